@@ -1,0 +1,117 @@
+package netlab
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/vishvananda/netlink"
+	"github.com/vishvananda/netlink/nl"
+	"golang.org/x/sys/unix"
+)
+
+// Bridge is a switch: a Linux bridge in a namespace of its own, which snoops IGMP and
+// MLD and is the querier. It asks as often as the kernel lets it, once a second, and
+// forgets a member that has not answered for 2.5 seconds.
+//
+//	host ns          bridge ns           host ns
+//	┌──────┐   ┌────────────────────┐   ┌──────┐
+//	│ eth0 ──── port1  br0  port2 ──── eth0    │
+//	└──────┘   └────────────────────┘   └──────┘
+type Bridge struct {
+	*Namespace
+	ports int
+}
+
+// bridgeName is the bridge's interface, on which its queries can be seen.
+const bridgeName = "br0"
+
+// NewBridge makes a bridge without ports.
+func NewBridge(prefix string) (*Bridge, error) {
+	ns, err := New(prefix)
+	if err != nil {
+		return nil, err
+	}
+	b := &Bridge{Namespace: ns}
+	if err := b.start(); err != nil {
+		return nil, errors.Join(fmt.Errorf("bridge in %s: %w", ns.Name(), err), ns.Close())
+	}
+	return b, nil
+}
+
+func (b *Bridge) start() error {
+	attrs := netlink.NewLinkAttrs()
+	attrs.Name = bridgeName
+	if err := b.nl.LinkAdd(&netlink.Bridge{LinkAttrs: attrs}); err != nil {
+		return err
+	}
+	if err := b.Do(b.configure); err != nil {
+		return err
+	}
+	return b.bringUp(bridgeName)
+}
+
+// configure runs inside. The intervals come first: a new querier floods everything for
+// as long as the response interval of that moment, 10 seconds as shipped.
+func (b *Bridge) configure() error {
+	link, err := b.nl.LinkByName(bridgeName)
+	if err != nil {
+		return err
+	}
+	intervals := map[int][]byte{}
+	for kind, interval := range snoopingIntervals {
+		intervals[kind] = binary.NativeEndian.AppendUint64(nil, uint64(interval/clockTick))
+	}
+	if err := setBridge(link, intervals); err != nil {
+		return err
+	}
+	return setBridge(link, map[int][]byte{nl.IFLA_BR_MCAST_SNOOPING: {1}, nl.IFLA_BR_MCAST_QUERIER: {1}})
+}
+
+// setBridge sets attributes of the bridge itself. The library knows of snooping only.
+func setBridge(link netlink.Link, attributes map[int][]byte) error {
+	request := nl.NewNetlinkRequest(unix.RTM_NEWLINK, unix.NLM_F_ACK)
+	header := nl.NewIfInfomsg(unix.AF_UNSPEC)
+	header.Index = int32(link.Attrs().Index)
+	request.AddData(header)
+	info := nl.NewRtAttr(unix.IFLA_LINKINFO, nil)
+	info.AddRtAttr(nl.IFLA_INFO_KIND, []byte("bridge"))
+	data := info.AddRtAttr(nl.IFLA_INFO_DATA, nil)
+	for kind, value := range attributes {
+		data.AddRtAttr(kind, value)
+	}
+	request.AddData(info)
+	_, err := request.Execute(unix.NETLINK_ROUTE, 0)
+	return err
+}
+
+// clockTick is the unit of the bridge's intervals (USER_HZ).
+const clockTick = 10 * time.Millisecond
+
+// snoopingIntervals are what a bridge is given; the kernel does not ask more often.
+var snoopingIntervals = map[int]time.Duration{
+	nl.IFLA_BR_MCAST_QUERY_INTVL:          time.Second,
+	nl.IFLA_BR_MCAST_STARTUP_QUERY_INTVL:  time.Second,
+	nl.IFLA_BR_MCAST_QUERY_RESPONSE_INTVL: 200 * time.Millisecond,
+	nl.IFLA_BR_MCAST_MEMBERSHIP_INTVL:     2500 * time.Millisecond,
+	nl.IFLA_BR_MCAST_LAST_MEMBER_INTVL:    50 * time.Millisecond,
+}
+
+// Port joins a host's link, which is made, to the bridge. It returns the name of the
+// bridge's end.
+func (b *Bridge) Port(host *Namespace, ifname string, options ...VethOption) (port string, err error) {
+	b.ports++
+	port = fmt.Sprintf("port%d", b.ports)
+	if err := Veth(b.Namespace, host, port, ifname, options...); err != nil {
+		return "", err
+	}
+	link, err := b.nl.LinkByName(port)
+	if err == nil {
+		err = b.nl.LinkSetMaster(link, &netlink.Bridge{LinkAttrs: netlink.LinkAttrs{Name: bridgeName}})
+	}
+	if err != nil {
+		return "", fmt.Errorf("port %s of the bridge in %s: %w", port, b.Name(), err)
+	}
+	return port, nil
+}

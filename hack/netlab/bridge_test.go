@@ -1,0 +1,75 @@
+package netlab_test
+
+import (
+	"net/netip"
+	"slices"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/roced/roced/hack/netlab"
+	"github.com/roced/roced/hack/netlab/labtest"
+)
+
+// A port is in the table for a group while its host is a member, and then no longer.
+func TestBridgeSnoops(t *testing.T) {
+	lab := labtest.Switched(t)
+	group4, group6 := netip.MustParseAddr("239.7.7.7"), netip.MustParseAddr("ff05::77")
+	want := []netlab.MDBEntry{{Port: lab.PortA, Group: group4}, {Port: lab.PortA, Group: group6}}
+	leave := member(t, lab.A, group4, group6)
+	awaitMDB(t, lab.Bridge, "members", func(list []netlab.MDBEntry) bool {
+		return slices.Contains(list, want[0]) && slices.Contains(list, want[1])
+	})
+	list, err := lab.Bridge.MDB()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, group := range []netip.Addr{group4, group6} {
+		if slices.Contains(list, netlab.MDBEntry{Port: lab.PortB, Group: group}) {
+			t.Errorf("port of a host that is no member of %v is in %v", group, list)
+		}
+	}
+	leave()
+	awaitMDB(t, lab.Bridge, "no members", func(list []netlab.MDBEntry) bool {
+		return !slices.Contains(list, want[0]) && !slices.Contains(list, want[1])
+	})
+}
+
+func awaitMDB(t *testing.T, bridge *netlab.Bridge, what string, is func([]netlab.MDBEntry) bool) {
+	t.Helper()
+	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(5 * time.Millisecond) {
+		list, err := bridge.MDB()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if is(list) {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("%s: not in time: %v", what, list)
+		}
+	}
+}
+
+// member makes a host's kernel join groups until leave is called.
+func member(t *testing.T, host *netlab.Namespace, group4, group6 netip.Addr) (leave func()) {
+	t.Helper()
+	index := index(t, host)
+	var fd int
+	err := host.Do(func() (err error) {
+		if fd, err = unix.Socket(unix.AF_INET6, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0); err != nil {
+			return err
+		}
+		mreq4 := &unix.IPMreqn{Multiaddr: group4.As4(), Ifindex: int32(index)}
+		if err := unix.SetsockoptIPMreqn(fd, unix.IPPROTO_IP, unix.IP_ADD_MEMBERSHIP, mreq4); err != nil {
+			return err
+		}
+		mreq6 := &unix.IPv6Mreq{Multiaddr: group6.As16(), Interface: uint32(index)}
+		return unix.SetsockoptIPv6Mreq(fd, unix.IPPROTO_IPV6, unix.IPV6_JOIN_GROUP, mreq6)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return func() { unix.Close(fd) }
+}

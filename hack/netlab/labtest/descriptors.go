@@ -1,0 +1,59 @@
+package labtest
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/roced/roced/hack/netlab"
+)
+
+// Main is a TestMain that fails when the tests left file descriptors open. It
+// removes the namespaces of earlier tests that were killed.
+func Main(m *testing.M) {
+	if err := netlab.Prune("labtest"); err != nil && os.Geteuid() == 0 {
+		fmt.Fprintln(os.Stderr, "namespaces of earlier tests:", err)
+	}
+	before := Descriptors()
+	code := m.Run()
+	if leaked := Leaked(before, Descriptors()); len(leaked) > 0 {
+		fmt.Fprintf(os.Stderr, "FAIL: file descriptors left open: %q\n", leaked)
+		code = max(code, 1)
+	}
+	os.Exit(code)
+}
+
+// Descriptors counts the open file descriptors of this process by what they stand for.
+func Descriptors() map[string]int {
+	startPoller()
+	open := map[string]int{}
+	paths, _ := filepath.Glob("/proc/self/fd/*")
+	for _, path := range paths {
+		// The descriptor of the listing itself is closed by now and has no target.
+		if target, err := os.Readlink(path); err == nil {
+			open[target]++
+		}
+	}
+	return open
+}
+
+// Leaked lists what is open after and was not before.
+func Leaked(before, after map[string]int) []string {
+	var leaked []string
+	for target, n := range after {
+		for range n - before[target] {
+			leaked = append(leaked, target)
+		}
+	}
+	return leaked
+}
+
+// startPoller makes the runtime open the descriptors of its own poller, which it does
+// with the first file that can be polled.
+func startPoller() {
+	if r, w, err := os.Pipe(); err == nil {
+		r.Close()
+		w.Close()
+	}
+}

@@ -1,0 +1,88 @@
+package netlab
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/vishvananda/netlink"
+	"golang.org/x/sys/unix"
+)
+
+// readyTimeout bounds the wait for a link; it takes milliseconds.
+const readyTimeout = 10 * time.Second
+
+// minIPv6MTU is the smallest MTU with which a link carries IPv6 (RFC 8200, section 5).
+const minIPv6MTU = 1280
+
+// Index is the interface index of a link.
+func (ns *Namespace) Index(ifname string) (int, error) {
+	link, err := ns.nl.LinkByName(ifname)
+	if err != nil {
+		return 0, fmt.Errorf("link %s in %s: %w", ifname, ns.name, err)
+	}
+	return link.Attrs().Index, nil
+}
+
+// AddAddress gives a link an address such as "10.77.0.1/24" or "fd77::1/64", which
+// can be used at once.
+func (ns *Namespace) AddAddress(ifname, cidr string) error {
+	address, err := netlink.ParseAddr(cidr)
+	if err != nil {
+		return fmt.Errorf("address %q: %w", cidr, err)
+	}
+	if address.IP.To4() == nil {
+		address.Flags = unix.IFA_F_NODAD
+	}
+	link, err := ns.nl.LinkByName(ifname)
+	if err == nil {
+		err = ns.nl.AddrAdd(link, address)
+	}
+	if err != nil {
+		return fmt.Errorf("add %s to %s in %s: %w", cidr, ifname, ns.name, err)
+	}
+	return nil
+}
+
+func (ns *Namespace) bringUp(ifname string) error {
+	link, err := ns.nl.LinkByName(ifname)
+	if err == nil {
+		err = ns.nl.LinkSetUp(link)
+	}
+	if err != nil {
+		return fmt.Errorf("bring up %s in %s: %w", ifname, ns.name, err)
+	}
+	return nil
+}
+
+// waitReady returns when the link has carrier and its link-local address can be used.
+func (ns *Namespace) waitReady(ifname string) error {
+	for deadline := time.Now().Add(readyTimeout); ; time.Sleep(time.Millisecond) {
+		ready, err := ns.ready(ifname)
+		if err == nil && !ready && time.Now().After(deadline) {
+			err = unix.ETIMEDOUT
+		}
+		if err != nil {
+			return fmt.Errorf("wait for %s in %s: %w", ifname, ns.name, err)
+		}
+		if ready {
+			return nil
+		}
+	}
+}
+
+func (ns *Namespace) ready(ifname string) (bool, error) {
+	link, err := ns.nl.LinkByName(ifname)
+	if err != nil || link.Attrs().OperState != netlink.OperUp {
+		return false, err
+	}
+	if link.Attrs().MTU < minIPv6MTU {
+		return true, nil
+	}
+	addresses, err := ns.nl.AddrList(link, netlink.FAMILY_V6)
+	for _, address := range addresses {
+		if address.IP.IsLinkLocalUnicast() && address.Flags&unix.IFA_F_TENTATIVE == 0 {
+			return true, nil
+		}
+	}
+	return false, err
+}

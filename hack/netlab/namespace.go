@@ -1,0 +1,91 @@
+package netlab
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"github.com/vishvananda/netlink"
+	"github.com/vishvananda/netns"
+	"golang.org/x/sys/unix"
+)
+
+// Namespace is a named network namespace with lo up.
+type Namespace struct {
+	name   string
+	handle netns.NsHandle
+	nl     *netlink.Handle
+	close  func() error
+}
+
+// created counts the namespaces of this process, to keep their names apart.
+var created atomic.Uint32
+
+// New makes a namespace called PREFIX-PID-COUNTER. It needs CAP_SYS_ADMIN.
+func New(prefix string) (*Namespace, error) {
+	if prefix == "" || strings.Contains(prefix, "/") {
+		return nil, fmt.Errorf("namespace prefix %q: %w", prefix, unix.EINVAL)
+	}
+	ns := &Namespace{name: fmt.Sprintf("%s-%d-%d", prefix, os.Getpid(), created.Add(1))}
+	if err := ns.open(); err != nil {
+		return nil, fmt.Errorf("network namespace %s: %w", ns.name, err)
+	}
+	ns.close = sync.OnceValue(ns.remove)
+	if err := ns.Do(ns.setUp); err != nil {
+		return nil, errors.Join(fmt.Errorf("network namespace %s: %w", ns.name, err), ns.Close())
+	}
+	return ns, nil
+}
+
+// open makes the namespace, its name and the descriptors to it.
+func (ns *Namespace) open() (err error) {
+	if ns.handle, err = createNamed(ns.Path()); err != nil {
+		return err
+	}
+	ns.nl, err = netlink.NewHandleAt(ns.handle, unix.NETLINK_ROUTE, unix.NETLINK_GENERIC)
+	if err != nil {
+		return errors.Join(err, ns.handle.Close(), unname(ns.Path()))
+	}
+	return nil
+}
+
+// setUp runs inside the new namespace.
+func (ns *Namespace) setUp() error {
+	// Detection is off for a link only when it is off here and for the link, which
+	// takes over the default.
+	for _, scope := range []string{"all", "default"} {
+		path := filepath.Join("/proc/sys/net/ipv6/conf", scope, "accept_dad")
+		if err := os.WriteFile(path, []byte("0"), 0o644); err != nil {
+			return err
+		}
+	}
+	return ns.bringUp("lo")
+}
+
+// Name is the name that ip-netns(8) shows.
+func (ns *Namespace) Name() string { return ns.name }
+
+// Path is the file that stands for the namespace.
+func (ns *Namespace) Path() string { return filepath.Join(runDir, ns.name) }
+
+// FD is a descriptor of the namespace, good until Close.
+func (ns *Namespace) FD() int { return int(ns.handle) }
+
+// Netlink is a handle whose sockets are in the namespace, good until Close.
+func (ns *Namespace) Netlink() *netlink.Handle { return ns.nl }
+
+// Close removes the namespace. The kernel then destroys it on its own time, when
+// no socket is left in it. Further calls return what the first one did.
+func (ns *Namespace) Close() error { return ns.close() }
+
+func (ns *Namespace) remove() error {
+	ns.nl.Close()
+	if err := errors.Join(ns.handle.Close(), unname(ns.Path())); err != nil {
+		return fmt.Errorf("remove network namespace %s: %w", ns.name, err)
+	}
+	return nil
+}

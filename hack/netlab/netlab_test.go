@@ -1,0 +1,157 @@
+package netlab_test
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/roced/roced/hack/netlab"
+	"github.com/roced/roced/hack/netlab/labtest"
+)
+
+func TestMain(m *testing.M) { labtest.Main(m) }
+
+func TestNamesAreUnique(t *testing.T) {
+	a, b := labtest.New(t, "netlab-test"), labtest.New(t, "netlab-test")
+	want := fmt.Sprintf("netlab-test-%d-", os.Getpid())
+	if a.Name() == b.Name() || !strings.HasPrefix(a.Name(), want) {
+		t.Errorf("names %q and %q, want two that begin with %q", a.Name(), b.Name(), want)
+	}
+}
+
+func TestBadPrefix(t *testing.T) {
+	for _, prefix := range []string{"", "a/b"} {
+		if _, err := netlab.New(prefix); !errors.Is(err, unix.EINVAL) {
+			t.Errorf("New(%q): %v, want EINVAL", prefix, err)
+		}
+	}
+}
+
+func TestCloseRemoves(t *testing.T) {
+	ns := labtest.New(t, "netlab-test")
+	if inode(t, ns.Path()) == inode(t, "/proc/thread-self/ns/net") {
+		t.Fatal("the name stands for the namespace of the test")
+	}
+	for range 2 {
+		if err := ns.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := os.Lstat(ns.Path()); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("%s after Close: %v", ns.Path(), err)
+	}
+	if err := ns.Do(func() error { return nil }); err == nil {
+		t.Error("Do works after Close")
+	}
+}
+
+func TestDoGoesBack(t *testing.T) {
+	a, b := labtest.New(t, "netlab-test"), labtest.New(t, "netlab-test")
+	home := inode(t, "/proc/thread-self/ns/net")
+	sentinel := errors.New("from inside")
+	err := a.Do(func() error {
+		inside(t, a)
+		if err := b.Do(func() error { inside(t, b); return nil }); err != nil {
+			t.Error(err)
+		}
+		inside(t, a)
+		return sentinel
+	})
+	if err != sentinel {
+		t.Errorf("Do: %v, want the function's own error", err)
+	}
+	func() {
+		defer func() { recover() }()
+		a.Do(func() error { panic("inside") })
+	}()
+	if now := inode(t, "/proc/thread-self/ns/net"); now != home {
+		t.Errorf("thread is in namespace %d after Do, was in %d", now, home)
+	}
+}
+
+func TestPrune(t *testing.T) {
+	ours := labtest.New(t, "netlab-prune")
+	// A copy of the namespace under the name that a killed process would have left.
+	gone := exec.Command("true")
+	if err := gone.Run(); err != nil {
+		t.Fatal(err)
+	}
+	left := fmt.Sprintf("/run/netns/netlab-prune-a-%d-1", gone.Process.Pid)
+	bind(t, ours.Path(), left)
+	other := fmt.Sprintf("/run/netns/netlab-keep-%d-1", gone.Process.Pid)
+	bind(t, ours.Path(), other)
+
+	if err := netlab.Prune("netlab-prune"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Lstat(left); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("%s is still there: %v", left, err)
+	}
+	for _, path := range []string{ours.Path(), other} {
+		if _, err := os.Lstat(path); err != nil {
+			t.Errorf("Prune took what it should leave: %v", err)
+		}
+	}
+}
+
+func TestVeth(t *testing.T) {
+	a, b := labtest.New(t, "netlab-test"), labtest.New(t, "netlab-test")
+	macA, macB := net.HardwareAddr{2, 0, 0, 0, 0, 1}, net.HardwareAddr{2, 0, 0, 0, 0, 2}
+	err := netlab.Veth(a, b, "left", "right",
+		netlab.WithMTU(9000), netlab.WithQueues(3), netlab.WithMACs(macA, macB))
+	if err != nil {
+		t.Fatal(err)
+	}
+	checkLink(t, a, "left", macA)
+	checkLink(t, b, "right", macB)
+	if err := netlab.Veth(a, b, "left", "other"); !errors.Is(err, unix.EEXIST) {
+		t.Errorf("second veth of the same name: %v, want EEXIST", err)
+	}
+}
+
+func TestVethWithoutIPv6(t *testing.T) {
+	a, b := labtest.New(t, "netlab-test"), labtest.New(t, "netlab-test")
+	if err := netlab.Veth(a, b, "left", "right", netlab.WithMTU(576)); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestPairReaches sends a datagram to every kind of address right after the set-up.
+func TestPairReaches(t *testing.T) {
+	lab := labtest.Pair(t)
+	from := index(t, lab.A)
+	// By number: package net remembers names across namespaces.
+	zone := strconv.Itoa(index(t, lab.B))
+	for _, target := range []string{"10.77.0.2", "fd77::2", linkLocal(t, lab.B) + "%" + zone} {
+		address := netip.MustParseAddr(target)
+		receiver := listen(t, lab.B, address)
+		if err := lab.A.Do(func() error { return send(receiver, from) }); err != nil {
+			t.Errorf("send to %s: %v", target, err)
+			continue
+		}
+		if n, _, err := receiver.ReadFromUDPAddrPort(make([]byte, 16)); err != nil || n != 2 {
+			t.Errorf("receive at %s: %d bytes, %v", target, n, err)
+		}
+	}
+}
+
+func TestAddAddressErrors(t *testing.T) {
+	ns := labtest.New(t, "netlab-test")
+	if err := ns.AddAddress("lo", "nonsense"); err == nil {
+		t.Error("no error for an address that is none")
+	}
+	if err := ns.AddAddress("eth7", "10.0.0.1/24"); err == nil {
+		t.Error("no error for a link that is not there")
+	}
+	if _, err := ns.Index("eth7"); err == nil {
+		t.Error("no error for the index of a link that is not there")
+	}
+}
