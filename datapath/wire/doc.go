@@ -1,0 +1,35 @@
+// Package wire holds the packet formats of RoCEv2 and the types of the field
+// that go with them (QPN, PSN, QKey, PKey, GID).
+//
+// A frame, with the offsets that the view types name:
+//
+//	Ethernet 14 [+4 a VLAN tag, two at most]
+//	IPv4 20 (no options) | IPv6 40      in RoCEv2 this header is the GRH
+//	UDP 8, destination port 4791
+//	BTH 12                              opcode, P_Key, destination QP, PSN
+//	DETH 8 | RETH | AETH | …            by opcode, see the table in opcode.go
+//	[immediate data 4]
+//	payload
+//	pad 0 to 3                          (−length) & 3 zero bytes
+//	ICRC 4                              over all from the IP header on
+//
+// Receiving: Parse looks at a frame once and checks every length and every
+// field that the layout depends on; after it no accessor can fail. CheckICRC
+// then says whether the frame arrived as it was sent. Both are done once a
+// packet, however many queue pairs it is delivered to.
+//
+// Sending: a Template holds the headers that all packets to one destination
+// share. The payload is put in place first, behind room for the headers, and
+// Template.Seal writes the headers, the pad and the ICRC around it.
+//
+// The package is pure: it imports nothing of ours, keeps no state, takes no
+// lock and allocates nothing. A Packet borrows the frame it was parsed from.
+// The caller keeps frame and Packet together and changes neither while in use;
+// CheckICRC alone writes to the frame, and restores what it wrote.
+//
+// Left out: parsing inside the extended headers of the connected services
+// (their lengths are checked, their packets dropped as unsupported), and MADs.
+//
+// Sources: InfiniBand Architecture Specification volume 1, chapters 7 to 9,
+// annexes A16 (RoCE) and A17 (RoCEv2); RFC 791, 768, 8200.
+package wire

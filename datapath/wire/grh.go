@@ -1,0 +1,89 @@
+package wire
+
+import "encoding/binary"
+
+// GRHLen is what a datagram's receive buffer starts with, in bytes, over IPv4 as over IPv6.
+const GRHLen = 40
+
+// GRH is a view of the 40 bytes at the start of a datagram's receive buffer. In
+// RoCEv2 they hold the IP header: an IPv6 one fills them, an IPv4 one lies in
+// bytes 20 to 39, as it was received, behind 20 zero bytes (IBA A17.4.5.1).
+type GRH []byte
+
+const grhIPv4 = GRHLen - IPv4Len
+
+// PutGRH writes the 40 bytes for the packet into grh.
+func (p *Packet) PutGRH(grh *[GRHLen]byte) {
+	if p.v6 {
+		*grh = [GRHLen]byte(p.frame[p.ip : p.ip+IPv6Len])
+		return
+	}
+	*(*[grhIPv4]byte)(grh[:grhIPv4]) = [grhIPv4]byte{}
+	*(*[IPv4Len]byte)(grh[grhIPv4:]) = [IPv4Len]byte(p.frame[p.ip : p.ip+IPv4Len])
+}
+
+// IPVersion tells 4 and 6 apart, and gives 0 when the bytes are neither. Where the
+// first 20 bytes look like IPv6, IPv4 counts only with a right checksum (the
+// rule of ib_get_rdma_header_version: those bytes may be anything over IPv4).
+func (g GRH) IPVersion() int {
+	if len(g) < GRHLen {
+		return 0
+	}
+	ip := IPv4(g[grhIPv4:GRHLen])
+	switch {
+	case g[0]>>4 != 6 && ip[ipv4VersionLength]>>4 == 4:
+		return 4
+	case g[0]>>4 != 6:
+		return 0
+	case ip[ipv4VersionLength] == ipv4NoOptions && ip.checksumRight():
+		return 4
+	}
+	return 6
+}
+
+// SGID is the sender's address, DGID the one it sent to; zero if the bytes hold
+// no IP header.
+func (g GRH) SGID() GID { return g.address(IPv4.source, IPv6.source) }
+
+// DGID is the address that the packet was sent to.
+func (g GRH) DGID() GID { return g.address(IPv4.destination, IPv6.destination) }
+
+func (g GRH) address(v4 func(IPv4) GID, v6 func(IPv6) GID) GID {
+	switch g.IPVersion() {
+	case 4:
+		return v4(IPv4(g[grhIPv4:GRHLen]))
+	case 6:
+		return v6(IPv6(g))
+	}
+	return GID{}
+}
+
+// TrafficClass is DSCP and ECN: IPv4's TOS or IPv6's traffic class.
+func (g GRH) TrafficClass() uint8 {
+	switch g.IPVersion() {
+	case 4:
+		return g[grhIPv4+ipv4TOS]
+	case 6:
+		return uint8(binary.BigEndian.Uint16(g) >> 4)
+	}
+	return 0
+}
+
+// FlowLabel is IPv6's, 20 bits; IPv4 has none.
+func (g GRH) FlowLabel() uint32 {
+	if g.IPVersion() != 6 {
+		return 0
+	}
+	return binary.BigEndian.Uint32(g) & flowLabelMask
+}
+
+// HopLimit is what was left of it when the packet arrived.
+func (g GRH) HopLimit() uint8 {
+	switch g.IPVersion() {
+	case 4:
+		return g[grhIPv4+ipv4TTL]
+	case 6:
+		return g[ipv6HopLimit]
+	}
+	return 0
+}

@@ -1,0 +1,89 @@
+package wire
+
+import (
+	"bytes"
+	"encoding/binary"
+	"net/netip"
+	"testing"
+)
+
+func gid(address string) GID { return GIDFromAddr(netip.MustParseAddr(address)) }
+
+// The paths that built frames take in these tests: every shape of headers.
+var (
+	pathIPv4 = Path{
+		SourceMAC: MAC{0x02, 0, 0, 0, 0, 0x01}, DestMAC: MAC{0x02, 0, 0, 0, 0, 0x02},
+		Source: gid("10.99.0.3"), Dest: gid("10.99.0.2"), TrafficClass: 0x6A,
+	}
+	pathIPv6 = Path{
+		SourceMAC: MAC{0x02, 0, 0, 0, 0, 0x01}, DestMAC: MAC{0x02, 0, 0, 0, 0, 0x02},
+		Source: gid("fd99::3"), Dest: gid("fd99::2"), TrafficClass: 0x6A, HopLimit: 7, FlowLabel: 0xABCDE,
+	}
+	shapes = []struct {
+		name string
+		path Path
+	}{
+		{"IPv4", pathIPv4},
+		{"IPv4 VLAN", tagged(pathIPv4)},
+		{"IPv6", pathIPv6},
+		{"IPv6 VLAN", tagged(pathIPv6)},
+	}
+)
+
+func tagged(path Path) Path {
+	path.VLAN = 0x123
+	return path
+}
+
+// datagram has another byte in each byte of its fields.
+func datagram(hasImm bool) Datagram {
+	return Datagram{
+		DestQP: 0x123456, SourceQP: 0x789ABC, QKey: 0x11223344, PSN: 0xDEF012, PKey: PKeyDefault, ID: 0xBEEF,
+		HasImm: hasImm, Imm: 0xCAFEBABE,
+	}
+}
+
+// filler is a payload that no dissector takes for something.
+func filler(length int) []byte { return bytes.Repeat([]byte{0x7B}, length) }
+
+// build seals a packet in a buffer of 0xA5, in which forgotten bytes show, and
+// sees to it that nothing behind the packet is written.
+func build(t testing.TB, path Path, d Datagram, payload []byte) []byte {
+	t.Helper()
+	const guard = 32
+	template := NewTemplate(path)
+	offset := template.PayloadOffset(d.HasImm)
+	buffer := bytes.Repeat([]byte{0xA5}, offset+len(payload)+MaxTrailer+guard)
+	copy(buffer[offset:], payload)
+	n := template.Seal(buffer, &d, len(payload))
+	for i, b := range buffer[n:] {
+		if b != 0xA5 {
+			t.Fatalf("byte %d behind the packet was written: %#02x", i, b)
+		}
+	}
+	return buffer[:n:n]
+}
+
+// mustParse parses a frame that is in order.
+func mustParse(t testing.TB, frame []byte) *Packet {
+	t.Helper()
+	p := new(Packet)
+	if fault := Parse(frame, p); fault != FaultNone {
+		t.Fatalf("fault %v in % x", fault, frame)
+	}
+	return p
+}
+
+// fixIPv4 makes the checksum of the IPv4 header at an offset right again.
+func fixIPv4(frame []byte, ip int) {
+	h := frame[ip : ip+20]
+	h[10], h[11] = 0, 0
+	sum := uint32(0)
+	for i := 0; i < 20; i += 2 {
+		sum += uint32(binary.BigEndian.Uint16(h[i:]))
+	}
+	for sum > 0xFFFF {
+		sum = sum>>16 + sum&0xFFFF
+	}
+	binary.BigEndian.PutUint16(h[10:], ^uint16(sum))
+}

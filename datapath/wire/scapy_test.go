@@ -1,0 +1,30 @@
+package wire
+
+import (
+	"fmt"
+	"os/exec"
+	"testing"
+)
+
+// python is the system's interpreter: the one that Debian's python3-scapy serves.
+const python = "/usr/bin/python3"
+
+// TestScapyAgrees has scapy read our datagrams and build them anew: fields,
+// lengths, IPv4 checksum and ICRC. It has no ICRC over IPv6; there the captures judge.
+func TestScapyAgrees(t *testing.T) {
+	if err := exec.Command(python, "-c", "import scapy.contrib.roce").Run(); err != nil {
+		t.Skipf("needs scapy for %s (Debian: python3-scapy): %v", python, err)
+	}
+	all := exhibits(t, false)
+	lines := judge(t, python, "testdata/judge.py", writePcap(t, frames(all)))
+	if len(lines) != len(all) {
+		t.Fatalf("%d lines for %d frames", len(lines), len(all))
+	}
+	for i, e := range all {
+		want := fmt.Sprint(uint8(opcodeOf(&e.d)), bit(e.d.Solicited), 1, -len(e.payload)&3, 0, uint16(e.d.PKey), uint32(e.d.DestQP), 0,
+			uint32(e.d.PSN), e.path.TrafficClass, hopsOf(e.path), e.path.VLAN, " True")
+		if lines[i] != want {
+			t.Errorf("frame %d:\n%s, want\n%s\n% x", i, lines[i], want, e.frame)
+		}
+	}
+}

@@ -1,0 +1,215 @@
+package wire
+
+import "encoding/binary"
+
+// Path is what the headers below the BTH need to know about a destination.
+type Path struct {
+	SourceMAC, DestMAC MAC
+	VLAN               uint16 // 0: untagged
+	Source, Dest       GID    // both IPv4 or both IPv6
+	TrafficClass       uint8
+	HopLimit           uint8  // 0 stands for DefaultHopLimit
+	FlowLabel          uint32 // 20 bits; 0: the source port's entropy comes from the queue pairs
+}
+
+// DefaultHopLimit is what a hop limit of 0 stands for.
+const DefaultHopLimit = 64
+
+const flowLabelMask = 0xFFFFF
+
+// Datagram is what differs from one UD packet to the next.
+type Datagram struct {
+	DestQP, SourceQP QPN
+	QKey             QKey
+	PSN              PSN
+	PKey             PKey
+	ID               uint16 // IPv4 identification
+	Solicited        bool
+	HasImm           bool
+	Imm              uint32
+}
+
+// MaxHeaders is the longest that can stand before the payload of a UD packet, in bytes.
+const MaxHeaders = EthernetLen + VLANLen + IPv6Len + UDPLen + BTHLen + DETHLen + ImmLen
+
+// MaxTrailer is the longest that can follow it: pad and ICRC.
+const MaxTrailer = 3 + ICRCLen
+
+// Template holds the Ethernet, IP and UDP headers of all packets to one
+// destination, already with ones in the fields that the ICRC does not cover.
+type Template struct {
+	headers   [EthernetLen + VLANLen + IPv6Len + UDPLen]byte
+	ip, bth   int
+	v6        bool
+	partial   uint64 // IPv4: sum of the header's fixed words
+	first     uint64 // IPv6: the first eight bytes without ones, length still 0
+	tos, ttl  uint8  // IPv4: what goes where the ones were
+	flowLabel uint32
+}
+
+// NewTemplate prepares the headers for a path.
+func NewTemplate(path Path) Template {
+	t := Template{flowLabel: path.FlowLabel & flowLabelMask, v6: !path.Dest.IsIPv4()}
+	hops := path.HopLimit
+	if hops == 0 {
+		hops = DefaultHopLimit
+	}
+	t.putEthernet(path)
+	ip := t.headers[t.ip:]
+	if t.v6 {
+		t.bth = t.ip + IPv6Len + UDPLen
+		t.putIPv6(ip, path, hops)
+	} else {
+		t.bth = t.ip + IPv4Len + UDPLen
+		t.putIPv4(ip, path, hops)
+	}
+	udp := t.headers[t.bth-UDPLen:]
+	binary.BigEndian.PutUint16(udp[udpDestination:], UDPPort)
+	udp[udpChecksum], udp[udpChecksum+1] = 0xFF, 0xFF
+	return t
+}
+
+func (t *Template) putEthernet(path Path) {
+	copy(t.headers[ethDestination:], path.DestMAC[:])
+	copy(t.headers[ethSource:], path.SourceMAC[:])
+	next := ethType
+	if path.VLAN != 0 {
+		binary.BigEndian.PutUint16(t.headers[next:], EtherTypeVLAN)
+		binary.BigEndian.PutUint16(t.headers[next+2:], path.VLAN&vlanIDMask)
+		next += VLANLen
+	}
+	kind := uint16(EtherTypeIPv4)
+	if t.v6 {
+		kind = EtherTypeIPv6
+	}
+	binary.BigEndian.PutUint16(t.headers[next:], kind)
+	t.ip = next + 2
+}
+
+func (t *Template) putIPv4(ip []byte, path Path, hops uint8) {
+	ip[ipv4VersionLength] = ipv4NoOptions
+	ip[ipv4TOS], ip[ipv4TTL] = path.TrafficClass, hops
+	binary.BigEndian.PutUint16(ip[ipv4Fragment:], ipv4DontFragment)
+	ip[ipv4Protocol] = protocolUDP
+	copy(ip[ipv4Source:], path.Source[12:])
+	copy(ip[ipv4Destination:], path.Dest[12:])
+	t.partial = uint64(onesComplementSum(ip[:IPv4Len]))
+	t.tos, t.ttl = path.TrafficClass, hops
+	maskIPv4(ip)
+}
+
+func (t *Template) putIPv6(ip []byte, path Path, hops uint8) {
+	t.first = 6<<60 | uint64(path.TrafficClass)<<52 | uint64(t.flowLabel)<<32 | protocolUDP<<8 | uint64(hops)
+	binary.BigEndian.PutUint64(ip, t.first|ipv6Masked)
+	copy(ip[ipv6Source:], path.Source[:])
+	copy(ip[ipv6Destination:], path.Dest[:])
+}
+
+// PayloadOffset is where in the frame the payload belongs, in bytes.
+func (t *Template) PayloadOffset(hasImm bool) int {
+	offset := t.bth + BTHLen + DETHLen
+	if hasImm {
+		offset += ImmLen
+	}
+	return offset
+}
+
+// Seal writes headers, pad and ICRC around a payload of length bytes that is
+// already in its place, and gives the length of the frame. The frame must have
+// room for MaxTrailer more bytes behind the payload.
+func (t *Template) Seal(frame []byte, d *Datagram, length int) int {
+	payload := t.PayloadOffset(d.HasImm)
+	pad := -length & 3
+	end := payload + length + pad
+	frame = frame[:end+ICRCLen]
+	clear(frame[payload+length : end])
+
+	t.putHeaders(frame)
+	t.putLengths(frame, d, end+ICRCLen)
+	putBTH(frame[t.bth:], d, pad)
+
+	sum := icrc(frame[t.ip:end])
+	binary.LittleEndian.PutUint32(frame[end:], sum)
+	t.unmask(frame)
+	return end + ICRCLen
+}
+
+// putHeaders copies Ethernet, IP and UDP. The lengths are those with a VLAN tag:
+// a constant is fast, and without a tag the surplus lies where the BTH goes next.
+func (t *Template) putHeaders(frame []byte) {
+	const v4, v6 = EthernetLen + VLANLen + IPv4Len + UDPLen, EthernetLen + VLANLen + IPv6Len + UDPLen
+	if t.v6 {
+		*(*[v6]byte)(frame) = [v6]byte(t.headers[:])
+	} else {
+		*(*[v4]byte)(frame) = [v4]byte(t.headers[:])
+	}
+}
+
+// putLengths fills in what the ICRC covers of IP and UDP: lengths, identification, source port.
+func (t *Template) putLengths(frame []byte, d *Datagram, total int) {
+	ip := frame[t.ip:t.bth]
+	if t.v6 {
+		binary.BigEndian.PutUint16(ip[ipv6PayloadLength:], uint16(total-t.ip-IPv6Len))
+	} else {
+		binary.BigEndian.PutUint16(ip[ipv4TotalLength:], uint16(total-t.ip))
+		binary.BigEndian.PutUint16(ip[ipv4Identification:], d.ID)
+	}
+	udp := ip[len(ip)-UDPLen:]
+	binary.BigEndian.PutUint16(udp[udpSource:], t.sourcePort(d))
+	binary.BigEndian.PutUint16(udp[udpLength:], uint16(total-t.bth+UDPLen))
+}
+
+func (t *Template) sourcePort(d *Datagram) uint16 {
+	label := t.flowLabel
+	if label == 0 {
+		label = FlowLabel(d.SourceQP, d.DestQP)
+	}
+	return SourcePort(label)
+}
+
+// putBTH writes BTH, DETH and immediate data, the first still masked.
+func putBTH(h []byte, d *Datagram, pad int) {
+	opcode, flags := uint64(OpcodeUDSend), uint64(bthMigReq|pad<<bthPadShift)
+	if d.HasImm {
+		opcode = uint64(OpcodeUDSendImmediate)
+		binary.BigEndian.PutUint32(h[BTHLen+DETHLen:], d.Imm)
+	}
+	if d.Solicited {
+		flags |= bthSolicited
+	}
+	_ = h[BTHLen+DETHLen-1]
+	binary.BigEndian.PutUint64(h, opcode<<56|flags<<48|uint64(d.PKey)<<32|0xFF<<24|uint64(d.DestQP&QPNMax))
+	binary.BigEndian.PutUint32(h[bthAckReq:], uint32(d.PSN&PSNMask))
+	binary.BigEndian.PutUint64(h[BTHLen:], uint64(d.QKey)<<32|uint64(d.SourceQP&QPNMax))
+}
+
+// unmask puts the real values where the ICRC wanted ones.
+func (t *Template) unmask(frame []byte) {
+	ip := frame[t.ip:t.bth]
+	if t.v6 {
+		length := uint64(binary.BigEndian.Uint16(ip[ipv6PayloadLength:]))
+		binary.BigEndian.PutUint64(ip, t.first|length<<16)
+	} else {
+		sum := t.partial + uint64(binary.BigEndian.Uint16(ip[ipv4TotalLength:])) + uint64(binary.BigEndian.Uint16(ip[ipv4Identification:]))
+		ip[ipv4TOS], ip[ipv4TTL] = t.tos, t.ttl
+		binary.BigEndian.PutUint16(ip[ipv4Checksum:], ^fold(sum))
+	}
+	ip[len(ip)-UDPLen+udpChecksum], ip[len(ip)-UDPLen+udpChecksum+1] = 0, 0
+	frame[t.bth+bthFECN] = 0
+}
+
+// FlowLabel derives 20 bits of entropy from the two queue pairs of a flow, for
+// when no flow label was asked for (rdma_calc_flow_label in the kernel).
+func FlowLabel(local, remote QPN) uint32 {
+	v := uint64(local) * uint64(remote)
+	v ^= v >> 20
+	v ^= v >> 40
+	return uint32(v & flowLabelMask)
+}
+
+// SourcePort folds a flow label into the UDP source port that carries it, so that
+// routers spread flows (rdma_flow_label_to_udp_sport in the kernel).
+func SourcePort(flowLabel uint32) uint16 {
+	low, high := flowLabel&0x3FFF, flowLabel&0xFC000>>14
+	return uint16(low^high) | 0xC000
+}

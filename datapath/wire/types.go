@@ -1,0 +1,148 @@
+package wire
+
+import (
+	"fmt"
+	"net/netip"
+)
+
+// QPN is a queue pair number, 24 bits.
+type QPN uint32
+
+// Queue pair numbers with a meaning of their own (IBA 9.2.7).
+const (
+	QPNSMI       QPN = 0        // subnet management; never valid on RoCE
+	QPNGSI       QPN = 1        // general services: connection management
+	QPNMulticast QPN = 0xFFFFFF // the packet goes to a group, not to a queue pair
+	QPNMax       QPN = 0xFFFFFF
+)
+
+// String prints the number as the InfiniBand tools do.
+func (q QPN) String() string { return fmt.Sprintf("0x%06x", uint32(q)) }
+
+// PSN is a packet sequence number, 24 bits.
+type PSN uint32
+
+// PSNMask keeps a PSN in its 24 bits.
+const PSNMask PSN = 0xFFFFFF
+
+// QKey guards a datagram queue pair: a packet with another one is dropped.
+type QKey uint32
+
+// QKeyGSI belongs to QP 1 (IBA 13.5.3.1). QKeyPrivileged marks the keys
+// that only the privileged may set on a queue pair (IBA 10.2.5); in a send request
+// a key with this bit means the queue pair's own.
+const (
+	QKeyGSI        QKey = 0x80010000
+	QKeyPrivileged QKey = 0x80000000
+)
+
+// String prints the key in hexadecimal.
+func (q QKey) String() string { return fmt.Sprintf("0x%08x", uint32(q)) }
+
+// PKey is a partition key: 15 bits of partition and the membership bit.
+type PKey uint16
+
+// PKeyDefault is full membership in the default partition, the only one here.
+const PKeyDefault PKey = 0xFFFF
+
+const (
+	pkeyFull      PKey = 0x8000
+	pkeyPartition PKey = 0x7FFF
+)
+
+// Matches reports whether packets with key q reach a holder of key p: the same
+// partition, not the invalid one, and not both limited members (IBA 10.9.3).
+func (p PKey) Matches(q PKey) bool {
+	return (p^q)&pkeyPartition == 0 && p&pkeyPartition != 0 && (p|q)&pkeyFull != 0
+}
+
+// String prints the key in hexadecimal.
+func (p PKey) String() string { return fmt.Sprintf("0x%04x", uint16(p)) }
+
+// MLID is a multicast local identifier. Ethernet has none; the verbs keep the
+// argument, and a group keeps the one it was attached with.
+type MLID uint16
+
+// MAC is an Ethernet address.
+type MAC [6]byte
+
+// String prints the address with colons.
+func (m MAC) String() string {
+	return fmt.Sprintf("%02x:%02x:%02x:%02x:%02x:%02x", m[0], m[1], m[2], m[3], m[4], m[5])
+}
+
+// MulticastMAC computes the Ethernet address of a group: 01:00:5e and the low
+// 23 bits of an IPv4 group (RFC 1112), 33:33 and the low 32 bits of an IPv6 one
+// (RFC 2464). Several groups share one address.
+func MulticastMAC(group GID) MAC {
+	if group.IsIPv4() {
+		return MAC{0x01, 0x00, 0x5e, group[13] & 0x7f, group[14], group[15]}
+	}
+	return MAC{0x33, 0x33, group[12], group[13], group[14], group[15]}
+}
+
+// GID is a global identifier. In RoCEv2 it is an IP address; IPv4 addresses are
+// written ::ffff:a.b.c.d (IBA A17.4.4).
+type GID [16]byte
+
+// GIDFromAddr gives the GID of an IP address; a zone is not part of it.
+func GIDFromAddr(addr netip.Addr) GID { return addr.As16() }
+
+// Addr gives the IP address, IPv4 as such.
+func (g GID) Addr() netip.Addr { return netip.AddrFrom16(g).Unmap() }
+
+// IsIPv4 reports whether the GID stands for an IPv4 address.
+func (g GID) IsIPv4() bool {
+	return g[0]|g[1]|g[2]|g[3]|g[4]|g[5]|g[6]|g[7]|g[8]|g[9] == 0 && g[10] == 0xff && g[11] == 0xff
+}
+
+// IsMulticast reports whether the GID is that of a group: 224.0.0.0/4 or ff00::/8.
+func (g GID) IsMulticast() bool {
+	return g[0] == 0xff || g.IsIPv4() && g[12]&0xf0 == 0xe0
+}
+
+// IsLinkLocal reports whether the GID is good on its own link only.
+func (g GID) IsLinkLocal() bool { return g.Addr().IsLinkLocalUnicast() }
+
+// IsZero reports whether the GID is unset.
+func (g GID) IsZero() bool { return g == GID{} }
+
+// String prints the GID as an IPv6 address, IPv4 as ::ffff:a.b.c.d.
+func (g GID) String() string { return netip.AddrFrom16(g).String() }
+
+// MTU is the enumeration of RDMA MTUs (IBA 9.7.1: 1 stands for 256 bytes, 5 for 4096).
+type MTU uint8
+
+// The MTUs there are.
+const (
+	MTU256 MTU = iota + 1
+	MTU512
+	MTU1024
+	MTU2048
+	MTU4096
+)
+
+// Bytes is the payload that one packet may carry, 0 if the MTU is not one.
+func (m MTU) Bytes() int {
+	if m < MTU256 || m > MTU4096 {
+		return 0
+	}
+	return 128 << m
+}
+
+// String prints the size in bytes.
+func (m MTU) String() string { return fmt.Sprint(m.Bytes()) }
+
+// MTUOverhead is what is left free of the interface's MTU: an IPv6 header, UDP,
+// BTH and the longest extended headers, ICRC, rounded as the kernel does.
+const MTUOverhead = 80
+
+// MTUFor gives the largest RDMA MTU that fits an interface's MTU in bytes; 0 if none does.
+func MTUFor(interfaceMTU int) MTU {
+	for m := MTU4096; m >= MTU256; m-- {
+		if m.Bytes() <= interfaceMTU-MTUOverhead {
+			return m
+		}
+	}
+	return 0
+}
