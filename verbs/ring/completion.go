@@ -1,0 +1,168 @@
+package ring
+
+import (
+	"encoding/binary"
+	"sync/atomic"
+
+	"github.com/roced/roced/datapath/wire"
+)
+
+// A completion in its slot of 64 bytes.
+//
+//	 0  id          8
+//	 8  status      1
+//	 9  opcode      1
+//	10  flags       2
+//	12  byte length 4
+//	16  immediate   4
+//	20  QP number   4
+//	24  source QP   4
+//	28  token       4   names the queue pair's life: see CQE.Token
+//	32  vendor error 4
+//	36  P_Key index 2
+//	38  reserved to 64
+const (
+	cqeID            = 0
+	cqeStatus        = 8
+	cqeByteLen       = 12
+	cqeImm           = 16
+	cqeQPN           = 20
+	cqeSourceQP      = 24
+	cqeToken         = 28
+	cqeVendor        = 32
+	cqePKeyIndex     = 36
+	cqeStride        = 64
+	cqArmedWord      = consumerWords + 4
+	cqErrorWord      = 4
+	cqDisarmed       = 0
+	cqArmedNext      = 1
+	cqArmedSolicited = 2
+)
+
+// CQE is a completion queue entry.
+type CQE struct {
+	ID        uint64
+	Status    uint8  // verbs.WCStatus
+	Opcode    uint8  // verbs.WCOpcode
+	Flags     uint16 // verbs.WCFlags
+	ByteLen   uint32 // bytes, the 40 of the GRH among them
+	Imm       uint32
+	QPN       wire.QPN
+	SourceQP  wire.QPN
+	Token     uint32 // what the queue pair was made with; a reset gives it another
+	VendorErr uint32
+	PKeyIndex uint16
+}
+
+// Set makes the entry that of a request of a queue pair. It assigns field by field: a
+// composite literal would be built aside and copied in larger words than it was
+// written in, which processors are slow at.
+func (e *CQE) Set(id uint64, status, opcode uint8, qpn wire.QPN, token uint32) {
+	e.ID, e.Status, e.Opcode, e.Flags = id, status, opcode, 0
+	e.ByteLen, e.Imm, e.QPN, e.SourceQP, e.Token = 0, 0, qpn, 0, token
+	e.VendorErr, e.PKeyIndex = 0, 0
+}
+
+// CompletionGeometry is the shape of a CQ with room for so many entries.
+func CompletionGeometry(entries uint32) Geometry {
+	return Geometry{Entries: Entries(entries), Stride: cqeStride}
+}
+
+// CompletionProducer is the card's end of a completion queue.
+type CompletionProducer struct {
+	producer
+	slots
+	armed, failed *atomic.Uint32
+}
+
+// NewCompletionProducer takes the card's end of the queue in memory.
+func NewCompletionProducer(memory []byte, g Geometry) (*CompletionProducer, error) {
+	if err := g.check(memory, cqeStride); err != nil {
+		return nil, err
+	}
+	return &CompletionProducer{newProducer(memory, g), newSlots(memory, g), word(memory, cqArmedWord), word(memory, cqErrorWord)}, nil
+}
+
+// Put writes an entry into the next slot; false when the queue is full, which is
+// an overrun: nothing was written.
+func (q *CompletionProducer) Put(e *CQE) bool {
+	if q.free(1) == 0 {
+		return false
+	}
+	slot := (*[cqeStride]byte)(q.at(q.next))
+	q.next++
+	binary.LittleEndian.PutUint64(slot[cqeID:], e.ID)
+	binary.LittleEndian.PutUint64(slot[cqeStatus:],
+		uint64(e.Status)|uint64(e.Opcode)<<8|uint64(e.Flags)<<16|uint64(e.ByteLen)<<32)
+	binary.LittleEndian.PutUint64(slot[cqeImm:], uint64(e.Imm)|uint64(e.QPN)<<32)
+	binary.LittleEndian.PutUint64(slot[cqeSourceQP:], uint64(e.SourceQP)|uint64(e.Token)<<32)
+	binary.LittleEndian.PutUint64(slot[cqeVendor:], uint64(e.VendorErr)|uint64(e.PKeyIndex)<<32)
+	return true
+}
+
+// Publish shows the program everything put so far.
+func (q *CompletionProducer) Publish() { q.publish() }
+
+// Fail marks the queue as overrun; the mark stays.
+func (q *CompletionProducer) Fail() { q.failed.Store(1) }
+
+// TakeArmed disarms the queue if it is armed for what happened, and reports
+// whether it was: the caller owes the program one wake-up. solicited says that a
+// solicited or failed completion was among those published.
+func (q *CompletionProducer) TakeArmed(solicited bool) bool {
+	armed := q.armed.Load()
+	if armed == cqDisarmed || armed == cqArmedSolicited && !solicited {
+		return false
+	}
+	return q.armed.CompareAndSwap(armed, cqDisarmed)
+}
+
+// CompletionConsumer is the program's end of a completion queue.
+type CompletionConsumer struct {
+	consumer
+	slots
+	armed, failed *atomic.Uint32
+}
+
+// NewCompletionConsumer takes the program's end of the queue in memory.
+func NewCompletionConsumer(memory []byte, g Geometry) (*CompletionConsumer, error) {
+	if err := g.check(memory, cqeStride); err != nil {
+		return nil, err
+	}
+	return &CompletionConsumer{newConsumer(memory, g), newSlots(memory, g), word(memory, cqArmedWord), word(memory, cqErrorWord)}, nil
+}
+
+// Available is the number of entries that wait; it looks at the card's index
+// when fewer than want are known of.
+func (q *CompletionConsumer) Available(want uint32) uint32 { return q.available(want) }
+
+// Get copies the next entry out and steps over it. The caller has checked Available.
+func (q *CompletionConsumer) Get(e *CQE) {
+	slot := (*[cqeStride]byte)(q.at(q.next))
+	q.next++
+	e.ID = binary.LittleEndian.Uint64(slot[cqeID:])
+	head := binary.LittleEndian.Uint64(slot[cqeStatus:])
+	e.Status, e.Opcode, e.Flags, e.ByteLen = uint8(head), uint8(head>>8), uint16(head>>16), uint32(head>>32)
+	mid := binary.LittleEndian.Uint64(slot[cqeImm:])
+	e.Imm, e.QPN = uint32(mid), wire.QPN(mid>>32)
+	from := binary.LittleEndian.Uint64(slot[cqeSourceQP:])
+	e.SourceQP, e.Token = wire.QPN(from), uint32(from>>32)
+	rest := binary.LittleEndian.Uint64(slot[cqeVendor:])
+	e.VendorErr, e.PKeyIndex = uint32(rest), uint16(rest>>32)
+}
+
+// Publish gives the slots stepped over back to the card.
+func (q *CompletionConsumer) Publish() { q.publish() }
+
+// Arm asks for a wake-up at the next completion, or at the next solicited or
+// failed one. After it the caller looks once more before it sleeps.
+func (q *CompletionConsumer) Arm(solicitedOnly bool) {
+	if solicitedOnly && q.armed.Load() != cqArmedNext {
+		q.armed.Store(cqArmedSolicited)
+		return
+	}
+	q.armed.Store(cqArmedNext)
+}
+
+// Failed reports whether the queue was overrun.
+func (q *CompletionConsumer) Failed() bool { return q.failed.Load() != 0 }

@@ -1,0 +1,197 @@
+package ring
+
+import (
+	"bytes"
+	"math"
+	"testing"
+)
+
+var testCQE = CQE{
+	ID: 0x0102030405060708, Status: 0x11, Opcode: 0x80, Flags: 0x2122, ByteLen: 0x31323334, Imm: 0xDEADBEEF,
+	QPN: 0x00A1A2A3, SourceQP: 0x00B1B2B3, Token: 0xC1C2C3C4, VendorErr: 0xD1D2D3D4, PKeyIndex: 0xE1E2,
+}
+
+// goldenCQE is testCQE as it lies in a slot.
+var goldenCQE = []byte{
+	0x08, 0x07, 0x06, 0x05, 0x04, 0x03, 0x02, 0x01, // 0 id
+	0x11,       // 8 status
+	0x80,       // 9 opcode
+	0x22, 0x21, // 10 flags
+	0x34, 0x33, 0x32, 0x31, // 12 byte length
+	0xEF, 0xBE, 0xAD, 0xDE, // 16 immediate
+	0xA3, 0xA2, 0xA1, 0x00, // 20 QP number
+	0xB3, 0xB2, 0xB1, 0x00, // 24 source QP
+	0xC4, 0xC3, 0xC2, 0xC1, // 28 token
+	0xD4, 0xD3, 0xD2, 0xD1, // 32 vendor error
+	0xE2, 0xE1, // 36 P_Key index
+}
+
+func TestCompletionLayout(t *testing.T) {
+	p, c, memory := completionEnds(t, CompletionGeometry(2), 1) // the second slot
+	if !p.Put(&testCQE) {
+		t.Fatal("full")
+	}
+	p.Publish()
+	if slot := memory[256+64:][:len(goldenCQE)]; !bytes.Equal(slot, goldenCQE) {
+		t.Errorf("slot\n% x, want\n% x", slot, goldenCQE)
+	}
+	var got CQE
+	if n := c.Available(1); n != 1 {
+		t.Fatalf("%d available", n)
+	}
+	if c.Get(&got); got != testCQE {
+		t.Errorf("%+v, want %+v", got, testCQE)
+	}
+}
+
+// TestCompletionSetsAllFields: nothing is left of the entry before.
+func TestCompletionSetsAllFields(t *testing.T) {
+	got := testCQE
+	got.Set(1, 2, 3, 4, 5)
+	if want := (CQE{ID: 1, Status: 2, Opcode: 3, QPN: 4, Token: 5}); got != want {
+		t.Errorf("%+v, want %+v", got, want)
+	}
+	p, c, memory := completionEnds(t, CompletionGeometry(1), 0)
+	garbage(memory[slotsOffset:], 1)
+	if !p.Put(&got) {
+		t.Fatal("full")
+	}
+	p.Publish()
+	back := testCQE
+	if c.Available(1) != 1 {
+		t.Fatal("nothing available")
+	}
+	if c.Get(&back); back != got {
+		t.Errorf("%+v, want %+v", back, got)
+	}
+}
+
+// TestCompletionAcrossWrap passes entries in batches of every size, through 2³².
+func TestCompletionAcrossWrap(t *testing.T) {
+	for _, start := range starts {
+		for batch := uint32(1); batch <= testEntries; batch++ {
+			p, c, _ := completionEnds(t, CompletionGeometry(testEntries), start)
+			for round := range uint64(20) {
+				for i := range uint64(batch) {
+					if !p.Put(&CQE{ID: round<<8 | i}) {
+						t.Fatalf("start %d, batch %d: full", start, batch)
+					}
+				}
+				if n := c.Available(1); n != 0 {
+					t.Fatalf("%d available before Publish", n)
+				}
+				p.Publish()
+				if n := c.Available(batch); n != batch {
+					t.Fatalf("%d available, want %d", n, batch)
+				}
+				var e CQE
+				for i := range uint64(batch) {
+					if c.Get(&e); e.ID != round<<8|i {
+						t.Fatalf("entry %#x, want %#x", e.ID, round<<8|i)
+					}
+				}
+				c.Publish()
+			}
+		}
+	}
+}
+
+// TestCompletionOverrun: a full queue takes nothing and keeps what it has; slots
+// are free again when the program publishes.
+func TestCompletionOverrun(t *testing.T) {
+	p, c, _ := completionEnds(t, CompletionGeometry(testEntries), math.MaxUint32-3)
+	for id := range uint64(testEntries) {
+		if !p.Put(&CQE{ID: id}) {
+			t.Fatalf("full after %d", id)
+		}
+	}
+	if p.Put(&CQE{ID: 99}) {
+		t.Error("an entry more than there are slots")
+	}
+	if c.Failed() {
+		t.Error("failed before it was said")
+	}
+	p.Fail()
+	p.Publish()
+	if !c.Failed() || c.Available(testEntries) != testEntries {
+		t.Errorf("failed %v, %d available", c.Failed(), c.Available(testEntries))
+	}
+	var e CQE
+	for id := range uint64(testEntries) {
+		if c.Get(&e); e.ID != id {
+			t.Errorf("entry %d, want %d", e.ID, id)
+		}
+	}
+	if p.Put(&CQE{}) {
+		t.Error("a slot is free before the program gave it back")
+	}
+	if c.Publish(); !p.Put(&CQE{}) {
+		t.Error("no slot is free after the program gave them back")
+	}
+}
+
+func TestCompletionLyingPeers(t *testing.T) {
+	for _, start := range starts {
+		for _, lie := range lies {
+			p, c, memory := completionEnds(t, CompletionGeometry(testEntries), start)
+			garbage(memory[slotsOffset:], uint64(lie))
+			word(memory, 0).Store(start + lie)
+			if n := c.Available(1); n != 0 {
+				t.Errorf("producer's index %d ahead: %d available", lie, n)
+			}
+			word(memory, 128).Store(start - lie)
+			if p.Put(&testCQE) {
+				t.Errorf("consumer's index %d behind: not full", lie)
+			}
+		}
+	}
+}
+
+// TestArm is the table of what is asked for and what happens.
+func TestArm(t *testing.T) {
+	next := func(c *CompletionConsumer) { c.Arm(false) }
+	solicited := func(c *CompletionConsumer) { c.Arm(true) }
+	for _, row := range []struct {
+		name              string
+		arm               []func(*CompletionConsumer)
+		plain, special    bool // whether a wake-up is owed for a plain entry, or a solicited one
+		specialAfterPlain bool
+	}{
+		{"not armed", nil, false, false, false},
+		{"armed for the next", []func(*CompletionConsumer){next}, true, true, false},
+		{"armed for solicited", []func(*CompletionConsumer){solicited}, false, true, true},
+		{"the next goes before solicited", []func(*CompletionConsumer){next, solicited}, true, true, false},
+		{"the next goes over solicited", []func(*CompletionConsumer){solicited, next}, true, true, false},
+		{"armed twice is once", []func(*CompletionConsumer){next, next}, true, true, false},
+	} {
+		armed := func() *CompletionProducer {
+			p, c, _ := completionEnds(t, CompletionGeometry(1), 0)
+			for _, arm := range row.arm {
+				arm(c)
+			}
+			return p
+		}
+		p := armed()
+		if got := p.TakeArmed(false); got != row.plain {
+			t.Errorf("%s, a plain entry: wake-up %v", row.name, got)
+		}
+		if got := p.TakeArmed(true); got != row.specialAfterPlain {
+			t.Errorf("%s, a solicited entry after a plain one: wake-up %v", row.name, got)
+		}
+		if got := armed().TakeArmed(true); got != row.special {
+			t.Errorf("%s, a solicited entry: wake-up %v", row.name, got)
+		}
+		if p.TakeArmed(true) {
+			t.Errorf("%s: a second wake-up", row.name)
+		}
+	}
+}
+
+// TestArmLie: a word that is none of the three wakes once, as any word but 0 does.
+func TestArmLie(t *testing.T) {
+	p, _, memory := completionEnds(t, CompletionGeometry(1), 0)
+	word(memory, 132).Store(math.MaxUint32)
+	if !p.TakeArmed(false) || p.TakeArmed(true) {
+		t.Error("not one wake-up")
+	}
+}

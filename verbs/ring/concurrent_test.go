@@ -1,0 +1,177 @@
+package ring
+
+import (
+	"math"
+	"runtime"
+	"testing"
+)
+
+const total = 100_000 // requests in each of these tests; their indices pass 2³²
+
+// TestSendAndCompletionConcurrent has a program and a card pass requests and
+// completions, three in four of them signaled. With Outstanding heeded no slot is
+// written too early and a CQ as large as the queue does not overrun.
+func TestSendAndCompletionConcurrent(t *testing.T) {
+	p, c, _ := sendEnds(t, SendGeometry(testEntries, 1, 0), math.MaxUint32-total/2)
+	completions, polls, _ := completionEnds(t, CompletionGeometry(testEntries), math.MaxUint32-total/2)
+	go func() {
+		var s Send
+		for taken := uint64(0); taken < total; {
+			n := min(c.Available(), 3)
+			for range n {
+				sge := GetSGE(c.Get(&s))
+				if s.ID != taken || sge.Addr != taken {
+					t.Errorf("request %d, address %d, want %d", s.ID, sge.Addr, taken)
+				}
+				taken++
+				signaled := s.Flags&SendSignaled != 0
+				if signaled && !completions.Put(&CQE{ID: s.ID}) {
+					t.Error("the CQ overran")
+				}
+				c.Advance(signaled)
+			}
+			c.Publish()
+			completions.Publish()
+			if n == 0 {
+				runtime.Gosched()
+			}
+		}
+	}()
+	put, polled, expected := uint64(0), uint32(0), signaledAfter(0)
+	var e CQE
+	for expected < total || put < total {
+		held := p.Outstanding(polled)
+		if held > testEntries {
+			t.Fatalf("%d outstanding", held)
+		}
+		for range min(uint64(testEntries-held), total-put, 5) {
+			s := Send{ID: put}
+			if isSignaled(put) {
+				s.Flags = SendSignaled
+			}
+			PutSGE(p.Put(&s), SGE{Addr: put})
+			put++
+		}
+		p.Publish()
+		for range polls.Available(1) {
+			if polls.Get(&e); e.ID != expected {
+				t.Fatalf("completion of %d, want %d", e.ID, expected)
+			}
+			expected = signaledAfter(e.ID + 1)
+			polled++
+		}
+		polls.Publish()
+		runtime.Gosched()
+	}
+}
+
+func isSignaled(id uint64) bool { return id%4 != 1 }
+
+// signaledAfter gives the first signaled request from id on.
+func signaledAfter(id uint64) uint64 {
+	for !isSignaled(id) {
+		id++
+	}
+	return id
+}
+
+// TestRecvConcurrent has a program post and a card take; the program learns of
+// free slots by completions, as the queue's own words do not tell.
+func TestRecvConcurrent(t *testing.T) {
+	p, c, _ := recvEnds(t, RecvGeometry(testEntries, 2), math.MaxUint32-total/2)
+	completions, polls, _ := completionEnds(t, CompletionGeometry(testEntries), 0)
+	go func() {
+		var r Recv
+		for taken := uint64(0); taken < total; {
+			if !c.Peek(&r) {
+				runtime.Gosched()
+				continue
+			}
+			if r.ID != taken || r.SGECount != 2 || r.SGEs[0].Addr != taken || r.SGEs[1].Addr != ^taken {
+				t.Errorf("%+v, want %d", r, taken)
+			}
+			c.Advance()
+			if !completions.Put(&CQE{ID: r.ID}) {
+				t.Error("the CQ overran")
+			}
+			completions.Publish()
+			taken++
+		}
+	}()
+	put, polled := uint64(0), p.Posted()
+	var e CQE
+	for got := uint64(0); got < total; {
+		for range min(uint64(testEntries-p.Outstanding(polled)), total-put) {
+			p.Put(put, []SGE{{Addr: put}, {Addr: ^put}})
+			put++
+		}
+		p.Publish()
+		for range polls.Available(1) {
+			if polls.Get(&e); e.ID != got {
+				t.Fatalf("completion of %d, want %d", e.ID, got)
+			}
+			got++
+			polled++
+		}
+		polls.Publish()
+		runtime.Gosched()
+	}
+}
+
+// TestCompletionWakeUp: the program arms, looks once more and sleeps; the card
+// publishes, then takes the arm. A wake-up that is lost would hang the test.
+func TestCompletionWakeUp(t *testing.T) {
+	p, c, _ := completionEnds(t, CompletionGeometry(testEntries), math.MaxUint32-total/2)
+	wake := make(chan struct{}, 1)
+	go func() {
+		for id := uint64(0); id < total; {
+			for id < total && p.Put(&CQE{ID: id}) {
+				id++
+			}
+			p.Publish()
+			if p.TakeArmed(false) {
+				select {
+				case wake <- struct{}{}:
+				default: // one waits already
+				}
+			}
+			runtime.Gosched()
+		}
+	}()
+	var e CQE
+	for got := uint64(0); got < total; {
+		n := c.Available(1)
+		if n == 0 {
+			c.Arm(false)
+			if n = c.Available(1); n == 0 {
+				<-wake
+			}
+		}
+		for range n {
+			if c.Get(&e); e.ID != got {
+				t.Fatalf("entry %d, want %d", e.ID, got)
+			}
+			got++
+		}
+		c.Publish()
+	}
+}
+
+// TestFlushFlagConcurrent: the flag is set before the last look, so a program that
+// does not see it has its request seen.
+func TestFlushFlagConcurrent(t *testing.T) {
+	for range 2000 {
+		p, c, _ := recvEnds(t, RecvGeometry(1, 1), 0)
+		seen := make(chan bool)
+		go func() {
+			c.SetFlush(true)
+			var r Recv
+			seen <- c.Peek(&r)
+		}()
+		p.Put(1, nil)
+		p.Publish()
+		if mustRing := p.MustRing(); !<-seen && !mustRing {
+			t.Fatal("the request was not seen, and nobody rings")
+		}
+	}
+}

@@ -1,0 +1,100 @@
+package ring
+
+import (
+	"math/bits"
+	"sync/atomic"
+)
+
+// Doorbell tells the card which of a program's queue pairs have work: a bit a
+// queue pair, and a summary bit for each 64 of them, so that looking costs the
+// same however many there are. The program sets bits, the card takes them.
+//
+//	  0  asleep 4        the card sleeps and wants to be woken
+//	128  summary         a bit a word of bits
+//	...  bits            a bit a queue pair
+type Doorbell struct {
+	asleep  *atomic.Uint32
+	summary []atomic.Uint64
+	bits    []atomic.Uint64
+}
+
+// MaxQueuePairs is how many queue pairs one doorbell serves.
+const MaxQueuePairs = 1 << 16
+
+const (
+	bitWords      = MaxQueuePairs / 64
+	summaryWords  = bitWords / 64
+	summaryOffset = 128
+	bitsOffset    = summaryOffset + summaryWords*8
+
+	// DoorbellSize is the memory that a doorbell needs, in bytes.
+	DoorbellSize = bitsOffset + bitWords*8
+)
+
+// NewDoorbell views memory of DoorbellSize bytes as a doorbell.
+func NewDoorbell(memory []byte) *Doorbell {
+	return &Doorbell{
+		asleep:  word(memory, 0),
+		summary: words64(memory, summaryOffset, summaryWords),
+		bits:    words64(memory, bitsOffset, bitWords),
+	}
+}
+
+// Ring says that a queue pair has work, and reports whether the card sleeps and
+// must be woken. The queue's index has been published before.
+func (d *Doorbell) Ring(queuePair uint32) (wake bool) {
+	index := queuePair % MaxQueuePairs
+	set(&d.bits[index/64], index%64)
+	set(&d.summary[index/64/64], index/64%64)
+	return d.asleep.Load() != 0
+}
+
+// set sets a bit; where it is set already the card has yet to look, and will
+// see what was published before.
+func set(word *atomic.Uint64, bit uint32) {
+	if word.Load()&(1<<bit) == 0 {
+		word.Or(1 << bit)
+	}
+}
+
+// Collect takes all bits and calls work for each queue pair that had one.
+func (d *Doorbell) Collect(work func(queuePair uint32)) {
+	for s := range d.summary {
+		for groups := take(&d.summary[s]); groups != 0; groups &= groups - 1 {
+			w := s*64 + bits.TrailingZeros64(groups)
+			for set := take(&d.bits[w]); set != 0; set &= set - 1 {
+				work(uint32(w*64 + bits.TrailingZeros64(set)))
+			}
+		}
+	}
+}
+
+func take(word *atomic.Uint64) uint64 {
+	if word.Load() == 0 {
+		return 0
+	}
+	return word.Swap(0)
+}
+
+func asWord(b bool) uint32 {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// Pending reports whether any bit is set.
+func (d *Doorbell) Pending() bool {
+	for s := range d.summary {
+		if d.summary[s].Load() != 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// SetAsleep is the card's: set before it looks a last time and sleeps.
+func (d *Doorbell) SetAsleep(asleep bool) { d.asleep.Store(asWord(asleep)) }
+
+// Asleep reports whether the card said that it sleeps.
+func (d *Doorbell) Asleep() bool { return d.asleep.Load() != 0 }

@@ -1,0 +1,142 @@
+package ring
+
+import (
+	"errors"
+	"fmt"
+	"math/bits"
+	"sync/atomic"
+)
+
+const (
+	consumerWords = 128 // offset of the words that the consumer writes
+	slotsOffset   = 256
+	// MaxEntries is the most slots a queue may have.
+	MaxEntries = 1 << 20
+	// maxStride keeps the offset of every slot within 32 bits.
+	maxStride = 1 << 11
+)
+
+// ErrLayout means that memory and geometry of a queue do not fit each other.
+var ErrLayout = errors.New("ring: memory does not fit the queue")
+
+// Geometry is the shape of a queue: it is agreed on when the queue is made, and
+// each side keeps its own copy.
+type Geometry struct {
+	Entries uint32 // a power of two
+	Stride  uint32 // bytes a slot
+}
+
+// Size is the memory that a queue needs, in bytes.
+func (g Geometry) Size() int { return slotsOffset + int(g.Entries)*int(g.Stride) }
+
+// Entries rounds a number of entries asked for up to what a queue can have: a
+// power of two, at least 1.
+func Entries(atLeast uint32) uint32 {
+	if atLeast <= 1 {
+		return 1
+	}
+	return 1 << bits.Len32(atLeast-1)
+}
+
+// check says whether memory can hold a queue of this geometry, whose entries
+// need slots of at least so many bytes.
+func (g Geometry) check(memory []byte, least uint32) error {
+	switch {
+	case g.Entries == 0 || g.Entries > MaxEntries || g.Entries&(g.Entries-1) != 0:
+		return fmt.Errorf("%w: %d entries are not a power of two up to %d", ErrLayout, g.Entries, MaxEntries)
+	case g.Stride < least || g.Stride%16 != 0 || g.Stride > maxStride:
+		return fmt.Errorf("%w: stride of %d bytes", ErrLayout, g.Stride)
+	case len(memory) < g.Size():
+		return fmt.Errorf("%w: %d bytes, %d needed", ErrLayout, len(memory), g.Size())
+	}
+	return nil
+}
+
+// producer is the writing end of a queue.
+type producer struct {
+	entries  uint32
+	next     uint32 // own index, private: the slot to write next
+	consumed uint32 // the consumer's index when it was last looked at
+	shared   *atomic.Uint32
+	peer     *atomic.Uint32
+}
+
+// free is how many slots can be written before the consumer must go on. It
+// looks at the consumer's index only when its last view of it leaves fewer than want.
+func (p *producer) free(want uint32) uint32 {
+	if free := p.entries - (p.next - p.consumed); free >= want {
+		return free
+	}
+	consumed := p.peer.Load()
+	if p.next-consumed > p.entries {
+		return 0 // the peer lies: nothing it says counts until it makes sense again
+	}
+	p.consumed = consumed
+	return p.entries - (p.next - consumed)
+}
+
+// publish makes everything before next visible to the consumer.
+func (p *producer) publish() { p.shared.Store(p.next) }
+
+// consumer is the reading end of a queue.
+type consumer struct {
+	entries  uint32
+	next     uint32 // own index, private: the slot to read next
+	produced uint32 // the producer's index when it was last looked at
+	shared   *atomic.Uint32
+	peer     *atomic.Uint32
+}
+
+// available is how many slots can be read. It looks at the producer's index
+// only when its last view of it leaves fewer than want.
+func (c *consumer) available(want uint32) uint32 {
+	if n := c.produced - c.next; n >= want {
+		return n
+	}
+	produced := c.peer.Load()
+	if produced-c.next > c.entries {
+		return 0 // the peer lies
+	}
+	c.produced = produced
+	return produced - c.next
+}
+
+// publish gives the slots before next back to the producer.
+func (c *consumer) publish() { c.shared.Store(c.next) }
+
+// skip drops everything that is in the queue.
+func (c *consumer) skip() {
+	c.next += c.available(c.entries)
+	c.publish()
+}
+
+// slots are the entries of a queue.
+type slots struct {
+	memory []byte
+	stride uint32
+	mask   uint32
+}
+
+// at gives the slot of an index; indices run on without end and wrap at 2³².
+func (s *slots) at(index uint32) []byte {
+	from := (index & s.mask) * s.stride
+	return s.memory[from : from+s.stride : from+s.stride]
+}
+
+func newSlots(memory []byte, g Geometry) slots {
+	return slots{memory: memory[slotsOffset:g.Size():g.Size()], stride: g.Stride, mask: g.Entries - 1}
+}
+
+func newProducer(memory []byte, g Geometry) producer {
+	p := producer{entries: g.Entries, shared: word(memory, 0), peer: word(memory, consumerWords)}
+	p.next = p.shared.Load()
+	p.consumed = p.next - p.entries // full, until the consumer's index has been looked at
+	return p
+}
+
+func newConsumer(memory []byte, g Geometry) consumer {
+	c := consumer{entries: g.Entries, shared: word(memory, consumerWords), peer: word(memory, 0)}
+	c.next = c.shared.Load()
+	c.produced = c.next
+	return c
+}

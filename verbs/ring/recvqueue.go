@@ -1,0 +1,118 @@
+package ring
+
+import (
+	"encoding/binary"
+	"sync/atomic"
+)
+
+// A receive work request in its slot.
+//
+//	 0  id         8
+//	 8  SGE count  4
+//	12  reserved   4
+//	16  SGEs, 16 bytes each
+const (
+	recvID       = 0
+	recvSGECount = 8
+	recvHeader   = 16
+)
+
+// RecvGeometry is the shape of a receive queue with room for so many requests
+// with so many SGEs each.
+func RecvGeometry(entries, maxSGE uint32) Geometry {
+	return Geometry{Entries: Entries(entries), Stride: (recvHeader + maxSGE*SGELen + 31) &^ 31}
+}
+
+// RecvRoom is the number of SGEs that a slot can hold.
+func (g Geometry) RecvRoom() uint32 { return min((g.Stride-recvHeader)/SGELen, MaxSGE) }
+
+// recvFlushWord is set by the card while the queue pair is in error: nobody will
+// take what is posted then, so the program rings the doorbell to have it flushed.
+const recvFlushWord = consumerWords + 4
+
+// RecvProducer is the program's end of a receive queue. A slot is free again
+// when the completion of its request has been polled; the program counts those.
+type RecvProducer struct {
+	producer
+	slots
+	flush *atomic.Uint32
+}
+
+// NewRecvProducer takes the program's end of the queue in memory.
+func NewRecvProducer(memory []byte, g Geometry) (*RecvProducer, error) {
+	if err := g.check(memory, recvHeader); err != nil {
+		return nil, err
+	}
+	return &RecvProducer{newProducer(memory, g), newSlots(memory, g), word(memory, recvFlushWord)}, nil
+}
+
+// Outstanding is the number of requests that still hold a slot, given how many
+// completions of the queue have been polled.
+func (q *RecvProducer) Outstanding(polled uint32) uint32 { return min(q.next-polled, q.entries) }
+
+// Posted is the number of requests put since the queue was made, modulo 2³².
+func (q *RecvProducer) Posted() uint32 { return q.next }
+
+// MustRing reports that the queue pair is in error and wants a doorbell to flush.
+func (q *RecvProducer) MustRing() bool { return q.flush.Load() != 0 }
+
+// Put writes a request into the next slot. The caller has checked that a slot is
+// free and that the SGEs fit it.
+func (q *RecvProducer) Put(id uint64, sges []SGE) {
+	slot := q.at(q.next)
+	q.next++
+	binary.LittleEndian.PutUint64(slot[recvID:], id)
+	binary.LittleEndian.PutUint32(slot[recvSGECount:], uint32(len(sges)))
+	for i, s := range sges {
+		PutSGE(slot[recvHeader+i*SGELen:], s)
+	}
+}
+
+// Publish hands everything put so far to the card.
+func (q *RecvProducer) Publish() { q.publish() }
+
+// Recv is a receive work request, copied out of its slot.
+type Recv struct {
+	ID       uint64
+	SGECount uint32
+	SGEs     [MaxSGE]SGE
+}
+
+// RecvConsumer is the card's end of a receive queue.
+type RecvConsumer struct {
+	consumer
+	slots
+	flush *atomic.Uint32
+}
+
+// NewRecvConsumer takes the card's end of the queue in memory.
+func NewRecvConsumer(memory []byte, g Geometry) (*RecvConsumer, error) {
+	if err := g.check(memory, recvHeader); err != nil {
+		return nil, err
+	}
+	return &RecvConsumer{newConsumer(memory, g), newSlots(memory, g), word(memory, recvFlushWord)}, nil
+}
+
+// Peek copies the next request out and reports whether there was one. The count
+// is cut to what a slot can hold, so the copy is safe to walk.
+func (q *RecvConsumer) Peek(r *Recv) bool {
+	if q.available(1) == 0 {
+		return false
+	}
+	slot := q.at(q.next)
+	r.ID = binary.LittleEndian.Uint64(slot[recvID:])
+	r.SGECount = min(binary.LittleEndian.Uint32(slot[recvSGECount:]), uint32(len(slot)-recvHeader)/SGELen, MaxSGE)
+	for i := range r.SGECount {
+		r.SGEs[i] = GetSGE(slot[recvHeader+i*SGELen:])
+	}
+	return true
+}
+
+// Advance steps over the request that Peek read.
+func (q *RecvConsumer) Advance() { q.next++ }
+
+// SetFlush tells the program whether what it posts has to be flushed.
+func (q *RecvConsumer) SetFlush(flush bool) { q.flush.Store(asWord(flush)) }
+
+// Skip drops all requests that wait, without completions.
+func (q *RecvConsumer) Skip() { q.skip() }

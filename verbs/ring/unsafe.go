@@ -1,0 +1,26 @@
+package ring
+
+import (
+	"sync/atomic"
+	"unsafe"
+)
+
+// Alloc makes zeroed memory for a queue or a doorbell: plain Go memory, aligned
+// to a cache line for the words and slots in it.
+func Alloc(size int) []byte {
+	const line = 128
+	memory := make([]byte, size+line)
+	start := -int(uintptr(unsafe.Pointer(unsafe.SliceData(memory)))) & (line - 1)
+	return memory[start : start+size : start+size]
+}
+
+// word is an index word in shared memory. The memory is aligned (Alloc and mmap
+// both see to it) and at least offset+4 bytes long.
+func word(memory []byte, offset int) *atomic.Uint32 {
+	return (*atomic.Uint32)(unsafe.Pointer(unsafe.SliceData(memory[offset : offset+4])))
+}
+
+// words64 views memory as 64-bit words.
+func words64(memory []byte, offset, count int) []atomic.Uint64 {
+	return unsafe.Slice((*atomic.Uint64)(unsafe.Pointer(unsafe.SliceData(memory[offset:offset+8*count]))), count)
+}
