@@ -1,0 +1,59 @@
+package xsk
+
+import "golang.org/x/sys/unix"
+
+// Flush hands all submitted frames to the kernel and kicks it while it sleeps and makes
+// progress: in copy mode one kick moves at most 32 descriptors. It returns what the
+// kernel has not taken then, as Unsent does; a later Flush goes on with it.
+func (s *Socket) Flush() (unsent uint32) {
+	if s.submitted {
+		s.tx.publish()
+		s.submitted = false
+	}
+	unsent = s.tx.pending()
+	for unsent > 0 && (s.busyPoll || s.tx.needWakeup()) {
+		s.kick(unix.SYS_SENDTO)
+		before := unsent
+		if unsent = s.tx.pending(); unsent >= before {
+			break
+		}
+	}
+	// Now rather than when the slots run out, so that few slots are used, and are
+	// still cached.
+	s.reclaim()
+	return unsent
+}
+
+// Unsent is how many descriptors (frames, or chunks of frames that span several) were
+// submitted and are not taken by the kernel yet.
+func (s *Socket) Unsent() uint32 { return s.tx.pending() }
+
+// WakeReceive makes the kernel go on receiving where it waits to be told: when the
+// fill ring had run dry, and always in busy polling, where this call is what polls
+// the driver.
+func (s *Socket) WakeReceive() {
+	if s.busyPoll || s.fill.needWakeup() {
+		s.kick(unix.SYS_RECVFROM)
+	}
+}
+
+// Err is what the last kick met: nil, ErrDown, ErrGone or an errno.
+func (s *Socket) Err() error { return s.lastKick }
+
+// kick is sendto(2) or recvfrom(2) of nothing. It does not block, but 32 frames take
+// longer than the 20 µs after which the Go scheduler gives away the processor of
+// a thread in a system call. So the scheduler is not told.
+func (s *Socket) kick(call uintptr) {
+	_, _, errno := unix.RawSyscall6(call, uintptr(s.fd), 0, 0, unix.MSG_DONTWAIT, 0, 0)
+	switch errno {
+	case 0, unix.EAGAIN, unix.EBUSY, unix.ENOBUFS, unix.EINTR:
+		// More to do, a driver that is full, or a frame that it dropped and counted.
+		s.lastKick = nil
+	case unix.ENETDOWN:
+		s.lastKick = ErrDown
+	case unix.ENXIO:
+		s.lastKick = ErrGone
+	default:
+		s.lastKick = errno
+	}
+}

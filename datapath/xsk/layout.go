@@ -1,0 +1,112 @@
+package xsk
+
+import (
+	"fmt"
+	"math"
+	"math/bits"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+const (
+	// maxEntries keeps the distance between two ring indices below 2^32.
+	maxEntries = 1 << 31
+	// maxChunksPerFrame is what an skb holds in fragments (MAX_SKB_FRAGS).
+	maxChunksPerFrame = 17
+)
+
+// layout is what a Config comes to: the parts of the UMEM and the ring sizes. All
+// chunks for receiving come first.
+type layout struct {
+	chunkSize      uint64 // bytes, a power of two
+	chunkShift     uint8  // its logarithm
+	rxChunks       uint32
+	txSlots        uint32
+	chunksPerFrame uint32
+	maxFrame       uint64 // bytes
+
+	rxEntries, fillEntries uint32
+	txEntries              uint32 // of the TX and of the completion ring
+}
+
+// rxSize is the size of the part for receiving, and so where the other part begins.
+func (l *layout) rxSize() uint64 { return uint64(l.rxChunks) * l.chunkSize }
+
+func (l *layout) slotSize() uint64 { return uint64(l.chunksPerFrame) * l.chunkSize }
+
+func (l *layout) size() uint64 { return l.rxSize() + uint64(l.txSlots)*l.slotSize() }
+
+// layout checks the configuration, with the defaults filled in.
+func (c Config) layout() (layout, error) {
+	if err := c.check(); err != nil {
+		return layout{}, err
+	}
+	l := layout{
+		chunkSize:      uint64(c.ChunkSize),
+		chunkShift:     uint8(bits.TrailingZeros32(c.ChunkSize)),
+		rxChunks:       c.RxFrames,
+		txSlots:        c.TxFrames,
+		chunksPerFrame: uint32((uint64(c.MaxFrame) + uint64(c.ChunkSize) - 1) / uint64(c.ChunkSize)),
+		maxFrame:       uint64(c.MaxFrame),
+		rxEntries:      c.RxSize,
+		fillEntries:    ceilPowerOfTwo(c.RxFrames),
+	}
+	if l.chunksPerFrame > maxChunksPerFrame {
+		return l, configError("MaxFrame %d needs %d chunks of %d bytes, at most %d make a frame",
+			c.MaxFrame, l.chunksPerFrame, c.ChunkSize, maxChunksPerFrame)
+	}
+	// With an entry for every chunk, neither ring is ever too full to take one more.
+	entries := uint64(l.txSlots) * uint64(l.chunksPerFrame)
+	if entries > maxEntries {
+		return l, configError("TxFrames %d of %d chunks each is more than %d chunks",
+			c.TxFrames, l.chunksPerFrame, uint64(maxEntries))
+	}
+	l.txEntries = ceilPowerOfTwo(uint32(entries))
+	if l.size() > math.MaxInt {
+		return l, configError("RxFrames %d and TxFrames %d do not fit the address space", c.RxFrames, c.TxFrames)
+	}
+	return l, nil
+}
+
+func (c Config) check() error {
+	switch {
+	case c.Interface <= 0 || c.Interface > math.MaxInt32:
+		return configError("Interface %d is not an interface index", c.Interface)
+	case c.Queue < 0 || c.Queue > math.MaxInt32:
+		return configError("Queue %d is not a queue number", c.Queue)
+	case c.Mode < Auto || c.Mode > ZeroCopy:
+		return configError("Mode %d is unknown", c.Mode)
+	case c.RxSize > maxEntries || bits.OnesCount32(c.RxSize) != 1:
+		return configError("RxSize %d is not a power of two", c.RxSize)
+	case c.RxFrames > maxEntries:
+		return configError("RxFrames %d is more than %d", c.RxFrames, uint32(maxEntries))
+	case c.RxFrames < c.RxSize:
+		return configError("RxFrames %d is less than RxSize %d: the RX ring could never be full", c.RxFrames, c.RxSize)
+	case c.ChunkSize != 2048 && c.ChunkSize != 4096:
+		return configError("ChunkSize %d is neither 2048 nor 4096", c.ChunkSize)
+	case c.MaxFrame > c.ChunkSize && !c.MultiBuffer:
+		return configError("MaxFrame %d is more than ChunkSize %d, which needs MultiBuffer", c.MaxFrame, c.ChunkSize)
+	}
+	return c.checkBusyPoll()
+}
+
+func (c Config) checkBusyPoll() error {
+	switch {
+	case c.BusyPoll < 0 || c.BusyPoll > 0 && c.BusyPoll < time.Microsecond ||
+		c.BusyPoll.Microseconds() > math.MaxInt32:
+		return configError("BusyPoll %v is not a number of microseconds", c.BusyPoll)
+	case c.BusyPollBudget < 0 || c.BusyPollBudget > math.MaxUint16:
+		return configError("BusyPollBudget %d is not between 0 and %d", c.BusyPollBudget, math.MaxUint16)
+	case c.BusyPollBudget > 0 && c.BusyPoll == 0:
+		return configError("BusyPollBudget %d without BusyPoll", c.BusyPollBudget)
+	}
+	return nil
+}
+
+// ceilPowerOfTwo is the least power of two that is not less than n, for n from 1 to 2^31.
+func ceilPowerOfTwo(n uint32) uint32 { return 1 << bits.Len32(n-1) }
+
+func configError(format string, args ...any) error {
+	return fmt.Errorf("%s: %w", fmt.Sprintf(format, args...), unix.EINVAL)
+}

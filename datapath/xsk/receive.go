@@ -1,0 +1,63 @@
+package xsk
+
+import "golang.org/x/sys/unix"
+
+// Received is a frame from the wire.
+type Received struct {
+	// Data is the whole frame, from the Ethernet header on, borrowed until Release.
+	Data []byte
+}
+
+// Receive takes at most len(burst) frames from the RX ring and says how many. It
+// never blocks. Frames must be given back with Release before the next call.
+func (s *Socket) Receive(burst []Received) int {
+	// There are no more chunks than borrowed has room for, whatever the ring says.
+	ready := min(s.rx.available(), uint32(cap(s.borrowed)-len(s.borrowed)))
+	frames, taken := 0, uint32(0)
+	for frames < len(burst) && taken < ready {
+		var data []byte
+		chunks := uint32(1)
+		if desc := s.rx.at(taken); desc.Options&unix.XDP_PKT_CONTD == 0 {
+			data = s.borrow(desc)
+		} else if data, chunks = s.join(taken, ready); chunks == 0 {
+			break
+		}
+		taken += chunks
+		if data == nil {
+			s.malformed.Add(1)
+			continue
+		}
+		burst[frames].Data = data
+		frames++
+	}
+	if taken > 0 {
+		s.rx.release(taken)
+	}
+	return frames
+}
+
+// borrow turns a descriptor into the bytes that it stands for, nil if it lies
+// outside of the chunks for receiving.
+func (s *Socket) borrow(desc unix.XDPDesc) []byte {
+	offset := desc.Addr & (s.chunkSize - 1)
+	end := desc.Addr + uint64(desc.Len)
+	if desc.Addr >= s.rxSize() || offset+uint64(desc.Len) > s.chunkSize {
+		return nil
+	}
+	s.borrowed = append(s.borrowed, desc.Addr-offset)
+	return s.umem[desc.Addr:end:end]
+}
+
+// Release gives all frames received so far back to the kernel.
+func (s *Socket) Release() {
+	if len(s.borrowed) == 0 {
+		return
+	}
+	// An honest kernel always leaves room: the ring has an entry for every chunk.
+	for _, chunk := range s.borrowed[:min(len(s.borrowed), int(s.fill.room()))] {
+		s.fill.put(chunk)
+	}
+	s.fill.publish()
+	s.borrowed = s.borrowed[:0]
+	s.joined = s.joined[:0]
+}

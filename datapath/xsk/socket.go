@@ -1,0 +1,106 @@
+package xsk
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+
+	"golang.org/x/sys/unix"
+)
+
+// Socket is an AF_XDP socket bound to one queue of one interface. See the package's
+// documentation for who may call what.
+type Socket struct {
+	layout
+	umem []byte
+
+	rx        consumer[unix.XDPDesc]
+	fill      producer[uint64] // addresses of chunks
+	borrowed  []uint64         // chunks between Receive and Release
+	joined    []byte           // the split frames among them, copied together
+	malformed atomic.Uint64    // written by the owner, read by Stats
+
+	tx         producer[unix.XDPDesc]
+	completion consumer[uint64] // addresses of chunks
+	free       []slot           // the one used last on top: its memory is likely cached
+	owed       []uint8          // by slot: completions to come, or ownedByCaller
+	submitted  bool             // something was put into the TX ring since the last Flush
+
+	fd       int // -1 before Open and after Close
+	busyPoll bool
+	lastKick error
+
+	config   Config
+	info     Info
+	mappings [][]byte   // the rings and the UMEM
+	closing  sync.Mutex // held by Stats and Close
+}
+
+// Info is what Open got.
+type Info struct {
+	Interface, Queue int
+	ZeroCopy         bool
+	MultiBuffer      bool
+	// MaxUnsplit is the longest frame, in bytes from the Ethernet header on, that
+	// arrives in one chunk. Longer ones are lost without MultiBuffer.
+	MaxUnsplit int
+}
+
+// Open makes a socket in the network namespace of the calling thread and binds it.
+// It receives nothing until an XDP program redirects frames to it. A queue that
+// is still held, as it is for a moment after another socket was closed, is tried
+// again for a second. Errors are listed with ErrPermission.
+func Open(config Config) (*Socket, error) {
+	s, err := open(config.withDefaults())
+	if err != nil {
+		return nil, fmt.Errorf("AF_XDP socket on interface %d queue %d: %w", config.Interface, config.Queue, err)
+	}
+	return s, nil
+}
+
+func open(config Config) (*Socket, error) {
+	layout, err := config.layout()
+	if err != nil {
+		return nil, err
+	}
+	s := &Socket{fd: -1, config: config, layout: layout}
+	steps := []func() error{
+		s.create, s.setBusyPoll, s.registerMemory, s.createRings, s.mapRings, s.bind, s.inspect,
+	}
+	for _, step := range steps {
+		if err := step(); err != nil {
+			return nil, errors.Join(err, s.Close())
+		}
+	}
+	return s, nil
+}
+
+// FD is the descriptor to put into an XSKMAP and to wait on with poll(2). In copy mode
+// poll also sends what waits in the TX ring.
+func (s *Socket) FD() int { return s.fd }
+
+// Attached tells what the socket got.
+func (s *Socket) Attached() Info { return s.info }
+
+// Close gives everything back. Frames that were borrowed or reserved must not be
+// touched any more. The kernel lets go of the queue a moment later. Further calls do
+// nothing.
+func (s *Socket) Close() error {
+	s.closing.Lock()
+	defer s.closing.Unlock()
+	var failed error
+	if s.fd >= 0 {
+		failed = unix.Close(s.fd)
+		s.fd = -1
+	}
+	// A use after Close is to meet a nil pointer, not memory that is gone.
+	s.rx, s.tx = consumer[unix.XDPDesc]{}, producer[unix.XDPDesc]{}
+	s.fill, s.completion = producer[uint64]{}, consumer[uint64]{}
+	s.umem = nil
+	for _, mapping := range s.mappings {
+		failed = errors.Join(failed, unix.Munmap(mapping))
+	}
+	s.mappings = nil
+	return failed
+}

@@ -1,0 +1,42 @@
+package xsk
+
+import (
+	"fmt"
+
+	"golang.org/x/sys/unix"
+)
+
+// Statistics counts since Open. All but Malformed are the kernel's (XDP_STATISTICS in
+// linux/if_xdp.h). A frame that was lost is in RxDropped, RxRingFull or Malformed, once.
+type Statistics struct {
+	RxDropped       uint64 // frames lost for other reasons than a full RX ring
+	RxRingFull      uint64 // frames lost because the RX ring was full
+	RxFillRingEmpty uint64 // times no chunk was free: in copy mode also in RxDropped
+	RxInvalidDescs  uint64 // fill ring entries that the kernel refused
+	TxInvalidDescs  uint64 // TX ring entries that the kernel refused
+	TxRingEmpty     uint64 // times the kernel found nothing to send
+	Malformed       uint64 // frames whose RX ring entries could not be: a bug of the kernel or a driver
+}
+
+// Stats reads the counters. It may be called by any goroutine, and after Close
+// returns ErrClosed.
+func (s *Socket) Stats() (Statistics, error) {
+	s.closing.Lock()
+	defer s.closing.Unlock()
+	if s.fd < 0 {
+		return Statistics{}, ErrClosed
+	}
+	kernel, err := getOption[unix.XDPStatistics](s.fd, unix.XDP_STATISTICS)
+	if err != nil {
+		return Statistics{}, fmt.Errorf("AF_XDP statistics: %w", err)
+	}
+	return Statistics{
+		RxDropped:       kernel.Rx_dropped,
+		RxRingFull:      kernel.Rx_ring_full,
+		RxFillRingEmpty: kernel.Rx_fill_ring_empty_descs,
+		RxInvalidDescs:  kernel.Rx_invalid_descs,
+		TxInvalidDescs:  kernel.Tx_invalid_descs,
+		TxRingEmpty:     kernel.Tx_ring_empty_descs,
+		Malformed:       s.malformed.Load(),
+	}, nil
+}

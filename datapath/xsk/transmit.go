@@ -1,0 +1,100 @@
+package xsk
+
+import "golang.org/x/sys/unix"
+
+// slot is the number of a place for a frame to send: free or in flight. Only Reserve
+// makes a Reserved of it, so that a frame in flight cannot be written to.
+type slot uint32
+
+// ownedByCaller marks a slot that is reserved. A frame in flight owes a completion for
+// each chunk (at most maxChunksPerFrame), a free slot none.
+const ownedByCaller = 0xff
+
+// Reserved is a frame being built, which its holder passes to Submit or Cancel of the
+// same socket, once.
+type Reserved struct {
+	buffer []byte
+	slot   slot
+}
+
+// Bytes is the memory to build the frame in: MaxFrame bytes, with what an earlier
+// frame left in them.
+func (r Reserved) Bytes() []byte { return r.buffer }
+
+// Reserve takes a free slot. None is left when all frames are reserved or in flight.
+func (s *Socket) Reserve() (Reserved, bool) {
+	if len(s.free) == 0 {
+		s.reclaim()
+	}
+	last := len(s.free) - 1
+	if last < 0 {
+		return Reserved{}, false
+	}
+	taken := s.free[last]
+	s.free = s.free[:last]
+	s.owed[taken] = ownedByCaller
+	start := s.start(taken)
+	end := start + s.maxFrame
+	return Reserved{s.umem[start:end:end], taken}, true
+}
+
+// Submit sends the first length bytes, at the next Flush. A length that the frame does not
+// have, or a frame that is not reserved any more, is the caller's mistake: it panics.
+func (s *Socket) Submit(r Reserved, length int) {
+	if length <= 0 || length > len(r.buffer) || s.owed[r.slot] != ownedByCaller {
+		panic("xsk: Submit of a wrong length, or of a frame that is not reserved")
+	}
+	s.submitted = true
+	chunks := uint8(0)
+	// All parts of a frame but the last are full, and tell that more follows.
+	addr, left := s.start(r.slot), uint64(length)
+	for ; left > s.chunkSize; left -= s.chunkSize {
+		s.tx.put(unix.XDPDesc{Addr: addr, Len: uint32(s.chunkSize), Options: unix.XDP_PKT_CONTD})
+		addr += s.chunkSize
+		chunks++
+	}
+	s.tx.put(unix.XDPDesc{Addr: addr, Len: uint32(left)})
+	s.owed[r.slot] = chunks + 1
+}
+
+// Cancel gives the slot back. It panics as Submit does.
+func (s *Socket) Cancel(r Reserved) {
+	if len(r.buffer) == 0 || s.owed[r.slot] != ownedByCaller {
+		panic("xsk: Cancel of a frame that is not reserved")
+	}
+	s.owed[r.slot] = 0
+	s.free = append(s.free, r.slot)
+}
+
+// reclaim frees the slots whose frames the kernel is done with.
+func (s *Socket) reclaim() {
+	done := s.completion.available()
+	for i := range done {
+		s.complete(s.completion.at(i))
+	}
+	if done > 0 {
+		s.completion.release(done)
+	}
+}
+
+// complete counts a completion, and frees the slot at its last one. An address that
+// is not of a frame in flight is passed over.
+func (s *Socket) complete(addr uint64) {
+	chunk := (addr - s.rxSize()) >> s.chunkShift
+	if chunk >= uint64(s.txSlots)*uint64(s.chunksPerFrame) {
+		return
+	}
+	done := slot(uint32(chunk) / s.chunksPerFrame)
+	if s.owed[done] == 0 || s.owed[done] == ownedByCaller {
+		return
+	}
+	s.owed[done]--
+	if s.owed[done] == 0 {
+		s.free = append(s.free, done)
+	}
+}
+
+// start is where a slot begins in the UMEM.
+func (s *Socket) start(place slot) uint64 {
+	return s.rxSize() + uint64(place)*s.slotSize()
+}
