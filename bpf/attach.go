@@ -1,0 +1,137 @@
+package bpf
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/cilium/ebpf/link"
+	"github.com/vishvananda/netlink"
+	"golang.org/x/sys/unix"
+)
+
+// Mode is how an interface runs the program.
+type Mode int
+
+const (
+	// Auto asks for Native, and for Generic where that is not to be had.
+	Auto Mode = iota
+	// Native runs the program in the driver, before a socket buffer is made.
+	Native
+	// Generic runs it in the network stack: on any interface, slowly.
+	Generic
+)
+
+func (m Mode) String() string {
+	switch m {
+	case Auto:
+		return "auto"
+	case Native:
+		return "native"
+	case Generic:
+		return "generic"
+	}
+	return fmt.Sprintf("mode(%d)", int(m))
+}
+
+// Attach attaches the program to an interface of the network namespace that the
+// calling thread is in (lock the goroutine to its thread if that is not the
+// process's own). It needs no capability: who holds the program may attach it. The
+// program stays until Close or until the process ends.
+//
+// Errors: ErrAttached names the program that is in the way, and how to remove it;
+// ErrNoNative, for Native only; ErrPermission; ENODEV; EALREADY when this Steering is
+// attached.
+func (s *Steering) Attach(ifindex int, mode Mode) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.link != nil {
+		return fmt.Errorf("attach the steering program to interface %d: %w", ifindex, unix.EALREADY)
+	}
+	device, err := deviceByIndex(ifindex)
+	if err != nil {
+		return fmt.Errorf("attach the steering program to interface %d: %w", ifindex, err)
+	}
+	if mode == Auto {
+		return s.attachAuto(device)
+	}
+	return s.attach(device, mode)
+}
+
+// deviceByIndex looks first, since for a device that is not there bpf(2) says EINVAL.
+func deviceByIndex(ifindex int) (netlink.Link, error) {
+	if ifindex < 1 {
+		return nil, unix.ENODEV
+	}
+	device, err := netlink.LinkByIndex(ifindex)
+	if errors.As(err, &netlink.LinkNotFoundError{}) {
+		return nil, unix.ENODEV
+	}
+	return device, err
+}
+
+func (s *Steering) attachAuto(device netlink.Link) error {
+	native := s.attach(device, Native)
+	if !errors.Is(native, ErrNoNative) {
+		return native
+	}
+	if err := s.attach(device, Generic); err != nil {
+		return fmt.Errorf("%w (and before: %w)", err, native)
+	}
+	s.fallback = native
+	return nil
+}
+
+func (s *Steering) attach(device netlink.Link, mode Mode) error {
+	flags := link.XDPDriverMode
+	if mode == Generic {
+		flags = link.XDPGenericMode
+	}
+	attached, err := link.AttachXDP(link.XDPOptions{
+		Program:   s.objs.RocedSteer,
+		Interface: device.Attrs().Index,
+		Flags:     flags,
+	})
+	if err != nil {
+		return explainAttach(err, device, mode)
+	}
+	s.link, s.mode = attached, mode
+	return nil
+}
+
+// explainAttach sorts out what dev_xdp_attach in the kernel's net/core/dev.c says.
+// What is left over is a driver's own refusal, for which each has its own errno.
+func explainAttach(err error, device netlink.Link, mode Mode) error {
+	doing := fmt.Sprintf("attach the steering program to %s (%s XDP)", device.Attrs().Name, mode)
+	switch {
+	case errors.Is(err, unix.EBUSY), errors.Is(err, unix.EEXIST):
+		return fmt.Errorf("%s: %w: %s", doing, ErrAttached, describeAttached(device.Attrs().Index))
+	case errors.Is(err, unix.EPERM):
+		return fmt.Errorf("%s: %w", doing, ErrPermission)
+	case mode == Native:
+		return fmt.Errorf("%s: %w with this driver, or not with its present MTU, offloads or queues: %w", doing, ErrNoNative, err)
+	}
+	return fmt.Errorf("%s: %w", doing, err)
+}
+
+// AttachedMode is Native or Generic, as was got; Auto when not attached.
+func (s *Steering) AttachedMode() Mode {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.mode
+}
+
+// Fallback is why Attach with Auto did not get Native; nil if it did.
+func (s *Steering) Fallback() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.fallback
+}
+
+func (s *Steering) detach() error {
+	if s.link == nil {
+		return nil
+	}
+	err := s.link.Close()
+	s.link, s.mode, s.fallback = nil, Auto, nil
+	return err
+}

@@ -1,0 +1,38 @@
+package bpf
+
+import "github.com/cilium/ebpf"
+
+// bitmap is an array map of 64-bit words used as a row of bits, and Go's copy of the
+// words that are not zero. The program reads a word while it is written: the kernel
+// copies all 64 bits at once.
+type bitmap struct {
+	kernel *ebpf.Map
+	words  map[uint32]uint64
+}
+
+func newBitmap(kernel *ebpf.Map) bitmap {
+	return bitmap{kernel: kernel, words: make(map[uint32]uint64)}
+}
+
+func (b *bitmap) set(bit uint32) error {
+	return b.write(bit/64, b.words[bit/64]|1<<(bit%64))
+}
+
+func (b *bitmap) clear(bit uint32) error {
+	return b.write(bit/64, b.words[bit/64]&^(1<<(bit%64)))
+}
+
+func (b *bitmap) write(word uint32, value uint64) error {
+	if b.words[word] == value {
+		return nil
+	}
+	if err := b.kernel.Put(word, value); err != nil {
+		return err
+	}
+	if value == 0 {
+		delete(b.words, word)
+	} else {
+		b.words[word] = value
+	}
+	return nil
+}

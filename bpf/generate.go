@@ -1,0 +1,6 @@
+package bpf
+
+// The kernel's headers include <asm/types.h>, which Debian keeps in a folder named
+// after the machine; clang's BPF target does not look there by itself.
+//
+//go:generate go tool bpf2go -type verdict steer steer.bpf.c -- -mcpu=v3 -Wall -Wextra -Werror -idirafter /usr/include/x86_64-linux-gnu -idirafter /usr/include/aarch64-linux-gnu

@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#pragma once
+
+#include <linux/bpf.h>
+#include <linux/if_ether.h>
+#include <linux/ip.h>
+#include <linux/ipv6.h>
+#include <linux/udp.h>
+#include <bpf/bpf_endian.h>
+#include <bpf/bpf_helpers.h>
+
+#include "maps.h"
+
+struct vlan_tag {
+	__be16 tci;
+	__be16 ethertype;
+};
+
+/* Base transport header, InfiniBand specification volume 1, 9.2. */
+struct bth {
+	__u8 opcode;
+	__u8 flags;
+	__be16 pkey;
+	__be32 qpn; /* the upper 8 bits are not part of it */
+	__be32 psn;
+};
+
+/* Datagram extended transport header, 9.3.3. */
+struct deth {
+	__be32 qkey;
+	__be32 source_qpn;
+};
+
+#define ICRC_LEN 4
+#define OPCODE_SERVICE_UD 3 /* the opcode's upper three bits */
+
+/*
+ * A packet. Its headers must lie in the linear part of the frame, which ends at
+ * end; the payload need not. Fields are read from the headers where they are
+ * needed: what is kept over a table lookup costs a store, and without CAP_PERFMON
+ * a store costs a speculation barrier.
+ */
+struct packet {
+	struct xdp_md *ctx;
+	void *end;
+	void *next; /* the first byte not parsed yet */
+	void *ip;
+	int is_ipv6; /* a constant in each place, as this is all inlined */
+};
+
+static __always_inline const struct iphdr *ipv4(const struct packet *p)
+{
+	return p->ip;
+}
+
+static __always_inline const struct ipv6hdr *ipv6(const struct packet *p)
+{
+	return p->ip;
+}
+
+/* Where there are no options. */
+static __always_inline const struct udphdr *udp(const struct packet *p)
+{
+	return p->ip + (p->is_ipv6 ? sizeof(struct ipv6hdr) : sizeof(struct iphdr));
+}
+
+static __always_inline const struct bth *bth(const struct packet *p)
+{
+	return (const void *)(udp(p) + 1);
+}
+
+static __always_inline int has_options(const struct packet *p)
+{
+	return ipv4(p)->ihl > 5;
+}
+
+/* The IP packet's length, as its header says. */
+static __always_inline int ip_len(const struct packet *p)
+{
+	if (p->is_ipv6)
+		return sizeof(struct ipv6hdr) + bpf_ntohs(ipv6(p)->payload_len);
+	return bpf_ntohs(ipv4(p)->tot_len);
+}
+
+/* The same without that header, which has no options. May be negative. */
+static __always_inline int ip_payload(const struct packet *p)
+{
+	return ip_len(p) - (int)((void *)udp(p) - p->ip);
+}
+
+static __always_inline int is_ipv4_group(__be32 ip)
+{
+	return (ip & bpf_htonl(0xf0000000)) == bpf_htonl(0xe0000000);
+}
+
+static __always_inline int is_to_group(const struct packet *p)
+{
+	return p->is_ipv6 ? ipv6(p)->daddr.s6_addr[0] == 0xff : is_ipv4_group(ipv4(p)->daddr);
+}
+
+static __always_inline int is_from_group(const struct packet *p)
+{
+	return p->is_ipv6 ? ipv6(p)->saddr.s6_addr[0] == 0xff : is_ipv4_group(ipv4(p)->saddr);
+}
+
+static __always_inline struct address address_ipv4(const __be32 *ip)
+{
+	struct address a = { .vlan = device_vlan, .ethertype = ETH_P_IP };
+
+	__builtin_memset(a.ip + 10, 0xff, 2);
+	__builtin_memcpy(a.ip + 12, ip, 4);
+	return a;
+}
+
+static __always_inline struct address address_ipv6(const struct in6_addr *ip)
+{
+	struct address a = { .vlan = device_vlan, .ethertype = ETH_P_IPV6 };
+
+	__builtin_memcpy(a.ip, ip, 16);
+	return a;
+}
+
+static __always_inline struct address destination(const struct packet *p)
+{
+	return p->is_ipv6 ? address_ipv6(&ipv6(p)->daddr) : address_ipv4(&ipv4(p)->daddr);
+}
+
+static __always_inline struct address source(const struct packet *p)
+{
+	return p->is_ipv6 ? address_ipv6(&ipv6(p)->saddr) : address_ipv4(&ipv4(p)->saddr);
+}
+
+/* The last 16 bits of the source. */
+static __always_inline __u16 source_tail(const struct packet *p)
+{
+	return p->is_ipv6 ? bpf_ntohs(ipv6(p)->saddr.s6_addr16[7]) : bpf_ntohl(ipv4(p)->saddr);
+}

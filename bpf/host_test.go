@@ -1,0 +1,142 @@
+package bpf
+
+import (
+	"fmt"
+	"net/netip"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/cilium/ebpf"
+	"golang.org/x/sys/unix"
+)
+
+// host is a loaded steering program, not attached, and what its tables hold.
+type host struct {
+	*Steering
+	world
+}
+
+// world is what both deciders know: the program through its tables, the model as is.
+type world struct {
+	vlan        uint16
+	own, groups map[netip.Addr]bool
+	queuePairs  map[uint32]bool
+	ring        bool // whether queue 0, on which test runs arrive, has a socket
+}
+
+func newWorld(vlan uint16, ring bool) world {
+	return world{
+		vlan:       vlan,
+		own:        map[netip.Addr]bool{own4: true, own6: true},
+		groups:     map[netip.Addr]bool{group4: true, group6: true},
+		queuePairs: map[uint32]bool{knownQP: true},
+		ring:       ring,
+	}
+}
+
+func load(t testing.TB, config Config) *Steering {
+	t.Helper()
+	if os.Geteuid() != 0 {
+		t.Skip("needs root")
+	}
+	s, err := Load(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return s
+}
+
+// newHost fills the tables with what the world says.
+func newHost(t testing.TB, w world) *host {
+	t.Helper()
+	h := &host{load(t, Config{VLAN: w.vlan}), w}
+	for addr := range w.own {
+		must(t, h.AddAddress(addr))
+	}
+	for group := range w.groups {
+		must(t, h.AddGroup(group))
+	}
+	for qpn := range w.queuePairs {
+		must(t, h.AddQP(qpn))
+	}
+	if w.ring {
+		must(t, h.SetRing(0, xskSocket(t)))
+	}
+	return h
+}
+
+// xskSocket opens an AF_XDP socket. It is not bound: the kernel lets it into the
+// table of rings, and a test run redirects without sending.
+func xskSocket(t testing.TB) int {
+	t.Helper()
+	fd, err := unix.Socket(unix.AF_XDP, unix.SOCK_RAW|unix.SOCK_CLOEXEC, 0)
+	must(t, err)
+	t.Cleanup(func() { unix.Close(fd) })
+	return fd
+}
+
+// xdpMD is struct xdp_md, the context of a run: <linux/bpf.h>.
+type xdpMD struct {
+	Data, DataEnd, DataMeta                     uint32
+	IngressIfindex, RxQueueIndex, EgressIfindex uint32
+}
+
+// run gives the program one frame. It fails unless that moved exactly one counter,
+// by one, and the action is the one that goes with it.
+func (h *host) run(t testing.TB, options ebpf.RunOptions) Verdict {
+	t.Helper()
+	before := h.counters(t)
+	action, err := h.objs.RocedSteer.Run(&options)
+	must(t, err)
+	verdict, err := single(before, h.counters(t))
+	must(t, err)
+	if want := actionOf(verdict); action != want {
+		t.Errorf("%s: action %d, want %d", verdict, action, want)
+	}
+	return verdict
+}
+
+func (h *host) counters(t testing.TB) Counters {
+	t.Helper()
+	counters, err := h.Counters()
+	must(t, err)
+	return counters
+}
+
+// single finds the one counter that has moved.
+func single(before, after Counters) (Verdict, error) {
+	var moved []Verdict
+	for v := range after {
+		for range after[v] - before[v] {
+			moved = append(moved, Verdict(v))
+		}
+	}
+	if len(moved) != 1 {
+		return 0, fmt.Errorf("one packet was counted as %v", moved)
+	}
+	return moved[0], nil
+}
+
+// actionOf is enum xdp_action by the verdict's name.
+func actionOf(v Verdict) uint32 {
+	switch {
+	case v == Redirected:
+		return 4 // XDP_REDIRECT
+	case strings.HasPrefix(v.String(), "pass_"):
+		return 2 // XDP_PASS
+	}
+	return 1 // XDP_DROP
+}
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}

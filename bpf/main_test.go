@@ -1,0 +1,16 @@
+package bpf
+
+import (
+	"os"
+	"testing"
+
+	"github.com/roced/roced/hack/netlab/labtest"
+)
+
+func TestMain(m *testing.M) {
+	if run := children[os.Getenv(childVariable)]; run != nil {
+		run()
+		os.Exit(0)
+	}
+	labtest.Main(m)
+}

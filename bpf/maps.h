@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#pragma once
+
+#include <linux/bpf.h>
+#include <bpf/bpf_helpers.h>
+
+#include "verdict.h"
+
+#define QPN_BITS 24
+#define QPN_MASK ((1u << QPN_BITS) - 1)
+
+/* The VLAN of the device; 0: untagged. Set before the program is loaded. */
+const volatile __u16 device_vlan = 0;
+
+/*
+ * An address as a key: never by MAC, which 32 IPv4 groups share. IPv4 is kept as
+ * ::ffff:a.b.c.d, as in a GID; the EtherType keeps it apart from an IPv6 packet
+ * that carries such an address.
+ */
+struct address {
+	__u16 vlan;	 /* host order, 0: untagged */
+	__u16 ethertype; /* host order, ETH_P_IP or ETH_P_IPV6 */
+	__u8 ip[16];
+} __attribute__((aligned(4)));
+
+/* The device's own unicast addresses. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 1024);
+	__type(key, struct address);
+	__type(value, __u8);
+} own_addresses SEC(".maps");
+
+/*
+ * One own address of each IP version, to compare with before the hash is asked: most
+ * devices have no other. Entry 0 is IPv4's, 1 IPv6's; zero is no address.
+ */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 2);
+	__type(key, __u32);
+	__type(value, struct address);
+} first_addresses SEC(".maps");
+
+/*
+ * One bit for each value of an address's last 16 bits, set if an own address ends
+ * so. It answers "is this source us?" with no for all but a few strangers, without
+ * a second hash lookup per packet.
+ */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, (1 << 16) / 64);
+	__type(key, __u32);
+	__type(value, __u64);
+} own_tails SEC(".maps");
+
+/* Groups to which at least one queue pair here is attached. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__uint(max_entries, 16384);
+	__type(key, struct address);
+	__type(value, __u8);
+} groups SEC(".maps");
+
+/*
+ * The queue pairs that exist: one bit for each of the 2^24 numbers, 2 MiB. It is
+ * never full, and the JIT inlines the lookup, so that its cost is the same for
+ * one queue pair and for all.
+ */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, (1 << QPN_BITS) / 64);
+	__type(key, __u32);
+	__type(value, __u64);
+} queue_pairs SEC(".maps");
+
+/* The AF_XDP socket of each receive queue. */
+struct {
+	__uint(type, BPF_MAP_TYPE_XSKMAP);
+	__uint(max_entries, 64);
+	__type(key, __u32);
+	__type(value, __u32);
+} rings SEC(".maps");
+
+/* How many packets ended in each verdict. */
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, VERDICTS);
+	__type(key, enum verdict);
+	__type(value, __u64);
+} counters SEC(".maps");
+
+static __always_inline void count(enum verdict verdict)
+{
+	__u64 *packets = bpf_map_lookup_elem(&counters, &verdict);
+
+	if (packets)
+		++*packets;
+}
+
+static __always_inline int test_bit(void *bitmap, __u32 bit)
+{
+	__u32 word = bit / 64;
+	__u64 *bits = bpf_map_lookup_elem(bitmap, &word);
+
+	return bits && (*bits >> (bit % 64) & 1);
+}
+
+static __always_inline int is_same(const struct address *a, const struct address *b)
+{
+	const __u32 *x = (const void *)a, *y = (const void *)b;
+
+	return x[0] == y[0] && x[1] == y[1] && x[2] == y[2] && x[3] == y[3] && x[4] == y[4];
+}
+
+static __always_inline int is_own(const struct address *a)
+{
+	__u32 version = a->ethertype == ETH_P_IPV6;
+	const struct address *first = bpf_map_lookup_elem(&first_addresses, &version);
+
+	if (first && is_same(first, a))
+		return 1;
+	return bpf_map_lookup_elem(&own_addresses, a) != NULL;
+}
+
+static __always_inline int is_own_tail(__u16 tail)
+{
+	return test_bit(&own_tails, tail);
+}
+
+static __always_inline int is_attached_group(const struct address *a)
+{
+	return bpf_map_lookup_elem(&groups, a) != NULL;
+}
+
+static __always_inline int is_queue_pair(__u32 qpn)
+{
+	return test_bit(&queue_pairs, qpn);
+}

@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#pragma once
+
+#include <linux/bpf.h>
+#include <linux/if_ether.h>
+#include <linux/in.h>
+#include <bpf/bpf_endian.h>
+#include <bpf/bpf_helpers.h>
+
+#include "headers.h"
+#include "maps.h"
+#include "verdict.h"
+
+#define ROCE_PORT 4791
+#define IPV4_FRAGMENT 0x3fff /* more fragments, or an offset; not DF */
+
+static __always_inline int is_vlan_tag(__be16 ethertype)
+{
+	return ethertype == bpf_htons(ETH_P_8021Q) || ethertype == bpf_htons(ETH_P_8021AD);
+}
+
+/* Where the IP header of a packet in the device's VLAN is in its frame. */
+static __always_inline int ip_offset(void)
+{
+	return sizeof(struct ethhdr) + (device_vlan ? sizeof(struct vlan_tag) : 0);
+}
+
+/* Takes exactly the tag of the device's VLAN. A priority tag (VLAN 0) is a tag. */
+static __always_inline enum verdict parse_vlan(struct packet *p, __be16 *ethertype)
+{
+	struct vlan_tag *tag = p->next;
+
+	if (!is_vlan_tag(*ethertype))
+		return device_vlan ? PASS_VLAN : REDIRECTED;
+	if (!device_vlan)
+		return PASS_VLAN;
+	if ((void *)(tag + 1) > p->end)
+		return PASS_NOT_ROCE;
+	if ((bpf_ntohs(tag->tci) & 0xfff) != device_vlan)
+		return PASS_VLAN;
+	*ethertype = tag->ethertype;
+	p->next = tag + 1;
+	return is_vlan_tag(*ethertype) ? PASS_VLAN : REDIRECTED;
+}
+
+static __always_inline enum verdict parse_ethernet(struct packet *p, __be16 *ethertype)
+{
+	struct ethhdr *eth = p->next;
+
+	if ((void *)(eth + 1) > p->end)
+		return PASS_NOT_ROCE;
+	*ethertype = eth->h_proto;
+	p->next = eth + 1;
+	return parse_vlan(p, ethertype);
+}
+
+/*
+ * In RoCEv2 the IP header is the GRH: its addresses are the GIDs, and the engine
+ * hands it to the program where InfiniBand has the GRH.
+ */
+static __always_inline enum verdict parse_ipv4(struct packet *p)
+{
+	struct iphdr *ip = p->next;
+
+	if ((void *)(ip + 1) > p->end || ip->version != 4 || ip->ihl < 5 ||
+	    ip->protocol != IPPROTO_UDP)
+		return PASS_NOT_ROCE;
+	/* RoCEv2 never fragments, and only the first one would have a port. */
+	if (ip->frag_off & bpf_htons(IPV4_FRAGMENT))
+		return PASS_FRAGMENT;
+	p->ip = ip;
+	p->is_ipv6 = 0;
+	return REDIRECTED;
+}
+
+static __always_inline enum verdict parse_ipv6(struct packet *p)
+{
+	struct ipv6hdr *ip = p->next;
+
+	if ((void *)(ip + 1) > p->end || ip->version != 6)
+		return PASS_NOT_ROCE;
+	if (ip->nexthdr == IPPROTO_FRAGMENT)
+		return PASS_FRAGMENT;
+	/* RoCEv2 has no extension headers: any other one is not for us. */
+	if (ip->nexthdr != IPPROTO_UDP)
+		return PASS_NOT_ROCE;
+	p->ip = ip;
+	p->is_ipv6 = 1;
+	return REDIRECTED;
+}
+
+/* What RoCEv2 does not use the kernel may want: TCP, ICMP, any UDP port but one. */
+static __always_inline enum verdict parse_udp(struct packet *p)
+{
+	if ((void *)(udp(p) + 1) > p->end || udp(p)->dest != bpf_htons(ROCE_PORT))
+		return PASS_NOT_ROCE;
+	return REDIRECTED;
+}
+
+/*
+ * Without CAP_PERFMON the verifier takes no pointer at an offset that it does not
+ * know, so this copies.
+ */
+static __always_inline enum verdict parse_udp_behind_options(struct packet *p)
+{
+	__u32 offset = ip_offset() + ipv4(p)->ihl * 4;
+	struct udphdr header;
+
+	if (bpf_xdp_load_bytes(p->ctx, offset, &header, sizeof(header)) ||
+	    header.dest != bpf_htons(ROCE_PORT))
+		return PASS_NOT_ROCE;
+	return REDIRECTED;
+}

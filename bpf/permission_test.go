@@ -1,0 +1,121 @@
+package bpf
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"slices"
+	"syscall"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/roced/roced/hack/netlab"
+	"github.com/roced/roced/hack/netlab/labtest"
+)
+
+// childVariable makes the test binary run one of children instead of the tests.
+const childVariable = "ROCED_BPF_CHILD"
+
+// children run as nobody, with the capabilities that the test gives them, and print
+// what happened. The interface is always lo.
+var children = map[string]func(){
+	"load": func() {
+		s, err := Load(Config{})
+		if err == nil {
+			err = s.Close()
+		}
+		report(err)
+	},
+	// What a daemon does that gives up its capabilities once it has loaded.
+	"use": func() {
+		s, err := Load(Config{})
+		if err == nil {
+			err = errors.Join(dropCapabilities(), s.Attach(1, Auto), s.AddQP(1),
+				s.AddAddress(own4), s.AddGroup(group4), readCounters(s), s.Close())
+		}
+		report(err)
+	},
+}
+
+func report(err error) {
+	fmt.Printf("%t %t %v", errors.Is(err, ErrPermission), errors.Is(err, unix.EPERM), err)
+}
+
+func readCounters(s *Steering) error {
+	_, err := s.Counters()
+	return err
+}
+
+// dropCapabilities is for the calling thread, which the child does not leave.
+func dropCapabilities() error {
+	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
+	var none [2]unix.CapUserData
+	return unix.Capset(&header, &none[0])
+}
+
+// runChild runs a child inside the namespace.
+func runChild(t *testing.T, ns *netlab.Namespace, name string, capabilities ...uintptr) string {
+	t.Helper()
+	child := exec.Command("/proc/self/exe")
+	child.Env = append(os.Environ(), childVariable+"="+name)
+	child.SysProcAttr = &syscall.SysProcAttr{
+		Credential:  &syscall.Credential{Uid: 65534, Gid: 65534},
+		AmbientCaps: capabilities,
+	}
+	var out []byte
+	must(t, ns.Do(func() (err error) {
+		out, err = child.CombinedOutput()
+		return err
+	}))
+	return string(out)
+}
+
+func TestCapabilities(t *testing.T) {
+	const (
+		fine    = "false false <nil>"
+		missing = "true true load the steering program: not permitted: missing "
+	)
+	ns := labtest.New(t, "roced-bpf")
+	all := []uintptr{unix.CAP_BPF, unix.CAP_NET_ADMIN, unix.CAP_PERFMON}
+	for _, test := range []struct {
+		child        string
+		capabilities []uintptr
+		want         []string
+	}{
+		{"load", nil, []string{missing + "CAP_BPF, CAP_NET_ADMIN, CAP_PERFMON"}},
+		{"load", []uintptr{unix.CAP_NET_ADMIN, unix.CAP_PERFMON}, []string{missing + "CAP_BPF"}},
+		{"load", []uintptr{unix.CAP_BPF, unix.CAP_PERFMON}, []string{missing + "CAP_NET_ADMIN"}},
+		// As the kernel is new or old; in no case may it be another error.
+		{"load", []uintptr{unix.CAP_BPF, unix.CAP_NET_ADMIN}, []string{fine, missing + "CAP_PERFMON"}},
+		{"load", all, []string{fine}},
+		{"use", all, []string{fine}},
+	} {
+		t.Run(fmt.Sprintf("%s with %v", test.child, test.capabilities), func(t *testing.T) {
+			if got := runChild(t, ns, test.child, test.capabilities...); !slices.Contains(test.want, got) {
+				t.Errorf("%s\nwant %q", got, test.want)
+			}
+		})
+	}
+}
+
+// TestRefusedDespiteCapabilities: the tests run with all of them.
+func TestRefusedDespiteCapabilities(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("needs root")
+	}
+	for _, test := range []struct {
+		cause      error
+		permission bool
+	}{
+		{fmt.Errorf("MEMLOCK may be too low: %w", unix.EPERM), true},
+		{unix.EACCES, false},
+		{unix.ENOMEM, false},
+	} {
+		err := explainLoad(test.cause)
+		if errors.Is(err, ErrPermission) != test.permission || errors.Is(err, test.cause) == test.permission {
+			t.Errorf("%v from %v", err, test.cause)
+		}
+	}
+}

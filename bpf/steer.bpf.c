@@ -1,0 +1,140 @@
+//go:build ignore
+
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Steers RoCEv2 packets that are for us into AF_XDP rings, drops those that are
+ * for us and wrong, and leaves everything else to the kernel.
+ */
+#include <linux/bpf.h>
+#include <linux/if_ether.h>
+#include <bpf/bpf_endian.h>
+#include <bpf/bpf_helpers.h>
+
+#include "headers.h"
+#include "maps.h"
+#include "parse.h"
+#include "verdict.h"
+
+#define MULTICAST_QPN 0xffffff
+
+/* Not ours is not ours to drop: a bridge, a macvlan or another stack may want it. */
+static __always_inline enum verdict check_destination(const struct packet *p)
+{
+	struct address address = destination(p);
+
+	if (is_to_group(p)) {
+		int attached = is_attached_group(&address);
+
+		/* Else clang makes one lookup of two, which the JIT cannot inline. */
+		asm volatile("");
+		return attached ? REDIRECTED : PASS_GROUP;
+	}
+	return is_own(&address) ? REDIRECTED : PASS_NOT_OWN;
+}
+
+/* Fragments count too, but most frames have none, and end where their linear part does. */
+static __always_inline int is_truncated(const struct packet *p)
+{
+	if (p->ip + ip_len(p) <= p->end)
+		return 0;
+	return (__u64)(ip_offset() + ip_len(p)) > bpf_xdp_get_buff_len(p->ctx);
+}
+
+static __always_inline enum verdict check_lengths(const struct packet *p)
+{
+	const struct bth *transport = bth(p);
+	const struct deth *datagram = (const void *)(transport + 1);
+	int need = sizeof(struct udphdr) + sizeof(*transport) + ICRC_LEN;
+	int udp_len = bpf_ntohs(udp(p)->len);
+
+	if (is_truncated(p))
+		return DROP_TRUNCATED;
+	if (udp_len != ip_payload(p) || udp_len < need)
+		return DROP_LENGTH;
+	if ((void *)(transport + 1) > p->end)
+		return DROP_TRUNCATED;
+	if (transport->opcode >> 5 != OPCODE_SERVICE_UD)
+		return REDIRECTED;
+	if (udp_len < need + (int)sizeof(*datagram))
+		return DROP_LENGTH;
+	return (void *)(datagram + 1) > p->end ? DROP_TRUNCATED : REDIRECTED;
+}
+
+/* Nobody can answer a group, and what we sent ourselves is delivered already. */
+static __always_inline enum verdict check_source(const struct packet *p)
+{
+	struct address address;
+
+	if (is_from_group(p))
+		return DROP_MULTICAST_SOURCE;
+	if (!is_own_tail(source_tail(p)))
+		return REDIRECTED;
+	address = source(p);
+	return is_own(&address) ? DROP_OWN_SOURCE : REDIRECTED;
+}
+
+/* A filter against floods; the engine looks again. No unicast queue pair is 0xFFFFFF. */
+static __always_inline enum verdict check_queue_pair(const struct packet *p)
+{
+	__u32 qpn = bpf_ntohl(bth(p)->qpn) & QPN_MASK;
+
+	if (is_to_group(p))
+		return qpn == MULTICAST_QPN ? REDIRECTED : DROP_GROUP_QPN;
+	return is_queue_pair(qpn) ? REDIRECTED : DROP_UNKNOWN_QP;
+}
+
+/* Without a socket on the queue bpf_redirect_map returns its last argument. */
+static __always_inline enum verdict redirect(const struct packet *p)
+{
+	long answer = bpf_redirect_map(&rings, p->ctx->rx_queue_index, XDP_DROP);
+
+	return answer == XDP_REDIRECT ? REDIRECTED : DROP_NO_RING;
+}
+
+/* The ladder: the first step that has something against the packet decides. */
+static __always_inline enum verdict check(struct packet *p)
+{
+	return parse_udp(p)
+	       ?: check_destination(p)
+	       ?: check_lengths(p)
+	       ?: check_source(p)
+	       ?: check_queue_pair(p)
+	       ?: redirect(p);
+}
+
+/* RoCEv2 uses no options: even a packet for us goes no further. */
+static __always_inline enum verdict check_with_options(struct packet *p)
+{
+	return parse_udp_behind_options(p) ?: check_destination(p) ?: DROP_OPTIONS;
+}
+
+/* Each IP version has its own copy of the ladder, with fewer choices left in it. */
+static __always_inline enum verdict steer(struct packet *p)
+{
+	__be16 ethertype = 0;
+	enum verdict verdict = parse_ethernet(p, &ethertype);
+
+	if (verdict)
+		return verdict;
+	if (ethertype == bpf_htons(ETH_P_IP))
+		return parse_ipv4(p) ?: (has_options(p) ? check_with_options(p) : check(p));
+	if (ethertype == bpf_htons(ETH_P_IPV6))
+		return parse_ipv6(p) ?: check(p);
+	return PASS_NOT_ROCE;
+}
+
+SEC("xdp.frags")
+int roced_steer(struct xdp_md *ctx)
+{
+	struct packet p = {
+		.ctx = ctx,
+		.next = (void *)(long)ctx->data,
+		.end = (void *)(long)ctx->data_end,
+	};
+	enum verdict verdict = steer(&p);
+
+	count(verdict);
+	return action(verdict);
+}
+
+char _license[] SEC("license") = "Dual BSD/GPL";

@@ -1,0 +1,209 @@
+package bpf
+
+import (
+	"errors"
+	"net/netip"
+	"testing"
+
+	"github.com/cilium/ebpf"
+	"golang.org/x/sys/unix"
+)
+
+// Offsets in untagged frames, for patches.
+const (
+	ipv4At = 14
+	udp4At = ipv4At + 20
+	bth4At = udp4At + 8
+	ipv6At = 14
+	udp6At = ipv6At + 40
+)
+
+// patch puts bytes into a frame at an offset.
+func patch(frame []byte, at int, with ...byte) []byte {
+	copy(frame[at:], with)
+	return frame
+}
+
+// cut takes n bytes from the end.
+func cut(frame []byte, n int) []byte { return frame[:len(frame)-n] }
+
+func untagged() world    { return newWorld(0, true) }
+func inVLAN100() world   { return newWorld(100, true) }
+func withoutRing() world { return newWorld(0, false) }
+
+func tagged(f frame, tags ...tag) []byte {
+	f.tags = tags
+	return f.bytes()
+}
+
+func with(f frame, change func(*frame)) []byte { return f.with(change).bytes() }
+
+var verdicts = []struct {
+	name  string
+	world func() world
+	frame []byte
+	want  Verdict
+}{
+	// What is steered.
+	{"UD over IPv4", untagged, toOwn4().bytes(), Redirected},
+	{"UD over IPv6", untagged, toOwn6().bytes(), Redirected},
+	{"IPv4 group", untagged, toGroup4().bytes(), Redirected},
+	{"IPv6 group", untagged, toGroup6().bytes(), Redirected},
+	{"our VLAN", inVLAN100, tagged(toOwn4(), tag{tpidCustomer, 100}), Redirected},
+	{"our VLAN, IPv6", inVLAN100, tagged(toOwn6(), tag{tpidCustomer, 100}), Redirected},
+	{"our VLAN with a priority", inVLAN100, tagged(toOwn4(), tag{tpidCustomer, 0xF000 | 100}), Redirected},
+	{"our VLAN in a service tag", inVLAN100, tagged(toOwn4(), tag{tpidService, 100}), Redirected},
+	{"our VLAN, group", inVLAN100, tagged(toGroup4(), tag{tpidCustomer, 100}), Redirected},
+	{"no payload", untagged, with(toOwn4(), func(f *frame) { f.payload = 0 }), Redirected},
+	{"Ethernet padding", untagged, with(toOwn4(), func(f *frame) { f.payload, f.padding = 0, 40 }), Redirected},
+	{"connected service, no DETH", untagged, with(toOwn4(), func(f *frame) { f.opcode, f.payload = rcSendOnly, 0 }), Redirected},
+	{"CNP", untagged, with(toOwn4(), func(f *frame) { f.opcode = 0x81 }), Redirected},
+	{"source port 0", untagged, patch(toOwn4().bytes(), udp4At, 0, 0), Redirected},
+	{"UDP checksum", untagged, patch(toOwn4().bytes(), udp4At+6, 0x12, 0x34), Redirected},
+	{"reserved byte beside the QPN", untagged, patch(toOwn4().bytes(), bth4At+4, 0xC0), Redirected},
+	{"source ends like our address", untagged, with(toOwn4(), func(f *frame) { f.src = alike4 }), Redirected},
+	{"4096 bytes", untagged, with(toOwn4(), func(f *frame) { f.payload = 4096 }), Redirected},
+
+	// What is not RoCE.
+	{"ARP", untagged, patch(toOwn4().bytes(), 12, 0x08, 0x06), PassNotRoCE},
+	{"TCP", untagged, patch(toOwn4().bytes(), ipv4At+9, 6), PassNotRoCE},
+	{"TCP over IPv6", untagged, patch(toOwn6().bytes(), ipv6At+6, 6), PassNotRoCE},
+	{"hop-by-hop options", untagged, patch(toOwn6().bytes(), ipv6At+6, 0), PassNotRoCE},
+	{"another port", untagged, patch(toOwn4().bytes(), udp4At+2, 0x12, 0xB6), PassNotRoCE},
+	{"another port, IPv6", untagged, patch(toOwn6().bytes(), udp6At+2, 0x12, 0xB6), PassNotRoCE},
+	{"from our port only", untagged, patch(toOwn4().bytes(), udp4At, 0x12, 0xB7, 0, 53), PassNotRoCE},
+	{"IPv4 says version 6", untagged, patch(toOwn4().bytes(), ipv4At, 0x65), PassNotRoCE},
+	{"IPv6 says version 4", untagged, patch(toOwn6().bytes(), ipv6At, 0x40), PassNotRoCE},
+	{"IPv4 header of 16 bytes", untagged, patch(toOwn4().bytes(), ipv4At, 0x44), PassNotRoCE},
+	{"half a tag", inVLAN100, tagged(toOwn4(), tag{tpidCustomer, 100})[:16], PassNotRoCE},
+	{"not RoCE in our VLAN", inVLAN100, patch(tagged(toOwn4(), tag{tpidCustomer, 100}), 16, 0x08, 0x06), PassNotRoCE},
+
+	// VLANs.
+	{"a tag, and we have none", untagged, tagged(toOwn4(), tag{tpidCustomer, 100}), PassVLAN},
+	{"a service tag, and we have none", untagged, tagged(toOwn4(), tag{tpidService, 100}), PassVLAN},
+	{"a priority tag", untagged, tagged(toOwn4(), tag{tpidCustomer, 0xE000}), PassVLAN},
+	{"no tag", inVLAN100, toOwn4().bytes(), PassVLAN},
+	{"another VLAN", inVLAN100, tagged(toOwn4(), tag{tpidCustomer, 101}), PassVLAN},
+	{"a second tag", inVLAN100, tagged(toOwn4(), tag{tpidCustomer, 100}, tag{tpidCustomer, 100}), PassVLAN},
+	{"a second tag of either kind", inVLAN100, tagged(toOwn4(), tag{tpidService, 100}, tag{tpidService, 7}), PassVLAN},
+
+	// Fragments.
+	{"first fragment", untagged, patch(toOwn4().bytes(), ipv4At+6, 0x20, 0), PassFragment},
+	{"last fragment", untagged, patch(toOwn4().bytes(), ipv4At+6, 0, 1), PassFragment},
+	{"IPv6 fragment", untagged, patch(toOwn6().bytes(), ipv6At+6, 44), PassFragment},
+
+	// Destinations.
+	{"not our address", untagged, with(toOwn4(), func(f *frame) { f.dst = peer4 }), PassNotOwn},
+	{"not our address, IPv6", untagged, with(toOwn6(), func(f *frame) { f.dst = peer6 }), PassNotOwn},
+	{"broadcast", untagged, with(toOwn4(), func(f *frame) { f.dst = netip.MustParseAddr("255.255.255.255") }), PassNotOwn},
+	{"our IPv4 address in an IPv6 header", untagged, with(toOwn6(), func(f *frame) { f.dst = netip.AddrFrom16(own4.As16()) }), PassNotOwn},
+	{"not for us, from us", untagged, with(toOwn4(), func(f *frame) { f.src, f.dst = own4, peer4 }), PassNotOwn},
+	{"not for us, truncated", untagged, with(toOwn4(), func(f *frame) { f.dst = peer4 })[:50], PassNotOwn},
+	{"a group that shares the MAC", untagged, with(toGroup4(), func(f *frame) { f.dst = twin4 }), PassGroup},
+	{"a group that shares the MAC, IPv6", untagged, with(toGroup6(), func(f *frame) { f.dst = twin6 }), PassGroup},
+	{"another group, truncated", untagged, with(toGroup4(), func(f *frame) { f.dst = twin4 })[:50], PassGroup},
+
+	// Malformed.
+	{"options", untagged, with(toOwn4(), func(f *frame) { f.options = 4 }), DropOptions},
+	{"as many options as make 40 bytes of header", untagged, with(toOwn4(), func(f *frame) { f.options = 20 }), DropOptions},
+	{"most options", untagged, with(toOwn4(), func(f *frame) { f.options = 40 }), DropOptions},
+	{"options, group", untagged, with(toGroup4(), func(f *frame) { f.options = 4 }), DropOptions},
+	{"options, another port", untagged, patch(with(toOwn4(), func(f *frame) { f.options = 4 }), udp4At+4+2, 0, 53), PassNotRoCE},
+	{"options, not our address", untagged, with(toOwn4(), func(f *frame) { f.options, f.dst = 4, peer4 }), PassNotOwn},
+	{"one byte missing", untagged, cut(toOwn4().bytes(), 1), DropTruncated},
+	{"one byte missing, IPv6", untagged, cut(toOwn6().bytes(), 1), DropTruncated},
+	{"one byte missing, group", untagged, cut(toGroup4().bytes(), 1), DropTruncated},
+	{"one byte of 4096 missing", untagged, cut(with(toOwn4(), func(f *frame) { f.payload = 4096 }), 1), DropTruncated},
+	{"UDP longer than IP", untagged, patch(toOwn4().bytes(), udp4At+4, 0, 49), DropLength},
+	{"UDP shorter than IP", untagged, patch(toOwn4().bytes(), udp4At+4, 0, 47), DropLength},
+	{"UDP length 0", untagged, patch(toOwn6().bytes(), udp6At+4, 0, 0), DropLength},
+	{"jumbogram", untagged, patch(patch(toOwn6().bytes(), ipv6At+4, 0, 0), udp6At+4, 0, 0), DropLength},
+	{"IPv4 length 0", untagged, patch(toOwn4().bytes(), ipv4At+2, 0, 0), DropLength},
+	{"IPv4 length 19, UDP length -1", untagged, patch(patch(toOwn4().bytes(), ipv4At+2, 0, 19), udp4At+4, 0xFF, 0xFF), DropLength},
+	{"no room for the ICRC", untagged, with(toOwn4(), func(f *frame) { f.payload = -1 }), DropLength},
+	{"UD, no room for DETH", untagged, patch(with(toOwn4(), func(f *frame) { f.opcode, f.payload = rcSendOnly, 7 }), bth4At, sendOnly), DropLength},
+	{"connected, no room for the ICRC", untagged, with(toOwn4(), func(f *frame) { f.opcode, f.payload = rcSendOnly, -1 }), DropLength},
+
+	// Sources.
+	{"from a group", untagged, with(toOwn4(), func(f *frame) { f.src = twin4 }), DropMulticastSource},
+	{"from a group, IPv6", untagged, with(toOwn6(), func(f *frame) { f.src = twin6 }), DropMulticastSource},
+	{"from us", untagged, with(toOwn4(), func(f *frame) { f.src = own4 }), DropOwnSource},
+	{"from us, IPv6", untagged, with(toOwn6(), func(f *frame) { f.src = own6 }), DropOwnSource},
+	{"from us to a group", untagged, with(toGroup4(), func(f *frame) { f.src = own4 }), DropOwnSource},
+	{"from us to a group, IPv6", untagged, with(toGroup6(), func(f *frame) { f.src = own6 }), DropOwnSource},
+	{"from us to a group, our VLAN", inVLAN100, with(toGroup4(), func(f *frame) { f.src, f.tags = own4, []tag{{tpidCustomer, 100}} }), DropOwnSource},
+
+	// Queue pairs and rings.
+	{"unknown queue pair", untagged, with(toOwn4(), func(f *frame) { f.qpn = unknownQP }), DropUnknownQP},
+	{"unknown queue pair, IPv6", untagged, with(toOwn6(), func(f *frame) { f.qpn = unknownQP }), DropUnknownQP},
+	{"queue pair 0", untagged, with(toOwn4(), func(f *frame) { f.qpn = 0 }), DropUnknownQP},
+	{"unicast to the group's queue pair", untagged, with(toOwn4(), func(f *frame) { f.qpn = multicastQPN }), DropUnknownQP},
+	{"group to a queue pair", untagged, with(toGroup4(), func(f *frame) { f.qpn = knownQP }), DropGroupQPN},
+	{"group to a queue pair, IPv6", untagged, with(toGroup6(), func(f *frame) { f.qpn = knownQP }), DropGroupQPN},
+	{"no ring", withoutRing, toOwn4().bytes(), DropNoRing},
+	{"no ring, group", withoutRing, toGroup6().bytes(), DropNoRing},
+	{"no ring, and a worse defect", withoutRing, with(toOwn4(), func(f *frame) { f.qpn = unknownQP }), DropUnknownQP},
+}
+
+func TestVerdicts(t *testing.T) {
+	for _, test := range verdicts {
+		t.Run(test.name, func(t *testing.T) {
+			h := newHost(t, test.world())
+			if got := h.run(t, ebpf.RunOptions{Data: test.frame}); got != test.want {
+				t.Errorf("%s, want %s\n% x", got, test.want, test.frame)
+			}
+			if got := h.decide(test.frame); got != test.want {
+				t.Errorf("the model says %s, want %s", got, test.want)
+			}
+		})
+	}
+}
+
+// TestEveryLength cuts a good frame everywhere. The kernel runs no frames shorter
+// than an Ethernet header.
+func TestEveryLength(t *testing.T) {
+	h := newHost(t, untagged())
+	vlan := newHost(t, inVLAN100())
+	for _, test := range []struct {
+		name  string
+		host  *host
+		whole []byte
+		ports int // the length from which on the port can be read
+	}{
+		{"IPv4", h, toOwn4().bytes(), udp4At + 8},
+		{"IPv6", h, toOwn6().bytes(), udp6At + 8},
+		{"IPv4 group", h, toGroup4().bytes(), udp4At + 8},
+		{"tagged", vlan, tagged(toOwn4(), tag{tpidCustomer, 100}), udp4At + 8 + 4},
+	} {
+		for length := 14; length <= len(test.whole); length++ {
+			want := DropTruncated
+			if length < test.ports {
+				want = PassNotRoCE
+			} else if length == len(test.whole) {
+				want = Redirected
+			}
+			if got := test.host.run(t, ebpf.RunOptions{Data: test.whole[:length]}); got != want {
+				t.Errorf("%s, %d bytes: %s, want %s", test.name, length, got, want)
+			}
+		}
+	}
+}
+
+// TestRingOfAnotherQueue has a socket on queue 1; the packet arrives on queue 0.
+func TestRingOfAnotherQueue(t *testing.T) {
+	h := newHost(t, withoutRing())
+	must(t, h.SetRing(1, xskSocket(t)))
+	if got := h.run(t, ebpf.RunOptions{Data: toOwn4().bytes()}); got != DropNoRing {
+		t.Errorf("%s, want %s", got, DropNoRing)
+	}
+}
+
+func TestClosedSocketLeavesItsRing(t *testing.T) {
+	h := newHost(t, withoutRing())
+	fd, err := unix.Socket(unix.AF_XDP, unix.SOCK_RAW|unix.SOCK_CLOEXEC, 0)
+	must(t, err)
+	must(t, errors.Join(h.SetRing(0, fd), unix.Close(fd)))
+	if got := h.run(t, ebpf.RunOptions{Data: toOwn4().bytes()}); got != DropNoRing {
+		t.Errorf("%s, want %s", got, DropNoRing)
+	}
+}

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#pragma once
+
+#include <linux/bpf.h>
+
+/*
+ * What became of a packet, and why. Each packet ends in exactly one of these,
+ * and each has one counter. The Go side reads this enum from the object's BTF;
+ * the names it shows are these in lower case.
+ *
+ * A step of the ladder in steer.bpf.c returns REDIRECTED, which is zero, to say
+ * "nothing against it so far".
+ */
+enum verdict {
+	REDIRECTED,
+
+	PASS_NOT_ROCE, /* not IP, not UDP, not port 4791, or too short to tell */
+	PASS_VLAN,     /* not in the device's VLAN */
+	PASS_FRAGMENT, /* a fragment of an IP packet */
+	PASS_NOT_OWN,  /* to a unicast address that is not ours */
+	PASS_GROUP,    /* to a group without a queue pair here */
+
+	DROP_OPTIONS,	       /* IPv4 header with options */
+	DROP_TRUNCATED,	       /* the frame ends before the packet or its headers */
+	DROP_LENGTH,	       /* IP and UDP disagree, or no room for the headers */
+	DROP_MULTICAST_SOURCE, /* sent "by" a group */
+	DROP_OWN_SOURCE,       /* our own packet, reflected by a switch or bridge */
+	DROP_GROUP_QPN,	       /* to a group, but not to QPN 0xFFFFFF */
+	DROP_UNKNOWN_QP,       /* no such queue pair */
+	DROP_NO_RING,	       /* no AF_XDP socket on the receiving queue */
+
+	VERDICTS,
+};
+
+static __always_inline enum xdp_action action(enum verdict verdict)
+{
+	switch (verdict) {
+	case REDIRECTED:
+		return XDP_REDIRECT;
+	case PASS_NOT_ROCE:
+	case PASS_VLAN:
+	case PASS_FRAGMENT:
+	case PASS_NOT_OWN:
+	case PASS_GROUP:
+		return XDP_PASS;
+	default:
+		return XDP_DROP;
+	}
+}
