@@ -1,0 +1,221 @@
+package mcast
+
+import (
+	"fmt"
+	"net/netip"
+	"path/filepath"
+	"testing"
+
+	"github.com/roced/roced/hack/netlab"
+	"github.com/vishvananda/netlink"
+	"golang.org/x/sys/unix"
+)
+
+// administrator adds an address to eth0 as ip-address(8) does.
+func administrator(t *testing.T, host *netlab.Namespace, cidr string, flags int) *netlink.Addr {
+	t.Helper()
+	address, err := netlink.ParseAddr(cidr)
+	check(t, err)
+	address.Flags = flags
+	check(t, host.Netlink().AddrAdd(eth0(t, host), address))
+	return address
+}
+
+// only checks that one group is joined, and how.
+func only(t *testing.T, m *Memberships, want Joined) {
+	t.Helper()
+	if list := m.List(); len(list) != 1 || list[0] != want {
+		t.Errorf("joined %+v, want %+v", list, want)
+	}
+}
+
+func records(t *testing.T, dir string) []string {
+	t.Helper()
+	list, err := filepath.Glob(filepath.Join(dir, "memberships-*"))
+	check(t, err)
+	return list
+}
+
+// What the administrator made is used, not recorded, and stays, with its route. Of
+// whatever length it is.
+func TestAdministratorsAddressIsKept(t *testing.T) {
+	for _, cidr := range []string{"239.1.2.3/32", "239.1.2.3/24"} {
+		for _, via := range []Method{Netlink, Auto} {
+			t.Run(fmt.Sprint(cidr, " ", via), func(t *testing.T) {
+				host, group, dir := pair(t).A, ways[0].group, t.TempDir()
+				administrator(t, host, cidr, unix.IFA_F_MCAUTOJOIN)
+				before := stateOf(t, host, group)
+				m := openWith(t, Config{Interface: "eth0", Namespace: host.Path(), Via: via, StateDir: dir})
+				check(t, m.Join(group))
+				only(t, m, Joined{group, 1, Netlink, true})
+				if list := records(t, dir); len(list) != 0 {
+					t.Errorf("recorded: %v", list)
+				}
+				check(t, m.Leave(group))
+				check(t, m.Close())
+				stateOf(t, host, group).compare(t, before, "after")
+				if len(groupAddresses(t, host, group)) != 1 || !isMember(t, host, group) {
+					t.Error("the administrator's membership is gone")
+				}
+			})
+		}
+	}
+}
+
+// The administrator's address goes: ours comes.
+func TestAdministratorsAddressGoes(t *testing.T) {
+	host, group := pair(t).A, ways[0].group
+	address := administrator(t, host, "239.1.2.3/32", unix.IFA_F_MCAUTOJOIN)
+	m := open(t, host, Netlink)
+	check(t, m.Join(group))
+	check(t, host.Netlink().AddrDel(eth0(t, host), address))
+	eventually(t, "address of ours", func() bool { return m.List()[0] == Joined{group, 1, Netlink, false} })
+	if !isMember(t, host, group) || hasLocalRoute(t, host, group) {
+		t.Error("not joined as it should be")
+	}
+}
+
+// An address without autojoin is no membership, and is not ours to change.
+func TestAddressWithoutAutojoin(t *testing.T) {
+	for _, cidr := range []string{"239.1.2.3/32", "239.1.2.3/24"} {
+		t.Run(cidr, func(t *testing.T) {
+			host, group := pair(t).A, ways[0].group
+			administrator(t, host, cidr, 0)
+			before := stateOf(t, host, group)
+			refused(t, open(t, host, Netlink).Join(group), unix.EEXIST, "autojoin")
+			m := open(t, host, Auto)
+			check(t, m.Join(group))
+			only(t, m, Joined{group, 1, Socket, false})
+			if !isMember(t, host, group) {
+				t.Error("not a member")
+			}
+			check(t, m.Close())
+			stateOf(t, host, group).compare(t, before, "after")
+		})
+	}
+}
+
+// An address of ours that somebody removes comes back, without its local route.
+func TestRemovedAddressComesBack(t *testing.T) {
+	lab, group := pair(t), ways[0].group
+	w, m := watch(t, lab.B), open(t, lab.A, Netlink)
+	check(t, m.Join(group))
+	for range 3 {
+		w.settle(group)
+		reports := w.count("report", group)
+		address := groupAddresses(t, lab.A, group)[0]
+		check(t, lab.A.Netlink().AddrDel(eth0(t, lab.A), &address))
+		eventually(t, "address", func() bool { return len(groupAddresses(t, lab.A, group)) == 1 })
+		eventually(t, "report", func() bool { return w.count("report", group) > reports })
+		eventually(t, "no local route", func() bool { return !hasLocalRoute(t, lab.A, group) })
+		only(t, m, Joined{group, 1, Netlink, false})
+	}
+	check(t, m.Leave(group))
+	if list := groupAddresses(t, lab.A, group); len(list) != 0 {
+		t.Errorf("left: %v", list)
+	}
+}
+
+// All addresses are flushed, as network managers do it.
+func TestFlush(t *testing.T) {
+	host := pair(t).A
+	m := open(t, host, Netlink)
+	for i := range byte(15) {
+		check(t, m.Join(netip.AddrFrom4([4]byte{239, 1, 1, i})))
+	}
+	list, err := host.Netlink().AddrList(eth0(t, host), netlink.FAMILY_V4)
+	check(t, err)
+	for _, address := range list {
+		check(t, host.Netlink().AddrDel(eth0(t, host), &address))
+	}
+	for i := range byte(15) {
+		group := netip.AddrFrom4([4]byte{239, 1, 1, i})
+		eventually(t, "membership", func() bool { return isMember(t, host, group) && !hasLocalRoute(t, host, group) })
+	}
+}
+
+// The administrator puts an address in the place of ours: from then on it is not ours.
+func TestReplacedAddressIsNotOurs(t *testing.T) {
+	host, group, dir := pair(t).A, ways[0].group, t.TempDir()
+	m := openWith(t, Config{Interface: "eth0", Namespace: host.Path(), Via: Netlink, StateDir: dir})
+	check(t, m.Join(group))
+	m.mu.Lock() // the news is read afterwards
+	check(t, host.Netlink().AddrDel(eth0(t, host), &groupAddresses(t, host, group)[0]))
+	administrator(t, host, "239.1.2.3/32", unix.IFA_F_MCAUTOJOIN)
+	m.mu.Unlock()
+	eventually(t, "use of the other's address", func() bool { return m.List()[0].Foreign })
+	if list := records(t, dir); len(list) != 0 {
+		t.Errorf("recorded: %v", list)
+	}
+	check(t, m.Close())
+	if len(groupAddresses(t, host, group)) != 1 {
+		t.Error("the administrator's address is gone")
+	}
+}
+
+// The kernel leaves a group with any address that is removed, also with one that had
+// not joined.
+func TestLongerAddressGoes(t *testing.T) {
+	host, group := pair(t).A, ways[0].group
+	m := open(t, host, Netlink)
+	check(t, m.Join(group))
+	address := administrator(t, host, "239.1.2.3/24", 0)
+	check(t, host.Netlink().AddrDel(eth0(t, host), address))
+	eventually(t, "membership", func() bool { return isMember(t, host, group) })
+	only(t, m, Joined{group, 1, Netlink, false})
+}
+
+// Leaving and joining again at once confuses nobody.
+func TestLeaveAndJoinAgain(t *testing.T) {
+	host, group := pair(t).A, ways[0].group
+	m := open(t, host, Netlink)
+	for range 50 {
+		check(t, m.Join(group))
+		check(t, m.Leave(group))
+	}
+	check(t, m.Join(group))
+	only(t, m, Joined{group, 1, Netlink, false})
+	if !isMember(t, host, group) {
+		t.Error("not a member")
+	}
+	eventually(t, "no local route", func() bool { return !hasLocalRoute(t, host, group) })
+}
+
+// Two of ours on one interface: the second uses the first one's address, and takes over.
+func TestTwoOnOneInterface(t *testing.T) {
+	host, group, dir := pair(t).A, ways[0].group, t.TempDir()
+	config := Config{Interface: "eth0", Namespace: host.Path(), Via: Netlink, StateDir: dir}
+	first, second := openWith(t, config), openWith(t, config)
+	check(t, first.Join(group))
+	check(t, second.Join(group))
+	only(t, second, Joined{group, 1, Netlink, true})
+	check(t, first.Close())
+	eventually(t, "take-over", func() bool { return !second.List()[0].Foreign })
+	if !isMember(t, host, group) {
+		t.Error("not a member")
+	}
+	check(t, second.Close())
+	if list := groupAddresses(t, host, group); len(list) != 0 {
+		t.Errorf("left: %v", list)
+	}
+}
+
+// In a VRF the local route is in the VRF's table. It goes, as soon as the kernel tells
+// of it; a route that the kernel did not make stays.
+func TestLocalRouteInAnotherTable(t *testing.T) {
+	host, group := pair(t).A, ways[0].group
+	check(t, open(t, host, Netlink).Join(group))
+	route := func(protocol netlink.RouteProtocol) *netlink.Route {
+		return &netlink.Route{
+			Table: 77, Type: unix.RTN_LOCAL, Scope: unix.RT_SCOPE_HOST, Protocol: protocol,
+			Dst: netlink.NewIPNet(group.AsSlice()), LinkIndex: eth0(t, host).Attrs().Index,
+		}
+	}
+	check(t, host.Netlink().RouteAdd(route(unix.RTPROT_STATIC)))
+	check(t, host.Netlink().RouteAppend(route(unix.RTPROT_KERNEL)))
+	eventually(t, "removal of one", func() bool {
+		list, err := host.Netlink().RouteListFiltered(netlink.FAMILY_V4, &netlink.Route{Table: 77}, netlink.RT_FILTER_TABLE)
+		check(t, err)
+		return len(list) == 1 && list[0].Protocol == unix.RTPROT_STATIC
+	})
+}

@@ -1,0 +1,177 @@
+package mcast
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/netip"
+	"os"
+	"os/exec"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/roced/roced/hack/netlab"
+	"github.com/vishvananda/netlink"
+	"golang.org/x/sys/unix"
+)
+
+// childVariable makes the test binary join a group until it is killed.
+const childVariable = "ROCED_MCAST_CHILD"
+
+// order is what a child is told.
+type order struct {
+	Namespace, StateDir string
+	Via                 Method
+	Group               netip.Addr
+}
+
+func child() {
+	via, err := obey()
+	fmt.Println(via, err)
+	_, _ = io.Copy(io.Discard, os.Stdin)
+}
+
+func obey() (via Method, err error) {
+	var o order
+	if err := json.Unmarshal([]byte(os.Getenv(childVariable)), &o); err != nil {
+		return 0, err
+	}
+	m, err := Open(Config{Interface: "eth0", Namespace: o.Namespace, StateDir: o.StateDir, Via: o.Via})
+	if err != nil {
+		return 0, err
+	}
+	if err := m.Join(o.Group); err != nil {
+		return 0, err
+	}
+	return m.List()[0].Via, nil
+}
+
+// startChild starts a process that joins, in a host's namespace, and gives what it
+// says; kill ends it with SIGKILL.
+func startChild(t *testing.T, host *netlab.Namespace, o order, identity *syscall.SysProcAttr) (said string, kill func()) {
+	t.Helper()
+	text, err := json.Marshal(o)
+	check(t, err)
+	process := exec.Command("/proc/self/exe")
+	process.SysProcAttr = identity
+	process.Env = append(os.Environ(), childVariable+"="+string(text))
+	stdin, err := process.StdinPipe()
+	check(t, err)
+	stdout, err := process.StdoutPipe()
+	check(t, err)
+	check(t, host.Do(process.Start))
+	killed := false
+	kill = func() {
+		if !killed {
+			killed = true
+			check(t, process.Process.Kill())
+			_ = process.Wait() // that it was killed
+			_ = stdin.Close()
+		}
+	}
+	t.Cleanup(kill)
+	said, _ = bufio.NewReader(stdout).ReadString('\n')
+	return said, kill
+}
+
+// What a killed process leaves is removed by the next one, whichever method that uses.
+func TestKilled(t *testing.T) {
+	for _, way := range ways {
+		t.Run(way.name, func(t *testing.T) {
+			lab, dir := pair(t), t.TempDir()
+			before := stateOf(t, lab.A, way.group)
+			said, kill := startChild(t, lab.A, order{lab.A.Path(), dir, way.via, way.group}, nil)
+			if !isMember(t, lab.A, way.group) {
+				t.Fatalf("the child is no member, and says %q", said)
+			}
+			kill()
+			left := 0
+			if way.via == Netlink {
+				left = 1
+			}
+			if n := len(groupAddresses(t, lab.A, way.group)); n != left || len(records(t, dir)) != left {
+				t.Errorf("%d addresses and %v left, want %d", n, records(t, dir), left)
+			}
+			openWith(t, Config{Interface: "eth0", Namespace: lab.A.Path(), Via: Socket, StateDir: dir})
+			eventually(t, "leave", func() bool { return !isMember(t, lab.A, way.group) })
+			stateOf(t, lab.A, way.group).compare(t, before, "after")
+			if list := groupAddresses(t, lab.A, way.group); len(list) != 0 || len(records(t, dir)) != 0 {
+				t.Errorf("left: %v, %v", list, records(t, dir))
+			}
+		})
+	}
+}
+
+// What a process holds that lives is not touched.
+func TestLivingProcessIsLeftAlone(t *testing.T) {
+	lab, group, dir := pair(t), ways[0].group, t.TempDir()
+	startChild(t, lab.A, order{lab.A.Path(), dir, Netlink, group}, nil)
+	w := watch(t, lab.B)
+	m := openWith(t, Config{Interface: "eth0", Namespace: lab.A.Path(), StateDir: dir})
+	check(t, m.Join(group))
+	check(t, m.Leave(group))
+	check(t, m.Close())
+	if len(groupAddresses(t, lab.A, group)) != 1 || len(records(t, dir)) != 1 || w.count("leave", group) != 0 {
+		t.Error("a living process's membership was touched")
+	}
+}
+
+// An address that somebody has made since, in the place of a killed process's, stays;
+// and so does one of the same record, but in another namespace.
+func TestKilledAndReplaced(t *testing.T) {
+	lab, group, dir := pair(t), ways[0].group, t.TempDir()
+	_, kill := startChild(t, lab.A, order{lab.A.Path(), dir, Netlink, group}, nil)
+	kill()
+	check(t, lab.A.Netlink().AddrDel(eth0(t, lab.A), &groupAddresses(t, lab.A, group)[0]))
+	administrator(t, lab.A, "239.1.2.3/32", 0)
+
+	// It looks just like ours.
+	check(t, lab.B.Netlink().AddrAdd(eth0(t, lab.B), &netlink.Addr{IPNet: host(group), Label: label("eth0")}))
+	openWith(t, Config{Interface: "eth0", Namespace: lab.B.Path(), StateDir: dir})
+	if len(groupAddresses(t, lab.B, group)) != 1 || len(records(t, dir)) != 1 {
+		t.Error("removed an address in another namespace, or the record of this one")
+	}
+	openWith(t, Config{Interface: "eth0", Namespace: lab.A.Path(), StateDir: dir})
+	if len(groupAddresses(t, lab.A, group)) != 1 || len(records(t, dir)) != 0 {
+		t.Error("removed an address that is not ours, or kept the record")
+	}
+}
+
+// Without CAP_NET_ADMIN there is still the socket.
+func TestUnprivileged(t *testing.T) {
+	nobody := &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
+	rows := []struct {
+		via          Method
+		capabilities []uintptr
+		group        netip.Addr
+		want         string
+	}{
+		{Auto, nil, ways[0].group, "socket <nil>"},
+		{Auto, []uintptr{unix.CAP_NET_ADMIN}, ways[0].group, "netlink <nil>"},
+		{Socket, nil, ways[1].group, "socket <nil>"},
+		{Socket, nil, ways[2].group, "socket <nil>"},
+		{Netlink, nil, ways[0].group, "operation not permitted"},
+	}
+	for _, row := range rows {
+		t.Run(fmt.Sprint(row.via, row.capabilities, row.group), func(t *testing.T) {
+			lab, dir := pair(t), openDir(t)
+			nobody.AmbientCaps = row.capabilities
+			said, _ := startChild(t, lab.A, order{"", dir, row.via, row.group}, nobody)
+			if !strings.Contains(said, row.want) || isMember(t, lab.A, row.group) != strings.Contains(said, "<nil>") {
+				t.Errorf("the child says %q, want %q", said, row.want)
+			}
+		})
+	}
+}
+
+// openDir is a directory that everybody may write to.
+func openDir(t *testing.T) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "mcast-")
+	check(t, err)
+	t.Cleanup(func() { check(t, os.RemoveAll(dir)) })
+	check(t, os.Chmod(dir, 0o777))
+	return dir
+}

@@ -1,0 +1,28 @@
+// Package mcast holds what multicast needs beside the datapath: addresses, the group
+// table, and the host's memberships.
+//
+//	IP address ◄──► MGID ──► MAC                      mgid.go
+//
+//	attach ──► Table: MGID, MLID ──► queue pairs      groups.go    who receives here
+//	             │ Members, replaced never changed
+//	             ▼
+//	           the engine, between two bursts
+//
+//	join ────► Memberships: address, counted          memberships.go   what switches hear
+//	             ├── netlink: the group's address, IFA_F_MCAUTOJOIN    address.go
+//	             └── socket: one a group, never bound to a port        socket.go
+//	                    └──► IGMP, MLD by the kernel
+//
+// The two halves know nothing of each other, as in the kernel: an attach makes the host
+// no member, and a join delivers nothing. A send-only member is in neither.
+//
+// A Table has rdmavt's rules and return values, and no lock: the card's control
+// plane calls it under its own. Memberships have their own lock, and one goroutine that
+// puts back what others take away; they own their addresses and sockets, and the
+// records of the former that outlive a kill.
+//
+// Left out: what the kernel says on the wire (it speaks IGMPv1 to 3 and MLDv1 and 2 by
+// itself), source-specific groups, multicast routing, renaming a joined interface, and
+// route_localnet switched on after a join. In the few microseconds between a group's
+// address and the removal of its local route the host's own messages to it can go to lo.
+package mcast

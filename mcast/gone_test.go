@@ -1,0 +1,94 @@
+package mcast
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/vishvananda/netlink"
+	"golang.org/x/sys/unix"
+)
+
+// The interface goes while groups are joined: it is logged, and said by further joins.
+func TestInterfaceGoes(t *testing.T) {
+	for _, way := range ways {
+		t.Run(way.name, func(t *testing.T) {
+			lab, log, dir := pair(t), new(logged), t.TempDir()
+			m := openWith(t, Config{Interface: "eth0", Namespace: lab.A.Path(), Via: way.via, StateDir: dir, Log: log.logger()})
+			check(t, m.Join(way.group))
+			check(t, m.Join(way.marker))
+			check(t, lab.A.Netlink().LinkDel(eth0(t, lab.A)))
+			eventually(t, "message", func() bool { return strings.Contains(log.String(), "interface has gone") })
+			refused(t, m.Join(way.group), unix.ENODEV, "eth0")
+			check(t, m.Leave(way.group))
+			check(t, m.Close())
+			if strings.Count(log.String(), "level=ERROR") != 1 {
+				t.Errorf("logged:\n%s", log)
+			}
+			if list := records(t, dir); len(list) != 0 {
+				t.Errorf("recorded: %v", list)
+			}
+		})
+	}
+}
+
+// An interface that a bridge lets go of has not gone.
+func TestBridgeLetsGo(t *testing.T) {
+	lab, log := pair(t), new(logged)
+	m := openWith(t, Config{Interface: "eth0", Namespace: lab.A.Path(), StateDir: t.TempDir(), Log: log.logger()})
+	attrs := netlink.NewLinkAttrs()
+	attrs.Name = "br0"
+	bridge := &netlink.Bridge{LinkAttrs: attrs}
+	check(t, lab.A.Netlink().LinkAdd(bridge))
+	check(t, lab.A.Netlink().LinkSetMaster(eth0(t, lab.A), bridge))
+	check(t, lab.A.Netlink().LinkSetNoMaster(eth0(t, lab.A)))
+	// News comes in order: when the address is back, the rest has been read.
+	check(t, m.Join(ways[0].group))
+	check(t, lab.A.Netlink().AddrDel(eth0(t, lab.A), &groupAddresses(t, lab.A, ways[0].group)[0]))
+	eventually(t, "address", func() bool { return len(groupAddresses(t, lab.A, ways[0].group)) == 1 })
+	check(t, m.Join(ways[0].marker))
+	if log.String() != "" {
+		t.Errorf("logged:\n%s", log)
+	}
+}
+
+// News that was lost is made up for.
+func TestRepair(t *testing.T) {
+	host, group := pair(t).A, ways[0].group
+	m := open(t, host, Netlink)
+	check(t, m.Join(group))
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	check(t, host.Netlink().AddrDel(eth0(t, host), &groupAddresses(t, host, group)[0]))
+	m.repair()
+	if !isMember(t, host, group) || hasLocalRoute(t, host, group) {
+		t.Error("not repaired")
+	}
+	check(t, host.Netlink().LinkDel(eth0(t, host)))
+	m.repair()
+	if m.ended != errGone {
+		t.Errorf("ended: %v", m.ended)
+	}
+}
+
+// A small MTU takes IPv6 from the interface, a large one brings it back.
+func TestSmallMTU(t *testing.T) {
+	lab, group, log := pair(t), ways[2].group, new(logged)
+	m := openWith(t, Config{Interface: "eth0", Namespace: lab.A.Path(), Log: log.logger()})
+	for _, way := range ways {
+		check(t, m.Join(way.group))
+	}
+	for range 3 {
+		check(t, lab.A.Netlink().LinkSetMTU(eth0(t, lab.A), minIPv6MTU-1))
+		eventually(t, "loss", func() bool { list := m.List(); return list[len(list)-1] == Joined{group, 1, Auto, false} })
+		refused(t, m.Join(ways[2].marker), unix.EINVAL, "MTU")
+		check(t, lab.A.Netlink().LinkSetMTU(eth0(t, lab.A), minIPv6MTU))
+		eventually(t, "membership", func() bool { return isMember(t, lab.A, group) })
+		if !isMember(t, lab.A, ways[0].group) || !isMember(t, lab.A, ways[1].group) {
+			t.Error("IPv4 groups are lost")
+		}
+	}
+	if n := strings.Count(log.String(), "level=ERROR"); n != 3 || !strings.Contains(log.String(), "mtu=1279") {
+		t.Errorf("logged:\n%s", log)
+	}
+	check(t, m.Leave(group))
+}

@@ -1,0 +1,216 @@
+package mcast
+
+import (
+	"fmt"
+	"net/netip"
+	"reflect"
+	"testing"
+
+	"github.com/roced/roced/hack/netlab"
+	"github.com/roced/roced/hack/netlab/labtest"
+	"github.com/vishvananda/netlink"
+	"golang.org/x/sys/unix"
+)
+
+// state is all that a membership is not to change of a host.
+type state struct {
+	routes, addresses []string
+	ways              map[string]string
+	ioctl             string
+}
+
+func stateOf(t *testing.T, host *netlab.Namespace, group netip.Addr) state {
+	t.Helper()
+	s := state{routes: routes(t, host), addresses: ownAddresses(t, host), ways: map[string]string{}, ioctl: ioctlAddress(t, host)}
+	index := eth0(t, host).Attrs().Index
+	for _, dest := range []string{"10.77.0.2", "10.77.0.1", "fd77::2", "224.0.0.5", "239.99.9.9", "ff02::5", "ff05::5", group.String()} {
+		s.ways[dest] = way(t, host, dest, 0)
+		s.ways[dest+" dev eth0"] = way(t, host, dest, index)
+	}
+	return s
+}
+
+func (s state) compare(t *testing.T, before state, when string) {
+	t.Helper()
+	if !reflect.DeepEqual(s, before) {
+		t.Errorf("%s: %+v\nbefore: %+v", when, s, before)
+	}
+}
+
+// upAgain takes a host's eth0 down and up, and waits until all is as before.
+func upAgain(t *testing.T, lab *labtest.PairLab, before state, group netip.Addr) {
+	t.Helper()
+	check(t, lab.A.Netlink().LinkSetDown(eth0(t, lab.A)))
+	check(t, lab.A.Netlink().LinkSetUp(eth0(t, lab.A)))
+	// IPv6 addresses of the administrator's go with the link.
+	check(t, lab.A.AddAddress("eth0", "fd77::1/64"))
+	eventually(t, "link up, as before", func() bool { return reflect.DeepEqual(stateOf(t, lab.A, group), before) })
+}
+
+// Neither addresses nor routes nor the choice of a source change, before, during and
+// after; also when the link goes down and up meanwhile.
+func TestHostIsAsBefore(t *testing.T) {
+	for _, way := range ways {
+		t.Run(way.name, func(t *testing.T) {
+			lab := pair(t)
+			m := open(t, lab.A, way.via)
+			before := stateOf(t, lab.A, way.group)
+			check(t, m.Join(way.group))
+			eventually(t, "routes as before", func() bool { return !hasLocalRoute(t, lab.A, way.group) })
+			stateOf(t, lab.A, way.group).compare(t, before, "joined")
+			list := groupAddresses(t, lab.A, way.group)
+			if (way.via == Netlink) != (len(list) == 1) {
+				t.Errorf("addresses %v", list)
+			}
+			for _, a := range list {
+				const flags = unix.IFA_F_MCAUTOJOIN | unix.IFA_F_NOPREFIXROUTE | unix.IFA_F_PERMANENT
+				if a.Label != "eth0:roced" || a.Scope != unix.RT_SCOPE_HOST || a.Flags != flags || a.IPNet.String() != way.group.String()+"/32" {
+					t.Errorf("address %v, scope %d, flags %#x", a, a.Scope, a.Flags)
+				}
+			}
+			w := watch(t, lab.B)
+			upAgain(t, lab, before, way.group)
+			eventually(t, "report after link up", func() bool { return w.count("report", way.group) > 0 })
+			check(t, m.Leave(way.group))
+			stateOf(t, lab.A, way.group).compare(t, before, "left")
+		})
+	}
+}
+
+// A host whose interface has no IPv4 address of its own has none with a group.
+func TestHostWithoutAddress(t *testing.T) {
+	for _, way := range ways {
+		t.Run(way.name, func(t *testing.T) {
+			host := pair(t).A
+			address, err := netlink.ParseAddr("10.77.0.1/24")
+			check(t, err)
+			check(t, host.Netlink().AddrDel(eth0(t, host), address))
+			check(t, host.AddAddress("lo", "10.99.0.1/32")) // to be the source
+			m := open(t, host, way.via)
+			before := stateOf(t, host, way.group)
+			check(t, m.Join(way.group))
+			stateOf(t, host, way.group).compare(t, before, "joined")
+			check(t, m.Leave(way.group))
+			stateOf(t, host, way.group).compare(t, before, "left")
+		})
+	}
+}
+
+// A group that was joined while the link was down is reported when it comes up, and
+// brings no route with it.
+func TestJoinWhileDown(t *testing.T) {
+	for _, way := range ways {
+		t.Run(way.name, func(t *testing.T) {
+			lab := pair(t)
+			w, m := watch(t, lab.B), open(t, lab.A, way.via)
+			before := stateOf(t, lab.A, way.group)
+			check(t, lab.A.Netlink().LinkSetDown(eth0(t, lab.A)))
+			check(t, m.Join(way.group))
+			if n := w.count("report", way.group); n != 0 {
+				t.Fatalf("%d reports over a link that is down", n)
+			}
+			upAgain(t, lab, before, way.group)
+			eventually(t, "report after link up", func() bool { return w.count("report", way.group) > 0 })
+		})
+	}
+}
+
+// The membership does not hang on the host's own addresses.
+func TestAddressesChange(t *testing.T) {
+	for _, way := range ways {
+		t.Run(way.name, func(t *testing.T) {
+			lab := pair(t)
+			w, m := watch(t, lab.B), open(t, lab.A, way.via)
+			check(t, m.Join(way.group))
+			w.settle(way.group)
+			for _, cidr := range []string{"10.77.0.1/24", "fd77::1/64"} {
+				address, err := netlink.ParseAddr(cidr)
+				check(t, err)
+				check(t, lab.A.Netlink().AddrDel(eth0(t, lab.A), address))
+			}
+			check(t, lab.A.AddAddress("eth0", "10.78.0.1/24"))
+			if !isMember(t, lab.A, way.group) {
+				t.Error("no longer a member")
+			}
+			if n := w.count("leave", way.group); n != 0 {
+				t.Errorf("%d leaves", n)
+			}
+			if got := ioctlAddress(t, lab.A); got != "10.78.0.1" {
+				t.Errorf("the host's address is taken to be %s", got)
+			}
+		})
+	}
+}
+
+// With route_localnet the kernel would send from the group's address.
+func TestRouteLocalnet(t *testing.T) {
+	group := ways[0].group
+	for _, scope := range []string{"all", "eth0"} {
+		t.Run(scope, func(t *testing.T) {
+			host := pair(t).A
+			sysctl(t, host, "ipv4/conf/"+scope+"/route_localnet", "1")
+			before := stateOf(t, host, group)
+			refused(t, open(t, host, Netlink).Join(group), unix.EOPNOTSUPP, "net.ipv4.conf."+scope+".route_localnet")
+			m := open(t, host, Auto)
+			check(t, m.Join(group))
+			if got := m.List(); len(got) != 1 || got[0].Via != Socket {
+				t.Errorf("joined %v, want by socket", got)
+			}
+			stateOf(t, host, group).compare(t, before, "joined")
+		})
+	}
+}
+
+// The host's own sender and receiver of the group work before, during and after, and
+// the last of our leaves is none while the receiver is a member.
+func TestHostUsesTheGroup(t *testing.T) {
+	for _, way := range ways {
+		t.Run(way.name, func(t *testing.T) {
+			lab := pair(t)
+			w, m := watch(t, lab.B), open(t, lab.A, way.via)
+			a, b := newTalker(t, lab.A, way.group), newTalker(t, lab.B, way.group)
+			talk := func(when string) {
+				t.Helper()
+				source := way.group.Is4()
+				for _, hears := range []*talker{a, b} {
+					a.send(when + " from a")
+					hears.hear(when+" from a", map[bool]string{true: "10.77.0.1", false: "fd77::1"}[source])
+					b.send(when + " from b")
+					hears.hear(when+" from b", map[bool]string{true: "10.77.0.2", false: "fd77::2"}[source])
+				}
+			}
+			talk("before")
+			check(t, m.Join(way.group))
+			talk("during")
+			check(t, m.Leave(way.group))
+			talk("after")
+			if n := w.count("leave", way.group); n != 0 || !isMember(t, lab.A, way.group) {
+				t.Errorf("%d leaves, while the host itself is a member", n)
+			}
+		})
+	}
+}
+
+// The neighbours are found anew while a group is joined, from the right address.
+func TestNeighbours(t *testing.T) {
+	for _, way := range ways {
+		t.Run(way.name, func(t *testing.T) {
+			lab := pair(t)
+			check(t, open(t, lab.A, way.via).Join(way.group))
+			for _, address := range []string{"10.77.0.2", "fd77::2"} {
+				hears := newTalker(t, lab.B, netip.MustParseAddr(address))
+				from := newTalker(t, lab.A, netip.MustParseAddr(address[:len(address)-1]+"1"))
+				from.to = hears.to
+				from.send("hello")
+				hears.hear("hello", from.group.String())
+			}
+			neighbours, err := lab.B.Netlink().NeighList(eth0(t, lab.B).Attrs().Index, netlink.FAMILY_V4)
+			check(t, err)
+			for _, n := range neighbours {
+				if n.IP.String() != "10.77.0.1" && n.State != unix.NUD_NOARP {
+					t.Errorf("the other host learned %v", fmt.Sprint(n))
+				}
+			}
+		})
+	}
+}

@@ -1,0 +1,177 @@
+package mcast
+
+import (
+	"errors"
+	"log/slog"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/roced/roced/hack/netlab"
+	"github.com/roced/roced/hack/netlab/labtest"
+	"github.com/vishvananda/netlink"
+)
+
+func TestMain(m *testing.M) {
+	if os.Getenv(childVariable) != "" {
+		child()
+		return
+	}
+	labtest.Main(m)
+}
+
+// ways are the methods, and the IP versions they apply to.
+var ways = []struct {
+	name   string
+	via    Method
+	group  netip.Addr
+	marker netip.Addr // another group
+}{
+	{"netlink", Netlink, netip.MustParseAddr("239.1.2.3"), netip.MustParseAddr("239.1.2.99")},
+	{"socket IPv4", Socket, netip.MustParseAddr("239.1.2.4"), netip.MustParseAddr("239.1.2.98")},
+	{"socket IPv6", Socket, netip.MustParseAddr("ff05::1:3"), netip.MustParseAddr("ff05::99")},
+}
+
+// pair is two hosts on one wire, which repeat their reports within 20 ms, not a second.
+func pair(t testing.TB) *labtest.PairLab {
+	t.Helper()
+	lab := &labtest.PairLab{A: labtest.New(t, "mcast-a"), B: labtest.New(t, "mcast-b")}
+	for _, host := range []*netlab.Namespace{lab.A, lab.B} {
+		for _, knob := range []string{"ipv4/conf/default/igmpv2_", "ipv4/conf/default/igmpv3_", "ipv6/conf/default/mldv1_", "ipv6/conf/default/mldv2_"} {
+			sysctl(t, host, knob+"unsolicited_report_interval", "20")
+		}
+	}
+	check(t, netlab.Veth(lab.A, lab.B, "eth0", "eth0"))
+	check(t, lab.A.AddAddress("eth0", "10.77.0.1/24"))
+	check(t, lab.A.AddAddress("eth0", "fd77::1/64"))
+	check(t, lab.B.AddAddress("eth0", "10.77.0.2/24"))
+	check(t, lab.B.AddAddress("eth0", "fd77::2/64"))
+	eventually(t, "local route, which the kernel makes later", func() bool { return hasLocalRoute(t, lab.A, netip.MustParseAddr("fd77::1")) })
+	return lab
+}
+
+func sysctl(t testing.TB, host *netlab.Namespace, knob, value string) {
+	t.Helper()
+	check(t, host.Do(func() error {
+		return os.WriteFile(filepath.Join("/proc/sys/net", knob), []byte(value), 0o644)
+	}))
+}
+
+// open opens the memberships of a host's eth0 and closes them when the test ends.
+func open(t testing.TB, host *netlab.Namespace, via Method) *Memberships {
+	t.Helper()
+	return openWith(t, Config{Interface: "eth0", Namespace: host.Path(), Via: via, StateDir: t.TempDir()})
+}
+
+func openWith(t testing.TB, c Config) *Memberships {
+	t.Helper()
+	m, err := Open(c)
+	check(t, err)
+	t.Cleanup(func() { check(t, m.Close()) })
+	return m
+}
+
+func check(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// refused checks that an error is of a kind, and says what it is to say.
+func refused(t testing.TB, err, want error, texts ...string) {
+	t.Helper()
+	if !errors.Is(err, want) {
+		t.Fatalf("error %v, want %v", err, want)
+	}
+	for _, text := range texts {
+		if !strings.Contains(err.Error(), text) {
+			t.Errorf("%q does not say %q", err, text)
+		}
+	}
+}
+
+// eventually waits for a condition.
+func eventually(t testing.TB, what string, is func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(20 * time.Second); !is(); time.Sleep(2 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("%s: not in time", what)
+		}
+	}
+}
+
+// isMember says whether a host's kernel is a member of a group on eth0.
+func isMember(t testing.TB, host *netlab.Namespace, group netip.Addr) bool {
+	t.Helper()
+	return members(t, host)[group]
+}
+
+// members are the groups of a host's eth0, as its kernel tells.
+func members(t testing.TB, host *netlab.Namespace) map[netip.Addr]bool {
+	t.Helper()
+	groups := map[netip.Addr]bool{}
+	check(t, host.Do(func() error {
+		igmp, err := os.ReadFile("/proc/thread-self/net/igmp")
+		if err != nil {
+			return err
+		}
+		readIGMP(string(igmp), groups)
+		mld, err := os.ReadFile("/proc/thread-self/net/igmp6")
+		readMLD(string(mld), groups)
+		return err
+	}))
+	return groups
+}
+
+// groupAddresses are eth0's addresses that are a group's.
+func groupAddresses(t testing.TB, host *netlab.Namespace, group netip.Addr) (found []netlink.Addr) {
+	t.Helper()
+	list, err := host.Netlink().AddrList(eth0(t, host), netlink.FAMILY_V4)
+	check(t, err)
+	for _, address := range list {
+		if address.IP.Equal(group.AsSlice()) {
+			found = append(found, address)
+		}
+	}
+	return found
+}
+
+func eth0(t testing.TB, host *netlab.Namespace) netlink.Link {
+	t.Helper()
+	link, err := host.Netlink().LinkByName("eth0")
+	check(t, err)
+	return link
+}
+
+// hasLocalRoute says whether a host has a route for just that address.
+func hasLocalRoute(t testing.TB, host *netlab.Namespace, address netip.Addr) bool {
+	t.Helper()
+	only := netip.PrefixFrom(address, address.BitLen()).String()
+	return slices.ContainsFunc(routes(t, host), func(route string) bool { return strings.HasPrefix(route, only+" ") })
+}
+
+// logged is a log for tests to look at.
+type logged struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+func (l *logged) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(p)
+}
+
+func (l *logged) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.String()
+}
+
+func (l *logged) logger() *slog.Logger { return slog.New(slog.NewTextHandler(l, nil)) }

@@ -1,0 +1,128 @@
+package mcast
+
+import (
+	"net/netip"
+	"testing"
+	"time"
+
+	"github.com/roced/roced/hack/netlab/labtest"
+	"golang.org/x/sys/unix"
+)
+
+// nth4 and nth6 are groups.
+func nth4(i int) netip.Addr { return netip.AddrFrom4([4]byte{239, 5, byte(i >> 8), byte(i)}) }
+
+func nth6(i int) netip.Addr {
+	a := netip.MustParseAddr("ff05::5:0").As16()
+	a[14], a[15] = byte(i>>8), byte(i)
+	return netip.AddrFrom16(a)
+}
+
+// A kernel as it is shipped lets us join a thousand groups.
+func TestThousandGroups(t *testing.T) {
+	const n = 1000
+	rows := []struct {
+		name string
+		via  Method
+		nth  func(int) netip.Addr
+	}{{"auto IPv4", Auto, nth4}, {"socket IPv4", Socket, nth4}, {"socket IPv6", Socket, nth6}}
+	for _, row := range rows {
+		t.Run(row.name, func(t *testing.T) {
+			host := pair(t).A
+			bare := bareJoins(t, host.Do, eth0(t, host).Attrs().Index, n, row.nth)
+			before := labtest.Descriptors()
+			m := open(t, host, row.via)
+			start := time.Now()
+			for i := range n {
+				check(t, m.Join(row.nth(i)))
+			}
+			joined := time.Since(start)
+			there := members(t, host)
+			for i := range n {
+				if !there[row.nth(i)] {
+					t.Fatalf("no member of %v", row.nth(i))
+				}
+			}
+			start = time.Now()
+			check(t, m.Close())
+			t.Logf("%d joins in %v, leaves in %v; the kernel's own part: joins in %v", n, joined, time.Since(start), bare)
+			eventually(t, "leave of all", func() bool { return !isMember(t, host, row.nth(0)) && !isMember(t, host, row.nth(n-1)) })
+			if leaked := labtest.Leaked(before, labtest.Descriptors()); len(leaked) != 0 {
+				t.Errorf("leaked: %v", leaked)
+			}
+		})
+	}
+}
+
+// bareJoins is how long sockets take that do nothing else.
+func bareJoins(t *testing.T, inside func(func() error) error, index, n int, nth func(int) netip.Addr) time.Duration {
+	t.Helper()
+	var sockets []int
+	defer func() {
+		for _, fd := range sockets {
+			unix.Close(fd)
+		}
+	}()
+	start := time.Now()
+	check(t, inside(func() error {
+		for i := range n {
+			family := unix.AF_INET6
+			if nth(i).Is4() {
+				family = unix.AF_INET
+			}
+			fd, err := unix.Socket(family, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
+			if err != nil {
+				return err
+			}
+			sockets = append(sockets, fd)
+			if err := addMembership(fd, index, nth(i)); err != nil {
+				return err
+			}
+		}
+		return nil
+	}))
+	return time.Since(start)
+}
+
+// Addresses with autojoin share one socket of the kernel's, which holds 20 groups.
+func TestAutojoinLimit(t *testing.T) {
+	host := pair(t).A
+	m := open(t, host, Netlink)
+	for i := range 20 {
+		check(t, m.Join(nth4(i)))
+	}
+	refused(t, m.Join(nth4(20)), unix.ENOBUFS, "239.5.0.20", "eth0", "net.ipv4.igmp_max_memberships", "now 20", "socket")
+	if len(groupAddresses(t, host, nth4(20))) != 0 || len(m.List()) != 20 {
+		t.Error("the join that failed left something behind")
+	}
+	check(t, m.Leave(nth4(0)))
+	check(t, m.Join(nth4(20)))
+
+	auto := open(t, host, Auto)
+	check(t, auto.Join(nth4(21)))
+	only(t, auto, Joined{nth4(21), 1, Socket, false})
+	sysctl(t, host, "ipv4/igmp_max_memberships", "21")
+	check(t, m.Join(nth4(22)))
+}
+
+// A process that may open no more files is told so, and goes on with what it has.
+func TestFileLimit(t *testing.T) {
+	host := pair(t).A
+	m := open(t, host, Socket)
+	check(t, m.Join(nth4(0)))
+	var limit unix.Rlimit
+	check(t, unix.Getrlimit(unix.RLIMIT_NOFILE, &limit))
+	fd, err := unix.Dup(0) // the lowest that is free
+	check(t, err)
+	check(t, unix.Close(fd))
+	low := unix.Rlimit{Cur: uint64(fd), Max: limit.Max}
+	check(t, unix.Setrlimit(unix.RLIMIT_NOFILE, &low))
+	err = m.Join(nth4(1))
+	check(t, unix.Setrlimit(unix.RLIMIT_NOFILE, &limit))
+	refused(t, err, unix.EMFILE, "RLIMIT_NOFILE", "LimitNOFILE=")
+	check(t, m.Join(nth4(0)))
+	check(t, m.Join(nth4(1)))
+	if !isMember(t, host, nth4(0)) || !isMember(t, host, nth4(1)) {
+		t.Error("not a member")
+	}
+}

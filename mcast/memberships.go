@@ -1,0 +1,230 @@
+package mcast
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/netip"
+	"slices"
+	"sync"
+
+	"github.com/vishvananda/netlink"
+	"github.com/vishvananda/netlink/nl"
+	"golang.org/x/sys/unix"
+)
+
+// ErrNotJoined is the error of leaving a group that was not joined. It is EADDRNOTAVAIL,
+// as rdma_leave_multicast(3) has it.
+var ErrNotJoined error = &status{"not joined", unix.EADDRNOTAVAIL}
+
+// Config says on which interface groups are joined, and how.
+type Config struct {
+	Interface string
+	// Namespace is the file of the interface's network namespace. Without it, it is the
+	// calling thread's, and Join must be called from threads of the same one.
+	Namespace string
+	// Via is Auto unless set.
+	Via Method
+	// StateDir keeps the records of addresses made for Netlink, so that what a killed
+	// process left is removed by the next one: /run/roced unless set. It is to be a
+	// directory that does not outlive the kernel.
+	StateDir string
+	// Log is told what cannot be told to a caller. Nothing is logged without it.
+	Log *slog.Logger
+}
+
+// Memberships are the groups that the host is a member of on one interface, for us.
+// Only full members belong here: a send-only member never makes the host send IGMP or
+// MLD, and so does neither join nor leave.
+//
+// The methods may be called from several goroutines.
+type Memberships struct {
+	ifname    string
+	index     int
+	via       Method
+	log       *slog.Logger
+	space     *space
+	addresses *addresses
+	news      *nl.NetlinkSocket
+	followed  chan struct{} // closed when the follower has ended
+
+	mu     sync.Mutex
+	joined map[netip.Addr]*membership
+	ended  error // why nothing more can be joined
+}
+
+// membership is one group. Its hold on the kernel may be replaced by another.
+type membership struct {
+	users int
+	hold  hold
+}
+
+// hold is what makes the kernel a member of a group.
+type hold interface {
+	release() error
+	describe() (via Method, foreign bool)
+}
+
+// Open gets ready to join groups on an interface, and removes what killed processes
+// left in its network namespace. It needs no capability; Netlink needs CAP_NET_ADMIN
+// at every Join, and another namespace than the process's own CAP_SYS_ADMIN here.
+func Open(c Config) (*Memberships, error) {
+	m := &Memberships{
+		ifname: c.Interface, via: c.Via, joined: map[netip.Addr]*membership{},
+		log: cmp.Or(c.Log, slog.New(slog.DiscardHandler)), followed: make(chan struct{}),
+	}
+	var err error
+	if m.space, err = enterSpace(c.Namespace); err != nil {
+		return nil, err
+	}
+	if err := m.space.do(func() error { return m.open(cmp.Or(c.StateDir, "/run/roced")) }); err != nil {
+		m.space.leave()
+		return nil, fmt.Errorf("memberships on %s: %w", c.Interface, err)
+	}
+	if err := m.addresses.sweep(); err != nil {
+		m.log.Warn("cannot remove the groups' addresses that a killed process left", "error", err)
+	}
+	go m.follow()
+	return m, nil
+}
+
+// open runs inside the namespace.
+func (m *Memberships) open(stateDir string) error {
+	handle, err := netlink.NewHandle(unix.NETLINK_ROUTE)
+	if err != nil {
+		return err
+	}
+	link, err := handle.LinkByName(m.ifname)
+	if err == nil {
+		m.index = link.Attrs().Index
+		m.news, err = nl.Subscribe(unix.NETLINK_ROUTE, unix.RTNLGRP_LINK,
+			unix.RTNLGRP_IPV4_IFADDR, unix.RTNLGRP_IPV6_IFADDR, unix.RTNLGRP_IPV4_ROUTE)
+	}
+	if err != nil {
+		handle.Close()
+		return err
+	}
+	m.addresses = &addresses{
+		netlink: handle, space: m.space, ifname: m.ifname, index: m.index,
+		record: newRecord(stateDir, m.space.cookie, m.index),
+	}
+	return nil
+}
+
+// Join makes the host a member of a group, once for all who join it: the first Join
+// makes the kernel send the report, further ones only count.
+//
+// The host's own sockets that are bound to a port of the group, without having joined
+// it, hear it from then on, as after any other program's join (ip(7), IP_MULTICAST_ALL).
+// What XDP redirects, in turn, no socket hears.
+//
+// It fails with EINVAL for what is not a multicast address, has a zone, or is of IPv6
+// where the interface does not carry it, EMFILE when
+// the process may open no more files, ENODEV when the interface has gone, ENOBUFS when
+// net.ipv4.igmp_max_memberships is reached and Netlink was asked for.
+func (m *Memberships) Join(group netip.Addr) error {
+	group = group.Unmap()
+	if !group.IsMulticast() || group.Zone() != "" {
+		return fmt.Errorf("join %v: %w: not a plain multicast address", group, unix.EINVAL)
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.ended != nil {
+		return fmt.Errorf("join %v on %s: %w", group, m.ifname, m.ended)
+	}
+	if one, ok := m.joined[group]; ok {
+		one.users++
+		return nil
+	}
+	hold, err := m.join(group)
+	if err != nil {
+		return fmt.Errorf("join %v on %s: %w", group, m.ifname, err)
+	}
+	m.joined[group] = &membership{users: 1, hold: hold}
+	return nil
+}
+
+// join chooses the method.
+func (m *Memberships) join(group netip.Addr) (hold, error) {
+	if m.via == Socket || group.Is6() {
+		return joinBySocket(m.space, m.index, group)
+	}
+	hold, err := m.addresses.join(group)
+	if err == nil || m.via == Netlink || errors.Is(err, unix.ENODEV) {
+		return hold, err
+	}
+	m.log.Debug("group joined by a socket, not by an address", "group", group, "interface", m.ifname, "reason", err)
+	return joinBySocket(m.space, m.index, group)
+}
+
+// Leave undoes one Join. The last one for a group makes the kernel send the leave,
+// unless the host is a member on its own account. The group counts as left even when
+// an error says that something stayed behind; ErrNotJoined says that there was none.
+func (m *Memberships) Leave(group netip.Addr) error {
+	group = group.Unmap()
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	one, ok := m.joined[group]
+	if !ok {
+		return fmt.Errorf("leave %v on %s: %w", group, m.ifname, ErrNotJoined)
+	}
+	if one.users--; one.users > 0 {
+		return nil
+	}
+	delete(m.joined, group)
+	if err := one.hold.release(); err != nil {
+		return fmt.Errorf("leave %v on %s: %w", group, m.ifname, err)
+	}
+	return nil
+}
+
+// Joined is a group that the host is a member of for us.
+type Joined struct {
+	Group netip.Addr
+	Users int    // Joins without Leave
+	Via   Method // Netlink or Socket; Auto when it could not be joined again, which is logged
+	// Foreign groups are held by an address with autojoin that somebody else made.
+	Foreign bool
+}
+
+// List lists what is joined, by address.
+func (m *Memberships) List() []Joined {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	list := make([]Joined, 0, len(m.joined))
+	for group, one := range m.joined {
+		via, foreign := one.hold.describe()
+		list = append(list, Joined{group, one.users, via, foreign})
+	}
+	slices.SortFunc(list, func(a, b Joined) int { return a.Group.Compare(b.Group) })
+	return list
+}
+
+// Close leaves all groups. Further calls do nothing.
+func (m *Memberships) Close() error {
+	m.mu.Lock()
+	if errors.Is(m.ended, errClosed) {
+		m.mu.Unlock()
+		return nil
+	}
+	m.ended = errClosed
+	joined := m.joined
+	m.joined = nil
+	m.mu.Unlock()
+
+	m.news.Close()
+	<-m.followed
+	var failed error
+	for group, one := range joined {
+		if err := one.hold.release(); err != nil {
+			failed = errors.Join(failed, fmt.Errorf("leave %v on %s: %w", group, m.ifname, err))
+		}
+	}
+	failed = errors.Join(failed, m.addresses.close())
+	m.space.leave()
+	return failed
+}
+
+// errClosed is the error of a Join after Close.
+var errClosed error = &status{"memberships are closed", unix.EBADF}

@@ -1,0 +1,28 @@
+package mcast
+
+import "fmt"
+
+// Method is how the host is made a member of a group. IPv6 groups are always joined by
+// Socket: the kernel flushes such addresses when the link goes down, and the
+// membership stays behind, stuck.
+type Method int
+
+const (
+	// Auto is Netlink as far as it goes, then Socket.
+	Auto Method = iota
+	// Netlink gives the interface the group's address, with IFA_F_MCAUTOJOIN
+	// (ip-address(8), autojoin). All such addresses of a namespace share
+	// net.ipv4.igmp_max_memberships, 20 as shipped.
+	Netlink
+	// Socket opens a UDP socket for each group. It costs a file descriptor.
+	Socket
+)
+
+var methodNames = [...]string{Auto: "auto", Netlink: "netlink", Socket: "socket"}
+
+func (m Method) String() string {
+	if m < 0 || int(m) >= len(methodNames) {
+		return fmt.Sprintf("Method(%d)", int(m))
+	}
+	return methodNames[m]
+}

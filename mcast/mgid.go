@@ -1,0 +1,31 @@
+package mcast
+
+import (
+	"fmt"
+	"net/netip"
+
+	"github.com/roced/roced/datapath/wire"
+	"golang.org/x/sys/unix"
+)
+
+// MGID gives the multicast GID of a group's IP address: ::ffff:a.b.c.d for IPv4, the
+// address itself for IPv6 (IBA A17.4.4; ff0e::ffff:a.b.c.d was RoCEv1). EINVAL for
+// what is no group.
+func MGID(group netip.Addr) (wire.GID, error) {
+	if !group.Unmap().IsMulticast() {
+		return wire.GID{}, fmt.Errorf("%v is not a multicast address: 224.0.0.0/4 and ff00::/8 are: %w", group, unix.EINVAL)
+	}
+	return wire.GIDFromAddr(group), nil
+}
+
+// Address gives the IP address of a multicast GID; EINVAL for a GID that is no group's.
+func Address(mgid wire.GID) (netip.Addr, error) {
+	if !mgid.IsMulticast() {
+		return netip.Addr{}, fmt.Errorf("%v is not a multicast GID: %w", mgid, unix.EINVAL)
+	}
+	return mgid.Addr(), nil
+}
+
+// MAC is the Ethernet address that packets to the group go to. Several groups share one:
+// 32 IPv4 ones, more IPv6 ones.
+func MAC(mgid wire.GID) wire.MAC { return wire.MulticastMAC(mgid) }

@@ -1,0 +1,98 @@
+package mcast
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+
+	"golang.org/x/sys/unix"
+)
+
+// socketHold is a UDP socket that is a member of one group. One socket each:
+// net.ipv4.igmp_max_memberships counts per socket.
+type socketHold int
+
+func joinBySocket(in *space, index int, group netip.Addr) (hold, error) {
+	fd := -1
+	err := in.do(func() (err error) {
+		fd, err = memberSocket(in.cookie, index, group)
+		return err
+	})
+	if err != nil {
+		return nil, explainSocket(err)
+	}
+	return socketHold(fd), nil
+}
+
+func memberSocket(cookie uint64, index int, group netip.Addr) (fd int, err error) {
+	family := unix.AF_INET
+	if group.Is6() {
+		family = unix.AF_INET6
+	}
+	if fd, err = unix.Socket(family, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0); err != nil {
+		return -1, fmt.Errorf("socket: %w", err)
+	}
+	if err = checkSpace(fd, cookie); err == nil {
+		err = dropAll(fd)
+	}
+	if err == nil {
+		err = addMembership(fd, index, group)
+	}
+	if err != nil {
+		return -1, errors.Join(err, unix.Close(fd))
+	}
+	return fd, nil
+}
+
+// dropAll sees to it that the socket never queues a packet. It is bound to no port, so
+// that none comes; the filter is the second lock on the door.
+func dropAll(fd int) error {
+	nothing := unix.SockFilter{Code: unix.BPF_RET | unix.BPF_K, K: 0}
+	err := unix.SetsockoptSockFprog(fd, unix.SOL_SOCKET, unix.SO_ATTACH_FILTER, &unix.SockFprog{Len: 1, Filter: &nothing})
+	if err == nil {
+		err = unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_LOCK_FILTER, 1)
+	}
+	if err != nil {
+		return fmt.Errorf("attach filter: %w", err)
+	}
+	return nil
+}
+
+// addMembership names the interface by its index: by address, the kernel would look
+// for another one when the address goes (ip(7), ipv6(7)).
+func addMembership(fd, index int, group netip.Addr) (err error) {
+	if group.Is4() {
+		err = unix.SetsockoptIPMreqn(fd, unix.IPPROTO_IP, unix.IP_ADD_MEMBERSHIP,
+			&unix.IPMreqn{Multiaddr: group.As4(), Ifindex: int32(index)})
+	} else {
+		err = unix.SetsockoptIPv6Mreq(fd, unix.IPPROTO_IPV6, unix.IPV6_JOIN_GROUP,
+			&unix.IPv6Mreq{Multiaddr: group.As16(), Interface: uint32(index)})
+	}
+	if err != nil {
+		return fmt.Errorf("add membership: %w", err)
+	}
+	return nil
+}
+
+// explainSocket says what was in the way.
+func explainSocket(err error) error {
+	switch {
+	case errors.Is(err, unix.EMFILE):
+		var limit unix.Rlimit
+		_ = unix.Getrlimit(unix.RLIMIT_NOFILE, &limit)
+		return fmt.Errorf("%w: the process may open %d files (RLIMIT_NOFILE), and a group takes one; raise LimitNOFILE= of the unit, or ulimit -n", err, limit.Cur)
+	case errors.Is(err, unix.ENFILE):
+		return fmt.Errorf("%w: the machine may open no more files; raise the sysctl fs.file-max", err)
+	case errors.Is(err, unix.EINVAL):
+		return fmt.Errorf("%w: the interface does not carry that IP version; IPv6 takes an MTU of at least %d", err, minIPv6MTU)
+	case errors.Is(err, unix.ENOBUFS):
+		return fmt.Errorf("%w: the sysctl net.ipv4.igmp_max_memberships allows none", err)
+	}
+	return err
+}
+
+// release implements hold: closing is the leave.
+func (s socketHold) release() error { return unix.Close(int(s)) }
+
+// describe implements hold.
+func (s socketHold) describe() (via Method, foreign bool) { return Socket, false }
