@@ -1,0 +1,128 @@
+package datapath
+
+import "github.com/roced/roced/verbs/ring"
+
+// What completions say, with libibverbs' numbers (verbs names them for programs).
+const (
+	statusSuccess         = 0
+	statusLocalLength     = 1
+	statusLocalQPOp       = 2
+	statusLocalProtection = 4
+	statusFlushed         = 5
+
+	opcodeSend = 0
+	opcodeRecv = 128
+
+	flagGRH = 1 << 0
+	flagImm = 1 << 1
+)
+
+// complete puts an entry into a CQ, to be published at the end of the burst. A
+// full CQ is an overrun: it fails, and its queue pairs with it. False then.
+func (e *Engine) complete(cq *CQ, c *ring.CQE, solicited bool) bool {
+	if cq.overrun {
+		return false
+	}
+	if !cq.dirty {
+		cq.dirty = true
+		e.dirty = append(e.dirty, cq)
+	}
+	if !cq.Queue.Put(c) {
+		e.overrun(cq)
+		return false
+	}
+	cq.solicited = cq.solicited || solicited
+	return true
+}
+
+// overrun fails a CQ and all queue pairs that complete to it.
+func (e *Engine) overrun(cq *CQ) {
+	cq.overrun = true
+	cq.solicited = true
+	cq.Queue.Fail()
+	for qp := range cq.QPs {
+		e.fail(qp)
+	}
+}
+
+// publish shows the burst's completions to the programs, and wakes those that
+// asked for it, once a CQ and burst.
+func (e *Engine) publish() {
+	for len(e.dirty) > 0 {
+		cq := e.dirty[len(e.dirty)-1]
+		e.dirty = e.dirty[:len(e.dirty)-1]
+		cq.Queue.Publish()
+		if cq.Queue.TakeArmed(cq.solicited) {
+			select {
+			case cq.Wake <- struct{}{}:
+			default: // an event waits already
+			}
+		}
+		cq.dirty, cq.solicited = false, false
+	}
+}
+
+// completeSend tells of the request in e.send, if it wants to be told of.
+func (e *Engine) completeSend(qp *QP, status uint8) (signaled bool) {
+	if status == statusSuccess && !qp.SigAll && e.send.Flags&ring.SendSignaled == 0 {
+		return false
+	}
+	e.cqe.Set(e.send.ID, status, opcodeSend, qp.Number, qp.Token)
+	e.complete(qp.SendCQ, &e.cqe, status != statusSuccess)
+	return true
+}
+
+// completeRecv tells of the receive request in e.recv that took no packet.
+func (e *Engine) completeRecv(qp *QP, status uint8, solicited bool) {
+	e.cqe.Set(e.recv.ID, status, opcodeRecv, qp.Number, qp.Token)
+	e.complete(qp.RecvCQ, &e.cqe, solicited || status != statusSuccess)
+}
+
+// fail moves a queue pair to ERR by the engine's own decision. What is
+// outstanding is flushed in its turn (see transmit), in order.
+func (e *Engine) fail(qp *QP) {
+	if qp.State == StateError {
+		return
+	}
+	e.setState(qp, StateError)
+	qp.NoteState(StateError)
+}
+
+// SetState moves a queue pair to a state that the control plane chose. RESET
+// empties its queues without completions; ERR flushes them before Do returns.
+func (e *Engine) SetState(qp *QP, state State) {
+	e.setState(qp, state)
+	switch state {
+	case StateReset:
+		qp.Send.Skip()
+		qp.Recv.Skip()
+		e.dropWaiting(qp)
+	case StateError:
+		e.flush(qp)
+	}
+}
+
+func (e *Engine) setState(qp *QP, state State) {
+	qp.State = state
+	qp.Recv.SetFlush(state == StateError)
+	if state != StateReset {
+		e.wait(qp) // requests may be in the queue that the new state lets go
+	}
+}
+
+// flush completes everything that a queue pair has outstanding with
+// WR_FLUSH_ERR, in order: sends in SQE and ERR, receives in ERR only.
+func (e *Engine) flush(qp *QP) (moved bool) {
+	for qp.Send.Available() > 0 {
+		qp.Send.Get(&e.send)
+		qp.Send.Advance(e.completeSend(qp, statusFlushed))
+		moved = true
+	}
+	qp.Send.Publish()
+	for qp.State == StateError && qp.Recv.Peek(&e.recv) {
+		qp.Recv.Advance()
+		e.completeRecv(qp, statusFlushed, false)
+		moved = true
+	}
+	return moved
+}

@@ -1,0 +1,208 @@
+package datapath
+
+import (
+	"sync"
+	"sync/atomic"
+
+	"github.com/roced/roced/datapath/wire"
+	"github.com/roced/roced/verbs/ring"
+)
+
+const (
+	burstSize  = 64  // frames taken from the link at once
+	sendBudget = 128 // requests of one queue pair before the next one has its turn
+	maxQPs     = 1 << 16
+)
+
+// Engine runs one device's queue pairs over one link. See the package comment
+// for who may call what.
+type Engine struct {
+	lease  sync.Mutex
+	wanted atomic.Int32 // control plane's calls that wait for the lease
+	worker worker
+
+	link     Link
+	mtu      int // bytes of payload
+	vlan     uint16
+	closed   bool // the link is closed, nothing runs any more
+	down     bool // the link is down: what would be sent is dropped
+	doorbell *ring.Doorbell
+	collect  func(uint32) // e.noteWork, bound once
+
+	own        map[wire.GID]struct{}
+	passed     passedPair
+	groups     map[wire.GID][]*QP // that have queue pairs attached
+	qps        *[maxQPs]*QP       // by the low bits of the number
+	byDoorbell []*QP
+	mrs        []*MR
+	ahs        []*AH
+
+	waiting []*QP // queue pairs with requests left, in turn
+	dirty   []*CQ // to publish at the end of the burst
+
+	burst    [burstSize][]byte
+	packet   wire.Packet
+	recv     ring.Recv
+	pieces   [ring.MaxSGE][]byte
+	send     ring.Send
+	datagram wire.Datagram
+	scratch  []byte      // packets to this device are built here
+	cqe      ring.CQE    // the completion being written
+	id       uint16      // next IPv4 identification
+	blocked  atomic.Bool // the link could not take all: try again without being told
+
+	counters Counters
+}
+
+// Config is what an engine is made with.
+type Config struct {
+	Link     Link
+	Doorbell *ring.Doorbell
+	MTU      wire.MTU
+	VLAN     uint16 // 0: untagged
+	Worker   WorkerConfig
+}
+
+// New makes an engine; Start sets its worker going, and Progress works without it.
+func New(c Config) (*Engine, error) {
+	e := &Engine{
+		link:     c.Link,
+		mtu:      c.MTU.Bytes(),
+		vlan:     c.VLAN,
+		doorbell: c.Doorbell,
+		own:      map[wire.GID]struct{}{},
+		groups:   map[wire.GID][]*QP{},
+		qps:      new([maxQPs]*QP),
+		scratch:  make([]byte, wire.MaxHeaders+wire.MTU4096.Bytes()+wire.MaxTrailer),
+	}
+	e.collect = e.noteWork
+	if err := e.worker.init(c.Worker, c.Link.Descriptors()); err != nil {
+		return nil, err
+	}
+	return e, nil
+}
+
+// Do runs change between two bursts and returns when it has run. What the change
+// took out of the engine's tables is not in use any more.
+func (e *Engine) Do(change func()) {
+	e.wanted.Add(1)
+	e.lease.Lock()
+	e.wanted.Add(-1)
+	defer e.lease.Unlock()
+	change()
+	e.publish()
+}
+
+// runBurst is one round: what arrived, what is to be sent, what is to be told.
+func (e *Engine) runBurst() (worked bool) {
+	received := e.receive()
+	sent := e.transmit()
+	e.publish()
+	return received || sent
+}
+
+// Progress runs one burst in the caller's thread if nobody else is running one,
+// and reports whether it did. While it keeps being called the worker is parked: a
+// worker that is running sees from the attempt that it is not needed. Behind the
+// control plane it queues, so that neither keeps the other from the engine.
+func (e *Engine) Progress() bool {
+	e.worker.renewals.Add(1)
+	if e.wanted.Load() != 0 {
+		e.lease.Lock()
+	} else if !e.lease.TryLock() {
+		return false
+	}
+	defer e.lease.Unlock()
+	if e.closed {
+		return false
+	}
+	e.runBurst()
+	return true
+}
+
+// Counters is a consistent copy.
+func (e *Engine) Counters() (c Counters) {
+	e.Do(func() { c = e.counters })
+	return c
+}
+
+// The methods below are for functions that run in Do.
+
+// SetAddresses replaces the device's own addresses.
+func (e *Engine) SetAddresses(own []wire.GID) {
+	clear(e.own)
+	for _, gid := range own {
+		e.own[gid] = struct{}{}
+	}
+	e.passed = passedPair{}
+}
+
+// SetGroup replaces the queue pairs that are attached to a group; none takes it away.
+func (e *Engine) SetGroup(mgid wire.GID, members []*QP) {
+	e.passed = passedPair{}
+	if len(members) == 0 {
+		delete(e.groups, mgid)
+		return
+	}
+	e.groups[mgid] = members
+}
+
+// SetMTU changes the longest payload sent and taken.
+func (e *Engine) SetMTU(mtu wire.MTU) { e.mtu = mtu.Bytes() }
+
+// SetLink says whether the link takes frames.
+func (e *Engine) SetLink(up bool) { e.down = !up }
+
+// AddQP makes a queue pair known. No other with the same number modulo the
+// table's size exists: the control plane numbers them so.
+func (e *Engine) AddQP(qp *QP) {
+	e.qps[qp.Number%maxQPs] = qp
+	e.byDoorbell = grown(e.byDoorbell, int(qp.Index))
+	e.byDoorbell[qp.Index] = qp
+	qp.SendCQ.QPs[qp], qp.RecvCQ.QPs[qp] = struct{}{}, struct{}{}
+}
+
+// RemoveQP forgets a queue pair.
+func (e *Engine) RemoveQP(qp *QP) {
+	e.qps[qp.Number%maxQPs] = nil
+	e.byDoorbell[qp.Index] = nil
+	delete(qp.SendCQ.QPs, qp)
+	delete(qp.RecvCQ.QPs, qp)
+	e.dropWaiting(qp)
+}
+
+// SetMR puts a memory region at its key's index; nil takes what is there away.
+func (e *Engine) SetMR(index uint32, mr *MR) {
+	e.mrs = grown(e.mrs, int(index))
+	e.mrs[index] = mr
+}
+
+// SetAH puts an address handle at an index; nil takes it away.
+func (e *Engine) SetAH(index uint32, ah *AH) {
+	e.ahs = grown(e.ahs, int(index))
+	e.ahs[index] = ah
+}
+
+func grown[T any](table []*T, index int) []*T {
+	for len(table) <= index {
+		table = append(table, nil)
+	}
+	return table
+}
+
+// memory gives the bytes that an SGE names, nil if it may not use them.
+func (e *Engine) memory(s ring.SGE, pd PD, write bool) []byte {
+	index := lkeyIndex(s.LKey)
+	if index >= len(e.mrs) {
+		return nil
+	}
+	mr := e.mrs[index]
+	if mr == nil || mr.LKey != s.LKey || mr.PD != pd || write && !mr.Write {
+		return nil
+	}
+	size := uint64(len(mr.Memory))
+	if s.Addr > size || uint64(s.Length) > size-s.Addr {
+		return nil
+	}
+	return mr.Memory[s.Addr : s.Addr+uint64(s.Length) : s.Addr+uint64(s.Length)]
+}

@@ -1,0 +1,209 @@
+package datapath
+
+import (
+	"net/netip"
+	"testing"
+
+	"github.com/roced/roced/datapath/wire"
+	"github.com/roced/roced/verbs/ring"
+)
+
+// fakeLink is a Link of plain slices: tests put frames in and look at what went out.
+type fakeLink struct {
+	in       [][]byte
+	out      [][]byte
+	frame    [8192]byte
+	full     bool // no frame can be reserved
+	stuck    bool // nothing is ever sent
+	flushes  int
+	released int
+}
+
+func (l *fakeLink) Receive(burst [][]byte) int {
+	n := copy(burst, l.in)
+	l.in = l.in[n:]
+	return n
+}
+func (l *fakeLink) Release() { l.released++ }
+func (l *fakeLink) Reserve() []byte {
+	if l.full {
+		return nil
+	}
+	return l.frame[:]
+}
+func (l *fakeLink) Commit(length int) {
+	l.out = append(l.out, append([]byte(nil), l.frame[:length]...))
+}
+func (l *fakeLink) Flush() bool {
+	l.flushes++
+	return !l.stuck
+}
+func (l *fakeLink) Descriptors() []int { return nil }
+func (l *fakeLink) SetAsleep(bool)     {}
+func (l *fakeLink) Close() error       { return nil }
+
+var (
+	ownGID   = wire.GIDFromAddr(netip.MustParseAddr("10.0.0.1"))
+	peerGID  = wire.GIDFromAddr(netip.MustParseAddr("10.0.0.2"))
+	otherGID = wire.GIDFromAddr(netip.MustParseAddr("10.0.0.3"))
+)
+
+const (
+	testQP   wire.QPN  = 0x123
+	peerQP   wire.QPN  = 0x456
+	testQKey wire.QKey = 0x11111111
+	testPD   PD        = 1
+	slotLen            = 2048
+)
+
+// rig is an engine with one queue pair, seen from both sides of its queues.
+type rig struct {
+	*testing.T
+	engine   *Engine
+	link     *fakeLink
+	doorbell *ring.Doorbell
+	qp       *QP
+	send     *ring.SendProducer
+	recv     *ring.RecvProducer
+	cq       *ring.CompletionConsumer
+	wake     chan struct{}
+	memory   []byte
+	states   []State // that the engine chose
+}
+
+const rigDepth = 8
+
+// newRig makes a queue pair in RTS, with memory 1 (writable) and 2 (read only),
+// and an address handle 0 to the peer and 1 to this device.
+func newRig(t *testing.T) *rig {
+	t.Helper()
+	link := &fakeLink{}
+	r := newRigOn(t, link)
+	r.link = link
+	return r
+}
+
+// newRigOn is newRig on another link.
+func newRigOn(t *testing.T, link Link) *rig {
+	t.Helper()
+	r := &rig{T: t, doorbell: ring.NewDoorbell(ring.Alloc(ring.DoorbellSize)), wake: make(chan struct{}, 1), memory: make([]byte, 4*slotLen)}
+	var err error
+	if r.engine, err = New(Config{Link: link, Doorbell: r.doorbell, MTU: wire.MTU1024}); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := r.engine.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	r.makeQP(r.makeCQ(4 * rigDepth))
+	r.engine.Do(func() {
+		e := r.engine
+		e.SetAddresses([]wire.GID{ownGID})
+		e.AddQP(r.qp)
+		e.SetState(r.qp, StateRTS)
+		e.SetMR(1, &MR{LKey: LKeyFor(1, 0), PD: testPD, Memory: r.memory, Write: true})
+		e.SetMR(2, &MR{LKey: LKeyFor(2, 0), PD: testPD, Memory: r.memory})
+		e.SetMR(3, &MR{LKey: LKeyFor(3, 0), PD: testPD + 1, Memory: r.memory, Write: true})
+		e.SetAH(0, &AH{PD: testPD, Template: wire.NewTemplate(wire.Path{Source: ownGID, Dest: peerGID})})
+		e.SetAH(1, &AH{PD: testPD, Template: wire.NewTemplate(wire.Path{Source: ownGID, Dest: ownGID}), Local: true})
+		e.SetAH(2, &AH{PD: testPD + 1})
+		e.SetAH(3, &AH{PD: testPD, Template: wire.NewTemplate(wire.Path{Source: ownGID, Dest: peerGID}), Unreachable: true})
+	})
+	return r
+}
+
+func (r *rig) makeCQ(entries uint32) *CQ {
+	g := ring.CompletionGeometry(entries)
+	memory := ring.Alloc(g.Size())
+	producer, err := ring.NewCompletionProducer(memory, g)
+	if err != nil {
+		r.Fatal(err)
+	}
+	if r.cq, err = ring.NewCompletionConsumer(memory, g); err != nil {
+		r.Fatal(err)
+	}
+	return &CQ{Queue: producer, Wake: r.wake, QPs: map[*QP]struct{}{}}
+}
+
+func (r *rig) makeQP(cq *CQ) {
+	r.qp = &QP{Number: testQP, PD: testPD, Index: 3, Token: 77, QKey: testQKey, PKey: wire.PKeyDefault, SendCQ: cq, RecvCQ: cq}
+	r.qp.NoteState = func(s State) { r.states = append(r.states, s) }
+	sendShape, recvShape := ring.SendGeometry(rigDepth, 2, 64), ring.RecvGeometry(rigDepth, 2)
+	r.qp.MaxSendSGE, r.qp.MaxInline = sendShape.SendRoom()
+	sendMemory, recvMemory := ring.Alloc(sendShape.Size()), ring.Alloc(recvShape.Size())
+	var errs [4]error
+	r.qp.Send, errs[0] = ring.NewSendConsumer(sendMemory, sendShape)
+	r.qp.Recv, errs[1] = ring.NewRecvConsumer(recvMemory, recvShape)
+	r.send, errs[2] = ring.NewSendProducer(sendMemory, sendShape)
+	r.recv, errs[3] = ring.NewRecvProducer(recvMemory, recvShape)
+	for _, err := range errs {
+		if err != nil {
+			r.Fatal(err)
+		}
+	}
+}
+
+// postRecv posts a receive of the given pieces of memory 1.
+func (r *rig) postRecv(id uint64, sges ...ring.SGE) {
+	r.recv.Put(id, sges)
+	r.recv.Publish()
+}
+
+func piece(from, length int) ring.SGE {
+	return ring.SGE{Addr: uint64(from), Length: uint32(length), LKey: LKeyFor(1, 0)}
+}
+
+// postSend posts a send and rings.
+func (r *rig) postSend(s ring.Send, sges ...ring.SGE) {
+	if s.Opcode == 0 {
+		s.Opcode = ring.OpSend
+	}
+	s.SGECount, s.RemoteQPN, s.RemoteQKey = uint16(len(sges)), peerQP, testQKey
+	data := r.send.Put(&s)
+	for i, sge := range sges {
+		ring.PutSGE(data[i*ring.SGELen:], sge)
+	}
+	r.send.Publish()
+	r.doorbell.Ring(3)
+}
+
+// run runs bursts until nothing moves.
+func (r *rig) run() {
+	for range 100 {
+		r.engine.lease.Lock()
+		moved := r.engine.runBurst()
+		r.engine.lease.Unlock()
+		if !moved {
+			return
+		}
+	}
+	r.Fatal("the engine does not come to rest")
+}
+
+// completions takes what is in the CQ.
+func (r *rig) completions() (all []ring.CQE) {
+	for r.cq.Available(1) > 0 {
+		var c ring.CQE
+		r.cq.Get(&c)
+		all = append(all, c)
+	}
+	r.cq.Publish()
+	return all
+}
+
+// datagram is a frame from the peer to the queue pair.
+func datagram(payload []byte) []byte {
+	return datagramFrom(wire.Path{Source: peerGID, Dest: ownGID}, defaultDatagram(), payload)
+}
+
+func defaultDatagram() wire.Datagram {
+	return wire.Datagram{DestQP: testQP, SourceQP: peerQP, QKey: testQKey, PKey: wire.PKeyDefault}
+}
+
+func datagramFrom(path wire.Path, d wire.Datagram, payload []byte) []byte {
+	template := wire.NewTemplate(path)
+	frame := make([]byte, 8192)
+	copy(frame[template.PayloadOffset(d.HasImm):], payload)
+	return frame[:template.Seal(frame, &d, len(payload))]
+}

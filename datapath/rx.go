@@ -1,0 +1,223 @@
+package datapath
+
+import (
+	"github.com/roced/roced/datapath/wire"
+	"github.com/roced/roced/verbs/ring"
+)
+
+// receive takes a burst from the link; a frame is borrowed until Release.
+func (e *Engine) receive() bool {
+	n := e.link.Receive(e.burst[:])
+	if n == 0 {
+		return false
+	}
+	for _, frame := range e.burst[:n] {
+		e.receiveFrame(frame)
+	}
+	e.link.Release()
+	return true
+}
+
+// receiveFrame checks what is the packet's own affair, once, and delivers it.
+func (e *Engine) receiveFrame(frame []byte) {
+	p := &e.packet
+	e.counters.Received++
+	if fault := wire.Parse(frame, p); fault != wire.FaultNone {
+		e.counters.Drops[faultDrop(fault)]++
+		return
+	}
+	if !p.CheckICRC() {
+		e.counters.Drops[DropICRC]++
+		return
+	}
+	e.counters.ReceivedBytes += uint64(len(p.Payload()))
+	if reason, ok := e.checkAddresses(p); !ok {
+		e.counters.Drops[reason]++
+		return
+	}
+	if e.passed.group {
+		e.deliverGroup(p, e.passed.members, nil)
+	} else {
+		e.deliver(p)
+	}
+}
+
+// checkAddresses holds a packet against the device's own addresses: switches
+// flood unicast, and reflect what we sent. Packet after packet is of the same two
+// hosts, so the last pair that passed is kept.
+func (e *Engine) checkAddresses(p *wire.Packet) (Drop, bool) {
+	if id, tagged := p.VLAN(); tagged != (e.vlan != 0) || tagged && id != e.vlan {
+		return DropVLAN, false
+	}
+	pair := p.Addresses()
+	if string(pair) == string(e.passed.addresses[:e.passed.length]) {
+		return 0, true
+	}
+	source, dest := p.Source(), p.Destination()
+	_, ownSource := e.own[source]
+	_, ownDest := e.own[dest]
+	switch {
+	case source.IsMulticast():
+		return DropGroupSource, false
+	case ownSource:
+		return DropOwnSource, false
+	case !ownDest && !dest.IsMulticast():
+		return DropNotOwn, false
+	}
+	e.passed.length = copy(e.passed.addresses[:], pair)
+	e.passed.group = dest.IsMulticast()
+	e.passed.members = e.groups[dest]
+	return 0, true
+}
+
+// passedPair are the addresses of the last packet that checkAddresses let pass.
+type passedPair struct {
+	addresses [32]byte
+	length    int
+	group     bool  // the destination is a group
+	members   []*QP // of the group
+}
+
+// deliver finds the packet's destination. The queue pair's own checks follow.
+func (e *Engine) deliver(p *wire.Packet) {
+	number := p.BTH().DestQP()
+	if number == wire.QPNMulticast {
+		e.counters.Drops[DropGroupQPN]++
+		return
+	}
+	qp := e.qps[number%maxQPs]
+	if qp == nil || qp.Number != number {
+		e.counters.Drops[DropUnknownQP]++
+		return
+	}
+	e.countDelivery(e.deliverTo(qp, p))
+}
+
+// deliverGroup gives every member of a group its own copy, with its own checks
+// and its own outcome. sender is the queue pair that sent the packet, nil for another host's.
+func (e *Engine) deliverGroup(p *wire.Packet, members []*QP, sender *QP) {
+	switch {
+	case p.BTH().DestQP() != wire.QPNMulticast:
+		e.counters.Drops[DropGroupQPN]++
+		return
+	case len(members) == 0:
+		e.counters.Drops[DropNoGroup]++
+		return
+	}
+	e.counters.Copies--
+	for _, qp := range members {
+		e.counters.Copies++
+		if qp == sender && qp.NoSelfLoopback {
+			e.counters.Drops[DropSelfLoopback]++
+			continue
+		}
+		e.countDelivery(e.deliverTo(qp, p))
+	}
+}
+
+func (e *Engine) countDelivery(length int, reason Drop, delivered bool) {
+	if !delivered {
+		e.counters.Drops[reason]++
+		return
+	}
+	e.counters.Delivered++
+	e.counters.DeliveredBytes += uint64(length)
+}
+
+// deliverTo is the ladder: state, service, P_Key, Q_Key, length, a receive
+// request that fits. Until the request is taken nothing has changed.
+func (e *Engine) deliverTo(qp *QP, p *wire.Packet) (length int, reason Drop, delivered bool) {
+	bth := p.BTH()
+	length = len(p.Payload())
+	switch {
+	case !qp.State.receives():
+		return length, DropQPState, false
+	case bth.Opcode() == wire.OpcodeCNP:
+		return length, DropCongestion, false
+	case bth.Opcode().Service() != wire.ServiceUD:
+		return length, DropUnsupported, false
+	case !qp.PKey.Matches(bth.PKey()):
+		return length, DropPKey, false
+	case qp.QKey != p.DETH().QKey():
+		return length, DropQKey, false
+	case length > e.mtu:
+		return length, DropTooLong, false
+	case !qp.Recv.Peek(&e.recv):
+		return length, DropNoReceive, false
+	case recvRoom(&e.recv) < uint64(wire.GRHLen+length):
+		return length, DropNoRoom, false
+	}
+	reason, delivered = e.take(qp, p)
+	return length, reason, delivered
+}
+
+// recvRoom is the length of a receive request's memory, in bytes.
+func recvRoom(r *ring.Recv) (room uint64) {
+	for _, s := range r.SGEs[:r.SGECount] {
+		room += uint64(s.Length)
+	}
+	return room
+}
+
+// take uses the receive request in e.recv for the packet.
+func (e *Engine) take(qp *QP, p *wire.Packet) (Drop, bool) {
+	pieces, ok := e.resolve(e.recv.SGEs[:e.recv.SGECount], qp.PD, true)
+	if !ok {
+		qp.Recv.Advance()
+		e.completeRecv(qp, statusLocalProtection, false)
+		e.fail(qp)
+		return DropProtection, false
+	}
+	qp.Recv.Advance()
+	e.scatter(pieces, p)
+	if !e.completePacket(qp, p) {
+		return DropCQFull, false
+	}
+	return 0, true
+}
+
+// resolve finds the memory of a list of SGEs.
+func (e *Engine) resolve(sges []ring.SGE, pd PD, write bool) ([][]byte, bool) {
+	for i, s := range sges {
+		piece := e.memory(s, pd, write)
+		if piece == nil && s.Length != 0 {
+			return nil, false
+		}
+		e.pieces[i] = piece
+	}
+	return e.pieces[:len(sges)], true
+}
+
+// scatter writes the GRH and the payload into the request's memory.
+func (e *Engine) scatter(pieces [][]byte, p *wire.Packet) {
+	payload := p.Payload()
+	if first := pieces[0]; len(first) >= wire.GRHLen+len(payload) {
+		p.PutGRH((*[wire.GRHLen]byte)(first))
+		copy(first[wire.GRHLen:], payload)
+		return
+	}
+	var grh [wire.GRHLen]byte
+	p.PutGRH(&grh)
+	from := grh[:]
+	for _, piece := range pieces {
+		for len(piece) > 0 && len(from)+len(payload) > 0 {
+			if len(from) == 0 {
+				from, payload = payload, nil
+			}
+			n := copy(piece, from)
+			piece, from = piece[n:], from[n:]
+		}
+	}
+}
+
+// completePacket tells the program of a packet that lies in its memory.
+func (e *Engine) completePacket(qp *QP, p *wire.Packet) bool {
+	c := &e.cqe
+	c.Set(e.recv.ID, statusSuccess, opcodeRecv, qp.Number, qp.Token)
+	c.Flags, c.ByteLen, c.SourceQP = flagGRH, uint32(wire.GRHLen+len(p.Payload())), p.DETH().SrcQP()
+	if p.Has(wire.HeaderImm) {
+		c.Flags |= flagImm
+		c.Imm = p.Imm()
+	}
+	return e.complete(qp.RecvCQ, c, p.BTH().Solicited())
+}

@@ -1,0 +1,320 @@
+package datapath
+
+import (
+	"bytes"
+	"encoding/binary"
+	"hash/crc32"
+	"testing"
+
+	"github.com/roced/roced/datapath/wire"
+	"github.com/roced/roced/verbs/ring"
+)
+
+// Offsets in an untagged IPv4 frame.
+const (
+	atIP      = 14
+	atUDP     = atIP + 20
+	atBTH     = atUDP + 8
+	atDETH    = atBTH + 12
+	atPayload = atDETH + 8
+)
+
+// resealed puts a right IPv4 checksum and a right ICRC on a frame that was changed,
+// so that the change alone is what is wrong with it.
+func resealed(frame []byte) []byte {
+	ip := frame[atIP:atUDP]
+	ip[10], ip[11] = 0, 0
+	sum := uint32(0)
+	for i := 0; i < 20; i += 2 {
+		sum += uint32(binary.BigEndian.Uint16(ip[i:]))
+	}
+	for sum > 0xFFFF {
+		sum = sum>>16 + sum&0xFFFF
+	}
+	binary.BigEndian.PutUint16(ip[10:], ^uint16(sum))
+	masked := append(bytes.Repeat([]byte{0xFF}, 8), frame[atIP:len(frame)-4]...)
+	for _, at := range []int{1, 8, 10, 11, 26, 27, 32} { // TOS, TTL, checksums, FECN
+		masked[8+at] = 0xFF
+	}
+	binary.LittleEndian.PutUint32(frame[len(frame)-4:], crc32.ChecksumIEEE(masked))
+	return frame
+}
+
+// Every malformed or unwanted shape of packet has a row: its own counter moves by
+// one, no other does, nothing completes, no receive is used up.
+func TestDrops(t *testing.T) {
+	payload := []byte("what a peer would send")
+	change := func(do func(frame []byte)) []byte {
+		frame := datagram(payload)
+		do(frame)
+		return resealed(frame)
+	}
+	to := func(path wire.Path) []byte { return datagramFrom(path, defaultDatagram(), payload) }
+	with := func(do func(d *wire.Datagram)) []byte {
+		d := defaultDatagram()
+		do(&d)
+		return datagramFrom(wire.Path{Source: peerGID, Dest: ownGID}, d, payload)
+	}
+	group := wire.GID{10: 0xff, 11: 0xff, 12: 239, 13: 1, 14: 2, 15: 3}
+	rows := []struct {
+		name  string
+		frame []byte
+		want  Drop
+	}{
+		{"empty", nil, DropNotRoCE},
+		{"shorter than Ethernet", make([]byte, 13), DropNotRoCE},
+		{"ARP", func() []byte { f := datagram(payload); f[12], f[13] = 0x08, 0x06; return f }(), DropNotRoCE},
+		{"TCP", change(func(f []byte) { f[atIP+9] = 6 }), DropNotRoCE},
+		{"another port", change(func(f []byte) { f[atUDP+3]++ }), DropNotRoCE},
+		{"IP version 5", change(func(f []byte) { f[atIP] = 0x55 }), DropNotRoCE},
+		{"IP options", change(func(f []byte) { f[atIP] = 0x46 }), DropOptions},
+		{"first fragment", change(func(f []byte) { f[atIP+6] = 0x20 }), DropFragment},
+		{"last fragment", change(func(f []byte) { f[atIP+7] = 0x10 }), DropFragment},
+		{"cut off", datagram(payload)[:60], DropTruncated},
+		{"IP length longer than the frame", change(func(f []byte) { f[atIP+2] = 0x10 }), DropTruncated},
+		{"IP length shorter than UDP's", change(func(f []byte) { f[atIP+3] -= 4 }), DropLength},
+		{"UDP length shorter than IP's", change(func(f []byte) { f[atUDP+5] -= 4 }), DropLength},
+		{"no room for BTH and ICRC", shortened(atBTH + 12 + 3), DropLength},
+		{"no room for DETH and ICRC", shortened(atDETH + 8), DropLength},
+		{"bad IP checksum", func() []byte { f := datagram(payload); f[atIP+10] ^= 1; return f }(), DropIPChecksum},
+		{"transport version 1", change(func(f []byte) { f[atBTH+1] |= 1 }), DropVersion},
+		{"unknown opcode", change(func(f []byte) { f[atBTH] = 0x7F }), DropOpcode},
+		{"pad longer than what is there", padded(shortened(atPayload + 4)), DropPad},
+		{"length not in words", shortened(atPayload + 4 + 3), DropPad},
+		{"bad ICRC", func() []byte { f := datagram(payload); f[len(f)-1] ^= 1; return f }(), DropICRC},
+		{"bad payload", func() []byte { f := datagram(payload); f[atPayload] ^= 1; return f }(), DropICRC},
+		{"flooded unicast", to(wire.Path{Source: peerGID, Dest: otherGID}), DropNotOwn},
+		{"own source reflected", to(wire.Path{Source: ownGID, Dest: ownGID}), DropOwnSource},
+		{"a group as source", to(wire.Path{Source: group, Dest: ownGID}), DropGroupSource},
+		{"tagged", to(wire.Path{Source: peerGID, Dest: ownGID, VLAN: 5}), DropVLAN},
+		{"unknown QP", with(func(d *wire.Datagram) { d.DestQP = testQP + 1 }), DropUnknownQP},
+		{"QP with the same low bits", with(func(d *wire.Datagram) { d.DestQP = testQP | 1<<16 }), DropUnknownQP},
+		{"QP 0", with(func(d *wire.Datagram) { d.DestQP = 0 }), DropUnknownQP},
+		{"group QP, own address", with(func(d *wire.Datagram) { d.DestQP = wire.QPNMulticast }), DropGroupQPN},
+		{"group, own queue pair", to(wire.Path{Source: peerGID, Dest: group}), DropGroupQPN},
+		{"group that nobody is in", toGroup(group, payload), DropNoGroup},
+		{"congestion notification", congestion(), DropCongestion},
+		{"connected service", change(func(f []byte) { f[atBTH] = 0x04 }), DropUnsupported},
+		{"P_Key of another partition", with(func(d *wire.Datagram) { d.PKey = 0x8001 }), DropPKey},
+		{"P_Key 0", with(func(d *wire.Datagram) { d.PKey = 0x8000 }), DropPKey},
+		{"Q_Key", with(func(d *wire.Datagram) { d.QKey++ }), DropQKey},
+		{"longer than the MTU", datagram(make([]byte, 1028)), DropTooLong},
+		{"too long for the buffer", datagram(make([]byte, 700)), DropNoRoom},
+	}
+	for _, row := range rows {
+		t.Run(row.name, func(t *testing.T) {
+			r := newRig(t)
+			r.postRecv(1, piece(0, 40+100), piece(500, 500))
+			before := append([]byte(nil), r.memory...)
+			r.link.in = [][]byte{row.frame}
+			r.run()
+			c := r.engine.Counters()
+			if c.Drops[row.want] != 1 || c.Dropped() != 1 || c.Received != 1 || c.Delivered != 0 {
+				t.Errorf("counters: %v, want one of %v", named(&c), row.want)
+			}
+			if got := r.completions(); got != nil {
+				t.Errorf("completions: %v", got)
+			}
+			if !bytes.Equal(before, r.memory) {
+				t.Error("memory was written to")
+			}
+			// The receive is still there for the next packet.
+			r.link.in = [][]byte{datagram(payload)}
+			r.run()
+			if got := r.completions(); len(got) != 1 || got[0].ID != 1 {
+				t.Errorf("a good packet after it: %v", got)
+			}
+		})
+	}
+}
+
+func toGroup(group wire.GID, payload []byte) []byte {
+	d := defaultDatagram()
+	d.DestQP = wire.QPNMulticast
+	return datagramFrom(wire.Path{Source: peerGID, Dest: group}, d, payload)
+}
+
+// shortened is a right frame of a given length whose IP and UDP lengths say so.
+func shortened(length int) []byte {
+	f := datagram(make([]byte, 64))[:length]
+	binary.BigEndian.PutUint16(f[atIP+2:], uint16(length-atIP))
+	binary.BigEndian.PutUint16(f[atUDP+4:], uint16(length-atUDP))
+	return resealed(f)
+}
+
+func padded(f []byte) []byte {
+	f[atBTH+1] |= 0x30
+	return resealed(f)
+}
+
+func congestion() []byte {
+	f := shortened(atBTH + 12 + 16 + 4)
+	f[atBTH] = byte(wire.OpcodeCNP)
+	return resealed(f)
+}
+
+func named(c *Counters) map[string]uint64 {
+	m := map[string]uint64{}
+	for _, d := range Reasons() {
+		if c.Drops[d] != 0 {
+			m[d.String()] = c.Drops[d]
+		}
+	}
+	return m
+}
+
+func TestDropsOfTheQueuePair(t *testing.T) {
+	rows := []struct {
+		name    string
+		prepare func(r *rig)
+		want    Drop
+	}{
+		{"no receive posted", func(*rig) {}, DropNoReceive},
+		{"receive without memory", func(r *rig) { r.postRecv(1) }, DropNoRoom},
+		{"INIT", func(r *rig) { r.setState(StateInit); r.postRecv(1, piece(0, 100)) }, DropQPState},
+		{"RESET", func(r *rig) { r.setState(StateReset) }, DropQPState},
+		{"ERR", func(r *rig) { r.setState(StateError) }, DropQPState},
+	}
+	for _, row := range rows {
+		t.Run(row.name, func(t *testing.T) {
+			r := newRig(t)
+			row.prepare(r)
+			r.link.in = [][]byte{datagram([]byte("x"))}
+			r.run()
+			if c := r.engine.Counters(); c.Drops[row.want] != 1 || c.Dropped() != 1 {
+				t.Errorf("counters: %v, want one of %v", named(&c), row.want)
+			}
+			if got := r.completions(); got != nil {
+				t.Errorf("completions: %v", got)
+			}
+		})
+	}
+}
+
+func (r *rig) setState(s State) { r.engine.Do(func() { r.engine.SetState(r.qp, s) }) }
+
+// A receive that names memory it may not write is used up, completes with the
+// reason, and takes the queue pair to ERR.
+func TestReceiveProtection(t *testing.T) {
+	rows := map[string]ring.SGE{
+		"unknown lkey":            {Length: 100, LKey: LKeyFor(99, 0)},
+		"lkey of an earlier life": {Length: 100, LKey: LKeyFor(1, 1)},
+		"read only":               {Length: 100, LKey: LKeyFor(2, 0)},
+		"another PD":              {Length: 100, LKey: LKeyFor(3, 0)},
+		"past the end":            {Addr: 4*slotLen - 99, Length: 100, LKey: LKeyFor(1, 0)},
+		"address wraps":           {Addr: 1<<64 - 50, Length: 100, LKey: LKeyFor(1, 0)},
+		"length wraps":            {Addr: 1, Length: 1<<32 - 1, LKey: LKeyFor(1, 0)},
+	}
+	for name, sge := range rows {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t)
+			r.postRecv(5, sge)
+			r.postRecv(6, piece(0, 100))
+			r.link.in = [][]byte{datagram([]byte("x"))}
+			r.run()
+			c := r.engine.Counters()
+			if c.Drops[DropProtection] != 1 || c.Dropped() != 1 {
+				t.Errorf("counters: %v", named(&c))
+			}
+			got := r.completions()
+			if len(got) != 2 || got[0].ID != 5 || got[0].Status != statusLocalProtection || got[1].ID != 6 || got[1].Status != statusFlushed {
+				t.Errorf("completions: %+v", got)
+			}
+			if len(r.states) != 1 || r.states[0] != StateError {
+				t.Errorf("states: %v", r.states)
+			}
+		})
+	}
+}
+
+// The GRH and the payload are laid out over the request's pieces, wherever they end.
+func TestScatter(t *testing.T) {
+	payload := bytes.Repeat([]byte("0123456789"), 10)
+	for first := 0; first <= wire.GRHLen+len(payload); first++ {
+		r := newRig(t)
+		r.postRecv(9, piece(0, first), piece(slotLen, wire.GRHLen+len(payload)-first))
+		frame := datagram(payload)
+		r.link.in = [][]byte{frame}
+		r.run()
+		got := r.completions()
+		if len(got) != 1 || got[0].Status != statusSuccess || got[0].ByteLen != uint32(wire.GRHLen+len(payload)) {
+			t.Fatalf("first piece of %d bytes: %+v", first, got)
+		}
+		buffer := append(append([]byte(nil), r.memory[:first]...), r.memory[slotLen:slotLen+wire.GRHLen+len(payload)-first]...)
+		if !bytes.Equal(buffer[20:40], frame[atIP:atUDP]) || !bytes.Equal(buffer[:20], make([]byte, 20)) {
+			t.Errorf("first piece of %d bytes: GRH is % x", first, buffer[:40])
+		}
+		if !bytes.Equal(buffer[40:], payload) {
+			t.Errorf("first piece of %d bytes: payload is %q", first, buffer[40:])
+		}
+	}
+}
+
+func TestCompletionOfAReceive(t *testing.T) {
+	r := newRig(t)
+	r.postRecv(9, piece(0, slotLen))
+	d := defaultDatagram()
+	d.HasImm, d.Imm, d.Solicited = true, 0xDEADBEEF, true
+	r.link.in = [][]byte{datagramFrom(wire.Path{Source: peerGID, Dest: ownGID}, d, []byte("abc"))}
+	r.run()
+	want := ring.CQE{ID: 9, Opcode: opcodeRecv, Flags: flagGRH | flagImm, ByteLen: 43, Imm: 0xDEADBEEF, QPN: testQP, SourceQP: peerQP, Token: 77}
+	if got := r.completions(); len(got) != 1 || got[0] != want {
+		t.Errorf("got %+v, want %+v", got, want)
+	}
+}
+
+// A burst longer than the engine takes at once is taken in several; each gives its frames back.
+func TestBursts(t *testing.T) {
+	r := newRig(t)
+	for range burstSize + 10 {
+		r.link.in = append(r.link.in, datagram(nil))
+	}
+	r.run()
+	c := r.engine.Counters()
+	if c.Received != burstSize+10 || c.Drops[DropNoReceive] != burstSize+10 || r.link.released != 2 {
+		t.Errorf("received %d, drops %v, released %d times", c.Received, named(&c), r.link.released)
+	}
+}
+
+// An overrun fails the CQ and its queue pair; nothing of it is silent.
+func TestOverrun(t *testing.T) {
+	r := newRig(t)
+	r.engine.Do(func() { r.engine.RemoveQP(r.qp) })
+	r.makeQP(r.makeCQ(2))
+	r.engine.Do(func() { r.engine.AddQP(r.qp); r.engine.SetState(r.qp, StateRTS) })
+	for i := range 4 {
+		r.postRecv(uint64(i), piece(0, 100))
+		r.link.in = append(r.link.in, datagram(nil))
+	}
+	r.run()
+	c := r.engine.Counters()
+	if c.Delivered != 2 || c.Drops[DropCQFull] != 1 || c.Drops[DropQPState] != 1 || c.Dropped() != 2 {
+		t.Errorf("delivered %d, drops %v", c.Delivered, named(&c))
+	}
+	if got := r.completions(); len(got) != 2 || !r.cq.Failed() {
+		t.Errorf("completions %v, failed %v", got, r.cq.Failed())
+	}
+	if len(r.states) != 1 || r.states[0] != StateError {
+		t.Errorf("states: %v", r.states)
+	}
+}
+
+// The peer's words of a queue may say anything.
+func TestReceiveQueueThatLies(t *testing.T) {
+	r := newRig(t)
+	sge := piece(0, 100)
+	many := make([]ring.SGE, 2)
+	for i := range many {
+		many[i] = sge
+	}
+	r.postRecv(1, many...)
+	for range 3 * rigDepth { // far more than the queue has slots
+		r.recv.Put(2, many)
+	}
+	r.recv.Publish()
+	r.link.in = [][]byte{datagram([]byte("x"))}
+	r.run()
+	if c := r.engine.Counters(); c.Drops[DropNoReceive] != 1 {
+		t.Errorf("counters: %v", named(&c))
+	}
+}

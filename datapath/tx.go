@@ -1,0 +1,212 @@
+package datapath
+
+import (
+	"github.com/roced/roced/datapath/wire"
+	"github.com/roced/roced/verbs/ring"
+)
+
+// transmit sends what the doorbells tell of, a budget of requests per queue pair
+// and round, kicks the link once, and reports whether anything moved.
+func (e *Engine) transmit() (moved bool) {
+	e.doorbell.Collect(e.collect)
+	turn := len(e.waiting)
+	for i := range turn {
+		qp := e.waiting[i]
+		qp.waiting = false
+		some, done := e.sendSome(qp)
+		moved = moved || some
+		if !done {
+			e.wait(qp)
+		}
+	}
+	e.waiting = e.waiting[:copy(e.waiting, e.waiting[turn:])]
+	if moved || len(e.waiting) > 0 || e.blocked.Load() {
+		moved = e.flushLink() || moved
+	}
+	return moved
+}
+
+// flushLink kicks the link, and reports whether that unblocked it. While blocked,
+// the worker tries again though no doorbell rings.
+func (e *Engine) flushLink() (unblocked bool) {
+	done := e.link.Flush() && len(e.waiting) == 0
+	if was := e.blocked.Load(); was == done {
+		e.blocked.Store(!done)
+		return was
+	}
+	return false
+}
+
+// noteWork puts the queue pair of a doorbell bit in the list; the program may
+// have set any bit.
+func (e *Engine) noteWork(index uint32) {
+	if int(index) < len(e.byDoorbell) && e.byDoorbell[index] != nil {
+		e.wait(e.byDoorbell[index])
+	}
+}
+
+func (e *Engine) wait(qp *QP) {
+	if !qp.waiting {
+		qp.waiting = true
+		e.waiting = append(e.waiting, qp)
+	}
+}
+
+func (e *Engine) dropWaiting(qp *QP) {
+	qp.waiting = false
+	for i, other := range e.waiting {
+		if other == qp {
+			e.waiting = append(e.waiting[:i], e.waiting[i+1:]...)
+			return
+		}
+	}
+}
+
+// sendSome takes requests from one queue pair until its queue is empty or held
+// by its state (done), its budget is used up, or the link has no frame free.
+func (e *Engine) sendSome(qp *QP) (moved, done bool) {
+	defer qp.Send.Publish()
+	for range sendBudget {
+		switch {
+		case qp.State == StateSQE || qp.State == StateError:
+			return e.flush(qp) || moved, true
+		case qp.State != StateRTS || qp.Send.Available() == 0:
+			return moved, true
+		case !e.sendOne(qp):
+			return moved, false
+		}
+		moved = true
+	}
+	return true, false
+}
+
+// sendOne takes the next request: a copy is made, the copy is checked, then
+// obeyed. False when there was no frame for it; nothing has happened then.
+func (e *Engine) sendOne(qp *QP) bool {
+	s := &e.send
+	data := qp.Send.Get(s)
+	ah, length, status := e.checkSend(qp, s, data)
+	if status != statusSuccess {
+		qp.Send.Advance(e.completeSend(qp, status))
+		e.setState(qp, StateSQE)
+		qp.NoteState(StateSQE)
+		return true
+	}
+	frame := e.scratch
+	if !ah.Local && !ah.Unreachable && !e.down {
+		if frame = e.link.Reserve(); frame == nil {
+			return false
+		}
+	}
+	e.gather(frame[ah.Template.PayloadOffset(s.Opcode == ring.OpSendImm):], s)
+	e.seal(qp, ah, frame, length)
+	qp.Send.Advance(e.completeSend(qp, statusSuccess))
+	return true
+}
+
+// checkSend checks the copy of a request, resolves its memory into e.pieces and
+// gives its address handle and length. A local error stops the send queue (SQE).
+func (e *Engine) checkSend(qp *QP, s *ring.Send, data []byte) (ah *AH, length int, status uint8) {
+	if s.Opcode != ring.OpSend && s.Opcode != ring.OpSendImm || int(s.AH) >= len(e.ahs) {
+		return nil, 0, statusLocalQPOp
+	}
+	if ah = e.ahs[s.AH]; ah == nil || ah.PD != qp.PD {
+		return nil, 0, statusLocalQPOp
+	}
+	if s.Flags&ring.SendInline != 0 {
+		if s.InlineLen > qp.MaxInline || int(s.InlineLen) > len(data) {
+			return nil, 0, statusLocalLength
+		}
+		e.pieces[0], s.SGECount = data[:s.InlineLen], 1
+		length = int(s.InlineLen)
+	} else if length, status = e.gatherList(qp, s, data); status != statusSuccess {
+		return nil, 0, status
+	}
+	if length > e.mtu {
+		return nil, 0, statusLocalLength
+	}
+	return ah, length, statusSuccess
+}
+
+// gatherList resolves a request's SGEs.
+func (e *Engine) gatherList(qp *QP, s *ring.Send, data []byte) (length int, status uint8) {
+	if uint32(s.SGECount) > qp.MaxSendSGE || int(s.SGECount)*ring.SGELen > len(data) {
+		return 0, statusLocalQPOp
+	}
+	for i := range int(s.SGECount) {
+		sge := ring.GetSGE(data[i*ring.SGELen:])
+		piece := e.memory(sge, qp.PD, false)
+		if piece == nil && sge.Length != 0 {
+			return 0, statusLocalProtection
+		}
+		e.pieces[i] = piece
+		length += len(piece)
+	}
+	return length, statusSuccess
+}
+
+// gather copies a request's data to where the packet's payload goes.
+func (e *Engine) gather(payload []byte, s *ring.Send) {
+	for _, piece := range e.pieces[:s.SGECount] {
+		payload = payload[copy(payload, piece):]
+	}
+}
+
+// seal makes a packet of a frame whose payload is in place, and lets it go.
+func (e *Engine) seal(qp *QP, ah *AH, frame []byte, length int) {
+	s, d := &e.send, &e.datagram
+	d.DestQP, d.SourceQP, d.PSN, d.PKey, d.ID = s.RemoteQPN, qp.Number, qp.PSN, qp.PKey, e.id
+	d.QKey = s.RemoteQKey
+	if d.QKey&wire.QKeyPrivileged != 0 {
+		d.QKey = qp.QKey
+	}
+	d.Solicited = s.Flags&ring.SendSolicited != 0
+	d.HasImm, d.Imm = s.Opcode == ring.OpSendImm, s.Imm
+	qp.PSN = (qp.PSN + 1) & wire.PSNMask
+	e.id++
+	n := ah.Template.Seal(frame, d, length)
+	e.counters.Sent++
+	e.counters.SentBytes += uint64(length)
+	if ah.Group {
+		e.loopBackGroup(frame[:n], length, e.groups[ah.Dest], qp)
+	}
+	switch {
+	case ah.Local:
+		e.loopBack(frame[:n], length)
+	case e.down: // before what follows from it
+		e.counters.Drops[DropLinkDown]++
+	case ah.Unreachable:
+		e.counters.Drops[DropUnreachable]++
+	default:
+		e.link.Commit(n)
+	}
+}
+
+// loopBack delivers a packet to this device by the receiver's ladder: XDP never
+// sees what the host itself sends.
+func (e *Engine) loopBack(frame []byte, length int) {
+	if e.parseOwn(frame, length) {
+		e.deliver(&e.packet)
+	}
+}
+
+// loopBackGroup delivers a packet to those members of its group that are on this
+// device; the wire gets it too.
+func (e *Engine) loopBackGroup(frame []byte, length int, members []*QP, sender *QP) {
+	if len(members) > 0 && e.parseOwn(frame, length) {
+		e.deliverGroup(&e.packet, members, sender)
+	}
+}
+
+// parseOwn counts a packet that this device sends to itself, and parses it: that
+// it is right in itself is known.
+func (e *Engine) parseOwn(frame []byte, length int) bool {
+	e.counters.Loopback++
+	e.counters.Received++
+	e.counters.ReceivedBytes += uint64(length)
+	fault := wire.Parse(frame, &e.packet)
+	if fault != wire.FaultNone {
+		e.counters.Drops[faultDrop(fault)]++
+	}
+	return fault == wire.FaultNone
+}

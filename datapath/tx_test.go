@@ -1,0 +1,360 @@
+package datapath
+
+import (
+	"bytes"
+	"testing"
+
+	"github.com/roced/roced/datapath/wire"
+	"github.com/roced/roced/verbs/ring"
+)
+
+// sent parses the one frame that went out, and checks its ICRC.
+func (r *rig) sent() *wire.Packet {
+	r.Helper()
+	if len(r.link.out) != 1 {
+		r.Fatalf("%d frames went out", len(r.link.out))
+	}
+	var p wire.Packet
+	if fault := wire.Parse(r.link.out[0], &p); fault != wire.FaultNone {
+		r.Fatalf("what went out is wrong: %v", fault)
+	}
+	if !p.CheckICRC() {
+		r.Fatal("ICRC of what went out is wrong")
+	}
+	return &p
+}
+
+func TestSend(t *testing.T) {
+	r := newRig(t)
+	copy(r.memory, "hello, ")
+	copy(r.memory[slotLen:], "world")
+	r.qp.PSN = 0xFFFFFF
+	r.postSend(ring.Send{ID: 4, Opcode: ring.OpSendImm, Flags: ring.SendSignaled | ring.SendSolicited, Imm: 7}, piece(0, 7), piece(slotLen, 5))
+	r.run()
+	p := r.sent()
+	if string(p.Payload()) != "hello, world" || p.Imm() != 7 || p.Source() != ownGID || p.Destination() != peerGID {
+		t.Errorf("payload %q, imm %d, %v to %v", p.Payload(), p.Imm(), p.Source(), p.Destination())
+	}
+	b, d := p.BTH(), p.DETH()
+	if b.DestQP() != peerQP || d.SrcQP() != testQP || d.QKey() != testQKey || b.PSN() != 0xFFFFFF || !b.Solicited() || b.PKey() != wire.PKeyDefault {
+		t.Errorf("BTH % x, DETH % x", []byte(b), []byte(d))
+	}
+	if r.qp.PSN != 0 {
+		t.Errorf("PSN goes on at %#x, not at 0", r.qp.PSN)
+	}
+	want := ring.CQE{ID: 4, Opcode: opcodeSend, QPN: testQP, Token: 77}
+	if got := r.completions(); len(got) != 1 || got[0] != want {
+		t.Errorf("completions %+v, want %+v", got, want)
+	}
+	if r.link.flushes != 1 {
+		t.Errorf("%d kicks for one burst", r.link.flushes)
+	}
+}
+
+func TestSendInline(t *testing.T) {
+	r := newRig(t)
+	data := r.send.Put(&ring.Send{Opcode: ring.OpSend, Flags: ring.SendInline, InlineLen: 5, RemoteQPN: peerQP})
+	copy(data, "small")
+	r.send.Publish()
+	r.doorbell.Ring(3)
+	r.run()
+	if got := r.sent().Payload(); string(got) != "small" {
+		t.Errorf("payload %q", got)
+	}
+}
+
+func TestQKeyOfTheQueuePair(t *testing.T) {
+	r := newRig(t)
+	s := ring.Send{Opcode: ring.OpSend, RemoteQPN: peerQP, RemoteQKey: wire.QKeyPrivileged}
+	r.send.Put(&s)
+	r.send.Publish()
+	r.doorbell.Ring(3)
+	r.run()
+	if got := r.sent().DETH().QKey(); got != testQKey {
+		t.Errorf("Q_Key %v, want the queue pair's own", got)
+	}
+}
+
+func TestUnsignaledSendsAreSilent(t *testing.T) {
+	r := newRig(t)
+	for range 3 * rigDepth {
+		r.postSend(ring.Send{})
+		r.run()
+	}
+	if got := r.completions(); got != nil {
+		t.Errorf("completions %v", got)
+	}
+	if n := r.send.Outstanding(0); n != 0 {
+		t.Errorf("%d slots are still taken", n)
+	}
+}
+
+// A local error completes with its reason, signaled or not, stops the send queue
+// (SQE), and flushes what follows. Nothing goes out, and nothing is received differently.
+func TestLocalErrors(t *testing.T) {
+	big := make([]ring.SGE, 2)
+	for i := range big {
+		big[i] = piece(0, 513)
+	}
+	rows := []struct {
+		name string
+		send ring.Send
+		sges []ring.SGE
+		want uint8
+	}{
+		{"no such operation", ring.Send{Opcode: 9}, nil, statusLocalQPOp},
+		{"no such address handle", ring.Send{AH: 1000}, nil, statusLocalQPOp},
+		{"address handle that was closed", ring.Send{AH: 4}, nil, statusLocalQPOp},
+		{"address handle of another PD", ring.Send{AH: 2}, nil, statusLocalQPOp},
+		{"longer than the MTU", ring.Send{}, big, statusLocalLength},
+		{"more inline than fits", ring.Send{Flags: ring.SendInline, InlineLen: 1 << 20}, nil, statusLocalLength},
+		{"unknown lkey", ring.Send{}, []ring.SGE{{Length: 1, LKey: LKeyFor(50, 0)}}, statusLocalProtection},
+		{"lkey past all tables", ring.Send{}, []ring.SGE{{Length: 1, LKey: 0xFFFFFFFF}}, statusLocalProtection},
+		{"memory of another PD", ring.Send{}, []ring.SGE{{Length: 1, LKey: LKeyFor(3, 0)}}, statusLocalProtection},
+		{"second SGE past the end", ring.Send{}, []ring.SGE{piece(0, 1), {Addr: 4 * slotLen, Length: 1, LKey: LKeyFor(1, 0)}}, statusLocalProtection},
+	}
+	for _, row := range rows {
+		t.Run(row.name, func(t *testing.T) {
+			r := newRig(t)
+			row.send.ID = 1
+			r.postSend(row.send, row.sges...)
+			r.postSend(ring.Send{ID: 2})
+			r.run()
+			got := r.completions()
+			if len(got) != 2 || got[0].ID != 1 || got[0].Status != row.want || got[1].ID != 2 || got[1].Status != statusFlushed {
+				t.Fatalf("completions %+v", got)
+			}
+			if len(r.link.out) != 0 || len(r.states) != 1 || r.states[0] != StateSQE {
+				t.Errorf("%d frames went out, states %v", len(r.link.out), r.states)
+			}
+			r.postRecv(3, piece(0, 100))
+			r.link.in = [][]byte{datagram(nil)}
+			r.setState(StateRTS)
+			r.postSend(ring.Send{ID: 4, Flags: ring.SendSignaled})
+			r.run()
+			if got := r.completions(); len(got) != 2 || got[0].ID != 3 || got[1].ID != 4 || got[1].Status != statusSuccess {
+				t.Errorf("after going back to RTS: %+v", got)
+			}
+		})
+	}
+}
+
+// Reading from memory that is not writable is allowed: sends read.
+func TestSendFromReadOnlyMemory(t *testing.T) {
+	r := newRig(t)
+	r.postSend(ring.Send{}, ring.SGE{Length: 3, LKey: LKeyFor(2, 0)})
+	r.run()
+	if got := r.sent().Payload(); len(got) != 3 {
+		t.Errorf("payload % x", got)
+	}
+}
+
+func TestLoopback(t *testing.T) {
+	r := newRig(t)
+	copy(r.memory, "to myself")
+	r.postRecv(1, piece(slotLen, 200))
+	s := ring.Send{ID: 2, Opcode: ring.OpSend, Flags: ring.SendSignaled, AH: 1, SGECount: 1, RemoteQPN: testQP, RemoteQKey: testQKey}
+	ring.PutSGE(r.send.Put(&s), piece(0, 9))
+	r.send.Publish()
+	r.doorbell.Ring(3)
+	r.run()
+	got := r.completions()
+	if len(got) != 2 || got[0].ID != 1 || got[0].Status != statusSuccess || got[1].ID != 2 {
+		t.Fatalf("completions %+v", got)
+	}
+	if !bytes.Equal(r.memory[slotLen+40:][:9], []byte("to myself")) || len(r.link.out) != 0 {
+		t.Errorf("%q, %d frames on the wire", r.memory[slotLen+40:][:9], len(r.link.out))
+	}
+	c := r.engine.Counters()
+	if c.Sent != 1 || c.Received != 1 || c.Delivered != 1 || c.Loopback != 1 || c.Dropped() != 0 {
+		t.Errorf("%+v", c)
+	}
+}
+
+// What cannot be sent is dropped under its name: the sender has done its part.
+func TestNotSent(t *testing.T) {
+	for want, prepare := range map[Drop]func(r *rig) uint32{
+		DropUnreachable: func(*rig) uint32 { return 3 },
+		DropLinkDown: func(r *rig) uint32 {
+			r.engine.Do(func() { r.engine.SetLink(false) })
+			return 0
+		},
+	} {
+		r := newRig(t)
+		r.link.full = true // and no frame is wanted for it
+		r.postSend(ring.Send{ID: 1, AH: prepare(r), Flags: ring.SendSignaled})
+		r.run()
+		c := r.engine.Counters()
+		if c.Drops[want] != 1 || c.Dropped() != 1 || c.Sent != 1 || len(r.link.out) != 0 {
+			t.Errorf("%v: %v, %d frames", want, named(&c), len(r.link.out))
+		}
+		if got := r.completions(); len(got) != 1 || got[0].Status != statusSuccess {
+			t.Errorf("%v: completions %+v", want, got)
+		}
+	}
+}
+
+// A full link holds requests back without losing or reordering them, and the
+// engine does not claim to have worked meanwhile.
+func TestBackPressure(t *testing.T) {
+	r := newRig(t)
+	r.link.full = true
+	for i := range rigDepth {
+		r.postSend(ring.Send{ID: uint64(i), Flags: ring.SendSignaled})
+	}
+	r.run()
+	if got := r.completions(); got != nil || !r.engine.blocked.Load() {
+		t.Fatalf("completions %+v, blocked %v", got, r.engine.blocked.Load())
+	}
+	r.link.full = false
+	r.run()
+	got := r.completions()
+	if len(got) != rigDepth || len(r.link.out) != rigDepth || r.engine.blocked.Load() {
+		t.Fatalf("%d completions, %d frames, blocked %v", len(got), len(r.link.out), r.engine.blocked.Load())
+	}
+	for i, c := range got {
+		if c.ID != uint64(i) {
+			t.Errorf("completion %d is of request %d", i, c.ID)
+		}
+	}
+}
+
+// Frames that the kernel has not taken are kicked again without a doorbell.
+func TestKickIsRepeated(t *testing.T) {
+	r := newRig(t)
+	r.link.stuck = true
+	r.postSend(ring.Send{})
+	r.run()
+	before := r.link.flushes
+	r.run()
+	if r.link.flushes == before || !r.engine.blocked.Load() {
+		t.Errorf("%d kicks, blocked %v", r.link.flushes, r.engine.blocked.Load())
+	}
+	r.link.stuck = false
+	r.run()
+	if r.engine.blocked.Load() {
+		t.Error("still blocked")
+	}
+}
+
+// SQD holds sends back; RTS lets them go without another doorbell.
+func TestDrainedQueueGoesOn(t *testing.T) {
+	r := newRig(t)
+	r.setState(StateSQD)
+	r.postSend(ring.Send{})
+	r.run()
+	if len(r.link.out) != 0 {
+		t.Fatal("sent in SQD")
+	}
+	r.setState(StateRTS)
+	r.run()
+	r.sent()
+}
+
+// ERR flushes what is outstanding, in order, and what is posted later.
+func TestFlush(t *testing.T) {
+	r := newRig(t)
+	for i := range 3 {
+		r.postRecv(uint64(10+i), piece(0, 100))
+		r.postSend(ring.Send{ID: uint64(i)})
+	}
+	r.setState(StateError)
+	ids := func() (all []uint64) {
+		for _, c := range r.completions() {
+			if c.Status != statusFlushed {
+				t.Errorf("%+v", c)
+			}
+			all = append(all, c.ID)
+		}
+		return all
+	}
+	if got := ids(); len(got) != 6 || got[0] != 0 || got[2] != 2 || got[3] != 10 || got[5] != 12 {
+		t.Errorf("flushed %v", got)
+	}
+	if !r.recv.MustRing() {
+		t.Error("the program is not told to ring for receives")
+	}
+	r.postRecv(20, piece(0, 100))
+	r.doorbell.Ring(3)
+	r.run()
+	if got := ids(); len(got) != 1 || got[0] != 20 {
+		t.Errorf("posted in ERR: flushed %v", got)
+	}
+}
+
+func TestResetDropsSilently(t *testing.T) {
+	r := newRig(t)
+	r.postRecv(1, piece(0, 100))
+	r.postSend(ring.Send{ID: 2, Flags: ring.SendSignaled})
+	r.setState(StateReset)
+	r.setState(StateRTS)
+	r.link.in = [][]byte{datagram(nil)}
+	r.run()
+	if got := r.completions(); got != nil || len(r.link.out) != 0 {
+		t.Errorf("completions %+v, %d frames", got, len(r.link.out))
+	}
+}
+
+// Doorbell bits of queue pairs that do not exist harm nobody.
+func TestDoorbellThatLies(t *testing.T) {
+	r := newRig(t)
+	for index := range uint32(ring.MaxQueuePairs) {
+		r.doorbell.Ring(index)
+	}
+	r.postSend(ring.Send{})
+	r.run()
+	r.sent()
+}
+
+// Random bytes in a send queue end in completions, not in a crash.
+func FuzzSendQueue(f *testing.F) {
+	f.Add([]byte("x"), uint16(1))
+	f.Add(bytes.Repeat([]byte{0xFF}, 64), uint16(3))
+	f.Fuzz(func(t *testing.T, slot []byte, produced uint16) {
+		r := newRig(t)
+		for range min(produced, 3*rigDepth) {
+			data := r.send.Put(&ring.Send{Opcode: ring.OpSend, Flags: ring.SendSignaled})
+			copy(data, slot)
+		}
+		r.send.Publish()
+		r.doorbell.Ring(3)
+		r.run()
+		if c := r.engine.Counters(); c.Sent != uint64(len(r.link.out))+c.Loopback+c.Drops[DropUnreachable] {
+			t.Errorf("%+v", c)
+		}
+	})
+}
+
+// Neither direction allocates.
+func TestNoAllocationPerPacket(t *testing.T) {
+	r := newRig(t)
+	frame := datagram(make([]byte, 64))
+	in := [][]byte{frame}
+	sge := []ring.SGE{piece(0, 200)}
+	r.link.out = make([][]byte, 0, 1)
+	quiet := &quietLink{fakeLink: r.link}
+	r.engine.link = quiet
+	var c ring.CQE
+	allocations := testing.AllocsPerRun(1000, func() {
+		r.recv.Put(1, sge)
+		r.recv.Publish()
+		r.postSend(ring.Send{Flags: ring.SendSignaled}, sge...)
+		r.link.in = in
+		r.run()
+		for r.cq.Available(1) > 0 {
+			r.cq.Get(&c)
+		}
+		r.cq.Publish()
+	})
+	if allocations != 0 {
+		t.Errorf("%v allocations per packet", allocations)
+	}
+	if counters := r.engine.Counters(); counters.Sent < 1000 || counters.Delivered < 1000 {
+		t.Errorf("nothing was measured: %+v", counters)
+	}
+}
+
+// quietLink keeps no copies.
+type quietLink struct{ *fakeLink }
+
+func (l *quietLink) Commit(int) {}

@@ -1,0 +1,201 @@
+package datapath
+
+import (
+	"runtime"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/roced/roced/datapath/wire"
+	"github.com/roced/roced/verbs/ring"
+)
+
+// The tests of this file run engines over a wire in memory, with their threads.
+
+func newStation(t *testing.T, link Link, start bool) *rig {
+	t.Helper()
+	r := newRigOn(t, link)
+	if start {
+		r.engine.Start()
+	}
+	return r
+}
+
+func newWire(t *testing.T) (a, b Link) {
+	t.Helper()
+	a, b, err := MemoryWire()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a, b
+}
+
+// wait runs until done. The limit is only there to end a test that hangs.
+func wait(t *testing.T, what string, done func() bool) {
+	t.Helper()
+	for start := time.Now(); !done(); {
+		if time.Since(start) > 30*time.Second {
+			t.Fatalf("%s did not come", what)
+		}
+		runtime.Gosched()
+	}
+}
+
+// A worker that sleeps is woken by a doorbell, and one at the other end by a frame.
+func TestWorkersWake(t *testing.T) {
+	left, right := newWire(t)
+	a, b := newStation(t, left, true), newStation(t, right, true)
+	b.engine.Do(func() { b.engine.SetAddresses([]wire.GID{peerGID}) })
+	for i := range 50 {
+		wait(t, "sleep of the sender", a.doorbell.Asleep)
+		wait(t, "sleep of the receiver", b.doorbell.Asleep)
+		b.postRecv(uint64(i), piece(0, 200))
+		s := ring.Send{Opcode: ring.OpSend, RemoteQPN: testQP, RemoteQKey: testQKey}
+		a.send.Put(&s)
+		a.send.Publish()
+		if a.doorbell.Ring(3) {
+			a.engine.Wake()
+		}
+		wait(t, "the message", func() bool { return len(b.completions()) == 1 })
+	}
+}
+
+// While a program runs the engine its worker keeps away; afterwards it is back.
+func TestWorkerComesBack(t *testing.T) {
+	left, right := newWire(t)
+	a, b := newStation(t, left, true), newStation(t, right, false)
+	for range 1000 {
+		a.engine.Progress()
+	}
+	a.engine.HandBack()
+	s := ring.Send{Opcode: ring.OpSend, RemoteQPN: testQP, RemoteQKey: testQKey}
+	a.send.Put(&s)
+	a.send.Publish()
+	if a.doorbell.Ring(3) {
+		a.engine.Wake()
+	}
+	b.engine.Do(func() { b.engine.SetAddresses([]wire.GID{peerGID}) })
+	wait(t, "the message", func() bool {
+		b.engine.Progress()
+		return b.engine.Counters().Received == 1
+	})
+}
+
+// Programs that poll, the worker and the control plane take turns: the race
+// detector watches, and every message arrives.
+func TestEverybodyAtOnce(t *testing.T) {
+	left, right := newWire(t)
+	a, b := newStation(t, left, true), newStation(t, right, true)
+	b.engine.Do(func() { b.engine.SetAddresses([]wire.GID{peerGID}) })
+	const messages = 300
+	stop := make(chan struct{})
+	var others sync.WaitGroup
+	for _, r := range []*rig{a, b} {
+		others.Add(2)
+		go func() {
+			defer others.Done()
+			for {
+				select {
+				case <-stop:
+					return
+				default:
+					r.engine.Progress()
+					runtime.Gosched()
+				}
+			}
+		}()
+		go func() {
+			defer others.Done()
+			for {
+				select {
+				case <-stop:
+					return
+				default:
+					r.engine.Do(func() { r.engine.SetMTU(wire.MTU1024) })
+					runtime.Gosched()
+				}
+			}
+		}()
+	}
+	for i := range messages {
+		b.postRecv(uint64(i), piece(0, 200))
+		s := ring.Send{Opcode: ring.OpSend, RemoteQPN: testQP, RemoteQKey: testQKey}
+		a.send.Put(&s)
+		a.send.Publish()
+		if a.doorbell.Ring(3) {
+			a.engine.Wake()
+		}
+		wait(t, "a message", func() bool { return len(b.completions()) == 1 })
+	}
+	close(stop)
+	others.Wait()
+	if c := b.engine.Counters(); c.Delivered != messages || c.Dropped() != 0 {
+		t.Errorf("delivered %d, drops %v", c.Delivered, named(&c))
+	}
+}
+
+// An armed CQ gets one event, and none before it is armed again.
+func TestArmedQueueWakesOnce(t *testing.T) {
+	r := newRig(t)
+	deliver := func() {
+		r.postRecv(1, piece(0, 200))
+		r.link.in = [][]byte{datagram(nil)}
+		r.run()
+	}
+	deliver()
+	if len(r.wake) != 0 {
+		t.Fatal("an event, and nobody asked")
+	}
+	r.cq.Arm(false)
+	deliver()
+	deliver()
+	if len(r.wake) != 1 {
+		t.Fatalf("%d events", len(r.wake))
+	}
+	<-r.wake
+	deliver()
+	if len(r.wake) != 0 {
+		t.Fatal("a second event of one arming")
+	}
+	r.cq.Arm(true)
+	deliver()
+	if len(r.wake) != 0 {
+		t.Fatal("an event for a completion that was not solicited")
+	}
+	d := defaultDatagram()
+	d.Solicited = true
+	r.postRecv(1, piece(0, 200))
+	r.link.in = [][]byte{datagramFrom(wire.Path{Source: peerGID, Dest: ownGID}, d, nil)}
+	r.run()
+	if len(r.wake) != 1 {
+		t.Fatal("no event for a solicited completion")
+	}
+}
+
+// A wire in memory loses nothing and keeps the order, also when it is full.
+func TestMemoryWire(t *testing.T) {
+	a, b := newWire(t)
+	next, got := 0, 0
+	var burst [burstSize][]byte
+	for got < 10*memFrames {
+		for frame := a.Reserve(); frame != nil; frame = a.Reserve() {
+			frame[0], frame[1] = byte(next), byte(next>>8)
+			a.Commit(2)
+			next++
+		}
+		a.Flush()
+		n := b.Receive(burst[:])
+		for _, frame := range burst[:n] {
+			if len(frame) != 2 || int(frame[0])|int(frame[1])<<8 != got&0xFFFF {
+				t.Fatalf("frame %d is % x", got, frame)
+			}
+			got++
+		}
+		b.Release()
+	}
+	for _, l := range []Link{a, b} {
+		if err := l.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}

@@ -1,0 +1,117 @@
+package datapath
+
+import (
+	"errors"
+
+	"github.com/roced/roced/datapath/xsk"
+)
+
+// XDPLink is a Link over AF_XDP sockets, one for each receive queue of an
+// interface: a socket sees the frames of its own queue only. It sends through
+// the first.
+type XDPLink struct {
+	sockets  []*xsk.Socket
+	turn     int         // socket that Receive looks at first
+	borrowed *xsk.Socket // where the last Receive took its frames
+	frames   [burstSize]xsk.Received
+
+	reserved xsk.Reserved
+	holding  bool // reserved is a frame that was not committed
+	unkicked int  // frames committed since the last kick
+}
+
+// NewXDPLink takes the sockets over; it is in use as long as they are open.
+func NewXDPLink(sockets []*xsk.Socket) *XDPLink { return &XDPLink{sockets: sockets} }
+
+// Receive implements Link. A burst is of one socket; they take turns.
+func (l *XDPLink) Receive(burst [][]byte) int {
+	for range l.sockets {
+		s := l.sockets[l.turn]
+		if l.turn++; l.turn == len(l.sockets) {
+			l.turn = 0
+		}
+		n := s.Receive(l.frames[:min(len(burst), burstSize)])
+		if n == 0 {
+			s.WakeReceive()
+			continue
+		}
+		l.borrowed = s
+		for i := range l.frames[:n] {
+			burst[i] = l.frames[i].Data
+		}
+		return n
+	}
+	return 0
+}
+
+// Release implements Link. If the fill ring had run dry, the kernel is woken when
+// Receive next finds nothing.
+func (l *XDPLink) Release() { l.borrowed.Release() }
+
+// Reserve implements Link.
+func (l *XDPLink) Reserve() []byte {
+	if !l.holding {
+		if l.reserved, l.holding = l.sockets[0].Reserve(); !l.holding {
+			return nil
+		}
+	}
+	return l.reserved.Bytes()
+}
+
+// kickFrames is what one kick moves in copy mode. Kicking as often costs nothing
+// then, and the few frames that are used in turn stay in the processor's cache.
+const kickFrames = 32
+
+// Commit implements Link.
+func (l *XDPLink) Commit(length int) {
+	l.sockets[0].Submit(l.reserved, length)
+	l.holding = false
+	if l.unkicked++; l.unkicked == kickFrames {
+		l.Flush()
+	}
+}
+
+// Flush implements Link. Frames for an interface that has gone will never be
+// sent: nothing is left to try again.
+func (l *XDPLink) Flush() bool {
+	l.unkicked = 0
+	return l.sockets[0].Flush() == 0 || errors.Is(l.sockets[0].Err(), xsk.ErrGone)
+}
+
+// Descriptors implements Link.
+func (l *XDPLink) Descriptors() []int {
+	fds := make([]int, len(l.sockets))
+	for i, s := range l.sockets {
+		fds[i] = s.FD()
+	}
+	return fds
+}
+
+// SetAsleep implements Link: the kernel makes a socket readable when a frame is in its ring.
+func (l *XDPLink) SetAsleep(bool) {}
+
+// Statistics sums the kernel's counters over the sockets. Any goroutine may call it.
+func (l *XDPLink) Statistics() (sum xsk.Statistics, err error) {
+	for _, s := range l.sockets {
+		one, err := s.Stats()
+		if err != nil {
+			return sum, err
+		}
+		sum.RxDropped += one.RxDropped
+		sum.RxRingFull += one.RxRingFull
+		sum.RxFillRingEmpty += one.RxFillRingEmpty
+		sum.RxInvalidDescs += one.RxInvalidDescs
+		sum.TxInvalidDescs += one.TxInvalidDescs
+		sum.TxRingEmpty += one.TxRingEmpty
+		sum.Malformed += one.Malformed
+	}
+	return sum, nil
+}
+
+// Close implements Link.
+func (l *XDPLink) Close() (err error) {
+	for _, s := range l.sockets {
+		err = errors.Join(err, s.Close())
+	}
+	return err
+}
