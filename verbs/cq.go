@@ -1,0 +1,213 @@
+package verbs
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"sync/atomic"
+
+	"github.com/roced/roced/verbs/ring"
+)
+
+// CQ is a completion queue (ibv_cq).
+type CQ struct {
+	ctx      *Context
+	handle   Handle
+	capacity int
+	events   chan struct{}
+	waiters  atomic.Int32
+
+	mu    sync.Mutex
+	queue *ring.CompletionConsumer
+	kept  []ring.CQE // older than what is in the queue; see purge
+}
+
+// CreateCQ makes a completion queue with room for at least so many completions.
+// It must be polled before it is full: an overrun puts it and its queue pairs
+// into error.
+func (c *Context) CreateCQ(entries int) (*CQ, error) {
+	grant, err := c.provider.CreateCQ(entries)
+	if err != nil {
+		return nil, fmt.Errorf("create CQ of %d entries: %w", entries, err)
+	}
+	queue, err := ring.NewCompletionConsumer(grant.Memory, grant.Geometry)
+	if err != nil {
+		_ = c.provider.DestroyCQ(grant.Handle)
+		return nil, fmt.Errorf("create CQ of %d entries: %w", entries, err)
+	}
+	return &CQ{ctx: c, handle: grant.Handle, capacity: int(grant.Geometry.Entries), events: grant.Events, queue: queue}, nil
+}
+
+// Capacity is how many completions the queue can hold, at least what was asked for.
+func (q *CQ) Capacity() int { return q.capacity }
+
+// Poll takes up to len(wcs) completions and gives their number; fewer than
+// len(wcs) means that the queue was emptied (ibv_poll_cq). It does not wait.
+// ErrCQOverrun when completions were lost and all that are left have been polled,
+// ErrClosed when the card is gone.
+//
+// With an embedded card, polling an empty queue runs the card.
+func (q *CQ) Poll(wcs []WC) (int, error) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	n := q.take(wcs)
+	if n == 0 && q.ctx.progress != nil && q.ctx.progress.Progress() {
+		n = q.take(wcs)
+	}
+	return n, q.failure(n)
+}
+
+// Wait is Poll that sleeps while there is nothing, until ctx is done. What is there is
+// given also when ctx is done: a loop that never empties the queue looks at ctx
+// itself. Several goroutines may wait on one queue.
+func (q *CQ) Wait(ctx context.Context, wcs []WC) (int, error) {
+	q.waiters.Add(1)
+	defer q.passOn()
+	for {
+		n, err := q.takeOrArm(wcs)
+		if n > 0 || err != nil || len(wcs) == 0 {
+			return n, err
+		}
+		if q.ctx.progress != nil {
+			q.ctx.progress.HandBack()
+		}
+		select {
+		case <-q.events:
+		case <-q.ctx.done:
+		case <-ctx.Done():
+			return 0, ctx.Err()
+		}
+	}
+}
+
+// takeOrArm polls without running the card; if there is nothing it arms the
+// queue and looks once more, since a completion may have come in between.
+func (q *CQ) takeOrArm(wcs []WC) (int, error) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	n := q.take(wcs)
+	if n == 0 {
+		q.queue.Arm(false)
+		n = q.take(wcs)
+	}
+	return n, q.failure(n)
+}
+
+// passOn wakes the next waiter: the event was for all of them, and the one that it
+// woke may not have taken everything.
+func (q *CQ) passOn() {
+	if q.waiters.Add(-1) > 0 {
+		select {
+		case q.events <- struct{}{}:
+		default:
+		}
+	}
+}
+
+// failure says why there will be no more completions, once there are none left.
+func (q *CQ) failure(n int) error {
+	switch {
+	case n > 0:
+		return nil
+	case q.queue.Failed():
+		return fmt.Errorf("poll CQ: %w: it holds %d completions; make it as large as all requests that can be outstanding", ErrCQOverrun, q.capacity)
+	case q.ctx.gone():
+		return fmt.Errorf("poll CQ: %w", ErrClosed)
+	}
+	return nil
+}
+
+// take copies completions out, and tells their queue pairs that slots are free.
+// Those of a queue pair that was reset or destroyed since are passed over.
+func (q *CQ) take(wcs []WC) (n int) {
+	var cqe ring.CQE
+	var done tally
+	some := false
+	for n < len(wcs) && q.next(&cqe) {
+		some = true
+		if done.qp == nil || done.token != cqe.Token {
+			done.settle()
+			done = tally{qp: q.ctx.slots.find(cqe.Token), token: cqe.Token}
+			if done.qp == nil {
+				continue
+			}
+		}
+		done.count(WCOpcode(cqe.Opcode))
+		wcs[n].fill(&cqe)
+		n++
+	}
+	done.settle()
+	if some {
+		q.queue.Publish()
+	}
+	return n
+}
+
+// next copies the oldest completion out; false if there is none.
+func (q *CQ) next(cqe *ring.CQE) bool {
+	if len(q.kept) > 0 {
+		*cqe = q.kept[0]
+		q.kept = q.kept[1:]
+		return true
+	}
+	if q.queue.Available(1) == 0 {
+		return false
+	}
+	q.queue.Get(cqe)
+	return true
+}
+
+// purge takes the completions of lives that have ended out of the queue, where they
+// would hold places until polled, and keeps the others aside. The caller holds mu.
+func (q *CQ) purge() {
+	kept := q.kept
+	q.kept = nil
+	for _, cqe := range kept {
+		q.keep(cqe)
+	}
+	var cqe ring.CQE
+	for q.queue.Available(1) > 0 {
+		q.queue.Get(&cqe)
+		q.keep(cqe)
+	}
+	q.queue.Publish()
+}
+
+func (q *CQ) keep(cqe ring.CQE) {
+	if q.ctx.slots.find(cqe.Token) != nil {
+		q.kept = append(q.kept, cqe)
+	}
+}
+
+// tally counts the completions of one queue pair in a row, so that a batch costs
+// one atomic addition.
+type tally struct {
+	qp           *QP
+	token        uint32
+	sends, recvs uint32
+}
+
+func (t *tally) count(op WCOpcode) {
+	if op == WCRecv {
+		t.recvs++
+	} else {
+		t.sends++
+	}
+}
+
+func (t *tally) settle() {
+	if t.sends > 0 {
+		t.qp.sendPolled.Add(t.sends)
+	}
+	if t.recvs > 0 {
+		t.qp.recvPolled.Add(t.recvs)
+	}
+}
+
+// Close destroys the queue; ErrBusy while a queue pair completes to it.
+func (q *CQ) Close() error {
+	if err := q.ctx.provider.DestroyCQ(q.handle); err != nil {
+		return fmt.Errorf("destroy CQ: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,82 @@
+package verbs
+
+import (
+	"fmt"
+
+	"github.com/roced/roced/datapath/wire"
+)
+
+// The types of the field, by the names that programs use.
+type (
+	QPN  = wire.QPN
+	PSN  = wire.PSN
+	QKey = wire.QKey
+	PKey = wire.PKey
+	GID  = wire.GID
+	MTU  = wire.MTU
+	GRH  = wire.GRH
+	MLID = wire.MLID
+)
+
+// DeviceAttr is what a device can do (ibv_device_attr).
+type DeviceAttr struct {
+	Name                  string // the interface's
+	FirmwareVersion       string // roced's
+	NodeGUID              uint64
+	MaxQP                 int
+	MaxQPWR               int // work requests a queue
+	MaxSGE                int
+	MaxInline             int // bytes
+	MaxCQ                 int
+	MaxCQE                int
+	MaxMR                 int
+	MaxMRSize             uint64 // bytes
+	MaxPD                 int
+	MaxAH                 int
+	MaxPKeys              int
+	MaxMcastGrp           int // groups
+	MaxMcastQPAttach      int // queue pairs to a group
+	MaxTotalMcastQPAttach int
+	PhysicalPorts         int
+	XDPMode               string // "native", "generic", or "none" on a wire in memory
+	AFXDPMode             string // "copy", "zero-copy", or "none"
+}
+
+// PortState is what a port's link does (ibv_port_state).
+type PortState uint8
+
+// The port states that an Ethernet port has.
+const (
+	PortDown   PortState = 1
+	PortActive PortState = 4
+)
+
+// String names the state as ibv_devinfo does.
+func (s PortState) String() string {
+	switch s {
+	case PortDown:
+		return "PORT_DOWN"
+	case PortActive:
+		return "PORT_ACTIVE"
+	}
+	return fmt.Sprintf("PORT_STATE(%d)", uint8(s))
+}
+
+// PortAttr is the state of a port (ibv_port_attr).
+type PortAttr struct {
+	State          PortState
+	MaxMTU         MTU
+	ActiveMTU      MTU
+	GIDTableLen    int
+	PKeyTableLen   int
+	MaxMsgSize     uint32 // bytes
+	QKeyViolations uint64
+	InterfaceMTU   int // bytes
+}
+
+// GIDEntry is a line of the GID table. All are of RoCE v2.
+type GIDEntry struct {
+	GID       GID
+	Index     int
+	Interface string
+}

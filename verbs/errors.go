@@ -1,0 +1,44 @@
+package verbs
+
+import (
+	"fmt"
+
+	"golang.org/x/sys/unix"
+)
+
+// sentinel is an error that stands for an errno: errors.Is holds for both.
+type sentinel struct {
+	text  string
+	errno unix.Errno
+}
+
+func (s *sentinel) Error() string { return s.text }
+func (s *sentinel) Unwrap() error { return s.errno }
+
+// The errors of this package and of what implements Provider. Each unwraps to the errno
+// that libibverbs gives for the same mistake.
+var (
+	ErrInvalid     error = &sentinel{"invalid argument", unix.EINVAL}
+	ErrState       error = &sentinel{"wrong queue pair state", unix.EINVAL}
+	ErrQueueFull   error = &sentinel{"queue is full", unix.ENOMEM}
+	ErrLimit       error = &sentinel{"limit reached", unix.ENOMEM}
+	ErrBusy        error = &sentinel{"still in use", unix.EBUSY}
+	ErrPermission  error = &sentinel{"not permitted", unix.EPERM}
+	ErrUnsupported error = &sentinel{"not supported", unix.EOPNOTSUPP}
+	ErrUnreachable error = &sentinel{"destination unreachable", unix.EHOSTUNREACH}
+	ErrNoGID       error = &sentinel{"no such GID", unix.EADDRNOTAVAIL}
+	ErrCQOverrun   error = &sentinel{"completion queue was overrun", unix.EOVERFLOW}
+	ErrClosed      error = &sentinel{"device is closed", unix.ENODEV}
+)
+
+// BadWRError says which request of a list was refused. Those before it are
+// queued; it and those after it are not (what bad_wr says in libibverbs).
+type BadWRError struct {
+	Index int // in the list that was posted
+	Err   error
+}
+
+func (e *BadWRError) Error() string { return fmt.Sprintf("work request %d: %v", e.Index, e.Err) }
+
+// Unwrap gives the reason.
+func (e *BadWRError) Unwrap() error { return e.Err }

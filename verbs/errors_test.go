@@ -1,0 +1,93 @@
+package verbs
+
+import (
+	"errors"
+	"fmt"
+	"iter"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+func fields(s string) iter.Seq[string] { return strings.FieldsSeq(s) }
+
+func contains(err error, text string) bool { return err != nil && strings.Contains(err.Error(), text) }
+
+// Every sentinel stands for the errno that libibverbs gives, through any wrapping.
+func TestErrno(t *testing.T) {
+	rows := []struct {
+		err   error
+		errno unix.Errno
+	}{
+		{ErrInvalid, unix.EINVAL}, {ErrState, unix.EINVAL}, {ErrQueueFull, unix.ENOMEM}, {ErrLimit, unix.ENOMEM},
+		{ErrBusy, unix.EBUSY}, {ErrPermission, unix.EPERM}, {ErrUnsupported, unix.EOPNOTSUPP},
+		{ErrUnreachable, unix.EHOSTUNREACH}, {ErrNoGID, unix.EADDRNOTAVAIL}, {ErrCQOverrun, unix.EOVERFLOW}, {ErrClosed, unix.ENODEV},
+	}
+	for _, row := range rows {
+		wrapped := fmt.Errorf("post: %w", &BadWRError{3, fmt.Errorf("%w: what to do", row.err)})
+		if !errors.Is(wrapped, row.errno) || !errors.Is(wrapped, row.err) {
+			t.Errorf("%v is not %v", wrapped, row.errno)
+		}
+		if errors.Is(wrapped, unix.ENOENT) {
+			t.Errorf("%v is ENOENT", wrapped)
+		}
+		var bad *BadWRError
+		if !errors.As(wrapped, &bad) || bad.Index != 3 || !contains(bad, "work request 3") {
+			t.Errorf("%v does not say which request", wrapped)
+		}
+	}
+	if errors.Is(ErrInvalid, ErrState) || errors.Is(ErrQueueFull, ErrLimit) {
+		t.Error("sentinels of one errno are one another")
+	}
+}
+
+// A completion's status as an error says what to do.
+func TestCompletionErr(t *testing.T) {
+	rows := []struct {
+		status WCStatus
+		errno  unix.Errno
+		says   string
+	}{
+		{WCLocLenErr, unix.EMSGSIZE, "MTU"},
+		{WCLocQPOpErr, unix.EINVAL, "address handle"},
+		{WCLocProtErr, unix.EFAULT, "lkey"},
+		{WCWRFlushErr, unix.ECANCELED, "flushed"},
+		{WCGeneralErr, unix.EIO, "status(21)"},
+	}
+	for _, row := range rows {
+		err := (&WC{Status: row.status}).Err()
+		if !errors.Is(err, row.errno) || !contains(err, row.says) {
+			t.Errorf("%v: %v, want %v that says %q", row.status, err, row.errno, row.says)
+		}
+	}
+	if err := new(WC).Err(); err != nil {
+		t.Errorf("success: %v", err)
+	}
+}
+
+// Payload gives nothing where there is nothing, and never more than there is.
+func TestPayload(t *testing.T) {
+	buffer := make([]byte, 100)
+	rows := []struct {
+		name string
+		wc   WC
+		from []byte
+		grh  int
+		data int
+	}{
+		{"a message", WC{Flags: WCGRH, ByteLen: 60}, buffer, 40, 20},
+		{"an empty message", WC{Flags: WCGRH, ByteLen: 40}, buffer, 40, 0},
+		{"fills the buffer", WC{Flags: WCGRH, ByteLen: 100}, buffer, 40, 60},
+		{"no GRH", WC{ByteLen: 60}, buffer, 0, 0},
+		{"length below the GRH's", WC{Flags: WCGRH, ByteLen: 39}, buffer, 0, 0},
+		{"buffer too short", WC{Flags: WCGRH, ByteLen: 101}, buffer, 0, 0},
+		{"no buffer", WC{Flags: WCGRH, ByteLen: 40}, nil, 0, 0},
+	}
+	for _, row := range rows {
+		grh, data := row.wc.Payload(row.from)
+		if len(grh) != row.grh || len(data) != row.data || cap(data) != row.data || cap(grh) != row.grh {
+			t.Errorf("%s: %d of %d and %d of %d bytes, want %d and %d", row.name, len(grh), cap(grh), len(data), cap(data), row.grh, row.data)
+		}
+	}
+}

@@ -1,0 +1,103 @@
+package hca
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/roced/roced/bpf"
+	"github.com/roced/roced/datapath"
+	"github.com/roced/roced/hack/netlab"
+)
+
+// balance accounts for what one end of a link sent to the other.
+//
+//	sent ─► sender's engine ─► sender's link ─► steering ─► socket ─► engine ─► program
+//	        unreachable,       tx_dropped       pass_*,     rx_*      drops    delivered
+//	        link_down                           drop_*
+type balance struct {
+	testing.TB
+	from, to   *netlab.Namespace
+	sender     *soaker
+	receiver   *soaker
+	lostBefore uint64 // by the sender's link, before the test
+	rows       map[string]uint64
+}
+
+func newBalance(t testing.TB, from, to *netlab.Namespace, sender, receiver *soaker) *balance {
+	return &balance{TB: t, from: from, to: to, sender: sender, receiver: receiver, lostBefore: lostBy(t, from)}
+}
+
+// lostBy is what a host's link dropped instead of sending. What it drops behind the
+// steering program is in the socket's counters as well.
+func lostBy(t testing.TB, host *netlab.Namespace) uint64 {
+	t.Helper()
+	s := eth0(t, host).Attrs().Statistics
+	return s.TxDropped + s.TxErrors
+}
+
+// read sorts the messages into where they ended.
+func (b *balance) read() (sum uint64) {
+	b.Helper()
+	s, err := b.receiver.device.Statistics()
+	check(b, err)
+	own := b.sender.device.engine.Counters()
+	b.rows = map[string]uint64{
+		"delivered":       s.Engine.Delivered,
+		"link tx_dropped": lostBy(b, b.from) - b.lostBefore,
+		"rx_dropped":      s.Socket.RxDropped, "rx_ring_full": s.Socket.RxRingFull, "malformed": s.Socket.Malformed,
+	}
+	for i, n := range s.Engine.Drops {
+		switch name := datapath.Drop(i).String(); name {
+		case "unreachable", "link_down":
+			b.rows["not sent: "+name] = own.Drops[i]
+		default:
+			b.rows["engine "+name] = n
+		}
+	}
+	for v, n := range s.Steering {
+		if verdict := bpf.Verdict(v); verdict != bpf.Redirected && verdict != bpf.PassNotRoCE {
+			b.rows["steering "+verdict.String()] = n
+		}
+	}
+	for _, n := range b.rows {
+		sum += n
+	}
+	return sum
+}
+
+// settle waits until every message has ended somewhere.
+func (b *balance) settle() {
+	b.Helper()
+	for range 100 {
+		if b.read() == b.sender.posted {
+			return
+		}
+		asleep(b, b.receiver.device)
+	}
+}
+
+// report prints where the messages went, and fails unless they are all there.
+func (b *balance) report() {
+	b.Helper()
+	sum := b.read()
+	var text strings.Builder
+	fmt.Fprintf(&text, "%s to %s\n%12d  sent\n", b.from.Name(), b.to.Name(), b.sender.posted)
+	for _, name := range slices.Sorted(maps.Keys(b.rows)) {
+		if b.rows[name] != 0 {
+			fmt.Fprintf(&text, "%12d  %s\n", b.rows[name], name)
+		}
+	}
+	fmt.Fprintf(&text, "%12d  in all", sum)
+	b.Log(text.String())
+	if sum != b.sender.posted || b.rows["delivered"] != b.receiver.delivered.Load() || b.rows["delivered"] == 0 {
+		b.Errorf("sent %d, found %d; the program saw %d", b.sender.posted, sum, b.receiver.delivered.Load())
+	}
+	for _, expected := range []string{"engine qkey", "steering drop_unknown_qp", "engine no_receive"} {
+		if b.rows[expected] == 0 {
+			b.Errorf("no %s: the soak does not do what it is for", expected)
+		}
+	}
+}

@@ -1,0 +1,197 @@
+package hca
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/roced/roced/hack/netlab"
+	"github.com/roced/roced/hack/netlab/labtest"
+	"github.com/roced/roced/verbs"
+	"golang.org/x/sys/unix"
+)
+
+// childVariable makes the test binary run one of children instead of the tests.
+const childVariable = "ROCED_HCA_CHILD"
+
+// children run as nobody, in a host's namespace, with the capabilities that the test
+// gives them, and print what happened.
+var children = map[string]func(){
+	"open":      func() { report(openAndClose()) },
+	"namespace": func() { report(openAndClose(InNamespace("/proc/self/ns/net"))) },
+	"tune":      func() { report(openAndClose(WithTuning(Tuning{DeferHardIRQs: 2}))) },
+	"busy poll": func() { report(openAndClose(WithTuning(Tuning{BusyPoll: 1000}))) },
+	"locked": func() {
+		limit := unix.Rlimit{Cur: 64 << 10, Max: 64 << 10}
+		report(errors.Join(unix.Setrlimit(unix.RLIMIT_MEMLOCK, &limit), openAndClose()))
+	},
+	"Q_Key":                 func() { report(activateWire(0x80000001)) },
+	"Q_Key without the bit": func() { report(activateWire(0x7FFFFFFF)) },
+	"hold":                  hold,
+}
+
+func openAndClose(options ...Option) error {
+	d, err := Open("eth0", options...)
+	if err != nil {
+		return err
+	}
+	return d.Close()
+}
+
+// activateWire gives a queue pair a Q_Key.
+func activateWire(qkey verbs.QKey) error {
+	a, b, err := OpenWire(addressesA, addressesB)
+	if err != nil {
+		return err
+	}
+	defer b.Close()
+	ctx, err := verbs.Open(a)
+	if err != nil {
+		return err
+	}
+	defer ctx.Close()
+	pd, err := ctx.AllocPD()
+	if err != nil {
+		return err
+	}
+	cq, err := ctx.CreateCQ(1)
+	if err != nil {
+		return err
+	}
+	qp, err := pd.CreateQP(&verbs.QPInitAttr{Type: verbs.QPTypeUD, SendCQ: cq, RecvCQ: cq})
+	if err != nil {
+		return err
+	}
+	return qp.Activate(qkey)
+}
+
+// hold opens the device and keeps it until it is killed.
+func hold() {
+	if _, err := Open("eth0"); err != nil {
+		report(err)
+		return
+	}
+	fmt.Println("open")
+	_, _ = io.Copy(io.Discard, os.Stdin)
+}
+
+func report(err error) { fmt.Printf("%t %v", errors.Is(err, unix.EPERM), err) }
+
+// child prepares a child process in a host's namespace.
+func child(name string, capabilities ...uintptr) *exec.Cmd {
+	command := exec.Command("/proc/self/exe")
+	command.Env = append(os.Environ(), childVariable+"="+name)
+	command.SysProcAttr = &syscall.SysProcAttr{
+		Credential:  &syscall.Credential{Uid: 65534, Gid: 65534},
+		AmbientCaps: capabilities,
+	}
+	return command
+}
+
+func runChild(t *testing.T, host *netlab.Namespace, name string, capabilities ...uintptr) string {
+	t.Helper()
+	var out []byte
+	check(t, host.Do(func() (err error) {
+		out, err = child(name, capabilities...).CombinedOutput()
+		return err
+	}))
+	return string(out)
+}
+
+// enough are the capabilities that Open is documented to need.
+var enough = map[string]uintptr{
+	"CAP_NET_RAW": unix.CAP_NET_RAW, "CAP_BPF": unix.CAP_BPF, "CAP_NET_ADMIN": unix.CAP_NET_ADMIN,
+	"CAP_PERFMON": unix.CAP_PERFMON, "CAP_IPC_LOCK": unix.CAP_IPC_LOCK,
+}
+
+func without(missing string) (list []uintptr) {
+	for name, capability := range enough {
+		if name != missing {
+			list = append(list, capability)
+		}
+	}
+	return list
+}
+
+const fine = "false <nil>"
+
+// What a process without a capability gets: an error that names it, and that is EPERM.
+func TestCapabilities(t *testing.T) {
+	host := labtest.Pair(t).A
+	everything := append(without(""), unix.CAP_SYS_ADMIN)
+	rows := []struct {
+		child        string
+		name         string
+		capabilities []uintptr
+		want         []string
+	}{
+		{"open", "all that is documented", without(""), []string{fine}},
+		{"open", "no CAP_NET_RAW", without("CAP_NET_RAW"), []string{"true", "AF_XDP needs CAP_NET_RAW"}},
+		{"open", "no CAP_NET_ADMIN", without("CAP_NET_ADMIN"), []string{"true", "missing CAP_NET_ADMIN"}},
+		{"open", "no CAP_BPF", without("CAP_BPF"), []string{"true", "missing CAP_BPF"}},
+		{"open", "none but CAP_NET_RAW", []uintptr{unix.CAP_NET_RAW}, []string{"true", "missing CAP_BPF, CAP_NET_ADMIN, CAP_PERFMON"}},
+		{"open", "none", nil, []string{"true", "missing CAP_BPF, CAP_NET_ADMIN, CAP_PERFMON"}},
+		{"locked", "CAP_IPC_LOCK", without(""), []string{fine}},
+		{"locked", "no CAP_IPC_LOCK", without("CAP_IPC_LOCK"), []string{"false", "CAP_IPC_LOCK", "LimitMEMLOCK=", "KiB"}},
+		{"namespace", "no CAP_SYS_ADMIN", without(""), []string{"true", "namespace", "CAP_SYS_ADMIN"}},
+		{"namespace", "CAP_SYS_ADMIN", everything, []string{fine}},
+		{"tune", "no CAP_SYS_ADMIN", without(""), []string{"true", "tune eth0", "CAP_SYS_ADMIN"}},
+		{"busy poll", "no CAP_NET_ADMIN", []uintptr{unix.CAP_SYS_ADMIN, unix.CAP_NET_RAW, unix.CAP_IPC_LOCK}, []string{"true", "CAP_NET_ADMIN"}},
+		{"busy poll", "all", without(""), []string{fine}},
+		{"Q_Key", "none", nil, []string{"true", "0x80000001", "CAP_NET_RAW"}},
+		{"Q_Key", "CAP_NET_RAW", []uintptr{unix.CAP_NET_RAW}, []string{fine}},
+		{"Q_Key without the bit", "none", nil, []string{fine}},
+	}
+	for _, row := range rows {
+		t.Run(row.child+" with "+row.name, func(t *testing.T) {
+			got := runChild(t, host, row.child, row.capabilities...)
+			for _, text := range row.want {
+				if !strings.Contains(got, text) {
+					t.Errorf("%q does not say %q", got, text)
+				}
+			}
+			if strings.Contains(got, "MEMLOCK may be too low") || strings.Contains(got, "rlimit") {
+				t.Errorf("%q sends the reader to the wrong place", got)
+			}
+			if n := attachedProgram(t, host, "eth0"); n != 0 {
+				t.Errorf("program %d is left", n)
+			}
+		})
+	}
+	// A kernel of 6.18 takes the program without CAP_PERFMON, older ones refuse: it
+	// may be either, but no other error.
+	got := runChild(t, host, "open", without("CAP_PERFMON")...)
+	if got != fine && !strings.Contains(got, "missing CAP_PERFMON") {
+		t.Errorf("without CAP_PERFMON: %q", got)
+	}
+}
+
+// A process that is killed leaves nothing that keeps the next one out.
+func TestOpenAfterKill(t *testing.T) {
+	host := labtest.Pair(t).A
+	for range 3 {
+		holder := child("hold", without("")...)
+		stdin, err := holder.StdinPipe()
+		check(t, err)
+		out, err := holder.StdoutPipe()
+		check(t, err)
+		check(t, host.Do(holder.Start))
+		if line, err := bufio.NewReader(out).ReadString('\n'); line != "open\n" {
+			t.Fatalf("%q, %v", line, err)
+		}
+		_, err = Open("eth0", InNamespace(host.Path()))
+		refused(t, err, unix.EBUSY, "program id")
+		check(t, holder.Process.Kill())
+		_ = holder.Wait() // that it was killed
+		_ = stdin.Close()
+		d, err := Open("eth0", InNamespace(host.Path()))
+		check(t, err)
+		check(t, d.Close())
+	}
+}

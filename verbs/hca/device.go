@@ -1,0 +1,205 @@
+package hca
+
+import (
+	"errors"
+	"log/slog"
+	"net/netip"
+	"sync"
+
+	"github.com/roced/roced/bpf"
+	"github.com/roced/roced/datapath"
+	"github.com/roced/roced/datapath/wire"
+	"github.com/roced/roced/datapath/xsk"
+	"github.com/roced/roced/mcast"
+	"github.com/roced/roced/verbs"
+	"github.com/roced/roced/verbs/ring"
+	"golang.org/x/sys/unix"
+)
+
+// Device is a card: one port, on one interface. It is a verbs.Provider for the
+// program that it is embedded in.
+type Device struct {
+	name     string
+	host     host
+	steering steering
+	engine   *datapath.Engine
+	link     datapath.Link
+	doorbell *ring.Doorbell
+	inline   bool
+	maxMTU   wire.MTU // what the link can carry
+	askedMTU wire.MTU // what the caller wants, 0 for all that fits
+	vlan     uint16
+	log      *slog.Logger
+
+	stop   chan struct{}  // closed by Close
+	others sync.WaitGroup // the follower, and commands that wait for a neighbour
+
+	waking sync.RWMutex // held for a wake-up, and wholly while the engine is closed
+
+	mu           sync.Mutex
+	closed       bool
+	status       portStatus
+	activeMTU    wire.MTU
+	gids         gidTable
+	pds          table[pd]
+	cqs          table[cq]
+	mrs          table[mr]
+	qps          table[qp]
+	ahs          table[ah]
+	byPlace      map[wire.QPN]*qp
+	groups       *groups
+	memberships  table[membership]
+	byDoorbell   map[uint32]*qp
+	numbers      qpNumbers
+	lastPD       datapath.PD
+	mrGeneration uint8
+}
+
+// parts is what a device is put together from.
+type parts struct {
+	name     string
+	host     host
+	steering steering
+	link     datapath.Link
+	maxMTU   wire.MTU
+	vlan     uint16
+}
+
+// newDevice takes the parts over, also when it fails, and starts the device.
+func newDevice(p parts, o options) (*Device, error) {
+	d := &Device{
+		name: p.name, host: p.host, steering: p.steering, link: p.link, inline: o.inline,
+		maxMTU: p.maxMTU, askedMTU: o.mtu, vlan: p.vlan, log: o.log,
+		doorbell: ring.NewDoorbell(ring.Alloc(ring.DoorbellSize)),
+		stop:     make(chan struct{}), byPlace: map[wire.QPN]*qp{}, byDoorbell: map[uint32]*qp{},
+		memberships: table[membership]{noun: "membership", limit: maxMemberships},
+		groups:      mcast.NewTable[*datapath.QP](groupLimits),
+		pds:         table[pd]{noun: "PD", limit: maxPD}, cqs: table[cq]{noun: "CQ", limit: maxCQ},
+		mrs: table[mr]{noun: "MR", limit: maxMR}, qps: table[qp]{noun: "QP", limit: maxQP},
+		ahs: table[ah]{noun: "AH", limit: maxAH},
+	}
+	engine, err := datapath.New(datapath.Config{
+		Link: p.link, Doorbell: d.doorbell, MTU: p.maxMTU, VLAN: p.vlan, Worker: datapath.WorkerConfig{Spin: o.spin},
+	})
+	if err != nil {
+		return nil, errors.Join(err, p.link.Close(), p.host.close())
+	}
+	d.engine = engine
+	if err := d.refresh(); err != nil {
+		return nil, errors.Join(err, d.Close())
+	}
+	if o.worker {
+		engine.Start()
+	}
+	d.others.Add(1)
+	go func() {
+		defer d.others.Done()
+		d.host.follow(d.stop, d.changed, d.neighbourChanged)
+	}()
+	return d, nil
+}
+
+// Close stops the device and frees everything that it holds. Whatever programs
+// made on it is gone; commands give verbs.ErrClosed from now on. Closing again
+// does nothing.
+func (d *Device) Close() error {
+	d.mu.Lock()
+	if d.closed {
+		d.mu.Unlock()
+		return nil
+	}
+	d.closed = true
+	d.mu.Unlock()
+	close(d.stop)
+	d.host.interrupt()
+	d.others.Wait()
+	d.waking.Lock()
+	defer d.waking.Unlock()
+	return errors.Join(d.engine.Close(), d.host.close())
+}
+
+// Done implements verbs.Provider.
+func (d *Device) Done() <-chan struct{} { return d.stop }
+
+// enter takes the device's lock for a command, unless the device is closed.
+func (d *Device) enter() error {
+	d.mu.Lock()
+	if d.closed {
+		d.mu.Unlock()
+		return verbs.ErrClosed
+	}
+	return nil
+}
+
+// Doorbell implements verbs.Provider.
+func (d *Device) Doorbell() *ring.Doorbell { return d.doorbell }
+
+// Wake implements verbs.Provider. The caller's thread does the work if it may.
+func (d *Device) Wake() {
+	d.waking.RLock()
+	defer d.waking.RUnlock()
+	select {
+	case <-d.stop: // the engine may be closed
+		return
+	default:
+	}
+	if d.inline {
+		d.engine.Kick()
+	} else {
+		d.engine.Wake()
+	}
+}
+
+// Progress implements verbs.Progressor.
+func (d *Device) Progress() bool { return d.inline && d.engine.Progress() }
+
+// HandBack implements verbs.Progressor.
+func (d *Device) HandBack() { d.engine.HandBack() }
+
+// Statistics is where a device's packets went. A packet that came in is in one
+// counter of Steering, of Socket, or of Engine: those that Steering redirected
+// are in Socket if the socket lost them, else in Engine.
+type Statistics struct {
+	Engine   datapath.Counters
+	Steering bpf.Counters
+	Socket   xsk.Statistics
+}
+
+// Statistics reads all counters. They are not read at one instant.
+func (d *Device) Statistics() (s Statistics, err error) {
+	if err := d.enter(); err != nil {
+		return s, err
+	}
+	defer d.mu.Unlock()
+	s.Engine = d.engine.Counters()
+	if s.Steering, err = d.steering.Counters(); err != nil {
+		return s, err
+	}
+	if link, ok := d.link.(*datapath.XDPLink); ok {
+		s.Socket, err = link.Statistics()
+	}
+	return s, err
+}
+
+// Name is the interface's.
+func (d *Device) Name() string { return d.name }
+
+// steer brings the steering tables up to date.
+func (d *Device) steer(added, removed []wire.GID) (err error) {
+	each := func(gids []wire.GID, do func(netip.Addr) error) {
+		for _, gid := range gids {
+			err = errors.Join(err, do(gid.Addr()))
+		}
+	}
+	each(added, d.steering.AddAddress)
+	each(removed, d.steering.RemoveAddress)
+	return err
+}
+
+// privileged reports whether the caller may set a Q_Key with the high bit.
+func (d *Device) privileged() bool {
+	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
+	var data [2]unix.CapUserData
+	err := unix.Capget(&header, &data[0])
+	return err == nil && data[0].Effective&(1<<unix.CAP_NET_RAW) != 0
+}

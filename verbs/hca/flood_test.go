@@ -1,0 +1,110 @@
+package hca
+
+import (
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/roced/roced/hack/netlab/labtest"
+	"github.com/roced/roced/verbs"
+)
+
+const (
+	goodMessages = 20_000
+	goodRate     = 20_000 // a second: far below what a device takes
+	goodBatch    = 20
+	leastFlood   = 200_000 // packets
+	goodRing     = 8192    // of the device and of its queue pair: 0.4 s of good traffic
+)
+
+// TestFlood sends good messages at a stated rate beside a flood at queue pairs that do
+// not exist, as fast as a socket of the kernel can: no good message is lost.
+func TestFlood(t *testing.T) {
+	hosts := labtest.Pair(t)
+	a := newStation(t, open(t, hosts.A))
+	b := newStation(t, open(t, hosts.B, WithFrames(goodRing)))
+	cq, err := b.ctx.CreateCQ(2 * goodRing)
+	check(t, err)
+	qp, err := b.pd.CreateQP(&verbs.QPInitAttr{Type: verbs.QPTypeUD, SendCQ: cq, RecvCQ: cq, Cap: verbs.QPCap{MaxRecvWR: goodRing}})
+	check(t, err)
+	check(t, qp.Activate(testQKey))
+	receive := []verbs.RecvWR{{SGList: []verbs.SGE{b.piece(0, slotLen)}}}
+	for range goodRing {
+		check(t, qp.PostRecv(receive))
+	}
+	lost := lostBy(t, hosts.A)
+
+	var done atomic.Bool
+	var flooded uint64
+	var others sync.WaitGroup
+	r := newRawSender(t, hosts.A, hosts.B, qp.Number())
+	began := time.Now()
+	others.Go(func() { flooded = flood(r, &done) })
+	others.Go(func() {
+		// At least as much of a flood as is stated, whoever is faster.
+		eventually(t, "the flood", func() bool { return steered(t, b.device, "drop_unknown_qp") > leastFlood/10 })
+		sendGood(a, qp.Number())
+		eventually(t, "the flood", func() bool { return steered(t, b.device, "drop_unknown_qp") >= leastFlood })
+		done.Store(true)
+	})
+	ctx := guard(t)
+	var wcs [256]verbs.WC
+	for got := 0; got < goodMessages; {
+		n, err := cq.Wait(ctx, wcs[:])
+		if err != nil {
+			t.Errorf("after %d of %d good messages: %v; %v", got, goodMessages, err, counts(t, b.device))
+			break
+		}
+		got += n
+		for range n {
+			check(t, qp.PostRecv(receive))
+		}
+	}
+	others.Wait()
+	took := time.Since(began).Seconds()
+	dropped := steered(t, b.device, "drop_unknown_qp")
+	t.Logf("%d good messages at %d a second at most, beside %d flooded packets at %.0f a second", goodMessages, goodRate, flooded, float64(flooded)/took)
+	if byLink := lostBy(t, hosts.A) - lost; dropped+byLink != flooded {
+		t.Errorf("%d flooded packets: %d dropped as unknown, %d by the link", flooded, dropped, byLink)
+	}
+	if drops := b.drops(); len(drops) != 0 || b.device.engine.Counters().Delivered != goodMessages {
+		t.Errorf("delivered %d, drops %v", b.device.engine.Counters().Delivered, drops)
+	}
+}
+
+// flood sends packets to queue pairs that do not exist until done.
+func flood(r *rawSender, done *atomic.Bool) (sent uint64) {
+	var frames [64][]byte
+	for i := range frames {
+		d := r.datagram()
+		d.DestQP += verbs.QPN(1000 + i)
+		frames[i] = frame(r.path("10.77.0.1", "10.77.0.2"), d, nil)
+	}
+	for ; !done.Load(); sent++ {
+		r.send(frames[sent%64])
+	}
+	return sent
+}
+
+// sendGood sends the good messages in batches, no faster than stated: what was missed
+// is not made up for.
+func sendGood(a *station, to verbs.QPN) {
+	qp := a.newQP(verbs.QPCap{MaxSendWR: goodBatch})
+	check(a, qp.Activate(testQKey))
+	ah := a.ah("10.77.0.2")
+	batch := make([]verbs.SendWR, goodBatch)
+	for i := range batch {
+		batch[i] = a.send(1, ah, a, a.piece(0, 64))
+		batch[i].RemoteQPN, batch[i].Flags = to, 0
+	}
+	batch[goodBatch-1].Flags = verbs.SendSignaled
+	for range goodMessages / goodBatch {
+		next := time.Now().Add(time.Second * goodBatch / goodRate)
+		check(a, qp.PostSend(batch))
+		a.wait(1)
+		time.Sleep(time.Until(next))
+	}
+}
+
+func steered(t testing.TB, d *Device, name string) uint64 { return counts(t, d)[name] }

@@ -1,0 +1,282 @@
+package hca
+
+import (
+	"net"
+	"testing"
+
+	"github.com/roced/roced/hack/netlab"
+	"github.com/roced/roced/hack/netlab/labtest"
+	"github.com/roced/roced/verbs"
+	"golang.org/x/sys/unix"
+)
+
+// hasGID reports whether a station's GID table has an address.
+func hasGID(s *station, a string) bool {
+	gids, err := s.ctx.GIDs(1)
+	check(s, err)
+	for _, entry := range gids {
+		if entry.GID == gid(a) {
+			return true
+		}
+	}
+	return false
+}
+
+func (s *station) port() verbs.PortAttr {
+	s.Helper()
+	port, err := s.ctx.QueryPort(1)
+	check(s, err)
+	return port
+}
+
+// An address that the interface gets becomes a GID and is steered, one that it loses
+// is neither.
+func TestAddressesAreFollowed(t *testing.T) {
+	l := newLab(t)
+	for _, row := range []struct{ address, cidr string }{{"10.77.0.5", "10.77.0.5/24"}, {"fd77::5", "fd77::5/64"}} {
+		t.Run(row.address, func(t *testing.T) {
+			if hasGID(l.b, row.address) {
+				t.Fatal("there already")
+			}
+			check(t, l.B.AddAddress("eth0", row.cidr))
+			eventually(t, "the GID", func() bool { return hasGID(l.b, row.address) })
+			ah := l.a.ah(row.address)
+			message(t, l.a, l.b, ah, []byte("to a new address"))
+
+			// Its own packets, reflected, are dropped from now on.
+			r := newRawSender(t, l.A, l.B, l.b.qp.Number())
+			before := counts(t, l.b.device)
+			r.send(frame(r.path(row.address, row.address), r.datagram(), nil))
+			eventually(t, "a drop", func() bool {
+				return counts(t, l.b.device)["drop_own_source"] == before["drop_own_source"]+1
+			})
+
+			delAddress(t, l.B, row.cidr)
+			eventually(t, "the end of the GID", func() bool { return !hasGID(l.b, row.address) })
+			before = counts(t, l.b.device)
+			r.send(frame(r.path("10.77.0.1", "10.77.0.2"), r.datagram(), nil)) // to bring the counters along
+			r.send(frame(r.path(row.address, row.address), r.datagram(), nil))
+			eventually(t, "a pass", func() bool {
+				return counts(t, l.b.device)["pass_not_own"] == before["pass_not_own"]+1
+			})
+			check(t, ah.Close())
+		})
+	}
+}
+
+// The default is replaced by a routable address, and never by a link-local one while
+// there is another.
+func TestDefaultGID(t *testing.T) {
+	l := newLab(t)
+	first := func() verbs.GID {
+		entry, err := l.b.ctx.QueryGID(1, 0)
+		check(t, err)
+		return entry.GID
+	}
+	steps := []struct {
+		change func()
+		want   string
+	}{
+		{func() {}, "10.77.0.2"},
+		{func() { delAddress(t, l.B, "10.77.0.2/24") }, "fd77::2"},
+		{func() { delAddress(t, l.B, "fd77::2/64") }, linkLocal(t, l.B)},
+		{func() { check(t, l.B.AddAddress("eth0", "10.77.0.9/24")) }, "10.77.0.9"},
+	}
+	for _, step := range steps {
+		step.change()
+		eventually(t, "default "+step.want, func() bool { return first() == gid(step.want) })
+	}
+}
+
+// A handle to an address that moves to this device delivers here; one from an address
+// that has gone drops until it is back.
+func TestHandlesFollowAddresses(t *testing.T) {
+	l := newLab(t)
+	check(t, l.B.AddAddress("eth0", "10.77.0.5/24"))
+	eventually(t, "the GID", func() bool { return hasGID(l.b, "10.77.0.5") })
+	moving := l.a.ah("10.77.0.5")
+	message(t, l.a, l.b, moving, []byte("over there"))
+	delAddress(t, l.B, "10.77.0.5/24")
+	check(t, l.A.AddAddress("eth0", "10.77.0.5/24"))
+	eventually(t, "the GID", func() bool { return hasGID(l.a, "10.77.0.5") })
+	l.a.receive(0)
+	l.a.post(l.a.send(1, moving, l.a))
+	expect(t, l.a.wait(2), ok(0), ok(1))
+	if n := l.a.device.engine.Counters().Loopback; n != 1 {
+		t.Errorf("%d over loopback", n)
+	}
+
+	ah := l.a.ah("10.77.0.2")
+	delAddress(t, l.A, "10.77.0.1/24")
+	eventually(t, "drops", func() bool {
+		l.a.post(l.a.send(1, ah, l.b))
+		l.a.wait(1)
+		return l.a.drops()["unreachable"] > 0
+	})
+	check(t, l.A.AddAddress("eth0", "10.77.0.1/24"))
+	flows(t, l, ah)
+}
+
+// The port's state follows the link. What is sent meanwhile is dropped and counted, and
+// everything works again afterwards: handles, addresses, steering.
+func TestLinkDownAndUp(t *testing.T) {
+	rows := map[string]func(l *lab) *netlab.Namespace{
+		"its own end":     func(l *lab) *netlab.Namespace { return l.A },
+		"the other's end": func(l *lab) *netlab.Namespace { return l.B },
+	}
+	for name, side := range rows {
+		t.Run(name, func(t *testing.T) {
+			l := newLab(t)
+			setNeighbourTimers(t, l.A)
+			v4, v6 := l.a.ah("10.77.0.2"), l.a.ah("fd77::2")
+			message(t, l.a, l.b, v4, []byte("before"))
+			for range 2 {
+				host := side(l)
+				check(t, host.Netlink().LinkSetDown(eth0(t, host)))
+				eventually(t, "PORT_DOWN", func() bool { return l.a.port().State == verbs.PortDown })
+				before := l.a.drops()["link_down"]
+				for range 5 {
+					l.a.post(l.a.send(1, v4, l.b))
+					expect(t, l.a.wait(1), ok(1))
+				}
+				if n := l.a.drops()["link_down"] - before; n != 5 {
+					t.Errorf("%d of 5 counted; %v", n, l.a.drops())
+				}
+				asleep(t, l.a.device)
+				check(t, host.Netlink().LinkSetUp(eth0(t, host)))
+				eventually(t, "PORT_ACTIVE", func() bool { return l.a.port().State == verbs.PortActive })
+				flows(t, l, v4)
+				restoreIPv6(t, l)
+				flows(t, l, v6)
+			}
+		})
+	}
+}
+
+// restoreIPv6 puts back what the kernel takes away when a link goes down.
+func restoreIPv6(t *testing.T, l *lab) {
+	t.Helper()
+	for host, cidr := range map[*netlab.Namespace]string{l.A: "fd77::1/64", l.B: "fd77::2/64"} {
+		if err := host.AddAddress("eth0", cidr); err != nil {
+			refused(t, err, unix.EEXIST)
+		}
+	}
+}
+
+// Frames that wait for a link that went down do not keep the worker awake.
+func TestDownWithFramesUnderway(t *testing.T) {
+	l := newLab(t)
+	ah := l.a.ah("10.77.0.2")
+	stop := make(chan struct{})
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		var wcs [depth]verbs.WC
+		for {
+			select {
+			case <-stop:
+				return
+			default:
+				_ = l.a.qp.PostSend([]verbs.SendWR{l.a.send(1, ah, l.b)})
+				_, _ = l.a.cq.Poll(wcs[:])
+			}
+		}
+	}()
+	for range 5 {
+		check(t, l.A.Netlink().LinkSetDown(eth0(t, l.A)))
+		eventually(t, "drops", func() bool { return l.a.port().State == verbs.PortDown && l.a.drops()["link_down"] > 0 })
+		check(t, l.A.Netlink().LinkSetUp(eth0(t, l.A)))
+		eventually(t, "PORT_ACTIVE", func() bool { return l.a.port().State == verbs.PortActive })
+	}
+	check(t, l.A.Netlink().LinkSetDown(eth0(t, l.A)))
+	eventually(t, "PORT_DOWN", func() bool { return l.a.port().State == verbs.PortDown })
+	close(stop)
+	<-done
+	asleep(t, l.a.device)
+}
+
+// The active MTU follows the interface's, up to what the device was opened for. One
+// that is too small for any RDMA MTU takes the port down, and back up with it.
+func TestMTUIsFollowed(t *testing.T) {
+	var log logged
+	l := newLab(t, log.option())
+	set := func(mtu int) {
+		check(t, l.A.Netlink().LinkSetMTU(eth0(t, l.A), mtu))
+		check(t, l.B.Netlink().LinkSetMTU(eth0(t, l.B), mtu))
+	}
+	ah := l.a.ah("10.77.0.2")
+	for _, row := range []struct{ link, rdma int }{{1400, 1024}, {700, 512}, {400, 256}, {1500, 1024}, {3000, 1024}} {
+		set(row.link)
+		for _, s := range []*station{l.a, l.b} {
+			eventually(t, "the MTU", func() bool { return s.port().InterfaceMTU == row.link && s.port().ActiveMTU.Bytes() == row.rdma })
+		}
+		message(t, l.a, l.b, ah, pattern(row.rdma, 3))
+	}
+	set(300)
+	eventually(t, "PORT_DOWN", func() bool { return l.a.port().State == verbs.PortDown && log.says("too small for any RDMA MTU") })
+	l.a.post(l.a.send(1, ah, l.b))
+	expect(t, l.a.wait(1), ok(1))
+	if l.a.drops()["link_down"] != 1 {
+		t.Errorf("drops %v", l.a.drops())
+	}
+	set(1500)
+	eventually(t, "PORT_ACTIVE", func() bool { return l.a.port().State == verbs.PortActive && l.b.port().State == verbs.PortActive })
+	flows(t, l, ah)
+}
+
+// A device whose interface is deleted stands still: no crash, no busy loop, and
+// it can be closed.
+func TestInterfaceIsDeleted(t *testing.T) {
+	l := newLab(t)
+	ah := l.a.ah("10.77.0.2")
+	message(t, l.a, l.b, ah, []byte("before"))
+	check(t, l.A.Netlink().LinkDel(eth0(t, l.A)))
+	for _, s := range []*station{l.a, l.b} {
+		eventually(t, "PORT_DOWN", func() bool { return s.port().State == verbs.PortDown })
+		asleep(t, s.device)
+	}
+	l.a.post(l.a.send(1, ah, l.b))
+	expect(t, l.a.wait(1), ok(1))
+	if l.a.drops()["link_down"] != 1 {
+		t.Errorf("drops %v", l.a.drops())
+	}
+	_, err := l.a.pd.CreateAH(l.a.routeFrom(0, "10.77.0.9"))
+	if err == nil {
+		t.Error("an address handle on an interface that has gone")
+	}
+	asleep(t, l.a.device)
+	check(t, l.a.device.Close())
+	check(t, l.b.device.Close())
+}
+
+// routeFrom is a way from a line of the GID table, whatever is in it.
+func (s *station) routeFrom(index int, to string) *verbs.AHAttr {
+	return &verbs.AHAttr{Port: 1, GRH: verbs.GlobalRoute{DGID: gid(to), SGIDIndex: index}}
+}
+
+// News of other interfaces, and more of it than is read, does no harm.
+func TestManyChanges(t *testing.T) {
+	l := newLab(t)
+	ah := l.a.ah("10.77.0.2")
+	for i := range 300 {
+		addRoute(t, l.A, routeVia("10.77.0.2"), (&net.IPNet{IP: net.IPv4(10, 200, byte(i), 0), Mask: net.CIDRMask(24, 32)}).String())
+	}
+	check(t, l.A.AddAddress("eth0", "10.77.0.5/24"))
+	eventually(t, "the last change", func() bool { return hasGID(l.a, "10.77.0.5") })
+	flows(t, l, ah)
+}
+
+// The Ethernet address of a device's own interface changes: packets carry the new one.
+func TestOwnMACChanges(t *testing.T) {
+	hosts := labtest.Pair(t)
+	a := newStation(t, open(t, hosts.A))
+	s := newSniffer(t, hosts.B)
+	wr := a.send(1, a.ah("10.77.0.2"), &station{qp: a.qp})
+	mac := setMAC(t, hosts.A, 77)
+	eventually(t, "packets from the new address", func() bool {
+		a.post(wr)
+		a.wait(1)
+		_, p := s.next()
+		return p.SourceMAC().String() == mac.String()
+	})
+}

@@ -1,0 +1,118 @@
+package hca
+
+import (
+	"net/netip"
+	"slices"
+	"testing"
+
+	"github.com/roced/roced/datapath/wire"
+	"golang.org/x/sys/unix"
+)
+
+func addresses(list ...string) (all []netip.Addr) {
+	for _, s := range list {
+		all = append(all, address(s))
+	}
+	return all
+}
+
+// Lines that are in use, by index.
+func shown(g *gidTable) (all []string) {
+	for _, gid := range g.lines {
+		if gid.IsZero() {
+			all = append(all, "")
+		} else {
+			all = append(all, gid.Addr().String())
+		}
+	}
+	for len(all) > 0 && all[len(all)-1] == "" {
+		all = all[:len(all)-1]
+	}
+	return all
+}
+
+// Each step gives all addresses that the interface has then; a line keeps its index,
+// and the default is a routable one, IPv4 first, as far as there is one.
+func TestGIDTable(t *testing.T) {
+	type step struct{ addresses, want []string }
+	rows := map[string][]step{
+		"IPv4 first, link-local last": {
+			{[]string{"fe80::1", "fd00::1", "169.254.1.1", "10.0.0.1"}, []string{"10.0.0.1", "fd00::1", "fe80::1", "169.254.1.1"}},
+		},
+		"an index stays": {
+			{[]string{"10.0.0.1", "10.0.0.2", "fd00::1"}, []string{"10.0.0.1", "10.0.0.2", "fd00::1"}},
+			{[]string{"10.0.0.1", "fd00::1"}, []string{"10.0.0.1", "", "fd00::1"}},
+			{[]string{"10.0.0.1", "fd00::1", "10.0.0.3"}, []string{"10.0.0.1", "10.0.0.3", "fd00::1"}},
+		},
+		"a link-local default gives way": {
+			{[]string{"fe80::1"}, []string{"fe80::1"}},
+			{[]string{"fe80::1", "fd00::1"}, []string{"fd00::1", "fe80::1"}},
+			{[]string{"fe80::1", "fd00::1", "10.0.0.1"}, []string{"fd00::1", "fe80::1", "10.0.0.1"}},
+		},
+		"a default that goes is replaced by the best": {
+			{[]string{"10.0.0.1", "fe80::1", "fd00::1", "10.0.0.2"}, []string{"10.0.0.1", "10.0.0.2", "fd00::1", "fe80::1"}},
+			{[]string{"fe80::1", "fd00::1", "10.0.0.2"}, []string{"10.0.0.2", "", "fd00::1", "fe80::1"}},
+			{[]string{"fe80::1", "fd00::1"}, []string{"fd00::1", "", "", "fe80::1"}},
+			{[]string{"fe80::1"}, []string{"fe80::1"}},
+			{nil, nil},
+		},
+		"groups are no GIDs, and none is there twice": {
+			{[]string{"224.1.2.3", "ff0e::1", "10.0.0.1", "::ffff:10.0.0.1"}, []string{"10.0.0.1"}},
+		},
+	}
+	for name, steps := range rows {
+		t.Run(name, func(t *testing.T) {
+			var table gidTable
+			had := map[wire.GID]bool{}
+			for _, step := range steps {
+				added, removed := table.set(addresses(step.addresses...))
+				if got := shown(&table); !slices.Equal(got, step.want) {
+					t.Errorf("with %q: %q, want %q", step.addresses, got, step.want)
+				}
+				for _, gid := range added {
+					had[gid] = true
+				}
+				for _, gid := range removed {
+					delete(had, gid)
+				}
+				if len(had) != len(table.all()) || len(table.lines) < gidTableLen {
+					t.Errorf("with %q: told of %v, and has %v", step.addresses, had, table.all())
+				}
+			}
+		})
+	}
+}
+
+func TestGIDTableGrows(t *testing.T) {
+	var table gidTable
+	var many []netip.Addr
+	for i := range 100 {
+		many = append(many, netip.AddrFrom4([4]byte{10, 0, 1, byte(i)}))
+	}
+	table.set(many)
+	for i, address := range many {
+		if got, err := table.get(i); err != nil || got.Addr() != address {
+			t.Fatalf("line %d: %v, %v", i, got, err)
+		}
+	}
+	_, err := table.get(len(table.lines))
+	refused(t, err, unix.EADDRNOTAVAIL, "no line")
+}
+
+// Numbers are not used again soon, and never two with the same place in the engine's table.
+func TestQPNumbers(t *testing.T) {
+	var numbers qpNumbers
+	used := map[wire.QPN]bool{5: true}
+	seen := map[wire.QPN]bool{}
+	for range 3 * numberPlaces {
+		n := numbers.take(func(n wire.QPN) bool { return !used[n%numberPlaces] })
+		if n <= wire.QPNGSI || n == wire.QPNMulticast || n > wire.QPNMax || seen[n] || n%numberPlaces == 5 {
+			t.Fatalf("number %v", n)
+		}
+		seen[n] = true
+	}
+	numbers.last = wire.QPNMax - 1
+	if n := numbers.take(func(wire.QPN) bool { return true }); n != 2 {
+		t.Errorf("after the last number: %v", n)
+	}
+}

@@ -1,0 +1,94 @@
+package hca
+
+import (
+	"fmt"
+	"net/netip"
+
+	"github.com/roced/roced/mcast"
+	"github.com/roced/roced/verbs"
+)
+
+// maxMemberships is how many joins a device has at once.
+const maxMemberships = 1 << 16
+
+// membership is a join. A send-only one is nobody's business but the program's: the
+// host never hears of it.
+type membership struct {
+	group netip.Addr
+	full  bool
+}
+
+// JoinMulticast implements verbs.Provider. The host's membership is made without the
+// device's lock, since it waits for the kernel.
+func (d *Device) JoinMulticast(group netip.Addr, flags verbs.JoinFlags) (verbs.MembershipGrant, error) {
+	mgid, err := mcast.MGID(group)
+	if err != nil {
+		return verbs.MembershipGrant{}, err
+	}
+	grant := verbs.MembershipGrant{MGID: mgid}
+	if grant.SGIDIndex, err = d.sourceFor(group.Unmap()); err != nil {
+		return verbs.MembershipGrant{}, err
+	}
+	defer d.others.Done()
+	m := &membership{group: group.Unmap(), full: flags == verbs.JoinFullMember}
+	if m.full {
+		if err := d.host.join(m.group); err != nil {
+			return verbs.MembershipGrant{}, err
+		}
+	}
+	if grant.Handle, err = d.keepMembership(m); err != nil && m.full {
+		_ = d.host.leave(m.group) // what refused it is the error to tell of
+	}
+	return grant, err
+}
+
+// sourceFor finds the line of the GID table to send to a group from, a link-local
+// one only if there is no other, and keeps the device open until others.Done.
+func (d *Device) sourceFor(group netip.Addr) (int, error) {
+	if err := d.enter(); err != nil {
+		return 0, err
+	}
+	defer d.mu.Unlock()
+	best := -1
+	for index, gid := range d.gids.lines {
+		if gid.IsZero() || gid.IsIPv4() != group.Is4() {
+			continue
+		}
+		if best < 0 || preference(gid) < preference(d.gids.lines[best]) {
+			best = index
+		}
+	}
+	if best < 0 {
+		return 0, fmt.Errorf("%w: %s has no address of the group's IP version to send from; ip address add", verbs.ErrNoGID, d.name)
+	}
+	d.others.Add(1)
+	return best, nil
+}
+
+func (d *Device) keepMembership(m *membership) (verbs.Handle, error) {
+	if err := d.enter(); err != nil {
+		return 0, err
+	}
+	defer d.mu.Unlock()
+	return d.memberships.add(m)
+}
+
+// LeaveMulticast implements verbs.Provider.
+func (d *Device) LeaveMulticast(handle verbs.Handle) error {
+	if err := d.enter(); err != nil {
+		return err
+	}
+	m, err := d.memberships.get(handle)
+	if err != nil {
+		d.mu.Unlock()
+		return err
+	}
+	d.memberships.remove(handle)
+	d.others.Add(1)
+	d.mu.Unlock()
+	defer d.others.Done()
+	if !m.full {
+		return nil
+	}
+	return d.host.leave(m.group)
+}

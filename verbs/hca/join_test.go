@@ -1,0 +1,172 @@
+package hca
+
+import (
+	"bytes"
+	"net"
+	"net/netip"
+	"testing"
+
+	"github.com/roced/roced/hack/netlab/labtest"
+	"github.com/roced/roced/verbs"
+	"golang.org/x/sys/unix"
+)
+
+// switched is two devices on a switch that snoops.
+type switched struct {
+	*labtest.SwitchLab
+	a, b *station
+}
+
+func newSwitched(t *testing.T) *switched {
+	t.Helper()
+	hosts := labtest.Switched(t)
+	state := WithStateDir(t.TempDir())
+	return &switched{hosts, newStation(t, open(t, hosts.A, state)), newStation(t, open(t, hosts.B, state))}
+}
+
+// snooped reports whether the switch has a port as a member's.
+func (s *switched) snooped(t *testing.T, port, group string) bool {
+	t.Helper()
+	entries, err := s.Bridge.MDB()
+	check(t, err)
+	for _, e := range entries {
+		if e.Port == port && e.Group == address(group) {
+			return true
+		}
+	}
+	return false
+}
+
+// said reads what has come up to now, and counts how often a host spoke of each of the
+// groups in IGMP and MLD.
+func (s *sniffer) said(host net.HardwareAddr, groups ...string) []int {
+	s.Helper()
+	check(s, unix.SetNonblock(s.fd, true))
+	counts, frame := make([]int, len(groups)), make([]byte, 9216)
+	for {
+		length, err := unix.Read(s.fd, frame)
+		if err == unix.EAGAIN {
+			return counts
+		}
+		check(s, err)
+		if f := frame[:length]; isMembership(f) && bytes.Equal(f[6:12], host) {
+			for i, group := range groups {
+				counts[i] += bytes.Count(f[34:], address(group).AsSlice())
+			}
+		}
+	}
+}
+
+// isMembership tells IGMP, and MLD behind its hop-by-hop option, from all else.
+func isMembership(f []byte) bool {
+	const etherTypeIPv4, etherTypeIPv6, protocolIGMP, nextHopByHop = 0x0800, 0x86DD, 2, 0
+	kind := int(f[12])<<8 | int(f[13])
+	return len(f) >= 54 && kind == etherTypeIPv6 && f[20] == nextHopByHop || len(f) >= 42 && kind == etherTypeIPv4 && f[23] == protocolIGMP
+}
+
+func join(t *testing.T, s *station, group string, flags verbs.JoinFlags) *verbs.Membership {
+	t.Helper()
+	m, err := s.ctx.JoinMulticast(address(group), flags)
+	check(t, err)
+	return m
+}
+
+// talk sends one message from a to b over a group, and checks that it arrives.
+func (s *switched) talk(t *testing.T, group string) {
+	t.Helper()
+	s.b.receive(0)
+	copy(s.a.slot(9), "to the group")
+	s.a.post(s.a.toGroup(group, 9, 12))
+	check(t, s.a.wait(1)[0].Err())
+	wc := s.b.wait(1)[0]
+	check(t, wc.Err())
+	if _, payload := wc.Payload(s.b.slot(0)); string(payload) != "to the group" {
+		t.Errorf("%q arrived", payload)
+	}
+}
+
+// A full member is known to the switch until the last of them leaves; a send-only one
+// is not, and its leave takes nothing from the full ones beside it.
+func TestMembersOnASwitch(t *testing.T) {
+	for _, group := range []string{groupV4, groupV6} {
+		t.Run(group, func(t *testing.T) {
+			lab := newSwitched(t)
+			first, second := join(t, lab.b, group, verbs.JoinFullMember), join(t, lab.b, group, verbs.JoinFullMember)
+			beside := join(t, lab.b, group, verbs.JoinSendOnlyFullMember)
+			sender := join(t, lab.a, group, verbs.JoinSendOnlyFullMember)
+			check(t, lab.b.qp.AttachMcast(first.MGID(), first.MLID()))
+			eventually(t, "report", func() bool { return lab.snooped(t, lab.PortB, group) })
+			lab.talk(t, group)
+			check(t, beside.Close())
+			check(t, first.Close())
+			lab.talk(t, group)
+			if !lab.snooped(t, lab.PortB, group) || lab.snooped(t, lab.PortA, group) {
+				t.Error("the switch should have the receiver's port, and not the sender's")
+			}
+			check(t, sender.Close())
+			check(t, second.Close())
+			eventually(t, "leave", func() bool { return !lab.snooped(t, lab.PortB, group) })
+		})
+	}
+}
+
+// A send-only member makes no sound: not at its join, not with its messages, not when
+// it leaves, nor when its device closes.
+func TestSendOnlyIsSilent(t *testing.T) {
+	for _, group := range []string{groupV4, groupV6} {
+		t.Run(group, func(t *testing.T) {
+			lab := newSwitched(t)
+			sniff := newSniffer(t, lab.A)
+			receiver := join(t, lab.b, group, verbs.JoinFullMember)
+			check(t, lab.b.qp.AttachMcast(receiver.MGID(), 0))
+			eventually(t, "report", func() bool { return lab.snooped(t, lab.PortB, group) })
+			left := join(t, lab.a, group, verbs.JoinSendOnlyFullMember)
+			join(t, lab.a, group, verbs.JoinSendOnlyFullMember) // stays until the device closes
+			lab.talk(t, group)
+			check(t, left.Close())
+			lab.talk(t, group)
+			check(t, lab.a.device.Close())
+			// A full member of another group is heard: the sniffer works, and what came
+			// before has come.
+			again := newStation(t, open(t, lab.A, WithStateDir(t.TempDir())))
+			other := map[bool]string{true: "239.9.9.9", false: "ff0e::9:9"}[address(group).Is4()]
+			join(t, again, other, verbs.JoinFullMember)
+			silent := 0
+			eventually(t, "report of another group", func() bool {
+				said := sniff.said(eth0(t, lab.A).Attrs().HardwareAddr, group, other)
+				silent += said[0]
+				return said[1] > 0
+			})
+			if silent != 0 {
+				t.Errorf("the send-only host spoke of the group %d times", silent)
+			}
+		})
+	}
+}
+
+func TestJoinRefused(t *testing.T) {
+	w := newWirePair(t)
+	for _, flags := range []verbs.JoinFlags{0, 3, 4} {
+		_, err := w.a.ctx.JoinMulticast(address(groupV4), flags)
+		refused(t, err, unix.EINVAL, "join flags")
+	}
+	_, err := w.a.ctx.JoinMulticast(address("10.0.0.9"), verbs.JoinFullMember)
+	refused(t, err, unix.EINVAL, "not a multicast address")
+	m := join(t, w.a, groupV4, verbs.JoinFullMember)
+	check(t, m.Close())
+	refused(t, m.Close(), unix.EINVAL, "membership")
+	attr := join(t, w.a, groupV6, verbs.JoinSendOnlyFullMember).AHAttr()
+	if attr.GRH.DGID != gid(groupV6) || attr.GRH.SGIDIndex != 1 {
+		t.Errorf("%+v", attr)
+	}
+}
+
+func TestJoinWithoutAnAddress(t *testing.T) {
+	d, other, err := OpenWire([]netip.Addr{address("10.0.0.1")}, nil)
+	check(t, err)
+	t.Cleanup(func() { check(t, d.Close()); check(t, other.Close()) })
+	ctx, err := verbs.Open(d)
+	check(t, err)
+	_, err = ctx.JoinMulticast(address(groupV6), verbs.JoinFullMember)
+	refused(t, err, unix.EADDRNOTAVAIL, "no address")
+}

@@ -1,0 +1,148 @@
+package hca
+
+import (
+	"bytes"
+	"log/slog"
+	"net"
+	"sync"
+	"testing"
+
+	"github.com/roced/roced/bpf"
+	"github.com/roced/roced/hack/netlab"
+	"github.com/roced/roced/hack/netlab/labtest"
+	"github.com/roced/roced/verbs"
+	"github.com/vishvananda/netlink"
+)
+
+// lab is two hosts on one wire, and a station on each.
+type lab struct {
+	*labtest.PairLab
+	a, b *station
+}
+
+func newLab(t testing.TB, options ...Option) *lab {
+	t.Helper()
+	return newLabOn(t, labtest.Pair(t), options...)
+}
+
+func newLabOn(t testing.TB, hosts *labtest.PairLab, options ...Option) *lab {
+	t.Helper()
+	return &lab{hosts, newStation(t, open(t, hosts.A, options...)), newStation(t, open(t, hosts.B, options...))}
+}
+
+// open opens a host's eth0 and closes it when the test ends.
+func open(t testing.TB, host *netlab.Namespace, options ...Option) *Device {
+	t.Helper()
+	d, err := Open("eth0", append(options, InNamespace(host.Path()))...)
+	check(t, err)
+	t.Cleanup(func() { check(t, d.Close()) })
+	return d
+}
+
+// eth0 is the host's link as it is now.
+func eth0(t testing.TB, host *netlab.Namespace) netlink.Link {
+	t.Helper()
+	link, err := host.Netlink().LinkByName("eth0")
+	check(t, err)
+	return link
+}
+
+// message sends one message from one station to another and checks it at both ends.
+func message(t testing.TB, from, to *station, ah *verbs.AH, payload []byte) {
+	t.Helper()
+	check(t, to.qp.PostRecv([]verbs.RecvWR{{SGList: []verbs.SGE{to.mr.SGE(0, 40+len(payload))}}}))
+	check(t, from.qp.PostSend([]verbs.SendWR{messageWR(from, to, ah, payload)}))
+	expect(t, from.wait(1), ok(9))
+	got := to.wait(1)
+	expect(t, got, ok(0))
+	if _, arrived := got[0].Payload(to.mr.Bytes()); !bytes.Equal(arrived, payload) {
+		t.Fatalf("%d bytes sent, %d arrived, or others", len(payload), len(arrived))
+	}
+}
+
+func messageWR(from, to *station, ah *verbs.AH, payload []byte) verbs.SendWR {
+	at := 8 * slotLen
+	copy(from.mr.Bytes()[at:], payload)
+	return from.send(9, ah, to, from.mr.SGE(at, len(payload)))
+}
+
+// pattern is data that differs from place to place.
+func pattern(length, salt int) []byte {
+	p := make([]byte, length)
+	for i := range p {
+		p[i] = byte(i*7 + i>>8 + salt)
+	}
+	return p
+}
+
+// linkLocal is a host's link-local address.
+func linkLocal(t testing.TB, host *netlab.Namespace) string {
+	t.Helper()
+	list, err := host.Netlink().AddrList(eth0(t, host), netlink.FAMILY_V6)
+	check(t, err)
+	for _, a := range list {
+		if a.IP.IsLinkLocalUnicast() {
+			return a.IP.String()
+		}
+	}
+	t.Fatal("no link-local address")
+	return ""
+}
+
+// delAddress takes an address away from a host's eth0.
+func delAddress(t testing.TB, host *netlab.Namespace, cidr string) {
+	t.Helper()
+	a, err := netlink.ParseAddr(cidr)
+	check(t, err)
+	check(t, host.Netlink().AddrDel(eth0(t, host), a))
+}
+
+// setMAC gives a host's eth0 another Ethernet address, as if it were another machine.
+func setMAC(t testing.TB, host *netlab.Namespace, last byte) net.HardwareAddr {
+	t.Helper()
+	mac := net.HardwareAddr{2, 0, 0, 0, 0, last}
+	check(t, host.Netlink().LinkSetHardwareAddr(eth0(t, host), mac))
+	return mac
+}
+
+// logged is a device's log, for tests to look at.
+type logged struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (l *logged) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(p)
+}
+
+func (l *logged) says(text string) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return bytes.Contains(l.text.Bytes(), []byte(text))
+}
+
+func (l *logged) option() Option { return WithLogger(slog.New(slog.NewTextHandler(l, nil))) }
+
+// counts are all counters of a device that are not zero, by name.
+func counts(t testing.TB, d *Device) map[string]uint64 {
+	t.Helper()
+	s, err := d.Statistics()
+	check(t, err)
+	m := dropsOf(d)
+	for name, n := range map[string]uint64{
+		"delivered": s.Engine.Delivered, "rx_dropped": s.Socket.RxDropped, "rx_ring_full": s.Socket.RxRingFull,
+		"tx_invalid": s.Socket.TxInvalidDescs, "malformed": s.Socket.Malformed, "rx_invalid": s.Socket.RxInvalidDescs,
+	} {
+		if n != 0 {
+			m[name] = n
+		}
+	}
+	for v, n := range s.Steering {
+		if n != 0 {
+			m[bpf.Verdict(v).String()] = n
+		}
+	}
+	return m
+}

@@ -1,0 +1,257 @@
+package hca
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+	"runtime"
+
+	"github.com/roced/roced/bpf"
+	"github.com/roced/roced/datapath"
+	"github.com/roced/roced/datapath/wire"
+	"github.com/roced/roced/datapath/xsk"
+	"github.com/roced/roced/mcast"
+	"github.com/roced/roced/verbs"
+	"github.com/safchain/ethtool"
+	"github.com/vishvananda/netlink"
+	"github.com/vishvananda/netlink/nl"
+	"golang.org/x/sys/unix"
+)
+
+// Open makes a card of a network interface. It needs CAP_NET_RAW (sockets),
+// CAP_BPF, CAP_PERFMON and CAP_NET_ADMIN (program, neighbours), and CAP_IPC_LOCK or
+// enough of RLIMIT_MEMLOCK (frames); with InNamespace or Tuning CAP_SYS_ADMIN too.
+// Errors name what is missing.
+//
+// While the device is open, RoCEv2 packets for the interface's addresses do not
+// reach the network stack. Everything else does.
+func Open(name string, list ...Option) (*Device, error) {
+	o := newOptions(list)
+	if err := o.check(); err != nil {
+		return nil, fmt.Errorf("open %s: %w", name, err)
+	}
+	b := &builder{name: name, options: o, multiBuffer: xsk.MultiBufferSupported}
+	if err := inNamespace(o.namespace, b.build); err != nil {
+		return nil, fmt.Errorf("open %s: %w", name, errors.Join(err, b.undo()))
+	}
+	d, err := newDevice(b.parts(), o)
+	if err != nil {
+		return nil, fmt.Errorf("open %s: %w", name, err)
+	}
+	b.logModes()
+	return d, nil
+}
+
+// builder opens what a device is made of, on a thread in its namespace.
+type builder struct {
+	name    string
+	options options
+	// multiBuffer says whether the kernel takes frames of several chunks.
+	multiBuffer func() (bool, error)
+
+	netlink  *netlink.Handle
+	news     *nl.NetlinkSocket
+	link     netlink.Link // has the addresses
+	base     netlink.Link // has the card's queues: the link, or what a VLAN is on
+	vlan     uint16
+	maxMTU   wire.MTU
+	steering *bpf.Steering
+	sockets  []*xsk.Socket
+
+	memberships *mcast.Memberships
+	tuned       func() error
+}
+
+// build goes live last: until the device adds addresses, the program that it
+// attaches passes everything.
+func (b *builder) build() (err error) {
+	b.tuned = func() error { return nil }
+	if b.netlink, err = netlink.NewHandle(unix.NETLINK_ROUTE); err != nil {
+		return fmt.Errorf("netlink: %w", err)
+	}
+	if b.news, err = subscribe(); err != nil {
+		return fmt.Errorf("netlink: %w", err)
+	}
+	for _, step := range []func() error{b.findLink, b.checkLink, b.loadProgram, b.openSockets, b.openMemberships, b.tune} {
+		if err := step(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// undo closes what a failed build has opened.
+func (b *builder) undo() (err error) {
+	for _, s := range b.sockets {
+		err = errors.Join(err, s.Close())
+	}
+	if b.memberships != nil {
+		err = errors.Join(err, b.memberships.Close())
+	}
+	if b.steering != nil {
+		err = errors.Join(err, b.steering.Close())
+	}
+	if b.netlink != nil {
+		b.netlink.Close()
+	}
+	if b.news != nil {
+		b.news.Close()
+	}
+	return err
+}
+
+func (b *builder) parts() parts {
+	h := &kernelHost{
+		netlink: b.netlink, news: b.news, name: b.name, index: b.link.Attrs().Index,
+		steering: b.steering, socket: b.sockets[0].Attached(), tuned: b.tuned, managed: map[netip.Addr]int{},
+		memberships: b.memberships,
+	}
+	return parts{name: b.name, host: h, steering: b.steering, link: datapath.NewXDPLink(b.sockets), maxMTU: b.maxMTU, vlan: b.vlan}
+}
+
+// findLink finds the interface, and the one below it if it is a VLAN's.
+func (b *builder) findLink() (err error) {
+	if b.link, err = b.netlink.LinkByName(b.name); err != nil {
+		if errors.As(err, new(netlink.LinkNotFoundError)) {
+			return fmt.Errorf("%w: no interface %q in this network namespace; ip link shows what there is", unix.ENODEV, b.name)
+		}
+		return err
+	}
+	b.base = b.link
+	if vlan, ok := b.link.(*netlink.Vlan); ok {
+		b.vlan = uint16(vlan.VlanId)
+		if b.base, err = b.netlink.LinkByIndex(vlan.ParentIndex); err != nil {
+			return fmt.Errorf("interface below VLAN %s: %w", b.name, err)
+		}
+	}
+	return nil
+}
+
+// checkLink refuses what could never work, before anything is touched.
+func (b *builder) checkLink() error {
+	attrs := b.link.Attrs()
+	switch {
+	case attrs.RawFlags&unix.IFF_LOOPBACK != 0:
+		return fmt.Errorf("%w: %s is a loopback interface: XDP sees nothing of it; a device reaches its own addresses by itself", verbs.ErrUnsupported, b.name)
+	case attrs.EncapType != "ether":
+		return fmt.Errorf("%w: %s is not an Ethernet interface but %s", verbs.ErrUnsupported, b.name, attrs.EncapType)
+	case attrs.RawFlags&unix.IFF_UP == 0:
+		return fmt.Errorf("%w: %s is down; ip link set dev %[2]s up", unix.ENETDOWN, b.name)
+	}
+	return b.chooseMTU(attrs.MTU)
+}
+
+// chooseMTU finds the largest RDMA MTU that interface and kernel can carry, and
+// refuses one that was asked for and cannot be had. A packet of the largest MTU does not fit
+// one chunk; frames of several need Linux 6.6.
+func (b *builder) chooseMTU(interfaceMTU int) error {
+	probe := Device{name: b.name, maxMTU: wire.MTU4096, askedMTU: b.options.mtu}
+	if err := probe.chooseMTU(interfaceMTU); err != nil {
+		return err
+	}
+	b.maxMTU = wire.MTU4096
+	if probe.activeMTU < wire.MTU4096 {
+		b.maxMTU = max(probe.activeMTU, wire.MTU1024)
+		return nil
+	}
+	supported, err := b.multiBuffer()
+	if err != nil {
+		return err
+	}
+	if supported {
+		return nil
+	}
+	b.maxMTU = wire.MTU2048
+	if b.options.mtu == wire.MTU4096 {
+		return fmt.Errorf("RDMA MTU 4096: %w; ask for 2048", xsk.ErrMultiBuffer)
+	}
+	b.options.log.Warn("RDMA MTU is 2048: frames of several chunks need Linux 6.6", "device", b.name)
+	return nil
+}
+
+func (b *builder) loadProgram() (err error) {
+	if b.steering, err = bpf.Load(bpf.Config{VLAN: b.vlan}); err != nil {
+		return err
+	}
+	return b.steering.Attach(b.base.Attrs().Index, b.options.xdp)
+}
+
+// openSockets opens one socket a receive queue: frames of a queue without one would be lost.
+func (b *builder) openSockets() error {
+	for queue := range b.queues() {
+		socket, err := xsk.Open(b.socketConfig(queue))
+		if errors.Is(err, xsk.ErrNoQueue) && queue > 0 {
+			return nil // the driver counts queues that are not in use
+		}
+		if err != nil {
+			return fmt.Errorf("queue %d: %w", queue, err)
+		}
+		b.sockets = append(b.sockets, socket)
+		if err := b.steering.SetRing(queue, socket.FD()); err != nil {
+			return fmt.Errorf("queue %d: %w", queue, err)
+		}
+	}
+	return nil
+}
+
+// socketConfig sizes chunks for the largest frame: small ones keep more of them
+// in the processor's cache.
+func (b *builder) socketConfig(queue int) xsk.Config {
+	frame := uint32(wire.MaxHeaders + b.maxMTU.Bytes() + wire.MaxTrailer)
+	c := xsk.Config{
+		Interface: b.base.Attrs().Index, Queue: queue, Mode: b.options.xsk,
+		RxSize: b.options.frames, TxFrames: b.options.frames,
+		ChunkSize: 2048, MaxFrame: frame,
+		BusyPoll: b.options.tuning.BusyPoll, BusyPollBudget: b.options.tuning.BusyPollBudget,
+	}
+	const reserved = 256 // the kernel keeps this much of a chunk when it receives
+	if frame > c.ChunkSize-reserved {
+		c.ChunkSize = 4096
+	}
+	c.MultiBuffer = frame > c.ChunkSize-reserved
+	return c
+}
+
+// queues is how many receive queues the interface uses now (ethtool -l).
+func (b *builder) queues() int {
+	attrs := b.base.Attrs()
+	most := min(max(attrs.NumRxQueues, 1), bpf.MaxRings)
+	tool, err := ethtool.NewEthtool()
+	if err != nil {
+		return most
+	}
+	defer tool.Close()
+	channels, err := tool.GetChannels(attrs.Name)
+	if err != nil || channels.RxCount+channels.CombinedCount == 0 {
+		return most // the driver does not say: all that there could be
+	}
+	return min(int(channels.RxCount+channels.CombinedCount), bpf.MaxRings)
+}
+
+// openMemberships gets ready to join groups, and removes what a killed process left.
+func (b *builder) openMemberships() (err error) {
+	b.memberships, err = mcast.Open(mcast.Config{
+		Interface: b.name, Namespace: b.options.namespace, Via: b.options.membership,
+		StateDir: b.options.stateDir, Log: b.options.log,
+	})
+	return err
+}
+
+// tune sets the kernel's knobs.
+func (b *builder) tune() (err error) {
+	b.tuned, err = b.options.tuning.Apply(b.base.Attrs().Name)
+	return err
+}
+
+// logModes tells what was got, and warns of what is slower than it could be.
+func (b *builder) logModes() {
+	log := b.options.log.With("device", b.name)
+	if why := b.steering.Fallback(); why != nil {
+		log.Warn("XDP runs in generic mode, which is slow", "because", why)
+	}
+	if free := runtime.GOMAXPROCS(0); free < 3 && b.options.worker {
+		log.Warn("GOMAXPROCS is low: a worker that spins can delay other goroutines by 10 ms; set it to 3 or more", "gomaxprocs", free)
+	}
+	info := b.sockets[0].Attached()
+	log.Info("device is open", "xdp", b.steering.AttachedMode(), "zerocopy", info.ZeroCopy, "multibuffer", info.MultiBuffer, "queues", len(b.sockets))
+}

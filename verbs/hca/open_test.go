@@ -1,0 +1,277 @@
+package hca
+
+import (
+	"errors"
+	"net"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/cilium/ebpf"
+	"github.com/cilium/ebpf/asm"
+	"github.com/roced/roced/bpf"
+	"github.com/roced/roced/datapath/wire"
+	"github.com/roced/roced/datapath/xsk"
+	"github.com/roced/roced/hack/netlab"
+	"github.com/roced/roced/hack/netlab/labtest"
+	"github.com/vishvananda/netlink"
+	"github.com/vishvananda/netlink/nl"
+	"golang.org/x/sys/unix"
+)
+
+// untouched checks that a failed Open left nothing: no descriptor, no goroutine, and
+// nothing attached to the interface that was not before.
+func untouched(t *testing.T, host *netlab.Namespace, name string, attempt func()) {
+	t.Helper()
+	program, fds, routines := attachedProgram(t, host, name), labtest.Descriptors(), runtime.NumGoroutine()
+	attempt()
+	if now := attachedProgram(t, host, name); now != program {
+		t.Errorf("XDP program %d was attached, now %d is", program, now)
+	}
+	eventually(t, "the end of descriptors", func() bool { return len(labtest.Leaked(fds, labtest.Descriptors())) == 0 })
+	quietGoroutines(t, routines)
+}
+
+// attachedProgram is the id of an interface's XDP program, 0 if there is none.
+func attachedProgram(t *testing.T, host *netlab.Namespace, name string) uint32 {
+	t.Helper()
+	link, err := host.Netlink().LinkByName(name)
+	if err != nil || link.Attrs().Xdp == nil || !link.Attrs().Xdp.Attached {
+		return 0
+	}
+	return link.Attrs().Xdp.ProgId
+}
+
+// Everything that keeps an interface from becoming a device: which errno, and an error
+// that says what to do.
+func TestOpenRefuses(t *testing.T) {
+	hosts := labtest.Pair(t)
+	a := hosts.A
+	plain := filepath.Join(t.TempDir(), "plain")
+	check(t, os.WriteFile(plain, nil, 0o600))
+	rows := []struct {
+		name    string
+		device  string
+		options []Option
+		want    error
+		says    []string
+	}{
+		{"no such interface", "eth7", nil, unix.ENODEV, []string{`no interface "eth7"`, "ip link"}},
+		{"empty name", "", nil, unix.ENODEV, []string{`no interface ""`}},
+		{"loopback", "lo", nil, unix.EOPNOTSUPP, []string{"loopback"}},
+		{"down", "down0", nil, unix.ENETDOWN, []string{"ip link set dev down0 up"}},
+		{"MTU too small", "small0", nil, unix.EINVAL, []string{"MTU 335", "needs 336", "ip link set dev small0 mtu"}},
+		{"RDMA MTU that does not fit", "eth0", []Option{WithMTU(wire.MTU2048)}, unix.EINVAL, []string{"RDMA MTU 2048", "1500 allows 1024", "mtu 2128"}},
+		{"RDMA MTU 4096 that does not fit", "eth0", []Option{WithMTU(wire.MTU4096)}, unix.EINVAL, []string{"mtu 4176"}},
+		{"no RDMA MTU", "eth0", []Option{WithMTU(6)}, unix.EINVAL, []string{"MTU256 (1) to MTU4096 (5)"}},
+		{"no native XDP", "bridge0", []Option{WithXDPMode(bpf.Native)}, bpf.ErrNoNative, []string{"native XDP", "bridge0"}},
+		{"no zero-copy", "eth0", []Option{WithSocketMode(xsk.ZeroCopy)}, unix.EOPNOTSUPP, []string{"zero-copy", "queue 0"}},
+		{"ring size", "eth0", []Option{WithFrames(100)}, unix.EINVAL, []string{"100", "power of two"}},
+		{"namespace that is not there", "eth0", []Option{InNamespace("/run/netns/nowhere")}, unix.ENOENT, []string{"/run/netns/nowhere", "ip netns list"}},
+		{"a file that is no namespace", "eth0", []Option{InNamespace(plain)}, unix.EINVAL, []string{plain, "not the file of a network namespace"}},
+	}
+	addLink(t, a, &netlink.Bridge{LinkAttrs: attrs("bridge0", 1500)}, true)
+	addLink(t, a, netlink.NewVeth(attrs("down0", 1500)), false)
+	addLink(t, a, netlink.NewVeth(attrs("small0", 335)), true)
+	for _, row := range rows {
+		t.Run(row.name, func(t *testing.T) {
+			untouched(t, a, row.device, func() {
+				d, err := Open(row.device, append([]Option{InNamespace(a.Path())}, row.options...)...)
+				refused(t, err, row.want, append(row.says, "open "+row.device)...)
+				if err == nil {
+					check(t, d.Close())
+				}
+			})
+		})
+	}
+	// After all that the interface is as good as new.
+	l := newLabOn(t, hosts)
+	l.bothWays(t, "10.77.0.1", "10.77.0.2", 64)
+}
+
+func attrs(name string, mtu int) netlink.LinkAttrs {
+	a := netlink.NewLinkAttrs()
+	a.Name, a.MTU = name, mtu
+	return a
+}
+
+func addLink(t *testing.T, host *netlab.Namespace, link netlink.Link, up bool) {
+	t.Helper()
+	if veth, ok := link.(*netlink.Veth); ok {
+		veth.PeerName, veth.PeerMTU = veth.Name+"p", uint32(veth.MTU)
+	}
+	check(t, host.Netlink().LinkAdd(link))
+	if up {
+		check(t, host.Netlink().LinkSetUp(link))
+	}
+}
+
+// What no machine of ours can have, at the function that refuses it.
+func TestCheckLinkRefuses(t *testing.T) {
+	tun := &netlink.GenericLink{LinkAttrs: attrs("tun0", 1500), LinkType: "tun"}
+	tun.EncapType, tun.RawFlags = "none", unix.IFF_UP
+	b := &builder{name: "tun0", link: tun}
+	refused(t, b.checkLink(), unix.EOPNOTSUPP, "not an Ethernet interface but none")
+}
+
+// On a kernel before 6.6 a frame has one chunk: the RDMA MTU is 2048 at most, and
+// asking for more is an error that says which kernel has it.
+func TestWithoutMultiBuffer(t *testing.T) {
+	old := func() (bool, error) { return false, nil }
+	for _, row := range []struct {
+		link      int
+		asked     wire.MTU
+		want      wire.MTU
+		says      string
+		supported func() (bool, error)
+	}{
+		{9000, 0, wire.MTU2048, "", old},
+		{9000, wire.MTU2048, wire.MTU2048, "", old},
+		{1500, 0, wire.MTU1024, "", old},
+		{9000, wire.MTU4096, 0, "need Linux 6.6", old},
+		{9000, 0, 0, "cannot be probed", func() (bool, error) { return false, errors.New("cannot be probed") }},
+	} {
+		var log logged
+		o := newOptions([]Option{WithMTU(row.asked), log.option()})
+		b := &builder{name: "eth0", options: o, multiBuffer: row.supported}
+		err := b.chooseMTU(row.link)
+		if row.says != "" {
+			if err == nil || !strings.Contains(err.Error(), row.says) {
+				t.Errorf("MTU %d, asked for %v: %v", row.link, row.asked, err)
+			}
+			continue
+		}
+		check(t, err)
+		if warned := log.says("6.6"); b.maxMTU != row.want || warned != (row.link == 9000 && row.asked == 0) {
+			t.Errorf("MTU %d, asked for %v: %v, want %v; warned: %v", row.link, row.asked, b.maxMTU, row.want, warned)
+		}
+	}
+}
+
+// Another program is named by its id, with how to be rid of it; ours too.
+func TestOpenWhereAnotherProgramIs(t *testing.T) {
+	hosts := labtest.Pair(t)
+	program, err := ebpf.NewProgram(&ebpf.ProgramSpec{Type: ebpf.XDP, Name: "somebody_elses", License: "GPL", Instructions: asm.Instructions{
+		asm.Mov.Imm(asm.R0, 2), asm.Return(), // XDP_PASS
+	}})
+	check(t, err)
+	defer program.Close()
+	attach := func(fd int) {
+		check(t, hosts.A.Do(func() error {
+			return netlink.LinkSetXdpFdWithFlags(eth0(t, hosts.A), fd, nl.XDP_FLAGS_DRV_MODE)
+		}))
+	}
+	attach(program.FD())
+	again := func(says ...string) {
+		t.Helper()
+		untouched(t, hosts.A, "eth0", func() {
+			_, err := Open("eth0", InNamespace(hosts.A.Path()))
+			refused(t, err, unix.EBUSY, append(says, "program id ", "eth0")...)
+		})
+	}
+	again("somebody_elses", "ip link set dev eth0 xdp off")
+	attach(-1)
+	open(t, hosts.A)
+	again("bpf_link")
+}
+
+// Closing leaves the interface as it was, and it can be opened again at once though
+// the kernel lets go of a queue a moment later.
+func TestCloseAndOpenAgain(t *testing.T) {
+	hosts := labtest.Pair(t)
+	untouched(t, hosts.A, "eth0", func() {
+		for range 10 {
+			d, err := Open("eth0", InNamespace(hosts.A.Path()))
+			check(t, err)
+			if attachedProgram(t, hosts.A, "eth0") == 0 {
+				t.Fatal("no program while the device is open")
+			}
+			check(t, d.Close())
+		}
+	})
+}
+
+// Without the option it is the namespace of the calling thread.
+func TestOpenInThreadsNamespace(t *testing.T) {
+	hosts := labtest.Pair(t)
+	check(t, hosts.A.Do(func() error {
+		d, err := Open("eth0")
+		if err != nil {
+			return err
+		}
+		if attachedProgram(t, hosts.A, "eth0") == 0 {
+			t.Error("the device is not in the thread's namespace")
+		}
+		return d.Close()
+	}))
+}
+
+// While a device is open, everything that is not RoCE flows on.
+func TestOtherTraffic(t *testing.T) {
+	l := newLab(t)
+	before := counts(t, l.b.device)
+	for _, address := range []string{"10.77.0.2", "fd77::2"} {
+		sink := listenUDP(t, l.B, address)
+		sendUDP(t, l.A, sink, "to a socket")
+		buffer := make([]byte, 64)
+		check(t, sink.SetReadDeadline(time.Now().Add(patience)))
+		n, err := sink.Read(buffer)
+		if err != nil || string(buffer[:n]) != "to a socket" {
+			t.Errorf("%s: %q, %v", address, buffer[:n], err)
+		}
+	}
+	ping(t, l.A, "10.77.0.2")
+	l.bothWays(t, "10.77.0.1", "10.77.0.2", 64)
+	got := moved(before, counts(t, l.b.device))
+	if got[noise] < 3 || len(dropsOf(l.b.device)) != 0 {
+		t.Errorf("moved: %v", got)
+	}
+}
+
+func listenUDP(t *testing.T, host *netlab.Namespace, address string) *net.UDPConn {
+	t.Helper()
+	var conn *net.UDPConn
+	check(t, host.Do(func() (err error) {
+		conn, err = net.ListenUDP("udp", &net.UDPAddr{IP: net.ParseIP(address)})
+		return err
+	}))
+	t.Cleanup(func() { check(t, conn.Close()) })
+	return conn
+}
+
+func sendUDP(t *testing.T, host *netlab.Namespace, to *net.UDPConn, text string) {
+	t.Helper()
+	check(t, host.Do(func() error {
+		conn, err := net.DialUDP("udp", nil, to.LocalAddr().(*net.UDPAddr))
+		if err != nil {
+			return err
+		}
+		_, err = conn.Write([]byte(text))
+		return errors.Join(err, conn.Close())
+	}))
+}
+
+// ping sends an ICMP echo request and waits for the answer.
+func ping(t *testing.T, host *netlab.Namespace, address string) {
+	t.Helper()
+	check(t, host.Do(func() error {
+		conn, err := net.Dial("ip4:icmp", address)
+		if err != nil {
+			return err
+		}
+		defer conn.Close()
+		request := []byte{8, 0, 0xf7, 0xff, 0, 0, 0, 0} // type, code, checksum, id, sequence
+		if _, err := conn.Write(request); err != nil {
+			return err
+		}
+		answer := make([]byte, 64)
+		if err := conn.SetReadDeadline(time.Now().Add(patience)); err != nil {
+			return err
+		}
+		_, err = conn.Read(answer)
+		return err
+	}))
+}

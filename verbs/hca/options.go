@@ -1,0 +1,104 @@
+package hca
+
+import (
+	"fmt"
+	"io"
+	"log/slog"
+	"time"
+
+	"github.com/roced/roced/bpf"
+	"github.com/roced/roced/datapath/wire"
+	"github.com/roced/roced/datapath/xsk"
+	"github.com/roced/roced/mcast"
+	"github.com/roced/roced/verbs"
+)
+
+// Option changes how a device is opened.
+type Option func(*options)
+
+type options struct {
+	namespace string
+	mtu       wire.MTU
+	xdp       bpf.Mode
+	xsk       xsk.Mode
+	worker    bool
+	spin      time.Duration
+	inline    bool
+	frames    uint32
+	tuning    Tuning
+
+	membership mcast.Method
+	stateDir   string
+	log        *slog.Logger
+}
+
+func newOptions(list []Option) options {
+	o := options{
+		worker: true, inline: true, spin: defaultSpin, frames: defaultFrames,
+		log: slog.New(slog.NewTextHandler(io.Discard, nil)),
+	}
+	for _, option := range list {
+		option(&o)
+	}
+	return o
+}
+
+// check refuses what no interface could give.
+func (o *options) check() error {
+	if o.mtu > wire.MTU4096 {
+		return fmt.Errorf("%w: RDMA MTU %d is none: MTU256 (1) to MTU4096 (5)", verbs.ErrInvalid, o.mtu)
+	}
+	return nil
+}
+
+const (
+	// defaultSpin is short: on a machine with few processors a worker that spins keeps
+	// the programs that it serves from running.
+	defaultSpin = 20 * time.Microsecond
+	// defaultFrames is the size of the rings of each socket: 2048 frames of 2 KiB for
+	// receiving twice over, and for sending, are 12 MiB a queue.
+	defaultFrames = 2048
+)
+
+// InNamespace opens the interface in a network namespace, named by its file:
+// /run/netns/NAME or /proc/PID/ns/net.
+func InNamespace(path string) Option { return func(o *options) { o.namespace = path } }
+
+// WithMTU asks for an RDMA MTU: a smaller one than fits the interface, or an
+// error if it does not fit.
+func WithMTU(mtu wire.MTU) Option { return func(o *options) { o.mtu = mtu } }
+
+// WithXDPMode asks for native or generic XDP; otherwise generic is the fallback.
+func WithXDPMode(mode bpf.Mode) Option { return func(o *options) { o.xdp = mode } }
+
+// WithSocketMode asks for copy or zero-copy; otherwise copy is the fallback.
+func WithSocketMode(mode xsk.Mode) Option { return func(o *options) { o.xsk = mode } }
+
+// WithSpin sets how long the worker looks for work before it sleeps.
+func WithSpin(spin time.Duration) Option { return func(o *options) { o.spin = spin } }
+
+// WithFrames sets the size of the rings of each socket, a power of two.
+func WithFrames(frames uint32) Option { return func(o *options) { o.frames = frames } }
+
+// WithoutInline keeps programs from running the card while they poll: the
+// worker's thread does all work.
+func WithoutInline() Option { return func(o *options) { o.inline = false } }
+
+// WithoutWorker has no thread: the card runs only while a program polls.
+// Nothing is sent and nothing received in between, and CQ.Wait does not return.
+func WithoutWorker() Option { return func(o *options) { o.worker = false } }
+
+// WithTuning sets knobs of the kernel, which are put back when the device is closed.
+func WithTuning(t Tuning) Option { return func(o *options) { o.tuning = t } }
+
+// WithLogger takes the device's messages: fallbacks, and what the host changes
+// under it. Otherwise they are discarded.
+func WithLogger(log *slog.Logger) Option { return func(o *options) { o.log = log } }
+
+// WithMembership says how the host joins IPv4 groups; otherwise by netlink, and by
+// sockets beyond the kernel's limit.
+func WithMembership(via mcast.Method) Option { return func(o *options) { o.membership = via } }
+
+// WithStateDir is where what must be undone after a kill is recorded: /run/roced
+// otherwise.
+func WithStateDir(dir string) Option { return func(o *options) { o.stateDir = dir } }

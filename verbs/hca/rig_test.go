@@ -1,0 +1,278 @@
+package hca
+
+import (
+	"context"
+	"errors"
+	"net/netip"
+	"os"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/roced/roced/datapath"
+	"github.com/roced/roced/datapath/wire"
+	"github.com/roced/roced/hack/netlab/labtest"
+	"github.com/roced/roced/verbs"
+)
+
+func TestMain(m *testing.M) {
+	if run := children[os.Getenv(childVariable)]; run != nil {
+		run()
+		os.Exit(0)
+	}
+	labtest.Main(m)
+}
+
+// patience bounds every wait of these tests. No test is about time: it is what a
+// hang takes to be told.
+const patience = time.Minute
+
+const (
+	testQKey verbs.QKey = 0x11111111
+	slotLen             = 2048 // of each station's memory, a slot a request
+	depth               = 8
+)
+
+// address and gid are short for constants.
+func address(s string) netip.Addr { return netip.MustParseAddr(s) }
+
+func gid(s string) verbs.GID { return wire.GIDFromAddr(address(s)) }
+
+func check(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// refused checks that an error is the one that is wanted, and says what it should.
+func refused(t testing.TB, err, want error, says ...string) {
+	t.Helper()
+	if !errors.Is(err, want) {
+		t.Errorf("%v, want %v", err, want)
+		return
+	}
+	for _, text := range says {
+		if !strings.Contains(err.Error(), text) {
+			t.Errorf("%q does not say %q", err, text)
+		}
+	}
+}
+
+// eventually waits for something that another thread or the kernel does.
+func eventually(t testing.TB, what string, done func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(patience); !done(); time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("%s: did not come", what)
+		}
+	}
+}
+
+// guard ends a wait that hangs.
+func guard(t testing.TB) context.Context {
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+// station is a device and one of each object on it.
+type station struct {
+	testing.TB
+	device *Device
+	ctx    *verbs.Context
+	pd     *verbs.PD
+	mr     *verbs.MR
+	cq     *verbs.CQ // of sends and receives
+	qp     *verbs.QP
+}
+
+// defaultCap is what stations' queue pairs have unless a test wants another.
+func defaultCap() verbs.QPCap {
+	return verbs.QPCap{MaxSendWR: depth, MaxRecvWR: depth, MaxSendSGE: 4, MaxRecvSGE: 4, MaxInlineData: 64}
+}
+
+func newStation(t testing.TB, d *Device) *station {
+	t.Helper()
+	s := &station{TB: t, device: d}
+	var err error
+	s.ctx, err = verbs.Open(d)
+	check(t, err)
+	s.pd, err = s.ctx.AllocPD()
+	check(t, err)
+	s.mr, err = s.pd.AllocMR(64*slotLen, verbs.AccessLocalWrite)
+	check(t, err)
+	s.cq, err = s.ctx.CreateCQ(256)
+	check(t, err)
+	s.qp = s.newQP(defaultCap())
+	check(t, s.qp.Activate(testQKey))
+	return s
+}
+
+func (s *station) newQP(c verbs.QPCap) *verbs.QP {
+	s.Helper()
+	qp, err := s.pd.CreateQP(&verbs.QPInitAttr{Type: verbs.QPTypeUD, SendCQ: s.cq, RecvCQ: s.cq, Cap: c})
+	check(s, err)
+	return qp
+}
+
+// slot is the memory of a request.
+func (s *station) slot(i int) []byte { return s.mr.Bytes()[i*slotLen:][:slotLen] }
+
+func (s *station) piece(i, length int) verbs.SGE { return s.mr.SGE(i*slotLen, length) }
+
+// ah makes a handle to an address, from the station's own of the same kind.
+func (s *station) ah(to string) *verbs.AH {
+	s.Helper()
+	ah, err := s.pd.CreateAH(s.route(to))
+	check(s, err)
+	return ah
+}
+
+func (s *station) route(to string) *verbs.AHAttr {
+	s.Helper()
+	dest := gid(to)
+	gids, err := s.ctx.GIDs(1)
+	check(s, err)
+	for _, own := range gids {
+		if own.GID.IsIPv4() == dest.IsIPv4() && own.GID.IsLinkLocal() == dest.IsLinkLocal() {
+			return &verbs.AHAttr{Port: 1, GRH: verbs.GlobalRoute{DGID: dest, SGIDIndex: own.Index}}
+		}
+	}
+	s.Fatalf("no own address to send to %s from: %v", to, gids)
+	return nil
+}
+
+// send is a request for the peer's queue pair, with data from the station's memory.
+func (s *station) send(id uint64, ah *verbs.AH, peer *station, sges ...verbs.SGE) verbs.SendWR {
+	return verbs.SendWR{ID: id, SGList: sges, Flags: verbs.SendSignaled, AH: ah, RemoteQPN: peer.qp.Number(), RemoteQKey: testQKey}
+}
+
+func (s *station) post(wrs ...verbs.SendWR) {
+	s.Helper()
+	check(s, s.qp.PostSend(wrs))
+}
+
+// receive posts receives of whole slots, numbered as the slots are.
+func (s *station) receive(slots ...int) {
+	s.Helper()
+	for _, i := range slots {
+		check(s, s.qp.PostRecv([]verbs.RecvWR{{ID: uint64(i), SGList: []verbs.SGE{s.piece(i, slotLen)}}}))
+	}
+}
+
+// wait gives exactly n completions, in the order in which they came.
+func (s *station) wait(n int) []verbs.WC {
+	s.Helper()
+	wcs := make([]verbs.WC, 0, n)
+	ctx := guard(s)
+	for len(wcs) < n {
+		got, err := s.cq.Wait(ctx, wcs[len(wcs):n])
+		if err != nil {
+			s.Fatalf("after %d of %d completions: %v; drops %v", len(wcs), n, err, s.drops())
+		}
+		wcs = wcs[:len(wcs)+got]
+	}
+	return wcs
+}
+
+// drops are the device's drop counters that are not zero.
+func (s *station) drops() map[string]uint64 { return dropsOf(s.device) }
+
+func dropsOf(d *Device) map[string]uint64 {
+	m := map[string]uint64{}
+	c := d.engine.Counters()
+	for i, n := range c.Drops {
+		if n != 0 {
+			m[datapath.Drop(i).String()] = n
+		}
+	}
+	return m
+}
+
+// pair is two stations at the ends of a wire in memory. Without workers they
+// move only when the test says so.
+type wirePair struct{ a, b *station }
+
+var (
+	addressesA = []netip.Addr{address("10.0.0.1"), address("fd00::1"), address("fe80::1")}
+	addressesB = []netip.Addr{address("10.0.0.2"), address("fd00::2"), address("fe80::2")}
+)
+
+func newWirePair(t testing.TB, options ...Option) *wirePair {
+	t.Helper()
+	a, b, err := OpenWire(addressesA, addressesB, options...)
+	check(t, err)
+	t.Cleanup(func() { check(t, errors.Join(a.Close(), b.Close())) })
+	return &wirePair{newStation(t, a), newStation(t, b)}
+}
+
+// newStillPair has no workers.
+func newStillPair(t testing.TB) *wirePair { return newWirePair(t, WithoutWorker()) }
+
+// run moves both devices until nothing moves any more.
+func (w *wirePair) run() {
+	for quiet := 0; quiet < 3; quiet++ {
+		before := w.moved()
+		w.a.device.Progress()
+		w.b.device.Progress()
+		if w.moved() != before {
+			quiet = 0
+		}
+	}
+}
+
+func (w *wirePair) moved() (sum uint64) {
+	for _, s := range []*station{w.a, w.b} {
+		c := s.device.engine.Counters()
+		sum += c.Sent + c.Received
+	}
+	return sum
+}
+
+// completions is what a station that stands still has.
+func (s *station) completions() []verbs.WC {
+	s.Helper()
+	return completionsOf(s, s.cq)
+}
+
+func completionsOf(t testing.TB, cq *verbs.CQ) []verbs.WC {
+	t.Helper()
+	var all []verbs.WC
+	for {
+		var wcs [16]verbs.WC
+		n, err := cq.Poll(wcs[:])
+		check(t, err)
+		if all = append(all, wcs[:n]...); n == 0 {
+			return all
+		}
+	}
+}
+
+// expect compares completions by id and status.
+func expect(t testing.TB, got []verbs.WC, want ...outcome) {
+	t.Helper()
+	bad := len(got) != len(want)
+	for i := 0; !bad && i < len(got); i++ {
+		bad = got[i].ID != want[i].id || got[i].Status != want[i].status
+	}
+	if bad {
+		t.Errorf("completions %+v, want %+v", got, want)
+	}
+}
+
+type outcome struct {
+	id     uint64
+	status verbs.WCStatus
+}
+
+func ok(id uint64) outcome { return outcome{id, verbs.WCSuccess} }
+
+func flushed(id uint64) outcome { return outcome{id, verbs.WCWRFlushErr} }
+
+// quietGoroutines waits until there are no more goroutines than before.
+func quietGoroutines(t testing.TB, before int) {
+	t.Helper()
+	eventually(t, "the end of goroutines", func() bool { return runtime.NumGoroutine() <= before })
+}

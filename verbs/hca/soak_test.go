@@ -1,0 +1,283 @@
+package hca
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"math/rand/v2"
+	"os"
+	"runtime"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/roced/roced/hack/netlab/labtest"
+	"github.com/roced/roced/verbs"
+)
+
+// soakVariable is how many messages TestSoak sends; "make soak" sets it.
+const (
+	soakVariable = "ROCED_SOAK"
+	soakDefault  = 200_000
+)
+
+const (
+	soakSends, soakReceives = 256, 2048
+	soakBatch               = 32
+	soakMTU                 = 1024
+)
+
+// soaker is one end of a soak: it sends to its peer, and takes what the peer sends.
+// Its main queue pair has receives most of the time, the starved one seldom.
+type soaker struct {
+	testing.TB
+	device         *Device
+	ctx            *verbs.Context
+	pd             *verbs.PD
+	mr             *verbs.MR
+	sendCQ, recvCQ *verbs.CQ
+	main, starved  *verbs.QP
+	ahs            []*verbs.AH
+	peer           *soaker
+
+	posted    uint64        // by the program
+	delivered atomic.Uint64 // to the program
+	seen      atomic.Uint64 // number of the last message that was delivered
+}
+
+const starvedReceives = 64
+
+func newSoaker(t testing.TB, d *Device) *soaker {
+	t.Helper()
+	s := &soaker{TB: t, device: d}
+	var err error
+	s.ctx, err = verbs.Open(d)
+	check(t, err)
+	s.pd, err = s.ctx.AllocPD()
+	check(t, err)
+	s.mr, err = s.pd.AllocMR((soakReceives+starvedReceives+1)*slotLen, verbs.AccessLocalWrite)
+	check(t, err)
+	s.sendCQ, err = s.ctx.CreateCQ(soakSends)
+	check(t, err)
+	s.recvCQ, err = s.ctx.CreateCQ(soakReceives + starvedReceives)
+	check(t, err)
+	s.main, s.starved = s.newQP(soakSends, soakReceives), s.newQP(1, starvedReceives)
+	for i := range uint64(soakReceives) {
+		s.receive(s.main, i)
+	}
+	return s
+}
+
+func (s *soaker) newQP(sends, receives uint32) *verbs.QP {
+	s.Helper()
+	qp, err := s.pd.CreateQP(&verbs.QPInitAttr{Type: verbs.QPTypeUD, SendCQ: s.sendCQ, RecvCQ: s.recvCQ, Cap: verbs.QPCap{MaxSendWR: sends, MaxRecvWR: receives}})
+	check(s, err)
+	check(s, qp.Activate(testQKey))
+	return qp
+}
+
+// receive posts receives of slots.
+func (s *soaker) receive(qp *verbs.QP, slots ...uint64) {
+	var wrs [128]verbs.RecvWR
+	var sges [128][1]verbs.SGE
+	for i, slot := range slots {
+		sges[i][0] = s.mr.SGE(int(slot)*slotLen, slotLen)
+		wrs[i] = verbs.RecvWR{ID: slot, SGList: sges[i][:]}
+	}
+	if err := qp.PostRecv(wrs[:len(slots)]); err != nil {
+		s.Error(err)
+	}
+}
+
+// soakPattern is what messages are cut from: message i starts at place i modulo 251.
+var soakPattern = pattern(soakMTU+251, 0)
+
+// send sends so many messages: most of them good, of any size, over IPv4 and IPv6.
+func (s *soaker) send(messages uint64, random *rand.Rand) {
+	at := (soakReceives + starvedReceives) * slotLen
+	copy(s.mr.Bytes()[at:], soakPattern)
+	var wrs [soakBatch]verbs.SendWR
+	var sges [soakBatch][1]verbs.SGE
+	var wcs [soakSends]verbs.WC
+	for s.posted < messages {
+		s.pace()
+		n := min(1+random.Uint64N(soakBatch), messages-s.posted)
+		for i := range n {
+			number := uint32(s.posted + i)
+			sges[i][0] = s.mr.SGE(at+int(number%251), random.IntN(soakMTU+1))
+			wrs[i] = verbs.SendWR{SGList: sges[i][:], Opcode: verbs.WRSendWithImm, ImmData: number, AH: s.ahs[random.IntN(len(s.ahs))],
+				RemoteQPN: s.peer.main.Number(), RemoteQKey: testQKey}
+			s.spoil(&wrs[i], random)
+		}
+		wrs[n-1].Flags = verbs.SendSignaled
+		if !s.post(wrs[:n], wcs[:]) {
+			return
+		}
+	}
+}
+
+// pace waits for a receiver that is far behind, most of the time: now and then the
+// receiver is overrun.
+func (s *soaker) pace() {
+	if s.posted>>12%16 == 0 {
+		return
+	}
+	for range 10000 { // and not for ever: the last message may have been dropped
+		if s.posted < s.peer.seen.Load()+soakReceives/2 {
+			return
+		}
+		runtime.Gosched()
+	}
+}
+
+// spoil makes some messages ones that will not arrive, or may not.
+func (s *soaker) spoil(wr *verbs.SendWR, random *rand.Rand) {
+	switch random.IntN(50) {
+	case 0:
+		wr.RemoteQKey++
+	case 1:
+		wr.RemoteQPN += 5000
+	case 2, 3:
+		wr.RemoteQPN = s.peer.starved.Number()
+	}
+}
+
+// post posts all, waiting for room where need be.
+func (s *soaker) post(wrs []verbs.SendWR, wcs []verbs.WC) bool {
+	for len(wrs) > 0 {
+		n, err := s.sendCQ.Poll(wcs)
+		for _, wc := range wcs[:n] {
+			err = errors.Join(err, wc.Err())
+		}
+		taken := len(wrs)
+		var bad *verbs.BadWRError
+		if full := s.main.PostSend(wrs); errors.As(full, &bad) && errors.Is(full, verbs.ErrQueueFull) {
+			taken = bad.Index
+			runtime.Gosched()
+		} else {
+			err = errors.Join(err, full)
+		}
+		if err != nil {
+			s.Error(err)
+			return false
+		}
+		s.posted += uint64(taken)
+		wrs = wrs[taken:]
+	}
+	return true
+}
+
+// take takes what arrives until ctx is done, checks every byte, and posts the receives
+// anew, those of the starved queue pair seldom.
+func (s *soaker) take(ctx context.Context, random *rand.Rand) {
+	var wcs [128]verbs.WC
+	var spare []uint64 // slots of the starved queue pair
+	for i := range uint64(starvedReceives) {
+		spare = append(spare, soakReceives+i)
+	}
+	for {
+		n, err := s.recvCQ.Wait(ctx, wcs[:])
+		if err != nil {
+			if !errors.Is(err, context.Canceled) {
+				s.Error(err)
+			}
+			return
+		}
+		var used []uint64
+		for i := range wcs[:n] {
+			s.verify(&wcs[i])
+			if wcs[i].ID < soakReceives {
+				used = append(used, wcs[i].ID)
+			} else {
+				spare = append(spare, wcs[i].ID)
+			}
+		}
+		s.seen.Store(uint64(wcs[n-1].ImmData))
+		s.receive(s.main, used...)
+		s.delivered.Add(uint64(n))
+		if last := len(spare) - 1; last >= 0 && random.IntN(2) == 0 {
+			s.receive(s.starved, spare[last])
+			spare = spare[:last]
+		}
+	}
+}
+
+func (s *soaker) verify(wc *verbs.WC) {
+	if err := wc.Err(); err != nil {
+		s.Error(err)
+		return
+	}
+	_, payload := wc.Payload(s.mr.Bytes()[wc.ID*slotLen:][:slotLen])
+	if !bytes.Equal(payload, soakPattern[wc.ImmData%251:][:len(payload)]) || wc.SrcQP != s.peer.main.Number() {
+		s.Errorf("message %d of %d bytes from %v is damaged", wc.ImmData, len(payload), wc.SrcQP)
+	}
+}
+
+// TestSoak sends messages both ways at once, as fast as it can, and accounts for every
+// one of them: sent = delivered + named drops.
+func TestSoak(t *testing.T) {
+	messages := uint64(soakDefault)
+	if text := os.Getenv(soakVariable); text != "" {
+		n, err := strconv.ParseUint(text, 10, 64)
+		check(t, err)
+		messages = n
+	}
+	seed := rand.Uint64()
+	t.Logf("%d messages, seed %d", messages, seed)
+	hosts := labtest.Pair(t)
+	a, b := newSoaker(t, open(t, hosts.A)), newSoaker(t, open(t, hosts.B))
+	a.peer, b.peer = b, a
+	for _, row := range []struct {
+		s  *soaker
+		to []string
+	}{{a, []string{"10.77.0.2", "fd77::2"}}, {b, []string{"10.77.0.1", "fd77::1"}}} {
+		st := &station{TB: t, ctx: row.s.ctx, pd: row.s.pd}
+		for _, to := range row.to {
+			row.s.ahs = append(row.s.ahs, st.ah(to))
+		}
+	}
+	links := [2]*balance{newBalance(t, hosts.A, hosts.B, a, b), newBalance(t, hosts.B, hosts.A, b, a)}
+	began := time.Now()
+	soak(messages/2, seed, a, b)
+	took := time.Since(began)
+	for _, l := range links {
+		l.settle()
+	}
+	t.Logf("%.0f messages a second, both ways together", float64(messages)/took.Seconds())
+	for _, l := range links {
+		l.report()
+	}
+}
+
+// soak has both send, and take until nothing is underway any more.
+func soak(each, seed uint64, both ...*soaker) {
+	ctx, stop := context.WithCancel(context.Background())
+	defer stop()
+	var senders, takers sync.WaitGroup
+	for i, s := range both {
+		takers.Go(func() { s.take(ctx, rand.New(rand.NewPCG(seed, uint64(2*i)))) })
+		senders.Go(func() { s.send(each, rand.New(rand.NewPCG(seed, uint64(2*i+1)))) })
+	}
+	senders.Wait()
+	for _, s := range both {
+		eventually(s, "the last message", func() bool { return s.device.engine.Counters().Sent == s.posted })
+		s.quiet()
+	}
+	stop()
+	takers.Wait()
+}
+
+// quiet waits until what came to the device has been seen by the program.
+func (s *soaker) quiet() {
+	last := uint64(0)
+	eventually(s, "rest", func() bool {
+		time.Sleep(20 * time.Millisecond)
+		c := s.device.engine.Counters()
+		p := s.peer.device.engine.Counters()
+		done := c.Received+p.Received == last && c.Delivered == s.delivered.Load() && p.Delivered == s.peer.delivered.Load()
+		last = c.Received + p.Received
+		return done
+	})
+}

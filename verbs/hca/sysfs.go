@@ -1,0 +1,39 @@
+package hca
+
+import (
+	"fmt"
+	"os"
+
+	"golang.org/x/sys/unix"
+)
+
+// sysfs is a sysfs of the calling thread's network namespace. /sys does not
+// follow setns: it shows the namespace it was mounted in, so that the "eth0" seen
+// there could be another than the one meant. This mount is seen by nobody else.
+type sysfs struct{ mount int }
+
+func mountSysfs() (sysfs, error) {
+	context, err := unix.Fsopen("sysfs", unix.FSOPEN_CLOEXEC)
+	if err != nil {
+		return sysfs{}, fmt.Errorf("mount sysfs: %w (it needs CAP_SYS_ADMIN)", err)
+	}
+	defer unix.Close(context)
+	if err := unix.FsconfigCreate(context); err != nil {
+		return sysfs{}, fmt.Errorf("mount sysfs: %w (it needs CAP_SYS_ADMIN)", err)
+	}
+	mount, err := unix.Fsmount(context, unix.FSMOUNT_CLOEXEC, 0)
+	if err != nil {
+		return sysfs{}, fmt.Errorf("mount sysfs: %w", err)
+	}
+	return sysfs{mount}, nil
+}
+
+func (s sysfs) open(path string) (*os.File, error) {
+	fd, err := unix.Openat(s.mount, path, unix.O_RDWR|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return os.NewFile(uintptr(fd), path), nil
+}
+
+func (s sysfs) close() { _ = unix.Close(s.mount) }

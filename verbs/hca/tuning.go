@@ -1,0 +1,86 @@
+package hca
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// Tuning are knobs of the kernel that decide as much as code does, and differently from case
+// to case: measure. Zero values leave them alone.
+type Tuning struct {
+	// DeferHardIRQs is how often NAPI is polled without work before interrupts
+	// are turned on again (napi_defer_hard_irqs).
+	DeferHardIRQs int
+	// GROFlushTimeout is how long NAPI waits between those polls (gro_flush_timeout).
+	GROFlushTimeout time.Duration
+	// BusyPoll is how long one call may poll the driver (SO_PREFER_BUSY_POLL), and
+	// BusyPollBudget how many frames it takes.
+	BusyPoll       time.Duration
+	BusyPollBudget int
+}
+
+// Apply sets the knobs of an interface in the calling thread's namespace, and
+// gives what puts the old values back.
+func (t Tuning) Apply(name string) (restore func() error, err error) {
+	restore = func() error { return nil }
+	values := map[string]int64{}
+	if t.DeferHardIRQs != 0 {
+		values["napi_defer_hard_irqs"] = int64(t.DeferHardIRQs)
+	}
+	if t.GROFlushTimeout != 0 {
+		values["gro_flush_timeout"] = t.GROFlushTimeout.Nanoseconds()
+	}
+	if len(values) == 0 {
+		return restore, nil
+	}
+	fs, err := mountSysfs()
+	if err != nil {
+		return restore, fmt.Errorf("tune %s: %w", name, err)
+	}
+	defer fs.close()
+	var undo []func() error
+	restore = func() (err error) {
+		for _, u := range undo {
+			err = errors.Join(err, u())
+		}
+		return err
+	}
+	for knob, value := range values {
+		u, err := setKnob(fs, filepath.Join("class/net", name, knob), value)
+		if err != nil {
+			return nil, errors.Join(fmt.Errorf("tune %s: %w", name, err), restore())
+		}
+		undo = append(undo, u)
+	}
+	return restore, nil
+}
+
+// setKnob writes a knob, and gives what writes the old value: to the
+// file as it was opened, wherever that can be reached from later.
+func setKnob(fs sysfs, path string, value int64) (restore func() error, err error) {
+	file, err := fs.open(path)
+	if err != nil {
+		return nil, err
+	}
+	var old [32]byte
+	n, err := file.ReadAt(old[:], 0)
+	if n == 0 && err != nil {
+		return nil, errors.Join(err, file.Close())
+	}
+	if _, err := file.WriteAt([]byte(strconv.FormatInt(value, 10)), 0); err != nil {
+		return nil, errors.Join(err, file.Close())
+	}
+	return func() error {
+		_, err := file.WriteAt([]byte(strings.TrimSpace(string(old[:n]))), 0)
+		if errors.Is(err, unix.ENODEV) {
+			err = nil // the interface has gone, and its knobs with it
+		}
+		return errors.Join(err, file.Close())
+	}, nil
+}

@@ -1,0 +1,80 @@
+package hca
+
+import (
+	"io"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/roced/roced/hack/netlab"
+	"github.com/roced/roced/hack/netlab/labtest"
+	"golang.org/x/sys/unix"
+)
+
+// knob reads a knob of a host's eth0, through a sysfs of that host.
+func knob(t *testing.T, host *netlab.Namespace, name string) (value string) {
+	t.Helper()
+	check(t, host.Do(func() error {
+		fs, err := mountSysfs()
+		if err != nil {
+			return err
+		}
+		defer fs.close()
+		file, err := fs.open("class/net/eth0/" + name)
+		if err != nil {
+			return err
+		}
+		defer file.Close()
+		all, err := io.ReadAll(file)
+		value = strings.TrimSpace(string(all))
+		return err
+	}))
+	return value
+}
+
+// Knobs are set while the device is open, in its own namespace, and put back.
+func TestTuning(t *testing.T) {
+	hosts := labtest.Pair(t)
+	outside, _ := os.ReadFile("/sys/class/net/eth0/napi_defer_hard_irqs")
+	for range 2 {
+		d, err := Open("eth0", InNamespace(hosts.A.Path()), WithTuning(Tuning{DeferHardIRQs: 3, GROFlushTimeout: 150 * time.Microsecond}))
+		check(t, err)
+		if defers, timeout := knob(t, hosts.A, "napi_defer_hard_irqs"), knob(t, hosts.A, "gro_flush_timeout"); defers != "3" || timeout != "150000" {
+			t.Errorf("knobs are %s and %s", defers, timeout)
+		}
+		if other := knob(t, hosts.B, "napi_defer_hard_irqs"); other != "0" {
+			t.Errorf("the other host's knob is %s", other)
+		}
+		check(t, d.Close())
+		if defers, timeout := knob(t, hosts.A, "napi_defer_hard_irqs"), knob(t, hosts.A, "gro_flush_timeout"); defers != "0" || timeout != "0" {
+			t.Errorf("knobs are left at %s and %s", defers, timeout)
+		}
+	}
+	if now, _ := os.ReadFile("/sys/class/net/eth0/napi_defer_hard_irqs"); string(now) != string(outside) {
+		t.Errorf("the machine's own eth0 was tuned: %q, now %q", outside, now)
+	}
+}
+
+// A knob that cannot be set puts back what was set before it, and leaves nothing.
+func TestTuningRefused(t *testing.T) {
+	host := labtest.Pair(t).A
+	for range 8 { // the knobs are set in any order
+		untouched(t, host, "eth0", func() {
+			_, err := Open("eth0", InNamespace(host.Path()), WithTuning(Tuning{DeferHardIRQs: -1, GROFlushTimeout: time.Microsecond}))
+			refused(t, err, unix.EINVAL, "napi_defer_hard_irqs", "tune eth0")
+		})
+		if value := knob(t, host, "gro_flush_timeout"); value != "0" {
+			t.Fatalf("gro_flush_timeout is left at %s", value)
+		}
+	}
+}
+
+// Tuned devices work, and one whose interface is deleted closes without an error.
+func TestTunedTraffic(t *testing.T) {
+	l := newLab(t, WithTuning(Tuning{DeferHardIRQs: 2, GROFlushTimeout: 200 * time.Microsecond, BusyPoll: 20 * time.Microsecond, BusyPollBudget: 64}))
+	l.bothWays(t, "10.77.0.1", "10.77.0.2", 1024)
+	check(t, l.A.Netlink().LinkDel(eth0(t, l.A)))
+	check(t, l.a.device.Close())
+	check(t, l.b.device.Close())
+}

@@ -1,0 +1,85 @@
+package hca
+
+import (
+	"fmt"
+	"net/netip"
+	"slices"
+
+	"github.com/roced/roced/datapath"
+	"github.com/roced/roced/datapath/wire"
+	"github.com/roced/roced/verbs"
+)
+
+// OpenWire makes two devices at the ends of a wire in memory, each with its
+// addresses, for programs and tests that want verbs without a network, without
+// privileges and without loss. The RDMA MTU is 4096.
+func OpenWire(a, b []netip.Addr, options ...Option) (*Device, *Device, error) {
+	o := newOptions(options)
+	if err := o.check(); err != nil {
+		return nil, nil, fmt.Errorf("open a wire in memory: %w", err)
+	}
+	left, right, err := datapath.MemoryWire()
+	if err != nil {
+		return nil, nil, err
+	}
+	ends := [2]*wireHost{newWireHost(1, a), newWireHost(2, b)}
+	ends[0].peer, ends[1].peer = ends[1], ends[0]
+	open := func(name string, h *wireHost, link datapath.Link) (*Device, error) {
+		return newDevice(parts{name: name, host: h, steering: noSteering{}, link: link, maxMTU: wire.MTU4096}, o)
+	}
+	first, err := open("wire-a", ends[0], left)
+	if err != nil {
+		_ = right.Close()
+		return nil, nil, err
+	}
+	second, err := open("wire-b", ends[1], right)
+	if err != nil {
+		_ = first.Close()
+		return nil, nil, err
+	}
+	return first, second, nil
+}
+
+// wireHost is the host of a device on a wire in memory. Nothing on it changes.
+type wireHost struct {
+	status portStatus
+	peer   *wireHost
+}
+
+func newWireHost(number byte, addresses []netip.Addr) *wireHost {
+	return &wireHost{status: portStatus{
+		up: true, mtu: wire.MTU4096.Bytes() + wire.MTUOverhead,
+		mac: wire.MAC{0x02, 0, 0, 0, 0, number}, addresses: addresses,
+	}}
+}
+
+func (h *wireHost) port() (portStatus, error) { return h.status, nil }
+
+func (h *wireHost) way(_, dest netip.Addr) (nextHop, error) {
+	switch {
+	case dest.IsMulticast():
+		return nextHop{mac: wire.MulticastMAC(wire.GIDFromAddr(dest)), reachable: true}, nil
+	case slices.Contains(h.peer.status.addresses, dest):
+		return nextHop{address: dest, mac: h.peer.status.mac, reachable: true}, nil
+	}
+	return nextHop{}, fmt.Errorf("%w: %v is not an address of the wire's other end", verbs.ErrUnreachable, dest)
+}
+
+func (h *wireHost) hold(netip.Addr) error { return nil }
+
+func (h *wireHost) release(netip.Addr) {}
+
+func (h *wireHost) renew(netip.Addr) {}
+
+func (h *wireHost) await(_, _ netip.Addr, _ <-chan struct{}) error { return nil }
+
+func (h *wireHost) join(netip.Addr) error  { return nil }
+func (h *wireHost) leave(netip.Addr) error { return nil }
+
+func (h *wireHost) follow(stop <-chan struct{}, _ func(), _ func(nextHop)) { <-stop }
+
+func (h *wireHost) interrupt() {}
+
+func (h *wireHost) describe() (xdp, socket string) { return "none", "none" }
+
+func (h *wireHost) close() error { return nil }

@@ -1,0 +1,90 @@
+package verbs
+
+import (
+	"fmt"
+	"net/netip"
+)
+
+// MulticastQPN is the queue pair number to send to, for a group.
+const MulticastQPN QPN = 0xFFFFFF
+
+// AttachMcast has the queue pair receive what is sent to a group
+// (ibv_attach_mcast). It makes the host no member of the group: without a
+// membership, switches and the card's filter may keep the group's packets away.
+// A UD queue pair that is not in RESET, and a multicast GID, else an EINVAL; one
+// MGID has one MLID, else ErrInvalid too; ErrLimit. Attaching twice is no error,
+// and needs one DetachMcast.
+//
+// From now on the group's packets do not reach other listeners on the same
+// interface: the host's own sockets, or stacks behind it.
+func (q *QP) AttachMcast(mgid GID, mlid MLID) error {
+	if err := q.ctx.provider.AttachMcast(q.handle, mgid, mlid); err != nil {
+		return fmt.Errorf("attach QP %v to group %v: %w", q.number, mgid, err)
+	}
+	return nil
+}
+
+// DetachMcast undoes AttachMcast (ibv_detach_mcast). When it returns nothing is being
+// delivered through the attachment, and nothing will be. ErrInvalid when the queue
+// pair is not attached, an EINVAL in RESET.
+func (q *QP) DetachMcast(mgid GID, mlid MLID) error {
+	if err := q.ctx.provider.DetachMcast(q.handle, mgid, mlid); err != nil {
+		return fmt.Errorf("detach QP %v from group %v: %w", q.number, mgid, err)
+	}
+	return nil
+}
+
+// JoinFlags say what a member of a group does, with librdmacm's numbers. A join has one.
+type JoinFlags uint32
+
+// The kinds of membership that Ethernet has (rdma_join_multicast_ex(3)).
+const (
+	JoinFullMember         JoinFlags = 1 << 0 // sends and receives
+	JoinSendOnlyFullMember JoinFlags = 1 << 1 // sends, and is never reported by IGMP or MLD
+)
+
+// UDPQKey is the Q_Key of groups in rdma_cm's UDP port space (RDMA_UDP_QKEY).
+const UDPQKey QKey = 0x01234567
+
+// Membership is a join to a group, until Close.
+type Membership struct {
+	ctx    *Context
+	handle Handle
+	grant  MembershipGrant
+	flags  JoinFlags
+}
+
+// JoinMulticast joins a group by its address. A full member is reported by IGMP or
+// MLD, once for all of a host's members of the group on the interface; a send-only
+// one never is, neither now nor when it leaves. The join attaches no queue pair:
+// AttachMcast does.
+func (c *Context) JoinMulticast(group netip.Addr, flags JoinFlags) (*Membership, error) {
+	if flags != JoinFullMember && flags != JoinSendOnlyFullMember {
+		return nil, fmt.Errorf("join group %v: %w: join flags 0x%x; one of full member (1) and send-only full member (2)", group, ErrInvalid, uint32(flags))
+	}
+	grant, err := c.provider.JoinMulticast(group, flags)
+	if err != nil {
+		return nil, fmt.Errorf("join group %v: %w", group, err)
+	}
+	return &Membership{c, grant.Handle, grant, flags}, nil
+}
+
+// MGID is the group's multicast GID, for AttachMcast.
+func (m *Membership) MGID() GID { return m.grant.MGID }
+
+// MLID is the group's multicast LID; Ethernet has none: 0.
+func (m *Membership) MLID() MLID { return 0 }
+
+// AHAttr is where to send: to MulticastQPN there, with the members' Q_Key.
+func (m *Membership) AHAttr() AHAttr {
+	return AHAttr{Port: 1, GRH: GlobalRoute{DGID: m.grant.MGID, SGIDIndex: m.grant.SGIDIndex}}
+}
+
+// Close leaves. What the join computed is what the leave uses; the last full
+// member's leave is the host's.
+func (m *Membership) Close() error {
+	if err := m.ctx.provider.LeaveMulticast(m.handle); err != nil {
+		return fmt.Errorf("leave group %v: %w", m.grant.MGID, err)
+	}
+	return nil
+}

@@ -1,0 +1,129 @@
+package verbs
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/roced/roced/verbs/ring"
+)
+
+// PD is a protection domain: queue pairs, memory and address handles of one work
+// together, and with no other's (ibv_pd).
+type PD struct {
+	ctx    *Context
+	handle Handle
+}
+
+// AllocPD makes a protection domain.
+func (c *Context) AllocPD() (*PD, error) {
+	handle, err := c.provider.AllocPD()
+	if err != nil {
+		return nil, fmt.Errorf("allocate PD: %w", err)
+	}
+	return &PD{c, handle}, nil
+}
+
+// Close frees the protection domain; ErrBusy while anything was made from it.
+func (p *PD) Close() error {
+	if err := p.ctx.provider.DeallocPD(p.handle); err != nil {
+		return fmt.Errorf("deallocate PD: %w", err)
+	}
+	return nil
+}
+
+// AccessFlags say what may be done with a memory region (ibv_access_flags).
+// Reading it locally is always allowed.
+type AccessFlags uint32
+
+// AccessLocalWrite lets receives write to the region.
+const AccessLocalWrite AccessFlags = 1 << 0
+
+// LKey names a memory region in a scatter/gather entry.
+type LKey = ring.LKey
+
+// SGE is a piece of a memory region (ibv_sge). Addr counts from the region's
+// start: regions are zero-based, since the card never uses a program's addresses.
+type SGE = ring.SGE
+
+// MR is a memory region that the card may use (ibv_mr).
+type MR struct {
+	pd     *PD
+	handle Handle
+	lkey   LKey
+	memory []byte
+}
+
+// AllocMR makes and registers length bytes of zeroed memory. This works with
+// every card.
+func (p *PD) AllocMR(length int, access AccessFlags) (*MR, error) {
+	grant, err := p.ctx.provider.AllocMR(p.handle, length, access)
+	if err != nil {
+		return nil, fmt.Errorf("allocate MR of %d bytes: %w", length, err)
+	}
+	return p.addMR(grant), nil
+}
+
+// RegMR registers the caller's memory, which must not be used for anything else
+// by the garbage collector's rules only: it may be any slice, and is kept alive.
+// ErrUnsupported over the daemon, which cannot reach a client's memory.
+func (p *PD) RegMR(memory []byte, access AccessFlags) (*MR, error) {
+	grant, err := p.ctx.provider.RegMR(p.handle, memory, access)
+	if err != nil {
+		return nil, fmt.Errorf("register MR of %d bytes: %w", len(memory), err)
+	}
+	return p.addMR(grant), nil
+}
+
+func (p *PD) addMR(grant MRGrant) *MR {
+	mr := &MR{p, grant.Handle, grant.LKey, grant.Memory}
+	p.ctx.mu.Lock()
+	defer p.ctx.mu.Unlock()
+	p.ctx.mrs[mr.lkey] = mr
+	return mr
+}
+
+// Close deregisters the region (ibv_dereg_mr). It does not wait for work requests that
+// name the region: those that run after it complete with WCLocProtErr, and none
+// touches the memory any more when Close has returned.
+func (m *MR) Close() error {
+	ctx := m.pd.ctx
+	if err := ctx.provider.DeregMR(m.handle); err != nil {
+		return fmt.Errorf("deregister MR: %w", err)
+	}
+	ctx.mu.Lock()
+	defer ctx.mu.Unlock()
+	if ctx.mrs[m.lkey] == m { // else the key has its next life already
+		delete(ctx.mrs, m.lkey)
+	}
+	return nil
+}
+
+// Bytes is the region's memory. Between posting and completion it is the card's.
+func (m *MR) Bytes() []byte { return m.memory }
+
+// LKey is the region's local key.
+func (m *MR) LKey() LKey { return m.lkey }
+
+// SGE names length bytes of the region from an offset on. What does not lie in the
+// region is refused by the card when it is used (WCLocProtErr).
+func (m *MR) SGE(offset, length int) SGE {
+	if offset < 0 || length < 0 || length > math.MaxUint32 {
+		return SGE{Addr: math.MaxUint64, Length: math.MaxUint32, LKey: m.lkey}
+	}
+	return SGE{Addr: uint64(offset), Length: uint32(length), LKey: m.lkey}
+}
+
+// inlineBytes gives the memory that an SGE names, for a copy at posting time.
+func (c *Context) inlineBytes(s SGE) ([]byte, error) {
+	c.mu.Lock()
+	mr := c.mrs[s.LKey]
+	c.mu.Unlock()
+	if mr == nil {
+		return nil, fmt.Errorf("%w: lkey 0x%x is not a memory region of this context", ErrInvalid, uint32(s.LKey))
+	}
+	size := uint64(len(mr.memory))
+	if s.Addr > size || uint64(s.Length) > size-s.Addr {
+		return nil, fmt.Errorf("%w: SGE of %d bytes at %d exceeds the region's %d bytes", ErrInvalid, s.Length, s.Addr, size)
+	}
+	return mr.memory[s.Addr:][:s.Length], nil
+}

@@ -1,0 +1,119 @@
+package verbs
+
+import (
+	"net/netip"
+
+	"github.com/roced/roced/datapath/wire"
+	"github.com/roced/roced/verbs/ring"
+)
+
+// Handle names an object of a Provider.
+type Handle uint32
+
+// Provider is a card as its driver sees it: the commands that make and change
+// objects. Work requests and completions do not pass through it, but through
+// the queues that Create commands hand out. Its methods are safe for
+// concurrent use, and their errors are this package's.
+type Provider interface {
+	QueryDevice() (DeviceAttr, error)
+	QueryPort(port uint8) (PortAttr, error)
+	QueryGID(port uint8, index int) (GIDEntry, error)
+	QueryPKey(port uint8, index int) (wire.PKey, error)
+
+	AllocPD() (Handle, error)
+	DeallocPD(pd Handle) error
+
+	// AllocMR makes memory that both sides reach and registers it.
+	AllocMR(pd Handle, length int, access AccessFlags) (MRGrant, error)
+	// RegMR registers the caller's memory; ErrUnsupported where the card cannot reach it.
+	RegMR(pd Handle, memory []byte, access AccessFlags) (MRGrant, error)
+	DeregMR(mr Handle) error
+
+	CreateCQ(entries int) (CQGrant, error)
+	DestroyCQ(cq Handle) error
+
+	CreateQP(pd Handle, c QPCommand) (QPGrant, error)
+	// ModifyQP changes the attributes in mask. The token replaces the queue pair's
+	// when mask has the state and it is RESET.
+	ModifyQP(qp Handle, attr *QPAttr, mask QPAttrMask, token uint32) error
+	QueryQP(qp Handle) (QPAttr, error)
+	DestroyQP(qp Handle) error
+
+	// AttachMcast has a queue pair receive what is sent to a group; see QP.AttachMcast.
+	AttachMcast(qp Handle, mgid wire.GID, mlid wire.MLID) error
+	DetachMcast(qp Handle, mgid wire.GID, mlid wire.MLID) error
+
+	// JoinMulticast makes a membership; a full one is the host's too, until the last
+	// of them leaves.
+	JoinMulticast(group netip.Addr, flags JoinFlags) (MembershipGrant, error)
+	LeaveMulticast(membership Handle) error
+
+	CreateAH(pd Handle, attr AHAttr) (Handle, error)
+	DestroyAH(ah Handle) error
+
+	// Doorbell is the memory in which posts are announced; Wake is called when
+	// ringing says that the card sleeps.
+	Doorbell() *ring.Doorbell
+	Wake()
+
+	// Done is closed when the card is gone: Close was called, or the connection to it
+	// ended. Every command gives ErrClosed then.
+	Done() <-chan struct{}
+	Close() error
+}
+
+// Progressor is implemented by a Provider whose card a program can run itself,
+// while it polls: the embedded one.
+type Progressor interface {
+	// Progress runs one burst of the card in the caller's thread unless somebody
+	// else is running one.
+	Progress() bool
+	// HandBack says that the caller stops polling and waits.
+	HandBack()
+}
+
+// MRGrant is a registered memory region.
+type MRGrant struct {
+	Handle Handle
+	LKey   ring.LKey
+	Memory []byte
+}
+
+// CQGrant is a completion queue as it was made: at least as large as asked for.
+type CQGrant struct {
+	Handle   Handle
+	Memory   []byte
+	Geometry ring.Geometry
+	// Events gets one value for an armed queue's event; it is of capacity 1, and
+	// both sides may send to it.
+	Events chan struct{}
+}
+
+// QPCommand asks for a queue pair.
+type QPCommand struct {
+	Type           QPType
+	Cap            QPCap
+	SigAll         bool
+	BlockSelfMcast bool
+	SendCQ, RecvCQ Handle
+	Index          uint32 // bit in the doorbell, chosen by the program
+	Token          uint32 // chosen by the program, echoed in completions
+}
+
+// QPGrant is a queue pair as it was made.
+type QPGrant struct {
+	Handle       Handle
+	Number       wire.QPN
+	Cap          QPCap
+	SendMemory   []byte
+	SendGeometry ring.Geometry
+	RecvMemory   []byte
+	RecvGeometry ring.Geometry
+}
+
+// MembershipGrant is a join: what it computed, once.
+type MembershipGrant struct {
+	Handle    Handle
+	MGID      wire.GID
+	SGIDIndex int // to send from: the first of the group's IP version
+}

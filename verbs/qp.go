@@ -1,0 +1,218 @@
+package verbs
+
+import (
+	"fmt"
+	"sync"
+	"sync/atomic"
+
+	"github.com/roced/roced/verbs/ring"
+)
+
+// QP is a queue pair (ibv_qp).
+type QP struct {
+	ctx    *Context
+	pd     *PD
+	handle Handle
+	number QPN
+	init   QPInitAttr    // with what was granted
+	token  atomic.Uint32 // see qpSlots
+	state  atomic.Uint32 // as this side last set it; the card may have gone to SQE or ERR
+
+	modifyMu sync.Mutex // before sendMu, recvMu
+
+	sendMu      sync.Mutex
+	send        *ring.SendProducer
+	sendWQE     ring.Send // the request being put: written field by field, see WC.fill
+	sendEntries uint32
+	sendPolled  atomic.Uint32
+
+	recvMu      sync.Mutex
+	recv        *ring.RecvProducer
+	recvEntries uint32
+	recvPolled  atomic.Uint32
+}
+
+// CreateQP makes a queue pair in RESET (ibv_create_qp).
+func (p *PD) CreateQP(attr *QPInitAttr) (*QP, error) {
+	qp, err := p.createQP(*attr)
+	if err != nil {
+		return nil, fmt.Errorf("create QP: %w", err)
+	}
+	return qp, nil
+}
+
+func (p *PD) createQP(attr QPInitAttr) (*QP, error) {
+	if attr.SendCQ == nil || attr.RecvCQ == nil {
+		return nil, fmt.Errorf("%w: a queue pair needs a SendCQ and a RecvCQ; they may be the same", ErrInvalid)
+	}
+	if attr.SendCQ.ctx != p.ctx || attr.RecvCQ.ctx != p.ctx {
+		return nil, fmt.Errorf("%w: the CQ is of another context", ErrInvalid)
+	}
+	token, err := p.ctx.takeSlot()
+	if err != nil {
+		return nil, err
+	}
+	grant, err := p.ctx.provider.CreateQP(p.handle, QPCommand{
+		Type: attr.Type, Cap: attr.Cap, SigAll: attr.SQSigAll, BlockSelfMcast: attr.BlockSelfMcastLB,
+		SendCQ: attr.SendCQ.handle, RecvCQ: attr.RecvCQ.handle,
+		Index: token % ring.MaxQueuePairs, Token: token,
+	})
+	if err != nil {
+		p.ctx.releaseSlot(token)
+		return nil, err
+	}
+	attr.Cap = grant.Cap
+	qp := &QP{ctx: p.ctx, pd: p, handle: grant.Handle, number: grant.Number, init: attr}
+	if err := qp.mapQueues(grant); err != nil {
+		_ = p.ctx.provider.DestroyQP(grant.Handle)
+		p.ctx.releaseSlot(token)
+		return nil, err
+	}
+	qp.token.Store(token)
+	p.ctx.slots.at(token).qp.Store(qp)
+	return qp, nil
+}
+
+func (q *QP) mapQueues(grant QPGrant) (err error) {
+	if q.send, err = ring.NewSendProducer(grant.SendMemory, grant.SendGeometry); err != nil {
+		return err
+	}
+	q.sendEntries, q.recvEntries = grant.SendGeometry.Entries, grant.RecvGeometry.Entries
+	q.recv, err = ring.NewRecvProducer(grant.RecvMemory, grant.RecvGeometry)
+	return err
+}
+
+func (c *Context) takeSlot() (uint32, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.slots.take()
+}
+
+func (c *Context) releaseSlot(token uint32) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.slots.release(token)
+}
+
+// Number is the queue pair's number, which peers send to.
+func (q *QP) Number() QPN { return q.number }
+
+// State is the state that this program last set. The card itself may have gone on to SQE or
+// ERR, which completions tell, and Query.
+func (q *QP) State() QPState { return QPState(q.state.Load()) }
+
+// Modify changes the attributes in mask, the state among them (ibv_modify_qp).
+// Nothing is changed when it fails. Going to RESET empties the queues and takes
+// the queue pair's completions out of its CQs; going to ERR completes everything
+// outstanding with WCWRFlushErr, in order.
+func (q *QP) Modify(attr *QPAttr, mask QPAttrMask) error {
+	q.modifyMu.Lock()
+	defer q.modifyMu.Unlock()
+	if mask&QPAttrState != 0 && attr.State == QPStateReset {
+		return q.reset(attr, mask)
+	}
+	if err := q.ctx.provider.ModifyQP(q.handle, attr, mask, 0); err != nil {
+		return fmt.Errorf("modify QP %v: %w", q.number, err)
+	}
+	if mask&QPAttrState != 0 {
+		q.state.Store(uint32(attr.State))
+	}
+	return nil
+}
+
+// reset goes to RESET: nothing can be posted or polled meanwhile, and a new token
+// makes what is left of the queue pair's completions void.
+func (q *QP) reset(attr *QPAttr, mask QPAttrMask) error {
+	q.sendMu.Lock()
+	defer q.sendMu.Unlock()
+	q.recvMu.Lock()
+	defer q.recvMu.Unlock()
+	defer q.lockCQs()()
+	q.ctx.mu.Lock()
+	defer q.ctx.mu.Unlock()
+	old := q.token.Load()
+	token := q.ctx.slots.renew(old)
+	if err := q.ctx.provider.ModifyQP(q.handle, attr, mask, token); err != nil {
+		q.ctx.slots.at(old).token.Store(old)
+		return fmt.Errorf("modify QP %v: %w", q.number, err)
+	}
+	q.token.Store(token)
+	q.state.Store(uint32(QPStateReset))
+	q.sendPolled.Store(q.send.Signaled())
+	q.recvPolled.Store(q.recv.Posted())
+	q.purgeCQs()
+	return nil
+}
+
+// purgeCQs takes the completions of the life that has just ended out of both CQs, whose
+// locks the caller holds.
+func (q *QP) purgeCQs() {
+	q.init.SendCQ.purge()
+	if q.init.RecvCQ != q.init.SendCQ {
+		q.init.RecvCQ.purge()
+	}
+}
+
+// lockCQs keeps both CQs from being polled, in the order of their handles, so that a
+// poll counts all of its completions before the counts start anew, or none.
+func (q *QP) lockCQs() (unlock func()) {
+	first, second := q.init.SendCQ, q.init.RecvCQ
+	if first == second {
+		first.mu.Lock()
+		return first.mu.Unlock
+	}
+	if first.handle > second.handle {
+		first, second = second, first
+	}
+	first.mu.Lock()
+	second.mu.Lock()
+	return func() {
+		second.mu.Unlock()
+		first.mu.Unlock()
+	}
+}
+
+// Activate makes the three transitions that a UD program always makes: to INIT
+// with this Q_Key on port 1, to RTR, to RTS with SQ PSN 0.
+func (q *QP) Activate(qkey QKey) error {
+	steps := []struct {
+		attr QPAttr
+		mask QPAttrMask
+	}{
+		{QPAttr{State: QPStateInit, Port: 1, QKey: qkey}, QPAttrState | QPAttrPKeyIndex | QPAttrPort | QPAttrQKey},
+		{QPAttr{State: QPStateRTR}, QPAttrState},
+		{QPAttr{State: QPStateRTS}, QPAttrState | QPAttrSQPSN},
+	}
+	for _, step := range steps {
+		if err := q.Modify(&step.attr, step.mask); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Query gives the attributes as the card has them, and what the queue pair was
+// made with (ibv_query_qp).
+func (q *QP) Query() (QPAttr, QPInitAttr, error) {
+	attr, err := q.ctx.provider.QueryQP(q.handle)
+	if err != nil {
+		return QPAttr{}, QPInitAttr{}, fmt.Errorf("query QP %v: %w", q.number, err)
+	}
+	attr.Cap = q.init.Cap
+	return attr, q.init, nil
+}
+
+// Close destroys the queue pair (ibv_destroy_qp). What is outstanding is dropped, and its
+// completions that have not been polled are gone.
+func (q *QP) Close() error {
+	q.modifyMu.Lock()
+	defer q.modifyMu.Unlock()
+	if err := q.ctx.provider.DestroyQP(q.handle); err != nil {
+		return fmt.Errorf("destroy QP %v: %w", q.number, err)
+	}
+	q.state.Store(uint32(QPStateReset)) // posts are refused from now on
+	q.ctx.releaseSlot(q.token.Load())
+	defer q.lockCQs()()
+	q.purgeCQs()
+	return nil
+}

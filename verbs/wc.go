@@ -1,0 +1,118 @@
+package verbs
+
+import (
+	"fmt"
+
+	"github.com/roced/roced/datapath/wire"
+	"github.com/roced/roced/verbs/ring"
+	"golang.org/x/sys/unix"
+)
+
+// WCStatus says how a work request ended, with libibverbs' numbers.
+type WCStatus uint8
+
+// The statuses that datagrams can have.
+const (
+	WCSuccess    WCStatus = 0
+	WCLocLenErr  WCStatus = 1
+	WCLocQPOpErr WCStatus = 2
+	WCLocProtErr WCStatus = 4
+	WCWRFlushErr WCStatus = 5
+	WCGeneralErr WCStatus = 21
+)
+
+// statuses say what happened, and what to do about it.
+var statuses = map[WCStatus]sentinel{
+	WCLocLenErr:  {"local length error: the message is longer than the active MTU (an interface MTU of 1500 gives 1024) or than max_inline; send less, or raise the interface's MTU", unix.EMSGSIZE},
+	WCLocQPOpErr: {"local QP operation error: the address handle is closed or of another PD, or the operation is not one of datagrams", unix.EINVAL},
+	WCLocProtErr: {"local protection error: no memory region of this PD with that lkey covers the SGE, or it may not be written; check lkey, range and access flags", unix.EFAULT},
+	WCWRFlushErr: {"flushed: the queue pair was in error (SQE or ERR) before this request was carried out", unix.ECANCELED},
+}
+
+// String names the status as libibverbs' ibv_wc_status_str does, in short.
+func (s WCStatus) String() string {
+	switch s {
+	case WCSuccess:
+		return "success"
+	case WCLocLenErr:
+		return "local length error"
+	case WCLocQPOpErr:
+		return "local QP operation error"
+	case WCLocProtErr:
+		return "local protection error"
+	case WCWRFlushErr:
+		return "Work Request Flushed Error"
+	}
+	return fmt.Sprintf("status(%d)", uint8(s))
+}
+
+// WCOpcode says what kind of request ended, with libibverbs' numbers.
+type WCOpcode uint8
+
+// The kinds that datagrams have.
+const (
+	WCSend WCOpcode = 0
+	WCRecv WCOpcode = 1 << 7
+)
+
+// WCFlags say what a completion carries, with libibverbs' numbers.
+type WCFlags uint16
+
+// The flags that datagrams have.
+const (
+	WCGRH     WCFlags = 1 << 0 // the first 40 bytes of the buffer are the GRH
+	WCWithImm WCFlags = 1 << 1 // ImmData is valid
+)
+
+// WC is a work completion (ibv_wc).
+type WC struct {
+	ID        uint64 // of the work request
+	Status    WCStatus
+	Opcode    WCOpcode // valid with WCSuccess only, as in libibverbs
+	Flags     WCFlags
+	VendorErr uint32
+	ByteLen   uint32 // of a receive, in bytes, the 40 of the GRH among them
+	ImmData   uint32 // in the host's order
+	QPN       QPN    // the queue pair that completes
+	SrcQP     QPN    // of a receive: the queue pair that sent
+	PKeyIndex uint16
+}
+
+// Err is nil for WCSuccess, else an error that says what to do.
+func (w *WC) Err() error {
+	if w.Status == WCSuccess {
+		return nil
+	}
+	if s, ok := statuses[w.Status]; ok {
+		return &s
+	}
+	return fmt.Errorf("%v: %w", w.Status, unix.EIO)
+}
+
+// Payload splits a receive buffer into the GRH and what the sender sent. The
+// buffer starts with 40 bytes of GRH, always; over IPv4 the header is in the
+// second half of them, and the GRH's methods know that.
+//
+//	grh, payload := wc.Payload(mr.Bytes()[offset:])
+//	fmt.Println(grh.SGID(), "sent", payload)
+func (w *WC) Payload(buffer []byte) (GRH, []byte) {
+	if w.Flags&WCGRH == 0 || w.ByteLen < wire.GRHLen || uint64(len(buffer)) < uint64(w.ByteLen) {
+		return nil, nil
+	}
+	return GRH(buffer[:wire.GRHLen:wire.GRHLen]), buffer[wire.GRHLen:w.ByteLen:w.ByteLen]
+}
+
+// fill assigns field by field: a composite literal would be built aside and copied in
+// larger words than it was written in, which processors are slow at.
+func (w *WC) fill(c *ring.CQE) {
+	w.ID = c.ID
+	w.Status = WCStatus(c.Status)
+	w.Opcode = WCOpcode(c.Opcode)
+	w.Flags = WCFlags(c.Flags)
+	w.VendorErr = c.VendorErr
+	w.ByteLen = c.ByteLen
+	w.ImmData = c.Imm
+	w.QPN = c.QPN
+	w.SrcQP = c.SourceQP
+	w.PKeyIndex = c.PKeyIndex
+}
