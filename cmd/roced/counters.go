@@ -1,0 +1,110 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/roced/roced/bpf"
+	"github.com/roced/roced/datapath"
+	"github.com/vishvananda/netlink"
+)
+
+// counter is one place where packets of a device can end.
+type counter struct {
+	Place   string // XDP, socket, engine, or link: the interface itself
+	Name    string
+	Packets uint64
+	Lost    bool // packets that were for us, and were not delivered; each is in one such counter
+}
+
+// counters is all counters of a device, always in the same order.
+func (d *device) counters() ([]counter, error) {
+	s, err := d.card.Statistics()
+	if err != nil {
+		return nil, err
+	}
+	link, err := d.linkCounters()
+	if err != nil {
+		return nil, err
+	}
+	var all []counter
+	for v, n := range s.Steering {
+		all = append(all, counter{"XDP", bpf.Verdict(v).String(), n, bpf.Verdict(v) >= bpf.DropOptions})
+	}
+	all = append(all,
+		counter{"socket", "rx_dropped", s.Socket.RxDropped, true},
+		counter{"socket", "rx_ring_full", s.Socket.RxRingFull, true},
+		counter{"socket", "malformed", s.Socket.Malformed, true},
+		counter{"engine", "sent", s.Engine.Sent, false},
+		counter{"engine", "delivered", s.Engine.Delivered, false},
+	)
+	for _, reason := range datapath.Reasons() {
+		all = append(all, counter{"engine", "drop_" + reason.String(), s.Engine.Drops[reason], true})
+	}
+	return append(all, link...), nil
+}
+
+// linkCounters is what the interface itself lost (ip -s link). It counts packets of
+// all kinds, and on veth repeats what the socket lost: to be shown beside the others, and
+// never to be added to them.
+func (d *device) linkCounters() ([]counter, error) {
+	link, err := d.links.LinkByName(d.attr.Name)
+	if err != nil {
+		return nil, fmt.Errorf("counters of interface %s: %w", d.attr.Name, err)
+	}
+	s := link.Attrs().Statistics
+	if s == nil {
+		s = &netlink.LinkStatistics{}
+	}
+	return []counter{
+		{"link", "rx_dropped", s.RxDropped, false},
+		{"link", "rx_missed", s.RxMissedErrors, false},
+		{"link", "tx_dropped", s.TxDropped, false},
+	}, nil
+}
+
+// since is what was counted after before was read.
+func since(before, after []counter) []counter {
+	changed := make([]counter, len(after))
+	for i, c := range after {
+		c.Packets -= before[i].Packets
+		changed[i] = c
+	}
+	return changed
+}
+
+// losses is the packets in the counters of lost ones, by place and name.
+func losses(all []counter) map[string]uint64 {
+	return named(all, func(c counter) bool { return c.Lost })
+}
+
+// linkLosses is what the interface lost.
+func linkLosses(all []counter) map[string]uint64 {
+	return named(all, func(c counter) bool { return c.Place == "link" })
+}
+
+func named(all []counter, wanted func(counter) bool) map[string]uint64 {
+	packets := map[string]uint64{}
+	for _, c := range all {
+		if c.Packets > 0 && wanted(c) {
+			packets[c.Place+" "+c.Name] = c.Packets
+		}
+	}
+	return packets
+}
+
+func sum(packets map[string]uint64) (total uint64) {
+	for _, n := range packets {
+		total += n
+	}
+	return total
+}
+
+// count is the counter of a name.
+func count(all []counter, place, name string) uint64 {
+	for _, c := range all {
+		if c.Place == place && c.Name == name {
+			return c.Packets
+		}
+	}
+	return 0
+}

@@ -1,0 +1,30 @@
+// Command roced is software RoCEv2 for any Linux network card. See "roced help".
+//
+//	main.go ── signals, log, exit code
+//	  │
+//	  ├─ demo.go        two hosts in this process, a table of what happened
+//	  │   ├ lab.go          namespaces, veth pair, devices: built and removed
+//	  │   ├ stream.go       messages one way, every byte checked (pattern.go)
+//	  │   ├ mishap.go       messages that must be dropped, by name
+//	  │   └ demogroup.go    three hosts on a switch.go, groups joined and sent to (grouprun.go)
+//	  │       └ watch.go        what passes the switch's ports, IGMP and MLD too (igmp.go)
+//	  │
+//	  ├─ mcast.go       a member of a group, that receives or sends (member.go)
+//	  └─ perf.go        bandwidth and latency between two hosts
+//	      ├ server.go ◄─── TCP ───► client.go
+//	      │   exchange.go       who are you: ibv_ud_pingpong's text
+//	      │   control.go        then JSON lines on the same connection (protocol.go)
+//	      └ bandwidth.go, latency.go
+//	          │
+//	device.go, endpoint.go   a card, and a UD queue pair with all it needs: used by all
+//	counters.go              where a device's packets went, by name
+//
+// The commands own what they open, and close it in reverse order whatever happens:
+// an error, a signal (which cancels the context that main makes) or a panic. A
+// kill -9 leaves the demo's namespaces behind; the next demo removes them.
+//
+// Everything runs on the caller's goroutine, but for the devices' workers, the reader
+// of a control connection and the line that shows progress. There are no locks here.
+//
+// Left out as yet: the daemon (roced run), and what shows its state.
+package main

@@ -1,0 +1,113 @@
+package main
+
+import (
+	"encoding/hex"
+	"fmt"
+	"io"
+	"strconv"
+
+	"github.com/roced/roced/verbs"
+	"golang.org/x/sys/unix"
+)
+
+// destination is what two programs tell each other over TCP before they can send
+// datagrams, in the text of rdma-core's ibv_ud_pingpong (libibverbs/examples):
+//
+//	0000:00004a:000000:00000000000000000000ffff0a4d0001 NUL
+//	LID  QPN    PSN    GID, byte by byte
+type destination struct {
+	LID uint16 // 0 on Ethernet
+	QPN verbs.QPN
+	PSN verbs.PSN // of the first packet
+	GID verbs.GID
+}
+
+// Where the fields are in the text.
+const (
+	qpnOffset      = 5
+	psnOffset      = 12
+	gidOffset      = 19
+	nulOffset      = 51
+	destinationLen = 52
+)
+
+// doneMessage is the client's last word, with its NUL.
+const doneMessage = "done\x00"
+
+func (d destination) message() []byte {
+	return fmt.Appendf(nil, "%04x:%06x:%06x:%x\x00", d.LID, uint32(d.QPN), uint32(d.PSN), d.GID[:])
+}
+
+// parseDestination is strict: each field has its width. Any other text is EBADMSG.
+func parseDestination(m []byte) (d destination, err error) {
+	bad := fmt.Errorf("%q is not an address as ibv_ud_pingpong sends it: %w", m, unix.EBADMSG)
+	if len(m) != destinationLen || m[qpnOffset-1] != ':' || m[psnOffset-1] != ':' || m[gidOffset-1] != ':' || m[nulOffset] != 0 {
+		return d, bad
+	}
+	lid, lidOK := hexNumber(m[:qpnOffset-1])
+	qpn, qpnOK := hexNumber(m[qpnOffset : psnOffset-1])
+	psn, psnOK := hexNumber(m[psnOffset : gidOffset-1])
+	_, err = hex.Decode(d.GID[:], m[gidOffset:nulOffset])
+	if !lidOK || !qpnOK || !psnOK || err != nil {
+		return destination{}, bad
+	}
+	d.LID, d.QPN, d.PSN = uint16(lid), verbs.QPN(qpn), verbs.PSN(psn)
+	return d, nil
+}
+
+// hexNumber takes digits only: a sign, prefix or underscore is none.
+func hexNumber(digits []byte) (uint64, bool) {
+	for _, c := range digits {
+		if _, err := hex.DecodeString("0" + string(c)); err != nil {
+			return 0, false
+		}
+	}
+	n, err := strconv.ParseUint(string(digits), 16, 32)
+	return n, err == nil
+}
+
+// introduce is the client's half of the exchange: it speaks first.
+func introduce(conn io.ReadWriter, own destination) (peer destination, err error) {
+	if _, err := conn.Write(own.message()); err != nil {
+		return peer, fmt.Errorf("send own address: %w", err)
+	}
+	if peer, err = readDestination(conn); err != nil {
+		return peer, err
+	}
+	if _, err := io.WriteString(conn, doneMessage); err != nil {
+		return peer, fmt.Errorf("confirm the peer's address: %w", err)
+	}
+	return peer, nil
+}
+
+// answer is the server's half: prepare is told who the client is, and gives the own
+// address when the queue pair is ready for it.
+func answer(conn io.ReadWriter, prepare func(peer destination) (own destination, err error)) error {
+	peer, err := readDestination(conn)
+	if err != nil {
+		return err
+	}
+	own, err := prepare(peer)
+	if err != nil {
+		return err
+	}
+	if _, err := conn.Write(own.message()); err != nil {
+		return fmt.Errorf("send own address: %w", err)
+	}
+	var done [len(doneMessage)]byte
+	if _, err := io.ReadFull(conn, done[:]); err != nil {
+		return fmt.Errorf("wait for the client's confirmation: %w", err)
+	}
+	if string(done[:]) != doneMessage {
+		return fmt.Errorf("the client confirmed with %q, not with %q: %w", done, doneMessage, unix.EBADMSG)
+	}
+	return nil
+}
+
+func readDestination(conn io.Reader) (destination, error) {
+	var message [destinationLen]byte
+	if _, err := io.ReadFull(conn, message[:]); err != nil {
+		return destination{}, fmt.Errorf("read the peer's address: %w", err)
+	}
+	return parseDestination(message[:])
+}

@@ -1,0 +1,122 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/roced/roced/hack/netlab/labtest"
+)
+
+// childVariable makes the test binary be roced: for what a test cannot do to itself.
+const childVariable = "ROCED_TEST_CHILD"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(childVariable) != "" {
+		main()
+	}
+	labtest.Main(m)
+}
+
+// roced carries out a command line in this process.
+func roced(t *testing.T, args ...string) (code int, stdout, stderr string) {
+	t.Helper()
+	var out, errOut bytes.Buffer
+	code = run(t.Context(), args, &out, &errOut)
+	return code, out.String(), errOut.String()
+}
+
+// checkFailure insists on an exit code and one line that says all of want.
+func checkFailure(t *testing.T, args []string, wantCode int, want ...string) {
+	t.Helper()
+	code, _, stderr := roced(t, args...)
+	if code != wantCode {
+		t.Errorf("%q: exit code %d, want %d: %s", args, code, wantCode, stderr)
+	}
+	if !strings.HasPrefix(stderr, "roced: ") || strings.Count(stderr, "\n") != 1 || strings.Contains(stderr, "Usage:") {
+		t.Errorf("%q: not one line that begins with roced: %q", args, stderr)
+	}
+	for _, text := range want {
+		if !strings.Contains(stderr, text) {
+			t.Errorf("%q: %q does not say %q", args, stderr, text)
+		}
+	}
+}
+
+func TestWrongCommandLines(t *testing.T) {
+	for _, row := range []struct {
+		args string
+		want string
+	}{
+		{"foo", `unknown command "foo"`},
+		{"--nonsense", "unknown flag"},
+		{"--log-level loud version", "log-level"},
+		{"demo x", "no argument"},
+		{"demo --count 0", "at least 1"},
+		{"demo --count x", "--count"},
+		{"version x", "no argument"},
+		{"perf", "which interface?"},
+		{"perf 10.0.0.1", "which interface?"},
+		{"perf -d eth0 a b", "one HOST"},
+		{"perf -d eth0 --json", "for the client"},
+		{"perf -d eth0 --sizes 1", "for the client"},
+		{"perf -d eth0 ::1 --once", "for the server"},
+		{"perf -d eth0 ::1 -p 0", "TCP ports"},
+		{"perf -d eth0 -p 65536", "TCP ports"},
+		{"perf -d eth0 -g -2", "gid-index"},
+		{"perf -d eth0 ::1 --duration 0s", "duration"},
+		{"perf -d eth0 ::1 --duration 25h", "duration"},
+		{"perf -d eth0 ::1 --count 0", "count"},
+		{"perf -d eth0 ::1 --sizes -1", "sizes"},
+		{"perf -d eth0 ::1 --sizes 4097", "largest RDMA MTU"},
+		{"perf -d eth0 ::1 --sizes x", "sizes"},
+		{"mcast -d eth0", "one GROUP"},
+		{"mcast -d eth0 239.1.2.3 239.1.2.4", "one GROUP"},
+		{"mcast 239.1.2.3", "which interface?"},
+		{"mcast -d eth0 all-hosts", "not an IP address"},
+		{"mcast -d eth0 10.0.0.1", "no multicast address"},
+		{"mcast -d eth0 fd77::1", "no multicast address"},
+		{"mcast -d eth0 ff02::1%eth0", "leave out %eth0"},
+		{"mcast -d eth0 239.1.2.3 --send-only", "add --send"},
+		{"mcast -d eth0 239.1.2.3 --size 1", "add --send"},
+		{"mcast -d eth0 239.1.2.3 --rate 1", "add --send"},
+		{"mcast -d eth0 239.1.2.3 --loopback", "add --send"},
+		{"mcast -d eth0 239.1.2.3 --send --send-only --loopback", "receives nothing"},
+		{"mcast -d eth0 239.1.2.3 --count -1", "--count -1"},
+		{"mcast -d eth0 239.1.2.3 --send --size 4097", "largest RDMA MTU"},
+		{"mcast -d eth0 239.1.2.3 --send --size -1", "largest RDMA MTU"},
+		{"mcast -d eth0 239.1.2.3 --send --rate -1", "--rate -1"},
+		{"mcast -d eth0 239.1.2.3 --send -g -2", "gid-index"},
+		{"mcast -d eth0 239.1.2.3 --send --imm qp", "qpn, none, or a number of 32 bits"},
+		{"mcast -d eth0 239.1.2.3 --send --imm 0x100000000", "32 bits"},
+		{"mcast -d eth0 239.1.2.3 --qkey -1", "32 bits"},
+		{"mcast -d eth0 239.1.2.3 --membership magic", "auto, netlink or socket"},
+	} {
+		checkFailure(t, strings.Fields(row.args), exitUsage, row.want)
+	}
+}
+
+func TestVersionAndHelp(t *testing.T) {
+	for args, want := range map[string]string{"version": "roced ", "": "Available Commands", "help perf": "--netns", "demo --help": "--count", "help mcast": "0x11111111"} {
+		code, stdout, stderr := roced(t, strings.Fields(args)...)
+		if code != 0 || !strings.Contains(stdout, want) || stderr != "" {
+			t.Errorf("%q: exit code %d, %q, %q", args, code, stdout, stderr)
+		}
+	}
+}
+
+// TestErrorsAreOneLine: errors.Join puts each on its own.
+func TestErrorsAreOneLine(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	var stderr bytes.Buffer
+	if code := run(ctx, []string{"foo\nbar"}, io.Discard, &stderr); code != exitUsage {
+		t.Errorf("exit code %d", code)
+	}
+	if strings.Count(stderr.String(), "\n") != 1 {
+		t.Errorf("%q is not one line", stderr.String())
+	}
+}

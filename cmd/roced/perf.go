@@ -1,0 +1,189 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"time"
+
+	"github.com/spf13/cobra"
+)
+
+// perfOptions is the command line of perf.
+type perfOptions struct {
+	device    string
+	namespace string
+	tcpPort   int
+	gidIndex  int
+
+	// of the server
+	once bool
+
+	// of the client
+	host      string
+	sizes     []int
+	duration  time.Duration
+	trips     int
+	bandwidth bool
+	latency   bool
+	sleep     bool
+	json      bool
+
+	log         *slog.Logger
+	out, errOut io.Writer
+}
+
+// The flags that only one side has.
+var (
+	clientFlags = []string{"sizes", "duration", "count", "bandwidth", "latency", "sleep", "json"}
+	serverFlags = []string{"once"}
+)
+
+// What report.Waiting can be.
+const (
+	waitSpin  = "spin"
+	waitSleep = "sleep"
+)
+
+// The limits of what can be asked for.
+const (
+	maxDuration = 24 * time.Hour
+	maxTrips    = 10_000_000 // their times are kept in memory, 8 bytes each
+)
+
+func newPerfCommand(log *slog.Logger) *cobra.Command {
+	o := &perfOptions{log: log}
+	cmd := &cobra.Command{
+		Use:   "perf -d DEVICE [HOST]",
+		Short: "Measure bandwidth and latency of datagrams between two hosts",
+		Long: `Without HOST: the server, which answers one client after another until Ctrl-C.
+With HOST: the client, which measures against the server there.
+
+The two find each other over TCP as ibv_ud_pingpong does. Datagrams go over the
+IP version that HOST is reached with, unless --gid-index says otherwise.`,
+		Example: `  roced perf -d eth0                       on one host
+  roced perf -d eth0 10.0.0.1              on the other
+  roced perf -d eth0 10.0.0.1 --latency --sleep --json`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 1 {
+				return usageError{fmt.Errorf("one HOST at most, not %q; see %s --help", args, cmd.CommandPath())}
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			o.out, o.errOut = cmd.OutOrStdout(), cmd.ErrOrStderr()
+			if len(args) == 1 {
+				o.host = args[0]
+			}
+			if err := o.check(cmd); err != nil {
+				return usageError{err}
+			}
+			return o.run(cmd)
+		},
+	}
+	o.addFlags(cmd)
+	return cmd
+}
+
+func (o *perfOptions) addFlags(cmd *cobra.Command) {
+	f := cmd.Flags()
+	f.SortFlags = false
+	f.StringVarP(&o.device, "device", "d", "", "network `interface` to make a card of")
+	f.StringVar(&o.namespace, "netns", "", "`name` or file of the network namespace that the interface and TCP are in")
+	f.IntVarP(&o.tcpPort, "port", "p", 18515, "TCP `port`")
+	f.IntVarP(&o.gidIndex, "gid-index", "g", anyGID, "`line` of the GID table to send from; -1: what suits")
+	f.BoolVar(&o.once, "once", false, "server: end after one client")
+	f.IntSliceVarP(&o.sizes, "sizes", "s", []int{64, 256, 1024}, "client: `bytes` of payload, a list")
+	f.DurationVar(&o.duration, "duration", 2*time.Second, "client: how long to send, for each size of bandwidth")
+	f.IntVarP(&o.trips, "count", "n", 10000, "client: round `trips`, for each size of latency")
+	f.BoolVar(&o.bandwidth, "bandwidth", false, "client: measure bandwidth (both if neither is given)")
+	f.BoolVar(&o.latency, "latency", false, "client: measure latency")
+	f.BoolVar(&o.sleep, "sleep", false, "client: both sides sleep while they wait, else they spin")
+	f.BoolVar(&o.json, "json", false, "client: JSON, times in nanoseconds")
+}
+
+// check finds mistakes before anything is opened.
+func (o *perfOptions) check(cmd *cobra.Command) error {
+	if o.device == "" {
+		return errors.New("which interface? -d eth0; ip link lists them")
+	}
+	others, side := clientFlags, "client: name the HOST to measure against"
+	if o.host != "" {
+		others, side = serverFlags, "server: leave out HOST"
+	}
+	for _, flag := range others {
+		if cmd.Flags().Changed(flag) {
+			return fmt.Errorf("--%s is for the %s", flag, side)
+		}
+	}
+	switch {
+	case o.tcpPort < 0 || o.tcpPort > 65535 || o.tcpPort == 0 && o.host != "":
+		return fmt.Errorf("--port %d: TCP ports are 1 to 65535", o.tcpPort)
+	case o.gidIndex < anyGID:
+		return fmt.Errorf("--gid-index %d: from 0 on, or -1", o.gidIndex)
+	case o.duration <= 0 || o.duration > maxDuration:
+		return fmt.Errorf("--duration %v: more than 0, at most %v", o.duration, maxDuration)
+	case o.trips < 1 || o.trips > maxTrips:
+		return fmt.Errorf("--count %d: 1 to %d round trips", o.trips, maxTrips)
+	}
+	return o.checkSizes()
+}
+
+func (o *perfOptions) checkSizes() error {
+	if len(o.sizes) == 0 || 2*len(o.sizes) > maxTests {
+		return fmt.Errorf("--sizes: 1 to %d of them", maxTests/2)
+	}
+	for _, size := range o.sizes {
+		if size < 0 || size > 4096 {
+			return fmt.Errorf("--sizes %d: 0 to 4096 bytes, the largest RDMA MTU", size)
+		}
+	}
+	return nil
+}
+
+// tests is the list of what to measure.
+func (o *perfOptions) tests() (tests []test) {
+	for _, kind := range []testKind{bandwidth, latency} {
+		if !o.wants(kind) {
+			continue
+		}
+		for _, size := range o.sizes {
+			tests = append(tests, test{Kind: kind, Size: size, Sleep: o.sleep})
+		}
+	}
+	return tests
+}
+
+// wants says whether to measure something: both, if neither was asked for.
+func (o *perfOptions) wants(kind testKind) bool {
+	if o.bandwidth == o.latency {
+		return true
+	}
+	return o.bandwidth == (kind == bandwidth)
+}
+
+func (o *perfOptions) run(cmd *cobra.Command) error {
+	if o.namespace != "" {
+		if err := requireCapabilities("--netns", capSysAdmin); err != nil {
+			return err
+		}
+	}
+	makeRoom(2) // the worker and this goroutine
+	path := namespacePath(o.namespace)
+	d, err := openDevice(o.device, path, o.log)
+	if err != nil {
+		return err
+	}
+	if o.host == "" {
+		err = runServer(cmd.Context(), d, path, o)
+	} else {
+		err = runClient(cmd.Context(), d, path, o)
+	}
+	return errors.Join(err, d.Close())
+}
+
+// side describes this end, sending from an address.
+func (d *device) side(address string) side {
+	return side{Device: d.attr.Name, Address: address, MTU: d.mtu, XDP: d.attr.XDPMode, AFXDP: d.attr.AFXDPMode}
+}
