@@ -1,0 +1,174 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"slices"
+	"time"
+
+	"github.com/roced/roced/verbs/hca"
+)
+
+// settings are the kernel's knobs, as shipped and as the design's section on tuning has them.
+var settings = []struct {
+	name   string
+	tuning hca.Tuning
+}{
+	{"shipped", hca.Tuning{}},
+	{"deferral", hca.Tuning{DeferHardIRQs: 2, GROFlushTimeout: 200 * time.Microsecond}},
+	{"deferral+busypoll", hca.Tuning{DeferHardIRQs: 2, GROFlushTimeout: 200 * time.Microsecond, BusyPoll: 20 * time.Microsecond, BusyPollBudget: 64}},
+}
+
+var payloads = []int{64, 256, 1024}
+
+// pair runs a job on each host: a receiving one, then a sending one, until the
+// sender is done.
+func (b *bench) pair(receiver, sender job) (sent, received result, err error) {
+	receiver.Namespace, receiver.Own, receiver.Peer = b.b.Path(), b.right, b.left
+	r, err := start(receiver)
+	if err != nil {
+		return sent, received, err
+	}
+	peer := b.right
+	peer.QPN = r.ready.QPN
+	sender.Namespace, sender.Own, sender.Peer, sender.Duration = b.a.Path(), b.left, peer, b.duration
+	s, err := start(sender)
+	if err != nil {
+		_, _ = r.finish(true)
+		return sent, received, err
+	}
+	if sent, err = s.finish(false); err != nil {
+		_, _ = r.finish(true)
+		return sent, received, err
+	}
+	received, err = r.finish(true)
+	return sent, received, err
+}
+
+// oneWay measures throughput, the variants in turns.
+func (b *bench) oneWay() error {
+	for _, size := range payloads {
+		setting, err := b.bestSetting(size)
+		if err != nil {
+			return err
+		}
+		tuning := settings[setting].tuning
+		err = b.inTurns("oneway", size, settings[setting].name, []string{"udp", "raw", "inline", "worker"}, func(variant string) (float64, error) {
+			j := job{Variant: variant, Size: size, Tuning: tuning}
+			if variant == "udp" {
+				j.Tuning = hca.Tuning{}
+			}
+			receiver, sender := j, j
+			receiver.Role, sender.Role = "receive", "send"
+			_, received, err := b.pair(receiver, sender)
+			return received.PerSecond, err
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// bestSetting finds the knobs that raw AF_XDP is fastest with.
+func (b *bench) bestSetting(size int) (best int, err error) {
+	fastest := 0.0
+	for i, setting := range settings {
+		var rates []float64
+		for range max(b.rounds/2, 1) {
+			j := job{Variant: "raw", Size: size, Tuning: setting.tuning}
+			receiver, sender := j, j
+			receiver.Role, sender.Role = "receive", "send"
+			_, received, err := b.pair(receiver, sender)
+			if err != nil {
+				return 0, err
+			}
+			rates = append(rates, received.PerSecond)
+		}
+		rate := median(rates)
+		b.add(record{Name: "settings", Variant: "raw", Size: size, Setting: setting.name, PerSecond: rate})
+		if rate > fastest {
+			best, fastest = i, rate
+		}
+	}
+	return best, nil
+}
+
+// inTurns measures the variants one after the other, b.rounds times over, and keeps the medians.
+func (b *bench) inTurns(name string, size int, setting string, variants []string, measure func(variant string) (float64, error)) error {
+	rates := map[string][]float64{}
+	for range b.rounds {
+		for _, variant := range variants {
+			rate, err := measure(variant)
+			if err != nil {
+				return fmt.Errorf("%s, %d bytes: %w", variant, size, err)
+			}
+			rates[variant] = append(rates[variant], rate)
+			fmt.Fprint(os.Stderr, ".")
+		}
+	}
+	for _, variant := range variants {
+		b.add(record{Name: name, Variant: variant, Size: size, Setting: setting, PerSecond: median(rates[variant])})
+	}
+	return nil
+}
+
+// roundTrips measures 64 bytes there and back: spinning, then sleeping.
+func (b *bench) roundTrips() error {
+	for _, kind := range []struct {
+		name     string
+		sleep    bool
+		variants []string
+	}{
+		{"roundtrip spinning", false, []string{"udp", "inline"}},
+		{"roundtrip sleeping", true, []string{"udp", "worker"}},
+	} {
+		trips := map[string][]time.Duration{}
+		for range b.rounds {
+			for _, variant := range kind.variants {
+				j := job{Variant: variant, Size: 64, Sleep: kind.sleep, Count: b.trips / b.rounds}
+				receiver, sender := j, j
+				receiver.Role, sender.Role = "pong", "ping"
+				r, _, err := b.pair(receiver, sender)
+				if err != nil {
+					return err
+				}
+				trips[variant] = append(trips[variant], r.RoundTrips...)
+				fmt.Fprint(os.Stderr, ".")
+			}
+		}
+		for _, variant := range kind.variants {
+			all := trips[variant]
+			slices.Sort(all)
+			b.add(record{Name: kind.name, Variant: variant, Size: 64, P50: percentile(all, 50), P99: percentile(all, 99)})
+		}
+	}
+	return nil
+}
+
+// receiveAlone measures the receiving side under more frames than a sender can make.
+func (b *bench) receiveAlone() error {
+	for _, setting := range []int{0, 2} {
+		tuning := settings[setting].tuning
+		err := b.inTurns("receive alone", 64, settings[setting].name, []string{"raw", "inline"}, func(variant string) (float64, error) {
+			receiver := job{Role: "receive", Variant: variant, Size: 64, Tuning: tuning}
+			_, received, err := b.pair(receiver, job{Role: "generate", Variant: "xdp", Size: 64})
+			return received.PerSecond, err
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// idleCost measures a device that has nothing to do.
+func (b *bench) idleCost() error {
+	c, err := start(job{Role: "idle", Variant: "worker", Namespace: b.a.Path(), Own: b.left, Peer: b.right, Duration: 2 * time.Second})
+	if err != nil {
+		return err
+	}
+	r, err := c.finish(false)
+	b.add(record{Name: "idle", Variant: "worker", CPU: r.CPU, Resident: r.Resident})
+	return err
+}

@@ -1,0 +1,22 @@
+// Command bench measures roced beside the kernel's UDP and raw AF_XDP, in one run,
+// on one veth pair between two namespaces, and prints the ratios. "make bench" runs it.
+//
+//	main.go     which cases, how often, in what order
+//	  │ one process a side and case: "bench child", a job as JSON in its arguments
+//	  ▼
+//	child.go ── udp.go      (a) sendmmsg and recvmmsg, 64 at a time
+//	         ├─ raw.go      (b) AF_XDP at both ends, no protocol
+//	         ├─ roced.go    (c) a program that runs the card itself, (d) worker and waiting program
+//	         └─ generator.go    frames made by XDP itself, for receiving alone
+//	fanout.go, members.go   one group, many receivers; joins.go: a thousand joins
+//	engine.go   the engine alone, over a wire in memory, in this process
+//	idle.go     what a device costs that does nothing
+//	report.go   table, ratios, bench.json
+//
+// These machines are noisy: cases that are compared run in turns, several rounds of
+// them, and each figure is the median of its rounds. A ratio is judged by a reader, not
+// by a test: nothing here passes or fails on a time.
+//
+// Left out: loss. A sender that is faster than its receiver loses messages in every
+// variant; what counts is what the receiver got.
+package main

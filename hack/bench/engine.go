@@ -1,0 +1,172 @@
+package main
+
+import (
+	"fmt"
+	"net/netip"
+	"time"
+
+	"github.com/roced/roced/verbs"
+	"github.com/roced/roced/verbs/hca"
+)
+
+const (
+	engineSize = 64
+	many       = 10000
+)
+
+// engineAlone measures one thread that sends and receives over a wire in memory:
+// to one queue pair, to one among many, and to many in turn; then the same with
+// groups.
+func (b *bench) engineAlone() error {
+	variants := []string{"one queue pair", "one among 10000", "spread over 10000"}
+	err := b.inTurns("engine", engineSize, "", variants, func(variant string) (float64, error) {
+		return b.runEngine(queuePairTargets, variant, variants)
+	})
+	if err != nil {
+		return err
+	}
+	variants = []string{"one group", "one group among 10000", "spread over 10000 groups"}
+	return b.inTurns("engine, groups", engineSize, "", variants, func(variant string) (float64, error) {
+		return b.runEngine(groupTargets, variant, variants)
+	})
+}
+
+// target is where a message goes, and the queue pair whose receive it takes.
+type target struct {
+	ah     *verbs.AH
+	number verbs.QPN
+	qp     *verbs.QP
+}
+
+// runEngine opens two devices on a wire in memory, makes targets, and sends to
+// those that the variant, one of three, means: the only one, one of many, all in turn.
+func (b *bench) runEngine(make targetMaker, variant string, variants []string) (rate float64, err error) {
+	count, used := many, 1
+	switch variant {
+	case variants[0]:
+		count = 1
+	case variants[2]:
+		used = many
+	}
+	here, there := netip.MustParseAddr("10.0.0.1"), netip.MustParseAddr("10.0.0.2")
+	left, right, err := hca.OpenWire([]netip.Addr{here}, []netip.Addr{there}, hca.WithoutWorker())
+	if err != nil {
+		return 0, err
+	}
+	defer left.Close()
+	defer right.Close()
+	sender, err := newProgram(left, false, engineSize)
+	if err != nil {
+		return 0, err
+	}
+	receiver, err := newProgram(right, false, engineSize)
+	if err != nil {
+		return 0, err
+	}
+	targets, err := make(sender, receiver, there, count)
+	if err != nil {
+		return 0, err
+	}
+	return stream(sender, receiver, targets[count/2-used/2:][:used], b.duration)
+}
+
+// targetMaker makes so many targets of a sender's at a receiver.
+type targetMaker func(sender, receiver *program, there netip.Addr, count int) ([]target, error)
+
+func queuePairTargets(sender, receiver *program, there netip.Addr, count int) (all []target, err error) {
+	ah, err := sender.addressOf(endpoint{Address: there.String()})
+	if err != nil {
+		return nil, err
+	}
+	for range count {
+		qp, err := receiver.newQP(batch)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, target{ah, qp.Number(), qp})
+	}
+	return all, nil
+}
+
+// groupTargets attaches one queue pair to all groups.
+func groupTargets(sender, receiver *program, _ netip.Addr, count int) (all []target, err error) {
+	for i := range count {
+		group := netip.AddrFrom4([4]byte{239, 1, byte(i >> 8), byte(i)})
+		if err := receiver.qp.AttachMcast(verbs.GID(group.As16()), 0); err != nil {
+			return nil, err
+		}
+		ah, err := sender.addressOf(endpoint{Address: group.String()})
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, target{ah, verbs.MulticastQPN, receiver.qp})
+	}
+	return all, nil
+}
+
+// stream sends batches until the time is over, each message to the next target,
+// and checks that all arrive.
+func stream(sender, receiver *program, targets []target, duration time.Duration) (float64, error) {
+	sends := sender.sends(job{Size: engineSize}, nil)
+	recvs := make([]verbs.RecvWR, batch)
+	for i := range recvs {
+		recvs[i].SGList = []verbs.SGE{receiver.mr.SGE(i*receiver.slot, receiver.slot)}
+	}
+	count, next := 0, 0
+	start := time.Now()
+	for time.Since(start) < duration {
+		for range 64 {
+			for i := range sends {
+				to := targets[(next+i)%len(targets)]
+				sends[i].AH, sends[i].RemoteQPN = to.ah, to.number
+			}
+			if err := postTo(targets, next, recvs); err != nil {
+				return 0, err
+			}
+			next = (next + batch) % len(targets)
+			if err := sender.qp.PostSend(sends); err != nil {
+				return 0, err
+			}
+			if err := drain(sender.send, sender.wcs[:], 1); err != nil {
+				return 0, err
+			}
+			if err := drain(receiver.recv, receiver.wcs[:], batch); err != nil {
+				return 0, err
+			}
+			count += batch
+		}
+	}
+	return float64(count) / time.Since(start).Seconds(), nil
+}
+
+// postTo posts the receives to the targets whose turn it is.
+func postTo(targets []target, next int, recvs []verbs.RecvWR) error {
+	if len(targets) == 1 {
+		return targets[0].qp.PostRecv(recvs)
+	}
+	for i := range recvs {
+		if err := targets[(next+i)%len(targets)].qp.PostRecv(recvs[i : i+1]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// drain polls n completions.
+func drain(cq *verbs.CQ, wcs []verbs.WC, n int) error {
+	for tries := 0; n > 0; tries++ {
+		got, err := cq.Poll(wcs[:min(n, len(wcs))])
+		if err != nil {
+			return err
+		}
+		for i := range wcs[:got] {
+			if err := wcs[i].Err(); err != nil {
+				return err
+			}
+		}
+		if n -= got; tries > 1000 {
+			return fmt.Errorf("%d messages did not arrive", n)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,115 @@
+package main
+
+import (
+	"fmt"
+	"net/netip"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// groupAddress is the group that fan-out is measured on.
+const groupAddress = "239.77.0.1"
+
+// fanOut measures one group with so many receivers on one host: deliveries a second.
+func (b *bench) fanOut() error {
+	for _, size := range []int{64, 1024} {
+		for _, receivers := range []int{1, 4, 16, 64} {
+			name := fmt.Sprintf("fan-out to %d", receivers)
+			err := b.inTurns(name, size, "", []string{"udp", "inline"}, func(variant string) (float64, error) {
+				j := job{Variant: variant, Size: size, Receivers: receivers}
+				receiver, sender := j, j
+				receiver.Role, sender.Role = "receive group", "send group"
+				_, received, err := b.pair(receiver, sender)
+				return received.PerSecond, err
+			})
+			if err != nil {
+				return err
+			}
+		}
+		b.add(record{Name: "copies alone", Variant: "memmove", Size: size, PerSecond: copies(size, b.duration)})
+	}
+	return nil
+}
+
+// copies is the bare cost of what fan-out does: a GRH and a payload into each of 64 buffers.
+func copies(size int, duration time.Duration) float64 {
+	const receivers, rounds = 64, 1000
+	const slots = receivers * memberDepth
+	stride := memberSlot(size)
+	packet, memory := make([]byte, 40+size), make([]byte, slots*stride)
+	count, slot := 0, 0
+	start := time.Now()
+	for time.Since(start) < duration {
+		for range rounds {
+			copy(memory[slot*stride:], packet)
+			if slot++; slot == slots {
+				slot = 0
+			}
+		}
+		count += rounds
+	}
+	return float64(count) / time.Since(start).Seconds()
+}
+
+// udpReceiveGroup has so many sockets in the group, and one thread that reads them
+// as epoll says.
+func udpReceiveGroup(j job) (result, error) {
+	poll, err := unix.EpollCreate1(unix.EPOLL_CLOEXEC)
+	if err != nil {
+		return result{}, err
+	}
+	for range j.Receivers {
+		fd, err := groupSocket()
+		if err != nil {
+			return result{}, err
+		}
+		event := unix.EpollEvent{Events: unix.EPOLLIN, Fd: int32(fd)}
+		if err := unix.EpollCtl(poll, unix.EPOLL_CTL_ADD, fd, &event); err != nil {
+			return result{}, err
+		}
+	}
+	batch := newMessageBatch(udpBatch, 2048)
+	if err := announce(endpoint{}); err != nil {
+		return result{}, err
+	}
+	var m meter
+	events := make([]unix.EpollEvent, 64)
+	for !stopping.Load() {
+		n, err := unix.EpollWait(poll, events, 100)
+		if err != nil && err != unix.EINTR {
+			return result{}, err
+		}
+		for _, event := range events[:max(n, 0)] {
+			if got, err := batch.receive(int(event.Fd)); err == nil {
+				m.add(got)
+			}
+		}
+	}
+	return m.result(), nil
+}
+
+// groupSocket is a member of the group, and hears it on the port.
+func groupSocket() (int, error) {
+	group := netip.MustParseAddr(groupAddress)
+	fd, err := joinedSocket(group)
+	if err != nil {
+		return -1, err
+	}
+	_ = unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_RCVBUFFORCE, 1<<20)
+	if err := unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_REUSEADDR, 1); err != nil {
+		return -1, err
+	}
+	return fd, unix.Bind(fd, &unix.SockaddrInet4{Port: udpPort, Addr: group.As4()})
+}
+
+func udpSendGroup(j job) (result, error) {
+	j.Peer.Address = groupAddress
+	index, err := linkIndex()
+	if err != nil {
+		return result{}, err
+	}
+	return udpStream(j, func(fd int) error {
+		return unix.SetsockoptIPMreqn(fd, unix.IPPROTO_IP, unix.IP_MULTICAST_IF, &unix.IPMreqn{Ifindex: int32(index)})
+	})
+}

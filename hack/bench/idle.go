@@ -1,0 +1,46 @@
+package main
+
+import (
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/roced/roced/verbs/hca"
+	"golang.org/x/sys/unix"
+)
+
+// idle holds a device with its worker on, does nothing, and tells what that costs.
+func idle(j job) (result, error) {
+	device, err := hca.Open(linkName, hca.InNamespace(j.Namespace))
+	if err != nil {
+		return result{}, err
+	}
+	if err := announce(endpoint{}); err != nil {
+		return result{}, err
+	}
+	time.Sleep(100 * time.Millisecond) // start-up is over
+	before := processorTime()
+	time.Sleep(j.Duration)
+	used := processorTime() - before
+	resident, err := residentBytes()
+	if err != nil {
+		return result{}, err
+	}
+	return result{CPU: used.Seconds() / j.Duration.Seconds(), Resident: resident}, device.Close()
+}
+
+func processorTime() time.Duration {
+	var u unix.Rusage
+	_ = unix.Getrusage(unix.RUSAGE_SELF, &u)
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}
+
+func residentBytes() (uint64, error) {
+	text, err := os.ReadFile("/proc/self/statm")
+	if err != nil {
+		return 0, err
+	}
+	pages, err := strconv.ParseUint(strings.Fields(string(text))[1], 10, 64)
+	return pages * uint64(os.Getpagesize()), err
+}

@@ -1,0 +1,61 @@
+package main
+
+import (
+	"time"
+
+	"github.com/roced/roced/verbs/hca"
+)
+
+// job is what one child process does.
+type job struct {
+	Role      string // receive, send, pong, ping, with or without group; generate, idle, join
+	Variant   string // udp, raw, inline, worker
+	Namespace string
+	Size      int // payload, bytes
+	Duration  time.Duration
+	Count     int // round trips
+	Receivers int // in a group
+	Sleep     bool
+	Tuning    hca.Tuning
+	Own, Peer endpoint
+}
+
+// endpoint is one side of the wire.
+type endpoint struct {
+	Address string // IPv4
+	MAC     string
+	QPN     uint32 // told by a child that receives
+}
+
+// result is what a child has to say when it is done.
+type result struct {
+	Messages   uint64
+	PerSecond  float64
+	RoundTrips []time.Duration
+	Resident   uint64        // bytes
+	Elapsed    time.Duration // of joins
+	CPU        float64       // share of one processor
+}
+
+// meter counts messages and the time between the first and the last.
+type meter struct {
+	messages    uint64
+	first, last time.Time
+}
+
+// add counts n more messages that came together, now.
+func (m *meter) add(n int) {
+	m.last = time.Now()
+	if m.messages == 0 {
+		m.first = m.last
+	}
+	m.messages += uint64(n)
+}
+
+func (m *meter) result() result {
+	r := result{Messages: m.messages}
+	if elapsed := m.last.Sub(m.first).Seconds(); elapsed > 0 {
+		r.PerSecond = float64(m.messages) / elapsed
+	}
+	return r
+}

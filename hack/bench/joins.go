@@ -1,0 +1,78 @@
+package main
+
+import (
+	"net/netip"
+	"time"
+
+	"github.com/roced/roced/verbs"
+	"golang.org/x/sys/unix"
+)
+
+const joinCount = 1000
+
+func joinAddress(i int) netip.Addr { return netip.AddrFrom4([4]byte{239, 2, byte(i >> 8), byte(i)}) }
+
+// joins measures a thousand joins of one program, and of as many sockets.
+func (b *bench) joins() error {
+	for _, variant := range []string{"udp", "worker"} {
+		var all []float64
+		for range b.rounds {
+			c, err := start(job{Role: "join", Variant: variant, Namespace: b.a.Path(), Own: b.left, Peer: b.right})
+			if err != nil {
+				return err
+			}
+			r, err := c.finish(false)
+			if err != nil {
+				return err
+			}
+			all = append(all, r.Elapsed.Seconds())
+		}
+		b.add(record{Name: "1000 joins", Variant: variant, Seconds: median(all)})
+	}
+	return nil
+}
+
+// udpJoin is what the kernel itself takes.
+func udpJoin(job) (result, error) {
+	if err := announce(endpoint{}); err != nil {
+		return result{}, err
+	}
+	start := time.Now()
+	for i := range joinCount {
+		if _, err := joinedSocket(joinAddress(i)); err != nil {
+			return result{}, err
+		}
+	}
+	return result{Elapsed: time.Since(start)}, nil
+}
+
+// joinedSocket is a socket that is a member of a group on the one interface.
+func joinedSocket(group netip.Addr) (int, error) {
+	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
+	if err != nil {
+		return -1, err
+	}
+	index, err := linkIndex()
+	if err != nil {
+		return -1, err
+	}
+	return fd, unix.SetsockoptIPMreqn(fd, unix.IPPROTO_IP, unix.IP_ADD_MEMBERSHIP, &unix.IPMreqn{Multiaddr: group.As4(), Ifindex: int32(index)})
+}
+
+func rocedJoin(j job) (result, error) {
+	p, err := openProgram(j)
+	if err != nil {
+		return result{}, err
+	}
+	if err := announce(endpoint{}); err != nil {
+		return result{}, err
+	}
+	start := time.Now()
+	for i := range joinCount {
+		if _, err := p.ctx.JoinMulticast(joinAddress(i), verbs.JoinFullMember); err != nil {
+			return result{}, err
+		}
+	}
+	elapsed := time.Since(start)
+	return result{Elapsed: elapsed}, p.device.Close()
+}

@@ -1,0 +1,122 @@
+package main
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"regexp"
+	"time"
+
+	"github.com/roced/roced/hack/netlab"
+	"golang.org/x/sys/unix"
+)
+
+func main() {
+	if len(os.Args) == 3 && os.Args[1] == "child" {
+		exit(runChild(os.Args[2]))
+	}
+	b := &bench{}
+	flag.DurationVar(&b.duration, "duration", time.Second, "time of each throughput measurement")
+	flag.IntVar(&b.rounds, "rounds", 5, "measurements of each case; the median counts")
+	flag.IntVar(&b.trips, "trips", 50000, "round trips of each latency measurement")
+	output := flag.String("output", "bench.json", "file for the records; empty for none")
+	only := flag.String("only", "", "run only the parts that match: oneway, roundtrip, receive, fanout, joins, engine, idle")
+	flag.Parse()
+	exit(b.main(regexp.MustCompile(*only), *output))
+}
+
+func exit(err error) {
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "bench:", err)
+		os.Exit(1)
+	}
+	os.Exit(0)
+}
+
+// bench is two hosts, and what was measured between them.
+type bench struct {
+	duration      time.Duration
+	rounds, trips int
+	a, b          *netlab.Namespace
+	left, right   endpoint
+	records       []record
+}
+
+func (b *bench) main(only *regexp.Regexp, output string) (err error) {
+	if err := b.setUp(); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, b.a.Close(), b.b.Close()) }()
+	interrupted := make(chan os.Signal, 1)
+	signal.Notify(interrupted, unix.SIGINT, unix.SIGTERM)
+	done := make(chan error, 1)
+	go func() { done <- b.runParts(only) }()
+	select {
+	case <-interrupted:
+		return errors.New("interrupted")
+	case err = <-done:
+	}
+	if err != nil {
+		return err
+	}
+	return b.report(output)
+}
+
+func (b *bench) runParts(only *regexp.Regexp) error {
+	for _, part := range []struct {
+		name string
+		run  func() error
+	}{
+		{"oneway", b.oneWay}, {"roundtrip", b.roundTrips}, {"receive", b.receiveAlone},
+		{"fanout", b.fanOut}, {"joins", b.joins}, {"engine", b.engineAlone}, {"idle", b.idleCost},
+	} {
+		if !only.MatchString(part.name) {
+			continue
+		}
+		if err := part.run(); err != nil {
+			return fmt.Errorf("%s: %w", part.name, err)
+		}
+	}
+	return nil
+}
+
+// setUp joins two namespaces by a veth pair of one queue.
+func (b *bench) setUp() (err error) {
+	if err := netlab.Prune("roced-bench"); err != nil {
+		return err
+	}
+	if b.a, err = netlab.New("roced-bench-a"); err != nil {
+		return err
+	}
+	if b.b, err = netlab.New("roced-bench-b"); err != nil {
+		return errors.Join(err, b.a.Close())
+	}
+	if err := b.join(); err != nil {
+		return errors.Join(err, b.a.Close(), b.b.Close())
+	}
+	return nil
+}
+
+func (b *bench) join() (err error) {
+	if err := netlab.Veth(b.a, b.b, linkName, linkName); err != nil {
+		return err
+	}
+	if b.left, err = host(b.a, "10.77.0.1"); err != nil {
+		return err
+	}
+	b.right, err = host(b.b, "10.77.0.2")
+	return err
+}
+
+func host(ns *netlab.Namespace, address string) (endpoint, error) {
+	if err := ns.AddAddress(linkName, address+"/24"); err != nil {
+		return endpoint{}, err
+	}
+	link, err := ns.Netlink().LinkByName(linkName)
+	if err != nil {
+		return endpoint{}, err
+	}
+	return endpoint{Address: address, MAC: link.Attrs().HardwareAddr.String()}, nil
+}

@@ -1,0 +1,131 @@
+package main
+
+import (
+	"encoding/binary"
+	"net"
+	"net/netip"
+	"time"
+
+	"github.com/cilium/ebpf"
+	"github.com/cilium/ebpf/asm"
+	"github.com/cilium/ebpf/link"
+	"github.com/roced/roced/datapath/wire"
+	"github.com/roced/roced/datapath/xsk"
+)
+
+const linkName = "eth0"
+
+// linkIndex is the index of the one interface of the calling thread's namespace.
+func linkIndex() (int, error) {
+	link, err := net.InterfaceByName(linkName)
+	if err != nil {
+		return 0, err
+	}
+	return link.Index, nil
+}
+
+// rawSocket is one AF_XDP socket on the interface's one queue, and a
+// program that redirects everything to it.
+func rawSocket(j job) (*xsk.Socket, error) {
+	index, err := linkIndex()
+	if err != nil {
+		return nil, err
+	}
+	socket, err := xsk.Open(xsk.Config{Interface: index, BusyPoll: j.Tuning.BusyPoll, BusyPollBudget: j.Tuning.BusyPollBudget})
+	if err != nil {
+		return nil, err
+	}
+	rings, err := ebpf.NewMap(&ebpf.MapSpec{Type: ebpf.XSKMap, KeySize: 4, ValueSize: 4, MaxEntries: 1})
+	if err != nil {
+		return nil, err
+	}
+	if err := rings.Put(uint32(0), uint32(socket.FD())); err != nil {
+		return nil, err
+	}
+	program, err := ebpf.NewProgram(&ebpf.ProgramSpec{Type: ebpf.XDP, License: "Dual BSD/GPL", Instructions: asm.Instructions{
+		asm.LoadMapPtr(asm.R1, rings.FD()),
+		asm.Mov.Imm(asm.R2, 0),
+		asm.Mov.Imm(asm.R3, 2), // XDP_PASS
+		asm.FnRedirectMap.Call(),
+		asm.Return(),
+	}})
+	if err != nil {
+		return nil, err
+	}
+	_, err = link.AttachXDP(link.XDPOptions{Program: program, Interface: index, Flags: link.XDPDriverMode})
+	return socket, err
+}
+
+// rawFrame is a frame of the length that roced's has for the same payload.
+func rawFrame(j job) []byte {
+	own, _ := net.ParseMAC(j.Own.MAC)
+	peer, _ := net.ParseMAC(j.Peer.MAC)
+	template := wire.NewTemplate(wire.Path{
+		SourceMAC: wire.MAC(own), DestMAC: wire.MAC(peer),
+		Source: wire.GIDFromAddr(netip.MustParseAddr(j.Own.Address)), Dest: wire.GIDFromAddr(netip.MustParseAddr(j.Peer.Address)),
+	})
+	frame := make([]byte, 4096)
+	return frame[:template.Seal(frame, &wire.Datagram{DestQP: wire.QPN(j.Peer.QPN), SourceQP: 2, QKey: qkey, PKey: wire.PKeyDefault}, j.Size)]
+}
+
+func rawReceive(j job) (result, error) {
+	restore, err := j.Tuning.Apply(linkName)
+	if err != nil {
+		return result{}, err
+	}
+	socket, err := rawSocket(j)
+	if err != nil {
+		return result{}, err
+	}
+	if err := announce(endpoint{}); err != nil {
+		return result{}, err
+	}
+	var burst [64]xsk.Received
+	var m meter
+	var sum uint64
+	for !stopping.Load() {
+		n := socket.Receive(burst[:])
+		if n == 0 {
+			socket.WakeReceive()
+			continue
+		}
+		for _, frame := range burst[:n] {
+			if len(frame.Data) >= 50 { // not ARP
+				sum += binary.LittleEndian.Uint64(frame.Data[42:]) // a program looks at what it gets
+			}
+		}
+		socket.Release()
+		m.add(n)
+	}
+	return m.result(), restore()
+}
+
+func rawSend(j job) (result, error) {
+	restore, err := j.Tuning.Apply(linkName)
+	if err != nil {
+		return result{}, err
+	}
+	socket, err := rawSocket(j)
+	if err != nil {
+		return result{}, err
+	}
+	frame := rawFrame(j)
+	if err := announce(endpoint{}); err != nil {
+		return result{}, err
+	}
+	var m meter
+	for start := time.Now(); time.Since(start) < j.Duration; {
+		n := 0
+		for ; n < 64; n++ {
+			reserved, ok := socket.Reserve()
+			if !ok {
+				break
+			}
+			copy(reserved.Bytes(), frame)
+			socket.Submit(reserved, len(frame))
+		}
+		socket.Flush()
+		m.add(n)
+	}
+	return m.result(), restore()
+}

@@ -1,0 +1,257 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"net/netip"
+	"time"
+
+	"github.com/roced/roced/verbs"
+	"github.com/roced/roced/verbs/hca"
+)
+
+const (
+	qkey  = 0x11111111
+	depth = 512 // receives outstanding
+	batch = 32  // posted at a time
+)
+
+// program is what a user of verbs has: a device, a queue pair, memory.
+type program struct {
+	device     *hca.Device
+	ctx        *verbs.Context
+	pd         *verbs.PD
+	qp         *verbs.QP
+	send, recv *verbs.CQ
+	mr         *verbs.MR
+	slot       int // the memory of a message, in bytes
+	wait       bool
+	wcs        [64]verbs.WC
+	recvs      [64]verbs.RecvWR
+	sges       [depth]verbs.SGE
+}
+
+func openProgram(j job) (*program, error) {
+	device, err := hca.Open(linkName, hca.InNamespace(j.Namespace), hca.WithTuning(j.Tuning))
+	if err != nil {
+		return nil, err
+	}
+	return newProgram(device, j.Variant == "worker", j.Size)
+}
+
+func newProgram(device *hca.Device, wait bool, size int) (p *program, err error) {
+	p = &program{device: device, wait: wait, slot: memberSlot(size)}
+	if p.ctx, err = verbs.Open(device); err != nil {
+		return nil, err
+	}
+	if p.pd, err = p.ctx.AllocPD(); err != nil {
+		return nil, err
+	}
+	if p.mr, err = p.pd.AllocMR(depth*p.slot, verbs.AccessLocalWrite); err != nil {
+		return nil, err
+	}
+	if p.send, err = p.ctx.CreateCQ(depth); err != nil {
+		return nil, err
+	}
+	if p.recv, err = p.ctx.CreateCQ(depth); err != nil {
+		return nil, err
+	}
+	p.qp, err = p.newQP(depth)
+	return p, err
+}
+
+func (p *program) newQP(depth int) (*verbs.QP, error) {
+	qp, err := p.pd.CreateQP(&verbs.QPInitAttr{
+		Type: verbs.QPTypeUD, SendCQ: p.send, RecvCQ: p.recv,
+		Cap: verbs.QPCap{MaxSendWR: uint32(depth), MaxRecvWR: uint32(depth)},
+	})
+	if err != nil {
+		return nil, err
+	}
+	return qp, qp.Activate(qkey)
+}
+
+// postAll posts receives for all slots.
+func (p *program) postAll() error {
+	for i := range p.sges {
+		p.sges[i] = p.mr.SGE(i*p.slot, p.slot)
+		if err := p.qp.PostRecv([]verbs.RecvWR{{ID: uint64(i), SGList: p.sges[i : i+1]}}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// repost posts the receives of n completions again.
+func (p *program) repost(n int) error {
+	for i, wc := range p.wcs[:n] {
+		p.recvs[i] = verbs.RecvWR{ID: wc.ID, SGList: p.sges[wc.ID : wc.ID+1]}
+	}
+	return p.qp.PostRecv(p.recvs[:n])
+}
+
+// poll takes completions, waiting for them if that is how the program works.
+func (p *program) poll(cq *verbs.CQ) (int, error) {
+	if !p.wait {
+		return cq.Poll(p.wcs[:])
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), tripTimeout)
+	defer cancel()
+	n, err := cq.Wait(ctx, p.wcs[:])
+	if errors.Is(err, context.DeadlineExceeded) {
+		err = nil
+	}
+	return n, err
+}
+
+func (p *program) addressOf(peer endpoint) (*verbs.AH, error) {
+	gid := verbs.GID(netip.MustParseAddr(peer.Address).As16())
+	return p.pd.CreateAH(&verbs.AHAttr{Port: 1, GRH: verbs.GlobalRoute{DGID: gid}})
+}
+
+func rocedReceive(j job) (result, error) {
+	p, err := openProgram(j)
+	if err != nil {
+		return result{}, err
+	}
+	if err := p.postAll(); err != nil {
+		return result{}, err
+	}
+	if err := announce(endpoint{QPN: uint32(p.qp.Number())}); err != nil {
+		return result{}, err
+	}
+	var m meter
+	for !stopping.Load() {
+		n, err := p.poll(p.recv)
+		if err != nil {
+			return result{}, err
+		}
+		if n > 0 {
+			m.add(n)
+			if err := p.repost(n); err != nil {
+				return result{}, err
+			}
+		}
+	}
+	return m.result(), p.device.Close()
+}
+
+// sendDepth is how many sends are outstanding: few stay in the processor's cache, many
+// let a program that waits be woken less often.
+func (p *program) sendDepth() int {
+	if p.wait {
+		return depth
+	}
+	return depth / 2
+}
+
+// sends are batch requests of the size, the last of them signaled, all of the same
+// memory: so do the senders that this is compared with.
+func (p *program) sends(j job, ah *verbs.AH) []verbs.SendWR {
+	wrs := make([]verbs.SendWR, batch)
+	for i := range wrs {
+		wrs[i] = verbs.SendWR{SGList: []verbs.SGE{p.mr.SGE(0, j.Size)}, AH: ah, RemoteQPN: verbs.QPN(j.Peer.QPN), RemoteQKey: qkey}
+	}
+	wrs[batch-1].Flags = verbs.SendSignaled
+	return wrs
+}
+
+func rocedSend(j job) (result, error) {
+	p, err := openProgram(j)
+	if err != nil {
+		return result{}, err
+	}
+	ah, err := p.addressOf(j.Peer)
+	if err != nil {
+		return result{}, err
+	}
+	wrs := p.sends(j, ah)
+	if err := announce(endpoint{}); err != nil {
+		return result{}, err
+	}
+	var m meter
+	outstanding, most := 0, p.sendDepth()
+	for start := time.Now(); time.Since(start) < j.Duration; {
+		for ; outstanding+batch <= most; outstanding += batch {
+			if err := p.qp.PostSend(wrs); err != nil {
+				return result{}, err
+			}
+		}
+		n, err := p.poll(p.send)
+		if err != nil {
+			return result{}, err
+		}
+		outstanding -= n * batch
+		m.add(n * batch)
+	}
+	return m.result(), p.device.Close()
+}
+
+func rocedPong(j job) (result, error) {
+	p, err := openProgram(j)
+	if err != nil {
+		return result{}, err
+	}
+	if err := p.postAll(); err != nil {
+		return result{}, err
+	}
+	if err := announce(endpoint{QPN: uint32(p.qp.Number())}); err != nil {
+		return result{}, err
+	}
+	var ah *verbs.AH
+	for !stopping.Load() {
+		n, err := p.poll(p.recv)
+		if err != nil {
+			return result{}, err
+		}
+		for _, wc := range p.wcs[:n] {
+			grh, _ := wc.Payload(p.mr.Bytes()[int(wc.ID)*p.slot:])
+			if ah == nil {
+				if ah, err = p.pd.CreateAHFromWC(&wc, grh, 1); err != nil {
+					return result{}, err
+				}
+			}
+			if err := p.reply(j, ah, wc.SrcQP); err != nil {
+				return result{}, err
+			}
+		}
+		if err := p.repost(n); err != nil {
+			return result{}, err
+		}
+	}
+	return result{}, p.device.Close()
+}
+
+// reply sends one message, unsignaled and inline: nothing is to be polled for it.
+func (p *program) reply(j job, ah *verbs.AH, to verbs.QPN) error {
+	return p.qp.PostSend([]verbs.SendWR{{SGList: []verbs.SGE{p.mr.SGE(0, j.Size)}, AH: ah, RemoteQPN: to, RemoteQKey: qkey}})
+}
+
+func rocedPing(j job) (result, error) {
+	p, err := openProgram(j)
+	if err != nil {
+		return result{}, err
+	}
+	if err := p.postAll(); err != nil {
+		return result{}, err
+	}
+	ah, err := p.addressOf(j.Peer)
+	if err != nil {
+		return result{}, err
+	}
+	if err := announce(endpoint{}); err != nil {
+		return result{}, err
+	}
+	r := measureTrips(j.Count, func() bool {
+		if err := p.reply(j, ah, verbs.QPN(j.Peer.QPN)); err != nil {
+			return false
+		}
+		for start := time.Now(); time.Since(start) < tripTimeout; {
+			if n, _ := p.poll(p.recv); n > 0 {
+				return p.repost(n) == nil
+			}
+		}
+		return false
+	})
+	return r, p.device.Close()
+}

@@ -1,0 +1,149 @@
+package main
+
+import (
+	"net/netip"
+	"runtime"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+const (
+	udpPort  = 7000
+	udpBatch = 64
+)
+
+// udpSocket is bound to its own address and connected to the peer's, as a
+// program would do that wants speed.
+func udpSocket(j job, timeout time.Duration) (int, error) {
+	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return -1, err
+	}
+	own := unix.SockaddrInet4{Port: udpPort, Addr: netip.MustParseAddr(j.Own.Address).As4()}
+	peer := unix.SockaddrInet4{Port: udpPort, Addr: netip.MustParseAddr(j.Peer.Address).As4()}
+	_ = unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_RCVBUFFORCE, 8<<20)
+	tv := unix.NsecToTimeval(timeout.Nanoseconds())
+	if err := unix.SetsockoptTimeval(fd, unix.SOL_SOCKET, unix.SO_RCVTIMEO, &tv); err != nil {
+		return -1, err
+	}
+	if err := unix.Bind(fd, &own); err != nil {
+		return -1, err
+	}
+	return fd, unix.Connect(fd, &peer)
+}
+
+func udpReceive(j job) (result, error) {
+	fd, err := udpSocket(j, 100*time.Millisecond)
+	if err != nil {
+		return result{}, err
+	}
+	batch := newMessageBatch(udpBatch, 2048)
+	if err := announce(endpoint{}); err != nil {
+		return result{}, err
+	}
+	var m meter
+	for !stopping.Load() {
+		n, err := batch.receive(fd)
+		if err == nil {
+			m.add(n)
+		}
+	}
+	return m.result(), nil
+}
+
+func udpSend(j job) (result, error) {
+	return udpStream(j, func(int) error { return nil })
+}
+
+// udpStream sends batches until the time is over, on a socket that prepare has seen.
+func udpStream(j job, prepare func(fd int) error) (result, error) {
+	fd, err := udpSocket(j, time.Second)
+	if err != nil {
+		return result{}, err
+	}
+	if err := prepare(fd); err != nil {
+		return result{}, err
+	}
+	batch := newMessageBatch(udpBatch, j.Size)
+	batch.oneBuffer()
+	if err := announce(endpoint{}); err != nil {
+		return result{}, err
+	}
+	var m meter
+	for start := time.Now(); time.Since(start) < j.Duration; {
+		if n, err := batch.send(fd); err == nil {
+			m.add(n)
+		}
+	}
+	return m.result(), nil
+}
+
+func udpPong(j job) (result, error) {
+	fd, err := udpSocket(j, 100*time.Millisecond)
+	if err != nil {
+		return result{}, err
+	}
+	if err := announce(endpoint{}); err != nil {
+		return result{}, err
+	}
+	message := make([]byte, 2048)
+	for !stopping.Load() {
+		if n := udpRead(fd, message, j.Sleep); n > 0 {
+			_, _ = unix.Write(fd, message[:n])
+		}
+	}
+	return result{}, nil
+}
+
+func udpPing(j job) (result, error) {
+	fd, err := udpSocket(j, 100*time.Millisecond)
+	if err != nil {
+		return result{}, err
+	}
+	if err := announce(endpoint{}); err != nil {
+		return result{}, err
+	}
+	message := make([]byte, j.Size)
+	return measureTrips(j.Count, func() bool {
+		_, _ = unix.Write(fd, message)
+		for start := time.Now(); time.Since(start) < tripTimeout; {
+			if udpRead(fd, message, j.Sleep) > 0 {
+				return true
+			}
+		}
+		return false
+	}), nil
+}
+
+// udpRead takes a message, waiting in the kernel if asked to sleep.
+func udpRead(fd int, message []byte, sleep bool) int {
+	flags := unix.MSG_DONTWAIT
+	if sleep {
+		flags = 0
+	}
+	n, _, err := unix.Recvfrom(fd, message, flags)
+	if err != nil {
+		return 0
+	}
+	return n
+}
+
+// tripTimeout ends a round trip whose message was lost.
+const tripTimeout = 100 * time.Millisecond
+
+// measureTrips times round trips, after some that warm everything up.
+func measureTrips(count int, trip func() bool) result {
+	runtime.GC()
+	r := result{RoundTrips: make([]time.Duration, 0, count)}
+	for range count / 10 {
+		trip()
+	}
+	for range count {
+		start := time.Now()
+		if trip() {
+			r.RoundTrips = append(r.RoundTrips, time.Since(start))
+		}
+	}
+	return r
+}

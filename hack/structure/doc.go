@@ -1,0 +1,3 @@
+// Package structure has no code: its test holds the project to its architecture,
+// which package may import which, and where unsafe may be.
+package structure
