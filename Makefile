@@ -1,0 +1,37 @@
+# "make" alone lists the targets. Everything but generate and lint needs only Go; demo, test,
+# bench and soak need root.
+
+.DEFAULT_GOAL := help
+.PHONY: help build test race fuzz lint generate demo bench soak
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+build: ## the binary, ./roced
+	go build -o roced ./cmd/roced
+
+test: ## all tests
+	go test ./...
+
+race: ## all tests under the race detector
+	go test -race ./...
+
+fuzz: ## every fuzz target, a minute each
+	hack/fuzz.sh 60s
+
+lint: ## formatting, vet, tidy modules
+	@test -z "$$(gofmt -l .)" || { echo "not formatted:"; gofmt -l .; exit 1; }
+	go vet ./...
+	go mod tidy -diff
+
+generate: ## the eBPF objects; needs clang, llvm, libbpf-dev
+	go generate ./...
+
+demo: ## two hosts in two namespaces exchange messages
+	go run ./cmd/roced demo
+
+bench: ## roced beside kernel UDP and raw AF_XDP; writes bench.json
+	go run ./hack/bench
+
+soak: ## 10 million messages over a veth pair, every one accounted for
+	ROCED_SOAK=10000000 go test -count=1 -v -timeout 30m -run TestSoak ./verbs/hca
