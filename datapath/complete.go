@@ -72,10 +72,11 @@ func (e *Engine) completeSend(qp *QP, status uint8) (signaled bool) {
 	return true
 }
 
-// completeRecv tells of the receive request in e.recv that took no packet.
-func (e *Engine) completeRecv(qp *QP, status uint8, solicited bool) {
+// completeRecv tells of the receive request in e.recv that took no packet: an error,
+// so it counts as solicited.
+func (e *Engine) completeRecv(qp *QP, status uint8) {
 	e.cqe.Set(e.recv.ID, status, opcodeRecv, qp.Number, qp.Token)
-	e.complete(qp.RecvCQ, &e.cqe, solicited || status != statusSuccess)
+	e.complete(qp.RecvCQ, &e.cqe, true)
 }
 
 // fail moves a queue pair to ERR by the engine's own decision. What is
@@ -121,7 +122,7 @@ func (e *Engine) flush(qp *QP) (moved bool) {
 	qp.Send.Publish()
 	for qp.State == StateError && qp.Recv.Peek(&e.recv) {
 		qp.Recv.Advance()
-		e.completeRecv(qp, statusFlushed, false)
+		e.completeRecv(qp, statusFlushed)
 		moved = true
 	}
 	return moved

@@ -11,8 +11,8 @@
 //	      Link: a burst of frames out, a burst of frames in
 //	          xdplink.go AF_XDP sockets   |   memwire.go a wire in memory
 //
-// One Engine is one device. Whoever holds its lease runs it: the worker's
-// thread (worker.go), a program that polls (Progress), or the control plane
+// One Engine is one device. Whoever holds its lease runs it: the worker
+// (worker.go), a program that polls (Progress), or the control plane
 // between two bursts (Do). So hot state has no locks of its own, and tables
 // change only between bursts: what Do has taken out of a table is in no use when
 // Do returns, and may be freed.

@@ -164,7 +164,7 @@ func (e *Engine) take(qp *QP, p *wire.Packet) (Drop, bool) {
 	pieces, ok := e.resolve(e.recv.SGEs[:e.recv.SGECount], qp.PD, true)
 	if !ok {
 		qp.Recv.Advance()
-		e.completeRecv(qp, statusLocalProtection, false)
+		e.completeRecv(qp, statusLocalProtection)
 		e.fail(qp)
 		return DropProtection, false
 	}

@@ -36,11 +36,6 @@ func newRecord(dir string, cookie uint64, index int) *record {
 	}
 }
 
-func (r *record) has(address netip.Addr) bool {
-	_, ok := r.lines[address]
-	return ok
-}
-
 func (r *record) add(address netip.Addr) error {
 	if r.file == nil {
 		if err := r.create(); err != nil {

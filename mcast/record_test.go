@@ -95,3 +95,8 @@ func TestSweepKeepsWhatFailed(t *testing.T) {
 		t.Error("the record is gone, what it lists is not")
 	}
 }
+
+func (r *record) has(address netip.Addr) bool {
+	_, ok := r.lines[address]
+	return ok
+}

@@ -10,6 +10,7 @@ import (
 	"strconv"
 
 	"github.com/roced/roced/verbs"
+	"github.com/roced/roced/verbs/hca"
 )
 
 // perfDepth is how many messages a queue pair of perf can hold each way.
@@ -69,7 +70,7 @@ func dial(ctx context.Context, namespace, host string, port int) (conn net.Conn,
 	var failures error
 	for _, address := range found {
 		target := net.JoinHostPort(address.Unmap().String(), strconv.Itoa(port))
-		err := inNamespace(namespace, func() (err error) {
+		err := hca.RunIn(namespace, func() (err error) {
 			conn, err = dialer.DialContext(ctx, "tcp", target)
 			return err
 		})

@@ -46,7 +46,7 @@ func openDevice(name, namespace string, log *slog.Logger, options ...hca.Option)
 }
 
 func (d *device) look(namespace string) error {
-	err := inNamespace(namespace, func() (err error) {
+	err := hca.RunIn(namespace, func() (err error) {
 		d.links, err = netlink.NewHandle(unix.NETLINK_ROUTE)
 		return err
 	})

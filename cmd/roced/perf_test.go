@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/roced/roced/hack/netlab/labtest"
+
+	"github.com/roced/roced/verbs/hca"
 )
 
 // perfServer is a server in this process, in namespace A of a lab.
@@ -160,7 +162,7 @@ func (s *perfServer) dial(t *testing.T, lab *labtest.PairLab) net.Conn {
 }
 
 func dialTCP(namespace, target string) (conn net.Conn, err error) {
-	err = inNamespace(namespace, func() (err error) {
+	err = hca.RunIn(namespace, func() (err error) {
 		conn, err = net.Dial("tcp", target)
 		return err
 	})

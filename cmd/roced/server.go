@@ -10,6 +10,7 @@ import (
 	"strconv"
 
 	"github.com/roced/roced/verbs"
+	"github.com/roced/roced/verbs/hca"
 )
 
 // server answers clients of perf, one after another.
@@ -22,7 +23,7 @@ type server struct {
 // runServer serves until ctx is done, which is its normal end, or for one client.
 func runServer(ctx context.Context, d *device, namespace string, o *perfOptions) (err error) {
 	s := &server{device: d, options: o}
-	err = inNamespace(namespace, func() (err error) {
+	err = hca.RunIn(namespace, func() (err error) {
 		s.listener, err = new(net.ListenConfig).Listen(ctx, "tcp", net.JoinHostPort("", strconv.Itoa(o.tcpPort)))
 		return err
 	})

@@ -104,17 +104,23 @@ func (p *program) poll(cq *verbs.CQ) (int, error) {
 	return n, err
 }
 
+// openReceiver is a program whose receives are posted.
+func openReceiver(j job) (*program, error) {
+	p, err := openProgram(j)
+	if err != nil {
+		return nil, err
+	}
+	return p, p.postAll()
+}
+
 func (p *program) addressOf(peer endpoint) (*verbs.AH, error) {
 	gid := verbs.GID(netip.MustParseAddr(peer.Address).As16())
 	return p.pd.CreateAH(&verbs.AHAttr{Port: 1, GRH: verbs.GlobalRoute{DGID: gid}})
 }
 
 func rocedReceive(j job) (result, error) {
-	p, err := openProgram(j)
+	p, err := openReceiver(j)
 	if err != nil {
-		return result{}, err
-	}
-	if err := p.postAll(); err != nil {
 		return result{}, err
 	}
 	if err := announce(endpoint{QPN: uint32(p.qp.Number())}); err != nil {
@@ -188,11 +194,8 @@ func rocedSend(j job) (result, error) {
 }
 
 func rocedPong(j job) (result, error) {
-	p, err := openProgram(j)
+	p, err := openReceiver(j)
 	if err != nil {
-		return result{}, err
-	}
-	if err := p.postAll(); err != nil {
 		return result{}, err
 	}
 	if err := announce(endpoint{QPN: uint32(p.qp.Number())}); err != nil {
@@ -222,17 +225,14 @@ func rocedPong(j job) (result, error) {
 	return result{}, p.device.Close()
 }
 
-// reply sends one message, unsignaled and inline: nothing is to be polled for it.
+// reply sends one message, unsignaled: nothing is to be polled for it.
 func (p *program) reply(j job, ah *verbs.AH, to verbs.QPN) error {
 	return p.qp.PostSend([]verbs.SendWR{{SGList: []verbs.SGE{p.mr.SGE(0, j.Size)}, AH: ah, RemoteQPN: to, RemoteQKey: qkey}})
 }
 
 func rocedPing(j job) (result, error) {
-	p, err := openProgram(j)
+	p, err := openReceiver(j)
 	if err != nil {
-		return result{}, err
-	}
-	if err := p.postAll(); err != nil {
 		return result{}, err
 	}
 	ah, err := p.addressOf(j.Peer)

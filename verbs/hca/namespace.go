@@ -9,10 +9,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// inNamespace runs fn on a thread inside a network namespace, named by its file. The
-// thread is not used for anything else afterwards: it ends with its goroutine. With
-// no file it is the caller's own thread, which takes no privilege.
-func inNamespace(path string, fn func() error) error {
+// RunIn runs fn on a thread inside a network namespace, named by its file. Sockets
+// that fn opens stay in it, goroutines that it starts are outside. The thread is not
+// used for anything else afterwards: it ends with its goroutine. With no file it is
+// the caller's own thread, which takes no privilege.
+func RunIn(path string, fn func() error) error {
 	if path == "" {
 		runtime.LockOSThread()
 		defer runtime.UnlockOSThread()

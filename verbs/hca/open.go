@@ -31,7 +31,7 @@ func Open(name string, list ...Option) (*Device, error) {
 		return nil, fmt.Errorf("open %s: %w", name, err)
 	}
 	b := &builder{name: name, options: o, multiBuffer: xsk.MultiBufferSupported}
-	if err := inNamespace(o.namespace, b.build); err != nil {
+	if err := RunIn(o.namespace, b.build); err != nil {
 		return nil, fmt.Errorf("open %s: %w", name, errors.Join(err, b.undo()))
 	}
 	d, err := newDevice(b.parts(), o)
@@ -250,7 +250,7 @@ func (b *builder) logModes() {
 		log.Warn("XDP runs in generic mode, which is slow", "because", why)
 	}
 	if free := runtime.GOMAXPROCS(0); free < 3 && b.options.worker {
-		log.Warn("GOMAXPROCS is low: a worker that spins can delay other goroutines by 10 ms; set it to 3 or more", "gomaxprocs", free)
+		log.Warn("GOMAXPROCS is low: a program that spins can delay other goroutines by 10 ms; set it to 3 or more", "gomaxprocs", free)
 	}
 	info := b.sockets[0].Attached()
 	log.Info("device is open", "xdp", b.steering.AttachedMode(), "zerocopy", info.ZeroCopy, "multibuffer", info.MultiBuffer, "queues", len(b.sockets))

@@ -80,8 +80,8 @@ func WithSpin(spin time.Duration) Option { return func(o *options) { o.spin = sp
 // WithFrames sets the size of the rings of each socket, a power of two.
 func WithFrames(frames uint32) Option { return func(o *options) { o.frames = frames } }
 
-// WithoutInline keeps programs from running the card while they poll: the
-// worker's thread does all work.
+// WithoutInline keeps programs from running the card while they poll or post: the
+// worker does all work.
 func WithoutInline() Option { return func(o *options) { o.inline = false } }
 
 // WithoutWorker has no thread: the card runs only while a program polls.
