@@ -32,10 +32,14 @@ static __always_inline enum verdict check_destination(const struct packet *p)
 	return is_own(&address) ? REDIRECTED : PASS_NOT_OWN;
 }
 
-/* Fragments count too, but most frames have none, and end where their linear part does. */
+/*
+ * Fragments count too, but most frames have none, and end where their linear part does.
+ * Lengths are compared, not pointers: Linux 6.1 does not know that a swapped 16-bit number
+ * is small, and would not let it be added to a pointer.
+ */
 static __always_inline int is_truncated(const struct packet *p)
 {
-	if (p->ip + ip_len(p) <= p->end)
+	if (ip_len(p) <= p->end - p->ip)
 		return 0;
 	return (__u64)(ip_offset() + ip_len(p)) > bpf_xdp_get_buff_len(p->ctx);
 }
