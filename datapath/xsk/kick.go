@@ -2,21 +2,33 @@ package xsk
 
 import "golang.org/x/sys/unix"
 
+// kickFrames is how many descriptors one kick moves at most in copy mode (the kernel's
+// TX_BATCH_SIZE).
+const kickFrames = 32
+
 // Flush hands all submitted frames to the kernel and kicks it while it sleeps and makes
-// progress: in copy mode one kick moves at most 32 descriptors. It returns what the
-// kernel has not taken then, as Unsent does; a later Flush goes on with it.
+// progress. It returns what the kernel has not taken then, as Unsent does; a later Flush goes
+// on with it.
+//
+// Linux 6.1 writes down what it took only when it finds nothing more, and answers EAGAIN until
+// then: as many kicks without visible progress are normal.
 func (s *Socket) Flush() (unsent uint32) {
 	if s.submitted {
 		s.tx.publish()
 		s.submitted = false
 	}
 	unsent = s.tx.pending()
+	patience := unsent / kickFrames
 	for unsent > 0 && (s.busyPoll || s.tx.needWakeup()) {
-		s.kick(unix.SYS_SENDTO)
+		again := s.kick(unix.SYS_SENDTO)
 		before := unsent
-		if unsent = s.tx.pending(); unsent >= before {
+		if unsent = s.tx.pending(); unsent < before {
+			continue
+		}
+		if !again || patience == 0 {
 			break
 		}
+		patience--
 	}
 	// Now rather than when the slots run out, so that few slots are used, and are
 	// still cached.
@@ -42,8 +54,9 @@ func (s *Socket) Err() error { return s.lastKick }
 
 // kick is sendto(2) or recvfrom(2) of nothing. It does not block, but 32 frames take
 // longer than the 20 µs after which the Go scheduler gives away the processor of
-// a thread in a system call. So the scheduler is not told.
-func (s *Socket) kick(call uintptr) {
+// a thread in a system call. So the scheduler is not told. It says whether the kernel
+// wants to be kicked again.
+func (s *Socket) kick(call uintptr) (again bool) {
 	_, _, errno := unix.RawSyscall6(call, uintptr(s.fd), 0, 0, unix.MSG_DONTWAIT, 0, 0)
 	switch errno {
 	case 0, unix.EAGAIN, unix.EBUSY, unix.ENOBUFS, unix.EINTR:
@@ -56,4 +69,5 @@ func (s *Socket) kick(call uintptr) {
 	default:
 		s.lastKick = errno
 	}
+	return errno == unix.EAGAIN
 }
