@@ -95,7 +95,7 @@ var snoopingIntervals = map[int]time.Duration{
 	nl.IFLA_BR_MCAST_STARTUP_QUERY_INTVL:  time.Second,
 	nl.IFLA_BR_MCAST_QUERY_RESPONSE_INTVL: 200 * time.Millisecond,
 	nl.IFLA_BR_MCAST_MEMBERSHIP_INTVL:     2500 * time.Millisecond,
-	nl.IFLA_BR_MCAST_LAST_MEMBER_INTVL:    50 * time.Millisecond,
+	nl.IFLA_BR_MCAST_LAST_MEMBER_INTVL:    100 * time.Millisecond, // less makes queries of IGMPv1
 }
 
 // Port joins a host's link, which is made, to the bridge. It returns the name of the
@@ -106,12 +106,8 @@ func (b *Bridge) Port(host *Namespace, ifname string, options ...VethOption) (po
 	if err := Veth(b.Namespace, host, port, ifname, options...); err != nil {
 		return "", err
 	}
-	link, err := b.nl.LinkByName(port)
-	if err == nil {
-		err = b.nl.LinkSetMaster(link, &netlink.Bridge{LinkAttrs: netlink.LinkAttrs{Name: bridgeName}})
-	}
-	if err != nil {
-		return "", fmt.Errorf("port %s of the bridge in %s: %w", port, b.Name(), err)
+	if err := b.enslave(port); err != nil {
+		return "", err
 	}
 	return port, nil
 }

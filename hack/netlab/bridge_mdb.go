@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"net/netip"
+	"slices"
 
 	"github.com/vishvananda/netlink/nl"
 	"golang.org/x/sys/unix"
@@ -36,6 +37,12 @@ func (b *Bridge) MDB() ([]MDBEntry, error) {
 		return nil, fmt.Errorf("groups of the bridge in %s: %w", b.Name(), err)
 	}
 	return list, nil
+}
+
+// Member tells whether a port's hosts are members of a group.
+func (b *Bridge) Member(port string, group netip.Addr) (bool, error) {
+	list, err := b.MDB()
+	return slices.Contains(list, MDBEntry{port, group}), err
 }
 
 // dumpMDB runs inside. The library has no such request.

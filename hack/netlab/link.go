@@ -1,6 +1,7 @@
 package netlab
 
 import (
+	"errors"
 	"fmt"
 	"time"
 
@@ -58,6 +59,9 @@ func (ns *Namespace) bringUp(ifname string) error {
 func (ns *Namespace) waitReady(ifname string) error {
 	for deadline := time.Now().Add(readyTimeout); ; time.Sleep(time.Millisecond) {
 		ready, err := ns.ready(ifname)
+		if errors.Is(err, netlink.ErrDumpInterrupted) { // something changed on the way
+			ready, err = false, nil
+		}
 		if err == nil && !ready && time.Now().After(deadline) {
 			err = unix.ETIMEDOUT
 		}

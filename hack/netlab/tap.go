@@ -1,0 +1,41 @@
+package netlab
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/vishvananda/netlink"
+)
+
+// Tap adds a port whose other end a program holds, such as a virtual machine's emulator:
+// a TAP, which stays when the program ends. It returns the port's name.
+func (b *Bridge) Tap(mtu int) (port string, err error) {
+	b.ports++
+	port = fmt.Sprintf("port%d", b.ports)
+	attrs := netlink.NewLinkAttrs()
+	attrs.Name = port
+	tap := &netlink.Tuntap{LinkAttrs: attrs, Mode: netlink.TUNTAP_MODE_TAP, Flags: netlink.TUNTAP_NO_PI | netlink.TUNTAP_ONE_QUEUE}
+	err = b.Do(func() error { return b.nl.LinkAdd(tap) })
+	if err == nil {
+		err = b.nl.LinkSetMTU(tap, mtu) // which the library's LinkAdd passes over for a TAP
+	}
+	if err != nil {
+		return "", fmt.Errorf("TAP %s in %s: %w", port, b.Name(), err)
+	}
+	if err := errors.Join(b.enslave(port), b.bringUp(port)); err != nil {
+		return "", err
+	}
+	return port, nil
+}
+
+// enslave makes a link a port.
+func (b *Bridge) enslave(port string) error {
+	link, err := b.nl.LinkByName(port)
+	if err == nil {
+		err = b.nl.LinkSetMaster(link, &netlink.Bridge{LinkAttrs: netlink.LinkAttrs{Name: bridgeName}})
+	}
+	if err != nil {
+		return fmt.Errorf("port %s of the bridge in %s: %w", port, b.Name(), err)
+	}
+	return nil
+}

@@ -1,0 +1,29 @@
+package netlab
+
+import (
+	"os"
+	"testing"
+)
+
+// TestTapIsAPort: it is a link of the bridge, with the MTU asked for, and can be held.
+func TestTapIsAPort(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("needs root")
+	}
+	bridge, err := NewBridge("labtest-tap")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer bridge.Close()
+	port, err := bridge.Tap(9000)
+	if err != nil {
+		t.Fatal(err)
+	}
+	link, err := bridge.Netlink().LinkByName(port)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if attrs := link.Attrs(); attrs.MTU != 9000 || attrs.MasterIndex == 0 {
+		t.Errorf("MTU %d, bridge %d", attrs.MTU, attrs.MasterIndex)
+	}
+}
