@@ -40,8 +40,9 @@ func (e *Engine) overrun(cq *CQ) {
 	cq.overrun = true
 	cq.solicited = true
 	cq.Queue.Fail()
+	cq.NoteOverrun()
 	for qp := range cq.QPs {
-		e.fail(qp)
+		e.fail(qp, true)
 	}
 }
 
@@ -79,14 +80,14 @@ func (e *Engine) completeRecv(qp *QP, status uint8) {
 	e.complete(qp.RecvCQ, &e.cqe, true)
 }
 
-// fail moves a queue pair to ERR by the engine's own decision. What is
-// outstanding is flushed in its turn (see transmit), in order.
-func (e *Engine) fail(qp *QP) {
+// fail moves a queue pair to ERR by the engine's own decision; see NoteState. What
+// is outstanding is flushed in its turn (see transmit), in order.
+func (e *Engine) fail(qp *QP, fatal bool) {
 	if qp.State == StateError {
 		return
 	}
 	e.setState(qp, StateError)
-	qp.NoteState(StateError)
+	qp.NoteState(StateError, fatal)
 }
 
 // SetState moves a queue pair to a state that the control plane chose. RESET

@@ -69,6 +69,8 @@ type rig struct {
 	wake     chan struct{}
 	memory   []byte
 	states   []State // that the engine chose
+	fatal    bool    // one of them was
+	overruns int
 }
 
 const rigDepth = 8
@@ -123,12 +125,15 @@ func (r *rig) makeCQ(entries uint32) *CQ {
 	if r.cq, err = ring.NewCompletionConsumer(memory, g); err != nil {
 		r.Fatal(err)
 	}
-	return &CQ{Queue: producer, Wake: r.wake, QPs: map[*QP]struct{}{}}
+	return &CQ{Queue: producer, Wake: r.wake, QPs: map[*QP]struct{}{}, NoteOverrun: func() { r.overruns++ }}
 }
 
 func (r *rig) makeQP(cq *CQ) {
 	r.qp = &QP{Number: testQP, PD: testPD, Index: 3, Token: 77, QKey: testQKey, PKey: wire.PKeyDefault, SendCQ: cq, RecvCQ: cq}
-	r.qp.NoteState = func(s State) { r.states = append(r.states, s) }
+	r.qp.NoteState = func(s State, fatal bool) {
+		r.states = append(r.states, s)
+		r.fatal = r.fatal || fatal
+	}
 	sendShape, recvShape := ring.SendGeometry(rigDepth, 2, 64), ring.RecvGeometry(rigDepth, 2)
 	r.qp.MaxSendSGE, r.qp.MaxInline = sendShape.SendRoom()
 	sendMemory, recvMemory := ring.Alloc(sendShape.Size()), ring.Alloc(recvShape.Size())

@@ -45,6 +45,8 @@ type CQ struct {
 	Queue *ring.CompletionProducer
 	Wake  chan<- struct{} // of capacity 1: sent to when an armed queue gets its event
 	QPs   map[*QP]struct{}
+	// NoteOverrun is told of an overrun, once, under the lease.
+	NoteOverrun func()
 
 	dirty     bool // has entries to publish
 	solicited bool // a solicited or failed one is among them
@@ -86,9 +88,9 @@ type QP struct {
 	SendCQ, RecvCQ *CQ
 	MaxInline      uint32
 	MaxSendSGE     uint32
-	// NoteState is told of a state that the engine chose itself (SQE, ERR). It
-	// runs under the lease.
-	NoteState func(State)
+	// NoteState is told of a state that the engine chose itself (SQE, ERR), and
+	// whether no completion tells of it: its CQ was overrun. It runs under the lease.
+	NoteState func(s State, fatal bool)
 
 	waiting bool // in the engine's list of queue pairs with work left
 }

@@ -165,7 +165,7 @@ func (e *Engine) take(qp *QP, p *wire.Packet) (Drop, bool) {
 	if !ok {
 		qp.Recv.Advance()
 		e.completeRecv(qp, statusLocalProtection)
-		e.fail(qp)
+		e.fail(qp, false)
 		return DropProtection, false
 	}
 	qp.Recv.Advance()

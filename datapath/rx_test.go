@@ -220,8 +220,8 @@ func TestReceiveProtection(t *testing.T) {
 			if len(got) != 2 || got[0].ID != 5 || got[0].Status != statusLocalProtection || got[1].ID != 6 || got[1].Status != statusFlushed {
 				t.Errorf("completions: %+v", got)
 			}
-			if len(r.states) != 1 || r.states[0] != StateError {
-				t.Errorf("states: %v", r.states)
+			if len(r.states) != 1 || r.states[0] != StateError || r.fatal { // a completion tells of it
+				t.Errorf("states: %v, fatal %v", r.states, r.fatal)
 			}
 		})
 	}
@@ -294,8 +294,8 @@ func TestOverrun(t *testing.T) {
 	if got := r.completions(); len(got) != 2 || !r.cq.Failed() {
 		t.Errorf("completions %v, failed %v", got, r.cq.Failed())
 	}
-	if len(r.states) != 1 || r.states[0] != StateError {
-		t.Errorf("states: %v", r.states)
+	if len(r.states) != 1 || r.states[0] != StateError || !r.fatal || r.overruns != 1 {
+		t.Errorf("states: %v, fatal %v, %d overruns", r.states, r.fatal, r.overruns)
 	}
 }
 

@@ -89,7 +89,7 @@ func (e *Engine) sendOne(qp *QP) bool {
 	if status != statusSuccess {
 		qp.Send.Advance(e.completeSend(qp, status))
 		e.setState(qp, StateSQE)
-		qp.NoteState(StateSQE)
+		qp.NoteState(StateSQE, false)
 		return true
 	}
 	frame := e.scratch

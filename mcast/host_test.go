@@ -191,26 +191,49 @@ func TestHostUsesTheGroup(t *testing.T) {
 	}
 }
 
-// The neighbours are found anew while a group is joined, from the right address.
+// The neighbours are found anew before, during and after, from the right address.
 func TestNeighbours(t *testing.T) {
 	for _, way := range ways {
 		t.Run(way.name, func(t *testing.T) {
 			lab := pair(t)
-			check(t, open(t, lab.A, way.via).Join(way.group))
-			for _, address := range []string{"10.77.0.2", "fd77::2"} {
-				hears := newTalker(t, lab.B, netip.MustParseAddr(address))
-				from := newTalker(t, lab.A, netip.MustParseAddr(address[:len(address)-1]+"1"))
-				from.to = hears.to
-				from.send("hello")
-				hears.hear("hello", from.group.String())
-			}
-			neighbours, err := lab.B.Netlink().NeighList(eth0(t, lab.B).Attrs().Index, netlink.FAMILY_V4)
-			check(t, err)
-			for _, n := range neighbours {
-				if n.IP.String() != "10.77.0.1" && n.State != unix.NUD_NOARP {
-					t.Errorf("the other host learned %v", fmt.Sprint(n))
-				}
-			}
+			m := open(t, lab.A, way.via)
+			findEachOther(t, lab, "before")
+			check(t, m.Join(way.group))
+			findEachOther(t, lab, "during")
+			check(t, m.Leave(way.group))
+			findEachOther(t, lab, "after")
 		})
+	}
+}
+
+// findEachOther has two hosts ask for each other and exchange a message.
+func findEachOther(t *testing.T, lab *labtest.PairLab, when string) {
+	t.Helper()
+	for _, address := range []string{"10.77.0.2", "fd77::2"} {
+		own := address[:len(address)-1] + "1"
+		forget(t, lab.A, address)
+		forget(t, lab.B, own)
+		hears, from := newTalker(t, lab.B, netip.MustParseAddr(address)), newTalker(t, lab.A, netip.MustParseAddr(own))
+		from.to = hears.to
+		from.send(when)
+		hears.hear(when, own)
+		hears.close()
+		from.close()
+	}
+	neighbours, err := lab.B.Netlink().NeighList(eth0(t, lab.B).Attrs().Index, netlink.FAMILY_V4)
+	check(t, err)
+	for _, n := range neighbours {
+		if n.IP.String() != "10.77.0.1" && n.State != unix.NUD_NOARP {
+			t.Errorf("%s: the other host learned %v", when, fmt.Sprint(n))
+		}
+	}
+}
+
+// forget takes a neighbour out of a host's table, if it is there.
+func forget(t *testing.T, host *netlab.Namespace, neighbour string) {
+	t.Helper()
+	err := host.Netlink().NeighDel(&netlink.Neigh{LinkIndex: eth0(t, host).Attrs().Index, IP: netip.MustParseAddr(neighbour).AsSlice()})
+	if err != nil {
+		refused(t, err, unix.ENOENT)
 	}
 }

@@ -1,11 +1,14 @@
 package mcast
 
 import (
+	"fmt"
 	"net/netip"
+	"slices"
 	"testing"
 
 	"github.com/roced/roced/hack/netlab"
 	"github.com/roced/roced/hack/netlab/labtest"
+	"github.com/vishvananda/netlink/nl"
 	"golang.org/x/sys/unix"
 )
 
@@ -73,39 +76,97 @@ func TestVersions(t *testing.T) {
 }
 
 // A switch that snoops lets a group through from join to leave, for as long as members
-// answer its queries.
+// answer its queries: in each version of IGMP and MLD, as seen on its port.
 func TestSwitchKnows(t *testing.T) {
-	lab := labtest.Switched(t)
-	w := watch(t, lab.B)
-	inMDB := func(group netip.Addr) bool {
-		list, err := lab.Bridge.MDB()
-		check(t, err)
-		for _, entry := range list {
-			if entry == (netlab.MDBEntry{Port: lab.PortA, Group: group}) {
-				return true
-			}
-		}
-		return false
+	for igmp, mld := range map[byte]byte{2: 1, 3: 2} {
+		t.Run(fmt.Sprintf("IGMPv%d MLDv%d", igmp, mld), func(t *testing.T) {
+			switchKnows(t, switchSpeaking(t, igmp, mld), map[bool]string{true: fmt.Sprintf("IGMPv%d", igmp), false: fmt.Sprintf("MLDv%d", mld)})
+		})
 	}
+}
+
+// switchSpeaking is a switch that asks in given versions, and a host on it that answers in
+// them. It takes both, and from the start: for minutes after a query of IGMPv2 a host
+// speaks IGMPv2, whatever it is forced to, and one that is forced to MLDv2 does not
+// answer MLDv1.
+func switchSpeaking(t *testing.T, igmp, mld byte) *labtest.SwitchLab {
+	t.Helper()
+	lab := &labtest.SwitchLab{PairLab: labtest.PairLab{A: labtest.New(t, "mcast-a")}}
+	sysctl(t, lab.A, "ipv4/conf/default/force_igmp_version", fmt.Sprint(igmp))
+	sysctl(t, lab.A, "ipv6/conf/default/force_mld_version", fmt.Sprint(mld))
+	var err error
+	lab.Bridge, err = netlab.NewBridge("mcast-switch")
+	check(t, err)
+	t.Cleanup(func() { check(t, lab.Bridge.Close()) })
+	ask(t, lab.Bridge, igmp, mld)
+	lab.PortA, err = lab.Bridge.Port(lab.A, "eth0")
+	check(t, err)
+	check(t, lab.A.AddAddress("eth0", "10.77.0.1/24"))
+	return lab
+}
+
+// ask sets the versions that a bridge asks in.
+func ask(t *testing.T, bridge *netlab.Bridge, igmp, mld byte) {
+	t.Helper()
+	request := nl.NewNetlinkRequest(unix.RTM_NEWLINK, unix.NLM_F_ACK)
+	header := nl.NewIfInfomsg(unix.AF_UNSPEC)
+	index, err := bridge.Index("br0")
+	check(t, err)
+	header.Index = int32(index)
+	request.AddData(header)
+	info := nl.NewRtAttr(unix.IFLA_LINKINFO, nil)
+	info.AddRtAttr(nl.IFLA_INFO_KIND, []byte("bridge"))
+	data := info.AddRtAttr(nl.IFLA_INFO_DATA, nil)
+	data.AddRtAttr(nl.IFLA_BR_MCAST_IGMP_VERSION, []byte{igmp})
+	data.AddRtAttr(nl.IFLA_BR_MCAST_MLD_VERSION, []byte{mld})
+	request.AddData(info)
+	check(t, bridge.Do(func() error {
+		_, err := request.Execute(unix.NETLINK_ROUTE, 0)
+		return err
+	}))
+}
+
+func switchKnows(t *testing.T, lab *labtest.SwitchLab, version map[bool]string) {
+	w := watchLink(t, lab.Bridge.Namespace, lab.PortA)
 	joined := map[netip.Addr]*Memberships{}
 	for _, way := range ways {
 		m := open(t, lab.A, way.via)
 		check(t, m.Join(way.group))
 		joined[way.group] = m
-		eventually(t, "entry after join by "+way.name, func() bool { return inMDB(way.group) })
+		eventually(t, "entry after join by "+way.name, func() bool { return inMDB(t, lab, way.group) })
 	}
 	// An entry lives for 2.5 seconds, unless a query is answered; queries come every second.
 	asked4, asked6 := w.count("query", netip.IPv4Unspecified()), w.count("query", netip.IPv6Unspecified())
+	answers := map[netip.Addr]int{}
+	for group := range joined {
+		answers[group] = w.count("report", group)
+	}
 	eventually(t, "queries", func() bool {
 		return w.count("query", netip.IPv4Unspecified()) >= asked4+4 && w.count("query", netip.IPv6Unspecified()) >= asked6+4
 	})
 	for group, m := range joined {
-		if !inMDB(group) {
+		eventually(t, "answers", func() bool { return w.count("report", group) >= answers[group]+3 })
+		if !inMDB(t, lab, group) {
 			t.Errorf("the switch has forgotten %v", group)
 		}
 		check(t, m.Leave(group))
-		eventually(t, "no entry after leave", func() bool { return !inMDB(group) })
+		eventually(t, "leave", func() bool { return w.count("leave", group) > 0 })
+		eventually(t, "no entry after leave", func() bool { return !inMDB(t, lab, group) })
+		want := version[group.Is4()]
+		for _, what := range []string{"report", "leave"} {
+			if got := w.versions(what, group); len(got) != 1 || !got[want] {
+				t.Errorf("%v: %s in %v, want %s", group, what, got, want)
+			}
+		}
 	}
+}
+
+// inMDB says whether a switch has a group's member behind port A.
+func inMDB(t *testing.T, lab *labtest.SwitchLab, group netip.Addr) bool {
+	t.Helper()
+	list, err := lab.Bridge.MDB()
+	check(t, err)
+	return slices.Contains(list, netlab.MDBEntry{Port: lab.PortA, Group: group})
 }
 
 func TestJoinErrors(t *testing.T) {

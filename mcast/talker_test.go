@@ -24,7 +24,7 @@ func newTalker(t testing.TB, host *netlab.Namespace, group netip.Addr) *talker {
 	k := &talker{TB: t, group: group}
 	index := eth0(t, host).Attrs().Index
 	check(t, host.Do(func() error { return k.open(index) }))
-	t.Cleanup(func() { check(t, unix.Close(k.fd)) })
+	t.Cleanup(k.close)
 	patience := unix.Timeval{Sec: 10}
 	check(t, unix.SetsockoptTimeval(k.fd, unix.SOL_SOCKET, unix.SO_RCVTIMEO, &patience))
 	return k
@@ -52,6 +52,15 @@ func (k *talker) open(index int) (err error) {
 		err = addMembership(k.fd, index, k.group)
 	}
 	return err
+}
+
+// close may be called before the test ends, to let others have the port.
+func (k *talker) close() {
+	k.Helper()
+	if k.fd >= 0 {
+		check(k, unix.Close(k.fd))
+		k.fd = -1
+	}
 }
 
 func (k *talker) send(text string) {

@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// watcher sees the IGMP and MLD that passes a host's eth0.
+// watcher sees the IGMP and MLD that passes a link.
 type watcher struct {
 	testing.TB
 	fd   int
@@ -26,6 +26,13 @@ type sighting struct {
 
 func watch(t testing.TB, host *netlab.Namespace) *watcher {
 	t.Helper()
+	return watchLink(t, host, "eth0")
+}
+
+func watchLink(t testing.TB, host *netlab.Namespace, name string) *watcher {
+	t.Helper()
+	index, err := host.Index(name)
+	check(t, err)
 	w := &watcher{TB: t, seen: map[sighting]int{}}
 	check(t, host.Do(func() (err error) {
 		w.fd, err = unix.Socket(unix.AF_PACKET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
@@ -34,7 +41,7 @@ func watch(t testing.TB, host *netlab.Namespace) *watcher {
 	t.Cleanup(func() { check(t, unix.Close(w.fd)) })
 	check(t, unix.SetsockoptInt(w.fd, unix.SOL_SOCKET, unix.SO_RCVBUFFORCE, 8<<20))
 	network := binary.NativeEndian.Uint16(binary.BigEndian.AppendUint16(nil, unix.ETH_P_ALL))
-	check(t, unix.Bind(w.fd, &unix.SockaddrLinklayer{Protocol: network, Ifindex: eth0(t, host).Attrs().Index}))
+	check(t, unix.Bind(w.fd, &unix.SockaddrLinklayer{Protocol: network, Ifindex: index}))
 	return w
 }
 

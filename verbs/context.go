@@ -20,6 +20,8 @@ type Context struct {
 	mu    sync.Mutex
 	slots qpSlots
 	mrs   map[ring.LKey]*MR
+
+	elements elements
 }
 
 // Open makes a context on a card, the only one of that card. Closing the context
@@ -29,6 +31,7 @@ func Open(card Provider) (*Context, error) {
 		return nil, fmt.Errorf("open: %w: no card", ErrInvalid)
 	}
 	c := &Context{provider: card, doorbell: card.Doorbell(), done: card.Done(), mrs: map[ring.LKey]*MR{}}
+	c.elements.all = map[uint64]any{}
 	c.progress, _ = card.(Progressor)
 	return c, nil
 }
@@ -38,13 +41,13 @@ func Open(card Provider) (*Context, error) {
 // Closing again does nothing.
 func (c *Context) Close() error { return c.provider.Close() }
 
-// gone reports whether the card was closed.
-func (c *Context) gone() bool {
+// gone says why the card is gone, nil while it is there.
+func (c *Context) gone() error {
 	select {
 	case <-c.done:
-		return true
+		return c.provider.Err()
 	default:
-		return false
+		return nil
 	}
 }
 

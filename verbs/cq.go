@@ -12,6 +12,7 @@ import (
 // CQ is a completion queue (ibv_cq).
 type CQ struct {
 	ctx      *Context
+	user     uint64 // see elements
 	handle   Handle
 	capacity int
 	events   chan struct{}
@@ -24,18 +25,30 @@ type CQ struct {
 
 // CreateCQ makes a completion queue with room for at least so many completions.
 // It must be polled before it is full: an overrun puts it and its queue pairs
-// into error.
+// into error, which EventCQErr and EventQPFatal tell.
 func (c *Context) CreateCQ(entries int) (*CQ, error) {
-	grant, err := c.provider.CreateCQ(entries)
+	var cq *CQ
+	err := c.elements.add(func(user uint64) (_ any, err error) {
+		cq, err = c.createCQ(entries, user)
+		return cq, err
+	})
 	if err != nil {
 		return nil, fmt.Errorf("create CQ of %d entries: %w", entries, err)
+	}
+	return cq, nil
+}
+
+func (c *Context) createCQ(entries int, user uint64) (*CQ, error) {
+	grant, err := c.provider.CreateCQ(entries, user)
+	if err != nil {
+		return nil, err
 	}
 	queue, err := ring.NewCompletionConsumer(grant.Memory, grant.Geometry)
 	if err != nil {
 		_ = c.provider.DestroyCQ(grant.Handle)
-		return nil, fmt.Errorf("create CQ of %d entries: %w", entries, err)
+		return nil, err
 	}
-	return &CQ{ctx: c, handle: grant.Handle, capacity: int(grant.Geometry.Entries), events: grant.Events, queue: queue}, nil
+	return &CQ{ctx: c, user: user, handle: grant.Handle, capacity: int(grant.Geometry.Entries), events: grant.Events, queue: queue}, nil
 }
 
 // Capacity is how many completions the queue can hold, at least what was asked for.
@@ -44,7 +57,7 @@ func (q *CQ) Capacity() int { return q.capacity }
 // Poll takes up to len(wcs) completions and gives their number; fewer than
 // len(wcs) means that the queue was emptied (ibv_poll_cq). It does not wait.
 // ErrCQOverrun when completions were lost and all that are left have been polled,
-// ErrClosed when the card is gone.
+// ErrClosed or ErrDeviceFatal when the card is gone.
 //
 // With an embedded card, polling an empty queue runs the card.
 func (q *CQ) Poll(wcs []WC) (int, error) {
@@ -59,7 +72,8 @@ func (q *CQ) Poll(wcs []WC) (int, error) {
 
 // Wait is Poll that sleeps while there is nothing, until ctx is done. What is there is
 // given also when ctx is done: a loop that never empties the queue looks at ctx
-// itself. Several goroutines may wait on one queue.
+// itself. Several goroutines may wait on one queue. When the card goes, all of them
+// are woken: they get what was completed or flushed, and then the error that Poll gives.
 func (q *CQ) Wait(ctx context.Context, wcs []WC) (int, error) {
 	q.waiters.Add(1)
 	defer q.passOn()
@@ -111,8 +125,9 @@ func (q *CQ) failure(n int) error {
 		return nil
 	case q.queue.Failed():
 		return fmt.Errorf("poll CQ: %w: it holds %d completions; make it as large as all requests that can be outstanding", ErrCQOverrun, q.capacity)
-	case q.ctx.gone():
-		return fmt.Errorf("poll CQ: %w", ErrClosed)
+	}
+	if err := q.ctx.gone(); err != nil {
+		return fmt.Errorf("poll CQ: %w", err)
 	}
 	return nil
 }
@@ -209,5 +224,6 @@ func (q *CQ) Close() error {
 	if err := q.ctx.provider.DestroyCQ(q.handle); err != nil {
 		return fmt.Errorf("destroy CQ: %w", err)
 	}
+	q.ctx.elements.remove(q.user)
 	return nil
 }

@@ -65,8 +65,8 @@ func (s PortState) String() string {
 // PortAttr is the state of a port (ibv_port_attr).
 type PortAttr struct {
 	State          PortState
-	MaxMTU         MTU
-	ActiveMTU      MTU
+	MaxMTU         MTU // as the device was opened: raising the interface's MTU later does not change it
+	ActiveMTU      MTU // the largest up to MaxMTU that the interface's MTU allows now
 	GIDTableLen    int
 	PKeyTableLen   int
 	MaxMsgSize     uint32 // bytes

@@ -7,7 +7,8 @@
 //	    │  ├ AH           CreateAH           a destination, resolved
 //	    │  └ QP           CreateQP           PostSend, PostRecv, AttachMcast
 //	    ├ CQ              CreateCQ           Poll, Wait
-//	    └ Membership      JoinMulticast      of a group, until closed
+//	    ├ Membership      JoinMulticast      of a group, until closed
+//	    └ AsyncEvent      GetAsyncEvent      what happens besides
 //
 //	program ── PostSend ──► queue in memory ──► card ──► wire
 //	program ◄── Poll ────── queue in memory ◄── card ◄── wire
@@ -21,13 +22,13 @@
 // polling need: which queue pair a completion belongs to, how many of its slots are
 // free, and the memory that inline sends are copied from.
 //
-// Locks, in order: QP.modifyMu, QP.sendMu, QP.recvMu, CQ.mu, Context.mu. Under CQ.mu
-// the card may be run, which takes none of these.
+// Locks, in order: QP.modifyMu, elements.mu, QP.sendMu, QP.recvMu, CQ.mu, Context.mu.
+// Under CQ.mu the card may be run, which takes none of these.
 //
 // Errors wrap a sentinel of this package, which unwraps to the errno that
 // libibverbs gives: errors.Is(err, unix.EINVAL) holds. The names are those of the
 // manual pages (ibv_post_send(3) is QP.PostSend) and of the kernel's ib_verbs.h.
 //
-// Left out as yet: completion channels, shared receive queues, asynchronous
-// events, connection management; connected services.
+// Left out as yet: completion channels, shared receive queues, connection
+// management; connected services.
 package verbs

@@ -28,6 +28,7 @@ var (
 	ErrUnreachable error = &sentinel{"destination unreachable", unix.EHOSTUNREACH}
 	ErrNoGID       error = &sentinel{"no such GID", unix.EADDRNOTAVAIL}
 	ErrCQOverrun   error = &sentinel{"completion queue was overrun", unix.EOVERFLOW}
+	ErrDeviceFatal error = &sentinel{"device has failed", unix.EIO}
 	ErrClosed      error = &sentinel{"device is closed", unix.ENODEV}
 )
 

@@ -1,6 +1,7 @@
 package verbs
 
 import (
+	"context"
 	"net/netip"
 
 	"github.com/roced/roced/datapath/wire"
@@ -29,7 +30,8 @@ type Provider interface {
 	RegMR(pd Handle, memory []byte, access AccessFlags) (MRGrant, error)
 	DeregMR(mr Handle) error
 
-	CreateCQ(entries int) (CQGrant, error)
+	// CreateCQ makes a completion queue; user is echoed in its events.
+	CreateCQ(entries int, user uint64) (CQGrant, error)
 	DestroyCQ(cq Handle) error
 
 	CreateQP(pd Handle, c QPCommand) (QPGrant, error)
@@ -56,9 +58,15 @@ type Provider interface {
 	Doorbell() *ring.Doorbell
 	Wake()
 
-	// Done is closed when the card is gone: Close was called, or the connection to it
-	// ended. Every command gives ErrClosed then.
+	// GetAsyncEvent waits for an event; see Context.GetAsyncEvent, which says what is
+	// kept for how long, and what ends the wait.
+	GetAsyncEvent(ctx context.Context) (EventReport, error)
+
+	// Done is closed when the card is gone, and Err says why then: ErrClosed after Close,
+	// ErrDeviceFatal when it failed or the connection to it ended. Commands give the same
+	// error; those that free something work until Close.
 	Done() <-chan struct{}
+	Err() error
 	Close() error
 }
 
@@ -98,6 +106,7 @@ type QPCommand struct {
 	SendCQ, RecvCQ Handle
 	Index          uint32 // bit in the doorbell, chosen by the program
 	Token          uint32 // chosen by the program, echoed in completions
+	User           uint64 // chosen by the program, echoed in events
 }
 
 // QPGrant is a queue pair as it was made.
@@ -109,6 +118,13 @@ type QPGrant struct {
 	SendGeometry ring.Geometry
 	RecvMemory   []byte
 	RecvGeometry ring.Geometry
+}
+
+// EventReport is an asynchronous event as a card tells it.
+type EventReport struct {
+	Type EventType
+	Port uint8  // of the port's events
+	User uint64 // of a CQ's or queue pair's: what it was made with
 }
 
 // MembershipGrant is a join: what it computed, once.

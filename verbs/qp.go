@@ -12,6 +12,7 @@ import (
 type QP struct {
 	ctx    *Context
 	pd     *PD
+	user   uint64 // see elements
 	handle Handle
 	number QPN
 	init   QPInitAttr    // with what was granted
@@ -34,14 +35,18 @@ type QP struct {
 
 // CreateQP makes a queue pair in RESET (ibv_create_qp).
 func (p *PD) CreateQP(attr *QPInitAttr) (*QP, error) {
-	qp, err := p.createQP(*attr)
+	var qp *QP
+	err := p.ctx.elements.add(func(user uint64) (_ any, err error) {
+		qp, err = p.createQP(*attr, user)
+		return qp, err
+	})
 	if err != nil {
 		return nil, fmt.Errorf("create QP: %w", err)
 	}
 	return qp, nil
 }
 
-func (p *PD) createQP(attr QPInitAttr) (*QP, error) {
+func (p *PD) createQP(attr QPInitAttr, user uint64) (*QP, error) {
 	if attr.SendCQ == nil || attr.RecvCQ == nil {
 		return nil, fmt.Errorf("%w: a queue pair needs a SendCQ and a RecvCQ; they may be the same", ErrInvalid)
 	}
@@ -55,14 +60,14 @@ func (p *PD) createQP(attr QPInitAttr) (*QP, error) {
 	grant, err := p.ctx.provider.CreateQP(p.handle, QPCommand{
 		Type: attr.Type, Cap: attr.Cap, SigAll: attr.SQSigAll, BlockSelfMcast: attr.BlockSelfMcastLB,
 		SendCQ: attr.SendCQ.handle, RecvCQ: attr.RecvCQ.handle,
-		Index: token % ring.MaxQueuePairs, Token: token,
+		Index: token % ring.MaxQueuePairs, Token: token, User: user,
 	})
 	if err != nil {
 		p.ctx.releaseSlot(token)
 		return nil, err
 	}
 	attr.Cap = grant.Cap
-	qp := &QP{ctx: p.ctx, pd: p, handle: grant.Handle, number: grant.Number, init: attr}
+	qp := &QP{ctx: p.ctx, pd: p, user: user, handle: grant.Handle, number: grant.Number, init: attr}
 	if err := qp.mapQueues(grant); err != nil {
 		_ = p.ctx.provider.DestroyQP(grant.Handle)
 		p.ctx.releaseSlot(token)
@@ -212,6 +217,7 @@ func (q *QP) Close() error {
 	}
 	q.state.Store(uint32(QPStateReset)) // posts are refused from now on
 	q.ctx.releaseSlot(q.token.Load())
+	q.ctx.elements.remove(q.user)
 	defer q.lockCQs()()
 	q.purgeCQs()
 	return nil

@@ -54,8 +54,8 @@ type RecvWR struct {
 func (q *QP) PostSend(wrs []SendWR) error {
 	q.sendMu.Lock()
 	defer q.sendMu.Unlock()
-	if q.ctx.gone() {
-		return &BadWRError{0, ErrClosed}
+	if err := q.ctx.gone(); err != nil {
+		return &BadWRError{0, err}
 	}
 	free := q.sendEntries - q.send.Outstanding(q.sendPolled.Load())
 	for i := range wrs {
@@ -169,8 +169,8 @@ func (q *QP) putInline(s *ring.Send, wr *SendWR, free *uint32) error {
 func (q *QP) PostRecv(wrs []RecvWR) error {
 	q.recvMu.Lock()
 	defer q.recvMu.Unlock()
-	if q.ctx.gone() {
-		return &BadWRError{0, ErrClosed}
+	if err := q.ctx.gone(); err != nil {
+		return &BadWRError{0, err}
 	}
 	free := q.recvEntries - q.recv.Outstanding(q.recvPolled.Load())
 	for i := range wrs {

@@ -94,7 +94,11 @@ func (d *Device) reach(a *ah) error {
 	if hop.reachable {
 		return nil
 	}
-	return d.host.await(hop.address, dest, d.stop)
+	err = d.host.await(hop.address, dest, d.done)
+	if ended := d.Err(); ended != nil {
+		return ended
+	}
+	return err
 }
 
 // abandon gives back what a handle holds that will not be, or is no more.
@@ -138,7 +142,7 @@ func (a *ah) apply(d *Device) {
 
 // DestroyAH implements verbs.Provider.
 func (d *Device) DestroyAH(handle verbs.Handle) error {
-	if err := d.enter(); err != nil {
+	if err := d.enterToFree(); err != nil {
 		return err
 	}
 	defer d.mu.Unlock()

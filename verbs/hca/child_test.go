@@ -34,6 +34,7 @@ var children = map[string]func(){
 	"Q_Key":                 func() { report(activateWire(0x80000001)) },
 	"Q_Key without the bit": func() { report(activateWire(0x7FFFFFFF)) },
 	"hold":                  hold,
+	"send":                  func() { report(sendForever()) },
 }
 
 func openAndClose(options ...Option) error {

@@ -27,8 +27,26 @@ func everythingAfterClose(t *testing.T, s, peer *station, dest string) {
 	check(t, s.ctx.Close())
 	check(t, s.ctx.Close())
 	check(t, s.device.Close())
+	for name, do := range s.makes(t, peer, ah, route) {
+		t.Run(name, func(t *testing.T) { refused(t, do(), verbs.ErrClosed) })
+	}
+	for name, do := range map[string]func() error{
+		"AH.Close": ah.Close, "QP.Close": s.qp.Close, "MR.Close": s.mr.Close, "CQ.Close": s.cq.Close, "PD.Close": s.pd.Close,
+		"DetachMcast": func() error { return s.qp.DetachMcast(gid(groupV4), 0) },
+		"Statistics":  func() error { _, err := s.device.Statistics(); return err },
+	} {
+		t.Run(name, func(t *testing.T) { refused(t, do(), verbs.ErrClosed) })
+	}
+	s.device.Wake() // which nobody hears
+	if s.device.Progress() {
+		t.Error("a closed device makes progress")
+	}
+}
+
+// makes are all calls that a device which is gone refuses, but those that free.
+func (s *station) makes(t *testing.T, peer *station, ah *verbs.AH, route *verbs.AHAttr) map[string]func() error {
 	var wcs [1]verbs.WC
-	rows := map[string]func() error{
+	return map[string]func() error{
 		"QueryDevice": func() error { _, err := s.ctx.QueryDevice(); return err },
 		"QueryPort":   func() error { _, err := s.ctx.QueryPort(1); return err },
 		"QueryGID":    func() error { _, err := s.ctx.QueryGID(1, 0); return err },
@@ -43,26 +61,20 @@ func everythingAfterClose(t *testing.T, s, peer *station, dest string) {
 			_, err := s.pd.CreateQP(&verbs.QPInitAttr{Type: verbs.QPTypeUD, SendCQ: s.cq, RecvCQ: s.cq})
 			return err
 		},
-		"Modify":     func() error { return s.qp.Modify(&verbs.QPAttr{State: verbs.QPStateErr}, verbs.QPAttrState) },
-		"reset":      func() error { return s.qp.Modify(&verbs.QPAttr{}, verbs.QPAttrState) },
-		"Query":      func() error { _, _, err := s.qp.Query(); return err },
-		"PostSend":   func() error { return s.qp.PostSend([]verbs.SendWR{s.send(1, ah, peer)}) },
-		"PostRecv":   func() error { return s.qp.PostRecv([]verbs.RecvWR{{}}) },
-		"Poll":       func() error { _, err := s.cq.Poll(wcs[:]); return err },
-		"Wait":       func() error { _, err := s.cq.Wait(guard(t), wcs[:]); return err },
-		"AH.Close":   ah.Close,
-		"QP.Close":   s.qp.Close,
-		"MR.Close":   s.mr.Close,
-		"CQ.Close":   s.cq.Close,
-		"PD.Close":   s.pd.Close,
-		"Statistics": func() error { _, err := s.device.Statistics(); return err },
-	}
-	for name, do := range rows {
-		t.Run(name, func(t *testing.T) { refused(t, do(), verbs.ErrClosed) })
-	}
-	s.device.Wake() // which nobody hears
-	if s.device.Progress() {
-		t.Error("a closed device makes progress")
+		"Modify":      func() error { return s.qp.Modify(&verbs.QPAttr{State: verbs.QPStateErr}, verbs.QPAttrState) },
+		"reset":       func() error { return s.qp.Modify(&verbs.QPAttr{}, verbs.QPAttrState) },
+		"Query":       func() error { _, _, err := s.qp.Query(); return err },
+		"PostSend":    func() error { return s.qp.PostSend([]verbs.SendWR{s.send(1, ah, peer)}) },
+		"PostRecv":    func() error { return s.qp.PostRecv([]verbs.RecvWR{{}}) },
+		"Poll":        func() error { _, err := s.cq.Poll(wcs[:]); return err },
+		"Wait":        func() error { _, err := s.cq.Wait(guard(t), wcs[:]); return err },
+		"AttachMcast": func() error { return s.qp.AttachMcast(gid(groupV4), 0) },
+		"full join":   func() error { _, err := s.ctx.JoinMulticast(address(groupV4), verbs.JoinFullMember); return err },
+		"send-only join": func() error {
+			_, err := s.ctx.JoinMulticast(address(groupV4), verbs.JoinSendOnlyFullMember)
+			return err
+		},
+		"GetAsyncEvent": func() error { _, err := s.ctx.GetAsyncEvent(guard(t)); return err },
 	}
 }
 

@@ -2,6 +2,7 @@ package hca
 
 import (
 	"fmt"
+	"sync/atomic"
 
 	"github.com/roced/roced/datapath"
 	"github.com/roced/roced/verbs"
@@ -10,12 +11,14 @@ import (
 
 // cq is a completion queue and how many queue pairs complete to it.
 type cq struct {
-	hot   *datapath.CQ
-	users int
+	hot    *datapath.CQ
+	users  int
+	user   uint64      // what the program calls it in events
+	failed atomic.Bool // set by the engine; see events
 }
 
 // CreateCQ implements verbs.Provider.
-func (d *Device) CreateCQ(entries int) (verbs.CQGrant, error) {
+func (d *Device) CreateCQ(entries int, user uint64) (verbs.CQGrant, error) {
 	if entries < 1 || entries > maxCQE {
 		return verbs.CQGrant{}, fmt.Errorf("%w: a CQ has 1 to %d entries", verbs.ErrInvalid, maxCQE)
 	}
@@ -25,21 +28,26 @@ func (d *Device) CreateCQ(entries int) (verbs.CQGrant, error) {
 	if err != nil {
 		return verbs.CQGrant{}, err
 	}
-	events := make(chan struct{}, 1)
+	wake := make(chan struct{}, 1)
+	c := &cq{user: user}
+	c.hot = &datapath.CQ{
+		Queue: queue, Wake: wake, QPs: map[*datapath.QP]struct{}{},
+		NoteOverrun: func() { d.events.notice(&c.failed) },
+	}
 	if err := d.enter(); err != nil {
 		return verbs.CQGrant{}, err
 	}
 	defer d.mu.Unlock()
-	handle, err := d.cqs.add(&cq{hot: &datapath.CQ{Queue: queue, Wake: events, QPs: map[*datapath.QP]struct{}{}}})
+	handle, err := d.cqs.add(c)
 	if err != nil {
 		return verbs.CQGrant{}, err
 	}
-	return verbs.CQGrant{Handle: handle, Memory: memory, Geometry: geometry, Events: events}, nil
+	return verbs.CQGrant{Handle: handle, Memory: memory, Geometry: geometry, Events: wake}, nil
 }
 
 // DestroyCQ implements verbs.Provider.
 func (d *Device) DestroyCQ(handle verbs.Handle) error {
-	if err := d.enter(); err != nil {
+	if err := d.enterToFree(); err != nil {
 		return err
 	}
 	defer d.mu.Unlock()
@@ -51,5 +59,6 @@ func (d *Device) DestroyCQ(handle verbs.Handle) error {
 		return fmt.Errorf("%w: %d queues complete to the CQ; close their QPs first", verbs.ErrBusy, c.users)
 	}
 	d.cqs.remove(handle)
+	d.events.forget(c.user)
 	return nil
 }

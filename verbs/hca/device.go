@@ -31,13 +31,15 @@ type Device struct {
 	vlan     uint16
 	log      *slog.Logger
 
-	stop   chan struct{}  // closed by Close
-	others sync.WaitGroup // the follower, and commands that wait for a neighbour
+	stop    chan struct{}  // closed by Close
+	done    chan struct{}  // closed by Close, or when the device has failed
+	failure error          // why it has failed; written before done is closed
+	others  sync.WaitGroup // the follower, and commands that wait for a neighbour
+	events  events
 
 	waking sync.RWMutex // held for a wake-up, and wholly while the engine is closed
 
 	mu           sync.Mutex
-	closed       bool
 	status       portStatus
 	activeMTU    wire.MTU
 	gids         gidTable
@@ -71,13 +73,14 @@ func newDevice(p parts, o options) (*Device, error) {
 		name: p.name, host: p.host, steering: p.steering, link: p.link, inline: o.inline,
 		maxMTU: p.maxMTU, askedMTU: o.mtu, vlan: p.vlan, log: o.log,
 		doorbell: ring.NewDoorbell(ring.Alloc(ring.DoorbellSize)),
-		stop:     make(chan struct{}), byPlace: map[wire.QPN]*qp{}, byDoorbell: map[uint32]*qp{},
+		stop:     make(chan struct{}), done: make(chan struct{}), byPlace: map[wire.QPN]*qp{}, byDoorbell: map[uint32]*qp{},
 		memberships: table[membership]{noun: "membership", limit: maxMemberships},
 		groups:      mcast.NewTable[*datapath.QP](groupLimits),
 		pds:         table[pd]{noun: "PD", limit: maxPD}, cqs: table[cq]{noun: "CQ", limit: maxCQ},
 		mrs: table[mr]{noun: "MR", limit: maxMR}, qps: table[qp]{noun: "QP", limit: maxQP},
 		ahs: table[ah]{noun: "AH", limit: maxAH},
 	}
+	d.events.init()
 	engine, err := datapath.New(datapath.Config{
 		Link: p.link, Doorbell: d.doorbell, MTU: p.maxMTU, VLAN: p.vlan, Worker: datapath.WorkerConfig{Spin: o.spin},
 	})
@@ -101,16 +104,11 @@ func newDevice(p parts, o options) (*Device, error) {
 
 // Close stops the device and frees everything that it holds. Whatever programs
 // made on it is gone; commands give verbs.ErrClosed from now on. Closing again
-// does nothing.
+// does nothing. A device that has failed is closed like any other.
 func (d *Device) Close() error {
-	d.mu.Lock()
-	if d.closed {
-		d.mu.Unlock()
+	if !d.end() {
 		return nil
 	}
-	d.closed = true
-	d.mu.Unlock()
-	close(d.stop)
 	d.host.interrupt()
 	d.others.Wait()
 	d.waking.Lock()
@@ -118,13 +116,58 @@ func (d *Device) Close() error {
 	return errors.Join(d.engine.Close(), d.host.close())
 }
 
-// Done implements verbs.Provider.
-func (d *Device) Done() <-chan struct{} { return d.stop }
+// end lets no more commands in; false if that was done before.
+func (d *Device) end() bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if isClosed(d.stop) {
+		return false
+	}
+	close(d.stop)
+	if !isClosed(d.done) {
+		close(d.done)
+	}
+	return true
+}
 
-// enter takes the device's lock for a command, unless the device is closed.
+func isClosed(c <-chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
+	}
+}
+
+// Done implements verbs.Provider.
+func (d *Device) Done() <-chan struct{} { return d.done }
+
+// Err implements verbs.Provider.
+func (d *Device) Err() error {
+	switch {
+	case isClosed(d.stop):
+		return verbs.ErrClosed
+	case isClosed(d.done):
+		return d.failure
+	}
+	return nil
+}
+
+// enter takes the device's lock for a command, unless the device is closed or has failed.
 func (d *Device) enter() error {
 	d.mu.Lock()
-	if d.closed {
+	err := d.Err()
+	if err != nil {
+		d.mu.Unlock()
+	}
+	return err
+}
+
+// enterToFree is enter for a command that gives something back, which a device that has
+// failed takes as well.
+func (d *Device) enterToFree() error {
+	d.mu.Lock()
+	if isClosed(d.stop) {
 		d.mu.Unlock()
 		return verbs.ErrClosed
 	}
@@ -138,10 +181,8 @@ func (d *Device) Doorbell() *ring.Doorbell { return d.doorbell }
 func (d *Device) Wake() {
 	d.waking.RLock()
 	defer d.waking.RUnlock()
-	select {
-	case <-d.stop: // the engine may be closed
+	if isClosed(d.stop) { // the engine may be closed
 		return
-	default:
 	}
 	if d.inline {
 		d.engine.Kick()
@@ -165,9 +206,10 @@ type Statistics struct {
 	Socket   xsk.Statistics
 }
 
-// Statistics reads all counters. They are not read at one instant.
+// Statistics reads all counters, also of a device that has failed. They are not read
+// at one instant.
 func (d *Device) Statistics() (s Statistics, err error) {
-	if err := d.enter(); err != nil {
+	if err := d.enterToFree(); err != nil {
 		return s, err
 	}
 	defer d.mu.Unlock()

@@ -17,22 +17,23 @@
 // through by XDP before anyone knows its number, and taken out after it is gone.
 //
 // What the host knows is followed: one goroutine listens to netlink, and
-// brings GIDs, address handles, MTU and port state up to date. The next hop of every
+// brings GIDs, address handles, MTU and port state up to date, and raises the events
+// of it (event.go). When the interface goes, the device fails, until it is closed. The next hop of every
 // handle is held: the kernel keeps that neighbour fresh, and is asked anew when the
 // entry goes away.
 //
 // Every descriptor is opened on a thread inside the device's network namespace;
 // afterwards the descriptor carries it, and nothing enters the namespace again.
 //
-// Locks, in order: Device.waking, Device.mu, then the engine's lease (in Do) or
-// kernelHost.mu. Neighbours are waited for without any; Close ends such a wait, and
+// Locks, in order: Device.waking, Device.mu, then the engine's lease (in Do),
+// kernelHost.mu or events.mu. Neighbours are waited for without any; Close ends such a wait, and
 // waits until it has ended. What the engine tells of by itself (a queue pair that
-// fails) is noted in atomics.
+// fails, a CQ that is overrun) is noted in atomics, and made an event of by those
+// who read events.
 //
 // Groups have two halves that know nothing of each other: what is attached (mcast.go)
 // is steered and delivered, what is joined (join.go) is the host's membership.
 //
-// Left out as yet: QP 1, asynchronous events,
-// following a change of the number of queues (ethtool -L). VLAN interfaces are
+// Left out as yet: QP 1, following a change of the number of queues (ethtool -L). VLAN interfaces are
 // written but untested where the kernel has no 8021q.
 package hca

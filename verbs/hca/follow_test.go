@@ -224,36 +224,6 @@ func TestMTUIsFollowed(t *testing.T) {
 	flows(t, l, ah)
 }
 
-// A device whose interface is deleted stands still: no crash, no busy loop, and
-// it can be closed.
-func TestInterfaceIsDeleted(t *testing.T) {
-	l := newLab(t)
-	ah := l.a.ah("10.77.0.2")
-	message(t, l.a, l.b, ah, []byte("before"))
-	check(t, l.A.Netlink().LinkDel(eth0(t, l.A)))
-	for _, s := range []*station{l.a, l.b} {
-		eventually(t, "PORT_DOWN", func() bool { return s.port().State == verbs.PortDown })
-		asleep(t, s.device)
-	}
-	l.a.post(l.a.send(1, ah, l.b))
-	expect(t, l.a.wait(1), ok(1))
-	if l.a.drops()["link_down"] != 1 {
-		t.Errorf("drops %v", l.a.drops())
-	}
-	_, err := l.a.pd.CreateAH(l.a.routeFrom(0, "10.77.0.9"))
-	if err == nil {
-		t.Error("an address handle on an interface that has gone")
-	}
-	asleep(t, l.a.device)
-	check(t, l.a.device.Close())
-	check(t, l.b.device.Close())
-}
-
-// routeFrom is a way from a line of the GID table, whatever is in it.
-func (s *station) routeFrom(index int, to string) *verbs.AHAttr {
-	return &verbs.AHAttr{Port: 1, GRH: verbs.GlobalRoute{DGID: gid(to), SGIDIndex: index}}
-}
-
 // News of other interfaces, and more of it than is read, does no harm.
 func TestManyChanges(t *testing.T) {
 	l := newLab(t)
@@ -279,4 +249,44 @@ func TestOwnMACChanges(t *testing.T) {
 		_, p := s.next()
 		return p.SourceMAC().String() == mac.String()
 	})
+}
+
+// awaitEvent reads events until one comes.
+func (s *station) awaitEvent(want verbs.AsyncEvent) {
+	s.Helper()
+	for s.event() != want {
+	}
+}
+
+// The host's changes are events: of the link, whichever end goes down, and of addresses.
+func TestHostsChangesAreEvents(t *testing.T) {
+	l := newLab(t)
+	l.a.noEvent()
+	for _, host := range []*netlab.Namespace{l.A, l.B} {
+		check(t, host.Netlink().LinkSetDown(eth0(t, host)))
+		l.a.awaitEvent(portErr)
+		l.b.awaitEvent(portErr)
+		check(t, host.Netlink().LinkSetUp(eth0(t, host)))
+		l.a.awaitEvent(portActive)
+		l.b.awaitEvent(portActive)
+	}
+	check(t, l.A.AddAddress("eth0", "10.77.0.5/24"))
+	l.a.awaitEvent(gidChange)
+	if !hasGID(l.a, "10.77.0.5") {
+		t.Error("the event came before the change")
+	}
+	delAddress(t, l.A, "10.77.0.5/24")
+	l.a.awaitEvent(gidChange)
+}
+
+// A group's address is none of the GIDs: a join is no event.
+func TestJoinIsNoEvent(t *testing.T) {
+	l := newLab(t, WithStateDir(t.TempDir()))
+	for _, group := range []string{groupV4, groupV6} {
+		check(t, join(t, l.a, group, verbs.JoinFullMember).Close())
+		join(t, l.a, group, verbs.JoinFullMember)
+	}
+	check(t, l.A.Netlink().LinkSetMTU(eth0(t, l.A), 1400)) // news comes in order
+	eventually(t, "the MTU", func() bool { return l.a.port().InterfaceMTU == 1400 })
+	l.a.noEvent()
 }

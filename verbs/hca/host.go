@@ -1,6 +1,7 @@
 package hca
 
 import (
+	"errors"
 	"net/netip"
 
 	"github.com/roced/roced/bpf"
@@ -9,7 +10,8 @@ import (
 
 // host is what a device must know of the machine that it is in.
 type host interface {
-	// port tells how the interface stands now.
+	// port tells how the interface stands now; errInterfaceGone if it does not exist
+	// any more, in this network namespace.
 	port() (portStatus, error)
 	// way is where packets from one of the device's addresses to a destination go,
 	// as far as is known without asking anybody.
@@ -20,7 +22,7 @@ type host interface {
 	// renew has a next hop that is held asked for again.
 	renew(hop netip.Addr)
 	// await waits until a next hop that is held has answered: ErrUnreachable if it
-	// does not, ErrClosed when stop is closed.
+	// does not, ErrClosed when stop is closed before.
 	await(hop, dest netip.Addr, stop <-chan struct{}) error
 	// join makes the host a member of a group, for the first that asks; leave ends
 	// that for the last.
@@ -35,6 +37,8 @@ type host interface {
 	describe() (xdp, socket string)
 	close() error
 }
+
+var errInterfaceGone = errors.New("the interface has gone; open the device again when it is back")
 
 // portStatus is how an interface stands.
 type portStatus struct {

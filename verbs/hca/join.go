@@ -75,7 +75,7 @@ func (d *Device) keepMembership(m *membership) (verbs.Handle, error) {
 
 // LeaveMulticast implements verbs.Provider.
 func (d *Device) LeaveMulticast(handle verbs.Handle) error {
-	if err := d.enter(); err != nil {
+	if err := d.enterToFree(); err != nil {
 		return err
 	}
 	m, err := d.memberships.get(handle)

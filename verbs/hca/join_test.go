@@ -41,20 +41,15 @@ func (s *switched) snooped(t *testing.T, port, group string) bool {
 // groups in IGMP and MLD.
 func (s *sniffer) said(host net.HardwareAddr, groups ...string) []int {
 	s.Helper()
-	check(s, unix.SetNonblock(s.fd, true))
-	counts, frame := make([]int, len(groups)), make([]byte, 9216)
-	for {
-		length, err := unix.Read(s.fd, frame)
-		if err == unix.EAGAIN {
-			return counts
-		}
-		check(s, err)
-		if f := frame[:length]; isMembership(f) && bytes.Equal(f[6:12], host) {
+	counts := make([]int, len(groups))
+	for _, f := range s.read() {
+		if isMembership(f) && bytes.Equal(f[6:12], host) {
 			for i, group := range groups {
 				counts[i] += bytes.Count(f[34:], address(group).AsSlice())
 			}
 		}
 	}
+	return counts
 }
 
 // isMembership tells IGMP, and MLD behind its hop-by-hop option, from all else.

@@ -35,8 +35,11 @@ type kernelHost struct {
 // port implements host.
 func (h *kernelHost) port() (portStatus, error) {
 	link, err := h.netlink.LinkByIndex(h.index)
+	if errors.As(err, new(netlink.LinkNotFoundError)) {
+		return portStatus{}, fmt.Errorf("%s: %w", h.name, errInterfaceGone)
+	}
 	if err != nil {
-		return portStatus{}, fmt.Errorf("interface %s has gone: %w", h.name, err)
+		return portStatus{}, fmt.Errorf("interface %s: %w", h.name, err)
 	}
 	attrs := link.Attrs()
 	status := portStatus{up: isUp(attrs), mtu: attrs.MTU}

@@ -19,7 +19,7 @@ type groups = mcast.Table[*datapath.QP]
 // AttachMcast implements verbs.Provider. The engine knows a group before XDP lets
 // its packets through, and as long as it does.
 func (d *Device) AttachMcast(handle verbs.Handle, mgid wire.GID, mlid wire.MLID) error {
-	q, err := d.enterGroup(handle, mgid)
+	q, err := d.enterGroup(d.enter, handle, mgid)
 	if err != nil {
 		return err
 	}
@@ -46,7 +46,7 @@ func (d *Device) AttachMcast(handle verbs.Handle, mgid wire.GID, mlid wire.MLID)
 
 // DetachMcast implements verbs.Provider.
 func (d *Device) DetachMcast(handle verbs.Handle, mgid wire.GID, mlid wire.MLID) error {
-	q, err := d.enterGroup(handle, mgid)
+	q, err := d.enterGroup(d.enterToFree, handle, mgid)
 	if err != nil {
 		return err
 	}
@@ -56,8 +56,8 @@ func (d *Device) DetachMcast(handle verbs.Handle, mgid wire.GID, mlid wire.MLID)
 
 // enterGroup takes the device's lock for an attach or a detach, and checks what
 // both need.
-func (d *Device) enterGroup(handle verbs.Handle, mgid wire.GID) (*qp, error) {
-	if err := d.enter(); err != nil {
+func (d *Device) enterGroup(enter func() error, handle verbs.Handle, mgid wire.GID) (*qp, error) {
+	if err := enter(); err != nil {
 		return nil, err
 	}
 	q, err := d.qps.get(handle)

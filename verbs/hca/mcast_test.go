@@ -139,7 +139,7 @@ func TestDetach(t *testing.T) {
 	check(t, p.b.qp.Close())
 }
 
-// Through XDP: an attached group is steered, one that shares its MAC is left to the host.
+// Through XDP: a group is steered while something is attached to it, else left to the host.
 func TestGroupThroughXDP(t *testing.T) {
 	hosts := newLab(t)
 	for _, group := range []string{groupV4, groupV6} {

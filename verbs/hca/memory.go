@@ -31,7 +31,7 @@ func (d *Device) AllocPD() (verbs.Handle, error) {
 
 // DeallocPD implements verbs.Provider.
 func (d *Device) DeallocPD(handle verbs.Handle) error {
-	if err := d.enter(); err != nil {
+	if err := d.enterToFree(); err != nil {
 		return err
 	}
 	defer d.mu.Unlock()
@@ -87,7 +87,7 @@ func (d *Device) RegMR(pdHandle verbs.Handle, memory []byte, access verbs.Access
 // DeregMR implements verbs.Provider. Requests that name the region and run later
 // fail; none is running when it returns.
 func (d *Device) DeregMR(handle verbs.Handle) error {
-	if err := d.enter(); err != nil {
+	if err := d.enterToFree(); err != nil {
 		return err
 	}
 	defer d.mu.Unlock()

@@ -1,6 +1,7 @@
 package hca
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net/netip"
@@ -22,6 +23,10 @@ import (
 // CAP_BPF, CAP_PERFMON and CAP_NET_ADMIN (program, neighbours), and CAP_IPC_LOCK or
 // enough of RLIMIT_MEMLOCK (frames); with InNamespace or Tuning CAP_SYS_ADMIN too.
 // Errors name what is missing.
+//
+// The RDMA MTU follows the interface's, but never above what that allows when the device
+// is opened (and 1024): buffers are sized then. To use an MTU that was raised later, close
+// the device and open it again.
 //
 // While the device is open, RoCEv2 packets for the interface's addresses do not
 // reach the network stack. Everything else does.
@@ -145,13 +150,14 @@ func (b *builder) checkLink() error {
 // refuses one that was asked for and cannot be had. A packet of the largest MTU does not fit
 // one chunk; frames of several need Linux 6.6.
 func (b *builder) chooseMTU(interfaceMTU int) error {
-	probe := Device{name: b.name, maxMTU: wire.MTU4096, askedMTU: b.options.mtu}
-	if err := probe.chooseMTU(interfaceMTU); err != nil {
+	fits, err := fittingMTU(b.name, interfaceMTU, wire.MTU4096)
+	if err == nil {
+		err = checkAskedMTU(b.name, interfaceMTU, b.options.mtu, fits)
+	}
+	if err != nil {
 		return err
 	}
-	b.maxMTU = wire.MTU4096
-	if probe.activeMTU < wire.MTU4096 {
-		b.maxMTU = max(probe.activeMTU, wire.MTU1024)
+	if b.maxMTU = max(cmp.Or(b.options.mtu, fits), wire.MTU1024); b.maxMTU < wire.MTU4096 {
 		return nil
 	}
 	supported, err := b.multiBuffer()

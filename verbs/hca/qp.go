@@ -16,8 +16,10 @@ type qp struct {
 	hot            *datapath.QP
 	pd             *pd
 	sendCQ, recvCQ *cq
-	groups         int // that it is attached to
+	groups         int    // that it is attached to
+	user           uint64 // what the program calls it in events
 	state          atomic.Uint32
+	failed         atomic.Bool  // set by the engine; see events
 	attr           verbs.QPAttr // but State; under d.mu
 }
 
@@ -95,11 +97,16 @@ func (d *Device) newQP(pdHandle verbs.Handle, c verbs.QPCommand) (*qp, error) {
 	if c.Index >= ring.MaxQueuePairs || d.byDoorbell[c.Index] != nil {
 		return nil, fmt.Errorf("%w: doorbell %d is taken; a card serves one Context", verbs.ErrInvalid, c.Index)
 	}
-	q := &qp{pd: p, sendCQ: send, recvCQ: recv}
+	q := &qp{pd: p, sendCQ: send, recvCQ: recv, user: c.User}
 	q.hot = &datapath.QP{
 		PD: p.number, Index: c.Index, Token: c.Token, PKey: wire.PKeyDefault, SigAll: c.SigAll, NoSelfLoopback: c.BlockSelfMcast,
 		SendCQ: send.hot, RecvCQ: recv.hot,
-		NoteState: func(s datapath.State) { q.state.Store(uint32(s)) },
+		NoteState: func(s datapath.State, fatal bool) {
+			q.state.Store(uint32(s))
+			if fatal {
+				d.events.notice(&q.failed)
+			}
+		},
 	}
 	return q, nil
 }
@@ -165,7 +172,7 @@ func (s *qpNumbers) take(free func(wire.QPN) bool) wire.QPN {
 
 // DestroyQP implements verbs.Provider.
 func (d *Device) DestroyQP(handle verbs.Handle) error {
-	if err := d.enter(); err != nil {
+	if err := d.enterToFree(); err != nil {
 		return err
 	}
 	defer d.mu.Unlock()
@@ -180,6 +187,7 @@ func (d *Device) DestroyQP(handle verbs.Handle) error {
 	delete(d.byPlace, q.hot.Number%numberPlaces)
 	delete(d.byDoorbell, q.hot.Index)
 	d.qps.remove(handle)
+	d.events.forget(q.user)
 	q.pd.users--
 	q.sendCQ.users--
 	q.recvCQ.users--

@@ -3,6 +3,7 @@ package hca
 import (
 	"bytes"
 	"encoding/binary"
+	"errors"
 	"hash/crc32"
 	"testing"
 
@@ -34,9 +35,11 @@ func newRawSender(t testing.TB, from, to *netlab.Namespace, dest verbs.QPN) *raw
 	return r
 }
 
+// send puts a frame on the link. A link that drops it at once counts that; older kernels
+// also say so.
 func (r *rawSender) send(frame []byte) {
 	r.Helper()
-	if _, err := unix.Write(r.fd, frame); err != nil {
+	if _, err := unix.Write(r.fd, frame); err != nil && !errors.Is(err, unix.ENOBUFS) {
 		r.Fatal(err)
 	}
 }

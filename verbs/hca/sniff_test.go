@@ -1,6 +1,7 @@
 package hca
 
 import (
+	"bytes"
 	"encoding/binary"
 	"os"
 	"path/filepath"
@@ -12,7 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// sniffer sees what comes to a host whose eth0 is no device.
+// sniffer sees what passes a link: all of it, unless that link is a device.
 type sniffer struct {
 	testing.TB
 	fd int
@@ -20,6 +21,13 @@ type sniffer struct {
 
 func newSniffer(t testing.TB, host *netlab.Namespace) *sniffer {
 	t.Helper()
+	return newSnifferOn(t, host, "eth0")
+}
+
+func newSnifferOn(t testing.TB, host *netlab.Namespace, name string) *sniffer {
+	t.Helper()
+	index, err := host.Index(name)
+	check(t, err)
 	s := &sniffer{TB: t}
 	all := uint16(unix.ETH_P_ALL)
 	check(t, host.Do(func() (err error) {
@@ -28,7 +36,7 @@ func newSniffer(t testing.TB, host *netlab.Namespace) *sniffer {
 	}))
 	t.Cleanup(func() { check(t, unix.Close(s.fd)) })
 	network := binary.NativeEndian.Uint16(binary.BigEndian.AppendUint16(nil, all))
-	check(t, unix.Bind(s.fd, &unix.SockaddrLinklayer{Protocol: network, Ifindex: eth0(t, host).Attrs().Index}))
+	check(t, unix.Bind(s.fd, &unix.SockaddrLinklayer{Protocol: network, Ifindex: index}))
 	patience := unix.NsecToTimeval(patience.Nanoseconds())
 	check(t, unix.SetsockoptTimeval(s.fd, unix.SOL_SOCKET, unix.SO_RCVTIMEO, &patience))
 	return s
@@ -54,6 +62,23 @@ func (s *sniffer) destMAC() (mac wire.MAC) {
 	frame, _ := s.next()
 	copy(mac[:], frame)
 	return mac
+}
+
+// read gives the frames that have come up to now.
+func (s *sniffer) read() (frames [][]byte) {
+	s.Helper()
+	check(s, unix.SetNonblock(s.fd, true))
+	frame := make([]byte, 9216)
+	for {
+		length, err := unix.Read(s.fd, frame)
+		if err == unix.EAGAIN {
+			return frames
+		}
+		check(s, err)
+		if length >= 34 {
+			frames = append(frames, bytes.Clone(frame[:length]))
+		}
+	}
 }
 
 // setNeighbourTimers makes a host's eth0 ask for neighbours more often than once a second.

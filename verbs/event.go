@@ -1,0 +1,123 @@
+package verbs
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+)
+
+// EventType is the kind of an asynchronous event, with libibverbs' numbers.
+type EventType uint8
+
+// The events that there are (ibv_get_async_event(3)).
+const (
+	EventCQErr       EventType = 0  // a CQ was overrun; its queue pairs go to ERR
+	EventQPFatal     EventType = 1  // a queue pair went to ERR, and no completion says why
+	EventDeviceFatal EventType = 8  // the device has failed: close the context
+	EventPortActive  EventType = 9  // the port's link came up
+	EventPortErr     EventType = 10 // the port's link went down
+	EventGIDChange   EventType = 18 // lines of the port's GID table changed
+)
+
+// String names the event as ibv_event_type_str(3) does.
+func (t EventType) String() string {
+	switch t {
+	case EventCQErr:
+		return "CQ error"
+	case EventQPFatal:
+		return "local work queue catastrophic error"
+	case EventDeviceFatal:
+		return "local catastrophic error"
+	case EventPortActive:
+		return "port active"
+	case EventPortErr:
+		return "port error"
+	case EventGIDChange:
+		return "GID table change"
+	}
+	return fmt.Sprintf("event(%d)", uint8(t))
+}
+
+// AsyncEvent is what happened to a device besides completions (ibv_async_event).
+type AsyncEvent struct {
+	Type EventType
+	Port uint8 // of the port's events, else 0
+	CQ   *CQ   // of EventCQErr, else nil
+	QP   *QP   // of EventQPFatal, else nil
+}
+
+// GetAsyncEvent gives the device's next event, and waits for it until ctx is done
+// (ibv_get_async_event). Several goroutines may wait; each event goes to one of them.
+//
+// Events are kept from Open on, each kind once for its port, CQ or queue pair: one that
+// comes again while it waits counts as the new one, and moves to the end. So nothing
+// grows when nobody reads, and the last of a port's events that is read tells how the
+// port is. Events of a CQ or queue pair that has been closed are not given: there is
+// nothing to acknowledge.
+//
+// EventDeviceFatal comes when the interface is deleted. What is outstanding has been
+// completed with WCWRFlushErr by then; once that is polled, and these events are
+// read, waiting ends with ErrDeviceFatal, as do posts and all commands but those that
+// close something. After Close it is ErrClosed, whatever was not read.
+func (c *Context) GetAsyncEvent(ctx context.Context) (AsyncEvent, error) {
+	for {
+		report, err := c.provider.GetAsyncEvent(ctx)
+		if err != nil {
+			if ended := ctx.Err(); ended != nil && errors.Is(err, ended) {
+				return AsyncEvent{}, err
+			}
+			return AsyncEvent{}, fmt.Errorf("get asynchronous event: %w", err)
+		}
+		if event, ok := c.event(report); ok {
+			return event, nil
+		}
+	}
+}
+
+// event finds what a report is about; false if that has been closed since.
+func (c *Context) event(r EventReport) (AsyncEvent, bool) {
+	event := AsyncEvent{Type: r.Type, Port: r.Port}
+	if r.Type != EventCQErr && r.Type != EventQPFatal {
+		return event, true
+	}
+	switch element := c.elements.find(r.User).(type) {
+	case *CQ:
+		event.CQ = element
+	case *QP:
+		event.QP = element
+	}
+	return event, event.CQ != nil || event.QP != nil
+}
+
+// elements are the CQs and queue pairs that events can be about, by numbers that the
+// card is given for them and that are never used twice.
+type elements struct {
+	mu   sync.Mutex
+	last uint64
+	all  map[uint64]any // *CQ, *QP
+}
+
+// add makes an element. Whoever asks for it meanwhile waits until it is whole.
+func (e *elements) add(create func(user uint64) (any, error)) error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.last++
+	element, err := create(e.last)
+	if err == nil {
+		e.all[e.last] = element
+	}
+	return err
+}
+
+func (e *elements) remove(user uint64) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	delete(e.all, user)
+}
+
+func (e *elements) find(user uint64) any {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.all[user]
+}

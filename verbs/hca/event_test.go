@@ -1,0 +1,318 @@
+package hca
+
+import (
+	"context"
+	"errors"
+	"net/netip"
+	"testing"
+
+	"github.com/roced/roced/verbs"
+)
+
+// event waits for the next one.
+func (s *station) event() verbs.AsyncEvent {
+	s.Helper()
+	event, err := s.ctx.GetAsyncEvent(guard(s))
+	check(s, err)
+	return event
+}
+
+// expectEvents reads events and compares them in their order.
+func (s *station) expectEvents(want ...verbs.AsyncEvent) {
+	s.Helper()
+	for i, w := range want {
+		if got := s.event(); got != w {
+			s.Errorf("event %d: %v %+v, want %v %+v", i, got.Type, got, w.Type, w)
+		}
+	}
+}
+
+// noEvent checks that none waits.
+func (s *station) noEvent() {
+	s.Helper()
+	ended, cancel := context.WithCancel(s.Context())
+	cancel()
+	for range 20 { // of several that are ready a select takes any
+		if event, err := s.ctx.GetAsyncEvent(ended); !errors.Is(err, context.Canceled) {
+			s.Errorf("event %v, %v", event.Type, err)
+		}
+	}
+}
+
+var (
+	portErr    = verbs.AsyncEvent{Type: verbs.EventPortErr, Port: 1}
+	portActive = verbs.AsyncEvent{Type: verbs.EventPortActive, Port: 1}
+	gidChange  = verbs.AsyncEvent{Type: verbs.EventGIDChange, Port: 1}
+)
+
+func cqErr(cq *verbs.CQ) verbs.AsyncEvent { return verbs.AsyncEvent{Type: verbs.EventCQErr, CQ: cq} }
+
+func qpFatal(qp *verbs.QP) verbs.AsyncEvent {
+	return verbs.AsyncEvent{Type: verbs.EventQPFatal, QP: qp}
+}
+
+// hostSays changes what the host of a station on a wire says.
+func (s *station) hostSays(change func(*portStatus)) {
+	change(&s.device.host.(*wireHost).status)
+	s.device.changed()
+}
+
+func (s *station) link(up bool) { s.hostSays(func(p *portStatus) { p.up = up }) }
+
+func (s *station) addresses(list ...netip.Addr) {
+	s.hostSays(func(p *portStatus) { p.addresses = list })
+}
+
+// Each change is one event, and what is as it was is none.
+func TestPortEvents(t *testing.T) {
+	a := newStillPair(t).a
+	a.device.changed()
+	a.noEvent()
+	a.link(false)
+	a.device.changed()
+	a.expectEvents(portErr)
+	a.noEvent()
+	a.link(true)
+	a.expectEvents(portActive)
+	a.noEvent()
+	a.addresses(addressesA[0], address("10.0.0.9"))
+	a.device.changed()
+	a.expectEvents(gidChange)
+	a.addresses(addressesA[0], address("10.0.0.9"), address("239.1.1.1")) // no GID
+	a.noEvent()
+	a.hostSays(func(p *portStatus) { p.mtu, p.up = 300, true }) // too small for any RDMA MTU
+	a.device.changed()
+	a.expectEvents(portErr)
+	a.hostSays(func(p *portStatus) { p.mtu = 1500 })
+	a.expectEvents(portActive)
+	a.noEvent()
+}
+
+// When nobody reads, events take no more room than there are kinds of them, and the last
+// one that is read tells how the port is.
+func TestEventsAreKeptOnce(t *testing.T) {
+	a := newStillPair(t).a
+	for i := range 1000 {
+		a.link(false)
+		a.link(true)
+		a.addresses(addressesA[:1+i%2]...)
+	}
+	if n := a.device.events.waiting.Len(); n != 3 {
+		t.Errorf("%d events wait", n)
+	}
+	a.link(false)
+	a.expectEvents(portActive, gidChange, portErr)
+	a.noEvent()
+	if n := len(a.device.events.places); n != 0 {
+		t.Errorf("%d events are remembered", n)
+	}
+}
+
+// overrunnable makes a CQ of four entries, and queue pairs that complete to it.
+func (s *station) overrunnable(n int) (*verbs.CQ, []*verbs.QP) {
+	s.Helper()
+	cq, err := s.ctx.CreateCQ(4)
+	check(s, err)
+	var qps []*verbs.QP
+	for range n {
+		qp, err := s.pd.CreateQP(&verbs.QPInitAttr{Type: verbs.QPTypeUD, SendCQ: s.cq, RecvCQ: cq, Cap: defaultCap()})
+		check(s, err)
+		check(s, qp.Activate(testQKey))
+		qps = append(qps, qp)
+	}
+	return cq, qps
+}
+
+// overrun sends a queue pair one message more than its CQ holds.
+func (w *wirePair) overrun(t *testing.T, qp *verbs.QP) {
+	t.Helper()
+	wr := w.a.send(1, w.a.ah("10.0.0.2"), w.b)
+	wr.RemoteQPN = qp.Number()
+	for i := range 5 {
+		check(t, qp.PostRecv([]verbs.RecvWR{{ID: uint64(i), SGList: []verbs.SGE{w.b.piece(i, slotLen)}}}))
+		w.a.post(wr)
+	}
+	w.run()
+	w.a.completions()
+}
+
+// An overrun is an event of the CQ, and of each of its queue pairs that it moved to
+// ERR; of none that were there before, and of no other CQ's.
+func TestOverrunEvents(t *testing.T) {
+	w := newStillPair(t)
+	cq, qps := w.b.overrunnable(3)
+	to(t, qps[1], verbs.QPStateErr)
+	w.overrun(t, qps[0])
+	w.b.expectEvents(cqErr(cq), qpFatal(qps[0]), qpFatal(qps[2]))
+	w.b.noEvent()
+	for i, qp := range append(qps, w.b.qp) {
+		attr, _, err := qp.Query()
+		check(t, err)
+		if (attr.State == verbs.QPStateErr) != (i < 3) {
+			t.Errorf("queue pair %d is in %v", i, attr.State)
+		}
+	}
+}
+
+// A completion tells of an error that is one request's: there is no event of it.
+func TestNoEventOfACompletion(t *testing.T) {
+	w := newStillPair(t)
+	check(t, w.b.qp.PostRecv([]verbs.RecvWR{{ID: 7, SGList: []verbs.SGE{{LKey: 12345, Length: slotLen}}}}))
+	w.a.post(w.a.send(1, w.a.ah("10.0.0.2"), w.b))
+	w.run()
+	expect(t, w.b.completions(), outcome{7, verbs.WCLocProtErr})
+	w.b.noEvent()
+}
+
+// There are no events of what has been closed, and no room that they take.
+func TestEventsOfClosedObjects(t *testing.T) {
+	w := newStillPair(t)
+	for range 10 {
+		cq, qps := w.b.overrunnable(2)
+		w.overrun(t, qps[0])
+		w.b.device.reportFailed() // as a reader would
+		if n := w.b.device.events.waiting.Len(); n != 3 {
+			t.Fatalf("%d events wait", n)
+		}
+		check(t, errors.Join(qps[0].Close(), qps[1].Close(), cq.Close()))
+		if n := w.b.device.events.waiting.Len(); n != 0 {
+			t.Errorf("%d events of what is closed", n)
+		}
+	}
+	// A card may tell of them all the same, when both happen at once.
+	cq, qps := w.b.overrunnable(1)
+	w.overrun(t, qps[0])
+	var late []verbs.EventReport
+	for range 2 {
+		report, err := w.b.device.GetAsyncEvent(guard(t))
+		check(t, err)
+		late = append(late, report)
+	}
+	check(t, errors.Join(qps[0].Close(), cq.Close()))
+	for _, report := range late {
+		w.b.device.events.put(report)
+	}
+	w.b.link(false)
+	w.b.expectEvents(portErr)
+}
+
+// Readers are woken by what the engine does, each by one event.
+func TestEventsWakeReaders(t *testing.T) {
+	w := newWirePair(t)
+	cq, qps := w.b.overrunnable(2)
+	got := make(chan verbs.AsyncEvent)
+	for range 3 {
+		go func() {
+			event, err := w.b.ctx.GetAsyncEvent(guard(t))
+			if err != nil {
+				t.Error(err)
+			}
+			got <- event
+		}()
+	}
+	eventually(t, "readers", func() bool { return waiting("verbs.(*Context).GetAsyncEvent") == 3 })
+	wr := w.a.send(1, w.a.ah("10.0.0.2"), w.b)
+	wr.RemoteQPN = qps[0].Number()
+	for i := range 5 {
+		check(t, qps[0].PostRecv([]verbs.RecvWR{{ID: uint64(i), SGList: []verbs.SGE{w.b.piece(i, slotLen)}}}))
+		w.a.post(wr)
+		w.a.wait(1)
+	}
+	want := map[verbs.AsyncEvent]bool{cqErr(cq): true, qpFatal(qps[0]): true, qpFatal(qps[1]): true}
+	for range 3 {
+		if event := <-got; !want[event] {
+			t.Errorf("%v, twice or of another", event.Type)
+		} else {
+			delete(want, event)
+		}
+	}
+}
+
+// Waiting for an event ends with the caller's context, and with Close.
+func TestEventWaitEnds(t *testing.T) {
+	a := newWirePair(t).a
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error)
+	wait := func(ctx context.Context) {
+		_, err := a.ctx.GetAsyncEvent(ctx)
+		done <- err
+	}
+	go wait(ctx)
+	eventually(t, "reader", func() bool { return waiting("verbs.(*Context).GetAsyncEvent") == 1 })
+	cancel()
+	if err := <-done; !errors.Is(err, context.Canceled) {
+		t.Errorf("cancelled: %v", err)
+	}
+	for range 3 {
+		go wait(guard(t))
+	}
+	eventually(t, "readers", func() bool { return waiting("verbs.(*Context).GetAsyncEvent") == 3 })
+	check(t, a.ctx.Close())
+	for range 3 {
+		refused(t, <-done, verbs.ErrClosed)
+	}
+	a.device.events.put(verbs.EventReport{Type: verbs.EventPortErr, Port: 1})
+	_, err := a.ctx.GetAsyncEvent(guard(t))
+	refused(t, err, verbs.ErrClosed)
+}
+
+// Events, failing and closing at once: the race detector watches.
+func TestEventsRace(t *testing.T) {
+	for range 20 {
+		w := newWirePair(t)
+		done := make(chan error)
+		for range 2 {
+			go func() {
+				for {
+					if _, err := w.a.ctx.GetAsyncEvent(guard(t)); err != nil {
+						done <- err
+						return
+					}
+				}
+			}()
+		}
+		go func() {
+			for i := range 20 {
+				w.a.link(i%2 == 0)
+			}
+			w.a.device.fail(errInterfaceGone)
+			done <- nil
+		}()
+		cq, err := w.a.ctx.CreateCQ(4)
+		for err == nil {
+			if err = cq.Close(); err == nil {
+				cq, err = w.a.ctx.CreateCQ(4)
+			}
+		}
+		refused(t, err, verbs.ErrDeviceFatal)
+		for range 3 {
+			if err := <-done; err != nil {
+				refused(t, err, verbs.ErrDeviceFatal)
+			}
+		}
+	}
+}
+
+// A wake-up stands for all events that wait: the reader that it wakes wakes the next.
+func TestEventWakesTheNextReader(t *testing.T) {
+	var e events
+	e.init()
+	for user := range uint64(3) {
+		e.put(verbs.EventReport{Type: verbs.EventCQErr, User: user})
+	}
+	for user := range uint64(3) {
+		select {
+		case <-e.ready:
+		default:
+			t.Fatalf("nobody is woken for event %d", user)
+		}
+		if r, ok := e.take(); !ok || r.User != user {
+			t.Errorf("%+v, want event %d", r, user)
+		}
+	}
+	select {
+	case <-e.ready:
+		t.Error("somebody is woken for nothing")
+	default:
+	}
+}

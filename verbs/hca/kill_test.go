@@ -1,0 +1,221 @@
+package hca
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+	"net"
+	"net/netip"
+	"os"
+	"testing"
+
+	"github.com/roced/roced/hack/netlab"
+	"github.com/roced/roced/hack/netlab/labtest"
+	"github.com/roced/roced/mcast"
+	"github.com/roced/roced/verbs"
+	"github.com/vishvananda/netlink"
+)
+
+// sendOrder tells a child what to join, and how.
+type sendOrder struct {
+	Group    netip.Addr
+	Flags    verbs.JoinFlags
+	Via      mcast.Method
+	StateDir string
+}
+
+const orderVariable = "ROCED_HCA_ORDER"
+
+// sendForever joins a group and sends to it until it is killed, or its parent dies.
+func sendForever() error {
+	go func() {
+		_, _ = io.Copy(io.Discard, os.Stdin)
+		os.Exit(0)
+	}()
+	var o sendOrder
+	if err := json.Unmarshal([]byte(os.Getenv(orderVariable)), &o); err != nil {
+		return err
+	}
+	d, err := Open("eth0", WithMembership(o.Via), WithStateDir(o.StateDir))
+	if err != nil {
+		return err
+	}
+	ctx, err := verbs.Open(d)
+	if err != nil {
+		return err
+	}
+	membership, err := ctx.JoinMulticast(o.Group, o.Flags)
+	if err != nil {
+		return err
+	}
+	return sendAll(ctx, membership.AHAttr())
+}
+
+func sendAll(ctx *verbs.Context, to verbs.AHAttr) error {
+	pd, err := ctx.AllocPD()
+	if err != nil {
+		return err
+	}
+	ah, err := pd.CreateAH(&to)
+	if err != nil {
+		return err
+	}
+	cq, err := ctx.CreateCQ(depth)
+	if err != nil {
+		return err
+	}
+	qp, err := pd.CreateQP(&verbs.QPInitAttr{Type: verbs.QPTypeUD, SendCQ: cq, RecvCQ: cq, Cap: defaultCap()})
+	if err == nil {
+		err = qp.Activate(testQKey)
+	}
+	wr := verbs.SendWR{Flags: verbs.SendSignaled, AH: ah, RemoteQPN: verbs.MulticastQPN, RemoteQKey: testQKey}
+	for err == nil {
+		if err = qp.PostSend([]verbs.SendWR{wr}); err == nil {
+			var wcs [1]verbs.WC
+			_, err = cq.Wait(context.Background(), wcs[:])
+		}
+	}
+	return err
+}
+
+// nothingStale checks that a killed member's host is none: not in its addresses, nor in
+// the switch.
+func nothingStale(t *testing.T, s *switched, group string) {
+	t.Helper()
+	list, err := s.A.Netlink().AddrList(eth0(t, s.A), netlink.FAMILY_ALL)
+	check(t, err)
+	for _, a := range list {
+		if a.IP.Equal(address(group).AsSlice()) {
+			t.Errorf("the address %v is left", a.IPNet)
+		}
+	}
+	eventually(t, "the switch without the killed member", func() bool { return !s.snooped(t, s.PortA, group) })
+}
+
+// startSender starts a child that sends, in a host's namespace; kill is kill -9.
+func startSender(t *testing.T, host *netlab.Namespace, o sendOrder) (kill func()) {
+	t.Helper()
+	text, err := json.Marshal(o)
+	check(t, err)
+	sender := child("send")
+	sender.SysProcAttr = nil // as root, who may write to the state directory
+	sender.Env = append(sender.Env, orderVariable+"="+string(text))
+	stdin, err := sender.StdinPipe()
+	check(t, err)
+	out, err := sender.StdoutPipe()
+	check(t, err)
+	check(t, host.Do(sender.Start))
+	go func() { // it says something only when it fails
+		for lines := bufio.NewScanner(out); lines.Scan(); {
+			t.Errorf("the sender says %q", lines.Text())
+		}
+	}()
+	killed := false
+	kill = func() {
+		if !killed {
+			killed = true
+			check(t, sender.Process.Kill())
+			_ = sender.Wait() // that it was killed
+			_ = stdin.Close()
+		}
+	}
+	t.Cleanup(kill)
+	return kill
+}
+
+// conversation is what a switch's port has seen of one host and one group.
+type conversation struct {
+	sniff        *sniffer
+	host         net.HardwareAddr
+	group, other netip.Addr
+	about        int // times that the host spoke of the group in IGMP or MLD
+	ofOther      int // of another group
+	asked        int // queries of the group's IP version
+	messages     int // of the host's to the group: not signalling, but traffic
+}
+
+// listen reads what has come up to now.
+func (c *conversation) listen() {
+	for _, f := range c.sniff.read() {
+		fromHost, isSignal := bytes.Equal(f[6:12], c.host), isMembership(f)
+		switch {
+		case isSignal && fromHost:
+			c.about += bytes.Count(f[34:], c.group.AsSlice())
+			c.ofOther += bytes.Count(f[34:], c.other.AsSlice())
+		case isQuery(f, c.group.Is4()):
+			c.asked++
+		case fromHost && bytes.Contains(f[:min(len(f), 54)], c.group.AsSlice()):
+			c.messages++
+		}
+	}
+}
+
+// isQuery tells a query for members, of IGMP or of MLD.
+func isQuery(f []byte, is4 bool) bool {
+	const igmpQuery, mldQuery = 0x11, 130
+	if is4 {
+		ihl := 4 * int(f[14]&15)
+		return isMembership(f) && f[12] == 0x08 && f[14+ihl] == igmpQuery
+	}
+	return isMembership(f) && f[12] == 0x86 && len(f) > 62 && f[62] == mldQuery
+}
+
+// until listens until something was heard.
+func (c *conversation) until(t *testing.T, what string, heard func() bool) {
+	t.Helper()
+	eventually(t, what, func() bool { c.listen(); return heard() })
+}
+
+// A send-only member that is killed in the middle of its traffic has made no sound, nor
+// does the next process that opens the card for it; and full members elsewhere go on
+// receiving. The same is done with full members, which are heard: so a sound would be.
+func TestKilledSenderIsSilent(t *testing.T) {
+	rows := []struct {
+		name, group, other string
+		via                mcast.Method
+	}{
+		{"IPv4 by netlink", groupV4, "239.9.9.9", mcast.Netlink},
+		{"IPv4 by socket", groupV4, "239.9.9.9", mcast.Socket},
+		{"IPv6 by socket", groupV6, "ff0e::9:9", mcast.Socket},
+	}
+	for _, row := range rows {
+		for flags, member := range map[verbs.JoinFlags]string{verbs.JoinSendOnlyFullMember: "send-only", verbs.JoinFullMember: "full"} {
+			t.Run(member+" "+row.name, func(t *testing.T) {
+				lab, state := labtest.Switched(t), t.TempDir()
+				s := &switched{SwitchLab: lab, b: newStation(t, open(t, lab.B, WithStateDir(t.TempDir())))}
+				beside := join(t, s.b, row.group, verbs.JoinFullMember)
+				check(t, s.b.qp.AttachMcast(beside.MGID(), 0))
+				eventually(t, "report of the receiver", func() bool { return s.snooped(t, lab.PortB, row.group) })
+				heard := &conversation{
+					sniff: newSnifferOn(t, lab.Bridge.Namespace, lab.PortA), host: eth0(t, lab.A).Attrs().HardwareAddr,
+					group: address(row.group), other: address(row.other),
+				}
+				kill := startSender(t, lab.A, sendOrder{heard.group, flags, row.via, state})
+				heard.until(t, "messages", func() bool { return heard.messages > 0 })
+				asked := heard.asked
+				heard.until(t, "two queries while it sends", func() bool { return heard.asked >= asked+2 })
+				kill()
+				heard.listen()
+
+				s.a = newStation(t, open(t, lab.A, WithStateDir(state), WithMembership(row.via)))
+				next := join(t, s.a, row.group, verbs.JoinSendOnlyFullMember)
+				asked = heard.asked
+				heard.until(t, "two queries after it", func() bool { return heard.asked >= asked+2 })
+				s.talk(t, row.group)
+				check(t, next.Close())
+				// What is said after this comes after all that was said before.
+				join(t, s.a, row.other, verbs.JoinFullMember)
+				heard.until(t, "report of another group", func() bool { return heard.ofOther > 0 })
+				if (heard.about > 0) != (member == "full") {
+					t.Errorf("the host spoke of the group %d times", heard.about)
+				}
+				if !s.snooped(t, lab.PortB, row.group) {
+					t.Error("the receiver has been cut off")
+				}
+				nothingStale(t, s, row.group)
+			})
+		}
+	}
+}

@@ -1,0 +1,279 @@
+package hca
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/roced/roced/datapath/wire"
+	"github.com/roced/roced/hack/netlab/labtest"
+	"github.com/roced/roced/mcast"
+	"github.com/roced/roced/verbs"
+	"golang.org/x/sys/unix"
+)
+
+// port is a port of a switch, and how many messages to which groups have passed it.
+type port struct {
+	*sniffer
+	name string
+	seen map[verbs.GID]int
+}
+
+func (s *switched) watch(t *testing.T, name string) *port {
+	t.Helper()
+	return &port{newSnifferOn(t, s.Bridge.Namespace, name), name, map[verbs.GID]int{}}
+}
+
+// settle waits until all that was sent before has passed the ports: a message that
+// every switch floods, to all hosts, comes after it.
+func (s *switched) settle(t *testing.T, ports ...*port) {
+	t.Helper()
+	const allHosts = "224.0.0.1"
+	marks := ports[0].seen[gid(allHosts)] + 1
+	s.a.post(s.a.toGroup(allHosts, 9, 1))
+	check(t, s.a.wait(1)[0].Err())
+	for _, p := range ports {
+		eventually(t, "the message to all hosts", func() bool {
+			for _, f := range p.read() {
+				var packet wire.Packet
+				if wire.Parse(f, &packet) == wire.FaultNone {
+					p.seen[packet.Destination()]++
+				}
+			}
+			return p.seen[gid(allHosts)] == marks
+		})
+	}
+}
+
+// awaitFiltering waits until the switch keeps from ports what they have not asked for: a
+// new one floods until its first query could have been answered.
+func (s *switched) awaitFiltering(t *testing.T, nobodys string, ports ...*port) {
+	t.Helper()
+	eventually(t, "a switch that filters", func() bool {
+		before := ports[0].seen[gid(nobodys)]
+		s.a.post(s.a.toGroup(nobodys, 9, 1))
+		check(t, s.a.wait(1)[0].Err())
+		s.settle(t, ports...)
+		return ports[0].seen[gid(nobodys)] == before
+	})
+}
+
+// Who sends to a group, by whichever membership, reaches the full members and nobody
+// else: neither a send-only one, nor the wire of a host that is none.
+func TestEveryCombinationOfMembers(t *testing.T) {
+	kinds := map[verbs.JoinFlags]string{verbs.JoinFullMember: "full", verbs.JoinSendOnlyFullMember: "send-only"}
+	for _, group := range []string{groupV4, groupV6} {
+		for from, sender := range kinds {
+			for to, receiver := range kinds {
+				t.Run(fmt.Sprintf("%s to %s, %s", sender, receiver, group), func(t *testing.T) {
+					combination(t, group, from, to)
+				})
+			}
+		}
+	}
+}
+
+// combination has a host of each kind, and a full member and no member beside them.
+func combination(t *testing.T, group string, from, to verbs.JoinFlags) {
+	lab := newSwitched(t)
+	full, none := labtest.New(t, "hca-full"), labtest.New(t, "hca-none")
+	nonesPort, err := lab.Bridge.Port(none, "eth0")
+	check(t, err)
+	fullPort, err := lab.Bridge.Port(full, "eth0")
+	check(t, err)
+	check(t, full.AddAddress("eth0", "10.77.0.3/24"))
+	check(t, full.AddAddress("eth0", "fd77::3/64"))
+	c := newStation(t, open(t, full, WithStateDir(t.TempDir())))
+
+	expectIn := map[*station]int{lab.a: 0, lab.b: 0, c: 1}
+	for s, flags := range map[*station]verbs.JoinFlags{lab.a: from, lab.b: to, c: verbs.JoinFullMember} {
+		m := join(t, s, group, flags)
+		if flags == verbs.JoinFullMember {
+			check(t, s.qp.AttachMcast(m.MGID(), m.MLID()))
+			expectIn[s] = 1
+		}
+		s.receive(0, 1, 2)
+	}
+	eventually(t, "reports", func() bool {
+		return lab.snooped(t, fullPort, group) && lab.snooped(t, lab.PortA, group) == (from == verbs.JoinFullMember) &&
+			lab.snooped(t, lab.PortB, group) == (to == verbs.JoinFullMember)
+	})
+	receivers, fulls, nones := lab.watch(t, lab.PortB), lab.watch(t, fullPort), lab.watch(t, nonesPort)
+	lab.awaitFiltering(t, alias[group], receivers, fulls, nones)
+	for id := range 3 {
+		wr := lab.a.toGroup(group, 9, 12)
+		wr.ID = uint64(90 + id)
+		lab.a.post(wr)
+	}
+	expectOf := func(s *station, sends int) {
+		t.Helper()
+		got := map[uint64]int{}
+		for _, wc := range s.wait(sends + 3*expectIn[s]) {
+			check(t, wc.Err())
+			got[wc.ID]++
+		}
+		for id := range 3 {
+			if got[uint64(id)] != expectIn[s] {
+				t.Errorf("receives completed: %v, each %d times is right", got, expectIn[s])
+			}
+		}
+	}
+	expectOf(c, 0)
+	expectOf(lab.a, 3)
+	expectOf(lab.b, 0)
+	lab.settle(t, receivers, fulls, nones)
+	for p, want := range map[*port]int{fulls: 3, nones: 0, receivers: 3 * expectIn[lab.b]} {
+		if n := p.seen[gid(group)]; n != want {
+			t.Errorf("%d packets on %s, want %d", n, p.name, want)
+		}
+	}
+	for _, s := range []*station{lab.a, lab.b, c} {
+		if drops := s.drops(); len(drops) != 0 {
+			t.Errorf("drops %v", drops)
+		}
+	}
+}
+
+// A send-only member goes on when the full one beside it leaves, which the switch is told.
+func TestFullMemberLeavesASendOnlyOne(t *testing.T) {
+	for _, group := range []string{groupV4, groupV6} {
+		t.Run(group, func(t *testing.T) {
+			lab := newSwitched(t)
+			receiver := join(t, lab.b, group, verbs.JoinFullMember)
+			check(t, lab.b.qp.AttachMcast(receiver.MGID(), 0))
+			join(t, lab.a, group, verbs.JoinSendOnlyFullMember)
+			full := join(t, lab.a, group, verbs.JoinFullMember)
+			eventually(t, "reports", func() bool {
+				return lab.snooped(t, lab.PortA, group) && lab.snooped(t, lab.PortB, group)
+			})
+			lab.talk(t, group)
+			check(t, full.Close())
+			eventually(t, "leave", func() bool { return !lab.snooped(t, lab.PortA, group) })
+			lab.talk(t, group)
+			if !lab.snooped(t, lab.PortB, group) {
+				t.Error("the receiver has been cut off")
+			}
+		})
+	}
+}
+
+// On a real link: of several queue pairs in a group one has another Q_Key, one has no
+// receives posted, and one wants nothing of its own back; the others get everything.
+func TestFanOutOnLink(t *testing.T) {
+	for _, group := range []string{groupV4, groupV6} {
+		t.Run(group, func(t *testing.T) {
+			l := newLab(t, WithStateDir(t.TempDir()))
+			join(t, l.b, group, verbs.JoinFullMember)
+			first, second, keyless, _ := l.b.member(group), l.b.member(group), l.b.member(group), l.b.member(group)
+			qkey := verbs.QPAttr{QKey: testQKey + 1}
+			check(t, keyless.Modify(&qkey, verbs.QPAttrQKey))
+			for i := range depth {
+				for _, qp := range []*verbs.QP{first, second, keyless} {
+					l.b.receiveOn(qp, i)
+				}
+				l.a.post(l.a.toGroup(group, 9, 12))
+				l.a.wait(1)
+			}
+			got := map[verbs.QPN]int{}
+			for _, wc := range l.b.wait(2 * depth) {
+				check(t, wc.Err())
+				got[wc.QPN]++
+			}
+			if got[first.Number()] != depth || got[second.Number()] != depth {
+				t.Errorf("got by %v", got)
+			}
+			if drops := l.b.drops(); drops["qkey"] != depth || drops["no_receive"] != depth || len(drops) != 2 {
+				t.Errorf("drops %v", drops)
+			}
+		})
+	}
+}
+
+// alias is a group whose packets have the same Ethernet address.
+var alias = map[string]string{groupV4: "239.129.2.3", groupV6: "ff05::1:2:3"}
+
+// A group that shares its Ethernet address with one that is joined and attached is
+// another one: it passes to the host, whose own socket gets it.
+func TestAliasedGroupPasses(t *testing.T) {
+	for group, other := range alias {
+		t.Run(group, func(t *testing.T) {
+			if wire.MulticastMAC(gid(group)) != wire.MulticastMAC(gid(other)) {
+				t.Fatal("they are told apart by their MAC")
+			}
+			l := newLab(t, WithStateDir(t.TempDir()))
+			join(t, l.b, group, verbs.JoinFullMember)
+			check(t, l.b.qp.AttachMcast(gid(group), 0))
+			socket := newGroupSocket(t, l.B, other, 4791)
+			l.b.receive(0, 1)
+			before := counts(t, l.b.device)
+			for _, to := range []string{other, group} {
+				l.a.post(l.a.toGroup(to, 9, 12))
+				check(t, l.a.wait(1)[0].Err())
+			}
+			wc := l.b.wait(1)[0]
+			check(t, wc.Err())
+			if grh, _ := wc.Payload(l.b.slot(0)); grh.DGID() != gid(group) {
+				t.Errorf("a message to %v was delivered", grh.DGID())
+			}
+			if _, err := unix.Read(socket, make([]byte, 2048)); err != nil {
+				t.Errorf("the host's socket: %v", err)
+			}
+			check(t, unix.Close(socket))
+			after := counts(t, l.b.device)
+			if after["pass_group"] != before["pass_group"]+1 || after["delivered"] != before["delivered"]+1 {
+				t.Errorf("before %v, after %v", before, after)
+			}
+		})
+	}
+}
+
+// A thousand groups, joined and attached, on a kernel as it is shipped: messages to each
+// arrive. Where the kernel allows no more, the error names the limit, and the others work.
+func TestThousandGroupsOnADevice(t *testing.T) {
+	const n = 1000
+	nth := func(i int) string { return fmt.Sprintf("239.5.%d.%d", i>>8, i&255) }
+	nth6 := func(i int) string { return fmt.Sprintf("ff05::5:%x", i) }
+	for name, nth := range map[string]func(int) string{"IPv4": nth, "IPv6": nth6} {
+		t.Run("as shipped, "+name, func(t *testing.T) {
+			l := newLab(t, WithStateDir(t.TempDir()))
+			for i := range n {
+				m := join(t, l.b, nth(i), verbs.JoinFullMember)
+				check(t, l.b.qp.AttachMcast(m.MGID(), m.MLID()))
+			}
+			for i := range n {
+				arrives(t, l, nth(i))
+			}
+		})
+	}
+	t.Run("beyond the limit", func(t *testing.T) {
+		l := newLab(t, WithStateDir(t.TempDir()), WithMembership(mcast.Netlink))
+		joined := 0
+		for ; joined < n; joined++ {
+			_, err := l.b.ctx.JoinMulticast(address(nth(joined)), verbs.JoinFullMember)
+			if err != nil {
+				refused(t, err, unix.ENOBUFS, nth(joined), "net.ipv4.igmp_max_memberships")
+				break
+			}
+			check(t, l.b.qp.AttachMcast(gid(nth(joined)), 0))
+		}
+		if joined != 20 {
+			t.Errorf("%d groups were joined", joined)
+		}
+		for i := range joined {
+			arrives(t, l, nth(i))
+		}
+	})
+}
+
+// arrives sends one message from a to a group, which b is in.
+func arrives(t *testing.T, l *lab, group string) {
+	t.Helper()
+	l.b.receive(0)
+	ah := l.a.ah(group)
+	l.a.post(verbs.SendWR{ID: 9, Flags: verbs.SendSignaled, AH: ah, RemoteQPN: verbs.MulticastQPN, RemoteQKey: testQKey})
+	expect(t, l.a.wait(1), ok(9))
+	expect(t, l.b.wait(1), ok(0))
+	if grh, _ := (&verbs.WC{Flags: verbs.WCGRH, ByteLen: 40}).Payload(l.b.slot(0)); grh.DGID() != gid(group) {
+		t.Errorf("%v arrived, not %s", grh.DGID(), group)
+	}
+	check(t, ah.Close())
+}
