@@ -32,11 +32,11 @@ func runClient(ctx context.Context, d *device, namespace string, o *perfOptions)
 			return fmt.Errorf("%s: %w", o.device, err)
 		}
 	}
-	conn, err := dial(ctx, namespace, o.host, o.tcpPort)
+	conn, err := dial(ctx, namespace, o.host, o.tcpPort, "roced perf -d DEVICE")
 	if err != nil {
 		return err
 	}
-	c := &client{control: newControl(ctx, conn), device: d, options: o, report: report{Waiting: waitSpin}}
+	c := &client{control: newControl(ctx, conn, "roced perf"), device: d, options: o, report: report{Waiting: waitSpin}}
 	defer func() { err = errors.Join(err, c.Close()) }()
 	if o.sleep {
 		c.report.Waiting = waitSleep
@@ -57,8 +57,8 @@ func runClient(ctx context.Context, d *device, namespace string, o *perfOptions)
 
 // dial connects from inside a network namespace. Names are looked up outside, and each
 // address is dialled by this goroutine alone: one that the net package would start for
-// a second address would be in the wrong namespace.
-func dial(ctx context.Context, namespace, host string, port int) (conn net.Conn, err error) {
+// a second address would be in the wrong namespace. The error names the server's command.
+func dial(ctx context.Context, namespace, host string, port int, server string) (conn net.Conn, err error) {
 	found, err := net.DefaultResolver.LookupNetIP(ctx, "ip", host)
 	if err != nil {
 		if ctx.Err() != nil {
@@ -82,7 +82,7 @@ func dial(ctx context.Context, namespace, host string, port int) (conn net.Conn,
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
-	return nil, fmt.Errorf("%w; is the server running there (roced perf -d DEVICE)?", failures)
+	return nil, fmt.Errorf("%w; is the server running there (%s)?", failures, server)
 }
 
 // meet exchanges addresses and says what is to be measured.

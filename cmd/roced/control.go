@@ -14,7 +14,8 @@ import (
 )
 
 const (
-	// replyTimeout is how long a peer may take for an answer that needs no measuring.
+	// replyTimeout is how long a peer may take for an answer that needs no measuring, if
+	// the command line says nothing else.
 	replyTimeout = 10 * time.Second
 	// maxLine bounds what a peer may send, in bytes.
 	maxLine = 1 << 20
@@ -26,20 +27,22 @@ var errPeerGone = fmt.Errorf("the peer closed the connection: %w", unix.ECONNRES
 // keepAlive finds within about ten seconds that a peer's host is gone.
 var keepAlive = net.KeepAliveConfig{Enable: true, Idle: 5 * time.Second, Interval: time.Second, Count: 5}
 
-// control is the TCP connection between two programs that measure: after the
-// exchange of addresses, lines of JSON. Its context ends with the connection, so that
+// control is the TCP connection between two programs that measure: an exchange of
+// addresses, and between two roced perf lines of JSON after it. Then its context ends with the connection, so that
 // whoever waits for datagrams learns that the peer has gone.
 type control struct {
 	ctx     context.Context
 	cancel  context.CancelCauseFunc
 	conn    net.Conn
+	speaks  string        // what the peer has to be
+	timeout time.Duration // for answers
 	lines   chan []byte
 	release func() bool // forgets that ctx closes the connection
 }
 
 // newControl takes the connection over, and closes it when ctx is done.
-func newControl(ctx context.Context, conn net.Conn) *control {
-	c := &control{conn: conn, lines: make(chan []byte, 1)}
+func newControl(ctx context.Context, conn net.Conn, speaks string) *control {
+	c := &control{conn: conn, speaks: speaks, timeout: replyTimeout, lines: make(chan []byte, 1)}
 	c.ctx, c.cancel = context.WithCancelCause(ctx)
 	c.release = context.AfterFunc(ctx, func() { conn.Close() })
 	if tcp, ok := conn.(*net.TCPConn); ok {
@@ -48,19 +51,24 @@ func newControl(ctx context.Context, conn net.Conn) *control {
 	return c
 }
 
-// exchange runs a step of the exchange of addresses, which has no lines yet.
+// exchange runs the exchange of addresses. Lines come after it.
 func (c *control) exchange(step func(io.ReadWriter) error) error {
-	if err := c.conn.SetDeadline(time.Now().Add(replyTimeout)); err != nil {
+	if err := c.handshake(step); err != nil {
+		return err
+	}
+	go c.read()
+	return nil
+}
+
+// handshake runs a step that needs no measuring.
+func (c *control) handshake(step func(io.ReadWriter) error) error {
+	if err := c.conn.SetDeadline(time.Now().Add(c.timeout)); err != nil {
 		return err
 	}
 	if err := step(c.conn); err != nil {
 		return c.explain(err)
 	}
-	if err := c.conn.SetDeadline(time.Time{}); err != nil {
-		return err
-	}
-	go c.read()
-	return nil
+	return c.conn.SetDeadline(time.Time{})
 }
 
 // explain turns what the net package says into what happened.
@@ -69,7 +77,7 @@ func (c *control) explain(err error) error {
 	case c.ctx.Err() != nil:
 		return context.Cause(c.ctx)
 	case isTimeout(err):
-		return fmt.Errorf("no answer from %v within %v; is it roced perf, and not busy with another client? (%w)", c.conn.RemoteAddr(), replyTimeout, err)
+		return fmt.Errorf("no answer from %v within %v; is it %s, and not busy with another client? (%w)", c.conn.RemoteAddr(), c.timeout, c.speaks, err)
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, unix.ECONNRESET), errors.Is(err, unix.EPIPE):
 		return fmt.Errorf("%v: %w", c.conn.RemoteAddr(), errPeerGone)
 	}
@@ -106,7 +114,7 @@ func (c *control) send(message any) error {
 	if err != nil {
 		return err
 	}
-	if err := c.conn.SetWriteDeadline(time.Now().Add(replyTimeout)); err != nil {
+	if err := c.conn.SetWriteDeadline(time.Now().Add(c.timeout)); err != nil {
 		return c.explain(err)
 	}
 	if _, err := c.conn.Write(append(line, '\n')); err != nil {
@@ -139,7 +147,7 @@ func decode(line []byte, message any) error {
 
 // receiveSoon is receive for answers that need no measuring.
 func (c *control) receiveSoon(message any) error {
-	ctx, cancel := context.WithTimeoutCause(c.ctx, replyTimeout, fmt.Errorf("no answer from %v within %v: %w", c.conn.RemoteAddr(), replyTimeout, unix.ETIMEDOUT))
+	ctx, cancel := context.WithTimeoutCause(c.ctx, c.timeout, fmt.Errorf("no answer from %v within %v: %w", c.conn.RemoteAddr(), c.timeout, unix.ETIMEDOUT))
 	defer cancel()
 	return c.receive(ctx, message)
 }

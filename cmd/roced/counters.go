@@ -82,6 +82,24 @@ func linkLosses(all []counter) map[string]uint64 {
 	return named(all, func(c counter) bool { return c.Place == "link" })
 }
 
+// dropsSince is where messages that were lost here would be found.
+func (d *device) dropsSince(before []counter) string {
+	after, err := d.counters()
+	if err != nil {
+		return err.Error()
+	}
+	changed := since(before, after)
+	drops, link := losses(changed), linkLosses(changed)
+	text := "dropped here: none; see the peer's counters"
+	if len(drops) > 0 {
+		text = "dropped here: " + list(drops)
+	}
+	if len(link) > 0 {
+		text += "; the interface counts: " + list(link)
+	}
+	return text
+}
+
 func named(all []counter, wanted func(counter) bool) map[string]uint64 {
 	packets := map[string]uint64{}
 	for _, c := range all {

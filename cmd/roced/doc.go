@@ -10,11 +10,13 @@
 //	  │       └ watch.go        what passes the switch's ports, IGMP and MLD too (igmp.go)
 //	  │
 //	  ├─ mcast.go       a member of a group, that receives or sends (member.go)
-//	  └─ perf.go        bandwidth and latency between two hosts
-//	      ├ server.go ◄─── TCP ───► client.go
-//	      │   exchange.go       who are you: ibv_ud_pingpong's text
-//	      │   control.go        then JSON lines on the same connection (protocol.go)
-//	      └ bandwidth.go, latency.go
+//	  ├─ perf.go        bandwidth and latency between two hosts
+//	  │   ├ server.go ◄─── TCP ───► client.go
+//	  │   │   exchange.go       who are you: ibv_ud_pingpong's text
+//	  │   │   control.go        then JSON lines on the same connection (protocol.go)
+//	  │   ├ bandwidth.go, latency.go
+//	  │   └ perftestrun.go, perftestmeasure.go   with ib_send_bw or ib_send_lat, in their words (perftest.go)
+//	  └─ ping.go        there and back, as ibv_ud_pingpong does (pingrun.go, pingpong.go)
 //	          │
 //	device.go, endpoint.go   a card, and a UD queue pair with all it needs: used by all
 //	counters.go              where a device's packets went, by name

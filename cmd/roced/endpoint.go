@@ -8,6 +8,7 @@ import (
 
 	"github.com/roced/roced/datapath/wire"
 	"github.com/roced/roced/verbs"
+	"golang.org/x/sys/unix"
 )
 
 // testQKey is ibv_ud_pingpong's, and perftest's.
@@ -27,6 +28,7 @@ type endpoint struct {
 	qp             *verbs.QP
 	ah             *verbs.AH           // nil before aim
 	groups         []*verbs.Membership // that the queue pair is attached to
+	trafficClass   uint8               // of what aim makes
 
 	recvs    []verbs.RecvWR // by buffer
 	sends    []verbs.SendWR
@@ -43,11 +45,13 @@ type endpointAttr struct {
 	size      int // of the longest message, in bytes
 	qkey      verbs.QKey
 	blockSelf bool // what it sends to a group does not come back to it
+
+	trafficClass uint8 // of what it sends
 }
 
 // newEndpoint makes a queue pair that is ready. All receives are posted.
 func newEndpoint(d *device, attr endpointAttr) (*endpoint, error) {
-	e := &endpoint{stride: (wire.GRHLen + attr.size + 63) &^ 63}
+	e := &endpoint{stride: (wire.GRHLen + attr.size + 63) &^ 63, trafficClass: attr.trafficClass}
 	if err := e.open(d, attr); err != nil {
 		return nil, errors.Join(fmt.Errorf("%s: %w", d.attr.Name, err), e.Close())
 	}
@@ -136,7 +140,7 @@ func (e *endpoint) detach(group *verbs.Membership) error {
 // aim sends from now on to a queue pair at a GID, from a line of the GID table.
 // Nothing is being sent.
 func (e *endpoint) aim(source int, gid verbs.GID, qpn verbs.QPN) error {
-	ah, err := e.pd.CreateAH(&verbs.AHAttr{Port: port, GRH: verbs.GlobalRoute{SGIDIndex: source, DGID: gid}})
+	ah, err := e.pd.CreateAH(&verbs.AHAttr{Port: port, GRH: verbs.GlobalRoute{SGIDIndex: source, DGID: gid, TrafficClass: e.trafficClass}})
 	if err != nil {
 		return fmt.Errorf("address of the peer, %v: %w", gid.Addr(), err)
 	}
@@ -162,6 +166,15 @@ func (e *endpoint) sendBuffer(i int) ([]byte, *verbs.SendWR) {
 	wr := &e.sends[(e.nextSend+i)%len(e.sends)]
 	sge := wr.SGList[0]
 	return e.mr.Bytes()[sge.Addr : sge.Addr+uint64(sge.Length)], wr
+}
+
+// fill puts a payload into all messages that will be sent.
+func (e *endpoint) fill(payload []byte) {
+	e.shape(len(payload), verbs.WRSend)
+	for i := range e.sends {
+		buffer, _ := e.sendBuffer(i)
+		copy(buffer, payload)
+	}
 }
 
 // recvBuffer is the buffer of a receive that has completed.
@@ -216,6 +229,26 @@ func (e *endpoint) reap() error {
 func (e *endpoint) reapSome(ctx context.Context, sleep bool) error {
 	n, err := await(ctx, e.sendCQ, sleep, e.done[:])
 	return e.settle(n, err)
+}
+
+// reapAll waits until all that was sent has completed.
+func (e *endpoint) reapAll(ctx context.Context, sleep bool) error {
+	return e.reapUntil(ctx, sleep, len(e.sends))
+}
+
+// reapUntil waits until n sends can be posted. That takes microseconds.
+func (e *endpoint) reapUntil(ctx context.Context, sleep bool, n int) error {
+	if e.idle() >= n {
+		return nil
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, stallTimeout, fmt.Errorf("sends do not complete: %w", unix.ETIMEDOUT))
+	defer cancel()
+	for e.idle() < n {
+		if err := e.reapSome(ctx, sleep); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (e *endpoint) settle(n int, err error) error {

@@ -38,6 +38,11 @@ func (d destination) message() []byte {
 	return fmt.Appendf(nil, "%04x:%06x:%06x:%x\x00", d.LID, uint32(d.QPN), uint32(d.PSN), d.GID[:])
 }
 
+// String is what ibv_ud_pingpong prints.
+func (d destination) String() string {
+	return fmt.Sprintf("LID 0x%04x, QPN 0x%06x, PSN 0x%06x, GID %v", d.LID, uint32(d.QPN), uint32(d.PSN), d.GID)
+}
+
 // parseDestination is strict: each field has its width. Any other text is EBADMSG.
 func parseDestination(m []byte) (d destination, err error) {
 	bad := fmt.Errorf("%q is not an address as ibv_ud_pingpong sends it: %w", m, unix.EBADMSG)
@@ -104,10 +109,30 @@ func answer(conn io.ReadWriter, prepare func(peer destination) (own destination,
 	return nil
 }
 
+// check rejects what no datagram can be sent to. It is EBADMSG.
+func (d destination) check() error {
+	what := ""
+	switch {
+	case d.GID.IsZero():
+		what = "no GID; start it with -g INDEX (ibv_devinfo -v lists them)"
+	case d.GID.IsMulticast() || d.QPN == verbs.MulticastQPN:
+		what = "a group's address, not one of its own"
+	case d.QPN <= 1:
+		what = fmt.Sprintf("QP %v, which takes no messages", d.QPN)
+	default:
+		return nil
+	}
+	return fmt.Errorf("the peer gives %s: %w", what, unix.EBADMSG)
+}
+
 func readDestination(conn io.Reader) (destination, error) {
 	var message [destinationLen]byte
 	if _, err := io.ReadFull(conn, message[:]); err != nil {
 		return destination{}, fmt.Errorf("read the peer's address: %w", err)
 	}
-	return parseDestination(message[:])
+	d, err := parseDestination(message[:])
+	if err == nil {
+		err = d.check()
+	}
+	return d, err
 }

@@ -138,6 +138,7 @@ func TestExchangeWithStrangers(t *testing.T) {
 		"client, web server":     {second(introduce(stranger("HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\nConnection: close\r\n"), destination{})), unix.EBADMSG},
 		"client, silence":        {second(introduce(stranger(""), destination{})), io.EOF},
 		"client, half an answer": {second(introduce(stranger(golden[:20]), destination{})), io.ErrUnexpectedEOF},
+		"client, no GID":         {second(introduce(stranger(string(destination{QPN: 2}.message())), destination{})), unix.EBADMSG},
 		"server, never confirms": {answer(stranger(golden), ready), io.EOF},
 		"server, wrong word":     {answer(stranger(golden+"nope\x00"), ready), unix.EBADMSG},
 		"server, not ready":      {answer(stranger(golden), func(destination) (destination, error) { return destination{}, refusal }), refusal},

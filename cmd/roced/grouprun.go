@@ -137,17 +137,7 @@ func (r *groupRun) sendOne(ctx context.Context, group netip.Addr) error {
 	if err := from.postSends(1); err != nil {
 		return err
 	}
-	return r.reapAll(ctx)
-}
-
-func (r *groupRun) reapAll(ctx context.Context) error {
-	from := r.lab.sender.hosts[0]
-	for from.sending > 0 {
-		if err := from.reapSome(ctx, false); err != nil {
-			return err
-		}
-	}
-	return nil
+	return from.reapAll(ctx, false)
 }
 
 // sendAll sends all messages, and checks what comes to each attached queue pair.
@@ -165,7 +155,7 @@ func (r *groupRun) sendAll(ctx context.Context) error {
 			return err
 		}
 	}
-	return r.reapAll(ctx)
+	return r.lab.sender.hosts[0].reapAll(ctx, false)
 }
 
 // slowest is how many messages all attached queue pairs have got.

@@ -73,6 +73,31 @@ func TestWrongCommandLines(t *testing.T) {
 		{"perf -d eth0 ::1 --sizes -1", "sizes"},
 		{"perf -d eth0 ::1 --sizes 4097", "largest RDMA MTU"},
 		{"perf -d eth0 ::1 --sizes x", "sizes"},
+		{"perf -d eth0 --group 239.1.2.3", "for --perftest"},
+		{"perf -d eth0 ::1 --rate 1", "for --perftest"},
+		{"perf -d eth0 --perftest", "one of --bandwidth"},
+		{"perf -d eth0 --perftest --bandwidth --latency", "one of --bandwidth"},
+		{"perf -d eth0 --perftest --latency --once", "--once does not go"},
+		{"perf -d eth0 ::1 --perftest --latency --duration 1s", "--duration does not go"},
+		{"perf -d eth0 --perftest --latency --sizes 1,2", "one of --sizes"},
+		{"perf -d eth0 --perftest --latency --sizes 4097", "largest RDMA MTU"},
+		{"perf -d eth0 --perftest --latency --timeout 0s", "timeout"},
+		{"perf -d eth0 ::1 --perftest --bandwidth --rate -1", "rate"},
+		{"perf -d eth0 --perftest --bandwidth --rate 1", "which sends"},
+		{"perf -d eth0 ::1 --perftest --latency --rate 1", "which sends"},
+		{"perf -d eth0 ::1 --perftest --bandwidth --group 239.1.2.3", "receives nothing"},
+		{"perf -d eth0 --perftest --bandwidth --group 10.0.0.1", "no multicast address"},
+		{"ping", "which interface?"},
+		{"ping -d eth0 a b", "one HOST"},
+		{"ping -d eth0 ::1 -p 0", "TCP ports"},
+		{"ping -d eth0 -g -2", "gid-index"},
+		{"ping -d eth0 -s -1", "largest RDMA MTU"},
+		{"ping -d eth0 -s 4097", "largest RDMA MTU"},
+		{"ping -d eth0 -n 0", "count"},
+		{"ping -d eth0 -r 0", "rx-depth"},
+		{"ping -d eth0 -r 16385", "rx-depth"},
+		{"ping -d eth0 -W 0s", "timeout"},
+		{"ping -d eth0 --tclass 256", "tclass"},
 		{"mcast -d eth0", "one GROUP"},
 		{"mcast -d eth0 239.1.2.3 239.1.2.4", "one GROUP"},
 		{"mcast 239.1.2.3", "which interface?"},
@@ -100,7 +125,7 @@ func TestWrongCommandLines(t *testing.T) {
 }
 
 func TestVersionAndHelp(t *testing.T) {
-	for args, want := range map[string]string{"version": "roced ", "": "Available Commands", "help perf": "--netns", "demo --help": "--count", "help mcast": "0x11111111"} {
+	for args, want := range map[string]string{"version": "roced ", "": "Available Commands", "help perf": "--netns", "demo --help": "--count", "help mcast": "0x11111111", "help ping": "ibv_ud_pingpong", "perf --help": "perftest\n6.06"} {
 		code, stdout, stderr := roced(t, strings.Fields(args)...)
 		if code != 0 || !strings.Contains(stdout, want) || stderr != "" {
 			t.Errorf("%q: exit code %d, %q, %q", args, code, stdout, stderr)

@@ -56,8 +56,8 @@ func (m *mishap) sendOne(ctx context.Context, from *host) error {
 	m.spoil(wr)
 	err := from.postSends(1)
 	*wr = good
-	for err == nil && from.sending > 0 {
-		err = from.reapSome(ctx, false)
+	if err != nil {
+		return err
 	}
-	return err
+	return from.reapAll(ctx, false)
 }

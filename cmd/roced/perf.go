@@ -30,6 +30,13 @@ type perfOptions struct {
 	sleep     bool
 	json      bool
 
+	// with --perftest
+	perftest bool
+	ownSizes bool // --sizes was given
+	group    string
+	rate     int // messages a second, 0 for as fast as it goes
+	timeout  time.Duration
+
 	log         *slog.Logger
 	out, errOut io.Writer
 }
@@ -38,6 +45,8 @@ type perfOptions struct {
 var (
 	clientFlags = []string{"sizes", "duration", "count", "bandwidth", "latency", "sleep", "json"}
 	serverFlags = []string{"once"}
+
+	perftestFlags = []string{"group", "rate", "timeout"}
 )
 
 // What report.Waiting can be.
@@ -52,30 +61,48 @@ const (
 	maxTrips    = 10_000_000 // their times are kept in memory, 8 bytes each
 )
 
-func newPerfCommand(log *slog.Logger) *cobra.Command {
-	o := &perfOptions{log: log}
-	cmd := &cobra.Command{
-		Use:   "perf -d DEVICE [HOST]",
-		Short: "Measure bandwidth and latency of datagrams between two hosts",
-		Long: `Without HOST: the server, which answers one client after another until Ctrl-C.
+const perfHelp = `Without HOST: the server, which answers one client after another until Ctrl-C.
 With HOST: the client, which measures against the server there.
 
 The two find each other over TCP as ibv_ud_pingpong does. Datagrams go over the
-IP version that HOST is reached with, unless --gid-index says otherwise.`,
-		Example: `  roced perf -d eth0                       on one host
+IP version that HOST is reached with, unless --gid-index says otherwise.
+
+With --perftest the other end is ib_send_bw -c UD or ib_send_lat -c UD of perftest
+` + perftestVersion + ` (their -V; Debian 12's package perftest 4.5+0.17), client or server. Both sides
+then need --bandwidth or --latency, and the same size and count, which nothing tells
+the other: --sizes (one) as their -s, --count as their -n, by themselves what
+perftest has (1000 messages of the MTU, or of 2 bytes for latency). There is one run, and
+latency is of full round trips, of which perftest prints half. UD may lose: then
+perftest waits forever, and this side says so and ends. -r there, the receives
+that are posted, should be at least -n, or --rate here low.
+
+Multicast, -g there, is --group here, on the sides that receive: the server for bandwidth,
+both for latency, each with a group of its own. Theirs is -M, the MGID byte by
+byte: 0:0:0:0:0:0:0:0:0:0:255:255:239:1:2:3. Without it they take an IPv6 group that
+stays within the interface.`
+
+const perfExamples = `  roced perf -d eth0                       on one host
   roced perf -d eth0 10.0.0.1              on the other
-  roced perf -d eth0 10.0.0.1 --latency --sleep --json`,
-		Args: func(cmd *cobra.Command, args []string) error {
-			if len(args) > 1 {
-				return usageError{fmt.Errorf("one HOST at most, not %q; see %s --help", args, cmd.CommandPath())}
-			}
-			return nil
-		},
+  roced perf -d eth0 10.0.0.1 --latency --sleep --json
+  roced perf -d eth0 --perftest --bandwidth -s 1024 -n 500
+  ib_send_bw -c UD -x 1 -s 1024 -n 500 10.0.0.1    on the other
+  ib_send_lat -c UD -x 1                           on one host
+  roced perf -d eth0 --perftest --latency 10.0.0.1 on the other`
+
+func newPerfCommand(log *slog.Logger) *cobra.Command {
+	o := &perfOptions{log: log}
+	cmd := &cobra.Command{
+		Use:     "perf -d DEVICE [HOST]",
+		Short:   "Measure bandwidth and latency of datagrams between two hosts",
+		Long:    perfHelp,
+		Example: perfExamples,
+		Args:    oneHost,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o.out, o.errOut = cmd.OutOrStdout(), cmd.ErrOrStderr()
 			if len(args) == 1 {
 				o.host = args[0]
 			}
+			o.takePerftest(cmd)
 			if err := o.check(cmd); err != nil {
 				return usageError{err}
 			}
@@ -101,6 +128,10 @@ func (o *perfOptions) addFlags(cmd *cobra.Command) {
 	f.BoolVar(&o.latency, "latency", false, "client: measure latency")
 	f.BoolVar(&o.sleep, "sleep", false, "client: both sides sleep while they wait, else they spin")
 	f.BoolVar(&o.json, "json", false, "client: JSON, times in nanoseconds")
+	f.BoolVar(&o.perftest, "perftest", false, "the other end is ib_send_bw or ib_send_lat -c UD")
+	f.StringVar(&o.group, "group", "", "perftest: multicast `address` to receive from")
+	f.IntVar(&o.rate, "rate", 0, "perftest, bandwidth: `messages` a second to send; 0: as fast as it goes")
+	f.DurationVarP(&o.timeout, "timeout", "W", replyTimeout, "perftest: how long to wait until messages count as lost")
 }
 
 // check finds mistakes before anything is opened.
@@ -108,14 +139,8 @@ func (o *perfOptions) check(cmd *cobra.Command) error {
 	if o.device == "" {
 		return errors.New("which interface? -d eth0; ip link lists them")
 	}
-	others, side := clientFlags, "client: name the HOST to measure against"
-	if o.host != "" {
-		others, side = serverFlags, "server: leave out HOST"
-	}
-	for _, flag := range others {
-		if cmd.Flags().Changed(flag) {
-			return fmt.Errorf("--%s is for the %s", flag, side)
-		}
+	if err := o.checkSides(cmd); err != nil {
+		return err
 	}
 	switch {
 	case o.tcpPort < 0 || o.tcpPort > 65535 || o.tcpPort == 0 && o.host != "":
@@ -128,6 +153,28 @@ func (o *perfOptions) check(cmd *cobra.Command) error {
 		return fmt.Errorf("--count %d: 1 to %d round trips", o.trips, maxTrips)
 	}
 	return o.checkSizes()
+}
+
+// checkSides finds flags that are for another side or peer.
+func (o *perfOptions) checkSides(cmd *cobra.Command) error {
+	if o.perftest {
+		return o.checkPerftest(cmd)
+	}
+	for _, flag := range perftestFlags {
+		if cmd.Flags().Changed(flag) {
+			return fmt.Errorf("--%s is for --perftest", flag)
+		}
+	}
+	others, side := clientFlags, "client: name the HOST to measure against"
+	if o.host != "" {
+		others, side = serverFlags, "server: leave out HOST"
+	}
+	for _, flag := range others {
+		if cmd.Flags().Changed(flag) {
+			return fmt.Errorf("--%s is for the %s", flag, side)
+		}
+	}
+	return nil
 }
 
 func (o *perfOptions) checkSizes() error {
@@ -175,11 +222,14 @@ func (o *perfOptions) run(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	if o.host == "" {
-		err = runServer(cmd.Context(), d, path, o)
-	} else {
-		err = runClient(cmd.Context(), d, path, o)
+	run := runClient
+	switch {
+	case o.perftest:
+		run = runPerftest
+	case o.host == "":
+		run = runServer
 	}
+	err = run(cmd.Context(), d, path, o)
 	return errors.Join(err, d.Close())
 }
 

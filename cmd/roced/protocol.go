@@ -71,13 +71,21 @@ func checkSize(size, mtu int) error {
 	return nil
 }
 
-// side describes one of the two devices.
+// side describes one of the two devices. XDP is empty where there is none.
 type side struct {
 	Device  string `json:"device"`
 	Address string `json:"address"`
 	MTU     int    `json:"mtu"` // RDMA MTU, bytes
-	XDP     string `json:"xdp"`
-	AFXDP   string `json:"af_xdp"`
+	XDP     string `json:"xdp,omitempty"`
+	AFXDP   string `json:"af_xdp,omitempty"`
+}
+
+func (s side) String() string {
+	text := fmt.Sprintf("%s, %s, RDMA MTU %d", s.Device, s.Address, s.MTU)
+	if s.XDP != "" {
+		text += fmt.Sprintf(", XDP %s, AF_XDP %s", s.XDP, s.AFXDP)
+	}
+	return text
 }
 
 type greeting struct {

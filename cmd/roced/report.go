@@ -20,7 +20,7 @@ type report struct {
 	Latency   []latencyResult   `json:"latency,omitempty"`
 }
 
-// bandwidthResult is of one size. Rates are of payload, without headers.
+// bandwidthResult is of one size. Rates are of payload, without headers; 0 is unknown.
 type bandwidthResult struct {
 	Size             int               `json:"size"` // bytes
 	Duration         time.Duration     `json:"duration_ns"`
@@ -89,12 +89,7 @@ func (r *report) writeJSON(w io.Writer) error {
 }
 
 func (r *report) writeTable(w io.Writer) error {
-	for _, s := range []struct {
-		name string
-		side
-	}{{"client", r.Client}, {"server", r.Server}} {
-		fmt.Fprintf(w, "%s: %s, %s, RDMA MTU %d, XDP %s, AF_XDP %s\n", s.name, s.Device, s.Address, s.MTU, s.XDP, s.AFXDP)
-	}
+	fmt.Fprintf(w, "client: %v\nserver: %v\n", r.Client, r.Server)
 	if len(r.Bandwidth) > 0 {
 		if err := r.writeBandwidth(w); err != nil {
 			return err
@@ -112,13 +107,22 @@ func (r *report) writeBandwidth(out io.Writer) error {
 	fmt.Fprintln(w, "BYTES\tSENT\tSENT/s\tRECEIVED\tRECEIVED/s\tMB/s\tLOST\tLOST %\t")
 	for _, b := range r.Bandwidth {
 		percent := 100 * float64(b.Lost) / float64(max(b.Sent, 1))
-		fmt.Fprintf(w, "%d\t%s\t%s\t%s\t%s\t%s\t%s\t%.2f\t\n", b.Size, grouped(b.Sent), grouped(b.SentPerSecond), grouped(b.Received),
-			grouped(b.ReceivedPerSec), megabytes(float64(b.ReceivedBytesSec)), grouped(b.Lost), percent)
+		fmt.Fprintf(w, "%d\t%s\t%s\t%s\t%s\t%s\t%s\t%.2f\t\n", b.Size, grouped(b.Sent), known(b.SentPerSecond, grouped(b.SentPerSecond)), grouped(b.Received),
+			known(b.ReceivedPerSec, grouped(b.ReceivedPerSec)), known(b.ReceivedPerSec, megabytes(float64(b.ReceivedBytesSec))), grouped(b.Lost), percent)
 	}
 	if err := w.Flush(); err != nil {
 		return err
 	}
 	return r.writeDrops(out)
+}
+
+// known is the text of a rate, or of what follows from it, unless there is none: perftest
+// does not tell what it measured.
+func known(perSecond uint64, text string) string {
+	if perSecond == 0 {
+		return "-"
+	}
+	return text
 }
 
 // writeDrops says where the lost packets were lost.

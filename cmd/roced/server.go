@@ -23,22 +23,12 @@ type server struct {
 // runServer serves until ctx is done, which is its normal end, or for one client.
 func runServer(ctx context.Context, d *device, namespace string, o *perfOptions) (err error) {
 	s := &server{device: d, options: o}
-	err = hca.RunIn(namespace, func() (err error) {
-		s.listener, err = new(net.ListenConfig).Listen(ctx, "tcp", net.JoinHostPort("", strconv.Itoa(o.tcpPort)))
-		return err
-	})
-	if err != nil {
+	if s.listener, err = listenIn(ctx, namespace, o.tcpPort); err != nil {
 		return err
 	}
 	defer s.listener.Close()
 	defer context.AfterFunc(ctx, func() { s.listener.Close() })()
-	entry, err := d.chooseGID(o.gidIndex, netip.Addr{}, verbs.GID{})
-	if err != nil {
-		return err
-	}
-	own := d.side(entry.GID.Addr().String())
-	_, err = fmt.Fprintf(o.out, "waiting for clients on %v: %s, %s, RDMA MTU %d, XDP %s, AF_XDP %s\n",
-		s.listener.Addr(), own.Device, own.Address, own.MTU, own.XDP, own.AFXDP)
+	err = d.announce(o.out, s.listener, "clients", o.gidIndex)
 	for err == nil {
 		err = s.acceptOne(ctx)
 		if ctx.Err() != nil {
@@ -48,6 +38,25 @@ func runServer(ctx context.Context, d *device, namespace string, o *perfOptions)
 			return err
 		}
 	}
+	return err
+}
+
+// listenIn listens inside a network namespace.
+func listenIn(ctx context.Context, namespace string, port int) (listener net.Listener, err error) {
+	err = hca.RunIn(namespace, func() (err error) {
+		listener, err = new(net.ListenConfig).Listen(ctx, "tcp", net.JoinHostPort("", strconv.Itoa(port)))
+		return err
+	})
+	return listener, err
+}
+
+// announce says who is waited for, and where. A device without an address is an error.
+func (d *device) announce(out io.Writer, listener net.Listener, whom string, gidIndex int) error {
+	entry, err := d.chooseGID(gidIndex, netip.Addr{}, verbs.GID{})
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(out, "waiting for %s on %v: %v\n", whom, listener.Addr(), d.side(entry.GID.Addr().String()))
 	return err
 }
 
@@ -78,7 +87,7 @@ type session struct {
 }
 
 func (s *server) serve(ctx context.Context, conn net.Conn) (err error) {
-	c := &session{control: newControl(ctx, conn), device: s.device, gidIndex: s.options.gidIndex, out: s.options.out}
+	c := &session{control: newControl(ctx, conn, "roced perf"), device: s.device, gidIndex: s.options.gidIndex, out: s.options.out}
 	defer func() { err = errors.Join(err, c.Close()) }()
 	if c.endpoint, err = newEndpoint(s.device, endpointAttr{depth: perfDepth, size: s.device.mtu, qkey: testQKey}); err != nil {
 		return err
@@ -174,7 +183,7 @@ func (c *session) carryOut(t test) (o outcome, err error) {
 		word <- c.receive(c.ctx, &last)
 		stop()
 	}()
-	var a arrivals
+	a := arrivals{size: t.Size}
 	if t.Kind == latency {
 		o.Received, err = echoUntil(ctx, c.endpoint, t)
 	} else {

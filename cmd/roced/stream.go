@@ -54,12 +54,7 @@ func (s *stream) run(ctx context.Context) error {
 		}
 	}
 	s.elapsed = time.Since(start)
-	for s.from.sending > 0 {
-		if err := s.from.reapSome(ctx, false); err != nil {
-			return err
-		}
-	}
-	return nil
+	return s.from.reapAll(ctx, false)
 }
 
 // step sends what the window permits and takes what has arrived.
