@@ -25,13 +25,17 @@ var captures = map[string]map[string]int{
 	"sidr_nolistener":     {"UD_SEND_ONLY": 2, "not_roce": 4},
 	"uc_pingpong":         {"UC_SEND_ONLY": 8, "not_roce": 4},
 	"ucmatose":            {"UD_SEND_ONLY": 5, "RC_ACKNOWLEDGE": 4, "RC_SEND_ONLY": 4},
+	"ud_4096_v6":          {"UD_SEND_ONLY": 15},
 	"ud_bad_qkey":         {"UD_SEND_ONLY": 1, "not_roce": 2},
 	"ud_imm":              {"UD_SEND_ONLY_WITH_IMMEDIATE": 5},
+	"ud_imm_v6":           {"UD_SEND_ONLY_WITH_IMMEDIATE": 8},
+	"ud_mcast_v6":         {"UD_SEND_ONLY": 4},
 	"ud_pingpong":         {"UD_SEND_ONLY": 8},
 	"ud_pingpong_1024":    {"UD_SEND_ONLY": 6},
 	"ud_pingpong_v6":      {"UD_SEND_ONLY": 8, "not_roce": 4},
 	"ud_sizes":            {"UD_SEND_ONLY": 8, "not_roce": 1},
 	"ud_tclass":           {"UD_SEND_ONLY": 1, "UD_SEND_ONLY_WITH_IMMEDIATE": 1},
+	"ud_tclass_v6":        {"UD_SEND_ONLY_WITH_IMMEDIATE": 2},
 	"udaddy":              {"UD_SEND_ONLY": 2, "UD_SEND_ONLY_WITH_IMMEDIATE": 6},
 	"udaddy_tos":          {"UD_SEND_ONLY": 2, "UD_SEND_ONLY_WITH_IMMEDIATE": 6},
 	"write_lat_rc":        {"RC_RDMA_WRITE_ONLY": 10, "RC_ACKNOWLEDGE": 10},
@@ -53,7 +57,7 @@ func peerPackets(t testing.TB) (frames [][]byte) {
 			}
 		}
 	}
-	if len(frames) != 194 {
+	if len(frames) != 223 {
 		t.Fatalf("%d RoCE frames in all captures", len(frames))
 	}
 	return frames
@@ -103,17 +107,31 @@ func checkPeerPacket(t *testing.T, capture string, number int, frame []byte, p *
 // TestPeerFields holds what the accessors say against what ran (testdata/peer/README.md).
 func TestPeerFields(t *testing.T) {
 	t.Run("payload lengths", func(t *testing.T) {
-		frames := peerFrames(t, "ud_sizes")
-		var lengths, pads []int
-		for _, frame := range frames {
-			var p Packet
-			if Parse(frame, &p) == FaultNone {
-				lengths = append(lengths, len(p.Payload()))
-				pads = append(pads, p.BTH().PadCount())
+		payloads, pads := payloadLengths(t, "ud_sizes")
+		equalInts(t, "payload", payloads, []int{0, 1, 2, 3, 4, 5, 256, 1024})
+		equalInts(t, "pad", pads, []int{0, 3, 2, 1, 0, 3, 0, 0})
+		payloads, pads = payloadLengths(t, "ud_4096_v6")
+		equalInts(t, "payload", payloads, []int{0, 1, 3, 4, 63, 64, 1023, 1024, 1025, 2047, 2048, 2049, 3000, 4095, 4096})
+		equalInts(t, "pad", pads, []int{0, 3, 1, 0, 1, 0, 1, 0, 3, 1, 0, 3, 0, 1, 0})
+	})
+	t.Run("traffic class over IPv6", func(t *testing.T) {
+		for _, frame := range peerFrames(t, "ud_tclass_v6") {
+			p := mustParse(t, frame)
+			var grh [GRHLen]byte
+			p.PutGRH(&grh)
+			if g := GRH(grh[:]); g.TrafficClass() != 0x6a || g.HopLimit() != 64 || g.FlowLabel() != 0 {
+				t.Errorf("class %#x, hop limit %d, flow label %#x", g.TrafficClass(), g.HopLimit(), g.FlowLabel())
 			}
 		}
-		equalInts(t, "payload", lengths, []int{0, 1, 2, 3, 4, 5, 256, 1024})
-		equalInts(t, "pad", pads, []int{0, 3, 2, 1, 0, 3, 0, 0})
+	})
+	t.Run("group over IPv6", func(t *testing.T) {
+		group := gid("ff0e::77:1")
+		for _, frame := range peerFrames(t, "ud_mcast_v6") {
+			p := mustParse(t, frame)
+			if p.Destination() != group || MAC(frame) != MulticastMAC(group) || p.BTH().DestQP() != QPNMulticast {
+				t.Errorf("to %v at %v, %v", p.Destination(), MAC(frame), p.BTH().DestQP())
+			}
+		}
 	})
 	t.Run("immediate data and solicited", func(t *testing.T) {
 		// The script handed 1, 0xdeadbeef, … to libibverbs without turning them into network order.
@@ -159,6 +177,19 @@ func TestPeerFields(t *testing.T) {
 			t.Errorf("VLAN %d", id)
 		}
 	})
+}
+
+// payloadLengths are those of the payloads of a capture, and of what pads them.
+func payloadLengths(t *testing.T, capture string) (payloads, pads []int) {
+	t.Helper()
+	for _, frame := range peerFrames(t, capture) {
+		var p Packet
+		if Parse(frame, &p) == FaultNone {
+			payloads = append(payloads, len(p.Payload()))
+			pads = append(pads, p.BTH().PadCount())
+		}
+	}
+	return payloads, pads
 }
 
 func equalInts(t *testing.T, what string, got, want []int) {

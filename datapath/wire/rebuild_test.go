@@ -31,7 +31,7 @@ func TestPeerRebuilt(t *testing.T) {
 			t.Fatalf("not the same:\n% x\n% x", ours, frame)
 		}
 	}
-	if rebuilt != 98 {
+	if rebuilt != 127 {
 		t.Errorf("%d datagrams rebuilt", rebuilt)
 	}
 }
