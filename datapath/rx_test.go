@@ -2,43 +2,12 @@ package datapath
 
 import (
 	"bytes"
-	"encoding/binary"
-	"hash/crc32"
 	"testing"
 
 	"github.com/roced/roced/datapath/wire"
+	"github.com/roced/roced/datapath/wire/wiretest"
 	"github.com/roced/roced/verbs/ring"
 )
-
-// Offsets in an untagged IPv4 frame.
-const (
-	atIP      = 14
-	atUDP     = atIP + 20
-	atBTH     = atUDP + 8
-	atDETH    = atBTH + 12
-	atPayload = atDETH + 8
-)
-
-// resealed puts a right IPv4 checksum and a right ICRC on a frame that was changed,
-// so that the change alone is what is wrong with it.
-func resealed(frame []byte) []byte {
-	ip := frame[atIP:atUDP]
-	ip[10], ip[11] = 0, 0
-	sum := uint32(0)
-	for i := 0; i < 20; i += 2 {
-		sum += uint32(binary.BigEndian.Uint16(ip[i:]))
-	}
-	for sum > 0xFFFF {
-		sum = sum>>16 + sum&0xFFFF
-	}
-	binary.BigEndian.PutUint16(ip[10:], ^uint16(sum))
-	masked := append(bytes.Repeat([]byte{0xFF}, 8), frame[atIP:len(frame)-4]...)
-	for _, at := range []int{1, 8, 10, 11, 26, 27, 32} { // TOS, TTL, checksums, FECN
-		masked[8+at] = 0xFF
-	}
-	binary.LittleEndian.PutUint32(frame[len(frame)-4:], crc32.ChecksumIEEE(masked))
-	return frame
-}
 
 // Every malformed or unwanted shape of packet has a row: its own counter moves by
 // one, no other does, nothing completes, no receive is used up.
@@ -47,7 +16,7 @@ func TestDrops(t *testing.T) {
 	change := func(do func(frame []byte)) []byte {
 		frame := datagram(payload)
 		do(frame)
-		return resealed(frame)
+		return wiretest.Reseal(frame)
 	}
 	to := func(path wire.Path) []byte { return datagramFrom(path, defaultDatagram(), payload) }
 	with := func(do func(d *wire.Datagram)) []byte {
@@ -64,25 +33,25 @@ func TestDrops(t *testing.T) {
 		{"empty", nil, DropNotRoCE},
 		{"shorter than Ethernet", make([]byte, 13), DropNotRoCE},
 		{"ARP", func() []byte { f := datagram(payload); f[12], f[13] = 0x08, 0x06; return f }(), DropNotRoCE},
-		{"TCP", change(func(f []byte) { f[atIP+9] = 6 }), DropNotRoCE},
-		{"another port", change(func(f []byte) { f[atUDP+3]++ }), DropNotRoCE},
-		{"IP version 5", change(func(f []byte) { f[atIP] = 0x55 }), DropNotRoCE},
-		{"IP options", change(func(f []byte) { f[atIP] = 0x46 }), DropOptions},
-		{"first fragment", change(func(f []byte) { f[atIP+6] = 0x20 }), DropFragment},
-		{"last fragment", change(func(f []byte) { f[atIP+7] = 0x10 }), DropFragment},
+		{"TCP", change(func(f []byte) { f[wiretest.IP+9] = 6 }), DropNotRoCE},
+		{"another port", change(func(f []byte) { f[wiretest.UDP+3]++ }), DropNotRoCE},
+		{"IP version 5", change(func(f []byte) { f[wiretest.IP] = 0x55 }), DropNotRoCE},
+		{"IP options", change(func(f []byte) { f[wiretest.IP] = 0x46 }), DropOptions},
+		{"first fragment", change(func(f []byte) { f[wiretest.IP+6] = 0x20 }), DropFragment},
+		{"last fragment", change(func(f []byte) { f[wiretest.IP+7] = 0x10 }), DropFragment},
 		{"cut off", datagram(payload)[:60], DropTruncated},
-		{"IP length longer than the frame", change(func(f []byte) { f[atIP+2] = 0x10 }), DropTruncated},
-		{"IP length shorter than UDP's", change(func(f []byte) { f[atIP+3] -= 4 }), DropLength},
-		{"UDP length shorter than IP's", change(func(f []byte) { f[atUDP+5] -= 4 }), DropLength},
-		{"no room for BTH and ICRC", shortened(atBTH + 12 + 3), DropLength},
-		{"no room for DETH and ICRC", shortened(atDETH + 8), DropLength},
-		{"bad IP checksum", func() []byte { f := datagram(payload); f[atIP+10] ^= 1; return f }(), DropIPChecksum},
-		{"transport version 1", change(func(f []byte) { f[atBTH+1] |= 1 }), DropVersion},
-		{"unknown opcode", change(func(f []byte) { f[atBTH] = 0x7F }), DropOpcode},
-		{"pad longer than what is there", padded(shortened(atPayload + 4)), DropPad},
-		{"length not in words", shortened(atPayload + 4 + 3), DropPad},
+		{"IP length longer than the frame", change(func(f []byte) { f[wiretest.IP+2] = 0x10 }), DropTruncated},
+		{"IP length shorter than UDP's", change(func(f []byte) { f[wiretest.IP+3] -= 4 }), DropLength},
+		{"UDP length shorter than IP's", change(func(f []byte) { f[wiretest.UDP+5] -= 4 }), DropLength},
+		{"no room for BTH and ICRC", shortened(wiretest.BTH + 12 + 3), DropLength},
+		{"no room for DETH and ICRC", shortened(wiretest.DETH + 8), DropLength},
+		{"bad IP checksum", func() []byte { f := datagram(payload); f[wiretest.IP+10] ^= 1; return f }(), DropIPChecksum},
+		{"transport version 1", change(func(f []byte) { f[wiretest.BTH+1] |= 1 }), DropVersion},
+		{"unknown opcode", change(func(f []byte) { f[wiretest.BTH] = 0x7F }), DropOpcode},
+		{"pad longer than what is there", padded(shortened(wiretest.Payload + 4)), DropPad},
+		{"length not in words", shortened(wiretest.Payload + 4 + 3), DropPad},
 		{"bad ICRC", func() []byte { f := datagram(payload); f[len(f)-1] ^= 1; return f }(), DropICRC},
-		{"bad payload", func() []byte { f := datagram(payload); f[atPayload] ^= 1; return f }(), DropICRC},
+		{"bad payload", func() []byte { f := datagram(payload); f[wiretest.Payload] ^= 1; return f }(), DropICRC},
 		{"flooded unicast", to(wire.Path{Source: peerGID, Dest: otherGID}), DropNotOwn},
 		{"own source reflected", to(wire.Path{Source: ownGID, Dest: ownGID}), DropOwnSource},
 		{"a group as source", to(wire.Path{Source: group, Dest: ownGID}), DropGroupSource},
@@ -94,7 +63,7 @@ func TestDrops(t *testing.T) {
 		{"group, own queue pair", to(wire.Path{Source: peerGID, Dest: group}), DropGroupQPN},
 		{"group that nobody is in", toGroup(group, payload), DropNoGroup},
 		{"congestion notification", congestion(), DropCongestion},
-		{"connected service", change(func(f []byte) { f[atBTH] = 0x04 }), DropUnsupported},
+		{"connected service", change(func(f []byte) { f[wiretest.BTH] = 0x04 }), DropUnsupported},
 		{"P_Key of another partition", with(func(d *wire.Datagram) { d.PKey = 0x8001 }), DropPKey},
 		{"P_Key 0", with(func(d *wire.Datagram) { d.PKey = 0x8000 }), DropPKey},
 		{"Q_Key", with(func(d *wire.Datagram) { d.QKey++ }), DropQKey},
@@ -134,23 +103,18 @@ func toGroup(group wire.GID, payload []byte) []byte {
 	return datagramFrom(wire.Path{Source: peerGID, Dest: group}, d, payload)
 }
 
-// shortened is a right frame of a given length whose IP and UDP lengths say so.
-func shortened(length int) []byte {
-	f := datagram(make([]byte, 64))[:length]
-	binary.BigEndian.PutUint16(f[atIP+2:], uint16(length-atIP))
-	binary.BigEndian.PutUint16(f[atUDP+4:], uint16(length-atUDP))
-	return resealed(f)
-}
+// shortened is a right frame of a given length.
+func shortened(length int) []byte { return wiretest.Shorten(datagram(make([]byte, 64)), length) }
 
 func padded(f []byte) []byte {
-	f[atBTH+1] |= 0x30
-	return resealed(f)
+	f[wiretest.BTH+1] |= 0x30
+	return wiretest.Reseal(f)
 }
 
 func congestion() []byte {
-	f := shortened(atBTH + 12 + 16 + 4)
-	f[atBTH] = byte(wire.OpcodeCNP)
-	return resealed(f)
+	f := shortened(wiretest.BTH + 12 + 16 + 4)
+	f[wiretest.BTH] = byte(wire.OpcodeCNP)
+	return wiretest.Reseal(f)
 }
 
 func named(c *Counters) map[string]uint64 {
@@ -241,7 +205,7 @@ func TestScatter(t *testing.T) {
 			t.Fatalf("first piece of %d bytes: %+v", first, got)
 		}
 		buffer := append(append([]byte(nil), r.memory[:first]...), r.memory[slotLen:slotLen+wire.GRHLen+len(payload)-first]...)
-		if !bytes.Equal(buffer[20:40], frame[atIP:atUDP]) || !bytes.Equal(buffer[:20], make([]byte, 20)) {
+		if !bytes.Equal(buffer[20:40], frame[wiretest.IP:wiretest.UDP]) || !bytes.Equal(buffer[:20], make([]byte, 20)) {
 			t.Errorf("first piece of %d bytes: GRH is % x", first, buffer[:40])
 		}
 		if !bytes.Equal(buffer[40:], payload) {

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/roced/roced/hack/netlab"
+	"github.com/roced/roced/hack/netlab/capture"
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 )
@@ -102,11 +103,11 @@ func TestRemovedAddressComesBack(t *testing.T) {
 	check(t, m.Join(group))
 	for range 3 {
 		w.settle(group)
-		reports := w.count("report", group)
+		reports := w.count(capture.Report, group)
 		address := groupAddresses(t, lab.A, group)[0]
 		check(t, lab.A.Netlink().AddrDel(eth0(t, lab.A), &address))
 		eventually(t, "address", func() bool { return len(groupAddresses(t, lab.A, group)) == 1 })
-		eventually(t, "report", func() bool { return w.count("report", group) > reports })
+		eventually(t, "report", func() bool { return w.count(capture.Report, group) > reports })
 		eventually(t, "no local route", func() bool { return !hasLocalRoute(t, lab.A, group) })
 		only(t, m, Joined{group, 1, Netlink, false})
 	}

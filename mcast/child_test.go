@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/roced/roced/hack/netlab"
+	"github.com/roced/roced/hack/netlab/capture"
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 )
@@ -113,7 +114,7 @@ func TestLivingProcessIsLeftAlone(t *testing.T) {
 	check(t, m.Join(group))
 	check(t, m.Leave(group))
 	check(t, m.Close())
-	if len(groupAddresses(t, lab.A, group)) != 1 || len(records(t, dir)) != 1 || w.count("leave", group) != 0 {
+	if len(groupAddresses(t, lab.A, group)) != 1 || len(records(t, dir)) != 1 || w.count(capture.Leave, group) != 0 {
 		t.Error("a living process's membership was touched")
 	}
 }

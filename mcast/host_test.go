@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/roced/roced/hack/netlab"
+	"github.com/roced/roced/hack/netlab/capture"
 	"github.com/roced/roced/hack/netlab/labtest"
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
@@ -70,7 +71,7 @@ func TestHostIsAsBefore(t *testing.T) {
 			}
 			w := watch(t, lab.B)
 			upAgain(t, lab, before, way.group)
-			eventually(t, "report after link up", func() bool { return w.count("report", way.group) > 0 })
+			eventually(t, "report after link up", func() bool { return w.count(capture.Report, way.group) > 0 })
 			check(t, m.Leave(way.group))
 			stateOf(t, lab.A, way.group).compare(t, before, "left")
 		})
@@ -106,11 +107,11 @@ func TestJoinWhileDown(t *testing.T) {
 			before := stateOf(t, lab.A, way.group)
 			check(t, lab.A.Netlink().LinkSetDown(eth0(t, lab.A)))
 			check(t, m.Join(way.group))
-			if n := w.count("report", way.group); n != 0 {
+			if n := w.count(capture.Report, way.group); n != 0 {
 				t.Fatalf("%d reports over a link that is down", n)
 			}
 			upAgain(t, lab, before, way.group)
-			eventually(t, "report after link up", func() bool { return w.count("report", way.group) > 0 })
+			eventually(t, "report after link up", func() bool { return w.count(capture.Report, way.group) > 0 })
 		})
 	}
 }
@@ -132,7 +133,7 @@ func TestAddressesChange(t *testing.T) {
 			if !isMember(t, lab.A, way.group) {
 				t.Error("no longer a member")
 			}
-			if n := w.count("leave", way.group); n != 0 {
+			if n := w.count(capture.Leave, way.group); n != 0 {
 				t.Errorf("%d leaves", n)
 			}
 			if got := ioctlAddress(t, lab.A); got != "10.78.0.1" {
@@ -184,7 +185,7 @@ func TestHostUsesTheGroup(t *testing.T) {
 			talk("during")
 			check(t, m.Leave(way.group))
 			talk("after")
-			if n := w.count("leave", way.group); n != 0 || !isMember(t, lab.A, way.group) {
+			if n := w.count(capture.Leave, way.group); n != 0 || !isMember(t, lab.A, way.group) {
 				t.Errorf("%d leaves, while the host itself is a member", n)
 			}
 		})

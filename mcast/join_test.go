@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/roced/roced/hack/netlab"
+	"github.com/roced/roced/hack/netlab/capture"
 	"github.com/roced/roced/hack/netlab/labtest"
 	"github.com/vishvananda/netlink/nl"
 	"golang.org/x/sys/unix"
@@ -28,14 +29,14 @@ func TestJoinsAreCounted(t *testing.T) {
 			}
 			check(t, m.Join(way.marker))
 			w.settle(way.marker)
-			if n := w.count("report", way.group); n != first {
+			if n := w.count(capture.Report, way.group); n != first {
 				t.Errorf("%d reports after further joins, %d before", n, first)
 			}
-			if n := w.count("leave", way.group); n != 0 {
+			if n := w.count(capture.Leave, way.group); n != 0 {
 				t.Errorf("%d leaves while there is a member", n)
 			}
 			check(t, m.Leave(way.group))
-			eventually(t, "leave", func() bool { return w.count("leave", way.group) > 0 })
+			eventually(t, "leave", func() bool { return w.count(capture.Leave, way.group) > 0 })
 			if isMember(t, lab.A, way.group) || !isMember(t, lab.A, way.marker) {
 				t.Error("left the wrong group")
 			}
@@ -64,10 +65,10 @@ func TestVersions(t *testing.T) {
 				check(t, m.Join(way.group))
 				w.settle(way.group)
 				check(t, m.Leave(way.group))
-				eventually(t, "leave", func() bool { return w.count("leave", way.group) > 0 })
-				for _, what := range []string{"report", "leave"} {
-					if got := w.versions(what, way.group); len(got) != 1 || !got[row.want] {
-						t.Errorf("%s in %v, want %s", what, got, row.want)
+				eventually(t, "leave", func() bool { return w.count(capture.Leave, way.group) > 0 })
+				for _, kind := range []capture.Kind{capture.Report, capture.Leave} {
+					if got := w.versions(kind, way.group); len(got) != 1 || !got[row.want] {
+						t.Errorf("%s in %v, want %s", kind, got, row.want)
 					}
 				}
 			})
@@ -136,26 +137,26 @@ func switchKnows(t *testing.T, lab *labtest.SwitchLab, version map[bool]string) 
 		eventually(t, "entry after join by "+way.name, func() bool { return inMDB(t, lab, way.group) })
 	}
 	// An entry lives for 2.5 seconds, unless a query is answered; queries come every second.
-	asked4, asked6 := w.count("query", netip.IPv4Unspecified()), w.count("query", netip.IPv6Unspecified())
+	asked4, asked6 := w.count(capture.Query, netip.IPv4Unspecified()), w.count(capture.Query, netip.IPv6Unspecified())
 	answers := map[netip.Addr]int{}
 	for group := range joined {
-		answers[group] = w.count("report", group)
+		answers[group] = w.count(capture.Report, group)
 	}
 	eventually(t, "queries", func() bool {
-		return w.count("query", netip.IPv4Unspecified()) >= asked4+4 && w.count("query", netip.IPv6Unspecified()) >= asked6+4
+		return w.count(capture.Query, netip.IPv4Unspecified()) >= asked4+4 && w.count(capture.Query, netip.IPv6Unspecified()) >= asked6+4
 	})
 	for group, m := range joined {
-		eventually(t, "answers", func() bool { return w.count("report", group) >= answers[group]+3 })
+		eventually(t, "answers", func() bool { return w.count(capture.Report, group) >= answers[group]+3 })
 		if !inMDB(t, lab, group) {
 			t.Errorf("the switch has forgotten %v", group)
 		}
 		check(t, m.Leave(group))
-		eventually(t, "leave", func() bool { return w.count("leave", group) > 0 })
+		eventually(t, "leave", func() bool { return w.count(capture.Leave, group) > 0 })
 		eventually(t, "no entry after leave", func() bool { return !inMDB(t, lab, group) })
 		want := version[group.Is4()]
-		for _, what := range []string{"report", "leave"} {
-			if got := w.versions(what, group); len(got) != 1 || !got[want] {
-				t.Errorf("%v: %s in %v, want %s", group, what, got, want)
+		for _, kind := range []capture.Kind{capture.Report, capture.Leave} {
+			if got := w.versions(kind, group); len(got) != 1 || !got[want] {
+				t.Errorf("%v: %s in %v, want %s", group, kind, got, want)
 			}
 		}
 	}

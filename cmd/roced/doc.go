@@ -7,7 +7,7 @@
 //	  │   ├ stream.go       messages one way, every byte checked (pattern.go)
 //	  │   ├ mishap.go       messages that must be dropped, by name
 //	  │   └ demogroup.go    three hosts on a switch.go, groups joined and sent to (grouprun.go)
-//	  │       └ watch.go        what passes the switch's ports, IGMP and MLD too (igmp.go)
+//	  │       └ watch.go        what passes the switch's ports, IGMP and MLD too
 //	  │
 //	  ├─ mcast.go       a member of a group, that receives or sends (member.go)
 //	  ├─ perf.go        bandwidth and latency between two hosts

@@ -8,6 +8,7 @@ import (
 
 	"github.com/roced/roced/datapath/wire"
 	"github.com/roced/roced/hack/netlab"
+	"github.com/roced/roced/hack/netlab/capture"
 	"github.com/roced/roced/hack/netlab/labtest"
 	"github.com/roced/roced/verbs"
 	"github.com/vishvananda/netlink"
@@ -84,13 +85,13 @@ func TestMcast(t *testing.T) {
 // the captures that package wire is tested with).
 func TestMcastOnTheWire(t *testing.T) {
 	lab := labtest.Pair(t)
-	w, err := newWatch(lab.B, "eth0")
+	s, err := capture.Open(lab.B, "eth0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer w.Close()
+	defer s.Close()
 	send(t, lab.A, testGroup4+" --send-only -n 1 --size 64")
-	p := nextDatagram(t, w)
+	p := nextDatagram(t, s)
 	const sendOnlyWithImmediate = 0x65
 	bth, deth := p.BTH(), p.DETH()
 	if op := bth.Opcode(); op != sendOnlyWithImmediate || bth.DestQP() != verbs.MulticastQPN || deth.QKey() != verbs.UDPQKey {
@@ -102,19 +103,17 @@ func TestMcastOnTheWire(t *testing.T) {
 }
 
 // nextDatagram waits for a RoCEv2 packet.
-func nextDatagram(t *testing.T, w *watch) *wire.Packet {
+func nextDatagram(t *testing.T, s *capture.Socket) *wire.Packet {
 	t.Helper()
+	p := new(wire.Packet)
 	err := poll(t.Context(), func() (bool, error) {
-		n, _, err := unix.Recvfrom(w.fd, w.frame, 0)
-		if err == unix.EAGAIN {
-			return false, nil
-		}
-		return err == nil && wire.Parse(w.frame[:n], &w.packet) == wire.FaultNone, err
+		frame, ok, err := s.Next()
+		return ok && wire.Parse(frame.Data, p) == wire.FaultNone, err
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &w.packet
+	return p
 }
 
 func TestMcastDrops(t *testing.T) {

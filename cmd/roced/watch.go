@@ -1,22 +1,17 @@
 package main
 
 import (
-	"encoding/binary"
-	"errors"
-	"fmt"
 	"net/netip"
 
 	"github.com/roced/roced/datapath/wire"
 	"github.com/roced/roced/hack/netlab"
-	"golang.org/x/sys/unix"
+	"github.com/roced/roced/hack/netlab/capture"
 )
 
-// watch sees everything that passes a port of the demo's switch, by an AF_PACKET
-// socket (packet(7)) beside it. It belongs to one goroutine, which must look before
-// the socket is full: some 200 frames.
+// watch counts what passes a port of the demo's switch. It belongs to one goroutine,
+// which must look before the socket is full: some thousand frames.
 type watch struct {
-	fd     int
-	frame  []byte
+	*capture.Socket
 	packet wire.Packet
 	groups map[netip.Addr]*traffic
 }
@@ -31,36 +26,11 @@ type traffic struct {
 
 // newWatch watches a port, which is in the namespace.
 func newWatch(ns *netlab.Namespace, port string) (*watch, error) {
-	w := &watch{fd: -1, frame: make([]byte, 1<<16), groups: map[netip.Addr]*traffic{}}
-	index, err := ns.Index(port)
+	socket, err := capture.Open(ns, port)
 	if err != nil {
 		return nil, err
 	}
-	if err := ns.Do(func() error { return w.open(index) }); err != nil {
-		return nil, errors.Join(fmt.Errorf("watch %s: %w", port, err), w.Close())
-	}
-	return w, nil
-}
-
-// open runs inside. The socket takes no protocol, so nothing, until it is bound to
-// the port.
-func (w *watch) open(index int) (err error) {
-	w.fd, err = unix.Socket(unix.AF_PACKET, unix.SOCK_RAW|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
-	if err != nil {
-		return err
-	}
-	all := binary.NativeEndian.Uint16([]byte{0, unix.ETH_P_ALL}) // in network order
-	return unix.Bind(w.fd, &unix.SockaddrLinklayer{Protocol: all, Ifindex: index})
-}
-
-// Close ends the watch.
-func (w *watch) Close() error {
-	if w.fd < 0 {
-		return nil
-	}
-	fd := w.fd
-	w.fd = -1
-	return unix.Close(fd)
+	return &watch{Socket: socket, groups: map[netip.Addr]*traffic{}}, nil
 }
 
 // of is a group's traffic.
@@ -75,46 +45,33 @@ func (w *watch) of(group netip.Addr) *traffic {
 
 // look counts what has passed since the last look.
 func (w *watch) look() error {
-	for {
-		n, from, err := unix.Recvfrom(w.fd, w.frame, 0)
-		if errors.Is(err, unix.EAGAIN) {
-			return w.complete()
-		}
+	for frame, err := range w.Frames() {
 		if err != nil {
-			return fmt.Errorf("watch: %w", err)
+			return err
 		}
-		link, ok := from.(*unix.SockaddrLinklayer)
-		w.count(w.frame[:n], ok && link.Pkttype == unix.PACKET_OUTGOING)
+		w.count(frame)
 	}
+	return nil
 }
 
 // count takes a frame that the switch got from the host, or sent to it.
-func (w *watch) count(frame []byte, toHost bool) {
-	if wire.Parse(frame, &w.packet) == wire.FaultNone {
+func (w *watch) count(frame capture.Frame) {
+	if wire.Parse(frame.Data, &w.packet) == wire.FaultNone {
 		w.of(w.packet.Destination().Addr()).messages++
 	}
-	if toHost {
+	if frame.Outgoing {
 		return
 	}
-	for _, m := range membershipMessages(frame) {
-		t := w.of(m.group)
-		t.protocol = m.protocol
-		if m.leave {
-			t.leaves++
-		} else {
+	for _, m := range capture.MembershipMessages(frame.Data) {
+		t := w.of(m.Group)
+		switch m.Kind {
+		case capture.Report:
 			t.reports++
+		case capture.Leave:
+			t.leaves++
+		default:
+			continue
 		}
+		t.protocol = m.Protocol
 	}
-}
-
-// complete insists that the socket has lost nothing.
-func (w *watch) complete() error {
-	stats, err := unix.GetsockoptTpacketStats(w.fd, unix.SOL_PACKET, unix.PACKET_STATISTICS)
-	if err == nil && stats.Drops > 0 {
-		err = fmt.Errorf("%d frames were not seen: %w", stats.Drops, unix.ENOBUFS)
-	}
-	if err != nil {
-		return fmt.Errorf("watch: %w", err)
-	}
-	return nil
 }

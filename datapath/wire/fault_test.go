@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"encoding/binary"
 	"testing"
+
+	"github.com/roced/roced/datapath/wire/wiretest"
 )
 
 // Offsets in the frames below, from the start of an untagged frame.
@@ -162,7 +164,7 @@ func TestFaults(t *testing.T) {
 	for _, row := range faults {
 		frame := row.change(build(t, row.path, datagram(false), filler(sentLong)))
 		if at := bytes.Index(frame, []byte{0x08, 0x00}); at >= 0 && row.path.Dest.IsIPv4() && len(frame) >= at+2+IPv4Len {
-			fixIPv4(frame, at+2)
+			wiretest.FixIPv4(frame[at+2:])
 		}
 		var p Packet
 		if fault := Parse(frame[:len(frame):len(frame)], &p); fault != row.want {

@@ -5,6 +5,8 @@ import (
 	"encoding/hex"
 	"strings"
 	"testing"
+
+	"github.com/roced/roced/datapath/wire/wiretest"
 )
 
 // field is one field of a frame as it stands on the wire, in hexadecimal.
@@ -357,7 +359,7 @@ func TestIPv4ChecksumEveryID(t *testing.T) {
 		d := Datagram{ID: uint16(id)}
 		got := frame[:template.Seal(frame[:], &d, 0)]
 		want := bytes.Clone(got)
-		fixIPv4(want, EthernetLen)
+		wiretest.FixIPv4(want[EthernetLen:])
 		if !bytes.Equal(got, want) {
 			t.Fatalf("identification %#x: checksum % x, want % x", id, got[24:26], want[24:26])
 		}

@@ -2,7 +2,6 @@ package wire
 
 import (
 	"bytes"
-	"encoding/binary"
 	"net/netip"
 	"testing"
 )
@@ -72,18 +71,4 @@ func mustParse(t testing.TB, frame []byte) *Packet {
 		t.Fatalf("fault %v in % x", fault, frame)
 	}
 	return p
-}
-
-// fixIPv4 makes the checksum of the IPv4 header at an offset right again.
-func fixIPv4(frame []byte, ip int) {
-	h := frame[ip : ip+20]
-	h[10], h[11] = 0, 0
-	sum := uint32(0)
-	for i := 0; i < 20; i += 2 {
-		sum += uint32(binary.BigEndian.Uint16(h[i:]))
-	}
-	for sum > 0xFFFF {
-		sum = sum>>16 + sum&0xFFFF
-	}
-	binary.BigEndian.PutUint16(h[10:], ^uint16(sum))
 }

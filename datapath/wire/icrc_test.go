@@ -3,6 +3,8 @@ package wire
 import (
 	"bytes"
 	"testing"
+
+	"github.com/roced/roced/datapath/wire/wiretest"
 )
 
 // variant reports whether the bit of a frame is one that routers may change, or
@@ -83,7 +85,7 @@ func TestRoutersMayChange(t *testing.T) {
 			frame[p.ip+1], frame[p.ip+2], frame[p.ip+3], frame[p.ip+7] = 0x12, 0x34, 0x56, 1
 		} else {
 			frame[p.ip+1], frame[p.ip+8] = 3, 1
-			fixIPv4(frame, p.ip)
+			wiretest.FixIPv4(frame[p.ip:])
 		}
 		frame[p.bth-2], frame[p.bth-1] = 0xAB, 0xCD // UDP checksum
 		frame[p.bth+4] = 0xC0                       // FECN, BECN

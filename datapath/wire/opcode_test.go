@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"github.com/roced/roced/datapath/wire/wiretest"
 )
 
 // specified is the specification's table of opcodes (IBA table 38 and A17.9.3;
@@ -180,7 +182,7 @@ func shorten(t testing.TB, frame []byte, by int) []byte {
 		return put16(p.ip+4, uint16(len(frame)-p.ip-40))(frame)
 	}
 	put16(p.ip+2, uint16(len(frame)-p.ip))(frame)
-	fixIPv4(frame, p.ip)
+	wiretest.FixIPv4(frame[p.ip:])
 	return frame
 }
 

@@ -2,16 +2,16 @@ package hca
 
 import (
 	"bufio"
-	"bytes"
 	"context"
 	"encoding/json"
 	"io"
-	"net"
 	"net/netip"
 	"os"
 	"testing"
 
+	"github.com/roced/roced/datapath/wire"
 	"github.com/roced/roced/hack/netlab"
+	"github.com/roced/roced/hack/netlab/capture"
 	"github.com/roced/roced/hack/netlab/labtest"
 	"github.com/roced/roced/mcast"
 	"github.com/roced/roced/verbs"
@@ -125,10 +125,9 @@ func startSender(t *testing.T, host *netlab.Namespace, o sendOrder) (kill func()
 	return kill
 }
 
-// conversation is what a switch's port has seen of one host and one group.
+// conversation is what a switch's port has seen of its host and one group.
 type conversation struct {
-	sniff        *sniffer
-	host         net.HardwareAddr
+	*sniffer
 	group, other netip.Addr
 	about        int // times that the host spoke of the group in IGMP or MLD
 	ofOther      int // of another group
@@ -138,28 +137,23 @@ type conversation struct {
 
 // listen reads what has come up to now.
 func (c *conversation) listen() {
-	for _, f := range c.sniff.read() {
-		fromHost, isSignal := bytes.Equal(f[6:12], c.host), isMembership(f)
-		switch {
-		case isSignal && fromHost:
-			c.about += bytes.Count(f[34:], c.group.AsSlice())
-			c.ofOther += bytes.Count(f[34:], c.other.AsSlice())
-		case isQuery(f, c.group.Is4()):
-			c.asked++
-		case fromHost && bytes.Contains(f[:min(len(f), 54)], c.group.AsSlice()):
+	for frame, err := range c.Frames() {
+		check(c, err)
+		var p wire.Packet
+		if !frame.Outgoing && wire.Parse(frame.Data, &p) == wire.FaultNone && p.Destination().Addr() == c.group {
 			c.messages++
 		}
+		for _, m := range capture.MembershipMessages(frame.Data) {
+			switch {
+			case m.Kind == capture.Query && m.Group.Is4() == c.group.Is4():
+				c.asked++
+			case !frame.Outgoing && m.Group == c.group:
+				c.about++
+			case !frame.Outgoing && m.Group == c.other:
+				c.ofOther++
+			}
+		}
 	}
-}
-
-// isQuery tells a query for members, of IGMP or of MLD.
-func isQuery(f []byte, is4 bool) bool {
-	const igmpQuery, mldQuery = 0x11, 130
-	if is4 {
-		ihl := 4 * int(f[14]&15)
-		return isMembership(f) && f[12] == 0x08 && f[14+ihl] == igmpQuery
-	}
-	return isMembership(f) && f[12] == 0x86 && len(f) > 62 && f[62] == mldQuery
 }
 
 // until listens until something was heard.
@@ -188,10 +182,7 @@ func TestKilledSenderIsSilent(t *testing.T) {
 				beside := join(t, s.b, row.group, verbs.JoinFullMember)
 				check(t, s.b.qp.AttachMcast(beside.MGID(), 0))
 				eventually(t, "report of the receiver", func() bool { return s.snooped(t, lab.PortB, row.group) })
-				heard := &conversation{
-					sniff: newSnifferOn(t, lab.Bridge.Namespace, lab.PortA), host: eth0(t, lab.A).Attrs().HardwareAddr,
-					group: address(row.group), other: address(row.other),
-				}
+				heard := &conversation{sniffer: newSnifferOn(t, lab.Bridge.Namespace, lab.PortA), group: address(row.group), other: address(row.other)}
 				kill := startSender(t, lab.A, sendOrder{heard.group, flags, row.via, state})
 				heard.until(t, "messages", func() bool { return heard.messages > 0 })
 				asked := heard.asked

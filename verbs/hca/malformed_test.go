@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/roced/roced/datapath/wire"
+	"github.com/roced/roced/datapath/wire/wiretest"
 	"github.com/roced/roced/verbs"
 )
 
@@ -45,23 +46,23 @@ func TestMalformed(t *testing.T) {
 	}{
 		{"ARP", r.changed(func(f []byte) { f[12], f[13] = 0x08, 0x06 }), []string{noise}},
 		{"too short to tell", r.good(nil)[:30], []string{noise}},
-		{"TCP", r.changed(func(f []byte) { f[atIP+9] = 6 }), []string{noise}},
-		{"another port", r.changed(func(f []byte) { f[atUDP+3]++ }), []string{noise}},
-		{"IP version 5", r.changed(func(f []byte) { f[atIP] = 0x55 }), []string{noise}},
+		{"TCP", r.changed(func(f []byte) { f[wiretest.IP+9] = 6 }), []string{noise}},
+		{"another port", r.changed(func(f []byte) { f[wiretest.UDP+3]++ }), []string{noise}},
+		{"IP version 5", r.changed(func(f []byte) { f[wiretest.IP] = 0x55 }), []string{noise}},
 		{"tagged", frame(tagged, r.datagram(), payload), []string{"pass_vlan"}},
-		{"first fragment", r.changed(func(f []byte) { f[atIP+6] = 0x20 }), []string{"pass_fragment"}},
-		{"last fragment", r.changed(func(f []byte) { f[atIP+6], f[atIP+7] = 0, 0x10 }), []string{"pass_fragment"}},
+		{"first fragment", r.changed(func(f []byte) { f[wiretest.IP+6] = 0x20 }), []string{"pass_fragment"}},
+		{"last fragment", r.changed(func(f []byte) { f[wiretest.IP+6], f[wiretest.IP+7] = 0, 0x10 }), []string{"pass_fragment"}},
 		{"IPv6 fragment", r.fragmentedIPv6(), []string{"pass_fragment"}},
 		{"flooded unicast", along("10.77.0.1", "10.77.0.77"), []string{"pass_not_own"}},
 		{"flooded IPv6 unicast", along("fd77::1", "fd77::77"), []string{"pass_not_own"}},
 		{"group that nobody is in", along("10.77.0.1", "239.1.2.3"), []string{"pass_group"}},
 		{"IP options", r.optioned(), []string{"drop_options"}},
 		{"cut off", r.good(payload)[:60], []string{"drop_truncated"}},
-		{"IP length longer than the frame", r.changed(func(f []byte) { f[atIP+2] = 0x10 }), []string{"drop_truncated"}},
-		{"IP length shorter than UDP's", r.changed(func(f []byte) { f[atIP+3] -= 4 }), []string{"drop_length"}},
-		{"UDP length shorter than IP's", r.changed(func(f []byte) { f[atUDP+5] -= 4 }), []string{"drop_length"}},
-		{"no room for BTH and ICRC", r.shortened(atBTH + 12 + 3), []string{"drop_length"}},
-		{"no room for DETH and ICRC", r.shortened(atDETH + 8), []string{"drop_length"}},
+		{"IP length longer than the frame", r.changed(func(f []byte) { f[wiretest.IP+2] = 0x10 }), []string{"drop_truncated"}},
+		{"IP length shorter than UDP's", r.changed(func(f []byte) { f[wiretest.IP+3] -= 4 }), []string{"drop_length"}},
+		{"UDP length shorter than IP's", r.changed(func(f []byte) { f[wiretest.UDP+5] -= 4 }), []string{"drop_length"}},
+		{"no room for BTH and ICRC", r.shortened(wiretest.BTH + 12 + 3), []string{"drop_length"}},
+		{"no room for DETH and ICRC", r.shortened(wiretest.DETH + 8), []string{"drop_length"}},
 		{"own source reflected", along("10.77.0.2", "10.77.0.2"), []string{"drop_own_source"}},
 		{"own IPv6 source reflected", along("fd77::2", "fd77::2"), []string{"drop_own_source"}},
 		{"a group as source", along("239.1.2.3", "10.77.0.2"), []string{"drop_multicast_source"}},
@@ -70,26 +71,34 @@ func TestMalformed(t *testing.T) {
 		{"QP 0", with(func(d *wire.Datagram) { d.DestQP = 0 }), []string{"drop_unknown_qp"}},
 		{"QP 1", with(func(d *wire.Datagram) { d.DestQP = 1 }), []string{"drop_unknown_qp"}},
 		{"group QP, own address", with(func(d *wire.Datagram) { d.DestQP = wire.QPNMulticast }), []string{"drop_unknown_qp"}},
-		{"bad IP checksum", func() []byte { f := r.good(payload); f[atIP+10] ^= 1; return f }(), []string{"redirected", "ip_checksum"}},
-		{"transport version 1", r.changed(func(f []byte) { f[atBTH+1] |= 1 }), []string{"redirected", "transport_version"}},
-		{"unknown opcode", r.changed(func(f []byte) { f[atBTH] = 0x7F }), []string{"redirected", "unknown_opcode"}},
-		{"pad longer than what is there", func() []byte { f := r.shortened(atPayload + 4); f[atBTH+1] |= 0x30; return resealed(f) }(), []string{"redirected", "pad"}},
-		{"length not in words", r.shortened(atPayload + 4 + 3), []string{"redirected", "pad"}},
+		{"bad IP checksum", func() []byte { f := r.good(payload); f[wiretest.IP+10] ^= 1; return f }(), []string{"redirected", "ip_checksum"}},
+		{"transport version 1", r.changed(func(f []byte) { f[wiretest.BTH+1] |= 1 }), []string{"redirected", "transport_version"}},
+		{"unknown opcode", r.changed(func(f []byte) { f[wiretest.BTH] = 0x7F }), []string{"redirected", "unknown_opcode"}},
+		{"pad longer than what is there", func() []byte {
+			f := r.shortened(wiretest.Payload + 4)
+			f[wiretest.BTH+1] |= 0x30
+			return wiretest.Reseal(f)
+		}(), []string{"redirected", "pad"}},
+		{"length not in words", r.shortened(wiretest.Payload + 4 + 3), []string{"redirected", "pad"}},
 		{"bad ICRC", func() []byte { f := r.good(payload); f[len(f)-1] ^= 1; return f }(), []string{"redirected", "icrc"}},
-		{"bad payload", func() []byte { f := r.good(payload); f[atPayload] ^= 1; return f }(), []string{"redirected", "icrc"}},
-		{"congestion notification", func() []byte { f := r.shortened(atBTH + 12 + 16 + 4); f[atBTH] = 0x81; return resealed(f) }(), []string{"redirected", "congestion_notification"}},
-		{"connected service", r.changed(func(f []byte) { f[atBTH] = 0x04 }), []string{"redirected", "unsupported"}},
+		{"bad payload", func() []byte { f := r.good(payload); f[wiretest.Payload] ^= 1; return f }(), []string{"redirected", "icrc"}},
+		{"congestion notification", func() []byte {
+			f := r.shortened(wiretest.BTH + 12 + 16 + 4)
+			f[wiretest.BTH] = 0x81
+			return wiretest.Reseal(f)
+		}(), []string{"redirected", "congestion_notification"}},
+		{"connected service", r.changed(func(f []byte) { f[wiretest.BTH] = 0x04 }), []string{"redirected", "unsupported"}},
 		{"P_Key of another partition", with(func(d *wire.Datagram) { d.PKey = 0x8001 }), []string{"redirected", "pkey"}},
 		{"P_Key 0", with(func(d *wire.Datagram) { d.PKey = 0x8000 }), []string{"redirected", "pkey"}},
 		{"Q_Key", with(func(d *wire.Datagram) { d.QKey++ }), []string{"redirected", "qkey"}},
 		{"longer than the MTU", r.good(make([]byte, 1028)), []string{"redirected", "too_long"}},
 		{"too long for the buffer", r.good(make([]byte, 700)), []string{"redirected", "no_room"}},
 		{"empty", r.good(nil), []string{"redirected", "delivered"}},
-		{"reserved bits and FECN set", func() []byte { f := r.good(payload); f[atBTH+4] = 0xFF; return f }(), []string{"redirected", "delivered"}},
+		{"reserved bits and FECN set", func() []byte { f := r.good(payload); f[wiretest.BTH+4] = 0xFF; return f }(), []string{"redirected", "delivered"}},
 		{"MigReq 0, source port 0, UDP checksum", r.changed(func(f []byte) {
-			f[atBTH+1] &^= 0x40
-			copy(f[atUDP:], []byte{0, 0})
-			copy(f[atUDP+6:], []byte{1, 2})
+			f[wiretest.BTH+1] &^= 0x40
+			copy(f[wiretest.UDP:], []byte{0, 0})
+			copy(f[wiretest.UDP+6:], []byte{1, 2})
 		}), []string{"redirected", "delivered"}},
 		{"padded by Ethernet", append(r.good(payload), make([]byte, 20)...), []string{"redirected", "delivered"}},
 	}

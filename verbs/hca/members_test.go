@@ -33,9 +33,10 @@ func (s *switched) settle(t *testing.T, ports ...*port) {
 	check(t, s.a.wait(1)[0].Err())
 	for _, p := range ports {
 		eventually(t, "the message to all hosts", func() bool {
-			for _, f := range p.read() {
+			for f, err := range p.Frames() {
+				check(t, err)
 				var packet wire.Packet
-				if wire.Parse(f, &packet) == wire.FaultNone {
+				if wire.Parse(f.Data, &packet) == wire.FaultNone {
 					p.seen[packet.Destination()]++
 				}
 			}

@@ -1,8 +1,7 @@
 package hca
 
 import (
-	"bytes"
-	"encoding/binary"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"testing"
@@ -10,13 +9,13 @@ import (
 
 	"github.com/roced/roced/datapath/wire"
 	"github.com/roced/roced/hack/netlab"
-	"golang.org/x/sys/unix"
+	"github.com/roced/roced/hack/netlab/capture"
 )
 
 // sniffer sees what passes a link: all of it, unless that link is a device.
 type sniffer struct {
 	testing.TB
-	fd int
+	*capture.Socket
 }
 
 func newSniffer(t testing.TB, host *netlab.Namespace) *sniffer {
@@ -26,34 +25,23 @@ func newSniffer(t testing.TB, host *netlab.Namespace) *sniffer {
 
 func newSnifferOn(t testing.TB, host *netlab.Namespace, name string) *sniffer {
 	t.Helper()
-	index, err := host.Index(name)
+	socket, err := capture.Open(host, name)
 	check(t, err)
-	s := &sniffer{TB: t}
-	all := uint16(unix.ETH_P_ALL)
-	check(t, host.Do(func() (err error) {
-		s.fd, err = unix.Socket(unix.AF_PACKET, unix.SOCK_RAW|unix.SOCK_CLOEXEC, 0)
-		return err
-	}))
-	t.Cleanup(func() { check(t, unix.Close(s.fd)) })
-	network := binary.NativeEndian.Uint16(binary.BigEndian.AppendUint16(nil, all))
-	check(t, unix.Bind(s.fd, &unix.SockaddrLinklayer{Protocol: network, Ifindex: index}))
-	patience := unix.NsecToTimeval(patience.Nanoseconds())
-	check(t, unix.SetsockoptTimeval(s.fd, unix.SOL_SOCKET, unix.SO_RCVTIMEO, &patience))
-	return s
+	t.Cleanup(func() { check(t, socket.Close()) })
+	return &sniffer{t, socket}
 }
 
-// next is the next RoCEv2 packet.
+// next is the next RoCEv2 packet, good until the one after it.
 func (s *sniffer) next() (frame []byte, p *wire.Packet) {
 	s.Helper()
-	frame = make([]byte, 9216)
-	for {
-		n, err := unix.Read(s.fd, frame)
+	p = new(wire.Packet)
+	eventually(s, "RoCEv2 packet", func() bool {
+		f, ok, err := s.Next()
 		check(s, err)
-		p = new(wire.Packet)
-		if wire.Parse(frame[:n], p) == wire.FaultNone {
-			return frame[:n], p
-		}
-	}
+		frame = f.Data
+		return ok && wire.Parse(frame, p) == wire.FaultNone
+	})
+	return frame, p
 }
 
 // destMAC is where the next RoCEv2 packet goes.
@@ -64,21 +52,20 @@ func (s *sniffer) destMAC() (mac wire.MAC) {
 	return mac
 }
 
-// read gives the frames that have come up to now.
-func (s *sniffer) read() (frames [][]byte) {
+// said counts what the link's host has said about each group in IGMP and MLD since the
+// last time.
+func (s *sniffer) said() map[netip.Addr]int {
 	s.Helper()
-	check(s, unix.SetNonblock(s.fd, true))
-	frame := make([]byte, 9216)
-	for {
-		length, err := unix.Read(s.fd, frame)
-		if err == unix.EAGAIN {
-			return frames
-		}
+	counts := map[netip.Addr]int{}
+	for frame, err := range s.Frames() {
 		check(s, err)
-		if length >= 34 {
-			frames = append(frames, bytes.Clone(frame[:length]))
+		for _, m := range capture.MembershipMessages(frame.Data) {
+			if frame.Outgoing {
+				counts[m.Group]++
+			}
 		}
 	}
+	return counts
 }
 
 // setNeighbourTimers makes a host's eth0 ask for neighbours more often than once a second.

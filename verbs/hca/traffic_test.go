@@ -8,6 +8,7 @@ import (
 
 	"github.com/roced/roced/bpf"
 	"github.com/roced/roced/datapath/wire"
+	"github.com/roced/roced/datapath/wire/wiretest"
 	"github.com/roced/roced/datapath/xsk"
 	"github.com/roced/roced/hack/netlab"
 	"github.com/roced/roced/hack/netlab/labtest"
@@ -186,9 +187,9 @@ func TestHeaders(t *testing.T) {
 		if deth.QKey() != 0x1234 || deth.SrcQP() != a.qp.Number() || p.Imm() != 0xCAFEF00D {
 			t.Errorf("DETH % x, immediate %#x", deth, p.Imm())
 		}
-		port := int(f[atUDP])<<8 | int(f[atUDP+1])
-		if f[atIP+1] != 0x68 || f[atIP+8] != 5 || f[atIP+6] != 0x40 || port != int(wire.SourcePort(0x54321)) || f[atUDP+6]|f[atUDP+7] != 0 || f[atBTH+1]&0x40 == 0 {
-			t.Errorf("headers % x", f[:atDETH])
+		port := int(f[wiretest.UDP])<<8 | int(f[wiretest.UDP+1])
+		if f[wiretest.IP+1] != 0x68 || f[wiretest.IP+8] != 5 || f[wiretest.IP+6] != 0x40 || port != int(wire.SourcePort(0x54321)) || f[wiretest.UDP+6]|f[wiretest.UDP+7] != 0 || f[wiretest.BTH+1]&0x40 == 0 {
+			t.Errorf("headers % x", f[:wiretest.DETH])
 		}
 	}
 }

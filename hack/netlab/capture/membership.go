@@ -1,4 +1,4 @@
-package main
+package capture
 
 import (
 	"encoding/binary"
@@ -7,19 +7,31 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// membershipMessage is what a host told the network about a group.
-type membershipMessage struct {
-	group    netip.Addr
-	leave    bool
-	protocol string
+// Kind is what a message says of membership.
+type Kind string
+
+// The kinds of messages: a querier asks, hosts say the others.
+const (
+	Query  Kind = "query"
+	Report Kind = "report" // the host is a member
+	Leave  Kind = "leave"  // it is a member no longer
+)
+
+// MembershipMessage is what was said about a group.
+type MembershipMessage struct {
+	Kind     Kind
+	Protocol string     // and version, such as "IGMPv3"; of a query "IGMP" or "MLD"
+	Group    netip.Addr // of a query for all groups: unspecified
 }
 
 // The types of messages (RFC 2236, 3376, 2710, 3810; IGMPv1's is that of RFC 1112).
 const (
+	igmpQuery    = 0x11
 	igmpV1Report = 0x12
 	igmpV2Report = 0x16
 	igmpLeave    = 0x17
 	igmpV3Report = 0x22
+	mldQuery     = 130
 	mldV1Report  = 131
 	mldDone      = 132
 	mldV2Report  = 143
@@ -33,9 +45,9 @@ const (
 	changeToExclude = 4
 )
 
-// membershipMessages finds what an Ethernet frame reports, nothing if it is no such
-// report, or is cut short. Checksums are not looked at.
-func membershipMessages(frame []byte) []membershipMessage {
+// MembershipMessages finds what an Ethernet frame says by IGMP or MLD, nothing if it is
+// neither, or is cut short. Checksums are not looked at.
+func MembershipMessages(frame []byte) []MembershipMessage {
 	const ethernet = 14
 	if len(frame) < ethernet {
 		return nil
@@ -51,7 +63,7 @@ func membershipMessages(frame []byte) []membershipMessage {
 }
 
 // igmpMessages passes over the IPv4 header, whose options are "router alert".
-func igmpMessages(packet []byte) []membershipMessage {
+func igmpMessages(packet []byte) []MembershipMessage {
 	const protocol = 9
 	if len(packet) < 20 || packet[protocol] != unix.IPPROTO_IGMP {
 		return nil
@@ -63,12 +75,14 @@ func igmpMessages(packet []byte) []membershipMessage {
 	igmp := packet[header:]
 	group := netip.AddrFrom4([4]byte(igmp[4:8]))
 	switch igmp[0] {
+	case igmpQuery:
+		return []MembershipMessage{{Query, "IGMP", group}}
 	case igmpV1Report:
-		return []membershipMessage{{group, false, "IGMPv1"}}
+		return []MembershipMessage{{Report, "IGMPv1", group}}
 	case igmpV2Report:
-		return []membershipMessage{{group, false, "IGMPv2"}}
+		return []MembershipMessage{{Report, "IGMPv2", group}}
 	case igmpLeave:
-		return []membershipMessage{{group, true, "IGMPv2"}}
+		return []MembershipMessage{{Leave, "IGMPv2", group}}
 	case igmpV3Report:
 		return reportRecords(igmp, 4, "IGMPv3")
 	}
@@ -77,7 +91,7 @@ func igmpMessages(packet []byte) []membershipMessage {
 
 // mldMessages passes over the IPv6 header and the hop-by-hop options, which are
 // "router alert".
-func mldMessages(packet []byte) []membershipMessage {
+func mldMessages(packet []byte) []MembershipMessage {
 	const fixed, nextHeader = 40, 6
 	if len(packet) < fixed+8 || packet[nextHeader] != unix.IPPROTO_HOPOPTS || packet[fixed] != unix.IPPROTO_ICMPV6 {
 		return nil
@@ -87,18 +101,27 @@ func mldMessages(packet []byte) []membershipMessage {
 		return nil
 	}
 	mld := packet[header:]
-	switch {
-	case mld[0] == mldV2Report:
+	if mld[0] == mldV2Report {
 		return reportRecords(mld, 16, "MLDv2")
-	case (mld[0] == mldV1Report || mld[0] == mldDone) && len(mld) >= 24:
-		return []membershipMessage{{netip.AddrFrom16([16]byte(mld[8:])), mld[0] == mldDone, "MLDv1"}}
+	}
+	if len(mld) < 24 {
+		return nil
+	}
+	group := netip.AddrFrom16([16]byte(mld[8:]))
+	switch mld[0] {
+	case mldQuery:
+		return []MembershipMessage{{Query, "MLD", group}}
+	case mldV1Report:
+		return []MembershipMessage{{Report, "MLDv1", group}}
+	case mldDone:
+		return []MembershipMessage{{Leave, "MLDv1", group}}
 	}
 	return nil
 }
 
 // reportRecords reads a report with several records, which IGMPv3 and MLDv2 lay out
 // alike: type 1, auxiliary data in words 1, sources 2, group, sources, auxiliary data.
-func reportRecords(report []byte, addressLen int, protocol string) (found []membershipMessage) {
+func reportRecords(report []byte, addressLen int, protocol string) (found []MembershipMessage) {
 	rest := report[8:]
 	for range binary.BigEndian.Uint16(report[6:]) {
 		if len(rest) < 4+addressLen {
@@ -108,9 +131,9 @@ func reportRecords(report []byte, addressLen int, protocol string) (found []memb
 		group, _ := netip.AddrFromSlice(rest[4 : 4+addressLen])
 		switch {
 		case kind == modeIsExclude || kind == changeToExclude:
-			found = append(found, membershipMessage{group, false, protocol})
+			found = append(found, MembershipMessage{Report, protocol, group})
 		case kind == changeToInclude && sources == 0:
-			found = append(found, membershipMessage{group, true, protocol})
+			found = append(found, MembershipMessage{Leave, protocol, group})
 		}
 		rest = rest[min(len(rest), 4+addressLen*(1+sources)+4*int(rest[1])):]
 	}

@@ -1,0 +1,67 @@
+package capture
+
+import (
+	"bytes"
+	"errors"
+	"sync/atomic"
+	"time"
+
+	"github.com/roced/roced/hack/netlab"
+)
+
+// Recorded is a frame and when it was seen.
+type Recorded struct {
+	Frame
+	Time time.Time
+}
+
+// Recorder keeps the frames of a link.
+type Recorder struct {
+	socket   *Socket
+	stopping atomic.Bool
+	done     chan struct{}
+	frames   []Recorded // once done
+	err      error
+}
+
+// Record keeps what passes a link from now on.
+func Record(ns *netlab.Namespace, link string) (*Recorder, error) {
+	socket, err := Open(ns, link)
+	if err != nil {
+		return nil, err
+	}
+	r := &Recorder{socket: socket, done: make(chan struct{})}
+	go r.run()
+	return r, nil
+}
+
+func (r *Recorder) run() {
+	defer close(r.done)
+	for r.err == nil {
+		last := r.stopping.Load()
+		r.err = r.drain()
+		if last {
+			return
+		}
+		r.err = errors.Join(r.err, r.socket.wait())
+	}
+}
+
+func (r *Recorder) drain() error {
+	for frame, err := range r.socket.Frames() {
+		if err != nil {
+			return err
+		}
+		frame.Data = bytes.Clone(frame.Data)
+		r.frames = append(r.frames, Recorded{frame, time.Now()})
+	}
+	return nil
+}
+
+// Stop ends the recording and returns all frames that passed before. The error is
+// ENOBUFS if some went unseen.
+func (r *Recorder) Stop() ([]Recorded, error) {
+	r.stopping.Store(true)
+	<-r.done
+	return r.frames, errors.Join(r.err, r.socket.Close())
+}

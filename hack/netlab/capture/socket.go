@@ -1,0 +1,109 @@
+package capture
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"iter"
+
+	"github.com/roced/roced/hack/netlab"
+	"golang.org/x/sys/unix"
+)
+
+// receiveBuffer is what the kernel keeps between two looks, in bytes: some thousand frames.
+const receiveBuffer = 16 << 20
+
+// Frame is an Ethernet frame that passed.
+type Frame struct {
+	Data     []byte // good until the next one, from a Socket
+	Outgoing bool   // the link sent it
+}
+
+// Socket sees the frames of a link from when it was opened.
+type Socket struct {
+	fd    int
+	frame []byte
+}
+
+// Open watches a link of a namespace.
+func Open(ns *netlab.Namespace, link string) (*Socket, error) {
+	s := &Socket{fd: -1, frame: make([]byte, 1<<16)}
+	index, err := ns.Index(link)
+	if err != nil {
+		return nil, err
+	}
+	if err := ns.Do(func() error { return s.open(index) }); err != nil {
+		return nil, errors.Join(fmt.Errorf("watch %s in %s: %w", link, ns.Name(), err), s.Close())
+	}
+	return s, nil
+}
+
+// open runs inside. The socket takes no protocol, so nothing, until it is bound to
+// the link.
+func (s *Socket) open(index int) (err error) {
+	s.fd, err = unix.Socket(unix.AF_PACKET, unix.SOCK_RAW|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
+	if err != nil {
+		return err
+	}
+	if err := unix.SetsockoptInt(s.fd, unix.SOL_SOCKET, unix.SO_RCVBUFFORCE, receiveBuffer); err != nil {
+		return err
+	}
+	all := binary.NativeEndian.Uint16([]byte{0, unix.ETH_P_ALL}) // in network order
+	return unix.Bind(s.fd, &unix.SockaddrLinklayer{Protocol: all, Ifindex: index})
+}
+
+// Close ends the watch. Closing again does nothing.
+func (s *Socket) Close() error {
+	if s.fd < 0 {
+		return nil
+	}
+	fd := s.fd
+	s.fd = -1
+	return unix.Close(fd)
+}
+
+// Next is the next frame that has passed, or none. It insists, at the end of what there
+// is, that no frame went unseen: ENOBUFS.
+func (s *Socket) Next() (frame Frame, ok bool, err error) {
+	n, from, err := unix.Recvfrom(s.fd, s.frame, 0)
+	if errors.Is(err, unix.EAGAIN) {
+		return Frame{}, false, s.complete()
+	}
+	if err != nil {
+		return Frame{}, false, fmt.Errorf("capture: %w", err)
+	}
+	link, isLink := from.(*unix.SockaddrLinklayer)
+	return Frame{s.frame[:n], isLink && link.Pkttype == unix.PACKET_OUTGOING}, true, nil
+}
+
+// Frames are those that have passed, as Next gives them. An error is the last.
+func (s *Socket) Frames() iter.Seq2[Frame, error] {
+	return func(yield func(Frame, error) bool) {
+		for {
+			frame, ok, err := s.Next()
+			if !ok && err == nil || !yield(frame, err) || err != nil {
+				return
+			}
+		}
+	}
+}
+
+// wait returns when there may be a frame, or after some milliseconds.
+func (s *Socket) wait() error {
+	_, err := unix.Poll([]unix.PollFd{{Fd: int32(s.fd), Events: unix.POLLIN}}, 10)
+	if errors.Is(err, unix.EINTR) {
+		return nil
+	}
+	return err
+}
+
+func (s *Socket) complete() error {
+	stats, err := unix.GetsockoptTpacketStats(s.fd, unix.SOL_PACKET, unix.PACKET_STATISTICS)
+	if err == nil && stats.Drops > 0 {
+		err = fmt.Errorf("%d frames were not seen: %w", stats.Drops, unix.ENOBUFS)
+	}
+	if err != nil {
+		return fmt.Errorf("capture: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,50 @@
+package capture
+
+import (
+	"errors"
+	"net"
+	"testing"
+
+	"github.com/roced/roced/hack/netlab/labtest"
+	"golang.org/x/sys/unix"
+)
+
+func TestMain(m *testing.M) { labtest.Main(m) }
+
+func TestOpenOfNoLink(t *testing.T) {
+	if _, err := Open(labtest.Pair(t).A, "eth9"); err == nil {
+		t.Error("a watch of a link that is not there")
+	}
+}
+
+// TestFramesLost: a socket that missed something must not be believed.
+func TestFramesLost(t *testing.T) {
+	lab := labtest.Pair(t)
+	s, err := Open(lab.A, "eth0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	if err := unix.SetsockoptInt(s.fd, unix.SOL_SOCKET, unix.SO_RCVBUF, 0); err != nil {
+		t.Fatal(err)
+	}
+	var conn net.Conn
+	err = lab.B.Do(func() (err error) {
+		conn, err = net.Dial("udp", "[ff02::1%eth0]:4791") // to all hosts, which needs no neighbour
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	for range 1000 {
+		if _, err := conn.Write(make([]byte, 1000)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, err = range s.Frames() {
+	}
+	if !errors.Is(err, unix.ENOBUFS) {
+		t.Errorf("after a thousand frames: %v", err)
+	}
+}
