@@ -1,0 +1,46 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+)
+
+// testCase is one thing that must hold between roced and the peer.
+type testCase struct {
+	name string
+	mtu  int // of the link; 0 stands for standardMTU
+	// run does it, and says in a few words what it showed.
+	run func(ctx context.Context, lab *lab) (detail string, err error)
+}
+
+func (c *testCase) linkMTU() int {
+	if c.mtu == 0 {
+		return standardMTU
+	}
+	return c.mtu
+}
+
+// caseTime bounds a case; it takes a few seconds.
+const caseTime = 90 * time.Second
+
+func allCases() []testCase {
+	return slices.Concat(udCases(), pingpongCases(), mcastCases(), perftestCases(), mishapCases(), jumboCases())
+}
+
+// try runs a case, captures its frames and has them judged.
+func (l *lab) try(ctx context.Context, c testCase) (detail string, err error) {
+	ctx, cancel := context.WithTimeout(ctx, caseTime)
+	defer cancel()
+	if err := l.startCapture(); err != nil {
+		return "", err
+	}
+	detail, err = c.run(ctx, l)
+	verdict, judged := l.judge(context.WithoutCancel(ctx), c.name) // also of a case that took too long
+	if err := errors.Join(err, judged); err != nil {
+		return "", err
+	}
+	return fmt.Sprintf("%s; %s", detail, verdict), nil
+}

@@ -1,0 +1,17 @@
+// Interop holds roced against a peer that we did not write: the kernel's Soft-RoCE
+// (rdma_rxe) in a virtual machine, with the unmodified programs of rdma-core and
+// perftest, and pyverbs.
+//
+//	host (a namespace)            switch (a namespace)            peer (a virtual machine)
+//	┌────────────────┐    ┌─────────────────────────────┐    ┌──────────────────────┐
+//	│ roced on eth0  ──────── port1    br0    port2 ─────TAP── eth0, rxe0           │
+//	│ 10.98.0.1      │    │        snoops, asks         │    │ 10.98.0.2            │
+//	│ fd98::1        │    │  every case is captured     │    │ fd98::2              │
+//	└────────────────┘    └─────────────────────────────┘    └──────────────────────┘
+//
+// It is run by "make interop", prints a line a case, and fails if one does. The frames
+// of each case are captured on the peer's port; tshark must find nothing wrong in them.
+//
+// Cases run one after another. Each gets a Lab, which lives as long as the cases
+// of one MTU.
+package main

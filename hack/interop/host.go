@@ -1,0 +1,64 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/roced/roced/hack/interop/job"
+)
+
+// buildRoced makes the binary, in a folder of its own.
+func buildRoced(ctx context.Context) (path string, err error) {
+	dir, err := os.MkdirTemp("", "roced-binary-")
+	if err != nil {
+		return "", err
+	}
+	path = filepath.Join(dir, "roced")
+	out, err := exec.CommandContext(ctx, "go", "build", "-o", path, "github.com/roced/roced/cmd/roced").CombinedOutput()
+	if err != nil {
+		os.RemoveAll(dir)
+		return "", fmt.Errorf("build roced: %w: %s", err, out)
+	}
+	return path, nil
+}
+
+// onHost starts one of roced's commands on the host's interface, as a user would.
+// It is interrupted when ctx is done.
+func (l *lab) onHost(ctx context.Context, command string, arguments ...any) *job.Job {
+	args := append([]string{command, "-d", "eth0", "--netns", l.host.Name()}, words(arguments)...)
+	cmd := exec.CommandContext(ctx, l.roced, args...)
+	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGINT) }
+	cmd.WaitDelay = 5 * time.Second
+	return job.Program(cmd, func(start func() error) error { return start() })
+}
+
+func words(arguments []any) []string {
+	var list []string
+	for _, a := range arguments {
+		list = append(list, fmt.Sprint(a))
+	}
+	return list
+}
+
+// both waits for the ends of a conversation, and makes one error of theirs.
+func both(host, peer *job.Job) (hostSaid, peerSaid string, err error) {
+	peerSaid, peerErr := peer.Wait()
+	hostSaid, hostErr := host.Wait()
+	if hostErr != nil || peerErr != nil {
+		err = fmt.Errorf("roced (%v):\n%s\npeer (%v):\n%s", hostErr, hostSaid, peerErr, peerSaid)
+	}
+	return hostSaid, peerSaid, err
+}
+
+// tail is the end of a text, for errors.
+func tail(text string) string {
+	const lines = 12
+	all := strings.Split(strings.TrimSpace(text), "\n")
+	return strings.Join(all[max(0, len(all)-lines):], "\n")
+}

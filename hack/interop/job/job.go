@@ -1,0 +1,88 @@
+package job
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+	"time"
+)
+
+// Job is a thing that runs.
+type Job struct {
+	output transcript
+	done   chan struct{}
+	err    error // once done
+}
+
+// Start runs fn, which writes what it has to say to out.
+func Start(fn func(out io.Writer) error) *Job {
+	j := &Job{done: make(chan struct{})}
+	go func() {
+		defer close(j.done)
+		j.err = fn(&j.output)
+	}()
+	return j
+}
+
+// Wait waits for the end, and returns all that was said, without the last newline.
+func (j *Job) Wait() (string, error) {
+	<-j.done
+	return strings.TrimSuffix(j.output.String(), "\n"), j.err
+}
+
+// Done is closed when the job has ended.
+func (j *Job) Done() <-chan struct{} { return j.done }
+
+// Ended tells whether it has ended. No job has not.
+func (j *Job) Ended() bool {
+	if j == nil {
+		return false
+	}
+	select {
+	case <-j.done:
+		return true
+	default:
+		return false
+	}
+}
+
+// Saying waits until a text has been said, and returns all that was said so far. It is
+// an error if the job ends without it.
+func (j *Job) Saying(ctx context.Context, text string) (string, error) {
+	for ended := false; ; {
+		said := j.output.String()
+		switch {
+		case strings.Contains(said, text):
+			return said, nil
+		case ended:
+			return said, fmt.Errorf("ended without saying %q (%w): %s", text, j.err, said)
+		}
+		select {
+		case <-j.done:
+			ended = true
+		case <-ctx.Done():
+			return said, fmt.Errorf("did not say %q: %w: %s", text, ctx.Err(), said)
+		case <-time.After(5 * time.Millisecond):
+		}
+	}
+}
+
+// transcript is text that one goroutine writes and others read.
+type transcript struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+func (t *transcript) Write(b []byte) (int, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.text.Write(b)
+}
+
+func (t *transcript) String() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.text.String()
+}

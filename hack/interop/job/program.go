@@ -1,0 +1,26 @@
+package job
+
+import (
+	"io"
+	"os/exec"
+	"runtime"
+	"syscall"
+)
+
+// Program starts a program that is killed if this process dies. The start is made within
+// a function, such as a namespace's Do.
+//
+// The kernel ties the program's life to the thread that started it (PR_SET_PDEATHSIG), so
+// that thread is kept for as long as the program runs.
+func Program(cmd *exec.Cmd, within func(start func() error) error) *Job {
+	return Start(func(out io.Writer) error {
+		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
+		cmd.Stdout, cmd.Stderr = out, out
+		cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+		if err := within(cmd.Start); err != nil {
+			return err
+		}
+		return cmd.Wait()
+	})
+}

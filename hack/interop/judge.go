@@ -1,0 +1,180 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/roced/roced/datapath/wire"
+	"github.com/roced/roced/hack/netlab/capture"
+	"golang.org/x/sys/unix"
+)
+
+// startCapture records what passes both ports from now on.
+func (l *lab) startCapture() (err error) {
+	l.hostFrames, l.peerFrames = nil, nil
+	if l.hostRecorder, err = capture.Record(l.bridge.Namespace, l.hostPort); err != nil {
+		return err
+	}
+	if l.peerRecorder, err = capture.Record(l.bridge.Namespace, l.peerPort); err != nil {
+		_, stopErr := l.hostRecorder.Stop()
+		return errors.Join(err, stopErr)
+	}
+	return nil
+}
+
+// stopCapture ends the case's recording, if it has not ended already: what has passed
+// until now is in hostFrames and peerFrames.
+func (l *lab) stopCapture() error {
+	if l.hostRecorder == nil {
+		return nil
+	}
+	var hostErr, peerErr error
+	l.hostFrames, hostErr = l.hostRecorder.Stop()
+	l.peerFrames, peerErr = l.peerRecorder.Stop()
+	l.hostRecorder, l.peerRecorder = nil, nil
+	return errors.Join(hostErr, peerErr)
+}
+
+// judge keeps the frames of a case as files, and has them examined by our own parser
+// and by tshark: each RoCEv2 packet is whole, and has the right ICRC.
+func (l *lab) judge(ctx context.Context, name string) (verdict string, err error) {
+	if err := l.stopCapture(); err != nil {
+		return "", err
+	}
+	base := filepath.Join(l.captures, strings.NewReplacer(" ", "_", ",", "").Replace(name))
+	if _, err := examine(ctx, base+".host.pcap", l.hostFrames); err != nil {
+		return "", err
+	}
+	return examine(ctx, base+".peer.pcap", l.peerFrames)
+}
+
+func examine(ctx context.Context, path string, frames []capture.Recorded) (verdict string, err error) {
+	file, err := os.Create(path)
+	if err != nil {
+		return "", err
+	}
+	if err := errors.Join(capture.WritePcap(file, frames), file.Close()); err != nil {
+		return "", err
+	}
+	packets, err := parseAll(frames)
+	if err != nil {
+		return "", fmt.Errorf("%s: %w", filepath.Base(path), err)
+	}
+	complaints, decoded, err := tshark(ctx, path)
+	if err != nil {
+		return "", err
+	}
+	if decoded != len(packets) {
+		return "", fmt.Errorf("%s: tshark decodes %d RoCEv2 packets, we %d", filepath.Base(path), decoded, len(packets))
+	}
+	known := map[string]int{}
+	for number, complaint := range complaints {
+		reason := packets[number].excuses(complaint)
+		if reason == "" {
+			return "", fmt.Errorf("tshark on frame %d of %s: %s", number, filepath.Base(path), complaint)
+		}
+		known[reason]++
+	}
+	verdict = fmt.Sprintf("%d packets", len(packets))
+	for _, reason := range slices.Sorted(maps.Keys(known)) {
+		verdict += fmt.Sprintf(", %d %s", known[reason], reason)
+	}
+	return verdict, nil
+}
+
+// packet is what our own parser says of a RoCEv2 packet.
+type packet struct {
+	empty, ipv6 bool
+}
+
+// What tshark (4.0) complains about although it is as it must be. The report names it.
+const (
+	tsharkEmpty    = "without payload (a)"
+	tsharkChecksum = "UDP checksum 0 on IPv6 (b)"
+)
+
+// tsharkNotes explains those.
+const tsharkNotes = `(a) tshark calls a UD packet without payload malformed; it is none.
+(b) tshark warns of UDP checksum 0 over IPv6; RoCEv2 packets have it, the peer's too.`
+
+// excuses gives the reason why a complaint about a packet is tshark's own mistake, if it is.
+func (p *packet) excuses(complaint string) string {
+	switch {
+	case p == nil:
+		return ""
+	case p.empty && strings.Contains(complaint, "Malformed"):
+		return tsharkEmpty
+	case p.ipv6 && complaint == "Illegal checksum value (0)":
+		return tsharkChecksum
+	}
+	return ""
+}
+
+// parseAll parses the RoCEv2 packets, by the number of the frame, from 1 on.
+func parseAll(frames []capture.Recorded) (map[int]*packet, error) {
+	packets := map[int]*packet{}
+	for i, frame := range frames {
+		var p wire.Packet
+		switch fault := wire.Parse(frame.Data, &p); {
+		case fault == wire.FaultNotRoCE:
+			continue
+		case fault != wire.FaultNone:
+			return nil, fmt.Errorf("frame %d: %v: %w", i+1, fault, unix.EBADMSG)
+		case !p.CheckICRC():
+			return nil, fmt.Errorf("frame %d: wrong ICRC: %w", i+1, unix.EBADMSG)
+		}
+		packets[i+1] = &packet{empty: len(p.Payload()) == 0, ipv6: p.IsIPv6()}
+	}
+	return packets, nil
+}
+
+// tshark decodes a file. It returns its complaints about RoCEv2, IGMP and MLD by
+// frame number, and how many RoCEv2 packets it decoded.
+func tshark(ctx context.Context, path string) (complaints map[int]string, decoded int, err error) {
+	cmd := exec.CommandContext(ctx, "tshark", "-r", path,
+		"-Y", "udp.dstport == 4791 || igmp || icmpv6",
+		"-T", "fields", "-e", "frame.number", "-e", "infiniband.bth.opcode", "-e", "_ws.malformed", "-e", "_ws.expert.severity", "-e", "_ws.expert.message")
+	var said strings.Builder
+	cmd.Stderr = &said
+	out, err := cmd.Output()
+	if err != nil {
+		return nil, 0, fmt.Errorf("tshark (of Debian's package of that name): %w: %s", err, &said)
+	}
+	complaints = map[int]string{}
+	for line := range strings.Lines(string(out)) {
+		field := strings.Split(strings.TrimRight(line, "\n"), "\t")
+		if len(field) < 5 {
+			return nil, 0, fmt.Errorf("tshark wrote %q: %w", line, unix.EBADMSG)
+		}
+		number, err := strconv.Atoi(field[0])
+		if err != nil {
+			return nil, 0, err
+		}
+		if field[1] != "" {
+			decoded++
+		}
+		if field[2] != "" || grave(field[3]) {
+			complaints[number] = strings.TrimSpace(field[2] + " " + field[4])
+		}
+	}
+	return complaints, decoded, nil
+}
+
+// grave tells whether one of the severities of a frame is a warning or worse.
+func grave(severities string) bool {
+	for _, text := range strings.Split(severities, ",") {
+		severity, err := strconv.ParseUint(text, 0, 32)
+		if err == nil && severity >= 0x00600000 {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,112 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"os"
+	"path/filepath"
+
+	"github.com/roced/roced/hack/interop/vm"
+	"github.com/roced/roced/hack/netlab"
+	"github.com/roced/roced/hack/netlab/capture"
+)
+
+// labPrefix is what the lab's namespaces are called.
+const labPrefix = "interop"
+
+// The MTUs of the link, and what they give for RDMA: 1024 and 4096 bytes.
+const (
+	standardMTU = 1500
+	jumboMTU    = 9000
+)
+
+// The two ends of the wire.
+var (
+	hostIPv4 = netip.MustParseAddr("10.98.0.1")
+	hostIPv6 = netip.MustParseAddr("fd98::1")
+	peerIPv4 = netip.MustParseAddr("10.98.0.2")
+	peerIPv6 = netip.MustParseAddr("fd98::2")
+)
+
+// pair is the addresses of the two ends.
+type pair struct{ host, peer netip.Addr }
+
+func ends(ipv6 bool) pair {
+	if ipv6 {
+		return pair{hostIPv6, peerIPv6}
+	}
+	return pair{hostIPv4, peerIPv4}
+}
+
+// lab is the host, the switch and the peer.
+type lab struct {
+	host     *netlab.Namespace
+	bridge   *netlab.Bridge
+	peer     *vm.VM
+	hostPort string // of the bridge
+	peerPort string
+	mtu      int
+	kernel   string // the peer's release
+
+	captures string // the folder for pcap files
+	// Of the case that runs, and, when its recording has ended, the frames.
+	hostRecorder, peerRecorder *capture.Recorder
+	hostFrames, peerFrames     []capture.Recorded
+
+	roced string // the binary
+}
+
+func newLab(ctx context.Context, image string, mtu int, captures string) (*lab, error) {
+	l := &lab{mtu: mtu, captures: captures, kernel: vm.Release(image)}
+	if err := l.open(ctx, image); err != nil {
+		return nil, errors.Join(fmt.Errorf("lab: %w", err), l.Close())
+	}
+	return l, nil
+}
+
+func (l *lab) open(ctx context.Context, image string) (err error) {
+	if l.roced, err = buildRoced(ctx); err != nil {
+		return err
+	}
+	if l.host, err = netlab.New(labPrefix + "-host"); err != nil {
+		return err
+	}
+	if l.bridge, err = netlab.NewBridge(labPrefix + "-switch"); err != nil {
+		return err
+	}
+	if l.hostPort, err = l.bridge.Port(l.host, "eth0", netlab.WithMTU(l.mtu)); err != nil {
+		return err
+	}
+	for _, address := range []string{hostIPv4.String() + "/24", hostIPv6.String() + "/64"} {
+		if err := l.host.AddAddress("eth0", address); err != nil {
+			return err
+		}
+	}
+	if l.peerPort, err = l.bridge.Tap(l.mtu); err != nil {
+		return err
+	}
+	l.peer, err = vm.Boot(ctx, vm.Config{
+		Name: "peer", Image: image, Namespace: l.bridge.Namespace, Tap: l.peerPort, MTU: l.mtu,
+		Addresses: []string{peerIPv4.String() + "/24", peerIPv6.String() + "/64"},
+	})
+	return err
+}
+
+// Close ends the peer and removes the namespaces.
+func (l *lab) Close() (err error) {
+	if l.peer != nil {
+		err = errors.Join(err, l.peer.Close())
+	}
+	if l.bridge != nil {
+		err = errors.Join(err, l.bridge.Close())
+	}
+	if l.host != nil {
+		err = errors.Join(err, l.host.Close())
+	}
+	if l.roced != "" {
+		err = errors.Join(err, os.RemoveAll(filepath.Dir(l.roced)))
+	}
+	return err
+}

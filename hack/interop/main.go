@@ -1,0 +1,121 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"regexp"
+
+	"github.com/roced/roced/hack/interop/vm"
+	"github.com/roced/roced/hack/netlab"
+)
+
+// options are the command line's.
+type options struct {
+	only     *regexp.Regexp
+	list     bool
+	kernel   vm.Kernel
+	captures string // the folder for pcap files
+}
+
+func main() {
+	o, err := parseOptions()
+	if err == nil && !o.list && os.Geteuid() != 0 {
+		err = errors.New("namespaces and TAPs need root")
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "interop:", err)
+		os.Exit(2)
+	}
+	if o.list {
+		for _, c := range allCases() {
+			fmt.Println(c.name)
+		}
+		return
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	err = run(ctx, o)
+	stop()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "interop:", err)
+		os.Exit(1)
+	}
+}
+
+func parseOptions() (o options, err error) {
+	only := flag.String("only", "", "run the cases whose name matches a regular `expression`")
+	kernel := flag.String("kernel", string(vm.Stable), "the peer's: stable (Linux 6.1) or backports (6.12)")
+	flag.BoolVar(&o.list, "list", false, "list the cases")
+	flag.StringVar(&o.captures, "captures", "", "keep a pcap file of each case in this `folder`")
+	flag.Parse()
+	if flag.NArg() > 0 {
+		return o, fmt.Errorf("what is %q? See -help", flag.Arg(0))
+	}
+	o.kernel = vm.Kernel(*kernel)
+	if o.kernel != vm.Stable && o.kernel != vm.Backports {
+		return o, fmt.Errorf("-kernel %s: %s or %s", *kernel, vm.Stable, vm.Backports)
+	}
+	o.only, err = regexp.Compile(*only)
+	return o, err
+}
+
+// run runs the cases that were asked for, on as many labs as they need.
+func run(ctx context.Context, o options) error {
+	if err := netlab.Prune(labPrefix); err != nil {
+		return err
+	}
+	if o.captures == "" {
+		dir, err := os.MkdirTemp("", "roced-interop-")
+		if err != nil {
+			return err
+		}
+		defer os.RemoveAll(dir)
+		o.captures = dir
+	} else if err := os.MkdirAll(o.captures, 0o755); err != nil {
+		return err
+	}
+	if err := vm.Requirements("tshark"); err != nil {
+		return err
+	}
+	image, err := vm.Image(ctx, o.kernel, os.Stderr)
+	if err != nil {
+		return err
+	}
+	var report report
+	for _, mtu := range []int{standardMTU, jumboMTU} {
+		if err := runLab(ctx, o, image, mtu, &report); err != nil {
+			return err
+		}
+	}
+	return report.end()
+}
+
+// runLab runs the cases that want a link MTU.
+func runLab(ctx context.Context, o options, image string, mtu int, report *report) (err error) {
+	var cases []testCase
+	for _, c := range allCases() {
+		if c.linkMTU() == mtu && o.only.MatchString(c.name) {
+			cases = append(cases, c)
+		}
+	}
+	if len(cases) == 0 {
+		return nil
+	}
+	lab, err := newLab(ctx, image, mtu, o.captures)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, lab.Close()) }()
+	report.heading(fmt.Sprintf("peer: Linux %s, rdma_rxe; link MTU %d", vm.Release(image), mtu))
+	for _, c := range cases {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		detail, err := lab.try(ctx, c)
+		report.line(c.name, detail, err)
+	}
+	return nil
+}

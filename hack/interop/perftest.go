@@ -1,0 +1,165 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/netip"
+	"strings"
+
+	"github.com/roced/roced/hack/interop/job"
+)
+
+// perftest is roced perf --perftest at one end and ib_send_bw or ib_send_lat, unmodified, at
+// the other. Its TCP is IPv4's only: the GID decides what the datagrams are.
+type perftest struct {
+	latency bool
+	client  bool // roced is
+	ipv6    bool
+	group   bool // multicast, -g
+	size    int
+	count   int
+}
+
+func perftestCases() (cases []testCase) {
+	for _, p := range []perftest{
+		{client: true, size: 1024, count: 500},
+		{client: false, size: 1024, count: 500},
+		{client: true, size: 64, count: 500, ipv6: true},
+		{client: false, size: 64, count: 500, ipv6: true},
+		{latency: true, client: true, size: 64, count: 500},
+		{latency: true, client: false, size: 64, count: 500},
+		{latency: true, client: true, size: 64, count: 200, ipv6: true},
+		{client: true, size: 256, count: 200, group: true},
+		{client: false, size: 256, count: 200, group: true},
+		{latency: true, client: true, size: 64, count: 100, group: true},
+		{latency: true, client: false, size: 64, count: 100, group: true},
+	} {
+		cases = append(cases, testCase{name: p.name(), run: p.run})
+	}
+	return cases
+}
+
+func (p perftest) program() string {
+	if p.latency {
+		return "ib_send_lat"
+	}
+	return "ib_send_bw"
+}
+
+func (p perftest) name() string {
+	words := []string{"perf", p.program() + " the server", family(p.ipv6)}
+	if !p.client {
+		words[1] = p.program() + " the client"
+	}
+	if p.group {
+		words = append(words, "multicast")
+	}
+	return strings.Join(words, ", ")
+}
+
+// perftestGroup is the group that roced receives from. The peer has another: Soft-RoCE gets
+// back what it sends itself.
+var perftestGroup = netip.MustParseAddr("239.77.0.2")
+
+// receives tells whether roced does; the client of ib_send_bw only sends.
+func (p perftest) receives() bool { return p.latency || !p.client }
+
+// theirs is the peer's command, without the server's address.
+func (p perftest) theirs(gid int) string {
+	line := fmt.Sprintf("%s -F -c UD -x %d -s %d -n %d", p.program(), gid, p.size, p.count)
+	if !p.latency {
+		line += " -r 2048"
+	}
+	if p.group {
+		line += " -g -M " + mgidBytes(groupIPv4)
+	}
+	return line
+}
+
+// mgidBytes writes a group as perftest's -M wants it.
+func mgidBytes(group netip.Addr) string {
+	bytes := group.As16()
+	words := make([]string, len(bytes))
+	for i, b := range bytes {
+		words[i] = fmt.Sprint(b)
+	}
+	return strings.Join(words, ":")
+}
+
+func (p perftest) ours() []any {
+	arguments := []any{"--perftest", "--sizes", p.size, "--count", p.count, "--bandwidth"}
+	if p.latency {
+		arguments[len(arguments)-1] = "--latency"
+	}
+	if p.client && !p.latency {
+		arguments = append(arguments, "--rate", 5000) // what an emulated peer can take
+	}
+	if p.group && p.receives() {
+		arguments = append(arguments, "--group", perftestGroup)
+	}
+	return arguments
+}
+
+func (p perftest) run(ctx context.Context, l *lab) (detail string, err error) {
+	if !p.group || !p.client && !p.latency {
+		return p.exchange(ctx, l)
+	}
+	// perftest attaches, and is no member: the peer's own matter, as in attachedOnly.
+	return l.withPeerJoined(ctx, groupIPv4, func() (string, error) { return p.exchange(ctx, l) })
+}
+
+func (p perftest) exchange(ctx context.Context, l *lab) (detail string, err error) {
+	gid, err := l.peerGID(ctx, p.ipv6)
+	if err != nil {
+		return "", err
+	}
+	own, err := l.hostGID(p.ipv6)
+	if err != nil {
+		return "", err
+	}
+	arguments := append(p.ours(), "--gid-index", own, "--json")
+	var ours, theirs *job.Job
+	if p.client {
+		theirs = l.peer.Start(ctx, p.theirs(gid))
+		if err := l.awaitListening(ctx, theirs); err != nil {
+			return "", err
+		}
+		ours = l.onHost(ctx, "perf", append(arguments, peerIPv4)...)
+	} else {
+		ours = l.onHost(ctx, "perf", arguments...)
+		if err := l.awaitHostListening(ctx, ours); err != nil {
+			return "", err
+		}
+		theirs = l.peer.Start(ctx, fmt.Sprint(p.theirs(gid), " ", hostIPv4))
+	}
+	said, peerSaid, err := both(ours, theirs)
+	if err != nil {
+		return "", err
+	}
+	if !strings.Contains(peerSaid, "#bytes") {
+		return "", fmt.Errorf("the peer gives no result:\n%s", tail(peerSaid))
+	}
+	return p.compare(said)
+}
+
+// compare looks at roced's report. What the peer's programs count is in their exit status.
+func (p perftest) compare(said string) (detail string, err error) {
+	var report struct {
+		Bandwidth []struct{ Received int }
+		Latency   []struct {
+			RoundTrips int `json:"round_trips"`
+		}
+	}
+	// Before it comes what a server says when it listens.
+	if err := json.Unmarshal([]byte(said[max(0, strings.Index(said, "\n{")):]), &report); err != nil {
+		return "", fmt.Errorf("roced perf wrote %q: %w", tail(said), err)
+	}
+	switch {
+	case p.latency && len(report.Latency) == 1 && report.Latency[0].RoundTrips >= p.count-1:
+		return fmt.Sprintf("%d round trips of %d bytes", p.count, p.size), nil
+	case !p.latency && len(report.Bandwidth) == 1 && report.Bandwidth[0].Received == p.count:
+		return fmt.Sprintf("%d of %d messages of %d bytes arrived", p.count, p.count, p.size), nil
+	}
+	return "", fmt.Errorf("roced perf reports %+v", report)
+}

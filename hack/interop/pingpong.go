@@ -1,0 +1,114 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"path"
+	"strconv"
+	"strings"
+
+	"github.com/roced/roced/hack/interop/job"
+)
+
+// pingpong is roced ping at one end and ibv_ud_pingpong, unmodified, at the other,
+// which look at every byte. Its TCP is IPv4's only: the GID decides what the datagrams are.
+type pingpong struct {
+	size   int
+	count  int
+	ipv6   bool
+	client bool // roced is
+}
+
+func pingpongCases() (cases []testCase) {
+	for _, ipv6 := range []bool{false, true} {
+		for _, client := range []bool{true, false} {
+			p := pingpong{size: 1024, count: 200, ipv6: ipv6, client: client}
+			name := []string{"ping", "ibv_ud_pingpong the server", family(ipv6)}
+			if !client {
+				name[1] = "ibv_ud_pingpong the client"
+			}
+			cases = append(cases, testCase{name: strings.Join(name, ", "), run: p.run})
+		}
+	}
+	return append(cases,
+		testCase{name: "ping, 61 bytes", run: pingpong{size: 61, count: 50, client: true}.run},
+		testCase{name: "ping, one message of 1 byte", run: pingpong{size: 1, count: 1}.run},
+		testCase{name: "ping jumbo, 4096 bytes, the client", mtu: jumboMTU, run: pingpong{size: 4096, count: 50, client: true}.run},
+		testCase{name: "ping jumbo, 4096 bytes, the server", mtu: jumboMTU, run: pingpong{size: 4096, count: 50}.run},
+	)
+}
+
+func (p pingpong) run(ctx context.Context, l *lab) (detail string, err error) {
+	gid, err := l.peerGID(ctx, p.ipv6)
+	if err != nil {
+		return "", err
+	}
+	own, err := l.hostGID(p.ipv6)
+	if err != nil {
+		return "", err
+	}
+	theirs := fmt.Sprintf("ibv_ud_pingpong -c -g %d -s %d -n %d", gid, p.size, p.count)
+	ours := []any{"--check", "--size", p.size, "--count", p.count}
+	var host, other *job.Job
+	if p.client {
+		other = l.peer.Start(ctx, theirs)
+		if err := l.awaitListening(ctx, other); err != nil {
+			return "", err
+		}
+		host = l.onHost(ctx, "ping", append(ours, "--gid-index", own, peerIPv4)...)
+	} else {
+		host = l.onHost(ctx, "ping", ours...)
+		if err := l.awaitHostListening(ctx, host); err != nil {
+			return "", err
+		}
+		other = l.peer.Start(ctx, fmt.Sprint(theirs, " ", hostIPv4))
+	}
+	said, _, err := both(host, other)
+	if err != nil {
+		return "", err
+	}
+	if !strings.Contains(said, fmt.Sprintf("%d iters in ", p.count)) {
+		return "", fmt.Errorf("roced ping wrote:\n%s", tail(said))
+	}
+	return fmt.Sprintf("%d messages of %d bytes each way", p.count, p.size), nil
+}
+
+// tcpPort is where ibv_ud_pingpong and perftest listen.
+const tcpPort = 18515
+
+// hostGID is the line of roced's GID table that has its address.
+func (l *lab) hostGID(ipv6 bool) (index int, err error) {
+	s, err := l.newStation()
+	if err != nil {
+		return 0, err
+	}
+	index, err = s.gidIndex(ends(ipv6).host)
+	return index, errors.Join(err, s.Close())
+}
+
+// peerGID is the line of the peer's GID table that has its address.
+func (l *lab) peerGID(ctx context.Context, ipv6 bool) (index int, err error) {
+	said, err := l.peer.Run(ctx, "grep -H . /sys/class/infiniband/rxe0/ports/1/gids/* 2>/dev/null")
+	for line := range strings.Lines(said) {
+		file, text, _ := strings.Cut(strings.TrimSpace(line), ":")
+		if gid, parseErr := netip.ParseAddr(text); parseErr == nil && gid.Unmap() == ends(ipv6).peer {
+			return strconv.Atoi(path.Base(file))
+		}
+	}
+	return 0, fmt.Errorf("%v is not in the peer's GID table (%v):\n%s", ends(ipv6).peer, err, said)
+}
+
+// awaitListening waits until a server on the peer listens.
+func (l *lab) awaitListening(ctx context.Context, server *job.Job) error {
+	return l.await(ctx, server, "the peer does not listen", func() (bool, error) {
+		said, err := l.peer.Run(ctx, fmt.Sprintf("ss -Hltn sport = %d", tcpPort))
+		return said != "", err
+	})
+}
+
+// awaitHostListening waits until roced listens.
+func (l *lab) awaitHostListening(ctx context.Context, server *job.Job) error {
+	return l.await(ctx, server, "roced does not listen", func() (bool, error) { return l.host.Listens(tcpPort) })
+}

@@ -1,0 +1,45 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+)
+
+// report prints a line a case, and knows at the end how many failed.
+type report struct {
+	passed, failed int
+}
+
+func (r *report) heading(text string) { fmt.Printf("\n%s\n", text) }
+
+// line prints how a case went: what it showed, or why it failed.
+func (r *report) line(name, detail string, err error) {
+	if err != nil {
+		r.failed++
+		fmt.Printf("FAIL  %-44s %s\n", name, reason(err))
+		return
+	}
+	r.passed++
+	fmt.Printf("ok    %-44s %s\n", name, detail)
+}
+
+// reason is an error's text, indented, without the ends of long lines.
+func reason(err error) string {
+	const width = 200
+	lines := strings.Split(strings.TrimSpace(err.Error()), "\n")
+	for i, line := range lines {
+		lines[i] = line[:min(len(line), width)]
+	}
+	return strings.Join(lines, "\n        ")
+}
+
+func (r *report) end() error {
+	fmt.Printf("\n%s\n\n%d passed, %d failed\n", tsharkNotes, r.passed, r.failed)
+	switch {
+	case r.failed > 0:
+		return fmt.Errorf("%d cases failed", r.failed)
+	case r.passed == 0:
+		return fmt.Errorf("no case ran; -list shows their names")
+	}
+	return nil
+}

@@ -1,0 +1,179 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"slices"
+
+	"github.com/roced/roced/bpf"
+	"github.com/roced/roced/datapath"
+	"github.com/roced/roced/datapath/wire"
+	"github.com/roced/roced/verbs"
+	"github.com/roced/roced/verbs/hca"
+)
+
+// testQKey is what both sides use if a case does not say otherwise.
+const testQKey verbs.QKey = 0x11111111
+
+// Buffers of a station.
+const (
+	stationDepth  = 64
+	stationBuffer = 8192 // bytes
+)
+
+// station is a card on the host's interface with a queue pair that is ready.
+type station struct {
+	*verbs.Context
+	card  *hca.Device
+	pd    *verbs.PD
+	mr    *verbs.MR
+	cq    *verbs.CQ
+	qp    *verbs.QP
+	posts int // receives posted so far
+}
+
+func (l *lab) newStation() (s *station, err error) {
+	s = &station{}
+	if s.card, err = hca.Open("eth0", hca.InNamespace(l.host.Path())); err != nil {
+		return nil, err
+	}
+	if s.Context, err = verbs.Open(s.card); err != nil {
+		return nil, errors.Join(err, s.card.Close())
+	}
+	if err := s.open(); err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
+	return s, nil
+}
+
+func (s *station) open() (err error) {
+	if s.pd, err = s.AllocPD(); err != nil {
+		return err
+	}
+	if s.mr, err = s.pd.AllocMR((stationDepth+1)*stationBuffer, verbs.AccessLocalWrite); err != nil {
+		return err
+	}
+	if s.cq, err = s.CreateCQ(2 * stationDepth); err != nil {
+		return err
+	}
+	s.qp, err = s.pd.CreateQP(&verbs.QPInitAttr{
+		Type: verbs.QPTypeUD, SendCQ: s.cq, RecvCQ: s.cq,
+		Cap: verbs.QPCap{MaxSendWR: stationDepth, MaxRecvWR: stationDepth},
+	})
+	if err != nil {
+		return err
+	}
+	return s.qp.Activate(testQKey)
+}
+
+// postRecvs posts n receives of a length in bytes, the 40 of the GRH among them.
+func (s *station) postRecvs(n, length int) error {
+	for range n {
+		wr := verbs.RecvWR{ID: uint64(s.posts), SGList: []verbs.SGE{s.mr.SGE(s.posts%stationDepth*stationBuffer, length)}}
+		if err := s.qp.PostRecv([]verbs.RecvWR{wr}); err != nil {
+			return err
+		}
+		s.posts++
+	}
+	return nil
+}
+
+// message is a datagram as it arrived.
+type message struct {
+	data   []byte
+	imm    uint32
+	hasImm bool
+	source verbs.QPN
+	grh    verbs.GRH
+}
+
+// receive waits for n messages.
+func (s *station) receive(ctx context.Context, n int) (got []message, err error) {
+	for len(got) < n {
+		wcs := make([]verbs.WC, n-len(got))
+		count, err := s.cq.Wait(ctx, wcs)
+		if err != nil {
+			return got, fmt.Errorf("%d of %d messages came: %w", len(got), n, err)
+		}
+		for i := range wcs[:count] {
+			if err := wcs[i].Err(); err != nil {
+				return got, err
+			}
+			got = append(got, s.message(&wcs[i]))
+		}
+	}
+	return got, nil
+}
+
+func (s *station) message(wc *verbs.WC) message {
+	grh, data := wc.Payload(s.mr.Bytes()[int(wc.ID)%stationDepth*stationBuffer:])
+	return message{slices.Clone(data), wc.ImmData, wc.Flags&verbs.WCWithImm != 0, wc.SrcQP, slices.Clone(grh)}
+}
+
+// send sends one message and waits until it is on its way.
+func (s *station) send(ctx context.Context, wr verbs.SendWR, data []byte) error {
+	const buffer = stationDepth * stationBuffer
+	copy(s.mr.Bytes()[buffer:], data)
+	wr.SGList = []verbs.SGE{s.mr.SGE(buffer, len(data))}
+	wr.Flags |= verbs.SendSignaled
+	if err := s.qp.PostSend([]verbs.SendWR{wr}); err != nil {
+		return err
+	}
+	var wcs [1]verbs.WC
+	if _, err := s.cq.Wait(ctx, wcs[:]); err != nil {
+		return err
+	}
+	return wcs[0].Err()
+}
+
+// address makes a handle to send to an address from the host's own of that family.
+func (s *station) address(to netip.Addr, route verbs.GlobalRoute) (ah *verbs.AH, err error) {
+	if route.SGIDIndex, err = s.gidIndex(ends(to.Is6()).host); err != nil {
+		return nil, err
+	}
+	route.DGID = wire.GIDFromAddr(to)
+	return s.pd.CreateAH(&verbs.AHAttr{Port: 1, GRH: route})
+}
+
+// gidIndex is the line of the GID table that has an address.
+func (s *station) gidIndex(address netip.Addr) (int, error) {
+	entries, err := s.GIDs(1)
+	for _, entry := range entries {
+		if entry.GID == wire.GIDFromAddr(address) {
+			return entry.Index, nil
+		}
+	}
+	return 0, fmt.Errorf("%v is not in roced's GID table (%w)", address, err)
+}
+
+// told is an error that names what the card dropped, to say why something did not
+// arrive.
+func (s *station) told() error {
+	drops, err := s.drops()
+	if err != nil {
+		return err
+	}
+	return fmt.Errorf("dropped: %v", drops)
+}
+
+// drops is the packets that the card dropped, by reason.
+func (s *station) drops() (map[string]uint64, error) {
+	statistics, err := s.card.Statistics()
+	if err != nil {
+		return nil, err
+	}
+	drops := map[string]uint64{}
+	for verdict, packets := range statistics.Steering {
+		if v := bpf.Verdict(verdict); v >= bpf.DropOptions && packets > 0 {
+			drops[v.String()] = packets
+		}
+	}
+	for _, reason := range datapath.Reasons() {
+		if packets := statistics.Engine.Drops[reason]; packets > 0 {
+			drops[reason.String()] = packets
+		}
+	}
+	return drops, nil
+}

@@ -1,0 +1,281 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"net/netip"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/roced/roced/datapath/wire"
+	"github.com/roced/roced/hack/interop/job"
+	"github.com/roced/roced/verbs"
+	"golang.org/x/sys/unix"
+)
+
+// datagrams is a case of datagrams one way, with every byte of each compared.
+type datagrams struct {
+	sizes   []int
+	imm     bool
+	route   verbs.GlobalRoute // traffic class, flow label and hop limit
+	ipv6    bool
+	toPeer  bool
+	linkMTU int
+}
+
+// The sizes around every edge that there is: none, the padding, one buffer, the MTU.
+var (
+	standardSizes = []int{0, 1, 3, 4, 63, 64, 1023, 1024}
+	jumboSizes    = []int{0, 1, 3, 4, 63, 64, 1023, 1024, 1025, 2047, 2048, 2049, 3000, 4095, 4096}
+)
+
+// marked is a route that no default has. The class holds a DSCP and an ECN mark.
+var marked = verbs.GlobalRoute{TrafficClass: 0x6a, FlowLabel: 0x12345, HopLimit: 7}
+
+func udCases() (cases []testCase) {
+	for _, ipv6 := range []bool{false, true} {
+		for _, toPeer := range []bool{true, false} {
+			for _, imm := range []bool{false, true} {
+				cases = append(cases, datagrams{sizes: standardSizes, imm: imm, ipv6: ipv6, toPeer: toPeer}.testCase())
+			}
+			cases = append(cases, datagrams{sizes: []int{16, 64}, imm: true, ipv6: ipv6, toPeer: toPeer, route: marked}.testCase())
+		}
+	}
+	return cases
+}
+
+func jumboCases() (cases []testCase) {
+	for _, ipv6 := range []bool{false, true} {
+		for _, toPeer := range []bool{true, false} {
+			cases = append(cases, datagrams{sizes: jumboSizes, imm: toPeer, ipv6: ipv6, toPeer: toPeer, linkMTU: jumboMTU}.testCase())
+		}
+	}
+	return cases
+}
+
+func (d datagrams) testCase() testCase {
+	run := d.fromPeer
+	words := []string{"ud", "to roced"}
+	if d.toPeer {
+		run, words[1] = d.send, "from roced"
+	}
+	if d.linkMTU == jumboMTU {
+		words[0] = "ud jumbo"
+	}
+	words = append(words, family(d.ipv6))
+	if d.imm {
+		words = append(words, "immediate")
+	}
+	if d.route != (verbs.GlobalRoute{}) {
+		words = append(words, "traffic class")
+	}
+	return testCase{name: strings.Join(words, ", "), mtu: d.linkMTU, run: run}
+}
+
+func family(ipv6 bool) string {
+	if ipv6 {
+		return "IPv6"
+	}
+	return "IPv4"
+}
+
+// payload is what image/guest/ud sends as message k.
+func payload(k, size int) []byte {
+	data := make([]byte, size)
+	for i := range data {
+		data[i] = byte(16*k + 7*i + 13*(i>>8))
+	}
+	return data
+}
+
+// immediate is the immediate data of message k.
+func immediate(k int) uint32 { return 0xdeadbe00 + uint32(k) }
+
+// send sends to the peer, which tells what it got.
+func (d datagrams) send(ctx context.Context, l *lab) (detail string, err error) {
+	peer := ends(d.ipv6).peer
+	receiver, qpn, err := l.receiver(ctx, len(d.sizes), peer, "")
+	if err != nil {
+		return "", err
+	}
+	s, err := l.newStation()
+	if err != nil {
+		return "", err
+	}
+	defer func() { err = errors.Join(err, s.Close()) }()
+	ah, err := s.address(peer, d.route)
+	if err != nil {
+		return "", err
+	}
+	for k, size := range d.sizes {
+		wr := verbs.SendWR{AH: ah, RemoteQPN: qpn, RemoteQKey: testQKey}
+		if d.imm {
+			wr.Opcode, wr.ImmData = verbs.WRSendWithImm, immediate(k)
+		}
+		if err := s.send(ctx, wr, payload(k, size)); err != nil {
+			return "", fmt.Errorf("send %d bytes: %w", size, err)
+		}
+	}
+	said, err := receiver.Wait()
+	if err != nil {
+		return "", fmt.Errorf("peer: %w: %s", err, said)
+	}
+	got, err := parseMessages(said)
+	if err != nil {
+		return "", err
+	}
+	return d.compare(got, s.qp.Number())
+}
+
+// receiver starts a receiver of n messages on the peer's address, with further options, and
+// returns when it has posted its receives.
+func (l *lab) receiver(ctx context.Context, n int, own netip.Addr, options string) (*job.Job, verbs.QPN, error) {
+	receiver := l.peer.Start(ctx, fmt.Sprintf("ud recv -n %d -g %v %s", n, own, options))
+	said, err := receiver.Saying(ctx, "\n")
+	if err != nil {
+		return nil, 0, fmt.Errorf("peer: %w", err)
+	}
+	var qpn verbs.QPN
+	if _, err := fmt.Sscanf(said, "qpn %d", &qpn); err != nil {
+		return nil, 0, fmt.Errorf("peer: %q: %w", said, err)
+	}
+	return receiver, qpn, nil
+}
+
+// parseMessages reads what image/guest/ud wrote about what it got.
+func parseMessages(said string) (got []message, err error) {
+	for line := range strings.Lines(said) {
+		if !strings.HasPrefix(line, "got ") {
+			continue
+		}
+		m, err := parseMessage(line)
+		if err != nil {
+			return nil, fmt.Errorf("peer: %q: %w", line, err)
+		}
+		got = append(got, m)
+	}
+	return got, nil
+}
+
+func parseMessage(line string) (m message, err error) {
+	var length int
+	var source uint32
+	var imm, grh, data string
+	if _, err := fmt.Sscanf(line, "got %d from %d imm %s grh %s data %s", &length, &source, &imm, &grh, &data); err != nil {
+		return m, err
+	}
+	m.source = verbs.QPN(source)
+	if imm != "none" {
+		value, err := strconv.ParseUint(imm, 16, 32)
+		if err != nil {
+			return m, err
+		}
+		m.imm, m.hasImm = uint32(value), true
+	}
+	if m.grh, err = hex.DecodeString(grh); err != nil {
+		return m, err
+	}
+	if data != "empty" {
+		if m.data, err = hex.DecodeString(data); err != nil {
+			return m, err
+		}
+	}
+	if len(m.data) != length || len(m.grh) != wire.GRHLen {
+		return m, fmt.Errorf("%d bytes of %d, GRH of %d: %w", len(m.data), length, len(m.grh), unix.EBADMSG)
+	}
+	return m, nil
+}
+
+// fromPeer has the peer send.
+func (d datagrams) fromPeer(ctx context.Context, l *lab) (detail string, err error) {
+	host, peer := ends(d.ipv6).host, ends(d.ipv6).peer
+	s, err := l.newStation()
+	if err != nil {
+		return "", err
+	}
+	defer func() { err = errors.Join(err, s.Close()) }()
+	if err := s.postRecvs(len(d.sizes), stationBuffer); err != nil {
+		return "", err
+	}
+	script := fmt.Sprintf("ud send -d %v -g %v -Q %d -t %d -l %d -H %d", host, peer, s.qp.Number(),
+		d.route.TrafficClass, d.route.FlowLabel, max(d.route.HopLimit, 1))
+	for k, size := range d.sizes {
+		script += fmt.Sprintf(" %d", size)
+		if d.imm {
+			script += fmt.Sprintf(":%08x", immediate(k))
+		}
+	}
+	said, err := l.peer.Run(ctx, script)
+	if err != nil {
+		return "", fmt.Errorf("peer: %w: %s", err, said)
+	}
+	var n int
+	var qpn verbs.QPN
+	if _, err := fmt.Sscanf(said, "sent %d from %d", &n, &qpn); err != nil {
+		return "", fmt.Errorf("peer: %q: %w", said, err)
+	}
+	got, err := s.receive(ctx, len(d.sizes))
+	if err != nil {
+		return "", errors.Join(err, s.told())
+	}
+	return d.compare(got, qpn)
+}
+
+// compare holds what arrived against what was sent, whichever way it went.
+func (d datagrams) compare(got []message, source verbs.QPN) (detail string, err error) {
+	host, peer := ends(d.ipv6).host, ends(d.ipv6).peer
+	from, to := peer, host
+	if d.toPeer {
+		from, to = host, peer
+	}
+	if len(got) != len(d.sizes) {
+		return "", fmt.Errorf("%d of %d messages came", len(got), len(d.sizes))
+	}
+	for k, m := range got {
+		var wantImm uint32
+		if d.imm {
+			wantImm = immediate(k)
+		}
+		switch want := payload(k, d.sizes[k]); {
+		case !bytes.Equal(m.data, want):
+			err = fmt.Errorf("%x arrived, %x was sent", m.data, want)
+		case m.hasImm != d.imm || m.imm != wantImm:
+			err = fmt.Errorf("immediate data %08x (%v), %08x (%v) was sent", m.imm, m.hasImm, wantImm, d.imm)
+		case m.source != source:
+			err = fmt.Errorf("from QP %v, was sent by %v", m.source, source)
+		case m.grh.SGID() != wire.GIDFromAddr(from) || m.grh.DGID() != wire.GIDFromAddr(to):
+			err = fmt.Errorf("from %v to %v, was sent from %v to %v", m.grh.SGID(), m.grh.DGID(), from, to)
+		default:
+			err = d.compareRoute(m.grh)
+		}
+		if err != nil {
+			return "", fmt.Errorf("message %d of %d bytes: %w", k, d.sizes[k], err)
+		}
+	}
+	sizes := strings.Trim(fmt.Sprint(slices.Compact(slices.Clone(d.sizes))), "[]")
+	return sizes + " bytes", nil
+}
+
+// compareRoute looks at what the case set in the header.
+func (d datagrams) compareRoute(grh verbs.GRH) error {
+	if d.route == (verbs.GlobalRoute{}) {
+		return nil
+	}
+	if grh.TrafficClass() != d.route.TrafficClass {
+		return fmt.Errorf("class %#x, %#x was sent", grh.TrafficClass(), d.route.TrafficClass)
+	}
+	if !d.toPeer { // Soft-RoCE sends 64 and no flow label, whatever it is asked for
+		return nil
+	}
+	if grh.HopLimit() != d.route.HopLimit {
+		return fmt.Errorf("hop limit %d, %d was sent", grh.HopLimit(), d.route.HopLimit)
+	}
+	if d.ipv6 && grh.FlowLabel() != d.route.FlowLabel {
+		return fmt.Errorf("flow label %#x, %#x was sent", grh.FlowLabel(), d.route.FlowLabel)
+	}
+	return nil
+}

@@ -1,0 +1,111 @@
+package vm
+
+import (
+	"context"
+	"crypto/sha256"
+	"embed"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// Kernel is one of the kernels that Debian 12 has.
+type Kernel string
+
+// The kernels: the oldest that roced supports, and the newest of Debian 12.
+const (
+	Stable    Kernel = "stable"    // 6.1
+	Backports Kernel = "backports" // 6.12
+)
+
+// ImageDir is where images are kept, some 170 MB each, and the packages they are made of.
+const ImageDir = "/var/tmp/roced-interop"
+
+// recipe is all that an image is made from, but for Debian's packages.
+//
+//go:embed image
+var recipe embed.FS
+
+// Image makes the image of a kernel, if it is not there already, and returns its folder.
+// What the builder says goes to progress. It needs Debian's archive, and the programs
+// that it names if one is missing.
+func Image(ctx context.Context, kernel Kernel, progress io.Writer) (dir string, err error) {
+	if err := os.MkdirAll(ImageDir, 0o755); err != nil {
+		return "", err
+	}
+	unlock, err := lock(filepath.Join(ImageDir, "lock"))
+	if err != nil {
+		return "", err
+	}
+	defer unlock()
+	version, err := recipeVersion()
+	if err != nil {
+		return "", err
+	}
+	dir = filepath.Join(ImageDir, "image-"+string(kernel))
+	if made, _ := os.ReadFile(filepath.Join(dir, "recipe")); string(made) == version {
+		return dir, nil
+	}
+	if err := build(ctx, kernel, dir, progress); err != nil {
+		return "", fmt.Errorf("image with Debian's %s kernel: %w", kernel, err)
+	}
+	return dir, os.WriteFile(filepath.Join(dir, "recipe"), []byte(version), 0o644)
+}
+
+// Release is the kernel release of an image, as uname -r has it.
+func Release(image string) string {
+	release, err := os.ReadFile(filepath.Join(image, "kernel-release"))
+	if err != nil {
+		return "unknown"
+	}
+	return strings.TrimSpace(string(release))
+}
+
+func build(ctx context.Context, kernel Kernel, dir string, progress io.Writer) error {
+	scripts, err := os.MkdirTemp("", "roced-image-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(scripts)
+	if err := os.CopyFS(scripts, recipe); err != nil {
+		return err
+	}
+	cmd := exec.CommandContext(ctx, "/bin/bash", filepath.Join(scripts, "image/build.sh"),
+		"-k", string(kernel), "-o", dir, "-c", filepath.Join(ImageDir, "cache"))
+	cmd.Stdout, cmd.Stderr = progress, progress
+	return cmd.Run()
+}
+
+// recipeVersion changes with the recipe.
+func recipeVersion() (string, error) {
+	sum := sha256.New()
+	err := fs.WalkDir(recipe, ".", func(name string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		text, err := recipe.ReadFile(name)
+		fmt.Fprintf(sum, "%s %d\n%s", name, len(text), text)
+		return err
+	})
+	return hex.EncodeToString(sum.Sum(nil)), err
+}
+
+// lock keeps two processes from building at once.
+func lock(path string) (unlock func(), err error) {
+	file, err := os.Create(path)
+	if err != nil {
+		return nil, err
+	}
+	if err := unix.Flock(int(file.Fd()), unix.LOCK_EX); err != nil {
+		return nil, errors.Join(fmt.Errorf("lock %s: %w", path, err), file.Close())
+	}
+	return func() { file.Close() }, nil
+}

@@ -1,0 +1,218 @@
+#!/bin/bash
+# build.sh - build a kernel + root image for a throw-away Soft-RoCE VM.
+#
+# Everything comes from Debian packages: they are downloaded with the
+# ordinary apt client into a private cache and only *unpacked* (never
+# installed), so neither this machine's kernel nor its package database
+# changes.  The result is two files that QEMU boots directly:
+#
+#   $OUT/vmlinux      the kernel, already decompressed (booted through PVH;
+#                     saves the slow in-guest decompression under TCG)
+#   $OUT/root.cpio    the whole root file system as an initramfs
+#   $OUT/manifest     versions of everything that went in
+#
+# usage: build.sh [-k stable|backports] [-o OUTDIR] [-c CACHEDIR]
+#                       [-p "extra debian packages"] [-m "extra modules"]
+#
+# Needs (Debian 12, as root):
+#   apt-get install --no-install-recommends cpio kmod xz-utils zstd python3 \
+#       debian-archive-keyring        (and qemu-system-x86 iproute2 to run it)
+set -euo pipefail
+
+here=$(cd "$(dirname "$0")" && pwd)
+flavour=stable
+cache=${ROCED_INTEROP_CACHE:-/var/tmp/roced-interop/cache}
+out=
+extra_pkgs=
+extra_mods=
+while getopts k:o:c:p:m: o; do
+    case $o in
+    k) flavour=$OPTARG ;;
+    o) out=$OPTARG ;;
+    c) cache=$OPTARG ;;
+    p) extra_pkgs=$OPTARG ;;
+    m) extra_mods=$OPTARG ;;
+    *) exit 2 ;;
+    esac
+done
+case $flavour in
+stable)    release=() ;;                            # 6.1, incl. security updates
+backports) release=(-t bookworm-backports) ;;       # 6.12
+*) echo "unknown kernel flavour $flavour" >&2; exit 2 ;;
+esac
+out=${out:-/var/tmp/roced-interop/image-$flavour}
+# The archive that this machine's own apt uses.
+site() { apt-get indextargets --format '$(SITE)|$(RELEASE)' | awk -F'|' -v r="$1" '$2 == r { print $1; exit }'; }
+mirror=${MIRROR:-$(site bookworm)}
+secmirror=${SECURITY_MIRROR:-$(site bookworm-security)}
+[ -n "$mirror" ] && [ -n "$secmirror" ] || { echo "no Debian bookworm archive among apt's sources (run apt-get update?)" >&2; exit 1; }
+keyring=/usr/share/keyrings/debian-archive-keyring.gpg
+
+for t in apt-get dpkg-deb cpio depmod xz tar python3; do
+    command -v "$t" >/dev/null || { echo "missing tool: $t" >&2; exit 1; }
+done
+
+# What the guest's user space is made of.  dash is /bin/sh: Debian's busybox shell
+# would prefer its own applets to real programs such as iproute2's ip.
+pkgs="busybox-static dash libc-bin kmod iproute2 ethtool tcpdump iputils-ping strace
+      rdma-core ibverbs-providers ibverbs-utils rdmacm-utils perftest
+      python3-minimal python3-pyverbs $extra_pkgs"
+
+# Kernel modules (dependencies are added below).  crc32_generic is what rxe
+# asks the crypto layer for; sch_netem is there to inject loss/reordering.
+mods="virtio_pci virtio_net virtio_console 9p 9pnet_virtio
+      rdma_rxe ib_uverbs rdma_ucm ib_umad crc32_generic
+      veth dummy bridge 8021q macvlan tun sch_netem $extra_mods"
+
+# Packages the dependency closure drags in but a guest without package
+# management, logins or perl does not need.
+skip='^(perl|perl-base|perl-modules-5.36|libperl5.36|lib.*-perl|libgdbm.*|udev|
+dpkg|tar|adduser|passwd|debconf|usrmerge|init-system-helpers|sysvinit-utils|
+lsb-base|pci\.ids|libpam.*|libsemanage.*|libsepol2|libaudit.*|media-types|
+mawk|debianutils|base-files|gcc-12-base|libsqlite3-0|libdb5.3-unused)$'
+skip=$(tr -d '\n' <<<"$skip")
+
+# ---- private apt: own sources, own lists, an empty dpkg status -------------
+apt=$cache/apt
+mkdir -p "$apt/lists/partial" "$apt/archives/partial" "$apt/none"
+: >"$apt/status"; : >"$apt/extended_states"
+cat >"$apt/sources.list" <<S
+deb [signed-by=$keyring] $mirror bookworm main
+deb [signed-by=$keyring] $mirror bookworm-updates main
+deb [signed-by=$keyring] $mirror bookworm-backports main
+deb [signed-by=$keyring] $secmirror bookworm-security main
+S
+aptopts=(-qq
+    -o "Dir::Etc::sourcelist=$apt/sources.list" -o Dir::Etc::sourceparts=-
+    -o "Dir::Etc::preferencesparts=$apt/none" -o "Dir::Etc::preferences=$apt/none/x"
+    -o "Dir::State::lists=$apt/lists" -o "Dir::State::status=$apt/status"
+    -o "Dir::State::extended_states=$apt/extended_states"
+    -o "Dir::Cache=$apt" -o Dir::Cache::archives=archives/
+    -o APT::Sandbox::User=root -o Debug::NoLocking=1
+    -o APT::Architecture=amd64 -o APT::Architectures::=amd64)
+echo "[1/5] package lists"
+apt-get "${aptopts[@]}" update
+
+echo "[2/5] downloading kernel ($flavour) and user space"
+# linux-image-amd64 is the full kernel; the -cloud- one has no rdma_rxe.
+kpkg=$(apt-cache "${aptopts[@]}" "${release[@]}" show --no-all-versions linux-image-amd64 |
+       sed -n 's/^Depends: *\(linux-image-[^ ,(]*\).*/\1/p' | head -1)
+[ -n "$kpkg" ] || { echo "no kernel package found for $flavour" >&2; exit 1; }
+krel=${kpkg#linux-image-}
+(cd "$apt/archives" && apt-get "${aptopts[@]}" "${release[@]}" download "$kpkg")
+# Name the exact set instead of globbing the cache (it may hold old files);
+# --print-uris leaves out what is cached already, hence the empty archive.
+mkdir -p "$apt/empty/partial"
+# shellcheck disable=SC2086
+mapfile -t uris < <(apt-get "${aptopts[@]}" -o "Dir::Cache::archives=$apt/empty/" \
+    -y --no-install-recommends --print-uris install $pkgs | awk '{print $2}')
+[ ${#uris[@]} -gt 0 ] || { echo "package resolution failed" >&2; exit 1; }
+# shellcheck disable=SC2086
+apt-get "${aptopts[@]}" -y --no-install-recommends --download-only install $pkgs >/dev/null
+
+# ---- unpack -----------------------------------------------------------------
+echo "[3/5] unpacking $krel and ${#uris[@]} packages"
+work=$(mktemp -d "$cache/work.XXXXXX")
+trap 'rm -rf "$work"' EXIT
+root=$work/root
+mkdir -p "$work/kernel" "$root"/usr/{bin,sbin,lib,lib64} \
+    "$root"/{proc,sys,dev,run,tmp,root,host,etc,var}
+for d in bin sbin lib lib64; do ln -s "usr/$d" "$root/$d"; done   # merged /usr
+ln -s /run "$root/var/run"
+
+kdeb=$(ls -t "$apt/archives/${kpkg}"_*.deb | head -1)
+dpkg-deb --fsys-tarfile "$kdeb" | tar -x -C "$work/kernel"
+: >"$work/manifest"
+echo "kernel $(dpkg-deb -f "$kdeb" Package Version | tr '\n' ' ')" >>"$work/manifest"
+for f in "${uris[@]}"; do
+    deb=$apt/archives/$f
+    name=${f%%_*}
+    if [[ $name =~ $skip ]]; then continue; fi
+    dpkg-deb --fsys-tarfile "$deb" |
+        tar -x -C "$root" --keep-directory-symlink --no-same-owner \
+            --exclude='./usr/share/doc*' --exclude='./usr/share/man*' \
+            --exclude='./usr/share/locale*' --exclude='./usr/share/info*' \
+            --exclude='./usr/share/lintian*' --exclude='./usr/share/bash-completion*' \
+            --exclude='./usr/lib/x86_64-linux-gnu/gconv*' \
+            --exclude='./usr/lib/python3*/test*' --exclude='*/__pycache__'
+    echo "$f" >>"$work/manifest"
+done
+
+# ---- modules and configuration ----------------------------------------------
+echo "[4/5] modules and configuration"
+depmod -b "$work/kernel" "$krel"
+mkdir -p "$root/lib/modules/$krel"
+cp "$work/kernel/lib/modules/$krel"/modules.{order,builtin,builtin.modinfo} \
+   "$root/lib/modules/$krel/" 2>/dev/null || true
+# Transitive closure over modules.dep, by module name.
+python3 - "$work/kernel/lib/modules/$krel" "$root/lib/modules/$krel" $mods <<'PY'
+import os, re, shutil, sys
+src, dst, want = sys.argv[1], sys.argv[2], sys.argv[3:]
+deps, byname, builtin = {}, {}, set()
+def name(p):
+    return re.sub(r'\.ko(\.\w+)?$', '', os.path.basename(p)).replace('-', '_')
+for line in open(f'{src}/modules.dep'):
+    path, _, rest = line.partition(':')
+    deps[path] = rest.split()
+    byname[name(path)] = path
+for line in open(f'{src}/modules.builtin'):
+    builtin.add(name(line.strip()))
+done = set()
+for m in want:
+    m = m.replace('-', '_')
+    if m in builtin:
+        continue
+    if m not in byname:
+        sys.exit(f'kernel has no module {m}')
+    for p in [byname[m]] + deps[byname[m]]:   # modules.dep is already transitive
+        if p not in done:
+            done.add(p)
+            os.makedirs(os.path.dirname(f'{dst}/{p}'), exist_ok=True)
+            shutil.copy(f'{src}/{p}', f'{dst}/{p}')
+print(f'      {len(done)} modules')
+PY
+# Decompress modules once here rather than on every boot.
+find "$root/lib/modules" -name '*.ko.xz' -exec xz -d {} +
+depmod -b "$root" "$krel"
+
+install -m 755 "$here/guest/init" "$root/init"
+install -m 755 "$here/guest/vm-agent" "$root/usr/sbin/vm-agent"
+install -m 755 "$here/guest/ud" "$root/usr/bin/ud"
+echo peer >"$root/etc/hostname"
+printf '127.0.0.1 localhost\n::1 localhost\n' >"$root/etc/hosts"
+printf 'root:x:0:0:root:/root:/bin/sh\ntcpdump:x:100:100::/tmp:/bin/sh\n' >"$root/etc/passwd"
+printf 'root:x:0:\ntcpdump:x:100:\n' >"$root/etc/group"
+printf 'passwd: files\ngroup: files\nhosts: files\n' >"$root/etc/nsswitch.conf"
+cp "$work/kernel/boot/config-$krel" "$root/etc/kernel-config" 2>/dev/null || true
+# busybox applets fill in for everything not unpacked as a real program.
+"$root/bin/busybox" --list-full | while read -r p; do
+    [ -e "$root/$p" ] || [ -L "$root/$p" ] || ln -s /bin/busybox "$root/$p" 2>/dev/null || true
+done
+ldconfig -r "$root"
+
+# ---- pack -------------------------------------------------------------------
+echo "[5/5] packing"
+mkdir -p "$out"
+python3 - "$work/kernel/boot/vmlinuz-$krel" "$out/vmlinux" <<'PY'
+# bzImage -> ELF vmlinux: the setup header says where the payload lies.
+import lzma, struct, subprocess, sys
+b = open(sys.argv[1], 'rb').read()
+assert b[0x202:0x206] == b'HdrS', 'not a bzImage'
+setup = (b[0x1f1] or 4) * 512 + 512
+off, length = struct.unpack_from('<II', b, 0x248)
+p = b[setup + off:setup + off + length]
+if p[:6] == b'\xfd7zXZ\0':
+    elf = lzma.LZMADecompressor(format=lzma.FORMAT_XZ).decompress(p)
+elif p[:4] == b'\x28\xb5\x2f\xfd':
+    elf = subprocess.run(['zstd', '-dcq'], input=p[:-4], stdout=subprocess.PIPE, check=True).stdout
+else:
+    sys.exit('unknown kernel compression ' + p[:6].hex())
+assert elf[:4] == b'\x7fELF'
+open(sys.argv[2], 'wb').write(elf)
+PY
+cp "$work/kernel/boot/vmlinuz-$krel" "$out/vmlinuz"
+(cd "$root" && find . -print0 | LC_ALL=C sort -z |
+    cpio --null -o -H newc --owner 0:0 --quiet --reproducible) >"$out/root.cpio"
+sort "$work/manifest" >"$out/manifest"
+echo "$krel" >"$out/kernel-release"
+ls -l "$out"

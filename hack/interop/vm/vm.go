@@ -1,0 +1,174 @@
+package vm
+
+import (
+	"context"
+	"crypto/md5"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/roced/roced/hack/interop/job"
+	"github.com/roced/roced/hack/netlab"
+)
+
+// Config says what machine to start.
+type Config struct {
+	Name      string            // also the guest's host name
+	Image     string            // a folder that Image made
+	Namespace *netlab.Namespace // where QEMU runs and Tap is
+	Tap       string            // the interface that is the guest's wire
+	Addresses []string          // of the guest's eth0, such as "10.98.0.2/24"
+	MTU       int               // of the guest's eth0
+	Memory    int               // MB; 0 stands for 512
+	CPUs      int               // 0 stands for 1
+	Share     string            // a folder that the guest sees as /host; none if empty
+	NoRXE     bool              // without Soft-RoCE's rxe0 on eth0
+}
+
+// agents is how many scripts can run in a guest at once.
+const agents = 8
+
+// bootTime bounds the start; it takes about five seconds on an idle machine.
+const bootTime = 3 * time.Minute
+
+// VM is a running virtual machine.
+type VM struct {
+	config Config
+	dir    string // its sockets and its console's text
+	qemu   *job.Job
+	kill   context.CancelFunc // ends QEMU
+	ports  chan *port         // the idle ones
+	all    []*port
+}
+
+// Boot starts a machine, and returns when it answers.
+func Boot(ctx context.Context, config Config) (*VM, error) {
+	v := &VM{config: config, ports: make(chan *port, agents)}
+	err := v.boot(ctx)
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("virtual machine %s: %w", config.Name, err), v.Close())
+	}
+	return v, nil
+}
+
+func (v *VM) boot(ctx context.Context) (err error) {
+	if v.dir, err = os.MkdirTemp("", "roced-vm-"); err != nil {
+		return err
+	}
+	alive, kill := context.WithCancel(context.Background())
+	v.kill = kill
+	v.qemu = job.Program(exec.CommandContext(alive, "qemu-system-x86_64", v.arguments()...), v.config.Namespace.Do)
+	ctx, cancel := context.WithTimeout(ctx, bootTime)
+	defer cancel()
+	err = v.connect(ctx)
+	if err == nil {
+		// The request waits until the guest's agent opens its port.
+		_, err = v.Run(ctx, "cat /run/ready")
+	}
+	if err != nil {
+		v.kill()
+		said, _ := v.qemu.Wait()
+		return fmt.Errorf("%w\n%s%s", err, said, v.consoleTail())
+	}
+	return nil
+}
+
+// Checksum and segmentation offloads are off, so that what is seen on the TAP is what
+// a wire would carry.
+const netOptions = "romfile=,speed=10000,duplex=full,csum=off,guest_csum=off,gso=off," +
+	"guest_tso4=off,guest_tso6=off,guest_ufo=off,guest_ecn=off," +
+	"host_tso4=off,host_tso6=off,host_ufo=off,host_ecn=off"
+
+// kernelOptions make the boot short, and the emulated clock count.
+const kernelOptions = "console=ttyS0 quiet panic=-1 mitigations=off audit=0 nokaslr tsc=reliable no_timer_check"
+
+func (v *VM) arguments() []string {
+	c := v.config
+	kernel := fmt.Sprintf("%s vm.name=%s vm.ip=%s vm.mtu=%d", kernelOptions, c.Name, strings.Join(c.Addresses, ","), c.MTU)
+	if c.NoRXE {
+		kernel += " vm.rxe=0"
+	}
+	args := []string{"-name", c.Name, "-nodefaults", "-no-user-config", "-display", "none", "-no-reboot",
+		"-machine", "q35,accel=tcg,usb=off,vmport=off,smbus=off", "-cpu", "max",
+		"-m", strconv.Itoa(max(c.Memory, 512)), "-smp", strconv.Itoa(max(c.CPUs, 1)),
+		"-kernel", filepath.Join(c.Image, "vmlinux"), "-initrd", filepath.Join(c.Image, "root.cpio"), "-append", kernel,
+		"-chardev", "file,id=console,path=" + v.console(), "-serial", "chardev:console",
+		"-netdev", "tap,id=net,script=no,downscript=no,ifname=" + c.Tap,
+		"-device", fmt.Sprintf("virtio-net-pci,netdev=net,mac=%s,host_mtu=%d,%s", mac(c.Name), c.MTU, netOptions),
+		"-device", "virtio-serial-pci,max_ports=16"}
+	for i := range agents {
+		args = append(args,
+			"-chardev", fmt.Sprintf("socket,id=agent%d,path=%s,server=on,wait=off", i, v.socket(i)),
+			"-device", fmt.Sprintf("virtserialport,chardev=agent%d,name=agent%[1]d", i))
+	}
+	if c.Share != "" {
+		args = append(args, "-virtfs", "local,mount_tag=host,security_model=none,multidevs=remap,path="+c.Share)
+	}
+	return args
+}
+
+func (v *VM) socket(i int) string { return filepath.Join(v.dir, fmt.Sprintf("agent%d", i)) }
+func (v *VM) console() string     { return filepath.Join(v.dir, "console") }
+
+// mac is a locally administered address, the same each time for a name.
+func mac(name string) net.HardwareAddr {
+	sum := md5.Sum([]byte(name))
+	return net.HardwareAddr{0x52, 0x54, 0x00, sum[0], sum[1], sum[2]}
+}
+
+// connect takes every agent's socket, once QEMU listens there.
+func (v *VM) connect(ctx context.Context) error {
+	for i := range agents {
+		conn, err := v.dial(ctx, v.socket(i))
+		if err != nil {
+			return err
+		}
+		p := newPort(conn)
+		v.all = append(v.all, p)
+		v.ports <- p
+	}
+	return nil
+}
+
+func (v *VM) dial(ctx context.Context, path string) (net.Conn, error) {
+	for {
+		conn, err := net.Dial("unix", path)
+		if err == nil {
+			return conn, nil
+		}
+		select {
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-v.qemu.Done():
+			return nil, errors.New("QEMU ended")
+		case <-time.After(10 * time.Millisecond):
+		}
+	}
+}
+
+// consoleTail is the last of what the guest's kernel said.
+func (v *VM) consoleTail() string {
+	text, _ := os.ReadFile(v.console())
+	return string(text[max(0, len(text)-2000):])
+}
+
+// Close ends the machine at once; it has no state to lose.
+func (v *VM) Close() error {
+	for _, p := range v.all {
+		p.conn.Close()
+	}
+	if v.qemu != nil {
+		v.kill()
+		v.qemu.Wait()
+	}
+	if v.dir == "" {
+		return nil
+	}
+	return os.RemoveAll(v.dir)
+}
