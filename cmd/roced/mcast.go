@@ -14,10 +14,8 @@ import (
 
 // mcastOptions is the command line of mcast.
 type mcastOptions struct {
+	cardFlags
 	group      netip.Addr
-	device     string
-	namespace  string
-	gidIndex   int
 	membership methodFlag
 	qkey       number32
 	count      int // 0: until Ctrl-C
@@ -32,7 +30,6 @@ type mcastOptions struct {
 	immediate immediateFlag
 	loopback  bool
 
-	log *slog.Logger
 	out io.Writer
 }
 
@@ -68,7 +65,7 @@ const mcastExamples = `  roced mcast -d eth0 239.1.2.3                      on s
   roced mcast -d eth0 ff0e::1:2 --count 1000 --quiet --json`
 
 func newMcastCommand(log *slog.Logger) *cobra.Command {
-	o := &mcastOptions{log: log, qkey: number32(verbs.UDPQKey)}
+	o := &mcastOptions{cardFlags: cardFlags{log: log}, qkey: number32(verbs.UDPQKey)}
 	cmd := &cobra.Command{
 		Use:     "mcast -d DEVICE GROUP",
 		Short:   "Receive what is sent to a multicast group, or send to it",
@@ -95,8 +92,7 @@ func newMcastCommand(log *slog.Logger) *cobra.Command {
 func (o *mcastOptions) addFlags(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.SortFlags = false
-	f.StringVarP(&o.device, "device", "d", "", "network `interface` to make a card of")
-	f.StringVar(&o.namespace, "netns", "", "`name` or file of the network namespace that the interface is in")
+	o.cardFlags.add(f)
 	f.Var(&o.qkey, "qkey", "Q_Key, `32 bits`")
 	f.IntVarP(&o.count, "count", "n", 0, "end after so many `messages`; 0: not before Ctrl-C (default 0, with --send 10)")
 	f.BoolVarP(&o.quiet, "quiet", "q", false, "print the summary only")
@@ -108,13 +104,12 @@ func (o *mcastOptions) addFlags(cmd *cobra.Command) {
 	f.IntVar(&o.rate, "rate", 0, "with --send: `messages` a second; 0: as fast as it goes")
 	f.Var(&o.immediate, "imm", "with --send: immediate `data`: qpn (the own QP's number), none, or 32 bits")
 	f.BoolVar(&o.loopback, "loopback", true, "with --send: receive the own messages too")
-	f.IntVarP(&o.gidIndex, "gid-index", "g", anyGID, "with --send: `line` of the GID table to send from; -1: what suits")
 }
 
 // check finds mistakes before anything is opened.
 func (o *mcastOptions) check(cmd *cobra.Command, group string) (err error) {
-	if o.device == "" {
-		return errors.New("which interface? -d eth0; ip link lists them")
+	if err := o.cardFlags.check(); err != nil {
+		return err
 	}
 	if o.group, err = parseGroup(group); err != nil {
 		return err
@@ -136,8 +131,6 @@ func (o *mcastOptions) check(cmd *cobra.Command, group string) (err error) {
 		return fmt.Errorf("--size %d: 0 to 4096 bytes, the largest RDMA MTU", o.size)
 	case o.rate < 0 || o.rate > maxRate:
 		return fmt.Errorf("--rate %d: 0 to %d messages a second", o.rate, maxRate)
-	case o.gidIndex < anyGID:
-		return fmt.Errorf("--gid-index %d: from 0 on, or -1", o.gidIndex)
 	}
 	return nil
 }
@@ -158,13 +151,7 @@ func parseGroup(text string) (netip.Addr, error) {
 }
 
 func (o *mcastOptions) run(cmd *cobra.Command) error {
-	if o.namespace != "" {
-		if err := requireCapabilities("--netns", capSysAdmin); err != nil {
-			return err
-		}
-	}
-	makeRoom(2) // the worker and this goroutine
-	d, err := openDevice(o.device, namespacePath(o.namespace), o.log, hca.WithMembership(o.membership.Method))
+	d, err := o.open(hca.WithMembership(o.membership.Method))
 	if err != nil {
 		return err
 	}

@@ -12,16 +12,12 @@ import (
 
 // perfOptions is the command line of perf.
 type perfOptions struct {
-	device    string
-	namespace string
-	tcpPort   int
-	gidIndex  int
+	meetFlags
 
 	// of the server
 	once bool
 
 	// of the client
-	host      string
 	sizes     []int
 	duration  time.Duration
 	trips     int
@@ -37,7 +33,6 @@ type perfOptions struct {
 	rate     int // messages a second, 0 for as fast as it goes
 	timeout  time.Duration
 
-	log         *slog.Logger
 	out, errOut io.Writer
 }
 
@@ -90,7 +85,7 @@ const perfExamples = `  roced perf -d eth0                       on one host
   roced perf -d eth0 --perftest --latency 10.0.0.1 on the other`
 
 func newPerfCommand(log *slog.Logger) *cobra.Command {
-	o := &perfOptions{log: log}
+	o := &perfOptions{meetFlags: meetFlags{cardFlags: cardFlags{log: log}}}
 	cmd := &cobra.Command{
 		Use:     "perf -d DEVICE [HOST]",
 		Short:   "Measure bandwidth and latency of datagrams between two hosts",
@@ -99,9 +94,7 @@ func newPerfCommand(log *slog.Logger) *cobra.Command {
 		Args:    oneHost,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o.out, o.errOut = cmd.OutOrStdout(), cmd.ErrOrStderr()
-			if len(args) == 1 {
-				o.host = args[0]
-			}
+			o.take(args)
 			o.takePerftest(cmd)
 			if err := o.check(cmd); err != nil {
 				return usageError{err}
@@ -116,10 +109,7 @@ func newPerfCommand(log *slog.Logger) *cobra.Command {
 func (o *perfOptions) addFlags(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.SortFlags = false
-	f.StringVarP(&o.device, "device", "d", "", "network `interface` to make a card of")
-	f.StringVar(&o.namespace, "netns", "", "`name` or file of the network namespace that the interface and TCP are in")
-	f.IntVarP(&o.tcpPort, "port", "p", 18515, "TCP `port`")
-	f.IntVarP(&o.gidIndex, "gid-index", "g", anyGID, "`line` of the GID table to send from; -1: what suits")
+	o.meetFlags.add(f)
 	f.BoolVar(&o.once, "once", false, "server: end after one client")
 	f.IntSliceVarP(&o.sizes, "sizes", "s", []int{64, 256, 1024}, "client: `bytes` of payload, a list")
 	f.DurationVar(&o.duration, "duration", 2*time.Second, "client: how long to send, for each size of bandwidth")
@@ -136,17 +126,13 @@ func (o *perfOptions) addFlags(cmd *cobra.Command) {
 
 // check finds mistakes before anything is opened.
 func (o *perfOptions) check(cmd *cobra.Command) error {
-	if o.device == "" {
-		return errors.New("which interface? -d eth0; ip link lists them")
+	if err := o.meetFlags.check(); err != nil {
+		return err
 	}
 	if err := o.checkSides(cmd); err != nil {
 		return err
 	}
 	switch {
-	case o.tcpPort < 0 || o.tcpPort > 65535 || o.tcpPort == 0 && o.host != "":
-		return fmt.Errorf("--port %d: TCP ports are 1 to 65535", o.tcpPort)
-	case o.gidIndex < anyGID:
-		return fmt.Errorf("--gid-index %d: from 0 on, or -1", o.gidIndex)
 	case o.duration <= 0 || o.duration > maxDuration:
 		return fmt.Errorf("--duration %v: more than 0, at most %v", o.duration, maxDuration)
 	case o.trips < 1 || o.trips > maxTrips:
@@ -211,14 +197,7 @@ func (o *perfOptions) wants(kind testKind) bool {
 }
 
 func (o *perfOptions) run(cmd *cobra.Command) error {
-	if o.namespace != "" {
-		if err := requireCapabilities("--netns", capSysAdmin); err != nil {
-			return err
-		}
-	}
-	makeRoom(2) // the worker and this goroutine
-	path := namespacePath(o.namespace)
-	d, err := openDevice(o.device, path, o.log)
+	d, err := o.open()
 	if err != nil {
 		return err
 	}
@@ -229,7 +208,7 @@ func (o *perfOptions) run(cmd *cobra.Command) error {
 	case o.host == "":
 		run = runServer
 	}
-	err = run(cmd.Context(), d, path, o)
+	err = run(cmd.Context(), d, o.path(), o)
 	return errors.Join(err, d.Close())
 }
 

@@ -12,11 +12,7 @@ import (
 
 // pingOptions is the command line of ping.
 type pingOptions struct {
-	device       string
-	namespace    string
-	host         string
-	tcpPort      int
-	gidIndex     int
+	meetFlags
 	size         int
 	count        int
 	rxDepth      int
@@ -25,7 +21,6 @@ type pingOptions struct {
 	check        bool
 	sleep        bool
 
-	log         *slog.Logger
 	out, errOut io.Writer
 }
 
@@ -50,7 +45,7 @@ const pingExamples = `  roced ping -d eth0                            on one hos
   ibv_ud_pingpong -d rxe0 -g 1 10.0.0.1         instead of the second`
 
 func newPingCommand(log *slog.Logger) *cobra.Command {
-	o := &pingOptions{log: log}
+	o := &pingOptions{meetFlags: meetFlags{cardFlags: cardFlags{log: log}}}
 	cmd := &cobra.Command{
 		Use:     "ping -d DEVICE [HOST]",
 		Short:   "Exchange datagrams one by one with roced ping or ibv_ud_pingpong",
@@ -59,9 +54,7 @@ func newPingCommand(log *slog.Logger) *cobra.Command {
 		Args:    oneHost,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o.out, o.errOut = cmd.OutOrStdout(), cmd.ErrOrStderr()
-			if len(args) == 1 {
-				o.host = args[0]
-			}
+			o.take(args)
 			if err := o.validate(); err != nil {
 				return usageError{err}
 			}
@@ -72,21 +65,10 @@ func newPingCommand(log *slog.Logger) *cobra.Command {
 	return cmd
 }
 
-// oneHost is for commands whose client names its server.
-func oneHost(cmd *cobra.Command, args []string) error {
-	if len(args) > 1 {
-		return usageError{fmt.Errorf("one HOST at most, not %q; see %s --help", args, cmd.CommandPath())}
-	}
-	return nil
-}
-
 func (o *pingOptions) addFlags(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.SortFlags = false
-	f.StringVarP(&o.device, "device", "d", "", "network `interface` to make a card of")
-	f.StringVar(&o.namespace, "netns", "", "`name` or file of the network namespace that the interface and TCP are in")
-	f.IntVarP(&o.tcpPort, "port", "p", 18515, "TCP `port`")
-	f.IntVarP(&o.gidIndex, "gid-index", "g", anyGID, "`line` of the GID table to send from; -1: what suits")
+	o.meetFlags.add(f)
 	f.IntVarP(&o.size, "size", "s", 1024, "`bytes` of payload")
 	f.IntVarP(&o.count, "count", "n", 1000, "`messages` each way")
 	f.IntVarP(&o.rxDepth, "rx-depth", "r", 500, "`receives` that are posted ahead")
@@ -99,12 +81,6 @@ func (o *pingOptions) addFlags(cmd *cobra.Command) {
 // validate finds mistakes before anything is opened.
 func (o *pingOptions) validate() error {
 	switch {
-	case o.device == "":
-		return errors.New("which interface? -d eth0; ip link lists them")
-	case o.tcpPort < 0 || o.tcpPort > 65535 || o.tcpPort == 0 && o.host != "":
-		return fmt.Errorf("--port %d: TCP ports are 1 to 65535", o.tcpPort)
-	case o.gidIndex < anyGID:
-		return fmt.Errorf("--gid-index %d: from 0 on, or -1", o.gidIndex)
 	case o.size < 0 || o.size > 4096:
 		return fmt.Errorf("--size %d: 0 to 4096 bytes, the largest RDMA MTU", o.size)
 	case o.count < 1 || o.count > maxTrips:
@@ -114,20 +90,13 @@ func (o *pingOptions) validate() error {
 	case o.timeout <= 0 || o.timeout > maxDuration:
 		return fmt.Errorf("--timeout %v: more than 0, at most %v", o.timeout, maxDuration)
 	}
-	return nil
+	return o.meetFlags.check()
 }
 
 func (o *pingOptions) run(cmd *cobra.Command) error {
-	if o.namespace != "" {
-		if err := requireCapabilities("--netns", capSysAdmin); err != nil {
-			return err
-		}
-	}
-	makeRoom(2) // the worker and this goroutine
-	path := namespacePath(o.namespace)
-	d, err := openDevice(o.device, path, o.log)
+	d, err := o.open()
 	if err != nil {
 		return err
 	}
-	return errors.Join(runPing(cmd.Context(), d, path, o), d.Close())
+	return errors.Join(runPing(cmd.Context(), d, o.path(), o), d.Close())
 }
