@@ -30,6 +30,14 @@ import (
 //
 // While the device is open, RoCEv2 packets for the interface's addresses do not
 // reach the network stack. Everything else does.
+//
+// A VLAN's interface, such as eth0.42 (802.1Q), is a device of its own: it has the
+// addresses, groups and neighbours, and XDP runs on the interface below, which can have
+// no other device then, neither its own nor another VLAN's: EBUSY. A tag that the card
+// takes out of the frame (receive offload) is not there for XDP: packets of the VLAN pass to the
+// host and count as pass_vlan, and an untagged device takes packets of any VLAN for its own.
+// Turn that off: ethtool -K eth0 rxvlan off. On a veth or a bridge it is the sending
+// end, or the bridge's port, that leaves the tag out: ethtool -K … txvlan off there.
 func Open(name string, list ...Option) (*Device, error) {
 	o := newOptions(list)
 	if err := o.check(); err != nil {
@@ -124,11 +132,27 @@ func (b *builder) findLink() (err error) {
 	}
 	b.base = b.link
 	if vlan, ok := b.link.(*netlink.Vlan); ok {
-		b.vlan = uint16(vlan.VlanId)
-		if b.base, err = b.netlink.LinkByIndex(vlan.ParentIndex); err != nil {
-			return fmt.Errorf("interface below VLAN %s: %w", b.name, err)
-		}
+		return b.findBase(vlan)
 	}
+	return nil
+}
+
+// findBase finds the interface below a VLAN's. Its index may mean another interface here
+// if it is in another namespace.
+func (b *builder) findBase(vlan *netlink.Vlan) (err error) {
+	if vlan.VlanProtocol != netlink.VLAN_PROTOCOL_8021Q {
+		return fmt.Errorf("%w: the tags of %s are %v, not 802.1Q", verbs.ErrUnsupported, b.name, vlan.VlanProtocol)
+	}
+	if vlan.NetNsID >= 0 {
+		return fmt.Errorf("%w: the interface below VLAN %s, where XDP runs, is in another network namespace; open it there", verbs.ErrUnsupported, b.name)
+	}
+	if b.base, err = b.netlink.LinkByIndex(vlan.ParentIndex); err != nil {
+		return fmt.Errorf("interface below VLAN %s: %w", b.name, err)
+	}
+	if _, nested := b.base.(*netlink.Vlan); nested {
+		return fmt.Errorf("%w: %s is a VLAN in a VLAN", verbs.ErrUnsupported, b.name)
+	}
+	b.vlan = uint16(vlan.VlanId)
 	return nil
 }
 

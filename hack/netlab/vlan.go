@@ -1,0 +1,63 @@
+package netlab
+
+import (
+	"fmt"
+
+	"github.com/safchain/ethtool"
+	"github.com/vishvananda/netlink"
+	"github.com/vishvananda/netlink/nl"
+)
+
+// VLAN puts a VLAN's interface on a link, called as "eth0.42", and returns when it is up.
+// It needs a kernel with 8021q.
+func (ns *Namespace) VLAN(ifname string, id int) (name string, err error) {
+	name = fmt.Sprintf("%s.%d", ifname, id)
+	index, err := ns.Index(ifname)
+	if err != nil {
+		return "", err
+	}
+	attrs := netlink.NewLinkAttrs()
+	attrs.Name, attrs.ParentIndex = name, index
+	if err := ns.nl.LinkAdd(&netlink.Vlan{LinkAttrs: attrs, VlanId: id, VlanProtocol: netlink.VLAN_PROTOCOL_8021Q}); err != nil {
+		return "", fmt.Errorf("VLAN %s in %s: %w", name, ns.name, err)
+	}
+	if err := ns.bringUp(name); err != nil {
+		return "", err
+	}
+	return name, ns.waitReady(name)
+}
+
+// TagInFrame has a link put the VLAN tags of what the kernel sends into the frames, as a
+// wire has them. As made, a veth leaves them beside the frame (offload): the other end's
+// sockets see a tag, its XDP program sees none.
+func (ns *Namespace) TagInFrame(ifname string) error {
+	err := ns.Do(func() error {
+		tool, err := ethtool.NewEthtool()
+		if err != nil {
+			return err
+		}
+		defer tool.Close()
+		return tool.Change(ifname, map[string]bool{"tx-vlan-hw-insert": false})
+	})
+	if err != nil {
+		return fmt.Errorf("VLAN offload of %s in %s: %w", ifname, ns.name, err)
+	}
+	return nil
+}
+
+// CarryVLANs makes the bridge a switch for hosts with VLANs: the tag is in the frames that
+// its ports send, and groups go to all ports, since it snoops and asks without a tag only.
+func (b *Bridge) CarryVLANs(ports ...string) error {
+	for _, port := range ports {
+		if err := b.TagInFrame(port); err != nil {
+			return err
+		}
+	}
+	return b.Do(func() error {
+		link, err := b.nl.LinkByName(bridgeName)
+		if err != nil {
+			return err
+		}
+		return setBridge(link, map[int][]byte{nl.IFLA_BR_MCAST_QUERIER: {0}, nl.IFLA_BR_MCAST_SNOOPING: {0}})
+	})
+}
