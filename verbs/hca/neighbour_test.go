@@ -286,9 +286,10 @@ func TestClosePDWhileResolving(t *testing.T) {
 	s := newStation(t, open(t, hosts.A))
 	pd, err := s.ctx.AllocPD()
 	check(t, err)
+	route := s.route("10.77.0.99")
 	done := make(chan error)
 	go func() {
-		_, err := pd.CreateAH(s.route("10.77.0.99"))
+		_, err := pd.CreateAH(route)
 		done <- err
 	}()
 	eventually(t, "the question", func() bool { return managed(t, hosts.A, "10.77.0.99") })
