@@ -1,11 +1,11 @@
-# "make" alone lists the targets. Everything but generate and lint needs only Go; demo, test,
-# bench and soak need root.
+# "make" alone lists the targets. Everything but generate, lint and what runs virtual machines
+# (interop, test-kernels) needs only Go; all but build, lint and fuzz need root.
 
 .DEFAULT_GOAL := help
-.PHONY: help build test race fuzz lint generate demo bench soak
+.PHONY: help build test race fuzz lint generate demo bench soak interop test-kernels
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 build: ## the binary, ./roced
 	go build -o roced ./cmd/roced
@@ -21,7 +21,7 @@ fuzz: ## every fuzz target, a minute each
 
 lint: ## formatting, vet, tidy modules
 	@test -z "$$(gofmt -l .)" || { echo "not formatted:"; gofmt -l .; exit 1; }
-	go vet ./...
+	go vet -tags vlan ./...
 	go mod tidy -diff
 
 generate: ## the eBPF objects; needs clang, llvm, libbpf-dev
@@ -35,3 +35,10 @@ bench: ## roced beside kernel UDP and raw AF_XDP; writes bench.json
 
 soak: ## 10 million messages over a veth pair, every one accounted for
 	ROCED_SOAK=10000000 go test -count=1 -v -timeout 30m -run TestSoak ./verbs/hca
+
+interop: ## against Soft-RoCE of Linux in a virtual machine; a line a case
+	go run ./hack/interop
+
+test-kernels: ## the tests inside virtual machines with Linux 6.1 and 6.12, and rates between two
+	go run ./hack/interop/kernels
+	go run ./hack/interop/rates

@@ -85,6 +85,10 @@ const netOptions = "romfile=,speed=10000,duplex=full,csum=off,guest_csum=off,gso
 	"guest_tso4=off,guest_tso6=off,guest_ufo=off,guest_ecn=off," +
 	"host_tso4=off,host_tso6=off,host_ufo=off,host_ecn=off"
 
+// processor is all that the emulator knows, but for fast string instructions (ERMS, FSRM): the
+// kernel would clear and copy memory with them, which are emulated byte by byte.
+const processor = "max,-erms,-fsrm"
+
 // kernelOptions make the boot short, and the emulated clock count.
 const kernelOptions = "console=ttyS0 quiet panic=-1 mitigations=off audit=0 nokaslr tsc=reliable no_timer_check"
 
@@ -95,7 +99,7 @@ func (v *VM) arguments() []string {
 		kernel += " vm.rxe=0"
 	}
 	args := []string{"-name", c.Name, "-nodefaults", "-no-user-config", "-display", "none", "-no-reboot",
-		"-machine", "q35,accel=tcg,usb=off,vmport=off,smbus=off", "-cpu", "max",
+		"-machine", "q35,accel=tcg,usb=off,vmport=off,smbus=off", "-cpu", processor,
 		"-m", strconv.Itoa(max(c.Memory, 512)), "-smp", strconv.Itoa(max(c.CPUs, 1)),
 		"-kernel", filepath.Join(c.Image, "vmlinux"), "-initrd", filepath.Join(c.Image, "root.cpio"), "-append", kernel,
 		"-chardev", "file,id=console,path=" + v.console(), "-serial", "chardev:console",

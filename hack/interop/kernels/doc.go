@@ -1,0 +1,9 @@
+// Kernels runs the tests that need a kernel (namespaces, XDP, AF_XDP, netlink) inside
+// virtual machines with the kernels that roced promises to run on: Debian 12's own, 6.1,
+// and the one of its backports. Nothing may be skipped there.
+//
+//	go test -c ── a binary a package, in a folder ── 9p ──► /host, run one after another
+//
+// It is run by "make test-kernels". The VLAN tests (build tag vlan) run here only: the
+// module they need is missing from many kernels that the quick tests run on.
+package main

@@ -1,0 +1,27 @@
+// Rates measures messages between two virtual machines, as roced, the kernel's
+// Soft-RoCE (rdma_rxe) and its UDP sockets carry them, and prints the ratios.
+//
+//	left (a virtual machine)         switch          right (a virtual machine)
+//	┌───────────────────────┐   ┌───────────────┐   ┌─────────────────────────┐
+//	│ udp    bench          │   │               │   │          bench   udp    │
+//	│ rxe    ib_send_bw     ──TAP──── br0 ────TAP──     ib_send_bw   rxe      │
+//	│ roced  roced perf     │   │               │   │     roced perf   roced  │
+//	└───────────────────────┘   └───────────────┘   └─────────────────────────┘
+//	        sends                                             receives
+//
+// The machines are the same for all three: kernel, processors, memory, virtio card
+// without offloads. They take turns, in several rounds, and each figure is the median of
+// its rounds. What counts is what was received. Soft-RoCE is on the card only while it is
+// measured.
+//
+// Emulation (TCG) makes everything ten to a hundred times slower, and not everything
+// alike: only ratios mean anything, on a machine that does nothing else. So nothing here
+// passes or fails on a rate; an error is a measurement that could not be made.
+//
+// Sleeping and spinning while they wait are measured apart, and compared at the end each in
+// its better way. With one processor a machine's spinning program competes with the kernel's own
+// half of the work (softirqs), which costs roced more than half of its rate.
+//
+// A machine has one processor if nothing else is asked for: two machines with two each,
+// and their cards, would be six threads.
+package main

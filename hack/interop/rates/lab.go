@@ -1,0 +1,155 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"time"
+
+	"github.com/roced/roced/hack/interop/job"
+	"github.com/roced/roced/hack/interop/vm"
+	"github.com/roced/roced/hack/netlab"
+)
+
+// labPrefix is what the lab's namespaces are called.
+const labPrefix = "rates"
+
+// What each machine is given beside processors.
+const (
+	guestMemory = 1024 // MB
+	guestMTU    = 1500
+)
+
+// The machines' addresses.
+const (
+	leftAddress  = "10.98.0.1"
+	rightAddress = "10.98.0.2"
+)
+
+// lab is the two machines and the switch between them.
+type lab struct {
+	options     options
+	share       string // the folder that both see as /host
+	bridge      *netlab.Bridge
+	left, right *vm.VM // who sends, and who receives
+	rxe         bool   // Soft-RoCE is on their cards
+}
+
+func newLab(ctx context.Context, image string, o options) (*lab, error) {
+	l := &lab{options: o}
+	if err := l.open(ctx, image); err != nil {
+		return nil, errors.Join(fmt.Errorf("lab: %w", err), l.Close())
+	}
+	return l, nil
+}
+
+func (l *lab) open(ctx context.Context, image string) (err error) {
+	if l.share, err = os.MkdirTemp("", "roced-rates-"); err != nil {
+		return err
+	}
+	for name, program := range map[string]string{"roced": "cmd/roced", "bench": "hack/bench"} {
+		if err := build(ctx, filepath.Join(l.share, name), program); err != nil {
+			return err
+		}
+	}
+	if l.bridge, err = netlab.NewBridge(labPrefix); err != nil {
+		return err
+	}
+	if l.left, err = l.boot(ctx, "left", image, leftAddress); err != nil {
+		return err
+	}
+	l.right, err = l.boot(ctx, "right", image, rightAddress)
+	return err
+}
+
+// build makes a binary that needs no library of the guest's.
+func build(ctx context.Context, path, program string) error {
+	cmd := exec.CommandContext(ctx, "go", "build", "-o", path, "github.com/roced/roced/"+program)
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("build %s: %w: %s", program, err, out)
+	}
+	return nil
+}
+
+func (l *lab) boot(ctx context.Context, name, image, address string) (*vm.VM, error) {
+	tap, err := l.bridge.Tap(guestMTU)
+	if err != nil {
+		return nil, err
+	}
+	return vm.Boot(ctx, vm.Config{
+		Name: name, Image: image, Namespace: l.bridge.Namespace, Tap: tap, MTU: guestMTU, Addresses: []string{address + "/24"},
+		Memory: guestMemory, CPUs: l.options.cpus, Share: l.share, NoRXE: true,
+	})
+}
+
+// Close ends the machines and removes the switch.
+func (l *lab) Close() (err error) {
+	for _, machine := range []*vm.VM{l.left, l.right} {
+		if machine != nil {
+			err = errors.Join(err, machine.Close())
+		}
+	}
+	if l.bridge != nil {
+		err = errors.Join(err, l.bridge.Close())
+	}
+	return errors.Join(err, os.RemoveAll(l.share))
+}
+
+// setRXE puts Soft-RoCE on both cards, or takes it away: it holds UDP's port 4791, and
+// looks at every packet there.
+func (l *lab) setRXE(ctx context.Context, on bool) error {
+	if on == l.rxe {
+		return nil
+	}
+	script := "rdma link delete rxe0"
+	if on {
+		script = "rdma link add rxe0 type rxe netdev eth0"
+	}
+	for _, machine := range []*vm.VM{l.left, l.right} {
+		if out, err := machine.Run(ctx, script); err != nil {
+			return fmt.Errorf("%s: %w: %s", script, err, out)
+		}
+	}
+	l.rxe = on
+	return nil
+}
+
+// controlPort is where roced perf and perftest find each other.
+const controlPort = 18515
+
+// talk runs a server on the right machine and a client on the left one, once the server
+// listens, and returns what both said.
+func (l *lab) talk(ctx context.Context, server, client string) (served, said string, err error) {
+	right := l.right.Start(ctx, server)
+	if err := l.awaitListener(ctx); err != nil {
+		if right.Ended() {
+			served, err = right.Wait()
+		}
+		return "", "", fmt.Errorf("server does not listen: %w: %s", err, served)
+	}
+	return both(right, l.left.Start(ctx, client))
+}
+
+// listenTime bounds the start of a server.
+const listenTime = 20 * time.Second
+
+func (l *lab) awaitListener(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, listenTime)
+	defer cancel()
+	_, err := l.right.Run(ctx, fmt.Sprintf("until ss -Hltn sport = :%d | grep -q .; do sleep 0.1; done", controlPort))
+	return err
+}
+
+// both waits for the ends of a conversation, and makes one error of theirs.
+func both(right, left *job.Job) (rightSaid, leftSaid string, err error) {
+	leftSaid, leftErr := left.Wait()
+	rightSaid, rightErr := right.Wait()
+	if leftErr != nil || rightErr != nil {
+		err = fmt.Errorf("left (%v):\n%s\nright (%v):\n%s", leftErr, leftSaid, rightErr, rightSaid)
+	}
+	return rightSaid, leftSaid, err
+}

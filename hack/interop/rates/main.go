@@ -1,0 +1,133 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"regexp"
+	"time"
+
+	"github.com/roced/roced/hack/interop/vm"
+	"github.com/roced/roced/hack/netlab"
+)
+
+// options are the command line's.
+type options struct {
+	kernel   vm.Kernel
+	cpus     int
+	rounds   int
+	duration time.Duration // of a rate's measurement
+	trips    int
+	only     *regexp.Regexp
+}
+
+func main() {
+	o, err := parseOptions()
+	if err == nil && os.Geteuid() != 0 {
+		err = errors.New("namespaces and TAPs need root")
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "rates:", err)
+		os.Exit(2)
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	err = run(ctx, o)
+	stop()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "rates:", err)
+		os.Exit(1)
+	}
+}
+
+func parseOptions() (o options, err error) {
+	kernel := flag.String("kernel", string(vm.Stable), "of both machines: stable (Linux 6.1) or backports (6.12)")
+	only := flag.String("only", "", "the measurements whose name matches a regular `expression`")
+	flag.IntVar(&o.cpus, "cpus", 1, "processors of each machine")
+	flag.IntVar(&o.rounds, "rounds", 5, "measurements of each; the median counts")
+	flag.DurationVar(&o.duration, "duration", 4*time.Second, "time of each measurement of a rate, in seconds")
+	flag.IntVar(&o.trips, "trips", 2000, "round trips of each measurement")
+	flag.Parse()
+	o.kernel = vm.Kernel(*kernel)
+	switch {
+	case flag.NArg() > 0:
+		return o, fmt.Errorf("what is %q? See -help", flag.Arg(0))
+	case o.kernel != vm.Stable && o.kernel != vm.Backports:
+		return o, fmt.Errorf("-kernel %s: %s or %s", o.kernel, vm.Stable, vm.Backports)
+	case o.cpus < 1 || o.rounds < 1 || o.trips < 1 || o.duration < time.Second:
+		return o, errors.New("-cpus, -rounds and -trips are at least 1, -duration is a second")
+	}
+	o.only, err = regexp.Compile(*only)
+	return o, err
+}
+
+func run(ctx context.Context, o options) (err error) {
+	if err := netlab.Prune(labPrefix); err != nil {
+		return err
+	}
+	image, err := vm.Image(ctx, o.kernel, os.Stderr)
+	if err != nil {
+		return err
+	}
+	l, err := newLab(ctx, image, o)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, l.Close()) }()
+	describeMachines(image, o)
+	if err := l.describeCard(ctx); err != nil {
+		return err
+	}
+	return l.measureAll(ctx)
+}
+
+// measureAll prints a line a measurement.
+func (l *lab) measureAll(ctx context.Context) error {
+	var all []result
+	for _, m := range measurements {
+		if !l.options.only.MatchString(m.name) {
+			continue
+		}
+		figures, err := l.measure(ctx, m)
+		if err != nil {
+			return fmt.Errorf("%s: %w", m.name, err)
+		}
+		r := result{m, figures}
+		r.print()
+		all = append(all, r)
+	}
+	if len(all) == 0 {
+		return errors.New("no measurement matches")
+	}
+	printBest(all)
+	return nil
+}
+
+// measure has the contenders take turns.
+func (l *lab) measure(ctx context.Context, m measurement) (map[string][]figure, error) {
+	figures := map[string][]figure{}
+	for range l.options.rounds {
+		for _, c := range contenders {
+			f, err := l.turn(ctx, c, m)
+			if err != nil {
+				return nil, fmt.Errorf("%s: %w", c.name, err)
+			}
+			figures[c.name] = append(figures[c.name], f)
+		}
+	}
+	return figures, nil
+}
+
+// turnTime bounds one turn.
+const turnTime = 2 * time.Minute
+
+func (l *lab) turn(ctx context.Context, c contender, m measurement) (figure, error) {
+	ctx, cancel := context.WithTimeout(ctx, turnTime)
+	defer cancel()
+	if err := l.setRXE(ctx, c.rxe); err != nil {
+		return figure{}, err
+	}
+	return c.measure(ctx, l, m)
+}

@@ -1,0 +1,53 @@
+package main
+
+import (
+	"context"
+	"time"
+)
+
+// kind is what is measured.
+type kind int
+
+const (
+	rate      kind = iota // messages that were received in a second
+	roundTrip             // there and back
+)
+
+// measurement is one line of the report.
+type measurement struct {
+	name  string
+	kind  kind
+	size  int  // payload, bytes
+	sleep bool // roced and rxe sleep while they wait, else they spin; a rate of UDP always sleeps
+}
+
+var measurements = []measurement{
+	{"rate 64, sleeping", rate, 64, true},
+	{"rate 1024, sleeping", rate, 1024, true},
+	{"rate 64, spinning", rate, 64, false},
+	{"rate 1024, spinning", rate, 1024, false},
+	{"round trip 64, sleeping", roundTrip, 64, true},
+	{"round trip 1024, sleeping", roundTrip, 1024, true},
+	{"round trip 64, spinning", roundTrip, 64, false},
+	{"round trip 1024, spinning", roundTrip, 1024, false},
+}
+
+// figure is one measurement of one contender.
+type figure struct {
+	perSecond float64       // received
+	lost      float64       // share of what was sent
+	trip      time.Duration // the median
+}
+
+// contender is one of those that carry messages.
+type contender struct {
+	name    string
+	rxe     bool // needs Soft-RoCE on the card
+	measure func(context.Context, *lab, measurement) (figure, error)
+}
+
+var contenders = []contender{
+	{"udp", false, measureUDP},
+	{"rxe", true, measureRXE},
+	{"roced", false, measureRoced},
+}

@@ -1,0 +1,59 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+)
+
+// perfReport is what roced perf --json says, as far as it is needed here.
+type perfReport struct {
+	Server struct {
+		XDP   string `json:"xdp"`
+		AFXDP string `json:"af_xdp"`
+	} `json:"server"`
+	Bandwidth []struct {
+		ReceivedPerSec float64 `json:"received_per_second"`
+		Sent           uint64  `json:"sent"`
+		Received       uint64  `json:"received"`
+	} `json:"bandwidth"`
+	Latency []struct {
+		P50 time.Duration `json:"p50_ns"`
+	} `json:"latency"`
+}
+
+func measureRoced(ctx context.Context, l *lab, m measurement) (figure, error) {
+	r, err := l.perf(ctx, m)
+	if err != nil {
+		return figure{}, err
+	}
+	if m.kind == roundTrip {
+		return figure{trip: r.Latency[0].P50}, nil
+	}
+	b := r.Bandwidth[0]
+	return figure{perSecond: b.ReceivedPerSec, lost: share(b.Sent, b.Received)}, nil
+}
+
+// perf runs roced perf on both machines.
+func (l *lab) perf(ctx context.Context, m measurement) (r perfReport, err error) {
+	what := fmt.Sprintf("--latency --count %d", l.options.trips)
+	if m.kind == rate {
+		what = fmt.Sprintf("--bandwidth --duration %v", l.options.duration)
+	}
+	if m.sleep {
+		what += " --sleep"
+	}
+	client := fmt.Sprintf("/host/roced perf -d eth0 %s --json --sizes %d %s 2>/dev/null", rightAddress, m.size, what)
+	_, said, err := l.talk(ctx, "/host/roced perf -d eth0 --once", client)
+	if err != nil {
+		return r, err
+	}
+	if err := json.Unmarshal([]byte(said), &r); err != nil {
+		return r, fmt.Errorf("%w in %s", err, said)
+	}
+	if len(r.Bandwidth)+len(r.Latency) != 1 {
+		return r, fmt.Errorf("roced perf measured nothing: %s", said)
+	}
+	return r, nil
+}

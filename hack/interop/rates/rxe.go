@@ -1,0 +1,73 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// measureRXE runs perftest. GID 1 is the IPv4 address.
+func measureRXE(ctx context.Context, l *lab, m measurement) (figure, error) {
+	program := perftest(m, l.options)
+	served, said, err := l.talk(ctx, program, program+" "+rightAddress)
+	if err != nil {
+		return figure{}, err
+	}
+	if m.kind == roundTrip {
+		half, err := column(said, m.size, latencyTypical)
+		return figure{trip: time.Duration(2 * half * float64(time.Microsecond))}, err
+	}
+	return rxeRate(served, said, m.size)
+}
+
+// perftest's server waits forever for what was lost, but for its duration mode, where it
+// counts what comes in the middle half of the time. That mode it has for spinning only.
+func perftest(m measurement, o options) string {
+	common := fmt.Sprintf("-F -c UD -x 1 -s %d", m.size)
+	if m.sleep {
+		common += " -e"
+	}
+	switch {
+	case m.kind == roundTrip:
+		return fmt.Sprintf("ib_send_lat %s -n %d", common, o.trips)
+	case m.sleep:
+		return fmt.Sprintf("ib_send_bw %s -n %d -r 4096", common, rxeMessages)
+	}
+	return fmt.Sprintf("ib_send_bw %s -D %d -r 4096", common, int(o.duration.Round(time.Second)/time.Second))
+}
+
+// rxeMessages take some seconds.
+const rxeMessages = 50000
+
+// Columns of perftest's tables.
+const (
+	bandwidthCount = 1 // messages
+	bandwidthRate  = 4 // millions of messages a second
+	latencyTypical = 4 // µs one way, the median
+)
+
+func rxeRate(served, said string, size int) (figure, error) {
+	sent, err := column(said, size, bandwidthCount)
+	if err != nil {
+		return figure{}, err
+	}
+	received, err := column(served, size, bandwidthCount)
+	if err != nil {
+		return figure{}, err
+	}
+	millions, err := column(served, size, bandwidthRate)
+	return figure{perSecond: 1e6 * millions, lost: share(uint64(sent), uint64(received))}, err
+}
+
+// column reads a number of the line that begins with the size.
+func column(text string, size, index int) (float64, error) {
+	for _, line := range strings.Split(text, "\n") {
+		fields := strings.Fields(line)
+		if len(fields) > index && fields[0] == strconv.Itoa(size) {
+			return strconv.ParseFloat(fields[index], 64)
+		}
+	}
+	return 0, fmt.Errorf("no result of perftest's in:\n%s", text)
+}
