@@ -8,6 +8,7 @@ import (
 	"net/netip"
 	"os"
 	"testing"
+	"time"
 
 	"github.com/roced/roced/datapath/wire"
 	"github.com/roced/roced/hack/netlab"
@@ -28,7 +29,8 @@ type sendOrder struct {
 
 const orderVariable = "ROCED_HCA_ORDER"
 
-// sendForever joins a group and sends to it until it is killed, or its parent dies.
+// sendForever joins a group and sends to it until it is killed, or its parent dies. It
+// sends a message a millisecond: those who watch must see all.
 func sendForever() error {
 	go func() {
 		_, _ = io.Copy(io.Discard, os.Stdin)
@@ -76,6 +78,7 @@ func sendAll(ctx *verbs.Context, to verbs.AHAttr) error {
 			var wcs [1]verbs.WC
 			_, err = cq.Wait(context.Background(), wcs[:])
 		}
+		time.Sleep(time.Millisecond)
 	}
 	return err
 }
