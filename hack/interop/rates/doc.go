@@ -19,8 +19,9 @@
 // passes or fails on a rate; an error is a measurement that could not be made.
 //
 // Sleeping and spinning while they wait are measured apart, and compared at the end each in
-// its better way. With one processor a machine's spinning program competes with the kernel's own
-// half of the work (softirqs), which costs roced more than half of its rate.
+// its better way. With one processor a machine's spinning program takes time from the kernel's
+// half of the work: at the lowest priority (nice 19) roced's rate was a fifth higher. And two machines
+// that spin leave nothing of two processors for the threads that play their cards.
 //
 // A machine has one processor if nothing else is asked for: two machines with two each,
 // and their cards, would be six threads.
