@@ -111,10 +111,10 @@ func runLab(ctx context.Context, o options, image string, mtu int, report *repor
 	defer func() { err = errors.Join(err, lab.Close()) }()
 	report.heading(fmt.Sprintf("peer: Linux %s, rdma_rxe; link MTU %d", vm.Release(image), mtu))
 	for _, c := range cases {
+		detail, err := lab.try(ctx, c)
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
-		detail, err := lab.try(ctx, c)
 		report.line(c.name, detail, err)
 	}
 	return nil

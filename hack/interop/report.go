@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 )
@@ -34,12 +35,12 @@ func reason(err error) string {
 }
 
 func (r *report) end() error {
+	if r.passed+r.failed == 0 {
+		return errors.New("no case ran; -list shows their names")
+	}
 	fmt.Printf("\n%s\n\n%d passed, %d failed\n", tsharkNotes, r.passed, r.failed)
-	switch {
-	case r.failed > 0:
+	if r.failed > 0 {
 		return fmt.Errorf("%d cases failed", r.failed)
-	case r.passed == 0:
-		return fmt.Errorf("no case ran; -list shows their names")
 	}
 	return nil
 }

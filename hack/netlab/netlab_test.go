@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -88,16 +89,39 @@ func TestPrune(t *testing.T) {
 	bind(t, ours.Path(), left)
 	other := fmt.Sprintf("/run/netns/netlab-keep-%d-1", gone.Process.Pid)
 	bind(t, ours.Path(), other)
+	unburied := fmt.Sprintf("/run/netns/netlab-prune-b-%d-1", zombie(t))
+	bind(t, ours.Path(), unburied)
 
 	if err := netlab.Prune("netlab-prune"); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := os.Lstat(left); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("%s is still there: %v", left, err)
+	for _, path := range []string{left, unburied} {
+		if _, err := os.Lstat(path); !errors.Is(err, os.ErrNotExist) {
+			t.Errorf("%s is still there: %v", path, err)
+		}
 	}
 	for _, path := range []string{ours.Path(), other} {
 		if _, err := os.Lstat(path); err != nil {
 			t.Errorf("Prune took what it should leave: %v", err)
+		}
+	}
+}
+
+// zombie is a process that has ended, and whose status nobody has taken.
+func zombie(t *testing.T) (pid int) {
+	t.Helper()
+	ended := exec.Command("true")
+	if err := ended.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = ended.Wait() })
+	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(time.Millisecond) {
+		stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", ended.Process.Pid))
+		if err != nil || time.Now().After(deadline) {
+			t.Fatalf("%s, %v", stat, err)
+		}
+		if strings.Contains(string(stat), "(true) Z ") {
+			return ended.Process.Pid
 		}
 	}
 }

@@ -1,7 +1,9 @@
 package netlab
 
 import (
+	"bytes"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -41,4 +43,13 @@ func maker(name string) (pid int, ok bool) {
 	return pid, err == nil && pid > 0
 }
 
-func dead(pid int) bool { return unix.Kill(pid, 0) == unix.ESRCH }
+// dead tells of a process that is gone, or of which nothing is left but its exit status: some
+// containers have nobody who takes that.
+func dead(pid int) bool {
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return unix.Kill(pid, 0) == unix.ESRCH
+	}
+	// The state follows the name, which is in parentheses and may hold some itself (proc(5)).
+	return bytes.HasPrefix(stat[bytes.LastIndexByte(stat, ')')+1:], []byte(" Z "))
+}
