@@ -32,6 +32,8 @@ func perftestCases() (cases []testCase) {
 		{latency: true, client: true, size: 64, count: 200, ipv6: true},
 		{client: true, size: 256, count: 200, group: true},
 		{client: false, size: 256, count: 200, group: true},
+		{client: true, size: 256, count: 200, group: true, ipv6: true},
+		{client: false, size: 256, count: 200, group: true, ipv6: true},
 		{latency: true, client: true, size: 64, count: 100, group: true},
 		{latency: true, client: false, size: 64, count: 100, group: true},
 	} {
@@ -58,9 +60,14 @@ func (p perftest) name() string {
 	return strings.Join(words, ", ")
 }
 
-// perftestGroup is the group that roced receives from. The peer has another: Soft-RoCE gets
-// back what it sends itself.
-var perftestGroup = netip.MustParseAddr("239.77.0.2")
+// groups are what the two receive from. They differ: Soft-RoCE gets back what it sends
+// itself.
+func (p perftest) groups() pair {
+	if p.ipv6 {
+		return pair{host: netip.MustParseAddr("ff0e::77:2"), peer: groupIPv6}
+	}
+	return pair{host: netip.MustParseAddr("239.77.0.2"), peer: groupIPv4}
+}
 
 // receives tells whether roced does; the client of ib_send_bw only sends.
 func (p perftest) receives() bool { return p.latency || !p.client }
@@ -72,7 +79,7 @@ func (p perftest) theirs(gid int) string {
 		line += " -r 2048"
 	}
 	if p.group {
-		line += " -g -M " + mgidBytes(groupIPv4)
+		line += " -g -M " + mgidBytes(p.groups().peer)
 	}
 	return line
 }
@@ -96,7 +103,7 @@ func (p perftest) ours() []any {
 		arguments = append(arguments, "--rate", 5000) // what an emulated peer can take
 	}
 	if p.group && p.receives() {
-		arguments = append(arguments, "--group", perftestGroup)
+		arguments = append(arguments, "--group", p.groups().host)
 	}
 	return arguments
 }
@@ -106,7 +113,7 @@ func (p perftest) run(ctx context.Context, l *lab) (detail string, err error) {
 		return p.exchange(ctx, l)
 	}
 	// perftest attaches, and is no member: the peer's own matter, as in attachedOnly.
-	return l.withPeerJoined(ctx, groupIPv4, func() (string, error) { return p.exchange(ctx, l) })
+	return l.withPeerJoined(ctx, p.groups().peer, func() (string, error) { return p.exchange(ctx, l) })
 }
 
 func (p perftest) exchange(ctx context.Context, l *lab) (detail string, err error) {
