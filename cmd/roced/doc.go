@@ -18,7 +18,7 @@
 //	  │   └ perftestrun.go, perftestmeasure.go   with ib_send_bw or ib_send_lat, in their words (perftest.go)
 //	  └─ ping.go        there and back, as ibv_ud_pingpong does (pingrun.go, pingpong.go)
 //	          │
-//	device.go, endpoint.go   a card, and a UD queue pair with all it needs: used by all
+//	device.go, endpoint.go   a card, and a UD queue pair with all it needs (queues.go): used by all
 //	counters.go              where a device's packets went, by name
 //
 // The commands own what they open, and close it in reverse order whatever happens:
