@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"net/netip"
 	"strconv"
 
 	"github.com/roced/roced/verbs"
@@ -36,11 +35,8 @@ func runClient(ctx context.Context, d *device, namespace string, o *perfOptions)
 	if err != nil {
 		return err
 	}
-	c := &client{control: newControl(ctx, conn, "roced perf"), device: d, options: o, report: report{Waiting: waitSpin}}
+	c := &client{control: newControl(ctx, conn, "roced perf"), device: d, options: o, report: newReport(o)}
 	defer func() { err = errors.Join(err, c.Close()) }()
-	if o.sleep {
-		c.report.Waiting = waitSleep
-	}
 	if c.endpoint, err = newEndpoint(d, endpointAttr{depth: perfDepth, size: d.mtu, qkey: testQKey}); err != nil {
 		return err
 	}
@@ -48,11 +44,7 @@ func runClient(ctx context.Context, d *device, namespace string, o *perfOptions)
 	if err := c.meet(); err != nil {
 		return err
 	}
-	err = c.measureAll()
-	if len(c.report.Bandwidth)+len(c.report.Latency) == 0 {
-		return err
-	}
-	return errors.Join(err, c.print())
+	return errors.Join(c.measureAll(), c.report.print(o))
 }
 
 // dial connects from inside a network namespace. Names are looked up outside, and each
@@ -87,11 +79,11 @@ func dial(ctx context.Context, namespace, host string, port int, server string) 
 
 // meet exchanges addresses and says what is to be measured.
 func (c *client) meet() error {
-	local, err := netip.ParseAddrPort(c.conn.LocalAddr().String())
+	local, err := c.localAddr()
 	if err != nil {
 		return err
 	}
-	source, err := c.device.chooseGID(c.options.gidIndex, local.Addr(), verbs.GID{})
+	source, err := c.device.chooseGID(c.options.gidIndex, local, verbs.GID{})
 	if err != nil {
 		return err
 	}
@@ -198,11 +190,4 @@ func (c *client) finish(sent uint64) (o outcome, err error) {
 		return o, serverFailed(o)
 	}
 	return o, nil
-}
-
-func (c *client) print() error {
-	if c.options.json {
-		return c.report.writeJSON(c.options.out)
-	}
-	return c.report.writeTable(c.options.out)
 }

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"net/netip"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -49,6 +50,12 @@ func newControl(ctx context.Context, conn net.Conn, speaks string) *control {
 		_ = tcp.SetKeepAliveConfig(keepAlive) // without it, a dead host is noticed later
 	}
 	return c
+}
+
+// localAddr is this side's address.
+func (c *control) localAddr() (netip.Addr, error) {
+	local, err := netip.ParseAddrPort(c.conn.LocalAddr().String())
+	return local.Addr(), err
 }
 
 // exchange runs the exchange of addresses. Lines come after it.

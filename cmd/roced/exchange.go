@@ -1,10 +1,10 @@
 package main
 
 import (
+	"encoding/binary"
 	"encoding/hex"
 	"fmt"
 	"io"
-	"strconv"
 
 	"github.com/roced/roced/verbs"
 	"golang.org/x/sys/unix"
@@ -60,15 +60,12 @@ func parseDestination(m []byte) (d destination, err error) {
 	return d, nil
 }
 
-// hexNumber takes digits only: a sign, prefix or underscore is none.
+// hexNumber takes an even number of digits, 16 at most, and nothing else: a sign, prefix
+// or underscore is no digit.
 func hexNumber(digits []byte) (uint64, bool) {
-	for _, c := range digits {
-		if _, err := hex.DecodeString("0" + string(c)); err != nil {
-			return 0, false
-		}
-	}
-	n, err := strconv.ParseUint(string(digits), 16, 32)
-	return n, err == nil
+	var number [8]byte
+	_, err := hex.Decode(number[len(number)-len(digits)/2:], digits)
+	return binary.BigEndian.Uint64(number[:]), err == nil
 }
 
 // introduce is the client's half of the exchange: it speaks first.

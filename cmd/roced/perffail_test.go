@@ -15,11 +15,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// fakeServer listens in namespace A and lets play deal with each client, after the
-// exchange of addresses and the client's request.
-func fakeServer(t *testing.T, lab *labtest.PairLab, play func(conn net.Conn)) *perfServer {
+// listenOnA listens in namespace A, on any port.
+func listenOnA(t *testing.T, lab *labtest.PairLab) (listener net.Listener) {
 	t.Helper()
-	var listener net.Listener
 	err := lab.A.Do(func() (err error) {
 		listener, err = net.Listen("tcp", "10.77.0.1:0")
 		return err
@@ -27,6 +25,14 @@ func fakeServer(t *testing.T, lab *labtest.PairLab, play func(conn net.Conn)) *p
 	if err != nil {
 		t.Fatal(err)
 	}
+	return listener
+}
+
+// fakeServer listens in namespace A and lets play deal with each client, after the
+// exchange of addresses and the client's request.
+func fakeServer(t *testing.T, lab *labtest.PairLab, play func(conn net.Conn)) *perfServer {
+	t.Helper()
+	listener := listenOnA(t, lab)
 	ended := make(chan struct{})
 	t.Cleanup(func() { listener.Close(); <-ended })
 	go func() {

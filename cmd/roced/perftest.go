@@ -2,7 +2,6 @@ package main
 
 import (
 	"encoding/binary"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -98,11 +97,9 @@ func perftestValues(m []byte) (values [len(perftestFields)]uint64, ok bool) {
 		return values, false
 	}
 	for i, width := range perftestFields {
-		var digits [8]byte
-		if _, err := hex.Decode(digits[8-width/2:], m[:width]); err != nil || m[width] != ':' {
+		if values[i], ok = hexNumber(m[:width]); !ok || m[width] != ':' {
 			return values, false
 		}
-		values[i] = binary.BigEndian.Uint64(digits[:])
 		m = m[width+1:]
 	}
 	return values, true

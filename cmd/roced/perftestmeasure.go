@@ -22,17 +22,7 @@ func (r *perftestRun) measure() error {
 	}
 	err := work(line)
 	line.end()
-	if len(r.report.Bandwidth)+len(r.report.Latency) == 0 {
-		return err
-	}
-	return errors.Join(err, r.print())
-}
-
-func (r *perftestRun) print() error {
-	if r.options.json {
-		return r.report.writeJSON(r.options.out)
-	}
-	return r.report.writeTable(r.options.out)
+	return errors.Join(err, r.report.print(r.options))
 }
 
 // exchangeMessages is either side of ib_send_lat.

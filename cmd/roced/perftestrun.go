@@ -29,10 +29,7 @@ type perftestRun struct {
 
 // runPerftest measures, and prints what was measured.
 func runPerftest(ctx context.Context, d *device, namespace string, o *perfOptions) (err error) {
-	r := &perftestRun{device: d, options: o, test: test{Kind: o.kind(), Sleep: o.sleep}, report: report{Waiting: waitSpin}}
-	if o.sleep {
-		r.report.Waiting = waitSleep
-	}
+	r := &perftestRun{device: d, options: o, test: test{Kind: o.kind(), Sleep: o.sleep}, report: newReport(o)}
 	conn, err := r.connect(ctx, namespace)
 	if err != nil {
 		return err
@@ -87,12 +84,10 @@ func (r *perftestRun) Close() (err error) {
 }
 
 // meet exchanges all that comes before the messages.
-func (r *perftestRun) meet(io.ReadWriter) error {
-	local, err := netip.ParseAddrPort(r.conn.LocalAddr().String())
-	if err != nil {
+func (r *perftestRun) meet(io.ReadWriter) (err error) {
+	if r.local, err = r.localAddr(); err != nil {
 		return err
 	}
-	r.local = local.Addr()
 	attr, err := r.device.QueryPort(port)
 	if err != nil {
 		return err

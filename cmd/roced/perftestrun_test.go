@@ -124,14 +124,7 @@ func TestPerftestCountsDiffer(t *testing.T) {
 // one does that waits for lost messages.
 func perftestServer(t *testing.T, lab *labtest.PairLab) string {
 	t.Helper()
-	var listener net.Listener
-	err := lab.A.Do(func() (err error) {
-		listener, err = net.Listen("tcp", "10.77.0.1:0")
-		return err
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	listener := listenOnA(t, lab)
 	t.Cleanup(func() { listener.Close() })
 	go func() {
 		conn, err := listener.Accept()

@@ -52,11 +52,9 @@ func (r *pingRun) meet(ctx context.Context) (err error) {
 	}
 	c := newControl(ctx, conn, "ibv_ud_pingpong or roced ping")
 	defer func() { err = errors.Join(err, c.Close()) }()
-	local, err := netip.ParseAddrPort(conn.LocalAddr().String())
-	if err != nil {
+	if r.local, err = c.localAddr(); err != nil {
 		return err
 	}
-	r.local = local.Addr()
 	return c.handshake(r.exchange)
 }
 

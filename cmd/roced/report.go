@@ -48,6 +48,24 @@ type latencyResult struct {
 	Max   time.Duration `json:"max_ns"`
 }
 
+func newReport(o *perfOptions) report {
+	if o.sleep {
+		return report{Waiting: waitSleep}
+	}
+	return report{Waiting: waitSpin}
+}
+
+// print prints what was measured, if anything was.
+func (r *report) print(o *perfOptions) error {
+	switch {
+	case len(r.Bandwidth)+len(r.Latency) == 0:
+		return nil
+	case o.json:
+		return r.writeJSON(o.out)
+	}
+	return r.writeTable(o.out)
+}
+
 // newBandwidthResult puts together what both sides saw.
 func newBandwidthResult(size int, sent uint64, elapsed time.Duration, o outcome) bandwidthResult {
 	received := perSecond(o.Received, o.Elapsed)

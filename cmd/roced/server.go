@@ -110,11 +110,11 @@ func (s *server) serve(ctx context.Context, conn net.Conn) (err error) {
 
 // prepare aims at a client, from an address of the IP version that it has.
 func (c *session) prepare(peer destination) (own destination, err error) {
-	local, err := netip.ParseAddrPort(c.conn.LocalAddr().String())
+	local, err := c.localAddr()
 	if err != nil {
 		return own, err
 	}
-	if c.source, err = c.device.chooseGID(c.gidIndex, local.Addr(), peer.GID); err != nil {
+	if c.source, err = c.device.chooseGID(c.gidIndex, local, peer.GID); err != nil {
 		return own, err
 	}
 	if err := c.endpoint.aim(c.source.Index, peer.GID, peer.QPN); err != nil {
