@@ -162,13 +162,12 @@ func recvRoom(r *ring.Recv) (room uint64) {
 // take uses the receive request in e.recv for the packet.
 func (e *Engine) take(qp *QP, p *wire.Packet) (Drop, bool) {
 	pieces, ok := e.resolve(e.recv.SGEs[:e.recv.SGECount], qp.PD, true)
+	qp.Recv.Advance()
 	if !ok {
-		qp.Recv.Advance()
 		e.completeRecv(qp, statusLocalProtection)
 		e.fail(qp, false)
 		return DropProtection, false
 	}
-	qp.Recv.Advance()
 	e.scatter(pieces, p)
 	if !e.completePacket(qp, p) {
 		return DropCQFull, false

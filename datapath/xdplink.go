@@ -58,15 +58,12 @@ func (l *XDPLink) Reserve() []byte {
 	return l.reserved.Bytes()
 }
 
-// kickFrames is what one kick moves in copy mode. Kicking as often costs nothing
-// then, and the few frames that are used in turn stay in the processor's cache.
-const kickFrames = 32
-
-// Commit implements Link.
+// Commit implements Link. It kicks for as many frames as one kick moves: that costs nothing in
+// copy mode, and the few frames that are used in turn stay in the processor's cache.
 func (l *XDPLink) Commit(length int) {
 	l.sockets[0].Submit(l.reserved, length)
 	l.holding = false
-	if l.unkicked++; l.unkicked == kickFrames {
+	if l.unkicked++; l.unkicked == xsk.KickFrames {
 		l.Flush()
 	}
 }

@@ -2,9 +2,9 @@ package xsk
 
 import "golang.org/x/sys/unix"
 
-// kickFrames is how many descriptors one kick moves at most in copy mode (the kernel's
+// KickFrames is how many descriptors one kick moves at most in copy mode (the kernel's
 // TX_BATCH_SIZE).
-const kickFrames = 32
+const KickFrames = 32
 
 // Flush hands all submitted frames to the kernel and kicks it while it sleeps and makes
 // progress. It returns what the kernel has not taken then, as Unsent does; a later Flush goes
@@ -18,7 +18,7 @@ func (s *Socket) Flush() (unsent uint32) {
 		s.submitted = false
 	}
 	unsent = s.tx.pending()
-	patience := unsent / kickFrames
+	patience := unsent / KickFrames
 	for unsent > 0 && (s.busyPoll || s.tx.needWakeup()) {
 		again := s.kick(unix.SYS_SENDTO)
 		before := unsent
