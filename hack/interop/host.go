@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -11,6 +12,7 @@ import (
 	"time"
 
 	"github.com/roced/roced/hack/interop/job"
+	"github.com/roced/roced/hack/interop/vm"
 )
 
 // buildRoced makes the binary, in a folder of its own.
@@ -20,10 +22,8 @@ func buildRoced(ctx context.Context) (path string, err error) {
 		return "", err
 	}
 	path = filepath.Join(dir, "roced")
-	out, err := exec.CommandContext(ctx, "go", "build", "-o", path, "github.com/roced/roced/cmd/roced").CombinedOutput()
-	if err != nil {
-		os.RemoveAll(dir)
-		return "", fmt.Errorf("build roced: %w: %s", err, out)
+	if err := vm.Build(ctx, path, "cmd/roced"); err != nil {
+		return "", errors.Join(err, os.RemoveAll(dir))
 	}
 	return path, nil
 }
@@ -46,14 +46,9 @@ func words(arguments []any) []string {
 	return list
 }
 
-// both waits for the ends of a conversation, and makes one error of theirs.
+// both is job.Both of roced and the peer.
 func both(host, peer *job.Job) (hostSaid, peerSaid string, err error) {
-	peerSaid, peerErr := peer.Wait()
-	hostSaid, hostErr := host.Wait()
-	if hostErr != nil || peerErr != nil {
-		err = fmt.Errorf("roced (%v):\n%s\npeer (%v):\n%s", hostErr, hostSaid, peerErr, peerSaid)
-	}
-	return hostSaid, peerSaid, err
+	return job.Both("roced", host, "peer", peer)
 }
 
 // tail is the end of a text, for errors.

@@ -54,9 +54,8 @@ func parseOptions() (o options, err error) {
 	if flag.NArg() > 0 {
 		return o, fmt.Errorf("what is %q? See -help", flag.Arg(0))
 	}
-	o.kernel = vm.Kernel(*kernel)
-	if o.kernel != vm.Stable && o.kernel != vm.Backports {
-		return o, fmt.Errorf("-kernel %s: %s or %s", *kernel, vm.Stable, vm.Backports)
+	if o.kernel, err = vm.ParseKernel(*kernel); err != nil {
+		return o, err
 	}
 	o.only, err = regexp.Compile(*only)
 	return o, err

@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"net/netip"
 	"strings"
-
-	"github.com/roced/roced/hack/interop/job"
 )
 
 // perftest is roced perf --perftest at one end and ib_send_bw or ib_send_lat, unmodified, at
@@ -126,21 +124,7 @@ func (p perftest) exchange(ctx context.Context, l *lab) (detail string, err erro
 		return "", err
 	}
 	arguments := append(p.ours(), "--gid-index", own, "--json")
-	var ours, theirs *job.Job
-	if p.client {
-		theirs = l.peer.Start(ctx, p.theirs(gid))
-		if err := l.awaitListening(ctx, theirs); err != nil {
-			return "", err
-		}
-		ours = l.onHost(ctx, "perf", append(arguments, peerIPv4)...)
-	} else {
-		ours = l.onHost(ctx, "perf", arguments...)
-		if err := l.awaitHostListening(ctx, ours); err != nil {
-			return "", err
-		}
-		theirs = l.peer.Start(ctx, fmt.Sprint(p.theirs(gid), " ", hostIPv4))
-	}
-	said, peerSaid, err := both(ours, theirs)
+	said, peerSaid, err := l.converse(ctx, p.client, "perf", arguments, p.theirs(gid))
 	if err != nil {
 		return "", err
 	}

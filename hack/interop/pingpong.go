@@ -51,21 +51,10 @@ func (p pingpong) run(ctx context.Context, l *lab) (detail string, err error) {
 	}
 	theirs := fmt.Sprintf("ibv_ud_pingpong -c -g %d -s %d -n %d", gid, p.size, p.count)
 	ours := []any{"--check", "--size", p.size, "--count", p.count}
-	var host, other *job.Job
 	if p.client {
-		other = l.peer.Start(ctx, theirs)
-		if err := l.awaitListening(ctx, other); err != nil {
-			return "", err
-		}
-		host = l.onHost(ctx, "ping", append(ours, "--gid-index", own, peerIPv4)...)
-	} else {
-		host = l.onHost(ctx, "ping", ours...)
-		if err := l.awaitHostListening(ctx, host); err != nil {
-			return "", err
-		}
-		other = l.peer.Start(ctx, fmt.Sprint(theirs, " ", hostIPv4))
+		ours = append(ours, "--gid-index", own)
 	}
-	said, _, err := both(host, other)
+	said, _, err := l.converse(ctx, p.client, "ping", ours, theirs)
 	if err != nil {
 		return "", err
 	}
@@ -98,6 +87,23 @@ func (l *lab) peerGID(ctx context.Context, ipv6 bool) (index int, err error) {
 		}
 	}
 	return 0, fmt.Errorf("%v is not in the peer's GID table (%v):\n%s", ends(ipv6).peer, err, said)
+}
+
+// converse runs one of roced's commands and one of the peer's, of which one is the server and the
+// client is given its IPv4 address.
+func (l *lab) converse(ctx context.Context, client bool, command string, ours []any, theirs string) (said, peerSaid string, err error) {
+	if client {
+		server := l.peer.Start(ctx, theirs)
+		if err := l.awaitListening(ctx, server); err != nil {
+			return "", "", err
+		}
+		return both(l.onHost(ctx, command, append(ours, peerIPv4)...), server)
+	}
+	server := l.onHost(ctx, command, ours...)
+	if err := l.awaitHostListening(ctx, server); err != nil {
+		return "", "", err
+	}
+	return both(server, l.peer.Start(ctx, fmt.Sprint(theirs, " ", hostIPv4)))
 }
 
 // awaitListening waits until a server on the peer listens.

@@ -32,6 +32,16 @@ func (j *Job) Wait() (string, error) {
 	return strings.TrimSuffix(j.output.String(), "\n"), j.err
 }
 
+// Both waits for the ends of a conversation, and makes one error of theirs.
+func Both(firstName string, first *Job, secondName string, second *Job) (firstSaid, secondSaid string, err error) {
+	firstSaid, firstErr := first.Wait()
+	secondSaid, secondErr := second.Wait()
+	if firstErr != nil || secondErr != nil {
+		err = fmt.Errorf("%s (%v):\n%s\n%s (%v):\n%s", firstName, firstErr, firstSaid, secondName, secondErr, secondSaid)
+	}
+	return firstSaid, secondSaid, err
+}
+
 // Done is closed when the job has ended.
 func (j *Job) Done() <-chan struct{} { return j.done }
 

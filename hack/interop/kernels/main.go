@@ -83,8 +83,12 @@ func test(ctx context.Context, kernels []string, only string, selected selection
 		return err
 	}
 	failed := 0
-	for _, kernel := range kernels {
-		n, err := onKernel(ctx, vm.Kernel(kernel), share, suites, selected)
+	for _, name := range kernels {
+		kernel, err := vm.ParseKernel(name)
+		if err != nil {
+			return err
+		}
+		n, err := onKernel(ctx, kernel, share, suites, selected)
 		if err != nil {
 			return err
 		}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"time"
 
@@ -51,7 +50,7 @@ func (l *lab) open(ctx context.Context, image string) (err error) {
 		return err
 	}
 	for name, program := range map[string]string{"roced": "cmd/roced", "bench": "hack/bench"} {
-		if err := build(ctx, filepath.Join(l.share, name), program); err != nil {
+		if err := vm.Build(ctx, filepath.Join(l.share, name), program); err != nil {
 			return err
 		}
 	}
@@ -63,16 +62,6 @@ func (l *lab) open(ctx context.Context, image string) (err error) {
 	}
 	l.right, err = l.boot(ctx, "right", image, rightAddress)
 	return err
-}
-
-// build makes a binary that needs no library of the guest's.
-func build(ctx context.Context, path, program string) error {
-	cmd := exec.CommandContext(ctx, "go", "build", "-o", path, "github.com/roced/roced/"+program)
-	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := cmd.CombinedOutput(); err != nil {
-		return fmt.Errorf("build %s: %w: %s", program, err, out)
-	}
-	return nil
 }
 
 func (l *lab) boot(ctx context.Context, name, image, address string) (*vm.VM, error) {
@@ -131,7 +120,7 @@ func (l *lab) talk(ctx context.Context, server, client string) (served, said str
 		}
 		return "", "", fmt.Errorf("server does not listen: %w: %s", err, served)
 	}
-	return both(right, l.left.Start(ctx, client))
+	return job.Both("right", right, "left", l.left.Start(ctx, client))
 }
 
 // listenTime bounds the start of a server.
@@ -142,14 +131,4 @@ func (l *lab) awaitListener(ctx context.Context) error {
 	defer cancel()
 	_, err := l.right.Run(ctx, fmt.Sprintf("until ss -Hltn sport = :%d | grep -q .; do sleep 0.1; done", controlPort))
 	return err
-}
-
-// both waits for the ends of a conversation, and makes one error of theirs.
-func both(right, left *job.Job) (rightSaid, leftSaid string, err error) {
-	leftSaid, leftErr := left.Wait()
-	rightSaid, rightErr := right.Wait()
-	if leftErr != nil || rightErr != nil {
-		err = fmt.Errorf("left (%v):\n%s\nright (%v):\n%s", leftErr, leftSaid, rightErr, rightSaid)
-	}
-	return rightSaid, leftSaid, err
 }

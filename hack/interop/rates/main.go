@@ -50,12 +50,12 @@ func parseOptions() (o options, err error) {
 	flag.DurationVar(&o.duration, "duration", 3*time.Second, "time of each measurement of a rate, in seconds")
 	flag.IntVar(&o.trips, "trips", 2000, "round trips of each measurement")
 	flag.Parse()
-	o.kernel = vm.Kernel(*kernel)
+	if o.kernel, err = vm.ParseKernel(*kernel); err != nil {
+		return o, err
+	}
 	switch {
 	case flag.NArg() > 0:
 		return o, fmt.Errorf("what is %q? See -help", flag.Arg(0))
-	case o.kernel != vm.Stable && o.kernel != vm.Backports:
-		return o, fmt.Errorf("-kernel %s: %s or %s", o.kernel, vm.Stable, vm.Backports)
 	case o.cpus < 1 || o.rounds < 1 || o.trips < 1 || o.duration < time.Second:
 		return o, errors.New("-cpus, -rounds and -trips are at least 1, -duration is a second")
 	}

@@ -26,6 +26,14 @@ const (
 	Backports Kernel = "backports" // 6.12
 )
 
+// ParseKernel reads the name of a kernel.
+func ParseKernel(name string) (Kernel, error) {
+	if k := Kernel(name); k == Stable || k == Backports {
+		return k, nil
+	}
+	return "", fmt.Errorf("kernel %q: %s (Linux 6.1) or %s (6.12)", name, Stable, Backports)
+}
+
 // ImageDir is where images are kept, some 170 MB each, and the packages they are made of.
 const ImageDir = "/var/tmp/roced-interop"
 
