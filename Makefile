@@ -1,5 +1,6 @@
-# "make" alone lists the targets. Everything but generate, lint and what runs virtual machines
-# (interop, test-kernels) needs only Go; all but build, lint and fuzz need root.
+# "make" alone lists the targets. All need only Go, but for generate (clang, llvm, libbpf-dev)
+# and those that run virtual machines (interop, test-kernels). Root: demo, test, race, bench,
+# soak, and the virtual machines.
 
 .DEFAULT_GOAL := help
 .PHONY: help build test race fuzz lint generate demo bench soak interop test-kernels
