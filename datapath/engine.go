@@ -171,16 +171,31 @@ func (e *Engine) RemoveQP(qp *QP) {
 	e.dropWaiting(qp)
 }
 
-// SetMR puts a memory region at its key's index; nil takes what is there away.
-func (e *Engine) SetMR(index uint32, mr *MR) {
-	e.mrs = grown(e.mrs, int(index))
-	e.mrs[index] = mr
+// SetMR puts a memory region at its handle's place; nil takes what is there away. Its
+// LKey is that of the handle (LKeyFor).
+func (e *Engine) SetMR(handle uint32, mr *MR) {
+	place, _ := SplitHandle(handle)
+	e.mrs = grown(e.mrs, int(place))
+	e.mrs[place] = mr
 }
 
-// SetAH puts an address handle at an index; nil takes it away.
-func (e *Engine) SetAH(index uint32, ah *AH) {
-	e.ahs = grown(e.ahs, int(index))
-	e.ahs[index] = ah
+// SetAH puts an address handle at its place; nil takes what is there away.
+func (e *Engine) SetAH(handle uint32, ah *AH) {
+	place, _ := SplitHandle(handle)
+	e.ahs = grown(e.ahs, int(place))
+	e.ahs[place] = ah
+	if ah != nil {
+		ah.handle = handle
+	}
+}
+
+// ah finds the address handle that a request names, nil if that is none, or closed.
+func (e *Engine) ah(handle uint32) *AH {
+	place, _ := SplitHandle(handle)
+	if int(place) >= len(e.ahs) || e.ahs[place] == nil || e.ahs[place].handle != handle {
+		return nil
+	}
+	return e.ahs[place]
 }
 
 func grown[T any](table []*T, index int) []*T {
@@ -192,11 +207,11 @@ func grown[T any](table []*T, index int) []*T {
 
 // memory gives the bytes that an SGE names, nil if it may not use them.
 func (e *Engine) memory(s ring.SGE, pd PD, write bool) []byte {
-	index := lkeyIndex(s.LKey)
-	if index >= len(e.mrs) {
+	place := lkeyPlace(s.LKey)
+	if place >= len(e.mrs) {
 		return nil
 	}
-	mr := e.mrs[index]
+	mr := e.mrs[place]
 	if mr == nil || mr.LKey != s.LKey || mr.PD != pd || write && !mr.Write {
 		return nil
 	}

@@ -104,9 +104,9 @@ func newRigOn(t *testing.T, link Link) *rig {
 		e.SetAddresses([]wire.GID{ownGID})
 		e.AddQP(r.qp)
 		e.SetState(r.qp, StateRTS)
-		e.SetMR(1, &MR{LKey: LKeyFor(1, 0), PD: testPD, Memory: r.memory, Write: true})
-		e.SetMR(2, &MR{LKey: LKeyFor(2, 0), PD: testPD, Memory: r.memory})
-		e.SetMR(3, &MR{LKey: LKeyFor(3, 0), PD: testPD + 1, Memory: r.memory, Write: true})
+		e.SetMR(1, &MR{LKey: LKeyFor(1), PD: testPD, Memory: r.memory, Write: true})
+		e.SetMR(2, &MR{LKey: LKeyFor(2), PD: testPD, Memory: r.memory})
+		e.SetMR(3, &MR{LKey: LKeyFor(3), PD: testPD + 1, Memory: r.memory, Write: true})
 		e.SetAH(0, &AH{PD: testPD, Template: wire.NewTemplate(wire.Path{Source: ownGID, Dest: peerGID})})
 		e.SetAH(1, &AH{PD: testPD, Template: wire.NewTemplate(wire.Path{Source: ownGID, Dest: ownGID}), Local: true})
 		e.SetAH(2, &AH{PD: testPD + 1})
@@ -156,7 +156,7 @@ func (r *rig) postRecv(id uint64, sges ...ring.SGE) {
 }
 
 func piece(from, length int) ring.SGE {
-	return ring.SGE{Addr: uint64(from), Length: uint32(length), LKey: LKeyFor(1, 0)}
+	return ring.SGE{Addr: uint64(from), Length: uint32(length), LKey: LKeyFor(1)}
 }
 
 // postSend posts a send and rings.

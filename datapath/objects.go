@@ -17,21 +17,41 @@ type MR struct {
 	Write  bool // local write: receives may go here
 }
 
-// LKeys are made of an index and a byte that changes with each life of the
-// index (ib_inc_rkey changes those 8 bits only).
-const lkeyShift = 8
+// A handle is a place in a table and the generation of its use: what queues carry, an
+// address handle or an lkey, never means the next object at the place.
+//
+//	handle  generation 15 | place 17
+//	lkey    generation, high 7 | place 17 | generation, low 8 (ib_inc_rkey changes those only)
+const (
+	placeBits         = 17
+	lkeyBits          = 8
+	HandlePlaces      = 1 << placeBits        // the most objects that a table has
+	HandleGenerations = 1 << (32 - placeBits) // the generations of a place, from 0 on
+)
 
-// LKeyFor makes the key of a table index in its generation.
-func LKeyFor(index uint32, generation uint8) ring.LKey {
-	return ring.LKey(index<<lkeyShift | uint32(generation))
+// HandleFor makes the handle of a place in its generation.
+func HandleFor(place, generation uint32) uint32 { return generation<<placeBits | place }
+
+// SplitHandle undoes HandleFor.
+func SplitHandle(handle uint32) (place, generation uint32) {
+	return handle % HandlePlaces, handle >> placeBits
 }
 
-// Index is the key's place in the table.
-func lkeyIndex(k ring.LKey) int { return int(k >> lkeyShift) }
+// LKeyFor makes the key of a memory region's handle.
+func LKeyFor(handle uint32) ring.LKey {
+	place, generation := SplitHandle(handle)
+	high := generation >> lkeyBits
+	return ring.LKey((high<<placeBits|place)<<lkeyBits | generation&(1<<lkeyBits-1))
+}
+
+// lkeyPlace is the key's place in the table.
+func lkeyPlace(k ring.LKey) int { return int(k >> lkeyBits % HandlePlaces) }
 
 // AH is an address handle as the engine sees it. The control plane replaces
 // Template and flags between bursts as neighbours and addresses change.
 type AH struct {
+	handle uint32 // what requests name it by; see SetAH
+
 	PD          PD
 	Template    wire.Template
 	Local       bool // the destination is this device

@@ -161,13 +161,13 @@ func (r *rig) setState(s State) { r.engine.Do(func() { r.engine.SetState(r.qp, s
 // reason, and takes the queue pair to ERR.
 func TestReceiveProtection(t *testing.T) {
 	rows := map[string]ring.SGE{
-		"unknown lkey":            {Length: 100, LKey: LKeyFor(99, 0)},
-		"lkey of an earlier life": {Length: 100, LKey: LKeyFor(1, 1)},
-		"read only":               {Length: 100, LKey: LKeyFor(2, 0)},
-		"another PD":              {Length: 100, LKey: LKeyFor(3, 0)},
-		"past the end":            {Addr: 4*slotLen - 99, Length: 100, LKey: LKeyFor(1, 0)},
-		"address wraps":           {Addr: 1<<64 - 50, Length: 100, LKey: LKeyFor(1, 0)},
-		"length wraps":            {Addr: 1, Length: 1<<32 - 1, LKey: LKeyFor(1, 0)},
+		"unknown lkey":            {Length: 100, LKey: LKeyFor(99)},
+		"lkey of an earlier life": {Length: 100, LKey: LKeyFor(HandleFor(1, 1))},
+		"read only":               {Length: 100, LKey: LKeyFor(2)},
+		"another PD":              {Length: 100, LKey: LKeyFor(3)},
+		"past the end":            {Addr: 4*slotLen - 99, Length: 100, LKey: LKeyFor(1)},
+		"address wraps":           {Addr: 1<<64 - 50, Length: 100, LKey: LKeyFor(1)},
+		"length wraps":            {Addr: 1, Length: 1<<32 - 1, LKey: LKeyFor(1)},
 	}
 	for name, sge := range rows {
 		t.Run(name, func(t *testing.T) {

@@ -107,10 +107,8 @@ func (e *Engine) sendOne(qp *QP) bool {
 // checkSend checks the copy of a request, resolves its memory into e.pieces and
 // gives its address handle and length. A local error stops the send queue (SQE).
 func (e *Engine) checkSend(qp *QP, s *ring.Send, data []byte) (ah *AH, length int, status uint8) {
-	if s.Opcode != ring.OpSend && s.Opcode != ring.OpSendImm || int(s.AH) >= len(e.ahs) {
-		return nil, 0, statusLocalQPOp
-	}
-	if ah = e.ahs[s.AH]; ah == nil || ah.PD != qp.PD {
+	ah = e.ah(s.AH)
+	if s.Opcode != ring.OpSend && s.Opcode != ring.OpSendImm || ah == nil || ah.PD != qp.PD {
 		return nil, 0, statusLocalQPOp
 	}
 	if s.Flags&ring.SendInline != 0 {

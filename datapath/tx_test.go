@@ -108,10 +108,10 @@ func TestLocalErrors(t *testing.T) {
 		{"address handle of another PD", ring.Send{AH: 2}, nil, statusLocalQPOp},
 		{"longer than the MTU", ring.Send{}, big, statusLocalLength},
 		{"more inline than fits", ring.Send{Flags: ring.SendInline, InlineLen: 1 << 20}, nil, statusLocalLength},
-		{"unknown lkey", ring.Send{}, []ring.SGE{{Length: 1, LKey: LKeyFor(50, 0)}}, statusLocalProtection},
+		{"unknown lkey", ring.Send{}, []ring.SGE{{Length: 1, LKey: LKeyFor(50)}}, statusLocalProtection},
 		{"lkey past all tables", ring.Send{}, []ring.SGE{{Length: 1, LKey: 0xFFFFFFFF}}, statusLocalProtection},
-		{"memory of another PD", ring.Send{}, []ring.SGE{{Length: 1, LKey: LKeyFor(3, 0)}}, statusLocalProtection},
-		{"second SGE past the end", ring.Send{}, []ring.SGE{piece(0, 1), {Addr: 4 * slotLen, Length: 1, LKey: LKeyFor(1, 0)}}, statusLocalProtection},
+		{"memory of another PD", ring.Send{}, []ring.SGE{{Length: 1, LKey: LKeyFor(3)}}, statusLocalProtection},
+		{"second SGE past the end", ring.Send{}, []ring.SGE{piece(0, 1), {Addr: 4 * slotLen, Length: 1, LKey: LKeyFor(1)}}, statusLocalProtection},
 	}
 	for _, row := range rows {
 		t.Run(row.name, func(t *testing.T) {
@@ -142,7 +142,7 @@ func TestLocalErrors(t *testing.T) {
 // Reading from memory that is not writable is allowed: sends read.
 func TestSendFromReadOnlyMemory(t *testing.T) {
 	r := newRig(t)
-	r.postSend(ring.Send{}, ring.SGE{Length: 3, LKey: LKeyFor(2, 0)})
+	r.postSend(ring.Send{}, ring.SGE{Length: 3, LKey: LKeyFor(2)})
 	r.run()
 	if got := r.sent().Payload(); len(got) != 3 {
 		t.Errorf("payload % x", got)

@@ -1,6 +1,9 @@
 package verbs
 
-import "fmt"
+import (
+	"fmt"
+	"sync/atomic"
+)
 
 // GlobalRoute is where a packet goes and how (ibv_global_route).
 type GlobalRoute struct {
@@ -22,6 +25,7 @@ type AHAttr struct {
 type AH struct {
 	pd     *PD
 	handle Handle
+	closed atomic.Bool
 	attr   AHAttr
 }
 
@@ -36,18 +40,19 @@ func (p *PD) CreateAH(attr *AHAttr) (*AH, error) {
 	if err != nil {
 		return nil, fmt.Errorf("create AH to %v: %w", attr.GRH.DGID, err)
 	}
-	return &AH{p, handle, *attr}, nil
+	return &AH{pd: p, handle: handle, attr: *attr}, nil
 }
 
 // Query gives what the handle was made with (rdma_query_ah).
 func (a *AH) Query() AHAttr { return a.attr }
 
 // Close destroys the handle. Requests that name it and have not been sent yet
-// complete with WCLocQPOpErr.
+// complete with WCLocQPOpErr, whatever handles are made meanwhile.
 func (a *AH) Close() error {
 	if err := a.pd.ctx.provider.DestroyAH(a.handle); err != nil {
 		return fmt.Errorf("destroy AH: %w", err)
 	}
+	a.closed.Store(true)
 	return nil
 }
 

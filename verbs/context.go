@@ -119,15 +119,15 @@ func (s *qpSlots) find(token uint32) *QP {
 	return nil
 }
 
-// take finds a free slot and gives its token. The caller holds the context's lock.
+// take finds a free slot, one that was used before as late as can be, and gives its token.
+// The caller holds the context's lock.
 func (s *qpSlots) take() (token uint32, err error) {
-	if n := len(s.free); n > 0 {
-		token = s.free[n-1]
-		s.free = s.free[:n-1]
-		return s.renew(token), nil
-	}
 	if s.next == ring.MaxQueuePairs {
-		return 0, fmt.Errorf("%w: a program can have %d queue pairs; destroy some", ErrLimit, ring.MaxQueuePairs)
+		if len(s.free) == 0 {
+			return 0, fmt.Errorf("%w: a program can have %d queue pairs; destroy some", ErrLimit, ring.MaxQueuePairs)
+		}
+		token, s.free = s.free[0], s.free[1:]
+		return s.renew(token), nil
 	}
 	index := s.next
 	s.next++

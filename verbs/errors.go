@@ -30,6 +30,8 @@ var (
 	ErrCQOverrun   error = &sentinel{"completion queue was overrun", unix.EOVERFLOW}
 	ErrDeviceFatal error = &sentinel{"device has failed", unix.EIO}
 	ErrClosed      error = &sentinel{"device is closed", unix.ENODEV}
+	// ErrObjectClosed is for a CQ, queue pair or other object that has been closed.
+	ErrObjectClosed error = &sentinel{"closed already", unix.EINVAL}
 )
 
 // BadWRError says which request of a list was refused. Those before it are

@@ -18,6 +18,7 @@ type QP struct {
 	init   QPInitAttr    // with what was granted
 	token  atomic.Uint32 // see qpSlots
 	state  atomic.Uint32 // as this side last set it; the card may have gone to SQE or ERR
+	closed atomic.Bool
 
 	modifyMu sync.Mutex // before sendMu, recvMu
 
@@ -215,6 +216,7 @@ func (q *QP) Close() error {
 	if err := q.ctx.provider.DestroyQP(q.handle); err != nil {
 		return fmt.Errorf("destroy QP %v: %w", q.number, err)
 	}
+	q.closed.Store(true)
 	q.state.Store(uint32(QPStateReset)) // posts are refused from now on
 	q.ctx.releaseSlot(q.token.Load())
 	q.ctx.elements.remove(q.user)

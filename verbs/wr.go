@@ -118,13 +118,15 @@ var (
 func (q *QP) checkSend(wr *SendWR) error {
 	switch state := q.State(); {
 	case state < QPStateRTS:
-		return fmt.Errorf("%w: send requests can be posted from RTS on, this queue pair is in %v", ErrState, state)
+		return q.notYet("send requests can be posted from RTS on", state)
 	case wr.Opcode != 0 && wr.Opcode != WRSend && wr.Opcode != WRSendWithImm:
 		return fmt.Errorf("%w: operation %d is not one of datagrams", ErrInvalid, wr.Opcode)
 	case wr.InlineData != nil && wr.Flags&SendInline == 0:
 		return fmt.Errorf("%w: InlineData without the flag SendInline", ErrInvalid)
 	case wr.AH == nil:
 		return fmt.Errorf("%w: a datagram needs an address handle (AH)", ErrInvalid)
+	case wr.AH.closed.Load():
+		return fmt.Errorf("%w: the request's address handle", ErrObjectClosed)
 	case wr.AH.pd != q.pd:
 		return fmt.Errorf("%w: the address handle is of another PD", ErrInvalid)
 	case wr.RemoteQPN == 0 || wr.RemoteQPN > 0xFFFFFF:
@@ -133,6 +135,14 @@ func (q *QP) checkSend(wr *SendWR) error {
 		return fmt.Errorf("%w: %d SGEs, max_send_sge is %d", ErrInvalid, len(wr.SGList), q.init.Cap.MaxSendSGE)
 	}
 	return nil
+}
+
+// notYet is the error of a post that the state does not allow.
+func (q *QP) notYet(rule string, state QPState) error {
+	if q.closed.Load() {
+		return fmt.Errorf("%w: the QP", ErrObjectClosed)
+	}
+	return fmt.Errorf("%w: %s, this queue pair is in %v", ErrState, rule, state)
 }
 
 // putInline copies a request's data into its slot.
@@ -198,7 +208,7 @@ func (q *QP) announceRecvs(n int) {
 func (q *QP) checkRecv(wr *RecvWR, free uint32) error {
 	switch {
 	case q.State() == QPStateReset:
-		return fmt.Errorf("%w: receive requests can be posted from INIT on, this queue pair is in RESET", ErrState)
+		return q.notYet("receive requests can be posted from INIT on", QPStateReset)
 	case uint32(len(wr.SGList)) > q.init.Cap.MaxRecvSGE:
 		return fmt.Errorf("%w: %d SGEs, max_recv_sge is %d", ErrInvalid, len(wr.SGList), q.init.Cap.MaxRecvSGE)
 	case free == 0:

@@ -39,22 +39,21 @@ type Device struct {
 
 	waking sync.RWMutex // held for a wake-up, and wholly while the engine is closed
 
-	mu           sync.Mutex
-	status       portStatus
-	activeMTU    wire.MTU
-	gids         gidTable
-	pds          table[pd]
-	cqs          table[cq]
-	mrs          table[mr]
-	qps          table[qp]
-	ahs          table[ah]
-	byPlace      map[wire.QPN]*qp
-	groups       *groups
-	memberships  table[membership]
-	byDoorbell   map[uint32]*qp
-	numbers      qpNumbers
-	lastPD       datapath.PD
-	mrGeneration uint8
+	mu          sync.Mutex
+	status      portStatus
+	activeMTU   wire.MTU
+	gids        gidTable
+	pds         table[pd]
+	cqs         table[cq]
+	mrs         table[mr]
+	qps         table[qp]
+	ahs         table[ah]
+	byPlace     map[wire.QPN]*qp
+	groups      *groups
+	memberships table[membership]
+	byDoorbell  map[uint32]*qp
+	numbers     qpNumbers
+	lastPD      datapath.PD
 }
 
 // parts is what a device is put together from.

@@ -14,7 +14,7 @@ type pd struct {
 	users  int
 }
 
-// mr is a memory region; its handle is its index in the engine's table.
+// mr is a memory region. Its lkey is made of its handle.
 type mr struct {
 	pd *pd
 }
@@ -74,9 +74,8 @@ func (d *Device) RegMR(pdHandle verbs.Handle, memory []byte, access verbs.Access
 	if err != nil {
 		return verbs.MRGrant{}, err
 	}
-	d.mrGeneration++
 	hot := &datapath.MR{
-		LKey: datapath.LKeyFor(uint32(handle), d.mrGeneration), PD: p.number,
+		LKey: datapath.LKeyFor(uint32(handle)), PD: p.number,
 		Memory: memory, Write: access&verbs.AccessLocalWrite != 0,
 	}
 	d.engine.Do(func() { d.engine.SetMR(uint32(handle), hot) })

@@ -34,7 +34,7 @@ func TestPostSendRefuses(t *testing.T) {
 		{"RDMA write", func(wr *verbs.SendWR) { wr.Opcode = 1 }, unix.EINVAL, "operation 1"},
 		{"too many SGEs", func(wr *verbs.SendWR) { wr.SGList = make([]verbs.SGE, 17) }, unix.EINVAL, "max_send_sge"},
 		{"inline too long", func(wr *verbs.SendWR) { wr.Flags, wr.InlineData = verbs.SendInline, make([]byte, 1025) }, unix.EINVAL, "max_inline_data"},
-		{"inline of no region", func(wr *verbs.SendWR) { wr.Flags, wr.SGList[0].LKey = verbs.SendInline, 1 }, unix.EINVAL, "lkey 0x1"},
+		{"inline of no region", func(wr *verbs.SendWR) { wr.Flags, wr.SGList[0].LKey = verbs.SendInline, 0x1234 }, unix.EINVAL, "lkey 0x1234"},
 		{"inline beyond the region", func(wr *verbs.SendWR) {
 			wr.Flags, wr.SGList = verbs.SendInline, []verbs.SGE{a.mr.SGE(64*slotLen-1, 2)}
 		}, unix.EINVAL, "exceeds"},
@@ -209,7 +209,7 @@ func TestSignaled(t *testing.T) {
 	check(t, all.PostSend(list))
 	w.run()
 	expect(t, a.completions(), ok(1), ok(2))
-	quiet.SGList = []verbs.SGE{{LKey: 1, Length: 1}}
+	quiet.SGList = []verbs.SGE{{LKey: 12345, Length: 1}}
 	check(t, a.qp.PostSend([]verbs.SendWR{quiet}))
 	w.run()
 	expect(t, a.completions(), outcome{1, verbs.WCLocProtErr})

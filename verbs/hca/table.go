@@ -3,39 +3,52 @@ package hca
 import (
 	"fmt"
 
+	"github.com/roced/roced/datapath"
 	"github.com/roced/roced/verbs"
 )
 
-// table gives objects their handles: small numbers, from 1 on, that are used again.
+// table gives objects their handles: a place in the table, and the place's generation, so
+// that a handle of an object that is closed names no other. A place is used again as late
+// as can be: not before all others have been.
 type table[T any] struct {
-	noun    string
-	limit   int
-	objects []*T // by handle less one
-	free    []verbs.Handle
+	noun        string
+	limit       int // at most datapath.HandlePlaces
+	objects     []*T
+	generations []uint32 // by place: of the object that is there, or of the next one
+	free        []uint32 // places, the one that was left first in front
 }
 
 func (t *table[T]) add(object *T) (verbs.Handle, error) {
-	if n := len(t.free); n > 0 {
-		handle := t.free[n-1]
-		t.free = t.free[:n-1]
-		t.objects[handle-1] = object
-		return handle, nil
-	}
-	if len(t.objects) == t.limit {
+	place := uint32(len(t.objects))
+	switch {
+	case len(t.objects) < t.limit:
+		t.objects = append(t.objects, nil)
+		t.generations = append(t.generations, 1)
+	case len(t.free) > 0:
+		place = t.free[0]
+		t.free = t.free[1:]
+	default:
 		return 0, fmt.Errorf("%w: %d %ss are open; close some", verbs.ErrLimit, t.limit, t.noun)
 	}
-	t.objects = append(t.objects, object)
-	return verbs.Handle(len(t.objects)), nil
+	t.objects[place] = object
+	return verbs.Handle(datapath.HandleFor(place, t.generations[place])), nil
 }
 
 func (t *table[T]) get(handle verbs.Handle) (*T, error) {
-	if handle == 0 || int(handle) > len(t.objects) || t.objects[handle-1] == nil {
-		return nil, fmt.Errorf("%w: no such %s; it may be closed already", verbs.ErrInvalid, t.noun)
+	place, generation := datapath.SplitHandle(uint32(handle))
+	switch {
+	case int(place) >= len(t.objects) || generation == 0:
+		return nil, fmt.Errorf("%w: no such %s", verbs.ErrInvalid, t.noun)
+	case t.objects[place] == nil || t.generations[place] != generation:
+		return nil, fmt.Errorf("%w: the %s", verbs.ErrObjectClosed, t.noun)
 	}
-	return t.objects[handle-1], nil
+	return t.objects[place], nil
 }
 
+// remove frees the place of a handle that get has just found.
 func (t *table[T]) remove(handle verbs.Handle) {
-	t.objects[handle-1] = nil
-	t.free = append(t.free, handle)
+	place, generation := datapath.SplitHandle(uint32(handle))
+	t.objects[place] = nil
+	t.generations[place] = max((generation+1)%datapath.HandleGenerations, 1)
+	t.free = append(t.free, place)
 }
