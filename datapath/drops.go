@@ -40,7 +40,9 @@ const (
 	DropProtection               // receive request names memory that it may not write
 	DropCQFull                   // the completion queue was overrun
 	DropSelfLoopback             // a queue pair's own message to a group, which it does not want back
-	DropUnreachable              // not sent: the neighbour has gone
+	DropUnreachable              // not sent: no route, or the neighbour does not answer
+	DropUnresolved               // not sent: too many packets wait for the neighbour's answer
+	DropPathMTU                  // not sent: longer than the MTU of its route allows
 	DropLinkDown                 // not sent: the link does not take frames
 
 	dropCount int = iota
@@ -50,7 +52,8 @@ var dropNames = [dropCount]string{
 	"not_roce", "ip_options", "fragment", "truncated", "length", "ip_checksum", "transport_version",
 	"unknown_opcode", "pad", "icrc", "not_own", "own_source", "group_source", "vlan", "unknown_qp", "no_group", "group_qpn",
 	"qp_state", "congestion_notification", "unsupported", "pkey", "qkey", "too_long", "no_receive", "no_room",
-	"protection", "cq_full", "self_loopback", "unreachable", "link_down",
+	"protection", "cq_full", "self_loopback", "unreachable", "unresolved",
+	"path_mtu", "link_down",
 }
 
 // String names the reason as its counter is named.

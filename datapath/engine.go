@@ -49,6 +49,7 @@ type Engine struct {
 	scratch  []byte      // packets to this device are built here
 	cqe      ring.CQE    // the completion being written
 	id       uint16      // next IPv4 identification
+	held     int         // packets that wait for neighbours; see Path
 	blocked  atomic.Bool // the link could not take all: try again without being told
 
 	counters Counters

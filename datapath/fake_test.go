@@ -107,12 +107,19 @@ func newRigOn(t *testing.T, link Link) *rig {
 		e.SetMR(1, &MR{LKey: LKeyFor(1), PD: testPD, Memory: r.memory, Write: true})
 		e.SetMR(2, &MR{LKey: LKeyFor(2), PD: testPD, Memory: r.memory})
 		e.SetMR(3, &MR{LKey: LKeyFor(3), PD: testPD + 1, Memory: r.memory, Write: true})
-		e.SetAH(0, &AH{PD: testPD, Template: wire.NewTemplate(wire.Path{Source: ownGID, Dest: peerGID})})
-		e.SetAH(1, &AH{PD: testPD, Template: wire.NewTemplate(wire.Path{Source: ownGID, Dest: ownGID}), Local: true})
+		e.SetAH(0, r.ah(Way{State: PathOpen}, peerGID))
+		e.SetAH(1, r.ah(Way{State: PathLocal}, ownGID))
 		e.SetAH(2, &AH{PD: testPD + 1})
-		e.SetAH(3, &AH{PD: testPD, Template: wire.NewTemplate(wire.Path{Source: ownGID, Dest: peerGID}), Unreachable: true})
+		e.SetAH(3, r.ah(Way{State: PathUnreachable}, peerGID))
 	})
 	return r
+}
+
+// ah makes an address handle whose path goes a way.
+func (r *rig) ah(w Way, dest wire.GID) *AH {
+	a := &AH{PD: testPD, Path: new(Path), Template: wire.NewTemplate(wire.Path{Source: ownGID, Dest: dest})}
+	r.engine.SetPath(a.Path, w)
+	return a
 }
 
 func (r *rig) makeCQ(entries uint32) *CQ {

@@ -97,7 +97,9 @@ func (r *rig) sendToGroup(mgid wire.GID) {
 		if !mgid.IsIPv4() {
 			source = wire.GID{0: 0xfd, 15: 1}
 		}
-		r.engine.SetAH(9, &AH{PD: testPD, Group: true, Dest: mgid, Template: wire.NewTemplate(wire.Path{Source: source, Dest: mgid, DestMAC: wire.MulticastMAC(mgid)})})
+		path := new(Path)
+		r.engine.SetPath(path, Way{State: PathOpen, DestMAC: wire.MulticastMAC(mgid)})
+		r.engine.SetAH(9, &AH{PD: testPD, Path: path, Group: true, Dest: mgid, Template: wire.NewTemplate(wire.Path{Source: source, Dest: mgid})})
 	})
 	r.send.Put(&ring.Send{Opcode: ring.OpSend, AH: 9, RemoteQPN: wire.QPNMulticast, RemoteQKey: testQKey})
 	r.send.Publish()

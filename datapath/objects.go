@@ -47,17 +47,16 @@ func LKeyFor(handle uint32) ring.LKey {
 // lkeyPlace is the key's place in the table.
 func lkeyPlace(k ring.LKey) int { return int(k >> lkeyBits % HandlePlaces) }
 
-// AH is an address handle as the engine sees it. The control plane replaces
-// Template and flags between bursts as neighbours and addresses change.
+// AH is an address handle as the engine sees it: a path, and what its packets say in their
+// headers.
 type AH struct {
 	handle uint32 // what requests name it by; see SetAH
 
-	PD          PD
-	Template    wire.Template
-	Local       bool // the destination is this device
-	Unreachable bool // the neighbour failed after the handle was made
-	Group       bool // the destination is a group: Dest
-	Dest        wire.GID
+	PD       PD
+	Path     *Path
+	Template wire.Template // without Ethernet addresses, which are the path's
+	Group    bool          // the destination is a group: Dest
+	Dest     wire.GID
 }
 
 // CQ is the card's end of a completion queue.

@@ -93,7 +93,7 @@ func (e *Engine) sendOne(qp *QP) bool {
 		return true
 	}
 	frame := e.scratch
-	if !ah.Local && !ah.Unreachable && !e.down {
+	if ah.Path.state == PathOpen && !e.down {
 		if frame = e.link.Reserve(); frame == nil {
 			return false
 		}
@@ -168,14 +168,24 @@ func (e *Engine) seal(qp *QP, ah *AH, frame []byte, length int) {
 	if ah.Group {
 		e.loopBackGroup(frame[:n], length, e.groups[ah.Dest], qp)
 	}
+	e.dispatch(ah.Path, frame, n, length)
+}
+
+// dispatch lets a packet go the way that its path goes now.
+func (e *Engine) dispatch(path *Path, frame []byte, n, length int) {
 	switch {
-	case ah.Local:
+	case path.state == PathLocal:
 		e.loopBack(frame[:n], length)
 	case e.down: // before what follows from it
 		e.counters.Drops[DropLinkDown]++
-	case ah.Unreachable:
+	case path.state == PathUnreachable:
 		e.counters.Drops[DropUnreachable]++
+	case path.mtu != 0 && length > path.mtu:
+		e.counters.Drops[DropPathMTU]++
+	case path.state == PathResolving:
+		e.hold(path, frame[:n])
 	default:
+		copy(frame, path.ethernet[:])
 		e.link.Commit(n)
 	}
 }

@@ -1,6 +1,7 @@
 package verbs
 
 import (
+	"context"
 	"fmt"
 	"sync/atomic"
 )
@@ -29,14 +30,23 @@ type AH struct {
 	attr   AHAttr
 }
 
-// CreateAH resolves an address: a route lookup, and the neighbour's hardware
-// address, which may take up to a few seconds. ErrUnreachable if there is no
-// route or nobody answers, ErrNoGID if the source GID's line is empty.
-func (p *PD) CreateAH(attr *AHAttr) (*AH, error) {
+// CreateAH resolves an address: a route lookup, and the neighbour's hardware address, for
+// which it waits until ctx is done, at most about four seconds. ErrUnreachable if there is no
+// route or nobody answers (with the context's error, if that ended the wait), ErrNoGID if the
+// source GID's line is empty. A handle is followed: its packets go where route and
+// neighbour lead when they are sent. See CreateAHFromWC for one that never waits.
+func (p *PD) CreateAH(ctx context.Context, attr *AHAttr) (*AH, error) {
+	return p.createAH(ctx, attr, false)
+}
+
+func (p *PD) createAH(ctx context.Context, attr *AHAttr, noWait bool) (*AH, error) {
+	if attr == nil {
+		return nil, fmt.Errorf("create AH: %w: no attributes", ErrInvalid)
+	}
 	if attr.SL > 7 {
 		return nil, fmt.Errorf("create AH: %w: service level %d, at most 7", ErrInvalid, attr.SL)
 	}
-	handle, err := p.ctx.provider.CreateAH(p.handle, *attr)
+	handle, err := p.ctx.provider.CreateAH(ctx, AHCommand{PD: p.handle, Attr: *attr, NoWait: noWait})
 	if err != nil {
 		return nil, fmt.Errorf("create AH to %v: %w", attr.GRH.DGID, err)
 	}
@@ -56,33 +66,58 @@ func (a *AH) Close() error {
 	return nil
 }
 
+// ecnBits of a traffic class tell of congestion on the way (RFC 3168): what was received says
+// nothing of the way back.
+const ecnBits = 3
+
 // AHAttrFromWC gives the address to answer a completion's sender at: the GRH's
-// source, from the address that it was sent to (ibv_init_ah_from_wc).
+// source, from the address that it was sent to (ibv_init_ah_from_wc). An answer to a group's
+// message goes out from an address of the same IP version, a link-local one only to a
+// link-local sender or where there is no other.
 func (c *Context) AHAttrFromWC(wc *WC, grh GRH, port uint8) (AHAttr, error) {
-	if wc.Flags&WCGRH == 0 || grh.IPVersion() == 0 {
+	if wc == nil || wc.Flags&WCGRH == 0 || grh.IPVersion() == 0 {
 		return AHAttr{}, fmt.Errorf("%w: the completion has no GRH", ErrInvalid)
 	}
-	own := grh.DGID()
 	entries, err := c.GIDs(port)
 	if err != nil {
 		return AHAttr{}, err
 	}
+	source, ok := answerFrom(entries, grh)
+	if !ok {
+		return AHAttr{}, fmt.Errorf("%w: %v, which the packet was sent to, has gone", ErrNoGID, grh.DGID())
+	}
+	return AHAttr{Port: port, GRH: GlobalRoute{
+		DGID: grh.SGID(), SGIDIndex: source, FlowLabel: grh.FlowLabel(), TrafficClass: grh.TrafficClass() &^ ecnBits,
+	}}, nil
+}
+
+// answerFrom chooses the line of the GID table that an answer goes out from: an address's own
+// line, not the default's.
+func answerFrom(entries []GIDEntry, grh GRH) (index int, ok bool) {
+	own, peer := grh.DGID(), grh.SGID()
+	suits := false
 	for _, entry := range entries {
-		// An answer to a group goes out from the first address of its family.
-		if entry.GID == own || own.IsMulticast() && entry.GID.IsIPv4() == own.IsIPv4() {
-			route := GlobalRoute{DGID: grh.SGID(), SGIDIndex: entry.Index, FlowLabel: grh.FlowLabel(), HopLimit: 0, TrafficClass: grh.TrafficClass()}
-			return AHAttr{GRH: route, Port: port}, nil
+		switch {
+		case entry.Index == 0:
+		case entry.GID == own:
+			return entry.Index, true
+		case !own.IsMulticast() || entry.GID.IsIPv4() != own.IsIPv4():
+		case !ok, !suits && entry.GID.IsLinkLocal() == peer.IsLinkLocal():
+			index, ok = entry.Index, true
+			suits = entry.GID.IsLinkLocal() == peer.IsLinkLocal()
 		}
 	}
-	return AHAttr{}, fmt.Errorf("%w: %v, which the packet was sent to, has gone", ErrNoGID, own)
+	return index, ok
 }
 
 // CreateAHFromWC makes the handle to answer a completion's sender
-// (ibv_create_ah_from_wc).
+// (ibv_create_ah_from_wc). It never waits: if the sender's hardware address is not known,
+// it is asked for, and what is sent meanwhile waits on the card, up to 64 packets, which are
+// dropped and counted (unreachable) if nobody answers.
 func (p *PD) CreateAHFromWC(wc *WC, grh GRH, port uint8) (*AH, error) {
 	attr, err := p.ctx.AHAttrFromWC(wc, grh, port)
 	if err != nil {
 		return nil, fmt.Errorf("create AH from completion: %w", err)
 	}
-	return p.CreateAH(&attr)
+	return p.createAH(context.Background(), &attr, true)
 }

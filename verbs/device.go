@@ -74,7 +74,9 @@ type PortAttr struct {
 	InterfaceMTU   int // bytes
 }
 
-// GIDEntry is a line of the GID table. All are of RoCE v2.
+// GIDEntry is a line of the GID table. All are of RoCE v2. Each address of the interface has a
+// line of its own, from 1 on, which it keeps as long as it stays. Line 0 is the default, and
+// repeats one of them: IPv4 before IPv6, a link-local address only where there is no other.
 type GIDEntry struct {
 	GID       GID
 	Index     int

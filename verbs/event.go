@@ -18,6 +18,10 @@ const (
 	EventPortActive  EventType = 9  // the port's link came up
 	EventPortErr     EventType = 10 // the port's link went down
 	EventGIDChange   EventType = 18 // lines of the port's GID table changed
+
+	// EventMTUChange has no number in libibverbs: those from 128 on are ours. The port's
+	// active MTU changed with the interface's: longer sends than it fail from now on.
+	EventMTUChange EventType = 128
 )
 
 // String names the event as ibv_event_type_str(3) does.
@@ -35,6 +39,8 @@ func (t EventType) String() string {
 		return "port error"
 	case EventGIDChange:
 		return "GID table change"
+	case EventMTUChange:
+		return "active MTU change"
 	}
 	return fmt.Sprintf("event(%d)", uint8(t))
 }

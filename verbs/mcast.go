@@ -75,9 +75,19 @@ func (m *Membership) MGID() GID { return m.grant.MGID }
 // MLID is the group's multicast LID; Ethernet has none: 0.
 func (m *Membership) MLID() MLID { return 0 }
 
-// AHAttr is where to send: to MulticastQPN there, with the members' Q_Key.
-func (m *Membership) AHAttr() AHAttr {
-	return AHAttr{Port: 1, GRH: GlobalRoute{DGID: m.grant.MGID, SGIDIndex: m.grant.SGIDIndex}}
+// AHAttr is where to send: to MulticastQPN there, with the members' Q_Key. It fails with
+// ErrNoGID when the address that the join chose to send from has gone.
+func (m *Membership) AHAttr() (AHAttr, error) {
+	entries, err := m.ctx.GIDs(1)
+	if err != nil {
+		return AHAttr{}, err
+	}
+	for _, entry := range entries {
+		if entry.GID == m.grant.SGID && entry.Index != 0 {
+			return AHAttr{Port: 1, GRH: GlobalRoute{DGID: m.grant.MGID, SGIDIndex: entry.Index}}, nil
+		}
+	}
+	return AHAttr{}, fmt.Errorf("send to group %v: %w: %v, which the join chose to send from, has gone", m.grant.MGID, ErrNoGID, m.grant.SGID)
 }
 
 // Close leaves. What the join computed is what the leave uses; the last full

@@ -50,7 +50,8 @@ type Provider interface {
 	JoinMulticast(group netip.Addr, flags JoinFlags) (MembershipGrant, error)
 	LeaveMulticast(membership Handle) error
 
-	CreateAH(pd Handle, attr AHAttr) (Handle, error)
+	// CreateAH makes an address handle. It may wait for a neighbour, until ctx is done.
+	CreateAH(ctx context.Context, c AHCommand) (Handle, error)
 	DestroyAH(ah Handle) error
 
 	// Doorbell is the memory in which posts are announced; Wake is called when
@@ -120,6 +121,15 @@ type QPGrant struct {
 	RecvGeometry ring.Geometry
 }
 
+// AHCommand asks for an address handle.
+type AHCommand struct {
+	PD   Handle
+	Attr AHAttr
+	// NoWait makes the handle at once, though the neighbour may not have answered yet: what
+	// is sent meanwhile waits on the card.
+	NoWait bool
+}
+
 // EventReport is an asynchronous event as a card tells it.
 type EventReport struct {
 	Type EventType
@@ -129,7 +139,7 @@ type EventReport struct {
 
 // MembershipGrant is a join: what it computed, once.
 type MembershipGrant struct {
-	Handle    Handle
-	MGID      wire.GID
-	SGIDIndex int // to send from: the first of the group's IP version
+	Handle Handle
+	MGID   wire.GID
+	SGID   wire.GID // to send from
 }

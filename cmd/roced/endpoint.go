@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -138,7 +139,7 @@ func (e *endpoint) detach(group *verbs.Membership) error {
 // aim sends from now on to a queue pair at a GID, from a line of the GID table.
 // Nothing is being sent.
 func (e *endpoint) aim(source int, gid verbs.GID, qpn verbs.QPN) error {
-	ah, err := e.pd.CreateAH(&verbs.AHAttr{Port: port, GRH: verbs.GlobalRoute{SGIDIndex: source, DGID: gid, TrafficClass: e.trafficClass}})
+	ah, err := e.pd.CreateAH(context.Background(), &verbs.AHAttr{Port: port, GRH: verbs.GlobalRoute{SGIDIndex: source, DGID: gid, TrafficClass: e.trafficClass}})
 	if err != nil {
 		return fmt.Errorf("address of the peer, %v: %w", gid.Addr(), err)
 	}

@@ -115,7 +115,7 @@ func openReceiver(j job) (*program, error) {
 
 func (p *program) addressOf(peer endpoint) (*verbs.AH, error) {
 	gid := verbs.GID(netip.MustParseAddr(peer.Address).As16())
-	return p.pd.CreateAH(&verbs.AHAttr{Port: 1, GRH: verbs.GlobalRoute{DGID: gid}})
+	return p.pd.CreateAH(context.Background(), &verbs.AHAttr{Port: 1, GRH: verbs.GlobalRoute{DGID: gid}})
 }
 
 func rocedReceive(j job) (result, error) {

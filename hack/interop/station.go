@@ -134,7 +134,7 @@ func (s *station) address(to netip.Addr, route verbs.GlobalRoute) (ah *verbs.AH,
 		return nil, err
 	}
 	route.DGID = wire.GIDFromAddr(to)
-	return s.pd.CreateAH(&verbs.AHAttr{Port: 1, GRH: route})
+	return s.pd.CreateAH(context.Background(), &verbs.AHAttr{Port: 1, GRH: route})
 }
 
 // gidIndex is the line of the GID table that has an address.

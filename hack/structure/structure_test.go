@@ -17,6 +17,7 @@ const module = "github.com/roced/roced/"
 // decision: it is drawn here first. Commands (cmd, hack) may import all.
 var allowed = map[string][]string{
 	"bpf":                    {},
+	"internal/host":          {},
 	"datapath/wire":          {},
 	"datapath/wire/wiretest": {},
 	"datapath/xsk":           {},
@@ -24,7 +25,7 @@ var allowed = map[string][]string{
 	"verbs":                  {"datapath/wire", "verbs/ring"},
 	"mcast":                  {"datapath/wire"},
 	"datapath":               {"datapath/wire", "datapath/xsk", "verbs/ring"},
-	"verbs/hca":              {"bpf", "datapath", "datapath/wire", "datapath/xsk", "mcast", "verbs", "verbs/ring"},
+	"verbs/hca":              {"bpf", "datapath", "datapath/wire", "datapath/xsk", "internal/host", "mcast", "verbs", "verbs/ring"},
 }
 
 // heavy packages stay out of what a program links that only uses verbs.

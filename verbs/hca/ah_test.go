@@ -1,6 +1,8 @@
 package hca
 
 import (
+	"context"
+	"net/netip"
 	"testing"
 
 	"github.com/roced/roced/verbs"
@@ -22,7 +24,7 @@ func TestAnswer(t *testing.T) {
 			}
 			route := a.route(row.to)
 			route.GRH.FlowLabel, route.GRH.TrafficClass, route.GRH.HopLimit = 0x12345, 0x2E<<2, 9
-			ah, err := a.pd.CreateAH(route)
+			ah, err := a.pd.CreateAH(context.Background(), route)
 			check(t, err)
 			if ah.Query() != *route {
 				t.Errorf("query: %+v", ah.Query())
@@ -87,13 +89,13 @@ func TestCreateAHRefuses(t *testing.T) {
 		{"flow label of 21 bits", func(a *verbs.AHAttr) { a.GRH.FlowLabel = 1 << 20 }, unix.EINVAL, "20 bits"},
 		{"no such GID", func(a *verbs.AHAttr) { a.GRH.SGIDIndex = 9 }, unix.EADDRNOTAVAIL, "line 9"},
 		{"negative GID index", func(a *verbs.AHAttr) { a.GRH.SGIDIndex = -1 }, unix.EADDRNOTAVAIL, "line -1"},
-		{"from IPv6 to IPv4", func(a *verbs.AHAttr) { a.GRH.SGIDIndex = 1 }, unix.EINVAL, "SGIDIndex"},
+		{"from IPv6 to IPv4", func(a *verbs.AHAttr) { a.GRH.SGIDIndex = 2 }, unix.EINVAL, "SGIDIndex"},
 		{"nobody there", func(a *verbs.AHAttr) { a.GRH.DGID = gid("10.0.0.9") }, unix.EHOSTUNREACH, "10.0.0.9"},
 	}
 	for _, row := range rows {
 		attr := good
 		row.change(&attr)
-		_, err := s.pd.CreateAH(&attr)
+		_, err := s.pd.CreateAH(context.Background(), &attr)
 		refused(t, err, row.want, row.says)
 	}
 	if users := s.device.pds.objects[0].users; users != 2 {
@@ -142,8 +144,9 @@ func TestAHFromGroupMessage(t *testing.T) {
 	copy(v6[24:], group[:])
 	attr, err := s.ctx.AHAttrFromWC(&verbs.WC{Flags: verbs.WCGRH}, v6, 1)
 	check(t, err)
-	if attr.GRH.DGID != from || attr.GRH.SGIDIndex != 1 {
-		t.Errorf("%+v, want to %v from index 1", attr, from)
+	source, err := s.ctx.QueryGID(1, attr.GRH.SGIDIndex)
+	if attr.GRH.DGID != from || err != nil || source.GID != gid("fd00::1") {
+		t.Errorf("%+v from %v (%v), want to %v from fd00::1", attr, source.GID, err, from)
 	}
 }
 
@@ -189,9 +192,10 @@ func TestNeighbourWithoutAddress(t *testing.T) {
 	a := w.a
 	route := a.route("10.0.0.2")
 	route.GRH.DGID = gid("239.1.2.3")
-	group, err := a.pd.CreateAH(route)
+	group, err := a.pd.CreateAH(context.Background(), route)
 	check(t, err)
-	a.device.neighbourChanged(nextHop{})
+	a.device.news.Neighbour(netip.Addr{})
+	a.device.look(a.device.news.take())
 	a.post(a.send(1, group, w.b))
 	w.run()
 	expect(t, a.completions(), ok(1))

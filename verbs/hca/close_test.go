@@ -1,6 +1,7 @@
 package hca
 
 import (
+	"context"
 	"errors"
 	"runtime"
 	"strings"
@@ -56,7 +57,7 @@ func (s *station) makes(t *testing.T, peer *station, ah *verbs.AH, route *verbs.
 		"CreateCQ":    func() error { _, err := s.ctx.CreateCQ(1); return err },
 		"AllocMR":     func() error { _, err := s.pd.AllocMR(1, 0); return err },
 		"RegMR":       func() error { _, err := s.pd.RegMR(make([]byte, 1), 0); return err },
-		"CreateAH":    func() error { _, err := s.pd.CreateAH(route); return err },
+		"CreateAH":    func() error { _, err := s.pd.CreateAH(context.Background(), route); return err },
 		"CreateQP": func() error {
 			_, err := s.pd.CreateQP(&verbs.QPInitAttr{Type: verbs.QPTypeUD, SendCQ: s.cq, RecvCQ: s.cq})
 			return err
@@ -161,7 +162,7 @@ func closeUnderLoad(t *testing.T, a, b *station, dest string) {
 	loop(func() error { var wcs [4]verbs.WC; _, err := a.cq.Poll(wcs[:]); return err })
 	loop(func() error { var wcs [4]verbs.WC; _, err := a.cq.Wait(guard(t), wcs[:]); return err })
 	loop(func() error { return closed(a.pd.AllocMR(10, 0)) })
-	loop(func() error { return closed(a.pd.CreateAH(route)) })
+	loop(func() error { return closed(a.pd.CreateAH(context.Background(), route)) })
 	loop(func() error {
 		qp, err := a.pd.CreateQP(&verbs.QPInitAttr{Type: verbs.QPTypeUD, SendCQ: a.cq, RecvCQ: a.cq})
 		if err != nil {

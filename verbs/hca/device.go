@@ -20,7 +20,7 @@ import (
 // program that it is embedded in.
 type Device struct {
 	name     string
-	host     host
+	host     surroundings
 	steering steering
 	engine   *datapath.Engine
 	link     datapath.Link
@@ -38,6 +38,14 @@ type Device struct {
 	events  events
 
 	waking sync.RWMutex // held for a wake-up, and wholly while the engine is closed
+
+	news    news
+	lagging bool // the last look at the host failed; the follower's
+
+	// asking is held for each question to the host, and until its answer is acted on.
+	asking sync.Mutex
+	paths  map[pair]*path
+	hops   map[netip.Addr]*hop
 
 	mu          sync.Mutex
 	status      portStatus
@@ -59,7 +67,7 @@ type Device struct {
 // parts is what a device is put together from.
 type parts struct {
 	name     string
-	host     host
+	host     surroundings
 	steering steering
 	link     datapath.Link
 	maxMTU   wire.MTU
@@ -73,6 +81,7 @@ func newDevice(p parts, o options) (*Device, error) {
 		maxMTU: p.maxMTU, askedMTU: o.mtu, vlan: p.vlan, log: o.log,
 		doorbell: ring.NewDoorbell(ring.Alloc(ring.DoorbellSize)),
 		stop:     make(chan struct{}), done: make(chan struct{}), byPlace: map[wire.QPN]*qp{}, byDoorbell: map[uint32]*qp{},
+		paths: map[pair]*path{}, hops: map[netip.Addr]*hop{}, gids: newGIDTable(), news: news{ready: make(chan struct{}, 1)},
 		memberships: table[membership]{noun: "membership", limit: maxMemberships},
 		groups:      mcast.NewTable[*datapath.QP](groupLimits),
 		pds:         table[pd]{noun: "PD", limit: maxPD}, cqs: table[cq]{noun: "CQ", limit: maxCQ},
@@ -87,18 +96,33 @@ func newDevice(p parts, o options) (*Device, error) {
 		return nil, errors.Join(err, p.link.Close(), p.host.close())
 	}
 	d.engine = engine
-	if err := d.refresh(); err != nil {
+	if err := d.firstLook(); err != nil {
 		return nil, errors.Join(err, d.Close())
 	}
 	if o.worker {
 		engine.Start()
 	}
-	d.others.Add(1)
-	go func() {
-		defer d.others.Done()
-		d.host.follow(d.stop, d.changed, d.neighbourChanged)
-	}()
+	for _, run := range []func(){d.keepUp, func() { d.host.follow(&d.news) }} {
+		d.others.Add(1)
+		go func() {
+			defer d.others.Done()
+			run()
+		}()
+	}
 	return d, nil
+}
+
+// firstLook fails where the interface could never work as it is.
+func (d *Device) firstLook() error {
+	first, err := d.updatePort()
+	if err != nil {
+		return err
+	}
+	if first.unsteered != nil {
+		d.log.Error("not all addresses can be used", "device", d.name, "error", first.unsteered)
+	}
+	_, tooSmall := fittingMTU(d.name, d.status.mtu, d.maxMTU)
+	return tooSmall
 }
 
 // Close stops the device and frees everything that it holds. Whatever programs
@@ -110,6 +134,7 @@ func (d *Device) Close() error {
 	}
 	d.host.interrupt()
 	d.others.Wait()
+	d.abandonPaths()
 	d.waking.Lock()
 	defer d.waking.Unlock()
 	return errors.Join(d.engine.Close(), d.host.close())
@@ -224,18 +249,6 @@ func (d *Device) Statistics() (s Statistics, err error) {
 
 // Name is the interface's.
 func (d *Device) Name() string { return d.name }
-
-// steer brings the steering tables up to date.
-func (d *Device) steer(added, removed []wire.GID) (err error) {
-	each := func(gids []wire.GID, do func(netip.Addr) error) {
-		for _, gid := range gids {
-			err = errors.Join(err, do(gid.Addr()))
-		}
-	}
-	each(added, d.steering.AddAddress)
-	each(removed, d.steering.RemoveAddress)
-	return err
-}
 
 // privileged reports whether the caller may set a Q_Key with the high bit.
 func (d *Device) privileged() bool {

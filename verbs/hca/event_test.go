@@ -42,6 +42,7 @@ func (s *station) noEvent() {
 var (
 	portErr    = verbs.AsyncEvent{Type: verbs.EventPortErr, Port: 1}
 	portActive = verbs.AsyncEvent{Type: verbs.EventPortActive, Port: 1}
+	mtuChange  = verbs.AsyncEvent{Type: verbs.EventMTUChange, Port: 1}
 	gidChange  = verbs.AsyncEvent{Type: verbs.EventGIDChange, Port: 1}
 )
 
@@ -54,7 +55,7 @@ func qpFatal(qp *verbs.QP) verbs.AsyncEvent {
 // hostSays changes what the host of a station on a wire says.
 func (s *station) hostSays(change func(*portStatus)) {
 	change(&s.device.host.(*wireHost).status)
-	s.device.changed()
+	s.device.look(everything())
 }
 
 func (s *station) link(up bool) { s.hostSays(func(p *portStatus) { p.up = up }) }
@@ -66,25 +67,26 @@ func (s *station) addresses(list ...netip.Addr) {
 // Each change is one event, and what is as it was is none.
 func TestPortEvents(t *testing.T) {
 	a := newStillPair(t).a
-	a.device.changed()
+	a.device.look(everything())
 	a.noEvent()
 	a.link(false)
-	a.device.changed()
+	a.device.look(everything())
 	a.expectEvents(portErr)
 	a.noEvent()
 	a.link(true)
 	a.expectEvents(portActive)
 	a.noEvent()
 	a.addresses(addressesA[0], address("10.0.0.9"))
-	a.device.changed()
+	a.device.look(everything())
 	a.expectEvents(gidChange)
 	a.addresses(addressesA[0], address("10.0.0.9"), address("239.1.1.1")) // no GID
 	a.noEvent()
 	a.hostSays(func(p *portStatus) { p.mtu, p.up = 300, true }) // too small for any RDMA MTU
-	a.device.changed()
+	a.device.look(everything())
 	a.expectEvents(portErr)
 	a.hostSays(func(p *portStatus) { p.mtu = 1500 })
-	a.expectEvents(portActive)
+	a.expectEvents(portActive, mtuChange)
+	a.hostSays(func(p *portStatus) { p.mtu = 1501 }) // the same RDMA MTU
 	a.noEvent()
 }
 

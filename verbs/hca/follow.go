@@ -1,83 +1,236 @@
 package hca
 
 import (
-	"encoding/binary"
-	"syscall"
+	"errors"
+	"maps"
+	"slices"
 	"time"
-
-	"github.com/vishvananda/netlink"
-	"github.com/vishvananda/netlink/nl"
-	"golang.org/x/sys/unix"
 )
 
-// missedPause is how long the follower waits after the kernel had more to say than
-// was read, or whatever else ended a read, before it looks at everything again.
-const missedPause = 100 * time.Millisecond
+// A device looks at news at once, and then leaves what comes next to gather: at least
+// quietPause, and as long as the look has taken, so that a host where much changes keeps half
+// a processor busy at the worst. What could not be looked at is looked at again.
+const (
+	quietPause = time.Millisecond
+	retryFirst = 50 * time.Millisecond
+	retryLast  = 5 * time.Second
+)
 
-// subscribe opens the socket of the kernel's news about the calling thread's
-// namespace. It is one, so that the news comes in order.
-func subscribe() (*nl.NetlinkSocket, error) {
-	return nl.Subscribe(unix.NETLINK_ROUTE, unix.RTNLGRP_LINK, unix.RTNLGRP_NEIGH,
-		unix.RTNLGRP_IPV4_IFADDR, unix.RTNLGRP_IPV6_IFADDR, unix.RTNLGRP_IPV4_ROUTE, unix.RTNLGRP_IPV6_ROUTE)
+// keepUp follows the host until the device is closed.
+func (d *Device) keepUp() {
+	d.news.Missed() // what came between the first look and now
+	retry, failing := time.NewTimer(0), retryFirst
+	retry.Stop()
+	for {
+		select {
+		case <-d.stop:
+			return
+		case <-d.news.ready:
+		case <-retry.C:
+			d.news.Missed()
+		}
+		began := time.Now()
+		if d.look(d.news.take()) {
+			failing = retryFirst
+		} else {
+			retry.Reset(failing)
+			failing = min(2*failing, retryLast)
+		}
+		if !d.pause(max(quietPause, time.Since(began))) {
+			return
+		}
+	}
 }
 
-// follow implements host.
-func (h *kernelHost) follow(stop <-chan struct{}, changed func(), neighbour func(nextHop)) {
-	changed() // what came between the first look and now
-	for {
-		messages, _, err := h.news.Receive()
+// pause waits; false when the device is closed.
+func (d *Device) pause(long time.Duration) bool {
+	select {
+	case <-d.stop:
+		return false
+	case <-time.After(long):
+		return true
+	}
+}
+
+// look brings the device up to what the host says now; false if some of it could not be asked:
+// then it goes on with what it knew. Without its interface the device has failed.
+func (d *Device) look(c changes) bool {
+	err := d.update(c)
+	switch {
+	case errors.Is(err, errInterfaceGone):
+		d.fail(err)
+		return true
+	case d.Err() != nil:
+		return true
+	case err != nil && !d.lagging:
+		d.log.Warn("cannot look at what has changed on the host; going on with what was known, and trying again", "device", d.name, "error", err)
+	case err == nil && d.lagging:
+		d.log.Info("what has changed on the host is known again", "device", d.name)
+	}
+	d.lagging = err != nil
+	return err == nil
+}
+
+// atOnce is how many paths or hops are looked at before others may ask, and how many change
+// in one hold of the device's lock.
+const atOnce = 64
+
+// update looks at what has changed. While the link is down the host forgets routes and
+// neighbours: what is known is kept, and looked at when the link is up.
+func (d *Device) update(c changes) error {
+	var moved portChange
+	if c.port {
+		var err error
+		if moved, err = d.updatePort(); err != nil {
+			return err
+		}
+	}
+	up := d.linkUp()
+	c.allRoutes = c.allRoutes || moved.up
+	c.allNeighbours = c.allNeighbours || moved.up
+	err := moved.unsteered
+	for paths := range slices.Chunk(d.pathsThat(func(p *path) bool {
+		return moved.concerns(p) || up && c.concernsRoute(p.ends.dest.Addr())
+	}), atOnce) {
+		err = errors.Join(err, d.updateWays(paths))
+	}
+	if !up {
+		return err
+	}
+	for hops := range slices.Chunk(d.hopsThat(func(h *hop) bool { return c.concernsNeighbour(h.address) }), atOnce) {
+		err = errors.Join(err, d.updateHops(hops, moved.up))
+	}
+	return err
+}
+
+func (d *Device) linkUp() bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.status.up
+}
+
+func (d *Device) pathsThat(concern func(*path) bool) (list []*path) {
+	d.asking.Lock()
+	defer d.asking.Unlock()
+	for p := range maps.Values(d.paths) {
+		if concern(p) {
+			list = append(list, p)
+		}
+	}
+	return list
+}
+
+func (d *Device) hopsThat(concern func(*hop) bool) (list []*hop) {
+	d.asking.Lock()
+	defer d.asking.Unlock()
+	for h := range maps.Values(d.hops) {
+		if concern(h) {
+			list = append(list, h)
+		}
+	}
+	return list
+}
+
+// updateWays looks paths up again.
+func (d *Device) updateWays(paths []*path) (failed error) {
+	d.asking.Lock()
+	defer d.asking.Unlock()
+	found := map[*path]way{}
+	for _, p := range paths {
+		if d.paths[p.ends] != p {
+			continue // gone meanwhile
+		}
+		w, err := d.lookUp(p.ends)
 		if err != nil {
-			select {
-			case <-stop:
-				return
-			case <-time.After(missedPause):
-				changed()
+			failed = err
+			continue
+		}
+		found[p] = w
+	}
+	for _, h := range d.moveWays(found) {
+		d.dropHop(h)
+	}
+	return failed
+}
+
+// moveWays has paths lead where look-ups say, and gives the hops that they left.
+func (d *Device) moveWays(found map[*path]way) (left []*hop) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	lost := 0
+	var example *path
+	for p, w := range found {
+		if w.why != nil && p.why == nil {
+			lost, example = lost+1, p
+		}
+		if h := d.setWay(p, w); h != nil {
+			left = append(left, h)
+		}
+	}
+	d.showAll(slices.Collect(maps.Keys(found)))
+	for p := range found {
+		if h := d.freePath(p); h != nil {
+			left = append(left, h)
+		}
+	}
+	if lost > 0 {
+		d.log.Warn("destinations are unreachable for now", "device", d.name, "count", lost, "one", example.ends.dest, "error", example.why)
+	}
+	return left
+}
+
+// updateHops looks at next hops. Those that the host has forgotten, or that have not answered
+// when the link comes up, are asked for again.
+func (d *Device) updateHops(hops []*hop, cameUp bool) (failed error) {
+	d.asking.Lock()
+	defer d.asking.Unlock()
+	found := map[*hop]hopStatus{}
+	for _, h := range hops {
+		if d.hops[h.address] != h {
+			continue
+		}
+		status, err := d.host.neighbour(h.address)
+		if err == nil && (status.absent || cameUp && !status.known) {
+			if err = d.host.hold(h.address); err == nil {
+				status, err = d.host.neighbour(h.address)
 			}
 		}
-		h.read(messages, changed, neighbour)
+		if err != nil {
+			failed = err
+			continue
+		}
+		found[h] = status
 	}
+	for _, h := range d.moveHops(found) {
+		d.dropHop(h)
+	}
+	return failed
 }
 
-// interrupt implements host: a closed socket ends Receive.
-func (h *kernelHost) interrupt() { h.news.Close() }
-
-// read looks at news, and at the interface at most once.
-func (h *kernelHost) read(messages []syscall.NetlinkMessage, changed func(), neighbour func(nextHop)) {
-	look := false
-	for _, m := range messages {
-		switch m.Header.Type {
-		case unix.RTM_NEWLINK, unix.RTM_DELLINK, unix.RTM_NEWADDR, unix.RTM_DELADDR:
-			look = look || interfaceOf(m.Data) == h.index
-		case unix.RTM_NEWROUTE, unix.RTM_DELROUTE:
-			look = true
-		case unix.RTM_NEWNEIGH, unix.RTM_DELNEIGH:
-			h.readNeighbour(m, neighbour)
+// moveHops takes over what is known of hops now, and gives those that are not used any more.
+func (d *Device) moveHops(found map[*hop]hopStatus) (left []*hop) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	var changed []*hop
+	for h, status := range found {
+		was := h.status
+		h.setStatus(status)
+		if was.known != h.status.known || was.failed != h.status.failed || was.mac != h.status.mac {
+			changed = append(changed, h)
 		}
 	}
-	if look {
-		changed()
+	if len(changed) == 0 {
+		return nil
 	}
-}
-
-// interfaceOf is the index in ifinfomsg and ifaddrmsg: it is in the same place.
-func interfaceOf(data []byte) int {
-	if len(data) < 8 {
-		return 0
+	paths := pathsOver(changed...)
+	d.showAll(paths)
+	one := changed[0]
+	d.log.Info("neighbours changed", "device", d.name, "count", len(changed), "paths", len(paths),
+		"one", one.address, "mac", one.status.mac, "answers", !one.status.failed)
+	for _, p := range paths {
+		if h := d.freePath(p); h != nil {
+			left = append(left, h)
+		}
 	}
-	return int(int32(binary.NativeEndian.Uint32(data[4:])))
-}
-
-// readNeighbour tells of a neighbour. One that was deleted, by whomever, and that is
-// in use is asked for anew.
-func (h *kernelHost) readNeighbour(m syscall.NetlinkMessage, neighbour func(nextHop)) {
-	entry, err := netlink.NeighDeserialize(m.Data)
-	if err != nil || entry.LinkIndex != h.index || entry.IP == nil {
-		return // another's, or a bridge's forwarding entry
-	}
-	hop := hopOf(entry)
-	if m.Header.Type == unix.RTM_DELNEIGH {
-		hop = nextHop{address: hop.address}
-		h.renew(hop.address)
-	}
-	neighbour(hop)
+	return left
 }

@@ -13,9 +13,17 @@ import (
 // gidTableLen is how many lines the GID table has at least; it grows with the addresses.
 const gidTableLen = 16
 
-// gidTable is the port's GID table: the interface's addresses. A line keeps its
-// index while its address stays, and index 0 is the one to use by default.
-type gidTable struct{ lines []wire.GID }
+// gidTable is the port's GID table. Each address has a line of its own, from 1 on, which it
+// keeps as long as it stays. Line 0 is the default, the address to use when nothing
+// speaks for another: it shows whichever of the addresses that is now.
+type gidTable struct {
+	lines []wire.GID
+	index map[wire.GID]int // an address's own line
+}
+
+func newGIDTable() gidTable {
+	return gidTable{lines: make([]wire.GID, gidTableLen), index: map[wire.GID]int{}}
+}
 
 // preference orders addresses for the default: IPv4, IPv6, link-local ones last.
 func preference(g wire.GID) int {
@@ -28,57 +36,61 @@ func preference(g wire.GID) int {
 	return 1
 }
 
-// set replaces the addresses, and says which are new and which have gone.
-func (t *gidTable) set(addresses []netip.Addr) (added, removed []wire.GID) {
-	var wanted []wire.GID
+// changes says which addresses are new, and which have gone.
+func (t *gidTable) changes(addresses []netip.Addr) (added, removed []wire.GID) {
+	wanted := map[wire.GID]struct{}{}
 	for _, address := range addresses {
-		if gid := wire.GIDFromAddr(address); !gid.IsMulticast() && !slices.Contains(wanted, gid) {
-			wanted = append(wanted, gid)
+		gid := wire.GIDFromAddr(address)
+		if _, twice := wanted[gid]; twice || gid.IsMulticast() {
+			continue
 		}
-	}
-	slices.SortStableFunc(wanted, func(a, b wire.GID) int { return cmp.Compare(preference(a), preference(b)) })
-	for i, gid := range t.lines {
-		if !gid.IsZero() && !slices.Contains(wanted, gid) {
-			removed = append(removed, gid)
-			t.lines[i] = wire.GID{}
-		}
-	}
-	for _, gid := range wanted {
-		if !slices.Contains(t.lines, gid) {
+		wanted[gid] = struct{}{}
+		if !t.contains(gid) {
 			added = append(added, gid)
-			t.put(gid)
 		}
 	}
-	if len(t.lines) == 0 {
-		t.lines = make([]wire.GID, gidTableLen)
+	for _, gid := range t.all() {
+		if _, stays := wanted[gid]; !stays {
+			removed = append(removed, gid)
+		}
 	}
-	t.chooseDefault()
+	slices.SortStableFunc(added, func(a, b wire.GID) int { return cmp.Compare(preference(a), preference(b)) })
 	return added, removed
 }
 
-func (t *gidTable) put(gid wire.GID) {
-	free := slices.Index(t.lines, wire.GID{})
-	if free < 0 {
-		free = len(t.lines)
-		t.lines = append(t.lines, make([]wire.GID, gidTableLen)...)
+// apply adds and removes addresses.
+func (t *gidTable) apply(added, removed []wire.GID) {
+	for _, gid := range removed {
+		t.lines[t.index[gid]] = wire.GID{}
+		delete(t.index, gid)
 	}
-	t.lines[free] = gid
+	free := 1
+	for _, gid := range added {
+		for free < len(t.lines) && !t.lines[free].IsZero() {
+			free++
+		}
+		if free == len(t.lines) {
+			t.lines = append(t.lines, make([]wire.GID, gidTableLen)...)
+		}
+		t.lines[free], t.index[gid] = gid, free
+	}
+	if len(added)+len(removed) > 0 {
+		t.chooseDefault()
+	}
 }
 
-// chooseDefault sees to it that index 0 is not empty, nor link-local, if that can be had.
+// chooseDefault keeps the default unless there is a better one.
 func (t *gidTable) chooseDefault() {
-	best := -1
-	for i, gid := range t.lines {
-		if !gid.IsZero() && (best < 0 || preference(gid) < preference(t.lines[best])) {
-			best = i
+	best := t.lines[0]
+	if !t.contains(best) {
+		best = wire.GID{}
+	}
+	for _, gid := range t.lines[1:] {
+		if !gid.IsZero() && (best.IsZero() || preference(gid) < preference(best)) {
+			best = gid
 		}
 	}
-	if best <= 0 {
-		return
-	}
-	if first := t.lines[0]; first.IsZero() || first.IsLinkLocal() && !t.lines[best].IsLinkLocal() {
-		t.lines[0], t.lines[best] = t.lines[best], first
-	}
+	t.lines[0] = best
 }
 
 func (t *gidTable) get(index int) (wire.GID, error) {
@@ -88,9 +100,17 @@ func (t *gidTable) get(index int) (wire.GID, error) {
 	return t.lines[index], nil
 }
 
-func (t *gidTable) contains(gid wire.GID) bool { return !gid.IsZero() && slices.Contains(t.lines, gid) }
+func (t *gidTable) contains(gid wire.GID) bool {
+	_, has := t.index[gid]
+	return has
+}
 
-// all lists the addresses in use.
-func (t *gidTable) all() []wire.GID {
-	return slices.DeleteFunc(slices.Clone(t.lines), wire.GID.IsZero)
+// all lists the addresses in the order of their lines.
+func (t *gidTable) all() (list []wire.GID) {
+	for _, gid := range t.lines[1:] {
+		if !gid.IsZero() {
+			list = append(list, gid)
+		}
+	}
+	return list
 }

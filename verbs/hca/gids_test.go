@@ -31,41 +31,51 @@ func shown(g *gidTable) (all []string) {
 	return all
 }
 
-// Each step gives all addresses that the interface has then; a line keeps its index,
-// and the default is a routable one, IPv4 first, as far as there is one.
+// Each step gives all addresses that the interface has then; each keeps its line, from 1 on,
+// and line 0 is the default: a routable one, IPv4 first, as far as there is one.
 func TestGIDTable(t *testing.T) {
 	type step struct{ addresses, want []string }
 	rows := map[string][]step{
 		"IPv4 first, link-local last": {
-			{[]string{"fe80::1", "fd00::1", "169.254.1.1", "10.0.0.1"}, []string{"10.0.0.1", "fd00::1", "fe80::1", "169.254.1.1"}},
+			{[]string{"fe80::1", "fd00::1", "169.254.1.1", "10.0.0.1"}, []string{"10.0.0.1", "10.0.0.1", "fd00::1", "fe80::1", "169.254.1.1"}},
 		},
-		"an index stays": {
-			{[]string{"10.0.0.1", "10.0.0.2", "fd00::1"}, []string{"10.0.0.1", "10.0.0.2", "fd00::1"}},
-			{[]string{"10.0.0.1", "fd00::1"}, []string{"10.0.0.1", "", "fd00::1"}},
-			{[]string{"10.0.0.1", "fd00::1", "10.0.0.3"}, []string{"10.0.0.1", "10.0.0.3", "fd00::1"}},
+		"a line stays": {
+			{[]string{"10.0.0.1", "10.0.0.2", "fd00::1"}, []string{"10.0.0.1", "10.0.0.1", "10.0.0.2", "fd00::1"}},
+			{[]string{"10.0.0.1", "fd00::1"}, []string{"10.0.0.1", "10.0.0.1", "", "fd00::1"}},
+			{[]string{"10.0.0.1", "fd00::1", "10.0.0.3"}, []string{"10.0.0.1", "10.0.0.1", "10.0.0.3", "fd00::1"}},
 		},
-		"a link-local default gives way": {
-			{[]string{"fe80::1"}, []string{"fe80::1"}},
-			{[]string{"fe80::1", "fd00::1"}, []string{"fd00::1", "fe80::1"}},
-			{[]string{"fe80::1", "fd00::1", "10.0.0.1"}, []string{"fd00::1", "fe80::1", "10.0.0.1"}},
+		"the default is the best, and others keep their lines": {
+			{[]string{"fe80::1"}, []string{"fe80::1", "fe80::1"}},
+			{[]string{"fe80::1", "fd00::1"}, []string{"fd00::1", "fe80::1", "fd00::1"}},
+			{[]string{"fe80::1", "fd00::1", "10.0.0.1"}, []string{"10.0.0.1", "fe80::1", "fd00::1", "10.0.0.1"}},
+		},
+		"a default stays while it is as good as others": {
+			{[]string{"10.0.0.2"}, []string{"10.0.0.2", "10.0.0.2"}},
+			{[]string{"10.0.0.1", "10.0.0.2"}, []string{"10.0.0.2", "10.0.0.2", "10.0.0.1"}},
+		},
+		"an IPv4 address that goes and comes back is the default again": {
+			{[]string{"10.0.0.1", "fd00::1"}, []string{"10.0.0.1", "10.0.0.1", "fd00::1"}},
+			{[]string{"fd00::1"}, []string{"fd00::1", "", "fd00::1"}},
+			{[]string{"fd00::1", "10.0.0.1"}, []string{"10.0.0.1", "10.0.0.1", "fd00::1"}},
 		},
 		"a default that goes is replaced by the best": {
-			{[]string{"10.0.0.1", "fe80::1", "fd00::1", "10.0.0.2"}, []string{"10.0.0.1", "10.0.0.2", "fd00::1", "fe80::1"}},
-			{[]string{"fe80::1", "fd00::1", "10.0.0.2"}, []string{"10.0.0.2", "", "fd00::1", "fe80::1"}},
-			{[]string{"fe80::1", "fd00::1"}, []string{"fd00::1", "", "", "fe80::1"}},
-			{[]string{"fe80::1"}, []string{"fe80::1"}},
+			{[]string{"10.0.0.1", "fe80::1", "fd00::1", "10.0.0.2"}, []string{"10.0.0.1", "10.0.0.1", "10.0.0.2", "fd00::1", "fe80::1"}},
+			{[]string{"fe80::1", "fd00::1", "10.0.0.2"}, []string{"10.0.0.2", "", "10.0.0.2", "fd00::1", "fe80::1"}},
+			{[]string{"fe80::1", "fd00::1"}, []string{"fd00::1", "", "", "fd00::1", "fe80::1"}},
+			{[]string{"fe80::1"}, []string{"fe80::1", "", "", "", "fe80::1"}},
 			{nil, nil},
 		},
 		"groups are no GIDs, and none is there twice": {
-			{[]string{"224.1.2.3", "ff0e::1", "10.0.0.1", "::ffff:10.0.0.1"}, []string{"10.0.0.1"}},
+			{[]string{"224.1.2.3", "ff0e::1", "10.0.0.1", "::ffff:10.0.0.1"}, []string{"10.0.0.1", "10.0.0.1"}},
 		},
 	}
 	for name, steps := range rows {
 		t.Run(name, func(t *testing.T) {
-			var table gidTable
+			table := newGIDTable()
 			had := map[wire.GID]bool{}
 			for _, step := range steps {
-				added, removed := table.set(addresses(step.addresses...))
+				added, removed := table.changes(addresses(step.addresses...))
+				table.apply(added, removed)
 				if got := shown(&table); !slices.Equal(got, step.want) {
 					t.Errorf("with %q: %q, want %q", step.addresses, got, step.want)
 				}
@@ -84,14 +94,14 @@ func TestGIDTable(t *testing.T) {
 }
 
 func TestGIDTableGrows(t *testing.T) {
-	var table gidTable
+	table := newGIDTable()
 	var many []netip.Addr
 	for i := range 100 {
 		many = append(many, netip.AddrFrom4([4]byte{10, 0, 1, byte(i)}))
 	}
-	table.set(many)
+	table.apply(table.changes(many))
 	for i, address := range many {
-		if got, err := table.get(i); err != nil || got.Addr() != address {
+		if got, err := table.get(i + 1); err != nil || got.Addr() != address {
 			t.Fatalf("line %d: %v, %v", i, got, err)
 		}
 	}

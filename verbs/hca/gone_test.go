@@ -1,6 +1,7 @@
 package hca
 
 import (
+	"context"
 	"errors"
 	"os"
 	"path/filepath"
@@ -216,10 +217,10 @@ func TestDeviceFailsWhileWaitingForANeighbour(t *testing.T) {
 	l := newLab(t)
 	done, route := make(chan error), l.a.route("10.77.0.99")
 	go func() {
-		_, err := l.a.pd.CreateAH(route)
+		_, err := l.a.pd.CreateAH(context.Background(), route)
 		done <- err
 	}()
-	eventually(t, "waiting", func() bool { return waiting("kernelHost).await") == 1 })
+	eventually(t, "waiting", func() bool { return waiting("Device).awaitPath") == 1 })
 	l.a.device.fail(errInterfaceGone)
 	refused(t, <-done, verbs.ErrDeviceFatal)
 }

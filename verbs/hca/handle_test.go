@@ -1,6 +1,7 @@
 package hca
 
 import (
+	"context"
 	"testing"
 
 	"github.com/roced/roced/verbs"
@@ -16,7 +17,7 @@ func TestSecondClose(t *testing.T) {
 		"PD": func() (closer, error) { return s.ctx.AllocPD() },
 		"CQ": func() (closer, error) { return s.ctx.CreateCQ(1) },
 		"MR": func() (closer, error) { return s.pd.AllocMR(1, 0) },
-		"AH": func() (closer, error) { return s.pd.CreateAH(s.route("10.0.0.2")) },
+		"AH": func() (closer, error) { return s.pd.CreateAH(context.Background(), s.route("10.0.0.2")) },
 		"QP": func() (closer, error) {
 			return s.pd.CreateQP(&verbs.QPInitAttr{Type: verbs.QPTypeUD, SendCQ: s.cq, RecvCQ: s.cq})
 		},

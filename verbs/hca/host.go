@@ -6,32 +6,30 @@ import (
 
 	"github.com/roced/roced/bpf"
 	"github.com/roced/roced/datapath/wire"
+	"github.com/roced/roced/internal/host"
 )
 
-// host is what a device must know of the machine that it is in.
-type host interface {
+// surroundings is what a device must know of the machine that it is in, and asks of it. An
+// error says that the question failed, and nothing of what was asked, but where it is named.
+type surroundings interface {
 	// port tells how the interface stands now; errInterfaceGone if it does not exist
 	// any more, in this network namespace.
 	port() (portStatus, error)
-	// way is where packets from one of the device's addresses to a destination go,
-	// as far as is known without asking anybody.
-	way(source, dest netip.Addr) (nextHop, error)
-	// hold has a next hop asked for, and kept fresh until it is released as often.
+	// route is where packets from one of the device's addresses to a destination go:
+	// host.ErrNoRoute, host.ErrLocal.
+	route(source, dest netip.Addr) (host.Route, error)
+	// neighbour tells what is known of a next hop now.
+	neighbour(hop netip.Addr) (hopStatus, error)
+	// hold has a next hop looked for at once, and kept fresh until release. It may be called
+	// again, to have it looked for anew.
 	hold(hop netip.Addr) error
 	release(hop netip.Addr)
-	// renew has a next hop that is held asked for again.
-	renew(hop netip.Addr)
-	// await waits until a next hop that is held has answered: ErrUnreachable if it
-	// does not, ErrClosed when stop is closed before.
-	await(hop, dest netip.Addr, stop <-chan struct{}) error
 	// join makes the host a member of a group, for the first that asks; leave ends
 	// that for the last.
 	join(group netip.Addr) error
 	leave(group netip.Addr) error
-	// follow calls the device back until stop is closed: changed when addresses,
-	// routes or the interface may have, neighbour when one has.
-	follow(stop <-chan struct{}, changed func(), neighbour func(nextHop))
-	// interrupt is called when stop has been closed, to wake the follower.
+	// follow tells what changes, until interrupt.
+	follow(news *news)
 	interrupt()
 	// describe names the modes that XDP and AF_XDP are in.
 	describe() (xdp, socket string)
@@ -48,11 +46,12 @@ type portStatus struct {
 	addresses []netip.Addr
 }
 
-// nextHop is the neighbour that packets to a destination are handed to.
-type nextHop struct {
-	address   netip.Addr // invalid where there is nobody to ask: groups
-	mac       wire.MAC
-	reachable bool
+// hopStatus is what the host knows of a next hop.
+type hopStatus struct {
+	mac    wire.MAC
+	known  bool // the MAC is
+	failed bool // it was asked for, and has not answered
+	absent bool // nobody looks for it
 }
 
 // steering decides what reaches the engine; *bpf.Steering, or nothing on a wire in memory.

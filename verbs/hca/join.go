@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/netip"
 
+	"github.com/roced/roced/datapath/wire"
 	"github.com/roced/roced/mcast"
 	"github.com/roced/roced/verbs"
 )
@@ -26,7 +27,7 @@ func (d *Device) JoinMulticast(group netip.Addr, flags verbs.JoinFlags) (verbs.M
 		return verbs.MembershipGrant{}, err
 	}
 	grant := verbs.MembershipGrant{MGID: mgid}
-	if grant.SGIDIndex, err = d.sourceFor(group.Unmap()); err != nil {
+	if grant.SGID, err = d.sourceFor(group.Unmap()); err != nil {
 		return verbs.MembershipGrant{}, err
 	}
 	defer d.others.Done()
@@ -42,24 +43,20 @@ func (d *Device) JoinMulticast(group netip.Addr, flags verbs.JoinFlags) (verbs.M
 	return grant, err
 }
 
-// sourceFor finds the line of the GID table to send to a group from, a link-local
-// one only if there is no other, and keeps the device open until others.Done.
-func (d *Device) sourceFor(group netip.Addr) (int, error) {
+// sourceFor finds the address to send to a group from, a link-local one only if there is no
+// other, and keeps the device open until others.Done.
+func (d *Device) sourceFor(group netip.Addr) (best wire.GID, err error) {
 	if err := d.enter(); err != nil {
-		return 0, err
+		return best, err
 	}
 	defer d.mu.Unlock()
-	best := -1
-	for index, gid := range d.gids.lines {
-		if gid.IsZero() || gid.IsIPv4() != group.Is4() {
-			continue
-		}
-		if best < 0 || preference(gid) < preference(d.gids.lines[best]) {
-			best = index
+	for _, gid := range d.gids.all() {
+		if gid.IsIPv4() == group.Is4() && (best.IsZero() || preference(gid) < preference(best)) {
+			best = gid
 		}
 	}
-	if best < 0 {
-		return 0, fmt.Errorf("%w: %s has no address of the group's IP version to send from; ip address add", verbs.ErrNoGID, d.name)
+	if best.IsZero() {
+		return best, fmt.Errorf("%w: %s has no address of the group's IP version to send from; ip address add", verbs.ErrNoGID, d.name)
 	}
 	d.others.Add(1)
 	return best, nil

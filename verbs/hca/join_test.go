@@ -131,9 +131,10 @@ func TestJoinRefused(t *testing.T) {
 	m := join(t, w.a, groupV4, verbs.JoinFullMember)
 	check(t, m.Close())
 	refused(t, m.Close(), unix.EINVAL, "membership")
-	attr := join(t, w.a, groupV6, verbs.JoinSendOnlyFullMember).AHAttr()
-	if attr.GRH.DGID != gid(groupV6) || attr.GRH.SGIDIndex != 1 {
-		t.Errorf("%+v", attr)
+	attr, err := join(t, w.a, groupV6, verbs.JoinSendOnlyFullMember).AHAttr()
+	check(t, err)
+	if source, err := w.a.ctx.QueryGID(1, attr.GRH.SGIDIndex); attr.GRH.DGID != gid(groupV6) || err != nil || source.GID != gid("fd00::1") {
+		t.Errorf("%+v from %v, %v", attr, source, err)
 	}
 }
 

@@ -5,23 +5,24 @@ import (
 	"fmt"
 	"net/netip"
 	"sync"
+	"sync/atomic"
+	"time"
 
 	"github.com/roced/roced/bpf"
 	"github.com/roced/roced/datapath/wire"
 	"github.com/roced/roced/datapath/xsk"
+	"github.com/roced/roced/internal/host"
 	"github.com/roced/roced/mcast"
-	"github.com/roced/roced/verbs"
 	"github.com/vishvananda/netlink"
-	"github.com/vishvananda/netlink/nl"
 	"golang.org/x/sys/unix"
 )
 
-// kernelHost is the host as the kernel tells it over netlink.
+// kernelHost is the surroundings as the kernel tells them over netlink.
 type kernelHost struct {
-	netlink  *netlink.Handle
-	news     *nl.NetlinkSocket // what changes, for the follower
+	queries  *host.Queries
+	follower *host.Follower
+	ended    atomic.Bool
 	name     string
-	index    int // of the interface that has the addresses
 	steering *bpf.Steering
 	socket   xsk.Info
 	tuned    func() error // puts the kernel's knobs back
@@ -29,13 +30,13 @@ type kernelHost struct {
 	memberships *mcast.Memberships
 
 	mu      sync.Mutex
-	managed map[netip.Addr]int // users of each neighbour that the kernel keeps fresh for us
+	managed map[netip.Addr]bool // neighbours that the kernel keeps fresh because we asked
 }
 
-// port implements host.
+// port implements surroundings.
 func (h *kernelHost) port() (portStatus, error) {
-	link, err := h.netlink.LinkByIndex(h.index)
-	if errors.As(err, new(netlink.LinkNotFoundError)) {
+	link, err := h.queries.Link()
+	if errors.Is(err, host.ErrNoInterface) {
 		return portStatus{}, fmt.Errorf("%s: %w", h.name, errInterfaceGone)
 	}
 	if err != nil {
@@ -44,14 +45,13 @@ func (h *kernelHost) port() (portStatus, error) {
 	attrs := link.Attrs()
 	status := portStatus{up: isUp(attrs), mtu: attrs.MTU}
 	copy(status.mac[:], attrs.HardwareAddr)
-	list, err := whole(func() ([]netlink.Addr, error) { return h.netlink.AddrList(link, netlink.FAMILY_ALL) })
+	list, err := h.queries.Addresses()
 	if err != nil {
-		return portStatus{}, fmt.Errorf("addresses of %s: %w", h.name, err)
+		return portStatus{}, fmt.Errorf("%s: %w", h.name, err)
 	}
 	for _, a := range list {
-		const unusable = unix.IFA_F_TENTATIVE | unix.IFA_F_DADFAILED
-		if address, ok := netip.AddrFromSlice(a.IP); ok && a.Flags&unusable == 0 {
-			status.addresses = append(status.addresses, address.Unmap())
+		if a.Usable() {
+			status.addresses = append(status.addresses, a.IP)
 		}
 	}
 	return status, nil
@@ -61,75 +61,87 @@ func isUp(attrs *netlink.LinkAttrs) bool {
 	return attrs.RawFlags&unix.IFF_UP != 0 && attrs.RawFlags&unix.IFF_LOWER_UP != 0
 }
 
-// way implements host. Groups have neither route nor neighbour.
-func (h *kernelHost) way(source, dest netip.Addr) (nextHop, error) {
-	if dest.IsMulticast() {
-		return nextHop{mac: wire.MulticastMAC(wire.GIDFromAddr(dest)), reachable: true}, nil
-	}
-	address, err := h.route(source, dest)
+// route implements surroundings.
+func (h *kernelHost) route(source, dest netip.Addr) (host.Route, error) {
+	return h.queries.Route(source, dest)
+}
+
+// neighbour implements surroundings.
+func (h *kernelHost) neighbour(hop netip.Addr) (hopStatus, error) {
+	n, err := h.queries.Neighbour(hop)
 	if err != nil {
-		return nextHop{}, err
+		return hopStatus{}, err
 	}
-	return h.known(address), nil
+	status := hopStatus{known: n.Known() && len(n.MAC) == len(wire.MAC{}), failed: n.Failed(), absent: n.State == 0}
+	copy(status.mac[:], n.MAC)
+	return status, nil
 }
 
-// route finds the address of the neighbour that leads to dest through this interface.
-func (h *kernelHost) route(source, dest netip.Addr) (netip.Addr, error) {
-	ask := netlink.RouteGetOptions{SrcAddr: source.AsSlice()}
-	routes, err := h.netlink.RouteGetWithOptions(dest.AsSlice(), &ask)
-	if err == nil && len(routes) > 0 && routes[0].Type == unix.RTN_LOCAL {
-		return netip.Addr{}, fmt.Errorf("%w: %v is an address of this host, but not of %s: devices of one host do not reach each other; send from the device that has it",
-			verbs.ErrUnreachable, dest, h.name)
+// hold implements surroundings. Entries that others look after are left to them. A
+// question of ours that has no answer yet is asked again at once.
+func (h *kernelHost) hold(hop netip.Addr) error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	entry, err := h.queries.Neighbour(hop)
+	if err != nil {
+		return err
 	}
-	// Asked for an interface, the kernel takes whatever no IPv4 route matches to be on
-	// its link. So the match is asked for first.
-	ask.OifIndex, ask.FIBMatch = h.index, true
-	if _, err = h.netlink.RouteGetWithOptions(dest.AsSlice(), &ask); err == nil {
-		ask.FIBMatch = false
-		routes, err = h.netlink.RouteGetWithOptions(dest.AsSlice(), &ask)
+	if entry.Foreign() || entry.Managed() && !h.managed[hop] {
+		return nil
 	}
-	switch {
-	case err != nil:
-		return netip.Addr{}, fmt.Errorf("%w: no route to %v from %v through %s (%v); ip route get %v oif %[4]s", verbs.ErrUnreachable, dest, source, h.name, err, dest)
-	case len(routes) == 0 || routes[0].Type != unix.RTN_UNICAST || routes[0].LinkIndex != h.index:
-		return netip.Addr{}, fmt.Errorf("%w: %v is not reached through %s; ip route get %v oif %[3]s", verbs.ErrUnreachable, dest, h.name, dest)
-	}
-	return gatewayOf(&routes[0], dest), nil
-}
-
-// gatewayOf is a route's next hop, which is the destination itself on the same link.
-func gatewayOf(route *netlink.Route, dest netip.Addr) netip.Addr {
-	if gateway, ok := netip.AddrFromSlice(route.Gw); ok {
-		return gateway.Unmap()
-	}
-	if via, ok := route.Via.(*netlink.Via); ok {
-		if gateway, ok := netip.AddrFromSlice(via.Addr); ok {
-			return gateway.Unmap()
+	if h.managed[hop] && entry.State&unix.NUD_INCOMPLETE != 0 {
+		if err := h.queries.Forget(hop); err != nil {
+			return err
 		}
 	}
-	return dest
+	h.managed[hop] = true
+	return h.queries.Manage(hop)
 }
 
-// dumpTries is how often a list is read that the kernel changed meanwhile.
-const dumpTries = 5
+// release implements surroundings.
+func (h *kernelHost) release(hop netip.Addr) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.unmanage(hop)
+}
 
-// whole reads a list until it is of one piece: the kernel says when it changed on the way.
-func whole[T any](list func() ([]T, error)) (all []T, err error) {
-	for range dumpTries {
-		if all, err = list(); !errors.Is(err, netlink.ErrDumpInterrupted) {
-			break
-		}
+// unmanage lets an entry of ours grow old. It may have gone, or be another's by now.
+func (h *kernelHost) unmanage(hop netip.Addr) {
+	if !h.managed[hop] {
+		return
 	}
-	return all, err
+	delete(h.managed, hop)
+	if entry, err := h.queries.Neighbour(hop); err == nil && entry.Managed() && !entry.Foreign() {
+		_ = h.queries.Unmanage(hop)
+	}
 }
 
-// join implements host.
+// join implements surroundings.
 func (h *kernelHost) join(group netip.Addr) error { return h.memberships.Join(group) }
 
-// leave implements host.
+// leave implements surroundings.
 func (h *kernelHost) leave(group netip.Addr) error { return h.memberships.Leave(group) }
 
-// describe implements host.
+// followPause is how long the follower waits when the kernel's news cannot be read.
+const followPause = 100 * time.Millisecond
+
+// follow implements surroundings.
+func (h *kernelHost) follow(news *news) {
+	for !h.ended.Load() {
+		if err := h.follower.Next(news); err != nil && !h.ended.Load() {
+			news.Missed()
+			time.Sleep(followPause)
+		}
+	}
+}
+
+// interrupt implements surroundings.
+func (h *kernelHost) interrupt() {
+	h.ended.Store(true)
+	h.follower.Close()
+}
+
+// describe implements surroundings.
 func (h *kernelHost) describe() (xdp, socket string) {
 	socket = "copy"
 	if h.socket.ZeroCopy {
@@ -138,16 +150,15 @@ func (h *kernelHost) describe() (xdp, socket string) {
 	return h.steering.AttachedMode().String(), socket
 }
 
-// close implements host.
+// close implements surroundings.
 func (h *kernelHost) close() error {
 	h.mu.Lock()
 	for address := range h.managed {
-		_ = h.setManaged(address, 0)
+		h.unmanage(address)
 	}
-	h.managed = nil
 	h.mu.Unlock()
 	err := errors.Join(h.memberships.Close(), h.steering.Close(), h.tuned())
-	h.news.Close() // again, unless nobody followed
-	h.netlink.Close()
+	h.follower.Close() // again, unless nobody followed
+	h.queries.Close()
 	return err
 }

@@ -52,7 +52,11 @@ func sendForever() error {
 	if err != nil {
 		return err
 	}
-	return sendAll(ctx, membership.AHAttr())
+	to, err := membership.AHAttr()
+	if err != nil {
+		return err
+	}
+	return sendAll(ctx, to)
 }
 
 func sendAll(ctx *verbs.Context, to verbs.AHAttr) error {
@@ -60,7 +64,7 @@ func sendAll(ctx *verbs.Context, to verbs.AHAttr) error {
 	if err != nil {
 		return err
 	}
-	ah, err := pd.CreateAH(&to)
+	ah, err := pd.CreateAH(context.Background(), &to)
 	if err != nil {
 		return err
 	}

@@ -1,6 +1,7 @@
 package hca
 
 import (
+	"context"
 	"net"
 	"net/netip"
 	"testing"
@@ -252,7 +253,7 @@ func TestUnreachable(t *testing.T) {
 	for _, row := range rows {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()
-			_, err := s.pd.CreateAH(s.route(row.dest))
+			_, err := s.pd.CreateAH(context.Background(), s.route(row.dest))
 			refused(t, err, unix.EHOSTUNREACH, append(row.says, "create AH to")...)
 			if managed(t, hosts.A, row.dest) {
 				t.Error("the neighbour is still asked for")
@@ -268,7 +269,7 @@ func TestCloseWhileResolving(t *testing.T) {
 	route := s.route("10.77.0.99")
 	done := make(chan error)
 	go func() {
-		_, err := s.pd.CreateAH(route)
+		_, err := s.pd.CreateAH(context.Background(), route)
 		done <- err
 	}()
 	eventually(t, "the question", func() bool { return managed(t, hosts.A, "10.77.0.99") })
@@ -289,7 +290,7 @@ func TestClosePDWhileResolving(t *testing.T) {
 	route := s.route("10.77.0.99")
 	done := make(chan error)
 	go func() {
-		_, err := pd.CreateAH(route)
+		_, err := pd.CreateAH(context.Background(), route)
 		done <- err
 	}()
 	eventually(t, "the question", func() bool { return managed(t, hosts.A, "10.77.0.99") })

@@ -1,6 +1,7 @@
 package hca
 
 import (
+	"context"
 	"testing"
 
 	"github.com/roced/roced/verbs"
@@ -19,7 +20,7 @@ func TestBusy(t *testing.T) {
 	mr, err := pd.AllocMR(1, 0)
 	check(t, err)
 	refused(t, pd.Close(), unix.EBUSY, "1 objects")
-	ah, err := pd.CreateAH(s.route("10.0.0.2"))
+	ah, err := pd.CreateAH(context.Background(), s.route("10.0.0.2"))
 	check(t, err)
 	check(t, mr.Close())
 	refused(t, pd.Close(), unix.EBUSY)
@@ -56,7 +57,9 @@ func TestLimits(t *testing.T) {
 		{"QP", 1, maxQP, func() (interface{ Close() error }, error) {
 			return s.pd.CreateQP(&verbs.QPInitAttr{Type: verbs.QPTypeUD, SendCQ: s.cq, RecvCQ: s.cq})
 		}},
-		{"AH", 0, maxAH, func() (interface{ Close() error }, error) { return s.pd.CreateAH(s.route("10.0.0.2")) }},
+		{"AH", 0, maxAH, func() (interface{ Close() error }, error) {
+			return s.pd.CreateAH(context.Background(), s.route("10.0.0.2"))
+		}},
 	}
 	for _, row := range rows {
 		t.Run(row.name, func(t *testing.T) {
@@ -173,10 +176,10 @@ func TestQueryDevice(t *testing.T) {
 	}
 	_, noPort := s.ctx.QueryPort(2)
 	_, noPKey := s.ctx.QueryPKey(1, 1)
-	_, noGID := s.ctx.QueryGID(1, 3)
+	_, noGID := s.ctx.QueryGID(1, 4)
 	_, negative := s.ctx.QueryGID(1, -1)
 	refused(t, noPort, unix.EINVAL, "port 2")
 	refused(t, noPKey, unix.EINVAL, "index 1")
-	refused(t, noGID, unix.EADDRNOTAVAIL, "line 3")
+	refused(t, noGID, unix.EADDRNOTAVAIL, "line 4")
 	refused(t, negative, unix.EADDRNOTAVAIL)
 }

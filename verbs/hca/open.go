@@ -11,11 +11,11 @@ import (
 	"github.com/roced/roced/datapath"
 	"github.com/roced/roced/datapath/wire"
 	"github.com/roced/roced/datapath/xsk"
+	"github.com/roced/roced/internal/host"
 	"github.com/roced/roced/mcast"
 	"github.com/roced/roced/verbs"
 	"github.com/safchain/ethtool"
 	"github.com/vishvananda/netlink"
-	"github.com/vishvananda/netlink/nl"
 	"golang.org/x/sys/unix"
 )
 
@@ -63,7 +63,8 @@ type builder struct {
 	multiBuffer func() (bool, error)
 
 	netlink  *netlink.Handle
-	news     *nl.NetlinkSocket
+	queries  *host.Queries
+	follower *host.Follower
 	link     netlink.Link // has the addresses
 	base     netlink.Link // has the card's queues: the link, or what a VLAN is on
 	vlan     uint16
@@ -82,10 +83,7 @@ func (b *builder) build() (err error) {
 	if b.netlink, err = netlink.NewHandle(unix.NETLINK_ROUTE); err != nil {
 		return fmt.Errorf("netlink: %w", err)
 	}
-	if b.news, err = subscribe(); err != nil {
-		return fmt.Errorf("netlink: %w", err)
-	}
-	for _, step := range []func() error{b.findLink, b.checkLink, b.loadProgram, b.openSockets, b.openMemberships, b.tune} {
+	for _, step := range []func() error{b.findLink, b.checkLink, b.listen, b.loadProgram, b.openSockets, b.openMemberships, b.tune} {
 		if err := step(); err != nil {
 			return err
 		}
@@ -107,16 +105,20 @@ func (b *builder) undo() (err error) {
 	if b.netlink != nil {
 		b.netlink.Close()
 	}
-	if b.news != nil {
-		b.news.Close()
+	if b.follower != nil {
+		b.follower.Close()
+	}
+	if b.queries != nil {
+		b.queries.Close()
 	}
 	return err
 }
 
 func (b *builder) parts() parts {
+	b.netlink.Close() // what is asked from now on is asked by queries
 	h := &kernelHost{
-		netlink: b.netlink, news: b.news, name: b.name, index: b.link.Attrs().Index,
-		steering: b.steering, socket: b.sockets[0].Attached(), tuned: b.tuned, managed: map[netip.Addr]int{},
+		queries: b.queries, follower: b.follower, name: b.name,
+		steering: b.steering, socket: b.sockets[0].Attached(), tuned: b.tuned, managed: map[netip.Addr]bool{},
 		memberships: b.memberships,
 	}
 	return parts{name: b.name, host: h, steering: b.steering, link: datapath.NewXDPLink(b.sockets), maxMTU: b.maxMTU, vlan: b.vlan}
@@ -168,6 +170,16 @@ func (b *builder) checkLink() error {
 		return fmt.Errorf("%w: %s is down; ip link set dev %[2]s up", unix.ENETDOWN, b.name)
 	}
 	return b.chooseMTU(attrs.MTU)
+}
+
+// listen starts to follow the interface.
+func (b *builder) listen() (err error) {
+	index := b.link.Attrs().Index
+	if b.queries, err = host.OpenQueries(index); err != nil {
+		return err
+	}
+	b.follower, err = host.Follow(index)
+	return err
 }
 
 // chooseMTU finds the largest RDMA MTU that interface and kernel can carry, and

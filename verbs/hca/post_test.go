@@ -2,6 +2,7 @@ package hca
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"math/rand/v2"
 	"slices"
@@ -19,7 +20,7 @@ func TestPostSendRefuses(t *testing.T) {
 	ah := a.ah("10.0.0.2")
 	otherPD, err := a.ctx.AllocPD()
 	check(t, err)
-	foreign, err := otherPD.CreateAH(a.route("10.0.0.2"))
+	foreign, err := otherPD.CreateAH(context.Background(), a.route("10.0.0.2"))
 	check(t, err)
 	rows := []struct {
 		name  string

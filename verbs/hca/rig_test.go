@@ -125,7 +125,7 @@ func (s *station) piece(i, length int) verbs.SGE { return s.mr.SGE(i*slotLen, le
 // ah makes a handle to an address, from the station's own of the same kind.
 func (s *station) ah(to string) *verbs.AH {
 	s.Helper()
-	ah, err := s.pd.CreateAH(s.route(to))
+	ah, err := s.pd.CreateAH(context.Background(), s.route(to))
 	check(s, err)
 	return ah
 }

@@ -1,6 +1,7 @@
 package hca
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -165,7 +166,7 @@ func TestHeaders(t *testing.T) {
 	a, s := newStation(t, open(t, hosts.A)), newSniffer(t, hosts.B)
 	route := a.route("10.77.0.2")
 	route.GRH.FlowLabel, route.GRH.TrafficClass, route.GRH.HopLimit = 0x54321, 0x68, 5
-	ah, err := a.pd.CreateAH(route)
+	ah, err := a.pd.CreateAH(context.Background(), route)
 	check(t, err)
 	wr := a.send(1, ah, &station{qp: a.qp}, a.piece(0, 5))
 	wr.RemoteQPN, wr.RemoteQKey, wr.Opcode, wr.ImmData = 0xABCDEF, 0x1234, verbs.WRSendWithImm, 0xCAFEF00D

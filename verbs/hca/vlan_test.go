@@ -3,6 +3,7 @@
 package hca
 
 import (
+	"context"
 	"fmt"
 	"net/netip"
 	"slices"
@@ -182,6 +183,6 @@ func TestVlanGIDs(t *testing.T) {
 	if slices.Contains(own, address("10.77.0.1")) {
 		t.Errorf("eth0's address is among %v", own)
 	}
-	_, err = l.a.pd.CreateAH(l.a.route("10.77.0.2"))
+	_, err = l.a.pd.CreateAH(context.Background(), l.a.route("10.77.0.2"))
 	refused(t, err, verbs.ErrUnreachable, "through "+vlanName)
 }

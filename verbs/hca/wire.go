@@ -7,7 +7,7 @@ import (
 
 	"github.com/roced/roced/datapath"
 	"github.com/roced/roced/datapath/wire"
-	"github.com/roced/roced/verbs"
+	"github.com/roced/roced/internal/host"
 )
 
 // OpenWire makes two devices at the ends of a wire in memory, each with its
@@ -55,28 +55,25 @@ func newWireHost(number byte, addresses []netip.Addr) *wireHost {
 
 func (h *wireHost) port() (portStatus, error) { return h.status, nil }
 
-func (h *wireHost) way(_, dest netip.Addr) (nextHop, error) {
-	switch {
-	case dest.IsMulticast():
-		return nextHop{mac: wire.MulticastMAC(wire.GIDFromAddr(dest)), reachable: true}, nil
-	case slices.Contains(h.peer.status.addresses, dest):
-		return nextHop{address: dest, mac: h.peer.status.mac, reachable: true}, nil
+func (h *wireHost) route(_, dest netip.Addr) (host.Route, error) {
+	if slices.Contains(h.peer.status.addresses, dest) {
+		return host.Route{Hop: dest}, nil
 	}
-	return nextHop{}, fmt.Errorf("%w: %v is not an address of the wire's other end", verbs.ErrUnreachable, dest)
+	return host.Route{}, fmt.Errorf("%w: it is not an address of the wire's other end", host.ErrNoRoute)
+}
+
+func (h *wireHost) neighbour(netip.Addr) (hopStatus, error) {
+	return hopStatus{mac: h.peer.status.mac, known: true}, nil
 }
 
 func (h *wireHost) hold(netip.Addr) error { return nil }
 
 func (h *wireHost) release(netip.Addr) {}
 
-func (h *wireHost) renew(netip.Addr) {}
-
-func (h *wireHost) await(_, _ netip.Addr, _ <-chan struct{}) error { return nil }
-
 func (h *wireHost) join(netip.Addr) error  { return nil }
 func (h *wireHost) leave(netip.Addr) error { return nil }
 
-func (h *wireHost) follow(stop <-chan struct{}, _ func(), _ func(nextHop)) { <-stop }
+func (h *wireHost) follow(*news) {}
 
 func (h *wireHost) interrupt() {}
 

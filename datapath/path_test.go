@@ -1,0 +1,128 @@
+package datapath
+
+import (
+	"testing"
+
+	"github.com/roced/roced/datapath/wire"
+	"github.com/roced/roced/verbs/ring"
+)
+
+// sendOn posts n datagrams of one byte on an address handle and runs the engine.
+func (r *rig) sendOn(handle uint32, n int) {
+	r.Helper()
+	for range n {
+		r.postSend(ring.Send{AH: handle, Flags: ring.SendSignaled}, piece(0, 1))
+	}
+	r.run()
+}
+
+// resolving makes an address handle whose neighbour has not answered.
+func (r *rig) resolving(handle uint32) *Path {
+	var path *Path
+	r.engine.Do(func() {
+		ah := r.ah(Way{State: PathResolving}, peerGID)
+		path = ah.Path
+		r.engine.SetAH(handle, ah)
+	})
+	return path
+}
+
+func (r *rig) setPath(p *Path, w Way) { r.engine.Do(func() { r.engine.SetPath(p, w) }) }
+
+// Packets wait for the neighbour's answer, and leave in order when it comes, to its address.
+func TestPacketsWaitForTheNeighbour(t *testing.T) {
+	r := newRig(t)
+	path := r.resolving(5)
+	r.sendOn(5, 3)
+	if len(r.link.out) != 0 || path.Waiting() != 3 {
+		t.Fatalf("%d sent, %d wait", len(r.link.out), path.Waiting())
+	}
+	if got := r.completions(); len(got) != 3 || got[0].Status != statusSuccess {
+		t.Fatalf("completions %+v", got)
+	}
+	mac := wire.MAC{2, 0, 0, 0, 0, 9}
+	r.setPath(path, Way{State: PathOpen, DestMAC: mac, FromMAC: wire.MAC{2, 1}})
+	r.sendOn(5, 1)
+	if len(r.link.out) != 4 || path.Waiting() != 0 {
+		t.Fatalf("%d sent, %d wait", len(r.link.out), path.Waiting())
+	}
+	for i, frame := range r.link.out {
+		var p wire.Packet
+		if fault := wire.Parse(frame, &p); fault != wire.FaultNone || !p.CheckICRC() || wire.MAC(frame[:6]) != mac {
+			t.Errorf("packet %d to %x: %v", i, frame[:6], fault)
+		}
+		if psn := p.BTH().PSN(); psn != wire.PSN(i) {
+			t.Errorf("packet %d has PSN %v", i, psn)
+		}
+	}
+	if c := r.engine.Counters(); c.Sent != 4 || c.Dropped() != 0 {
+		t.Errorf("%v", named(&c))
+	}
+}
+
+// What can be sent no more is dropped under the name of the reason.
+func TestWaitingPacketsAreCounted(t *testing.T) {
+	for name, row := range map[string]struct {
+		end  func(r *rig, p *Path)
+		want Drop
+	}{
+		"the neighbour does not answer": {func(r *rig, p *Path) { r.setPath(p, Way{}) }, DropUnreachable},
+		"the destination is here now":   {func(r *rig, p *Path) { r.setPath(p, Way{State: PathLocal}) }, DropUnreachable},
+		"the link is down": {func(r *rig, p *Path) {
+			r.engine.Do(func() { r.engine.SetLink(false) })
+			r.setPath(p, Way{State: PathOpen})
+		}, DropLinkDown},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t)
+			path := r.resolving(5)
+			r.sendOn(5, 3)
+			row.end(r, path)
+			if c := r.engine.Counters(); c.Drops[row.want] != 3 || c.Dropped() != 3 || len(r.link.out) != 0 || path.Waiting() != 0 {
+				t.Errorf("%v, %d sent", named(&c), len(r.link.out))
+			}
+		})
+	}
+}
+
+// Of those that wait there is a limit, for a neighbour and for all of them.
+func TestWaitingPacketsHaveLimits(t *testing.T) {
+	r := newRig(t)
+	const neighbours = engineRoom/pathRoom + 2
+	paths := make([]*Path, neighbours)
+	for i := range paths {
+		paths[i] = r.resolving(uint32(10 + i))
+		for sent := 0; sent < pathRoom+1; sent += rigDepth / 2 {
+			r.sendOn(uint32(10+i), min(rigDepth/2, pathRoom+1-sent))
+			r.completions()
+		}
+		if want := min(pathRoom, engineRoom-i*pathRoom); paths[i].Waiting() != max(want, 0) {
+			t.Fatalf("neighbour %d: %d wait, want %d", i, paths[i].Waiting(), want)
+		}
+	}
+	over := uint64(neighbours*(pathRoom+1) - engineRoom)
+	if c := r.engine.Counters(); c.Drops[DropUnresolved] != over || c.Dropped() != over {
+		t.Errorf("%v, want %d", named(&c), over)
+	}
+	for _, p := range paths {
+		r.setPath(p, Way{})
+	}
+	path := r.resolving(5)
+	r.sendOn(5, 1)
+	if path.Waiting() != 1 {
+		t.Error("the room of packets that were dropped is not free")
+	}
+}
+
+// A message longer than its route's MTU is dropped by name; one as long is sent.
+func TestPathMTU(t *testing.T) {
+	r := newRig(t)
+	r.engine.Do(func() { r.engine.SetAH(5, r.ah(Way{State: PathOpen, MTU: wire.MTU256}, peerGID)) })
+	for _, length := range []uint32{256, 257} {
+		r.postSend(ring.Send{AH: 5}, ring.SGE{Length: length, LKey: LKeyFor(1)})
+	}
+	r.run()
+	if c := r.engine.Counters(); len(r.link.out) != 1 || c.Drops[DropPathMTU] != 1 || c.Sent != 2 {
+		t.Errorf("%d sent, %v", len(r.link.out), named(&c))
+	}
+}

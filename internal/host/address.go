@@ -1,0 +1,55 @@
+package host
+
+import (
+	"encoding/binary"
+	"fmt"
+	"net/netip"
+
+	"github.com/vishvananda/netlink/nl"
+	"golang.org/x/sys/unix"
+)
+
+// Address is an address of the interface.
+type Address struct {
+	IP     netip.Addr
+	Prefix int    // length, in bits
+	Flags  uint32 // IFA_F_*
+}
+
+// Usable says whether packets may be sent from it and are taken to it.
+func (a Address) Usable() bool { return a.Flags&(unix.IFA_F_TENTATIVE|unix.IFA_F_DADFAILED) == 0 }
+
+// Addresses are those of the interface, in the kernel's order.
+func (q *Queries) Addresses() (all []Address, err error) {
+	filter := nl.NewIfAddrmsg(unix.AF_UNSPEC)
+	filter.Index = uint32(q.index)
+	answers, err := q.list(unix.RTM_GETADDR, unix.RTM_NEWADDR, filter)
+	if err != nil {
+		return nil, fmt.Errorf("list addresses: %w", err)
+	}
+	for _, data := range answers {
+		// A kernel that does not filter lists all interfaces'.
+		if len(data) < unix.SizeofIfAddrmsg || interfaceOf(data) != q.index {
+			continue
+		}
+		if a, ok := parseAddress(data); ok {
+			all = append(all, a)
+		}
+	}
+	return all, nil
+}
+
+// parseAddress reads an ifaddrmsg. With a peer, IFA_LOCAL is the interface's own address.
+func parseAddress(data []byte) (a Address, ok bool) {
+	attributes := data[unix.SizeofIfAddrmsg:]
+	ip := attribute(attributes, unix.IFA_LOCAL)
+	if ip == nil {
+		ip = attribute(attributes, unix.IFA_ADDRESS)
+	}
+	address, ok := netip.AddrFromSlice(ip)
+	a = Address{IP: address.Unmap(), Prefix: int(data[1]), Flags: uint32(data[2])}
+	if flags := attribute(attributes, unix.IFA_FLAGS); len(flags) == 4 {
+		a.Flags = binary.NativeEndian.Uint32(flags)
+	}
+	return a, ok
+}

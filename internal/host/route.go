@@ -1,0 +1,78 @@
+package host
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+
+	"github.com/vishvananda/netlink"
+	"golang.org/x/sys/unix"
+)
+
+// Route is how packets leave through the interface.
+type Route struct {
+	Hop netip.Addr // the neighbour that they are handed to: a gateway, or the destination
+	MTU int        // of the route, in bytes; 0 where it has none of its own
+}
+
+var (
+	// ErrNoRoute: the kernel has no way to the destination through the interface.
+	ErrNoRoute = fmt.Errorf("no route: %w", unix.ENETUNREACH)
+	// ErrLocal: the destination is an address of this host.
+	ErrLocal = fmt.Errorf("an address of this host: %w", unix.EHOSTUNREACH)
+)
+
+// Route finds the way from an address of the interface to a destination. Any other error than
+// ErrNoRoute and ErrLocal says that the question failed, and nothing of the route.
+func (q *Queries) Route(source, dest netip.Addr) (Route, error) {
+	ask := netlink.RouteGetOptions{SrcAddr: source.AsSlice()}
+	if dest.IsLinkLocalUnicast() {
+		ask.OifIndex = q.index // the same address may be on the link of another interface
+	}
+	routes, err := q.handle.RouteGetWithOptions(dest.AsSlice(), &ask)
+	if err == nil && len(routes) > 0 && routes[0].Type == unix.RTN_LOCAL {
+		return Route{}, ErrLocal
+	}
+	// Asked for an interface, the kernel takes whatever no IPv4 route matches to be on
+	// its link. So the match is asked for first.
+	ask.OifIndex, ask.FIBMatch = q.index, true
+	if _, err = q.handle.RouteGetWithOptions(dest.AsSlice(), &ask); err == nil {
+		ask.FIBMatch = false
+		routes, err = q.handle.RouteGetWithOptions(dest.AsSlice(), &ask)
+	}
+	switch {
+	case isNoRoute(err):
+		return Route{}, fmt.Errorf("%w (%w)", ErrNoRoute, err)
+	case err != nil:
+		return Route{}, err
+	case len(routes) == 0 || routes[0].Type != unix.RTN_UNICAST || routes[0].LinkIndex != q.index:
+		return Route{}, fmt.Errorf("%w (it leads elsewhere)", ErrNoRoute)
+	}
+	return Route{Hop: gatewayOf(&routes[0], dest), MTU: routes[0].MTU}, nil
+}
+
+// isNoRoute tells the kernel's answer "there is none" (fib_props, ip_route_output_key) from a
+// question that failed. EINVAL is a blackhole, or a source address that is not ours.
+func isNoRoute(err error) bool {
+	for _, errno := range []error{
+		unix.ENETUNREACH, unix.EHOSTUNREACH, unix.EINVAL, unix.EACCES, unix.EADDRNOTAVAIL, unix.ENODEV, unix.ENETDOWN, unix.ESRCH,
+	} {
+		if errors.Is(err, errno) {
+			return true
+		}
+	}
+	return false
+}
+
+// gatewayOf is a route's next hop, which is the destination itself on the same link.
+func gatewayOf(route *netlink.Route, dest netip.Addr) netip.Addr {
+	if gateway, ok := netip.AddrFromSlice(route.Gw); ok {
+		return gateway.Unmap()
+	}
+	if via, ok := route.Via.(*netlink.Via); ok {
+		if gateway, ok := netip.AddrFromSlice(via.Addr); ok {
+			return gateway.Unmap()
+		}
+	}
+	return dest
+}
