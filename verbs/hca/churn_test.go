@@ -1,0 +1,189 @@
+package hca
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+	"sync/atomic"
+	"testing"
+
+	"github.com/roced/roced/datapath"
+	"github.com/roced/roced/datapath/wire"
+	"github.com/roced/roced/hack/netlab/labtest"
+	"github.com/roced/roced/internal/host"
+	"github.com/roced/roced/verbs"
+	"github.com/vishvananda/netlink"
+)
+
+// Addresses that come and go on another interface are nothing to a device: its port stays up,
+// nothing is dropped, no event comes, and it does not even look.
+func TestChurnOnAnotherInterface(t *testing.T) {
+	hosts := labtest.Pair(t)
+	addLink(t, hosts.A, netlink.NewVeth(attrs("eth1", 1500)), true)
+	l := newLabOn(t, hosts)
+	ah := l.a.ah("10.77.0.2")
+	stop, done := make(chan struct{}), make(chan error, 1)
+	go func() {
+		for i := 0; ; i++ {
+			select {
+			case <-stop:
+				done <- nil
+				return
+			default:
+			}
+			address := fmt.Sprintf("10.88.%d.%d/32", i/200%200, i%200+1)
+			if err := hosts.A.AddAddress("eth1", address); err != nil {
+				done <- err
+				return
+			}
+			if i >= 100 { // a hundred are there at any time
+				i := i - 100
+				link, err := hosts.A.Netlink().LinkByName("eth1")
+				if err == nil {
+					gone, _ := netlink.ParseAddr(fmt.Sprintf("10.88.%d.%d/32", i/200%200, i%200+1))
+					err = hosts.A.Netlink().AddrDel(link, gone)
+				}
+				if err != nil {
+					done <- err
+					return
+				}
+			}
+		}
+	}()
+	const messages = 2000
+	for i := range messages {
+		message(t, l.a, l.b, ah, []byte{byte(i)})
+	}
+	close(stop)
+	check(t, <-done)
+	if drops := l.a.drops(); len(drops) != 0 {
+		t.Errorf("drops %v", drops)
+	}
+	l.a.noEvent()
+}
+
+// failing is a host on which looking can fail, and which counts the questions.
+type failing struct {
+	*wireHost
+	fails         atomic.Bool
+	mtu           atomic.Int32 // 0: the wire's
+	ports, routes atomic.Int32
+}
+
+var errLook = errors.New("the look failed")
+
+func (f *failing) port() (portStatus, error) {
+	f.ports.Add(1)
+	if f.fails.Load() {
+		return portStatus{}, errLook
+	}
+	status, err := f.wireHost.port()
+	if mtu := f.mtu.Load(); mtu != 0 {
+		status.mtu = int(mtu)
+	}
+	return status, err
+}
+
+func (f *failing) route(source, dest netip.Addr) (host.Route, error) {
+	f.routes.Add(1)
+	if f.fails.Load() {
+		return host.Route{}, errLook
+	}
+	return f.wireHost.route(source, dest)
+}
+
+func (f *failing) forgetCounts() {
+	f.ports.Store(0)
+	f.routes.Store(0)
+}
+
+// newFailingPair is newStillPair with such a host under the first station.
+func newFailingPair(t *testing.T) (*wirePair, *failing) {
+	t.Helper()
+	left, right, err := datapath.MemoryWire()
+	check(t, err)
+	a, b := newWireHost(1, addressesA), newWireHost(2, addressesB)
+	a.peer, b.peer = b, a
+	f := &failing{wireHost: a}
+	station := func(h surroundings, link datapath.Link) *station {
+		d, err := newDevice(parts{name: "wire", host: h, steering: noSteering{}, link: link, maxMTU: wire.MTU4096}, newOptions([]Option{WithoutWorker()}))
+		check(t, err)
+		t.Cleanup(func() { check(t, d.Close()) })
+		return newStation(t, d)
+	}
+	return &wirePair{station(f, left), station(b, right)}, f
+}
+
+// A look that fails says nothing: the port stays up and packets flow. It is made again by
+// itself, and what had changed meanwhile is found then.
+func TestFailedLookIsNoNews(t *testing.T) {
+	w, f := newFailingPair(t)
+	ah := w.a.ah("10.0.0.2")
+	f.fails.Store(true)
+	f.mtu.Store(1500)
+	w.a.device.news.Missed()
+	eventually(t, "several tries", func() bool { return f.ports.Load() > 4 })
+	w.b.receive(0)
+	w.a.post(w.a.send(1, ah, w.b))
+	w.run()
+	expect(t, w.b.completions(), ok(0))
+	w.a.noEvent()
+	if port := w.a.port(); port.State != verbs.PortActive {
+		t.Errorf("port %+v", port)
+	}
+	f.fails.Store(false)
+	w.a.expectEvents(mtuChange)
+}
+
+// News cost what they concern: a route to somewhere else, no question; a route to a
+// destination, one for its path, however many handles lead there.
+func TestNewsCostWhatTheyConcern(t *testing.T) {
+	w, f := newFailingPair(t)
+	for range 100 {
+		w.a.ah("10.0.0.2")
+	}
+	if n := f.routes.Load(); n != 1 {
+		t.Errorf("100 handles to one destination took %d look-ups", n)
+	}
+	for _, row := range []struct {
+		news func(n *news)
+		want int32
+	}{
+		{func(n *news) { n.Route(netip.MustParsePrefix("192.0.2.0/24")) }, 0},
+		{func(n *news) { n.Route(netip.MustParsePrefix("239.1.1.1/32")) }, 0},
+		{func(n *news) { n.Neighbour(address("10.0.0.77")) }, 0},
+		{func(n *news) { n.Route(netip.MustParsePrefix("10.0.0.0/8")) }, 1},
+		{func(n *news) { n.Route(netip.MustParsePrefix("0.0.0.0/0")) }, 1},
+		{func(n *news) { n.Routes() }, 1},
+		{func(n *news) {
+			for i := range 10 * maxRouteNews { // a routing daemon starts
+				n.Route(netip.PrefixFrom(netip.AddrFrom4([4]byte{11, byte(i >> 8), byte(i), 0}), 24))
+			}
+		}, 1},
+	} {
+		f.forgetCounts()
+		var n news
+		n.ready = make(chan struct{}, 1)
+		row.news(&n)
+		check(t, w.a.device.update(n.take()))
+		if got := f.routes.Load(); got != row.want || f.ports.Load() != 0 {
+			t.Errorf("%d look-ups of routes, want %d; %d of the port", got, row.want, f.ports.Load())
+		}
+	}
+}
+
+// What a flood of news takes has a limit.
+func TestNewsHaveALimit(t *testing.T) {
+	var n news
+	n.ready = make(chan struct{}, 1)
+	for i := range 4 * maxNeighbourNews {
+		n.Neighbour(netip.AddrFrom4([4]byte{10, byte(i >> 16), byte(i >> 8), byte(i)}))
+		n.Route(netip.PrefixFrom(netip.AddrFrom4([4]byte{10, byte(i >> 16), byte(i >> 8), byte(i)}), 32))
+		if len(n.told.neighbours) > maxNeighbourNews || len(n.told.routes) > maxRouteNews {
+			t.Fatalf("%d neighbours, %d routes are noted", len(n.told.neighbours), len(n.told.routes))
+		}
+	}
+	if c := n.take(); !c.allNeighbours || !c.allRoutes {
+		t.Error("not all is looked at")
+	}
+}
