@@ -91,20 +91,19 @@ func (c *Context) AHAttrFromWC(wc *WC, grh GRH, port uint8) (AHAttr, error) {
 	}}, nil
 }
 
-// answerFrom chooses the line of the GID table that an answer goes out from: an address's own
-// line, not the default's.
+// answerFrom chooses the line of the GID table that an answer goes out from. The last that
+// suits is an address's own line, where the default repeats it.
 func answerFrom(entries []GIDEntry, grh GRH) (index int, ok bool) {
 	own, peer := grh.DGID(), grh.SGID()
 	suits := false
 	for _, entry := range entries {
+		same := entry.GID.IsLinkLocal() == peer.IsLinkLocal()
 		switch {
-		case entry.Index == 0:
 		case entry.GID == own:
-			return entry.Index, true
-		case !own.IsMulticast() || entry.GID.IsIPv4() != own.IsIPv4():
-		case !ok, !suits && entry.GID.IsLinkLocal() == peer.IsLinkLocal():
 			index, ok = entry.Index, true
-			suits = entry.GID.IsLinkLocal() == peer.IsLinkLocal()
+		case !own.IsMulticast() || entry.GID.IsIPv4() != own.IsIPv4() || suits && !same:
+		case !ok || same && !suits:
+			index, ok, suits = entry.Index, true, same
 		}
 	}
 	return index, ok

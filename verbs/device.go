@@ -75,8 +75,8 @@ type PortAttr struct {
 }
 
 // GIDEntry is a line of the GID table. All are of RoCE v2. Each address of the interface has a
-// line of its own, from 1 on, which it keeps as long as it stays. Line 0 is the default, and
-// repeats one of them: IPv4 before IPv6, a link-local address only where there is no other.
+// line of its own, which it keeps as long as it stays. Line 0 is the default: a routable IPv4
+// address, or where there is none, a copy of the best other line (IPv6, then link-local).
 type GIDEntry struct {
 	GID       GID
 	Index     int

@@ -3,6 +3,7 @@ package verbs
 import (
 	"fmt"
 	"net/netip"
+	"slices"
 )
 
 // MulticastQPN is the queue pair number to send to, for a group.
@@ -82,8 +83,8 @@ func (m *Membership) AHAttr() (AHAttr, error) {
 	if err != nil {
 		return AHAttr{}, err
 	}
-	for _, entry := range entries {
-		if entry.GID == m.grant.SGID && entry.Index != 0 {
+	for _, entry := range slices.Backward(entries) { // the address's own line, not the default's copy
+		if entry.GID == m.grant.SGID {
 			return AHAttr{Port: 1, GRH: GlobalRoute{DGID: m.grant.MGID, SGIDIndex: entry.Index}}, nil
 		}
 	}

@@ -89,7 +89,7 @@ func TestCreateAHRefuses(t *testing.T) {
 		{"flow label of 21 bits", func(a *verbs.AHAttr) { a.GRH.FlowLabel = 1 << 20 }, unix.EINVAL, "20 bits"},
 		{"no such GID", func(a *verbs.AHAttr) { a.GRH.SGIDIndex = 9 }, unix.EADDRNOTAVAIL, "line 9"},
 		{"negative GID index", func(a *verbs.AHAttr) { a.GRH.SGIDIndex = -1 }, unix.EADDRNOTAVAIL, "line -1"},
-		{"from IPv6 to IPv4", func(a *verbs.AHAttr) { a.GRH.SGIDIndex = 2 }, unix.EINVAL, "SGIDIndex"},
+		{"from IPv6 to IPv4", func(a *verbs.AHAttr) { a.GRH.SGIDIndex = 1 }, unix.EINVAL, "SGIDIndex"},
 		{"nobody there", func(a *verbs.AHAttr) { a.GRH.DGID = gid("10.0.0.9") }, unix.EHOSTUNREACH, "10.0.0.9"},
 	}
 	for _, row := range rows {

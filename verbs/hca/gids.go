@@ -13,9 +13,9 @@ import (
 // gidTableLen is how many lines the GID table has at least; it grows with the addresses.
 const gidTableLen = 16
 
-// gidTable is the port's GID table. Each address has a line of its own, from 1 on, which it
-// keeps as long as it stays. Line 0 is the default, the address to use when nothing
-// speaks for another: it shows whichever of the addresses that is now.
+// gidTable is the port's GID table. Each address has a line of its own, which it keeps as long
+// as it stays. Line 0 is the default, the address to use when nothing speaks for another: the
+// own line of a routable IPv4 address, or while there is none there, a copy of the best line.
 type gidTable struct {
 	lines []wire.GID
 	index map[wire.GID]int // an address's own line
@@ -25,9 +25,11 @@ func newGIDTable() gidTable {
 	return gidTable{lines: make([]wire.GID, gidTableLen), index: map[wire.GID]int{}}
 }
 
-// preference orders addresses for the default: IPv4, IPv6, link-local ones last.
+// preference orders addresses for the default: IPv4, IPv6, link-local ones, none.
 func preference(g wire.GID) int {
 	switch {
+	case g.IsZero():
+		return 3
 	case g.IsLinkLocal():
 		return 2
 	case g.IsIPv4():
@@ -64,8 +66,13 @@ func (t *gidTable) apply(added, removed []wire.GID) {
 		t.lines[t.index[gid]] = wire.GID{}
 		delete(t.index, gid)
 	}
+	t.chooseDefault()
 	free := 1
 	for _, gid := range added {
+		if preference(gid) == 0 && preference(t.lines[0]) > 0 {
+			t.lines[0], t.index[gid] = gid, 0
+			continue
+		}
 		for free < len(t.lines) && !t.lines[free].IsZero() {
 			free++
 		}
@@ -74,9 +81,7 @@ func (t *gidTable) apply(added, removed []wire.GID) {
 		}
 		t.lines[free], t.index[gid] = gid, free
 	}
-	if len(added)+len(removed) > 0 {
-		t.chooseDefault()
-	}
+	t.chooseDefault()
 }
 
 // chooseDefault keeps the default unless there is a better one.
@@ -86,7 +91,7 @@ func (t *gidTable) chooseDefault() {
 		best = wire.GID{}
 	}
 	for _, gid := range t.lines[1:] {
-		if !gid.IsZero() && (best.IsZero() || preference(gid) < preference(best)) {
+		if preference(gid) < preference(best) {
 			best = gid
 		}
 	}
@@ -107,8 +112,8 @@ func (t *gidTable) contains(gid wire.GID) bool {
 
 // all lists the addresses in the order of their lines.
 func (t *gidTable) all() (list []wire.GID) {
-	for _, gid := range t.lines[1:] {
-		if !gid.IsZero() {
+	for line, gid := range t.lines {
+		if own, is := t.index[gid]; is && own == line {
 			list = append(list, gid)
 		}
 	}

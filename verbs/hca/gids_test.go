@@ -31,42 +31,44 @@ func shown(g *gidTable) (all []string) {
 	return all
 }
 
-// Each step gives all addresses that the interface has then; each keeps its line, from 1 on,
-// and line 0 is the default: a routable one, IPv4 first, as far as there is one.
+// Each step gives all addresses that the interface has then; each keeps its line, and line 0 is
+// the default: a routable one, IPv4 first, as far as there is one.
 func TestGIDTable(t *testing.T) {
 	type step struct{ addresses, want []string }
 	rows := map[string][]step{
 		"IPv4 first, link-local last": {
-			{[]string{"fe80::1", "fd00::1", "169.254.1.1", "10.0.0.1"}, []string{"10.0.0.1", "10.0.0.1", "fd00::1", "fe80::1", "169.254.1.1"}},
+			{[]string{"fe80::1", "fd00::1", "169.254.1.1", "10.0.0.1"}, []string{"10.0.0.1", "fd00::1", "fe80::1", "169.254.1.1"}},
 		},
 		"a line stays": {
-			{[]string{"10.0.0.1", "10.0.0.2", "fd00::1"}, []string{"10.0.0.1", "10.0.0.1", "10.0.0.2", "fd00::1"}},
-			{[]string{"10.0.0.1", "fd00::1"}, []string{"10.0.0.1", "10.0.0.1", "", "fd00::1"}},
-			{[]string{"10.0.0.1", "fd00::1", "10.0.0.3"}, []string{"10.0.0.1", "10.0.0.1", "10.0.0.3", "fd00::1"}},
+			{[]string{"10.0.0.1", "10.0.0.2", "fd00::1"}, []string{"10.0.0.1", "10.0.0.2", "fd00::1"}},
+			{[]string{"10.0.0.1", "fd00::1"}, []string{"10.0.0.1", "", "fd00::1"}},
+			{[]string{"10.0.0.1", "fd00::1", "10.0.0.3"}, []string{"10.0.0.1", "10.0.0.3", "fd00::1"}},
 		},
-		"the default is the best, and others keep their lines": {
+		"without IPv4 the default is a copy, and others keep their lines": {
 			{[]string{"fe80::1"}, []string{"fe80::1", "fe80::1"}},
 			{[]string{"fe80::1", "fd00::1"}, []string{"fd00::1", "fe80::1", "fd00::1"}},
-			{[]string{"fe80::1", "fd00::1", "10.0.0.1"}, []string{"10.0.0.1", "fe80::1", "fd00::1", "10.0.0.1"}},
+			{[]string{"fe80::1", "fd00::1", "10.0.0.1"}, []string{"10.0.0.1", "fe80::1", "fd00::1"}},
 		},
 		"a default stays while it is as good as others": {
-			{[]string{"10.0.0.2"}, []string{"10.0.0.2", "10.0.0.2"}},
-			{[]string{"10.0.0.1", "10.0.0.2"}, []string{"10.0.0.2", "10.0.0.2", "10.0.0.1"}},
+			{[]string{"10.0.0.2"}, []string{"10.0.0.2"}},
+			{[]string{"10.0.0.1", "10.0.0.2"}, []string{"10.0.0.2", "10.0.0.1"}},
+			{[]string{"10.0.0.1"}, []string{"10.0.0.1", "10.0.0.1"}},
+			{[]string{"10.0.0.1", "10.0.0.3"}, []string{"10.0.0.1", "10.0.0.1", "10.0.0.3"}},
 		},
 		"an IPv4 address that goes and comes back is the default again": {
-			{[]string{"10.0.0.1", "fd00::1"}, []string{"10.0.0.1", "10.0.0.1", "fd00::1"}},
-			{[]string{"fd00::1"}, []string{"fd00::1", "", "fd00::1"}},
-			{[]string{"fd00::1", "10.0.0.1"}, []string{"10.0.0.1", "10.0.0.1", "fd00::1"}},
+			{[]string{"10.0.0.1", "fd00::1"}, []string{"10.0.0.1", "fd00::1"}},
+			{[]string{"fd00::1"}, []string{"fd00::1", "fd00::1"}},
+			{[]string{"fd00::1", "10.0.0.1"}, []string{"10.0.0.1", "fd00::1"}},
 		},
 		"a default that goes is replaced by the best": {
-			{[]string{"10.0.0.1", "fe80::1", "fd00::1", "10.0.0.2"}, []string{"10.0.0.1", "10.0.0.1", "10.0.0.2", "fd00::1", "fe80::1"}},
-			{[]string{"fe80::1", "fd00::1", "10.0.0.2"}, []string{"10.0.0.2", "", "10.0.0.2", "fd00::1", "fe80::1"}},
-			{[]string{"fe80::1", "fd00::1"}, []string{"fd00::1", "", "", "fd00::1", "fe80::1"}},
-			{[]string{"fe80::1"}, []string{"fe80::1", "", "", "", "fe80::1"}},
+			{[]string{"10.0.0.1", "fe80::1", "fd00::1", "10.0.0.2"}, []string{"10.0.0.1", "10.0.0.2", "fd00::1", "fe80::1"}},
+			{[]string{"fe80::1", "fd00::1", "10.0.0.2"}, []string{"10.0.0.2", "10.0.0.2", "fd00::1", "fe80::1"}},
+			{[]string{"fe80::1", "fd00::1"}, []string{"fd00::1", "", "fd00::1", "fe80::1"}},
+			{[]string{"fe80::1"}, []string{"fe80::1", "", "", "fe80::1"}},
 			{nil, nil},
 		},
 		"groups are no GIDs, and none is there twice": {
-			{[]string{"224.1.2.3", "ff0e::1", "10.0.0.1", "::ffff:10.0.0.1"}, []string{"10.0.0.1", "10.0.0.1"}},
+			{[]string{"224.1.2.3", "ff0e::1", "10.0.0.1", "::ffff:10.0.0.1"}, []string{"10.0.0.1"}},
 		},
 	}
 	for name, steps := range rows {
@@ -101,7 +103,7 @@ func TestGIDTableGrows(t *testing.T) {
 	}
 	table.apply(table.changes(many))
 	for i, address := range many {
-		if got, err := table.get(i + 1); err != nil || got.Addr() != address {
+		if got, err := table.get(i); err != nil || got.Addr() != address {
 			t.Fatalf("line %d: %v, %v", i, got, err)
 		}
 	}

@@ -51,7 +51,7 @@ func (d *Device) sourceFor(group netip.Addr) (best wire.GID, err error) {
 	}
 	defer d.mu.Unlock()
 	for _, gid := range d.gids.all() {
-		if gid.IsIPv4() == group.Is4() && (best.IsZero() || preference(gid) < preference(best)) {
+		if gid.IsIPv4() == group.Is4() && preference(gid) < preference(best) {
 			best = gid
 		}
 	}

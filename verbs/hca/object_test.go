@@ -176,10 +176,10 @@ func TestQueryDevice(t *testing.T) {
 	}
 	_, noPort := s.ctx.QueryPort(2)
 	_, noPKey := s.ctx.QueryPKey(1, 1)
-	_, noGID := s.ctx.QueryGID(1, 4)
+	_, noGID := s.ctx.QueryGID(1, 3)
 	_, negative := s.ctx.QueryGID(1, -1)
 	refused(t, noPort, unix.EINVAL, "port 2")
 	refused(t, noPKey, unix.EINVAL, "index 1")
-	refused(t, noGID, unix.EADDRNOTAVAIL, "line 4")
+	refused(t, noGID, unix.EADDRNOTAVAIL, "line 3")
 	refused(t, negative, unix.EADDRNOTAVAIL)
 }
