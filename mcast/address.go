@@ -7,17 +7,18 @@ import (
 	"net"
 	"net/netip"
 	"os"
-	"path/filepath"
 
+	"github.com/roced/roced/internal/journal"
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 )
 
 // addresses makes the host a member by giving the interface the group's address, with
 // autojoin. Used so, an address would do harm. What keeps it from it:
-//   - scope host: not picked as a source
-//   - a label of its own: else SIOCGIFADDR (netdevice(7)) takes it, the first in the
-//     list, for the interface's address
+//   - it is never the interface's first, which NAT's REDIRECT and others take for the
+//     interface's own (see placement): with scope global it is sorted behind the others, and
+//     put there again when those go and come back
+//   - a label of its own: else SIOCGIFADDR (netdevice(7)) may take it for the interface's
 //   - no local route: else what the host itself sends to the group goes to lo
 //
 // It is used under Memberships.mu.
@@ -26,8 +27,12 @@ type addresses struct {
 	space   *space
 	ifname  string
 	index   int
-	record  *record // of what is ours
+	dir     string           // of the records
+	record  *journal.Journal // of what is ours: an address a line
 }
+
+// recordKind is the kind of these records.
+const recordKind = "memberships"
 
 // labelSuffix marks addresses that are ours, for people and for sweep.
 const labelSuffix = ":roced"
@@ -48,20 +53,17 @@ func host(group netip.Addr) *net.IPNet {
 
 // join adds the group's address, or uses the one that somebody else made.
 func (a *addresses) join(group netip.Addr) (hold, error) {
-	if err := a.space.do(a.checkLocalnet); err != nil {
-		return nil, err
-	}
 	if a.isLocal(group) {
 		return a.borrow(group)
 	}
-	if err := a.record.add(group); err != nil {
+	if err := a.record.Add(group.String()); err != nil {
 		return nil, fmt.Errorf("note an address to be made: %w", err)
 	}
 	err := a.add(group)
 	if err == nil {
 		return addressHold{a, group}, nil
 	}
-	if failed := a.record.remove(group); failed != nil {
+	if failed := a.record.Remove(group.String()); failed != nil {
 		return nil, errors.Join(err, failed)
 	}
 	// Of the same length, or of another one with autojoin.
@@ -74,7 +76,7 @@ func (a *addresses) join(group netip.Addr) (hold, error) {
 // add adds the address, without its local route.
 func (a *addresses) add(group netip.Addr) error {
 	err := a.netlink.AddrAdd(onLink(a.index), &netlink.Addr{
-		IPNet: host(group), Label: label(a.ifname), Scope: unix.RT_SCOPE_HOST,
+		IPNet: host(group), Label: label(a.ifname), Scope: unix.RT_SCOPE_UNIVERSE,
 		Flags: unix.IFA_F_MCAUTOJOIN | unix.IFA_F_NOPREFIXROUTE,
 	})
 	if err != nil {
@@ -94,18 +96,17 @@ func (a *addresses) remove(group netip.Addr) error {
 	return nil
 }
 
-// restore puts back an address of ours that is gone, and says whether it is there and
-// still ours.
-func (a *addresses) restore(group netip.Addr) (bool, error) {
-	err := a.add(group)
-	if err == nil {
-		return true, nil
-	}
-	if errors.Is(err, unix.EEXIST) && a.isOurs(group) {
+// restore puts back an address of ours that is gone, and says whether it was gone, and whether
+// one is there now that is ours.
+func (a *addresses) restore(group netip.Addr) (wasGone, ours bool, err error) {
+	switch err := a.add(group); {
+	case err == nil:
+		return true, true, nil
+	case errors.Is(err, unix.EEXIST) && a.isOurs(group):
 		// It left and came back before the news of it did.
-		return true, a.dropRoute(group, unix.RT_TABLE_LOCAL)
+		return false, true, a.dropRoute(group, unix.RT_TABLE_LOCAL)
 	}
-	return false, a.record.remove(group)
+	return true, false, a.record.Remove(group.String())
 }
 
 // dropRoute removes the local route that the kernel made for an address. It may be in
@@ -129,22 +130,6 @@ func (a *addresses) isLocal(group netip.Addr) bool {
 	return err == nil && len(routes) > 0 && routes[0].Scope == unix.RT_SCOPE_HOST
 }
 
-// checkLocalnet runs inside the namespace. With route_localnet, addresses of scope host
-// are picked as sources for what is sent to 224.0.0.0/24, and for ARP.
-func (a *addresses) checkLocalnet() error {
-	for _, scope := range []string{"all", a.ifname} {
-		path := filepath.Join("/proc/sys/net/ipv4/conf", scope, "route_localnet")
-		value, err := os.ReadFile(path)
-		if err != nil {
-			return err
-		}
-		if string(bytes.TrimSpace(value)) != "0" {
-			return fmt.Errorf("%w: the sysctl net.ipv4.conf.%s.route_localnet is set, so that the kernel would send from the group's address; use method socket", unix.EOPNOTSUPP, scope)
-		}
-	}
-	return nil
-}
-
 // explain names the limit that was reached.
 func (a *addresses) explain(err error) error {
 	if !errors.Is(err, unix.ENOBUFS) {
@@ -163,14 +148,15 @@ func (a *addresses) explain(err error) error {
 
 // sweep removes what killed processes left in the namespace.
 func (a *addresses) sweep() error {
-	return sweepRecords(a.record.dir, a.space.cookie, func(index int, left []netip.Addr) error {
+	return journal.Sweep(a.dir, recordKind, a.space.id, func(index int, left []string) error {
 		link, err := a.netlink.LinkByIndex(index)
 		if errors.As(err, new(netlink.LinkNotFoundError)) {
 			return nil // and its addresses with it
 		}
-		for _, group := range left {
-			if err != nil {
-				break
+		for _, line := range left {
+			group, bad := netip.ParseAddr(line)
+			if err != nil || bad != nil || !group.Is4() {
+				continue
 			}
 			// By its label: it could have been replaced by somebody else's since.
 			err = gone(a.netlink.AddrDel(onLink(index), &netlink.Addr{IPNet: host(group), Label: label(link.Attrs().Name)}))
@@ -189,7 +175,7 @@ func gone(err error) error {
 
 func (a *addresses) close() error {
 	a.netlink.Close()
-	return a.record.close()
+	return a.record.Close()
 }
 
 // addressHold is an address that is ours.
@@ -203,7 +189,7 @@ func (h addressHold) release() error {
 	if err := h.addresses.remove(h.group); err != nil {
 		return err
 	}
-	return h.addresses.record.remove(h.group)
+	return h.addresses.record.Remove(h.group.String())
 }
 
 // describe implements hold.

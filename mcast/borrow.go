@@ -45,7 +45,17 @@ const dumpTries = 5
 
 // find lists the interface's addresses that are the group's: of several lengths, perhaps.
 func (a *addresses) find(group netip.Addr) (found []netlink.Addr, err error) {
-	var list []netlink.Addr
+	list, err := a.list()
+	for _, address := range list {
+		if ip, ok := netip.AddrFromSlice(address.IP); ok && ip.Unmap() == group {
+			found = append(found, address)
+		}
+	}
+	return found, err
+}
+
+// list lists the interface's IPv4 addresses, in the kernel's order.
+func (a *addresses) list() (list []netlink.Addr, err error) {
 	for range dumpTries {
 		list, err = a.netlink.AddrList(onLink(a.index), netlink.FAMILY_V4)
 		if !errors.Is(err, netlink.ErrDumpInterrupted) {
@@ -55,10 +65,5 @@ func (a *addresses) find(group netip.Addr) (found []netlink.Addr, err error) {
 	if err != nil {
 		return nil, fmt.Errorf("addresses of %s: %w", a.ifname, err)
 	}
-	for _, address := range list {
-		if ip, ok := netip.AddrFromSlice(address.IP); ok && ip.Unmap() == group {
-			found = append(found, address)
-		}
-	}
-	return found, nil
+	return list, nil
 }

@@ -19,10 +19,14 @@
 // A Table has rdmavt's rules and return values, and no lock: the card's control
 // plane calls it under its own. Memberships have their own lock, and one goroutine that
 // puts back what others take away; they own their addresses and sockets, and the
-// records of the former that outlive a kill.
+// records of the former that outlive a kill (internal/journal).
+//
+// A group's address is never the interface's first (place.go): behind the host's own, or while
+// the interface has none, a socket stands in. Somebody who removes the address again and again
+// has his way: a socket joins then.
 //
 // Left out: what the kernel says on the wire (it speaks IGMPv1 to 3 and MLDv1 and 2 by
-// itself), source-specific groups, multicast routing, renaming a joined interface, and
-// route_localnet switched on after a join. In the few microseconds between a group's
-// address and the removal of its local route the host's own messages to it can go to lo.
+// itself), source-specific groups, multicast routing. In the few microseconds between a group's
+// address and the removal of its local route the host's own messages to it can go to lo; and
+// when the host's own address goes and comes back, the group's is the first until that is seen.
 package mcast

@@ -3,6 +3,7 @@ package mcast
 import (
 	"errors"
 	"net/netip"
+	"time"
 
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
@@ -59,7 +60,13 @@ const minIPv6MTU = 1280
 func (m *Memberships) heedLink(kind uint16, attributes []byte) {
 	if kind == unix.RTM_DELLINK {
 		m.vanish()
-	} else if mtu := numberIn(attributes, unix.IFLA_MTU); mtu != 0 && mtu < minIPv6MTU {
+		return
+	}
+	if name := nameIn(attributes); name != "" && name != m.ifname {
+		m.log.Info("the interface has another name", "was", m.ifname, "interface", name)
+		m.ifname, m.addresses.ifname = name, name
+	}
+	if mtu := numberIn(attributes, unix.IFLA_MTU); mtu != 0 && mtu < minIPv6MTU {
 		m.loseIPv6(mtu)
 	}
 }
@@ -88,10 +95,17 @@ func (m *Memberships) retry() {
 func (m *Memberships) heedAddress(kind uint16, length int, group netip.Addr) {
 	if kind == unix.RTM_NEWADDR {
 		m.retry()
+	}
+	if !group.IsValid() {
+		return // IPv6
+	}
+	if !group.IsMulticast() {
+		m.putBehind()
+		m.replaceStandIns()
 		return
 	}
 	one, ok := m.joined[group]
-	if !ok {
+	if !ok || kind == unix.RTM_NEWADDR {
 		return
 	}
 	// The kernel leaves the group with whichever of its addresses is removed: with a
@@ -126,17 +140,17 @@ func (m *Memberships) repair() {
 	for group, one := range m.joined {
 		m.rejoin(group, one)
 	}
+	m.putBehind()
+	m.replaceStandIns()
 }
 
 // rejoin sees to it that a group is joined whose address may be gone.
 func (m *Memberships) rejoin(group netip.Addr, one *membership) {
 	switch one.hold.(type) {
-	case socketHold:
+	case socketHold, standIn:
 		return
 	case addressHold:
-		restored, err := m.addresses.restore(group)
-		m.complain(group, err)
-		if restored {
+		if m.restore(group, one) {
 			return
 		}
 	}
@@ -148,6 +162,25 @@ func (m *Memberships) rejoin(group netip.Addr, one *membership) {
 		}
 	}
 	one.hold = hold
+}
+
+// restore puts an address of ours back that is gone, and says whether that is all: else
+// somebody has put another there. Where it is removed again and again a socket joins.
+func (m *Memberships) restore(group netip.Addr, one *membership) bool {
+	wasGone, ours, err := m.addresses.restore(group)
+	m.complain(group, err)
+	if !ours || !wasGone || !one.restored.isUp(time.Now()) {
+		return ours
+	}
+	socket, err := joinBySocket(m.space, m.index, group)
+	if err != nil {
+		m.complain(group, err)
+		return true
+	}
+	m.log.Warn("group joined by a socket, not by an address", "group", group, "interface", m.ifname, "reason", errRemoved)
+	m.complain(group, one.hold.release())
+	one.hold = socket
+	return true
 }
 
 // lost is what is left when a group could not be joined again; see retry.

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/roced/roced/internal/journal"
 	"github.com/vishvananda/netlink"
 	"github.com/vishvananda/netlink/nl"
 	"golang.org/x/sys/unix"
@@ -56,8 +57,9 @@ type Memberships struct {
 
 // membership is one group. Its hold on the kernel may be replaced by another.
 type membership struct {
-	users int
-	hold  hold
+	users    int
+	hold     hold
+	restored patience
 }
 
 // hold is what makes the kernel a member of a group.
@@ -78,7 +80,7 @@ func Open(c Config) (*Memberships, error) {
 	if m.space, err = enterSpace(c.Namespace); err != nil {
 		return nil, err
 	}
-	if err := m.space.do(func() error { return m.open(cmp.Or(c.StateDir, "/run/roced")) }); err != nil {
+	if err := m.space.do(func() error { return m.open(cmp.Or(c.StateDir, journal.Dir)) }); err != nil {
 		m.space.leave()
 		return nil, fmt.Errorf("memberships on %s: %w", c.Interface, err)
 	}
@@ -107,7 +109,7 @@ func (m *Memberships) open(stateDir string) error {
 	}
 	m.addresses = &addresses{
 		netlink: handle, space: m.space, ifname: m.ifname, index: m.index,
-		record: newRecord(stateDir, m.space.cookie, m.index),
+		dir: stateDir, record: journal.New(stateDir, recordKind, journal.Place{Namespace: m.space.id, Index: m.index}),
 	}
 	return nil
 }
@@ -149,6 +151,10 @@ func (m *Memberships) Join(group netip.Addr) error {
 func (m *Memberships) join(group netip.Addr) (hold, error) {
 	if m.via == Socket || group.Is6() {
 		return joinBySocket(m.space, m.index, group)
+	}
+	place, err := m.addresses.placement()
+	if err == nil && place == alone {
+		return m.standIn(group)
 	}
 	hold, err := m.addresses.join(group)
 	if err == nil || m.via == Netlink || errors.Is(err, unix.ENODEV) {

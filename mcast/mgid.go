@@ -10,12 +10,22 @@ import (
 
 // MGID gives the multicast GID of a group's IP address: ::ffff:a.b.c.d for IPv4, the
 // address itself for IPv6 (IBA A17.4.4; ff0e::ffff:a.b.c.d was RoCEv1). EINVAL for
-// what is no group.
+// what is no group, or one that is never on a link. A zone is not part of a GID.
 func MGID(group netip.Addr) (wire.GID, error) {
 	if !group.Unmap().IsMulticast() {
 		return wire.GID{}, fmt.Errorf("%v is not a multicast address: 224.0.0.0/4 and ff00::/8 are: %w", group, unix.EINVAL)
 	}
-	return wire.GIDFromAddr(group), nil
+	mgid := wire.GIDFromAddr(group)
+	return mgid, CheckScope(mgid)
+}
+
+// CheckScope refuses the groups whose packets no link carries: those of scope 0, which is
+// reserved, and 1, the interface's own (RFC 4291, 2.7).
+func CheckScope(mgid wire.GID) error {
+	if !mgid.IsIPv4() && mgid.IsMulticast() && mgid[1]&0xF <= 1 {
+		return fmt.Errorf("%v stays inside a host (ff00::/16 is reserved, ff01::/16 is interface-local); ff02::/16 is the link's: %w", mgid, unix.EINVAL)
+	}
+	return nil
 }
 
 // Address gives the IP address of a multicast GID; EINVAL for a GID that is no group's.

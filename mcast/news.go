@@ -3,8 +3,10 @@ package mcast
 import (
 	"encoding/binary"
 	"net/netip"
+	"strings"
 
 	"github.com/vishvananda/netlink/nl"
+	"golang.org/x/sys/unix"
 )
 
 // interfaceOf is the index in ifinfomsg and ifaddrmsg: it is in the same place.
@@ -26,6 +28,11 @@ func numberIn(attributes []byte, kind uint16) int {
 		return 0
 	}
 	return int(binary.NativeEndian.Uint32(value))
+}
+
+// nameIn is the interface's name among attributes, or empty.
+func nameIn(attributes []byte) string {
+	return strings.TrimRight(string(attribute(attributes, unix.IFLA_IFNAME)), "\x00")
 }
 
 func attribute(attributes []byte, kind uint16) []byte {

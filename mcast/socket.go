@@ -15,7 +15,7 @@ type socketHold int
 func joinBySocket(in *space, index int, group netip.Addr) (hold, error) {
 	fd := -1
 	err := in.do(func() (err error) {
-		fd, err = memberSocket(in.cookie, index, group)
+		fd, err = memberSocket(in.id.Cookie, index, group)
 		return err
 	})
 	if err != nil {
@@ -44,8 +44,8 @@ func memberSocket(cookie uint64, index int, group netip.Addr) (fd int, err error
 	return fd, nil
 }
 
-// dropAll sees to it that the socket never queues a packet. It is bound to no port, so
-// that none comes; the filter is the second lock on the door.
+// dropAll sees to it that the socket never queues a packet. None comes, as it is bound to no
+// port; the filter makes sure.
 func dropAll(fd int) error {
 	nothing := unix.SockFilter{Code: unix.BPF_RET | unix.BPF_K, K: 0}
 	err := unix.SetsockoptSockFprog(fd, unix.SOL_SOCKET, unix.SO_ATTACH_FILTER, &unix.SockFprog{Len: 1, Filter: &nothing})

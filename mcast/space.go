@@ -1,10 +1,10 @@
 package mcast
 
 import (
-	"errors"
 	"fmt"
 	"runtime"
 
+	"github.com/roced/roced/internal/journal"
 	"github.com/vishvananda/netns"
 	"golang.org/x/sys/unix"
 )
@@ -13,8 +13,8 @@ import (
 type space struct {
 	// calls go to a thread that stays inside, so that entering takes CAP_SYS_ADMIN only
 	// once. It is nil for the caller's own namespace.
-	calls  chan func()
-	cookie uint64 // tells namespaces apart until the machine restarts
+	calls chan func()
+	id    journal.Namespace
 }
 
 // enterSpace enters a network namespace, named by its file, or takes the caller's.
@@ -75,27 +75,15 @@ func (s *space) do(fn func() error) error {
 	return <-result
 }
 
-func (s *space) identify() error {
-	fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
-	if err != nil {
-		return fmt.Errorf("socket: %w", err)
-	}
-	s.cookie, err = cookieOf(fd)
-	return errors.Join(err, unix.Close(fd))
-}
-
-func cookieOf(fd int) (uint64, error) {
-	cookie, err := unix.GetsockoptUint64(fd, unix.SOL_SOCKET, unix.SO_NETNS_COOKIE)
-	if err != nil {
-		return 0, fmt.Errorf("identity of the network namespace: %w", err)
-	}
-	return cookie, nil
+func (s *space) identify() (err error) {
+	s.id, err = journal.ThisNamespace()
+	return err
 }
 
 // checkSpace refuses a socket that the caller's thread opened in another namespace:
 // the interface's index means another interface there.
 func checkSpace(fd int, want uint64) error {
-	cookie, err := cookieOf(fd)
+	cookie, err := journal.CookieOf(fd)
 	if err == nil && cookie != want {
 		err = fmt.Errorf("%w: the calling thread is in another network namespace than at Open", unix.EXDEV)
 	}

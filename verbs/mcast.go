@@ -58,7 +58,8 @@ type Membership struct {
 // JoinMulticast joins a group by its address. A full member is reported by IGMP or
 // MLD, once for all of a host's members of the group on the interface; a send-only
 // one never is, neither now nor when it leaves. The join attaches no queue pair:
-// AttachMcast does.
+// AttachMcast does. A full member that only receives needs no address on the interface. A
+// group's zone, as in ff02::1%eth0, is to be the interface's name.
 func (c *Context) JoinMulticast(group netip.Addr, flags JoinFlags) (*Membership, error) {
 	if flags != JoinFullMember && flags != JoinSendOnlyFullMember {
 		return nil, fmt.Errorf("join group %v: %w: join flags 0x%x; one of full member (1) and send-only full member (2)", group, ErrInvalid, uint32(flags))
@@ -77,7 +78,7 @@ func (m *Membership) MGID() GID { return m.grant.MGID }
 func (m *Membership) MLID() MLID { return 0 }
 
 // AHAttr is where to send: to MulticastQPN there, with the members' Q_Key. It fails with
-// ErrNoGID when the address that the join chose to send from has gone.
+// ErrNoGID when the address that the join chose to send from has gone, or there was none.
 func (m *Membership) AHAttr() (AHAttr, error) {
 	entries, err := m.ctx.GIDs(1)
 	if err != nil {
@@ -87,6 +88,9 @@ func (m *Membership) AHAttr() (AHAttr, error) {
 		if entry.GID == m.grant.SGID {
 			return AHAttr{Port: 1, GRH: GlobalRoute{DGID: m.grant.MGID, SGIDIndex: entry.Index}}, nil
 		}
+	}
+	if m.grant.SGID.IsZero() {
+		return AHAttr{}, fmt.Errorf("send to group %v: %w: the interface had no address of the group's IP version when it was joined; join again", m.grant.MGID, ErrNoGID)
 	}
 	return AHAttr{}, fmt.Errorf("send to group %v: %w: %v, which the join chose to send from, has gone", m.grant.MGID, ErrNoGID, m.grant.SGID)
 }

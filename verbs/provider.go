@@ -141,5 +141,5 @@ type EventReport struct {
 type MembershipGrant struct {
 	Handle Handle
 	MGID   wire.GID
-	SGID   wire.GID // to send from
+	SGID   wire.GID // to send from; zero if there is none
 }

@@ -18,14 +18,15 @@ const module = "github.com/roced/roced/"
 var allowed = map[string][]string{
 	"bpf":                    {},
 	"internal/host":          {},
+	"internal/journal":       {},
 	"datapath/wire":          {},
 	"datapath/wire/wiretest": {},
 	"datapath/xsk":           {},
 	"verbs/ring":             {"datapath/wire"},
 	"verbs":                  {"datapath/wire", "verbs/ring"},
-	"mcast":                  {"datapath/wire"},
+	"mcast":                  {"datapath/wire", "internal/journal"},
 	"datapath":               {"datapath/wire", "datapath/xsk", "verbs/ring"},
-	"verbs/hca":              {"bpf", "datapath", "datapath/wire", "datapath/xsk", "internal/host", "mcast", "verbs", "verbs/ring"},
+	"verbs/hca":              {"bpf", "datapath", "datapath/wire", "datapath/xsk", "internal/host", "internal/journal", "mcast", "verbs", "verbs/ring"},
 }
 
 // heavy packages stay out of what a program links that only uses verbs.

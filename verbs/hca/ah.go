@@ -6,6 +6,7 @@ import (
 
 	"github.com/roced/roced/datapath"
 	"github.com/roced/roced/datapath/wire"
+	"github.com/roced/roced/mcast"
 	"github.com/roced/roced/verbs"
 )
 
@@ -39,6 +40,8 @@ func checkAH(attr *verbs.AHAttr) error {
 	switch {
 	case dest.IsZero():
 		return fmt.Errorf("%w: no destination GID", verbs.ErrInvalid)
+	case mcast.CheckScope(dest) != nil:
+		return fmt.Errorf("%w: %w", verbs.ErrInvalid, mcast.CheckScope(dest))
 	case attr.GRH.FlowLabel > 0xFFFFF:
 		return fmt.Errorf("%w: flow label 0x%x has more than 20 bits", verbs.ErrInvalid, attr.GRH.FlowLabel)
 	}

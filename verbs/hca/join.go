@@ -24,14 +24,17 @@ type membership struct {
 func (d *Device) JoinMulticast(group netip.Addr, flags verbs.JoinFlags) (verbs.MembershipGrant, error) {
 	mgid, err := mcast.MGID(group)
 	if err != nil {
-		return verbs.MembershipGrant{}, err
+		return verbs.MembershipGrant{}, fmt.Errorf("%w: %w", verbs.ErrInvalid, err)
 	}
+	if zone := group.Zone(); zone != "" && zone != d.name {
+		return verbs.MembershipGrant{}, fmt.Errorf("%w: the group is one of %s, and the device is on %s", verbs.ErrInvalid, zone, d.name)
+	}
+	m := &membership{group: group.Unmap().WithZone(""), full: flags == verbs.JoinFullMember}
 	grant := verbs.MembershipGrant{MGID: mgid}
-	if grant.SGID, err = d.sourceFor(group.Unmap()); err != nil {
+	if grant.SGID, err = d.sourceFor(m); err != nil {
 		return verbs.MembershipGrant{}, err
 	}
 	defer d.others.Done()
-	m := &membership{group: group.Unmap(), full: flags == verbs.JoinFullMember}
 	if m.full {
 		if err := d.host.join(m.group); err != nil {
 			return verbs.MembershipGrant{}, err
@@ -44,18 +47,18 @@ func (d *Device) JoinMulticast(group netip.Addr, flags verbs.JoinFlags) (verbs.M
 }
 
 // sourceFor finds the address to send to a group from, a link-local one only if there is no
-// other, and keeps the device open until others.Done.
-func (d *Device) sourceFor(group netip.Addr) (best wire.GID, err error) {
+// other, and keeps the device open until others.Done. A full member may do without: it receives.
+func (d *Device) sourceFor(m *membership) (best wire.GID, err error) {
 	if err := d.enter(); err != nil {
 		return best, err
 	}
 	defer d.mu.Unlock()
 	for _, gid := range d.gids.all() {
-		if gid.IsIPv4() == group.Is4() && preference(gid) < preference(best) {
+		if gid.IsIPv4() == m.group.Is4() && preference(gid) < preference(best) {
 			best = gid
 		}
 	}
-	if best.IsZero() {
+	if best.IsZero() && !m.full {
 		return best, fmt.Errorf("%w: %s has no address of the group's IP version to send from; ip address add", verbs.ErrNoGID, d.name)
 	}
 	d.others.Add(1)

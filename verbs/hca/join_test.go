@@ -144,6 +144,57 @@ func TestJoinWithoutAnAddress(t *testing.T) {
 	t.Cleanup(func() { check(t, d.Close()); check(t, other.Close()) })
 	ctx, err := verbs.Open(d)
 	check(t, err)
-	_, err = ctx.JoinMulticast(address(groupV6), verbs.JoinFullMember)
+	_, err = ctx.JoinMulticast(address(groupV6), verbs.JoinSendOnlyFullMember)
 	refused(t, err, unix.EADDRNOTAVAIL, "no address")
+	m, err := ctx.JoinMulticast(address(groupV6), verbs.JoinFullMember)
+	check(t, err)
+	_, err = m.AHAttr()
+	refused(t, err, unix.EADDRNOTAVAIL, "no address")
+}
+
+// A capture port has no address, and receives from groups all the same.
+func TestReceiveOnAnInterfaceWithoutAddresses(t *testing.T) {
+	hosts := labtest.Pair(t)
+	for _, cidr := range []string{"10.77.0.2/24", "fd77::2/64"} {
+		delAddress(t, hosts.B, cidr)
+	}
+	l := newLabOn(t, hosts)
+	for _, group := range []string{groupV4, groupV6, "ff02::77%eth0"} {
+		t.Run(group, func(t *testing.T) {
+			to := address(group)
+			m, err := l.b.ctx.JoinMulticast(to, verbs.JoinFullMember)
+			check(t, err)
+			check(t, l.b.qp.AttachMcast(m.MGID(), m.MLID()))
+			sender, err := l.a.ctx.JoinMulticast(to, verbs.JoinSendOnlyFullMember)
+			check(t, err)
+			attr, err := sender.AHAttr()
+			check(t, err)
+			ah, err := l.a.pd.CreateAH(t.Context(), &attr)
+			check(t, err)
+			l.b.receive(0)
+			wr := l.a.send(1, ah, l.b)
+			wr.RemoteQPN = verbs.MulticastQPN
+			l.a.post(wr)
+			expect(t, l.a.wait(1), ok(1))
+			expect(t, l.b.wait(1), ok(0))
+		})
+	}
+}
+
+// Groups that no link carries, and those of other interfaces, are refused.
+func TestGroupsThatNoLinkCarries(t *testing.T) {
+	w := newStillPair(t)
+	for _, row := range []struct{ group, says string }{
+		{"ff01::1", "interface-local"}, {"ff00::1", "reserved"}, {"ff31::1", "inside a host"}, {"ff02::1%eth7", "eth7"},
+	} {
+		_, err := w.a.ctx.JoinMulticast(address(row.group), verbs.JoinFullMember)
+		refused(t, err, unix.EINVAL, row.says)
+		if address(row.group).Zone() != "" {
+			continue
+		}
+		route := w.a.route("fd00::2")
+		route.GRH.DGID = gid(row.group)
+		_, err = w.a.pd.CreateAH(t.Context(), route)
+		refused(t, err, unix.EINVAL, row.says)
+	}
 }

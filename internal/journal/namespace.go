@@ -1,0 +1,66 @@
+package journal
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// Namespace tells network namespaces apart until the machine restarts.
+type Namespace struct {
+	Cookie uint64 // socket(7), SO_NETNS_COOKIE: never given out twice
+	Inode  uint64 // namespaces(7): given out again when it has gone
+}
+
+// ThisNamespace is the calling thread's.
+func ThisNamespace() (n Namespace, err error) {
+	var stat unix.Stat_t
+	if err := unix.Stat("/proc/thread-self/ns/net", &stat); err != nil {
+		return n, fmt.Errorf("identity of the network namespace: %w", err)
+	}
+	fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return n, fmt.Errorf("socket: %w", err)
+	}
+	n.Inode = stat.Ino
+	n.Cookie, err = CookieOf(fd)
+	return n, errors.Join(err, unix.Close(fd))
+}
+
+// CookieOf identifies the namespace that a socket is in.
+func CookieOf(fd int) (uint64, error) {
+	cookie, err := unix.GetsockoptUint64(fd, unix.SOL_SOCKET, unix.SO_NETNS_COOKIE)
+	if err != nil {
+		return 0, fmt.Errorf("identity of the network namespace: %w", err)
+	}
+	return cookie, nil
+}
+
+// initialPIDs is the inode number of the first PID namespace (PROC_PID_INIT_INO), from which
+// all processes are seen.
+const initialPIDs = "pid:[4026531836]"
+
+// gone says whether no process is in the namespace, and no file names it. From where not all
+// processes are seen nobody knows.
+func (n Namespace) gone() bool {
+	if seen, err := os.Readlink("/proc/self/ns/pid"); err != nil || seen != initialPIDs {
+		return false
+	}
+	name := fmt.Sprintf("net:[%d]", n.Inode)
+	mounts, err := os.ReadFile("/proc/self/mountinfo")
+	if err != nil || strings.Contains(string(mounts), name) {
+		return false
+	}
+	// All threads: one may be elsewhere than its process.
+	links, err := filepath.Glob("/proc/[0-9]*/task/[0-9]*/ns/net")
+	for _, link := range links {
+		if in, err := os.Readlink(link); err == nil && in == name {
+			return false
+		}
+	}
+	return err == nil && len(links) > 0
+}

@@ -1,0 +1,88 @@
+package journal
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// Sweep hands what dead processes' journals of a kind list in a namespace to undo, by interface,
+// and removes the journals of which all is undone. Those of namespaces that have gone are
+// removed too. Other users' are left to them.
+func Sweep(dir, kind string, in Namespace, undo func(index int, changes []string) error) error {
+	unlock, err := lockDir(dir)
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	paths, err := filepath.Glob(filepath.Join(dir, kind+"-*-*-*-*"))
+	for _, path := range paths {
+		of, ok := parseName(kind, filepath.Base(path))
+		switch {
+		case !ok:
+		case of.Namespace.Cookie == in.Cookie:
+			err = errors.Join(err, sweepFile(path, func(changes []string) error { return undo(of.Index, changes) }))
+		case of.Namespace.gone():
+			err = errors.Join(err, sweepFile(path, func([]string) error { return nil }))
+		}
+	}
+	return err
+}
+
+// parseName undoes New's naming.
+func parseName(kind, name string) (at Place, ok bool) {
+	rest, ok := strings.CutPrefix(name, kind+"-")
+	if !ok {
+		return at, false
+	}
+	_, err := fmt.Sscanf(rest, "%d-%d-%d-", &at.Namespace.Cookie, &at.Namespace.Inode, &at.Index)
+	return at, err == nil
+}
+
+func sweepFile(path string, undo func([]string) error) error {
+	file, err := os.Open(path)
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) {
+		return nil // its owner has just removed it, or is another user
+	}
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	err = unix.Flock(int(file.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+	if errors.Is(err, unix.EWOULDBLOCK) {
+		return nil // its owner lives
+	}
+	if err != nil {
+		return fmt.Errorf("lock %s: %w", path, err)
+	}
+	text, err := io.ReadAll(file)
+	if err != nil {
+		return err
+	}
+	if err := undo(listed(string(text))); err != nil {
+		return err
+	}
+	if err := os.Remove(path); !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil // its owner removed it between open and lock
+}
+
+// listed reads a journal. A line without its end was never finished: its change had not been made.
+func listed(text string) (changes []string) {
+	for line := range strings.Lines(text) {
+		if change := strings.TrimSpace(line); strings.HasSuffix(line, "\n") && change != "" {
+			changes = append(changes, change)
+		}
+	}
+	return changes
+}

@@ -1,0 +1,210 @@
+package mcast
+
+import (
+	"fmt"
+	"io"
+	"net"
+	"net/netip"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/roced/roced/hack/netlab"
+	"github.com/roced/roced/hack/netlab/capture"
+	"github.com/vishvananda/netlink"
+)
+
+// firstAddress is the first IPv4 address in the kernel's list: what NAT's REDIRECT takes.
+func firstAddress(t *testing.T, host *netlab.Namespace) string {
+	t.Helper()
+	list, err := host.Netlink().AddrList(eth0(t, host), netlink.FAMILY_V4)
+	check(t, err)
+	if len(list) == 0 {
+		return ""
+	}
+	return list[0].IP.String()
+}
+
+// flap takes the host's own address away, and gives it back as DHCP does.
+func flap(t *testing.T, host *netlab.Namespace) {
+	t.Helper()
+	address, err := netlink.ParseAddr("10.77.0.1/24")
+	check(t, err)
+	check(t, host.Netlink().AddrDel(eth0(t, host), address))
+	check(t, host.AddAddress("eth0", "10.77.0.1/24"))
+}
+
+// A group's address is never the interface's first: not when it is joined, not when the own
+// address goes and comes back, and not while there is none. Nothing of this is a leave.
+func TestNeverTheFirstAddress(t *testing.T) {
+	lab, group := pair(t), ways[0].group
+	w, m := watch(t, lab.B), open(t, lab.A, Netlink)
+	check(t, m.Join(group))
+	check(t, m.Join(ways[0].marker))
+	w.settle(group)
+	before := stateOf(t, lab.A, group)
+	for range 5 {
+		flap(t, lab.A)
+		eventually(t, "the own address in front", func() bool { return firstAddress(t, lab.A) == "10.77.0.1" })
+		eventually(t, "addresses for both groups", func() bool {
+			for _, one := range m.List() {
+				if one.Via != Netlink || len(groupAddresses(t, lab.A, one.Group)) != 1 || hasLocalRoute(t, lab.A, one.Group) {
+					return false
+				}
+			}
+			return firstAddress(t, lab.A) == "10.77.0.1"
+		})
+		stateOf(t, lab.A, group).compare(t, before, "after a flap")
+	}
+	address, err := netlink.ParseAddr("10.77.0.1/24")
+	check(t, err)
+	check(t, lab.A.Netlink().AddrDel(eth0(t, lab.A), address))
+	eventually(t, "no address at all", func() bool { return firstAddress(t, lab.A) == "" })
+	if !isMember(t, lab.A, group) || m.List()[0].Via != Socket {
+		t.Errorf("not a member by socket: %+v", m.List())
+	}
+	if n := w.count(capture.Leave, group); n != 0 {
+		t.Errorf("%d leaves", n)
+	}
+	check(t, m.Leave(group))
+	eventually(t, "the leave", func() bool { return !isMember(t, lab.A, group) })
+}
+
+// Of two own addresses, one goes and comes back: it is behind the other, and before the group's.
+func TestOneOfTwoAddressesFlaps(t *testing.T) {
+	lab, group := pair(t), ways[0].group
+	check(t, lab.A.AddAddress("eth0", "10.78.0.1/24"))
+	m := open(t, lab.A, Netlink)
+	check(t, m.Join(group))
+	flap(t, lab.A)
+	check(t, m.Join(ways[0].marker)) // the news before it may be read later
+	if first := firstAddress(t, lab.A); first != "10.78.0.1" {
+		t.Errorf("the first address is %s", first)
+	}
+}
+
+// redirects has a host redirect port 80 to a server of its own, and gives what asks for it
+// from another host.
+func redirects(t *testing.T, host, client *netlab.Namespace) (ask func() error) {
+	t.Helper()
+	iptables, err := exec.LookPath("iptables")
+	if err != nil {
+		t.Skip("iptables is not installed")
+	}
+	rule := strings.Fields("-w -t nat -A PREROUTING -p tcp --dport 80 -j REDIRECT --to-ports 8080")
+	check(t, host.Do(func() error {
+		out, err := exec.Command(iptables, rule...).CombinedOutput()
+		if err != nil {
+			err = fmt.Errorf("%w: %s", err, out)
+		}
+		return err
+	}))
+	var server net.Listener
+	check(t, host.Do(func() (err error) { server, err = net.Listen("tcp4", ":8080"); return err }))
+	t.Cleanup(func() { server.Close() })
+	go func() {
+		for {
+			conn, err := server.Accept()
+			if err != nil {
+				return
+			}
+			_, _ = conn.Write([]byte("redirected"))
+			conn.Close()
+		}
+	}()
+	return func() error {
+		var conn net.Conn
+		err := client.Do(func() (err error) {
+			conn, err = net.DialTimeout("tcp4", "10.77.0.1:80", 5*time.Second)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		defer conn.Close()
+		text, err := io.ReadAll(conn)
+		if err == nil && string(text) != "redirected" {
+			err = fmt.Errorf("answer %q", text)
+		}
+		return err
+	}
+}
+
+// NAT's REDIRECT, which sends to the interface's first address, works before, during and after a
+// join, and when the host's address has come back.
+func TestRedirect(t *testing.T) {
+	for _, way := range ways {
+		t.Run(way.name, func(t *testing.T) {
+			lab := pair(t)
+			ask := redirects(t, lab.A, lab.B)
+			m := open(t, lab.A, way.via)
+			check(t, ask())
+			check(t, m.Join(way.group))
+			check(t, ask())
+			flap(t, lab.A)
+			eventually(t, "the own address in front", func() bool { return firstAddress(t, lab.A) == "10.77.0.1" })
+			check(t, ask())
+			check(t, m.Leave(way.group))
+			check(t, ask())
+		})
+	}
+}
+
+// Somebody removes the address again and again: it is left to them, and a socket joins.
+func TestAddressIsRemovedAgainAndAgain(t *testing.T) {
+	lab, group, log := pair(t), ways[0].group, new(logged)
+	m := openWith(t, Config{Interface: "eth0", Namespace: lab.A.Path(), StateDir: t.TempDir(), Log: log.logger()})
+	check(t, m.Join(group))
+	eventually(t, "a socket", func() bool {
+		for _, address := range groupAddresses(t, lab.A, group) {
+			_ = lab.A.Netlink().AddrDel(eth0(t, lab.A), &address)
+		}
+		return m.List()[0].Via == Socket
+	})
+	if !isMember(t, lab.A, group) || !strings.Contains(log.String(), errRemoved.Error()) {
+		t.Errorf("member %v; logged:\n%s", isMember(t, lab.A, group), log)
+	}
+	if list := groupAddresses(t, lab.A, group); len(list) != 0 {
+		t.Errorf("left: %v", list)
+	}
+}
+
+// The interface gets another name while joined: all goes on, and a killed process's address is
+// found under the new name.
+func TestRename(t *testing.T) {
+	lab, group := pair(t), ways[0].group
+	link := eth0(t, lab.A)
+	rename := func(name string) {
+		check(t, lab.A.Netlink().LinkSetDown(link))
+		check(t, lab.A.Netlink().LinkSetName(link, name))
+		check(t, lab.A.Netlink().LinkSetUp(link))
+	}
+	dir := t.TempDir()
+	_, kill := startChild(t, lab.A, order{lab.A.Path(), dir, Netlink, group}, nil)
+	m := openWith(t, Config{Interface: "eth0", Namespace: lab.A.Path(), Via: Netlink, StateDir: dir})
+	check(t, m.Join(ways[0].marker))
+	rename("a-name-of-fifte")
+	t.Cleanup(func() { rename("eth0") })
+	member := func(group netip.Addr) bool {
+		list, err := lab.A.Netlink().AddrList(link, netlink.FAMILY_V4)
+		check(t, err)
+		for _, address := range list {
+			if address.IP.Equal(group.AsSlice()) {
+				return true
+			}
+		}
+		return false
+	}
+	check(t, lab.A.Netlink().AddrDel(link, &netlink.Addr{IPNet: host(ways[0].marker)}))
+	eventually(t, "the address, put back", func() bool { return member(ways[0].marker) })
+	only(t, m, Joined{ways[0].marker, 1, Netlink, false})
+	kill()
+	if !member(group) {
+		t.Fatal("the killed process left nothing")
+	}
+	openWith(t, Config{Interface: "a-name-of-fifte", Namespace: lab.A.Path(), Via: Socket, StateDir: dir})
+	if member(group) {
+		t.Error("the killed process's address is left")
+	}
+}
