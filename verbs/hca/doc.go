@@ -9,25 +9,34 @@
 //	     │         ▼
 //	     │      datapath.Engine ── XDPLink ── AF_XDP sockets ─┐
 //	     ▼                                                    │
-//	  host ── addresses, routes, neighbours (netlink)         │
+//	surroundings ── addresses, routes, neighbours (netlink)   │
 //	     └──── bpf.Steering: own addresses, queue pairs ──────┴── interface
 //
 // A change is prepared aside (allocated, checked, resolved), made in one step
 // under Engine.Do, and only then undone or freed what it replaced. A queue pair is let
 // through by XDP before anyone knows its number, and taken out after it is gone.
 //
-// What the host knows is followed: one goroutine listens to netlink, and
-// brings GIDs, address handles, MTU and port state up to date, and raises the events
-// of it (event.go). When the interface goes, the device fails, until it is closed. The next hop of every
-// handle is held: the kernel keeps that neighbour fresh, and is asked anew when the
-// entry goes away.
+// What the host knows is followed. News of the kernel only name what to look at; one
+// goroutine looks, brings GIDs, paths, MTU and port state up to date, and raises the events
+// of it (follow.go, port.go, event.go). A look that fails changes nothing and is repeated; only the
+// kernel's word that the link is down, or the interface gone, means that. When the interface
+// goes, the device fails, until it is closed.
+//
+//	AH ─┐
+//	AH ─┼─► path (source, destination) ─┬─► hop (neighbour)     path.go
+//	AH ─┘   path ───────────────────────┘    held: the kernel keeps it fresh
+//
+// Handles with the same ends share a path, paths with the same next hop share that. While the
+// link is down both stay as they were, and are looked at anew when it is up: the neighbours are
+// asked for at once. What a device has the kernel hold or change outlives a kill in a journal,
+// and the next device undoes it (leftover.go).
 //
 // Every descriptor is opened on a thread inside the device's network namespace;
 // afterwards the descriptor carries it, and nothing enters the namespace again.
 //
-// Locks, in order: Device.waking, Device.mu, then the engine's lease (in Do),
-// kernelHost.mu or events.mu. Neighbours are waited for without any; Close ends such a wait, and
-// waits until it has ended. What the engine tells of by itself (a queue pair that
+// Locks, in order: Device.waking, Device.asking, Device.mu, then the engine's lease (in Do),
+// kernelHost.mu or events.mu. The host is asked under Device.asking, never under Device.mu.
+// Neighbours are waited for without any; Close ends such a wait, and waits until it has ended. What the engine tells of by itself (a queue pair that
 // fails, a CQ that is overrun) is noted in atomics, and made an event of by those
 // who read events.
 //

@@ -3,6 +3,7 @@ package hca
 import (
 	"errors"
 	"fmt"
+	"log/slog"
 	"net/netip"
 	"sync"
 	"sync/atomic"
@@ -22,15 +23,18 @@ type kernelHost struct {
 	queries  *host.Queries
 	follower *host.Follower
 	ended    atomic.Bool
+	log      *slog.Logger
 	name     string
 	steering *bpf.Steering
 	socket   xsk.Info
 	tuned    func() error // puts the kernel's knobs back
+	journals journals
 	// memberships are of groups; opening them removes what a killed process left.
 	memberships *mcast.Memberships
 
 	mu      sync.Mutex
 	managed map[netip.Addr]bool // neighbours that the kernel keeps fresh because we asked
+	warned  bool                // that the journal cannot be written
 }
 
 // port implements surroundings.
@@ -94,6 +98,10 @@ func (h *kernelHost) hold(hop netip.Addr) error {
 			return err
 		}
 	}
+	if err := h.journals.neighbours.Add(hop.String()); err != nil && !h.warned {
+		h.warned = true
+		h.log.Warn("if this process is killed, neighbours that are kept fresh stay so: the journal cannot be written", "device", h.name, "error", err)
+	}
 	h.managed[hop] = true
 	return h.queries.Manage(hop)
 }
@@ -111,8 +119,8 @@ func (h *kernelHost) unmanage(hop netip.Addr) {
 		return
 	}
 	delete(h.managed, hop)
-	if entry, err := h.queries.Neighbour(hop); err == nil && entry.Managed() && !entry.Foreign() {
-		_ = h.queries.Unmanage(hop)
+	if letGrowOld(h.queries, hop) == nil {
+		_ = h.journals.neighbours.Remove(hop.String())
 	}
 }
 
@@ -157,7 +165,7 @@ func (h *kernelHost) close() error {
 		h.unmanage(address)
 	}
 	h.mu.Unlock()
-	err := errors.Join(h.memberships.Close(), h.steering.Close(), h.tuned())
+	err := errors.Join(h.memberships.Close(), h.steering.Close(), h.tuned(), h.journals.close())
 	h.follower.Close() // again, unless nobody followed
 	h.queries.Close()
 	return err

@@ -73,6 +73,7 @@ type builder struct {
 	sockets  []*xsk.Socket
 
 	memberships *mcast.Memberships
+	journals    journals
 	tuned       func() error
 }
 
@@ -83,7 +84,7 @@ func (b *builder) build() (err error) {
 	if b.netlink, err = netlink.NewHandle(unix.NETLINK_ROUTE); err != nil {
 		return fmt.Errorf("netlink: %w", err)
 	}
-	for _, step := range []func() error{b.findLink, b.checkLink, b.listen, b.loadProgram, b.openSockets, b.openMemberships, b.tune} {
+	for _, step := range []func() error{b.findLink, b.checkLink, b.listen, b.openJournals, b.loadProgram, b.openSockets, b.openMemberships, b.tune} {
 		if err := step(); err != nil {
 			return err
 		}
@@ -117,8 +118,8 @@ func (b *builder) undo() (err error) {
 func (b *builder) parts() parts {
 	b.netlink.Close() // what is asked from now on is asked by queries
 	h := &kernelHost{
-		queries: b.queries, follower: b.follower, name: b.name,
-		steering: b.steering, socket: b.sockets[0].Attached(), tuned: b.tuned, managed: map[netip.Addr]bool{},
+		queries: b.queries, follower: b.follower, name: b.name, log: b.options.log,
+		steering: b.steering, socket: b.sockets[0].Attached(), tuned: b.tuned, journals: b.journals, managed: map[netip.Addr]bool{},
 		memberships: b.memberships,
 	}
 	return parts{name: b.name, host: h, steering: b.steering, link: datapath.NewXDPLink(b.sockets), maxMTU: b.maxMTU, vlan: b.vlan}
@@ -281,7 +282,7 @@ func (b *builder) openMemberships() (err error) {
 
 // tune sets the kernel's knobs.
 func (b *builder) tune() (err error) {
-	b.tuned, err = b.options.tuning.Apply(b.base.Attrs().Name)
+	b.tuned, err = b.options.tuning.apply(b.base.Attrs().Name, b.journals.knobs)
 	return err
 }
 

@@ -1,6 +1,7 @@
 package hca
 
 import (
+	"errors"
 	"fmt"
 	"os"
 
@@ -34,6 +35,15 @@ func (s sysfs) open(path string) (*os.File, error) {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	return os.NewFile(uintptr(fd), path), nil
+}
+
+func (s sysfs) write(path, value string) error {
+	file, err := s.open(path)
+	if err != nil {
+		return err
+	}
+	_, err = file.WriteAt([]byte(value), 0)
+	return errors.Join(err, file.Close())
 }
 
 func (s sysfs) close() { _ = unix.Close(s.mount) }

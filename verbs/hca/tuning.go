@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/roced/roced/internal/journal"
 	"golang.org/x/sys/unix"
 )
 
@@ -25,16 +26,25 @@ type Tuning struct {
 	BusyPollBudget int
 }
 
+const (
+	knobDeferHardIRQs   = "napi_defer_hard_irqs"
+	knobGROFlushTimeout = "gro_flush_timeout"
+)
+
 // Apply sets the knobs of an interface in the calling thread's namespace, and
 // gives what puts the old values back.
-func (t Tuning) Apply(name string) (restore func() error, err error) {
+func (t Tuning) Apply(name string) (restore func() error, err error) { return t.apply(name, nil) }
+
+// apply is Apply that lists the old values in a journal, if there is one, as long as they are
+// not put back.
+func (t Tuning) apply(name string, old *journal.Journal) (restore func() error, err error) {
 	restore = func() error { return nil }
 	values := map[string]int64{}
 	if t.DeferHardIRQs != 0 {
-		values["napi_defer_hard_irqs"] = int64(t.DeferHardIRQs)
+		values[knobDeferHardIRQs] = int64(t.DeferHardIRQs)
 	}
 	if t.GROFlushTimeout != 0 {
-		values["gro_flush_timeout"] = t.GROFlushTimeout.Nanoseconds()
+		values[knobGROFlushTimeout] = t.GROFlushTimeout.Nanoseconds()
 	}
 	if len(values) == 0 {
 		return restore, nil
@@ -52,7 +62,9 @@ func (t Tuning) Apply(name string) (restore func() error, err error) {
 		return err
 	}
 	for knob, value := range values {
-		u, err := setKnob(fs, filepath.Join("class/net", name, knob), value)
+		u, err := setKnob(fs, knobPath(name, knob), value, func(was string) change {
+			return change{old, knob + " " + was}
+		})
 		if err != nil {
 			return nil, errors.Join(fmt.Errorf("tune %s: %w", name, err), restore())
 		}
@@ -61,9 +73,33 @@ func (t Tuning) Apply(name string) (restore func() error, err error) {
 	return restore, nil
 }
 
+func knobPath(interfaceName, knob string) string {
+	return filepath.Join("class/net", interfaceName, knob)
+}
+
+// change is a line in a journal, or in none.
+type change struct {
+	in   *journal.Journal
+	line string
+}
+
+func (c change) note() error {
+	if c.in == nil {
+		return nil
+	}
+	return c.in.Add(c.line)
+}
+
+func (c change) forget() error {
+	if c.in == nil {
+		return nil
+	}
+	return c.in.Remove(c.line)
+}
+
 // setKnob writes a knob, and gives what writes the old value: to the
 // file as it was opened, wherever that can be reached from later.
-func setKnob(fs sysfs, path string, value int64) (restore func() error, err error) {
+func setKnob(fs sysfs, path string, value int64, from func(was string) change) (restore func() error, err error) {
 	file, err := fs.open(path)
 	if err != nil {
 		return nil, err
@@ -73,13 +109,24 @@ func setKnob(fs sysfs, path string, value int64) (restore func() error, err erro
 	if n == 0 && err != nil {
 		return nil, errors.Join(err, file.Close())
 	}
-	if _, err := file.WriteAt([]byte(strconv.FormatInt(value, 10)), 0); err != nil {
+	was := strings.TrimSpace(string(old[:n]))
+	made := from(was)
+	err = made.note()
+	if err == nil {
+		if _, err = file.WriteAt([]byte(strconv.FormatInt(value, 10)), 0); err != nil {
+			err = errors.Join(err, made.forget())
+		}
+	}
+	if err != nil {
 		return nil, errors.Join(err, file.Close())
 	}
 	return func() error {
-		_, err := file.WriteAt([]byte(strings.TrimSpace(string(old[:n]))), 0)
+		_, err := file.WriteAt([]byte(was), 0)
 		if errors.Is(err, unix.ENODEV) {
 			err = nil // the interface has gone, and its knobs with it
+		}
+		if err == nil {
+			err = made.forget()
 		}
 		return errors.Join(err, file.Close())
 	}, nil

@@ -1,0 +1,102 @@
+package hca
+
+import (
+	"cmp"
+	"errors"
+	"net/netip"
+	"strings"
+
+	"github.com/roced/roced/internal/host"
+	"github.com/roced/roced/internal/journal"
+	"github.com/vishvananda/netlink"
+)
+
+// journals list what a device changes on the host, for the next one to undo what a killed
+// process left. The groups' addresses have theirs in package mcast.
+type journals struct {
+	neighbours *journal.Journal // that the kernel keeps fresh for us: an address a line
+	knobs      *journal.Journal // that were set: "name old-value"
+}
+
+const (
+	neighboursKind = "neighbours"
+	knobsKind      = "knobs"
+)
+
+// openJournals undoes what killed processes left in the calling thread's namespace, and makes
+// journals of what is on one interface from now on. What cannot be undone is logged.
+func (b *builder) openJournals() error {
+	here, err := journal.ThisNamespace()
+	if err != nil {
+		return err
+	}
+	dir := cmp.Or(b.options.stateDir, journal.Dir)
+	for kind, undo := range map[string]func(int, []string) error{neighboursKind: unmanageAll, knobsKind: b.resetKnobs} {
+		if err := journal.Sweep(dir, kind, here, undo); err != nil {
+			b.options.log.Warn("cannot undo what a killed process left", "what", kind, "error", err)
+		}
+	}
+	b.journals = journals{
+		neighbours: journal.New(dir, neighboursKind, journal.Place{Namespace: here, Index: b.link.Attrs().Index}),
+		knobs:      journal.New(dir, knobsKind, journal.Place{Namespace: here, Index: b.base.Attrs().Index}),
+	}
+	return nil
+}
+
+func (j *journals) close() error {
+	return errors.Join(j.neighbours.Close(), j.knobs.Close())
+}
+
+// unmanageAll lets neighbours of an interface grow old that a killed process had managed.
+func unmanageAll(index int, lines []string) error {
+	queries, err := host.OpenQueries(index)
+	if err != nil {
+		return err
+	}
+	defer queries.Close()
+	if _, err := queries.Link(); errors.Is(err, host.ErrNoInterface) {
+		return nil // and its neighbours with it
+	}
+	for _, line := range lines {
+		if address, bad := netip.ParseAddr(line); bad == nil {
+			err = errors.Join(err, letGrowOld(queries, address))
+		}
+	}
+	return err
+}
+
+// letGrowOld unmanages an entry, unless it has become somebody else's.
+func letGrowOld(queries *host.Queries, address netip.Addr) error {
+	entry, err := queries.Neighbour(address)
+	if err != nil || !entry.Managed() || entry.Foreign() {
+		return err
+	}
+	return queries.Unmanage(address)
+}
+
+// resetKnobs gives the knobs of an interface the values back that they had.
+func (b *builder) resetKnobs(index int, lines []string) error {
+	link, err := b.netlink.LinkByIndex(index)
+	if errors.As(err, new(netlink.LinkNotFoundError)) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	fs, err := mountSysfs()
+	if err != nil {
+		return err
+	}
+	defer fs.close()
+	for _, line := range lines {
+		if knob, value, ok := strings.Cut(line, " "); ok && isKnob(knob) {
+			err = errors.Join(err, fs.write(knobPath(link.Attrs().Name, knob), value))
+		}
+	}
+	return err
+}
+
+// isKnob says whether a name is of a knob that Tuning sets: a journal could say anything.
+func isKnob(name string) bool {
+	return name == knobDeferHardIRQs || name == knobGROFlushTimeout
+}

@@ -1,0 +1,99 @@
+package hca
+
+import (
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/roced/roced/hack/netlab/labtest"
+	"github.com/roced/roced/internal/journal"
+	"github.com/vishvananda/netlink"
+)
+
+// journaled is what the journals of a kind list in a directory.
+func journaled(t *testing.T, dir, kind string) string {
+	t.Helper()
+	paths, err := filepath.Glob(filepath.Join(dir, kind+"-*"))
+	check(t, err)
+	all := ""
+	for _, path := range paths {
+		text, err := os.ReadFile(path)
+		check(t, err)
+		all += string(text)
+	}
+	return strings.Join(strings.Fields(all), " ")
+}
+
+// What a device changes on the host is in a journal as long as it is changed.
+func TestChangesAreJournaled(t *testing.T) {
+	hosts, dir := labtest.Pair(t), t.TempDir()
+	s := newStation(t, open(t, hosts.A, WithStateDir(dir), WithTuning(Tuning{DeferHardIRQs: 3})))
+	first, second := s.ah("10.77.0.2"), s.ah("fd77::2")
+	if got := journaled(t, dir, neighboursKind); got != "10.77.0.2 fd77::2" {
+		t.Errorf("neighbours %q", got)
+	}
+	check(t, first.Close())
+	if got := journaled(t, dir, neighboursKind); got != "fd77::2" {
+		t.Errorf("neighbours %q", got)
+	}
+	check(t, second.Close())
+	if got := journaled(t, dir, knobsKind); got != "napi_defer_hard_irqs 0" {
+		t.Errorf("knobs %q", got)
+	}
+	s.ah("10.77.0.2")
+	check(t, s.device.Close())
+	for _, kind := range []string{neighboursKind, knobsKind} {
+		if got := journaled(t, dir, kind); got != "" {
+			t.Errorf("%s %q after Close", kind, got)
+		}
+	}
+}
+
+// What a killed process left is undone by the next one, but for what is another's now.
+func TestLeftoversAreUndone(t *testing.T) {
+	hosts, dir := labtest.Pair(t), t.TempDir()
+	index := eth0(t, hosts.A).Attrs().Index
+	manage := func(ip string, flags int) {
+		check(t, hosts.A.Netlink().NeighSet(&netlink.Neigh{LinkIndex: index, IP: net.ParseIP(ip), Flags: netlink.NTF_USE | flags, FlagsExt: netlink.NTF_EXT_MANAGED}))
+	}
+	manage("10.77.0.2", 0)
+	manage("fd77::2", 0)
+	manage("10.77.0.3", netlink.NTF_EXT_LEARNED)
+	manage("10.77.0.4", 0) // the administrator's: in no journal
+	check(t, hosts.A.Do(func() error {
+		fs, err := mountSysfs()
+		if err != nil {
+			return err
+		}
+		defer fs.close()
+		if err := fs.write(knobPath("eth0", knobDeferHardIRQs), "7"); err != nil {
+			return err
+		}
+		here, err := journal.ThisNamespace()
+		for kind, lines := range map[string][]string{
+			neighboursKind: {"10.77.0.2", "fd77::2", "10.77.0.3", "10.77.0.99", "nonsense"},
+			knobsKind:      {knobDeferHardIRQs + " 2", "../../../../tmp/x 1", "nonsense"},
+		} {
+			killed := journal.New(dir, kind, journal.Place{Namespace: here, Index: index})
+			for _, line := range lines {
+				check(t, killed.Add(line))
+			}
+			check(t, killed.Close()) // as the kernel does when the process has gone
+		}
+		return err
+	}))
+	open(t, hosts.A, WithStateDir(dir))
+	for ip, want := range map[string]bool{"10.77.0.2": false, "fd77::2": false, "10.77.0.3": true, "10.77.0.4": true} {
+		if managed(t, hosts.A, ip) != want {
+			t.Errorf("%s is managed: %v", ip, !want)
+		}
+	}
+	if value := knob(t, hosts.A, knobDeferHardIRQs); value != "2" {
+		t.Errorf("the knob is %s", value)
+	}
+	if got := journaled(t, dir, neighboursKind) + journaled(t, dir, knobsKind); got != "" {
+		t.Errorf("journals are left: %q", got)
+	}
+}
