@@ -34,8 +34,9 @@ demo: ## two hosts in two namespaces exchange messages
 bench: ## roced beside kernel UDP and raw AF_XDP; writes bench.json
 	go run ./hack/bench
 
-soak: ## 10 million messages over a veth pair, every one accounted for
+soak: ## 10 million messages, every one accounted for; then 10 minutes of hosts that change all the time
 	ROCED_SOAK=10000000 go test -count=1 -v -timeout 30m -run TestSoak ./verbs/hca
+	ROCED_STRESS=10m go test -race -count=1 -v -timeout 20m -run TestStress ./verbs/hca
 
 interop: ## against Soft-RoCE of Linux in a virtual machine; a line a case
 	go run ./hack/interop

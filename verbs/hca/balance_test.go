@@ -51,7 +51,7 @@ func (b *balance) read() (sum uint64) {
 	}
 	for i, n := range s.Engine.Drops {
 		switch name := datapath.Drop(i).String(); name {
-		case "unreachable", "link_down":
+		case "unreachable", "unresolved", "path_mtu", "link_down":
 			b.rows["not sent: "+name] = own.Drops[i]
 		default:
 			b.rows["engine "+name] = n

@@ -2,6 +2,7 @@ package hca
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"encoding/json"
 	"io"
@@ -21,10 +22,11 @@ import (
 
 // sendOrder tells a child what to join, and how.
 type sendOrder struct {
-	Group    netip.Addr
-	Flags    verbs.JoinFlags
-	Via      mcast.Method
-	StateDir string
+	Interface string // eth0 unless set
+	Group     netip.Addr
+	Flags     verbs.JoinFlags
+	Via       mcast.Method
+	StateDir  string
 }
 
 const orderVariable = "ROCED_HCA_ORDER"
@@ -40,7 +42,7 @@ func sendForever() error {
 	if err := json.Unmarshal([]byte(os.Getenv(orderVariable)), &o); err != nil {
 		return err
 	}
-	d, err := Open("eth0", WithMembership(o.Via), WithStateDir(o.StateDir))
+	d, err := Open(cmp.Or(o.Interface, "eth0"), WithMembership(o.Via), WithStateDir(o.StateDir))
 	if err != nil {
 		return err
 	}
@@ -190,7 +192,7 @@ func TestKilledSenderIsSilent(t *testing.T) {
 				check(t, s.b.qp.AttachMcast(beside.MGID(), 0))
 				eventually(t, "report of the receiver", func() bool { return s.snooped(t, lab.PortB, row.group) })
 				heard := &conversation{sniffer: newSnifferOn(t, lab.Bridge.Namespace, lab.PortA), group: address(row.group), other: address(row.other)}
-				kill := startSender(t, lab.A, sendOrder{heard.group, flags, row.via, state})
+				kill := startSender(t, lab.A, sendOrder{Group: heard.group, Flags: flags, Via: row.via, StateDir: state})
 				heard.until(t, "messages", func() bool { return heard.messages > 0 })
 				asked := heard.asked
 				heard.until(t, "two queries while it sends", func() bool { return heard.asked >= asked+2 })

@@ -1,0 +1,257 @@
+package hca
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/roced/roced/hack/netlab/labtest"
+	"github.com/roced/roced/verbs"
+	"github.com/vishvananda/netlink"
+	"golang.org/x/sys/unix"
+)
+
+// stressVariable is for how long TestStress goes on; "make soak" sets it. Without it every
+// actor takes a few steps.
+const (
+	stressVariable = "ROCED_STRESS"
+	stressSteps    = 60
+)
+
+// stress is two hosts, between which everything happens at once.
+type stress struct {
+	*testing.T
+	lab  *lab
+	ctx  context.Context // done when it is to end
+	long bool
+	done sync.WaitGroup
+
+	sent, taken atomic.Uint64
+}
+
+// actor does one thing again and again, with what a seed gives it.
+type actor struct {
+	name string
+	step func(random *rand.Rand) error
+}
+
+// TestStress has programs send, receive, join, make and destroy objects, while the hosts'
+// links, addresses, MTUs, names, routes and neighbours change and other processes are killed.
+// Nothing hangs, nothing leaks, the counters add up, and afterwards all works.
+func TestStress(t *testing.T) {
+	s := &stress{T: t}
+	seed := rand.Uint64()
+	long, err := time.ParseDuration(os.Getenv(stressVariable))
+	s.long = err == nil
+	if !s.long {
+		long = patience
+	}
+	t.Logf("seed %d, %v", seed, long)
+	goroutines := runtime.NumGoroutine()
+	hosts := labtest.Pair(t)
+	addLink(t, hosts.A, netlink.NewVeth(attrs("eth1", 1500)), true)
+	check(t, hosts.A.AddAddress("eth1", "10.88.0.1/24"))
+	s.lab = newLabOn(t, hosts, WithStateDir(t.TempDir()))
+	ctx, cancel := context.WithTimeout(context.Background(), long)
+	defer cancel()
+	s.ctx = ctx
+	takers, stop := context.WithCancel(context.Background())
+	defer stop()
+	var background sync.WaitGroup
+	for _, station := range []*station{s.lab.a, s.lab.b} {
+		background.Go(func() { s.take(takers, station) })
+		background.Go(func() { s.readEvents(takers, station) })
+	}
+	for i, a := range s.actors() {
+		s.done.Go(func() { s.run(a, rand.New(rand.NewPCG(seed, uint64(i)))) })
+	}
+	s.done.Wait()
+	s.restore()
+	s.settle()
+	s.addUp(s.lab.a)
+	s.addUp(s.lab.b)
+	t.Logf("%d sent, %d taken", s.sent.Load(), s.taken.Load())
+	stop()
+	background.Wait()
+	check(t, errors.Join(s.lab.a.device.Close(), s.lab.b.device.Close()))
+	quietGoroutines(t, goroutines)
+}
+
+func (s *stress) run(a actor, random *rand.Rand) {
+	for i := 0; s.ctx.Err() == nil && (s.long || i < stressSteps); i++ {
+		if err := a.step(random); err != nil {
+			s.Errorf("%s: %v", a.name, err)
+			return
+		}
+	}
+}
+
+// expected drops the errors that a host which changes all the time gives.
+func expected(err error, allowed ...error) error {
+	for _, a := range append(allowed, verbs.ErrUnreachable, verbs.ErrNoGID, context.DeadlineExceeded) {
+		if errors.Is(err, a) {
+			return nil
+		}
+	}
+	return err
+}
+
+func (s *stress) actors() []actor {
+	a, b := s.lab.a, s.lab.b
+	return []actor{
+		{"sender a", s.sender(a, b, "10.77.0.2")}, {"sender b", s.sender(b, a, "10.77.0.1")},
+		{"handles", s.handles}, {"groups", s.groups}, {"objects", s.objects},
+		{"host a", s.host(s.lab.A)}, {"host b", s.host(s.lab.B)}, {"killer", s.killer},
+	}
+}
+
+// sender sends to the peer, and brings its queue pair back from SQE, where a message
+// too long for an MTU that has just changed puts it.
+func (s *stress) sender(from, to *station, address string) func(*rand.Rand) error {
+	qp := from.newQP(verbs.QPCap{MaxSendWR: 64, MaxRecvWR: 1})
+	check(s, qp.Activate(testQKey))
+	ah := from.ah(address)
+	return func(random *rand.Rand) error {
+		wr := from.send(0, ah, to, from.piece(60, random.IntN(1025)))
+		wr.Flags = 0
+		n := 1 + random.IntN(16)
+		wrs := make([]verbs.SendWR, n)
+		for i := range wrs {
+			wrs[i] = wr
+		}
+		wrs[n-1].Flags = verbs.SendSignaled
+		wrs[n-1].ID = stressSend
+		switch err := qp.PostSend(wrs); {
+		case errors.Is(err, verbs.ErrQueueFull):
+			time.Sleep(time.Millisecond)
+		case err != nil:
+			return err
+		default:
+			s.sent.Add(uint64(n))
+		}
+		if attr, _, err := qp.Query(); err != nil {
+			return err
+		} else if attr.State == verbs.QPStateSQE {
+			return expected(qp.Modify(&verbs.QPAttr{State: verbs.QPStateRTS}, verbs.QPAttrState), verbs.ErrState)
+		}
+		return nil
+	}
+}
+
+// stressSend is the ID of sends: receives have their slots'.
+const stressSend = 1 << 32
+
+// take takes what arrives until ctx is done, and posts receives anew.
+func (s *stress) take(ctx context.Context, station *station) {
+	for slot := range depth {
+		station.receive(slot)
+	}
+	var wcs [32]verbs.WC
+	for {
+		n, err := station.cq.Wait(ctx, wcs[:])
+		if err != nil {
+			if !errors.Is(err, context.Canceled) {
+				s.Error(err)
+			}
+			return
+		}
+		for _, wc := range wcs[:n] {
+			if wc.ID < depth && wc.QPN == station.qp.Number() {
+				s.taken.Add(1)
+				station.receive(int(wc.ID))
+			}
+		}
+	}
+}
+
+func (s *stress) readEvents(ctx context.Context, station *station) {
+	for {
+		if _, err := station.ctx.GetAsyncEvent(ctx); err != nil {
+			if !errors.Is(err, context.Canceled) {
+				s.Error(err)
+			}
+			return
+		}
+	}
+}
+
+// handles makes and closes address handles, to those who are there and those who are not.
+func (s *stress) handles(random *rand.Rand) error {
+	station := []*station{s.lab.a, s.lab.b}[random.IntN(2)]
+	dest := []string{"10.77.0.1", "10.77.0.2", "fd77::1", "fd77::2", "10.77.0.99", "10.99.0.1", "239.1.1.1"}[random.IntN(7)]
+	entries, err := station.ctx.GIDs(1)
+	if err != nil || len(entries) == 0 {
+		return err
+	}
+	attr := verbs.AHAttr{Port: 1, GRH: verbs.GlobalRoute{DGID: gid(dest), SGIDIndex: entries[random.IntN(len(entries))].Index}}
+	ctx, cancel := context.WithTimeout(s.ctx, time.Duration(random.IntN(20))*time.Millisecond)
+	defer cancel()
+	ah, err := station.pd.CreateAH(ctx, &attr)
+	if err != nil {
+		return expected(err, verbs.ErrInvalid, context.Canceled) // of another IP version
+	}
+	return ah.Close()
+}
+
+// groups joins, attaches, detaches and leaves.
+func (s *stress) groups(random *rand.Rand) error {
+	station := []*station{s.lab.a, s.lab.b}[random.IntN(2)]
+	group := address([]string{"239.1.2.3", "239.1.2.4", "ff05::77"}[random.IntN(3)])
+	m, err := station.ctx.JoinMulticast(group, verbs.JoinFlags(1+random.IntN(2)))
+	if err != nil {
+		return expected(err, unix.EINVAL, unix.ENODEV) // no IPv6 with a small MTU
+	}
+	if err := station.qp.AttachMcast(m.MGID(), m.MLID()); err != nil {
+		return err
+	}
+	time.Sleep(time.Duration(random.IntN(3)) * time.Millisecond)
+	return errors.Join(station.qp.DetachMcast(m.MGID(), m.MLID()), m.Close())
+}
+
+// objects makes a queue pair with all that belongs to it, uses it, and destroys it.
+func (s *stress) objects(random *rand.Rand) error {
+	station := []*station{s.lab.a, s.lab.b}[random.IntN(2)]
+	cq, err := station.ctx.CreateCQ(64)
+	if err != nil {
+		return err
+	}
+	mr, err := station.pd.AllocMR(4096, verbs.AccessLocalWrite)
+	if err != nil {
+		return err
+	}
+	qp, err := station.pd.CreateQP(&verbs.QPInitAttr{Type: verbs.QPTypeUD, SendCQ: cq, RecvCQ: cq, Cap: verbs.QPCap{MaxSendWR: 8, MaxRecvWR: 8}})
+	if err != nil {
+		return err
+	}
+	if err := qp.Activate(testQKey); err != nil {
+		return err
+	}
+	for i := range 8 {
+		if err := qp.PostRecv([]verbs.RecvWR{{ID: uint64(i), SGList: []verbs.SGE{mr.SGE(0, 2048)}}}); err != nil {
+			return err
+		}
+	}
+	if random.IntN(2) == 0 {
+		if err := qp.Modify(&verbs.QPAttr{State: verbs.QPStateErr}, verbs.QPAttrState); err != nil {
+			return err
+		}
+		ctx, cancel := context.WithTimeout(context.Background(), patience)
+		defer cancel()
+		var wcs [8]verbs.WC
+		for flushed := 0; flushed < 8; {
+			n, err := cq.Wait(ctx, wcs[:])
+			if err != nil {
+				return fmt.Errorf("after %d of 8 flushed: %w", flushed, err)
+			}
+			flushed += n
+		}
+	}
+	return errors.Join(qp.Close(), cq.Close(), mr.Close())
+}
