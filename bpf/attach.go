@@ -92,25 +92,60 @@ func (s *Steering) attach(device netlink.Link, mode Mode) error {
 		Flags:     flags,
 	})
 	if err != nil {
-		return explainAttach(err, device, mode)
+		return s.explainAttach(err, device, mode)
 	}
-	s.link, s.mode = attached, mode
+	info, err := attached.Info()
+	if err != nil {
+		return errors.Join(fmt.Errorf("attach the steering program to %s: %w", device.Attrs().Name, err), attached.Close())
+	}
+	s.link, s.mode, s.program = attached, mode, info.Program
 	return nil
 }
 
 // explainAttach sorts out what dev_xdp_attach in the kernel's net/core/dev.c says.
 // What is left over is a driver's own refusal, for which each has its own errno.
-func explainAttach(err error, device netlink.Link, mode Mode) error {
+func (s *Steering) explainAttach(err error, device netlink.Link, mode Mode) error {
 	doing := fmt.Sprintf("attach the steering program to %s (%s XDP)", device.Attrs().Name, mode)
 	switch {
 	case errors.Is(err, unix.EBUSY), errors.Is(err, unix.EEXIST):
-		return fmt.Errorf("%s: %w: %s", doing, ErrAttached, describeAttached(device.Attrs().Index))
+		return fmt.Errorf("%s: %w: %s", doing, ErrAttached, describeAttached(device.Attrs().Index, s.tag()))
 	case errors.Is(err, unix.EPERM):
 		return fmt.Errorf("%s: %w", doing, ErrPermission)
 	case mode == Native:
 		return fmt.Errorf("%s: %w with this driver, or not with its present MTU, offloads or queues: %w", doing, ErrNoNative, err)
 	}
 	return fmt.Errorf("%s: %w", doing, err)
+}
+
+// tag is what the kernel calls the program by: a hash of its instructions. Empty if not known.
+func (s *Steering) tag() string {
+	info, err := s.objs.RocedSteer.Info()
+	if err != nil {
+		return ""
+	}
+	return info.Tag
+}
+
+// Check says whether the program is still where it was attached: ErrDetached if somebody has
+// taken it away or put another in its place. It is a look at our own link, and needs no
+// capability.
+func (s *Steering) Check() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.link == nil {
+		return nil
+	}
+	info, err := s.link.Info()
+	if err != nil {
+		return fmt.Errorf("look at the steering program's link: %w", err)
+	}
+	if xdp := info.XDP(); xdp == nil || xdp.Ifindex == 0 {
+		return ErrDetached
+	}
+	if info.Program != s.program {
+		return fmt.Errorf("%w: program id %d is in its place", ErrDetached, info.Program)
+	}
+	return nil
 }
 
 // AttachedMode is Native or Generic, as was got; Auto when not attached.

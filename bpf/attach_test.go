@@ -122,41 +122,6 @@ func TestNoSuchInterface(t *testing.T) {
 	}
 }
 
-// TestHeldByALink: in any combination of modes the error names the program, and the
-// link that holds it.
-func TestHeldByALink(t *testing.T) {
-	lab := labtest.Pair(t)
-	for _, test := range []struct{ first, second Mode }{
-		{Native, Native}, {Generic, Generic}, {Generic, Native}, {Native, Generic}, {Generic, Auto}, {Native, Auto},
-	} {
-		t.Run(fmt.Sprintf("%s, then %s", test.first, test.second), func(t *testing.T) {
-			first, second := load(t, Config{}), load(t, Config{})
-			must(t, attachIn(lab.A, first, "eth0", test.first))
-			info, err := first.link.Info()
-			must(t, err)
-			isAttached(t, attachIn(lab.A, second, "eth0", test.second),
-				fmt.Sprintf("program id %d (roced_steer) on eth0", programID(t, first.objs.RocedSteer)),
-				fmt.Sprintf("bpftool link detach id %d", info.ID))
-			must(t, errors.Join(first.Close(), second.Close()))
-		})
-	}
-}
-
-// TestHeldWithoutALink attaches another program as `ip link` does.
-func TestHeldWithoutALink(t *testing.T) {
-	lab := labtest.Pair(t)
-	other := passAll(t)
-	s := load(t, Config{})
-	link, err := lab.A.Netlink().LinkByName("eth0")
-	must(t, err)
-	must(t, lab.A.Do(func() error { return netlink.LinkSetXdpFd(link, other.FD()) }))
-	isAttached(t, attachIn(lab.A, s, "eth0", Auto),
-		fmt.Sprintf("program id %d (pass_all) on eth0", programID(t, other)),
-		"`ip link set dev eth0 xdp off`")
-	must(t, lab.A.Do(func() error { return netlink.LinkSetXdpFd(link, -1) }))
-	must(t, attachIn(lab.A, s, "eth0", Auto))
-}
-
 // TestOtherRefusals covers what no interface here answers.
 func TestOtherRefusals(t *testing.T) {
 	device := &netlink.GenericLink{LinkAttrs: netlink.LinkAttrs{Name: "eth0"}}
@@ -170,7 +135,7 @@ func TestOtherRefusals(t *testing.T) {
 		{unix.ERANGE, Native, []error{ErrNoNative, unix.ERANGE}, ErrPermission},
 		{unix.ENOMEM, Generic, []error{unix.ENOMEM}, ErrNoNative},
 	} {
-		err := explainAttach(test.errno, device, test.mode)
+		err := new(Steering).explainAttach(test.errno, device, test.mode)
 		for _, want := range test.want {
 			if !errors.Is(err, want) {
 				t.Errorf("%v, want %v", err, want)
@@ -178,18 +143,6 @@ func TestOtherRefusals(t *testing.T) {
 		}
 		if errors.Is(err, test.not) || !strings.Contains(err.Error(), "eth0") {
 			t.Errorf("%v, not %v, of eth0", err, test.not)
-		}
-	}
-}
-
-func isAttached(t *testing.T, err error, says ...string) {
-	t.Helper()
-	if !errors.Is(err, ErrAttached) || !errors.Is(err, unix.EBUSY) {
-		t.Fatalf("%v, want %v", err, ErrAttached)
-	}
-	for _, part := range says {
-		if !strings.Contains(err.Error(), part) {
-			t.Errorf("%q does not say %q", err, part)
 		}
 	}
 }

@@ -2,15 +2,21 @@ package bpf
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/link"
 	"github.com/vishvananda/netlink"
 )
 
-// describeAttached names the XDP program that keeps ours out, and how to remove it,
-// as far as the process may know.
-func describeAttached(ifindex int) string {
+// waysOut is what to do about an interface that another roced has: it is in use, so nothing
+// here says how to detach it.
+const waysOut = "end that process, or give each program an interface of its own: " +
+	"`ip link add link %s name NAME type macvlan mode bridge`"
+
+// describeAttached names the XDP program that keeps ours out, who holds it and what to do,
+// as far as the process may know. tag is that of the steering program.
+func describeAttached(ifindex int, tag string) string {
 	device, err := netlink.LinkByIndex(ifindex)
 	if err != nil {
 		return fmt.Sprintf("which one is not known: %v", err)
@@ -20,11 +26,52 @@ func describeAttached(ifindex int) string {
 		return fmt.Sprintf("it is not on %s itself but on a device above it (a bond?): see `bpftool net`", name)
 	}
 	id := ebpf.ProgramID(xdp.ProgId)
-	what := fmt.Sprintf("program id %d%s on %s", id, programName(id), name)
-	if holder, ok := findLink(id, ifindex); ok {
-		return fmt.Sprintf("%s, held by bpf_link %d: stop the process that holds it, or `bpftool link detach id %d`", what, holder, holder)
+	program := programName(id)
+	what := fmt.Sprintf("program id %d%s on %s", id, inBrackets(program), name)
+	holders := findHolders(id)
+	if isRoced(program, tag, holders) {
+		return fmt.Sprintf("%s, roced's, held by %s: "+waysOut, what, describeHolders(holders), name)
 	}
-	return fmt.Sprintf("%s: remove it with `ip link set dev %s xdp off`, or if that does not help, stop the process that holds it (`bpftool link`)", what, name)
+	if holder, ok := findLink(id, ifindex); ok {
+		return fmt.Sprintf("%s, held through bpf_link %d by %s: stop that, or `bpftool link detach id %d`",
+			what, holder, describeHolders(holders), holder)
+	}
+	if len(holders) > 0 {
+		return fmt.Sprintf("%s, held by %s: stop that", what, describeHolders(holders))
+	}
+	return fmt.Sprintf("%s: `ip link set dev %s xdp off` removes it unless a process holds it; as root `bpftool link` shows which, "+
+		"and whether it is roced's (roced_steer): then %s", what, name, fmt.Sprintf(waysOut, name))
+}
+
+// isRoced goes by the program's name, or, where the process may not know that, by its tag.
+func isRoced(program, tag string, holders []holder) bool {
+	if program != "" {
+		return program == steerProgRocedSteer
+	}
+	for _, h := range holders {
+		if h.tag == tag {
+			return true
+		}
+	}
+	return false
+}
+
+func inBrackets(text string) string {
+	if text == "" {
+		return ""
+	}
+	return " (" + text + ")"
+}
+
+func describeHolders(holders []holder) string {
+	if len(holders) == 0 {
+		return "a process that only root can see (`bpftool link`)"
+	}
+	var list []string
+	for _, h := range holders {
+		list = append(list, fmt.Sprintf("process %d%s", h.pid, inBrackets(h.command)))
+	}
+	return strings.Join(list, ", ")
 }
 
 // programName is empty unless the process has CAP_SYS_ADMIN, which the kernel wants
@@ -39,7 +86,7 @@ func programName(id ebpf.ProgramID) string {
 	if err != nil {
 		return ""
 	}
-	return fmt.Sprintf(" (%s)", info.Name)
+	return info.Name
 }
 
 // findLink finds the bpf_link by which a program is attached, if it is by one. It

@@ -11,6 +11,9 @@ var (
 	// ErrAttached: the interface has an XDP program, and takes only one. It is EBUSY.
 	ErrAttached error = &sentinel{"the interface has another XDP program", unix.EBUSY}
 
+	// ErrDetached: the program is not on its interface any more. It is ENOLINK.
+	ErrDetached error = &sentinel{"the steering program was taken off the interface", unix.ENOLINK}
+
 	// ErrNoNative: the driver does not run XDP programs, or not with the interface's
 	// present MTU, offloads or queues. It is EOPNOTSUPP.
 	ErrNoNative error = &sentinel{"no native XDP", unix.EOPNOTSUPP}

@@ -20,6 +20,15 @@ var (
 
 	// A stranger whose address ends like own4.
 	alike4 = netip.MustParseAddr("192.168.0.1")
+
+	// The broadcast of a subnet of ours.
+	broadcast4 = netip.MustParseAddr("10.0.0.255")
+
+	// The interface's MAC, and a VLAN's above it.
+	ownMAC   = [6]byte{0x02, 0xA1, 0xB2, 0xC3, 0xD4, 0xE5}
+	upperMAC = [6]byte{0x02, 0xA1, 0xB2, 0xC3, 0xD4, 0xE6}
+	otherMAC = [6]byte{0x02, 0xA1, 0xB2, 0xC3, 0xD5, 0xE5}
+	groupMAC = [6]byte{0x01, 0x00, 0x5E, 1, 2, 3}
 )
 
 const (
@@ -39,6 +48,7 @@ type tag struct{ tpid, tci uint16 }
 // frame describes a packet whose lengths are all right. What is wrong with it is
 // patched in after it is built.
 type frame struct {
+	mac      [6]byte // destination
 	tags     []tag
 	src, dst netip.Addr
 	options  int // bytes, for IPv4
@@ -49,15 +59,19 @@ type frame struct {
 }
 
 // toOwn4 and the others are the packets that most tests start from.
-func toOwn4() frame { return frame{src: peer4, dst: own4, opcode: sendOnly, qpn: knownQP, payload: 16} }
-func toOwn6() frame { return frame{src: peer6, dst: own6, opcode: sendOnly, qpn: knownQP, payload: 16} }
+func toOwn4() frame {
+	return frame{mac: ownMAC, src: peer4, dst: own4, opcode: sendOnly, qpn: knownQP, payload: 16}
+}
+func toOwn6() frame {
+	return frame{mac: ownMAC, src: peer6, dst: own6, opcode: sendOnly, qpn: knownQP, payload: 16}
+}
 
 func toGroup4() frame {
-	return frame{src: peer4, dst: group4, opcode: sendOnly, qpn: multicastQPN, payload: 16}
+	return frame{mac: groupMAC, src: peer4, dst: group4, opcode: sendOnly, qpn: multicastQPN, payload: 16}
 }
 
 func toGroup6() frame {
-	return frame{src: peer6, dst: group6, opcode: sendOnly, qpn: multicastQPN, payload: 16}
+	return frame{mac: groupMAC, src: peer6, dst: group6, opcode: sendOnly, qpn: multicastQPN, payload: 16}
 }
 
 func (f frame) with(change func(*frame)) frame {
@@ -68,6 +82,7 @@ func (f frame) with(change func(*frame)) frame {
 func (f frame) bytes() []byte {
 	transport := f.transport()
 	b := make([]byte, 12, 128)
+	copy(b, f.mac[:])
 	for _, tag := range f.tags {
 		b = binary.BigEndian.AppendUint16(b, tag.tpid)
 		b = binary.BigEndian.AppendUint16(b, tag.tci)

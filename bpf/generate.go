@@ -4,3 +4,4 @@ package bpf
 // after the machine; clang's BPF target does not look there by itself.
 //
 //go:generate go tool bpf2go -type verdict steer steer.bpf.c -- -mcpu=v3 -Wall -Wextra -Werror -idirafter /usr/include/x86_64-linux-gnu -idirafter /usr/include/aarch64-linux-gnu
+//go:generate go tool bpf2go redirect redirect.bpf.c -- -mcpu=v3 -Wall -Wextra -Werror -idirafter /usr/include/x86_64-linux-gnu -idirafter /usr/include/aarch64-linux-gnu

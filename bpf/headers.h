@@ -130,6 +130,38 @@ static __always_inline struct address source(const struct packet *p)
 	return p->is_ipv6 ? address_ipv6(&ipv6(p)->saddr) : address_ipv4(&ipv4(p)->saddr);
 }
 
+/* A MAC as in own_macs: three 16-bit words, in the order of memory. */
+static __always_inline __u64 mac(const __u8 *bytes)
+{
+	const __u16 *words = (const void *)bytes;
+
+	return words[0] | (__u64)words[1] << 16 | (__u64)words[2] << 32;
+}
+
+/* What the kernel's input calls martian: ip_route_input_slow, in net/ipv4/route.c. */
+static __always_inline int is_martian_ipv4(__be32 ip)
+{
+	return (ip & bpf_htonl(0xff000000)) == bpf_htonl(0x7f000000) || !ip || !~ip;
+}
+
+/*
+ * ::1 as ip6_rcv_core has it, in net/ipv6/ip6_input.c; ::ffff:a.b.c.d, which the engine would
+ * take for an IPv4 host; and ::, which nobody could answer.
+ */
+static __always_inline int is_martian_ipv6(const struct in6_addr *ip)
+{
+	if (ip->s6_addr32[0] | ip->s6_addr32[1])
+		return 0;
+	if (ip->s6_addr32[2])
+		return ip->s6_addr32[2] == bpf_htonl(0xffff);
+	return !(ip->s6_addr32[3] & ~bpf_htonl(1));
+}
+
+static __always_inline int is_from_martian(const struct packet *p)
+{
+	return p->is_ipv6 ? is_martian_ipv6(&ipv6(p)->saddr) : is_martian_ipv4(ipv4(p)->saddr);
+}
+
 /* The last 16 bits of the source. */
 static __always_inline __u16 source_tail(const struct packet *p)
 {

@@ -21,6 +21,8 @@ type host struct {
 type world struct {
 	vlan        uint16
 	own, groups map[netip.Addr]bool
+	broadcasts  map[netip.Addr]bool
+	macs        [][6]byte
 	queuePairs  map[uint32]bool
 	ring        bool // whether queue 0, on which test runs arrive, has a socket
 }
@@ -30,6 +32,8 @@ func newWorld(vlan uint16, ring bool) world {
 		vlan:       vlan,
 		own:        map[netip.Addr]bool{own4: true, own6: true},
 		groups:     map[netip.Addr]bool{group4: true, group6: true},
+		broadcasts: map[netip.Addr]bool{broadcast4: true},
+		macs:       [][6]byte{ownMAC},
 		queuePairs: map[uint32]bool{knownQP: true},
 		ring:       ring,
 	}
@@ -55,10 +59,14 @@ func load(t testing.TB, config Config) *Steering {
 // newHost fills the tables with what the world says.
 func newHost(t testing.TB, w world) *host {
 	t.Helper()
-	h := &host{load(t, Config{VLAN: w.vlan}), w}
+	h := &host{load(t, Config{VLAN: w.vlan, Queues: 2}), w}
 	for addr := range w.own {
 		must(t, h.AddAddress(addr))
 	}
+	for addr := range w.broadcasts {
+		must(t, h.AddBroadcast(addr))
+	}
+	must(t, h.SetMACs(w.macs...))
 	for group := range w.groups {
 		must(t, h.AddGroup(group))
 	}

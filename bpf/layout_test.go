@@ -62,7 +62,7 @@ func TestVerdictNames(t *testing.T) {
 			t.Errorf("verdict %d: %q, want %q", value.Value, got, want)
 		}
 	}
-	if got := Verdict(NumVerdicts).String(); got != "verdict(14)" {
+	if got := Verdict(NumVerdicts).String(); got != "verdict(17)" {
 		t.Errorf("no verdict: %q", got)
 	}
 }
@@ -74,11 +74,11 @@ func TestMapLayouts(t *testing.T) {
 		kind                     ebpf.MapType
 		keySize, valueSize, size uint32
 	}{
-		{steerMapOwnAddresses, ebpf.Hash, 20, 1, 1024},
+		{steerMapOwnAddresses, ebpf.Hash, 20, 1, 16384},
 		{steerMapOwnTails, ebpf.Array, 4, 8, 65536 / 64},
 		{steerMapGroups, ebpf.Hash, 20, 1, 16384},
 		{steerMapQueuePairs, ebpf.Array, 4, 8, (multicastQPN + 1) / 64},
-		{steerMapRings, ebpf.XSKMap, 4, 4, MaxRings},
+		{steerMapRings, ebpf.XSKMap, 4, 4, 1},
 		{steerMapCounters, ebpf.PerCPUArray, 4, 8, uint32(NumVerdicts)},
 	} {
 		m := maps[test.name]

@@ -4,7 +4,7 @@
 #include <linux/bpf.h>
 #include <bpf/bpf_helpers.h>
 
-#include "verdict.h"
+#include "counters.h"
 
 #define QPN_BITS 24
 #define QPN_MASK ((1u << QPN_BITS) - 1)
@@ -23,10 +23,30 @@ struct address {
 	__u8 ip[16];
 } __attribute__((aligned(4)));
 
-/* The device's own unicast addresses. */
+/* Whether unicast frames are taken whatever their MAC. Set before the program is loaded. */
+const volatile _Bool any_mac = 0;
+
+/*
+ * The MAC addresses of the interface; a VLAN's may differ from the one below. All bits set:
+ * none. Written while frames come in: one that is half new is nobody's, and passes.
+ */
+volatile __u64 own_macs[2] = { ~0ULL, ~0ULL };
+
+/* What an address in own_addresses is. */
+enum role {
+	NOBODY,
+	OWN,	   /* the device's own */
+	BROADCAST, /* of one of its subnets, and so nobody's */
+};
+
+/*
+ * The device's own unicast addresses, and its subnets' broadcasts. In one table, as a
+ * source is looked up once.
+ */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, 1024);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__uint(max_entries, 16384);
 	__type(key, struct address);
 	__type(value, __u8);
 } own_addresses SEC(".maps");
@@ -43,8 +63,8 @@ struct {
 } first_addresses SEC(".maps");
 
 /*
- * One bit for each value of an address's last 16 bits, set if an own address ends
- * so. It answers "is this source us?" with no for all but a few strangers, without
+ * One bit for each value of an address's last 16 bits, set if one in own_addresses
+ * ends so. It answers "is this source us?" with no for all but a few strangers, without
  * a second hash lookup per packet.
  */
 struct {
@@ -75,29 +95,13 @@ struct {
 	__type(value, __u64);
 } queue_pairs SEC(".maps");
 
-/* The AF_XDP socket of each receive queue. */
+/* The AF_XDP socket of each receive queue. Sized when the program is loaded. */
 struct {
 	__uint(type, BPF_MAP_TYPE_XSKMAP);
-	__uint(max_entries, 64);
+	__uint(max_entries, 1);
 	__type(key, __u32);
 	__type(value, __u32);
 } rings SEC(".maps");
-
-/* How many packets ended in each verdict. */
-struct {
-	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, VERDICTS);
-	__type(key, enum verdict);
-	__type(value, __u64);
-} counters SEC(".maps");
-
-static __always_inline void count(enum verdict verdict)
-{
-	__u64 *packets = bpf_map_lookup_elem(&counters, &verdict);
-
-	if (packets)
-		++*packets;
-}
 
 static __always_inline int test_bit(void *bitmap, __u32 bit)
 {
@@ -114,14 +118,16 @@ static __always_inline int is_same(const struct address *a, const struct address
 	return x[0] == y[0] && x[1] == y[1] && x[2] == y[2] && x[3] == y[3] && x[4] == y[4];
 }
 
-static __always_inline int is_own(const struct address *a)
+static __always_inline enum role role_of(const struct address *a)
 {
 	__u32 version = a->ethertype == ETH_P_IPV6;
 	const struct address *first = bpf_map_lookup_elem(&first_addresses, &version);
+	const __u8 *role;
 
 	if (first && is_same(first, a))
-		return 1;
-	return bpf_map_lookup_elem(&own_addresses, a) != NULL;
+		return OWN;
+	role = bpf_map_lookup_elem(&own_addresses, a);
+	return role ? *role : NOBODY;
 }
 
 static __always_inline int is_own_tail(__u16 tail)

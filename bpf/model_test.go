@@ -3,6 +3,7 @@ package bpf
 import (
 	"encoding/binary"
 	"net/netip"
+	"slices"
 )
 
 // The decision once more, from the rules: DESIGN's section on steering. It reads as
@@ -28,6 +29,7 @@ type packet struct {
 // decide names what becomes of the frame: the first row that applies.
 func (w world) decide(frame []byte) Verdict {
 	inner, inVLAN, readable := w.untag(frame)
+	mac := [6]byte(frame)
 	p := dissect(inner)
 	for _, rule := range []struct {
 		verdict Verdict
@@ -39,12 +41,15 @@ func (w world) decide(frame []byte) Verdict {
 		{PassNotRoCE, !p.readable || p.port != 4791},
 		{PassGroup, isGroup(p.dst) && !w.groups[p.dst]},
 		{PassNotOwn, !isGroup(p.dst) && !w.own[p.dst]},
+		{PassOtherHost, mac[0]&1 == 0 && !slices.Contains(w.macs, mac)},
 		{DropOptions, p.options},
 		{DropTruncated, p.present < p.claimed},
 		{DropLength, p.udpLength != p.claimed-p.ipHeader},
 		{DropLength, p.udpLength < 8+p.transports},
 		{DropMulticastSource, isGroup(p.src)},
+		{DropMartianSource, isMartian(p.src)},
 		{DropOwnSource, w.own[p.src]},
+		{DropMartianSource, w.broadcasts[p.src]},
 		{DropGroupQPN, isGroup(p.dst) && p.qpn != 0xFFFFFF},
 		{DropUnknownQP, !isGroup(p.dst) && !w.queuePairs[p.qpn]},
 		{DropNoRing, !w.ring},
@@ -60,12 +65,13 @@ func (w world) decide(frame []byte) Verdict {
 func (w world) untag(frame []byte) (inner []byte, inVLAN, readable bool) {
 	var vlans []uint16
 	inner = frame[12:]
-	for isTag(inner) {
+	for tags := 0; isTag(inner); tags++ {
 		if len(inner) < 6 {
-			// Without tags of our own, the kind of header is enough to know.
-			return inner, false, w.vlan == 0 || len(vlans) > 0
+			return inner, false, len(vlans) > 0 // one VLAN too many, whatever the second is
 		}
-		vlans = append(vlans, binary.BigEndian.Uint16(inner[2:])&0x0FFF)
+		if vlan := binary.BigEndian.Uint16(inner[2:]) & 0x0FFF; vlan != 0 || tags > 0 {
+			vlans = append(vlans, vlan)
+		}
 		inner = inner[4:]
 	}
 	if w.vlan == 0 {
@@ -81,6 +87,11 @@ func isTag(b []byte) bool {
 
 // isGroup differs from IsMulticast for IPv4 groups in IPv6 headers: no such are sent.
 func isGroup(addr netip.Addr) bool { return addr.IsMulticast() && !addr.Is4In6() }
+
+// isMartian is what nobody's address can be, in words that are not the program's.
+func isMartian(addr netip.Addr) bool {
+	return addr.IsLoopback() || addr.IsUnspecified() || addr.Is4In6() || addr == netip.MustParseAddr("255.255.255.255")
+}
 
 func dissect(b []byte) packet {
 	switch ethertype, b := binary.BigEndian.Uint16(b), b[2:]; {

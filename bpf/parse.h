@@ -19,27 +19,45 @@ static __always_inline int is_vlan_tag(__be16 ethertype)
 	return ethertype == bpf_htons(ETH_P_8021Q) || ethertype == bpf_htons(ETH_P_8021AD);
 }
 
-/* Where the IP header of a packet in the device's VLAN is in its frame. */
-static __always_inline int ip_offset(void)
+/* Where the IP header is in the frame. */
+static __always_inline int ip_offset(const struct packet *p)
 {
-	return sizeof(struct ethhdr) + (device_vlan ? sizeof(struct vlan_tag) : 0);
+	return p->ip - (void *)(long)p->ctx->data;
 }
 
-/* Takes exactly the tag of the device's VLAN. A priority tag (VLAN 0) is a tag. */
-static __always_inline enum verdict parse_vlan(struct packet *p, __be16 *ethertype)
+/* Takes a tag off if it is of the VLAN; else PASS_VLAN. */
+static __always_inline enum verdict parse_tag(struct packet *p, __be16 *ethertype, __u16 vlan)
 {
 	struct vlan_tag *tag = p->next;
 
-	if (!is_vlan_tag(*ethertype))
-		return device_vlan ? PASS_VLAN : REDIRECTED;
-	if (!device_vlan)
-		return PASS_VLAN;
 	if ((void *)(tag + 1) > p->end)
 		return PASS_NOT_ROCE;
-	if ((bpf_ntohs(tag->tci) & 0xfff) != device_vlan)
+	if ((bpf_ntohs(tag->tci) & 0xfff) != vlan)
 		return PASS_VLAN;
 	*ethertype = tag->ethertype;
 	p->next = tag + 1;
+	return REDIRECTED;
+}
+
+/*
+ * Takes exactly the tag of the device's VLAN, and before it one of VLAN 0, which is a
+ * priority and no VLAN: Linux takes such a frame for untagged too.
+ */
+static __always_inline enum verdict parse_vlan(struct packet *p, __be16 *ethertype)
+{
+	enum verdict verdict;
+
+	if (!is_vlan_tag(*ethertype))
+		return device_vlan ? PASS_VLAN : REDIRECTED;
+	verdict = parse_tag(p, ethertype, 0);
+	if (verdict == PASS_NOT_ROCE)
+		return verdict;
+	if (device_vlan && (verdict || is_vlan_tag(*ethertype)))
+		verdict = parse_tag(p, ethertype, device_vlan);
+	else if (device_vlan)
+		return PASS_VLAN;
+	if (verdict)
+		return verdict;
 	return is_vlan_tag(*ethertype) ? PASS_VLAN : REDIRECTED;
 }
 
@@ -103,7 +121,7 @@ static __always_inline enum verdict parse_udp(struct packet *p)
  */
 static __always_inline enum verdict parse_udp_behind_options(struct packet *p)
 {
-	__u32 offset = ip_offset() + ipv4(p)->ihl * 4;
+	__u32 offset = ip_offset(p) + ipv4(p)->ihl * 4;
 	struct udphdr header;
 
 	if (bpf_xdp_load_bytes(p->ctx, offset, &header, sizeof(header)) ||

@@ -28,6 +28,7 @@ var children = map[string]func(){
 		}
 		report(err)
 	},
+	"uncounted": func() { fmt.Print(uncounted()) },
 	// What a daemon does that gives up its capabilities once it has loaded.
 	"use": func() {
 		s, err := Load(Config{})

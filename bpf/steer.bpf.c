@@ -29,7 +29,24 @@ static __always_inline enum verdict check_destination(const struct packet *p)
 		asm volatile("");
 		return attached ? REDIRECTED : PASS_GROUP;
 	}
-	return is_own(&address) ? REDIRECTED : PASS_NOT_OWN;
+	return role_of(&address) == OWN ? REDIRECTED : PASS_NOT_OWN;
+}
+
+/*
+ * The kernel's PACKET_OTHERHOST: flooded, or for a macvlan child, a bridge, a container.
+ * A group's or the broadcast MAC is everybody's, as ip_rcv has it.
+ */
+static __always_inline enum verdict check_mac(const struct packet *p)
+{
+	const struct ethhdr *eth = (void *)(long)p->ctx->data;
+	__u64 dest;
+
+	if ((void *)(eth + 1) > p->end)
+		return PASS_NOT_ROCE; /* cannot be: it is for the verifier */
+	if (any_mac || eth->h_dest[0] & 1)
+		return REDIRECTED;
+	dest = mac(eth->h_dest);
+	return dest == own_macs[0] || dest == own_macs[1] ? REDIRECTED : PASS_OTHER_HOST;
 }
 
 /*
@@ -41,7 +58,7 @@ static __always_inline int is_truncated(const struct packet *p)
 {
 	if (ip_len(p) <= p->end - p->ip)
 		return 0;
-	return (__u64)(ip_offset() + ip_len(p)) > bpf_xdp_get_buff_len(p->ctx);
+	return (__u64)(ip_offset(p) + ip_len(p)) > bpf_xdp_get_buff_len(p->ctx);
 }
 
 static __always_inline enum verdict check_lengths(const struct packet *p)
@@ -64,17 +81,29 @@ static __always_inline enum verdict check_lengths(const struct packet *p)
 	return (void *)(datagram + 1) > p->end ? DROP_TRUNCATED : REDIRECTED;
 }
 
-/* Nobody can answer a group, and what we sent ourselves is delivered already. */
+/*
+ * XDP bypasses the kernel's own checks of sources: they are here. What we sent ourselves
+ * is delivered already.
+ */
 static __always_inline enum verdict check_source(const struct packet *p)
 {
 	struct address address;
 
 	if (is_from_group(p))
 		return DROP_MULTICAST_SOURCE;
+	if (is_from_martian(p))
+		return DROP_MARTIAN_SOURCE;
 	if (!is_own_tail(source_tail(p)))
 		return REDIRECTED;
 	address = source(p);
-	return is_own(&address) ? DROP_OWN_SOURCE : REDIRECTED;
+	switch (role_of(&address)) {
+	case OWN:
+		return DROP_OWN_SOURCE;
+	case BROADCAST:
+		return DROP_MARTIAN_SOURCE;
+	default:
+		return REDIRECTED;
+	}
 }
 
 /* A filter against floods; the engine looks again. No unicast queue pair is 0xFFFFFF. */
@@ -100,6 +129,7 @@ static __always_inline enum verdict check(struct packet *p)
 {
 	return parse_udp(p)
 	       ?: check_destination(p)
+	       ?: check_mac(p)
 	       ?: check_lengths(p)
 	       ?: check_source(p)
 	       ?: check_queue_pair(p)
@@ -109,7 +139,7 @@ static __always_inline enum verdict check(struct packet *p)
 /* RoCEv2 uses no options: even a packet for us goes no further. */
 static __always_inline enum verdict check_with_options(struct packet *p)
 {
-	return parse_udp_behind_options(p) ?: check_destination(p) ?: DROP_OPTIONS;
+	return parse_udp_behind_options(p) ?: check_destination(p) ?: check_mac(p) ?: DROP_OPTIONS;
 }
 
 /* Each IP version has its own copy of the ladder, with fewer choices left in it. */

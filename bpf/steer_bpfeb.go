@@ -29,15 +29,18 @@ const (
 	steerVerdictPASS_FRAGMENT         steerVerdict = 3
 	steerVerdictPASS_NOT_OWN          steerVerdict = 4
 	steerVerdictPASS_GROUP            steerVerdict = 5
-	steerVerdictDROP_OPTIONS          steerVerdict = 6
-	steerVerdictDROP_TRUNCATED        steerVerdict = 7
-	steerVerdictDROP_LENGTH           steerVerdict = 8
-	steerVerdictDROP_MULTICAST_SOURCE steerVerdict = 9
-	steerVerdictDROP_OWN_SOURCE       steerVerdict = 10
-	steerVerdictDROP_GROUP_QPN        steerVerdict = 11
-	steerVerdictDROP_UNKNOWN_QP       steerVerdict = 12
-	steerVerdictDROP_NO_RING          steerVerdict = 13
-	steerVerdictVERDICTS              steerVerdict = 14
+	steerVerdictPASS_OTHER_HOST       steerVerdict = 6
+	steerVerdictDROP_OPTIONS          steerVerdict = 7
+	steerVerdictDROP_TRUNCATED        steerVerdict = 8
+	steerVerdictDROP_LENGTH           steerVerdict = 9
+	steerVerdictDROP_MULTICAST_SOURCE steerVerdict = 10
+	steerVerdictDROP_MARTIAN_SOURCE   steerVerdict = 11
+	steerVerdictDROP_OWN_SOURCE       steerVerdict = 12
+	steerVerdictDROP_GROUP_QPN        steerVerdict = 13
+	steerVerdictDROP_UNKNOWN_QP       steerVerdict = 14
+	steerVerdictDROP_NO_RING          steerVerdict = 15
+	steerVerdictDROP_REDIRECT         steerVerdict = 16
+	steerVerdictVERDICTS              steerVerdict = 17
 )
 
 // Names of all BPF objects in the ELF.
@@ -52,7 +55,9 @@ const (
 	steerMapQueuePairs     = "queue_pairs"
 	steerMapRings          = "rings"
 	steerProgRocedSteer    = "roced_steer"
+	steerVarAnyMac         = "any_mac"
 	steerVarDeviceVlan     = "device_vlan"
+	steerVarOwnMacs        = "own_macs"
 )
 
 // loadSteer returns the embedded CollectionSpec for steer.
@@ -117,7 +122,9 @@ type steerMapSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type steerVariableSpecs struct {
+	AnyMac     *ebpf.VariableSpec `ebpf:"any_mac"`
 	DeviceVlan *ebpf.VariableSpec `ebpf:"device_vlan"`
+	OwnMacs    *ebpf.VariableSpec `ebpf:"own_macs"`
 }
 
 // steerObjects contains all objects after they have been loaded into the kernel.
@@ -165,7 +172,9 @@ func (m *steerMaps) Close() error {
 //
 // It can be passed to loadSteerObjects or ebpf.CollectionSpec.LoadAndAssign.
 type steerVariables struct {
+	AnyMac     *ebpf.Variable `ebpf:"any_mac"`
 	DeviceVlan *ebpf.Variable `ebpf:"device_vlan"`
+	OwnMacs    *ebpf.Variable `ebpf:"own_macs"`
 }
 
 // steerPrograms contains all programs after they have been loaded into the kernel.

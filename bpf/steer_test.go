@@ -31,6 +31,25 @@ func untagged() world    { return newWorld(0, true) }
 func inVLAN100() world   { return newWorld(100, true) }
 func withoutRing() world { return newWorld(0, false) }
 
+// twoMACs is a VLAN whose interface has a MAC of its own, and withoutMAC one that was told none.
+func twoMACs() world    { return withMACs(inVLAN100(), ownMAC, upperMAC) }
+func withoutMAC() world { return withMACs(untagged()) }
+
+func withMACs(w world, macs ...[6]byte) world {
+	w.macs = macs
+	return w
+}
+
+// from is a packet to the host from an address.
+func from(addr string) []byte {
+	src := netip.MustParseAddr(addr)
+	f := toOwn6()
+	if src.Is4() {
+		f = toOwn4()
+	}
+	return with(f, func(f *frame) { f.src = src })
+}
+
 func tagged(f frame, tags ...tag) []byte {
 	f.tags = tags
 	return f.bytes()
@@ -81,7 +100,18 @@ var verdicts = []struct {
 	// VLANs.
 	{"a tag, and we have none", untagged, tagged(toOwn4(), tag{tpidCustomer, 100}), PassVLAN},
 	{"a service tag, and we have none", untagged, tagged(toOwn4(), tag{tpidService, 100}), PassVLAN},
-	{"a priority tag", untagged, tagged(toOwn4(), tag{tpidCustomer, 0xE000}), PassVLAN},
+	{"a priority tag", untagged, tagged(toOwn4(), tag{tpidCustomer, 0xE000}), Redirected},
+	{"a priority tag, IPv6 group", untagged, tagged(toGroup6(), tag{tpidCustomer, 0}), Redirected},
+	{"a priority tag, truncated", untagged, cut(tagged(toOwn4(), tag{tpidCustomer, 0}), 1), DropTruncated},
+	{"a priority tag, options", untagged, tagged(toOwn4().with(func(f *frame) { f.options = 4 }), tag{tpidCustomer, 0}), DropOptions},
+	{"a priority tag, fragments of a frame", untagged, tagged(toOwn4().with(func(f *frame) { f.payload = 4096 }), tag{tpidCustomer, 0}), Redirected},
+	{"a priority tag, one byte of 4096 missing", untagged, cut(tagged(toOwn4().with(func(f *frame) { f.payload = 4096 }), tag{tpidCustomer, 0}), 1), DropTruncated},
+	{"a priority tag before our VLAN's", inVLAN100, tagged(toOwn4(), tag{tpidCustomer, 0xE000}, tag{tpidCustomer, 100}), Redirected},
+	{"a priority tag alone", inVLAN100, tagged(toOwn4(), tag{tpidCustomer, 0}), PassVLAN},
+	{"a priority tag, then a VLAN", untagged, tagged(toOwn4(), tag{tpidCustomer, 0}, tag{tpidCustomer, 100}), PassVLAN},
+	{"two priority tags", untagged, tagged(toOwn4(), tag{tpidCustomer, 0}, tag{tpidCustomer, 0}), PassVLAN},
+	{"half a priority tag", untagged, tagged(toOwn4(), tag{tpidCustomer, 0})[:16], PassNotRoCE},
+	{"half a tag behind a priority tag", inVLAN100, tagged(toOwn4(), tag{tpidCustomer, 0}, tag{tpidCustomer, 100})[:20], PassNotRoCE},
 	{"no tag", inVLAN100, toOwn4().bytes(), PassVLAN},
 	{"another VLAN", inVLAN100, tagged(toOwn4(), tag{tpidCustomer, 101}), PassVLAN},
 	{"a second tag", inVLAN100, tagged(toOwn4(), tag{tpidCustomer, 100}, tag{tpidCustomer, 100}), PassVLAN},
@@ -102,6 +132,21 @@ var verdicts = []struct {
 	{"a group that shares the MAC", untagged, with(toGroup4(), func(f *frame) { f.dst = twin4 }), PassGroup},
 	{"a group that shares the MAC, IPv6", untagged, with(toGroup6(), func(f *frame) { f.dst = twin6 }), PassGroup},
 	{"another group, truncated", untagged, with(toGroup4(), func(f *frame) { f.dst = twin4 })[:50], PassGroup},
+
+	// MACs: for the kernel a frame to another's is PACKET_OTHERHOST.
+	{"another host's MAC", untagged, with(toOwn4(), func(f *frame) { f.mac = otherMAC }), PassOtherHost},
+	{"another host's MAC, IPv6", untagged, with(toOwn6(), func(f *frame) { f.mac = otherMAC }), PassOtherHost},
+	{"another host's MAC, group", untagged, with(toGroup4(), func(f *frame) { f.mac = otherMAC }), PassOtherHost},
+	{"another host's MAC, malformed", untagged, cut(with(toOwn4(), func(f *frame) { f.mac = otherMAC }), 1), PassOtherHost},
+	{"another host's MAC, options", untagged, with(toOwn4(), func(f *frame) { f.mac, f.options = otherMAC, 4 }), PassOtherHost},
+	{"the MAC of a VLAN that we are not", untagged, with(toOwn4(), func(f *frame) { f.mac = upperMAC }), PassOtherHost},
+	{"the VLAN's MAC", twoMACs, tagged(toOwn4().with(func(f *frame) { f.mac = upperMAC }), tag{tpidCustomer, 100}), Redirected},
+	{"the MAC below the VLAN's", twoMACs, tagged(toOwn4(), tag{tpidCustomer, 100}), Redirected},
+	{"our MAC, group", untagged, with(toGroup6(), func(f *frame) { f.mac = ownMAC }), Redirected},
+	{"a group's MAC", untagged, with(toOwn4(), func(f *frame) { f.mac = groupMAC }), Redirected},
+	{"the broadcast MAC", untagged, with(toOwn4(), func(f *frame) { f.mac = [6]byte{0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF} }), Redirected},
+	{"before we know our MAC", withoutMAC, toOwn4().bytes(), PassOtherHost},
+	{"a group before we know our MAC", withoutMAC, toGroup4().bytes(), Redirected},
 
 	// Malformed.
 	{"options", untagged, with(toOwn4(), func(f *frame) { f.options = 4 }), DropOptions},
@@ -132,6 +177,27 @@ var verdicts = []struct {
 	{"from us to a group", untagged, with(toGroup4(), func(f *frame) { f.src = own4 }), DropOwnSource},
 	{"from us to a group, IPv6", untagged, with(toGroup6(), func(f *frame) { f.src = own6 }), DropOwnSource},
 	{"from us to a group, our VLAN", inVLAN100, with(toGroup4(), func(f *frame) { f.src, f.tags = own4, []tag{{tpidCustomer, 100}} }), DropOwnSource},
+
+	{"from loopback", untagged, from("127.0.0.1"), DropMartianSource},
+	{"from loopback's end", untagged, from("127.255.255.255"), DropMartianSource},
+	{"from before loopback", untagged, from("126.255.255.255"), Redirected},
+	{"from behind loopback", untagged, from("128.0.0.0"), Redirected},
+	{"from 0.0.0.0", untagged, from("0.0.0.0"), DropMartianSource},
+	{"from 0.0.0.1", untagged, from("0.0.0.1"), Redirected},
+	{"from everybody", untagged, from("255.255.255.255"), DropMartianSource},
+	{"from class E", untagged, from("255.255.255.254"), Redirected},
+	{"from our subnet's broadcast", untagged, from("10.0.0.255"), DropMartianSource},
+	{"from another's broadcast", untagged, from("10.0.1.255"), Redirected},
+	{"to our subnet's broadcast", untagged, with(toOwn4(), func(f *frame) { f.dst = broadcast4 }), PassNotOwn},
+	{"from ::", untagged, from("::"), DropMartianSource},
+	{"from ::1", untagged, from("::1"), DropMartianSource},
+	{"from ::2", untagged, from("::2"), Redirected},
+	{"from an IPv4 address in IPv6", untagged, from("::ffff:10.0.0.2"), DropMartianSource},
+	{"from our IPv4 address in IPv6", untagged, from("::ffff:10.0.0.1"), DropMartianSource},
+	{"from an IPv4 group in IPv6", untagged, from("::ffff:239.1.2.3"), DropMartianSource},
+	{"from nearly an IPv4 address in IPv6", untagged, from("::1:ffff:10.0.0.2"), Redirected},
+	{"from loopback to a group", untagged, with(toGroup4(), func(f *frame) { f.src = netip.MustParseAddr("127.0.0.1") }), DropMartianSource},
+	{"from ::1 to a group", untagged, with(toGroup6(), func(f *frame) { f.src = netip.IPv6Loopback() }), DropMartianSource},
 
 	// Queue pairs and rings.
 	{"unknown queue pair", untagged, with(toOwn4(), func(f *frame) { f.qpn = unknownQP }), DropUnknownQP},

@@ -13,117 +13,22 @@ import (
 // pair has this number.
 const multicastQPN = 0xFFFFFF
 
-// present is the value of every entry of a table that is a set.
+// present is the value of every entry of groups, which is a set.
 const present = uint8(1)
-
-// AddAddress makes addr one of the device's own unicast addresses: packets to it are
-// steered, packets from it are dropped as reflected. A zone is ignored. Adding it
-// again does nothing. A 1025th address is ErrTableFull.
-func (s *Steering) AddAddress(addr netip.Addr) error {
-	addr = canonical(addr)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if err := s.addAddress(addr); err != nil {
-		return fmt.Errorf("add the own address %s: %w", addr, err)
-	}
-	return nil
-}
-
-func (s *Steering) addAddress(addr netip.Addr) error {
-	if !addr.IsValid() || addr.IsUnspecified() || addr.IsMulticast() {
-		return ErrInvalid
-	}
-	if s.own[addr] {
-		return nil
-	}
-	// The tail comes first: the program trusts a missing one.
-	if err := s.ownTails.set(tail(addr)); err != nil {
-		return err
-	}
-	if err := put(s.objs.OwnAddresses, s.key(addr)); err != nil {
-		return errors.Join(err, s.clearTail(addr))
-	}
-	s.own[addr] = true
-	return s.setFirst(addr)
-}
-
-// setFirst makes addr the one that the program compares with before it asks the
-// table, unless its IP version has one. It is a shortcut: the table has it too.
-func (s *Steering) setFirst(addr netip.Addr) error {
-	version := version(addr)
-	if s.first[version].IsValid() {
-		return nil
-	}
-	if err := s.objs.FirstAddresses.Put(version, s.key(addr)); err != nil {
-		return err
-	}
-	s.first[version] = addr
-	return nil
-}
-
-// clearFirst takes the shortcut away if it leads to addr, and makes another.
-func (s *Steering) clearFirst(addr netip.Addr) error {
-	version := version(addr)
-	if s.first[version] != addr {
-		return nil
-	}
-	if err := s.objs.FirstAddresses.Put(version, steerAddress{}); err != nil {
-		return err
-	}
-	s.first[version] = netip.Addr{}
-	for other := range s.own {
-		if other != addr && other.Is4() == addr.Is4() {
-			return s.setFirst(other)
-		}
-	}
-	return nil
-}
-
-// version is the index of an address's IP version in first_addresses.
-func version(addr netip.Addr) uint32 {
-	if addr.Is4() {
-		return 0
-	}
-	return 1
-}
-
-// RemoveAddress undoes AddAddress. An address that is not there is no error.
-func (s *Steering) RemoveAddress(addr netip.Addr) error {
-	addr = canonical(addr)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if !s.own[addr] {
-		return nil
-	}
-	if err := errors.Join(s.clearFirst(addr), remove(s.objs.OwnAddresses, s.key(addr))); err != nil {
-		return fmt.Errorf("remove the own address %s: %w", addr, err)
-	}
-	delete(s.own, addr)
-	if err := s.clearTail(addr); err != nil {
-		return fmt.Errorf("remove the own address %s: %w", addr, err)
-	}
-	return nil
-}
-
-// clearTail clears the bit of an address that is not there, unless another needs it.
-func (s *Steering) clearTail(addr netip.Addr) error {
-	for other := range s.own {
-		if tail(other) == tail(addr) {
-			return nil
-		}
-	}
-	return s.ownTails.clear(tail(addr))
-}
 
 // AddGroup says that a queue pair here is attached to the group: packets to it are
 // steered, and no longer reach the network stack. Adding it again does nothing. A
-// 16385th group is ErrTableFull.
+// 16385th group is ErrTableFull. Groups of IPv6's scopes 0 and 1 stay inside a host: what
+// comes for one passes, for the kernel to drop.
 func (s *Steering) AddGroup(group netip.Addr) error {
 	group = canonical(group)
 	if !group.IsMulticast() {
 		return fmt.Errorf("add the group %s: %w", group, ErrInvalid)
 	}
-	if err := put(s.objs.Groups, s.key(group)); err != nil {
+	if isHostsOwn(group) {
+		return nil
+	}
+	if err := put(s.objs.Groups, s.key(group), present); err != nil {
 		return fmt.Errorf("add the group %s: %w", group, err)
 	}
 	return nil
@@ -171,7 +76,7 @@ func (s *Steering) RemoveQP(qpn uint32) error {
 // SetRing steers what arrives on a receive queue to the AF_XDP socket fd, which must
 // be bound to that queue to get any. The entry goes away when the socket is closed.
 func (s *Steering) SetRing(queue, fd int) error {
-	if queue < 0 || queue >= MaxRings || fd < 0 {
+	if queue < 0 || queue >= int(s.objs.Rings.MaxEntries()) || fd < 0 {
 		return fmt.Errorf("set the ring of queue %d to descriptor %d: %w", queue, fd, ErrInvalid)
 	}
 	if err := s.objs.Rings.Put(uint32(queue), uint32(fd)); err != nil {
@@ -192,14 +97,18 @@ func (s *Steering) key(addr netip.Addr) steerAddress {
 	return key
 }
 
+// isHostsOwn says whether a group is of scope 0 (reserved) or 1 (interface-local), of which
+// nothing comes over a wire: RFC 4291, 2.7.
+func isHostsOwn(group netip.Addr) bool { return group.Is6() && group.As16()[1]&0xF <= 1 }
+
 // tail is the number of the address's bit in own_tails.
 func tail(addr netip.Addr) uint32 {
 	ip := addr.As16()
 	return uint32(ip[14])<<8 | uint32(ip[15])
 }
 
-func put(table *ebpf.Map, key steerAddress) error {
-	err := table.Put(key, present)
+func put(table *ebpf.Map, key steerAddress, value uint8) error {
+	err := table.Put(key, value)
 	if errors.Is(err, unix.E2BIG) {
 		return fmt.Errorf("%w: %d entries", ErrTableFull, table.MaxEntries())
 	}

@@ -41,6 +41,7 @@ func TestSharedTail(t *testing.T) {
 	}
 	must(t, h.RemoveAddress(alike4))
 	must(t, h.RemoveAddress(own6))
+	must(t, h.RemoveBroadcast(broadcast4))
 	if words := h.Steering.ownTails.words; len(words) != 0 {
 		t.Errorf("tails are left: %v", words)
 	}
@@ -102,8 +103,10 @@ func TestNeighboursInAWord(t *testing.T) {
 }
 
 func TestRefusedArguments(t *testing.T) {
-	s := load(t, Config{VLAN: maxVLAN})
+	s := load(t, Config{VLAN: maxVLAN, Queues: 2})
 	_, tooHigh := Load(Config{VLAN: maxVLAN + 1})
+	_, tooMany := Load(Config{Queues: MaxRings + 1})
+	_, tooFew := Load(Config{Queues: -1})
 	for name, err := range map[string]error{
 		"VLAN 4095":         tooHigh,
 		"no address":        s.AddAddress(netip.Addr{}),
@@ -113,18 +116,25 @@ func TestRefusedArguments(t *testing.T) {
 		"mapped group":      s.AddAddress(netip.AddrFrom16(group4.As16())),
 		"address as group":  s.AddGroup(own4),
 		"no group":          s.AddGroup(netip.Addr{}),
+		"no broadcast":      s.AddBroadcast(netip.Addr{}),
+		"broadcast, IPv6":   s.AddBroadcast(own6),
+		"broadcast 0.0.0.0": s.AddBroadcast(netip.IPv4Unspecified()),
+		"group's broadcast": s.AddBroadcast(group4),
+		"three MACs":        s.SetMACs(ownMAC, upperMAC, otherMAC),
+		"4097 queues":       tooMany,
+		"-1 queues":         tooFew,
 		"queue pair 0":      s.AddQP(0),
 		"queue pair of all": s.AddQP(multicastQPN),
 		"25 bits":           s.AddQP(1 << 24),
 		"queue -1":          s.SetRing(-1, 0),
-		"queue 64":          s.SetRing(MaxRings, 0),
+		"queue 2 of 2":      s.SetRing(2, 0),
 		"descriptor -1":     s.SetRing(0, -1),
 	} {
 		if !errors.Is(err, ErrInvalid) || !errors.Is(err, unix.EINVAL) {
 			t.Errorf("%s: %v, want %v", name, err, ErrInvalid)
 		}
 	}
-	must(t, errors.Join(s.RemoveAddress(netip.Addr{}), s.RemoveGroup(own4), s.RemoveGroup(netip.Addr{}), s.RemoveQP(1<<24)))
+	must(t, errors.Join(s.RemoveAddress(netip.Addr{}), s.RemoveBroadcast(own6), s.RemoveGroup(own4), s.RemoveGroup(netip.Addr{}), s.RemoveQP(1<<24)))
 }
 
 func TestRingMustBeAnXSK(t *testing.T) {
@@ -162,7 +172,7 @@ func TestFullTables(t *testing.T) {
 		add   func(netip.Addr) error
 		size  int
 	}{
-		"own addresses": {netip.MustParseAddr("10.1.0.0"), s.AddAddress, 1024},
+		"own addresses": {netip.MustParseAddr("10.1.0.0"), s.AddAddress, 16384},
 		"groups":        {netip.MustParseAddr("ff0e::"), s.AddGroup, 16384},
 	} {
 		addr := test.first
@@ -176,7 +186,7 @@ func TestFullTables(t *testing.T) {
 		must(t, test.add(test.first))
 	}
 	// The address that did not fit has left nothing.
-	if addr := netip.MustParseAddr("10.1.4.0"); s.ownTails.words[tail(addr)/64]>>(tail(addr)%64)&1 != 0 {
+	if addr := netip.MustParseAddr("10.1.64.0"); s.ownTails.words[tail(addr)/64]>>(tail(addr)%64)&1 != 0 {
 		t.Errorf("the tail of %s is set", addr)
 	}
 }

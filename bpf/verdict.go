@@ -22,6 +22,8 @@ const (
 	PassNotOwn = Verdict(steerVerdictPASS_NOT_OWN)
 	// PassGroup: to a group to which no queue pair here is attached.
 	PassGroup = Verdict(steerVerdictPASS_GROUP)
+	// PassOtherHost: to an address of the device, or a group, but to another host's MAC.
+	PassOtherHost = Verdict(steerVerdictPASS_OTHER_HOST)
 
 	// DropOptions: the IPv4 header has options, which RoCEv2 does not use.
 	DropOptions = Verdict(steerVerdictDROP_OPTIONS)
@@ -33,6 +35,9 @@ const (
 	DropLength = Verdict(steerVerdictDROP_LENGTH)
 	// DropMulticastSource: the source is a group.
 	DropMulticastSource = Verdict(steerVerdictDROP_MULTICAST_SOURCE)
+	// DropMartianSource: the source can be nobody's address: 0.0.0.0, 127.0.0.0/8,
+	// 255.255.255.255, a broadcast of the device's subnets, ::, ::1, ::ffff:a.b.c.d in IPv6.
+	DropMartianSource = Verdict(steerVerdictDROP_MARTIAN_SOURCE)
 	// DropOwnSource: the source is this device: a switch or bridge reflected it.
 	DropOwnSource = Verdict(steerVerdictDROP_OWN_SOURCE)
 	// DropGroupQPN: to a group, but not to queue pair 0xFFFFFF.
@@ -41,6 +46,10 @@ const (
 	DropUnknownQP = Verdict(steerVerdictDROP_UNKNOWN_QP)
 	// DropNoRing: no AF_XDP socket is set for the receiving queue.
 	DropNoRing = Verdict(steerVerdictDROP_NO_RING)
+	// DropRedirect: the kernel could not redirect the packet, or its socket would not have
+	// it: it arrived on another interface or queue than the socket is bound to. (A socket
+	// that is full counts that itself.) Counted only where Uncounted is nil.
+	DropRedirect = Verdict(steerVerdictDROP_REDIRECT)
 
 	// NumVerdicts is how many there are.
 	NumVerdicts = int(steerVerdictVERDICTS)
@@ -53,14 +62,17 @@ var verdictNames = [NumVerdicts]string{
 	PassFragment:        "pass_fragment",
 	PassNotOwn:          "pass_not_own",
 	PassGroup:           "pass_group",
+	PassOtherHost:       "pass_other_host",
 	DropOptions:         "drop_options",
 	DropTruncated:       "drop_truncated",
 	DropLength:          "drop_length",
 	DropMulticastSource: "drop_multicast_source",
+	DropMartianSource:   "drop_martian_source",
 	DropOwnSource:       "drop_own_source",
 	DropGroupQPN:        "drop_group_qpn",
 	DropUnknownQP:       "drop_unknown_qp",
 	DropNoRing:          "drop_no_ring",
+	DropRedirect:        "drop_redirect",
 }
 
 // String is the name of the verdict's counter.
@@ -77,7 +89,7 @@ type Counters [NumVerdicts]uint64
 // Counters reads the counters one after the other, while packets come in.
 func (s *Steering) Counters() (Counters, error) {
 	var counters Counters
-	for v := range counters {
+	for v := NumVerdicts - 1; v >= 0; v-- { // Redirected last: what failed is part of it
 		var perCPU []uint64
 		if err := s.objs.Counters.Lookup(uint32(v), &perCPU); err != nil {
 			return Counters{}, fmt.Errorf("read the counter %s: %w", Verdict(v), err)
@@ -86,5 +98,7 @@ func (s *Steering) Counters() (Counters, error) {
 			counters[v] += packets
 		}
 	}
+	// The program counted these before the kernel refused them.
+	counters[Redirected] -= min(counters[DropRedirect], counters[Redirected])
 	return counters, nil
 }

@@ -19,15 +19,18 @@ enum verdict {
 	PASS_FRAGMENT, /* a fragment of an IP packet */
 	PASS_NOT_OWN,  /* to a unicast address that is not ours */
 	PASS_GROUP,    /* to a group without a queue pair here */
+	PASS_OTHER_HOST, /* to our address, or a group, but to another host's MAC */
 
 	DROP_OPTIONS,	       /* IPv4 header with options */
 	DROP_TRUNCATED,	       /* the frame ends before the packet or its headers */
 	DROP_LENGTH,	       /* IP and UDP disagree, or no room for the headers */
 	DROP_MULTICAST_SOURCE, /* sent "by" a group */
+	DROP_MARTIAN_SOURCE,   /* from what can be nobody's address */
 	DROP_OWN_SOURCE,       /* our own packet, reflected by a switch or bridge */
 	DROP_GROUP_QPN,	       /* to a group, but not to QPN 0xFFFFFF */
 	DROP_UNKNOWN_QP,       /* no such queue pair */
 	DROP_NO_RING,	       /* no AF_XDP socket on the receiving queue */
+	DROP_REDIRECT,	       /* redirected, but the kernel refused: redirect.bpf.c */
 
 	VERDICTS,
 };
@@ -42,6 +45,7 @@ static __always_inline enum xdp_action action(enum verdict verdict)
 	case PASS_FRAGMENT:
 	case PASS_NOT_OWN:
 	case PASS_GROUP:
+	case PASS_OTHER_HOST:
 		return XDP_PASS;
 	default:
 		return XDP_DROP;

@@ -30,6 +30,8 @@ type Engine struct {
 	collect  func(uint32) // e.noteWork, bound once
 
 	own        map[wire.GID]struct{}
+	broadcasts map[wire.GID]struct{}
+	macs       []wire.MAC // the interface's; none: any
 	passed     passedPair
 	groups     map[wire.GID][]*QP // that have queue pairs attached
 	qps        *[maxQPs]*QP       // by the low bits of the number
@@ -137,6 +139,19 @@ func (e *Engine) SetAddresses(own []wire.GID) {
 	}
 	e.passed = passedPair{}
 }
+
+// SetBroadcasts replaces the broadcasts of the device's subnets: nobody sends from them.
+func (e *Engine) SetBroadcasts(broadcasts []wire.GID) {
+	e.broadcasts = map[wire.GID]struct{}{}
+	for _, gid := range broadcasts {
+		e.broadcasts[gid] = struct{}{}
+	}
+	e.passed = passedPair{}
+}
+
+// SetMACs replaces the device's own MACs: unicast frames to others are not for it. Before
+// the first call, and with none, all are.
+func (e *Engine) SetMACs(macs ...wire.MAC) { e.macs = macs }
 
 // SetGroup replaces the queue pairs that are attached to a group; none takes it away.
 func (e *Engine) SetGroup(mgid wire.GID, members []*QP) {

@@ -43,10 +43,15 @@ func (l *fakeLink) SetAsleep(bool)     {}
 func (l *fakeLink) Close() error       { return nil }
 
 var (
-	ownGID   = wire.GIDFromAddr(netip.MustParseAddr("10.0.0.1"))
-	peerGID  = wire.GIDFromAddr(netip.MustParseAddr("10.0.0.2"))
-	otherGID = wire.GIDFromAddr(netip.MustParseAddr("10.0.0.3"))
+	ownGID   = gidOf("10.0.0.1")
+	ownGID6  = gidOf("fd00::1")
+	peerGID  = gidOf("10.0.0.2")
+	otherGID = gidOf("10.0.0.3")
+
+	hostGroup = gidOf("ff11::5") // of a scope that does not leave a host
 )
+
+func gidOf(address string) wire.GID { return wire.GIDFromAddr(netip.MustParseAddr(address)) }
 
 const (
 	testQP   wire.QPN  = 0x123
@@ -101,7 +106,10 @@ func newRigOn(t *testing.T, link Link) *rig {
 	r.makeQP(r.makeCQ(4 * rigDepth))
 	r.engine.Do(func() {
 		e := r.engine
-		e.SetAddresses([]wire.GID{ownGID})
+		e.SetAddresses([]wire.GID{ownGID, ownGID6})
+		e.SetBroadcasts([]wire.GID{gidOf("10.0.0.255")})
+		e.SetMACs(wire.MAC{})
+		e.SetGroup(hostGroup, []*QP{r.qp})
 		e.AddQP(r.qp)
 		e.SetState(r.qp, StateRTS)
 		e.SetMR(1, &MR{LKey: LKeyFor(1), PD: testPD, Memory: r.memory, Write: true})

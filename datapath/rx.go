@@ -42,42 +42,6 @@ func (e *Engine) receiveFrame(frame []byte) {
 	}
 }
 
-// checkAddresses holds a packet against the device's own addresses: switches
-// flood unicast, and reflect what we sent. Packet after packet is of the same two
-// hosts, so the last pair that passed is kept.
-func (e *Engine) checkAddresses(p *wire.Packet) (Drop, bool) {
-	if id, tagged := p.VLAN(); tagged != (e.vlan != 0) || tagged && id != e.vlan {
-		return DropVLAN, false
-	}
-	pair := p.Addresses()
-	if string(pair) == string(e.passed.addresses[:e.passed.length]) {
-		return 0, true
-	}
-	source, dest := p.Source(), p.Destination()
-	_, ownSource := e.own[source]
-	_, ownDest := e.own[dest]
-	switch {
-	case source.IsMulticast():
-		return DropGroupSource, false
-	case ownSource:
-		return DropOwnSource, false
-	case !ownDest && !dest.IsMulticast():
-		return DropNotOwn, false
-	}
-	e.passed.length = copy(e.passed.addresses[:], pair)
-	e.passed.group = dest.IsMulticast()
-	e.passed.members = e.groups[dest]
-	return 0, true
-}
-
-// passedPair are the addresses of the last packet that checkAddresses let pass.
-type passedPair struct {
-	addresses [32]byte
-	length    int
-	group     bool  // the destination is a group
-	members   []*QP // of the group
-}
-
 // deliver finds the packet's destination. The queue pair's own checks follow.
 func (e *Engine) deliver(p *wire.Packet) {
 	number := p.BTH().DestQP()

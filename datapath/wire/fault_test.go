@@ -246,7 +246,13 @@ func TestVLANIsTheOutermost(t *testing.T) {
 	}
 	priority := tags(0x8100)(bytes.Clone(frame))
 	put16(atType+2, 0xE000)(priority)
-	if id, tagged := mustParse(t, priority).VLAN(); id != 0 || !tagged {
+	if id, tagged := mustParse(t, priority).VLAN(); id != 0 || tagged {
 		t.Errorf("priority tag: VLAN %d, tagged %v", id, tagged)
+	}
+	both := tags(0x8100, 0x8100)(bytes.Clone(frame))
+	put16(atType+2, 0xE000)(both)
+	inner := binary.BigEndian.Uint16(both[atType+6:]) & 0xFFF
+	if id, tagged := mustParse(t, both).VLAN(); id != inner || !tagged || inner == 0 {
+		t.Errorf("priority tag before VLAN %d: VLAN %d, tagged %v", inner, id, tagged)
 	}
 }

@@ -203,13 +203,19 @@ func (p *Packet) Destination() GID {
 	return IPv4(p.frame[p.ip:]).destination()
 }
 
-// VLAN gives the identifier in the outermost VLAN tag; ok is false on untagged frames.
+// VLAN gives the identifier in the outermost VLAN tag; ok is false on untagged frames. A
+// first tag of VLAN 0 is a priority and no VLAN, as Linux has it.
 func (p *Packet) VLAN() (id uint16, ok bool) {
-	if p.ip == EthernetLen {
-		return 0, false
+	for at := EthernetLen; at < p.ip; at += VLANLen {
+		if id = binary.BigEndian.Uint16(p.frame[at:]) & vlanIDMask; id != 0 || at > EthernetLen {
+			return id, true
+		}
 	}
-	return binary.BigEndian.Uint16(p.frame[EthernetLen:]) & vlanIDMask, true
+	return 0, false
 }
+
+// DestinationMAC is the Ethernet address that the frame was sent to.
+func (p *Packet) DestinationMAC() MAC { return MAC(p.frame[:6]) }
 
 // SourceMAC is the Ethernet address that the frame came from.
 func (p *Packet) SourceMAC() MAC { return MAC(p.frame[ethSource : ethSource+6]) }

@@ -71,6 +71,9 @@ func (m MAC) String() string {
 	return fmt.Sprintf("%02x:%02x:%02x:%02x:%02x:%02x", m[0], m[1], m[2], m[3], m[4], m[5])
 }
 
+// IsGroup reports whether the address is that of a group of hosts, or of all.
+func (m MAC) IsGroup() bool { return m[0]&1 != 0 }
+
 // MulticastMAC computes the Ethernet address of a group: 01:00:5e and the low
 // 23 bits of an IPv4 group (RFC 1112), 33:33 and the low 32 bits of an IPv6 one
 // (RFC 2464). Several groups share one address.
@@ -103,6 +106,19 @@ func (g GID) IsMulticast() bool {
 
 // IsLinkLocal reports whether the GID is good on its own link only.
 func (g GID) IsLinkLocal() bool { return g.Addr().IsLinkLocalUnicast() }
+
+// IsMartian reports whether no packet can be from the address, whatever the subnet: 0.0.0.0,
+// 127.0.0.0/8, 255.255.255.255, :: and ::1. Linux takes 240.0.0.0/4 for addresses, and we too.
+func (g GID) IsMartian() bool {
+	a := g.Addr()
+	return a.IsUnspecified() || a.IsLoopback() || a == ipv4Broadcast
+}
+
+var ipv4Broadcast = netip.AddrFrom4([4]byte{255, 255, 255, 255})
+
+// StaysInHost reports whether the GID is that of an IPv6 group of scope 0 (reserved) or 1
+// (interface-local), of which nothing comes over a wire (RFC 4291, 2.7).
+func (g GID) StaysInHost() bool { return g[0] == 0xff && g[1]&0x0f <= 1 }
 
 // IsZero reports whether the GID is unset.
 func (g GID) IsZero() bool { return g == GID{} }

@@ -14,6 +14,8 @@ type Address struct {
 	IP     netip.Addr
 	Prefix int    // length, in bits
 	Flags  uint32 // IFA_F_*
+	// Broadcast is what was given to it as such; invalid if nothing was.
+	Broadcast netip.Addr
 }
 
 // Usable says whether packets may be sent from it and are taken to it.
@@ -48,6 +50,7 @@ func parseAddress(data []byte) (a Address, ok bool) {
 	}
 	address, ok := netip.AddrFromSlice(ip)
 	a = Address{IP: address.Unmap(), Prefix: int(data[1]), Flags: uint32(data[2])}
+	a.Broadcast, _ = netip.AddrFromSlice(attribute(attributes, unix.IFA_BROADCAST))
 	if flags := attribute(attributes, unix.IFA_FLAGS); len(flags) == 4 {
 		a.Flags = binary.NativeEndian.Uint32(flags)
 	}

@@ -23,14 +23,14 @@ const childVariable = "ROCED_HCA_CHILD"
 // children run as nobody, in a host's namespace, with the capabilities that the test
 // gives them, and print what happened.
 var children = map[string]func(){
-	"open":      func() { report(openAndClose()) },
-	"namespace": func() { report(openAndClose(InNamespace("/proc/self/ns/net"))) },
-	"tune":      func() { report(openAndClose(WithTuning(Tuning{DeferHardIRQs: 2}))) },
-	"busy poll": func() { report(openAndClose(WithTuning(Tuning{BusyPoll: 1000}))) },
-	"locked": func() {
-		limit := unix.Rlimit{Cur: 64 << 10, Max: 64 << 10}
-		report(errors.Join(unix.Setrlimit(unix.RLIMIT_MEMLOCK, &limit), openAndClose()))
-	},
+	"open":                  func() { report(openAndClose()) },
+	"namespace":             func() { report(openAndClose(InNamespace("/proc/self/ns/net"))) },
+	"tune":                  func() { report(openAndClose(WithTuning(Tuning{DeferHardIRQs: 2}))) },
+	"busy poll":             func() { report(openAndClose(WithTuning(Tuning{BusyPoll: 1000}))) },
+	"locked":                func() { report(openLocked(64 << 10)) },
+	"locked enough":         func() { report(openLocked(3<<20, WithFrames(512))) },
+	"few":                   func() { report(openLocked(64 << 10)) },
+	"few in namespace":      func() { report(openLocked(64<<10, InNamespace("/proc/self/ns/net"))) },
 	"Q_Key":                 func() { report(activateWire(0x80000001)) },
 	"Q_Key without the bit": func() { report(activateWire(0x7FFFFFFF)) },
 	"hold":                  hold,
@@ -43,6 +43,12 @@ func openAndClose(options ...Option) error {
 		return err
 	}
 	return d.Close()
+}
+
+// openLocked opens with a limit on locked memory.
+func openLocked(bytes uint64, options ...Option) error {
+	limit := unix.Rlimit{Cur: bytes, Max: bytes}
+	return errors.Join(unix.Setrlimit(unix.RLIMIT_MEMLOCK, &limit), openAndClose(options...))
 }
 
 // activateWire gives a queue pair a Q_Key.
@@ -133,16 +139,20 @@ func TestCapabilities(t *testing.T) {
 		want         []string
 	}{
 		{"open", "all that is documented", without(""), []string{fine}},
-		{"open", "no CAP_NET_RAW", without("CAP_NET_RAW"), []string{"true", "AF_XDP needs CAP_NET_RAW"}},
-		{"open", "no CAP_NET_ADMIN", without("CAP_NET_ADMIN"), []string{"true", "missing CAP_NET_ADMIN"}},
-		{"open", "no CAP_BPF", without("CAP_BPF"), []string{"true", "missing CAP_BPF"}},
+		{"open", "no CAP_NET_RAW", without("CAP_NET_RAW"), []string{"true", "missing CAP_NET_RAW;"}},
+		{"open", "no CAP_NET_ADMIN", without("CAP_NET_ADMIN"), []string{"true", "missing CAP_NET_ADMIN;"}},
+		{"open", "no CAP_BPF", without("CAP_BPF"), []string{"true", "missing CAP_BPF;"}},
 		{"open", "none but CAP_NET_RAW", []uintptr{unix.CAP_NET_RAW}, []string{"true", "missing CAP_BPF, CAP_NET_ADMIN, CAP_PERFMON"}},
-		{"open", "none", nil, []string{"true", "missing CAP_BPF, CAP_NET_ADMIN, CAP_PERFMON"}},
+		{"few", "none", nil, []string{"true", "missing CAP_NET_RAW, CAP_BPF, CAP_NET_ADMIN, CAP_PERFMON, CAP_IPC_LOCK or 12288 KiB of locked memory (the limit is 64 KiB);",
+			"setcap cap_net_raw,cap_bpf,cap_net_admin,cap_perfmon,cap_ipc_lock+ep /", "AmbientCapabilities=CAP_NET_RAW CAP_BPF CAP_NET_ADMIN CAP_PERFMON CAP_IPC_LOCK ", "LimitMEMLOCK=12582912"}},
+		{"few in namespace", "none", nil, []string{"true", "missing CAP_NET_RAW, CAP_BPF, CAP_NET_ADMIN, CAP_PERFMON, CAP_SYS_ADMIN", "cap_sys_admin"}},
+		{"open", "CAP_SYS_ADMIN for two", []uintptr{unix.CAP_SYS_ADMIN, unix.CAP_NET_RAW, unix.CAP_NET_ADMIN, unix.CAP_IPC_LOCK}, []string{fine}},
 		{"locked", "CAP_IPC_LOCK", without(""), []string{fine}},
-		{"locked", "no CAP_IPC_LOCK", without("CAP_IPC_LOCK"), []string{"false", "CAP_IPC_LOCK", "LimitMEMLOCK=", "KiB"}},
-		{"namespace", "no CAP_SYS_ADMIN", without(""), []string{"true", "namespace", "CAP_SYS_ADMIN"}},
+		{"locked", "no CAP_IPC_LOCK", without("CAP_IPC_LOCK"), []string{"false", "too much locked memory", "missing CAP_IPC_LOCK or 12288 KiB of locked memory (the limit is 64 KiB)", "LimitMEMLOCK="}},
+		{"locked enough", "no CAP_IPC_LOCK", without("CAP_IPC_LOCK"), []string{fine}},
+		{"namespace", "no CAP_SYS_ADMIN", without(""), []string{"true", "missing CAP_SYS_ADMIN;"}},
 		{"namespace", "CAP_SYS_ADMIN", everything, []string{fine}},
-		{"tune", "no CAP_SYS_ADMIN", without(""), []string{"true", "tune eth0", "CAP_SYS_ADMIN"}},
+		{"tune", "no CAP_SYS_ADMIN", without(""), []string{"true", "missing CAP_SYS_ADMIN;"}},
 		{"busy poll", "no CAP_NET_ADMIN", []uintptr{unix.CAP_SYS_ADMIN, unix.CAP_NET_RAW, unix.CAP_IPC_LOCK}, []string{"true", "CAP_NET_ADMIN"}},
 		{"busy poll", "all", without(""), []string{fine}},
 		{"Q_Key", "none", nil, []string{"true", "0x80000001", "CAP_NET_RAW"}},

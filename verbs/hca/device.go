@@ -102,12 +102,8 @@ func newDevice(p parts, o options) (*Device, error) {
 	if o.worker {
 		engine.Start()
 	}
-	for _, run := range []func(){d.keepUp, func() { d.host.follow(&d.news) }} {
-		d.others.Add(1)
-		go func() {
-			defer d.others.Done()
-			run()
-		}()
+	for _, run := range []func(){d.keepUp, d.watch, func() { d.host.follow(&d.news) }} {
+		d.others.Go(run)
 	}
 	return d, nil
 }
@@ -252,8 +248,5 @@ func (d *Device) Name() string { return d.name }
 
 // privileged reports whether the caller may set a Q_Key with the high bit.
 func (d *Device) privileged() bool {
-	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
-	var data [2]unix.CapUserData
-	err := unix.Capget(&header, &data[0])
-	return err == nil && data[0].Effective&(1<<unix.CAP_NET_RAW) != 0
+	return hasCapability(unix.CAP_NET_RAW)
 }

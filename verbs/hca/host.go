@@ -43,7 +43,10 @@ type portStatus struct {
 	up        bool
 	mtu       int // bytes
 	mac       wire.MAC
+	macs      []wire.MAC // that unicast frames for the port have; none: any
 	addresses []netip.Addr
+	// broadcasts are those of the addresses' subnets.
+	broadcasts []netip.Addr
 }
 
 // hopStatus is what the host knows of a next hop.
@@ -60,19 +63,28 @@ type steering interface {
 	RemoveQP(number uint32) error
 	AddAddress(netip.Addr) error
 	RemoveAddress(netip.Addr) error
+	AddBroadcast(netip.Addr) error
+	RemoveBroadcast(netip.Addr) error
+	SetMACs(...[6]byte) error
 	AddGroup(netip.Addr) error
 	RemoveGroup(netip.Addr) error
 	Counters() (bpf.Counters, error)
+	// Check is bpf.ErrDetached when nothing is steered any more.
+	Check() error
 }
 
 type noSteering struct{}
 
-func (noSteering) AddQP(uint32) error             { return nil }
-func (noSteering) RemoveQP(uint32) error          { return nil }
-func (noSteering) AddAddress(netip.Addr) error    { return nil }
-func (noSteering) RemoveAddress(netip.Addr) error { return nil }
-func (noSteering) AddGroup(netip.Addr) error      { return nil }
-func (noSteering) RemoveGroup(netip.Addr) error   { return nil }
+func (noSteering) AddQP(uint32) error               { return nil }
+func (noSteering) RemoveQP(uint32) error            { return nil }
+func (noSteering) AddAddress(netip.Addr) error      { return nil }
+func (noSteering) RemoveAddress(netip.Addr) error   { return nil }
+func (noSteering) AddBroadcast(netip.Addr) error    { return nil }
+func (noSteering) RemoveBroadcast(netip.Addr) error { return nil }
+func (noSteering) SetMACs(...[6]byte) error         { return nil }
+func (noSteering) AddGroup(netip.Addr) error        { return nil }
+func (noSteering) RemoveGroup(netip.Addr) error     { return nil }
+func (noSteering) Check() error                     { return nil }
 func (noSteering) Counters() (c bpf.Counters, err error) {
 	return c, nil
 }

@@ -21,6 +21,8 @@ import (
 // kernelHost is the surroundings as the kernel tells them over netlink.
 type kernelHost struct {
 	queries  *host.Queries
+	base     *host.Queries // about the interface below a VLAN's; nil: there is none
+	anyMAC   bool          // frames are for the interface whatever their MAC
 	follower *host.Follower
 	ended    atomic.Bool
 	log      *slog.Logger
@@ -49,6 +51,7 @@ func (h *kernelHost) port() (portStatus, error) {
 	attrs := link.Attrs()
 	status := portStatus{up: isUp(attrs), mtu: attrs.MTU}
 	copy(status.mac[:], attrs.HardwareAddr)
+	status.macs = h.macsOf(status.mac)
 	list, err := h.queries.Addresses()
 	if err != nil {
 		return portStatus{}, fmt.Errorf("%s: %w", h.name, err)
@@ -58,6 +61,7 @@ func (h *kernelHost) port() (portStatus, error) {
 			status.addresses = append(status.addresses, a.IP)
 		}
 	}
+	status.broadcasts = broadcastsOf(list)
 	return status, nil
 }
 
@@ -167,6 +171,9 @@ func (h *kernelHost) close() error {
 	h.mu.Unlock()
 	err := errors.Join(h.memberships.Close(), h.steering.Close(), h.tuned(), h.journals.close())
 	h.follower.Close() // again, unless nobody followed
+	if h.base != nil {
+		h.base.Close()
+	}
 	h.queries.Close()
 	return err
 }

@@ -14,15 +14,18 @@ import (
 	"github.com/roced/roced/internal/host"
 	"github.com/roced/roced/mcast"
 	"github.com/roced/roced/verbs"
-	"github.com/safchain/ethtool"
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 )
 
 // Open makes a card of a network interface. It needs CAP_NET_RAW (sockets),
 // CAP_BPF, CAP_PERFMON and CAP_NET_ADMIN (program, neighbours), and CAP_IPC_LOCK or
-// enough of RLIMIT_MEMLOCK (frames); with InNamespace or Tuning CAP_SYS_ADMIN too.
-// Errors name what is missing.
+// enough of RLIMIT_MEMLOCK (frames: 12 MiB, more with several queues, see WithFrames); with
+// InNamespace or Tuning CAP_SYS_ADMIN too. One error names all that is missing.
+//
+// Any Ethernet interface will do. On a bond or team, and on a VLAN of one, XDP is generic, and
+// the host's check that a frame is for one of its MACs is not made. A slave of one, and an
+// ipvlan of mode l3, are refused. There are at most 1024 receive queues, each with a socket.
 //
 // The RDMA MTU follows the interface's, but never above what that allows when the device
 // is opened (and 1024): buffers are sized then. To use an MTU that was raised later, close
@@ -44,6 +47,9 @@ func Open(name string, list ...Option) (*Device, error) {
 		return nil, fmt.Errorf("open %s: %w", name, err)
 	}
 	b := &builder{name: name, options: o, multiBuffer: xsk.MultiBufferSupported}
+	if err := b.checkEntry(); err != nil {
+		return nil, fmt.Errorf("open %s: %w", name, err)
+	}
 	if err := RunIn(o.namespace, b.build); err != nil {
 		return nil, fmt.Errorf("open %s: %w", name, errors.Join(err, b.undo()))
 	}
@@ -64,11 +70,14 @@ type builder struct {
 
 	netlink  *netlink.Handle
 	queries  *host.Queries
+	below    *host.Queries // about the interface below a VLAN's
 	follower *host.Follower
 	link     netlink.Link // has the addresses
 	base     netlink.Link // has the card's queues: the link, or what a VLAN is on
 	vlan     uint16
 	maxMTU   wire.MTU
+	queues   queues
+	generic  error // why XDP must be generic; nil: it need not
 	steering *bpf.Steering
 	sockets  []*xsk.Socket
 
@@ -84,7 +93,10 @@ func (b *builder) build() (err error) {
 	if b.netlink, err = netlink.NewHandle(unix.NETLINK_ROUTE); err != nil {
 		return fmt.Errorf("netlink: %w", err)
 	}
-	for _, step := range []func() error{b.findLink, b.checkLink, b.listen, b.openJournals, b.loadProgram, b.openSockets, b.openMemberships, b.tune} {
+	for _, step := range []func() error{
+		b.findLink, b.checkLink, b.countQueues, b.checkPermission, b.checkMultiBuffer, b.warnOfOthers,
+		b.listen, b.openJournals, b.loadProgram, b.openSockets, b.openMemberships, b.tune,
+	} {
 		if err := step(); err != nil {
 			return err
 		}
@@ -109,6 +121,9 @@ func (b *builder) undo() (err error) {
 	if b.follower != nil {
 		b.follower.Close()
 	}
+	if b.below != nil {
+		b.below.Close()
+	}
 	if b.queries != nil {
 		b.queries.Close()
 	}
@@ -118,7 +133,7 @@ func (b *builder) undo() (err error) {
 func (b *builder) parts() parts {
 	b.netlink.Close() // what is asked from now on is asked by queries
 	h := &kernelHost{
-		queries: b.queries, follower: b.follower, name: b.name, log: b.options.log,
+		queries: b.queries, base: b.below, anyMAC: b.generic != nil, follower: b.follower, name: b.name, log: b.options.log,
 		steering: b.steering, socket: b.sockets[0].Attached(), tuned: b.tuned, journals: b.journals, managed: map[netip.Addr]bool{},
 		memberships: b.memberships,
 	}
@@ -170,7 +185,11 @@ func (b *builder) checkLink() error {
 	case attrs.RawFlags&unix.IFF_UP == 0:
 		return fmt.Errorf("%w: %s is down; ip link set dev %[2]s up", unix.ENETDOWN, b.name)
 	}
-	return b.chooseMTU(attrs.MTU)
+	if err := b.checkKind(); err != nil {
+		return err
+	}
+	b.chooseBase()
+	return b.fitMTU(attrs.MTU)
 }
 
 // listen starts to follow the interface.
@@ -179,14 +198,18 @@ func (b *builder) listen() (err error) {
 	if b.queries, err = host.OpenQueries(index); err != nil {
 		return err
 	}
+	if b.base != b.link {
+		if b.below, err = host.OpenQueries(b.base.Attrs().Index); err != nil {
+			return err
+		}
+	}
 	b.follower, err = host.Follow(index)
 	return err
 }
 
-// chooseMTU finds the largest RDMA MTU that interface and kernel can carry, and
-// refuses one that was asked for and cannot be had. A packet of the largest MTU does not fit
-// one chunk; frames of several need Linux 6.6.
-func (b *builder) chooseMTU(interfaceMTU int) error {
+// fitMTU finds the largest RDMA MTU that the interface can carry, and refuses one that was
+// asked for and cannot be had.
+func (b *builder) fitMTU(interfaceMTU int) error {
 	fits, err := fittingMTU(b.name, interfaceMTU, wire.MTU4096)
 	if err == nil {
 		err = checkAskedMTU(b.name, interfaceMTU, b.options.mtu, fits)
@@ -194,7 +217,14 @@ func (b *builder) chooseMTU(interfaceMTU int) error {
 	if err != nil {
 		return err
 	}
-	if b.maxMTU = max(cmp.Or(b.options.mtu, fits), wire.MTU1024); b.maxMTU < wire.MTU4096 {
+	b.maxMTU = max(cmp.Or(b.options.mtu, fits), wire.MTU1024)
+	return nil
+}
+
+// checkMultiBuffer lowers an RDMA MTU that the kernel cannot carry: a packet of the largest
+// does not fit one chunk, and frames of several need Linux 6.6.
+func (b *builder) checkMultiBuffer() error {
+	if b.maxMTU < wire.MTU4096 {
 		return nil
 	}
 	supported, err := b.multiBuffer()
@@ -213,62 +243,14 @@ func (b *builder) chooseMTU(interfaceMTU int) error {
 }
 
 func (b *builder) loadProgram() (err error) {
-	if b.steering, err = bpf.Load(bpf.Config{VLAN: b.vlan}); err != nil {
+	if b.steering, err = bpf.Load(bpf.Config{VLAN: b.vlan, Queues: b.queues.count, AnyMAC: b.generic != nil}); err != nil {
 		return err
 	}
-	return b.steering.Attach(b.base.Attrs().Index, b.options.xdp)
-}
-
-// openSockets opens one socket a receive queue: frames of a queue without one would be lost.
-func (b *builder) openSockets() error {
-	for queue := range b.queues() {
-		socket, err := xsk.Open(b.socketConfig(queue))
-		if errors.Is(err, xsk.ErrNoQueue) && queue > 0 {
-			return nil // the driver counts queues that are not in use
-		}
-		if err != nil {
-			return fmt.Errorf("queue %d: %w", queue, err)
-		}
-		b.sockets = append(b.sockets, socket)
-		if err := b.steering.SetRing(queue, socket.FD()); err != nil {
-			return fmt.Errorf("queue %d: %w", queue, err)
-		}
+	mode := b.options.xdp
+	if b.generic != nil {
+		mode = bpf.Generic
 	}
-	return nil
-}
-
-// socketConfig sizes chunks for the largest frame: small ones keep more of them
-// in the processor's cache.
-func (b *builder) socketConfig(queue int) xsk.Config {
-	frame := uint32(wire.MaxHeaders + b.maxMTU.Bytes() + wire.MaxTrailer)
-	c := xsk.Config{
-		Interface: b.base.Attrs().Index, Queue: queue, Mode: b.options.xsk,
-		RxSize: b.options.frames, TxFrames: b.options.frames,
-		ChunkSize: 2048, MaxFrame: frame,
-		BusyPoll: b.options.tuning.BusyPoll, BusyPollBudget: b.options.tuning.BusyPollBudget,
-	}
-	const reserved = 256 // the kernel keeps this much of a chunk when it receives
-	if frame > c.ChunkSize-reserved {
-		c.ChunkSize = 4096
-	}
-	c.MultiBuffer = frame > c.ChunkSize-reserved
-	return c
-}
-
-// queues is how many receive queues the interface uses now (ethtool -l).
-func (b *builder) queues() int {
-	attrs := b.base.Attrs()
-	most := min(max(attrs.NumRxQueues, 1), bpf.MaxRings)
-	tool, err := ethtool.NewEthtool()
-	if err != nil {
-		return most
-	}
-	defer tool.Close()
-	channels, err := tool.GetChannels(attrs.Name)
-	if err != nil || channels.RxCount+channels.CombinedCount == 0 {
-		return most // the driver does not say: all that there could be
-	}
-	return min(int(channels.RxCount+channels.CombinedCount), bpf.MaxRings)
+	return b.steering.Attach(b.base.Attrs().Index, mode)
 }
 
 // openMemberships gets ready to join groups, and removes what a killed process left.
@@ -289,11 +271,14 @@ func (b *builder) tune() (err error) {
 // logModes tells what was got, and warns of what is slower than it could be.
 func (b *builder) logModes() {
 	log := b.options.log.With("device", b.name)
-	if why := b.steering.Fallback(); why != nil {
+	if why := cmp.Or(b.generic, b.steering.Fallback()); why != nil && b.options.xdp == bpf.Auto {
 		log.Warn("XDP runs in generic mode, which is slow", "because", why)
 	}
 	if free := runtime.GOMAXPROCS(0); free < 3 && b.options.worker {
 		log.Warn("GOMAXPROCS is low: a program that spins can delay other goroutines by 10 ms; set it to 3 or more", "gomaxprocs", free)
+	}
+	if why := b.steering.Uncounted(); why != nil {
+		log.Warn("not every loss will be counted", "because", why)
 	}
 	info := b.sockets[0].Attached()
 	log.Info("device is open", "xdp", b.steering.AttachedMode(), "zerocopy", info.ZeroCopy, "multibuffer", info.MultiBuffer, "queues", len(b.sockets))

@@ -137,7 +137,10 @@ func TestWithoutMultiBuffer(t *testing.T) {
 		var log logged
 		o := newOptions([]Option{WithMTU(row.asked), log.option()})
 		b := &builder{name: "eth0", options: o, multiBuffer: row.supported}
-		err := b.chooseMTU(row.link)
+		err := b.fitMTU(row.link)
+		if err == nil {
+			err = b.checkMultiBuffer()
+		}
 		if row.says != "" {
 			if err == nil || !strings.Contains(err.Error(), row.says) {
 				t.Errorf("MTU %d, asked for %v: %v", row.link, row.asked, err)
@@ -175,7 +178,7 @@ func TestOpenWhereAnotherProgramIs(t *testing.T) {
 	again("somebody_elses", "ip link set dev eth0 xdp off")
 	attach(-1)
 	open(t, hosts.A)
-	again("bpf_link")
+	again("roced's, held by process", "(hca.test)", "type macvlan")
 }
 
 // Closing leaves the interface as it was, and it can be opened again at once though

@@ -2,7 +2,6 @@ package hca
 
 import (
 	"fmt"
-	"io"
 	"log/slog"
 	"time"
 
@@ -34,8 +33,8 @@ type options struct {
 
 func newOptions(list []Option) options {
 	o := options{
-		worker: true, inline: true, spin: defaultSpin, frames: defaultFrames,
-		log: slog.New(slog.NewTextHandler(io.Discard, nil)),
+		worker: true, inline: true, spin: defaultSpin,
+		log: defaultLog(),
 	}
 	for _, option := range list {
 		option(&o)
@@ -51,14 +50,9 @@ func (o *options) check() error {
 	return nil
 }
 
-const (
-	// defaultSpin is short: on a machine with few processors a worker that spins keeps
-	// the programs that it serves from running.
-	defaultSpin = 20 * time.Microsecond
-	// defaultFrames is the size of the rings of each socket: 2048 frames of 2 KiB for
-	// receiving twice over, and for sending, are 12 MiB a queue.
-	defaultFrames = 2048
-)
+// defaultSpin is short: on a machine with few processors a worker that spins keeps
+// the programs that it serves from running.
+const defaultSpin = 20 * time.Microsecond
 
 // InNamespace opens the interface in a network namespace, named by its file:
 // /run/netns/NAME or /proc/PID/ns/net.
@@ -77,7 +71,10 @@ func WithSocketMode(mode xsk.Mode) Option { return func(o *options) { o.xsk = mo
 // WithSpin sets how long the worker looks for work before it sleeps.
 func WithSpin(spin time.Duration) Option { return func(o *options) { o.spin = spin } }
 
-// WithFrames sets the size of the rings of each socket, a power of two.
+// WithFrames sets the size of the rings of each socket, a power of two: there is a socket for
+// each receive queue of the interface, and memory for twice as many frames, 2 KiB each (4 KiB
+// from an RDMA MTU of 2048 on), and for as many to send. Otherwise it is 2048, and less
+// where that would come to more than 128 MiB: 512 with 64 queues, but at least 64.
 func WithFrames(frames uint32) Option { return func(o *options) { o.frames = frames } }
 
 // WithoutInline keeps programs from running the card while they poll or post: the
@@ -92,7 +89,7 @@ func WithoutWorker() Option { return func(o *options) { o.worker = false } }
 func WithTuning(t Tuning) Option { return func(o *options) { o.tuning = t } }
 
 // WithLogger takes the device's messages: fallbacks, and what the host changes
-// under it. Otherwise they are discarded.
+// under it. Otherwise warnings go to slog.Default(), and the rest nowhere.
 func WithLogger(log *slog.Logger) Option { return func(o *options) { o.log = log } }
 
 // WithMembership says how the host joins IPv4 groups; otherwise by netlink, and by

@@ -35,6 +35,8 @@ func (d *Device) updatePort() (c portChange, err error) {
 	}
 	added, removed := d.gidChanges(status.addresses)
 	added, c.unsteered = d.steered(added)
+	was := d.portStatus()
+	c.unsteered = errors.Join(c.unsteered, d.steerPort(was, status))
 	if err := d.movePort(status, added, removed, &c); err != nil {
 		return c, err
 	}
@@ -42,6 +44,12 @@ func (d *Device) updatePort() (c portChange, err error) {
 		c.unsteered = errors.Join(c.unsteered, d.steering.RemoveAddress(gid.Addr()))
 	}
 	return c, nil
+}
+
+func (d *Device) portStatus() portStatus {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.status
 }
 
 func (d *Device) gidChanges(addresses []netip.Addr) (added, removed []wire.GID) {
@@ -93,6 +101,7 @@ func (d *Device) movePort(status portStatus, added, removed []wire.GID, c *portC
 		d.engine.SetLink(status.up)
 		d.engine.SetMTU(d.activeMTU)
 		d.engine.SetAddresses(d.gids.all())
+		d.setPort(status)
 		if was.mac != status.mac {
 			for _, p := range d.paths {
 				d.show(p)

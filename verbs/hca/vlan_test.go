@@ -103,7 +103,7 @@ func TestVlanBesideItsParent(t *testing.T) {
 		check(t, err)
 		untouched(t, hosts.A, "eth0", func() {
 			_, err := Open(order[1], InNamespace(hosts.A.Path()))
-			refused(t, err, unix.EBUSY, "open "+order[1], "program id", "roced_steer", "on eth0", "bpf_link")
+			refused(t, err, unix.EBUSY, "open "+order[1], "program id", "roced_steer", "on eth0", "held by process")
 		})
 		check(t, first.Close())
 	}

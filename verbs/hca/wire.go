@@ -47,9 +47,10 @@ type wireHost struct {
 }
 
 func newWireHost(number byte, addresses []netip.Addr) *wireHost {
+	mac := wire.MAC{0x02, 0, 0, 0, 0, number}
 	return &wireHost{status: portStatus{
 		up: true, mtu: wire.MTU4096.Bytes() + wire.MTUOverhead,
-		mac: wire.MAC{0x02, 0, 0, 0, 0, number}, addresses: addresses,
+		mac: mac, macs: []wire.MAC{mac}, addresses: addresses,
 	}}
 }
 

@@ -6,5 +6,5 @@
 //	│ Ethernet │ IPv4   │ UDP │ BTH │ DETH │ payload │ ICRC │
 //	└──────────┴────────┴─────┴─────┴──────┴─────────┴──────┘
 //
-// It does without package wire, which it judges. Left out: IPv6, VLAN tags.
+// It does without package wire, which it judges. Left out: IPv6, but for Reseal6; VLAN tags.
 package wiretest

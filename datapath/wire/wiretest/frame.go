@@ -40,6 +40,17 @@ func Reseal(frame []byte) []byte {
 	return frame
 }
 
+// Reseal6 puts a right ICRC on a changed frame of IPv6, which has no sum of its own.
+func Reseal6(frame []byte) []byte {
+	masked := append(bytes.Repeat([]byte{0xFF}, 8), frame[IP:len(frame)-4]...)
+	masked[8] |= 0x0F
+	for _, at := range []int{1, 2, 3, 7, 46, 47, 52} { // class, label, hop limit, checksum, FECN
+		masked[8+at] = 0xFF
+	}
+	binary.LittleEndian.PutUint32(frame[len(frame)-4:], crc32.ChecksumIEEE(masked))
+	return frame
+}
+
 // Shorten cuts a frame to a length in bytes, which its IP and UDP headers then say.
 func Shorten(frame []byte, length int) []byte {
 	binary.BigEndian.PutUint16(frame[IP+2:], uint16(length-IP))

@@ -62,7 +62,7 @@ pkgs="busybox-static dash libc-bin kmod iproute2 ethtool tcpdump iputils-ping st
 # asks the crypto layer for; sch_netem is there to inject loss/reordering.
 mods="virtio_pci virtio_net virtio_console 9p 9pnet_virtio
       rdma_rxe ib_uverbs rdma_ucm ib_umad crc32_generic
-      veth dummy bridge 8021q macvlan tun sch_netem $extra_mods"
+      veth dummy bridge 8021q macvlan ipvlan bonding team tun sch_netem $extra_mods"
 
 # Packages the dependency closure drags in but a guest without package
 # management, logins or perl does not need.

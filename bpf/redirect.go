@@ -1,0 +1,59 @@
+package bpf
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/cilium/ebpf"
+	"github.com/cilium/ebpf/link"
+)
+
+// redirectCounter counts, as DropRedirect, packets that the steering program redirected and
+// the kernel then refused. XDP itself never learns of them. It is a program on the raw
+// tracepoint xdp_redirect_err, which needs CAP_BPF and CAP_PERFMON (tracefs plays no part
+// in it), and looks at redirects through our rings only.
+type redirectCounter struct {
+	objs redirectObjects
+	link link.Link
+	why  error // it does not count
+}
+
+// start does without where it cannot be had.
+func (c *redirectCounter) start(steer *steerObjects) {
+	if err := c.attach(steer); err != nil {
+		c.why = fmt.Errorf("failed redirects are not counted (this needs CAP_PERFMON and the kernel's tracepoints): %w", err)
+	}
+}
+
+func (c *redirectCounter) attach(steer *steerObjects) error {
+	info, err := steer.Rings.Info()
+	if err != nil {
+		return err
+	}
+	id, _ := info.ID()
+	spec, err := loadRedirect()
+	if err != nil {
+		return err
+	}
+	if err := spec.Variables[redirectVarRingsId].Set(uint32(id)); err != nil {
+		return err
+	}
+	shared := map[string]*ebpf.Map{redirectMapCounters: steer.Counters}
+	if err := spec.LoadAndAssign(&c.objs, &ebpf.CollectionOptions{MapReplacements: shared}); err != nil {
+		return err
+	}
+	c.link, err = link.AttachRawTracepoint(link.RawTracepointOptions{Name: "xdp_redirect_err", Program: c.objs.RocedRedirect})
+	return err
+}
+
+func (c *redirectCounter) close() error {
+	var err error
+	if c.link != nil {
+		err = c.link.Close()
+	}
+	return errors.Join(err, c.objs.Close())
+}
+
+// Uncounted is why packets that the kernel could not redirect are counted as Redirected;
+// nil if they are counted as DropRedirect.
+func (s *Steering) Uncounted() error { return s.redirect.why }

@@ -1,0 +1,131 @@
+package hca
+
+import (
+	"fmt"
+	"io/fs"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/safchain/ethtool"
+	"github.com/vishvananda/netlink"
+)
+
+// warnOfOthers tells of what stands beside the device on the host and will get in its way.
+// It looks as well as it can: nothing here is an error.
+func (b *builder) warnOfOthers() error {
+	log := b.options.log.With("device", b.name)
+	if b.vlan != 0 && stripsTags(b.base.Attrs().Name) {
+		log.Warn("the card may take VLAN tags out of frames before XDP sees them, and then nothing arrives here; "+
+			"ethtool -K DEV rxvlan off (on a veth: txvlan off at the sending end)", "DEV", b.base.Attrs().Name)
+	}
+	if showsLink(os.DirFS("/sys"), b.base.Attrs()) {
+		for _, device := range rdmaDevices(os.DirFS("/sys"), b.base.Attrs().Name) {
+			log.Warn("an RDMA device is on the same interface: RoCEv2 for the interface's addresses comes to only one of the two", "rdma", device)
+		}
+	}
+	if list, err := b.netlink.AddrList(nil, netlink.FAMILY_V4); err == nil {
+		for _, other := range sharedSubnets(list, b.link.Attrs().Index) {
+			b.warnOfFlux(other)
+		}
+	}
+	return nil
+}
+
+// stripsTags asks the driver for rxvlan.
+func stripsTags(name string) bool {
+	tool, err := ethtool.NewEthtool()
+	if err != nil {
+		return false
+	}
+	defer tool.Close()
+	features, err := tool.Features(name)
+	return err == nil && features["rx-vlan-hw-parse"]
+}
+
+// showsLink says whether a sysfs is of the namespace that the interface is in, which it need
+// not be: it knows an interface of that name, number and MAC.
+func showsLink(sys fs.FS, link *netlink.LinkAttrs) bool {
+	directory := filepath.Join("class/net", link.Name)
+	return readLine(sys, filepath.Join(directory, "ifindex")) == strconv.Itoa(link.Index) &&
+		readLine(sys, filepath.Join(directory, "address")) == link.HardwareAddr.String()
+}
+
+// rdmaDevices are the RDMA devices (cards, rdma_rxe, siw) on an interface.
+func rdmaDevices(sys fs.FS, name string) (devices []string) {
+	const root = "class/infiniband"
+	all, _ := fs.ReadDir(sys, root)
+	for _, device := range all {
+		ports, _ := fs.ReadDir(sys, filepath.Join(root, device.Name(), "ports"))
+		for _, port := range ports {
+			if readLine(sys, filepath.Join(root, device.Name(), "ports", port.Name(), "gid_attrs/ndevs/0")) == name {
+				devices = append(devices, device.Name())
+				break
+			}
+		}
+	}
+	return devices
+}
+
+func readLine(sys fs.FS, name string) string {
+	text, err := fs.ReadFile(sys, name)
+	if err != nil {
+		return ""
+	}
+	return strings.TrimSpace(string(text))
+}
+
+// sibling is another interface in a subnet of the device's.
+type sibling struct {
+	index  int
+	subnet netip.Prefix
+}
+
+// sharedSubnets finds interfaces that have an address in a subnet of the given one's, each once.
+func sharedSubnets(list []netlink.Addr, index int) (found []sibling) {
+	seen := map[int]bool{index: true}
+	for _, own := range list {
+		subnet, ok := subnetOf(own)
+		if own.LinkIndex != index || !ok {
+			continue
+		}
+		for _, other := range list {
+			if theirs, ok := subnetOf(other); ok && theirs.Overlaps(subnet) && !seen[other.LinkIndex] {
+				seen[other.LinkIndex] = true
+				found = append(found, sibling{other.LinkIndex, subnet})
+			}
+		}
+	}
+	return found
+}
+
+// subnetOf is an address's subnet; a host's own address alone (/32) and a default route's
+// (/0) are none.
+func subnetOf(a netlink.Addr) (netip.Prefix, bool) {
+	ip, ok := netip.AddrFromSlice(a.IP.To4())
+	if !ok || a.Mask == nil {
+		return netip.Prefix{}, false
+	}
+	ones, _ := a.Mask.Size()
+	subnet, err := ip.Prefix(ones)
+	return subnet, err == nil && ones > 0 && ones < 32 && !ip.IsLoopback()
+}
+
+// warnOfFlux warns unless the other interface answers ARP for its own addresses alone.
+func (b *builder) warnOfFlux(other sibling) {
+	link, err := b.netlink.LinkByIndex(other.index)
+	if err != nil || ignoresARP("all") || ignoresARP(link.Attrs().Name) {
+		return
+	}
+	name := link.Attrs().Name
+	b.options.log.Warn("two interfaces are in one subnet: the other answers ARP for this one's addresses too, and what is then sent there does not arrive here",
+		"device", b.name, "other", name, "subnet", other.subnet, "cure", fmt.Sprintf("sysctl -w net.ipv4.conf.%s.arp_ignore=1", strings.ReplaceAll(name, ".", "/")))
+}
+
+// ignoresARP reads arp_ignore in the calling thread's namespace, as /proc/sys/net does.
+func ignoresARP(name string) bool {
+	value := readLine(os.DirFS("/proc/sys/net/ipv4/conf"), filepath.Join(name, "arp_ignore"))
+	return value != "" && value != "0"
+}

@@ -1,0 +1,185 @@
+//go:build vlan
+
+package hca
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/roced/roced/bpf"
+	"github.com/roced/roced/hack/netlab"
+	"github.com/roced/roced/hack/netlab/labtest"
+	"github.com/roced/roced/verbs"
+	"github.com/vishvananda/netlink"
+	"golang.org/x/sys/unix"
+)
+
+// newBonds puts a bond on both hosts' eth0, with the addresses of labtest's VLAN picture.
+func newBonds(t *testing.T, mode netlink.BondMode) *labtest.PairLab {
+	t.Helper()
+	hosts := labtest.Pair(t)
+	for i, host := range []*netlab.Namespace{hosts.A, hosts.B} {
+		bond := netlink.NewLinkBond(attrs("bond0", 1500))
+		bond.Mode, bond.Miimon = mode, 10
+		if mode == netlink.BOND_MODE_802_3AD {
+			bond.MinLinks, bond.LacpRate = 0, netlink.BOND_LACP_RATE_FAST
+		}
+		nl := host.Netlink()
+		check(t, nl.LinkAdd(bond))
+		check(t, nl.LinkSetDown(eth0(t, host)))
+		check(t, nl.LinkSetMaster(eth0(t, host), bond))
+		check(t, nl.LinkSetUp(eth0(t, host)))
+		check(t, nl.LinkSetUp(bond))
+		check(t, host.AddAddress("bond0", fmt.Sprintf("10.99.0.%d/24", i+1)))
+	}
+	return hosts
+}
+
+func openNamed(t *testing.T, host *netlab.Namespace, name string, options ...Option) *station {
+	t.Helper()
+	d, err := Open(name, append(options, InNamespace(host.Path()))...)
+	check(t, err)
+	t.Cleanup(func() { check(t, d.Close()) })
+	s := newStation(t, d)
+	eventually(t, name, func() bool {
+		port, err := s.ctx.QueryPort(1)
+		check(t, err)
+		return port.State == verbs.PortActive
+	})
+	return s
+}
+
+var bondModes = []netlink.BondMode{
+	netlink.BOND_MODE_BALANCE_RR, netlink.BOND_MODE_ACTIVE_BACKUP, netlink.BOND_MODE_BALANCE_XOR, netlink.BOND_MODE_BROADCAST,
+	netlink.BOND_MODE_802_3AD, netlink.BOND_MODE_BALANCE_TLB, netlink.BOND_MODE_BALANCE_ALB,
+}
+
+// A bond of every mode moves messages, in generic mode, and says so; so does a VLAN on it.
+func TestBonds(t *testing.T) {
+	for _, mode := range bondModes {
+		t.Run(mode.String(), func(t *testing.T) {
+			hosts := newBonds(t, mode)
+			var log logged
+			a, b := openNamed(t, hosts.A, "bond0", log.option()), openNamed(t, hosts.B, "bond0")
+			l := &lab{hosts, a, b}
+			l.bothWays(t, "10.99.0.1", "10.99.0.2", 512)
+			if !log.says("bond0 is a bond") || a.device.host.(*kernelHost).steering.AttachedMode() != bpf.Generic {
+				t.Error("it is not generic, or not said")
+			}
+			if got := counts(t, b.device); got["drop_redirect"] != 0 || got["pass_other_host"] != 0 {
+				t.Errorf("%v", got)
+			}
+		})
+	}
+}
+
+func TestVlanOnABond(t *testing.T) {
+	hosts := newBonds(t, netlink.BOND_MODE_ACTIVE_BACKUP)
+	for i, host := range []*netlab.Namespace{hosts.A, hosts.B} {
+		_, err := host.VLAN("bond0", vlanID)
+		check(t, err)
+		check(t, host.AddAddress("bond0.42", fmt.Sprintf("10.42.0.%d/24", i+1)))
+	}
+	l := &lab{hosts, openNamed(t, hosts.A, "bond0.42"), openNamed(t, hosts.B, "bond0.42")}
+	l.bothWays(t, "10.42.0.1", "10.42.0.2", 512)
+}
+
+// Native XDP on a bond is refused; its slave as well, with the bond's name.
+func TestBondRefused(t *testing.T) {
+	hosts := newBonds(t, netlink.BOND_MODE_ACTIVE_BACKUP)
+	_, err := Open("bond0", InNamespace(hosts.A.Path()), WithXDPMode(bpf.Native))
+	refused(t, err, bpf.ErrNoNative, "bond0 is a bond")
+	_, err = Open("eth0", InNamespace(hosts.A.Path()))
+	refused(t, err, verbs.ErrUnsupported, "eth0 is a slave of the bond bond0", "open bond0")
+}
+
+// What native XDP on a bond loses is counted, where somebody forces it.
+func TestBondNativeIsCounted(t *testing.T) {
+	hosts := newBonds(t, netlink.BOND_MODE_ACTIVE_BACKUP)
+	s, err := bpf.Load(bpf.Config{AnyMAC: true})
+	check(t, err)
+	defer s.Close()
+	check(t, s.Uncounted())
+	b := newStation(t, openWithSteering(t, hosts.B, s))
+	defer b.device.Close()
+	a := openNamed(t, hosts.A, "bond0")
+	ah := a.ah("10.99.0.2")
+	for range 8 {
+		a.post(a.send(1, ah, b, a.piece(0, 64)))
+		a.wait(1)
+	}
+	eventually(t, "the count", func() bool {
+		c, err := s.Counters()
+		check(t, err)
+		return c[bpf.DropRedirect] == 8 && c[bpf.Redirected] == 0
+	})
+}
+
+// A team is as a bond: generic, and its slave is refused.
+func TestTeam(t *testing.T) {
+	hosts := labtest.Pair(t)
+	nl := hosts.A.Netlink()
+	team := &netlink.GenericLink{LinkAttrs: attrs("team0", 1500), LinkType: "team"}
+	check(t, nl.LinkAdd(team))
+	check(t, nl.LinkSetDown(eth0(t, hosts.A)))
+	check(t, nl.LinkSetMaster(eth0(t, hosts.A), linkNamed(t, hosts.A, "team0")))
+	check(t, nl.LinkSetUp(eth0(t, hosts.A)))
+	check(t, nl.LinkSetUp(linkNamed(t, hosts.A, "team0")))
+	var log logged
+	d, err := Open("team0", InNamespace(hosts.A.Path()), log.option())
+	check(t, err)
+	if !log.says("team0 is a team") {
+		t.Error("nothing says why it is generic")
+	}
+	check(t, d.Close())
+	_, err = Open("eth0", InNamespace(hosts.A.Path()))
+	refused(t, err, verbs.ErrUnsupported, "eth0 is a slave of the team team0")
+}
+
+// An ipvlan of mode l2 moves messages; one that routes is refused.
+func TestIPVlan(t *testing.T) {
+	for _, mode := range []netlink.IPVlanMode{netlink.IPVLAN_MODE_L2, netlink.IPVLAN_MODE_L3, netlink.IPVLAN_MODE_L3S} {
+		hosts := labtest.Pair(t)
+		for i, host := range []*netlab.Namespace{hosts.A, hosts.B} {
+			child := attrs("ipvl0", 1500)
+			child.ParentIndex = eth0(t, host).Attrs().Index
+			check(t, host.Netlink().LinkAdd(&netlink.IPVlan{LinkAttrs: child, Mode: mode}))
+			check(t, host.Netlink().LinkSetUp(linkNamed(t, host, "ipvl0")))
+			check(t, host.AddAddress("ipvl0", fmt.Sprintf("10.98.0.%d/24", i+1)))
+		}
+		if mode != netlink.IPVLAN_MODE_L2 {
+			_, err := Open("ipvl0", InNamespace(hosts.A.Path()))
+			refused(t, err, verbs.ErrUnsupported, "ipvl0 is an ipvlan of mode l3")
+			continue
+		}
+		l := &lab{hosts, openNamed(t, hosts.A, "ipvl0"), openNamed(t, hosts.B, "ipvl0")}
+		l.bothWays(t, "10.98.0.1", "10.98.0.2", 512)
+	}
+}
+
+// openWithSteering opens bond0 as if it were a plain interface: native.
+func openWithSteering(t *testing.T, host *netlab.Namespace, s *bpf.Steering) *Device {
+	t.Helper()
+	b := &builder{name: "bond0", options: newOptions(nil), multiBuffer: func() (bool, error) { return false, nil }}
+	b.steering = s
+	check(t, host.Do(func() (err error) {
+		b.tuned = func() error { return nil }
+		if b.netlink, err = netlink.NewHandle(unix.NETLINK_ROUTE); err != nil {
+			return err
+		}
+		for _, step := range []func() error{b.findLink, func() error { return b.fitMTU(1500) }, b.countQueues, b.listen,
+			func() error { return s.Attach(b.base.Attrs().Index, bpf.Native) }} {
+			if err := step(); err != nil {
+				return err
+			}
+		}
+		b.queues.count = 1
+		if err := b.openSockets(); err != nil {
+			return err
+		}
+		return b.openMemberships()
+	}))
+	d, err := newDevice(b.parts(), b.options)
+	check(t, err)
+	return d
+}

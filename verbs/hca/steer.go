@@ -1,0 +1,84 @@
+package hca
+
+import (
+	"encoding/binary"
+	"errors"
+	"net/netip"
+	"slices"
+
+	"github.com/roced/roced/datapath/wire"
+	"github.com/roced/roced/internal/host"
+)
+
+// steerPort tells the steering of the port's MACs and its subnets' broadcasts.
+func (d *Device) steerPort(was, now portStatus) error {
+	macs := make([][6]byte, len(now.macs))
+	for i, mac := range now.macs {
+		macs[i] = mac
+	}
+	err := d.steering.SetMACs(macs...)
+	for _, address := range now.broadcasts {
+		err = errors.Join(err, d.steering.AddBroadcast(address))
+	}
+	for _, address := range was.broadcasts {
+		if !slices.Contains(now.broadcasts, address) {
+			err = errors.Join(err, d.steering.RemoveBroadcast(address))
+		}
+	}
+	return err
+}
+
+// setPort is steerPort for the engine, in Do.
+func (d *Device) setPort(now portStatus) {
+	d.engine.SetMACs(now.macs...)
+	broadcasts := make([]wire.GID, len(now.broadcasts))
+	for i, address := range now.broadcasts {
+		broadcasts[i] = wire.GIDFromAddr(address)
+	}
+	d.engine.SetBroadcasts(broadcasts)
+}
+
+// broadcastsOf are the addresses that the kernel takes for broadcasts because of an own
+// address: fib_add_ifaddr in net/ipv4/fib_frontend.c.
+func broadcastsOf(list []host.Address) (all []netip.Addr) {
+	seen := map[netip.Addr]bool{}
+	add := func(address netip.Addr) {
+		if address.Is4() && !seen[address] && !address.IsMulticast() && !address.IsUnspecified() {
+			seen[address] = true
+			all = append(all, address)
+		}
+	}
+	for _, a := range list {
+		add(a.Broadcast)
+		if a.IP.Is4() && a.Prefix < 31 {
+			add(lastOf(a.IP, a.Prefix))
+		}
+	}
+	return all
+}
+
+// lastOf is the highest address of an IPv4 subnet.
+func lastOf(address netip.Addr, prefix int) netip.Addr {
+	ip := address.As4()
+	last := binary.BigEndian.Uint32(ip[:]) | 1<<(32-prefix) - 1
+	binary.BigEndian.PutUint32(ip[:], last)
+	return netip.AddrFrom4(ip)
+}
+
+// macsOf are the MACs of the frames that the kernel takes for the interface's: its own, and
+// that of the interface below a VLAN's. A bond takes its slaves' too, which they may change
+// at any time (balance-alb): there it is any.
+func (h *kernelHost) macsOf(own wire.MAC) []wire.MAC {
+	if h.anyMAC {
+		return nil
+	}
+	macs := []wire.MAC{own}
+	if h.base == nil {
+		return macs
+	}
+	base, err := h.base.Link()
+	if err == nil && len(base.Attrs().HardwareAddr) == len(own) {
+		macs = append(macs, wire.MAC(base.Attrs().HardwareAddr))
+	}
+	return macs
+}
