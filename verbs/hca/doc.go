@@ -43,6 +43,9 @@
 // Groups have two halves that know nothing of each other: what is attached (mcast.go)
 // is steered and delivered, what is joined (join.go) is the host's membership.
 //
+// What kind of interface it is decides how it is opened (kind.go): bonds, their VLANs and
+// slaves, ports. A program that somebody takes off the interface ends the device (watch.go).
+//
 // Left out as yet: QP 1, following a change of the number of queues (ethtool -L). VLAN interfaces are
 // tested in virtual machines (build tag vlan): many kernels that the quick tests run on have no 8021q.
 package hca
