@@ -124,3 +124,43 @@ func TestGroupsInsideAHost(t *testing.T) {
 		must(t, h.RemoveGroup(group))
 	}
 }
+
+// TestShortcut: of each IP version, the own address that came first is compared with before
+// the table is asked; when it goes another takes its place, and never a broadcast.
+func TestShortcut(t *testing.T) {
+	s := load(t, Config{})
+	second4 := netip.MustParseAddr("10.0.0.3")
+	first := func(version uint32) (key steerAddress) {
+		t.Helper()
+		must(t, s.objs.FirstAddresses.Lookup(version, &key))
+		return key
+	}
+	is := func(what string, want4, want6 netip.Addr) {
+		t.Helper()
+		for version, want := range []netip.Addr{want4, want6} {
+			key := steerAddress{}
+			if want.IsValid() {
+				key = s.key(want)
+			}
+			if got := first(uint32(version)); got != key {
+				t.Errorf("%s: %v, want %v", what, got, want)
+			}
+		}
+	}
+	none := netip.Addr{}
+	is("at first", none, none)
+	for host := range byte(20) { // a map is walked in any order
+		must(t, s.AddBroadcast(netip.AddrFrom4([4]byte{10, 1, host, 255})))
+	}
+	is("broadcasts", none, none)
+	must(t, errors.Join(s.AddAddress(own4), s.AddAddress(second4), s.AddAddress(own6)))
+	is("added", own4, own6)
+	must(t, s.RemoveAddress(own4))
+	is("the first removed", second4, own6)
+	must(t, s.AddAddress(own4))
+	is("it is second now", second4, own6)
+	must(t, s.RemoveAddress(own6))
+	is("IPv6 removed", second4, none)
+	must(t, errors.Join(s.RemoveAddress(own4), s.RemoveAddress(second4)))
+	is("all removed", none, none)
+}

@@ -55,5 +55,6 @@ func (c *redirectCounter) close() error {
 }
 
 // Uncounted is why packets that the kernel could not redirect are counted as Redirected;
-// nil if they are counted as DropRedirect.
+// nil if they are counted as DropRedirect. Before Linux 6.6 one loss is counted nowhere even so:
+// a frame in fragments, longer than about 3500 bytes, which no RDMA MTU of such a kernel needs.
 func (s *Steering) Uncounted() error { return s.redirect.why }
