@@ -62,9 +62,6 @@ func (s *Steering) AddQP(qpn uint32) error {
 
 // RemoveQP undoes AddQP. A queue pair that is not there is no error.
 func (s *Steering) RemoveQP(qpn uint32) error {
-	if qpn >= multicastQPN {
-		return nil
-	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if err := s.queuePairs.clear(qpn); err != nil {

@@ -155,6 +155,10 @@ func TestZoneIsIgnored(t *testing.T) {
 	if got := h.run(t, ebpf.RunOptions{Data: frame}); got != Redirected {
 		t.Errorf("%s, want %s", got, Redirected)
 	}
+	must(t, h.RemoveAddress(local.WithZone("eth1")))
+	if got := h.run(t, ebpf.RunOptions{Data: frame}); got != PassNotOwn {
+		t.Errorf("removed: %s, want %s", got, PassNotOwn)
+	}
 }
 
 func TestMappedAddressIsIPv4(t *testing.T) {
