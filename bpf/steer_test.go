@@ -264,6 +264,12 @@ func TestRingOfAnotherQueue(t *testing.T) {
 	}
 }
 
+// TestMostQueues has a ring for the last queue that there can be.
+func TestMostQueues(t *testing.T) {
+	s := load(t, Config{Queues: MaxRings})
+	must(t, s.SetRing(MaxRings-1, xskSocket(t)))
+}
+
 func TestClosedSocketLeavesItsRing(t *testing.T) {
 	h := newHost(t, withoutRing())
 	fd, err := unix.Socket(unix.AF_XDP, unix.SOCK_RAW|unix.SOCK_CLOEXEC, 0)
