@@ -119,3 +119,17 @@ func isAttached(t *testing.T, err error, says ...string) {
 		}
 	}
 }
+
+// TestHolders: the descriptor of a link names its process, command and the program's tag.
+func TestHolders(t *testing.T) {
+	lab := labtest.Pair(t)
+	s := load(t, Config{})
+	must(t, attachIn(lab.A, s, "eth0", Auto))
+	holders := findHolders(s.program)
+	if len(holders) != 1 || holders[0] != (holder{pid: os.Getpid(), command: "bpf.test", tag: s.tag()}) || s.tag() == "" {
+		t.Errorf("%+v, want this process and %q", holders, s.tag())
+	}
+	if others := findHolders(1 << 30); others != nil {
+		t.Errorf("of another program: %+v", others)
+	}
+}

@@ -91,6 +91,9 @@ func TestCapabilities(t *testing.T) {
 		// As the kernel is new or old; in no case may it be another error.
 		{"load", []uintptr{unix.CAP_BPF, unix.CAP_NET_ADMIN}, []string{fine, missing + "CAP_PERFMON"}},
 		{"load", all, []string{fine}},
+		// CAP_SYS_ADMIN includes two of them, and on newer kernels the third.
+		{"load", []uintptr{unix.CAP_SYS_ADMIN}, []string{fine, missing + "CAP_NET_ADMIN"}},
+		{"load", []uintptr{unix.CAP_SYS_ADMIN, unix.CAP_NET_ADMIN}, []string{fine}},
 		{"use", all, []string{fine}},
 	} {
 		t.Run(fmt.Sprintf("%s with %v", test.child, test.capabilities), func(t *testing.T) {
