@@ -13,8 +13,14 @@ const (
 	opcodeSend = 0
 	opcodeRecv = 128
 
-	flagGRH = 1 << 0
-	flagImm = 1 << 1
+	flagGRH           = 1 << 0
+	flagImm           = 1 << 1
+	flagSMAC          = 1 << 4
+	flagVLAN          = 1 << 5
+	flagNetworkHeader = 1 << 6
+
+	networkIPv4 = 2
+	networkIPv6 = 3
 )
 
 // complete puts an entry into a CQ, to be published at the end of the burst. A

@@ -177,10 +177,24 @@ func (e *Engine) scatter(pieces [][]byte, p *wire.Packet) {
 func (e *Engine) completePacket(qp *QP, p *wire.Packet) bool {
 	c := &e.cqe
 	c.Set(e.recv.ID, statusSuccess, opcodeRecv, qp.Number, qp.Token)
-	c.Flags, c.ByteLen, c.SourceQP = flagGRH, uint32(wire.GRHLen+len(p.Payload())), p.DETH().SrcQP()
+	c.Flags, c.ByteLen, c.SourceQP = flagGRH|flagSMAC|flagNetworkHeader, uint32(wire.GRHLen+len(p.Payload())), p.DETH().SrcQP()
 	if p.Has(wire.HeaderImm) {
 		c.Flags |= flagImm
 		c.Imm = p.Imm()
 	}
+	putFrame(c, p)
 	return e.complete(qp.RecvCQ, c, p.BTH().Solicited())
+}
+
+// putFrame tells what the frame was that a packet came in.
+func putFrame(c *ring.CQE, p *wire.Packet) {
+	c.SMAC, c.NetworkHeader, c.Port = p.SourceMAC(), networkIPv4, 1
+	if p.IsIPv6() {
+		c.NetworkHeader = networkIPv6
+	}
+	c.SL = p.Priority()
+	if id, tagged := p.VLAN(); tagged {
+		c.Flags |= flagVLAN
+		c.VLAN = id
+	}
 }

@@ -82,6 +82,7 @@ func TestDrops(t *testing.T) {
 		{"P_Key 0", with(func(d *wire.Datagram) { d.PKey = 0x8000 }), DropPKey},
 		{"Q_Key", with(func(d *wire.Datagram) { d.QKey++ }), DropQKey},
 		{"longer than the MTU", datagram(make([]byte, 1028)), DropTooLong},
+		{"one byte longer than the MTU", datagram(make([]byte, 1025)), DropTooLong},
 		{"too long for the buffer", datagram(make([]byte, 700)), DropNoRoom},
 	}
 	for _, row := range rows {
@@ -233,11 +234,46 @@ func TestCompletionOfAReceive(t *testing.T) {
 	r.postRecv(9, piece(0, slotLen))
 	d := defaultDatagram()
 	d.HasImm, d.Imm, d.Solicited = true, 0xDEADBEEF, true
-	r.link.in = [][]byte{datagramFrom(wire.Path{Source: peerGID, Dest: ownGID}, d, []byte("abc"))}
+	mac := wire.MAC{2, 3, 4, 5, 6, 7}
+	r.link.in = [][]byte{datagramFrom(wire.Path{Source: peerGID, Dest: ownGID, SourceMAC: mac}, d, []byte("abc"))}
 	r.run()
-	want := ring.CQE{ID: 9, Opcode: opcodeRecv, Flags: flagGRH | flagImm, ByteLen: 43, Imm: 0xDEADBEEF, QPN: testQP, SourceQP: peerQP, Token: 77}
+	want := ring.CQE{ID: 9, Opcode: opcodeRecv, Flags: flagGRH | flagImm | flagSMAC | flagNetworkHeader, ByteLen: 43, Imm: 0xDEADBEEF,
+		QPN: testQP, SourceQP: peerQP, Token: 77, SMAC: mac, NetworkHeader: networkIPv4, Port: 1}
 	if got := r.completions(); len(got) != 1 || got[0] != want {
 		t.Errorf("got %+v, want %+v", got, want)
+	}
+}
+
+// The tag of a frame is told: its VLAN, and its priority as the service level.
+func TestCompletionOfATaggedFrame(t *testing.T) {
+	r := newRig(t)
+	own, peer := wire.GID{0: 0xfd, 15: 1}, wire.GID{0: 0xfd, 15: 2}
+	r.engine.Do(func() {
+		r.engine.vlan = 0x123
+		r.engine.SetAddresses([]wire.GID{own})
+	})
+	r.postRecv(9, piece(0, slotLen))
+	frame := datagramFrom(wire.Path{Source: peer, Dest: own, VLAN: 0x123}, defaultDatagram(), nil)
+	frame[wire.EthernetLen] |= 5 << 5
+	r.link.in = [][]byte{frame}
+	r.run()
+	got := r.completions()
+	if len(got) != 1 || got[0].Flags != flagGRH|flagSMAC|flagNetworkHeader|flagVLAN {
+		t.Fatalf("got %+v", got)
+	}
+	if c := got[0]; c.VLAN != 0x123 || c.SL != 5 || c.NetworkHeader != networkIPv6 {
+		t.Errorf("got %+v", c)
+	}
+}
+
+// A payload of just the MTU is taken.
+func TestPayloadOfTheMTU(t *testing.T) {
+	r := newRig(t)
+	r.postRecv(9, piece(0, slotLen))
+	r.link.in = [][]byte{datagram(make([]byte, 1024))}
+	r.run()
+	if got := r.completions(); len(got) != 1 || got[0].ByteLen != wire.GRHLen+1024 {
+		t.Errorf("got %+v", got)
 	}
 }
 

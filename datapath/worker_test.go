@@ -172,6 +172,35 @@ func TestArmedQueueWakesOnce(t *testing.T) {
 	}
 }
 
+// A solicited completion wakes also if later ones of its burst are not; the next burst
+// begins anew.
+func TestSolicitedAmongOthers(t *testing.T) {
+	r := newRig(t)
+	deliver := func(solicited ...bool) {
+		for _, s := range solicited {
+			d := defaultDatagram()
+			d.Solicited = s
+			r.postRecv(1, piece(0, 200))
+			r.link.in = append(r.link.in, datagramFrom(wire.Path{Source: peerGID, Dest: ownGID}, d, nil))
+		}
+		r.run()
+	}
+	for i, row := range []struct {
+		burst []bool
+		wakes bool
+	}{{[]bool{true, false, false}, true}, {[]bool{false, false}, false}, {[]bool{false, true, false}, true}, {[]bool{false, true}, true}} {
+		r.cq.Arm(true)
+		deliver(row.burst...)
+		if woken := len(r.wake) == 1; woken != row.wakes {
+			t.Errorf("burst %d, %v: woken %v", i, row.burst, woken)
+		}
+		for len(r.wake) > 0 {
+			<-r.wake
+		}
+		r.completions()
+	}
+}
+
 // A wire in memory loses nothing and keeps the order, also when it is full.
 func TestMemoryWire(t *testing.T) {
 	a, b := newWire(t)

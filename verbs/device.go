@@ -16,6 +16,7 @@ type (
 	MTU  = wire.MTU
 	GRH  = wire.GRH
 	MLID = wire.MLID
+	MAC  = wire.MAC
 )
 
 // DeviceAttr is what a device can do (ibv_device_attr).

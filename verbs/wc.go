@@ -55,13 +55,27 @@ const (
 	WCRecv WCOpcode = 1 << 7
 )
 
-// WCFlags say what a completion carries, with libibverbs' numbers.
+// WCFlags say what a completion carries, with the numbers of the kernel's ib_wc_flags
+// (libibverbs has the first two).
 type WCFlags uint16
 
 // The flags that datagrams have.
 const (
-	WCGRH     WCFlags = 1 << 0 // the first 40 bytes of the buffer are the GRH
-	WCWithImm WCFlags = 1 << 1 // ImmData is valid
+	WCGRH                WCFlags = 1 << 0 // the first 40 bytes of the buffer are the GRH
+	WCWithImm            WCFlags = 1 << 1 // ImmData is valid
+	WCWithSMAC           WCFlags = 1 << 4 // SMAC is valid
+	WCWithVLAN           WCFlags = 1 << 5 // the frame was tagged: VLAN is valid
+	WCWithNetworkHdrType WCFlags = 1 << 6 // NetworkHeader is valid
+)
+
+// NetworkType is the network header of a received packet, with the numbers of the
+// kernel's rdma_network_type.
+type NetworkType uint8
+
+// The headers that RoCEv2 has.
+const (
+	NetworkIPv4 NetworkType = 2
+	NetworkIPv6 NetworkType = 3
 )
 
 // WC is a work completion (ibv_wc).
@@ -76,6 +90,13 @@ type WC struct {
 	QPN       QPN    // the queue pair that completes
 	SrcQP     QPN    // of a receive: the queue pair that sent
 	PKeyIndex uint16
+
+	// Of a receive; see the flags.
+	SMAC          MAC         // who handed the frame over: the sender, or a router
+	VLAN          uint16      // the VLAN's identifier
+	NetworkHeader NetworkType // of the packet
+	SL            uint8       // the priority in the frame's tag, 0 without one
+	Port          uint8       // 1
 }
 
 // Err is nil for WCSuccess, else an error that says what to do.
@@ -115,4 +136,9 @@ func (w *WC) fill(c *ring.CQE) {
 	w.QPN = c.QPN
 	w.SrcQP = c.SourceQP
 	w.PKeyIndex = c.PKeyIndex
+	w.SMAC = c.SMAC
+	w.VLAN = c.VLAN
+	w.NetworkHeader = NetworkType(c.NetworkHeader)
+	w.SL = c.SL
+	w.Port = c.Port
 }

@@ -244,10 +244,14 @@ func TestVLANIsTheOutermost(t *testing.T) {
 	if id, tagged := p.VLAN(); id != 1 || !tagged || !p.CheckICRC() {
 		t.Errorf("VLAN %d, tagged %v", id, tagged)
 	}
+	if priority := mustParse(t, bytes.Clone(frame)).Priority(); priority != 0 {
+		t.Errorf("priority %d without a tag", priority)
+	}
 	priority := tags(0x8100)(bytes.Clone(frame))
 	put16(atType+2, 0xE000)(priority)
-	if id, tagged := mustParse(t, priority).VLAN(); id != 0 || tagged {
-		t.Errorf("priority tag: VLAN %d, tagged %v", id, tagged)
+	p = mustParse(t, priority)
+	if id, tagged := p.VLAN(); id != 0 || tagged || p.Priority() != 7 {
+		t.Errorf("priority tag: VLAN %d, tagged %v, priority %d", id, tagged, p.Priority())
 	}
 	both := tags(0x8100, 0x8100)(bytes.Clone(frame))
 	put16(atType+2, 0xE000)(both)

@@ -12,10 +12,11 @@ const (
 	EtherTypeVLAN = 0x8100 // 802.1Q
 	EtherTypeQinQ = 0x88A8 // 802.1ad
 
-	ethDestination = 0  // 6 bytes
-	ethSource      = 6  // 6 bytes
-	ethType        = 12 // 2 bytes
-	vlanIDMask     = 0x0FFF
+	ethDestination    = 0  // 6 bytes
+	ethSource         = 6  // 6 bytes
+	ethType           = 12 // 2 bytes
+	vlanIDMask        = 0x0FFF
+	vlanPriorityShift = 5 // in the tag's first byte
 )
 
 // IPv4 is a view of an IPv4 header without options (RFC 791).

@@ -217,6 +217,14 @@ func (p *Packet) VLAN() (id uint16, ok bool) {
 // DestinationMAC is the Ethernet address that the frame was sent to.
 func (p *Packet) DestinationMAC() MAC { return MAC(p.frame[:6]) }
 
+// Priority is the class of service in the outermost VLAN tag (802.1p); 0 on untagged frames.
+func (p *Packet) Priority() uint8 {
+	if p.ip == EthernetLen {
+		return 0
+	}
+	return p.frame[EthernetLen] >> vlanPriorityShift
+}
+
 // SourceMAC is the Ethernet address that the frame came from.
 func (p *Packet) SourceMAC() MAC { return MAC(p.frame[ethSource : ethSource+6]) }
 

@@ -170,6 +170,7 @@ func TestInline(t *testing.T) {
 }
 
 func TestImmediate(t *testing.T) {
+	const always = verbs.WCGRH | verbs.WCWithSMAC | verbs.WCWithNetworkHdrType
 	w := newStillPair(t)
 	a, b := w.a, w.b
 	ah := a.ah("10.0.0.2")
@@ -182,10 +183,13 @@ func TestImmediate(t *testing.T) {
 	w.run()
 	got := b.completions()
 	expect(t, got, ok(0), ok(1))
-	if got[0].ImmData != 0xA1B2C3D4 || got[0].Flags != verbs.WCGRH|verbs.WCWithImm || got[0].ByteLen != 43 {
+	if got[0].ImmData != 0xA1B2C3D4 || got[0].Flags != always|verbs.WCWithImm || got[0].ByteLen != 43 {
 		t.Errorf("with immediate data: %+v", got[0])
 	}
-	if got[1].ImmData != 0 || got[1].Flags != verbs.WCGRH {
+	if got[0].SMAC != a.device.status.mac || got[0].NetworkHeader != verbs.NetworkIPv4 || got[0].Port != 1 || got[0].VLAN != 0 || got[0].SL != 0 {
+		t.Errorf("the frame: %+v", got[0])
+	}
+	if got[1].ImmData != 0 || got[1].Flags != always {
 		t.Errorf("without: %+v", got[1])
 	}
 	if got[0].SrcQP != a.qp.Number() || got[0].QPN != b.qp.Number() || got[0].Opcode != verbs.WCRecv {

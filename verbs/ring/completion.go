@@ -20,7 +20,12 @@ import (
 //	28  token       4   names the queue pair's life: see CQE.Token
 //	32  vendor error 4
 //	36  P_Key index 2
-//	38  reserved to 64
+//	38  source MAC  6
+//	44  VLAN        2
+//	46  network header 1
+//	47  service level  1
+//	48  port        1
+//	49  reserved to 64
 const (
 	cqeID            = 0
 	cqeStatus        = 8
@@ -31,6 +36,9 @@ const (
 	cqeToken         = 28
 	cqeVendor        = 32
 	cqePKeyIndex     = 36
+	cqeSMAC          = 38
+	cqeSMACRest      = 40 // behind the two bytes that share a word with the P_Key index
+	cqePort          = 48
 	cqeStride        = 64
 	cqArmedWord      = consumerWords + 4
 	cqErrorWord      = 4
@@ -52,6 +60,13 @@ type CQE struct {
 	Token     uint32 // what the queue pair was made with; a reset gives it another
 	VendorErr uint32
 	PKeyIndex uint16
+
+	// Of a received packet's frame.
+	SMAC          wire.MAC
+	VLAN          uint16 // its identifier
+	NetworkHeader uint8  // verbs.NetworkType
+	SL            uint8  // the VLAN tag's priority
+	Port          uint8
 }
 
 // Set makes the entry that of a request of a queue pair. It assigns field by field: a
@@ -61,6 +76,7 @@ func (e *CQE) Set(id uint64, status, opcode uint8, qpn wire.QPN, token uint32) {
 	e.ID, e.Status, e.Opcode, e.Flags = id, status, opcode, 0
 	e.ByteLen, e.Imm, e.QPN, e.SourceQP, e.Token = 0, 0, qpn, 0, token
 	e.VendorErr, e.PKeyIndex = 0, 0
+	e.SMAC, e.VLAN, e.NetworkHeader, e.SL, e.Port = wire.MAC{}, 0, 0, 0, 0
 }
 
 // CompletionGeometry is the shape of a CQ with room for so many entries.
@@ -96,7 +112,11 @@ func (q *CompletionProducer) Put(e *CQE) bool {
 		uint64(e.Status)|uint64(e.Opcode)<<8|uint64(e.Flags)<<16|uint64(e.ByteLen)<<32)
 	binary.LittleEndian.PutUint64(slot[cqeImm:], uint64(e.Imm)|uint64(e.QPN)<<32)
 	binary.LittleEndian.PutUint64(slot[cqeSourceQP:], uint64(e.SourceQP)|uint64(e.Token)<<32)
-	binary.LittleEndian.PutUint64(slot[cqeVendor:], uint64(e.VendorErr)|uint64(e.PKeyIndex)<<32)
+	first, rest := binary.LittleEndian.Uint16(e.SMAC[:]), binary.LittleEndian.Uint32(e.SMAC[cqeSMACRest-cqeSMAC:])
+	binary.LittleEndian.PutUint64(slot[cqeVendor:], uint64(e.VendorErr)|uint64(e.PKeyIndex)<<32|uint64(first)<<48)
+	binary.LittleEndian.PutUint64(slot[cqeSMACRest:],
+		uint64(rest)|uint64(e.VLAN)<<32|uint64(e.NetworkHeader)<<48|uint64(e.SL)<<56)
+	binary.LittleEndian.PutUint64(slot[cqePort:], uint64(e.Port))
 	return true
 }
 
@@ -149,6 +169,10 @@ func (q *CompletionConsumer) Get(e *CQE) {
 	e.SourceQP, e.Token = wire.QPN(from), uint32(from>>32)
 	rest := binary.LittleEndian.Uint64(slot[cqeVendor:])
 	e.VendorErr, e.PKeyIndex = uint32(rest), uint16(rest>>32)
+	copy(e.SMAC[:], slot[cqeSMAC:])
+	frame := binary.LittleEndian.Uint64(slot[cqeSMACRest:])
+	e.VLAN, e.NetworkHeader, e.SL = uint16(frame>>32), uint8(frame>>48), uint8(frame>>56)
+	e.Port = slot[cqePort]
 }
 
 // Publish gives the slots stepped over back to the card.

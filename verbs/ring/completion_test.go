@@ -4,11 +4,14 @@ import (
 	"bytes"
 	"math"
 	"testing"
+
+	"github.com/roced/roced/datapath/wire"
 )
 
 var testCQE = CQE{
 	ID: 0x0102030405060708, Status: 0x11, Opcode: 0x80, Flags: 0x2122, ByteLen: 0x31323334, Imm: 0xDEADBEEF,
 	QPN: 0x00A1A2A3, SourceQP: 0x00B1B2B3, Token: 0xC1C2C3C4, VendorErr: 0xD1D2D3D4, PKeyIndex: 0xE1E2,
+	SMAC: wire.MAC{0x02, 0x03, 0x04, 0x05, 0x06, 0x07}, VLAN: 0xF1F2, NetworkHeader: 0x0A, SL: 0x0B, Port: 0x0C,
 }
 
 // goldenCQE is testCQE as it lies in a slot.
@@ -24,6 +27,12 @@ var goldenCQE = []byte{
 	0xC4, 0xC3, 0xC2, 0xC1, // 28 token
 	0xD4, 0xD3, 0xD2, 0xD1, // 32 vendor error
 	0xE2, 0xE1, // 36 P_Key index
+	0x02, 0x03, 0x04, 0x05, 0x06, 0x07, // 38 source MAC, as on the wire
+	0xF2, 0xF1, // 44 VLAN
+	0x0A,                                     // 46 network header
+	0x0B,                                     // 47 service level
+	0x0C,                                     // 48 port
+	0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, // 49 reserved
 }
 
 func TestCompletionLayout(t *testing.T) {
