@@ -97,16 +97,19 @@ func (e *Engine) fail(qp *QP, fatal bool) {
 }
 
 // SetState moves a queue pair to a state that the control plane chose. RESET
-// empties its queues without completions; ERR flushes them before Do returns.
+// empties its queues without completions; ERR flushes them, at once as far as the budget
+// of a change allows, the rest in turn.
 func (e *Engine) SetState(qp *QP, state State) {
 	e.setState(qp, state)
 	switch state {
 	case StateReset:
 		qp.Send.Skip()
 		qp.Recv.Skip()
-		e.dropWaiting(qp)
+		e.turns.remove(qp)
 	case StateError:
-		e.flush(qp)
+		if _, done := e.flush(qp); done {
+			e.turns.remove(qp)
+		}
 	}
 }
 
@@ -114,23 +117,26 @@ func (e *Engine) setState(qp *QP, state State) {
 	qp.State = state
 	qp.Recv.SetFlush(state == StateError)
 	if state != StateReset {
-		e.wait(qp) // requests may be in the queue that the new state lets go
+		e.turns.add(qp) // requests may be in the queue that the new state lets go
 	}
 }
 
-// flush completes everything that a queue pair has outstanding with
-// WR_FLUSH_ERR, in order: sends in SQE and ERR, receives in ERR only.
-func (e *Engine) flush(qp *QP) (moved bool) {
-	for qp.Send.Available() > 0 {
+// flush completes what a queue pair has outstanding with WR_FLUSH_ERR, in order:
+// sends in SQE and ERR, receives in ERR only. It is done unless the budget ends.
+func (e *Engine) flush(qp *QP) (moved, done bool) {
+	defer qp.Send.Publish()
+	for ; e.budget > 0 && qp.Send.Available() > 0; e.budget-- {
 		qp.Send.Get(&e.send)
 		qp.Send.Advance(e.completeSend(qp, statusFlushed))
 		moved = true
 	}
-	qp.Send.Publish()
-	for qp.State == StateError && qp.Recv.Peek(&e.recv) {
+	if qp.State != StateError {
+		return moved, e.budget > 0
+	}
+	for ; e.budget > 0 && qp.Recv.Peek(&e.recv); e.budget-- {
 		qp.Recv.Advance()
 		e.completeRecv(qp, statusFlushed)
 		moved = true
 	}
-	return moved
+	return moved, e.budget > 0
 }

@@ -3,15 +3,21 @@ package datapath
 import (
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/roced/roced/datapath/wire"
 	"github.com/roced/roced/verbs/ring"
 )
 
 const (
-	burstSize  = 64  // frames taken from the link at once
-	sendBudget = 128 // requests of one queue pair before the next one has its turn
-	maxQPs     = 1 << 16
+	burstSize = 64 // frames taken from the link at once
+	maxQPs    = 1 << 16
+
+	// What a round does at most, so that nobody who runs one, or waits for its end, is kept long.
+	receiveBudget = 256  // frames, and further copies of them to groups
+	sendBudget    = 64   // requests, copies to groups of this device, flushed requests
+	changeBudget  = 1024 // flushed requests of a change between two rounds
+	sendTurn      = 16   // requests of one queue pair before the next one has its turn
 )
 
 // Engine runs one device's queue pairs over one link. See the package comment
@@ -19,7 +25,7 @@ const (
 type Engine struct {
 	lease  sync.Mutex
 	wanted atomic.Int32 // control plane's calls that wait for the lease
-	worker worker
+	worker worker       // and what others tell it
 
 	link     Link
 	mtu      int // bytes of payload
@@ -39,20 +45,24 @@ type Engine struct {
 	mrs        []*MR
 	ahs        []*AH
 
-	waiting []*QP // queue pairs with requests left, in turn
-	dirty   []*CQ // to publish at the end of the burst
+	turns    turns  // queue pairs with requests left
+	budget   int    // what is left of the round's
+	arriving fanout // of a received packet
+	looping  fanout // of a packet of this device
+	dirty    []*CQ  // to publish at the end of the round
+	blocked  bool   // the link could not take all: try again without being told
 
-	burst    [burstSize][]byte
-	packet   wire.Packet
-	recv     ring.Recv
-	pieces   [ring.MaxSGE][]byte
-	send     ring.Send
-	datagram wire.Datagram
-	scratch  []byte      // packets to this device are built here
-	cqe      ring.CQE    // the completion being written
-	id       uint16      // next IPv4 identification
-	held     int         // packets that wait for neighbours; see Path
-	blocked  atomic.Bool // the link could not take all: try again without being told
+	burst       [burstSize][]byte
+	taken, next int // of the burst: frames in it, and the one to look at next
+	packet      wire.Packet
+	recv        ring.Recv
+	pieces      [ring.MaxSGE][]byte
+	send        ring.Send
+	datagram    wire.Datagram
+	scratch     []byte   // packets to this device are built here
+	cqe         ring.CQE // the completion being written
+	id          uint16   // next IPv4 identification
+	held        int      // packets that wait for neighbours; see Path
 
 	counters Counters
 }
@@ -85,41 +95,104 @@ func New(c Config) (*Engine, error) {
 	return e, nil
 }
 
-// Do runs change between two bursts and returns when it has run. What the change
-// took out of the engine's tables is not in use any more.
+// Do runs change between two rounds and returns when it has run. What the change
+// took out of the engine's tables is not in use any more. If it left work, the worker
+// is told.
 func (e *Engine) Do(change func()) {
 	e.wanted.Add(1)
 	e.lease.Lock()
 	e.wanted.Add(-1)
-	defer e.lease.Unlock()
+	e.budget = changeBudget
 	change()
 	e.publish()
+	more := e.more()
+	e.lease.Unlock()
+	if more {
+		e.worker.call()
+	}
 }
 
-// runBurst is one round: what arrived, what is to be sent, what is to be told.
-func (e *Engine) runBurst() (worked bool) {
+// runRound is one round: what arrived, what is to be sent, what is to be told.
+func (e *Engine) runRound() (worked bool) {
 	received := e.receive()
 	sent := e.transmit()
 	e.publish()
 	return received || sent
 }
 
-// Progress runs one burst in the caller's thread if nobody else is running one,
-// and reports whether it did. While it keeps being called the worker is parked: a
-// worker that is running sees from the attempt that it is not needed. Behind the
-// control plane it queues, so that neither keeps the other from the engine.
+// more reports whether a round left something to do that nobody will tell of again.
+func (e *Engine) more() bool { return e.taken > 0 || e.unsent() }
+
+// unsent reports whether something waits that programs have posted, or that is to be
+// flushed. What the state of a queue pair holds back does not count.
+func (e *Engine) unsent() bool {
+	return !e.turns.empty() || e.blocked || e.looping.pending() || e.doorbell.Pending()
+}
+
+// Settle runs rounds of sending in the caller's thread until what programs have posted
+// has left, or been flushed; as long as patience lasts, if the link does not take it.
+func (e *Engine) Settle(patience time.Duration) {
+	for end := time.Now().Add(patience); e.settle(); {
+		if time.Now().After(end) {
+			return
+		}
+	}
+}
+
+// settle is one round of Settle; false if nothing is left.
+func (e *Engine) settle() (unsent bool) {
+	e.lease.Lock()
+	if e.closed {
+		e.lease.Unlock()
+		return false
+	}
+	moved := e.transmit()
+	e.publish()
+	unsent = e.unsent()
+	e.lease.Unlock()
+	if unsent && !moved {
+		time.Sleep(retryTime)
+	}
+	return unsent
+}
+
+// Progress runs a round in the thread of a program that polls, if nobody else is
+// running one, and reports whether it did. Behind the control plane it queues, so
+// that neither keeps the other from the engine.
 func (e *Engine) Progress() bool {
-	e.worker.renewals.Add(1)
 	if e.wanted.Load() != 0 {
 		e.lease.Lock()
 	} else if !e.lease.TryLock() {
+		e.worker.notePolling()
 		return false
 	}
-	defer e.lease.Unlock()
+	return e.runInline()
+}
+
+// Kick does for a worker that asked to be called what a doorbell asks for, in the
+// caller's thread: quicker than waking it.
+func (e *Engine) Kick() {
+	if e.wanted.Load() != 0 || !e.lease.TryLock() {
+		e.worker.call()
+		return
+	}
+	e.runInline()
+}
+
+// runInline runs a round in the caller's thread, who has taken the lease. A worker that
+// sleeps gets what is left.
+func (e *Engine) runInline() bool {
 	if e.closed {
+		e.lease.Unlock()
 		return false
 	}
-	e.runBurst()
+	e.runRound()
+	more := e.more()
+	e.lease.Unlock()
+	e.worker.notePolling()
+	if more && e.worker.is(workerAsleep) {
+		e.worker.call()
+	}
 	return true
 }
 
@@ -156,6 +229,8 @@ func (e *Engine) SetMACs(macs ...wire.MAC) { e.macs = macs }
 // SetGroup replaces the queue pairs that are attached to a group; none takes it away.
 func (e *Engine) SetGroup(mgid wire.GID, members []*QP) {
 	e.passed = passedPair{}
+	e.arriving.keepMembers(mgid, members)
+	e.looping.keepMembers(mgid, members)
 	if len(members) == 0 {
 		delete(e.groups, mgid)
 		return
@@ -166,8 +241,18 @@ func (e *Engine) SetGroup(mgid wire.GID, members []*QP) {
 // SetMTU changes the longest payload sent and taken.
 func (e *Engine) SetMTU(mtu wire.MTU) { e.mtu = mtu.Bytes() }
 
-// SetLink says whether the link takes frames.
-func (e *Engine) SetLink(up bool) { e.down = !up }
+// SetLink says whether the link takes frames. Those that it has not taken when it goes
+// down are dropped: nobody wants them when it is up again.
+func (e *Engine) SetLink(up bool) {
+	if e.down == !up {
+		return
+	}
+	e.down = !up
+	e.blocked = up // see what waits
+	if e.down {
+		e.link.TakeBack()
+	}
+}
 
 // AddQP makes a queue pair known. No other with the same number modulo the
 // table's size exists: the control plane numbers them so.
@@ -184,7 +269,7 @@ func (e *Engine) RemoveQP(qp *QP) {
 	e.byDoorbell[qp.Index] = nil
 	delete(qp.SendCQ.QPs, qp)
 	delete(qp.RecvCQ.QPs, qp)
-	e.dropWaiting(qp)
+	e.turns.remove(qp)
 }
 
 // SetMR puts a memory region at its handle's place; nil takes what is there away. Its

@@ -15,6 +15,8 @@ type fakeLink struct {
 	frame    [8192]byte
 	full     bool // no frame can be reserved
 	stuck    bool // nothing is ever sent
+	left     int  // frames that wait, for TakeBack
+	back     int
 	flushes  int
 	released int
 }
@@ -37,6 +39,11 @@ func (l *fakeLink) Commit(length int) {
 func (l *fakeLink) Flush() bool {
 	l.flushes++
 	return !l.stuck
+}
+func (l *fakeLink) TakeBack() { l.back, l.left = l.left, 0 }
+func (l *fakeLink) TakenBack() (n int) {
+	n, l.back = l.back, 0
+	return n
 }
 func (l *fakeLink) Descriptors() []int { return nil }
 func (l *fakeLink) SetAsleep(bool)     {}
@@ -190,9 +197,9 @@ func (r *rig) postSend(s ring.Send, sges ...ring.SGE) {
 
 // run runs bursts until nothing moves.
 func (r *rig) run() {
-	for range 100 {
+	for range 2000 {
 		r.engine.lease.Lock()
-		moved := r.engine.runBurst()
+		moved := r.engine.runRound()
 		r.engine.lease.Unlock()
 		if !moved {
 			return

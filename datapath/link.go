@@ -17,6 +17,11 @@ type Link interface {
 	// Flush sends what was committed, and reports whether nothing is left: what
 	// is left goes with a later Flush.
 	Flush() (done bool)
+	// TakeBack is called when the link is down: what was committed and waits is not to be
+	// sent when it is up again. TakenBack tells of how many frames more that is certain; a
+	// Flush may find it.
+	TakeBack()
+	TakenBack() (frames int)
 
 	// Descriptors are to be polled for input by a worker that sleeps.
 	Descriptors() []int

@@ -89,7 +89,10 @@ func (l *memoryLink) Release() {
 // Reserve implements Link.
 func (l *memoryLink) Reserve() []byte {
 	if l.committed-l.freed == memFrames {
-		if l.freed = l.out.taken.Load(); l.committed-l.freed == memFrames {
+		if l.freed = l.out.taken.Load(); l.open.Load() < 2 {
+			l.freed = l.committed // there is no other end any more
+		}
+		if l.committed-l.freed == memFrames {
 			return nil
 		}
 	}
@@ -111,6 +114,12 @@ func (l *memoryLink) Flush() bool {
 	}
 	return true
 }
+
+// TakeBack implements Link: nothing ever waits.
+func (l *memoryLink) TakeBack() {}
+
+// TakenBack implements Link.
+func (l *memoryLink) TakenBack() int { return 0 }
 
 // Descriptors implements Link.
 func (l *memoryLink) Descriptors() []int { return []int{l.wakeFD} }

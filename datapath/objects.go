@@ -111,5 +111,6 @@ type QP struct {
 	// whether no completion tells of it: its CQ was overrun. It runs under the lease.
 	NoteState func(s State, fatal bool)
 
-	waiting bool // in the engine's list of queue pairs with work left
+	waiting        bool // in the engine's turns, between these two
+	before, behind *QP
 }

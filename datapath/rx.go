@@ -5,16 +5,27 @@ import (
 	"github.com/roced/roced/verbs/ring"
 )
 
-// receive takes a burst from the link; a frame is borrowed until Release.
+// receive takes a burst from the link, or what a round's budget left of the last one; its
+// frames are borrowed until Release. Each costs its copies, so that groups of many members
+// do not make a round long.
 func (e *Engine) receive() bool {
-	n := e.link.Receive(e.burst[:])
-	if n == 0 {
-		return false
+	e.budget = receiveBudget
+	resumed := e.resume(&e.arriving)
+	if e.taken == 0 {
+		e.taken = e.link.Receive(e.burst[:])
 	}
-	for _, frame := range e.burst[:n] {
-		e.receiveFrame(frame)
+	if e.taken == 0 {
+		return resumed
 	}
-	e.link.Release()
+	for e.next < e.taken && e.budget > 0 {
+		e.budget--
+		e.next++
+		e.receiveFrame(e.burst[e.next-1])
+	}
+	if e.next == e.taken && !e.arriving.pending() {
+		e.link.Release()
+		e.taken, e.next = 0, 0
+	}
 	return true
 }
 
@@ -36,7 +47,7 @@ func (e *Engine) receiveFrame(frame []byte) {
 		return
 	}
 	if e.passed.group {
-		e.deliverGroup(p, e.passed.members, nil)
+		e.deliverGroup(&e.arriving, frame, e.passed.members, nil)
 	} else {
 		e.deliver(p)
 	}
@@ -55,28 +66,6 @@ func (e *Engine) deliver(p *wire.Packet) {
 		return
 	}
 	e.countDelivery(e.deliverTo(qp, p))
-}
-
-// deliverGroup gives every member of a group its own copy, with its own checks
-// and its own outcome. sender is the queue pair that sent the packet, nil for another host's.
-func (e *Engine) deliverGroup(p *wire.Packet, members []*QP, sender *QP) {
-	switch {
-	case p.BTH().DestQP() != wire.QPNMulticast:
-		e.counters.Drops[DropGroupQPN]++
-		return
-	case len(members) == 0:
-		e.counters.Drops[DropNoGroup]++
-		return
-	}
-	e.counters.Copies--
-	for _, qp := range members {
-		e.counters.Copies++
-		if qp == sender && qp.NoSelfLoopback {
-			e.counters.Drops[DropSelfLoopback]++
-			continue
-		}
-		e.countDelivery(e.deliverTo(qp, p))
-	}
 }
 
 func (e *Engine) countDelivery(length int, reason Drop, delivered bool) {

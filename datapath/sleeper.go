@@ -3,6 +3,7 @@ package datapath
 import (
 	"fmt"
 	"os"
+	"sync"
 	"syscall"
 	"time"
 
@@ -21,6 +22,9 @@ type sleeper struct {
 	conn        syscall.RawConn
 	wakeFD      int
 	descriptors []int
+
+	closing sync.RWMutex // held for a wake-up, and wholly by close
+	closed  bool
 }
 
 func newSleeper(descriptors []int) (s *sleeper, err error) {
@@ -79,13 +83,21 @@ func (s *sleeper) ready(uintptr) bool {
 	return n != 0 || err != nil
 }
 
-// wake ends a sleep, or the next one.
+// wake ends a sleep, or the next one. Any goroutine may call it, also after close.
 func (s *sleeper) wake() {
+	s.closing.RLock()
+	defer s.closing.RUnlock()
+	if s.closed {
+		return
+	}
 	one := [8]byte{1} // EAGAIN means that the counter is full: it is awake
 	_, _ = unix.Write(s.wakeFD, one[:])
 }
 
 func (s *sleeper) close() {
+	s.closing.Lock()
+	defer s.closing.Unlock()
+	s.closed = true
 	_ = s.set.Close()
 	_ = unix.Close(s.wakeFD)
 }

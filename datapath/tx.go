@@ -5,76 +5,61 @@ import (
 	"github.com/roced/roced/verbs/ring"
 )
 
-// transmit sends what the doorbells tell of, a budget of requests per queue pair
-// and round, kicks the link once, and reports whether anything moved.
+// transmit sends what the doorbells tell of, kicks the link once, and reports whether
+// anything moved. The round has one budget for all queue pairs; they take turns, also
+// across rounds.
 func (e *Engine) transmit() (moved bool) {
-	e.doorbell.Collect(e.collect)
-	turn := len(e.waiting)
-	for i := range turn {
-		qp := e.waiting[i]
-		qp.waiting = false
+	e.budget = sendBudget
+	resumed, rung := e.resume(&e.looping), e.doorbell.Collect(e.budget, e.collect)
+	moved = resumed || rung > 0
+	visits := e.budget // those that can do nothing cost as well
+	for ; visits > 0 && e.budget > 0 && !e.looping.pending(); visits-- {
+		qp := e.turns.next()
+		if qp == nil {
+			break
+		}
 		some, done := e.sendSome(qp)
-		moved = moved || some
-		if !done {
-			e.wait(qp)
+		if moved = moved || some || done; !done {
+			e.turns.add(qp)
 		}
 	}
-	e.waiting = e.waiting[:copy(e.waiting, e.waiting[turn:])]
-	if moved || len(e.waiting) > 0 || e.blocked.Load() {
+	if moved || !e.turns.empty() || e.blocked {
 		moved = e.flushLink() || moved
 	}
 	return moved
 }
 
-// flushLink kicks the link, and reports whether that unblocked it. While blocked,
-// the worker tries again though no doorbell rings.
+// flushLink kicks the link, and reports whether that unblocked it.
 func (e *Engine) flushLink() (unblocked bool) {
-	done := e.link.Flush() && len(e.waiting) == 0
-	if was := e.blocked.Load(); was == done {
-		e.blocked.Store(!done)
-		return was
-	}
-	return false
+	was := e.blocked
+	e.blocked = !e.link.Flush() && !e.down // it takes nothing then: SetLink tells when
+	e.counters.Drops[DropLinkDown] += uint64(e.link.TakenBack())
+	return was && !e.blocked
 }
 
-// noteWork puts the queue pair of a doorbell bit in the list; the program may
-// have set any bit.
+// noteWork gives the queue pair of a doorbell bit its turn; the program may have set
+// any bit.
 func (e *Engine) noteWork(index uint32) {
 	if int(index) < len(e.byDoorbell) && e.byDoorbell[index] != nil {
-		e.wait(e.byDoorbell[index])
-	}
-}
-
-func (e *Engine) wait(qp *QP) {
-	if !qp.waiting {
-		qp.waiting = true
-		e.waiting = append(e.waiting, qp)
-	}
-}
-
-func (e *Engine) dropWaiting(qp *QP) {
-	qp.waiting = false
-	for i, other := range e.waiting {
-		if other == qp {
-			e.waiting = append(e.waiting[:i], e.waiting[i+1:]...)
-			return
-		}
+		e.turns.add(e.byDoorbell[index])
 	}
 }
 
 // sendSome takes requests from one queue pair until its queue is empty or held
-// by its state (done), its budget is used up, or the link has no frame free.
+// by its state (done), its turn or the round's budget ends, or the link has no frame free.
 func (e *Engine) sendSome(qp *QP) (moved, done bool) {
 	defer qp.Send.Publish()
-	for range sendBudget {
+	for range sendTurn {
 		switch {
 		case qp.State == StateSQE || qp.State == StateError:
-			return e.flush(qp) || moved, true
+			some, done := e.flush(qp)
+			return some || moved, done
 		case qp.State != StateRTS || qp.Send.Available() == 0:
 			return moved, true
-		case !e.sendOne(qp):
+		case e.budget <= 0 || e.looping.pending() || !e.sendOne(qp):
 			return moved, false
 		}
+		e.budget--
 		moved = true
 	}
 	return true, false
@@ -199,10 +184,14 @@ func (e *Engine) loopBack(frame []byte, length int) {
 }
 
 // loopBackGroup delivers a packet to those members of its group that are on this
-// device; the wire gets it too.
+// device; the wire gets it too, so that what is left for later rounds is a copy.
 func (e *Engine) loopBackGroup(frame []byte, length int, members []*QP, sender *QP) {
-	if len(members) > 0 && e.parseOwn(frame, length) {
-		e.deliverGroup(&e.packet, members, sender)
+	if len(members) == 0 || !e.parseOwn(frame, length) {
+		return
+	}
+	f := &e.looping
+	if e.deliverGroup(f, frame, members, sender); f.pending() {
+		f.frame = e.scratch[:copy(e.scratch, frame)]
 	}
 }
 

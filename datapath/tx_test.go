@@ -203,14 +203,14 @@ func TestBackPressure(t *testing.T) {
 		r.postSend(ring.Send{ID: uint64(i), Flags: ring.SendSignaled})
 	}
 	r.run()
-	if got := r.completions(); got != nil || !r.engine.blocked.Load() {
-		t.Fatalf("completions %+v, blocked %v", got, r.engine.blocked.Load())
+	if got := r.completions(); got != nil || !r.engine.more() {
+		t.Fatalf("completions %+v, more %v", got, r.engine.more())
 	}
 	r.link.full = false
 	r.run()
 	got := r.completions()
-	if len(got) != rigDepth || len(r.link.out) != rigDepth || r.engine.blocked.Load() {
-		t.Fatalf("%d completions, %d frames, blocked %v", len(got), len(r.link.out), r.engine.blocked.Load())
+	if len(got) != rigDepth || len(r.link.out) != rigDepth || r.engine.more() {
+		t.Fatalf("%d completions, %d frames, more %v", len(got), len(r.link.out), r.engine.more())
 	}
 	for i, c := range got {
 		if c.ID != uint64(i) {
@@ -227,12 +227,12 @@ func TestKickIsRepeated(t *testing.T) {
 	r.run()
 	before := r.link.flushes
 	r.run()
-	if r.link.flushes == before || !r.engine.blocked.Load() {
-		t.Errorf("%d kicks, blocked %v", r.link.flushes, r.engine.blocked.Load())
+	if r.link.flushes == before || !r.engine.blocked {
+		t.Errorf("%d kicks, blocked %v", r.link.flushes, r.engine.blocked)
 	}
 	r.link.stuck = false
 	r.run()
-	if r.engine.blocked.Load() {
+	if r.engine.blocked {
 		t.Error("still blocked")
 	}
 }

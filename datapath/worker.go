@@ -13,14 +13,18 @@ type WorkerConfig struct {
 	Spin time.Duration
 }
 
-// parkTime is how long the worker leaves the engine alone after it has seen that a
-// program runs it inline, and how long it waits when the link is full.
-const parkTime = time.Millisecond
+// retryTime is how long the worker leaves the engine to a program that polls before it
+// looks whether that is still so, and how long it waits when the link is full.
+const retryTime = time.Millisecond
 
-// worker runs the engine when nobody else does. It looks, spins for a while, and
-// sleeps until a frame arrives or a program rings, so that idle costs nothing;
-// while a program polls inline it is parked, and looks once a parkTime whether
-// that is still so.
+// What a worker does; see the package comment.
+const (
+	workerBusy   uint32 = iota // runs rounds: nobody need call it
+	workerAsleep               // waits for a frame or a call
+	workerParked               // a program runs the engine; waits for a call, or a retryTime
+)
+
+// worker runs the engine when nobody else does.
 //
 // It is a goroutine like others: not locked to a thread, and asleep in the
 // runtime's own poller. A thread of its own in poll(2) was measured against that:
@@ -29,22 +33,52 @@ const parkTime = time.Millisecond
 // messages. And the goroutine that a completion wakes runs at once on
 // the worker's thread when the worker steps back.
 type worker struct {
-	spin     time.Duration
-	sleeper  *sleeper
-	started  bool
-	renewals atomic.Uint64 // grows with each inline burst
-	kicks    atomic.Uint32 // since a program waited last
-	handback chan struct{} // of capacity 1: a program stopped polling, and waits
-	stop     atomic.Bool
-	done     chan struct{}
+	spin    time.Duration
+	sleeper *sleeper
+	started bool
+	doing   atomic.Uint32 // workerBusy and so on
+	polling atomic.Bool   // a program ran a round, or tried, since the worker looked last
+	waiters atomic.Int32  // programs asleep until a completion comes
+	unpark  chan struct{} // of capacity 1
+	stop    atomic.Bool
+	done    chan struct{}
 }
 
 func (w *worker) init(c WorkerConfig, descriptors []int) (err error) {
 	w.spin = c.Spin
 	w.done = make(chan struct{})
-	w.handback = make(chan struct{}, 1)
+	w.unpark = make(chan struct{}, 1)
 	w.sleeper, err = newSleeper(descriptors)
 	return err
+}
+
+func (w *worker) is(doing uint32) bool { return w.doing.Load() == doing }
+
+// call has a worker that does not look go to work. Whoever calls has made visible
+// before what there is to do.
+func (w *worker) call() {
+	switch w.doing.Load() {
+	case workerAsleep:
+		w.sleeper.wake()
+	case workerParked:
+		select {
+		case w.unpark <- struct{}{}:
+		default: // it is called already
+		}
+	}
+}
+
+// notePolling says that a program runs the engine in its own thread.
+func (w *worker) notePolling() {
+	if !w.polling.Load() { // the line stays shared while nothing changes
+		w.polling.Store(true)
+	}
+}
+
+// notNeeded reports whether a program has run the engine since the worker asked last, and
+// none waits: one that waits does not look for frames.
+func (w *worker) notNeeded() bool {
+	return w.polling.Load() && w.polling.Swap(false) && w.waiters.Load() == 0
 }
 
 // Start sets the worker going.
@@ -56,109 +90,102 @@ func (e *Engine) Start() {
 func (e *Engine) work() {
 	w := &e.worker
 	defer close(w.done)
-	var seen uint64
 	lastWork := time.Now()
 	for !w.stop.Load() {
-		if renewals := w.renewals.Load(); renewals != seen {
-			seen = renewals
-			w.park()
+		if w.notNeeded() {
+			e.rest(workerParked)
+			lastWork = time.Now()
 			continue
 		}
-		if e.workOnce() {
+		if worked, _ := e.workOnce(); worked {
 			lastWork = time.Now()
 			continue
 		}
 		runtime.Gosched() // whoever a completion has woken goes first
-		if time.Since(lastWork) >= w.spin && !e.sleep() {
+		if time.Since(lastWork) >= w.spin {
+			e.rest(workerAsleep)
+			w.polling.Store(false) // who polled meanwhile may have stopped long ago
 			lastWork = time.Now()
 		}
 	}
 }
 
-// workOnce runs a burst, after whoever of the control plane wants the lease.
-func (e *Engine) workOnce() bool {
-	if e.wanted.Load() != 0 {
+// workOnce runs a round, after those of the control plane who want the lease.
+func (e *Engine) workOnce() (worked, more bool) {
+	for tries := 0; tries < 100 && e.wanted.Load() != 0; tries++ {
 		runtime.Gosched()
 	}
 	e.lease.Lock()
 	defer e.lease.Unlock()
-	return e.runBurst()
+	worked = e.runRound()
+	return worked, e.more()
 }
 
-// park waits a parkTime, or until the program that polled says that it waits.
+// rest says that the worker will not look, looks a last time, and waits; but not asleep
+// if there was something.
+func (e *Engine) rest(doing uint32) {
+	w := &e.worker
+	w.doing.Store(doing)
+	e.doorbell.SetAsleep(true)
+	e.link.SetAsleep(doing == workerAsleep)
+	worked, more := e.workOnce()
+	switch {
+	case w.stop.Load():
+	case doing == workerParked:
+		w.park()
+	case worked:
+	case more:
+		w.sleeper.sleep(retryTime)
+	default:
+		w.sleeper.sleep(0)
+	}
+	w.doing.Store(workerBusy)
+	e.doorbell.SetAsleep(false)
+	e.link.SetAsleep(false)
+}
+
+// park waits for a retryTime, or a call, unless a program waits.
 func (w *worker) park() {
-	timer := time.NewTimer(parkTime)
+	if w.waiters.Load() != 0 {
+		return
+	}
+	timer := time.NewTimer(retryTime)
 	defer timer.Stop()
 	select {
 	case <-timer.C:
-	case <-w.handback:
+	case <-w.unpark:
 	}
 }
 
-// sleep waits until something arrives or a program rings. It says that it
-// sleeps, looks a last time, and only then sleeps; false if there was work.
-func (e *Engine) sleep() (slept bool) {
-	e.doorbell.SetAsleep(true)
-	e.link.SetAsleep(true)
-	defer e.link.SetAsleep(false)
-	defer e.doorbell.SetAsleep(false)
-	if e.workOnce() {
-		return false
-	}
-	timeout := time.Duration(0)
-	if e.blocked.Load() {
-		timeout = parkTime
-	}
-	e.worker.sleeper.sleep(timeout)
-	return true
-}
+// Wake makes the worker look. It may be called by anyone at any time.
+func (e *Engine) Wake() { e.worker.call() }
 
-// Wake makes the worker look. It may be called by anyone at any time before Close.
-func (e *Engine) Wake() { e.worker.sleeper.wake() }
-
-// Kick does for a sleeping worker what a doorbell asks for, in the caller's thread:
-// quicker than waking it. The worker gets what is left. A program that kicks again
-// and again without ever waiting is running the card, so the worker is woken to be
-// parked: asleep it watches the sockets, which costs the kernel something for each frame.
-func (e *Engine) Kick() {
-	if e.wanted.Load() != 0 || !e.lease.TryLock() {
-		e.Wake()
-		return
-	}
-	e.runBurst()
-	left := len(e.waiting) > 0 || e.blocked.Load()
-	e.lease.Unlock()
-	many := e.worker.kicks.Add(1)%manyKicks == 0
-	if many {
-		e.worker.renewals.Add(1)
-	}
-	if left || many {
-		e.Wake()
+// BeginWait says that a program is about to sleep until a completion comes: the worker
+// runs the engine from now on, whoever else does.
+func (e *Engine) BeginWait() {
+	w := &e.worker
+	w.waiters.Add(1)
+	if w.is(workerParked) {
+		w.call()
 	}
 }
 
-// manyKicks without a wait between them mean a program that runs the card itself.
-const manyKicks = 16
+// EndWait ends what BeginWait began.
+func (e *Engine) EndWait() { e.worker.waiters.Add(-1) }
 
-// HandBack tells the worker that a program that ran bursts inline now waits.
-func (e *Engine) HandBack() {
-	e.worker.kicks.Store(0)
-	select {
-	case e.worker.handback <- struct{}{}:
-	default:
-	}
-}
+// closePatience is how long Close waits for a link that does not take what was posted.
+const closePatience = time.Second
 
-// Close stops the worker and closes the link. Progress may still be called, and does
-// nothing; changes that Do is given still run, without a burst ever after.
+// Close stops the worker, sends what was posted, and closes the link. Progress may still be
+// called, and does nothing; changes that Do is given still run, without a round ever after.
 func (e *Engine) Close() error {
 	w := &e.worker
 	w.stop.Store(true)
 	if w.started {
-		e.Wake()
-		e.HandBack()
+		w.call()
 		<-w.done
 	}
+	e.Settle(closePatience)
 	w.sleeper.close()
 	e.lease.Lock()
 	defer e.lease.Unlock()

@@ -67,7 +67,8 @@ func TestWorkerComesBack(t *testing.T) {
 	for range 1000 {
 		a.engine.Progress()
 	}
-	a.engine.HandBack()
+	a.engine.BeginWait()
+	defer a.engine.EndWait()
 	s := ring.Send{Opcode: ring.OpSend, RemoteQPN: testQP, RemoteQKey: testQKey}
 	a.send.Put(&s)
 	a.send.Publish()

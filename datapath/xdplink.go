@@ -75,6 +75,12 @@ func (l *XDPLink) Flush() bool {
 	return l.sockets[0].Flush() == 0 || errors.Is(l.sockets[0].Err(), xsk.ErrGone)
 }
 
+// TakeBack implements Link.
+func (l *XDPLink) TakeBack() { l.sockets[0].TakeBack() }
+
+// TakenBack implements Link.
+func (l *XDPLink) TakenBack() int { return l.sockets[0].TakenBack() }
+
 // Descriptors implements Link.
 func (l *XDPLink) Descriptors() []int {
 	fds := make([]int, len(l.sockets))

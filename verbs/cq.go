@@ -3,6 +3,7 @@ package verbs
 import (
 	"context"
 	"fmt"
+	"runtime"
 	"sync"
 	"sync/atomic"
 
@@ -16,6 +17,7 @@ type CQ struct {
 	handle   Handle
 	capacity int
 	events   chan struct{}
+	closed   chan struct{} // closed by Close
 	waiters  atomic.Int32
 
 	mu    sync.Mutex
@@ -48,7 +50,7 @@ func (c *Context) createCQ(entries int, user uint64) (*CQ, error) {
 		_ = c.provider.DestroyCQ(grant.Handle)
 		return nil, err
 	}
-	return &CQ{ctx: c, user: user, handle: grant.Handle, capacity: int(grant.Geometry.Entries), events: grant.Events, queue: queue}, nil
+	return &CQ{ctx: c, user: user, handle: grant.Handle, capacity: int(grant.Geometry.Entries), events: grant.Events, closed: make(chan struct{}), queue: queue}, nil
 }
 
 // Capacity is how many completions the queue can hold, at least what was asked for.
@@ -57,10 +59,28 @@ func (q *CQ) Capacity() int { return q.capacity }
 // Poll takes up to len(wcs) completions and gives their number; fewer than
 // len(wcs) means that the queue was emptied (ibv_poll_cq). It does not wait.
 // ErrCQOverrun when completions were lost and all that are left have been polled,
-// ErrClosed or ErrDeviceFatal when the card is gone.
+// ErrClosed or ErrDeviceFatal when the card is gone, ErrObjectClosed when the queue is closed.
 //
-// With an embedded card, polling an empty queue runs the card.
+// With an embedded card, polling an empty queue runs the card. A poll that finds nothing
+// gives way to other goroutines before it returns, since one that spins keeps the others of
+// its processor waiting, 10 ms and more, among them those that it waits for. So the plain loop
+// is the way to spin, in as many goroutines as there are clients:
+//
+//	for {
+//		n, err := cq.Poll(wcs)
+//		…
+//	}
+//
+// It costs a processor. Where a few microseconds do not matter, Wait costs none.
 func (q *CQ) Poll(wcs []WC) (int, error) {
+	n, err := q.poll(wcs)
+	if n == 0 && err == nil {
+		runtime.Gosched() // holding no lock
+	}
+	return n, err
+}
+
+func (q *CQ) poll(wcs []WC) (int, error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	n := q.take(wcs)
@@ -74,6 +94,7 @@ func (q *CQ) Poll(wcs []WC) (int, error) {
 // given also when ctx is done: a loop that never empties the queue looks at ctx
 // itself. Several goroutines may wait on one queue. When the card goes, all of them
 // are woken: they get what was completed or flushed, and then the error that Poll gives.
+// When the queue is closed they are woken with ErrObjectClosed.
 func (q *CQ) Wait(ctx context.Context, wcs []WC) (int, error) {
 	q.waiters.Add(1)
 	defer q.passOn()
@@ -82,16 +103,26 @@ func (q *CQ) Wait(ctx context.Context, wcs []WC) (int, error) {
 		if n > 0 || err != nil || len(wcs) == 0 {
 			return n, err
 		}
-		if q.ctx.progress != nil {
-			q.ctx.progress.HandBack()
-		}
-		select {
-		case <-q.events:
-		case <-q.ctx.done:
-		case <-ctx.Done():
-			return 0, ctx.Err()
+		if err := q.sleep(ctx); err != nil {
+			return 0, err
 		}
 	}
+}
+
+// sleep waits for an event.
+func (q *CQ) sleep(ctx context.Context) error {
+	if q.ctx.progress != nil {
+		q.ctx.progress.BeginWait()
+		defer q.ctx.progress.EndWait()
+	}
+	select {
+	case <-q.events:
+	case <-q.closed:
+	case <-q.ctx.done:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	return nil
 }
 
 // takeOrArm polls without running the card; if there is nothing it arms the
@@ -123,6 +154,8 @@ func (q *CQ) failure(n int) error {
 	switch {
 	case n > 0:
 		return nil
+	case q.isClosed():
+		return fmt.Errorf("poll CQ: %w: the CQ", ErrObjectClosed)
 	case q.queue.Failed():
 		return fmt.Errorf("poll CQ: %w: it holds %d completions; make it as large as all requests that can be outstanding", ErrCQOverrun, q.capacity)
 	}
@@ -219,11 +252,22 @@ func (t *tally) settle() {
 	}
 }
 
-// Close destroys the queue; ErrBusy while a queue pair completes to it.
+// Close destroys the queue; ErrBusy while a queue pair completes to it. Whoever waits for
+// completions is woken.
 func (q *CQ) Close() error {
 	if err := q.ctx.provider.DestroyCQ(q.handle); err != nil {
 		return fmt.Errorf("destroy CQ: %w", err)
 	}
+	close(q.closed) // once: the card knows the handle no more
 	q.ctx.elements.remove(q.user)
 	return nil
+}
+
+func (q *CQ) isClosed() bool {
+	select {
+	case <-q.closed:
+		return true
+	default:
+		return false
+	}
 }

@@ -74,11 +74,13 @@ type Provider interface {
 // Progressor is implemented by a Provider whose card a program can run itself,
 // while it polls: the embedded one.
 type Progressor interface {
-	// Progress runs one burst of the card in the caller's thread unless somebody
+	// Progress runs one round of the card in the caller's thread unless somebody
 	// else is running one.
 	Progress() bool
-	// HandBack says that the caller stops polling and waits.
-	HandBack()
+	// BeginWait says that the caller is about to sleep until a completion comes, and
+	// EndWait that it does not any more: meanwhile the card does not rely on programs that poll.
+	BeginWait()
+	EndWait()
 }
 
 // MRGrant is a registered memory region.

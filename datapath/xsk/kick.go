@@ -11,16 +11,18 @@ const KickFrames = 32
 // on with it.
 //
 // Linux 6.1 writes down what it took only when it finds nothing more, and answers EAGAIN until
-// then: as many kicks without visible progress are normal.
+// then: as many kicks without visible progress are normal. From 6.6 on a kick ends at a
+// descriptor that it passes over (see TakeBack).
 func (s *Socket) Flush() (unsent uint32) {
 	if s.submitted {
 		s.tx.publish()
 		s.submitted = false
 	}
 	unsent = s.tx.pending()
-	patience := unsent / KickFrames
+	passing := len(s.back.slots) > 0
+	patience := unsent/KickFrames + uint32(len(s.back.slots))
 	for unsent > 0 && (s.busyPoll || s.tx.needWakeup()) {
-		again := s.kick(unix.SYS_SENDTO)
+		again := s.kick(unix.SYS_SENDTO) || passing && s.lastKick == nil
 		before := unsent
 		if unsent = s.tx.pending(); unsent < before {
 			continue
@@ -33,6 +35,9 @@ func (s *Socket) Flush() (unsent uint32) {
 	// Now rather than when the slots run out, so that few slots are used, and are
 	// still cached.
 	s.reclaim()
+	if passing && unsent == 0 {
+		s.settleBack()
+	}
 	return unsent
 }
 

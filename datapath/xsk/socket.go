@@ -26,6 +26,7 @@ type Socket struct {
 	free       []slot           // the one used last on top: its memory is likely cached
 	owed       []uint8          // by slot: completions to come, or ownedByCaller
 	submitted  bool             // something was put into the TX ring since the last Flush
+	back       takenBack
 
 	fd       int // -1 before Open and after Close
 	busyPoll bool

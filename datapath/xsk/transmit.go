@@ -80,18 +80,23 @@ func (s *Socket) reclaim() {
 // complete counts a completion, and frees the slot at its last one. An address that
 // is not of a frame in flight is passed over.
 func (s *Socket) complete(addr uint64) {
-	chunk := (addr - s.rxSize()) >> s.chunkShift
-	if chunk >= uint64(s.txSlots)*uint64(s.chunksPerFrame) {
-		return
-	}
-	done := slot(uint32(chunk) / s.chunksPerFrame)
-	if s.owed[done] == 0 || s.owed[done] == ownedByCaller {
+	done, ok := s.slotOf(addr)
+	if !ok || s.owed[done] == 0 || s.owed[done] == ownedByCaller {
 		return
 	}
 	s.owed[done]--
 	if s.owed[done] == 0 {
 		s.free = append(s.free, done)
 	}
+}
+
+// slotOf finds the slot that an address lies in.
+func (s *Socket) slotOf(addr uint64) (place slot, ok bool) {
+	chunk := (addr - s.rxSize()) >> s.chunkShift
+	if chunk >= uint64(s.txSlots)*uint64(s.chunksPerFrame) {
+		return 0, false
+	}
+	return slot(uint32(chunk) / s.chunksPerFrame), true
 }
 
 // start is where a slot begins in the UMEM.

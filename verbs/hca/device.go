@@ -37,8 +37,6 @@ type Device struct {
 	others  sync.WaitGroup // the follower, and commands that wait for a neighbour
 	events  events
 
-	waking sync.RWMutex // held for a wake-up, and wholly while the engine is closed
-
 	news    news
 	lagging bool // the last look at the host failed; the follower's
 
@@ -131,8 +129,6 @@ func (d *Device) Close() error {
 	d.host.interrupt()
 	d.others.Wait()
 	d.abandonPaths()
-	d.waking.Lock()
-	defer d.waking.Unlock()
 	return errors.Join(d.engine.Close(), d.host.close())
 }
 
@@ -199,11 +195,6 @@ func (d *Device) Doorbell() *ring.Doorbell { return d.doorbell }
 
 // Wake implements verbs.Provider. The caller's thread does the work if it may.
 func (d *Device) Wake() {
-	d.waking.RLock()
-	defer d.waking.RUnlock()
-	if isClosed(d.stop) { // the engine may be closed
-		return
-	}
 	if d.inline {
 		d.engine.Kick()
 	} else {
@@ -214,8 +205,11 @@ func (d *Device) Wake() {
 // Progress implements verbs.Progressor.
 func (d *Device) Progress() bool { return d.inline && d.engine.Progress() }
 
-// HandBack implements verbs.Progressor.
-func (d *Device) HandBack() { d.engine.HandBack() }
+// BeginWait implements verbs.Progressor.
+func (d *Device) BeginWait() { d.engine.BeginWait() }
+
+// EndWait implements verbs.Progressor.
+func (d *Device) EndWait() { d.engine.EndWait() }
 
 // Statistics is where a device's packets went. A packet that came in is in one
 // counter of Steering, of Socket, or of Engine: those that Steering redirected

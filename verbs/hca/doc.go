@@ -34,7 +34,7 @@
 // Every descriptor is opened on a thread inside the device's network namespace;
 // afterwards the descriptor carries it, and nothing enters the namespace again.
 //
-// Locks, in order: Device.waking, Device.asking, Device.mu, then the engine's lease (in Do),
+// Locks, in order: Device.asking, Device.mu, then the engine's lease (in Do),
 // kernelHost.mu or events.mu. The host is asked under Device.asking, never under Device.mu.
 // Neighbours are waited for without any; Close ends such a wait, and waits until it has ended. What the engine tells of by itself (a queue pair that
 // fails, a CQ that is overrun) is noted in atomics, and made an event of by those

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/roced/roced/datapath"
 	"github.com/roced/roced/verbs"
@@ -148,12 +149,17 @@ func (d *Device) fail(cause error) {
 	d.log.Error("device has failed", "device", d.name, "error", cause)
 	d.status.up = false
 	d.engine.Do(d.flushAll)
+	d.engine.Settle(flushPatience)
 	d.failure = fmt.Errorf("%w: %w", verbs.ErrDeviceFatal, cause)
 	d.events.put(verbs.EventReport{Type: verbs.EventDeviceFatal})
 	close(d.done)
 }
 
-// flushAll moves all queue pairs to ERR. It runs between two bursts.
+// flushPatience bounds the wait for what is flushed: 16384 queue pairs with full queues
+// take some seconds, in rounds between which programs go on.
+const flushPatience = time.Minute
+
+// flushAll moves all queue pairs to ERR. It runs between two rounds.
 func (d *Device) flushAll() {
 	d.engine.SetLink(false)
 	for _, q := range d.qps.objects {

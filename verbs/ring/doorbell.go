@@ -9,13 +9,14 @@ import (
 // queue pair, and a summary bit for each 64 of them, so that looking costs the
 // same however many there are. The program sets bits, the card takes them.
 //
-//	  0  asleep 4        the card sleeps and wants to be woken
+//	  0  asleep 4        the card sleeps, or leaves the work to the program: call it
 //	128  summary         a bit a word of bits
 //	...  bits            a bit a queue pair
 type Doorbell struct {
 	asleep  *atomic.Uint32
 	summary []atomic.Uint64
 	bits    []atomic.Uint64
+	next    int // the card's own: the word of bits that Collect looks at first
 }
 
 // MaxQueuePairs is how many queue pairs one doorbell serves.
@@ -57,15 +58,36 @@ func set(word *atomic.Uint64, bit uint32) {
 	}
 }
 
-// Collect takes all bits and calls work for each queue pair that had one.
-func (d *Doorbell) Collect(work func(queuePair uint32)) {
-	for s := range d.summary {
-		for groups := take(&d.summary[s]); groups != 0; groups &= groups - 1 {
+// Collect takes bits, all of them unless they are more than most, and calls work for
+// each queue pair that had one. It takes whole words, so up to 63 more than most; the next
+// call goes on where this one stopped, so that all have their turn. It says how many it took.
+func (d *Doorbell) Collect(most int, work func(queuePair uint32)) (taken int) {
+	place := d.next
+	for range summaryWords + 1 { // the first word has two parts: from the place on, and before it
+		s, before := place/64, uint64(1)<<(place%64)-1
+		groups := take(&d.summary[s])
+		giveBack(&d.summary[s], groups&before)
+		for groups &^= before; groups != 0; groups &= groups - 1 {
 			w := s*64 + bits.TrailingZeros64(groups)
+			if taken >= most {
+				giveBack(&d.summary[s], groups)
+				d.next = w
+				return taken
+			}
 			for set := take(&d.bits[w]); set != 0; set &= set - 1 {
 				work(uint32(w*64 + bits.TrailingZeros64(set)))
+				taken++
 			}
 		}
+		place = (s + 1) % summaryWords * 64
+	}
+	d.next = 0
+	return taken
+}
+
+func giveBack(word *atomic.Uint64, bits uint64) {
+	if bits != 0 {
+		word.Or(bits)
 	}
 }
 
@@ -93,7 +115,7 @@ func (d *Doorbell) Pending() bool {
 	return false
 }
 
-// SetAsleep is the card's: set before it looks a last time and sleeps.
+// SetAsleep is the card's: set before it looks a last time, and does not look any more.
 func (d *Doorbell) SetAsleep(asleep bool) { d.asleep.Store(asWord(asleep)) }
 
 // Asleep reports whether the card said that it sleeps.

@@ -15,7 +15,7 @@ func newDoorbell() (*Doorbell, []byte) {
 
 // collected gives the queue pairs that Collect calls for, in order.
 func collected(d *Doorbell) (queuePairs []uint32) {
-	d.Collect(func(queuePair uint32) { queuePairs = append(queuePairs, queuePair) })
+	d.Collect(MaxQueuePairs, func(queuePair uint32) { queuePairs = append(queuePairs, queuePair) })
 	return queuePairs
 }
 
@@ -86,6 +86,45 @@ func TestDoorbellOutOfRange(t *testing.T) {
 	d.Ring(1<<32 - 1)
 	if got := collected(d); !slices.Equal(got, []uint32{5, MaxQueuePairs - 1}) {
 		t.Errorf("work for %v", got)
+	}
+}
+
+// TestDoorbellInParts: with a limit nothing is lost, and those that ring again and again
+// do not keep the others from their turn.
+func TestDoorbellInParts(t *testing.T) {
+	d, _ := newDoorbell()
+	busy := []uint32{0, 1, 70, 130, 5000}
+	quiet := []uint32{69, 131, 4095, 9000, MaxQueuePairs - 1}
+	for _, queuePair := range quiet {
+		d.Ring(queuePair)
+	}
+	seen := map[uint32]int{}
+	for range 20 {
+		for _, queuePair := range busy {
+			d.Ring(queuePair)
+		}
+		before := len(seen)
+		n := 0
+		d.Collect(2, func(queuePair uint32) { seen[queuePair]++; n++ })
+		if n == 0 || n > 2+63 {
+			t.Fatalf("%d at once, after %d", n, before)
+		}
+	}
+	for _, queuePair := range append(busy, quiet...) {
+		if seen[queuePair] == 0 {
+			t.Errorf("%d had no turn", queuePair)
+		}
+	}
+	for _, queuePair := range quiet {
+		if seen[queuePair] != 1 {
+			t.Errorf("%d had %d turns", queuePair, seen[queuePair])
+		}
+	}
+	for d.Pending() {
+		d.Collect(1, func(uint32) {})
+	}
+	if got := collected(d); got != nil {
+		t.Errorf("work for %v when nothing was pending", got)
 	}
 }
 
@@ -164,7 +203,7 @@ func TestDoorbellLosesNothing(t *testing.T) {
 		}()
 	}
 	for left.Load() > 0 {
-		d.Collect(func(queuePair uint32) { seen[queuePair/64].Add(1) })
+		d.Collect(MaxQueuePairs, func(queuePair uint32) { seen[queuePair/64].Add(1) })
 		passes.Add(1)
 	}
 }
@@ -187,11 +226,11 @@ func TestDoorbellShowsWhatWasPublished(t *testing.T) {
 	seen := uint32(0)
 	look := func(uint32) { seen = published.Load() }
 	for !done.Load() {
-		d.Collect(look)
+		d.Collect(MaxQueuePairs, look)
 		runtime.Gosched()
 	}
 	ringing.Wait()
-	d.Collect(look)
+	d.Collect(MaxQueuePairs, look)
 	if seen != total {
 		t.Errorf("%d seen, %d published", seen, total)
 	}
@@ -207,7 +246,7 @@ func TestDoorbellWakesTheSleeper(t *testing.T) {
 	go func() {
 		for last := uint32(0); last < rounds; {
 			worked := false
-			d.Collect(func(uint32) { last, worked = published.Load(), true })
+			d.Collect(MaxQueuePairs, func(uint32) { last, worked = published.Load(), true })
 			if worked {
 				answers <- last
 				continue

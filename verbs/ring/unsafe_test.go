@@ -62,7 +62,7 @@ func TestHotPathAllocatesNothing(t *testing.T) {
 		},
 		"doorbell": func() {
 			d.Ring(1)
-			d.Collect(work)
+			d.Collect(MaxQueuePairs, work)
 		},
 	} {
 		if n := testing.AllocsPerRun(100, pass); n != 0 {

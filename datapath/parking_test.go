@@ -1,0 +1,157 @@
+package datapath
+
+import (
+	"testing"
+	"time"
+
+	"github.com/roced/roced/verbs/ring"
+)
+
+// A change that leaves work wakes a worker that sleeps: nothing else tells of it.
+func TestChangeWakesTheWorker(t *testing.T) {
+	left, right := newWire(t)
+	a := newStation(t, left, true)
+	newStation(t, right, true)
+	for i := range 50 {
+		a.engine.Do(func() { a.engine.SetState(a.qp, StateSQD) })
+		wait(t, "sleep", a.doorbell.Asleep)
+		a.send.Put(&ring.Send{ID: uint64(i), Opcode: ring.OpSend, Flags: ring.SendSignaled, RemoteQPN: peerQP})
+		a.send.Publish()
+		if a.doorbell.Ring(3) {
+			a.engine.Wake()
+		}
+		wait(t, "sleep with a request that waits", func() bool { return a.doorbell.Asleep() && !a.doorbell.Pending() })
+		a.engine.Do(func() { a.engine.SetState(a.qp, StateRTS) })
+		wait(t, "the completion", func() bool { return len(a.completions()) == 1 })
+	}
+}
+
+// parked makes the worker step back for a program that polls.
+func (r *rig) parked() {
+	wait(r.T, "a parked worker", func() bool {
+		if r.engine.worker.is(workerAsleep) {
+			r.engine.Wake() // a frame does
+		}
+		r.engine.Progress()
+		return r.engine.worker.is(workerParked)
+	})
+}
+
+// While the worker is parked the doorbell asks to be called, and a post that does is
+// sent in the caller's thread.
+func TestPostToAParkedWorker(t *testing.T) {
+	left, right := newWire(t)
+	a := newStation(t, left, true)
+	newStation(t, right, true)
+	sent := 0
+	for range 200 {
+		a.parked()
+		a.send.Put(&ring.Send{Opcode: ring.OpSend, Flags: ring.SendSignaled, RemoteQPN: peerQP})
+		a.send.Publish()
+		if a.doorbell.Ring(3) && a.engine.worker.is(workerParked) {
+			a.engine.Kick()
+			if len(a.completions()) == 1 {
+				sent++
+				continue
+			}
+		}
+		wait(t, "the completion", func() bool { return len(a.completions()) == 1 })
+	}
+	if sent < 100 {
+		t.Errorf("%d of 200 were sent by the call; the others met the worker's last look", sent)
+	}
+}
+
+// However many posts there are without a wait, a worker that sleeps is not parked by them.
+func TestManyKicks(t *testing.T) {
+	left, right := newWire(t)
+	a := newStation(t, left, true)
+	newStation(t, right, true)
+	for range 200 {
+		wait(t, "sleep", func() bool { return a.engine.worker.is(workerAsleep) && a.doorbell.Asleep() })
+		a.send.Put(&ring.Send{Opcode: ring.OpSend, Flags: ring.SendSignaled, RemoteQPN: peerQP})
+		a.send.Publish()
+		a.doorbell.Ring(3)
+		a.engine.Kick()
+		wait(t, "the completion", func() bool { return len(a.completions()) == 1 })
+		if a.engine.worker.is(workerParked) {
+			t.Fatal("parked")
+		}
+	}
+}
+
+// A program that waits ends the parking, and while it waits there is no other, whoever
+// polls besides.
+func TestNoParkingWhileAProgramWaits(t *testing.T) {
+	left, right := newWire(t)
+	a := newStation(t, left, true)
+	newStation(t, right, true)
+	w := &a.engine.worker
+	for range 50 {
+		a.parked()
+		a.engine.BeginWait()
+		wait(t, "the end of the parking", func() bool { return !w.is(workerParked) })
+		parkings := 0
+		for end := time.Now().Add(3 * retryTime); time.Now().Before(end); {
+			a.engine.Progress()
+			if w.is(workerParked) && w.waiters.Load() > 0 {
+				parkings++
+				time.Sleep(10 * time.Microsecond) // one that steps back at once is none
+				if w.is(workerParked) {
+					t.Fatal("parked while a program waits")
+				}
+			}
+		}
+		a.engine.EndWait()
+	}
+}
+
+// Polls of long ago are no reason to step back: a frame that wakes the worker is
+// delivered by it.
+func TestPollsOfLongAgo(t *testing.T) {
+	left, right := newWire(t)
+	a := newStation(t, left, true)
+	newStation(t, right, true)
+	w := &a.engine.worker
+	for range 20 {
+		wait(t, "sleep", func() bool { return w.is(workerAsleep) })
+		a.engine.Progress()
+		a.engine.Wake()
+		wait(t, "the next sleep, without parking", func() bool {
+			if w.is(workerParked) {
+				t.Fatal("parked")
+			}
+			return !w.polling.Load() && w.is(workerAsleep)
+		})
+	}
+}
+
+// Frames that waited when the link went down are counted, once it is known that they will
+// not be sent; while it is down nothing is tried again.
+func TestLinkDownWithFramesWaiting(t *testing.T) {
+	r := newRig(t)
+	r.link.stuck = true
+	r.postSend(ring.Send{})
+	r.run()
+	if !r.engine.more() {
+		t.Fatal("nothing waits")
+	}
+	r.link.left = 1
+	r.engine.Do(func() { r.engine.SetLink(false) })
+	r.run()
+	if r.engine.more() {
+		t.Error("a link that is down is tried again")
+	}
+	if c := r.engine.Counters(); c.Drops[DropLinkDown] != 0 {
+		t.Errorf("counted before a flush: %v", named(&c))
+	}
+	r.link.stuck = false
+	r.engine.Do(func() { r.engine.SetLink(true) })
+	if !r.engine.more() {
+		t.Error("a link that is up is not tried")
+	}
+	r.run()
+	if c := r.engine.Counters(); c.Drops[DropLinkDown] != 1 || r.engine.more() {
+		t.Errorf("drops %v, more %v", named(&c), r.engine.more())
+	}
+}

@@ -1,0 +1,48 @@
+package datapath
+
+// turns is the queue pairs with work left, in the order of their turns: a list through
+// the queue pairs themselves, so that it allocates nothing, and any of them can leave.
+type turns struct{ first, last *QP }
+
+func (t *turns) empty() bool { return t.first == nil }
+
+// add puts a queue pair at the end, unless it has its turn to come.
+func (t *turns) add(qp *QP) {
+	if qp.waiting {
+		return
+	}
+	qp.waiting = true
+	if qp.before = t.last; t.last == nil {
+		t.first = qp
+	} else {
+		t.last.behind = qp
+	}
+	t.last = qp
+}
+
+// next takes the first; nil if there is none.
+func (t *turns) next() *QP {
+	qp := t.first
+	if qp != nil {
+		t.remove(qp)
+	}
+	return qp
+}
+
+// remove takes a queue pair out, wherever it is.
+func (t *turns) remove(qp *QP) {
+	if !qp.waiting {
+		return
+	}
+	if qp.before == nil {
+		t.first = qp.behind
+	} else {
+		qp.before.behind = qp.behind
+	}
+	if qp.behind == nil {
+		t.last = qp.before
+	} else {
+		qp.behind.before = qp.before
+	}
+	qp.waiting, qp.before, qp.behind = false, nil, nil
+}

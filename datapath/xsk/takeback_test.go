@@ -1,0 +1,63 @@
+package xsk
+
+import (
+	"testing"
+
+	"github.com/roced/roced/hack/netlab/labtest"
+)
+
+// Frames that waited while the link was down do not go out when it is up: they are told,
+// their slots are free, and what is sent afterwards arrives.
+func TestTakeBack(t *testing.T) {
+	const stale, fresh = 100, 300
+	lab := labtest.Pair(t)
+	a, b := mustOpen(t, lab.A, Config{TxFrames: 512}), mustOpen(t, lab.B, Config{})
+	steer(t, lab.B, b)
+	link, err := lab.A.Netlink().LinkByName("eth0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 3 {
+		if err := lab.A.Netlink().LinkSetDown(link); err != nil {
+			t.Fatal(err)
+		}
+		for range stale {
+			r := mustReserve(t, a)
+			testFrame(r.Bytes()[:60], 0xFFFF)
+			a.Submit(r, 60)
+		}
+		a.TakeBack()
+		a.TakeBack() // again is nothing
+		if n := a.TakenBack(); n != 0 {
+			t.Errorf("%d frames are told before the kernel has gone by them", n)
+		}
+		if err := lab.A.Netlink().LinkSetUp(link); err != nil {
+			t.Fatal(err)
+		}
+		sendAll(t, a, 0, fresh, 60)
+		collect(t, b, fresh, inOrder(t, 0, 60))
+		if n := a.TakenBack(); n != stale {
+			t.Errorf("%d frames taken back, want %d", n, stale)
+		}
+		a.reclaim()
+		if n := len(a.free); n != 512 {
+			t.Errorf("%d slots are free, want all 512", n)
+		}
+	}
+}
+
+// While the link is up nothing is taken back.
+func TestTakeBackOfASocketThatSends(t *testing.T) {
+	lab := labtest.Pair(t)
+	a, b := mustOpen(t, lab.A, Config{}), mustOpen(t, lab.B, Config{})
+	steer(t, lab.B, b)
+	r := mustReserve(t, a)
+	testFrame(r.Bytes()[:60], 0)
+	a.Submit(r, 60)
+	a.TakeBack()
+	flushAll(t, a)
+	collect(t, b, 1, inOrder(t, 0, 60))
+	if n := a.TakenBack(); n != 0 {
+		t.Errorf("%d frames taken back", n)
+	}
+}

@@ -1,0 +1,178 @@
+package hca
+
+import (
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/roced/roced/verbs"
+)
+
+// Whoever waits on a queue that is closed is told; a closed queue is not an empty one.
+func TestCloseCQWhileWaiting(t *testing.T) {
+	w := newWirePair(t)
+	cq, err := w.a.ctx.CreateCQ(8)
+	check(t, err)
+	done := make(chan error)
+	for range 3 {
+		go func() {
+			var wcs [1]verbs.WC
+			_, err := cq.Wait(guard(t), wcs[:])
+			done <- err
+		}()
+	}
+	eventually(t, "waiting", func() bool { return waiting("verbs.(*CQ).Wait") == 3 })
+	check(t, cq.Close())
+	for range 3 {
+		refused(t, <-done, verbs.ErrObjectClosed, "the CQ")
+	}
+	var wcs [1]verbs.WC
+	_, err = cq.Poll(wcs[:])
+	refused(t, err, verbs.ErrObjectClosed, "the CQ")
+	_, err = cq.Wait(guard(t), wcs[:])
+	refused(t, err, verbs.ErrObjectClosed)
+	refused(t, cq.Close(), verbs.ErrObjectClosed)
+	_, err = w.a.pd.CreateQP(&verbs.QPInitAttr{Type: verbs.QPTypeUD, SendCQ: cq, RecvCQ: cq})
+	refused(t, err, verbs.ErrObjectClosed, "the CQ")
+}
+
+// pollers are clients of one device, each with a queue pair and a CQ of its own and the loop
+// that everybody writes.
+type poller struct {
+	cq *verbs.CQ
+	qp *verbs.QP
+	ah *verbs.AH
+	mr *verbs.MR
+}
+
+func newPoller(t testing.TB, s *station, to string) *poller {
+	t.Helper()
+	p := &poller{ah: s.ah(to)}
+	var err error
+	p.cq, err = s.ctx.CreateCQ(2 * depth)
+	check(t, err)
+	p.mr, err = s.pd.AllocMR(slotLen, verbs.AccessLocalWrite)
+	check(t, err)
+	p.qp, err = s.pd.CreateQP(&verbs.QPInitAttr{Type: verbs.QPTypeUD, SendCQ: p.cq, RecvCQ: p.cq, Cap: defaultCap()})
+	check(t, err)
+	check(t, p.qp.Activate(testQKey))
+	return p
+}
+
+// trip sends a message and polls until one has come.
+func (p *poller) trip(peer verbs.QPN) error {
+	if err := p.qp.PostRecv([]verbs.RecvWR{{SGList: []verbs.SGE{p.mr.SGE(0, slotLen)}}}); err != nil {
+		return err
+	}
+	if err := p.send(peer); err != nil {
+		return err
+	}
+	return p.await()
+}
+
+func (p *poller) send(peer verbs.QPN) error {
+	return p.qp.PostSend([]verbs.SendWR{{SGList: []verbs.SGE{p.mr.SGE(0, 64)}, AH: p.ah, RemoteQPN: peer, RemoteQKey: testQKey}})
+}
+
+func (p *poller) await() error {
+	var wcs [4]verbs.WC
+	for {
+		n, err := p.cq.Poll(wcs[:])
+		if err != nil || n > 0 {
+			return err
+		}
+	}
+}
+
+// Eight goroutines poll, each in the plain loop, and none starves the others: every
+// one makes its round trips.
+func TestManyPollers(t *testing.T) {
+	const rounds = 300
+	l := newWirePair(t)
+	var all sync.WaitGroup
+	var trips atomic.Int64
+	for range 8 {
+		client, server := newPoller(t, l.a, "10.0.0.2"), newPoller(t, l.b, "10.0.0.1")
+		check(t, server.qp.PostRecv([]verbs.RecvWR{{SGList: []verbs.SGE{server.mr.SGE(0, slotLen)}}}))
+		all.Go(func() {
+			for range rounds {
+				if err := client.trip(server.qp.Number()); err != nil {
+					t.Error(err)
+					return
+				}
+				trips.Add(1)
+			}
+		})
+		all.Go(func() {
+			for range rounds {
+				err := server.await()
+				if err == nil {
+					err = server.qp.PostRecv([]verbs.RecvWR{{SGList: []verbs.SGE{server.mr.SGE(0, slotLen)}}})
+				}
+				if err == nil {
+					err = server.send(client.qp.Number())
+				}
+				if err != nil {
+					t.Error(err)
+					return
+				}
+			}
+		})
+	}
+	all.Wait()
+	if n := trips.Load(); n != 8*rounds {
+		t.Errorf("%d trips of %d", n, 8*rounds)
+	}
+}
+
+// BenchmarkPollers is the rate of round trips of so many clients that poll.
+func BenchmarkPollers(b *testing.B) {
+	for _, clients := range []int{1, 2, 8} {
+		b.Run(fmt.Sprint(clients), func(b *testing.B) { benchmarkPollers(b, clients) })
+	}
+}
+
+func benchmarkPollers(b *testing.B, clients int) {
+	l := newWirePair(b)
+	var all sync.WaitGroup
+	var left atomic.Int64
+	left.Store(int64(b.N))
+	b.ResetTimer()
+	for range clients {
+		client, server := newPoller(b, l.a, "10.0.0.2"), newPoller(b, l.b, "10.0.0.1")
+		stop := make(chan struct{})
+		check(b, server.qp.PostRecv([]verbs.RecvWR{{SGList: []verbs.SGE{server.mr.SGE(0, slotLen)}}}))
+		all.Go(func() {
+			defer close(stop)
+			for left.Add(-1) >= 0 {
+				if err := client.trip(server.qp.Number()); err != nil {
+					b.Error(err)
+					return
+				}
+			}
+		})
+		all.Go(func() { server.echo(b, stop, client.qp.Number()) })
+	}
+	all.Wait()
+}
+
+// echo answers until stopped.
+func (p *poller) echo(b *testing.B, stop <-chan struct{}, to verbs.QPN) {
+	var wcs [4]verbs.WC
+	for !isClosed(stop) {
+		n, err := p.cq.Poll(wcs[:])
+		for range n {
+			if err == nil {
+				err = p.qp.PostRecv([]verbs.RecvWR{{SGList: []verbs.SGE{p.mr.SGE(0, slotLen)}}})
+			}
+			if err == nil {
+				err = p.send(to)
+			}
+		}
+		if err != nil {
+			b.Error(err)
+			return
+		}
+	}
+}
