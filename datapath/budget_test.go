@@ -178,8 +178,9 @@ func TestFanOutIsBounded(t *testing.T) {
 			other.post(r, 512, ring.Send{})
 			if loop {
 				r.engine.Do(func() {
-					path := wire.Path{Source: ownGID, Dest: bigGroup, DestMAC: wire.MulticastMAC(bigGroup)}
-					r.engine.SetAH(9, &AH{PD: testPD, Group: true, Dest: bigGroup, Template: wire.NewTemplate(path)})
+					ah := r.ah(Way{State: PathOpen, DestMAC: wire.MulticastMAC(bigGroup)}, bigGroup)
+					ah.Group, ah.Dest = true, bigGroup
+					r.engine.SetAH(9, ah)
 				})
 				for range messages {
 					s := ring.Send{Opcode: ring.OpSend, AH: 9, RemoteQPN: wire.QPNMulticast, RemoteQKey: testQKey}

@@ -75,6 +75,9 @@ func (e *Engine) completeSend(qp *QP, status uint8) (signaled bool) {
 		return false
 	}
 	e.cqe.Set(e.send.ID, status, opcodeSend, qp.Number, qp.Token)
+	if status == statusLocalLength {
+		e.cqe.VendorErr = uint32(e.mtu) // what would have been allowed
+	}
 	e.complete(qp.SendCQ, &e.cqe, status != statusSuccess)
 	return true
 }

@@ -148,6 +148,7 @@ func (e *Engine) seal(qp *QP, ah *AH, frame []byte, length int) {
 	qp.PSN = (qp.PSN + 1) & wire.PSNMask
 	e.id++
 	n := ah.Template.Seal(frame, d, length)
+	copy(frame, ah.Path.ethernet[:])
 	e.counters.Sent++
 	e.counters.SentBytes += uint64(length)
 	if ah.Group {
@@ -170,7 +171,6 @@ func (e *Engine) dispatch(path *Path, frame []byte, n, length int) {
 	case path.state == PathResolving:
 		e.hold(path, frame[:n])
 	default:
-		copy(frame, path.ethernet[:])
 		e.link.Commit(n)
 	}
 }

@@ -173,11 +173,9 @@ func (e *Engine) BeginWait() {
 // EndWait ends what BeginWait began.
 func (e *Engine) EndWait() { e.worker.waiters.Add(-1) }
 
-// closePatience is how long Close waits for a link that does not take what was posted.
-const closePatience = time.Second
-
-// Close stops the worker, sends what was posted, and closes the link. Progress may still be
-// called, and does nothing; changes that Do is given still run, without a round ever after.
+// Close stops the worker and closes the link; what was posted and has not left is lost (see
+// Settle). Progress may still be called, and does nothing; changes that Do is given still run,
+// without a round ever after.
 func (e *Engine) Close() error {
 	w := &e.worker
 	w.stop.Store(true)
@@ -185,7 +183,6 @@ func (e *Engine) Close() error {
 		w.call()
 		<-w.done
 	}
-	e.Settle(closePatience)
 	w.sleeper.close()
 	e.lease.Lock()
 	defer e.lease.Unlock()

@@ -40,8 +40,8 @@ func (p *PD) CreateAH(ctx context.Context, attr *AHAttr) (*AH, error) {
 }
 
 func (p *PD) createAH(ctx context.Context, attr *AHAttr, noWait bool) (*AH, error) {
-	if attr == nil {
-		return nil, fmt.Errorf("create AH: %w: no attributes", ErrInvalid)
+	if p == nil || attr == nil {
+		return nil, fmt.Errorf("create AH: %w", errNil)
 	}
 	if attr.SL > 7 {
 		return nil, fmt.Errorf("create AH: %w: service level %d, at most 7", ErrInvalid, attr.SL)
@@ -59,6 +59,9 @@ func (a *AH) Query() AHAttr { return a.attr }
 // Close destroys the handle. Requests that name it and have not been sent yet
 // complete with WCLocQPOpErr, whatever handles are made meanwhile.
 func (a *AH) Close() error {
+	if a == nil {
+		return fmt.Errorf("destroy AH: %w", errNil)
+	}
 	if err := a.pd.ctx.provider.DestroyAH(a.handle); err != nil {
 		return fmt.Errorf("destroy AH: %w", err)
 	}
@@ -75,7 +78,10 @@ const ecnBits = 3
 // message goes out from an address of the same IP version, a link-local one only to a
 // link-local sender or where there is no other.
 func (c *Context) AHAttrFromWC(wc *WC, grh GRH, port uint8) (AHAttr, error) {
-	if wc == nil || wc.Flags&WCGRH == 0 || grh.IPVersion() == 0 {
+	if wc == nil {
+		return AHAttr{}, errNil
+	}
+	if wc.Flags&WCGRH == 0 || grh.IPVersion() == 0 {
 		return AHAttr{}, fmt.Errorf("%w: the completion has no GRH", ErrInvalid)
 	}
 	entries, err := c.GIDs(port)
@@ -114,6 +120,9 @@ func answerFrom(entries []GIDEntry, grh GRH) (index int, ok bool) {
 // it is asked for, and what is sent meanwhile waits on the card, up to 64 packets, which are
 // dropped and counted (unreachable) if nobody answers.
 func (p *PD) CreateAHFromWC(wc *WC, grh GRH, port uint8) (*AH, error) {
+	if p == nil {
+		return nil, fmt.Errorf("create AH from completion: %w", errNil)
+	}
 	attr, err := p.ctx.AHAttrFromWC(wc, grh, port)
 	if err != nil {
 		return nil, fmt.Errorf("create AH from completion: %w", err)

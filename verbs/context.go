@@ -39,7 +39,14 @@ func Open(card Provider) (*Context, error) {
 // Close closes the card; whatever was made from the context is gone. All methods of it
 // and of its objects give ErrClosed from now on, those that wait now among them.
 // Closing again does nothing.
-func (c *Context) Close() error { return c.provider.Close() }
+//
+// What has been posted is sent first; see the card's Close for how long that may take.
+func (c *Context) Close() error {
+	if c == nil {
+		return fmt.Errorf("close context: %w", errNil)
+	}
+	return c.provider.Close()
+}
 
 // gone says why the card is gone, nil while it is there.
 func (c *Context) gone() error {

@@ -255,6 +255,9 @@ func (t *tally) settle() {
 // Close destroys the queue; ErrBusy while a queue pair completes to it. Whoever waits for
 // completions is woken.
 func (q *CQ) Close() error {
+	if q == nil {
+		return fmt.Errorf("destroy CQ: %w", errNil)
+	}
 	if err := q.ctx.provider.DestroyCQ(q.handle); err != nil {
 		return fmt.Errorf("destroy CQ: %w", err)
 	}

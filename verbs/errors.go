@@ -18,8 +18,13 @@ func (s *sentinel) Unwrap() error { return s.errno }
 // The errors of this package and of what implements Provider. Each unwraps to the errno
 // that libibverbs gives for the same mistake.
 var (
-	ErrInvalid     error = &sentinel{"invalid argument", unix.EINVAL}
-	ErrState       error = &sentinel{"wrong queue pair state", unix.EINVAL}
+	ErrInvalid error = &sentinel{"invalid argument", unix.EINVAL}
+	ErrState   error = &sentinel{"wrong queue pair state", unix.EINVAL}
+	// ErrQueueFull means that all slots of a queue hold requests. A send's slot is free when
+	// the card has carried it out and, if it is signaled, its completion has been polled; a
+	// receive's when its completion has been polled. So poll, and post again. With unsignaled
+	// sends alone there is nothing to poll: their slots come free by themselves, which QP.Drain
+	// waits for; or have every n-th signaled.
 	ErrQueueFull   error = &sentinel{"queue is full", unix.ENOMEM}
 	ErrLimit       error = &sentinel{"limit reached", unix.ENOMEM}
 	ErrBusy        error = &sentinel{"still in use", unix.EBUSY}
@@ -33,6 +38,9 @@ var (
 	// ErrObjectClosed is for a CQ, queue pair or other object that has been closed.
 	ErrObjectClosed error = &sentinel{"closed already", unix.EINVAL}
 )
+
+// errNil is for an object or attributes that are none: often an error that was not looked at.
+var errNil = fmt.Errorf("%w: nil, where an object or its attributes are needed", ErrInvalid)
 
 // BadWRError says which request of a list was refused. Those before it are
 // queued; it and those after it are not (what bad_wr says in libibverbs).

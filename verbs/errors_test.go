@@ -22,7 +22,7 @@ func TestErrno(t *testing.T) {
 	}{
 		{ErrInvalid, unix.EINVAL}, {ErrState, unix.EINVAL}, {ErrQueueFull, unix.ENOMEM}, {ErrLimit, unix.ENOMEM},
 		{ErrBusy, unix.EBUSY}, {ErrPermission, unix.EPERM}, {ErrUnsupported, unix.EOPNOTSUPP},
-		{ErrUnreachable, unix.EHOSTUNREACH}, {ErrNoGID, unix.EADDRNOTAVAIL}, {ErrCQOverrun, unix.EOVERFLOW}, {ErrDeviceFatal, unix.EIO}, {ErrClosed, unix.ENODEV},
+		{ErrUnreachable, unix.EHOSTUNREACH}, {ErrNoGID, unix.EADDRNOTAVAIL}, {ErrCQOverrun, unix.EOVERFLOW}, {ErrDeviceFatal, unix.EIO}, {ErrClosed, unix.ENODEV}, {ErrObjectClosed, unix.EINVAL},
 	}
 	for _, row := range rows {
 		wrapped := fmt.Errorf("post: %w", &BadWRError{3, fmt.Errorf("%w: what to do", row.err)})
@@ -52,7 +52,7 @@ func TestCompletionErr(t *testing.T) {
 		{WCLocLenErr, unix.EMSGSIZE, "MTU"},
 		{WCLocQPOpErr, unix.EINVAL, "address handle"},
 		{WCLocProtErr, unix.EFAULT, "lkey"},
-		{WCWRFlushErr, unix.ECANCELED, "flushed"},
+		{WCWRFlushErr, unix.ECANCELED, "Modify to RTS"},
 		{WCGeneralErr, unix.EIO, "status(21)"},
 	}
 	for _, row := range rows {
@@ -63,6 +63,10 @@ func TestCompletionErr(t *testing.T) {
 	}
 	if err := new(WC).Err(); err != nil {
 		t.Errorf("success: %v", err)
+	}
+	long := (&WC{Status: WCLocLenErr, VendorErr: 2048}).Err()
+	if !errors.Is(long, unix.EMSGSIZE) || !contains(long, "active MTU of 2048 bytes") || contains(long, "1500") {
+		t.Errorf("longer than an MTU of 2048: %v", long)
 	}
 }
 

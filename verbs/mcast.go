@@ -98,6 +98,9 @@ func (m *Membership) AHAttr() (AHAttr, error) {
 // Close leaves. What the join computed is what the leave uses; the last full
 // member's leave is the host's.
 func (m *Membership) Close() error {
+	if m == nil {
+		return fmt.Errorf("leave group: %w", errNil)
+	}
 	if err := m.ctx.provider.LeaveMulticast(m.handle); err != nil {
 		return fmt.Errorf("leave group %v: %w", m.grant.MGID, err)
 	}

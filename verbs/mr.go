@@ -25,6 +25,9 @@ func (c *Context) AllocPD() (*PD, error) {
 
 // Close frees the protection domain; ErrBusy while anything was made from it.
 func (p *PD) Close() error {
+	if p == nil {
+		return fmt.Errorf("deallocate PD: %w", errNil)
+	}
 	if err := p.ctx.provider.DeallocPD(p.handle); err != nil {
 		return fmt.Errorf("deallocate PD: %w", err)
 	}
@@ -56,6 +59,9 @@ type MR struct {
 // AllocMR makes and registers length bytes of zeroed memory. This works with
 // every card.
 func (p *PD) AllocMR(length int, access AccessFlags) (*MR, error) {
+	if p == nil {
+		return nil, fmt.Errorf("allocate MR: %w", errNil)
+	}
 	grant, err := p.ctx.provider.AllocMR(p.handle, length, access)
 	if err != nil {
 		return nil, fmt.Errorf("allocate MR of %d bytes: %w", length, err)
@@ -67,6 +73,9 @@ func (p *PD) AllocMR(length int, access AccessFlags) (*MR, error) {
 // by the garbage collector's rules only: it may be any slice, and is kept alive.
 // ErrUnsupported over the daemon, which cannot reach a client's memory.
 func (p *PD) RegMR(memory []byte, access AccessFlags) (*MR, error) {
+	if p == nil {
+		return nil, fmt.Errorf("register MR: %w", errNil)
+	}
 	grant, err := p.ctx.provider.RegMR(p.handle, memory, access)
 	if err != nil {
 		return nil, fmt.Errorf("register MR of %d bytes: %w", len(memory), err)
@@ -86,6 +95,9 @@ func (p *PD) addMR(grant MRGrant) *MR {
 // name the region: those that run after it complete with WCLocProtErr, and none
 // touches the memory any more when Close has returned.
 func (m *MR) Close() error {
+	if m == nil {
+		return fmt.Errorf("deregister MR: %w", errNil)
+	}
 	ctx := m.pd.ctx
 	if err := ctx.provider.DeregMR(m.handle); err != nil {
 		return fmt.Errorf("deregister MR: %w", err)

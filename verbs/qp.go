@@ -36,6 +36,9 @@ type QP struct {
 
 // CreateQP makes a queue pair in RESET (ibv_create_qp).
 func (p *PD) CreateQP(attr *QPInitAttr) (*QP, error) {
+	if p == nil || attr == nil {
+		return nil, fmt.Errorf("create QP: %w", errNil)
+	}
 	var qp *QP
 	err := p.ctx.elements.add(func(user uint64) (_ any, err error) {
 		qp, err = p.createQP(*attr, user)
@@ -112,6 +115,9 @@ func (q *QP) State() QPState { return QPState(q.state.Load()) }
 // the queue pair's completions out of its CQs; going to ERR completes everything
 // outstanding with WCWRFlushErr, in order.
 func (q *QP) Modify(attr *QPAttr, mask QPAttrMask) error {
+	if q == nil || attr == nil {
+		return fmt.Errorf("modify QP: %w", errNil)
+	}
 	q.modifyMu.Lock()
 	defer q.modifyMu.Unlock()
 	if mask&QPAttrState != 0 && attr.State == QPStateReset {
@@ -208,9 +214,15 @@ func (q *QP) Query() (QPAttr, QPInitAttr, error) {
 	return attr, q.init, nil
 }
 
-// Close destroys the queue pair (ibv_destroy_qp). What is outstanding is dropped, and its
+// Close destroys the queue pair (ibv_destroy_qp). Sends that have been posted leave first, as
+// with Drain: Close waits for that up to a second, and not at all for what cannot move (in SQD, or
+// when the card is gone). What is outstanding then is dropped, the receives among it, and
 // completions that have not been polled are gone.
 func (q *QP) Close() error {
+	if q == nil {
+		return fmt.Errorf("destroy QP: %w", errNil)
+	}
+	q.drainToClose()
 	q.modifyMu.Lock()
 	defer q.modifyMu.Unlock()
 	if err := q.ctx.provider.DestroyQP(q.handle); err != nil {

@@ -13,7 +13,12 @@ type WCStatus uint8
 
 // The statuses that datagrams can have.
 const (
-	WCSuccess    WCStatus = 0
+	// WCSuccess of a send means that the card is done with the request and its memory. UD is
+	// unreliable, here too: a message to a neighbour that has gone, or while the link is
+	// down, is dropped with success, as one that is lost on the way, and the card counts it
+	// (hca.Device.Statistics: unreachable, link_down).
+	WCSuccess WCStatus = 0
+
 	WCLocLenErr  WCStatus = 1
 	WCLocQPOpErr WCStatus = 2
 	WCLocProtErr WCStatus = 4
@@ -23,11 +28,14 @@ const (
 
 // statuses say what happened, and what to do about it.
 var statuses = map[WCStatus]sentinel{
-	WCLocLenErr:  {"local length error: the message is longer than the active MTU (an interface MTU of 1500 gives 1024) or than max_inline; send less, or raise the interface's MTU", unix.EMSGSIZE},
+	WCLocLenErr:  {"local length error: the message is longer than the active MTU; send less, or raise the interface's MTU", unix.EMSGSIZE},
 	WCLocQPOpErr: {"local QP operation error: the address handle is closed or of another PD, or the operation is not one of datagrams", unix.EINVAL},
 	WCLocProtErr: {"local protection error: no memory region of this PD with that lkey covers the SGE, or it may not be written; check lkey, range and access flags", unix.EFAULT},
-	WCWRFlushErr: {"flushed: the queue pair was in error (SQE or ERR) before this request was carried out", unix.ECANCELED},
+	WCWRFlushErr: {"flushed: the queue pair was in error before this request was carried out; an earlier completion or an event says why; " +
+		"QP.Query tells the state: SQE is left by Modify to RTS, ERR by Modify to RESET and Activate; then post again", unix.ECANCELED},
 }
+
+var errTooLong error = &sentinel{"local length error", unix.EMSGSIZE}
 
 // String names the status as libibverbs' ibv_wc_status_str does, in short.
 func (s WCStatus) String() string {
@@ -84,7 +92,7 @@ type WC struct {
 	Status    WCStatus
 	Opcode    WCOpcode // valid with WCSuccess only, as in libibverbs
 	Flags     WCFlags
-	VendorErr uint32
+	VendorErr uint32 // of WCLocLenErr: the active MTU in bytes
 	ByteLen   uint32 // of a receive, in bytes, the 40 of the GRH among them
 	ImmData   uint32 // in the host's order
 	QPN       QPN    // the queue pair that completes
@@ -104,7 +112,11 @@ func (w *WC) Err() error {
 	if w.Status == WCSuccess {
 		return nil
 	}
-	if s, ok := statuses[w.Status]; ok {
+	s, ok := statuses[w.Status]
+	switch {
+	case ok && w.Status == WCLocLenErr && w.VendorErr != 0:
+		return fmt.Errorf("%w: longer than the active MTU of %d bytes; send less, or raise the interface's MTU: it needs %d bytes more than an RDMA MTU of 512, 1024, 2048 or 4096", errTooLong, w.VendorErr, wire.MTUOverhead)
+	case ok:
 		return &s
 	}
 	return fmt.Errorf("%v: %w", w.Status, unix.EIO)

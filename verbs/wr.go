@@ -49,7 +49,9 @@ type RecvWR struct {
 	SGList []SGE
 }
 
-// PostSend queues send requests (ibv_post_send). It does not wait. Where one of the list
+// PostSend queues send requests (ibv_post_send). It does not wait: nil means that they are
+// queued. What becomes of a signaled one its completion tells; of an unsignaled one only a local
+// error is told, which stops the queue (SQE). Where one of the list
 // is refused, the error is a *BadWRError that names it: those before it are queued.
 func (q *QP) PostSend(wrs []SendWR) error {
 	q.sendMu.Lock()
@@ -109,7 +111,7 @@ func (q *QP) putSend(wr *SendWR, free *uint32) error {
 
 // The errors that a program which posts as fast as it can sees all the time.
 var (
-	errSendQueueFull = fmt.Errorf("%w: all send requests are outstanding; poll the send CQ, or ask for a larger max_send_wr", ErrQueueFull)
+	errSendQueueFull = fmt.Errorf("%w: all send requests are outstanding; poll the send CQ (QP.Drain waits for unsignaled ones), or ask for a larger max_send_wr", ErrQueueFull)
 	errRecvQueueFull = fmt.Errorf("%w: all receive requests are outstanding; poll the receive CQ, or ask for a larger max_recv_wr", ErrQueueFull)
 )
 

@@ -3,8 +3,6 @@ package main
 import (
 	"fmt"
 
-	"github.com/roced/roced/bpf"
-	"github.com/roced/roced/datapath"
 	"github.com/vishvananda/netlink"
 )
 
@@ -27,18 +25,8 @@ func (d *device) counters() ([]counter, error) {
 		return nil, err
 	}
 	var all []counter
-	for v, n := range s.Steering {
-		all = append(all, counter{"XDP", bpf.Verdict(v).String(), n, bpf.Verdict(v) >= bpf.DropOptions})
-	}
-	all = append(all,
-		counter{"socket", "rx_dropped", s.Socket.RxDropped, true},
-		counter{"socket", "rx_ring_full", s.Socket.RxRingFull, true},
-		counter{"socket", "malformed", s.Socket.Malformed, true},
-		counter{"engine", "sent", s.Engine.Sent, false},
-		counter{"engine", "delivered", s.Engine.Delivered, false},
-	)
-	for _, reason := range datapath.Reasons() {
-		all = append(all, counter{"engine", "drop_" + reason.String(), s.Engine.Drops[reason], true})
+	for _, c := range s.All() {
+		all = append(all, counter{c.Place, c.Name, c.Value, c.Lost})
 	}
 	return append(all, link...), nil
 }

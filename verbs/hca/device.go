@@ -5,11 +5,10 @@ import (
 	"log/slog"
 	"net/netip"
 	"sync"
+	"time"
 
-	"github.com/roced/roced/bpf"
 	"github.com/roced/roced/datapath"
 	"github.com/roced/roced/datapath/wire"
-	"github.com/roced/roced/datapath/xsk"
 	"github.com/roced/roced/mcast"
 	"github.com/roced/roced/verbs"
 	"github.com/roced/roced/verbs/ring"
@@ -60,6 +59,7 @@ type Device struct {
 	byDoorbell  map[uint32]*qp
 	numbers     qpNumbers
 	lastPD      datapath.PD
+	final       *Statistics // when the device was closed
 }
 
 // parts is what a device is put together from.
@@ -84,7 +84,7 @@ func newDevice(p parts, o options) (*Device, error) {
 		groups:      mcast.NewTable[*datapath.QP](groupLimits),
 		pds:         table[pd]{noun: "PD", limit: maxPD}, cqs: table[cq]{noun: "CQ", limit: maxCQ},
 		mrs: table[mr]{noun: "MR", limit: maxMR}, qps: table[qp]{noun: "QP", limit: maxQP},
-		ahs: table[ah]{noun: "AH", limit: maxAH},
+		ahs: table[ah]{noun: "AH", limit: maxAH}, numbers: newQPNumbers(),
 	}
 	d.events.init()
 	engine, err := datapath.New(datapath.Config{
@@ -119,8 +119,13 @@ func (d *Device) firstLook() error {
 	return tooSmall
 }
 
-// Close stops the device and frees everything that it holds. Whatever programs
-// made on it is gone; commands give verbs.ErrClosed from now on. Closing again
+// closePatience is how long Close waits for a link that does not take what was posted.
+const closePatience = time.Second
+
+// Close stops the device and frees everything that it holds. What has been posted is sent
+// first: that ends at once where nothing waits, or nothing can move (the link is down, the queue pair
+// in SQD), and after a second where the link does not take it. Whatever programs
+// made on it is gone; commands give verbs.ErrClosed from now on, but Statistics. Closing again
 // does nothing. A device that has failed is closed like any other.
 func (d *Device) Close() error {
 	if !d.end() {
@@ -128,8 +133,15 @@ func (d *Device) Close() error {
 	}
 	d.host.interrupt()
 	d.others.Wait()
+	d.engine.Settle(closePatience)
 	d.abandonPaths()
-	return errors.Join(d.engine.Close(), d.host.close())
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	final, _ := d.readStatistics() // what cannot be read stays 0
+	err := errors.Join(d.engine.Close(), d.host.close())
+	final.Engine = d.engine.Counters()
+	d.final = &final
+	return err
 }
 
 // end lets no more commands in; false if that was done before.
@@ -210,32 +222,6 @@ func (d *Device) BeginWait() { d.engine.BeginWait() }
 
 // EndWait implements verbs.Progressor.
 func (d *Device) EndWait() { d.engine.EndWait() }
-
-// Statistics is where a device's packets went. A packet that came in is in one
-// counter of Steering, of Socket, or of Engine: those that Steering redirected
-// are in Socket if the socket lost them, else in Engine.
-type Statistics struct {
-	Engine   datapath.Counters
-	Steering bpf.Counters
-	Socket   xsk.Statistics
-}
-
-// Statistics reads all counters, also of a device that has failed. They are not read
-// at one instant.
-func (d *Device) Statistics() (s Statistics, err error) {
-	if err := d.enterToFree(); err != nil {
-		return s, err
-	}
-	defer d.mu.Unlock()
-	s.Engine = d.engine.Counters()
-	if s.Steering, err = d.steering.Counters(); err != nil {
-		return s, err
-	}
-	if link, ok := d.link.(*datapath.XDPLink); ok {
-		s.Socket, err = link.Statistics()
-	}
-	return s, err
-}
 
 // Name is the interface's.
 func (d *Device) Name() string { return d.name }

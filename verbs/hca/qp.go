@@ -2,6 +2,7 @@ package hca
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"sync/atomic"
 
 	"github.com/roced/roced/datapath"
@@ -155,8 +156,11 @@ func (d *Device) publishQP(q *qp, grant *verbs.QPGrant) (err error) {
 
 // qpNumbers hands out queue pair numbers. Low bits pick the place in the
 // engine's table, so two live ones never share them; a number is used
-// again as late as can be, so that packets for a dead queue pair find none.
+// again as late as can be, so that packets for a dead queue pair find none. A device starts at
+// random, so that they do not find one of the next process either.
 type qpNumbers struct{ last wire.QPN }
+
+func newQPNumbers() qpNumbers { return qpNumbers{wire.QPN(rand.Uint32()) & wire.QPNMax} }
 
 const numberPlaces = 1 << 16
 

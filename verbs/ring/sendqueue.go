@@ -127,6 +127,11 @@ func (q *SendProducer) Outstanding(polled uint32) uint32 {
 	return min(q.next-consumed+waiting, q.entries)
 }
 
+// Waiting is the number of requests that the card has not taken yet.
+func (q *SendProducer) Waiting() uint32 {
+	return min(q.next-uint32(q.progress.Load()), q.entries)
+}
+
 // Signaled is the number of completions that the card has written for this
 // queue, modulo 2³²: where a program starts to count after a reset.
 func (q *SendProducer) Signaled() uint32 { return uint32(q.progress.Load() >> 32) }

@@ -1,0 +1,89 @@
+package hca
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/roced/roced/bpf"
+	"github.com/roced/roced/datapath"
+	"github.com/roced/roced/datapath/xsk"
+)
+
+// Statistics is where a device's packets went. A packet that came in is in one
+// counter of Steering, of Socket, or of Engine: those that Steering redirected
+// are in Socket if the socket lost them, else in Engine.
+type Statistics struct {
+	Engine   datapath.Counters
+	Steering bpf.Counters
+	Socket   xsk.Statistics
+}
+
+// Statistics reads all counters, also of a device that has failed; of one that is closed
+// they are what they were then. They are not read at one instant.
+func (d *Device) Statistics() (Statistics, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.final != nil {
+		return *d.final, nil
+	}
+	return d.readStatistics()
+}
+
+func (d *Device) readStatistics() (s Statistics, err error) {
+	s.Engine = d.engine.Counters()
+	if s.Steering, err = d.steering.Counters(); err != nil {
+		return s, err
+	}
+	if link, ok := d.link.(*datapath.XDPLink); ok {
+		s.Socket, err = link.Statistics()
+	}
+	return s, err
+}
+
+// Counter is one number of a device's statistics.
+type Counter struct {
+	Place string // XDP, socket or engine
+	Name  string
+	Value uint64 // packets, but where the name says bytes
+	Lost  bool   // packets that were for us, or from us, and were dropped; each is in one such counter
+}
+
+// All is all numbers with their names, always in the same order.
+func (s *Statistics) All() (all []Counter) {
+	for v, n := range s.Steering {
+		all = append(all, Counter{"XDP", bpf.Verdict(v).String(), n, bpf.Verdict(v) >= bpf.DropOptions})
+	}
+	all = append(all,
+		Counter{"socket", "rx_dropped", s.Socket.RxDropped, true},
+		Counter{"socket", "rx_ring_full", s.Socket.RxRingFull, true},
+		Counter{"socket", "malformed", s.Socket.Malformed, true},
+	)
+	e := &s.Engine
+	for _, c := range []struct {
+		name  string
+		value uint64
+	}{
+		{"sent", e.Sent}, {"sent_bytes", e.SentBytes}, {"received", e.Received}, {"received_bytes", e.ReceivedBytes},
+		{"copies", e.Copies}, {"loopback", e.Loopback}, {"delivered", e.Delivered}, {"delivered_bytes", e.DeliveredBytes},
+	} {
+		all = append(all, Counter{"engine", c.name, c.value, false})
+	}
+	for _, reason := range datapath.Reasons() {
+		all = append(all, Counter{"engine", "drop_" + reason.String(), e.Drops[reason], true})
+	}
+	return all
+}
+
+// String lists the numbers that are not 0, as "engine sent 3, engine drop_qkey 1".
+func (s Statistics) String() string {
+	var parts []string
+	for _, c := range s.All() {
+		if c.Value != 0 {
+			parts = append(parts, fmt.Sprintf("%s %s %d", c.Place, c.Name, c.Value))
+		}
+	}
+	if len(parts) == 0 {
+		return "all counters are 0"
+	}
+	return strings.Join(parts, ", ")
+}
