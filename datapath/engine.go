@@ -15,9 +15,9 @@ const (
 
 	// What a round does at most, so that nobody who runs one, or waits for its end, is kept long.
 	receiveBudget = 256  // frames, and further copies of them to groups
-	sendBudget    = 64   // requests, copies to groups of this device, flushed requests
+	sendBudget    = 128  // requests, copies to groups of this device, flushed requests
 	changeBudget  = 1024 // flushed requests of a change between two rounds
-	sendTurn      = 16   // requests of one queue pair before the next one has its turn
+	sendTurn      = 32   // requests of one queue pair before the next one has its turn
 )
 
 // Engine runs one device's queue pairs over one link. See the package comment

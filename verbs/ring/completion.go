@@ -112,10 +112,11 @@ func (q *CompletionProducer) Put(e *CQE) bool {
 		uint64(e.Status)|uint64(e.Opcode)<<8|uint64(e.Flags)<<16|uint64(e.ByteLen)<<32)
 	binary.LittleEndian.PutUint64(slot[cqeImm:], uint64(e.Imm)|uint64(e.QPN)<<32)
 	binary.LittleEndian.PutUint64(slot[cqeSourceQP:], uint64(e.SourceQP)|uint64(e.Token)<<32)
-	first, rest := binary.LittleEndian.Uint16(e.SMAC[:]), binary.LittleEndian.Uint32(e.SMAC[cqeSMACRest-cqeSMAC:])
-	binary.LittleEndian.PutUint64(slot[cqeVendor:], uint64(e.VendorErr)|uint64(e.PKeyIndex)<<32|uint64(first)<<48)
+	// Read as it was written, four bytes and two: see Set.
+	mac := uint64(binary.LittleEndian.Uint32(e.SMAC[:])) | uint64(binary.LittleEndian.Uint16(e.SMAC[4:]))<<32
+	binary.LittleEndian.PutUint64(slot[cqeVendor:], uint64(e.VendorErr)|uint64(e.PKeyIndex)<<32|mac<<48)
 	binary.LittleEndian.PutUint64(slot[cqeSMACRest:],
-		uint64(rest)|uint64(e.VLAN)<<32|uint64(e.NetworkHeader)<<48|uint64(e.SL)<<56)
+		mac>>16|uint64(e.VLAN)<<32|uint64(e.NetworkHeader)<<48|uint64(e.SL)<<56)
 	binary.LittleEndian.PutUint64(slot[cqePort:], uint64(e.Port))
 	return true
 }
@@ -169,7 +170,7 @@ func (q *CompletionConsumer) Get(e *CQE) {
 	e.SourceQP, e.Token = wire.QPN(from), uint32(from>>32)
 	rest := binary.LittleEndian.Uint64(slot[cqeVendor:])
 	e.VendorErr, e.PKeyIndex = uint32(rest), uint16(rest>>32)
-	copy(e.SMAC[:], slot[cqeSMAC:])
+	e.SMAC = wire.MAC(slot[cqeSMAC : cqeSMAC+6])
 	frame := binary.LittleEndian.Uint64(slot[cqeSMACRest:])
 	e.VLAN, e.NetworkHeader, e.SL = uint16(frame>>32), uint8(frame>>48), uint8(frame>>56)
 	e.Port = slot[cqePort]
