@@ -17,6 +17,8 @@ type Context struct {
 	doorbell *ring.Doorbell
 	done     <-chan struct{} // closed when the card is gone
 
+	polled atomic.Pointer[CQ] // in vain, by whoever came last
+
 	mu    sync.Mutex
 	slots qpSlots
 	mrs   map[ring.LKey]*MR

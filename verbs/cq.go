@@ -19,6 +19,7 @@ type CQ struct {
 	events   chan struct{}
 	closed   chan struct{} // closed by Close
 	waiters  atomic.Int32
+	vain     atomic.Uint32 // polls that found nothing
 
 	mu    sync.Mutex
 	queue *ring.CompletionConsumer
@@ -61,8 +62,8 @@ func (q *CQ) Capacity() int { return q.capacity }
 // ErrCQOverrun when completions were lost and all that are left have been polled,
 // ErrClosed or ErrDeviceFatal when the card is gone, ErrObjectClosed when the queue is closed.
 //
-// With an embedded card, polling an empty queue runs the card. A poll that finds nothing
-// gives way to other goroutines before it returns, since one that spins keeps the others of
+// With an embedded card, polling an empty queue runs the card. Polls that find nothing
+// give way to other goroutines, since one that spins keeps the others of
 // its processor waiting, 10 ms and more, among them those that it waits for. So the plain loop
 // is the way to spin, in as many goroutines as there are clients:
 //
@@ -75,9 +76,25 @@ func (q *CQ) Capacity() int { return q.capacity }
 func (q *CQ) Poll(wcs []WC) (int, error) {
 	n, err := q.poll(wcs)
 	if n == 0 && err == nil {
-		runtime.Gosched() // holding no lock
+		q.giveWay()
 	}
 	return n, err
+}
+
+// lonelyPolls is how many polls in vain a queue has that is polled alone before it gives
+// way: each time Go wakes a thread that looks for work, on a processor that others may need.
+const lonelyPolls = 64
+
+// giveWay yields, holding no lock: always if another queue was polled since, whose
+// poller waits for its turn, else now and then.
+func (q *CQ) giveWay() {
+	alone := q.ctx.polled.Load() == q
+	if !alone {
+		q.ctx.polled.Store(q)
+	}
+	if q.vain.Add(1)%lonelyPolls == 0 || !alone {
+		runtime.Gosched()
+	}
 }
 
 func (q *CQ) poll(wcs []WC) (int, error) {
