@@ -22,7 +22,7 @@
 //
 // The worker (worker.go) sees to it that there is a next one:
 //
-//	        nothing to do for a spin              a program polls or posts, and none waits
+//	        nothing to do for a spin              a program polls or posts on and on, and none waits
 //	asleep ◄───────────────────────── busy ─────────────────────────► parked
 //	  │                               ▲  ▲                              │
 //	  └───────────────────────────────┘  └──────────────────────────────┘

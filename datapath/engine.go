@@ -177,6 +177,7 @@ func (e *Engine) Kick() {
 		return
 	}
 	e.runInline()
+	e.worker.noteKick()
 }
 
 // runInline runs a round in the caller's thread, who has taken the lease. A worker that

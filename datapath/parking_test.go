@@ -62,21 +62,35 @@ func TestPostToAParkedWorker(t *testing.T) {
 	}
 }
 
-// However many posts there are without a wait, a worker that sleeps is not parked by them.
+// Many posts without a wait park the worker, which keeps no post from being sent at once; and
+// when a program waits, the worker is there.
 func TestManyKicks(t *testing.T) {
 	left, right := newWire(t)
 	a := newStation(t, left, true)
 	newStation(t, right, true)
-	for range 200 {
-		wait(t, "sleep", func() bool { return a.engine.worker.is(workerAsleep) && a.doorbell.Asleep() })
+	post := func() {
 		a.send.Put(&ring.Send{Opcode: ring.OpSend, Flags: ring.SendSignaled, RemoteQPN: peerQP})
 		a.send.Publish()
-		a.doorbell.Ring(3)
-		a.engine.Kick()
-		wait(t, "the completion", func() bool { return len(a.completions()) == 1 })
-		if a.engine.worker.is(workerParked) {
-			t.Fatal("parked")
+		if a.doorbell.Ring(3) {
+			a.engine.Kick()
 		}
+		wait(t, "the completion", func() bool { return len(a.completions()) == 1 })
+	}
+	for range 5 {
+		wait(t, "a parked worker", func() bool {
+			post()
+			return a.engine.worker.is(workerParked)
+		})
+		a.engine.BeginWait()
+		wait(t, "the end of the parking", func() bool { return !a.engine.worker.is(workerParked) })
+		for range 4 * manyKicks {
+			wait(t, "sleep", func() bool { return a.engine.worker.is(workerAsleep) })
+			post()
+			if a.engine.worker.is(workerParked) {
+				t.Fatal("parked while a program waits")
+			}
+		}
+		a.engine.EndWait()
 	}
 }
 

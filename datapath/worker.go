@@ -38,6 +38,7 @@ type worker struct {
 	started bool
 	doing   atomic.Uint32 // workerBusy and so on
 	polling atomic.Bool   // a program ran a round, or tried, since the worker looked last
+	kicks   atomic.Uint32 // posts that ran a round while the worker slept
 	waiters atomic.Int32  // programs asleep until a completion comes
 	unpark  chan struct{} // of capacity 1
 	stop    atomic.Bool
@@ -75,6 +76,18 @@ func (w *worker) notePolling() {
 	}
 }
 
+// manyKicks without a wait mean a program that runs the engine by posting alone. The
+// worker is parked for it, since while it sleeps it watches the sockets, which costs the
+// kernel something for each frame, those that are sent among them.
+const manyKicks = 16
+
+// noteKick counts a post that ran a round.
+func (w *worker) noteKick() {
+	if w.is(workerAsleep) && w.waiters.Load() == 0 && w.kicks.Add(1) == manyKicks {
+		w.call()
+	}
+}
+
 // notNeeded reports whether a program has run the engine since the worker asked last, and
 // none waits: one that waits does not look for frames.
 func (w *worker) notNeeded() bool {
@@ -104,7 +117,9 @@ func (e *Engine) work() {
 		runtime.Gosched() // whoever a completion has woken goes first
 		if time.Since(lastWork) >= w.spin {
 			e.rest(workerAsleep)
-			w.polling.Store(false) // who polled meanwhile may have stopped long ago
+			if w.kicks.Swap(0) < manyKicks {
+				w.polling.Store(false) // who polled meanwhile may have stopped long ago
+			}
 			lastWork = time.Now()
 		}
 	}
@@ -165,6 +180,7 @@ func (e *Engine) Wake() { e.worker.call() }
 func (e *Engine) BeginWait() {
 	w := &e.worker
 	w.waiters.Add(1)
+	w.kicks.Store(0)
 	if w.is(workerParked) {
 		w.call()
 	}
