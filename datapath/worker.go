@@ -143,7 +143,7 @@ func (e *Engine) rest(doing uint32) {
 	w.doing.Store(doing)
 	e.doorbell.SetAsleep(true)
 	e.link.SetAsleep(doing == workerAsleep)
-	worked, more := e.workOnce()
+	worked, more := e.lastLook(doing)
 	switch {
 	case w.stop.Load():
 	case doing == workerParked:
@@ -157,6 +157,19 @@ func (e *Engine) rest(doing uint32) {
 	w.doing.Store(workerBusy)
 	e.doorbell.SetAsleep(false)
 	e.link.SetAsleep(false)
+}
+
+// lastLook runs a round; to be parked only if there is a post that did not call, and nobody
+// else runs one: the program's rounds are not to be disturbed.
+func (e *Engine) lastLook(doing uint32) (worked, more bool) {
+	if doing == workerParked {
+		if !e.doorbell.Pending() || !e.lease.TryLock() {
+			return false, false
+		}
+		defer e.lease.Unlock()
+		return e.runRound(), e.more()
+	}
+	return e.workOnce()
 }
 
 // park waits for a retryTime, or a call, unless a program waits.
