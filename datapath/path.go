@@ -49,6 +49,9 @@ func (e *Engine) SetPath(p *Path, w Way) {
 	}
 }
 
+// Held is how many packets wait for neighbours to answer. It runs in Do.
+func (e *Engine) Held() int { return e.held }
+
 // Waiting is how many packets wait for the path's neighbour. It runs in Do.
 func (p *Path) Waiting() int { return len(p.waiting) }
 

@@ -37,6 +37,7 @@ type Device struct {
 	events  events
 
 	news    news
+	tooBig  tooBig
 	lagging bool // the last look at the host failed; the follower's
 
 	// asking is held for each question to the host, and until its answer is acted on.
@@ -100,7 +101,7 @@ func newDevice(p parts, o options) (*Device, error) {
 	if o.worker {
 		engine.Start()
 	}
-	for _, run := range []func(){d.keepUp, d.watch, func() { d.host.follow(&d.news) }} {
+	for _, run := range []func(){d.keepUp, d.watch, func() { d.host.follow(&d.news) }, func() { d.host.listen(d.noteTooBig) }} {
 		d.others.Go(run)
 	}
 	return d, nil
@@ -133,7 +134,7 @@ func (d *Device) Close() error {
 	}
 	d.host.interrupt()
 	d.others.Wait()
-	d.engine.Settle(closePatience)
+	d.settle()
 	d.abandonPaths()
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -28,8 +28,9 @@ type surroundings interface {
 	// that for the last.
 	join(group netip.Addr) error
 	leave(group netip.Addr) error
-	// follow tells what changes, until interrupt.
+	// follow tells what changes, until interrupt; listen what routers say of packets that were sent.
 	follow(news *news)
+	listen(tell func(host.TooBig))
 	interrupt()
 	// describe names the modes that XDP and AF_XDP are in.
 	describe() (xdp, socket string)

@@ -24,6 +24,7 @@ type kernelHost struct {
 	base     *host.Queries // about the interface below a VLAN's; nil: there is none
 	anyMAC   bool          // frames are for the interface whatever their MAC
 	follower *host.Follower
+	routers  *host.Routers
 	ended    atomic.Bool
 	log      *slog.Logger
 	name     string
@@ -147,9 +148,13 @@ func (h *kernelHost) follow(news *news) {
 	}
 }
 
+// listen implements surroundings.
+func (h *kernelHost) listen(tell func(host.TooBig)) { h.routers.Listen(tell) }
+
 // interrupt implements surroundings.
 func (h *kernelHost) interrupt() {
 	h.ended.Store(true)
+	_ = h.routers.Close()
 	h.follower.Close()
 }
 
@@ -170,7 +175,7 @@ func (h *kernelHost) close() error {
 	}
 	h.mu.Unlock()
 	err := errors.Join(h.memberships.Close(), h.steering.Close(), h.tuned(), h.journals.close())
-	h.follower.Close() // again, unless nobody followed
+	h.interrupt() // again, unless nobody followed
 	if h.base != nil {
 		h.base.Close()
 	}

@@ -72,6 +72,7 @@ type builder struct {
 	queries  *host.Queries
 	below    *host.Queries // about the interface below a VLAN's
 	follower *host.Follower
+	routers  *host.Routers
 	link     netlink.Link // has the addresses
 	base     netlink.Link // has the card's queues: the link, or what a VLAN is on
 	vlan     uint16
@@ -121,6 +122,9 @@ func (b *builder) undo() (err error) {
 	if b.follower != nil {
 		b.follower.Close()
 	}
+	if b.routers != nil {
+		err = errors.Join(err, b.routers.Close())
+	}
 	if b.below != nil {
 		b.below.Close()
 	}
@@ -133,7 +137,7 @@ func (b *builder) undo() (err error) {
 func (b *builder) parts() parts {
 	b.netlink.Close() // what is asked from now on is asked by queries
 	h := &kernelHost{
-		queries: b.queries, base: b.below, anyMAC: b.generic != nil, follower: b.follower, name: b.name, log: b.options.log,
+		queries: b.queries, base: b.below, anyMAC: b.generic != nil, follower: b.follower, routers: b.routers, name: b.name, log: b.options.log,
 		steering: b.steering, socket: b.sockets[0].Attached(), tuned: b.tuned, journals: b.journals, managed: map[netip.Addr]bool{},
 		memberships: b.memberships,
 	}
@@ -203,7 +207,10 @@ func (b *builder) listen() (err error) {
 			return err
 		}
 	}
-	b.follower, err = host.Follow(index)
+	if b.follower, err = host.Follow(index); err != nil {
+		return err
+	}
+	b.routers, err = host.ListenToRouters(wire.UDPPort)
 	return err
 }
 

@@ -242,6 +242,23 @@ func (d *Device) freePath(p *path) (unused *hop) {
 	return d.setWay(p, way{})
 }
 
+// settle sends what programs have posted, as far as that can be done within closePatience, also
+// to neighbours that answer only now: nobody follows them any more.
+func (d *Device) settle() {
+	end := time.Now().Add(closePatience)
+	d.engine.Settle(closePatience)
+	for held := 1; time.Now().Before(end); time.Sleep(settlePause) {
+		if d.engine.Do(func() { held = d.engine.Held() }); held == 0 {
+			break
+		}
+		_ = d.updateHops(d.hopsThat(func(*hop) bool { return true }), false)
+	}
+	d.engine.Settle(time.Until(end))
+}
+
+// settlePause is between two looks for neighbours that settle waits for.
+const settlePause = 2 * time.Millisecond
+
 // abandonPaths drops the packets that wait for neighbours, by name: the device is closed.
 func (d *Device) abandonPaths() {
 	d.asking.Lock()

@@ -200,3 +200,21 @@ func TestAnswersHaveNoECN(t *testing.T) {
 		t.Errorf("traffic class %#x", attr.GRH.TrafficClass)
 	}
 }
+
+// What was posted to a neighbour that had not answered yet leaves before the device is closed.
+func TestCloseSendsWhatWaitsForANeighbour(t *testing.T) {
+	hosts := labtest.Pair(t)
+	for range 20 {
+		a, b := newStation(t, open(t, hosts.A)), newStation(t, open(t, hosts.B))
+		forget(t, hosts.A, address("10.77.0.2"))
+		grh := verbs.GRH(make([]byte, 40))
+		copy(grh[20:], []byte{0x45, 0, 0, 48, 0, 0, 0x40, 0, 64, 17, 0, 0, 10, 77, 0, 2, 10, 77, 0, 1})
+		ah, err := a.pd.CreateAHFromWC(&verbs.WC{Flags: verbs.WCGRH}, grh, 1)
+		check(t, err)
+		b.receive(0)
+		a.post(a.send(1, ah, b))
+		check(t, a.device.Close())
+		expect(t, b.wait(1), ok(0))
+		check(t, b.device.Close())
+	}
+}

@@ -16,6 +16,8 @@ type Statistics struct {
 	Engine   datapath.Counters
 	Steering bpf.Counters
 	Socket   xsk.Statistics
+	// TooBig counts packets that routers sent back word of: longer than a link on the way takes.
+	TooBig uint64
 }
 
 // Statistics reads all counters, also of a device that has failed; of one that is closed
@@ -30,7 +32,7 @@ func (d *Device) Statistics() (Statistics, error) {
 }
 
 func (d *Device) readStatistics() (s Statistics, err error) {
-	s.Engine = d.engine.Counters()
+	s.Engine, s.TooBig = d.engine.Counters(), d.tooBig.packets.Load()
 	if s.Steering, err = d.steering.Counters(); err != nil {
 		return s, err
 	}
@@ -42,7 +44,7 @@ func (d *Device) readStatistics() (s Statistics, err error) {
 
 // Counter is one number of a device's statistics.
 type Counter struct {
-	Place string // XDP, socket or engine
+	Place string // XDP, socket, routers or engine
 	Name  string
 	Value uint64 // packets, but where the name says bytes
 	Lost  bool   // packets that were for us, or from us, and were dropped; each is in one such counter
@@ -58,6 +60,7 @@ func (s *Statistics) All() (all []Counter) {
 		Counter{"socket", "rx_ring_full", s.Socket.RxRingFull, true},
 		Counter{"socket", "malformed", s.Socket.Malformed, true},
 	)
+	all = append(all, Counter{"routers", "too_big", s.TooBig, false})
 	e := &s.Engine
 	for _, c := range []struct {
 		name  string

@@ -76,6 +76,8 @@ func (h *wireHost) leave(netip.Addr) error { return nil }
 
 func (h *wireHost) follow(*news) {}
 
+func (h *wireHost) listen(func(host.TooBig)) {}
+
 func (h *wireHost) interrupt() {}
 
 func (h *wireHost) describe() (xdp, socket string) { return "none", "none" }

@@ -1,0 +1,170 @@
+package host
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"net/netip"
+	"os"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// TooBig is what a router says of a packet that it could not forward: RFC 1191, "fragmentation
+// needed", and RFC 4443, 3.2, "packet too big".
+type TooBig struct {
+	Source, Dest netip.Addr // of the packet
+	MTU          int        // of the link that it does not fit, in bytes; 0 from old routers
+}
+
+// Routers listens to what routers say of UDP packets to one port: no socket of the kernel's has
+// sent them, so that it drops it.
+type Routers struct{ v4, v6 *os.File }
+
+// ListenToRouters listens in the calling thread's network namespace. It takes CAP_NET_RAW.
+func ListenToRouters(port uint16) (*Routers, error) {
+	v4, err := listenICMP(unix.AF_INET, unix.IPPROTO_ICMP, tooBigV4(port))
+	if err != nil {
+		return nil, err
+	}
+	v6, err := listenICMP(unix.AF_INET6, unix.IPPROTO_ICMPV6, tooBigV6(port))
+	if errors.Is(err, unix.EAFNOSUPPORT) {
+		v6, err = nil, nil // the kernel has no IPv6
+	}
+	if err != nil {
+		return nil, errors.Join(err, v4.Close())
+	}
+	return &Routers{v4, v6}, nil
+}
+
+func listenICMP(family, protocol int, filter []unix.SockFilter) (*os.File, error) {
+	fd, err := unix.Socket(family, unix.SOCK_RAW|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, protocol)
+	if err != nil {
+		return nil, fmt.Errorf("socket for ICMP: %w", err)
+	}
+	program := unix.SockFprog{Len: uint16(len(filter)), Filter: &filter[0]}
+	if err := unix.SetsockoptSockFprog(fd, unix.SOL_SOCKET, unix.SO_ATTACH_FILTER, &program); err != nil {
+		return nil, errors.Join(fmt.Errorf("filter for ICMP: %w", err), unix.Close(fd))
+	}
+	return os.NewFile(uintptr(fd), "icmp"), nil
+}
+
+// Listen tells what routers say, until Close.
+func (r *Routers) Listen(tell func(TooBig)) {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		read(r.v6, parseTooBigV6, tell)
+	}()
+	read(r.v4, parseTooBigV4, tell)
+	<-done
+}
+
+// errorPause keeps errors that come one after the other from taking a processor.
+const errorPause = 10 * time.Millisecond
+
+func read(from *os.File, parse func([]byte) (TooBig, bool), tell func(TooBig)) {
+	var message [256]byte
+	for from != nil {
+		n, err := from.Read(message[:])
+		if errors.Is(err, os.ErrClosed) {
+			return
+		}
+		if err != nil {
+			time.Sleep(errorPause) // the network's, that the socket is told of
+			continue
+		}
+		if said, ok := parse(message[:n]); ok {
+			tell(said)
+		}
+	}
+}
+
+// Close ends Listen.
+func (r *Routers) Close() error {
+	err := r.v4.Close()
+	if r.v6 != nil {
+		err = errors.Join(err, r.v6.Close())
+	}
+	return err
+}
+
+// Offsets in what an IPv4 raw socket gives, whose header is as long as it says: ICMP, the
+// header of the packet that it is about, which has no options, and eight bytes of that.
+const (
+	icmpMTU     = 6
+	icmpInner   = 8
+	ipv4Proto   = icmpInner + 9
+	ipv4Source  = icmpInner + 12
+	ipv4Dest    = icmpInner + 16
+	ipv4UDPDest = icmpInner + 20 + 2
+)
+
+func tooBigV4(port uint16) []unix.SockFilter {
+	load := func(size uint16, at uint32) unix.SockFilter {
+		return unix.SockFilter{Code: unix.BPF_LD | size | unix.BPF_IND, K: at}
+	}
+	program := []unix.SockFilter{
+		{Code: unix.BPF_LDX | unix.BPF_B | unix.BPF_MSH, K: 0}, // the header's length
+		load(unix.BPF_H, 0), {Code: unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K, K: 3<<8 | 4}, // unreachable, fragmentation needed
+		load(unix.BPF_B, ipv4Proto), {Code: unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K, K: unix.IPPROTO_UDP},
+		load(unix.BPF_H, ipv4UDPDest), {Code: unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K, K: uint32(port)},
+	}
+	return accept(program)
+}
+
+func parseTooBigV4(message []byte) (said TooBig, ok bool) {
+	if len(message) < 1 || len(message) < int(message[0]&0xF)*4+ipv4UDPDest+2 {
+		return said, false
+	}
+	icmp := message[int(message[0]&0xF)*4:]
+	said.MTU = int(binary.BigEndian.Uint16(icmp[icmpMTU:]))
+	said.Source = netip.AddrFrom4([4]byte(icmp[ipv4Source:]))
+	said.Dest = netip.AddrFrom4([4]byte(icmp[ipv4Dest:]))
+	return said, true
+}
+
+// Offsets in what an IPv6 raw socket gives: ICMPv6, the header of the packet that it is
+// about, and what follows that.
+const (
+	icmp6TooBig = 2
+	icmp6MTU    = 4
+	icmp6Inner  = 8
+	ipv6Next    = icmp6Inner + 6
+	ipv6Source  = icmp6Inner + 8
+	ipv6Dest    = icmp6Inner + 24
+	ipv6UDPDest = icmp6Inner + 40 + 2
+)
+
+func tooBigV6(port uint16) []unix.SockFilter {
+	load := func(size uint16, at uint32) unix.SockFilter {
+		return unix.SockFilter{Code: unix.BPF_LD | size | unix.BPF_ABS, K: at}
+	}
+	return accept([]unix.SockFilter{
+		load(unix.BPF_B, 0), {Code: unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K, K: icmp6TooBig},
+		load(unix.BPF_B, ipv6Next), {Code: unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K, K: unix.IPPROTO_UDP},
+		load(unix.BPF_H, ipv6UDPDest), {Code: unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K, K: uint32(port)},
+	})
+}
+
+func parseTooBigV6(message []byte) (said TooBig, ok bool) {
+	if len(message) < ipv6UDPDest+2 {
+		return said, false
+	}
+	said.MTU = int(min(binary.BigEndian.Uint32(message[icmp6MTU:]), 1<<16))
+	said.Source = netip.AddrFrom16([16]byte(message[ipv6Source:]))
+	said.Dest = netip.AddrFrom16([16]byte(message[ipv6Dest:]))
+	return said, true
+}
+
+// accept completes a filter: each comparison that fails drops, and what passes all is taken.
+func accept(program []unix.SockFilter) []unix.SockFilter {
+	drop := len(program) + 1
+	for i := range program {
+		if program[i].Code&0x7 == unix.BPF_JMP {
+			program[i].Jf = uint8(drop - i - 1)
+		}
+	}
+	return append(program, unix.SockFilter{Code: unix.BPF_RET | unix.BPF_K, K: 0xFFFF}, unix.SockFilter{Code: unix.BPF_RET | unix.BPF_K})
+}
