@@ -165,7 +165,8 @@ func TestNewsCostWhatTheyConcern(t *testing.T) {
 		var n news
 		n.ready = make(chan struct{}, 1)
 		row.news(&n)
-		check(t, w.a.device.update(n.take()))
+		_, err := w.a.device.update(n.take())
+		check(t, err)
 		if got := f.routes.Load(); got != row.want || f.ports.Load() != 0 {
 			t.Errorf("%d look-ups of routes, want %d; %d of the port", got, row.want, f.ports.Load())
 		}

@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"net/netip"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/roced/roced/datapath"
@@ -38,7 +39,7 @@ type Device struct {
 
 	news    news
 	tooBig  tooBig
-	lagging bool // the last look at the host failed; the follower's
+	lagging atomic.Bool // the last look at the host failed
 
 	// asking is held for each question to the host, and until its answer is acted on.
 	asking sync.Mutex

@@ -54,7 +54,10 @@ func qpFatal(qp *verbs.QP) verbs.AsyncEvent {
 
 // hostSays changes what the host of a station on a wire says.
 func (s *station) hostSays(change func(*portStatus)) {
-	change(&s.device.host.(*wireHost).status)
+	host := s.device.host.(*wireHost)
+	host.mu.Lock()
+	change(&host.status)
+	host.mu.Unlock()
 	s.device.look(everything())
 }
 

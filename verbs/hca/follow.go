@@ -19,27 +19,56 @@ const (
 // keepUp follows the host until the device is closed.
 func (d *Device) keepUp() {
 	d.news.Missed() // what came between the first look and now
-	retry, failing := time.NewTimer(0), retryFirst
+	retry, failing := time.NewTimer(retryLast), retryFirst
 	retry.Stop()
+	ask := time.NewTimer(askPauses[0])
+	ask.Stop()
+	asked := 0
 	for {
+		var found looked
+		began := time.Now()
 		select {
 		case <-d.stop:
 			return
 		case <-d.news.ready:
+			found = d.look(d.news.take())
 		case <-retry.C:
-			d.news.Missed()
+			found = d.look(everything())
+		case <-ask.C:
+			found.failed = d.askAgain() != nil
+			if asked++; asked < len(askPauses) {
+				ask.Reset(askPauses[asked])
+			}
 		}
-		began := time.Now()
-		if d.look(d.news.take()) {
-			failing = retryFirst
-		} else {
+		if found.cameUp {
+			asked = 0
+			ask.Reset(askPauses[0])
+		}
+		if found.failed {
 			retry.Reset(failing)
 			failing = min(2*failing, retryLast)
+		} else {
+			failing = retryFirst
 		}
 		if !d.pause(max(quietPause, time.Since(began))) {
 			return
 		}
 	}
+}
+
+// askPauses are after which neighbours that have not answered since the link came up are asked
+// for again: the first question may have been lost, where the other end came up later. The
+// kernel itself repeats it after a second.
+var askPauses = [...]time.Duration{20 * time.Millisecond, 80 * time.Millisecond, 200 * time.Millisecond}
+
+func (d *Device) askAgain() (failed error) {
+	if !d.linkUp() {
+		return nil
+	}
+	for hops := range slices.Chunk(d.hopsThat(func(*hop) bool { return true }), atOnce) {
+		failed = errors.Join(failed, d.updateHops(hops, true))
+	}
+	return failed
 }
 
 // pause waits; false when the device is closed.
@@ -52,23 +81,28 @@ func (d *Device) pause(long time.Duration) bool {
 	}
 }
 
-// look brings the device up to what the host says now; false if some of it could not be asked:
-// then it goes on with what it knew. Without its interface the device has failed.
-func (d *Device) look(c changes) bool {
-	err := d.update(c)
-	switch {
+// looked is what a look has found.
+type looked struct {
+	cameUp bool // the link
+	failed bool // something could not be asked
+}
+
+// look brings the device up to what the host says now. What could not be asked stays as it was
+// known. Without its interface the device has failed.
+func (d *Device) look(c changes) (found looked) {
+	cameUp, err := d.update(c)
+	switch was := d.lagging.Swap(err != nil); {
 	case errors.Is(err, errInterfaceGone):
 		d.fail(err)
-		return true
+		return looked{}
 	case d.Err() != nil:
-		return true
-	case err != nil && !d.lagging:
+		return looked{}
+	case err != nil && !was:
 		d.log.Warn("cannot look at what has changed on the host; going on with what was known, and trying again", "device", d.name, "error", err)
-	case err == nil && d.lagging:
+	case err == nil && was:
 		d.log.Info("what has changed on the host is known again", "device", d.name)
 	}
-	d.lagging = err != nil
-	return err == nil
+	return looked{cameUp, err != nil}
 }
 
 // atOnce is how many paths or hops are looked at before others may ask, and how many change
@@ -77,30 +111,29 @@ const atOnce = 64
 
 // update looks at what has changed. While the link is down the host forgets routes and
 // neighbours: what is known is kept, and looked at when the link is up.
-func (d *Device) update(c changes) error {
+func (d *Device) update(c changes) (cameUp bool, err error) {
 	var moved portChange
 	if c.port {
-		var err error
 		if moved, err = d.updatePort(); err != nil {
-			return err
+			return false, err
 		}
 	}
 	up := d.linkUp()
 	c.allRoutes = c.allRoutes || moved.up
 	c.allNeighbours = c.allNeighbours || moved.up
-	err := moved.unsteered
+	err = moved.unsteered
 	for paths := range slices.Chunk(d.pathsThat(func(p *path) bool {
 		return moved.concerns(p) || up && c.concernsRoute(p.ends.dest.Addr())
 	}), atOnce) {
 		err = errors.Join(err, d.updateWays(paths))
 	}
 	if !up {
-		return err
+		return false, err
 	}
 	for hops := range slices.Chunk(d.hopsThat(func(h *hop) bool { return c.concernsNeighbour(h.address) }), atOnce) {
 		err = errors.Join(err, d.updateHops(hops, moved.up))
 	}
-	return err
+	return moved.up, err
 }
 
 func (d *Device) linkUp() bool {

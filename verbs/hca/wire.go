@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/netip"
 	"slices"
+	"sync"
 
 	"github.com/roced/roced/datapath"
 	"github.com/roced/roced/datapath/wire"
@@ -40,10 +41,18 @@ func OpenWire(a, b []netip.Addr, options ...Option) (*Device, *Device, error) {
 	return first, second, nil
 }
 
-// wireHost is the host of a device on a wire in memory. Nothing on it changes.
+// wireHost is the host of a device on a wire in memory.
 type wireHost struct {
+	peer *wireHost
+
+	mu     sync.Mutex
 	status portStatus
-	peer   *wireHost
+}
+
+func (h *wireHost) now() portStatus {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.status
 }
 
 func newWireHost(number byte, addresses []netip.Addr) *wireHost {
@@ -54,17 +63,17 @@ func newWireHost(number byte, addresses []netip.Addr) *wireHost {
 	}}
 }
 
-func (h *wireHost) port() (portStatus, error) { return h.status, nil }
+func (h *wireHost) port() (portStatus, error) { return h.now(), nil }
 
 func (h *wireHost) route(_, dest netip.Addr) (host.Route, error) {
-	if slices.Contains(h.peer.status.addresses, dest) {
+	if slices.Contains(h.peer.now().addresses, dest) {
 		return host.Route{Hop: dest}, nil
 	}
 	return host.Route{}, fmt.Errorf("%w: it is not an address of the wire's other end", host.ErrNoRoute)
 }
 
 func (h *wireHost) neighbour(netip.Addr) (hopStatus, error) {
-	return hopStatus{mac: h.peer.status.mac, known: true}, nil
+	return hopStatus{mac: h.peer.now().mac, known: true}, nil
 }
 
 func (h *wireHost) hold(netip.Addr) error { return nil }
