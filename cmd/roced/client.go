@@ -27,8 +27,8 @@ type client struct {
 // runClient measures, and prints what was measured, also if not all could be.
 func runClient(ctx context.Context, d *device, namespace string, o *perfOptions) (err error) {
 	for _, size := range o.sizes {
-		if err := checkSize(size, d.mtu); err != nil {
-			return fmt.Errorf("%s: %w", o.device, err)
+		if err := d.checkSize(size); err != nil {
+			return err
 		}
 	}
 	conn, err := dial(ctx, namespace, o.host, o.tcpPort, "roced perf -d DEVICE")

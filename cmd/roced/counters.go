@@ -1,7 +1,9 @@
 package main
 
 import (
+	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/vishvananda/netlink"
 )
@@ -14,28 +16,36 @@ type counter struct {
 	Lost    bool // packets that were for us, and were not delivered; each is in one such counter
 }
 
-// counters is all counters of a device, always in the same order.
+// counters is all counters of a device, always in the same order: every number that a
+// command prints, and its name, is from here.
 func (d *device) counters() ([]counter, error) {
-	s, err := d.card.Statistics()
+	card, err := d.cardCounters()
 	if err != nil {
 		return nil, err
 	}
 	link, err := d.linkCounters()
+	return append(card, link...), err
+}
+
+func (d *device) cardCounters() (all []counter, err error) {
+	s, err := d.card.Statistics()
 	if err != nil {
 		return nil, err
 	}
-	var all []counter
 	for _, c := range s.All() {
 		all = append(all, counter{c.Place, c.Name, c.Value, c.Lost})
 	}
-	return append(all, link...), nil
+	return all, nil
 }
 
 // linkCounters is what the interface itself lost (ip -s link). It counts packets of
 // all kinds, and on veth repeats what the socket lost: to be shown beside the others, and
-// never to be added to them.
+// never to be added to them. An interface that is gone has none.
 func (d *device) linkCounters() ([]counter, error) {
 	link, err := d.links.LinkByName(d.attr.Name)
+	if errors.As(err, new(netlink.LinkNotFoundError)) {
+		return nil, nil
+	}
 	if err != nil {
 		return nil, fmt.Errorf("counters of interface %s: %w", d.attr.Name, err)
 	}
@@ -65,9 +75,13 @@ func losses(all []counter) map[string]uint64 {
 	return named(all, func(c counter) bool { return c.Lost })
 }
 
-// linkLosses is what the interface lost.
+// linkLosses is what the interface lost, nil if it has no counters.
 func linkLosses(all []counter) map[string]uint64 {
-	return named(all, func(c counter) bool { return c.Place == "link" })
+	isLink := func(c counter) bool { return c.Place == "link" }
+	if !slices.ContainsFunc(all, isLink) {
+		return nil
+	}
+	return named(all, isLink)
 }
 
 // dropsSince is where messages that were lost here would be found.

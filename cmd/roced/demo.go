@@ -15,6 +15,7 @@ var demoSizes = []int{0, 1, 64, 256, 1000, 1024}
 
 func newDemoCommand(log *slog.Logger) *cobra.Command {
 	messages := 10000
+	var modes modeFlags
 	cmd := &cobra.Command{
 		Use:   "demo",
 		Short: "Show that it works: hosts, a group, messages, counters; needs no set-up",
@@ -27,11 +28,15 @@ is in. Every byte is checked. Nothing on this host is touched, and nothing is le
 			if messages < 1 {
 				return usageError{fmt.Errorf("--count %d: at least 1 message a row", messages)}
 			}
-			d := &demo{out: cmd.OutOrStdout(), log: log, messages: messages}
+			if err := modes.check(); err != nil {
+				return usageError{err}
+			}
+			d := &demo{out: cmd.OutOrStdout(), log: log, messages: messages, modes: modes}
 			return d.run(cmd.Context())
 		},
 	}
 	cmd.Flags().IntVarP(&messages, "count", "n", messages, "`messages` a row")
+	modes.add(cmd.Flags())
 	return cmd
 }
 
@@ -40,6 +45,7 @@ type demo struct {
 	out      io.Writer
 	log      *slog.Logger
 	messages int
+	modes    modeFlags
 	lab      *lab
 	rows     []*stream
 }
@@ -62,7 +68,7 @@ func (d *demo) run(ctx context.Context) error {
 
 // inLab builds the lab, and removes it whatever show does, also when it panics.
 func (d *demo) inLab(ctx context.Context, show func(context.Context) error) (err error) {
-	if d.lab, err = newLab(ctx, d.log); err != nil {
+	if d.lab, err = newLab(ctx, d.log, d.modes.options()...); err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, d.lab.Close()) }()

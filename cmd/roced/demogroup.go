@@ -21,7 +21,7 @@ type groupDemo struct {
 
 // inLab builds the lab, and removes it whatever show does, also when it panics.
 func (g *groupDemo) inLab(ctx context.Context, show func(context.Context) error) (err error) {
-	if g.lab, err = newSwitchLab(ctx, g.log); err != nil {
+	if g.lab, err = newSwitchLab(ctx, g.log, g.modes.options()...); err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, g.lab.Close()) }()

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/netip"
+	"strings"
 
 	"github.com/roced/roced/verbs"
 	"github.com/roced/roced/verbs/hca"
@@ -22,6 +23,7 @@ type device struct {
 	attr  verbs.DeviceAttr
 	mtu   int             // RDMA MTU in bytes: the longest message
 	links *netlink.Handle // in the interface's namespace
+	log   *slog.Logger
 }
 
 // openDevice makes a card of an interface in the network namespace of a file, or in the
@@ -35,7 +37,7 @@ func openDevice(name, namespace string, log *slog.Logger, options ...hca.Option)
 	if err != nil {
 		return nil, err
 	}
-	d := &device{card: card}
+	d := &device{card: card, log: log}
 	if d.Context, err = verbs.Open(card); err != nil {
 		return nil, errors.Join(err, card.Close())
 	}
@@ -76,12 +78,12 @@ const anyGID = -1
 // the address that it already talks to its peer with (local), if the device has that, else the
 // first one; of the peer's IP version, if that is known.
 func (d *device) chooseGID(index int, local netip.Addr, peer verbs.GID) (verbs.GIDEntry, error) {
-	if index != anyGID {
-		return d.QueryGID(port, index)
-	}
 	entries, err := d.GIDs(port)
 	if err != nil {
 		return verbs.GIDEntry{}, err
+	}
+	if index != anyGID {
+		return d.lineOf(entries, index)
 	}
 	fits := func(g verbs.GID) bool { return peer.IsZero() || g.IsIPv4() == peer.IsIPv4() }
 	best := -1
@@ -100,7 +102,24 @@ func (d *device) chooseGID(index int, local netip.Addr, peer verbs.GID) (verbs.G
 		return entries[best], nil
 	}
 	if peer.IsZero() {
-		return verbs.GIDEntry{}, fmt.Errorf("%w: %s has no IP address; ip addr add ADDRESS/LENGTH dev %[2]s", verbs.ErrNoGID, d.attr.Name)
+		return verbs.GIDEntry{}, noAddress(d.attr.Name)
 	}
-	return verbs.GIDEntry{}, fmt.Errorf("%w: %s has no address of the IP version that the peer uses, %v", verbs.ErrNoGID, d.attr.Name, peer.Addr())
+	return verbs.GIDEntry{}, fmt.Errorf("%w: %s has no address of the IP version of %v, to send there from; ip addr add ADDRESS/LENGTH dev %[2]s",
+		verbs.ErrNoGID, d.attr.Name, peer.Addr())
+}
+
+// lineOf is the line of the GID table that the command line asks for.
+func (d *device) lineOf(entries []verbs.GIDEntry, index int) (verbs.GIDEntry, error) {
+	var lines []string
+	for _, entry := range entries {
+		if entry.Index == index {
+			return entry, nil
+		}
+		lines = append(lines, fmt.Sprintf("%d (%v)", entry.Index, entry.GID.Addr()))
+	}
+	if len(lines) == 0 {
+		return verbs.GIDEntry{}, noAddress(d.attr.Name)
+	}
+	return verbs.GIDEntry{}, fmt.Errorf("--gid-index %d: %w: %s has no such line, but %s; see roced show gid -d %[3]s",
+		index, verbs.ErrNoGID, d.attr.Name, strings.Join(lines, ", "))
 }

@@ -21,6 +21,7 @@ const batch = 32
 // as many buffers to send from. Buffers of both kinds are used in turn. It belongs
 // to one goroutine.
 type endpoint struct {
+	device         *device
 	pd             *verbs.PD
 	mr             *verbs.MR
 	sendCQ, recvCQ *verbs.CQ
@@ -34,7 +35,8 @@ type endpoint struct {
 	stride   int
 	nextRecv int
 	nextSend int
-	sending  int // sends that have not completed
+	sending  int  // sends that have not completed
+	failed   bool // a send has: the queue pair sends no more
 	done     [batch]verbs.WC
 }
 
@@ -50,7 +52,7 @@ type endpointAttr struct {
 
 // newEndpoint makes a queue pair that is ready. All receives are posted.
 func newEndpoint(d *device, attr endpointAttr) (*endpoint, error) {
-	e := &endpoint{stride: (wire.GRHLen + attr.size + 63) &^ 63, trafficClass: attr.trafficClass}
+	e := &endpoint{device: d, stride: (wire.GRHLen + attr.size + 63) &^ 63, trafficClass: attr.trafficClass}
 	if err := e.open(d, attr); err != nil {
 		return nil, errors.Join(fmt.Errorf("%s: %w", d.attr.Name, err), e.Close())
 	}
@@ -96,8 +98,12 @@ func (e *endpoint) prepare(depth int, qkey verbs.QKey) error {
 	return e.postRecvs(depth)
 }
 
-// Close destroys what was made, in reverse order.
+// Close waits a while until what was posted has left, and destroys what was made, in
+// reverse order.
 func (e *endpoint) Close() (err error) {
+	if e.sending > 0 {
+		err = e.awaitSent()
+	}
 	for _, group := range slices.Clone(e.groups) {
 		err = errors.Join(err, e.detach(group))
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/roced/roced/hack/netlab"
 	"github.com/roced/roced/verbs"
+	"github.com/roced/roced/verbs/hca"
 )
 
 // labPrefix begins the names of the demo's namespaces.
@@ -37,12 +38,12 @@ var addresses = []address{
 }
 
 // newLab builds both hosts, after it has removed what killed demos left.
-func newLab(ctx context.Context, log *slog.Logger) (*lab, error) {
+func newLab(ctx context.Context, log *slog.Logger, modes ...hca.Option) (*lab, error) {
 	if err := netlab.Prune(labPrefix); err != nil {
 		return nil, fmt.Errorf("remove what an earlier demo left: %w", err)
 	}
 	l := &lab{left: &host{name: "left"}, right: &host{name: "right"}}
-	if err := build(ctx, l, l.addNamespaces, l.addLink, func() error { return l.openDevices(log) }); err != nil {
+	if err := build(ctx, l, l.addNamespaces, l.addLink, func() error { return l.openDevices(log, modes) }); err != nil {
 		return nil, err
 	}
 	return l, nil
@@ -95,9 +96,9 @@ func (l *lab) addLink() error {
 	return nil
 }
 
-func (l *lab) openDevices(log *slog.Logger) (err error) {
+func (l *lab) openDevices(log *slog.Logger, modes []hca.Option) (err error) {
 	for _, h := range l.hosts() {
-		if h.device, err = openDevice("eth0", h.Path(), log.With("host", h.name)); err != nil {
+		if h.device, err = openDevice("eth0", h.Path(), log.With("host", h.name), modes...); err != nil {
 			return err
 		}
 		if h.endpoint, err = newEndpoint(h.device, endpointAttr{depth: window, size: h.mtu, qkey: testQKey}); err != nil {

@@ -81,7 +81,7 @@ func newRootCommand(stderr io.Writer) *cobra.Command {
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return usageError{fmt.Errorf("%w; see %s --help", err, cmd.CommandPath())}
 	})
-	root.AddCommand(newDemoCommand(log), newMcastCommand(log), newPerfCommand(log), newPingCommand(log), newVersionCommand())
+	root.AddCommand(newDemoCommand(log), newMcastCommand(log), newPerfCommand(log), newPingCommand(log), newShowCommand(), newVersionCommand())
 	return root
 }
 

@@ -1,12 +1,14 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
 	"log/slog"
 	"net/netip"
 
+	"github.com/roced/roced/mcast"
 	"github.com/roced/roced/verbs"
 	"github.com/roced/roced/verbs/hca"
 	"github.com/spf13/cobra"
@@ -111,7 +113,7 @@ func (o *mcastOptions) check(cmd *cobra.Command, group string) (err error) {
 	if err := o.cardFlags.check(); err != nil {
 		return err
 	}
-	if o.group, err = parseGroup(group); err != nil {
+	if o.group, err = parseGroup(group, o.device); err != nil {
 		return err
 	}
 	for _, flag := range senderFlags {
@@ -135,19 +137,23 @@ func (o *mcastOptions) check(cmd *cobra.Command, group string) (err error) {
 	return nil
 }
 
-// parseGroup reads a multicast address. The interface is named by another flag, so
-// that an IPv6 zone would say it twice.
-func parseGroup(text string) (netip.Addr, error) {
+// parseGroup reads a multicast address. An IPv6 zone may say once more which interface it is.
+func parseGroup(text, device string) (netip.Addr, error) {
 	group, err := netip.ParseAddr(text)
+	zone := group.Zone()
+	group = group.Unmap().WithZone("")
 	switch {
 	case err != nil:
 		return group, fmt.Errorf("GROUP %q is not an IP address; 239.1.2.3 and ff0e::1:2 are groups'", text)
-	case group.Zone() != "":
-		return group, fmt.Errorf("GROUP %s: leave out %%%s; -d names the interface", text, group.Zone())
-	case !group.Unmap().IsMulticast():
+	case !group.IsMulticast():
 		return group, fmt.Errorf("GROUP %s is no multicast address: 224.0.0.0/4 and ff00::/8 are", text)
+	case zone != "" && zone != device:
+		return group, fmt.Errorf("GROUP %s is one of interface %s, and -d names %s", text, zone, device)
 	}
-	return group.Unmap(), nil
+	if _, err := mcast.MGID(group); err != nil {
+		return group, fmt.Errorf("GROUP %s: %w", text, err)
+	}
+	return group, nil
 }
 
 func (o *mcastOptions) run(cmd *cobra.Command) error {
@@ -155,5 +161,5 @@ func (o *mcastOptions) run(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(runMember(cmd.Context(), d, o), d.Close())
+	return d.use(cmd.Context(), func(ctx context.Context) error { return runMember(ctx, d, o) })
 }

@@ -216,22 +216,55 @@ func TestMcastRuntimeErrors(t *testing.T) {
 	checkFailure(t, mcastArgs(lab.A, testGroup4+" -d nope"), exitFailed, "no interface", "ip link")
 	checkFailure(t, mcastArgs(lab.A, testGroup4+" --netns no-such-namespace"), exitFailed, "no-such-namespace", "ip netns list")
 	checkFailure(t, mcastArgs(lab.A, testGroup4+" --send --size 1025"), exitFailed, "RDMA MTU is 1024")
-	checkFailure(t, mcastArgs(lab.A, testGroup4+" --send -g 14"), exitFailed, "no line 14")
+	checkFailure(t, mcastArgs(lab.A, testGroup4+" --send -g 14"), exitFailed, "has no such line, but 0 (10.77.0.1), 1 (fd77::1)")
 	receiver := listen(t, lab.A, testGroup4)
 	checkFailure(t, mcastArgs(lab.A, testGroup4), exitFailed, "another XDP program")
 	receiver.end(t)
-	link, err := lab.A.Netlink().LinkByName("eth0")
+}
+
+// TestMcastWithoutAddress: ports that capture often have none. A sender needs one.
+func TestMcastWithoutAddress(t *testing.T) {
+	lab := labtest.Pair(t)
+	removeAddress(t, lab.A, "10.77.0.1/24")
+	checkFailure(t, mcastArgs(lab.A, testGroup4+" --send"), exitFailed, "no address", "ip addr add")
+	checkFailure(t, mcastArgs(lab.A, testGroup4+" --send --send-only"), exitFailed, "no address", "ip address add")
+	receiver := listen(t, lab.A, testGroup4+" --count 1")
+	send(t, lab.B, testGroup4+" --send-only -n 1")
+	code, got := receiver.wait()
+	checkSays(t, got, "10.77.0.2 QP", "received 1 message")
+	if code != 0 {
+		t.Errorf("exit code %d: %s", code, receiver.stderr.String())
+	}
+}
+
+func removeAddress(t *testing.T, ns *netlab.Namespace, cidr string) {
+	t.Helper()
+	address, err := netlink.ParseAddr(cidr)
 	if err != nil {
 		t.Fatal(err)
 	}
-	address, err := netlink.ParseAddr("10.77.0.1/24")
+	if err := ns.Netlink().AddrDel(eth0(t, ns), address); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func eth0(t *testing.T, ns *netlab.Namespace) netlink.Link {
+	t.Helper()
+	link, err := ns.Netlink().LinkByName("eth0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := lab.A.Netlink().AddrDel(link, address); err != nil {
-		t.Fatal(err)
+	return link
+}
+
+// TestMcastZone: ff02::1 is another group on each interface, and the zone says which.
+func TestMcastZone(t *testing.T) {
+	lab := labtest.Pair(t)
+	receiver := listen(t, lab.A, "ff02::77%eth0 --count 1")
+	send(t, lab.B, "ff02::77%eth0 --send-only -n 1")
+	if code, got := receiver.wait(); code != 0 || !strings.Contains(got, "100 bytes to ff02::77") {
+		t.Errorf("exit code %d: %s%s", code, got, receiver.stderr.String())
 	}
-	checkFailure(t, mcastArgs(lab.A, testGroup4), exitFailed, "no address of the group's IP version", "ip address add")
 }
 
 func TestMcastWithoutPrivileges(t *testing.T) {

@@ -33,8 +33,10 @@ type member struct {
 // runMember is a member until all is done that was asked for, and prints a summary,
 // also if that was not all.
 func runMember(ctx context.Context, d *device, o *mcastOptions) (err error) {
-	if err := checkSize(o.size, d.mtu); o.send && err != nil {
-		return fmt.Errorf("%s: %w", o.device, err)
+	if o.send {
+		if err := d.checkSize(o.size); err != nil {
+			return err
+		}
 	}
 	m := &member{device: d, options: o, out: bufio.NewWriter(o.out)}
 	defer func() { err = errors.Join(err, m.Close()) }()
@@ -121,11 +123,21 @@ func (m *member) receiveAll(ctx context.Context) error {
 			wanted = int(min(uint64(wanted), count-m.received))
 		}
 		n, err := m.receive(ctx, true, m.completions[:wanted])
-		if err := errors.Join(err, m.take(n)); err != nil {
+		if err := m.takeBefore(n, err); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// takeBefore tells of messages that have come before receiving failed, if it did. Then
+// that is the error: to post receives again fails too.
+func (m *member) takeBefore(n int, failed error) error {
+	err := m.take(n)
+	if failed != nil {
+		return failed
+	}
+	return err
 }
 
 // take tells of messages that have come.
@@ -218,13 +230,11 @@ func (m *member) restUntil(ctx context.Context, next time.Time) error {
 	defer cancel()
 	for {
 		n, err := m.receive(ctx, true, m.completions[:])
-		if err := m.take(n); err != nil {
-			return err
+		due := errors.Is(err, errDue)
+		if due {
+			err = nil
 		}
-		if errors.Is(err, errDue) {
-			return nil
-		}
-		if err != nil {
+		if err := m.takeBefore(n, err); err != nil || due {
 			return err
 		}
 	}
@@ -238,7 +248,7 @@ var errDue = errors.New("the next message is due")
 func (m *member) takeArrived(ctx context.Context) error {
 	for ctx.Err() == nil {
 		n, err := m.arrived(m.completions[:])
-		if err := errors.Join(err, m.take(n)); err != nil || n == 0 {
+		if err := m.takeBefore(n, err); err != nil || n == 0 {
 			return err
 		}
 	}

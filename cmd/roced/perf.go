@@ -1,7 +1,7 @@
 package main
 
 import (
-	"errors"
+	"context"
 	"fmt"
 	"io"
 	"log/slog"
@@ -208,8 +208,7 @@ func (o *perfOptions) run(cmd *cobra.Command) error {
 	case o.host == "":
 		run = runServer
 	}
-	err = run(cmd.Context(), d, o.path(), o)
-	return errors.Join(err, d.Close())
+	return d.use(cmd.Context(), func(ctx context.Context) error { return run(ctx, d, o.path(), o) })
 }
 
 // side describes this end, sending from an address.

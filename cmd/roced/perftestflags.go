@@ -49,7 +49,7 @@ func (o *perfOptions) checkPerftest(cmd *cobra.Command) error {
 		return errors.New("--group: the client of --bandwidth receives nothing; the server names the group")
 	}
 	if o.group != "" {
-		_, err := parseGroup(o.group)
+		_, err := parseGroup(o.group, o.device)
 		return err
 	}
 	return nil

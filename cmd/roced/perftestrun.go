@@ -151,7 +151,7 @@ func (r *perftestRun) prepare(peer *perftestKeys) (own perftestKeys, err error) 
 }
 
 func (r *perftestRun) join() error {
-	group, err := parseGroup(r.options.group)
+	group, err := parseGroup(r.options.group, r.options.device)
 	if err != nil {
 		return err
 	}

@@ -1,7 +1,7 @@
 package main
 
 import (
-	"errors"
+	"context"
 	"fmt"
 	"io"
 	"log/slog"
@@ -98,5 +98,5 @@ func (o *pingOptions) run(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(runPing(cmd.Context(), d, o.path(), o), d.Close())
+	return d.use(cmd.Context(), func(ctx context.Context) error { return runPing(ctx, d, o.path(), o) })
 }

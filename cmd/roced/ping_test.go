@@ -103,8 +103,8 @@ func TestPingClientErrors(t *testing.T) {
 	to := func(args string) []string { return pingArgs(lab.B, args) }
 	checkFailure(t, to("10.77.0.1 -p 1"), exitFailed, "refused", "ibv_ud_pingpong -g INDEX")
 	checkFailure(t, to("10.77.0.1 -s 1025"), exitFailed, "RDMA MTU is 1024")
-	checkFailure(t, to("-s 2048"), exitFailed, "2048 bytes do not fit a datagram: the RDMA MTU is 1024 (an interface MTU of 1500 gives 1024)")
-	checkFailure(t, to("10.77.0.1 -g 100 -p "+silent.port), exitFailed, "100")
+	checkFailure(t, to("-s 2048"), exitFailed, "2048 bytes do not fit a datagram: the RDMA MTU is 1024, as the interface's MTU is 1500")
+	checkFailure(t, to("10.77.0.1 -g 100 -p "+silent.port), exitFailed, "--gid-index 100", "has no such line, but 0 (10.77.0.2), 1 (fd77::2)", "roced show gid -d eth0")
 	// fakeServer's address is of QP 0x1234, which the client cannot reach.
 	checkFailure(t, to("10.77.0.1 -W 50ms -p "+silent.port), exitFailed, "sent 1 messages and received 0, of 1000 each way", "timed out")
 	checkFailure(t, to("10.77.0.1 -g 1 -W 50ms -p "+silent.port), exitFailed, "not of one IP version")

@@ -26,8 +26,8 @@ type pingRun struct {
 
 // runPing meets the peer, exchanges messages, and prints how long that took.
 func runPing(ctx context.Context, d *device, namespace string, o *pingOptions) (err error) {
-	if err := checkSize(o.size, d.mtu); err != nil {
-		return fmt.Errorf("%s: %w", o.device, err)
+	if err := d.checkSize(o.size); err != nil {
+		return err
 	}
 	r := &pingRun{device: d, namespace: namespace, options: o}
 	r.endpoint, err = newEndpoint(d, endpointAttr{depth: o.rxDepth, size: d.mtu, qkey: testQKey, trafficClass: o.trafficClass})

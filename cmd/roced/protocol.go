@@ -66,7 +66,7 @@ func (r *request) check(mtu int) error {
 
 func checkSize(size, mtu int) error {
 	if size < 0 || size > mtu {
-		return fmt.Errorf("%w: %d bytes do not fit a datagram: the RDMA MTU is %d (an interface MTU of 1500 gives 1024)", unix.EMSGSIZE, size, mtu)
+		return fmt.Errorf("%w: %d bytes do not fit a datagram: the RDMA MTU is %d", unix.EMSGSIZE, size, mtu)
 	}
 	return nil
 }

@@ -2,8 +2,8 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
+	"time"
 
 	"github.com/roced/roced/verbs"
 	"golang.org/x/sys/unix"
@@ -112,35 +112,53 @@ func (e *endpoint) reapUntil(ctx context.Context, sleep bool, n int) error {
 func (e *endpoint) settle(n int, err error) error {
 	for i := range e.done[:n] {
 		if err := e.done[i].Err(); err != nil {
-			return fmt.Errorf("send: %w", err)
+			e.failed = true
+			return fmt.Errorf("send: %w", e.device.explain(err))
 		}
 		e.sending -= int(e.done[i].ID)
 	}
 	return err
 }
 
-// receive waits for messages. Their buffers are the caller's until it posts as many receives.
-func (e *endpoint) receive(ctx context.Context, sleep bool, wcs []verbs.WC) (int, error) {
-	n, err := await(ctx, e.recvCQ, sleep, wcs)
-	return n, errors.Join(err, receiveError(wcs[:n]))
-}
+// closeTimeout is how long what was posted may take to leave before the queue pair is destroyed.
+const closeTimeout = time.Second
 
-// arrived takes messages that have come, without waiting.
-func (e *endpoint) arrived(wcs []verbs.WC) (int, error) {
-	n, err := e.recvCQ.Poll(wcs)
-	if err == nil {
-		err = receiveError(wcs[:n])
-	}
-	return n, err
-}
-
-func receiveError(wcs []verbs.WC) error {
-	for i := range wcs {
-		if err := wcs[i].Err(); err != nil {
-			return fmt.Errorf("receive: %w", err)
+// awaitSent waits until all that was posted has left. It says so if that cannot be; sends
+// that have failed have been told of.
+func (e *endpoint) awaitSent() error {
+	cause := fmt.Errorf("not all that was posted has left within %v; is the link of %s up? %w", closeTimeout, e.device.attr.Name, unix.ETIMEDOUT)
+	ctx, cancel := context.WithTimeoutCause(context.Background(), closeTimeout, cause)
+	defer cancel()
+	for e.sending > 0 && !e.failed {
+		if err := e.reapSome(ctx, true); err != nil {
+			return err
 		}
 	}
 	return nil
+}
+
+// receive waits for messages. Their buffers are the caller's until it posts as many receives.
+// What is counted are messages, also with an error: those that came before it.
+func (e *endpoint) receive(ctx context.Context, sleep bool, wcs []verbs.WC) (int, error) {
+	n, err := await(ctx, e.recvCQ, sleep, wcs)
+	return e.messages(wcs[:n], err)
+}
+
+// arrived takes messages that have come, without waiting; else it is receive.
+func (e *endpoint) arrived(wcs []verbs.WC) (int, error) {
+	n, err := e.recvCQ.Poll(wcs)
+	return e.messages(wcs[:n], err)
+}
+
+// messages counts the completions that are messages. The others are receives that have failed,
+// as when the device does: they are the last.
+func (e *endpoint) messages(wcs []verbs.WC, err error) (int, error) {
+	for i := range wcs {
+		if failed := wcs[i].Err(); failed != nil {
+			return i, fmt.Errorf("receive: %w", e.device.explain(failed))
+		}
+	}
+	return len(wcs), err
 }
 
 // await waits for completions, asleep or spinning, until ctx is done: also when there

@@ -31,7 +31,7 @@ type station struct {
 }
 
 // newSwitchLab builds all of it.
-func newSwitchLab(ctx context.Context, log *slog.Logger) (*switchLab, error) {
+func newSwitchLab(ctx context.Context, log *slog.Logger, modes ...hca.Option) (*switchLab, error) {
 	l := &switchLab{
 		sender:   &station{name: "sender", role: "send-only member", queuePairs: 1, addresses: []string{"10.77.0.1", "fd77::1"}},
 		receiver: &station{name: "receiver", role: "full member", queuePairs: 3, addresses: []string{"10.77.0.2", "fd77::2"}},
@@ -39,7 +39,7 @@ func newSwitchLab(ctx context.Context, log *slog.Logger) (*switchLab, error) {
 	}
 	steps := []func() error{l.addBridge}
 	for _, s := range l.stations() {
-		steps = append(steps, func() error { return s.plugIn(l.bridge) }, func() error { return s.open(log) })
+		steps = append(steps, func() error { return s.plugIn(l.bridge) }, func() error { return s.open(log, modes) })
 	}
 	if err := build(ctx, l, steps...); err != nil {
 		return nil, err
@@ -75,8 +75,8 @@ func (s *station) plugIn(bridge *netlab.Bridge) (err error) {
 
 // open makes a card of the host's link. Its memberships are sockets, of which a
 // demo that is killed leaves no record under /run.
-func (s *station) open(log *slog.Logger) (err error) {
-	s.device, err = openDevice("eth0", s.Path(), log.With("host", s.name), hca.WithMembership(mcast.Socket))
+func (s *station) open(log *slog.Logger, modes []hca.Option) (err error) {
+	s.device, err = openDevice("eth0", s.Path(), log.With("host", s.name), append(modes[:len(modes):len(modes)], hca.WithMembership(mcast.Socket))...)
 	if err != nil {
 		return err
 	}
