@@ -29,6 +29,7 @@ type endpoint struct {
 	ah             *verbs.AH           // nil before aim
 	groups         []*verbs.Membership // that the queue pair is attached to
 	trafficClass   uint8               // of what aim makes
+	peer           destination         // that aim has set
 
 	recvs    []verbs.RecvWR // by buffer
 	sends    []verbs.SendWR
@@ -152,7 +153,7 @@ func (e *endpoint) aim(source int, gid verbs.GID, qpn verbs.QPN) error {
 	if e.ah != nil {
 		err = e.ah.Close()
 	}
-	e.ah = ah
+	e.ah, e.peer = ah, destination{QPN: qpn, GID: gid}
 	for i := range e.sends {
 		e.sends[i].AH, e.sends[i].RemoteQPN = ah, qpn
 	}

@@ -59,13 +59,7 @@ func TestFlushedReceivesAreNoMessages(t *testing.T) {
 	if err := errors.Join(left.postSends(3), left.reapAll(t.Context(), true)); err != nil {
 		t.Fatal(err)
 	}
-	for n := 0; n < 3; { // until all are there, without taking them
-		all, err := right.cardCounters()
-		if err != nil {
-			t.Fatal(err)
-		}
-		n = int(count(all, "engine", "delivered"))
-	}
+	awaitDelivered(t, right.device, 3)
 	if err := right.qp.Modify(&verbs.QPAttr{State: verbs.QPStateErr}, verbs.QPAttrState); err != nil {
 		t.Fatal(err)
 	}

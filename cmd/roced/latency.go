@@ -25,7 +25,7 @@ var errTripLost = errors.New("no answer in time")
 
 // pinger is the client's half of a latency test: one message at a time, with its
 // number as immediate data. What the server sends back has the same number, so that
-// an answer that comes late is known as such.
+// an answer that comes late, or twice, is known as such.
 type pinger struct {
 	e           *endpoint
 	sleep       bool
@@ -84,18 +84,22 @@ func (p *pinger) trip(ctx context.Context) (time.Duration, error) {
 	return took, p.e.reap()
 }
 
-// await waits for the answer, and passes over late ones.
+// await waits for the answer, and passes over late ones, second ones, and other senders'.
 func (p *pinger) await(ctx context.Context) error {
 	for {
 		n, err := p.e.receive(ctx, p.sleep, p.completions[:])
 		if err != nil {
 			return err
 		}
-		answered := slices.ContainsFunc(p.completions[:n], func(wc verbs.WC) bool { return wc.ImmData == p.number })
+		answered := slices.ContainsFunc(p.completions[:n], p.isAnswer)
 		if err := p.e.postRecvs(n); err != nil || answered {
 			return err
 		}
 	}
+}
+
+func (p *pinger) isAnswer(wc verbs.WC) bool {
+	return wc.Flags&verbs.WCWithImm != 0 && wc.ImmData == p.number && p.e.isFromPeer(&wc)
 }
 
 // echoUntil is the server's half: it sends back what comes, until ctx is done.

@@ -12,8 +12,13 @@ import (
 )
 
 // pingpong is messages of one size there and back, one at a time, as ibv_ud_pingpong and
-// ib_send_lat send them. They carry no number, so that a lost one ends it: nobody could
-// tell a late answer from the next.
+// ib_send_lat send them. Those carry no number, so that a lost one ends it: nobody could
+// tell a late answer from the next. Of what comes twice, only what comes before the next
+// message is sent can be passed over.
+//
+// Between two roced ping each message has its number, and nothing counts twice. The client
+// begins: it sends the number as immediate data, which ibv_ud_pingpong has no eye for, and
+// goes on without when the answer has none. The server numbers its answers if the question was.
 type pingpong struct {
 	e       *endpoint
 	begins  bool          // this side sends first: the client
@@ -22,6 +27,7 @@ type pingpong struct {
 	count   int           // messages each way
 	timeout time.Duration // for each message that is to come
 	sleep   bool          // while waiting; else it spins
+	numbers bool          // messages carry their number, from 1 on
 	payload []byte        // of each message that comes; nil for any
 
 	sent, received int
@@ -71,16 +77,55 @@ func (p *pingpong) explain(d *device, before []counter) error {
 func (p *pingpong) elapsed() time.Duration { return p.last.Sub(p.start) }
 
 func (p *pingpong) send(ctx context.Context) error {
-	if err := p.e.reapUntil(ctx, p.sleep, 1); err != nil {
+	if err := errors.Join(p.passOver(ctx), p.e.reapUntil(ctx, p.sleep, 1)); err != nil {
 		return err
 	}
+	p.number()
 	p.lastSent = time.Now()
 	p.last = p.lastSent
 	p.sent++
 	return errors.Join(p.e.postSends(1), p.e.reap())
 }
 
-// receive waits for the next message. What others than the peer send is passed over.
+// number puts the number of the next message into it, if it is to have one.
+func (p *pingpong) number() {
+	_, wr := p.e.sendBuffer(0)
+	wr.Opcode, wr.ImmData = verbs.WRSend, 0
+	if p.numbers {
+		wr.Opcode, wr.ImmData = verbs.WRSendWithImm, uint32(p.sent+1)
+	}
+}
+
+// passOver takes what has come though nothing was due, since this side is to send: numbers
+// would tell.
+func (p *pingpong) passOver(ctx context.Context) error {
+	for !p.numbers && ctx.Err() == nil {
+		n, err := p.e.arrived(p.completion[:])
+		if err != nil || n == 0 {
+			return err
+		}
+		if err := p.e.postRecvs(n); err != nil {
+			return err
+		}
+	}
+	return context.Cause(ctx) // nil if it is not done
+}
+
+// isDue says whether a message is the next one, as far as it can be told.
+func (p *pingpong) isDue(wc *verbs.WC) bool {
+	if p.peer != 0 && wc.SrcQP != p.peer {
+		return false
+	}
+	numbered := wc.Flags&verbs.WCWithImm != 0
+	if numbered && wc.ImmData != uint32(p.received+1) {
+		return false
+	}
+	p.numbers = numbered
+	return true
+}
+
+// receive waits for the next message. What others than the peer send, and what comes again,
+// is passed over.
 func (p *pingpong) receive(ctx context.Context) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, p.timeout, errNothingCame)
 	defer cancel()
@@ -89,7 +134,7 @@ func (p *pingpong) receive(ctx context.Context) error {
 			return err
 		}
 		wc := &p.completion[0]
-		if p.peer == 0 || wc.SrcQP == p.peer {
+		if p.isDue(wc) {
 			return errors.Join(p.take(wc), p.e.postRecvs(1))
 		}
 		if err := p.e.postRecvs(1); err != nil {

@@ -123,7 +123,7 @@ func (r *pingRun) play(ctx context.Context) error {
 	if _, err := fmt.Fprintf(o.out, "  local address:  %v\n  remote address: %v\n", r.own(), r.peer); err != nil {
 		return err
 	}
-	p := &pingpong{e: r.endpoint, begins: o.host != "", peer: r.peer.QPN, size: o.size, count: o.count, timeout: o.timeout, sleep: o.sleep}
+	p := &pingpong{e: r.endpoint, begins: o.host != "", numbers: o.host != "", peer: r.peer.QPN, size: o.size, count: o.count, timeout: o.timeout, sleep: o.sleep}
 	payload := pingPayload(o.size)
 	r.endpoint.fill(payload)
 	if o.check {

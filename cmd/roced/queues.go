@@ -150,6 +150,12 @@ func (e *endpoint) arrived(wcs []verbs.WC) (int, error) {
 	return e.messages(wcs[:n], err)
 }
 
+// isFromPeer says whether a message is from where the endpoint aims.
+func (e *endpoint) isFromPeer(wc *verbs.WC) bool {
+	grh, _ := wc.Payload(e.recvBuffer(wc))
+	return wc.SrcQP == e.peer.QPN && grh.SGID() == e.peer.GID
+}
+
 // messages counts the completions that are messages. The others are receives that have failed,
 // as when the device does: they are the last.
 func (e *endpoint) messages(wcs []verbs.WC, err error) (int, error) {
