@@ -16,17 +16,20 @@
 //	  │   │   control.go        then JSON lines on the same connection (protocol.go)
 //	  │   ├ bandwidth.go, latency.go
 //	  │   └ perftestrun.go, perftestmeasure.go   with ib_send_bw or ib_send_lat, in their words (perftest.go)
-//	  └─ ping.go        there and back, as ibv_ud_pingpong does (pingrun.go, pingpong.go)
-//	          │
-//	device.go, endpoint.go   a card, and a UD queue pair with all it needs (queues.go): used by all
-//	counters.go              where a device's packets went, by name
+//	  ├─ ping.go        there and back, as ibv_ud_pingpong does (pingrun.go, pingpong.go)
+//	  │       │
+//	  │   device.go, endpoint.go   a card, and a UD queue pair with all it needs (queues.go): used by all
+//	  │   health.go                a device that fails ends the command; what is told of an MTU that changes
+//	  │   counters.go              where a device's packets went, by name
+//	  │
+//	  └─ show.go        the GID table of an interface; opens nothing
 //
 // The commands own what they open, and close it in reverse order whatever happens:
 // an error, a signal (which cancels the context that main makes) or a panic. A
 // kill -9 leaves the demo's namespaces behind; the next demo removes them.
 //
-// Everything runs on the caller's goroutine, but for the devices' workers, the reader
-// of a control connection and the line that shows progress. There are no locks here.
+// Everything runs on the caller's goroutine, but for the devices' workers, who
+// follows their events, the reader of a control connection and the line that shows progress. There are no locks here.
 //
 // Left out as yet: the daemon (roced run), and what shows its state.
 package main

@@ -59,6 +59,9 @@ Nothing comes? Switches that snoop forward a group only where it was asked for, 
 forget that when nobody repeats the question: Linux bridges after 260 seconds.
 Such a network needs a querier: ip link set dev BRIDGE type bridge mcast_querier 1.
 
+An interface without an address can receive. A sender needs one. ff00::/16 and ff01::/16
+stay inside a host; ff02::/16 is the link's, also written with a zone: ff02::1%DEVICE.
+
 While a member is there, the group's RoCEv2 packets (UDP port 4791) that come in on
 this interface reach nobody else on this host: no socket, no macvlan or bridge behind it.`
 

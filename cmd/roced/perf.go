@@ -69,7 +69,9 @@ the other: --sizes (one) as their -s, --count as their -n, by themselves what
 perftest has (1000 messages of the MTU, or of 2 bytes for latency). There is one run, and
 latency is of full round trips, of which perftest prints half. UD may lose: then
 perftest waits forever, and this side says so and ends. -r there, the receives
-that are posted, should be at least -n, or --rate here low.
+that are posted, should be at least -n, or --rate here low. Each side reports what it has
+measured, and nothing else. What is not spoken, and ends with an error: -b and --reversed
+(the server sends), -D (a time instead of -n), -q, -R (rdma_cm instead of TCP).
 
 Multicast, -g there, is --group here, on the sides that receive: the server for bandwidth,
 both for latency, each with a group of its own. Theirs is -M, the MGID byte by

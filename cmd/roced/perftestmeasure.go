@@ -8,6 +8,7 @@ import (
 	"math"
 	"time"
 
+	"github.com/roced/roced/verbs"
 	"golang.org/x/sys/unix"
 )
 
@@ -36,7 +37,7 @@ func (r *perftestRun) exchangeMessages(line *progress) error {
 	}
 	err := p.run(r.ctx, line)
 	if errors.Is(err, errNothingCame) {
-		err = fmt.Errorf("%w; was %s given the same -n and -s? It waits forever, and must be stopped", p.explain(r.device, r.before), r.binary())
+		err = fmt.Errorf("%w; was %s given the same -n and -s, and not -D? It waits forever, and must be stopped", p.explain(r.device, r.before), r.binary())
 	}
 	if err != nil {
 		return err
@@ -64,23 +65,64 @@ func (r *perftestRun) sendAll(line *progress) error {
 		return err
 	}
 	err = r.handshake(func(io.ReadWriter) error { return r.exchange.end() })
+	if sends := r.checkSilence(); sends != nil && r.ctx.Err() == nil {
+		return sends
+	}
 	if isTimeout(err) || errors.Is(err, unix.ETIMEDOUT) {
-		return fmt.Errorf("sent %d messages; %s has not said within %v that it has them all (%s): was it given the same -n? It waits forever for lost ones, and must be "+
+		return fmt.Errorf("sent %d messages; %s has not said within %v that it has them all (%s): was it given the same -n, and not -D? It waits forever for lost ones, and must be "+
 			"stopped; fewer are lost with --rate, or with its -r as high as -n: %w", count, r.binary(), r.timeout, r.device.dropsSince(r.before), unix.ETIMEDOUT)
 	}
 	if err != nil {
 		return err
 	}
-	r.addBandwidth(elapsed, outcome{Received: count})
-	return nil
+	return r.addSent(count, elapsed)
 }
 
-// addBandwidth reports what this side knows: no rate of the other one.
-func (r *perftestRun) addBandwidth(sending time.Duration, o outcome) {
-	result := newBandwidthResult(r.test.Size, uint64(r.options.trips), sending, o)
-	result.addDrops(nil, o.Drops)
-	result.LinkDrops = bySide(nil, o.Link)
-	r.report.Bandwidth = append(r.report.Bandwidth, result)
+// checkSilence insists that the server has sent nothing, as ib_send_bw does with -b and with
+// --reversed: then it is not what it received that made it answer.
+func (r *perftestRun) checkSilence() error {
+	var wcs [batch]verbs.WC
+	n, err := r.endpoint.arrived(wcs[:])
+	if n == 0 {
+		return err
+	}
+	return fmt.Errorf("%s sends messages itself: it was started with -b or --reversed, of which roced perf has neither; start it without: %w",
+		r.binary(), unix.EPROTONOSUPPORT)
+}
+
+// addSent reports what a sender knows.
+func (r *perftestRun) addSent(sent uint64, elapsed time.Duration) error {
+	b := bandwidthResult{Size: r.test.Size, NotMeasured: r.notTold("received")}
+	b.addSent(sent, elapsed)
+	drops, link, err := r.losses()
+	b.Drops, b.LinkDrops = bySide(drops, nil), bySide(link, nil)
+	r.report.Bandwidth = append(r.report.Bandwidth, b)
+	return err
+}
+
+// addReceived reports what a receiver knows.
+func (r *perftestRun) addReceived(a *arrivals) error {
+	b := bandwidthResult{Size: r.test.Size, NotMeasured: r.notTold("sent")}
+	b.addReceived(outcome{Received: a.packets, Elapsed: a.elapsed()})
+	drops, link, err := r.losses()
+	b.Drops, b.LinkDrops = bySide(nil, drops), bySide(nil, link)
+	r.report.Bandwidth = append(r.report.Bandwidth, b)
+	return err
+}
+
+// notTold says why half of a result is missing.
+func (r *perftestRun) notTold(what string) string {
+	return fmt.Sprintf("not measured: what was %s, and so what was lost; perftest tells it to nobody but who reads what %s prints", what, r.binary())
+}
+
+// losses is what was dropped on this side.
+func (r *perftestRun) losses() (drops, link map[string]uint64, err error) {
+	after, err := r.device.counters()
+	if err != nil {
+		return nil, nil, err
+	}
+	changed := since(r.before, after)
+	return losses(changed), linkLosses(changed), nil
 }
 
 // receiveAll is the server of ib_send_bw. Where that waits forever for what was lost, this
@@ -94,15 +136,12 @@ func (r *perftestRun) receiveAll(*progress) error {
 	if err := r.receiveRest(&a); err != nil {
 		return err
 	}
-	after, err := r.device.counters()
-	if err != nil {
+	if err := r.addReceived(&a); err != nil {
 		return err
 	}
-	changed := since(r.before, after)
-	r.addBandwidth(0, outcome{Received: a.packets, Elapsed: a.elapsed(), Drops: losses(changed), Link: linkLosses(changed)})
-	err = r.handshake(func(io.ReadWriter) error { return r.exchange.end() })
+	err := r.handshake(func(io.ReadWriter) error { return r.exchange.end() })
 	if a.packets != count {
-		err = errors.Join(fmt.Errorf("%d messages came, not %d (%s); was %s given the same -n?", a.packets, count, r.device.dropsSince(r.before), r.binary()), err)
+		err = errors.Join(fmt.Errorf("%d messages came, not %d (%s); was %s given the same -n, and not -D?", a.packets, count, r.device.dropsSince(r.before), r.binary()), err)
 	}
 	return err
 }
@@ -122,7 +161,7 @@ func (r *perftestRun) receiveUntilEnd(a *arrivals) error {
 			return err
 		}
 		if ctx.Err() == nil && a.packets == packets {
-			return fmt.Errorf("%d messages came, and nothing more for %v (%s): %w", a.packets, r.timeout, r.device.dropsSince(r.before), unix.ETIMEDOUT)
+			return fmt.Errorf("%d messages came, and nothing more for %v (%s)%s: %w", a.packets, r.timeout, r.device.dropsSince(r.before), r.suspicion(a.packets), unix.ETIMEDOUT)
 		}
 	}
 	if r.ctx.Err() != nil {
@@ -132,6 +171,20 @@ func (r *perftestRun) receiveUntilEnd(a *arrivals) error {
 		return r.explain(err)
 	}
 	return nil
+}
+
+// suspicion is why a client says nothing though it should: it waits for messages itself.
+func (r *perftestRun) suspicion(packets uint64) string {
+	option := ""
+	switch packets {
+	case 0:
+		option = "--reversed"
+	case uint64(r.options.trips):
+		option = "-b"
+	default:
+		return ""
+	}
+	return fmt.Sprintf("; was %s started with %s? roced perf sends nothing as its server", r.binary(), option)
 }
 
 // receiveRest counts what is still on its way, however much that is: the client has not

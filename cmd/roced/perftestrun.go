@@ -55,7 +55,7 @@ func (r *perftestRun) binary() string {
 func (r *perftestRun) connect(ctx context.Context, namespace string) (net.Conn, error) {
 	o := r.options
 	if o.host != "" {
-		return dial(ctx, namespace, o.host, o.tcpPort, r.binary())
+		return dial(ctx, namespace, o.host, o.tcpPort, r.binary()+", without -R")
 	}
 	listener, err := listenIn(ctx, namespace, o.tcpPort)
 	if err != nil {

@@ -2,13 +2,18 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
+	"fmt"
 	"io"
+	"log/slog"
 	"net"
+	"net/netip"
 	"strings"
 	"testing"
 
 	"github.com/roced/roced/hack/netlab"
 	"github.com/roced/roced/hack/netlab/labtest"
+	"github.com/roced/roced/verbs"
 	"golang.org/x/sys/unix"
 )
 
@@ -49,10 +54,15 @@ func TestPerftestBandwidth(t *testing.T) {
 			if len(r.Bandwidth) != 1 {
 				t.Fatalf("%d results", len(r.Bandwidth))
 			}
-			if b := r.Bandwidth[0]; b.Size != row.size || b.Sent != 300 || b.Received != 300 || b.Lost != 0 || b.SentPerSecond == 0 {
+			b := r.Bandwidth[0]
+			if b.Size != row.size || *b.Sent != 300 || *b.SentPerSecond == 0 || *b.Duration == 0 {
 				t.Errorf("%+v", b)
 			}
-			checkSays(t, text, "client: perftest 6.06, "+row.from+", RDMA MTU 1024\n", "server: eth0, "+row.to+", RDMA MTU 1024, XDP ", "0.00\n")
+			if b.Received != nil || b.ReceivedPerSec != nil || b.ReceivedBytesSec != nil || b.Lost != nil || b.Unaccounted != nil || b.NotMeasured == "" {
+				t.Errorf("not measured, and told: %+v", b)
+			}
+			checkSays(t, text, "client: perftest 6.06, "+row.from+", RDMA MTU 1024\n", "server: eth0, "+row.to+", RDMA MTU 1024, XDP ", "not measured: what was sent, and so what was lost")
+			checkSays(t, strings.Join(strings.Fields(text), " "), fmt.Sprintf("%d - - 300", row.size))
 		})
 	}
 }
@@ -97,7 +107,7 @@ func TestPerftestJSONServer(t *testing.T) {
 	}
 	code, text := server.wait()
 	var r report
-	if err := json.Unmarshal([]byte(text), &r); code != 0 || err != nil || len(r.Bandwidth) != 1 || r.Bandwidth[0].Received != 5 {
+	if err := json.Unmarshal([]byte(text), &r); code != 0 || err != nil || len(r.Bandwidth) != 1 || *r.Bandwidth[0].Received != 5 || r.Bandwidth[0].Sent != nil {
 		t.Errorf("exit code %d: %v in %q: %s", code, err, text, server.stderr.String())
 	}
 }
@@ -106,7 +116,7 @@ func TestPerftestJSONServer(t *testing.T) {
 func TestPerftestCountsDiffer(t *testing.T) {
 	lab := labtest.Pair(t)
 	for _, row := range []struct{ kind, server, client, want string }{
-		{"--bandwidth", "-n 50", "-n 40", "40 messages came, not 50 (dropped here: none; see the peer's counters); was ib_send_bw -c UD given the same -n?"},
+		{"--bandwidth", "-n 50", "-n 40", "40 messages came, not 50 (dropped here: none; see the peer's counters); was ib_send_bw -c UD given the same -n, and not -D?"},
 		{"--bandwidth", "-n 50", "-n 60", "60 messages came, not 50"},
 		{"--bandwidth", "-n 50 -s 8", "-n 50 -s 7", "a message of 7 bytes, not 8; give both sides the same -s"},
 		{"--latency", "-n 50 -W 3s", "-n 40", "sent 40 messages and received 40, of 50 each way; then nothing came for 3s"},
@@ -208,4 +218,63 @@ func TestPerftestEndsOnSignal(t *testing.T) {
 			t.Errorf("exit code %d: %s", code, c.stderr.String())
 		}
 	}
+}
+
+// TestPerftestServerThatSends: ib_send_bw does with -b and --reversed. Then nothing is
+// reported: what made it answer is not what it received.
+func TestPerftestServerThatSends(t *testing.T) {
+	lab := labtest.Pair(t)
+	listener := listenOnA(t, lab)
+	defer listener.Close()
+	served := make(chan error, 1)
+	go func() { served <- sendAsServer(t, lab, listener) }()
+	_, port, _ := net.SplitHostPort(listener.Addr().String())
+	code, stdout, stderr := roced(t, perftestArgs(lab.B, "--bandwidth -n 20 10.77.0.1 -p "+port)...)
+	if err := <-served; err != nil {
+		t.Fatal(err)
+	}
+	if code != exitFailed || !strings.Contains(stderr, "started with -b or --reversed") || strings.Contains(stdout, "Bandwidth") {
+		t.Errorf("exit code %d: %s%s", code, stdout, stderr)
+	}
+}
+
+// sendAsServer is a server of ib_send_bw --reversed.
+func sendAsServer(t *testing.T, lab *labtest.PairLab, listener net.Listener) (err error) {
+	d, err := openDevice("eth0", lab.A.Path(), slog.New(slog.DiscardHandler))
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, d.Close()) }()
+	e, err := newEndpoint(d, endpointAttr{depth: window, size: d.mtu, qkey: testQKey})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, e.Close()) }()
+	conn, err := listener.Accept()
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	x := &perftestExchange{conn: conn}
+	for _, step := range []func() error{
+		func() error { _, err := x.greet(3); return err },
+		func() error {
+			return x.meet(func(peer *perftestKeys) (own perftestKeys, err error) {
+				entry, err := d.chooseGID(0, netip.Addr{}, verbs.GID{})
+				own.QPN, own.GID = e.qp.Number(), entry.GID
+				return own, errors.Join(err, e.aim(0, peer.GID, peer.QPN))
+			})
+		},
+		x.prepare,
+		func() error { e.shape(d.mtu, verbs.WRSend); return e.postSends(20) },
+		func() error { return e.reapAll(t.Context(), true) },
+		x.awaitEnd,
+		x.end,
+	} {
+		if err := step(); err != nil {
+			return err
+		}
+	}
+	io.Copy(io.Discard, conn)
+	return nil
 }

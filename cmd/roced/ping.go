@@ -37,7 +37,8 @@ its help says 2048, which does not fit an interface MTU of 1500 (RDMA MTU 1024).
 
 Datagrams go over the IP version that HOST is reached with, or that the client
 has, unless --gid-index says otherwise. One that is lost ends the exchange:
-ibv_ud_pingpong waits for it forever, roced ping until --timeout.`
+ibv_ud_pingpong waits for it forever, roced ping until --timeout. Between two roced ping
+messages carry their number as immediate data, so that none counts twice.`
 
 const pingExamples = `  roced ping -d eth0                            on one host
   roced ping -d eth0 10.0.0.1                   on the other

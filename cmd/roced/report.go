@@ -20,21 +20,6 @@ type report struct {
 	Latency   []latencyResult   `json:"latency,omitempty"`
 }
 
-// bandwidthResult is of one size. Rates are of payload, without headers; 0 is unknown.
-type bandwidthResult struct {
-	Size             int               `json:"size"` // bytes
-	Duration         time.Duration     `json:"duration_ns"`
-	Sent             uint64            `json:"sent"`
-	Received         uint64            `json:"received"`
-	Lost             uint64            `json:"lost"`
-	SentPerSecond    uint64            `json:"sent_per_second"`
-	ReceivedPerSec   uint64            `json:"received_per_second"`
-	ReceivedBytesSec uint64            `json:"received_bytes_per_second"`
-	Drops            map[string]uint64 `json:"drops"`       // by side, place and name
-	Unaccounted      uint64            `json:"unaccounted"` // lost, and in none of Drops
-	LinkDrops        map[string]uint64 `json:"link_drops"`  // the interfaces' own counts; may repeat Drops
-}
-
 // latencyResult is of one size. Times are of full round trips.
 type latencyResult struct {
 	Size  int           `json:"size"` // bytes
@@ -66,32 +51,6 @@ func (r *report) print(o *perfOptions) error {
 	return r.writeTable(o.out)
 }
 
-// newBandwidthResult puts together what both sides saw.
-func newBandwidthResult(size int, sent uint64, elapsed time.Duration, o outcome) bandwidthResult {
-	received := perSecond(o.Received, o.Elapsed)
-	return bandwidthResult{
-		Size: size, Duration: elapsed, Sent: sent, Received: o.Received, Lost: sent - min(sent, o.Received),
-		SentPerSecond: perSecond(sent, elapsed), ReceivedPerSec: received, ReceivedBytesSec: received * uint64(size),
-	}
-}
-
-// addDrops says where the lost packets were lost, as far as either side knows.
-func (b *bandwidthResult) addDrops(client, server map[string]uint64) {
-	b.Drops = bySide(client, server)
-	b.Unaccounted = b.Lost - min(b.Lost, sum(b.Drops))
-}
-
-func bySide(client, server map[string]uint64) map[string]uint64 {
-	both := map[string]uint64{}
-	for name, packets := range client {
-		both["client "+name] = packets
-	}
-	for name, packets := range server {
-		both["server "+name] = packets
-	}
-	return both
-}
-
 func newLatencyResult(size, lost int, times []time.Duration) latencyResult {
 	slices.Sort(times)
 	return latencyResult{
@@ -115,47 +74,6 @@ func (r *report) writeTable(w io.Writer) error {
 	}
 	if len(r.Latency) > 0 {
 		return r.writeLatency(w)
-	}
-	return nil
-}
-
-func (r *report) writeBandwidth(out io.Writer) error {
-	fmt.Fprintf(out, "\nBandwidth, client to server, %s (MB: 10^6 bytes of payload)\n\n", r.manner())
-	w := tabwriter.NewWriter(out, 0, 0, 3, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(w, "BYTES\tSENT\tSENT/s\tRECEIVED\tRECEIVED/s\tMB/s\tLOST\tLOST %\t")
-	for _, b := range r.Bandwidth {
-		percent := 100 * float64(b.Lost) / float64(max(b.Sent, 1))
-		fmt.Fprintf(w, "%d\t%s\t%s\t%s\t%s\t%s\t%s\t%.2f\t\n", b.Size, grouped(b.Sent), known(b.SentPerSecond, grouped(b.SentPerSecond)), grouped(b.Received),
-			known(b.ReceivedPerSec, grouped(b.ReceivedPerSec)), known(b.ReceivedPerSec, megabytes(float64(b.ReceivedBytesSec))), grouped(b.Lost), percent)
-	}
-	if err := w.Flush(); err != nil {
-		return err
-	}
-	return r.writeDrops(out)
-}
-
-// known is the text of a rate, or of what follows from it, unless there is none: perftest
-// does not tell what it measured.
-func known(perSecond uint64, text string) string {
-	if perSecond == 0 {
-		return "-"
-	}
-	return text
-}
-
-// writeDrops says where the lost packets were lost.
-func (r *report) writeDrops(w io.Writer) error {
-	for _, b := range r.Bandwidth {
-		if b.Lost == 0 {
-			continue
-		}
-		text := list(b.Drops)
-		if b.Unaccounted > 0 {
-			text = strings.TrimPrefix(fmt.Sprintf("%s, elsewhere %s (the interfaces count: %s)", text, grouped(b.Unaccounted), list(b.LinkDrops)), ", ")
-		}
-		if _, err := fmt.Fprintf(w, "lost of %d bytes: %s\n", b.Size, text); err != nil {
-			return err
-		}
 	}
 	return nil
 }

@@ -93,13 +93,24 @@ func (p *program) repost(n int) error {
 // poll takes completions, waiting for them if that is how the program works.
 func (p *program) poll(cq *verbs.CQ) (int, error) {
 	if !p.wait {
-		return cq.Poll(p.wcs[:])
+		n, err := cq.Poll(p.wcs[:])
+		return p.check(n, err)
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), tripTimeout)
 	defer cancel()
 	n, err := cq.Wait(ctx, p.wcs[:])
 	if errors.Is(err, context.DeadlineExceeded) {
 		err = nil
+	}
+	return p.check(n, err)
+}
+
+// check insists that completions are of what was sent, or has come.
+func (p *program) check(n int, err error) (int, error) {
+	for i := range p.wcs[:n] {
+		if failed := p.wcs[i].Err(); failed != nil {
+			return 0, failed
+		}
 	}
 	return n, err
 }

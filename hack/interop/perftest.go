@@ -137,7 +137,7 @@ func (p perftest) exchange(ctx context.Context, l *lab) (detail string, err erro
 // compare looks at roced's report. What the peer's programs count is in their exit status.
 func (p perftest) compare(said string) (detail string, err error) {
 	var report struct {
-		Bandwidth []struct{ Received int }
+		Bandwidth []struct{ Sent, Received int }
 		Latency   []struct {
 			RoundTrips int `json:"round_trips"`
 		}
@@ -149,8 +149,11 @@ func (p perftest) compare(said string) (detail string, err error) {
 	switch {
 	case p.latency && len(report.Latency) == 1 && report.Latency[0].RoundTrips >= p.count-1:
 		return fmt.Sprintf("%d round trips of %d bytes", p.count, p.size), nil
-	case !p.latency && len(report.Bandwidth) == 1 && report.Bandwidth[0].Received == p.count:
+	case p.latency || len(report.Bandwidth) != 1:
+	case p.client && report.Bandwidth[0].Sent == p.count: // the server's exit status says that they came
+		return fmt.Sprintf("%d messages of %d bytes sent, and taken by the peer", p.count, p.size), nil
+	case !p.client && report.Bandwidth[0].Received == p.count:
 		return fmt.Sprintf("%d of %d messages of %d bytes arrived", p.count, p.count, p.size), nil
 	}
-	return "", fmt.Errorf("roced perf reports %+v", report)
+	return "", fmt.Errorf("roced perf reports %s", tail(said))
 }
