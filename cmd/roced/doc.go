@@ -28,8 +28,9 @@
 // an error, a signal (which cancels the context that main makes) or a panic. A
 // kill -9 leaves the demo's namespaces behind; the next demo removes them.
 //
-// Everything runs on the caller's goroutine, but for the devices' workers, who
-// follows their events, the reader of a control connection and the line that shows progress. There are no locks here.
+// Everything runs on the caller's goroutine, but for the devices' workers, the
+// reader of a device's events, that of a control connection, and the line that shows
+// progress. There are no locks here.
 //
-// Left out as yet: the daemon (roced run), and what shows its state.
+// Left out as yet: the daemon (roced run), and what shows its state: roced show knows GIDs only.
 package main

@@ -135,3 +135,32 @@ func TestUnmeasuredIsNull(t *testing.T) {
 		t.Errorf("the table: %s", out.String())
 	}
 }
+
+// TestCountersHaveOneList: what commands say about a counter is about one that there is.
+func TestCountersHaveOneList(t *testing.T) {
+	left, _ := wireHosts(t)
+	all, err := left.cardCounters()
+	if err != nil {
+		t.Fatal(err)
+	}
+	known := map[string]bool{}
+	for _, c := range all {
+		if name := c.Place + " " + c.Name; known[name] {
+			t.Errorf("%s is there twice", name)
+		} else {
+			known[name] = true
+		}
+	}
+	names := []string{"engine sent", "engine delivered"} // demo's balance
+	for _, m := range mishaps {
+		names = append(names, m.place+" "+m.name)
+	}
+	for _, h := range dropHints {
+		names = append(names, h.drop)
+	}
+	for _, name := range names {
+		if !known[name] {
+			t.Errorf("there is no counter %q", name)
+		}
+	}
+}
