@@ -5,6 +5,7 @@ import (
 	"context"
 	"io"
 	"os"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -45,6 +46,11 @@ func checkFailure(t *testing.T, args []string, wantCode int, want ...string) {
 		}
 	}
 }
+
+var qpNumber = regexp.MustCompile(`0x([0-9a-f]{6})\b`)
+
+// anyQPN puts 0xQPN in place of queue pairs' numbers, which are drawn at random.
+func anyQPN(text string) string { return qpNumber.ReplaceAllString(text, "0xQPN") }
 
 func TestWrongCommandLines(t *testing.T) {
 	for _, row := range []struct {

@@ -43,12 +43,12 @@ func TestPing(t *testing.T) {
 			if code != 0 || stderr != "" {
 				t.Fatalf("client: exit code %d: %s", code, stderr)
 			}
-			checkSays(t, stdout, "remote address: LID 0x0000, QPN 0x000002, PSN 0x000000, "+row.gid, " bytes in ", " Mbit/sec", " usec/iter", "round trip min")
+			checkSays(t, anyQPN(stdout), "remote address: LID 0x0000, QPN 0xQPN, PSN 0xQPN, "+row.gid, " bytes in ", " Mbit/sec", " usec/iter", "round trip min")
 			code, rest := server.wait()
 			if code != 0 {
 				t.Fatalf("server: exit code %d: %s", code, server.stderr.String())
 			}
-			checkSays(t, rest, "local address:  LID 0x0000, QPN 0x000002, PSN 0x000000, "+row.gid, " usec/iter")
+			checkSays(t, anyQPN(rest), "local address:  LID 0x0000, QPN 0xQPN, PSN 0xQPN, "+row.gid, " usec/iter")
 		})
 	}
 }
