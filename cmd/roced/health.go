@@ -47,7 +47,7 @@ func (d *device) follow(ctx context.Context) error {
 func (d *device) logMTU() {
 	attr, err := d.QueryPort(port)
 	if err == nil {
-		d.log.Warn("the RDMA MTU has changed: longer messages cannot be sent", "device", d.attr.Name,
+		d.log.Warn("the RDMA MTU has changed, and with it how long a message can be", "device", d.attr.Name,
 			"rdma_mtu", attr.ActiveMTU.Bytes(), "interface_mtu", attr.InterfaceMTU, slog.Int("at_start", d.mtu))
 	}
 }
@@ -64,7 +64,7 @@ func (d *device) explain(failed error) error {
 	case err != nil:
 		return err
 	case errors.Is(failed, unix.EMSGSIZE):
-		return fmt.Errorf("%w: the message is longer than the RDMA MTU, which is %d now, as the MTU of %s is %d; it was %d at the start",
+		return fmt.Errorf("%w: longer than the RDMA MTU, which is %d now, as the MTU of %s is %d; it was %d at the start",
 			unix.EMSGSIZE, attr.ActiveMTU.Bytes(), d.attr.Name, attr.InterfaceMTU, d.mtu)
 	}
 	return failed

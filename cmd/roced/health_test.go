@@ -87,7 +87,7 @@ func TestMTUIsLowered(t *testing.T) {
 	if code != exitFailed {
 		t.Errorf("exit code %d", code)
 	}
-	checkSays(t, stderr, "RDMA MTU, which is 512 now, as the MTU of eth0 is 700; it was 1024 at the start")
+	checkSays(t, stderr, "longer than the RDMA MTU, which is 512 now, as the MTU of eth0 is 700; it was 1024 at the start")
 	checkFailure(t, mcastArgs(lab.A, testGroup4+" --send --size 1000"), exitFailed, "the RDMA MTU is 512, as the interface's MTU is 700")
 }
 
