@@ -139,11 +139,13 @@ func TestFailedLookIsNoNews(t *testing.T) {
 // destination, one for its path, however many handles lead there.
 func TestNewsCostWhatTheyConcern(t *testing.T) {
 	w, f := newFailingPair(t)
+	eventually(t, "the follower's first look", func() bool { return f.ports.Load() == 2 }) // the device's own came before
 	for range 100 {
 		w.a.ah("10.0.0.2")
 	}
-	if n := f.routes.Load(); n != 1 {
-		t.Errorf("100 handles to one destination took %d look-ups", n)
+	// The follower may have looked once more, after its first look at the port.
+	if n := f.routes.Load(); n > 2 || len(w.a.device.paths) != 1 {
+		t.Errorf("100 handles to one destination took %d look-ups, and %d paths", n, len(w.a.device.paths))
 	}
 	for _, row := range []struct {
 		news func(n *news)

@@ -67,7 +67,7 @@ func TestMalformed(t *testing.T) {
 		{"own IPv6 source reflected", along("fd77::2", "fd77::2"), []string{"drop_own_source"}},
 		{"a group as source", along("239.1.2.3", "10.77.0.2"), []string{"drop_multicast_source"}},
 		{"unknown QP", with(func(d *wire.Datagram) { d.DestQP += 1000 }), []string{"drop_unknown_qp"}},
-		{"QP with the same low bits", with(func(d *wire.Datagram) { d.DestQP |= 1 << 16 }), []string{"drop_unknown_qp"}},
+		{"QP with the same low bits", with(func(d *wire.Datagram) { d.DestQP ^= 1 << 16 }), []string{"drop_unknown_qp"}},
 		{"QP 0", with(func(d *wire.Datagram) { d.DestQP = 0 }), []string{"drop_unknown_qp"}},
 		{"QP 1", with(func(d *wire.Datagram) { d.DestQP = 1 }), []string{"drop_unknown_qp"}},
 		{"group QP, own address", with(func(d *wire.Datagram) { d.DestQP = wire.QPNMulticast }), []string{"drop_unknown_qp"}},
