@@ -186,7 +186,7 @@ func TestImmediate(t *testing.T) {
 	if got[0].ImmData != 0xA1B2C3D4 || got[0].Flags != always|verbs.WCWithImm || got[0].ByteLen != 43 {
 		t.Errorf("with immediate data: %+v", got[0])
 	}
-	if got[0].SMAC != a.device.status.mac || got[0].NetworkHeader != verbs.NetworkIPv4 || got[0].Port != 1 || got[0].VLAN != 0 || got[0].SL != 0 {
+	if got[0].SMAC != a.mac() || got[0].NetworkHeader != verbs.NetworkIPv4 || got[0].Port != 1 || got[0].VLAN != 0 || got[0].SL != 0 {
 		t.Errorf("the frame: %+v", got[0])
 	}
 	if got[1].ImmData != 0 || got[1].Flags != always {

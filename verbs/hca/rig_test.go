@@ -117,6 +117,12 @@ func (s *station) newQP(c verbs.QPCap) *verbs.QP {
 	return qp
 }
 
+func (s *station) mac() wire.MAC {
+	s.device.mu.Lock()
+	defer s.device.mu.Unlock()
+	return s.device.status.mac
+}
+
 // slot is the memory of a request.
 func (s *station) slot(i int) []byte { return s.mr.Bytes()[i*slotLen:][:slotLen] }
 
