@@ -46,6 +46,7 @@ const (
 	DropUnresolved                // not sent: too many packets wait for the neighbour's answer
 	DropPathMTU                   // not sent: longer than the MTU of its route allows
 	DropLinkDown                  // not sent: the link does not take frames
+	DropInterface                 // not sent: the interface dropped it, for want of a carrier or of room
 
 	dropCount int = iota
 )
@@ -55,7 +56,7 @@ var dropNames = [dropCount]string{
 	"unknown_opcode", "pad", "icrc", "not_own", "other_host", "martian_source", "own_source", "group_source", "vlan", "unknown_qp", "no_group", "group_qpn",
 	"qp_state", "congestion_notification", "unsupported", "pkey", "qkey", "too_long", "no_receive", "no_room",
 	"protection", "cq_full", "self_loopback", "unreachable", "unresolved",
-	"path_mtu", "link_down",
+	"path_mtu", "link_down", "interface",
 }
 
 // String names the reason as its counter is named.
@@ -65,6 +66,9 @@ func (d Drop) String() string {
 	}
 	return fmt.Sprintf("drop(%d)", uint8(d))
 }
+
+// Unsent says whether a packet that was dropped for this reason was one of ours, on its way out.
+func (d Drop) Unsent() bool { return d >= DropUnreachable }
 
 // faultDrop is the reason for a packet that Parse refused.
 func faultDrop(f wire.Fault) Drop { return Drop(f - wire.FaultNotRoCE) }

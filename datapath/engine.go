@@ -27,13 +27,14 @@ type Engine struct {
 	wanted atomic.Int32 // control plane's calls that wait for the lease
 	worker worker       // and what others tell it
 
-	link     Link
-	mtu      int // bytes of payload
-	vlan     uint16
-	closed   bool // the link is closed, nothing runs any more
-	down     bool // the link is down: what would be sent is dropped
-	doorbell *ring.Doorbell
-	collect  func(uint32) // e.noteWork, bound once
+	link        Link
+	mtu         int // bytes of payload
+	vlan        uint16
+	closed      bool // the link is closed, nothing runs any more
+	down        bool // the link is down: what would be sent is dropped
+	doorbell    *ring.Doorbell
+	collect     func(uint32) // e.noteWork, bound once
+	noteRefused func()       // see Config
 
 	own        map[wire.GID]struct{}
 	broadcasts map[wire.GID]struct{}
@@ -74,6 +75,9 @@ type Config struct {
 	MTU      wire.MTU
 	VLAN     uint16 // 0: untagged
 	Worker   WorkerConfig
+	// NoteRefused is told that the interface dropped what was to be sent: it may have lost its
+	// carrier, of which the kernel tells only later. It runs under the lease.
+	NoteRefused func()
 }
 
 // New makes an engine; Start sets its worker going, and Progress works without it.
@@ -89,6 +93,9 @@ func New(c Config) (*Engine, error) {
 		scratch:  make([]byte, wire.MaxHeaders+wire.MTU4096.Bytes()+wire.MaxTrailer),
 	}
 	e.collect = e.noteWork
+	if e.noteRefused = c.NoteRefused; e.noteRefused == nil {
+		e.noteRefused = func() {}
+	}
 	if err := e.worker.init(c.Worker, c.Link.Descriptors()); err != nil {
 		return nil, err
 	}

@@ -10,6 +10,7 @@ import (
 
 // fakeLink is a Link of plain slices: tests put frames in and look at what went out.
 type fakeLink struct {
+	refused  int
 	in       [][]byte
 	out      [][]byte
 	frame    [8192]byte
@@ -41,6 +42,10 @@ func (l *fakeLink) Flush() bool {
 	return !l.stuck
 }
 func (l *fakeLink) TakeBack() { l.back, l.left = l.left, 0 }
+func (l *fakeLink) Refused() (n int) {
+	n, l.refused = l.refused, 0
+	return n
+}
 func (l *fakeLink) TakenBack() (n int) {
 	n, l.back = l.back, 0
 	return n

@@ -22,6 +22,8 @@ type Link interface {
 	// Flush may find it.
 	TakeBack()
 	TakenBack() (frames int)
+	// Refused is how many frames more the interface dropped instead of sending.
+	Refused() (frames int)
 
 	// Descriptors are to be polled for input by a worker that sleeps.
 	Descriptors() []int

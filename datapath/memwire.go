@@ -121,6 +121,9 @@ func (l *memoryLink) TakeBack() {}
 // TakenBack implements Link.
 func (l *memoryLink) TakenBack() int { return 0 }
 
+// Refused implements Link.
+func (l *memoryLink) Refused() int { return 0 }
+
 // Descriptors implements Link.
 func (l *memoryLink) Descriptors() []int { return []int{l.wakeFD} }
 

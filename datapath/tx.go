@@ -34,6 +34,10 @@ func (e *Engine) flushLink() (unblocked bool) {
 	was := e.blocked
 	e.blocked = !e.link.Flush() && !e.down // it takes nothing then: SetLink tells when
 	e.counters.Drops[DropLinkDown] += uint64(e.link.TakenBack())
+	if refused := e.link.Refused(); refused > 0 {
+		e.counters.Drops[DropInterface] += uint64(refused)
+		e.noteRefused()
+	}
 	return was && !e.blocked
 }
 

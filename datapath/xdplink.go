@@ -81,6 +81,9 @@ func (l *XDPLink) TakeBack() { l.sockets[0].TakeBack() }
 // TakenBack implements Link.
 func (l *XDPLink) TakenBack() int { return l.sockets[0].TakenBack() }
 
+// Refused implements Link.
+func (l *XDPLink) Refused() int { return l.sockets[0].Refused() }
+
 // Descriptors implements Link.
 func (l *XDPLink) Descriptors() []int {
 	fds := make([]int, len(l.sockets))

@@ -21,10 +21,12 @@ func (s *Socket) Flush() (unsent uint32) {
 	unsent = s.tx.pending()
 	passing := len(s.back.slots) > 0
 	patience := unsent/KickFrames + uint32(len(s.back.slots))
+	refusable := s.refused + int(unsent)
 	for unsent > 0 && (s.busyPoll || s.tx.needWakeup()) {
+		refused := s.refused
 		again := s.kick(unix.SYS_SENDTO) || passing && s.lastKick == nil
 		before := unsent
-		if unsent = s.tx.pending(); unsent < before {
+		if unsent = s.tx.pending(); unsent < before || refused < s.refused && s.refused < refusable {
 			continue
 		}
 		if !again || patience == 0 {
@@ -39,6 +41,13 @@ func (s *Socket) Flush() (unsent uint32) {
 		s.settleBack()
 	}
 	return unsent
+}
+
+// Refused is how many frames more the interface dropped instead of sending. What is sent while
+// poll(2) is called for the socket, which in copy mode sends too, is not known of.
+func (s *Socket) Refused() (frames int) {
+	frames, s.refused = s.refused, 0
+	return frames
 }
 
 // Unsent is how many descriptors (frames, or chunks of frames that span several) were
@@ -64,8 +73,15 @@ func (s *Socket) Err() error { return s.lastKick }
 func (s *Socket) kick(call uintptr) (again bool) {
 	_, _, errno := unix.RawSyscall6(call, uintptr(s.fd), 0, 0, unix.MSG_DONTWAIT, 0, 0)
 	switch errno {
-	case 0, unix.EAGAIN, unix.EBUSY, unix.ENOBUFS, unix.EINTR:
-		// More to do, a driver that is full, or a frame that it dropped and counted.
+	case unix.EBUSY:
+		// A frame was taken, and dropped: the interface has no carrier, or no room
+		// (xsk_generic_xmit in the kernel). A kick ends with the first.
+		if call == unix.SYS_SENDTO && !s.info.ZeroCopy {
+			s.refused++
+		}
+		s.lastKick = nil
+	case 0, unix.EAGAIN, unix.ENOBUFS, unix.EINTR:
+		// More to do, or a driver that is full.
 		s.lastKick = nil
 	case unix.ENETDOWN:
 		s.lastKick = ErrDown

@@ -25,6 +25,7 @@ type Socket struct {
 	completion consumer[uint64] // addresses of chunks
 	free       []slot           // the one used last on top: its memory is likely cached
 	owed       []uint8          // by slot: completions to come, or ownedByCaller
+	refused    int              // frames that the interface dropped, and not told yet
 	submitted  bool             // something was put into the TX ring since the last Flush
 	back       takenBack
 

@@ -50,13 +50,15 @@ func (b *balance) read() (sum uint64) {
 		"rx_dropped":      s.Socket.RxDropped, "rx_ring_full": s.Socket.RxRingFull, "malformed": s.Socket.Malformed,
 	}
 	for i, n := range s.Engine.Drops {
-		switch name := datapath.Drop(i).String(); name {
-		case "unreachable", "unresolved", "path_mtu", "link_down":
-			b.rows["not sent: "+name] = own.Drops[i]
-		default:
-			b.rows["engine "+name] = n
+		if reason := datapath.Drop(i); reason.Unsent() {
+			b.rows["not sent: "+reason.String()] = own.Drops[i]
+		} else {
+			b.rows["engine "+reason.String()] = n
 		}
 	}
+	// What the interface refused it has counted too.
+	refused := b.rows["not sent: "+datapath.DropInterface.String()]
+	b.rows["link tx_dropped"] -= min(refused, b.rows["link tx_dropped"])
 	for v, n := range s.Steering {
 		if verdict := bpf.Verdict(v); verdict != bpf.Redirected && verdict != bpf.PassNotRoCE {
 			b.rows["steering "+verdict.String()] = n

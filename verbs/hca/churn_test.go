@@ -3,10 +3,12 @@ package hca
 import (
 	"errors"
 	"fmt"
+	"net"
 	"net/netip"
 	"sync/atomic"
 	"testing"
 
+	"github.com/roced/roced/bpf"
 	"github.com/roced/roced/datapath"
 	"github.com/roced/roced/datapath/wire"
 	"github.com/roced/roced/hack/netlab/labtest"
@@ -190,4 +192,59 @@ func TestNewsHaveALimit(t *testing.T) {
 	if c := n.take(); !c.allNeighbours || !c.allRoutes {
 		t.Error("not all is looked at")
 	}
+}
+
+// What an interface drops instead of sending is counted by name: a TAP whose program does not
+// read takes as much as its queue holds.
+func TestInterfaceDropsAreCounted(t *testing.T) {
+	host := labtest.New(t, "labtest-tap")
+	tap := &netlink.Tuntap{LinkAttrs: attrs("eth0", 1500), Mode: netlink.TUNTAP_MODE_TAP, Queues: 1, Flags: netlink.TUNTAP_NO_PI | netlink.TUNTAP_MULTI_QUEUE}
+	check(t, host.Do(func() error { return host.Netlink().LinkAdd(tap) }))
+	t.Cleanup(func() { tap.Fds[0].Close() }) // nobody reads from it
+	check(t, host.Netlink().LinkSetUp(eth0(t, host)))
+	check(t, host.AddAddress("eth0", "10.77.0.1/24"))
+	setEntry(t, host, "10.77.0.2", net.HardwareAddr{2, 0, 0, 0, 0, 9}, netlink.NUD_PERMANENT)
+	s := newStation(t, open(t, host))
+	before := lostBy(t, host)
+	ah := s.ah("10.77.0.2")
+	const messages = 2000
+	for range messages {
+		s.post(s.send(1, ah, s))
+		expect(t, s.wait(1), ok(1))
+	}
+	check(t, s.qp.Drain(guard(t)))
+	if refused := s.drops()["interface"]; refused == 0 || refused != lostBy(t, host)-before {
+		t.Errorf("%d counted, %d dropped by the interface", refused, lostBy(t, host)-before)
+	}
+}
+
+// The peer's end goes down and up: every message is counted, whether the kernel tells of the
+// carrier or not, and messages flow at once when it is back.
+func TestCarrierLossIsCounted(t *testing.T) {
+	l := newLab(t)
+	ah := l.a.ah("10.77.0.2")
+	message(t, l.a, l.b, ah, []byte("before"))
+	lost := lostBy(t, l.A)
+	for range 3 {
+		check(t, l.B.Netlink().LinkSetDown(eth0(t, l.B)))
+		for range 200 {
+			l.a.post(l.a.send(1, ah, l.b))
+			l.a.wait(1)
+		}
+		check(t, l.B.Netlink().LinkSetUp(eth0(t, l.B)))
+		flows(t, l, ah)
+	}
+	eventually(t, "a sum that is right", func() bool {
+		a, b := l.a.device.engine.Counters(), l.b.device.engine.Counters()
+		all, err := l.b.device.Statistics()
+		check(t, err)
+		xdp := uint64(0)
+		for verdict, n := range all.Steering {
+			if bpf.Verdict(verdict) != bpf.Redirected && bpf.Verdict(verdict) != bpf.PassNotRoCE {
+				xdp += n
+			}
+		}
+		received := b.Received + all.Socket.RxDropped + all.Socket.RxRingFull + xdp
+		return a.Sent == received+a.Dropped()+lostBy(t, l.A)-lost-a.Drops[datapath.DropInterface]
+	})
 }

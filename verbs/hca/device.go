@@ -38,6 +38,7 @@ type Device struct {
 	events  events
 
 	news    news
+	refused chan struct{} // of capacity 1: the interface dropped what was to be sent
 	tooBig  tooBig
 	lagging atomic.Bool // the last look at the host failed
 
@@ -81,7 +82,7 @@ func newDevice(p parts, o options) (*Device, error) {
 		maxMTU: p.maxMTU, askedMTU: o.mtu, vlan: p.vlan, log: o.log,
 		doorbell: ring.NewDoorbell(ring.Alloc(ring.DoorbellSize)),
 		stop:     make(chan struct{}), done: make(chan struct{}), byPlace: map[wire.QPN]*qp{}, byDoorbell: map[uint32]*qp{},
-		paths: map[pair]*path{}, hops: map[netip.Addr]*hop{}, gids: newGIDTable(), news: news{ready: make(chan struct{}, 1)},
+		paths: map[pair]*path{}, hops: map[netip.Addr]*hop{}, gids: newGIDTable(), news: news{ready: make(chan struct{}, 1)}, refused: make(chan struct{}, 1),
 		memberships: table[membership]{noun: "membership", limit: maxMemberships},
 		groups:      mcast.NewTable[*datapath.QP](groupLimits),
 		pds:         table[pd]{noun: "PD", limit: maxPD}, cqs: table[cq]{noun: "CQ", limit: maxCQ},
@@ -91,6 +92,7 @@ func newDevice(p parts, o options) (*Device, error) {
 	d.events.init()
 	engine, err := datapath.New(datapath.Config{
 		Link: p.link, Doorbell: d.doorbell, MTU: p.maxMTU, VLAN: p.vlan, Worker: datapath.WorkerConfig{Spin: o.spin},
+		NoteRefused: d.noteRefused,
 	})
 	if err != nil {
 		return nil, errors.Join(err, p.link.Close(), p.host.close())

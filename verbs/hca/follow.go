@@ -9,21 +9,51 @@ import (
 
 // A device looks at news at once, and then leaves what comes next to gather: at least
 // quietPause, and as long as the look has taken, so that a host where much changes keeps half
-// a processor busy at the worst. What could not be looked at is looked at again.
-const (
-	quietPause = time.Millisecond
-	retryFirst = 50 * time.Millisecond
-	retryLast  = 5 * time.Second
+// a processor busy at the worst.
+const quietPause = time.Millisecond
+
+var (
+	// retryPauses are after which a look that failed is made again.
+	retryPauses = []time.Duration{50 * time.Millisecond, 200 * time.Millisecond, time.Second, 5 * time.Second}
+
+	// askPauses are after which neighbours that have not answered since the link came up are asked
+	// for again: the first question may have been lost, where the other end came up later. The
+	// kernel itself repeats it after a second.
+	askPauses = []time.Duration{20 * time.Millisecond, 80 * time.Millisecond, 200 * time.Millisecond}
+
+	// carrierPauses are between looks for a carrier that was lost, for two seconds: the kernel
+	// gathers its news of carriers for up to a second.
+	carrierPauses = slices.Repeat([]time.Duration{10 * time.Millisecond}, 200)
 )
+
+// repeats is what is done again after pauses, as many times as there are.
+type repeats struct {
+	timer  *time.Timer
+	pauses []time.Duration
+	next   int
+}
+
+func newRepeats(pauses []time.Duration) *repeats {
+	r := &repeats{timer: time.NewTimer(0), pauses: pauses}
+	r.timer.Stop()
+	return r
+}
+
+// again sets the timer for the next pause, if there is one.
+func (r *repeats) again() {
+	if r.next < len(r.pauses) {
+		r.timer.Reset(r.pauses[r.next])
+		r.next++
+	}
+}
+
+// anew starts with the first pause next time.
+func (r *repeats) anew() { r.next = 0 }
 
 // keepUp follows the host until the device is closed.
 func (d *Device) keepUp() {
 	d.news.Missed() // what came between the first look and now
-	retry, failing := time.NewTimer(retryLast), retryFirst
-	retry.Stop()
-	ask := time.NewTimer(askPauses[0])
-	ask.Stop()
-	asked := 0
+	retry, ask, carrier := newRepeats(retryPauses), newRepeats(askPauses), newRepeats(carrierPauses)
 	for {
 		var found looked
 		began := time.Now()
@@ -32,23 +62,30 @@ func (d *Device) keepUp() {
 			return
 		case <-d.news.ready:
 			found = d.look(d.news.take())
-		case <-retry.C:
+		case <-d.refused:
+			found = d.look(changes{port: true})
+		case <-retry.timer.C:
 			found = d.look(everything())
-		case <-ask.C:
-			found.failed = d.askAgain() != nil
-			if asked++; asked < len(askPauses) {
-				ask.Reset(askPauses[asked])
-			}
+		case <-carrier.timer.C:
+			found = d.look(changes{port: true})
+		case <-ask.timer.C:
+			found = looked{failed: d.askAgain() != nil}
+			ask.again()
 		}
 		if found.cameUp {
-			asked = 0
-			ask.Reset(askPauses[0])
+			ask.anew()
+			ask.again()
+		}
+		if found.noCarrier {
+			carrier.again()
+		} else {
+			carrier.anew()
 		}
 		if found.failed {
-			retry.Reset(failing)
-			failing = min(2*failing, retryLast)
+			retry.next = min(retry.next, len(retry.pauses)-1) // the last for ever
+			retry.again()
 		} else {
-			failing = retryFirst
+			retry.anew()
 		}
 		if !d.pause(max(quietPause, time.Since(began))) {
 			return
@@ -56,10 +93,14 @@ func (d *Device) keepUp() {
 	}
 }
 
-// askPauses are after which neighbours that have not answered since the link came up are asked
-// for again: the first question may have been lost, where the other end came up later. The
-// kernel itself repeats it after a second.
-var askPauses = [...]time.Duration{20 * time.Millisecond, 80 * time.Millisecond, 200 * time.Millisecond}
+// noteRefused is told by the engine that the interface drops what is sent: it may have lost its
+// carrier.
+func (d *Device) noteRefused() {
+	select {
+	case d.refused <- struct{}{}:
+	default:
+	}
+}
 
 func (d *Device) askAgain() (failed error) {
 	if !d.linkUp() {
@@ -83,8 +124,9 @@ func (d *Device) pause(long time.Duration) bool {
 
 // looked is what a look has found.
 type looked struct {
-	cameUp bool // the link
-	failed bool // something could not be asked
+	cameUp    bool // the link
+	noCarrier bool // the interface is up, but for the carrier
+	failed    bool // something could not be asked
 }
 
 // look brings the device up to what the host says now. What could not be asked stays as it was
@@ -102,7 +144,7 @@ func (d *Device) look(c changes) (found looked) {
 	case err == nil && was:
 		d.log.Info("what has changed on the host is known again", "device", d.name)
 	}
-	return looked{cameUp, err != nil}
+	return looked{cameUp: cameUp, noCarrier: d.wantsCarrier(), failed: err != nil}
 }
 
 // atOnce is how many paths or hops are looked at before others may ask, and how many change
@@ -140,6 +182,12 @@ func (d *Device) linkUp() bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.status.up
+}
+
+func (d *Device) wantsCarrier() bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.status.enabled && !d.status.up
 }
 
 func (d *Device) pathsThat(concern func(*path) bool) (list []*path) {

@@ -41,8 +41,9 @@ var errInterfaceGone = errors.New("the interface has gone; open the device again
 
 // portStatus is how an interface stands.
 type portStatus struct {
-	up        bool
-	mtu       int // bytes
+	enabled   bool // by the administrator
+	up        bool // and there is a carrier
+	mtu       int  // bytes
 	mac       wire.MAC
 	macs      []wire.MAC // that unicast frames for the port have; none: any
 	addresses []netip.Addr

@@ -50,7 +50,7 @@ func (h *kernelHost) port() (portStatus, error) {
 		return portStatus{}, fmt.Errorf("interface %s: %w", h.name, err)
 	}
 	attrs := link.Attrs()
-	status := portStatus{up: isUp(attrs), mtu: attrs.MTU}
+	status := portStatus{enabled: attrs.RawFlags&unix.IFF_UP != 0, up: isUp(attrs), mtu: attrs.MTU}
 	copy(status.mac[:], attrs.HardwareAddr)
 	status.macs = h.macsOf(status.mac)
 	list, err := h.queries.Addresses()

@@ -137,8 +137,10 @@ func (s *stress) addUp(station *station) {
 	check(s, err)
 	e := all.Engine
 	dropped := e.Dropped()
-	for _, unsent := range []datapath.Drop{datapath.DropLinkDown, datapath.DropUnreachable, datapath.DropUnresolved, datapath.DropPathMTU} {
-		dropped -= e.Drops[unsent]
+	for _, reason := range datapath.Reasons() {
+		if reason.Unsent() {
+			dropped -= e.Drops[reason]
+		}
 	}
 	if e.Received+e.Copies != e.Delivered+dropped {
 		s.Errorf("received %d and %d copies, delivered %d, dropped %d: %v", e.Received, e.Copies, e.Delivered, dropped, station.drops())
