@@ -75,10 +75,11 @@ func faultDrop(f wire.Fault) Drop { return Drop(f - wire.FaultNotRoCE) }
 
 // Counters is what a device has done since it was opened, in packets and bytes
 // of payload. Every packet received, and every further copy of one to a group, is
-// in Delivered or in one drop reason: Received + Copies = Delivered + the drops,
-// but for what was not sent.
+// in Delivered or in one drop reason: Received + Copies = Delivered + the drops that
+// are not Unsent. Of the packets to be sent, those that are Unsent are in Sent too: what the
+// interface and this device's own queue pairs were given is Sent less these.
 type Counters struct {
-	Sent, SentBytes           uint64
+	Sent, SentBytes           uint64 // carried out for programs, whatever became of them
 	Received, ReceivedBytes   uint64 // taken from the link or looped back, whatever became of them
 	Copies                    uint64 // of packets to groups, beyond the first of each
 	Delivered, DeliveredBytes uint64

@@ -214,7 +214,9 @@ func (m *Memberships) exists() bool {
 func (m *Memberships) vanish() {
 	if m.ended == nil {
 		m.ended = errGone
-		m.log.Error("the interface has gone, and with it its groups", "interface", m.ifname)
+		if len(m.joined) > 0 {
+			m.log.Error("the interface has gone, and with it its groups", "interface", m.ifname)
+		}
 	}
 }
 

@@ -40,6 +40,9 @@ func (p *PD) CreateAH(ctx context.Context, attr *AHAttr) (*AH, error) {
 }
 
 func (p *PD) createAH(ctx context.Context, attr *AHAttr, noWait bool) (*AH, error) {
+	if err := checkContext(ctx); err != nil {
+		return nil, fmt.Errorf("create AH: %w", err)
+	}
 	if p == nil || attr == nil {
 		return nil, fmt.Errorf("create AH: %w", errNil)
 	}

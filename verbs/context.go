@@ -26,11 +26,14 @@ type Context struct {
 	elements elements
 }
 
-// Open makes a context on a card, the only one of that card. Closing the context
-// closes the card.
+// Open makes a context on a card, the only one of that card: ErrBusy for another. Closing the
+// context closes the card.
 func Open(card Provider) (*Context, error) {
 	if card == nil {
 		return nil, fmt.Errorf("open: %w: no card", ErrInvalid)
+	}
+	if err := card.Claim(); err != nil {
+		return nil, fmt.Errorf("open: %w", err)
 	}
 	c := &Context{provider: card, doorbell: card.Doorbell(), done: card.Done(), mrs: map[ring.LKey]*MR{}}
 	c.elements.all = map[uint64]any{}

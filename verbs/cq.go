@@ -72,7 +72,8 @@ func (q *CQ) Capacity() int { return q.capacity }
 //		…
 //	}
 //
-// It costs a processor. Where a few microseconds do not matter, Wait costs none.
+// It costs a processor that nothing else wants: where several compete for one, programs or
+// goroutines, Wait is quicker, and it costs none while there is nothing.
 func (q *CQ) Poll(wcs []WC) (int, error) {
 	n, err := q.poll(wcs)
 	if n == 0 && err == nil {
@@ -113,6 +114,9 @@ func (q *CQ) poll(wcs []WC) (int, error) {
 // are woken: they get what was completed or flushed, and then the error that Poll gives.
 // When the queue is closed they are woken with ErrObjectClosed.
 func (q *CQ) Wait(ctx context.Context, wcs []WC) (int, error) {
+	if err := checkContext(ctx); err != nil {
+		return 0, fmt.Errorf("wait for CQ: %w", err)
+	}
 	q.waiters.Add(1)
 	defer q.passOn()
 	for {

@@ -2,11 +2,13 @@ package verbs
 
 import (
 	"fmt"
+	"net/netip"
 
 	"github.com/roced/roced/datapath/wire"
 )
 
-// The types of the field, by the names that programs use.
+// The types of the field, by the names that programs use. Their methods are shown by
+// go doc ./datapath/wire.
 type (
 	QPN  = wire.QPN
 	PSN  = wire.PSN
@@ -18,6 +20,10 @@ type (
 	MLID = wire.MLID
 	MAC  = wire.MAC
 )
+
+// GIDFromAddr is an IP address as a GID, which names a destination: ::ffff:a.b.c.d for IPv4
+// (IBA A17.4.4). The GID's Addr undoes it.
+func GIDFromAddr(address netip.Addr) GID { return wire.GIDFromAddr(address) }
 
 // DeviceAttr is what a device can do (ibv_device_attr).
 type DeviceAttr struct {

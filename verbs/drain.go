@@ -20,6 +20,9 @@ const (
 // to learn that they are sent, nor that their slots are free (see ErrQueueFull).
 // ErrState in SQD, which holds requests back.
 func (q *QP) Drain(ctx context.Context) error {
+	if err := checkContext(ctx); err != nil {
+		return fmt.Errorf("drain QP: %w", err)
+	}
 	for tries := 0; ; tries++ {
 		if left, err := q.unsent(); left == 0 || err != nil {
 			return err
@@ -46,9 +49,9 @@ func (q *QP) unsent() (left uint32, err error) {
 	q.sendMu.Unlock()
 	gone := q.ctx.gone()
 	switch {
-	case left == 0:
 	case q.closed.Load():
-		err = fmt.Errorf("drain: %w: the QP", ErrObjectClosed)
+		return 0, fmt.Errorf("drain: %w: the QP", ErrObjectClosed)
+	case left == 0:
 	case gone != nil:
 		err = fmt.Errorf("drain QP %v: %w", q.number, gone)
 	case q.State() == QPStateSQD:

@@ -1,6 +1,7 @@
 package verbs
 
 import (
+	"context"
 	"fmt"
 
 	"golang.org/x/sys/unix"
@@ -41,6 +42,14 @@ var (
 
 // errNil is for an object or attributes that are none: often an error that was not looked at.
 var errNil = fmt.Errorf("%w: nil, where an object or its attributes are needed", ErrInvalid)
+
+// checkContext refuses the nil that a context must not be.
+func checkContext(ctx context.Context) error {
+	if ctx == nil {
+		return fmt.Errorf("%w: no context; context.Background() waits without an end", ErrInvalid)
+	}
+	return nil
+}
 
 // BadWRError says which request of a list was refused. Those before it are
 // queued; it and those after it are not (what bad_wr says in libibverbs).

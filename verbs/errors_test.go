@@ -1,6 +1,7 @@
 package verbs
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"iter"
@@ -95,3 +96,27 @@ func TestPayload(t *testing.T) {
 		}
 	}
 }
+
+// What must not be nil is an error, not a panic.
+func TestNils(t *testing.T) {
+	var none *QP
+	if err := none.PostSend(nil); !errors.Is(err, ErrInvalid) {
+		t.Errorf("PostSend of no QP: %v", err)
+	}
+	if err := none.PostRecv(nil); !errors.Is(err, ErrInvalid) {
+		t.Errorf("PostRecv of no QP: %v", err)
+	}
+	var noContext context.Context
+	for name, err := range map[string]error{
+		"Wait":          second(new(CQ).Wait(noContext, nil)),
+		"GetAsyncEvent": second(new(Context).GetAsyncEvent(noContext)),
+		"CreateAH":      second(new(PD).CreateAH(noContext, &AHAttr{})),
+		"Drain":         new(QP).Drain(noContext),
+	} {
+		if !errors.Is(err, ErrInvalid) {
+			t.Errorf("%s without a context: %v", name, err)
+		}
+	}
+}
+
+func second[T any](_ T, err error) error { return err }

@@ -67,6 +67,9 @@ type AsyncEvent struct {
 // read, waiting ends with ErrDeviceFatal, as do posts and all commands but those that
 // close something. After Close it is ErrClosed, whatever was not read.
 func (c *Context) GetAsyncEvent(ctx context.Context) (AsyncEvent, error) {
+	if err := checkContext(ctx); err != nil {
+		return AsyncEvent{}, fmt.Errorf("get asynchronous event: %w", err)
+	}
 	for {
 		report, err := c.provider.GetAsyncEvent(ctx)
 		if err != nil {

@@ -54,6 +54,9 @@ type Provider interface {
 	CreateAH(ctx context.Context, c AHCommand) (Handle, error)
 	DestroyAH(ah Handle) error
 
+	// Claim takes the card for a Context; ErrBusy if it has one: a card serves one.
+	Claim() error
+
 	// Doorbell is the memory in which posts are announced; Wake is called when
 	// ringing says that the card sleeps.
 	Doorbell() *ring.Doorbell

@@ -54,6 +54,9 @@ type RecvWR struct {
 // error is told, which stops the queue (SQE). Where one of the list
 // is refused, the error is a *BadWRError that names it: those before it are queued.
 func (q *QP) PostSend(wrs []SendWR) error {
+	if q == nil {
+		return &BadWRError{0, errNil}
+	}
 	q.sendMu.Lock()
 	defer q.sendMu.Unlock()
 	if err := q.ctx.gone(); err != nil {
@@ -179,6 +182,9 @@ func (q *QP) putInline(s *ring.Send, wr *SendWR, free *uint32) error {
 
 // PostRecv queues receive requests (ibv_post_recv), as PostSend does.
 func (q *QP) PostRecv(wrs []RecvWR) error {
+	if q == nil {
+		return &BadWRError{0, errNil}
+	}
 	q.recvMu.Lock()
 	defer q.recvMu.Unlock()
 	if err := q.ctx.gone(); err != nil {

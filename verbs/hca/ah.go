@@ -41,7 +41,7 @@ func checkAH(attr *verbs.AHAttr) error {
 	case dest.IsZero():
 		return fmt.Errorf("%w: no destination GID", verbs.ErrInvalid)
 	case mcast.CheckScope(dest) != nil:
-		return fmt.Errorf("%w: %w", verbs.ErrInvalid, mcast.CheckScope(dest))
+		return mcast.CheckScope(dest)
 	case attr.GRH.FlowLabel > 0xFFFFF:
 		return fmt.Errorf("%w: flow label 0x%x has more than 20 bits", verbs.ErrInvalid, attr.GRH.FlowLabel)
 	}
@@ -64,8 +64,8 @@ func (d *Device) newAH(c verbs.AHCommand) (*ah, error) {
 		return nil, err
 	}
 	if dest := c.Attr.GRH.DGID; source.IsIPv4() != dest.IsIPv4() {
-		return nil, fmt.Errorf("%w: source GID %v (index %d) and destination %v are not of one IP version; choose another SGIDIndex",
-			verbs.ErrInvalid, source, c.Attr.GRH.SGIDIndex, dest)
+		return nil, fmt.Errorf("%w: source GID %v (index %d) and destination %v are not of one IP version; choose another SGIDIndex%s",
+			verbs.ErrInvalid, source, c.Attr.GRH.SGIDIndex, dest, d.gids.hint(dest.IsIPv4()))
 	}
 	p.users++
 	d.others.Add(1)

@@ -2,6 +2,7 @@ package hca
 
 import (
 	"errors"
+	"fmt"
 	"log/slog"
 	"net/netip"
 	"sync"
@@ -40,12 +41,15 @@ type Device struct {
 	news    news
 	refused chan struct{} // of capacity 1: the interface dropped what was to be sent
 	tooBig  tooBig
+	claimed atomic.Bool // by a Context
 	lagging atomic.Bool // the last look at the host failed
 
 	// asking is held for each question to the host, and until its answer is acted on.
-	asking sync.Mutex
-	paths  map[pair]*path
-	hops   map[netip.Addr]*hop
+	asking      sync.Mutex
+	paths       map[pair]*path
+	hops        map[netip.Addr]*hop
+	lingering   int // paths without users; under mu too
+	unreachable int // paths that have users, and no route; as above
 
 	mu          sync.Mutex
 	status      portStatus
@@ -202,6 +206,14 @@ func (d *Device) enterToFree() error {
 	if isClosed(d.stop) {
 		d.mu.Unlock()
 		return verbs.ErrClosed
+	}
+	return nil
+}
+
+// Claim implements verbs.Provider.
+func (d *Device) Claim() error {
+	if d.claimed.Swap(true) {
+		return fmt.Errorf("%w: %s has a Context, and a card serves one", verbs.ErrBusy, d.name)
 	}
 	return nil
 }

@@ -62,7 +62,7 @@ func TestDrainOfAHeldQueue(t *testing.T) {
 	check(t, a.qp.Drain(context.Background())) // flushed is carried out too
 	expect(t, a.completions(), flushed(2))
 	check(t, a.qp.Close())
-	check(t, a.qp.Drain(context.Background()))
+	refused(t, a.qp.Drain(context.Background()), verbs.ErrObjectClosed)
 }
 
 // A link that takes nothing ends Drain with its context.

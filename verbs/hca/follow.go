@@ -249,14 +249,8 @@ func (d *Device) moveWays(found map[*path]way) (left []*hop) {
 		}
 	}
 	d.showAll(slices.Collect(maps.Keys(found)))
-	for p := range found {
-		if h := d.freePath(p); h != nil {
-			left = append(left, h)
-		}
-	}
-	if lost > 0 {
-		d.log.Warn("destinations are unreachable for now", "device", d.name, "count", lost, "one", example.ends.dest, "error", example.why)
-	}
+	left = append(left, d.freeLeft(slices.Collect(maps.Keys(found)))...)
+	d.reportLost(lost, example)
 	return left
 }
 
@@ -308,10 +302,36 @@ func (d *Device) moveHops(found map[*hop]hopStatus) (left []*hop) {
 	one := changed[0]
 	d.log.Info("neighbours changed", "device", d.name, "count", len(changed), "paths", len(paths),
 		"one", one.address, "mac", one.status.mac, "answers", !one.status.failed)
+	return d.freeLeft(paths)
+}
+
+// freeLeft forgets those of the paths on which packets waited that nobody else waits for.
+func (d *Device) freeLeft(paths []*path) (left []*hop) {
 	for _, p := range paths {
+		if p.users > 0 || !p.idle.IsZero() && p.why == nil {
+			continue
+		}
 		if h := d.freePath(p); h != nil {
 			left = append(left, h)
 		}
 	}
 	return left
+}
+
+// reportLost logs when destinations become unreachable, and when the last of them is reachable
+// again. The caller holds d.mu.
+func (d *Device) reportLost(lost int, example *path) {
+	if lost > 0 && d.unreachable == 0 {
+		d.log.Warn("destinations are unreachable for now", "device", d.name, "count", lost, "one", example.ends.dest, "error", example.why)
+	}
+	was := d.unreachable
+	d.unreachable = 0
+	for _, p := range d.paths {
+		if p.why != nil && p.users > 0 {
+			d.unreachable++
+		}
+	}
+	if was > 0 && d.unreachable == 0 {
+		d.log.Info("all destinations are reachable again", "device", d.name)
+	}
 }

@@ -105,6 +105,20 @@ func (t *gidTable) get(index int) (wire.GID, error) {
 	return t.lines[index], nil
 }
 
+// hint names the best line of an IP version, for an error.
+func (t *gidTable) hint(v4 bool) string {
+	best := wire.GID{}
+	for _, gid := range t.all() {
+		if gid.IsIPv4() == v4 && preference(gid) < preference(best) {
+			best = gid
+		}
+	}
+	if best.IsZero() {
+		return ": the interface has no address of the destination's"
+	}
+	return fmt.Sprintf(": %d is %v", t.index[best], best.Addr())
+}
+
 func (t *gidTable) contains(gid wire.GID) bool {
 	_, has := t.index[gid]
 	return has

@@ -24,7 +24,7 @@ type membership struct {
 func (d *Device) JoinMulticast(group netip.Addr, flags verbs.JoinFlags) (verbs.MembershipGrant, error) {
 	mgid, err := mcast.MGID(group)
 	if err != nil {
-		return verbs.MembershipGrant{}, fmt.Errorf("%w: %w", verbs.ErrInvalid, err)
+		return verbs.MembershipGrant{}, err
 	}
 	if zone := group.Zone(); zone != "" && zone != d.name {
 		return verbs.MembershipGrant{}, fmt.Errorf("%w: the group is one of %s, and the device is on %s", verbs.ErrInvalid, zone, d.name)

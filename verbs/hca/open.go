@@ -281,8 +281,8 @@ func (b *builder) logModes() {
 	if why := cmp.Or(b.generic, b.steering.Fallback()); why != nil && b.options.xdp == bpf.Auto {
 		log.Warn("XDP runs in generic mode, which is slow", "because", why)
 	}
-	if free := runtime.GOMAXPROCS(0); free < 3 && b.options.worker {
-		log.Warn("GOMAXPROCS is low: a program that spins can delay other goroutines by 10 ms; set it to 3 or more", "gomaxprocs", free)
+	if now := runtime.GOMAXPROCS(0); now < min(2, runtime.NumCPU()) && b.options.worker {
+		log.Warn("GOMAXPROCS is low: a program that computes delays the card's worker by 10 ms and more; set it to 2 or more", "gomaxprocs", now)
 	}
 	if why := b.steering.Uncounted(); why != nil {
 		log.Warn("not every loss will be counted", "because", why)

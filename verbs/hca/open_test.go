@@ -26,13 +26,25 @@ import (
 // nothing attached to the interface that was not before.
 func untouched(t *testing.T, host *netlab.Namespace, name string, attempt func()) {
 	t.Helper()
-	program, fds, routines := attachedProgram(t, host, name), labtest.Descriptors(), runtime.NumGoroutine()
+	program, fds, routines := attachedProgram(t, host, name), labtest.Descriptors(), settledGoroutines(t)
 	attempt()
 	if now := attachedProgram(t, host, name); now != program {
 		t.Errorf("XDP program %d was attached, now %d is", program, now)
 	}
 	eventually(t, "the end of descriptors", func() bool { return len(labtest.Leaked(fds, labtest.Descriptors())) == 0 })
 	quietGoroutines(t, routines)
+}
+
+// settledGoroutines is their number once those that start others have done so.
+func settledGoroutines(t *testing.T) (n int) {
+	t.Helper()
+	for same := 0; same < 10; same++ {
+		if now := runtime.NumGoroutine(); now != n {
+			n, same = now, 0
+		}
+		time.Sleep(time.Millisecond)
+	}
+	return n
 }
 
 // attachedProgram is the id of an interface's XDP program, 0 if there is none.

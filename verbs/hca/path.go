@@ -25,7 +25,8 @@ type pair struct{ source, dest wire.GID }
 // so that an answer is acted on before the next question. A path is changed under both.
 type path struct {
 	ends  pair
-	users int // address handles
+	users int       // address handles
+	idle  time.Time // since when it has none, if it lingers
 	local bool
 	hop   *hop  // nil for a group, a local destination, or without a route
 	why   error // there is no route
@@ -136,7 +137,7 @@ func (d *Device) takePath(ends pair) (*path, error) {
 	p := d.paths[ends]
 	if p != nil && p.why == nil && (p.hop == nil || !p.hop.status.failed) {
 		d.mu.Lock()
-		p.users++
+		d.use(p)
 		d.mu.Unlock()
 		return p, nil
 	}
@@ -154,12 +155,20 @@ func (d *Device) takePath(ends pair) (*path, error) {
 		p = &path{ends: ends, hot: new(datapath.Path)}
 		d.paths[ends] = p
 	}
-	p.users++
+	d.use(p)
 	unused := d.setWay(p, w)
 	d.showAll(append(pathsOver(w.hop), p))
 	d.mu.Unlock()
 	d.dropHop(unused)
 	return p, nil
+}
+
+// use adds a user to a path. The caller holds d.mu.
+func (d *Device) use(p *path) {
+	if p.users == 0 && !p.idle.IsZero() && d.lingering > 0 {
+		d.lingering--
+	}
+	p.users++
 }
 
 // setWay has a path lead where a look-up says, and gives the hop that it left, if nobody
@@ -224,10 +233,63 @@ func (d *Device) leavePath(p *path) {
 	d.asking.Lock()
 	defer d.asking.Unlock()
 	d.mu.Lock()
-	p.users--
-	unused := d.freePath(p)
+	var unused *hop
+	if p.users--; p.users == 0 {
+		if d.lingers(p) {
+			p.idle = time.Now()
+		} else {
+			unused = d.freePath(p)
+		}
+	}
 	d.mu.Unlock()
 	d.dropHop(unused)
+}
+
+// A path that leads somewhere lingers when its last user has left: a server that makes a
+// handle for each answer, and closes it, would have the host asked each time.
+const (
+	pathLinger   = 5 * time.Second
+	maxLingering = 1024 // paths
+)
+
+// lingers says whether a path without users is kept for a while.
+func (d *Device) lingers(p *path) bool {
+	if p.hop == nil || !p.hop.status.known || d.lingering == maxLingering || isClosed(d.stop) {
+		return false
+	}
+	if d.lingering == 0 {
+		time.AfterFunc(pathLinger, d.freeIdle)
+	}
+	d.lingering++
+	return true
+}
+
+// freeIdle forgets the paths that have lingered long enough.
+func (d *Device) freeIdle() {
+	d.asking.Lock()
+	defer d.asking.Unlock()
+	if isClosed(d.stop) {
+		return // Close frees all
+	}
+	var left []*hop
+	d.mu.Lock()
+	d.lingering = 0
+	for _, p := range d.paths {
+		switch {
+		case p.users > 0:
+		case time.Since(p.idle) >= pathLinger/2: // in two strokes
+			left = append(left, d.freePath(p))
+		default:
+			d.lingering++
+		}
+	}
+	if d.lingering > 0 {
+		time.AfterFunc(pathLinger, d.freeIdle)
+	}
+	d.mu.Unlock()
+	for _, h := range left {
+		d.dropHop(h)
+	}
 }
 
 // freePath forgets a path that has no users. One on which packets wait stays until they have
@@ -238,6 +300,7 @@ func (d *Device) freePath(p *path) (unused *hop) {
 	if p.users > 0 || waiting > 0 || d.paths[p.ends] != p {
 		return nil
 	}
+	p.idle = time.Time{}
 	delete(d.paths, p.ends)
 	return d.setWay(p, way{})
 }

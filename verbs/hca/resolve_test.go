@@ -218,3 +218,22 @@ func TestCloseSendsWhatWaitsForANeighbour(t *testing.T) {
 		check(t, b.device.Close())
 	}
 }
+
+// A path lingers when its last handle is closed, so that the next one asks nobody; and of those
+// that do there is a limit.
+func TestPathsLinger(t *testing.T) {
+	w, f := newFailingPair(t)
+	a := w.a
+	for range 100 {
+		check(t, a.ah("10.0.0.2").Close())
+	}
+	if n := f.routes.Load(); n > 2 { // the follower's first look may be one
+		t.Errorf("100 handles, one after the other, took %d look-ups", n)
+	}
+	eventually(t, "the path's end", func() bool { return len(a.device.pathsThat(func(*path) bool { return true })) == 0 })
+	a.device.lingering = maxLingering
+	check(t, a.ah("10.0.0.2").Close())
+	if n := len(a.device.pathsThat(func(*path) bool { return true })); n != 0 {
+		t.Errorf("%d paths linger beyond the limit", n)
+	}
+}

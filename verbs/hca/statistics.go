@@ -11,7 +11,9 @@ import (
 
 // Statistics is where a device's packets went. A packet that came in is in one
 // counter of Steering, of Socket, or of Engine: those that Steering redirected
-// are in Socket if the socket lost them, else in Engine.
+// are in Socket if the socket lost them, else in Engine. What each reason means is said at
+// datapath's Drop and bpf's Verdict. Of a packet that was to go out "sent" tells, and the reason
+// too if it did not go.
 type Statistics struct {
 	Engine   datapath.Counters
 	Steering bpf.Counters
