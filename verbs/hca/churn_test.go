@@ -248,3 +248,39 @@ func TestCarrierLossIsCounted(t *testing.T) {
 		return a.Sent == received+a.Dropped()+lostBy(t, l.A)-lost-a.Drops[datapath.DropInterface]
 	})
 }
+
+// fullSteering takes no more addresses.
+type fullSteering struct {
+	noSteering
+	full atomic.Bool
+}
+
+func (s *fullSteering) AddAddress(netip.Addr) error {
+	if s.full.Load() {
+		return bpf.ErrTableFull
+	}
+	return nil
+}
+
+// An address that XDP cannot be told of is no GID, the port stays up, and it is tried again.
+func TestAddressThatIsNotSteered(t *testing.T) {
+	w, f := newFailingPair(t)
+	steering := &fullSteering{}
+	d := w.a.device
+	d.asking.Lock()
+	d.steering = steering
+	d.asking.Unlock()
+	steering.full.Store(true)
+	f.mu.Lock()
+	f.status.addresses = append(f.status.addresses, address("10.0.0.77"))
+	f.mu.Unlock()
+	looks := f.ports.Load()
+	d.news.Port()
+	eventually(t, "several tries", func() bool { return f.ports.Load() > looks+2 })
+	if hasGID(w.a, "10.0.0.77") || w.a.port().State != verbs.PortActive {
+		t.Errorf("GIDs that are not steered, or a port that is down: %+v", w.a.port())
+	}
+	steering.full.Store(false)
+	eventually(t, "the GID", func() bool { return hasGID(w.a, "10.0.0.77") })
+	w.a.expectEvents(gidChange)
+}
