@@ -47,7 +47,8 @@ func onLink(index int) netlink.Link {
 	return &netlink.GenericLink{LinkAttrs: netlink.LinkAttrs{Index: index}}
 }
 
-func host(group netip.Addr) *net.IPNet {
+// single is the network of one address.
+func single(group netip.Addr) *net.IPNet {
 	return &net.IPNet{IP: group.AsSlice(), Mask: net.CIDRMask(32, 32)}
 }
 
@@ -76,7 +77,7 @@ func (a *addresses) join(group netip.Addr) (hold, error) {
 // add adds the address, without its local route.
 func (a *addresses) add(group netip.Addr) error {
 	err := a.netlink.AddrAdd(onLink(a.index), &netlink.Addr{
-		IPNet: host(group), Label: label(a.ifname), Scope: unix.RT_SCOPE_UNIVERSE,
+		IPNet: single(group), Label: label(a.ifname), Scope: unix.RT_SCOPE_UNIVERSE,
 		Flags: unix.IFA_F_MCAUTOJOIN | unix.IFA_F_NOPREFIXROUTE,
 	})
 	if err != nil {
@@ -90,7 +91,7 @@ func (a *addresses) add(group netip.Addr) error {
 
 // remove removes the address, if it and its interface are there.
 func (a *addresses) remove(group netip.Addr) error {
-	if err := gone(a.netlink.AddrDel(onLink(a.index), &netlink.Addr{IPNet: host(group)})); err != nil {
+	if err := gone(a.netlink.AddrDel(onLink(a.index), &netlink.Addr{IPNet: single(group)})); err != nil {
 		return fmt.Errorf("remove address: %w", err)
 	}
 	return nil
@@ -114,7 +115,7 @@ func (a *addresses) restore(group netip.Addr) (wasGone, ours bool, err error) {
 func (a *addresses) dropRoute(group netip.Addr, table int) error {
 	err := a.netlink.RouteDel(&netlink.Route{
 		Table: table, Type: unix.RTN_LOCAL, Scope: unix.RT_SCOPE_HOST, Protocol: unix.RTPROT_KERNEL,
-		Dst: host(group), LinkIndex: a.index,
+		Dst: single(group), LinkIndex: a.index,
 	})
 	if err != nil && !errors.Is(err, unix.ESRCH) {
 		return fmt.Errorf("remove local route: %w", err)
@@ -159,7 +160,7 @@ func (a *addresses) sweep() error {
 				continue
 			}
 			// By its label: it could have been replaced by somebody else's since.
-			err = gone(a.netlink.AddrDel(onLink(index), &netlink.Addr{IPNet: host(group), Label: label(link.Attrs().Name)}))
+			err = gone(a.netlink.AddrDel(onLink(index), &netlink.Addr{IPNet: single(group), Label: label(link.Attrs().Name)}))
 		}
 		return err
 	})

@@ -129,7 +129,7 @@ func TestKilledAndReplaced(t *testing.T) {
 	administrator(t, lab.A, "239.1.2.3/32", 0)
 
 	// It looks just like ours.
-	check(t, lab.B.Netlink().AddrAdd(eth0(t, lab.B), &netlink.Addr{IPNet: host(group), Label: label("eth0")}))
+	check(t, lab.B.Netlink().AddrAdd(eth0(t, lab.B), &netlink.Addr{IPNet: single(group), Label: label("eth0")}))
 	openWith(t, Config{Interface: "eth0", Namespace: lab.B.Path(), StateDir: dir})
 	if len(groupAddresses(t, lab.B, group)) != 1 || len(records(t, dir)) != 1 {
 		t.Error("removed an address in another namespace, or the record of this one")

@@ -5,6 +5,7 @@ import (
 	"net/netip"
 	"time"
 
+	"github.com/roced/roced/internal/host"
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 )
@@ -40,11 +41,11 @@ func (m *Memberships) heed(kind uint16, data []byte) {
 	switch kind {
 	case unix.RTM_NEWLINK, unix.RTM_DELLINK:
 		// With a family, it is told as the port of a bridge.
-		if len(data) >= unix.SizeofIfInfomsg && data[0] == unix.AF_UNSPEC && interfaceOf(data) == m.index {
+		if len(data) >= unix.SizeofIfInfomsg && data[0] == unix.AF_UNSPEC && host.InterfaceOf(data) == m.index {
 			m.heedLink(kind, data[unix.SizeofIfInfomsg:])
 		}
 	case unix.RTM_NEWADDR, unix.RTM_DELADDR:
-		if len(data) >= unix.SizeofIfAddrmsg && interfaceOf(data) == m.index {
+		if len(data) >= unix.SizeofIfAddrmsg && host.InterfaceOf(data) == m.index {
 			m.heedAddress(kind, int(data[1]), addressIn(data[unix.SizeofIfAddrmsg:], unix.IFA_ADDRESS))
 		}
 	case unix.RTM_NEWROUTE:

@@ -5,16 +5,13 @@ import (
 	"net/netip"
 	"strings"
 
-	"github.com/vishvananda/netlink/nl"
+	"github.com/roced/roced/internal/host"
 	"golang.org/x/sys/unix"
 )
 
-// interfaceOf is the index in ifinfomsg and ifaddrmsg: it is in the same place.
-func interfaceOf(data []byte) int { return int(int32(binary.NativeEndian.Uint32(data[4:]))) }
-
 // addressIn is an IPv4 address among attributes, or the zero Addr.
 func addressIn(attributes []byte, kind uint16) netip.Addr {
-	value := attribute(attributes, kind)
+	value := host.Attribute(attributes, kind)
 	if len(value) != 4 {
 		return netip.Addr{}
 	}
@@ -23,7 +20,7 @@ func addressIn(attributes []byte, kind uint16) netip.Addr {
 
 // numberIn is a number among attributes, or 0.
 func numberIn(attributes []byte, kind uint16) int {
-	value := attribute(attributes, kind)
+	value := host.Attribute(attributes, kind)
 	if len(value) != 4 {
 		return 0
 	}
@@ -32,18 +29,5 @@ func numberIn(attributes []byte, kind uint16) int {
 
 // nameIn is the interface's name among attributes, or empty.
 func nameIn(attributes []byte) string {
-	return strings.TrimRight(string(attribute(attributes, unix.IFLA_IFNAME)), "\x00")
-}
-
-func attribute(attributes []byte, kind uint16) []byte {
-	list, err := nl.ParseRouteAttr(attributes)
-	if err != nil {
-		return nil
-	}
-	for _, a := range list {
-		if a.Attr.Type == kind {
-			return a.Value
-		}
-	}
-	return nil
+	return strings.TrimRight(string(host.Attribute(attributes, unix.IFLA_IFNAME)), "\x00")
 }

@@ -196,7 +196,7 @@ func TestRename(t *testing.T) {
 		}
 		return false
 	}
-	check(t, lab.A.Netlink().AddrDel(link, &netlink.Addr{IPNet: host(ways[0].marker)}))
+	check(t, lab.A.Netlink().AddrDel(link, &netlink.Addr{IPNet: single(ways[0].marker)}))
 	eventually(t, "the address, put back", func() bool { return member(ways[0].marker) })
 	only(t, m, Joined{ways[0].marker, 1, Netlink, false})
 	kill()

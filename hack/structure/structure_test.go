@@ -25,7 +25,7 @@ var allowed = map[string][]string{
 	"datapath/xsk":           {},
 	"verbs/ring":             {"datapath/wire"},
 	"verbs":                  {"datapath/wire", "verbs/ring"},
-	"mcast":                  {"datapath/wire", "internal/journal"},
+	"mcast":                  {"datapath/wire", "internal/host", "internal/journal"},
 	"datapath":               {"datapath/wire", "datapath/xsk", "verbs/ring"},
 	"verbs/hca":              {"bpf", "datapath", "datapath/wire", "datapath/xsk", "internal/host", "internal/journal", "mcast", "verbs", "verbs/ring"},
 }

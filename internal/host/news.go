@@ -84,11 +84,11 @@ func (f *Follower) tell(news News, m syscall.NetlinkMessage) {
 	switch m.Header.Type {
 	case unix.RTM_NEWLINK, unix.RTM_DELLINK:
 		// With a family it is told as the port of a bridge.
-		if len(m.Data) >= unix.SizeofIfInfomsg && m.Data[0] == unix.AF_UNSPEC && interfaceOf(m.Data) == f.index {
+		if len(m.Data) >= unix.SizeofIfInfomsg && m.Data[0] == unix.AF_UNSPEC && InterfaceOf(m.Data) == f.index {
 			news.Port()
 		}
 	case unix.RTM_NEWADDR, unix.RTM_DELADDR:
-		if len(m.Data) >= unix.SizeofIfAddrmsg && interfaceOf(m.Data) == f.index {
+		if len(m.Data) >= unix.SizeofIfAddrmsg && InterfaceOf(m.Data) == f.index {
 			news.Port()
 		}
 	case unix.RTM_NEWNEIGH, unix.RTM_DELNEIGH:
@@ -102,10 +102,10 @@ func (f *Follower) tell(news News, m syscall.NetlinkMessage) {
 
 // tellNeighbour passes over what a bridge forwards to: it has another family.
 func (f *Follower) tellNeighbour(news News, data []byte) {
-	if len(data) < sizeofNdMsg || interfaceOf(data) != f.index || data[0] != unix.AF_INET && data[0] != unix.AF_INET6 {
+	if len(data) < sizeofNdMsg || InterfaceOf(data) != f.index || data[0] != unix.AF_INET && data[0] != unix.AF_INET6 {
 		return
 	}
-	if address, ok := netip.AddrFromSlice(attribute(data[sizeofNdMsg:], unix.NDA_DST)); ok {
+	if address, ok := netip.AddrFromSlice(Attribute(data[sizeofNdMsg:], unix.NDA_DST)); ok {
 		news.Neighbour(address.Unmap())
 	}
 }
@@ -115,7 +115,7 @@ func tellRoute(news News, data []byte) {
 		return
 	}
 	family, bits := data[0], int(data[1])
-	address, ok := netip.AddrFromSlice(attribute(data[unix.SizeofRtMsg:], unix.RTA_DST))
+	address, ok := netip.AddrFromSlice(Attribute(data[unix.SizeofRtMsg:], unix.RTA_DST))
 	switch {
 	case ok:
 	case family == unix.AF_INET:
@@ -133,12 +133,13 @@ func tellRoute(news News, data []byte) {
 // sizeofNdMsg is the length of struct ndmsg (rtnetlink(7)).
 const sizeofNdMsg = 12
 
-// interfaceOf is the index in ifinfomsg, ifaddrmsg and ndmsg: it is in the same place.
-func interfaceOf(data []byte) int { return int(int32(binary.NativeEndian.Uint32(data[4:]))) }
+// InterfaceOf is the index in ifinfomsg, ifaddrmsg and ndmsg: it is in the same place. The
+// message has at least that of struct ifaddrmsg.
+func InterfaceOf(data []byte) int { return int(int32(binary.NativeEndian.Uint32(data[4:]))) }
 
-// attribute is the value of the first attribute of a kind, nil if there is none
+// Attribute is the value of the first attribute of a kind, nil if there is none
 // (struct rtattr, rtnetlink(7)).
-func attribute(attributes []byte, kind uint16) []byte {
+func Attribute(attributes []byte, kind uint16) []byte {
 	for len(attributes) >= unix.SizeofRtAttr {
 		length := int(binary.NativeEndian.Uint16(attributes))
 		if length < unix.SizeofRtAttr || length > len(attributes) {

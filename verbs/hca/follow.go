@@ -190,23 +190,17 @@ func (d *Device) wantsCarrier() bool {
 	return d.status.enabled && !d.status.up
 }
 
-func (d *Device) pathsThat(concern func(*path) bool) (list []*path) {
-	d.asking.Lock()
-	defer d.asking.Unlock()
-	for p := range maps.Values(d.paths) {
-		if concern(p) {
-			list = append(list, p)
-		}
-	}
-	return list
-}
+func (d *Device) pathsThat(concern func(*path) bool) []*path { return chosen(d, d.paths, concern) }
 
-func (d *Device) hopsThat(concern func(*hop) bool) (list []*hop) {
+func (d *Device) hopsThat(concern func(*hop) bool) []*hop { return chosen(d, d.hops, concern) }
+
+// chosen are the paths or hops that something concerns.
+func chosen[K comparable, T any](d *Device, all map[K]T, concern func(T) bool) (list []T) {
 	d.asking.Lock()
 	defer d.asking.Unlock()
-	for h := range maps.Values(d.hops) {
-		if concern(h) {
-			list = append(list, h)
+	for one := range maps.Values(all) {
+		if concern(one) {
+			list = append(list, one)
 		}
 	}
 	return list
