@@ -18,15 +18,16 @@
 //
 // What the host knows is followed. News of the kernel only name what to look at; one
 // goroutine looks, brings GIDs, paths, MTU and port state up to date, and raises the events
-// of it (follow.go, port.go, event.go). A look that fails changes nothing and is repeated; only the
+// of it (follow.go, update.go, port.go, event.go). A look that fails changes nothing and is repeated; only the
 // kernel's word that the link is down, or the interface gone, means that. When the interface
 // goes, the device fails, until it is closed.
 //
 //	AH ─┐
-//	AH ─┼─► path (source, destination) ─┬─► hop (neighbour)     path.go
+//	AH ─┼─► path (source, destination) ─┬─► hop (neighbour)     path.go, hop.go
 //	AH ─┘   path ───────────────────────┘    held: the kernel keeps it fresh
 //
-// Handles with the same ends share a path, paths with the same next hop share that. While the
+// Handles with the same ends share a path, paths with the same next hop share that; a path
+// lingers a few seconds after its last handle (linger.go). While the
 // link is down both stay as they were, and are looked at anew when it is up: the neighbours are
 // asked for at once. What a device has the kernel hold or change outlives a kill in a journal,
 // and the next device undoes it (leftover.go).

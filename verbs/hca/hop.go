@@ -1,0 +1,130 @@
+package hca
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"net/netip"
+	"slices"
+	"time"
+
+	"github.com/roced/roced/verbs"
+)
+
+// hop is a neighbour that paths lead over.
+type hop struct {
+	address netip.Addr
+	status  hopStatus
+	paths   map[*path]struct{}
+	settled chan struct{} // closed when it has answered, or failed
+}
+
+// unanswered says that it is still being asked for.
+func (h *hop) unanswered() bool { return !h.status.known && !h.status.failed }
+
+// obtainHop finds the hop of an address, or makes one, which is asked for then. The caller
+// holds d.asking.
+func (d *Device) obtainHop(address netip.Addr) (*hop, error) {
+	if h := d.hops[address]; h != nil {
+		return h, nil
+	}
+	h := &hop{address: address, paths: map[*path]struct{}{}, settled: make(chan struct{})}
+	if err := d.askFor(h); err != nil {
+		return nil, err
+	}
+	d.hops[address] = h
+	return h, nil
+}
+
+// askFor has a hop looked for, and takes what is known of it already.
+func (d *Device) askFor(h *hop) error {
+	if err := d.host.hold(h.address); err != nil {
+		return err
+	}
+	status, err := d.host.neighbour(h.address)
+	if err != nil {
+		return err
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	h.setStatus(status)
+	return nil
+}
+
+// setStatus notes what is known of a hop, and wakes those that wait for it. While it is asked
+// for again, what was known is good until the answer comes. The caller holds d.mu.
+func (h *hop) setStatus(status hopStatus) {
+	was := h.unanswered()
+	if h.status.known && !status.known && !status.failed {
+		status.mac, status.known = h.status.mac, true
+	}
+	h.status = status
+	switch now := h.unanswered(); {
+	case was && !now:
+		close(h.settled)
+	case now && !was:
+		h.settled = make(chan struct{})
+	}
+}
+
+// dropHop lets a hop go that no path leads over. The caller holds d.asking.
+func (d *Device) dropHop(h *hop) {
+	if h != nil && len(h.paths) == 0 {
+		delete(d.hops, h.address)
+		d.host.release(h.address)
+	}
+}
+
+// pathsOver lists the paths that lead over hops.
+func pathsOver(hops ...*hop) (all []*path) {
+	for _, h := range hops {
+		if h != nil {
+			all = slices.AppendSeq(all, maps.Keys(h.paths))
+		}
+	}
+	return all
+}
+
+// neighbourTimeout is how long a new address handle waits for its neighbour at most. The
+// kernel asks three times, a second apart.
+const neighbourTimeout = 4 * time.Second
+
+// awaitPath waits until it is known whether packets can be sent on a path.
+func (d *Device) awaitPath(ctx context.Context, p *path) error {
+	timeout := time.NewTimer(neighbourTimeout)
+	defer timeout.Stop()
+	for expired := false; ; {
+		d.mu.Lock()
+		h, why := p.hop, p.why
+		var status hopStatus
+		var settled chan struct{}
+		if h != nil {
+			status, settled = h.status, h.settled
+		}
+		d.mu.Unlock()
+		switch ended := d.Err(); {
+		case ended != nil:
+			return ended
+		case h == nil || status.known:
+			return why
+		case status.failed || expired:
+			return fmt.Errorf("%w: %v does not answer on %s%s; is it up, and in the same VLAN?",
+				verbs.ErrUnreachable, h.address, d.name, onBehalf(h.address, p.ends.dest.Addr()))
+		}
+		select {
+		case <-settled:
+		case <-timeout.C:
+			expired = true
+		case <-d.done:
+		case <-ctx.Done():
+			return fmt.Errorf("%w: %v has not answered yet on %s: %w", verbs.ErrUnreachable, h.address, d.name, ctx.Err())
+		}
+	}
+}
+
+func onBehalf(hop, dest netip.Addr) string {
+	if hop == dest {
+		return ""
+	}
+	return fmt.Sprintf(", the next hop to %v", dest)
+}
