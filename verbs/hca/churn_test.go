@@ -70,6 +70,7 @@ type failing struct {
 	fails         atomic.Bool
 	mtu           atomic.Int32 // 0: the wire's
 	ports, routes atomic.Int32
+	steering      fullSteering // the station's
 }
 
 var errLook = errors.New("the look failed")
@@ -107,13 +108,13 @@ func newFailingPair(t *testing.T) (*wirePair, *failing) {
 	a, b := newWireHost(1, addressesA), newWireHost(2, addressesB)
 	a.peer, b.peer = b, a
 	f := &failing{wireHost: a}
-	station := func(h surroundings, link datapath.Link) *station {
-		d, err := newDevice(parts{name: "wire", host: h, steering: noSteering{}, link: link, maxMTU: wire.MTU4096}, newOptions([]Option{WithoutWorker()}))
+	station := func(h surroundings, s steering, link datapath.Link) *station {
+		d, err := newDevice(parts{name: "wire", host: h, steering: s, link: link, maxMTU: wire.MTU4096}, newOptions([]Option{WithoutWorker()}))
 		check(t, err)
 		t.Cleanup(func() { check(t, d.Close()) })
 		return newStation(t, d)
 	}
-	return &wirePair{station(f, left), station(b, right)}, f
+	return &wirePair{station(f, &f.steering, left), station(b, noSteering{}, right)}, f
 }
 
 // A look that fails says nothing: the port stays up and packets flow. It is made again by
@@ -213,7 +214,8 @@ func TestInterfaceDropsAreCounted(t *testing.T) {
 		expect(t, s.wait(1), ok(1))
 	}
 	check(t, s.qp.Drain(guard(t)))
-	if refused := s.drops()["interface"]; refused == 0 || refused != lostBy(t, host)-before {
+	// The host's own packets are dropped too.
+	if refused := s.drops()["interface"]; refused < messages/2 || refused > lostBy(t, host)-before {
 		t.Errorf("%d counted, %d dropped by the interface", refused, lostBy(t, host)-before)
 	}
 }
@@ -224,7 +226,6 @@ func TestCarrierLossIsCounted(t *testing.T) {
 	l := newLab(t)
 	ah := l.a.ah("10.77.0.2")
 	message(t, l.a, l.b, ah, []byte("before"))
-	lost := lostBy(t, l.A)
 	for range 3 {
 		check(t, l.B.Netlink().LinkSetDown(eth0(t, l.B)))
 		for range 200 {
@@ -235,17 +236,16 @@ func TestCarrierLossIsCounted(t *testing.T) {
 		flows(t, l, ah)
 	}
 	eventually(t, "a sum that is right", func() bool {
-		a, b := l.a.device.engine.Counters(), l.b.device.engine.Counters()
 		all, err := l.b.device.Statistics()
 		check(t, err)
-		xdp := uint64(0)
+		arrived := all.Engine.Received + all.Socket.RxDropped + all.Socket.RxRingFull
 		for verdict, n := range all.Steering {
 			if bpf.Verdict(verdict) != bpf.Redirected && bpf.Verdict(verdict) != bpf.PassNotRoCE {
-				xdp += n
+				arrived += n
 			}
 		}
-		received := b.Received + all.Socket.RxDropped + all.Socket.RxRingFull + xdp
-		return a.Sent == received+a.Dropped()+lostBy(t, l.A)-lost-a.Drops[datapath.DropInterface]
+		a := l.a.device.engine.Counters()
+		return a.Sent == arrived+a.Dropped()
 	})
 }
 
@@ -265,11 +265,7 @@ func (s *fullSteering) AddAddress(netip.Addr) error {
 // An address that XDP cannot be told of is no GID, the port stays up, and it is tried again.
 func TestAddressThatIsNotSteered(t *testing.T) {
 	w, f := newFailingPair(t)
-	steering := &fullSteering{}
-	d := w.a.device
-	d.asking.Lock()
-	d.steering = steering
-	d.asking.Unlock()
+	d, steering := w.a.device, &f.steering
 	steering.full.Store(true)
 	f.mu.Lock()
 	f.status.addresses = append(f.status.addresses, address("10.0.0.77"))
