@@ -145,3 +145,16 @@ func TestSweepKeepsWhatFailed(t *testing.T) {
 		t.Errorf("%v; or the journal is gone, what it lists is not", err)
 	}
 }
+
+// FuzzListed: a journal may hold anything, and be named anything.
+func FuzzListed(f *testing.F) {
+	f.Add("one\n\n a b\x00  \ntwo   \nnot finis", "test-7-70-3-1")
+	f.Fuzz(func(t *testing.T, text, name string) {
+		for _, change := range listed(text) {
+			if change == "" || strings.ContainsAny(change, "\n") {
+				t.Errorf("change %q", change)
+			}
+		}
+		parseName("test", name)
+	})
+}
