@@ -88,10 +88,7 @@ func TestOneOfTwoAddressesFlaps(t *testing.T) {
 // from another host.
 func redirects(t *testing.T, host, client *netlab.Namespace) (ask func() error) {
 	t.Helper()
-	iptables, err := exec.LookPath("iptables")
-	if err != nil {
-		t.Skip("iptables is not installed")
-	}
+	iptables := findIPTables(t)
 	rule := strings.Fields("-w -t nat -A PREROUTING -p tcp --dport 80 -j REDIRECT --to-ports 8080")
 	check(t, host.Do(func() error {
 		out, err := exec.Command(iptables, rule...).CombinedOutput()
@@ -129,6 +126,18 @@ func redirects(t *testing.T, host, client *netlab.Namespace) (ask func() error) 
 		}
 		return err
 	}
+}
+
+// findIPTables finds the command; where Debian's package is only unpacked it has other names.
+func findIPTables(t *testing.T) string {
+	t.Helper()
+	for _, name := range []string{"iptables", "iptables-legacy", "iptables-nft"} {
+		if path, err := exec.LookPath(name); err == nil {
+			return path
+		}
+	}
+	t.Skip("iptables is not installed")
+	return ""
 }
 
 // NAT's REDIRECT, which sends to the interface's first address, works before, during and after a

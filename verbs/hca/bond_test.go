@@ -167,7 +167,7 @@ func openWithSteering(t *testing.T, host *netlab.Namespace, s *bpf.Steering) *De
 		if b.netlink, err = netlink.NewHandle(unix.NETLINK_ROUTE); err != nil {
 			return err
 		}
-		for _, step := range []func() error{b.findLink, func() error { return b.fitMTU(1500) }, b.countQueues, b.listen,
+		for _, step := range []func() error{b.findLink, func() error { return b.fitMTU(1500) }, b.countQueues, b.listen, b.openJournals,
 			func() error { return s.Attach(b.base.Attrs().Index, bpf.Native) }} {
 			if err := step(); err != nil {
 				return err
