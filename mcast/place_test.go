@@ -1,14 +1,9 @@
 package mcast
 
 import (
-	"fmt"
-	"io"
-	"net"
 	"net/netip"
-	"os/exec"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/roced/roced/hack/netlab"
 	"github.com/roced/roced/hack/netlab/capture"
@@ -81,82 +76,6 @@ func TestOneOfTwoAddressesFlaps(t *testing.T) {
 	check(t, m.Join(ways[0].marker)) // the news before it may be read later
 	if first := firstAddress(t, lab.A); first != "10.78.0.1" {
 		t.Errorf("the first address is %s", first)
-	}
-}
-
-// redirects has a host redirect port 80 to a server of its own, and gives what asks for it
-// from another host.
-func redirects(t *testing.T, host, client *netlab.Namespace) (ask func() error) {
-	t.Helper()
-	iptables := findIPTables(t)
-	rule := strings.Fields("-w -t nat -A PREROUTING -p tcp --dport 80 -j REDIRECT --to-ports 8080")
-	check(t, host.Do(func() error {
-		out, err := exec.Command(iptables, rule...).CombinedOutput()
-		if err != nil {
-			err = fmt.Errorf("%w: %s", err, out)
-		}
-		return err
-	}))
-	var server net.Listener
-	check(t, host.Do(func() (err error) { server, err = net.Listen("tcp4", ":8080"); return err }))
-	t.Cleanup(func() { server.Close() })
-	go func() {
-		for {
-			conn, err := server.Accept()
-			if err != nil {
-				return
-			}
-			_, _ = conn.Write([]byte("redirected"))
-			conn.Close()
-		}
-	}()
-	return func() error {
-		var conn net.Conn
-		err := client.Do(func() (err error) {
-			conn, err = net.DialTimeout("tcp4", "10.77.0.1:80", 5*time.Second)
-			return err
-		})
-		if err != nil {
-			return err
-		}
-		defer conn.Close()
-		text, err := io.ReadAll(conn)
-		if err == nil && string(text) != "redirected" {
-			err = fmt.Errorf("answer %q", text)
-		}
-		return err
-	}
-}
-
-// findIPTables finds the command; where Debian's package is only unpacked it has other names.
-func findIPTables(t *testing.T) string {
-	t.Helper()
-	for _, name := range []string{"iptables", "iptables-legacy", "iptables-nft"} {
-		if path, err := exec.LookPath(name); err == nil {
-			return path
-		}
-	}
-	t.Skip("iptables is not installed")
-	return ""
-}
-
-// NAT's REDIRECT, which sends to the interface's first address, works before, during and after a
-// join, and when the host's address has come back.
-func TestRedirect(t *testing.T) {
-	for _, way := range ways {
-		t.Run(way.name, func(t *testing.T) {
-			lab := pair(t)
-			ask := redirects(t, lab.A, lab.B)
-			m := open(t, lab.A, way.via)
-			check(t, ask())
-			check(t, m.Join(way.group))
-			check(t, ask())
-			flap(t, lab.A)
-			eventually(t, "the own address in front", func() bool { return firstAddress(t, lab.A) == "10.77.0.1" })
-			check(t, ask())
-			check(t, m.Leave(way.group))
-			check(t, ask())
-		})
 	}
 }
 

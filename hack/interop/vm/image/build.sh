@@ -54,7 +54,7 @@ done
 
 # What the guest's user space is made of.  dash is /bin/sh: Debian's busybox shell
 # would prefer its own applets to real programs such as iproute2's ip.
-pkgs="busybox-static dash libc-bin kmod iproute2 iptables ethtool tcpdump iputils-ping strace
+pkgs="busybox-static dash libc-bin kmod iproute2 ethtool tcpdump iputils-ping strace
       rdma-core ibverbs-providers ibverbs-utils rdmacm-utils perftest
       python3-minimal python3-pyverbs $extra_pkgs"
 
@@ -62,8 +62,7 @@ pkgs="busybox-static dash libc-bin kmod iproute2 iptables ethtool tcpdump iputil
 # asks the crypto layer for; sch_netem is there to inject loss/reordering.
 mods="virtio_pci virtio_net virtio_console 9p 9pnet_virtio
       rdma_rxe ib_uverbs rdma_ucm ib_umad crc32_generic
-      veth dummy bridge 8021q macvlan ipvlan bonding team tun sch_netem
-      iptable_nat xt_REDIRECT xt_tcpudp $extra_mods"
+      veth dummy bridge 8021q macvlan ipvlan bonding team tun sch_netem $extra_mods"
 
 # Packages the dependency closure drags in but a guest without package
 # management, logins or perl does not need.
