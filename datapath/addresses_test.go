@@ -61,3 +61,20 @@ func TestMACsAndBroadcastsChange(t *testing.T) {
 		}
 	}
 }
+
+// A device takes the frames of its own VLAN, and without one those that have no tag.
+func TestVLANOfTheDevice(t *testing.T) {
+	for _, row := range []struct {
+		device, frame uint16
+		taken         bool
+	}{{0, 0, true}, {0, 5, false}, {5, 5, true}, {5, 0, false}, {5, 6, false}} {
+		r := newRig(t)
+		r.engine.vlan = row.device
+		r.postRecv(1, piece(0, 100))
+		r.link.in = [][]byte{datagramFrom(wire.Path{Source: peerGID, Dest: ownGID, VLAN: row.frame}, defaultDatagram(), nil)}
+		r.run()
+		if c := r.engine.Counters(); (c.Delivered == 1) != row.taken || (c.Drops[DropVLAN] == 1) == row.taken {
+			t.Errorf("device of VLAN %d, frame of VLAN %d: %v", row.device, row.frame, named(&c))
+		}
+	}
+}

@@ -40,16 +40,20 @@ func TestPacketsWaitForTheNeighbour(t *testing.T) {
 	if got := r.completions(); len(got) != 3 || got[0].Status != statusSuccess {
 		t.Fatalf("completions %+v", got)
 	}
-	mac := wire.MAC{2, 0, 0, 0, 0, 9}
-	r.setPath(path, Way{State: PathOpen, DestMAC: mac, FromMAC: wire.MAC{2, 1}})
+	r.setPath(path, Way{State: PathResolving})
+	if c := r.engine.Counters(); path.Waiting() != 3 || c.Dropped() != 0 {
+		t.Fatalf("%d wait while the neighbour is asked again, %v", path.Waiting(), named(&c))
+	}
+	mac, own := wire.MAC{2, 0, 0, 0, 0, 9}, wire.MAC{2, 1}
+	r.setPath(path, Way{State: PathOpen, DestMAC: mac, FromMAC: own})
 	r.sendOn(5, 1)
 	if len(r.link.out) != 4 || path.Waiting() != 0 {
 		t.Fatalf("%d sent, %d wait", len(r.link.out), path.Waiting())
 	}
 	for i, frame := range r.link.out {
 		var p wire.Packet
-		if fault := wire.Parse(frame, &p); fault != wire.FaultNone || !p.CheckICRC() || wire.MAC(frame[:6]) != mac {
-			t.Errorf("packet %d to %x: %v", i, frame[:6], fault)
+		if fault := wire.Parse(frame, &p); fault != wire.FaultNone || !p.CheckICRC() || wire.MAC(frame[:6]) != mac || wire.MAC(frame[6:12]) != own {
+			t.Errorf("packet %d to %x from %x: %v", i, frame[:6], frame[6:12], fault)
 		}
 		if psn := p.BTH().PSN(); psn != wire.PSN(i) {
 			t.Errorf("packet %d has PSN %v", i, psn)

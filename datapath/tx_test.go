@@ -231,9 +231,24 @@ func TestKickIsRepeated(t *testing.T) {
 		t.Errorf("%d kicks, blocked %v", r.link.flushes, r.engine.blocked)
 	}
 	r.link.stuck = false
-	r.run()
-	if r.engine.blocked {
-		t.Error("still blocked")
+	if !r.round() || r.engine.blocked {
+		t.Errorf("nothing moved, or still blocked %v", r.engine.blocked)
+	}
+}
+
+// What the interface refuses is counted, and told of once a kick; a kick that loses nothing
+// is not told of.
+func TestRefusedByTheInterface(t *testing.T) {
+	r := newRig(t)
+	told := 0
+	r.engine.noteRefused = func() { told++ }
+	for _, refused := range []int{0, 1, 3, 0} {
+		r.link.refused = refused
+		r.postSend(ring.Send{})
+		r.run()
+	}
+	if c := r.engine.Counters(); told != 2 || c.Drops[DropInterface] != 4 || c.Dropped() != 4 {
+		t.Errorf("told %d times, %v", told, named(&c))
 	}
 }
 
