@@ -136,3 +136,28 @@ func TestRename(t *testing.T) {
 		t.Error("the killed process's address is left")
 	}
 }
+
+// Patience lasts for maxRestores within a restorePeriod, and begins anew after one.
+func TestPatience(t *testing.T) {
+	var p patience
+	start := time.Now()
+	for _, step := range []struct {
+		name  string
+		after time.Duration
+		times int
+		up    bool
+	}{
+		{"as many as it bears", 0, maxRestores, false},
+		{"one too many", 0, 1, true},
+		{"at the end of the period", restorePeriod, 1, true},
+		{"in the next period", restorePeriod + 1, maxRestores, false},
+		{"too many in that", 2 * restorePeriod, 1, true},
+		{"in one that begins late", 5 * restorePeriod, 1, false},
+	} {
+		for i := range step.times {
+			if up := p.isUp(start.Add(step.after)); up != step.up {
+				t.Errorf("%s, restore %d: up %v", step.name, i+1, up)
+			}
+		}
+	}
+}

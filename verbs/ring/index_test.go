@@ -104,6 +104,14 @@ func TestLayoutRefused(t *testing.T) {
 	}
 }
 
+// TestLayoutOfTheMostEntries takes as many slots as a queue may have.
+func TestLayoutOfTheMostEntries(t *testing.T) {
+	g := Geometry{MaxEntries, 16}
+	if err := g.check(Alloc(g.Size()), 16); err != nil {
+		t.Error(err)
+	}
+}
+
 // TestLayoutHoldsTheHeader refuses strides that suit other queues only.
 func TestLayoutHoldsTheHeader(t *testing.T) {
 	least := map[string]uint32{
