@@ -2,9 +2,12 @@ package datapath
 
 import (
 	"bytes"
+	"encoding/binary"
+	"slices"
 	"testing"
 
 	"github.com/roced/roced/datapath/wire"
+	"github.com/roced/roced/datapath/wire/wiretest"
 	"github.com/roced/roced/verbs/ring"
 )
 
@@ -139,6 +142,46 @@ func TestLocalErrors(t *testing.T) {
 	}
 }
 
+// What is just as much as allowed is sent.
+func TestSendAtItsMost(t *testing.T) {
+	shape := newRig(t).qp
+	for _, row := range []struct {
+		name string
+		send ring.Send
+		sges []ring.SGE
+		want int
+	}{
+		{"the MTU", ring.Send{}, []ring.SGE{piece(0, 1024)}, 1024},
+		{"to the last byte of the memory", ring.Send{}, []ring.SGE{piece(4*slotLen-5, 5)}, 5},
+		{"no bytes of no memory", ring.Send{}, []ring.SGE{{LKey: LKeyFor(50)}, piece(0, 2)}, 2},
+		{"all SGEs", ring.Send{}, slices.Repeat([]ring.SGE{piece(0, 1)}, int(shape.MaxSendSGE)), int(shape.MaxSendSGE)},
+		{"all inline", ring.Send{Flags: ring.SendInline, InlineLen: shape.MaxInline}, nil, int(shape.MaxInline)},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			r := newRig(t)
+			r.postSend(row.send, row.sges...)
+			r.run()
+			if got := r.sent().Payload(); len(got) != row.want {
+				t.Errorf("%d bytes, want %d", len(got), row.want)
+			}
+		})
+	}
+}
+
+// IPv4's identification is another one for each packet.
+func TestIdentification(t *testing.T) {
+	r := newRig(t)
+	for range 3 {
+		r.postSend(ring.Send{})
+	}
+	r.run()
+	for i, frame := range r.link.out {
+		if id := binary.BigEndian.Uint16(frame[wiretest.IP+4:]); id != uint16(i) {
+			t.Errorf("packet %d has identification %d", i, id)
+		}
+	}
+}
+
 // Reading from memory that is not writable is allowed: sends read.
 func TestSendFromReadOnlyMemory(t *testing.T) {
 	r := newRig(t)
@@ -168,6 +211,9 @@ func TestLoopback(t *testing.T) {
 	c := r.engine.Counters()
 	if c.Sent != 1 || c.Received != 1 || c.Delivered != 1 || c.Loopback != 1 || c.Dropped() != 0 {
 		t.Errorf("%+v", c)
+	}
+	if c.SentBytes != 9 || c.ReceivedBytes != 9 || c.DeliveredBytes != 9 {
+		t.Errorf("bytes: %+v", c)
 	}
 }
 
