@@ -20,7 +20,7 @@ func TestTurns(t *testing.T) {
 		list.remove(qps[leaves])
 		list.add(qps[3])
 		var got []int
-		for qp := list.next(); qp != nil; qp = list.next() {
+		for qp := list.next(); qp != nil && len(got) < 2*len(qps); qp = list.next() {
 			got = append(got, int(qp.Index))
 		}
 		if !slices.Equal(got, want) || !list.empty() {
