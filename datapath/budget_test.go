@@ -236,31 +236,6 @@ func TestFanOutEndsNearTheBudget(t *testing.T) {
 	}
 }
 
-// What this device sends to itself between two rounds of a fan-out does not get into the
-// copies that are left.
-func TestFanOutKeepsItsPacket(t *testing.T) {
-	const members = 3 * receiveBudget
-	r := newRig(t)
-	_, all := r.fullGroup(bigGroup, members, 1)
-	r.link.in = [][]byte{toGroup(bigGroup, []byte("to all"))}
-	for r.round() {
-		r.postSend(ring.Send{AH: 1})
-		if r.engine.arriving.pending() {
-			continue
-		}
-		break
-	}
-	var c ring.CQE
-	for i, s := range all {
-		if s.cq.Available(1) != 1 {
-			t.Fatalf("member %d has no message", i)
-		}
-		if s.cq.Get(&c); c.ByteLen != wire.GRHLen+6 {
-			t.Fatalf("member %d: %+v", i, c)
-		}
-	}
-}
-
 // A round that sends and does nothing else says that it has worked.
 func TestSendingIsWork(t *testing.T) {
 	r := newRig(t)
