@@ -4,6 +4,7 @@ import (
 	"net/netip"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/roced/roced/hack/netlab"
 	"github.com/roced/roced/hack/netlab/capture"
