@@ -276,3 +276,27 @@ func TestDetachDuringFanOut(t *testing.T) {
 		t.Errorf("more %v, released %d times", r.engine.more(), r.link.released)
 	}
 }
+
+// What goes on in a later round is the packet that began: not one that the device has sent to
+// itself in between.
+func TestFanOutKeepsItsPacket(t *testing.T) {
+	const members = 2 * receiveBudget
+	r := newRig(t)
+	_, all := r.fullGroup(bigGroup, members, 1)
+	r.link.in = [][]byte{toGroup(bigGroup, []byte("seven b"))}
+	r.postSend(ring.Send{AH: 1}, piece(0, 3)) // to this device
+	r.round()
+	if !r.engine.arriving.pending() || r.engine.Counters().Loopback != 1 {
+		t.Fatal("nothing is left of the fan-out, or nothing was sent in between")
+	}
+	r.run()
+	for i, s := range all {
+		var c ring.CQE
+		if s.cq.Available(1) == 0 {
+			t.Fatalf("member %d has no message", i)
+		}
+		if s.cq.Get(&c); c.ByteLen != wire.GRHLen+7 {
+			t.Fatalf("member %d has a message of %d bytes", i, c.ByteLen)
+		}
+	}
+}
