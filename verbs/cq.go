@@ -83,8 +83,9 @@ func (q *CQ) Poll(wcs []WC) (int, error) {
 }
 
 // lonelyPolls is how many polls in vain a queue has that is polled alone before it gives
-// way: each time Go wakes a thread that looks for work, on a processor that others may need.
-const lonelyPolls = 64
+// way, some 0.4 ms of them: each time Go wakes a thread that looks for work, on a processor that
+// others may need. At every 64th a round trip between two programs took twice as long.
+const lonelyPolls = 4096
 
 // giveWay yields, holding no lock: always if another queue was polled since, whose
 // poller waits for its turn, else now and then.
