@@ -48,8 +48,9 @@ type Device struct {
 	asking      sync.Mutex
 	paths       map[pair]*path
 	hops        map[netip.Addr]*hop
-	lingering   int // paths without users; under mu too
-	unreachable int // paths that have users, and no route; as above
+	lingering   int  // paths without users; under mu too
+	freeing     bool // freeIdle is to run; as above
+	unreachable int  // paths that have users, and no route; as above
 
 	mu          sync.Mutex
 	status      portStatus

@@ -45,11 +45,18 @@ func (d *Device) lingers(p *path) bool {
 	if p.hop == nil || !p.hop.status.known || d.lingering == maxLingering || isClosed(d.stop) {
 		return false
 	}
-	if d.lingering == 0 {
+	d.lingering++
+	d.freeIdleLater()
+	return true
+}
+
+// freeIdleLater has freeIdle run, once, however many paths come and go until then. The caller
+// holds d.mu.
+func (d *Device) freeIdleLater() {
+	if !d.freeing {
+		d.freeing = true
 		time.AfterFunc(pathLinger, d.freeIdle)
 	}
-	d.lingering++
-	return true
 }
 
 // freeIdle forgets the paths that have lingered long enough.
@@ -61,7 +68,7 @@ func (d *Device) freeIdle() {
 	}
 	var left []*hop
 	d.mu.Lock()
-	d.lingering = 0
+	d.lingering, d.freeing = 0, false
 	for _, p := range d.paths {
 		switch {
 		case p.users > 0:
@@ -72,7 +79,7 @@ func (d *Device) freeIdle() {
 		}
 	}
 	if d.lingering > 0 {
-		time.AfterFunc(pathLinger, d.freeIdle)
+		d.freeIdleLater()
 	}
 	d.mu.Unlock()
 	for _, h := range left {
