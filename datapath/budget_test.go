@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/roced/roced/datapath/ring"
 	"github.com/roced/roced/datapath/wire"
-	"github.com/roced/roced/verbs/ring"
 )
 
 // sender is another queue pair of a rig, with queues of so many requests, whose CQ has

@@ -1,6 +1,6 @@
 package datapath
 
-import "github.com/roced/roced/verbs/ring"
+import "github.com/roced/roced/datapath/ring"
 
 // What completions say, with libibverbs' numbers (verbs names them for programs).
 const (

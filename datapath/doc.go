@@ -8,8 +8,8 @@
 //	       gather payload → Seal → commit                   → ladder → scatter → complete
 //	          │                  └── own destination ──►    ▲
 //	          ▼                                             │
-//	      Link: a burst of frames out, a burst of frames in
-//	          xdplink.go AF_XDP sockets   |   memwire.go a wire in memory
+//	      link.Link: a burst of frames out, a burst of frames in
+//	          AF_XDP sockets, or a wire in memory
 //
 // One Engine is one device. Whoever holds its lease runs a round: the worker, a program
 // that polls (Progress) or posts (Kick), or a change of the control plane (Do). So hot state

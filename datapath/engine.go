@@ -5,13 +5,13 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/roced/roced/datapath/link"
+	"github.com/roced/roced/datapath/ring"
 	"github.com/roced/roced/datapath/wire"
-	"github.com/roced/roced/verbs/ring"
 )
 
 const (
-	burstSize = 64 // frames taken from the link at once
-	maxQPs    = 1 << 16
+	maxQPs = 1 << 16
 
 	// What a round does at most, so that nobody who runs one, or waits for its end, is kept long.
 	receiveBudget = 256  // frames, and further copies of them to groups
@@ -27,7 +27,7 @@ type Engine struct {
 	wanted atomic.Int32 // control plane's calls that wait for the lease
 	worker worker       // and what others tell it
 
-	link        Link
+	link        link.Link
 	mtu         int // bytes of payload
 	vlan        uint16
 	closed      bool // the link is closed, nothing runs any more
@@ -53,7 +53,7 @@ type Engine struct {
 	dirty    []*CQ  // to publish at the end of the round
 	blocked  bool   // the link could not take all: try again without being told
 
-	burst       [burstSize][]byte
+	burst       [link.MaxBurst][]byte
 	taken, next int // of the burst: frames in it, and the one to look at next
 	packet      wire.Packet
 	recv        ring.Recv
@@ -70,7 +70,7 @@ type Engine struct {
 
 // Config is what an engine is made with.
 type Config struct {
-	Link     Link
+	Link     link.Link
 	Doorbell *ring.Doorbell
 	MTU      wire.MTU
 	VLAN     uint16 // 0: untagged

@@ -4,8 +4,9 @@ import (
 	"net/netip"
 	"testing"
 
+	"github.com/roced/roced/datapath/link"
+	"github.com/roced/roced/datapath/ring"
 	"github.com/roced/roced/datapath/wire"
-	"github.com/roced/roced/verbs/ring"
 )
 
 // fakeLink is a Link of plain slices: tests put frames in and look at what went out.
@@ -103,7 +104,7 @@ func newRig(t *testing.T) *rig {
 }
 
 // newRigOn is newRig on another link.
-func newRigOn(t *testing.T, link Link) *rig {
+func newRigOn(t *testing.T, link link.Link) *rig {
 	t.Helper()
 	r := &rig{T: t, doorbell: ring.NewDoorbell(ring.Alloc(ring.DoorbellSize)), wake: make(chan struct{}, 1), memory: make([]byte, 4*slotLen)}
 	var err error

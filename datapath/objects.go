@@ -1,8 +1,8 @@
 package datapath
 
 import (
+	"github.com/roced/roced/datapath/ring"
 	"github.com/roced/roced/datapath/wire"
-	"github.com/roced/roced/verbs/ring"
 )
 
 // PD is the number of a protection domain: what belongs together has the same.

@@ -4,7 +4,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/roced/roced/verbs/ring"
+	"github.com/roced/roced/datapath/ring"
 )
 
 // A change that leaves work wakes a worker that sleeps: nothing else tells of it.

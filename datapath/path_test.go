@@ -3,8 +3,8 @@ package datapath
 import (
 	"testing"
 
+	"github.com/roced/roced/datapath/ring"
 	"github.com/roced/roced/datapath/wire"
-	"github.com/roced/roced/verbs/ring"
 )
 
 // sendOn posts n datagrams of one byte on an address handle and runs the engine.

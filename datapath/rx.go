@@ -1,8 +1,8 @@
 package datapath
 
 import (
+	"github.com/roced/roced/datapath/ring"
 	"github.com/roced/roced/datapath/wire"
-	"github.com/roced/roced/verbs/ring"
 )
 
 // receive takes a burst from the link, or what a round's budget left of the last one; its

@@ -4,9 +4,10 @@ import (
 	"bytes"
 	"testing"
 
+	"github.com/roced/roced/datapath/link"
+	"github.com/roced/roced/datapath/ring"
 	"github.com/roced/roced/datapath/wire"
 	"github.com/roced/roced/datapath/wire/wiretest"
-	"github.com/roced/roced/verbs/ring"
 )
 
 // Every malformed or unwanted shape of packet has a row: its own counter moves by
@@ -280,12 +281,12 @@ func TestPayloadOfTheMTU(t *testing.T) {
 // A burst longer than the engine takes at once is taken in several; each gives its frames back.
 func TestBursts(t *testing.T) {
 	r := newRig(t)
-	for range burstSize + 10 {
+	for range link.MaxBurst + 10 {
 		r.link.in = append(r.link.in, datagram(nil))
 	}
 	r.run()
 	c := r.engine.Counters()
-	if c.Received != burstSize+10 || c.Drops[DropNoReceive] != burstSize+10 || r.link.released != 2 {
+	if c.Received != link.MaxBurst+10 || c.Drops[DropNoReceive] != link.MaxBurst+10 || r.link.released != 2 {
 		t.Errorf("received %d, drops %v, released %d times", c.Received, named(&c), r.link.released)
 	}
 }

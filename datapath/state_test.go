@@ -3,7 +3,7 @@ package datapath
 import (
 	"testing"
 
-	"github.com/roced/roced/verbs/ring"
+	"github.com/roced/roced/datapath/ring"
 )
 
 // SQD holds sends back; RTS lets them go without another doorbell.

@@ -1,8 +1,8 @@
 package datapath
 
 import (
+	"github.com/roced/roced/datapath/ring"
 	"github.com/roced/roced/datapath/wire"
-	"github.com/roced/roced/verbs/ring"
 )
 
 // The exported methods of this file change what the engine knows. They are for functions that run

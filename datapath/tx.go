@@ -1,8 +1,8 @@
 package datapath
 
 import (
+	"github.com/roced/roced/datapath/ring"
 	"github.com/roced/roced/datapath/wire"
-	"github.com/roced/roced/verbs/ring"
 )
 
 // transmit sends what the doorbells tell of, kicks the link once, and reports whether

@@ -6,9 +6,9 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/roced/roced/datapath/ring"
 	"github.com/roced/roced/datapath/wire"
 	"github.com/roced/roced/datapath/wire/wiretest"
-	"github.com/roced/roced/verbs/ring"
 )
 
 // sent parses the one frame that went out, and checks its ICRC.

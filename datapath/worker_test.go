@@ -6,24 +6,25 @@ import (
 	"testing"
 	"time"
 
+	"github.com/roced/roced/datapath/link"
+	"github.com/roced/roced/datapath/ring"
 	"github.com/roced/roced/datapath/wire"
-	"github.com/roced/roced/verbs/ring"
 )
 
 // The tests of this file run engines over a wire in memory, with their threads.
 
-func newStation(t *testing.T, link Link, start bool) *rig {
+func newStation(t *testing.T, port link.Link, start bool) *rig {
 	t.Helper()
-	r := newRigOn(t, link)
+	r := newRigOn(t, port)
 	if start {
 		r.engine.Start()
 	}
 	return r
 }
 
-func newWire(t *testing.T) (a, b Link) {
+func newWire(t *testing.T) (a, b link.Link) {
 	t.Helper()
-	a, b, err := MemoryWire()
+	a, b, err := link.MemoryWire()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -203,29 +204,3 @@ func TestSolicitedAmongOthers(t *testing.T) {
 }
 
 // A wire in memory loses nothing and keeps the order, also when it is full.
-func TestMemoryWire(t *testing.T) {
-	a, b := newWire(t)
-	next, got := 0, 0
-	var burst [burstSize][]byte
-	for got < 10*memFrames {
-		for frame := a.Reserve(); frame != nil; frame = a.Reserve() {
-			frame[0], frame[1] = byte(next), byte(next>>8)
-			a.Commit(2)
-			next++
-		}
-		a.Flush()
-		n := b.Receive(burst[:])
-		for _, frame := range burst[:n] {
-			if len(frame) != 2 || int(frame[0])|int(frame[1])<<8 != got&0xFFFF {
-				t.Fatalf("frame %d is % x", got, frame)
-			}
-			got++
-		}
-		b.Release()
-	}
-	for _, l := range []Link{a, b} {
-		if err := l.Close(); err != nil {
-			t.Error(err)
-		}
-	}
-}

@@ -7,7 +7,7 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"github.com/roced/roced/verbs/ring"
+	"github.com/roced/roced/datapath/ring"
 )
 
 // CQ is a completion queue (ibv_cq).

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/roced/roced/verbs/ring"
+	"github.com/roced/roced/datapath/ring"
 )
 
 // PD is a protection domain: queue pairs, memory and address handles of one work

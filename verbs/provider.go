@@ -4,8 +4,8 @@ import (
 	"context"
 	"net/netip"
 
+	"github.com/roced/roced/datapath/ring"
 	"github.com/roced/roced/datapath/wire"
-	"github.com/roced/roced/verbs/ring"
 )
 
 // Handle names an object of a Provider.

@@ -3,8 +3,8 @@ package verbs
 import (
 	"fmt"
 
+	"github.com/roced/roced/datapath/ring"
 	"github.com/roced/roced/datapath/wire"
-	"github.com/roced/roced/verbs/ring"
 	"golang.org/x/sys/unix"
 )
 

@@ -3,7 +3,7 @@ package verbs
 import (
 	"fmt"
 
-	"github.com/roced/roced/verbs/ring"
+	"github.com/roced/roced/datapath/ring"
 )
 
 // Opcode is the operation of a send work request, with libibverbs' numbers.

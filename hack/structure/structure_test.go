@@ -23,19 +23,21 @@ var allowed = map[string][]string{
 	"datapath/wire":          {},
 	"datapath/wire/wiretest": {},
 	"datapath/xsk":           {},
-	"verbs/ring":             {"datapath/wire"},
-	"verbs":                  {"datapath/wire", "verbs/ring"},
+	"datapath/ring":          {"datapath/wire"},
+	"verbs":                  {"datapath/wire", "datapath/ring"},
 	"mcast":                  {"datapath/wire", "internal/host", "internal/journal"},
-	"datapath":               {"datapath/wire", "datapath/xsk", "verbs/ring"},
-	"verbs/hca":              {"bpf", "datapath", "datapath/wire", "datapath/xsk", "internal/host", "internal/journal", "mcast", "verbs", "verbs/ring"},
+	"datapath/link":          {"datapath/wire", "datapath/xsk"},
+	"datapath":               {"datapath/link", "datapath/ring", "datapath/wire"},
+	"verbs/hca":              {"bpf", "datapath", "datapath/link", "datapath/ring", "datapath/wire", "datapath/xsk", "internal/host", "internal/journal", "mcast", "verbs"},
 }
 
 // heavy packages stay out of what a program links that only uses verbs.
 var heavy = map[string][]string{
+	"datapath/link": {"github.com/vishvananda/netlink", "github.com/cilium/ebpf"},
 	"datapath":      {"github.com/vishvananda/netlink", "github.com/cilium/ebpf"},
 	"datapath/wire": {"github.com/", "golang.org/x/sys"},
 	"verbs":         {"github.com/vishvananda/netlink", "github.com/cilium/ebpf"},
-	"verbs/ring":    {"github.com/vishvananda/netlink", "github.com/cilium/ebpf", "golang.org/x/sys"},
+	"datapath/ring": {"github.com/vishvananda/netlink", "github.com/cilium/ebpf", "golang.org/x/sys"},
 }
 
 // file is a source file and what it imports.

@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/roced/roced/bpf"
-	"github.com/roced/roced/datapath"
+	"github.com/roced/roced/datapath/link"
 	"github.com/roced/roced/datapath/wire"
 	"github.com/roced/roced/hack/netlab/labtest"
 	"github.com/roced/roced/internal/host"
@@ -103,12 +103,12 @@ func (f *failing) forgetCounts() {
 // newFailingPair is newStillPair with such a host under the first station.
 func newFailingPair(t *testing.T) (*wirePair, *failing) {
 	t.Helper()
-	left, right, err := datapath.MemoryWire()
+	left, right, err := link.MemoryWire()
 	check(t, err)
 	a, b := newWireHost(1, addressesA), newWireHost(2, addressesB)
 	a.peer, b.peer = b, a
 	f := &failing{wireHost: a}
-	station := func(h surroundings, s steering, link datapath.Link) *station {
+	station := func(h surroundings, s steering, link link.Link) *station {
 		d, err := newDevice(parts{name: "wire", host: h, steering: s, link: link, maxMTU: wire.MTU4096}, newOptions([]Option{WithoutWorker()}))
 		check(t, err)
 		t.Cleanup(func() { check(t, d.Close()) })

@@ -5,8 +5,8 @@ import (
 	"sync/atomic"
 
 	"github.com/roced/roced/datapath"
+	"github.com/roced/roced/datapath/ring"
 	"github.com/roced/roced/verbs"
-	"github.com/roced/roced/verbs/ring"
 )
 
 // cq is a completion queue and how many queue pairs complete to it.

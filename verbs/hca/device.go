@@ -10,10 +10,11 @@ import (
 	"time"
 
 	"github.com/roced/roced/datapath"
+	"github.com/roced/roced/datapath/link"
+	"github.com/roced/roced/datapath/ring"
 	"github.com/roced/roced/datapath/wire"
 	"github.com/roced/roced/mcast"
 	"github.com/roced/roced/verbs"
-	"github.com/roced/roced/verbs/ring"
 	"golang.org/x/sys/unix"
 )
 
@@ -24,7 +25,7 @@ type Device struct {
 	host     surroundings
 	steering steering
 	engine   *datapath.Engine
-	link     datapath.Link
+	link     link.Link
 	doorbell *ring.Doorbell
 	inline   bool
 	maxMTU   wire.MTU // what the link can carry
@@ -75,7 +76,7 @@ type parts struct {
 	name     string
 	host     surroundings
 	steering steering
-	link     datapath.Link
+	link     link.Link
 	maxMTU   wire.MTU
 	vlan     uint16
 }

@@ -7,7 +7,7 @@
 //	Device ── tables of PD, MR, CQ, QP, AH     (mutex)
 //	     │         │ Engine.Do: between two bursts
 //	     │         ▼
-//	     │      datapath.Engine ── XDPLink ── AF_XDP sockets ─┐
+//	     │      datapath.Engine ── link.XDP ── AF_XDP sockets ─┐
 //	     ▼                                                    │
 //	surroundings ── addresses, routes, neighbours (netlink)   │
 //	     └──── bpf.Steering: own addresses, queue pairs ──────┴── interface

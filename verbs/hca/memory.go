@@ -4,8 +4,8 @@ import (
 	"fmt"
 
 	"github.com/roced/roced/datapath"
+	"github.com/roced/roced/datapath/ring"
 	"github.com/roced/roced/verbs"
-	"github.com/roced/roced/verbs/ring"
 )
 
 // pd is a protection domain and how much was made from it.

@@ -8,7 +8,7 @@ import (
 	"runtime"
 
 	"github.com/roced/roced/bpf"
-	"github.com/roced/roced/datapath"
+	"github.com/roced/roced/datapath/link"
 	"github.com/roced/roced/datapath/wire"
 	"github.com/roced/roced/datapath/xsk"
 	"github.com/roced/roced/internal/host"
@@ -141,7 +141,7 @@ func (b *builder) parts() parts {
 		steering: b.steering, socket: b.sockets[0].Attached(), tuned: b.tuned, journals: b.journals, managed: map[netip.Addr]bool{},
 		memberships: b.memberships,
 	}
-	return parts{name: b.name, host: h, steering: b.steering, link: datapath.NewXDPLink(b.sockets), maxMTU: b.maxMTU, vlan: b.vlan}
+	return parts{name: b.name, host: h, steering: b.steering, link: link.NewXDP(b.sockets), maxMTU: b.maxMTU, vlan: b.vlan}
 }
 
 // findLink finds the interface, and the one below it if it is a VLAN's.

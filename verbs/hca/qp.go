@@ -6,9 +6,9 @@ import (
 	"sync/atomic"
 
 	"github.com/roced/roced/datapath"
+	"github.com/roced/roced/datapath/ring"
 	"github.com/roced/roced/datapath/wire"
 	"github.com/roced/roced/verbs"
-	"github.com/roced/roced/verbs/ring"
 )
 
 // qp is a queue pair. Its state is the engine's; state is a copy that the

@@ -5,9 +5,9 @@ import (
 	"runtime/debug"
 
 	"github.com/roced/roced/datapath"
+	"github.com/roced/roced/datapath/ring"
 	"github.com/roced/roced/datapath/wire"
 	"github.com/roced/roced/verbs"
-	"github.com/roced/roced/verbs/ring"
 )
 
 // QueryDevice implements verbs.Provider.

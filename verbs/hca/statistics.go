@@ -6,6 +6,7 @@ import (
 
 	"github.com/roced/roced/bpf"
 	"github.com/roced/roced/datapath"
+	"github.com/roced/roced/datapath/link"
 	"github.com/roced/roced/datapath/xsk"
 )
 
@@ -38,7 +39,7 @@ func (d *Device) readStatistics() (s Statistics, err error) {
 	if s.Steering, err = d.steering.Counters(); err != nil {
 		return s, err
 	}
-	if link, ok := d.link.(*datapath.XDPLink); ok {
+	if link, ok := d.link.(*link.XDP); ok {
 		s.Socket, err = link.Statistics()
 	}
 	return s, err

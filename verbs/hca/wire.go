@@ -6,7 +6,7 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/roced/roced/datapath"
+	"github.com/roced/roced/datapath/link"
 	"github.com/roced/roced/datapath/wire"
 	"github.com/roced/roced/internal/host"
 )
@@ -19,13 +19,13 @@ func OpenWire(a, b []netip.Addr, options ...Option) (*Device, *Device, error) {
 	if err := o.check(); err != nil {
 		return nil, nil, fmt.Errorf("open a wire in memory: %w", err)
 	}
-	left, right, err := datapath.MemoryWire()
+	left, right, err := link.MemoryWire()
 	if err != nil {
 		return nil, nil, err
 	}
 	ends := [2]*wireHost{newWireHost(1, a), newWireHost(2, b)}
 	ends[0].peer, ends[1].peer = ends[1], ends[0]
-	open := func(name string, h *wireHost, link datapath.Link) (*Device, error) {
+	open := func(name string, h *wireHost, link link.Link) (*Device, error) {
 		return newDevice(parts{name: name, host: h, steering: noSteering{}, link: link, maxMTU: wire.MTU4096}, o)
 	}
 	first, err := open("wire-a", ends[0], left)

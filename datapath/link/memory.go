@@ -1,4 +1,4 @@
-package datapath
+package link
 
 import (
 	"errors"

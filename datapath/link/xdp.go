@@ -1,4 +1,4 @@
-package datapath
+package link
 
 import (
 	"errors"
@@ -6,31 +6,31 @@ import (
 	"github.com/roced/roced/datapath/xsk"
 )
 
-// XDPLink is a Link over AF_XDP sockets, one for each receive queue of an
+// XDP is a Link over AF_XDP sockets, one for each receive queue of an
 // interface: a socket sees the frames of its own queue only. It sends through
 // the first.
-type XDPLink struct {
+type XDP struct {
 	sockets  []*xsk.Socket
 	turn     int         // socket that Receive looks at first
 	borrowed *xsk.Socket // where the last Receive took its frames
-	frames   [burstSize]xsk.Received
+	frames   [MaxBurst]xsk.Received
 
 	reserved xsk.Reserved
 	holding  bool // reserved is a frame that was not committed
 	unkicked int  // frames committed since the last kick
 }
 
-// NewXDPLink takes the sockets over; it is in use as long as they are open.
-func NewXDPLink(sockets []*xsk.Socket) *XDPLink { return &XDPLink{sockets: sockets} }
+// NewXDP takes the sockets over; it is in use as long as they are open.
+func NewXDP(sockets []*xsk.Socket) *XDP { return &XDP{sockets: sockets} }
 
 // Receive implements Link. A burst is of one socket; they take turns.
-func (l *XDPLink) Receive(burst [][]byte) int {
+func (l *XDP) Receive(burst [][]byte) int {
 	for range l.sockets {
 		s := l.sockets[l.turn]
 		if l.turn++; l.turn == len(l.sockets) {
 			l.turn = 0
 		}
-		n := s.Receive(l.frames[:min(len(burst), burstSize)])
+		n := s.Receive(l.frames[:min(len(burst), MaxBurst)])
 		if n == 0 {
 			s.WakeReceive()
 			continue
@@ -46,10 +46,10 @@ func (l *XDPLink) Receive(burst [][]byte) int {
 
 // Release implements Link. If the fill ring had run dry, the kernel is woken when
 // Receive next finds nothing.
-func (l *XDPLink) Release() { l.borrowed.Release() }
+func (l *XDP) Release() { l.borrowed.Release() }
 
 // Reserve implements Link.
-func (l *XDPLink) Reserve() []byte {
+func (l *XDP) Reserve() []byte {
 	if !l.holding {
 		if l.reserved, l.holding = l.sockets[0].Reserve(); !l.holding {
 			return nil
@@ -60,7 +60,7 @@ func (l *XDPLink) Reserve() []byte {
 
 // Commit implements Link. It kicks for as many frames as one kick moves: that costs nothing in
 // copy mode, and the few frames that are used in turn stay in the processor's cache.
-func (l *XDPLink) Commit(length int) {
+func (l *XDP) Commit(length int) {
 	l.sockets[0].Submit(l.reserved, length)
 	l.holding = false
 	if l.unkicked++; l.unkicked == xsk.KickFrames {
@@ -70,22 +70,22 @@ func (l *XDPLink) Commit(length int) {
 
 // Flush implements Link. Frames for an interface that has gone will never be
 // sent: nothing is left to try again.
-func (l *XDPLink) Flush() bool {
+func (l *XDP) Flush() bool {
 	l.unkicked = 0
 	return l.sockets[0].Flush() == 0 || errors.Is(l.sockets[0].Err(), xsk.ErrGone)
 }
 
 // TakeBack implements Link.
-func (l *XDPLink) TakeBack() { l.sockets[0].TakeBack() }
+func (l *XDP) TakeBack() { l.sockets[0].TakeBack() }
 
 // TakenBack implements Link.
-func (l *XDPLink) TakenBack() int { return l.sockets[0].TakenBack() }
+func (l *XDP) TakenBack() int { return l.sockets[0].TakenBack() }
 
 // Refused implements Link.
-func (l *XDPLink) Refused() int { return l.sockets[0].Refused() }
+func (l *XDP) Refused() int { return l.sockets[0].Refused() }
 
 // Descriptors implements Link.
-func (l *XDPLink) Descriptors() []int {
+func (l *XDP) Descriptors() []int {
 	fds := make([]int, len(l.sockets))
 	for i, s := range l.sockets {
 		fds[i] = s.FD()
@@ -94,10 +94,10 @@ func (l *XDPLink) Descriptors() []int {
 }
 
 // SetAsleep implements Link: the kernel makes a socket readable when a frame is in its ring.
-func (l *XDPLink) SetAsleep(bool) {}
+func (l *XDP) SetAsleep(bool) {}
 
 // Statistics sums the kernel's counters over the sockets. Any goroutine may call it.
-func (l *XDPLink) Statistics() (sum xsk.Statistics, err error) {
+func (l *XDP) Statistics() (sum xsk.Statistics, err error) {
 	for _, s := range l.sockets {
 		one, err := s.Stats()
 		if err != nil {
@@ -115,7 +115,7 @@ func (l *XDPLink) Statistics() (sum xsk.Statistics, err error) {
 }
 
 // Close implements Link.
-func (l *XDPLink) Close() (err error) {
+func (l *XDP) Close() (err error) {
 	for _, s := range l.sockets {
 		err = errors.Join(err, s.Close())
 	}

@@ -1,6 +1,9 @@
-package datapath
+package link
 
-// Link is where frames come from and go to: the card's port. All methods but
+// MaxBurst is the most frames that one Receive gives.
+const MaxBurst = 64
+
+// Link is the port of a card. All methods but
 // Close are called under the lease.
 type Link interface {
 	// Receive fills burst with frames that have arrived and gives their number. It
