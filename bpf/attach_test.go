@@ -14,12 +14,12 @@ import (
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 
-	"github.com/roced/roced/hack/netlab"
-	"github.com/roced/roced/hack/netlab/labtest"
+	"github.com/roced/roced/internal/lab"
+	"github.com/roced/roced/internal/lab/labtest"
 )
 
 // attachIn attaches inside the namespace.
-func attachIn(ns *netlab.Namespace, s *Steering, device string, mode Mode) error {
+func attachIn(ns *lab.Namespace, s *Steering, device string, mode Mode) error {
 	return ns.Do(func() error {
 		link, err := netlink.LinkByName(device)
 		if err != nil {
@@ -30,7 +30,7 @@ func attachIn(ns *netlab.Namespace, s *Steering, device string, mode Mode) error
 }
 
 // attachedXDP is what the kernel says about the device, apart from what we think.
-func attachedXDP(t *testing.T, ns *netlab.Namespace, device string) netlink.LinkXdp {
+func attachedXDP(t *testing.T, ns *lab.Namespace, device string) netlink.LinkXdp {
 	t.Helper()
 	link, err := ns.Netlink().LinkByName(device)
 	must(t, err)
@@ -49,7 +49,7 @@ func programID(t *testing.T, program *ebpf.Program) uint32 {
 }
 
 func TestAttachModes(t *testing.T) {
-	lab := labtest.Pair(t)
+	hosts := labtest.Pair(t)
 	for _, test := range []struct {
 		device    string
 		ask, want Mode
@@ -63,11 +63,11 @@ func TestAttachModes(t *testing.T) {
 	} {
 		t.Run(fmt.Sprintf("%s on %s", test.ask, test.device), func(t *testing.T) {
 			s := load(t, Config{})
-			must(t, attachIn(lab.A, s, test.device, test.ask))
+			must(t, attachIn(hosts.A, s, test.device, test.ask))
 			if got := s.AttachedMode(); got != test.want {
 				t.Errorf("mode %s, want %s", got, test.want)
 			}
-			if xdp := attachedXDP(t, lab.A, test.device); xdp.AttachMode != test.attached || xdp.ProgId != programID(t, s.objs.RocedSteer) {
+			if xdp := attachedXDP(t, hosts.A, test.device); xdp.AttachMode != test.attached || xdp.ProgId != programID(t, s.objs.RocedSteer) {
 				t.Errorf("the kernel says %+v", xdp)
 			}
 			if fell := s.Fallback() != nil; fell != (test.ask == Auto && test.want == Generic) {
@@ -77,7 +77,7 @@ func TestAttachModes(t *testing.T) {
 			if got := s.AttachedMode(); got != Auto {
 				t.Errorf("mode %s after Close", got)
 			}
-			if xdp := attachedXDP(t, lab.A, test.device); xdp.Attached {
+			if xdp := attachedXDP(t, hosts.A, test.device); xdp.Attached {
 				t.Errorf("attached after Close: %+v", xdp)
 			}
 		})
@@ -85,9 +85,9 @@ func TestAttachModes(t *testing.T) {
 }
 
 func TestJumboMTUIsNative(t *testing.T) {
-	lab := labtest.Pair(t, netlab.WithMTU(9000))
+	hosts := labtest.Pair(t, lab.WithMTU(9000))
 	s := load(t, Config{})
-	must(t, attachIn(lab.A, s, "eth0", Native))
+	must(t, attachIn(hosts.A, s, "eth0", Native))
 }
 
 func TestNoNative(t *testing.T) {
@@ -164,11 +164,11 @@ func passAll(t testing.TB) *ebpf.Program {
 func TestFramesOnTheWire(t *testing.T) {
 	for _, mode := range []Mode{Native, Generic} {
 		t.Run(mode.String(), func(t *testing.T) {
-			lab := labtest.Pair(t)
+			hosts := labtest.Pair(t)
 			h := newHost(t, newWorld(100, false))
-			must(t, attachIn(lab.A, h.Steering, "eth0", mode))
+			must(t, attachIn(hosts.A, h.Steering, "eth0", mode))
 			ours := tag{tpidCustomer, 100}
-			sendFrames(t, lab.B,
+			sendFrames(t, hosts.B,
 				tagged(toOwn4(), ours),
 				tagged(toGroup6(), ours),
 				tagged(toOwn4().with(func(f *frame) { f.qpn = unknownQP }), ours),
@@ -192,7 +192,7 @@ func TestFramesOnTheWire(t *testing.T) {
 }
 
 // sendFrames puts frames on the namespace's eth0 as they are: packet(7).
-func sendFrames(t *testing.T, ns *netlab.Namespace, frames ...[]byte) {
+func sendFrames(t *testing.T, ns *lab.Namespace, frames ...[]byte) {
 	t.Helper()
 	must(t, ns.Do(func() error {
 		device, err := net.InterfaceByName("eth0")

@@ -11,20 +11,20 @@ import (
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 
-	"github.com/roced/roced/hack/netlab/labtest"
+	"github.com/roced/roced/internal/lab/labtest"
 )
 
 // TestHeldByALink: in any combination of modes the error names the program, and the
 // link that holds it.
 func TestHeldByALink(t *testing.T) {
-	lab := labtest.Pair(t)
+	hosts := labtest.Pair(t)
 	for _, test := range []struct{ first, second Mode }{
 		{Native, Native}, {Generic, Generic}, {Generic, Native}, {Native, Generic}, {Generic, Auto}, {Native, Auto},
 	} {
 		t.Run(fmt.Sprintf("%s, then %s", test.first, test.second), func(t *testing.T) {
 			first, second := load(t, Config{}), load(t, Config{})
-			must(t, attachIn(lab.A, first, "eth0", test.first))
-			err := attachIn(lab.A, second, "eth0", test.second)
+			must(t, attachIn(hosts.A, first, "eth0", test.first))
+			err := attachIn(hosts.A, second, "eth0", test.second)
 			isAttached(t, err,
 				fmt.Sprintf("program id %d (roced_steer) on eth0", programID(t, first.objs.RocedSteer)),
 				fmt.Sprintf("roced's, held by process %d (bpf.test)", os.Getpid()),
@@ -39,10 +39,10 @@ func TestHeldByALink(t *testing.T) {
 
 // TestHeldByAnothersLink: a program that is not roced's may be detached.
 func TestHeldByAnothersLink(t *testing.T) {
-	lab := labtest.Pair(t)
+	hosts := labtest.Pair(t)
 	other, s := passAll(t), load(t, Config{})
 	var held link.Link
-	must(t, lab.A.Do(func() (err error) {
+	must(t, hosts.A.Do(func() (err error) {
 		device, err := netlink.LinkByName("eth0")
 		if err != nil {
 			return err
@@ -53,21 +53,21 @@ func TestHeldByAnothersLink(t *testing.T) {
 	defer held.Close()
 	info, err := held.Info()
 	must(t, err)
-	isAttached(t, attachIn(lab.A, s, "eth0", Auto), "(pass_all) on eth0",
+	isAttached(t, attachIn(hosts.A, s, "eth0", Auto), "(pass_all) on eth0",
 		fmt.Sprintf("through bpf_link %d by process %d (bpf.test)", info.ID, os.Getpid()),
 		fmt.Sprintf("bpftool link detach id %d", info.ID))
 }
 
 // TestDetached: whoever takes the program away is noticed.
 func TestDetached(t *testing.T) {
-	lab := labtest.Pair(t)
+	hosts := labtest.Pair(t)
 	for name, take := range map[string]func(l link.Link) error{
 		"detached": func(l link.Link) error { return l.Detach() },
 		"replaced": func(l link.Link) error { return l.Update(load(t, Config{}).objs.RocedSteer) },
 	} {
 		s := load(t, Config{})
 		must(t, s.Check())
-		must(t, attachIn(lab.A, s, "eth0", Auto))
+		must(t, attachIn(hosts.A, s, "eth0", Auto))
 		must(t, s.Check())
 		must(t, take(s.link))
 		if err := s.Check(); !errors.Is(err, ErrDetached) || !errors.Is(err, unix.ENOLINK) {
@@ -95,17 +95,17 @@ func TestWhoIsRoced(t *testing.T) {
 
 // TestHeldWithoutALink attaches another program as `ip link` does.
 func TestHeldWithoutALink(t *testing.T) {
-	lab := labtest.Pair(t)
+	hosts := labtest.Pair(t)
 	other := passAll(t)
 	s := load(t, Config{})
-	link, err := lab.A.Netlink().LinkByName("eth0")
+	link, err := hosts.A.Netlink().LinkByName("eth0")
 	must(t, err)
-	must(t, lab.A.Do(func() error { return netlink.LinkSetXdpFd(link, other.FD()) }))
-	isAttached(t, attachIn(lab.A, s, "eth0", Auto),
+	must(t, hosts.A.Do(func() error { return netlink.LinkSetXdpFd(link, other.FD()) }))
+	isAttached(t, attachIn(hosts.A, s, "eth0", Auto),
 		fmt.Sprintf("program id %d (pass_all) on eth0", programID(t, other)),
 		"`ip link set dev eth0 xdp off`")
-	must(t, lab.A.Do(func() error { return netlink.LinkSetXdpFd(link, -1) }))
-	must(t, attachIn(lab.A, s, "eth0", Auto))
+	must(t, hosts.A.Do(func() error { return netlink.LinkSetXdpFd(link, -1) }))
+	must(t, attachIn(hosts.A, s, "eth0", Auto))
 }
 
 func isAttached(t *testing.T, err error, says ...string) {
@@ -122,9 +122,9 @@ func isAttached(t *testing.T, err error, says ...string) {
 
 // TestHolders: the descriptor of a link names its process, command and the program's tag.
 func TestHolders(t *testing.T) {
-	lab := labtest.Pair(t)
+	hosts := labtest.Pair(t)
 	s := load(t, Config{})
-	must(t, attachIn(lab.A, s, "eth0", Auto))
+	must(t, attachIn(hosts.A, s, "eth0", Auto))
 	holders := findHolders(s.program)
 	if len(holders) != 1 || holders[0] != (holder{pid: os.Getpid(), command: "bpf.test", tag: s.tag()}) || s.tag() == "" {
 		t.Errorf("%+v, want this process and %q", holders, s.tag())

@@ -4,7 +4,7 @@ import (
 	"os"
 	"testing"
 
-	"github.com/roced/roced/hack/netlab/labtest"
+	"github.com/roced/roced/internal/lab/labtest"
 )
 
 func TestMain(m *testing.M) {

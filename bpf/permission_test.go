@@ -11,8 +11,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/roced/roced/hack/netlab"
-	"github.com/roced/roced/hack/netlab/labtest"
+	"github.com/roced/roced/internal/lab"
+	"github.com/roced/roced/internal/lab/labtest"
 )
 
 // childVariable makes the test binary run one of children instead of the tests.
@@ -57,7 +57,7 @@ func dropCapabilities() error {
 }
 
 // runChild runs a child inside the namespace.
-func runChild(t *testing.T, ns *netlab.Namespace, name string, capabilities ...uintptr) string {
+func runChild(t *testing.T, ns *lab.Namespace, name string, capabilities ...uintptr) string {
 	t.Helper()
 	child := exec.Command("/proc/self/exe")
 	child.Env = append(os.Environ(), childVariable+"="+name)

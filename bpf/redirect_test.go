@@ -4,7 +4,7 @@ import (
 	"os"
 	"testing"
 
-	"github.com/roced/roced/hack/netlab/labtest"
+	"github.com/roced/roced/internal/lab/labtest"
 	"golang.org/x/sys/unix"
 )
 
@@ -13,11 +13,11 @@ import (
 func TestRefusedRedirects(t *testing.T) {
 	for _, mode := range []Mode{Native, Generic} {
 		t.Run(mode.String(), func(t *testing.T) {
-			lab := labtest.Pair(t)
+			hosts := labtest.Pair(t)
 			h, other := newHost(t, untagged()), newHost(t, untagged())
 			must(t, h.Uncounted())
-			must(t, attachIn(lab.A, h.Steering, "eth0", mode))
-			sendFrames(t, lab.B, toGroup4().bytes(), toGroup6().bytes(), toGroup4().bytes(),
+			must(t, attachIn(hosts.A, h.Steering, "eth0", mode))
+			sendFrames(t, hosts.B, toGroup4().bytes(), toGroup6().bytes(), toGroup4().bytes(),
 				with(toGroup4(), func(f *frame) { f.qpn = knownQP }))
 			// The last frame is counted when all before it are.
 			waitFor(t, func() bool { return h.counters(t)[DropGroupQPN] == 1 })

@@ -7,14 +7,14 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/roced/roced/hack/netlab"
-	"github.com/roced/roced/hack/netlab/capture"
+	"github.com/roced/roced/internal/lab"
+	"github.com/roced/roced/internal/lab/capture"
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 )
 
 // administrator adds an address to eth0 as ip-address(8) does.
-func administrator(t *testing.T, host *netlab.Namespace, cidr string, flags int) *netlink.Addr {
+func administrator(t *testing.T, host *lab.Namespace, cidr string, flags int) *netlink.Addr {
 	t.Helper()
 	address, err := netlink.ParseAddr(cidr)
 	check(t, err)
@@ -99,21 +99,21 @@ func TestAddressWithoutAutojoin(t *testing.T) {
 
 // An address of ours that somebody removes comes back, without its local route.
 func TestRemovedAddressComesBack(t *testing.T) {
-	lab, group := pair(t), ways[0].group
-	w, m := watch(t, lab.B), open(t, lab.A, Netlink)
+	hosts, group := pair(t), ways[0].group
+	w, m := watch(t, hosts.B), open(t, hosts.A, Netlink)
 	check(t, m.Join(group))
 	for range 3 {
 		w.settle(group)
 		reports := w.count(capture.Report, group)
-		address := groupAddresses(t, lab.A, group)[0]
-		check(t, lab.A.Netlink().AddrDel(eth0(t, lab.A), &address))
-		eventually(t, "address", func() bool { return len(groupAddresses(t, lab.A, group)) == 1 })
+		address := groupAddresses(t, hosts.A, group)[0]
+		check(t, hosts.A.Netlink().AddrDel(eth0(t, hosts.A), &address))
+		eventually(t, "address", func() bool { return len(groupAddresses(t, hosts.A, group)) == 1 })
 		eventually(t, "report", func() bool { return w.count(capture.Report, group) > reports })
-		eventually(t, "no local route", func() bool { return !hasLocalRoute(t, lab.A, group) })
+		eventually(t, "no local route", func() bool { return !hasLocalRoute(t, hosts.A, group) })
 		only(t, m, Joined{group, 1, Netlink, false})
 	}
 	check(t, m.Leave(group))
-	if list := groupAddresses(t, lab.A, group); len(list) != 0 {
+	if list := groupAddresses(t, hosts.A, group); len(list) != 0 {
 		t.Errorf("left: %v", list)
 	}
 }

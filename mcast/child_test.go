@@ -12,8 +12,8 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/roced/roced/hack/netlab"
-	"github.com/roced/roced/hack/netlab/capture"
+	"github.com/roced/roced/internal/lab"
+	"github.com/roced/roced/internal/lab/capture"
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 )
@@ -51,7 +51,7 @@ func obey() (via Method, err error) {
 
 // startChild starts a process that joins, in a host's namespace, and gives what it
 // says; kill ends it with SIGKILL.
-func startChild(t *testing.T, host *netlab.Namespace, o order, identity *syscall.SysProcAttr) (said string, kill func()) {
+func startChild(t *testing.T, host *lab.Namespace, o order, identity *syscall.SysProcAttr) (said string, kill func()) {
 	t.Helper()
 	text, err := json.Marshal(o)
 	check(t, err)
@@ -81,10 +81,10 @@ func startChild(t *testing.T, host *netlab.Namespace, o order, identity *syscall
 func TestKilled(t *testing.T) {
 	for _, way := range ways {
 		t.Run(way.name, func(t *testing.T) {
-			lab, dir := pair(t), t.TempDir()
-			before := stateOf(t, lab.A, way.group)
-			said, kill := startChild(t, lab.A, order{lab.A.Path(), dir, way.via, way.group}, nil)
-			if !isMember(t, lab.A, way.group) {
+			hosts, dir := pair(t), t.TempDir()
+			before := stateOf(t, hosts.A, way.group)
+			said, kill := startChild(t, hosts.A, order{hosts.A.Path(), dir, way.via, way.group}, nil)
+			if !isMember(t, hosts.A, way.group) {
 				t.Fatalf("the child is no member, and says %q", said)
 			}
 			kill()
@@ -92,13 +92,13 @@ func TestKilled(t *testing.T) {
 			if way.via == Netlink {
 				left = 1
 			}
-			if n := len(groupAddresses(t, lab.A, way.group)); n != left || len(records(t, dir)) != left {
+			if n := len(groupAddresses(t, hosts.A, way.group)); n != left || len(records(t, dir)) != left {
 				t.Errorf("%d addresses and %v left, want %d", n, records(t, dir), left)
 			}
-			openWith(t, Config{Interface: "eth0", Namespace: lab.A.Path(), Via: Socket, StateDir: dir})
-			eventually(t, "leave", func() bool { return !isMember(t, lab.A, way.group) })
-			stateOf(t, lab.A, way.group).compare(t, before, "after")
-			if list := groupAddresses(t, lab.A, way.group); len(list) != 0 || len(records(t, dir)) != 0 {
+			openWith(t, Config{Interface: "eth0", Namespace: hosts.A.Path(), Via: Socket, StateDir: dir})
+			eventually(t, "leave", func() bool { return !isMember(t, hosts.A, way.group) })
+			stateOf(t, hosts.A, way.group).compare(t, before, "after")
+			if list := groupAddresses(t, hosts.A, way.group); len(list) != 0 || len(records(t, dir)) != 0 {
 				t.Errorf("left: %v, %v", list, records(t, dir))
 			}
 		})
@@ -107,14 +107,14 @@ func TestKilled(t *testing.T) {
 
 // What a process holds that lives is not touched.
 func TestLivingProcessIsLeftAlone(t *testing.T) {
-	lab, group, dir := pair(t), ways[0].group, t.TempDir()
-	startChild(t, lab.A, order{lab.A.Path(), dir, Netlink, group}, nil)
-	w := watch(t, lab.B)
-	m := openWith(t, Config{Interface: "eth0", Namespace: lab.A.Path(), StateDir: dir})
+	hosts, group, dir := pair(t), ways[0].group, t.TempDir()
+	startChild(t, hosts.A, order{hosts.A.Path(), dir, Netlink, group}, nil)
+	w := watch(t, hosts.B)
+	m := openWith(t, Config{Interface: "eth0", Namespace: hosts.A.Path(), StateDir: dir})
 	check(t, m.Join(group))
 	check(t, m.Leave(group))
 	check(t, m.Close())
-	if len(groupAddresses(t, lab.A, group)) != 1 || len(records(t, dir)) != 1 || w.count(capture.Leave, group) != 0 {
+	if len(groupAddresses(t, hosts.A, group)) != 1 || len(records(t, dir)) != 1 || w.count(capture.Leave, group) != 0 {
 		t.Error("a living process's membership was touched")
 	}
 }
@@ -122,20 +122,20 @@ func TestLivingProcessIsLeftAlone(t *testing.T) {
 // An address that somebody has made since, in the place of a killed process's, stays;
 // and so does one of the same record, but in another namespace.
 func TestKilledAndReplaced(t *testing.T) {
-	lab, group, dir := pair(t), ways[0].group, t.TempDir()
-	_, kill := startChild(t, lab.A, order{lab.A.Path(), dir, Netlink, group}, nil)
+	hosts, group, dir := pair(t), ways[0].group, t.TempDir()
+	_, kill := startChild(t, hosts.A, order{hosts.A.Path(), dir, Netlink, group}, nil)
 	kill()
-	check(t, lab.A.Netlink().AddrDel(eth0(t, lab.A), &groupAddresses(t, lab.A, group)[0]))
-	administrator(t, lab.A, "239.1.2.3/32", 0)
+	check(t, hosts.A.Netlink().AddrDel(eth0(t, hosts.A), &groupAddresses(t, hosts.A, group)[0]))
+	administrator(t, hosts.A, "239.1.2.3/32", 0)
 
 	// It looks just like ours.
-	check(t, lab.B.Netlink().AddrAdd(eth0(t, lab.B), &netlink.Addr{IPNet: single(group), Label: label("eth0")}))
-	openWith(t, Config{Interface: "eth0", Namespace: lab.B.Path(), StateDir: dir})
-	if len(groupAddresses(t, lab.B, group)) != 1 || len(records(t, dir)) != 1 {
+	check(t, hosts.B.Netlink().AddrAdd(eth0(t, hosts.B), &netlink.Addr{IPNet: single(group), Label: label("eth0")}))
+	openWith(t, Config{Interface: "eth0", Namespace: hosts.B.Path(), StateDir: dir})
+	if len(groupAddresses(t, hosts.B, group)) != 1 || len(records(t, dir)) != 1 {
 		t.Error("removed an address in another namespace, or the record of this one")
 	}
-	openWith(t, Config{Interface: "eth0", Namespace: lab.A.Path(), StateDir: dir})
-	if len(groupAddresses(t, lab.A, group)) != 1 || len(records(t, dir)) != 0 {
+	openWith(t, Config{Interface: "eth0", Namespace: hosts.A.Path(), StateDir: dir})
+	if len(groupAddresses(t, hosts.A, group)) != 1 || len(records(t, dir)) != 0 {
 		t.Error("removed an address that is not ours, or kept the record")
 	}
 }
@@ -157,10 +157,10 @@ func TestUnprivileged(t *testing.T) {
 	}
 	for _, row := range rows {
 		t.Run(fmt.Sprint(row.via, row.capabilities, row.group), func(t *testing.T) {
-			lab, dir := pair(t), openDir(t)
+			hosts, dir := pair(t), openDir(t)
 			nobody.AmbientCaps = row.capabilities
-			said, _ := startChild(t, lab.A, order{"", dir, row.via, row.group}, nobody)
-			if !strings.Contains(said, row.want) || isMember(t, lab.A, row.group) != strings.Contains(said, "<nil>") {
+			said, _ := startChild(t, hosts.A, order{"", dir, row.via, row.group}, nobody)
+			if !strings.Contains(said, row.want) || isMember(t, hosts.A, row.group) != strings.Contains(said, "<nil>") {
 				t.Errorf("the child says %q, want %q", said, row.want)
 			}
 		})

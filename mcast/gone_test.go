@@ -12,11 +12,11 @@ import (
 func TestInterfaceGoes(t *testing.T) {
 	for _, way := range ways {
 		t.Run(way.name, func(t *testing.T) {
-			lab, log, dir := pair(t), new(logged), t.TempDir()
-			m := openWith(t, Config{Interface: "eth0", Namespace: lab.A.Path(), Via: way.via, StateDir: dir, Log: log.logger()})
+			hosts, log, dir := pair(t), new(logged), t.TempDir()
+			m := openWith(t, Config{Interface: "eth0", Namespace: hosts.A.Path(), Via: way.via, StateDir: dir, Log: log.logger()})
 			check(t, m.Join(way.group))
 			check(t, m.Join(way.marker))
-			check(t, lab.A.Netlink().LinkDel(eth0(t, lab.A)))
+			check(t, hosts.A.Netlink().LinkDel(eth0(t, hosts.A)))
 			eventually(t, "message", func() bool { return strings.Contains(log.String(), "interface has gone") })
 			refused(t, m.Join(way.group), unix.ENODEV, "eth0")
 			check(t, m.Leave(way.group))
@@ -33,18 +33,18 @@ func TestInterfaceGoes(t *testing.T) {
 
 // An interface that a bridge lets go of has not gone.
 func TestBridgeLetsGo(t *testing.T) {
-	lab, log := pair(t), new(logged)
-	m := openWith(t, Config{Interface: "eth0", Namespace: lab.A.Path(), StateDir: t.TempDir(), Log: log.logger()})
+	hosts, log := pair(t), new(logged)
+	m := openWith(t, Config{Interface: "eth0", Namespace: hosts.A.Path(), StateDir: t.TempDir(), Log: log.logger()})
 	attrs := netlink.NewLinkAttrs()
 	attrs.Name = "br0"
 	bridge := &netlink.Bridge{LinkAttrs: attrs}
-	check(t, lab.A.Netlink().LinkAdd(bridge))
-	check(t, lab.A.Netlink().LinkSetMaster(eth0(t, lab.A), bridge))
-	check(t, lab.A.Netlink().LinkSetNoMaster(eth0(t, lab.A)))
+	check(t, hosts.A.Netlink().LinkAdd(bridge))
+	check(t, hosts.A.Netlink().LinkSetMaster(eth0(t, hosts.A), bridge))
+	check(t, hosts.A.Netlink().LinkSetNoMaster(eth0(t, hosts.A)))
 	// News comes in order: when the address is back, the rest has been read.
 	check(t, m.Join(ways[0].group))
-	check(t, lab.A.Netlink().AddrDel(eth0(t, lab.A), &groupAddresses(t, lab.A, ways[0].group)[0]))
-	eventually(t, "address", func() bool { return len(groupAddresses(t, lab.A, ways[0].group)) == 1 })
+	check(t, hosts.A.Netlink().AddrDel(eth0(t, hosts.A), &groupAddresses(t, hosts.A, ways[0].group)[0]))
+	eventually(t, "address", func() bool { return len(groupAddresses(t, hosts.A, ways[0].group)) == 1 })
 	check(t, m.Join(ways[0].marker))
 	if log.String() != "" {
 		t.Errorf("logged:\n%s", log)
@@ -72,18 +72,18 @@ func TestRepair(t *testing.T) {
 
 // A small MTU takes IPv6 from the interface, a large one brings it back.
 func TestSmallMTU(t *testing.T) {
-	lab, group, log := pair(t), ways[2].group, new(logged)
-	m := openWith(t, Config{Interface: "eth0", Namespace: lab.A.Path(), Log: log.logger()})
+	hosts, group, log := pair(t), ways[2].group, new(logged)
+	m := openWith(t, Config{Interface: "eth0", Namespace: hosts.A.Path(), Log: log.logger()})
 	for _, way := range ways {
 		check(t, m.Join(way.group))
 	}
 	for range 3 {
-		check(t, lab.A.Netlink().LinkSetMTU(eth0(t, lab.A), minIPv6MTU-1))
+		check(t, hosts.A.Netlink().LinkSetMTU(eth0(t, hosts.A), minIPv6MTU-1))
 		eventually(t, "loss", func() bool { list := m.List(); return list[len(list)-1] == Joined{group, 1, Auto, false} })
 		refused(t, m.Join(ways[2].marker), unix.EINVAL, "MTU")
-		check(t, lab.A.Netlink().LinkSetMTU(eth0(t, lab.A), minIPv6MTU))
-		eventually(t, "membership", func() bool { return isMember(t, lab.A, group) })
-		if !isMember(t, lab.A, ways[0].group) || !isMember(t, lab.A, ways[1].group) {
+		check(t, hosts.A.Netlink().LinkSetMTU(eth0(t, hosts.A), minIPv6MTU))
+		eventually(t, "membership", func() bool { return isMember(t, hosts.A, group) })
+		if !isMember(t, hosts.A, ways[0].group) || !isMember(t, hosts.A, ways[1].group) {
 			t.Error("IPv4 groups are lost")
 		}
 	}

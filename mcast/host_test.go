@@ -6,9 +6,9 @@ import (
 	"reflect"
 	"testing"
 
-	"github.com/roced/roced/hack/netlab"
-	"github.com/roced/roced/hack/netlab/capture"
-	"github.com/roced/roced/hack/netlab/labtest"
+	"github.com/roced/roced/internal/lab"
+	"github.com/roced/roced/internal/lab/capture"
+	"github.com/roced/roced/internal/lab/labtest"
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 )
@@ -20,7 +20,7 @@ type state struct {
 	ioctl             string
 }
 
-func stateOf(t *testing.T, host *netlab.Namespace, group netip.Addr) state {
+func stateOf(t *testing.T, host *lab.Namespace, group netip.Addr) state {
 	t.Helper()
 	s := state{routes: routes(t, host), addresses: ownAddresses(t, host), ways: map[string]string{}, ioctl: ioctlAddress(t, host)}
 	index := eth0(t, host).Attrs().Index
@@ -39,13 +39,13 @@ func (s state) compare(t *testing.T, before state, when string) {
 }
 
 // upAgain takes a host's eth0 down and up, and waits until all is as before.
-func upAgain(t *testing.T, lab *labtest.PairLab, before state, group netip.Addr) {
+func upAgain(t *testing.T, hosts *labtest.PairLab, before state, group netip.Addr) {
 	t.Helper()
-	check(t, lab.A.Netlink().LinkSetDown(eth0(t, lab.A)))
-	check(t, lab.A.Netlink().LinkSetUp(eth0(t, lab.A)))
+	check(t, hosts.A.Netlink().LinkSetDown(eth0(t, hosts.A)))
+	check(t, hosts.A.Netlink().LinkSetUp(eth0(t, hosts.A)))
 	// IPv6 addresses of the administrator's go with the link.
-	check(t, lab.A.AddAddress("eth0", "fd77::1/64"))
-	eventually(t, "link up, as before", func() bool { return reflect.DeepEqual(stateOf(t, lab.A, group), before) })
+	check(t, hosts.A.AddAddress("eth0", "fd77::1/64"))
+	eventually(t, "link up, as before", func() bool { return reflect.DeepEqual(stateOf(t, hosts.A, group), before) })
 }
 
 // Neither addresses nor routes nor the choice of a source change, before, during and
@@ -53,13 +53,13 @@ func upAgain(t *testing.T, lab *labtest.PairLab, before state, group netip.Addr)
 func TestHostIsAsBefore(t *testing.T) {
 	for _, way := range ways {
 		t.Run(way.name, func(t *testing.T) {
-			lab := pair(t)
-			m := open(t, lab.A, way.via)
-			before := stateOf(t, lab.A, way.group)
+			hosts := pair(t)
+			m := open(t, hosts.A, way.via)
+			before := stateOf(t, hosts.A, way.group)
 			check(t, m.Join(way.group))
-			eventually(t, "routes as before", func() bool { return !hasLocalRoute(t, lab.A, way.group) })
-			stateOf(t, lab.A, way.group).compare(t, before, "joined")
-			list := groupAddresses(t, lab.A, way.group)
+			eventually(t, "routes as before", func() bool { return !hasLocalRoute(t, hosts.A, way.group) })
+			stateOf(t, hosts.A, way.group).compare(t, before, "joined")
+			list := groupAddresses(t, hosts.A, way.group)
 			if (way.via == Netlink) != (len(list) == 1) {
 				t.Errorf("addresses %v", list)
 			}
@@ -69,11 +69,11 @@ func TestHostIsAsBefore(t *testing.T) {
 					t.Errorf("address %v, scope %d, flags %#x", a, a.Scope, a.Flags)
 				}
 			}
-			w := watch(t, lab.B)
-			upAgain(t, lab, before, way.group)
+			w := watch(t, hosts.B)
+			upAgain(t, hosts, before, way.group)
 			eventually(t, "report after link up", func() bool { return w.count(capture.Report, way.group) > 0 })
 			check(t, m.Leave(way.group))
-			stateOf(t, lab.A, way.group).compare(t, before, "left")
+			stateOf(t, hosts.A, way.group).compare(t, before, "left")
 		})
 	}
 }
@@ -102,15 +102,15 @@ func TestHostWithoutAddress(t *testing.T) {
 func TestJoinWhileDown(t *testing.T) {
 	for _, way := range ways {
 		t.Run(way.name, func(t *testing.T) {
-			lab := pair(t)
-			w, m := watch(t, lab.B), open(t, lab.A, way.via)
-			before := stateOf(t, lab.A, way.group)
-			check(t, lab.A.Netlink().LinkSetDown(eth0(t, lab.A)))
+			hosts := pair(t)
+			w, m := watch(t, hosts.B), open(t, hosts.A, way.via)
+			before := stateOf(t, hosts.A, way.group)
+			check(t, hosts.A.Netlink().LinkSetDown(eth0(t, hosts.A)))
 			check(t, m.Join(way.group))
 			if n := w.count(capture.Report, way.group); n != 0 {
 				t.Fatalf("%d reports over a link that is down", n)
 			}
-			upAgain(t, lab, before, way.group)
+			upAgain(t, hosts, before, way.group)
 			eventually(t, "report after link up", func() bool { return w.count(capture.Report, way.group) > 0 })
 		})
 	}
@@ -120,23 +120,23 @@ func TestJoinWhileDown(t *testing.T) {
 func TestAddressesChange(t *testing.T) {
 	for _, way := range ways {
 		t.Run(way.name, func(t *testing.T) {
-			lab := pair(t)
-			w, m := watch(t, lab.B), open(t, lab.A, way.via)
+			hosts := pair(t)
+			w, m := watch(t, hosts.B), open(t, hosts.A, way.via)
 			check(t, m.Join(way.group))
 			w.settle(way.group)
 			for _, cidr := range []string{"10.77.0.1/24", "fd77::1/64"} {
 				address, err := netlink.ParseAddr(cidr)
 				check(t, err)
-				check(t, lab.A.Netlink().AddrDel(eth0(t, lab.A), address))
+				check(t, hosts.A.Netlink().AddrDel(eth0(t, hosts.A), address))
 			}
-			check(t, lab.A.AddAddress("eth0", "10.78.0.1/24"))
-			if !isMember(t, lab.A, way.group) {
+			check(t, hosts.A.AddAddress("eth0", "10.78.0.1/24"))
+			if !isMember(t, hosts.A, way.group) {
 				t.Error("no longer a member")
 			}
 			if n := w.count(capture.Leave, way.group); n != 0 {
 				t.Errorf("%d leaves", n)
 			}
-			if got := ioctlAddress(t, lab.A); got != "10.78.0.1" {
+			if got := ioctlAddress(t, hosts.A); got != "10.78.0.1" {
 				t.Errorf("the host's address is taken to be %s", got)
 			}
 		})
@@ -165,9 +165,9 @@ func TestRouteLocalnet(t *testing.T) {
 func TestHostUsesTheGroup(t *testing.T) {
 	for _, way := range ways {
 		t.Run(way.name, func(t *testing.T) {
-			lab := pair(t)
-			w, m := watch(t, lab.B), open(t, lab.A, way.via)
-			a, b := newTalker(t, lab.A, way.group), newTalker(t, lab.B, way.group)
+			hosts := pair(t)
+			w, m := watch(t, hosts.B), open(t, hosts.A, way.via)
+			a, b := newTalker(t, hosts.A, way.group), newTalker(t, hosts.B, way.group)
 			talk := func(when string) {
 				t.Helper()
 				source := way.group.Is4()
@@ -183,7 +183,7 @@ func TestHostUsesTheGroup(t *testing.T) {
 			talk("during")
 			check(t, m.Leave(way.group))
 			talk("after")
-			if n := w.count(capture.Leave, way.group); n != 0 || !isMember(t, lab.A, way.group) {
+			if n := w.count(capture.Leave, way.group); n != 0 || !isMember(t, hosts.A, way.group) {
 				t.Errorf("%d leaves, while the host itself is a member", n)
 			}
 		})
@@ -194,32 +194,32 @@ func TestHostUsesTheGroup(t *testing.T) {
 func TestNeighbours(t *testing.T) {
 	for _, way := range ways {
 		t.Run(way.name, func(t *testing.T) {
-			lab := pair(t)
-			m := open(t, lab.A, way.via)
-			findEachOther(t, lab, "before")
+			hosts := pair(t)
+			m := open(t, hosts.A, way.via)
+			findEachOther(t, hosts, "before")
 			check(t, m.Join(way.group))
-			findEachOther(t, lab, "during")
+			findEachOther(t, hosts, "during")
 			check(t, m.Leave(way.group))
-			findEachOther(t, lab, "after")
+			findEachOther(t, hosts, "after")
 		})
 	}
 }
 
 // findEachOther has two hosts ask for each other and exchange a message.
-func findEachOther(t *testing.T, lab *labtest.PairLab, when string) {
+func findEachOther(t *testing.T, hosts *labtest.PairLab, when string) {
 	t.Helper()
 	for _, address := range []string{"10.77.0.2", "fd77::2"} {
 		own := address[:len(address)-1] + "1"
-		forget(t, lab.A, address)
-		forget(t, lab.B, own)
-		hears, from := newTalker(t, lab.B, netip.MustParseAddr(address)), newTalker(t, lab.A, netip.MustParseAddr(own))
+		forget(t, hosts.A, address)
+		forget(t, hosts.B, own)
+		hears, from := newTalker(t, hosts.B, netip.MustParseAddr(address)), newTalker(t, hosts.A, netip.MustParseAddr(own))
 		from.to = hears.to
 		from.send(when)
 		hears.hear(when, own)
 		hears.close()
 		from.close()
 	}
-	neighbours, err := lab.B.Netlink().NeighList(eth0(t, lab.B).Attrs().Index, netlink.FAMILY_V4)
+	neighbours, err := hosts.B.Netlink().NeighList(eth0(t, hosts.B).Attrs().Index, netlink.FAMILY_V4)
 	check(t, err)
 	for _, n := range neighbours {
 		if n.IP.String() != "10.77.0.1" && n.State != unix.NUD_NOARP {
@@ -229,7 +229,7 @@ func findEachOther(t *testing.T, lab *labtest.PairLab, when string) {
 }
 
 // forget takes a neighbour out of a host's table, if it is there.
-func forget(t *testing.T, host *netlab.Namespace, neighbour string) {
+func forget(t *testing.T, host *lab.Namespace, neighbour string) {
 	t.Helper()
 	err := host.Netlink().NeighDel(&netlink.Neigh{LinkIndex: eth0(t, host).Attrs().Index, IP: netip.MustParseAddr(neighbour).AsSlice()})
 	if err != nil {

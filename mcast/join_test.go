@@ -6,19 +6,19 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/roced/roced/hack/netlab"
-	"github.com/roced/roced/hack/netlab/capture"
-	"github.com/roced/roced/hack/netlab/labtest"
+	"github.com/roced/roced/internal/lab"
+	"github.com/roced/roced/internal/lab/capture"
+	"github.com/roced/roced/internal/lab/labtest"
 	"github.com/vishvananda/netlink/nl"
 	"golang.org/x/sys/unix"
 )
 
 // The first join reports, the last leave leaves, and between them all is silent.
 func TestJoinsAreCounted(t *testing.T) {
-	lab := pair(t)
+	hosts := pair(t)
 	for _, way := range ways {
 		t.Run(way.name, func(t *testing.T) {
-			w, m := watch(t, lab.B), open(t, lab.A, way.via)
+			w, m := watch(t, hosts.B), open(t, hosts.A, way.via)
 			check(t, m.Join(way.group))
 			first := w.settle(way.group)
 			for range 2 {
@@ -37,7 +37,7 @@ func TestJoinsAreCounted(t *testing.T) {
 			}
 			check(t, m.Leave(way.group))
 			eventually(t, "leave", func() bool { return w.count(capture.Leave, way.group) > 0 })
-			if isMember(t, lab.A, way.group) || !isMember(t, lab.A, way.marker) {
+			if isMember(t, hosts.A, way.group) || !isMember(t, hosts.A, way.marker) {
 				t.Error("left the wrong group")
 			}
 			refused(t, m.Leave(way.group), ErrNotJoined)
@@ -53,15 +53,15 @@ func TestVersions(t *testing.T) {
 		{"ipv6/conf/eth0/force_mld_version", "1", "MLDv1"},
 		{"ipv6/conf/eth0/force_mld_version", "2", "MLDv2"},
 	}
-	lab := pair(t)
+	hosts := pair(t)
 	for _, row := range rows {
-		sysctl(t, lab.A, row.knob, row.value)
+		sysctl(t, hosts.A, row.knob, row.value)
 		for _, way := range ways {
 			if way.group.Is4() != (row.want[0] == 'I') {
 				continue
 			}
 			t.Run(row.want+" "+way.name, func(t *testing.T) {
-				w, m := watch(t, lab.B), open(t, lab.A, way.via)
+				w, m := watch(t, hosts.B), open(t, hosts.A, way.via)
 				check(t, m.Join(way.group))
 				w.settle(way.group)
 				check(t, m.Leave(way.group))
@@ -92,22 +92,22 @@ func TestSwitchKnows(t *testing.T) {
 // answer MLDv1.
 func switchSpeaking(t *testing.T, igmp, mld byte) *labtest.SwitchLab {
 	t.Helper()
-	lab := &labtest.SwitchLab{PairLab: labtest.PairLab{A: labtest.New(t, "mcast-a")}}
-	sysctl(t, lab.A, "ipv4/conf/default/force_igmp_version", fmt.Sprint(igmp))
-	sysctl(t, lab.A, "ipv6/conf/default/force_mld_version", fmt.Sprint(mld))
+	hosts := &labtest.SwitchLab{PairLab: labtest.PairLab{A: labtest.New(t, "mcast-a")}}
+	sysctl(t, hosts.A, "ipv4/conf/default/force_igmp_version", fmt.Sprint(igmp))
+	sysctl(t, hosts.A, "ipv6/conf/default/force_mld_version", fmt.Sprint(mld))
 	var err error
-	lab.Bridge, err = netlab.NewBridge("mcast-switch")
+	hosts.Bridge, err = lab.NewBridge("mcast-switch")
 	check(t, err)
-	t.Cleanup(func() { check(t, lab.Bridge.Close()) })
-	ask(t, lab.Bridge, igmp, mld)
-	lab.PortA, err = lab.Bridge.Port(lab.A, "eth0")
+	t.Cleanup(func() { check(t, hosts.Bridge.Close()) })
+	ask(t, hosts.Bridge, igmp, mld)
+	hosts.PortA, err = hosts.Bridge.Port(hosts.A, "eth0")
 	check(t, err)
-	check(t, lab.A.AddAddress("eth0", "10.77.0.1/24"))
-	return lab
+	check(t, hosts.A.AddAddress("eth0", "10.77.0.1/24"))
+	return hosts
 }
 
 // ask sets the versions that a bridge asks in.
-func ask(t *testing.T, bridge *netlab.Bridge, igmp, mld byte) {
+func ask(t *testing.T, bridge *lab.Bridge, igmp, mld byte) {
 	t.Helper()
 	request := nl.NewNetlinkRequest(unix.RTM_NEWLINK, unix.NLM_F_ACK)
 	header := nl.NewIfInfomsg(unix.AF_UNSPEC)
@@ -127,14 +127,14 @@ func ask(t *testing.T, bridge *netlab.Bridge, igmp, mld byte) {
 	}))
 }
 
-func switchKnows(t *testing.T, lab *labtest.SwitchLab, version map[bool]string) {
-	w := watchLink(t, lab.Bridge.Namespace, lab.PortA)
+func switchKnows(t *testing.T, hosts *labtest.SwitchLab, version map[bool]string) {
+	w := watchLink(t, hosts.Bridge.Namespace, hosts.PortA)
 	joined := map[netip.Addr]*Memberships{}
 	for _, way := range ways {
-		m := open(t, lab.A, way.via)
+		m := open(t, hosts.A, way.via)
 		check(t, m.Join(way.group))
 		joined[way.group] = m
-		eventually(t, "entry after join by "+way.name, func() bool { return inMDB(t, lab, way.group) })
+		eventually(t, "entry after join by "+way.name, func() bool { return inMDB(t, hosts, way.group) })
 	}
 	// An entry lives for 2.5 seconds, unless a query is answered; queries come every second.
 	asked4, asked6 := w.count(capture.Query, netip.IPv4Unspecified()), w.count(capture.Query, netip.IPv6Unspecified())
@@ -147,12 +147,12 @@ func switchKnows(t *testing.T, lab *labtest.SwitchLab, version map[bool]string) 
 	})
 	for group, m := range joined {
 		eventually(t, "answers", func() bool { return w.count(capture.Report, group) >= answers[group]+3 })
-		if !inMDB(t, lab, group) {
+		if !inMDB(t, hosts, group) {
 			t.Errorf("the switch has forgotten %v", group)
 		}
 		check(t, m.Leave(group))
 		eventually(t, "leave", func() bool { return w.count(capture.Leave, group) > 0 })
-		eventually(t, "no entry after leave", func() bool { return !inMDB(t, lab, group) })
+		eventually(t, "no entry after leave", func() bool { return !inMDB(t, hosts, group) })
 		want := version[group.Is4()]
 		for _, kind := range []capture.Kind{capture.Report, capture.Leave} {
 			if got := w.versions(kind, group); len(got) != 1 || !got[want] {
@@ -163,11 +163,11 @@ func switchKnows(t *testing.T, lab *labtest.SwitchLab, version map[bool]string) 
 }
 
 // inMDB says whether a switch has a group's member behind port A.
-func inMDB(t *testing.T, lab *labtest.SwitchLab, group netip.Addr) bool {
+func inMDB(t *testing.T, hosts *labtest.SwitchLab, group netip.Addr) bool {
 	t.Helper()
-	list, err := lab.Bridge.MDB()
+	list, err := hosts.Bridge.MDB()
 	check(t, err)
-	return slices.Contains(list, netlab.MDBEntry{Port: lab.PortA, Group: group})
+	return slices.Contains(list, lab.MDBEntry{Port: hosts.PortA, Group: group})
 }
 
 func TestJoinErrors(t *testing.T) {

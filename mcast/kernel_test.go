@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/roced/roced/hack/netlab"
+	"github.com/roced/roced/internal/lab"
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 )
@@ -46,7 +46,7 @@ func readMLD(text string, groups map[netip.Addr]bool) {
 }
 
 // routes are all routes of a host.
-func routes(t testing.TB, host *netlab.Namespace) (list []string) {
+func routes(t testing.TB, host *lab.Namespace) (list []string) {
 	t.Helper()
 	all, err := host.Netlink().RouteListFiltered(netlink.FAMILY_ALL, &netlink.Route{}, netlink.RT_FILTER_TABLE)
 	check(t, err)
@@ -58,7 +58,7 @@ func routes(t testing.TB, host *netlab.Namespace) (list []string) {
 }
 
 // ownAddresses are a host's addresses that are no group's.
-func ownAddresses(t testing.TB, host *netlab.Namespace) (list []string) {
+func ownAddresses(t testing.TB, host *lab.Namespace) (list []string) {
 	t.Helper()
 	all, err := host.Netlink().AddrList(eth0(t, host), netlink.FAMILY_ALL)
 	check(t, err)
@@ -72,7 +72,7 @@ func ownAddresses(t testing.TB, host *netlab.Namespace) (list []string) {
 }
 
 // way is where the kernel sends to dest, and from which address.
-func way(t testing.TB, host *netlab.Namespace, dest string, index int) string {
+func way(t testing.TB, host *lab.Namespace, dest string, index int) string {
 	t.Helper()
 	ways, err := host.Netlink().RouteGetWithOptions(netip.MustParseAddr(dest).AsSlice(), &netlink.RouteGetOptions{OifIndex: index})
 	if err != nil {
@@ -82,7 +82,7 @@ func way(t testing.TB, host *netlab.Namespace, dest string, index int) string {
 }
 
 // ioctlAddress is what SIOCGIFADDR (netdevice(7)) takes for the address of eth0, or the error.
-func ioctlAddress(t testing.TB, host *netlab.Namespace) string {
+func ioctlAddress(t testing.TB, host *lab.Namespace) string {
 	t.Helper()
 	request, err := unix.NewIfreq("eth0")
 	check(t, err)

@@ -12,8 +12,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/roced/roced/hack/netlab"
-	"github.com/roced/roced/hack/netlab/labtest"
+	"github.com/roced/roced/internal/lab"
+	"github.com/roced/roced/internal/lab/labtest"
 	"github.com/vishvananda/netlink"
 )
 
@@ -40,22 +40,22 @@ var ways = []struct {
 // pair is two hosts on one wire, which repeat their reports within 20 ms, not a second.
 func pair(t testing.TB) *labtest.PairLab {
 	t.Helper()
-	lab := &labtest.PairLab{A: labtest.New(t, "mcast-a"), B: labtest.New(t, "mcast-b")}
-	for _, host := range []*netlab.Namespace{lab.A, lab.B} {
+	hosts := &labtest.PairLab{A: labtest.New(t, "mcast-a"), B: labtest.New(t, "mcast-b")}
+	for _, host := range []*lab.Namespace{hosts.A, hosts.B} {
 		for _, knob := range []string{"ipv4/conf/default/igmpv2_", "ipv4/conf/default/igmpv3_", "ipv6/conf/default/mldv1_", "ipv6/conf/default/mldv2_"} {
 			sysctl(t, host, knob+"unsolicited_report_interval", "20")
 		}
 	}
-	check(t, netlab.Veth(lab.A, lab.B, "eth0", "eth0"))
-	check(t, lab.A.AddAddress("eth0", "10.77.0.1/24"))
-	check(t, lab.A.AddAddress("eth0", "fd77::1/64"))
-	check(t, lab.B.AddAddress("eth0", "10.77.0.2/24"))
-	check(t, lab.B.AddAddress("eth0", "fd77::2/64"))
-	eventually(t, "local route, which the kernel makes later", func() bool { return hasLocalRoute(t, lab.A, netip.MustParseAddr("fd77::1")) })
-	return lab
+	check(t, lab.Veth(hosts.A, hosts.B, "eth0", "eth0"))
+	check(t, hosts.A.AddAddress("eth0", "10.77.0.1/24"))
+	check(t, hosts.A.AddAddress("eth0", "fd77::1/64"))
+	check(t, hosts.B.AddAddress("eth0", "10.77.0.2/24"))
+	check(t, hosts.B.AddAddress("eth0", "fd77::2/64"))
+	eventually(t, "local route, which the kernel makes later", func() bool { return hasLocalRoute(t, hosts.A, netip.MustParseAddr("fd77::1")) })
+	return hosts
 }
 
-func sysctl(t testing.TB, host *netlab.Namespace, knob, value string) {
+func sysctl(t testing.TB, host *lab.Namespace, knob, value string) {
 	t.Helper()
 	check(t, host.Do(func() error {
 		return os.WriteFile(filepath.Join("/proc/sys/net", knob), []byte(value), 0o644)
@@ -63,7 +63,7 @@ func sysctl(t testing.TB, host *netlab.Namespace, knob, value string) {
 }
 
 // open opens the memberships of a host's eth0 and closes them when the test ends.
-func open(t testing.TB, host *netlab.Namespace, via Method) *Memberships {
+func open(t testing.TB, host *lab.Namespace, via Method) *Memberships {
 	t.Helper()
 	return openWith(t, Config{Interface: "eth0", Namespace: host.Path(), Via: via, StateDir: t.TempDir()})
 }
@@ -107,13 +107,13 @@ func eventually(t testing.TB, what string, is func() bool) {
 }
 
 // isMember says whether a host's kernel is a member of a group on eth0.
-func isMember(t testing.TB, host *netlab.Namespace, group netip.Addr) bool {
+func isMember(t testing.TB, host *lab.Namespace, group netip.Addr) bool {
 	t.Helper()
 	return members(t, host)[group]
 }
 
 // members are the groups of a host's eth0, as its kernel tells.
-func members(t testing.TB, host *netlab.Namespace) map[netip.Addr]bool {
+func members(t testing.TB, host *lab.Namespace) map[netip.Addr]bool {
 	t.Helper()
 	groups := map[netip.Addr]bool{}
 	check(t, host.Do(func() error {
@@ -130,7 +130,7 @@ func members(t testing.TB, host *netlab.Namespace) map[netip.Addr]bool {
 }
 
 // groupAddresses are eth0's addresses that are a group's.
-func groupAddresses(t testing.TB, host *netlab.Namespace, group netip.Addr) (found []netlink.Addr) {
+func groupAddresses(t testing.TB, host *lab.Namespace, group netip.Addr) (found []netlink.Addr) {
 	t.Helper()
 	list, err := host.Netlink().AddrList(eth0(t, host), netlink.FAMILY_V4)
 	check(t, err)
@@ -142,7 +142,7 @@ func groupAddresses(t testing.TB, host *netlab.Namespace, group netip.Addr) (fou
 	return found
 }
 
-func eth0(t testing.TB, host *netlab.Namespace) netlink.Link {
+func eth0(t testing.TB, host *lab.Namespace) netlink.Link {
 	t.Helper()
 	link, err := host.Netlink().LinkByName("eth0")
 	check(t, err)
@@ -150,7 +150,7 @@ func eth0(t testing.TB, host *netlab.Namespace) netlink.Link {
 }
 
 // hasLocalRoute says whether a host has a route for just that address.
-func hasLocalRoute(t testing.TB, host *netlab.Namespace, address netip.Addr) bool {
+func hasLocalRoute(t testing.TB, host *lab.Namespace, address netip.Addr) bool {
 	t.Helper()
 	only := netip.PrefixFrom(address, address.BitLen()).String()
 	return slices.ContainsFunc(routes(t, host), func(route string) bool { return strings.HasPrefix(route, only+" ") })

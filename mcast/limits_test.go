@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/roced/roced/hack/netlab/labtest"
+	"github.com/roced/roced/internal/lab/labtest"
 	"golang.org/x/sys/unix"
 )
 

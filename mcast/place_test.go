@@ -6,13 +6,13 @@ import (
 	"testing"
 	"time"
 
-	"github.com/roced/roced/hack/netlab"
-	"github.com/roced/roced/hack/netlab/capture"
+	"github.com/roced/roced/internal/lab"
+	"github.com/roced/roced/internal/lab/capture"
 	"github.com/vishvananda/netlink"
 )
 
 // firstAddress is the first IPv4 address in the kernel's list: what NAT's REDIRECT takes.
-func firstAddress(t *testing.T, host *netlab.Namespace) string {
+func firstAddress(t *testing.T, host *lab.Namespace) string {
 	t.Helper()
 	list, err := host.Netlink().AddrList(eth0(t, host), netlink.FAMILY_V4)
 	check(t, err)
@@ -23,7 +23,7 @@ func firstAddress(t *testing.T, host *netlab.Namespace) string {
 }
 
 // flap takes the host's own address away, and gives it back as DHCP does.
-func flap(t *testing.T, host *netlab.Namespace) {
+func flap(t *testing.T, host *lab.Namespace) {
 	t.Helper()
 	address, err := netlink.ParseAddr("10.77.0.1/24")
 	check(t, err)
@@ -34,67 +34,67 @@ func flap(t *testing.T, host *netlab.Namespace) {
 // A group's address is never the interface's first: not when it is joined, not when the own
 // address goes and comes back, and not while there is none. Nothing of this is a leave.
 func TestNeverTheFirstAddress(t *testing.T) {
-	lab, group := pair(t), ways[0].group
-	w, m := watch(t, lab.B), open(t, lab.A, Netlink)
+	hosts, group := pair(t), ways[0].group
+	w, m := watch(t, hosts.B), open(t, hosts.A, Netlink)
 	check(t, m.Join(group))
 	check(t, m.Join(ways[0].marker))
 	w.settle(group)
-	before := stateOf(t, lab.A, group)
+	before := stateOf(t, hosts.A, group)
 	for range 5 {
-		flap(t, lab.A)
-		eventually(t, "the own address in front", func() bool { return firstAddress(t, lab.A) == "10.77.0.1" })
+		flap(t, hosts.A)
+		eventually(t, "the own address in front", func() bool { return firstAddress(t, hosts.A) == "10.77.0.1" })
 		eventually(t, "addresses for both groups", func() bool {
 			for _, one := range m.List() {
-				if one.Via != Netlink || len(groupAddresses(t, lab.A, one.Group)) != 1 || hasLocalRoute(t, lab.A, one.Group) {
+				if one.Via != Netlink || len(groupAddresses(t, hosts.A, one.Group)) != 1 || hasLocalRoute(t, hosts.A, one.Group) {
 					return false
 				}
 			}
-			return firstAddress(t, lab.A) == "10.77.0.1"
+			return firstAddress(t, hosts.A) == "10.77.0.1"
 		})
-		stateOf(t, lab.A, group).compare(t, before, "after a flap")
+		stateOf(t, hosts.A, group).compare(t, before, "after a flap")
 	}
 	address, err := netlink.ParseAddr("10.77.0.1/24")
 	check(t, err)
-	check(t, lab.A.Netlink().AddrDel(eth0(t, lab.A), address))
-	eventually(t, "no address at all", func() bool { return firstAddress(t, lab.A) == "" })
-	if !isMember(t, lab.A, group) || m.List()[0].Via != Socket {
+	check(t, hosts.A.Netlink().AddrDel(eth0(t, hosts.A), address))
+	eventually(t, "no address at all", func() bool { return firstAddress(t, hosts.A) == "" })
+	if !isMember(t, hosts.A, group) || m.List()[0].Via != Socket {
 		t.Errorf("not a member by socket: %+v", m.List())
 	}
 	if n := w.count(capture.Leave, group); n != 0 {
 		t.Errorf("%d leaves", n)
 	}
 	check(t, m.Leave(group))
-	eventually(t, "the leave", func() bool { return !isMember(t, lab.A, group) })
+	eventually(t, "the leave", func() bool { return !isMember(t, hosts.A, group) })
 }
 
 // Of two own addresses, one goes and comes back: it is behind the other, and before the group's.
 func TestOneOfTwoAddressesFlaps(t *testing.T) {
-	lab, group := pair(t), ways[0].group
-	check(t, lab.A.AddAddress("eth0", "10.78.0.1/24"))
-	m := open(t, lab.A, Netlink)
+	hosts, group := pair(t), ways[0].group
+	check(t, hosts.A.AddAddress("eth0", "10.78.0.1/24"))
+	m := open(t, hosts.A, Netlink)
 	check(t, m.Join(group))
-	flap(t, lab.A)
+	flap(t, hosts.A)
 	check(t, m.Join(ways[0].marker)) // the news before it may be read later
-	if first := firstAddress(t, lab.A); first != "10.78.0.1" {
+	if first := firstAddress(t, hosts.A); first != "10.78.0.1" {
 		t.Errorf("the first address is %s", first)
 	}
 }
 
 // Somebody removes the address again and again: it is left to them, and a socket joins.
 func TestAddressIsRemovedAgainAndAgain(t *testing.T) {
-	lab, group, log := pair(t), ways[0].group, new(logged)
-	m := openWith(t, Config{Interface: "eth0", Namespace: lab.A.Path(), StateDir: t.TempDir(), Log: log.logger()})
+	hosts, group, log := pair(t), ways[0].group, new(logged)
+	m := openWith(t, Config{Interface: "eth0", Namespace: hosts.A.Path(), StateDir: t.TempDir(), Log: log.logger()})
 	check(t, m.Join(group))
 	eventually(t, "a socket", func() bool {
-		for _, address := range groupAddresses(t, lab.A, group) {
-			_ = lab.A.Netlink().AddrDel(eth0(t, lab.A), &address)
+		for _, address := range groupAddresses(t, hosts.A, group) {
+			_ = hosts.A.Netlink().AddrDel(eth0(t, hosts.A), &address)
 		}
 		return m.List()[0].Via == Socket
 	})
-	if !isMember(t, lab.A, group) || !strings.Contains(log.String(), errRemoved.Error()) {
-		t.Errorf("member %v; logged:\n%s", isMember(t, lab.A, group), log)
+	if !isMember(t, hosts.A, group) || !strings.Contains(log.String(), errRemoved.Error()) {
+		t.Errorf("member %v; logged:\n%s", isMember(t, hosts.A, group), log)
 	}
-	if list := groupAddresses(t, lab.A, group); len(list) != 0 {
+	if list := groupAddresses(t, hosts.A, group); len(list) != 0 {
 		t.Errorf("left: %v", list)
 	}
 }
@@ -102,21 +102,21 @@ func TestAddressIsRemovedAgainAndAgain(t *testing.T) {
 // The interface gets another name while joined: all goes on, and a killed process's address is
 // found under the new name.
 func TestRename(t *testing.T) {
-	lab, group := pair(t), ways[0].group
-	link := eth0(t, lab.A)
+	hosts, group := pair(t), ways[0].group
+	link := eth0(t, hosts.A)
 	rename := func(name string) {
-		check(t, lab.A.Netlink().LinkSetDown(link))
-		check(t, lab.A.Netlink().LinkSetName(link, name))
-		check(t, lab.A.Netlink().LinkSetUp(link))
+		check(t, hosts.A.Netlink().LinkSetDown(link))
+		check(t, hosts.A.Netlink().LinkSetName(link, name))
+		check(t, hosts.A.Netlink().LinkSetUp(link))
 	}
 	dir := t.TempDir()
-	_, kill := startChild(t, lab.A, order{lab.A.Path(), dir, Netlink, group}, nil)
-	m := openWith(t, Config{Interface: "eth0", Namespace: lab.A.Path(), Via: Netlink, StateDir: dir})
+	_, kill := startChild(t, hosts.A, order{hosts.A.Path(), dir, Netlink, group}, nil)
+	m := openWith(t, Config{Interface: "eth0", Namespace: hosts.A.Path(), Via: Netlink, StateDir: dir})
 	check(t, m.Join(ways[0].marker))
 	rename("a-name-of-fifte")
 	t.Cleanup(func() { rename("eth0") })
 	member := func(group netip.Addr) bool {
-		list, err := lab.A.Netlink().AddrList(link, netlink.FAMILY_V4)
+		list, err := hosts.A.Netlink().AddrList(link, netlink.FAMILY_V4)
 		check(t, err)
 		for _, address := range list {
 			if address.IP.Equal(group.AsSlice()) {
@@ -125,14 +125,14 @@ func TestRename(t *testing.T) {
 		}
 		return false
 	}
-	check(t, lab.A.Netlink().AddrDel(link, &netlink.Addr{IPNet: single(ways[0].marker)}))
+	check(t, hosts.A.Netlink().AddrDel(link, &netlink.Addr{IPNet: single(ways[0].marker)}))
 	eventually(t, "the address, put back", func() bool { return member(ways[0].marker) })
 	only(t, m, Joined{ways[0].marker, 1, Netlink, false})
 	kill()
 	if !member(group) {
 		t.Fatal("the killed process left nothing")
 	}
-	openWith(t, Config{Interface: "a-name-of-fifte", Namespace: lab.A.Path(), Via: Socket, StateDir: dir})
+	openWith(t, Config{Interface: "a-name-of-fifte", Namespace: hosts.A.Path(), Via: Socket, StateDir: dir})
 	if member(group) {
 		t.Error("the killed process's address is left")
 	}

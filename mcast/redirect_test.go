@@ -14,12 +14,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/roced/roced/hack/netlab"
+	"github.com/roced/roced/internal/lab"
 )
 
 // redirects has a host redirect port 80 to a server of its own, and gives what asks for it
 // from another host.
-func redirects(t *testing.T, host, client *netlab.Namespace) (ask func() error) {
+func redirects(t *testing.T, host, client *lab.Namespace) (ask func() error) {
 	t.Helper()
 	iptables, err := exec.LookPath("iptables")
 	if err != nil {
@@ -69,14 +69,14 @@ func redirects(t *testing.T, host, client *netlab.Namespace) (ask func() error) 
 func TestRedirect(t *testing.T) {
 	for _, way := range ways {
 		t.Run(way.name, func(t *testing.T) {
-			lab := pair(t)
-			ask := redirects(t, lab.A, lab.B)
-			m := open(t, lab.A, way.via)
+			hosts := pair(t)
+			ask := redirects(t, hosts.A, hosts.B)
+			m := open(t, hosts.A, way.via)
 			check(t, ask())
 			check(t, m.Join(way.group))
 			check(t, ask())
-			flap(t, lab.A)
-			eventually(t, "the own address in front", func() bool { return firstAddress(t, lab.A) == "10.77.0.1" })
+			flap(t, hosts.A)
+			eventually(t, "the own address in front", func() bool { return firstAddress(t, hosts.A) == "10.77.0.1" })
 			check(t, ask())
 			check(t, m.Leave(way.group))
 			check(t, ask())

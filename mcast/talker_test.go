@@ -4,7 +4,7 @@ import (
 	"net/netip"
 	"testing"
 
-	"github.com/roced/roced/hack/netlab"
+	"github.com/roced/roced/internal/lab"
 	"golang.org/x/sys/unix"
 )
 
@@ -19,7 +19,7 @@ type talker struct {
 
 const talkerPort = 7777
 
-func newTalker(t testing.TB, host *netlab.Namespace, group netip.Addr) *talker {
+func newTalker(t testing.TB, host *lab.Namespace, group netip.Addr) *talker {
 	t.Helper()
 	k := &talker{TB: t, group: group}
 	index := eth0(t, host).Attrs().Index

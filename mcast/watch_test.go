@@ -5,8 +5,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/roced/roced/hack/netlab"
-	"github.com/roced/roced/hack/netlab/capture"
+	"github.com/roced/roced/internal/lab"
+	"github.com/roced/roced/internal/lab/capture"
 )
 
 // watcher counts the IGMP and MLD that passes a link.
@@ -16,12 +16,12 @@ type watcher struct {
 	seen   map[capture.MembershipMessage]int
 }
 
-func watch(t testing.TB, host *netlab.Namespace) *watcher {
+func watch(t testing.TB, host *lab.Namespace) *watcher {
 	t.Helper()
 	return watchLink(t, host, "eth0")
 }
 
-func watchLink(t testing.TB, host *netlab.Namespace, name string) *watcher {
+func watchLink(t testing.TB, host *lab.Namespace, name string) *watcher {
 	t.Helper()
 	socket, err := capture.Open(host, name)
 	check(t, err)

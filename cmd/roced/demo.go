@@ -46,7 +46,7 @@ type demo struct {
 	log      *slog.Logger
 	messages int
 	modes    modeFlags
-	lab      *lab
+	lab      *demoLab
 	rows     []*stream
 }
 
@@ -68,7 +68,7 @@ func (d *demo) run(ctx context.Context) error {
 
 // inLab builds the lab, and removes it whatever show does, also when it panics.
 func (d *demo) inLab(ctx context.Context, show func(context.Context) error) (err error) {
-	if d.lab, err = newLab(ctx, d.log, d.modes.options()...); err != nil {
+	if d.lab, err = newDemoLab(ctx, d.log, d.modes.options()...); err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, d.lab.Close()) }()

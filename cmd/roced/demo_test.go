@@ -132,7 +132,7 @@ func TestDemoIsStoppedWhileBuilding(t *testing.T) {
 	cause := errors.New("stopped")
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cancel(cause)
-	if _, err := newLab(ctx, slog.New(slog.DiscardHandler)); !errors.Is(err, cause) {
+	if _, err := newDemoLab(ctx, slog.New(slog.DiscardHandler)); !errors.Is(err, cause) {
 		t.Errorf("newLab: %v, want the cause", err)
 	}
 	checkNothingLeft(t)

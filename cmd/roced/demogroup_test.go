@@ -11,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/roced/roced/hack/netlab/labtest"
+	"github.com/roced/roced/internal/lab/labtest"
 	"golang.org/x/sys/unix"
 )
 

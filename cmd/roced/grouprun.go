@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/roced/roced/datapath/wire"
-	"github.com/roced/roced/hack/netlab"
+	"github.com/roced/roced/internal/lab"
 	"github.com/roced/roced/verbs"
 	"golang.org/x/sys/unix"
 )
@@ -78,7 +78,7 @@ const switchTimeout = 20 * time.Second
 // awaitSwitch waits until the switch knows the receiver's port, and keeps from others
 // what they have not asked for.
 func (r *groupRun) awaitSwitch(ctx context.Context) error {
-	member := netlab.MDBEntry{Port: r.lab.receiver.port, Group: r.group}
+	member := lab.MDBEntry{Port: r.lab.receiver.port, Group: r.group}
 	err := r.await(ctx, stallTimeout, "the switch does not know the receiver", func() (bool, error) {
 		list, err := r.lab.bridge.MDB()
 		return slices.Contains(list, member), err

@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/roced/roced/hack/netlab"
-	"github.com/roced/roced/hack/netlab/labtest"
+	"github.com/roced/roced/internal/lab"
+	"github.com/roced/roced/internal/lab/labtest"
 	"github.com/roced/roced/verbs"
 	"golang.org/x/sys/unix"
 )
@@ -25,11 +25,11 @@ func TestInterfaceGoes(t *testing.T) {
 		{"ping server", "ping -p 0", "waiting for a client"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
-			lab := labtest.Pair(t)
-			args := append(strings.Fields(row.args), "-d", "eth0", "--netns", lab.A.Path())
+			hosts := labtest.Pair(t)
+			args := append(strings.Fields(row.args), "-d", "eth0", "--netns", hosts.A.Path())
 			b := start(t, args...)
 			b.await(t, row.until)
-			if err := lab.A.Netlink().LinkDel(eth0(t, lab.A)); err != nil {
+			if err := hosts.A.Netlink().LinkDel(eth0(t, hosts.A)); err != nil {
 				t.Fatal(err)
 			}
 			code, rest := b.wait()
@@ -69,7 +69,7 @@ func TestFlushedReceivesAreNoMessages(t *testing.T) {
 	}
 }
 
-func setMTU(t *testing.T, ns *netlab.Namespace, mtu int) {
+func setMTU(t *testing.T, ns *lab.Namespace, mtu int) {
 	t.Helper()
 	if err := ns.Netlink().LinkSetMTU(eth0(t, ns), mtu); err != nil {
 		t.Fatal(err)
@@ -78,28 +78,28 @@ func setMTU(t *testing.T, ns *netlab.Namespace, mtu int) {
 
 // TestMTUIsLowered: the numbers are those of now, and what cannot be sent any more says so.
 func TestMTUIsLowered(t *testing.T) {
-	lab := labtest.Pair(t)
-	b := start(t, mcastArgs(lab.A, testGroup4+" --send --send-only --count 0 --rate 100 --size 1024")...)
+	hosts := labtest.Pair(t)
+	b := start(t, mcastArgs(hosts.A, testGroup4+" --send --send-only --count 0 --rate 100 --size 1024")...)
 	b.await(t, listening)
-	setMTU(t, lab.A, 700)
+	setMTU(t, hosts.A, 700)
 	code, _ := b.wait()
 	stderr := b.stderr.String()
 	if code != exitFailed {
 		t.Errorf("exit code %d", code)
 	}
 	checkSays(t, stderr, "longer than the RDMA MTU, which is 512 now, as the MTU of eth0 is 700; it was 1024 at the start")
-	checkFailure(t, mcastArgs(lab.A, testGroup4+" --send --size 1000"), exitFailed, "the RDMA MTU is 512, as the interface's MTU is 700")
+	checkFailure(t, mcastArgs(hosts.A, testGroup4+" --send --size 1000"), exitFailed, "the RDMA MTU is 512, as the interface's MTU is 700")
 }
 
 // TestMTUChangeIsLogged: also by a command that sends nothing.
 func TestMTUChangeIsLogged(t *testing.T) {
-	lab := labtest.Pair(t)
-	c := command(t, mcastArgs(lab.A, testGroup4)...)
+	hosts := labtest.Pair(t)
+	c := command(t, mcastArgs(hosts.A, testGroup4)...)
 	said := make(lines, 1000)
 	c.Stderr = said
 	c.start(t)
 	c.await(t, listening)
-	setMTU(t, lab.A, 700)
+	setMTU(t, hosts.A, 700)
 	for line := range said {
 		if strings.Contains(line, "RDMA MTU has changed") {
 			checkSays(t, line, "device=eth0", "rdma_mtu=512", "interface_mtu=700", "at_start=1024")

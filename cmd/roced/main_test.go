@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/roced/roced/hack/netlab/labtest"
+	"github.com/roced/roced/internal/lab/labtest"
 )
 
 // childVariable makes the test binary be roced: for what a test cannot do to itself.

@@ -7,9 +7,9 @@ import (
 	"testing"
 
 	"github.com/roced/roced/datapath/wire"
-	"github.com/roced/roced/hack/netlab"
-	"github.com/roced/roced/hack/netlab/capture"
-	"github.com/roced/roced/hack/netlab/labtest"
+	"github.com/roced/roced/internal/lab"
+	"github.com/roced/roced/internal/lab/capture"
+	"github.com/roced/roced/internal/lab/labtest"
 	"github.com/roced/roced/verbs"
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
@@ -22,12 +22,12 @@ const (
 )
 
 // mcastArgs is a command line of mcast in a namespace.
-func mcastArgs(ns *netlab.Namespace, args string) []string {
+func mcastArgs(ns *lab.Namespace, args string) []string {
 	return append([]string{"mcast", "-d", "eth0", "--netns", ns.Path()}, strings.Fields(args)...)
 }
 
 // listen starts a receiver, which is a member when it returns.
-func listen(t *testing.T, ns *netlab.Namespace, args string) *background {
+func listen(t *testing.T, ns *lab.Namespace, args string) *background {
 	t.Helper()
 	b := start(t, mcastArgs(ns, args)...)
 	b.await(t, listening)
@@ -35,7 +35,7 @@ func listen(t *testing.T, ns *netlab.Namespace, args string) *background {
 }
 
 // send sends to a group, and gives what the sender printed.
-func send(t *testing.T, ns *netlab.Namespace, args string) string {
+func send(t *testing.T, ns *lab.Namespace, args string) string {
 	t.Helper()
 	code, stdout, stderr := roced(t, append(mcastArgs(ns, args), "--send")...)
 	if code != 0 || stderr != "" {
@@ -54,18 +54,18 @@ func checkSays(t *testing.T, text string, want ...string) {
 }
 
 func TestMcast(t *testing.T) {
-	lab := labtest.Pair(t)
+	hosts := labtest.Pair(t)
 	for _, row := range []struct{ group, mgid, from string }{
 		{testGroup4, "::ffff:239.1.2.3", "10.77.0.2"},
 		{testGroup6, "ff0e::1:2:3", "fd77::2"},
 	} {
-		receiver := listen(t, lab.A, row.group+" --count 6")
-		sent := send(t, lab.B, row.group+" --send-only -n 3")
+		receiver := listen(t, hosts.A, row.group+" --count 6")
+		sent := send(t, hosts.B, row.group+" --send-only -n 3")
 		qpn := qpNumber.FindStringSubmatch(sent)[1]
 		checkSays(t, sent, "sending from "+row.from+", as a send-only member, to group "+row.group, "sent 3 messages of 100 bytes", "dropped: none")
-		send(t, lab.B, row.group+" -n 1 --imm none --size 0")
-		send(t, lab.B, row.group+" -n 1 --imm 0xdeadbeef --size 1024 --rate 1000")
-		send(t, lab.B, row.group+" -n 1 --imm 7")
+		send(t, hosts.B, row.group+" -n 1 --imm none --size 0")
+		send(t, hosts.B, row.group+" -n 1 --imm 0xdeadbeef --size 1024 --rate 1000")
+		send(t, hosts.B, row.group+" -n 1 --imm 7")
 		code, got := receiver.wait()
 		if code != 0 {
 			t.Errorf("exit code %d: %s", code, receiver.stderr.String())
@@ -85,13 +85,13 @@ func TestMcast(t *testing.T) {
 // TestMcastOnTheWire compares what is sent with what mckey sends (its packets are among
 // the captures that package wire is tested with).
 func TestMcastOnTheWire(t *testing.T) {
-	lab := labtest.Pair(t)
-	s, err := capture.Open(lab.B, "eth0")
+	hosts := labtest.Pair(t)
+	s, err := capture.Open(hosts.B, "eth0")
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer s.Close()
-	send(t, lab.A, testGroup4+" --send-only -n 1 --size 64")
+	send(t, hosts.A, testGroup4+" --send-only -n 1 --size 64")
 	p := nextDatagram(t, s)
 	const sendOnlyWithImmediate = 0x65
 	bth, deth := p.BTH(), p.DETH()
@@ -118,22 +118,22 @@ func nextDatagram(t *testing.T, s *capture.Socket) *wire.Packet {
 }
 
 func TestMcastDrops(t *testing.T) {
-	lab := labtest.Pair(t)
-	receiver := listen(t, lab.A, testGroup4+" --qkey 0x11111111 --count 1")
-	send(t, lab.B, testGroup4+" --send-only -n 3")
-	send(t, lab.B, testGroup4+" --send-only -n 1 --qkey 0x11111111")
+	hosts := labtest.Pair(t)
+	receiver := listen(t, hosts.A, testGroup4+" --qkey 0x11111111 --count 1")
+	send(t, hosts.B, testGroup4+" --send-only -n 3")
+	send(t, hosts.B, testGroup4+" --send-only -n 1 --qkey 0x11111111")
 	_, got := receiver.wait()
 	checkSays(t, got, "received 1 message, 100 bytes", "dropped: engine drop_qkey 3", "--qkey 0x11111111")
 }
 
 func TestMcastLoopback(t *testing.T) {
-	lab := labtest.Pair(t)
-	got := send(t, lab.A, testGroup6+" -n 50")
+	hosts := labtest.Pair(t)
+	got := send(t, hosts.A, testGroup6+" -n 50")
 	checkSays(t, got, "as a full member", "sent 50 messages", "received 50 messages, 5,000 bytes of payload, 50 of them its own", "dropped: none")
 	if n := strings.Count(anyQPN(got), "fd77::1 QP 0xQPN: 100 bytes to "+testGroup6); n != 50 {
 		t.Errorf("%d messages are printed:\n%s", n, got)
 	}
-	got = send(t, lab.A, testGroup6+" -n 5 --loopback=false")
+	got = send(t, hosts.A, testGroup6+" -n 5 --loopback=false")
 	checkSays(t, got, "dropped: engine drop_self_loopback 5")
 	if strings.Contains(got, "received") {
 		t.Errorf("own messages came back:\n%s", got)
@@ -141,8 +141,8 @@ func TestMcastLoopback(t *testing.T) {
 }
 
 func TestMcastJSON(t *testing.T) {
-	lab := labtest.Pair(t)
-	receiver := start(t, mcastArgs(lab.A, testGroup4+" --json --count 1")...)
+	hosts := labtest.Pair(t)
+	receiver := start(t, mcastArgs(hosts.A, testGroup4+" --json --count 1")...)
 	var s struct{ Start mcastStart }
 	if err := json.Unmarshal([]byte(receiver.await(t, `"start"`)), &s); err != nil {
 		t.Fatal(err)
@@ -150,7 +150,7 @@ func TestMcastJSON(t *testing.T) {
 	if s.Start.MGID != "::ffff:239.1.2.3" || s.Start.MAC != "01:00:5e:01:02:03" || s.Start.Member != "full" || s.Start.MTU != 1024 || s.Start.QPN < 2 {
 		t.Errorf("%+v", s.Start)
 	}
-	_, summary, _ := strings.Cut(send(t, lab.B, testGroup4+" --json --quiet --imm none -n 1"), "\n")
+	_, summary, _ := strings.Cut(send(t, hosts.B, testGroup4+" --json --quiet --imm none -n 1"), "\n")
 	_, got := receiver.wait()
 	lines := strings.Split(strings.TrimSpace(got), "\n")
 	if len(lines) != 2 {
@@ -180,7 +180,7 @@ func checkSummary(t *testing.T, line string, want mcastSummary) {
 }
 
 // groupAddresses are the groups that eth0 has as addresses.
-func groupAddresses(t *testing.T, ns *netlab.Namespace) (groups []string) {
+func groupAddresses(t *testing.T, ns *lab.Namespace) (groups []string) {
 	t.Helper()
 	link, err := ns.Netlink().LinkByName("eth0")
 	if err != nil {
@@ -199,38 +199,38 @@ func groupAddresses(t *testing.T, ns *netlab.Namespace) (groups []string) {
 }
 
 func TestMcastMembership(t *testing.T) {
-	lab := labtest.Pair(t)
+	hosts := labtest.Pair(t)
 	for method, want := range map[string]int{"auto": 1, "netlink": 1, "socket": 0} {
-		receiver := listen(t, lab.A, testGroup4+" --membership "+method)
-		if groups := groupAddresses(t, lab.A); len(groups) != want {
+		receiver := listen(t, hosts.A, testGroup4+" --membership "+method)
+		if groups := groupAddresses(t, hosts.A); len(groups) != want {
 			t.Errorf("%s: groups as addresses %q, want %d", method, groups, want)
 		}
 		checkSays(t, receiver.end(t), "received 0 messages", "Nothing comes?")
-		if groups := groupAddresses(t, lab.A); len(groups) != 0 {
+		if groups := groupAddresses(t, hosts.A); len(groups) != 0 {
 			t.Errorf("%s: left behind: %q", method, groups)
 		}
 	}
 }
 
 func TestMcastRuntimeErrors(t *testing.T) {
-	lab := labtest.Pair(t)
-	checkFailure(t, mcastArgs(lab.A, testGroup4+" -d nope"), exitFailed, "no interface", "ip link")
-	checkFailure(t, mcastArgs(lab.A, testGroup4+" --netns no-such-namespace"), exitFailed, "no-such-namespace", "ip netns list")
-	checkFailure(t, mcastArgs(lab.A, testGroup4+" --send --size 1025"), exitFailed, "RDMA MTU is 1024")
-	checkFailure(t, mcastArgs(lab.A, testGroup4+" --send -g 14"), exitFailed, "has no such line, but 0 (10.77.0.1), 1 (fd77::1)")
-	receiver := listen(t, lab.A, testGroup4)
-	checkFailure(t, mcastArgs(lab.A, testGroup4), exitFailed, "another XDP program")
+	hosts := labtest.Pair(t)
+	checkFailure(t, mcastArgs(hosts.A, testGroup4+" -d nope"), exitFailed, "no interface", "ip link")
+	checkFailure(t, mcastArgs(hosts.A, testGroup4+" --netns no-such-namespace"), exitFailed, "no-such-namespace", "ip netns list")
+	checkFailure(t, mcastArgs(hosts.A, testGroup4+" --send --size 1025"), exitFailed, "RDMA MTU is 1024")
+	checkFailure(t, mcastArgs(hosts.A, testGroup4+" --send -g 14"), exitFailed, "has no such line, but 0 (10.77.0.1), 1 (fd77::1)")
+	receiver := listen(t, hosts.A, testGroup4)
+	checkFailure(t, mcastArgs(hosts.A, testGroup4), exitFailed, "another XDP program")
 	receiver.end(t)
 }
 
 // TestMcastWithoutAddress: ports that capture often have none. A sender needs one.
 func TestMcastWithoutAddress(t *testing.T) {
-	lab := labtest.Pair(t)
-	removeAddress(t, lab.A, "10.77.0.1/24")
-	checkFailure(t, mcastArgs(lab.A, testGroup4+" --send"), exitFailed, "no address", "ip addr add")
-	checkFailure(t, mcastArgs(lab.A, testGroup4+" --send --send-only"), exitFailed, "no address", "ip address add")
-	receiver := listen(t, lab.A, testGroup4+" --count 1")
-	send(t, lab.B, testGroup4+" --send-only -n 1")
+	hosts := labtest.Pair(t)
+	removeAddress(t, hosts.A, "10.77.0.1/24")
+	checkFailure(t, mcastArgs(hosts.A, testGroup4+" --send"), exitFailed, "no address", "ip addr add")
+	checkFailure(t, mcastArgs(hosts.A, testGroup4+" --send --send-only"), exitFailed, "no address", "ip address add")
+	receiver := listen(t, hosts.A, testGroup4+" --count 1")
+	send(t, hosts.B, testGroup4+" --send-only -n 1")
 	code, got := receiver.wait()
 	checkSays(t, got, "10.77.0.2 QP", "received 1 message")
 	if code != 0 {
@@ -238,7 +238,7 @@ func TestMcastWithoutAddress(t *testing.T) {
 	}
 }
 
-func removeAddress(t *testing.T, ns *netlab.Namespace, cidr string) {
+func removeAddress(t *testing.T, ns *lab.Namespace, cidr string) {
 	t.Helper()
 	address, err := netlink.ParseAddr(cidr)
 	if err != nil {
@@ -249,7 +249,7 @@ func removeAddress(t *testing.T, ns *netlab.Namespace, cidr string) {
 	}
 }
 
-func eth0(t *testing.T, ns *netlab.Namespace) netlink.Link {
+func eth0(t *testing.T, ns *lab.Namespace) netlink.Link {
 	t.Helper()
 	link, err := ns.Netlink().LinkByName("eth0")
 	if err != nil {
@@ -260,17 +260,17 @@ func eth0(t *testing.T, ns *netlab.Namespace) netlink.Link {
 
 // TestMcastZone: ff02::1 is another group on each interface, and the zone says which.
 func TestMcastZone(t *testing.T) {
-	lab := labtest.Pair(t)
-	receiver := listen(t, lab.A, "ff02::77%eth0 --count 1")
-	send(t, lab.B, "ff02::77%eth0 --send-only -n 1")
+	hosts := labtest.Pair(t)
+	receiver := listen(t, hosts.A, "ff02::77%eth0 --count 1")
+	send(t, hosts.B, "ff02::77%eth0 --send-only -n 1")
 	if code, got := receiver.wait(); code != 0 || !strings.Contains(got, "100 bytes to ff02::77") {
 		t.Errorf("exit code %d: %s%s", code, got, receiver.stderr.String())
 	}
 }
 
 func TestMcastWithoutPrivileges(t *testing.T) {
-	lab := labtest.Pair(t)
-	c := command(t, mcastArgs(lab.A, testGroup4)...)
+	hosts := labtest.Pair(t)
+	c := command(t, mcastArgs(hosts.A, testGroup4)...)
 	c.startWithout(t, unix.CAP_SYS_ADMIN)
 	if code, _ := c.end(t); code != exitFailed || !strings.Contains(c.stderr.String(), "CAP_SYS_ADMIN") {
 		t.Errorf("exit code %d: %s", code, c.stderr.String())
@@ -279,7 +279,7 @@ func TestMcastWithoutPrivileges(t *testing.T) {
 
 // TestMcastIsInterrupted: that is the normal end, unless another one was asked for.
 func TestMcastIsInterrupted(t *testing.T) {
-	lab := labtest.Pair(t)
+	hosts := labtest.Pair(t)
 	for args, want := range map[string]int{
 		"":                                      0,
 		"--count 1000":                          exitSignal + int(unix.SIGINT),
@@ -289,7 +289,7 @@ func TestMcastIsInterrupted(t *testing.T) {
 		"--send --count 1000 --rate 1":          exitSignal + int(unix.SIGINT),
 		"--send --count 1000000000 --send-only": exitSignal + int(unix.SIGINT),
 	} {
-		c := command(t, mcastArgs(lab.A, testGroup4+" "+args)...)
+		c := command(t, mcastArgs(hosts.A, testGroup4+" "+args)...)
 		c.start(t)
 		c.await(t, listening)
 		c.Process.Signal(unix.SIGINT)
@@ -297,15 +297,15 @@ func TestMcastIsInterrupted(t *testing.T) {
 		if code != want || !strings.Contains(rest, "dropped: none") {
 			t.Errorf("%q: exit code %d, want %d: %s%s", args, code, want, c.stderr.String(), rest)
 		}
-		if groups := groupAddresses(t, lab.A); len(groups) != 0 {
+		if groups := groupAddresses(t, hosts.A); len(groups) != 0 {
 			t.Errorf("%q: left behind: %q", args, groups)
 		}
 	}
 }
 
 func TestMcastOutputIsClosed(t *testing.T) {
-	lab := labtest.Pair(t)
-	c := command(t, mcastArgs(lab.A, testGroup4+" --send -n 0")...)
+	hosts := labtest.Pair(t)
+	c := command(t, mcastArgs(hosts.A, testGroup4+" --send -n 0")...)
 	c.start(t)
 	c.await(t, listening)
 	c.pipe.Close()

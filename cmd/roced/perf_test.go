@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/roced/roced/hack/netlab/labtest"
+	"github.com/roced/roced/internal/lab/labtest"
 
 	"github.com/roced/roced/verbs/hca"
 )
@@ -22,10 +22,10 @@ type perfServer struct {
 	port string
 }
 
-func startServer(t *testing.T, lab *labtest.PairLab, args ...string) *perfServer {
+func startServer(t *testing.T, hosts *labtest.PairLab, args ...string) *perfServer {
 	t.Helper()
-	args = append([]string{"perf", "-d", "eth0", "--netns", lab.A.Path(), "-p", "0"}, args...)
-	s := &perfServer{background: start(t, args...), lab: lab}
+	args = append([]string{"perf", "-d", "eth0", "--netns", hosts.A.Path(), "-p", "0"}, args...)
+	s := &perfServer{background: start(t, args...), lab: hosts}
 	_, address, _ := strings.Cut(s.await(t, "waiting for clients on "), "clients on ")
 	address, _, _ = strings.Cut(address, ": ")
 	s.port = strconv.Itoa(int(netip.MustParseAddrPort(address).Port()))
@@ -136,10 +136,10 @@ func TestPerfOneKind(t *testing.T) {
 
 // TestServerOutlivesClients: one that goes away, and one that is something else.
 func TestServerOutlivesClients(t *testing.T) {
-	lab := labtest.Pair(t)
-	s := startServer(t, lab)
+	hosts := labtest.Pair(t)
+	s := startServer(t, hosts)
 	for _, speech := range []string{"", "GET / HTTP/1.1\r\nHost: somewhere.example\r\nAccept: everything\r\n\r\n", golden, golden + "done\x00", golden + "done\x00nonsense\n"} {
-		conn := s.dial(t, lab)
+		conn := s.dial(t, hosts)
 		io.WriteString(conn, speech)
 		conn.(*net.TCPConn).CloseWrite()
 		io.Copy(io.Discard, conn) // until the server is done with us
@@ -152,9 +152,9 @@ func TestServerOutlivesClients(t *testing.T) {
 	}
 }
 
-func (s *perfServer) dial(t *testing.T, lab *labtest.PairLab) net.Conn {
+func (s *perfServer) dial(t *testing.T, hosts *labtest.PairLab) net.Conn {
 	t.Helper()
-	conn, err := dialTCP(lab.B.Path(), "10.77.0.1:"+s.port)
+	conn, err := dialTCP(hosts.B.Path(), "10.77.0.1:"+s.port)
 	if err != nil {
 		t.Fatal(err)
 	}

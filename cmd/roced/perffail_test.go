@@ -10,15 +10,15 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/roced/roced/hack/netlab/labtest"
+	"github.com/roced/roced/internal/lab/labtest"
 	"github.com/roced/roced/verbs"
 	"golang.org/x/sys/unix"
 )
 
 // listenOnA listens in namespace A, on any port.
-func listenOnA(t *testing.T, lab *labtest.PairLab) (listener net.Listener) {
+func listenOnA(t *testing.T, hosts *labtest.PairLab) (listener net.Listener) {
 	t.Helper()
-	err := lab.A.Do(func() (err error) {
+	err := hosts.A.Do(func() (err error) {
 		listener, err = net.Listen("tcp", "10.77.0.1:0")
 		return err
 	})
@@ -30,9 +30,9 @@ func listenOnA(t *testing.T, lab *labtest.PairLab) (listener net.Listener) {
 
 // fakeServer listens in namespace A and lets play deal with each client, after the
 // exchange of addresses and the client's request.
-func fakeServer(t *testing.T, lab *labtest.PairLab, play func(conn net.Conn)) *perfServer {
+func fakeServer(t *testing.T, hosts *labtest.PairLab, play func(conn net.Conn)) *perfServer {
 	t.Helper()
-	listener := listenOnA(t, lab)
+	listener := listenOnA(t, hosts)
 	ended := make(chan struct{})
 	t.Cleanup(func() { listener.Close(); <-ended })
 	go func() {
@@ -50,7 +50,7 @@ func fakeServer(t *testing.T, lab *labtest.PairLab, play func(conn net.Conn)) *p
 			conn.Close()
 		}
 	}()
-	return &perfServer{lab: lab, port: strconv.Itoa(listener.Addr().(*net.TCPAddr).Port)}
+	return &perfServer{lab: hosts, port: strconv.Itoa(listener.Addr().(*net.TCPAddr).Port)}
 }
 
 func say(conn io.Writer, messages ...any) {
@@ -60,7 +60,7 @@ func say(conn io.Writer, messages ...any) {
 }
 
 func TestClientOfBadServers(t *testing.T) {
-	lab := labtest.Pair(t)
+	hosts := labtest.Pair(t)
 	for _, row := range []struct {
 		name string
 		play func(conn net.Conn)
@@ -77,16 +77,16 @@ func TestClientOfBadServers(t *testing.T) {
 		{"never answers a ping", func(c net.Conn) { say(c, greeting{}, turn{}); io.Copy(io.Discard, c) }, "--latency", "in a row without an answer"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
-			s := fakeServer(t, lab, row.play)
+			s := fakeServer(t, hosts, row.play)
 			checkFailure(t, s.client("10.77.0.1", append(strings.Fields(row.args), "--sizes", "64")...), exitFailed, row.want)
 		})
 	}
 }
 
 func TestPerfRuntimeErrors(t *testing.T) {
-	lab := labtest.Pair(t)
+	hosts := labtest.Pair(t)
 	inA := func(args string) []string {
-		return append([]string{"perf", "--netns", lab.A.Path()}, strings.Fields(args)...)
+		return append([]string{"perf", "--netns", hosts.A.Path()}, strings.Fields(args)...)
 	}
 	bare := labtest.New(t, "roced-test-bare")
 	checkFailure(t, inA("-d nope"), exitFailed, "no interface", "ip link")
@@ -95,28 +95,28 @@ func TestPerfRuntimeErrors(t *testing.T) {
 	checkFailure(t, []string{"perf", "-d", "eth0", "--netns", bare.Path()}, exitFailed, "no interface")
 	checkFailure(t, inA("-d eth0 10.77.0.2 -p 1"), exitFailed, "refused", "is the server running")
 	checkFailure(t, inA("-d eth0 10.77.0.2 --sizes 1025"), exitFailed, "RDMA MTU is 1024")
-	link, err := lab.A.Netlink().LinkByName("eth0")
+	link, err := hosts.A.Netlink().LinkByName("eth0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := startServer(t, lab)
+	s := startServer(t, hosts)
 	checkFailure(t, inA("-d eth0 -p "+s.port), exitFailed, "another XDP program")
 	s.end(t)
-	if err := lab.A.Netlink().LinkSetDown(link); err != nil {
+	if err := hosts.A.Netlink().LinkSetDown(link); err != nil {
 		t.Fatal(err)
 	}
 	checkFailure(t, inA("-d eth0"), exitFailed, "down", "ip link set dev eth0 up")
 }
 
 func TestPerfPortIsTaken(t *testing.T) {
-	lab := labtest.Pair(t)
-	taken := fakeServer(t, lab, func(net.Conn) {})
-	checkFailure(t, []string{"perf", "-d", "eth0", "--netns", lab.A.Path(), "-p", taken.port}, exitFailed, "address already in use")
+	hosts := labtest.Pair(t)
+	taken := fakeServer(t, hosts, func(net.Conn) {})
+	checkFailure(t, []string{"perf", "-d", "eth0", "--netns", hosts.A.Path(), "-p", taken.port}, exitFailed, "address already in use")
 }
 
 func TestPerfWithoutPrivileges(t *testing.T) {
-	lab := labtest.Pair(t)
-	c := command(t, "perf", "-d", "eth0", "--netns", lab.A.Path())
+	hosts := labtest.Pair(t)
+	c := command(t, "perf", "-d", "eth0", "--netns", hosts.A.Path())
 	c.startWithout(t, unix.CAP_SYS_ADMIN)
 	if code, _ := c.end(t); code != exitFailed || !strings.Contains(c.stderr.String(), "CAP_SYS_ADMIN") {
 		t.Errorf("exit code %d: %s", code, c.stderr.String())
@@ -125,8 +125,8 @@ func TestPerfWithoutPrivileges(t *testing.T) {
 
 // TestServerEndsOnSignal: that is its normal end.
 func TestServerEndsOnSignal(t *testing.T) {
-	lab := labtest.Pair(t)
-	c := command(t, "perf", "-d", "eth0", "--netns", lab.A.Path(), "-p", "0")
+	hosts := labtest.Pair(t)
+	c := command(t, "perf", "-d", "eth0", "--netns", hosts.A.Path(), "-p", "0")
 	c.start(t)
 	c.await(t, "waiting for clients")
 	c.Process.Signal(unix.SIGINT)

@@ -11,21 +11,21 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/roced/roced/hack/netlab"
-	"github.com/roced/roced/hack/netlab/labtest"
+	"github.com/roced/roced/internal/lab"
+	"github.com/roced/roced/internal/lab/labtest"
 	"github.com/roced/roced/verbs"
 	"golang.org/x/sys/unix"
 )
 
-func perftestArgs(ns *netlab.Namespace, args string) []string {
+func perftestArgs(ns *lab.Namespace, args string) []string {
 	return append([]string{"perf", "--perftest", "-d", "eth0", "--netns", ns.Path()}, strings.Fields(args)...)
 }
 
 // perftestBetween runs both sides, and gives their reports.
-func perftestBetween(t *testing.T, lab *labtest.PairLab, serverArgs, clientArgs string) (client report, serverText string) {
+func perftestBetween(t *testing.T, hosts *labtest.PairLab, serverArgs, clientArgs string) (client report, serverText string) {
 	t.Helper()
-	server, port := startWaiting(t, perftestArgs(lab.A, serverArgs))
-	client = measured(t, perftestArgs(lab.B, clientArgs+" -p "+port))
+	server, port := startWaiting(t, perftestArgs(hosts.A, serverArgs))
+	client = measured(t, perftestArgs(hosts.B, clientArgs+" -p "+port))
 	code, serverText := server.wait()
 	if code != 0 {
 		t.Fatalf("server: exit code %d: %s", code, server.stderr.String())
@@ -34,7 +34,7 @@ func perftestBetween(t *testing.T, lab *labtest.PairLab, serverArgs, clientArgs 
 }
 
 func TestPerftestBandwidth(t *testing.T) {
-	lab := labtest.Pair(t)
+	hosts := labtest.Pair(t)
 	for _, row := range []struct {
 		name, server, client, from, to string
 		size                           int
@@ -47,7 +47,7 @@ func TestPerftestBandwidth(t *testing.T) {
 		{"slowly", "", "10.77.0.1 --rate 10000", "10.77.0.2", "10.77.0.1", 1024},
 	} {
 		t.Run(row.name, func(t *testing.T) {
-			r, text := perftestBetween(t, lab, "--bandwidth -n 300 "+row.server, "--bandwidth -n 300 "+row.client)
+			r, text := perftestBetween(t, hosts, "--bandwidth -n 300 "+row.server, "--bandwidth -n 300 "+row.client)
 			if r.Client.Address != row.from || r.Server.Address != row.to || r.Server.Device != "perftest 6.06" || r.Server.MTU != 1024 {
 				t.Errorf("from %v to %v", r.Client, r.Server)
 			}
@@ -68,7 +68,7 @@ func TestPerftestBandwidth(t *testing.T) {
 }
 
 func TestPerftestLatency(t *testing.T) {
-	lab := labtest.Pair(t)
+	hosts := labtest.Pair(t)
 	for _, row := range []struct {
 		name, server, client string
 		size                 int
@@ -79,7 +79,7 @@ func TestPerftestLatency(t *testing.T) {
 		{"IPv6 groups", "--group ff0e::3", "fd77::1 --group ff0e::4", 2},
 	} {
 		t.Run(row.name, func(t *testing.T) {
-			r, text := perftestBetween(t, lab, "--latency -n 50 "+row.server, "--latency -n 50 "+row.client)
+			r, text := perftestBetween(t, hosts, "--latency -n 50 "+row.server, "--latency -n 50 "+row.client)
 			if len(r.Latency) != 1 {
 				t.Fatalf("%d results", len(r.Latency))
 			}
@@ -91,14 +91,14 @@ func TestPerftestLatency(t *testing.T) {
 
 // TestPerftestJSONServer: its one line for people does not disturb the report.
 func TestPerftestJSONServer(t *testing.T) {
-	lab := labtest.Pair(t)
-	taken, port := startWaiting(t, perftestArgs(lab.A, "--latency")) // a free port, which must be given
+	hosts := labtest.Pair(t)
+	taken, port := startWaiting(t, perftestArgs(hosts.A, "--latency")) // a free port, which must be given
 	taken.stop()
 	taken.wait()
-	server := start(t, perftestArgs(lab.A, "--bandwidth --json -n 5 -p "+port)...)
+	server := start(t, perftestArgs(hosts.A, "--bandwidth --json -n 5 -p "+port)...)
 	var client int
 	for client = exitFailed; client != 0; { // until the server listens
-		client, _, _ = roced(t, perftestArgs(lab.B, "--bandwidth -n 5 10.77.0.1 -p "+port)...)
+		client, _, _ = roced(t, perftestArgs(hosts.B, "--bandwidth -n 5 10.77.0.1 -p "+port)...)
 		select {
 		case <-server.ended:
 			client = 0
@@ -114,7 +114,7 @@ func TestPerftestJSONServer(t *testing.T) {
 
 // TestPerftestCountsDiffer: as messages that are lost, or too many.
 func TestPerftestCountsDiffer(t *testing.T) {
-	lab := labtest.Pair(t)
+	hosts := labtest.Pair(t)
 	for _, row := range []struct{ kind, server, client, want string }{
 		{"--bandwidth", "-n 50", "-n 40", "40 messages came, not 50 (dropped here: none; see the peer's counters); was ib_send_bw -c UD given the same -n, and not -D?"},
 		{"--bandwidth", "-n 50", "-n 60", "60 messages came, not 50"},
@@ -122,8 +122,8 @@ func TestPerftestCountsDiffer(t *testing.T) {
 		{"--latency", "-n 50 -W 3s", "-n 40", "sent 40 messages and received 40, of 50 each way; then nothing came for 3s"},
 		{"--latency", "-n 50 -s 8", "-n 50 -s 7 -W 100ms", "7 bytes, not 8; give both sides the same -s"},
 	} {
-		server, port := startWaiting(t, perftestArgs(lab.A, row.kind+" "+row.server))
-		roced(t, perftestArgs(lab.B, row.kind+" "+row.client+" 10.77.0.1 -p "+port)...)
+		server, port := startWaiting(t, perftestArgs(hosts.A, row.kind+" "+row.server))
+		roced(t, perftestArgs(hosts.B, row.kind+" "+row.client+" 10.77.0.1 -p "+port)...)
 		if code, _ := server.wait(); code != exitFailed || !strings.Contains(server.stderr.String(), row.want) {
 			t.Errorf("%s: exit code %d, want one that says %q: %s", row.client, code, row.want, server.stderr.String())
 		}
@@ -132,9 +132,9 @@ func TestPerftestCountsDiffer(t *testing.T) {
 
 // perftestServer is a fake one, that has the conversation until before its last word, as
 // one does that waits for lost messages.
-func perftestServer(t *testing.T, lab *labtest.PairLab) string {
+func perftestServer(t *testing.T, hosts *labtest.PairLab) string {
 	t.Helper()
-	listener := listenOnA(t, lab)
+	listener := listenOnA(t, hosts)
 	t.Cleanup(func() { listener.Close() })
 	go func() {
 		conn, err := listener.Accept()
@@ -154,12 +154,12 @@ func perftestServer(t *testing.T, lab *labtest.PairLab) string {
 }
 
 func TestPerftestServerNeverAnswers(t *testing.T) {
-	lab := labtest.Pair(t)
+	hosts := labtest.Pair(t)
 	for _, row := range []struct{ kind, want string }{
 		{"--bandwidth", "sent 20 messages; ib_send_bw -c UD has not said within 2s that it has them all"},
 		{"--latency", "sent 1 messages and received 0, of 20 each way; then nothing came for 2s"},
 	} {
-		args := perftestArgs(lab.B, row.kind+" -n 20 -W 2s 10.77.0.1 -p "+perftestServer(t, lab))
+		args := perftestArgs(hosts.B, row.kind+" -n 20 -W 2s 10.77.0.1 -p "+perftestServer(t, hosts))
 		checkFailure(t, args, exitFailed, row.want, "must be stopped", "timed out")
 	}
 }
@@ -167,10 +167,10 @@ func TestPerftestServerNeverAnswers(t *testing.T) {
 // TestPerftestClientSendsNothing: the server does not wait for its messages forever, nor
 // for one that has gone.
 func TestPerftestClientSendsNothing(t *testing.T) {
-	lab := labtest.Pair(t)
+	hosts := labtest.Pair(t)
 	for want, leave := range map[string]bool{"0 messages came, and nothing more for 2s": false, "closed the connection": true} {
-		server, port := startWaiting(t, perftestArgs(lab.A, "--bandwidth -n 20 -W 2s"))
-		conn, err := dialTCP(lab.B.Path(), "10.77.0.1:"+port)
+		server, port := startWaiting(t, perftestArgs(hosts.A, "--bandwidth -n 20 -W 2s"))
+		conn, err := dialTCP(hosts.B.Path(), "10.77.0.1:"+port)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -192,25 +192,25 @@ func TestPerftestClientSendsNothing(t *testing.T) {
 }
 
 func TestPerftestErrors(t *testing.T) {
-	lab := labtest.Pair(t)
-	checkFailure(t, perftestArgs(lab.B, "--latency 10.77.0.1 -p 1"), exitFailed, "refused", "ib_send_lat -c UD")
-	server, port := startWaiting(t, perftestArgs(lab.A, "--bandwidth -s 1025"))
-	checkFailure(t, perftestArgs(lab.B, "--bandwidth 10.77.0.1 -p "+port), exitFailed, "closed the connection")
+	hosts := labtest.Pair(t)
+	checkFailure(t, perftestArgs(hosts.B, "--latency 10.77.0.1 -p 1"), exitFailed, "refused", "ib_send_lat -c UD")
+	server, port := startWaiting(t, perftestArgs(hosts.A, "--bandwidth -s 1025"))
+	checkFailure(t, perftestArgs(hosts.B, "--bandwidth 10.77.0.1 -p "+port), exitFailed, "closed the connection")
 	if code, _ := server.wait(); code != exitFailed || !strings.Contains(server.stderr.String(), "RDMA MTU is 1024") {
 		t.Errorf("exit code %d: %s", code, server.stderr.String())
 	}
-	server, port = startWaiting(t, perftestArgs(lab.A, "--bandwidth -g 1"))
-	checkFailure(t, perftestArgs(lab.B, "--bandwidth -g 0 10.77.0.1 -p "+port), exitFailed, "one is IPv4, the other IPv6")
+	server, port = startWaiting(t, perftestArgs(hosts.A, "--bandwidth -g 1"))
+	checkFailure(t, perftestArgs(hosts.B, "--bandwidth -g 0 10.77.0.1 -p "+port), exitFailed, "one is IPv4, the other IPv6")
 	server.wait()
 }
 
 func TestPerftestEndsOnSignal(t *testing.T) {
-	lab := labtest.Pair(t)
+	hosts := labtest.Pair(t)
 	for _, row := range []struct{ args, line string }{
 		{"--bandwidth -p 0", "waiting for ib_send_bw -c UD of perftest 6.06"},
 		{"--latency -p 0", "waiting for ib_send_lat -c UD of perftest 6.06"},
 	} {
-		c := command(t, perftestArgs(lab.A, row.args)...)
+		c := command(t, perftestArgs(hosts.A, row.args)...)
 		c.start(t)
 		c.await(t, row.line)
 		c.Process.Signal(unix.SIGINT)
@@ -223,13 +223,13 @@ func TestPerftestEndsOnSignal(t *testing.T) {
 // TestPerftestServerThatSends: ib_send_bw does with -b and --reversed. Then nothing is
 // reported: what made it answer is not what it received.
 func TestPerftestServerThatSends(t *testing.T) {
-	lab := labtest.Pair(t)
-	listener := listenOnA(t, lab)
+	hosts := labtest.Pair(t)
+	listener := listenOnA(t, hosts)
 	defer listener.Close()
 	served := make(chan error, 1)
-	go func() { served <- sendAsServer(t, lab, listener) }()
+	go func() { served <- sendAsServer(t, hosts, listener) }()
 	_, port, _ := net.SplitHostPort(listener.Addr().String())
-	code, stdout, stderr := roced(t, perftestArgs(lab.B, "--bandwidth -n 20 10.77.0.1 -p "+port)...)
+	code, stdout, stderr := roced(t, perftestArgs(hosts.B, "--bandwidth -n 20 10.77.0.1 -p "+port)...)
 	if err := <-served; err != nil {
 		t.Fatal(err)
 	}
@@ -239,8 +239,8 @@ func TestPerftestServerThatSends(t *testing.T) {
 }
 
 // sendAsServer is a server of ib_send_bw --reversed.
-func sendAsServer(t *testing.T, lab *labtest.PairLab, listener net.Listener) (err error) {
-	d, err := openDevice("eth0", lab.A.Path(), slog.New(slog.DiscardHandler))
+func sendAsServer(t *testing.T, hosts *labtest.PairLab, listener net.Listener) (err error) {
+	d, err := openDevice("eth0", hosts.A.Path(), slog.New(slog.DiscardHandler))
 	if err != nil {
 		return err
 	}

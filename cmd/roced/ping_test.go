@@ -8,14 +8,14 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/roced/roced/hack/netlab"
-	"github.com/roced/roced/hack/netlab/labtest"
+	"github.com/roced/roced/internal/lab"
+	"github.com/roced/roced/internal/lab/labtest"
 	"github.com/roced/roced/verbs"
 	"golang.org/x/sys/unix"
 )
 
 // pingArgs is a command line of ping in a namespace.
-func pingArgs(ns *netlab.Namespace, args string) []string {
+func pingArgs(ns *lab.Namespace, args string) []string {
 	return append([]string{"ping", "-d", "eth0", "--netns", ns.Path()}, strings.Fields(args)...)
 }
 
@@ -29,7 +29,7 @@ func startWaiting(t *testing.T, args []string) (b *background, port string) {
 }
 
 func TestPing(t *testing.T) {
-	lab := labtest.Pair(t)
+	hosts := labtest.Pair(t)
 	for _, row := range []struct{ name, both, host, client, gid string }{
 		{"IPv4", "-n 50", "10.77.0.1", "", "GID ::ffff:10.77.0.1"},
 		{"IPv6", "-n 50 -c", "fd77::1", "", "GID fd77::1"},
@@ -38,8 +38,8 @@ func TestPing(t *testing.T) {
 		{"once", "-n 1 -c", "10.77.0.1", "", "GID ::ffff:10.77.0.1"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
-			server, port := startWaiting(t, pingArgs(lab.A, row.both))
-			code, stdout, stderr := roced(t, pingArgs(lab.B, strings.Join([]string{row.both, row.client, "-p", port, row.host}, " "))...)
+			server, port := startWaiting(t, pingArgs(hosts.A, row.both))
+			code, stdout, stderr := roced(t, pingArgs(hosts.B, strings.Join([]string{row.both, row.client, "-p", port, row.host}, " "))...)
 			if code != 0 || stderr != "" {
 				t.Fatalf("client: exit code %d: %s", code, stderr)
 			}
@@ -54,9 +54,9 @@ func TestPing(t *testing.T) {
 }
 
 func TestPingTotals(t *testing.T) {
-	lab := labtest.Pair(t)
-	server, port := startWaiting(t, pingArgs(lab.A, "-s 100 -n 7"))
-	_, stdout, stderr := roced(t, pingArgs(lab.B, "-s 100 -n 7 10.77.0.1 -p "+port)...)
+	hosts := labtest.Pair(t)
+	server, port := startWaiting(t, pingArgs(hosts.A, "-s 100 -n 7"))
+	_, stdout, stderr := roced(t, pingArgs(hosts.B, "-s 100 -n 7 10.77.0.1 -p "+port)...)
 	checkSays(t, stdout+stderr, "\n1400 bytes in ", "\n7 iters in ")
 	_, rest := server.wait()
 	checkSays(t, rest, "\n1400 bytes in ", "\n7 iters in ")
@@ -65,7 +65,7 @@ func TestPingTotals(t *testing.T) {
 // TestPingServerOfBadClients: each gets an error that says what was wrong, at once or
 // when the first message does not come.
 func TestPingServerOfBadClients(t *testing.T) {
-	lab := labtest.Pair(t)
+	hosts := labtest.Pair(t)
 	address := func(d destination) string { return string(d.message()) }
 	gid := verbs.GID{10: 0xff, 11: 0xff, 12: 10, 13: 77, 14: 0, 15: 2}
 	for _, row := range []struct{ name, speech, want string }{
@@ -81,8 +81,8 @@ func TestPingServerOfBadClients(t *testing.T) {
 		{"sends nothing", address(destination{QPN: 5, GID: gid}) + doneMessage, "sent 0 messages and received 0, of 9 each way; then nothing came for 50ms (dropped here: none; see the peer's counters)"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
-			server, port := startWaiting(t, pingArgs(lab.A, "-n 9 -W 50ms"))
-			conn, err := dialTCP(lab.B.Path(), "10.77.0.1:"+port)
+			server, port := startWaiting(t, pingArgs(hosts.A, "-n 9 -W 50ms"))
+			conn, err := dialTCP(hosts.B.Path(), "10.77.0.1:"+port)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -98,9 +98,9 @@ func TestPingServerOfBadClients(t *testing.T) {
 }
 
 func TestPingClientErrors(t *testing.T) {
-	lab := labtest.Pair(t)
-	silent := fakeServer(t, lab, func(conn net.Conn) { io.Copy(io.Discard, conn) })
-	to := func(args string) []string { return pingArgs(lab.B, args) }
+	hosts := labtest.Pair(t)
+	silent := fakeServer(t, hosts, func(conn net.Conn) { io.Copy(io.Discard, conn) })
+	to := func(args string) []string { return pingArgs(hosts.B, args) }
 	checkFailure(t, to("10.77.0.1 -p 1"), exitFailed, "refused", "ibv_ud_pingpong -g INDEX")
 	checkFailure(t, to("10.77.0.1 -s 1025"), exitFailed, "RDMA MTU is 1024")
 	checkFailure(t, to("-s 2048"), exitFailed, "2048 bytes do not fit a datagram: the RDMA MTU is 1024, as the interface's MTU is 1500")
@@ -112,9 +112,9 @@ func TestPingClientErrors(t *testing.T) {
 
 // TestPingDifferentSizes: the server finds it, and the client gets no answer.
 func TestPingDifferentSizes(t *testing.T) {
-	lab := labtest.Pair(t)
-	server, port := startWaiting(t, pingArgs(lab.A, "-n 9 -s 65"))
-	checkFailure(t, pingArgs(lab.B, "-n 9 -s 64 -W 100ms 10.77.0.1 -p "+port), exitFailed, "sent 1 messages and received 0")
+	hosts := labtest.Pair(t)
+	server, port := startWaiting(t, pingArgs(hosts.A, "-n 9 -s 65"))
+	checkFailure(t, pingArgs(hosts.B, "-n 9 -s 64 -W 100ms 10.77.0.1 -p "+port), exitFailed, "sent 1 messages and received 0")
 	if code, _ := server.wait(); code != exitFailed || !strings.Contains(server.stderr.String(), "64 bytes, not 65; give both sides the same -s") {
 		t.Errorf("exit code %d: %s", code, server.stderr.String())
 	}
@@ -122,9 +122,9 @@ func TestPingDifferentSizes(t *testing.T) {
 
 // TestPingPeerEndsEarly: what went until then is told.
 func TestPingPeerEndsEarly(t *testing.T) {
-	lab := labtest.Pair(t)
-	server, port := startWaiting(t, pingArgs(lab.A, "-n 9"))
-	code, stdout, stderr := roced(t, pingArgs(lab.B, "-n 10 -W 3s 10.77.0.1 -p "+port)...)
+	hosts := labtest.Pair(t)
+	server, port := startWaiting(t, pingArgs(hosts.A, "-n 9"))
+	code, stdout, stderr := roced(t, pingArgs(hosts.B, "-n 10 -W 3s 10.77.0.1 -p "+port)...)
 	if code != exitFailed {
 		t.Errorf("exit code %d", code)
 	}
@@ -136,13 +136,13 @@ func TestPingPeerEndsEarly(t *testing.T) {
 }
 
 func TestPingEndsOnSignal(t *testing.T) {
-	lab := labtest.Pair(t)
-	silent := fakeServer(t, lab, func(conn net.Conn) { io.Copy(io.Discard, conn) })
+	hosts := labtest.Pair(t)
+	silent := fakeServer(t, hosts, func(conn net.Conn) { io.Copy(io.Discard, conn) })
 	for _, row := range []struct{ args, line string }{
 		{"-p 0", "waiting for a client"},
 		{"-W 1h 10.77.0.1 -p " + silent.port, "remote address"},
 	} {
-		c := command(t, pingArgs(lab.B, row.args)...)
+		c := command(t, pingArgs(hosts.B, row.args)...)
 		c.start(t)
 		c.await(t, row.line)
 		c.Process.Signal(unix.SIGINT)

@@ -7,13 +7,13 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/roced/roced/hack/netlab/labtest"
+	"github.com/roced/roced/internal/lab/labtest"
 )
 
 func TestShowGID(t *testing.T) {
-	lab := labtest.Pair(t)
-	args := []string{"show", "gid", "-d", "eth0", "--netns", lab.A.Path()}
-	receiver := listen(t, lab.A, testGroup4) // nothing is opened: it goes beside another
+	hosts := labtest.Pair(t)
+	args := []string{"show", "gid", "-d", "eth0", "--netns", hosts.A.Path()}
+	receiver := listen(t, hosts.A, testGroup4) // nothing is opened: it goes beside another
 	defer receiver.end(t)
 	code, stdout, stderr := roced(t, args...)
 	if code != 0 || stderr != "" {
@@ -40,16 +40,16 @@ func TestShowGID(t *testing.T) {
 }
 
 func TestShowGIDErrors(t *testing.T) {
-	lab := labtest.Pair(t)
-	checkFailure(t, []string{"show", "gid", "-d", "nope", "--netns", lab.A.Path()}, exitFailed, "nope", "ip link")
+	hosts := labtest.Pair(t)
+	checkFailure(t, []string{"show", "gid", "-d", "nope", "--netns", hosts.A.Path()}, exitFailed, "nope", "ip link")
 	checkFailure(t, []string{"show", "gid", "-d", "eth0", "--netns", "no-such-namespace"}, exitFailed, "ip netns list")
 }
 
 // TestShowGIDAgreesWithADevice: each line that is shown is one that -g takes.
 func TestShowGIDAgreesWithADevice(t *testing.T) {
-	lab := labtest.Pair(t)
-	removeAddress(t, lab.A, "10.77.0.1/24")
-	d, err := openDevice("eth0", lab.A.Path(), slog.New(slog.DiscardHandler))
+	hosts := labtest.Pair(t)
+	removeAddress(t, hosts.A, "10.77.0.1/24")
+	d, err := openDevice("eth0", hosts.A.Path(), slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -60,7 +60,7 @@ func TestShowGIDAgreesWithADevice(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, stdout, _ := roced(t, "show", "gid", "-d", "eth0", "--netns", lab.A.Path(), "-j")
+	_, stdout, _ := roced(t, "show", "gid", "-d", "eth0", "--netns", hosts.A.Path(), "-j")
 	var lines []gidLine
 	if err := json.Unmarshal([]byte(stdout), &lines); err != nil || len(lines) != len(want) {
 		t.Fatalf("%+v, want %+v: %v", lines, want, err)
@@ -73,11 +73,11 @@ func TestShowGIDAgreesWithADevice(t *testing.T) {
 }
 
 func TestXDPMode(t *testing.T) {
-	lab := labtest.Pair(t)
+	hosts := labtest.Pair(t)
 	for args, want := range map[string]string{"--xdp generic": "XDP generic", "--xdp native --copy": "XDP native, AF_XDP copy"} {
-		receiver := start(t, mcastArgs(lab.A, testGroup4+" "+args)...)
+		receiver := start(t, mcastArgs(hosts.A, testGroup4+" "+args)...)
 		checkSays(t, receiver.await(t, listening), want)
 		receiver.end(t)
 	}
-	checkFailure(t, mcastArgs(lab.A, testGroup4+" --zerocopy"), exitFailed, "zero-copy")
+	checkFailure(t, mcastArgs(hosts.A, testGroup4+" --zerocopy"), exitFailed, "zero-copy")
 }

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 
-	"github.com/roced/roced/hack/netlab"
+	"github.com/roced/roced/internal/lab"
 	"github.com/roced/roced/mcast"
 	"github.com/roced/roced/verbs"
 	"github.com/roced/roced/verbs/hca"
@@ -14,7 +14,7 @@ import (
 
 // switchLab is three hosts on the ports of a bridge.
 type switchLab struct {
-	bridge                     *netlab.Bridge
+	bridge                     *lab.Bridge
 	sender, receiver, outsider *station
 }
 
@@ -23,7 +23,7 @@ type station struct {
 	name, role string
 	addresses  []string
 	queuePairs int
-	*netlab.Namespace
+	*lab.Namespace
 	*device
 	hosts []*host
 	port  string
@@ -50,15 +50,15 @@ func newSwitchLab(ctx context.Context, log *slog.Logger, modes ...hca.Option) (*
 func (l *switchLab) stations() []*station { return []*station{l.sender, l.receiver, l.outsider} }
 
 func (l *switchLab) addBridge() (err error) {
-	if l.bridge, err = netlab.NewBridge(labPrefix); err != nil {
+	if l.bridge, err = lab.NewBridge(labPrefix); err != nil {
 		return fmt.Errorf("the multicast part needs the kernel's bridge: %w", err)
 	}
 	return nil
 }
 
 // plugIn makes a namespace, joins it to the switch, and watches the port.
-func (s *station) plugIn(bridge *netlab.Bridge) (err error) {
-	if s.Namespace, err = netlab.New(labPrefix); err != nil {
+func (s *station) plugIn(bridge *lab.Bridge) (err error) {
+	if s.Namespace, err = lab.New(labPrefix); err != nil {
 		return err
 	}
 	if s.port, err = bridge.Port(s.Namespace, "eth0"); err != nil {

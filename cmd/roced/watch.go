@@ -4,8 +4,8 @@ import (
 	"net/netip"
 
 	"github.com/roced/roced/datapath/wire"
-	"github.com/roced/roced/hack/netlab"
-	"github.com/roced/roced/hack/netlab/capture"
+	"github.com/roced/roced/internal/lab"
+	"github.com/roced/roced/internal/lab/capture"
 )
 
 // watch counts what passes a port of the demo's switch. It belongs to one goroutine,
@@ -25,7 +25,7 @@ type traffic struct {
 }
 
 // newWatch watches a port, which is in the namespace.
-func newWatch(ns *netlab.Namespace, port string) (*watch, error) {
+func newWatch(ns *lab.Namespace, port string) (*watch, error) {
 	socket, err := capture.Open(ns, port)
 	if err != nil {
 		return nil, err

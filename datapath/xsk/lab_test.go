@@ -11,8 +11,8 @@ import (
 	"github.com/cilium/ebpf/link"
 	"golang.org/x/sys/unix"
 
-	"github.com/roced/roced/hack/netlab"
-	"github.com/roced/roced/hack/netlab/labtest"
+	"github.com/roced/roced/internal/lab"
+	"github.com/roced/roced/internal/lab/labtest"
 )
 
 func TestMain(m *testing.M) { labtest.Main(m) }
@@ -31,7 +31,7 @@ func testFrame(buffer []byte, number uint32) {
 }
 
 // steer attaches a program to eth0 that redirects the test's frames to the sockets.
-func steer(t testing.TB, ns *netlab.Namespace, sockets ...*Socket) {
+func steer(t testing.TB, ns *lab.Namespace, sockets ...*Socket) {
 	t.Helper()
 	must := func(err error) {
 		t.Helper()
@@ -83,7 +83,7 @@ func redirect(rings *ebpf.Map) asm.Instructions {
 	}
 }
 
-func eth0(t testing.TB, ns *netlab.Namespace) int {
+func eth0(t testing.TB, ns *lab.Namespace) int {
 	t.Helper()
 	index, err := ns.Index("eth0")
 	if err != nil {
@@ -92,7 +92,7 @@ func eth0(t testing.TB, ns *netlab.Namespace) int {
 	return index
 }
 
-func openIn(t testing.TB, ns *netlab.Namespace, config Config) (*Socket, error) {
+func openIn(t testing.TB, ns *lab.Namespace, config Config) (*Socket, error) {
 	t.Helper()
 	config.Interface = eth0(t, ns)
 	var s *Socket
@@ -103,7 +103,7 @@ func openIn(t testing.TB, ns *netlab.Namespace, config Config) (*Socket, error) 
 	return s, err
 }
 
-func mustOpen(t testing.TB, ns *netlab.Namespace, config Config) *Socket {
+func mustOpen(t testing.TB, ns *lab.Namespace, config Config) *Socket {
 	t.Helper()
 	s, err := openIn(t, ns, config)
 	if err != nil {

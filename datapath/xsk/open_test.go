@@ -13,7 +13,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/roced/roced/hack/netlab/labtest"
+	"github.com/roced/roced/internal/lab/labtest"
 )
 
 func TestConfigErrors(t *testing.T) {
@@ -64,29 +64,29 @@ func TestLayout(t *testing.T) {
 
 // TestOpenErrors expects each to have the right sentinel, and nothing to be left.
 func TestOpenErrors(t *testing.T) {
-	lab := labtest.Pair(t)
-	mustOpen(t, lab.B, Config{})
+	hosts := labtest.Pair(t)
+	mustOpen(t, hosts.B, Config{})
 	for name, test := range map[string]struct {
 		open func() (*Socket, error)
 		want error
 	}{
-		"busy":      {func() (*Socket, error) { return openIn(t, lab.B, Config{}) }, ErrQueueBusy},
-		"no queue":  {func() (*Socket, error) { return openIn(t, lab.A, Config{Queue: 1}) }, ErrNoQueue},
-		"zero-copy": {func() (*Socket, error) { return openIn(t, lab.A, Config{Mode: ZeroCopy}) }, ErrZeroCopy},
+		"busy":      {func() (*Socket, error) { return openIn(t, hosts.B, Config{}) }, ErrQueueBusy},
+		"no queue":  {func() (*Socket, error) { return openIn(t, hosts.A, Config{Queue: 1}) }, ErrNoQueue},
+		"zero-copy": {func() (*Socket, error) { return openIn(t, hosts.A, Config{Mode: ZeroCopy}) }, ErrZeroCopy},
 		"no interface": {func() (*Socket, error) {
 			return Open(Config{Interface: math.MaxInt32})
 		}, ErrNoInterface},
 		"CAP_NET_RAW": {func() (s *Socket, err error) {
-			without(t, unix.CAP_NET_RAW, func() { s, err = openIn(t, lab.A, Config{}) })
+			without(t, unix.CAP_NET_RAW, func() { s, err = openIn(t, hosts.A, Config{}) })
 			return s, err
 		}, ErrPermission},
 		"CAP_NET_ADMIN": {func() (s *Socket, err error) {
-			without(t, unix.CAP_NET_ADMIN, func() { s, err = openIn(t, lab.A, Config{BusyPoll: time.Millisecond}) })
+			without(t, unix.CAP_NET_ADMIN, func() { s, err = openIn(t, hosts.A, Config{BusyPoll: time.Millisecond}) })
 			return s, err
 		}, ErrBusyPoll},
 		"CAP_IPC_LOCK": {func() (s *Socket, err error) {
 			limitLocked(t)
-			without(t, unix.CAP_IPC_LOCK, func() { s, err = openIn(t, lab.A, Config{}) })
+			without(t, unix.CAP_IPC_LOCK, func() { s, err = openIn(t, hosts.A, Config{}) })
 			return s, err
 		}, ErrLockedMemory},
 	} {
@@ -109,11 +109,11 @@ func TestOpenErrors(t *testing.T) {
 
 // TestOpenErrorUnmaps fails often enough to be seen if the UMEM stayed mapped.
 func TestOpenErrorUnmaps(t *testing.T) {
-	lab := labtest.Pair(t)
+	hosts := labtest.Pair(t)
 	const rounds, frames = 20, 1 << 14 // 32 MiB each
 	before := virtualMemory(t)
 	for range rounds {
-		if _, err := openIn(t, lab.A, Config{Queue: 1, RxFrames: frames}); !errors.Is(err, ErrNoQueue) {
+		if _, err := openIn(t, hosts.A, Config{Queue: 1, RxFrames: frames}); !errors.Is(err, ErrNoQueue) {
 			t.Fatal(err)
 		}
 	}
@@ -125,7 +125,7 @@ func TestOpenErrorUnmaps(t *testing.T) {
 // TestMultiBufferSupported holds the probe and Open against the version of the kernel:
 // before Linux 6.6 the error is expected.
 func TestMultiBufferSupported(t *testing.T) {
-	lab := labtest.Pair(t)
+	hosts := labtest.Pair(t)
 	var uname unix.Utsname
 	if err := unix.Uname(&uname); err != nil {
 		t.Fatal(err)
@@ -138,7 +138,7 @@ func TestMultiBufferSupported(t *testing.T) {
 	if got, err := MultiBufferSupported(); err != nil || got != want {
 		t.Errorf("%v, %v, want %v on %d.%d", got, err, want, major, minor)
 	}
-	s, err := openIn(t, lab.A, Config{MultiBuffer: true})
+	s, err := openIn(t, hosts.A, Config{MultiBuffer: true})
 	if err == nil {
 		defer s.Close()
 	}

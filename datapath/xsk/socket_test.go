@@ -7,18 +7,18 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/roced/roced/hack/netlab"
-	"github.com/roced/roced/hack/netlab/labtest"
+	"github.com/roced/roced/internal/lab"
+	"github.com/roced/roced/internal/lab/labtest"
 )
 
 // TestBothWays sends through small rings many times around, in bursts that take more
 // than one kick.
 func TestBothWays(t *testing.T) {
-	lab := labtest.Pair(t)
+	hosts := labtest.Pair(t)
 	config := Config{RxSize: 128, RxFrames: 200, TxFrames: 100}
-	a, b := mustOpen(t, lab.A, config), mustOpen(t, lab.B, config)
-	steer(t, lab.A, a)
-	steer(t, lab.B, b)
+	a, b := mustOpen(t, hosts.A, config), mustOpen(t, hosts.B, config)
+	steer(t, hosts.A, a)
+	steer(t, hosts.B, b)
 	const burst, rounds = 100, 100
 	for i := range uint32(rounds) {
 		for _, way := range []struct{ from, to *Socket }{{a, b}, {b, a}} {
@@ -38,8 +38,8 @@ func TestBothWays(t *testing.T) {
 
 // TestOneFlushIsManyKicks expects all of a long burst to leave with one call.
 func TestOneFlushIsManyKicks(t *testing.T) {
-	lab := labtest.Pair(t)
-	a := mustOpen(t, lab.A, Config{TxFrames: 200})
+	hosts := labtest.Pair(t)
+	a := mustOpen(t, hosts.A, Config{TxFrames: 200})
 	for range 200 {
 		r := mustReserve(t, a)
 		testFrame(r.Bytes()[:60], 0)
@@ -55,11 +55,11 @@ func TestOneFlushIsManyKicks(t *testing.T) {
 
 func TestFullFrames(t *testing.T) {
 	for _, size := range []uint32{2048, 4096} {
-		lab := labtest.Pair(t, netlab.WithMTU(3400))
+		hosts := labtest.Pair(t, lab.WithMTU(3400))
 		config := Config{ChunkSize: size}
-		a, b := mustOpen(t, lab.A, config), mustOpen(t, lab.B, config)
-		steer(t, lab.A, a)
-		steer(t, lab.B, b)
+		a, b := mustOpen(t, hosts.A, config), mustOpen(t, hosts.B, config)
+		steer(t, hosts.A, a)
+		steer(t, hosts.B, b)
 		length := min(3400+14, b.Attached().MaxUnsplit, int(size))
 		sendAll(t, a, 0, 10, length)
 		collect(t, b, 10, inOrder(t, 0, length))
@@ -69,14 +69,14 @@ func TestFullFrames(t *testing.T) {
 // TestMultiBuffer sends frames of 9,014 bytes, five chunks each when sent and six when received.
 func TestMultiBuffer(t *testing.T) {
 	const length, burst = 9014, 12
-	lab := labtest.Pair(t, netlab.WithMTU(9000))
+	hosts := labtest.Pair(t, lab.WithMTU(9000))
 	if !multiBuffer(t) {
 		return // TestMultiBufferSupported expects the error instead
 	}
 	config := Config{RxSize: 256, TxFrames: burst, MaxFrame: length, MultiBuffer: true}
-	a, b := mustOpen(t, lab.A, config), mustOpen(t, lab.B, config)
-	steer(t, lab.A, a)
-	steer(t, lab.B, b)
+	a, b := mustOpen(t, hosts.A, config), mustOpen(t, hosts.B, config)
+	steer(t, hosts.A, a)
+	steer(t, hosts.B, b)
 	for i := range uint32(50) {
 		sendAll(t, a, i*burst, (i+1)*burst, length)
 		collect(t, b, burst, inOrder(t, i*burst, length))
@@ -90,13 +90,13 @@ func TestMultiBuffer(t *testing.T) {
 
 // TestLongFrameWithoutMultiBuffer is lost, and counted.
 func TestLongFrameWithoutMultiBuffer(t *testing.T) {
-	lab := labtest.Pair(t, netlab.WithMTU(9000))
+	hosts := labtest.Pair(t, lab.WithMTU(9000))
 	if !multiBuffer(t) {
 		return
 	}
-	a := mustOpen(t, lab.A, Config{MaxFrame: 4000, MultiBuffer: true})
-	b := mustOpen(t, lab.B, Config{})
-	steer(t, lab.B, b)
+	a := mustOpen(t, hosts.A, Config{MaxFrame: 4000, MultiBuffer: true})
+	b := mustOpen(t, hosts.B, Config{})
+	steer(t, hosts.B, b)
 	sendAll(t, a, 0, 1, 4000)
 	sendAll(t, a, 1, 2, 60)
 	collect(t, b, 1, inOrder(t, 1, 60))
@@ -107,13 +107,13 @@ func TestLongFrameWithoutMultiBuffer(t *testing.T) {
 
 func TestQueues(t *testing.T) {
 	const queues = 3
-	lab := labtest.Pair(t, netlab.WithQueues(queues))
+	hosts := labtest.Pair(t, lab.WithQueues(queues))
 	var a, b []*Socket
 	for i := range queues {
-		a = append(a, mustOpen(t, lab.A, Config{Queue: i, RxSize: 64, TxFrames: 64}))
-		b = append(b, mustOpen(t, lab.B, Config{Queue: i, RxSize: 64, TxFrames: 64}))
+		a = append(a, mustOpen(t, hosts.A, Config{Queue: i, RxSize: 64, TxFrames: 64}))
+		b = append(b, mustOpen(t, hosts.B, Config{Queue: i, RxSize: 64, TxFrames: 64}))
 	}
-	steer(t, lab.B, b...)
+	steer(t, hosts.B, b...)
 	for i := range uint32(queues) {
 		sendAll(t, a[i], 100*i, 100*i+40, 60)
 	}
@@ -136,9 +136,9 @@ func TestEveryFrameIsCounted(t *testing.T) {
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			lab := labtest.Pair(t)
-			a, b := mustOpen(t, lab.A, Config{}), mustOpen(t, lab.B, test.config)
-			steer(t, lab.B, b)
+			hosts := labtest.Pair(t)
+			a, b := mustOpen(t, hosts.A, Config{}), mustOpen(t, hosts.B, test.config)
+			steer(t, hosts.B, b)
 			sendAll(t, a, 0, 200, 60)
 			var stats Statistics
 			for deadline := time.Now().Add(within); !test.want(stats) && time.Now().Before(deadline); {
@@ -158,10 +158,10 @@ func TestEveryFrameIsCounted(t *testing.T) {
 }
 
 func TestBusyPoll(t *testing.T) {
-	lab := labtest.Pair(t)
+	hosts := labtest.Pair(t)
 	config := Config{BusyPoll: 20 * time.Microsecond, BusyPollBudget: 64}
-	a, b := mustOpen(t, lab.A, config), mustOpen(t, lab.B, config)
-	steer(t, lab.B, b)
+	a, b := mustOpen(t, hosts.A, config), mustOpen(t, hosts.B, config)
+	steer(t, hosts.B, b)
 	for option, want := range map[int]int{unix.SO_PREFER_BUSY_POLL: 1, unix.SO_BUSY_POLL: 20} {
 		got, err := unix.GetsockoptInt(b.FD(), unix.SOL_SOCKET, option)
 		if err != nil || got != want {
@@ -176,9 +176,9 @@ func TestBusyPoll(t *testing.T) {
 }
 
 func TestPoll(t *testing.T) {
-	lab := labtest.Pair(t)
-	a, b := mustOpen(t, lab.A, Config{}), mustOpen(t, lab.B, Config{})
-	steer(t, lab.B, b)
+	hosts := labtest.Pair(t)
+	a, b := mustOpen(t, hosts.A, Config{}), mustOpen(t, hosts.B, Config{})
+	steer(t, hosts.B, b)
 	sendAll(t, a, 0, 1, 60)
 	fds := []unix.PollFd{{Fd: int32(b.FD()), Events: unix.POLLIN}}
 	if n, err := unix.Poll(fds, int(within.Milliseconds())); n != 1 || err != nil {
@@ -189,14 +189,14 @@ func TestPoll(t *testing.T) {
 
 // TestLinkDownAndGone expects frames to wait while the link is down.
 func TestLinkDownAndGone(t *testing.T) {
-	lab := labtest.Pair(t)
-	a, b := mustOpen(t, lab.A, Config{}), mustOpen(t, lab.B, Config{})
-	steer(t, lab.B, b)
-	eth0, err := lab.A.Netlink().LinkByName("eth0")
+	hosts := labtest.Pair(t)
+	a, b := mustOpen(t, hosts.A, Config{}), mustOpen(t, hosts.B, Config{})
+	steer(t, hosts.B, b)
+	eth0, err := hosts.A.Netlink().LinkByName("eth0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := lab.A.Netlink().LinkSetDown(eth0); err != nil {
+	if err := hosts.A.Netlink().LinkSetDown(eth0); err != nil {
 		t.Fatal(err)
 	}
 	r := mustReserve(t, a)
@@ -205,14 +205,14 @@ func TestLinkDownAndGone(t *testing.T) {
 	if n := a.Flush(); n != 1 || !errors.Is(a.Err(), ErrDown) || !errors.Is(a.Err(), unix.ENETDOWN) {
 		t.Errorf("link down: %d unsent, %v", n, a.Err())
 	}
-	if err := lab.A.Netlink().LinkSetUp(eth0); err != nil {
+	if err := hosts.A.Netlink().LinkSetUp(eth0); err != nil {
 		t.Fatal(err)
 	}
 	flushAll(t, a)
 	if a.Err() != nil {
 		t.Errorf("link up: %v", a.Err())
 	}
-	if err := lab.A.Netlink().LinkDel(eth0); err != nil {
+	if err := hosts.A.Netlink().LinkDel(eth0); err != nil {
 		t.Fatal(err)
 	}
 	a.Submit(mustReserve(t, a), 60)
@@ -222,9 +222,9 @@ func TestLinkDownAndGone(t *testing.T) {
 }
 
 func TestReopenAtOnce(t *testing.T) {
-	lab := labtest.Pair(t)
+	hosts := labtest.Pair(t)
 	for range 10 {
-		s, err := openIn(t, lab.A, Config{})
+		s, err := openIn(t, hosts.A, Config{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -235,8 +235,8 @@ func TestReopenAtOnce(t *testing.T) {
 }
 
 func TestClosed(t *testing.T) {
-	lab := labtest.Pair(t)
-	s := mustOpen(t, lab.A, Config{})
+	hosts := labtest.Pair(t)
+	s := mustOpen(t, hosts.A, Config{})
 	for range 2 {
 		if err := s.Close(); err != nil {
 			t.Fatal(err)
@@ -252,8 +252,8 @@ func TestClosed(t *testing.T) {
 
 // TestStatsWhileClosing has the race detector watch the one method that others may call.
 func TestStatsWhileClosing(t *testing.T) {
-	lab := labtest.Pair(t)
-	s := mustOpen(t, lab.A, Config{})
+	hosts := labtest.Pair(t)
+	s := mustOpen(t, hosts.A, Config{})
 	reading, done := make(chan struct{}), make(chan error)
 	go func() {
 		_, err := s.Stats()
@@ -285,9 +285,9 @@ func multiBuffer(t *testing.T) bool {
 
 // BenchmarkVeth is one frame from a socket to another, in bursts of 64, on one thread.
 func BenchmarkVeth(b *testing.B) {
-	lab := labtest.Pair(b)
-	from, to := mustOpen(b, lab.A, Config{}), mustOpen(b, lab.B, Config{})
-	steer(b, lab.B, to)
+	hosts := labtest.Pair(b)
+	from, to := mustOpen(b, hosts.A, Config{}), mustOpen(b, hosts.B, Config{})
+	steer(b, hosts.B, to)
 	b.ReportAllocs()
 	b.ResetTimer()
 	for left := b.N; left > 0; left -= 64 {

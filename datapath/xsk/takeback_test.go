@@ -3,22 +3,22 @@ package xsk
 import (
 	"testing"
 
-	"github.com/roced/roced/hack/netlab/labtest"
+	"github.com/roced/roced/internal/lab/labtest"
 )
 
 // Frames that waited while the link was down do not go out when it is up: they are told,
 // their slots are free, and what is sent afterwards arrives.
 func TestTakeBack(t *testing.T) {
 	const stale, fresh = 100, 300
-	lab := labtest.Pair(t)
-	a, b := mustOpen(t, lab.A, Config{TxFrames: 512}), mustOpen(t, lab.B, Config{})
-	steer(t, lab.B, b)
-	link, err := lab.A.Netlink().LinkByName("eth0")
+	hosts := labtest.Pair(t)
+	a, b := mustOpen(t, hosts.A, Config{TxFrames: 512}), mustOpen(t, hosts.B, Config{})
+	steer(t, hosts.B, b)
+	link, err := hosts.A.Netlink().LinkByName("eth0")
 	if err != nil {
 		t.Fatal(err)
 	}
 	for range 3 {
-		if err := lab.A.Netlink().LinkSetDown(link); err != nil {
+		if err := hosts.A.Netlink().LinkSetDown(link); err != nil {
 			t.Fatal(err)
 		}
 		for range stale {
@@ -31,7 +31,7 @@ func TestTakeBack(t *testing.T) {
 		if n := a.TakenBack(); n != 0 {
 			t.Errorf("%d frames are told before the kernel has gone by them", n)
 		}
-		if err := lab.A.Netlink().LinkSetUp(link); err != nil {
+		if err := hosts.A.Netlink().LinkSetUp(link); err != nil {
 			t.Fatal(err)
 		}
 		sendAll(t, a, 0, fresh, 60)
@@ -48,9 +48,9 @@ func TestTakeBack(t *testing.T) {
 
 // While the link is up nothing is taken back.
 func TestTakeBackOfASocketThatSends(t *testing.T) {
-	lab := labtest.Pair(t)
-	a, b := mustOpen(t, lab.A, Config{}), mustOpen(t, lab.B, Config{})
-	steer(t, lab.B, b)
+	hosts := labtest.Pair(t)
+	a, b := mustOpen(t, hosts.A, Config{}), mustOpen(t, hosts.B, Config{})
+	steer(t, hosts.B, b)
 	r := mustReserve(t, a)
 	testFrame(r.Bytes()[:60], 0)
 	a.Submit(r, 60)

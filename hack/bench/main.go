@@ -9,7 +9,7 @@ import (
 	"regexp"
 	"time"
 
-	"github.com/roced/roced/hack/netlab"
+	"github.com/roced/roced/internal/lab"
 	"golang.org/x/sys/unix"
 )
 
@@ -39,7 +39,7 @@ func exit(err error) {
 type bench struct {
 	duration      time.Duration
 	rounds, trips int
-	a, b          *netlab.Namespace
+	a, b          *lab.Namespace
 	left, right   endpoint
 	records       []record
 }
@@ -84,13 +84,13 @@ func (b *bench) runParts(only *regexp.Regexp) error {
 
 // setUp joins two namespaces by a veth pair of one queue.
 func (b *bench) setUp() (err error) {
-	if err := netlab.Prune("roced-bench"); err != nil {
+	if err := lab.Prune("roced-bench"); err != nil {
 		return err
 	}
-	if b.a, err = netlab.New("roced-bench-a"); err != nil {
+	if b.a, err = lab.New("roced-bench-a"); err != nil {
 		return err
 	}
-	if b.b, err = netlab.New("roced-bench-b"); err != nil {
+	if b.b, err = lab.New("roced-bench-b"); err != nil {
 		return errors.Join(err, b.a.Close())
 	}
 	if err := b.join(); err != nil {
@@ -100,7 +100,7 @@ func (b *bench) setUp() (err error) {
 }
 
 func (b *bench) join() (err error) {
-	if err := netlab.Veth(b.a, b.b, linkName, linkName); err != nil {
+	if err := lab.Veth(b.a, b.b, linkName, linkName); err != nil {
 		return err
 	}
 	if b.left, err = host(b.a, "10.77.0.1"); err != nil {
@@ -110,7 +110,7 @@ func (b *bench) join() (err error) {
 	return err
 }
 
-func host(ns *netlab.Namespace, address string) (endpoint, error) {
+func host(ns *lab.Namespace, address string) (endpoint, error) {
 	if err := ns.AddAddress(linkName, address+"/24"); err != nil {
 		return endpoint{}, err
 	}

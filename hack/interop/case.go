@@ -13,7 +13,7 @@ type testCase struct {
 	name string
 	mtu  int // of the link; 0 stands for standardMTU
 	// run does it, and says in a few words what it showed.
-	run func(ctx context.Context, lab *lab) (detail string, err error)
+	run func(ctx context.Context, bed *testbed) (detail string, err error)
 }
 
 func (c *testCase) linkMTU() int {
@@ -31,7 +31,7 @@ func allCases() []testCase {
 }
 
 // try runs a case, captures its frames and has them judged.
-func (l *lab) try(ctx context.Context, c testCase) (detail string, err error) {
+func (l *testbed) try(ctx context.Context, c testCase) (detail string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, caseTime)
 	defer cancel()
 	if err := l.startCapture(); err != nil {

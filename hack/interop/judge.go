@@ -13,12 +13,12 @@ import (
 	"strings"
 
 	"github.com/roced/roced/datapath/wire"
-	"github.com/roced/roced/hack/netlab/capture"
+	"github.com/roced/roced/internal/lab/capture"
 	"golang.org/x/sys/unix"
 )
 
 // startCapture records what passes both ports from now on.
-func (l *lab) startCapture() (err error) {
+func (l *testbed) startCapture() (err error) {
 	l.hostFrames, l.peerFrames = nil, nil
 	if l.hostRecorder, err = capture.Record(l.bridge.Namespace, l.hostPort); err != nil {
 		return err
@@ -32,7 +32,7 @@ func (l *lab) startCapture() (err error) {
 
 // stopCapture ends the case's recording, if it has not ended already: what has passed
 // until now is in hostFrames and peerFrames.
-func (l *lab) stopCapture() error {
+func (l *testbed) stopCapture() error {
 	if l.hostRecorder == nil {
 		return nil
 	}
@@ -45,7 +45,7 @@ func (l *lab) stopCapture() error {
 
 // judge keeps the frames of a case as files, and has them examined by our own parser
 // and by tshark: each RoCEv2 packet is whole, and has the right ICRC.
-func (l *lab) judge(ctx context.Context, name string) (verdict string, err error) {
+func (l *testbed) judge(ctx context.Context, name string) (verdict string, err error) {
 	if err := l.stopCapture(); err != nil {
 		return "", err
 	}

@@ -10,7 +10,7 @@ import (
 	"regexp"
 
 	"github.com/roced/roced/hack/interop/vm"
-	"github.com/roced/roced/hack/netlab"
+	"github.com/roced/roced/internal/lab"
 )
 
 // options are the command line's.
@@ -63,7 +63,7 @@ func parseOptions() (o options, err error) {
 
 // run runs the cases that were asked for, on as many labs as they need.
 func run(ctx context.Context, o options) error {
-	if err := netlab.Prune(labPrefix); err != nil {
+	if err := lab.Prune(labPrefix); err != nil {
 		return err
 	}
 	if o.captures == "" {
@@ -103,14 +103,14 @@ func runLab(ctx context.Context, o options, image string, mtu int, report *repor
 	if len(cases) == 0 {
 		return nil
 	}
-	lab, err := newLab(ctx, image, mtu, o.captures)
+	bed, err := newTestbed(ctx, image, mtu, o.captures)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, lab.Close()) }()
+	defer func() { err = errors.Join(err, bed.Close()) }()
 	report.heading(fmt.Sprintf("peer: Linux %s, rdma_rxe; link MTU %d", vm.Release(image), mtu))
 	for _, c := range cases {
-		detail, err := lab.try(ctx, c)
+		detail, err := bed.try(ctx, c)
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}

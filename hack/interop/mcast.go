@@ -39,7 +39,7 @@ func mcastCases() []testCase {
 
 // mckey starts rdma-core's program on the peer. It makes the peer a member by rdma_cm,
 // which sends the IGMP for IPv4.
-func (l *lab) mckey(ctx context.Context, options string) *job.Job {
+func (l *testbed) mckey(ctx context.Context, options string) *job.Job {
 	command := fmt.Sprintf("mckey -m %v -b %v -C %d -S %d %s", groupIPv4, peerIPv4, groupCount, groupSize, options)
 	if !strings.HasPrefix(l.kernel, "6.1.") {
 		// Later kernels forget, when a program destroys its queue pair, what they have not sent
@@ -50,8 +50,8 @@ func (l *lab) mckey(ctx context.Context, options string) *job.Job {
 }
 
 // fromRocedToMckey sends from roced to a group that the peer is in.
-func fromRocedToMckey(sendOnly bool) func(context.Context, *lab) (string, error) {
-	return func(ctx context.Context, l *lab) (detail string, err error) {
+func fromRocedToMckey(sendOnly bool) func(context.Context, *testbed) (string, error) {
+	return func(ctx context.Context, l *testbed) (detail string, err error) {
 		receiver := l.mckey(ctx, "")
 		if err := l.awaitPeerReady(ctx, groupIPv4, receiver); err != nil {
 			return "", err
@@ -80,8 +80,8 @@ func fromRocedToMckey(sendOnly bool) func(context.Context, *lab) (string, error)
 }
 
 // fromMckeyToRoced has the peer send to a group that roced is in.
-func fromMckeyToRoced(sendOnly bool) func(context.Context, *lab) (string, error) {
-	return func(ctx context.Context, l *lab) (detail string, err error) {
+func fromMckeyToRoced(sendOnly bool) func(context.Context, *testbed) (string, error) {
+	return func(ctx context.Context, l *testbed) (detail string, err error) {
 		receiver := l.onHost(ctx, "mcast", groupIPv4, "--count", groupCount, "--json")
 		if err := l.awaitMember(ctx, l.hostPort, groupIPv4, receiver); err != nil {
 			return "", err
@@ -139,7 +139,7 @@ func compareGroupMessages(said string) error {
 
 // attachedOnly shows what Soft-RoCE lacks: attached to an IPv4 group but no member of it, it
 // gets nothing, since it lets the card pass the wrong MAC. As a member, it does.
-func attachedOnly(ctx context.Context, l *lab) (detail string, err error) {
+func attachedOnly(ctx context.Context, l *testbed) (detail string, err error) {
 	options := fmt.Sprintf("-m %v -w 2", groupIPv4)
 	send := func() error {
 		_, err := l.onHost(ctx, "mcast", groupIPv4, "--send", "--send-only", "--count", groupCount, "--qkey", testQKey).Wait()
@@ -177,7 +177,7 @@ func attachedOnly(ctx context.Context, l *lab) (detail string, err error) {
 
 // fromRocedIPv6: the kernel's rdma_cm refuses IPv6 groups over RoCEv2, so the peer
 // attaches by verbs, and joins by an address.
-func fromRocedIPv6(ctx context.Context, l *lab) (detail string, err error) {
+func fromRocedIPv6(ctx context.Context, l *testbed) (detail string, err error) {
 	refused, err := l.peer.Run(ctx, fmt.Sprintf("mckey -m %v -b %v -C 1", groupIPv6, peerIPv6))
 	if err == nil {
 		return "", errors.New("mckey joined an IPv6 group; this case is out of date")
@@ -213,7 +213,7 @@ func fromRocedIPv6(ctx context.Context, l *lab) (detail string, err error) {
 }
 
 // toRocedIPv6 has the peer send by verbs, which needs no join.
-func toRocedIPv6(ctx context.Context, l *lab) (detail string, err error) {
+func toRocedIPv6(ctx context.Context, l *testbed) (detail string, err error) {
 	s, err := l.newStation()
 	if err != nil {
 		return "", err

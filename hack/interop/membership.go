@@ -11,13 +11,13 @@ import (
 
 	"github.com/roced/roced/datapath/wire"
 	"github.com/roced/roced/hack/interop/job"
-	"github.com/roced/roced/hack/netlab/capture"
+	"github.com/roced/roced/internal/lab/capture"
 	"github.com/roced/roced/verbs"
 	"golang.org/x/sys/unix"
 )
 
 // withPeerJoined runs fn while the peer is a member of a group by an address, and ends that.
-func (l *lab) withPeerJoined(ctx context.Context, group netip.Addr, fn func() (string, error)) (detail string, err error) {
+func (l *testbed) withPeerJoined(ctx context.Context, group netip.Addr, fn func() (string, error)) (detail string, err error) {
 	address := fmt.Sprintf("%v/%d dev eth0", group, group.BitLen())
 	if said, err := l.peer.Run(ctx, "ip addr add "+address+" autojoin"); err != nil {
 		return "", fmt.Errorf("join the peer: %w: %s", err, said)
@@ -34,14 +34,14 @@ func (l *lab) withPeerJoined(ctx context.Context, group netip.Addr, fn func() (s
 
 // awaitMember waits until the switch knows that a port is in a group, as long as a
 // program runs.
-func (l *lab) awaitMember(ctx context.Context, port string, group netip.Addr, program *job.Job) error {
+func (l *testbed) awaitMember(ctx context.Context, port string, group netip.Addr, program *job.Job) error {
 	return l.await(ctx, program, fmt.Sprintf("%s is not in group %v", port, group), func() (bool, error) {
 		return l.bridge.Member(port, group)
 	})
 }
 
 // awaitNoMember waits until a port has left a group.
-func (l *lab) awaitNoMember(ctx context.Context, port string, group netip.Addr) error {
+func (l *testbed) awaitNoMember(ctx context.Context, port string, group netip.Addr) error {
 	return l.await(ctx, nil, fmt.Sprintf("%s is still in group %v", port, group), func() (bool, error) {
 		is, err := l.bridge.Member(port, group)
 		return !is, err
@@ -50,7 +50,7 @@ func (l *lab) awaitNoMember(ctx context.Context, port string, group netip.Addr) 
 
 // awaitPeerReady waits until the peer's program is a member and attached. That can be told
 // by the MAC which Soft-RoCE then has its card pass, the wrong one for IPv4.
-func (l *lab) awaitPeerReady(ctx context.Context, group netip.Addr, program *job.Job) error {
+func (l *testbed) awaitPeerReady(ctx context.Context, group netip.Addr, program *job.Job) error {
 	if err := l.awaitMember(ctx, l.peerPort, group, program); err != nil {
 		return err
 	}
@@ -64,7 +64,7 @@ func (l *lab) awaitPeerReady(ctx context.Context, group netip.Addr, program *job
 
 // await waits for a condition, and for no longer than a program runs that must not end
 // before.
-func (l *lab) await(ctx context.Context, program *job.Job, missing string, is func() (bool, error)) error {
+func (l *testbed) await(ctx context.Context, program *job.Job, missing string, is func() (bool, error)) error {
 	for {
 		ok, err := is()
 		switch {
@@ -112,7 +112,7 @@ func describe(list []capture.MembershipMessage) string {
 
 // hostReports ends the capture, and insists that roced reported itself as a member and
 // left, or did neither.
-func (l *lab) hostReports(group netip.Addr, member bool) (string, error) {
+func (l *testbed) hostReports(group netip.Addr, member bool) (string, error) {
 	if err := l.stopCapture(); err != nil {
 		return "", err
 	}
@@ -127,7 +127,7 @@ func (l *lab) hostReports(group netip.Addr, member bool) (string, error) {
 }
 
 // provePackets looks at what roced sent to a group, on its own port.
-func (l *lab) provePackets(group netip.Addr, qkey verbs.QKey) error {
+func (l *testbed) provePackets(group netip.Addr, qkey verbs.QKey) error {
 	mgid, count := wire.GIDFromAddr(group), 0
 	for _, frame := range l.hostFrames {
 		var p wire.Packet

@@ -34,7 +34,7 @@ func mishapCases() (cases []testCase) {
 	return cases
 }
 
-func (m mishap) run(ctx context.Context, l *lab) (detail string, err error) {
+func (m mishap) run(ctx context.Context, l *testbed) (detail string, err error) {
 	s, err := l.newStation()
 	if err != nil {
 		return "", err

@@ -106,7 +106,7 @@ func (p perftest) ours() []any {
 	return arguments
 }
 
-func (p perftest) run(ctx context.Context, l *lab) (detail string, err error) {
+func (p perftest) run(ctx context.Context, l *testbed) (detail string, err error) {
 	if !p.group || !p.client && !p.latency {
 		return p.exchange(ctx, l)
 	}
@@ -114,7 +114,7 @@ func (p perftest) run(ctx context.Context, l *lab) (detail string, err error) {
 	return l.withPeerJoined(ctx, p.groups().peer, func() (string, error) { return p.exchange(ctx, l) })
 }
 
-func (p perftest) exchange(ctx context.Context, l *lab) (detail string, err error) {
+func (p perftest) exchange(ctx context.Context, l *testbed) (detail string, err error) {
 	gid, err := l.peerGID(ctx, p.ipv6)
 	if err != nil {
 		return "", err

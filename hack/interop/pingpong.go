@@ -40,7 +40,7 @@ func pingpongCases() (cases []testCase) {
 	)
 }
 
-func (p pingpong) run(ctx context.Context, l *lab) (detail string, err error) {
+func (p pingpong) run(ctx context.Context, l *testbed) (detail string, err error) {
 	gid, err := l.peerGID(ctx, p.ipv6)
 	if err != nil {
 		return "", err
@@ -68,7 +68,7 @@ func (p pingpong) run(ctx context.Context, l *lab) (detail string, err error) {
 const tcpPort = 18515
 
 // hostGID is the line of roced's GID table that has its address.
-func (l *lab) hostGID(ipv6 bool) (index int, err error) {
+func (l *testbed) hostGID(ipv6 bool) (index int, err error) {
 	s, err := l.newStation()
 	if err != nil {
 		return 0, err
@@ -78,7 +78,7 @@ func (l *lab) hostGID(ipv6 bool) (index int, err error) {
 }
 
 // peerGID is the line of the peer's GID table that has its address.
-func (l *lab) peerGID(ctx context.Context, ipv6 bool) (index int, err error) {
+func (l *testbed) peerGID(ctx context.Context, ipv6 bool) (index int, err error) {
 	said, err := l.peer.Run(ctx, "grep -H . /sys/class/infiniband/rxe0/ports/1/gids/* 2>/dev/null")
 	for line := range strings.Lines(said) {
 		file, text, _ := strings.Cut(strings.TrimSpace(line), ":")
@@ -91,7 +91,7 @@ func (l *lab) peerGID(ctx context.Context, ipv6 bool) (index int, err error) {
 
 // converse runs one of roced's commands and one of the peer's, of which one is the server and the
 // client is given its IPv4 address.
-func (l *lab) converse(ctx context.Context, client bool, command string, ours []any, theirs string) (said, peerSaid string, err error) {
+func (l *testbed) converse(ctx context.Context, client bool, command string, ours []any, theirs string) (said, peerSaid string, err error) {
 	if client {
 		server := l.peer.Start(ctx, theirs)
 		if err := l.awaitListening(ctx, server); err != nil {
@@ -107,7 +107,7 @@ func (l *lab) converse(ctx context.Context, client bool, command string, ours []
 }
 
 // awaitListening waits until a server on the peer listens.
-func (l *lab) awaitListening(ctx context.Context, server *job.Job) error {
+func (l *testbed) awaitListening(ctx context.Context, server *job.Job) error {
 	return l.await(ctx, server, "the peer does not listen", func() (bool, error) {
 		said, err := l.peer.Run(ctx, fmt.Sprintf("ss -Hltn sport = %d", tcpPort))
 		return said != "", err
@@ -115,6 +115,6 @@ func (l *lab) awaitListening(ctx context.Context, server *job.Job) error {
 }
 
 // awaitHostListening waits until roced listens.
-func (l *lab) awaitHostListening(ctx context.Context, server *job.Job) error {
+func (l *testbed) awaitHostListening(ctx context.Context, server *job.Job) error {
 	return l.await(ctx, server, "roced does not listen", func() (bool, error) { return l.host.Listens(tcpPort) })
 }

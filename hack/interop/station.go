@@ -34,7 +34,7 @@ type station struct {
 	posts int // receives posted so far
 }
 
-func (l *lab) newStation() (s *station, err error) {
+func (l *testbed) newStation() (s *station, err error) {
 	s = &station{}
 	if s.card, err = hca.Open("eth0", hca.InNamespace(l.host.Path())); err != nil {
 		return nil, err

@@ -96,7 +96,7 @@ func payload(k, size int) []byte {
 func immediate(k int) uint32 { return 0xdeadbe00 + uint32(k) }
 
 // send sends to the peer, which tells what it got.
-func (d datagrams) send(ctx context.Context, l *lab) (detail string, err error) {
+func (d datagrams) send(ctx context.Context, l *testbed) (detail string, err error) {
 	peer := ends(d.ipv6).peer
 	receiver, qpn, err := l.receiver(ctx, len(d.sizes), peer, "")
 	if err != nil {
@@ -133,7 +133,7 @@ func (d datagrams) send(ctx context.Context, l *lab) (detail string, err error) 
 
 // receiver starts a receiver of n messages on the peer's address, with further options, and
 // returns when it has posted its receives.
-func (l *lab) receiver(ctx context.Context, n int, own netip.Addr, options string) (*job.Job, verbs.QPN, error) {
+func (l *testbed) receiver(ctx context.Context, n int, own netip.Addr, options string) (*job.Job, verbs.QPN, error) {
 	receiver := l.peer.Start(ctx, fmt.Sprintf("ud recv -n %d -g %v %s", n, own, options))
 	said, err := receiver.Saying(ctx, "\n")
 	if err != nil {
@@ -191,7 +191,7 @@ func parseMessage(line string) (m message, err error) {
 }
 
 // fromPeer has the peer send.
-func (d datagrams) fromPeer(ctx context.Context, l *lab) (detail string, err error) {
+func (d datagrams) fromPeer(ctx context.Context, l *testbed) (detail string, err error) {
 	host, peer := ends(d.ipv6).host, ends(d.ipv6).peer
 	s, err := l.newStation()
 	if err != nil {

@@ -10,8 +10,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/roced/roced/hack/netlab"
-	"github.com/roced/roced/hack/netlab/labtest"
+	"github.com/roced/roced/internal/lab"
+	"github.com/roced/roced/internal/lab/labtest"
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 )
@@ -38,14 +38,14 @@ func (h *heard) Missed()                { h.note("missed") }
 func (h *heard) Route(p netip.Prefix)   { h.note("route %v", p) }
 func (h *heard) Neighbour(a netip.Addr) { h.note("neighbour %v", a) }
 
-func index(t testing.TB, ns *netlab.Namespace, name string) int {
+func index(t testing.TB, ns *lab.Namespace, name string) int {
 	t.Helper()
 	n, err := ns.Index(name)
 	check(t, err)
 	return n
 }
 
-func follow(t *testing.T, ns *netlab.Namespace) *Follower {
+func follow(t *testing.T, ns *lab.Namespace) *Follower {
 	t.Helper()
 	var f *Follower
 	check(t, ns.Do(func() (err error) { f, err = Follow(index(t, ns, "eth0")); return err }))
@@ -53,7 +53,7 @@ func follow(t *testing.T, ns *netlab.Namespace) *Follower {
 	return f
 }
 
-func queries(t *testing.T, ns *netlab.Namespace) *Queries {
+func queries(t *testing.T, ns *lab.Namespace) *Queries {
 	t.Helper()
 	var q *Queries
 	check(t, ns.Do(func() (err error) { q, err = OpenQueries(index(t, ns, "eth0")); return err }))
@@ -73,8 +73,8 @@ func (h *heard) until(t *testing.T, f *Follower, text string) {
 	}
 }
 
-// lab is a pair of hosts, of which the first has another interface.
-func lab(t *testing.T) *netlab.Namespace {
+// twoHosts is a pair of hosts, of which the first has another interface.
+func twoHosts(t *testing.T) *lab.Namespace {
 	t.Helper()
 	hosts := labtest.Pair(t)
 	check(t, hosts.A.Netlink().LinkAdd(&netlink.Veth{LinkAttrs: netlink.LinkAttrs{Name: "eth1"}, PeerName: "eth2"}))
@@ -83,7 +83,7 @@ func lab(t *testing.T) *netlab.Namespace {
 
 // What changes on the interface is told, and nothing of what changes on another.
 func TestFollowerTellsOfItsInterfaceOnly(t *testing.T) {
-	ns := lab(t)
+	ns := twoHosts(t)
 	f := follow(t, ns)
 	var h heard
 	neighbour := func(dev, ip string) {
@@ -105,7 +105,7 @@ func TestFollowerTellsOfItsInterfaceOnly(t *testing.T) {
 
 // Routes are told by their destination, rules by all destinations.
 func TestFollowerTellsOfRoutes(t *testing.T) {
-	ns := lab(t)
+	ns := twoHosts(t)
 	f := follow(t, ns)
 	var h heard
 	_, dest, _ := net.ParseCIDR("10.99.0.0/16")
@@ -125,7 +125,7 @@ func TestFollowerTellsOfRoutes(t *testing.T) {
 
 // More news than there is room for are told of as missed.
 func TestFollowerTellsOfMissedNews(t *testing.T) {
-	ns := lab(t)
+	ns := twoHosts(t)
 	f := follow(t, ns)
 	check(t, unix.SetsockoptInt(f.socket.GetFd(), unix.SOL_SOCKET, unix.SO_RCVBUF, 4096))
 	for i := range 100 {
@@ -137,7 +137,7 @@ func TestFollowerTellsOfMissedNews(t *testing.T) {
 
 // Close ends a Next that waits.
 func TestCloseFollower(t *testing.T) {
-	f := follow(t, lab(t))
+	f := follow(t, twoHosts(t))
 	ended := make(chan error)
 	go func() { ended <- f.Next(&heard{}) }()
 	f.Close()
@@ -149,7 +149,7 @@ func TestCloseFollower(t *testing.T) {
 
 // A list of an interface's addresses is of one piece however much changes on others.
 func TestAddressesAreNotInterrupted(t *testing.T) {
-	ns := lab(t)
+	ns := twoHosts(t)
 	q := queries(t, ns)
 	stop, done := make(chan struct{}), make(chan struct{})
 	go func() {

@@ -3,7 +3,7 @@ package host
 import (
 	"testing"
 
-	"github.com/roced/roced/hack/netlab/labtest"
+	"github.com/roced/roced/internal/lab/labtest"
 )
 
 func TestMain(m *testing.M) { labtest.Main(m) }

@@ -7,8 +7,8 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/roced/roced/hack/netlab"
-	"github.com/roced/roced/hack/netlab/labtest"
+	"github.com/roced/roced/internal/lab"
+	"github.com/roced/roced/internal/lab/labtest"
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 )
@@ -44,7 +44,7 @@ func router(t *testing.T, mtu int) *labtest.PairLab {
 }
 
 // sendDatagram sends bytes that may not be fragmented to a port from one that is not used.
-func sendDatagram(t *testing.T, from *netlab.Namespace, dest string, port, length int) {
+func sendDatagram(t *testing.T, from *lab.Namespace, dest string, port, length int) {
 	t.Helper()
 	check(t, from.Do(func() error {
 		conn, err := net.DialUDP("udp", nil, &net.UDPAddr{IP: net.ParseIP(dest), Port: port})

@@ -9,7 +9,7 @@ import (
 
 	"github.com/roced/roced/bpf"
 	"github.com/roced/roced/datapath"
-	"github.com/roced/roced/hack/netlab"
+	"github.com/roced/roced/internal/lab"
 )
 
 // balance accounts for what one end of a link sent to the other.
@@ -19,20 +19,20 @@ import (
 //	        link_down                           drop_*
 type balance struct {
 	testing.TB
-	from, to   *netlab.Namespace
+	from, to   *lab.Namespace
 	sender     *soaker
 	receiver   *soaker
 	lostBefore uint64 // by the sender's link, before the test
 	rows       map[string]uint64
 }
 
-func newBalance(t testing.TB, from, to *netlab.Namespace, sender, receiver *soaker) *balance {
+func newBalance(t testing.TB, from, to *lab.Namespace, sender, receiver *soaker) *balance {
 	return &balance{TB: t, from: from, to: to, sender: sender, receiver: receiver, lostBefore: lostBy(t, from)}
 }
 
 // lostBy is what a host's link dropped instead of sending. What it drops behind the
 // steering program is in the socket's counters as well.
-func lostBy(t testing.TB, host *netlab.Namespace) uint64 {
+func lostBy(t testing.TB, host *lab.Namespace) uint64 {
 	t.Helper()
 	s := eth0(t, host).Attrs().Statistics
 	return s.TxDropped + s.TxErrors

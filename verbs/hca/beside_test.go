@@ -10,7 +10,7 @@ import (
 	"testing/fstest"
 
 	"github.com/roced/roced/bpf"
-	"github.com/roced/roced/hack/netlab/labtest"
+	"github.com/roced/roced/internal/lab/labtest"
 	"github.com/vishvananda/netlink"
 )
 

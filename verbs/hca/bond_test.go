@@ -7,8 +7,8 @@ import (
 	"testing"
 
 	"github.com/roced/roced/bpf"
-	"github.com/roced/roced/hack/netlab"
-	"github.com/roced/roced/hack/netlab/labtest"
+	"github.com/roced/roced/internal/lab"
+	"github.com/roced/roced/internal/lab/labtest"
 	"github.com/roced/roced/verbs"
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
@@ -18,7 +18,7 @@ import (
 func newBonds(t *testing.T, mode netlink.BondMode) *labtest.PairLab {
 	t.Helper()
 	hosts := labtest.Pair(t)
-	for i, host := range []*netlab.Namespace{hosts.A, hosts.B} {
+	for i, host := range []*lab.Namespace{hosts.A, hosts.B} {
 		bond := netlink.NewLinkBond(attrs("bond0", 1500))
 		bond.Mode, bond.Miimon = mode, 10
 		if mode == netlink.BOND_MODE_802_3AD {
@@ -35,7 +35,7 @@ func newBonds(t *testing.T, mode netlink.BondMode) *labtest.PairLab {
 	return hosts
 }
 
-func openNamed(t *testing.T, host *netlab.Namespace, name string, options ...Option) *station {
+func openNamed(t *testing.T, host *lab.Namespace, name string, options ...Option) *station {
 	t.Helper()
 	d, err := Open(name, append(options, InNamespace(host.Path()))...)
 	check(t, err)
@@ -61,7 +61,7 @@ func TestBonds(t *testing.T) {
 			hosts := newBonds(t, mode)
 			var log logged
 			a, b := openNamed(t, hosts.A, "bond0", log.option()), openNamed(t, hosts.B, "bond0")
-			l := &lab{hosts, a, b}
+			l := &stations{hosts, a, b}
 			l.bothWays(t, "10.99.0.1", "10.99.0.2", 512)
 			if !log.says("bond0 is a bond") || a.device.host.(*kernelHost).steering.AttachedMode() != bpf.Generic {
 				t.Error("it is not generic, or not said")
@@ -75,12 +75,12 @@ func TestBonds(t *testing.T) {
 
 func TestVlanOnABond(t *testing.T) {
 	hosts := newBonds(t, netlink.BOND_MODE_ACTIVE_BACKUP)
-	for i, host := range []*netlab.Namespace{hosts.A, hosts.B} {
+	for i, host := range []*lab.Namespace{hosts.A, hosts.B} {
 		_, err := host.VLAN("bond0", vlanID)
 		check(t, err)
 		check(t, host.AddAddress("bond0.42", fmt.Sprintf("10.42.0.%d/24", i+1)))
 	}
-	l := &lab{hosts, openNamed(t, hosts.A, "bond0.42"), openNamed(t, hosts.B, "bond0.42")}
+	l := &stations{hosts, openNamed(t, hosts.A, "bond0.42"), openNamed(t, hosts.B, "bond0.42")}
 	l.bothWays(t, "10.42.0.1", "10.42.0.2", 512)
 }
 
@@ -140,7 +140,7 @@ func TestTeam(t *testing.T) {
 func TestIPVlan(t *testing.T) {
 	for _, mode := range []netlink.IPVlanMode{netlink.IPVLAN_MODE_L2, netlink.IPVLAN_MODE_L3, netlink.IPVLAN_MODE_L3S} {
 		hosts := labtest.Pair(t)
-		for i, host := range []*netlab.Namespace{hosts.A, hosts.B} {
+		for i, host := range []*lab.Namespace{hosts.A, hosts.B} {
 			child := attrs("ipvl0", 1500)
 			child.ParentIndex = eth0(t, host).Attrs().Index
 			check(t, host.Netlink().LinkAdd(&netlink.IPVlan{LinkAttrs: child, Mode: mode}))
@@ -152,13 +152,13 @@ func TestIPVlan(t *testing.T) {
 			refused(t, err, verbs.ErrUnsupported, "ipvl0 is an ipvlan of mode l3")
 			continue
 		}
-		l := &lab{hosts, openNamed(t, hosts.A, "ipvl0"), openNamed(t, hosts.B, "ipvl0")}
+		l := &stations{hosts, openNamed(t, hosts.A, "ipvl0"), openNamed(t, hosts.B, "ipvl0")}
 		l.bothWays(t, "10.98.0.1", "10.98.0.2", 512)
 	}
 }
 
 // openWithSteering opens bond0 as if it were a plain interface: native.
-func openWithSteering(t *testing.T, host *netlab.Namespace, s *bpf.Steering) *Device {
+func openWithSteering(t *testing.T, host *lab.Namespace, s *bpf.Steering) *Device {
 	t.Helper()
 	b := &builder{name: "bond0", options: newOptions(nil), multiBuffer: func() (bool, error) { return false, nil }}
 	b.steering = s

@@ -11,8 +11,8 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/roced/roced/hack/netlab"
-	"github.com/roced/roced/hack/netlab/labtest"
+	"github.com/roced/roced/internal/lab"
+	"github.com/roced/roced/internal/lab/labtest"
 	"github.com/roced/roced/verbs"
 	"golang.org/x/sys/unix"
 )
@@ -101,7 +101,7 @@ func child(name string, capabilities ...uintptr) *exec.Cmd {
 	return command
 }
 
-func runChild(t *testing.T, host *netlab.Namespace, name string, capabilities ...uintptr) string {
+func runChild(t *testing.T, host *lab.Namespace, name string, capabilities ...uintptr) string {
 	t.Helper()
 	var out []byte
 	check(t, host.Do(func() (err error) {

@@ -11,8 +11,8 @@ import (
 	"github.com/roced/roced/bpf"
 	"github.com/roced/roced/datapath/link"
 	"github.com/roced/roced/datapath/wire"
-	"github.com/roced/roced/hack/netlab/labtest"
 	"github.com/roced/roced/internal/host"
+	"github.com/roced/roced/internal/lab/labtest"
 	"github.com/roced/roced/verbs"
 	"github.com/vishvananda/netlink"
 )
@@ -22,7 +22,7 @@ import (
 func TestChurnOnAnotherInterface(t *testing.T) {
 	hosts := labtest.Pair(t)
 	addLink(t, hosts.A, netlink.NewVeth(attrs("eth1", 1500)), true)
-	l := newLabOn(t, hosts)
+	l := newStationsOn(t, hosts)
 	ah := l.a.ah("10.77.0.2")
 	stop, done := make(chan struct{}), make(chan error, 1)
 	go func() {
@@ -223,7 +223,7 @@ func TestInterfaceDropsAreCounted(t *testing.T) {
 // The peer's end goes down and up: every message is counted, whether the kernel tells of the
 // carrier or not, and messages flow at once when it is back.
 func TestCarrierLossIsCounted(t *testing.T) {
-	l := newLab(t)
+	l := newStations(t)
 	ah := l.a.ah("10.77.0.2")
 	message(t, l.a, l.b, ah, []byte("before"))
 	for range 3 {

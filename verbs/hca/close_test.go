@@ -8,7 +8,7 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/roced/roced/hack/netlab/labtest"
+	"github.com/roced/roced/internal/lab/labtest"
 	"github.com/roced/roced/verbs"
 )
 
@@ -19,7 +19,7 @@ func TestEverythingAfterClose(t *testing.T) {
 }
 
 func TestEverythingAfterCloseOnLink(t *testing.T) {
-	l := newLab(t)
+	l := newStations(t)
 	everythingAfterClose(t, l.a, l.b, "10.77.0.2")
 }
 

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/roced/roced/hack/netlab/labtest"
+	"github.com/roced/roced/internal/lab/labtest"
 	"github.com/roced/roced/verbs"
 )
 

@@ -4,8 +4,8 @@ import (
 	"net"
 	"testing"
 
-	"github.com/roced/roced/hack/netlab"
-	"github.com/roced/roced/hack/netlab/labtest"
+	"github.com/roced/roced/internal/lab"
+	"github.com/roced/roced/internal/lab/labtest"
 	"github.com/roced/roced/verbs"
 	"golang.org/x/sys/unix"
 )
@@ -32,7 +32,7 @@ func (s *station) port() verbs.PortAttr {
 // An address that the interface gets becomes a GID and is steered, one that it loses
 // is neither.
 func TestAddressesAreFollowed(t *testing.T) {
-	l := newLab(t)
+	l := newStations(t)
 	for _, row := range []struct{ address, cidr string }{{"10.77.0.5", "10.77.0.5/24"}, {"fd77::5", "fd77::5/64"}} {
 		t.Run(row.address, func(t *testing.T) {
 			if hasGID(l.b, row.address) {
@@ -67,7 +67,7 @@ func TestAddressesAreFollowed(t *testing.T) {
 // The default is replaced by a routable address, and never by a link-local one while
 // there is another.
 func TestDefaultGID(t *testing.T) {
-	l := newLab(t)
+	l := newStations(t)
 	first := func() verbs.GID {
 		entry, err := l.b.ctx.QueryGID(1, 0)
 		check(t, err)
@@ -91,7 +91,7 @@ func TestDefaultGID(t *testing.T) {
 // A handle to an address that moves to this device delivers here; one from an address
 // that has gone drops until it is back.
 func TestHandlesFollowAddresses(t *testing.T) {
-	l := newLab(t)
+	l := newStations(t)
 	check(t, l.B.AddAddress("eth0", "10.77.0.5/24"))
 	eventually(t, "the GID", func() bool { return hasGID(l.b, "10.77.0.5") })
 	moving := l.a.ah("10.77.0.5")
@@ -120,13 +120,13 @@ func TestHandlesFollowAddresses(t *testing.T) {
 // The port's state follows the link. What is sent meanwhile is dropped and counted, and
 // everything works again afterwards: handles, addresses, steering.
 func TestLinkDownAndUp(t *testing.T) {
-	rows := map[string]func(l *lab) *netlab.Namespace{
-		"its own end":     func(l *lab) *netlab.Namespace { return l.A },
-		"the other's end": func(l *lab) *netlab.Namespace { return l.B },
+	rows := map[string]func(l *stations) *lab.Namespace{
+		"its own end":     func(l *stations) *lab.Namespace { return l.A },
+		"the other's end": func(l *stations) *lab.Namespace { return l.B },
 	}
 	for name, side := range rows {
 		t.Run(name, func(t *testing.T) {
-			l := newLab(t)
+			l := newStations(t)
 			setNeighbourTimers(t, l.A)
 			v4, v6 := l.a.ah("10.77.0.2"), l.a.ah("fd77::2")
 			message(t, l.a, l.b, v4, []byte("before"))
@@ -154,9 +154,9 @@ func TestLinkDownAndUp(t *testing.T) {
 }
 
 // restoreIPv6 puts back what the kernel takes away when a link goes down.
-func restoreIPv6(t *testing.T, l *lab) {
+func restoreIPv6(t *testing.T, l *stations) {
 	t.Helper()
-	for host, cidr := range map[*netlab.Namespace]string{l.A: "fd77::1/64", l.B: "fd77::2/64"} {
+	for host, cidr := range map[*lab.Namespace]string{l.A: "fd77::1/64", l.B: "fd77::2/64"} {
 		if err := host.AddAddress("eth0", cidr); err != nil {
 			refused(t, err, unix.EEXIST)
 		}
@@ -165,7 +165,7 @@ func restoreIPv6(t *testing.T, l *lab) {
 
 // Frames that wait for a link that went down do not keep the worker awake.
 func TestDownWithFramesUnderway(t *testing.T) {
-	l := newLab(t)
+	l := newStations(t)
 	ah := l.a.ah("10.77.0.2")
 	stop := make(chan struct{})
 	done := make(chan struct{})
@@ -199,7 +199,7 @@ func TestDownWithFramesUnderway(t *testing.T) {
 // that is too small for any RDMA MTU takes the port down, and back up with it.
 func TestMTUIsFollowed(t *testing.T) {
 	var log logged
-	l := newLab(t, log.option())
+	l := newStations(t, log.option())
 	set := func(mtu int) {
 		check(t, l.A.Netlink().LinkSetMTU(eth0(t, l.A), mtu))
 		check(t, l.B.Netlink().LinkSetMTU(eth0(t, l.B), mtu))
@@ -226,7 +226,7 @@ func TestMTUIsFollowed(t *testing.T) {
 
 // News of other interfaces, and more of it than is read, does no harm.
 func TestManyChanges(t *testing.T) {
-	l := newLab(t)
+	l := newStations(t)
 	ah := l.a.ah("10.77.0.2")
 	for i := range 300 {
 		addRoute(t, l.A, routeVia("10.77.0.2"), (&net.IPNet{IP: net.IPv4(10, 200, byte(i), 0), Mask: net.CIDRMask(24, 32)}).String())
@@ -260,9 +260,9 @@ func (s *station) awaitEvent(want verbs.AsyncEvent) {
 
 // The host's changes are events: of the link, whichever end goes down, and of addresses.
 func TestHostsChangesAreEvents(t *testing.T) {
-	l := newLab(t)
+	l := newStations(t)
 	l.a.noEvent()
-	for _, host := range []*netlab.Namespace{l.A, l.B} {
+	for _, host := range []*lab.Namespace{l.A, l.B} {
 		check(t, host.Netlink().LinkSetDown(eth0(t, host)))
 		l.a.awaitEvent(portErr)
 		l.b.awaitEvent(portErr)
@@ -288,7 +288,7 @@ func (s *station) awaitGIDs(are func() bool) {
 
 // A group's address is none of the GIDs: a join is no event.
 func TestJoinIsNoEvent(t *testing.T) {
-	l := newLab(t, WithStateDir(t.TempDir()))
+	l := newStations(t, WithStateDir(t.TempDir()))
 	for _, group := range []string{groupV4, groupV6} {
 		check(t, join(t, l.a, group, verbs.JoinFullMember).Close())
 		join(t, l.a, group, verbs.JoinFullMember)

@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/cilium/ebpf"
-	"github.com/roced/roced/hack/netlab/labtest"
+	"github.com/roced/roced/internal/lab/labtest"
 	"github.com/roced/roced/verbs"
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
@@ -35,7 +35,7 @@ func TestDeviceFails(t *testing.T) {
 }
 
 func TestDeviceFailsOnLink(t *testing.T) {
-	l := newLab(t)
+	l := newStations(t)
 	deviceFails(t, l.a, l.b, "10.77.0.2", func() { check(t, l.A.Netlink().LinkDel(eth0(t, l.A))) })
 	l.b.awaitFatal() // the other end of a pair goes with it
 	asleep(t, l.b.device)
@@ -214,7 +214,7 @@ func TestOpenAfterInterfaceIsDeleted(t *testing.T) {
 
 // Who waits for a neighbour when the device fails is told so, not that nobody answers.
 func TestDeviceFailsWhileWaitingForANeighbour(t *testing.T) {
-	l := newLab(t)
+	l := newStations(t)
 	done, route := make(chan error), l.a.route("10.77.0.99")
 	go func() {
 		_, err := l.a.pd.CreateAH(context.Background(), route)

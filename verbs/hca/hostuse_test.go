@@ -9,15 +9,15 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/roced/roced/hack/netlab"
-	"github.com/roced/roced/hack/netlab/labtest"
+	"github.com/roced/roced/internal/lab"
+	"github.com/roced/roced/internal/lab/labtest"
 	"github.com/roced/roced/verbs"
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 )
 
 // newUDP is a socket of a host's own, of an address's IP version. The caller closes it.
-func newUDP(t *testing.T, host *netlab.Namespace, of netip.Addr) (fd int) {
+func newUDP(t *testing.T, host *lab.Namespace, of netip.Addr) (fd int) {
 	t.Helper()
 	check(t, host.Do(func() (err error) {
 		family := unix.AF_INET6
@@ -41,7 +41,7 @@ func sockaddr(a netip.Addr, port int) unix.Sockaddr {
 
 // newGroupSocket is a receiver of the host's own in a group. It takes RoCEv2's packets over
 // IPv6, which have no UDP checksum. The caller closes it.
-func newGroupSocket(t *testing.T, host *netlab.Namespace, group string, port int) int {
+func newGroupSocket(t *testing.T, host *lab.Namespace, group string, port int) int {
 	t.Helper()
 	fd, a, index := newUDP(t, host, address(group)), address(group), eth0(t, host).Attrs().Index
 	check(t, unix.Bind(fd, sockaddr(a, port)))
@@ -59,7 +59,7 @@ func newGroupSocket(t *testing.T, host *netlab.Namespace, group string, port int
 // which source the kernel picks for whom.
 type hostState struct{ routes, rules, addresses, ways []string }
 
-func hostStateOf(t *testing.T, host *netlab.Namespace) (s hostState) {
+func hostStateOf(t *testing.T, host *lab.Namespace) (s hostState) {
 	t.Helper()
 	link := eth0(t, host)
 	routes, err := host.Netlink().RouteListFiltered(netlink.FAMILY_ALL, &netlink.Route{}, netlink.RT_FILTER_TABLE)
@@ -89,7 +89,7 @@ func hostStateOf(t *testing.T, host *netlab.Namespace) (s hostState) {
 	return s
 }
 
-func wayTo(host *netlab.Namespace, dest string, index int) string {
+func wayTo(host *lab.Namespace, dest string, index int) string {
 	ways, err := host.Netlink().RouteGetWithOptions(address(dest).AsSlice(), &netlink.RouteGetOptions{OifIndex: index})
 	if err != nil {
 		return fmt.Sprint(dest, index, err)
@@ -99,13 +99,13 @@ func wayTo(host *netlab.Namespace, dest string, index int) string {
 
 // hostsTalk has the kernels of two hosts find each other anew, by ARP and neighbour
 // discovery, and exchange a message each way, from the addresses that they should have.
-func hostsTalk(t *testing.T, lab *labtest.PairLab, when string) {
+func hostsTalk(t *testing.T, hosts *labtest.PairLab, when string) {
 	t.Helper()
 	for _, to := range []string{"10.77.0.", "fd77::"} {
 		a, b := address(to+"1"), address(to+"2")
-		forget(t, lab.A, b)
-		forget(t, lab.B, a)
-		left, right := newUDP(t, lab.A, a), newUDP(t, lab.B, b)
+		forget(t, hosts.A, b)
+		forget(t, hosts.B, a)
+		left, right := newUDP(t, hosts.A, a), newUDP(t, hosts.B, b)
 		check(t, unix.Bind(right, sockaddr(b, 7777)))
 		check(t, unix.Sendto(left, []byte(when), 0, sockaddr(b, 7777)))
 		from := hear(t, right, when)
@@ -137,7 +137,7 @@ func addressOf(s unix.Sockaddr) netip.Addr {
 }
 
 // forget takes a neighbour out of a host's table, if it is there.
-func forget(t *testing.T, host *netlab.Namespace, neighbour netip.Addr) {
+func forget(t *testing.T, host *lab.Namespace, neighbour netip.Addr) {
 	t.Helper()
 	err := host.Netlink().NeighDel(&netlink.Neigh{LinkIndex: eth0(t, host).Attrs().Index, IP: neighbour.AsSlice()})
 	if err != nil {
@@ -195,7 +195,7 @@ func TestHostIsUndisturbed(t *testing.T) {
 	check(t, a.qp.AttachMcast(gid(groupV4), 0))
 	check(t, a.qp.AttachMcast(gid(groupV6), 0))
 	for _, group := range []string{groupV4, groupV6} {
-		arrives(t, &lab{a: b, b: a}, group)
+		arrives(t, &stations{a: b, b: a}, group)
 	}
 	undisturbed("attached, with traffic")
 	for _, m := range joined {

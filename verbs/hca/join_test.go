@@ -4,7 +4,7 @@ import (
 	"net/netip"
 	"testing"
 
-	"github.com/roced/roced/hack/netlab/labtest"
+	"github.com/roced/roced/internal/lab/labtest"
 	"github.com/roced/roced/verbs"
 	"golang.org/x/sys/unix"
 )
@@ -61,22 +61,22 @@ func (s *switched) talk(t *testing.T, group string) {
 func TestMembersOnASwitch(t *testing.T) {
 	for _, group := range []string{groupV4, groupV6} {
 		t.Run(group, func(t *testing.T) {
-			lab := newSwitched(t)
-			first, second := join(t, lab.b, group, verbs.JoinFullMember), join(t, lab.b, group, verbs.JoinFullMember)
-			beside := join(t, lab.b, group, verbs.JoinSendOnlyFullMember)
-			sender := join(t, lab.a, group, verbs.JoinSendOnlyFullMember)
-			check(t, lab.b.qp.AttachMcast(first.MGID(), first.MLID()))
-			eventually(t, "report", func() bool { return lab.snooped(t, lab.PortB, group) })
-			lab.talk(t, group)
+			hosts := newSwitched(t)
+			first, second := join(t, hosts.b, group, verbs.JoinFullMember), join(t, hosts.b, group, verbs.JoinFullMember)
+			beside := join(t, hosts.b, group, verbs.JoinSendOnlyFullMember)
+			sender := join(t, hosts.a, group, verbs.JoinSendOnlyFullMember)
+			check(t, hosts.b.qp.AttachMcast(first.MGID(), first.MLID()))
+			eventually(t, "report", func() bool { return hosts.snooped(t, hosts.PortB, group) })
+			hosts.talk(t, group)
 			check(t, beside.Close())
 			check(t, first.Close())
-			lab.talk(t, group)
-			if !lab.snooped(t, lab.PortB, group) || lab.snooped(t, lab.PortA, group) {
+			hosts.talk(t, group)
+			if !hosts.snooped(t, hosts.PortB, group) || hosts.snooped(t, hosts.PortA, group) {
 				t.Error("the switch should have the receiver's port, and not the sender's")
 			}
 			check(t, sender.Close())
 			check(t, second.Close())
-			eventually(t, "leave", func() bool { return !lab.snooped(t, lab.PortB, group) })
+			eventually(t, "leave", func() bool { return !hosts.snooped(t, hosts.PortB, group) })
 		})
 	}
 }
@@ -86,13 +86,13 @@ func TestMembersOnASwitch(t *testing.T) {
 func TestSendOnlyIsSilent(t *testing.T) {
 	for _, group := range []string{groupV4, groupV6} {
 		t.Run(group, func(t *testing.T) {
-			lab := newSwitched(t)
-			sniff := newSniffer(t, lab.A)
-			receiver := join(t, lab.b, group, verbs.JoinFullMember)
-			check(t, lab.b.qp.AttachMcast(receiver.MGID(), 0))
-			eventually(t, "report", func() bool { return lab.snooped(t, lab.PortB, group) })
-			left := join(t, lab.a, group, verbs.JoinSendOnlyFullMember)
-			join(t, lab.a, group, verbs.JoinSendOnlyFullMember) // stays until the device closes
+			hosts := newSwitched(t)
+			sniff := newSniffer(t, hosts.A)
+			receiver := join(t, hosts.b, group, verbs.JoinFullMember)
+			check(t, hosts.b.qp.AttachMcast(receiver.MGID(), 0))
+			eventually(t, "report", func() bool { return hosts.snooped(t, hosts.PortB, group) })
+			left := join(t, hosts.a, group, verbs.JoinSendOnlyFullMember)
+			join(t, hosts.a, group, verbs.JoinSendOnlyFullMember) // stays until the device closes
 			// Full members of other groups are heard: the sniffer works, and what would have
 			// been said before has been.
 			silent := 0
@@ -104,13 +104,13 @@ func TestSendOnlyIsSilent(t *testing.T) {
 				})
 			}
 			others := map[bool][2]string{true: {"239.9.9.9", "239.9.9.8"}, false: {"ff0e::9:9", "ff0e::9:8"}}[address(group).Is4()]
-			join(t, lab.a, others[0], verbs.JoinFullMember)
+			join(t, hosts.a, others[0], verbs.JoinFullMember)
 			await(others[0])
-			lab.talk(t, group)
+			hosts.talk(t, group)
 			check(t, left.Close())
-			lab.talk(t, group)
-			check(t, lab.a.device.Close())
-			again := newStation(t, open(t, lab.A, WithStateDir(t.TempDir())))
+			hosts.talk(t, group)
+			check(t, hosts.a.device.Close())
+			again := newStation(t, open(t, hosts.A, WithStateDir(t.TempDir())))
 			join(t, again, others[1], verbs.JoinFullMember)
 			await(others[1])
 			if silent != 0 {
@@ -158,7 +158,7 @@ func TestReceiveOnAnInterfaceWithoutAddresses(t *testing.T) {
 	for _, cidr := range []string{"10.77.0.2/24", "fd77::2/64"} {
 		delAddress(t, hosts.B, cidr)
 	}
-	l := newLabOn(t, hosts)
+	l := newStationsOn(t, hosts)
 	for _, group := range []string{groupV4, groupV6, "ff02::77%eth0"} {
 		t.Run(group, func(t *testing.T) {
 			to := address(group)

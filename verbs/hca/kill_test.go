@@ -12,9 +12,9 @@ import (
 	"time"
 
 	"github.com/roced/roced/datapath/wire"
-	"github.com/roced/roced/hack/netlab"
-	"github.com/roced/roced/hack/netlab/capture"
-	"github.com/roced/roced/hack/netlab/labtest"
+	"github.com/roced/roced/internal/lab"
+	"github.com/roced/roced/internal/lab/capture"
+	"github.com/roced/roced/internal/lab/labtest"
 	"github.com/roced/roced/mcast"
 	"github.com/roced/roced/verbs"
 	"github.com/vishvananda/netlink"
@@ -104,7 +104,7 @@ func nothingStale(t *testing.T, s *switched, group string) {
 }
 
 // startSender starts a child that sends, in a host's namespace; kill is kill -9.
-func startSender(t *testing.T, host *netlab.Namespace, o sendOrder) (kill func()) {
+func startSender(t *testing.T, host *lab.Namespace, o sendOrder) (kill func()) {
 	t.Helper()
 	text, err := json.Marshal(o)
 	check(t, err)
@@ -186,20 +186,20 @@ func TestKilledSenderIsSilent(t *testing.T) {
 	for _, row := range rows {
 		for flags, member := range map[verbs.JoinFlags]string{verbs.JoinSendOnlyFullMember: "send-only", verbs.JoinFullMember: "full"} {
 			t.Run(member+" "+row.name, func(t *testing.T) {
-				lab, state := labtest.Switched(t), t.TempDir()
-				s := &switched{SwitchLab: lab, b: newStation(t, open(t, lab.B, WithStateDir(t.TempDir())))}
+				hosts, state := labtest.Switched(t), t.TempDir()
+				s := &switched{SwitchLab: hosts, b: newStation(t, open(t, hosts.B, WithStateDir(t.TempDir())))}
 				beside := join(t, s.b, row.group, verbs.JoinFullMember)
 				check(t, s.b.qp.AttachMcast(beside.MGID(), 0))
-				eventually(t, "report of the receiver", func() bool { return s.snooped(t, lab.PortB, row.group) })
-				heard := &conversation{sniffer: newSnifferOn(t, lab.Bridge.Namespace, lab.PortA), group: address(row.group), other: address(row.other)}
-				kill := startSender(t, lab.A, sendOrder{Group: heard.group, Flags: flags, Via: row.via, StateDir: state})
+				eventually(t, "report of the receiver", func() bool { return s.snooped(t, hosts.PortB, row.group) })
+				heard := &conversation{sniffer: newSnifferOn(t, hosts.Bridge.Namespace, hosts.PortA), group: address(row.group), other: address(row.other)}
+				kill := startSender(t, hosts.A, sendOrder{Group: heard.group, Flags: flags, Via: row.via, StateDir: state})
 				heard.until(t, "messages", func() bool { return heard.messages > 0 })
 				asked := heard.asked
 				heard.until(t, "two queries while it sends", func() bool { return heard.asked >= asked+2 })
 				kill()
 				heard.listen()
 
-				s.a = newStation(t, open(t, lab.A, WithStateDir(state), WithMembership(row.via)))
+				s.a = newStation(t, open(t, hosts.A, WithStateDir(state), WithMembership(row.via)))
 				next := join(t, s.a, row.group, verbs.JoinSendOnlyFullMember)
 				asked = heard.asked
 				heard.until(t, "two queries after it", func() bool { return heard.asked >= asked+2 })
@@ -211,7 +211,7 @@ func TestKilledSenderIsSilent(t *testing.T) {
 				if (heard.about > 0) != (member == "full") {
 					t.Errorf("the host spoke of the group %d times", heard.about)
 				}
-				if !s.snooped(t, lab.PortB, row.group) {
+				if !s.snooped(t, hosts.PortB, row.group) {
 					t.Error("the receiver has been cut off")
 				}
 				nothingStale(t, s, row.group)

@@ -4,7 +4,7 @@ import (
 	"testing"
 
 	"github.com/roced/roced/bpf"
-	"github.com/roced/roced/hack/netlab/labtest"
+	"github.com/roced/roced/internal/lab/labtest"
 	"github.com/roced/roced/verbs"
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"

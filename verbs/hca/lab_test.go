@@ -8,30 +8,30 @@ import (
 	"testing"
 
 	"github.com/roced/roced/bpf"
-	"github.com/roced/roced/hack/netlab"
-	"github.com/roced/roced/hack/netlab/labtest"
+	"github.com/roced/roced/internal/lab"
+	"github.com/roced/roced/internal/lab/labtest"
 	"github.com/roced/roced/verbs"
 	"github.com/vishvananda/netlink"
 )
 
-// lab is two hosts on one wire, and a station on each.
-type lab struct {
+// stations is two hosts on one wire, and a station on each.
+type stations struct {
 	*labtest.PairLab
 	a, b *station
 }
 
-func newLab(t testing.TB, options ...Option) *lab {
+func newStations(t testing.TB, options ...Option) *stations {
 	t.Helper()
-	return newLabOn(t, labtest.Pair(t), options...)
+	return newStationsOn(t, labtest.Pair(t), options...)
 }
 
-func newLabOn(t testing.TB, hosts *labtest.PairLab, options ...Option) *lab {
+func newStationsOn(t testing.TB, hosts *labtest.PairLab, options ...Option) *stations {
 	t.Helper()
-	return &lab{hosts, newStation(t, open(t, hosts.A, options...)), newStation(t, open(t, hosts.B, options...))}
+	return &stations{hosts, newStation(t, open(t, hosts.A, options...)), newStation(t, open(t, hosts.B, options...))}
 }
 
 // open opens a host's eth0 and closes it when the test ends.
-func open(t testing.TB, host *netlab.Namespace, options ...Option) *Device {
+func open(t testing.TB, host *lab.Namespace, options ...Option) *Device {
 	t.Helper()
 	d, err := Open("eth0", append(options, InNamespace(host.Path()))...)
 	check(t, err)
@@ -40,7 +40,7 @@ func open(t testing.TB, host *netlab.Namespace, options ...Option) *Device {
 }
 
 // eth0 is the host's link as it is now.
-func eth0(t testing.TB, host *netlab.Namespace) netlink.Link {
+func eth0(t testing.TB, host *lab.Namespace) netlink.Link {
 	t.Helper()
 	link, err := host.Netlink().LinkByName("eth0")
 	check(t, err)
@@ -76,7 +76,7 @@ func pattern(length, salt int) []byte {
 }
 
 // linkLocal is a host's link-local address.
-func linkLocal(t testing.TB, host *netlab.Namespace) string {
+func linkLocal(t testing.TB, host *lab.Namespace) string {
 	t.Helper()
 	list, err := host.Netlink().AddrList(eth0(t, host), netlink.FAMILY_V6)
 	check(t, err)
@@ -90,7 +90,7 @@ func linkLocal(t testing.TB, host *netlab.Namespace) string {
 }
 
 // delAddress takes an address away from a host's eth0.
-func delAddress(t testing.TB, host *netlab.Namespace, cidr string) {
+func delAddress(t testing.TB, host *lab.Namespace, cidr string) {
 	t.Helper()
 	a, err := netlink.ParseAddr(cidr)
 	check(t, err)
@@ -98,7 +98,7 @@ func delAddress(t testing.TB, host *netlab.Namespace, cidr string) {
 }
 
 // setMAC gives a host's eth0 another Ethernet address, as if it were another machine.
-func setMAC(t testing.TB, host *netlab.Namespace, last byte) net.HardwareAddr {
+func setMAC(t testing.TB, host *lab.Namespace, last byte) net.HardwareAddr {
 	t.Helper()
 	mac := net.HardwareAddr{2, 0, 0, 0, 0, last}
 	check(t, host.Netlink().LinkSetHardwareAddr(eth0(t, host), mac))

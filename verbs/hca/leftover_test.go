@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/roced/roced/hack/netlab/labtest"
 	"github.com/roced/roced/internal/journal"
+	"github.com/roced/roced/internal/lab/labtest"
 	"github.com/vishvananda/netlink"
 )
 

@@ -27,7 +27,7 @@ func moved(before, after map[string]uint64) map[string]uint64 {
 // Every malformed or unwanted shape of packet that can come from the wire has a row:
 // it is counted once under its own name, and harms nothing.
 func TestMalformed(t *testing.T) {
-	l := newLab(t)
+	l := newStations(t)
 	b := l.b
 	r := newRawSender(t, l.A, l.B, b.qp.Number())
 	payload := []byte("what a peer would send")
@@ -143,7 +143,7 @@ func TestMalformed(t *testing.T) {
 
 // What a queue pair itself cannot take.
 func TestUnwanted(t *testing.T) {
-	l := newLab(t)
+	l := newStations(t)
 	b := l.b
 	rows := []struct {
 		name    string

@@ -6,7 +6,7 @@ import (
 
 	"github.com/roced/roced/datapath/wire"
 	"github.com/roced/roced/datapath/wire/wiretest"
-	"github.com/roced/roced/hack/netlab"
+	"github.com/roced/roced/internal/lab"
 	"golang.org/x/sys/unix"
 )
 
@@ -14,7 +14,7 @@ import (
 // twice, to the device and, with another port, to a socket of the same host. Where the two
 // do not agree the row says why. (rp_filter is off, as a namespace has it.)
 func TestSourcesAsTheKernelHasThem(t *testing.T) {
-	l := newLab(t)
+	l := newStations(t)
 	r := newRawSender(t, l.A, l.B, l.b.qp.Number())
 	broadcastMAC := wire.MAC{0xff, 0xff, 0xff, 0xff, 0xff, 0xff}
 	for _, row := range []struct {
@@ -79,7 +79,7 @@ func strange(r *rawSender, source, dest string) []byte {
 }
 
 // reachesSocket sends a frame to a socket of the host's own, and then one that is good.
-func reachesSocket(t *testing.T, host *netlab.Namespace, r *rawSender, f []byte, dest string) bool {
+func reachesSocket(t *testing.T, host *lab.Namespace, r *rawSender, f []byte, dest string) bool {
 	t.Helper()
 	const port = 4792
 	to := address(dest)
@@ -111,7 +111,7 @@ func reachesSocket(t *testing.T, host *netlab.Namespace, r *rawSender, f []byte,
 // A new MAC, as a bond or an administrator gives it, is the device's at once, and the old
 // one is not.
 func TestMACChanges(t *testing.T) {
-	l := newLab(t)
+	l := newStations(t)
 	r := newRawSender(t, l.A, l.B, l.b.qp.Number())
 	old := r.to
 	now := setMAC(t, l.B, 0x77)
@@ -130,7 +130,7 @@ func TestMACChanges(t *testing.T) {
 
 // A subnet that comes brings its broadcast, and takes it away again.
 func TestBroadcastsFollow(t *testing.T) {
-	l := newLab(t)
+	l := newStations(t)
 	r := newRawSender(t, l.A, l.B, l.b.qp.Number())
 	goes := func(want string) {
 		t.Helper()

@@ -141,7 +141,7 @@ func TestDetach(t *testing.T) {
 
 // Through XDP: a group is steered while something is attached to it, else left to the host.
 func TestGroupThroughXDP(t *testing.T) {
-	hosts := newLab(t)
+	hosts := newStations(t)
 	for _, group := range []string{groupV4, groupV6} {
 		check(t, hosts.b.qp.AttachMcast(gid(group), 0))
 		hosts.b.receive(0)

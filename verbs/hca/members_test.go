@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/roced/roced/datapath/wire"
-	"github.com/roced/roced/hack/netlab/labtest"
+	"github.com/roced/roced/internal/lab/labtest"
 	"github.com/roced/roced/mcast"
 	"github.com/roced/roced/verbs"
 	"golang.org/x/sys/unix"
@@ -75,18 +75,18 @@ func TestEveryCombinationOfMembers(t *testing.T) {
 
 // combination has a host of each kind, and a full member and no member beside them.
 func combination(t *testing.T, group string, from, to verbs.JoinFlags) {
-	lab := newSwitched(t)
+	hosts := newSwitched(t)
 	full, none := labtest.New(t, "hca-full"), labtest.New(t, "hca-none")
-	nonesPort, err := lab.Bridge.Port(none, "eth0")
+	nonesPort, err := hosts.Bridge.Port(none, "eth0")
 	check(t, err)
-	fullPort, err := lab.Bridge.Port(full, "eth0")
+	fullPort, err := hosts.Bridge.Port(full, "eth0")
 	check(t, err)
 	check(t, full.AddAddress("eth0", "10.77.0.3/24"))
 	check(t, full.AddAddress("eth0", "fd77::3/64"))
 	c := newStation(t, open(t, full, WithStateDir(t.TempDir())))
 
-	expectIn := map[*station]int{lab.a: 0, lab.b: 0, c: 1}
-	for s, flags := range map[*station]verbs.JoinFlags{lab.a: from, lab.b: to, c: verbs.JoinFullMember} {
+	expectIn := map[*station]int{hosts.a: 0, hosts.b: 0, c: 1}
+	for s, flags := range map[*station]verbs.JoinFlags{hosts.a: from, hosts.b: to, c: verbs.JoinFullMember} {
 		m := join(t, s, group, flags)
 		if flags == verbs.JoinFullMember {
 			check(t, s.qp.AttachMcast(m.MGID(), m.MLID()))
@@ -95,15 +95,15 @@ func combination(t *testing.T, group string, from, to verbs.JoinFlags) {
 		s.receive(0, 1, 2)
 	}
 	eventually(t, "reports", func() bool {
-		return lab.snooped(t, fullPort, group) && lab.snooped(t, lab.PortA, group) == (from == verbs.JoinFullMember) &&
-			lab.snooped(t, lab.PortB, group) == (to == verbs.JoinFullMember)
+		return hosts.snooped(t, fullPort, group) && hosts.snooped(t, hosts.PortA, group) == (from == verbs.JoinFullMember) &&
+			hosts.snooped(t, hosts.PortB, group) == (to == verbs.JoinFullMember)
 	})
-	receivers, fulls, nones := lab.watch(t, lab.PortB), lab.watch(t, fullPort), lab.watch(t, nonesPort)
-	lab.awaitFiltering(t, alias[group], receivers, fulls, nones)
+	receivers, fulls, nones := hosts.watch(t, hosts.PortB), hosts.watch(t, fullPort), hosts.watch(t, nonesPort)
+	hosts.awaitFiltering(t, alias[group], receivers, fulls, nones)
 	for id := range 3 {
-		wr := lab.a.toGroup(group, 9, 12)
+		wr := hosts.a.toGroup(group, 9, 12)
 		wr.ID = uint64(90 + id)
-		lab.a.post(wr)
+		hosts.a.post(wr)
 	}
 	expectOf := func(s *station, sends int) {
 		t.Helper()
@@ -119,15 +119,15 @@ func combination(t *testing.T, group string, from, to verbs.JoinFlags) {
 		}
 	}
 	expectOf(c, 0)
-	expectOf(lab.a, 3)
-	expectOf(lab.b, 0)
-	lab.settle(t, receivers, fulls, nones)
-	for p, want := range map[*port]int{fulls: 3, nones: 0, receivers: 3 * expectIn[lab.b]} {
+	expectOf(hosts.a, 3)
+	expectOf(hosts.b, 0)
+	hosts.settle(t, receivers, fulls, nones)
+	for p, want := range map[*port]int{fulls: 3, nones: 0, receivers: 3 * expectIn[hosts.b]} {
 		if n := p.seen[gid(group)]; n != want {
 			t.Errorf("%d packets on %s, want %d", n, p.name, want)
 		}
 	}
-	for _, s := range []*station{lab.a, lab.b, c} {
+	for _, s := range []*station{hosts.a, hosts.b, c} {
 		if drops := s.drops(); len(drops) != 0 {
 			t.Errorf("drops %v", drops)
 		}
@@ -138,19 +138,19 @@ func combination(t *testing.T, group string, from, to verbs.JoinFlags) {
 func TestFullMemberLeavesASendOnlyOne(t *testing.T) {
 	for _, group := range []string{groupV4, groupV6} {
 		t.Run(group, func(t *testing.T) {
-			lab := newSwitched(t)
-			receiver := join(t, lab.b, group, verbs.JoinFullMember)
-			check(t, lab.b.qp.AttachMcast(receiver.MGID(), 0))
-			join(t, lab.a, group, verbs.JoinSendOnlyFullMember)
-			full := join(t, lab.a, group, verbs.JoinFullMember)
+			hosts := newSwitched(t)
+			receiver := join(t, hosts.b, group, verbs.JoinFullMember)
+			check(t, hosts.b.qp.AttachMcast(receiver.MGID(), 0))
+			join(t, hosts.a, group, verbs.JoinSendOnlyFullMember)
+			full := join(t, hosts.a, group, verbs.JoinFullMember)
 			eventually(t, "reports", func() bool {
-				return lab.snooped(t, lab.PortA, group) && lab.snooped(t, lab.PortB, group)
+				return hosts.snooped(t, hosts.PortA, group) && hosts.snooped(t, hosts.PortB, group)
 			})
-			lab.talk(t, group)
+			hosts.talk(t, group)
 			check(t, full.Close())
-			eventually(t, "leave", func() bool { return !lab.snooped(t, lab.PortA, group) })
-			lab.talk(t, group)
-			if !lab.snooped(t, lab.PortB, group) {
+			eventually(t, "leave", func() bool { return !hosts.snooped(t, hosts.PortA, group) })
+			hosts.talk(t, group)
+			if !hosts.snooped(t, hosts.PortB, group) {
 				t.Error("the receiver has been cut off")
 			}
 		})
@@ -162,7 +162,7 @@ func TestFullMemberLeavesASendOnlyOne(t *testing.T) {
 func TestFanOutOnLink(t *testing.T) {
 	for _, group := range []string{groupV4, groupV6} {
 		t.Run(group, func(t *testing.T) {
-			l := newLab(t, WithStateDir(t.TempDir()))
+			l := newStations(t, WithStateDir(t.TempDir()))
 			join(t, l.b, group, verbs.JoinFullMember)
 			first, second, keyless, _ := l.b.member(group), l.b.member(group), l.b.member(group), l.b.member(group)
 			qkey := verbs.QPAttr{QKey: testQKey + 1}
@@ -200,7 +200,7 @@ func TestAliasedGroupPasses(t *testing.T) {
 			if wire.MulticastMAC(gid(group)) != wire.MulticastMAC(gid(other)) {
 				t.Fatal("they are told apart by their MAC")
 			}
-			l := newLab(t, WithStateDir(t.TempDir()))
+			l := newStations(t, WithStateDir(t.TempDir()))
 			join(t, l.b, group, verbs.JoinFullMember)
 			check(t, l.b.qp.AttachMcast(gid(group), 0))
 			socket := newGroupSocket(t, l.B, other, 4791)
@@ -235,7 +235,7 @@ func TestThousandGroupsOnADevice(t *testing.T) {
 	nth6 := func(i int) string { return fmt.Sprintf("ff05::5:%x", i) }
 	for name, nth := range map[string]func(int) string{"IPv4": nth, "IPv6": nth6} {
 		t.Run("as shipped, "+name, func(t *testing.T) {
-			l := newLab(t, WithStateDir(t.TempDir()))
+			l := newStations(t, WithStateDir(t.TempDir()))
 			for i := range n {
 				m := join(t, l.b, nth(i), verbs.JoinFullMember)
 				check(t, l.b.qp.AttachMcast(m.MGID(), m.MLID()))
@@ -246,7 +246,7 @@ func TestThousandGroupsOnADevice(t *testing.T) {
 		})
 	}
 	t.Run("beyond the limit", func(t *testing.T) {
-		l := newLab(t, WithStateDir(t.TempDir()), WithMembership(mcast.Netlink))
+		l := newStations(t, WithStateDir(t.TempDir()), WithMembership(mcast.Netlink))
 		joined := 0
 		for ; joined < n; joined++ {
 			_, err := l.b.ctx.JoinMulticast(address(nth(joined)), verbs.JoinFullMember)
@@ -266,7 +266,7 @@ func TestThousandGroupsOnADevice(t *testing.T) {
 }
 
 // arrives sends one message from a to a group, which b is in.
-func arrives(t *testing.T, l *lab, group string) {
+func arrives(t *testing.T, l *stations, group string) {
 	t.Helper()
 	l.b.receive(0)
 	ah := l.a.ah(group)

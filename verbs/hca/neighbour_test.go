@@ -7,15 +7,15 @@ import (
 	"testing"
 
 	"github.com/roced/roced/datapath/wire"
-	"github.com/roced/roced/hack/netlab"
-	"github.com/roced/roced/hack/netlab/labtest"
+	"github.com/roced/roced/internal/lab"
+	"github.com/roced/roced/internal/lab/labtest"
 	"github.com/roced/roced/verbs"
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 )
 
 // entry is a host's neighbour entry, nil if there is none.
-func entry(t testing.TB, host *netlab.Namespace, ip string) *netlink.Neigh {
+func entry(t testing.TB, host *lab.Namespace, ip string) *netlink.Neigh {
 	t.Helper()
 	list, err := host.Netlink().NeighList(eth0(t, host).Attrs().Index, netlink.FAMILY_ALL)
 	check(t, err)
@@ -27,20 +27,20 @@ func entry(t testing.TB, host *netlab.Namespace, ip string) *netlink.Neigh {
 	return nil
 }
 
-func managed(t testing.TB, host *netlab.Namespace, ip string) bool {
+func managed(t testing.TB, host *lab.Namespace, ip string) bool {
 	t.Helper()
 	n := entry(t, host, ip)
 	return n != nil && n.FlagsExt&netlink.NTF_EXT_MANAGED != 0
 }
 
-func setEntry(t testing.TB, host *netlab.Namespace, ip string, mac net.HardwareAddr, state int) {
+func setEntry(t testing.TB, host *lab.Namespace, ip string, mac net.HardwareAddr, state int) {
 	t.Helper()
 	check(t, host.Netlink().NeighSet(&netlink.Neigh{
 		LinkIndex: eth0(t, host).Attrs().Index, IP: net.ParseIP(ip), HardwareAddr: mac, State: state,
 	}))
 }
 
-func delEntry(t testing.TB, host *netlab.Namespace, ip string) {
+func delEntry(t testing.TB, host *lab.Namespace, ip string) {
 	t.Helper()
 	check(t, host.Netlink().NeighDel(&netlink.Neigh{LinkIndex: eth0(t, host).Attrs().Index, IP: net.ParseIP(ip)}))
 }
@@ -49,7 +49,7 @@ func delEntry(t testing.TB, host *netlab.Namespace, ip string) {
 func TestNeighbourIsManaged(t *testing.T) {
 	for _, ip := range []string{"10.77.0.2", "fd77::2"} {
 		t.Run(ip, func(t *testing.T) {
-			l := newLab(t)
+			l := newStations(t)
 			first, second := l.a.ah(ip), l.a.ah(ip)
 			if !managed(t, l.A, ip) {
 				t.Error("not managed while handles lead there")
@@ -81,7 +81,7 @@ func TestPermanentNeighbour(t *testing.T) {
 			t.Errorf("entry %+v", n)
 		}
 	}
-	l := newLabOn(t, hosts)
+	l := newStationsOn(t, hosts)
 	ah := l.a.ah("10.77.0.2")
 	permanent()
 	message(t, l.a, l.b, ah, []byte("over a permanent entry"))
@@ -117,7 +117,7 @@ func TestNeighbourMoves(t *testing.T) {
 func TestNeighbourFailsAndReturns(t *testing.T) {
 	hosts := labtest.Pair(t)
 	setNeighbourTimers(t, hosts.A)
-	l := newLabOn(t, hosts)
+	l := newStationsOn(t, hosts)
 	ah := l.a.ah("10.77.0.2")
 	message(t, l.a, l.b, ah, []byte("before"))
 	check(t, hosts.B.Netlink().LinkSetARPOff(eth0(t, hosts.B)))
@@ -132,7 +132,7 @@ func TestNeighbourFailsAndReturns(t *testing.T) {
 }
 
 // flows waits until messages arrive again.
-func flows(t *testing.T, l *lab, ah *verbs.AH) {
+func flows(t *testing.T, l *stations, ah *verbs.AH) {
 	t.Helper()
 	l.b.receive(0)
 	before := l.b.device.engine.Counters().Delivered
@@ -146,7 +146,7 @@ func flows(t *testing.T, l *lab, ah *verbs.AH) {
 
 // Entries that somebody deletes are asked for again while they are in use.
 func TestNeighbourIsFlushed(t *testing.T) {
-	l := newLab(t)
+	l := newStations(t)
 	for _, ip := range []string{"10.77.0.2", "fd77::2"} {
 		ah := l.a.ah(ip)
 		for range 3 {
@@ -157,7 +157,7 @@ func TestNeighbourIsFlushed(t *testing.T) {
 	}
 }
 
-func addRoute(t testing.TB, host *netlab.Namespace, r netlink.Route, dest string) {
+func addRoute(t testing.TB, host *lab.Namespace, r netlink.Route, dest string) {
 	t.Helper()
 	prefix := netip.MustParsePrefix(dest)
 	r.Dst = &net.IPNet{IP: prefix.Addr().AsSlice(), Mask: net.CIDRMask(prefix.Bits(), prefix.Addr().BitLen())}
@@ -207,7 +207,7 @@ func TestGateway(t *testing.T) {
 
 // A route that is taken away makes its handles unreachable, and back, good again.
 func TestRouteGoesAndReturns(t *testing.T) {
-	l := newLab(t)
+	l := newStations(t)
 	check(t, l.B.AddAddress("eth0", "10.99.0.1/32"))
 	addRoute(t, l.A, routeVia("10.77.0.2"), "10.99.0.0/16")
 	ah := l.a.ah("10.99.0.1")

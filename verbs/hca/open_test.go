@@ -15,8 +15,8 @@ import (
 	"github.com/roced/roced/bpf"
 	"github.com/roced/roced/datapath/wire"
 	"github.com/roced/roced/datapath/xsk"
-	"github.com/roced/roced/hack/netlab"
-	"github.com/roced/roced/hack/netlab/labtest"
+	"github.com/roced/roced/internal/lab"
+	"github.com/roced/roced/internal/lab/labtest"
 	"github.com/vishvananda/netlink"
 	"github.com/vishvananda/netlink/nl"
 	"golang.org/x/sys/unix"
@@ -24,7 +24,7 @@ import (
 
 // untouched checks that a failed Open left nothing: no descriptor, no goroutine, and
 // nothing attached to the interface that was not before.
-func untouched(t *testing.T, host *netlab.Namespace, name string, attempt func()) {
+func untouched(t *testing.T, host *lab.Namespace, name string, attempt func()) {
 	t.Helper()
 	program, fds, routines := attachedProgram(t, host, name), labtest.Descriptors(), settledGoroutines(t)
 	attempt()
@@ -48,7 +48,7 @@ func settledGoroutines(t *testing.T) (n int) {
 }
 
 // attachedProgram is the id of an interface's XDP program, 0 if there is none.
-func attachedProgram(t *testing.T, host *netlab.Namespace, name string) uint32 {
+func attachedProgram(t *testing.T, host *lab.Namespace, name string) uint32 {
 	t.Helper()
 	link, err := host.Netlink().LinkByName(name)
 	if err != nil || link.Attrs().Xdp == nil || !link.Attrs().Xdp.Attached {
@@ -100,7 +100,7 @@ func TestOpenRefuses(t *testing.T) {
 		})
 	}
 	// After all that the interface is as good as new.
-	l := newLabOn(t, hosts)
+	l := newStationsOn(t, hosts)
 	l.bothWays(t, "10.77.0.1", "10.77.0.2", 64)
 }
 
@@ -110,7 +110,7 @@ func attrs(name string, mtu int) netlink.LinkAttrs {
 	return a
 }
 
-func addLink(t *testing.T, host *netlab.Namespace, link netlink.Link, up bool) {
+func addLink(t *testing.T, host *lab.Namespace, link netlink.Link, up bool) {
 	t.Helper()
 	if veth, ok := link.(*netlink.Veth); ok {
 		veth.PeerName, veth.PeerMTU = veth.Name+"p", uint32(veth.MTU)
@@ -226,7 +226,7 @@ func TestOpenInThreadsNamespace(t *testing.T) {
 
 // While a device is open, everything that is not RoCE flows on.
 func TestOtherTraffic(t *testing.T) {
-	l := newLab(t)
+	l := newStations(t)
 	before := counts(t, l.b.device)
 	for _, address := range []string{"10.77.0.2", "fd77::2"} {
 		sink := listenUDP(t, l.B, address)
@@ -246,7 +246,7 @@ func TestOtherTraffic(t *testing.T) {
 	}
 }
 
-func listenUDP(t *testing.T, host *netlab.Namespace, address string) *net.UDPConn {
+func listenUDP(t *testing.T, host *lab.Namespace, address string) *net.UDPConn {
 	t.Helper()
 	var conn *net.UDPConn
 	check(t, host.Do(func() (err error) {
@@ -257,7 +257,7 @@ func listenUDP(t *testing.T, host *netlab.Namespace, address string) *net.UDPCon
 	return conn
 }
 
-func sendUDP(t *testing.T, host *netlab.Namespace, to *net.UDPConn, text string) {
+func sendUDP(t *testing.T, host *lab.Namespace, to *net.UDPConn, text string) {
 	t.Helper()
 	check(t, host.Do(func() error {
 		conn, err := net.DialUDP("udp", nil, to.LocalAddr().(*net.UDPAddr))
@@ -270,7 +270,7 @@ func sendUDP(t *testing.T, host *netlab.Namespace, to *net.UDPConn, text string)
 }
 
 // ping sends an ICMP echo request and waits for the answer.
-func ping(t *testing.T, host *netlab.Namespace, address string) {
+func ping(t *testing.T, host *lab.Namespace, address string) {
 	t.Helper()
 	check(t, host.Do(func() error {
 		conn, err := net.Dial("ip4:icmp", address)

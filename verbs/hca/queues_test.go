@@ -6,8 +6,8 @@ import (
 
 	"github.com/roced/roced/datapath/wire"
 	"github.com/roced/roced/datapath/xsk"
-	"github.com/roced/roced/hack/netlab"
-	"github.com/roced/roced/hack/netlab/labtest"
+	"github.com/roced/roced/internal/lab"
+	"github.com/roced/roced/internal/lab/labtest"
 	"github.com/safchain/ethtool"
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
@@ -17,7 +17,7 @@ import (
 // first, in no more memory than a few queues take.
 func TestManyQueues(t *testing.T) {
 	const queues, flows = 100, 1200
-	hosts := labtest.Pair(t, netlab.WithQueues(queues))
+	hosts := labtest.Pair(t, lab.WithQueues(queues))
 	b := newStation(t, open(t, hosts.B))
 	if n := len(b.device.link.Descriptors()); n != queues {
 		t.Fatalf("%d sockets on %d queues", n, queues)
@@ -58,7 +58,7 @@ func TestTooManyQueues(t *testing.T) {
 
 // A queue that another socket holds is told of, and is not the end of the list.
 func TestQueueThatIsHeld(t *testing.T) {
-	hosts := labtest.Pair(t, netlab.WithQueues(3))
+	hosts := labtest.Pair(t, lab.WithQueues(3))
 	var held *xsk.Socket
 	check(t, hosts.A.Do(func() (err error) {
 		held, err = xsk.Open(xsk.Config{Interface: eth0(t, hosts.A).Attrs().Index, Queue: 1})

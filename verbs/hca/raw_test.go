@@ -7,7 +7,7 @@ import (
 
 	"github.com/roced/roced/datapath/wire"
 	"github.com/roced/roced/datapath/wire/wiretest"
-	"github.com/roced/roced/hack/netlab"
+	"github.com/roced/roced/internal/lab"
 	"github.com/roced/roced/verbs"
 	"golang.org/x/sys/unix"
 )
@@ -20,7 +20,7 @@ type rawSender struct {
 	dest     verbs.QPN
 }
 
-func newRawSender(t testing.TB, from, to *netlab.Namespace, dest verbs.QPN) *rawSender {
+func newRawSender(t testing.TB, from, to *lab.Namespace, dest verbs.QPN) *rawSender {
 	t.Helper()
 	r := &rawSender{TB: t, dest: dest}
 	copy(r.from[:], eth0(t, from).Attrs().HardwareAddr)

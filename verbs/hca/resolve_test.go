@@ -9,8 +9,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/roced/roced/hack/netlab"
-	"github.com/roced/roced/hack/netlab/labtest"
+	"github.com/roced/roced/internal/lab"
+	"github.com/roced/roced/internal/lab/labtest"
 	"github.com/roced/roced/verbs"
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
@@ -18,7 +18,7 @@ import (
 
 // askOnlyOnce has a host's kernel repeat a question for a neighbour only after minutes: what
 // comes within a test's patience came of the first one.
-func askOnlyOnce(t testing.TB, host *netlab.Namespace) {
+func askOnlyOnce(t testing.TB, host *lab.Namespace) {
 	t.Helper()
 	check(t, host.Do(func() error {
 		for _, family := range []string{"ipv4", "ipv6"} {
@@ -33,13 +33,13 @@ func askOnlyOnce(t testing.TB, host *netlab.Namespace) {
 // After a link flap the first question for a neighbour is the one that is answered: it is not
 // asked while the link is down, where it would be lost.
 func TestFlapAsksAtOnce(t *testing.T) {
-	for name, side := range map[string]func(l *lab) *netlab.Namespace{
-		"its own end":     func(l *lab) *netlab.Namespace { return l.A },
-		"the other's end": func(l *lab) *netlab.Namespace { return l.B },
+	for name, side := range map[string]func(l *stations) *lab.Namespace{
+		"its own end":     func(l *stations) *lab.Namespace { return l.A },
+		"the other's end": func(l *stations) *lab.Namespace { return l.B },
 	} {
 		t.Run(name, func(t *testing.T) {
 			hosts := labtest.Pair(t)
-			l := newLabOn(t, hosts)
+			l := newStationsOn(t, hosts)
 			ah := l.a.ah("10.77.0.2")
 			message(t, l.a, l.b, ah, []byte("before"))
 			askOnlyOnce(t, hosts.A)
@@ -64,7 +64,7 @@ func TestFlapAsksAtOnce(t *testing.T) {
 // while others get theirs.
 func TestAnswersNeverWait(t *testing.T) {
 	hosts := labtest.Pair(t)
-	l := newLabOn(t, hosts)
+	l := newStationsOn(t, hosts)
 	l.a.receive(0)
 	message(t, l.b, l.a, l.b.ah("10.77.0.1"), []byte("a question"))
 	wc := verbs.WC{Flags: verbs.WCGRH}
@@ -123,7 +123,7 @@ func TestOthersNeighbours(t *testing.T) {
 				theirs.HardwareAddr = eth0(t, hosts.B).Attrs().HardwareAddr
 			}
 			check(t, hosts.A.Netlink().NeighSet(&theirs))
-			l := newLabOn(t, hosts)
+			l := newStationsOn(t, hosts)
 			ah := l.a.ah("10.77.0.2")
 			message(t, l.a, l.b, ah, []byte("over an entry of others"))
 			check(t, ah.Close())
@@ -143,7 +143,7 @@ func TestLinkLocalDestination(t *testing.T) {
 	check(t, hosts.B.AddAddress("eth0", "fe80::1/64"))
 	addLink(t, hosts.A, netlink.NewVeth(attrs("eth1", 1500)), true)
 	check(t, hosts.A.AddAddress("eth1", "fe80::1/64"))
-	l := newLabOn(t, hosts)
+	l := newStationsOn(t, hosts)
 	route := l.a.route(linkLocal(t, hosts.B))
 	route.GRH.DGID = gid("fe80::1")
 	ah, err := l.a.pd.CreateAH(t.Context(), route)
@@ -153,7 +153,7 @@ func TestLinkLocalDestination(t *testing.T) {
 
 // What a route's own MTU does not allow is dropped by name; what it does allow is sent.
 func TestRouteMTU(t *testing.T) {
-	l := newLab(t)
+	l := newStations(t)
 	check(t, l.B.AddAddress("eth0", "10.99.0.1/32"))
 	eventually(t, "the GID", func() bool { return hasGID(l.b, "10.99.0.1") })
 	r := routeVia("10.77.0.2")
@@ -177,7 +177,7 @@ func TestRouteMTU(t *testing.T) {
 
 // A smaller MTU is an event, and the queue pair's next long send an error that says so.
 func TestMTUChangeIsAnEvent(t *testing.T) {
-	l := newLab(t)
+	l := newStations(t)
 	check(t, l.A.Netlink().LinkSetMTU(eth0(t, l.A), 600))
 	for {
 		if e := l.a.event(); e == mtuChange {

@@ -12,7 +12,7 @@ import (
 
 	"github.com/roced/roced/datapath"
 	"github.com/roced/roced/datapath/wire"
-	"github.com/roced/roced/hack/netlab/labtest"
+	"github.com/roced/roced/internal/lab/labtest"
 	"github.com/roced/roced/verbs"
 )
 

@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"github.com/roced/roced/datapath/wire"
-	"github.com/roced/roced/hack/netlab"
-	"github.com/roced/roced/hack/netlab/capture"
+	"github.com/roced/roced/internal/lab"
+	"github.com/roced/roced/internal/lab/capture"
 )
 
 // sniffer sees what passes a link: all of it, unless that link is a device.
@@ -18,12 +18,12 @@ type sniffer struct {
 	*capture.Socket
 }
 
-func newSniffer(t testing.TB, host *netlab.Namespace) *sniffer {
+func newSniffer(t testing.TB, host *lab.Namespace) *sniffer {
 	t.Helper()
 	return newSnifferOn(t, host, "eth0")
 }
 
-func newSnifferOn(t testing.TB, host *netlab.Namespace, name string) *sniffer {
+func newSnifferOn(t testing.TB, host *lab.Namespace, name string) *sniffer {
 	t.Helper()
 	socket, err := capture.Open(host, name)
 	check(t, err)
@@ -69,7 +69,7 @@ func (s *sniffer) said() map[netip.Addr]int {
 }
 
 // setNeighbourTimers makes a host's eth0 ask for neighbours more often than once a second.
-func setNeighbourTimers(t testing.TB, host *netlab.Namespace) {
+func setNeighbourTimers(t testing.TB, host *lab.Namespace) {
 	t.Helper()
 	check(t, host.Do(func() error {
 		for _, knob := range []string{"retrans_time_ms", "interval_probe_time_ms"} {

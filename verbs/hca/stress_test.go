@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/roced/roced/hack/netlab/labtest"
+	"github.com/roced/roced/internal/lab/labtest"
 	"github.com/roced/roced/verbs"
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
@@ -28,7 +28,7 @@ const (
 // stress is two hosts, between which everything happens at once.
 type stress struct {
 	*testing.T
-	lab  *lab
+	lab  *stations
 	ctx  context.Context // done when it is to end
 	long bool
 	done sync.WaitGroup
@@ -58,7 +58,7 @@ func TestStress(t *testing.T) {
 	hosts := labtest.Pair(t)
 	addLink(t, hosts.A, netlink.NewVeth(attrs("eth1", 1500)), true)
 	check(t, hosts.A.AddAddress("eth1", "10.88.0.1/24"))
-	s.lab = newLabOn(t, hosts, WithStateDir(t.TempDir()))
+	s.lab = newStationsOn(t, hosts, WithStateDir(t.TempDir()))
 	ctx, cancel := context.WithTimeout(context.Background(), long)
 	defer cancel()
 	s.ctx = ctx

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/roced/roced/datapath"
-	"github.com/roced/roced/hack/netlab"
+	"github.com/roced/roced/internal/lab"
 	"github.com/roced/roced/verbs"
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
@@ -16,11 +16,11 @@ import (
 
 // host changes what there is to change of a host. What fails because another change came
 // before it is no error.
-func (s *stress) host(ns *netlab.Namespace) func(*rand.Rand) error {
+func (s *stress) host(ns *lab.Namespace) func(*rand.Rand) error {
 	index := eth0(s, ns).Attrs().Index
 	nl := ns.Netlink()
 	link := func() netlink.Link { return &netlink.GenericLink{LinkAttrs: netlink.LinkAttrs{Index: index}} }
-	own := map[*netlab.Namespace]string{s.lab.A: "10.77.0.1/24", s.lab.B: "10.77.0.2/24"}[ns]
+	own := map[*lab.Namespace]string{s.lab.A: "10.77.0.1/24", s.lab.B: "10.77.0.2/24"}[ns]
 	addr := func(cidr string) *netlink.Addr {
 		a, err := netlink.ParseAddr(cidr)
 		check(s, err)
@@ -88,7 +88,7 @@ func (s *stress) killer(r *rand.Rand) error {
 
 // restore puts the hosts back.
 func (s *stress) restore() {
-	for ns, own := range map[*netlab.Namespace][]string{s.lab.A: {"10.77.0.1/24", "fd77::1/64"}, s.lab.B: {"10.77.0.2/24", "fd77::2/64"}} {
+	for ns, own := range map[*lab.Namespace][]string{s.lab.A: {"10.77.0.1/24", "fd77::1/64"}, s.lab.B: {"10.77.0.2/24", "fd77::2/64"}} {
 		check(s, ns.Netlink().LinkSetUp(eth0(s, ns)))
 		check(s, ns.Netlink().LinkSetMTU(eth0(s, ns), 1500))
 		for _, cidr := range own {

@@ -5,7 +5,7 @@ import (
 	"os"
 	"testing"
 
-	"github.com/roced/roced/hack/netlab/labtest"
+	"github.com/roced/roced/internal/lab/labtest"
 	"github.com/vishvananda/netlink"
 )
 

@@ -11,8 +11,8 @@ import (
 	"github.com/roced/roced/datapath/wire"
 	"github.com/roced/roced/datapath/wire/wiretest"
 	"github.com/roced/roced/datapath/xsk"
-	"github.com/roced/roced/hack/netlab"
-	"github.com/roced/roced/hack/netlab/labtest"
+	"github.com/roced/roced/internal/lab"
+	"github.com/roced/roced/internal/lab/labtest"
 	"github.com/roced/roced/verbs"
 	"github.com/safchain/ethtool"
 )
@@ -29,7 +29,7 @@ func sizes(mtu int) (all []int) {
 }
 
 // bothWays sends messages of all sizes there and back.
-func (l *lab) bothWays(t *testing.T, a, b string, mtu int) {
+func (l *stations) bothWays(t *testing.T, a, b string, mtu int) {
 	t.Helper()
 	there, back := l.a.ah(b), l.b.ah(a)
 	for _, n := range sizes(mtu) {
@@ -41,7 +41,7 @@ func (l *lab) bothWays(t *testing.T, a, b string, mtu int) {
 }
 
 func TestBytesBothWays(t *testing.T) {
-	l := newLab(t)
+	l := newStations(t)
 	for _, row := range []struct{ name, a, b string }{
 		{"IPv4", "10.77.0.1", "10.77.0.2"},
 		{"IPv6", "fd77::1", "fd77::2"},
@@ -73,7 +73,7 @@ func TestMTUs(t *testing.T) {
 		t.Run(fmt.Sprintf("%d gives %d", row.link, row.rdma), func(t *testing.T) {
 			hosts := pairOf(t, row.link)
 			row.rdma = carried(t, row.rdma)
-			l := newLabOn(t, hosts, row.options...)
+			l := newStationsOn(t, hosts, row.options...)
 			port, err := l.a.ctx.QueryPort(1)
 			check(t, err)
 			if port.ActiveMTU.Bytes() != row.rdma || port.MaxMsgSize != uint32(row.rdma) || port.InterfaceMTU != row.link {
@@ -118,10 +118,10 @@ func TestAskedMTU4096(t *testing.T) {
 func pairOf(t *testing.T, mtu int) *labtest.PairLab {
 	t.Helper()
 	if mtu >= 1280 {
-		return labtest.Pair(t, netlab.WithMTU(mtu))
+		return labtest.Pair(t, lab.WithMTU(mtu))
 	}
 	hosts := &labtest.PairLab{A: labtest.New(t, "hca-a"), B: labtest.New(t, "hca-b")}
-	check(t, netlab.Veth(hosts.A, hosts.B, "eth0", "eth0", netlab.WithMTU(mtu)))
+	check(t, lab.Veth(hosts.A, hosts.B, "eth0", "eth0", lab.WithMTU(mtu)))
 	check(t, hosts.A.AddAddress("eth0", "10.77.0.1/24"))
 	check(t, hosts.B.AddAddress("eth0", "10.77.0.2/24"))
 	return hosts
@@ -130,7 +130,7 @@ func pairOf(t *testing.T, mtu int) *labtest.PairLab {
 // Flows land on all queues, and every queue has a socket.
 func TestQueues(t *testing.T) {
 	const queues, flows = 4, 64
-	l := newLabOn(t, labtest.Pair(t, netlab.WithQueues(queues)))
+	l := newStationsOn(t, labtest.Pair(t, lab.WithQueues(queues)))
 	if n := len(l.b.device.link.Descriptors()); n != queues {
 		t.Fatalf("%d sockets on %d queues", n, queues)
 	}
@@ -198,7 +198,7 @@ func TestHeaders(t *testing.T) {
 // Generic XDP works alike, and says that it is slow.
 func TestGenericMode(t *testing.T) {
 	var log logged
-	l := newLab(t, WithXDPMode(bpf.Generic), log.option())
+	l := newStations(t, WithXDPMode(bpf.Generic), log.option())
 	l.bothWays(t, "10.77.0.1", "10.77.0.2", 1024)
 	attr, err := l.a.ctx.QueryDevice()
 	check(t, err)
@@ -209,6 +209,6 @@ func TestGenericMode(t *testing.T) {
 
 // Copy mode can be required; the worker alone, without programs' help, does as well.
 func TestWorkerAlone(t *testing.T) {
-	l := newLab(t, WithoutInline(), WithSocketMode(xsk.Copy), WithSpin(0), WithFrames(64))
+	l := newStations(t, WithoutInline(), WithSocketMode(xsk.Copy), WithSpin(0), WithFrames(64))
 	l.bothWays(t, "10.77.0.1", "10.77.0.2", 1024)
 }

@@ -7,13 +7,13 @@ import (
 	"testing"
 	"time"
 
-	"github.com/roced/roced/hack/netlab"
-	"github.com/roced/roced/hack/netlab/labtest"
+	"github.com/roced/roced/internal/lab"
+	"github.com/roced/roced/internal/lab/labtest"
 	"golang.org/x/sys/unix"
 )
 
 // knob reads a knob of a host's eth0, through a sysfs of that host.
-func knob(t *testing.T, host *netlab.Namespace, name string) (value string) {
+func knob(t *testing.T, host *lab.Namespace, name string) (value string) {
 	t.Helper()
 	check(t, host.Do(func() error {
 		fs, err := mountSysfs()
@@ -72,7 +72,7 @@ func TestTuningRefused(t *testing.T) {
 
 // Tuned devices work, and one whose interface is deleted closes without an error.
 func TestTunedTraffic(t *testing.T) {
-	l := newLab(t, WithTuning(Tuning{DeferHardIRQs: 2, GROFlushTimeout: 200 * time.Microsecond, BusyPoll: 20 * time.Microsecond, BusyPollBudget: 64}))
+	l := newStations(t, WithTuning(Tuning{DeferHardIRQs: 2, GROFlushTimeout: 200 * time.Microsecond, BusyPoll: 20 * time.Microsecond, BusyPollBudget: 64}))
 	l.bothWays(t, "10.77.0.1", "10.77.0.2", 1024)
 	check(t, l.A.Netlink().LinkDel(eth0(t, l.A)))
 	check(t, l.a.device.Close())

@@ -9,8 +9,8 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/roced/roced/hack/netlab"
-	"github.com/roced/roced/hack/netlab/labtest"
+	"github.com/roced/roced/internal/lab"
+	"github.com/roced/roced/internal/lab/labtest"
 	"github.com/roced/roced/verbs"
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
@@ -28,7 +28,7 @@ const (
 // addVLAN gives both hosts the VLAN's interface.
 func addVLAN(t *testing.T, hosts *labtest.PairLab) {
 	t.Helper()
-	for i, host := range []*netlab.Namespace{hosts.A, hosts.B} {
+	for i, host := range []*lab.Namespace{hosts.A, hosts.B} {
 		_, err := host.VLAN("eth0", vlanID)
 		check(t, err)
 		check(t, host.AddAddress(vlanName, fmt.Sprintf("10.42.0.%d/24", i+1)))
@@ -38,7 +38,7 @@ func addVLAN(t *testing.T, hosts *labtest.PairLab) {
 	}
 }
 
-func linkNamed(t *testing.T, host *netlab.Namespace, name string) netlink.Link {
+func linkNamed(t *testing.T, host *lab.Namespace, name string) netlink.Link {
 	t.Helper()
 	link, err := host.Netlink().LinkByName(name)
 	check(t, err)
@@ -46,7 +46,7 @@ func linkNamed(t *testing.T, host *netlab.Namespace, name string) netlink.Link {
 }
 
 // openVLAN opens the VLAN's interface, and closes it when the test ends.
-func openVLAN(t *testing.T, host *netlab.Namespace, options ...Option) *Device {
+func openVLAN(t *testing.T, host *lab.Namespace, options ...Option) *Device {
 	t.Helper()
 	d, err := Open(vlanName, append(options, InNamespace(host.Path()), WithStateDir(t.TempDir()))...)
 	check(t, err)
@@ -54,10 +54,10 @@ func openVLAN(t *testing.T, host *netlab.Namespace, options ...Option) *Device {
 	return d
 }
 
-func newVLANLab(t *testing.T, hosts *labtest.PairLab) *lab {
+func newVLANLab(t *testing.T, hosts *labtest.PairLab) *stations {
 	t.Helper()
 	addVLAN(t, hosts)
-	return &lab{hosts, newStation(t, openVLAN(t, hosts.A)), newStation(t, openVLAN(t, hosts.B))}
+	return &stations{hosts, newStation(t, openVLAN(t, hosts.A)), newStation(t, openVLAN(t, hosts.B))}
 }
 
 // Every byte arrives, and the program is on the interface below.
@@ -151,7 +151,7 @@ func TestVlanRefused(t *testing.T) {
 	check(t, hosts.B.Netlink().LinkSetNsFd(linkNamed(t, hosts.B, vlanName), away.FD()))
 	check(t, away.Netlink().LinkSetUp(linkNamed(t, away, vlanName)))
 	for _, row := range []struct {
-		host *netlab.Namespace
+		host *lab.Namespace
 		name string
 		says string
 	}{

@@ -10,9 +10,9 @@ import (
 	"time"
 
 	"github.com/roced/roced/datapath/wire"
-	"github.com/roced/roced/hack/netlab"
-	"github.com/roced/roced/hack/netlab/capture"
-	"github.com/roced/roced/hack/netlab/labtest"
+	"github.com/roced/roced/internal/lab"
+	"github.com/roced/roced/internal/lab/capture"
+	"github.com/roced/roced/internal/lab/labtest"
 	"github.com/roced/roced/verbs"
 )
 
@@ -22,7 +22,7 @@ type wireTap struct {
 	socket *capture.Socket
 }
 
-func newWireTap(t *testing.T, bridge *netlab.Bridge, port string) *wireTap {
+func newWireTap(t *testing.T, bridge *lab.Bridge, port string) *wireTap {
 	t.Helper()
 	socket, err := capture.Open(bridge.Namespace, port)
 	check(t, err)
@@ -86,7 +86,7 @@ func TestVlanTagOnTheWire(t *testing.T) {
 	hosts := labtest.Switched(t)
 	check(t, hosts.Bridge.CarryVLANs(hosts.PortA, hosts.PortB))
 	l := newVLANLab(t, &hosts.PairLab)
-	lab := &switched{hosts, l.a, l.b}
+	members := &switched{hosts, l.a, l.b}
 	toA, toB := newWireTap(t, hosts.Bridge, hosts.PortA), newWireTap(t, hosts.Bridge, hosts.PortB)
 	for _, family := range []struct{ a, b, group string }{{"10.42.0.1", "10.42.0.2", groupV4}, {"fd42::1", "fd42::2", groupV6}} {
 		message(t, l.a, l.b, l.a.ah(family.b), pattern(100, 1))
@@ -96,7 +96,7 @@ func TestVlanTagOnTheWire(t *testing.T) {
 		m := join(t, l.b, family.group, verbs.JoinFullMember)
 		toA.await("report", isMessage(capture.Report, family.group))
 		check(t, l.b.qp.AttachMcast(m.MGID(), m.MLID()))
-		lab.talk(t, family.group)
+		members.talk(t, family.group)
 		toB.await("datagram to the group", isDatagram(family.group))
 		check(t, l.b.qp.DetachMcast(m.MGID(), m.MLID()))
 		check(t, m.Close())
@@ -141,7 +141,7 @@ func tagged(control uint16) func([]byte) []byte {
 }
 
 // listenRoCE is a socket on RoCEv2's port.
-func listenRoCE(t *testing.T, host *netlab.Namespace, address string) (conn *net.UDPConn) {
+func listenRoCE(t *testing.T, host *lab.Namespace, address string) (conn *net.UDPConn) {
 	t.Helper()
 	check(t, host.Do(func() (err error) {
 		conn, err = net.ListenUDP("udp", &net.UDPAddr{IP: net.ParseIP(address), Port: 4791})

@@ -5,7 +5,7 @@ import (
 
 	"github.com/cilium/ebpf/link"
 	"github.com/roced/roced/bpf"
-	"github.com/roced/roced/hack/netlab/labtest"
+	"github.com/roced/roced/internal/lab/labtest"
 	"github.com/roced/roced/verbs"
 	"golang.org/x/sys/unix"
 )
@@ -23,7 +23,7 @@ func TestProgramIsTakenAway(t *testing.T) {
 	refused(t, s.device.Err(), bpf.ErrDetached, "bpftool link detach", "open the device again")
 	refused(t, s.device.Err(), unix.EIO)
 	check(t, s.device.Close())
-	l := newLabOn(t, hosts)
+	l := newStationsOn(t, hosts)
 	l.bothWays(t, "10.77.0.1", "10.77.0.2", 64)
 }
 

@@ -14,11 +14,11 @@ import (
 	"time"
 
 	"github.com/roced/roced/hack/interop/vm"
-	"github.com/roced/roced/hack/netlab"
+	"github.com/roced/roced/internal/lab"
 )
 
 // packages are those whose tests need the kernel.
-var packages = []string{"hack/netlab", "hack/netlab/capture", "bpf", "datapath/xsk", "datapath", "mcast", "verbs/hca", "cmd/roced"}
+var packages = []string{"internal/lab", "internal/lab/capture", "bpf", "datapath/xsk", "datapath", "mcast", "verbs/hca", "cmd/roced"}
 
 const module = "github.com/roced/roced/"
 
@@ -66,7 +66,7 @@ func test(ctx context.Context, kernels []string, only string, selected selection
 	if os.Geteuid() != 0 {
 		return errors.New("namespaces and TAPs need root")
 	}
-	if err := netlab.Prune(namespacePrefix); err != nil {
+	if err := lab.Prune(namespacePrefix); err != nil {
 		return err
 	}
 	wanted, err := regexp.Compile(only)
@@ -126,7 +126,7 @@ func onKernel(ctx context.Context, kernel vm.Kernel, share string, suites []suit
 	if err != nil {
 		return 0, err
 	}
-	bridge, err := netlab.NewBridge(namespacePrefix)
+	bridge, err := lab.NewBridge(namespacePrefix)
 	if err != nil {
 		return 0, err
 	}

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/roced/roced/hack/interop/vm"
-	"github.com/roced/roced/hack/netlab"
+	"github.com/roced/roced/internal/lab"
 )
 
 // options are the command line's.
@@ -64,14 +64,14 @@ func parseOptions() (o options, err error) {
 }
 
 func run(ctx context.Context, o options) (err error) {
-	if err := netlab.Prune(labPrefix); err != nil {
+	if err := lab.Prune(labPrefix); err != nil {
 		return err
 	}
 	image, err := vm.Image(ctx, o.kernel, os.Stderr)
 	if err != nil {
 		return err
 	}
-	l, err := newLab(ctx, image, o)
+	l, err := newTestbed(ctx, image, o)
 	if err != nil {
 		return err
 	}
@@ -84,7 +84,7 @@ func run(ctx context.Context, o options) (err error) {
 }
 
 // measureAll prints a line a measurement.
-func (l *lab) measureAll(ctx context.Context) error {
+func (l *testbed) measureAll(ctx context.Context) error {
 	var all []result
 	for _, m := range measurements {
 		if !l.options.only.MatchString(m.name) {
@@ -106,7 +106,7 @@ func (l *lab) measureAll(ctx context.Context) error {
 }
 
 // measure has the contenders take turns.
-func (l *lab) measure(ctx context.Context, m measurement) (map[string][]figure, error) {
+func (l *testbed) measure(ctx context.Context, m measurement) (map[string][]figure, error) {
 	figures := map[string][]figure{}
 	for range l.options.rounds {
 		for _, c := range contenders {
@@ -123,7 +123,7 @@ func (l *lab) measure(ctx context.Context, m measurement) (map[string][]figure, 
 // turnTime bounds one turn.
 const turnTime = 2 * time.Minute
 
-func (l *lab) turn(ctx context.Context, c contender, m measurement) (figure, error) {
+func (l *testbed) turn(ctx context.Context, c contender, m measurement) (figure, error) {
 	ctx, cancel := context.WithTimeout(ctx, turnTime)
 	defer cancel()
 	if err := l.setRXE(ctx, c.rxe); err != nil {

@@ -43,7 +43,7 @@ type figure struct {
 type contender struct {
 	name    string
 	rxe     bool // needs Soft-RoCE on the card
-	measure func(context.Context, *lab, measurement) (figure, error)
+	measure func(context.Context, *testbed, measurement) (figure, error)
 }
 
 var contenders = []contender{

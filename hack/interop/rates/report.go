@@ -20,7 +20,7 @@ func describeMachines(image string, o options) {
 }
 
 // describeCard prints how roced has the card.
-func (l *lab) describeCard(ctx context.Context) error {
+func (l *testbed) describeCard(ctx context.Context) error {
 	r, err := l.perf(ctx, measurement{kind: roundTrip, size: 64})
 	if err == nil {
 		fmt.Printf("roced: XDP %s, AF_XDP %s\n\n", r.Server.XDP, r.Server.AFXDP)

@@ -23,7 +23,7 @@ type perfReport struct {
 	} `json:"latency"`
 }
 
-func measureRoced(ctx context.Context, l *lab, m measurement) (figure, error) {
+func measureRoced(ctx context.Context, l *testbed, m measurement) (figure, error) {
 	r, err := l.perf(ctx, m)
 	if err != nil {
 		return figure{}, err
@@ -36,7 +36,7 @@ func measureRoced(ctx context.Context, l *lab, m measurement) (figure, error) {
 }
 
 // perf runs roced perf on both machines.
-func (l *lab) perf(ctx context.Context, m measurement) (r perfReport, err error) {
+func (l *testbed) perf(ctx context.Context, m measurement) (r perfReport, err error) {
 	what := fmt.Sprintf("--latency --count %d", l.options.trips)
 	if m.kind == rate {
 		what = fmt.Sprintf("--bandwidth --duration %v", l.options.duration)

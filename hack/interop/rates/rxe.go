@@ -9,7 +9,7 @@ import (
 )
 
 // measureRXE runs perftest. GID 1 is the IPv4 address.
-func measureRXE(ctx context.Context, l *lab, m measurement) (figure, error) {
+func measureRXE(ctx context.Context, l *testbed, m measurement) (figure, error) {
 	program := perftest(m, l.options)
 	served, said, err := l.talk(ctx, program, program+" "+rightAddress)
 	if err != nil {

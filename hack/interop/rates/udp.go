@@ -28,7 +28,7 @@ type benchResult struct {
 
 // measureUDP has sendmmsg(2) and recvmmsg(2) take 64 messages a call, and round trips
 // one. The side that only receives ends when a file appears.
-func measureUDP(ctx context.Context, l *lab, m measurement) (figure, error) {
+func measureUDP(ctx context.Context, l *testbed, m measurement) (figure, error) {
 	receiver, sender := "receive", "send"
 	if m.kind == roundTrip {
 		receiver, sender = "pong", "ping"
@@ -53,7 +53,7 @@ func measureUDP(ctx context.Context, l *lab, m measurement) (figure, error) {
 	return udpFigure(m, said, heard)
 }
 
-func (l *lab) benchCommand(m measurement, role, own, peer string) string {
+func (l *testbed) benchCommand(m measurement, role, own, peer string) string {
 	job := benchJob{
 		Role: role, Variant: "udp", Namespace: "/proc/self/ns/net", Size: m.size,
 		Duration: l.options.duration, Count: l.options.trips, Sleep: m.sleep,

@@ -5,7 +5,7 @@
 //	Image ── files of Debian packages ──► vmlinux, root.cpio
 //	VM.Run ── unix sockets ─────────────► vm-agent, one a port: runs a script
 //	Config.Share ── 9p ─────────────────► /host
-//	netlab.Bridge ── TAP ───────────────► eth0, rxe0
+//	lab.Bridge ── TAP ───────────────► eth0, rxe0
 //
 // Emulation is in software (TCG), so it works where there is no /dev/kvm; a machine
 // boots in about five seconds. It keeps no state, and ends with this process.

@@ -14,21 +14,21 @@ import (
 	"time"
 
 	"github.com/roced/roced/hack/interop/job"
-	"github.com/roced/roced/hack/netlab"
+	"github.com/roced/roced/internal/lab"
 )
 
 // Config says what machine to start.
 type Config struct {
-	Name      string            // also the guest's host name
-	Image     string            // a folder that Image made
-	Namespace *netlab.Namespace // where QEMU runs and Tap is
-	Tap       string            // the interface that is the guest's wire
-	Addresses []string          // of the guest's eth0, such as "10.98.0.2/24"
-	MTU       int               // of the guest's eth0
-	Memory    int               // MB; 0 stands for 512
-	CPUs      int               // 0 stands for 1
-	Share     string            // a folder that the guest sees as /host; none if empty
-	NoRXE     bool              // without Soft-RoCE's rxe0 on eth0
+	Name      string         // also the guest's host name
+	Image     string         // a folder that Image made
+	Namespace *lab.Namespace // where QEMU runs and Tap is
+	Tap       string         // the interface that is the guest's wire
+	Addresses []string       // of the guest's eth0, such as "10.98.0.2/24"
+	MTU       int            // of the guest's eth0
+	Memory    int            // MB; 0 stands for 512
+	CPUs      int            // 0 stands for 1
+	Share     string         // a folder that the guest sees as /host; none if empty
+	NoRXE     bool           // without Soft-RoCE's rxe0 on eth0
 }
 
 // agents is how many scripts can run in a guest at once.

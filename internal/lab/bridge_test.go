@@ -1,4 +1,4 @@
-package netlab_test
+package lab_test
 
 import (
 	"net/netip"
@@ -8,35 +8,35 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/roced/roced/hack/netlab"
-	"github.com/roced/roced/hack/netlab/labtest"
+	"github.com/roced/roced/internal/lab"
+	"github.com/roced/roced/internal/lab/labtest"
 )
 
 // A port is in the table for a group while its host is a member, and then no longer.
 func TestBridgeSnoops(t *testing.T) {
-	lab := labtest.Switched(t)
+	hosts := labtest.Switched(t)
 	group4, group6 := netip.MustParseAddr("239.7.7.7"), netip.MustParseAddr("ff05::77")
-	want := []netlab.MDBEntry{{Port: lab.PortA, Group: group4}, {Port: lab.PortA, Group: group6}}
-	leave := member(t, lab.A, group4, group6)
-	awaitMDB(t, lab.Bridge, "members", func(list []netlab.MDBEntry) bool {
+	want := []lab.MDBEntry{{Port: hosts.PortA, Group: group4}, {Port: hosts.PortA, Group: group6}}
+	leave := member(t, hosts.A, group4, group6)
+	awaitMDB(t, hosts.Bridge, "members", func(list []lab.MDBEntry) bool {
 		return slices.Contains(list, want[0]) && slices.Contains(list, want[1])
 	})
-	list, err := lab.Bridge.MDB()
+	list, err := hosts.Bridge.MDB()
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, group := range []netip.Addr{group4, group6} {
-		if slices.Contains(list, netlab.MDBEntry{Port: lab.PortB, Group: group}) {
+		if slices.Contains(list, lab.MDBEntry{Port: hosts.PortB, Group: group}) {
 			t.Errorf("port of a host that is no member of %v is in %v", group, list)
 		}
 	}
 	leave()
-	awaitMDB(t, lab.Bridge, "no members", func(list []netlab.MDBEntry) bool {
+	awaitMDB(t, hosts.Bridge, "no members", func(list []lab.MDBEntry) bool {
 		return !slices.Contains(list, want[0]) && !slices.Contains(list, want[1])
 	})
 }
 
-func awaitMDB(t *testing.T, bridge *netlab.Bridge, what string, is func([]netlab.MDBEntry) bool) {
+func awaitMDB(t *testing.T, bridge *lab.Bridge, what string, is func([]lab.MDBEntry) bool) {
 	t.Helper()
 	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(5 * time.Millisecond) {
 		list, err := bridge.MDB()
@@ -53,7 +53,7 @@ func awaitMDB(t *testing.T, bridge *netlab.Bridge, what string, is func([]netlab
 }
 
 // member makes a host's kernel join groups until leave is called.
-func member(t *testing.T, host *netlab.Namespace, group4, group6 netip.Addr) (leave func()) {
+func member(t *testing.T, host *lab.Namespace, group4, group6 netip.Addr) (leave func()) {
 	t.Helper()
 	index := index(t, host)
 	var fd int

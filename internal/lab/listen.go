@@ -1,4 +1,4 @@
-package netlab
+package lab
 
 import (
 	"fmt"

@@ -5,7 +5,7 @@ import (
 	"net"
 	"testing"
 
-	"github.com/roced/roced/hack/netlab/labtest"
+	"github.com/roced/roced/internal/lab/labtest"
 	"golang.org/x/sys/unix"
 )
 
@@ -19,8 +19,8 @@ func TestOpenOfNoLink(t *testing.T) {
 
 // TestFramesLost: a socket that missed something must not be believed.
 func TestFramesLost(t *testing.T) {
-	lab := labtest.Pair(t)
-	s, err := Open(lab.A, "eth0")
+	hosts := labtest.Pair(t)
+	s, err := Open(hosts.A, "eth0")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -29,7 +29,7 @@ func TestFramesLost(t *testing.T) {
 		t.Fatal(err)
 	}
 	var conn net.Conn
-	err = lab.B.Do(func() (err error) {
+	err = hosts.B.Do(func() (err error) {
 		conn, err = net.Dial("udp", "[ff02::1%eth0]:4791") // to all hosts, which needs no neighbour
 		return err
 	})

@@ -6,7 +6,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/roced/roced/hack/netlab"
+	"github.com/roced/roced/internal/lab"
 )
 
 // Recorded is a frame and when it was seen.
@@ -25,7 +25,7 @@ type Recorder struct {
 }
 
 // Record keeps what passes a link from now on.
-func Record(ns *netlab.Namespace, link string) (*Recorder, error) {
+func Record(ns *lab.Namespace, link string) (*Recorder, error) {
 	socket, err := Open(ns, link)
 	if err != nil {
 		return nil, err

@@ -1,4 +1,4 @@
-package netlab_test
+package lab_test
 
 import (
 	"errors"
@@ -14,15 +14,15 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/roced/roced/hack/netlab"
-	"github.com/roced/roced/hack/netlab/labtest"
+	"github.com/roced/roced/internal/lab"
+	"github.com/roced/roced/internal/lab/labtest"
 )
 
 func TestMain(m *testing.M) { labtest.Main(m) }
 
 func TestNamesAreUnique(t *testing.T) {
-	a, b := labtest.New(t, "netlab-test"), labtest.New(t, "netlab-test")
-	want := fmt.Sprintf("netlab-test-%d-", os.Getpid())
+	a, b := labtest.New(t, "lab-test"), labtest.New(t, "lab-test")
+	want := fmt.Sprintf("lab-test-%d-", os.Getpid())
 	if a.Name() == b.Name() || !strings.HasPrefix(a.Name(), want) {
 		t.Errorf("names %q and %q, want two that begin with %q", a.Name(), b.Name(), want)
 	}
@@ -30,14 +30,14 @@ func TestNamesAreUnique(t *testing.T) {
 
 func TestBadPrefix(t *testing.T) {
 	for _, prefix := range []string{"", "a/b"} {
-		if _, err := netlab.New(prefix); !errors.Is(err, unix.EINVAL) {
+		if _, err := lab.New(prefix); !errors.Is(err, unix.EINVAL) {
 			t.Errorf("New(%q): %v, want EINVAL", prefix, err)
 		}
 	}
 }
 
 func TestCloseRemoves(t *testing.T) {
-	ns := labtest.New(t, "netlab-test")
+	ns := labtest.New(t, "lab-test")
 	if inode(t, ns.Path()) == inode(t, "/proc/thread-self/ns/net") {
 		t.Fatal("the name stands for the namespace of the test")
 	}
@@ -55,7 +55,7 @@ func TestCloseRemoves(t *testing.T) {
 }
 
 func TestDoGoesBack(t *testing.T) {
-	a, b := labtest.New(t, "netlab-test"), labtest.New(t, "netlab-test")
+	a, b := labtest.New(t, "lab-test"), labtest.New(t, "lab-test")
 	home := inode(t, "/proc/thread-self/ns/net")
 	sentinel := errors.New("from inside")
 	err := a.Do(func() error {
@@ -79,20 +79,20 @@ func TestDoGoesBack(t *testing.T) {
 }
 
 func TestPrune(t *testing.T) {
-	ours := labtest.New(t, "netlab-prune")
+	ours := labtest.New(t, "lab-prune")
 	// A copy of the namespace under the name that a killed process would have left.
 	gone := exec.Command("true")
 	if err := gone.Run(); err != nil {
 		t.Fatal(err)
 	}
-	left := fmt.Sprintf("/run/netns/netlab-prune-a-%d-1", gone.Process.Pid)
+	left := fmt.Sprintf("/run/netns/lab-prune-a-%d-1", gone.Process.Pid)
 	bind(t, ours.Path(), left)
-	other := fmt.Sprintf("/run/netns/netlab-keep-%d-1", gone.Process.Pid)
+	other := fmt.Sprintf("/run/netns/lab-keep-%d-1", gone.Process.Pid)
 	bind(t, ours.Path(), other)
-	unburied := fmt.Sprintf("/run/netns/netlab-prune-b-%d-1", zombie(t))
+	unburied := fmt.Sprintf("/run/netns/lab-prune-b-%d-1", zombie(t))
 	bind(t, ours.Path(), unburied)
 
-	if err := netlab.Prune("netlab-prune"); err != nil {
+	if err := lab.Prune("lab-prune"); err != nil {
 		t.Fatal(err)
 	}
 	for _, path := range []string{left, unburied} {
@@ -127,37 +127,37 @@ func zombie(t *testing.T) (pid int) {
 }
 
 func TestVeth(t *testing.T) {
-	a, b := labtest.New(t, "netlab-test"), labtest.New(t, "netlab-test")
+	a, b := labtest.New(t, "lab-test"), labtest.New(t, "lab-test")
 	macA, macB := net.HardwareAddr{2, 0, 0, 0, 0, 1}, net.HardwareAddr{2, 0, 0, 0, 0, 2}
-	err := netlab.Veth(a, b, "left", "right",
-		netlab.WithMTU(9000), netlab.WithQueues(3), netlab.WithMACs(macA, macB))
+	err := lab.Veth(a, b, "left", "right",
+		lab.WithMTU(9000), lab.WithQueues(3), lab.WithMACs(macA, macB))
 	if err != nil {
 		t.Fatal(err)
 	}
 	checkLink(t, a, "left", macA)
 	checkLink(t, b, "right", macB)
-	if err := netlab.Veth(a, b, "left", "other"); !errors.Is(err, unix.EEXIST) {
+	if err := lab.Veth(a, b, "left", "other"); !errors.Is(err, unix.EEXIST) {
 		t.Errorf("second veth of the same name: %v, want EEXIST", err)
 	}
 }
 
 func TestVethWithoutIPv6(t *testing.T) {
-	a, b := labtest.New(t, "netlab-test"), labtest.New(t, "netlab-test")
-	if err := netlab.Veth(a, b, "left", "right", netlab.WithMTU(576)); err != nil {
+	a, b := labtest.New(t, "lab-test"), labtest.New(t, "lab-test")
+	if err := lab.Veth(a, b, "left", "right", lab.WithMTU(576)); err != nil {
 		t.Error(err)
 	}
 }
 
 // TestPairReaches sends a datagram to every kind of address right after the set-up.
 func TestPairReaches(t *testing.T) {
-	lab := labtest.Pair(t)
-	from := index(t, lab.A)
+	hosts := labtest.Pair(t)
+	from := index(t, hosts.A)
 	// By number: package net remembers names across namespaces.
-	zone := strconv.Itoa(index(t, lab.B))
-	for _, target := range []string{"10.77.0.2", "fd77::2", linkLocal(t, lab.B) + "%" + zone} {
+	zone := strconv.Itoa(index(t, hosts.B))
+	for _, target := range []string{"10.77.0.2", "fd77::2", linkLocal(t, hosts.B) + "%" + zone} {
 		address := netip.MustParseAddr(target)
-		receiver := listen(t, lab.B, address)
-		if err := lab.A.Do(func() error { return send(receiver, from) }); err != nil {
+		receiver := listen(t, hosts.B, address)
+		if err := hosts.A.Do(func() error { return send(receiver, from) }); err != nil {
 			t.Errorf("send to %s: %v", target, err)
 			continue
 		}
@@ -168,7 +168,7 @@ func TestPairReaches(t *testing.T) {
 }
 
 func TestAddAddressErrors(t *testing.T) {
-	ns := labtest.New(t, "netlab-test")
+	ns := labtest.New(t, "lab-test")
 	if err := ns.AddAddress("lo", "nonsense"); err == nil {
 		t.Error("no error for an address that is none")
 	}

@@ -10,7 +10,7 @@ import (
 
 	"github.com/roced/roced/hack/interop/job"
 	"github.com/roced/roced/hack/interop/vm"
-	"github.com/roced/roced/hack/netlab"
+	"github.com/roced/roced/internal/lab"
 )
 
 // labPrefix is what the lab's namespaces are called.
@@ -28,24 +28,24 @@ const (
 	rightAddress = "10.98.0.2"
 )
 
-// lab is the two machines and the switch between them.
-type lab struct {
+// testbed is the two machines and the switch between them.
+type testbed struct {
 	options     options
 	share       string // the folder that both see as /host
-	bridge      *netlab.Bridge
+	bridge      *lab.Bridge
 	left, right *vm.VM // who sends, and who receives
 	rxe         bool   // Soft-RoCE is on their cards
 }
 
-func newLab(ctx context.Context, image string, o options) (*lab, error) {
-	l := &lab{options: o}
+func newTestbed(ctx context.Context, image string, o options) (*testbed, error) {
+	l := &testbed{options: o}
 	if err := l.open(ctx, image); err != nil {
 		return nil, errors.Join(fmt.Errorf("lab: %w", err), l.Close())
 	}
 	return l, nil
 }
 
-func (l *lab) open(ctx context.Context, image string) (err error) {
+func (l *testbed) open(ctx context.Context, image string) (err error) {
 	if l.share, err = os.MkdirTemp("", "roced-rates-"); err != nil {
 		return err
 	}
@@ -54,7 +54,7 @@ func (l *lab) open(ctx context.Context, image string) (err error) {
 			return err
 		}
 	}
-	if l.bridge, err = netlab.NewBridge(labPrefix); err != nil {
+	if l.bridge, err = lab.NewBridge(labPrefix); err != nil {
 		return err
 	}
 	if l.left, err = l.boot(ctx, "left", image, leftAddress); err != nil {
@@ -64,7 +64,7 @@ func (l *lab) open(ctx context.Context, image string) (err error) {
 	return err
 }
 
-func (l *lab) boot(ctx context.Context, name, image, address string) (*vm.VM, error) {
+func (l *testbed) boot(ctx context.Context, name, image, address string) (*vm.VM, error) {
 	tap, err := l.bridge.Tap(guestMTU)
 	if err != nil {
 		return nil, err
@@ -76,7 +76,7 @@ func (l *lab) boot(ctx context.Context, name, image, address string) (*vm.VM, er
 }
 
 // Close ends the machines and removes the switch.
-func (l *lab) Close() (err error) {
+func (l *testbed) Close() (err error) {
 	for _, machine := range []*vm.VM{l.left, l.right} {
 		if machine != nil {
 			err = errors.Join(err, machine.Close())
@@ -90,7 +90,7 @@ func (l *lab) Close() (err error) {
 
 // setRXE puts Soft-RoCE on both cards, or takes it away: it holds UDP's port 4791, and
 // looks at every packet there.
-func (l *lab) setRXE(ctx context.Context, on bool) error {
+func (l *testbed) setRXE(ctx context.Context, on bool) error {
 	if on == l.rxe {
 		return nil
 	}
@@ -112,7 +112,7 @@ const controlPort = 18515
 
 // talk runs a server on the right machine and a client on the left one, once the server
 // listens, and returns what both said.
-func (l *lab) talk(ctx context.Context, server, client string) (served, said string, err error) {
+func (l *testbed) talk(ctx context.Context, server, client string) (served, said string, err error) {
 	right := l.right.Start(ctx, server)
 	if err := l.awaitListener(ctx); err != nil {
 		if right.Ended() {
@@ -126,7 +126,7 @@ func (l *lab) talk(ctx context.Context, server, client string) (served, said str
 // listenTime bounds the start of a server.
 const listenTime = 20 * time.Second
 
-func (l *lab) awaitListener(ctx context.Context) error {
+func (l *testbed) awaitListener(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, listenTime)
 	defer cancel()
 	_, err := l.right.Run(ctx, fmt.Sprintf("until ss -Hltn sport = :%d | grep -q .; do sleep 0.1; done", controlPort))

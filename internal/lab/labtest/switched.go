@@ -4,7 +4,7 @@ import (
 	"os"
 	"testing"
 
-	"github.com/roced/roced/hack/netlab"
+	"github.com/roced/roced/internal/lab"
 )
 
 // SwitchLab is two hosts on the ports of a switch that snoops IGMP and MLD and asks.
@@ -12,17 +12,17 @@ import (
 //	A eth0 10.77.0.1/24 fd77::1/64 ── PortA br0 PortB ── eth0 10.77.0.2/24 fd77::2/64 B
 type SwitchLab struct {
 	PairLab
-	Bridge       *netlab.Bridge
+	Bridge       *lab.Bridge
 	PortA, PortB string
 }
 
 // Switched makes three namespaces: a bridge, and a host on each of its two ports.
-func Switched(t testing.TB, options ...netlab.VethOption) *SwitchLab {
+func Switched(t testing.TB, options ...lab.VethOption) *SwitchLab {
 	t.Helper()
 	if os.Geteuid() != 0 {
 		t.Skip("needs root")
 	}
-	bridge, err := netlab.NewBridge("labtest-switch")
+	bridge, err := lab.NewBridge("labtest-switch")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -31,14 +31,14 @@ func Switched(t testing.TB, options ...netlab.VethOption) *SwitchLab {
 			t.Error(err)
 		}
 	})
-	lab := &SwitchLab{PairLab: PairLab{A: New(t, "labtest-a"), B: New(t, "labtest-b")}, Bridge: bridge}
-	if lab.PortA, err = bridge.Port(lab.A, "eth0", options...); err != nil {
+	hosts := &SwitchLab{PairLab: PairLab{A: New(t, "labtest-a"), B: New(t, "labtest-b")}, Bridge: bridge}
+	if hosts.PortA, err = bridge.Port(hosts.A, "eth0", options...); err != nil {
 		t.Fatal(err)
 	}
-	if lab.PortB, err = bridge.Port(lab.B, "eth0", options...); err != nil {
+	if hosts.PortB, err = bridge.Port(hosts.B, "eth0", options...); err != nil {
 		t.Fatal(err)
 	}
-	addAddresses(t, lab.A, "10.77.0.1/24", "fd77::1/64")
-	addAddresses(t, lab.B, "10.77.0.2/24", "fd77::2/64")
-	return lab
+	addAddresses(t, hosts.A, "10.77.0.1/24", "fd77::1/64")
+	addAddresses(t, hosts.B, "10.77.0.2/24", "fd77::2/64")
+	return hosts
 }

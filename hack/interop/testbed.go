@@ -9,8 +9,8 @@ import (
 	"path/filepath"
 
 	"github.com/roced/roced/hack/interop/vm"
-	"github.com/roced/roced/hack/netlab"
-	"github.com/roced/roced/hack/netlab/capture"
+	"github.com/roced/roced/internal/lab"
+	"github.com/roced/roced/internal/lab/capture"
 )
 
 // labPrefix is what the lab's namespaces are called.
@@ -40,10 +40,10 @@ func ends(ipv6 bool) pair {
 	return pair{hostIPv4, peerIPv4}
 }
 
-// lab is the host, the switch and the peer.
-type lab struct {
-	host     *netlab.Namespace
-	bridge   *netlab.Bridge
+// testbed is the host, the switch and the peer.
+type testbed struct {
+	host     *lab.Namespace
+	bridge   *lab.Bridge
 	peer     *vm.VM
 	hostPort string // of the bridge
 	peerPort string
@@ -58,25 +58,25 @@ type lab struct {
 	roced string // the binary
 }
 
-func newLab(ctx context.Context, image string, mtu int, captures string) (*lab, error) {
-	l := &lab{mtu: mtu, captures: captures, kernel: vm.Release(image)}
+func newTestbed(ctx context.Context, image string, mtu int, captures string) (*testbed, error) {
+	l := &testbed{mtu: mtu, captures: captures, kernel: vm.Release(image)}
 	if err := l.open(ctx, image); err != nil {
 		return nil, errors.Join(fmt.Errorf("lab: %w", err), l.Close())
 	}
 	return l, nil
 }
 
-func (l *lab) open(ctx context.Context, image string) (err error) {
+func (l *testbed) open(ctx context.Context, image string) (err error) {
 	if l.roced, err = buildRoced(ctx); err != nil {
 		return err
 	}
-	if l.host, err = netlab.New(labPrefix + "-host"); err != nil {
+	if l.host, err = lab.New(labPrefix + "-host"); err != nil {
 		return err
 	}
-	if l.bridge, err = netlab.NewBridge(labPrefix + "-switch"); err != nil {
+	if l.bridge, err = lab.NewBridge(labPrefix + "-switch"); err != nil {
 		return err
 	}
-	if l.hostPort, err = l.bridge.Port(l.host, "eth0", netlab.WithMTU(l.mtu)); err != nil {
+	if l.hostPort, err = l.bridge.Port(l.host, "eth0", lab.WithMTU(l.mtu)); err != nil {
 		return err
 	}
 	for _, address := range []string{hostIPv4.String() + "/24", hostIPv6.String() + "/64"} {
@@ -95,7 +95,7 @@ func (l *lab) open(ctx context.Context, image string) (err error) {
 }
 
 // Close ends the peer and removes the namespaces.
-func (l *lab) Close() (err error) {
+func (l *testbed) Close() (err error) {
 	if l.peer != nil {
 		err = errors.Join(err, l.peer.Close())
 	}

@@ -1,4 +1,4 @@
-package netlab_test
+package lab_test
 
 import (
 	"net"
@@ -10,7 +10,7 @@ import (
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 
-	"github.com/roced/roced/hack/netlab"
+	"github.com/roced/roced/internal/lab"
 )
 
 func inode(t *testing.T, path string) uint64 {
@@ -23,7 +23,7 @@ func inode(t *testing.T, path string) uint64 {
 }
 
 // inside checks that the thread is in the namespace.
-func inside(t *testing.T, ns *netlab.Namespace) {
+func inside(t *testing.T, ns *lab.Namespace) {
 	t.Helper()
 	if inode(t, "/proc/thread-self/ns/net") != inode(t, ns.Path()) {
 		t.Errorf("thread is not in %s", ns.Name())
@@ -44,7 +44,7 @@ func bind(t *testing.T, from, to string) {
 	}
 }
 
-func checkLink(t *testing.T, ns *netlab.Namespace, name string, mac net.HardwareAddr) {
+func checkLink(t *testing.T, ns *lab.Namespace, name string, mac net.HardwareAddr) {
 	t.Helper()
 	link, err := ns.Netlink().LinkByName(name)
 	if err != nil {
@@ -59,7 +59,7 @@ func checkLink(t *testing.T, ns *netlab.Namespace, name string, mac net.Hardware
 	}
 }
 
-func index(t *testing.T, ns *netlab.Namespace) int {
+func index(t *testing.T, ns *lab.Namespace) int {
 	t.Helper()
 	index, err := ns.Index("eth0")
 	if err != nil {
@@ -68,7 +68,7 @@ func index(t *testing.T, ns *netlab.Namespace) int {
 	return index
 }
 
-func linkLocal(t *testing.T, ns *netlab.Namespace) string {
+func linkLocal(t *testing.T, ns *lab.Namespace) string {
 	t.Helper()
 	link, err := ns.Netlink().LinkByName("eth0")
 	if err != nil {
@@ -87,7 +87,7 @@ func linkLocal(t *testing.T, ns *netlab.Namespace) string {
 	return ""
 }
 
-func listen(t *testing.T, ns *netlab.Namespace, address netip.Addr) *net.UDPConn {
+func listen(t *testing.T, ns *lab.Namespace, address netip.Addr) *net.UDPConn {
 	t.Helper()
 	var conn *net.UDPConn
 	err := ns.Do(func() (err error) {

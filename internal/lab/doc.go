@@ -1,4 +1,4 @@
-// Package netlab makes network namespaces and joins them with veth pairs, or by a
+// Package lab makes network namespaces and joins them with veth pairs, or by a
 // bridge that snoops, for tests, the demo and benchmarks. It speaks netlink and runs
 // no other program.
 //
@@ -22,4 +22,4 @@
 //
 // Left out: anything that is not needed to join hosts. Subpackage labtest ties
 // namespaces to a test's life.
-package netlab
+package lab

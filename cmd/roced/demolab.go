@@ -7,7 +7,7 @@ import (
 	"io"
 	"log/slog"
 
-	"github.com/roced/roced/hack/netlab"
+	"github.com/roced/roced/internal/lab"
 	"github.com/roced/roced/verbs"
 	"github.com/roced/roced/verbs/hca"
 )
@@ -18,13 +18,13 @@ const labPrefix = "roced-demo"
 // window is how many messages the demo has in flight: never more than receives are posted.
 const window = 64
 
-// lab is two hosts on one wire.
-type lab struct{ left, right *host }
+// demoLab is two hosts on one wire.
+type demoLab struct{ left, right *host }
 
 // host is a network namespace with a device and a queue pair in it.
 type host struct {
 	name string
-	*netlab.Namespace
+	*lab.Namespace
 	*device
 	*endpoint
 }
@@ -37,12 +37,12 @@ var addresses = []address{
 	{"IPv6", "fd77::1", "fd77::2", "/64"},
 }
 
-// newLab builds both hosts, after it has removed what killed demos left.
-func newLab(ctx context.Context, log *slog.Logger, modes ...hca.Option) (*lab, error) {
-	if err := netlab.Prune(labPrefix); err != nil {
+// newDemoLab builds both hosts, after it has removed what killed demos left.
+func newDemoLab(ctx context.Context, log *slog.Logger, modes ...hca.Option) (*demoLab, error) {
+	if err := lab.Prune(labPrefix); err != nil {
 		return nil, fmt.Errorf("remove what an earlier demo left: %w", err)
 	}
-	l := &lab{left: &host{name: "left"}, right: &host{name: "right"}}
+	l := &demoLab{left: &host{name: "left"}, right: &host{name: "right"}}
 	if err := build(ctx, l, l.addNamespaces, l.addLink, func() error { return l.openDevices(log, modes) }); err != nil {
 		return nil, err
 	}
@@ -70,19 +70,19 @@ func build(ctx context.Context, what io.Closer, steps ...func() error) error {
 	return nil
 }
 
-func (l *lab) hosts() []*host { return []*host{l.left, l.right} }
+func (l *demoLab) hosts() []*host { return []*host{l.left, l.right} }
 
-func (l *lab) addNamespaces() (err error) {
+func (l *demoLab) addNamespaces() (err error) {
 	for _, h := range l.hosts() {
-		if h.Namespace, err = netlab.New(labPrefix); err != nil {
+		if h.Namespace, err = lab.New(labPrefix); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (l *lab) addLink() error {
-	if err := netlab.Veth(l.left.Namespace, l.right.Namespace, "eth0", "eth0"); err != nil {
+func (l *demoLab) addLink() error {
+	if err := lab.Veth(l.left.Namespace, l.right.Namespace, "eth0", "eth0"); err != nil {
 		return err
 	}
 	for _, a := range addresses {
@@ -96,7 +96,7 @@ func (l *lab) addLink() error {
 	return nil
 }
 
-func (l *lab) openDevices(log *slog.Logger, modes []hca.Option) (err error) {
+func (l *demoLab) openDevices(log *slog.Logger, modes []hca.Option) (err error) {
 	for _, h := range l.hosts() {
 		if h.device, err = openDevice("eth0", h.Path(), log.With("host", h.name), modes...); err != nil {
 			return err
@@ -109,7 +109,7 @@ func (l *lab) openDevices(log *slog.Logger, modes []hca.Option) (err error) {
 }
 
 // Close removes everything.
-func (l *lab) Close() (err error) {
+func (l *demoLab) Close() (err error) {
 	for _, h := range l.hosts() {
 		if h.endpoint != nil {
 			err = errors.Join(err, h.endpoint.Close())

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"iter"
 
-	"github.com/roced/roced/hack/netlab"
+	"github.com/roced/roced/internal/lab"
 	"golang.org/x/sys/unix"
 )
 
@@ -26,7 +26,7 @@ type Socket struct {
 }
 
 // Open watches a link of a namespace.
-func Open(ns *netlab.Namespace, link string) (*Socket, error) {
+func Open(ns *lab.Namespace, link string) (*Socket, error) {
 	s := &Socket{fd: -1, frame: make([]byte, 1<<16)}
 	index, err := ns.Index(link)
 	if err != nil {

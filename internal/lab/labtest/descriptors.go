@@ -6,13 +6,13 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/roced/roced/hack/netlab"
+	"github.com/roced/roced/internal/lab"
 )
 
 // Main is a TestMain that fails when the tests left file descriptors open. It
 // removes the namespaces of earlier tests that were killed.
 func Main(m *testing.M) {
-	if err := netlab.Prune("labtest"); err != nil && os.Geteuid() == 0 {
+	if err := lab.Prune("labtest"); err != nil && os.Geteuid() == 0 {
 		fmt.Fprintln(os.Stderr, "namespaces of earlier tests:", err)
 	}
 	before := Descriptors()

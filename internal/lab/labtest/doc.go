@@ -1,4 +1,4 @@
-// Package labtest ties netlab's namespaces to the life of a test, and finds file
+// Package labtest ties lab's namespaces to the life of a test, and finds file
 // descriptors that tests leave open.
 //
 //	Pair:     A eth0 10.77.0.1/24 fd77::1/64 ── eth0 10.77.0.2/24 fd77::2/64 B
