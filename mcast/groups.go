@@ -5,26 +5,18 @@ import (
 	"slices"
 
 	"github.com/roced/roced/datapath/wire"
+	"github.com/roced/roced/internal/errno"
 	"golang.org/x/sys/unix"
 )
-
-// status is an error that stands for an errno.
-type status struct {
-	text  string
-	errno unix.Errno
-}
-
-func (s *status) Error() string { return s.text }
-func (s *status) Unwrap() error { return s.errno }
 
 // What Table.Add and Detach answer. ErrGroupExists and ErrAttached are answers more
 // than errors: rvt_mcast_add gives them, and an attach that gets them has succeeded.
 var (
-	ErrGroupExists error = &status{"the group was there, the queue pair was added", unix.EEXIST}
-	ErrAttached    error = &status{"the queue pair is attached already", unix.ESRCH}
-	ErrMLID        error = &status{"the MGID is known with another MLID", unix.EINVAL}
-	ErrNotAttached error = &status{"the queue pair is not attached to the group", unix.EINVAL}
-	ErrLimit       error = &status{"limit reached", unix.ENOMEM}
+	ErrGroupExists = errno.New("the group was there, the queue pair was added", unix.EEXIST)
+	ErrAttached    = errno.New("the queue pair is attached already", unix.ESRCH)
+	ErrMLID        = errno.New("the MGID is known with another MLID", unix.EINVAL)
+	ErrNotAttached = errno.New("the queue pair is not attached to the group", unix.EINVAL)
+	ErrLimit       = errno.New("limit reached", unix.ENOMEM)
 )
 
 // Limits are what a table can hold.

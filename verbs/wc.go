@@ -5,6 +5,7 @@ import (
 
 	"github.com/roced/roced/datapath/ring"
 	"github.com/roced/roced/datapath/wire"
+	"github.com/roced/roced/internal/errno"
 	"golang.org/x/sys/unix"
 )
 
@@ -27,15 +28,15 @@ const (
 )
 
 // statuses say what happened, and what to do about it.
-var statuses = map[WCStatus]sentinel{
-	WCLocLenErr:  {"local length error: the message is longer than the active MTU; send less, or raise the interface's MTU", unix.EMSGSIZE},
-	WCLocQPOpErr: {"local QP operation error: the address handle is closed or of another PD, or the operation is not one of datagrams", unix.EINVAL},
-	WCLocProtErr: {"local protection error: no memory region of this PD with that lkey covers the SGE, or it may not be written; check lkey, range and access flags", unix.EFAULT},
-	WCWRFlushErr: {"flushed: the queue pair was in error before this request was carried out; an earlier completion or an event says why; " +
-		"QP.Query tells the state: SQE is left by Modify to RTS, ERR by Modify to RESET and Activate; then post again", unix.ECANCELED},
+var statuses = map[WCStatus]error{
+	WCLocLenErr:  errno.New("local length error: the message is longer than the active MTU; send less, or raise the interface's MTU", unix.EMSGSIZE),
+	WCLocQPOpErr: errno.New("local QP operation error: the address handle is closed or of another PD, or the operation is not one of datagrams", unix.EINVAL),
+	WCLocProtErr: errno.New("local protection error: no memory region of this PD with that lkey covers the SGE, or it may not be written; check lkey, range and access flags", unix.EFAULT),
+	WCWRFlushErr: errno.New("flushed: the queue pair was in error before this request was carried out; an earlier completion or an event says why; "+
+		"QP.Query tells the state: SQE is left by Modify to RTS, ERR by Modify to RESET and Activate; then post again", unix.ECANCELED),
 }
 
-var errTooLong error = &sentinel{"local length error", unix.EMSGSIZE}
+var errTooLong = errno.New("local length error", unix.EMSGSIZE)
 
 // String names the status as libibverbs' ibv_wc_status_str does, in short.
 func (s WCStatus) String() string {
@@ -117,7 +118,7 @@ func (w *WC) Err() error {
 	case ok && w.Status == WCLocLenErr && w.VendorErr != 0:
 		return fmt.Errorf("%w: longer than the active MTU of %d bytes; send less, or raise the interface's MTU: it needs %d bytes more than an RDMA MTU of 512, 1024, 2048 or 4096", errTooLong, w.VendorErr, wire.MTUOverhead)
 	case ok:
-		return &s
+		return s
 	}
 	return fmt.Errorf("%v: %w", w.Status, unix.EIO)
 }

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strconv"
 
-	"github.com/roced/roced/mcast"
+	"github.com/roced/roced/mcast/membership"
 	"github.com/roced/roced/verbs"
 )
 
@@ -25,10 +25,10 @@ func (n *number32) Set(text string) error {
 func (n *number32) Type() string { return "number" }
 
 // methodFlag is how the host joins.
-type methodFlag struct{ mcast.Method }
+type methodFlag struct{ membership.Method }
 
 func (m *methodFlag) Set(text string) error {
-	for _, method := range []mcast.Method{mcast.Auto, mcast.Netlink, mcast.Socket} {
+	for _, method := range []membership.Method{membership.Auto, membership.Netlink, membership.Socket} {
 		if text == method.String() {
 			m.Method = method
 			return nil

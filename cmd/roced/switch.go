@@ -7,7 +7,7 @@ import (
 	"log/slog"
 
 	"github.com/roced/roced/internal/lab"
-	"github.com/roced/roced/mcast"
+	"github.com/roced/roced/mcast/membership"
 	"github.com/roced/roced/verbs"
 	"github.com/roced/roced/verbs/hca"
 )
@@ -76,7 +76,7 @@ func (s *station) plugIn(bridge *lab.Bridge) (err error) {
 // open makes a card of the host's link. Its memberships are sockets, of which a
 // demo that is killed leaves no record under /run.
 func (s *station) open(log *slog.Logger, modes []hca.Option) (err error) {
-	s.device, err = openDevice("eth0", s.Path(), log.With("host", s.name), append(modes[:len(modes):len(modes)], hca.WithMembership(mcast.Socket))...)
+	s.device, err = openDevice("eth0", s.Path(), log.With("host", s.name), append(modes[:len(modes):len(modes)], hca.WithMembership(membership.Socket))...)
 	if err != nil {
 		return err
 	}

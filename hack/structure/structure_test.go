@@ -17,7 +17,8 @@ const module = "github.com/roced/roced/"
 // decision: it is drawn here first. Commands (cmd, hack) may import all.
 var allowed = map[string][]string{
 	".":                      {},
-	"bpf":                    {},
+	"bpf":                    {"internal/errno"},
+	"internal/errno":         {},
 	"internal/host":          {},
 	"internal/journal":       {},
 	"internal/lab":           {},
@@ -27,11 +28,12 @@ var allowed = map[string][]string{
 	"datapath/wire/wiretest": {},
 	"datapath/xsk":           {},
 	"datapath/ring":          {"datapath/wire"},
-	"verbs":                  {"datapath/wire", "datapath/ring"},
-	"mcast":                  {"datapath/wire", "internal/host", "internal/journal"},
+	"verbs":                  {"datapath/ring", "datapath/wire", "internal/errno"},
+	"mcast":                  {"datapath/wire", "internal/errno"},
+	"mcast/membership":       {"internal/errno", "internal/host", "internal/journal"},
 	"datapath/link":          {"datapath/wire", "datapath/xsk"},
 	"datapath":               {"datapath/link", "datapath/ring", "datapath/wire"},
-	"verbs/hca":              {"bpf", "datapath", "datapath/link", "datapath/ring", "datapath/wire", "datapath/xsk", "internal/host", "internal/journal", "mcast", "verbs"},
+	"verbs/hca":              {"bpf", "datapath", "datapath/link", "datapath/ring", "datapath/wire", "datapath/xsk", "internal/host", "internal/journal", "mcast", "mcast/membership", "verbs"},
 }
 
 // heavy packages stay out of what a program links that only uses verbs.
@@ -39,6 +41,7 @@ var heavy = map[string][]string{
 	"datapath/link": {"github.com/vishvananda/netlink", "github.com/cilium/ebpf"},
 	"datapath":      {"github.com/vishvananda/netlink", "github.com/cilium/ebpf"},
 	"datapath/wire": {"github.com/", "golang.org/x/sys"},
+	"mcast":         {"github.com/vishvananda/netlink", "github.com/cilium/ebpf"},
 	"verbs":         {"github.com/vishvananda/netlink", "github.com/cilium/ebpf"},
 	"datapath/ring": {"github.com/vishvananda/netlink", "github.com/cilium/ebpf", "golang.org/x/sys"},
 }

@@ -64,7 +64,7 @@ type Device struct {
 	ahs         table[ah]
 	byPlace     map[wire.QPN]*qp
 	groups      *groups
-	memberships table[membership]
+	memberships table[joined]
 	byDoorbell  map[uint32]*qp
 	numbers     qpNumbers
 	lastPD      datapath.PD
@@ -89,7 +89,7 @@ func newDevice(p parts, o options) (*Device, error) {
 		doorbell: ring.NewDoorbell(ring.Alloc(ring.DoorbellSize)),
 		stop:     make(chan struct{}), done: make(chan struct{}), byPlace: map[wire.QPN]*qp{}, byDoorbell: map[uint32]*qp{},
 		paths: map[pair]*path{}, hops: map[netip.Addr]*hop{}, gids: newGIDTable(), news: news{ready: make(chan struct{}, 1)}, refused: make(chan struct{}, 1),
-		memberships: table[membership]{noun: "membership", limit: maxMemberships},
+		memberships: table[joined]{noun: "membership", limit: maxMemberships},
 		groups:      mcast.NewTable[*datapath.QP](groupLimits),
 		pds:         table[pd]{noun: "PD", limit: maxPD}, cqs: table[cq]{noun: "CQ", limit: maxCQ},
 		mrs: table[mr]{noun: "MR", limit: maxMR}, qps: table[qp]{noun: "QP", limit: maxQP},

@@ -12,9 +12,9 @@ import (
 // maxMemberships is how many joins a device has at once.
 const maxMemberships = 1 << 16
 
-// membership is a join. A send-only one is nobody's business but the program's: the
+// joined is a join. A send-only one is nobody's business but the program's: the
 // host never hears of it.
-type membership struct {
+type joined struct {
 	group netip.Addr
 	full  bool
 }
@@ -29,7 +29,7 @@ func (d *Device) JoinMulticast(group netip.Addr, flags verbs.JoinFlags) (verbs.M
 	if zone := group.Zone(); zone != "" && zone != d.name {
 		return verbs.MembershipGrant{}, fmt.Errorf("%w: the group is one of %s, and the device is on %s", verbs.ErrInvalid, zone, d.name)
 	}
-	m := &membership{group: group.Unmap().WithZone(""), full: flags == verbs.JoinFullMember}
+	m := &joined{group: group.Unmap().WithZone(""), full: flags == verbs.JoinFullMember}
 	grant := verbs.MembershipGrant{MGID: mgid}
 	if grant.SGID, err = d.sourceFor(m); err != nil {
 		return verbs.MembershipGrant{}, err
@@ -48,7 +48,7 @@ func (d *Device) JoinMulticast(group netip.Addr, flags verbs.JoinFlags) (verbs.M
 
 // sourceFor finds the address to send to a group from, a link-local one only if there is no
 // other, and keeps the device open until others.Done. A full member may do without: it receives.
-func (d *Device) sourceFor(m *membership) (best wire.GID, err error) {
+func (d *Device) sourceFor(m *joined) (best wire.GID, err error) {
 	if err := d.enter(); err != nil {
 		return best, err
 	}
@@ -65,7 +65,7 @@ func (d *Device) sourceFor(m *membership) (best wire.GID, err error) {
 	return best, nil
 }
 
-func (d *Device) keepMembership(m *membership) (verbs.Handle, error) {
+func (d *Device) keepMembership(m *joined) (verbs.Handle, error) {
 	if err := d.enter(); err != nil {
 		return 0, err
 	}

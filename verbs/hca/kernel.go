@@ -13,7 +13,7 @@ import (
 	"github.com/roced/roced/datapath/wire"
 	"github.com/roced/roced/datapath/xsk"
 	"github.com/roced/roced/internal/host"
-	"github.com/roced/roced/mcast"
+	"github.com/roced/roced/mcast/membership"
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 )
@@ -33,7 +33,7 @@ type kernelHost struct {
 	tuned    func() error // puts the kernel's knobs back
 	journals journals
 	// memberships are of groups; opening them removes what a killed process left.
-	memberships *mcast.Memberships
+	memberships *membership.Memberships
 
 	mu      sync.Mutex
 	managed map[netip.Addr]bool // neighbours that the kernel keeps fresh because we asked

@@ -15,7 +15,7 @@ import (
 	"github.com/roced/roced/internal/lab"
 	"github.com/roced/roced/internal/lab/capture"
 	"github.com/roced/roced/internal/lab/labtest"
-	"github.com/roced/roced/mcast"
+	"github.com/roced/roced/mcast/membership"
 	"github.com/roced/roced/verbs"
 	"github.com/vishvananda/netlink"
 )
@@ -25,7 +25,7 @@ type sendOrder struct {
 	Interface string // eth0 unless set
 	Group     netip.Addr
 	Flags     verbs.JoinFlags
-	Via       mcast.Method
+	Via       membership.Method
 	StateDir  string
 }
 
@@ -177,11 +177,11 @@ func (c *conversation) until(t *testing.T, what string, heard func() bool) {
 func TestKilledSenderIsSilent(t *testing.T) {
 	rows := []struct {
 		name, group, other string
-		via                mcast.Method
+		via                membership.Method
 	}{
-		{"IPv4 by netlink", groupV4, "239.9.9.9", mcast.Netlink},
-		{"IPv4 by socket", groupV4, "239.9.9.9", mcast.Socket},
-		{"IPv6 by socket", groupV6, "ff0e::9:9", mcast.Socket},
+		{"IPv4 by netlink", groupV4, "239.9.9.9", membership.Netlink},
+		{"IPv4 by socket", groupV4, "239.9.9.9", membership.Socket},
+		{"IPv6 by socket", groupV6, "ff0e::9:9", membership.Socket},
 	}
 	for _, row := range rows {
 		for flags, member := range map[verbs.JoinFlags]string{verbs.JoinSendOnlyFullMember: "send-only", verbs.JoinFullMember: "full"} {

@@ -12,7 +12,7 @@ import (
 	"github.com/roced/roced/datapath/wire"
 	"github.com/roced/roced/datapath/xsk"
 	"github.com/roced/roced/internal/host"
-	"github.com/roced/roced/mcast"
+	"github.com/roced/roced/mcast/membership"
 	"github.com/roced/roced/verbs"
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
@@ -82,7 +82,7 @@ type builder struct {
 	steering *bpf.Steering
 	sockets  []*xsk.Socket
 
-	memberships *mcast.Memberships
+	memberships *membership.Memberships
 	journals    journals
 	tuned       func() error
 }
@@ -262,7 +262,7 @@ func (b *builder) loadProgram() (err error) {
 
 // openMemberships gets ready to join groups, and removes what a killed process left.
 func (b *builder) openMemberships() (err error) {
-	b.memberships, err = mcast.Open(mcast.Config{
+	b.memberships, err = membership.Open(membership.Config{
 		Interface: b.name, Namespace: b.options.namespace, Via: b.options.membership,
 		StateDir: b.options.stateDir, Log: b.options.log,
 	})

@@ -8,7 +8,7 @@ import (
 	"github.com/roced/roced/bpf"
 	"github.com/roced/roced/datapath/wire"
 	"github.com/roced/roced/datapath/xsk"
-	"github.com/roced/roced/mcast"
+	"github.com/roced/roced/mcast/membership"
 	"github.com/roced/roced/verbs"
 )
 
@@ -26,7 +26,7 @@ type options struct {
 	frames    uint32
 	tuning    Tuning
 
-	membership mcast.Method
+	membership membership.Method
 	stateDir   string
 	log        *slog.Logger
 }
@@ -94,7 +94,7 @@ func WithLogger(log *slog.Logger) Option { return func(o *options) { o.log = log
 
 // WithMembership says how the host joins IPv4 groups; otherwise by netlink, and by
 // sockets beyond the kernel's limit.
-func WithMembership(via mcast.Method) Option { return func(o *options) { o.membership = via } }
+func WithMembership(via membership.Method) Option { return func(o *options) { o.membership = via } }
 
 // WithStateDir is where what must be undone after a kill is recorded: /run/roced
 // otherwise.

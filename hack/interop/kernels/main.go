@@ -18,7 +18,7 @@ import (
 )
 
 // packages are those whose tests need the kernel.
-var packages = []string{"internal/lab", "internal/lab/capture", "bpf", "datapath/xsk", "datapath", "mcast", "verbs/hca", "cmd/roced"}
+var packages = []string{"internal/lab", "internal/lab/capture", "bpf", "datapath/xsk", "datapath", "mcast", "mcast/membership", "verbs/hca", "cmd/roced"}
 
 const module = "github.com/roced/roced/"
 

@@ -1,10 +1,11 @@
-package mcast
+package membership
 
 import (
 	"errors"
 	"net/netip"
 	"time"
 
+	"github.com/roced/roced/internal/errno"
 	"github.com/roced/roced/internal/host"
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
@@ -222,4 +223,4 @@ func (m *Memberships) vanish() {
 }
 
 // errGone is the error of a Join after that.
-var errGone error = &status{"the interface has gone", unix.ENODEV}
+var errGone = errno.New("the interface has gone", unix.ENODEV)

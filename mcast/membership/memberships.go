@@ -1,4 +1,4 @@
-package mcast
+package membership
 
 import (
 	"cmp"
@@ -9,6 +9,7 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/roced/roced/internal/errno"
 	"github.com/roced/roced/internal/journal"
 	"github.com/vishvananda/netlink"
 	"github.com/vishvananda/netlink/nl"
@@ -17,7 +18,7 @@ import (
 
 // ErrNotJoined is the error of leaving a group that was not joined. It is EADDRNOTAVAIL,
 // as rdma_leave_multicast(3) has it.
-var ErrNotJoined error = &status{"not joined", unix.EADDRNOTAVAIL}
+var ErrNotJoined = errno.New("not joined", unix.EADDRNOTAVAIL)
 
 // Config says on which interface groups are joined, and how.
 type Config struct {
@@ -233,4 +234,4 @@ func (m *Memberships) Close() error {
 }
 
 // errClosed is the error of a Join after Close.
-var errClosed error = &status{"memberships are closed", unix.EBADF}
+var errClosed = errno.New("memberships are closed", unix.EBADF)

@@ -1,6 +1,6 @@
 //go:build !vlan
 
-package mcast
+package membership
 
 // The guests that other kernels are tested in (tag vlan) have no NAT. TestNeverTheFirstAddress, of
 // what REDIRECT takes, runs there too.
