@@ -40,13 +40,13 @@ func (r *rig) addSender(index, depth uint32) *sender {
 	}
 	r.engine.Do(func() {
 		r.engine.AddQP(s.qp)
-		r.engine.SetState(s.qp, StateRTS)
+		r.engine.SetState(s.qp, ring.QPStateRTS)
 	})
 	return s
 }
 
 func (s *sender) post(r *rig, n int, wr ring.Send) {
-	wr.Opcode, wr.Flags, wr.RemoteQPN, wr.RemoteQKey = ring.OpSend, ring.SendSignaled, peerQP, testQKey
+	wr.Opcode, wr.Flags, wr.RemoteQPN, wr.RemoteQKey = ring.WRSend, ring.SendSignaled, peerQP, testQKey
 	for range n {
 		s.send.Put(&wr)
 	}
@@ -102,13 +102,13 @@ func TestFlushIsBounded(t *testing.T) {
 	const depth = 4 * changeBudget
 	r := newRig(t)
 	s := r.addSender(100, depth)
-	r.engine.Do(func() { r.engine.SetState(s.qp, StateSQD) })
+	r.engine.Do(func() { r.engine.SetState(s.qp, ring.QPStateSQD) })
 	s.post(r, depth, ring.Send{})
 	for i := range uint64(depth) {
 		s.recv.Put(i, nil)
 	}
 	s.recv.Publish()
-	r.engine.Do(func() { r.engine.SetState(s.qp, StateError) })
+	r.engine.Do(func() { r.engine.SetState(s.qp, ring.QPStateErr) })
 	if n := s.cq.Available(2 * depth); n != changeBudget {
 		t.Fatalf("the change flushed %d", n)
 	}
@@ -126,11 +126,11 @@ func TestFlushIsBounded(t *testing.T) {
 	var c ring.CQE
 	for i := range 2 * depth {
 		s.cq.Get(&c)
-		if want := uint8(opcodeSend); i >= depth {
-			if want = opcodeRecv; c.ID != uint64(i-depth) {
+		if want := ring.WCSend; i >= depth {
+			if want = ring.WCRecv; c.ID != uint64(i-depth) {
 				t.Fatalf("completion %d is of request %d", i, c.ID)
 			}
-		} else if c.Opcode != want || c.Status != statusFlushed {
+		} else if c.Opcode != want || c.Status != ring.WCWRFlushErr {
 			t.Fatalf("completion %d: %+v", i, c)
 		}
 	}
@@ -140,10 +140,10 @@ func TestFlushIsBounded(t *testing.T) {
 func TestResetDuringFlush(t *testing.T) {
 	r := newRig(t)
 	s := r.addSender(100, 4*changeBudget)
-	r.engine.Do(func() { r.engine.SetState(s.qp, StateSQD) })
+	r.engine.Do(func() { r.engine.SetState(s.qp, ring.QPStateSQD) })
 	s.post(r, 4*changeBudget, ring.Send{})
-	r.engine.Do(func() { r.engine.SetState(s.qp, StateError) })
-	r.engine.Do(func() { r.engine.SetState(s.qp, StateReset) })
+	r.engine.Do(func() { r.engine.SetState(s.qp, ring.QPStateErr) })
+	r.engine.Do(func() { r.engine.SetState(s.qp, ring.QPStateReset) })
 	r.run()
 	if n := s.cq.Available(1 << 20); n != changeBudget || r.engine.more() {
 		t.Errorf("%d completions, more %v", n, r.engine.more())
@@ -185,7 +185,7 @@ func TestFanOutIsBounded(t *testing.T) {
 					r.engine.SetAH(9, ah)
 				})
 				for range messages {
-					s := ring.Send{Opcode: ring.OpSend, AH: 9, RemoteQPN: wire.QPNMulticast, RemoteQKey: testQKey}
+					s := ring.Send{Opcode: ring.WRSend, AH: 9, RemoteQPN: wire.QPNMulticast, RemoteQKey: testQKey}
 					r.send.Put(&s)
 				}
 				r.send.Publish()

@@ -2,27 +2,6 @@ package datapath
 
 import "github.com/roced/roced/datapath/ring"
 
-// What completions say, with libibverbs' numbers (verbs names them for programs).
-const (
-	statusSuccess         = 0
-	statusLocalLength     = 1
-	statusLocalQPOp       = 2
-	statusLocalProtection = 4
-	statusFlushed         = 5
-
-	opcodeSend = 0
-	opcodeRecv = 128
-
-	flagGRH           = 1 << 0
-	flagImm           = 1 << 1
-	flagSMAC          = 1 << 4
-	flagVLAN          = 1 << 5
-	flagNetworkHeader = 1 << 6
-
-	networkIPv4 = 2
-	networkIPv6 = 3
-)
-
 // complete puts an entry into a CQ, to be published at the end of the burst. A
 // full CQ is an overrun: it fails, and its queue pairs with it. False then.
 func (e *Engine) complete(cq *CQ, c *ring.CQE, solicited bool) bool {
@@ -70,56 +49,56 @@ func (e *Engine) publish() {
 }
 
 // completeSend tells of the request in e.send, if it wants to be told of.
-func (e *Engine) completeSend(qp *QP, status uint8) (signaled bool) {
-	if status == statusSuccess && !qp.SigAll && e.send.Flags&ring.SendSignaled == 0 {
+func (e *Engine) completeSend(qp *QP, status ring.WCStatus) (signaled bool) {
+	if status == ring.WCSuccess && !qp.SigAll && e.send.Flags&ring.SendSignaled == 0 {
 		return false
 	}
-	e.cqe.Set(e.send.ID, status, opcodeSend, qp.Number, qp.Token)
-	if status == statusLocalLength {
+	e.cqe.Set(e.send.ID, status, ring.WCSend, qp.Number, qp.Token)
+	if status == ring.WCLocLenErr {
 		e.cqe.VendorErr = uint32(e.mtu) // what would have been allowed
 	}
-	e.complete(qp.SendCQ, &e.cqe, status != statusSuccess)
+	e.complete(qp.SendCQ, &e.cqe, status != ring.WCSuccess)
 	return true
 }
 
 // completeRecv tells of the receive request in e.recv that took no packet: an error,
 // so it counts as solicited.
-func (e *Engine) completeRecv(qp *QP, status uint8) {
-	e.cqe.Set(e.recv.ID, status, opcodeRecv, qp.Number, qp.Token)
+func (e *Engine) completeRecv(qp *QP, status ring.WCStatus) {
+	e.cqe.Set(e.recv.ID, status, ring.WCRecv, qp.Number, qp.Token)
 	e.complete(qp.RecvCQ, &e.cqe, true)
 }
 
 // fail moves a queue pair to ERR by the engine's own decision; see NoteState. What
 // is outstanding is flushed in its turn (see transmit), in order.
 func (e *Engine) fail(qp *QP, fatal bool) {
-	if qp.State == StateError {
+	if qp.State == ring.QPStateErr {
 		return
 	}
-	e.setState(qp, StateError)
-	qp.NoteState(StateError, fatal)
+	e.setState(qp, ring.QPStateErr)
+	qp.NoteState(ring.QPStateErr, fatal)
 }
 
 // SetState moves a queue pair to a state that the control plane chose. RESET
 // empties its queues without completions; ERR flushes them, at once as far as the budget
 // of a change allows, the rest in turn.
-func (e *Engine) SetState(qp *QP, state State) {
+func (e *Engine) SetState(qp *QP, state ring.QPState) {
 	e.setState(qp, state)
 	switch state {
-	case StateReset:
+	case ring.QPStateReset:
 		qp.Send.Skip()
 		qp.Recv.Skip()
 		e.turns.remove(qp)
-	case StateError:
+	case ring.QPStateErr:
 		if _, done := e.flush(qp); done {
 			e.turns.remove(qp)
 		}
 	}
 }
 
-func (e *Engine) setState(qp *QP, state State) {
+func (e *Engine) setState(qp *QP, state ring.QPState) {
 	qp.State = state
-	qp.Recv.SetFlush(state == StateError)
-	if state != StateReset {
+	qp.Recv.SetFlush(state == ring.QPStateErr)
+	if state != ring.QPStateReset {
 		e.turns.add(qp) // requests may be in the queue that the new state lets go
 	}
 }
@@ -130,15 +109,15 @@ func (e *Engine) flush(qp *QP) (moved, done bool) {
 	defer qp.Send.Publish()
 	for ; e.budget > 0 && qp.Send.Available() > 0; e.budget-- {
 		qp.Send.Get(&e.send)
-		qp.Send.Advance(e.completeSend(qp, statusFlushed))
+		qp.Send.Advance(e.completeSend(qp, ring.WCWRFlushErr))
 		moved = true
 	}
-	if qp.State != StateError {
+	if qp.State != ring.QPStateErr {
 		return moved, e.budget > 0
 	}
 	for ; e.budget > 0 && qp.Recv.Peek(&e.recv); e.budget-- {
 		qp.Recv.Advance()
-		e.completeRecv(qp, statusFlushed)
+		e.completeRecv(qp, ring.WCWRFlushErr)
 		moved = true
 	}
 	return moved, e.budget > 0

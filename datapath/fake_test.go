@@ -86,7 +86,7 @@ type rig struct {
 	cq       *ring.CompletionConsumer
 	wake     chan struct{}
 	memory   []byte
-	states   []State // that the engine chose
+	states   []ring.QPState // that the engine chose
 	fatal    bool    // one of them was
 	overruns int
 }
@@ -124,7 +124,7 @@ func newRigOn(t *testing.T, link link.Link) *rig {
 		e.SetMACs(wire.MAC{})
 		e.SetGroup(hostGroup, []*QP{r.qp})
 		e.AddQP(r.qp)
-		e.SetState(r.qp, StateRTS)
+		e.SetState(r.qp, ring.QPStateRTS)
 		e.SetMR(1, &MR{LKey: LKeyFor(1), PD: testPD, Memory: r.memory, Write: true})
 		e.SetMR(2, &MR{LKey: LKeyFor(2), PD: testPD, Memory: r.memory})
 		e.SetMR(3, &MR{LKey: LKeyFor(3), PD: testPD + 1, Memory: r.memory, Write: true})
@@ -158,7 +158,7 @@ func (r *rig) makeCQ(entries uint32) *CQ {
 
 func (r *rig) makeQP(cq *CQ) {
 	r.qp = &QP{Number: testQP, PD: testPD, Index: 3, Token: 77, QKey: testQKey, PKey: wire.PKeyDefault, SendCQ: cq, RecvCQ: cq}
-	r.qp.NoteState = func(s State, fatal bool) {
+	r.qp.NoteState = func(s ring.QPState, fatal bool) {
 		r.states = append(r.states, s)
 		r.fatal = r.fatal || fatal
 	}
@@ -190,7 +190,7 @@ func piece(from, length int) ring.SGE {
 // postSend posts a send and rings.
 func (r *rig) postSend(s ring.Send, sges ...ring.SGE) {
 	if s.Opcode == 0 {
-		s.Opcode = ring.OpSend
+		s.Opcode = ring.WRSend
 	}
 	s.SGECount, s.RemoteQPN, s.RemoteQKey = uint16(len(sges)), peerQP, testQKey
 	data := r.send.Put(&s)

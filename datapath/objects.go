@@ -72,29 +72,13 @@ type CQ struct {
 	overrun   bool
 }
 
-// State is a queue pair's state as far as the datapath cares.
-type State uint8
-
-// The states of IBA 10.3.1, with libibverbs' numbers.
-const (
-	StateReset State = iota
-	StateInit
-	StateRTR
-	StateRTS
-	StateSQD
-	StateSQE
-	StateError
-)
-
-func (s State) receives() bool { return s >= StateRTR && s <= StateSQE }
-
 // QP is a UD queue pair as the engine sees it.
 type QP struct {
 	Number wire.QPN
 	PD     PD
 	Index  uint32 // its bit in the doorbell
 	Token  uint32 // echoed in completions
-	State  State
+	State  ring.QPState
 	QKey   wire.QKey
 	PKey   wire.PKey
 	PSN    wire.PSN
@@ -109,7 +93,7 @@ type QP struct {
 	MaxSendSGE     uint32
 	// NoteState is told of a state that the engine chose itself (SQE, ERR), and
 	// whether no completion tells of it: its CQ was overrun. It runs under the lease.
-	NoteState func(s State, fatal bool)
+	NoteState func(s ring.QPState, fatal bool)
 
 	waiting        bool // in the engine's turns, between these two
 	before, behind *QP

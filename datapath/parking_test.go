@@ -13,15 +13,15 @@ func TestChangeWakesTheWorker(t *testing.T) {
 	a := newStation(t, left, true)
 	newStation(t, right, true)
 	for i := range 50 {
-		a.engine.Do(func() { a.engine.SetState(a.qp, StateSQD) })
+		a.engine.Do(func() { a.engine.SetState(a.qp, ring.QPStateSQD) })
 		wait(t, "sleep", a.doorbell.Asleep)
-		a.send.Put(&ring.Send{ID: uint64(i), Opcode: ring.OpSend, Flags: ring.SendSignaled, RemoteQPN: peerQP})
+		a.send.Put(&ring.Send{ID: uint64(i), Opcode: ring.WRSend, Flags: ring.SendSignaled, RemoteQPN: peerQP})
 		a.send.Publish()
 		if a.doorbell.Ring(3) {
 			a.engine.Wake()
 		}
 		wait(t, "sleep with a request that waits", func() bool { return a.doorbell.Asleep() && !a.doorbell.Pending() })
-		a.engine.Do(func() { a.engine.SetState(a.qp, StateRTS) })
+		a.engine.Do(func() { a.engine.SetState(a.qp, ring.QPStateRTS) })
 		wait(t, "the completion", func() bool { return len(a.completions()) == 1 })
 	}
 }
@@ -46,7 +46,7 @@ func TestPostToAParkedWorker(t *testing.T) {
 	sent := 0
 	for range 200 {
 		a.parked()
-		a.send.Put(&ring.Send{Opcode: ring.OpSend, Flags: ring.SendSignaled, RemoteQPN: peerQP})
+		a.send.Put(&ring.Send{Opcode: ring.WRSend, Flags: ring.SendSignaled, RemoteQPN: peerQP})
 		a.send.Publish()
 		if a.doorbell.Ring(3) && a.engine.worker.is(workerParked) {
 			a.engine.Kick()
@@ -69,7 +69,7 @@ func TestManyKicks(t *testing.T) {
 	a := newStation(t, left, true)
 	newStation(t, right, true)
 	post := func() {
-		a.send.Put(&ring.Send{Opcode: ring.OpSend, Flags: ring.SendSignaled, RemoteQPN: peerQP})
+		a.send.Put(&ring.Send{Opcode: ring.WRSend, Flags: ring.SendSignaled, RemoteQPN: peerQP})
 		a.send.Publish()
 		if a.doorbell.Ring(3) {
 			a.engine.Kick()

@@ -37,7 +37,7 @@ func TestPacketsWaitForTheNeighbour(t *testing.T) {
 	if len(r.link.out) != 0 || path.Waiting() != 3 {
 		t.Fatalf("%d sent, %d wait", len(r.link.out), path.Waiting())
 	}
-	if got := r.completions(); len(got) != 3 || got[0].Status != statusSuccess {
+	if got := r.completions(); len(got) != 3 || got[0].Status != ring.WCSuccess {
 		t.Fatalf("completions %+v", got)
 	}
 	r.setPath(path, Way{State: PathResolving})

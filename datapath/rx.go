@@ -83,7 +83,7 @@ func (e *Engine) deliverTo(qp *QP, p *wire.Packet) (length int, reason Drop, del
 	bth := p.BTH()
 	length = len(p.Payload())
 	switch {
-	case !qp.State.receives():
+	case !qp.State.Receives():
 		return length, DropQPState, false
 	case bth.Opcode() == wire.OpcodeCNP:
 		return length, DropCongestion, false
@@ -117,7 +117,7 @@ func (e *Engine) take(qp *QP, p *wire.Packet) (Drop, bool) {
 	pieces, ok := e.resolve(e.recv.SGEs[:e.recv.SGECount], qp.PD, true)
 	qp.Recv.Advance()
 	if !ok {
-		e.completeRecv(qp, statusLocalProtection)
+		e.completeRecv(qp, ring.WCLocProtErr)
 		e.fail(qp, false)
 		return DropProtection, false
 	}
@@ -165,10 +165,10 @@ func (e *Engine) scatter(pieces [][]byte, p *wire.Packet) {
 // completePacket tells the program of a packet that lies in its memory.
 func (e *Engine) completePacket(qp *QP, p *wire.Packet) bool {
 	c := &e.cqe
-	c.Set(e.recv.ID, statusSuccess, opcodeRecv, qp.Number, qp.Token)
-	c.Flags, c.ByteLen, c.SourceQP = flagGRH|flagSMAC|flagNetworkHeader, uint32(wire.GRHLen+len(p.Payload())), p.DETH().SrcQP()
+	c.Set(e.recv.ID, ring.WCSuccess, ring.WCRecv, qp.Number, qp.Token)
+	c.Flags, c.ByteLen, c.SourceQP = ring.WCGRH|ring.WCWithSMAC|ring.WCWithNetworkHdrType, uint32(wire.GRHLen+len(p.Payload())), p.DETH().SrcQP()
 	if p.Has(wire.HeaderImm) {
-		c.Flags |= flagImm
+		c.Flags |= ring.WCWithImm
 		c.Imm = p.Imm()
 	}
 	putFrame(c, p)
@@ -177,13 +177,13 @@ func (e *Engine) completePacket(qp *QP, p *wire.Packet) bool {
 
 // putFrame tells what the frame was that a packet came in.
 func putFrame(c *ring.CQE, p *wire.Packet) {
-	c.SMAC, c.NetworkHeader, c.Port = p.SourceMAC(), networkIPv4, 1
+	c.SMAC, c.NetworkHeader, c.Port = p.SourceMAC(), ring.NetworkIPv4, 1
 	if p.IsIPv6() {
-		c.NetworkHeader = networkIPv6
+		c.NetworkHeader = ring.NetworkIPv6
 	}
 	c.SL = p.Priority()
 	if id, tagged := p.VLAN(); tagged {
-		c.Flags |= flagVLAN
+		c.Flags |= ring.WCWithVLAN
 		c.VLAN = id
 	}
 }

@@ -9,13 +9,13 @@ import (
 // SQD holds sends back; RTS lets them go without another doorbell.
 func TestDrainedQueueGoesOn(t *testing.T) {
 	r := newRig(t)
-	r.setState(StateSQD)
+	r.setState(ring.QPStateSQD)
 	r.postSend(ring.Send{})
 	r.run()
 	if len(r.link.out) != 0 {
 		t.Fatal("sent in SQD")
 	}
-	r.setState(StateRTS)
+	r.setState(ring.QPStateRTS)
 	r.run()
 	r.sent()
 }
@@ -27,10 +27,10 @@ func TestFlush(t *testing.T) {
 		r.postRecv(uint64(10+i), piece(0, 100))
 		r.postSend(ring.Send{ID: uint64(i)})
 	}
-	r.setState(StateError)
+	r.setState(ring.QPStateErr)
 	ids := func() (all []uint64) {
 		for _, c := range r.completions() {
-			if c.Status != statusFlushed {
+			if c.Status != ring.WCWRFlushErr {
 				t.Errorf("%+v", c)
 			}
 			all = append(all, c.ID)
@@ -55,8 +55,8 @@ func TestResetDropsSilently(t *testing.T) {
 	r := newRig(t)
 	r.postRecv(1, piece(0, 100))
 	r.postSend(ring.Send{ID: 2, Flags: ring.SendSignaled})
-	r.setState(StateReset)
-	r.setState(StateRTS)
+	r.setState(ring.QPStateReset)
+	r.setState(ring.QPStateRTS)
 	r.link.in = [][]byte{datagram(nil)}
 	r.run()
 	if got := r.completions(); got != nil || len(r.link.out) != 0 {

@@ -55,10 +55,10 @@ func (e *Engine) sendSome(qp *QP) (moved, done bool) {
 	defer qp.Send.Publish()
 	for range sendTurn {
 		switch {
-		case qp.State == StateSQE || qp.State == StateError:
+		case qp.State == ring.QPStateSQE || qp.State == ring.QPStateErr:
 			some, done := e.flush(qp)
 			return some || moved, done
-		case qp.State != StateRTS || qp.Send.Available() == 0:
+		case qp.State != ring.QPStateRTS || qp.Send.Available() == 0:
 			return moved, true
 		case e.budget <= 0 || e.looping.pending() || !e.sendOne(qp):
 			return moved, false
@@ -75,10 +75,10 @@ func (e *Engine) sendOne(qp *QP) bool {
 	s := &e.send
 	data := qp.Send.Get(s)
 	ah, length, status := e.checkSend(qp, s, data)
-	if status != statusSuccess {
+	if status != ring.WCSuccess {
 		qp.Send.Advance(e.completeSend(qp, status))
-		e.setState(qp, StateSQE)
-		qp.NoteState(StateSQE, false)
+		e.setState(qp, ring.QPStateSQE)
+		qp.NoteState(ring.QPStateSQE, false)
 		return true
 	}
 	frame := e.scratch
@@ -87,49 +87,49 @@ func (e *Engine) sendOne(qp *QP) bool {
 			return false
 		}
 	}
-	e.gather(frame[ah.Template.PayloadOffset(s.Opcode == ring.OpSendImm):], s)
+	e.gather(frame[ah.Template.PayloadOffset(s.Opcode == ring.WRSendWithImm):], s)
 	e.seal(qp, ah, frame, length)
-	qp.Send.Advance(e.completeSend(qp, statusSuccess))
+	qp.Send.Advance(e.completeSend(qp, ring.WCSuccess))
 	return true
 }
 
 // checkSend checks the copy of a request, resolves its memory into e.pieces and
 // gives its address handle and length. A local error stops the send queue (SQE).
-func (e *Engine) checkSend(qp *QP, s *ring.Send, data []byte) (ah *AH, length int, status uint8) {
+func (e *Engine) checkSend(qp *QP, s *ring.Send, data []byte) (ah *AH, length int, status ring.WCStatus) {
 	ah = e.ah(s.AH)
-	if s.Opcode != ring.OpSend && s.Opcode != ring.OpSendImm || ah == nil || ah.PD != qp.PD {
-		return nil, 0, statusLocalQPOp
+	if s.Opcode != ring.WRSend && s.Opcode != ring.WRSendWithImm || ah == nil || ah.PD != qp.PD {
+		return nil, 0, ring.WCLocQPOpErr
 	}
 	if s.Flags&ring.SendInline != 0 {
 		if s.InlineLen > qp.MaxInline || int(s.InlineLen) > len(data) {
-			return nil, 0, statusLocalLength
+			return nil, 0, ring.WCLocLenErr
 		}
 		e.pieces[0], s.SGECount = data[:s.InlineLen], 1
 		length = int(s.InlineLen)
-	} else if length, status = e.gatherList(qp, s, data); status != statusSuccess {
+	} else if length, status = e.gatherList(qp, s, data); status != ring.WCSuccess {
 		return nil, 0, status
 	}
 	if length > e.mtu {
-		return nil, 0, statusLocalLength
+		return nil, 0, ring.WCLocLenErr
 	}
-	return ah, length, statusSuccess
+	return ah, length, ring.WCSuccess
 }
 
 // gatherList resolves a request's SGEs.
-func (e *Engine) gatherList(qp *QP, s *ring.Send, data []byte) (length int, status uint8) {
+func (e *Engine) gatherList(qp *QP, s *ring.Send, data []byte) (length int, status ring.WCStatus) {
 	if uint32(s.SGECount) > qp.MaxSendSGE || int(s.SGECount)*ring.SGELen > len(data) {
-		return 0, statusLocalQPOp
+		return 0, ring.WCLocQPOpErr
 	}
 	for i := range int(s.SGECount) {
 		sge := ring.GetSGE(data[i*ring.SGELen:])
 		piece := e.memory(sge, qp.PD, false)
 		if piece == nil && sge.Length != 0 {
-			return 0, statusLocalProtection
+			return 0, ring.WCLocProtErr
 		}
 		e.pieces[i] = piece
 		length += len(piece)
 	}
-	return length, statusSuccess
+	return length, ring.WCSuccess
 }
 
 // gather copies a request's data to where the packet's payload goes.
@@ -148,7 +148,7 @@ func (e *Engine) seal(qp *QP, ah *AH, frame []byte, length int) {
 		d.QKey = qp.QKey
 	}
 	d.Solicited = s.Flags&ring.SendSolicited != 0
-	d.HasImm, d.Imm = s.Opcode == ring.OpSendImm, s.Imm
+	d.HasImm, d.Imm = s.Opcode == ring.WRSendWithImm, s.Imm
 	qp.PSN = (qp.PSN + 1) & wire.PSNMask
 	e.id++
 	n := ah.Template.Seal(frame, d, length)

@@ -32,7 +32,7 @@ func TestSend(t *testing.T) {
 	copy(r.memory, "hello, ")
 	copy(r.memory[slotLen:], "world")
 	r.qp.PSN = 0xFFFFFF
-	r.postSend(ring.Send{ID: 4, Opcode: ring.OpSendImm, Flags: ring.SendSignaled | ring.SendSolicited, Imm: 7}, piece(0, 7), piece(slotLen, 5))
+	r.postSend(ring.Send{ID: 4, Opcode: ring.WRSendWithImm, Flags: ring.SendSignaled | ring.SendSolicited, Imm: 7}, piece(0, 7), piece(slotLen, 5))
 	r.run()
 	p := r.sent()
 	if string(p.Payload()) != "hello, world" || p.Imm() != 7 || p.Source() != ownGID || p.Destination() != peerGID {
@@ -45,7 +45,7 @@ func TestSend(t *testing.T) {
 	if r.qp.PSN != 0 {
 		t.Errorf("PSN goes on at %#x, not at 0", r.qp.PSN)
 	}
-	want := ring.CQE{ID: 4, Opcode: opcodeSend, QPN: testQP, Token: 77}
+	want := ring.CQE{ID: 4, Opcode: ring.WCSend, QPN: testQP, Token: 77}
 	if got := r.completions(); len(got) != 1 || got[0] != want {
 		t.Errorf("completions %+v, want %+v", got, want)
 	}
@@ -56,7 +56,7 @@ func TestSend(t *testing.T) {
 
 func TestSendInline(t *testing.T) {
 	r := newRig(t)
-	data := r.send.Put(&ring.Send{Opcode: ring.OpSend, Flags: ring.SendInline, InlineLen: 5, RemoteQPN: peerQP})
+	data := r.send.Put(&ring.Send{Opcode: ring.WRSend, Flags: ring.SendInline, InlineLen: 5, RemoteQPN: peerQP})
 	copy(data, "small")
 	r.send.Publish()
 	r.doorbell.Ring(3)
@@ -68,7 +68,7 @@ func TestSendInline(t *testing.T) {
 
 func TestQKeyOfTheQueuePair(t *testing.T) {
 	r := newRig(t)
-	s := ring.Send{Opcode: ring.OpSend, RemoteQPN: peerQP, RemoteQKey: wire.QKeyPrivileged}
+	s := ring.Send{Opcode: ring.WRSend, RemoteQPN: peerQP, RemoteQKey: wire.QKeyPrivileged}
 	r.send.Put(&s)
 	r.send.Publish()
 	r.doorbell.Ring(3)
@@ -103,18 +103,18 @@ func TestLocalErrors(t *testing.T) {
 		name string
 		send ring.Send
 		sges []ring.SGE
-		want uint8
+		want ring.WCStatus
 	}{
-		{"no such operation", ring.Send{Opcode: 9}, nil, statusLocalQPOp},
-		{"no such address handle", ring.Send{AH: 1000}, nil, statusLocalQPOp},
-		{"address handle that was closed", ring.Send{AH: 4}, nil, statusLocalQPOp},
-		{"address handle of another PD", ring.Send{AH: 2}, nil, statusLocalQPOp},
-		{"longer than the MTU", ring.Send{}, big, statusLocalLength},
-		{"more inline than fits", ring.Send{Flags: ring.SendInline, InlineLen: 1 << 20}, nil, statusLocalLength},
-		{"unknown lkey", ring.Send{}, []ring.SGE{{Length: 1, LKey: LKeyFor(50)}}, statusLocalProtection},
-		{"lkey past all tables", ring.Send{}, []ring.SGE{{Length: 1, LKey: 0xFFFFFFFF}}, statusLocalProtection},
-		{"memory of another PD", ring.Send{}, []ring.SGE{{Length: 1, LKey: LKeyFor(3)}}, statusLocalProtection},
-		{"second SGE past the end", ring.Send{}, []ring.SGE{piece(0, 1), {Addr: 4 * slotLen, Length: 1, LKey: LKeyFor(1)}}, statusLocalProtection},
+		{"no such operation", ring.Send{Opcode: 9}, nil, ring.WCLocQPOpErr},
+		{"no such address handle", ring.Send{AH: 1000}, nil, ring.WCLocQPOpErr},
+		{"address handle that was closed", ring.Send{AH: 4}, nil, ring.WCLocQPOpErr},
+		{"address handle of another PD", ring.Send{AH: 2}, nil, ring.WCLocQPOpErr},
+		{"longer than the MTU", ring.Send{}, big, ring.WCLocLenErr},
+		{"more inline than fits", ring.Send{Flags: ring.SendInline, InlineLen: 1 << 20}, nil, ring.WCLocLenErr},
+		{"unknown lkey", ring.Send{}, []ring.SGE{{Length: 1, LKey: LKeyFor(50)}}, ring.WCLocProtErr},
+		{"lkey past all tables", ring.Send{}, []ring.SGE{{Length: 1, LKey: 0xFFFFFFFF}}, ring.WCLocProtErr},
+		{"memory of another PD", ring.Send{}, []ring.SGE{{Length: 1, LKey: LKeyFor(3)}}, ring.WCLocProtErr},
+		{"second SGE past the end", ring.Send{}, []ring.SGE{piece(0, 1), {Addr: 4 * slotLen, Length: 1, LKey: LKeyFor(1)}}, ring.WCLocProtErr},
 	}
 	for _, row := range rows {
 		t.Run(row.name, func(t *testing.T) {
@@ -124,18 +124,18 @@ func TestLocalErrors(t *testing.T) {
 			r.postSend(ring.Send{ID: 2})
 			r.run()
 			got := r.completions()
-			if len(got) != 2 || got[0].ID != 1 || got[0].Status != row.want || got[1].ID != 2 || got[1].Status != statusFlushed {
+			if len(got) != 2 || got[0].ID != 1 || got[0].Status != row.want || got[1].ID != 2 || got[1].Status != ring.WCWRFlushErr {
 				t.Fatalf("completions %+v", got)
 			}
-			if len(r.link.out) != 0 || len(r.states) != 1 || r.states[0] != StateSQE {
+			if len(r.link.out) != 0 || len(r.states) != 1 || r.states[0] != ring.QPStateSQE {
 				t.Errorf("%d frames went out, states %v", len(r.link.out), r.states)
 			}
 			r.postRecv(3, piece(0, 100))
 			r.link.in = [][]byte{datagram(nil)}
-			r.setState(StateRTS)
+			r.setState(ring.QPStateRTS)
 			r.postSend(ring.Send{ID: 4, Flags: ring.SendSignaled})
 			r.run()
-			if got := r.completions(); len(got) != 2 || got[0].ID != 3 || got[1].ID != 4 || got[1].Status != statusSuccess {
+			if got := r.completions(); len(got) != 2 || got[0].ID != 3 || got[1].ID != 4 || got[1].Status != ring.WCSuccess {
 				t.Errorf("after going back to RTS: %+v", got)
 			}
 		})
@@ -196,13 +196,13 @@ func TestLoopback(t *testing.T) {
 	r := newRig(t)
 	copy(r.memory, "to myself")
 	r.postRecv(1, piece(slotLen, 200))
-	s := ring.Send{ID: 2, Opcode: ring.OpSend, Flags: ring.SendSignaled, AH: 1, SGECount: 1, RemoteQPN: testQP, RemoteQKey: testQKey}
+	s := ring.Send{ID: 2, Opcode: ring.WRSend, Flags: ring.SendSignaled, AH: 1, SGECount: 1, RemoteQPN: testQP, RemoteQKey: testQKey}
 	ring.PutSGE(r.send.Put(&s), piece(0, 9))
 	r.send.Publish()
 	r.doorbell.Ring(3)
 	r.run()
 	got := r.completions()
-	if len(got) != 2 || got[0].ID != 1 || got[0].Status != statusSuccess || got[1].ID != 2 {
+	if len(got) != 2 || got[0].ID != 1 || got[0].Status != ring.WCSuccess || got[1].ID != 2 {
 		t.Fatalf("completions %+v", got)
 	}
 	if !bytes.Equal(r.memory[slotLen+40:][:9], []byte("to myself")) || len(r.link.out) != 0 {
@@ -234,7 +234,7 @@ func TestNotSent(t *testing.T) {
 		if c.Drops[want] != 1 || c.Dropped() != 1 || c.Sent != 1 || len(r.link.out) != 0 {
 			t.Errorf("%v: %v, %d frames", want, named(&c), len(r.link.out))
 		}
-		if got := r.completions(); len(got) != 1 || got[0].Status != statusSuccess {
+		if got := r.completions(); len(got) != 1 || got[0].Status != ring.WCSuccess {
 			t.Errorf("%v: completions %+v", want, got)
 		}
 	}
@@ -316,7 +316,7 @@ func FuzzSendQueue(f *testing.F) {
 	f.Fuzz(func(t *testing.T, slot []byte, produced uint16) {
 		r := newRig(t)
 		for range min(produced, 3*rigDepth) {
-			data := r.send.Put(&ring.Send{Opcode: ring.OpSend, Flags: ring.SendSignaled})
+			data := r.send.Put(&ring.Send{Opcode: ring.WRSend, Flags: ring.SendSignaled})
 			copy(data, slot)
 		}
 		r.send.Publish()

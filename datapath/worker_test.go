@@ -51,7 +51,7 @@ func TestWorkersWake(t *testing.T) {
 		wait(t, "sleep of the sender", a.doorbell.Asleep)
 		wait(t, "sleep of the receiver", b.doorbell.Asleep)
 		b.postRecv(uint64(i), piece(0, 200))
-		s := ring.Send{Opcode: ring.OpSend, RemoteQPN: testQP, RemoteQKey: testQKey}
+		s := ring.Send{Opcode: ring.WRSend, RemoteQPN: testQP, RemoteQKey: testQKey}
 		a.send.Put(&s)
 		a.send.Publish()
 		if a.doorbell.Ring(3) {
@@ -70,7 +70,7 @@ func TestWorkerComesBack(t *testing.T) {
 	}
 	a.engine.BeginWait()
 	defer a.engine.EndWait()
-	s := ring.Send{Opcode: ring.OpSend, RemoteQPN: testQP, RemoteQKey: testQKey}
+	s := ring.Send{Opcode: ring.WRSend, RemoteQPN: testQP, RemoteQKey: testQKey}
 	a.send.Put(&s)
 	a.send.Publish()
 	if a.doorbell.Ring(3) {
@@ -121,7 +121,7 @@ func TestEverybodyAtOnce(t *testing.T) {
 	}
 	for i := range messages {
 		b.postRecv(uint64(i), piece(0, 200))
-		s := ring.Send{Opcode: ring.OpSend, RemoteQPN: testQP, RemoteQKey: testQKey}
+		s := ring.Send{Opcode: ring.WRSend, RemoteQPN: testQP, RemoteQKey: testQKey}
 		a.send.Put(&s)
 		a.send.Publish()
 		if a.doorbell.Ring(3) {

@@ -202,7 +202,7 @@ func (q *CQ) take(wcs []WC) (n int) {
 				continue
 			}
 		}
-		done.count(WCOpcode(cqe.Opcode))
+		done.count(cqe.Opcode)
 		wcs[n].fill(&cqe)
 		n++
 	}
@@ -258,7 +258,7 @@ type tally struct {
 }
 
 func (t *tally) count(op WCOpcode) {
-	if op == WCRecv {
+	if op.IsRecv() {
 		t.recvs++
 	} else {
 		t.sends++

@@ -1,7 +1,6 @@
 package verbs
 
 import (
-	"fmt"
 	"net/netip"
 
 	"github.com/roced/roced/datapath/wire"
@@ -47,26 +46,6 @@ type DeviceAttr struct {
 	PhysicalPorts         int
 	XDPMode               string // "native", "generic", or "none" on a wire in memory
 	AFXDPMode             string // "copy", "zero-copy", or "none"
-}
-
-// PortState is what a port's link does (ibv_port_state).
-type PortState uint8
-
-// The port states that an Ethernet port has.
-const (
-	PortDown   PortState = 1
-	PortActive PortState = 4
-)
-
-// String names the state as ibv_devinfo does.
-func (s PortState) String() string {
-	switch s {
-	case PortDown:
-		return "PORT_DOWN"
-	case PortActive:
-		return "PORT_ACTIVE"
-	}
-	return fmt.Sprintf("PORT_STATE(%d)", uint8(s))
 }
 
 // PortAttr is the state of a port (ibv_port_attr).

@@ -7,44 +7,6 @@ import (
 	"sync"
 )
 
-// EventType is the kind of an asynchronous event, with libibverbs' numbers.
-type EventType uint8
-
-// The events that there are (ibv_get_async_event(3)).
-const (
-	EventCQErr       EventType = 0  // a CQ was overrun; its queue pairs go to ERR
-	EventQPFatal     EventType = 1  // a queue pair went to ERR, and no completion says why
-	EventDeviceFatal EventType = 8  // the device has failed: close the context
-	EventPortActive  EventType = 9  // the port's link came up
-	EventPortErr     EventType = 10 // the port's link went down
-	EventGIDChange   EventType = 18 // lines of the port's GID table changed
-
-	// EventMTUChange has no number in libibverbs: those from 128 on are ours. The port's
-	// active MTU changed with the interface's: longer sends than it fail from now on.
-	EventMTUChange EventType = 128
-)
-
-// String names the event as ibv_event_type_str(3) does.
-func (t EventType) String() string {
-	switch t {
-	case EventCQErr:
-		return "CQ error"
-	case EventQPFatal:
-		return "local work queue catastrophic error"
-	case EventDeviceFatal:
-		return "local catastrophic error"
-	case EventPortActive:
-		return "port active"
-	case EventPortErr:
-		return "port error"
-	case EventGIDChange:
-		return "GID table change"
-	case EventMTUChange:
-		return "active MTU change"
-	}
-	return fmt.Sprintf("event(%d)", uint8(t))
-}
-
 // AsyncEvent is what happened to a device besides completions (ibv_async_event).
 type AsyncEvent struct {
 	Type EventType

@@ -35,15 +35,6 @@ func (q *QP) DetachMcast(mgid GID, mlid MLID) error {
 	return nil
 }
 
-// JoinFlags say what a member of a group does, with librdmacm's numbers. A join has one.
-type JoinFlags uint32
-
-// The kinds of membership that Ethernet has (rdma_join_multicast_ex(3)).
-const (
-	JoinFullMember         JoinFlags = 1 << 0 // sends and receives
-	JoinSendOnlyFullMember JoinFlags = 1 << 1 // sends, and is never reported by IGMP or MLD
-)
-
 // UDPQKey is the Q_Key of groups in rdma_cm's UDP port space (RDMA_UDP_QKEY).
 const UDPQKey QKey = 0x01234567
 

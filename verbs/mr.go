@@ -34,13 +34,6 @@ func (p *PD) Close() error {
 	return nil
 }
 
-// AccessFlags say what may be done with a memory region (ibv_access_flags).
-// Reading it locally is always allowed.
-type AccessFlags uint32
-
-// AccessLocalWrite lets receives write to the region.
-const AccessLocalWrite AccessFlags = 1 << 0
-
 // LKey names a memory region in a scatter/gather entry.
 type LKey = ring.LKey
 

@@ -9,24 +9,6 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// WCStatus says how a work request ended, with libibverbs' numbers.
-type WCStatus uint8
-
-// The statuses that datagrams can have.
-const (
-	// WCSuccess of a send means that the card is done with the request and its memory. UD is
-	// unreliable, here too: a message to a neighbour that has gone, or while the link is
-	// down, is dropped with success, as one that is lost on the way, and the card counts it
-	// (hca.Device.Statistics: unreachable, link_down).
-	WCSuccess WCStatus = 0
-
-	WCLocLenErr  WCStatus = 1
-	WCLocQPOpErr WCStatus = 2
-	WCLocProtErr WCStatus = 4
-	WCWRFlushErr WCStatus = 5
-	WCGeneralErr WCStatus = 21
-)
-
 // statuses say what happened, and what to do about it.
 var statuses = map[WCStatus]error{
 	WCLocLenErr:  errno.New("local length error: the message is longer than the active MTU; send less, or raise the interface's MTU", unix.EMSGSIZE),
@@ -37,55 +19,6 @@ var statuses = map[WCStatus]error{
 }
 
 var errTooLong = errno.New("local length error", unix.EMSGSIZE)
-
-// String names the status as libibverbs' ibv_wc_status_str does, in short.
-func (s WCStatus) String() string {
-	switch s {
-	case WCSuccess:
-		return "success"
-	case WCLocLenErr:
-		return "local length error"
-	case WCLocQPOpErr:
-		return "local QP operation error"
-	case WCLocProtErr:
-		return "local protection error"
-	case WCWRFlushErr:
-		return "Work Request Flushed Error"
-	}
-	return fmt.Sprintf("status(%d)", uint8(s))
-}
-
-// WCOpcode says what kind of request ended, with libibverbs' numbers.
-type WCOpcode uint8
-
-// The kinds that datagrams have.
-const (
-	WCSend WCOpcode = 0
-	WCRecv WCOpcode = 1 << 7
-)
-
-// WCFlags say what a completion carries, with the numbers of the kernel's ib_wc_flags
-// (libibverbs has the first two).
-type WCFlags uint16
-
-// The flags that datagrams have.
-const (
-	WCGRH                WCFlags = 1 << 0 // the first 40 bytes of the buffer are the GRH
-	WCWithImm            WCFlags = 1 << 1 // ImmData is valid
-	WCWithSMAC           WCFlags = 1 << 4 // SMAC is valid
-	WCWithVLAN           WCFlags = 1 << 5 // the frame was tagged: VLAN is valid
-	WCWithNetworkHdrType WCFlags = 1 << 6 // NetworkHeader is valid
-)
-
-// NetworkType is the network header of a received packet, with the numbers of the
-// kernel's rdma_network_type.
-type NetworkType uint8
-
-// The headers that RoCEv2 has.
-const (
-	NetworkIPv4 NetworkType = 2
-	NetworkIPv6 NetworkType = 3
-)
 
 // WC is a work completion (ibv_wc).
 type WC struct {
@@ -140,9 +73,9 @@ func (w *WC) Payload(buffer []byte) (GRH, []byte) {
 // larger words than it was written in, which processors are slow at.
 func (w *WC) fill(c *ring.CQE) {
 	w.ID = c.ID
-	w.Status = WCStatus(c.Status)
-	w.Opcode = WCOpcode(c.Opcode)
-	w.Flags = WCFlags(c.Flags)
+	w.Status = c.Status
+	w.Opcode = c.Opcode
+	w.Flags = c.Flags
 	w.VendorErr = c.VendorErr
 	w.ByteLen = c.ByteLen
 	w.ImmData = c.Imm
@@ -151,7 +84,7 @@ func (w *WC) fill(c *ring.CQE) {
 	w.PKeyIndex = c.PKeyIndex
 	w.SMAC = c.SMAC
 	w.VLAN = c.VLAN
-	w.NetworkHeader = NetworkType(c.NetworkHeader)
+	w.NetworkHeader = c.NetworkHeader
 	w.SL = c.SL
 	w.Port = c.Port
 }

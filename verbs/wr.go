@@ -6,26 +6,6 @@ import (
 	"github.com/roced/roced/datapath/ring"
 )
 
-// Opcode is the operation of a send work request, with libibverbs' numbers.
-type Opcode = ring.Opcode
-
-// The operations of datagrams. The zero Opcode stands for WRSend.
-const (
-	WRSend        = ring.OpSend
-	WRSendWithImm = ring.OpSendImm
-)
-
-// SendFlags are libibverbs' send flags.
-type SendFlags = ring.SendFlags
-
-// The send flags.
-const (
-	SendFence     = ring.SendFence // accepted; a datagram has nothing to wait for
-	SendSignaled  = ring.SendSignaled
-	SendSolicited = ring.SendSolicited
-	SendInline    = ring.SendInline // data is copied when posted: memory can be reused at once
-)
-
 // SendWR is a send work request of a UD queue pair (ibv_send_wr).
 type SendWR struct {
 	ID      uint64
@@ -98,9 +78,6 @@ func (q *QP) putSend(wr *SendWR, free *uint32) error {
 	s.ID, s.Opcode, s.Flags, s.Imm = wr.ID, wr.Opcode, wr.Flags, wr.ImmData
 	s.AH, s.RemoteQPN, s.RemoteQKey = uint32(wr.AH.handle), wr.RemoteQPN, wr.RemoteQKey
 	s.SGECount, s.InlineLen = uint16(len(wr.SGList)), 0
-	if s.Opcode == 0 {
-		s.Opcode = WRSend
-	}
 	if wr.Flags&SendInline != 0 {
 		return q.putInline(s, wr, free)
 	}
@@ -124,8 +101,8 @@ func (q *QP) checkSend(wr *SendWR) error {
 	switch state := q.State(); {
 	case state < QPStateRTS:
 		return q.notYet("send requests can be posted from RTS on", state)
-	case wr.Opcode != 0 && wr.Opcode != WRSend && wr.Opcode != WRSendWithImm:
-		return fmt.Errorf("%w: operation %d is not one of datagrams", ErrInvalid, wr.Opcode)
+	case wr.Opcode != WRSend && wr.Opcode != WRSendWithImm:
+		return fmt.Errorf("%w: %v (%d) is not an operation of datagrams; set Opcode to WRSend or WRSendWithImm", ErrInvalid, wr.Opcode, uint8(wr.Opcode))
 	case wr.InlineData != nil && wr.Flags&SendInline == 0:
 		return fmt.Errorf("%w: InlineData without the flag SendInline", ErrInvalid)
 	case wr.AH == nil:

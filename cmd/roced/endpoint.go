@@ -94,7 +94,7 @@ func (e *endpoint) prepare(depth int, qkey verbs.QKey) error {
 	e.sends = make([]verbs.SendWR, depth)
 	for i := range depth {
 		e.recvs[i] = verbs.RecvWR{ID: uint64(i), SGList: []verbs.SGE{e.mr.SGE(i*e.stride, e.stride)}}
-		e.sends[i] = verbs.SendWR{SGList: []verbs.SGE{e.mr.SGE((depth+i)*e.stride, 0)}, RemoteQKey: qkey}
+		e.sends[i] = verbs.SendWR{Opcode: verbs.WRSend, SGList: []verbs.SGE{e.mr.SGE((depth+i)*e.stride, 0)}, RemoteQKey: qkey}
 	}
 	return e.postRecvs(depth)
 }

@@ -50,9 +50,9 @@ const (
 // CQE is a completion queue entry.
 type CQE struct {
 	ID        uint64
-	Status    uint8  // verbs.WCStatus
-	Opcode    uint8  // verbs.WCOpcode
-	Flags     uint16 // verbs.WCFlags
+	Status    WCStatus
+	Opcode    WCOpcode
+	Flags     WCFlags
 	ByteLen   uint32 // bytes, the 40 of the GRH among them
 	Imm       uint32
 	QPN       wire.QPN
@@ -64,15 +64,15 @@ type CQE struct {
 	// Of a received packet's frame.
 	SMAC          wire.MAC
 	VLAN          uint16 // its identifier
-	NetworkHeader uint8  // verbs.NetworkType
-	SL            uint8  // the VLAN tag's priority
+	NetworkHeader NetworkType
+	SL            uint8 // the VLAN tag's priority
 	Port          uint8
 }
 
 // Set makes the entry that of a request of a queue pair. It assigns field by field: a
 // composite literal would be built aside and copied in larger words than it was
 // written in, which processors are slow at.
-func (e *CQE) Set(id uint64, status, opcode uint8, qpn wire.QPN, token uint32) {
+func (e *CQE) Set(id uint64, status WCStatus, opcode WCOpcode, qpn wire.QPN, token uint32) {
 	e.ID, e.Status, e.Opcode, e.Flags = id, status, opcode, 0
 	e.ByteLen, e.Imm, e.QPN, e.SourceQP, e.Token = 0, 0, qpn, 0, token
 	e.VendorErr, e.PKeyIndex = 0, 0
@@ -163,7 +163,7 @@ func (q *CompletionConsumer) Get(e *CQE) {
 	q.next++
 	e.ID = binary.LittleEndian.Uint64(slot[cqeID:])
 	head := binary.LittleEndian.Uint64(slot[cqeStatus:])
-	e.Status, e.Opcode, e.Flags, e.ByteLen = uint8(head), uint8(head>>8), uint16(head>>16), uint32(head>>32)
+	e.Status, e.Opcode, e.Flags, e.ByteLen = WCStatus(head), WCOpcode(head>>8), WCFlags(head>>16), uint32(head>>32)
 	mid := binary.LittleEndian.Uint64(slot[cqeImm:])
 	e.Imm, e.QPN = uint32(mid), wire.QPN(mid>>32)
 	from := binary.LittleEndian.Uint64(slot[cqeSourceQP:])
@@ -172,7 +172,7 @@ func (q *CompletionConsumer) Get(e *CQE) {
 	e.VendorErr, e.PKeyIndex = uint32(rest), uint16(rest>>32)
 	e.SMAC = wire.MAC(slot[cqeSMAC : cqeSMAC+6])
 	frame := binary.LittleEndian.Uint64(slot[cqeSMACRest:])
-	e.VLAN, e.NetworkHeader, e.SL = uint16(frame>>32), uint8(frame>>48), uint8(frame>>56)
+	e.VLAN, e.NetworkHeader, e.SL = uint16(frame>>32), NetworkType(frame>>48), uint8(frame>>56)
 	e.Port = slot[cqePort]
 }
 

@@ -1,6 +1,6 @@
 // Package ring is the memory that a program and the card share: send queues,
-// receive queues, completion queues and the doorbell. It is what both sides of
-// the trust boundary agree on, embedded (Go memory) as over the daemon (a memfd).
+// receive queues, completion queues and the doorbell, and the numbers in them. It is what both
+// sides of the trust boundary agree on, embedded (Go memory) as over the daemon (a memfd).
 //
 //	program                       memory                          card
 //	SendProducer  ── WQE ──►  [producer|consumer|slots]  ── WQE ──►  SendConsumer
@@ -26,6 +26,11 @@
 // makes entries visible, and costs a locked instruction: once per batch.
 //
 // Integers are little-endian whatever the machine. The index words are native:
-// both sides are on one host. Left out: anything that gives an entry a meaning;
-// that is verbs on one side and datapath on the other.
+// both sides are on one host.
+//
+// What the fields hold is agreed on here as well: numbers.go has every number of libibverbs that
+// crosses, once, for both sides. ring.h is the same for C, and a test holds the two together.
+//
+// Left out: anything that gives an entry a meaning; that is verbs on one side and datapath on
+// the other.
 package ring

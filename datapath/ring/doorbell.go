@@ -19,9 +19,6 @@ type Doorbell struct {
 	next    int // the card's own: the word of bits that Collect looks at first
 }
 
-// MaxQueuePairs is how many queue pairs one doorbell serves.
-const MaxQueuePairs = 1 << 16
-
 const (
 	bitWords      = MaxQueuePairs / 64
 	summaryWords  = bitWords / 64

@@ -134,7 +134,7 @@ func FuzzRoundTrip(f *testing.F) {
 		}
 
 		puts, polls, _ := completionEnds(t, CompletionGeometry(2), start)
-		cqe := CQE{ID: id, Status: g, Opcode: h, Flags: e, ByteLen: a, Imm: b, QPN: wire.QPN(c), SourceQP: wire.QPN(d), Token: a ^ b, VendorErr: b ^ c, PKeyIndex: e ^ 1}
+		cqe := CQE{ID: id, Status: WCStatus(g), Opcode: WCOpcode(h), Flags: WCFlags(e), ByteLen: a, Imm: b, QPN: wire.QPN(c), SourceQP: wire.QPN(d), Token: a ^ b, VendorErr: b ^ c, PKeyIndex: e ^ 1}
 		var got CQE
 		puts.Put(&cqe)
 		puts.Publish()

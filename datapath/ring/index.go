@@ -10,8 +10,6 @@ import (
 const (
 	consumerWords = 128 // offset of the words that the consumer writes
 	slotsOffset   = 256
-	// MaxEntries is the most slots a queue may have.
-	MaxEntries = 1 << 20
 	// maxStride keeps the offset of every slot within 32 bits.
 	maxStride = 1 << 11
 )

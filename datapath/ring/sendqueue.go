@@ -34,10 +34,6 @@ const (
 
 	// SGELen is the length of a scatter/gather entry in a slot, in bytes.
 	SGELen = 16
-	// MaxSGE is the most scatter/gather entries a work request may have.
-	MaxSGE = 16
-	// MaxInline is the most bytes a send may carry in its slot.
-	MaxInline = 1024
 )
 
 // LKey names a memory region in a scatter/gather entry.
@@ -49,26 +45,6 @@ type SGE struct {
 	Length uint32 // bytes
 	LKey   LKey
 }
-
-// Opcode is the operation of a send work request, with libibverbs' numbers.
-type Opcode uint8
-
-// The operations of datagrams.
-const (
-	OpSend    Opcode = 2 // IBV_WR_SEND
-	OpSendImm Opcode = 3 // IBV_WR_SEND_WITH_IMM
-)
-
-// SendFlags are libibverbs' send flags.
-type SendFlags uint8
-
-// The flags of a send work request.
-const (
-	SendFence     SendFlags = 1 << 0 // accepted; datagrams have nothing to wait for
-	SendSignaled  SendFlags = 1 << 1
-	SendSolicited SendFlags = 1 << 2
-	SendInline    SendFlags = 1 << 3
-)
 
 // Send is the fixed part of a send work request, copied out of its slot.
 type Send struct {

@@ -8,7 +8,7 @@ import (
 )
 
 var testSend = Send{
-	ID: 0x0102030405060708, Opcode: OpSendImm, Flags: SendSignaled | SendSolicited, SGECount: 2, Imm: 0xDEADBEEF,
+	ID: 0x0102030405060708, Opcode: WRSendWithImm, Flags: SendSignaled | SendSolicited, SGECount: 2, Imm: 0xDEADBEEF,
 	AH: 0x11121314, RemoteQPN: 0x00A1A2A3, RemoteQKey: 0xB1B2B3B4, InlineLen: 0xC1C2C3C4,
 }
 

@@ -167,7 +167,7 @@ func (p *program) sendDepth() int {
 func (p *program) sends(j job, ah *verbs.AH) []verbs.SendWR {
 	wrs := make([]verbs.SendWR, batch)
 	for i := range wrs {
-		wrs[i] = verbs.SendWR{SGList: []verbs.SGE{p.mr.SGE(0, j.Size)}, AH: ah, RemoteQPN: verbs.QPN(j.Peer.QPN), RemoteQKey: qkey}
+		wrs[i] = verbs.SendWR{Opcode: verbs.WRSend, SGList: []verbs.SGE{p.mr.SGE(0, j.Size)}, AH: ah, RemoteQPN: verbs.QPN(j.Peer.QPN), RemoteQKey: qkey}
 	}
 	wrs[batch-1].Flags = verbs.SendSignaled
 	return wrs
@@ -238,7 +238,7 @@ func rocedPong(j job) (result, error) {
 
 // reply sends one message, unsignaled: nothing is to be polled for it.
 func (p *program) reply(j job, ah *verbs.AH, to verbs.QPN) error {
-	return p.qp.PostSend([]verbs.SendWR{{SGList: []verbs.SGE{p.mr.SGE(0, j.Size)}, AH: ah, RemoteQPN: to, RemoteQKey: qkey}})
+	return p.qp.PostSend([]verbs.SendWR{{Opcode: verbs.WRSend, SGList: []verbs.SGE{p.mr.SGE(0, j.Size)}, AH: ah, RemoteQPN: to, RemoteQKey: qkey}})
 }
 
 func rocedPing(j job) (result, error) {

@@ -112,7 +112,7 @@ func (d datagrams) send(ctx context.Context, l *testbed) (detail string, err err
 		return "", err
 	}
 	for k, size := range d.sizes {
-		wr := verbs.SendWR{AH: ah, RemoteQPN: qpn, RemoteQKey: testQKey}
+		wr := verbs.SendWR{Opcode: verbs.WRSend, AH: ah, RemoteQPN: qpn, RemoteQKey: testQKey}
 		if d.imm {
 			wr.Opcode, wr.ImmData = verbs.WRSendWithImm, immediate(k)
 		}

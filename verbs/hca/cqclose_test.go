@@ -72,7 +72,7 @@ func (p *poller) trip(peer verbs.QPN) error {
 }
 
 func (p *poller) send(peer verbs.QPN) error {
-	return p.qp.PostSend([]verbs.SendWR{{SGList: []verbs.SGE{p.mr.SGE(0, 64)}, AH: p.ah, RemoteQPN: peer, RemoteQKey: testQKey}})
+	return p.qp.PostSend([]verbs.SendWR{{Opcode: verbs.WRSend, SGList: []verbs.SGE{p.mr.SGE(0, 64)}, AH: p.ah, RemoteQPN: peer, RemoteQKey: testQKey}})
 }
 
 func (p *poller) await() error {

@@ -8,7 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/roced/roced/datapath"
+	"github.com/roced/roced/datapath/ring"
 	"github.com/roced/roced/verbs"
 )
 
@@ -165,7 +165,7 @@ func (d *Device) flushAll() {
 	for _, q := range d.qps.objects {
 		if q != nil && verbs.QPState(q.state.Load()) != verbs.QPStateReset {
 			q.state.Store(uint32(verbs.QPStateErr))
-			d.engine.SetState(q.hot, datapath.StateError)
+			d.engine.SetState(q.hot, ring.QPStateErr)
 		}
 	}
 }

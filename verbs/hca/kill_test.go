@@ -78,7 +78,7 @@ func sendAll(ctx *verbs.Context, to verbs.AHAttr) error {
 	if err == nil {
 		err = qp.Activate(testQKey)
 	}
-	wr := verbs.SendWR{Flags: verbs.SendSignaled, AH: ah, RemoteQPN: verbs.MulticastQPN, RemoteQKey: testQKey}
+	wr := verbs.SendWR{Opcode: verbs.WRSend, Flags: verbs.SendSignaled, AH: ah, RemoteQPN: verbs.MulticastQPN, RemoteQKey: testQKey}
 	for err == nil {
 		if err = qp.PostSend([]verbs.SendWR{wr}); err == nil {
 			var wcs [1]verbs.WC

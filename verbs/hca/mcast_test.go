@@ -19,7 +19,7 @@ const (
 func (s *station) toGroup(group string, slot, length int) verbs.SendWR {
 	s.Helper()
 	return verbs.SendWR{
-		ID: 99, SGList: []verbs.SGE{s.piece(slot, length)}, Flags: verbs.SendSignaled,
+		Opcode: verbs.WRSend, ID: 99, SGList: []verbs.SGE{s.piece(slot, length)}, Flags: verbs.SendSignaled,
 		AH: s.ah(group), RemoteQPN: verbs.MulticastQPN, RemoteQKey: testQKey,
 	}
 }

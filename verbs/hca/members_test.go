@@ -270,7 +270,7 @@ func arrives(t *testing.T, l *stations, group string) {
 	t.Helper()
 	l.b.receive(0)
 	ah := l.a.ah(group)
-	l.a.post(verbs.SendWR{ID: 9, Flags: verbs.SendSignaled, AH: ah, RemoteQPN: verbs.MulticastQPN, RemoteQKey: testQKey})
+	l.a.post(verbs.SendWR{Opcode: verbs.WRSend, ID: 9, Flags: verbs.SendSignaled, AH: ah, RemoteQPN: verbs.MulticastQPN, RemoteQKey: testQKey})
 	expect(t, l.a.wait(1), ok(9))
 	expect(t, l.b.wait(1), ok(0))
 	if grh, _ := (&verbs.WC{Flags: verbs.WCGRH, ByteLen: 40}).Payload(l.b.slot(0)); grh.DGID() != gid(group) {

@@ -102,7 +102,7 @@ func (d *Device) newQP(pdHandle verbs.Handle, c verbs.QPCommand) (*qp, error) {
 	q.hot = &datapath.QP{
 		PD: p.number, Index: c.Index, Token: c.Token, PKey: wire.PKeyDefault, SigAll: c.SigAll, NoSelfLoopback: c.BlockSelfMcast,
 		SendCQ: send.hot, RecvCQ: recv.hot,
-		NoteState: func(s datapath.State, fatal bool) {
+		NoteState: func(s verbs.QPState, fatal bool) {
 			q.state.Store(uint32(s))
 			if fatal {
 				d.events.notice(&q.failed)
@@ -263,7 +263,7 @@ func (q *qp) apply(e *datapath.Engine, current, next verbs.QPState, attr *verbs.
 			q.hot.QKey, q.hot.PSN, q.hot.Token = 0, 0, token
 		}
 		q.state.Store(uint32(next))
-		e.SetState(q.hot, datapath.State(next))
+		e.SetState(q.hot, next)
 	}
 	return nil
 }

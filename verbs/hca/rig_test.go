@@ -152,7 +152,7 @@ func (s *station) route(to string) *verbs.AHAttr {
 
 // send is a request for the peer's queue pair, with data from the station's memory.
 func (s *station) send(id uint64, ah *verbs.AH, peer *station, sges ...verbs.SGE) verbs.SendWR {
-	return verbs.SendWR{ID: id, SGList: sges, Flags: verbs.SendSignaled, AH: ah, RemoteQPN: peer.qp.Number(), RemoteQKey: testQKey}
+	return verbs.SendWR{Opcode: verbs.WRSend, ID: id, SGList: sges, Flags: verbs.SendSignaled, AH: ah, RemoteQPN: peer.qp.Number(), RemoteQKey: testQKey}
 }
 
 func (s *station) post(wrs ...verbs.SendWR) {

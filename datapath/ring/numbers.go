@@ -1,0 +1,224 @@
+package ring
+
+// Every number that crosses between a program and the card is in this file, once, with the
+// values of libibverbs (infiniband/verbs.h; where that has none, of the kernel's ib_verbs.h).
+// The engine uses them as they are, package verbs gives them to programs by the same names,
+// and ring.h repeats them for C. Numbers that no card of ours gives as yet are here too, so that
+// a program in another language finds the one that it was told.
+
+// Opcode is the operation of a send work request (ibv_wr_opcode).
+type Opcode uint8
+
+// The operations.
+const (
+	WRRDMAWrite         Opcode = 0
+	WRRDMAWriteWithImm  Opcode = 1
+	WRSend              Opcode = 2
+	WRSendWithImm       Opcode = 3
+	WRRDMARead          Opcode = 4
+	WRAtomicCmpAndSwp   Opcode = 5
+	WRAtomicFetchAndAdd Opcode = 6
+	WRLocalInv          Opcode = 7
+	WRBindMW            Opcode = 8
+	WRSendWithInv       Opcode = 9
+)
+
+// SendFlags are the flags of a send work request (ibv_send_flags).
+type SendFlags uint8
+
+// The send flags.
+const (
+	SendFence     SendFlags = 1 << 0 // accepted; a datagram has nothing to wait for
+	SendSignaled  SendFlags = 1 << 1
+	SendSolicited SendFlags = 1 << 2
+	SendInline    SendFlags = 1 << 3 // data is copied when posted: memory can be reused at once
+)
+
+// WCStatus says how a work request ended (ibv_wc_status).
+type WCStatus uint8
+
+// The statuses.
+const (
+	// WCSuccess of a send means that the card is done with the request and its memory. UD is
+	// unreliable, here too: a message to a neighbour that has gone, or while the link is
+	// down, is dropped with success, as one that is lost on the way, and the card counts it
+	// (hca's Statistics: unreachable, link_down).
+	WCSuccess        WCStatus = 0
+	WCLocLenErr      WCStatus = 1
+	WCLocQPOpErr     WCStatus = 2
+	WCLocEECOpErr    WCStatus = 3
+	WCLocProtErr     WCStatus = 4
+	WCWRFlushErr     WCStatus = 5
+	WCMWBindErr      WCStatus = 6
+	WCBadRespErr     WCStatus = 7
+	WCLocAccessErr   WCStatus = 8
+	WCRemInvReqErr   WCStatus = 9
+	WCRemAccessErr   WCStatus = 10
+	WCRemOpErr       WCStatus = 11
+	WCRetryExcErr    WCStatus = 12
+	WCRNRRetryExcErr WCStatus = 13
+	WCLocRDDViolErr  WCStatus = 14
+	WCRemInvRDReqErr WCStatus = 15
+	WCRemAbortErr    WCStatus = 16
+	WCInvEECNErr     WCStatus = 17
+	WCInvEECStateErr WCStatus = 18
+	WCFatalErr       WCStatus = 19
+	WCRespTimeoutErr WCStatus = 20
+	WCGeneralErr     WCStatus = 21
+)
+
+// WCOpcode says what kind of request ended (ibv_wc_opcode).
+type WCOpcode uint8
+
+// The kinds. All that end a receive request have the bit of WCRecv.
+const (
+	WCSend            WCOpcode = 0
+	WCRDMAWrite       WCOpcode = 1
+	WCRDMARead        WCOpcode = 2
+	WCCompSwap        WCOpcode = 3
+	WCFetchAdd        WCOpcode = 4
+	WCBindMW          WCOpcode = 5
+	WCLocalInv        WCOpcode = 6
+	WCRecv            WCOpcode = 1 << 7
+	WCRecvRDMAWithImm WCOpcode = 1<<7 + 1
+)
+
+// IsRecv reports whether a receive request ended, by whichever operation of the peer.
+func (o WCOpcode) IsRecv() bool { return o&WCRecv != 0 }
+
+// WCFlags say what a completion carries: ibv_wc_flags, and from bit 4 on the kernel's
+// ib_wc_flags.
+type WCFlags uint16
+
+// The flags.
+const (
+	WCGRH                WCFlags = 1 << 0 // the first 40 bytes of the buffer are the GRH
+	WCWithImm            WCFlags = 1 << 1 // ImmData is valid
+	WCWithInv            WCFlags = 1 << 3
+	WCWithSMAC           WCFlags = 1 << 4 // SMAC is valid
+	WCWithVLAN           WCFlags = 1 << 5 // the frame was tagged: VLAN is valid
+	WCWithNetworkHdrType WCFlags = 1 << 6 // NetworkHeader is valid
+)
+
+// NetworkType is the network header of a received packet (the kernel's rdma_network_type).
+type NetworkType uint8
+
+// The headers that RoCEv2 has.
+const (
+	NetworkIPv4 NetworkType = 2
+	NetworkIPv6 NetworkType = 3
+)
+
+// QPType is a transport service (ibv_qp_type).
+type QPType uint8
+
+// The services. UD, unreliable datagrams, is the one that is built.
+const (
+	QPTypeRC      QPType = 2
+	QPTypeUC      QPType = 3
+	QPTypeUD      QPType = 4
+	QPTypeXRCSend QPType = 9
+	QPTypeXRCRecv QPType = 10
+)
+
+// QPState is a queue pair's state (ibv_qp_state; IBA 10.3.1).
+type QPState uint8
+
+// The states.
+const (
+	QPStateReset QPState = 0
+	QPStateInit  QPState = 1
+	QPStateRTR   QPState = 2 // ready to receive
+	QPStateRTS   QPState = 3 // ready to send
+	QPStateSQD   QPState = 4 // send queue drained
+	QPStateSQE   QPState = 5 // send queue error
+	QPStateErr   QPState = 6
+)
+
+// Receives reports whether packets are taken in the state.
+func (s QPState) Receives() bool { return s >= QPStateRTR && s <= QPStateSQE }
+
+// QPAttrMask says which attributes of a queue pair count (ibv_qp_attr_mask).
+type QPAttrMask uint32
+
+// The attributes that datagrams have.
+const (
+	QPAttrState            QPAttrMask = 1 << 0
+	QPAttrCurState         QPAttrMask = 1 << 1
+	QPAttrEnSQDAsyncNotify QPAttrMask = 1 << 2 // ErrUnsupported as yet
+	QPAttrPKeyIndex        QPAttrMask = 1 << 4
+	QPAttrPort             QPAttrMask = 1 << 5
+	QPAttrQKey             QPAttrMask = 1 << 6
+	QPAttrSQPSN            QPAttrMask = 1 << 16
+	QPAttrCap              QPAttrMask = 1 << 19
+)
+
+// AccessFlags say what may be done with a memory region (ibv_access_flags).
+// Reading it locally is always allowed.
+type AccessFlags uint32
+
+// The access flags. Remote access needs connected services.
+const (
+	AccessLocalWrite   AccessFlags = 1 << 0 // receives may write to the region
+	AccessRemoteWrite  AccessFlags = 1 << 1
+	AccessRemoteRead   AccessFlags = 1 << 2
+	AccessRemoteAtomic AccessFlags = 1 << 3
+	AccessMWBind       AccessFlags = 1 << 4
+	AccessZeroBased    AccessFlags = 1 << 5
+)
+
+// EventType is the kind of an asynchronous event (ibv_event_type).
+type EventType uint8
+
+// The events.
+const (
+	EventCQErr            EventType = 0 // a CQ was overrun; its queue pairs go to ERR
+	EventQPFatal          EventType = 1 // a queue pair went to ERR, and no completion says why
+	EventQPReqErr         EventType = 2
+	EventQPAccessErr      EventType = 3
+	EventCommEst          EventType = 4
+	EventSQDrained        EventType = 5
+	EventPathMig          EventType = 6
+	EventPathMigErr       EventType = 7
+	EventDeviceFatal      EventType = 8  // the device has failed: close the context
+	EventPortActive       EventType = 9  // the port's link came up
+	EventPortErr          EventType = 10 // the port's link went down
+	EventSRQErr           EventType = 14
+	EventSRQLimitReached  EventType = 15
+	EventQPLastWQEReached EventType = 16
+	EventGIDChange        EventType = 18 // lines of the port's GID table changed
+
+	// EventMTUChange has no number in libibverbs: those from 128 on are ours. The port's
+	// active MTU changed with the interface's: longer sends than it fail from now on.
+	EventMTUChange EventType = 128
+)
+
+// PortState is what a port's link does (ibv_port_state).
+type PortState uint8
+
+// The port states that an Ethernet port has.
+const (
+	PortDown   PortState = 1
+	PortActive PortState = 4
+)
+
+// JoinFlags say what a member of a group does (rdma_cm_join_mc_attr's). A join has one.
+type JoinFlags uint32
+
+// The kinds of membership that Ethernet has (rdma_join_multicast_ex(3)).
+const (
+	JoinFullMember         JoinFlags = 1 << 0 // sends and receives
+	JoinSendOnlyFullMember JoinFlags = 1 << 1 // sends, and is never reported by IGMP or MLD
+)
+
+// The limits of queues and their entries.
+const (
+	// MaxEntries is the most slots a queue may have.
+	MaxEntries = 1 << 20
+	// MaxSGE is the most scatter/gather entries a work request may have.
+	MaxSGE = 16
+	// MaxInline is the most bytes a send may carry in its slot.
+	MaxInline = 1024
+	// MaxQueuePairs is how many queue pairs one doorbell serves.
+	MaxQueuePairs = 1 << 16
+)

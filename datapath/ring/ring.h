@@ -1,0 +1,257 @@
+/*
+ * What a program and a roced card agree on: the layouts of queues and entries, and the numbers
+ * in them, for libraries in C and other languages. The Go side of it is this package; a test
+ * (header_test.go) compiles this file and holds each size, offset and number to Go's.
+ *
+ * A queue lies in shared memory, aligned to 128 bytes:
+ *
+ *	  0  words that the producer writes: its index at 0
+ *	128  words that the consumer writes: its index at 128
+ *	256  slots, a power of two of them, of a stride fixed at creation
+ *
+ * Indices run on without end and wrap at 2^32; an entry's slot is index modulo the number of
+ * slots. Each side keeps its own index in private memory and only copies it out (a store with
+ * release order after the entries are written), and loads the other's (acquire) and bounds it
+ * before use: more than the number of slots apart means a peer that lies.
+ *
+ * Words are of the machine's byte order, entries little-endian.
+ */
+#ifndef ROCED_RING_H
+#define ROCED_RING_H
+
+#include <stdint.h>
+
+enum {
+	ROCED_PRODUCER_WORDS = 0,
+	ROCED_CONSUMER_WORDS = 128,
+	ROCED_SLOTS = 256,
+
+	ROCED_MAX_ENTRIES = 1 << 20,
+	ROCED_MAX_SGE = 16,
+	ROCED_MAX_INLINE = 1024,
+	ROCED_MAX_QUEUE_PAIRS = 1 << 16,
+};
+
+/* A scatter/gather entry. The address is an offset from the start of the region. */
+struct roced_sge {
+	uint64_t addr;
+	uint32_t length;
+	uint32_t lkey;
+};
+
+/*
+ * A send work request. SGEs or the inline data follow; the stride is that rounded up to 64.
+ * The consumer's word of a send queue is one of 64 bits at ROCED_CONSUMER_WORDS: the index in
+ * its low half, the number of completions that the card has written in its high half.
+ */
+struct roced_send_wqe {
+	uint64_t id;
+	uint8_t opcode; /* roced_wr_opcode */
+	uint8_t flags;  /* roced_send_flags */
+	uint16_t sge_count;
+	uint32_t imm; /* in the host's order, as all in an entry: little-endian */
+	uint32_t ah;
+	uint32_t remote_qpn;
+	uint32_t remote_qkey;
+	uint32_t inline_length;
+};
+
+/*
+ * A receive work request. SGEs follow; the stride is that rounded up to 32. While the word at
+ * ROCED_RECV_FLUSH is not 0 the queue pair is in error, and who posts rings the doorbell.
+ */
+struct roced_recv_wqe {
+	uint64_t id;
+	uint32_t sge_count;
+	uint32_t reserved;
+};
+
+enum { ROCED_RECV_FLUSH = ROCED_CONSUMER_WORDS + 4 };
+
+/*
+ * A completion; the stride is its size. The program writes the word at ROCED_CQ_ARMED before it
+ * sleeps, and looks once more; the card clears it when it wakes the program. The card sets the
+ * word at ROCED_CQ_ERROR when the queue was overrun.
+ */
+struct roced_cqe {
+	uint64_t id;
+	uint8_t status; /* roced_wc_status */
+	uint8_t opcode; /* roced_wc_opcode */
+	uint16_t flags; /* roced_wc_flags */
+	uint32_t byte_length;
+	uint32_t imm;
+	uint32_t qpn;
+	uint32_t source_qp;
+	uint32_t token; /* what the queue pair was made with; a reset gives it another */
+	uint32_t vendor_error;
+	uint16_t pkey_index;
+	uint8_t source_mac[6];
+	uint16_t vlan;
+	uint8_t network_header; /* roced_network_type */
+	uint8_t service_level;
+	uint8_t port;
+	uint8_t reserved[15];
+};
+
+enum {
+	ROCED_CQ_ERROR = ROCED_PRODUCER_WORDS + 4,
+	ROCED_CQ_ARMED = ROCED_CONSUMER_WORDS + 4,
+
+	ROCED_CQ_DISARMED = 0,
+	ROCED_CQ_ARMED_NEXT = 1,
+	ROCED_CQ_ARMED_SOLICITED = 2,
+};
+
+/*
+ * The doorbell of a program: a bit a queue pair (by its index, not its number), and a summary
+ * bit a word of bits. The program publishes a queue's index, sets the bit, then the summary's
+ * bit (both with sequentially consistent order), and wakes the card if asleep is not 0.
+ */
+struct roced_doorbell {
+	uint32_t asleep;
+	uint8_t reserved[124];
+	uint64_t summary[ROCED_MAX_QUEUE_PAIRS / 64 / 64];
+	uint64_t bits[ROCED_MAX_QUEUE_PAIRS / 64];
+};
+
+/* The numbers: those of libibverbs, and beyond it of the kernel's ib_verbs.h. */
+
+enum roced_wr_opcode {
+	ROCED_WR_RDMA_WRITE = 0,
+	ROCED_WR_RDMA_WRITE_WITH_IMM = 1,
+	ROCED_WR_SEND = 2,
+	ROCED_WR_SEND_WITH_IMM = 3,
+	ROCED_WR_RDMA_READ = 4,
+	ROCED_WR_ATOMIC_CMP_AND_SWP = 5,
+	ROCED_WR_ATOMIC_FETCH_AND_ADD = 6,
+	ROCED_WR_LOCAL_INV = 7,
+	ROCED_WR_BIND_MW = 8,
+	ROCED_WR_SEND_WITH_INV = 9,
+};
+
+enum roced_send_flags {
+	ROCED_SEND_FENCE = 1 << 0,
+	ROCED_SEND_SIGNALED = 1 << 1,
+	ROCED_SEND_SOLICITED = 1 << 2,
+	ROCED_SEND_INLINE = 1 << 3,
+};
+
+enum roced_wc_status {
+	ROCED_WC_SUCCESS = 0,
+	ROCED_WC_LOC_LEN_ERR = 1,
+	ROCED_WC_LOC_QP_OP_ERR = 2,
+	ROCED_WC_LOC_EEC_OP_ERR = 3,
+	ROCED_WC_LOC_PROT_ERR = 4,
+	ROCED_WC_WR_FLUSH_ERR = 5,
+	ROCED_WC_MW_BIND_ERR = 6,
+	ROCED_WC_BAD_RESP_ERR = 7,
+	ROCED_WC_LOC_ACCESS_ERR = 8,
+	ROCED_WC_REM_INV_REQ_ERR = 9,
+	ROCED_WC_REM_ACCESS_ERR = 10,
+	ROCED_WC_REM_OP_ERR = 11,
+	ROCED_WC_RETRY_EXC_ERR = 12,
+	ROCED_WC_RNR_RETRY_EXC_ERR = 13,
+	ROCED_WC_LOC_RDD_VIOL_ERR = 14,
+	ROCED_WC_REM_INV_RD_REQ_ERR = 15,
+	ROCED_WC_REM_ABORT_ERR = 16,
+	ROCED_WC_INV_EECN_ERR = 17,
+	ROCED_WC_INV_EEC_STATE_ERR = 18,
+	ROCED_WC_FATAL_ERR = 19,
+	ROCED_WC_RESP_TIMEOUT_ERR = 20,
+	ROCED_WC_GENERAL_ERR = 21,
+};
+
+enum roced_wc_opcode {
+	ROCED_WC_SEND = 0,
+	ROCED_WC_RDMA_WRITE = 1,
+	ROCED_WC_RDMA_READ = 2,
+	ROCED_WC_COMP_SWAP = 3,
+	ROCED_WC_FETCH_ADD = 4,
+	ROCED_WC_BIND_MW = 5,
+	ROCED_WC_LOCAL_INV = 6,
+	ROCED_WC_RECV = 1 << 7, /* a bit of all that end a receive request */
+	ROCED_WC_RECV_RDMA_WITH_IMM = (1 << 7) + 1,
+};
+
+enum roced_wc_flags {
+	ROCED_WC_GRH = 1 << 0,
+	ROCED_WC_WITH_IMM = 1 << 1,
+	ROCED_WC_WITH_INV = 1 << 3,
+	ROCED_WC_WITH_SMAC = 1 << 4,
+	ROCED_WC_WITH_VLAN = 1 << 5,
+	ROCED_WC_WITH_NETWORK_HDR_TYPE = 1 << 6,
+};
+
+enum roced_network_type {
+	ROCED_NETWORK_IPV4 = 2,
+	ROCED_NETWORK_IPV6 = 3,
+};
+
+enum roced_qp_type {
+	ROCED_QPT_RC = 2,
+	ROCED_QPT_UC = 3,
+	ROCED_QPT_UD = 4,
+	ROCED_QPT_XRC_SEND = 9,
+	ROCED_QPT_XRC_RECV = 10,
+};
+
+enum roced_qp_state {
+	ROCED_QPS_RESET = 0,
+	ROCED_QPS_INIT = 1,
+	ROCED_QPS_RTR = 2,
+	ROCED_QPS_RTS = 3,
+	ROCED_QPS_SQD = 4,
+	ROCED_QPS_SQE = 5,
+	ROCED_QPS_ERR = 6,
+};
+
+enum roced_qp_attr_mask {
+	ROCED_QP_STATE = 1 << 0,
+	ROCED_QP_CUR_STATE = 1 << 1,
+	ROCED_QP_EN_SQD_ASYNC_NOTIFY = 1 << 2,
+	ROCED_QP_PKEY_INDEX = 1 << 4,
+	ROCED_QP_PORT = 1 << 5,
+	ROCED_QP_QKEY = 1 << 6,
+	ROCED_QP_SQ_PSN = 1 << 16,
+	ROCED_QP_CAP = 1 << 19,
+};
+
+enum roced_access_flags {
+	ROCED_ACCESS_LOCAL_WRITE = 1 << 0,
+	ROCED_ACCESS_REMOTE_WRITE = 1 << 1,
+	ROCED_ACCESS_REMOTE_READ = 1 << 2,
+	ROCED_ACCESS_REMOTE_ATOMIC = 1 << 3,
+	ROCED_ACCESS_MW_BIND = 1 << 4,
+	ROCED_ACCESS_ZERO_BASED = 1 << 5,
+};
+
+enum roced_event_type {
+	ROCED_EVENT_CQ_ERR = 0,
+	ROCED_EVENT_QP_FATAL = 1,
+	ROCED_EVENT_QP_REQ_ERR = 2,
+	ROCED_EVENT_QP_ACCESS_ERR = 3,
+	ROCED_EVENT_COMM_EST = 4,
+	ROCED_EVENT_SQ_DRAINED = 5,
+	ROCED_EVENT_PATH_MIG = 6,
+	ROCED_EVENT_PATH_MIG_ERR = 7,
+	ROCED_EVENT_DEVICE_FATAL = 8,
+	ROCED_EVENT_PORT_ACTIVE = 9,
+	ROCED_EVENT_PORT_ERR = 10,
+	ROCED_EVENT_SRQ_ERR = 14,
+	ROCED_EVENT_SRQ_LIMIT_REACHED = 15,
+	ROCED_EVENT_QP_LAST_WQE_REACHED = 16,
+	ROCED_EVENT_GID_CHANGE = 18,
+	ROCED_EVENT_MTU_CHANGE = 128, /* ours: libibverbs has none */
+};
+
+enum roced_port_state {
+	ROCED_PORT_DOWN = 1,
+	ROCED_PORT_ACTIVE = 4,
+};
+
+enum roced_join_flags {
+	ROCED_JOIN_FULL_MEMBER = 1 << 0,
+	ROCED_JOIN_SEND_ONLY_FULL_MEMBER = 1 << 1,
+};
+
+#endif

@@ -1,0 +1,182 @@
+package verbs
+
+import "github.com/roced/roced/datapath/ring"
+
+// The numbers of libibverbs, by its names. They are defined in datapath/ring, whose documentation
+// says what each means (go doc ./datapath/ring WCStatus).
+type (
+	Opcode      = ring.Opcode      // ibv_wr_opcode: the operation of a send work request
+	SendFlags   = ring.SendFlags   // ibv_send_flags
+	WCStatus    = ring.WCStatus    // ibv_wc_status: how a work request ended
+	WCOpcode    = ring.WCOpcode    // ibv_wc_opcode: what kind of request ended
+	WCFlags     = ring.WCFlags     // ibv_wc_flags: what a completion carries
+	NetworkType = ring.NetworkType // rdma_network_type: the header of a received packet
+	QPType      = ring.QPType      // ibv_qp_type: the transport service
+	QPState     = ring.QPState     // ibv_qp_state
+	QPAttrMask  = ring.QPAttrMask  // ibv_qp_attr_mask: which attributes count
+	AccessFlags = ring.AccessFlags // ibv_access_flags: what may be done with a memory region
+	EventType   = ring.EventType   // ibv_event_type
+	PortState   = ring.PortState   // ibv_port_state
+	JoinFlags   = ring.JoinFlags   // what a member of a group does; a join has one
+)
+
+// The operations of send work requests. Datagrams have the first two; the zero Opcode is
+// WRRDMAWrite, as in libibverbs.
+const (
+	WRSend              = ring.WRSend
+	WRSendWithImm       = ring.WRSendWithImm
+	WRRDMAWrite         = ring.WRRDMAWrite
+	WRRDMAWriteWithImm  = ring.WRRDMAWriteWithImm
+	WRRDMARead          = ring.WRRDMARead
+	WRAtomicCmpAndSwp   = ring.WRAtomicCmpAndSwp
+	WRAtomicFetchAndAdd = ring.WRAtomicFetchAndAdd
+	WRLocalInv          = ring.WRLocalInv
+	WRBindMW            = ring.WRBindMW
+	WRSendWithInv       = ring.WRSendWithInv
+)
+
+// The send flags.
+const (
+	SendFence     = ring.SendFence // accepted; a datagram has nothing to wait for
+	SendSignaled  = ring.SendSignaled
+	SendSolicited = ring.SendSolicited
+	SendInline    = ring.SendInline // data is copied when posted: memory can be reused at once
+)
+
+// The statuses of completions. Datagrams have WCSuccess, WCLocLenErr, WCLocQPOpErr,
+// WCLocProtErr and WCWRFlushErr.
+//
+// WCSuccess of a send means that the card is done with the request and its memory. UD is
+// unreliable, here too: a message to a neighbour that has gone, or while the link is down, is
+// dropped with success, as one that is lost on the way, and the card counts it
+// (hca's Statistics: unreachable, link_down).
+const (
+	WCSuccess        = ring.WCSuccess
+	WCLocLenErr      = ring.WCLocLenErr
+	WCLocQPOpErr     = ring.WCLocQPOpErr
+	WCLocEECOpErr    = ring.WCLocEECOpErr
+	WCLocProtErr     = ring.WCLocProtErr
+	WCWRFlushErr     = ring.WCWRFlushErr
+	WCMWBindErr      = ring.WCMWBindErr
+	WCBadRespErr     = ring.WCBadRespErr
+	WCLocAccessErr   = ring.WCLocAccessErr
+	WCRemInvReqErr   = ring.WCRemInvReqErr
+	WCRemAccessErr   = ring.WCRemAccessErr
+	WCRemOpErr       = ring.WCRemOpErr
+	WCRetryExcErr    = ring.WCRetryExcErr
+	WCRNRRetryExcErr = ring.WCRNRRetryExcErr
+	WCLocRDDViolErr  = ring.WCLocRDDViolErr
+	WCRemInvRDReqErr = ring.WCRemInvRDReqErr
+	WCRemAbortErr    = ring.WCRemAbortErr
+	WCInvEECNErr     = ring.WCInvEECNErr
+	WCInvEECStateErr = ring.WCInvEECStateErr
+	WCFatalErr       = ring.WCFatalErr
+	WCRespTimeoutErr = ring.WCRespTimeoutErr
+	WCGeneralErr     = ring.WCGeneralErr
+)
+
+// The kinds of requests that complete. All that end a receive request have the bit of WCRecv:
+// WCOpcode.IsRecv tells.
+const (
+	WCSend            = ring.WCSend
+	WCRDMAWrite       = ring.WCRDMAWrite
+	WCRDMARead        = ring.WCRDMARead
+	WCCompSwap        = ring.WCCompSwap
+	WCFetchAdd        = ring.WCFetchAdd
+	WCBindMW          = ring.WCBindMW
+	WCLocalInv        = ring.WCLocalInv
+	WCRecv            = ring.WCRecv
+	WCRecvRDMAWithImm = ring.WCRecvRDMAWithImm
+)
+
+// What a completion carries.
+const (
+	WCGRH                = ring.WCGRH     // the first 40 bytes of the buffer are the GRH
+	WCWithImm            = ring.WCWithImm // ImmData is valid
+	WCWithInv            = ring.WCWithInv
+	WCWithSMAC           = ring.WCWithSMAC           // SMAC is valid
+	WCWithVLAN           = ring.WCWithVLAN           // the frame was tagged: VLAN is valid
+	WCWithNetworkHdrType = ring.WCWithNetworkHdrType // NetworkHeader is valid
+)
+
+// The network headers of RoCEv2.
+const (
+	NetworkIPv4 = ring.NetworkIPv4
+	NetworkIPv6 = ring.NetworkIPv6
+)
+
+// The transport services. UD, unreliable datagrams, is the one that is built.
+const (
+	QPTypeRC      = ring.QPTypeRC
+	QPTypeUC      = ring.QPTypeUC
+	QPTypeUD      = ring.QPTypeUD
+	QPTypeXRCSend = ring.QPTypeXRCSend
+	QPTypeXRCRecv = ring.QPTypeXRCRecv
+)
+
+// The states of a queue pair (IBA 10.3.1).
+const (
+	QPStateReset = ring.QPStateReset
+	QPStateInit  = ring.QPStateInit
+	QPStateRTR   = ring.QPStateRTR // ready to receive
+	QPStateRTS   = ring.QPStateRTS // ready to send
+	QPStateSQD   = ring.QPStateSQD // send queue drained
+	QPStateSQE   = ring.QPStateSQE // send queue error
+	QPStateErr   = ring.QPStateErr
+)
+
+// The attributes that datagrams have.
+const (
+	QPAttrState            = ring.QPAttrState
+	QPAttrCurState         = ring.QPAttrCurState
+	QPAttrEnSQDAsyncNotify = ring.QPAttrEnSQDAsyncNotify // ErrUnsupported as yet
+	QPAttrPKeyIndex        = ring.QPAttrPKeyIndex
+	QPAttrPort             = ring.QPAttrPort
+	QPAttrQKey             = ring.QPAttrQKey
+	QPAttrSQPSN            = ring.QPAttrSQPSN
+	QPAttrCap              = ring.QPAttrCap
+)
+
+// What may be done with a memory region; reading it locally is always allowed. Remote access
+// needs connected services: ErrUnsupported as yet.
+const (
+	AccessLocalWrite   = ring.AccessLocalWrite // receives may write to the region
+	AccessRemoteWrite  = ring.AccessRemoteWrite
+	AccessRemoteRead   = ring.AccessRemoteRead
+	AccessRemoteAtomic = ring.AccessRemoteAtomic
+	AccessMWBind       = ring.AccessMWBind
+	AccessZeroBased    = ring.AccessZeroBased
+)
+
+// The asynchronous events (ibv_get_async_event(3)). As yet there are EventCQErr, EventQPFatal,
+// EventDeviceFatal, EventPortActive, EventPortErr, EventGIDChange and EventMTUChange.
+const (
+	EventCQErr            = ring.EventCQErr   // a CQ was overrun; its queue pairs go to ERR
+	EventQPFatal          = ring.EventQPFatal // a queue pair went to ERR, and no completion says why
+	EventQPReqErr         = ring.EventQPReqErr
+	EventQPAccessErr      = ring.EventQPAccessErr
+	EventCommEst          = ring.EventCommEst
+	EventSQDrained        = ring.EventSQDrained
+	EventPathMig          = ring.EventPathMig
+	EventPathMigErr       = ring.EventPathMigErr
+	EventDeviceFatal      = ring.EventDeviceFatal // the device has failed: close the context
+	EventPortActive       = ring.EventPortActive  // the port's link came up
+	EventPortErr          = ring.EventPortErr     // the port's link went down
+	EventSRQErr           = ring.EventSRQErr
+	EventSRQLimitReached  = ring.EventSRQLimitReached
+	EventQPLastWQEReached = ring.EventQPLastWQEReached
+	EventGIDChange        = ring.EventGIDChange // lines of the port's GID table changed
+	EventMTUChange        = ring.EventMTUChange // ours: the active MTU changed with the interface's
+)
+
+// The port states that an Ethernet port has.
+const (
+	PortDown   = ring.PortDown
+	PortActive = ring.PortActive
+)
+
+// The kinds of membership that Ethernet has (rdma_join_multicast_ex(3)).
+const (
+	JoinFullMember         = ring.JoinFullMember         // sends and receives
+	JoinSendOnlyFullMember = ring.JoinSendOnlyFullMember // sends, and is never reported by IGMP or MLD
+)
