@@ -10,49 +10,50 @@ import (
 // flood unicast, and reflect what we sent. Packet after packet is of the same two
 // hosts, so the last pair that passed is kept. The steering program (bpf) makes the same
 // checks, and says what of them is the kernel's rule.
-func (e *Engine) checkAddresses(p *wire.Packet) (Drop, bool) {
+func (e *Engine) checkAddresses(p *wire.Packet) (*passedPair, Drop) {
+	passed := &e.passed
 	if id, tagged := p.VLAN(); tagged != (e.vlan != 0) || tagged && id != e.vlan {
-		return DropVLAN, false
+		return passed, DropVLAN
 	}
 	if mac := p.DestinationMAC(); !mac.IsGroup() && len(e.macs) > 0 && !slices.Contains(e.macs, mac) {
-		return DropOtherHost, false
+		return passed, DropOtherHost
 	}
 	pair := p.Addresses()
-	if string(pair) == string(e.passed.addresses[:e.passed.length]) {
-		return 0, true
+	if string(pair) == string(passed.addresses[:passed.length]) {
+		return passed, DropNone
 	}
 	source, dest := p.Source(), p.Destination()
-	if reason, ok := e.checkPair(source, dest, p.IsIPv6()); !ok {
-		return reason, false
+	if reason := e.checkPair(source, dest, p.IsIPv6()); reason != DropNone {
+		return passed, reason
 	}
-	e.passed.length = copy(e.passed.addresses[:], pair)
-	e.passed.group = dest.IsMulticast()
-	e.passed.members = nil
+	passed.length = copy(passed.addresses[:], pair)
+	passed.group = dest.IsMulticast()
+	passed.members = nil
 	if !dest.StaysInHost() {
-		e.passed.members = e.groups[dest]
+		passed.members = e.groups[dest]
 	}
-	return 0, true
+	return passed, DropNone
 }
 
 // checkPair is checkAddresses for a pair of hosts that is new.
-func (e *Engine) checkPair(source, dest wire.GID, v6 bool) (Drop, bool) {
+func (e *Engine) checkPair(source, dest wire.GID, v6 bool) Drop {
 	_, ownSource := e.own[source]
 	_, ownDest := e.own[dest]
 	_, broadcast := e.broadcasts[source]
 	mapped := v6 && (source.IsIPv4() || dest.IsIPv4()) // IPv4's addresses, in an IPv6 header
 	switch {
 	case mapped && dest.IsIPv4(), !ownDest && !dest.IsMulticast():
-		return DropNotOwn, false
+		return DropNotOwn
 	case !mapped && source.IsMulticast():
-		return DropGroupSource, false
+		return DropGroupSource
 	case mapped, source.IsMartian():
-		return DropMartianSource, false
+		return DropMartianSource
 	case ownSource:
-		return DropOwnSource, false
+		return DropOwnSource
 	case broadcast:
-		return DropMartianSource, false
+		return DropMartianSource
 	}
-	return 0, true
+	return DropNone
 }
 
 // passedPair are the addresses of the last packet that checkAddresses let pass.

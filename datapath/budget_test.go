@@ -182,7 +182,7 @@ func TestFanOutIsBounded(t *testing.T) {
 				r.engine.Do(func() {
 					ah := r.ah(Way{State: PathOpen, DestMAC: wire.MulticastMAC(bigGroup)}, bigGroup)
 					ah.Group, ah.Dest = true, bigGroup
-					r.engine.SetAH(9, ah)
+					r.session.SetAH(9, ah)
 				})
 				for range messages {
 					s := ring.Send{Opcode: ring.WRSend, AH: 9, RemoteQPN: wire.QPNMulticast, RemoteQKey: testQKey}

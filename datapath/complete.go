@@ -39,33 +39,30 @@ func (e *Engine) publish() {
 		e.dirty = e.dirty[:len(e.dirty)-1]
 		cq.Queue.Publish()
 		if cq.Queue.TakeArmed(cq.solicited) {
-			select {
-			case cq.Wake <- struct{}{}:
-			default: // an event waits already
-			}
+			cq.Wake()
 		}
 		cq.dirty, cq.solicited = false, false
 	}
 }
 
-// completeSend tells of the request in e.send, if it wants to be told of.
-func (e *Engine) completeSend(qp *QP, status ring.WCStatus) (signaled bool) {
-	if status == ring.WCSuccess && !qp.SigAll && e.send.Flags&ring.SendSignaled == 0 {
+// completeSend tells of the request in hand, if it wants to be told of.
+func (e *Engine) completeSend(qp *QP, d *departure, status ring.WCStatus) (signaled bool) {
+	if status == ring.WCSuccess && !qp.SigAll && d.send.Flags&ring.SendSignaled == 0 {
 		return false
 	}
-	e.cqe.Set(e.send.ID, status, ring.WCSend, qp.Number, qp.Token)
+	d.cqe.Set(d.send.ID, status, ring.WCSend, qp.Number, qp.Token)
 	if status == ring.WCLocLenErr {
-		e.cqe.VendorErr = uint32(e.mtu) // what would have been allowed
+		d.cqe.VendorErr = uint32(e.mtu) // what would have been allowed
 	}
-	e.complete(qp.SendCQ, &e.cqe, status != ring.WCSuccess)
+	e.complete(qp.SendCQ, &d.cqe, status != ring.WCSuccess)
 	return true
 }
 
-// completeRecv tells of the receive request in e.recv that took no packet: an error,
+// completeRecv tells of the receive request in hand that took no packet: an error,
 // so it counts as solicited.
-func (e *Engine) completeRecv(qp *QP, status ring.WCStatus) {
-	e.cqe.Set(e.recv.ID, status, ring.WCRecv, qp.Number, qp.Token)
-	e.complete(qp.RecvCQ, &e.cqe, true)
+func (e *Engine) completeRecv(qp *QP, a *arrival, status ring.WCStatus) {
+	a.cqe.Set(a.recv.ID, status, ring.WCRecv, qp.Number, qp.Token)
+	e.complete(qp.RecvCQ, &a.cqe, true)
 }
 
 // fail moves a queue pair to ERR by the engine's own decision; see NoteState. What
@@ -89,7 +86,7 @@ func (e *Engine) SetState(qp *QP, state ring.QPState) {
 		qp.Recv.Skip()
 		e.turns.remove(qp)
 	case ring.QPStateErr:
-		if _, done := e.flush(qp); done {
+		if _, done := e.flush(qp, &e.tx); done {
 			e.turns.remove(qp)
 		}
 	}
@@ -105,19 +102,20 @@ func (e *Engine) setState(qp *QP, state ring.QPState) {
 
 // flush completes what a queue pair has outstanding with WR_FLUSH_ERR, in order:
 // sends in SQE and ERR, receives in ERR only. It is done unless the budget ends.
-func (e *Engine) flush(qp *QP) (moved, done bool) {
+func (e *Engine) flush(qp *QP, d *departure) (moved, done bool) {
 	defer qp.Send.Publish()
+	a := &d.looped // in use by nobody now
 	for ; e.budget > 0 && qp.Send.Available() > 0; e.budget-- {
-		qp.Send.Get(&e.send)
-		qp.Send.Advance(e.completeSend(qp, ring.WCWRFlushErr))
+		qp.Send.Get(&d.send)
+		qp.Send.Advance(e.completeSend(qp, d, ring.WCWRFlushErr))
 		moved = true
 	}
 	if qp.State != ring.QPStateErr {
 		return moved, e.budget > 0
 	}
-	for ; e.budget > 0 && qp.Recv.Peek(&e.recv); e.budget-- {
+	for ; e.budget > 0 && qp.Recv.Peek(&a.recv); e.budget-- {
 		qp.Recv.Advance()
-		e.completeRecv(qp, ring.WCWRFlushErr)
+		e.completeRecv(qp, a, ring.WCWRFlushErr)
 		moved = true
 	}
 	return moved, e.budget > 0

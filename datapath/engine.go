@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/roced/roced/datapath/link"
-	"github.com/roced/roced/datapath/ring"
 	"github.com/roced/roced/datapath/wire"
 )
 
@@ -25,56 +24,58 @@ const (
 type Engine struct {
 	lease  sync.Mutex
 	wanted atomic.Int32 // control plane's calls that wait for the lease
+	called atomic.Bool  // a session has called: see Session
 	worker worker       // and what others tell it
+	link   link.Link
+	closed bool // the link is closed, nothing runs any more
 
-	link        link.Link
-	mtu         int // bytes of payload
-	vlan        uint16
-	closed      bool // the link is closed, nothing runs any more
-	down        bool // the link is down: what would be sent is dropped
-	doorbell    *ring.Doorbell
-	collect     func(uint32) // e.noteWork, bound once
-	noteRefused func()       // see Config
+	tables
+	backlog
+	rx       arrival   // of a packet from the link
+	tx       departure // of a request
+	counters Counters
+	// noteRefused: see Config.
+	noteRefused func()
+}
 
+// tables are what the control plane has the engine know. They change in Do only.
+type tables struct {
+	mtu        int // bytes of payload
+	vlan       uint16
+	down       bool // the link is down: what would be sent is dropped
 	own        map[wire.GID]struct{}
 	broadcasts map[wire.GID]struct{}
-	macs       []wire.MAC // the interface's; none: any
-	passed     passedPair
+	macs       []wire.MAC         // the interface's; none: any
+	passed     passedPair         // the addresses that were looked up last
 	groups     map[wire.GID][]*QP // that have queue pairs attached
 	qps        *[maxQPs]*QP       // by the low bits of the number
-	byDoorbell []*QP
-	mrs        []*MR
-	ahs        []*AH
+	sessions   []*Session         // whose doorbells are looked at
+	dozing     []*Session         // the others
+}
 
-	turns    turns  // queue pairs with requests left
-	budget   int    // what is left of the round's
-	arriving fanout // of a received packet
-	looping  fanout // of a packet of this device
-	dirty    []*CQ  // to publish at the end of the round
-	blocked  bool   // the link could not take all: try again without being told
+// backlog is what a round leaves for the next one.
+type backlog struct {
+	budget    int    // what is left of the round's
+	turns     turns  // queue pairs with requests left
+	arriving  fanout // of a received packet
+	looping   fanout // of a packet of this device
+	dirty     []*CQ  // to publish at the end of the round
+	blocked   bool   // the link could not take all: try again without being told
+	held      int    // packets that wait for neighbours; see Path
+	resting   bool   // programs are told to call
+	firstBell int    // the session whose doorbell is looked at first
+	id        uint16 // next IPv4 identification
 
 	burst       [link.MaxBurst][]byte
 	taken, next int // of the burst: frames in it, and the one to look at next
-	packet      wire.Packet
-	recv        ring.Recv
-	pieces      [ring.MaxSGE][]byte
-	send        ring.Send
-	datagram    wire.Datagram
-	scratch     []byte   // packets to this device are built here
-	cqe         ring.CQE // the completion being written
-	id          uint16   // next IPv4 identification
-	held        int      // packets that wait for neighbours; see Path
-
-	counters Counters
 }
 
 // Config is what an engine is made with.
 type Config struct {
-	Link     link.Link
-	Doorbell *ring.Doorbell
-	MTU      wire.MTU
-	VLAN     uint16 // 0: untagged
-	Worker   WorkerConfig
+	Link   link.Link
+	MTU    wire.MTU
+	VLAN   uint16 // 0: untagged
+	Worker WorkerConfig
 	// NoteRefused is told that the interface dropped what was to be sent: it may have lost its
 	// carrier, of which the kernel tells only later. It runs under the lease.
 	NoteRefused func()
@@ -83,16 +84,12 @@ type Config struct {
 // New makes an engine; Start sets its worker going, and Progress works without it.
 func New(c Config) (*Engine, error) {
 	e := &Engine{
-		link:     c.Link,
-		mtu:      c.MTU.Bytes(),
-		vlan:     c.VLAN,
-		doorbell: c.Doorbell,
-		own:      map[wire.GID]struct{}{},
-		groups:   map[wire.GID][]*QP{},
-		qps:      new([maxQPs]*QP),
-		scratch:  make([]byte, wire.MaxHeaders+wire.MTU4096.Bytes()+wire.MaxTrailer),
+		link: c.Link,
+		tables: tables{
+			mtu: c.MTU.Bytes(), vlan: c.VLAN, own: map[wire.GID]struct{}{}, groups: map[wire.GID][]*QP{}, qps: new([maxQPs]*QP),
+		},
+		tx: departure{frame: make([]byte, wire.MaxHeaders+wire.MTU4096.Bytes()+wire.MaxTrailer)},
 	}
-	e.collect = e.noteWork
 	if e.noteRefused = c.NoteRefused; e.noteRefused == nil {
 		e.noteRefused = func() {}
 	}
@@ -133,13 +130,13 @@ func (e *Engine) more() bool { return e.taken > 0 || e.unsent() }
 // unsent reports whether something waits that programs have posted, or that is to be
 // flushed. What the state of a queue pair holds back does not count.
 func (e *Engine) unsent() bool {
-	return !e.turns.empty() || e.blocked || e.looping.pending() || e.doorbell.Pending()
+	return !e.turns.empty() || e.blocked || e.looping.pending() || e.pending()
 }
 
-// Settle runs rounds of sending in the caller's thread until what programs have posted
-// has left, or been flushed; as long as patience lasts, if the link does not take it.
-func (e *Engine) Settle(patience time.Duration) {
-	for end := time.Now().Add(patience); e.settle(); {
+// Settle runs rounds of sending in the caller's thread until what a session's program has
+// posted has left, or been flushed; as long as patience lasts, if the link does not take it.
+func (e *Engine) Settle(s *Session, patience time.Duration) {
+	for end := time.Now().Add(patience); e.settle(s); {
 		if time.Now().After(end) {
 			return
 		}
@@ -147,15 +144,16 @@ func (e *Engine) Settle(patience time.Duration) {
 }
 
 // settle is one round of Settle; false if nothing is left.
-func (e *Engine) settle() (unsent bool) {
+func (e *Engine) settle(s *Session) (unsent bool) {
 	e.lease.Lock()
 	if e.closed {
 		e.lease.Unlock()
 		return false
 	}
+	e.call(s)
 	moved := e.transmit()
 	e.publish()
-	unsent = e.unsent()
+	unsent = s.unsent() || e.blocked || e.looping.pending()
 	e.lease.Unlock()
 	if unsent && !moved {
 		time.Sleep(retryTime)
@@ -176,9 +174,10 @@ func (e *Engine) Progress() bool {
 	return e.runInline()
 }
 
-// Kick does for a worker that asked to be called what a doorbell asks for, in the
-// caller's thread: quicker than waking it.
-func (e *Engine) Kick() {
+// Kick does what a session's doorbell asks for when it says that the card is to be called, in
+// the caller's thread: quicker than waking the worker.
+func (e *Engine) Kick(s *Session) {
+	e.call(s)
 	if e.wanted.Load() != 0 || !e.lease.TryLock() {
 		e.worker.call()
 		return

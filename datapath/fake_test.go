@@ -80,6 +80,7 @@ type rig struct {
 	engine   *Engine
 	link     *fakeLink
 	doorbell *ring.Doorbell
+	session  *Session
 	qp       *QP
 	send     *ring.SendProducer
 	recv     *ring.RecvProducer
@@ -87,7 +88,7 @@ type rig struct {
 	wake     chan struct{}
 	memory   []byte
 	states   []ring.QPState // that the engine chose
-	fatal    bool    // one of them was
+	fatal    bool           // one of them was
 	overruns int
 }
 
@@ -107,8 +108,9 @@ func newRig(t *testing.T) *rig {
 func newRigOn(t *testing.T, link link.Link) *rig {
 	t.Helper()
 	r := &rig{T: t, doorbell: ring.NewDoorbell(ring.Alloc(ring.DoorbellSize)), wake: make(chan struct{}, 1), memory: make([]byte, 4*slotLen)}
+	r.session = NewSession(r.doorbell)
 	var err error
-	if r.engine, err = New(Config{Link: link, Doorbell: r.doorbell, MTU: wire.MTU1024}); err != nil {
+	if r.engine, err = New(Config{Link: link, MTU: wire.MTU1024}); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
@@ -119,19 +121,20 @@ func newRigOn(t *testing.T, link link.Link) *rig {
 	r.makeQP(r.makeCQ(4 * rigDepth))
 	r.engine.Do(func() {
 		e := r.engine
+		e.AddSession(r.session)
 		e.SetAddresses([]wire.GID{ownGID, ownGID6})
 		e.SetBroadcasts([]wire.GID{gidOf("10.0.0.255")})
 		e.SetMACs(wire.MAC{})
 		e.SetGroup(hostGroup, []*QP{r.qp})
 		e.AddQP(r.qp)
 		e.SetState(r.qp, ring.QPStateRTS)
-		e.SetMR(1, &MR{LKey: LKeyFor(1), PD: testPD, Memory: r.memory, Write: true})
-		e.SetMR(2, &MR{LKey: LKeyFor(2), PD: testPD, Memory: r.memory})
-		e.SetMR(3, &MR{LKey: LKeyFor(3), PD: testPD + 1, Memory: r.memory, Write: true})
-		e.SetAH(0, r.ah(Way{State: PathOpen}, peerGID))
-		e.SetAH(1, r.ah(Way{State: PathLocal}, ownGID))
-		e.SetAH(2, &AH{PD: testPD + 1})
-		e.SetAH(3, r.ah(Way{State: PathUnreachable}, peerGID))
+		r.session.SetMR(1, &MR{LKey: LKeyFor(1), PD: testPD, Memory: r.memory, Write: true})
+		r.session.SetMR(2, &MR{LKey: LKeyFor(2), PD: testPD, Memory: r.memory})
+		r.session.SetMR(3, &MR{LKey: LKeyFor(3), PD: testPD + 1, Memory: r.memory, Write: true})
+		r.session.SetAH(0, r.ah(Way{State: PathOpen}, peerGID))
+		r.session.SetAH(1, r.ah(Way{State: PathLocal}, ownGID))
+		r.session.SetAH(2, &AH{PD: testPD + 1})
+		r.session.SetAH(3, r.ah(Way{State: PathUnreachable}, peerGID))
 	})
 	return r
 }
@@ -153,11 +156,19 @@ func (r *rig) makeCQ(entries uint32) *CQ {
 	if r.cq, err = ring.NewCompletionConsumer(memory, g); err != nil {
 		r.Fatal(err)
 	}
-	return &CQ{Queue: producer, Wake: r.wake, QPs: map[*QP]struct{}{}, NoteOverrun: func() { r.overruns++ }}
+	return &CQ{Queue: producer, Wake: r.woken, QPs: map[*QP]struct{}{}, NoteOverrun: func() { r.overruns++ }}
+}
+
+// woken is told of an armed queue's event.
+func (r *rig) woken() {
+	select {
+	case r.wake <- struct{}{}:
+	default:
+	}
 }
 
 func (r *rig) makeQP(cq *CQ) {
-	r.qp = &QP{Number: testQP, PD: testPD, Index: 3, Token: 77, QKey: testQKey, PKey: wire.PKeyDefault, SendCQ: cq, RecvCQ: cq}
+	r.qp = &QP{Session: r.session, Number: testQP, PD: testPD, Index: 3, Token: 77, QKey: testQKey, PKey: wire.PKeyDefault, SendCQ: cq, RecvCQ: cq}
 	r.qp.NoteState = func(s ring.QPState, fatal bool) {
 		r.states = append(r.states, s)
 		r.fatal = r.fatal || fatal

@@ -16,8 +16,8 @@ func (f *fanout) pending() bool { return len(f.rest) > 0 }
 
 // deliverGroup gives every member of a group its own copy, with its own checks
 // and its own outcome; those that the budget leaves stay in f.
-func (e *Engine) deliverGroup(f *fanout, frame []byte, members []*QP, sender *QP) {
-	p := &e.packet
+func (e *Engine) deliverGroup(a *arrival, f *fanout, frame []byte, members []*QP, sender *QP) {
+	p := &a.packet
 	switch {
 	case p.BTH().DestQP() != wire.QPNMulticast:
 		e.counters.Drops[DropGroupQPN]++
@@ -28,19 +28,19 @@ func (e *Engine) deliverGroup(f *fanout, frame []byte, members []*QP, sender *QP
 	}
 	f.frame, f.rest, f.sender = frame, members, sender
 	e.counters.Copies--
-	if e.copyOut(f); f.pending() {
+	if e.copyOut(a, f); f.pending() {
 		f.mgid = p.Destination()
 	}
 }
 
-// copyOut delivers e.packet to the next members, at least one.
-func (e *Engine) copyOut(f *fanout) {
+// copyOut delivers the packet to the next members, at least one.
+func (e *Engine) copyOut(a *arrival, f *fanout) {
 	for i, qp := range f.rest {
 		e.counters.Copies++
 		if qp == f.sender && qp.NoSelfLoopback {
 			e.counters.Drops[DropSelfLoopback]++
 		} else {
-			e.countDelivery(e.deliverTo(qp, &e.packet))
+			e.deliverTo(qp, a)
 		}
 		if e.budget--; e.budget <= 0 {
 			f.rest = f.rest[i+1:]
@@ -52,12 +52,12 @@ func (e *Engine) copyOut(f *fanout) {
 
 // resume goes on with a fan-out that an earlier round left, and reports whether there
 // was one. The packet was found right then.
-func (e *Engine) resume(f *fanout) bool {
+func (e *Engine) resume(a *arrival, f *fanout) bool {
 	if !f.pending() {
 		return false
 	}
-	if wire.Parse(f.frame, &e.packet) == wire.FaultNone {
-		e.copyOut(f)
+	if wire.Parse(f.frame, &a.packet) == wire.FaultNone {
+		e.copyOut(a, f)
 	}
 	return true
 }

@@ -16,7 +16,7 @@ var (
 // member adds another queue pair in RTS to a rig's engine.
 func (r *rig) member(number wire.QPN) *rig {
 	r.Helper()
-	m := &rig{T: r.T, engine: r.engine, link: r.link, doorbell: r.doorbell, wake: make(chan struct{}, 1), memory: r.memory}
+	m := &rig{T: r.T, engine: r.engine, link: r.link, doorbell: r.doorbell, session: r.session, wake: make(chan struct{}, 1), memory: r.memory}
 	m.makeQP(m.makeCQ(4 * rigDepth))
 	m.qp.Number, m.qp.Index = number, uint32(number)
 	m.engine.Do(func() { m.engine.AddQP(m.qp); m.engine.SetState(m.qp, ring.QPStateRTS) })
@@ -99,7 +99,7 @@ func (r *rig) sendToGroup(mgid wire.GID) {
 		}
 		path := new(Path)
 		r.engine.SetPath(path, Way{State: PathOpen, DestMAC: wire.MulticastMAC(mgid)})
-		r.engine.SetAH(9, &AH{PD: testPD, Path: path, Group: true, Dest: mgid, Template: wire.NewTemplate(wire.Path{Source: source, Dest: mgid})})
+		r.session.SetAH(9, &AH{PD: testPD, Path: path, Group: true, Dest: mgid, Template: wire.NewTemplate(wire.Path{Source: source, Dest: mgid})})
 	})
 	r.send.Put(&ring.Send{Opcode: ring.WRSend, AH: 9, RemoteQPN: wire.QPNMulticast, RemoteQKey: testQKey})
 	r.send.Publish()

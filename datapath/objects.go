@@ -62,8 +62,10 @@ type AH struct {
 // CQ is the card's end of a completion queue.
 type CQ struct {
 	Queue *ring.CompletionProducer
-	Wake  chan<- struct{} // of capacity 1: sent to when an armed queue gets its event
 	QPs   map[*QP]struct{}
+	// Wake tells the program that an armed queue has its event. It runs under the lease, and
+	// never waits.
+	Wake func()
 	// NoteOverrun is told of an overrun, once, under the lease.
 	NoteOverrun func()
 
@@ -74,15 +76,16 @@ type CQ struct {
 
 // QP is a UD queue pair as the engine sees it.
 type QP struct {
-	Number wire.QPN
-	PD     PD
-	Index  uint32 // its bit in the doorbell
-	Token  uint32 // echoed in completions
-	State  ring.QPState
-	QKey   wire.QKey
-	PKey   wire.PKey
-	PSN    wire.PSN
-	SigAll bool
+	Session *Session
+	Number  wire.QPN
+	PD      PD
+	Index   uint32 // its bit in the session's doorbell
+	Token   uint32 // echoed in completions
+	State   ring.QPState
+	QKey    wire.QKey
+	PKey    wire.PKey
+	PSN     wire.PSN
+	SigAll  bool
 	// NoSelfLoopback keeps the queue pair's own messages to groups from coming back to it.
 	NoSelfLoopback bool
 

@@ -18,7 +18,7 @@ func TestChangeWakesTheWorker(t *testing.T) {
 		a.send.Put(&ring.Send{ID: uint64(i), Opcode: ring.WRSend, Flags: ring.SendSignaled, RemoteQPN: peerQP})
 		a.send.Publish()
 		if a.doorbell.Ring(3) {
-			a.engine.Wake()
+			a.engine.Wake(a.session)
 		}
 		wait(t, "sleep with a request that waits", func() bool { return a.doorbell.Asleep() && !a.doorbell.Pending() })
 		a.engine.Do(func() { a.engine.SetState(a.qp, ring.QPStateRTS) })
@@ -30,7 +30,7 @@ func TestChangeWakesTheWorker(t *testing.T) {
 func (r *rig) parked() {
 	wait(r.T, "a parked worker", func() bool {
 		if r.engine.worker.is(workerAsleep) {
-			r.engine.Wake() // a frame does
+			r.engine.Wake(r.session) // a frame does
 		}
 		r.engine.Progress()
 		return r.engine.worker.is(workerParked)
@@ -49,7 +49,7 @@ func TestPostToAParkedWorker(t *testing.T) {
 		a.send.Put(&ring.Send{Opcode: ring.WRSend, Flags: ring.SendSignaled, RemoteQPN: peerQP})
 		a.send.Publish()
 		if a.doorbell.Ring(3) && a.engine.worker.is(workerParked) {
-			a.engine.Kick()
+			a.engine.Kick(a.session)
 			if len(a.completions()) == 1 {
 				sent++
 				continue
@@ -72,7 +72,7 @@ func TestManyKicks(t *testing.T) {
 		a.send.Put(&ring.Send{Opcode: ring.WRSend, Flags: ring.SendSignaled, RemoteQPN: peerQP})
 		a.send.Publish()
 		if a.doorbell.Ring(3) {
-			a.engine.Kick()
+			a.engine.Kick(a.session)
 		}
 		wait(t, "the completion", func() bool { return len(a.completions()) == 1 })
 	}
@@ -131,7 +131,7 @@ func TestPollsOfLongAgo(t *testing.T) {
 	for range 20 {
 		wait(t, "sleep", func() bool { return w.is(workerAsleep) })
 		a.engine.Progress()
-		a.engine.Wake()
+		a.engine.Wake(a.session)
 		wait(t, "the next sleep, without parking", func() bool {
 			if w.is(workerParked) {
 				t.Fatal("parked")

@@ -22,7 +22,7 @@ func (r *rig) resolving(handle uint32) *Path {
 	r.engine.Do(func() {
 		ah := r.ah(Way{State: PathResolving}, peerGID)
 		path = ah.Path
-		r.engine.SetAH(handle, ah)
+		r.session.SetAH(handle, ah)
 	})
 	return path
 }
@@ -121,7 +121,7 @@ func TestWaitingPacketsHaveLimits(t *testing.T) {
 // A message longer than its route's MTU is dropped by name; one as long is sent.
 func TestPathMTU(t *testing.T) {
 	r := newRig(t)
-	r.engine.Do(func() { r.engine.SetAH(5, r.ah(Way{State: PathOpen, MTU: wire.MTU256}, peerGID)) })
+	r.engine.Do(func() { r.session.SetAH(5, r.ah(Way{State: PathOpen, MTU: wire.MTU256}, peerGID)) })
 	for _, length := range []uint32{256, 257} {
 		r.postSend(ring.Send{AH: 5}, ring.SGE{Length: length, LKey: LKeyFor(1)})
 	}

@@ -12,6 +12,7 @@ func (t *turns) add(qp *QP) {
 		return
 	}
 	qp.waiting = true
+	qp.Session.inTurn++
 	if qp.before = t.last; t.last == nil {
 		t.first = qp
 	} else {
@@ -45,4 +46,5 @@ func (t *turns) remove(qp *QP) {
 		qp.behind.before = qp.before
 	}
 	qp.waiting, qp.before, qp.behind = false, nil, nil
+	qp.Session.inTurn--
 }

@@ -12,7 +12,7 @@ func TestTurns(t *testing.T) {
 		var list turns
 		qps := make([]*QP, 4)
 		for i := range qps {
-			qps[i] = &QP{Index: uint32(i)}
+			qps[i] = &QP{Session: new(Session), Index: uint32(i)}
 		}
 		for _, qp := range []*QP{qps[0], qps[1], qps[1], qps[2]} {
 			list.add(qp)

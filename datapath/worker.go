@@ -141,7 +141,7 @@ func (e *Engine) workOnce() (worked, more bool) {
 func (e *Engine) rest(doing uint32) {
 	w := &e.worker
 	w.doing.Store(doing)
-	e.doorbell.SetAsleep(true)
+	e.tellResting(true)
 	e.link.SetAsleep(doing == workerAsleep)
 	worked, more := e.lastLook(doing)
 	switch {
@@ -155,18 +155,28 @@ func (e *Engine) rest(doing uint32) {
 		w.sleeper.sleep(0)
 	}
 	w.doing.Store(workerBusy)
-	e.doorbell.SetAsleep(false)
+	e.tellResting(false)
 	e.link.SetAsleep(false)
+}
+
+// tellResting has programs call, or not, when they post.
+func (e *Engine) tellResting(resting bool) {
+	e.lease.Lock()
+	defer e.lease.Unlock()
+	e.setResting(resting)
 }
 
 // lastLook runs a round; to be parked only if there is a post that did not call, and nobody
 // else runs one: the program's rounds are not to be disturbed.
 func (e *Engine) lastLook(doing uint32) (worked, more bool) {
 	if doing == workerParked {
-		if !e.doorbell.Pending() || !e.lease.TryLock() {
+		if !e.lease.TryLock() {
 			return false, false
 		}
 		defer e.lease.Unlock()
+		if !e.pending() {
+			return false, false
+		}
 		return e.runRound(), e.more()
 	}
 	return e.workOnce()
@@ -185,8 +195,11 @@ func (w *worker) park() {
 	}
 }
 
-// Wake makes the worker look. It may be called by anyone at any time.
-func (e *Engine) Wake() { e.worker.call() }
+// Wake has the worker look at a session's doorbell. It may be called by anyone at any time.
+func (e *Engine) Wake(s *Session) {
+	e.call(s)
+	e.worker.call()
+}
 
 // BeginWait says that a program is about to sleep until a completion comes: the worker
 // runs the engine from now on, whoever else does.

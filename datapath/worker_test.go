@@ -55,7 +55,7 @@ func TestWorkersWake(t *testing.T) {
 		a.send.Put(&s)
 		a.send.Publish()
 		if a.doorbell.Ring(3) {
-			a.engine.Wake()
+			a.engine.Wake(a.session)
 		}
 		wait(t, "the message", func() bool { return len(b.completions()) == 1 })
 	}
@@ -74,7 +74,7 @@ func TestWorkerComesBack(t *testing.T) {
 	a.send.Put(&s)
 	a.send.Publish()
 	if a.doorbell.Ring(3) {
-		a.engine.Wake()
+		a.engine.Wake(a.session)
 	}
 	b.engine.Do(func() { b.engine.SetAddresses([]wire.GID{peerGID}) })
 	wait(t, "the message", func() bool {
@@ -125,7 +125,7 @@ func TestEverybodyAtOnce(t *testing.T) {
 		a.send.Put(&s)
 		a.send.Publish()
 		if a.doorbell.Ring(3) {
-			a.engine.Wake()
+			a.engine.Wake(a.session)
 		}
 		wait(t, "a message", func() bool { return len(b.completions()) == 1 })
 	}

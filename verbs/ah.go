@@ -46,14 +46,11 @@ func (p *PD) createAH(ctx context.Context, attr *AHAttr, noWait bool) (*AH, erro
 	if p == nil || attr == nil {
 		return nil, fmt.Errorf("create AH: %w", errNil)
 	}
-	if attr.SL > 7 {
-		return nil, fmt.Errorf("create AH: %w: service level %d, at most 7", ErrInvalid, attr.SL)
-	}
-	handle, err := p.ctx.provider.CreateAH(ctx, AHCommand{PD: p.handle, Attr: *attr, NoWait: noWait})
+	grant, err := p.ctx.provider.CreateAH(ctx, CreateAHRequest{PD: p.handle, Attr: *attr, NoWait: noWait})
 	if err != nil {
 		return nil, fmt.Errorf("create AH to %v: %w", attr.GRH.DGID, err)
 	}
-	return &AH{pd: p, handle: handle, attr: *attr}, nil
+	return &AH{pd: p, handle: grant.AH, attr: *attr}, nil
 }
 
 // Query gives what the handle was made with (rdma_query_ah).
@@ -65,7 +62,7 @@ func (a *AH) Close() error {
 	if a == nil {
 		return fmt.Errorf("destroy AH: %w", errNil)
 	}
-	if err := a.pd.ctx.provider.DestroyAH(a.handle); err != nil {
+	if err := a.pd.ctx.provider.DestroyAH(DestroyAHRequest{a.handle}); err != nil {
 		return fmt.Errorf("destroy AH: %w", err)
 	}
 	a.closed.Store(true)

@@ -2,6 +2,7 @@ package verbs
 
 import (
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -23,29 +24,30 @@ type Context struct {
 	slots qpSlots
 	mrs   map[ring.LKey]*MR
 
-	elements elements
+	eventSources eventSources
 }
 
-// Open makes a context on a card, the only one of that card: ErrBusy for another. Closing the
-// context closes the card.
-func Open(card Provider) (*Context, error) {
-	if card == nil {
+// Open makes a context on a session, the only one of that session: ErrBusy for another. A card is
+// the session of the program that opened it, and gives more (hca.Card.NewSession). Closing the
+// context closes the session, and with that of the card itself the card.
+func Open(session Provider) (*Context, error) {
+	if session == nil {
 		return nil, fmt.Errorf("open: %w: no card", ErrInvalid)
 	}
-	if err := card.Claim(); err != nil {
+	if err := session.Claim(); err != nil {
 		return nil, fmt.Errorf("open: %w", err)
 	}
-	c := &Context{provider: card, doorbell: card.Doorbell(), done: card.Done(), mrs: map[ring.LKey]*MR{}}
-	c.elements.all = map[uint64]any{}
-	c.progress, _ = card.(Progressor)
+	c := &Context{provider: session, doorbell: session.Doorbell(), done: session.Done(), mrs: map[ring.LKey]*MR{}}
+	c.eventSources.all = map[uint64]*eventSource{}
+	c.progress, _ = session.(Progressor)
 	return c, nil
 }
 
-// Close closes the card; whatever was made from the context is gone. All methods of it
+// Close closes the session; whatever was made from the context is gone. All methods of it
 // and of its objects give ErrClosed from now on, those that wait now among them.
 // Closing again does nothing.
 //
-// What has been posted is sent first; see the card's Close for how long that may take.
+// What has been posted is sent first; see the session's Close for how long that may take.
 func (c *Context) Close() error {
 	if c == nil {
 		return fmt.Errorf("close context: %w", errNil)
@@ -67,32 +69,34 @@ func (c *Context) gone() error {
 func (c *Context) QueryDevice() (DeviceAttr, error) { return c.provider.QueryDevice() }
 
 // QueryPort tells the state of a port; there is one, number 1 (ibv_query_port).
-func (c *Context) QueryPort(port uint8) (PortAttr, error) { return c.provider.QueryPort(port) }
+func (c *Context) QueryPort(port uint8) (PortAttr, error) {
+	return c.provider.QueryPort(QueryPortRequest{port})
+}
 
 // QueryGID gives a line of a port's GID table, ErrNoGID where it is empty
 // (ibv_query_gid). Index 0 is the address to use when nothing speaks for another.
 func (c *Context) QueryGID(port uint8, index int) (GIDEntry, error) {
-	return c.provider.QueryGID(port, index)
+	entries, err := c.GIDs(port)
+	if err != nil {
+		return GIDEntry{}, err
+	}
+	at := slices.IndexFunc(entries, func(e GIDEntry) bool { return e.Index == index })
+	if at < 0 {
+		return GIDEntry{}, fmt.Errorf("%w: the port's GID table has no line %d; see Context.GIDs", ErrNoGID, index)
+	}
+	return entries[at], nil
 }
 
 // GIDs lists the lines in use of a port's GID table (ibv_query_gid_table).
 func (c *Context) GIDs(port uint8) ([]GIDEntry, error) {
-	attr, err := c.QueryPort(port)
-	if err != nil {
-		return nil, err
-	}
-	var entries []GIDEntry
-	for index := range attr.GIDTableLen {
-		if entry, err := c.QueryGID(port, index); err == nil {
-			entries = append(entries, entry)
-		}
-	}
-	return entries, nil
+	grant, err := c.provider.QueryGIDTable(QueryGIDTableRequest{port})
+	return grant.Entries, err
 }
 
 // QueryPKey gives a port's partition key (ibv_query_pkey); there is the default one.
 func (c *Context) QueryPKey(port uint8, index int) (PKey, error) {
-	return c.provider.QueryPKey(port, index)
+	grant, err := c.provider.QueryPKey(QueryPKeyRequest{port, index})
+	return grant.PKey, err
 }
 
 // qpSlots finds queue pairs by the tokens in completions. A token is a slot
@@ -101,7 +105,7 @@ func (c *Context) QueryPKey(port uint8, index int) (PKey, error) {
 type qpSlots struct {
 	table [ring.MaxQueuePairs / slotChunk]atomic.Pointer[[slotChunk]slot]
 	free  []uint32
-	next  uint32
+	used  uint32 // slots that have ever been
 }
 
 const (
@@ -134,27 +138,31 @@ func (s *qpSlots) find(token uint32) *QP {
 // take finds a free slot, one that was used before as late as can be, and gives its token.
 // The caller holds the context's lock.
 func (s *qpSlots) take() (token uint32, err error) {
-	if s.next == ring.MaxQueuePairs {
+	if s.used == ring.MaxQueuePairs {
 		if len(s.free) == 0 {
 			return 0, fmt.Errorf("%w: a program can have %d queue pairs; destroy some", ErrLimit, ring.MaxQueuePairs)
 		}
 		token, s.free = s.free[0], s.free[1:]
 		return s.renew(token), nil
 	}
-	index := s.next
-	s.next++
+	index := s.used
+	s.used++
 	if chunk := &s.table[index/slotChunk]; chunk.Load() == nil {
 		chunk.Store(new([slotChunk]slot))
 	}
 	return s.renew(index), nil
 }
 
+// next is the token of a slot's next life.
+func (s *qpSlots) next(token uint32) uint32 {
+	fresh := s.at(token).token.Load() + generationUnit
+	return fresh&^(ring.MaxQueuePairs-1) | token%ring.MaxQueuePairs
+}
+
 // renew starts another life of a slot: older tokens find nothing from now on.
 func (s *qpSlots) renew(token uint32) uint32 {
-	slot := s.at(token)
-	fresh := slot.token.Load() + generationUnit
-	fresh = fresh&^(ring.MaxQueuePairs-1) | token%ring.MaxQueuePairs
-	slot.token.Store(fresh)
+	fresh := s.next(token)
+	s.at(token).token.Store(fresh)
 	return fresh
 }
 

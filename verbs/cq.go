@@ -13,7 +13,7 @@ import (
 // CQ is a completion queue (ibv_cq).
 type CQ struct {
 	ctx      *Context
-	user     uint64 // see elements
+	user     uint64 // see eventSources
 	handle   Handle
 	capacity int
 	events   chan struct{}
@@ -31,7 +31,7 @@ type CQ struct {
 // into error, which EventCQErr and EventQPFatal tell.
 func (c *Context) CreateCQ(entries int) (*CQ, error) {
 	var cq *CQ
-	err := c.elements.add(func(user uint64) (_ any, err error) {
+	err := c.eventSources.add(func(user uint64) (_ any, err error) {
 		cq, err = c.createCQ(entries, user)
 		return cq, err
 	})
@@ -42,16 +42,16 @@ func (c *Context) CreateCQ(entries int) (*CQ, error) {
 }
 
 func (c *Context) createCQ(entries int, user uint64) (*CQ, error) {
-	grant, err := c.provider.CreateCQ(entries, user)
+	grant, err := c.provider.CreateCQ(CreateCQRequest{entries, user})
 	if err != nil {
 		return nil, err
 	}
 	queue, err := ring.NewCompletionConsumer(grant.Memory, grant.Geometry)
 	if err != nil {
-		_ = c.provider.DestroyCQ(grant.Handle)
+		_ = c.provider.DestroyCQ(DestroyCQRequest{grant.CQ})
 		return nil, err
 	}
-	return &CQ{ctx: c, user: user, handle: grant.Handle, capacity: int(grant.Geometry.Entries), events: grant.Events, closed: make(chan struct{}), queue: queue}, nil
+	return &CQ{ctx: c, user: user, handle: grant.CQ, capacity: int(grant.Geometry.Entries), events: grant.Events, closed: make(chan struct{}), queue: queue}, nil
 }
 
 // Capacity is how many completions the queue can hold, at least what was asked for.
@@ -280,11 +280,11 @@ func (q *CQ) Close() error {
 	if q == nil {
 		return fmt.Errorf("destroy CQ: %w", errNil)
 	}
-	if err := q.ctx.provider.DestroyCQ(q.handle); err != nil {
+	if err := q.ctx.provider.DestroyCQ(DestroyCQRequest{q.handle}); err != nil {
 		return fmt.Errorf("destroy CQ: %w", err)
 	}
 	close(q.closed) // once: the card knows the handle no more
-	q.ctx.elements.remove(q.user)
+	q.ctx.eventSources.remove(q.user)
 	return nil
 }
 

@@ -2,6 +2,7 @@ package verbs
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/roced/roced/internal/errno"
@@ -30,7 +31,26 @@ var (
 	ErrClosed      = errno.New("device is closed", unix.ENODEV)
 	// ErrObjectClosed is for a CQ, queue pair or other object that has been closed.
 	ErrObjectClosed = errno.New("closed already", unix.EINVAL)
+	// ErrHost is for what the host's kernel refused, or could not tell; its own error is wrapped
+	// beside this one.
+	ErrHost = errno.New("the host refused", unix.EIO)
 )
+
+// kinds are the errors above.
+var kinds = []error{
+	ErrInvalid, ErrState, ErrQueueFull, ErrLimit, ErrBusy, ErrPermission, ErrUnsupported, ErrUnreachable, ErrNoGID,
+	ErrCQOverrun, ErrDeviceFatal, ErrClosed, ErrObjectClosed, ErrHost,
+}
+
+// KindOf gives the error of this package that err is or wraps, nil if it is none of them.
+func KindOf(err error) error {
+	for _, kind := range kinds {
+		if errors.Is(err, kind) {
+			return kind
+		}
+	}
+	return nil
+}
 
 // errNil is for an object or attributes that are none: often an error that was not looked at.
 var errNil = fmt.Errorf("%w: nil, where an object or its attributes are needed", ErrInvalid)

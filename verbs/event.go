@@ -52,43 +52,61 @@ func (c *Context) event(r EventReport) (AsyncEvent, bool) {
 	if r.Type != EventCQErr && r.Type != EventQPFatal {
 		return event, true
 	}
-	switch element := c.elements.find(r.User).(type) {
+	switch source := c.eventSources.find(r.User).(type) {
 	case *CQ:
-		event.CQ = element
+		event.CQ = source
 	case *QP:
-		event.QP = element
+		event.QP = source
 	}
 	return event, event.CQ != nil || event.QP != nil
 }
 
-// elements are the CQs and queue pairs that events can be about, by numbers that the
+// eventSources are the CQs and queue pairs that events can be about, by numbers that the
 // card is given for them and that are never used twice.
-type elements struct {
+type eventSources struct {
 	mu   sync.Mutex
 	last uint64
-	all  map[uint64]any // *CQ, *QP
+	all  map[uint64]*eventSource
 }
 
-// add makes an element. Whoever asks for it meanwhile waits until it is whole.
-func (e *elements) add(create func(user uint64) (any, error)) error {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.last++
-	element, err := create(e.last)
-	if err == nil {
-		e.all[e.last] = element
+// eventSource is a CQ or a queue pair. While it is being made its events wait for it.
+type eventSource struct {
+	made   chan struct{} // closed when object is there, or will never be
+	object any           // *CQ, *QP
+}
+
+// add makes an object, under no lock.
+func (s *eventSources) add(create func(user uint64) (any, error)) error {
+	source := &eventSource{made: make(chan struct{})}
+	defer close(source.made)
+	s.mu.Lock()
+	s.last++
+	user := s.last
+	s.all[user] = source
+	s.mu.Unlock()
+	object, err := create(user)
+	if err != nil {
+		s.remove(user)
+		return err
 	}
-	return err
+	source.object = object
+	return nil
 }
 
-func (e *elements) remove(user uint64) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	delete(e.all, user)
+func (s *eventSources) remove(user uint64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.all, user)
 }
 
-func (e *elements) find(user uint64) any {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	return e.all[user]
+// find gives the object of a number, nil if it has been closed.
+func (s *eventSources) find(user uint64) any {
+	s.mu.Lock()
+	source := s.all[user]
+	s.mu.Unlock()
+	if source == nil {
+		return nil
+	}
+	<-source.made
+	return source.object
 }

@@ -19,7 +19,7 @@ const MulticastQPN QPN = 0xFFFFFF
 // From now on the group's packets do not reach other listeners on the same
 // interface: the host's own sockets, or stacks behind it.
 func (q *QP) AttachMcast(mgid GID, mlid MLID) error {
-	if err := q.ctx.provider.AttachMcast(q.handle, mgid, mlid); err != nil {
+	if err := q.ctx.provider.AttachMcast(McastRequest{q.handle, mgid, mlid}); err != nil {
 		return fmt.Errorf("attach QP %v to group %v: %w", q.number, mgid, err)
 	}
 	return nil
@@ -29,7 +29,7 @@ func (q *QP) AttachMcast(mgid GID, mlid MLID) error {
 // delivered through the attachment, and nothing will be. ErrInvalid when the queue
 // pair is not attached, an EINVAL in RESET.
 func (q *QP) DetachMcast(mgid GID, mlid MLID) error {
-	if err := q.ctx.provider.DetachMcast(q.handle, mgid, mlid); err != nil {
+	if err := q.ctx.provider.DetachMcast(McastRequest{q.handle, mgid, mlid}); err != nil {
 		return fmt.Errorf("detach QP %v from group %v: %w", q.number, mgid, err)
 	}
 	return nil
@@ -40,10 +40,8 @@ const UDPQKey QKey = 0x01234567
 
 // Membership is a join to a group, until Close.
 type Membership struct {
-	ctx    *Context
-	handle Handle
-	grant  MembershipGrant
-	flags  JoinFlags
+	ctx   *Context
+	grant JoinMulticastGrant
 }
 
 // JoinMulticast joins a group by its address. A full member is reported by IGMP or
@@ -52,14 +50,11 @@ type Membership struct {
 // AttachMcast does. A full member that only receives needs no address on the interface. A
 // group's zone, as in ff02::1%eth0, is to be the interface's name.
 func (c *Context) JoinMulticast(group netip.Addr, flags JoinFlags) (*Membership, error) {
-	if flags != JoinFullMember && flags != JoinSendOnlyFullMember {
-		return nil, fmt.Errorf("join group %v: %w: join flags 0x%x; one of full member (1) and send-only full member (2)", group, ErrInvalid, uint32(flags))
-	}
-	grant, err := c.provider.JoinMulticast(group, flags)
+	grant, err := c.provider.JoinMulticast(JoinMulticastRequest{group, flags})
 	if err != nil {
 		return nil, fmt.Errorf("join group %v: %w", group, err)
 	}
-	return &Membership{c, grant.Handle, grant, flags}, nil
+	return &Membership{c, grant}, nil
 }
 
 // MGID is the group's multicast GID, for AttachMcast.
@@ -92,7 +87,7 @@ func (m *Membership) Close() error {
 	if m == nil {
 		return fmt.Errorf("leave group: %w", errNil)
 	}
-	if err := m.ctx.provider.LeaveMulticast(m.handle); err != nil {
+	if err := m.ctx.provider.LeaveMulticast(LeaveMulticastRequest{m.grant.Membership}); err != nil {
 		return fmt.Errorf("leave group %v: %w", m.grant.MGID, err)
 	}
 	return nil

@@ -16,11 +16,11 @@ type PD struct {
 
 // AllocPD makes a protection domain.
 func (c *Context) AllocPD() (*PD, error) {
-	handle, err := c.provider.AllocPD()
+	grant, err := c.provider.AllocPD()
 	if err != nil {
 		return nil, fmt.Errorf("allocate PD: %w", err)
 	}
-	return &PD{c, handle}, nil
+	return &PD{c, grant.PD}, nil
 }
 
 // Close frees the protection domain; ErrBusy while anything was made from it.
@@ -28,7 +28,7 @@ func (p *PD) Close() error {
 	if p == nil {
 		return fmt.Errorf("deallocate PD: %w", errNil)
 	}
-	if err := p.ctx.provider.DeallocPD(p.handle); err != nil {
+	if err := p.ctx.provider.DeallocPD(DeallocPDRequest{p.handle}); err != nil {
 		return fmt.Errorf("deallocate PD: %w", err)
 	}
 	return nil
@@ -55,21 +55,20 @@ func (p *PD) AllocMR(length int, access AccessFlags) (*MR, error) {
 	if p == nil {
 		return nil, fmt.Errorf("allocate MR: %w", errNil)
 	}
-	grant, err := p.ctx.provider.AllocMR(p.handle, length, access)
+	grant, err := p.ctx.provider.AllocMR(AllocMRRequest{p.handle, length, access})
 	if err != nil {
 		return nil, fmt.Errorf("allocate MR of %d bytes: %w", length, err)
 	}
 	return p.addMR(grant), nil
 }
 
-// RegMR registers the caller's memory, which must not be used for anything else
-// by the garbage collector's rules only: it may be any slice, and is kept alive.
-// ErrUnsupported over the daemon, which cannot reach a client's memory.
+// RegMR registers the caller's memory. It may be any slice, and is kept alive until the region
+// is closed. ErrUnsupported over the daemon, which cannot reach a client's memory.
 func (p *PD) RegMR(memory []byte, access AccessFlags) (*MR, error) {
 	if p == nil {
 		return nil, fmt.Errorf("register MR: %w", errNil)
 	}
-	grant, err := p.ctx.provider.RegMR(p.handle, memory, access)
+	grant, err := p.ctx.provider.RegMR(RegMRRequest{p.handle, memory, access})
 	if err != nil {
 		return nil, fmt.Errorf("register MR of %d bytes: %w", len(memory), err)
 	}
@@ -77,7 +76,7 @@ func (p *PD) RegMR(memory []byte, access AccessFlags) (*MR, error) {
 }
 
 func (p *PD) addMR(grant MRGrant) *MR {
-	mr := &MR{p, grant.Handle, grant.LKey, grant.Memory}
+	mr := &MR{p, grant.MR, grant.LKey, grant.Memory}
 	p.ctx.mu.Lock()
 	defer p.ctx.mu.Unlock()
 	p.ctx.mrs[mr.lkey] = mr
@@ -92,7 +91,7 @@ func (m *MR) Close() error {
 		return fmt.Errorf("deregister MR: %w", errNil)
 	}
 	ctx := m.pd.ctx
-	if err := ctx.provider.DeregMR(m.handle); err != nil {
+	if err := ctx.provider.DeregMR(DeregMRRequest{m.handle}); err != nil {
 		return fmt.Errorf("deregister MR: %w", err)
 	}
 	ctx.mu.Lock()

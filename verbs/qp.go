@@ -12,7 +12,7 @@ import (
 type QP struct {
 	ctx    *Context
 	pd     *PD
-	user   uint64 // see elements
+	user   uint64 // see eventSources
 	handle Handle
 	number QPN
 	init   QPInitAttr    // with what was granted
@@ -20,7 +20,7 @@ type QP struct {
 	state  atomic.Uint32 // as this side last set it; the card may have gone to SQE or ERR
 	closed atomic.Bool
 
-	modifyMu sync.Mutex // before sendMu, recvMu
+	modifyMu sync.Mutex // one Modify or Close at a time; before sendMu, recvMu
 
 	sendMu      sync.Mutex
 	send        *ring.SendProducer
@@ -40,7 +40,7 @@ func (p *PD) CreateQP(attr *QPInitAttr) (*QP, error) {
 		return nil, fmt.Errorf("create QP: %w", errNil)
 	}
 	var qp *QP
-	err := p.ctx.elements.add(func(user uint64) (_ any, err error) {
+	err := p.ctx.eventSources.add(func(user uint64) (_ any, err error) {
 		qp, err = p.createQP(*attr, user)
 		return qp, err
 	})
@@ -61,8 +61,8 @@ func (p *PD) createQP(attr QPInitAttr, user uint64) (*QP, error) {
 	if err != nil {
 		return nil, err
 	}
-	grant, err := p.ctx.provider.CreateQP(p.handle, QPCommand{
-		Type: attr.Type, Cap: attr.Cap, SigAll: attr.SQSigAll, BlockSelfMcast: attr.BlockSelfMcastLB,
+	grant, err := p.ctx.provider.CreateQP(CreateQPRequest{
+		PD: p.handle, Type: attr.Type, Cap: attr.Cap, SigAll: attr.SQSigAll, BlockSelfMcast: attr.BlockSelfMcastLB,
 		SendCQ: attr.SendCQ.handle, RecvCQ: attr.RecvCQ.handle,
 		Index: token % ring.MaxQueuePairs, Token: token, User: user,
 	})
@@ -71,9 +71,9 @@ func (p *PD) createQP(attr QPInitAttr, user uint64) (*QP, error) {
 		return nil, err
 	}
 	attr.Cap = grant.Cap
-	qp := &QP{ctx: p.ctx, pd: p, user: user, handle: grant.Handle, number: grant.Number, init: attr}
+	qp := &QP{ctx: p.ctx, pd: p, user: user, handle: grant.QP, number: grant.Number, init: attr}
 	if err := qp.mapQueues(grant); err != nil {
-		_ = p.ctx.provider.DestroyQP(grant.Handle)
+		_ = p.ctx.provider.DestroyQP(DestroyQPRequest{grant.QP})
 		p.ctx.releaseSlot(token)
 		return nil, err
 	}
@@ -82,7 +82,7 @@ func (p *PD) createQP(attr QPInitAttr, user uint64) (*QP, error) {
 	return qp, nil
 }
 
-func (q *QP) mapQueues(grant QPGrant) (err error) {
+func (q *QP) mapQueues(grant CreateQPGrant) (err error) {
 	if q.send, err = ring.NewSendProducer(grant.SendMemory, grant.SendGeometry); err != nil {
 		return err
 	}
@@ -95,6 +95,12 @@ func (c *Context) takeSlot() (uint32, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.slots.take()
+}
+
+func (c *Context) nextToken(token uint32) uint32 {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.slots.next(token)
 }
 
 func (c *Context) releaseSlot(token uint32) {
@@ -123,7 +129,7 @@ func (q *QP) Modify(attr *QPAttr, mask QPAttrMask) error {
 	if mask&QPAttrState != 0 && attr.State == QPStateReset {
 		return q.reset(attr, mask)
 	}
-	if err := q.ctx.provider.ModifyQP(q.handle, attr, mask, 0); err != nil {
+	if err := q.ctx.provider.ModifyQP(ModifyQPRequest{QP: q.handle, Attr: *attr, Mask: mask}); err != nil {
 		return fmt.Errorf("modify QP %v: %w", q.number, err)
 	}
 	if mask&QPAttrState != 0 {
@@ -132,9 +138,16 @@ func (q *QP) Modify(attr *QPAttr, mask QPAttrMask) error {
 	return nil
 }
 
-// reset goes to RESET: nothing can be posted or polled meanwhile, and a new token
-// makes what is left of the queue pair's completions void.
+// reset goes to RESET: nothing can be posted from the beginning, and a new token makes what is
+// left of the queue pair's completions void in the end. The command is under no lock: what
+// is polled meanwhile is of the life that is ending.
 func (q *QP) reset(attr *QPAttr, mask QPAttrMask) error {
+	was := q.enterReset()
+	token := q.ctx.nextToken(q.token.Load())
+	if err := q.ctx.provider.ModifyQP(ModifyQPRequest{QP: q.handle, Attr: *attr, Mask: mask, Token: token}); err != nil {
+		q.state.Store(was)
+		return fmt.Errorf("modify QP %v: %w", q.number, err)
+	}
 	q.sendMu.Lock()
 	defer q.sendMu.Unlock()
 	q.recvMu.Lock()
@@ -142,18 +155,21 @@ func (q *QP) reset(attr *QPAttr, mask QPAttrMask) error {
 	defer q.lockCQs()()
 	q.ctx.mu.Lock()
 	defer q.ctx.mu.Unlock()
-	old := q.token.Load()
-	token := q.ctx.slots.renew(old)
-	if err := q.ctx.provider.ModifyQP(q.handle, attr, mask, token); err != nil {
-		q.ctx.slots.at(old).token.Store(old)
-		return fmt.Errorf("modify QP %v: %w", q.number, err)
-	}
+	q.ctx.slots.renew(token)
 	q.token.Store(token)
-	q.state.Store(uint32(QPStateReset))
 	q.sendPolled.Store(q.send.Signaled())
 	q.recvPolled.Store(q.recv.Posted())
 	q.purgeCQs()
 	return nil
+}
+
+// enterReset has posts refused: none is under way when it returns.
+func (q *QP) enterReset() (was uint32) {
+	q.sendMu.Lock()
+	defer q.sendMu.Unlock()
+	q.recvMu.Lock()
+	defer q.recvMu.Unlock()
+	return q.state.Swap(uint32(QPStateReset))
 }
 
 // purgeCQs takes the completions of the life that has just ended out of both CQs, whose
@@ -206,12 +222,12 @@ func (q *QP) Activate(qkey QKey) error {
 // Query gives the attributes as the card has them, and what the queue pair was
 // made with (ibv_query_qp).
 func (q *QP) Query() (QPAttr, QPInitAttr, error) {
-	attr, err := q.ctx.provider.QueryQP(q.handle)
+	grant, err := q.ctx.provider.QueryQP(QueryQPRequest{q.handle})
 	if err != nil {
 		return QPAttr{}, QPInitAttr{}, fmt.Errorf("query QP %v: %w", q.number, err)
 	}
-	attr.Cap = q.init.Cap
-	return attr, q.init, nil
+	grant.Attr.Cap = q.init.Cap
+	return grant.Attr, q.init, nil
 }
 
 // Close destroys the queue pair (ibv_destroy_qp). Sends that have been posted leave first, as
@@ -225,13 +241,13 @@ func (q *QP) Close() error {
 	q.drainToClose()
 	q.modifyMu.Lock()
 	defer q.modifyMu.Unlock()
-	if err := q.ctx.provider.DestroyQP(q.handle); err != nil {
+	if err := q.ctx.provider.DestroyQP(DestroyQPRequest{q.handle}); err != nil {
 		return fmt.Errorf("destroy QP %v: %w", q.number, err)
 	}
 	q.closed.Store(true)
 	q.state.Store(uint32(QPStateReset)) // posts are refused from now on
 	q.ctx.releaseSlot(q.token.Load())
-	q.ctx.elements.remove(q.user)
+	q.ctx.eventSources.remove(q.user)
 	defer q.lockCQs()()
 	q.purgeCQs()
 	return nil

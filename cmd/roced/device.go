@@ -19,7 +19,7 @@ const port = 1
 // device is a card in this process, with a context on it and a look at its interface.
 type device struct {
 	*verbs.Context
-	card  *hca.Device
+	card  *hca.Card
 	attr  verbs.DeviceAttr
 	mtu   int             // RDMA MTU in bytes: the longest message
 	links *netlink.Handle // in the interface's namespace

@@ -22,7 +22,7 @@ func wireHosts(t *testing.T) (left, right *host) {
 	return wireHost(t, "left", a), wireHost(t, "right", b)
 }
 
-func wireHost(t *testing.T, name string, card *hca.Device) *host {
+func wireHost(t *testing.T, name string, card *hca.Card) *host {
 	t.Helper()
 	t.Cleanup(func() { card.Close() })
 	ctx, err := verbs.Open(card)

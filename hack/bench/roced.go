@@ -18,7 +18,7 @@ const (
 
 // program is what a user of verbs has: a device, a queue pair, memory.
 type program struct {
-	device     *hca.Device
+	device     *hca.Card
 	ctx        *verbs.Context
 	pd         *verbs.PD
 	qp         *verbs.QP
@@ -39,7 +39,7 @@ func openProgram(j job) (*program, error) {
 	return newProgram(device, j.Variant == "worker", j.Size)
 }
 
-func newProgram(device *hca.Device, wait bool, size int) (p *program, err error) {
+func newProgram(device *hca.Card, wait bool, size int) (p *program, err error) {
 	p = &program{device: device, wait: wait, slot: memberSlot(size)}
 	if p.ctx, err = verbs.Open(device); err != nil {
 		return nil, err

@@ -26,7 +26,7 @@ const (
 // station is a card on the host's interface with a queue pair that is ready.
 type station struct {
 	*verbs.Context
-	card  *hca.Device
+	card  *hca.Card
 	pd    *verbs.PD
 	mr    *verbs.MR
 	cq    *verbs.CQ

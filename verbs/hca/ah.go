@@ -19,20 +19,19 @@ type ah struct {
 }
 
 // CreateAH implements verbs.Provider. It holds no lock while it waits for a neighbour.
-func (d *Device) CreateAH(ctx context.Context, c verbs.AHCommand) (verbs.Handle, error) {
-	if err := checkAH(&c.Attr); err != nil {
-		return 0, err
+func (s *Session) CreateAH(ctx context.Context, r verbs.CreateAHRequest) (grant verbs.CreateAHGrant, err error) {
+	if err := checkAH(&r.Attr); err != nil {
+		return grant, err
 	}
-	a, err := d.newAH(c)
+	a, err := s.newAH(r)
 	if err != nil {
-		return 0, err
+		return grant, err
 	}
-	defer d.others.Done()
-	handle, err := d.openAH(ctx, a, c.NoWait)
-	if err != nil {
-		d.abandon(a)
+	defer s.commands.Done()
+	if grant.AH, err = s.openAH(ctx, a, r.NoWait); err != nil {
+		s.abandon(a)
 	}
-	return handle, err
+	return grant, hostError(err)
 }
 
 func checkAH(attr *verbs.AHAttr) error {
@@ -41,7 +40,9 @@ func checkAH(attr *verbs.AHAttr) error {
 	case dest.IsZero():
 		return fmt.Errorf("%w: no destination GID", verbs.ErrInvalid)
 	case mcast.CheckScope(dest) != nil:
-		return mcast.CheckScope(dest)
+		return fmt.Errorf("%w: %w", verbs.ErrInvalid, mcast.CheckScope(dest))
+	case attr.SL > 7:
+		return fmt.Errorf("%w: service level %d, at most 7", verbs.ErrInvalid, attr.SL)
 	case attr.GRH.FlowLabel > 0xFFFFF:
 		return fmt.Errorf("%w: flow label 0x%x has more than 20 bits", verbs.ErrInvalid, attr.GRH.FlowLabel)
 	}
@@ -50,51 +51,53 @@ func checkAH(attr *verbs.AHAttr) error {
 
 // newAH checks what the handle refers to. The PD and the device stay until the handle is
 // abandoned, or destroyed.
-func (d *Device) newAH(c verbs.AHCommand) (*ah, error) {
-	if err := d.enter(); err != nil {
+func (s *Session) newAH(r verbs.CreateAHRequest) (*ah, error) {
+	if err := s.enter(); err != nil {
 		return nil, err
 	}
-	defer d.mu.Unlock()
-	p, err := d.pds.get(c.PD)
+	card := s.card
+	defer card.mu.Unlock()
+	p, err := s.pds.get(r.PD)
 	if err != nil {
 		return nil, err
 	}
-	source, err := d.gids.get(c.Attr.GRH.SGIDIndex)
+	source, err := card.gids.get(r.Attr.GRH.SGIDIndex)
 	if err != nil {
 		return nil, err
 	}
-	if dest := c.Attr.GRH.DGID; source.IsIPv4() != dest.IsIPv4() {
+	if dest := r.Attr.GRH.DGID; source.IsIPv4() != dest.IsIPv4() {
 		return nil, fmt.Errorf("%w: source GID %v (index %d) and destination %v are not of one IP version; choose another SGIDIndex%s",
-			verbs.ErrInvalid, source, c.Attr.GRH.SGIDIndex, dest, d.gids.hint(dest.IsIPv4()))
+			verbs.ErrInvalid, source, r.Attr.GRH.SGIDIndex, dest, card.gids.hint(dest.IsIPv4()))
 	}
 	p.users++
-	d.others.Add(1)
-	return &ah{pd: p, attr: c.Attr, source: source}, nil
+	s.commands.Add(1)
+	return &ah{pd: p, attr: r.Attr, source: source}, nil
 }
 
 // openAH finds the path, waits for its neighbour unless it is not to, and makes the handle known.
-func (d *Device) openAH(ctx context.Context, a *ah, noWait bool) (_ verbs.Handle, err error) {
-	if a.path, err = d.takePath(pair{a.source, a.attr.GRH.DGID}); err != nil {
+func (s *Session) openAH(ctx context.Context, a *ah, noWait bool) (_ verbs.Handle, err error) {
+	card := s.card
+	if a.path, err = card.takePath(pair{a.source, a.attr.GRH.DGID}); err != nil {
 		return 0, err
 	}
 	if !noWait {
-		if err := d.awaitPath(ctx, a.path); err != nil {
+		if err := s.awaitPath(ctx, a.path); err != nil {
 			return 0, err
 		}
 	}
-	if err := d.enter(); err != nil {
+	if err := s.enter(); err != nil {
 		return 0, err
 	}
-	defer d.mu.Unlock()
+	defer card.mu.Unlock()
 	if noWait && a.path.why != nil {
 		return 0, a.path.why
 	}
-	handle, err := d.ahs.add(a)
+	handle, err := s.ahs.add(a)
 	if err != nil {
 		return 0, err
 	}
-	hot := a.hot(d.vlan)
-	d.engine.Do(func() { d.engine.SetAH(uint32(handle), hot) })
+	hot := a.hot(card.vlan)
+	card.engine.Do(func() { s.hot.SetAH(uint32(handle), hot) })
 	return handle, nil
 }
 
@@ -111,31 +114,38 @@ func (a *ah) hot(vlan uint16) *datapath.AH {
 }
 
 // abandon gives back what a handle holds that will not be, or is no more.
-func (d *Device) abandon(a *ah) {
+func (s *Session) abandon(a *ah) {
 	if a.path != nil {
-		d.leavePath(a.path)
+		s.card.leavePath(a.path)
 	}
-	d.mu.Lock()
-	defer d.mu.Unlock()
+	s.card.mu.Lock()
+	defer s.card.mu.Unlock()
 	a.pd.users--
 }
 
 // DestroyAH implements verbs.Provider.
-func (d *Device) DestroyAH(handle verbs.Handle) error {
-	if err := d.enterToFree(); err != nil {
-		return err
-	}
-	a, err := d.ahs.get(handle)
-	if err == nil {
-		d.engine.Do(func() { d.engine.SetAH(uint32(handle), nil) })
-		d.ahs.remove(handle)
-		d.others.Add(1)
-	}
-	d.mu.Unlock()
+func (s *Session) DestroyAH(r verbs.DestroyAHRequest) error {
+	a, err := s.takeAH(r.AH)
 	if err != nil {
 		return err
 	}
-	defer d.others.Done()
-	d.abandon(a)
+	defer s.commands.Done()
+	s.abandon(a)
 	return nil
+}
+
+// takeAH takes a handle away from engine and program; the card stays until commands.Done.
+func (s *Session) takeAH(handle verbs.Handle) (*ah, error) {
+	if err := s.enterToFree(); err != nil {
+		return nil, err
+	}
+	defer s.card.mu.Unlock()
+	a, err := s.ahs.get(handle)
+	if err != nil {
+		return nil, err
+	}
+	s.card.engine.Do(func() { s.hot.SetAH(uint32(handle), nil) })
+	s.ahs.remove(handle)
+	s.commands.Add(1)
+	return a, nil
 }

@@ -158,7 +158,7 @@ func TestIPVlan(t *testing.T) {
 }
 
 // openWithSteering opens bond0 as if it were a plain interface: native.
-func openWithSteering(t *testing.T, host *lab.Namespace, s *bpf.Steering) *Device {
+func openWithSteering(t *testing.T, host *lab.Namespace, s *bpf.Steering) *Card {
 	t.Helper()
 	b := &builder{name: "bond0", options: newOptions(nil), multiBuffer: func() (bool, error) { return false, nil }}
 	b.steering = s
@@ -179,7 +179,7 @@ func openWithSteering(t *testing.T, host *lab.Namespace, s *bpf.Steering) *Devic
 		}
 		return b.openMemberships()
 	}))
-	d, err := newDevice(b.parts(), b.options)
+	d, err := newCard(b.parts(), b.options)
 	check(t, err)
 	return d
 }

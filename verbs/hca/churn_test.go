@@ -109,7 +109,7 @@ func newFailingPair(t *testing.T) (*wirePair, *failing) {
 	a.peer, b.peer = b, a
 	f := &failing{wireHost: a}
 	station := func(h surroundings, s steering, link link.Link) *station {
-		d, err := newDevice(parts{name: "wire", host: h, steering: s, link: link, maxMTU: wire.MTU4096}, newOptions([]Option{WithoutWorker()}))
+		d, err := newCard(parts{name: "wire", host: h, steering: s, link: link, maxMTU: wire.MTU4096}, newOptions([]Option{WithoutWorker()}))
 		check(t, err)
 		t.Cleanup(func() { check(t, d.Close()) })
 		return newStation(t, d)

@@ -12,53 +12,77 @@ import (
 // cq is a completion queue and how many queue pairs complete to it.
 type cq struct {
 	hot    *datapath.CQ
+	memory []byte
 	users  int
 	user   uint64      // what the program calls it in events
 	failed atomic.Bool // set by the engine; see events
 }
 
 // CreateCQ implements verbs.Provider.
-func (d *Device) CreateCQ(entries int, user uint64) (verbs.CQGrant, error) {
-	if entries < 1 || entries > maxCQE {
-		return verbs.CQGrant{}, fmt.Errorf("%w: a CQ has 1 to %d entries", verbs.ErrInvalid, maxCQE)
+func (s *Session) CreateCQ(r verbs.CreateCQRequest) (grant verbs.CreateCQGrant, err error) {
+	if r.Entries < 1 || r.Entries > maxCQE {
+		return grant, fmt.Errorf("%w: a CQ has 1 to %d entries", verbs.ErrInvalid, maxCQE)
 	}
-	geometry := ring.CompletionGeometry(uint32(entries))
-	memory := ring.Alloc(geometry.Size())
-	queue, err := ring.NewCompletionProducer(memory, geometry)
+	grant.Geometry = ring.CompletionGeometry(uint32(r.Entries))
+	if grant.Memory, err = s.alloc(grant.Geometry.Size()); err != nil {
+		return verbs.CreateCQGrant{}, err
+	}
+	if err := s.openCQ(r, &grant); err != nil {
+		s.release(grant.Memory)
+		return verbs.CreateCQGrant{}, err
+	}
+	return grant, nil
+}
+
+// openCQ makes a queue of the grant's memory known.
+func (s *Session) openCQ(r verbs.CreateCQRequest, grant *verbs.CreateCQGrant) error {
+	queue, err := ring.NewCompletionProducer(grant.Memory, grant.Geometry)
 	if err != nil {
-		return verbs.CQGrant{}, err
+		return fmt.Errorf("%w: %w", verbs.ErrInvalid, err)
 	}
-	wake := make(chan struct{}, 1)
-	c := &cq{user: user}
+	c := &cq{user: r.User, memory: grant.Memory}
 	c.hot = &datapath.CQ{
-		Queue: queue, Wake: wake, QPs: map[*datapath.QP]struct{}{},
-		NoteOverrun: func() { d.events.notice(&c.failed) },
+		Queue: queue, QPs: map[*datapath.QP]struct{}{},
+		NoteOverrun: func() { s.events.notice(&c.failed) },
 	}
-	if err := d.enter(); err != nil {
-		return verbs.CQGrant{}, err
+	c.hot.Wake, grant.Events = s.waker(r.User)
+	if err := s.enter(); err != nil {
+		return err
 	}
-	defer d.mu.Unlock()
-	handle, err := d.cqs.add(c)
-	if err != nil {
-		return verbs.CQGrant{}, err
+	defer s.card.mu.Unlock()
+	grant.CQ, err = s.cqs.add(c)
+	return err
+}
+
+// waker makes what tells the program of an armed CQ's event: the session's own way, or a channel.
+func (s *Session) waker(user uint64) (wake func(), events chan struct{}) {
+	if tell := s.config.Wake; tell != nil {
+		return func() { tell(user) }, nil
 	}
-	return verbs.CQGrant{Handle: handle, Memory: memory, Geometry: geometry, Events: wake}, nil
+	events = make(chan struct{}, 1)
+	return func() {
+		select {
+		case events <- struct{}{}:
+		default: // an event waits already
+		}
+	}, events
 }
 
 // DestroyCQ implements verbs.Provider.
-func (d *Device) DestroyCQ(handle verbs.Handle) error {
-	if err := d.enterToFree(); err != nil {
+func (s *Session) DestroyCQ(r verbs.DestroyCQRequest) error {
+	if err := s.enterToFree(); err != nil {
 		return err
 	}
-	defer d.mu.Unlock()
-	c, err := d.cqs.get(handle)
+	defer s.card.mu.Unlock()
+	c, err := s.cqs.get(r.CQ)
 	if err != nil {
 		return err
 	}
 	if c.users > 0 {
 		return fmt.Errorf("%w: %d queues complete to the CQ; close their QPs first", verbs.ErrBusy, c.users)
 	}
-	d.cqs.remove(handle)
-	d.events.forget(c.user)
+	s.cqs.remove(r.CQ)
+	s.events.forget(c.user)
+	s.release(c.memory)
 	return nil
 }

@@ -3,12 +3,9 @@ package hca
 import (
 	"container/list"
 	"context"
-	"fmt"
 	"sync"
 	"sync/atomic"
-	"time"
 
-	"github.com/roced/roced/datapath/ring"
 	"github.com/roced/roced/verbs"
 )
 
@@ -89,23 +86,23 @@ func (e *events) notice(failed *atomic.Bool) {
 }
 
 // GetAsyncEvent implements verbs.Provider.
-func (d *Device) GetAsyncEvent(ctx context.Context) (verbs.EventReport, error) {
+func (s *Session) GetAsyncEvent(ctx context.Context) (verbs.EventReport, error) {
 	for {
-		if d.events.noticed.Swap(false) {
-			d.reportFailed()
+		if s.events.noticed.Swap(false) {
+			s.reportFailed()
 		}
-		if isClosed(d.stop) {
+		if isClosed(s.stop) {
 			return verbs.EventReport{}, verbs.ErrClosed
 		}
-		if r, ok := d.events.take(); ok {
+		if r, ok := s.events.take(); ok {
 			return r, nil
 		}
-		if err := d.Err(); err != nil {
+		if err := s.Err(); err != nil {
 			return verbs.EventReport{}, err
 		}
 		select {
-		case <-d.events.ready:
-		case <-d.done:
+		case <-s.events.ready:
+		case <-s.done:
 		case <-ctx.Done():
 			return verbs.EventReport{}, ctx.Err()
 		}
@@ -113,59 +110,17 @@ func (d *Device) GetAsyncEvent(ctx context.Context) (verbs.EventReport, error) {
 }
 
 // reportFailed makes events of what the engine has marked.
-func (d *Device) reportFailed() {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	for _, c := range d.cqs.objects {
-		if c != nil && c.failed.Swap(false) {
-			d.events.put(verbs.EventReport{Type: verbs.EventCQErr, User: c.user})
+func (s *Session) reportFailed() {
+	s.card.mu.Lock()
+	defer s.card.mu.Unlock()
+	for _, c := range s.cqs.all() {
+		if c.failed.Swap(false) {
+			s.events.put(verbs.EventReport{Type: verbs.EventCQErr, User: c.user})
 		}
 	}
-	for _, q := range d.qps.objects {
-		if q != nil && q.failed.Swap(false) {
-			d.events.put(verbs.EventReport{Type: verbs.EventQPFatal, User: q.user})
-		}
-	}
-}
-
-// reportPort makes an event of a change of the link.
-func (d *Device) reportPort(was, up bool) {
-	switch {
-	case up && !was:
-		d.events.put(verbs.EventReport{Type: verbs.EventPortActive, Port: 1})
-	case was && !up:
-		d.events.put(verbs.EventReport{Type: verbs.EventPortErr, Port: 1})
-	}
-}
-
-// fail ends a device that has lost its interface, as a card's hardware would: what is
-// outstanding is flushed, then those who wait are woken. Only Close is left to do.
-func (d *Device) fail(cause error) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.Err() != nil {
-		return
-	}
-	d.log.Error("device has failed", "device", d.name, "error", cause)
-	d.status.up = false
-	d.engine.Do(d.flushAll)
-	d.engine.Settle(flushPatience)
-	d.failure = fmt.Errorf("%w: %w", verbs.ErrDeviceFatal, cause)
-	d.events.put(verbs.EventReport{Type: verbs.EventDeviceFatal})
-	close(d.done)
-}
-
-// flushPatience bounds the wait for what is flushed: 16384 queue pairs with full queues
-// take some seconds, in rounds between which programs go on.
-const flushPatience = time.Minute
-
-// flushAll moves all queue pairs to ERR. It runs between two rounds.
-func (d *Device) flushAll() {
-	d.engine.SetLink(false)
-	for _, q := range d.qps.objects {
-		if q != nil && verbs.QPState(q.state.Load()) != verbs.QPStateReset {
-			q.state.Store(uint32(verbs.QPStateErr))
-			d.engine.SetState(q.hot, ring.QPStateErr)
+	for _, q := range s.qps.all() {
+		if q.failed.Swap(false) {
+			s.events.put(verbs.EventReport{Type: verbs.EventQPFatal, User: q.user})
 		}
 	}
 }

@@ -76,7 +76,7 @@ func TestFlood(t *testing.T) {
 
 // flood sends packets to queue pairs that do not exist until done, as fast as the device
 // drops them: what the link itself drops could be good messages.
-func flood(r *rawSender, to *Device, done *atomic.Bool) (sent uint64) {
+func flood(r *rawSender, to *Card, done *atomic.Bool) (sent uint64) {
 	var frames [64][]byte
 	for i := range frames {
 		d := r.datagram()
@@ -112,4 +112,4 @@ func sendGood(a *station, to verbs.QPN) {
 	}
 }
 
-func steered(t testing.TB, d *Device, name string) uint64 { return counts(t, d)[name] }
+func steered(t testing.TB, d *Card, name string) uint64 { return counts(t, d)[name] }

@@ -50,25 +50,25 @@ func (r *repeats) again() {
 func (r *repeats) anew() { r.next = 0 }
 
 // keepUp follows the host until the device is closed.
-func (d *Device) keepUp() {
-	d.news.Missed() // what came between the first look and now
+func (card *Card) keepUp() {
+	card.news.Missed() // what came between the first look and now
 	retry, ask, carrier := newRepeats(retryPauses), newRepeats(askPauses), newRepeats(carrierPauses)
 	for {
 		var found looked
 		began := time.Now()
 		select {
-		case <-d.stop:
+		case <-card.stop:
 			return
-		case <-d.news.ready:
-			found = d.look(d.news.take())
-		case <-d.refused:
-			found = d.look(changes{port: true})
+		case <-card.news.ready:
+			found = card.look(card.news.take())
+		case <-card.refused:
+			found = card.look(changes{port: true})
 		case <-retry.timer.C:
-			found = d.look(everything())
+			found = card.look(everything())
 		case <-carrier.timer.C:
-			found = d.look(changes{port: true})
+			found = card.look(changes{port: true})
 		case <-ask.timer.C:
-			found = looked{failed: d.askAgain() != nil}
+			found = looked{failed: card.askAgain() != nil}
 			ask.again()
 		}
 		if found.cameUp {
@@ -86,7 +86,7 @@ func (d *Device) keepUp() {
 		} else {
 			retry.anew()
 		}
-		if !d.pause(max(quietPause, time.Since(began))) {
+		if !card.pause(max(quietPause, time.Since(began))) {
 			return
 		}
 	}
@@ -94,27 +94,27 @@ func (d *Device) keepUp() {
 
 // noteRefused is told by the engine that the interface drops what is sent: it may have lost its
 // carrier.
-func (d *Device) noteRefused() {
+func (card *Card) noteRefused() {
 	select {
-	case d.refused <- struct{}{}:
+	case card.refused <- struct{}{}:
 	default:
 	}
 }
 
-func (d *Device) askAgain() (failed error) {
-	if !d.linkUp() {
+func (card *Card) askAgain() (failed error) {
+	if !card.linkUp() {
 		return nil
 	}
-	for hops := range slices.Chunk(d.hopsThat(func(*hop) bool { return true }), atOnce) {
-		failed = errors.Join(failed, d.updateHops(hops, true))
+	for hops := range slices.Chunk(card.hopsThat(func(*hop) bool { return true }), atOnce) {
+		failed = errors.Join(failed, card.updateHops(hops, true))
 	}
 	return failed
 }
 
 // pause waits; false when the device is closed.
-func (d *Device) pause(long time.Duration) bool {
+func (card *Card) pause(long time.Duration) bool {
 	select {
-	case <-d.stop:
+	case <-card.stop:
 		return false
 	case <-time.After(long):
 		return true
@@ -130,18 +130,18 @@ type looked struct {
 
 // look brings the device up to what the host says now. What could not be asked stays as it was
 // known. Without its interface the device has failed.
-func (d *Device) look(c changes) (found looked) {
-	cameUp, err := d.update(c)
-	switch was := d.lagging.Swap(err != nil); {
+func (card *Card) look(c changes) (found looked) {
+	cameUp, err := card.update(c)
+	switch was := card.lagging.Swap(err != nil); {
 	case errors.Is(err, errInterfaceGone):
-		d.fail(err)
+		card.fail(err)
 		return looked{}
-	case d.Err() != nil:
+	case card.ended() != nil:
 		return looked{}
 	case err != nil && !was:
-		d.log.Warn("cannot look at what has changed on the host; going on with what was known, and trying again", "device", d.name, "error", err)
+		card.log.Warn("cannot look at what has changed on the host; going on with what was known, and trying again", "device", card.name, "error", err)
 	case err == nil && was:
-		d.log.Info("what has changed on the host is known again", "device", d.name)
+		card.log.Info("what has changed on the host is known again", "device", card.name)
 	}
-	return looked{cameUp: cameUp, noCarrier: d.wantsCarrier(), failed: err != nil}
+	return looked{cameUp: cameUp, noCarrier: card.wantsCarrier(), failed: err != nil}
 }

@@ -133,3 +133,13 @@ func (t *gidTable) all() (list []wire.GID) {
 	}
 	return list
 }
+
+// entries lists the lines in use.
+func (t *gidTable) entries(name string) (list []verbs.GIDEntry) {
+	for index, gid := range t.lines {
+		if !gid.IsZero() {
+			list = append(list, verbs.GIDEntry{GID: gid, Index: index, Interface: name})
+		}
+	}
+	return list
+}

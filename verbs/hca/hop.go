@@ -23,36 +23,36 @@ type hop struct {
 func (h *hop) unanswered() bool { return !h.status.known && !h.status.failed }
 
 // obtainHop finds the hop of an address, or makes one, which is asked for then. The caller
-// holds d.asking.
-func (d *Device) obtainHop(address netip.Addr) (*hop, error) {
-	if h := d.hops[address]; h != nil {
+// holds card.asking.
+func (card *Card) obtainHop(address netip.Addr) (*hop, error) {
+	if h := card.hops[address]; h != nil {
 		return h, nil
 	}
 	h := &hop{address: address, paths: map[*path]struct{}{}, settled: make(chan struct{})}
-	if err := d.askFor(h); err != nil {
+	if err := card.askFor(h); err != nil {
 		return nil, err
 	}
-	d.hops[address] = h
+	card.hops[address] = h
 	return h, nil
 }
 
 // askFor has a hop looked for, and takes what is known of it already.
-func (d *Device) askFor(h *hop) error {
-	if err := d.host.hold(h.address); err != nil {
+func (card *Card) askFor(h *hop) error {
+	if err := card.host.hold(h.address); err != nil {
 		return err
 	}
-	status, err := d.host.neighbour(h.address)
+	status, err := card.host.neighbour(h.address)
 	if err != nil {
 		return err
 	}
-	d.mu.Lock()
-	defer d.mu.Unlock()
+	card.mu.Lock()
+	defer card.mu.Unlock()
 	h.setStatus(status)
 	return nil
 }
 
 // setStatus notes what is known of a hop, and wakes those that wait for it. While it is asked
-// for again, what was known is good until the answer comes. The caller holds d.mu.
+// for again, what was known is good until the answer comes. The caller holds card.mu.
 func (h *hop) setStatus(status hopStatus) {
 	was := h.unanswered()
 	if h.status.known && !status.known && !status.failed {
@@ -67,11 +67,11 @@ func (h *hop) setStatus(status hopStatus) {
 	}
 }
 
-// dropHop lets a hop go that no path leads over. The caller holds d.asking.
-func (d *Device) dropHop(h *hop) {
+// dropHop lets a hop go that no path leads over. The caller holds card.asking.
+func (card *Card) dropHop(h *hop) {
 	if h != nil && len(h.paths) == 0 {
-		delete(d.hops, h.address)
-		d.host.release(h.address)
+		delete(card.hops, h.address)
+		card.host.release(h.address)
 	}
 }
 
@@ -90,34 +90,35 @@ func pathsOver(hops ...*hop) (all []*path) {
 const neighbourTimeout = 4 * time.Second
 
 // awaitPath waits until it is known whether packets can be sent on a path.
-func (d *Device) awaitPath(ctx context.Context, p *path) error {
+func (s *Session) awaitPath(ctx context.Context, p *path) error {
+	card := s.card
 	timeout := time.NewTimer(neighbourTimeout)
 	defer timeout.Stop()
 	for expired := false; ; {
-		d.mu.Lock()
+		card.mu.Lock()
 		h, why := p.hop, p.why
 		var status hopStatus
 		var settled chan struct{}
 		if h != nil {
 			status, settled = h.status, h.settled
 		}
-		d.mu.Unlock()
-		switch ended := d.Err(); {
+		card.mu.Unlock()
+		switch ended := s.Err(); {
 		case ended != nil:
 			return ended
 		case h == nil || status.known:
 			return why
 		case status.failed || expired:
 			return fmt.Errorf("%w: %v does not answer on %s%s; is it up, and in the same VLAN?",
-				verbs.ErrUnreachable, h.address, d.name, onBehalf(h.address, p.ends.dest.Addr()))
+				verbs.ErrUnreachable, h.address, card.name, onBehalf(h.address, p.ends.dest.Addr()))
 		}
 		select {
 		case <-settled:
 		case <-timeout.C:
 			expired = true
-		case <-d.done:
+		case <-s.done:
 		case <-ctx.Done():
-			return fmt.Errorf("%w: %v has not answered yet on %s: %w", verbs.ErrUnreachable, h.address, d.name, ctx.Err())
+			return fmt.Errorf("%w: %v has not answered yet on %s: %w", verbs.ErrUnreachable, h.address, card.name, ctx.Err())
 		}
 	}
 }

@@ -9,9 +9,6 @@ import (
 	"github.com/roced/roced/verbs"
 )
 
-// maxMemberships is how many joins a device has at once.
-const maxMemberships = 1 << 16
-
 // joined is a join. A send-only one is nobody's business but the program's: the
 // host never hears of it.
 type joined struct {
@@ -20,75 +17,98 @@ type joined struct {
 }
 
 // JoinMulticast implements verbs.Provider. The host's membership is made without the
-// device's lock, since it waits for the kernel.
-func (d *Device) JoinMulticast(group netip.Addr, flags verbs.JoinFlags) (verbs.MembershipGrant, error) {
-	mgid, err := mcast.MGID(group)
+// card's lock, since it waits for the kernel.
+func (s *Session) JoinMulticast(r verbs.JoinMulticastRequest) (grant verbs.JoinMulticastGrant, err error) {
+	m, mgid, err := s.checkJoin(r)
 	if err != nil {
-		return verbs.MembershipGrant{}, err
+		return grant, err
 	}
-	if zone := group.Zone(); zone != "" && zone != d.name {
-		return verbs.MembershipGrant{}, fmt.Errorf("%w: the group is one of %s, and the device is on %s", verbs.ErrInvalid, zone, d.name)
+	source, err := s.sourceFor(m)
+	if err != nil {
+		return grant, err
 	}
-	m := &joined{group: group.Unmap().WithZone(""), full: flags == verbs.JoinFullMember}
-	grant := verbs.MembershipGrant{MGID: mgid}
-	if grant.SGID, err = d.sourceFor(m); err != nil {
-		return verbs.MembershipGrant{}, err
-	}
-	defer d.others.Done()
+	defer s.commands.Done()
 	if m.full {
-		if err := d.host.join(m.group); err != nil {
-			return verbs.MembershipGrant{}, err
+		if err := s.card.host.join(m.group); err != nil {
+			return grant, hostError(err)
 		}
 	}
-	if grant.Handle, err = d.keepMembership(m); err != nil && m.full {
-		_ = d.host.leave(m.group) // what refused it is the error to tell of
+	handle, err := s.keepJoin(m)
+	if err != nil {
+		if m.full {
+			_ = s.card.host.leave(m.group) // what refused it is the error to tell of
+		}
+		return grant, err
 	}
-	return grant, err
+	return verbs.JoinMulticastGrant{Membership: handle, MGID: mgid, SGID: source}, nil
+}
+
+func (s *Session) checkJoin(r verbs.JoinMulticastRequest) (*joined, wire.GID, error) {
+	if r.Flags != verbs.JoinFullMember && r.Flags != verbs.JoinSendOnlyFullMember {
+		return nil, wire.GID{}, fmt.Errorf("%w: join flags 0x%x; one of full member (1) and send-only full member (2)", verbs.ErrInvalid, uint32(r.Flags))
+	}
+	mgid, err := mcast.MGID(r.Group)
+	if err != nil {
+		return nil, mgid, fmt.Errorf("%w: %w", verbs.ErrInvalid, err)
+	}
+	if zone := r.Group.Zone(); zone != "" && zone != s.card.name {
+		return nil, mgid, fmt.Errorf("%w: the group is one of %s, and the device is on %s", verbs.ErrInvalid, zone, s.card.name)
+	}
+	return &joined{group: r.Group.Unmap().WithZone(""), full: r.Flags == verbs.JoinFullMember}, mgid, nil
 }
 
 // sourceFor finds the address to send to a group from, a link-local one only if there is no
-// other, and keeps the device open until others.Done. A full member may do without: it receives.
-func (d *Device) sourceFor(m *joined) (best wire.GID, err error) {
-	if err := d.enter(); err != nil {
+// other, and keeps the card open until commands.Done. A full member may do without: it receives.
+func (s *Session) sourceFor(m *joined) (best wire.GID, err error) {
+	if err := s.enter(); err != nil {
 		return best, err
 	}
-	defer d.mu.Unlock()
-	for _, gid := range d.gids.all() {
+	card := s.card
+	defer card.mu.Unlock()
+	for _, gid := range card.gids.all() {
 		if gid.IsIPv4() == m.group.Is4() && preference(gid) < preference(best) {
 			best = gid
 		}
 	}
 	if best.IsZero() && !m.full {
-		return best, fmt.Errorf("%w: %s has no address of the group's IP version to send from; ip address add", verbs.ErrNoGID, d.name)
+		return best, fmt.Errorf("%w: %s has no address of the group's IP version to send from; ip address add", verbs.ErrNoGID, card.name)
 	}
-	d.others.Add(1)
+	s.commands.Add(1)
 	return best, nil
 }
 
-func (d *Device) keepMembership(m *joined) (verbs.Handle, error) {
-	if err := d.enter(); err != nil {
+func (s *Session) keepJoin(m *joined) (verbs.Handle, error) {
+	if err := s.enter(); err != nil {
 		return 0, err
 	}
-	defer d.mu.Unlock()
-	return d.memberships.add(m)
+	defer s.card.mu.Unlock()
+	return s.joins.add(m)
 }
 
 // LeaveMulticast implements verbs.Provider.
-func (d *Device) LeaveMulticast(handle verbs.Handle) error {
-	if err := d.enterToFree(); err != nil {
-		return err
-	}
-	m, err := d.memberships.get(handle)
+func (s *Session) LeaveMulticast(r verbs.LeaveMulticastRequest) error {
+	m, err := s.takeJoin(r.Membership)
 	if err != nil {
-		d.mu.Unlock()
 		return err
 	}
-	d.memberships.remove(handle)
-	d.others.Add(1)
-	d.mu.Unlock()
-	defer d.others.Done()
+	defer s.commands.Done()
 	if !m.full {
 		return nil
 	}
-	return d.host.leave(m.group)
+	return hostError(s.card.host.leave(m.group))
+}
+
+// takeJoin takes a join away from the program; the card stays until commands.Done.
+func (s *Session) takeJoin(handle verbs.Handle) (*joined, error) {
+	if err := s.enterToFree(); err != nil {
+		return nil, err
+	}
+	defer s.card.mu.Unlock()
+	m, err := s.joins.get(handle)
+	if err != nil {
+		return nil, err
+	}
+	s.joins.remove(handle)
+	s.commands.Add(1)
+	return m, nil
 }

@@ -31,7 +31,7 @@ func newStationsOn(t testing.TB, hosts *labtest.PairLab, options ...Option) *sta
 }
 
 // open opens a host's eth0 and closes it when the test ends.
-func open(t testing.TB, host *lab.Namespace, options ...Option) *Device {
+func open(t testing.TB, host *lab.Namespace, options ...Option) *Card {
 	t.Helper()
 	d, err := Open("eth0", append(options, InNamespace(host.Path()))...)
 	check(t, err)
@@ -126,7 +126,7 @@ func (l *logged) says(text string) bool {
 func (l *logged) option() Option { return WithLogger(slog.New(slog.NewTextHandler(l, nil))) }
 
 // counts are all counters of a device that are not zero, by name.
-func counts(t testing.TB, d *Device) map[string]uint64 {
+func counts(t testing.TB, d *Card) map[string]uint64 {
 	t.Helper()
 	s, err := d.Statistics()
 	check(t, err)

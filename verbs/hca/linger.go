@@ -6,10 +6,10 @@ import (
 	"github.com/roced/roced/datapath"
 )
 
-// use adds a user to a path. The caller holds d.mu.
-func (d *Device) use(p *path) {
-	if p.users == 0 && !p.idle.IsZero() && d.lingering > 0 {
-		d.lingering--
+// use adds a user to a path. The caller holds card.mu.
+func (card *Card) use(p *path) {
+	if p.users == 0 && !p.idle.IsZero() && card.lingering > 0 {
+		card.lingering--
 	}
 	p.idle = time.Time{}
 	p.users++
@@ -17,20 +17,20 @@ func (d *Device) use(p *path) {
 
 // leavePath takes a user from a path, and lets the path go when it was the last, and no packet
 // waits on it.
-func (d *Device) leavePath(p *path) {
-	d.asking.Lock()
-	defer d.asking.Unlock()
-	d.mu.Lock()
+func (card *Card) leavePath(p *path) {
+	card.asking.Lock()
+	defer card.asking.Unlock()
+	card.mu.Lock()
 	var unused *hop
 	if p.users--; p.users == 0 {
-		if d.lingers(p) {
+		if card.lingers(p) {
 			p.idle = time.Now()
 		} else {
-			unused = d.freePath(p)
+			unused = card.freePath(p)
 		}
 	}
-	d.mu.Unlock()
-	d.dropHop(unused)
+	card.mu.Unlock()
+	card.dropHop(unused)
 }
 
 // A path that leads somewhere lingers when its last user has left: a server that makes a
@@ -41,89 +41,94 @@ const (
 )
 
 // lingers says whether a path without users is kept for a while.
-func (d *Device) lingers(p *path) bool {
-	if p.hop == nil || !p.hop.status.known || d.lingering == maxLingering || isClosed(d.stop) {
+func (card *Card) lingers(p *path) bool {
+	if p.hop == nil || !p.hop.status.known || card.lingering == maxLingering || isClosed(card.stop) {
 		return false
 	}
-	d.lingering++
-	d.freeIdleLater()
+	card.lingering++
+	card.freeIdleLater()
 	return true
 }
 
 // freeIdleLater has freeIdle run, once, however many paths come and go until then. The caller
-// holds d.mu.
-func (d *Device) freeIdleLater() {
-	if !d.freeing {
-		d.freeing = true
-		time.AfterFunc(pathLinger, d.freeIdle)
+// holds card.mu.
+func (card *Card) freeIdleLater() {
+	if !card.freeing {
+		card.freeing = true
+		time.AfterFunc(pathLinger, card.freeIdle)
 	}
 }
 
 // freeIdle forgets the paths that have lingered long enough.
-func (d *Device) freeIdle() {
-	d.asking.Lock()
-	defer d.asking.Unlock()
-	if isClosed(d.stop) {
+func (card *Card) freeIdle() {
+	card.asking.Lock()
+	defer card.asking.Unlock()
+	if isClosed(card.stop) {
 		return // Close frees all
 	}
 	var left []*hop
-	d.mu.Lock()
-	d.lingering, d.freeing = 0, false
-	for _, p := range d.paths {
+	card.mu.Lock()
+	card.lingering, card.freeing = 0, false
+	for _, p := range card.paths {
 		switch {
 		case p.users > 0:
 		case time.Since(p.idle) >= pathLinger/2: // in two strokes
-			left = append(left, d.freePath(p))
+			left = append(left, card.freePath(p))
 		default:
-			d.lingering++
+			card.lingering++
 		}
 	}
-	if d.lingering > 0 {
-		d.freeIdleLater()
+	if card.lingering > 0 {
+		card.freeIdleLater()
 	}
-	d.mu.Unlock()
+	card.mu.Unlock()
 	for _, h := range left {
-		d.dropHop(h)
+		card.dropHop(h)
 	}
 }
 
 // freePath forgets a path that has no users. One on which packets wait stays until they have
-// left. The caller holds d.asking and d.mu.
-func (d *Device) freePath(p *path) (unused *hop) {
+// left. The caller holds card.asking and card.mu.
+func (card *Card) freePath(p *path) (unused *hop) {
 	waiting := 0
-	d.engine.Do(func() { waiting = p.hot.Waiting() })
-	if p.users > 0 || waiting > 0 || d.paths[p.ends] != p {
+	card.engine.Do(func() { waiting = p.hot.Waiting() })
+	if p.users > 0 || waiting > 0 || card.paths[p.ends] != p {
 		return nil
 	}
 	p.idle = time.Time{}
-	delete(d.paths, p.ends)
-	return d.setWay(p, way{})
+	delete(card.paths, p.ends)
+	return card.setWay(p, way{})
 }
 
 // settle sends what programs have posted, as far as that can be done within closePatience, also
 // to neighbours that answer only now: nobody follows them any more.
-func (d *Device) settle() {
+func (card *Card) settle(sessions []*Session) {
 	end := time.Now().Add(closePatience)
-	d.engine.Settle(closePatience)
+	settle := func() {
+		for _, s := range sessions {
+			card.engine.Settle(s.hot, time.Until(end))
+		}
+	}
+	settle()
 	for held := 1; time.Now().Before(end); time.Sleep(settlePause) {
-		if d.engine.Do(func() { held = d.engine.Held() }); held == 0 {
+		if card.engine.Do(func() { held = card.engine.Held() }); held == 0 {
 			break
 		}
-		_ = d.updateHops(d.hopsThat(func(*hop) bool { return true }), false)
+		_ = card.updateHops(card.hopsThat(func(*hop) bool { return true }), false)
 	}
-	d.engine.Settle(time.Until(end))
+	settle()
 }
 
 // settlePause is between two looks for neighbours that settle waits for.
 const settlePause = 2 * time.Millisecond
 
 // abandonPaths drops the packets that wait for neighbours, by name: the device is closed.
-func (d *Device) abandonPaths() {
-	d.asking.Lock()
-	defer d.asking.Unlock()
-	d.engine.Do(func() {
-		for _, p := range d.paths {
-			d.engine.SetPath(p.hot, datapath.Way{State: datapath.PathUnreachable})
+func (card *Card) abandonPaths() {
+	card.asking.Lock()
+	defer card.asking.Unlock()
+	card.engine.Do(func() {
+		for _, p := range card.paths {
+			card.engine.SetPath(p.hot, datapath.Way{State: datapath.PathUnreachable})
 		}
 	})
 }

@@ -45,13 +45,8 @@ func lookAt(name string) (status portStatus, err error) {
 	return (&kernelHost{queries: queries, name: name}).port()
 }
 
-func firstTable(name string, status portStatus) (entries []verbs.GIDEntry) {
+func firstTable(name string, status portStatus) []verbs.GIDEntry {
 	table := newGIDTable()
 	table.apply(table.changes(status.addresses))
-	for index, gid := range table.lines {
-		if !gid.IsZero() {
-			entries = append(entries, verbs.GIDEntry{GID: gid, Index: index, Interface: name})
-		}
-	}
-	return entries
+	return table.entries(name)
 }

@@ -18,14 +18,18 @@ type groups = mcast.Table[*datapath.QP]
 
 // AttachMcast implements verbs.Provider. The engine knows a group before XDP lets
 // its packets through, and as long as it does.
-func (d *Device) AttachMcast(handle verbs.Handle, mgid wire.GID, mlid wire.MLID) error {
-	q, err := d.enterGroup(d.enter, handle, mgid)
+func (s *Session) AttachMcast(r verbs.McastRequest) error {
+	q, err := s.enterGroup(s.enter, r)
 	if err != nil {
 		return err
 	}
-	defer d.mu.Unlock()
-	isNew := d.groups.Members(mgid) == nil
-	switch err := d.groups.Add(mcast.NewGroup[*datapath.QP](mgid, mlid), q.hot); {
+	card, mgid := s.card, r.MGID
+	defer card.mu.Unlock()
+	if s.attached == s.config.Limits.Attachments {
+		return fmt.Errorf("%w: %d queue pairs are attached to groups", verbs.ErrLimit, s.attached)
+	}
+	isNew := card.groups.Members(mgid) == nil
+	switch err := card.groups.Add(mcast.NewGroup[*datapath.QP](mgid, r.MLID), q.hot); {
 	case errors.Is(err, mcast.ErrAttached):
 		return nil
 	case errors.Is(err, mcast.ErrLimit):
@@ -33,65 +37,68 @@ func (d *Device) AttachMcast(handle verbs.Handle, mgid wire.GID, mlid wire.MLID)
 	case err != nil && !errors.Is(err, mcast.ErrGroupExists):
 		return fmt.Errorf("%w: %w", verbs.ErrInvalid, err)
 	}
-	q.groups++
-	d.showGroup(mgid)
+	q.groups[mgid] = r.MLID
+	s.attached++
+	card.showGroup(mgid)
 	if !isNew {
 		return nil
 	}
-	if err := d.steering.AddGroup(mgid.Addr()); err != nil {
-		return errors.Join(err, d.detach(q, mgid, mlid))
+	if err := card.steering.AddGroup(mgid.Addr()); err != nil {
+		return hostError(errors.Join(err, s.detach(q, mgid, r.MLID)))
 	}
 	return nil
 }
 
 // DetachMcast implements verbs.Provider.
-func (d *Device) DetachMcast(handle verbs.Handle, mgid wire.GID, mlid wire.MLID) error {
-	q, err := d.enterGroup(d.enterToFree, handle, mgid)
+func (s *Session) DetachMcast(r verbs.McastRequest) error {
+	q, err := s.enterGroup(s.enterToFree, r)
 	if err != nil {
 		return err
 	}
-	defer d.mu.Unlock()
-	return d.detach(q, mgid, mlid)
+	defer s.card.mu.Unlock()
+	return s.detach(q, r.MGID, r.MLID)
 }
 
-// enterGroup takes the device's lock for an attach or a detach, and checks what
+// enterGroup takes the card's lock for an attach or a detach, and checks what
 // both need.
-func (d *Device) enterGroup(enter func() error, handle verbs.Handle, mgid wire.GID) (*qp, error) {
+func (s *Session) enterGroup(enter func() error, r verbs.McastRequest) (*qp, error) {
 	if err := enter(); err != nil {
 		return nil, err
 	}
-	q, err := d.qps.get(handle)
+	q, err := s.qps.get(r.QP)
 	switch {
 	case err != nil:
 	case verbs.QPState(q.state.Load()) == verbs.QPStateReset:
 		err = fmt.Errorf("%w: the queue pair is in RESET; a group takes it from INIT on", verbs.ErrState)
-	case !mgid.IsMulticast():
-		err = fmt.Errorf("%w: %v is not a multicast GID: ::ffff:224.0.0.0/4 and ff00::/8 are", verbs.ErrInvalid, mgid)
+	case !r.MGID.IsMulticast():
+		err = fmt.Errorf("%w: %v is not a multicast GID: ::ffff:224.0.0.0/4 and ff00::/8 are", verbs.ErrInvalid, r.MGID)
 	}
 	if err != nil {
-		d.mu.Unlock()
+		s.card.mu.Unlock()
 		return nil, err
 	}
 	return q, nil
 }
 
-// detach undoes an attachment. The caller holds d.mu.
-func (d *Device) detach(q *qp, mgid wire.GID, mlid wire.MLID) error {
-	if err := d.groups.Detach(mgid, mlid, q.hot); err != nil {
+// detach undoes an attachment. The caller holds card.mu.
+func (s *Session) detach(q *qp, mgid wire.GID, mlid wire.MLID) error {
+	card := s.card
+	if err := card.groups.Detach(mgid, mlid, q.hot); err != nil {
 		return fmt.Errorf("%w: %w", verbs.ErrInvalid, err)
 	}
-	q.groups--
-	if d.groups.Members(mgid) == nil {
-		if err := d.steering.RemoveGroup(mgid.Addr()); err != nil {
-			d.log.Error("a group stays in the steering table", "device", d.name, "group", mgid, "error", err)
+	delete(q.groups, mgid)
+	s.attached--
+	if card.groups.Members(mgid) == nil {
+		if err := card.steering.RemoveGroup(mgid.Addr()); err != nil {
+			card.log.Error("a group stays in the steering table", "device", card.name, "group", mgid, "error", err)
 		}
 	}
-	d.showGroup(mgid)
+	card.showGroup(mgid)
 	return nil
 }
 
 // showGroup has the engine deliver to those that are attached now.
-func (d *Device) showGroup(mgid wire.GID) {
-	members := d.groups.Members(mgid)
-	d.engine.Do(func() { d.engine.SetGroup(mgid, members) })
+func (card *Card) showGroup(mgid wire.GID) {
+	members := card.groups.Members(mgid)
+	card.engine.Do(func() { card.engine.SetGroup(mgid, members) })
 }

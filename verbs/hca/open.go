@@ -41,7 +41,7 @@ import (
 // host and count as pass_vlan, and an untagged device takes packets of any VLAN for its own.
 // Turn that off: ethtool -K eth0 rxvlan off. On a veth or a bridge it is the sending
 // end, or the bridge's port, that leaves the tag out: ethtool -K … txvlan off there.
-func Open(name string, list ...Option) (*Device, error) {
+func Open(name string, list ...Option) (*Card, error) {
 	o := newOptions(list)
 	if err := o.check(); err != nil {
 		return nil, fmt.Errorf("open %s: %w", name, err)
@@ -53,12 +53,12 @@ func Open(name string, list ...Option) (*Device, error) {
 	if err := RunIn(o.namespace, b.build); err != nil {
 		return nil, fmt.Errorf("open %s: %w", name, errors.Join(err, b.undo()))
 	}
-	d, err := newDevice(b.parts(), o)
+	card, err := newCard(b.parts(), o)
 	if err != nil {
 		return nil, fmt.Errorf("open %s: %w", name, err)
 	}
 	b.logModes()
-	return d, nil
+	return card, nil
 }
 
 // builder opens what a device is made of, on a thread in its namespace.

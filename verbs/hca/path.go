@@ -38,74 +38,74 @@ type way struct {
 	why   error
 }
 
-// lookUp asks the host for the way between two ends. The caller holds d.asking, not d.mu. An
+// lookUp asks the host for the way between two ends. The caller holds card.asking, not card.mu. An
 // error says that the question failed, and that what was known stays.
-func (d *Device) lookUp(ends pair) (w way, err error) {
-	ours, local := d.hasGIDs(ends)
+func (card *Card) lookUp(ends pair) (w way, err error) {
+	ours, local := card.hasGIDs(ends)
 	switch {
 	case local || ends.dest.IsMulticast():
 		return way{local: local}, nil
 	case !ours:
-		return way{why: fmt.Errorf("%w: %v, which packets are sent from, is no address of %s now", verbs.ErrNoGID, ends.source, d.name)}, nil
+		return way{why: fmt.Errorf("%w: %v, which packets are sent from, is no address of %s now", verbs.ErrNoGID, ends.source, card.name)}, nil
 	}
 	source, dest := ends.source.Addr(), ends.dest.Addr()
-	w.route, err = d.host.route(source, dest)
+	w.route, err = card.host.route(source, dest)
 	switch {
 	case errors.Is(err, host.ErrLocal):
 		return way{why: fmt.Errorf("%w: %v is an address of this host, but not of %s: devices of one host do not reach each other; send from the device that has it",
-			verbs.ErrUnreachable, dest, d.name)}, nil
+			verbs.ErrUnreachable, dest, card.name)}, nil
 	case errors.Is(err, host.ErrNoRoute):
-		return way{why: fmt.Errorf("%w: no route to %v from %v through %s (%v); ip route get %v oif %[4]s", verbs.ErrUnreachable, dest, source, d.name, err, dest)}, nil
+		return way{why: fmt.Errorf("%w: no route to %v from %v through %s (%v); ip route get %v oif %[4]s", verbs.ErrUnreachable, dest, source, card.name, err, dest)}, nil
 	case err != nil:
 		return way{}, err
 	}
-	w.hop, err = d.obtainHop(w.route.Hop)
+	w.hop, err = card.obtainHop(w.route.Hop)
 	return w, err
 }
 
 // hasGIDs says whether the ends of a path are addresses of this device.
-func (d *Device) hasGIDs(ends pair) (source, dest bool) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return d.gids.contains(ends.source), d.gids.contains(ends.dest)
+func (card *Card) hasGIDs(ends pair) (source, dest bool) {
+	card.mu.Lock()
+	defer card.mu.Unlock()
+	return card.gids.contains(ends.source), card.gids.contains(ends.dest)
 }
 
 // takePath gives the path between two ends, made if there was none, with one user more.
-func (d *Device) takePath(ends pair) (*path, error) {
-	d.asking.Lock()
-	defer d.asking.Unlock()
-	p := d.paths[ends]
+func (card *Card) takePath(ends pair) (*path, error) {
+	card.asking.Lock()
+	defer card.asking.Unlock()
+	p := card.paths[ends]
 	if p != nil && p.why == nil && (p.hop == nil || !p.hop.status.failed) {
-		d.mu.Lock()
-		d.use(p)
-		d.mu.Unlock()
+		card.mu.Lock()
+		card.use(p)
+		card.mu.Unlock()
 		return p, nil
 	}
-	w, err := d.lookUp(ends)
+	w, err := card.lookUp(ends)
 	if err != nil {
 		return nil, err
 	}
 	if w.hop != nil && w.hop.status.failed {
-		if err := d.askFor(w.hop); err != nil {
+		if err := card.askFor(w.hop); err != nil {
 			return nil, err
 		}
 	}
-	d.mu.Lock()
+	card.mu.Lock()
 	if p == nil {
 		p = &path{ends: ends, hot: new(datapath.Path)}
-		d.paths[ends] = p
+		card.paths[ends] = p
 	}
-	d.use(p)
-	unused := d.setWay(p, w)
-	d.showAll(append(pathsOver(w.hop), p))
-	d.mu.Unlock()
-	d.dropHop(unused)
+	card.use(p)
+	unused := card.setWay(p, w)
+	card.showAll(append(pathsOver(w.hop), p))
+	card.mu.Unlock()
+	card.dropHop(unused)
 	return p, nil
 }
 
 // setWay has a path lead where a look-up says, and gives the hop that it left, if nobody
-// else uses that. The caller holds d.asking and d.mu.
-func (d *Device) setWay(p *path, w way) (unused *hop) {
+// else uses that. The caller holds card.asking and card.mu.
+func (card *Card) setWay(p *path, w way) (unused *hop) {
 	p.local, p.why = w.local, w.why
 	p.mtu = 0
 	if w.route.MTU != 0 {
@@ -125,17 +125,17 @@ func (d *Device) setWay(p *path, w way) (unused *hop) {
 }
 
 // showAll is show for several, between two bursts.
-func (d *Device) showAll(paths []*path) {
-	d.engine.Do(func() {
+func (card *Card) showAll(paths []*path) {
+	card.engine.Do(func() {
 		for _, p := range paths {
-			d.show(p)
+			card.show(p)
 		}
 	})
 }
 
 // show has the engine send the way that a path leads now. It runs in Do.
-func (d *Device) show(p *path) {
-	w := datapath.Way{FromMAC: d.status.mac, MTU: p.mtu}
+func (card *Card) show(p *path) {
+	w := datapath.Way{FromMAC: card.status.mac, MTU: p.mtu}
 	switch {
 	case p.local:
 		w.State = datapath.PathLocal
@@ -148,5 +148,5 @@ func (d *Device) show(p *path) {
 	default:
 		w.State = datapath.PathResolving
 	}
-	d.engine.SetPath(p.hot, w)
+	card.engine.SetPath(p.hot, w)
 }

@@ -26,95 +26,95 @@ func (c *portChange) concerns(p *path) bool {
 
 // updatePort takes over link state, MTU, MAC and addresses. With an MTU that is too small
 // for any RDMA MTU the port is down. An address is steered before it is a GID, and as long.
-func (d *Device) updatePort() (c portChange, err error) {
-	d.asking.Lock()
-	defer d.asking.Unlock()
-	status, err := d.host.port()
+func (card *Card) updatePort() (c portChange, err error) {
+	card.asking.Lock()
+	defer card.asking.Unlock()
+	status, err := card.host.port()
 	if err != nil {
 		return c, err
 	}
-	added, removed := d.gidChanges(status.addresses)
-	added, c.unsteered = d.steered(added)
-	was := d.portStatus()
-	c.unsteered = errors.Join(c.unsteered, d.steerPort(was, status))
-	if err := d.movePort(status, added, removed, &c); err != nil {
+	added, removed := card.gidChanges(status.addresses)
+	added, c.unsteered = card.steered(added)
+	was := card.portStatus()
+	c.unsteered = errors.Join(c.unsteered, card.steerPort(was, status))
+	if err := card.movePort(status, added, removed, &c); err != nil {
 		return c, err
 	}
 	for _, gid := range removed {
-		c.unsteered = errors.Join(c.unsteered, d.steering.RemoveAddress(gid.Addr()))
+		c.unsteered = errors.Join(c.unsteered, card.steering.RemoveAddress(gid.Addr()))
 	}
 	return c, nil
 }
 
-func (d *Device) portStatus() portStatus {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return d.status
+func (card *Card) portStatus() portStatus {
+	card.mu.Lock()
+	defer card.mu.Unlock()
+	return card.status
 }
 
-func (d *Device) gidChanges(addresses []netip.Addr) (added, removed []wire.GID) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return d.gids.changes(addresses)
+func (card *Card) gidChanges(addresses []netip.Addr) (added, removed []wire.GID) {
+	card.mu.Lock()
+	defer card.mu.Unlock()
+	return card.gids.changes(addresses)
 }
 
 // steered has XDP let packets to addresses through, and gives those for which that worked.
-func (d *Device) steered(gids []wire.GID) (done []wire.GID, failed error) {
+func (card *Card) steered(gids []wire.GID) (done []wire.GID, failed error) {
 	refused := 0
 	for _, gid := range gids {
-		if err := d.steering.AddAddress(gid.Addr()); err != nil {
+		if err := card.steering.AddAddress(gid.Addr()); err != nil {
 			refused, failed = refused+1, err
 			continue
 		}
 		done = append(done, gid)
 	}
 	if failed != nil {
-		failed = fmt.Errorf("%d addresses of %s are not in the GID table: %w", refused, d.name, failed)
+		failed = fmt.Errorf("%d addresses of %s are not in the GID table: %w", refused, card.name, failed)
 	}
 	return done, failed
 }
 
 // movePort makes what was found the device's state.
-func (d *Device) movePort(status portStatus, added, removed []wire.GID, c *portChange) error {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if ended := d.Err(); ended != nil {
+func (card *Card) movePort(status portStatus, added, removed []wire.GID, c *portChange) error {
+	card.mu.Lock()
+	defer card.mu.Unlock()
+	if ended := card.ended(); ended != nil {
 		return ended
 	}
-	was := d.portNow()
-	mtu, tooSmall := fittingMTU(d.name, status.mtu, d.maxMTU)
+	was := card.portNow()
+	mtu, tooSmall := fittingMTU(card.name, status.mtu, card.maxMTU)
 	if tooSmall == nil {
-		d.activeMTU = mtu
-		if d.askedMTU != 0 {
-			d.activeMTU = min(mtu, d.askedMTU)
+		card.activeMTU = mtu
+		if card.askedMTU != 0 {
+			card.activeMTU = min(mtu, card.askedMTU)
 		}
 	}
 	status.up = status.up && tooSmall == nil
-	d.status = status
-	d.gids.apply(added, removed)
+	card.status = status
+	card.gids.apply(added, removed)
 	c.up = status.up && !was.up
 	c.gids = map[wire.GID]struct{}{}
 	for _, gid := range slices.Concat(added, removed) {
 		c.gids[gid] = struct{}{}
 	}
-	d.engine.Do(func() {
-		d.engine.SetLink(status.up)
-		d.engine.SetMTU(d.activeMTU)
-		d.engine.SetAddresses(d.gids.all())
-		d.setPort(status)
+	card.engine.Do(func() {
+		card.engine.SetLink(status.up)
+		card.engine.SetMTU(card.activeMTU)
+		card.engine.SetAddresses(card.gids.all())
+		card.setPort(status)
 		if was.mac != status.mac {
-			for _, p := range d.paths {
-				d.show(p)
+			for _, p := range card.paths {
+				card.show(p)
 			}
 		}
 	})
-	d.report(was, len(c.gids) > 0, tooSmall)
+	card.report(was, len(c.gids) > 0, tooSmall)
 	return nil
 }
 
 // portNow is what programs can see of the port.
-func (d *Device) portNow() portView {
-	return portView{portStatus: d.status, rdma: d.activeMTU}
+func (card *Card) portNow() portView {
+	return portView{portStatus: card.status, rdma: card.activeMTU}
 }
 
 type portView struct {
@@ -123,26 +123,31 @@ type portView struct {
 }
 
 // report logs what has changed since the last look, and makes events of it.
-func (d *Device) report(was portView, gids bool, tooSmall error) {
-	now := d.portNow()
+func (card *Card) report(was portView, gids bool, tooSmall error) {
+	now := card.portNow()
 	if was.mtu == 0 {
 		return // the first look
 	}
 	if was.up != now.up {
-		d.log.Warn("port changed", "device", d.name, "up", now.up)
+		card.log.Warn("port changed", "device", card.name, "up", now.up)
 	}
 	if was.mtu != now.mtu {
-		d.log.Info("interface MTU changed", "device", d.name, "bytes", now.mtu, "rdma_mtu", now.rdma, "rdma_mtu_limit", d.maxMTU)
+		card.log.Info("interface MTU changed", "device", card.name, "bytes", now.mtu, "rdma_mtu", now.rdma, "rdma_mtu_limit", card.maxMTU)
 		if tooSmall != nil {
-			d.log.Error("port is down", "device", d.name, "error", tooSmall)
+			card.log.Error("port is down", "device", card.name, "error", tooSmall)
 		}
 	}
-	d.reportPort(was.up, now.up)
+	switch {
+	case now.up && !was.up:
+		card.tell(verbs.EventReport{Type: verbs.EventPortActive, Port: 1})
+	case was.up && !now.up:
+		card.tell(verbs.EventReport{Type: verbs.EventPortErr, Port: 1})
+	}
 	if was.rdma != now.rdma {
-		d.events.put(verbs.EventReport{Type: verbs.EventMTUChange, Port: 1})
+		card.tell(verbs.EventReport{Type: verbs.EventMTUChange, Port: 1})
 	}
 	if gids {
-		d.events.put(verbs.EventReport{Type: verbs.EventGIDChange, Port: 1})
+		card.tell(verbs.EventReport{Type: verbs.EventGIDChange, Port: 1})
 	}
 }
 

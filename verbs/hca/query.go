@@ -11,18 +11,19 @@ import (
 )
 
 // QueryDevice implements verbs.Provider.
-func (d *Device) QueryDevice() (verbs.DeviceAttr, error) {
-	if err := d.enter(); err != nil {
+func (s *Session) QueryDevice() (verbs.DeviceAttr, error) {
+	if err := s.enter(); err != nil {
 		return verbs.DeviceAttr{}, err
 	}
-	defer d.mu.Unlock()
+	card, limits := s.card, &s.config.Limits
+	defer card.mu.Unlock()
 	attr := verbs.DeviceAttr{
-		Name: d.name, FirmwareVersion: version(), NodeGUID: guid(d.status.mac), PhysicalPorts: 1,
-		MaxQP: maxQP, MaxQPWR: maxQPWR, MaxSGE: ring.MaxSGE, MaxInline: maxInline, MaxCQ: maxCQ, MaxCQE: maxCQE,
-		MaxMR: maxMR, MaxMRSize: maxMRSize, MaxPD: maxPD, MaxAH: maxAH, MaxPKeys: 1,
-		MaxMcastGrp: groupLimits.Groups, MaxMcastQPAttach: groupLimits.QPsPerGroup, MaxTotalMcastQPAttach: groupLimits.Attachments,
+		Name: card.name, FirmwareVersion: version(), NodeGUID: guid(card.status.mac), PhysicalPorts: 1,
+		MaxQP: limits.QPs, MaxQPWR: maxQPWR, MaxSGE: ring.MaxSGE, MaxInline: maxInline, MaxCQ: limits.CQs, MaxCQE: maxCQE,
+		MaxMR: limits.MRs, MaxMRSize: maxMRSize, MaxPD: limits.PDs, MaxAH: limits.AHs, MaxPKeys: 1,
+		MaxMcastGrp: groupLimits.Groups, MaxMcastQPAttach: groupLimits.QPsPerGroup, MaxTotalMcastQPAttach: limits.Attachments,
 	}
-	attr.XDPMode, attr.AFXDPMode = d.host.describe()
+	attr.XDPMode, attr.AFXDPMode = card.host.describe()
 	return attr, nil
 }
 
@@ -56,52 +57,50 @@ func checkPort(port uint8) error {
 }
 
 // QueryPort implements verbs.Provider.
-func (d *Device) QueryPort(port uint8) (verbs.PortAttr, error) {
-	if err := checkPort(port); err != nil {
+func (s *Session) QueryPort(r verbs.QueryPortRequest) (verbs.PortAttr, error) {
+	if err := checkPort(r.Port); err != nil {
 		return verbs.PortAttr{}, err
 	}
-	if err := d.enter(); err != nil {
+	if err := s.enter(); err != nil {
 		return verbs.PortAttr{}, err
 	}
-	defer d.mu.Unlock()
-	violations := d.engine.Counters().Drops[datapath.DropQKey]
+	card := s.card
+	defer card.mu.Unlock()
+	violations := card.engine.Counters().Drops[datapath.DropQKey]
 	attr := verbs.PortAttr{
-		State: verbs.PortDown, MaxMTU: d.maxMTU, ActiveMTU: d.activeMTU, GIDTableLen: len(d.gids.lines), PKeyTableLen: 1,
-		MaxMsgSize: uint32(d.activeMTU.Bytes()), QKeyViolations: violations, InterfaceMTU: d.status.mtu,
+		State: verbs.PortDown, MaxMTU: card.maxMTU, ActiveMTU: card.activeMTU, GIDTableLen: len(card.gids.lines), PKeyTableLen: 1,
+		MaxMsgSize: uint32(card.activeMTU.Bytes()), QKeyViolations: violations, InterfaceMTU: card.status.mtu,
 	}
-	if d.status.up {
+	if card.status.up {
 		attr.State = verbs.PortActive
 	}
 	return attr, nil
 }
 
-// QueryGID implements verbs.Provider.
-func (d *Device) QueryGID(port uint8, index int) (verbs.GIDEntry, error) {
-	if err := checkPort(port); err != nil {
-		return verbs.GIDEntry{}, err
+// QueryGIDTable implements verbs.Provider.
+func (s *Session) QueryGIDTable(r verbs.QueryGIDTableRequest) (grant verbs.QueryGIDTableGrant, err error) {
+	if err := checkPort(r.Port); err != nil {
+		return grant, err
 	}
-	if err := d.enter(); err != nil {
-		return verbs.GIDEntry{}, err
+	if err := s.enter(); err != nil {
+		return grant, err
 	}
-	defer d.mu.Unlock()
-	gid, err := d.gids.get(index)
-	if err != nil {
-		return verbs.GIDEntry{}, err
-	}
-	return verbs.GIDEntry{GID: gid, Index: index, Interface: d.name}, nil
+	defer s.card.mu.Unlock()
+	grant.Entries = s.card.gids.entries(s.card.name)
+	return grant, nil
 }
 
 // QueryPKey implements verbs.Provider.
-func (d *Device) QueryPKey(port uint8, index int) (wire.PKey, error) {
-	if err := checkPort(port); err != nil {
-		return 0, err
+func (s *Session) QueryPKey(r verbs.QueryPKeyRequest) (grant verbs.QueryPKeyGrant, err error) {
+	if err := checkPort(r.Port); err != nil {
+		return grant, err
 	}
-	if err := d.enter(); err != nil {
-		return 0, err
+	if err := s.enter(); err != nil {
+		return grant, err
 	}
-	defer d.mu.Unlock()
-	if index != 0 {
-		return 0, fmt.Errorf("%w: P_Key index %d; the table has index 0", verbs.ErrInvalid, index)
+	defer s.card.mu.Unlock()
+	if r.Index != 0 {
+		return grant, fmt.Errorf("%w: P_Key index %d; the table has index 0", verbs.ErrInvalid, r.Index)
 	}
-	return wire.PKeyDefault, nil
+	return verbs.QueryPKeyGrant{PKey: wire.PKeyDefault}, nil
 }

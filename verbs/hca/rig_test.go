@@ -80,7 +80,7 @@ func guard(t testing.TB) context.Context {
 // station is a device and one of each object on it.
 type station struct {
 	testing.TB
-	device *Device
+	device *Card
 	ctx    *verbs.Context
 	pd     *verbs.PD
 	mr     *verbs.MR
@@ -93,7 +93,7 @@ func defaultCap() verbs.QPCap {
 	return verbs.QPCap{MaxSendWR: depth, MaxRecvWR: depth, MaxSendSGE: 4, MaxRecvSGE: 4, MaxInlineData: 64}
 }
 
-func newStation(t testing.TB, d *Device) *station {
+func newStation(t testing.TB, d *Card) *station {
 	t.Helper()
 	s := &station{TB: t, device: d}
 	var err error
@@ -186,7 +186,7 @@ func (s *station) wait(n int) []verbs.WC {
 // drops are the device's drop counters that are not zero.
 func (s *station) drops() map[string]uint64 { return dropsOf(s.device) }
 
-func dropsOf(d *Device) map[string]uint64 {
+func dropsOf(d *Card) map[string]uint64 {
 	m := map[string]uint64{}
 	c := d.engine.Counters()
 	for i, n := range c.Drops {

@@ -85,7 +85,7 @@ func setNeighbourTimers(t testing.TB, host *lab.Namespace) {
 }
 
 // asleep waits until a device's worker sleeps, and checks that it sleeps on.
-func asleep(t testing.TB, d *Device) {
+func asleep(t testing.TB, d *Card) {
 	t.Helper()
 	eventually(t, "sleep of the worker", func() bool {
 		for range 50 {

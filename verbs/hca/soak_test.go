@@ -33,7 +33,7 @@ const (
 // Its main queue pair has receives most of the time, the starved one seldom.
 type soaker struct {
 	testing.TB
-	device         *Device
+	device         *Card
 	ctx            *verbs.Context
 	pd             *verbs.PD
 	mr             *verbs.MR
@@ -49,7 +49,7 @@ type soaker struct {
 
 const starvedReceives = 64
 
-func newSoaker(t testing.TB, d *Device) *soaker {
+func newSoaker(t testing.TB, d *Card) *soaker {
 	t.Helper()
 	s := &soaker{TB: t, device: d}
 	var err error

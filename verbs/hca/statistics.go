@@ -25,21 +25,21 @@ type Statistics struct {
 
 // Statistics reads all counters, also of a device that has failed; of one that is closed
 // they are what they were then. They are not read at one instant.
-func (d *Device) Statistics() (Statistics, error) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.final != nil {
-		return *d.final, nil
+func (card *Card) Statistics() (Statistics, error) {
+	card.mu.Lock()
+	defer card.mu.Unlock()
+	if card.final != nil {
+		return *card.final, nil
 	}
-	return d.readStatistics()
+	return card.readStatistics()
 }
 
-func (d *Device) readStatistics() (s Statistics, err error) {
-	s.Engine, s.TooBig = d.engine.Counters(), d.tooBig.packets.Load()
-	if s.Steering, err = d.steering.Counters(); err != nil {
+func (card *Card) readStatistics() (s Statistics, err error) {
+	s.Engine, s.TooBig = card.engine.Counters(), card.tooBig.packets.Load()
+	if s.Steering, err = card.steering.Counters(); err != nil {
 		return s, err
 	}
-	if link, ok := d.link.(*link.XDP); ok {
+	if link, ok := card.link.(*link.XDP); ok {
 		s.Socket, err = link.Statistics()
 	}
 	return s, err

@@ -11,31 +11,31 @@ import (
 )
 
 // steerPort tells the steering of the port's MACs and its subnets' broadcasts.
-func (d *Device) steerPort(was, now portStatus) error {
+func (card *Card) steerPort(was, now portStatus) error {
 	macs := make([][6]byte, len(now.macs))
 	for i, mac := range now.macs {
 		macs[i] = mac
 	}
-	err := d.steering.SetMACs(macs...)
+	err := card.steering.SetMACs(macs...)
 	for _, address := range now.broadcasts {
-		err = errors.Join(err, d.steering.AddBroadcast(address))
+		err = errors.Join(err, card.steering.AddBroadcast(address))
 	}
 	for _, address := range was.broadcasts {
 		if !slices.Contains(now.broadcasts, address) {
-			err = errors.Join(err, d.steering.RemoveBroadcast(address))
+			err = errors.Join(err, card.steering.RemoveBroadcast(address))
 		}
 	}
 	return err
 }
 
 // setPort is steerPort for the engine, in Do.
-func (d *Device) setPort(now portStatus) {
-	d.engine.SetMACs(now.macs...)
+func (card *Card) setPort(now portStatus) {
+	card.engine.SetMACs(now.macs...)
 	broadcasts := make([]wire.GID, len(now.broadcasts))
 	for i, address := range now.broadcasts {
 		broadcasts[i] = wire.GIDFromAddr(address)
 	}
-	d.engine.SetBroadcasts(broadcasts)
+	card.engine.SetBroadcasts(broadcasts)
 }
 
 // broadcastsOf are the addresses that the kernel takes for broadcasts because of an own

@@ -52,3 +52,13 @@ func (t *table[T]) remove(handle verbs.Handle) {
 	t.generations[place] = max((generation+1)%datapath.HandleGenerations, 1)
 	t.free = append(t.free, place)
 }
+
+// all lists the objects.
+func (t *table[T]) all() (list []*T) {
+	for _, object := range t.objects {
+		if object != nil {
+			list = append(list, object)
+		}
+	}
+	return list
+}

@@ -20,14 +20,14 @@ type tooBig struct {
 const logPause = time.Minute
 
 // noteTooBig is called by the listener, for all packets of the host to the RoCEv2 port.
-func (d *Device) noteTooBig(said host.TooBig) {
-	if source, _ := d.hasGIDs(pair{source: wire.GIDFromAddr(said.Source)}); !source {
+func (card *Card) noteTooBig(said host.TooBig) {
+	if source, _ := card.hasGIDs(pair{source: wire.GIDFromAddr(said.Source)}); !source {
 		return // another device's
 	}
-	d.tooBig.packets.Add(1)
-	if now := time.Now(); now.Sub(d.tooBig.logged) > logPause {
-		d.tooBig.logged = now
-		d.log.Warn("a router cannot forward packets of this size: send less, or tell the route (ip route change … mtu)",
-			"device", d.name, "destination", said.Dest, "mtu", said.MTU, "rdma_mtu", wire.MTUFor(said.MTU))
+	card.tooBig.packets.Add(1)
+	if now := time.Now(); now.Sub(card.tooBig.logged) > logPause {
+		card.tooBig.logged = now
+		card.log.Warn("a router cannot forward packets of this size: send less, or tell the route (ip route change … mtu)",
+			"device", card.name, "destination", said.Dest, "mtu", said.MTU, "rdma_mtu", wire.MTUFor(said.MTU))
 	}
 }

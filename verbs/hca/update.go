@@ -12,51 +12,53 @@ const atOnce = 64
 
 // update looks at what has changed. While the link is down the host forgets routes and
 // neighbours: what is known is kept, and looked at when the link is up.
-func (d *Device) update(c changes) (cameUp bool, err error) {
+func (card *Card) update(c changes) (cameUp bool, err error) {
 	var moved portChange
 	if c.port {
-		if moved, err = d.updatePort(); err != nil {
+		if moved, err = card.updatePort(); err != nil {
 			return false, err
 		}
 	}
-	up := d.linkUp()
+	up := card.linkUp()
 	c.allRoutes = c.allRoutes || moved.up
 	c.allNeighbours = c.allNeighbours || moved.up
 	err = moved.unsteered
-	for paths := range slices.Chunk(d.pathsThat(func(p *path) bool {
+	for paths := range slices.Chunk(card.pathsThat(func(p *path) bool {
 		return moved.concerns(p) || up && c.concernsRoute(p.ends.dest.Addr())
 	}), atOnce) {
-		err = errors.Join(err, d.updateWays(paths))
+		err = errors.Join(err, card.updateWays(paths))
 	}
 	if !up {
 		return false, err
 	}
-	for hops := range slices.Chunk(d.hopsThat(func(h *hop) bool { return c.concernsNeighbour(h.address) }), atOnce) {
-		err = errors.Join(err, d.updateHops(hops, moved.up))
+	for hops := range slices.Chunk(card.hopsThat(func(h *hop) bool { return c.concernsNeighbour(h.address) }), atOnce) {
+		err = errors.Join(err, card.updateHops(hops, moved.up))
 	}
 	return moved.up, err
 }
 
-func (d *Device) linkUp() bool {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return d.status.up
+func (card *Card) linkUp() bool {
+	card.mu.Lock()
+	defer card.mu.Unlock()
+	return card.status.up
 }
 
-func (d *Device) wantsCarrier() bool {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return d.status.enabled && !d.status.up
+func (card *Card) wantsCarrier() bool {
+	card.mu.Lock()
+	defer card.mu.Unlock()
+	return card.status.enabled && !card.status.up
 }
 
-func (d *Device) pathsThat(concern func(*path) bool) []*path { return chosen(d, d.paths, concern) }
+func (card *Card) pathsThat(concern func(*path) bool) []*path {
+	return chosen(card, card.paths, concern)
+}
 
-func (d *Device) hopsThat(concern func(*hop) bool) []*hop { return chosen(d, d.hops, concern) }
+func (card *Card) hopsThat(concern func(*hop) bool) []*hop { return chosen(card, card.hops, concern) }
 
 // chosen are the paths or hops that something concerns.
-func chosen[K comparable, T any](d *Device, all map[K]T, concern func(T) bool) (list []T) {
-	d.asking.Lock()
-	defer d.asking.Unlock()
+func chosen[K comparable, T any](card *Card, all map[K]T, concern func(T) bool) (list []T) {
+	card.asking.Lock()
+	defer card.asking.Unlock()
 	for one := range maps.Values(all) {
 		if concern(one) {
 			list = append(list, one)
@@ -66,61 +68,61 @@ func chosen[K comparable, T any](d *Device, all map[K]T, concern func(T) bool) (
 }
 
 // updateWays looks paths up again.
-func (d *Device) updateWays(paths []*path) (failed error) {
-	d.asking.Lock()
-	defer d.asking.Unlock()
+func (card *Card) updateWays(paths []*path) (failed error) {
+	card.asking.Lock()
+	defer card.asking.Unlock()
 	found := map[*path]way{}
 	for _, p := range paths {
-		if d.paths[p.ends] != p {
+		if card.paths[p.ends] != p {
 			continue // gone meanwhile
 		}
-		w, err := d.lookUp(p.ends)
+		w, err := card.lookUp(p.ends)
 		if err != nil {
 			failed = err
 			continue
 		}
 		found[p] = w
 	}
-	for _, h := range d.moveWays(found) {
-		d.dropHop(h)
+	for _, h := range card.moveWays(found) {
+		card.dropHop(h)
 	}
 	return failed
 }
 
 // moveWays has paths lead where look-ups say, and gives the hops that they left.
-func (d *Device) moveWays(found map[*path]way) (left []*hop) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
+func (card *Card) moveWays(found map[*path]way) (left []*hop) {
+	card.mu.Lock()
+	defer card.mu.Unlock()
 	lost := 0
 	var example *path
 	for p, w := range found {
 		if w.why != nil && p.why == nil {
 			lost, example = lost+1, p
 		}
-		if h := d.setWay(p, w); h != nil {
+		if h := card.setWay(p, w); h != nil {
 			left = append(left, h)
 		}
 	}
-	d.showAll(slices.Collect(maps.Keys(found)))
-	left = append(left, d.freeLeft(slices.Collect(maps.Keys(found)))...)
-	d.reportLost(lost, example)
+	card.showAll(slices.Collect(maps.Keys(found)))
+	left = append(left, card.freeLeft(slices.Collect(maps.Keys(found)))...)
+	card.reportLost(lost, example)
 	return left
 }
 
 // updateHops looks at next hops. Those that the host has forgotten, or that have not answered
 // when the link comes up, are asked for again.
-func (d *Device) updateHops(hops []*hop, cameUp bool) (failed error) {
-	d.asking.Lock()
-	defer d.asking.Unlock()
+func (card *Card) updateHops(hops []*hop, cameUp bool) (failed error) {
+	card.asking.Lock()
+	defer card.asking.Unlock()
 	found := map[*hop]hopStatus{}
 	for _, h := range hops {
-		if d.hops[h.address] != h {
+		if card.hops[h.address] != h {
 			continue
 		}
-		status, err := d.host.neighbour(h.address)
+		status, err := card.host.neighbour(h.address)
 		if err == nil && (status.absent || cameUp && !status.known) {
-			if err = d.host.hold(h.address); err == nil {
-				status, err = d.host.neighbour(h.address)
+			if err = card.host.hold(h.address); err == nil {
+				status, err = card.host.neighbour(h.address)
 			}
 		}
 		if err != nil {
@@ -129,16 +131,16 @@ func (d *Device) updateHops(hops []*hop, cameUp bool) (failed error) {
 		}
 		found[h] = status
 	}
-	for _, h := range d.moveHops(found) {
-		d.dropHop(h)
+	for _, h := range card.moveHops(found) {
+		card.dropHop(h)
 	}
 	return failed
 }
 
 // moveHops takes over what is known of hops now, and gives those that are not used any more.
-func (d *Device) moveHops(found map[*hop]hopStatus) (left []*hop) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
+func (card *Card) moveHops(found map[*hop]hopStatus) (left []*hop) {
+	card.mu.Lock()
+	defer card.mu.Unlock()
 	var changed []*hop
 	for h, status := range found {
 		was := h.status
@@ -151,20 +153,20 @@ func (d *Device) moveHops(found map[*hop]hopStatus) (left []*hop) {
 		return nil
 	}
 	paths := pathsOver(changed...)
-	d.showAll(paths)
+	card.showAll(paths)
 	one := changed[0]
-	d.log.Info("neighbours changed", "device", d.name, "count", len(changed), "paths", len(paths),
+	card.log.Info("neighbours changed", "device", card.name, "count", len(changed), "paths", len(paths),
 		"one", one.address, "mac", one.status.mac, "answers", !one.status.failed)
-	return d.freeLeft(paths)
+	return card.freeLeft(paths)
 }
 
 // freeLeft forgets those of the paths on which packets waited that nobody else waits for.
-func (d *Device) freeLeft(paths []*path) (left []*hop) {
+func (card *Card) freeLeft(paths []*path) (left []*hop) {
 	for _, p := range paths {
 		if p.users > 0 || !p.idle.IsZero() && p.why == nil {
 			continue
 		}
-		if h := d.freePath(p); h != nil {
+		if h := card.freePath(p); h != nil {
 			left = append(left, h)
 		}
 	}
@@ -172,19 +174,19 @@ func (d *Device) freeLeft(paths []*path) (left []*hop) {
 }
 
 // reportLost logs when destinations become unreachable, and when the last of them is reachable
-// again. The caller holds d.mu.
-func (d *Device) reportLost(lost int, example *path) {
-	if lost > 0 && d.unreachable == 0 {
-		d.log.Warn("destinations are unreachable for now", "device", d.name, "count", lost, "one", example.ends.dest, "error", example.why)
+// again. The caller holds card.mu.
+func (card *Card) reportLost(lost int, example *path) {
+	if lost > 0 && card.unreachable == 0 {
+		card.log.Warn("destinations are unreachable for now", "device", card.name, "count", lost, "one", example.ends.dest, "error", example.why)
 	}
-	was := d.unreachable
-	d.unreachable = 0
-	for _, p := range d.paths {
+	was := card.unreachable
+	card.unreachable = 0
+	for _, p := range card.paths {
 		if p.why != nil && p.users > 0 {
-			d.unreachable++
+			card.unreachable++
 		}
 	}
-	if was > 0 && d.unreachable == 0 {
-		d.log.Info("all destinations are reachable again", "device", d.name)
+	if was > 0 && card.unreachable == 0 {
+		card.log.Info("all destinations are reachable again", "device", card.name)
 	}
 }

@@ -46,7 +46,7 @@ func linkNamed(t *testing.T, host *lab.Namespace, name string) netlink.Link {
 }
 
 // openVLAN opens the VLAN's interface, and closes it when the test ends.
-func openVLAN(t *testing.T, host *lab.Namespace, options ...Option) *Device {
+func openVLAN(t *testing.T, host *lab.Namespace, options ...Option) *Card {
 	t.Helper()
 	d, err := Open(vlanName, append(options, InNamespace(host.Path()), WithStateDir(t.TempDir()))...)
 	check(t, err)

@@ -15,30 +15,30 @@ const watchPause = time.Second
 
 // watch ends a device whose steering program somebody took away: it would be deaf, and nobody
 // would know. It was taken away on purpose, so it is not put back.
-func (d *Device) watch() {
+func (card *Card) watch() {
 	look := time.NewTicker(watchPause)
 	defer look.Stop()
 	for {
 		select {
-		case <-d.done:
+		case <-card.done:
 			return
 		case <-look.C:
 		}
-		if d.vlan != 0 {
-			d.news.Port() // the MAC of the interface below: there are no news of it
+		if card.vlan != 0 {
+			card.news.Port() // the MAC of the interface below: there are no news of it
 		}
-		if err := d.steering.Check(); errors.Is(err, bpf.ErrDetached) {
-			d.fail(d.whyDetached(err))
+		if err := card.steering.Check(); errors.Is(err, bpf.ErrDetached) {
+			card.fail(card.whyDetached(err))
 			return
 		}
 	}
 }
 
 // whyDetached: an interface that has gone took the program with it.
-func (d *Device) whyDetached(err error) error {
-	d.asking.Lock()
-	defer d.asking.Unlock()
-	if _, gone := d.host.port(); errors.Is(gone, errInterfaceGone) {
+func (card *Card) whyDetached(err error) error {
+	card.asking.Lock()
+	defer card.asking.Unlock()
+	if _, gone := card.host.port(); errors.Is(gone, errInterfaceGone) {
 		return gone
 	}
 	return fmt.Errorf("%w (bpftool link detach?); open the device again", err)

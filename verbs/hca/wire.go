@@ -14,7 +14,7 @@ import (
 // OpenWire makes two devices at the ends of a wire in memory, each with its
 // addresses, for programs and tests that want verbs without a network, without
 // privileges and without loss. The RDMA MTU is 4096.
-func OpenWire(a, b []netip.Addr, options ...Option) (*Device, *Device, error) {
+func OpenWire(a, b []netip.Addr, options ...Option) (*Card, *Card, error) {
 	o := newOptions(options)
 	if err := o.check(); err != nil {
 		return nil, nil, fmt.Errorf("open a wire in memory: %w", err)
@@ -25,8 +25,8 @@ func OpenWire(a, b []netip.Addr, options ...Option) (*Device, *Device, error) {
 	}
 	ends := [2]*wireHost{newWireHost(1, a), newWireHost(2, b)}
 	ends[0].peer, ends[1].peer = ends[1], ends[0]
-	open := func(name string, h *wireHost, link link.Link) (*Device, error) {
-		return newDevice(parts{name: name, host: h, steering: noSteering{}, link: link, maxMTU: wire.MTU4096}, o)
+	open := func(name string, h *wireHost, link link.Link) (*Card, error) {
+		return newCard(parts{name: name, host: h, steering: noSteering{}, link: link, maxMTU: wire.MTU4096}, o)
 	}
 	first, err := open("wire-a", ends[0], left)
 	if err != nil {

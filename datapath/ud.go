@@ -1,0 +1,182 @@
+package datapath
+
+import (
+	"github.com/roced/roced/datapath/ring"
+	"github.com/roced/roced/datapath/wire"
+)
+
+// Unreliable datagrams: what a queue pair does with a packet that comes, and with a request
+// to send.
+//
+//	receiveUD   the ladder of checks → take: memory, scatter, completion
+//	sendUD      copy → check the copy → gather → seal → dispatch (tx.go), completion
+
+// receiveUD is the ladder: state, service, P_Key, Q_Key, length, a receive
+// request that fits. Until the request is taken nothing has changed.
+func (e *Engine) receiveUD(qp *QP, a *arrival) Drop {
+	p := &a.packet
+	bth := p.BTH()
+	length := len(p.Payload())
+	switch {
+	case !qp.State.Receives():
+		return DropQPState
+	case bth.Opcode() == wire.OpcodeCNP:
+		return DropCongestion
+	case bth.Opcode().Service() != wire.ServiceUD:
+		return DropUnsupported
+	case !qp.PKey.Matches(bth.PKey()):
+		return DropPKey
+	case qp.QKey != p.DETH().QKey():
+		return DropQKey
+	case length > e.mtu:
+		return DropTooLong
+	case !qp.Recv.Peek(&a.recv):
+		return DropNoReceive
+	case recvRoom(&a.recv) < uint64(wire.GRHLen+length):
+		return DropNoRoom
+	}
+	return e.takeUD(qp, a)
+}
+
+// recvRoom is the length of a receive request's memory, in bytes.
+func recvRoom(r *ring.Recv) (room uint64) {
+	for _, s := range r.SGEs[:r.SGECount] {
+		room += uint64(s.Length)
+	}
+	return room
+}
+
+// takeUD uses the receive request in hand for the packet.
+func (e *Engine) takeUD(qp *QP, a *arrival) Drop {
+	ok := qp.Session.resolve(a.pieces[:a.recv.SGECount], a.recv.SGEs[:a.recv.SGECount], qp.PD, true)
+	qp.Recv.Advance()
+	if !ok {
+		e.completeRecv(qp, a, ring.WCLocProtErr)
+		e.fail(qp, false)
+		return DropProtection
+	}
+	scatter(a.pieces[:a.recv.SGECount], &a.packet)
+	if !e.completeUD(qp, a) {
+		return DropCQFull
+	}
+	return DropNone
+}
+
+// scatter writes the GRH and the payload into the request's memory.
+func scatter(pieces [][]byte, p *wire.Packet) {
+	payload := p.Payload()
+	if first := pieces[0]; len(first) >= wire.GRHLen+len(payload) {
+		p.PutGRH((*[wire.GRHLen]byte)(first))
+		copy(first[wire.GRHLen:], payload)
+		return
+	}
+	var grh [wire.GRHLen]byte
+	p.PutGRH(&grh)
+	from := grh[:]
+	for _, piece := range pieces {
+		for len(piece) > 0 && len(from)+len(payload) > 0 {
+			if len(from) == 0 {
+				from, payload = payload, nil
+			}
+			n := copy(piece, from)
+			piece, from = piece[n:], from[n:]
+		}
+	}
+}
+
+// completeUD tells the program of a packet that lies in its memory.
+func (e *Engine) completeUD(qp *QP, a *arrival) bool {
+	c, p := &a.cqe, &a.packet
+	c.Set(a.recv.ID, ring.WCSuccess, ring.WCRecv, qp.Number, qp.Token)
+	c.Flags, c.ByteLen, c.SourceQP = ring.WCGRH|ring.WCWithSMAC|ring.WCWithNetworkHdrType, uint32(wire.GRHLen+len(p.Payload())), p.DETH().SrcQP()
+	if p.Has(wire.HeaderImm) {
+		c.Flags |= ring.WCWithImm
+		c.Imm = p.Imm()
+	}
+	c.SMAC, c.NetworkHeader, c.Port = p.SourceMAC(), ring.NetworkIPv4, 1
+	if p.IsIPv6() {
+		c.NetworkHeader = ring.NetworkIPv6
+	}
+	c.SL = p.Priority()
+	if id, tagged := p.VLAN(); tagged {
+		c.Flags |= ring.WCWithVLAN
+		c.VLAN = id
+	}
+	return e.complete(qp.RecvCQ, c, p.BTH().Solicited())
+}
+
+// sendUD takes the next request: a copy is made, the copy is checked, then
+// obeyed. False when there was no frame for it; nothing has happened then.
+func (e *Engine) sendUD(qp *QP, d *departure) bool {
+	s := &d.send
+	data := qp.Send.Get(s)
+	ah, length, status := e.checkUD(qp, d, data)
+	if status != ring.WCSuccess {
+		qp.Send.Advance(e.completeSend(qp, d, status))
+		e.setState(qp, ring.QPStateSQE)
+		qp.NoteState(ring.QPStateSQE, false)
+		return true
+	}
+	frame := d.frame
+	if ah.Path.state == PathOpen && !e.down {
+		if frame = e.link.Reserve(); frame == nil {
+			return false
+		}
+	}
+	gather(frame[ah.Template.PayloadOffset(s.Opcode == ring.WRSendWithImm):], d.pieces[:s.SGECount])
+	e.sealUD(qp, d, ah, frame, length)
+	qp.Send.Advance(e.completeSend(qp, d, ring.WCSuccess))
+	return true
+}
+
+// checkUD checks the copy of a request, finds its memory and
+// gives its address handle and length. A local error stops the send queue (SQE).
+func (e *Engine) checkUD(qp *QP, d *departure, data []byte) (ah *AH, length int, status ring.WCStatus) {
+	s := &d.send
+	ah = qp.Session.ah(s.AH)
+	if s.Opcode != ring.WRSend && s.Opcode != ring.WRSendWithImm || ah == nil || ah.PD != qp.PD {
+		return nil, 0, ring.WCLocQPOpErr
+	}
+	if s.Flags&ring.SendInline != 0 {
+		if s.InlineLen > qp.MaxInline || int(s.InlineLen) > len(data) {
+			return nil, 0, ring.WCLocLenErr
+		}
+		d.pieces[0], s.SGECount = data[:s.InlineLen], 1
+		length = int(s.InlineLen)
+	} else if length, status = d.findMemory(qp, data); status != ring.WCSuccess {
+		return nil, 0, status
+	}
+	if length > e.mtu {
+		return nil, 0, ring.WCLocLenErr
+	}
+	return ah, length, ring.WCSuccess
+}
+
+// gather copies a request's data to where the packet's payload goes.
+func gather(payload []byte, pieces [][]byte) {
+	for _, piece := range pieces {
+		payload = payload[copy(payload, piece):]
+	}
+}
+
+// sealUD makes a packet of a frame whose payload is in place, and lets it go.
+func (e *Engine) sealUD(qp *QP, d *departure, ah *AH, frame []byte, length int) {
+	s, h := &d.send, &d.datagram
+	h.DestQP, h.SourceQP, h.PSN, h.PKey, h.ID = s.RemoteQPN, qp.Number, qp.PSN, qp.PKey, e.id
+	h.QKey = s.RemoteQKey
+	if h.QKey&wire.QKeyPrivileged != 0 {
+		h.QKey = qp.QKey
+	}
+	h.Solicited = s.Flags&ring.SendSolicited != 0
+	h.HasImm, h.Imm = s.Opcode == ring.WRSendWithImm, s.Imm
+	qp.PSN = (qp.PSN + 1) & wire.PSNMask
+	e.id++
+	n := ah.Template.Seal(frame, h, length)
+	copy(frame, ah.Path.ethernet[:])
+	e.counters.Sent++
+	e.counters.SentBytes += uint64(length)
+	if ah.Group {
+		e.loopBackGroup(d, frame[:n], length, e.groups[ah.Dest], qp)
+	}
+	e.dispatch(d, ah.Path, frame, n, length)
+}

@@ -1,0 +1,96 @@
+package hca
+
+import (
+	"fmt"
+
+	"github.com/roced/roced/datapath"
+	"github.com/roced/roced/datapath/wire"
+	"github.com/roced/roced/verbs"
+)
+
+// ModifyQP implements verbs.Provider.
+func (s *Session) ModifyQP(r verbs.ModifyQPRequest) error {
+	if err := s.enter(); err != nil {
+		return err
+	}
+	defer s.card.mu.Unlock()
+	q, err := s.qps.get(r.QP)
+	if err != nil {
+		return err
+	}
+	current := verbs.QPState(q.state.Load())
+	next := current
+	if r.Mask&verbs.QPAttrState != 0 {
+		next = r.Attr.State
+	}
+	if err := s.checkModify(current, next, &r.Attr, r.Mask); err != nil {
+		return err
+	}
+	s.card.engine.Do(func() { err = q.apply(s.card.engine, current, next, &r.Attr, r.Mask, r.Token) })
+	return err
+}
+
+// checkModify checks a change before anything is changed.
+func (s *Session) checkModify(current, next verbs.QPState, attr *verbs.QPAttr, mask verbs.QPAttrMask) error {
+	if err := verbs.CheckModifyQP(current, next, verbs.QPTypeUD, mask); err != nil {
+		return err
+	}
+	switch {
+	case mask&verbs.QPAttrEnSQDAsyncNotify != 0 && attr.EnSQDAsyncNotify:
+		return fmt.Errorf("%w: the event of a drained send queue", verbs.ErrUnsupported)
+	case mask&verbs.QPAttrCurState != 0 && attr.CurState != current:
+		return fmt.Errorf("%w: the queue pair is in %v, not in %v", verbs.ErrState, current, attr.CurState)
+	case mask&verbs.QPAttrPort != 0 && attr.Port != 1:
+		return fmt.Errorf("%w: port %d; the device has port 1", verbs.ErrInvalid, attr.Port)
+	case mask&verbs.QPAttrPKeyIndex != 0 && attr.PKeyIndex != 0:
+		return fmt.Errorf("%w: P_Key index %d; the table has index 0", verbs.ErrInvalid, attr.PKeyIndex)
+	case mask&verbs.QPAttrSQPSN != 0 && attr.SQPSN > wire.PSNMask:
+		return fmt.Errorf("%w: SQ PSN 0x%x has more than 24 bits", verbs.ErrInvalid, uint32(attr.SQPSN))
+	case mask&verbs.QPAttrQKey != 0 && attr.QKey&wire.QKeyPrivileged != 0 && !s.mayPrivileged():
+		return fmt.Errorf("%w: Q_Key %v has the high bit set, which needs CAP_NET_RAW", verbs.ErrPermission, attr.QKey)
+	}
+	return nil
+}
+
+// apply makes the change, between two bursts. The engine may have moved the
+// queue pair on since the change was checked.
+func (q *qp) apply(e *datapath.Engine, current, next verbs.QPState, attr *verbs.QPAttr, mask verbs.QPAttrMask, token uint32) error {
+	if now := verbs.QPState(q.state.Load()); now != current {
+		return fmt.Errorf("%w: the queue pair went to %v by itself; query it, and try again", verbs.ErrState, now)
+	}
+	if mask&verbs.QPAttrQKey != 0 {
+		q.hot.QKey, q.attr.QKey = attr.QKey, attr.QKey
+	}
+	if mask&verbs.QPAttrPort != 0 {
+		q.attr.Port = attr.Port
+	}
+	if mask&verbs.QPAttrSQPSN != 0 {
+		q.hot.PSN, q.attr.SQPSN = attr.SQPSN, attr.SQPSN
+	}
+	if mask&verbs.QPAttrState != 0 {
+		if next == verbs.QPStateReset {
+			q.attr = verbs.QPAttr{}
+			q.hot.QKey, q.hot.PSN, q.hot.Token = 0, 0, token
+		}
+		q.state.Store(uint32(next))
+		e.SetState(q.hot, next)
+	}
+	return nil
+}
+
+// QueryQP implements verbs.Provider.
+func (s *Session) QueryQP(r verbs.QueryQPRequest) (grant verbs.QueryQPGrant, err error) {
+	if err := s.enter(); err != nil {
+		return grant, err
+	}
+	defer s.card.mu.Unlock()
+	q, err := s.qps.get(r.QP)
+	if err != nil {
+		return grant, err
+	}
+	grant.Attr = q.attr
+	s.card.engine.Do(func() { grant.Attr.SQPSN = q.hot.PSN })
+	grant.Attr.State = verbs.QPState(q.state.Load())
+	grant.Attr.CurState = grant.Attr.State
+	return grant, nil
+}
