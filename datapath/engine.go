@@ -146,14 +146,14 @@ func (e *Engine) Settle(s *Session, patience time.Duration) {
 // settle is one round of Settle; false if nothing is left.
 func (e *Engine) settle(s *Session) (unsent bool) {
 	e.lease.Lock()
-	if e.closed {
+	if e.closed || !e.owes(s) {
 		e.lease.Unlock()
 		return false
 	}
 	e.call(s)
 	moved := e.transmit()
 	e.publish()
-	unsent = s.unsent() || e.blocked || e.looping.pending()
+	unsent = e.owes(s)
 	e.lease.Unlock()
 	if unsent && !moved {
 		time.Sleep(retryTime)

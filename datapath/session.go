@@ -41,6 +41,12 @@ func (e *Engine) AddSession(s *Session) {
 			e.turns.add(s.qps[index])
 		}
 	}
+	if len(e.sessions) >= fewSessions {
+		s.dozing.Store(true) // until it calls
+		s.doorbell.SetAsleep(true)
+		e.dozing = append(e.dozing, s)
+		return
+	}
 	s.doorbell.SetAsleep(e.resting)
 	e.sessions = append(e.sessions, s)
 }
@@ -155,8 +161,11 @@ func (e *Engine) pending() bool {
 	return false
 }
 
-// unsent reports whether the session has posted what has not been sent or flushed, and can be.
-func (s *Session) unsent() bool { return s.inTurn > 0 || s.doorbell.Pending() }
+// owes reports whether the session has posted what has not been sent or flushed, and can be. What
+// waits for the link or for a group's members may be its.
+func (e *Engine) owes(s *Session) bool {
+	return s.inTurn > 0 || s.doorbell.Pending() || e.blocked || e.looping.pending()
+}
 
 // SetMR puts a memory region at its handle's place; nil takes what is there away. Its
 // LKey is that of the handle (LKeyFor). It runs in Do.

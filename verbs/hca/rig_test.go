@@ -95,9 +95,15 @@ func defaultCap() verbs.QPCap {
 
 func newStation(t testing.TB, d *Card) *station {
 	t.Helper()
+	return newStationIn(t, d, d)
+}
+
+// newStationIn is newStation in a session of the card.
+func newStationIn(t testing.TB, d *Card, session verbs.Provider) *station {
+	t.Helper()
 	s := &station{TB: t, device: d}
 	var err error
-	s.ctx, err = verbs.Open(d)
+	s.ctx, err = verbs.Open(session)
 	check(t, err)
 	s.pd, err = s.ctx.AllocPD()
 	check(t, err)

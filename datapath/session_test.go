@@ -1,0 +1,148 @@
+package datapath
+
+import (
+	"testing"
+
+	"github.com/roced/roced/datapath/ring"
+	"github.com/roced/roced/datapath/wire"
+)
+
+// crowd adds idle sessions to a rig's engine.
+func (r *rig) crowd(count int) (all []*Session) {
+	for range count {
+		all = append(all, NewSession(ring.NewDoorbell(ring.Alloc(ring.DoorbellSize))))
+	}
+	r.engine.Do(func() {
+		for _, s := range all {
+			r.engine.AddSession(s)
+		}
+	})
+	return all
+}
+
+// quietLongEnough runs rounds until idle sessions doze.
+func (r *rig) quietLongEnough(sessions int) {
+	r.engine.Do(func() {
+		for range 2*quietRounds + 2*sessions {
+			r.engine.runRound()
+		}
+	})
+}
+
+// Sessions that are quiet are not looked at any more, but for a few; their programs are told to
+// call, and are heard when they do.
+func TestQuietSessionsDoze(t *testing.T) {
+	r := newRig(t)
+	idle := r.crowd(20)
+	r.quietLongEnough(21)
+	if n := len(r.engine.sessions); n != fewSessions {
+		t.Fatalf("%d sessions are looked at, want %d", n, fewSessions)
+	}
+	dozing := 0
+	for _, s := range append(idle, r.session) {
+		if s.dozing.Load() != s.doorbell.Asleep() {
+			t.Error("a session dozes, and its program is not told, or the reverse")
+		}
+		if s.dozing.Load() {
+			dozing++
+		}
+	}
+	if dozing != 21-fewSessions {
+		t.Errorf("%d sessions doze", dozing)
+	}
+	for range 30 { // whoever dozes calls, wherever it stands
+		r.send.Put(&ring.Send{Opcode: ring.WRSend, Flags: ring.SendInline, AH: 0, RemoteQPN: peerQP})
+		r.send.Publish()
+		if r.doorbell.Ring(r.qp.Index) {
+			r.engine.Kick(r.session)
+		} else {
+			r.run()
+		}
+		if len(r.link.out) != 1 {
+			t.Fatalf("%d packets left", len(r.link.out))
+		}
+		r.link.out = nil
+		r.quietLongEnough(21)
+	}
+}
+
+// A session that rings while it is put to doze stays awake: nobody told its program to call.
+func TestRungWhileDozing(t *testing.T) {
+	r := newRig(t)
+	r.crowd(10)
+	r.engine.Do(func() {
+		for range 3 * quietRounds {
+			for _, s := range r.engine.sessions {
+				if s.quiet >= quietRounds && s == r.session {
+					s.doorbell.Ring(r.qp.Index)
+				}
+			}
+			r.engine.letDoze()
+			r.engine.firstBell = (r.engine.firstBell + 1) % len(r.engine.sessions)
+			for _, s := range r.engine.sessions {
+				s.quiet++
+			}
+		}
+	})
+	if r.session.dozing.Load() || r.doorbell.Asleep() {
+		t.Error("a session that was rung dozes")
+	}
+}
+
+// The numbers in a request mean what its own session says, whatever other sessions have there.
+func TestNumbersOfASession(t *testing.T) {
+	r := newRig(t)
+	other := r.crowd(1)[0]
+	r.engine.Do(func() {
+		other.SetMR(1, &MR{LKey: LKeyFor(1), PD: testPD, Memory: make([]byte, slotLen), Write: true})
+		other.SetMR(4, &MR{LKey: LKeyFor(4), PD: testPD, Memory: make([]byte, slotLen), Write: true})
+		other.SetAH(5, r.ah(Way{State: PathOpen}, peerGID))
+	})
+	for name, s := range map[string]ring.Send{"memory of another": {}, "address handle of another": {AH: 5}} {
+		r := r
+		sge := piece(0, 10)
+		want := ring.WCLocQPOpErr
+		if name == "memory of another" {
+			sge.LKey, want = LKeyFor(4), ring.WCLocProtErr
+		}
+		r.engine.Do(func() { r.engine.SetState(r.qp, ring.QPStateRTS) })
+		r.postSend(s, sge)
+		r.run()
+		got := r.completions()
+		if len(got) != 1 || got[0].Status != want || len(r.link.out) != 0 {
+			t.Errorf("%s: %+v, %d packets", name, got, len(r.link.out))
+		}
+	}
+	copy(r.memory, "own")
+	r.engine.Do(func() { r.engine.SetState(r.qp, ring.QPStateRTS) })
+	r.postSend(ring.Send{}, piece(0, 3))
+	r.run()
+	var p wire.Packet
+	if len(r.link.out) != 1 || wire.Parse(r.link.out[0], &p) != wire.FaultNone || string(p.Payload()) != "own" {
+		t.Errorf("%d packets, payload %q", len(r.link.out), p.Payload())
+	}
+}
+
+// A session that is removed is not looked at any more, dozing or not, and what it rings is nothing.
+func TestRemovedSessions(t *testing.T) {
+	r := newRig(t)
+	gone := r.crowd(12)
+	r.quietLongEnough(13)
+	r.engine.Do(func() {
+		for _, s := range gone {
+			r.engine.RemoveSession(s)
+		}
+	})
+	if n := len(r.engine.sessions) + len(r.engine.dozing); n != 1 {
+		t.Errorf("%d sessions are left", n)
+	}
+	gone[3].doorbell.Ring(5)
+	r.engine.Wake(gone[3])
+	r.run()
+	r.postRecv(1, piece(0, slotLen))
+	r.link.in = [][]byte{datagram(nil)}
+	r.run()
+	if got := r.completions(); len(got) != 1 {
+		t.Errorf("%+v", got)
+	}
+}
