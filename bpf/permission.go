@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/roced/roced/internal/capability"
 	"golang.org/x/sys/unix"
 )
 
@@ -26,30 +27,10 @@ func explainLoad(err error) error {
 }
 
 // missingCapabilities names those that Load asks for and the calling thread does not
-// have in effect: capabilities(7).
-func missingCapabilities() []string {
-	var missing []string
-	for _, needed := range []struct {
-		name       string
-		capability int
-		included   bool // in CAP_SYS_ADMIN, as all was before Linux 5.8
-	}{
-		{"CAP_BPF", unix.CAP_BPF, true},
-		{"CAP_NET_ADMIN", unix.CAP_NET_ADMIN, false},
-		{"CAP_PERFMON", unix.CAP_PERFMON, true},
-	} {
-		if !hasCapability(needed.capability) && !(needed.included && hasCapability(unix.CAP_SYS_ADMIN)) {
-			missing = append(missing, needed.name)
-		}
+// have in effect.
+func missingCapabilities() (names []string) {
+	for _, missing := range capability.Missing(capability.BPF, capability.NetAdmin, capability.PerfMon) {
+		names = append(names, missing.String())
 	}
-	return missing
-}
-
-func hasCapability(capability int) bool {
-	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
-	var data [2]unix.CapUserData
-	if err := unix.Capget(&header, &data[0]); err != nil {
-		return false
-	}
-	return data[capability/32].Effective>>(capability%32)&1 != 0
+	return names
 }

@@ -17,9 +17,10 @@ const module = "github.com/roced/roced/"
 // decision: it is drawn here first. Commands (cmd, hack) may import all.
 var allowed = map[string][]string{
 	".":                      {},
-	"bpf":                    {"internal/errno"},
+	"bpf":                    {"internal/capability", "internal/errno"},
+	"internal/capability":    {},
 	"internal/errno":         {},
-	"internal/host":          {},
+	"internal/host":          {"internal/errno", "internal/journal"},
 	"internal/journal":       {},
 	"internal/lab":           {},
 	"internal/lab/capture":   {"datapath/wire", "internal/lab"},
@@ -33,7 +34,7 @@ var allowed = map[string][]string{
 	"mcast/membership":       {"internal/errno", "internal/host", "internal/journal"},
 	"datapath/link":          {"datapath/wire", "datapath/xsk"},
 	"datapath":               {"datapath/link", "datapath/ring", "datapath/wire"},
-	"verbs/hca":              {"bpf", "datapath", "datapath/link", "datapath/ring", "datapath/wire", "datapath/xsk", "internal/host", "internal/journal", "mcast", "mcast/membership", "verbs"},
+	"verbs/hca":              {"bpf", "datapath", "datapath/link", "datapath/ring", "datapath/wire", "datapath/xsk", "internal/capability", "internal/errno", "internal/host", "internal/journal", "mcast", "mcast/membership", "verbs"},
 }
 
 // heavy packages stay out of what a program links that only uses verbs.

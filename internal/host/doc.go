@@ -11,7 +11,7 @@
 // lost only mean that everything is looked at, and many changes of one thing are looked at
 // once.
 //
-// Both are opened on a thread inside the network namespace (see RunIn of verbs/hca), and carry
+// Both are opened on a thread inside the network namespace (Space, which stays entered), and carry
 // it from then on. A Queries may be used by several goroutines, one question at a time. A
 // Follower has one reader.
 //

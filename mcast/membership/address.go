@@ -8,6 +8,7 @@ import (
 	"net/netip"
 	"os"
 
+	"github.com/roced/roced/internal/host"
 	"github.com/roced/roced/internal/journal"
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
@@ -24,7 +25,7 @@ import (
 // It is used under Memberships.mu.
 type addresses struct {
 	netlink *netlink.Handle
-	space   *space
+	space   *host.Space
 	ifname  string
 	index   int
 	dir     string           // of the records
@@ -137,7 +138,7 @@ func (a *addresses) explain(err error) error {
 		return err
 	}
 	limit := "unknown"
-	_ = a.space.do(func() error {
+	_ = a.space.Do(func() error {
 		value, err := os.ReadFile("/proc/sys/net/ipv4/igmp_max_memberships")
 		if err == nil {
 			limit = string(bytes.TrimSpace(value))
@@ -149,7 +150,7 @@ func (a *addresses) explain(err error) error {
 
 // sweep removes what killed processes left in the namespace.
 func (a *addresses) sweep() error {
-	return journal.Sweep(a.dir, recordKind, a.space.id, func(index int, left []string) error {
+	return journal.Sweep(a.dir, recordKind, a.space.ID(), func(index int, left []string) error {
 		link, err := a.netlink.LinkByIndex(index)
 		if errors.As(err, new(netlink.LinkNotFoundError)) {
 			return nil // and its addresses with it

@@ -10,6 +10,7 @@ import (
 	"sync"
 
 	"github.com/roced/roced/internal/errno"
+	"github.com/roced/roced/internal/host"
 	"github.com/roced/roced/internal/journal"
 	"github.com/vishvananda/netlink"
 	"github.com/vishvananda/netlink/nl"
@@ -46,7 +47,7 @@ type Memberships struct {
 	index     int
 	via       Method
 	log       *slog.Logger
-	space     *space
+	space     *host.Space
 	addresses *addresses
 	news      *nl.NetlinkSocket
 	followed  chan struct{} // closed when the follower has ended
@@ -78,11 +79,11 @@ func Open(c Config) (*Memberships, error) {
 		log: cmp.Or(c.Log, slog.New(slog.DiscardHandler)), followed: make(chan struct{}),
 	}
 	var err error
-	if m.space, err = enterSpace(c.Namespace); err != nil {
+	if m.space, err = host.Enter(c.Namespace); err != nil {
 		return nil, err
 	}
-	if err := m.space.do(func() error { return m.open(cmp.Or(c.StateDir, journal.Dir)) }); err != nil {
-		m.space.leave()
+	if err := m.space.Do(func() error { return m.open(cmp.Or(c.StateDir, journal.Dir)) }); err != nil {
+		m.space.Close()
 		return nil, fmt.Errorf("memberships on %s: %w", c.Interface, err)
 	}
 	if err := m.addresses.sweep(); err != nil {
@@ -110,7 +111,7 @@ func (m *Memberships) open(stateDir string) error {
 	}
 	m.addresses = &addresses{
 		netlink: handle, space: m.space, ifname: m.ifname, index: m.index,
-		dir: stateDir, record: journal.New(stateDir, recordKind, journal.Place{Namespace: m.space.id, Index: m.index}),
+		dir: stateDir, record: journal.New(stateDir, recordKind, journal.Place{Namespace: m.space.ID(), Index: m.index}),
 	}
 	return nil
 }
@@ -229,7 +230,7 @@ func (m *Memberships) Close() error {
 		}
 	}
 	failed = errors.Join(failed, m.addresses.close())
-	m.space.leave()
+	m.space.Close()
 	return failed
 }
 

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/netip"
 
+	"github.com/roced/roced/internal/host"
 	"golang.org/x/sys/unix"
 )
 
@@ -12,10 +13,10 @@ import (
 // net.ipv4.igmp_max_memberships counts per socket.
 type socketHold int
 
-func joinBySocket(in *space, index int, group netip.Addr) (hold, error) {
+func joinBySocket(in *host.Space, index int, group netip.Addr) (hold, error) {
 	fd := -1
-	err := in.do(func() (err error) {
-		fd, err = memberSocket(in.id.Cookie, index, group)
+	err := in.Do(func() (err error) {
+		fd, err = memberSocket(in, index, group)
 		return err
 	})
 	if err != nil {
@@ -24,7 +25,7 @@ func joinBySocket(in *space, index int, group netip.Addr) (hold, error) {
 	return socketHold(fd), nil
 }
 
-func memberSocket(cookie uint64, index int, group netip.Addr) (fd int, err error) {
+func memberSocket(in *host.Space, index int, group netip.Addr) (fd int, err error) {
 	family := unix.AF_INET
 	if group.Is6() {
 		family = unix.AF_INET6
@@ -32,7 +33,7 @@ func memberSocket(cookie uint64, index int, group netip.Addr) (fd int, err error
 	if fd, err = unix.Socket(family, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0); err != nil {
 		return -1, fmt.Errorf("socket: %w", err)
 	}
-	if err = checkSpace(fd, cookie); err == nil {
+	if err = in.Check(fd); err == nil {
 		err = dropAll(fd)
 	}
 	if err == nil {

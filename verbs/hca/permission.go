@@ -7,30 +7,28 @@ import (
 
 	"github.com/roced/roced/bpf"
 	"github.com/roced/roced/datapath/xsk"
+	"github.com/roced/roced/internal/capability"
 	"golang.org/x/sys/unix"
 )
 
-// capability is one of capabilities(7), and what Open needs it for.
-type capability struct {
-	name   string
-	number int
-	// bySysAdmin says that CAP_SYS_ADMIN includes it, as it did before Linux 5.8.
-	bySysAdmin bool
+// need is a capability that Open needs.
+type need struct {
+	capability.Capability
 	// optional: newer kernels do without it, slower and with less counted.
 	optional bool
 }
 
-// capabilities are those that Open needs with these options; CAP_IPC_LOCK is apart, since a
-// limit that is high enough does as well.
-func (o *options) capabilities() []capability {
-	list := []capability{
-		{name: "CAP_NET_RAW", number: unix.CAP_NET_RAW},
-		{name: "CAP_BPF", number: unix.CAP_BPF, bySysAdmin: true},
-		{name: "CAP_NET_ADMIN", number: unix.CAP_NET_ADMIN},
-		{name: "CAP_PERFMON", number: unix.CAP_PERFMON, bySysAdmin: true, optional: true},
+// needs are what Open needs with these options; CAP_IPC_LOCK is apart, since a limit that is
+// high enough does as well.
+func (o *options) needs() []need {
+	list := []need{
+		{Capability: capability.NetRaw},
+		{Capability: capability.BPF},
+		{Capability: capability.NetAdmin},
+		{Capability: capability.PerfMon, optional: true},
 	}
 	if o.needsSysAdmin() {
-		list = append(list, capability{name: "CAP_SYS_ADMIN", number: unix.CAP_SYS_ADMIN})
+		list = append(list, need{Capability: capability.SysAdmin})
 	}
 	return list
 }
@@ -43,7 +41,7 @@ func (o *options) needsSysAdmin() bool {
 // checkEntry is checkPermission where the namespace cannot even be entered: the interface is
 // not known, so one queue is taken for granted.
 func (b *builder) checkEntry() error {
-	if b.options.namespace == "" || hasCapability(unix.CAP_SYS_ADMIN) {
+	if b.options.namespace == "" || capability.SysAdmin.Held() {
 		return nil
 	}
 	return b.options.checkPermission(0)
@@ -55,14 +53,14 @@ func (b *builder) checkPermission() error { return b.options.checkPermission(b.l
 // checkPermission compares what the calling thread may with what Open needs, lock bytes of
 // locked memory among it.
 func (o *options) checkPermission(lock uint64) error {
-	needed := o.capabilities()
+	needed := o.needs()
 	var missing []string
 	refused := false
 	for _, c := range needed {
-		if hasCapability(c.number) || c.bySysAdmin && hasCapability(unix.CAP_SYS_ADMIN) {
+		if c.Held() {
 			continue
 		}
-		missing = append(missing, c.name)
+		missing = append(missing, c.String())
 		refused = refused || !c.optional
 	}
 	limit, enough := memoryLimit(lock)
@@ -80,12 +78,12 @@ func (o *options) checkPermission(lock uint64) error {
 }
 
 // howToGrant says how a file and how a service gets all that is needed.
-func howToGrant(needed []capability, lock uint64) string {
+func howToGrant(needed []need, lock uint64) string {
 	var names []string
 	for _, c := range needed {
-		names = append(names, c.name)
+		names = append(names, c.String())
 	}
-	names = append(names, "CAP_IPC_LOCK")
+	names = append(names, capability.IPCLock.String())
 	program, err := os.Executable()
 	if err != nil {
 		program = "PROGRAM"
@@ -98,16 +96,8 @@ func howToGrant(needed []capability, lock uint64) string {
 // its user has locked is not known.
 func memoryLimit(bytes uint64) (limit uint64, enough bool) {
 	var l unix.Rlimit
-	if hasCapability(unix.CAP_IPC_LOCK) || unix.Getrlimit(unix.RLIMIT_MEMLOCK, &l) != nil {
+	if capability.IPCLock.Held() || unix.Getrlimit(unix.RLIMIT_MEMLOCK, &l) != nil {
 		return 0, true
 	}
 	return l.Cur, l.Cur >= bytes
-}
-
-// hasCapability says whether the calling thread has a capability in effect.
-func hasCapability(number int) bool {
-	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
-	var data [2]unix.CapUserData
-	err := unix.Capget(&header, &data[0])
-	return err == nil && data[number/32].Effective>>(number%32)&1 != 0
 }

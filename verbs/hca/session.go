@@ -9,8 +9,8 @@ import (
 
 	"github.com/roced/roced/datapath"
 	"github.com/roced/roced/datapath/ring"
+	"github.com/roced/roced/internal/capability"
 	"github.com/roced/roced/verbs"
-	"golang.org/x/sys/unix"
 )
 
 // Session is what one program has on a card: its objects, by handles of its own, its doorbell,
@@ -212,5 +212,5 @@ func (s *Session) mayPrivileged() bool {
 	if s.config.Privileged != nil {
 		return s.config.Privileged()
 	}
-	return hasCapability(unix.CAP_NET_RAW)
+	return capability.NetRaw.Held()
 }

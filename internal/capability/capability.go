@@ -1,0 +1,47 @@
+package capability
+
+import "golang.org/x/sys/unix"
+
+// Capability is one of capabilities(7).
+type Capability struct {
+	name   string
+	number int
+	// bySysAdmin: CAP_SYS_ADMIN includes it, as it did before Linux 5.8.
+	bySysAdmin bool
+}
+
+// Those that this module asks for.
+var (
+	NetRaw   = Capability{name: "CAP_NET_RAW", number: unix.CAP_NET_RAW}
+	NetAdmin = Capability{name: "CAP_NET_ADMIN", number: unix.CAP_NET_ADMIN}
+	BPF      = Capability{name: "CAP_BPF", number: unix.CAP_BPF, bySysAdmin: true}
+	PerfMon  = Capability{name: "CAP_PERFMON", number: unix.CAP_PERFMON, bySysAdmin: true}
+	IPCLock  = Capability{name: "CAP_IPC_LOCK", number: unix.CAP_IPC_LOCK}
+	SysAdmin = Capability{name: "CAP_SYS_ADMIN", number: unix.CAP_SYS_ADMIN}
+)
+
+// String is its name.
+func (c Capability) String() string { return c.name }
+
+// Held says whether the calling thread has it in effect.
+func (c Capability) Held() bool {
+	return inEffect(c.number) || c.bySysAdmin && inEffect(SysAdmin.number)
+}
+
+// Missing are those of a list that are not held.
+func Missing(list ...Capability) (missing []Capability) {
+	for _, c := range list {
+		if !c.Held() {
+			missing = append(missing, c)
+		}
+	}
+	return missing
+}
+
+// inEffect asks the kernel. Where it does not answer nothing is taken to be allowed.
+func inEffect(number int) bool {
+	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
+	var data [2]unix.CapUserData
+	err := unix.Capget(&header, &data[0])
+	return err == nil && data[number/32].Effective>>(number%32)&1 != 0
+}

@@ -1,0 +1,113 @@
+package host
+
+import (
+	"errors"
+	"fmt"
+	"runtime"
+
+	"github.com/roced/roced/internal/journal"
+	"github.com/vishvananda/netns"
+	"golang.org/x/sys/unix"
+)
+
+// Space is a network namespace to open sockets in: they carry it from then on. It stays entered,
+// so that entering takes CAP_SYS_ADMIN only once.
+type Space struct {
+	// calls go to a thread that stays inside. It is nil for the caller's own namespace.
+	calls chan func()
+	id    journal.Namespace
+}
+
+// Enter enters a network namespace, named by its file. Without a name it is the one of the
+// caller's thread, which takes no privilege; Do must be called from threads in the same one then.
+func Enter(path string) (*Space, error) {
+	s := &Space{}
+	if path != "" {
+		if err := s.enter(path); err != nil {
+			return nil, err
+		}
+	}
+	if err := s.Do(s.identify); err != nil {
+		s.Close()
+		return nil, err
+	}
+	return s, nil
+}
+
+func (s *Space) identify() (err error) {
+	s.id, err = journal.ThisNamespace()
+	return err
+}
+
+func (s *Space) enter(path string) error {
+	ns, err := netns.GetFromPath(path)
+	if err != nil {
+		return fmt.Errorf("network namespace %s: %w; ip netns list shows what there is", path, err)
+	}
+	defer ns.Close()
+	s.calls = make(chan func())
+	entered := make(chan error)
+	go s.stay(ns, entered)
+	if err := <-entered; err != nil {
+		return explainEnter(path, err)
+	}
+	return nil
+}
+
+// stay runs calls on a thread inside. The thread is not used for anything else afterwards: it
+// ends with its goroutine, since it is never unlocked.
+func (s *Space) stay(ns netns.NsHandle, entered chan<- error) {
+	runtime.LockOSThread()
+	err := netns.Set(ns)
+	entered <- err
+	if err != nil {
+		return
+	}
+	for call := range s.calls {
+		call()
+	}
+}
+
+// explainEnter says what setns(2) wanted.
+func explainEnter(path string, err error) error {
+	switch {
+	case errors.Is(err, unix.EPERM):
+		return fmt.Errorf("enter network namespace %s: %w: it needs CAP_SYS_ADMIN", path, err)
+	case errors.Is(err, unix.EINVAL):
+		return fmt.Errorf("%s is not the file of a network namespace: %w; ip netns list shows those there are", path, err)
+	}
+	return fmt.Errorf("enter network namespace %s: %w", path, err)
+}
+
+// Close leaves the namespace. No Do may run or follow.
+func (s *Space) Close() {
+	if s.calls != nil {
+		close(s.calls)
+	}
+}
+
+// Do runs fn on a thread inside the namespace, one at a time. Goroutines that fn starts are
+// outside.
+func (s *Space) Do(fn func() error) error {
+	if s.calls == nil {
+		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
+		return fn()
+	}
+	result := make(chan error)
+	s.calls <- func() { result <- fn() }
+	return <-result
+}
+
+// ID identifies the namespace.
+func (s *Space) ID() journal.Namespace { return s.id }
+
+// Check refuses a socket that was opened in another namespace, as one is that a caller's thread
+// opens who has gone elsewhere since Enter: an interface's index means another interface there.
+func (s *Space) Check(fd int) error {
+	cookie, err := journal.CookieOf(fd)
+	if err == nil && cookie != s.id.Cookie {
+		err = fmt.Errorf("%w: the calling thread is in another network namespace than at Open", unix.EXDEV)
+	}
+	return err
+}

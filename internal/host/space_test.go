@@ -1,0 +1,66 @@
+package host
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/roced/roced/internal/journal"
+	"github.com/roced/roced/internal/lab/labtest"
+	"golang.org/x/sys/unix"
+)
+
+func enter(t *testing.T, path string) *Space {
+	t.Helper()
+	s, err := Enter(path)
+	check(t, err)
+	t.Cleanup(s.Close)
+	return s
+}
+
+// udpSocket opens a socket where the calling thread is.
+func udpSocket(t *testing.T) int {
+	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
+	check(t, err)
+	t.Cleanup(func() { unix.Close(fd) })
+	return fd
+}
+
+// What is opened in a space is in its namespace, however often; what another thread opens is not,
+// and is refused.
+func TestSpaceStaysEntered(t *testing.T) {
+	ns := labtest.New(t, "host")
+	s := enter(t, ns.Path())
+	here, err := journal.ThisNamespace()
+	check(t, err)
+	if s.ID() == here {
+		t.Error("it is the caller's own namespace")
+	}
+	for range 3 {
+		check(t, s.Do(func() error { return s.Check(udpSocket(t)) }))
+	}
+	if err := s.Check(udpSocket(t)); !errors.Is(err, unix.EXDEV) {
+		t.Errorf("a socket of the caller's namespace: %v", err)
+	}
+	if err := s.Do(func() error { return unix.EPIPE }); err != unix.EPIPE {
+		t.Errorf("%v, and not what was returned", err)
+	}
+}
+
+// Without a name it is the caller's: of each thread that it is in when it enters.
+func TestSpaceOfTheCaller(t *testing.T) {
+	ns := labtest.New(t, "host")
+	var inside *Space
+	check(t, ns.Do(func() (err error) { inside, err = Enter(""); return err }))
+	if named := enter(t, ns.Path()); inside.ID() != named.ID() {
+		t.Errorf("%v by its thread, %v by its name", inside.ID(), named.ID())
+	}
+	check(t, ns.Do(func() error { return inside.Do(func() error { return inside.Check(udpSocket(t)) }) }))
+}
+
+func TestEnterErrors(t *testing.T) {
+	for path, want := range map[string]error{"/run/netns/there is none": unix.ENOENT, "/proc/self/ns/uts": unix.EINVAL} {
+		if s, err := Enter(path); !errors.Is(err, want) {
+			t.Errorf("%s: %v, %v", path, s, err)
+		}
+	}
+}
