@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"net/netip"
+	"strings"
 
 	"github.com/vishvananda/netlink/nl"
 	"golang.org/x/sys/unix"
@@ -14,6 +15,7 @@ type Address struct {
 	IP     netip.Addr
 	Prefix int    // length, in bits
 	Flags  uint32 // IFA_F_*
+	Label  string // ip-address(8); empty for IPv6
 	// Broadcast is what was given to it as such; invalid if nothing was.
 	Broadcast netip.Addr
 }
@@ -31,7 +33,7 @@ func (q *Queries) Addresses() (all []Address, err error) {
 	}
 	for _, data := range answers {
 		// A kernel that does not filter lists all interfaces'.
-		if len(data) < unix.SizeofIfAddrmsg || InterfaceOf(data) != q.index {
+		if len(data) < unix.SizeofIfAddrmsg || interfaceOf(data) != q.index {
 			continue
 		}
 		if a, ok := parseAddress(data); ok {
@@ -44,14 +46,15 @@ func (q *Queries) Addresses() (all []Address, err error) {
 // parseAddress reads an ifaddrmsg. With a peer, IFA_LOCAL is the interface's own address.
 func parseAddress(data []byte) (a Address, ok bool) {
 	attributes := data[unix.SizeofIfAddrmsg:]
-	ip := Attribute(attributes, unix.IFA_LOCAL)
+	ip := attribute(attributes, unix.IFA_LOCAL)
 	if ip == nil {
-		ip = Attribute(attributes, unix.IFA_ADDRESS)
+		ip = attribute(attributes, unix.IFA_ADDRESS)
 	}
 	address, ok := netip.AddrFromSlice(ip)
 	a = Address{IP: address.Unmap(), Prefix: int(data[1]), Flags: uint32(data[2])}
-	a.Broadcast, _ = netip.AddrFromSlice(Attribute(attributes, unix.IFA_BROADCAST))
-	if flags := Attribute(attributes, unix.IFA_FLAGS); len(flags) == 4 {
+	a.Broadcast, _ = netip.AddrFromSlice(attribute(attributes, unix.IFA_BROADCAST))
+	a.Label = strings.TrimRight(string(attribute(attributes, unix.IFA_LABEL)), "\x00")
+	if flags := attribute(attributes, unix.IFA_FLAGS); len(flags) == 4 {
 		a.Flags = binary.NativeEndian.Uint32(flags)
 	}
 	return a, ok

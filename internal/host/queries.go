@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/roced/roced/internal/errno"
 	"github.com/vishvananda/netlink"
 	"github.com/vishvananda/netlink/nl"
 	"golang.org/x/sys/unix"
@@ -18,7 +19,7 @@ type Queries struct {
 }
 
 // ErrNoInterface: the interface is not in this network namespace (any more).
-var ErrNoInterface = fmt.Errorf("no such interface: %w", unix.ENODEV)
+var ErrNoInterface = errno.New("no such interface", unix.ENODEV)
 
 // queryTimeout is far longer than the kernel takes, which answers while it is asked.
 const queryTimeout = 10 * time.Second

@@ -5,7 +5,9 @@ import (
 	"fmt"
 	"net/netip"
 
+	"github.com/roced/roced/internal/errno"
 	"github.com/vishvananda/netlink"
+	"github.com/vishvananda/netlink/nl"
 	"golang.org/x/sys/unix"
 )
 
@@ -17,9 +19,9 @@ type Route struct {
 
 var (
 	// ErrNoRoute: the kernel has no way to the destination through the interface.
-	ErrNoRoute = fmt.Errorf("no route: %w", unix.ENETUNREACH)
+	ErrNoRoute = errno.New("no route", unix.ENETUNREACH)
 	// ErrLocal: the destination is an address of this host.
-	ErrLocal = fmt.Errorf("an address of this host: %w", unix.EHOSTUNREACH)
+	ErrLocal = errno.New("an address of this host", unix.EHOSTUNREACH)
 )
 
 // Route finds the way from an address of the interface to a destination. Any other error than
@@ -75,4 +77,25 @@ func gatewayOf(route *netlink.Route, dest netip.Addr) netip.Addr {
 		}
 	}
 	return dest
+}
+
+// LocalRoute takes packets to one address in: the kernel makes one for each of its addresses.
+type LocalRoute struct {
+	Dest  netip.Addr
+	Table int // RT_TABLE_LOCAL, or a VRF's
+}
+
+// LocalRoutes are those that the kernel has made for the interface's IPv4 addresses.
+func (q *Queries) LocalRoutes() (list []LocalRoute, err error) {
+	filter := &nl.RtMsg{RtMsg: unix.RtMsg{Family: unix.AF_INET, Type: unix.RTN_LOCAL, Protocol: unix.RTPROT_KERNEL}}
+	answers, err := q.list(unix.RTM_GETROUTE, unix.RTM_NEWROUTE, filter, nl.NewRtAttr(unix.RTA_OIF, nl.Uint32Attr(uint32(q.index))))
+	if err != nil {
+		return nil, fmt.Errorf("list local routes: %w", err)
+	}
+	for _, data := range answers {
+		if dest, table, ok := parseRoute(data); ok && dest.IsSingleIP() {
+			list = append(list, LocalRoute{dest.Addr(), table})
+		}
+	}
+	return list, nil
 }

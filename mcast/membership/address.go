@@ -25,6 +25,7 @@ import (
 // It is used under Memberships.mu.
 type addresses struct {
 	netlink *netlink.Handle
+	queries *host.Queries
 	space   *host.Space
 	ifname  string
 	index   int
@@ -104,11 +105,17 @@ func (a *addresses) restore(group netip.Addr) (wasGone, ours bool, err error) {
 	switch err := a.add(group); {
 	case err == nil:
 		return true, true, nil
-	case errors.Is(err, unix.EEXIST) && a.isOurs(group):
+	case errors.Is(err, unix.EEXIST) && a.hasOurs(group):
 		// It left and came back before the news of it did.
 		return false, true, a.dropRoute(group, unix.RT_TABLE_LOCAL)
 	}
 	return true, false, a.record.Remove(group.String())
+}
+
+// hasOurs says whether a group's address that is there has our mark.
+func (a *addresses) hasOurs(group netip.Addr) bool {
+	list, err := a.queries.Addresses()
+	return err == nil && has(list, group, isOurs)
 }
 
 // dropRoute removes the local route that the kernel made for an address. It may be in
@@ -175,8 +182,17 @@ func gone(err error) error {
 	return err
 }
 
+// close closes what was opened.
 func (a *addresses) close() error {
-	a.netlink.Close()
+	if a.netlink != nil {
+		a.netlink.Close()
+	}
+	if a.queries != nil {
+		a.queries.Close()
+	}
+	if a.record == nil {
+		return nil
+	}
 	return a.record.Close()
 }
 

@@ -59,12 +59,12 @@ func TestRepair(t *testing.T) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	check(t, host.Netlink().AddrDel(eth0(t, host), &groupAddresses(t, host, group)[0]))
-	m.repair()
+	check(t, m.repair(everything()))
 	if !isMember(t, host, group) || hasLocalRoute(t, host, group) {
 		t.Error("not repaired")
 	}
 	check(t, host.Netlink().LinkDel(eth0(t, host)))
-	m.repair()
+	check(t, m.repair(everything()))
 	if m.ended != errGone {
 		t.Errorf("ended: %v", m.ended)
 	}

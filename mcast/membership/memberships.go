@@ -13,7 +13,6 @@ import (
 	"github.com/roced/roced/internal/host"
 	"github.com/roced/roced/internal/journal"
 	"github.com/vishvananda/netlink"
-	"github.com/vishvananda/netlink/nl"
 	"golang.org/x/sys/unix"
 )
 
@@ -49,12 +48,18 @@ type Memberships struct {
 	log       *slog.Logger
 	space     *host.Space
 	addresses *addresses
-	news      *nl.NetlinkSocket
-	followed  chan struct{} // closed when the follower has ended
+	igmp, mld groupList
+	news      news
+	changes   *host.Subscription
+	stop      chan struct{} // closed by Close
+	followed  chan struct{} // closed when keepUp has ended
 
 	mu     sync.Mutex
 	joined map[netip.Addr]*membership
 	ended  error // why nothing more can be joined
+	mtu    int   // of the interface, in bytes, when it was looked at last
+	// lagging says that the last look has failed.
+	lagging bool
 }
 
 // membership is one group. Its hold on the kernel may be replaced by another.
@@ -62,6 +67,7 @@ type membership struct {
 	users    int
 	hold     hold
 	restored patience
+	others   int // addresses of the group that are not ours, when they were looked at last
 }
 
 // hold is what makes the kernel a member of a group.
@@ -76,7 +82,8 @@ type hold interface {
 func Open(c Config) (*Memberships, error) {
 	m := &Memberships{
 		ifname: c.Interface, via: c.Via, joined: map[netip.Addr]*membership{},
-		log: cmp.Or(c.Log, slog.New(slog.DiscardHandler)), followed: make(chan struct{}),
+		log:  cmp.Or(c.Log, slog.New(slog.DiscardHandler)),
+		news: news{ready: make(chan struct{}, 1)}, stop: make(chan struct{}), followed: make(chan struct{}),
 	}
 	var err error
 	if m.space, err = host.Enter(c.Namespace); err != nil {
@@ -89,31 +96,47 @@ func Open(c Config) (*Memberships, error) {
 	if err := m.addresses.sweep(); err != nil {
 		m.log.Warn("cannot remove the groups' addresses that a killed process left", "error", err)
 	}
-	go m.follow()
+	m.changes.Tell(&m.news)
+	go m.keepUp()
 	return m, nil
 }
 
 // open runs inside the namespace.
-func (m *Memberships) open(stateDir string) error {
-	handle, err := netlink.NewHandle(unix.NETLINK_ROUTE)
+func (m *Memberships) open(stateDir string) (err error) {
+	a := &addresses{space: m.space, ifname: m.ifname, dir: stateDir}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, a.close(), m.unfollow())
+		}
+	}()
+	if a.netlink, err = netlink.NewHandle(unix.NETLINK_ROUTE); err != nil {
+		return err
+	}
+	link, err := a.netlink.LinkByName(m.ifname)
 	if err != nil {
 		return err
 	}
-	link, err := handle.LinkByName(m.ifname)
-	if err == nil {
-		m.index = link.Attrs().Index
-		m.news, err = nl.Subscribe(unix.NETLINK_ROUTE, unix.RTNLGRP_LINK,
-			unix.RTNLGRP_IPV4_IFADDR, unix.RTNLGRP_IPV6_IFADDR, unix.RTNLGRP_IPV4_ROUTE)
-	}
-	if err != nil {
-		handle.Close()
+	m.index, a.index, m.addresses = link.Attrs().Index, link.Attrs().Index, a
+	a.record = journal.New(stateDir, recordKind, journal.Place{Namespace: m.space.ID(), Index: m.index})
+	if a.queries, err = host.OpenQueries(m.index); err != nil {
 		return err
 	}
-	m.addresses = &addresses{
-		netlink: handle, space: m.space, ifname: m.ifname, index: m.index,
-		dir: stateDir, record: journal.New(stateDir, recordKind, journal.Place{Namespace: m.space.ID(), Index: m.index}),
+	if m.igmp, err = openGroupList("igmp", parseIGMP); err != nil {
+		return err
 	}
-	return nil
+	if m.mld, err = openGroupList("igmp6", parseMLD); err != nil {
+		return err
+	}
+	m.changes, err = host.Follow(m.index)
+	return err
+}
+
+// unfollow closes what changes are followed by.
+func (m *Memberships) unfollow() error {
+	if m.changes != nil {
+		m.changes.Close()
+	}
+	return errors.Join(m.igmp.close(), m.mld.close())
 }
 
 // Join makes the host a member of a group, once for all who join it: the first Join
@@ -154,8 +177,8 @@ func (m *Memberships) join(group netip.Addr) (hold, error) {
 	if m.via == Socket || group.Is6() {
 		return joinBySocket(m.space, m.index, group)
 	}
-	place, err := m.addresses.placement()
-	if err == nil && place == alone {
+	list, err := m.addresses.queries.Addresses()
+	if err == nil && placementOf(list) == alone {
 		return m.standIn(group)
 	}
 	hold, err := m.addresses.join(group)
@@ -221,9 +244,9 @@ func (m *Memberships) Close() error {
 	m.joined = nil
 	m.mu.Unlock()
 
-	m.news.Close()
+	close(m.stop)
 	<-m.followed
-	var failed error
+	failed := m.unfollow()
 	for group, one := range joined {
 		if err := one.hold.release(); err != nil {
 			failed = errors.Join(failed, fmt.Errorf("leave %v on %s: %w", group, m.ifname, err))

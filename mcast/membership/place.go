@@ -7,7 +7,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/vishvananda/netlink"
+	"github.com/roced/roced/internal/host"
 )
 
 // placement is where addresses of ours are among the interface's. The first address is what
@@ -20,41 +20,31 @@ const (
 	alone                    // there is no other
 )
 
-// placement looks at the interface's IPv4 addresses.
-func (a *addresses) placement() (placement, error) {
-	list, err := a.list()
-	if err != nil {
-		return behind, err
-	}
-	isOwn := func(address netlink.Addr) bool { return !address.IP.IsMulticast() }
+// placementOf is that of an interface's addresses, in the kernel's order.
+func placementOf(list []host.Address) placement {
+	isOwn := func(a host.Address) bool { return a.IP.Is4() && !a.IP.IsMulticast() }
 	switch first := slices.IndexFunc(list, isOwn); {
 	case first < 0:
-		return alone, nil
-	case slices.ContainsFunc(list[:first], func(address netlink.Addr) bool { return address.Label == label(a.ifname) }):
-		return inFront, nil
+		return alone
+	case slices.ContainsFunc(list[:first], isOurs):
+		return inFront
 	}
-	return behind, nil
+	return behind
 }
 
-// putBehind keeps addresses of ours from being the interface's first. Meanwhile a socket holds
-// each membership, so that nothing is said on the wire.
-func (m *Memberships) putBehind() {
-	if !m.holds(func(h hold) bool { _, is := h.(addressHold); return is }) {
-		return
-	}
-	place, err := m.addresses.placement()
-	if err != nil {
-		m.log.Error("cannot see which address is the interface's first", "interface", m.ifname, "error", err)
-		return
-	}
+// putBehind keeps addresses of ours from being the interface's first, and says whether there was
+// something to do. Meanwhile a socket holds each membership, so that nothing is said on the wire.
+func (m *Memberships) putBehind(place placement) (done bool) {
 	if place == behind {
-		return
+		return false
 	}
 	for group, one := range m.joined {
 		if ours, is := one.hold.(addressHold); is {
 			m.complain(group, m.putOneBehind(one, ours, place == alone))
+			done = true
 		}
 	}
+	return done
 }
 
 // putOneBehind removes an address of ours, and adds it again unless there is nothing to be behind.
@@ -91,11 +81,8 @@ func (m *Memberships) standIn(group netip.Addr) (hold, error) {
 }
 
 // replaceStandIns gives groups their addresses when the interface has one of its own again.
-func (m *Memberships) replaceStandIns() {
-	if !m.holds(func(h hold) bool { _, is := h.(standIn); return is }) {
-		return
-	}
-	if place, err := m.addresses.placement(); err != nil || place == alone {
+func (m *Memberships) replaceStandIns(place placement) {
+	if place == alone {
 		return
 	}
 	for group, one := range m.joined {
@@ -122,6 +109,16 @@ func (m *Memberships) holds(way func(hold) bool) bool {
 		}
 	}
 	return false
+}
+
+func isAddress(h hold) bool {
+	_, is := h.(addressHold)
+	return is
+}
+
+func isLost(h hold) bool {
+	_, is := h.(lost)
+	return is
 }
 
 // patience with those who remove an address of ours again and again, such as a network

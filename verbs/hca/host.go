@@ -1,12 +1,13 @@
 package hca
 
 import (
-	"errors"
 	"net/netip"
 
 	"github.com/roced/roced/bpf"
 	"github.com/roced/roced/datapath/wire"
+	"github.com/roced/roced/internal/errno"
 	"github.com/roced/roced/internal/host"
+	"golang.org/x/sys/unix"
 )
 
 // surroundings is what a device must know of the machine that it is in, and asks of it. An
@@ -28,7 +29,8 @@ type surroundings interface {
 	// that for the last.
 	join(group netip.Addr) error
 	leave(group netip.Addr) error
-	// follow tells what changes, until interrupt; listen what routers say of packets that were sent.
+	// follow has news told of what changes, until interrupt; listen tells what routers say of
+	// packets that were sent until then.
 	follow(news *news)
 	listen(tell func(host.TooBig))
 	interrupt()
@@ -37,7 +39,7 @@ type surroundings interface {
 	close() error
 }
 
-var errInterfaceGone = errors.New("the interface has gone; open the device again when it is back")
+var errInterfaceGone = errno.New("the interface has gone; open the device again when it is back", unix.ENODEV)
 
 // portStatus is how an interface stands.
 type portStatus struct {

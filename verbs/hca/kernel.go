@@ -6,8 +6,6 @@ import (
 	"log/slog"
 	"net/netip"
 	"sync"
-	"sync/atomic"
-	"time"
 
 	"github.com/roced/roced/bpf"
 	"github.com/roced/roced/datapath/wire"
@@ -23,9 +21,8 @@ type kernelHost struct {
 	queries  *host.Queries
 	base     *host.Queries // about the interface below a VLAN's; nil: there is none
 	anyMAC   bool          // frames are for the interface whatever their MAC
-	follower *host.Follower
+	changes  *host.Subscription
 	routers  *host.Routers
-	ended    atomic.Bool
 	log      *slog.Logger
 	name     string
 	steering *bpf.Steering
@@ -135,27 +132,22 @@ func (h *kernelHost) join(group netip.Addr) error { return h.memberships.Join(gr
 // leave implements surroundings.
 func (h *kernelHost) leave(group netip.Addr) error { return h.memberships.Leave(group) }
 
-// followPause is how long the follower waits when the kernel's news cannot be read.
-const followPause = 100 * time.Millisecond
-
 // follow implements surroundings.
-func (h *kernelHost) follow(news *news) {
-	for !h.ended.Load() {
-		if err := h.follower.Next(news); err != nil && !h.ended.Load() {
-			news.Missed()
-			time.Sleep(followPause)
-		}
-	}
-}
+func (h *kernelHost) follow(news *news) { h.changes.Tell(inAnyTable{news}) }
+
+// inAnyTable are news for a device, which asks for a route again whatever table changed.
+type inAnyTable struct{ *news }
+
+// Route implements host.News.
+func (n inAnyTable) Route(dest netip.Prefix, _ int) { n.news.Route(dest) }
 
 // listen implements surroundings.
 func (h *kernelHost) listen(tell func(host.TooBig)) { h.routers.Listen(tell) }
 
 // interrupt implements surroundings.
 func (h *kernelHost) interrupt() {
-	h.ended.Store(true)
 	_ = h.routers.Close()
-	h.follower.Close()
+	h.changes.Close()
 }
 
 // describe implements surroundings.

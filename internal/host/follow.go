@@ -1,0 +1,112 @@
+package host
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+
+	"github.com/roced/roced/internal/journal"
+	"golang.org/x/sys/unix"
+)
+
+// followers are those of this process, by the cookies of their namespaces.
+var followers = struct {
+	sync.Mutex
+	of map[uint64]*follower
+}{of: map[uint64]*follower{}}
+
+// Subscription is to the news of one interface, and of its namespace's routes.
+type Subscription struct {
+	index    int
+	follower *follower
+	news     News // nil before Tell; under follower.mu
+}
+
+// Follow subscribes to the news of an interface of the calling thread's network namespace. All
+// who do so in a process share one socket, until the last of them closes its subscription.
+func Follow(index int) (*Subscription, error) {
+	here, err := journal.ThisNamespace()
+	if err != nil {
+		return nil, err
+	}
+	followers.Lock()
+	defer followers.Unlock()
+	f := followers.of[here.Cookie]
+	if f == nil {
+		if f, err = startFollower(); err != nil {
+			return nil, err
+		}
+		f.cookie, followers.of[here.Cookie] = here.Cookie, f
+	}
+	s := &Subscription{index: index, follower: f}
+	if err := f.add(s); err != nil {
+		s.leave()
+		return nil, fmt.Errorf("netlink: filter: %w", err)
+	}
+	return s, nil
+}
+
+// Tell has news told from now on, until Close. They are said to be Missed at first, since nothing
+// was kept until now.
+func (s *Subscription) Tell(news News) {
+	s.follower.mu.Lock()
+	defer s.follower.mu.Unlock()
+	s.news = news
+	news.Missed()
+}
+
+// Close ends it: nothing is told afterwards. Further calls do nothing. It must not be called by
+// News.
+func (s *Subscription) Close() {
+	followers.Lock()
+	defer followers.Unlock()
+	s.leave()
+}
+
+// leave is Close under the lock.
+func (s *Subscription) leave() {
+	if was, left := s.follower.remove(s); was && left == 0 {
+		delete(followers.of, s.follower.cookie)
+		s.follower.stop()
+	}
+}
+
+// add has an interface's news let through, and told to one more.
+func (f *follower) add(s *Subscription) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.subscriptions[s] = struct{}{}
+	return f.narrow()
+}
+
+// remove undoes add: it says whether there was a subscription, and how many are left.
+func (f *follower) remove(s *Subscription) (was bool, left int) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	_, was = f.subscriptions[s]
+	delete(f.subscriptions, s)
+	if was && len(f.subscriptions) > 0 {
+		_ = f.narrow() // else more is let through than is told
+	}
+	return was, len(f.subscriptions)
+}
+
+// narrow has the kernel keep the news of interfaces that nobody follows. The caller holds f.mu.
+func (f *follower) narrow() error {
+	set := map[int]struct{}{}
+	for s := range f.subscriptions {
+		set[s.index] = struct{}{}
+	}
+	indexes := slices.Sorted(maps.Keys(set))
+	if slices.Equal(indexes, f.indexes) {
+		return nil
+	}
+	filter := filterFor(indexes)
+	err := unix.SetsockoptSockFprog(f.socket.GetFd(), unix.SOL_SOCKET, unix.SO_ATTACH_FILTER,
+		&unix.SockFprog{Len: uint16(len(filter)), Filter: &filter[0]})
+	if err == nil {
+		f.indexes = indexes
+	}
+	return err
+}

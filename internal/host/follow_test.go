@@ -1,0 +1,264 @@
+package host
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"slices"
+	"sync"
+	"syscall"
+	"testing"
+
+	"github.com/roced/roced/internal/lab"
+	"github.com/roced/roced/internal/lab/labtest"
+	"github.com/vishvananda/netlink"
+	"golang.org/x/sys/unix"
+)
+
+// setMTU changes an interface, which is news of its port.
+func setMTU(t *testing.T, ns *lab.Namespace, name string, mtu int) {
+	t.Helper()
+	link, err := ns.Netlink().LinkByName(name)
+	check(t, err)
+	check(t, ns.Netlink().LinkSetMTU(link, mtu))
+}
+
+// What changes on the interface is told, and nothing of what changes on another.
+func TestFollowerTellsOfItsInterfaceOnly(t *testing.T) {
+	ns := twoHosts(t)
+	_, h := follow(t, ns, "eth0")
+	neighbour := func(dev, ip string) {
+		check(t, ns.Netlink().NeighSet(&netlink.Neigh{
+			LinkIndex: index(t, ns, dev), IP: net.ParseIP(ip), State: netlink.NUD_PERMANENT, HardwareAddr: net.HardwareAddr{2, 0, 0, 0, 0, 9},
+		}))
+	}
+	for _, dev := range []string{"eth1", "eth0"} {
+		setMTU(t, ns, dev, 1400)
+		neighbour(dev, map[string]string{"eth1": "10.66.0.1", "eth0": "10.77.0.66"}[dev])
+	}
+	h.until(t, "neighbour 10.77.0.66")
+	if list := h.all(); !slices.Equal(list, []string{"port", "neighbour 10.77.0.66"}) {
+		t.Errorf("heard %q", list)
+	}
+}
+
+// Routes are told by their destination, rules by all destinations.
+func TestFollowerTellsOfRoutes(t *testing.T) {
+	ns := twoHosts(t)
+	_, h := follow(t, ns, "eth0")
+	_, dest, _ := net.ParseCIDR("10.99.0.0/16")
+	_, all, _ := net.ParseCIDR("::/0")
+	check(t, ns.Netlink().RouteAdd(&netlink.Route{Dst: dest, Gw: net.ParseIP("10.77.0.2")}))
+	check(t, ns.Netlink().RouteAdd(&netlink.Route{Dst: all, Gw: net.ParseIP("fd77::2")}))
+	rule := netlink.NewRule()
+	rule.Table, rule.Family = 7, netlink.FAMILY_V4
+	check(t, ns.Netlink().RuleAdd(rule))
+	h.until(t, "routes")
+	for _, want := range []string{"route 10.99.0.0/16 table 254", "route ::/0 table 254"} {
+		if !slices.Contains(h.all(), want) {
+			t.Errorf("%q is not in %q", want, h.all())
+		}
+	}
+}
+
+// More news than there is room for are told of as missed, to all, and following goes on.
+func TestFollowerTellsOfMissedNews(t *testing.T) {
+	ns := twoHosts(t)
+	s, first := follow(t, ns, "eth0")
+	_, second := follow(t, ns, "eth1")
+	f := s.follower
+	check(t, unix.SetsockoptInt(f.socket.GetFd(), unix.SOL_SOCKET, unix.SO_RCVBUF, 4096))
+	f.mu.Lock() // it reads no further than one message
+	for i := range 100 {
+		check(t, ns.AddAddress("eth0", fmt.Sprintf("10.77.1.%d/24", i)))
+	}
+	f.mu.Unlock()
+	first.until(t, "missed")
+	second.until(t, "missed")
+	first.forget()
+	setMTU(t, ns, "eth0", 1400)
+	first.until(t, "port")
+}
+
+// All who follow in a namespace share one follower. Each is told of its own interface, and what
+// the kernel lets through is what they follow now.
+func TestOneFollowerANamespace(t *testing.T) {
+	ns, other := twoHosts(t), twoHosts(t)
+	a, heardA := follow(t, ns, "eth0")
+	b, heardB := follow(t, ns, "eth1")
+	again, heardAgain := follow(t, ns, "eth0")
+	elsewhere, _ := follow(t, other, "eth0")
+	f := a.follower
+	if b.follower != f || again.follower != f || elsewhere.follower == f {
+		t.Fatal("not one follower a namespace")
+	}
+	wanted := func(names ...string) {
+		t.Helper()
+		var want []int
+		for _, name := range names {
+			want = append(want, index(t, ns, name))
+		}
+		slices.Sort(want)
+		if !slices.Equal(f.indexes, want) {
+			t.Errorf("the kernel lets %v through, wanted %v", f.indexes, want)
+		}
+	}
+	wanted("eth0", "eth1")
+	setMTU(t, ns, "eth0", 1400)
+	heardA.until(t, "port")
+	heardAgain.until(t, "port")
+	if list := heardB.all(); len(list) != 0 {
+		t.Errorf("eth1: %q", list)
+	}
+	a.Close()
+	a.Close()
+	heardA.forget()
+	wanted("eth0", "eth1")
+	again.Close()
+	wanted("eth1")
+	setMTU(t, ns, "eth0", 1401)
+	setMTU(t, ns, "eth1", 1401)
+	heardB.until(t, "port")
+	if list := heardA.all(); len(list) != 0 {
+		t.Errorf("after Close: %q", list)
+	}
+	a.Tell(heardA) // nothing comes of it
+	b.Close()
+	elsewhere.Close()
+	if len(followers.of) != 0 {
+		t.Errorf("followers are left: %v", followers.of)
+	}
+	next, heardNext := follow(t, ns, "eth0")
+	if next.follower == f {
+		t.Error("the follower that has ended is used again")
+	}
+	setMTU(t, ns, "eth0", 1402)
+	heardNext.until(t, "port")
+}
+
+// However many interfaces are followed, each is told of itself alone: the kernel compares with the
+// first and the last, and beyond some number lets all through.
+func TestManyInterfaces(t *testing.T) {
+	ns := labtest.New(t, "host")
+	var all []*heard
+	add := func(n int) {
+		for range n {
+			name := fmt.Sprintf("a%d", len(all))
+			check(t, ns.Netlink().LinkAdd(&netlink.Veth{LinkAttrs: netlink.LinkAttrs{Name: name}, PeerName: "peer-of-" + name}))
+			_, h := follow(t, ns, name)
+			all = append(all, h)
+		}
+	}
+	eachHears := func(mtu int) {
+		all[0].forget()
+		setMTU(t, ns, "a0", mtu+1)
+		all[0].until(t, "port") // and what came before was heard by now
+		for _, h := range all {
+			h.forget()
+		}
+		for i, h := range all {
+			setMTU(t, ns, fmt.Sprintf("a%d", i), mtu)
+			h.until(t, "port")
+			if next := all[(i+1)%len(all)]; i+1 < len(all) && len(next.all()) != 0 {
+				t.Errorf("interface %d of %d hears of another: %q", i+1, len(all), next.all())
+			}
+			h.forget()
+		}
+	}
+	add(maxFiltered)
+	eachHears(1400)
+	add(2)
+	eachHears(1402)
+}
+
+// News that cannot be read are missed, and reading is tried again after a pause; but for those
+// that say of themselves that there were too many.
+func TestErrorsAreNotTheEnd(t *testing.T) {
+	for _, row := range []struct {
+		err           error
+		missed, pause bool
+	}{
+		{nil, false, false},
+		{unix.EINTR, false, false},
+		{unix.EAGAIN, false, false},
+		{unix.ENOBUFS, true, false},
+		{unix.EIO, true, true},
+		{errors.New("a message that is too short"), true, true},
+	} {
+		h := &heard{}
+		f := &follower{subscriptions: map[*Subscription]struct{}{{news: h}: {}, {}: {}}}
+		if pause := f.take(nil, row.err); pause != row.pause || slices.Contains(h.all(), "missed") != row.missed {
+			t.Errorf("%v: pause %v, heard %q", row.err, pause, h.all())
+		}
+	}
+}
+
+// Many follow and leave at once.
+func TestFollowAndLeaveAtOnce(t *testing.T) {
+	ns := twoHosts(t)
+	var all sync.WaitGroup
+	for range 8 {
+		all.Add(1)
+		go func() {
+			defer all.Done()
+			for i := range 50 {
+				err := ns.Do(func() error {
+					s, err := Follow(i%3 + 1)
+					if err == nil {
+						s.Tell(&heard{})
+						s.Close()
+					}
+					return err
+				})
+				if err != nil {
+					t.Error(err)
+				}
+			}
+		}()
+	}
+	all.Wait()
+	if len(followers.of) != 0 {
+		t.Errorf("followers are left: %v", followers.of)
+	}
+}
+
+// The local routes are those of the interface's addresses, in whatever table.
+func TestLocalRoutes(t *testing.T) {
+	ns := twoHosts(t)
+	q := queries(t, ns)
+	check(t, ns.AddAddress("eth1", "10.66.0.1/24"))
+	link, err := ns.Netlink().LinkByName("eth0")
+	check(t, err)
+	for table, protocol := range map[int]netlink.RouteProtocol{77: unix.RTPROT_KERNEL, 1077: unix.RTPROT_KERNEL, 78: unix.RTPROT_STATIC} {
+		check(t, ns.Netlink().RouteAdd(&netlink.Route{
+			Table: table, Type: unix.RTN_LOCAL, Scope: unix.RT_SCOPE_HOST, Protocol: protocol,
+			Dst: netlink.NewIPNet(net.IPv4(239, 1, 2, 3)), LinkIndex: link.Attrs().Index,
+		}))
+	}
+	list, err := q.LocalRoutes()
+	check(t, err)
+	group := netip.MustParseAddr("239.1.2.3")
+	want := []LocalRoute{{netip.MustParseAddr("10.77.0.1"), unix.RT_TABLE_LOCAL}, {group, 77}, {group, 1077}}
+	slices.SortFunc(list, func(a, b LocalRoute) int { return cmp.Or(a.Dest.Compare(b.Dest), cmp.Compare(a.Table, b.Table)) })
+	if !slices.Equal(list, want) {
+		t.Errorf("%v, want %v", list, want)
+	}
+}
+
+// FuzzTell: news are the kernel's, and whatever they say, nothing else happens.
+func FuzzTell(f *testing.F) {
+	f.Add(uint16(unix.RTM_NEWROUTE), []byte{2, 24, 0, 0, 254, 3, 0, 1, 0, 0, 0, 0, 8, 0, 1, 0, 10, 99, 0, 0})
+	f.Add(uint16(286), []byte("00000000\x19\x0000000000000000000000000")) // an attribute that ends unaligned, at the end
+	f.Add(uint16(unix.RTM_NEWNEIGH), []byte{2, 0, 0, 0, 3, 0, 0, 0, 2, 0, 0, 1, 8, 0, 1, 0, 10, 77, 0, 2})
+	f.Fuzz(func(_ *testing.T, kind uint16, data []byte) {
+		m := syscall.NetlinkMessage{Header: syscall.NlMsghdr{Type: kind}, Data: data}
+		if _, say := readNews(m); say != nil {
+			say(&heard{})
+		}
+		if len(data) >= unix.SizeofIfAddrmsg {
+			parseAddress(data)
+		}
+	})
+}

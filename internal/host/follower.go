@@ -1,0 +1,101 @@
+package host
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/vishvananda/netlink/nl"
+	"golang.org/x/sys/unix"
+)
+
+// follower listens to the kernel's news in one network namespace, for all of the process.
+type follower struct {
+	cookie  uint64 // of the namespace
+	socket  *nl.NetlinkSocket
+	stopped chan struct{} // closed by stop
+	ended   chan struct{} // closed when run has ended
+
+	mu            sync.Mutex
+	subscriptions map[*Subscription]struct{}
+	indexes       []int // of the interfaces whose news the kernel lets through
+}
+
+// startFollower starts one in the calling thread's network namespace.
+func startFollower() (*follower, error) {
+	socket, err := nl.Subscribe(unix.NETLINK_ROUTE, unix.RTNLGRP_LINK, unix.RTNLGRP_NEIGH,
+		unix.RTNLGRP_IPV4_IFADDR, unix.RTNLGRP_IPV6_IFADDR, unix.RTNLGRP_IPV4_ROUTE, unix.RTNLGRP_IPV6_ROUTE,
+		unix.RTNLGRP_IPV4_RULE, unix.RTNLGRP_IPV6_RULE, unix.RTNLGRP_NEXTHOP)
+	if err != nil {
+		return nil, fmt.Errorf("netlink: %w", err)
+	}
+	f := &follower{
+		socket: socket, stopped: make(chan struct{}), ended: make(chan struct{}),
+		subscriptions: map[*Subscription]struct{}{},
+	}
+	go f.run()
+	return f, nil
+}
+
+// stop ends it, and returns when it has ended.
+func (f *follower) stop() {
+	close(f.stopped)
+	f.socket.Close()
+	<-f.ended
+}
+
+// readPause is between attempts to read news that fail.
+const readPause = 100 * time.Millisecond
+
+// run reads news and tells them, until stop.
+func (f *follower) run() {
+	defer close(f.ended)
+	for {
+		messages, _, err := f.socket.Receive()
+		pause := f.take(messages, err)
+		select {
+		case <-f.stopped:
+			return
+		default:
+		}
+		if !pause {
+			continue
+		}
+		select {
+		case <-f.stopped:
+			return
+		case <-time.After(readPause):
+		}
+	}
+}
+
+// take tells what was read, or why nothing was. It says whether to pause before the next read.
+func (f *follower) take(messages []syscall.NetlinkMessage, err error) (pause bool) {
+	switch {
+	case err == nil:
+		for _, m := range messages {
+			f.tell(readNews(m))
+		}
+		return false
+	case errors.Is(err, unix.EINTR), errors.Is(err, unix.EAGAIN):
+		return false
+	}
+	f.tell(0, News.Missed)
+	return !errors.Is(err, unix.ENOBUFS) // else the socket is empty now
+}
+
+// tell tells news to those who follow an interface, or with index 0 to all.
+func (f *follower) tell(index int, say func(News)) {
+	if say == nil {
+		return
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for s := range f.subscriptions {
+		if s.news != nil && (index == 0 || index == s.index) {
+			say(s.news)
+		}
+	}
+}

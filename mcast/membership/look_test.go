@@ -1,0 +1,218 @@
+package membership
+
+import (
+	"net/netip"
+	"strings"
+	"testing"
+
+	"github.com/roced/roced/internal/host"
+	"github.com/roced/roced/internal/lab"
+	"github.com/vishvananda/netlink"
+	"golang.org/x/sys/unix"
+)
+
+// The MTU was too small for IPv6 for a moment, and nobody saw it: the kernel is in no IPv6 group
+// any more, and is found to be in none.
+func TestMTUFlickers(t *testing.T) {
+	host, log := pair(t).A, new(logged)
+	m := openWith(t, Config{Interface: "eth0", Namespace: host.Path(), StateDir: t.TempDir(), Log: log.logger()})
+	for _, way := range ways {
+		check(t, m.Join(way.group))
+	}
+	link := eth0(t, host)
+	for range 3 {
+		m.mu.Lock() // the news are looked at afterwards
+		check(t, host.Netlink().LinkSetMTU(link, minIPv6MTU-1))
+		if isMember(t, host, ways[2].group) {
+			t.Error("the kernel does not leave")
+		}
+		check(t, host.Netlink().LinkSetMTU(link, minIPv6MTU))
+		m.mu.Unlock()
+		eventually(t, "membership", func() bool { return isMember(t, host, ways[2].group) })
+	}
+	if strings.Contains(log.String(), "level=ERROR") {
+		t.Errorf("logged:\n%s", log)
+	}
+}
+
+// A socket, or one that stands in for an address, may be there and the kernel be in the group no more.
+func TestSocketIsNoMembership(t *testing.T) {
+	host, group := pair(t).A, ways[0].group
+	for _, via := range []Method{Socket, Netlink} {
+		if via == Netlink {
+			address, err := netlink.ParseAddr("10.77.0.1/24")
+			check(t, err)
+			check(t, host.Netlink().AddrDel(eth0(t, host), address)) // a socket stands in
+		}
+		m := open(t, host, via)
+		check(t, m.Join(group))
+		m.mu.Lock()
+		held := m.joined[group].hold
+		if stand, is := held.(standIn); is {
+			held = stand.hold
+		}
+		check(t, unix.SetsockoptIPMreqn(int(held.(socketHold)), unix.IPPROTO_IP, unix.IP_DROP_MEMBERSHIP,
+			&unix.IPMreqn{Multiaddr: group.As4(), Ifindex: int32(m.index)}))
+		if isMember(t, host, group) {
+			t.Error("the kernel does not leave")
+		}
+		check(t, m.repair(everything()))
+		m.mu.Unlock()
+		if !isMember(t, host, group) || m.List()[0].Via != Socket {
+			t.Errorf("%v: not joined again: %+v", via, m.List())
+		}
+		check(t, m.Close())
+	}
+}
+
+// The kernel leaves a group in spite of the administrator's address that we use, when another of
+// the group's goes: a socket joins.
+func TestBorrowedAddressIsNoMembership(t *testing.T) {
+	host, group := pair(t).A, ways[0].group
+	administrator(t, host, "239.1.2.3/32", unix.IFA_F_MCAUTOJOIN)
+	m := open(t, host, Netlink)
+	check(t, m.Join(group))
+	only(t, m, Joined{group, 1, Netlink, true})
+	longer := administrator(t, host, "239.1.2.3/24", 0)
+	check(t, host.Netlink().AddrDel(eth0(t, host), longer))
+	eventually(t, "membership by socket", func() bool { return m.List()[0].Via == Socket && isMember(t, host, group) })
+	if len(groupAddresses(t, host, group)) != 1 {
+		t.Error("the administrator's address is gone")
+	}
+}
+
+// The kernel has left the group for us, but is in it for a program of the host's own: it is joined
+// again all the same, and stays so when the program ends.
+func TestAnotherProgramIsInTheGroup(t *testing.T) {
+	host, group := pair(t).A, ways[0].group
+	m := open(t, host, Netlink)
+	check(t, m.Join(group))
+	program := newTalker(t, host, group)
+	longer := administrator(t, host, "239.1.2.3/24", 0)
+	eventually(t, "that it is seen", func() bool { m.mu.Lock(); defer m.mu.Unlock(); return m.joined[group].others == 1 })
+	check(t, host.Netlink().AddrDel(eth0(t, host), longer))
+	eventually(t, "that it is seen", func() bool { m.mu.Lock(); defer m.mu.Unlock(); return m.joined[group].others == 0 })
+	program.close()
+	if !isMember(t, host, group) {
+		t.Error("not a member without the program")
+	}
+	only(t, m, Joined{group, 1, Netlink, false})
+}
+
+// blind has the looks of memberships fail until the end of it.
+func blind(t *testing.T, m *Memberships, inside *lab.Namespace) (end func()) {
+	t.Helper()
+	var closed *host.Queries
+	check(t, inside.Do(func() (err error) { closed, err = host.OpenQueries(m.index); return err }))
+	closed.Close()
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	sees := m.addresses.queries
+	m.addresses.queries = closed
+	return func() {
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		m.addresses.queries = sees
+	}
+}
+
+// A look that fails changes nothing, and is made again until it succeeds, without further news.
+func TestLookThatFails(t *testing.T) {
+	host, group, log := pair(t).A, ways[0].group, new(logged)
+	m := openWith(t, Config{Interface: "eth0", Namespace: host.Path(), Via: Netlink, StateDir: t.TempDir(), Log: log.logger()})
+	check(t, m.Join(group))
+	check(t, m.Join(ways[0].marker))
+	end := blind(t, m, host)
+	check(t, host.Netlink().AddrDel(eth0(t, host), &groupAddresses(t, host, group)[0]))
+	eventually(t, "a look that fails", func() bool { return strings.Contains(log.String(), "cannot look") })
+	for _, one := range m.List() {
+		if one.Via != Netlink || one.Foreign {
+			t.Errorf("changed: %+v", one)
+		}
+	}
+	if len(groupAddresses(t, host, group)) != 0 {
+		t.Error("something was done without looking")
+	}
+	end()
+	eventually(t, "the address, put back", func() bool { return len(groupAddresses(t, host, group)) == 1 && !hasLocalRoute(t, host, group) })
+	eventually(t, "that it is said", func() bool { return strings.Contains(log.String(), "is known again") })
+	if n := strings.Count(log.String(), "cannot look"); n != 1 || strings.Contains(log.String(), "level=ERROR") {
+		t.Errorf("logged:\n%s", log)
+	}
+}
+
+// When news were lost, local routes are found in whatever table.
+func TestRepairFindsLocalRoutes(t *testing.T) {
+	host, group := pair(t).A, ways[0].group
+	m := open(t, host, Netlink)
+	check(t, m.Join(group))
+	m.mu.Lock() // nothing else looks
+	defer m.mu.Unlock()
+	for _, table := range []int{unix.RT_TABLE_LOCAL, 77} {
+		check(t, host.Netlink().RouteAdd(&netlink.Route{
+			Table: table, Type: unix.RTN_LOCAL, Scope: unix.RT_SCOPE_HOST, Protocol: unix.RTPROT_KERNEL,
+			Dst: single(group), LinkIndex: m.index,
+		}))
+	}
+	if !hasLocalRoute(t, host, group) {
+		t.Fatal("there is no local route")
+	}
+	check(t, m.repair(everything()))
+	if hasLocalRoute(t, host, group) {
+		t.Errorf("a local route is left: %v", routes(t, host))
+	}
+}
+
+// Many news cost one look; those of what is nothing to a group cost none, and what is gathered
+// has a limit.
+func TestNewsAreGathered(t *testing.T) {
+	group := func(i int) netip.Prefix { return netip.PrefixFrom(nth4(i), 32) }
+	rows := []struct {
+		name   string
+		tell   func(n *news)
+		wakes  bool
+		port   bool
+		all    bool
+		routes int
+	}{
+		{"nothing", func(*news) {}, false, false, false, 0},
+		{"others' routes", func(n *news) {
+			n.Route(netip.MustParsePrefix("239.5.0.0/24"), 255)
+			n.Route(netip.MustParsePrefix("10.0.0.1/32"), 255)
+			n.Route(netip.MustParsePrefix("ff02::1/128"), 255)
+			n.Routes()
+			n.Neighbour(nth4(0))
+		}, false, false, false, 0},
+		{"the port, often", func(n *news) {
+			for range 1000 {
+				n.Port()
+			}
+		}, true, true, false, 0},
+		{"routes, each in two tables", func(n *news) {
+			for i := range 100 {
+				n.Route(group(i%10), 255)
+				n.Route(group(i%10), 77)
+			}
+		}, true, false, false, 20},
+		{"too many routes", func(n *news) {
+			for i := range maxRouteNews + 1 {
+				n.Route(group(i), 255)
+			}
+		}, true, false, true, 0},
+		{"missed", func(n *news) { n.Missed() }, true, true, true, 0},
+	}
+	for _, row := range rows {
+		n := news{ready: make(chan struct{}, 1)}
+		row.tell(&n)
+		wakes := false
+		select {
+		case <-n.ready:
+			wakes = true
+		default:
+		}
+		c := n.take()
+		if wakes != row.wakes || c.port != row.port || c.allRoutes != row.all || len(c.routes) != row.routes {
+			t.Errorf("%s: wakes %v, %+v", row.name, wakes, c)
+		}
+	}
+}
