@@ -99,6 +99,29 @@ func TestAnotherProgramIsInTheGroup(t *testing.T) {
 	only(t, m, Joined{group, 1, Netlink, false})
 }
 
+// A group that cannot be joined again for now is lost, which is said once, and joined as soon as it
+// can be, without further news.
+func TestLostGroupIsJoinedAgain(t *testing.T) {
+	host, group, log := pair(t).A, ways[1].group, new(logged)
+	m := openWith(t, Config{Interface: "eth0", Namespace: host.Path(), Via: Socket, StateDir: t.TempDir(), Log: log.logger()})
+	check(t, m.Join(group))
+	m.mu.Lock()
+	one := m.joined[group]
+	check(t, unix.SetsockoptIPMreqn(int(one.hold.(socketHold)), unix.IPPROTO_IP, unix.IP_DROP_MEMBERSHIP,
+		&unix.IPMreqn{Multiaddr: group.As4(), Ifindex: int32(m.index)}))
+	m.via = Netlink // which the kernel refuses
+	sysctl(t, host, "ipv4/igmp_max_memberships", "0")
+	m.mu.Unlock()
+	m.news.Port()
+	eventually(t, "loss", func() bool { return m.List()[0] == Joined{group, 1, Auto, false} })
+	m.news.Port()
+	sysctl(t, host, "ipv4/igmp_max_memberships", "20")
+	eventually(t, "membership", func() bool { return isMember(t, host, group) })
+	if n := strings.Count(log.String(), "level=ERROR"); n != 1 {
+		t.Errorf("%d errors logged:\n%s", n, log)
+	}
+}
+
 // blind has the looks of memberships fail until the end of it.
 func blind(t *testing.T, m *Memberships, inside *lab.Namespace) (end func()) {
 	t.Helper()
