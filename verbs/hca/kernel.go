@@ -21,7 +21,7 @@ type kernelHost struct {
 	queries  *host.Queries
 	base     *host.Queries // about the interface below a VLAN's; nil: there is none
 	anyMAC   bool          // frames are for the interface whatever their MAC
-	changes  *host.Subscription
+	follower *host.Subscription
 	routers  *host.Routers
 	log      *slog.Logger
 	name     string
@@ -133,7 +133,7 @@ func (h *kernelHost) join(group netip.Addr) error { return h.memberships.Join(gr
 func (h *kernelHost) leave(group netip.Addr) error { return h.memberships.Leave(group) }
 
 // follow implements surroundings.
-func (h *kernelHost) follow(news *news) { h.changes.Tell(inAnyTable{news}) }
+func (h *kernelHost) follow(news *news) { h.follower.Tell(inAnyTable{news}) }
 
 // inAnyTable are news for a device, which asks for a route again whatever table changed.
 type inAnyTable struct{ *news }
@@ -147,7 +147,7 @@ func (h *kernelHost) listen(tell func(host.TooBig)) { h.routers.Listen(tell) }
 // interrupt implements surroundings.
 func (h *kernelHost) interrupt() {
 	_ = h.routers.Close()
-	h.changes.Close()
+	h.follower.Close()
 }
 
 // describe implements surroundings.

@@ -71,7 +71,7 @@ type builder struct {
 	netlink  *netlink.Handle
 	queries  *host.Queries
 	below    *host.Queries // about the interface below a VLAN's
-	changes  *host.Subscription
+	follower *host.Subscription
 	routers  *host.Routers
 	link     netlink.Link // has the addresses
 	base     netlink.Link // has the card's queues: the link, or what a VLAN is on
@@ -119,8 +119,8 @@ func (b *builder) undo() (err error) {
 	if b.netlink != nil {
 		b.netlink.Close()
 	}
-	if b.changes != nil {
-		b.changes.Close()
+	if b.follower != nil {
+		b.follower.Close()
 	}
 	if b.routers != nil {
 		err = errors.Join(err, b.routers.Close())
@@ -137,7 +137,7 @@ func (b *builder) undo() (err error) {
 func (b *builder) parts() parts {
 	b.netlink.Close() // what is asked from now on is asked by queries
 	h := &kernelHost{
-		queries: b.queries, base: b.below, anyMAC: b.generic != nil, changes: b.changes, routers: b.routers, name: b.name, log: b.options.log,
+		queries: b.queries, base: b.below, anyMAC: b.generic != nil, follower: b.follower, routers: b.routers, name: b.name, log: b.options.log,
 		steering: b.steering, socket: b.sockets[0].Attached(), tuned: b.tuned, journals: b.journals, managed: map[netip.Addr]bool{},
 		memberships: b.memberships,
 	}
@@ -207,7 +207,7 @@ func (b *builder) listen() (err error) {
 			return err
 		}
 	}
-	if b.changes, err = host.Follow(index); err != nil {
+	if b.follower, err = host.Follow(index); err != nil {
 		return err
 	}
 	b.routers, err = host.ListenToRouters(wire.UDPPort)
