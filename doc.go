@@ -6,7 +6,7 @@
 //   - [github.com/roced/roced/verbs] is the API, libibverbs' nouns with Go's habits
 //     (go doc github.com/roced/roced/verbs);
 //   - [github.com/roced/roced/verbs/hca] opens the card of an interface (hca.Open("eth0")), or two
-//     cards on a wire in memory for tests, which need no privilege (hca.OpenWire).
+//     cards on a wire in memory for tests, which need no privilege (hca.NewWire).
 //
 // The rest is what these are made of: datapath (the engine), datapath/wire (packets),
 // datapath/xsk (AF_XDP), bpf (the steering program), mcast (groups and memberships). The

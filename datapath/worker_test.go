@@ -24,8 +24,12 @@ func newStation(t *testing.T, port link.Link, start bool) *rig {
 
 func newWire(t *testing.T) (a, b link.Link) {
 	t.Helper()
-	a, b, err := link.MemoryWire()
+	n := link.NewNetwork(0)
+	a, err := n.Port(wire.MAC{2, 1})
 	if err != nil {
+		t.Fatal(err)
+	}
+	if b, err = n.Port(wire.MAC{2, 2}); err != nil {
 		t.Fatal(err)
 	}
 	return a, b

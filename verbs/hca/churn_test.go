@@ -9,8 +9,6 @@ import (
 	"testing"
 
 	"github.com/roced/roced/bpf"
-	"github.com/roced/roced/datapath/link"
-	"github.com/roced/roced/datapath/wire"
 	"github.com/roced/roced/internal/host"
 	"github.com/roced/roced/internal/lab/labtest"
 	"github.com/roced/roced/verbs"
@@ -103,18 +101,18 @@ func (f *failing) forgetCounts() {
 // newFailingPair is newStillPair with such a host under the first station.
 func newFailingPair(t *testing.T) (*wirePair, *failing) {
 	t.Helper()
-	left, right, err := link.MemoryWire()
+	w, err := NewWire(0, WithoutWorker())
 	check(t, err)
-	a, b := newWireHost(1, addressesA), newWireHost(2, addressesB)
-	a.peer, b.peer = b, a
-	f := &failing{wireHost: a}
-	station := func(h surroundings, s steering, link link.Link) *station {
-		d, err := newCard(parts{name: "wire", host: h, steering: s, link: link, maxMTU: wire.MTU4096}, newOptions([]Option{WithoutWorker()}))
-		check(t, err)
-		t.Cleanup(func() { check(t, d.Close()) })
-		return newStation(t, d)
-	}
-	return &wirePair{station(f, &f.steering, left), station(b, noSteering{}, right)}, f
+	t.Cleanup(func() { check(t, w.Close()) })
+	f := new(failing)
+	a, err := w.addHost("wire-a", addressesA, func(h *wireHost) (surroundings, steering) {
+		f.wireHost = h
+		return f, &f.steering
+	})
+	check(t, err)
+	b, err := w.AddHost("wire-b", addressesB...)
+	check(t, err)
+	return &wirePair{newStation(t, a.Card), newStation(t, b.Card)}, f
 }
 
 // A look that fails says nothing: the port stays up and packets flow. It is made again by

@@ -1,10 +1,12 @@
-// Package hca is the card's control plane: a device on a network interface (Open)
-// or on a wire in memory (OpenWire), as a verbs.Provider.
+// Package hca is the card's control plane: a card on a network interface (Open)
+// or on a wire in memory (NewWire), and the sessions of programs on it, each a verbs.Provider.
 //
-//	verbs.Context
-//	     │ commands
-//	     ▼
-//	Device ── tables of PD, MR, CQ, QP, AH     (mutex)
+//	verbs.Context   verbs.Context
+//	     │ commands      │
+//	     ▼               ▼
+//	Session          Session ── its tables of PD, MR, CQ, QP, AH, joins; its doorbell, events, limits
+//	     └──────┬────────┘
+//	          Card ── what programs share: numbers, groups, GIDs, paths     (mutex)
 //	     │         │ Engine.Do: between two bursts
 //	     │         ▼
 //	     │      datapath.Engine ── link.XDP ── AF_XDP sockets ─┐
@@ -18,9 +20,9 @@
 //
 // What the host knows is followed. News of the kernel only name what to look at; one
 // goroutine looks, brings GIDs, paths, MTU and port state up to date, and raises the events
-// of it (follow.go, update.go, port.go, event.go). A look that fails changes nothing and is repeated; only the
-// kernel's word that the link is down, or the interface gone, means that. When the interface
-// goes, the device fails, until it is closed.
+// of it (follow.go, update.go, port.go, event.go). A look that fails changes nothing and is
+// repeated; only the kernel's word that the link is down, or the interface gone, means that. When
+// the interface goes, the card fails, until it is closed.
 //
 //	AH ─┐
 //	AH ─┼─► path (source, destination) ─┬─► hop (neighbour)     path.go, hop.go
@@ -35,11 +37,14 @@
 // Every descriptor is opened on a thread inside the device's network namespace;
 // afterwards the descriptor carries it, and nothing enters the namespace again.
 //
-// Locks, in order: Device.asking, Device.mu, then the engine's lease (in Do),
-// kernelHost.mu or events.mu. The host is asked under Device.asking, never under Device.mu.
-// Neighbours are waited for without any; Close ends such a wait, and waits until it has ended. What the engine tells of by itself (a queue pair that
-// fails, a CQ that is overrun) is noted in atomics, and made an event of by those
-// who read events.
+// Locks, in order: Card.asking, Card.mu, then the engine's lease (in Do),
+// kernelHost.mu or events.mu. The host is asked under Card.asking, never under Card.mu.
+// Neighbours are waited for without any; Close ends such a wait, and waits until it has ended.
+// What the engine tells of by itself (a queue pair that fails, a CQ that is overrun) is noted in
+// atomics, and made an event of by those who read events.
+//
+// A session owns its objects and their memory, the card owns everything else. What a session has
+// is freed in one place (Session.free), by its Close and by the card's.
 //
 // Groups have two halves that know nothing of each other: what is attached (mcast.go)
 // is steered and delivered, what is joined (join.go) is the host's membership.

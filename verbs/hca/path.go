@@ -17,7 +17,7 @@ type pair struct{ source, dest wire.GID }
 // path is the way from one of the device's addresses to a destination, for all address handles
 // that lead there. A path is followed: its route, its next hop.
 //
-// Questions to the host are asked without Device.mu, under Device.asking, one at a time,
+// Questions to the host are asked without Card.mu, under Card.asking, one at a time,
 // so that an answer is acted on before the next question. A path is changed under both.
 type path struct {
 	ends  pair

@@ -8,87 +8,152 @@ import (
 
 	"github.com/roced/roced/datapath/link"
 	"github.com/roced/roced/datapath/wire"
-	"github.com/roced/roced/internal/host"
 )
 
-// OpenWire makes two devices at the ends of a wire in memory, each with its
-// addresses, for programs and tests that want verbs without a network, without
-// privileges and without loss. The RDMA MTU is 4096.
-func OpenWire(a, b []netip.Addr, options ...Option) (*Card, *Card, error) {
-	o := newOptions(options)
+// Wire is a network in memory, for programs and tests that want verbs without a network and
+// without privileges: any number of hosts, each with a card. Nothing is lost, unless Impair says
+// so; addresses come and go, and links go down and come up, as the program says. The RDMA MTU is
+// 4096.
+type Wire struct {
+	network *link.Network
+	options options
+
+	mu    sync.Mutex
+	hosts []*WireHost
+	made  uint16 // hosts that have ever been
+}
+
+// Impairment is what a Wire does to frames beside delivering them.
+type Impairment = link.Impairment
+
+// WireCounters are what a Wire has done to frames.
+type WireCounters = link.NetworkCounters
+
+// WireHost is a host on a Wire: a card, and what happens around it. It is a verbs.Provider.
+type WireHost struct {
+	*Card
+	wire *Wire
+	host *wireHost
+	port link.Port
+}
+
+// NewWire makes a network without hosts. What Impair does at random is the same for the same
+// seed and the same frames of each host. The options are those of all cards.
+func NewWire(seed uint64, list ...Option) (*Wire, error) {
+	o := newOptions(list)
 	if err := o.check(); err != nil {
-		return nil, nil, fmt.Errorf("open a wire in memory: %w", err)
+		return nil, fmt.Errorf("open a wire in memory: %w", err)
 	}
-	left, right, err := link.MemoryWire()
+	return &Wire{network: link.NewNetwork(seed), options: o}, nil
+}
+
+// AddHost adds a host with these addresses. Its Close takes it away, as the Wire's does with all.
+func (w *Wire) AddHost(name string, addresses ...netip.Addr) (*WireHost, error) {
+	return w.addHost(name, addresses, func(h *wireHost) (surroundings, steering) { return h, noSteering{} })
+}
+
+func (w *Wire) addHost(name string, addresses []netip.Addr, around func(*wireHost) (surroundings, steering)) (*WireHost, error) {
+	h := w.newHost(addresses)
+	port, err := w.network.Port(h.status.mac)
+	if err != nil {
+		return nil, fmt.Errorf("open %s: %w", name, err)
+	}
+	host := &WireHost{wire: w, host: h, port: port}
+	w.mu.Lock()
+	w.hosts = append(w.hosts, host)
+	w.mu.Unlock()
+	surroundings, steering := around(h)
+	if host.Card, err = newCard(parts{name: name, host: surroundings, steering: steering, link: port, maxMTU: wire.MTU4096}, w.options); err != nil {
+		return nil, fmt.Errorf("open %s: %w", name, err)
+	}
+	w.tell()
+	return host, nil
+}
+
+// Impair has frames that are sent from now on lost, duplicated and delayed, as a network may do
+// with datagrams; the zero Impairment ends that.
+func (w *Wire) Impair(i Impairment) { w.network.Impair(i) }
+
+// Counters are what the wire has done to frames so far.
+func (w *Wire) Counters() WireCounters { return w.network.Counters() }
+
+// Close closes all hosts' cards.
+func (w *Wire) Close() (err error) {
+	w.mu.Lock()
+	hosts := slices.Clone(w.hosts)
+	w.mu.Unlock()
+	for _, h := range hosts {
+		if closed := h.Close(); err == nil {
+			err = closed
+		}
+	}
+	return err
+}
+
+// SetAddresses replaces the host's addresses.
+func (h *WireHost) SetAddresses(addresses ...netip.Addr) {
+	h.change(func(s *portStatus) { s.addresses = slices.Clone(addresses) })
+}
+
+// SetUp has the host's link come up or go down: meanwhile nothing leaves, and nothing arrives.
+func (h *WireHost) SetUp(up bool) {
+	h.port.SetUp(up)
+	h.change(func(s *portStatus) { s.up = up })
+}
+
+// SetMTU sets the interface's MTU, in bytes.
+func (h *WireHost) SetMTU(bytes int) { h.change(func(s *portStatus) { s.mtu = bytes }) }
+
+func (h *WireHost) change(change func(*portStatus)) {
+	h.host.mu.Lock()
+	change(&h.host.status)
+	h.host.mu.Unlock()
+	h.wire.tell()
+}
+
+// tell has all hosts look at how things are now.
+func (w *Wire) tell() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, h := range w.hosts {
+		h.host.notify()
+	}
+}
+
+// remove takes away a host whose card is being closed.
+func (w *Wire) remove(gone *wireHost) {
+	w.mu.Lock()
+	w.hosts = slices.DeleteFunc(w.hosts, func(h *WireHost) bool { return h.host == gone })
+	w.mu.Unlock()
+	w.tell()
+}
+
+// find gives the MAC of the host with an address.
+func (w *Wire) find(address netip.Addr) (mac wire.MAC, found bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, h := range w.hosts {
+		if status := h.host.now(); slices.Contains(status.addresses, address) {
+			return status.mac, true
+		}
+	}
+	return mac, false
+}
+
+// OpenWire makes a Wire of two hosts, and gives their cards.
+func OpenWire(a, b []netip.Addr, options ...Option) (*Card, *Card, error) {
+	w, err := NewWire(0, options...)
 	if err != nil {
 		return nil, nil, err
 	}
-	ends := [2]*wireHost{newWireHost(1, a), newWireHost(2, b)}
-	ends[0].peer, ends[1].peer = ends[1], ends[0]
-	open := func(name string, h *wireHost, link link.Link) (*Card, error) {
-		return newCard(parts{name: name, host: h, steering: noSteering{}, link: link, maxMTU: wire.MTU4096}, o)
-	}
-	first, err := open("wire-a", ends[0], left)
+	first, err := w.AddHost("wire-a", a...)
 	if err != nil {
-		_ = right.Close()
 		return nil, nil, err
 	}
-	second, err := open("wire-b", ends[1], right)
+	second, err := w.AddHost("wire-b", b...)
 	if err != nil {
-		_ = first.Close()
+		_ = w.Close()
 		return nil, nil, err
 	}
-	return first, second, nil
+	return first.Card, second.Card, nil
 }
-
-// wireHost is the host of a device on a wire in memory.
-type wireHost struct {
-	peer *wireHost
-
-	mu     sync.Mutex
-	status portStatus
-}
-
-func (h *wireHost) now() portStatus {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return h.status
-}
-
-func newWireHost(number byte, addresses []netip.Addr) *wireHost {
-	mac := wire.MAC{0x02, 0, 0, 0, 0, number}
-	return &wireHost{status: portStatus{
-		up: true, mtu: wire.MTU4096.Bytes() + wire.MTUOverhead,
-		mac: mac, macs: []wire.MAC{mac}, addresses: addresses,
-	}}
-}
-
-func (h *wireHost) port() (portStatus, error) { return h.now(), nil }
-
-func (h *wireHost) route(_, dest netip.Addr) (host.Route, error) {
-	if slices.Contains(h.peer.now().addresses, dest) {
-		return host.Route{Hop: dest}, nil
-	}
-	return host.Route{}, fmt.Errorf("%w: it is not an address of the wire's other end", host.ErrNoRoute)
-}
-
-func (h *wireHost) neighbour(netip.Addr) (hopStatus, error) {
-	return hopStatus{mac: h.peer.now().mac, known: true}, nil
-}
-
-func (h *wireHost) hold(netip.Addr) error { return nil }
-
-func (h *wireHost) release(netip.Addr) {}
-
-func (h *wireHost) join(netip.Addr) error  { return nil }
-func (h *wireHost) leave(netip.Addr) error { return nil }
-
-func (h *wireHost) follow(*news) {}
-
-func (h *wireHost) listen(func(host.TooBig)) {}
-
-func (h *wireHost) interrupt() {}
-
-func (h *wireHost) describe() (xdp, socket string) { return "none", "none" }
-
-func (h *wireHost) close() error { return nil }

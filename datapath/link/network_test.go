@@ -1,0 +1,308 @@
+package link
+
+import (
+	"bytes"
+	"encoding/binary"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/roced/roced/datapath/wire"
+)
+
+var (
+	macA, macB, macC = wire.MAC{2, 0xA}, wire.MAC{2, 0xB}, wire.MAC{2, 0xC}
+	macGroup         = wire.MAC{1, 0, 0x5e}
+)
+
+func ports(t *testing.T, n *Network, macs ...wire.MAC) (list []Port) {
+	t.Helper()
+	for _, mac := range macs {
+		p, err := n.Port(mac)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() {
+			if err := p.Close(); err != nil {
+				t.Error(err)
+			}
+		})
+		list = append(list, p)
+	}
+	return list
+}
+
+// send commits a numbered frame, if there is room for it.
+func send(p Port, to wire.MAC, number int) bool {
+	frame := p.Reserve()
+	if frame == nil {
+		return false
+	}
+	copy(frame, to[:])
+	binary.LittleEndian.PutUint32(frame[6:], uint32(number))
+	p.Commit(10)
+	return true
+}
+
+// receive takes all that has arrived, by number.
+func receive(p Port) (numbers []int) {
+	var burst [MaxBurst][]byte
+	for n := p.Receive(burst[:]); n > 0; n = p.Receive(burst[:]) {
+		for _, frame := range burst[:n] {
+			numbers = append(numbers, int(binary.LittleEndian.Uint32(frame[6:])))
+		}
+		p.Release()
+	}
+	return numbers
+}
+
+// Frames arrive in order and none is lost, however far the sender is ahead: it finds no room.
+func TestInOrderWithoutLoss(t *testing.T) {
+	list := ports(t, NewNetwork(0), macA, macB)
+	a, b := list[0], list[1]
+	next, got := 0, 0
+	for got < 10*portFrames {
+		for send(a, macB, next) {
+			next++
+		}
+		a.Flush()
+		for send(a, macB, next) {
+			next++
+		}
+		if a.Flush() && next-got > 2*portFrames {
+			t.Fatalf("%d frames are on the way", next-got)
+		}
+		for _, number := range receive(b) {
+			if number != got {
+				t.Fatalf("frame %d came, want %d", number, got)
+			}
+			got++
+		}
+	}
+}
+
+// A frame arrives at the port that has its MAC; a group's, and one for a MAC that nobody has, at
+// all others; none at its sender.
+func TestWhereFramesArrive(t *testing.T) {
+	list := ports(t, NewNetwork(0), macA, macB, macC)
+	for i, row := range []struct {
+		to   wire.MAC
+		want []bool
+	}{
+		{macB, []bool{false, true, false}},
+		{macC, []bool{false, false, true}},
+		{macGroup, []bool{false, true, true}},
+		{wire.MAC{2, 0xF}, []bool{false, true, true}},
+	} {
+		send(list[0], row.to, i)
+		if !list[0].Flush() {
+			t.Fatal("something is left")
+		}
+		for k, p := range list {
+			if got := receive(p); slices.Contains(got, i) != row.want[k] {
+				t.Errorf("to %v: port %d got %v", row.to, k, got)
+			}
+		}
+	}
+}
+
+// One member of a group without room holds the group up, and nobody gets anything twice.
+func TestGroupWaitsForRoom(t *testing.T) {
+	list := ports(t, NewNetwork(0), macA, macB, macC)
+	for i := range portFrames {
+		send(list[1], macC, i)
+	}
+	list[1].Flush()
+	send(list[0], macGroup, 4711)
+	if list[0].Flush() || len(receive(list[1])) != 0 {
+		t.Error("a group's frame went out though one had no room")
+	}
+	if got := receive(list[2]); len(got) != portFrames {
+		t.Errorf("%d frames", len(got))
+	}
+	if !list[0].Flush() {
+		t.Error("still held up")
+	}
+	if b, c := receive(list[1]), receive(list[2]); !slices.Equal(b, []int{4711}) || !slices.Equal(c, []int{4711}) {
+		t.Errorf("%v, %v", b, c)
+	}
+}
+
+// What is sent to or from a port that is down is gone; so is what is for one that is closed, and
+// nobody is held up by either.
+func TestPortsThatAreDown(t *testing.T) {
+	n := NewNetwork(0)
+	list := ports(t, n, macA, macB, macC)
+	a, b := list[0], list[1]
+	for _, down := range []Port{a, b} {
+		down.SetUp(false)
+		for i := range 3 * portFrames {
+			if !send(a, macB, i) || !a.Flush() {
+				t.Fatal("held up")
+			}
+		}
+		down.SetUp(true)
+		if got := receive(b); got != nil {
+			t.Errorf("%v arrived", got)
+		}
+	}
+	if err := b.Close(); err != nil {
+		t.Error(err)
+	}
+	for i := range 3 * portFrames {
+		if send(a, macB, i) && len(receive(list[2])) > 1 {
+			t.Fatal("frames come twice")
+		}
+		a.Flush()
+	}
+	if got := receive(b); got != nil {
+		t.Errorf("%v arrived at a closed port", got)
+	}
+}
+
+// outcome is what arrives of a thousand frames through a network that is impaired.
+func outcome(t *testing.T, seed uint64, i Impairment) ([]int, NetworkCounters) {
+	t.Helper()
+	n := NewNetwork(seed)
+	list := ports(t, n, macA, macB)
+	n.Impair(i)
+	var got []int
+	for number := range 1000 {
+		send(list[0], macB, number)
+		list[0].Flush()
+		got = append(got, receive(list[1])...)
+	}
+	return got, n.Counters()
+}
+
+// The same seed loses and doubles the same frames, another one others; each that did not arrive
+// is counted.
+func TestImpairedBySeed(t *testing.T) {
+	i := Impairment{Loss: 0.2, Duplication: 0.1}
+	first, counted := outcome(t, 1, i)
+	again, _ := outcome(t, 1, i)
+	other, _ := outcome(t, 2, i)
+	if !slices.Equal(first, again) {
+		t.Error("the same seed gives something else")
+	}
+	if slices.Equal(first, other) {
+		t.Error("another seed gives the same")
+	}
+	if uint64(len(first)) != 1000-counted.Lost+counted.Duplicated || counted.Lost < 100 || counted.Lost > 300 || counted.Duplicated < 40 || counted.Duplicated > 160 {
+		t.Errorf("%d arrived, %+v", len(first), counted)
+	}
+	if got, counted := outcome(t, 3, Impairment{Loss: 1}); got != nil || counted.Lost != 1000 {
+		t.Errorf("%d arrived though all are lost, %+v", len(got), counted)
+	}
+}
+
+// Frames that are delayed arrive later, also at a port that sleeps, and with jitter in another
+// order; what does not fit then is counted.
+func TestDelay(t *testing.T) {
+	n := NewNetwork(1)
+	list := ports(t, n, macA, macB)
+	n.Impair(Impairment{Delay: 5 * time.Millisecond, Jitter: 5 * time.Millisecond})
+	for number := range 100 {
+		send(list[0], macB, number)
+	}
+	list[0].Flush()
+	if got := receive(list[1]); len(got) == 100 {
+		t.Error("all are there at once")
+	}
+	var got []int
+	for deadline := time.Now().Add(time.Minute); len(got) < 100 && time.Now().Before(deadline); time.Sleep(time.Millisecond) {
+		got = append(got, receive(list[1])...)
+	}
+	inOrder := slices.IsSorted(got)
+	slices.Sort(got)
+	if len(got) != 100 || got[0] != 0 || got[99] != 99 || inOrder {
+		t.Errorf("%d arrived, in order %v", len(got), inOrder)
+	}
+	n.Impair(Impairment{Duplication: 1})
+	for number := range portFrames {
+		send(list[0], macB, number)
+	}
+	list[0].Flush()
+	if c := n.Counters(); c.Overflowed != portFrames || len(receive(list[1])) != portFrames {
+		t.Errorf("%+v", c)
+	}
+	n.Impair(Impairment{})
+	send(list[0], macB, 1)
+	list[0].Flush()
+	if got := receive(list[1]); len(got) != 1 {
+		t.Errorf("%v after all is well again", got)
+	}
+}
+
+// Frames keep their bytes: buffers change hands, and nobody writes to one that he gave away.
+func TestBuffersChangeHands(t *testing.T) {
+	list := ports(t, NewNetwork(0), macA, macB)
+	var burst [MaxBurst][]byte
+	for round := range 3 * portFrames {
+		want := bytes.Repeat([]byte{byte(round)}, 100+round)
+		copy(want, macB[:])
+		list[0].Commit(copy(list[0].Reserve(), want))
+		list[0].Flush()
+		next := list[0].Reserve()
+		clear(next)
+		if n := list[1].Receive(burst[:]); n != 1 || !bytes.Equal(burst[0], want) {
+			t.Fatalf("round %d: %d frames, % x", round, n, burst[0])
+		}
+		list[1].Release()
+	}
+}
+
+// Many senders, and ports that come and go: nothing crashes, and nothing is lost between those
+// that stay.
+func TestPortsComeAndGo(t *testing.T) {
+	n := NewNetwork(0)
+	list := ports(t, n, macA, macB, macC)
+	var group sync.WaitGroup
+	stop := make(chan struct{})
+	group.Go(func() {
+		for i := byte(0); ; i++ {
+			select {
+			case <-stop:
+				return
+			default:
+			}
+			p, err := n.Port(wire.MAC{2, 1, i})
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			send(p, macC, 1<<20)
+			p.Flush()
+			if err := p.Close(); err != nil {
+				t.Error(err)
+			}
+		}
+	})
+	const count = 20000
+	for _, p := range list[:2] {
+		group.Go(func() {
+			for i := 0; i < count; {
+				if send(p, macC, i) {
+					i++
+				} else {
+					time.Sleep(time.Microsecond)
+				}
+				p.Flush()
+			}
+			for !p.Flush() {
+				time.Sleep(time.Microsecond)
+			}
+		})
+	}
+	seen := 0
+	for seen < 2*count {
+		for _, number := range receive(list[2]) {
+			if number < 1<<20 {
+				seen++
+			}
+		}
+	}
+	close(stop)
+	group.Wait()
+}

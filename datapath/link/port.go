@@ -1,0 +1,265 @@
+package link
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+
+	"github.com/roced/roced/datapath/wire"
+	"golang.org/x/sys/unix"
+)
+
+const (
+	portFrames    = 128 // that a port has room for, in each direction
+	portFrameSize = (wire.MaxHeaders + 4096 + wire.MaxTrailer + 63) &^ 63
+)
+
+// Port is a port of a Network.
+type Port interface {
+	Link
+	// SetUp says whether the port takes and gives frames; it is up at first. It may be called
+	// at any time.
+	SetUp(up bool)
+}
+
+// port is a Port. Frames are built in buffers of the sender's, and change places with buffers of
+// the receiver's that are free.
+type port struct {
+	network *Network
+	mac     wire.MAC
+	random  *rand.Rand
+	asleep  atomic.Bool
+	down    atomic.Bool
+	wakeFD  int
+
+	out   frames // built, and not delivered yet
+	known struct {
+		mac     wire.MAC
+		changes uint64
+		port    *port
+	} // where the last frame went
+
+	arrived atomic.Int64 // in.count, to look without the lock
+	mu      sync.Mutex   // of what follows
+	in      frames
+	closed  bool
+	lent    int // of in, to Receive
+}
+
+// frames is a ring of frames.
+type frames struct {
+	buffers [portFrames][]byte
+	lengths [portFrames]int
+	first   int
+	count   int
+}
+
+// room gives the buffer behind the last frame, nil if there is none.
+func (f *frames) room() []byte {
+	if f.count == portFrames {
+		return nil
+	}
+	buffer := &f.buffers[(f.first+f.count)%portFrames]
+	if *buffer == nil {
+		*buffer = make([]byte, portFrameSize)
+	}
+	return *buffer
+}
+
+func (f *frames) at(i int) []byte {
+	place := (f.first + i) % portFrames
+	return f.buffers[place][:f.lengths[place]]
+}
+
+// grow makes a frame of the buffer that room gave.
+func (f *frames) grow(length int) {
+	f.lengths[(f.first+f.count)%portFrames] = length
+	f.count++
+}
+
+func (f *frames) shrink(n int) {
+	f.first = (f.first + n) % portFrames
+	f.count -= n
+}
+
+func newPort(n *Network, mac wire.MAC) (*port, error) {
+	fd, err := unix.Eventfd(0, unix.EFD_CLOEXEC|unix.EFD_NONBLOCK)
+	if err != nil {
+		return nil, fmt.Errorf("eventfd for a port in memory: %w", err)
+	}
+	return &port{network: n, mac: mac, wakeFD: fd}, nil
+}
+
+// SetUp implements Port.
+func (p *port) SetUp(up bool) { p.down.Store(!up) }
+
+// Receive implements Link.
+func (p *port) Receive(burst [][]byte) int {
+	if p.arrived.Load() == 0 {
+		return 0
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.lent = min(p.in.count, len(burst))
+	for i := range p.lent {
+		burst[i] = p.in.at(i)
+	}
+	return p.lent
+}
+
+// Release implements Link.
+func (p *port) Release() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.in.shrink(p.lent)
+	p.arrived.Store(int64(p.in.count))
+	p.lent = 0
+}
+
+// Reserve implements Link.
+func (p *port) Reserve() []byte { return p.out.room() }
+
+// Commit implements Link.
+func (p *port) Commit(length int) { p.out.grow(length) }
+
+// Flush implements Link. A receiver that has no room holds up what is behind its frames.
+func (p *port) Flush() bool {
+	for p.out.count > 0 {
+		impairment := p.network.impairment.Load()
+		dest := destination(p.out.at(0))
+		to := p.route(dest)
+		switch {
+		case p.down.Load():
+			p.out.shrink(1)
+		case to == nil || impairment != nil:
+			if !p.flood(to, impairment) {
+				return false
+			}
+		case to.takeFrom(&p.out, dest) == 0:
+			return false
+		}
+	}
+	return true
+}
+
+func destination(frame []byte) wire.MAC { return wire.MAC(frame[:len(wire.MAC{})]) }
+
+// route finds the port that a frame is for, nil for a group, and where nobody has the MAC.
+func (p *port) route(dest wire.MAC) *port {
+	if changes := p.network.changes.Load(); p.known.changes != changes || p.known.mac != dest {
+		p.known.mac, p.known.changes, p.known.port = dest, changes, p.network.find(dest)
+	}
+	return p.known.port
+}
+
+// flood delivers a copy of the first frame to one port, or to all others; to none, if one of them
+// has no room and the network loses nothing.
+func (p *port) flood(one *port, impairment *Impairment) bool {
+	frame, to := p.out.at(0), []*port{one}
+	if one == nil {
+		to = p.network.others(p)
+	}
+	for _, one := range to {
+		if impairment == nil && !one.hasRoom() {
+			return false
+		}
+	}
+	for _, one := range to {
+		if impairment != nil {
+			p.network.impair(impairment, p.random, one, frame)
+		} else {
+			p.network.deliver(one, frame)
+		}
+	}
+	p.out.shrink(1)
+	return true
+}
+
+// takes reports whether what comes has a place to go: not so where the port drops it.
+func (p *port) takes() bool { return !p.closed && !p.down.Load() }
+
+func (p *port) hasRoom() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.in.count < portFrames || !p.takes()
+}
+
+// put copies a frame into the port; false if there is no room.
+func (p *port) put(frame []byte) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !p.takes() {
+		return true
+	}
+	buffer := p.in.room()
+	if buffer == nil {
+		return false
+	}
+	p.in.grow(copy(buffer, frame))
+	p.tell()
+	return true
+}
+
+// takeFrom takes the first frames that are for this port, as many as there is room for, and
+// gives buffers of its own for them.
+func (p *port) takeFrom(out *frames, dest wire.MAC) (taken int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for out.count > 0 && destination(out.at(0)) == dest {
+		if p.takes() {
+			if p.in.room() == nil {
+				break
+			}
+			free := &p.in.buffers[(p.in.first+p.in.count)%portFrames]
+			*free, out.buffers[out.first] = out.buffers[out.first], *free
+			p.in.grow(out.lengths[out.first])
+		}
+		out.shrink(1)
+		taken++
+	}
+	p.tell()
+	return taken
+}
+
+// tell wakes whoever sleeps until frames come. The caller holds mu.
+func (p *port) tell() {
+	p.arrived.Store(int64(p.in.count))
+	if p.asleep.Load() && !p.closed {
+		one := [8]byte{1}
+		_, _ = unix.Write(p.wakeFD, one[:])
+	}
+}
+
+// TakeBack implements Link: what waits is for a receiver without room.
+func (p *port) TakeBack() {}
+
+// TakenBack implements Link.
+func (p *port) TakenBack() int { return 0 }
+
+// Refused implements Link.
+func (p *port) Refused() int { return 0 }
+
+// Descriptors implements Link.
+func (p *port) Descriptors() []int { return []int{p.wakeFD} }
+
+// SetAsleep implements Link.
+func (p *port) SetAsleep(asleep bool) {
+	p.asleep.Store(asleep)
+	if !asleep {
+		var count [8]byte
+		_, _ = unix.Read(p.wakeFD, count[:])
+	}
+}
+
+// Close implements Link.
+func (p *port) Close() error {
+	p.network.remove(p)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.closed {
+		return nil
+	}
+	p.closed = true
+	return unix.Close(p.wakeFD)
+}

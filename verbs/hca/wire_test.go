@@ -1,0 +1,156 @@
+package hca
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+	"testing"
+
+	"github.com/roced/roced/verbs"
+)
+
+// newWireOf makes a wire of so many hosts, 10.0.0.1 and so on, with a station on each.
+func newWireOf(t *testing.T, hosts int, seed uint64) (*Wire, []*WireHost, []*station) {
+	t.Helper()
+	w, err := NewWire(seed)
+	check(t, err)
+	t.Cleanup(func() { check(t, w.Close()) })
+	var list []*WireHost
+	var stations []*station
+	for i := range hosts {
+		h, err := w.AddHost(fmt.Sprintf("host%d", i+1), hostAddress(i))
+		check(t, err)
+		list, stations = append(list, h), append(stations, newStation(t, h.Card))
+	}
+	return w, list, stations
+}
+
+func hostAddress(i int) netip.Addr { return netip.AddrFrom4([4]byte{10, 0, 0, byte(i + 1)}) }
+
+// Each host reaches each other one, and all members of a group get what is sent to it.
+func TestWireOfManyHosts(t *testing.T) {
+	_, _, stations := newWireOf(t, 6, 0)
+	for i, from := range stations {
+		for k, to := range stations {
+			to.receive(1)
+			from.post(from.send(uint64(k), from.ah(hostAddress(k).String()), to, from.piece(0, 5)))
+			if i == k {
+				from.wait(2)
+			} else {
+				from.wait(1)
+				to.wait(1)
+			}
+		}
+	}
+	for _, s := range stations[1:] {
+		check(t, s.qp.AttachMcast(gid(groupV4), 0))
+		s.receive(2)
+	}
+	stations[0].post(stations[0].toGroup(groupV4, 0, 5))
+	for _, s := range stations {
+		s.wait(1)
+	}
+}
+
+// Addresses come, move to another host and go; handles that exist follow.
+func TestAddressesOfAWire(t *testing.T) {
+	_, hosts, stations := newWireOf(t, 3, 0)
+	a, b, c := stations[0], stations[1], stations[2]
+	moving := address("10.0.0.100")
+	_, err := a.pd.CreateAH(guard(t), a.route(moving.String()))
+	refused(t, err, verbs.ErrUnreachable, "no host of the wire")
+	hosts[1].SetAddresses(hostAddress(1), moving)
+	b.expectEvents(gidChange)
+	ah := a.ah(moving.String())
+	b.receive(0)
+	a.post(a.send(1, ah, b))
+	a.wait(1)
+	b.wait(1)
+
+	hosts[1].SetAddresses(hostAddress(1))
+	hosts[2].SetAddresses(hostAddress(2), moving)
+	eventually(t, "the address to have moved", func() bool {
+		c.receive(0)
+		a.post(a.send(1, ah, c))
+		a.wait(1)
+		n, err := c.cq.Poll(make([]verbs.WC, 1))
+		check(t, err)
+		return n == 1
+	})
+}
+
+// A link goes down and comes up: events, and what is sent meanwhile is counted.
+func TestLinkOfAWire(t *testing.T) {
+	_, hosts, stations := newWireOf(t, 2, 0)
+	a, b := stations[0], stations[1]
+	ah := a.ah("10.0.0.2")
+	hosts[0].SetUp(false)
+	a.expectEvents(portErr)
+	a.post(a.send(1, ah, b))
+	a.wait(1)
+	hosts[0].SetUp(true)
+	a.expectEvents(portActive)
+	if got := a.drops()["link_down"]; got != 1 {
+		t.Errorf("drops %v", a.drops())
+	}
+	b.receive(0)
+	a.post(a.send(2, ah, b))
+	a.wait(1)
+	b.wait(1)
+	hosts[0].SetMTU(1500)
+	a.expectEvents(mtuChange)
+}
+
+// What the wire loses is in its counters: sent = delivered + lost, and the seed decides.
+func TestLossOnAWire(t *testing.T) {
+	lost := func(seed uint64) WireCounters {
+		w, _, stations := newWireOf(t, 2, seed)
+		a, b := stations[0], stations[1]
+		ah := a.ah("10.0.0.2")
+		w.Impair(Impairment{Loss: 0.3})
+		const count = 200
+		for i := range count {
+			if i%depth == 0 && i > 0 {
+				b.poll()
+			}
+			_ = b.qp.PostRecv([]verbs.RecvWR{{SGList: []verbs.SGE{b.piece(i%depth, slotLen)}}})
+			a.post(a.send(uint64(i), ah, b, a.piece(0, 10)))
+			a.wait(1)
+		}
+		counters := w.Counters()
+		eventually(t, "all that was not lost", func() bool { return b.device.engine.Counters().Received+counters.Lost == count })
+		return counters
+	}
+	first, again, other := lost(1), lost(1), lost(2)
+	if first != again || first == other || first.Lost == 0 {
+		t.Errorf("%+v, %+v, %+v", first, again, other)
+	}
+}
+
+// poll takes what is there.
+func (s *station) poll() {
+	s.Helper()
+	_, err := s.cq.Poll(make([]verbs.WC, 64))
+	check(s, err)
+}
+
+// A host that is closed is gone for the others; the wire closes those that are left.
+func TestHostLeavesTheWire(t *testing.T) {
+	w, hosts, stations := newWireOf(t, 3, 0)
+	ah := stations[0].ah("10.0.0.2")
+	check(t, hosts[1].Close())
+	eventually(t, "the address to be unreachable", func() bool {
+		stations[0].post(stations[0].send(1, ah, stations[1]))
+		stations[0].wait(1)
+		return stations[0].drops()["unreachable"] > 0
+	})
+	late, err := w.AddHost("late", address("10.0.0.9"))
+	check(t, err)
+	s := newStation(t, late.Card)
+	s.receive(0)
+	stations[2].post(stations[2].send(1, stations[2].ah("10.0.0.9"), s))
+	s.wait(1)
+	check(t, errors.Join(w.Close(), w.Close()))
+	_, err = s.ctx.AllocPD()
+	refused(t, err, verbs.ErrClosed)
+}
