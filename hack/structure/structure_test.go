@@ -30,6 +30,7 @@ var allowed = map[string][]string{
 	"datapath/xsk":           {},
 	"datapath/ring":          {"datapath/wire"},
 	"verbs":                  {"datapath/ring", "datapath/wire", "internal/errno"},
+	"verbs/ud":               {"verbs"},
 	"mcast":                  {"datapath/wire", "internal/errno"},
 	"mcast/membership":       {"internal/errno", "internal/host", "internal/journal"},
 	"datapath/link":          {"datapath/wire", "datapath/xsk"},
@@ -44,6 +45,7 @@ var heavy = map[string][]string{
 	"datapath/wire": {"github.com/", "golang.org/x/sys"},
 	"mcast":         {"github.com/vishvananda/netlink", "github.com/cilium/ebpf"},
 	"verbs":         {"github.com/vishvananda/netlink", "github.com/cilium/ebpf"},
+	"verbs/ud":      {"github.com/vishvananda/netlink", "github.com/cilium/ebpf"},
 	"datapath/ring": {"github.com/vishvananda/netlink", "github.com/cilium/ebpf", "golang.org/x/sys"},
 }
 

@@ -1,0 +1,127 @@
+package ud
+
+import (
+	"fmt"
+	"net/netip"
+	"strconv"
+	"strings"
+
+	"github.com/roced/roced/verbs"
+)
+
+// Addr is where a message goes or comes from: a queue pair at an IP address, or a group. It is
+// comparable, is a net.Addr, and its text can be handed to a peer by any means: ParseAddr
+// reads it.
+//
+//	10.0.0.2:0x00001a                    a queue pair
+//	[fd00::2]:0x00001a,qkey=0x11111111   one whose Q_Key is not verbs.UDPQKey
+//	239.1.2.3                            a group
+type Addr struct {
+	GID verbs.GID
+	QPN verbs.QPN
+	// QKey is what the other side's endpoint has for Options.QKey; 0 stands for the own.
+	QKey verbs.QKey
+}
+
+// Group is the address of a group, for those that have verbs.UDPQKey.
+func Group(group netip.Addr) Addr {
+	return Addr{GID: verbs.GIDFromAddr(group), QPN: verbs.MulticastQPN, QKey: verbs.UDPQKey}
+}
+
+// IP is the IP address.
+func (a Addr) IP() netip.Addr { return a.GID.Addr() }
+
+// IsGroup reports whether the address is that of a group.
+func (a Addr) IsGroup() bool { return a.GID.IsMulticast() }
+
+// IsZero reports whether the address is unset.
+func (a Addr) IsZero() bool { return a == Addr{} }
+
+// Network is "roce".
+func (a Addr) Network() string { return "roce" }
+
+// qkeyMark stands before the Q_Key in an address' text.
+const qkeyMark = ",qkey="
+
+// String is the address' text, which ParseAddr reads.
+func (a Addr) String() string {
+	text := a.IP().String()
+	if a.QPN != verbs.MulticastQPN || !a.IsGroup() {
+		if !a.IP().Is4() {
+			text = "[" + text + "]"
+		}
+		text += ":" + a.QPN.String()
+	}
+	if a.QKey != verbs.UDPQKey {
+		text += qkeyMark + a.QKey.String()
+	}
+	return text
+}
+
+// ParseAddr reads the text of an address. Numbers may be decimal or hexadecimal.
+func ParseAddr(text string) (Addr, error) {
+	a, err := parseAddr(text)
+	if err != nil {
+		return Addr{}, fmt.Errorf("address %q: %w; 10.0.0.2:0x00001a is a queue pair's, 239.1.2.3 a group's", text, err)
+	}
+	return a, nil
+}
+
+func parseAddr(text string) (Addr, error) {
+	a := Addr{QKey: verbs.UDPQKey}
+	place, key, has := strings.Cut(text, qkeyMark)
+	if has {
+		number, err := parseNumber("Q_Key", key, 32)
+		if err != nil {
+			return a, err
+		}
+		a.QKey = verbs.QKey(number)
+	}
+	if group, err := netip.ParseAddr(place); err == nil {
+		a.GID, a.QPN = verbs.GIDFromAddr(group), verbs.MulticastQPN
+		if !a.IsGroup() {
+			return a, fmt.Errorf("%w: a queue pair number is missing", verbs.ErrInvalid)
+		}
+		return a, nil
+	}
+	return a, a.parsePlace(place)
+}
+
+// parsePlace reads IP:QPN, with brackets about IPv6.
+func (a *Addr) parsePlace(place string) error {
+	colon := strings.LastIndexByte(place, ':')
+	if colon < 0 {
+		return fmt.Errorf("%w: neither IP:QPN nor a group's IP", verbs.ErrInvalid)
+	}
+	host := place[:colon]
+	if inner, ok := strings.CutPrefix(host, "["); ok {
+		host = strings.TrimSuffix(inner, "]")
+	}
+	ip, err := netip.ParseAddr(host)
+	if err != nil || ip.Is6() != strings.HasPrefix(place, "[") {
+		return fmt.Errorf("%w: %q is no IP address, or brackets are missing or too many", verbs.ErrInvalid, place[:colon])
+	}
+	number, err := parseNumber("queue pair number", place[colon+1:], 24)
+	if err != nil {
+		return err
+	}
+	a.GID, a.QPN = verbs.GIDFromAddr(ip), verbs.QPN(number)
+	return nil
+}
+
+func parseNumber(what, text string, bits int) (uint64, error) {
+	number, err := strconv.ParseUint(text, 0, bits)
+	if err != nil {
+		return 0, fmt.Errorf("%w: %q is no %s of %d bits", verbs.ErrInvalid, text, what, bits)
+	}
+	return number, nil
+}
+
+// MarshalText gives the address' text.
+func (a Addr) MarshalText() ([]byte, error) { return []byte(a.String()), nil }
+
+// UnmarshalText reads the address' text.
+func (a *Addr) UnmarshalText(text []byte) (err error) {
+	*a, err = ParseAddr(string(text))
+	return err
+}

@@ -1,0 +1,221 @@
+package ud
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/roced/roced/verbs"
+)
+
+const (
+	grhLen    = 40 // bytes at the start of each receive buffer
+	cacheLine = 64 // bytes: buffers begin on one
+	port      = 1  // the one that a device has
+
+	// batch is how many requests are posted, and completions taken, at once.
+	batch = 64
+)
+
+// Endpoint sends and receives datagrams: a queue pair with its buffers. Its methods are safe for
+// concurrent use.
+type Endpoint struct {
+	verbs   *verbs.Context
+	options Options
+	peer    Addr // of Dial
+	qkey    verbs.QKey
+
+	pd             *verbs.PD
+	mr             *verbs.MR // receive buffers, then send buffers
+	sendCQ, recvCQ *verbs.CQ
+	qp             *verbs.QP
+
+	life   context.Context // ends with Close
+	end    context.CancelFunc
+	making sync.WaitGroup // commands that Close waits for: address handles, joins
+	begin  time.Time
+
+	longest  atomic.Int64 // message that the port takes now, in bytes
+	lastLook atomic.Int64 // at the port, since begin
+
+	recv   receiver
+	send   sender
+	groups groups
+}
+
+// Listen makes an endpoint on a device. Several can be on one context. What the endpoint makes is
+// freed by Close; the context stays the caller's.
+func Listen(c *verbs.Context, o Options) (*Endpoint, error) {
+	e, err := open(c, o)
+	if err != nil {
+		return nil, fmt.Errorf("listen: %w", err)
+	}
+	return e, nil
+}
+
+// Dial makes an endpoint with a peer: a message without To goes there, and unless the
+// peer is a group, what others send is passed over. The peer's address is resolved, as with
+// verbs.PD.CreateAH, until ctx is done.
+func Dial(ctx context.Context, c *verbs.Context, peer Addr, o Options) (*Endpoint, error) {
+	e, err := open(c, o)
+	if err != nil {
+		return nil, fmt.Errorf("dial %v: %w", peer, err)
+	}
+	e.peer = peer
+	if err := e.makeHandle(ctx, &Message{}); err != nil {
+		return nil, errors.Join(fmt.Errorf("dial %v: %w", peer, err), e.Close())
+	}
+	return e, nil
+}
+
+func open(c *verbs.Context, o Options) (*Endpoint, error) {
+	if c == nil {
+		return nil, fmt.Errorf("%w: no verbs.Context", verbs.ErrInvalid)
+	}
+	attr, err := c.QueryPort(port)
+	if err != nil {
+		return nil, err
+	}
+	if err := o.complete(&attr); err != nil {
+		return nil, err
+	}
+	e := &Endpoint{verbs: c, options: o, qkey: o.QKey, begin: time.Now()}
+	e.life, e.end = context.WithCancel(context.Background())
+	e.groups.joined = map[netip.Addr]*joined{}
+	if err := e.make(); err != nil {
+		return nil, errors.Join(err, e.Close())
+	}
+	return e, nil
+}
+
+// make makes the objects, and posts all receives.
+func (e *Endpoint) make() (err error) {
+	o := &e.options
+	recvStride, sendStride := lines(grhLen+o.MaxMessage), lines(o.MaxMessage)
+	if e.pd, err = e.verbs.AllocPD(); err != nil {
+		return err
+	}
+	if e.mr, err = e.pd.AllocMR(o.RecvDepth*recvStride+o.SendDepth*sendStride, verbs.AccessLocalWrite); err != nil {
+		return err
+	}
+	if e.sendCQ, err = e.verbs.CreateCQ(o.SendDepth); err != nil {
+		return err
+	}
+	if e.recvCQ, err = e.verbs.CreateCQ(o.RecvDepth); err != nil {
+		return err
+	}
+	e.qp, err = e.pd.CreateQP(&verbs.QPInitAttr{
+		Type: verbs.QPTypeUD, SendCQ: e.sendCQ, RecvCQ: e.recvCQ,
+		Cap:              verbs.QPCap{MaxSendWR: uint32(o.SendDepth), MaxRecvWR: uint32(o.RecvDepth)},
+		BlockSelfMcastLB: o.NoLoopback,
+	})
+	if err != nil {
+		return err
+	}
+	if err := e.qp.Activate(e.qkey); err != nil {
+		return err
+	}
+	if err := e.look(); err != nil {
+		return err
+	}
+	e.send.prepare(e, sendStride)
+	return e.recv.prepare(e, recvStride)
+}
+
+// lines rounds a length up to whole cache lines.
+func lines(length int) int { return (length + cacheLine - 1) &^ (cacheLine - 1) }
+
+// Addr is the endpoint's address, to be handed to peers: Options.Source, else the device's
+// default address. The GID is zero while the device has none.
+func (e *Endpoint) Addr() Addr {
+	a := Addr{QPN: e.qp.Number(), QKey: e.qkey}
+	if e.options.Source.IsValid() {
+		a.GID = verbs.GIDFromAddr(e.options.Source)
+	} else if entry, err := e.verbs.QueryGID(port, 0); err == nil {
+		a.GID = entry.GID
+	}
+	return a
+}
+
+// Addrs are all addresses that the endpoint can be reached at, the default first.
+func (e *Endpoint) Addrs() ([]Addr, error) {
+	entries, err := e.verbs.GIDs(port)
+	if err != nil {
+		return nil, e.explain(err)
+	}
+	var all []Addr
+	for _, entry := range entries {
+		a := Addr{GID: entry.GID, QPN: e.qp.Number(), QKey: e.qkey}
+		if len(all) == 0 || a != all[0] { // the default's own line repeats it
+			all = append(all, a)
+		}
+	}
+	return all, nil
+}
+
+// MaxMessage is the longest message that can be sent now, in bytes: as long as Options allow,
+// and the port's active MTU.
+func (e *Endpoint) MaxMessage() int { return int(e.longest.Load()) }
+
+// Close leaves all groups, waits up to a second until what was sent has left, and frees what the
+// endpoint made. Whoever waits in a call gets ErrClosed. Buffers that are lent must not
+// be touched any more. Closing again does nothing.
+func (e *Endpoint) Close() error {
+	if !e.shut() {
+		return nil
+	}
+	e.making.Wait()
+	err := e.leaveAll()
+	if e.qp != nil {
+		err = errors.Join(err, freed(e.qp.Close()))
+	}
+	for _, ah := range e.send.handles.takeAll() {
+		err = errors.Join(err, freed(ah.Close()))
+	}
+	for _, cq := range []*verbs.CQ{e.recvCQ, e.sendCQ} {
+		if cq != nil {
+			err = errors.Join(err, freed(cq.Close()))
+		}
+	}
+	if e.mr != nil {
+		err = errors.Join(err, freed(e.mr.Close()))
+	}
+	if e.pd != nil {
+		err = errors.Join(err, freed(e.pd.Close()))
+	}
+	return err
+}
+
+// shut lets no more commands begin; false if that was done before.
+func (e *Endpoint) shut() bool {
+	e.send.mu.Lock()
+	defer e.send.mu.Unlock()
+	if e.life.Err() != nil {
+		return false
+	}
+	e.end()
+	return true
+}
+
+// enter begins a command that Close waits for, until making.Done.
+func (e *Endpoint) enter() error {
+	e.send.mu.Lock()
+	defer e.send.mu.Unlock()
+	if e.life.Err() != nil {
+		return ErrClosed
+	}
+	e.making.Add(1)
+	return nil
+}
+
+// freed takes a device that is closed for one that has nothing of ours any more.
+func freed(err error) error {
+	if errors.Is(err, verbs.ErrClosed) {
+		return nil
+	}
+	return err
+}

@@ -1,0 +1,51 @@
+package ud_test
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/roced/roced/verbs"
+	"github.com/roced/roced/verbs/ud"
+)
+
+func TestSendAndAnswer(t *testing.T) {
+	for _, spin := range []bool{false, true} {
+		a, b := pair(t, ud.Options{Spin: spin})
+		ctx := guard(t)
+		check(t, a.Send(ctx, b.Addr(), []byte("hello")))
+		m := receive(t, b)
+		if string(m.Data) != "hello" || m.From != a.Addr() || m.To != b.Addr() || m.HasImm {
+			t.Fatalf("%q from %v to %v, want it from %v to %v", m.Data, m.From, m.To, a.Addr(), b.Addr())
+		}
+		check(t, m.Reply(ctx, []byte("hello yourself")))
+		m.Release()
+		if m := said(t, a, "hello yourself"); m.From != b.Addr() {
+			t.Fatalf("answer from %v, want %v", m.From, b.Addr())
+		}
+		if err := m.Reply(ctx, nil); !errors.Is(err, verbs.ErrInvalid) {
+			t.Errorf("reply to a released message: %v", err)
+		}
+	}
+}
+
+func TestGroup(t *testing.T) {
+	a, b := pair(t, ud.Options{})
+	ctx := guard(t)
+	check(t, b.Join(group))
+	check(t, b.Join(group)) // again is nothing
+	check(t, a.JoinSendOnly(group))
+	check(t, a.Send(ctx, ud.Group(group), []byte("to all")))
+	if m := said(t, b, "to all"); m.To != ud.Group(group) || m.From != a.Addr() {
+		t.Fatalf("from %v to %v", m.From, m.To)
+	}
+	check(t, a.Join(group)) // full now
+	check(t, b.Send(ctx, ud.Group(group), []byte("and back")))
+	said(t, a, "and back")
+	said(t, b, "and back") // its own
+	check(t, b.Leave(group))
+	refused(t, b.Leave(group), verbs.ErrNoGID)
+	check(t, a.Send(ctx, ud.Group(group), []byte("gone?")))
+	said(t, a, "gone?")
+	check(t, a.Send(ctx, b.Addr(), []byte("alone")))
+	said(t, b, "alone")
+}

@@ -1,0 +1,109 @@
+package ud
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+	"sync"
+
+	"github.com/roced/roced/verbs"
+)
+
+// groups are an endpoint's memberships.
+type groups struct {
+	mu     sync.Mutex
+	joined map[netip.Addr]*joined
+}
+
+// joined is a membership; that of a full member has the queue pair attached.
+type joined struct {
+	membership *verbs.Membership
+	full       bool
+}
+
+// Join makes the endpoint a member of a group: it receives what is sent there, its own
+// messages included unless Options.NoLoopback is set. To send to Group(group) needs no join. Joining
+// again does nothing, or makes a send-only member a full one.
+//
+// From then on the group's packets do not reach the host's own sockets on the interface.
+func (e *Endpoint) Join(group netip.Addr) error { return e.join(group, true) }
+
+// JoinSendOnly makes the endpoint a member that sends to a group and receives nothing: the
+// host never reports it by IGMP or MLD. A full member stays one.
+func (e *Endpoint) JoinSendOnly(group netip.Addr) error { return e.join(group, false) }
+
+func (e *Endpoint) join(group netip.Addr, full bool) error {
+	if err := e.enter(); err != nil {
+		return err
+	}
+	defer e.making.Done()
+	e.groups.mu.Lock()
+	defer e.groups.mu.Unlock()
+	name := group.Unmap().WithZone("")
+	before := e.groups.joined[name]
+	if before != nil && (before.full || !full) {
+		return nil
+	}
+	j, err := e.newMember(group, full)
+	if err != nil {
+		return e.explain(err)
+	}
+	e.groups.joined[name] = j
+	if before != nil {
+		return freed(before.membership.Close())
+	}
+	return nil
+}
+
+func (e *Endpoint) newMember(group netip.Addr, full bool) (*joined, error) {
+	flags := verbs.JoinSendOnlyFullMember
+	if full {
+		flags = verbs.JoinFullMember
+	}
+	membership, err := e.verbs.JoinMulticast(group, flags)
+	if err != nil {
+		return nil, err
+	}
+	if full {
+		if err := e.qp.AttachMcast(membership.MGID(), membership.MLID()); err != nil {
+			return nil, errors.Join(err, freed(membership.Close()))
+		}
+	}
+	return &joined{membership, full}, nil
+}
+
+// Leave ends a membership; an EADDRNOTAVAIL if there is none. What has come before can still be
+// received.
+func (e *Endpoint) Leave(group netip.Addr) error {
+	if err := e.enter(); err != nil {
+		return err
+	}
+	defer e.making.Done()
+	e.groups.mu.Lock()
+	defer e.groups.mu.Unlock()
+	name := group.Unmap().WithZone("")
+	j := e.groups.joined[name]
+	if j == nil {
+		return fmt.Errorf("leave group %v: %w: the endpoint has not joined it", group, verbs.ErrNoGID)
+	}
+	delete(e.groups.joined, name)
+	return e.leave(j)
+}
+
+func (e *Endpoint) leave(j *joined) (err error) {
+	if j.full {
+		err = freed(e.qp.DetachMcast(j.membership.MGID(), j.membership.MLID()))
+	}
+	return errors.Join(err, freed(j.membership.Close()))
+}
+
+// leaveAll is Close's: no join begins any more.
+func (e *Endpoint) leaveAll() (err error) {
+	e.groups.mu.Lock()
+	defer e.groups.mu.Unlock()
+	for name, j := range e.groups.joined {
+		err = errors.Join(err, e.leave(j))
+		delete(e.groups.joined, name)
+	}
+	return err
+}

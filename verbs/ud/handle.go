@@ -1,0 +1,189 @@
+package ud
+
+import (
+	"container/list"
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/roced/roced/verbs"
+)
+
+// place names an address handle: where it leads, and for answers the own address that they go out
+// from; zero where the destination decides.
+type place struct{ dest, source verbs.GID }
+
+// handle is an address handle in use.
+type handle struct {
+	place place
+	ah    *verbs.AH
+	last  uint64        // message that named it
+	turn  *list.Element // in handles.order
+}
+
+// handles are the destinations that are resolved, the one used last in front. Those that have
+// been taken out wait in retired until no message on its way names them.
+type handles struct {
+	all     map[place]*handle
+	order   list.List // of *handle
+	last    *handle   // that was found, nil if it is no more
+	limit   int
+	table   uint64 // how often the GID table has changed
+	retired []*handle
+	made    uint64
+	evicted uint64
+}
+
+func (h *handles) init(limit int) {
+	h.all, h.limit = map[place]*handle{}, limit
+}
+
+// find gives the handle of a place, nil if there is none.
+func (h *handles) find(p place) *handle {
+	if h.last != nil && h.last.place == p {
+		return h.last
+	}
+	found := h.all[p]
+	if found != nil {
+		h.order.MoveToFront(found.turn)
+		h.last = found
+	}
+	return found
+}
+
+// add makes a handle known; the one that was used the longest ago goes if there are too many.
+func (h *handles) add(p place, ah *verbs.AH) {
+	for len(h.all) >= h.limit {
+		h.retire(h.order.Back().Value.(*handle))
+		h.evicted++
+	}
+	one := &handle{place: p, ah: ah}
+	one.turn = h.order.PushFront(one)
+	h.all[p] = one
+	h.made++
+}
+
+func (h *handles) retire(one *handle) {
+	delete(h.all, one.place)
+	h.order.Remove(one.turn)
+	h.retired = append(h.retired, one)
+	if h.last == one {
+		h.last = nil
+	}
+}
+
+// retireAll has all destinations resolved anew: the GID table has changed.
+func (h *handles) retireAll() {
+	for _, one := range h.all {
+		h.retire(one)
+	}
+	h.table++
+}
+
+// takeIdle gives the retired handles that no message on its way names, to be closed.
+func (h *handles) takeIdle(reaped uint64) (idle []*verbs.AH) {
+	kept := h.retired[:0]
+	for _, one := range h.retired {
+		if one.last <= reaped {
+			idle = append(idle, one.ah)
+		} else {
+			kept = append(kept, one)
+		}
+	}
+	clear(h.retired[len(kept):])
+	h.retired = kept
+	return idle
+}
+
+// takeAll gives all handles, to be closed.
+func (h *handles) takeAll() (all []*verbs.AH) {
+	h.retireAll()
+	for _, one := range h.retired {
+		all = append(all, one.ah)
+	}
+	h.retired = nil
+	return all
+}
+
+// keyOf is the place that a message goes to.
+func (e *Endpoint) keyOf(m *Message, to *Addr) place {
+	p := place{dest: to.GID}
+	if m.answers() {
+		if own := m.grh().DGID(); !own.IsMulticast() {
+			p.source = own
+		}
+	}
+	return p
+}
+
+// makeHandle resolves where a message goes. Whoever needs the same meanwhile may do so too: the first
+// counts.
+func (e *Endpoint) makeHandle(ctx context.Context, m *Message) error {
+	to := &m.To
+	if to.GID.IsZero() {
+		to = &e.peer
+	}
+	if err := e.enter(); err != nil {
+		return err
+	}
+	defer e.making.Done()
+	s := &e.send
+	s.mu.Lock()
+	table, idle := s.handles.table, s.handles.takeIdle(s.reaped)
+	s.mu.Unlock()
+	if err := closeAll(idle); err != nil {
+		return err
+	}
+	ah, err := e.resolve(ctx, m, to)
+	if err != nil {
+		return err
+	}
+	if !e.keep(e.keyOf(m, to), ah, table) {
+		return ah.Close()
+	}
+	return nil
+}
+
+// keep makes a handle known, unless there is one or it was made of a GID table that is no more.
+func (e *Endpoint) keep(p place, ah *verbs.AH, table uint64) bool {
+	s := &e.send
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.handles.table != table || s.handles.all[p] != nil {
+		return false
+	}
+	s.handles.add(p, ah)
+	return true
+}
+
+// resolve makes an address handle: at once for an answer, else it waits until ctx is done or the
+// endpoint is closed.
+func (e *Endpoint) resolve(ctx context.Context, m *Message, to *Addr) (*verbs.AH, error) {
+	if to.GID.IsZero() {
+		return nil, fmt.Errorf("send: %w: the message has no To, and the endpoint no peer", verbs.ErrInvalid)
+	}
+	if m.answers() {
+		return e.pd.CreateAHFromWC(&verbs.WC{Flags: verbs.WCGRH}, m.grh(), port)
+	}
+	source, err := e.chooseSource(to.GID)
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(e.life, cancel)()
+	ah, err := e.pd.CreateAH(ctx, &verbs.AHAttr{Port: port, GRH: verbs.GlobalRoute{
+		DGID: to.GID, SGIDIndex: source, FlowLabel: e.options.FlowLabel, TrafficClass: e.options.TrafficClass,
+	}})
+	if err != nil {
+		return nil, fmt.Errorf("send to %v: %w", *to, err)
+	}
+	return ah, nil
+}
+
+func closeAll(handles []*verbs.AH) (err error) {
+	for _, ah := range handles {
+		err = errors.Join(err, freed(ah.Close()))
+	}
+	return err
+}

@@ -1,0 +1,158 @@
+package ud
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/roced/roced/verbs"
+)
+
+// hasRoom reports whether a message can be posted, or an error has to be told first.
+func (e *Endpoint) hasRoom() bool {
+	s := &e.send
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.failed != nil || s.posted-s.reaped < s.depth
+}
+
+// awaitRoom waits until a message can be posted.
+func (e *Endpoint) awaitRoom(ctx context.Context) error { return e.awaitSends(ctx, e.hasRoom, nil) }
+
+// awaitSends waits for completions of sends until done says that there are enough, and does
+// then what may be done by one at a time.
+func (e *Endpoint) awaitSends(ctx context.Context, done func() bool, then func() error) error {
+	s := &e.send
+	select {
+	case s.reaping <- struct{}{}:
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-e.life.Done():
+		return ErrClosed
+	}
+	defer func() { <-s.reaping }()
+	for !done() {
+		n, err := await(ctx, e.sendCQ, e.options.Spin, s.done[:])
+		s.mu.Lock()
+		e.settle(n)
+		s.mu.Unlock()
+		if err != nil {
+			return err
+		}
+	}
+	if then == nil {
+		return nil
+	}
+	return then()
+}
+
+// reap takes the completions that are there, unless somebody else is at it.
+func (e *Endpoint) reap() error {
+	e.send.mu.Lock()
+	defer e.send.mu.Unlock()
+	return e.tryReap()
+}
+
+// tryReap is reap for a holder of mu.
+func (e *Endpoint) tryReap() error {
+	s := &e.send
+	select {
+	case s.reaping <- struct{}{}:
+	default:
+		return nil
+	}
+	defer func() { <-s.reaping }()
+	n, err := e.sendCQ.Poll(s.done[:])
+	e.settle(n)
+	return err
+}
+
+// settle takes n completions into account. The caller holds reaping and mu.
+func (e *Endpoint) settle(n int) {
+	s := &e.send
+	for i := range s.done[:n] {
+		wc := &s.done[i]
+		s.reaped = max(s.reaped, wc.ID)
+		if wc.Status != verbs.WCSuccess {
+			s.fail(wc)
+		}
+	}
+}
+
+// fail notes a message that was refused, or was queued behind one.
+func (s *sender) fail(wc *verbs.WC) {
+	s.lost++
+	if s.failed != nil {
+		s.failed.Lost++
+		return
+	}
+	s.failed = &SendError{To: s.places[wc.ID%s.depth], Err: wc.Err()}
+}
+
+// mend has the queue go on after a message that was refused, once all behind it have been
+// flushed, and gives the error of it, to one caller.
+func (e *Endpoint) mend(ctx context.Context) error {
+	return e.awaitSends(ctx, e.allSettled, e.restart)
+}
+
+// restart takes the queue pair out of SQE, and gives the error of the message that led there. In
+// another state than SQE and RTS that error stays: nothing can be sent any more.
+func (e *Endpoint) restart() error {
+	if !e.hasFailed() {
+		return nil
+	}
+	attr, _, err := e.qp.Query()
+	if err == nil && attr.State == verbs.QPStateSQE {
+		err = e.qp.Modify(&verbs.QPAttr{State: verbs.QPStateRTS, CurState: verbs.QPStateSQE}, verbs.QPAttrState|verbs.QPAttrCurState)
+	}
+	works := err == nil && (attr.State == verbs.QPStateSQE || attr.State == verbs.QPStateRTS)
+	e.lastLook.Store(-int64(portPause)) // the port's MTU may have changed
+	return errors.Join(fmt.Errorf("send: %w", e.takeFailed(works)), err)
+}
+
+func (e *Endpoint) takeFailed(forget bool) *SendError {
+	s := &e.send
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	failed := s.failed
+	if forget {
+		s.failed = nil
+	}
+	return failed
+}
+
+// allSettled reports whether nothing is outstanding, or somebody else has mended the queue.
+func (e *Endpoint) allSettled() bool {
+	s := &e.send
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.failed == nil || s.posted == s.reaped
+}
+
+// Flush waits until all that was sent has left the endpoint, and gives the error of what could not.
+func (e *Endpoint) Flush(ctx context.Context) error {
+	for {
+		if err := e.qp.Drain(ctx); err != nil {
+			return e.explain(err)
+		}
+		attr, _, err := e.qp.Query()
+		if err != nil {
+			return e.explain(err)
+		}
+		if attr.State == verbs.QPStateRTS {
+			return e.explain(e.reap())
+		}
+		if err := e.awaitSends(ctx, e.hasFailed, nil); err != nil {
+			return e.explain(err)
+		}
+		if err := e.mend(ctx); err != nil {
+			return e.explain(err)
+		}
+	}
+}
+
+func (e *Endpoint) hasFailed() bool {
+	e.send.mu.Lock()
+	defer e.send.mu.Unlock()
+	return e.send.failed != nil
+}

@@ -1,0 +1,232 @@
+package ud
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	"github.com/roced/roced/verbs"
+)
+
+// receiver is an endpoint's half that receives. A buffer is posted, or lent, or waits in
+// returned to be posted with others.
+type receiver struct {
+	mu       sync.Mutex
+	memory   []byte
+	stride   int
+	requests []verbs.RecvWR // by slot
+	lives    []uint32       // by slot: odd while it is lent
+	returned []verbs.RecvWR
+	enough   int // of returned, to be posted
+	spare    []*[batch]verbs.WC
+	stats    recvStats
+}
+
+type recvStats struct {
+	received, strays, starved uint64
+	lent, mostLent            int
+}
+
+// prepare makes the requests, once for all, and posts them.
+func (r *receiver) prepare(e *Endpoint, stride int) error {
+	depth := e.options.RecvDepth
+	r.memory, r.stride = e.mr.Bytes()[:depth*stride], stride
+	r.requests = make([]verbs.RecvWR, depth)
+	r.lives = make([]uint32, depth)
+	r.enough = max(1, min(batch/2, depth/8))
+	sges := make([]verbs.SGE, depth)
+	for i := range depth {
+		sges[i] = e.mr.SGE(i*stride, stride)
+		r.requests[i] = verbs.RecvWR{ID: uint64(i), SGList: sges[i : i+1]}
+	}
+	r.returned = make([]verbs.RecvWR, 0, r.enough+depth)
+	return e.qp.PostRecv(r.requests)
+}
+
+func (e *Endpoint) recvSlot(slot uint32) []byte {
+	start := int(slot) * e.recv.stride
+	return e.recv.memory[start : start+e.recv.stride : start+e.recv.stride]
+}
+
+// Recv waits for a message until ctx is done. The message is the caller's until its Release.
+// ErrKept when all buffers are with the program.
+func (e *Endpoint) Recv(ctx context.Context) (Message, error) {
+	var one [1]Message
+	_, err := e.RecvBatch(ctx, one[:])
+	return one[0], err
+}
+
+// RecvBatch waits until a message is there, and takes as many as there are and fit, up to 64: their
+// number is given, at least one without an error. Release gives them back together.
+func (e *Endpoint) RecvBatch(ctx context.Context, messages []Message) (int, error) {
+	if err := ctx.Err(); err != nil {
+		return 0, e.explain(err)
+	}
+	for len(messages) > 0 {
+		if n, err := e.take(ctx, messages); n > 0 || err != nil {
+			return n, err
+		}
+	}
+	return 0, nil
+}
+
+// Poll takes the messages that are there, as RecvBatch, and does not wait: 0 if there are none.
+func (e *Endpoint) Poll(messages []Message) (int, error) {
+	if len(messages) == 0 {
+		return 0, nil
+	}
+	return e.take(nil, messages)
+}
+
+// take takes messages, waiting if there is a context. None without an error if all that came was
+// from others than the peer.
+func (e *Endpoint) take(ctx context.Context, messages []Message) (n int, err error) {
+	wcs, err := e.recv.borrow(e)
+	if err != nil {
+		return 0, e.explain(err)
+	}
+	done := wcs[:min(len(messages), batch)]
+	if ctx == nil {
+		n, err = e.recvCQ.Poll(done)
+	} else {
+		n, err = await(ctx, e.recvCQ, e.options.Spin, done)
+	}
+	n, failed := e.lend(wcs, n, messages)
+	if err == nil && n == 0 {
+		err = failed // with messages before it, the next call meets it again: the queue is in error
+	}
+	if n > 0 {
+		err = nil
+	}
+	return n, e.explain(err)
+}
+
+// await waits for completions, asleep or spinning, until ctx is done.
+func await(ctx context.Context, cq *verbs.CQ, spin bool, wcs []verbs.WC) (n int, err error) {
+	if !spin {
+		return cq.Wait(ctx, wcs)
+	}
+	for n == 0 && err == nil {
+		if n, err = cq.Poll(wcs); n == 0 && err == nil {
+			err = ctx.Err()
+		}
+	}
+	return n, err
+}
+
+// borrow gives the caller memory for completions of its own, so that several can wait.
+func (r *receiver) borrow(e *Endpoint) (*[batch]verbs.WC, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.stats.lent == len(r.requests) {
+		return nil, fmt.Errorf("%w: release messages sooner (copy what is to be kept), or ask for more than RecvDepth %d", ErrKept, len(r.requests))
+	}
+	if r.stats.lent+len(r.returned) == len(r.requests) {
+		r.post(e)
+	}
+	if len(r.spare) == 0 {
+		return new([batch]verbs.WC), nil
+	}
+	wcs := r.spare[len(r.spare)-1]
+	r.spare = r.spare[:len(r.spare)-1]
+	return wcs, nil
+}
+
+// lend makes messages of n completions, and takes the memory of these back.
+func (e *Endpoint) lend(wcs *[batch]verbs.WC, n int, messages []Message) (lent int, err error) {
+	r := &e.recv
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for i := range wcs[:n] {
+		wc := &wcs[i]
+		if failed := wc.Err(); failed != nil {
+			err = fmt.Errorf("receive: %w", failed)
+			continue
+		}
+		m := &messages[lent]
+		if e.fill(m, wc); !e.isFromPeer(m) {
+			r.stats.strays++
+			r.giveBack(e, m.slot)
+			*m = Message{}
+			continue
+		}
+		r.lives[m.slot]++
+		m.life = r.lives[m.slot]
+		lent++
+	}
+	r.spare = append(r.spare, wcs)
+	r.countLent(lent)
+	return lent, err
+}
+
+// fill assigns field by field: a composite literal would be built aside and copied.
+func (e *Endpoint) fill(m *Message, wc *verbs.WC) {
+	slot := uint32(wc.ID)
+	grh, payload := wc.Payload(e.recvSlot(slot))
+	m.Data = payload
+	m.From.GID, m.From.QPN, m.From.QKey = grh.SGID(), wc.SrcQP, e.qkey
+	m.To.GID, m.To.QPN, m.To.QKey = grh.DGID(), wc.QPN, e.qkey
+	if m.To.GID.IsMulticast() {
+		m.To.QPN = verbs.MulticastQPN
+	}
+	m.Imm, m.HasImm = wc.ImmData, wc.Flags&verbs.WCWithImm != 0
+	m.endpoint, m.slot = e, slot
+}
+
+// isFromPeer says whether a message is from the peer of Dial, if there is one that sends.
+func (e *Endpoint) isFromPeer(m *Message) bool {
+	return e.peer.IsZero() || e.peer.IsGroup() || m.From.GID == e.peer.GID && m.From.QPN == e.peer.QPN
+}
+
+func (r *receiver) countLent(n int) {
+	s := &r.stats
+	s.received += uint64(n)
+	s.lent += n
+	s.mostLent = max(s.mostLent, s.lent)
+	if n > 0 && s.lent == len(r.requests) {
+		s.starved++
+	}
+}
+
+// Release gives the buffers of messages back to be received into.
+func (e *Endpoint) Release(messages []Message) {
+	r := &e.recv
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for i := range messages {
+		e.takeBack(&messages[i])
+	}
+}
+
+func (e *Endpoint) release(m *Message) {
+	e.recv.mu.Lock()
+	defer e.recv.mu.Unlock()
+	e.takeBack(m)
+}
+
+// takeBack ends a loan, unless it has ended, or is another endpoint's.
+func (e *Endpoint) takeBack(m *Message) {
+	r := &e.recv
+	if m.endpoint != e || r.lives[m.slot] != m.life {
+		return
+	}
+	r.lives[m.slot]++
+	r.stats.lent--
+	m.Data, m.endpoint = nil, nil
+	r.giveBack(e, m.slot)
+}
+
+// giveBack posts a buffer, together with others.
+func (r *receiver) giveBack(e *Endpoint, slot uint32) {
+	r.returned = append(r.returned, r.requests[slot])
+	if len(r.returned) >= r.enough {
+		r.post(e)
+	}
+}
+
+// post posts what was returned. If that fails, the next receive tells of it: the queue pair or the
+// device has failed.
+func (r *receiver) post(e *Endpoint) {
+	_ = e.qp.PostRecv(r.returned)
+	r.returned = r.returned[:0]
+}

@@ -1,0 +1,118 @@
+package ud_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"testing"
+	"time"
+
+	"github.com/roced/roced/internal/lab/labtest"
+	"github.com/roced/roced/verbs"
+	"github.com/roced/roced/verbs/hca"
+	"github.com/roced/roced/verbs/ud"
+)
+
+func TestMain(m *testing.M) { labtest.Main(m) }
+
+// patience bounds every wait of these tests. No test is about time: it is what a
+// hang takes to be told.
+const patience = time.Minute
+
+var (
+	addressesA = addresses("10.0.0.1", "fd00::1", "fe80::1")
+	addressesB = addresses("10.0.0.2", "fd00::2", "fe80::2")
+	group      = netip.MustParseAddr("239.1.2.3")
+)
+
+func addresses(texts ...string) (list []netip.Addr) {
+	for _, text := range texts {
+		list = append(list, netip.MustParseAddr(text))
+	}
+	return list
+}
+
+func check(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func refused(t testing.TB, err, want error) {
+	t.Helper()
+	if !errors.Is(err, want) {
+		t.Fatalf("%v, want %v", err, want)
+	}
+}
+
+// guard ends a wait that hangs.
+func guard(t testing.TB) context.Context {
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+// eventually waits for something that another thread does.
+func eventually(t testing.TB, what string, done func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(patience); !done(); time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("%s: did not come", what)
+		}
+	}
+}
+
+// wire is two contexts at the ends of a wire in memory.
+func wire(t testing.TB, options ...hca.Option) (a, b *verbs.Context) {
+	t.Helper()
+	left, right, err := hca.OpenWire(addressesA, addressesB, options...)
+	check(t, err)
+	return contextOn(t, left), contextOn(t, right)
+}
+
+func contextOn(t testing.TB, card verbs.Provider) *verbs.Context {
+	t.Helper()
+	c, err := verbs.Open(card)
+	check(t, err)
+	t.Cleanup(func() { check(t, c.Close()) })
+	return c
+}
+
+// listen makes an endpoint and checks when the test ends that all it made is freed.
+func listen(t testing.TB, c *verbs.Context, o ud.Options) *ud.Endpoint {
+	t.Helper()
+	e, err := ud.Listen(c, o)
+	check(t, err)
+	t.Cleanup(func() { check(t, e.Close()) })
+	return e
+}
+
+// pair is an endpoint at each end of a wire.
+func pair(t testing.TB, o ud.Options) (a, b *ud.Endpoint) {
+	t.Helper()
+	left, right := wire(t)
+	return listen(t, left, o), listen(t, right, o)
+}
+
+// receive takes one message, which the test releases.
+func receive(t testing.TB, e *ud.Endpoint) ud.Message {
+	t.Helper()
+	m, err := e.Recv(guard(t))
+	check(t, err)
+	return m
+}
+
+// said is a message that is checked and released.
+func said(t testing.TB, e *ud.Endpoint, want string) ud.Message {
+	t.Helper()
+	m := receive(t, e)
+	if string(m.Data) != want {
+		t.Fatalf("%q came, want %q", m.Data, want)
+	}
+	m.Release()
+	return m
+}
+
+func text(i int) string { return fmt.Sprint("message ", i) }

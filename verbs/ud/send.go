@@ -1,0 +1,215 @@
+package ud
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/roced/roced/verbs"
+)
+
+// sender is an endpoint's half that sends. Messages are numbered from 1 on; a message's number
+// picks its buffer, and is the ID of its request. Requests complete in order, so that the
+// completion of one frees all up to it.
+type sender struct {
+	// reaping is taken by whoever polls the send CQ: one at a time, so that completions are
+	// settled in order, and nobody sleeps for what another has taken. Before mu.
+	reaping chan struct{}
+	done    [batch]verbs.WC // of who has reaping
+
+	mu       sync.Mutex
+	memory   []byte
+	stride   int
+	depth    uint64
+	every    uint64 // n-th request that is signaled
+	posted   uint64 // number of the last message
+	signaled uint64 // number of the last signaled one
+	reaped   uint64 // number of the last known to be done
+	looked   uint64 // posted, when completions were last looked for
+	lookedAt time.Duration
+	failed   *SendError // that the next call tells of; nothing is posted while there is one
+	places   []Addr     // by buffer: where its message goes
+	requests [batch]verbs.SendWR
+	sges     [batch]verbs.SGE
+	handles  handles
+	gids     []verbs.GIDEntry // as look last found them
+	sent     uint64
+	lost     uint64
+}
+
+// lookPause is after how long completions are looked for though few sends are outstanding, and
+// portPause the same for the port's addresses and MTU.
+const (
+	lookPause = time.Millisecond
+	portPause = time.Second
+)
+
+func (s *sender) prepare(e *Endpoint, stride int) {
+	depth := e.options.SendDepth
+	s.reaping = make(chan struct{}, 1)
+	s.memory, s.stride = e.mr.Bytes()[len(e.mr.Bytes())-depth*stride:], stride
+	s.depth, s.every = uint64(depth), uint64(max(1, min(batch/2, depth/4)))
+	s.places = make([]Addr, depth)
+	s.handles.init(e.options.MaxHandles)
+	for i := range s.requests {
+		s.sges[i] = e.mr.SGE(0, 0)
+		s.requests[i].SGList = s.sges[i : i+1]
+	}
+}
+
+// need is what a call must see to before it can send on.
+type need uint8
+
+const (
+	needNothing need = iota
+	needRoom         // all buffers hold messages on their way
+	needHandle       // the destination is to be resolved
+	needMending      // an earlier message has stopped the queue
+)
+
+// Send sends a message: data is copied, and can be reused at once. It waits until ctx is done, for
+// room if all buffers are on their way, and for the destination's hardware address if it has not
+// been sent to before; ErrUnreachable of package verbs if nobody answers. A nil error means that
+// the message is queued; a datagram may be lost on its way. A *SendError tells of an earlier one.
+func (e *Endpoint) Send(ctx context.Context, to Addr, data []byte) error {
+	one := [1]Message{{To: to, Data: data}}
+	_, err := e.SendBatch(ctx, one[:])
+	return err
+}
+
+// SendBatch sends messages, each to its To, as Send does, and gives how many were queued. A message
+// that came is sent back when its To has been set to its From.
+func (e *Endpoint) SendBatch(ctx context.Context, messages []Message) (int, error) {
+	return e.sendAll(ctx, messages, true)
+}
+
+// TrySend is SendBatch that does not wait for room: verbs.ErrQueueFull when not all messages
+// found any.
+func (e *Endpoint) TrySend(ctx context.Context, messages []Message) (int, error) {
+	return e.sendAll(ctx, messages, false)
+}
+
+func (e *Endpoint) sendAll(ctx context.Context, messages []Message, wait bool) (sent int, err error) {
+	if err := ctx.Err(); err != nil {
+		return 0, e.explain(err)
+	}
+	now := time.Since(e.begin)
+	e.lookAgain(now)
+	for sent < len(messages) {
+		n, need, err := e.post(messages[sent:], now)
+		sent += n
+		if err == nil && need != needNothing {
+			err = e.meet(ctx, need, &messages[sent], wait)
+		}
+		if err != nil {
+			return sent, e.explain(err)
+		}
+	}
+	return sent, nil
+}
+
+// meet does what a message needs to be sent.
+func (e *Endpoint) meet(ctx context.Context, need need, m *Message, wait bool) error {
+	switch {
+	case need == needHandle:
+		return e.makeHandle(ctx, m)
+	case need == needMending:
+		return e.mend(ctx)
+	case wait:
+		return e.awaitRoom(ctx)
+	}
+	if err := e.reap(); err != nil {
+		return err
+	}
+	if !e.hasRoom() {
+		return fmt.Errorf("send: %w: %d messages are on their way; SendBatch waits", verbs.ErrQueueFull, e.options.SendDepth)
+	}
+	return nil
+}
+
+// post queues messages, up to the first that needs something.
+func (e *Endpoint) post(messages []Message, now time.Duration) (n int, need need, err error) {
+	s := &e.send
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.posted-s.looked >= s.every || now-s.lookedAt > lookPause && s.posted > s.reaped {
+		s.looked, s.lookedAt = s.posted, now
+		if err := e.tryReap(); err != nil {
+			return 0, needNothing, err
+		}
+	}
+	if s.failed != nil {
+		return 0, needMending, nil
+	}
+	room := int(s.depth - (s.posted - s.reaped))
+	for n < min(len(messages), batch) && err == nil {
+		if n == room {
+			need = needRoom
+			break
+		}
+		if need, err = e.put(n, &messages[n]); need != needNothing {
+			break
+		}
+		if err == nil {
+			n++
+		}
+	}
+	return e.submit(n, need, err)
+}
+
+// put makes the n-th request of a list.
+func (e *Endpoint) put(n int, m *Message) (need, error) {
+	s := &e.send
+	to := &m.To
+	if m.To.GID.IsZero() {
+		to = &e.peer
+	}
+	if len(m.Data) > int(e.longest.Load()) {
+		return needNothing, fmt.Errorf("send to %v: %w: %d bytes, and %d fit; see MaxMessage", *to, ErrTooLong, len(m.Data), e.longest.Load())
+	}
+	h := s.handles.find(e.keyOf(m, to))
+	if h == nil {
+		return needHandle, nil
+	}
+	number := s.posted + uint64(n) + 1
+	slot := number % s.depth
+	start := int(slot) * s.stride
+	copy(s.memory[start:start+s.stride], m.Data)
+	h.last = number
+	s.places[slot] = *to
+	wr := &s.requests[n]
+	s.sges[n].Addr, s.sges[n].Length = e.sendBase()+uint64(start), uint32(len(m.Data))
+	wr.ID, wr.Flags, wr.AH, wr.RemoteQPN, wr.RemoteQKey = number, 0, h.ah, to.QPN, to.QKey
+	if to.QKey == 0 {
+		wr.RemoteQKey = e.qkey
+	}
+	if number-s.signaled >= s.every {
+		wr.Flags, s.signaled = verbs.SendSignaled, number
+	}
+	wr.Opcode, wr.ImmData = verbs.WRSend, m.Imm
+	if m.HasImm {
+		wr.Opcode = verbs.WRSendWithImm
+	}
+	return needNothing, nil
+}
+
+// sendBase is where the send buffers begin in the memory region.
+func (e *Endpoint) sendBase() uint64 { return uint64(len(e.mr.Bytes()) - len(e.send.memory)) }
+
+// submit posts n requests.
+func (e *Endpoint) submit(n int, need need, failed error) (int, need, error) {
+	s := &e.send
+	if n > 0 {
+		if err := e.qp.PostSend(s.requests[:n]); err != nil {
+			var bad *verbs.BadWRError
+			if failed, n = err, 0; errors.As(err, &bad) {
+				n = bad.Index
+			}
+		}
+	}
+	s.posted += uint64(n)
+	s.sent += uint64(n)
+	return n, need, failed
+}

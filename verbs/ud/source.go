@@ -1,0 +1,91 @@
+package ud
+
+import (
+	"fmt"
+	"math/bits"
+	"slices"
+	"time"
+
+	"github.com/roced/roced/verbs"
+)
+
+// look learns how the port is: how long a message it takes, and which addresses it has.
+func (e *Endpoint) look() error {
+	attr, err := e.verbs.QueryPort(port)
+	if err != nil {
+		return err
+	}
+	e.longest.Store(int64(min(e.options.MaxMessage, attr.ActiveMTU.Bytes())))
+	entries, err := e.verbs.GIDs(port)
+	if err != nil {
+		return err
+	}
+	e.send.mu.Lock()
+	defer e.send.mu.Unlock()
+	if h := &e.send.handles; !slices.Equal(entries, e.send.gids) {
+		e.send.gids = entries
+		h.retireAll()
+	}
+	return nil
+}
+
+// lookAgain looks once in a while, as long as something is sent. A look that fails changes nothing.
+func (e *Endpoint) lookAgain(now time.Duration) {
+	last := e.lastLook.Load()
+	if now-time.Duration(last) > portPause && e.lastLook.CompareAndSwap(last, int64(now)) {
+		_ = e.look()
+	}
+}
+
+// chooseSource finds the line of the GID table to send to a destination from.
+func (e *Endpoint) chooseSource(dest verbs.GID) (index int, err error) {
+	entries, err := e.verbs.GIDs(port)
+	if err != nil {
+		return 0, err
+	}
+	own := verbs.GID{}
+	if e.options.Source.IsValid() {
+		own = verbs.GIDFromAddr(e.options.Source)
+	}
+	index, ok := sourceFor(entries, own, dest)
+	switch {
+	case ok:
+		return index, nil
+	case !own.IsZero():
+		return 0, fmt.Errorf("%w: the device has no address %v (Options.Source) of the IP version of %v", verbs.ErrNoGID, own.Addr(), dest.Addr())
+	}
+	return 0, fmt.Errorf("%w: the device has no address of the IP version of %v to send from; ip address add", verbs.ErrNoGID, dest.Addr())
+}
+
+// sourceFor chooses among the lines: own if that is given, else one of the destination's IP version,
+// link-local as the destination is, or failing that as it comes, then with the longest common
+// prefix (RFC 6724, 5), then the first.
+func sourceFor(entries []verbs.GIDEntry, own, dest verbs.GID) (index int, ok bool) {
+	best := -1
+	for _, entry := range entries {
+		if entry.GID.IsIPv4() != dest.IsIPv4() || !own.IsZero() && entry.GID != own {
+			continue
+		}
+		score := 0
+		if entry.GID.IsLinkLocal() == dest.IsLinkLocal() {
+			score = 1 + 8*len(dest)
+		}
+		if !dest.IsMulticast() {
+			score += commonPrefix(entry.GID, dest)
+		}
+		if score > best {
+			best, index = score, entry.Index
+		}
+	}
+	return index, best >= 0
+}
+
+// commonPrefix is how many leading bits two GIDs share.
+func commonPrefix(a, b verbs.GID) int {
+	for i := range a {
+		if different := a[i] ^ b[i]; different != 0 {
+			return 8*i + bits.LeadingZeros8(different)
+		}
+	}
+	return 8 * len(a)
+}
