@@ -8,6 +8,7 @@ import (
 	"github.com/roced/roced/datapath"
 	"github.com/roced/roced/datapath/link"
 	"github.com/roced/roced/datapath/xsk"
+	"github.com/roced/roced/verbs"
 )
 
 // Statistics is where a device's packets went. A packet that came in is in one
@@ -46,24 +47,32 @@ func (card *Card) readStatistics() (s Statistics, err error) {
 }
 
 // Counter is one number of a device's statistics.
-type Counter struct {
-	Place string // XDP, socket, routers or engine
-	Name  string
-	Value uint64 // packets, but where the name says bytes
-	Lost  bool   // packets that were for us, or from us, and were dropped; each is in one such counter
+type Counter = verbs.Counter
+
+func count(place, name string, value uint64, lost bool) Counter {
+	return Counter{Place: place, Name: name, Value: value, Lost: lost}
+}
+
+// Counters implements verbs.CounterReader: what Card.Statistics gives, with names.
+func (s *Session) Counters() ([]Counter, error) {
+	statistics, err := s.card.Statistics()
+	if err != nil {
+		return nil, err
+	}
+	return statistics.All(), nil
 }
 
 // All is all numbers with their names, always in the same order.
 func (s *Statistics) All() (all []Counter) {
 	for v, n := range s.Steering {
-		all = append(all, Counter{"XDP", bpf.Verdict(v).String(), n, bpf.Verdict(v) >= bpf.DropOptions})
+		all = append(all, count("XDP", bpf.Verdict(v).String(), n, bpf.Verdict(v) >= bpf.DropOptions))
 	}
 	all = append(all,
-		Counter{"socket", "rx_dropped", s.Socket.RxDropped, true},
-		Counter{"socket", "rx_ring_full", s.Socket.RxRingFull, true},
-		Counter{"socket", "malformed", s.Socket.Malformed, true},
+		count("socket", "rx_dropped", s.Socket.RxDropped, true),
+		count("socket", "rx_ring_full", s.Socket.RxRingFull, true),
+		count("socket", "malformed", s.Socket.Malformed, true),
 	)
-	all = append(all, Counter{"routers", "too_big", s.TooBig, false})
+	all = append(all, count("routers", "too_big", s.TooBig, false))
 	e := &s.Engine
 	for _, c := range []struct {
 		name  string
@@ -72,10 +81,10 @@ func (s *Statistics) All() (all []Counter) {
 		{"sent", e.Sent}, {"sent_bytes", e.SentBytes}, {"received", e.Received}, {"received_bytes", e.ReceivedBytes},
 		{"copies", e.Copies}, {"loopback", e.Loopback}, {"delivered", e.Delivered}, {"delivered_bytes", e.DeliveredBytes},
 	} {
-		all = append(all, Counter{"engine", c.name, c.value, false})
+		all = append(all, count("engine", c.name, c.value, false))
 	}
 	for _, reason := range datapath.Reasons() {
-		all = append(all, Counter{"engine", "drop_" + reason.String(), e.Drops[reason], true})
+		all = append(all, count("engine", "drop_"+reason.String(), e.Drops[reason], true))
 	}
 	return all
 }

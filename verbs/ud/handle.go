@@ -30,7 +30,6 @@ type handles struct {
 	limit   int
 	table   uint64 // how often the GID table has changed
 	retired []*handle
-	made    uint64
 	evicted uint64
 }
 
@@ -60,7 +59,6 @@ func (h *handles) add(p place, ah *verbs.AH) {
 	one := &handle{place: p, ah: ah}
 	one.turn = h.order.PushFront(one)
 	h.all[p] = one
-	h.made++
 }
 
 func (h *handles) retire(one *handle) {
@@ -108,7 +106,7 @@ func (h *handles) takeAll() (all []*verbs.AH) {
 // keyOf is the place that a message goes to.
 func (e *Endpoint) keyOf(m *Message, to *Addr) place {
 	p := place{dest: to.GID}
-	if m.answers() {
+	if m.answers(e) {
 		if own := m.grh().DGID(); !own.IsMulticast() {
 			p.source = own
 		}
@@ -162,7 +160,7 @@ func (e *Endpoint) resolve(ctx context.Context, m *Message, to *Addr) (*verbs.AH
 	if to.GID.IsZero() {
 		return nil, fmt.Errorf("send: %w: the message has no To, and the endpoint no peer", verbs.ErrInvalid)
 	}
-	if m.answers() {
+	if m.answers(e) {
 		return e.pd.CreateAHFromWC(&verbs.WC{Flags: verbs.WCGRH}, m.grh(), port)
 	}
 	source, err := e.chooseSource(to.GID)

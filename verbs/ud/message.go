@@ -37,7 +37,7 @@ func (m *Message) Release() {
 // not have been released. It waits for room if need be, but never for the sender's
 // hardware address: if that is not known, the card looks for it and sends then.
 func (m *Message) Reply(ctx context.Context, data []byte) error {
-	if m.endpoint == nil {
+	if !m.isLent() {
 		return fmt.Errorf("reply: %w: the message has been released, or never came", verbs.ErrInvalid)
 	}
 	answer := [1]Message{*m}
@@ -46,8 +46,15 @@ func (m *Message) Reply(ctx context.Context, data []byte) error {
 	return err
 }
 
-// answers reports whether the message is one that came, and is to be sent back to its sender.
-func (m *Message) answers() bool { return m.endpoint != nil && m.To == m.From }
+// isLent reports whether the message has a buffer, that it came in.
+func (m *Message) isLent() bool {
+	return m.endpoint != nil && m.endpoint.recv.lives[m.slot].Load() == m.life
+}
+
+// answers reports whether the message came to this endpoint, and is to be sent back to its sender.
+func (m *Message) answers(e *Endpoint) bool {
+	return m.endpoint == e && m.To == m.From && m.isLent()
+}
 
 // grh is the header that the message came with.
 func (m *Message) grh() verbs.GRH {

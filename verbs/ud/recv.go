@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"sync"
+	"sync/atomic"
 
 	"github.com/roced/roced/verbs"
 )
@@ -14,8 +15,8 @@ type receiver struct {
 	mu       sync.Mutex
 	memory   []byte
 	stride   int
-	requests []verbs.RecvWR // by slot
-	lives    []uint32       // by slot: odd while it is lent
+	requests []verbs.RecvWR  // by slot
+	lives    []atomic.Uint32 // by slot: odd while it is lent
 	returned []verbs.RecvWR
 	enough   int // of returned, to be posted
 	spare    []*[batch]verbs.WC
@@ -32,7 +33,7 @@ func (r *receiver) prepare(e *Endpoint, stride int) error {
 	depth := e.options.RecvDepth
 	r.memory, r.stride = e.mr.Bytes()[:depth*stride], stride
 	r.requests = make([]verbs.RecvWR, depth)
-	r.lives = make([]uint32, depth)
+	r.lives = make([]atomic.Uint32, depth)
 	r.enough = max(1, min(batch/2, depth/8))
 	sges := make([]verbs.SGE, depth)
 	for i := range depth {
@@ -150,8 +151,7 @@ func (e *Endpoint) lend(wcs *[batch]verbs.WC, n int, messages []Message) (lent i
 			*m = Message{}
 			continue
 		}
-		r.lives[m.slot]++
-		m.life = r.lives[m.slot]
+		m.life = r.lives[m.slot].Add(1)
 		lent++
 	}
 	r.spare = append(r.spare, wcs)
@@ -207,10 +207,10 @@ func (e *Endpoint) release(m *Message) {
 // takeBack ends a loan, unless it has ended, or is another endpoint's.
 func (e *Endpoint) takeBack(m *Message) {
 	r := &e.recv
-	if m.endpoint != e || r.lives[m.slot] != m.life {
+	if m.endpoint != e || !m.isLent() {
 		return
 	}
-	r.lives[m.slot]++
+	r.lives[m.slot].Add(1)
 	r.stats.lent--
 	m.Data, m.endpoint = nil, nil
 	r.giveBack(e, m.slot)

@@ -1,0 +1,74 @@
+package ud
+
+import (
+	"context"
+	"os"
+	"sync"
+	"time"
+)
+
+// deadline is a time that can be changed while somebody waits for it, as net.Conn has it.
+type deadline struct {
+	mu    sync.Mutex
+	timer *time.Timer
+	over  chan struct{} // closed at the time
+}
+
+func newDeadline() *deadline { return &deadline{over: make(chan struct{})} }
+
+// set moves the end; the zero time is none. Whoever waits keeps to the new one.
+func (d *deadline) set(at time.Time) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.timer != nil && !d.timer.Stop() {
+		<-d.over // the timer is about to close it, or has
+	}
+	d.timer = nil
+	if isClosed(d.over) {
+		d.over = make(chan struct{})
+	}
+	switch left := time.Until(at); {
+	case at.IsZero():
+	case left <= 0:
+		close(d.over)
+	default:
+		over := d.over
+		d.timer = time.AfterFunc(left, func() { close(over) })
+	}
+}
+
+// context ends at the time, however often that is changed until it comes.
+func (d *deadline) context() context.Context {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return expiry{d.over}
+}
+
+// expiry is a context whose error is os.ErrDeadlineExceeded.
+type expiry struct{ over chan struct{} }
+
+// Done is closed at the deadline.
+func (x expiry) Done() <-chan struct{} { return x.over }
+
+// Err is os.ErrDeadlineExceeded after the deadline.
+func (x expiry) Err() error {
+	if isClosed(x.over) {
+		return os.ErrDeadlineExceeded
+	}
+	return nil
+}
+
+// Deadline tells of none, since it may change.
+func (x expiry) Deadline() (time.Time, bool) { return time.Time{}, false }
+
+// Value has none.
+func (x expiry) Value(any) any { return nil }
+
+func isClosed(c <-chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
+	}
+}

@@ -1,0 +1,196 @@
+package ud_test
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/netip"
+	"time"
+
+	"github.com/roced/roced/verbs"
+	"github.com/roced/roced/verbs/hca"
+	"github.com/roced/roced/verbs/ud"
+)
+
+// must is for examples: a program looks at its errors.
+func must[T any](value T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return value
+}
+
+// hosts are two cards on a wire in memory, which needs no privilege and no network. A program on a
+// network has hca.Open("eth0").
+func hosts() (left, right *verbs.Context) {
+	a, b, err := hca.OpenWire([]netip.Addr{netip.MustParseAddr("10.0.0.1")}, []netip.Addr{netip.MustParseAddr("10.0.0.2")})
+	if err != nil {
+		panic(err)
+	}
+	return must(verbs.Open(a)), must(verbs.Open(b))
+}
+
+// A message, and an answer to it. The peer's address is a text, handed over by any means: a
+// configuration, a line on a TCP connection.
+func Example() {
+	left, right := hosts()
+	defer left.Close()
+	defer right.Close()
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+
+	server := must(ud.Listen(right, ud.Options{}))
+	defer server.Close()
+	text := server.Addr().String() // 10.0.0.2:0x…
+
+	client := must(ud.Dial(ctx, left, must(ud.ParseAddr(text)), ud.Options{}))
+	defer client.Close()
+	if err := client.Send(ctx, ud.Addr{}, []byte("hello")); err != nil { // to the peer of Dial
+		panic(err)
+	}
+
+	question := must(server.Recv(ctx))
+	fmt.Printf("%v sent %q\n", question.From.IP(), question.Data)
+	if err := question.Reply(ctx, []byte("hello yourself")); err != nil {
+		panic(err)
+	}
+	question.Release()
+
+	answer := must(client.Recv(ctx))
+	fmt.Printf("%v answered %q\n", answer.From.IP(), answer.Data)
+	answer.Release()
+	// Output:
+	// 10.0.0.1 sent "hello"
+	// 10.0.0.2 answered "hello yourself"
+}
+
+// A group: one message, for all that have joined.
+func ExampleEndpoint_Join() {
+	left, right := hosts()
+	defer left.Close()
+	defer right.Close()
+	ctx := context.Background()
+	group := netip.MustParseAddr("239.1.2.3")
+
+	var members []*ud.Endpoint
+	for range 3 {
+		member := must(ud.Listen(right, ud.Options{}))
+		defer member.Close()
+		if err := member.Join(group); err != nil {
+			panic(err)
+		}
+		members = append(members, member)
+	}
+	speaker := must(ud.Listen(left, ud.Options{}))
+	defer speaker.Close()
+	if err := speaker.Send(ctx, ud.Group(group), []byte("tick")); err != nil {
+		panic(err)
+	}
+	for _, member := range members {
+		m := must(member.Recv(ctx))
+		fmt.Printf("%v to %v: %s\n", m.From.IP(), m.To, m.Data)
+		m.Release()
+	}
+	// Output:
+	// 10.0.0.1 to 239.1.2.3: tick
+	// 10.0.0.1 to 239.1.2.3: tick
+	// 10.0.0.1 to 239.1.2.3: tick
+}
+
+// How a peer learns a queue pair's number: it says hello to a group that the server is in. The answer's
+// From is the server, and the server knows the peer by the hello.
+func ExampleEndpoint_Hello() {
+	left, right := hosts()
+	defer left.Close()
+	defer right.Close()
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	group := netip.MustParseAddr("239.1.2.3")
+
+	server := must(ud.Listen(right, ud.Options{}))
+	defer server.Close()
+	if err := server.Join(group); err != nil {
+		panic(err)
+	}
+	go func() {
+		for {
+			m, err := server.Recv(ctx)
+			if err != nil {
+				return
+			}
+			_ = m.Reply(ctx, []byte("here")) // to the sender, from the own address
+			m.Release()
+		}
+	}()
+
+	client := must(ud.Listen(left, ud.Options{}))
+	defer client.Close()
+	found := must(client.Hello(ctx, ud.Group(group), []byte("who is there?")))
+	fmt.Println(found.From == server.Addr(), string(found.Data))
+	found.Release()
+	// Output: true here
+}
+
+// Many messages for one call, sent back as they came.
+func ExampleEndpoint_RecvBatch() {
+	left, right := hosts()
+	defer left.Close()
+	defer right.Close()
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	server, client := must(ud.Listen(right, ud.Options{})), must(ud.Listen(left, ud.Options{}))
+	defer server.Close()
+	defer client.Close()
+
+	questions := make([]ud.Message, 10)
+	for i := range questions {
+		questions[i] = ud.Message{To: server.Addr(), Data: []byte{byte(i)}}
+	}
+	must(client.SendBatch(ctx, questions))
+
+	messages := make([]ud.Message, 32)
+	for echoed := 0; echoed < len(questions); {
+		n := must(server.RecvBatch(ctx, messages))
+		for i := range messages[:n] {
+			messages[i].To = messages[i].From
+		}
+		must(server.SendBatch(ctx, messages[:n]))
+		server.Release(messages[:n])
+		echoed += n
+	}
+
+	sum := 0
+	for answered := 0; answered < len(questions); {
+		n := must(client.RecvBatch(ctx, messages))
+		for _, m := range messages[:n] {
+			sum += int(m.Data[0])
+		}
+		client.Release(messages[:n])
+		answered += n
+	}
+	fmt.Println(sum)
+	// Output: 45
+}
+
+// What is written for package net works as it is.
+func ExampleEndpoint_PacketConn() {
+	left, right := hosts()
+	defer left.Close()
+	defer right.Close()
+	var server net.PacketConn = must(ud.Listen(right, ud.Options{})).PacketConn()
+	defer server.Close()
+	var client net.PacketConn = must(ud.Listen(left, ud.Options{})).PacketConn()
+	defer client.Close()
+
+	must(client.WriteTo([]byte("hello"), server.LocalAddr()))
+	buffer := make([]byte, 1500)
+	n, from, err := server.ReadFrom(buffer)
+	fmt.Println(string(buffer[:n]), from == client.LocalAddr(), err)
+
+	_ = server.SetReadDeadline(time.Now().Add(-time.Second))
+	_, _, err = server.ReadFrom(buffer)
+	fmt.Println(err.(net.Error).Timeout())
+	// Output:
+	// hello true <nil>
+	// true
+}

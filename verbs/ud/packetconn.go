@@ -1,0 +1,130 @@
+package ud
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"time"
+
+	"github.com/roced/roced/verbs"
+)
+
+// PacketConn is an endpoint as a net.PacketConn, and as a net.Conn when it has a peer (Dial): for code
+// that exists already. It copies each message once more than Recv does, and allocates an
+// address for each that it reads with ReadFrom.
+type PacketConn struct {
+	endpoint    *Endpoint
+	read, write *deadline
+}
+
+var (
+	_ net.PacketConn = (*PacketConn)(nil)
+	_ net.Conn       = (*PacketConn)(nil)
+)
+
+// PacketConn gives the endpoint as a net.PacketConn. Each has deadlines of its own; to close one closes
+// the endpoint.
+func (e *Endpoint) PacketConn() *PacketConn {
+	return &PacketConn{endpoint: e, read: newDeadline(), write: newDeadline()}
+}
+
+// ReadFrom copies the next message to b, and what does not fit is lost, as with UDP. The address
+// is an Addr. After the read deadline the error is an os.ErrDeadlineExceeded, after Close
+// a net.ErrClosed.
+func (c *PacketConn) ReadFrom(b []byte) (int, net.Addr, error) {
+	n, from, err := c.readMessage(b)
+	if err != nil {
+		return 0, nil, err
+	}
+	return n, from, nil
+}
+
+// Read is ReadFrom without the address.
+func (c *PacketConn) Read(b []byte) (int, error) {
+	n, _, err := c.readMessage(b)
+	return n, err
+}
+
+func (c *PacketConn) readMessage(b []byte) (int, Addr, error) {
+	m, err := c.endpoint.Recv(c.read.context())
+	if err != nil {
+		return 0, Addr{}, c.error("read", nil, err)
+	}
+	n := copy(b, m.Data)
+	m.Release()
+	return n, m.From, nil
+}
+
+// WriteTo sends a message to an Addr. Until the write deadline it waits for room, and for an address
+// that has not been sent to before.
+func (c *PacketConn) WriteTo(b []byte, to net.Addr) (int, error) {
+	a, ok := to.(Addr)
+	if !ok || a.IsZero() {
+		return 0, c.error("write", to, fmt.Errorf("%w: the address is no ud.Addr; ud.ParseAddr makes one of text", verbs.ErrInvalid))
+	}
+	return c.writeMessage(b, a)
+}
+
+// Write sends a message to the peer.
+func (c *PacketConn) Write(b []byte) (int, error) { return c.writeMessage(b, Addr{}) }
+
+func (c *PacketConn) writeMessage(b []byte, to Addr) (int, error) {
+	if err := c.endpoint.Send(c.write.context(), to, b); err != nil {
+		if to.IsZero() {
+			to = c.endpoint.peer
+		}
+		return 0, c.error("write", to, err)
+	}
+	return len(b), nil
+}
+
+// Close closes the endpoint. Whoever reads or writes gets a net.ErrClosed.
+func (c *PacketConn) Close() error {
+	if err := c.endpoint.Close(); err != nil {
+		return c.error("close", nil, err)
+	}
+	return nil
+}
+
+// LocalAddr is the endpoint's Addr.
+func (c *PacketConn) LocalAddr() net.Addr { return c.endpoint.Addr() }
+
+// RemoteAddr is the peer's Addr, the zero one if there is none.
+func (c *PacketConn) RemoteAddr() net.Addr { return c.endpoint.peer }
+
+// SetDeadline sets the deadlines of reading and writing, also of calls that wait now. The zero time
+// is none.
+func (c *PacketConn) SetDeadline(t time.Time) error {
+	c.read.set(t)
+	c.write.set(t)
+	return c.closed()
+}
+
+// SetReadDeadline sets the deadline of reading.
+func (c *PacketConn) SetReadDeadline(t time.Time) error {
+	c.read.set(t)
+	return c.closed()
+}
+
+// SetWriteDeadline sets the deadline of writing.
+func (c *PacketConn) SetWriteDeadline(t time.Time) error {
+	c.write.set(t)
+	return c.closed()
+}
+
+func (c *PacketConn) closed() error {
+	if c.endpoint.life.Err() != nil {
+		return c.error("set", nil, ErrClosed)
+	}
+	return nil
+}
+
+// error is what package net gives: a net.OpError is a net.Error, and says Timeout if what it
+// holds is the deadline's error itself.
+func (c *PacketConn) error(what string, to net.Addr, err error) error {
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		err = os.ErrDeadlineExceeded
+	}
+	return &net.OpError{Op: what, Net: "roce", Source: c.LocalAddr(), Addr: to, Err: err}
+}
