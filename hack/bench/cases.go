@@ -115,14 +115,21 @@ func (b *bench) inTurns(name string, size int, setting string, variants []string
 
 // roundTrips measures 64 bytes there and back: spinning, then sleeping.
 func (b *bench) roundTrips() error {
-	for _, kind := range []struct {
-		name     string
-		sleep    bool
-		variants []string
-	}{
+	return b.trip([]tripKind{
 		{"roundtrip spinning", false, []string{"udp", "inline"}},
 		{"roundtrip sleeping", true, []string{"udp", "worker"}},
-	} {
+	})
+}
+
+// tripKind is a way to wait for round trips, and who is measured at it.
+type tripKind struct {
+	name     string
+	sleep    bool
+	variants []string
+}
+
+func (b *bench) trip(kinds []tripKind) error {
+	for _, kind := range kinds {
 		trips := map[string][]time.Duration{}
 		for range b.rounds {
 			for _, variant := range kind.variants {
@@ -144,6 +151,26 @@ func (b *bench) roundTrips() error {
 		}
 	}
 	return nil
+}
+
+// shortWay measures package ud beside bare verbs: one way as fast as it goes, then round trips.
+func (b *bench) shortWay() error {
+	for _, size := range payloads {
+		err := b.inTurns("short way", size, "", []string{"inline", "ud inline", "worker", "ud worker"}, func(variant string) (float64, error) {
+			receiver := job{Role: "receive", Variant: variant, Size: size}
+			sender := receiver
+			sender.Role = "send"
+			_, received, err := b.pair(receiver, sender)
+			return received.PerSecond, err
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return b.trip([]tripKind{
+		{"short roundtrip spinning", false, []string{"inline", "ud inline"}},
+		{"short roundtrip sleeping", true, []string{"worker", "ud worker"}},
+	})
 }
 
 // receiveAlone measures the receiving side under more frames than a sender can make.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -62,8 +63,11 @@ func (c *child) finish(stop bool) (r result, err error) {
 	return r, err
 }
 
-// stopping is set when the parent closes the child's standard input.
-var stopping atomic.Bool
+// stopping is set when the parent closes the child's standard input, and untilStopped ends.
+var (
+	stopping           atomic.Bool
+	untilStopped, stop = context.WithCancel(context.Background())
+)
 
 // runChild is the child's main.
 func runChild(text string) error {
@@ -77,14 +81,15 @@ func runChild(text string) error {
 		if err := enter(j.Namespace); err != nil {
 			return err
 		}
-	case "inline":
+	case "inline", "ud inline":
 		runtime.LockOSThread() // a program that spins has a thread for it, as raw and udp have
-	case "worker":
+	case "worker", "ud worker":
 		runtime.GOMAXPROCS(max(runtime.NumCPU(), 3))
 	}
 	go func() {
 		_, _ = io.Copy(io.Discard, os.Stdin)
 		stopping.Store(true)
+		stop()
 	}()
 	roles := map[string]func(job) (result, error){
 		"udp receive": udpReceive, "udp send": udpSend, "udp pong": udpPong, "udp ping": udpPing,
@@ -93,6 +98,8 @@ func runChild(text string) error {
 		"worker receive": rocedReceive, "worker send": rocedSend, "worker pong": rocedPong, "worker ping": rocedPing,
 		"udp receive group": udpReceiveGroup, "udp send group": udpSendGroup,
 		"inline receive group": rocedReceiveGroup, "inline send group": rocedSendGroup,
+		"ud inline receive": shortReceive, "ud inline send": shortSend, "ud inline pong": shortPong, "ud inline ping": shortPing,
+		"ud worker receive": shortReceive, "ud worker send": shortSend, "ud worker pong": shortPong, "ud worker ping": shortPing,
 		"xdp generate": generate, "worker idle": idle,
 		"udp join": udpJoin, "worker join": rocedJoin,
 	}

@@ -9,7 +9,7 @@ import (
 // job is what one child process does.
 type job struct {
 	Role      string // receive, send, pong, ping, with or without group; generate, idle, join
-	Variant   string // udp, raw, inline, worker
+	Variant   string // udp, raw, inline, worker; ud inline, ud worker: the same through package ud
 	Namespace string
 	Size      int // payload, bytes
 	Duration  time.Duration
