@@ -48,6 +48,18 @@ func (g GRH) SGID() GID { return g.address(IPv4.source, IPv6.source) }
 // DGID is the address that the packet was sent to.
 func (g GRH) DGID() GID { return g.address(IPv4.destination, IPv6.destination) }
 
+// Addresses is SGID and DGID, for those that need both of every packet.
+func (g GRH) Addresses() (source, dest GID) {
+	switch g.IPVersion() {
+	case 4:
+		ip := IPv4(g[grhIPv4:GRHLen])
+		return ip.source(), ip.destination()
+	case 6:
+		return IPv6(g).source(), IPv6(g).destination()
+	}
+	return source, dest // zero
+}
+
 func (g GRH) address(v4 func(IPv4) GID, v6 func(IPv6) GID) GID {
 	switch g.IPVersion() {
 	case 4:

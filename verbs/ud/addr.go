@@ -93,12 +93,12 @@ func (a *Addr) parsePlace(place string) error {
 	if colon < 0 {
 		return fmt.Errorf("%w: neither IP:QPN nor a group's IP", verbs.ErrInvalid)
 	}
-	host := place[:colon]
-	if inner, ok := strings.CutPrefix(host, "["); ok {
-		host = strings.TrimSuffix(inner, "]")
+	host, brackets := place[:colon], false
+	if inner, opened := strings.CutPrefix(host, "["); opened {
+		host, brackets = strings.CutSuffix(inner, "]")
 	}
 	ip, err := netip.ParseAddr(host)
-	if err != nil || ip.Is6() != strings.HasPrefix(place, "[") {
+	if err != nil || ip.Is6() != brackets || brackets != strings.HasPrefix(place, "[") {
 		return fmt.Errorf("%w: %q is no IP address, or brackets are missing or too many", verbs.ErrInvalid, place[:colon])
 	}
 	number, err := parseNumber("queue pair number", place[colon+1:], 24)

@@ -164,11 +164,13 @@ func (e *Endpoint) fill(m *Message, wc *verbs.WC) {
 	slot := uint32(wc.ID)
 	grh, payload := wc.Payload(e.recvSlot(slot))
 	m.Data = payload
-	m.From.GID, m.From.QPN, m.From.QKey = grh.SGID(), wc.SrcQP, e.qkey
-	m.To.GID, m.To.QPN, m.To.QKey = grh.DGID(), wc.QPN, e.qkey
-	if m.To.GID.IsMulticast() {
-		m.To.QPN = verbs.MulticastQPN
+	source, dest := grh.Addresses()
+	number := wc.QPN
+	if dest.IsMulticast() {
+		number = verbs.MulticastQPN
 	}
+	m.From.GID, m.From.QPN, m.From.QKey = source, wc.SrcQP, e.qkey
+	m.To.GID, m.To.QPN, m.To.QKey = dest, number, e.qkey
 	m.Imm, m.HasImm = wc.ImmData, wc.Flags&verbs.WCWithImm != 0
 	m.endpoint, m.slot = e, slot
 }

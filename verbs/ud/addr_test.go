@@ -1,0 +1,82 @@
+package ud_test
+
+import (
+	"encoding/json"
+	"errors"
+	"net/netip"
+	"testing"
+
+	"github.com/roced/roced/verbs"
+	"github.com/roced/roced/verbs/ud"
+)
+
+func addr(ip string, number verbs.QPN, key verbs.QKey) ud.Addr {
+	return ud.Addr{GID: verbs.GIDFromAddr(netip.MustParseAddr(ip)), QPN: number, QKey: key}
+}
+
+func TestAddrAsText(t *testing.T) {
+	for text, want := range map[string]ud.Addr{
+		"10.0.0.2:0x00001a":                  addr("10.0.0.2", 0x1a, verbs.UDPQKey),
+		"10.0.0.2:0x00001a,qkey=0x11111111":  addr("10.0.0.2", 0x1a, 0x11111111),
+		"[fd00::2]:0x000002":                 addr("fd00::2", 2, verbs.UDPQKey),
+		"[fe80::2]:0xfffffe,qkey=0x00000000": addr("fe80::2", 0xfffffe, 0),
+		"239.1.2.3":                          addr("239.1.2.3", verbs.MulticastQPN, verbs.UDPQKey),
+		"ff0e::1,qkey=0x80000001":            addr("ff0e::1", verbs.MulticastQPN, 0x80000001),
+		"239.1.2.3:0x000005":                 addr("239.1.2.3", 5, verbs.UDPQKey), // nobody's, but it stays what it is
+	} {
+		if got, err := ud.ParseAddr(text); err != nil || got != want {
+			t.Errorf("%q is %+v, %v; want %+v", text, got, err, want)
+		}
+		if want.String() != text {
+			t.Errorf("%+v prints as %q, want %q", want, want, text)
+		}
+	}
+	if got, err := ud.ParseAddr("10.0.0.2:26,qkey=286331153"); err != nil || got != addr("10.0.0.2", 26, 0x11111111) {
+		t.Errorf("decimal numbers: %v, %v", got, err)
+	}
+	if g := ud.Group(group); !g.IsGroup() || g.IP() != group || g.IsZero() || g.String() != "239.1.2.3" {
+		t.Errorf("group %v", g)
+	}
+}
+
+func TestAddrRefusesText(t *testing.T) {
+	for _, text := range []string{
+		"", "10.0.0.2", "fd00::2", "10.0.0.2:", "10.0.0.2:x", "10.0.0.2:0x1000000", "10.0.0.2:-1", ":5", "[10.0.0.2]:5",
+		"fd00::2:0x000005", "[fd00::2:5", "10.0.0.2:5,qkey=", "10.0.0.2:5,qkey=0x100000000", "10.0.0.2:5,key=1", "host:5", "239.1.2.3,",
+	} {
+		got, err := ud.ParseAddr(text)
+		if !errors.Is(err, verbs.ErrInvalid) {
+			t.Errorf("%q: %v, want %v", text, err, verbs.ErrInvalid)
+		}
+		if !got.IsZero() {
+			t.Errorf("%q gave %v beside an error", text, got)
+		}
+	}
+}
+
+func TestAddrInJSON(t *testing.T) {
+	type config struct{ Peer ud.Addr }
+	want := config{addr("fd00::2", 0x1a, 7)}
+	text, err := json.Marshal(want)
+	check(t, err)
+	var got config
+	if err := json.Unmarshal(text, &got); err != nil || got != want {
+		t.Errorf("%s became %v, %v", text, got, err)
+	}
+}
+
+func FuzzParseAddr(f *testing.F) {
+	f.Add("10.0.0.2:0x00001a,qkey=0x11111111")
+	f.Add("[fd00::2]:5")
+	f.Add("[::ffff:10.0.0.2]:5")
+	f.Add("ff02::1%eth0")
+	f.Fuzz(func(t *testing.T, text string) {
+		a, err := ud.ParseAddr(text)
+		if err != nil {
+			return
+		}
+		if again, err := ud.ParseAddr(a.String()); err != nil || again != a {
+			t.Errorf("%q is %+v, which prints as %v, which is %+v, %v", text, a, a, again, err)
+		}
+	})
+}

@@ -1,0 +1,209 @@
+package ud_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/roced/roced/verbs/hca"
+	"github.com/roced/roced/verbs/ud"
+)
+
+// flood sends n messages, and waits until they have left.
+func flood(t testing.TB, from *ud.Endpoint, to ud.Addr, n int) {
+	t.Helper()
+	for i := range n {
+		check(t, from.Send(guard(t), to, []byte(text(i))))
+	}
+	check(t, from.Flush(guard(t)))
+}
+
+func TestBuffersKept(t *testing.T) {
+	a, b := pair(t, ud.Options{RecvDepth: 8})
+	var kept []ud.Message
+	for i := range 8 {
+		check(t, a.Send(guard(t), b.Addr(), []byte(text(i))))
+		kept = append(kept, receive(t, b))
+	}
+	_, err := b.Recv(guard(t))
+	refused(t, err, ud.ErrKept)
+	if s := b.Stats(); s.Lent != 8 || s.MostLent != 8 || s.Starved != 1 || s.Received != 8 {
+		t.Errorf("%+v", s)
+	}
+	flood(t, a, b.Addr(), 3)
+	eventually(t, "the drop of what found no buffer", func() bool { return drops(t, b)["engine drop_no_receive"] == 3 })
+	for i, m := range kept {
+		if string(m.Data) != text(i) {
+			t.Errorf("message %d is %q by now", i, m.Data)
+		}
+	}
+	b.Release(kept)
+	if s := b.Stats(); s.Lent != 0 || kept[0].Data != nil {
+		t.Errorf("%+v, %q after release", s, kept[0].Data)
+	}
+	check(t, a.Send(guard(t), b.Addr(), []byte("room again")))
+	said(t, b, "room again")
+}
+
+func drops(t testing.TB, e *ud.Endpoint) map[string]uint64 {
+	t.Helper()
+	d, err := e.Drops()
+	check(t, err)
+	return d
+}
+
+// TestReleaseOnce releases copies of a message, also when its buffer holds another one by then.
+func TestReleaseOnce(t *testing.T) {
+	a, b := pair(t, ud.Options{RecvDepth: 1})
+	check(t, a.Send(guard(t), b.Addr(), []byte("first")))
+	first := receive(t, b)
+	again := first
+	first.Release()
+	first.Release()
+	again.Release()
+	check(t, a.Send(guard(t), b.Addr(), []byte("second")))
+	second := receive(t, b)
+	again.Release() // not the second's
+	a.Release([]ud.Message{second})
+	if s := b.Stats(); s.Lent != 1 || string(second.Data) != "second" {
+		t.Errorf("%d lent, %q", s.Lent, second.Data)
+	}
+	if err := again.Reply(guard(t), []byte("to whom?")); err == nil {
+		t.Error("a message that was released has been answered")
+	}
+	b.Release([]ud.Message{{}, second, {Data: []byte("the program's own")}})
+	if s := b.Stats(); s.Lent != 0 {
+		t.Errorf("%d lent", s.Lent)
+	}
+}
+
+// TestFewPosted has most buffers lent, and the others returned but not enough of them to
+// be posted together: they are posted before anybody waits.
+func TestFewPosted(t *testing.T) {
+	const depth = 64 // returned ones are posted eight at a time
+	a, b := pair(t, ud.Options{RecvDepth: depth})
+	var kept []ud.Message
+	for i := range depth {
+		check(t, a.Send(guard(t), b.Addr(), []byte(text(i))))
+		kept = append(kept, receive(t, b))
+	}
+	b.Release(kept[:1])
+	check(t, a.Flush(guard(t)))
+	heard := make(chan ud.Message)
+	go func() {
+		m, _ := b.Recv(guard(t))
+		heard <- m
+	}()
+	eventually(t, "the message for the last buffer", func() bool {
+		check(t, a.Send(guard(t), b.Addr(), []byte("squeezed in")))
+		select {
+		case m := <-heard:
+			return string(m.Data) == "squeezed in"
+		default:
+			return false
+		}
+	})
+}
+
+func TestBatches(t *testing.T) {
+	a, b := pair(t, ud.Options{})
+	const n = 300
+	out := make([]ud.Message, n)
+	for i := range out {
+		out[i] = ud.Message{To: b.Addr(), Data: []byte(text(i)), Imm: uint32(i), HasImm: i%2 == 1}
+	}
+	sent, err := a.SendBatch(guard(t), out)
+	if check(t, err); sent != n {
+		t.Fatalf("%d of %d sent", sent, n)
+	}
+	in := make([]ud.Message, 100)
+	for got := 0; got < n; {
+		k, err := b.RecvBatch(guard(t), in)
+		check(t, err)
+		for i, m := range in[:k] {
+			if want := out[got+i]; string(m.Data) != text(got+i) || m.HasImm != want.HasImm || m.HasImm && m.Imm != want.Imm {
+				t.Fatalf("message %d is %q, immediate %d %t", got+i, m.Data, m.Imm, m.HasImm)
+			}
+		}
+		b.Release(in[:k])
+		got += k
+	}
+	if n, err := b.RecvBatch(guard(t), nil); n != 0 || err != nil {
+		t.Errorf("into nothing: %d, %v", n, err)
+	}
+	if n, err := b.Poll(in); n != 0 || err != nil {
+		t.Errorf("poll: %d, %v", n, err)
+	}
+}
+
+// TestEcho sends messages back as they came.
+func TestEcho(t *testing.T) {
+	a, b := pair(t, ud.Options{})
+	flood(t, a, b.Addr(), 20)
+	messages := make([]ud.Message, 20)
+	for got := 0; got < 20; {
+		n, err := b.RecvBatch(guard(t), messages)
+		check(t, err)
+		for i := range messages[:n] {
+			messages[i].To = messages[i].From
+		}
+		_, err = b.SendBatch(guard(t), messages[:n])
+		check(t, err)
+		b.Release(messages[:n])
+		got += n
+	}
+	for i := range 20 {
+		said(t, a, text(i))
+	}
+}
+
+// TestNoAllocation measures the calls that move many messages, and those that move one. The cards'
+// workers never sleep: their naps allocate timers.
+func TestNoAllocation(t *testing.T) {
+	left, right := wire(t, hca.WithSpin(time.Hour))
+	a, b := listen(t, left, ud.Options{Spin: true}), listen(t, right, ud.Options{Spin: true})
+	ctx := guard(t)
+	out, in := make([]ud.Message, 32), make([]ud.Message, 32)
+	for i := range out {
+		out[i] = ud.Message{To: b.Addr(), Data: make([]byte, 100)}
+	}
+	take := func(n int) {
+		for n > 0 {
+			k, err := b.RecvBatch(ctx, in)
+			check(t, err)
+			for i := range in[:k] {
+				in[i].To = in[i].From
+			}
+			_, err = b.SendBatch(ctx, in[:k])
+			check(t, err)
+			b.Release(in[:k])
+			n -= k
+		}
+		for k := 0; k < len(in); {
+			n, err := a.RecvBatch(ctx, in)
+			check(t, err)
+			a.Release(in[:n])
+			k += n
+		}
+	}
+	if n := testing.AllocsPerRun(500, func() {
+		_, err := a.SendBatch(ctx, out)
+		check(t, err)
+		take(len(out))
+	}); n >= 1 {
+		t.Errorf("%v allocations for %d messages there and back", n, len(out))
+	}
+	data := make([]byte, 100)
+	to := b.Addr()
+	if n := testing.AllocsPerRun(500, func() {
+		check(t, a.Send(ctx, to, data))
+		m, err := b.Recv(ctx)
+		check(t, err)
+		check(t, m.Reply(ctx, data))
+		m.Release()
+		m, err = a.Recv(ctx)
+		check(t, err)
+		m.Release()
+	}); n >= 1 {
+		t.Errorf("%v allocations for a message there and back", n)
+	}
+}

@@ -1,0 +1,248 @@
+package ud_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"sync"
+	"testing"
+
+	"github.com/roced/roced/verbs"
+	"github.com/roced/roced/verbs/hca"
+	"github.com/roced/roced/verbs/ud"
+	"golang.org/x/sys/unix"
+)
+
+func TestWhatCannotBeSent(t *testing.T) {
+	a, b := pair(t, ud.Options{MaxMessage: 100})
+	ctx := guard(t)
+	err := a.Send(ctx, b.Addr(), make([]byte, 101))
+	refused(t, err, ud.ErrTooLong)
+	refused(t, err, unix.EMSGSIZE)
+	refused(t, a.Send(ctx, ud.Addr{}, nil), verbs.ErrInvalid)
+	refused(t, a.Send(ctx, addr("10.0.0.77", 5, 1), nil), verbs.ErrUnreachable)
+	n, err := a.SendBatch(ctx, []ud.Message{{To: b.Addr(), Data: []byte("one")}, {To: b.Addr(), Data: make([]byte, 101)}, {To: b.Addr()}})
+	refused(t, err, ud.ErrTooLong)
+	if n != 1 {
+		t.Errorf("%d sent before the one that is too long, want 1", n)
+	}
+	said(t, b, "one")
+	check(t, a.Send(ctx, b.Addr(), make([]byte, 100)))
+	said(t, b, string(make([]byte, 100)))
+	check(t, a.Send(ctx, b.Addr(), nil))
+	said(t, b, "")
+	over, cancel := context.WithCancel(ctx)
+	cancel()
+	refused(t, a.Send(over, b.Addr(), nil), context.Canceled)
+	_, err = b.Recv(over)
+	refused(t, err, context.Canceled)
+}
+
+func TestOptionsRefused(t *testing.T) {
+	left, _ := wire(t)
+	for want, o := range map[error]ud.Options{
+		ud.ErrTooLong:       {MaxMessage: 4097},
+		verbs.ErrInvalid:    {RecvDepth: -1},
+		unix.EINVAL:         {SendDepth: 1 << 30},
+		verbs.ErrPermission: {QKey: 0x80000001},
+	} {
+		if errors.Is(want, verbs.ErrPermission) && unix.Geteuid() == 0 {
+			continue // the privileged may
+		}
+		_, err := ud.Listen(left, o)
+		refused(t, err, want)
+	}
+	_, err := ud.Listen(nil, ud.Options{})
+	refused(t, err, verbs.ErrInvalid)
+	e := listen(t, left, ud.Options{Source: netip.MustParseAddr("10.9.9.9")})
+	refused(t, e.Send(guard(t), addr("10.0.0.2", 5, 1), nil), verbs.ErrNoGID)
+	_, err = ud.Dial(guard(t), left, addr("10.0.0.77", 5, 1), ud.Options{})
+	refused(t, err, verbs.ErrUnreachable)
+}
+
+// TestNoRoom has cards that send nothing by themselves.
+func TestNoRoom(t *testing.T) {
+	left, right := wire(t, hca.WithoutWorker(), hca.WithoutInline())
+	a, b := listen(t, left, ud.Options{SendDepth: 8}), listen(t, right, ud.Options{})
+	ctx := guard(t)
+	messages := make([]ud.Message, 20)
+	for i := range messages {
+		messages[i] = ud.Message{To: b.Addr(), Data: []byte(text(i))}
+	}
+	n, err := a.TrySend(ctx, messages)
+	refused(t, err, verbs.ErrQueueFull)
+	if n != 8 {
+		t.Errorf("%d found room, want 8", n)
+	}
+	brief, cancel := context.WithCancel(ctx)
+	result := make(chan error)
+	go func() {
+		_, err := a.SendBatch(brief, messages[8:])
+		result <- err
+	}()
+	cancel()
+	refused(t, <-result, context.Canceled)
+	go func() { result <- a.Send(ctx, b.Addr(), nil) }()
+	go func() { result <- a.Send(ctx, b.Addr(), nil) }()
+	check(t, a.Close())
+	for range 2 {
+		refused(t, <-result, ud.ErrClosed)
+	}
+}
+
+// TestMending has the card refuse a message: a later call tells of it, and the endpoint works on.
+func TestMending(t *testing.T) {
+	for _, spin := range []bool{false, true} {
+		a, b := pair(t, ud.Options{Spin: spin})
+		ctx := guard(t)
+		check(t, a.Send(ctx, b.Addr(), []byte("before")))
+		said(t, b, "before")
+		for range 3 {
+			a.Overrate(8000)
+			check(t, a.Send(ctx, b.Addr(), make([]byte, 5000)))
+			err := a.Flush(ctx)
+			var failed *ud.SendError
+			if !errors.As(err, &failed) || failed.To != b.Addr() || failed.Lost != 0 {
+				t.Fatalf("flush: %v", err)
+			}
+			refused(t, err, unix.EMSGSIZE)
+			refused(t, a.Send(ctx, b.Addr(), make([]byte, 5000)), ud.ErrTooLong) // it knows the MTU again
+		}
+		check(t, a.Flush(ctx))
+		check(t, a.Send(ctx, b.Addr(), []byte("after")))
+		said(t, b, "after")
+		if s := a.Stats(); s.Lost != 3 || s.Sent != 5 {
+			t.Errorf("%+v", s)
+		}
+	}
+}
+
+// TestMendingUnderLoad has many goroutines send while messages are refused: each message is told of
+// as lost, or arrives.
+func TestMendingUnderLoad(t *testing.T) {
+	const senders, each = 4, 500
+	a, b := pair(t, ud.Options{RecvDepth: senders * each})
+	ctx := guard(t)
+	to := b.Addr()
+	var all sync.WaitGroup
+	for sender := range senders {
+		all.Go(func() {
+			for i := range each {
+				data := []byte("short")
+				if sender == 0 && i%50 == 0 {
+					a.Overrate(8000)
+					data = make([]byte, 5000)
+				}
+				for {
+					err := a.Send(ctx, to, data)
+					var failed *ud.SendError
+					if err == nil || errors.Is(err, ud.ErrTooLong) {
+						break
+					}
+					if !errors.As(err, &failed) {
+						t.Error(err)
+						return
+					}
+				}
+			}
+		})
+	}
+	all.Wait()
+	for {
+		var failed *ud.SendError
+		if err := a.Flush(ctx); err == nil {
+			break
+		} else if !errors.As(err, &failed) {
+			t.Fatal(err)
+		}
+	}
+	s := a.Stats()
+	if s.Lost == 0 {
+		t.Error("nothing was refused")
+	}
+	for range s.Sent - s.Lost {
+		said(t, b, "short")
+	}
+}
+
+// TestManyDestinations has fewer handles than destinations.
+func TestManyDestinations(t *testing.T) {
+	a, b := pair(t, ud.Options{MaxHandles: 3, SendDepth: 16})
+	ctx := guard(t)
+	const groups, rounds = 10, 5
+	for i := range groups {
+		check(t, b.Join(netip.AddrFrom4([4]byte{239, 0, 0, byte(i)})))
+	}
+	for round := range rounds {
+		for i := range groups {
+			to := ud.Group(netip.AddrFrom4([4]byte{239, 0, 0, byte(i)}))
+			check(t, a.Send(ctx, to, []byte(text(round))))
+			if m := said(t, b, text(round)); m.To != to {
+				t.Fatalf("came to %v, was sent to %v", m.To, to)
+			}
+		}
+	}
+	if s := a.Stats(); s.Handles != 3 || s.Evicted != groups*rounds-3 {
+		t.Errorf("%+v", s)
+	}
+	for _, to := range addressesB {
+		check(t, a.Send(ctx, addr(to.String(), b.Addr().QPN, 0), []byte("one of three")))
+		if m := said(t, b, "one of three"); m.From.IP().Is4() != to.Is4() || m.From.IP().IsLinkLocalUnicast() != to.IsLinkLocalUnicast() {
+			t.Errorf("to %v from %v", to, m.From)
+		}
+	}
+}
+
+// TestManyGoroutines sends and receives from many goroutines at once: each message arrives once.
+func TestManyGoroutines(t *testing.T) {
+	for _, spin := range []bool{false, true} {
+		t.Run(fmt.Sprint("spin ", spin), func(t *testing.T) {
+			const senders, each, receivers = 4, 500, 3
+			a, b := pair(t, ud.Options{RecvDepth: senders * each, SendDepth: 32, Spin: spin})
+			var all sync.WaitGroup
+			for sender := range senders {
+				all.Go(func() {
+					for i := range each {
+						if err := a.Send(guard(t), b.Addr(), []byte(fmt.Sprint(sender, " ", i))); err != nil {
+							t.Error(err)
+						}
+					}
+				})
+			}
+			seen := make(chan string, senders*each)
+			ctx, done := context.WithCancel(guard(t))
+			var takers sync.WaitGroup
+			for range receivers {
+				takers.Go(func() { collect(t, ctx, b, seen) })
+			}
+			all.Wait()
+			messages := map[string]bool{}
+			for range senders * each {
+				messages[<-seen] = true
+			}
+			done()
+			takers.Wait()
+			if len(messages) != senders*each {
+				t.Errorf("%d different messages came, want %d", len(messages), senders*each)
+			}
+		})
+	}
+}
+
+func collect(t testing.TB, ctx context.Context, e *ud.Endpoint, seen chan<- string) {
+	messages := make([]ud.Message, 16)
+	for {
+		n, err := e.RecvBatch(ctx, messages)
+		if err != nil {
+			if !errors.Is(err, context.Canceled) {
+				t.Error(err)
+			}
+			return
+		}
+		for _, m := range messages[:n] {
+			seen <- string(m.Data)
+		}
+		e.Release(messages[:n])
+	}
+}
