@@ -173,9 +173,7 @@ func (e *Endpoint) Close() error {
 	if e.qp != nil {
 		err = errors.Join(err, freed(e.qp.Close()))
 	}
-	for _, ah := range e.send.handles.takeAll() {
-		err = errors.Join(err, freed(ah.Close()))
-	}
+	err = errors.Join(err, closeAll(e.takeHandles()))
 	for _, cq := range []*verbs.CQ{e.recvCQ, e.sendCQ} {
 		if cq != nil {
 			err = errors.Join(err, freed(cq.Close()))

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 
 	"github.com/roced/roced/verbs"
 )
@@ -93,14 +94,13 @@ func (h *handles) takeIdle(reaped uint64) (idle []*verbs.AH) {
 	return idle
 }
 
-// takeAll gives all handles, to be closed.
-func (h *handles) takeAll() (all []*verbs.AH) {
-	h.retireAll()
-	for _, one := range h.retired {
-		all = append(all, one.ah)
-	}
-	h.retired = nil
-	return all
+// takeHandles gives all handles, to be closed.
+func (e *Endpoint) takeHandles() []*verbs.AH {
+	s := &e.send
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.handles.retireAll()
+	return s.handles.takeIdle(math.MaxUint64)
 }
 
 // keyOf is the place that a message goes to.

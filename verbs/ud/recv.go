@@ -1,6 +1,7 @@
 package ud
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"sync"
@@ -20,6 +21,7 @@ type receiver struct {
 	returned []verbs.RecvWR
 	enough   int // of returned, to be posted
 	spare    []*[batch]verbs.WC
+	failed   error // that ended receiving: the queue pair is in error
 	stats    recvStats
 }
 
@@ -93,13 +95,10 @@ func (e *Endpoint) take(ctx context.Context, messages []Message) (n int, err err
 		n, err = await(ctx, e.recvCQ, e.options.Spin, done)
 	}
 	n, failed := e.lend(wcs, n, messages)
-	if err == nil && n == 0 {
-		err = failed // with messages before it, the next call meets it again: the queue is in error
-	}
 	if n > 0 {
-		err = nil
+		return n, nil // what failed the next call tells
 	}
-	return n, e.explain(err)
+	return 0, e.explain(cmp.Or(err, failed))
 }
 
 // await waits for completions, asleep or spinning, until ctx is done.
@@ -119,8 +118,11 @@ func await(ctx context.Context, cq *verbs.CQ, spin bool, wcs []verbs.WC) (n int,
 func (r *receiver) borrow(e *Endpoint) (*[batch]verbs.WC, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if r.failed != nil {
+		return nil, r.failed
+	}
 	if r.stats.lent == len(r.requests) {
-		return nil, fmt.Errorf("%w: release messages sooner (copy what is to be kept), or ask for more than RecvDepth %d", ErrKept, len(r.requests))
+		return nil, fmt.Errorf("receive: %w: release messages sooner (copy what is to be kept), or ask for more than RecvDepth %d", ErrKept, len(r.requests))
 	}
 	if r.stats.lent+len(r.returned) == len(r.requests) {
 		r.post(e)
@@ -134,14 +136,14 @@ func (r *receiver) borrow(e *Endpoint) (*[batch]verbs.WC, error) {
 }
 
 // lend makes messages of n completions, and takes the memory of these back.
-func (e *Endpoint) lend(wcs *[batch]verbs.WC, n int, messages []Message) (lent int, err error) {
+func (e *Endpoint) lend(wcs *[batch]verbs.WC, n int, messages []Message) (lent int, failed error) {
 	r := &e.recv
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for i := range wcs[:n] {
 		wc := &wcs[i]
-		if failed := wc.Err(); failed != nil {
-			err = fmt.Errorf("receive: %w", failed)
+		if err := wc.Err(); err != nil {
+			r.failed = cmp.Or(r.failed, fmt.Errorf("receive: %w", err))
 			continue
 		}
 		m := &messages[lent]
@@ -156,7 +158,7 @@ func (e *Endpoint) lend(wcs *[batch]verbs.WC, n int, messages []Message) (lent i
 	}
 	r.spare = append(r.spare, wcs)
 	r.countLent(lent)
-	return lent, err
+	return lent, r.failed
 }
 
 // fill assigns field by field: a composite literal would be built aside and copied.

@@ -1,0 +1,204 @@
+package ud_test
+
+import (
+	"errors"
+	"net"
+	"os"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/roced/roced/verbs/ud"
+)
+
+// What golang.org/x/net/nettest asks of a connection, as far as datagrams have it.
+
+var longAgo = time.Unix(233431200, 0)
+
+// conns are two ends that know each other.
+func conns(t testing.TB) (a, b *ud.PacketConn) {
+	t.Helper()
+	left, right := wire(t)
+	server, err := ud.Listen(right, ud.Options{})
+	check(t, err)
+	client, err := ud.Dial(guard(t), left, server.Addr(), ud.Options{})
+	check(t, err)
+	a, b = client.PacketConn(), server.PacketConn()
+	t.Cleanup(func() { check(t, errors.Join(a.Close(), b.Close())) })
+	return a, b
+}
+
+// timedOut checks that an error is a timeout as package net has it.
+func timedOut(t testing.TB, err error) {
+	t.Helper()
+	var failed net.Error
+	if !errors.As(err, &failed) || !failed.Timeout() || !errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Errorf("%v is no timeout", err)
+	}
+}
+
+func TestConnPingPong(t *testing.T) {
+	a, b := conns(t)
+	buffer := make([]byte, 100)
+	for i := range 100 {
+		n, err := a.Write([]byte(text(i)))
+		if check(t, err); n != len(text(i)) {
+			t.Fatalf("%d written", n)
+		}
+		n, from, err := b.ReadFrom(buffer)
+		if check(t, err); string(buffer[:n]) != text(i) || from != a.LocalAddr() {
+			t.Fatalf("%q from %v", buffer[:n], from)
+		}
+		_, err = b.WriteTo(buffer[:n], from)
+		check(t, err)
+		n, err = a.Read(buffer)
+		if check(t, err); string(buffer[:n]) != text(i) {
+			t.Fatalf("%q came back", buffer[:n])
+		}
+	}
+	if a.RemoteAddr() != b.LocalAddr() || a.LocalAddr().Network() != "roce" {
+		t.Errorf("%v to %v", a.LocalAddr(), a.RemoteAddr())
+	}
+}
+
+func TestConnCutsShort(t *testing.T) {
+	a, b := conns(t)
+	_, err := a.Write([]byte("0123456789"))
+	check(t, err)
+	_, err = a.Write([]byte("next"))
+	check(t, err)
+	buffer := make([]byte, 4)
+	for _, want := range []string{"0123", "next"} {
+		if n, err := b.Read(buffer); err != nil || string(buffer[:n]) != want {
+			t.Errorf("%q, %v; want %q", buffer[:n], err, want)
+		}
+	}
+}
+
+func TestConnRefusesAddresses(t *testing.T) {
+	_, b := conns(t)
+	for _, to := range []net.Addr{nil, &net.UDPAddr{IP: net.IPv4(10, 0, 0, 1), Port: 4791}, ud.Addr{}} {
+		if _, err := b.WriteTo([]byte("x"), to); err == nil {
+			t.Errorf("written to %v", to)
+		}
+	}
+	if _, err := b.Write([]byte("x")); err == nil { // it has no peer
+		t.Error("written to nobody")
+	}
+}
+
+func TestConnPastTimeout(t *testing.T) {
+	a, b := conns(t)
+	check(t, a.SetDeadline(longAgo))
+	_, err := a.Write(make([]byte, 10))
+	timedOut(t, err)
+	_, err = a.Read(make([]byte, 10))
+	timedOut(t, err)
+	check(t, a.SetDeadline(time.Time{}))
+	_, err = a.Write([]byte("in time"))
+	check(t, err)
+	buffer := make([]byte, 10)
+	n, err := b.Read(buffer)
+	if check(t, err); string(buffer[:n]) != "in time" {
+		t.Errorf("%q", buffer[:n])
+	}
+}
+
+func TestConnPresentTimeout(t *testing.T) {
+	a, _ := conns(t)
+	result := make(chan error)
+	for range 2 { // both wait, and both are told
+		go func() {
+			_, err := a.Read(make([]byte, 10))
+			result <- err
+		}()
+	}
+	time.Sleep(10 * time.Millisecond) // so that they wait; they need not
+	check(t, a.SetReadDeadline(longAgo))
+	timedOut(t, <-result)
+	timedOut(t, <-result)
+}
+
+func TestConnFutureTimeout(t *testing.T) {
+	a, _ := conns(t)
+	check(t, a.SetDeadline(time.Now().Add(20*time.Millisecond)))
+	_, err := a.Read(make([]byte, 10))
+	timedOut(t, err)
+	eventually(t, "the end of writing", func() bool {
+		_, err = a.Write(make([]byte, 10))
+		return err != nil
+	})
+	timedOut(t, err)
+	check(t, a.SetWriteDeadline(time.Time{}))
+	_, err = a.Write(make([]byte, 10))
+	check(t, err)
+	_, err = a.Read(make([]byte, 10))
+	timedOut(t, err)
+}
+
+// TestConnMovedTimeout moves a deadline while somebody waits for it.
+func TestConnMovedTimeout(t *testing.T) {
+	a, b := conns(t)
+	check(t, a.SetReadDeadline(time.Now().Add(50*time.Millisecond)))
+	result := make(chan error)
+	go func() {
+		_, err := a.Read(make([]byte, 10))
+		result <- err
+	}()
+	check(t, a.SetReadDeadline(time.Now().Add(patience)))
+	time.Sleep(100 * time.Millisecond)
+	select {
+	case err := <-result:
+		// It may have begun to wait, or been told, before the deadline was moved.
+		timedOut(t, err)
+	default:
+		_, err := b.WriteTo([]byte("x"), a.LocalAddr())
+		check(t, err)
+		check(t, <-result)
+	}
+}
+
+func TestConnCloseWakes(t *testing.T) {
+	a, b := conns(t)
+	result := make(chan error)
+	for _, c := range []*ud.PacketConn{a, b} {
+		go func() {
+			_, err := c.Read(make([]byte, 10))
+			result <- err
+		}()
+		check(t, c.Close())
+		refused(t, <-result, net.ErrClosed)
+		_, err := c.Write([]byte("x"))
+		refused(t, err, net.ErrClosed)
+		refused(t, c.SetDeadline(time.Time{}), net.ErrClosed)
+		check(t, c.Close())
+	}
+}
+
+// TestConnRacy reads, writes and sets deadlines from many goroutines.
+func TestConnRacy(t *testing.T) {
+	a, b := conns(t)
+	var all sync.WaitGroup
+	for i := range 10 {
+		all.Go(func() {
+			buffer := make([]byte, 1024)
+			for range 20 {
+				check(t, a.SetReadDeadline(time.Now().Add(time.Millisecond)))
+				_, _ = a.Read(buffer)
+			}
+		})
+		all.Go(func() {
+			for range 20 {
+				check(t, b.SetWriteDeadline(time.Now().Add(time.Duration(i)*time.Millisecond)))
+				_, _ = b.WriteTo([]byte("data"), a.LocalAddr())
+			}
+		})
+		all.Go(func() {
+			for range 20 {
+				_ = a.LocalAddr()
+				_ = a.RemoteAddr()
+			}
+		})
+	}
+	all.Wait()
+}
