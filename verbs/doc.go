@@ -29,6 +29,8 @@
 // libibverbs gives: errors.Is(err, unix.EINVAL) holds. The names are those of the
 // manual pages (ibv_post_send(3) is QP.PostSend) and of the kernel's ib_verbs.h.
 //
+// Package ud is the short way, for programs that only send and receive.
+//
 // Left out as yet: completion channels, shared receive queues, connection
 // management; connected services.
 package verbs

@@ -7,6 +7,7 @@
 //	child.go ── udp.go      (a) sendmmsg and recvmmsg, 64 at a time
 //	         ├─ raw.go      (b) AF_XDP at both ends, no protocol
 //	         ├─ roced.go    (c) a program that runs the card itself, (d) worker and waiting program
+//	         ├─ ud.go       the same two through package ud
 //	         └─ generator.go    frames made by XDP itself, for receiving alone
 //	fanout.go, members.go   one group, many receivers; joins.go: a thousand joins
 //	engine.go   the engine alone, over a wire in memory, in this process

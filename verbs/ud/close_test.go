@@ -1,8 +1,8 @@
 package ud_test
 
 import (
-	"errors"
 	"context"
+	"errors"
 	"net"
 	"sync"
 	"testing"
