@@ -41,12 +41,17 @@ func (g GRH) IPVersion() int {
 	return 6
 }
 
-// SGID is the sender's address, DGID the one it sent to; zero if the bytes hold
-// no IP header.
-func (g GRH) SGID() GID { return g.address(IPv4.source, IPv6.source) }
+// SGID is the sender's address, zero if the bytes hold no IP header.
+func (g GRH) SGID() GID {
+	source, _ := g.Addresses()
+	return source
+}
 
 // DGID is the address that the packet was sent to.
-func (g GRH) DGID() GID { return g.address(IPv4.destination, IPv6.destination) }
+func (g GRH) DGID() GID {
+	_, dest := g.Addresses()
+	return dest
+}
 
 // Addresses is SGID and DGID, for those that need both of every packet.
 func (g GRH) Addresses() (source, dest GID) {
@@ -57,17 +62,7 @@ func (g GRH) Addresses() (source, dest GID) {
 	case 6:
 		return IPv6(g).source(), IPv6(g).destination()
 	}
-	return source, dest // zero
-}
-
-func (g GRH) address(v4 func(IPv4) GID, v6 func(IPv6) GID) GID {
-	switch g.IPVersion() {
-	case 4:
-		return v4(IPv4(g[grhIPv4:GRHLen]))
-	case 6:
-		return v6(IPv6(g))
-	}
-	return GID{}
+	return source, dest
 }
 
 // TrafficClass is DSCP and ECN: IPv4's TOS or IPv6's traffic class.

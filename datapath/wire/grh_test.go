@@ -98,6 +98,9 @@ func TestGRHFields(t *testing.T) {
 		if g.SGID() != row.source || g.DGID() != row.dest || g.TrafficClass() != row.class || g.HopLimit() != row.hops || g.FlowLabel() != row.label {
 			t.Errorf("%s: %v to %v, class %#x, hops %d, label %#x", row.name, g.SGID(), g.DGID(), g.TrafficClass(), g.HopLimit(), g.FlowLabel())
 		}
+		if source, dest := g.Addresses(); source != row.source || dest != row.dest {
+			t.Errorf("%s: addresses %v and %v", row.name, source, dest)
+		}
 	}
 }
 

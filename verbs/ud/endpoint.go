@@ -102,6 +102,19 @@ func (e *Endpoint) make() (err error) {
 	if e.mr, err = e.pd.AllocMR(o.RecvDepth*recvStride+o.SendDepth*sendStride, verbs.AccessLocalWrite); err != nil {
 		return err
 	}
+	if err := e.makeQueues(); err != nil {
+		return err
+	}
+	if err := e.look(); err != nil {
+		return err
+	}
+	e.send.prepare(e, sendStride)
+	return e.recv.prepare(e, recvStride)
+}
+
+// makeQueues makes the queue pair, ready to send, and CQs that hold all that can be outstanding.
+func (e *Endpoint) makeQueues() (err error) {
+	o := &e.options
 	if e.sendCQ, err = e.verbs.CreateCQ(o.SendDepth); err != nil {
 		return err
 	}
@@ -116,14 +129,7 @@ func (e *Endpoint) make() (err error) {
 	if err != nil {
 		return err
 	}
-	if err := e.qp.Activate(e.qkey); err != nil {
-		return err
-	}
-	if err := e.look(); err != nil {
-		return err
-	}
-	e.send.prepare(e, sendStride)
-	return e.recv.prepare(e, recvStride)
+	return e.qp.Activate(e.qkey)
 }
 
 // lines rounds a length up to whole cache lines.

@@ -117,10 +117,7 @@ func (e *Endpoint) keyOf(m *Message, to *Addr) place {
 // makeHandle resolves where a message goes. Whoever needs the same meanwhile may do so too: the first
 // counts.
 func (e *Endpoint) makeHandle(ctx context.Context, m *Message) error {
-	to := &m.To
-	if to.GID.IsZero() {
-		to = &e.peer
-	}
+	to := e.destination(m)
 	if err := e.enter(); err != nil {
 		return err
 	}

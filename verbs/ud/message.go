@@ -48,7 +48,13 @@ func (m *Message) Reply(ctx context.Context, data []byte) error {
 
 // isLent reports whether the message has a buffer, that it came in.
 func (m *Message) isLent() bool {
-	return m.endpoint != nil && m.endpoint.recv.lives[m.slot].Load() == m.life
+	if m.endpoint == nil {
+		return false
+	}
+	r := &m.endpoint.recv
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.lives[m.slot] == m.life
 }
 
 // answers reports whether the message came to this endpoint, and is to be sent back to its sender.

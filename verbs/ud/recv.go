@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"sync"
-	"sync/atomic"
 
 	"github.com/roced/roced/verbs"
 )
@@ -16,8 +15,8 @@ type receiver struct {
 	mu       sync.Mutex
 	memory   []byte
 	stride   int
-	requests []verbs.RecvWR  // by slot
-	lives    []atomic.Uint32 // by slot: odd while it is lent
+	requests []verbs.RecvWR // by slot
+	lives    []uint32       // by slot: odd while it is lent
 	returned []verbs.RecvWR
 	enough   int // of returned, to be posted
 	spare    []*[batch]verbs.WC
@@ -35,7 +34,7 @@ func (r *receiver) prepare(e *Endpoint, stride int) error {
 	depth := e.options.RecvDepth
 	r.memory, r.stride = e.mr.Bytes()[:depth*stride], stride
 	r.requests = make([]verbs.RecvWR, depth)
-	r.lives = make([]atomic.Uint32, depth)
+	r.lives = make([]uint32, depth)
 	r.enough = max(1, min(batch/2, depth/8))
 	sges := make([]verbs.SGE, depth)
 	for i := range depth {
@@ -141,24 +140,29 @@ func (e *Endpoint) lend(wcs *[batch]verbs.WC, n int, messages []Message) (lent i
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for i := range wcs[:n] {
-		wc := &wcs[i]
-		if err := wc.Err(); err != nil {
+		if err := wcs[i].Err(); err != nil {
 			r.failed = cmp.Or(r.failed, fmt.Errorf("receive: %w", err))
-			continue
+		} else if e.accept(&messages[lent], &wcs[i]) {
+			lent++
 		}
-		m := &messages[lent]
-		if e.fill(m, wc); !e.isFromPeer(m) {
-			r.stats.strays++
-			r.giveBack(e, m.slot)
-			*m = Message{}
-			continue
-		}
-		m.life = r.lives[m.slot].Add(1)
-		lent++
 	}
 	r.spare = append(r.spare, wcs)
 	r.countLent(lent)
 	return lent, r.failed
+}
+
+// accept makes a message of a completion, unless it is from somebody else than the peer.
+func (e *Endpoint) accept(m *Message, wc *verbs.WC) bool {
+	r := &e.recv
+	if e.fill(m, wc); !e.isFromPeer(m) {
+		r.stats.strays++
+		r.giveBack(e, m.slot)
+		*m = Message{}
+		return false
+	}
+	r.lives[m.slot]++
+	m.life = r.lives[m.slot]
+	return true
 }
 
 // fill assigns field by field: a composite literal would be built aside and copied.
@@ -211,10 +215,10 @@ func (e *Endpoint) release(m *Message) {
 // takeBack ends a loan, unless it has ended, or is another endpoint's.
 func (e *Endpoint) takeBack(m *Message) {
 	r := &e.recv
-	if m.endpoint != e || !m.isLent() {
+	if m.endpoint != e || r.lives[m.slot] != m.life {
 		return
 	}
-	r.lives[m.slot].Add(1)
+	r.lives[m.slot]++
 	r.stats.lent--
 	m.Data, m.endpoint = nil, nil
 	r.giveBack(e, m.slot)

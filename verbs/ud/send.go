@@ -161,14 +161,11 @@ func (e *Endpoint) post(messages []Message, now time.Duration) (n int, need need
 
 // put makes the n-th request of a list.
 func (e *Endpoint) put(n int, m *Message) (need, error) {
+	to := e.destination(m)
+	if longest := e.longest.Load(); int64(len(m.Data)) > longest {
+		return needNothing, fmt.Errorf("send to %v: %w: %d bytes, and %d fit; see MaxMessage", *to, ErrTooLong, len(m.Data), longest)
+	}
 	s := &e.send
-	to := &m.To
-	if m.To.GID.IsZero() {
-		to = &e.peer
-	}
-	if len(m.Data) > int(e.longest.Load()) {
-		return needNothing, fmt.Errorf("send to %v: %w: %d bytes, and %d fit; see MaxMessage", *to, ErrTooLong, len(m.Data), e.longest.Load())
-	}
 	h := s.handles.find(e.keyOf(m, to))
 	if h == nil {
 		return needHandle, nil
@@ -177,22 +174,37 @@ func (e *Endpoint) put(n int, m *Message) (need, error) {
 	slot := number % s.depth
 	start := int(slot) * s.stride
 	copy(s.memory[start:start+s.stride], m.Data)
-	h.last = number
-	s.places[slot] = *to
-	wr := &s.requests[n]
 	s.sges[n].Addr, s.sges[n].Length = e.sendBase()+uint64(start), uint32(len(m.Data))
-	wr.ID, wr.Flags, wr.AH, wr.RemoteQPN, wr.RemoteQKey = number, 0, h.ah, to.QPN, to.QKey
-	if to.QKey == 0 {
-		wr.RemoteQKey = e.qkey
-	}
+	s.places[slot] = *to
+	h.last = number
+	e.describe(&s.requests[n], m, to, number)
+	s.requests[n].AH = h.ah
+	return needNothing, nil
+}
+
+// describe fills in a request but for its memory and its handle.
+func (e *Endpoint) describe(wr *verbs.SendWR, m *Message, to *Addr, number uint64) {
+	s := &e.send
+	wr.ID, wr.Flags = number, 0
 	if number-s.signaled >= s.every {
 		wr.Flags, s.signaled = verbs.SendSignaled, number
+	}
+	wr.RemoteQPN, wr.RemoteQKey = to.QPN, to.QKey
+	if to.QKey == 0 {
+		wr.RemoteQKey = e.qkey
 	}
 	wr.Opcode, wr.ImmData = verbs.WRSend, m.Imm
 	if m.HasImm {
 		wr.Opcode = verbs.WRSendWithImm
 	}
-	return needNothing, nil
+}
+
+// destination is where a message goes.
+func (e *Endpoint) destination(m *Message) *Addr {
+	if m.To.GID.IsZero() {
+		return &e.peer
+	}
+	return &m.To
 }
 
 // sendBase is where the send buffers begin in the memory region.
