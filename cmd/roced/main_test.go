@@ -4,53 +4,14 @@ import (
 	"bytes"
 	"context"
 	"io"
-	"os"
-	"regexp"
 	"strings"
 	"testing"
 
-	"github.com/roced/roced/internal/lab/labtest"
+	"github.com/roced/roced/cmd/roced/internal/cli"
+	"github.com/roced/roced/cmd/roced/internal/cmdtest"
 )
 
-// childVariable makes the test binary be roced: for what a test cannot do to itself.
-const childVariable = "ROCED_TEST_CHILD"
-
-func TestMain(m *testing.M) {
-	if os.Getenv(childVariable) != "" {
-		main()
-	}
-	labtest.Main(m)
-}
-
-// roced carries out a command line in this process.
-func roced(t *testing.T, args ...string) (code int, stdout, stderr string) {
-	t.Helper()
-	var out, errOut bytes.Buffer
-	code = run(t.Context(), args, &out, &errOut)
-	return code, out.String(), errOut.String()
-}
-
-// checkFailure insists on an exit code and one line that says all of want.
-func checkFailure(t *testing.T, args []string, wantCode int, want ...string) {
-	t.Helper()
-	code, _, stderr := roced(t, args...)
-	if code != wantCode {
-		t.Errorf("%q: exit code %d, want %d: %s", args, code, wantCode, stderr)
-	}
-	if !strings.HasPrefix(stderr, "roced: ") || strings.Count(stderr, "\n") != 1 || strings.Contains(stderr, "Usage:") {
-		t.Errorf("%q: not one line that begins with roced: %q", args, stderr)
-	}
-	for _, text := range want {
-		if !strings.Contains(stderr, text) {
-			t.Errorf("%q: %q does not say %q", args, stderr, text)
-		}
-	}
-}
-
-var qpNumber = regexp.MustCompile(`0x([0-9a-f]{6})\b`)
-
-// anyQPN puts 0xQPN in place of queue pairs' numbers, which are drawn at random.
-func anyQPN(text string) string { return qpNumber.ReplaceAllString(text, "0xQPN") }
+func TestMain(m *testing.M) { cmdtest.Main(m, commands) }
 
 func TestWrongCommandLines(t *testing.T) {
 	for _, row := range []struct {
@@ -135,13 +96,13 @@ func TestWrongCommandLines(t *testing.T) {
 		{"mcast -d eth0 239.1.2.3 --qkey -1", "32 bits"},
 		{"mcast -d eth0 239.1.2.3 --membership magic", "auto, netlink or socket"},
 	} {
-		checkFailure(t, strings.Fields(row.args), exitUsage, row.want)
+		cmdtest.CheckFailure(t, strings.Fields(row.args), cli.ExitUsage, row.want)
 	}
 }
 
 func TestVersionAndHelp(t *testing.T) {
 	for args, want := range map[string]string{"version": "roced ", "": "Available Commands", "help perf": "--netns", "demo --help": "--count", "help mcast": "0x11111111", "help ping": "ibv_ud_pingpong", "perf --help": "perftest\n6.06"} {
-		code, stdout, stderr := roced(t, strings.Fields(args)...)
+		code, stdout, stderr := cmdtest.Run(t, strings.Fields(args)...)
 		if code != 0 || !strings.Contains(stdout, want) || stderr != "" {
 			t.Errorf("%q: exit code %d, %q, %q", args, code, stdout, stderr)
 		}
@@ -153,7 +114,7 @@ func TestErrorsAreOneLine(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	var stderr bytes.Buffer
-	if code := run(ctx, []string{"foo\nbar"}, io.Discard, &stderr); code != exitUsage {
+	if code := cli.Run(ctx, commands, []string{"foo\nbar"}, io.Discard, &stderr); code != cli.ExitUsage {
 		t.Errorf("exit code %d", code)
 	}
 	if strings.Count(stderr.String(), "\n") != 1 {

@@ -1,3 +1,3 @@
 // Package structure has no code: its test holds the project to its architecture,
-// which package may import which, and where unsafe may be.
+// which package may import which, commands too, and where unsafe may be.
 package structure

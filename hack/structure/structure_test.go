@@ -14,7 +14,7 @@ import (
 const module = "github.com/roced/roced/"
 
 // allowed says which of our packages each package imports. A new arrow is a
-// decision: it is drawn here first. Commands (cmd, hack) may import all.
+// decision: it is drawn here first. What is in hack may import all, and nobody imports it.
 var allowed = map[string][]string{
 	".":                      {},
 	"bpf":                    {"internal/capability", "internal/errno"},
@@ -36,6 +36,21 @@ var allowed = map[string][]string{
 	"datapath/link":          {"datapath/wire", "datapath/xsk"},
 	"datapath":               {"datapath/link", "datapath/ring", "datapath/wire"},
 	"verbs/hca":              {"bpf", "datapath", "datapath/link", "datapath/ring", "datapath/wire", "datapath/xsk", "internal/capability", "internal/errno", "internal/host", "internal/journal", "mcast", "mcast/membership", "verbs"},
+
+	"cmd/roced":                   {"cmd/roced/demo", "cmd/roced/internal/cli", "cmd/roced/mcast", "cmd/roced/perf", "cmd/roced/ping", "cmd/roced/show", "cmd/roced/version"},
+	"cmd/roced/demo":              {"cmd/roced/internal/card", "cmd/roced/internal/cli", "datapath/wire", "internal/lab", "internal/lab/capture", "mcast/membership", "verbs", "verbs/hca"},
+	"cmd/roced/mcast":             {"cmd/roced/internal/card", "cmd/roced/internal/cli", "mcast", "mcast/membership", "verbs", "verbs/hca"},
+	"cmd/roced/perf":              {"cmd/roced/internal/card", "cmd/roced/internal/cli", "cmd/roced/internal/meet", "cmd/roced/internal/pingpong", "cmd/roced/perf/perftest", "datapath/wire", "verbs"},
+	"cmd/roced/perf/perftest":     {"cmd/roced/internal/meet", "datapath/wire", "verbs"},
+	"cmd/roced/ping":              {"cmd/roced/internal/card", "cmd/roced/internal/cli", "cmd/roced/internal/meet", "cmd/roced/internal/pingpong", "verbs"},
+	"cmd/roced/show":              {"cmd/roced/internal/card", "cmd/roced/internal/cli", "verbs", "verbs/hca"},
+	"cmd/roced/version":           {"cmd/roced/internal/cli"},
+	"cmd/roced/internal/card":     {"bpf", "cmd/roced/internal/cli", "datapath/wire", "datapath/xsk", "mcast", "verbs", "verbs/hca"},
+	"cmd/roced/internal/cardtest": {"cmd/roced/internal/card", "verbs", "verbs/hca"},
+	"cmd/roced/internal/cli":      {},
+	"cmd/roced/internal/cmdtest":  {"cmd/roced/internal/cli", "cmd/roced/internal/meet", "internal/lab", "internal/lab/labtest", "verbs", "verbs/hca"},
+	"cmd/roced/internal/meet":     {"cmd/roced/internal/card", "cmd/roced/internal/cli", "verbs", "verbs/hca"},
+	"cmd/roced/internal/pingpong": {"cmd/roced/internal/card", "cmd/roced/internal/cli", "verbs"},
 }
 
 // heavy packages stay out of what a program links that only uses verbs.
@@ -83,13 +98,22 @@ func sources(t *testing.T) (files []file) {
 	return files
 }
 
-func isCommand(folder string) bool {
-	return strings.HasPrefix(folder, "cmd/") || strings.HasPrefix(folder, "hack/")
+// isHack says whether a folder is outside of what is shipped.
+func isHack(folder string) bool { return strings.HasPrefix(folder+"/", "hack/") }
+
+// subcommand is which one of roced's a folder belongs to; empty for what they share, and for others.
+func subcommand(folder string) string {
+	name, is := strings.CutPrefix(folder, "cmd/roced/")
+	name, _, _ = strings.Cut(name, "/")
+	if !is || name == "internal" {
+		return ""
+	}
+	return name
 }
 
 func TestImportsGoOneWay(t *testing.T) {
 	for _, f := range sources(t) {
-		if isCommand(f.folder) || strings.HasSuffix(f.name, "_test.go") {
+		if isHack(f.folder) || strings.HasSuffix(f.name, "_test.go") {
 			continue
 		}
 		list, known := allowed[f.folder]
@@ -104,6 +128,55 @@ func TestImportsGoOneWay(t *testing.T) {
 				if strings.HasPrefix(imported, prefix) && !strings.HasPrefix(imported, module) {
 					t.Errorf("%s imports %s", f.name, imported)
 				}
+			}
+		}
+	}
+}
+
+// TestNothingImportsHack: tests do not either.
+func TestNothingImportsHack(t *testing.T) {
+	for _, f := range sources(t) {
+		for _, imported := range f.imports {
+			if ours, is := strings.CutPrefix(imported, module); is && isHack(ours) && !isHack(f.folder) {
+				t.Errorf("%s imports %s", f.name, ours)
+			}
+		}
+	}
+}
+
+// TestSubcommandsAreApart: what two of them need is under cmd/roced/internal. Tests are held to
+// it too, but for those of the command itself.
+func TestSubcommandsAreApart(t *testing.T) {
+	seen := map[string]bool{}
+	for _, f := range sources(t) {
+		if !strings.HasPrefix(f.folder, "cmd/roced/") {
+			continue
+		}
+		own := subcommand(f.folder)
+		seen[own] = true
+		for _, imported := range f.imports {
+			ours, _ := strings.CutPrefix(imported, module)
+			if other := subcommand(ours); other != "" && other != own {
+				t.Errorf("%s imports the subcommand %s", f.name, other)
+			}
+		}
+	}
+	if len(seen) < 3 {
+		t.Errorf("only %d subcommands found", len(seen))
+	}
+}
+
+// TestTestingIsNotShipped: a package that uses package testing is for tests, and for others like it.
+func TestTestingIsNotShipped(t *testing.T) {
+	files := slices.DeleteFunc(sources(t), func(f file) bool { return strings.HasSuffix(f.name, "_test.go") })
+	forTests := map[string]bool{}
+	for _, f := range files {
+		forTests[f.folder] = forTests[f.folder] || slices.Contains(f.imports, "testing")
+	}
+	for _, f := range files {
+		for _, imported := range f.imports {
+			if ours, _ := strings.CutPrefix(imported, module); forTests[ours] && !forTests[f.folder] {
+				t.Errorf("%s imports %s", f.name, ours)
 			}
 		}
 	}

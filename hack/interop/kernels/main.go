@@ -18,7 +18,10 @@ import (
 )
 
 // packages are those whose tests need the kernel.
-var packages = []string{"internal/lab", "internal/lab/capture", "bpf", "datapath/xsk", "datapath", "mcast", "mcast/membership", "verbs/hca", "cmd/roced"}
+var packages = []string{
+	"internal/lab", "internal/lab/capture", "bpf", "datapath/xsk", "datapath", "mcast", "mcast/membership", "verbs/hca",
+	"cmd/roced", "cmd/roced/demo", "cmd/roced/mcast", "cmd/roced/perf", "cmd/roced/ping", "cmd/roced/show",
+}
 
 const module = "github.com/roced/roced/"
 

@@ -1,0 +1,41 @@
+package demo
+
+import (
+	"fmt"
+	"log/slog"
+
+	"github.com/roced/roced/cmd/roced/internal/card"
+	"github.com/roced/roced/cmd/roced/internal/cli"
+	"github.com/spf13/cobra"
+)
+
+// sizes are payloads in bytes: from nothing to all that an interface MTU of 1500 takes.
+var sizes = []int{0, 1, 64, 256, 1000, 1024}
+
+// New is the command. It logs to log.
+func New(log *slog.Logger) *cobra.Command {
+	messages := 10000
+	var modes card.ModeFlags
+	cmd := &cobra.Command{
+		Use:   "demo",
+		Short: "Show that it works: hosts, a group, messages, counters; needs no set-up",
+		Long: `Makes two network namespaces, joins them by a veth pair, opens a device in each
+and sends unreliable datagrams both ways over IPv4 and IPv6. Then it puts three
+such hosts on a bridge, and one of them sends to a multicast group that another one
+is in. Every byte is checked. Nothing on this host is touched, and nothing is left behind.`,
+		Args: cli.NoArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if messages < 1 {
+				return cli.Usage(fmt.Errorf("--count %d: at least 1 message a row", messages))
+			}
+			if err := modes.Check(); err != nil {
+				return cli.Usage(err)
+			}
+			d := &demo{out: cmd.OutOrStdout(), log: log, messages: messages, modes: modes}
+			return d.run(cmd.Context())
+		},
+	}
+	cmd.Flags().IntVarP(&messages, "count", "n", messages, "`messages` a row")
+	modes.Add(cmd.Flags())
+	return cmd
+}

@@ -1,0 +1,118 @@
+package demo
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+
+	"github.com/roced/roced/cmd/roced/internal/card"
+	"github.com/roced/roced/cmd/roced/internal/cli"
+)
+
+// demo is one run of the command.
+type demo struct {
+	out      io.Writer
+	log      *slog.Logger
+	messages int
+	modes    card.ModeFlags
+	lab      *pairLab
+	rows     []*stream
+}
+
+func (d *demo) run(ctx context.Context) error {
+	if err := cli.RequireCapabilities("the demo", cli.CapSysAdmin, cli.CapNetAdmin, cli.CapNetRaw); err != nil {
+		return err
+	}
+	cli.MakeRoom(4) // three workers at most, and this goroutine
+	err := d.inLab(ctx, d.show)
+	if err == nil {
+		g := &groupDemo{demo: d}
+		err = g.inLab(ctx, g.show)
+	}
+	if err == nil {
+		_, err = fmt.Fprintln(d.out, "\nEverything is removed: devices, links, namespaces.")
+	}
+	return err
+}
+
+// inLab builds the lab, and removes it whatever show does, also when it panics.
+func (d *demo) inLab(ctx context.Context, show func(context.Context) error) (err error) {
+	if d.lab, err = newPairLab(ctx, d.log, d.modes.Options()...); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, d.lab.Close()) }()
+	return show(ctx)
+}
+
+// show is what there is to see.
+func (d *demo) show(ctx context.Context) error {
+	if err := d.printHosts(); err != nil {
+		return err
+	}
+	err := d.sendAll(ctx)
+	if ctx.Err() != nil {
+		return err
+	}
+	if err := errors.Join(err, d.printCounters()); err != nil {
+		return err
+	}
+	return d.checkBalance()
+}
+
+func (d *demo) sendAll(ctx context.Context) error {
+	if err := d.sendStreams(ctx); err != nil {
+		return err
+	}
+	if err := d.printStreams(); err != nil {
+		return err
+	}
+	for i := range mishaps {
+		if err := mishaps[i].send(ctx, d.lab.left, d.lab.right); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// sendStreams sends one stream after the other: both ways, both IP versions, all sizes.
+func (d *demo) sendStreams(ctx context.Context) error {
+	for _, a := range addresses {
+		for _, size := range sizes {
+			for direction, from := range d.lab.hosts() {
+				to := d.lab.hosts()[1-direction]
+				row := &stream{
+					from: from, to: to, direction: direction, size: size, messages: d.messages,
+					version: a.version, heading: from.name + " to " + to.name,
+				}
+				if err := row.run(ctx); err != nil {
+					return err
+				}
+				d.rows = append(d.rows, row)
+			}
+		}
+	}
+	return nil
+}
+
+// checkBalance insists that every packet is accounted for: sent = delivered + named drops.
+func (d *demo) checkBalance() error {
+	for _, way := range [][2]*host{{d.lab.left, d.lab.right}, {d.lab.right, d.lab.left}} {
+		from, err := way[0].Counters()
+		if err != nil {
+			return err
+		}
+		to, err := way[1].Counters()
+		if err != nil {
+			return err
+		}
+		sent, delivered := card.Count(from, "engine", "sent"), card.Count(to, "engine", "delivered")
+		dropped := card.Sum(card.Losses(to))
+		if sent != delivered+dropped {
+			return fmt.Errorf("%s sent %d packets, but %s delivered %d and dropped %d: the counters do not add up",
+				way[0].name, sent, way[1].name, delivered, dropped)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,13 @@
+// Package demo is roced demo: hosts in network namespaces of their own exchange messages, and a
+// table says what happened. It needs no set-up and leaves nothing behind.
+//
+//	command.go ── demo.go          two hosts on a wire (pair.go), a table of what happened (table.go)
+//	                │   stream.go      messages one way, every byte checked (pattern.go)
+//	                │   mishap.go      messages that must be dropped, by name
+//	              group.go         three hosts on a switch (switch.go, station.go), and their table
+//	                  grouprun.go      a group that is joined, sent to and left; groupcheck.go insists
+//	                  watch.go         what passes the switch's ports, IGMP and MLD too
+//
+// All is removed whatever happens: an error, a signal or a panic. A kill -9 leaves the
+// namespaces behind; the next demo removes them. Nothing here is for other commands.
+package demo

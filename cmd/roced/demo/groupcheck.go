@@ -1,0 +1,22 @@
+package demo
+
+import (
+	"fmt"
+)
+
+// check insists on what the table shows.
+func (r *groupRun) check() error {
+	sender, receiver, outsider := *r.lab.sender.watch.of(r.group), *r.lab.receiver.watch.of(r.group), *r.lab.outsider.watch.of(r.group)
+	switch {
+	case sender.reports+sender.leaves > 0:
+		return fmt.Errorf("group %v: the send-only member sent %s", r.group, sender.membership())
+	case receiver.reports == 0 || receiver.leaves == 0:
+		return fmt.Errorf("group %v: the full member sent %s", r.group, receiver.membership())
+	case outsider != traffic{} || r.unexpected > 0:
+		return fmt.Errorf("group %v: the host that is not in it got %d messages on its wire and %d in its queue pair, and sent %s",
+			r.group, outsider.messages, r.unexpected, outsider.membership())
+	case sender.messages != r.messages || receiver.messages != r.messages:
+		return fmt.Errorf("group %v: %d messages on the sender's wire and %d on the receiver's, not %d", r.group, sender.messages, receiver.messages, r.messages)
+	}
+	return nil
+}

@@ -1,0 +1,63 @@
+package demo
+
+import (
+	"fmt"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/roced/roced/cmd/roced/internal/cli"
+	"github.com/roced/roced/verbs"
+)
+
+const groupConclusion = `
+Each attached queue pair got every message, with the right bytes, in order; the wire carried it
+once. The send-only member was never reported, and the switch kept the group from who is not in it.
+`
+
+func (g *groupDemo) printStations() error {
+	fmt.Fprintf(g.out, "\nThree hosts on a bridge that snoops IGMP and MLD, and is the querier:\n\n")
+	w := tabwriter.NewWriter(g.out, 0, 0, 3, ' ', 0)
+	fmt.Fprintln(w, "  HOST\tNAMESPACE\tDEVICE\tADDRESSES\tQUEUE PAIRS\tROLE")
+	for _, s := range g.lab.stations() {
+		fmt.Fprintf(w, "  %s\t%s\t%s\t%s\t%d\t%s\n", s.name, s.Namespace.Name(), s.Attr.Name, strings.Join(s.addresses, ", "), len(s.hosts), s.role)
+	}
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	_, err := fmt.Fprintf(g.out, "\n%s messages of %d bytes to each group, Q_Key %v, at most %d in flight:\n\n",
+		cli.Grouped(uint64(g.messages)), groupSize, verbs.UDPQKey, window)
+	return err
+}
+
+// printGroups says who got what, and what each host's port of the switch saw.
+func (g *groupDemo) printGroups(runs []*groupRun) error {
+	w := tabwriter.NewWriter(g.out, 0, 0, 3, ' ', 0)
+	fmt.Fprintf(w, "  GROUP\tHOST\tQUEUE PAIR\t%8s\t%8s\t%8s\tREPORTED BY THE HOST\n", "SENT", "GOT", "ON WIRE")
+	for _, r := range runs {
+		sender, receiver, outsider := r.lab.sender, r.lab.receiver, r.lab.outsider
+		r.printRow(w, sender, 0, r.group.String(), cli.Dash, cli.Grouped(uint64(r.sent)))
+		for i, s := range r.streams {
+			r.printRow(w, receiver, i, "", cli.Grouped(uint64(s.received)), cli.Dash)
+		}
+		r.printRow(w, outsider, 0, "", cli.Grouped(uint64(r.unexpected)), cli.Dash)
+	}
+	return w.Flush()
+}
+
+// printRow is of one queue pair. What the port saw is said once a host.
+func (r *groupRun) printRow(w *tabwriter.Writer, s *station, index int, group, got, sent string) {
+	name, onWire, membership := "", "", ""
+	if index == 0 {
+		t := s.watch.of(r.group)
+		name, onWire, membership = s.name, cli.Grouped(uint64(t.messages)), t.membership()
+	}
+	fmt.Fprintf(w, "  %s\t%s\t%v\t%8s\t%8s\t%8s\t%s\n", group, name, s.hosts[index].QP.Number(), sent, got, onWire, membership)
+}
+
+// membership says what the host told the network.
+func (t *traffic) membership() string {
+	if t.reports+t.leaves == 0 {
+		return "nothing"
+	}
+	return fmt.Sprintf("%s %s, %s", t.protocol, cli.Several(uint64(t.reports), "report"), cli.Several(uint64(t.leaves), "leave"))
+}

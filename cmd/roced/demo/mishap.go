@@ -1,0 +1,64 @@
+package demo
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/roced/roced/cmd/roced/internal/card"
+	"github.com/roced/roced/verbs"
+)
+
+// mishap is a message that must not be delivered, and the counter that has to say so.
+type mishap struct {
+	what        string
+	place, name string
+	spoil       func(*verbs.SendWR)
+}
+
+var mishaps = []mishap{
+	{"one with a wrong Q_Key, on purpose", "engine", "drop_qkey", func(wr *verbs.SendWR) { wr.RemoteQKey ^= 1 }},
+	{"one to a queue pair that does not exist, on purpose", "XDP", "drop_unknown_qp", func(wr *verbs.SendWR) { wr.RemoteQPN ^= 0x00F000 }},
+}
+
+// send sends the message from one host to where its last stream went, and waits until
+// the receiver has counted it.
+func (m *mishap) send(ctx context.Context, from, to *host) error {
+	if err := m.sendOne(ctx, from); err != nil {
+		return fmt.Errorf("%s: %w", m.what, err)
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, card.StallTimeout,
+		fmt.Errorf("%s: %s does not show it in %s %s", m.what, to.name, m.place, m.name))
+	defer cancel()
+	return poll(ctx, func() (bool, error) {
+		all, err := to.Counters()
+		return card.Count(all, m.place, m.name) > 0, err
+	})
+}
+
+// poll waits until something is so, or ctx is done.
+func poll(ctx context.Context, is func() (bool, error)) error {
+	for {
+		so, err := is()
+		if err != nil || so {
+			return err
+		}
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		time.Sleep(time.Millisecond)
+	}
+}
+
+func (m *mishap) sendOne(ctx context.Context, from *host) error {
+	from.Shape(0, verbs.WRSend)
+	_, wr := from.SendBuffer(0)
+	good := *wr
+	m.spoil(wr)
+	err := from.PostSends(1)
+	*wr = good
+	if err != nil {
+		return err
+	}
+	return from.ReapAll(ctx, false)
+}

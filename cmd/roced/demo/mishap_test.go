@@ -1,0 +1,16 @@
+package demo
+
+import (
+	"testing"
+
+	"github.com/roced/roced/cmd/roced/internal/cardtest"
+)
+
+// TestDemoNamesCounters: the balance's, and those that the mishaps must be found in.
+func TestDemoNamesCounters(t *testing.T) {
+	names := []string{"engine sent", "engine delivered"}
+	for _, m := range mishaps {
+		names = append(names, m.place+" "+m.name)
+	}
+	cardtest.CheckCounters(t, names...)
+}

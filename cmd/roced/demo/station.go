@@ -1,0 +1,74 @@
+package demo
+
+import (
+	"errors"
+	"log/slog"
+
+	"github.com/roced/roced/cmd/roced/internal/card"
+	"github.com/roced/roced/internal/lab"
+	"github.com/roced/roced/mcast/membership"
+	"github.com/roced/roced/verbs"
+	"github.com/roced/roced/verbs/hca"
+)
+
+// station is a host on a port. Its queue pairs are hosts that share the rest.
+type station struct {
+	name, role string
+	addresses  []string
+	queuePairs int
+	*lab.Namespace
+	*card.Device
+	hosts []*host
+	port  string
+	watch *watch
+}
+
+// plugIn makes a namespace, joins it to the switch, and watches the port.
+func (s *station) plugIn(bridge *lab.Bridge) (err error) {
+	if s.Namespace, err = lab.New(labPrefix); err != nil {
+		return err
+	}
+	if s.port, err = bridge.Port(s.Namespace, "eth0"); err != nil {
+		return err
+	}
+	for i, a := range addresses {
+		if err := s.AddAddress("eth0", s.addresses[i]+a.length); err != nil {
+			return err
+		}
+	}
+	s.watch, err = newWatch(bridge.Namespace, s.port)
+	return err
+}
+
+// open makes a card of the host's link. Its memberships are sockets, of which a
+// demo that is killed leaves no record under /run.
+func (s *station) open(log *slog.Logger, modes []hca.Option) (err error) {
+	s.Device, err = card.Open("eth0", s.Path(), log.With("host", s.name), append(modes[:len(modes):len(modes)], hca.WithMembership(membership.Socket))...)
+	if err != nil {
+		return err
+	}
+	for range s.queuePairs {
+		e, err := card.NewEndpoint(s.Device, card.EndpointAttr{Depth: window, Size: s.MTU, QKey: verbs.UDPQKey})
+		if err != nil {
+			return err
+		}
+		s.hosts = append(s.hosts, &host{name: s.name, Namespace: s.Namespace, Device: s.Device, Endpoint: e})
+	}
+	return nil
+}
+
+func (s *station) close() (err error) {
+	for _, h := range s.hosts {
+		err = errors.Join(err, h.Endpoint.Close())
+	}
+	if s.Device != nil {
+		err = errors.Join(err, s.Device.Close())
+	}
+	if s.watch != nil {
+		err = errors.Join(err, s.watch.Close())
+	}
+	if s.Namespace != nil {
+		err = errors.Join(err, s.Namespace.Close())
+	}
+	return err
+}

@@ -1,0 +1,62 @@
+package demo
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+
+	"github.com/roced/roced/internal/lab"
+	"github.com/roced/roced/verbs/hca"
+)
+
+// switchLab is three hosts on the ports of a bridge.
+type switchLab struct {
+	bridge                     *lab.Bridge
+	sender, receiver, outsider *station
+}
+
+// newSwitchLab builds all of it.
+func newSwitchLab(ctx context.Context, log *slog.Logger, modes ...hca.Option) (*switchLab, error) {
+	l := &switchLab{
+		sender:   &station{name: "sender", role: "send-only member", queuePairs: 1, addresses: []string{"10.77.0.1", "fd77::1"}},
+		receiver: &station{name: "receiver", role: "full member", queuePairs: 3, addresses: []string{"10.77.0.2", "fd77::2"}},
+		outsider: &station{name: "outsider", role: "not in the group", queuePairs: 1, addresses: []string{"10.77.0.3", "fd77::3"}},
+	}
+	steps := []func() error{l.addBridge}
+	for _, s := range l.stations() {
+		steps = append(steps, func() error { return s.plugIn(l.bridge) }, func() error { return s.open(log, modes) })
+	}
+	if err := build(ctx, l, steps...); err != nil {
+		return nil, err
+	}
+	return l, nil
+}
+
+func (l *switchLab) stations() []*station { return []*station{l.sender, l.receiver, l.outsider} }
+
+func (l *switchLab) addBridge() (err error) {
+	if l.bridge, err = lab.NewBridge(labPrefix); err != nil {
+		return fmt.Errorf("the multicast part needs the kernel's bridge: %w", err)
+	}
+	return nil
+}
+
+// look has all watches count what has passed.
+func (l *switchLab) look() (err error) {
+	for _, s := range l.stations() {
+		err = errors.Join(err, s.watch.look())
+	}
+	return err
+}
+
+// Close removes everything.
+func (l *switchLab) Close() (err error) {
+	for _, s := range l.stations() {
+		err = errors.Join(err, s.close())
+	}
+	if l.bridge != nil {
+		err = errors.Join(err, l.bridge.Close())
+	}
+	return err
+}

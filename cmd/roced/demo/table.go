@@ -1,0 +1,88 @@
+package demo
+
+import (
+	"fmt"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/roced/roced/cmd/roced/internal/card"
+	"github.com/roced/roced/cmd/roced/internal/cli"
+)
+
+// printHosts says what was built, and what the kernel gave.
+func (d *demo) printHosts() error {
+	fmt.Fprintf(d.out, "Two hosts in network namespaces, joined by a veth pair:\n\n")
+	w := tabwriter.NewWriter(d.out, 0, 0, 3, ' ', 0)
+	fmt.Fprintln(w, "  HOST\tNAMESPACE\tDEVICE\tADDRESSES\tQUEUE PAIR\tXDP\tAF_XDP")
+	for i, h := range d.lab.hosts() {
+		var own []string
+		for _, a := range addresses {
+			own = append(own, []string{a.left, a.right}[i])
+		}
+		fmt.Fprintf(w, "  %s\t%s\t%s\t%s\t%v\t%s\t%s\n", h.name, h.Name(), h.Attr.Name, strings.Join(own, ", "),
+			h.QP.Number(), h.Attr.XDPMode, h.Attr.AFXDPMode)
+	}
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	_, err := fmt.Fprintf(d.out, "\nUnreliable datagrams, RDMA MTU %d, Q_Key %v, at most %d in flight:\n\n", d.lab.left.MTU, card.TestQKey, window)
+	return err
+}
+
+// printStreams is the table of what was sent. A row is there only if all of it was right.
+func (d *demo) printStreams() error {
+	w := tabwriter.NewWriter(d.out, 0, 0, 3, ' ', tabwriter.AlignRight)
+	fmt.Fprintln(w, "  DIRECTION\tIP\tBYTES EACH\tMESSAGES\tIMMEDIATE\tMB\tMESSAGES/s\tCHECKED\t")
+	var messages, bytes uint64
+	for _, r := range d.rows {
+		total := uint64(r.received) * uint64(r.size)
+		messages += uint64(r.received)
+		bytes += total
+		fmt.Fprintf(w, "  %13s\t%s\t%d\t%s\t%s\t%s\t%s\tok\t\n", r.heading, r.version, r.size, cli.Grouped(uint64(r.received)),
+			cli.Grouped(uint64(r.withImmediate)), cli.Megabytes(float64(total)), cli.Grouped(cli.PerSecond(uint64(r.received), r.elapsed)))
+	}
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	_, err := fmt.Fprintf(d.out, "\n%s messages, %s MB, each with the right bytes, sender, addresses and immediate data, in order; none lost.\n",
+		cli.Grouped(messages), cli.Megabytes(float64(bytes)))
+	return err
+}
+
+// printCounters is where packets went: all counters that are not zero.
+func (d *demo) printCounters() error {
+	left, err := d.lab.left.Counters()
+	if err != nil {
+		return err
+	}
+	right, err := d.lab.right.Counters()
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(d.out, "\nWhere packets went:\n\n")
+	w := tabwriter.NewWriter(d.out, 0, 0, 3, ' ', 0)
+	fmt.Fprintf(w, "  PLACE\tCOUNTER\t%10s\t%10s\t\n", "LEFT", "RIGHT")
+	for i, c := range left {
+		if c.Packets+right[i].Packets > 0 {
+			fmt.Fprintf(w, "  %s\t%s\t%10s\t%10s\t%s\n", c.Place, c.Name, cli.Grouped(c.Packets), cli.Grouped(right[i].Packets), remark(c))
+		}
+	}
+	return w.Flush()
+}
+
+func remark(c card.Counter) string {
+	for _, m := range mishaps {
+		if c.Place == m.place && c.Name == m.name {
+			return "← " + m.what
+		}
+	}
+	switch {
+	case c.Name == "redirected":
+		return "into the AF_XDP ring"
+	case c.Name == "pass_not_roce":
+		return "left to the kernel: ARP, neighbour discovery"
+	case c.Place == "link":
+		return "the interface's own count, of packets of all kinds"
+	}
+	return ""
+}

@@ -1,0 +1,77 @@
+package demo
+
+import (
+	"net/netip"
+
+	"github.com/roced/roced/datapath/wire"
+	"github.com/roced/roced/internal/lab"
+	"github.com/roced/roced/internal/lab/capture"
+)
+
+// watch counts what passes a port of the demo's switch. It belongs to one goroutine,
+// which must look before the socket is full: some thousand frames.
+type watch struct {
+	*capture.Socket
+	packet wire.Packet
+	groups map[netip.Addr]*traffic
+}
+
+// traffic is what passed a port for one group.
+type traffic struct {
+	messages int    // RoCEv2 datagrams to the group, either way
+	reports  int    // from the host: it is a member
+	leaves   int    // from the host: it is no longer
+	protocol string // of the last report or leave
+}
+
+// newWatch watches a port, which is in the namespace.
+func newWatch(ns *lab.Namespace, port string) (*watch, error) {
+	socket, err := capture.Open(ns, port)
+	if err != nil {
+		return nil, err
+	}
+	return &watch{Socket: socket, groups: map[netip.Addr]*traffic{}}, nil
+}
+
+// of is a group's traffic.
+func (w *watch) of(group netip.Addr) *traffic {
+	t := w.groups[group]
+	if t == nil {
+		t = new(traffic)
+		w.groups[group] = t
+	}
+	return t
+}
+
+// look counts what has passed since the last look.
+func (w *watch) look() error {
+	for frame, err := range w.Frames() {
+		if err != nil {
+			return err
+		}
+		w.count(frame)
+	}
+	return nil
+}
+
+// count takes a frame that the switch got from the host, or sent to it.
+func (w *watch) count(frame capture.Frame) {
+	if wire.Parse(frame.Data, &w.packet) == wire.FaultNone {
+		w.of(w.packet.Destination().Addr()).messages++
+	}
+	if frame.Outgoing {
+		return
+	}
+	for _, m := range capture.MembershipMessages(frame.Data) {
+		t := w.of(m.Group)
+		switch m.Kind {
+		case capture.Report:
+			t.reports++
+		case capture.Leave:
+			t.leaves++
+		default:
+			continue
+		}
+		t.protocol = m.Protocol
+	}
+}

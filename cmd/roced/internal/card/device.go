@@ -1,0 +1,86 @@
+package card
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+
+	"github.com/roced/roced/verbs"
+	"github.com/roced/roced/verbs/hca"
+	"github.com/vishvananda/netlink"
+	"golang.org/x/sys/unix"
+)
+
+// Port is the one port that a device has.
+const Port = 1
+
+// Device is a card in this process, with a context on it and a look at its interface.
+type Device struct {
+	*verbs.Context
+	card  *hca.Card
+	Attr  verbs.DeviceAttr
+	MTU   int             // RDMA MTU in bytes: the longest message
+	links *netlink.Handle // in the interface's namespace; nil without an interface
+	log   *slog.Logger
+}
+
+// Open makes a card of an interface in the network namespace of a file, or in the
+// process's own if namespace is empty.
+func Open(name, namespace string, log *slog.Logger, options ...hca.Option) (*Device, error) {
+	options = append(options, hca.WithLogger(log))
+	if namespace != "" {
+		options = append(options, hca.InNamespace(namespace))
+	}
+	card, err := hca.Open(name, options...)
+	if err != nil {
+		return nil, err
+	}
+	d, err := Take(card, log)
+	if err != nil {
+		return nil, fmt.Errorf("open %s: %w", name, err)
+	}
+	if err := d.look(namespace); err != nil {
+		return nil, errors.Join(fmt.Errorf("open %s: %w", name, err), d.Close())
+	}
+	return d, nil
+}
+
+// Take makes a device of a card that is open, and closes it if that fails. The device has
+// no look at an interface: a card on a wire in memory has none.
+func Take(card *hca.Card, log *slog.Logger) (*Device, error) {
+	d := &Device{card: card, log: log}
+	var err error
+	if d.Context, err = verbs.Open(card); err != nil {
+		return nil, errors.Join(err, card.Close())
+	}
+	if err := d.ask(); err != nil {
+		return nil, errors.Join(err, d.Close())
+	}
+	return d, nil
+}
+
+// look opens what tells of the interface.
+func (d *Device) look(namespace string) error {
+	return hca.RunIn(namespace, func() (err error) {
+		d.links, err = netlink.NewHandle(unix.NETLINK_ROUTE)
+		return err
+	})
+}
+
+// ask has the card say what it is.
+func (d *Device) ask() (err error) {
+	if d.Attr, err = d.QueryDevice(); err != nil {
+		return err
+	}
+	attr, err := d.QueryPort(Port)
+	d.MTU = attr.ActiveMTU.Bytes()
+	return err
+}
+
+// Close closes the card.
+func (d *Device) Close() error {
+	if d.links != nil {
+		d.links.Close()
+	}
+	return d.Context.Close()
+}

@@ -1,0 +1,43 @@
+package card
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+
+	"github.com/roced/roced/cmd/roced/internal/cli"
+	"github.com/roced/roced/verbs/hca"
+	"github.com/spf13/pflag"
+)
+
+// Flags are those of every command that makes a card of an interface.
+type Flags struct {
+	InterfaceFlags
+	ModeFlags
+	GIDIndex int
+	Log      *slog.Logger
+}
+
+// Add adds the flags to a command's.
+func (c *Flags) Add(f *pflag.FlagSet) {
+	c.InterfaceFlags.Add(f)
+	f.IntVarP(&c.GIDIndex, "gid-index", "g", AnyGID, "`line` of the GID table to send from (roced show gid); -1: what suits")
+	c.ModeFlags.Add(f)
+}
+
+// Check finds mistakes before anything is opened.
+func (c *Flags) Check() error {
+	if c.GIDIndex < AnyGID {
+		return fmt.Errorf("--gid-index %d: from 0 on, or -1", c.GIDIndex)
+	}
+	return errors.Join(c.InterfaceFlags.Check(), c.ModeFlags.Check())
+}
+
+// Open makes the card.
+func (c *Flags) Open(options ...hca.Option) (*Device, error) {
+	if err := c.Enter(); err != nil {
+		return nil, err
+	}
+	cli.MakeRoom(2) // the worker and the command's own goroutine
+	return Open(c.Device, c.Path(), c.Log, append(options, c.Options()...)...)
+}

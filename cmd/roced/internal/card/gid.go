@@ -1,0 +1,67 @@
+package card
+
+import (
+	"fmt"
+	"net/netip"
+	"strings"
+
+	"github.com/roced/roced/verbs"
+)
+
+// AnyGID leaves the choice of a source address to the device.
+const AnyGID = -1
+
+// ChooseGID picks a line of the GID table. A program that does not ask for one gets
+// the address that it already talks to its peer with (local), if the device has that, else the
+// first one; of the peer's IP version, if that is known.
+func (d *Device) ChooseGID(index int, local netip.Addr, peer verbs.GID) (verbs.GIDEntry, error) {
+	entries, err := d.GIDs(Port)
+	if err != nil {
+		return verbs.GIDEntry{}, err
+	}
+	if index != AnyGID {
+		return d.lineOf(entries, index)
+	}
+	fits := func(g verbs.GID) bool { return peer.IsZero() || g.IsIPv4() == peer.IsIPv4() }
+	best := -1
+	for i, entry := range entries {
+		if !fits(entry.GID) {
+			continue
+		}
+		if entry.GID.Addr() == local.Unmap().WithZone("") {
+			return entry, nil
+		}
+		if best < 0 || entries[best].GID.IsLinkLocal() && !entry.GID.IsLinkLocal() {
+			best = i
+		}
+	}
+	if best >= 0 {
+		return entries[best], nil
+	}
+	if peer.IsZero() {
+		return verbs.GIDEntry{}, NoAddress(d.Attr.Name)
+	}
+	return verbs.GIDEntry{}, fmt.Errorf("%w: %s has no address of the IP version of %v, to send there from; ip addr add ADDRESS/LENGTH dev %[2]s",
+		verbs.ErrNoGID, d.Attr.Name, peer.Addr())
+}
+
+// lineOf is the line of the GID table that the command line asks for.
+func (d *Device) lineOf(entries []verbs.GIDEntry, index int) (verbs.GIDEntry, error) {
+	var lines []string
+	for _, entry := range entries {
+		if entry.Index == index {
+			return entry, nil
+		}
+		lines = append(lines, fmt.Sprintf("%d (%v)", entry.Index, entry.GID.Addr()))
+	}
+	if len(lines) == 0 {
+		return verbs.GIDEntry{}, NoAddress(d.Attr.Name)
+	}
+	return verbs.GIDEntry{}, fmt.Errorf("--gid-index %d: %w: %s has no such line, but %s; see roced show gid -d %[3]s",
+		index, verbs.ErrNoGID, d.Attr.Name, strings.Join(lines, ", "))
+}
+
+// NoAddress is an interface whose GID table is empty.
+func NoAddress(name string) error {
+	return fmt.Errorf("%w: %s has no IP address; ip addr add ADDRESS/LENGTH dev %[2]s", verbs.ErrNoGID, name)
+}

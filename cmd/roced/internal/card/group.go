@@ -1,0 +1,27 @@
+package card
+
+import (
+	"fmt"
+	"net/netip"
+
+	"github.com/roced/roced/mcast"
+)
+
+// ParseGroup reads a multicast address. An IPv6 zone may say once more which interface it is.
+func ParseGroup(text, device string) (netip.Addr, error) {
+	group, err := netip.ParseAddr(text)
+	zone := group.Zone()
+	group = group.Unmap().WithZone("")
+	switch {
+	case err != nil:
+		return group, fmt.Errorf("GROUP %q is not an IP address; 239.1.2.3 and ff0e::1:2 are groups'", text)
+	case !group.IsMulticast():
+		return group, fmt.Errorf("GROUP %s is no multicast address: 224.0.0.0/4 and ff00::/8 are", text)
+	case zone != "" && zone != device:
+		return group, fmt.Errorf("GROUP %s is one of interface %s, and -d names %s", text, zone, device)
+	}
+	if _, err := mcast.MGID(group); err != nil {
+		return group, fmt.Errorf("GROUP %s: %w", text, err)
+	}
+	return group, nil
+}

@@ -1,0 +1,9 @@
+package card
+
+import (
+	"testing"
+
+	"github.com/roced/roced/internal/lab/labtest"
+)
+
+func TestMain(m *testing.M) { labtest.Main(m) }

@@ -1,0 +1,62 @@
+package card
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/roced/roced/bpf"
+	"github.com/roced/roced/datapath/xsk"
+	"github.com/roced/roced/verbs/hca"
+	"github.com/spf13/pflag"
+)
+
+// ModeFlags say how packets get from the interface to the card, and back.
+type ModeFlags struct {
+	xdp            xdpFlag
+	copy, zerocopy bool
+}
+
+// Add adds the flags to a command's.
+func (m *ModeFlags) Add(f *pflag.FlagSet) {
+	f.Var(&m.xdp, "xdp", "`mode` of XDP: auto (native, else generic), native (in the driver) or generic (any interface, slower)")
+	f.BoolVar(&m.copy, "copy", false, "AF_XDP sockets copy each frame; by themselves they do where the driver has no zero-copy")
+	f.BoolVar(&m.zerocopy, "zerocopy", false, "AF_XDP sockets without copying, or an error")
+}
+
+// Check finds mistakes before anything is opened.
+func (m *ModeFlags) Check() error {
+	if m.copy && m.zerocopy {
+		return errors.New("--copy and --zerocopy: one of them")
+	}
+	if m.zerocopy && m.xdp.Mode == bpf.Generic {
+		return errors.New("--zerocopy needs XDP in the driver: leave out --xdp generic")
+	}
+	return nil
+}
+
+// Options are the device's.
+func (m *ModeFlags) Options() []hca.Option {
+	socket := xsk.Auto
+	switch {
+	case m.copy:
+		socket = xsk.Copy
+	case m.zerocopy:
+		socket = xsk.ZeroCopy
+	}
+	return []hca.Option{hca.WithXDPMode(m.xdp.Mode), hca.WithSocketMode(socket)}
+}
+
+// xdpFlag is a mode of XDP by its name.
+type xdpFlag struct{ bpf.Mode }
+
+func (x *xdpFlag) Set(text string) error {
+	for _, mode := range []bpf.Mode{bpf.Auto, bpf.Native, bpf.Generic} {
+		if text == mode.String() {
+			x.Mode = mode
+			return nil
+		}
+	}
+	return fmt.Errorf("auto, native or generic")
+}
+
+func (x *xdpFlag) Type() string { return "mode" }

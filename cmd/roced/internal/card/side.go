@@ -1,0 +1,27 @@
+package card
+
+import (
+	"fmt"
+)
+
+// Side describes this end, sending from an address.
+func (d *Device) Side(address string) Side {
+	return Side{Device: d.Attr.Name, Address: address, MTU: d.MTU, XDP: d.Attr.XDPMode, AFXDP: d.Attr.AFXDPMode}
+}
+
+// Side describes one of the two devices. XDP is empty where there is none.
+type Side struct {
+	Device  string `json:"device"`
+	Address string `json:"address"`
+	MTU     int    `json:"mtu"` // RDMA MTU, bytes
+	XDP     string `json:"xdp,omitempty"`
+	AFXDP   string `json:"af_xdp,omitempty"`
+}
+
+func (s Side) String() string {
+	text := fmt.Sprintf("%s, %s, RDMA MTU %d", s.Device, s.Address, s.MTU)
+	if s.XDP != "" {
+		text += fmt.Sprintf(", XDP %s, AF_XDP %s", s.XDP, s.AFXDP)
+	}
+	return text
+}

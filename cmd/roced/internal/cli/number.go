@@ -1,0 +1,62 @@
+package cli
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Dash stands for a number that there is not.
+const Dash = "-"
+
+// Grouped prints a number with commas, for people.
+func Grouped(n uint64) string {
+	digits := strconv.FormatUint(n, 10)
+	for i := len(digits) - 3; i > 0; i -= 3 {
+		digits = digits[:i] + "," + digits[i:]
+	}
+	return digits
+}
+
+// Several is a number of things.
+func Several(n uint64, thing string) string {
+	if n == 1 {
+		return "1 " + thing
+	}
+	return Grouped(n) + " " + thing + "s"
+}
+
+// Megabytes is 10^6 bytes.
+func Megabytes(bytes float64) string { return strconv.FormatFloat(bytes/1e6, 'f', 2, 64) }
+
+// Percentile is the smallest of the sorted times that so many percent do not exceed.
+func Percentile(sorted []time.Duration, percent float64) time.Duration {
+	if len(sorted) == 0 {
+		return 0
+	}
+	rank := int(percent / 100 * float64(len(sorted)))
+	if float64(rank) < percent/100*float64(len(sorted)) {
+		rank++
+	}
+	return sorted[min(max(rank, 1), len(sorted))-1]
+}
+
+// PerSecond is a rate; 0 when no time has passed.
+func PerSecond(n uint64, elapsed time.Duration) uint64 {
+	if elapsed <= 0 {
+		return 0
+	}
+	return uint64(float64(n) / elapsed.Seconds())
+}
+
+// List is packets by the name of where they ended, for people.
+func List(packets map[string]uint64) string {
+	var parts []string
+	for _, name := range slices.Sorted(maps.Keys(packets)) {
+		parts = append(parts, fmt.Sprintf("%s %s", name, Grouped(packets[name])))
+	}
+	return strings.Join(parts, ", ")
+}

@@ -1,0 +1,88 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+)
+
+// Exit codes. A run that a signal ended has 128 and the signal's number, as in a shell.
+const (
+	ExitFailed = 1
+	ExitUsage  = 2
+	ExitSignal = 128
+)
+
+// Commands makes the subcommands. Their log is the one that --log-level is for.
+type Commands func(log *slog.Logger) []*cobra.Command
+
+// Main carries out the process's command line, and ends the process.
+func Main(commands Commands) {
+	ctx, stop := signalContext(context.Background())
+	code := Run(ctx, commands, os.Args[1:], os.Stdout, os.Stderr)
+	stop()
+	os.Exit(code)
+}
+
+// Run carries out one command line and gives the exit code.
+func Run(ctx context.Context, commands Commands, args []string, stdout, stderr io.Writer) int {
+	root := newRootCommand(commands, stderr)
+	root.SetArgs(args)
+	root.SetOut(stdout)
+	root.SetErr(stderr)
+	err := root.ExecuteContext(ctx)
+	if err == nil {
+		return 0
+	}
+	fmt.Fprintln(stderr, "roced:", oneLine(err))
+	return exitCode(err)
+}
+
+func exitCode(err error) int {
+	var stopped *signalError
+	switch {
+	case errors.As(err, &stopped):
+		return ExitSignal + int(stopped.signal)
+	case errors.As(err, new(usageError)):
+		return ExitUsage
+	}
+	return ExitFailed
+}
+
+// oneLine joins what errors.Join keeps on lines of their own.
+func oneLine(err error) string { return strings.ReplaceAll(err.Error(), "\n", "; ") }
+
+// newRootCommand is roced without a subcommand: it lists them.
+func newRootCommand(commands Commands, stderr io.Writer) *cobra.Command {
+	var level slog.LevelVar
+	level.Set(slog.LevelWarn)
+	log := slog.New(slog.NewTextHandler(stderr, &slog.HandlerOptions{Level: &level}))
+	root := &cobra.Command{
+		Use:           "roced",
+		Short:         "Software RoCEv2 for any Linux network card",
+		Args:          isKnown,
+		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		SilenceErrors: true,
+		SilenceUsage:  true,
+	}
+	root.PersistentFlags().TextVar(&level, "log-level", &level, "least `level` of messages on stderr: debug, info, warn, error")
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		return Usage(fmt.Errorf("%w; see %s --help", err, cmd.CommandPath()))
+	})
+	root.AddCommand(commands(log)...)
+	return root
+}
+
+// isKnown finds what is no subcommand.
+func isKnown(_ *cobra.Command, args []string) error {
+	if len(args) > 0 {
+		return Usage(fmt.Errorf("unknown command %q; roced help lists them", args[0]))
+	}
+	return nil
+}

@@ -1,0 +1,39 @@
+package cli
+
+import (
+	"context"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// signalError is the cause of a context that a signal cancelled.
+type signalError struct{ signal syscall.Signal }
+
+func (e *signalError) Error() string { return "stopped by " + unix.SignalName(e.signal) }
+
+// signalContext is cancelled by SIGINT and SIGTERM, with a signalError as its cause.
+// Further signals change nothing: timeout(1) sends each twice, and cleaning up must not
+// be cut short.
+//
+// SIGPIPE is ignored, so that "roced demo | head" ends with an error and a clean-up,
+// and not with a killed process.
+func signalContext(parent context.Context) (ctx context.Context, stop func()) {
+	ctx, cancel := context.WithCancelCause(parent)
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, unix.SIGINT, unix.SIGTERM)
+	signal.Ignore(unix.SIGPIPE)
+	go func() {
+		select {
+		case s := <-signals:
+			cancel(&signalError{s.(syscall.Signal)})
+		case <-ctx.Done():
+		}
+	}()
+	return ctx, func() {
+		signal.Stop(signals)
+		cancel(nil)
+	}
+}

@@ -1,0 +1,88 @@
+package cmdtest
+
+import (
+	"bufio"
+	"context"
+	"io"
+	"strings"
+	"testing"
+)
+
+// Background is a command that runs in this process beside the test.
+type Background struct {
+	lines  chan string // what it prints
+	stop   context.CancelFunc
+	ended  chan struct{}
+	code   int             // once it has ended
+	errOut strings.Builder // likewise
+}
+
+// Start runs a command line, not beyond the end of the test.
+func Start(t *testing.T, args ...string) *Background {
+	t.Helper()
+	ctx, stop := context.WithCancel(t.Context())
+	b := &Background{stop: stop, lines: make(chan string, 100), ended: make(chan struct{})}
+	read, write := io.Pipe()
+	go func() {
+		defer close(b.ended)
+		b.code = runCommand(ctx, args, write, &b.errOut)
+		write.Close()
+	}()
+	go func() {
+		defer close(b.lines)
+		for scanner := bufio.NewScanner(read); scanner.Scan(); {
+			b.lines <- scanner.Text()
+		}
+	}()
+	t.Cleanup(func() { b.stop(); b.Wait() })
+	return b
+}
+
+// Await waits for a line that has the text.
+func (b *Background) Await(t *testing.T, text string) string {
+	t.Helper()
+	for line := range b.lines {
+		if strings.Contains(line, text) {
+			return line
+		}
+	}
+	<-b.ended
+	t.Fatalf("%q does not come: exit code %d: %s", text, b.code, b.errOut.String())
+	return ""
+}
+
+// Wait waits for the command's end, and gives what it printed and nobody has awaited.
+func (b *Background) Wait() (code int, rest string) {
+	for line := range b.lines {
+		rest += line + "\n"
+	}
+	<-b.ended
+	return b.code, rest
+}
+
+// Stderr is what the command has said there, once it has ended.
+func (b *Background) Stderr() string { return b.errOut.String() }
+
+// Stop has the command end, as a signal does.
+func (b *Background) Stop() { b.stop() }
+
+// HasEnded says whether the command has ended.
+func (b *Background) HasEnded() bool {
+	select {
+	case <-b.ended:
+		return true
+	default:
+		return false
+	}
+}
+
+// End stops the command as a signal does, and insists on its normal end.
+func (b *Background) End(t *testing.T) (rest string) {
+	t.Helper()
+	b.stop()
+	code, rest := b.Wait()
+	if code != 0 {
+		t.Errorf("exit code %d: %s", code, b.errOut.String())
+	}
+	return rest
+}

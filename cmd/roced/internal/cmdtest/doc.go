@@ -1,0 +1,4 @@
+// Package cmdtest runs subcommands for their tests: in the test's process (roced.go), beside the
+// test (background.go), as a process of its own (child.go: the test's binary again), and
+// with peers that are not roced (peer.go).
+package cmdtest

@@ -1,0 +1,57 @@
+package cmdtest
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/roced/roced/cmd/roced/internal/cli"
+	"github.com/roced/roced/internal/lab/labtest"
+)
+
+// childVariable makes the test binary be roced: for what a test cannot do to itself.
+const childVariable = "ROCED_TEST_CHILD"
+
+// subject is what the tests of this process run.
+var subject cli.Commands
+
+// Main is a TestMain of a package whose tests run roced with these subcommands, also as a child.
+func Main(m *testing.M, commands cli.Commands) {
+	subject = commands
+	if os.Getenv(childVariable) != "" {
+		cli.Main(subject)
+	}
+	labtest.Main(m)
+}
+
+func runCommand(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	return cli.Run(ctx, subject, args, stdout, stderr)
+}
+
+// Run carries out a command line in this process.
+func Run(t *testing.T, args ...string) (code int, stdout, stderr string) {
+	t.Helper()
+	var out, errOut bytes.Buffer
+	code = runCommand(t.Context(), args, &out, &errOut)
+	return code, out.String(), errOut.String()
+}
+
+// CheckFailure insists on an exit code and one line that says all of want.
+func CheckFailure(t *testing.T, args []string, wantCode int, want ...string) {
+	t.Helper()
+	code, _, stderr := Run(t, args...)
+	if code != wantCode {
+		t.Errorf("%q: exit code %d, want %d: %s", args, code, wantCode, stderr)
+	}
+	if !strings.HasPrefix(stderr, "roced: ") || strings.Count(stderr, "\n") != 1 || strings.Contains(stderr, "Usage:") {
+		t.Errorf("%q: not one line that begins with roced: %q", args, stderr)
+	}
+	for _, text := range want {
+		if !strings.Contains(stderr, text) {
+			t.Errorf("%q: %q does not say %q", args, stderr, text)
+		}
+	}
+}

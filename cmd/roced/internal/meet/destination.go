@@ -1,0 +1,82 @@
+package meet
+
+import (
+	"encoding/binary"
+	"encoding/hex"
+	"fmt"
+
+	"github.com/roced/roced/verbs"
+	"golang.org/x/sys/unix"
+)
+
+// Destination is what two programs tell each other over TCP before they can send
+// datagrams, in the text of rdma-core's ibv_ud_pingpong (libibverbs/examples):
+//
+//	0000:00004a:000000:00000000000000000000ffff0a4d0001 NUL
+//	LID  QPN    PSN    GID, byte by byte
+type Destination struct {
+	LID uint16 // 0 on Ethernet
+	QPN verbs.QPN
+	PSN verbs.PSN // of the first packet
+	GID verbs.GID
+}
+
+// Where the fields are in the text.
+const (
+	qpnOffset      = 5
+	psnOffset      = 12
+	gidOffset      = 19
+	nulOffset      = 51
+	destinationLen = 52
+)
+
+// Message is the text.
+func (d Destination) Message() []byte {
+	return fmt.Appendf(nil, "%04x:%06x:%06x:%x\x00", d.LID, uint32(d.QPN), uint32(d.PSN), d.GID[:])
+}
+
+// String is what ibv_ud_pingpong prints.
+func (d Destination) String() string {
+	return fmt.Sprintf("LID 0x%04x, QPN 0x%06x, PSN 0x%06x, GID %v", d.LID, uint32(d.QPN), uint32(d.PSN), d.GID)
+}
+
+// parseDestination is strict: each field has its width. Any other text is EBADMSG.
+func parseDestination(m []byte) (d Destination, err error) {
+	bad := fmt.Errorf("%q is not an address as ibv_ud_pingpong sends it: %w", m, unix.EBADMSG)
+	if len(m) != destinationLen || m[qpnOffset-1] != ':' || m[psnOffset-1] != ':' || m[gidOffset-1] != ':' || m[nulOffset] != 0 {
+		return d, bad
+	}
+	lid, lidOK := HexNumber(m[:qpnOffset-1])
+	qpn, qpnOK := HexNumber(m[qpnOffset : psnOffset-1])
+	psn, psnOK := HexNumber(m[psnOffset : gidOffset-1])
+	_, err = hex.Decode(d.GID[:], m[gidOffset:nulOffset])
+	if !lidOK || !qpnOK || !psnOK || err != nil {
+		return Destination{}, bad
+	}
+	d.LID, d.QPN, d.PSN = uint16(lid), verbs.QPN(qpn), verbs.PSN(psn)
+	return d, nil
+}
+
+// HexNumber takes an even number of digits, 16 at most, and nothing else: a sign, prefix
+// or underscore is no digit.
+func HexNumber(digits []byte) (uint64, bool) {
+	var number [8]byte
+	_, err := hex.Decode(number[len(number)-len(digits)/2:], digits)
+	return binary.BigEndian.Uint64(number[:]), err == nil
+}
+
+// Check rejects what no datagram can be sent to. It is EBADMSG.
+func (d Destination) Check() error {
+	what := ""
+	switch {
+	case d.GID.IsZero():
+		what = "no GID; start it with -g INDEX (ibv_devinfo -v lists them)"
+	case d.GID.IsMulticast() || d.QPN == verbs.MulticastQPN:
+		what = "a group's address, not one of its own"
+	case d.QPN <= 1:
+		what = fmt.Sprintf("QP %v, which takes no messages", d.QPN)
+	default:
+		return nil
+	}
+	return fmt.Errorf("the peer gives %s: %w", what, unix.EBADMSG)
+}

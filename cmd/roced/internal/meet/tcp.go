@@ -1,0 +1,75 @@
+package meet
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/netip"
+	"strconv"
+
+	"github.com/roced/roced/cmd/roced/internal/card"
+	"github.com/roced/roced/verbs"
+	"github.com/roced/roced/verbs/hca"
+)
+
+// Dial connects from inside a network namespace. Names are looked up outside, and each
+// address is dialled by this goroutine alone: one that the net package would start for
+// a second address would be in the wrong namespace. The error names the server's command.
+func Dial(ctx context.Context, namespace, host string, port int, server string) (conn net.Conn, err error) {
+	found, err := net.DefaultResolver.LookupNetIP(ctx, "ip", host)
+	if err != nil {
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
+		return nil, err
+	}
+	dialer := net.Dialer{Timeout: ReplyTimeout}
+	var failures error
+	for _, address := range found {
+		target := net.JoinHostPort(address.Unmap().String(), strconv.Itoa(port))
+		err := hca.RunIn(namespace, func() (err error) {
+			conn, err = dialer.DialContext(ctx, "tcp", target)
+			return err
+		})
+		if err == nil {
+			return conn, nil
+		}
+		failures = errors.Join(failures, err)
+	}
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	return nil, fmt.Errorf("%w; is the server running there (%s)?", failures, server)
+}
+
+// Accept waits for one client, and listens no longer.
+func Accept(ctx context.Context, listener net.Listener) (net.Conn, error) {
+	defer listener.Close()
+	defer context.AfterFunc(ctx, func() { listener.Close() })()
+	conn, err := listener.Accept()
+	if err != nil && ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	return conn, err
+}
+
+// Listen listens inside a network namespace.
+func Listen(ctx context.Context, namespace string, port int) (listener net.Listener, err error) {
+	err = hca.RunIn(namespace, func() (err error) {
+		listener, err = new(net.ListenConfig).Listen(ctx, "tcp", net.JoinHostPort("", strconv.Itoa(port)))
+		return err
+	})
+	return listener, err
+}
+
+// Announce says who is waited for, and where. A device without an address is an error.
+func Announce(d *card.Device, out io.Writer, listener net.Listener, whom string, gidIndex int) error {
+	entry, err := d.ChooseGID(gidIndex, netip.Addr{}, verbs.GID{})
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(out, "waiting for %s on %v: %v\n", whom, listener.Addr(), d.Side(entry.GID.Addr().String()))
+	return err
+}

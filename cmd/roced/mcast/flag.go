@@ -1,0 +1,83 @@
+package mcast
+
+import (
+	"fmt"
+	"strconv"
+
+	"github.com/roced/roced/mcast/membership"
+	"github.com/roced/roced/verbs"
+)
+
+// number32 is a flag of 32 bits, shown in hexadecimal as keys are.
+type number32 uint32
+
+func (n *number32) String() string { return fmt.Sprintf("0x%08x", uint32(*n)) }
+
+func (n *number32) Set(text string) error {
+	value, err := strconv.ParseUint(text, 0, 32)
+	if err != nil {
+		return fmt.Errorf("a number of 32 bits, as 0x11111111")
+	}
+	*n = number32(value)
+	return nil
+}
+
+func (n *number32) Type() string { return "number" }
+
+// methodFlag is how the host joins.
+type methodFlag struct{ membership.Method }
+
+func (m *methodFlag) Set(text string) error {
+	for _, method := range []membership.Method{membership.Auto, membership.Netlink, membership.Socket} {
+		if text == method.String() {
+			m.Method = method
+			return nil
+		}
+	}
+	return fmt.Errorf("auto, netlink or socket")
+}
+
+func (m *methodFlag) Type() string { return "method" }
+
+// immediateFlag is what messages carry as immediate data. As it comes, it is the
+// sender's queue pair number, as mckey has it.
+type immediateFlag struct {
+	none  bool
+	value *number32
+}
+
+func (i *immediateFlag) String() string {
+	switch {
+	case i.none:
+		return "none"
+	case i.value != nil:
+		return i.value.String()
+	}
+	return "qpn"
+}
+
+func (i *immediateFlag) Set(text string) error {
+	*i = immediateFlag{none: text == "none"}
+	if text == "none" || text == "qpn" {
+		return nil
+	}
+	value := new(number32)
+	if err := value.Set(text); err != nil {
+		return fmt.Errorf("qpn, none, or %w", err)
+	}
+	i.value = value
+	return nil
+}
+
+func (i *immediateFlag) Type() string { return "data" }
+
+// operation is the work request's for it, and the data.
+func (i *immediateFlag) operation(qpn verbs.QPN) (verbs.Opcode, uint32) {
+	switch {
+	case i.none:
+		return verbs.WRSend, 0
+	case i.value != nil:
+		return verbs.WRSendWithImm, uint32(*i.value)
+	}
+	return verbs.WRSendWithImm, uint32(qpn)
+}

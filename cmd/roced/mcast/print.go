@@ -1,0 +1,55 @@
+package mcast
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/roced/roced/cmd/roced/internal/card"
+	"github.com/roced/roced/mcast"
+)
+
+// print writes a line, as text or as JSON.
+func (m *member) print(text string, value any) error {
+	if !m.options.json {
+		_, err := fmt.Fprintln(m.out, text)
+		return err
+	}
+	return json.NewEncoder(m.out).Encode(value)
+}
+
+func (m *member) printStart() error {
+	o, mgid := m.options, m.membership.MGID()
+	s := joined{
+		Group: o.group.String(), MGID: mgid.String(), MAC: mcast.MAC(mgid).String(), Member: "full",
+		Side: m.device.Side(""), QPN: uint32(m.QP.Number()), QKey: uint32(o.qkey), send: o.send,
+	}
+	if o.sendOnly {
+		s.Member = "send-only"
+	}
+	if o.send {
+		s.Address = m.source.Addr().String()
+	}
+	err := m.print(s.String(), struct {
+		Start joined `json:"start"`
+	}{s})
+	return errors.Join(err, m.out.Flush())
+}
+
+func (m *member) printSummary() error {
+	after, err := m.device.Counters()
+	if err != nil {
+		return err
+	}
+	changed := card.Since(m.before, after)
+	s := totals{
+		Group: m.options.group.String(), Sent: m.sent, Size: m.options.size, Received: m.received, Own: m.own, Bytes: m.bytes,
+		Drops: card.Losses(changed), Link: card.LinkLosses(changed),
+	}
+	if err := m.print(s.String(), struct {
+		Summary totals `json:"summary"`
+	}{s}); err != nil {
+		return err
+	}
+	return m.out.Flush()
+}

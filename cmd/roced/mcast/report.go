@@ -1,0 +1,102 @@
+package mcast
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+
+	"github.com/roced/roced/cmd/roced/internal/card"
+	"github.com/roced/roced/cmd/roced/internal/cli"
+	"github.com/roced/roced/verbs"
+)
+
+// message is what is told of one that came.
+type message struct {
+	From      string  `json:"from"`
+	QPN       uint32  `json:"qpn"`
+	Size      int     `json:"size"` // bytes of payload
+	GID       string  `json:"gid"`  // that it was sent to
+	Immediate *uint32 `json:"immediate,omitempty"`
+}
+
+// joined is what mcast prints when it is a member.
+type joined struct {
+	Group     string `json:"group"`
+	MGID      string `json:"mgid"`
+	MAC       string `json:"mac"`
+	Member    string `json:"member"` // full or send-only
+	card.Side        // the address is a sender's
+	QPN       uint32 `json:"qpn"`
+	QKey      uint32 `json:"qkey"`
+	send      bool
+}
+
+// totals is what mcast prints at the end.
+type totals struct {
+	Group    string            `json:"group"`
+	Sent     uint64            `json:"sent"`
+	Size     int               `json:"sent_size"` // bytes of payload, each
+	Received uint64            `json:"received"`
+	Own      uint64            `json:"received_own"`   // of Received: what the program sent itself
+	Bytes    uint64            `json:"received_bytes"` // of payload
+	Drops    map[string]uint64 `json:"drops"`          // by place and name
+	Link     map[string]uint64 `json:"link_drops"`     // what the interface counted, which may repeat them
+}
+
+// newMessage describes one that has come.
+func newMessage(wc *verbs.WC, grh verbs.GRH, payload []byte) message {
+	t := message{From: grh.SGID().Addr().String(), QPN: uint32(wc.SrcQP), Size: len(payload), GID: grh.DGID().String()}
+	if wc.Flags&verbs.WCWithImm != 0 {
+		t.Immediate = &wc.ImmData
+	}
+	return t
+}
+
+func (t message) String() string {
+	immediate := "no immediate data"
+	if t.Immediate != nil {
+		immediate = fmt.Sprintf("immediate data 0x%08x", *t.Immediate)
+	}
+	return fmt.Sprintf("%s QP %v: %d bytes to %s, %s", t.From, verbs.QPN(t.QPN), t.Size, t.GID, immediate)
+}
+
+// String is for people.
+func (s *joined) String() string {
+	doing := "listening"
+	if s.send {
+		doing = fmt.Sprintf("sending from %s, as a %s member,", s.Address, s.Member)
+	}
+	return fmt.Sprintf("%s to group %s (MGID %s, MAC %s)\n%s: QP %v, Q_Key %v, RDMA MTU %d, XDP %s, AF_XDP %s",
+		doing, s.Group, s.MGID, s.MAC, s.Device, verbs.QPN(s.QPN), verbs.QKey(s.QKey), s.MTU, s.XDP, s.AFXDP)
+}
+
+// String is for people.
+func (s *totals) String() string {
+	var lines []string
+	if s.Sent > 0 {
+		lines = append(lines, fmt.Sprintf("sent %s of %d bytes", cli.Several(s.Sent, "message"), s.Size))
+	}
+	if s.Received > 0 || s.Sent == 0 {
+		line := fmt.Sprintf("received %s, %s bytes of payload", cli.Several(s.Received, "message"), cli.Grouped(s.Bytes))
+		if s.Own > 0 {
+			line += fmt.Sprintf(", %s of them its own", cli.Grouped(s.Own))
+		}
+		lines = append(lines, line)
+	}
+	lines = append(lines, "dropped: "+cmp.Or(cli.List(s.Drops), "none"))
+	if s.Received == 0 && s.Sent == 0 && len(s.Drops) == 0 {
+		lines = append(lines, `nothing came: see "Nothing comes?" in roced mcast --help`)
+	}
+	for _, h := range dropHints {
+		if s.Drops[h.drop] > 0 {
+			lines = append(lines, h.text)
+		}
+	}
+	return strings.Join(lines, "\n")
+}
+
+// dropHints say what to do about drops that need not be.
+var dropHints = []struct{ drop, text string }{
+	{"engine drop_qkey", "drop_qkey: a sender has another Q_Key; perftest's is --qkey 0x11111111"},
+	{"engine drop_no_receive", "drop_no_receive: messages came faster than this program took them; with --quiet it takes more"},
+}

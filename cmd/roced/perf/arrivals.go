@@ -1,0 +1,79 @@
+package perf
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/roced/roced/cmd/roced/internal/card"
+	"github.com/roced/roced/datapath/wire"
+	"github.com/roced/roced/verbs"
+	"golang.org/x/sys/unix"
+)
+
+// quietTime is how long nothing must arrive until the rest is given up as lost.
+const quietTime = 100 * time.Millisecond
+
+// arrivals is the server's half: it counts.
+type arrivals struct {
+	size        int // of each message; another is EMSGSIZE
+	packets     uint64
+	first, last time.Time
+	completions [card.Batch]verbs.WC
+}
+
+// countUntil counts until ctx is done.
+func (a *arrivals) countUntil(ctx context.Context, e *card.Endpoint, sleep bool) error {
+	for {
+		if err := a.take(ctx, e, sleep); err != nil {
+			if ctx.Err() != nil {
+				return nil
+			}
+			return err
+		}
+	}
+}
+
+// drain counts what is still on its way, until all that was sent is there or nothing comes.
+func (a *arrivals) drain(ctx context.Context, e *card.Endpoint, sent uint64) error {
+	for a.packets < sent {
+		quiet, cancel := context.WithTimeout(ctx, quietTime)
+		err := a.take(quiet, e, true)
+		over := quiet.Err() != nil
+		cancel()
+		if over {
+			return ctx.Err()
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (a *arrivals) take(ctx context.Context, e *card.Endpoint, sleep bool) error {
+	n, err := e.Receive(ctx, sleep, a.completions[:])
+	if err != nil {
+		return err
+	}
+	a.last = time.Now()
+	if a.packets == 0 {
+		a.first = a.last
+	}
+	a.packets += uint64(n)
+	for i := range a.completions[:n] {
+		if err := a.check(&a.completions[i]); err != nil {
+			return err
+		}
+	}
+	return e.PostRecvs(n)
+}
+
+func (a *arrivals) check(wc *verbs.WC) error {
+	if size := int(wc.ByteLen) - wire.GRHLen; size != a.size {
+		return fmt.Errorf("a message of %d bytes, not %d; give both sides the same -s: %w", size, a.size, unix.EMSGSIZE)
+	}
+	return nil
+}
+
+func (a *arrivals) elapsed() time.Duration { return a.last.Sub(a.first) }

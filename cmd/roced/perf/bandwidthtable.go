@@ -1,0 +1,77 @@
+package perf
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/roced/roced/cmd/roced/internal/cli"
+)
+
+func (r *report) writeBandwidth(out io.Writer) error {
+	fmt.Fprintf(out, "\nBandwidth, client to server, %s (MB: 10^6 bytes of payload)\n\n", r.manner())
+	w := tabwriter.NewWriter(out, 0, 0, 3, ' ', tabwriter.AlignRight)
+	fmt.Fprintln(w, "BYTES\tSENT\tSENT/s\tRECEIVED\tRECEIVED/s\tMB/s\tLOST\tLOST %\t")
+	for i := range r.Bandwidth {
+		b := &r.Bandwidth[i]
+		fmt.Fprintf(w, "%d\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t\n", b.Size, known(b.Sent, cli.Grouped), known(b.SentPerSecond, cli.Grouped), known(b.Received, cli.Grouped),
+			known(b.ReceivedPerSec, cli.Grouped), known(b.ReceivedBytesSec, megabytesOf), known(b.Lost, cli.Grouped), known(b.Lost, b.percentOfSent))
+	}
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	return r.writeNotes(out)
+}
+
+// known is the text of a number, if it was measured.
+func known(n *uint64, text func(uint64) string) string {
+	if n == nil {
+		return cli.Dash
+	}
+	return text(*n)
+}
+
+func megabytesOf(bytes uint64) string { return cli.Megabytes(float64(bytes)) }
+
+func (b *bandwidthResult) percentOfSent(lost uint64) string {
+	return fmt.Sprintf("%.2f", 100*float64(lost)/float64(max(*b.Sent, 1)))
+}
+
+// writeNotes says where the lost packets were lost, and what was not measured.
+func (r *report) writeNotes(w io.Writer) error {
+	for i := range r.Bandwidth {
+		b := &r.Bandwidth[i]
+		for _, note := range []string{b.losses(), b.NotMeasured} {
+			if note == "" {
+				continue
+			}
+			if _, err := fmt.Fprintf(w, "%d bytes: %s\n", b.Size, note); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// losses is empty if nothing was lost, as far as is known.
+func (b *bandwidthResult) losses() string {
+	if b.Lost != nil && *b.Lost == 0 {
+		return ""
+	}
+	var parts []string
+	if len(b.Drops) > 0 {
+		parts = append(parts, cli.List(b.Drops))
+	}
+	if b.Unaccounted != nil && *b.Unaccounted > 0 {
+		elsewhere := "elsewhere " + cli.Grouped(*b.Unaccounted)
+		if len(b.LinkDrops) > 0 {
+			elsewhere += fmt.Sprintf(" (the interfaces count: %s)", cli.List(b.LinkDrops))
+		}
+		parts = append(parts, elsewhere)
+	}
+	if len(parts) == 0 {
+		return ""
+	}
+	return "lost: " + strings.Join(parts, ", ")
+}

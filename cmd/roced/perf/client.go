@@ -1,0 +1,163 @@
+package perf
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/roced/roced/cmd/roced/internal/card"
+	"github.com/roced/roced/cmd/roced/internal/cli"
+	"github.com/roced/roced/cmd/roced/internal/meet"
+	"github.com/roced/roced/verbs"
+)
+
+// depth is how many messages a queue pair of perf can hold each way.
+const depth = 1024
+
+// client measures against one server.
+type client struct {
+	*meet.Control
+	device   *card.Device
+	endpoint *card.Endpoint
+	options  *options
+	report   report
+}
+
+// runClient measures, and prints what was measured, also if not all could be.
+func runClient(ctx context.Context, d *card.Device, namespace string, o *options) (err error) {
+	for _, size := range o.sizes {
+		if err := d.CheckSize(size); err != nil {
+			return err
+		}
+	}
+	conn, err := meet.Dial(ctx, namespace, o.Host, o.TCPPort, "roced perf -d DEVICE")
+	if err != nil {
+		return err
+	}
+	c := &client{Control: meet.NewControl(ctx, conn, "roced perf"), device: d, options: o, report: newReport(o)}
+	defer func() { err = errors.Join(err, c.Close()) }()
+	if c.endpoint, err = card.NewEndpoint(d, card.EndpointAttr{Depth: depth, Size: d.MTU, QKey: card.TestQKey}); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, c.endpoint.Close()) }()
+	if err := c.meet(); err != nil {
+		return err
+	}
+	return errors.Join(c.measureAll(), c.report.print(o))
+}
+
+// meet exchanges addresses and says what is to be measured.
+func (c *client) meet() error {
+	local, err := c.LocalAddr()
+	if err != nil {
+		return err
+	}
+	source, err := c.device.ChooseGID(c.options.GIDIndex, local, verbs.GID{})
+	if err != nil {
+		return err
+	}
+	err = c.Exchange(func(conn io.ReadWriter) error {
+		peer, err := meet.Introduce(conn, meet.Destination{QPN: c.endpoint.QP.Number(), GID: source.GID})
+		if err != nil {
+			return err
+		}
+		return c.endpoint.Aim(source.Index, peer.GID, peer.QPN)
+	})
+	if err != nil {
+		return err
+	}
+	if err := c.Send(request{protocolVersion, c.options.tests()}); err != nil {
+		return err
+	}
+	var g greeting
+	if err := c.ReceiveSoon(&g); err != nil {
+		return err
+	}
+	if g.Error != "" {
+		return fmt.Errorf("the server refuses: %s", g.Error)
+	}
+	c.report.Client, c.report.Server = c.device.Side(source.GID.Addr().String()), g.Server
+	return nil
+}
+
+func (c *client) measureAll() error {
+	for _, t := range c.options.tests() {
+		if err := c.measure(t); err != nil {
+			return fmt.Errorf("%s of %d bytes: %w", t.Kind, t.Size, c.lastWord(err))
+		}
+	}
+	return nil
+}
+
+// lastWord is what the server said before it closed the connection, if it did, else err.
+func (c *client) lastWord(err error) error {
+	var o outcome
+	if errors.Is(err, meet.ErrPeerGone) && c.Receive(c.Context(), &o) == nil && o.Error != "" {
+		return serverFailed(o)
+	}
+	return err
+}
+
+func serverFailed(o outcome) error { return fmt.Errorf("the server failed: %s", o.Error) }
+
+func (c *client) measure(t test) error {
+	var ready turn
+	if err := c.ReceiveSoon(&ready); err != nil {
+		return err
+	}
+	before, err := c.device.Counters()
+	if err != nil {
+		return err
+	}
+	p := cli.StartProgress(c.options.errOut, fmt.Sprintf("%s of %d bytes", t.Kind, t.Size))
+	defer p.End()
+	if t.Kind == latency {
+		return c.measureLatency(t, p)
+	}
+	sent, elapsed, err := sendFor(c.Context(), c.endpoint, t, c.options.duration, p)
+	if err != nil {
+		return err
+	}
+	o, err := c.finish(sent)
+	if err != nil {
+		return err
+	}
+	after, err := c.device.Counters()
+	if err != nil {
+		return err
+	}
+	changed := card.Since(before, after)
+	result := newBandwidthResult(t.Size, sent, elapsed, o)
+	result.addDrops(card.Losses(changed), o.Drops)
+	result.LinkDrops = bySide(card.LinkLosses(changed), o.Link)
+	c.report.Bandwidth = append(c.report.Bandwidth, result)
+	return nil
+}
+
+func (c *client) measureLatency(t test, p *cli.Progress) error {
+	pinger := &pinger{e: c.endpoint, sleep: t.Sleep}
+	times, err := pinger.measure(c.Context(), t.Size, c.options.trips, p)
+	if err != nil {
+		return err
+	}
+	if _, err := c.finish(uint64(pinger.number)); err != nil {
+		return err
+	}
+	c.report.Latency = append(c.report.Latency, newLatencyResult(t.Size, pinger.lost, times))
+	return nil
+}
+
+// finish tells the server that all was sent, and takes what it saw.
+func (c *client) finish(sent uint64) (o outcome, err error) {
+	if err := c.Send(turn{sent}); err != nil {
+		return o, err
+	}
+	if err := c.ReceiveSoon(&o); err != nil {
+		return o, err
+	}
+	if o.Error != "" {
+		return o, serverFailed(o)
+	}
+	return o, nil
+}

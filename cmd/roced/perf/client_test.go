@@ -1,0 +1,99 @@
+package perf
+
+import (
+	"encoding/json"
+	"io"
+	"net"
+	"strings"
+	"testing"
+
+	"github.com/roced/roced/cmd/roced/internal/cli"
+	"github.com/roced/roced/cmd/roced/internal/cmdtest"
+	"github.com/roced/roced/internal/lab/labtest"
+	"golang.org/x/sys/unix"
+)
+
+func say(conn io.Writer, messages ...any) {
+	for _, m := range messages {
+		json.NewEncoder(conn).Encode(m)
+	}
+}
+
+func TestClientOfBadServers(t *testing.T) {
+	hosts := labtest.Pair(t)
+	for _, row := range []struct {
+		name string
+		play func(conn net.Conn)
+		args string
+		want string
+	}{
+		{"goes away at once", func(net.Conn) {}, "--latency", "closed the connection"},
+		{"refuses", func(c net.Conn) { say(c, greeting{Error: "not today"}) }, "--latency", "refuses: not today"},
+		{"is something else", func(c net.Conn) { io.WriteString(c, "220 mail.example ESMTP\n") }, "--latency", "not roced perf's protocol"},
+		{"goes away before a test", func(c net.Conn) { say(c, greeting{}) }, "--latency", "latency of 64 bytes: 10.77.0.1"},
+		{"goes away during bandwidth", func(c net.Conn) { say(c, greeting{}, turn{}) }, "--bandwidth --duration 1h --sleep", "closed the connection"},
+		{"goes away during latency", func(c net.Conn) { say(c, greeting{}, turn{}) }, "--latency", "closed the connection"},
+		{"fails", func(c net.Conn) { say(c, greeting{}, turn{}, outcome{Error: "ran out of luck"}) }, "--bandwidth --duration 1ms", "failed: ran out of luck"},
+		{"never answers a ping", func(c net.Conn) { say(c, greeting{}, turn{}); io.Copy(io.Discard, c) }, "--latency", "in a row without an answer"},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			s := &perfServer{lab: hosts, port: cmdtest.FakeServer(t, hosts, row.play)}
+			cmdtest.CheckFailure(t, s.client("10.77.0.1", append(strings.Fields(row.args), "--sizes", "64")...), cli.ExitFailed, row.want)
+		})
+	}
+}
+
+func TestPerfRuntimeErrors(t *testing.T) {
+	hosts := labtest.Pair(t)
+	inA := func(args string) []string {
+		return append([]string{"perf", "--netns", hosts.A.Path()}, strings.Fields(args)...)
+	}
+	bare := labtest.New(t, "roced-test-bare")
+	cmdtest.CheckFailure(t, inA("-d nope"), cli.ExitFailed, "no interface", "ip link")
+	cmdtest.CheckFailure(t, inA("-d lo"), cli.ExitFailed, "loopback")
+	cmdtest.CheckFailure(t, []string{"perf", "-d", "eth0", "--netns", "no-such-namespace"}, cli.ExitFailed, "no-such-namespace", "ip netns list")
+	cmdtest.CheckFailure(t, []string{"perf", "-d", "eth0", "--netns", bare.Path()}, cli.ExitFailed, "no interface")
+	cmdtest.CheckFailure(t, inA("-d eth0 10.77.0.2 -p 1"), cli.ExitFailed, "refused", "is the server running")
+	cmdtest.CheckFailure(t, inA("-d eth0 10.77.0.2 --sizes 1025"), cli.ExitFailed, "RDMA MTU is 1024")
+	link, err := hosts.A.Netlink().LinkByName("eth0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := startServer(t, hosts)
+	cmdtest.CheckFailure(t, inA("-d eth0 -p "+s.port), cli.ExitFailed, "another XDP program")
+	s.End(t)
+	if err := hosts.A.Netlink().LinkSetDown(link); err != nil {
+		t.Fatal(err)
+	}
+	cmdtest.CheckFailure(t, inA("-d eth0"), cli.ExitFailed, "down", "ip link set dev eth0 up")
+}
+
+func TestPerfPortIsTaken(t *testing.T) {
+	hosts := labtest.Pair(t)
+	taken := cmdtest.FakeServer(t, hosts, func(net.Conn) {})
+	cmdtest.CheckFailure(t, []string{"perf", "-d", "eth0", "--netns", hosts.A.Path(), "-p", taken}, cli.ExitFailed, "address already in use")
+}
+
+func TestPerfWithoutPrivileges(t *testing.T) {
+	hosts := labtest.Pair(t)
+	c := cmdtest.Command(t, "perf", "-d", "eth0", "--netns", hosts.A.Path())
+	c.StartWithout(t, unix.CAP_SYS_ADMIN)
+	if code, _ := c.End(t); code != cli.ExitFailed || !strings.Contains(c.Said(), "CAP_SYS_ADMIN") {
+		t.Errorf("exit code %d: %s", code, c.Said())
+	}
+}
+
+// TestClientIsInterrupted: the server goes on to the next one.
+func TestClientIsInterrupted(t *testing.T) {
+	s := startServer(t, labtest.Pair(t))
+	defer s.End(t)
+	args := s.client("10.77.0.1", "--sizes", "64", "--bandwidth", "--duration", "1h", "--sleep")
+	c := cmdtest.Command(t, args...)
+	c.Start(t)
+	s.Await(t, "1 tests")
+	c.Process.Signal(unix.SIGINT)
+	if code, _ := c.End(t); code != cli.ExitSignal+int(unix.SIGINT) {
+		t.Errorf("exit code %d: %s", code, c.Said())
+	}
+	measured(t, s.client("10.77.0.1", "--latency", "--sizes", "64", "-n", "10"))
+}

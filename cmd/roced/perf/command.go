@@ -1,0 +1,99 @@
+package perf
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"github.com/roced/roced/cmd/roced/internal/card"
+	"github.com/roced/roced/cmd/roced/internal/cli"
+	"github.com/roced/roced/cmd/roced/internal/meet"
+	"github.com/roced/roced/cmd/roced/perf/perftest"
+	"github.com/spf13/cobra"
+)
+
+const help = `Without HOST: the server, which answers one client after another until Ctrl-C.
+With HOST: the client, which measures against the server there.
+
+The two find each other over TCP as ibv_ud_pingpong does. Datagrams go over the
+IP version that HOST is reached with, unless --gid-index says otherwise.
+
+With --perftest the other end is ib_send_bw -c UD or ib_send_lat -c UD of perftest
+` + perftest.Version + ` (their -V; Debian 12's package perftest 4.5+0.17), client or server. Both sides
+then need --bandwidth or --latency, and the same size and count, which nothing tells
+the other: --sizes (one) as their -s, --count as their -n, by themselves what
+perftest has (1000 messages of the MTU, or of 2 bytes for latency). There is one run, and
+latency is of full round trips, of which perftest prints half. UD may lose: then
+perftest waits forever, and this side says so and ends. -r there, the receives
+that are posted, should be at least -n, or --rate here low. Each side reports what it has
+measured, and nothing else. What is not spoken, and ends with an error: -b and --reversed
+(the server sends), -D (a time instead of -n), -q, -R (rdma_cm instead of TCP).
+
+Multicast, -g there, is --group here, on the sides that receive: the server for bandwidth,
+both for latency, each with a group of its own. Theirs is -M, the MGID byte by
+byte: 0:0:0:0:0:0:0:0:0:0:255:255:239:1:2:3. Without it they take an IPv6 group that
+stays within the interface.`
+
+const examples = `  roced perf -d eth0                       on one host
+  roced perf -d eth0 10.0.0.1              on the other
+  roced perf -d eth0 10.0.0.1 --latency --sleep --json
+  roced perf -d eth0 --perftest --bandwidth -s 1024 -n 500
+  ib_send_bw -c UD -x 1 -s 1024 -n 500 10.0.0.1    on the other
+  ib_send_lat -c UD -x 1                           on one host
+  roced perf -d eth0 --perftest --latency 10.0.0.1 on the other`
+
+// New is the command. It logs to log.
+func New(log *slog.Logger) *cobra.Command {
+	o := &options{Flags: meet.Flags{Flags: card.Flags{Log: log}}}
+	cmd := &cobra.Command{
+		Use:     "perf -d DEVICE [HOST]",
+		Short:   "Measure bandwidth and latency of datagrams between two hosts",
+		Long:    help,
+		Example: examples,
+		Args:    meet.OneHost,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			o.out, o.errOut = cmd.OutOrStdout(), cmd.ErrOrStderr()
+			o.Take(args)
+			o.takePerftest(cmd)
+			if err := o.check(cmd); err != nil {
+				return cli.Usage(err)
+			}
+			return o.run(cmd)
+		},
+	}
+	o.addFlags(cmd)
+	return cmd
+}
+
+func (o *options) addFlags(cmd *cobra.Command) {
+	f := cmd.Flags()
+	f.SortFlags = false
+	o.Flags.Add(f)
+	f.BoolVar(&o.once, "once", false, "server: end after one client")
+	f.IntSliceVarP(&o.sizes, "sizes", "s", []int{64, 256, 1024}, "client: `bytes` of payload, a list")
+	f.DurationVar(&o.duration, "duration", 2*time.Second, "client: how long to send, for each size of bandwidth")
+	f.IntVarP(&o.trips, "count", "n", 10000, "client: round `trips`, for each size of latency")
+	f.BoolVar(&o.bandwidth, "bandwidth", false, "client: measure bandwidth (both if neither is given)")
+	f.BoolVar(&o.latency, "latency", false, "client: measure latency")
+	f.BoolVar(&o.sleep, "sleep", false, "client: both sides sleep while they wait, else they spin")
+	f.BoolVar(&o.json, "json", false, "client: JSON, times in nanoseconds")
+	f.BoolVar(&o.perftest, "perftest", false, "the other end is ib_send_bw or ib_send_lat -c UD")
+	f.StringVar(&o.group, "group", "", "perftest: multicast `address` to receive from")
+	f.IntVar(&o.rate, "rate", 0, "perftest, bandwidth: `messages` a second to send; 0: as fast as it goes")
+	f.DurationVarP(&o.timeout, "timeout", "W", meet.ReplyTimeout, "perftest: how long to wait until messages count as lost")
+}
+
+func (o *options) run(cmd *cobra.Command) error {
+	d, err := o.Open()
+	if err != nil {
+		return err
+	}
+	run := runClient
+	switch {
+	case o.perftest:
+		run = runPerftest
+	case o.Host == "":
+		run = runServer
+	}
+	return d.Use(cmd.Context(), func(ctx context.Context) error { return run(ctx, d, o.Path(), o) })
+}

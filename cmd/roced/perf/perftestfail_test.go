@@ -1,0 +1,175 @@
+package perf
+
+import (
+	"errors"
+	"io"
+	"log/slog"
+	"net"
+	"net/netip"
+	"strings"
+	"testing"
+
+	"github.com/roced/roced/cmd/roced/internal/card"
+	"github.com/roced/roced/cmd/roced/internal/cli"
+	"github.com/roced/roced/cmd/roced/internal/cmdtest"
+	"github.com/roced/roced/cmd/roced/internal/meet"
+	"github.com/roced/roced/cmd/roced/perf/perftest"
+	"github.com/roced/roced/internal/lab/labtest"
+	"github.com/roced/roced/verbs"
+	"golang.org/x/sys/unix"
+)
+
+// keysAt are those of a peer that is not there, at 10.77.0.x.
+func keysAt(x byte) perftest.Keys {
+	return perftest.Keys{
+		Destination: meet.Destination{QPN: 0x11, PSN: 0xf591df, GID: verbs.GID{10: 0xff, 11: 0xff, 12: 10, 13: 77, 14: 0, 15: x}},
+		OutReads:    1, RKey: 0x1234, Address: 0x55d8fe2c0000,
+	}
+}
+
+// perftestServer is a fake one, that has the conversation until before its last word, as
+// one does that waits for lost messages.
+func perftestServer(t *testing.T, hosts *labtest.PairLab) string {
+	t.Helper()
+	listener := cmdtest.ListenOnA(t, hosts)
+	t.Cleanup(func() { listener.Close() })
+	go func() {
+		conn, err := listener.Accept()
+		if err != nil {
+			return
+		}
+		defer conn.Close()
+		x := &perftest.Conversation{Conn: conn}
+		x.Greet(3)
+		x.Meet(func(*perftest.Keys) (perftest.Keys, error) { return keysAt(1), nil })
+		x.Prepare()
+		io.Copy(io.Discard, conn)
+	}()
+	_, port, _ := net.SplitHostPort(listener.Addr().String())
+	return port
+}
+
+func TestPerftestServerNeverAnswers(t *testing.T) {
+	hosts := labtest.Pair(t)
+	for _, row := range []struct{ kind, want string }{
+		{"--bandwidth", "sent 20 messages; ib_send_bw -c UD has not said within 2s that it has them all"},
+		{"--latency", "sent 1 messages and received 0, of 20 each way; then nothing came for 2s"},
+	} {
+		args := perftestArgs(hosts.B, row.kind+" -n 20 -W 2s 10.77.0.1 -p "+perftestServer(t, hosts))
+		cmdtest.CheckFailure(t, args, cli.ExitFailed, row.want, "must be stopped", "timed out")
+	}
+}
+
+// TestPerftestClientSendsNothing: the server does not wait for its messages forever, nor
+// for one that has gone.
+func TestPerftestClientSendsNothing(t *testing.T) {
+	hosts := labtest.Pair(t)
+	for want, leave := range map[string]bool{"0 messages came, and nothing more for 2s": false, "closed the connection": true} {
+		server, port := cmdtest.StartWaiting(t, perftestArgs(hosts.A, "--bandwidth -n 20 -W 2s"))
+		conn, err := cmdtest.Dial(hosts.B.Path(), "10.77.0.1:"+port)
+		if err != nil {
+			t.Fatal(err)
+		}
+		x := &perftest.Conversation{Conn: conn, Client: true}
+		x.Greet(3)
+		x.Meet(func(*perftest.Keys) (perftest.Keys, error) { return keysAt(2), nil })
+		if err := x.Prepare(); err != nil {
+			t.Error(err)
+		}
+		if leave {
+			conn.Close()
+		}
+		if code, _ := server.Wait(); code != cli.ExitFailed || !strings.Contains(server.Stderr(), want) {
+			t.Errorf("exit code %d, want one that says %q: %s", code, want, server.Stderr())
+		}
+		conn.Close()
+	}
+}
+
+func TestPerftestErrors(t *testing.T) {
+	hosts := labtest.Pair(t)
+	cmdtest.CheckFailure(t, perftestArgs(hosts.B, "--latency 10.77.0.1 -p 1"), cli.ExitFailed, "refused", "ib_send_lat -c UD")
+	server, port := cmdtest.StartWaiting(t, perftestArgs(hosts.A, "--bandwidth -s 1025"))
+	cmdtest.CheckFailure(t, perftestArgs(hosts.B, "--bandwidth 10.77.0.1 -p "+port), cli.ExitFailed, "closed the connection")
+	if code, _ := server.Wait(); code != cli.ExitFailed || !strings.Contains(server.Stderr(), "RDMA MTU is 1024") {
+		t.Errorf("exit code %d: %s", code, server.Stderr())
+	}
+	server, port = cmdtest.StartWaiting(t, perftestArgs(hosts.A, "--bandwidth -g 1"))
+	cmdtest.CheckFailure(t, perftestArgs(hosts.B, "--bandwidth -g 0 10.77.0.1 -p "+port), cli.ExitFailed, "one is IPv4, the other IPv6")
+	server.Wait()
+}
+
+func TestPerftestEndsOnSignal(t *testing.T) {
+	hosts := labtest.Pair(t)
+	for _, row := range []struct{ args, line string }{
+		{"--bandwidth -p 0", "waiting for ib_send_bw -c UD of perftest 6.06"},
+		{"--latency -p 0", "waiting for ib_send_lat -c UD of perftest 6.06"},
+	} {
+		c := cmdtest.Command(t, perftestArgs(hosts.A, row.args)...)
+		c.Start(t)
+		c.Await(t, row.line)
+		c.Process.Signal(unix.SIGINT)
+		if code, _ := c.End(t); code != cli.ExitSignal+int(unix.SIGINT) {
+			t.Errorf("exit code %d: %s", code, c.Said())
+		}
+	}
+}
+
+// TestPerftestServerThatSends: ib_send_bw does with -b and --reversed. Then nothing is
+// reported: what made it answer is not what it received.
+func TestPerftestServerThatSends(t *testing.T) {
+	hosts := labtest.Pair(t)
+	listener := cmdtest.ListenOnA(t, hosts)
+	defer listener.Close()
+	served := make(chan error, 1)
+	go func() { served <- sendAsServer(t, hosts, listener) }()
+	_, port, _ := net.SplitHostPort(listener.Addr().String())
+	code, stdout, stderr := cmdtest.Run(t, perftestArgs(hosts.B, "--bandwidth -n 20 10.77.0.1 -p "+port)...)
+	if err := <-served; err != nil {
+		t.Fatal(err)
+	}
+	if code != cli.ExitFailed || !strings.Contains(stderr, "started with -b or --reversed") || strings.Contains(stdout, "Bandwidth") {
+		t.Errorf("exit code %d: %s%s", code, stdout, stderr)
+	}
+}
+
+// sendAsServer is a server of ib_send_bw --reversed.
+func sendAsServer(t *testing.T, hosts *labtest.PairLab, listener net.Listener) (err error) {
+	d, err := card.Open("eth0", hosts.A.Path(), slog.New(slog.DiscardHandler))
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, d.Close()) }()
+	e, err := card.NewEndpoint(d, card.EndpointAttr{Depth: 64, Size: d.MTU, QKey: card.TestQKey})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, e.Close()) }()
+	conn, err := listener.Accept()
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	x := &perftest.Conversation{Conn: conn}
+	for _, step := range []func() error{
+		func() error { _, err := x.Greet(3); return err },
+		func() error {
+			return x.Meet(func(peer *perftest.Keys) (own perftest.Keys, err error) {
+				entry, err := d.ChooseGID(0, netip.Addr{}, verbs.GID{})
+				own.QPN, own.GID = e.QP.Number(), entry.GID
+				return own, errors.Join(err, e.Aim(0, peer.GID, peer.QPN))
+			})
+		},
+		x.Prepare,
+		func() error { e.Shape(d.MTU, verbs.WRSend); return e.PostSends(20) },
+		func() error { return e.ReapAll(t.Context(), true) },
+		x.AwaitEnd,
+		x.End,
+	} {
+		if err := step(); err != nil {
+			return err
+		}
+	}
+	io.Copy(io.Discard, conn)
+	return nil
+}

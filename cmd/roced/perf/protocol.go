@@ -1,0 +1,86 @@
+package perf
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/roced/roced/cmd/roced/internal/card"
+	"golang.org/x/sys/unix"
+)
+
+// After the exchange of addresses, client and server of perf send each other lines of
+// JSON over the same connection:
+//
+//	client                         server
+//	request: the tests      ──►
+//	                        ◄──    greeting: what device, or why not
+//	for each test:
+//	                        ◄──    turn: receives are posted, go
+//	datagrams               ──►    (for latency: and back)
+//	turn: so many were sent ──►
+//	                        ◄──    outcome: what arrived, and what was dropped
+//
+// protocolVersion changes when one side would misunderstand the other.
+const protocolVersion = 1
+
+// testKind is what is measured.
+type testKind string
+
+const (
+	bandwidth testKind = "bandwidth"
+	latency   testKind = "latency"
+)
+
+// test is one measurement, as far as the server must know it.
+type test struct {
+	Kind  testKind `json:"kind"`
+	Size  int      `json:"size"`  // bytes of payload
+	Sleep bool     `json:"sleep"` // the server sleeps while it waits; else it spins
+}
+
+type request struct {
+	Version int    `json:"version"`
+	Tests   []test `json:"tests"`
+}
+
+// maxTests bounds what a client may ask for.
+const maxTests = 1000
+
+// check is the server's, which does not trust clients.
+func (r *request) check(mtu int) error {
+	switch {
+	case r.Version != protocolVersion:
+		return fmt.Errorf("%w: the client's protocol is version %d, the server's %d; use the same roced on both sides", unix.EPROTONOSUPPORT, r.Version, protocolVersion)
+	case len(r.Tests) == 0 || len(r.Tests) > maxTests:
+		return fmt.Errorf("%w: %d tests; 1 to %d can be asked for", unix.EINVAL, len(r.Tests), maxTests)
+	}
+	for _, t := range r.Tests {
+		if t.Kind != bandwidth && t.Kind != latency {
+			return fmt.Errorf("%w: the server knows no test %q", unix.EINVAL, t.Kind)
+		}
+		if err := card.CheckSize(t.Size, mtu); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+type greeting struct {
+	Error  string    `json:"error,omitempty"`
+	Server card.Side `json:"server"`
+}
+
+// turn passes the word: from the server when it is ready, from the client when it
+// has sent all.
+type turn struct {
+	Sent uint64 `json:"sent"`
+}
+
+// outcome is what the server saw of a test.
+type outcome struct {
+	Error    string            `json:"error,omitempty"`
+	Received uint64            `json:"received"`
+	Elapsed  time.Duration     `json:"elapsed_ns"` // first to last arrival
+	Drops    map[string]uint64 `json:"drops"`      // by place and name; no packet is in two
+	Link     map[string]uint64 `json:"link_drops"` // what the interface counted, which may repeat them
+}

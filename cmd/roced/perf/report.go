@@ -1,0 +1,85 @@
+package perf
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"text/tabwriter"
+	"time"
+
+	"github.com/roced/roced/cmd/roced/internal/card"
+	"github.com/roced/roced/cmd/roced/internal/cli"
+)
+
+// What report.Waiting can be.
+const (
+	waitSpin  = "spin"
+	waitSleep = "sleep"
+)
+
+// report is what perf prints, as a table or as JSON.
+type report struct {
+	Client    card.Side         `json:"client"`
+	Server    card.Side         `json:"server"`
+	Waiting   string            `json:"waiting"` // spin or sleep
+	Bandwidth []bandwidthResult `json:"bandwidth,omitempty"`
+	Latency   []latencyResult   `json:"latency,omitempty"`
+}
+
+func newReport(o *options) report {
+	if o.sleep {
+		return report{Waiting: waitSleep}
+	}
+	return report{Waiting: waitSpin}
+}
+
+// print prints what was measured, if anything was.
+func (r *report) print(o *options) error {
+	switch {
+	case len(r.Bandwidth)+len(r.Latency) == 0:
+		return nil
+	case o.json:
+		return r.writeJSON(o.out)
+	}
+	return r.writeTable(o.out)
+}
+
+func (r *report) writeJSON(w io.Writer) error {
+	encoder := json.NewEncoder(w)
+	encoder.SetIndent("", "  ")
+	return encoder.Encode(r)
+}
+
+func (r *report) writeTable(w io.Writer) error {
+	fmt.Fprintf(w, "client: %v\nserver: %v\n", r.Client, r.Server)
+	if len(r.Bandwidth) > 0 {
+		if err := r.writeBandwidth(w); err != nil {
+			return err
+		}
+	}
+	if len(r.Latency) > 0 {
+		return r.writeLatency(w)
+	}
+	return nil
+}
+
+func (r *report) writeLatency(out io.Writer) error {
+	fmt.Fprintf(out, "\nLatency, full round trip in microseconds, %s\n\n", r.manner())
+	w := tabwriter.NewWriter(out, 0, 0, 3, ' ', tabwriter.AlignRight)
+	fmt.Fprintln(w, "BYTES\tROUND TRIPS\tLOST\tMIN\tP50\tP90\tP99\tP99.9\tMAX\t")
+	for _, l := range r.Latency {
+		fmt.Fprintf(w, "%d\t%s\t%d\t", l.Size, cli.Grouped(uint64(l.Trips)), l.Lost)
+		for _, d := range []time.Duration{l.Min, l.P50, l.P90, l.P99, l.P999, l.Max} {
+			fmt.Fprintf(w, "%.1f\t", float64(d)/1e3)
+		}
+		fmt.Fprintln(w)
+	}
+	return w.Flush()
+}
+
+func (r *report) manner() string {
+	if r.Waiting == waitSleep {
+		return "sleeping while waiting"
+	}
+	return "spinning while waiting"
+}

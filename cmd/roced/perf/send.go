@@ -1,0 +1,75 @@
+package perf
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/roced/roced/cmd/roced/internal/card"
+	"github.com/roced/roced/cmd/roced/internal/cli"
+	"github.com/roced/roced/verbs"
+	"golang.org/x/sys/unix"
+)
+
+// sendFor is the client's half of a bandwidth test: it sends as fast as the card takes
+// it, and returns when all sends have completed.
+func sendFor(ctx context.Context, e *card.Endpoint, t test, duration time.Duration, p *cli.Progress) (sent uint64, elapsed time.Duration, err error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, duration+card.StallTimeout, fmt.Errorf("sends do not complete: %w", unix.ETIMEDOUT))
+	defer cancel()
+	e.Shape(t.Size, verbs.WRSend)
+	start := time.Now()
+	for time.Since(start) < duration && err == nil {
+		if e.Idle() < card.Batch {
+			err = e.ReapSome(ctx, t.Sleep)
+			continue
+		}
+		if err = e.PostSends(card.Batch); err == nil {
+			sent += card.Batch
+			p.Add(card.Batch)
+		}
+	}
+	for e.InFlight() > 0 && err == nil {
+		err = e.ReapSome(ctx, t.Sleep)
+	}
+	return sent, time.Since(start), err
+}
+
+// sendSome sends so many messages, at a rate or as fast as the card takes them, and
+// returns when all sends have completed.
+func sendSome(ctx context.Context, e *card.Endpoint, t test, count uint64, rate int, p *cli.Progress) (elapsed time.Duration, err error) {
+	e.Shape(t.Size, verbs.WRSend)
+	pace := pace{start: time.Now(), rate: rate}
+	for sent := uint64(0); sent < count; {
+		if err := e.ReapUntil(ctx, t.Sleep, card.Batch); err != nil {
+			return 0, err
+		}
+		n := min(card.Batch, count-sent)
+		if rate > 0 {
+			n = min(n, pace.wait(sent))
+		}
+		if err := errors.Join(context.Cause(ctx), e.PostSends(int(n))); err != nil {
+			return 0, err
+		}
+		sent += n
+		p.Add(n)
+	}
+	err = e.ReapAll(ctx, t.Sleep)
+	return time.Since(pace.start), err
+}
+
+// pace spreads messages over time.
+type pace struct {
+	start time.Time
+	rate  int // messages a second
+}
+
+// wait rests until a message is due, for a while at most, and says how many are.
+func (p *pace) wait(sent uint64) uint64 {
+	due := time.Duration(float64(sent) / float64(p.rate) * float64(time.Second))
+	time.Sleep(min(due-time.Since(p.start), maxRest))
+	return uint64(max(0, time.Since(p.start).Seconds()*float64(p.rate)+1-float64(sent)))
+}
+
+// maxRest bounds for how long the end of a context goes unnoticed.
+const maxRest = 10 * time.Millisecond

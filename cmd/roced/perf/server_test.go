@@ -1,0 +1,63 @@
+package perf
+
+import (
+	"errors"
+	"io"
+	"net"
+	"strings"
+	"testing"
+
+	"github.com/roced/roced/cmd/roced/internal/cmdtest"
+	"github.com/roced/roced/internal/lab/labtest"
+	"golang.org/x/sys/unix"
+)
+
+// TestServerOutlivesClients: one that goes away, and one that is something else.
+func TestServerOutlivesClients(t *testing.T) {
+	hosts := labtest.Pair(t)
+	s := startServer(t, hosts)
+	for _, speech := range []string{"", "GET / HTTP/1.1\r\nHost: somewhere.example\r\nAccept: everything\r\n\r\n", cmdtest.PingpongAddress, cmdtest.PingpongAddress + "done\x00", cmdtest.PingpongAddress + "done\x00nonsense\n"} {
+		conn := s.dial(t, hosts)
+		io.WriteString(conn, speech)
+		conn.(*net.TCPConn).CloseWrite()
+		io.Copy(io.Discard, conn) // until the server is done with us
+		conn.Close()
+	}
+	measured(t, s.client("10.77.0.1", "--latency", "--sizes", "64", "-n", "10"))
+	s.End(t)
+	if log := s.Stderr(); strings.Count(log, "client failed") != 5 || !strings.Contains(log, "ibv_ud_pingpong") {
+		t.Errorf("the server's log:\n%s", log)
+	}
+}
+
+// TestServerEndsOnSignal: that is its normal end.
+func TestServerEndsOnSignal(t *testing.T) {
+	hosts := labtest.Pair(t)
+	c := cmdtest.Command(t, "perf", "-d", "eth0", "--netns", hosts.A.Path(), "-p", "0")
+	c.Start(t)
+	c.Await(t, "waiting for clients")
+	c.Process.Signal(unix.SIGINT)
+	if code, _ := c.End(t); code != 0 {
+		t.Errorf("exit code %d: %s", code, c.Said())
+	}
+}
+
+func TestRequestCheck(t *testing.T) {
+	good := test{Kind: latency, Size: 64}
+	for _, row := range []struct {
+		r    request
+		want error
+	}{
+		{request{protocolVersion, []test{good}}, nil},
+		{request{protocolVersion + 1, []test{good}}, unix.EPROTONOSUPPORT},
+		{request{protocolVersion, nil}, unix.EINVAL},
+		{request{protocolVersion, make([]test, maxTests+1)}, unix.EINVAL},
+		{request{protocolVersion, []test{good, {Kind: "magic"}}}, unix.EINVAL},
+		{request{protocolVersion, []test{{Kind: bandwidth, Size: 1025}}}, unix.EMSGSIZE},
+		{request{protocolVersion, []test{{Kind: bandwidth, Size: -1}}}, unix.EMSGSIZE},
+	} {
+		if err := row.r.check(1024); !errors.Is(err, row.want) {
+			t.Errorf("%d tests, version %d: %v, want %v", len(row.r.Tests), row.r.Version, err, row.want)
+		}
+	}
+}

@@ -1,0 +1,137 @@
+package perf
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+
+	"github.com/roced/roced/cmd/roced/internal/card"
+	"github.com/roced/roced/cmd/roced/internal/cli"
+	"github.com/roced/roced/cmd/roced/internal/meet"
+	"github.com/roced/roced/verbs"
+)
+
+// session is one client being served.
+type session struct {
+	*meet.Control
+	device   *card.Device
+	endpoint *card.Endpoint
+	source   verbs.GIDEntry
+	gidIndex int
+	out      io.Writer
+}
+
+func (s *server) serve(ctx context.Context, conn net.Conn) (err error) {
+	c := &session{Control: meet.NewControl(ctx, conn, "roced perf"), device: s.device, gidIndex: s.options.GIDIndex, out: s.options.out}
+	defer func() { err = errors.Join(err, c.Close()) }()
+	if c.endpoint, err = card.NewEndpoint(s.device, card.EndpointAttr{Depth: depth, Size: s.device.MTU, QKey: card.TestQKey}); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, c.endpoint.Close()) }()
+	if err := c.Exchange(func(conn io.ReadWriter) error { return meet.Answer(conn, c.prepare) }); err != nil {
+		return err
+	}
+	r, err := c.greet()
+	if err != nil {
+		return err
+	}
+	for _, t := range r.Tests {
+		if err := c.serveTest(t); err != nil {
+			return fmt.Errorf("%s of %d bytes: %w", t.Kind, t.Size, err)
+		}
+	}
+	return nil
+}
+
+// prepare aims at a client, from an address of the IP version that it has.
+func (c *session) prepare(peer meet.Destination) (own meet.Destination, err error) {
+	local, err := c.LocalAddr()
+	if err != nil {
+		return own, err
+	}
+	if c.source, err = c.device.ChooseGID(c.gidIndex, local, peer.GID); err != nil {
+		return own, err
+	}
+	if err := c.endpoint.Aim(c.source.Index, peer.GID, peer.QPN); err != nil {
+		return own, err
+	}
+	return meet.Destination{QPN: c.endpoint.QP.Number(), GID: c.source.GID}, nil
+}
+
+// greet takes the client's list of tests, or says why not.
+func (c *session) greet() (r request, err error) {
+	if err := c.ReceiveSoon(&r); err != nil {
+		if errors.Is(err, meet.ErrPeerGone) {
+			return r, fmt.Errorf("%w after the exchange of addresses; is it ibv_ud_pingpong? roced perf answers roced perf", err)
+		}
+		return r, err
+	}
+	g := greeting{Server: c.device.Side(c.source.GID.Addr().String())}
+	if err := r.check(c.device.MTU); err != nil {
+		g.Error = err.Error()
+		return r, errors.Join(err, c.Send(g))
+	}
+	if err := c.Send(g); err != nil {
+		return r, err
+	}
+	_, err = fmt.Fprintf(c.out, "client %v: %d tests\n", c.RemoteAddr(), len(r.Tests))
+	return r, err
+}
+
+// serveTest counts or echoes until the client says that all was sent, and tells it what came.
+func (c *session) serveTest(t test) error {
+	before, err := c.device.Counters()
+	if err != nil {
+		return err
+	}
+	if err := c.Send(turn{}); err != nil {
+		return err
+	}
+	o, failed := c.carryOut(t)
+	if c.Context().Err() != nil {
+		return context.Cause(c.Context())
+	}
+	if failed != nil {
+		o.Error = failed.Error()
+		return errors.Join(failed, c.Send(o))
+	}
+	after, err := c.device.Counters()
+	if err != nil {
+		return err
+	}
+	changed := card.Since(before, after)
+	o.Drops, o.Link = card.Losses(changed), card.LinkLosses(changed)
+	if _, err := fmt.Fprintf(c.out, "  %s of %d bytes: %s messages\n", t.Kind, t.Size, cli.Grouped(o.Received)); err != nil {
+		return err
+	}
+	return c.Send(o)
+}
+
+// carryOut runs the server's half of a test until the client's word comes: a goroutine
+// waits for that.
+func (c *session) carryOut(t test) (o outcome, err error) {
+	ctx, stop := context.WithCancel(c.Context())
+	defer stop()
+	var last turn
+	word := make(chan error, 1)
+	go func() {
+		word <- c.Receive(c.Context(), &last)
+		stop()
+	}()
+	a := arrivals{size: t.Size}
+	if t.Kind == latency {
+		o.Received, err = echoUntil(ctx, c.endpoint, t)
+	} else {
+		err = a.countUntil(ctx, c.endpoint, t.Sleep)
+	}
+	if err == nil {
+		err = <-word
+	}
+	if err == nil && t.Kind == bandwidth {
+		err = a.drain(c.Context(), c.endpoint, last.Sent)
+		o.Received, o.Elapsed = a.packets, a.elapsed()
+	}
+	return o, err
+}

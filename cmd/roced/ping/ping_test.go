@@ -1,0 +1,145 @@
+package ping
+
+import (
+	"io"
+	"net"
+	"strings"
+	"testing"
+
+	"github.com/roced/roced/cmd/roced/internal/cli"
+	"github.com/roced/roced/cmd/roced/internal/cmdtest"
+	"github.com/roced/roced/cmd/roced/internal/meet"
+	"github.com/roced/roced/internal/lab"
+	"github.com/roced/roced/internal/lab/labtest"
+	"github.com/roced/roced/verbs"
+	"golang.org/x/sys/unix"
+)
+
+// pingArgs is a command line of ping in a namespace.
+func pingArgs(ns *lab.Namespace, args string) []string {
+	return append([]string{"ping", "-d", "eth0", "--netns", ns.Path()}, strings.Fields(args)...)
+}
+
+func TestPing(t *testing.T) {
+	hosts := labtest.Pair(t)
+	for _, row := range []struct{ name, both, host, client, gid string }{
+		{"IPv4", "-n 50", "10.77.0.1", "", "GID ::ffff:10.77.0.1"},
+		{"IPv6", "-n 50 -c", "fd77::1", "", "GID fd77::1"},
+		{"IPv6, met over IPv4", "-n 50 -c", "10.77.0.1", "-g 1", "GID fd77::1"},
+		{"asleep, no bytes, one receive", "-n 50 -e -s 0 -r 1 --tclass 8", "10.77.0.1", "", "GID ::ffff:10.77.0.1"},
+		{"once", "-n 1 -c", "10.77.0.1", "", "GID ::ffff:10.77.0.1"},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			server, port := cmdtest.StartWaiting(t, pingArgs(hosts.A, row.both))
+			code, stdout, stderr := cmdtest.Run(t, pingArgs(hosts.B, strings.Join([]string{row.both, row.client, "-p", port, row.host}, " "))...)
+			if code != 0 || stderr != "" {
+				t.Fatalf("client: exit code %d: %s", code, stderr)
+			}
+			cmdtest.CheckSays(t, cmdtest.AnyQPN(stdout), "remote address: LID 0x0000, QPN 0xQPN, PSN 0xQPN, "+row.gid, " bytes in ", " Mbit/sec", " usec/iter", "round trip min")
+			code, rest := server.Wait()
+			if code != 0 {
+				t.Fatalf("server: exit code %d: %s", code, server.Stderr())
+			}
+			cmdtest.CheckSays(t, cmdtest.AnyQPN(rest), "local address:  LID 0x0000, QPN 0xQPN, PSN 0xQPN, "+row.gid, " usec/iter")
+		})
+	}
+}
+
+func TestPingTotals(t *testing.T) {
+	hosts := labtest.Pair(t)
+	server, port := cmdtest.StartWaiting(t, pingArgs(hosts.A, "-s 100 -n 7"))
+	_, stdout, stderr := cmdtest.Run(t, pingArgs(hosts.B, "-s 100 -n 7 10.77.0.1 -p "+port)...)
+	cmdtest.CheckSays(t, stdout+stderr, "\n1400 bytes in ", "\n7 iters in ")
+	_, rest := server.Wait()
+	cmdtest.CheckSays(t, rest, "\n1400 bytes in ", "\n7 iters in ")
+}
+
+// TestPingServerOfBadClients: each gets an error that says what was wrong, at once or
+// when the first message does not come.
+func TestPingServerOfBadClients(t *testing.T) {
+	hosts := labtest.Pair(t)
+	address := func(d meet.Destination) string { return string(d.Message()) }
+	gid := verbs.GID{10: 0xff, 11: 0xff, 12: 10, 13: 77, 14: 0, 15: 2}
+	for _, row := range []struct{ name, speech, want string }{
+		{"goes away", "", "closed the connection"},
+		{"goes away halfway", cmdtest.PingpongAddress[:30], "closed the connection"},
+		{"web browser", "GET / HTTP/1.1\r\nHost: somewhere.example\r\nAccept: everything\r\n\r\n", "not an address as ibv_ud_pingpong sends it"},
+		{"no GID", address(meet.Destination{QPN: 5}), "start it with -g INDEX"},
+		{"a group", address(meet.Destination{QPN: verbs.MulticastQPN, GID: verbs.GID{0: 0xff, 15: 1}}), "a group's address"},
+		{"no queue pair", address(meet.Destination{GID: gid}), "takes no messages"},
+		{"the connection manager's", address(meet.Destination{QPN: 1, GID: gid}), "takes no messages"},
+		{"never confirms", address(meet.Destination{QPN: 5, GID: gid}), "closed the connection"},
+		{"confirms with something else", address(meet.Destination{QPN: 5, GID: gid}) + "gone\x00", `"gone\x00"`},
+		{"sends nothing", address(meet.Destination{QPN: 5, GID: gid}) + meet.DoneMessage, "sent 0 messages and received 0, of 9 each way; then nothing came for 50ms (dropped here: none; see the peer's counters)"},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			server, port := cmdtest.StartWaiting(t, pingArgs(hosts.A, "-n 9 -W 50ms"))
+			conn, err := cmdtest.Dial(hosts.B.Path(), "10.77.0.1:"+port)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer conn.Close()
+			io.WriteString(conn, row.speech)
+			conn.(*net.TCPConn).CloseWrite()
+			code, _ := server.Wait()
+			if stderr := server.Stderr(); code != cli.ExitFailed || !strings.Contains(stderr, row.want) {
+				t.Errorf("exit code %d, want one that says %q: %s", code, row.want, stderr)
+			}
+		})
+	}
+}
+
+func TestPingClientErrors(t *testing.T) {
+	hosts := labtest.Pair(t)
+	silent := cmdtest.FakeServer(t, hosts, func(conn net.Conn) { io.Copy(io.Discard, conn) })
+	to := func(args string) []string { return pingArgs(hosts.B, args) }
+	cmdtest.CheckFailure(t, to("10.77.0.1 -p 1"), cli.ExitFailed, "refused", "ibv_ud_pingpong -g INDEX")
+	cmdtest.CheckFailure(t, to("10.77.0.1 -s 1025"), cli.ExitFailed, "RDMA MTU is 1024")
+	cmdtest.CheckFailure(t, to("-s 2048"), cli.ExitFailed, "2048 bytes do not fit a datagram: the RDMA MTU is 1024, as the interface's MTU is 1500")
+	cmdtest.CheckFailure(t, to("10.77.0.1 -g 100 -p "+silent), cli.ExitFailed, "--gid-index 100", "has no such line, but 0 (10.77.0.2), 1 (fd77::2)", "roced show gid -d eth0")
+	// FakeServer's address is of QP 0x1234, which the client cannot reach.
+	cmdtest.CheckFailure(t, to("10.77.0.1 -W 50ms -p "+silent), cli.ExitFailed, "sent 1 messages and received 0, of 1000 each way", "timed out")
+	cmdtest.CheckFailure(t, to("10.77.0.1 -g 1 -W 50ms -p "+silent), cli.ExitFailed, "not of one IP version")
+}
+
+// TestPingDifferentSizes: the server finds it, and the client gets no answer.
+func TestPingDifferentSizes(t *testing.T) {
+	hosts := labtest.Pair(t)
+	server, port := cmdtest.StartWaiting(t, pingArgs(hosts.A, "-n 9 -s 65"))
+	cmdtest.CheckFailure(t, pingArgs(hosts.B, "-n 9 -s 64 -W 100ms 10.77.0.1 -p "+port), cli.ExitFailed, "sent 1 messages and received 0")
+	if code, _ := server.Wait(); code != cli.ExitFailed || !strings.Contains(server.Stderr(), "64 bytes, not 65; give both sides the same -s") {
+		t.Errorf("exit code %d: %s", code, server.Stderr())
+	}
+}
+
+// TestPingPeerEndsEarly: what went until then is told.
+func TestPingPeerEndsEarly(t *testing.T) {
+	hosts := labtest.Pair(t)
+	server, port := cmdtest.StartWaiting(t, pingArgs(hosts.A, "-n 9"))
+	code, stdout, stderr := cmdtest.Run(t, pingArgs(hosts.B, "-n 10 -W 3s 10.77.0.1 -p "+port)...)
+	if code != cli.ExitFailed {
+		t.Errorf("exit code %d", code)
+	}
+	cmdtest.CheckSays(t, stdout, "\n9 iters in ")
+	cmdtest.CheckSays(t, stderr, "sent 10 messages and received 9, of 10 each way")
+	if code, _ := server.Wait(); code != 0 {
+		t.Errorf("server: exit code %d: %s", code, server.Stderr())
+	}
+}
+
+func TestPingEndsOnSignal(t *testing.T) {
+	hosts := labtest.Pair(t)
+	silent := cmdtest.FakeServer(t, hosts, func(conn net.Conn) { io.Copy(io.Discard, conn) })
+	for _, row := range []struct{ args, line string }{
+		{"-p 0", "waiting for a client"},
+		{"-W 1h 10.77.0.1 -p " + silent, "remote address"},
+	} {
+		c := cmdtest.Command(t, pingArgs(hosts.B, row.args)...)
+		c.Start(t)
+		c.Await(t, row.line)
+		c.Process.Signal(unix.SIGINT)
+		if code, _ := c.End(t); code != cli.ExitSignal+int(unix.SIGINT) || !strings.Contains(c.Said(), "stopped by SIGINT") {
+			t.Errorf("%s: exit code %d: %s", row.args, code, c.Said())
+		}
+	}
+}

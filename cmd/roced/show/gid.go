@@ -1,0 +1,108 @@
+package show
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"text/tabwriter"
+
+	"github.com/roced/roced/cmd/roced/internal/card"
+	"github.com/roced/roced/cmd/roced/internal/cli"
+	"github.com/roced/roced/verbs"
+	"github.com/roced/roced/verbs/hca"
+	"github.com/spf13/cobra"
+)
+
+// gidOptions is the command line of show gid.
+type gidOptions struct {
+	card.InterfaceFlags
+	json bool
+}
+
+const gidHelp = `Lists the GID table that a command has which starts now: the addresses of the
+interface, each with the line that -g (--gid-index) takes. Line 0 is the default, a
+routable IPv4 address; where there is none, it repeats the best other line. Programs
+that run keep an address's line as long as the address stays.
+
+Nothing is opened, and no privilege is needed, but for --netns.`
+
+func newGIDCommand() *cobra.Command {
+	o := &gidOptions{}
+	cmd := &cobra.Command{
+		Use:     "gid -d DEVICE",
+		Short:   "List the GIDs of an interface: what --gid-index chooses from",
+		Long:    gidHelp,
+		Example: "  roced show gid -d eth0\n  roced show gid -d eth0 -j",
+		Args:    cli.NoArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := o.Check(); err != nil {
+				return cli.Usage(err)
+			}
+			return o.run(cmd.OutOrStdout())
+		},
+	}
+	f := cmd.Flags()
+	f.SortFlags = false
+	o.InterfaceFlags.Add(f)
+	f.BoolVarP(&o.json, "json", "j", false, "JSON")
+	return cmd
+}
+
+// gidLine is a line of the table, as it is shown.
+type gidLine struct {
+	Index     int    `json:"index"`
+	GID       string `json:"gid"`
+	Type      string `json:"type"`
+	Version   string `json:"version"` // of IP
+	Interface string `json:"netdev"`
+	Default   bool   `json:"default"`
+}
+
+// gidType is that of all GIDs of an Ethernet interface here, in the kernel's words.
+const gidType = "RoCE v2"
+
+func newGIDLine(e verbs.GIDEntry) gidLine {
+	version := "IPv6"
+	if e.GID.IsIPv4() {
+		version = "IPv4"
+	}
+	return gidLine{e.Index, e.GID.String(), gidType, version, e.Interface, e.Index == 0}
+}
+
+func (o *gidOptions) run(out io.Writer) error {
+	if err := o.Enter(); err != nil {
+		return err
+	}
+	var options []hca.Option
+	if o.Namespace != "" {
+		options = append(options, hca.InNamespace(o.Path()))
+	}
+	entries, err := hca.ListGIDs(o.Device, options...)
+	if err != nil {
+		return err
+	}
+	lines := make([]gidLine, len(entries))
+	for i, e := range entries {
+		lines[i] = newGIDLine(e)
+	}
+	if o.json {
+		return json.NewEncoder(out).Encode(lines)
+	}
+	if len(lines) == 0 {
+		return card.NoAddress(o.Device)
+	}
+	return writeGIDs(out, lines)
+}
+
+func writeGIDs(out io.Writer, lines []gidLine) error {
+	w := tabwriter.NewWriter(out, 0, 0, 3, ' ', 0)
+	fmt.Fprintln(w, "INDEX\tGID\tTYPE\tIP\tNETDEV\tDEFAULT")
+	for _, l := range lines {
+		mark := ""
+		if l.Default {
+			mark = "default"
+		}
+		fmt.Fprintf(w, "%d\t%s\t%s\t%s\t%s\t%s\n", l.Index, l.GID, l.Type, l.Version, l.Interface, mark)
+	}
+	return w.Flush()
+}

@@ -1,0 +1,2 @@
+// Package version is roced version.
+package version
