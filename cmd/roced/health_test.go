@@ -15,6 +15,7 @@ const memberIsReady = "RDMA MTU"
 // TestInterfaceGoes: each command that runs ends with what has happened, and has not told of
 // anything that was not. What waits for TCP ends too.
 func TestInterfaceGoes(t *testing.T) {
+	t.Parallel()
 	for _, row := range []struct{ name, args, until string }{
 		{"mcast receives", "mcast 239.1.2.3", memberIsReady},
 		{"mcast receives a number", "mcast 239.1.2.3 --count 10", memberIsReady},

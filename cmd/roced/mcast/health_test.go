@@ -12,6 +12,7 @@ import (
 
 // TestMTUIsLowered: the numbers are those of now, and what cannot be sent any more says so.
 func TestMTUIsLowered(t *testing.T) {
+	t.Parallel()
 	hosts := labtest.Pair(t)
 	b := cmdtest.Start(t, mcastArgs(hosts.A, testGroup4+" --send --send-only --count 0 --rate 100 --size 1024")...)
 	b.Await(t, listening)
@@ -27,6 +28,7 @@ func TestMTUIsLowered(t *testing.T) {
 
 // TestMTUChangeIsLogged: also by a command that sends nothing.
 func TestMTUChangeIsLogged(t *testing.T) {
+	t.Parallel()
 	hosts := labtest.Pair(t)
 	c := cmdtest.Command(t, mcastArgs(hosts.A, testGroup4)...)
 	said := make(lines, 1000)

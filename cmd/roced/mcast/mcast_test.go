@@ -48,6 +48,7 @@ func send(t *testing.T, ns *lab.Namespace, args string) string {
 }
 
 func TestMcast(t *testing.T) {
+	t.Parallel()
 	hosts := labtest.Pair(t)
 	for _, row := range []struct{ group, mgid, from string }{
 		{testGroup4, "::ffff:239.1.2.3", "10.77.0.2"},
@@ -79,6 +80,7 @@ func TestMcast(t *testing.T) {
 // TestMcastOnTheWire compares what is sent with what mckey sends (its packets are among
 // the captures that package wire is tested with).
 func TestMcastOnTheWire(t *testing.T) {
+	t.Parallel()
 	hosts := labtest.Pair(t)
 	s, err := capture.Open(hosts.B, "eth0")
 	if err != nil {
@@ -117,6 +119,7 @@ func nextDatagram(t *testing.T, s *capture.Socket) *wire.Packet {
 }
 
 func TestMcastDrops(t *testing.T) {
+	t.Parallel()
 	hosts := labtest.Pair(t)
 	receiver := listen(t, hosts.A, testGroup4+" --qkey 0x11111111 --count 1")
 	send(t, hosts.B, testGroup4+" --send-only -n 3")
@@ -126,6 +129,7 @@ func TestMcastDrops(t *testing.T) {
 }
 
 func TestMcastLoopback(t *testing.T) {
+	t.Parallel()
 	hosts := labtest.Pair(t)
 	got := send(t, hosts.A, testGroup6+" -n 50")
 	cmdtest.CheckSays(t, got, "as a full member", "sent 50 messages", "received 50 messages, 5,000 bytes of payload, 50 of them its own", "dropped: none")
@@ -140,6 +144,7 @@ func TestMcastLoopback(t *testing.T) {
 }
 
 func TestMcastJSON(t *testing.T) {
+	t.Parallel()
 	hosts := labtest.Pair(t)
 	receiver := cmdtest.Start(t, mcastArgs(hosts.A, testGroup4+" --json --count 1")...)
 	var s struct{ Start joined }
@@ -179,6 +184,7 @@ func checkSummary(t *testing.T, line string, want totals) {
 }
 
 func TestXDPMode(t *testing.T) {
+	t.Parallel()
 	hosts := labtest.Pair(t)
 	for args, want := range map[string]string{"--xdp generic": "XDP generic", "--xdp native --copy": "XDP native, AF_XDP copy"} {
 		receiver := cmdtest.Start(t, mcastArgs(hosts.A, testGroup4+" "+args)...)

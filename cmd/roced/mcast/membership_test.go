@@ -32,6 +32,7 @@ func groupAddresses(t *testing.T, ns *lab.Namespace) (groups []string) {
 }
 
 func TestMcastMembership(t *testing.T) {
+	t.Parallel()
 	hosts := labtest.Pair(t)
 	for method, want := range map[string]int{"auto": 1, "netlink": 1, "socket": 0} {
 		receiver := listen(t, hosts.A, testGroup4+" --membership "+method)
@@ -46,6 +47,7 @@ func TestMcastMembership(t *testing.T) {
 }
 
 func TestMcastRuntimeErrors(t *testing.T) {
+	t.Parallel()
 	hosts := labtest.Pair(t)
 	cmdtest.CheckFailure(t, mcastArgs(hosts.A, testGroup4+" -d nope"), cli.ExitFailed, "no interface", "ip link")
 	cmdtest.CheckFailure(t, mcastArgs(hosts.A, testGroup4+" --netns no-such-namespace"), cli.ExitFailed, "no-such-namespace", "ip netns list")
@@ -58,6 +60,7 @@ func TestMcastRuntimeErrors(t *testing.T) {
 
 // TestMcastWithoutAddress: ports that capture often have none. A sender needs one.
 func TestMcastWithoutAddress(t *testing.T) {
+	t.Parallel()
 	hosts := labtest.Pair(t)
 	cmdtest.RemoveAddress(t, hosts.A, "10.77.0.1/24")
 	cmdtest.CheckFailure(t, mcastArgs(hosts.A, testGroup4+" --send"), cli.ExitFailed, "no address", "ip addr add")
@@ -73,6 +76,7 @@ func TestMcastWithoutAddress(t *testing.T) {
 
 // TestMcastZone: ff02::1 is another group on each interface, and the zone says which.
 func TestMcastZone(t *testing.T) {
+	t.Parallel()
 	hosts := labtest.Pair(t)
 	receiver := listen(t, hosts.A, "ff02::77%eth0 --count 1")
 	send(t, hosts.B, "ff02::77%eth0 --send-only -n 1")
@@ -82,6 +86,7 @@ func TestMcastZone(t *testing.T) {
 }
 
 func TestMcastWithoutPrivileges(t *testing.T) {
+	t.Parallel()
 	hosts := labtest.Pair(t)
 	c := cmdtest.Command(t, mcastArgs(hosts.A, testGroup4)...)
 	c.StartWithout(t, unix.CAP_SYS_ADMIN)
@@ -92,6 +97,7 @@ func TestMcastWithoutPrivileges(t *testing.T) {
 
 // TestMcastIsInterrupted: that is the normal end, unless another one was asked for.
 func TestMcastIsInterrupted(t *testing.T) {
+	t.Parallel()
 	hosts := labtest.Pair(t)
 	for args, want := range map[string]int{
 		"":                                      0,
@@ -117,6 +123,7 @@ func TestMcastIsInterrupted(t *testing.T) {
 }
 
 func TestMcastOutputIsClosed(t *testing.T) {
+	t.Parallel()
 	hosts := labtest.Pair(t)
 	c := cmdtest.Command(t, mcastArgs(hosts.A, testGroup4+" --send -n 0")...)
 	c.Start(t)

@@ -20,6 +20,7 @@ func say(conn io.Writer, messages ...any) {
 }
 
 func TestClientOfBadServers(t *testing.T) {
+	t.Parallel()
 	hosts := labtest.Pair(t)
 	for _, row := range []struct {
 		name string
@@ -44,6 +45,7 @@ func TestClientOfBadServers(t *testing.T) {
 }
 
 func TestPerfRuntimeErrors(t *testing.T) {
+	t.Parallel()
 	hosts := labtest.Pair(t)
 	inA := func(args string) []string {
 		return append([]string{"perf", "--netns", hosts.A.Path()}, strings.Fields(args)...)
@@ -69,12 +71,14 @@ func TestPerfRuntimeErrors(t *testing.T) {
 }
 
 func TestPerfPortIsTaken(t *testing.T) {
+	t.Parallel()
 	hosts := labtest.Pair(t)
 	taken := cmdtest.FakeServer(t, hosts, func(net.Conn) {})
 	cmdtest.CheckFailure(t, []string{"perf", "-d", "eth0", "--netns", hosts.A.Path(), "-p", taken}, cli.ExitFailed, "address already in use")
 }
 
 func TestPerfWithoutPrivileges(t *testing.T) {
+	t.Parallel()
 	hosts := labtest.Pair(t)
 	c := cmdtest.Command(t, "perf", "-d", "eth0", "--netns", hosts.A.Path())
 	c.StartWithout(t, unix.CAP_SYS_ADMIN)
@@ -85,6 +89,7 @@ func TestPerfWithoutPrivileges(t *testing.T) {
 
 // TestClientIsInterrupted: the server goes on to the next one.
 func TestClientIsInterrupted(t *testing.T) {
+	t.Parallel()
 	s := startServer(t, labtest.Pair(t))
 	defer s.End(t)
 	args := s.client("10.77.0.1", "--sizes", "64", "--bandwidth", "--duration", "1h", "--sleep")

@@ -49,6 +49,7 @@ func measured(t *testing.T, args []string) (r report) {
 }
 
 func TestPerf(t *testing.T) {
+	t.Parallel()
 	s := startServer(t, labtest.Pair(t))
 	defer s.End(t)
 	for _, row := range []struct {
@@ -105,6 +106,7 @@ func checkLatency(t *testing.T, l latencyResult, size, trips int) {
 }
 
 func TestPerfTable(t *testing.T) {
+	t.Parallel()
 	s := startServer(t, labtest.Pair(t), "--once")
 	code, stdout, stderr := cmdtest.Run(t, s.client("10.77.0.1", "--sizes", "64", "--duration", "20ms", "-n", "50")...)
 	if code != 0 || stderr != "" {
@@ -121,6 +123,7 @@ func TestPerfTable(t *testing.T) {
 }
 
 func TestPerfOneKind(t *testing.T) {
+	t.Parallel()
 	s := startServer(t, labtest.Pair(t))
 	defer s.End(t)
 	r := measured(t, s.client("10.77.0.1", "--latency", "--sizes", "64", "-n", "10"))

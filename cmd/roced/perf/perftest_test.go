@@ -34,6 +34,7 @@ func perftestBetween(t *testing.T, hosts *labtest.PairLab, serverArgs, clientArg
 }
 
 func TestPerftestBandwidth(t *testing.T) {
+	t.Parallel()
 	hosts := labtest.Pair(t)
 	for _, row := range []struct {
 		name, server, client, from, to string
@@ -68,6 +69,7 @@ func TestPerftestBandwidth(t *testing.T) {
 }
 
 func TestPerftestLatency(t *testing.T) {
+	t.Parallel()
 	hosts := labtest.Pair(t)
 	for _, row := range []struct {
 		name, server, client string
@@ -91,6 +93,7 @@ func TestPerftestLatency(t *testing.T) {
 
 // TestPerftestJSONServer: its one line for people does not disturb the report.
 func TestPerftestJSONServer(t *testing.T) {
+	t.Parallel()
 	hosts := labtest.Pair(t)
 	taken, port := cmdtest.StartWaiting(t, perftestArgs(hosts.A, "--latency")) // a free port, which must be given
 	taken.Stop()
@@ -112,6 +115,7 @@ func TestPerftestJSONServer(t *testing.T) {
 
 // TestPerftestCountsDiffer: as messages that are lost, or too many.
 func TestPerftestCountsDiffer(t *testing.T) {
+	t.Parallel()
 	hosts := labtest.Pair(t)
 	for _, row := range []struct{ kind, server, client, want string }{
 		{"--bandwidth", "-n 50", "-n 40", "40 messages came, not 50 (dropped here: none; see the peer's counters); was ib_send_bw -c UD given the same -n, and not -D?"},

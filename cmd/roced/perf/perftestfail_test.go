@@ -50,6 +50,7 @@ func perftestServer(t *testing.T, hosts *labtest.PairLab) string {
 }
 
 func TestPerftestServerNeverAnswers(t *testing.T) {
+	t.Parallel()
 	hosts := labtest.Pair(t)
 	for _, row := range []struct{ kind, want string }{
 		{"--bandwidth", "sent 20 messages; ib_send_bw -c UD has not said within 2s that it has them all"},
@@ -63,6 +64,7 @@ func TestPerftestServerNeverAnswers(t *testing.T) {
 // TestPerftestClientSendsNothing: the server does not wait for its messages forever, nor
 // for one that has gone.
 func TestPerftestClientSendsNothing(t *testing.T) {
+	t.Parallel()
 	hosts := labtest.Pair(t)
 	for want, leave := range map[string]bool{"0 messages came, and nothing more for 2s": false, "closed the connection": true} {
 		server, port := cmdtest.StartWaiting(t, perftestArgs(hosts.A, "--bandwidth -n 20 -W 2s"))
@@ -87,6 +89,7 @@ func TestPerftestClientSendsNothing(t *testing.T) {
 }
 
 func TestPerftestErrors(t *testing.T) {
+	t.Parallel()
 	hosts := labtest.Pair(t)
 	cmdtest.CheckFailure(t, perftestArgs(hosts.B, "--latency 10.77.0.1 -p 1"), cli.ExitFailed, "refused", "ib_send_lat -c UD")
 	server, port := cmdtest.StartWaiting(t, perftestArgs(hosts.A, "--bandwidth -s 1025"))
@@ -100,6 +103,7 @@ func TestPerftestErrors(t *testing.T) {
 }
 
 func TestPerftestEndsOnSignal(t *testing.T) {
+	t.Parallel()
 	hosts := labtest.Pair(t)
 	for _, row := range []struct{ args, line string }{
 		{"--bandwidth -p 0", "waiting for ib_send_bw -c UD of perftest 6.06"},
@@ -118,6 +122,7 @@ func TestPerftestEndsOnSignal(t *testing.T) {
 // TestPerftestServerThatSends: ib_send_bw does with -b and --reversed. Then nothing is
 // reported: what made it answer is not what it received.
 func TestPerftestServerThatSends(t *testing.T) {
+	t.Parallel()
 	hosts := labtest.Pair(t)
 	listener := cmdtest.ListenOnA(t, hosts)
 	defer listener.Close()

@@ -14,6 +14,7 @@ import (
 
 // TestServerOutlivesClients: one that goes away, and one that is something else.
 func TestServerOutlivesClients(t *testing.T) {
+	t.Parallel()
 	hosts := labtest.Pair(t)
 	s := startServer(t, hosts)
 	for _, speech := range []string{"", "GET / HTTP/1.1\r\nHost: somewhere.example\r\nAccept: everything\r\n\r\n", cmdtest.PingpongAddress, cmdtest.PingpongAddress + "done\x00", cmdtest.PingpongAddress + "done\x00nonsense\n"} {
@@ -32,6 +33,7 @@ func TestServerOutlivesClients(t *testing.T) {
 
 // TestServerEndsOnSignal: that is its normal end.
 func TestServerEndsOnSignal(t *testing.T) {
+	t.Parallel()
 	hosts := labtest.Pair(t)
 	c := cmdtest.Command(t, "perf", "-d", "eth0", "--netns", hosts.A.Path(), "-p", "0")
 	c.Start(t)

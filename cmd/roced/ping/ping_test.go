@@ -21,6 +21,7 @@ func pingArgs(ns *lab.Namespace, args string) []string {
 }
 
 func TestPing(t *testing.T) {
+	t.Parallel()
 	hosts := labtest.Pair(t)
 	for _, row := range []struct{ name, both, host, client, gid string }{
 		{"IPv4", "-n 50", "10.77.0.1", "", "GID ::ffff:10.77.0.1"},
@@ -46,6 +47,7 @@ func TestPing(t *testing.T) {
 }
 
 func TestPingTotals(t *testing.T) {
+	t.Parallel()
 	hosts := labtest.Pair(t)
 	server, port := cmdtest.StartWaiting(t, pingArgs(hosts.A, "-s 100 -n 7"))
 	_, stdout, stderr := cmdtest.Run(t, pingArgs(hosts.B, "-s 100 -n 7 10.77.0.1 -p "+port)...)
@@ -57,6 +59,7 @@ func TestPingTotals(t *testing.T) {
 // TestPingServerOfBadClients: each gets an error that says what was wrong, at once or
 // when the first message does not come.
 func TestPingServerOfBadClients(t *testing.T) {
+	t.Parallel()
 	hosts := labtest.Pair(t)
 	address := func(d meet.Destination) string { return string(d.Message()) }
 	gid := verbs.GID{10: 0xff, 11: 0xff, 12: 10, 13: 77, 14: 0, 15: 2}
@@ -90,6 +93,7 @@ func TestPingServerOfBadClients(t *testing.T) {
 }
 
 func TestPingClientErrors(t *testing.T) {
+	t.Parallel()
 	hosts := labtest.Pair(t)
 	silent := cmdtest.FakeServer(t, hosts, func(conn net.Conn) { io.Copy(io.Discard, conn) })
 	to := func(args string) []string { return pingArgs(hosts.B, args) }
@@ -104,6 +108,7 @@ func TestPingClientErrors(t *testing.T) {
 
 // TestPingDifferentSizes: the server finds it, and the client gets no answer.
 func TestPingDifferentSizes(t *testing.T) {
+	t.Parallel()
 	hosts := labtest.Pair(t)
 	server, port := cmdtest.StartWaiting(t, pingArgs(hosts.A, "-n 9 -s 65"))
 	cmdtest.CheckFailure(t, pingArgs(hosts.B, "-n 9 -s 64 -W 100ms 10.77.0.1 -p "+port), cli.ExitFailed, "sent 1 messages and received 0")
@@ -114,6 +119,7 @@ func TestPingDifferentSizes(t *testing.T) {
 
 // TestPingPeerEndsEarly: what went until then is told.
 func TestPingPeerEndsEarly(t *testing.T) {
+	t.Parallel()
 	hosts := labtest.Pair(t)
 	server, port := cmdtest.StartWaiting(t, pingArgs(hosts.A, "-n 9"))
 	code, stdout, stderr := cmdtest.Run(t, pingArgs(hosts.B, "-n 10 -W 3s 10.77.0.1 -p "+port)...)
@@ -128,6 +134,7 @@ func TestPingPeerEndsEarly(t *testing.T) {
 }
 
 func TestPingEndsOnSignal(t *testing.T) {
+	t.Parallel()
 	hosts := labtest.Pair(t)
 	silent := cmdtest.FakeServer(t, hosts, func(conn net.Conn) { io.Copy(io.Discard, conn) })
 	for _, row := range []struct{ args, line string }{

@@ -14,6 +14,7 @@ import (
 )
 
 func TestShowGID(t *testing.T) {
+	t.Parallel()
 	hosts := labtest.Pair(t)
 	args := []string{"show", "gid", "-d", "eth0", "--netns", hosts.A.Path()}
 	other, err := card.Open("eth0", hosts.A.Path(), slog.New(slog.DiscardHandler)) // nothing is opened: it goes beside another
@@ -46,6 +47,7 @@ func TestShowGID(t *testing.T) {
 }
 
 func TestShowGIDErrors(t *testing.T) {
+	t.Parallel()
 	hosts := labtest.Pair(t)
 	cmdtest.CheckFailure(t, []string{"show", "gid", "-d", "nope", "--netns", hosts.A.Path()}, cli.ExitFailed, "nope", "ip link")
 	cmdtest.CheckFailure(t, []string{"show", "gid", "-d", "eth0", "--netns", "no-such-namespace"}, cli.ExitFailed, "ip netns list")
@@ -53,6 +55,7 @@ func TestShowGIDErrors(t *testing.T) {
 
 // TestShowGIDAgreesWithADevice: each line that is shown is one that -g takes.
 func TestShowGIDAgreesWithADevice(t *testing.T) {
+	t.Parallel()
 	hosts := labtest.Pair(t)
 	cmdtest.RemoveAddress(t, hosts.A, "10.77.0.1/24")
 	d, err := card.Open("eth0", hosts.A.Path(), slog.New(slog.DiscardHandler))
