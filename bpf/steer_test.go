@@ -266,8 +266,8 @@ func TestRingOfAnotherQueue(t *testing.T) {
 
 // TestMostQueues has a ring for the last queue that there can be.
 func TestMostQueues(t *testing.T) {
-	s := load(t, Config{Queues: MaxRings})
-	must(t, s.SetRing(MaxRings-1, xskSocket(t)))
+	s := load(t, Config{Queues: maxRings})
+	must(t, s.SetRing(maxRings-1, xskSocket(t)))
 }
 
 func TestClosedSocketLeavesItsRing(t *testing.T) {

@@ -10,8 +10,8 @@ import (
 	"github.com/cilium/ebpf/link"
 )
 
-// MaxRings is how many receive queues a device can have at most.
-const MaxRings = 4096
+// maxRings is how many receive queues a device can have at most.
+const maxRings = 4096
 
 // maxVLAN is the highest VLAN there is; 4095 is reserved (IEEE 802.1Q, table 9-2).
 const maxVLAN = 4094
@@ -21,7 +21,7 @@ type Config struct {
 	// VLAN of the device: packets must carry exactly this tag. 0: they must carry
 	// none. A priority tag (VLAN 0) before it is skipped, as Linux does.
 	VLAN uint16
-	// Queues is how many receive queues the interface has, 1 to MaxRings: SetRing
+	// Queues is how many receive queues the interface has, 1 to maxRings: SetRing
 	// takes 0 to Queues-1. 0: 1.
 	Queues int
 	// AnyMAC takes unicast frames whatever their MAC, as a bond must: its slaves have others.
@@ -59,8 +59,8 @@ func Load(config Config) (*Steering, error) {
 	if config.VLAN > maxVLAN {
 		return nil, fmt.Errorf("load the steering program: VLAN %d: %w", config.VLAN, ErrInvalid)
 	}
-	if config.Queues < 0 || config.Queues > MaxRings {
-		return nil, fmt.Errorf("load the steering program: %d queues: %w: at most %d", config.Queues, ErrInvalid, MaxRings)
+	if config.Queues < 0 || config.Queues > maxRings {
+		return nil, fmt.Errorf("load the steering program: %d queues: %w: at most %d", config.Queues, ErrInvalid, maxRings)
 	}
 	s := &Steering{vlan: config.VLAN, roles: make(map[netip.Addr]roles), tails: make(map[uint32]int)}
 	if err := s.load(config); err != nil {

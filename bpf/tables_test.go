@@ -105,7 +105,7 @@ func TestNeighboursInAWord(t *testing.T) {
 func TestRefusedArguments(t *testing.T) {
 	s := load(t, Config{VLAN: maxVLAN, Queues: 2})
 	_, tooHigh := Load(Config{VLAN: maxVLAN + 1})
-	_, tooMany := Load(Config{Queues: MaxRings + 1})
+	_, tooMany := Load(Config{Queues: maxRings + 1})
 	_, tooFew := Load(Config{Queues: -1})
 	for name, err := range map[string]error{
 		"VLAN 4095":         tooHigh,

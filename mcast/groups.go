@@ -40,10 +40,6 @@ func NewGroup[Q comparable](mgid wire.GID, mlid wire.MLID) *Group[Q] {
 	return &Group[Q]{MGID: mgid, MLID: mlid}
 }
 
-// QPs are the attached queue pairs, in the order in which they were. The slice is never
-// changed, only replaced: a reader may keep it.
-func (g *Group[Q]) QPs() []Q { return g.qps }
-
 // Table is a port's groups, with the rules and return values of rdmavt
 // (drivers/infiniband/sw/rdmavt/mcast.c). An MLID may have several MGIDs; an MGID has
 // one MLID. It has no lock: the card's control plane calls it under its own.

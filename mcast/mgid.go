@@ -28,14 +28,6 @@ func CheckScope(mgid wire.GID) error {
 	return nil
 }
 
-// Address gives the IP address of a multicast GID; EINVAL for a GID that is no group's.
-func Address(mgid wire.GID) (netip.Addr, error) {
-	if !mgid.IsMulticast() {
-		return netip.Addr{}, fmt.Errorf("%v is not a multicast GID: %w", mgid, unix.EINVAL)
-	}
-	return mgid.Addr(), nil
-}
-
 // MAC is the Ethernet address that packets to the group go to. Several groups share one:
 // 32 IPv4 ones, more IPv6 ones.
 func MAC(mgid wire.GID) wire.MAC { return wire.MulticastMAC(mgid) }

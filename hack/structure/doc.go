@@ -1,3 +1,4 @@
-// Package structure has no code: its test holds the project to its architecture,
-// which package may import which, commands too, and where unsafe may be.
+// Package structure has no code: its tests hold the project to its architecture. Which package
+// may import which, commands too (structure_test.go); where unsafe may be; and that what
+// a public package exports has a caller (exported_test.go).
 package structure

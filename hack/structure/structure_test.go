@@ -1,17 +1,11 @@
 package structure
 
 import (
-	"go/parser"
-	"go/token"
-	"io/fs"
 	"path"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 )
-
-const module = "github.com/roced/roced/"
 
 // allowed says which of our packages each package imports. A new arrow is a
 // decision: it is drawn here first. What is in hack may import all, and nobody imports it.
@@ -64,40 +58,6 @@ var heavy = map[string][]string{
 	"datapath/ring": {"github.com/vishvananda/netlink", "github.com/cilium/ebpf", "golang.org/x/sys"},
 }
 
-// file is a source file and what it imports.
-type file struct {
-	name, folder string
-	imports      []string
-}
-
-func sources(t *testing.T) (files []file) {
-	t.Helper()
-	const root = "../.."
-	err := filepath.WalkDir(root, func(name string, entry fs.DirEntry, err error) error {
-		if err != nil || !strings.HasSuffix(name, ".go") || entry.IsDir() {
-			return err
-		}
-		parsed, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.ImportsOnly)
-		if err != nil {
-			return err
-		}
-		relative, err := filepath.Rel(root, name)
-		f := file{name: relative, folder: path.Dir(relative)}
-		for _, spec := range parsed.Imports {
-			f.imports = append(f.imports, strings.Trim(spec.Path.Value, `"`))
-		}
-		files = append(files, f)
-		return err
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if len(files) < 20 {
-		t.Fatalf("only %d source files found", len(files))
-	}
-	return files
-}
-
 // isHack says whether a folder is outside of what is shipped.
 func isHack(folder string) bool { return strings.HasPrefix(folder+"/", "hack/") }
 
@@ -113,7 +73,7 @@ func subcommand(folder string) string {
 
 func TestImportsGoOneWay(t *testing.T) {
 	for _, f := range sources(t) {
-		if isHack(f.folder) || strings.HasSuffix(f.name, "_test.go") {
+		if isHack(f.folder) || f.isTest() {
 			continue
 		}
 		list, known := allowed[f.folder]
@@ -136,9 +96,9 @@ func TestImportsGoOneWay(t *testing.T) {
 // TestNothingImportsHack: tests do not either.
 func TestNothingImportsHack(t *testing.T) {
 	for _, f := range sources(t) {
-		for _, imported := range f.imports {
-			if ours, is := strings.CutPrefix(imported, module); is && isHack(ours) && !isHack(f.folder) {
-				t.Errorf("%s imports %s", f.name, ours)
+		for _, imported := range f.ours() {
+			if isHack(imported) && !isHack(f.folder) {
+				t.Errorf("%s imports %s", f.name, imported)
 			}
 		}
 	}
@@ -154,9 +114,8 @@ func TestSubcommandsAreApart(t *testing.T) {
 		}
 		own := subcommand(f.folder)
 		seen[own] = true
-		for _, imported := range f.imports {
-			ours, _ := strings.CutPrefix(imported, module)
-			if other := subcommand(ours); other != "" && other != own {
+		for _, imported := range f.ours() {
+			if other := subcommand(imported); other != "" && other != own {
 				t.Errorf("%s imports the subcommand %s", f.name, other)
 			}
 		}
@@ -168,15 +127,15 @@ func TestSubcommandsAreApart(t *testing.T) {
 
 // TestTestingIsNotShipped: a package that uses package testing is for tests, and for others like it.
 func TestTestingIsNotShipped(t *testing.T) {
-	files := slices.DeleteFunc(sources(t), func(f file) bool { return strings.HasSuffix(f.name, "_test.go") })
+	files := slices.DeleteFunc(sources(t), func(f *file) bool { return f.isTest() })
 	forTests := map[string]bool{}
 	for _, f := range files {
 		forTests[f.folder] = forTests[f.folder] || slices.Contains(f.imports, "testing")
 	}
 	for _, f := range files {
-		for _, imported := range f.imports {
-			if ours, _ := strings.CutPrefix(imported, module); forTests[ours] && !forTests[f.folder] {
-				t.Errorf("%s imports %s", f.name, ours)
+		for _, imported := range f.ours() {
+			if forTests[imported] && !forTests[f.folder] {
+				t.Errorf("%s imports %s", f.name, imported)
 			}
 		}
 	}

@@ -1,0 +1,127 @@
+package structure
+
+import (
+	"maps"
+	"path"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// public packages are those whose exported names are for others.
+var public = []string{
+	"bpf", "datapath", "datapath/link", "datapath/ring", "datapath/wire", "datapath/xsk",
+	"mcast", "mcast/membership", "verbs", "verbs/hca", "verbs/ud",
+}
+
+// byOthers says why an exported name stays that nobody here calls outside of its package. A name
+// with a star stands for several, as a file's does.
+var byOthers = map[string]string{
+	// The specifications' names.
+	"verbs.Access*":                 "ibv_access_flags",
+	"verbs.Event*":                  "ibv_event_type",
+	"verbs.Network*":                "rdma_network_type",
+	"verbs.QPAttr*":                 "ibv_qp_attr_mask",
+	"verbs.QPState*":                "ibv_qp_state",
+	"verbs.QPType*":                 "ibv_qp_type",
+	"verbs.Send*":                   "ibv_send_flags",
+	"verbs.WC*":                     "ibv_wc_status, ibv_wc_opcode, ibv_wc_flags",
+	"verbs.WR*":                     "ibv_wr_opcode",
+	"verbs.PKey":                    "a type of the field that attributes show by their fields",
+	"verbs.ModifyQPIsOK":            "ib_modify_qp_is_ok",
+	"verbs.QP.Modify":               "ibv_modify_qp",
+	"verbs.QP.Drain":                "ib_drain_qp",
+	"verbs.PD.RegMR":                "ibv_reg_mr",
+	"verbs.CQ.Capacity":             "ibv_cq.cqe",
+	"verbs.Context.QueryGID":        "ibv_query_gid",
+	"verbs.Context.QueryPKey":       "ibv_query_pkey",
+	"verbs.Context.AHAttrFromWC":    "ibv_init_ah_from_wc",
+	"datapath/wire.BTH.*":           "IBTA volume 1, 9.2",
+	"datapath/wire.*Len":            "lengths of the headers",
+	"datapath/wire.EtherType*":      "IEEE 802",
+	"datapath/wire.IPv?":            "an IP header, as the other headers are views",
+	"datapath/wire.FlowLabel":       "IPv6's, and the source port that follows from it: annex A17.9",
+	"datapath/wire.SourcePort":      "the UDP source port of a flow: annex A17.9",
+	"datapath/wire.Opcode.Headers":  "the opcode table: IBTA volume 1, 9.2.1",
+	"datapath/wire.Packet.ICRC":     "what the packet says; IBTA volume 1, 7.8.1",
+	"datapath/wire.DefaultHopLimit": "RFC 1700",
+	"mcast.Table.Find":              "rvt_mcast_find",
+	"mcast.TreeEmpty":               "rvt_mcast_tree_empty",
+
+	// Which failure it was, by errors.Is.
+	"bpf.Err*":              "sentinel errors",
+	"datapath/ring.Err*":    "sentinel errors",
+	"datapath/xsk.Err*":     "sentinel errors",
+	"mcast.Err*":            "sentinel errors",
+	"mcast/membership.Err*": "sentinel errors",
+	"verbs.Err*":            "sentinel errors",
+
+	// What a program may want, and ours do not.
+	"verbs.Progressor":  "what a Provider has that runs the card in the caller's thread; found by its methods",
+	"verbs.GIDFromAddr": "the GID of a peer's IP address",
+	"verbs/hca.With*":   "options of Open",
+
+	// What the daemon will call.
+	"verbs/hca.Card.NewSession": "a session a connection",
+
+	// What another Provider needs, in Go or in another language.
+	"datapath/ring.Entries": "how many entries a queue gets that are asked for",
+	"datapath/ring.Max*":    "limits of the layout",
+
+	// What tests of the packages above look at.
+	"datapath.Counters.Dropped":     "the sum of drops",
+	"datapath.Drop.Unsent":          "which drops are of sends",
+	"datapath.HandlePlaces":         "the limit that verbs/hca's tables keep to",
+	"datapath/ring.Doorbell.Asleep": "whether the worker sleeps",
+	"datapath/xsk.Socket.Unsent":    "frames that the kernel has not taken yet",
+}
+
+// TestExportedNamesHaveCallers: a name is exported for somebody: another package's code that is
+// not a test, an Example, or another such name that shows it, as a result's type. Fields go
+// with their types. Methods are told apart by their names alone.
+func TestExportedNamesHaveCallers(t *testing.T) {
+	files := sources(t)
+	callers := findCallers(files)
+	for _, folder := range public {
+		s := surfaceOf(files, folder)
+		alive := s.alive(func(name string) bool { return callers.calls(folder, name) || reason(folder, name) != "" })
+		for _, name := range slices.Sorted(maps.Keys(s)) {
+			if !alive[name] {
+				t.Errorf("%s: nobody outside calls %s: unexport or delete it, or say in byOthers who does", folder, name)
+			}
+		}
+	}
+}
+
+// TestReasonsAreNeeded: byOthers names what there is, and what nobody here calls.
+func TestReasonsAreNeeded(t *testing.T) {
+	files := sources(t)
+	callers := findCallers(files)
+	needed := map[string]bool{}
+	for _, folder := range public {
+		for name := range surfaceOf(files, folder) {
+			if !callers.calls(folder, name) {
+				needed[reason(folder, name)] = true
+			}
+		}
+	}
+	for name := range byOthers {
+		if !needed[name] {
+			t.Errorf("%s needs no reason", name)
+		}
+	}
+}
+
+// reason is the line of byOthers that a name is in, empty if none.
+func reason(folder, name string) string {
+	for line := range byOthers {
+		of, pattern, _ := strings.Cut(line, ".")
+		matched, err := path.Match(pattern, name)
+		if of == folder && matched && err == nil && isMethod(pattern) == isMethod(name) {
+			return line
+		}
+	}
+	return ""
+}
+
+func isMethod(name string) bool { return strings.Contains(name, ".") }

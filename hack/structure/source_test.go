@@ -1,0 +1,62 @@
+package structure
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"path"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+const module = "github.com/roced/roced/"
+
+// file is a source file and what it imports.
+type file struct {
+	name, folder string
+	imports      []string
+	syntax       *ast.File
+}
+
+func (f *file) isTest() bool { return strings.HasSuffix(f.name, "_test.go") }
+
+// ours lists what it imports of this module, as folders.
+func (f *file) ours() (folders []string) {
+	for _, imported := range f.imports {
+		if folder, is := strings.CutPrefix(imported, module); is {
+			folders = append(folders, folder)
+		}
+	}
+	return folders
+}
+
+// sources are the module's files.
+func sources(t *testing.T) (files []*file) {
+	t.Helper()
+	const root = "../.."
+	err := filepath.WalkDir(root, func(name string, entry fs.DirEntry, err error) error {
+		if err != nil || !strings.HasSuffix(name, ".go") || entry.IsDir() {
+			return err
+		}
+		syntax, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.SkipObjectResolution)
+		if err != nil {
+			return err
+		}
+		relative, err := filepath.Rel(root, name)
+		f := &file{name: relative, folder: path.Dir(relative), syntax: syntax}
+		for _, spec := range syntax.Imports {
+			f.imports = append(f.imports, strings.Trim(spec.Path.Value, `"`))
+		}
+		files = append(files, f)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(files) < 20 {
+		t.Fatalf("only %d source files found", len(files))
+	}
+	return files
+}
