@@ -9,6 +9,7 @@ import (
 
 	"github.com/roced/roced/cmd/roced/internal/card"
 	"github.com/roced/roced/cmd/roced/internal/cli"
+	"github.com/roced/roced/internal/capability"
 )
 
 // demo is one run of the command.
@@ -22,7 +23,7 @@ type demo struct {
 }
 
 func (d *demo) run(ctx context.Context) error {
-	if err := cli.RequireCapabilities("the demo", cli.CapSysAdmin, cli.CapNetAdmin, cli.CapNetRaw); err != nil {
+	if err := cli.RequireCapabilities("the demo", capability.SysAdmin, capability.NetAdmin, capability.NetRaw); err != nil {
 		return err
 	}
 	cli.MakeRoom(4) // three workers at most, and this goroutine

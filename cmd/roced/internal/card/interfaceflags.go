@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/roced/roced/cmd/roced/internal/cli"
+	"github.com/roced/roced/internal/capability"
 	"github.com/spf13/pflag"
 )
 
@@ -37,7 +38,7 @@ func (i *InterfaceFlags) Enter() error {
 	if i.Namespace == "" {
 		return nil
 	}
-	return cli.RequireCapabilities("--netns", cli.CapSysAdmin)
+	return cli.RequireCapabilities("--netns", capability.SysAdmin)
 }
 
 // namespacePath is the file of a network namespace: of a name as ip-netns(8) gives it,
