@@ -60,11 +60,15 @@ func (f *frames) room() []byte {
 	if f.count == portFrames {
 		return nil
 	}
-	buffer := &f.buffers[(f.first+f.count)%portFrames]
-	if *buffer == nil {
-		*buffer = make([]byte, portFrameSize)
+	return f.buffers[(f.first+f.count)%portFrames]
+}
+
+// allocate makes all buffers of one piece of memory, which costs what is written to.
+func (f *frames) allocate() {
+	memory := make([]byte, portFrames*portFrameSize)
+	for i := range f.buffers {
+		f.buffers[i] = memory[i*portFrameSize:][:portFrameSize:portFrameSize]
 	}
-	return *buffer
 }
 
 func (f *frames) at(i int) []byte {
@@ -88,7 +92,10 @@ func newPort(n *Network, mac wire.MAC) (*port, error) {
 	if err != nil {
 		return nil, fmt.Errorf("eventfd for a port in memory: %w", err)
 	}
-	return &port{network: n, mac: mac, wakeFD: fd}, nil
+	p := &port{network: n, mac: mac, wakeFD: fd}
+	p.in.allocate()
+	p.out.allocate()
+	return p, nil
 }
 
 // SetUp implements Port.

@@ -29,11 +29,8 @@ var byOthers = map[string]string{
 	"verbs.WR*":                     "ibv_wr_opcode",
 	"verbs.PKey":                    "a type of the field that attributes show by their fields",
 	"verbs.ModifyQPIsOK":            "ib_modify_qp_is_ok",
-	"verbs.QP.Modify":               "ibv_modify_qp",
-	"verbs.QP.Drain":                "ib_drain_qp",
 	"verbs.PD.RegMR":                "ibv_reg_mr",
 	"verbs.CQ.Capacity":             "ibv_cq.cqe",
-	"verbs.Context.QueryGID":        "ibv_query_gid",
 	"verbs.Context.QueryPKey":       "ibv_query_pkey",
 	"verbs.Context.AHAttrFromWC":    "ibv_init_ah_from_wc",
 	"datapath/wire.BTH.*":           "IBTA volume 1, 9.2",
@@ -55,14 +52,15 @@ var byOthers = map[string]string{
 	"mcast.Err*":            "sentinel errors",
 	"mcast/membership.Err*": "sentinel errors",
 	"verbs.Err*":            "sentinel errors",
+	"verbs/ud.Err*":         "sentinel errors",
 
 	// What a program may want, and ours do not.
-	"verbs.Progressor":  "what a Provider has that runs the card in the caller's thread; found by its methods",
-	"verbs.GIDFromAddr": "the GID of a peer's IP address",
-	"verbs/hca.With*":   "options of Open",
-
-	// What the daemon will call.
-	"verbs/hca.Card.NewSession": "a session a connection",
+	"verbs.Progressor":      "what a Provider has that runs the card in the caller's thread; found by its methods",
+	"verbs.CounterReader":   "what a Provider has that counts drops; found by its methods",
+	"verbs/hca.With*":       "options of Open",
+	"verbs/ud.Endpoint.*":   "the short way; our commands need a part of it",
+	"verbs/ud.PacketConn.*": "net.PacketConn",
+	"verbs/ud.Stats":        "what Endpoint.Stats gives",
 
 	// What another Provider needs, in Go or in another language.
 	"datapath/ring.Entries": "how many entries a queue gets that are asked for",

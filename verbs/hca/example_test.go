@@ -1,0 +1,64 @@
+package hca_test
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+
+	"github.com/roced/roced/verbs"
+	"github.com/roced/roced/verbs/hca"
+	"github.com/roced/roced/verbs/ud"
+)
+
+// A network in memory, with three hosts: one that answers, one that asks, and one that moves its
+// address away. Errors are left out.
+func ExampleNewWire() {
+	ctx := context.Background()
+	wire, _ := hca.NewWire(1) // the seed of what happens at random
+	defer wire.Close()
+	first, _ := wire.AddHost("first", netip.MustParseAddr("10.0.0.1"))
+	second, _ := wire.AddHost("second", netip.MustParseAddr("10.0.0.2"))
+
+	server, _ := listen(first)
+	client, _ := listen(second)
+	_ = client.Send(ctx, server.Addr(), []byte("are you there?"))
+	message, _ := server.Recv(ctx)
+	fmt.Printf("%s asks: %s\n", message.From.IP(), message.Data)
+	message.Release()
+
+	second.SetMTU(1500)                  // as "ip link set" does
+	first.SetAddresses()                 // the address goes, and with it whoever was there
+	wire.Impair(hca.Impairment{Loss: 1}) // and nothing arrives any more
+	_ = client.Send(ctx, server.Addr(), []byte("?"))
+	first.SetUp(false)
+	// Output: 10.0.0.2 asks: are you there?
+}
+
+// listen makes an endpoint on a host of a wire.
+func listen(host *hca.WireHost) (*ud.Endpoint, error) {
+	program, err := verbs.Open(host)
+	if err != nil {
+		return nil, err
+	}
+	return ud.Listen(program, ud.Options{})
+}
+
+// Two parts of a program share a card, and know nothing of each other. Errors are left out.
+func ExampleCard_NewSession() {
+	card, other, _ := hca.OpenWire([]netip.Addr{netip.MustParseAddr("10.0.0.1")}, []netip.Addr{netip.MustParseAddr("10.0.0.2")})
+	defer card.Close() // and all its sessions
+	defer other.Close()
+
+	session, _ := card.NewSession(hca.SessionConfig{Limits: hca.Limits{QPs: 4, Memory: 16 << 20}})
+	program, _ := verbs.Open(session)
+	device, _ := program.QueryDevice()
+	fmt.Println("at most", device.MaxQP, "queue pairs")
+	_ = program.Close() // frees what the session has, and no more
+
+	whole, _ := verbs.Open(card) // the card is a session too, of the program that opened it
+	device, _ = whole.QueryDevice()
+	fmt.Println("at most", device.MaxQP, "queue pairs")
+	// Output:
+	// at most 4 queue pairs
+	// at most 16384 queue pairs
+}
