@@ -26,7 +26,7 @@ type Session struct {
 }
 
 const (
-	fewSessions = 4    // so many doorbells are looked at however quiet they are
+	fewSessions = 1    // so many doorbells are looked at however quiet they are
 	quietRounds = 1024 // after which others are not
 )
 

@@ -20,6 +20,15 @@ type (
 	MAC  = wire.MAC
 )
 
+// The MTUs (ibv_mtu): so many bytes of payload a packet.
+const (
+	MTU256  = wire.MTU256
+	MTU512  = wire.MTU512
+	MTU1024 = wire.MTU1024
+	MTU2048 = wire.MTU2048
+	MTU4096 = wire.MTU4096
+)
+
 // GIDFromAddr is an IP address as a GID, which names a destination: ::ffff:a.b.c.d for IPv4
 // (IBA A17.4.4). The GID's Addr undoes it.
 func GIDFromAddr(address netip.Addr) GID { return wire.GIDFromAddr(address) }

@@ -26,8 +26,15 @@ func (b *bench) engineAlone() error {
 		return err
 	}
 	variants = []string{"one group", "one group among 10000", "spread over 10000 groups"}
-	return b.inTurns("engine, groups", engineSize, "", variants, func(variant string) (float64, error) {
+	err = b.inTurns("engine, groups", engineSize, "", variants, func(variant string) (float64, error) {
 		return b.runEngine(groupTargets, variant, variants)
+	})
+	if err != nil {
+		return err
+	}
+	variants = []string{"one session", fmt.Sprintf("one among %d", manySessions)}
+	return b.inTurns("engine, sessions", engineSize, "", variants, func(variant string) (float64, error) {
+		return b.runSessions(variant == variants[1])
 	})
 }
 

@@ -36,12 +36,16 @@ func openProgram(j job) (*program, error) {
 	if err != nil {
 		return nil, err
 	}
-	return newProgram(device, j.Variant == "worker", j.Size)
+	p, err := newProgram(device, j.Variant == "worker", j.Size)
+	if err == nil {
+		p.device = device
+	}
+	return p, err
 }
 
-func newProgram(device *hca.Card, wait bool, size int) (p *program, err error) {
-	p = &program{device: device, wait: wait, slot: memberSlot(size)}
-	if p.ctx, err = verbs.Open(device); err != nil {
+func newProgram(session verbs.Provider, wait bool, size int) (p *program, err error) {
+	p = &program{wait: wait, slot: memberSlot(size)}
+	if p.ctx, err = verbs.Open(session); err != nil {
 		return nil, err
 	}
 	if p.pd, err = p.ctx.AllocPD(); err != nil {

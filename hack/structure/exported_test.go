@@ -21,6 +21,7 @@ var byOthers = map[string]string{
 	"verbs.Access*":                 "ibv_access_flags",
 	"verbs.Event*":                  "ibv_event_type",
 	"verbs.Network*":                "rdma_network_type",
+	"verbs.MTU*":                    "ibv_mtu",
 	"verbs.QPAttr*":                 "ibv_qp_attr_mask",
 	"verbs.QPState*":                "ibv_qp_state",
 	"verbs.QPType*":                 "ibv_qp_type",

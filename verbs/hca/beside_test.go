@@ -9,7 +9,6 @@ import (
 	"testing"
 	"testing/fstest"
 
-	"github.com/roced/roced/bpf"
 	"github.com/roced/roced/internal/lab/labtest"
 	"github.com/vishvananda/netlink"
 )
@@ -119,7 +118,7 @@ func TestWarningsReachTheDefaultLogger(t *testing.T) {
 		t.Errorf("%q is more than warnings", &text)
 	}
 	text.Reset()
-	d, err = Open("bridge0", InNamespace(hosts.A.Path()), WithXDPMode(bpf.Generic))
+	d, err = Open("bridge0", InNamespace(hosts.A.Path()), WithXDPMode(XDPGeneric))
 	check(t, err)
 	check(t, d.Close())
 	if bytes.Contains(text.Bytes(), []byte("XDP runs in generic mode")) {

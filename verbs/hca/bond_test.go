@@ -87,7 +87,7 @@ func TestVlanOnABond(t *testing.T) {
 // Native XDP on a bond is refused; its slave as well, with the bond's name.
 func TestBondRefused(t *testing.T) {
 	hosts := newBonds(t, netlink.BOND_MODE_ACTIVE_BACKUP)
-	_, err := Open("bond0", InNamespace(hosts.A.Path()), WithXDPMode(bpf.Native))
+	_, err := Open("bond0", InNamespace(hosts.A.Path()), WithXDPMode(XDPNative))
 	refused(t, err, bpf.ErrNoNative, "bond0 is a bond")
 	_, err = Open("eth0", InNamespace(hosts.A.Path()))
 	refused(t, err, verbs.ErrUnsupported, "eth0 is a slave of the bond bond0", "open bond0")

@@ -15,7 +15,6 @@ import (
 	"github.com/roced/roced/internal/lab"
 	"github.com/roced/roced/internal/lab/capture"
 	"github.com/roced/roced/internal/lab/labtest"
-	"github.com/roced/roced/mcast/membership"
 	"github.com/roced/roced/verbs"
 	"github.com/vishvananda/netlink"
 )
@@ -25,7 +24,7 @@ type sendOrder struct {
 	Interface string // eth0 unless set
 	Group     netip.Addr
 	Flags     verbs.JoinFlags
-	Via       membership.Method
+	Via       MembershipMethod
 	StateDir  string
 }
 
@@ -177,11 +176,11 @@ func (c *conversation) until(t *testing.T, what string, heard func() bool) {
 func TestKilledSenderIsSilent(t *testing.T) {
 	rows := []struct {
 		name, group, other string
-		via                membership.Method
+		via                MembershipMethod
 	}{
-		{"IPv4 by netlink", groupV4, "239.9.9.9", membership.Netlink},
-		{"IPv4 by socket", groupV4, "239.9.9.9", membership.Socket},
-		{"IPv6 by socket", groupV6, "ff0e::9:9", membership.Socket},
+		{"IPv4 by netlink", groupV4, "239.9.9.9", MembershipNetlink},
+		{"IPv4 by socket", groupV4, "239.9.9.9", MembershipSocket},
+		{"IPv6 by socket", groupV6, "ff0e::9:9", MembershipSocket},
 	}
 	for _, row := range rows {
 		for flags, member := range map[verbs.JoinFlags]string{verbs.JoinSendOnlyFullMember: "send-only", verbs.JoinFullMember: "full"} {

@@ -27,7 +27,7 @@ func (b *builder) checkKind() error {
 		return fmt.Errorf("%w: %s is an ipvlan of mode %s, which has neither neighbours nor frames of its own; "+
 			"use one of mode l2, a macvlan, or the interface below it", verbs.ErrUnsupported, b.name, l3)
 	}
-	if b.isAggregate(b.base) && b.options.xdp == bpf.Native {
+	if b.isAggregate(b.base) && b.modes.xdp == bpf.Native {
 		return fmt.Errorf("%w: %s is a %s: native XDP runs on its slaves, whose frames no socket of %[2]s gets; ask for generic XDP",
 			bpf.ErrNoNative, b.base.Attrs().Name, b.base.Type())
 	}

@@ -42,7 +42,7 @@ func TestKinds(t *testing.T) {
 		{name: "ipvtap l3", link: &netlink.IPVtap{IPVlan: *ipvlan(netlink.IPVLAN_MODE_L3)}, refused: verbs.ErrUnsupported},
 	} {
 		t.Run(row.name, func(t *testing.T) {
-			b := &builder{name: row.link.Attrs().Name, link: row.link, base: row.base, vlan: row.vlan, options: newOptions([]Option{WithXDPMode(row.mode)})}
+			b := &builder{name: row.link.Attrs().Name, link: row.link, base: row.base, vlan: row.vlan, modes: modes{xdp: row.mode}}
 			if row.base == nil {
 				b.base = row.link
 			}

@@ -6,7 +6,6 @@ import (
 
 	"github.com/roced/roced/datapath/wire"
 	"github.com/roced/roced/internal/lab/labtest"
-	"github.com/roced/roced/mcast/membership"
 	"github.com/roced/roced/verbs"
 	"golang.org/x/sys/unix"
 )
@@ -246,7 +245,7 @@ func TestThousandGroupsOnADevice(t *testing.T) {
 		})
 	}
 	t.Run("beyond the limit", func(t *testing.T) {
-		l := newStations(t, WithStateDir(t.TempDir()), WithMembership(membership.Netlink))
+		l := newStations(t, WithStateDir(t.TempDir()), WithMembership(MembershipNetlink))
 		joined := 0
 		for ; joined < n; joined++ {
 			_, err := l.b.ctx.JoinMulticast(address(nth(joined)), verbs.JoinFullMember)

@@ -43,10 +43,11 @@ import (
 // end, or the bridge's port, that leaves the tag out: ethtool -K … txvlan off there.
 func Open(name string, list ...Option) (*Card, error) {
 	o := newOptions(list)
-	if err := o.check(); err != nil {
+	modes, err := o.check()
+	if err != nil {
 		return nil, fmt.Errorf("open %s: %w", name, err)
 	}
-	b := &builder{name: name, options: o, multiBuffer: xsk.MultiBufferSupported}
+	b := &builder{name: name, options: o, modes: modes, multiBuffer: xsk.MultiBufferSupported}
 	if err := b.checkEntry(); err != nil {
 		return nil, fmt.Errorf("open %s: %w", name, err)
 	}
@@ -65,6 +66,7 @@ func Open(name string, list ...Option) (*Card, error) {
 type builder struct {
 	name    string
 	options options
+	modes   modes
 	// multiBuffer says whether the kernel takes frames of several chunks.
 	multiBuffer func() (bool, error)
 
@@ -253,7 +255,7 @@ func (b *builder) loadProgram() (err error) {
 	if b.steering, err = bpf.Load(bpf.Config{VLAN: b.vlan, Queues: b.queues.count, AnyMAC: b.generic != nil}); err != nil {
 		return err
 	}
-	mode := b.options.xdp
+	mode := b.modes.xdp
 	if b.generic != nil {
 		mode = bpf.Generic
 	}
@@ -263,7 +265,7 @@ func (b *builder) loadProgram() (err error) {
 // openMemberships gets ready to join groups, and removes what a killed process left.
 func (b *builder) openMemberships() (err error) {
 	b.memberships, err = membership.Open(membership.Config{
-		Interface: b.name, Namespace: b.options.namespace, Via: b.options.membership,
+		Interface: b.name, Namespace: b.options.namespace, Via: b.modes.membership,
 		StateDir: b.options.stateDir, Log: b.options.log,
 	})
 	return err
@@ -278,7 +280,7 @@ func (b *builder) tune() (err error) {
 // logModes tells what was got, and warns of what is slower than it could be.
 func (b *builder) logModes() {
 	log := b.options.log.With("device", b.name)
-	if why := cmp.Or(b.generic, b.steering.Fallback()); why != nil && b.options.xdp == bpf.Auto {
+	if why := cmp.Or(b.generic, b.steering.Fallback()); why != nil && b.modes.xdp == bpf.Auto {
 		log.Warn("XDP runs in generic mode, which is slow", "because", why)
 	}
 	if now := runtime.GOMAXPROCS(0); now < min(2, runtime.NumCPU()) && b.options.worker {

@@ -14,7 +14,6 @@ import (
 	"github.com/cilium/ebpf/asm"
 	"github.com/roced/roced/bpf"
 	"github.com/roced/roced/datapath/wire"
-	"github.com/roced/roced/datapath/xsk"
 	"github.com/roced/roced/internal/lab"
 	"github.com/roced/roced/internal/lab/labtest"
 	"github.com/vishvananda/netlink"
@@ -79,8 +78,8 @@ func TestOpenRefuses(t *testing.T) {
 		{"RDMA MTU that does not fit", "eth0", []Option{WithMTU(wire.MTU2048)}, unix.EINVAL, []string{"RDMA MTU 2048", "1500 allows 1024", "mtu 2128"}},
 		{"RDMA MTU 4096 that does not fit", "eth0", []Option{WithMTU(wire.MTU4096)}, unix.EINVAL, []string{"mtu 4176"}},
 		{"no RDMA MTU", "eth0", []Option{WithMTU(6)}, unix.EINVAL, []string{"MTU256 (1) to MTU4096 (5)"}},
-		{"no native XDP", "bridge0", []Option{WithXDPMode(bpf.Native)}, bpf.ErrNoNative, []string{"native XDP", "bridge0"}},
-		{"no zero-copy", "eth0", []Option{WithSocketMode(xsk.ZeroCopy)}, unix.EOPNOTSUPP, []string{"zero-copy", "queue 0"}},
+		{"no native XDP", "bridge0", []Option{WithXDPMode(XDPNative)}, bpf.ErrNoNative, []string{"native XDP", "bridge0"}},
+		{"no zero-copy", "eth0", []Option{WithSocketMode(SocketZeroCopy)}, unix.EOPNOTSUPP, []string{"zero-copy", "queue 0"}},
 		{"ring size", "eth0", []Option{WithFrames(100)}, unix.EINVAL, []string{"100", "power of two"}},
 		{"namespace that is not there", "eth0", []Option{InNamespace("/run/netns/nowhere")}, unix.ENOENT, []string{"/run/netns/nowhere", "ip netns list"}},
 		{"a file that is no namespace", "eth0", []Option{InNamespace(plain)}, unix.EINVAL, []string{plain, "not the file of a network namespace"}},

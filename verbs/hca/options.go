@@ -5,10 +5,7 @@ import (
 	"log/slog"
 	"time"
 
-	"github.com/roced/roced/bpf"
 	"github.com/roced/roced/datapath/wire"
-	"github.com/roced/roced/datapath/xsk"
-	"github.com/roced/roced/mcast/membership"
 	"github.com/roced/roced/verbs"
 )
 
@@ -17,16 +14,16 @@ type Option func(*options)
 
 type options struct {
 	namespace string
-	mtu       wire.MTU
-	xdp       bpf.Mode
-	xsk       xsk.Mode
+	mtu       verbs.MTU
+	xdp       XDPMode
+	socket    SocketMode
 	worker    bool
 	spin      time.Duration
 	inline    bool
 	frames    uint32
 	tuning    Tuning
 
-	membership membership.Method
+	membership MembershipMethod
 	stateDir   string
 	log        *slog.Logger
 }
@@ -42,12 +39,12 @@ func newOptions(list []Option) options {
 	return o
 }
 
-// check refuses what no interface could give.
-func (o *options) check() error {
+// check refuses what no interface could give, and finds out what the names of modes mean.
+func (o *options) check() (modes, error) {
 	if o.mtu > wire.MTU4096 {
-		return fmt.Errorf("%w: RDMA MTU %d is none: MTU256 (1) to MTU4096 (5)", verbs.ErrInvalid, o.mtu)
+		return modes{}, fmt.Errorf("%w: RDMA MTU %d is none: MTU256 (1) to MTU4096 (5)", verbs.ErrInvalid, o.mtu)
 	}
-	return nil
+	return o.modes()
 }
 
 // defaultSpin is short: on a machine with few processors a worker that spins keeps
@@ -60,13 +57,13 @@ func InNamespace(path string) Option { return func(o *options) { o.namespace = p
 
 // WithMTU asks for an RDMA MTU: a smaller one than fits the interface, or an
 // error if it does not fit.
-func WithMTU(mtu wire.MTU) Option { return func(o *options) { o.mtu = mtu } }
+func WithMTU(mtu verbs.MTU) Option { return func(o *options) { o.mtu = mtu } }
 
 // WithXDPMode asks for native or generic XDP; otherwise generic is the fallback.
-func WithXDPMode(mode bpf.Mode) Option { return func(o *options) { o.xdp = mode } }
+func WithXDPMode(mode XDPMode) Option { return func(o *options) { o.xdp = mode } }
 
 // WithSocketMode asks for copy or zero-copy; otherwise copy is the fallback.
-func WithSocketMode(mode xsk.Mode) Option { return func(o *options) { o.xsk = mode } }
+func WithSocketMode(mode SocketMode) Option { return func(o *options) { o.socket = mode } }
 
 // WithSpin sets how long the worker looks for work before it sleeps.
 func WithSpin(spin time.Duration) Option { return func(o *options) { o.spin = spin } }
@@ -94,7 +91,7 @@ func WithLogger(log *slog.Logger) Option { return func(o *options) { o.log = log
 
 // WithMembership says how the host joins IPv4 groups; otherwise by netlink, and by
 // sockets beyond the kernel's limit.
-func WithMembership(via membership.Method) Option { return func(o *options) { o.membership = via } }
+func WithMembership(via MembershipMethod) Option { return func(o *options) { o.membership = via } }
 
 // WithStateDir is where what must be undone after a kill is recorded: /run/roced
 // otherwise.

@@ -86,7 +86,7 @@ func (b *builder) openSockets() error {
 func (b *builder) socketConfig(queue int) xsk.Config {
 	frame := uint32(wire.MaxHeaders + b.maxMTU.Bytes() + wire.MaxTrailer)
 	c := xsk.Config{
-		Interface: b.base.Attrs().Index, Queue: queue, Mode: b.options.xsk,
+		Interface: b.base.Attrs().Index, Queue: queue, Mode: b.modes.socket,
 		ChunkSize: 2048, MaxFrame: frame,
 		BusyPoll: b.options.tuning.BusyPoll, BusyPollBudget: b.options.tuning.BusyPollBudget,
 	}

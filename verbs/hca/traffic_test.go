@@ -7,7 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/roced/roced/bpf"
 	"github.com/roced/roced/datapath/wire"
 	"github.com/roced/roced/datapath/wire/wiretest"
 	"github.com/roced/roced/datapath/xsk"
@@ -68,7 +67,7 @@ func TestMTUs(t *testing.T) {
 		{336, 256, nil}, {600, 512, nil}, {1103, 512, nil}, {1104, 1024, nil}, {1500, 1024, nil}, {1500, 256, []Option{WithMTU(wire.MTU256)}},
 		{2200, 2048, nil}, {4175, 2048, nil}, {4176, 4096, nil}, {4200, 4096, nil}, {9000, 4096, nil},
 		{9000, 1024, []Option{WithMTU(wire.MTU1024)}}, {9000, 2048, []Option{WithMTU(wire.MTU2048)}},
-		{9000, 4096, []Option{WithXDPMode(bpf.Generic)}},
+		{9000, 4096, []Option{WithXDPMode(XDPGeneric)}},
 	} {
 		t.Run(fmt.Sprintf("%d gives %d", row.link, row.rdma), func(t *testing.T) {
 			hosts := pairOf(t, row.link)
@@ -198,7 +197,7 @@ func TestHeaders(t *testing.T) {
 // Generic XDP works alike, and says that it is slow.
 func TestGenericMode(t *testing.T) {
 	var log logged
-	l := newStations(t, WithXDPMode(bpf.Generic), log.option())
+	l := newStations(t, WithXDPMode(XDPGeneric), log.option())
 	l.bothWays(t, "10.77.0.1", "10.77.0.2", 1024)
 	attr, err := l.a.ctx.QueryDevice()
 	check(t, err)
@@ -209,6 +208,6 @@ func TestGenericMode(t *testing.T) {
 
 // Copy mode can be required; the worker alone, without programs' help, does as well.
 func TestWorkerAlone(t *testing.T) {
-	l := newStations(t, WithoutInline(), WithSocketMode(xsk.Copy), WithSpin(0), WithFrames(64))
+	l := newStations(t, WithoutInline(), WithSocketMode(SocketCopy), WithSpin(0), WithFrames(64))
 	l.bothWays(t, "10.77.0.1", "10.77.0.2", 1024)
 }

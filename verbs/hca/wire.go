@@ -41,7 +41,7 @@ type WireHost struct {
 // seed and the same frames of each host. The options are those of all cards.
 func NewWire(seed uint64, list ...Option) (*Wire, error) {
 	o := newOptions(list)
-	if err := o.check(); err != nil {
+	if _, err := o.check(); err != nil {
 		return nil, fmt.Errorf("open a wire in memory: %w", err)
 	}
 	return &Wire{network: link.NewNetwork(seed), options: o}, nil

@@ -6,7 +6,6 @@ import (
 
 	"github.com/roced/roced/cmd/roced/internal/card"
 	"github.com/roced/roced/internal/lab"
-	"github.com/roced/roced/mcast/membership"
 	"github.com/roced/roced/verbs"
 	"github.com/roced/roced/verbs/hca"
 )
@@ -43,7 +42,7 @@ func (s *station) plugIn(bridge *lab.Bridge) (err error) {
 // open makes a card of the host's link. Its memberships are sockets, of which a
 // demo that is killed leaves no record under /run.
 func (s *station) open(log *slog.Logger, modes []hca.Option) (err error) {
-	s.Device, err = card.Open("eth0", s.Path(), log.With("host", s.name), append(modes[:len(modes):len(modes)], hca.WithMembership(membership.Socket))...)
+	s.Device, err = card.Open("eth0", s.Path(), log.With("host", s.name), append(modes[:len(modes):len(modes)], hca.WithMembership(hca.MembershipSocket))...)
 	if err != nil {
 		return err
 	}

@@ -1,11 +1,13 @@
 package mcast
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"strconv"
 
-	"github.com/roced/roced/mcast/membership"
 	"github.com/roced/roced/verbs"
+	"github.com/roced/roced/verbs/hca"
 )
 
 // number32 is a flag of 32 bits, shown in hexadecimal as keys are.
@@ -25,17 +27,17 @@ func (n *number32) Set(text string) error {
 func (n *number32) Type() string { return "number" }
 
 // methodFlag is how the host joins.
-type methodFlag struct{ membership.Method }
+type methodFlag struct{ hca.MembershipMethod }
 
 func (m *methodFlag) Set(text string) error {
-	for _, method := range []membership.Method{membership.Auto, membership.Netlink, membership.Socket} {
-		if text == method.String() {
-			m.Method = method
-			return nil
-		}
+	methods := []hca.MembershipMethod{hca.MembershipAuto, hca.MembershipNetlink, hca.MembershipSocket}
+	if m.MembershipMethod = hca.MembershipMethod(text); !slices.Contains(methods, m.MembershipMethod) {
+		return fmt.Errorf("auto, netlink or socket")
 	}
-	return fmt.Errorf("auto, netlink or socket")
+	return nil
 }
+
+func (m *methodFlag) String() string { return string(cmp.Or(m.MembershipMethod, hca.MembershipAuto)) }
 
 func (m *methodFlag) Type() string { return "method" }
 

@@ -1,11 +1,11 @@
 package card
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"slices"
 
-	"github.com/roced/roced/bpf"
-	"github.com/roced/roced/datapath/xsk"
 	"github.com/roced/roced/verbs/hca"
 	"github.com/spf13/pflag"
 )
@@ -28,7 +28,7 @@ func (m *ModeFlags) Check() error {
 	if m.copy && m.zerocopy {
 		return errors.New("--copy and --zerocopy: one of them")
 	}
-	if m.zerocopy && m.xdp.Mode == bpf.Generic {
+	if m.zerocopy && m.xdp.XDPMode == hca.XDPGeneric {
 		return errors.New("--zerocopy needs XDP in the driver: leave out --xdp generic")
 	}
 	return nil
@@ -36,27 +36,27 @@ func (m *ModeFlags) Check() error {
 
 // Options are the device's.
 func (m *ModeFlags) Options() []hca.Option {
-	socket := xsk.Auto
+	socket := hca.SocketAuto
 	switch {
 	case m.copy:
-		socket = xsk.Copy
+		socket = hca.SocketCopy
 	case m.zerocopy:
-		socket = xsk.ZeroCopy
+		socket = hca.SocketZeroCopy
 	}
-	return []hca.Option{hca.WithXDPMode(m.xdp.Mode), hca.WithSocketMode(socket)}
+	return []hca.Option{hca.WithXDPMode(m.xdp.XDPMode), hca.WithSocketMode(socket)}
 }
 
 // xdpFlag is a mode of XDP by its name.
-type xdpFlag struct{ bpf.Mode }
+type xdpFlag struct{ hca.XDPMode }
 
 func (x *xdpFlag) Set(text string) error {
-	for _, mode := range []bpf.Mode{bpf.Auto, bpf.Native, bpf.Generic} {
-		if text == mode.String() {
-			x.Mode = mode
-			return nil
-		}
+	modes := []hca.XDPMode{hca.XDPAuto, hca.XDPNative, hca.XDPGeneric}
+	if x.XDPMode = hca.XDPMode(text); !slices.Contains(modes, x.XDPMode) {
+		return fmt.Errorf("auto, native or generic")
 	}
-	return fmt.Errorf("auto, native or generic")
+	return nil
 }
+
+func (x *xdpFlag) String() string { return string(cmp.Or(x.XDPMode, hca.XDPAuto)) }
 
 func (x *xdpFlag) Type() string { return "mode" }

@@ -1,0 +1,69 @@
+package main
+
+import (
+	"net/netip"
+
+	"github.com/roced/roced/verbs"
+	"github.com/roced/roced/verbs/hca"
+)
+
+// manySessions is how many programs are on the sender's card and on the receiver's, of which one
+// is busy.
+const manySessions = 256
+
+// runSessions measures what idle sessions cost a busy one: each has been busy once, and has a
+// queue pair.
+func (b *bench) runSessions(crowded bool) (rate float64, err error) {
+	there := netip.MustParseAddr("10.0.0.2")
+	left, right, err := hca.OpenWire([]netip.Addr{netip.MustParseAddr("10.0.0.1")}, []netip.Addr{there}, hca.WithoutWorker())
+	if err != nil {
+		return 0, err
+	}
+	defer left.Close()
+	defer right.Close()
+	sender, err := newProgram(left, false, engineSize)
+	if err != nil {
+		return 0, err
+	}
+	receiver, err := newProgram(right, false, engineSize)
+	if err != nil {
+		return 0, err
+	}
+	for range manySessions - 1 {
+		if !crowded {
+			break
+		}
+		for _, card := range []*hca.Card{left, right} {
+			if err := crowd(card, receiver, there); err != nil {
+				return 0, err
+			}
+		}
+	}
+	targets, err := queuePairTargets(sender, receiver, there, 1)
+	if err != nil {
+		return 0, err
+	}
+	return stream(sender, receiver, targets, b.duration)
+}
+
+// crowd adds a program to a card, which sends one message and is idle from then on.
+func crowd(card *hca.Card, to *program, there netip.Addr) error {
+	session, err := card.NewSession(hca.SessionConfig{})
+	if err != nil {
+		return err
+	}
+	idle, err := newProgram(session, false, engineSize)
+	if err != nil {
+		return err
+	}
+	ah, err := idle.addressOf(endpoint{Address: there.String()})
+	if err != nil {
+		return err
+	}
+	message := idle.sends(job{Size: engineSize}, nil)[:1]
+	message[0].AH, message[0].RemoteQPN, message[0].Flags = ah, to.qp.Number(), verbs.SendSignaled
+	if err := idle.qp.PostSend(message); err != nil {
+		return err
+	}
+	return drain(idle.send, idle.wcs[:], 1)
+}
