@@ -182,3 +182,9 @@ func closeAll(handles []*verbs.AH) (err error) {
 	}
 	return err
 }
+
+// Resolve finds the way to a destination now, so that the first message to it does not wait for
+// that. It waits, and fails, as Send does.
+func (e *Endpoint) Resolve(ctx context.Context, to Addr) error {
+	return e.explain(e.makeHandle(ctx, &Message{To: to}))
+}

@@ -13,6 +13,8 @@ type Options struct {
 	// QKey guards the endpoint: what is sent to it must carry the same one. 0 stands for
 	// verbs.UDPQKey, which the members of rdma_cm's groups have.
 	QKey verbs.QKey
+	// ZeroQKey has a QKey of 0 be that, and not stand for another.
+	ZeroQKey bool
 
 	// RecvDepth is how many messages can wait or be lent, SendDepth how many can be on their
 	// way out. 0 stands for 512 and 256; at most what the device grants a queue.
@@ -46,7 +48,9 @@ type Options struct {
 
 // complete fills in what the zero values stand for, and refuses what cannot be.
 func (o *Options) complete(port *verbs.PortAttr) error {
-	o.QKey = cmp.Or(o.QKey, verbs.UDPQKey)
+	if !o.ZeroQKey {
+		o.QKey = cmp.Or(o.QKey, verbs.UDPQKey)
+	}
 	o.RecvDepth, o.SendDepth = cmp.Or(o.RecvDepth, 512), cmp.Or(o.SendDepth, 256)
 	o.MaxHandles = cmp.Or(o.MaxHandles, 1024)
 	longest := port.MaxMTU.Bytes()
