@@ -86,18 +86,6 @@ func (n *Network) remove(p *port) {
 	n.changes.Add(1)
 }
 
-// find gives the port with a MAC, nil if there is none.
-func (n *Network) find(mac wire.MAC) *port {
-	n.mu.RLock()
-	defer n.mu.RUnlock()
-	for _, p := range n.ports {
-		if p.mac == mac {
-			return p
-		}
-	}
-	return nil
-}
-
 // others are all ports but one.
 func (n *Network) others(than *port) (list []*port) {
 	n.mu.RLock()

@@ -33,12 +33,8 @@ type port struct {
 	down    atomic.Bool
 	wakeFD  int
 
-	out   frames // built, and not delivered yet
-	known struct {
-		mac     wire.MAC
-		changes uint64
-		port    *port
-	} // where the last frame went
+	out    frames // built, and not delivered yet
+	routes routes
 
 	arrived atomic.Int64 // in.count, to look without the lock
 	mu      sync.Mutex   // of what follows
@@ -134,8 +130,7 @@ func (p *port) Commit(length int) { p.out.grow(length) }
 func (p *port) Flush() bool {
 	for p.out.count > 0 {
 		impairment := p.network.impairment.Load()
-		dest := destination(p.out.at(0))
-		to := p.route(dest)
+		to := p.routes.find(p)
 		switch {
 		case p.down.Load():
 			p.out.shrink(1)
@@ -143,29 +138,49 @@ func (p *port) Flush() bool {
 			if !p.flood(to, impairment) {
 				return false
 			}
-		case to.takeFrom(&p.out, dest) == 0:
+		case to.takeFrom(p) == 0:
 			return false
 		}
 	}
 	return true
 }
 
-func destination(frame []byte) wire.MAC { return wire.MAC(frame[:len(wire.MAC{})]) }
+// routes is what a port knows of the others, until the network changes.
+type routes struct {
+	changes uint64
+	others  []*port
+	mac     wire.MAC // of the last frame that was for one port
+	to      *port
+}
 
-// route finds the port that a frame is for, nil for a group, and where nobody has the MAC.
-func (p *port) route(dest wire.MAC) *port {
-	if changes := p.network.changes.Load(); p.known.changes != changes || p.known.mac != dest {
-		p.known.mac, p.known.changes, p.known.port = dest, changes, p.network.find(dest)
+// find gives the port that the first frame is for, nil if it is for several: a group's, or for a
+// MAC that nobody has.
+func (r *routes) find(p *port) *port {
+	if changes := p.network.changes.Load(); r.changes != changes {
+		*r = routes{changes: changes, others: p.network.others(p)}
 	}
-	return p.known.port
+	dest := wire.MAC(p.out.at(0))
+	if dest == r.mac && r.to != nil {
+		return r.to
+	}
+	if len(r.others) == 1 {
+		return r.others[0] // whoever it is for
+	}
+	for _, other := range r.others {
+		if other.mac == dest {
+			r.mac, r.to = dest, other
+			return other
+		}
+	}
+	return nil
 }
 
 // flood delivers a copy of the first frame to one port, or to all others; to none, if one of them
 // has no room and the network loses nothing.
 func (p *port) flood(one *port, impairment *Impairment) bool {
-	frame, to := p.out.at(0), []*port{one}
-	if one == nil {
-		to = p.network.others(p)
+	frame, to := p.out.at(0), p.routes.others
+	if one != nil {
+		to = []*port{one}
 	}
 	for _, one := range to {
 		if impairment == nil && !one.hasRoom() {
@@ -210,10 +225,11 @@ func (p *port) put(frame []byte) bool {
 
 // takeFrom takes the first frames that are for this port, as many as there is room for, and
 // gives buffers of its own for them.
-func (p *port) takeFrom(out *frames, dest wire.MAC) (taken int) {
+func (p *port) takeFrom(sender *port) (taken int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for out.count > 0 && destination(out.at(0)) == dest {
+	out := &sender.out
+	for out.count > 0 && sender.routes.find(sender) == p {
 		if p.takes() {
 			if p.in.room() == nil {
 				break
