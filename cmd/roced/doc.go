@@ -9,7 +9,7 @@
 //	  version/
 //	internal/   what several of them need
 //	  cli/        a command line: flags, exit codes, signals, privileges, numbers as text
-//	  card/       a device, its health and counters, and a UD queue pair with all it needs
+//	  card/       a device, its health and counters, and endpoints of package ud on it
 //	  meet/       a TCP connection on which two sides tell each other their queue pairs
 //	  pingpong/   messages there and back, one at a time
 //

@@ -15,7 +15,7 @@ var public = []string{
 }
 
 // byOthers says why an exported name stays that nobody here calls outside of its package. A name
-// with a star stands for several, as a file's does.
+// with a star stands for several, and a question mark for one character.
 var byOthers = map[string]string{
 	// The specifications' names.
 	"verbs.Access*":                 "ibv_access_flags",
@@ -38,11 +38,11 @@ var byOthers = map[string]string{
 	"datapath/wire.*Len":            "lengths of the headers",
 	"datapath/wire.EtherType*":      "IEEE 802",
 	"datapath/wire.IPv?":            "an IP header, as the other headers are views",
-	"datapath/wire.FlowLabel":       "IPv6's, and the source port that follows from it: annex A17.9",
-	"datapath/wire.SourcePort":      "the UDP source port of a flow: annex A17.9",
+	"datapath/wire.FlowLabel":       "what the UDP source port follows from, in IPv4 too",
+	"datapath/wire.SourcePort":      "the UDP source port that follows from a flow label",
 	"datapath/wire.Opcode.Headers":  "the opcode table: IBTA volume 1, 9.2.1",
 	"datapath/wire.Packet.ICRC":     "what the packet says; IBTA volume 1, 7.8.1",
-	"datapath/wire.DefaultHopLimit": "RFC 1700",
+	"datapath/wire.DefaultHopLimit": "the hop limit of who asks for none",
 	"mcast.Table.Find":              "rvt_mcast_find",
 	"mcast.TreeEmpty":               "rvt_mcast_tree_empty",
 
@@ -56,12 +56,13 @@ var byOthers = map[string]string{
 	"verbs/ud.Err*":         "sentinel errors",
 
 	// What a program may want, and ours do not.
-	"verbs.Progressor":      "what a Provider has that runs the card in the caller's thread; found by its methods",
-	"verbs.CounterReader":   "what a Provider has that counts drops; found by its methods",
-	"verbs/hca.With*":       "options of Open",
-	"verbs/ud.Endpoint.*":   "the short way; our commands need a part of it",
-	"verbs/ud.PacketConn.*": "net.PacketConn",
-	"verbs/ud.Stats":        "what Endpoint.Stats gives",
+	"verbs/ud.PacketConn.*":     "net.PacketConn and net.Conn",
+	"verbs/ud.Endpoint.Addrs":   "all addresses of an endpoint, to be handed to peers",
+	"verbs/ud.Endpoint.Stats":   "an endpoint's own numbers",
+	"verbs/ud.Endpoint.TrySend": "SendBatch that does not wait",
+	"verbs.CounterReader":       "what a Provider has that counts; found by its method",
+	"verbs.Progressor":          "what a Provider has that runs the card in the caller's thread; found by its methods",
+	"verbs/hca.With*":           "options of Open",
 
 	// What another Provider needs, in Go or in another language.
 	"datapath/ring.Entries": "how many entries a queue gets that are asked for",

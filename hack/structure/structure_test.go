@@ -32,19 +32,19 @@ var allowed = map[string][]string{
 	"verbs/hca":              {"bpf", "datapath", "datapath/link", "datapath/ring", "datapath/wire", "datapath/xsk", "internal/capability", "internal/errno", "internal/host", "internal/journal", "mcast", "mcast/membership", "verbs"},
 
 	"cmd/roced":                   {"cmd/roced/demo", "cmd/roced/internal/cli", "cmd/roced/mcast", "cmd/roced/perf", "cmd/roced/ping", "cmd/roced/show", "cmd/roced/version"},
-	"cmd/roced/demo":              {"cmd/roced/internal/card", "cmd/roced/internal/cli", "datapath/wire", "internal/capability", "internal/lab", "internal/lab/capture", "verbs", "verbs/hca"},
-	"cmd/roced/mcast":             {"cmd/roced/internal/card", "cmd/roced/internal/cli", "mcast", "verbs", "verbs/hca"},
-	"cmd/roced/perf":              {"cmd/roced/internal/card", "cmd/roced/internal/cli", "cmd/roced/internal/meet", "cmd/roced/internal/pingpong", "cmd/roced/perf/perftest", "datapath/wire", "verbs"},
+	"cmd/roced/demo":              {"cmd/roced/internal/card", "cmd/roced/internal/cli", "datapath/wire", "internal/capability", "internal/lab", "internal/lab/capture", "verbs", "verbs/hca", "verbs/ud"},
+	"cmd/roced/mcast":             {"cmd/roced/internal/card", "cmd/roced/internal/cli", "mcast", "verbs", "verbs/hca", "verbs/ud"},
+	"cmd/roced/perf":              {"cmd/roced/internal/card", "cmd/roced/internal/cli", "cmd/roced/internal/meet", "cmd/roced/internal/pingpong", "cmd/roced/perf/perftest", "verbs", "verbs/ud"},
 	"cmd/roced/perf/perftest":     {"cmd/roced/internal/meet", "datapath/wire", "verbs"},
-	"cmd/roced/ping":              {"cmd/roced/internal/card", "cmd/roced/internal/cli", "cmd/roced/internal/meet", "cmd/roced/internal/pingpong", "verbs"},
+	"cmd/roced/ping":              {"cmd/roced/internal/card", "cmd/roced/internal/cli", "cmd/roced/internal/meet", "cmd/roced/internal/pingpong", "verbs", "verbs/ud"},
 	"cmd/roced/show":              {"cmd/roced/internal/card", "cmd/roced/internal/cli", "verbs", "verbs/hca"},
 	"cmd/roced/version":           {"cmd/roced/internal/cli"},
-	"cmd/roced/internal/card":     {"cmd/roced/internal/cli", "datapath/wire", "internal/capability", "mcast", "verbs", "verbs/hca"},
-	"cmd/roced/internal/cardtest": {"cmd/roced/internal/card", "verbs", "verbs/hca"},
+	"cmd/roced/internal/card":     {"cmd/roced/internal/cli", "internal/capability", "mcast", "verbs", "verbs/hca", "verbs/ud"},
+	"cmd/roced/internal/cardtest": {"cmd/roced/internal/card", "verbs/hca", "verbs/ud"},
 	"cmd/roced/internal/cli":      {"internal/capability"},
 	"cmd/roced/internal/cmdtest":  {"cmd/roced/internal/cli", "cmd/roced/internal/meet", "internal/lab", "internal/lab/labtest", "verbs", "verbs/hca"},
-	"cmd/roced/internal/meet":     {"cmd/roced/internal/card", "cmd/roced/internal/cli", "verbs", "verbs/hca"},
-	"cmd/roced/internal/pingpong": {"cmd/roced/internal/card", "cmd/roced/internal/cli", "verbs"},
+	"cmd/roced/internal/meet":     {"cmd/roced/internal/card", "cmd/roced/internal/cli", "verbs", "verbs/hca", "verbs/ud"},
+	"cmd/roced/internal/pingpong": {"cmd/roced/internal/card", "cmd/roced/internal/cli", "verbs", "verbs/ud"},
 }
 
 // heavy packages stay out of what a program links that only uses verbs.

@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"github.com/roced/roced/cmd/roced/internal/card"
-	"github.com/roced/roced/datapath/wire"
 	"github.com/roced/roced/verbs"
+	"github.com/roced/roced/verbs/ud"
 )
 
 // groupRun is one group of the demo: it is joined, sent to, and left.
@@ -22,9 +22,6 @@ type groupRun struct {
 	size     int
 	messages int
 
-	source     verbs.GIDEntry // the sender's
-	sendOnly   *verbs.Membership
-	full       *verbs.Membership
 	streams    []*stream // one to each attached queue pair
 	sent       int
 	unexpected int // messages that the outsider got
@@ -48,51 +45,37 @@ func (r *groupRun) run(ctx context.Context) error {
 	return nil
 }
 
-func (r *groupRun) join(context.Context) (err error) {
-	sender, receiver := r.lab.sender, r.lab.receiver
-	if r.source, err = sender.hosts[0].source(r.version); err != nil {
+func (r *groupRun) join(context.Context) error {
+	sender, receiver := r.lab.sender.hosts[0], r.lab.receiver
+	source, err := sender.source(r.version)
+	if err != nil {
 		return err
 	}
-	if r.sendOnly, err = sender.JoinMulticast(r.group, verbs.JoinSendOnlyFullMember); err != nil {
-		return err
-	}
-	if r.full, err = receiver.JoinMulticast(r.group, verbs.JoinFullMember); err != nil {
+	if err := sender.JoinSendOnly(r.group); err != nil {
 		return err
 	}
 	for _, to := range receiver.hosts {
-		if err := to.Attach(r.full); err != nil {
+		if err := to.Join(r.group); err != nil {
 			return err
 		}
-		r.streams = append(r.streams, &stream{
-			from: sender.hosts[0], to: to, fromGID: r.source.GID, toGID: r.full.MGID(), size: r.size, messages: r.messages,
-		})
+		s := &stream{from: sender, to: to, fromGID: source, toGID: verbs.GIDFromAddr(r.group), size: r.size, messages: r.messages}
+		s.prepare(ud.Group(r.group))
+		r.streams = append(r.streams, s)
 	}
 	return nil
 }
 
-// aim has the sender's messages go to a group.
-func (r *groupRun) aim(group netip.Addr) error {
-	return r.lab.sender.hosts[0].Aim(r.source.Index, wire.GIDFromAddr(group), verbs.MulticastQPN)
-}
-
+// sendOne sends a message without payload.
 func (r *groupRun) sendOne(ctx context.Context, group netip.Addr) error {
 	from := r.lab.sender.hosts[0]
-	if err := r.aim(group); err != nil {
+	if err := from.SendAll(ctx, []ud.Message{{To: ud.Group(group)}}); err != nil {
 		return err
 	}
-	from.Shape(0, verbs.WRSend)
-	if err := from.PostSends(1); err != nil {
-		return err
-	}
-	return from.ReapAll(ctx, false)
+	return from.Finish(ctx)
 }
 
 // sendAll sends all messages, and checks what comes to each attached queue pair.
 func (r *groupRun) sendAll(ctx context.Context) error {
-	if err := r.aim(r.group); err != nil {
-		return err
-	}
-	r.lab.sender.hosts[0].Shape(r.size, verbs.WRSend)
 	start := time.Now()
 	for _, s := range r.streams {
 		s.lastArrival = start
@@ -102,7 +85,7 @@ func (r *groupRun) sendAll(ctx context.Context) error {
 			return err
 		}
 	}
-	return r.lab.sender.hosts[0].ReapAll(ctx, false)
+	return r.lab.sender.hosts[0].Finish(ctx)
 }
 
 // slowest is how many messages all attached queue pairs have got.
@@ -113,7 +96,7 @@ func (r *groupRun) slowest() int {
 
 // step sends what the window permits and takes what has arrived.
 func (r *groupRun) step(ctx context.Context) error {
-	if err := r.send(); err != nil {
+	if err := r.send(ctx); err != nil {
 		return err
 	}
 	for _, s := range r.streams {
@@ -121,44 +104,40 @@ func (r *groupRun) step(ctx context.Context) error {
 			continue
 		}
 		if err := s.take(ctx); err != nil {
-			return fmt.Errorf("queue pair %v: %w", s.to.QP.Number(), err)
+			return fmt.Errorf("queue pair %v: %w", s.to.QPN(), err)
 		}
 	}
-	n, err := r.lab.outsider.hosts[0].Arrived(r.streams[0].completions[:])
+	var unexpected [card.Batch]ud.Message
+	outsider := r.lab.outsider.hosts[0]
+	n, err := outsider.Arrived(unexpected[:])
 	r.unexpected += n
+	outsider.Release(unexpected[:n])
 	if err != nil {
 		return err
 	}
 	return r.lab.look()
 }
 
-func (r *groupRun) send() error {
-	from := r.lab.sender.hosts[0]
-	if err := from.Reap(); err != nil {
-		return err
-	}
-	n := min(window-(r.sent-r.slowest()), r.messages-r.sent, from.Idle(), card.Batch)
+func (r *groupRun) send(ctx context.Context) error {
+	n := min(window-(r.sent-r.slowest()), r.messages-r.sent, card.Batch)
+	first := r.streams[0]
 	for i := range n {
-		payload, wr := from.SendBuffer(i)
-		r.streams[0].write(payload, wr, uint32(r.sent+i))
+		first.write(&first.out[i], uint32(r.sent+i))
 	}
 	r.sent += n
-	return from.PostSends(n)
+	return first.from.SendAll(ctx, first.out[:n])
 }
 
 // leave ends both memberships, the send-only one first: by the time the receiver's
 // leave is seen, the sender's would be.
 func (r *groupRun) leave(ctx context.Context) error {
-	if err := r.sendOnly.Close(); err != nil {
+	if err := r.lab.sender.hosts[0].Leave(r.group); err != nil {
 		return err
 	}
 	for _, s := range r.streams {
-		if err := s.to.Detach(r.full); err != nil {
+		if err := s.to.Leave(r.group); err != nil {
 			return err
 		}
-	}
-	if err := r.full.Close(); err != nil {
-		return err
 	}
 	t := r.lab.receiver.watch.of(r.group)
 	return r.await(ctx, card.StallTimeout, "the receiver's leave is not seen", func() (bool, error) { return t.leaves > 0, nil })

@@ -51,7 +51,7 @@ func (r *groupRun) printRow(w *tabwriter.Writer, s *station, index int, group, g
 		t := s.watch.of(r.group)
 		name, onWire, membership = s.name, cli.Grouped(uint64(t.messages)), t.membership()
 	}
-	fmt.Fprintf(w, "  %s\t%s\t%v\t%8s\t%8s\t%8s\t%s\n", group, name, s.hosts[index].QP.Number(), sent, got, onWire, membership)
+	fmt.Fprintf(w, "  %s\t%s\t%v\t%8s\t%8s\t%8s\t%s\n", group, name, s.hosts[index].QPN(), sent, got, onWire, membership)
 }
 
 // membership says what the host told the network.

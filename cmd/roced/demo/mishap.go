@@ -6,19 +6,19 @@ import (
 	"time"
 
 	"github.com/roced/roced/cmd/roced/internal/card"
-	"github.com/roced/roced/verbs"
+	"github.com/roced/roced/verbs/ud"
 )
 
 // mishap is a message that must not be delivered, and the counter that has to say so.
 type mishap struct {
 	what        string
 	place, name string
-	spoil       func(*verbs.SendWR)
+	spoil       func(*ud.Addr)
 }
 
 var mishaps = []mishap{
-	{"one with a wrong Q_Key, on purpose", "engine", "drop_qkey", func(wr *verbs.SendWR) { wr.RemoteQKey ^= 1 }},
-	{"one to a queue pair that does not exist, on purpose", "XDP", "drop_unknown_qp", func(wr *verbs.SendWR) { wr.RemoteQPN ^= 0x00F000 }},
+	{"one with a wrong Q_Key, on purpose", "engine", "drop_qkey", func(to *ud.Addr) { to.QKey ^= 1 }},
+	{"one to a queue pair that does not exist, on purpose", "XDP", "drop_unknown_qp", func(to *ud.Addr) { to.QPN ^= 0x00F000 }},
 }
 
 // send sends the message from one host to where its last stream went, and waits until
@@ -51,14 +51,10 @@ func poll(ctx context.Context, is func() (bool, error)) error {
 }
 
 func (m *mishap) sendOne(ctx context.Context, from *host) error {
-	from.Shape(0, verbs.WRSend)
-	_, wr := from.SendBuffer(0)
-	good := *wr
-	m.spoil(wr)
-	err := from.PostSends(1)
-	*wr = good
-	if err != nil {
+	to := from.peer
+	m.spoil(&to)
+	if err := from.SendAll(ctx, []ud.Message{{To: to}}); err != nil {
 		return err
 	}
-	return from.ReapAll(ctx, false)
+	return from.Finish(ctx)
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/roced/roced/internal/lab"
 	"github.com/roced/roced/verbs"
 	"github.com/roced/roced/verbs/hca"
+	"github.com/roced/roced/verbs/ud"
 )
 
 // labPrefix begins the names of the demo's namespaces.
@@ -28,6 +29,12 @@ type host struct {
 	*lab.Namespace
 	*card.Device
 	*card.Endpoint
+	peer ud.Addr // of its last stream
+}
+
+// endpointOptions hold a window each way.
+func endpointOptions(qkey verbs.QKey) ud.Options {
+	return ud.Options{QKey: qkey, RecvDepth: 2 * window, SendDepth: window, Spin: true}
 }
 
 // address is one IP version's addresses of the two hosts.
@@ -102,7 +109,7 @@ func (l *pairLab) openDevices(log *slog.Logger, modes []hca.Option) (err error) 
 		if h.Device, err = card.Open("eth0", h.Path(), log.With("host", h.name), modes...); err != nil {
 			return err
 		}
-		if h.Endpoint, err = card.NewEndpoint(h.Device, card.EndpointAttr{Depth: window, Size: h.MTU, QKey: card.TestQKey}); err != nil {
+		if h.Endpoint, err = card.Listen(h.Device, endpointOptions(card.TestQKey)); err != nil {
 			return err
 		}
 	}
@@ -127,16 +134,16 @@ func (l *pairLab) Close() (err error) {
 	return err
 }
 
-// source is the line of the host's GID table with its address of an IP version.
-func (h *host) source(version string) (verbs.GIDEntry, error) {
+// source is the host's address of an IP version.
+func (h *host) source(version string) (verbs.GID, error) {
 	entries, err := h.GIDs(card.Port)
 	if err != nil {
-		return verbs.GIDEntry{}, err
+		return verbs.GID{}, err
 	}
 	for _, entry := range entries {
 		if !entry.GID.IsLinkLocal() && entry.GID.IsIPv4() == (version == "IPv4") {
-			return entry, nil
+			return entry.GID, nil
 		}
 	}
-	return verbs.GIDEntry{}, fmt.Errorf("%w: %s has no %s address", verbs.ErrNoGID, h.name, version)
+	return verbs.GID{}, fmt.Errorf("%w: %s has no %s address", verbs.ErrNoGID, h.name, version)
 }

@@ -47,7 +47,7 @@ func (s *station) open(log *slog.Logger, modes []hca.Option) (err error) {
 		return err
 	}
 	for range s.queuePairs {
-		e, err := card.NewEndpoint(s.Device, card.EndpointAttr{Depth: window, Size: s.MTU, QKey: verbs.UDPQKey})
+		e, err := card.Listen(s.Device, endpointOptions(verbs.UDPQKey))
 		if err != nil {
 			return err
 		}

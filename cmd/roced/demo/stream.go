@@ -7,6 +7,7 @@ import (
 
 	"github.com/roced/roced/cmd/roced/internal/card"
 	"github.com/roced/roced/verbs"
+	"github.com/roced/roced/verbs/ud"
 )
 
 // stream is messages of one size from one host to another. UD has no flow control:
@@ -20,12 +21,12 @@ type stream struct {
 	withImmediate    int
 	elapsed          time.Duration
 	lastArrival      time.Time
-	completions      [card.Batch]verbs.WC
+	out, in          [card.Batch]ud.Message
 	version, heading string
 }
 
-// aimAt makes the sender's requests go from its address of an IP version to the receiver's.
-func (s *stream) aimAt() error {
+// aim makes the sender's messages go from its address of an IP version to the receiver's.
+func (s *stream) aim(ctx context.Context) error {
 	source, err := s.from.source(s.version)
 	if err != nil {
 		return err
@@ -34,16 +35,24 @@ func (s *stream) aimAt() error {
 	if err != nil {
 		return err
 	}
-	s.fromGID, s.toGID = source.GID, target.GID
-	return s.from.Aim(source.Index, target.GID, s.to.QP.Number())
+	s.fromGID, s.toGID = source, target
+	s.from.peer = ud.Addr{GID: target, QPN: s.to.QPN(), QKey: card.TestQKey}
+	s.prepare(s.from.peer)
+	return s.from.Aim(ctx, s.from.peer)
+}
+
+// prepare makes messages to a destination, to be written.
+func (s *stream) prepare(to ud.Addr) {
+	for i := range s.out {
+		s.out[i] = ud.Message{To: to, Data: make([]byte, s.size)}
+	}
 }
 
 // run sends all messages and returns when all have arrived.
 func (s *stream) run(ctx context.Context) error {
-	if err := s.aimAt(); err != nil {
+	if err := s.aim(ctx); err != nil {
 		return err
 	}
-	s.from.Shape(s.size, verbs.WRSend)
 	start := time.Now()
 	s.lastArrival = start
 	for s.received < s.messages {
@@ -52,12 +61,12 @@ func (s *stream) run(ctx context.Context) error {
 		}
 	}
 	s.elapsed = time.Since(start)
-	return s.from.ReapAll(ctx, false)
+	return s.from.Finish(ctx)
 }
 
 // step sends what the window permits and takes what has arrived.
 func (s *stream) step(ctx context.Context) error {
-	if err := s.send(); err != nil {
+	if err := s.send(ctx); err != nil {
 		return err
 	}
 	return s.take(ctx)
@@ -68,65 +77,60 @@ func (s *stream) take(ctx context.Context) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	n, err := s.to.Arrived(s.completions[:])
+	n, err := s.to.Arrived(s.in[:])
 	if err != nil {
 		return err
 	}
 	if n == 0 {
 		return s.checkStall()
 	}
+	defer s.to.Release(s.in[:n])
 	s.lastArrival = time.Now()
 	for i := range n {
-		if err := s.check(&s.completions[i], uint32(s.received)); err != nil {
+		if err := s.check(&s.in[i], uint32(s.received)); err != nil {
 			return fmt.Errorf("message %d: %w", s.received, err)
 		}
 		s.received++
 	}
-	return s.to.PostRecvs(n)
+	return nil
 }
 
-func (s *stream) send() error {
-	if err := s.from.Reap(); err != nil {
-		return err
-	}
-	n := min(window-(s.sent-s.received), s.messages-s.sent, s.from.Idle(), card.Batch)
+func (s *stream) send(ctx context.Context) error {
+	n := min(window-(s.sent-s.received), s.messages-s.sent, card.Batch)
 	for i := range n {
-		payload, wr := s.from.SendBuffer(i)
-		s.write(payload, wr, uint32(s.sent+i))
+		s.write(&s.out[i], uint32(s.sent+i))
 	}
 	s.sent += n
-	return s.from.PostSends(n)
+	return s.from.SendAll(ctx, s.out[:n])
 }
 
 // hasImmediate says which messages carry their number as immediate data: every fourth.
 func hasImmediate(number uint32) bool { return number%4 == 3 }
 
-func (s *stream) write(payload []byte, wr *verbs.SendWR, number uint32) {
-	newPattern(s.direction, number).fill(payload)
-	wr.Opcode, wr.ImmData = verbs.WRSend, 0
-	if hasImmediate(number) {
-		wr.Opcode, wr.ImmData = verbs.WRSendWithImm, number
+func (s *stream) write(m *ud.Message, number uint32) {
+	newPattern(s.direction, number).fill(m.Data)
+	m.Imm, m.HasImm = 0, hasImmediate(number)
+	if m.HasImm {
+		m.Imm = number
 		s.withImmediate++
 	}
 }
 
 // check compares what has arrived with what was sent: everything that the receiver is told.
-func (s *stream) check(wc *verbs.WC, number uint32) error {
-	grh, payload := wc.Payload(s.to.RecvBuffer(wc))
-	withImm := wc.Flags&verbs.WCWithImm != 0
+func (s *stream) check(m *ud.Message, number uint32) error {
 	switch {
-	case len(payload) != s.size:
-		return fmt.Errorf("%d bytes, sent were %d", len(payload), s.size)
-	case wc.SrcQP != s.from.QP.Number():
-		return fmt.Errorf("it is from QP %v, sent by %v", wc.SrcQP, s.from.QP.Number())
-	case grh.SGID() != s.fromGID || grh.DGID() != s.toGID:
-		return fmt.Errorf("GRH says from %v to %v, it was from %v to %v", grh.SGID(), grh.DGID(), s.fromGID, s.toGID)
-	case withImm != hasImmediate(number):
-		return fmt.Errorf("with immediate data: %t, sent was %t", withImm, hasImmediate(number))
-	case withImm && wc.ImmData != number:
-		return fmt.Errorf("immediate data %d, sent was %d", wc.ImmData, number)
+	case len(m.Data) != s.size:
+		return fmt.Errorf("%d bytes, sent were %d", len(m.Data), s.size)
+	case m.From.QPN != s.from.QPN():
+		return fmt.Errorf("it is from QP %v, sent by %v", m.From.QPN, s.from.QPN())
+	case m.From.GID != s.fromGID || m.To.GID != s.toGID:
+		return fmt.Errorf("GRH says from %v to %v, it was from %v to %v", m.From.GID, m.To.GID, s.fromGID, s.toGID)
+	case m.HasImm != hasImmediate(number):
+		return fmt.Errorf("with immediate data: %t, sent was %t", m.HasImm, hasImmediate(number))
+	case m.HasImm && m.Imm != number:
+		return fmt.Errorf("immediate data %d, sent was %d", m.Imm, number)
 	}
-	return newPattern(s.direction, number).check(payload)
+	return newPattern(s.direction, number).check(m.Data)
 }
 
 func (s *stream) checkStall() error {

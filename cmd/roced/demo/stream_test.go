@@ -3,11 +3,12 @@ package demo
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/roced/roced/cmd/roced/internal/cardtest"
-	"github.com/roced/roced/verbs"
+	"github.com/roced/roced/verbs/ud"
 )
 
 // wireHosts are two hosts on a wire in memory.
@@ -36,43 +37,40 @@ func TestStream(t *testing.T) {
 func TestStreamFindsWhatIsWrong(t *testing.T) {
 	left, right := wireHosts(t)
 	s := &stream{from: left, to: right, size: 64, messages: 1000, version: "IPv4"}
-	if err := s.aimAt(); err != nil {
+	if err := s.aim(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	left.Shape(s.size, verbs.WRSend)
 	const number = 3 // the first with immediate data
-	payload, wr := left.SendBuffer(0)
-	s.write(payload, wr, number)
-	if err := left.PostSends(1); err != nil {
+	s.write(&s.out[0], number)
+	if err := left.SendAll(t.Context(), s.out[:1]); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := right.Receive(t.Context(), true, s.completions[:1]); err != nil {
+	good, err := right.Recv(t.Context())
+	if err != nil {
 		t.Fatal(err)
 	}
-	good := s.completions[0]
 	if err := s.check(&good, number); err != nil {
 		t.Fatal(err)
 	}
-	const grh, firstByte, lastByte = 39, 40, 40 + 63
 	for _, row := range []struct {
 		want  string
-		spoil func(wc *verbs.WC, buffer []byte)
+		spoil func(m *ud.Message)
 	}{
-		{"63 bytes", func(wc *verbs.WC, _ []byte) { wc.ByteLen-- }},
-		{"from QP", func(wc *verbs.WC, _ []byte) { wc.SrcQP++ }},
-		{"GRH", func(_ *verbs.WC, b []byte) { b[grh]++ }},
-		{"with immediate data: false", func(wc *verbs.WC, _ []byte) { wc.Flags &^= verbs.WCWithImm }},
-		{"immediate data 4", func(wc *verbs.WC, _ []byte) { wc.ImmData++ }},
-		{"byte 0 of 64", func(_ *verbs.WC, b []byte) { b[firstByte] ^= 0x80 }},
-		{"byte 63 of 64", func(_ *verbs.WC, b []byte) { b[lastByte] ^= 1 }},
+		{"63 bytes", func(m *ud.Message) { m.Data = m.Data[:63] }},
+		{"from QP", func(m *ud.Message) { m.From.QPN++ }},
+		{"GRH", func(m *ud.Message) { m.From.GID[15]++ }},
+		{"GRH", func(m *ud.Message) { m.To.GID[15]++ }},
+		{"with immediate data: false", func(m *ud.Message) { m.HasImm = false }},
+		{"immediate data 4", func(m *ud.Message) { m.Imm++ }},
+		{"byte 0 of 64", func(m *ud.Message) { m.Data[0] ^= 0x80 }},
+		{"byte 63 of 64", func(m *ud.Message) { m.Data[63] ^= 1 }},
 	} {
-		wc, buffer := good, right.RecvBuffer(&good)
-		before := append([]byte(nil), buffer...)
-		row.spoil(&wc, buffer)
-		if err := s.check(&wc, number); err == nil || !strings.Contains(err.Error(), row.want) {
+		m := good
+		m.Data = slices.Clone(good.Data)
+		row.spoil(&m)
+		if err := s.check(&m, number); err == nil || !strings.Contains(err.Error(), row.want) {
 			t.Errorf("%v, want an error that says %q", err, row.want)
 		}
-		copy(buffer, before)
 	}
 	if s.check(&good, number+1) == nil || s.check(&good, number+4) == nil {
 		t.Error("a message passes for another one")

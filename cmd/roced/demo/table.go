@@ -20,7 +20,7 @@ func (d *demo) printHosts() error {
 			own = append(own, []string{a.left, a.right}[i])
 		}
 		fmt.Fprintf(w, "  %s\t%s\t%s\t%s\t%v\t%s\t%s\n", h.name, h.Name(), h.Attr.Name, strings.Join(own, ", "),
-			h.QP.Number(), h.Attr.XDPMode, h.Attr.AFXDPMode)
+			h.QPN(), h.Attr.XDPMode, h.Attr.AFXDPMode)
 	}
 	if err := w.Flush(); err != nil {
 		return err

@@ -73,13 +73,13 @@ func (i *immediateFlag) Set(text string) error {
 
 func (i *immediateFlag) Type() string { return "data" }
 
-// operation is the work request's for it, and the data.
-func (i *immediateFlag) operation(qpn verbs.QPN) (verbs.Opcode, uint32) {
+// of is the data of a sender's messages, if they have any.
+func (i *immediateFlag) of(qpn verbs.QPN) (data uint32, has bool) {
 	switch {
 	case i.none:
-		return verbs.WRSend, 0
+		return 0, false
 	case i.value != nil:
-		return verbs.WRSendWithImm, uint32(*i.value)
+		return uint32(*i.value), true
 	}
-	return verbs.WRSendWithImm, uint32(qpn)
+	return uint32(qpn), true
 }

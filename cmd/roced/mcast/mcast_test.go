@@ -128,6 +128,17 @@ func TestMcastDrops(t *testing.T) {
 	cmdtest.CheckSays(t, got, "received 1 message, 100 bytes", "dropped: engine drop_qkey 3", "--qkey 0x11111111")
 }
 
+// TestMcastZeroQKey: 0 is a Q_Key as any other.
+func TestMcastZeroQKey(t *testing.T) {
+	t.Parallel()
+	hosts := labtest.Pair(t)
+	receiver := listen(t, hosts.A, testGroup4+" --qkey 0 --count 1")
+	send(t, hosts.B, testGroup4+" --send-only -n 2")
+	send(t, hosts.B, testGroup4+" --send-only -n 1 --qkey 0")
+	_, got := receiver.Wait()
+	cmdtest.CheckSays(t, got, "received 1 message, 100 bytes", "dropped: engine drop_qkey 2")
+}
+
 func TestMcastLoopback(t *testing.T) {
 	t.Parallel()
 	hosts := labtest.Pair(t)

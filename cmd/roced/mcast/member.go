@@ -4,9 +4,11 @@ import (
 	"bufio"
 	"context"
 	"errors"
+	"net/netip"
 
 	"github.com/roced/roced/cmd/roced/internal/card"
 	"github.com/roced/roced/verbs"
+	"github.com/roced/roced/verbs/ud"
 )
 
 // memberDepth is how many messages a queue pair of mcast can hold each way.
@@ -15,17 +17,18 @@ const memberDepth = 1024
 // member is a queue pair that belongs to a group: mcast's.
 type member struct {
 	*card.Endpoint
-	device      *card.Device
-	options     *options
-	membership  *verbs.Membership
-	source      verbs.GID // to send from
-	out         *bufio.Writer
-	before      []card.Counter
-	sent        uint64
-	received    uint64
-	bytes       uint64 // of payload, received
-	own         uint64 // of received: what it sent itself
-	completions [card.Batch]verbs.WC
+	device   *card.Device
+	options  *options
+	mgid     verbs.GID // the group
+	source   verbs.GID // to send from
+	out      *bufio.Writer
+	before   []card.Counter
+	sent     uint64
+	received uint64
+	bytes    uint64                 // of payload, received
+	own      uint64                 // of received: what it sent itself
+	messages [card.Batch]ud.Message // to be sent
+	arrived  [card.Batch]ud.Message
 }
 
 // runMember is a member until all is done that was asked for, and prints a summary,
@@ -36,9 +39,9 @@ func runMember(ctx context.Context, d *card.Device, o *options) (err error) {
 			return err
 		}
 	}
-	m := &member{device: d, options: o, out: bufio.NewWriter(o.out)}
+	m := &member{device: d, options: o, mgid: verbs.GIDFromAddr(o.group), out: bufio.NewWriter(o.out)}
 	defer func() { err = errors.Join(err, m.Close()) }()
-	if err := m.open(); err != nil {
+	if err := m.open(ctx); err != nil {
 		return err
 	}
 	if err := m.printStart(); err != nil {
@@ -55,57 +58,65 @@ func runMember(ctx context.Context, d *card.Device, o *options) (err error) {
 	return errors.Join(err, m.printSummary())
 }
 
-// open joins first: a send-only member that is refused has done nothing.
-func (m *member) open() (err error) {
+// open joins before it complains of the address to send from: a send-only member that is refused is
+// told why.
+func (m *member) open(ctx context.Context) (err error) {
 	o := m.options
-	flags := verbs.JoinFullMember
-	if o.sendOnly {
-		flags = verbs.JoinSendOnlyFullMember
-	}
-	if m.membership, err = m.device.JoinMulticast(o.group, flags); err != nil {
-		return err
-	}
-	m.Endpoint, err = card.NewEndpoint(m.device, card.EndpointAttr{
-		Depth: memberDepth, Size: m.device.MTU, QKey: verbs.QKey(o.qkey), BlockSelf: !o.loopback,
+	source, unknown := m.chooseSource()
+	m.Endpoint, err = card.Listen(m.device, ud.Options{
+		QKey: verbs.QKey(o.qkey), ZeroQKey: true, RecvDepth: memberDepth, SendDepth: memberDepth, Source: source, NoLoopback: !o.loopback,
 	})
 	if err != nil {
 		return err
 	}
-	if o.send {
-		if err := m.aimAtGroup(); err != nil {
-			return err
-		}
-	}
-	if m.before, err = m.device.Counters(); err != nil || o.sendOnly {
+	if m.before, err = m.device.Counters(); err != nil {
 		return err
 	}
-	return m.Attach(m.membership)
+	join := m.Join
+	if o.sendOnly {
+		join = m.JoinSendOnly
+	}
+	if err := join(o.group); err != nil {
+		return err
+	}
+	if unknown != nil {
+		return unknown
+	}
+	return m.prepare(ctx)
 }
 
-// aimAtGroup has all sends go to the group, from an address of its IP version.
-func (m *member) aimAtGroup() error {
-	o, mgid := m.options, m.membership.MGID()
-	source, err := m.device.ChooseGID(o.GIDIndex, o.group, mgid)
+// chooseSource finds the address to send from, of the group's IP version.
+func (m *member) chooseSource() (netip.Addr, error) {
+	o := m.options
+	if !o.send {
+		return netip.Addr{}, nil
+	}
+	source, err := m.device.ChooseGID(o.GIDIndex, o.group, m.mgid)
 	if err != nil {
-		return err
+		return netip.Addr{}, err
 	}
 	m.source = source.GID
-	if err := m.Aim(source.Index, mgid, verbs.MulticastQPN); err != nil {
-		return err
-	}
-	opcode, imm := o.immediate.operation(m.QP.Number())
-	m.Shape(o.size, opcode)
-	m.SetImmediate(imm)
-	return nil
+	return source.GID.Addr(), nil
 }
 
-// Close detaches, and leaves the group.
-func (m *member) Close() (err error) {
-	if m.Endpoint != nil {
-		err = m.Endpoint.Close()
+// prepare makes what is sent, once for all.
+func (m *member) prepare(ctx context.Context) error {
+	o := m.options
+	if !o.send {
+		return nil
 	}
-	if m.membership != nil {
-		err = errors.Join(err, m.membership.Close())
+	to, data := ud.Addr{GID: m.mgid, QPN: verbs.MulticastQPN}, make([]byte, o.size)
+	imm, has := o.immediate.of(m.QPN())
+	for i := range m.messages {
+		m.messages[i] = ud.Message{To: to, Data: data, Imm: imm, HasImm: has}
 	}
-	return err
+	return m.Aim(ctx, to)
+}
+
+// Close leaves the group.
+func (m *member) Close() error {
+	if m.Endpoint == nil {
+		return nil
+	}
+	return m.Endpoint.Close()
 }

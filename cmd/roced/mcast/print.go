@@ -19,10 +19,10 @@ func (m *member) print(text string, value any) error {
 }
 
 func (m *member) printStart() error {
-	o, mgid := m.options, m.membership.MGID()
+	o, mgid := m.options, m.mgid
 	s := joined{
 		Group: o.group.String(), MGID: mgid.String(), MAC: mcast.MAC(mgid).String(), Member: "full",
-		Side: m.device.Side(""), QPN: uint32(m.QP.Number()), QKey: uint32(o.qkey), send: o.send,
+		Side: m.device.Side(""), QPN: uint32(m.QPN()), QKey: uint32(o.qkey), send: o.send,
 	}
 	if o.sendOnly {
 		s.Member = "send-only"

@@ -3,63 +3,53 @@ package mcast
 import (
 	"context"
 
-	"github.com/roced/roced/verbs"
+	"github.com/roced/roced/verbs/ud"
 )
 
 // receiveAll prints what comes.
 func (m *member) receiveAll(ctx context.Context) error {
 	count := uint64(m.options.count)
 	for count == 0 || m.received < count {
-		wanted := len(m.completions)
+		wanted := len(m.arrived)
 		if count > 0 {
 			wanted = int(min(uint64(wanted), count-m.received))
 		}
-		n, err := m.Receive(ctx, true, m.completions[:wanted])
-		if err := m.takeBefore(n, err); err != nil {
+		n, err := m.Receive(ctx, true, m.arrived[:wanted])
+		if err != nil {
+			return err
+		}
+		if err := m.take(n); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// takeBefore tells of messages that have come before receiving failed, if it did. Then
-// that is the error: to post receives again fails too.
-func (m *member) takeBefore(n int, failed error) error {
-	err := m.take(n)
-	if failed != nil {
-		return failed
-	}
-	return err
-}
-
 // take tells of messages that have come.
 func (m *member) take(n int) error {
-	if n == 0 {
-		return nil
-	}
-	for i := range m.completions[:n] {
-		if err := m.tell(&m.completions[i]); err != nil {
+	defer m.Release(m.arrived[:n])
+	for i := range m.arrived[:n] {
+		if err := m.tell(&m.arrived[i]); err != nil {
 			return err
 		}
 	}
-	if err := m.out.Flush(); err != nil {
-		return err
+	if n == 0 {
+		return nil
 	}
-	return m.PostRecvs(n)
+	return m.out.Flush()
 }
 
 // tell counts a message, and prints it if that was asked for.
-func (m *member) tell(wc *verbs.WC) error {
-	grh, payload := wc.Payload(m.RecvBuffer(wc))
+func (m *member) tell(came *ud.Message) error {
 	m.received++
-	m.bytes += uint64(len(payload))
-	if m.options.send && wc.SrcQP == m.QP.Number() && grh.SGID() == m.source {
+	m.bytes += uint64(len(came.Data))
+	if m.options.send && came.From.QPN == m.QPN() && came.From.GID == m.source {
 		m.own++
 	}
 	if m.options.quiet {
 		return nil
 	}
-	t := newMessage(wc, grh, payload)
+	t := newMessage(came)
 	return m.print(t.String(), t)
 }
 
@@ -67,8 +57,11 @@ func (m *member) tell(wc *verbs.WC) error {
 // faster than it takes.
 func (m *member) takeArrived(ctx context.Context) error {
 	for ctx.Err() == nil {
-		n, err := m.Arrived(m.completions[:])
-		if err := m.takeBefore(n, err); err != nil || n == 0 {
+		n, err := m.Arrived(m.arrived[:])
+		if err != nil || n == 0 {
+			return err
+		}
+		if err := m.take(n); err != nil {
 			return err
 		}
 	}

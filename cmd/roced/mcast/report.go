@@ -8,6 +8,7 @@ import (
 	"github.com/roced/roced/cmd/roced/internal/card"
 	"github.com/roced/roced/cmd/roced/internal/cli"
 	"github.com/roced/roced/verbs"
+	"github.com/roced/roced/verbs/ud"
 )
 
 // message is what is told of one that came.
@@ -44,10 +45,10 @@ type totals struct {
 }
 
 // newMessage describes one that has come.
-func newMessage(wc *verbs.WC, grh verbs.GRH, payload []byte) message {
-	t := message{From: grh.SGID().Addr().String(), QPN: uint32(wc.SrcQP), Size: len(payload), GID: grh.DGID().String()}
-	if wc.Flags&verbs.WCWithImm != 0 {
-		t.Immediate = &wc.ImmData
+func newMessage(m *ud.Message) message {
+	t := message{From: m.From.IP().String(), QPN: uint32(m.From.QPN), Size: len(m.Data), GID: m.To.GID.String()}
+	if m.HasImm {
+		t.Immediate = &m.Imm
 	}
 	return t
 }

@@ -3,24 +3,21 @@ package mcast
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/roced/roced/cmd/roced/internal/card"
-	"golang.org/x/sys/unix"
 )
 
 // sendAll sends, and waits until all that was begun has been sent.
 func (m *member) sendAll(ctx context.Context) error {
 	failed := m.sendPaced(ctx)
-	ctx, cancel := context.WithTimeoutCause(context.WithoutCancel(ctx), card.StallTimeout, fmt.Errorf("sends do not complete: %w", unix.ETIMEDOUT))
-	defer cancel()
-	for m.InFlight() > 0 {
-		if err := m.ReapSome(ctx, true); err != nil {
-			return errors.Join(failed, err)
-		}
+	ctx = context.WithoutCancel(ctx)
+	if err := m.Finish(ctx); err != nil {
+		return errors.Join(failed, err)
 	}
-	return errors.Join(failed, m.takeArrived(ctx)) // the own ones come before their sends complete
+	ctx, cancel := context.WithTimeout(ctx, card.StallTimeout)
+	defer cancel()
+	return errors.Join(failed, m.takeArrived(ctx)) // the own ones come before they have left
 }
 
 // sendPaced sends at the rate that was asked for, and tells of what comes meanwhile.
@@ -28,10 +25,11 @@ func (m *member) sendPaced(ctx context.Context) error {
 	start := time.Now()
 	for more := true; more; {
 		n := m.due(time.Since(start))
-		if err := m.PostSends(n); err != nil {
-			return err
+		queued, err := m.SendBatch(ctx, m.messages[:n])
+		m.sent += uint64(queued)
+		if err != nil {
+			return m.Explain(ctx, err)
 		}
-		m.sent += uint64(n)
 		more = m.options.count == 0 || m.sent < uint64(m.options.count)
 		if err := m.rest(ctx, start, n, more); err != nil {
 			return err
@@ -42,7 +40,7 @@ func (m *member) sendPaced(ctx context.Context) error {
 
 // due is how many messages to send now.
 func (m *member) due(elapsed time.Duration) int {
-	n := uint64(min(m.Idle(), card.Batch))
+	n := uint64(card.Batch)
 	if m.options.count > 0 {
 		n = min(n, uint64(m.options.count)-m.sent)
 	}
@@ -57,17 +55,12 @@ func (m *member) dueBy(elapsed time.Duration) uint64 {
 	return uint64(elapsed.Seconds()*float64(m.options.rate)) + 1
 }
 
-// rest takes what has come, after n messages were sent, and waits until more can be sent.
+// rest takes what has come, after n messages were sent, and waits until more are due.
 func (m *member) rest(ctx context.Context, start time.Time, n int, more bool) error {
-	if err := errors.Join(m.Reap(), m.takeArrived(ctx)); err != nil {
+	if err := m.takeArrived(ctx); err != nil {
 		return err
 	}
-	switch {
-	case !more:
-		return nil
-	case m.Idle() == 0:
-		return m.ReapSome(ctx, true)
-	case m.options.rate > 0 && n < card.Batch:
+	if more && m.options.rate > 0 && n < card.Batch {
 		return m.restUntil(ctx, start.Add(m.dueAt(m.sent)))
 	}
 	return nil
@@ -83,12 +76,14 @@ func (m *member) restUntil(ctx context.Context, next time.Time) error {
 	ctx, cancel := context.WithDeadlineCause(ctx, next, errDue)
 	defer cancel()
 	for {
-		n, err := m.Receive(ctx, true, m.completions[:])
-		due := errors.Is(err, errDue)
-		if due {
-			err = nil
+		n, err := m.Receive(ctx, true, m.arrived[:])
+		if errors.Is(err, errDue) {
+			return nil
 		}
-		if err := m.takeBefore(n, err); err != nil || due {
+		if err != nil {
+			return err
+		}
+		if err := m.take(n); err != nil {
 			return err
 		}
 	}

@@ -6,8 +6,7 @@ import (
 	"time"
 
 	"github.com/roced/roced/cmd/roced/internal/card"
-	"github.com/roced/roced/datapath/wire"
-	"github.com/roced/roced/verbs"
+	"github.com/roced/roced/verbs/ud"
 	"golang.org/x/sys/unix"
 )
 
@@ -19,7 +18,7 @@ type arrivals struct {
 	size        int // of each message; another is EMSGSIZE
 	packets     uint64
 	first, last time.Time
-	completions [card.Batch]verbs.WC
+	messages    [card.Batch]ud.Message
 }
 
 // countUntil counts until ctx is done.
@@ -52,25 +51,26 @@ func (a *arrivals) drain(ctx context.Context, e *card.Endpoint, sent uint64) err
 }
 
 func (a *arrivals) take(ctx context.Context, e *card.Endpoint, sleep bool) error {
-	n, err := e.Receive(ctx, sleep, a.completions[:])
+	n, err := e.Receive(ctx, sleep, a.messages[:])
 	if err != nil {
 		return err
 	}
+	defer e.Release(a.messages[:n])
 	a.last = time.Now()
 	if a.packets == 0 {
 		a.first = a.last
 	}
 	a.packets += uint64(n)
-	for i := range a.completions[:n] {
-		if err := a.check(&a.completions[i]); err != nil {
+	for i := range a.messages[:n] {
+		if err := a.check(&a.messages[i]); err != nil {
 			return err
 		}
 	}
-	return e.PostRecvs(n)
+	return nil
 }
 
-func (a *arrivals) check(wc *verbs.WC) error {
-	if size := int(wc.ByteLen) - wire.GRHLen; size != a.size {
+func (a *arrivals) check(m *ud.Message) error {
+	if size := len(m.Data); size != a.size {
 		return fmt.Errorf("a message of %d bytes, not %d; give both sides the same -s: %w", size, a.size, unix.EMSGSIZE)
 	}
 	return nil

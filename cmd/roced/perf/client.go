@@ -10,16 +10,23 @@ import (
 	"github.com/roced/roced/cmd/roced/internal/cli"
 	"github.com/roced/roced/cmd/roced/internal/meet"
 	"github.com/roced/roced/verbs"
+	"github.com/roced/roced/verbs/ud"
 )
 
 // depth is how many messages a queue pair of perf can hold each way.
 const depth = 1024
+
+// endpointOptions are those of both sides.
+func endpointOptions(source verbs.GID, spin bool) ud.Options {
+	return ud.Options{QKey: card.TestQKey, RecvDepth: depth, SendDepth: depth, Source: source.Addr(), Spin: spin}
+}
 
 // client measures against one server.
 type client struct {
 	*meet.Control
 	device   *card.Device
 	endpoint *card.Endpoint
+	peer     ud.Addr
 	options  *options
 	report   report
 }
@@ -37,17 +44,13 @@ func runClient(ctx context.Context, d *card.Device, namespace string, o *options
 	}
 	c := &client{Control: meet.NewControl(ctx, conn, "roced perf"), device: d, options: o, report: newReport(o)}
 	defer func() { err = errors.Join(err, c.Close()) }()
-	if c.endpoint, err = card.NewEndpoint(d, card.EndpointAttr{Depth: depth, Size: d.MTU, QKey: card.TestQKey}); err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, c.endpoint.Close()) }()
 	if err := c.meet(); err != nil {
 		return err
 	}
 	return errors.Join(c.measureAll(), c.report.print(o))
 }
 
-// meet exchanges addresses and says what is to be measured.
+// meet exchanges addresses, and has the server agree.
 func (c *client) meet() error {
 	local, err := c.LocalAddr()
 	if err != nil {
@@ -57,16 +60,25 @@ func (c *client) meet() error {
 	if err != nil {
 		return err
 	}
+	if c.endpoint, err = card.Listen(c.device, endpointOptions(source.GID, !c.options.sleep)); err != nil {
+		return err
+	}
 	err = c.Exchange(func(conn io.ReadWriter) error {
-		peer, err := meet.Introduce(conn, meet.Destination{QPN: c.endpoint.QP.Number(), GID: source.GID})
+		peer, err := meet.Introduce(conn, meet.Destination{QPN: c.endpoint.QPN(), GID: source.GID})
 		if err != nil {
 			return err
 		}
-		return c.endpoint.Aim(source.Index, peer.GID, peer.QPN)
+		c.peer = peer.Addr()
+		return c.endpoint.Aim(c.Context(), c.peer)
 	})
 	if err != nil {
 		return err
 	}
+	return c.ask(source)
+}
+
+// ask says what is to be measured.
+func (c *client) ask(source verbs.GIDEntry) error {
 	if err := c.Send(request{protocolVersion, c.options.tests()}); err != nil {
 		return err
 	}
@@ -79,6 +91,14 @@ func (c *client) meet() error {
 	}
 	c.report.Client, c.report.Server = c.device.Side(source.GID.Addr().String()), g.Server
 	return nil
+}
+
+// Close closes the endpoint, if there is one yet, and the connection.
+func (c *client) Close() (err error) {
+	if c.endpoint != nil {
+		err = c.endpoint.Close()
+	}
+	return errors.Join(err, c.Control.Close())
 }
 
 func (c *client) measureAll() error {
@@ -115,7 +135,7 @@ func (c *client) measure(t test) error {
 	if t.Kind == latency {
 		return c.measureLatency(t, p)
 	}
-	sent, elapsed, err := sendFor(c.Context(), c.endpoint, t, c.options.duration, p)
+	sent, elapsed, err := sendFor(c.Context(), c.endpoint, c.peer, t, c.options.duration, p)
 	if err != nil {
 		return err
 	}
@@ -136,7 +156,7 @@ func (c *client) measure(t test) error {
 }
 
 func (c *client) measureLatency(t test, p *cli.Progress) error {
-	pinger := &pinger{e: c.endpoint, sleep: t.Sleep}
+	pinger := &pinger{e: c.endpoint, peer: c.peer, sleep: t.Sleep}
 	times, err := pinger.measure(c.Context(), t.Size, c.options.trips, p)
 	if err != nil {
 		return err

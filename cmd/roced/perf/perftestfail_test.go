@@ -16,6 +16,7 @@ import (
 	"github.com/roced/roced/cmd/roced/perf/perftest"
 	"github.com/roced/roced/internal/lab/labtest"
 	"github.com/roced/roced/verbs"
+	"github.com/roced/roced/verbs/ud"
 	"golang.org/x/sys/unix"
 )
 
@@ -145,7 +146,7 @@ func sendAsServer(t *testing.T, hosts *labtest.PairLab, listener net.Listener) (
 		return err
 	}
 	defer func() { err = errors.Join(err, d.Close()) }()
-	e, err := card.NewEndpoint(d, card.EndpointAttr{Depth: 64, Size: d.MTU, QKey: card.TestQKey})
+	e, err := card.Listen(d, endpointOptions(verbs.GID{}, false))
 	if err != nil {
 		return err
 	}
@@ -156,18 +157,19 @@ func sendAsServer(t *testing.T, hosts *labtest.PairLab, listener net.Listener) (
 	}
 	defer conn.Close()
 	x := &perftest.Conversation{Conn: conn}
+	var to ud.Addr
 	for _, step := range []func() error{
 		func() error { _, err := x.Greet(3); return err },
 		func() error {
 			return x.Meet(func(peer *perftest.Keys) (own perftest.Keys, err error) {
 				entry, err := d.ChooseGID(0, netip.Addr{}, verbs.GID{})
-				own.QPN, own.GID = e.QP.Number(), entry.GID
-				return own, errors.Join(err, e.Aim(0, peer.GID, peer.QPN))
+				own.QPN, own.GID = e.QPN(), entry.GID
+				to = peer.Addr()
+				return own, err
 			})
 		},
 		x.Prepare,
-		func() error { e.Shape(d.MTU, verbs.WRSend); return e.PostSends(20) },
-		func() error { return e.ReapAll(t.Context(), true) },
+		func() error { _, err := sendSome(t.Context(), e, to, test{Size: d.MTU}, 20, 0, nil); return err },
 		x.AwaitEnd,
 		x.End,
 	} {

@@ -18,16 +18,15 @@ import (
 // perftestRun is one run of perf with perftest's ib_send_bw or ib_send_lat as its peer.
 type perftestRun struct {
 	*meet.Control
-	device     *card.Device
-	options    *options
-	test       test
-	exchange   perftest.Conversation
-	endpoint   *card.Endpoint
-	membership *verbs.Membership // of the group that is received from, nil without
-	source     verbs.GIDEntry
-	local      netip.Addr // of the TCP connection
-	before     []card.Counter
-	report     report
+	device   *card.Device
+	options  *options
+	test     test
+	exchange perftest.Conversation
+	endpoint *card.Endpoint
+	source   verbs.GIDEntry
+	local    netip.Addr // of the TCP connection
+	before   []card.Counter
+	report   report
 }
 
 // runPerftest measures, and prints what was measured.
@@ -79,9 +78,6 @@ func (r *perftestRun) connect(ctx context.Context, namespace string) (net.Conn, 
 func (r *perftestRun) Close() (err error) {
 	if r.endpoint != nil {
 		err = r.endpoint.Close()
-	}
-	if r.membership != nil {
-		err = errors.Join(err, r.membership.Close())
 	}
 	return errors.Join(err, r.Control.Close())
 }
@@ -138,30 +134,21 @@ func (r *perftestRun) prepare(peer *perftest.Keys) (own perftest.Keys, err error
 	if r.source, err = r.device.ChooseGID(r.options.GIDIndex, r.local, gid); err != nil {
 		return own, err
 	}
-	r.endpoint, err = card.NewEndpoint(r.device, card.EndpointAttr{Depth: depth, Size: r.device.MTU, QKey: card.TestQKey, BlockSelf: true})
-	if err != nil {
+	o := endpointOptions(r.source.GID, !r.options.sleep)
+	o.NoLoopback = true
+	if r.endpoint, err = card.Listen(r.device, o); err != nil {
 		return own, err
 	}
-	own.QPN, own.GID, own.OutReads = r.endpoint.QP.Number(), r.source.GID, 1
+	own.QPN, own.GID, own.OutReads = r.endpoint.QPN(), r.source.GID, 1
 	if r.options.group == "" {
 		return own, nil
 	}
-	if err := r.join(); err != nil {
-		return own, err
-	}
-	own.QPN, own.GID = verbs.MulticastQPN, r.membership.MGID()
-	return own, nil
-}
-
-func (r *perftestRun) join() error {
 	group, err := card.ParseGroup(r.options.group, r.options.Device)
 	if err != nil {
-		return err
+		return own, err
 	}
-	if r.membership, err = r.device.JoinMulticast(group, verbs.JoinFullMember); err != nil {
-		return err
-	}
-	return r.endpoint.Attach(r.membership)
+	own.QPN, own.GID = verbs.MulticastQPN, verbs.GIDFromAddr(group)
+	return own, r.endpoint.Join(group)
 }
 
 // sends says whether this side sends: the client, and for latency both.
@@ -177,7 +164,7 @@ func (r *perftestRun) aim() error {
 	if !r.sends() {
 		return nil
 	}
-	return r.endpoint.Aim(r.source.Index, peer.GID, peer.QPN)
+	return r.endpoint.Aim(r.Context(), peer.Addr())
 }
 
 // describe fills in who the two sides are.

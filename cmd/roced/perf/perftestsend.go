@@ -9,7 +9,7 @@ import (
 	"github.com/roced/roced/cmd/roced/internal/cli"
 	"github.com/roced/roced/cmd/roced/internal/meet"
 	"github.com/roced/roced/cmd/roced/internal/pingpong"
-	"github.com/roced/roced/verbs"
+	"github.com/roced/roced/verbs/ud"
 	"golang.org/x/sys/unix"
 )
 
@@ -31,7 +31,7 @@ func (r *perftestRun) measure() error {
 // exchangeMessages is either side of ib_send_lat.
 func (r *perftestRun) exchangeMessages(line *cli.Progress) error {
 	p := &pingpong.Exchange{
-		Endpoint: r.endpoint, Begins: r.exchange.Client, Size: r.test.Size, Count: r.options.trips, Timeout: r.Timeout, Sleep: r.test.Sleep,
+		Endpoint: r.endpoint, To: r.exchange.Peer.Addr(), Data: make([]byte, r.test.Size), Begins: r.exchange.Client, Size: r.test.Size, Count: r.options.trips, Timeout: r.Timeout, Sleep: r.test.Sleep,
 	}
 	if !r.exchange.Peer.IsGroup() {
 		p.Peer = r.exchange.Peer.QPN // else it is not told
@@ -61,7 +61,7 @@ func (r *perftestRun) exchangeMessages(line *cli.Progress) error {
 // sendAll is the client of ib_send_bw. The server answers when it has received all.
 func (r *perftestRun) sendAll(line *cli.Progress) error {
 	count := uint64(r.options.trips)
-	elapsed, err := sendSome(r.Context(), r.endpoint, r.test, count, r.options.rate, line)
+	elapsed, err := sendSome(r.Context(), r.endpoint, r.exchange.Peer.Addr(), r.test, count, r.options.rate, line)
 	if err != nil {
 		return err
 	}
@@ -82,8 +82,8 @@ func (r *perftestRun) sendAll(line *cli.Progress) error {
 // checkSilence insists that the server has sent nothing, as ib_send_bw does with -b and with
 // --reversed: then it is not what it received that made it answer.
 func (r *perftestRun) checkSilence() error {
-	var wcs [card.Batch]verbs.WC
-	n, err := r.endpoint.Arrived(wcs[:])
+	var messages [card.Batch]ud.Message
+	n, err := r.endpoint.Arrived(messages[:])
 	if n == 0 {
 		return err
 	}

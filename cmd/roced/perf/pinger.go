@@ -9,7 +9,7 @@ import (
 
 	"github.com/roced/roced/cmd/roced/internal/card"
 	"github.com/roced/roced/cmd/roced/internal/cli"
-	"github.com/roced/roced/verbs"
+	"github.com/roced/roced/verbs/ud"
 	"golang.org/x/sys/unix"
 )
 
@@ -29,21 +29,28 @@ var errTripLost = errors.New("no answer in time")
 // number as immediate data. What the server sends back has the same number, so that
 // an answer that comes late, or twice, is known as such.
 type pinger struct {
-	e           *card.Endpoint
-	sleep       bool
-	number      uint32
-	lost        int
-	completions [card.Batch]verbs.WC
+	e      *card.Endpoint
+	peer   ud.Addr
+	sleep  bool
+	number uint32
+	lost   int
+	out    [1]ud.Message
+	in     [card.Batch]ud.Message
 }
 
 // measure gives the times of full round trips.
 func (p *pinger) measure(ctx context.Context, size, trips int, progress *cli.Progress) ([]time.Duration, error) {
-	p.e.Shape(size, verbs.WRSendWithImm)
+	p.shape(size)
 	if _, err := p.trips(ctx, min(warmUpTrips, trips), progress); err != nil {
 		return nil, err
 	}
 	p.lost = 0
 	return p.trips(ctx, trips, progress)
+}
+
+// shape makes all messages so long.
+func (p *pinger) shape(size int) {
+	p.out[0] = ud.Message{To: p.peer, Data: make([]byte, size), HasImm: true}
 }
 
 func (p *pinger) trips(ctx context.Context, trips int, progress *cli.Progress) ([]time.Duration, error) {
@@ -73,33 +80,32 @@ func (p *pinger) trip(ctx context.Context) (time.Duration, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, tripTimeout, errTripLost)
 	defer cancel()
 	p.number++
-	_, wr := p.e.SendBuffer(0)
-	wr.ImmData = p.number
+	p.out[0].Imm = p.number
 	start := time.Now()
-	if err := p.e.PostSends(1); err != nil {
+	if err := p.e.SendAll(ctx, p.out[:]); err != nil {
 		return 0, err
 	}
 	if err := p.await(ctx); err != nil {
-		return 0, errors.Join(err, p.e.Reap())
+		return 0, err
 	}
-	took := time.Since(start)
-	return took, p.e.Reap()
+	return time.Since(start), nil
 }
 
 // await waits for the answer, and passes over late ones, second ones, and other senders'.
 func (p *pinger) await(ctx context.Context) error {
 	for {
-		n, err := p.e.Receive(ctx, p.sleep, p.completions[:])
+		n, err := p.e.Receive(ctx, p.sleep, p.in[:])
 		if err != nil {
 			return err
 		}
-		answered := slices.ContainsFunc(p.completions[:n], p.isAnswer)
-		if err := p.e.PostRecvs(n); err != nil || answered {
-			return err
+		answered := slices.ContainsFunc(p.in[:n], p.isAnswer)
+		p.e.Release(p.in[:n])
+		if answered {
+			return nil
 		}
 	}
 }
 
-func (p *pinger) isAnswer(wc verbs.WC) bool {
-	return wc.Flags&verbs.WCWithImm != 0 && wc.ImmData == p.number && p.e.IsFromPeer(&wc)
+func (p *pinger) isAnswer(m ud.Message) bool {
+	return m.HasImm && m.Imm == p.number && m.From.GID == p.peer.GID && m.From.QPN == p.peer.QPN
 }

@@ -2,59 +2,60 @@ package perf
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
 	"github.com/roced/roced/cmd/roced/internal/card"
 	"github.com/roced/roced/cmd/roced/internal/cli"
-	"github.com/roced/roced/verbs"
+	"github.com/roced/roced/verbs/ud"
 	"golang.org/x/sys/unix"
 )
 
+// copies are messages of one size to one destination.
+func copies(to ud.Addr, size int) (messages [card.Batch]ud.Message) {
+	data := make([]byte, size)
+	for i := range messages {
+		messages[i] = ud.Message{To: to, Data: data}
+	}
+	return messages
+}
+
 // sendFor is the client's half of a bandwidth test: it sends as fast as the card takes
-// it, and returns when all sends have completed.
-func sendFor(ctx context.Context, e *card.Endpoint, t test, duration time.Duration, p *cli.Progress) (sent uint64, elapsed time.Duration, err error) {
+// it, and returns when all has left.
+func sendFor(ctx context.Context, e *card.Endpoint, to ud.Addr, t test, duration time.Duration, p *cli.Progress) (sent uint64, elapsed time.Duration, err error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, duration+card.StallTimeout, fmt.Errorf("sends do not complete: %w", unix.ETIMEDOUT))
 	defer cancel()
-	e.Shape(t.Size, verbs.WRSend)
+	messages := copies(to, t.Size)
 	start := time.Now()
 	for time.Since(start) < duration && err == nil {
-		if e.Idle() < card.Batch {
-			err = e.ReapSome(ctx, t.Sleep)
-			continue
-		}
-		if err = e.PostSends(card.Batch); err == nil {
+		if err = e.SendAll(ctx, messages[:]); err == nil {
 			sent += card.Batch
 			p.Add(card.Batch)
 		}
 	}
-	for e.InFlight() > 0 && err == nil {
-		err = e.ReapSome(ctx, t.Sleep)
+	if err == nil {
+		err = e.Finish(ctx)
 	}
 	return sent, time.Since(start), err
 }
 
 // sendSome sends so many messages, at a rate or as fast as the card takes them, and
-// returns when all sends have completed.
-func sendSome(ctx context.Context, e *card.Endpoint, t test, count uint64, rate int, p *cli.Progress) (elapsed time.Duration, err error) {
-	e.Shape(t.Size, verbs.WRSend)
+// returns when all have left.
+func sendSome(ctx context.Context, e *card.Endpoint, to ud.Addr, t test, count uint64, rate int, p *cli.Progress) (elapsed time.Duration, err error) {
+	messages := copies(to, t.Size)
 	pace := pace{start: time.Now(), rate: rate}
 	for sent := uint64(0); sent < count; {
-		if err := e.ReapUntil(ctx, t.Sleep, card.Batch); err != nil {
-			return 0, err
-		}
 		n := min(card.Batch, count-sent)
 		if rate > 0 {
 			n = min(n, pace.wait(sent))
 		}
-		if err := errors.Join(context.Cause(ctx), e.PostSends(int(n))); err != nil {
+		if err := e.SendAll(ctx, messages[:n]); err != nil {
 			return 0, err
 		}
 		sent += n
 		p.Add(n)
 	}
-	err = e.ReapAll(ctx, t.Sleep)
+	err = e.Finish(ctx)
 	return time.Since(pace.start), err
 }
 

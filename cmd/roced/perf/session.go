@@ -11,6 +11,7 @@ import (
 	"github.com/roced/roced/cmd/roced/internal/cli"
 	"github.com/roced/roced/cmd/roced/internal/meet"
 	"github.com/roced/roced/verbs"
+	"github.com/roced/roced/verbs/ud"
 )
 
 // session is one client being served.
@@ -18,6 +19,7 @@ type session struct {
 	*meet.Control
 	device   *card.Device
 	endpoint *card.Endpoint
+	peer     ud.Addr
 	source   verbs.GIDEntry
 	gidIndex int
 	out      io.Writer
@@ -26,10 +28,6 @@ type session struct {
 func (s *server) serve(ctx context.Context, conn net.Conn) (err error) {
 	c := &session{Control: meet.NewControl(ctx, conn, "roced perf"), device: s.device, gidIndex: s.options.GIDIndex, out: s.options.out}
 	defer func() { err = errors.Join(err, c.Close()) }()
-	if c.endpoint, err = card.NewEndpoint(s.device, card.EndpointAttr{Depth: depth, Size: s.device.MTU, QKey: card.TestQKey}); err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, c.endpoint.Close()) }()
 	if err := c.Exchange(func(conn io.ReadWriter) error { return meet.Answer(conn, c.prepare) }); err != nil {
 		return err
 	}
@@ -45,6 +43,14 @@ func (s *server) serve(ctx context.Context, conn net.Conn) (err error) {
 	return nil
 }
 
+// Close closes the endpoint, if there is one yet, and the connection.
+func (c *session) Close() (err error) {
+	if c.endpoint != nil {
+		err = c.endpoint.Close()
+	}
+	return errors.Join(err, c.Control.Close())
+}
+
 // prepare aims at a client, from an address of the IP version that it has.
 func (c *session) prepare(peer meet.Destination) (own meet.Destination, err error) {
 	local, err := c.LocalAddr()
@@ -54,10 +60,14 @@ func (c *session) prepare(peer meet.Destination) (own meet.Destination, err erro
 	if c.source, err = c.device.ChooseGID(c.gidIndex, local, peer.GID); err != nil {
 		return own, err
 	}
-	if err := c.endpoint.Aim(c.source.Index, peer.GID, peer.QPN); err != nil {
+	if c.endpoint, err = card.Listen(c.device, endpointOptions(c.source.GID, false)); err != nil {
 		return own, err
 	}
-	return meet.Destination{QPN: c.endpoint.QP.Number(), GID: c.source.GID}, nil
+	c.peer = peer.Addr()
+	if err := c.endpoint.Aim(c.Context(), c.peer); err != nil {
+		return own, err
+	}
+	return meet.Destination{QPN: c.endpoint.QPN(), GID: c.source.GID}, nil
 }
 
 // greet takes the client's list of tests, or says why not.
@@ -122,7 +132,7 @@ func (c *session) carryOut(t test) (o outcome, err error) {
 	}()
 	a := arrivals{size: t.Size}
 	if t.Kind == latency {
-		o.Received, err = echoUntil(ctx, c.endpoint, t)
+		o.Received, err = echoUntil(ctx, c.endpoint, c.peer, t)
 	} else {
 		err = a.countUntil(ctx, c.endpoint, t.Sleep)
 	}

@@ -3,13 +3,16 @@ package ping
 import (
 	"io"
 	"net"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/roced/roced/cmd/roced/internal/cli"
 	"github.com/roced/roced/cmd/roced/internal/cmdtest"
 	"github.com/roced/roced/cmd/roced/internal/meet"
+	"github.com/roced/roced/datapath/wire"
 	"github.com/roced/roced/internal/lab"
+	"github.com/roced/roced/internal/lab/capture"
 	"github.com/roced/roced/internal/lab/labtest"
 	"github.com/roced/roced/verbs"
 	"golang.org/x/sys/unix"
@@ -148,5 +151,32 @@ func TestPingEndsOnSignal(t *testing.T) {
 		if code, _ := c.End(t); code != cli.ExitSignal+int(unix.SIGINT) || !strings.Contains(c.Said(), "stopped by SIGINT") {
 			t.Errorf("%s: exit code %d: %s", row.args, code, c.Said())
 		}
+	}
+}
+
+// TestPingTrafficClass: it is the TOS of the IPv4 header of what is sent.
+func TestPingTrafficClass(t *testing.T) {
+	t.Parallel()
+	hosts := labtest.Pair(t)
+	s, err := capture.Open(hosts.A, "eth0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	silent := cmdtest.FakeServer(t, hosts, func(conn net.Conn) { io.Copy(io.Discard, conn) })
+	cmdtest.CheckFailure(t, pingArgs(hosts.B, "-W 50ms --tclass 0x6a 10.77.0.1 -p "+silent), cli.ExitFailed, "sent 1 messages and received 0")
+	const tos = 14 + 1
+	var classes []byte
+	for frame, err := range s.Frames() {
+		if err != nil {
+			t.Fatal(err)
+		}
+		var p wire.Packet
+		if wire.Parse(frame.Data, &p) == wire.FaultNone {
+			classes = append(classes, frame.Data[tos])
+		}
+	}
+	if !slices.Contains(classes, 0x6a) {
+		t.Errorf("no message with TOS 0x6a, but %x", classes)
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/roced/roced/cmd/roced/internal/meet"
 	"github.com/roced/roced/cmd/roced/internal/pingpong"
 	"github.com/roced/roced/verbs"
+	"github.com/roced/roced/verbs/ud"
 )
 
 // meeting is one exchange of ping.
@@ -33,11 +34,7 @@ func run(ctx context.Context, d *card.Device, namespace string, o *options) (err
 		return err
 	}
 	r := &meeting{device: d, namespace: namespace, options: o}
-	r.endpoint, err = card.NewEndpoint(d, card.EndpointAttr{Depth: o.rxDepth, Size: d.MTU, QKey: card.TestQKey, TrafficClass: o.trafficClass})
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, r.endpoint.Close()) }()
+	defer func() { err = errors.Join(err, r.Close()) }()
 	if r.before, err = d.Counters(); err != nil {
 		return err
 	}
@@ -58,7 +55,15 @@ func (r *meeting) meet(ctx context.Context) (err error) {
 	if r.local, err = c.LocalAddr(); err != nil {
 		return err
 	}
-	return c.Handshake(r.exchange)
+	return c.Handshake(func(conn io.ReadWriter) error { return r.exchange(ctx, conn) })
+}
+
+// Close closes the endpoint, if there is one yet.
+func (r *meeting) Close() error {
+	if r.endpoint == nil {
+		return nil
+	}
+	return r.endpoint.Close()
 }
 
 func (r *meeting) connect(ctx context.Context) (net.Conn, error) {
@@ -76,37 +81,44 @@ func (r *meeting) connect(ctx context.Context) (net.Conn, error) {
 	return meet.Accept(ctx, listener)
 }
 
-func (r *meeting) exchange(conn io.ReadWriter) (err error) {
+func (r *meeting) exchange(ctx context.Context, conn io.ReadWriter) (err error) {
 	if r.options.Host == "" {
 		return meet.Answer(conn, func(peer meet.Destination) (meet.Destination, error) {
-			if err := r.choose(peer.GID); err != nil {
+			if err := r.listen(peer.GID); err != nil {
 				return meet.Destination{}, err
 			}
-			return r.own(), r.aim(peer)
+			return r.own(), r.aim(ctx, peer)
 		})
 	}
-	if err := r.choose(verbs.GID{}); err != nil {
+	if err := r.listen(verbs.GID{}); err != nil {
 		return err
 	}
 	peer, err := meet.Introduce(conn, r.own())
 	if err != nil {
 		return err
 	}
-	return r.aim(peer)
+	return r.aim(ctx, peer)
 }
 
-func (r *meeting) choose(peer verbs.GID) (err error) {
-	r.source, err = r.device.ChooseGID(r.options.GIDIndex, r.local, peer)
+// listen makes the endpoint, with an address that suits the peer's.
+func (r *meeting) listen(peer verbs.GID) (err error) {
+	o := r.options
+	if r.source, err = r.device.ChooseGID(o.GIDIndex, r.local, peer); err != nil {
+		return err
+	}
+	r.endpoint, err = card.Listen(r.device, ud.Options{
+		QKey: card.TestQKey, RecvDepth: o.rxDepth, Source: r.source.GID.Addr(), TrafficClass: o.trafficClass, Spin: !o.sleep,
+	})
 	return err
 }
 
 func (r *meeting) own() meet.Destination {
-	return meet.Destination{QPN: r.endpoint.QP.Number(), GID: r.source.GID}
+	return meet.Destination{QPN: r.endpoint.QPN(), GID: r.source.GID}
 }
 
-func (r *meeting) aim(peer meet.Destination) error {
+func (r *meeting) aim(ctx context.Context, peer meet.Destination) error {
 	r.peer = peer
-	return r.endpoint.Aim(r.source.Index, peer.GID, peer.QPN)
+	return r.endpoint.Aim(ctx, peer.Addr())
 }
 
 // play exchanges the messages, and says what became of them, also if not all went.
@@ -115,9 +127,11 @@ func (r *meeting) play(ctx context.Context) error {
 	if _, err := fmt.Fprintf(o.out, "  local address:  %v\n  remote address: %v\n", r.own(), r.peer); err != nil {
 		return err
 	}
-	p := &pingpong.Exchange{Endpoint: r.endpoint, Begins: o.Host != "", Numbers: o.Host != "", Peer: r.peer.QPN, Size: o.size, Count: o.count, Timeout: o.timeout, Sleep: o.sleep}
 	payload := pingpong.Payload(o.size)
-	r.endpoint.Fill(payload)
+	p := &pingpong.Exchange{
+		Endpoint: r.endpoint, To: r.peer.Addr(), Data: payload, Peer: r.peer.QPN, Begins: o.Host != "", Numbers: o.Host != "",
+		Size: o.size, Count: o.count, Timeout: o.timeout, Sleep: o.sleep,
+	}
 	if o.check {
 		p.Payload = payload
 	}

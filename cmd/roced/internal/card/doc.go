@@ -4,8 +4,7 @@
 //	flags.go (interfaceflags.go, modeflags.go) ──► device.go ──┬─ health.go     failing, and what an MTU change means
 //	                                                           ├─ gid.go        which address to send from
 //	                                                           ├─ counters.go   where packets ended
-//	                                                           └─ endpoint.go   a UD queue pair with all it needs:
-//	                                                                aim.go, send.go, reap.go, receive.go
+//	                                                           └─ endpoint.go   package ud's, that explains its errors
 //
-// An endpoint belongs to one goroutine. There are no locks here.
+// There are no locks here.
 package card

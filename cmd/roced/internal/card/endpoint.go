@@ -1,129 +1,97 @@
 package card
 
 import (
-	"errors"
+	"context"
 	"fmt"
-	"slices"
+	"net/netip"
+	"time"
 
-	"github.com/roced/roced/datapath/wire"
 	"github.com/roced/roced/verbs"
+	"github.com/roced/roced/verbs/ud"
+	"golang.org/x/sys/unix"
 )
 
 // TestQKey is ibv_ud_pingpong's, and perftest's.
 const TestQKey verbs.QKey = 0x11111111
 
-// Batch is how many requests are posted, and completions taken, at once. One send
-// of a batch is signaled.
+// Batch is how many messages are sent, and taken, at once.
 const Batch = 32
 
-// Endpoint is a UD queue pair with all it needs: receives that are posted ahead, and
-// as many buffers to send from. Buffers of both kinds are used in turn. It belongs
-// to one goroutine.
+// StallTimeout is how long a message may take that takes microseconds.
+const StallTimeout = 5 * time.Second
+
+// Endpoint is package ud's, with errors that say what has happened to the device, and to
+// the context of the call: its cause.
 type Endpoint struct {
-	Device         *Device
-	pd             *verbs.PD
-	mr             *verbs.MR
-	sendCQ, recvCQ *verbs.CQ
-	QP             *verbs.QP
-	ah             *verbs.AH           // nil before aim
-	groups         []*verbs.Membership // that the queue pair is attached to
-	trafficClass   uint8               // of what aim makes
-	peerQPN        verbs.QPN           // that Aim has set
-	peerGID        verbs.GID
-
-	recvs    []verbs.RecvWR // by buffer
-	sends    []verbs.SendWR
-	stride   int
-	nextRecv int
-	nextSend int
-	sending  int  // sends that have not completed
-	failed   bool // a send has: the queue pair sends no more
-	done     [Batch]verbs.WC
+	*ud.Endpoint
+	Device *Device
+	number verbs.QPN
+	source netip.Addr // of Options, to be named
 }
 
-// EndpointAttr says what an endpoint is to be.
-type EndpointAttr struct {
-	Depth     int // buffers each way
-	Size      int // of the longest message, in bytes
-	QKey      verbs.QKey
-	BlockSelf bool // what it sends to a group does not come back to it
-
-	TrafficClass uint8 // of what it sends
-}
-
-// NewEndpoint makes a queue pair that is ready. All receives are posted.
-func NewEndpoint(d *Device, attr EndpointAttr) (*Endpoint, error) {
-	e := &Endpoint{Device: d, stride: (wire.GRHLen + attr.Size + 63) &^ 63, trafficClass: attr.TrafficClass}
-	if err := e.open(d, attr); err != nil {
-		return nil, errors.Join(fmt.Errorf("%s: %w", d.Attr.Name, err), e.Close())
-	}
-	return e, nil
-}
-
-func (e *Endpoint) open(d *Device, attr EndpointAttr) (err error) {
-	depth := attr.Depth
-	if e.pd, err = d.AllocPD(); err != nil {
-		return err
-	}
-	if e.mr, err = e.pd.AllocMR(2*depth*e.stride, verbs.AccessLocalWrite); err != nil {
-		return err
-	}
-	if e.sendCQ, err = d.CreateCQ(depth); err != nil {
-		return err
-	}
-	if e.recvCQ, err = d.CreateCQ(depth); err != nil {
-		return err
-	}
-	e.QP, err = e.pd.CreateQP(&verbs.QPInitAttr{
-		Type: verbs.QPTypeUD, SendCQ: e.sendCQ, RecvCQ: e.recvCQ,
-		Cap:              verbs.QPCap{MaxSendWR: uint32(depth), MaxRecvWR: uint32(depth)},
-		BlockSelfMcastLB: attr.BlockSelf,
-	})
+// Listen makes an endpoint for messages as long as the RDMA MTU is now.
+func Listen(d *Device, o ud.Options) (*Endpoint, error) {
+	o.MaxMessage = d.MTU
+	e, err := ud.Listen(d.Context, o)
 	if err != nil {
-		return err
+		return nil, d.named(err)
 	}
-	if err := e.QP.Activate(attr.QKey); err != nil {
-		return err
-	}
-	return e.prepare(depth, attr.QKey)
+	return &Endpoint{Endpoint: e, Device: d, number: e.Addr().QPN, source: o.Source}, nil
 }
 
-// prepare makes the requests, once for all: posting them again costs nothing.
-func (e *Endpoint) prepare(depth int, qkey verbs.QKey) error {
-	e.recvs = make([]verbs.RecvWR, depth)
-	e.sends = make([]verbs.SendWR, depth)
-	for i := range depth {
-		e.recvs[i] = verbs.RecvWR{ID: uint64(i), SGList: []verbs.SGE{e.mr.SGE(i*e.stride, e.stride)}}
-		e.sends[i] = verbs.SendWR{Opcode: verbs.WRSend, SGList: []verbs.SGE{e.mr.SGE((depth+i)*e.stride, 0)}, RemoteQKey: qkey}
+// QPN is the number of its queue pair.
+func (e *Endpoint) QPN() verbs.QPN { return e.number }
+
+// Aim finds the way to a peer, so that the first message there takes no longer than others.
+func (e *Endpoint) Aim(ctx context.Context, peer ud.Addr) error {
+	ip := peer.IP()
+	if e.source.IsValid() && e.source.Is4() != ip.Is4() {
+		return fmt.Errorf("address of the peer, %v: %w: the source %v and it are not of one IP version; choose another --gid-index", ip, verbs.ErrInvalid, e.source)
 	}
-	return e.PostRecvs(depth)
+	if err := e.Resolve(ctx, peer); err != nil {
+		return fmt.Errorf("address of the peer, %v: %w", ip, e.Explain(ctx, err))
+	}
+	return nil
 }
 
-// Close waits a while until what was posted has left, and destroys what was made, in
-// reverse order.
-func (e *Endpoint) Close() (err error) {
-	if e.sending > 0 {
-		err = e.awaitSent()
+// SendAll queues messages, and waits for room if need be.
+func (e *Endpoint) SendAll(ctx context.Context, messages []ud.Message) error {
+	_, err := e.SendBatch(ctx, messages)
+	return e.Explain(ctx, err)
+}
+
+// Finish waits until all that was sent has left.
+func (e *Endpoint) Finish(ctx context.Context) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, StallTimeout, fmt.Errorf("sends do not complete: %w", unix.ETIMEDOUT))
+	defer cancel()
+	return e.Explain(ctx, e.Flush(ctx))
+}
+
+// Receive waits for messages, asleep or spinning, until ctx is done: also when there are always
+// some. They are the caller's until Release.
+func (e *Endpoint) Receive(ctx context.Context, sleep bool, messages []ud.Message) (n int, err error) {
+	err = ctx.Err()
+	if sleep && err == nil {
+		n, err = e.RecvBatch(ctx, messages)
 	}
-	for _, group := range slices.Clone(e.groups) {
-		err = errors.Join(err, e.Detach(group))
-	}
-	if e.ah != nil {
-		err = errors.Join(err, e.ah.Close())
-	}
-	if e.QP != nil {
-		err = errors.Join(err, e.QP.Close())
-	}
-	for _, cq := range []*verbs.CQ{e.recvCQ, e.sendCQ} {
-		if cq != nil {
-			err = errors.Join(err, cq.Close())
+	for !sleep && n == 0 && err == nil {
+		if n, err = e.Poll(messages); n == 0 && err == nil {
+			err = ctx.Err()
 		}
 	}
-	if e.mr != nil {
-		err = errors.Join(err, e.mr.Close())
+	return n, e.Explain(ctx, err)
+}
+
+// Arrived takes messages that have come, without waiting; else it is Receive.
+func (e *Endpoint) Arrived(messages []ud.Message) (int, error) {
+	n, err := e.Poll(messages)
+	return n, e.Device.explain(err)
+}
+
+// Explain gives the cause of a context that has ended, or what has happened to the device.
+func (e *Endpoint) Explain(ctx context.Context, err error) error {
+	if err != nil && ctx.Err() != nil {
+		return context.Cause(ctx)
 	}
-	if e.pd != nil {
-		err = errors.Join(err, e.pd.Close())
-	}
-	return err
+	return e.Device.explain(err)
 }

@@ -54,13 +54,14 @@ func (d *Device) logMTU() {
 
 func (d *Device) named(err error) error { return fmt.Errorf("%s: %w", d.Attr.Name, err) }
 
-// explain says why a completion has failed: the device's own failure, if that is why, and
+// explain says why sending or receiving has failed: the device's own failure, if that is why, and
 // the numbers if a message was too long for the port as it is now.
 func (d *Device) explain(failed error) error {
+	if failed == nil {
+		return nil
+	}
 	attr, err := d.QueryPort(Port) // of a device that has failed, its failure
 	switch {
-	case failed == nil:
-		return nil
 	case err != nil:
 		return err
 	case errors.Is(failed, unix.EMSGSIZE):

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/roced/roced/cmd/roced/internal/card"
-	"github.com/roced/roced/verbs"
+	"github.com/roced/roced/verbs/ud"
 )
 
 // answerTime is how long the server of these tests takes: no round trip is shorter.
@@ -16,23 +16,21 @@ const answerTime = 5 * time.Millisecond
 // AnswerTwice is a server behind a network that brings each answer again, when the next
 // question has come and is not answered yet.
 func AnswerTwice(ctx context.Context, e *card.Endpoint, count int) error {
-	e.Shape(8, verbs.WRSendWithImm)
-	var completions [1]verbs.WC
-	send := func(number uint32) error {
-		_, wr := e.SendBuffer(0)
-		wr.ImmData = number
-		return e.PostSends(1)
-	}
 	for range count {
-		if _, err := e.Receive(ctx, true, completions[:]); err != nil {
+		m, err := e.Recv(ctx)
+		if err != nil {
 			return err
 		}
-		number := completions[0].ImmData
-		if err := send(number - 1); err != nil {
+		answer := func(number uint32) error {
+			return e.SendAll(ctx, []ud.Message{{To: m.From, Data: make([]byte, 8), Imm: number, HasImm: true}})
+		}
+		if err := answer(m.Imm - 1); err != nil {
 			return err
 		}
 		time.Sleep(answerTime)
-		if err := errors.Join(send(number), e.PostRecvs(1), e.ReapAll(ctx, true)); err != nil {
+		err = errors.Join(answer(m.Imm), e.Finish(ctx))
+		m.Release()
+		if err != nil {
 			return err
 		}
 	}

@@ -6,15 +6,15 @@ import (
 	"testing"
 
 	"github.com/roced/roced/cmd/roced/internal/card"
-	"github.com/roced/roced/verbs"
 	"github.com/roced/roced/verbs/hca"
+	"github.com/roced/roced/verbs/ud"
 )
 
 // Depth is how many messages an end of a wire can hold each way.
 const Depth = 64
 
-// Size is the longest message of an end of a wire, in bytes.
-const Size = 1024
+// Options are those of the ends of a wire.
+var Options = ud.Options{QKey: card.TestQKey, RecvDepth: 2 * Depth, SendDepth: Depth}
 
 // Wire is two queue pairs on a wire in memory, which needs no privileges.
 func Wire(t *testing.T) (left, right *card.Endpoint) {
@@ -34,7 +34,7 @@ func wireEnd(t *testing.T, opened *hca.Card) *card.Endpoint {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { d.Close() })
-	e, err := card.NewEndpoint(d, card.EndpointAttr{Depth: Depth, Size: Size, QKey: card.TestQKey})
+	e, err := card.Listen(d, Options)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -44,29 +44,4 @@ func wireEnd(t *testing.T, opened *hca.Card) *card.Endpoint {
 		}
 	})
 	return e
-}
-
-// Aimed is a Wire whose ends send to each other.
-func Aimed(t *testing.T) (left, right *card.Endpoint) {
-	t.Helper()
-	left, right = Wire(t)
-	Aim(t, left, right)
-	Aim(t, right, left)
-	return left, right
-}
-
-// Aim has one end send to the other.
-func Aim(t *testing.T, from, to *card.Endpoint) {
-	t.Helper()
-	source, err := from.Device.ChooseGID(card.AnyGID, netip.Addr{}, verbs.GID{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	target, err := to.Device.ChooseGID(card.AnyGID, netip.Addr{}, verbs.GID{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := from.Aim(source.Index, target.GID, to.QP.Number()); err != nil {
-		t.Fatal(err)
-	}
 }

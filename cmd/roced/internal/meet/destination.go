@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/roced/roced/verbs"
+	"github.com/roced/roced/verbs/ud"
 	"golang.org/x/sys/unix"
 )
 
@@ -39,6 +40,9 @@ func (d Destination) Message() []byte {
 func (d Destination) String() string {
 	return fmt.Sprintf("LID 0x%04x, QPN 0x%06x, PSN 0x%06x, GID %v", d.LID, uint32(d.QPN), uint32(d.PSN), d.GID)
 }
+
+// Addr is where messages to it go.
+func (d Destination) Addr() ud.Addr { return ud.Addr{GID: d.GID, QPN: d.QPN} }
 
 // parseDestination is strict: each field has its width. Any other text is EBADMSG.
 func parseDestination(m []byte) (d Destination, err error) {

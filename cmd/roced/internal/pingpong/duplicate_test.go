@@ -6,15 +6,15 @@ import (
 	"time"
 
 	"github.com/roced/roced/cmd/roced/internal/cardtest"
-	"github.com/roced/roced/verbs"
+	"github.com/roced/roced/verbs/ud"
 )
 
 func TestPingOfAnswersThatComeTwice(t *testing.T) {
 	const count = 10
-	left, right := cardtest.Aimed(t)
+	left, right := cardtest.Wire(t)
 	served := make(chan error, 1)
 	go func() { served <- cardtest.AnswerTwice(t.Context(), right, count) }()
-	p := &Exchange{Endpoint: left, Begins: true, Numbers: true, Peer: right.QP.Number(), Size: 8, Count: count, Timeout: time.Hour, Sleep: true}
+	p := &Exchange{Endpoint: left, To: right.Addr(), Data: make([]byte, 8), Begins: true, Numbers: true, Peer: right.QPN(), Size: 8, Count: count, Timeout: time.Hour, Sleep: true}
 	if err := errors.Join(p.Run(t.Context(), nil), <-served); err != nil {
 		t.Fatal(err)
 	}
@@ -23,22 +23,20 @@ func TestPingOfAnswersThatComeTwice(t *testing.T) {
 
 // TestPingOfQuestionsThatComeTwice: the server answers each once.
 func TestPingOfQuestionsThatComeTwice(t *testing.T) {
-	left, right := cardtest.Aimed(t)
-	server := &Exchange{Endpoint: right, Peer: left.QP.Number(), Size: 8, Count: 2, Timeout: time.Hour, Sleep: true}
+	left, right := cardtest.Wire(t)
+	server := &Exchange{Endpoint: right, To: left.Addr(), Data: make([]byte, 8), Peer: left.QPN(), Size: 8, Count: 2, Timeout: time.Hour, Sleep: true}
 	ended := make(chan error, 1)
 	go func() { ended <- server.Run(t.Context(), nil) }()
-	left.Shape(8, verbs.WRSendWithImm)
-	for i, number := range []uint32{1, 1, 1, 2} {
-		_, wr := left.SendBuffer(i)
-		wr.ImmData = number
+	var questions []ud.Message
+	for _, number := range []uint32{1, 1, 1, 2} {
+		questions = append(questions, ud.Message{To: right.Addr(), Data: make([]byte, 8), Imm: number, HasImm: true})
 	}
-	if err := errors.Join(left.PostSends(4), <-ended); err != nil {
+	if err := errors.Join(left.SendAll(t.Context(), questions), <-ended); err != nil {
 		t.Fatal(err)
 	}
-	var wcs [4]verbs.WC
 	for _, want := range []uint32{1, 2} {
-		if _, err := left.Receive(t.Context(), true, wcs[:1]); err != nil || wcs[0].ImmData != want {
-			t.Errorf("an answer to %d, want %d: %v", wcs[0].ImmData, want, err)
+		if m, err := left.Recv(t.Context()); err != nil || m.Imm != want {
+			t.Errorf("an answer to %d, want %d: %v", m.Imm, want, err)
 		}
 	}
 }
@@ -46,11 +44,10 @@ func TestPingOfQuestionsThatComeTwice(t *testing.T) {
 // TestPingWithoutNumbers: a peer as ibv_ud_pingpong gives none, and is sent none after its
 // first answer. What is there when nothing is due counts for nothing.
 func TestPingWithoutNumbers(t *testing.T) {
-	left, right := cardtest.Aimed(t)
-	p := &Exchange{Endpoint: left, Begins: true, Numbers: true, Peer: right.QP.Number(), Size: 8, Count: 2, Timeout: time.Hour, Sleep: true}
-	left.Shape(8, verbs.WRSend)
-	right.Shape(8, verbs.WRSend)
-	if err := errors.Join(p.send(t.Context()), right.PostSends(2), right.ReapAll(t.Context(), true)); err != nil {
+	left, right := cardtest.Wire(t)
+	p := &Exchange{Endpoint: left, To: right.Addr(), Data: make([]byte, 8), Begins: true, Numbers: true, Peer: right.QPN(), Size: 8, Count: 2, Timeout: time.Hour, Sleep: true}
+	answer := ud.Message{To: left.Addr(), Data: make([]byte, 8)}
+	if err := errors.Join(p.send(t.Context()), right.SendAll(t.Context(), []ud.Message{answer, answer})); err != nil {
 		t.Fatal(err)
 	}
 	cardtest.AwaitDelivered(t, left.Device, 2)
@@ -61,10 +58,10 @@ func TestPingWithoutNumbers(t *testing.T) {
 	if err := p.receive(t.Context()); !errors.Is(err, ErrNothingCame) || p.Received != 1 {
 		t.Errorf("received %d: %v", p.Received, err)
 	}
-	var wcs [2]verbs.WC
+	var questions [2]ud.Message
 	cardtest.AwaitDelivered(t, right.Device, 2)
-	n, err := right.Arrived(wcs[:])
-	if err != nil || n != 2 || wcs[0].Flags&verbs.WCWithImm == 0 || wcs[1].Flags&verbs.WCWithImm != 0 {
-		t.Errorf("%d questions, %v: %v", n, wcs, err)
+	n, err := right.Arrived(questions[:])
+	if err != nil || n != 2 || !questions[0].HasImm || questions[1].HasImm {
+		t.Errorf("%d questions, %v: %v", n, questions, err)
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/roced/roced/cmd/roced/internal/card"
 	"github.com/roced/roced/cmd/roced/internal/cli"
 	"github.com/roced/roced/verbs"
+	"github.com/roced/roced/verbs/ud"
 	"golang.org/x/sys/unix"
 )
 
@@ -23,6 +24,8 @@ import (
 // goes on without when the answer has none. The server numbers its answers if the question was.
 type Exchange struct {
 	Endpoint *card.Endpoint
+	To       ud.Addr       // where messages go
+	Data     []byte        // that they carry, at least Size bytes
 	Begins   bool          // this side sends first: the client
 	Peer     verbs.QPN     // that messages come from; 0 for any
 	Size     int           // bytes
@@ -37,7 +40,7 @@ type Exchange struct {
 	lastSent       time.Time
 	last           time.Time       // that something was sent or came
 	Trips          []time.Duration // from each send to the message after it
-	completion     [1]verbs.WC
+	out, in        [1]ud.Message
 }
 
 // ErrNothingCame is a lost message, the own or the peer's.
@@ -45,7 +48,6 @@ var ErrNothingCame = errors.New("no message came")
 
 // Run sends and receives until all messages have gone both ways.
 func (p *Exchange) Run(ctx context.Context, progress *cli.Progress) error {
-	p.Endpoint.Shape(p.Size, verbs.WRSend)
 	p.start = time.Now()
 	for p.Sent+p.Received < 2*p.Count {
 		turn := p.receive
@@ -57,7 +59,7 @@ func (p *Exchange) Run(ctx context.Context, progress *cli.Progress) error {
 		}
 		progress.Add(1)
 	}
-	return p.Endpoint.ReapAll(ctx, p.Sleep)
+	return p.Endpoint.Finish(ctx)
 }
 
 // isOn says whether this side is to send next.
@@ -79,50 +81,41 @@ func (p *Exchange) Explain(d *card.Device, before []card.Counter) error {
 func (p *Exchange) Elapsed() time.Duration { return p.last.Sub(p.start) }
 
 func (p *Exchange) send(ctx context.Context) error {
-	if err := errors.Join(p.passOver(ctx), p.Endpoint.ReapUntil(ctx, p.Sleep, 1)); err != nil {
+	if err := p.passOver(ctx); err != nil {
 		return err
 	}
-	p.number()
+	p.out[0] = ud.Message{To: p.To, Data: p.Data[:p.Size]}
+	if p.Numbers {
+		p.out[0].Imm, p.out[0].HasImm = uint32(p.Sent+1), true
+	}
 	p.lastSent = time.Now()
 	p.last = p.lastSent
 	p.Sent++
-	return errors.Join(p.Endpoint.PostSends(1), p.Endpoint.Reap())
-}
-
-// number puts the number of the next message into it, if it is to have one.
-func (p *Exchange) number() {
-	_, wr := p.Endpoint.SendBuffer(0)
-	wr.Opcode, wr.ImmData = verbs.WRSend, 0
-	if p.Numbers {
-		wr.Opcode, wr.ImmData = verbs.WRSendWithImm, uint32(p.Sent+1)
-	}
+	return p.Endpoint.SendAll(ctx, p.out[:])
 }
 
 // passOver takes what has come though nothing was due, since this side is to send: numbers
 // would tell.
 func (p *Exchange) passOver(ctx context.Context) error {
 	for !p.Numbers && ctx.Err() == nil {
-		n, err := p.Endpoint.Arrived(p.completion[:])
+		n, err := p.Endpoint.Arrived(p.in[:])
 		if err != nil || n == 0 {
 			return err
 		}
-		if err := p.Endpoint.PostRecvs(n); err != nil {
-			return err
-		}
+		p.in[0].Release()
 	}
 	return context.Cause(ctx) // nil if it is not done
 }
 
 // isDue says whether a message is the next one, as far as it can be told.
-func (p *Exchange) isDue(wc *verbs.WC) bool {
-	if p.Peer != 0 && wc.SrcQP != p.Peer {
+func (p *Exchange) isDue(m *ud.Message) bool {
+	if p.Peer != 0 && m.From.QPN != p.Peer {
 		return false
 	}
-	numbered := wc.Flags&verbs.WCWithImm != 0
-	if numbered && wc.ImmData != uint32(p.Received+1) {
+	if m.HasImm && m.Imm != uint32(p.Received+1) {
 		return false
 	}
-	p.Numbers = numbered
+	p.Numbers = m.HasImm
 	return true
 }
 
@@ -132,27 +125,29 @@ func (p *Exchange) receive(ctx context.Context) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, p.Timeout, ErrNothingCame)
 	defer cancel()
 	for {
-		if _, err := p.Endpoint.Receive(ctx, p.Sleep, p.completion[:]); err != nil {
+		if _, err := p.Endpoint.Receive(ctx, p.Sleep, p.in[:]); err != nil {
 			return err
 		}
-		wc := &p.completion[0]
-		if p.isDue(wc) {
-			return errors.Join(p.take(wc), p.Endpoint.PostRecvs(1))
+		m := &p.in[0]
+		due := p.isDue(m)
+		var err error
+		if due {
+			err = p.take(m)
 		}
-		if err := p.Endpoint.PostRecvs(1); err != nil {
+		m.Release()
+		if due {
 			return err
 		}
 	}
 }
 
-func (p *Exchange) take(wc *verbs.WC) error {
+func (p *Exchange) take(m *ud.Message) error {
 	p.last = time.Now()
 	if p.Sent > 0 {
 		p.Trips = append(p.Trips, p.last.Sub(p.lastSent))
 	}
 	p.Received++
-	_, payload := wc.Payload(p.Endpoint.RecvBuffer(wc))
-	if err := p.check(payload); err != nil {
+	if err := p.check(m.Data); err != nil {
 		return fmt.Errorf("message %d: %w", p.Received, err)
 	}
 	return nil

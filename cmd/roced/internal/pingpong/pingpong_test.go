@@ -15,11 +15,10 @@ import (
 // pingpongPair is both sides on a wire in memory, aimed at each other.
 func pingpongPair(t *testing.T, size, count int) (client, server *Exchange) {
 	t.Helper()
-	left, right := cardtest.Aimed(t)
+	left, right := cardtest.Wire(t)
 	side := func(e, peer *card.Endpoint) *Exchange {
 		payload := Payload(size)
-		e.Fill(payload)
-		return &Exchange{Endpoint: e, Peer: peer.QP.Number(), Size: size, Count: count, Timeout: time.Hour, Payload: payload}
+		return &Exchange{Endpoint: e, To: peer.Addr(), Data: payload, Peer: peer.QPN(), Size: size, Count: count, Timeout: time.Hour, Payload: payload}
 	}
 	client, server = side(left, right), side(right, left)
 	client.Begins = true
@@ -53,8 +52,8 @@ func TestPingpong(t *testing.T) {
 			t.Fatalf("%d bytes: %v, %v", size, clientErr, serverErr)
 		}
 		for _, p := range []*Exchange{client, server} {
-			if p.Sent != count || p.Received != count || p.Endpoint.InFlight() != 0 {
-				t.Errorf("%d bytes: sent %d, received %d, %d not completed", size, p.Sent, p.Received, p.Endpoint.InFlight())
+			if p.Sent != count || p.Received != count || p.Endpoint.Finish(t.Context()) != nil {
+				t.Errorf("%d bytes: sent %d, received %d, or not all has left", size, p.Sent, p.Received)
 			}
 		}
 		if len(client.Trips) != count || len(server.Trips) != count-1 {
@@ -85,7 +84,7 @@ func TestPingpongFindsWhatIsWrong(t *testing.T) {
 func fillWith(p *Exchange, offset int, value byte) {
 	payload := Payload(p.Size)
 	payload[offset] = value
-	p.Endpoint.Fill(payload)
+	p.Data = payload
 }
 
 // TestPingpongPassesOverStrangers: a message of another queue pair counts for nothing.
