@@ -62,6 +62,7 @@ func (e *Engine) AddQP(qp *QP) {
 	s := qp.Session
 	s.qps = grown(s.qps, int(qp.Index))
 	s.qps[qp.Index] = qp
+	s.doorbell.Serve(len(s.qps))
 	qp.SendCQ.QPs[qp], qp.RecvCQ.QPs[qp] = struct{}{}, struct{}{}
 }
 

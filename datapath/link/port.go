@@ -40,47 +40,63 @@ type port struct {
 	mu      sync.Mutex   // of what follows
 	in      frames
 	closed  bool
-	lent    int // of in, to Receive
+	lent    uint // of in, to Receive
 }
 
 // frames is a ring of frames.
 type frames struct {
-	buffers [portFrames][]byte
+	buffers [portFrames]*[portFrameSize]byte
 	lengths [portFrames]int
-	first   int
-	count   int
+	first   uint
+	count   uint
 }
+
+// allocate makes all buffers of one piece of memory, which costs what is written to.
+func (f *frames) allocate() {
+	memory := new([portFrames][portFrameSize]byte)
+	for i := range f.buffers {
+		f.buffers[i] = &memory[i]
+	}
+}
+
+// end is the place behind the last frame, if the ring is not full.
+func (f *frames) end() uint { return (f.first + f.count) % portFrames }
 
 // room gives the buffer behind the last frame, nil if there is none.
 func (f *frames) room() []byte {
 	if f.count == portFrames {
 		return nil
 	}
-	return f.buffers[(f.first+f.count)%portFrames]
-}
-
-// allocate makes all buffers of one piece of memory, which costs what is written to.
-func (f *frames) allocate() {
-	memory := make([]byte, portFrames*portFrameSize)
-	for i := range f.buffers {
-		f.buffers[i] = memory[i*portFrameSize:][:portFrameSize:portFrameSize]
-	}
-}
-
-func (f *frames) at(i int) []byte {
-	place := (f.first + i) % portFrames
-	return f.buffers[place][:f.lengths[place]]
+	return f.buffers[f.end()][:]
 }
 
 // grow makes a frame of the buffer that room gave.
 func (f *frames) grow(length int) {
-	f.lengths[(f.first+f.count)%portFrames] = length
+	f.lengths[f.end()] = length
 	f.count++
 }
 
-func (f *frames) shrink(n int) {
+func (f *frames) at(i uint) []byte {
+	place := (f.first + i) % portFrames
+	return f.buffers[place][:f.lengths[place]]
+}
+
+// shrink takes the first n frames off. An empty ring starts over, with the buffers that are in
+// the processor's cache.
+func (f *frames) shrink(n uint) {
 	f.first = (f.first + n) % portFrames
-	f.count -= n
+	if f.count -= n; f.count == 0 {
+		f.first = 0
+	}
+}
+
+// move takes the first frame of another ring, and gives a free buffer for it.
+func (f *frames) move(from *frames) {
+	end := f.end()
+	f.buffers[end], from.buffers[from.first] = from.buffers[from.first], f.buffers[end]
+	f.lengths[end] = from.lengths[from.first]
+	f.count++
+	from.shrink(1)
 }
 
 func newPort(n *Network, mac wire.MAC) (*port, error) {
@@ -104,11 +120,11 @@ func (p *port) Receive(burst [][]byte) int {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.lent = min(p.in.count, len(burst))
+	p.lent = min(p.in.count, uint(len(burst)))
 	for i := range p.lent {
 		burst[i] = p.in.at(i)
 	}
-	return p.lent
+	return int(p.lent)
 }
 
 // Release implements Link.
@@ -156,15 +172,15 @@ type routes struct {
 // find gives the port that the first frame is for, nil if it is for several: a group's, or for a
 // MAC that nobody has.
 func (r *routes) find(p *port) *port {
-	if changes := p.network.changes.Load(); r.changes != changes {
-		*r = routes{changes: changes, others: p.network.others(p)}
+	if p.network.changes.Load() != r.changes {
+		*r = routes{changes: p.network.changes.Load(), others: p.network.others(p)}
+	}
+	if len(r.others) == 1 {
+		return r.others[0] // whoever it is for
 	}
 	dest := wire.MAC(p.out.at(0))
 	if dest == r.mac && r.to != nil {
 		return r.to
-	}
-	if len(r.others) == 1 {
-		return r.others[0] // whoever it is for
 	}
 	for _, other := range r.others {
 		if other.mac == dest {
@@ -228,18 +244,17 @@ func (p *port) put(frame []byte) bool {
 func (p *port) takeFrom(sender *port) (taken int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	out := &sender.out
-	for out.count > 0 && sender.routes.find(sender) == p {
-		if p.takes() {
-			if p.in.room() == nil {
-				break
-			}
-			free := &p.in.buffers[(p.in.first+p.in.count)%portFrames]
-			*free, out.buffers[out.first] = out.buffers[out.first], *free
-			p.in.grow(out.lengths[out.first])
+	out, takes, alone := &sender.out, p.takes(), len(sender.routes.others) == 1
+	for ; out.count > 0 && (alone || sender.routes.find(sender) == p); taken++ {
+		switch {
+		case !takes:
+			out.shrink(1)
+		case p.in.count < portFrames:
+			p.in.move(out)
+		default:
+			p.tell()
+			return taken
 		}
-		out.shrink(1)
-		taken++
 	}
 	p.tell()
 	return taken

@@ -16,7 +16,10 @@ type Doorbell struct {
 	asleep  *atomic.Uint32
 	summary []atomic.Uint64
 	bits    []atomic.Uint64
-	next    int // the card's own: the word of bits that Collect looks at first
+
+	// The card's own.
+	next int // the word of bits that Collect looks at first
+	used int // words of the summary that are looked at
 }
 
 const (
@@ -35,8 +38,13 @@ func NewDoorbell(memory []byte) *Doorbell {
 		asleep:  word(memory, 0),
 		summary: words64(memory, summaryOffset, summaryWords),
 		bits:    words64(memory, bitsOffset, bitWords),
+		used:    summaryWords,
 	}
 }
+
+// Serve is the card's: only the first queue pairs exist, so many at least, and what is set for
+// others is passed over. Looking costs less then.
+func (d *Doorbell) Serve(queuePairs int) { d.used = min((queuePairs+64*64-1)/(64*64), summaryWords) }
 
 // Ring says that a queue pair has work, and reports whether the card sleeps and
 // must be woken. The queue's index has been published before.
@@ -60,7 +68,7 @@ func set(word *atomic.Uint64, bit uint32) {
 // call goes on where this one stopped, so that all have their turn. It says how many it took.
 func (d *Doorbell) Collect(most int, work func(queuePair uint32)) (taken int) {
 	place := d.next
-	for range summaryWords + 1 { // the first word has two parts: from the place on, and before it
+	for range d.used + 1 { // the first word has two parts: from the place on, and before it
 		s, before := place/64, uint64(1)<<(place%64)-1
 		groups := take(&d.summary[s])
 		giveBack(&d.summary[s], groups&before)
@@ -76,7 +84,9 @@ func (d *Doorbell) Collect(most int, work func(queuePair uint32)) (taken int) {
 				taken++
 			}
 		}
-		place = (s + 1) % summaryWords * 64
+		if place = (s + 1) * 64; place >= d.used*64 {
+			place = 0
+		}
 	}
 	d.next = 0
 	return taken
@@ -104,7 +114,7 @@ func asWord(b bool) uint32 {
 
 // Pending reports whether any bit is set.
 func (d *Doorbell) Pending() bool {
-	for s := range d.summary {
+	for s := range d.used {
 		if d.summary[s].Load() != 0 {
 			return true
 		}

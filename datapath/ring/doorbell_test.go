@@ -271,3 +271,24 @@ func TestDoorbellWakesTheSleeper(t *testing.T) {
 		}
 	}
 }
+
+// A card that serves few queue pairs does not look for others, whatever a program sets.
+func TestDoorbellServes(t *testing.T) {
+	d := NewDoorbell(Alloc(DoorbellSize))
+	for served, want := range map[int][]uint32{1: {0, 4095}, 4096: {0, 4095}, 4097: {0, 4095, 4096, 8191}, MaxQueuePairs: {0, 4095, 4096, 8191, 60000}} {
+		d.Serve(MaxQueuePairs)
+		d.Collect(MaxQueuePairs, func(uint32) {})
+		d.Serve(served)
+		for _, index := range []uint32{60000, 8191, 4096, 4095, 0} {
+			d.Ring(index)
+		}
+		var got []uint32
+		d.Collect(MaxQueuePairs, func(index uint32) { got = append(got, index) })
+		if slices.Sort(got); !slices.Equal(got, want) {
+			t.Errorf("serving %d: %v, want %v", served, got, want)
+		}
+		if d.Pending() {
+			t.Errorf("serving %d: something is left", served)
+		}
+	}
+}

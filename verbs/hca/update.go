@@ -94,10 +94,11 @@ func (card *Card) moveWays(found map[*path]way) (left []*hop) {
 	card.mu.Lock()
 	defer card.mu.Unlock()
 	lost := 0
-	var example *path
+	var example pair
+	var why error
 	for p, w := range found {
 		if w.why != nil && p.why == nil {
-			lost, example = lost+1, p
+			lost, example, why = lost+1, p.ends, w.why
 		}
 		if h := card.setWay(p, w); h != nil {
 			left = append(left, h)
@@ -105,7 +106,7 @@ func (card *Card) moveWays(found map[*path]way) (left []*hop) {
 	}
 	card.showAll(slices.Collect(maps.Keys(found)))
 	left = append(left, card.freeLeft(slices.Collect(maps.Keys(found)))...)
-	card.reportLost(lost, example)
+	card.reportLost(lost, example, why)
 	return left
 }
 
@@ -175,9 +176,9 @@ func (card *Card) freeLeft(paths []*path) (left []*hop) {
 
 // reportLost logs when destinations become unreachable, and when the last of them is reachable
 // again. The caller holds card.mu.
-func (card *Card) reportLost(lost int, example *path) {
+func (card *Card) reportLost(lost int, example pair, why error) {
 	if lost > 0 && card.unreachable == 0 {
-		card.log.Warn("destinations are unreachable for now", "device", card.name, "count", lost, "one", example.ends.dest, "error", example.why)
+		card.log.Warn("destinations are unreachable for now", "device", card.name, "count", lost, "one", example.dest, "error", why)
 	}
 	was := card.unreachable
 	card.unreachable = 0
