@@ -1,0 +1,90 @@
+package verbstest
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/roced/roced/verbs"
+	"golang.org/x/sys/unix"
+)
+
+var createTests = []test{{name: "create refuses", run: createRefuses}}
+
+// refusal is a row: an error, and what it must be and say.
+type refusal struct {
+	name string
+	err  error
+	want error
+	says string
+}
+
+func refusals(t *testing.T, rows []refusal) {
+	t.Helper()
+	for _, row := range rows {
+		t.Run(row.name, func(t *testing.T) { refused(t, row.err, row.want, row.says) })
+	}
+}
+
+// Arguments that cannot be are refused with what can.
+func createRefuses(t *testing.T, w *world) {
+	device, err := w.a.ctx.QueryDevice()
+	check(t, err)
+	pd, err := w.a.ctx.AllocPD()
+	check(t, err)
+	refusals(t, smallRefusals(w, pd, device))
+	refusals(t, qpRefusals(w, pd, device))
+	check(t, pd.Close()) // what was refused does not use it
+}
+
+// smallRefusals are those of contexts, CQs and MRs.
+func smallRefusals(w *world, pd *verbs.PD, device verbs.DeviceAttr) []refusal {
+	mr := func(length int, access verbs.AccessFlags) error {
+		_, err := pd.AllocMR(length, access)
+		return err
+	}
+	cq := func(entries int) error {
+		_, err := w.a.ctx.CreateCQ(entries)
+		return err
+	}
+	_, noMemory := pd.RegMR(nil, 0)
+	_, noCard := verbs.Open(nil)
+	rows := []refusal{
+		{"no card", noCard, unix.EINVAL, "no card"},
+		{"CQ of 0", cq(0), unix.EINVAL, "1 to"},
+		{"CQ of a negative size", cq(-1), unix.EINVAL, "1 to"},
+		{"CQ too large", cq(device.MaxCQE + 1), unix.EINVAL, fmt.Sprint(device.MaxCQE)},
+		{"MR of 0", mr(0, 0), unix.EINVAL, "1 to"},
+		{"MR of a negative length", mr(-1, 0), unix.EINVAL, "1 to"},
+		{"MR too large", mr(int(device.MaxMRSize)+1, 0), unix.EINVAL, fmt.Sprint(device.MaxMRSize)},
+		{"remote write", mr(1, verbs.AccessRemoteWrite), unix.EOPNOTSUPP, "access flags 0x2"},
+	}
+	if verbs.KindOf(noMemory) != verbs.ErrUnsupported {
+		rows = append(rows, refusal{"MR of nothing", noMemory, unix.EINVAL, "1 to"})
+	}
+	return rows
+}
+
+// qpRefusals are those of queue pairs.
+func qpRefusals(w *world, pd *verbs.PD, device verbs.DeviceAttr) []refusal {
+	s := w.a
+	qp := func(change func(a *verbs.QPInitAttr)) error {
+		attr := verbs.QPInitAttr{Type: verbs.QPTypeUD, SendCQ: s.cq, RecvCQ: s.cq}
+		change(&attr)
+		_, err := pd.CreateQP(&attr)
+		return err
+	}
+	wr, sge, inline := uint32(device.MaxQPWR), uint32(device.MaxSGE), uint32(device.MaxInline)
+	most := func(name string, limit uint32) string {
+		return fmt.Sprintf("%s %d, at most %d", name, limit+1, limit)
+	}
+	return []refusal{
+		{"no CQ", qp(func(a *verbs.QPInitAttr) { a.RecvCQ = nil }), unix.EINVAL, "RecvCQ"},
+		{"CQ of another device", qp(func(a *verbs.QPInitAttr) { a.SendCQ = w.b.cq }), unix.EINVAL, "another context"},
+		{"connected service", qp(func(a *verbs.QPInitAttr) { a.Type = verbs.QPTypeRC }), unix.EOPNOTSUPP, "UD"},
+		{"too many sends", qp(func(a *verbs.QPInitAttr) { a.Cap.MaxSendWR = wr + 1 }), unix.EINVAL, most("max_send_wr", wr)},
+		{"too many receives", qp(func(a *verbs.QPInitAttr) { a.Cap.MaxRecvWR = 1<<32 - 1 }), unix.EINVAL, "max_recv_wr"},
+		{"too many SGEs", qp(func(a *verbs.QPInitAttr) { a.Cap.MaxSendSGE = sge + 1 }), unix.EINVAL, most("max_send_sge", sge)},
+		{"too many receive SGEs", qp(func(a *verbs.QPInitAttr) { a.Cap.MaxRecvSGE = sge + 1 }), unix.EINVAL, "max_recv_sge"},
+		{"too much inline", qp(func(a *verbs.QPInitAttr) { a.Cap.MaxInlineData = inline + 1 }), unix.EINVAL, most("max_inline_data", inline)},
+	}
+}

@@ -1,0 +1,144 @@
+package verbstest
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"github.com/roced/roced/verbs"
+)
+
+// judged is a Provider whose errors are judged: each is one of package verbs.
+type judged struct {
+	verbs.Provider
+	t testing.TB
+}
+
+// runnable is a judged Provider whose card programs can run.
+type runnable struct {
+	judged
+	verbs.Progressor
+}
+
+func judge(t testing.TB, p verbs.Provider) verbs.Provider {
+	j := judged{p, t}
+	if progress, is := p.(verbs.Progressor); is {
+		return runnable{j, progress}
+	}
+	return j
+}
+
+func (j judged) judge(command string, err error) error {
+	if err != nil && verbs.KindOf(err) == nil {
+		j.t.Errorf("%s: %v is no error of package verbs", command, err)
+	}
+	return err
+}
+
+func (j judged) Claim() error { return j.judge("Claim", j.Provider.Claim()) }
+func (j judged) Err() error   { return j.judge("Err", j.Provider.Err()) }
+
+// GetAsyncEvent may give the error of its context too.
+func (j judged) GetAsyncEvent(ctx context.Context) (verbs.EventReport, error) {
+	report, err := j.Provider.GetAsyncEvent(ctx)
+	if ended := ctx.Err(); err != nil && ended != nil && errors.Is(err, ended) {
+		return report, err
+	}
+	return report, j.judge("GetAsyncEvent", err)
+}
+
+func (j judged) QueryDevice() (verbs.DeviceAttr, error) {
+	attr, err := j.Provider.QueryDevice()
+	return attr, j.judge("QueryDevice", err)
+}
+
+func (j judged) QueryPort(r verbs.QueryPortRequest) (verbs.PortAttr, error) {
+	attr, err := j.Provider.QueryPort(r)
+	return attr, j.judge("QueryPort", err)
+}
+
+func (j judged) QueryGIDTable(r verbs.QueryGIDTableRequest) (verbs.QueryGIDTableGrant, error) {
+	grant, err := j.Provider.QueryGIDTable(r)
+	return grant, j.judge("QueryGIDTable", err)
+}
+
+func (j judged) QueryPKey(r verbs.QueryPKeyRequest) (verbs.QueryPKeyGrant, error) {
+	grant, err := j.Provider.QueryPKey(r)
+	return grant, j.judge("QueryPKey", err)
+}
+
+func (j judged) AllocPD() (verbs.AllocPDGrant, error) {
+	grant, err := j.Provider.AllocPD()
+	return grant, j.judge("AllocPD", err)
+}
+
+func (j judged) DeallocPD(r verbs.DeallocPDRequest) error {
+	return j.judge("DeallocPD", j.Provider.DeallocPD(r))
+}
+
+func (j judged) AllocMR(r verbs.AllocMRRequest) (verbs.MRGrant, error) {
+	grant, err := j.Provider.AllocMR(r)
+	return grant, j.judge("AllocMR", err)
+}
+
+func (j judged) RegMR(r verbs.RegMRRequest) (verbs.MRGrant, error) {
+	grant, err := j.Provider.RegMR(r)
+	return grant, j.judge("RegMR", err)
+}
+
+func (j judged) DeregMR(r verbs.DeregMRRequest) error {
+	return j.judge("DeregMR", j.Provider.DeregMR(r))
+}
+
+func (j judged) CreateCQ(r verbs.CreateCQRequest) (verbs.CreateCQGrant, error) {
+	grant, err := j.Provider.CreateCQ(r)
+	return grant, j.judge("CreateCQ", err)
+}
+
+func (j judged) DestroyCQ(r verbs.DestroyCQRequest) error {
+	return j.judge("DestroyCQ", j.Provider.DestroyCQ(r))
+}
+
+func (j judged) CreateQP(r verbs.CreateQPRequest) (verbs.CreateQPGrant, error) {
+	grant, err := j.Provider.CreateQP(r)
+	return grant, j.judge("CreateQP", err)
+}
+
+func (j judged) ModifyQP(r verbs.ModifyQPRequest) error {
+	return j.judge("ModifyQP", j.Provider.ModifyQP(r))
+}
+
+func (j judged) QueryQP(r verbs.QueryQPRequest) (verbs.QueryQPGrant, error) {
+	grant, err := j.Provider.QueryQP(r)
+	return grant, j.judge("QueryQP", err)
+}
+
+func (j judged) DestroyQP(r verbs.DestroyQPRequest) error {
+	return j.judge("DestroyQP", j.Provider.DestroyQP(r))
+}
+
+func (j judged) CreateAH(ctx context.Context, r verbs.CreateAHRequest) (verbs.CreateAHGrant, error) {
+	grant, err := j.Provider.CreateAH(ctx, r)
+	return grant, j.judge("CreateAH", err)
+}
+
+func (j judged) DestroyAH(r verbs.DestroyAHRequest) error {
+	return j.judge("DestroyAH", j.Provider.DestroyAH(r))
+}
+
+func (j judged) AttachMcast(r verbs.McastRequest) error {
+	return j.judge("AttachMcast", j.Provider.AttachMcast(r))
+}
+
+func (j judged) DetachMcast(r verbs.McastRequest) error {
+	return j.judge("DetachMcast", j.Provider.DetachMcast(r))
+}
+
+func (j judged) JoinMulticast(r verbs.JoinMulticastRequest) (verbs.JoinMulticastGrant, error) {
+	grant, err := j.Provider.JoinMulticast(r)
+	return grant, j.judge("JoinMulticast", err)
+}
+
+func (j judged) LeaveMulticast(r verbs.LeaveMulticastRequest) error {
+	return j.judge("LeaveMulticast", j.Provider.LeaveMulticast(r))
+}

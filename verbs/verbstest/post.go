@@ -1,0 +1,85 @@
+package verbstest
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/roced/roced/verbs"
+	"golang.org/x/sys/unix"
+)
+
+var postTests = []test{
+	{name: "post send refuses", run: postSendRefuses},
+	{name: "post receive refuses", run: postRecvRefuses},
+}
+
+// What is refused at once, and with which errno. What precedes the bad request of a
+// list is queued, what follows is not.
+func postSendRefuses(t *testing.T, w *world) {
+	a, b := w.a, w.b
+	ah := a.ah(b.end.IPv4)
+	otherPD, err := a.ctx.AllocPD()
+	check(t, err)
+	foreign, err := otherPD.CreateAH(guard(t), a.route(b.end.IPv4))
+	check(t, err)
+	rows := []struct {
+		name  string
+		spoil func(wr *verbs.SendWR)
+		want  error
+		says  string
+	}{
+		{"no AH", func(wr *verbs.SendWR) { wr.AH = nil }, unix.EINVAL, "address handle"},
+		{"AH of another PD", func(wr *verbs.SendWR) { wr.AH = foreign }, unix.EINVAL, "another PD"},
+		{"QP 0", func(wr *verbs.SendWR) { wr.RemoteQPN = 0 }, unix.EINVAL, "number 0"},
+		{"QP of 25 bits", func(wr *verbs.SendWR) { wr.RemoteQPN = 1 << 24 }, unix.EINVAL, "16777216"},
+		{"RDMA write", func(wr *verbs.SendWR) { wr.Opcode = verbs.WRRDMAWriteWithImm }, unix.EINVAL, "RDMA write"},
+		{"no operation, which is libibverbs' RDMA write", func(wr *verbs.SendWR) { wr.Opcode = 0 }, unix.EINVAL, "set Opcode to WRSend"},
+		{"too many SGEs", func(wr *verbs.SendWR) { wr.SGList = make([]verbs.SGE, 17) }, unix.EINVAL, "max_send_sge"},
+		{"inline too long", func(wr *verbs.SendWR) { wr.Flags, wr.InlineData = verbs.SendInline, make([]byte, 1025) }, unix.EINVAL, "max_inline_data"},
+		{"inline of no region", func(wr *verbs.SendWR) { wr.Flags, wr.SGList[0].LKey = verbs.SendInline, 0x1234 }, unix.EINVAL, "lkey 0x1234"},
+		{"inline beyond the region", func(wr *verbs.SendWR) {
+			wr.Flags, wr.SGList = verbs.SendInline, []verbs.SGE{a.mr.SGE(slots*slotLen-1, 2)}
+		}, unix.EINVAL, "exceeds"},
+		{"inline from a wrapping address", func(wr *verbs.SendWR) {
+			wr.Flags, wr.SGList = verbs.SendInline, []verbs.SGE{{Addr: 1<<64 - 1, Length: 2, LKey: a.mr.LKey()}}
+		}, unix.EINVAL, "exceeds"},
+		{"inline data without the flag", func(wr *verbs.SendWR) { wr.InlineData = []byte("x") }, unix.EINVAL, "SendInline"},
+	}
+	for _, row := range rows {
+		t.Run(row.name, func(t *testing.T) {
+			list := make([]verbs.SendWR, 4)
+			for i := range list {
+				list[i] = a.send(uint64(i), ah, b.qp, a.piece(i, 10))
+			}
+			row.spoil(&list[2])
+			b.receive(0, 1, 2, 3)
+			err := a.qp.PostSend(list)
+			refused(t, err, row.want, "work request 2", row.says)
+			var bad *verbs.BadWRError
+			if !errors.As(err, &bad) || bad.Index != 2 {
+				t.Errorf("%v does not name request 2", err)
+			}
+			a.expect(ok(0), ok(1))
+			b.expect(ok(0), ok(1))
+			w.nothingElse()
+			to(t, b.qp, verbs.QPStateReset)
+			check(t, b.qp.Activate(testQKey))
+		})
+	}
+}
+
+func postRecvRefuses(t *testing.T, w *world) {
+	a, b := w.a, w.b
+	good := verbs.RecvWR{SGList: []verbs.SGE{b.piece(0, slotLen)}}
+	bad := verbs.RecvWR{SGList: make([]verbs.SGE, 17)}
+	err := b.qp.PostRecv([]verbs.RecvWR{good, good, bad, good})
+	refused(t, err, unix.EINVAL, "work request 2", "max_recv_sge")
+	ah := a.ah(b.end.IPv4)
+	for i := range 4 {
+		a.post(a.send(uint64(i), ah, b.qp))
+	}
+	a.wait(4)
+	b.wait(2)
+	w.nothingElse()
+	b.expectDrops(map[string]uint64{"no_receive": 2})
+}

@@ -1,0 +1,79 @@
+package verbstest
+
+import (
+	"fmt"
+	"net/netip"
+	"slices"
+	"testing"
+
+	"github.com/roced/roced/verbs"
+)
+
+// Pair is two cards that reach each other, and a session on each.
+type Pair struct {
+	A, B End
+	// Unreachable is an IPv4 address that is neither card's and that no route leads to.
+	Unreachable netip.Addr
+	// Beside gives another session on A's card; nil where there can be none.
+	Beside func() verbs.Provider
+}
+
+// End is a session that no Context has claimed, and its card. The functions change the card's
+// world, and fail the test if they cannot; each may be nil.
+type End struct {
+	Provider              verbs.Provider
+	IPv4, IPv6, LinkLocal netip.Addr
+	MAC                   verbs.MAC // which peers see
+
+	SetLink       func(up bool)
+	AddAddress    func(netip.Addr)
+	RemoveAddress func(netip.Addr)
+	SetMTU        func(bytes int) // the interface's
+	// Drops gives how many packets the card has dropped, by the names of the reasons as
+	// hca.Statistics has them, without those that are 0.
+	Drops func() map[string]uint64
+}
+
+// addresses are one of each kind.
+func (e *End) addresses() []netip.Addr { return []netip.Addr{e.IPv4, e.IPv6, e.LinkLocal} }
+
+// test is a promise of the API.
+type test struct {
+	name string
+	run  func(t *testing.T, w *world)
+	// rounds is how often it runs, with a new pair each: it looks for what happens seldom.
+	rounds int
+	// needs says whether the pair has what the test changes; nil: it needs nothing.
+	needs func(p *Pair) bool
+}
+
+// Run runs all tests, each as a test of its own and over a pair of its own, made by newPair with
+// that test's T.
+func Run(t *testing.T, newPair func(t *testing.T) Pair) {
+	t.Helper()
+	for _, test := range all() {
+		for round := range max(test.rounds, 1) {
+			name := test.name
+			if test.rounds > 1 {
+				name = fmt.Sprintf("%s %d", test.name, round+1)
+			}
+			t.Run(name, func(t *testing.T) {
+				pair := newPair(t)
+				if test.needs == nil || test.needs(&pair) {
+					test.run(t, newWorld(t, pair))
+				}
+			})
+		}
+	}
+}
+
+func all() []test {
+	return slices.Concat(
+		objectTests, limitTests, createTests, queryTests, // objects and their life
+		stateTests, modifyTests, // states of queue pairs
+		postTests, sendTests, memoryTests, ahTests, // what a request says
+		flowTests, overrunTests, drainTests, // queues
+		waitTests, pollerTests, closeTests, // who waits, and the end
+		groupTests, joinTests, eventTests, portTests,
+	)
+}
