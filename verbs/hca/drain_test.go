@@ -7,7 +7,6 @@ import (
 
 	"github.com/roced/roced/datapath/wire"
 	"github.com/roced/roced/verbs"
-	"golang.org/x/sys/unix"
 )
 
 // What has been posted leaves when the device, or the queue pair, is closed at once.
@@ -45,26 +44,6 @@ func TestPostThenClose(t *testing.T) {
 	}
 }
 
-// What cannot move is not waited for.
-func TestDrainOfAHeldQueue(t *testing.T) {
-	w := newStillPair(t)
-	a := w.a
-	ah := a.ah("10.0.0.2")
-	to(t, a.qp, verbs.QPStateSQD)
-	a.post(a.send(1, ah, w.b))
-	refused(t, a.qp.Drain(context.Background()), verbs.ErrState, "SQD", "1 send")
-	to(t, a.qp, verbs.QPStateRTS)
-	check(t, a.qp.Drain(context.Background()))
-	expect(t, a.completions(), ok(1))
-	check(t, a.qp.Drain(context.Background()))
-	to(t, a.qp, verbs.QPStateErr)
-	a.post(a.send(2, ah, w.b))
-	check(t, a.qp.Drain(context.Background())) // flushed is carried out too
-	expect(t, a.completions(), flushed(2))
-	check(t, a.qp.Close())
-	refused(t, a.qp.Drain(context.Background()), verbs.ErrObjectClosed)
-}
-
 // A link that takes nothing ends Drain with its context.
 func TestDrainGivesUp(t *testing.T) {
 	w := newStillPair(t)
@@ -87,60 +66,6 @@ func TestDrainGivesUp(t *testing.T) {
 	check(t, w.b.device.Close()) // the wire has no other end: what is sent is gone
 	check(t, big.Drain(guard(t)))
 	check(t, big.PostSend(list))
-}
-
-// nil where an object or attributes are needed is an error.
-func TestNil(t *testing.T) {
-	s := newStillPair(t).a
-	var (
-		noPD         *verbs.PD
-		noQP         *verbs.QP
-		noCQ         *verbs.CQ
-		noMR         *verbs.MR
-		noAH         *verbs.AH
-		noMembership *verbs.Membership
-		noContext    *verbs.Context
-	)
-	_, createQP := s.pd.CreateQP(nil)
-	_, createAH := s.pd.CreateAH(guard(t), nil)
-	_, fromWC := s.pd.CreateAHFromWC(nil, nil, 1)
-	_, attrFromWC := s.ctx.AHAttrFromWC(nil, nil, 1)
-	_, ofNoPD := noPD.CreateQP(&verbs.QPInitAttr{})
-	_, ahOfNoPD := noPD.CreateAH(guard(t), &verbs.AHAttr{})
-	_, fromWCOfNoPD := noPD.CreateAHFromWC(&verbs.WC{}, nil, 1)
-	_, mrOfNoPD := noPD.AllocMR(1, 0)
-	_, regOfNoPD := noPD.RegMR(make([]byte, 1), 0)
-	for name, err := range map[string]error{
-		"CreateQP(nil)": createQP, "CreateAH(nil)": createAH, "CreateAHFromWC(nil)": fromWC, "AHAttrFromWC(nil)": attrFromWC,
-		"nil PD: CreateQP": ofNoPD, "nil PD: CreateAH": ahOfNoPD, "nil PD: CreateAHFromWC": fromWCOfNoPD, "nil PD: AllocMR": mrOfNoPD, "nil PD: RegMR": regOfNoPD,
-		"Modify(nil)": s.qp.Modify(nil, verbs.QPAttrState), "nil QP: Modify": noQP.Modify(&verbs.QPAttr{}, 0), "nil QP: Close": noQP.Close(),
-		"nil CQ: Close": noCQ.Close(), "nil MR: Close": noMR.Close(), "nil AH: Close": noAH.Close(), "nil PD: Close": noPD.Close(),
-		"nil membership: Close": noMembership.Close(), "nil context: Close": noContext.Close(),
-	} {
-		t.Run(name, func(t *testing.T) { refused(t, err, unix.EINVAL, "nil") })
-	}
-	check(t, s.qp.PostSend(nil))
-	check(t, s.qp.PostRecv(nil))
-	n, err := s.cq.Poll(nil)
-	if n != 0 || err != nil {
-		t.Errorf("poll of nothing: %d, %v", n, err)
-	}
-}
-
-// A message that is too long is told with the number that counts.
-func TestLongerThanTheMTU(t *testing.T) {
-	w := newStillPair(t)
-	a := w.a
-	a.device.engine.Do(func() { a.device.engine.SetMTU(wire.MTU2048) })
-	ah := a.ah("10.0.0.2")
-	a.post(a.send(1, ah, w.b, a.piece(0, 2048)), a.send(2, ah, w.b, a.mr.SGE(0, 2049)), a.send(3, ah, w.b))
-	w.run()
-	got := a.completions()
-	expect(t, got, ok(1), outcome{2, verbs.WCLocLenErr}, flushed(3))
-	if got[1].VendorErr != 2048 || got[0].VendorErr != 0 {
-		t.Errorf("vendor errors %d, %d", got[0].VendorErr, got[1].VendorErr)
-	}
-	refused(t, got[1].Err(), unix.EMSGSIZE, "active MTU of 2048 bytes")
 }
 
 // Statistics are one list, can be printed, and outlive the device.

@@ -141,34 +141,6 @@ func (w *wirePair) overrun(t *testing.T, qp *verbs.QP) {
 	w.a.completions()
 }
 
-// An overrun is an event of the CQ, and of each of its queue pairs that it moved to
-// ERR; of none that were there before, and of no other CQ's.
-func TestOverrunEvents(t *testing.T) {
-	w := newStillPair(t)
-	cq, qps := w.b.overrunnable(3)
-	to(t, qps[1], verbs.QPStateErr)
-	w.overrun(t, qps[0])
-	w.b.expectEvents(cqErr(cq), qpFatal(qps[0]), qpFatal(qps[2]))
-	w.b.noEvent()
-	for i, qp := range append(qps, w.b.qp) {
-		attr, _, err := qp.Query()
-		check(t, err)
-		if (attr.State == verbs.QPStateErr) != (i < 3) {
-			t.Errorf("queue pair %d is in %v", i, attr.State)
-		}
-	}
-}
-
-// A completion tells of an error that is one request's: there is no event of it.
-func TestNoEventOfACompletion(t *testing.T) {
-	w := newStillPair(t)
-	check(t, w.b.qp.PostRecv([]verbs.RecvWR{{ID: 7, SGList: []verbs.SGE{{LKey: 12345, Length: slotLen}}}}))
-	w.a.post(w.a.send(1, w.a.ah("10.0.0.2"), w.b))
-	w.run()
-	expect(t, w.b.completions(), outcome{7, verbs.WCLocProtErr})
-	w.b.noEvent()
-}
-
 // There are no events of what has been closed, and no room that they take.
 func TestEventsOfClosedObjects(t *testing.T) {
 	w := newStillPair(t)
@@ -199,66 +171,6 @@ func TestEventsOfClosedObjects(t *testing.T) {
 	}
 	w.b.link(false)
 	w.b.expectEvents(portErr)
-}
-
-// Readers are woken by what the engine does, each by one event.
-func TestEventsWakeReaders(t *testing.T) {
-	w := newWirePair(t)
-	cq, qps := w.b.overrunnable(2)
-	got := make(chan verbs.AsyncEvent)
-	for range 3 {
-		go func() {
-			event, err := w.b.ctx.GetAsyncEvent(guard(t))
-			if err != nil {
-				t.Error(err)
-			}
-			got <- event
-		}()
-	}
-	eventually(t, "readers", func() bool { return waiting("verbs.(*Context).GetAsyncEvent") == 3 })
-	wr := w.a.send(1, w.a.ah("10.0.0.2"), w.b)
-	wr.RemoteQPN = qps[0].Number()
-	for i := range 5 {
-		check(t, qps[0].PostRecv([]verbs.RecvWR{{ID: uint64(i), SGList: []verbs.SGE{w.b.piece(i, slotLen)}}}))
-		w.a.post(wr)
-		w.a.wait(1)
-	}
-	want := map[verbs.AsyncEvent]bool{cqErr(cq): true, qpFatal(qps[0]): true, qpFatal(qps[1]): true}
-	for range 3 {
-		if event := <-got; !want[event] {
-			t.Errorf("%v, twice or of another", event.Type)
-		} else {
-			delete(want, event)
-		}
-	}
-}
-
-// Waiting for an event ends with the caller's context, and with Close.
-func TestEventWaitEnds(t *testing.T) {
-	a := newWirePair(t).a
-	ctx, cancel := context.WithCancel(t.Context())
-	done := make(chan error)
-	wait := func(ctx context.Context) {
-		_, err := a.ctx.GetAsyncEvent(ctx)
-		done <- err
-	}
-	go wait(ctx)
-	eventually(t, "reader", func() bool { return waiting("verbs.(*Context).GetAsyncEvent") == 1 })
-	cancel()
-	if err := <-done; !errors.Is(err, context.Canceled) {
-		t.Errorf("cancelled: %v", err)
-	}
-	for range 3 {
-		go wait(guard(t))
-	}
-	eventually(t, "readers", func() bool { return waiting("verbs.(*Context).GetAsyncEvent") == 3 })
-	check(t, a.ctx.Close())
-	for range 3 {
-		refused(t, <-done, verbs.ErrClosed)
-	}
-	a.device.events.put(verbs.EventReport{Type: verbs.EventPortErr, Port: 1})
-	_, err := a.ctx.GetAsyncEvent(guard(t))
-	refused(t, err, verbs.ErrClosed)
 }
 
 // Events, failing and closing at once: the race detector watches.

@@ -156,38 +156,6 @@ func TestFullMemberLeavesASendOnlyOne(t *testing.T) {
 	}
 }
 
-// On a real link: of several queue pairs in a group one has another Q_Key, one has no
-// receives posted, and one wants nothing of its own back; the others get everything.
-func TestFanOutOnLink(t *testing.T) {
-	for _, group := range []string{groupV4, groupV6} {
-		t.Run(group, func(t *testing.T) {
-			l := newStations(t, WithStateDir(t.TempDir()))
-			join(t, l.b, group, verbs.JoinFullMember)
-			first, second, keyless, _ := l.b.member(group), l.b.member(group), l.b.member(group), l.b.member(group)
-			qkey := verbs.QPAttr{QKey: testQKey + 1}
-			check(t, keyless.Modify(&qkey, verbs.QPAttrQKey))
-			for i := range depth {
-				for _, qp := range []*verbs.QP{first, second, keyless} {
-					l.b.receiveOn(qp, i)
-				}
-				l.a.post(l.a.toGroup(group, 9, 12))
-				l.a.wait(1)
-			}
-			got := map[verbs.QPN]int{}
-			for _, wc := range l.b.wait(2 * depth) {
-				check(t, wc.Err())
-				got[wc.QPN]++
-			}
-			if got[first.Number()] != depth || got[second.Number()] != depth {
-				t.Errorf("got by %v", got)
-			}
-			if drops := l.b.drops(); drops["qkey"] != depth || drops["no_receive"] != depth || len(drops) != 2 {
-				t.Errorf("drops %v", drops)
-			}
-		})
-	}
-}
-
 // alias is a group whose packets have the same Ethernet address.
 var alias = map[string]string{groupV4: "239.129.2.3", groupV6: "ff05::1:2:3"}
 

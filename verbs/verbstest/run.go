@@ -75,5 +75,6 @@ func all() []test {
 		flowTests, overrunTests, drainTests, // queues
 		waitTests, pollerTests, closeTests, // who waits, and the end
 		groupTests, joinTests, eventTests, portTests,
+		commandTests, // what a hostile client asks
 	)
 }

@@ -9,34 +9,6 @@ import (
 	"github.com/roced/roced/verbs"
 )
 
-// Whoever waits on a queue that is closed is told; a closed queue is not an empty one.
-func TestCloseCQWhileWaiting(t *testing.T) {
-	w := newWirePair(t)
-	cq, err := w.a.ctx.CreateCQ(8)
-	check(t, err)
-	done := make(chan error)
-	for range 3 {
-		go func() {
-			var wcs [1]verbs.WC
-			_, err := cq.Wait(guard(t), wcs[:])
-			done <- err
-		}()
-	}
-	eventually(t, "waiting", func() bool { return waiting("verbs.(*CQ).Wait") == 3 })
-	check(t, cq.Close())
-	for range 3 {
-		refused(t, <-done, verbs.ErrObjectClosed, "the CQ")
-	}
-	var wcs [1]verbs.WC
-	_, err = cq.Poll(wcs[:])
-	refused(t, err, verbs.ErrObjectClosed, "the CQ")
-	_, err = cq.Wait(guard(t), wcs[:])
-	refused(t, err, verbs.ErrObjectClosed)
-	refused(t, cq.Close(), verbs.ErrObjectClosed)
-	_, err = w.a.pd.CreateQP(&verbs.QPInitAttr{Type: verbs.QPTypeUD, SendCQ: cq, RecvCQ: cq})
-	refused(t, err, verbs.ErrObjectClosed, "the CQ")
-}
-
 // pollers are clients of one device, each with a queue pair and a CQ of its own and the loop
 // that everybody writes.
 type poller struct {
@@ -82,47 +54,6 @@ func (p *poller) await() error {
 		if err != nil || n > 0 {
 			return err
 		}
-	}
-}
-
-// Eight goroutines poll, each in the plain loop, and none starves the others: every
-// one makes its round trips.
-func TestManyPollers(t *testing.T) {
-	const rounds = 300
-	l := newWirePair(t)
-	var all sync.WaitGroup
-	var trips atomic.Int64
-	for range 8 {
-		client, server := newPoller(t, l.a, "10.0.0.2"), newPoller(t, l.b, "10.0.0.1")
-		check(t, server.qp.PostRecv([]verbs.RecvWR{{SGList: []verbs.SGE{server.mr.SGE(0, slotLen)}}}))
-		all.Go(func() {
-			for range rounds {
-				if err := client.trip(server.qp.Number()); err != nil {
-					t.Error(err)
-					return
-				}
-				trips.Add(1)
-			}
-		})
-		all.Go(func() {
-			for range rounds {
-				err := server.await()
-				if err == nil {
-					err = server.qp.PostRecv([]verbs.RecvWR{{SGList: []verbs.SGE{server.mr.SGE(0, slotLen)}}})
-				}
-				if err == nil {
-					err = server.send(client.qp.Number())
-				}
-				if err != nil {
-					t.Error(err)
-					return
-				}
-			}
-		})
-	}
-	all.Wait()
-	if n := trips.Load(); n != 8*rounds {
-		t.Errorf("%d trips of %d", n, 8*rounds)
 	}
 }
 

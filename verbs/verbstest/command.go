@@ -1,0 +1,314 @@
+package verbstest
+
+import (
+	"fmt"
+	"math"
+	"net/netip"
+	"testing"
+
+	"github.com/roced/roced/verbs"
+)
+
+var commandTests = []test{
+	{name: "commands refuse handles", run: refuseHandles},
+	{name: "commands refuse arguments", run: refuseArguments},
+	{name: "scribbled queues", run: scribbledQueues},
+}
+
+// A command asks the card's side directly, past the checks of package verbs.
+type command struct {
+	name string
+	ask  func() error
+}
+
+// refuseAll gives commands that must be refused. That the error is one of verbs its judge sees.
+func refuseAll(t *testing.T, w *world, commands []command) {
+	t.Helper()
+	for _, c := range commands {
+		if err := c.ask(); err == nil {
+			t.Errorf("%s is not refused", c.name)
+		}
+	}
+	w.alive()
+}
+
+// alive checks that the station that a hostile client shares its card with is as it was.
+func (w *world) alive() {
+	w.a.Helper()
+	w.b.receive(0)
+	w.a.post(w.a.send(1, w.a.ah(w.b.end.IPv4), w.b.qp))
+	w.a.expect(ok(1))
+	w.b.expect(ok(0))
+	w.nothingElse()
+}
+
+// doorbells are places in the doorbell that no Context of these tests comes to.
+const doorbells = 5000
+
+// handles are one of each kind, made past the API.
+type handles struct{ pd, mr, cq, qp, ah, membership verbs.Handle }
+
+func (s *station) newHandles(p verbs.Provider, number uint32) (h handles) {
+	s.Helper()
+	pd, err := p.AllocPD()
+	check(s, err)
+	mr, err := p.AllocMR(verbs.AllocMRRequest{PD: pd.PD, Length: 1})
+	check(s, err)
+	cq, err := p.CreateCQ(verbs.CreateCQRequest{Entries: 8, User: uint64(doorbells + number)})
+	check(s, err)
+	qp, err := p.CreateQP(request(pd.PD, cq.CQ, doorbells+number))
+	check(s, err)
+	ah, err := p.CreateAH(guard(s), verbs.CreateAHRequest{PD: pd.PD, Attr: *s.route(s.end.IPv4)})
+	check(s, err)
+	m, err := p.JoinMulticast(verbs.JoinMulticastRequest{Group: groupV4, Flags: verbs.JoinSendOnlyFullMember})
+	check(s, err)
+	return handles{pd.PD, mr.MR, cq.CQ, qp.QP, ah.AH, m.Membership}
+}
+
+// request is one for a queue pair, with nothing wrong.
+func request(pd, cq verbs.Handle, index uint32) verbs.CreateQPRequest {
+	return verbs.CreateQPRequest{
+		PD: pd, Type: verbs.QPTypeUD, Cap: defaultCap(), SendCQ: cq, RecvCQ: cq,
+		Index: index, Token: index, User: 1<<40 + uint64(index),
+	}
+}
+
+// free gives back what newHandles made.
+func (h handles) free(t testing.TB, p verbs.Provider) {
+	t.Helper()
+	for _, err := range []error{
+		p.LeaveMulticast(verbs.LeaveMulticastRequest{Membership: h.membership}), p.DestroyAH(verbs.DestroyAHRequest{AH: h.ah}),
+		p.DestroyQP(verbs.DestroyQPRequest{QP: h.qp}), p.DestroyCQ(verbs.DestroyCQRequest{CQ: h.cq}),
+		p.DeregMR(verbs.DeregMRRequest{MR: h.mr}), p.DeallocPD(verbs.DeallocPDRequest{PD: h.pd}),
+	} {
+		check(t, err)
+	}
+}
+
+// Every command that takes a handle refuses one that was never given, one of what is closed, and
+// one of another session.
+func refuseHandles(t *testing.T, w *world) {
+	p := w.a.session
+	good, closed := w.a.newHandles(p, 0), w.a.newHandles(p, 1)
+	closed.free(t, p)
+	rows := map[string]handles{"closed": closed, "another session's": w.foreign()}
+	for _, h := range []verbs.Handle{0, 0xBAD, 0xDEADBEEF, 1 << 31, math.MaxUint32} {
+		rows[fmt.Sprintf("number %#x", uint32(h))] = handles{h, h, h, h, h, h}
+	}
+	for name, bad := range rows {
+		t.Run(name, func(t *testing.T) { refuseAll(t, w, handleCommands(w.a, good, bad)) })
+	}
+	good.free(t, p) // none of it was hit
+}
+
+// foreign is what another session has, on the same card if there can be one: further along in
+// its tables than A's session is in its own.
+func (w *world) foreign() (last handles) {
+	w.a.Helper()
+	owner, session := w.b, w.b.session
+	if w.pair.Beside != nil {
+		owner, session = w.a, judge(w.a, w.pair.Beside())
+		w.a.Cleanup(func() { check(w.a, session.Close()) })
+	}
+	for i := range uint32(20) {
+		last = owner.newHandles(session, 2+i)
+	}
+	return last
+}
+
+// handleCommands are all that take a handle, with one bad one each.
+func handleCommands(s *station, good, bad handles) []command {
+	p := s.session
+	qp := func(pd, send, recv verbs.Handle) error {
+		r := request(pd, send, doorbells+100)
+		r.RecvCQ = recv
+		_, err := p.CreateQP(r)
+		return err
+	}
+	group := verbs.McastRequest{QP: bad.qp, MGID: gid(groupV4)}
+	init := verbs.QPAttr{State: verbs.QPStateInit, Port: 1}
+	return []command{
+		{"DeallocPD", func() error { return p.DeallocPD(verbs.DeallocPDRequest{PD: bad.pd}) }},
+		{"AllocMR", func() error { _, err := p.AllocMR(verbs.AllocMRRequest{PD: bad.pd, Length: 1}); return err }},
+		{"RegMR", func() error { _, err := p.RegMR(verbs.RegMRRequest{PD: bad.pd, Memory: make([]byte, 1)}); return err }},
+		{"DeregMR", func() error { return p.DeregMR(verbs.DeregMRRequest{MR: bad.mr}) }},
+		{"DestroyCQ", func() error { return p.DestroyCQ(verbs.DestroyCQRequest{CQ: bad.cq}) }},
+		{"CreateQP, PD", func() error { return qp(bad.pd, good.cq, good.cq) }},
+		{"CreateQP, send CQ", func() error { return qp(good.pd, bad.cq, good.cq) }},
+		{"CreateQP, receive CQ", func() error { return qp(good.pd, good.cq, bad.cq) }},
+		{"ModifyQP", func() error { return p.ModifyQP(verbs.ModifyQPRequest{QP: bad.qp, Attr: init, Mask: initMask}) }},
+		{"ModifyQP, nothing", func() error { return p.ModifyQP(verbs.ModifyQPRequest{QP: bad.qp}) }},
+		{"QueryQP", func() error { _, err := p.QueryQP(verbs.QueryQPRequest{QP: bad.qp}); return err }},
+		{"DestroyQP", func() error { return p.DestroyQP(verbs.DestroyQPRequest{QP: bad.qp}) }},
+		{"CreateAH", func() error {
+			_, err := p.CreateAH(guard(s), verbs.CreateAHRequest{PD: bad.pd, Attr: *s.route(s.end.IPv4)})
+			return err
+		}},
+		{"DestroyAH", func() error { return p.DestroyAH(verbs.DestroyAHRequest{AH: bad.ah}) }},
+		{"AttachMcast", func() error { return p.AttachMcast(group) }},
+		{"DetachMcast", func() error { return p.DetachMcast(group) }},
+		{"LeaveMulticast", func() error { return p.LeaveMulticast(verbs.LeaveMulticastRequest{Membership: bad.membership}) }},
+	}
+}
+
+// Every command refuses numbers, masks and lengths that cannot be.
+func refuseArguments(t *testing.T, w *world) {
+	device, err := w.a.ctx.QueryDevice()
+	check(t, err)
+	h := w.a.newHandles(w.a.session, 0)
+	refuseAll(t, w, queryCommands(w.a.session))
+	refuseAll(t, w, sizeCommands(w.a.session, h, device))
+	refuseAll(t, w, queuePairCommands(w.a.session, h, device))
+	refuseAll(t, w, modifyCommands(w.a.session, h))
+	refuseAll(t, w, addressCommands(w.a, h))
+	h.free(t, w.a.session)
+}
+
+func queryCommands(p verbs.Provider) (all []command) {
+	for _, port := range []uint8{0, 2, 255} {
+		all = append(all,
+			command{fmt.Sprint("QueryPort ", port), func() error { _, err := p.QueryPort(verbs.QueryPortRequest{Port: port}); return err }},
+			command{fmt.Sprint("QueryGIDTable ", port), func() error { _, err := p.QueryGIDTable(verbs.QueryGIDTableRequest{Port: port}); return err }},
+			command{fmt.Sprint("QueryPKey of port ", port), func() error { _, err := p.QueryPKey(verbs.QueryPKeyRequest{Port: port}); return err }},
+		)
+	}
+	for _, index := range []int{-1, 1, math.MaxInt, math.MinInt} {
+		all = append(all, command{fmt.Sprint("QueryPKey ", index), func() error {
+			_, err := p.QueryPKey(verbs.QueryPKeyRequest{Port: 1, Index: index})
+			return err
+		}})
+	}
+	return append(all, command{"Claim", p.Claim})
+}
+
+// sizeCommands are of lengths, sizes and access flags.
+func sizeCommands(p verbs.Provider, h handles, device verbs.DeviceAttr) (all []command) {
+	for _, n := range []int{0, -1, math.MinInt, math.MaxInt, math.MaxInt - 4096, math.MaxUint32 + 1, int(device.MaxMRSize) + 1} {
+		all = append(all, command{fmt.Sprint("AllocMR of ", n), func() error {
+			_, err := p.AllocMR(verbs.AllocMRRequest{PD: h.pd, Length: n})
+			return err
+		}})
+	}
+	for _, n := range []int{0, -1, math.MinInt, math.MaxInt, math.MaxUint32 + 2, 1<<31 + 1, device.MaxCQE + 1} {
+		all = append(all, command{fmt.Sprint("CreateCQ of ", n), func() error {
+			_, err := p.CreateCQ(verbs.CreateCQRequest{Entries: n})
+			return err
+		}})
+	}
+	for bit := range 32 {
+		access := verbs.AccessFlags(1) << bit
+		if access == verbs.AccessLocalWrite {
+			continue
+		}
+		all = append(all,
+			command{fmt.Sprintf("AllocMR, access %#x", uint32(access)), func() error {
+				_, err := p.AllocMR(verbs.AllocMRRequest{PD: h.pd, Length: 1, Access: access})
+				return err
+			}},
+			command{fmt.Sprintf("RegMR, access %#x", uint32(access)), func() error {
+				_, err := p.RegMR(verbs.RegMRRequest{PD: h.pd, Memory: make([]byte, 1), Access: access})
+				return err
+			}})
+	}
+	return append(all, command{"RegMR of nothing", func() error { _, err := p.RegMR(verbs.RegMRRequest{PD: h.pd}); return err }})
+}
+
+func queuePairCommands(p verbs.Provider, h handles, device verbs.DeviceAttr) (all []command) {
+	for name, spoil := range map[string]func(r *verbs.CreateQPRequest){
+		"type 0":              func(r *verbs.CreateQPRequest) { r.Type = 0 },
+		"type RC":             func(r *verbs.CreateQPRequest) { r.Type = verbs.QPTypeRC },
+		"type 255":            func(r *verbs.CreateQPRequest) { r.Type = 255 },
+		"doorbell taken":      func(r *verbs.CreateQPRequest) { r.Index = doorbells },
+		"doorbell too far":    func(r *verbs.CreateQPRequest) { r.Index = 1 << 24 },
+		"doorbell 2^32-1":     func(r *verbs.CreateQPRequest) { r.Index = math.MaxUint32 },
+		"max_send_wr":         func(r *verbs.CreateQPRequest) { r.Cap.MaxSendWR = uint32(device.MaxQPWR) + 1 },
+		"max_send_wr 2^32-1":  func(r *verbs.CreateQPRequest) { r.Cap.MaxSendWR = math.MaxUint32 },
+		"max_recv_wr 2^31+1":  func(r *verbs.CreateQPRequest) { r.Cap.MaxRecvWR = 1<<31 + 1 },
+		"max_recv_wr 2^32-1":  func(r *verbs.CreateQPRequest) { r.Cap.MaxRecvWR = math.MaxUint32 },
+		"max_send_sge":        func(r *verbs.CreateQPRequest) { r.Cap.MaxSendSGE = uint32(device.MaxSGE) + 1 },
+		"max_send_sge 2^28":   func(r *verbs.CreateQPRequest) { r.Cap.MaxSendSGE = 1 << 28 }, // times 16 is 0
+		"max_recv_sge 2^32-1": func(r *verbs.CreateQPRequest) { r.Cap.MaxRecvSGE = math.MaxUint32 },
+		"max_inline_data":     func(r *verbs.CreateQPRequest) { r.Cap.MaxInlineData = math.MaxUint32 },
+	} {
+		all = append(all, command{"CreateQP, " + name, func() error {
+			r := request(h.pd, h.cq, doorbells+100)
+			spoil(&r)
+			_, err := p.CreateQP(r)
+			return err
+		}})
+	}
+	return all
+}
+
+// modifyCommands are for a queue pair in RESET, and leave it there.
+func modifyCommands(p verbs.Provider, h handles) (all []command) {
+	add := func(name string, attr verbs.QPAttr, mask verbs.QPAttrMask) {
+		all = append(all, command{"ModifyQP, " + name, func() error {
+			return p.ModifyQP(verbs.ModifyQPRequest{QP: h.qp, Attr: attr, Mask: mask})
+		}})
+	}
+	good := verbs.QPAttr{State: verbs.QPStateInit, Port: 1, QKey: testQKey}
+	add("all of the mask", good, math.MaxUint32)
+	for bit := range 32 {
+		if extra := verbs.QPAttrMask(1) << bit; initMask&extra == 0 {
+			add(fmt.Sprintf("mask %#x besides", uint32(extra)), good, initMask|extra)
+		} else {
+			add(fmt.Sprintf("mask without %#x", uint32(extra)), good, initMask&^extra)
+		}
+	}
+	for _, state := range []verbs.QPState{verbs.QPStateRTR, verbs.QPStateRTS, verbs.QPStateSQD, verbs.QPStateSQE, verbs.QPStateErr, 7, 8, 255} {
+		add(fmt.Sprint("to state ", uint8(state)), verbs.QPAttr{State: state, Port: 1}, initMask)
+		add(fmt.Sprint("to state alone ", uint8(state)), verbs.QPAttr{State: state}, verbs.QPAttrState)
+	}
+	for _, port := range []uint8{0, 2, 255} {
+		attr := good
+		attr.Port = port
+		add(fmt.Sprint("port ", port), attr, initMask)
+	}
+	for _, index := range []uint16{1, 65535} {
+		attr := good
+		attr.PKeyIndex = index
+		add(fmt.Sprint("P_Key index ", index), attr, initMask)
+	}
+	return all
+}
+
+// addressCommands are of address handles and groups.
+func addressCommands(s *station, h handles) (all []command) {
+	p := s.session
+	for name, spoil := range map[string]func(a *verbs.AHAttr){
+		"no destination": func(a *verbs.AHAttr) { a.GRH.DGID = verbs.GID{} },
+		"port 0":         func(a *verbs.AHAttr) { a.Port = 0 },
+		"port 255":       func(a *verbs.AHAttr) { a.Port = 255 },
+		"SL 255":         func(a *verbs.AHAttr) { a.SL = 255 },
+		"flow label":     func(a *verbs.AHAttr) { a.GRH.FlowLabel = math.MaxUint32 },
+		"GID -1":         func(a *verbs.AHAttr) { a.GRH.SGIDIndex = -1 },
+		"GID min":        func(a *verbs.AHAttr) { a.GRH.SGIDIndex = math.MinInt },
+		"GID max":        func(a *verbs.AHAttr) { a.GRH.SGIDIndex = math.MaxInt },
+		"other family":   func(a *verbs.AHAttr) { a.GRH.SGIDIndex = s.line(s.end.IPv6) },
+		"no such scope":  func(a *verbs.AHAttr) { a.GRH.DGID = verbs.GID{0xff, 0x01, 15: 1} },
+	} {
+		for _, noWait := range []bool{false, true} {
+			all = append(all, command{"CreateAH, " + name, func() error {
+				attr := *s.route(s.end.IPv4)
+				spoil(&attr)
+				_, err := p.CreateAH(guard(s), verbs.CreateAHRequest{PD: h.pd, Attr: attr, NoWait: noWait})
+				return err
+			}})
+		}
+	}
+	for _, mgid := range []verbs.GID{{}, gid(s.end.IPv4), gid(s.end.IPv6), gid(groupV4)} { // the last to a queue pair in RESET
+		r := verbs.McastRequest{QP: h.qp, MGID: mgid, MLID: 1}
+		all = append(all, command{fmt.Sprint("AttachMcast to ", mgid), func() error { return p.AttachMcast(r) }},
+			command{fmt.Sprint("DetachMcast from ", mgid), func() error { return p.DetachMcast(r) }})
+	}
+	for _, r := range []verbs.JoinMulticastRequest{
+		{}, {Flags: verbs.JoinFullMember}, {Group: s.end.IPv4, Flags: verbs.JoinFullMember},
+		{Group: groupV4}, {Group: groupV4, Flags: 3}, {Group: groupV4, Flags: 1 << 31},
+		{Group: netip.MustParseAddr("ff01::1"), Flags: verbs.JoinFullMember},
+		{Group: groupV6.WithZone("nowhere"), Flags: verbs.JoinFullMember},
+	} {
+		all = append(all, command{fmt.Sprintf("JoinMulticast %+v", r), func() error { _, err := p.JoinMulticast(r); return err }})
+	}
+	return all
+}

@@ -1,0 +1,76 @@
+package verbstest
+
+import (
+	"math/rand/v2"
+	"testing"
+
+	"github.com/roced/roced/verbs"
+)
+
+// What a client writes into its queues harms nobody else: of queue pairs whose memory holds
+// anything the card goes on, and they can be destroyed.
+func scribbledQueues(t *testing.T, w *world) {
+	seed := rand.Uint64()
+	t.Logf("seed %d", seed)
+	random := rand.New(rand.NewPCG(seed, 0))
+	s := w.a
+	pd, err := s.session.AllocPD()
+	check(t, err)
+	for round := range uint32(40) {
+		s.scribble(w, random, pd.PD, doorbells+round)
+	}
+	check(t, s.session.DeallocPD(verbs.DeallocPDRequest{PD: pd.PD}))
+	for bit := range uint32(1 << 14) { // most of nobody
+		s.session.Doorbell().Ring(bit)
+	}
+	s.session.Wake()
+	w.alive()
+}
+
+// scribble makes a queue pair, writes at random over its queues before the card has looked at
+// them, and rings; then a message comes for it.
+func (s *station) scribble(w *world, random *rand.Rand, pd verbs.Handle, index uint32) {
+	s.Helper()
+	p := s.session
+	cq, err := p.CreateCQ(verbs.CreateCQRequest{Entries: 8, User: 1 << 41})
+	check(s, err)
+	scrawl(random, cq.Memory)
+	qp, err := p.CreateQP(request(pd, cq.CQ, index))
+	check(s, err)
+	scrawl(random, qp.SendMemory)
+	scrawl(random, qp.RecvMemory)
+	for _, step := range []verbs.ModifyQPRequest{
+		{Attr: verbs.QPAttr{State: verbs.QPStateInit, Port: 1, QKey: testQKey}, Mask: initMask},
+		{Attr: verbs.QPAttr{State: verbs.QPStateRTR}, Mask: verbs.QPAttrState},
+		{Attr: verbs.QPAttr{State: verbs.QPStateRTS}, Mask: verbs.QPAttrState | verbs.QPAttrSQPSN},
+	} {
+		step.QP = qp.QP
+		check(s, p.ModifyQP(step))
+	}
+	if p.Doorbell().Ring(index) {
+		p.Wake()
+	}
+	ah := w.b.ah(s.end.IPv4)
+	wr := w.b.send(1, ah, w.b.qp)
+	wr.RemoteQPN = qp.Number
+	w.b.post(wr)
+	w.b.expect(ok(1))
+	check(s, ah.Close())
+	w.settle()
+	check(s, p.DestroyQP(verbs.DestroyQPRequest{QP: qp.QP}))
+	check(s, p.DestroyCQ(verbs.DestroyCQRequest{CQ: cq.CQ}))
+}
+
+// scrawl writes into memory: anything, or numbers that are small enough to be looked at.
+func scrawl(random *rand.Rand, memory []byte) {
+	for i := range memory {
+		switch {
+		case random.IntN(2) == 0:
+			memory[i] = 0
+		case random.IntN(2) == 0:
+			memory[i] = byte(random.IntN(4))
+		default:
+			memory[i] = byte(random.Uint32())
+		}
+	}
+}
