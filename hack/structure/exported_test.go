@@ -11,7 +11,7 @@ import (
 // public packages are those whose exported names are for others.
 var public = []string{
 	"bpf", "datapath", "datapath/link", "datapath/ring", "datapath/wire", "datapath/xsk",
-	"mcast", "mcast/membership", "verbs", "verbs/hca", "verbs/ud",
+	"mcast", "mcast/membership", "verbs", "verbs/hca", "verbs/ud", "verbs/verbstest",
 }
 
 // byOthers says why an exported name stays that nobody here calls outside of its package. A name
@@ -65,6 +65,7 @@ var byOthers = map[string]string{
 	"verbs/hca.With*":           "options of Open",
 
 	// What another Provider needs, in Go or in another language.
+	"verbs/verbstest.*":     "what a test of a Provider calls",
 	"datapath/ring.Entries": "how many entries a queue gets that are asked for",
 	"datapath/ring.Max*":    "limits of the layout",
 

@@ -1,7 +1,6 @@
 package hca
 
 import (
-	"errors"
 	"net/netip"
 	"slices"
 	"testing"
@@ -23,20 +22,19 @@ func TestVerbsInAnotherSession(t *testing.T) {
 	verbstest.Run(t, func(t *testing.T) verbstest.Pair {
 		t.Parallel()
 		pair := wireEnds(t)
-		newStation(t, pair.A.Provider.(*Card))
+		newStation(t, pair.A.Provider.(*WireHost).Card)
 		pair.A.Provider = pair.Beside()
 		return pair
 	})
 }
 
 func wireEnds(t *testing.T) verbstest.Pair {
-	a, b, err := OpenWire(addressesA, addressesB)
+	w, err := NewWire(0)
 	check(t, err)
-	t.Cleanup(func() { check(t, errors.Join(a.Close(), b.Close())) })
-	return verbstest.Pair{
-		A: wireEnd(a, addressesA), B: wireEnd(b, addressesB), Unreachable: address("192.0.2.1"),
-		Beside: func() verbs.Provider { return beside(t, a) },
-	}
+	t.Cleanup(func() { check(t, w.Close()) })
+	a, b := wireEnd(t, w, "a", addressesA), wireEnd(t, w, "b", addressesB)
+	card := a.Provider.(*WireHost).Card
+	return verbstest.Pair{A: a, B: b, Unreachable: address("192.0.2.1"), Beside: func() verbs.Provider { return beside(t, card) }}
 }
 
 // beside makes another session on a card.
@@ -47,20 +45,22 @@ func beside(t *testing.T, card *Card) verbs.Provider {
 	return session
 }
 
-// wireEnd is a card on a wire in memory, which takes its host's word for the world.
-func wireEnd(card *Card, addresses []netip.Addr) verbstest.End {
-	s := &station{device: card}
+// wireEnd is a host on a wire in memory.
+func wireEnd(t *testing.T, w *Wire, name string, addresses []netip.Addr) verbstest.End {
+	t.Helper()
+	h, err := w.AddHost(name, addresses...)
+	check(t, err)
+	addresses = slices.Clone(addresses)
 	return verbstest.End{
-		Provider: card, IPv4: addresses[0], IPv6: addresses[1], LinkLocal: addresses[2], MAC: s.mac(), Drops: s.drops,
-		SetLink: s.link,
+		Provider: h, IPv4: addresses[0], IPv6: addresses[1], LinkLocal: addresses[2], MAC: (&station{device: h.Card}).mac(),
+		SetLink: h.SetUp, SetMTU: h.SetMTU,
 		AddAddress: func(a netip.Addr) {
-			s.hostSays(func(p *portStatus) { p.addresses = append(slices.Clone(p.addresses), a) })
+			addresses = append(addresses, a)
+			h.SetAddresses(addresses...)
 		},
 		RemoveAddress: func(a netip.Addr) {
-			s.hostSays(func(p *portStatus) {
-				p.addresses = slices.DeleteFunc(slices.Clone(p.addresses), func(b netip.Addr) bool { return a == b })
-			})
+			addresses = slices.DeleteFunc(addresses, func(b netip.Addr) bool { return a == b })
+			h.SetAddresses(addresses...)
 		},
-		SetMTU: func(bytes int) { s.hostSays(func(p *portStatus) { p.mtu = bytes }) },
 	}
 }

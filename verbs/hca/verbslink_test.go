@@ -31,7 +31,7 @@ func TestVerbsOnLink(t *testing.T) {
 func linkEnd(t *testing.T, card *Card, host *lab.Namespace, v4, v6, linkLocal netip.Addr) verbstest.End {
 	s := &station{device: card}
 	return verbstest.End{
-		Provider: card, IPv4: v4, IPv6: v6, LinkLocal: linkLocal, MAC: s.mac(), Drops: s.drops,
+		Provider: card, IPv4: v4, IPv6: v6, LinkLocal: linkLocal, MAC: s.mac(),
 		SetLink: func(up bool) {
 			if up {
 				check(t, host.Netlink().LinkSetUp(eth0(t, host)))

@@ -101,6 +101,7 @@ func closeWhileWaiting(t *testing.T, w *world) {
 func pollAfterClose(t *testing.T, w *world) {
 	w.a.post(w.a.send(1, w.a.ah(w.b.end.IPv4), w.b.qp))
 	drained(t, w.a.qp)
+	w.settle()
 	check(t, w.a.ctx.Close())
 	var wcs [2]verbs.WC
 	n, err := w.a.cq.Poll(wcs[:])

@@ -19,6 +19,6 @@
 // is held to be one of package verbs (judge.go), and command.go asks as a hostile client would.
 //
 // One noun a file, and the table of all in run.go. Left out: what shows inside the card only
-// (counters that are no drops, steering, leaks), and what the host does (routes, neighbours,
+// (steering, leaks, counters but drops), and what the host does (routes, neighbours,
 // IGMP): those are tests of verbs/hca.
 package verbstest

@@ -47,6 +47,16 @@ func (j judged) GetAsyncEvent(ctx context.Context) (verbs.EventReport, error) {
 	return report, j.judge("GetAsyncEvent", err)
 }
 
+// Counters is verbs.CounterReader's, which a Provider may lack.
+func (j judged) Counters() ([]verbs.Counter, error) {
+	reader, is := j.Provider.(verbs.CounterReader)
+	if !is {
+		return nil, verbs.ErrUnsupported
+	}
+	all, err := reader.Counters()
+	return all, j.judge("Counters", err)
+}
+
 func (j judged) QueryDevice() (verbs.DeviceAttr, error) {
 	attr, err := j.Provider.QueryDevice()
 	return attr, j.judge("QueryDevice", err)

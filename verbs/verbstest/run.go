@@ -29,9 +29,6 @@ type End struct {
 	AddAddress    func(netip.Addr)
 	RemoveAddress func(netip.Addr)
 	SetMTU        func(bytes int) // the interface's
-	// Drops gives how many packets the card has dropped, by the names of the reasons as
-	// hca.Statistics has them, without those that are 0.
-	Drops func() map[string]uint64
 }
 
 // addresses are one of each kind.

@@ -169,7 +169,8 @@ func (s *station) expect(want ...outcome) []verbs.WC {
 	return got
 }
 
-// drained waits until all that was posted to a queue pair has been carried out.
+// drained waits until the card has taken all that was posted to a queue pair. Completions may come
+// a moment later.
 func drained(t testing.TB, qp *verbs.QP) {
 	t.Helper()
 	check(t, qp.Drain(guard(t)))
