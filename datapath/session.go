@@ -194,34 +194,6 @@ func (s *Session) ah(handle uint32) *AH {
 	return s.ahs[place]
 }
 
-// memory gives the bytes that an SGE names, nil if it may not use them.
-func (s *Session) memory(sge ring.SGE, pd PD, write bool) []byte {
-	place := lkeyPlace(sge.LKey)
-	if place >= len(s.mrs) {
-		return nil
-	}
-	mr := s.mrs[place]
-	if mr == nil || mr.LKey != sge.LKey || mr.PD != pd || write && !mr.Write {
-		return nil
-	}
-	size := uint64(len(mr.Memory))
-	if sge.Addr > size || uint64(sge.Length) > size-sge.Addr {
-		return nil
-	}
-	return mr.Memory[sge.Addr : sge.Addr+uint64(sge.Length) : sge.Addr+uint64(sge.Length)]
-}
-
-// resolve finds the memory of a list of SGEs.
-func (s *Session) resolve(pieces [][]byte, sges []ring.SGE, pd PD, write bool) bool {
-	for i, sge := range sges {
-		pieces[i] = s.memory(sge, pd, write)
-		if pieces[i] == nil && sge.Length != 0 {
-			return false
-		}
-	}
-	return true
-}
-
 func grown[T any](table []*T, index int) []*T {
 	for len(table) <= index {
 		table = append(table, nil)

@@ -9,7 +9,7 @@ import (
 // to send.
 //
 //	receiveUD   the ladder of checks → take: memory, scatter, completion
-//	sendUD      copy → check the copy → gather → seal → dispatch (tx.go), completion
+//	sendUD      copy → check the copy → build: gather, seal, dispatch → completion
 
 // receiveUD is the ladder: state, service, P_Key, Q_Key, length, a receive
 // request that fits. Until the request is taken nothing has changed.
@@ -106,31 +106,40 @@ func (e *Engine) completeUD(qp *QP, a *arrival) bool {
 }
 
 // sendUD takes the next request: a copy is made, the copy is checked, then
-// obeyed. False when there was no frame for it; nothing has happened then.
+// obeyed. False when there was no frame for it; nothing has happened then. A local error stops
+// the send queue (SQE).
 func (e *Engine) sendUD(qp *QP, d *departure) bool {
-	s := &d.send
-	data := qp.Send.Get(s)
+	data := qp.Send.Get(&d.send)
 	ah, length, status := e.checkUD(qp, d, data)
+	if status == ring.WCSuccess && !e.buildUD(qp, d, ah, length) {
+		return false
+	}
+	qp.Send.Advance(e.completeSend(qp, d, status))
 	if status != ring.WCSuccess {
-		qp.Send.Advance(e.completeSend(qp, d, status))
 		e.setState(qp, ring.QPStateSQE)
 		qp.NoteState(ring.QPStateSQE, false)
-		return true
 	}
+	return true
+}
+
+// buildUD makes a packet of a request, and sends it; false if there is no frame for it.
+func (e *Engine) buildUD(qp *QP, d *departure, ah *AH, length int) bool {
 	frame := d.frame
 	if ah.Path.state == PathOpen && !e.down {
 		if frame = e.link.Reserve(); frame == nil {
 			return false
 		}
 	}
-	gather(frame[ah.Template.PayloadOffset(s.Opcode == ring.WRSendWithImm):], d.pieces[:s.SGECount])
+	payload := frame[ah.Template.PayloadOffset(d.send.Opcode == ring.WRSendWithImm):]
+	for _, piece := range d.pieces[:d.send.SGECount] {
+		payload = payload[copy(payload, piece):]
+	}
 	e.sealUD(qp, d, ah, frame, length)
-	qp.Send.Advance(e.completeSend(qp, d, ring.WCSuccess))
 	return true
 }
 
 // checkUD checks the copy of a request, finds its memory and
-// gives its address handle and length. A local error stops the send queue (SQE).
+// gives its address handle and length.
 func (e *Engine) checkUD(qp *QP, d *departure, data []byte) (ah *AH, length int, status ring.WCStatus) {
 	s := &d.send
 	ah = qp.Session.ah(s.AH)
@@ -150,13 +159,6 @@ func (e *Engine) checkUD(qp *QP, d *departure, data []byte) (ah *AH, length int,
 		return nil, 0, ring.WCLocLenErr
 	}
 	return ah, length, ring.WCSuccess
-}
-
-// gather copies a request's data to where the packet's payload goes.
-func gather(payload []byte, pieces [][]byte) {
-	for _, piece := range pieces {
-		payload = payload[copy(payload, piece):]
-	}
 }
 
 // sealUD makes a packet of a frame whose payload is in place, and lets it go.

@@ -1,0 +1,49 @@
+package datapath
+
+import "github.com/roced/roced/datapath/ring"
+
+// memory gives the bytes that an SGE names, nil if it may not use them.
+func (s *Session) memory(sge ring.SGE, pd PD, write bool) []byte {
+	place := lkeyPlace(sge.LKey)
+	if place >= len(s.mrs) {
+		return nil
+	}
+	mr := s.mrs[place]
+	if mr == nil || mr.LKey != sge.LKey || mr.PD != pd || write && !mr.Write {
+		return nil
+	}
+	size := uint64(len(mr.Memory))
+	if sge.Addr > size || uint64(sge.Length) > size-sge.Addr {
+		return nil
+	}
+	return mr.Memory[sge.Addr : sge.Addr+uint64(sge.Length) : sge.Addr+uint64(sge.Length)]
+}
+
+// resolve finds the memory of a list of SGEs.
+func (s *Session) resolve(pieces [][]byte, sges []ring.SGE, pd PD, write bool) bool {
+	for i, sge := range sges {
+		pieces[i] = s.memory(sge, pd, write)
+		if pieces[i] == nil && sge.Length != 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// findMemory finds the memory of a request's SGEs, which follow it in its slot.
+func (d *departure) findMemory(qp *QP, data []byte) (length int, status ring.WCStatus) {
+	s := &d.send
+	if uint32(s.SGECount) > qp.MaxSendSGE || int(s.SGECount)*ring.SGELen > len(data) {
+		return 0, ring.WCLocQPOpErr
+	}
+	for i := range int(s.SGECount) {
+		sge := ring.GetSGE(data[i*ring.SGELen:])
+		piece := qp.Session.memory(sge, qp.PD, false)
+		if piece == nil && sge.Length != 0 {
+			return 0, ring.WCLocProtErr
+		}
+		d.pieces[i] = piece
+		length += len(piece)
+	}
+	return length, ring.WCSuccess
+}
