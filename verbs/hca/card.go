@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"log/slog"
 	"net/netip"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -38,6 +37,7 @@ type Card struct {
 	done    chan struct{}  // closed by Close, or when the card has failed
 	failure error          // why it has failed; written before done is closed
 	others  sync.WaitGroup // the goroutines that follow the host
+	closing sync.WaitGroup // sessions that are closed by themselves
 
 	news    news
 	refused chan struct{} // of capacity 1: the interface dropped what was to be sent
@@ -137,6 +137,7 @@ func (card *Card) Close() error {
 	for _, s := range sessions {
 		s.commands.Wait()
 	}
+	card.closing.Wait()
 	card.settle(sessions)
 	card.abandonPaths()
 	for _, s := range sessions {
@@ -151,7 +152,8 @@ func (card *Card) Close() error {
 	return err
 }
 
-// end lets no more commands in, of any session; false if that was done before.
+// end lets no more commands in, of any session, and gives the sessions that were open; false if
+// that was done before.
 func (card *Card) end() (sessions []*Session, first bool) {
 	card.mu.Lock()
 	defer card.mu.Unlock()
@@ -163,9 +165,11 @@ func (card *Card) end() (sessions []*Session, first bool) {
 		close(card.done)
 	}
 	for _, s := range card.sessions {
-		s.end()
+		if s.end() {
+			sessions = append(sessions, s)
+		}
 	}
-	return slices.Clone(card.sessions), true
+	return sessions, true
 }
 
 func isClosed(c <-chan struct{}) bool {

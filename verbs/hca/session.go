@@ -89,10 +89,14 @@ func (card *Card) addSession(s *Session) error {
 func (s *Session) Close() error {
 	s.card.mu.Lock()
 	first := s.end()
+	if first {
+		s.card.closing.Add(1)
+	}
 	s.card.mu.Unlock()
 	if !first {
 		return nil
 	}
+	defer s.card.closing.Done()
 	s.commands.Wait()
 	s.card.engine.Settle(s.hot, closePatience)
 	return s.free()

@@ -398,3 +398,23 @@ func TestSessionsUnderTraffic(t *testing.T) {
 		t.Errorf("%+v are left, want %+v", after, before)
 	}
 }
+
+// Sessions that close while the card closes are freed once, and all of them.
+func TestSessionsCloseWithTheCard(t *testing.T) {
+	for range 20 {
+		w := newWirePair(t)
+		source := &countedMemory{live: map[*byte]int{}}
+		var group sync.WaitGroup
+		for range 8 {
+			s := w.a.another(SessionConfig{Memory: source})
+			check(t, s.qp.AttachMcast(gid(groupV4), 0))
+			s.ah("10.0.0.2")
+			group.Go(func() { check(t, s.ctx.Close()) })
+		}
+		check(t, w.a.device.Close())
+		group.Wait()
+		if n := source.count(); n != 0 {
+			t.Fatalf("%d pieces of memory are left", n)
+		}
+	}
+}

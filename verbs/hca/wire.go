@@ -1,6 +1,7 @@
 package hca
 
 import (
+	"errors"
 	"fmt"
 	"net/netip"
 	"slices"
@@ -19,7 +20,8 @@ type Wire struct {
 	options options
 
 	mu    sync.Mutex
-	hosts []*WireHost
+	hosts []*wireHost
+	cards []*WireHost
 	made  uint16 // hosts that have ever been
 }
 
@@ -58,14 +60,18 @@ func (w *Wire) addHost(name string, addresses []netip.Addr, around func(*wireHos
 	if err != nil {
 		return nil, fmt.Errorf("open %s: %w", name, err)
 	}
-	host := &WireHost{wire: w, host: h, port: port}
 	w.mu.Lock()
-	w.hosts = append(w.hosts, host)
+	w.hosts = append(w.hosts, h)
 	w.mu.Unlock()
 	surroundings, steering := around(h)
-	if host.Card, err = newCard(parts{name: name, host: surroundings, steering: steering, link: port, maxMTU: wire.MTU4096}, w.options); err != nil {
+	card, err := newCard(parts{name: name, host: surroundings, steering: steering, link: port, maxMTU: wire.MTU4096}, w.options)
+	if err != nil {
 		return nil, fmt.Errorf("open %s: %w", name, err)
 	}
+	host := &WireHost{Card: card, wire: w, host: h, port: port}
+	w.mu.Lock()
+	w.cards = append(w.cards, host)
+	w.mu.Unlock()
 	w.tell()
 	return host, nil
 }
@@ -80,12 +86,11 @@ func (w *Wire) Counters() WireCounters { return w.network.Counters() }
 // Close closes all hosts' cards.
 func (w *Wire) Close() (err error) {
 	w.mu.Lock()
-	hosts := slices.Clone(w.hosts)
+	cards := w.cards
+	w.cards = nil
 	w.mu.Unlock()
-	for _, h := range hosts {
-		if closed := h.Close(); err == nil {
-			err = closed
-		}
+	for _, h := range cards {
+		err = errors.Join(err, h.Close())
 	}
 	return err
 }
@@ -116,14 +121,15 @@ func (w *Wire) tell() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, h := range w.hosts {
-		h.host.notify()
+		h.notify()
 	}
 }
 
 // remove takes away a host whose card is being closed.
 func (w *Wire) remove(gone *wireHost) {
 	w.mu.Lock()
-	w.hosts = slices.DeleteFunc(w.hosts, func(h *WireHost) bool { return h.host == gone })
+	w.hosts = slices.DeleteFunc(w.hosts, func(h *wireHost) bool { return h == gone })
+	w.cards = slices.DeleteFunc(w.cards, func(h *WireHost) bool { return h.host == gone })
 	w.mu.Unlock()
 	w.tell()
 }
@@ -133,7 +139,7 @@ func (w *Wire) find(address netip.Addr) (mac wire.MAC, found bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, h := range w.hosts {
-		if status := h.host.now(); slices.Contains(status.addresses, address) {
+		if status := h.now(); slices.Contains(status.addresses, address) {
 			return status.mac, true
 		}
 	}
