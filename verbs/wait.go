@@ -1,0 +1,68 @@
+package verbs
+
+import (
+	"context"
+	"fmt"
+)
+
+// Wait is Poll that sleeps while there is nothing, until ctx is done. What is there is
+// given also when ctx is done: a loop that never empties the queue looks at ctx
+// itself. Several goroutines may wait on one queue. When the card goes, all of them
+// are woken: they get what was completed or flushed, and then the error that Poll gives.
+// When the queue is closed they are woken with ErrObjectClosed.
+func (q *CQ) Wait(ctx context.Context, wcs []WC) (int, error) {
+	if err := checkContext(ctx); err != nil {
+		return 0, fmt.Errorf("wait for CQ: %w", err)
+	}
+	q.waiters.Add(1)
+	defer q.passOn()
+	for {
+		n, err := q.takeOrArm(wcs)
+		if n > 0 || err != nil || len(wcs) == 0 {
+			return n, err
+		}
+		if err := q.sleep(ctx); err != nil {
+			return 0, err
+		}
+	}
+}
+
+// sleep waits for an event.
+func (q *CQ) sleep(ctx context.Context) error {
+	if q.ctx.progress != nil {
+		q.ctx.progress.BeginWait()
+		defer q.ctx.progress.EndWait()
+	}
+	select {
+	case <-q.events:
+	case <-q.closed:
+	case <-q.ctx.done:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	return nil
+}
+
+// takeOrArm polls without running the card; if there is nothing it arms the
+// queue and looks once more, since a completion may have come in between.
+func (q *CQ) takeOrArm(wcs []WC) (int, error) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	n := q.take(wcs)
+	if n == 0 {
+		q.queue.Arm(false)
+		n = q.take(wcs)
+	}
+	return n, q.failure(n)
+}
+
+// passOn wakes the next waiter: the event was for all of them, and the one that it
+// woke may not have taken everything.
+func (q *CQ) passOn() {
+	if q.waiters.Add(-1) > 0 {
+		select {
+		case q.events <- struct{}{}:
+		default:
+		}
+	}
+}
