@@ -18,6 +18,7 @@ type Handle uint32
 // Its methods are safe for concurrent use, and all that a request says is checked on its side. No
 // lock that posts or polls need is held over a command. Errors are this package's: each is one of
 // its Err values, with a text, and what the host said wrapped beside it where that is at hand.
+// Package verbstest asks all of this of one.
 type Provider interface {
 	DeviceProvider
 	PDProvider

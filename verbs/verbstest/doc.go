@@ -16,7 +16,7 @@
 //
 // The tests let the card run by itself and wait for what must come. That nothing else comes
 // they know by a message that is sent after it (world.settle). Each error of each command
-// is held to be one of package verbs (judge.go), and command.go asks as a hostile client would.
+// is held to be one of package verbs (judge.go), and command.go and handle.go ask as a hostile client would.
 //
 // One noun a file, and the table of all in run.go. Left out: what shows inside the card only
 // (steering, leaks, counters but drops), and what the host does (routes, neighbours,

@@ -1,0 +1,118 @@
+package verbstest
+
+import (
+	"fmt"
+	"math"
+	"testing"
+
+	"github.com/roced/roced/verbs"
+)
+
+// doorbells are places in the doorbell that no Context of these tests comes to.
+const doorbells = 5000
+
+// handles are one of each kind, made past the API.
+type handles struct{ pd, mr, cq, qp, ah, membership verbs.Handle }
+
+func (s *station) newHandles(p verbs.Provider, number uint32) (h handles) {
+	s.Helper()
+	pd, err := p.AllocPD()
+	check(s, err)
+	mr, err := p.AllocMR(verbs.AllocMRRequest{PD: pd.PD, Length: 1})
+	check(s, err)
+	cq, err := p.CreateCQ(verbs.CreateCQRequest{Entries: 8, User: uint64(doorbells + number)})
+	check(s, err)
+	qp, err := p.CreateQP(request(pd.PD, cq.CQ, doorbells+number))
+	check(s, err)
+	ah, err := p.CreateAH(guard(s), verbs.CreateAHRequest{PD: pd.PD, Attr: *s.route(s.end.IPv4)})
+	check(s, err)
+	m, err := p.JoinMulticast(verbs.JoinMulticastRequest{Group: groupV4, Flags: verbs.JoinSendOnlyFullMember})
+	check(s, err)
+	return handles{pd.PD, mr.MR, cq.CQ, qp.QP, ah.AH, m.Membership}
+}
+
+// request is one for a queue pair, with nothing wrong.
+func request(pd, cq verbs.Handle, index uint32) verbs.CreateQPRequest {
+	return verbs.CreateQPRequest{
+		PD: pd, Type: verbs.QPTypeUD, Cap: defaultCap(), SendCQ: cq, RecvCQ: cq,
+		Index: index, Token: index, User: 1<<40 + uint64(index),
+	}
+}
+
+// free gives back what newHandles made.
+func (h handles) free(t testing.TB, p verbs.Provider) {
+	t.Helper()
+	for _, err := range []error{
+		p.LeaveMulticast(verbs.LeaveMulticastRequest{Membership: h.membership}), p.DestroyAH(verbs.DestroyAHRequest{AH: h.ah}),
+		p.DestroyQP(verbs.DestroyQPRequest{QP: h.qp}), p.DestroyCQ(verbs.DestroyCQRequest{CQ: h.cq}),
+		p.DeregMR(verbs.DeregMRRequest{MR: h.mr}), p.DeallocPD(verbs.DeallocPDRequest{PD: h.pd}),
+	} {
+		check(t, err)
+	}
+}
+
+// Every command that takes a handle refuses one that was never given, one of what is closed, and
+// one of another session.
+func refuseHandles(t *testing.T, w *world) {
+	p := w.a.session
+	good, closed := w.a.newHandles(p, 0), w.a.newHandles(p, 1)
+	closed.free(t, p)
+	rows := map[string]handles{"closed": closed, "another session's": w.foreign()}
+	for _, h := range []verbs.Handle{0, 0xBAD, 0xDEADBEEF, 1 << 31, math.MaxUint32} {
+		rows[fmt.Sprintf("number %#x", uint32(h))] = handles{h, h, h, h, h, h}
+	}
+	for name, bad := range rows {
+		t.Run(name, func(t *testing.T) { refuseAll(t, w, handleCommands(w.a, good, bad)) })
+	}
+	good.free(t, p) // none of it was hit
+}
+
+// foreign is what another session has, on the same card if there can be one: further along in
+// its tables than A's session is in its own.
+func (w *world) foreign() (last handles) {
+	w.a.Helper()
+	owner, session := w.b, w.b.session
+	if w.pair.Beside != nil {
+		owner, session = w.a, judge(w.a, w.pair.Beside())
+		w.a.Cleanup(func() { check(w.a, session.Close()) })
+	}
+	for i := range uint32(20) {
+		last = owner.newHandles(session, 2+i)
+	}
+	return last
+}
+
+// handleCommands are all that take a handle, with one bad one each.
+func handleCommands(s *station, good, bad handles) []command {
+	p := s.session
+	qp := func(pd, send, recv verbs.Handle) error {
+		r := request(pd, send, doorbells+100)
+		r.RecvCQ = recv
+		_, err := p.CreateQP(r)
+		return err
+	}
+	group := verbs.McastRequest{QP: bad.qp, MGID: gid(groupV4)}
+	init := verbs.QPAttr{State: verbs.QPStateInit, Port: 1}
+	return []command{
+		{"DeallocPD", func() error { return p.DeallocPD(verbs.DeallocPDRequest{PD: bad.pd}) }},
+		{"AllocMR", func() error { _, err := p.AllocMR(verbs.AllocMRRequest{PD: bad.pd, Length: 1}); return err }},
+		{"RegMR", func() error { _, err := p.RegMR(verbs.RegMRRequest{PD: bad.pd, Memory: make([]byte, 1)}); return err }},
+		{"DeregMR", func() error { return p.DeregMR(verbs.DeregMRRequest{MR: bad.mr}) }},
+		{"DestroyCQ", func() error { return p.DestroyCQ(verbs.DestroyCQRequest{CQ: bad.cq}) }},
+		{"CreateQP, PD", func() error { return qp(bad.pd, good.cq, good.cq) }},
+		{"CreateQP, send CQ", func() error { return qp(good.pd, bad.cq, good.cq) }},
+		{"CreateQP, receive CQ", func() error { return qp(good.pd, good.cq, bad.cq) }},
+		{"ModifyQP", func() error { return p.ModifyQP(verbs.ModifyQPRequest{QP: bad.qp, Attr: init, Mask: initMask}) }},
+		{"ModifyQP, nothing", func() error { return p.ModifyQP(verbs.ModifyQPRequest{QP: bad.qp}) }},
+		{"QueryQP", func() error { _, err := p.QueryQP(verbs.QueryQPRequest{QP: bad.qp}); return err }},
+		{"DestroyQP", func() error { return p.DestroyQP(verbs.DestroyQPRequest{QP: bad.qp}) }},
+		{"CreateAH", func() error {
+			_, err := p.CreateAH(guard(s), verbs.CreateAHRequest{PD: bad.pd, Attr: *s.route(s.end.IPv4)})
+			return err
+		}},
+		{"DestroyAH", func() error { return p.DestroyAH(verbs.DestroyAHRequest{AH: bad.ah}) }},
+		{"AttachMcast", func() error { return p.AttachMcast(group) }},
+		{"DetachMcast", func() error { return p.DetachMcast(group) }},
+		{"LeaveMulticast", func() error { return p.LeaveMulticast(verbs.LeaveMulticastRequest{Membership: bad.membership}) }},
+	}
+}
