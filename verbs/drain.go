@@ -16,13 +16,25 @@ const (
 )
 
 // Drain waits until all send requests that have been posted are carried out: handed to
-// the interface, dropped by the card and counted, or flushed. Unsignaled ones need no other way
-// to learn that they are sent, nor that their slots are free (see ErrQueueFull).
+// the interface, dropped by the card and counted, or flushed; what completes has its completion in
+// the CQ then. Unsignaled ones need no other way to learn that they are sent, nor that their
+// slots are free (see ErrQueueFull).
 // ErrState in SQD, which holds requests back.
 func (q *QP) Drain(ctx context.Context) error {
 	if err := checkContext(ctx); err != nil {
 		return fmt.Errorf("drain QP: %w", err)
 	}
+	if err := q.awaitSent(ctx); err != nil {
+		return err
+	}
+	// The card has taken the last request, and may still be in the round that sends it, and
+	// completes it: a command waits for the end of that.
+	_, _ = q.ctx.provider.QueryQP(QueryQPRequest{q.handle})
+	return nil
+}
+
+// awaitSent waits until the card has taken all send requests.
+func (q *QP) awaitSent(ctx context.Context) error {
 	for tries := 0; ; tries++ {
 		if left, err := q.unsent(); left == 0 || err != nil {
 			return err
@@ -64,5 +76,5 @@ func (q *QP) unsent() (left uint32, err error) {
 func (q *QP) drainToClose() {
 	ctx, cancel := context.WithTimeout(context.Background(), closePatience)
 	defer cancel()
-	_ = q.Drain(ctx) // what has not left then is dropped
+	_ = q.awaitSent(ctx) // what has not left then is dropped
 }

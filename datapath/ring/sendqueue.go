@@ -92,8 +92,8 @@ func NewSendProducer(memory []byte, g Geometry) (*SendProducer, error) {
 
 // Outstanding is the number of requests that still hold a slot, given how many
 // completions of the queue have been polled: those that the card has not taken,
-// and those whose completion waits in a CQ. The card publishes completions
-// before slots, so that what is read here is never too small.
+// and those whose completion waits in a CQ, or is about to. Both numbers are in one word of
+// the card's, so that what is read here is never too small.
 func (q *SendProducer) Outstanding(polled uint32) uint32 {
 	progress := q.progress.Load()
 	consumed, waiting := uint32(progress), uint32(progress>>32)-polled
