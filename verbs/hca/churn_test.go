@@ -104,13 +104,13 @@ func newFailingPair(t *testing.T) (*wirePair, *failing) {
 	w, err := NewWire(0, WithoutWorker())
 	check(t, err)
 	t.Cleanup(func() { check(t, w.Close()) })
+	b, err := w.AddHost("wire-b", addressesB...)
+	check(t, err)
 	f := new(failing)
 	a, err := w.addHost("wire-a", addressesA, func(h *wireHost) (surroundings, steering) {
 		f.wireHost = h
 		return f, &f.steering
 	})
-	check(t, err)
-	b, err := w.AddHost("wire-b", addressesB...)
 	check(t, err)
 	return &wirePair{newStation(t, a.Card), newStation(t, b.Card)}, f
 }
@@ -119,6 +119,7 @@ func newFailingPair(t *testing.T) (*wirePair, *failing) {
 // itself, and what had changed meanwhile is found then.
 func TestFailedLookIsNoNews(t *testing.T) {
 	w, f := newFailingPair(t)
+	eventually(t, "the follower's first look", func() bool { return f.ports.Load() == 2 })
 	ah := w.a.ah("10.0.0.2")
 	f.fails.Store(true)
 	f.mtu.Store(1500)

@@ -120,6 +120,7 @@ func TestHandlesFollowAddresses(t *testing.T) {
 // The port's state follows the link. What is sent meanwhile is dropped and counted, and
 // everything works again afterwards: handles, addresses, steering.
 func TestLinkDownAndUp(t *testing.T) {
+	t.Parallel()
 	rows := map[string]func(l *stations) *lab.Namespace{
 		"its own end":     func(l *stations) *lab.Namespace { return l.A },
 		"the other's end": func(l *stations) *lab.Namespace { return l.B },
@@ -260,6 +261,7 @@ func (s *station) awaitEvent(want verbs.AsyncEvent) {
 
 // The host's changes are events: of the link, whichever end goes down, and of addresses.
 func TestHostsChangesAreEvents(t *testing.T) {
+	t.Parallel()
 	l := newStations(t)
 	l.a.noEvent()
 	for _, host := range []*lab.Namespace{l.A, l.B} {

@@ -174,6 +174,7 @@ func (c *conversation) until(t *testing.T, what string, heard func() bool) {
 // does the next process that opens the card for it; and full members elsewhere go on
 // receiving. The same is done with full members, which are heard: so a sound would be.
 func TestKilledSenderIsSilent(t *testing.T) {
+	t.Parallel()
 	rows := []struct {
 		name, group, other string
 		via                MembershipMethod

@@ -28,6 +28,7 @@ func journaled(t *testing.T, dir, kind string) string {
 
 // What a device changes on the host is in a journal as long as it is changed.
 func TestChangesAreJournaled(t *testing.T) {
+	t.Parallel()
 	hosts, dir := labtest.Pair(t), t.TempDir()
 	s := newStation(t, open(t, hosts.A, WithStateDir(dir), WithTuning(Tuning{DeferHardIRQs: 3})))
 	first, second := s.ah("10.77.0.2"), s.ah("fd77::2")

@@ -60,6 +60,7 @@ func (s *switched) awaitFiltering(t *testing.T, nobodys string, ports ...*port) 
 // Who sends to a group, by whichever membership, reaches the full members and nobody
 // else: neither a send-only one, nor the wire of a host that is none.
 func TestEveryCombinationOfMembers(t *testing.T) {
+	t.Parallel()
 	kinds := map[verbs.JoinFlags]string{verbs.JoinFullMember: "full", verbs.JoinSendOnlyFullMember: "send-only"}
 	for _, group := range []string{groupV4, groupV6} {
 		for from, sender := range kinds {
@@ -135,6 +136,7 @@ func combination(t *testing.T, group string, from, to verbs.JoinFlags) {
 
 // A send-only member goes on when the full one beside it leaves, which the switch is told.
 func TestFullMemberLeavesASendOnlyOne(t *testing.T) {
+	t.Parallel()
 	for _, group := range []string{groupV4, groupV6} {
 		t.Run(group, func(t *testing.T) {
 			hosts := newSwitched(t)

@@ -47,6 +47,7 @@ func delEntry(t testing.TB, host *lab.Namespace, ip string) {
 
 // The kernel keeps a neighbour fresh as long as a handle leads to it, and a few seconds longer.
 func TestNeighbourIsManaged(t *testing.T) {
+	t.Parallel()
 	for _, ip := range []string{"10.77.0.2", "fd77::2"} {
 		t.Run(ip, func(t *testing.T) {
 			l := newStations(t)
@@ -115,6 +116,7 @@ func TestNeighbourMoves(t *testing.T) {
 
 // A neighbour that is gone drops and counts; when it is back packets flow again.
 func TestNeighbourFailsAndReturns(t *testing.T) {
+	t.Parallel()
 	hosts := labtest.Pair(t)
 	setNeighbourTimers(t, hosts.A)
 	l := newStationsOn(t, hosts)

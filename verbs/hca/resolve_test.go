@@ -33,6 +33,7 @@ func askOnlyOnce(t testing.TB, host *lab.Namespace) {
 // After a link flap the first question for a neighbour is the one that is answered: it is not
 // asked while the link is down, where it would be lost.
 func TestFlapAsksAtOnce(t *testing.T) {
+	t.Parallel()
 	for name, side := range map[string]func(l *stations) *lab.Namespace{
 		"its own end":     func(l *stations) *lab.Namespace { return l.A },
 		"the other's end": func(l *stations) *lab.Namespace { return l.B },
@@ -63,6 +64,7 @@ func TestFlapAsksAtOnce(t *testing.T) {
 // A server's answers never wait: to a peer that answers no ARP they are dropped by name,
 // while others get theirs.
 func TestAnswersNeverWait(t *testing.T) {
+	t.Parallel()
 	hosts := labtest.Pair(t)
 	l := newStationsOn(t, hosts)
 	l.a.receive(0)
@@ -203,6 +205,7 @@ func TestAnswersHaveNoECN(t *testing.T) {
 
 // What was posted to a neighbour that had not answered yet leaves before the device is closed.
 func TestCloseSendsWhatWaitsForANeighbour(t *testing.T) {
+	t.Parallel()
 	hosts := labtest.Pair(t)
 	for range 20 {
 		a, b := newStation(t, open(t, hosts.A)), newStation(t, open(t, hosts.B))
@@ -222,6 +225,7 @@ func TestCloseSendsWhatWaitsForANeighbour(t *testing.T) {
 // A path lingers when its last handle is closed, so that the next one asks nobody; and of those
 // that do there is a limit.
 func TestPathsLinger(t *testing.T) {
+	t.Parallel()
 	w, f := newFailingPair(t)
 	a := w.a
 	for range 100 {

@@ -60,6 +60,7 @@ func TestBytesBothWays(t *testing.T) {
 
 // The link's MTU decides the RDMA MTU. 4096 does not fit one chunk of memory.
 func TestMTUs(t *testing.T) {
+	t.Parallel()
 	for _, row := range []struct {
 		link, rdma int
 		options    []Option

@@ -72,7 +72,7 @@ func (w *Wire) addHost(name string, addresses []netip.Addr, around func(*wireHos
 	w.mu.Lock()
 	w.cards = append(w.cards, host)
 	w.mu.Unlock()
-	w.tell()
+	w.tellOthers(h) // its own card has looked
 	return host, nil
 }
 
@@ -113,15 +113,18 @@ func (h *WireHost) change(change func(*portStatus)) {
 	h.host.mu.Lock()
 	change(&h.host.status)
 	h.host.mu.Unlock()
-	h.wire.tell()
+	h.host.notify()
+	h.wire.tellOthers(h.host)
 }
 
-// tell has all hosts look at how things are now.
-func (w *Wire) tell() {
+// tellOthers has all hosts but one look at how things are now.
+func (w *Wire) tellOthers(changed *wireHost) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, h := range w.hosts {
-		h.notify()
+		if h != changed {
+			h.notify()
+		}
 	}
 }
 
@@ -131,7 +134,7 @@ func (w *Wire) remove(gone *wireHost) {
 	w.hosts = slices.DeleteFunc(w.hosts, func(h *wireHost) bool { return h == gone })
 	w.cards = slices.DeleteFunc(w.cards, func(h *WireHost) bool { return h.host == gone })
 	w.mu.Unlock()
-	w.tell()
+	w.tellOthers(gone)
 }
 
 // find gives the MAC of the host with an address.

@@ -17,7 +17,8 @@ type wireHost struct {
 
 	mu     sync.Mutex
 	status portStatus
-	news   *news // nil until somebody follows
+	news   *news // nil until the card follows
+	missed bool  // something changed before that
 }
 
 func (w *Wire) newHost(addresses []netip.Addr) *wireHost {
@@ -40,11 +41,12 @@ func (h *wireHost) now() portStatus {
 // notify has the card look at everything.
 func (h *wireHost) notify() {
 	h.mu.Lock()
-	news := h.news
-	h.mu.Unlock()
-	if news != nil {
-		news.Missed()
+	defer h.mu.Unlock()
+	if h.news == nil {
+		h.missed = true
+		return
 	}
+	h.news.Missed()
 }
 
 func (h *wireHost) port() (portStatus, error) { return h.now(), nil }
@@ -70,7 +72,9 @@ func (h *wireHost) leave(netip.Addr) error { return nil }
 
 func (h *wireHost) follow(news *news) {
 	h.mu.Lock()
-	h.news = news
+	if h.news = news; h.missed {
+		news.Missed()
+	}
 	h.mu.Unlock()
 	<-h.ended
 }
