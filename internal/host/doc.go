@@ -1,7 +1,7 @@
 // Package host is the machine as a card sees it: the network namespaces that it enters, what an
 // interface's addresses, routes and neighbours are now, and which of them have changed.
 //
-//	Space ── a namespace that stays entered: what is opened in it stays in it   space.go
+//	Namespace ── stays entered: what is opened in it stays in it                namespace.go
 //	Queries ── one question, one answer ──────────────► kernel                  queries.go
 //	follower ◄── news, filtered by the kernel ───────── kernel                  follower.go
 //	    │        one a namespace and process, for all who Follow there          follow.go

@@ -24,13 +24,13 @@ import (
 //
 // It is used under Memberships.mu.
 type addresses struct {
-	netlink *netlink.Handle
-	queries *host.Queries
-	space   *host.Space
-	ifname  string
-	index   int
-	dir     string           // of the records
-	record  *journal.Journal // of what is ours: an address a line
+	netlink   *netlink.Handle
+	queries   *host.Queries
+	namespace *host.Namespace
+	ifname    string
+	index     int
+	dir       string           // of the records
+	record    *journal.Journal // of what is ours: an address a line
 }
 
 // recordKind is the kind of these records.
@@ -145,7 +145,7 @@ func (a *addresses) explain(err error) error {
 		return err
 	}
 	limit := "unknown"
-	_ = a.space.Do(func() error {
+	_ = a.namespace.Do(func() error {
 		value, err := os.ReadFile("/proc/sys/net/ipv4/igmp_max_memberships")
 		if err == nil {
 			limit = string(bytes.TrimSpace(value))
@@ -157,7 +157,7 @@ func (a *addresses) explain(err error) error {
 
 // sweep removes what killed processes left in the namespace.
 func (a *addresses) sweep() error {
-	return journal.Sweep(a.dir, recordKind, a.space.ID(), func(index int, left []string) error {
+	return journal.Sweep(a.dir, recordKind, a.namespace.ID(), func(index int, left []string) error {
 		link, err := a.netlink.LinkByIndex(index)
 		if errors.As(err, new(netlink.LinkNotFoundError)) {
 			return nil // and its addresses with it

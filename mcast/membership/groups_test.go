@@ -70,7 +70,7 @@ func TestStrike(t *testing.T) {
 			t.Errorf("missing: %v, want %v", list, way.group)
 		}
 		var err error
-		one.hold, err = joinBySocket(m.space, m.index, way.group)
+		one.hold, err = joinBySocket(m.namespace, m.index, way.group)
 		check(t, err)
 	}
 	if nobodyKnows := map[netip.Addr]struct{}{ways[1].marker: {}}; (groupList{}).strike(m.index, nobodyKnows) != nil || len(nobodyKnows) != 0 {

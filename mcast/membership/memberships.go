@@ -46,7 +46,7 @@ type Memberships struct {
 	index     int
 	via       Method
 	log       *slog.Logger
-	space     *host.Space
+	namespace *host.Namespace
 	addresses *addresses
 	igmp, mld groupList
 	news      news
@@ -86,11 +86,11 @@ func Open(c Config) (*Memberships, error) {
 		news: news{ready: make(chan struct{}, 1)}, stop: make(chan struct{}), followed: make(chan struct{}),
 	}
 	var err error
-	if m.space, err = host.Enter(c.Namespace); err != nil {
+	if m.namespace, err = host.Enter(c.Namespace); err != nil {
 		return nil, err
 	}
-	if err := m.space.Do(func() error { return m.open(cmp.Or(c.StateDir, journal.Dir)) }); err != nil {
-		m.space.Close()
+	if err := m.namespace.Do(func() error { return m.open(cmp.Or(c.StateDir, journal.Dir)) }); err != nil {
+		m.namespace.Close()
 		return nil, fmt.Errorf("memberships on %s: %w", c.Interface, err)
 	}
 	if err := m.addresses.sweep(); err != nil {
@@ -103,7 +103,7 @@ func Open(c Config) (*Memberships, error) {
 
 // open runs inside the namespace.
 func (m *Memberships) open(stateDir string) (err error) {
-	a := &addresses{space: m.space, ifname: m.ifname, dir: stateDir}
+	a := &addresses{namespace: m.namespace, ifname: m.ifname, dir: stateDir}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, a.close(), m.unfollow())
@@ -117,7 +117,7 @@ func (m *Memberships) open(stateDir string) (err error) {
 		return err
 	}
 	m.index, a.index, m.addresses = link.Attrs().Index, link.Attrs().Index, a
-	a.record = journal.New(stateDir, recordKind, journal.Place{Namespace: m.space.ID(), Index: m.index})
+	a.record = journal.New(stateDir, recordKind, journal.Place{Namespace: m.namespace.ID(), Index: m.index})
 	if a.queries, err = host.OpenQueries(m.index); err != nil {
 		return err
 	}
@@ -175,7 +175,7 @@ func (m *Memberships) Join(group netip.Addr) error {
 // join chooses the method.
 func (m *Memberships) join(group netip.Addr) (hold, error) {
 	if m.via == Socket || group.Is6() {
-		return joinBySocket(m.space, m.index, group)
+		return joinBySocket(m.namespace, m.index, group)
 	}
 	list, err := m.addresses.queries.Addresses()
 	if err == nil && placementOf(list) == alone {
@@ -186,7 +186,7 @@ func (m *Memberships) join(group netip.Addr) (hold, error) {
 		return hold, err
 	}
 	m.log.Debug("group joined by a socket, not by an address", "group", group, "interface", m.ifname, "reason", err)
-	return joinBySocket(m.space, m.index, group)
+	return joinBySocket(m.namespace, m.index, group)
 }
 
 // Leave undoes one Join. The last one for a group makes the kernel send the leave,
@@ -253,7 +253,7 @@ func (m *Memberships) Close() error {
 		}
 	}
 	failed = errors.Join(failed, m.addresses.close())
-	m.space.Close()
+	m.namespace.Close()
 	return failed
 }
 

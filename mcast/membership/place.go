@@ -73,7 +73,7 @@ func (m *Memberships) putOneBehind(one *membership, ours addressHold, alone bool
 type standIn struct{ hold }
 
 func (m *Memberships) standIn(group netip.Addr) (hold, error) {
-	socket, err := joinBySocket(m.space, m.index, group)
+	socket, err := joinBySocket(m.namespace, m.index, group)
 	if err != nil {
 		return nil, err
 	}

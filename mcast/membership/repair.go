@@ -109,7 +109,7 @@ func (m *Memberships) restore(group netip.Addr, one *membership) bool {
 
 // useSocket joins a group by a socket instead of what holds it.
 func (m *Memberships) useSocket(group netip.Addr, one *membership) error {
-	socket, err := joinBySocket(m.space, m.index, group)
+	socket, err := joinBySocket(m.namespace, m.index, group)
 	if err != nil {
 		return err
 	}

@@ -13,7 +13,7 @@ import (
 // net.ipv4.igmp_max_memberships counts per socket.
 type socketHold int
 
-func joinBySocket(in *host.Space, index int, group netip.Addr) (hold, error) {
+func joinBySocket(in *host.Namespace, index int, group netip.Addr) (hold, error) {
 	fd := -1
 	err := in.Do(func() (err error) {
 		fd, err = memberSocket(in, index, group)
@@ -25,7 +25,7 @@ func joinBySocket(in *host.Space, index int, group netip.Addr) (hold, error) {
 	return socketHold(fd), nil
 }
 
-func memberSocket(in *host.Space, index int, group netip.Addr) (fd int, err error) {
+func memberSocket(in *host.Namespace, index int, group netip.Addr) (fd int, err error) {
 	family := unix.AF_INET
 	if group.Is6() {
 		family = unix.AF_INET6

@@ -7,10 +7,10 @@ import "github.com/roced/roced/internal/host"
 // used for anything else afterwards: it ends with its goroutine. With no file it is
 // the caller's own thread, which takes no privilege.
 func RunIn(path string, fn func() error) error {
-	space, err := host.Enter(path)
+	namespace, err := host.Enter(path)
 	if err != nil {
 		return err
 	}
-	defer space.Close()
-	return space.Do(fn)
+	defer namespace.Close()
+	return namespace.Do(fn)
 }

@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-func enter(t *testing.T, path string) *Space {
+func enter(t *testing.T, path string) *Namespace {
 	t.Helper()
 	s, err := Enter(path)
 	check(t, err)
@@ -25,9 +25,9 @@ func udpSocket(t *testing.T) int {
 	return fd
 }
 
-// What is opened in a space is in its namespace, however often; what another thread opens is not,
+// What is opened in a namespace stays in it, however often; what another thread opens is not,
 // and is refused.
-func TestSpaceStaysEntered(t *testing.T) {
+func TestNamespaceStaysEntered(t *testing.T) {
 	ns := labtest.New(t, "host")
 	s := enter(t, ns.Path())
 	here, err := journal.ThisNamespace()
@@ -47,9 +47,9 @@ func TestSpaceStaysEntered(t *testing.T) {
 }
 
 // Without a name it is the caller's: of each thread that it is in when it enters.
-func TestSpaceOfTheCaller(t *testing.T) {
+func TestNamespaceOfTheCaller(t *testing.T) {
 	ns := labtest.New(t, "host")
-	var inside *Space
+	var inside *Namespace
 	check(t, ns.Do(func() (err error) { inside, err = Enter(""); return err }))
 	if named := enter(t, ns.Path()); inside.ID() != named.ID() {
 		t.Errorf("%v by its thread, %v by its name", inside.ID(), named.ID())

@@ -10,9 +10,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Space is a network namespace to open sockets in: they carry it from then on. It stays entered,
+// Namespace is a network namespace to open sockets in: they carry it from then on. It stays entered,
 // so that entering takes CAP_SYS_ADMIN only once.
-type Space struct {
+type Namespace struct {
 	// calls go to a thread that stays inside. It is nil for the caller's own namespace.
 	calls chan func()
 	id    journal.Namespace
@@ -20,34 +20,34 @@ type Space struct {
 
 // Enter enters a network namespace, named by its file. Without a name it is the one of the
 // caller's thread, which takes no privilege; Do must be called from threads in the same one then.
-func Enter(path string) (*Space, error) {
-	s := &Space{}
+func Enter(path string) (*Namespace, error) {
+	n := &Namespace{}
 	if path != "" {
-		if err := s.enter(path); err != nil {
+		if err := n.enter(path); err != nil {
 			return nil, err
 		}
 	}
-	if err := s.Do(s.identify); err != nil {
-		s.Close()
+	if err := n.Do(n.identify); err != nil {
+		n.Close()
 		return nil, err
 	}
-	return s, nil
+	return n, nil
 }
 
-func (s *Space) identify() (err error) {
-	s.id, err = journal.ThisNamespace()
+func (n *Namespace) identify() (err error) {
+	n.id, err = journal.ThisNamespace()
 	return err
 }
 
-func (s *Space) enter(path string) error {
+func (n *Namespace) enter(path string) error {
 	ns, err := netns.GetFromPath(path)
 	if err != nil {
 		return fmt.Errorf("network namespace %s: %w; ip netns list shows what there is", path, err)
 	}
 	defer ns.Close()
-	s.calls = make(chan func())
+	n.calls = make(chan func())
 	entered := make(chan error)
-	go s.stay(ns, entered)
+	go n.stay(ns, entered)
 	if err := <-entered; err != nil {
 		return explainEnter(path, err)
 	}
@@ -56,14 +56,14 @@ func (s *Space) enter(path string) error {
 
 // stay runs calls on a thread inside. The thread is not used for anything else afterwards: it
 // ends with its goroutine, since it is never unlocked.
-func (s *Space) stay(ns netns.NsHandle, entered chan<- error) {
+func (n *Namespace) stay(ns netns.NsHandle, entered chan<- error) {
 	runtime.LockOSThread()
 	err := netns.Set(ns)
 	entered <- err
 	if err != nil {
 		return
 	}
-	for call := range s.calls {
+	for call := range n.calls {
 		call()
 	}
 }
@@ -80,33 +80,33 @@ func explainEnter(path string, err error) error {
 }
 
 // Close leaves the namespace. No Do may run or follow.
-func (s *Space) Close() {
-	if s.calls != nil {
-		close(s.calls)
+func (n *Namespace) Close() {
+	if n.calls != nil {
+		close(n.calls)
 	}
 }
 
 // Do runs fn on a thread inside the namespace, one at a time. Goroutines that fn starts are
 // outside.
-func (s *Space) Do(fn func() error) error {
-	if s.calls == nil {
+func (n *Namespace) Do(fn func() error) error {
+	if n.calls == nil {
 		runtime.LockOSThread()
 		defer runtime.UnlockOSThread()
 		return fn()
 	}
 	result := make(chan error)
-	s.calls <- func() { result <- fn() }
+	n.calls <- func() { result <- fn() }
 	return <-result
 }
 
 // ID identifies the namespace.
-func (s *Space) ID() journal.Namespace { return s.id }
+func (n *Namespace) ID() journal.Namespace { return n.id }
 
 // Check refuses a socket that was opened in another namespace, as one is that a caller's thread
 // opens who has gone elsewhere since Enter: an interface's index means another interface there.
-func (s *Space) Check(fd int) error {
+func (n *Namespace) Check(fd int) error {
 	cookie, err := journal.CookieOf(fd)
-	if err == nil && cookie != s.id.Cookie {
+	if err == nil && cookie != n.id.Cookie {
 		err = fmt.Errorf("%w: the calling thread is in another network namespace than at Open", unix.EXDEV)
 	}
 	return err
