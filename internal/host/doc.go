@@ -5,7 +5,7 @@
 //	Queries ── one question, one answer ──────────────► kernel                  queries.go
 //	follower ◄── news, filtered by the kernel ───────── kernel                  follower.go
 //	    │        one a namespace and process, for all who Follow there          follow.go
-//	    └─► News: names what changed, not how. Who follows asks how it is now.  news.go
+//	    └─► Changes: told what changed, not how. The subscriber asks how it is now. changes.go
 //
 // News say what to look at and never what to believe: between the kernel's writing and
 // the reader's reading things change again. So nothing depends on their order, news that were

@@ -20,7 +20,7 @@ var followers = struct {
 type Subscription struct {
 	index    int
 	follower *follower
-	news     News // nil before Tell; under follower.mu
+	changes  Changes // nil before Tell; under follower.mu
 }
 
 // Follow subscribes to the news of an interface of the calling thread's network namespace. All
@@ -49,15 +49,15 @@ func Follow(index int) (*Subscription, error) {
 
 // Tell has news told from now on, until Close. They are said to be Missed at first, since nothing
 // was kept until now.
-func (s *Subscription) Tell(news News) {
+func (s *Subscription) Tell(changes Changes) {
 	s.follower.mu.Lock()
 	defer s.follower.mu.Unlock()
-	s.news = news
-	news.Missed()
+	s.changes = changes
+	changes.Missed()
 }
 
 // Close ends it: nothing is told afterwards. Further calls do nothing. It must not be called by
-// News.
+// a method of Changes.
 func (s *Subscription) Close() {
 	followers.Lock()
 	defer followers.Unlock()

@@ -188,7 +188,7 @@ func TestErrorsAreNotTheEnd(t *testing.T) {
 		{errors.New("a message that is too short"), true, true},
 	} {
 		h := &heard{}
-		f := &follower{subscriptions: map[*Subscription]struct{}{{news: h}: {}, {}: {}}}
+		f := &follower{subscriptions: map[*Subscription]struct{}{{changes: h}: {}, {}: {}}}
 		if pause := f.take(nil, row.err); pause != row.pause || slices.Contains(h.all(), "missed") != row.missed {
 			t.Errorf("%v: pause %v, heard %q", row.err, pause, h.all())
 		}
@@ -254,7 +254,7 @@ func FuzzTell(f *testing.F) {
 	f.Add(uint16(unix.RTM_NEWNEIGH), []byte{2, 0, 0, 0, 3, 0, 0, 0, 2, 0, 0, 1, 8, 0, 1, 0, 10, 77, 0, 2})
 	f.Fuzz(func(_ *testing.T, kind uint16, data []byte) {
 		m := syscall.NetlinkMessage{Header: syscall.NlMsghdr{Type: kind}, Data: data}
-		if _, say := readNews(m); say != nil {
+		if _, say := readChange(m); say != nil {
 			say(&heard{})
 		}
 		if len(data) >= unix.SizeofIfAddrmsg {

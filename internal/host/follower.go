@@ -76,26 +76,26 @@ func (f *follower) take(messages []syscall.NetlinkMessage, err error) (pause boo
 	switch {
 	case err == nil:
 		for _, m := range messages {
-			f.tell(readNews(m))
+			f.tell(readChange(m))
 		}
 		return false
 	case errors.Is(err, unix.EINTR), errors.Is(err, unix.EAGAIN):
 		return false
 	}
-	f.tell(0, News.Missed)
+	f.tell(0, Changes.Missed)
 	return !errors.Is(err, unix.ENOBUFS) // else the socket is empty now
 }
 
 // tell tells news to those who follow an interface, or with index 0 to all.
-func (f *follower) tell(index int, say func(News)) {
+func (f *follower) tell(index int, say func(Changes)) {
 	if say == nil {
 		return
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for s := range f.subscriptions {
-		if s.news != nil && (index == 0 || index == s.index) {
-			say(s.news)
+		if s.changes != nil && (index == 0 || index == s.index) {
+			say(s.changes)
 		}
 	}
 }

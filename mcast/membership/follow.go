@@ -25,8 +25,8 @@ func (m *Memberships) keepUp() {
 		select {
 		case <-m.stop:
 			return
-		case <-m.news.ready:
-			c = m.news.take()
+		case <-m.changes.ready:
+			c = m.changes.take()
 		case <-retry.C:
 			c = everything()
 		}

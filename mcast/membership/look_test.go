@@ -112,9 +112,9 @@ func TestLostGroupIsJoinedAgain(t *testing.T) {
 	m.via = Netlink // which the kernel refuses
 	sysctl(t, host, "ipv4/igmp_max_memberships", "0")
 	m.mu.Unlock()
-	m.news.Port()
+	m.changes.Port()
 	eventually(t, "loss", func() bool { return m.List()[0] == Joined{group, 1, Auto, false} })
-	m.news.Port()
+	m.changes.Port()
 	sysctl(t, host, "ipv4/igmp_max_memberships", "20")
 	eventually(t, "membership", func() bool { return isMember(t, host, group) })
 	if n := strings.Count(log.String(), "level=ERROR"); n != 1 {
@@ -192,40 +192,40 @@ func TestNewsAreGathered(t *testing.T) {
 	group := func(i int) netip.Prefix { return netip.PrefixFrom(nth4(i), 32) }
 	rows := []struct {
 		name   string
-		tell   func(n *news)
+		tell   func(n *pendingChanges)
 		wakes  bool
 		port   bool
 		all    bool
 		routes int
 	}{
-		{"nothing", func(*news) {}, false, false, false, 0},
-		{"others' routes", func(n *news) {
+		{"nothing", func(*pendingChanges) {}, false, false, false, 0},
+		{"others' routes", func(n *pendingChanges) {
 			n.Route(netip.MustParsePrefix("239.5.0.0/24"), 255)
 			n.Route(netip.MustParsePrefix("10.0.0.1/32"), 255)
 			n.Route(netip.MustParsePrefix("ff02::1/128"), 255)
 			n.Routes()
 			n.Neighbour(nth4(0))
 		}, false, false, false, 0},
-		{"the port, often", func(n *news) {
+		{"the port, often", func(n *pendingChanges) {
 			for range 1000 {
 				n.Port()
 			}
 		}, true, true, false, 0},
-		{"routes, each in two tables", func(n *news) {
+		{"routes, each in two tables", func(n *pendingChanges) {
 			for i := range 100 {
 				n.Route(group(i%10), 255)
 				n.Route(group(i%10), 77)
 			}
 		}, true, false, false, 20},
-		{"too many routes", func(n *news) {
-			for i := range maxRouteNews + 1 {
+		{"too many routes", func(n *pendingChanges) {
+			for i := range maxRouteChanges + 1 {
 				n.Route(group(i), 255)
 			}
 		}, true, false, true, 0},
-		{"missed", func(n *news) { n.Missed() }, true, true, true, 0},
+		{"missed", func(n *pendingChanges) { n.Missed() }, true, true, true, 0},
 	}
 	for _, row := range rows {
-		n := news{ready: make(chan struct{}, 1)}
+		n := pendingChanges{ready: make(chan struct{}, 1)}
 		row.tell(&n)
 		wakes := false
 		select {

@@ -42,17 +42,17 @@ type Config struct {
 //
 // The methods may be called from several goroutines.
 type Memberships struct {
-	ifname    string
-	index     int
-	via       Method
-	log       *slog.Logger
-	namespace *host.Namespace
-	addresses *addresses
-	igmp, mld groupList
-	news      news
-	changes   *host.Subscription
-	stop      chan struct{} // closed by Close
-	followed  chan struct{} // closed when keepUp has ended
+	ifname       string
+	index        int
+	via          Method
+	log          *slog.Logger
+	namespace    *host.Namespace
+	addresses    *addresses
+	igmp, mld    groupList
+	changes      pendingChanges
+	subscription *host.Subscription
+	stop         chan struct{} // closed by Close
+	followed     chan struct{} // closed when keepUp has ended
 
 	mu     sync.Mutex
 	joined map[netip.Addr]*membership
@@ -82,8 +82,8 @@ type hold interface {
 func Open(c Config) (*Memberships, error) {
 	m := &Memberships{
 		ifname: c.Interface, via: c.Via, joined: map[netip.Addr]*membership{},
-		log:  cmp.Or(c.Log, slog.New(slog.DiscardHandler)),
-		news: news{ready: make(chan struct{}, 1)}, stop: make(chan struct{}), followed: make(chan struct{}),
+		log:     cmp.Or(c.Log, slog.New(slog.DiscardHandler)),
+		changes: pendingChanges{ready: make(chan struct{}, 1)}, stop: make(chan struct{}), followed: make(chan struct{}),
 	}
 	var err error
 	if m.namespace, err = host.Enter(c.Namespace); err != nil {
@@ -96,7 +96,7 @@ func Open(c Config) (*Memberships, error) {
 	if err := m.addresses.sweep(); err != nil {
 		m.log.Warn("cannot remove the groups' addresses that a killed process left", "error", err)
 	}
-	m.changes.Tell(&m.news)
+	m.subscription.Tell(&m.changes)
 	go m.keepUp()
 	return m, nil
 }
@@ -127,14 +127,14 @@ func (m *Memberships) open(stateDir string) (err error) {
 	if m.mld, err = openGroupList("igmp6", parseMLD); err != nil {
 		return err
 	}
-	m.changes, err = host.Follow(m.index)
+	m.subscription, err = host.Follow(m.index)
 	return err
 }
 
 // unfollow closes what changes are followed by.
 func (m *Memberships) unfollow() error {
-	if m.changes != nil {
-		m.changes.Close()
+	if m.subscription != nil {
+		m.subscription.Close()
 	}
 	return errors.Join(m.igmp.close(), m.mld.close())
 }

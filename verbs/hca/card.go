@@ -39,7 +39,7 @@ type Card struct {
 	others  sync.WaitGroup // the goroutines that follow the host
 	closing sync.WaitGroup // sessions that are closed by themselves
 
-	news    news
+	changes pendingChanges
 	refused chan struct{} // of capacity 1: the interface dropped what was to be sent
 	tooBig  tooBig
 	lagging atomic.Bool // the last look at the host failed
@@ -79,7 +79,7 @@ func newCard(p parts, o options) (*Card, error) {
 		name: p.name, host: p.host, steering: p.steering, link: p.link, inline: o.inline,
 		maxMTU: p.maxMTU, askedMTU: o.mtu, vlan: p.vlan, log: o.log,
 		stop: make(chan struct{}), done: make(chan struct{}),
-		news: news{ready: make(chan struct{}, 1)}, refused: make(chan struct{}, 1),
+		changes: pendingChanges{ready: make(chan struct{}, 1)}, refused: make(chan struct{}, 1),
 		paths: map[pair]*path{}, hops: map[netip.Addr]*hop{}, gids: newGIDTable(),
 		byPlace: map[wire.QPN]*qp{}, numbers: newQPNumbers(), groups: mcast.NewTable[*datapath.QP](groupLimits),
 	}
@@ -100,7 +100,7 @@ func newCard(p parts, o options) (*Card, error) {
 	if o.worker {
 		engine.Start()
 	}
-	for _, run := range []func(){card.keepUp, card.watch, func() { card.host.follow(&card.news) }, func() { card.host.listen(card.noteTooBig) }} {
+	for _, run := range []func(){card.keepUp, card.watch, func() { card.host.follow(&card.changes) }, func() { card.host.listen(card.noteTooBig) }} {
 		card.others.Go(run)
 	}
 	return card, nil

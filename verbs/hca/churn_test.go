@@ -123,7 +123,7 @@ func TestFailedLookIsNoNews(t *testing.T) {
 	ah := w.a.ah("10.0.0.2")
 	f.fails.Store(true)
 	f.mtu.Store(1500)
-	w.a.device.news.Missed()
+	w.a.device.changes.Missed()
 	eventually(t, "several tries", func() bool { return f.ports.Load() > 4 })
 	w.b.receive(0)
 	w.a.post(w.a.send(1, ah, w.b))
@@ -151,25 +151,25 @@ func TestNewsCostWhatTheyConcern(t *testing.T) {
 		t.Errorf("100 handles to one destination took %d look-ups, and %d paths", n, paths)
 	}
 	for _, row := range []struct {
-		news func(n *news)
+		note func(n *pendingChanges)
 		want int32
 	}{
-		{func(n *news) { n.Route(netip.MustParsePrefix("192.0.2.0/24")) }, 0},
-		{func(n *news) { n.Route(netip.MustParsePrefix("239.1.1.1/32")) }, 0},
-		{func(n *news) { n.Neighbour(address("10.0.0.77")) }, 0},
-		{func(n *news) { n.Route(netip.MustParsePrefix("10.0.0.0/8")) }, 1},
-		{func(n *news) { n.Route(netip.MustParsePrefix("0.0.0.0/0")) }, 1},
-		{func(n *news) { n.Routes() }, 1},
-		{func(n *news) {
-			for i := range 10 * maxRouteNews { // a routing daemon starts
+		{func(n *pendingChanges) { n.Route(netip.MustParsePrefix("192.0.2.0/24")) }, 0},
+		{func(n *pendingChanges) { n.Route(netip.MustParsePrefix("239.1.1.1/32")) }, 0},
+		{func(n *pendingChanges) { n.Neighbour(address("10.0.0.77")) }, 0},
+		{func(n *pendingChanges) { n.Route(netip.MustParsePrefix("10.0.0.0/8")) }, 1},
+		{func(n *pendingChanges) { n.Route(netip.MustParsePrefix("0.0.0.0/0")) }, 1},
+		{func(n *pendingChanges) { n.Routes() }, 1},
+		{func(n *pendingChanges) {
+			for i := range 10 * maxRouteChanges { // a routing daemon starts
 				n.Route(netip.PrefixFrom(netip.AddrFrom4([4]byte{11, byte(i >> 8), byte(i), 0}), 24))
 			}
 		}, 1},
 	} {
 		f.forgetCounts()
-		var n news
+		var n pendingChanges
 		n.ready = make(chan struct{}, 1)
-		row.news(&n)
+		row.note(&n)
 		_, err := w.a.device.update(n.take())
 		check(t, err)
 		if got := f.routes.Load(); got != row.want || f.ports.Load() != 0 {
@@ -178,15 +178,15 @@ func TestNewsCostWhatTheyConcern(t *testing.T) {
 	}
 }
 
-// What a flood of news takes has a limit.
+// What is kept of a flood of changes is limited.
 func TestNewsHaveALimit(t *testing.T) {
-	var n news
+	var n pendingChanges
 	n.ready = make(chan struct{}, 1)
-	for i := range 4 * maxNeighbourNews {
+	for i := range 4 * maxNeighbourChanges {
 		n.Neighbour(netip.AddrFrom4([4]byte{10, byte(i >> 16), byte(i >> 8), byte(i)}))
 		n.Route(netip.PrefixFrom(netip.AddrFrom4([4]byte{10, byte(i >> 16), byte(i >> 8), byte(i)}), 32))
-		if len(n.told.neighbours) > maxNeighbourNews || len(n.told.routes) > maxRouteNews {
-			t.Fatalf("%d neighbours, %d routes are noted", len(n.told.neighbours), len(n.told.routes))
+		if len(n.noted.neighbours) > maxNeighbourChanges || len(n.noted.routes) > maxRouteChanges {
+			t.Fatalf("%d neighbours, %d routes are noted", len(n.noted.neighbours), len(n.noted.routes))
 		}
 	}
 	if c := n.take(); !c.allNeighbours || !c.allRoutes {
@@ -270,7 +270,7 @@ func TestAddressThatIsNotSteered(t *testing.T) {
 	f.status.addresses = append(f.status.addresses, address("10.0.0.77"))
 	f.mu.Unlock()
 	looks := f.ports.Load()
-	d.news.Port()
+	d.changes.Port()
 	eventually(t, "several tries", func() bool { return f.ports.Load() > looks+2 })
 	if hasGID(w.a, "10.0.0.77") || w.a.port().State != verbs.PortActive {
 		t.Errorf("GIDs that are not steered, or a port that is down: %+v", w.a.port())

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// A device looks at news at once, and then leaves what comes next to gather: at least
+// A card looks at changes at once, and then lets the next ones gather: for at least
 // quietPause, and as long as the look has taken, so that a host where much changes keeps half
 // a processor busy at the worst.
 const quietPause = time.Millisecond
@@ -21,7 +21,7 @@ var (
 	askPauses = []time.Duration{20 * time.Millisecond, 80 * time.Millisecond, 200 * time.Millisecond}
 
 	// carrierPauses are between looks for a carrier that was lost, for two seconds: the kernel
-	// gathers its news of carriers for up to a second.
+	// holds back its reports of carriers for up to a second.
 	carrierPauses = slices.Repeat([]time.Duration{10 * time.Millisecond}, 200)
 )
 
@@ -51,7 +51,7 @@ func (r *repeats) anew() { r.next = 0 }
 
 // keepUp follows the host until the device is closed.
 func (card *Card) keepUp() {
-	card.news.Missed() // what came between the first look and now
+	card.changes.Missed() // what came between the first look and now
 	retry, ask, carrier := newRepeats(retryPauses), newRepeats(askPauses), newRepeats(carrierPauses)
 	for {
 		var found looked
@@ -59,8 +59,8 @@ func (card *Card) keepUp() {
 		select {
 		case <-card.stop:
 			return
-		case <-card.news.ready:
-			found = card.look(card.news.take())
+		case <-card.changes.ready:
+			found = card.look(card.changes.take())
 		case <-card.refused:
 			found = card.look(changes{port: true})
 		case <-retry.timer.C:

@@ -295,7 +295,7 @@ func TestJoinIsNoEvent(t *testing.T) {
 		check(t, join(t, l.a, group, verbs.JoinFullMember).Close())
 		join(t, l.a, group, verbs.JoinFullMember)
 	}
-	check(t, l.A.Netlink().LinkSetMTU(eth0(t, l.A), 1400)) // news comes in order
+	check(t, l.A.Netlink().LinkSetMTU(eth0(t, l.A), 1400)) // changes come in order
 	eventually(t, "the MTU", func() bool { return l.a.port().InterfaceMTU == 1400 })
 	l.a.noEvent()
 }

@@ -29,9 +29,9 @@ type surroundings interface {
 	// that for the last.
 	join(group netip.Addr) error
 	leave(group netip.Addr) error
-	// follow has news told of what changes, until interrupt; listen tells what routers say of
+	// follow tells changes what changed on the host, until interrupt; listen tells what routers say of
 	// packets that were sent until then.
-	follow(news *news)
+	follow(changes *pendingChanges)
 	listen(tell func(host.TooBig))
 	interrupt()
 	// describe names the modes that XDP and AF_XDP are in.

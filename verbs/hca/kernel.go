@@ -133,13 +133,13 @@ func (h *kernelHost) join(group netip.Addr) error { return h.memberships.Join(gr
 func (h *kernelHost) leave(group netip.Addr) error { return h.memberships.Leave(group) }
 
 // follow implements surroundings.
-func (h *kernelHost) follow(news *news) { h.follower.Tell(inAnyTable{news}) }
+func (h *kernelHost) follow(changes *pendingChanges) { h.follower.Tell(inAnyTable{changes}) }
 
-// inAnyTable are news for a device, which asks for a route again whatever table changed.
-type inAnyTable struct{ *news }
+// inAnyTable passes changes on to a card, which asks for a route again whatever table changed.
+type inAnyTable struct{ *pendingChanges }
 
-// Route implements host.News.
-func (n inAnyTable) Route(dest netip.Prefix, _ int) { n.news.Route(dest) }
+// Route implements host.Changes.
+func (n inAnyTable) Route(dest netip.Prefix, _ int) { n.pendingChanges.Route(dest) }
 
 // listen implements surroundings.
 func (h *kernelHost) listen(tell func(host.TooBig)) { h.routers.Listen(tell) }

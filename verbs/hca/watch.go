@@ -25,7 +25,7 @@ func (card *Card) watch() {
 		case <-look.C:
 		}
 		if card.vlan != 0 {
-			card.news.Port() // the MAC of the interface below: there are no news of it
+			card.changes.Port() // the MAC of the interface below: netlink reports nothing of it
 		}
 		if err := card.steering.Check(); errors.Is(err, bpf.ErrDetached) {
 			card.fail(card.whyDetached(err))

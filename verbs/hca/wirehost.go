@@ -15,10 +15,10 @@ type wireHost struct {
 	wire  *Wire
 	ended chan struct{} // closed by interrupt
 
-	mu     sync.Mutex
-	status portStatus
-	news   *news // nil until the card follows
-	missed bool  // something changed before that
+	mu      sync.Mutex
+	status  portStatus
+	changes *pendingChanges // nil until the card follows
+	missed  bool            // something changed before that
 }
 
 func (w *Wire) newHost(addresses []netip.Addr) *wireHost {
@@ -42,11 +42,11 @@ func (h *wireHost) now() portStatus {
 func (h *wireHost) notify() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.news == nil {
+	if h.changes == nil {
 		h.missed = true
 		return
 	}
-	h.news.Missed()
+	h.changes.Missed()
 }
 
 func (h *wireHost) port() (portStatus, error) { return h.now(), nil }
@@ -70,10 +70,10 @@ func (h *wireHost) release(netip.Addr) {}
 func (h *wireHost) join(netip.Addr) error  { return nil }
 func (h *wireHost) leave(netip.Addr) error { return nil }
 
-func (h *wireHost) follow(news *news) {
+func (h *wireHost) follow(changes *pendingChanges) {
 	h.mu.Lock()
-	if h.news = news; h.missed {
-		news.Missed()
+	if h.changes = changes; h.missed {
+		changes.Missed()
 	}
 	h.mu.Unlock()
 	<-h.ended

@@ -5,11 +5,11 @@ import (
 	"sync"
 )
 
-// news gathers what has changed around a device until it looks, so that many changes cost
-// one look. It is a host.News. What it gathers has a limit: beyond, all is looked at.
-type news struct {
+// pendingChanges gathers what has changed around a card until the card looks: many changes cost
+// one look. It is a host.Changes. What it keeps is limited: beyond that, everything is looked at.
+type pendingChanges struct {
 	mu    sync.Mutex
-	told  changes
+	noted changes
 	ready chan struct{} // of capacity 1
 }
 
@@ -26,63 +26,63 @@ type changes struct {
 func everything() changes { return changes{port: true, allRoutes: true, allNeighbours: true} }
 
 const (
-	maxRouteNews     = 64
-	maxNeighbourNews = 4096
+	maxRouteChanges     = 64
+	maxNeighbourChanges = 4096
 )
 
 // note changes what is to be looked at, and wakes who looks.
-func (n *news) note(note func(c *changes)) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	note(&n.told)
+func (p *pendingChanges) note(note func(c *changes)) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	note(&p.noted)
 	select {
-	case n.ready <- struct{}{}:
+	case p.ready <- struct{}{}:
 	default:
 	}
 }
 
 // take gives all that was noted, and starts anew.
-func (n *news) take() changes {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	told := n.told
-	n.told = changes{}
-	return told
+func (p *pendingChanges) take() changes {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	noted := p.noted
+	p.noted = changes{}
+	return noted
 }
 
-// Port implements host.News.
-func (n *news) Port() { n.note(func(c *changes) { c.port = true }) }
+// Port implements host.Changes.
+func (p *pendingChanges) Port() { p.note(func(c *changes) { c.port = true }) }
 
-// Routes implements host.News.
-func (n *news) Routes() { n.note(func(c *changes) { c.allRoutes = true }) }
+// Routes implements host.Changes.
+func (p *pendingChanges) Routes() { p.note(func(c *changes) { c.allRoutes = true }) }
 
-// Missed implements host.News.
-func (n *news) Missed() { n.note(func(c *changes) { *c = everything() }) }
+// Missed implements host.Changes.
+func (p *pendingChanges) Missed() { p.note(func(c *changes) { *c = everything() }) }
 
-// Route implements host.News. Groups have no routes.
-func (n *news) Route(dest netip.Prefix) {
+// Route implements host.Changes. Groups have no routes.
+func (p *pendingChanges) Route(dest netip.Prefix) {
 	if dest.Bits() > 0 && dest.Addr().IsMulticast() {
 		return
 	}
-	n.note(func(c *changes) {
+	p.note(func(c *changes) {
 		if c.routes == nil {
 			c.routes = map[netip.Prefix]struct{}{}
 		}
 		c.routes[dest] = struct{}{}
-		if len(c.routes) > maxRouteNews {
+		if len(c.routes) > maxRouteChanges {
 			c.allRoutes, c.routes = true, nil
 		}
 	})
 }
 
-// Neighbour implements host.News.
-func (n *news) Neighbour(address netip.Addr) {
-	n.note(func(c *changes) {
+// Neighbour implements host.Changes.
+func (p *pendingChanges) Neighbour(address netip.Addr) {
+	p.note(func(c *changes) {
 		if c.neighbours == nil {
 			c.neighbours = map[netip.Addr]struct{}{}
 		}
 		c.neighbours[address] = struct{}{}
-		if len(c.neighbours) > maxNeighbourNews {
+		if len(c.neighbours) > maxNeighbourChanges {
 			c.allNeighbours, c.neighbours = true, nil
 		}
 	})
@@ -103,6 +103,6 @@ func (c *changes) concernsRoute(dest netip.Addr) bool {
 
 // concernsNeighbour says whether a neighbour is to be looked at.
 func (c *changes) concernsNeighbour(address netip.Addr) bool {
-	_, told := c.neighbours[address]
-	return told || c.allNeighbours
+	_, changed := c.neighbours[address]
+	return changed || c.allNeighbours
 }

@@ -8,9 +8,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// News are told of what has changed, by Follow. They only note it: whoever waits in one holds
-// up all others who follow in the same namespace.
-type News interface {
+// Changes is told what has changed (see Follow). Its methods only note it: one that waits holds
+// up all other subscriptions of the same namespace.
+type Changes interface {
 	// Port is told of the interface itself, or its addresses.
 	Port()
 	// Route is told of a destination whose route may have changed, in a table (RT_TABLE_*).
@@ -23,30 +23,30 @@ type News interface {
 	Missed()
 }
 
-// readNews says what a message tells, nil if nothing, and of which interface; 0: of all.
-func readNews(m syscall.NetlinkMessage) (index int, say func(News)) {
+// readChange says what a message tells, nil if nothing, and of which interface; 0: of all.
+func readChange(m syscall.NetlinkMessage) (index int, say func(Changes)) {
 	switch m.Header.Type {
 	case unix.RTM_NEWLINK, unix.RTM_DELLINK:
 		// With a family it is told as the port of a bridge.
 		if len(m.Data) >= unix.SizeofIfInfomsg && m.Data[0] == unix.AF_UNSPEC {
-			return interfaceOf(m.Data), News.Port
+			return interfaceOf(m.Data), Changes.Port
 		}
 	case unix.RTM_NEWADDR, unix.RTM_DELADDR:
 		if len(m.Data) >= unix.SizeofIfAddrmsg {
-			return interfaceOf(m.Data), News.Port
+			return interfaceOf(m.Data), Changes.Port
 		}
 	case unix.RTM_NEWNEIGH, unix.RTM_DELNEIGH:
 		return readNeighbour(m.Data)
 	case unix.RTM_NEWROUTE, unix.RTM_DELROUTE:
 		return 0, readRoute(m.Data)
 	case unix.RTM_NEWRULE, unix.RTM_DELRULE, unix.RTM_NEWNEXTHOP, unix.RTM_DELNEXTHOP:
-		return 0, News.Routes
+		return 0, Changes.Routes
 	}
 	return 0, nil
 }
 
 // readNeighbour passes over what a bridge forwards to: it has another family.
-func readNeighbour(data []byte) (index int, say func(News)) {
+func readNeighbour(data []byte) (index int, say func(Changes)) {
 	if len(data) < sizeofNdMsg || data[0] != unix.AF_INET && data[0] != unix.AF_INET6 {
 		return 0, nil
 	}
@@ -54,15 +54,15 @@ func readNeighbour(data []byte) (index int, say func(News)) {
 	if !ok {
 		return 0, nil
 	}
-	return interfaceOf(data), func(n News) { n.Neighbour(address.Unmap()) }
+	return interfaceOf(data), func(c Changes) { c.Neighbour(address.Unmap()) }
 }
 
-func readRoute(data []byte) (say func(News)) {
+func readRoute(data []byte) (say func(Changes)) {
 	dest, table, ok := parseRoute(data)
 	if !ok {
 		return nil
 	}
-	return func(n News) { n.Route(dest, table) }
+	return func(c Changes) { c.Route(dest, table) }
 }
 
 // parseRoute reads the destination and the table of a struct rtmsg (rtnetlink(7)); not of
