@@ -25,7 +25,7 @@ func (r *rig) addSender(index, depth uint32) *sender {
 	s := &sender{cq: r.cq}
 	r.makeQP(cq)
 	s.qp = r.qp
-	s.qp.Number, s.qp.Index = testQP+wire.QPN(index), index
+	s.qp.Number, s.qp.DoorbellIndex = testQP+wire.QPN(index), index
 	sendShape, recvShape := ring.SendGeometry(depth, 1, 16), ring.RecvGeometry(depth, 1)
 	sendMemory, recvMemory := ring.Alloc(sendShape.Size()), ring.Alloc(recvShape.Size())
 	var errs [4]error
@@ -51,7 +51,7 @@ func (s *sender) post(r *rig, n int, wr ring.Send) {
 		s.send.Put(&wr)
 	}
 	s.send.Publish()
-	r.doorbell.Ring(s.qp.Index)
+	r.doorbell.Ring(s.qp.DoorbellIndex)
 }
 
 func (r *rig) round() bool {

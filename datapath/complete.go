@@ -50,7 +50,7 @@ func (e *Engine) completeSend(qp *QP, d *departure, status ring.WCStatus) (signa
 	if status == ring.WCSuccess && !qp.SigAll && d.send.Flags&ring.SendSignaled == 0 {
 		return false
 	}
-	d.cqe.Set(d.send.ID, status, ring.WCSend, qp.Number, qp.Token)
+	d.cqe.Set(d.send.ID, status, ring.WCSend, qp.Number, qp.CompletionToken)
 	if status == ring.WCLocLenErr {
 		d.cqe.VendorErr = uint32(e.mtu) // what would have been allowed
 	}
@@ -61,7 +61,7 @@ func (e *Engine) completeSend(qp *QP, d *departure, status ring.WCStatus) (signa
 // completeRecv tells of the receive request in hand that took no packet: an error,
 // so it counts as solicited.
 func (e *Engine) completeRecv(qp *QP, a *arrival, status ring.WCStatus) {
-	a.cqe.Set(a.recv.ID, status, ring.WCRecv, qp.Number, qp.Token)
+	a.cqe.Set(a.recv.ID, status, ring.WCRecv, qp.Number, qp.CompletionToken)
 	e.complete(qp.RecvCQ, &a.cqe, true)
 }
 

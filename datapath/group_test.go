@@ -18,7 +18,7 @@ func (r *rig) member(number wire.QPN) *rig {
 	r.Helper()
 	m := &rig{T: r.T, engine: r.engine, link: r.link, doorbell: r.doorbell, session: r.session, wake: make(chan struct{}, 1), memory: r.memory}
 	m.makeQP(m.makeCQ(4 * rigDepth))
-	m.qp.Number, m.qp.Index = number, uint32(number)
+	m.qp.Number, m.qp.DoorbellIndex = number, uint32(number)
 	m.engine.Do(func() { m.engine.AddQP(m.qp); m.engine.SetState(m.qp, ring.QPStateRTS) })
 	return m
 }

@@ -76,16 +76,16 @@ type CQ struct {
 
 // QP is a UD queue pair as the engine sees it.
 type QP struct {
-	Session *Session
-	Number  wire.QPN
-	PD      PD
-	Index   uint32 // its bit in the session's doorbell
-	Token   uint32 // echoed in completions
-	State   ring.QPState
-	QKey    wire.QKey
-	PKey    wire.PKey
-	PSN     wire.PSN
-	SigAll  bool
+	Session         *Session
+	Number          wire.QPN
+	PD              PD
+	DoorbellIndex   uint32 // its bit in the session's doorbell
+	CompletionToken uint32 // in each of its completions: CQE.Token
+	State           ring.QPState
+	QKey            wire.QKey
+	PKey            wire.PKey
+	PSN             wire.PSN
+	SigAll          bool
 	// NoSelfLoopback keeps the queue pair's own messages to groups from coming back to it.
 	NoSelfLoopback bool
 

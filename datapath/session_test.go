@@ -53,7 +53,7 @@ func TestQuietSessionsDoze(t *testing.T) {
 	for range 30 { // whoever dozes calls, wherever it stands
 		r.send.Put(&ring.Send{Opcode: ring.WRSend, Flags: ring.SendInline, AH: 0, RemoteQPN: peerQP})
 		r.send.Publish()
-		if r.doorbell.Ring(r.qp.Index) {
+		if r.doorbell.Ring(r.qp.DoorbellIndex) {
 			r.engine.Kick(r.session)
 		} else {
 			r.run()
@@ -74,7 +74,7 @@ func TestRungWhileDozing(t *testing.T) {
 		for range 3 * quietRounds {
 			for _, s := range r.engine.sessions {
 				if s.quiet >= quietRounds && s == r.session {
-					s.doorbell.Ring(r.qp.Index)
+					s.doorbell.Ring(r.qp.DoorbellIndex)
 				}
 			}
 			r.engine.letDoze()

@@ -60,8 +60,8 @@ func (e *Engine) SetLink(up bool) {
 func (e *Engine) AddQP(qp *QP) {
 	e.qps[qp.Number%maxQPs] = qp
 	s := qp.Session
-	s.qps = grown(s.qps, int(qp.Index))
-	s.qps[qp.Index] = qp
+	s.qps = grown(s.qps, int(qp.DoorbellIndex))
+	s.qps[qp.DoorbellIndex] = qp
 	s.doorbell.Serve(len(s.qps))
 	qp.SendCQ.QPs[qp], qp.RecvCQ.QPs[qp] = struct{}{}, struct{}{}
 }
@@ -69,7 +69,7 @@ func (e *Engine) AddQP(qp *QP) {
 // RemoveQP forgets a queue pair.
 func (e *Engine) RemoveQP(qp *QP) {
 	e.qps[qp.Number%maxQPs] = nil
-	qp.Session.qps[qp.Index] = nil
+	qp.Session.qps[qp.DoorbellIndex] = nil
 	delete(qp.SendCQ.QPs, qp)
 	delete(qp.RecvCQ.QPs, qp)
 	e.turns.remove(qp)

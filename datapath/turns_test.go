@@ -12,7 +12,7 @@ func TestTurns(t *testing.T) {
 		var list turns
 		qps := make([]*QP, 4)
 		for i := range qps {
-			qps[i] = &QP{Session: new(Session), Index: uint32(i)}
+			qps[i] = &QP{Session: new(Session), DoorbellIndex: uint32(i)}
 		}
 		for _, qp := range []*QP{qps[0], qps[1], qps[1], qps[2]} {
 			list.add(qp)
@@ -21,7 +21,7 @@ func TestTurns(t *testing.T) {
 		list.add(qps[3])
 		var got []int
 		for qp := list.next(); qp != nil && len(got) < 2*len(qps); qp = list.next() {
-			got = append(got, int(qp.Index))
+			got = append(got, int(qp.DoorbellIndex))
 		}
 		if !slices.Equal(got, want) || !list.empty() {
 			t.Errorf("%d leaves: %v, want %v, empty %v", leaves, got, want, list.empty())

@@ -87,7 +87,7 @@ func scatter(pieces [][]byte, p *wire.Packet) {
 // completeUD tells the program of a packet that lies in its memory.
 func (e *Engine) completeUD(qp *QP, a *arrival) bool {
 	c, p := &a.cqe, &a.packet
-	c.Set(a.recv.ID, ring.WCSuccess, ring.WCRecv, qp.Number, qp.Token)
+	c.Set(a.recv.ID, ring.WCSuccess, ring.WCRecv, qp.Number, qp.CompletionToken)
 	c.Flags, c.ByteLen, c.SourceQP = ring.WCGRH|ring.WCWithSMAC|ring.WCWithNetworkHdrType, uint32(wire.GRHLen+len(p.Payload())), p.DETH().SrcQP()
 	if p.Has(wire.HeaderImm) {
 		c.Flags |= ring.WCWithImm

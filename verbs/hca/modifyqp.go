@@ -70,7 +70,7 @@ func (q *qp) apply(e *datapath.Engine, current, next verbs.QPState, attr *verbs.
 	if mask&verbs.QPAttrState != 0 {
 		if next == verbs.QPStateReset {
 			q.attr = verbs.QPAttr{}
-			q.hot.QKey, q.hot.PSN, q.hot.Token = 0, 0, token
+			q.hot.QKey, q.hot.PSN, q.hot.CompletionToken = 0, 0, token
 		}
 		q.state.Store(uint32(next))
 		e.SetState(q.hot, next)

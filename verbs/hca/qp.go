@@ -67,7 +67,7 @@ func (s *Session) CreateQP(r verbs.CreateQPRequest) (verbs.CreateQPGrant, error)
 // newHotQP is the queue pair as the engine sees it, as far as the request says.
 func (s *Session) newHotQP(q *qp, r *verbs.CreateQPRequest) *datapath.QP {
 	return &datapath.QP{
-		Session: s.hot, Index: r.Index, Token: r.Token, PKey: wire.PKeyDefault, SigAll: r.SigAll, NoSelfLoopback: r.BlockSelfMcast,
+		Session: s.hot, DoorbellIndex: r.Index, CompletionToken: r.Token, PKey: wire.PKeyDefault, SigAll: r.SigAll, NoSelfLoopback: r.BlockSelfMcast,
 		NoteState: func(state verbs.QPState, fatal bool) {
 			q.state.Store(uint32(state))
 			if fatal {
@@ -126,7 +126,7 @@ func (s *Session) addQP(q *qp, r *verbs.CreateQPRequest, grant *verbs.CreateQPGr
 	}
 	grant.Number = q.hot.Number
 	card.byPlace[q.hot.Number%numberPlaces] = q
-	s.byDoorbell[q.hot.Index] = q
+	s.byDoorbell[q.hot.DoorbellIndex] = q
 	q.pd.users++
 	q.sendCQ.users++
 	q.recvCQ.users++
@@ -188,7 +188,7 @@ func (s *Session) forgetQPs(all []*qp) (failed error) {
 	})
 	for _, q := range all {
 		delete(card.byPlace, q.hot.Number%numberPlaces)
-		delete(s.byDoorbell, q.hot.Index)
+		delete(s.byDoorbell, q.hot.DoorbellIndex)
 		q.pd.users--
 		q.sendCQ.users--
 		q.recvCQ.users--
