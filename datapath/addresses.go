@@ -6,10 +6,10 @@ import (
 	"github.com/roced/roced/datapath/wire"
 )
 
-// checkAddresses holds a packet against the device's own addresses: switches
-// flood unicast, and reflect what we sent. Packet after packet is of the same two
-// hosts, so the last pair that passed is kept. The steering program (bpf) makes the same
-// checks, and says what of them is the kernel's rule.
+// checkAddresses compares a packet with the card's own addresses, because switches flood unicast
+// and reflect frames that we sent. Many packets in a row are of the same two hosts, so the last
+// pair that passed is kept. The steering program makes the same checks; its source (bpf/headers.h)
+// says which of them are the kernel's rules.
 func (e *Engine) checkAddresses(p *wire.Packet) (*passedPair, Drop) {
 	passed := &e.passed
 	if id, tagged := p.VLAN(); tagged != (e.vlan != 0) || tagged && id != e.vlan {
@@ -35,12 +35,12 @@ func (e *Engine) checkAddresses(p *wire.Packet) (*passedPair, Drop) {
 	return passed, DropNone
 }
 
-// checkPair is checkAddresses for a pair of hosts that is new.
+// checkPair checks a pair of addresses that differs from the last one.
 func (e *Engine) checkPair(source, dest wire.GID, v6 bool) Drop {
 	_, ownSource := e.own[source]
 	_, ownDest := e.own[dest]
 	_, broadcast := e.broadcasts[source]
-	mapped := v6 && (source.IsIPv4() || dest.IsIPv4()) // IPv4's addresses, in an IPv6 header
+	mapped := v6 && (source.IsIPv4() || dest.IsIPv4()) // IPv4-mapped addresses in an IPv6 header
 	switch {
 	case mapped && dest.IsIPv4(), !ownDest && !dest.IsMulticast():
 		return DropNotOwn
@@ -56,7 +56,7 @@ func (e *Engine) checkPair(source, dest wire.GID, v6 bool) Drop {
 	return DropNone
 }
 
-// passedPair are the addresses of the last packet that checkAddresses let pass.
+// passedPair holds the addresses of the last packet that passed checkAddresses.
 type passedPair struct {
 	addresses [32]byte
 	length    int

@@ -180,7 +180,7 @@ func TestFanOutIsBounded(t *testing.T) {
 			other.post(r, 512, ring.Send{})
 			if loop {
 				r.engine.Do(func() {
-					ah := r.ah(Way{State: PathOpen, DestMAC: wire.MulticastMAC(bigGroup)}, bigGroup)
+					ah := r.ah(PathAttr{State: PathOpen, DestMAC: wire.MulticastMAC(bigGroup)}, bigGroup)
 					ah.Group, ah.Dest = true, bigGroup
 					r.session.SetAH(9, ah)
 				})

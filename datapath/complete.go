@@ -2,8 +2,8 @@ package datapath
 
 import "github.com/roced/roced/datapath/ring"
 
-// complete puts an entry into a CQ, to be published at the end of the burst. A
-// full CQ is an overrun: it fails, and its queue pairs with it. False then.
+// complete writes an entry to a CQ; it is published at the end of the round. If the CQ is full,
+// which is an overrun, the CQ and its queue pairs fail, and complete returns false.
 func (e *Engine) complete(cq *CQ, c *ring.CQE, solicited bool) bool {
 	if cq.overrun {
 		return false
@@ -31,8 +31,8 @@ func (e *Engine) overrun(cq *CQ) {
 	}
 }
 
-// publish shows the burst's completions to the programs, and wakes those that
-// asked for it, once a CQ and burst.
+// publish makes the round's completions visible to the programs, and wakes programs whose CQ is
+// armed, once a CQ and round.
 func (e *Engine) publish() {
 	for len(e.dirty) > 0 {
 		cq := e.dirty[len(e.dirty)-1]
@@ -45,28 +45,28 @@ func (e *Engine) publish() {
 	}
 }
 
-// completeSend tells of the request in hand, if it wants to be told of.
+// completeSend completes the send request in hand. A successful one gets a completion only if it
+// is signaled.
 func (e *Engine) completeSend(qp *QP, d *departure, status ring.WCStatus) (signaled bool) {
 	if status == ring.WCSuccess && !qp.SigAll && d.send.Flags&ring.SendSignaled == 0 {
 		return false
 	}
 	d.cqe.Set(d.send.ID, status, ring.WCSend, qp.Number, qp.CompletionToken)
 	if status == ring.WCLocLenErr {
-		d.cqe.VendorErr = uint32(e.mtu) // what would have been allowed
+		d.cqe.VendorErr = uint32(e.mtu) // the longest payload allowed, for the error message
 	}
 	e.complete(qp.SendCQ, &d.cqe, status != ring.WCSuccess)
 	return true
 }
 
-// completeRecv tells of the receive request in hand that took no packet: an error,
-// so it counts as solicited.
+// completeRecv completes the receive request in hand with an error. An error counts as solicited.
 func (e *Engine) completeRecv(qp *QP, a *arrival, status ring.WCStatus) {
 	a.cqe.Set(a.recv.ID, status, ring.WCRecv, qp.Number, qp.CompletionToken)
 	e.complete(qp.RecvCQ, &a.cqe, true)
 }
 
-// fail moves a queue pair to ERR by the engine's own decision; see NoteState. What
-// is outstanding is flushed in its turn (see transmit), in order.
+// fail moves a queue pair to ERR and reports that to the control plane; see QP.NoteState. Its
+// outstanding requests are flushed in order when it has its turn (see sendSome).
 func (e *Engine) fail(qp *QP, fatal bool) {
 	if qp.State == ring.QPStateErr {
 		return
@@ -75,9 +75,9 @@ func (e *Engine) fail(qp *QP, fatal bool) {
 	qp.NoteState(ring.QPStateErr, fatal)
 }
 
-// SetState moves a queue pair to a state that the control plane chose. RESET
-// empties its queues without completions; ERR flushes them, at once as far as the budget
-// of a change allows, the rest in turn.
+// SetState moves a queue pair to a state that the control plane chose. RESET empties its queues
+// without completions. ERR flushes them: at once as far as changeBudget allows, the rest when the
+// queue pair has its turn. It runs in Do.
 func (e *Engine) SetState(qp *QP, state ring.QPState) {
 	e.setState(qp, state)
 	switch state {
@@ -96,15 +96,15 @@ func (e *Engine) setState(qp *QP, state ring.QPState) {
 	qp.State = state
 	qp.Recv.SetFlush(state == ring.QPStateErr)
 	if state != ring.QPStateReset {
-		e.turns.add(qp) // requests may be in the queue that the new state lets go
+		e.turns.add(qp) // the new state may allow requests that wait in the queue
 	}
 }
 
-// flush completes what a queue pair has outstanding with WR_FLUSH_ERR, in order:
-// sends in SQE and ERR, receives in ERR only. It is done unless the budget ends.
+// flush completes the outstanding requests of a queue pair with WR_FLUSH_ERR, in order: sends in
+// SQE and ERR, receives in ERR only. It is not done if the budget ends first.
 func (e *Engine) flush(qp *QP, d *departure) (moved, done bool) {
 	defer qp.Send.Publish()
-	a := &d.looped // in use by nobody now
+	a := &d.looped // free here: no packet of this card is in hand
 	for ; e.budget > 0 && qp.Send.Available() > 0; e.budget-- {
 		qp.Send.Get(&d.send)
 		qp.Send.Advance(e.completeSend(qp, d, ring.WCWRFlushErr))

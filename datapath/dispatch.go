@@ -2,12 +2,12 @@ package datapath
 
 import "github.com/roced/roced/datapath/wire"
 
-// dispatch lets a packet go the way that its path goes now.
+// dispatch sends a packet as its path says, or counts why not.
 func (e *Engine) dispatch(d *departure, path *Path, frame []byte, n, length int) {
 	switch {
 	case path.state == PathLocal:
 		e.loopBack(d, frame[:n], length)
-	case e.down: // before what follows from it
+	case e.down: // the neighbour may have failed only because of this
 		e.counters.Drops[DropLinkDown]++
 	case path.state == PathUnreachable:
 		e.counters.Drops[DropUnreachable]++
@@ -20,16 +20,15 @@ func (e *Engine) dispatch(d *departure, path *Path, frame []byte, n, length int)
 	}
 }
 
-// loopBack delivers a packet to this device by the receiver's ladder: XDP never
-// sees what the host itself sends.
+// loopBack delivers a packet that is for this card itself: XDP never sees what the host sends.
 func (e *Engine) loopBack(d *departure, frame []byte, length int) {
 	if e.parseOwn(&d.looped, frame, length) {
 		e.deliver(&d.looped)
 	}
 }
 
-// loopBackGroup delivers a packet to those members of its group that are on this
-// device; the wire gets it too, so that what is left for later rounds is a copy.
+// loopBackGroup delivers a packet to the members of its group on this card. The frame also goes
+// out on the link, so later rounds work on a copy.
 func (e *Engine) loopBackGroup(d *departure, frame []byte, length int, members []*QP, sender *QP) {
 	if len(members) == 0 || !e.parseOwn(&d.looped, frame, length) {
 		return
@@ -40,8 +39,7 @@ func (e *Engine) loopBackGroup(d *departure, frame []byte, length int, members [
 	}
 }
 
-// parseOwn counts a packet that this device sends to itself, and parses it: that
-// it is right in itself is known.
+// parseOwn counts and parses a packet that this card sends to itself. Its ICRC needs no check.
 func (e *Engine) parseOwn(a *arrival, frame []byte, length int) bool {
 	e.counters.Loopback++
 	e.counters.Received++

@@ -6,11 +6,11 @@ import (
 	"github.com/roced/roced/datapath/wire"
 )
 
-// Drop is the reason why a packet was not delivered, or not sent; DropNone that it was.
+// Drop is the reason why a packet was not delivered or not sent. DropNone means that it was.
 type Drop uint8
 
-// The reasons. Those that name a malformed packet come first, in the order of
-// wire.Fault, then the others in the order of the ladder of checks.
+// The reasons. Malformed packets come first, in the order of wire.Fault. The others follow in the
+// order of the checks.
 const (
 	DropNone          Drop = iota
 	DropNotRoCE            // not IP, not UDP, or another port
@@ -23,31 +23,31 @@ const (
 	DropOpcode             // no such opcode
 	DropPad                // pad count does not fit the length
 	DropICRC               // invariant CRC wrong
-	DropNotOwn             // flooded: the destination is not an address of this device
+	DropNotOwn             // flooded: the destination is not an address of this card
 	DropOtherHost          // flooded: the destination is another host's MAC
-	DropMartianSource      // a source that can be nobody's address
+	DropMartianSource      // a source address that no host can have
 	DropOwnSource          // reflected: our own address as source
 	DropGroupSource        // a group's address as source
-	DropVLAN               // a VLAN tag that is not the device's
+	DropVLAN               // a VLAN tag that is not the card's
 	DropUnknownQP          // no queue pair of that number
 	DropNoGroup            // no queue pair is attached to the group
 	DropGroupQPN           // to a group but not to QP 0xFFFFFF, or the reverse
 	DropQPState            // the queue pair is not ready to receive
 	DropCongestion         // congestion notification: counted, not acted on
-	DropUnsupported        // a transport service that is not built
+	DropUnsupported        // a transport service that is not implemented
 	DropPKey               // partition key mismatch
 	DropQKey               // Q_Key mismatch
 	DropTooLong            // payload longer than the active MTU
 	DropNoReceive          // no receive request posted
-	DropNoRoom             // receive request shorter than packet and GRH
+	DropNoRoom             // receive request shorter than GRH and payload
 	DropProtection         // receive request names memory that it may not write
 	DropCQFull             // the completion queue was overrun
-	DropSelfLoopback       // a queue pair's own message to a group, which it does not want back
+	DropSelfLoopback       // a queue pair's own message to a group, with NoSelfLoopback set
 	DropUnreachable        // not sent: no route, or the neighbour does not answer
 	DropUnresolved         // not sent: too many packets wait for the neighbour's answer
 	DropPathMTU            // not sent: longer than the MTU of its route allows
 	DropLinkDown           // not sent: the link does not take frames
-	DropInterface          // not sent: the interface dropped it, for want of a carrier or of room
+	DropInterface          // not sent: the interface dropped it; it has no carrier or no room
 
 	dropCount int = iota
 )
@@ -60,7 +60,7 @@ var dropNames = [dropCount]string{
 	"path_mtu", "link_down", "interface",
 }
 
-// String names the reason as its counter is named.
+// String is the name of the reason's counter.
 func (d Drop) String() string {
 	if int(d) < dropCount {
 		return dropNames[d]
@@ -68,27 +68,27 @@ func (d Drop) String() string {
 	return fmt.Sprintf("drop(%d)", uint8(d))
 }
 
-// Unsent says whether a packet that was dropped for this reason was one of ours, on its way out.
+// Unsent reports whether the reason is one for packets to send. The others are for received ones.
 func (d Drop) Unsent() bool { return d >= DropUnreachable }
 
-// faultDrop is the reason for a packet that Parse refused.
+// faultDrop is the drop reason for a fault that Parse found.
 func faultDrop(f wire.Fault) Drop { return Drop(f-wire.FaultNotRoCE) + DropNotRoCE }
 
-// Counters is what a device has done since it was opened, in packets and bytes
-// of payload. Every packet received, and every further copy of one to a group, is
-// in Delivered or in one drop reason: Received + Copies = Delivered + the drops that
-// are not Unsent. Of the packets to be sent, those that are Unsent are in Sent too: what the
-// interface and this device's own queue pairs were given is Sent less these.
+// Counters counts packets, and bytes of payload, since the card was opened.
+//
+// Every received packet, and every further copy of one to a group member, is in Delivered or in
+// one drop reason: Received + Copies = Delivered + the drops that are not Unsent. Sent includes the
+// drops that are Unsent: the interface and this card's own queue pairs got Sent less these.
 type Counters struct {
-	Sent, SentBytes           uint64 // carried out for programs, whatever became of them
-	Received, ReceivedBytes   uint64 // taken from the link or looped back, whatever became of them
+	Sent, SentBytes           uint64 // send requests that were carried out, dropped packets included
+	Received, ReceivedBytes   uint64 // from the link or looped back, dropped packets included
 	Copies                    uint64 // of packets to groups, beyond the first of each
 	Delivered, DeliveredBytes uint64
-	Loopback                  uint64 // packets delivered to this device itself
+	Loopback                  uint64 // packets that this card sent to itself
 	Drops                     [dropCount]uint64
 }
 
-// Reasons gives the drop reasons that a counter exists for.
+// Reasons lists all drop reasons. Each has a counter.
 func Reasons() (all []Drop) {
 	for reason := DropNotRoCE; int(reason) < dropCount; reason++ {
 		all = append(all, reason)

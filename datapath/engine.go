@@ -11,62 +11,62 @@ import (
 const (
 	maxQPs = 1 << 16
 
-	// What a round does at most, so that nobody who runs one, or waits for its end, is kept long.
-	receiveBudget = 256  // frames, and further copies of them to groups
-	sendBudget    = 128  // requests, copies to groups of this device, flushed requests
-	changeBudget  = 1024 // flushed requests of a change between two rounds
+	// The most that one round does. It bounds how long the lease is held.
+	receiveBudget = 256  // received frames, and further copies of them to group members
+	sendBudget    = 128  // requests, copies to group members on this card, flushed requests
+	changeBudget  = 1024 // requests flushed by a change in Do
 	sendTurn      = 32   // requests of one queue pair before the next one has its turn
 )
 
-// Engine runs one device's queue pairs over one link. See the package comment
-// for who may call what.
+// Engine runs the queue pairs of one card over one link. The package comment says who may call
+// what.
 type Engine struct {
 	lease  sync.Mutex
-	wanted atomic.Int32 // control plane's calls that wait for the lease
-	called atomic.Bool  // a session has called: see Session
-	worker worker       // and what others tell it
+	wanted atomic.Int32 // calls of Do that wait for the lease
+	called atomic.Bool  // a suspended session has called; see Session
+	worker worker
 	link   link.Link
 	closed bool // the link is closed, nothing runs any more
 
 	tables
 	backlog
-	rx       arrival   // of a packet from the link
-	tx       departure // of a request
+	rx       arrival   // the packet from the link in hand
+	tx       departure // the send request in hand
 	counters Counters
 	// noteRefused: see Config.
 	noteRefused func()
 }
 
-// tables are what the control plane has the engine know. They change in Do only.
+// tables are set by the control plane. They change in Do only.
 type tables struct {
 	mtu        int // bytes of payload
 	vlan       uint16
-	down       bool // the link is down: what would be sent is dropped
+	down       bool // the link is down: packets to send are dropped
 	own        map[wire.GID]struct{}
 	broadcasts map[wire.GID]struct{}
-	macs       []wire.MAC         // the interface's; none: any
+	macs       []wire.MAC         // of the interface; none: any destination MAC is taken
 	passed     passedPair         // the addresses that were looked up last
-	groups     map[wire.GID][]*QP // that have queue pairs attached
-	qps        *[maxQPs]*QP       // by the low bits of the number
-	sessions   []*Session         // whose doorbells are looked at
-	dozing     []*Session         // the others
+	groups     map[wire.GID][]*QP // queue pairs attached to each group
+	qps        *[maxQPs]*QP       // by the low bits of the QPN
+	sessions   []*Session         // whose doorbells are polled
+	suspended  []*Session         // whose doorbells are not; see Session
 }
 
-// backlog is what a round leaves for the next one.
+// backlog is what one round leaves for the next.
 type backlog struct {
-	budget    int    // what is left of the round's
-	turns     turns  // queue pairs with requests left
-	arriving  fanout // of a received packet
-	looping   fanout // of a packet of this device
-	dirty     []*CQ  // to publish at the end of the round
-	blocked   bool   // the link could not take all: try again without being told
-	held      int    // packets that wait for neighbours; see Path
-	resting   bool   // programs are told to call
-	firstBell int    // the session whose doorbell is looked at first
-	id        uint16 // next IPv4 identification
+	budget       int    // what is left of this round's budget
+	turns        turns  // queue pairs with requests left
+	arriving     fanout // of a received packet
+	looping      fanout // of a packet that this card sent
+	dirty        []*CQ  // to publish at the end of the round
+	blocked      bool   // the link could not take everything: flush again without a doorbell
+	held         int    // packets that wait for neighbours; see Path
+	resting      bool   // doorbells say "asleep": programs call when they post
+	firstSession int    // the session whose doorbell is polled first
+	id           uint16 // next IPv4 identification
 
 	burst       [link.MaxBurst][]byte
-	taken, next int // of the burst: frames in it, and the one to look at next
+	taken, next int // frames in the burst, and the one to process next
 }
 
 // Config is what an engine is made with.
@@ -75,12 +75,12 @@ type Config struct {
 	MTU    wire.MTU
 	VLAN   uint16 // 0: untagged
 	Worker WorkerConfig
-	// NoteRefused is told that the interface dropped what was to be sent: it may have lost its
-	// carrier, of which the kernel tells only later. It runs under the lease.
+	// NoteRefused is called when the interface dropped frames to send. It may have lost its
+	// carrier, which the kernel reports only later. It runs under the lease and must not block.
 	NoteRefused func()
 }
 
-// New makes an engine; Start sets its worker going, and Progress works without it.
+// New makes an engine. Its worker runs from Start on; Progress and Kick work without it.
 func New(c Config) (*Engine, error) {
 	e := &Engine{
 		link: c.Link,

@@ -131,16 +131,16 @@ func newRigOn(t *testing.T, link link.Link) *rig {
 		r.session.SetMR(1, &MR{LKey: LKeyFor(1), PD: testPD, Memory: r.memory, Write: true})
 		r.session.SetMR(2, &MR{LKey: LKeyFor(2), PD: testPD, Memory: r.memory})
 		r.session.SetMR(3, &MR{LKey: LKeyFor(3), PD: testPD + 1, Memory: r.memory, Write: true})
-		r.session.SetAH(0, r.ah(Way{State: PathOpen}, peerGID))
-		r.session.SetAH(1, r.ah(Way{State: PathLocal}, ownGID))
+		r.session.SetAH(0, r.ah(PathAttr{State: PathOpen}, peerGID))
+		r.session.SetAH(1, r.ah(PathAttr{State: PathLocal}, ownGID))
 		r.session.SetAH(2, &AH{PD: testPD + 1})
-		r.session.SetAH(3, r.ah(Way{State: PathUnreachable}, peerGID))
+		r.session.SetAH(3, r.ah(PathAttr{State: PathUnreachable}, peerGID))
 	})
 	return r
 }
 
 // ah makes an address handle whose path goes a way.
-func (r *rig) ah(w Way, dest wire.GID) *AH {
+func (r *rig) ah(w PathAttr, dest wire.GID) *AH {
 	a := &AH{PD: testPD, Path: new(Path), Template: wire.NewTemplate(wire.Path{Source: ownGID, Dest: dest})}
 	r.engine.SetPath(a.Path, w)
 	return a

@@ -2,20 +2,20 @@ package datapath
 
 import "github.com/roced/roced/datapath/wire"
 
-// fanout is a packet to a group on its way to the members: a group may have thousands,
-// so what a round's budget leaves goes on in the next one. Received packets and those of
-// this device have one each.
+// fanout is the delivery of a packet to the members of a group. A group may have thousands, so a
+// fanout continues in the next round when the budget ends. There are two, one for packets from the
+// link and one for packets that this card sent.
 type fanout struct {
-	frame  []byte // borrowed, or in the engine's scratch, until the fan-out is over
+	frame  []byte // borrowed, or in the engine's scratch, until the fanout ends
 	mgid   wire.GID
-	rest   []*QP // members to come
-	sender *QP   // who sent the packet, nil for another host's
+	rest   []*QP // members that have not got the packet yet
+	sender *QP   // sent the packet; nil if another host did
 }
 
 func (f *fanout) pending() bool { return len(f.rest) > 0 }
 
-// deliverGroup gives every member of a group its own copy, with its own checks
-// and its own outcome; those that the budget leaves stay in f.
+// deliverGroup gives every member of a group its own copy, with its own checks and its own result.
+// Members that the budget does not reach stay in f.
 func (e *Engine) deliverGroup(a *arrival, f *fanout, frame []byte, members []*QP, sender *QP) {
 	p := &a.packet
 	switch {
@@ -33,7 +33,7 @@ func (e *Engine) deliverGroup(a *arrival, f *fanout, frame []byte, members []*QP
 	}
 }
 
-// copyOut delivers the packet to the next members, at least one.
+// copyOut delivers the packet to the next members: at least to one, then while the budget lasts.
 func (e *Engine) copyOut(a *arrival, f *fanout) {
 	for i, qp := range f.rest {
 		e.counters.Copies++
@@ -50,8 +50,8 @@ func (e *Engine) copyOut(a *arrival, f *fanout) {
 	f.rest = nil
 }
 
-// resume goes on with a fan-out that an earlier round left, and reports whether there
-// was one. The packet was found right then.
+// resume continues a fanout that an earlier round left, and reports whether there was one. The
+// packet passed all its checks in that round, so parsing it cannot fail.
 func (e *Engine) resume(a *arrival, f *fanout) bool {
 	if !f.pending() {
 		return false
@@ -62,7 +62,7 @@ func (e *Engine) resume(a *arrival, f *fanout) bool {
 	return true
 }
 
-// keepMembers takes those out of a group's fan-out that are attached no more.
+// keepMembers removes the queue pairs from a group's fanout that are no longer attached to it.
 func (f *fanout) keepMembers(mgid wire.GID, members []*QP) {
 	if !f.pending() || f.mgid != mgid {
 		return
@@ -71,7 +71,7 @@ func (f *fanout) keepMembers(mgid wire.GID, members []*QP) {
 	for _, qp := range members {
 		attached[qp] = struct{}{}
 	}
-	var rest []*QP // a copy: others may hold the list
+	var rest []*QP // a copy: f.rest shares memory with the group's list
 	for _, qp := range f.rest {
 		if _, ok := attached[qp]; ok {
 			rest = append(rest, qp)

@@ -98,7 +98,7 @@ func (r *rig) sendToGroup(mgid wire.GID) {
 			source = wire.GID{0: 0xfd, 15: 1}
 		}
 		path := new(Path)
-		r.engine.SetPath(path, Way{State: PathOpen, DestMAC: wire.MulticastMAC(mgid)})
+		r.engine.SetPath(path, PathAttr{State: PathOpen, DestMAC: wire.MulticastMAC(mgid)})
 		r.session.SetAH(9, &AH{PD: testPD, Path: path, Group: true, Dest: mgid, Template: wire.NewTemplate(wire.Path{Source: source, Dest: mgid})})
 	})
 	r.send.Put(&ring.Send{Opcode: ring.WRSend, AH: 9, RemoteQPN: wire.QPNMulticast, RemoteQKey: testQKey})

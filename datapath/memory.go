@@ -2,7 +2,7 @@ package datapath
 
 import "github.com/roced/roced/datapath/ring"
 
-// memory gives the bytes that an SGE names, nil if it may not use them.
+// memory returns the bytes that an SGE names; nil if the queue pair may not access them.
 func (s *Session) memory(sge ring.SGE, pd PD, write bool) []byte {
 	place := lkeyPlace(sge.LKey)
 	if place >= len(s.mrs) {
@@ -19,7 +19,7 @@ func (s *Session) memory(sge ring.SGE, pd PD, write bool) []byte {
 	return mr.Memory[sge.Addr : sge.Addr+uint64(sge.Length) : sge.Addr+uint64(sge.Length)]
 }
 
-// resolve finds the memory of a list of SGEs.
+// resolve finds the memory of a list of SGEs. It reports whether access to all of it is allowed.
 func (s *Session) resolve(pieces [][]byte, sges []ring.SGE, pd PD, write bool) bool {
 	for i, sge := range sges {
 		pieces[i] = s.memory(sge, pd, write)
@@ -30,7 +30,7 @@ func (s *Session) resolve(pieces [][]byte, sges []ring.SGE, pd PD, write bool) b
 	return true
 }
 
-// findMemory finds the memory of a request's SGEs, which follow it in its slot.
+// findMemory finds the memory of a send request's SGEs. They follow the request in its slot.
 func (d *departure) findMemory(qp *QP, data []byte) (length int, status ring.WCStatus) {
 	s := &d.send
 	if uint32(s.SGECount) > qp.MaxSendSGE || int(s.SGECount)*ring.SGELen > len(data) {

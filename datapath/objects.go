@@ -5,57 +5,56 @@ import (
 	"github.com/roced/roced/datapath/wire"
 )
 
-// PD is the number of a protection domain: what belongs together has the same.
+// PD is the number of a protection domain. A request may use only objects of its queue pair's PD.
 type PD uint32
 
-// MR is a memory region as the engine sees it. Offsets in SGEs count from the
-// start of Memory; addresses that a program gives are never used.
+// MR is the engine's entry of a memory region. SGEs hold offsets from the start of Memory; the
+// engine never uses an address that a program gave.
 type MR struct {
 	LKey   ring.LKey
 	PD     PD
 	Memory []byte
-	Write  bool // local write: receives may go here
+	Write  bool // local write access: receives may write here
 }
 
-// A handle is a place in a table and the generation of its use: what queues carry, an
-// address handle or an lkey, never means the next object at the place.
+// A handle is a place in a table and a generation, which counts the objects that the place has
+// had. So the handle or lkey of a destroyed object in a queue never means the next object there.
 //
 //	handle  generation 15 | place 17
-//	lkey    generation, high 7 | place 17 | generation, low 8 (ib_inc_rkey changes those only)
+//	lkey    generation, high 7 | place 17 | generation, low 8 (ib_inc_rkey changes only these)
 const (
 	placeBits         = 17
 	lkeyBits          = 8
-	HandlePlaces      = 1 << placeBits        // the most objects that a table has
-	HandleGenerations = 1 << (32 - placeBits) // the generations of a place, from 0 on
+	HandlePlaces      = 1 << placeBits        // the most objects in a table
+	HandleGenerations = 1 << (32 - placeBits) // the number of generations, which start at 0
 )
 
-// HandleFor makes the handle of a place in its generation.
+// HandleFor makes the handle of a place and a generation.
 func HandleFor(place, generation uint32) uint32 { return generation<<placeBits | place }
 
-// SplitHandle undoes HandleFor.
+// SplitHandle is the inverse of HandleFor.
 func SplitHandle(handle uint32) (place, generation uint32) {
 	return handle % HandlePlaces, handle >> placeBits
 }
 
-// LKeyFor makes the key of a memory region's handle.
+// LKeyFor makes the lkey of a memory region with this handle.
 func LKeyFor(handle uint32) ring.LKey {
 	place, generation := SplitHandle(handle)
 	high := generation >> lkeyBits
 	return ring.LKey((high<<placeBits|place)<<lkeyBits | generation&(1<<lkeyBits-1))
 }
 
-// lkeyPlace is the key's place in the table.
+// lkeyPlace is the place in the table that an lkey names.
 func lkeyPlace(k ring.LKey) int { return int(k >> lkeyBits % HandlePlaces) }
 
-// AH is an address handle as the engine sees it: a path, and what its packets say in their
-// headers.
+// AH is the engine's entry of an address handle: a path and the headers of its packets.
 type AH struct {
-	handle uint32 // what requests name it by; see SetAH
+	handle uint32 // names it in requests; set by SetAH
 
 	PD       PD
 	Path     *Path
-	Template wire.Template // without Ethernet addresses, which are the path's
-	Group    bool          // the destination is a group: Dest
+	Template wire.Template // without Ethernet addresses: those are in Path
+	Group    bool          // Dest is a group
 	Dest     wire.GID
 }
 
@@ -63,18 +62,17 @@ type AH struct {
 type CQ struct {
 	Queue *ring.CompletionProducer
 	QPs   map[*QP]struct{}
-	// Wake tells the program that an armed queue has its event. It runs under the lease, and
-	// never waits.
+	// Wake sends the program the event of an armed CQ. It runs under the lease and never blocks.
 	Wake func()
-	// NoteOverrun is told of an overrun, once, under the lease.
+	// NoteOverrun is called once, when the queue is overrun. It runs under the lease.
 	NoteOverrun func()
 
-	dirty     bool // has entries to publish
-	solicited bool // a solicited or failed one is among them
+	dirty     bool // it has entries to publish
+	solicited bool // a solicited or failed completion is among them
 	overrun   bool
 }
 
-// QP is a UD queue pair as the engine sees it.
+// QP is the engine's entry of a UD queue pair.
 type QP struct {
 	Session         *Session
 	Number          wire.QPN
@@ -86,7 +84,7 @@ type QP struct {
 	PKey            wire.PKey
 	PSN             wire.PSN
 	SigAll          bool
-	// NoSelfLoopback keeps the queue pair's own messages to groups from coming back to it.
+	// NoSelfLoopback: the queue pair does not receive its own messages to groups.
 	NoSelfLoopback bool
 
 	Send           *ring.SendConsumer
@@ -94,10 +92,10 @@ type QP struct {
 	SendCQ, RecvCQ *CQ
 	MaxInline      uint32
 	MaxSendSGE     uint32
-	// NoteState is told of a state that the engine chose itself (SQE, ERR), and
-	// whether no completion tells of it: its CQ was overrun. It runs under the lease.
+	// NoteState is called when the engine itself changes the state (to SQE or ERR). fatal means
+	// that no completion reports it, because the CQ was overrun. It runs under the lease.
 	NoteState func(s ring.QPState, fatal bool)
 
-	waiting        bool // in the engine's turns, between these two
-	before, behind *QP
+	waiting        bool // it is in the engine's turns
+	before, behind *QP  // its neighbours there
 }

@@ -2,63 +2,63 @@ package datapath
 
 import "github.com/roced/roced/datapath/wire"
 
-// PathState says what becomes of packets on a path.
+// PathState says what happens to packets on a path.
 type PathState uint8
 
 // The states of a path.
 const (
-	PathUnreachable PathState = iota // they are dropped: no route, or the neighbour has failed
-	PathResolving                    // they wait for the neighbour's answer, as many as there is room for
-	PathOpen                         // they are sent
-	PathLocal                        // the destination is this device
+	PathUnreachable PathState = iota // dropped: there is no route, or the neighbour has failed
+	PathResolving                    // held until the neighbour answers, up to a limit
+	PathOpen                         // sent
+	PathLocal                        // delivered here: the destination is this card
 )
 
-// Path is the way to one destination, which all address handles that lead there share. The
-// control plane changes it between bursts (SetPath) as neighbours, routes and addresses change.
+// Path is the way to one destination. All address handles to that destination share it. The control
+// plane changes it between rounds (SetPath) when neighbours, routes or addresses change.
 type Path struct {
 	state    PathState
 	ethernet [12]byte // destination, source
-	mtu      int      // the longest payload that the route carries, in bytes; 0: as long as the port's
-	waiting  [][]byte // frames, while resolving
+	mtu      int      // the longest payload that the route carries, in bytes; 0: no limit of its own
+	waiting  [][]byte // frames held while resolving
 }
 
-// Way is what a path is set to.
-type Way struct {
+// PathAttr is what SetPath sets a path to.
+type PathAttr struct {
 	State            PathState
 	DestMAC, FromMAC wire.MAC
-	// MTU is that of the route where it is smaller than the port's, else 0.
+	// MTU is the route's if it is smaller than the port's, else 0.
 	MTU wire.MTU
 }
 
 const (
-	pathRoom   = 64   // packets that wait for one neighbour
-	engineRoom = 1024 // and for all
+	maxWaiting = 64   // packets held for one path
+	maxHeld    = 1024 // packets held for all paths
 )
 
-// SetPath changes a path. What waits for it is sent, or dropped, unless it goes on
+// SetPath changes a path. Packets held for it are sent or dropped, unless the path is still
 // resolving. It runs in Do.
-func (e *Engine) SetPath(p *Path, w Way) {
-	p.state = w.State
-	copy(p.ethernet[:], w.DestMAC[:])
-	copy(p.ethernet[len(w.DestMAC):], w.FromMAC[:])
-	if p.mtu = 0; w.MTU != 0 {
-		p.mtu = w.MTU.Bytes()
+func (e *Engine) SetPath(p *Path, attr PathAttr) {
+	p.state = attr.State
+	copy(p.ethernet[:], attr.DestMAC[:])
+	copy(p.ethernet[len(attr.DestMAC):], attr.FromMAC[:])
+	if p.mtu = 0; attr.MTU != 0 {
+		p.mtu = attr.MTU.Bytes()
 	}
-	if w.State != PathResolving {
-		e.letGo(p)
+	if attr.State != PathResolving {
+		e.sendWaiting(p)
 	}
 }
 
-// Held is how many packets wait for neighbours to answer. It runs in Do.
+// Held is the number of packets that wait for a neighbour's answer. It runs in Do.
 func (e *Engine) Held() int { return e.held }
 
-// Waiting is how many packets wait for the path's neighbour. It runs in Do.
+// Waiting is the number of packets that wait for this path's neighbour. It runs in Do.
 func (p *Path) Waiting() int { return len(p.waiting) }
 
-// hold keeps a packet whose neighbour has not answered yet: the way the kernel's own
-// sockets do (arp_queue). It is a rare path, and allocates.
+// hold keeps a packet until its neighbour answers, as the kernel does (arp_queue). It allocates,
+// which is accepted because it is rare.
 func (e *Engine) hold(p *Path, frame []byte) {
-	if len(p.waiting) == pathRoom || e.held == engineRoom {
+	if len(p.waiting) == maxWaiting || e.held == maxHeld {
 		e.counters.Drops[DropUnresolved]++
 		return
 	}
@@ -66,8 +66,8 @@ func (e *Engine) hold(p *Path, frame []byte) {
 	e.held++
 }
 
-// letGo sends what waited for a path, if it can be sent now.
-func (e *Engine) letGo(p *Path) {
+// sendWaiting sends the packets that are held for a path. What cannot be sent now is dropped.
+func (e *Engine) sendWaiting(p *Path) {
 	for _, waited := range p.waiting {
 		frame, reason, send := e.frameFor(p)
 		if !send {
@@ -85,7 +85,7 @@ func (e *Engine) letGo(p *Path) {
 	}
 }
 
-// frameFor reserves a frame for a packet that waited, or says why it is dropped.
+// frameFor reserves a frame for a packet that was held, or says why the packet is dropped.
 func (e *Engine) frameFor(p *Path) (frame []byte, reason Drop, send bool) {
 	switch {
 	case e.down:

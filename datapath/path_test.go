@@ -20,14 +20,14 @@ func (r *rig) sendOn(handle uint32, n int) {
 func (r *rig) resolving(handle uint32) *Path {
 	var path *Path
 	r.engine.Do(func() {
-		ah := r.ah(Way{State: PathResolving}, peerGID)
+		ah := r.ah(PathAttr{State: PathResolving}, peerGID)
 		path = ah.Path
 		r.session.SetAH(handle, ah)
 	})
 	return path
 }
 
-func (r *rig) setPath(p *Path, w Way) { r.engine.Do(func() { r.engine.SetPath(p, w) }) }
+func (r *rig) setPath(p *Path, w PathAttr) { r.engine.Do(func() { r.engine.SetPath(p, w) }) }
 
 // Packets wait for the neighbour's answer, and leave in order when it comes, to its address.
 func TestPacketsWaitForTheNeighbour(t *testing.T) {
@@ -40,12 +40,12 @@ func TestPacketsWaitForTheNeighbour(t *testing.T) {
 	if got := r.completions(); len(got) != 3 || got[0].Status != ring.WCSuccess {
 		t.Fatalf("completions %+v", got)
 	}
-	r.setPath(path, Way{State: PathResolving})
+	r.setPath(path, PathAttr{State: PathResolving})
 	if c := r.engine.Counters(); path.Waiting() != 3 || c.Dropped() != 0 {
 		t.Fatalf("%d wait while the neighbour is asked again, %v", path.Waiting(), named(&c))
 	}
 	mac, own := wire.MAC{2, 0, 0, 0, 0, 9}, wire.MAC{2, 1}
-	r.setPath(path, Way{State: PathOpen, DestMAC: mac, FromMAC: own})
+	r.setPath(path, PathAttr{State: PathOpen, DestMAC: mac, FromMAC: own})
 	r.sendOn(5, 1)
 	if len(r.link.out) != 4 || path.Waiting() != 0 {
 		t.Fatalf("%d sent, %d wait", len(r.link.out), path.Waiting())
@@ -70,11 +70,11 @@ func TestWaitingPacketsAreCounted(t *testing.T) {
 		end  func(r *rig, p *Path)
 		want Drop
 	}{
-		"the neighbour does not answer": {func(r *rig, p *Path) { r.setPath(p, Way{}) }, DropUnreachable},
-		"the destination is here now":   {func(r *rig, p *Path) { r.setPath(p, Way{State: PathLocal}) }, DropUnreachable},
+		"the neighbour does not answer": {func(r *rig, p *Path) { r.setPath(p, PathAttr{}) }, DropUnreachable},
+		"the destination is here now":   {func(r *rig, p *Path) { r.setPath(p, PathAttr{State: PathLocal}) }, DropUnreachable},
 		"the link is down": {func(r *rig, p *Path) {
 			r.engine.Do(func() { r.engine.SetLink(false) })
-			r.setPath(p, Way{State: PathOpen})
+			r.setPath(p, PathAttr{State: PathOpen})
 		}, DropLinkDown},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -92,24 +92,24 @@ func TestWaitingPacketsAreCounted(t *testing.T) {
 // Of those that wait there is a limit, for a neighbour and for all of them.
 func TestWaitingPacketsHaveLimits(t *testing.T) {
 	r := newRig(t)
-	const neighbours = engineRoom/pathRoom + 2
+	const neighbours = maxHeld/maxWaiting + 2
 	paths := make([]*Path, neighbours)
 	for i := range paths {
 		paths[i] = r.resolving(uint32(10 + i))
-		for sent := 0; sent < pathRoom+1; sent += rigDepth / 2 {
-			r.sendOn(uint32(10+i), min(rigDepth/2, pathRoom+1-sent))
+		for sent := 0; sent < maxWaiting+1; sent += rigDepth / 2 {
+			r.sendOn(uint32(10+i), min(rigDepth/2, maxWaiting+1-sent))
 			r.completions()
 		}
-		if want := min(pathRoom, engineRoom-i*pathRoom); paths[i].Waiting() != max(want, 0) {
+		if want := min(maxWaiting, maxHeld-i*maxWaiting); paths[i].Waiting() != max(want, 0) {
 			t.Fatalf("neighbour %d: %d wait, want %d", i, paths[i].Waiting(), want)
 		}
 	}
-	over := uint64(neighbours*(pathRoom+1) - engineRoom)
+	over := uint64(neighbours*(maxWaiting+1) - maxHeld)
 	if c := r.engine.Counters(); c.Drops[DropUnresolved] != over || c.Dropped() != over {
 		t.Errorf("%v, want %d", named(&c), over)
 	}
 	for _, p := range paths {
-		r.setPath(p, Way{})
+		r.setPath(p, PathAttr{})
 	}
 	path := r.resolving(5)
 	r.sendOn(5, 1)
@@ -121,7 +121,7 @@ func TestWaitingPacketsHaveLimits(t *testing.T) {
 // A message longer than its route's MTU is dropped by name; one as long is sent.
 func TestPathMTU(t *testing.T) {
 	r := newRig(t)
-	r.engine.Do(func() { r.session.SetAH(5, r.ah(Way{State: PathOpen, MTU: wire.MTU256}, peerGID)) })
+	r.engine.Do(func() { r.session.SetAH(5, r.ah(PathAttr{State: PathOpen, MTU: wire.MTU256}, peerGID)) })
 	for _, length := range []uint32{256, 257} {
 		r.postSend(ring.Send{AH: 5}, ring.SGE{Length: length, LKey: LKeyFor(1)})
 	}

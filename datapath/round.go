@@ -2,9 +2,8 @@ package datapath
 
 import "time"
 
-// Do runs change between two rounds and returns when it has run. What the change
-// took out of the engine's tables is not in use any more. If it left work, the worker
-// is told.
+// Do runs change between two rounds and returns when it has run. What the change removed from
+// the engine's tables is no longer in use then. If the change left work, Do calls the worker.
 func (e *Engine) Do(change func()) {
 	e.wanted.Add(1)
 	e.lease.Lock()
@@ -19,7 +18,7 @@ func (e *Engine) Do(change func()) {
 	}
 }
 
-// runRound is one round: what arrived, what is to be sent, what is to be told.
+// runRound is one round: receive, send, publish completions.
 func (e *Engine) runRound() (worked bool) {
 	received := e.receive()
 	sent := e.transmit()
@@ -27,36 +26,36 @@ func (e *Engine) runRound() (worked bool) {
 	return received || sent
 }
 
-// more reports whether a round left something to do that nobody will tell of again.
+// more reports whether a round left work of which no doorbell or frame will give notice again.
 func (e *Engine) more() bool { return e.taken > 0 || e.unsent() }
 
-// unsent reports whether something waits that programs have posted, or that is to be
-// flushed. What the state of a queue pair holds back does not count.
+// unsent reports whether posted requests wait to be sent or flushed. Requests that the state of
+// their queue pair holds back do not count.
 func (e *Engine) unsent() bool {
 	return !e.turns.empty() || e.blocked || e.looping.pending() || e.pending()
 }
 
-// Settle runs rounds of sending in the caller's thread until what a session's program has
-// posted has left, or been flushed; as long as patience lasts, if the link does not take it.
-func (e *Engine) Settle(s *Session, patience time.Duration) {
-	for end := time.Now().Add(patience); e.settle(s); {
+// Settle runs rounds of sending in the caller's thread until everything that a session's program
+// has posted is sent or flushed. It gives up after the timeout if the link does not take it.
+func (e *Engine) Settle(s *Session, timeout time.Duration) {
+	for end := time.Now().Add(timeout); e.settle(s); {
 		if time.Now().After(end) {
 			return
 		}
 	}
 }
 
-// settle is one round of Settle; false if nothing is left.
+// settle is one round of Settle. It returns false if nothing is left.
 func (e *Engine) settle(s *Session) (unsent bool) {
 	e.lease.Lock()
-	if e.closed || !e.owes(s) {
+	if e.closed || !e.unsentBy(s) {
 		e.lease.Unlock()
 		return false
 	}
 	e.call(s)
 	moved := e.transmit()
 	e.publish()
-	unsent = e.owes(s)
+	unsent = e.unsentBy(s)
 	e.lease.Unlock()
 	if unsent && !moved {
 		time.Sleep(retryTime)
@@ -64,9 +63,9 @@ func (e *Engine) settle(s *Session) (unsent bool) {
 	return unsent
 }
 
-// Progress runs a round in the thread of a program that polls, if nobody else is
-// running one, and reports whether it did. Behind the control plane it queues, so
-// that neither keeps the other from the engine.
+// Progress runs a round in the thread of a program that polls, if nobody else is running one,
+// and reports whether it did. If the control plane waits for the lease, Progress queues behind it,
+// so that polling cannot keep the control plane from the engine.
 func (e *Engine) Progress() bool {
 	if e.wanted.Load() != 0 {
 		e.lease.Lock()
@@ -77,8 +76,8 @@ func (e *Engine) Progress() bool {
 	return e.runInline()
 }
 
-// Kick does what a session's doorbell asks for when it says that the card is to be called, in
-// the caller's thread: quicker than waking the worker.
+// Kick is called by a program that rang its doorbell and found the card asleep. It runs a round
+// in the caller's thread, which is quicker than waking the worker.
 func (e *Engine) Kick(s *Session) {
 	e.call(s)
 	if e.wanted.Load() != 0 || !e.lease.TryLock() {
@@ -89,8 +88,8 @@ func (e *Engine) Kick(s *Session) {
 	e.worker.noteKick()
 }
 
-// runInline runs a round in the caller's thread, who has taken the lease. A worker that
-// sleeps gets what is left.
+// runInline runs a round in the caller's thread. The caller has taken the lease, which runInline
+// releases. If work is left, a worker that sleeps is woken for it.
 func (e *Engine) runInline() bool {
 	if e.closed {
 		e.lease.Unlock()
@@ -106,7 +105,7 @@ func (e *Engine) runInline() bool {
 	return true
 }
 
-// Counters is a consistent copy.
+// Counters returns a copy of the counters, taken between two rounds.
 func (e *Engine) Counters() (c Counters) {
 	e.Do(func() { c = e.counters })
 	return c

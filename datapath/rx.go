@@ -5,19 +5,19 @@ import (
 	"github.com/roced/roced/datapath/wire"
 )
 
-// arrival is a packet on its way to queue pairs, and what its delivery has in hand. Packets from
-// the link have one, and packets of this device another: a packet that is sent may be delivered
-// here, and one that is received may be answered.
+// arrival is the scratch of receiving: the packet in hand, and the receive request that takes it.
+// There are two, one for packets from the link and one for packets that this card sends to itself,
+// so that sending and receiving share none.
 type arrival struct {
 	packet wire.Packet
-	recv   ring.Recv           // the receive request that it takes
-	pieces [ring.MaxSGE][]byte // the request's memory
+	recv   ring.Recv
+	pieces [ring.MaxSGE][]byte // memory of recv
 	cqe    ring.CQE
 }
 
-// receive takes a burst from the link, or what a round's budget left of the last one; its
-// frames are borrowed until Release. Each costs its copies, so that groups of many members
-// do not make a round long.
+// receive processes a burst from the link, or what the budget of earlier rounds left of one. The
+// frames are borrowed until Release. Each copy to a group member counts against the budget, so
+// that large groups do not make a round long.
 func (e *Engine) receive() bool {
 	e.budget = receiveBudget
 	resumed := e.resume(&e.rx, &e.arriving)
@@ -39,7 +39,7 @@ func (e *Engine) receive() bool {
 	return true
 }
 
-// receiveFrame checks what is the packet's own affair, once, and delivers it.
+// receiveFrame makes the checks that do not depend on the receiver, once, and delivers the packet.
 func (e *Engine) receiveFrame(a *arrival, frame []byte) {
 	p := &a.packet
 	e.counters.Received++
@@ -62,7 +62,7 @@ func (e *Engine) receiveFrame(a *arrival, frame []byte) {
 	}
 }
 
-// deliver finds the queue pair that a packet is for.
+// deliver gives a packet to the queue pair whose number is in it.
 func (e *Engine) deliver(a *arrival) {
 	number := a.packet.BTH().DestQP()
 	if number == wire.QPNMulticast {
@@ -77,8 +77,7 @@ func (e *Engine) deliver(a *arrival) {
 	e.deliverTo(qp, a)
 }
 
-// deliverTo gives a packet to a queue pair, by the checks of its service, and counts what
-// became of it.
+// deliverTo gives a packet to a queue pair and counts the result.
 func (e *Engine) deliverTo(qp *QP, a *arrival) {
 	if reason := e.receiveUD(qp, a); reason != DropNone {
 		e.counters.Drops[reason]++

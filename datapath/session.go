@@ -6,45 +6,45 @@ import (
 	"github.com/roced/roced/datapath/ring"
 )
 
-// Session is what the engine knows of one program: its doorbell, and what the numbers in its
-// requests mean. Address handles, lkeys and places in the doorbell are each session's own.
+// Session is what the engine knows of one program: its doorbell, and the objects that the handles
+// in its requests name. Address handles, lkeys and places in the doorbell are each session's own.
 //
-// A doorbell that is quiet for long is not looked at any more while others are in use: its
-// program is told to call, as it is when the card sleeps. So an idle session costs a busy one
-// nothing, however many there are.
+// A session whose doorbell stays quiet is suspended while others are in use: the engine stops
+// polling its doorbell and sets "asleep" in it, so that the program calls when it posts. Idle
+// sessions therefore cost a busy one nothing, however many there are.
 type Session struct {
 	doorbell *ring.Doorbell
-	note     func(index uint32) // gives a queue pair of the doorbell its turn, bound once
-	qps      []*QP              // by their places in the doorbell
+	addTurn  func(index uint32) // gives the queue pair at a place in the doorbell a turn
+	qps      []*QP              // by DoorbellIndex
 	mrs      []*MR
 	ahs      []*AH
 
-	inTurn int         // queue pairs of it among the engine's turns
-	quiet  int         // rounds since the doorbell was rung
-	dozing atomic.Bool // its doorbell is not looked at
-	called atomic.Bool // by the program, since
+	inTurn    int         // its queue pairs in the engine's turns
+	quiet     int         // rounds since the doorbell was last rung
+	suspended atomic.Bool // its doorbell is not polled
+	called    atomic.Bool // the program has called since it was suspended
 }
 
 const (
-	fewSessions = 1    // so many doorbells are looked at however quiet they are
-	quietRounds = 1024 // after which others are not
+	fewSessions = 1    // up to this number of sessions, none is suspended
+	quietRounds = 1024 // rounds without a doorbell after which a session is suspended
 )
 
-// NewSession makes a session with this doorbell; AddSession has the engine serve it.
+// NewSession makes a session with a doorbell. The engine serves it from AddSession on.
 func NewSession(doorbell *ring.Doorbell) *Session { return &Session{doorbell: doorbell} }
 
-// AddSession has the engine look at a session's doorbell. It runs in Do.
+// AddSession makes the engine serve a session. It runs in Do.
 func (e *Engine) AddSession(s *Session) {
-	s.note = func(index uint32) {
-		// The program may have set any bit.
+	s.addTurn = func(index uint32) {
+		// A program can set any bit, also of a queue pair that does not exist.
 		if int(index) < len(s.qps) && s.qps[index] != nil {
 			e.turns.add(s.qps[index])
 		}
 	}
 	if len(e.sessions) >= fewSessions {
-		s.dozing.Store(true) // until it calls
+		s.suspended.Store(true) // until it calls
 		s.doorbell.SetAsleep(true)
-		e.dozing = append(e.dozing, s)
+		e.suspended = append(e.suspended, s)
 		return
 	}
 	s.doorbell.SetAsleep(e.resting)
@@ -54,7 +54,7 @@ func (e *Engine) AddSession(s *Session) {
 // RemoveSession forgets a session whose queue pairs have been removed. It runs in Do.
 func (e *Engine) RemoveSession(s *Session) {
 	e.sessions = without(e.sessions, s)
-	e.dozing = without(e.dozing, s)
+	e.suspended = without(e.suspended, s)
 }
 
 func without(list []*Session, s *Session) []*Session {
@@ -68,22 +68,22 @@ func without(list []*Session, s *Session) []*Session {
 	return list
 }
 
-// collect gives the queue pairs that doorbells tell of their turns, and reports whether there
-// were any. Sessions begin in turn, since a round has one budget.
+// collect gives the queue pairs whose doorbell bits are set a turn, and reports whether there were
+// any. All sessions share the round's budget, so each round begins with another session.
 func (e *Engine) collect() (rung bool) {
 	if e.called.Load() && e.called.Swap(false) {
-		e.rouse()
+		e.resumeCalled()
 	}
 	count, taken := len(e.sessions), 0
-	if e.firstBell++; e.firstBell >= count {
-		e.firstBell = 0
+	if e.firstSession++; e.firstSession >= count {
+		e.firstSession = 0
 	}
 	for i := range count {
-		s := e.sessions[(e.firstBell+i)%count]
+		s := e.sessions[(e.firstSession+i)%count]
 		if taken >= e.budget {
 			break
 		}
-		n := s.doorbell.Collect(e.budget-taken, s.note)
+		n := s.doorbell.Collect(e.budget-taken, s.addTurn)
 		if taken += n; n > 0 {
 			s.quiet = 0
 		} else {
@@ -91,56 +91,55 @@ func (e *Engine) collect() (rung bool) {
 		}
 	}
 	if count > fewSessions {
-		e.letDoze()
+		e.suspendQuiet()
 	}
 	return taken > 0
 }
 
-// letDoze stops looking at one doorbell that has been quiet for long.
-func (e *Engine) letDoze() {
-	s := e.sessions[e.firstBell]
+// suspendQuiet suspends one session if its doorbell has been quiet for long.
+func (e *Engine) suspendQuiet() {
+	s := e.sessions[e.firstSession]
 	if s.quiet < quietRounds {
 		return
 	}
-	s.dozing.Store(true) // before the program is told to call
+	s.suspended.Store(true) // before "asleep", so that a call finds it set
 	s.doorbell.SetAsleep(true)
-	if s.doorbell.Pending() { // rung in between: nobody was told
-		e.attend(s)
+	if s.doorbell.Pending() { // rung in between, by a program that did not call
+		e.resumeSession(s)
 		return
 	}
-	e.sessions, e.dozing = without(e.sessions, s), append(e.dozing, s)
+	e.sessions, e.suspended = without(e.sessions, s), append(e.suspended, s)
 }
 
-// rouse looks at the doorbells of those that have called again.
-func (e *Engine) rouse() {
-	for i := len(e.dozing) - 1; i >= 0; i-- {
-		s := e.dozing[i]
+// resumeCalled resumes the suspended sessions whose programs have called.
+func (e *Engine) resumeCalled() {
+	for i := len(e.suspended) - 1; i >= 0; i-- {
+		s := e.suspended[i]
 		if !s.called.Swap(false) {
 			continue
 		}
-		e.dozing = without(e.dozing, s)
-		e.attend(s)
+		e.suspended = without(e.suspended, s)
+		e.resumeSession(s)
 		e.sessions = append(e.sessions, s)
 	}
 }
 
-// attend looks at a doorbell again.
-func (e *Engine) attend(s *Session) {
+// resumeSession makes a doorbell polled again.
+func (e *Engine) resumeSession(s *Session) {
 	s.quiet = 0
-	s.dozing.Store(false)
+	s.suspended.Store(false)
 	s.doorbell.SetAsleep(e.resting)
 }
 
-// call has the next round look at a session's doorbell. It may come at any time, by anyone.
+// call makes the next round look at a session's doorbell. Any goroutine may call it at any time.
 func (e *Engine) call(s *Session) {
-	if s.dozing.Load() {
+	if s.suspended.Load() {
 		s.called.Store(true)
 		e.called.Store(true)
 	}
 }
 
-// setResting says to all programs whose doorbells are looked at whether they are to call. The
-// caller holds the lease.
+// setResting sets in all polled doorbells whether programs must call. The caller holds the lease.
 func (e *Engine) setResting(resting bool) {
 	e.resting = resting
 	for _, s := range e.sessions {
@@ -148,7 +147,7 @@ func (e *Engine) setResting(resting bool) {
 	}
 }
 
-// pending reports whether a doorbell has been rung, or somebody has called.
+// pending reports whether a doorbell has been rung, or a suspended session has called.
 func (e *Engine) pending() bool {
 	if e.called.Load() {
 		return true
@@ -161,31 +160,31 @@ func (e *Engine) pending() bool {
 	return false
 }
 
-// owes reports whether the session has posted what has not been sent or flushed, and can be. What
-// waits for the link or for a group's members may be its.
-func (e *Engine) owes(s *Session) bool {
+// unsentBy reports whether the session has requests that can be sent or flushed and have not been.
+// What waits for the link, or for members of a group, may be the session's too.
+func (e *Engine) unsentBy(s *Session) bool {
 	return s.inTurn > 0 || s.doorbell.Pending() || e.blocked || e.looping.pending()
 }
 
-// SetMR puts a memory region at its handle's place; nil takes what is there away. Its
-// LKey is that of the handle (LKeyFor). It runs in Do.
+// SetMR puts a memory region at its handle's place; nil clears the place. The region's LKey is
+// LKeyFor(handle). It runs in Do.
 func (s *Session) SetMR(handle uint32, mr *MR) {
 	place, _ := SplitHandle(handle)
-	s.mrs = grown(s.mrs, int(place))
+	s.mrs = grow(s.mrs, int(place))
 	s.mrs[place] = mr
 }
 
-// SetAH puts an address handle at its place; nil takes what is there away. It runs in Do.
+// SetAH puts an address handle at its handle's place; nil clears the place. It runs in Do.
 func (s *Session) SetAH(handle uint32, ah *AH) {
 	place, _ := SplitHandle(handle)
-	s.ahs = grown(s.ahs, int(place))
+	s.ahs = grow(s.ahs, int(place))
 	s.ahs[place] = ah
 	if ah != nil {
 		ah.handle = handle
 	}
 }
 
-// ah finds the address handle that a request names, nil if that is none, or closed.
+// ah finds the address handle that a request names; nil if there is none, or it was destroyed.
 func (s *Session) ah(handle uint32) *AH {
 	place, _ := SplitHandle(handle)
 	if int(place) >= len(s.ahs) || s.ahs[place] == nil || s.ahs[place].handle != handle {
@@ -194,7 +193,7 @@ func (s *Session) ah(handle uint32) *AH {
 	return s.ahs[place]
 }
 
-func grown[T any](table []*T, index int) []*T {
+func grow[T any](table []*T, index int) []*T {
 	for len(table) <= index {
 		table = append(table, nil)
 	}

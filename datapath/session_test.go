@@ -20,7 +20,7 @@ func (r *rig) crowd(count int) (all []*Session) {
 	return all
 }
 
-// quietLongEnough runs rounds until idle sessions doze.
+// quietLongEnough runs rounds until idle sessions are suspended.
 func (r *rig) quietLongEnough(sessions int) {
 	r.engine.Do(func() {
 		for range 2*quietRounds + 2*sessions {
@@ -29,8 +29,8 @@ func (r *rig) quietLongEnough(sessions int) {
 	})
 }
 
-// Sessions that are quiet are not looked at any more, but for a few; their programs are told to
-// call, and are heard when they do.
+// Quiet sessions are suspended, except for a few; their doorbells say that programs must
+// call, and sessions are served again when they do.
 func TestQuietSessionsDoze(t *testing.T) {
 	r := newRig(t)
 	idle := r.crowd(20)
@@ -38,19 +38,19 @@ func TestQuietSessionsDoze(t *testing.T) {
 	if n := len(r.engine.sessions); n != fewSessions {
 		t.Fatalf("%d sessions are looked at, want %d", n, fewSessions)
 	}
-	dozing := 0
+	suspended := 0
 	for _, s := range append(idle, r.session) {
-		if s.dozing.Load() != s.doorbell.Asleep() {
-			t.Error("a session dozes, and its program is not told, or the reverse")
+		if s.suspended.Load() != s.doorbell.Asleep() {
+			t.Error("a session is suspended and its doorbell does not say so, or the reverse")
 		}
-		if s.dozing.Load() {
-			dozing++
+		if s.suspended.Load() {
+			suspended++
 		}
 	}
-	if dozing != 21-fewSessions {
-		t.Errorf("%d sessions doze", dozing)
+	if suspended != 21-fewSessions {
+		t.Errorf("%d sessions are suspended", suspended)
 	}
-	for range 30 { // whoever dozes calls, wherever it stands
+	for range 30 { // suspended sessions call, wherever they are in the list
 		r.send.Put(&ring.Send{Opcode: ring.WRSend, Flags: ring.SendInline, AH: 0, RemoteQPN: peerQP})
 		r.send.Publish()
 		if r.doorbell.Ring(r.qp.DoorbellIndex) {
@@ -66,7 +66,7 @@ func TestQuietSessionsDoze(t *testing.T) {
 	}
 }
 
-// A session that rings while it is put to doze stays awake: nobody told its program to call.
+// A session that rings while it is being suspended is not: its program did not know to call.
 func TestRungWhileDozing(t *testing.T) {
 	r := newRig(t)
 	r.crowd(10)
@@ -77,15 +77,15 @@ func TestRungWhileDozing(t *testing.T) {
 					s.doorbell.Ring(r.qp.DoorbellIndex)
 				}
 			}
-			r.engine.letDoze()
-			r.engine.firstBell = (r.engine.firstBell + 1) % len(r.engine.sessions)
+			r.engine.suspendQuiet()
+			r.engine.firstSession = (r.engine.firstSession + 1) % len(r.engine.sessions)
 			for _, s := range r.engine.sessions {
 				s.quiet++
 			}
 		}
 	})
-	if r.session.dozing.Load() || r.doorbell.Asleep() {
-		t.Error("a session that was rung dozes")
+	if r.session.suspended.Load() || r.doorbell.Asleep() {
+		t.Error("a session that was rung is suspended")
 	}
 }
 
@@ -96,7 +96,7 @@ func TestNumbersOfASession(t *testing.T) {
 	r.engine.Do(func() {
 		other.SetMR(1, &MR{LKey: LKeyFor(1), PD: testPD, Memory: make([]byte, slotLen), Write: true})
 		other.SetMR(4, &MR{LKey: LKeyFor(4), PD: testPD, Memory: make([]byte, slotLen), Write: true})
-		other.SetAH(5, r.ah(Way{State: PathOpen}, peerGID))
+		other.SetAH(5, r.ah(PathAttr{State: PathOpen}, peerGID))
 	})
 	for name, s := range map[string]ring.Send{"memory of another": {}, "address handle of another": {AH: 5}} {
 		r := r
@@ -123,7 +123,7 @@ func TestNumbersOfASession(t *testing.T) {
 	}
 }
 
-// A session that is removed is not looked at any more, dozing or not, and what it rings is nothing.
+// A session that is removed is not polled any more, suspended or not; its doorbell has no effect.
 func TestRemovedSessions(t *testing.T) {
 	r := newRig(t)
 	gone := r.crowd(12)
@@ -133,7 +133,7 @@ func TestRemovedSessions(t *testing.T) {
 			r.engine.RemoveSession(s)
 		}
 	})
-	if n := len(r.engine.sessions) + len(r.engine.dozing); n != 1 {
+	if n := len(r.engine.sessions) + len(r.engine.suspended); n != 1 {
 		t.Errorf("%d sessions are left", n)
 	}
 	gone[3].doorbell.Ring(5)

@@ -10,12 +10,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// sleeper waits for any of several descriptors, or for a wake-up. They are in an
-// epoll set of their own, and that is one descriptor to the runtime's poller: the
-// goroutine that sleeps holds no thread.
+// sleeper waits until one of several descriptors is readable, or for a wake-up. The descriptors
+// are in an epoll set, which is a single descriptor to the runtime's poller: a goroutine that
+// sleeps holds no thread.
 //
-// The descriptors are in the set only during a sleep: a socket that somebody
-// watches costs the kernel a wake-up for each frame.
+// The descriptors are in the set only during a sleep, because each frame of a watched socket
+// costs the kernel a wake-up.
 type sleeper struct {
 	set         *os.File
 	setFD       int
@@ -23,7 +23,7 @@ type sleeper struct {
 	wakeFD      int
 	descriptors []int
 
-	closing sync.RWMutex // held for a wake-up, and wholly by close
+	closing sync.RWMutex // read-locked by wake, locked by close
 	closed  bool
 }
 
@@ -36,7 +36,7 @@ func newSleeper(descriptors []int) (s *sleeper, err error) {
 		_ = unix.Close(s.wakeFD)
 		return nil, fmt.Errorf("epoll for the worker: %w", err)
 	}
-	_ = unix.SetNonblock(s.setFD, true) // tells os.NewFile to use the runtime's poller
+	_ = unix.SetNonblock(s.setFD, true) // makes os.NewFile use the runtime's poller
 	s.set = os.NewFile(uintptr(s.setFD), "epoll")
 	if s.conn, err = s.set.SyscallConn(); err == nil {
 		err = s.watch(s.wakeFD)
@@ -53,7 +53,7 @@ func (s *sleeper) watch(fd int) error {
 	return unix.EpollCtl(s.setFD, unix.EPOLL_CTL_ADD, fd, &event)
 }
 
-// sleep returns when a descriptor is readable, after wake, or at the timeout if there is one.
+// sleep returns when a descriptor is readable, after wake, or after the timeout; 0 means none.
 func (s *sleeper) sleep(timeout time.Duration) {
 	var deadline time.Time
 	if timeout > 0 {
@@ -61,16 +61,16 @@ func (s *sleeper) sleep(timeout time.Duration) {
 	}
 	_ = s.set.SetReadDeadline(deadline)
 	for _, fd := range s.descriptors {
-		_ = s.watch(fd) // EEXIST after a sleep that could not undo it
+		_ = s.watch(fd) // EEXIST if the end of the last sleep could not remove it
 	}
-	// Whatever ends it is a reason to look, which the caller does.
+	// The caller looks for work after any return, also after an error.
 	_ = s.conn.Read(s.ready)
 	for _, fd := range s.descriptors {
 		_ = unix.EpollCtl(s.setFD, unix.EPOLL_CTL_DEL, fd, nil)
 	}
 }
 
-// ready asks the set without waiting; false has the runtime wait for it.
+// ready polls the set without waiting. If it returns false, the runtime waits for the set.
 func (s *sleeper) ready(uintptr) bool {
 	var events [8]unix.EpollEvent
 	n, err := unix.EpollWait(s.setFD, events[:], 0)
@@ -83,14 +83,14 @@ func (s *sleeper) ready(uintptr) bool {
 	return n != 0 || err != nil
 }
 
-// wake ends a sleep, or the next one. Any goroutine may call it, also after close.
+// wake ends the present sleep, or the next one. Any goroutine may call it, also after close.
 func (s *sleeper) wake() {
 	s.closing.RLock()
 	defer s.closing.RUnlock()
 	if s.closed {
 		return
 	}
-	one := [8]byte{1} // EAGAIN means that the counter is full: it is awake
+	one := [8]byte{1} // EAGAIN means that the counter is full: a wake-up is pending already
 	_, _ = unix.Write(s.wakeFD, one[:])
 }
 

@@ -2,10 +2,9 @@ package datapath
 
 import "github.com/roced/roced/datapath/wire"
 
-// The exported methods of this file change what the engine knows. They are for functions that run
-// in Do.
+// The exported methods of this file change the engine's tables. They may only be called inside Do.
 
-// SetAddresses replaces the device's own addresses.
+// SetAddresses replaces the card's own addresses.
 func (e *Engine) SetAddresses(own []wire.GID) {
 	clear(e.own)
 	for _, gid := range own {
@@ -14,7 +13,7 @@ func (e *Engine) SetAddresses(own []wire.GID) {
 	e.passed = passedPair{}
 }
 
-// SetBroadcasts replaces the broadcasts of the device's subnets: nobody sends from them.
+// SetBroadcasts replaces the broadcast addresses of the card's subnets. They are no valid sources.
 func (e *Engine) SetBroadcasts(broadcasts []wire.GID) {
 	e.broadcasts = map[wire.GID]struct{}{}
 	for _, gid := range broadcasts {
@@ -23,11 +22,12 @@ func (e *Engine) SetBroadcasts(broadcasts []wire.GID) {
 	e.passed = passedPair{}
 }
 
-// SetMACs replaces the device's own MACs: unicast frames to others are not for it. Before
-// the first call, and with none, all are.
+// SetMACs replaces the card's own MACs: unicast frames to other MACs are dropped. Before the first
+// call, and after one without MACs, none are.
 func (e *Engine) SetMACs(macs ...wire.MAC) { e.macs = macs }
 
-// SetGroup replaces the queue pairs that are attached to a group; none takes it away.
+// SetGroup replaces the queue pairs that are attached to a group. Without members the group is
+// removed.
 func (e *Engine) SetGroup(mgid wire.GID, members []*QP) {
 	e.passed = passedPair{}
 	e.arriving.keepMembers(mgid, members)
@@ -39,34 +39,34 @@ func (e *Engine) SetGroup(mgid wire.GID, members []*QP) {
 	e.groups[mgid] = members
 }
 
-// SetMTU changes the longest payload sent and taken.
+// SetMTU changes the longest payload that is sent and received.
 func (e *Engine) SetMTU(mtu wire.MTU) { e.mtu = mtu.Bytes() }
 
-// SetLink says whether the link takes frames. Those that it has not taken when it goes
-// down are dropped: nobody wants them when it is up again.
+// SetLink says whether the link takes frames. Frames that it has not taken when it goes down are
+// dropped: they would be too old when it comes up again.
 func (e *Engine) SetLink(up bool) {
 	if e.down == !up {
 		return
 	}
 	e.down = !up
-	e.blocked = up // see what waits
+	e.blocked = up // flush what waits
 	if e.down {
 		e.link.TakeBack()
 	}
 }
 
-// AddQP makes a queue pair known. No other with the same number modulo the
-// table's size exists: the control plane numbers them so.
+// AddQP makes the engine serve a queue pair. The control plane chooses numbers so that no two queue
+// pairs have the same number modulo the size of the table.
 func (e *Engine) AddQP(qp *QP) {
 	e.qps[qp.Number%maxQPs] = qp
 	s := qp.Session
-	s.qps = grown(s.qps, int(qp.DoorbellIndex))
+	s.qps = grow(s.qps, int(qp.DoorbellIndex))
 	s.qps[qp.DoorbellIndex] = qp
 	s.doorbell.Serve(len(s.qps))
 	qp.SendCQ.QPs[qp], qp.RecvCQ.QPs[qp] = struct{}{}, struct{}{}
 }
 
-// RemoveQP forgets a queue pair.
+// RemoveQP removes a queue pair.
 func (e *Engine) RemoveQP(qp *QP) {
 	e.qps[qp.Number%maxQPs] = nil
 	qp.Session.qps[qp.DoorbellIndex] = nil

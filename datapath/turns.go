@@ -1,12 +1,12 @@
 package datapath
 
-// turns is the queue pairs with work left, in the order of their turns: a list through
-// the queue pairs themselves, so that it allocates nothing, and any of them can leave.
+// turns lists the queue pairs with work left, in the order of their turns. The links of the list
+// are in the queue pairs themselves, so that it allocates nothing and removal is cheap.
 type turns struct{ first, last *QP }
 
 func (t *turns) empty() bool { return t.first == nil }
 
-// add puts a queue pair at the end, unless it has its turn to come.
+// add puts a queue pair at the end, unless it is in the list.
 func (t *turns) add(qp *QP) {
 	if qp.waiting {
 		return
@@ -21,7 +21,7 @@ func (t *turns) add(qp *QP) {
 	t.last = qp
 }
 
-// next takes the first; nil if there is none.
+// next removes the first queue pair and returns it; nil if there is none.
 func (t *turns) next() *QP {
 	qp := t.first
 	if qp != nil {
@@ -30,7 +30,7 @@ func (t *turns) next() *QP {
 	return qp
 }
 
-// remove takes a queue pair out, wherever it is.
+// remove takes a queue pair out of the list. It does nothing if the queue pair is not in it.
 func (t *turns) remove(qp *QP) {
 	if !qp.waiting {
 		return

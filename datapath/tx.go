@@ -5,24 +5,24 @@ import (
 	"github.com/roced/roced/datapath/wire"
 )
 
-// departure is a request on its way out, and what it has in hand.
+// departure is the scratch of sending: the request in hand and the packet made of it.
 type departure struct {
 	send     ring.Send
 	pieces   [ring.MaxSGE][]byte // the request's memory
 	datagram wire.Datagram
-	frame    []byte // packets to this device are built here
+	frame    []byte // packets that the link does not take are built here
 	cqe      ring.CQE
-	looped   arrival // of a packet to this device
+	looped   arrival // of a packet that this card sends to itself
 }
 
-// transmit sends what the doorbells tell of, kicks the link once, and reports whether
-// anything moved. The round has one budget for all queue pairs; they take turns, also
-// across rounds.
+// transmit sends requests of the queue pairs whose doorbells were rung, flushes the link once, and
+// reports whether anything was done. All queue pairs share the round's budget; they take turns,
+// also across rounds.
 func (e *Engine) transmit() (moved bool) {
 	e.budget = sendBudget
 	resumed, rung := e.resume(&e.tx.looped, &e.looping), e.collect()
 	moved = resumed || rung
-	visits := e.budget // those that can do nothing cost as well
+	visits := e.budget // also bounds visits to queue pairs that have nothing to send
 	for ; visits > 0 && e.budget > 0 && !e.looping.pending(); visits-- {
 		qp := e.turns.next()
 		if qp == nil {
@@ -39,10 +39,10 @@ func (e *Engine) transmit() (moved bool) {
 	return moved
 }
 
-// flushLink kicks the link, and reports whether that unblocked it.
+// flushLink flushes the link, and reports whether that unblocked it.
 func (e *Engine) flushLink() (unblocked bool) {
 	was := e.blocked
-	e.blocked = !e.link.Flush() && !e.down // it takes nothing then: SetLink tells when
+	e.blocked = !e.link.Flush() && !e.down // a link that is down is tried again after SetLink
 	e.counters.Drops[DropLinkDown] += uint64(e.link.TakenBack())
 	if refused := e.link.Refused(); refused > 0 {
 		e.counters.Drops[DropInterface] += uint64(refused)
@@ -51,8 +51,9 @@ func (e *Engine) flushLink() (unblocked bool) {
 	return was && !e.blocked
 }
 
-// sendSome takes requests from one queue pair until its queue is empty or held
-// by its state (done), its turn or the round's budget ends, or the link has no frame free.
+// sendSome sends requests of one queue pair. It is done when the queue is empty or the state of the
+// queue pair holds it back. It also stops, not done, when the queue pair's turn or the round's
+// budget ends, or when the link has no free frame.
 func (e *Engine) sendSome(qp *QP, d *departure) (moved, done bool) {
 	defer qp.Send.Publish()
 	for range sendTurn {

@@ -282,19 +282,19 @@ func TestKickIsRepeated(t *testing.T) {
 	}
 }
 
-// What the interface refuses is counted, and told of once a kick; a kick that loses nothing
-// is not told of.
+// Frames that the interface refuses are counted, and reported once a kick; a kick that loses
+// nothing is not reported.
 func TestRefusedByTheInterface(t *testing.T) {
 	r := newRig(t)
-	told := 0
-	r.engine.noteRefused = func() { told++ }
+	reports := 0
+	r.engine.noteRefused = func() { reports++ }
 	for _, refused := range []int{0, 1, 3, 0} {
 		r.link.refused = refused
 		r.postSend(ring.Send{})
 		r.run()
 	}
-	if c := r.engine.Counters(); told != 2 || c.Drops[DropInterface] != 4 || c.Dropped() != 4 {
-		t.Errorf("told %d times, %v", told, named(&c))
+	if c := r.engine.Counters(); reports != 2 || c.Drops[DropInterface] != 4 || c.Dropped() != 4 {
+		t.Errorf("reported %d times, %v", reports, named(&c))
 	}
 }
 

@@ -5,14 +5,13 @@ import (
 	"github.com/roced/roced/datapath/wire"
 )
 
-// Unreliable datagrams: what a queue pair does with a packet that comes, and with a request
-// to send.
+// The unreliable datagram service (UD).
 //
-//	receiveUD   the ladder of checks → take: memory, scatter, completion
-//	sendUD      copy → check the copy → build: gather, seal, dispatch → completion
+//	receiveUD   checks in a fixed order → takeUD: memory, scatter, completion
+//	sendUD      copy the request → checkUD: the copy → buildUD: gather, seal, dispatch → completion
 
-// receiveUD is the ladder: state, service, P_Key, Q_Key, length, a receive
-// request that fits. Until the request is taken nothing has changed.
+// receiveUD checks a packet in this order: state, service, P_Key, Q_Key, length, and whether there
+// is a receive request that has room. A packet that fails a check changes nothing.
 func (e *Engine) receiveUD(qp *QP, a *arrival) Drop {
 	p := &a.packet
 	bth := p.BTH()
@@ -46,7 +45,7 @@ func recvRoom(r *ring.Recv) (room uint64) {
 	return room
 }
 
-// takeUD uses the receive request in hand for the packet.
+// takeUD consumes the receive request in hand and writes the packet to its memory.
 func (e *Engine) takeUD(qp *QP, a *arrival) Drop {
 	ok := qp.Session.resolve(a.pieces[:a.recv.SGECount], a.recv.SGEs[:a.recv.SGECount], qp.PD, true)
 	qp.Recv.Advance()
@@ -84,7 +83,7 @@ func scatter(pieces [][]byte, p *wire.Packet) {
 	}
 }
 
-// completeUD tells the program of a packet that lies in its memory.
+// completeUD writes the completion of a packet that is in the program's memory.
 func (e *Engine) completeUD(qp *QP, a *arrival) bool {
 	c, p := &a.cqe, &a.packet
 	c.Set(a.recv.ID, ring.WCSuccess, ring.WCRecv, qp.Number, qp.CompletionToken)
@@ -105,9 +104,8 @@ func (e *Engine) completeUD(qp *QP, a *arrival) bool {
 	return e.complete(qp.RecvCQ, c, p.BTH().Solicited())
 }
 
-// sendUD takes the next request: a copy is made, the copy is checked, then
-// obeyed. False when there was no frame for it; nothing has happened then. A local error stops
-// the send queue (SQE).
+// sendUD copies the next request out, checks the copy and sends it. A local error stops the send
+// queue (SQE). It returns false, and has changed nothing, if the link has no free frame.
 func (e *Engine) sendUD(qp *QP, d *departure) bool {
 	data := qp.Send.Get(&d.send)
 	ah, length, status := e.checkUD(qp, d, data)
@@ -122,7 +120,7 @@ func (e *Engine) sendUD(qp *QP, d *departure) bool {
 	return true
 }
 
-// buildUD makes a packet of a request, and sends it; false if there is no frame for it.
+// buildUD makes a packet of a request and sends it. It returns false if the link has no free frame.
 func (e *Engine) buildUD(qp *QP, d *departure, ah *AH, length int) bool {
 	frame := d.frame
 	if ah.Path.state == PathOpen && !e.down {
@@ -138,8 +136,8 @@ func (e *Engine) buildUD(qp *QP, d *departure, ah *AH, length int) bool {
 	return true
 }
 
-// checkUD checks the copy of a request, finds its memory and
-// gives its address handle and length.
+// checkUD checks the copy of a request, finds its memory, and returns its address handle and
+// length, in bytes.
 func (e *Engine) checkUD(qp *QP, d *departure, data []byte) (ah *AH, length int, status ring.WCStatus) {
 	s := &d.send
 	ah = qp.Session.ah(s.AH)
@@ -161,7 +159,8 @@ func (e *Engine) checkUD(qp *QP, d *departure, data []byte) (ah *AH, length int,
 	return ah, length, ring.WCSuccess
 }
 
-// sealUD makes a packet of a frame whose payload is in place, and lets it go.
+// sealUD writes headers and ICRC around the payload, and sends the packet: to the group members on
+// this card, and along its path.
 func (e *Engine) sealUD(qp *QP, d *departure, ah *AH, frame []byte, length int) {
 	s, h := &d.send, &d.datagram
 	h.DestQP, h.SourceQP, h.PSN, h.PKey, h.ID = s.RemoteQPN, qp.Number, qp.PSN, qp.PKey, e.id

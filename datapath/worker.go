@@ -6,40 +6,39 @@ import (
 	"time"
 )
 
-// WorkerConfig tells how a worker waits.
+// WorkerConfig says how a worker waits.
 type WorkerConfig struct {
-	// Spin is how long the worker looks for work before it sleeps. Zero: it sleeps
-	// as soon as there is none.
+	// Spin is how long the worker looks for work before it sleeps. With zero it sleeps as soon
+	// as there is none.
 	Spin time.Duration
 }
 
-// retryTime is how long the worker leaves the engine to a program that polls before it
-// looks whether that is still so, and how long it waits when the link is full.
+// retryTime is how long the worker stays parked before it checks that programs still run the
+// engine, and how long it sleeps before it tries a full link again.
 const retryTime = time.Millisecond
 
-// What a worker does; see the package comment.
+// The states of a worker; see the package comment.
 const (
-	workerBusy   uint32 = iota // runs rounds: nobody need call it
+	workerBusy   uint32 = iota // runs rounds; needs no call
 	workerAsleep               // waits for a frame or a call
-	workerParked               // a program runs the engine; waits for a call, or a retryTime
+	workerParked               // a program runs the engine; waits for a call, or for retryTime
 )
 
 // worker runs the engine when nobody else does.
 //
-// It is a goroutine like others: not locked to a thread, and asleep in the
-// runtime's own poller. A thread of its own in poll(2) was measured against that:
-// each time it sleeps the runtime's monitor must take its P away, and polls for
-// such chances every 20 µs, which cost a program that polls inline a tenth of its
-// messages. And the goroutine that a completion wakes runs at once on
-// the worker's thread when the worker steps back.
+// It is an ordinary goroutine: not locked to a thread, and asleep in the runtime's own poller. The
+// alternative, a thread of its own in poll(2), was measured and was worse: whenever that thread
+// sleeps, the runtime's monitor must take its P away and polls for that every 20 µs, which cost a
+// program that polls inline a tenth of its messages. Also, a goroutine that a completion wakes
+// runs at once on the worker's thread when the worker yields.
 type worker struct {
 	spin    time.Duration
 	sleeper *sleeper
 	started bool
-	doing   atomic.Uint32 // workerBusy and so on
-	polling atomic.Bool   // a program ran a round, or tried, since the worker looked last
+	doing   atomic.Uint32 // workerBusy, workerAsleep or workerParked
+	polling atomic.Bool   // a program ran a round, or tried to, since the worker last checked
 	kicks   atomic.Uint32 // posts that ran a round while the worker slept
-	waiters atomic.Int32  // programs asleep until a completion comes
+	waiters atomic.Int32  // programs that sleep until a completion comes
 	unpark  chan struct{} // of capacity 1
 	stop    atomic.Bool
 	done    chan struct{}
@@ -55,8 +54,7 @@ func (w *worker) init(c WorkerConfig, descriptors []int) (err error) {
 
 func (w *worker) is(doing uint32) bool { return w.doing.Load() == doing }
 
-// call has a worker that does not look go to work. Whoever calls has made visible
-// before what there is to do.
+// call wakes a worker that sleeps or is parked. The caller has published the work before.
 func (w *worker) call() {
 	switch w.doing.Load() {
 	case workerAsleep:
@@ -64,21 +62,21 @@ func (w *worker) call() {
 	case workerParked:
 		select {
 		case w.unpark <- struct{}{}:
-		default: // it is called already
+		default: // it has been called already
 		}
 	}
 }
 
 // notePolling says that a program runs the engine in its own thread.
 func (w *worker) notePolling() {
-	if !w.polling.Load() { // the line stays shared while nothing changes
+	if !w.polling.Load() { // a store would take the cache line from other cores each time
 		w.polling.Store(true)
 	}
 }
 
-// manyKicks without a wait mean a program that runs the engine by posting alone. The
-// worker is parked for it, since while it sleeps it watches the sockets, which costs the
-// kernel something for each frame, those that are sent among them.
+// manyKicks is the number of kicks, without a wait in between, after which a program is taken to
+// run the engine by posting alone. The worker is then parked. If it slept instead, it would watch
+// the sockets, and that costs the kernel time for each frame, also for each sent one.
 const manyKicks = 16
 
 // noteKick counts a post that ran a round.
@@ -88,13 +86,13 @@ func (w *worker) noteKick() {
 	}
 }
 
-// notNeeded reports whether a program has run the engine since the worker asked last, and
-// none waits: one that waits does not look for frames.
+// notNeeded reports whether a program has run the engine since the worker last checked and no
+// program waits for a completion: a program that waits does not receive frames.
 func (w *worker) notNeeded() bool {
 	return w.polling.Load() && w.polling.Swap(false) && w.waiters.Load() == 0
 }
 
-// Start sets the worker going.
+// Start starts the worker.
 func (e *Engine) Start() {
 	e.worker.started = true
 	go e.work()
@@ -114,18 +112,18 @@ func (e *Engine) work() {
 			lastWork = time.Now()
 			continue
 		}
-		runtime.Gosched() // whoever a completion has woken goes first
+		runtime.Gosched() // let a goroutine run that a completion has woken
 		if time.Since(lastWork) >= w.spin {
 			e.rest(workerAsleep)
 			if w.kicks.Swap(0) < manyKicks {
-				w.polling.Store(false) // who polled meanwhile may have stopped long ago
+				w.polling.Store(false) // a program that polled meanwhile may have stopped long ago
 			}
 			lastWork = time.Now()
 		}
 	}
 }
 
-// workOnce runs a round, after those of the control plane who want the lease.
+// workOnce runs a round. Calls of Do that wait for the lease go first.
 func (e *Engine) workOnce() (worked, more bool) {
 	for tries := 0; tries < 100 && e.wanted.Load() != 0; tries++ {
 		runtime.Gosched()
@@ -136,12 +134,12 @@ func (e *Engine) workOnce() (worked, more bool) {
 	return worked, e.more()
 }
 
-// rest says that the worker will not look, looks a last time, and waits; but not asleep
-// if there was something.
+// rest announces that the worker stops looking for work, runs a last round, and waits as doing
+// says. It does not sleep if the last round found work.
 func (e *Engine) rest(doing uint32) {
 	w := &e.worker
 	w.doing.Store(doing)
-	e.tellResting(true)
+	e.announceResting(true)
 	e.link.SetAsleep(doing == workerAsleep)
 	worked, more := e.lastLook(doing)
 	switch {
@@ -155,19 +153,19 @@ func (e *Engine) rest(doing uint32) {
 		w.sleeper.sleep(0)
 	}
 	w.doing.Store(workerBusy)
-	e.tellResting(false)
+	e.announceResting(false)
 	e.link.SetAsleep(false)
 }
 
-// tellResting has programs call, or not, when they post.
-func (e *Engine) tellResting(resting bool) {
+// announceResting tells programs whether to call when they post.
+func (e *Engine) announceResting(resting bool) {
 	e.lease.Lock()
 	defer e.lease.Unlock()
 	e.setResting(resting)
 }
 
-// lastLook runs a round; to be parked only if there is a post that did not call, and nobody
-// else runs one: the program's rounds are not to be disturbed.
+// lastLook runs the last round before a rest. Before parking it does so only if there is a post
+// whose program did not call, and if nobody else holds the lease: programs run the rounds then.
 func (e *Engine) lastLook(doing uint32) (worked, more bool) {
 	if doing == workerParked {
 		if !e.lease.TryLock() {
@@ -182,7 +180,8 @@ func (e *Engine) lastLook(doing uint32) (worked, more bool) {
 	return e.workOnce()
 }
 
-// park waits for a retryTime, or a call, unless a program waits.
+// park waits for a call, at most for retryTime. It does not wait if a program waits for a
+// completion.
 func (w *worker) park() {
 	if w.waiters.Load() != 0 {
 		return
@@ -195,14 +194,14 @@ func (w *worker) park() {
 	}
 }
 
-// Wake has the worker look at a session's doorbell. It may be called by anyone at any time.
+// Wake makes the worker look at a session's doorbell. Any goroutine may call it at any time.
 func (e *Engine) Wake(s *Session) {
 	e.call(s)
 	e.worker.call()
 }
 
-// BeginWait says that a program is about to sleep until a completion comes: the worker
-// runs the engine from now on, whoever else does.
+// BeginWait announces that a program is about to sleep until a completion comes. From now on the
+// worker runs the engine, even while other programs poll.
 func (e *Engine) BeginWait() {
 	w := &e.worker
 	w.waiters.Add(1)
@@ -215,9 +214,8 @@ func (e *Engine) BeginWait() {
 // EndWait ends what BeginWait began.
 func (e *Engine) EndWait() { e.worker.waiters.Add(-1) }
 
-// Close stops the worker and closes the link; what was posted and has not left is lost (see
-// Settle). Progress may still be called, and does nothing; changes that Do is given still run,
-// without a round ever after.
+// Close stops the worker and closes the link. Requests that were posted and not sent are lost; see
+// Settle. Afterwards Progress does nothing, and Do runs its change without a round.
 func (e *Engine) Close() error {
 	w := &e.worker
 	w.stop.Store(true)

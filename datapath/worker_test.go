@@ -95,11 +95,11 @@ func TestEverybodyAtOnce(t *testing.T) {
 	b.engine.Do(func() { b.engine.SetAddresses([]wire.GID{peerGID}) })
 	const messages = 300
 	stop := make(chan struct{})
-	var others sync.WaitGroup
+	var background sync.WaitGroup
 	for _, r := range []*rig{a, b} {
-		others.Add(2)
+		background.Add(2)
 		go func() {
-			defer others.Done()
+			defer background.Done()
 			for {
 				select {
 				case <-stop:
@@ -111,7 +111,7 @@ func TestEverybodyAtOnce(t *testing.T) {
 			}
 		}()
 		go func() {
-			defer others.Done()
+			defer background.Done()
 			for {
 				select {
 				case <-stop:
@@ -134,7 +134,7 @@ func TestEverybodyAtOnce(t *testing.T) {
 		wait(t, "a message", func() bool { return len(b.completions()) == 1 })
 	}
 	close(stop)
-	others.Wait()
+	background.Wait()
 	if c := b.engine.Counters(); c.Delivered != messages || c.Dropped() != 0 {
 		t.Errorf("delivered %d, drops %v", c.Delivered, named(&c))
 	}

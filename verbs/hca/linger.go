@@ -128,7 +128,7 @@ func (card *Card) abandonPaths() {
 	defer card.asking.Unlock()
 	card.engine.Do(func() {
 		for _, p := range card.paths {
-			card.engine.SetPath(p.hot, datapath.Way{State: datapath.PathUnreachable})
+			card.engine.SetPath(p.hot, datapath.PathAttr{State: datapath.PathUnreachable})
 		}
 	})
 }

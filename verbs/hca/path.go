@@ -135,7 +135,7 @@ func (card *Card) showAll(paths []*path) {
 
 // show has the engine send the way that a path leads now. It runs in Do.
 func (card *Card) show(p *path) {
-	w := datapath.Way{FromMAC: card.status.mac, MTU: p.mtu}
+	w := datapath.PathAttr{FromMAC: card.status.mac, MTU: p.mtu}
 	switch {
 	case p.local:
 		w.State = datapath.PathLocal
