@@ -1,37 +1,37 @@
 package link
 
-// MaxBurst is the most frames that one Receive gives.
+// MaxBurst is the most frames that one Receive returns.
 const MaxBurst = 64
 
-// Link is the port of a card. All methods but
-// Close are called under the lease.
+// Link is the port of a card. All methods but Close are called under the engine's lease.
 type Link interface {
-	// Receive fills burst with frames that have arrived and gives their number. It
-	// does not wait. The frames are borrowed, and writable, until Release.
+	// Receive fills burst with frames that have arrived and returns their number. It does not
+	// wait. The frames are borrowed, and may be written to, until Release.
 	Receive(burst [][]byte) int
-	// Release gives the frames of the last Receive back.
+	// Release returns the frames of the last Receive to the link.
 	Release()
 
-	// Reserve gives a frame to build a packet in, nil when none is free. It is
-	// handed over by Commit, or handed out again by the next Reserve.
+	// Reserve returns a frame to build a packet in; nil when none is free. Unless it is committed,
+	// the next Reserve returns it again.
 	Reserve() []byte
-	// Commit hands the first length bytes of the reserved frame over for sending.
+	// Commit queues the first length bytes of the reserved frame for sending.
 	Commit(length int)
-	// Flush sends what was committed, and reports whether nothing is left: what
-	// is left goes with a later Flush.
+	// Flush sends the committed frames, and reports whether none is left. A later Flush sends
+	// those that are left.
 	Flush() (done bool)
-	// TakeBack is called when the link is down: what was committed and waits is not to be
-	// sent when it is up again. TakenBack tells of how many frames more that is certain; a
-	// Flush may find it.
+	// TakeBack is called when the link goes down: committed frames that wait are not to be sent
+	// when it comes up again. TakenBack is the number of frames that are found to be unsent
+	// because of it, since the last call; a later Flush may find more.
 	TakeBack()
 	TakenBack() (frames int)
-	// Refused is how many frames more the interface dropped instead of sending.
+	// Refused is the number of frames that the interface dropped instead of sending, since the
+	// last call.
 	Refused() (frames int)
 
-	// Descriptors are to be polled for input by a worker that sleeps.
+	// Descriptors are the descriptors that a sleeping worker polls for input.
 	Descriptors() []int
-	// SetAsleep announces that the worker is about to sleep, or has woken. After
-	// true, whatever arrives makes a descriptor readable.
+	// SetAsleep says whether the worker sleeps, or is about to. While it does, each frame that
+	// arrives makes a descriptor readable.
 	SetAsleep(asleep bool)
 
 	// Close frees everything. The engine has stopped.

@@ -9,43 +9,43 @@ import (
 	"github.com/roced/roced/datapath/wire"
 )
 
-// Network is a switch in memory: what is sent into one of its ports arrives at the port with
-// the frame's destination MAC, in order; for a group, and where no port has the MAC, at all others.
-// Nothing is lost unless Impair says so: a sender that is faster than the receiver finds no frame
-// free. What is for a port that is down goes nowhere.
+// Network is a switch in memory. It delivers a frame to the port with the frame's destination MAC,
+// or to all other ports if the MAC is a group's or no port has it. Frames stay in order. No frame is
+// lost without Impair: when a receiver is full, its senders run out of free frames and wait. Frames
+// for a port that is down are dropped.
 type Network struct {
 	seed       uint64
 	impairment atomic.Pointer[Impairment] // nil: none
 
 	mu      sync.RWMutex
 	ports   []*port
-	made    uint64 // ports that have ever been
-	changes atomic.Uint64
+	made    uint64        // ports made so far
+	changes atomic.Uint64 // of ports, counted
 
 	lost, duplicated, overflowed atomic.Uint64
 }
 
-// Impairment is what a network does to frames beside delivering them.
+// Impairment says how a network loses, duplicates and delays frames.
 type Impairment struct {
-	Loss        float64       // of frames, from 0 to 1
-	Duplication float64       // likewise
+	Loss        float64       // probability, 0 to 1
+	Duplication float64       // probability, 0 to 1
 	Delay       time.Duration // of each frame
-	Jitter      time.Duration // at most so much more, at random: frames overtake each other
+	Jitter      time.Duration // random further delay, less than this: frames overtake each other
 }
 
-// NetworkCounters are what a network has done to frames since it was made.
+// NetworkCounters counts frames since the network was made.
 type NetworkCounters struct {
 	Lost       uint64 // by Impairment.Loss
 	Duplicated uint64
-	Overflowed uint64 // an impaired frame found the receiver's queue full
+	Overflowed uint64 // lost because the receiver was full: with an Impairment senders do not wait
 }
 
-// NewNetwork makes a network without ports. What Impair does at random is the same for the
-// same seed and the same frames of each port.
+// NewNetwork makes a network without ports. With the same seed, and the same frames sent by each
+// port, Impair makes the same random choices.
 func NewNetwork(seed uint64) *Network { return &Network{seed: seed} }
 
-// Impair has frames that are sent from now on lost, duplicated and delayed; the zero
-// Impairment ends that. It may be called at any time.
+// Impair applies an impairment to frames that are sent from now on; the zero Impairment ends it. It
+// may be called at any time.
 func (n *Network) Impair(i Impairment) {
 	if i == (Impairment{}) {
 		n.impairment.Store(nil)
@@ -54,12 +54,12 @@ func (n *Network) Impair(i Impairment) {
 	n.impairment.Store(&i)
 }
 
-// Counters may be called at any time.
+// Counters returns the counters. It may be called at any time.
 func (n *Network) Counters() NetworkCounters {
 	return NetworkCounters{n.lost.Load(), n.duplicated.Load(), n.overflowed.Load()}
 }
 
-// Port adds a port with a MAC. Its Close takes it away.
+// Port adds a port with a MAC. Closing the port removes it.
 func (n *Network) Port(mac wire.MAC) (Port, error) {
 	p, err := newPort(n, mac)
 	if err != nil {
@@ -74,7 +74,7 @@ func (n *Network) Port(mac wire.MAC) (Port, error) {
 	return p, nil
 }
 
-// remove takes a port away.
+// remove removes a port.
 func (n *Network) remove(p *port) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -86,19 +86,19 @@ func (n *Network) remove(p *port) {
 	n.changes.Add(1)
 }
 
-// others are all ports but one.
-func (n *Network) others(than *port) (list []*port) {
+// portsBut lists all ports but one.
+func (n *Network) portsBut(one *port) (list []*port) {
 	n.mu.RLock()
 	defer n.mu.RUnlock()
 	for _, p := range n.ports {
-		if p != than {
+		if p != one {
 			list = append(list, p)
 		}
 	}
 	return list
 }
 
-// impair delivers a copy of a frame, or none, or two, now or later.
+// impair delivers no copy of a frame, one or two, now or later.
 func (n *Network) impair(i *Impairment, random *rand.Rand, to *port, frame []byte) {
 	if random.Float64() < i.Loss {
 		n.lost.Add(1)

@@ -11,20 +11,20 @@ import (
 )
 
 const (
-	portFrames    = 128 // that a port has room for, in each direction
+	portFrames    = 128 // room of a port, in each direction
 	portFrameSize = (wire.MaxHeaders + 4096 + wire.MaxTrailer + 63) &^ 63
 )
 
 // Port is a port of a Network.
 type Port interface {
 	Link
-	// SetUp says whether the port takes and gives frames; it is up at first. It may be called
-	// at any time.
+	// SetUp sets whether the port's link is up. It is up at first. While it is down, frames to and
+	// from the port are dropped. It may be called at any time.
 	SetUp(up bool)
 }
 
-// port is a Port. Frames are built in buffers of the sender's, and change places with buffers of
-// the receiver's that are free.
+// port is a Port. A sender builds frames in its own buffers. Delivery swaps such a buffer with a free
+// one of the receiver, so that nothing is copied.
 type port struct {
 	network *Network
 	mac     wire.MAC
@@ -33,14 +33,14 @@ type port struct {
 	down    atomic.Bool
 	wakeFD  int
 
-	out    frames // built, and not delivered yet
+	out    frames // committed, not delivered yet
 	routes routes
 
-	arrived atomic.Int64 // in.count, to look without the lock
-	mu      sync.Mutex   // of what follows
+	arrived atomic.Int64 // in.count, readable without the lock
+	mu      sync.Mutex   // guards the fields below
 	in      frames
 	closed  bool
-	lent    uint // of in, to Receive
+	lent    uint // frames of in that the last Receive returned
 }
 
 // frames is a ring of frames.
@@ -51,7 +51,8 @@ type frames struct {
 	count   uint
 }
 
-// allocate makes all buffers of one piece of memory, which costs what is written to.
+// allocate makes all buffers in one allocation. The kernel provides its pages when they are first
+// written.
 func (f *frames) allocate() {
 	memory := new([portFrames][portFrameSize]byte)
 	for i := range f.buffers {
@@ -59,10 +60,10 @@ func (f *frames) allocate() {
 	}
 }
 
-// end is the place behind the last frame, if the ring is not full.
+// end is the place after the last frame, if the ring is not full.
 func (f *frames) end() uint { return (f.first + f.count) % portFrames }
 
-// room gives the buffer behind the last frame, nil if there is none.
+// room returns the buffer after the last frame; nil if the ring is full.
 func (f *frames) room() []byte {
 	if f.count == portFrames {
 		return nil
@@ -70,7 +71,7 @@ func (f *frames) room() []byte {
 	return f.buffers[f.end()][:]
 }
 
-// grow makes a frame of the buffer that room gave.
+// grow adds the buffer that room returned to the ring, as a frame of this length.
 func (f *frames) grow(length int) {
 	f.lengths[f.end()] = length
 	f.count++
@@ -81,8 +82,8 @@ func (f *frames) at(i uint) []byte {
 	return f.buffers[place][:f.lengths[place]]
 }
 
-// shrink takes the first n frames off. An empty ring starts over, with the buffers that are in
-// the processor's cache.
+// shrink removes the first n frames. An empty ring starts over at the first buffers, which are
+// likely in the processor's cache.
 func (f *frames) shrink(n uint) {
 	f.first = (f.first + n) % portFrames
 	if f.count -= n; f.count == 0 {
@@ -90,7 +91,7 @@ func (f *frames) shrink(n uint) {
 	}
 }
 
-// move takes the first frame of another ring, and gives a free buffer for it.
+// move moves the first frame of another ring to the end of this one. The rings swap buffers.
 func (f *frames) move(from *frames) {
 	end := f.end()
 	f.buffers[end], from.buffers[from.first] = from.buffers[from.first], f.buffers[end]
@@ -142,7 +143,7 @@ func (p *port) Reserve() []byte { return p.out.room() }
 // Commit implements Link.
 func (p *port) Commit(length int) { p.out.grow(length) }
 
-// Flush implements Link. A receiver that has no room holds up what is behind its frames.
+// Flush implements Link. A frame whose receiver is full holds up the frames after it.
 func (p *port) Flush() bool {
 	for p.out.count > 0 {
 		impairment := p.network.impairment.Load()
@@ -161,28 +162,28 @@ func (p *port) Flush() bool {
 	return true
 }
 
-// routes is what a port knows of the others, until the network changes.
+// routes caches the other ports of the network until they change.
 type routes struct {
 	changes uint64
-	others  []*port
-	mac     wire.MAC // of the last frame that was for one port
-	to      *port
+	peers   []*port
+	mac     wire.MAC // destination of the last frame for a single port
+	to      *port    // that port
 }
 
-// find gives the port that the first frame is for, nil if it is for several: a group's, or for a
-// MAC that nobody has.
+// find returns the port that the first frame is for. It returns nil if the frame must be flooded: its
+// destination is a group's MAC, or one that no port has.
 func (r *routes) find(p *port) *port {
 	if p.network.changes.Load() != r.changes {
-		*r = routes{changes: p.network.changes.Load(), others: p.network.others(p)}
+		*r = routes{changes: p.network.changes.Load(), peers: p.network.portsBut(p)}
 	}
-	if len(r.others) == 1 {
-		return r.others[0] // whoever it is for
+	if len(r.peers) == 1 {
+		return r.peers[0] // with one other port, flooding would reach the same
 	}
 	dest := wire.MAC(p.out.at(0))
 	if dest == r.mac && r.to != nil {
 		return r.to
 	}
-	for _, other := range r.others {
+	for _, other := range r.peers {
 		if other.mac == dest {
 			r.mac, r.to = dest, other
 			return other
@@ -191,10 +192,10 @@ func (r *routes) find(p *port) *port {
 	return nil
 }
 
-// flood delivers a copy of the first frame to one port, or to all others; to none, if one of them
-// has no room and the network loses nothing.
+// flood delivers a copy of the first frame to one port, or with nil to all others. Without an
+// impairment it delivers none and returns false if one of them is full.
 func (p *port) flood(one *port, impairment *Impairment) bool {
-	frame, to := p.out.at(0), p.routes.others
+	frame, to := p.out.at(0), p.routes.peers
 	if one != nil {
 		to = []*port{one}
 	}
@@ -214,7 +215,7 @@ func (p *port) flood(one *port, impairment *Impairment) bool {
 	return true
 }
 
-// takes reports whether what comes has a place to go: not so where the port drops it.
+// takes reports whether the port takes frames; otherwise it drops them.
 func (p *port) takes() bool { return !p.closed && !p.down.Load() }
 
 func (p *port) hasRoom() bool {
@@ -223,7 +224,7 @@ func (p *port) hasRoom() bool {
 	return p.in.count < portFrames || !p.takes()
 }
 
-// put copies a frame into the port; false if there is no room.
+// put copies a frame into the port. It returns false if the port is full.
 func (p *port) put(frame []byte) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -235,16 +236,15 @@ func (p *port) put(frame []byte) bool {
 		return false
 	}
 	p.in.grow(copy(buffer, frame))
-	p.tell()
+	p.noteArrived()
 	return true
 }
 
-// takeFrom takes the first frames that are for this port, as many as there is room for, and
-// gives buffers of its own for them.
+// takeFrom takes the sender's first frames as long as they are for this port and it has room.
 func (p *port) takeFrom(sender *port) (taken int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	out, takes, alone := &sender.out, p.takes(), len(sender.routes.others) == 1
+	out, takes, alone := &sender.out, p.takes(), len(sender.routes.peers) == 1
 	for ; out.count > 0 && (alone || sender.routes.find(sender) == p); taken++ {
 		switch {
 		case !takes:
@@ -252,16 +252,16 @@ func (p *port) takeFrom(sender *port) (taken int) {
 		case p.in.count < portFrames:
 			p.in.move(out)
 		default:
-			p.tell()
+			p.noteArrived()
 			return taken
 		}
 	}
-	p.tell()
+	p.noteArrived()
 	return taken
 }
 
-// tell wakes whoever sleeps until frames come. The caller holds mu.
-func (p *port) tell() {
+// noteArrived updates p.arrived and wakes a sleeping worker. The caller holds mu.
+func (p *port) noteArrived() {
 	p.arrived.Store(int64(p.in.count))
 	if p.asleep.Load() && !p.closed {
 		one := [8]byte{1}
@@ -269,7 +269,7 @@ func (p *port) tell() {
 	}
 }
 
-// TakeBack implements Link: what waits is for a receiver without room.
+// TakeBack implements Link. It does nothing: Flush drops what a port sends while it is down.
 func (p *port) TakeBack() {}
 
 // TakenBack implements Link.

@@ -11,19 +11,19 @@ import (
 // the first.
 type XDP struct {
 	sockets  []*xsk.Socket
-	turn     int         // socket that Receive looks at first
-	borrowed *xsk.Socket // where the last Receive took its frames
+	turn     int         // the socket that Receive tries first
+	borrowed *xsk.Socket // the socket whose frames the last Receive returned
 	frames   [MaxBurst]xsk.Received
 
 	reserved xsk.Reserved
-	holding  bool // reserved is a frame that was not committed
+	holding  bool // reserved has not been committed
 	unkicked int  // frames committed since the last kick
 }
 
-// NewXDP takes the sockets over; it is in use as long as they are open.
+// NewXDP makes a link of sockets, which it owns from then on.
 func NewXDP(sockets []*xsk.Socket) *XDP { return &XDP{sockets: sockets} }
 
-// Receive implements Link. A burst is of one socket; they take turns.
+// Receive implements Link. All frames of a burst are from one socket; the sockets take turns.
 func (l *XDP) Receive(burst [][]byte) int {
 	for range l.sockets {
 		s := l.sockets[l.turn]
@@ -44,8 +44,8 @@ func (l *XDP) Receive(burst [][]byte) int {
 	return 0
 }
 
-// Release implements Link. If the fill ring had run dry, the kernel is woken when
-// Receive next finds nothing.
+// Release implements Link. If the fill ring was empty, the kernel is woken when Receive next finds
+// no frame.
 func (l *XDP) Release() { l.borrowed.Release() }
 
 // Reserve implements Link.
@@ -58,8 +58,9 @@ func (l *XDP) Reserve() []byte {
 	return l.reserved.Bytes()
 }
 
-// Commit implements Link. It kicks for as many frames as one kick moves: that costs nothing in
-// copy mode, and the few frames that are used in turn stay in the processor's cache.
+// Commit implements Link. It flushes when there are as many frames as one kick moves. In copy mode
+// that makes no more kicks than a later flush would, and the few frames in use stay in the
+// processor's cache.
 func (l *XDP) Commit(length int) {
 	l.sockets[0].Submit(l.reserved, length)
 	l.holding = false
@@ -68,8 +69,8 @@ func (l *XDP) Commit(length int) {
 	}
 }
 
-// Flush implements Link. Frames for an interface that has gone will never be
-// sent: nothing is left to try again.
+// Flush implements Link. If the interface has gone it returns true: there is no point in trying
+// again.
 func (l *XDP) Flush() bool {
 	l.unkicked = 0
 	return l.sockets[0].Flush() == 0 || errors.Is(l.sockets[0].Err(), xsk.ErrGone)
@@ -93,7 +94,7 @@ func (l *XDP) Descriptors() []int {
 	return fds
 }
 
-// SetAsleep implements Link: the kernel makes a socket readable when a frame is in its ring.
+// SetAsleep implements Link. The kernel makes a socket readable when a frame is in its ring, always.
 func (l *XDP) SetAsleep(bool) {}
 
 // Statistics sums the kernel's counters over the sockets. Any goroutine may call it.

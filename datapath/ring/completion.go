@@ -17,7 +17,7 @@ import (
 //	16  immediate   4
 //	20  QP number   4
 //	24  source QP   4
-//	28  token       4   names the queue pair's life: see CQE.Token
+//	28  token       4   see CQE.Token
 //	32  vendor error 4
 //	36  P_Key index 2
 //	38  source MAC  6
@@ -37,7 +37,7 @@ const (
 	cqeVendor        = 32
 	cqePKeyIndex     = 36
 	cqeSMAC          = 38
-	cqeSMACRest      = 40 // behind the two bytes that share a word with the P_Key index
+	cqeSMACRest      = 40 // the last 4 bytes; the first 2 share a word with the P_Key index
 	cqePort          = 48
 	cqeStride        = 64
 	cqArmedWord      = consumerWords + 4
@@ -53,25 +53,25 @@ type CQE struct {
 	Status    WCStatus
 	Opcode    WCOpcode
 	Flags     WCFlags
-	ByteLen   uint32 // bytes, the 40 of the GRH among them
+	ByteLen   uint32 // bytes, including the 40 of the GRH
 	Imm       uint32
 	QPN       wire.QPN
 	SourceQP  wire.QPN
-	Token     uint32 // what the queue pair was made with; a reset gives it another
+	Token     uint32 // the QP's CompletionToken; new after each reset, which marks older completions
 	VendorErr uint32
 	PKeyIndex uint16
 
-	// Of a received packet's frame.
+	// From the frame of a received packet.
 	SMAC          wire.MAC
-	VLAN          uint16 // its identifier
+	VLAN          uint16 // identifier
 	NetworkHeader NetworkType
 	SL            uint8 // the VLAN tag's priority
 	Port          uint8
 }
 
-// Set makes the entry that of a request of a queue pair. It assigns field by field: a
-// composite literal would be built aside and copied in larger words than it was
-// written in, which processors are slow at.
+// Set fills the entry for a request of a queue pair and clears the other fields. It assigns field
+// by field: the compiler would build a composite literal in temporary memory and copy it with wider
+// loads than the stores that wrote it, which defeats store forwarding and stalls the processor.
 func (e *CQE) Set(id uint64, status WCStatus, opcode WCOpcode, qpn wire.QPN, token uint32) {
 	e.ID, e.Status, e.Opcode, e.Flags = id, status, opcode, 0
 	e.ByteLen, e.Imm, e.QPN, e.SourceQP, e.Token = 0, 0, qpn, 0, token
@@ -79,7 +79,7 @@ func (e *CQE) Set(id uint64, status WCStatus, opcode WCOpcode, qpn wire.QPN, tok
 	e.SMAC, e.VLAN, e.NetworkHeader, e.SL, e.Port = wire.MAC{}, 0, 0, 0, 0
 }
 
-// CompletionGeometry is the shape of a CQ with room for so many entries.
+// CompletionGeometry is the geometry of a CQ with room for at least this number of entries.
 func CompletionGeometry(entries uint32) Geometry {
 	return Geometry{Entries: Entries(entries), Stride: cqeStride}
 }
@@ -91,7 +91,8 @@ type CompletionProducer struct {
 	armed, failed *atomic.Uint32
 }
 
-// NewCompletionProducer takes the card's end of the queue in memory.
+// NewCompletionProducer views memory as the card's end of a completion queue. A geometry that does
+// not fit the memory is ErrLayout.
 func NewCompletionProducer(memory []byte, g Geometry) (*CompletionProducer, error) {
 	if err := g.check(memory, cqeStride); err != nil {
 		return nil, err
@@ -99,8 +100,8 @@ func NewCompletionProducer(memory []byte, g Geometry) (*CompletionProducer, erro
 	return &CompletionProducer{newProducer(memory, g), newSlots(memory, g), word(memory, cqArmedWord), word(memory, cqErrorWord)}, nil
 }
 
-// Put writes an entry into the next slot; false when the queue is full, which is
-// an overrun: nothing was written.
+// Put writes an entry into the next slot. If the queue is full, which is an overrun, it returns
+// false and has written nothing.
 func (q *CompletionProducer) Put(e *CQE) bool {
 	if q.free(1) == 0 {
 		return false
@@ -112,7 +113,7 @@ func (q *CompletionProducer) Put(e *CQE) bool {
 		uint64(e.Status)|uint64(e.Opcode)<<8|uint64(e.Flags)<<16|uint64(e.ByteLen)<<32)
 	binary.LittleEndian.PutUint64(slot[cqeImm:], uint64(e.Imm)|uint64(e.QPN)<<32)
 	binary.LittleEndian.PutUint64(slot[cqeSourceQP:], uint64(e.SourceQP)|uint64(e.Token)<<32)
-	// Read as it was written, four bytes and two: see Set.
+	// Read with the widths of the stores that wrote it, 4 and 2 bytes; see Set.
 	mac := uint64(binary.LittleEndian.Uint32(e.SMAC[:])) | uint64(binary.LittleEndian.Uint16(e.SMAC[4:]))<<32
 	binary.LittleEndian.PutUint64(slot[cqeVendor:], uint64(e.VendorErr)|uint64(e.PKeyIndex)<<32|mac<<48)
 	binary.LittleEndian.PutUint64(slot[cqeSMACRest:],
@@ -121,15 +122,15 @@ func (q *CompletionProducer) Put(e *CQE) bool {
 	return true
 }
 
-// Publish shows the program everything put so far.
+// Publish makes all entries put so far visible to the program.
 func (q *CompletionProducer) Publish() { q.publish() }
 
-// Fail marks the queue as overrun; the mark stays.
+// Fail marks the queue as overrun, for good.
 func (q *CompletionProducer) Fail() { q.failed.Store(1) }
 
-// TakeArmed disarms the queue if it is armed for what happened, and reports
-// whether it was: the caller owes the program one wake-up. solicited says that a
-// solicited or failed completion was among those published.
+// TakeArmed disarms the queue if it is armed for what was published, and reports whether it was.
+// If so, the caller must wake the program once. solicited says that a solicited or failed
+// completion was published.
 func (q *CompletionProducer) TakeArmed(solicited bool) bool {
 	armed := q.armed.Load()
 	if armed == cqDisarmed || armed == cqArmedSolicited && !solicited {
@@ -145,7 +146,8 @@ type CompletionConsumer struct {
 	armed, failed *atomic.Uint32
 }
 
-// NewCompletionConsumer takes the program's end of the queue in memory.
+// NewCompletionConsumer views memory as the program's end of a completion queue. A geometry that
+// does not fit the memory is ErrLayout.
 func NewCompletionConsumer(memory []byte, g Geometry) (*CompletionConsumer, error) {
 	if err := g.check(memory, cqeStride); err != nil {
 		return nil, err
@@ -153,8 +155,8 @@ func NewCompletionConsumer(memory []byte, g Geometry) (*CompletionConsumer, erro
 	return &CompletionConsumer{newConsumer(memory, g), newSlots(memory, g), word(memory, cqArmedWord), word(memory, cqErrorWord)}, nil
 }
 
-// Available is the number of entries that wait; it looks at the card's index
-// when fewer than want are known of.
+// Available is the number of entries that can be read. It loads the card's index only if the last
+// loaded one leaves fewer than want.
 func (q *CompletionConsumer) Available(want uint32) uint32 { return q.available(want) }
 
 // Get copies the next entry out and steps over it. The caller has checked Available.
@@ -176,11 +178,11 @@ func (q *CompletionConsumer) Get(e *CQE) {
 	e.Port = slot[cqePort]
 }
 
-// Publish gives the slots stepped over back to the card.
+// Publish gives the slots of the entries read back to the card.
 func (q *CompletionConsumer) Publish() { q.publish() }
 
-// Arm asks for a wake-up at the next completion, or at the next solicited or
-// failed one. After it the caller looks once more before it sleeps.
+// Arm asks for a wake-up at the next completion, or only at the next solicited or failed one. The
+// caller must look for completions once more afterwards, before it sleeps.
 func (q *CompletionConsumer) Arm(solicitedOnly bool) {
 	if solicitedOnly && q.armed.Load() != cqArmedNext {
 		q.armed.Store(cqArmedSolicited)

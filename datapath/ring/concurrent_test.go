@@ -9,8 +9,8 @@ import (
 const total = 100_000 // requests in each of these tests; their indices pass 2³²
 
 // TestSendAndCompletionConcurrent has a program and a card pass requests and
-// completions, three in four of them signaled. With Outstanding heeded no slot is
-// written too early and a CQ as large as the queue does not overrun.
+// completions, three in four of them signaled. A producer that respects Outstanding writes no slot
+// too early, and a CQ as large as the queue does not overrun.
 func TestSendAndCompletionConcurrent(t *testing.T) {
 	p, c, _ := sendEnds(t, SendGeometry(testEntries, 1, 0), math.MaxUint32-total/2)
 	completions, polls, _ := completionEnds(t, CompletionGeometry(testEntries), math.MaxUint32-total/2)

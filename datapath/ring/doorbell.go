@@ -5,21 +5,21 @@ import (
 	"sync/atomic"
 )
 
-// Doorbell tells the card which of a program's queue pairs have work: a bit a
-// queue pair, and a summary bit for each 64 of them, so that looking costs the
-// same however many there are. The program sets bits, the card takes them.
+// Doorbell tells the card which of a program's queue pairs have work. It has a bit for each queue
+// pair and a summary bit for each 64 of them, so that the cost of looking hardly depends on their
+// number. The program sets bits, the card takes them.
 //
-//	  0  asleep 4        the card sleeps, or leaves the work to the program: call it
-//	128  summary         a bit a word of bits
-//	...  bits            a bit a queue pair
+//	  0  asleep 4        not 0: the card does not look at the doorbell, so the program must call it
+//	128  summary         a bit for each word of bits
+//	...  bits            a bit for each queue pair
 type Doorbell struct {
 	asleep  *atomic.Uint32
 	summary []atomic.Uint64
 	bits    []atomic.Uint64
 
-	// The card's own.
-	next int // the word of bits that Collect looks at first
-	used int // words of the summary that are looked at
+	// Private to the card.
+	next int // the word of bits that Collect starts with
+	used int // the number of summary words that Collect looks at
 }
 
 const (
@@ -32,7 +32,7 @@ const (
 	DoorbellSize = bitsOffset + bitWords*8
 )
 
-// NewDoorbell views memory of DoorbellSize bytes as a doorbell.
+// NewDoorbell views memory of at least DoorbellSize bytes as a doorbell.
 func NewDoorbell(memory []byte) *Doorbell {
 	return &Doorbell{
 		asleep:  word(memory, 0),
@@ -42,12 +42,12 @@ func NewDoorbell(memory []byte) *Doorbell {
 	}
 }
 
-// Serve is the card's: only the first queue pairs exist, so many at least, and what is set for
-// others is passed over. Looking costs less then.
+// Serve is for the card: it tells the doorbell how many places can have queue pairs. Bits of summary
+// words beyond them are ignored, which makes looking cheaper.
 func (d *Doorbell) Serve(queuePairs int) { d.used = min((queuePairs+64*64-1)/(64*64), summaryWords) }
 
-// Ring says that a queue pair has work, and reports whether the card sleeps and
-// must be woken. The queue's index has been published before.
+// Ring marks a queue pair as having work, and reports whether the card sleeps and must be called.
+// The caller has published the queue's index before.
 func (d *Doorbell) Ring(queuePair uint32) (wake bool) {
 	index := queuePair % MaxQueuePairs
 	set(&d.bits[index/64], index%64)
@@ -55,17 +55,17 @@ func (d *Doorbell) Ring(queuePair uint32) (wake bool) {
 	return d.asleep.Load() != 0
 }
 
-// set sets a bit; where it is set already the card has yet to look, and will
-// see what was published before.
+// set sets a bit. If it is already set, the card has not taken it yet and will see what was
+// published before.
 func set(word *atomic.Uint64, bit uint32) {
 	if word.Load()&(1<<bit) == 0 {
 		word.Or(1 << bit)
 	}
 }
 
-// Collect takes bits, all of them unless they are more than most, and calls work for
-// each queue pair that had one. It takes whole words, so up to 63 more than most; the next
-// call goes on where this one stopped, so that all have their turn. It says how many it took.
+// Collect takes bits and calls work for each queue pair that had one. It stops when it has taken
+// most of them or more: it takes full words, so up to 63 more. The next call continues where this
+// one stopped, so that every queue pair is reached. It returns the number of bits taken.
 func (d *Doorbell) Collect(most int, work func(queuePair uint32)) (taken int) {
 	place := d.next
 	for range d.used + 1 { // the first word has two parts: from the place on, and before it
@@ -122,8 +122,8 @@ func (d *Doorbell) Pending() bool {
 	return false
 }
 
-// SetAsleep is the card's: set before it looks a last time, and does not look any more.
+// SetAsleep is for the card: it sets asleep before its last look at the doorbell.
 func (d *Doorbell) SetAsleep(asleep bool) { d.asleep.Store(asWord(asleep)) }
 
-// Asleep reports whether the card said that it sleeps.
+// Asleep reports whether the card has set asleep.
 func (d *Doorbell) Asleep() bool { return d.asleep.Load() != 0 }

@@ -14,21 +14,20 @@ const (
 	maxStride = 1 << 11
 )
 
-// ErrLayout means that memory and geometry of a queue do not fit each other.
+// ErrLayout means that the geometry of a queue is invalid or does not fit its memory.
 var ErrLayout = errors.New("ring: memory does not fit the queue")
 
-// Geometry is the shape of a queue: it is agreed on when the queue is made, and
-// each side keeps its own copy.
+// Geometry is the number and size of a queue's slots. It is fixed when the queue is made, and each
+// side keeps its own copy.
 type Geometry struct {
 	Entries uint32 // a power of two
-	Stride  uint32 // bytes a slot
+	Stride  uint32 // bytes per slot
 }
 
 // Size is the memory that a queue needs, in bytes.
 func (g Geometry) Size() int { return slotsOffset + int(g.Entries)*int(g.Stride) }
 
-// Entries rounds a number of entries asked for up to what a queue can have: a
-// power of two, at least 1.
+// Entries rounds a number of entries up to what a queue can have: a power of two, at least 1.
 func Entries(atLeast uint32) uint32 {
 	if atLeast <= 1 {
 		return 1
@@ -36,8 +35,8 @@ func Entries(atLeast uint32) uint32 {
 	return 1 << bits.Len32(atLeast-1)
 }
 
-// check says whether memory can hold a queue of this geometry, whose entries
-// need slots of at least so many bytes.
+// check returns an error if the geometry is invalid, if its slots have fewer than least bytes, or if
+// memory is too short for it.
 func (g Geometry) check(memory []byte, least uint32) error {
 	switch {
 	case g.Entries == 0 || g.Entries > MaxEntries || g.Entries&(g.Entries-1) != 0:
@@ -54,20 +53,20 @@ func (g Geometry) check(memory []byte, least uint32) error {
 type producer struct {
 	entries  uint32
 	next     uint32 // own index, private: the slot to write next
-	consumed uint32 // the consumer's index when it was last looked at
+	consumed uint32 // the consumer's index as last loaded
 	shared   *atomic.Uint32
 	peer     *atomic.Uint32
 }
 
-// free is how many slots can be written before the consumer must go on. It
-// looks at the consumer's index only when its last view of it leaves fewer than want.
+// free is the number of slots that can be written. It loads the consumer's index only if the last
+// loaded one leaves fewer than want.
 func (p *producer) free(want uint32) uint32 {
 	if free := p.entries - (p.next - p.consumed); free >= want {
 		return free
 	}
 	consumed := p.peer.Load()
 	if p.next-consumed > p.entries {
-		return 0 // the peer lies: nothing it says counts until it makes sense again
+		return 0 // out of bounds: ignored until it is in bounds again
 	}
 	p.consumed = consumed
 	return p.entries - (p.next - consumed)
@@ -80,20 +79,20 @@ func (p *producer) publish() { p.shared.Store(p.next) }
 type consumer struct {
 	entries  uint32
 	next     uint32 // own index, private: the slot to read next
-	produced uint32 // the producer's index when it was last looked at
+	produced uint32 // the producer's index as last loaded
 	shared   *atomic.Uint32
 	peer     *atomic.Uint32
 }
 
-// available is how many slots can be read. It looks at the producer's index
-// only when its last view of it leaves fewer than want.
+// available is the number of slots that can be read. It loads the producer's index only if the last
+// loaded one leaves fewer than want.
 func (c *consumer) available(want uint32) uint32 {
 	if n := c.produced - c.next; n >= want {
 		return n
 	}
 	produced := c.peer.Load()
 	if produced-c.next > c.entries {
-		return 0 // the peer lies
+		return 0 // out of bounds
 	}
 	c.produced = produced
 	return produced - c.next
@@ -102,7 +101,7 @@ func (c *consumer) available(want uint32) uint32 {
 // publish gives the slots before next back to the producer.
 func (c *consumer) publish() { c.shared.Store(c.next) }
 
-// skip drops everything that is in the queue.
+// skip drops all entries in the queue.
 func (c *consumer) skip() {
 	c.next += c.available(c.entries)
 	c.publish()
@@ -115,7 +114,7 @@ type slots struct {
 	mask   uint32
 }
 
-// at gives the slot of an index; indices run on without end and wrap at 2³².
+// at returns the slot of an index. Indices are not reduced modulo the slots; they wrap at 2³².
 func (s *slots) at(index uint32) []byte {
 	from := (index & s.mask) * s.stride
 	return s.memory[from : from+s.stride : from+s.stride]
@@ -128,7 +127,7 @@ func newSlots(memory []byte, g Geometry) slots {
 func newProducer(memory []byte, g Geometry) producer {
 	p := producer{entries: g.Entries, shared: word(memory, 0), peer: word(memory, consumerWords)}
 	p.next = p.shared.Load()
-	p.consumed = p.next - p.entries // full, until the consumer's index has been looked at
+	p.consumed = p.next - p.entries // full, until the consumer's index is loaded
 	return p
 }
 

@@ -2,7 +2,7 @@ package ring
 
 import "fmt"
 
-// named gives the name of a number out of a list, or says which number it is.
+// named returns a number's name from a list; a number without a name prints as kind(number).
 func named[N ~uint8](names []string, number N, kind string) string {
 	if int(number) < len(names) && names[number] != "" {
 		return names[number]

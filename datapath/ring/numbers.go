@@ -1,10 +1,9 @@
 package ring
 
-// Every number that crosses between a program and the card is in this file, once, with the
-// values of libibverbs (infiniband/verbs.h; where that has none, of the kernel's ib_verbs.h).
-// The engine uses them as they are, package verbs gives them to programs by the same names,
-// and ring.h repeats them for C. Numbers that no card of ours gives as yet are here too, so that
-// a program in another language finds the one that it was told.
+// This file defines every number that programs and the card exchange, with the values of libibverbs
+// (infiniband/verbs.h; where that has none, the kernel's ib_verbs.h). The engine uses them
+// directly, package verbs exports them under the same names, and ring.h repeats them for C. Numbers
+// that the card does not use yet are included, so that the lists are complete.
 
 // Opcode is the operation of a send work request (ibv_wr_opcode).
 type Opcode uint8
@@ -28,10 +27,10 @@ type SendFlags uint8
 
 // The send flags.
 const (
-	SendFence     SendFlags = 1 << 0 // accepted; a datagram has nothing to wait for
+	SendFence     SendFlags = 1 << 0 // accepted, without effect on datagrams
 	SendSignaled  SendFlags = 1 << 1
 	SendSolicited SendFlags = 1 << 2
-	SendInline    SendFlags = 1 << 3 // data is copied when posted: memory can be reused at once
+	SendInline    SendFlags = 1 << 3 // data is copied when posted: the memory can be reused at once
 )
 
 // WCStatus says how a work request ended (ibv_wc_status).
@@ -39,10 +38,10 @@ type WCStatus uint8
 
 // The statuses.
 const (
-	// WCSuccess of a send means that the card is done with the request and its memory. UD is
-	// unreliable, here too: a message to a neighbour that has gone, or while the link is
-	// down, is dropped with success, as one that is lost on the way, and the card counts it
-	// (hca's Statistics: unreachable, link_down).
+	// WCSuccess of a send means that the card has finished with the request and its memory. A
+	// datagram is not acknowledged: a message to a neighbour that has gone, or while the link is
+	// down, is dropped and still completes with success, like a message that is lost on the
+	// network. The card counts it (hca's Statistics: unreachable, link_down).
 	WCSuccess        WCStatus = 0
 	WCLocLenErr      WCStatus = 1
 	WCLocQPOpErr     WCStatus = 2
@@ -70,7 +69,7 @@ const (
 // WCOpcode says what kind of request ended (ibv_wc_opcode).
 type WCOpcode uint8
 
-// The kinds. All that end a receive request have the bit of WCRecv.
+// The kinds. Those of receive requests have the bit WCRecv set.
 const (
 	WCSend            WCOpcode = 0
 	WCRDMAWrite       WCOpcode = 1
@@ -83,7 +82,7 @@ const (
 	WCRecvRDMAWithImm WCOpcode = 1<<7 + 1
 )
 
-// IsRecv reports whether a receive request ended, by whichever operation of the peer.
+// IsRecv reports whether the completed request was a receive, for any operation of the peer.
 func (o WCOpcode) IsRecv() bool { return o&WCRecv != 0 }
 
 // WCFlags say what a completion carries: ibv_wc_flags, and from bit 4 on the kernel's
@@ -103,7 +102,7 @@ const (
 // NetworkType is the network header of a received packet (the kernel's rdma_network_type).
 type NetworkType uint8
 
-// The headers that RoCEv2 has.
+// The network headers of RoCEv2.
 const (
 	NetworkIPv4 NetworkType = 2
 	NetworkIPv6 NetworkType = 3
@@ -112,7 +111,7 @@ const (
 // QPType is a transport service (ibv_qp_type).
 type QPType uint8
 
-// The services. UD, unreliable datagrams, is the one that is built.
+// The services. Only UD, unreliable datagrams, is implemented.
 const (
 	QPTypeRC      QPType = 2
 	QPTypeUC      QPType = 3
@@ -135,17 +134,17 @@ const (
 	QPStateErr   QPState = 6
 )
 
-// Receives reports whether packets are taken in the state.
+// Receives reports whether a queue pair in this state receives packets.
 func (s QPState) Receives() bool { return s >= QPStateRTR && s <= QPStateSQE }
 
-// QPAttrMask says which attributes of a queue pair count (ibv_qp_attr_mask).
+// QPAttrMask says which attributes of a queue pair are set (ibv_qp_attr_mask).
 type QPAttrMask uint32
 
-// The attributes that datagrams have.
+// The attributes of UD queue pairs.
 const (
 	QPAttrState            QPAttrMask = 1 << 0
 	QPAttrCurState         QPAttrMask = 1 << 1
-	QPAttrEnSQDAsyncNotify QPAttrMask = 1 << 2 // ErrUnsupported as yet
+	QPAttrEnSQDAsyncNotify QPAttrMask = 1 << 2 // not implemented: ErrUnsupported
 	QPAttrPKeyIndex        QPAttrMask = 1 << 4
 	QPAttrPort             QPAttrMask = 1 << 5
 	QPAttrQKey             QPAttrMask = 1 << 6
@@ -173,7 +172,7 @@ type EventType uint8
 // The events.
 const (
 	EventCQErr            EventType = 0 // a CQ was overrun; its queue pairs go to ERR
-	EventQPFatal          EventType = 1 // a queue pair went to ERR, and no completion says why
+	EventQPFatal          EventType = 1 // a queue pair went to ERR, and no completion reports why
 	EventQPReqErr         EventType = 2
 	EventQPAccessErr      EventType = 3
 	EventCommEst          EventType = 4
@@ -186,26 +185,27 @@ const (
 	EventSRQErr           EventType = 14
 	EventSRQLimitReached  EventType = 15
 	EventQPLastWQEReached EventType = 16
-	EventGIDChange        EventType = 18 // lines of the port's GID table changed
+	EventGIDChange        EventType = 18 // entries of the port's GID table changed
 
-	// EventMTUChange has no number in libibverbs: those from 128 on are ours. The port's
-	// active MTU changed with the interface's: longer sends than it fail from now on.
+	// EventMTUChange means that the port's active MTU changed with the interface's MTU: sends that
+	// are longer fail from now on. libibverbs has no such event; numbers from 128 on are ours.
 	EventMTUChange EventType = 128
 )
 
-// PortState is what a port's link does (ibv_port_state).
+// PortState is the state of a port's link (ibv_port_state).
 type PortState uint8
 
-// The port states that an Ethernet port has.
+// The states of an Ethernet port.
 const (
 	PortDown   PortState = 1
 	PortActive PortState = 4
 )
 
-// JoinFlags say what a member of a group does (rdma_cm_join_mc_attr's). A join has one.
+// JoinFlags is the kind of a group membership (join_flags of rdma_cm_join_mc_attr_ex). A join has
+// exactly one.
 type JoinFlags uint32
 
-// The kinds of membership that Ethernet has (rdma_join_multicast_ex(3)).
+// The kinds of membership on Ethernet (rdma_join_multicast_ex(3)).
 const (
 	JoinFullMember         JoinFlags = 1 << 0 // sends and receives
 	JoinSendOnlyFullMember JoinFlags = 1 << 1 // sends, and is never reported by IGMP or MLD

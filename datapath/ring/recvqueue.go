@@ -17,8 +17,8 @@ const (
 	recvHeader   = 16
 )
 
-// RecvGeometry is the shape of a receive queue with room for so many requests
-// with so many SGEs each.
+// RecvGeometry is the geometry of a receive queue with room for at least entries requests of maxSGE
+// SGEs each.
 func RecvGeometry(entries, maxSGE uint32) Geometry {
 	return Geometry{Entries: Entries(entries), Stride: (recvHeader + maxSGE*SGELen + 31) &^ 31}
 }
@@ -26,19 +26,20 @@ func RecvGeometry(entries, maxSGE uint32) Geometry {
 // RecvRoom is the number of SGEs that a slot can hold.
 func (g Geometry) RecvRoom() uint32 { return min((g.Stride-recvHeader)/SGELen, MaxSGE) }
 
-// recvFlushWord is set by the card while the queue pair is in error: nobody will
-// take what is posted then, so the program rings the doorbell to have it flushed.
+// recvFlushWord is set by the card while the queue pair is in ERR. No packet takes a receive that is
+// posted then, so the program rings the doorbell to have it flushed.
 const recvFlushWord = consumerWords + 4
 
-// RecvProducer is the program's end of a receive queue. A slot is free again
-// when the completion of its request has been polled; the program counts those.
+// RecvProducer is the program's end of a receive queue. A slot is free again when the completion of
+// its request has been polled; the program counts those completions.
 type RecvProducer struct {
 	producer
 	slots
 	flush *atomic.Uint32
 }
 
-// NewRecvProducer takes the program's end of the queue in memory.
+// NewRecvProducer views memory as the program's end of a receive queue. A geometry that does not fit
+// the memory is ErrLayout.
 func NewRecvProducer(memory []byte, g Geometry) (*RecvProducer, error) {
 	if err := g.check(memory, recvHeader); err != nil {
 		return nil, err
@@ -46,18 +47,18 @@ func NewRecvProducer(memory []byte, g Geometry) (*RecvProducer, error) {
 	return &RecvProducer{newProducer(memory, g), newSlots(memory, g), word(memory, recvFlushWord)}, nil
 }
 
-// Outstanding is the number of requests that still hold a slot, given how many
-// completions of the queue have been polled.
+// Outstanding is the number of requests that still occupy a slot. polled is the number of
+// completions of this queue polled so far, modulo 2³².
 func (q *RecvProducer) Outstanding(polled uint32) uint32 { return min(q.next-polled, q.entries) }
 
 // Posted is the number of requests put since the queue was made, modulo 2³².
 func (q *RecvProducer) Posted() uint32 { return q.next }
 
-// MustRing reports that the queue pair is in error and wants a doorbell to flush.
+// MustRing reports that the queue pair is in ERR, where a post must ring the doorbell to be flushed.
 func (q *RecvProducer) MustRing() bool { return q.flush.Load() != 0 }
 
-// Put writes a request into the next slot. The caller has checked that a slot is
-// free and that the SGEs fit it.
+// Put writes a request into the next slot. The caller has checked that a slot is free and that the
+// SGEs fit into it.
 func (q *RecvProducer) Put(id uint64, sges []SGE) {
 	slot := q.at(q.next)
 	q.next++
@@ -68,7 +69,7 @@ func (q *RecvProducer) Put(id uint64, sges []SGE) {
 	}
 }
 
-// Publish hands everything put so far to the card.
+// Publish makes all requests put so far visible to the card.
 func (q *RecvProducer) Publish() { q.publish() }
 
 // Recv is a receive work request, copied out of its slot.
@@ -85,7 +86,8 @@ type RecvConsumer struct {
 	flush *atomic.Uint32
 }
 
-// NewRecvConsumer takes the card's end of the queue in memory.
+// NewRecvConsumer views memory as the card's end of a receive queue. A geometry that does not fit the
+// memory is ErrLayout.
 func NewRecvConsumer(memory []byte, g Geometry) (*RecvConsumer, error) {
 	if err := g.check(memory, recvHeader); err != nil {
 		return nil, err
@@ -93,8 +95,8 @@ func NewRecvConsumer(memory []byte, g Geometry) (*RecvConsumer, error) {
 	return &RecvConsumer{newConsumer(memory, g), newSlots(memory, g), word(memory, recvFlushWord)}, nil
 }
 
-// Peek copies the next request out and reports whether there was one. The count
-// is cut to what a slot can hold, so the copy is safe to walk.
+// Peek copies the next request out and reports whether there was one. SGECount in the copy is never
+// more than a slot can hold.
 func (q *RecvConsumer) Peek(r *Recv) bool {
 	if q.available(1) == 0 {
 		return false
@@ -114,5 +116,5 @@ func (q *RecvConsumer) Advance() { q.next++ }
 // SetFlush tells the program whether what it posts has to be flushed.
 func (q *RecvConsumer) SetFlush(flush bool) { q.flush.Store(asWord(flush)) }
 
-// Skip drops all requests that wait, without completions.
+// Skip drops all requests in the queue, without completions.
 func (q *RecvConsumer) Skip() { q.skip() }

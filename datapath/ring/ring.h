@@ -1,18 +1,18 @@
 /*
- * What a program and a roced card agree on: the layouts of queues and entries, and the numbers
- * in them, for libraries in C and other languages. The Go side of it is this package; a test
- * (header_test.go) compiles this file and holds each size, offset and number to Go's.
+ * The memory that a program and a roced card share: the layouts of queues and entries, and the
+ * numbers in them, for libraries in C and other languages. Package ring defines the same in Go; a
+ * test (header_test.go) compiles this file and compares each size, offset and number.
  *
  * A queue lies in shared memory, aligned to 128 bytes:
  *
  *	  0  words that the producer writes: its index at 0
  *	128  words that the consumer writes: its index at 128
- *	256  slots, a power of two of them, of a stride fixed at creation
+ *	256  slots; their number is a power of two, their stride is fixed at creation
  *
- * Indices run on without end and wrap at 2^32; an entry's slot is index modulo the number of
- * slots. Each side keeps its own index in private memory and only copies it out (a store with
- * release order after the entries are written), and loads the other's (acquire) and bounds it
- * before use: more than the number of slots apart means a peer that lies.
+ * Indices wrap at 2^32; an entry's slot is its index modulo the number of slots. Each side keeps
+ * its own index in private memory and only copies it to the shared word, by a store with release
+ * order after the entries are written. It loads the other side's index with acquire order and
+ * bounds it before use: indices that are further apart than the number of slots are invalid.
  *
  * Words are of the machine's byte order, entries little-endian.
  */
@@ -40,7 +40,7 @@ struct roced_sge {
 };
 
 /*
- * A send work request. SGEs or the inline data follow; the stride is that rounded up to 64.
+ * A send work request. SGEs or the inline data follow; the stride is the sum rounded up to 64.
  * The consumer's word of a send queue is one of 64 bits at ROCED_CONSUMER_WORDS: the index in
  * its low half, the number of completions that the card has written in its high half.
  */
@@ -57,8 +57,8 @@ struct roced_send_wqe {
 };
 
 /*
- * A receive work request. SGEs follow; the stride is that rounded up to 32. While the word at
- * ROCED_RECV_FLUSH is not 0 the queue pair is in error, and who posts rings the doorbell.
+ * A receive work request. SGEs follow; the stride is the sum rounded up to 32. While the word at
+ * ROCED_RECV_FLUSH is not 0 the queue pair is in ERR, and a post must ring the doorbell.
  */
 struct roced_recv_wqe {
 	uint64_t id;
@@ -69,9 +69,9 @@ struct roced_recv_wqe {
 enum { ROCED_RECV_FLUSH = ROCED_CONSUMER_WORDS + 4 };
 
 /*
- * A completion; the stride is its size. The program writes the word at ROCED_CQ_ARMED before it
- * sleeps, and looks once more; the card clears it when it wakes the program. The card sets the
- * word at ROCED_CQ_ERROR when the queue was overrun.
+ * A completion; the stride is its size. Before it sleeps the program writes the word at
+ * ROCED_CQ_ARMED and then looks for completions once more; the card clears the word when it wakes
+ * the program. The card sets the word at ROCED_CQ_ERROR when the queue was overrun.
  */
 struct roced_cqe {
 	uint64_t id;
@@ -82,7 +82,7 @@ struct roced_cqe {
 	uint32_t imm;
 	uint32_t qpn;
 	uint32_t source_qp;
-	uint32_t token; /* what the queue pair was made with; a reset gives it another */
+	uint32_t token; /* the queue pair's completion token; each reset gives it a new one */
 	uint32_t vendor_error;
 	uint16_t pkey_index;
 	uint8_t source_mac[6];
@@ -103,9 +103,9 @@ enum {
 };
 
 /*
- * The doorbell of a program: a bit a queue pair (by its index, not its number), and a summary
- * bit a word of bits. The program publishes a queue's index, sets the bit, then the summary's
- * bit (both with sequentially consistent order), and wakes the card if asleep is not 0.
+ * The doorbell of a program: a bit for each queue pair (by its doorbell index, not its number), and
+ * a summary bit for each word of bits. The program publishes a queue's index, sets the bit, then
+ * the summary bit (both sequentially consistent), and calls the card if asleep is not 0.
  */
 struct roced_doorbell {
 	uint32_t asleep;
@@ -114,7 +114,7 @@ struct roced_doorbell {
 	uint64_t bits[ROCED_MAX_QUEUE_PAIRS / 64];
 };
 
-/* The numbers: those of libibverbs, and beyond it of the kernel's ib_verbs.h. */
+/* The numbers of libibverbs; where it has none, those of the kernel's ib_verbs.h. */
 
 enum roced_wr_opcode {
 	ROCED_WR_RDMA_WRITE = 0,
@@ -169,7 +169,7 @@ enum roced_wc_opcode {
 	ROCED_WC_FETCH_ADD = 4,
 	ROCED_WC_BIND_MW = 5,
 	ROCED_WC_LOCAL_INV = 6,
-	ROCED_WC_RECV = 1 << 7, /* a bit of all that end a receive request */
+	ROCED_WC_RECV = 1 << 7, /* set in all completions of receive requests */
 	ROCED_WC_RECV_RDMA_WITH_IMM = (1 << 7) + 1,
 };
 
@@ -241,7 +241,7 @@ enum roced_event_type {
 	ROCED_EVENT_SRQ_LIMIT_REACHED = 15,
 	ROCED_EVENT_QP_LAST_WQE_REACHED = 16,
 	ROCED_EVENT_GID_CHANGE = 18,
-	ROCED_EVENT_MTU_CHANGE = 128, /* ours: libibverbs has none */
+	ROCED_EVENT_MTU_CHANGE = 128, /* not in libibverbs */
 };
 
 enum roced_port_state {

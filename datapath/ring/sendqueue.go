@@ -7,8 +7,8 @@ import (
 	"github.com/roced/roced/datapath/wire"
 )
 
-// A send work request in its slot. Connected services will put their remote
-// address and key where AH, queue pair and Q_Key are, and what follows further on.
+// A send work request in its slot. Connected services will put their remote address and key in the
+// place of AH, QPN and Q_Key.
 //
 //	 0  id          8
 //	 8  opcode      1
@@ -59,14 +59,14 @@ type Send struct {
 	InlineLen  uint32
 }
 
-// SendGeometry is the shape of a send queue with room for so many requests, with
-// so many SGEs or so many inline bytes each.
+// SendGeometry is the geometry of a send queue with room for at least entries requests, each of
+// maxSGE SGEs or maxInline bytes of inline data.
 func SendGeometry(entries, maxSGE, maxInline uint32) Geometry {
 	data := max(maxSGE*SGELen, maxInline)
 	return Geometry{Entries: Entries(entries), Stride: (sendHeader + data + 63) &^ 63}
 }
 
-// SendRoom is what a slot of the stride can hold: SGEs, or inline bytes.
+// SendRoom is what a slot can hold: the number of SGEs, or of bytes of inline data.
 func (g Geometry) SendRoom() (maxSGE, maxInline uint32) {
 	return min((g.Stride-sendHeader)/SGELen, MaxSGE), min(g.Stride-sendHeader, MaxInline)
 }
@@ -82,7 +82,8 @@ type SendProducer struct {
 	progress *atomic.Uint64 // see SendConsumer.Publish
 }
 
-// NewSendProducer takes the program's end of the queue in memory.
+// NewSendProducer views memory as the program's end of a send queue. A geometry that does not fit the
+// memory is ErrLayout.
 func NewSendProducer(memory []byte, g Geometry) (*SendProducer, error) {
 	if err := g.check(memory, sendHeader); err != nil {
 		return nil, err
@@ -90,15 +91,15 @@ func NewSendProducer(memory []byte, g Geometry) (*SendProducer, error) {
 	return &SendProducer{newProducer(memory, g), newSlots(memory, g), sendProgress(memory)}, nil
 }
 
-// Outstanding is the number of requests that still hold a slot, given how many
-// completions of the queue have been polled: those that the card has not taken,
-// and those whose completion waits in a CQ, or is about to. Both numbers are in one word of
-// the card's, so that what is read here is never too small.
+// Outstanding is the number of requests that still occupy a slot: those that the card has not taken,
+// and those whose completion has not been polled. polled is the number of completions of this queue
+// polled so far, modulo 2³². The card publishes both of its numbers in one word, so the result is
+// never too small.
 func (q *SendProducer) Outstanding(polled uint32) uint32 {
 	progress := q.progress.Load()
 	consumed, waiting := uint32(progress), uint32(progress>>32)-polled
 	if q.next-consumed > q.entries || waiting > q.entries {
-		return q.entries // the card's words make no sense: full
+		return q.entries // out of bounds: treated as full
 	}
 	return min(q.next-consumed+waiting, q.entries)
 }
@@ -108,12 +109,12 @@ func (q *SendProducer) Waiting() uint32 {
 	return min(q.next-uint32(q.progress.Load()), q.entries)
 }
 
-// Signaled is the number of completions that the card has written for this
-// queue, modulo 2³²: where a program starts to count after a reset.
+// Signaled is the number of completions that the card has written for this queue, modulo 2³². A
+// program starts to count from it after a reset.
 func (q *SendProducer) Signaled() uint32 { return uint32(q.progress.Load() >> 32) }
 
-// Put writes a request without its data into the next slot and gives the rest of
-// the slot, for SGEs (PutSGE) or inline data. The caller has checked Outstanding.
+// Put writes the fixed part of a request into the next slot and returns the rest of the slot, for
+// SGEs (PutSGE) or inline data. The caller has checked Outstanding.
 func (q *SendProducer) Put(s *Send) []byte {
 	slot := q.at(q.next)
 	q.next++
@@ -126,7 +127,7 @@ func (q *SendProducer) Put(s *Send) []byte {
 	return slot[sendHeader:]
 }
 
-// Publish hands everything put so far to the card.
+// Publish makes all requests put so far visible to the card.
 func (q *SendProducer) Publish() { q.publish() }
 
 // PutSGE writes an entry at the start of b.
@@ -151,7 +152,8 @@ type SendConsumer struct {
 	signaled uint32
 }
 
-// NewSendConsumer takes the card's end of the queue in memory.
+// NewSendConsumer views memory as the card's end of a send queue. A geometry that does not fit the
+// memory is ErrLayout.
 func NewSendConsumer(memory []byte, g Geometry) (*SendConsumer, error) {
 	if err := g.check(memory, sendHeader); err != nil {
 		return nil, err
@@ -160,13 +162,12 @@ func NewSendConsumer(memory []byte, g Geometry) (*SendConsumer, error) {
 	return &SendConsumer{newConsumer(memory, g), newSlots(memory, g), progress, uint32(progress.Load() >> 32)}, nil
 }
 
-// Available is the number of requests that wait.
+// Available is the number of requests in the queue.
 func (q *SendConsumer) Available() uint32 { return q.available(1) }
 
-// Get copies the fixed part of the next request into s, and gives the rest of its
-// slot. That is still the program's memory: each SGE in it is read once (GetSGE
-// copies), and inline data is what it is when it is copied. The slot stays the
-// card's until Publish.
+// Get copies the fixed part of the next request into s and returns the rest of its slot. That rest
+// is memory that the program can still change: read each SGE in it once (GetSGE copies), and copy
+// inline data once. The slot belongs to the card until Publish.
 func (q *SendConsumer) Get(s *Send) (data []byte) {
 	slot := q.at(q.next)
 	_ = slot[sendHeader-1]
@@ -180,8 +181,7 @@ func (q *SendConsumer) Get(s *Send) (data []byte) {
 	return slot[sendHeader:]
 }
 
-// Advance steps over the request that Get read; signaled says that a completion
-// for it was written.
+// Advance steps over the request that Get read. signaled says that its completion was written.
 func (q *SendConsumer) Advance(signaled bool) {
 	q.next++
 	if signaled {
@@ -189,12 +189,12 @@ func (q *SendConsumer) Advance(signaled bool) {
 	}
 }
 
-// Publish gives the slots stepped over back to the program, and the number of
-// completions with them: one word, since a program that saw one without the other
-// would count requests twice.
+// Publish gives the slots of the requests read back to the program, together with the number of
+// completions written. Both are in one word: a program that saw only one of them change would count
+// requests twice.
 func (q *SendConsumer) Publish() { q.progress.Store(uint64(q.signaled)<<32 | uint64(q.next)) }
 
-// Skip drops all requests that wait, without completions.
+// Skip drops all requests in the queue, without completions.
 func (q *SendConsumer) Skip() {
 	q.next += q.available(q.entries)
 	q.Publish()

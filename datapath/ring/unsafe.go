@@ -5,8 +5,7 @@ import (
 	"unsafe"
 )
 
-// Alloc makes zeroed memory for a queue or a doorbell: plain Go memory, aligned
-// to a cache line for the words and slots in it.
+// Alloc makes zeroed memory for a queue or a doorbell: Go memory, aligned to 128 bytes.
 func Alloc(size int) []byte {
 	const line = 128
 	memory := make([]byte, size+line)
@@ -14,8 +13,7 @@ func Alloc(size int) []byte {
 	return memory[start : start+size : start+size]
 }
 
-// word is an index word in shared memory. The memory is aligned (Alloc and mmap
-// both see to it) and at least offset+4 bytes long.
+// word views 4 bytes of memory as an atomic word. Memory from Alloc and mmap is aligned for it.
 func word(memory []byte, offset int) *atomic.Uint32 {
 	return (*atomic.Uint32)(unsafe.Pointer(unsafe.SliceData(memory[offset : offset+4])))
 }

@@ -1,5 +1,5 @@
-// Package wire holds the packet formats of RoCEv2 and the types of the field
-// that go with them (QPN, PSN, QKey, PKey, GID).
+// Package wire defines the packet formats of RoCEv2 and the types of their fields (QPN, PSN, QKey,
+// PKey, GID).
 //
 // A frame, with the offsets that the view types name:
 //
@@ -13,22 +13,20 @@
 //	pad 0 to 3                          (−length) & 3 zero bytes
 //	ICRC 4                              over all from the IP header on
 //
-// Receiving: Parse looks at a frame once and checks every length and every
-// field that the layout depends on; after it no accessor can fail. CheckICRC
-// then says whether the frame arrived as it was sent. Both are done once a
-// packet, however many queue pairs it is delivered to.
+// Receiving: Parse checks every length, and every field that the layout depends on, once; after it
+// no accessor can fail. CheckICRC then says whether the frame arrived as it was sent. Both are done
+// once per packet, however many queue pairs it is delivered to.
 //
-// Sending: a Template holds the headers that all packets to one destination
-// share. The payload is put in place first, behind room for the headers, and
-// Template.Seal writes the headers, the pad and the ICRC around it.
+// Sending: a Template holds the headers that all packets to one destination share. The caller
+// first writes the payload, at PayloadOffset; then Template.Seal writes the headers, the pad and the
+// ICRC around it.
 //
-// The package is pure: it imports nothing of ours, keeps no state, takes no
-// lock and allocates nothing. A Packet borrows the frame it was parsed from.
-// The caller keeps frame and Packet together and changes neither while in use;
-// CheckICRC alone writes to the frame, and restores what it wrote.
+// The package is pure: it imports no other package of this module, keeps no state, takes no lock
+// and allocates nothing. A Packet borrows the frame it was parsed from. The caller must not change
+// the frame while the Packet is in use. CheckICRC writes to the frame and restores what it wrote.
 //
-// Left out: parsing inside the extended headers of the connected services
-// (their lengths are checked, their packets dropped as unsupported), and MADs.
+// Left out: the contents of the extended headers of the connected services (only their lengths are
+// checked; the engine drops their packets as unsupported), and MADs.
 //
 // Sources: InfiniBand Architecture Specification volume 1, chapters 7 to 9,
 // annexes A16 (RoCE) and A17 (RoCEv2); RFC 791, 768, 8200.

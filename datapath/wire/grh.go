@@ -2,17 +2,18 @@ package wire
 
 import "encoding/binary"
 
-// GRHLen is what a datagram's receive buffer starts with, in bytes, over IPv4 as over IPv6.
+// GRHLen is the length of the GRH at the start of a datagram's receive buffer, in bytes, over both
+// IPv4 and IPv6.
 const GRHLen = 40
 
-// GRH is a view of the 40 bytes at the start of a datagram's receive buffer. In
-// RoCEv2 they hold the IP header: an IPv6 one fills them, an IPv4 one lies in
-// bytes 20 to 39, as it was received, behind 20 zero bytes (IBA A17.4.5.1).
+// GRH is a view of the 40 bytes at the start of a datagram's receive buffer. In RoCEv2 they hold the
+// IP header as it was received: an IPv6 header fills them; an IPv4 header is in bytes 20 to 39,
+// after 20 zero bytes (IBA A17.4.5.1).
 type GRH []byte
 
 const grhIPv4 = GRHLen - IPv4Len
 
-// PutGRH writes the 40 bytes for the packet into grh.
+// PutGRH writes the packet's GRH.
 func (p *Packet) PutGRH(grh *[GRHLen]byte) {
 	if p.v6 {
 		*grh = [GRHLen]byte(p.frame[p.ip : p.ip+IPv6Len])
@@ -22,9 +23,9 @@ func (p *Packet) PutGRH(grh *[GRHLen]byte) {
 	*(*[IPv4Len]byte)(grh[grhIPv4:]) = [IPv4Len]byte(p.frame[p.ip : p.ip+IPv4Len])
 }
 
-// IPVersion tells 4 and 6 apart, and gives 0 when the bytes are neither. Where the
-// first 20 bytes look like IPv6, IPv4 counts only with a right checksum (the
-// rule of ib_get_rdma_header_version: those bytes may be anything over IPv4).
+// IPVersion returns 4 or 6, or 0 if the bytes are neither. Over IPv4 the first 20 bytes can have any
+// content in general. So when they look like IPv6, the header is IPv4 only if its checksum is right
+// (the kernel's ib_get_rdma_header_version does the same).
 func (g GRH) IPVersion() int {
 	if len(g) < GRHLen {
 		return 0
@@ -53,7 +54,7 @@ func (g GRH) DGID() GID {
 	return dest
 }
 
-// Addresses is SGID and DGID, for those that need both of every packet.
+// Addresses returns SGID and DGID, cheaper than two calls.
 func (g GRH) Addresses() (source, dest GID) {
 	switch g.IPVersion() {
 	case 4:
@@ -65,7 +66,7 @@ func (g GRH) Addresses() (source, dest GID) {
 	return source, dest
 }
 
-// TrafficClass is DSCP and ECN: IPv4's TOS or IPv6's traffic class.
+// TrafficClass is DSCP and ECN: the TOS of IPv4, the traffic class of IPv6.
 func (g GRH) TrafficClass() uint8 {
 	switch g.IPVersion() {
 	case 4:
@@ -76,7 +77,7 @@ func (g GRH) TrafficClass() uint8 {
 	return 0
 }
 
-// FlowLabel is IPv6's, 20 bits; IPv4 has none.
+// FlowLabel is the flow label of IPv6, 20 bits; 0 over IPv4.
 func (g GRH) FlowLabel() uint32 {
 	if g.IPVersion() != 6 {
 		return 0
@@ -84,7 +85,7 @@ func (g GRH) FlowLabel() uint32 {
 	return binary.BigEndian.Uint32(g) & flowLabelMask
 }
 
-// HopLimit is what was left of it when the packet arrived.
+// HopLimit is the hop limit or TTL with which the packet arrived.
 func (g GRH) HopLimit() uint8 {
 	switch g.IPVersion() {
 	case 4:

@@ -2,7 +2,7 @@ package wire
 
 import "encoding/binary"
 
-// Ethernet header lengths, in bytes, and the types that matter here.
+// Lengths of Ethernet headers, in bytes, and EtherTypes.
 const (
 	EthernetLen = 14
 	VLANLen     = 4
@@ -54,7 +54,7 @@ func mapped(address []byte) GID {
 	return GID{10: 0xff, 11: 0xff, 12: address[0], 13: address[1], 14: address[2], 15: address[3]}
 }
 
-// onesComplementSum is the folded sum of RFC 1071 over a 20-byte header.
+// onesComplementSum is the sum of RFC 1071 over a 20-byte header, folded to 16 bits.
 func onesComplementSum(h []byte) uint16 {
 	_ = h[19]
 	sum := uint64(binary.BigEndian.Uint32(h[0:])) + uint64(binary.BigEndian.Uint32(h[4:])) +
@@ -63,7 +63,7 @@ func onesComplementSum(h []byte) uint16 {
 	return fold(sum)
 }
 
-// fold brings a sum of big-endian words down to 16 bits with the carries added back.
+// fold reduces a sum of big-endian words to 16 bits, adding the carries.
 func fold(sum uint64) uint16 {
 	sum = sum>>32 + sum&0xFFFFFFFF
 	sum = sum>>16 + sum&0xFFFF
@@ -101,10 +101,10 @@ const (
 	// UDPPort is RoCEv2's destination port (IBA A17.3.1).
 	UDPPort = 4791
 
-	udpSource      = 0 // 2 bytes: entropy, never looked at when receiving
+	udpSource      = 0 // 2 bytes: entropy, ignored on receive
 	udpDestination = 2 // 2 bytes
 	udpLength      = 4 // 2 bytes: header, payload and ICRC
-	udpChecksum    = 6 // 2 bytes: sent as 0, received unchecked: the ICRC is stronger
+	udpChecksum    = 6 // 2 bytes: sent as 0, ignored on receive, because the ICRC is stronger
 )
 
 // BTH is a view of a base transport header (IBA 9.2).
@@ -117,7 +117,7 @@ const (
 	bthOpcode = 0 // 1 byte
 	bthFlags  = 1 // SE, MigReq, PadCnt, TVer
 	bthPKey   = 2 // 2 bytes
-	bthFECN   = 4 // FECN, BECN and reserved bits: masked in the ICRC
+	bthFECN   = 4 // FECN, BECN and reserved bits; not covered by the ICRC
 	bthDestQP = 5 // 3 bytes
 	bthAckReq = 8 // AckReq, 7 reserved bits
 	bthPSN    = 9 // 3 bytes
@@ -130,31 +130,31 @@ const (
 	bthAckRequested = 0x80
 )
 
-// Opcode says what the packet is and which headers follow.
+// Opcode is the operation. It determines which headers follow.
 func (h BTH) Opcode() Opcode { return Opcode(h[bthOpcode]) }
 
-// Solicited reports the solicited event bit.
+// Solicited is the solicited event bit.
 func (h BTH) Solicited() bool { return h[bthFlags]&bthSolicited != 0 }
 
-// MigReq reports the migration bit: cards send 1, Soft-RoCE 0, and both are accepted.
+// MigReq is the migration bit. RDMA NICs send 1, Soft-RoCE sends 0; both are accepted.
 func (h BTH) MigReq() bool { return h[bthFlags]&bthMigReq != 0 }
 
 // PadCount is the number of bytes, 0 to 3, between payload and ICRC.
 func (h BTH) PadCount() int { return int(h[bthFlags]&bthPadMask) >> bthPadShift }
 
-// Version is the transport header version; 0 is the only one.
+// Version is the transport header version. The only defined one is 0.
 func (h BTH) Version() int { return int(h[bthFlags] & bthVersionMask) }
 
 // PKey is the sender's partition key.
 func (h BTH) PKey() PKey { return PKey(binary.BigEndian.Uint16(h[bthPKey:])) }
 
-// DestQP is the queue pair that the packet is for, QPNMulticast for a group.
+// DestQP is the destination queue pair; QPNMulticast for packets to a group.
 func (h BTH) DestQP() QPN { return QPN(uint24(h[bthDestQP:])) }
 
-// AckReq reports whether the sender wants an acknowledge; it means nothing on datagrams.
+// AckReq reports whether the sender asks for an acknowledge. It has no meaning for datagrams.
 func (h BTH) AckReq() bool { return h[bthAckReq]&bthAckRequested != 0 }
 
-// PSN is the packet sequence number; receivers of datagrams do not check it.
+// PSN is the packet sequence number. Receivers of datagrams ignore it.
 func (h BTH) PSN() PSN { return PSN(uint24(h[bthPSN:])) }
 
 // DETH is a view of a datagram extended transport header (IBA 9.3.1).
@@ -168,10 +168,10 @@ const (
 	dethSrcQP = 5 // 3 bytes, after a reserved one
 )
 
-// QKey must be that of the receiving queue pair.
+// QKey is the Q_Key, which must equal that of the receiving queue pair.
 func (h DETH) QKey() QKey { return QKey(binary.BigEndian.Uint32(h[dethQKey:])) }
 
-// SrcQP is the queue pair that sent the datagram: where an answer goes.
+// SrcQP is the queue pair that sent the datagram.
 func (h DETH) SrcQP() QPN { return QPN(uint24(h[dethSrcQP:])) }
 
 // ImmLen and ICRCLen are the lengths of immediate data and of the ICRC, in bytes.

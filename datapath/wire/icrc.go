@@ -5,18 +5,16 @@ import (
 	"hash/crc32"
 )
 
-// icrcSeed is the checksum of the eight 0xFF bytes that stand in for the
-// InfiniBand local route header (IBA A17.3.3): the register is then 0xDEBB20E3,
-// and package crc32 wants it inverted.
+// icrcSeed is the CRC of the eight 0xFF bytes that stand for the InfiniBand local route header
+// (IBA A17.3.3). The CRC register is 0xDEBB20E3 after them; package crc32 takes it inverted.
 const icrcSeed = ^uint32(0xDEBB20E3)
 
-// icrc computes the ICRC over a packet from its IP header to the end of its
-// pad, with the fields that routers may change already set to ones.
+// icrc computes the ICRC over a packet from its IP header to the end of its pad. The fields that
+// routers may change have been set to ones.
 func icrc(masked []byte) uint32 { return crc32.Update(icrcSeed, crc32.IEEETable, masked) }
 
-// CheckICRC reports whether the packet's ICRC is right. The fields that
-// routers may change are set to ones for one pass over the frame and restored
-// before it returns: cheaper than a copy of the headers and a second pass.
+// CheckICRC reports whether the packet's ICRC is right. It sets the fields that routers may change to
+// ones, in the frame, and restores them before it returns: cheaper than a copy of the headers.
 func (p *Packet) CheckICRC() bool { return p.computeICRC() == p.ICRC() }
 
 func (p *Packet) computeICRC() uint32 {
@@ -43,12 +41,12 @@ func (p *Packet) computeICRC() uint32 {
 	return sum
 }
 
-// ipv6Masked covers, in the first eight bytes of an IPv6 header, what the ICRC
-// does not: traffic class, flow label and hop limit.
+// ipv6Masked has ones for the fields in the first eight bytes of an IPv6 header that the ICRC does
+// not cover: traffic class, flow label and hop limit.
 const ipv6Masked = 0x0FFFFFFF_000000FF
 
-// maskIPv4 sets to ones what the ICRC does not cover of an IPv4 header. The
-// identification stays: routers keep it, and the ICRC covers it.
+// maskIPv4 sets the fields of an IPv4 header to ones that the ICRC does not cover. It covers the
+// identification, which routers do not change.
 func maskIPv4(h []byte) {
 	_ = h[IPv4Len-1]
 	h[ipv4TOS], h[ipv4TTL], h[ipv4Checksum], h[ipv4Checksum+1] = 0xFF, 0xFF, 0xFF, 0xFF

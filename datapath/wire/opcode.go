@@ -2,18 +2,18 @@ package wire
 
 import "fmt"
 
-// Opcode is the first byte of a BTH: the service in the high three bits, the
-// operation in the others (IBA table 38).
+// Opcode is the first byte of a BTH: the service in the high three bits, the operation in the low
+// five (IBA table 38).
 type Opcode uint8
 
-// The opcodes of unreliable datagrams, and the one congestion notice.
+// The opcodes of unreliable datagrams, and of the congestion notification packet.
 const (
 	OpcodeUDSend          Opcode = 0x64
 	OpcodeUDSendImmediate Opcode = 0x65
 	OpcodeCNP             Opcode = 0x81
 )
 
-// Service is what the high three bits of an opcode name.
+// Service is a transport service: the high three bits of an opcode.
 type Service uint8
 
 // The services (IBA 9.2.1). CNP is RoCEv2's congestion notification (A17.9.3).
@@ -26,11 +26,11 @@ const (
 	ServiceXRC
 )
 
-// Service gives the opcode's transport service.
+// Service returns the opcode's transport service.
 func (o Opcode) Service() Service { return Service(o >> 5) }
 
-// HeaderMask is a set of extended headers. It is a type of its own so that an
-// opcode cannot be tested where a mask was meant.
+// HeaderMask is a set of extended headers. It has its own type so that an opcode cannot be used in
+// its place by mistake.
 type HeaderMask uint16
 
 // The extended headers, in the order in which they follow the BTH.
@@ -45,26 +45,26 @@ const (
 	HeaderImm
 	HeaderIETH
 	HeaderCNP       // 16 reserved bytes
-	HeaderNoPayload // nothing may follow
+	HeaderNoPayload // no payload may follow
 )
 
 // headerLen is the length in bytes of each extended header, by bit.
 var headerLen = [...]int{4, DETHLen, 4, 16, 28, 4, 8, ImmLen, 4, 16, 0}
 
-// Headers is the row of the opcode table: which headers follow the BTH, and
-// where the payload starts. The zero row is an opcode that does not exist.
+// Headers is a row of the opcode table: which headers follow the BTH, and where the payload starts.
+// The row of an opcode that does not exist is zero.
 type Headers struct {
 	Name    string
 	Mask    HeaderMask
 	Payload int // offset of the payload from the BTH, in bytes
 }
 
-// Headers gives the opcode's row; ok is false when there is none.
+// Headers returns the opcode's row; ok is false if the opcode does not exist.
 func (o Opcode) Headers() (row Headers, ok bool) {
 	return opcodes[o], opcodes[o].Payload != 0
 }
 
-// String prints the opcode's name in the specification.
+// String is the opcode's name in the specification.
 func (o Opcode) String() string {
 	if name := opcodes[o].Name; name != "" {
 		return name
@@ -72,11 +72,11 @@ func (o Opcode) String() string {
 	return fmt.Sprintf("opcode(0x%02x)", uint8(o))
 }
 
-// opcodes has a row for every opcode that the specification defines; an absent
-// row means that the packet is dropped.
+// opcodes has a row for every opcode that the specification defines. Packets with other opcodes are
+// dropped.
 var opcodes = makeOpcodes()
 
-// operations are the low five bits, shared by the services that have them.
+// operations lists the operations by the low five bits of the opcode. Services share them.
 var operations = [32]struct {
 	name string
 	mask HeaderMask
@@ -124,7 +124,7 @@ func makeOpcodes() (table [256]Headers) {
 	return table
 }
 
-// addRD adds reliable datagrams: an RDETH on each, and a DETH on requests.
+// addRD adds the reliable datagram service: every packet has an RDETH, requests also a DETH.
 func addRD(table *[256]Headers) {
 	for low := 0; low <= 0x14; low++ {
 		mask := operations[low].mask | HeaderRDETH

@@ -5,7 +5,7 @@ import (
 	"fmt"
 )
 
-// Fault says why a frame is not a packet that can be taken.
+// Fault says why a frame is not a valid RoCEv2 packet.
 type Fault uint8
 
 // The faults, in the order in which Parse looks for them.
@@ -25,7 +25,7 @@ const (
 var faultNames = [...]string{"none", "not_roce", "ip_options", "fragment", "truncated", "length",
 	"ip_checksum", "transport_version", "unknown_opcode", "pad"}
 
-// String names the fault as its drop counter is named.
+// String is the name of the fault's drop counter.
 func (f Fault) String() string {
 	if int(f) < len(faultNames) {
 		return faultNames[f]
@@ -36,18 +36,17 @@ func (f Fault) String() string {
 // Packet is a parsed view of a frame. It borrows the frame; no accessor fails
 // after a Parse that gave FaultNone. Before that its accessors may panic.
 type Packet struct {
-	frame   []byte // cut behind the ICRC
+	frame   []byte // ends with the ICRC
 	ip      int    // offset of the IP header, which is the GRH
-	bth     int
-	payload int
-	end     int // where the payload ends: pad and ICRC follow
+	bth     int    // offset of the BTH
+	payload int    // offset of the payload
+	end     int    // offset of the end of the payload; pad and ICRC follow
 	headers HeaderMask
 	v6      bool
 }
 
-// Parse looks at a frame once and fills p. Whatever it accepts has an IP and a
-// UDP header that agree, a known opcode, all headers of that opcode, and a pad
-// count that fits. The ICRC is not looked at.
+// Parse checks a frame and fills p. A frame that it accepts has IP and UDP headers that agree, a
+// known opcode, all headers of that opcode, and a valid pad count. It does not check the ICRC.
 func Parse(frame []byte, p *Packet) Fault {
 	etherType, ip := etherType(frame)
 	switch etherType {
@@ -59,7 +58,8 @@ func Parse(frame []byte, p *Packet) Fault {
 	return FaultNotRoCE
 }
 
-// etherType finds the network header behind at most two VLAN tags; 0 if there is none.
+// etherType returns the EtherType after at most two VLAN tags, and the offset of the network header;
+// 0 if the frame is too short.
 func etherType(frame []byte) (kind uint16, next int) {
 	if len(frame) < EthernetLen {
 		return 0, 0
@@ -122,7 +122,7 @@ func (p *Packet) parseIPv6(frame []byte, ip int) Fault {
 	return p.parseUDP(ip + IPv6Len)
 }
 
-// parseUDP goes on at the UDP header, with p.frame cut by the IP length.
+// parseUDP continues at the UDP header. p.frame has been cut to the IP length.
 func (p *Packet) parseUDP(udp int) Fault {
 	h := p.frame[udp : udp+UDPLen]
 	if binary.BigEndian.Uint16(h[udpDestination:]) != UDPPort {
@@ -165,21 +165,20 @@ func (p *Packet) BTH() BTH { return BTH(p.frame[p.bth : p.bth+BTHLen : p.bth+BTH
 // Has reports whether the packet carries all headers of the set.
 func (p *Packet) Has(headers HeaderMask) bool { return p.headers&headers == headers }
 
-// DETH is the datagram header; only for packets that have HeaderDETH and no HeaderRDETH.
+// DETH is the datagram extended transport header. Call it only for packets that have HeaderDETH and
+// not HeaderRDETH.
 func (p *Packet) DETH() DETH { return DETH(p.frame[p.bth+BTHLen : p.bth+BTHLen+DETHLen]) }
 
-// Imm is the immediate data, which ends where the payload starts; only for
-// packets that have HeaderImm.
+// Imm is the immediate data. Call it only for packets that have HeaderImm.
 func (p *Packet) Imm() uint32 { return binary.BigEndian.Uint32(p.frame[p.payload-ImmLen:]) }
 
-// Payload is what the sender's program sent, without pad.
+// Payload is the payload without the pad.
 func (p *Packet) Payload() []byte { return p.frame[p.payload:p.end:p.end] }
 
-// IsIPv6 says which of the two IP headers the packet has.
+// IsIPv6 reports whether the packet has an IPv6 header; otherwise it has an IPv4 header.
 func (p *Packet) IsIPv6() bool { return p.v6 }
 
-// Addresses are source and destination as they stand in the IP header, one
-// behind the other: a quick way to see that a packet is of the same two hosts as another.
+// Addresses is the part of the IP header with source and destination, to compare packets quickly.
 func (p *Packet) Addresses() []byte {
 	if p.v6 {
 		return p.frame[p.ip+ipv6Source : p.ip+IPv6Len]
@@ -195,7 +194,7 @@ func (p *Packet) Source() GID {
 	return IPv4(p.frame[p.ip:]).source()
 }
 
-// Destination is the GID that the packet was sent to.
+// Destination is the GID that the packet was sent to: the destination address of the IP header.
 func (p *Packet) Destination() GID {
 	if p.v6 {
 		return IPv6(p.frame[p.ip:]).destination()
@@ -203,8 +202,8 @@ func (p *Packet) Destination() GID {
 	return IPv4(p.frame[p.ip:]).destination()
 }
 
-// VLAN gives the identifier in the outermost VLAN tag; ok is false on untagged frames. A
-// first tag of VLAN 0 is a priority and no VLAN, as Linux has it.
+// VLAN returns the identifier in the outermost VLAN tag; ok is false for untagged frames. A first
+// tag with VLAN 0 is only a priority and is skipped, as in Linux.
 func (p *Packet) VLAN() (id uint16, ok bool) {
 	for at := EthernetLen; at < p.ip; at += VLANLen {
 		if id = binary.BigEndian.Uint16(p.frame[at:]) & vlanIDMask; id != 0 || at > EthernetLen {
@@ -214,10 +213,10 @@ func (p *Packet) VLAN() (id uint16, ok bool) {
 	return 0, false
 }
 
-// DestinationMAC is the Ethernet address that the frame was sent to.
+// DestinationMAC is the destination MAC of the frame.
 func (p *Packet) DestinationMAC() MAC { return MAC(p.frame[:6]) }
 
-// Priority is the class of service in the outermost VLAN tag (802.1p); 0 on untagged frames.
+// Priority is the priority in the outermost VLAN tag (802.1p), 0 to 7; 0 for untagged frames.
 func (p *Packet) Priority() uint8 {
 	if p.ip == EthernetLen {
 		return 0
@@ -225,8 +224,8 @@ func (p *Packet) Priority() uint8 {
 	return p.frame[EthernetLen] >> vlanPriorityShift
 }
 
-// SourceMAC is the Ethernet address that the frame came from.
+// SourceMAC is the source MAC of the frame.
 func (p *Packet) SourceMAC() MAC { return MAC(p.frame[ethSource : ethSource+6]) }
 
-// ICRC is the invariant CRC as the packet carries it.
+// ICRC is the invariant CRC in the packet.
 func (p *Packet) ICRC() uint32 { return binary.LittleEndian.Uint32(p.frame[len(p.frame)-ICRCLen:]) }

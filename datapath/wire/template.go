@@ -2,22 +2,22 @@ package wire
 
 import "encoding/binary"
 
-// Path is what the headers below the BTH need to know about a destination.
+// Path holds the values of the headers before the BTH, for one destination.
 type Path struct {
 	SourceMAC, DestMAC MAC
 	VLAN               uint16 // 0: untagged
 	Source, Dest       GID    // both IPv4 or both IPv6
 	TrafficClass       uint8
-	HopLimit           uint8  // 0 stands for DefaultHopLimit
-	FlowLabel          uint32 // 20 bits; 0: the source port's entropy comes from the queue pairs
+	HopLimit           uint8  // 0: DefaultHopLimit
+	FlowLabel          uint32 // 20 bits; 0: the UDP source port is derived from the queue pairs
 }
 
-// DefaultHopLimit is what a hop limit of 0 stands for.
+// DefaultHopLimit is used for a hop limit of 0.
 const DefaultHopLimit = 64
 
 const flowLabelMask = 0xFFFFF
 
-// Datagram is what differs from one UD packet to the next.
+// Datagram holds the header fields that differ between UD packets to one destination.
 type Datagram struct {
 	DestQP, SourceQP QPN
 	QKey             QKey
@@ -29,21 +29,21 @@ type Datagram struct {
 	Imm              uint32
 }
 
-// MaxHeaders is the longest that can stand before the payload of a UD packet, in bytes.
+// MaxHeaders is the length of the longest headers before the payload of a UD packet, in bytes.
 const MaxHeaders = EthernetLen + VLANLen + IPv6Len + UDPLen + BTHLen + DETHLen + ImmLen
 
-// MaxTrailer is the longest that can follow it: pad and ICRC.
+// MaxTrailer is the length of the longest pad and ICRC after the payload, in bytes.
 const MaxTrailer = 3 + ICRCLen
 
-// Template holds the Ethernet, IP and UDP headers of all packets to one
-// destination, already with ones in the fields that the ICRC does not cover.
+// Template holds the Ethernet, IP and UDP headers of all packets to one destination. The fields that
+// the ICRC does not cover are set to ones in it.
 type Template struct {
 	headers   [EthernetLen + VLANLen + IPv6Len + UDPLen]byte
 	ip, bth   int
 	v6        bool
-	partial   uint64 // IPv4: sum of the header's fixed words
-	first     uint64 // IPv6: the first eight bytes without ones, length still 0
-	tos, ttl  uint8  // IPv4: what goes where the ones were
+	partial   uint64 // IPv4: checksum over the words that do not change
+	first     uint64 // IPv6: the real first eight bytes, with length 0
+	tos, ttl  uint8  // IPv4: the real values of masked fields
 	flowLabel uint32
 }
 
@@ -105,7 +105,7 @@ func (t *Template) putIPv6(ip []byte, path Path, hops uint8) {
 	copy(ip[ipv6Destination:], path.Dest[:])
 }
 
-// PayloadOffset is where in the frame the payload belongs, in bytes.
+// PayloadOffset is the offset of the payload in the frame, in bytes.
 func (t *Template) PayloadOffset(hasImm bool) int {
 	offset := t.bth + BTHLen + DETHLen
 	if hasImm {
@@ -114,9 +114,9 @@ func (t *Template) PayloadOffset(hasImm bool) int {
 	return offset
 }
 
-// Seal writes headers, pad and ICRC around a payload of length bytes that is
-// already in its place, and gives the length of the frame. The frame must have
-// room for MaxTrailer more bytes behind the payload.
+// Seal writes headers, pad and ICRC around a payload of length bytes, which is already at
+// PayloadOffset, and returns the length of the frame. The frame must have room for MaxTrailer bytes
+// after the payload.
 func (t *Template) Seal(frame []byte, d *Datagram, length int) int {
 	payload := t.PayloadOffset(d.HasImm)
 	pad := -length & 3
@@ -134,8 +134,8 @@ func (t *Template) Seal(frame []byte, d *Datagram, length int) int {
 	return end + ICRCLen
 }
 
-// putHeaders copies Ethernet, IP and UDP. The lengths are those with a VLAN tag:
-// a constant is fast, and without a tag the surplus lies where the BTH goes next.
+// putHeaders copies the Ethernet, IP and UDP headers. It always copies the length with a VLAN tag,
+// because a constant length is fast; without a tag, the BTH overwrites the surplus.
 func (t *Template) putHeaders(frame []byte) {
 	const v4, v6 = EthernetLen + VLANLen + IPv4Len + UDPLen, EthernetLen + VLANLen + IPv6Len + UDPLen
 	if t.v6 {
@@ -145,7 +145,8 @@ func (t *Template) putHeaders(frame []byte) {
 	}
 }
 
-// putLengths fills in what the ICRC covers of IP and UDP: lengths, identification, source port.
+// putLengths writes the fields of IP and UDP that differ between packets and that the ICRC covers:
+// lengths, identification, source port.
 func (t *Template) putLengths(frame []byte, d *Datagram, total int) {
 	ip := frame[t.ip:t.bth]
 	if t.v6 {
@@ -167,7 +168,7 @@ func (t *Template) sourcePort(d *Datagram) uint16 {
 	return SourcePort(label)
 }
 
-// putBTH writes BTH, DETH and immediate data, the first still masked.
+// putBTH writes BTH, DETH and immediate data. The FECN byte of the BTH is masked for the ICRC.
 func putBTH(h []byte, d *Datagram, pad int) {
 	opcode, flags := uint64(OpcodeUDSend), uint64(bthMigReq|pad<<bthPadShift)
 	if d.HasImm {
@@ -183,7 +184,7 @@ func putBTH(h []byte, d *Datagram, pad int) {
 	binary.BigEndian.PutUint64(h[BTHLen:], uint64(d.QKey)<<32|uint64(d.SourceQP&QPNMax))
 }
 
-// unmask puts the real values where the ICRC wanted ones.
+// unmask writes the real values of the fields that were ones for the ICRC.
 func (t *Template) unmask(frame []byte) {
 	ip := frame[t.ip:t.bth]
 	if t.v6 {
@@ -198,8 +199,8 @@ func (t *Template) unmask(frame []byte) {
 	frame[t.bth+bthFECN] = 0
 }
 
-// FlowLabel derives 20 bits of entropy from the two queue pairs of a flow, for
-// when no flow label was asked for (rdma_calc_flow_label in the kernel).
+// FlowLabel derives a flow label of 20 bits from the two queue pairs of a flow, for paths without one
+// (rdma_calc_flow_label in the kernel).
 func FlowLabel(local, remote QPN) uint32 {
 	v := uint64(local) * uint64(remote)
 	v ^= v >> 20
@@ -207,8 +208,8 @@ func FlowLabel(local, remote QPN) uint32 {
 	return uint32(v & flowLabelMask)
 }
 
-// SourcePort folds a flow label into the UDP source port that carries it, so that
-// routers spread flows (rdma_flow_label_to_udp_sport in the kernel).
+// SourcePort derives the UDP source port from a flow label, so that routers spread flows over
+// parallel links (rdma_flow_label_to_udp_sport in the kernel).
 func SourcePort(flowLabel uint32) uint16 {
 	low, high := flowLabel&0x3FFF, flowLabel&0xFC000>>14
 	return uint16(low^high) | 0xC000

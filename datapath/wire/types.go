@@ -25,12 +25,12 @@ type PSN uint32
 // PSNMask keeps a PSN in its 24 bits.
 const PSNMask PSN = 0xFFFFFF
 
-// QKey guards a datagram queue pair: a packet with another one is dropped.
+// QKey is the key of a datagram queue pair: packets with another Q_Key are dropped.
 type QKey uint32
 
-// QKeyGSI belongs to QP 1 (IBA 13.5.3.1). QKeyPrivileged marks the keys
-// that only the privileged may set on a queue pair (IBA 10.2.5); in a send request
-// a key with this bit means the queue pair's own.
+// QKeyGSI is the Q_Key of QP 1 (IBA 13.5.3.1). QKeyPrivileged is the bit of the keys that only a
+// privileged program may set on a queue pair (IBA 10.2.5). In a send request a key with this bit
+// stands for the queue pair's own Q_Key.
 const (
 	QKeyGSI        QKey = 0x80010000
 	QKeyPrivileged QKey = 0x80000000
@@ -42,7 +42,7 @@ func (q QKey) String() string { return fmt.Sprintf("0x%08x", uint32(q)) }
 // PKey is a partition key: 15 bits of partition and the membership bit.
 type PKey uint16
 
-// PKeyDefault is full membership in the default partition, the only one here.
+// PKeyDefault is full membership in the default partition, the only partition here.
 const PKeyDefault PKey = 0xFFFF
 
 const (
@@ -50,8 +50,8 @@ const (
 	pkeyPartition PKey = 0x7FFF
 )
 
-// Matches reports whether packets with key q reach a holder of key p: the same
-// partition, not the invalid one, and not both limited members (IBA 10.9.3).
+// Matches reports whether a queue pair with key p takes packets with key q: the partitions are equal
+// and valid, and at least one key is a full membership (IBA 10.9.3).
 func (p PKey) Matches(q PKey) bool {
 	return (p^q)&pkeyPartition == 0 && p&pkeyPartition != 0 && (p|q)&pkeyFull != 0
 }
@@ -59,8 +59,8 @@ func (p PKey) Matches(q PKey) bool {
 // String prints the key in hexadecimal.
 func (p PKey) String() string { return fmt.Sprintf("0x%04x", uint16(p)) }
 
-// MLID is a multicast local identifier. Ethernet has none; the verbs keep the
-// argument, and a group keeps the one it was attached with.
+// MLID is a multicast local identifier. Ethernet has none. The verbs calls still have the argument;
+// a group keeps the MLID that it was first attached with.
 type MLID uint16
 
 // MAC is an Ethernet address.
@@ -71,12 +71,12 @@ func (m MAC) String() string {
 	return fmt.Sprintf("%02x:%02x:%02x:%02x:%02x:%02x", m[0], m[1], m[2], m[3], m[4], m[5])
 }
 
-// IsGroup reports whether the address is that of a group of hosts, or of all.
+// IsGroup reports whether the address is a multicast or broadcast address.
 func (m MAC) IsGroup() bool { return m[0]&1 != 0 }
 
-// MulticastMAC computes the Ethernet address of a group: 01:00:5e and the low
-// 23 bits of an IPv4 group (RFC 1112), 33:33 and the low 32 bits of an IPv6 one
-// (RFC 2464). Several groups share one address.
+// MulticastMAC computes the Ethernet address of a group: 01:00:5e and the low 23 bits of an IPv4
+// group (RFC 1112), or 33:33 and the low 32 bits of an IPv6 group (RFC 2464). Several groups share
+// one Ethernet address.
 func MulticastMAC(group GID) MAC {
 	if group.IsIPv4() {
 		return MAC{0x01, 0x00, 0x5e, group[13] & 0x7f, group[14], group[15]}
@@ -88,10 +88,10 @@ func MulticastMAC(group GID) MAC {
 // written ::ffff:a.b.c.d (IBA A17.4.4).
 type GID [16]byte
 
-// GIDFromAddr gives the GID of an IP address; a zone is not part of it.
+// GIDFromAddr returns the GID of an IP address, without its zone.
 func GIDFromAddr(addr netip.Addr) GID { return addr.As16() }
 
-// Addr gives the IP address, IPv4 as such.
+// Addr returns the IP address; IPv4-mapped addresses as IPv4.
 func (g GID) Addr() netip.Addr { return netip.AddrFrom16(g).Unmap() }
 
 // IsIPv4 reports whether the GID stands for an IPv4 address.
@@ -99,16 +99,16 @@ func (g GID) IsIPv4() bool {
 	return g[0]|g[1]|g[2]|g[3]|g[4]|g[5]|g[6]|g[7]|g[8]|g[9] == 0 && g[10] == 0xff && g[11] == 0xff
 }
 
-// IsMulticast reports whether the GID is that of a group: 224.0.0.0/4 or ff00::/8.
+// IsMulticast reports whether the GID is a multicast group: 224.0.0.0/4 or ff00::/8.
 func (g GID) IsMulticast() bool {
 	return g[0] == 0xff || g.IsIPv4() && g[12]&0xf0 == 0xe0
 }
 
-// IsLinkLocal reports whether the GID is good on its own link only.
+// IsLinkLocal reports whether the GID is a link-local unicast address.
 func (g GID) IsLinkLocal() bool { return g.Addr().IsLinkLocalUnicast() }
 
-// IsMartian reports whether no packet can be from the address, whatever the subnet: 0.0.0.0,
-// 127.0.0.0/8, 255.255.255.255, :: and ::1. Linux takes 240.0.0.0/4 for addresses, and we too.
+// IsMartian reports whether the address cannot be a source in any subnet: 0.0.0.0, 127.0.0.0/8,
+// 255.255.255.255, :: and ::1. Addresses in 240.0.0.0/4 are valid sources, as in Linux.
 func (g GID) IsMartian() bool {
 	a := g.Addr()
 	return a.IsUnspecified() || a.IsLoopback() || a == ipv4Broadcast
@@ -116,20 +116,20 @@ func (g GID) IsMartian() bool {
 
 var ipv4Broadcast = netip.AddrFrom4([4]byte{255, 255, 255, 255})
 
-// StaysInHost reports whether the GID is that of an IPv6 group of scope 0 (reserved) or 1
-// (interface-local), of which nothing comes over a wire (RFC 4291, 2.7).
+// StaysInHost reports whether the GID is an IPv6 group of scope 0 (reserved) or 1 (interface-local).
+// Packets to these never leave a host (RFC 4291, 2.7).
 func (g GID) StaysInHost() bool { return g[0] == 0xff && g[1]&0x0f <= 1 }
 
 // IsZero reports whether the GID is unset.
 func (g GID) IsZero() bool { return g == GID{} }
 
-// String prints the GID as an IPv6 address, IPv4 as ::ffff:a.b.c.d.
+// String prints the GID as an IPv6 address; IPv4 as ::ffff:a.b.c.d.
 func (g GID) String() string { return netip.AddrFrom16(g).String() }
 
-// MTU is the enumeration of RDMA MTUs (IBA 9.7.1: 1 stands for 256 bytes, 5 for 4096).
+// MTU is an RDMA MTU as enumerated in IBA 9.7.1: 1 is 256 bytes, 5 is 4096.
 type MTU uint8
 
-// The MTUs there are.
+// The MTUs.
 const (
 	MTU256 MTU = iota + 1
 	MTU512
@@ -138,7 +138,7 @@ const (
 	MTU4096
 )
 
-// Bytes is the payload that one packet may carry, 0 if the MTU is not one.
+// Bytes is the longest payload of a packet, in bytes; 0 if the MTU is invalid.
 func (m MTU) Bytes() int {
 	if m < MTU256 || m > MTU4096 {
 		return 0
@@ -149,11 +149,11 @@ func (m MTU) Bytes() int {
 // String prints the size in bytes.
 func (m MTU) String() string { return fmt.Sprint(m.Bytes()) }
 
-// MTUOverhead is what is left free of the interface's MTU: an IPv6 header, UDP,
-// BTH and the longest extended headers, ICRC, rounded as the kernel does.
+// MTUOverhead is the part of the interface's MTU that headers may take, in bytes: IPv6, UDP, BTH, the
+// longest extended headers and ICRC, rounded up as the kernel does.
 const MTUOverhead = 80
 
-// MTUFor gives the largest RDMA MTU that fits an interface's MTU in bytes; 0 if none does.
+// MTUFor returns the largest RDMA MTU that fits an interface's MTU in bytes; 0 if none does.
 func MTUFor(interfaceMTU int) MTU {
 	for m := MTU4096; m >= MTU256; m-- {
 		if m.Bytes() <= interfaceMTU-MTUOverhead {

@@ -8,16 +8,15 @@ import (
 )
 
 const (
-	// bindPatience bounds the wait for a queue whose last socket was closed: the kernel
-	// lets go of it when an RCU period and a work item are over.
-	bindPatience  = time.Second
-	bindPause     = time.Millisecond // between the first tries, then twice as long each time
-	bindPauseMost = 64 * time.Millisecond
+	// bindTimeout bounds the wait for a queue whose last socket was just closed: the kernel frees
+	// the queue after an RCU grace period and a work item.
+	bindTimeout  = time.Second
+	bindPause    = time.Millisecond // before the first retry; doubled for each further one
+	maxBindPause = 64 * time.Millisecond
 )
 
-// MultiBufferSupported says whether the kernel knows XDP_USE_SG (Linux 6.6). It asks
-// for an interface that cannot be: bind(2) looks at the flags first (EINVAL), then at
-// the interface (ENODEV).
+// MultiBufferSupported reports whether the kernel knows XDP_USE_SG (Linux 6.6). It binds to an
+// invalid interface: bind(2) checks the flags first (EINVAL), then the interface (ENODEV).
 func MultiBufferSupported() (bool, error) {
 	probe := &Socket{fd: -1}
 	if err := probe.create(); err != nil {
@@ -48,8 +47,8 @@ func (s *Socket) bind() error {
 		QueueID: uint32(s.config.Queue),
 	}
 	err := unix.Bind(s.fd, target)
-	deadline := time.Now().Add(bindPatience)
-	for pause := bindPause; err == unix.EBUSY && time.Now().Before(deadline); pause = min(2*pause, bindPauseMost) {
+	deadline := time.Now().Add(bindTimeout)
+	for pause := bindPause; err == unix.EBUSY && time.Now().Before(deadline); pause = min(2*pause, maxBindPause) {
 		time.Sleep(pause)
 		err = unix.Bind(s.fd, target)
 	}
@@ -83,14 +82,14 @@ func (c Config) explainBind(err error) error {
 		if c.Mode != ZeroCopy {
 			return ErrNoQueue
 		}
-		return fmt.Errorf("no such queue, or zero-copy that the driver refuses: %w", err)
+		return fmt.Errorf("no such queue (ethtool -l), or the driver refuses zero-copy: %w", err)
 	case unix.EOPNOTSUPP:
 		return ErrZeroCopy
 	}
 	return fmt.Errorf("bind: %w", err)
 }
 
-// inspect reads what the kernel settled for.
+// inspect reads which mode the kernel chose.
 func (s *Socket) inspect() error {
 	options, err := getOption[uint32](s.fd, unix.XDP_OPTIONS)
 	if err != nil {

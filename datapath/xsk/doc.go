@@ -1,5 +1,5 @@
-// Package xsk opens AF_XDP sockets: rings that the kernel and this process share,
-// through which whole Ethernet frames come and go without a copy into Go memory.
+// Package xsk opens AF_XDP sockets: rings that the kernel and this process share, to receive and
+// send Ethernet frames without a copy into Go memory.
 //
 //	                    Socket (one queue of one interface)
 //	     Receive  ◄── RX ring ◄─────────┐      ┌──────── TX ring ◄── Submit, Flush
@@ -12,19 +12,19 @@
 //	UMEM  │ chunk │ chunk │ chunk … for receiving │ slot │ slot … for sending │
 //	                                                └ as many chunks as MaxFrame needs
 //
-// A Socket has its own UMEM, the memory in which all its frames lie. A chunk for
-// receiving is in the fill ring (the kernel's), in the RX ring, or borrowed between
-// Receive and Release. A slot for sending is free, Reserved (the caller's), or in
-// flight from Submit until the completion ring gives it back. The two never mix: an
-// address that the kernel hands out is checked against its own part of the UMEM.
+// A Socket has its own UMEM, the memory of all its frames. A chunk for receiving is in the fill ring
+// (and belongs to the kernel), in the RX ring, or borrowed between Receive and Release. A slot for
+// sending is free, Reserved (and belongs to the caller), or in flight from Submit until its
+// completion. The two parts of the UMEM are separate: an address from the kernel is checked to be in
+// the right part.
 //
-// One goroutine owns a Socket and alone calls its methods; there is no lock in the
-// data path. Others may call FD and Attached while the socket is open, and Stats at
-// any time: Stats and Close share the one lock. An index is published once per burst,
-// since in Go an atomic store is an exchange and costs as much as handling a frame.
+// One goroutine owns a Socket and alone calls its methods; receiving and sending take no lock.
+// Other goroutines may call FD and Attached while the socket is open, and Stats at any time. The
+// one lock is for Stats and Close. An index is published once per burst, because an atomic store in
+// Go is an exchange, which costs as much as handling a frame.
 //
-// Left out: attaching an XDP program and filling its XSKMAP (that needs FD alone),
-// UMEMs shared between sockets, unaligned chunks, transmit metadata. Zero-copy is
-// built after the kernel's documentation but no test covers it: veth has none.
+// Left out: attaching an XDP program and filling its XSKMAP (which needs only FD), UMEMs shared
+// between sockets, unaligned chunks, transmit metadata. Zero-copy follows the kernel's
+// documentation, but no test covers it, because veth has none.
 // See Documentation/networking/af_xdp.rst in the kernel.
 package xsk

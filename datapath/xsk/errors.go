@@ -6,8 +6,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Errors of Open, Err and Stats. Each unwraps to the errno that it stands for. A Config
-// that cannot be is a plain EINVAL whose text says which number is wrong.
+// Errors of Open, Err and Stats. Each unwraps to its errno. An invalid Config is a plain EINVAL; its
+// text says which field is wrong.
 var (
 	// ErrPermission: the process may not open AF_XDP sockets.
 	ErrPermission = fmt.Errorf("AF_XDP needs CAP_NET_RAW: %w", unix.EPERM)
@@ -20,9 +20,9 @@ var (
 	ErrBusyPoll = fmt.Errorf("busy polling needs CAP_NET_ADMIN: %w", unix.EPERM)
 	// ErrMultiBuffer: the kernel does not know XDP_USE_SG.
 	ErrMultiBuffer = fmt.Errorf("frames of several chunks (XDP_USE_SG) need Linux 6.6: %w", unix.EOPNOTSUPP)
-	// ErrZeroCopy: ZeroCopy was asked for and is not to be had.
+	// ErrZeroCopy: ZeroCopy was asked for and the driver does not support it.
 	ErrZeroCopy = fmt.Errorf("the driver has no zero-copy for this configuration: %w", unix.EOPNOTSUPP)
-	// ErrQueueBusy: the queue has a socket already.
+	// ErrQueueBusy: another socket is bound to the queue.
 	ErrQueueBusy = fmt.Errorf("another AF_XDP socket holds the queue: %w", unix.EBUSY)
 	// ErrNoQueue: the queue number is too high.
 	ErrNoQueue = fmt.Errorf("the interface has no such queue, see ethtool -l: %w", unix.EINVAL)
@@ -31,7 +31,7 @@ var (
 
 	// ErrDown: the interface is down. Frames wait in the TX ring until it is up again.
 	ErrDown = fmt.Errorf("interface is down: %w", unix.ENETDOWN)
-	// ErrGone: the interface does not exist any more; only Close is left to do.
+	// ErrGone: the interface does not exist any more; the socket can only be closed.
 	ErrGone = fmt.Errorf("interface is gone: %w", unix.ENXIO)
 	// ErrClosed: the socket was closed.
 	ErrClosed = fmt.Errorf("AF_XDP socket is closed: %w", unix.EBADF)

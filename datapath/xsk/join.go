@@ -2,15 +2,15 @@ package xsk
 
 import "golang.org/x/sys/unix"
 
-// join copies a split frame together. Its first descriptor is the one at position
-// first of the ready ones. It returns the bytes and how many descriptors the frame had:
-// none if it is not all there yet, or must wait for Release because the memory for
-// joined frames is used up; no bytes if it is malformed.
+// join copies the chunks of a split frame into one buffer. first is the position of the frame's first
+// descriptor among the ready ones. It returns the bytes, nil if the frame is malformed, and the
+// number of descriptors of the frame. That number is 0 if the frame is incomplete, or must wait for
+// Release because the memory for joined frames is used up.
 func (s *Socket) join(first, ready uint32) (data []byte, chunks uint32) {
 	chunks, length := s.measure(first, ready)
 	switch {
 	case chunks == 0 && ready == s.rx.size() && first == 0:
-		// It fills the ring and still has no end: it never will.
+		// The frame fills the ring and has no end, so it can never be complete.
 		return s.drop(first, ready)
 	case chunks == 0:
 		return nil, 0
@@ -22,7 +22,8 @@ func (s *Socket) join(first, ready uint32) (data []byte, chunks uint32) {
 	return s.copyOut(first, chunks), chunks
 }
 
-// measure finds the last descriptor of a split frame, and sums the lengths.
+// measure finds the last descriptor of a split frame, and returns the number of descriptors and the
+// sum of their lengths; 0 if the last one is not there yet.
 func (s *Socket) measure(first, ready uint32) (chunks uint32, length uint64) {
 	for i := first; i < ready; i++ {
 		desc := s.rx.at(i)
@@ -34,26 +35,26 @@ func (s *Socket) measure(first, ready uint32) (chunks uint32, length uint64) {
 	return 0, 0
 }
 
-// copyOut appends the parts of a frame to the joined ones, nil if a part is malformed.
-// The lengths may have changed since they were summed, so the room is looked at again.
+// copyOut appends the parts of a frame to s.joined and returns them; nil if a part is malformed. The
+// lengths may have changed since measure read them, so the room is checked again.
 func (s *Socket) copyOut(first, chunks uint32) []byte {
-	start, whole := len(s.joined), true
+	start, complete := len(s.joined), true
 	for i := range chunks {
 		part := s.borrow(s.rx.at(first + i))
 		if part == nil || len(part) > cap(s.joined)-len(s.joined) {
-			whole = false
+			complete = false
 			continue
 		}
 		s.joined = append(s.joined, part...)
 	}
-	if !whole {
+	if !complete {
 		s.joined = s.joined[:start]
 		return nil
 	}
 	return s.joined[start:len(s.joined):len(s.joined)]
 }
 
-// drop gives up a frame, but not its chunks.
+// drop drops a frame. Its chunks go back to the kernel at the next Release.
 func (s *Socket) drop(first, chunks uint32) ([]byte, uint32) {
 	for i := range chunks {
 		s.borrow(s.rx.at(first + i))

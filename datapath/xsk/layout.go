@@ -12,12 +12,12 @@ import (
 const (
 	// maxEntries keeps the distance between two ring indices below 2^32.
 	maxEntries = 1 << 31
-	// maxChunksPerFrame is what an skb holds in fragments (MAX_SKB_FRAGS).
+	// maxChunksPerFrame is the most fragments of an skb (MAX_SKB_FRAGS).
 	maxChunksPerFrame = 17
 )
 
-// layout is what a Config comes to: the parts of the UMEM and the ring sizes. All
-// chunks for receiving come first.
+// layout is computed from a Config: the parts of the UMEM and the sizes of the rings. The chunks for
+// receiving come first in the UMEM.
 type layout struct {
 	chunkSize      uint64 // bytes, a power of two
 	chunkShift     uint8  // its logarithm
@@ -30,14 +30,14 @@ type layout struct {
 	txEntries              uint32 // of the TX and of the completion ring
 }
 
-// rxSize is the size of the part for receiving, and so where the other part begins.
+// rxSize is the size of the part for receiving, in bytes. The part for sending begins there.
 func (l *layout) rxSize() uint64 { return uint64(l.rxChunks) * l.chunkSize }
 
 func (l *layout) slotSize() uint64 { return uint64(l.chunksPerFrame) * l.chunkSize }
 
 func (l *layout) size() uint64 { return l.rxSize() + uint64(l.txSlots)*l.slotSize() }
 
-// layout checks the configuration, with the defaults filled in.
+// layout checks the configuration, whose defaults are filled in, and computes its layout.
 func (c Config) layout() (layout, error) {
 	if err := c.check(); err != nil {
 		return layout{}, err
@@ -56,7 +56,7 @@ func (c Config) layout() (layout, error) {
 		return l, configError("MaxFrame %d needs %d chunks of %d bytes, at most %d make a frame",
 			c.MaxFrame, l.chunksPerFrame, c.ChunkSize, maxChunksPerFrame)
 	}
-	// With an entry for every chunk, neither ring is ever too full to take one more.
+	// The TX and completion rings have an entry for every chunk, so that they are never full.
 	entries := uint64(l.txSlots) * uint64(l.chunksPerFrame)
 	if entries > maxEntries {
 		return l, configError("TxFrames %d of %d chunks each is more than %d chunks",

@@ -4,14 +4,14 @@ import "golang.org/x/sys/unix"
 
 // Received is a frame from the wire.
 type Received struct {
-	// Data is the whole frame, from the Ethernet header on, borrowed until Release.
+	// Data is the frame from the Ethernet header on, borrowed until Release.
 	Data []byte
 }
 
-// Receive takes at most len(burst) frames from the RX ring and says how many. It
-// never blocks. Frames must be given back with Release before the next call.
+// Receive takes at most len(burst) frames from the RX ring and returns their number. It never blocks.
+// Call Release before the next Receive.
 func (s *Socket) Receive(burst []Received) int {
-	// There are no more chunks than borrowed has room for, whatever the ring says.
+	// borrowed has room for every chunk; a wrong index in the ring must not exceed that.
 	ready := min(s.rx.available(), uint32(cap(s.borrowed)-len(s.borrowed)))
 	frames, taken := 0, uint32(0)
 	for frames < len(burst) && taken < ready {
@@ -36,8 +36,7 @@ func (s *Socket) Receive(burst []Received) int {
 	return frames
 }
 
-// borrow turns a descriptor into the bytes that it stands for, nil if it lies
-// outside of the chunks for receiving.
+// borrow returns the bytes of a descriptor; nil if it is not inside a chunk for receiving.
 func (s *Socket) borrow(desc unix.XDPDesc) []byte {
 	offset := desc.Addr & (s.chunkSize - 1)
 	end := desc.Addr + uint64(desc.Len)
@@ -48,12 +47,12 @@ func (s *Socket) borrow(desc unix.XDPDesc) []byte {
 	return s.umem[desc.Addr:end:end]
 }
 
-// Release gives all frames received so far back to the kernel.
+// Release returns all frames received so far to the kernel.
 func (s *Socket) Release() {
 	if len(s.borrowed) == 0 {
 		return
 	}
-	// An honest kernel always leaves room: the ring has an entry for every chunk.
+	// The ring has an entry for every chunk. It lacks room only if its index is wrong.
 	for _, chunk := range s.borrowed[:min(len(s.borrowed), int(s.fill.room()))] {
 		s.fill.put(chunk)
 	}

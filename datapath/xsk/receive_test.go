@@ -121,7 +121,7 @@ func TestReceiveHalfSplit(t *testing.T) {
 	first.Options = unix.XDP_PKT_CONTD
 	k.lie(first)
 	if n := s.Receive(burst); n != 1 {
-		t.Fatalf("%d frames, want the whole one", n)
+		t.Fatalf("%d frames, want the complete one", n)
 	}
 	s.Release()
 	if n := s.Receive(burst); n != 0 {

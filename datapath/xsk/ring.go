@@ -6,19 +6,19 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A ring is an array of entries and two indices that count without end; an entry's
-// place is its index modulo the size, a power of two. The producer writes the entries and
-// its index, the consumer only its own index. Each side keeps its index in private
-// memory and copies it out; what it loads from the other side it bounds before use.
+// A ring is an array of entries and two indices, which wrap at 2³². An entry's place is its index
+// modulo the size, a power of two. The producer writes the entries and its index, the consumer only
+// its own index. Each side keeps its index in private memory and copies it out; it bounds the index
+// that it loads from the other side before use.
 
 // producer is the side that adds entries: ours on the fill and the TX ring.
 type producer[T any] struct {
 	entries []T
 	mask    uint32
-	next    uint32         // index of the next entry to write, ahead of what is published
+	next    uint32         // index of the next entry to write; may be ahead of index
 	index   *atomic.Uint32 // written by us
-	peer    *atomic.Uint32 // the consumer's index, written by the other side
-	flags   *atomic.Uint32 // written by the other side
+	peer    *atomic.Uint32 // the consumer's index, written by the kernel
+	flags   *atomic.Uint32 // written by the kernel
 }
 
 // consumer is the side that takes entries: ours on the RX and the completion ring.
@@ -27,35 +27,35 @@ type consumer[T any] struct {
 	mask    uint32
 	next    uint32         // index of the next entry to take
 	index   *atomic.Uint32 // written by us
-	peer    *atomic.Uint32 // the producer's index, written by the other side
+	peer    *atomic.Uint32 // the producer's index, written by the kernel
 }
 
-// put adds an entry, unpublished. The caller knows that there is room.
+// put adds an entry without publishing it. The caller has checked that there is room.
 func (p *producer[T]) put(entry T) {
 	p.entries[p.next&p.mask] = entry
 	p.next++
 }
 
-// publish makes all entries put so far visible to the other side.
+// publish makes all entries put so far visible to the kernel.
 func (p *producer[T]) publish() { p.index.Store(p.next) }
 
-// pending is how many entries the other side has not taken, unpublished ones
-// included. An index that cannot be counts as one that has taken nothing.
+// pending is the number of entries that the kernel has not taken, including unpublished ones. If the
+// kernel's index is out of bounds, it counts as one that has taken nothing.
 func (p *producer[T]) pending() uint32 {
 	return min(p.next-p.peer.Load(), p.size())
 }
 
-// room is how many entries can be put.
+// room is the number of entries that can be put.
 func (p *producer[T]) room() uint32 { return p.size() - p.pending() }
 
 func (p *producer[T]) size() uint32 { return uint32(len(p.entries)) }
 
-// needWakeup is whether the other side sleeps until a system call wakes it.
+// needWakeup reports whether the kernel sleeps until a system call wakes it.
 func (p *producer[T]) needWakeup() bool {
 	return p.flags.Load()&unix.XDP_RING_NEED_WAKEUP != 0
 }
 
-// available is how many entries can be taken. An index that cannot be counts as none.
+// available is the number of entries that can be taken; 0 if the kernel's index is out of bounds.
 func (c *consumer[T]) available() uint32 {
 	n := c.peer.Load() - c.next
 	if n > c.size() {
@@ -64,10 +64,10 @@ func (c *consumer[T]) available() uint32 {
 	return n
 }
 
-// at copies out the i-th entry of those available.
+// at copies the i-th available entry out.
 func (c *consumer[T]) at(i uint32) T { return c.entries[(c.next+i)&c.mask] }
 
-// release gives the first n entries back to the other side.
+// release gives the first n entries back to the kernel.
 func (c *consumer[T]) release(n uint32) {
 	c.next += n
 	c.index.Store(c.next)

@@ -6,11 +6,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// joinedSize bounds the split frames of one burst, in bytes: 28 of 9000, and any one
-// that the kernel can make.
+// joinedSize bounds the split frames of one burst, in bytes. It is enough for 28 frames of 9000
+// bytes, and for the longest single frame that the kernel can make.
 const joinedSize = 256 << 10
 
-// create opens the socket. The steps of Open follow in the order in which they run.
+// create opens the socket. The functions below are the steps of Open, in order.
 func (s *Socket) create() error {
 	fd, err := unix.Socket(unix.AF_XDP, unix.SOCK_RAW|unix.SOCK_CLOEXEC, 0)
 	switch err {
@@ -50,7 +50,7 @@ func (s *Socket) setBusyPoll() error {
 	return nil
 }
 
-// registerMemory makes the UMEM.
+// registerMemory allocates the UMEM and registers it with the kernel.
 func (s *Socket) registerMemory() error {
 	umem, err := s.mmap(-1, 0, s.size(), unix.MAP_PRIVATE|unix.MAP_ANONYMOUS)
 	if err != nil {
@@ -112,7 +112,7 @@ func (s *Socket) mapRings() error {
 	return nil
 }
 
-// stock hands all chunks for receiving to the kernel, and makes all slots free.
+// stock puts all chunks for receiving into the fill ring, and marks all slots for sending free.
 func (s *Socket) stock() {
 	s.borrowed = make([]uint64, 0, s.rxChunks)
 	if s.config.MultiBuffer {

@@ -9,24 +9,24 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Socket is an AF_XDP socket bound to one queue of one interface. See the package's
-// documentation for who may call what.
+// Socket is an AF_XDP socket bound to one queue of one interface. The package comment says who may
+// call what.
 type Socket struct {
 	layout
 	umem []byte
 
 	rx        consumer[unix.XDPDesc]
 	fill      producer[uint64] // addresses of chunks
-	borrowed  []uint64         // chunks between Receive and Release
-	joined    []byte           // the split frames among them, copied together
+	borrowed  []uint64         // addresses of chunks between Receive and Release
+	joined    []byte           // copies of the split frames among them
 	malformed atomic.Uint64    // written by the owner, read by Stats
 
 	tx         producer[unix.XDPDesc]
 	completion consumer[uint64] // addresses of chunks
-	free       []slot           // the one used last on top: its memory is likely cached
+	free       []slot           // a stack: the memory of the slot used last is likely cached
 	owed       []uint8          // by slot: completions to come, or ownedByCaller
-	refused    int              // frames that the interface dropped, and not told yet
-	submitted  bool             // something was put into the TX ring since the last Flush
+	refused    int              // frames that the interface dropped since the last Refused
+	submitted  bool             // the TX ring has unpublished entries
 	back       takenBack
 
 	fd       int // -1 before Open and after Close
@@ -39,20 +39,20 @@ type Socket struct {
 	closing  sync.Mutex // held by Stats and Close
 }
 
-// Info is what Open got.
+// Info is how a socket is bound.
 type Info struct {
 	Interface, Queue int
 	ZeroCopy         bool
 	MultiBuffer      bool
-	// MaxUnsplit is the longest frame, in bytes from the Ethernet header on, that
-	// arrives in one chunk. Longer ones are lost without MultiBuffer.
+	// MaxUnsplit is the longest frame that is received in one chunk, in bytes, including the
+	// Ethernet header. Without MultiBuffer longer frames are lost.
 	MaxUnsplit int
 }
 
-// Open makes a socket in the network namespace of the calling thread and binds it.
-// It receives nothing until an XDP program redirects frames to it. A queue that
-// is still held, as it is for a moment after another socket was closed, is tried
-// again for a second. Errors are listed with ErrPermission.
+// Open makes a socket in the network namespace of the calling thread and binds it. The socket
+// receives nothing until an XDP program redirects frames to it. A busy queue is tried again for a
+// second, because the kernel frees a queue only a moment after its socket is closed. The errors
+// are listed with ErrPermission.
 func Open(config Config) (*Socket, error) {
 	s, err := open(config.withDefaults())
 	if err != nil {
@@ -78,16 +78,15 @@ func open(config Config) (*Socket, error) {
 	return s, nil
 }
 
-// FD is the descriptor to put into an XSKMAP and to wait on with poll(2). In copy mode
-// poll also sends what waits in the TX ring.
+// FD is the descriptor, for an XSKMAP and for poll(2). In copy mode poll also sends what waits in
+// the TX ring.
 func (s *Socket) FD() int { return s.fd }
 
-// Attached tells what the socket got.
+// Attached says how the socket is bound.
 func (s *Socket) Attached() Info { return s.info }
 
-// Close gives everything back. Frames that were borrowed or reserved must not be
-// touched any more. The kernel lets go of the queue a moment later. Further calls do
-// nothing.
+// Close frees the socket and its memory. Borrowed and reserved frames must not be accessed any more.
+// The kernel frees the queue a moment later. Further calls do nothing.
 func (s *Socket) Close() error {
 	s.closing.Lock()
 	defer s.closing.Unlock()
@@ -96,7 +95,7 @@ func (s *Socket) Close() error {
 		failed = unix.Close(s.fd)
 		s.fd = -1
 	}
-	// A use after Close is to meet a nil pointer, not memory that is gone.
+	// Use after Close must hit a nil pointer, not memory that is no longer mapped.
 	s.rx, s.tx = consumer[unix.XDPDesc]{}, producer[unix.XDPDesc]{}
 	s.fill, s.completion = producer[uint64]{}, consumer[uint64]{}
 	s.umem = nil

@@ -6,20 +6,19 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Statistics counts since Open. All but Malformed are the kernel's (XDP_STATISTICS in
-// linux/if_xdp.h). A frame that was lost is in RxDropped, RxRingFull or Malformed, once.
+// Statistics counts since Open. All fields but Malformed are the kernel's (XDP_STATISTICS in
+// linux/if_xdp.h). A lost frame is in exactly one of RxDropped, RxRingFull and Malformed.
 type Statistics struct {
-	RxDropped       uint64 // frames lost for other reasons than a full RX ring
+	RxDropped       uint64 // frames lost for reasons other than a full RX ring
 	RxRingFull      uint64 // frames lost because the RX ring was full
 	RxFillRingEmpty uint64 // times no chunk was free: in copy mode also in RxDropped
 	RxInvalidDescs  uint64 // fill ring entries that the kernel refused
 	TxInvalidDescs  uint64 // TX ring entries that the kernel refused
 	TxRingEmpty     uint64 // times the kernel found nothing to send
-	Malformed       uint64 // frames whose RX ring entries could not be: a bug of the kernel or a driver
+	Malformed       uint64 // frames with invalid RX ring entries: a bug of the kernel or a driver
 }
 
-// Stats reads the counters. It may be called by any goroutine, and after Close
-// returns ErrClosed.
+// Stats reads the counters. Any goroutine may call it. After Close it returns ErrClosed.
 func (s *Socket) Stats() (Statistics, error) {
 	s.closing.Lock()
 	defer s.closing.Unlock()

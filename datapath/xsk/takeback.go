@@ -6,24 +6,25 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// noChunk is an address that lies in no UMEM.
+// noChunk is an address outside of every UMEM. A descriptor with it is invalid.
 const noChunk = math.MaxUint64
 
-// takenBack are the descriptors that TakeBack made void, until the kernel has gone by them.
+// takenBack holds the descriptors that TakeBack made invalid, until the kernel has skipped them.
 type takenBack struct {
 	slots   []slot // of the descriptors, in the order of the TX ring
-	invalid uint64 // the kernel's count of wrong descriptors before
-	frames  int    // found not to have been sent, and not told yet
+	invalid uint64 // the kernel's count of invalid descriptors before
+	frames  int    // frames found to be unsent since the last TakenBack
 }
 
-// TakeBack keeps frames that wait because the interface is down from going out when it is
-// up again: their descriptors are made void. It does so when the kernel answers ENETDOWN, which
-// means that it takes nothing; in zero-copy, where the driver decides, never.
+// TakeBack prevents frames that wait while the interface is down from being sent when it is up
+// again: it makes their descriptors invalid. It does so only when the kernel answers ENETDOWN, which
+// means that the kernel takes no descriptors, and never in zero-copy mode, where the driver takes
+// them.
 //
-// Which of them it had sent is not known at once, since it writes down what it took only
-// when it finds nothing more. It passes over void descriptors when the interface is up again,
-// counts them, and completes only the others: then the slots of those passed over are free, and
-// TakenBack tells how many frames they were.
+// Some of these frames may have been sent already, because the kernel updates its index only when
+// it finds nothing more to send. When the interface is up again, the kernel skips the invalid
+// descriptors and counts them, and completes the frames that were sent. Only then are the slots of
+// the skipped ones free, and TakenBack returns the number of their frames.
 func (s *Socket) TakeBack() {
 	if s.info.ZeroCopy || len(s.back.slots) > 0 || s.tx.pending() == 0 {
 		return
@@ -45,15 +46,15 @@ func (s *Socket) TakeBack() {
 	}
 }
 
-// TakenBack is how many frames more will never be sent because of TakeBack.
+// TakenBack is the number of frames found to be unsent because of TakeBack, since the last call.
 func (s *Socket) TakenBack() (frames int) {
 	frames, s.back.frames = s.back.frames, 0
 	return frames
 }
 
-// settleBack is called when the kernel has been through the TX ring: it went in order, so
-// the last descriptors are those that it passed over.
-func (s *Socket) settleBack() {
+// finishTakeBack is called when the kernel has processed the TX ring. It did so in order, so the
+// descriptors that it skipped are the last ones.
+func (s *Socket) finishTakeBack() {
 	after, err := s.Stats()
 	if err != nil {
 		return

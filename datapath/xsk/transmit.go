@@ -2,26 +2,24 @@ package xsk
 
 import "golang.org/x/sys/unix"
 
-// slot is the number of a place for a frame to send: free or in flight. Only Reserve
-// makes a Reserved of it, so that a frame in flight cannot be written to.
+// slot is the number of a place for a frame to send. Only Reserve makes a Reserved of a slot, so that
+// a frame in flight cannot be written to.
 type slot uint32
 
-// ownedByCaller marks a slot that is reserved. A frame in flight owes a completion for
+// ownedByCaller marks a reserved slot in Socket.owed. A frame in flight has a completion to come for
 // each chunk (at most maxChunksPerFrame), a free slot none.
 const ownedByCaller = 0xff
 
-// Reserved is a frame being built, which its holder passes to Submit or Cancel of the
-// same socket, once.
+// Reserved is a frame to build. Pass it once to Submit or Cancel of the same socket.
 type Reserved struct {
 	buffer []byte
 	slot   slot
 }
 
-// Bytes is the memory to build the frame in: MaxFrame bytes, with what an earlier
-// frame left in them.
+// Bytes is the memory to build the frame in: MaxFrame bytes, which are not cleared.
 func (r Reserved) Bytes() []byte { return r.buffer }
 
-// Reserve takes a free slot. None is left when all frames are reserved or in flight.
+// Reserve takes a free slot. It returns false when all slots are reserved or in flight.
 func (s *Socket) Reserve() (Reserved, bool) {
 	if len(s.free) == 0 {
 		s.reclaim()
@@ -38,15 +36,15 @@ func (s *Socket) Reserve() (Reserved, bool) {
 	return Reserved{s.umem[start:end:end], taken}, true
 }
 
-// Submit sends the first length bytes, at the next Flush. A length that the frame does not
-// have, or a frame that is not reserved any more, is the caller's mistake: it panics.
+// Submit queues the first length bytes of the frame; the next Flush sends them. It panics if the
+// length is not within the frame, or if the frame is not reserved any more.
 func (s *Socket) Submit(r Reserved, length int) {
 	if length <= 0 || length > len(r.buffer) || s.owed[r.slot] != ownedByCaller {
 		panic("xsk: Submit of a wrong length, or of a frame that is not reserved")
 	}
 	s.submitted = true
 	chunks := uint8(0)
-	// All parts of a frame but the last are full, and tell that more follows.
+	// All descriptors of a frame but the last have full chunks and the flag that more follow.
 	addr, left := s.start(r.slot), uint64(length)
 	for ; left > s.chunkSize; left -= s.chunkSize {
 		s.tx.put(unix.XDPDesc{Addr: addr, Len: uint32(s.chunkSize), Options: unix.XDP_PKT_CONTD})
@@ -57,7 +55,7 @@ func (s *Socket) Submit(r Reserved, length int) {
 	s.owed[r.slot] = chunks + 1
 }
 
-// Cancel gives the slot back. It panics as Submit does.
+// Cancel frees the slot. It panics if the frame is not reserved any more.
 func (s *Socket) Cancel(r Reserved) {
 	if len(r.buffer) == 0 || s.owed[r.slot] != ownedByCaller {
 		panic("xsk: Cancel of a frame that is not reserved")
@@ -66,7 +64,7 @@ func (s *Socket) Cancel(r Reserved) {
 	s.free = append(s.free, r.slot)
 }
 
-// reclaim frees the slots whose frames the kernel is done with.
+// reclaim frees the slots whose frames the kernel has completed.
 func (s *Socket) reclaim() {
 	done := s.completion.available()
 	for i := range done {
@@ -77,8 +75,8 @@ func (s *Socket) reclaim() {
 	}
 }
 
-// complete counts a completion, and frees the slot at its last one. An address that
-// is not of a frame in flight is passed over.
+// complete counts a completion, and frees the slot at its last one. An address that belongs to no
+// frame in flight is ignored.
 func (s *Socket) complete(addr uint64) {
 	done, ok := s.slotOf(addr)
 	if !ok || s.owed[done] == 0 || s.owed[done] == ownedByCaller {
@@ -90,7 +88,7 @@ func (s *Socket) complete(addr uint64) {
 	}
 }
 
-// slotOf finds the slot that an address lies in.
+// slotOf returns the slot that contains an address.
 func (s *Socket) slotOf(addr uint64) (place slot, ok bool) {
 	chunk := (addr - s.rxSize()) >> s.chunkShift
 	if chunk >= uint64(s.txSlots)*uint64(s.chunksPerFrame) {
@@ -99,7 +97,7 @@ func (s *Socket) slotOf(addr uint64) (place slot, ok bool) {
 	return slot(uint32(chunk) / s.chunksPerFrame), true
 }
 
-// start is where a slot begins in the UMEM.
+// start is the offset of a slot in the UMEM.
 func (s *Socket) start(place slot) uint64 {
 	return s.rxSize() + uint64(place)*s.slotSize()
 }

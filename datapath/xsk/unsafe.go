@@ -7,7 +7,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ringMemory is a mapped ring, with the offsets of its parts as the kernel told them.
+// ringMemory is a mapped ring and the offsets of its parts (XDP_MMAP_OFFSETS).
 type ringMemory struct {
 	mapping []byte
 	offsets unix.XDPRingOffset
@@ -50,7 +50,7 @@ func ringLength[T any](offsets unix.XDPRingOffset, entries uint32) uint64 {
 	return offsets.Desc + uint64(entries)*uint64(unsafe.Sizeof(entry))
 }
 
-// address is where mapped memory begins, to tell the kernel.
+// address is the address of mapped memory, for the kernel.
 func address(memory []byte) uint64 { return uint64(uintptr(unsafe.Pointer(&memory[0]))) }
 
 // setOption is setsockopt(2) at level SOL_XDP.

@@ -15,7 +15,7 @@ const (
 	Payload = DETH + 8
 )
 
-// FixIPv4 puts a right checksum in an IPv4 header without options (RFC 791).
+// FixIPv4 writes the checksum of an IPv4 header without options (RFC 791).
 func FixIPv4(header []byte) {
 	header[10], header[11] = 0, 0
 	sum := uint32(0)
@@ -28,8 +28,8 @@ func FixIPv4(header []byte) {
 	binary.BigEndian.PutUint16(header[10:], ^uint16(sum))
 }
 
-// Reseal puts a right IPv4 checksum and a right ICRC (IBA A17.3.3) on a frame that was
-// changed, so that the change alone is what is wrong with it. It returns the frame.
+// Reseal writes the IPv4 checksum and the ICRC (IBA A17.3.3) of a changed frame, so that the change
+// is its only fault. It returns the frame.
 func Reseal(frame []byte) []byte {
 	FixIPv4(frame[IP:])
 	masked := append(bytes.Repeat([]byte{0xFF}, 8), frame[IP:len(frame)-4]...)
@@ -40,7 +40,7 @@ func Reseal(frame []byte) []byte {
 	return frame
 }
 
-// Reseal6 puts a right ICRC on a changed frame of IPv6, which has no sum of its own.
+// Reseal6 writes the ICRC of a changed IPv6 frame. An IPv6 header has no checksum.
 func Reseal6(frame []byte) []byte {
 	masked := append(bytes.Repeat([]byte{0xFF}, 8), frame[IP:len(frame)-4]...)
 	masked[8] |= 0x0F
@@ -51,7 +51,8 @@ func Reseal6(frame []byte) []byte {
 	return frame
 }
 
-// Shorten cuts a frame to a length in bytes, which its IP and UDP headers then say.
+// Shorten cuts a frame to a length in bytes, sets the lengths in its IP and UDP headers, and reseals
+// it.
 func Shorten(frame []byte, length int) []byte {
 	binary.BigEndian.PutUint16(frame[IP+2:], uint16(length-IP))
 	binary.BigEndian.PutUint16(frame[UDP+4:], uint16(length-UDP))
