@@ -7,20 +7,19 @@ import (
 	"net/netip"
 )
 
-// role is what an address is to the device: the value of its entry in own_addresses.
+// role says what an address in own_addresses is. It is the value of the entry.
 type role uint8
 
-// As enum role in maps.h.
+// The same as enum role in maps.h.
 const (
 	roleNobody role = iota
 	roleOwn
 	roleBroadcast
 )
 
-// AddAddress makes addr one of the device's own unicast addresses: packets to it are
-// steered, packets from it are dropped as reflected. A zone is ignored. Adding it
-// again does nothing. Addresses and broadcasts have room for 16384, one more is
-// ErrTableFull.
+// AddAddress adds one of the card's own unicast addresses: packets to it are steered, packets from it
+// are dropped as reflected. A zone is ignored. Adding an address again does nothing. When there are
+// 16384 addresses and broadcasts it fails with ErrTableFull.
 func (s *Steering) AddAddress(addr netip.Addr) error {
 	addr = canonical(addr)
 	if !addr.IsValid() || addr.IsUnspecified() || addr.IsMulticast() {
@@ -29,14 +28,14 @@ func (s *Steering) AddAddress(addr netip.Addr) error {
 	return s.setRoles(addr, func(r *roles) { r.own = true })
 }
 
-// RemoveAddress undoes AddAddress. An address that is not there is no error.
+// RemoveAddress undoes AddAddress. It is no error if the address is not in the table.
 func (s *Steering) RemoveAddress(addr netip.Addr) error {
 	return s.setRoles(canonical(addr), func(r *roles) { r.own = false })
 }
 
-// AddBroadcast says that an IPv4 address is the broadcast of one of the device's subnets:
-// packets from it are dropped as martian, as the kernel does. Adding it again does nothing.
-// An address that is also the device's own counts as such.
+// AddBroadcast adds the broadcast address of one of the card's IPv4 subnets: packets from it are
+// dropped as martian, as the kernel does. Adding it again does nothing. An address that is also one
+// of the card's own is treated as its own.
 func (s *Steering) AddBroadcast(addr netip.Addr) error {
 	addr = canonical(addr)
 	if !addr.Is4() || addr.IsUnspecified() || addr.IsMulticast() {
@@ -45,14 +44,14 @@ func (s *Steering) AddBroadcast(addr netip.Addr) error {
 	return s.setRoles(addr, func(r *roles) { r.broadcast = true })
 }
 
-// RemoveBroadcast undoes AddBroadcast. An address that is not there is no error.
+// RemoveBroadcast undoes AddBroadcast. It is no error if the address is not in the table.
 func (s *Steering) RemoveBroadcast(addr netip.Addr) error {
 	return s.setRoles(canonical(addr), func(r *roles) { r.broadcast = false })
 }
 
-// SetMACs says which MAC addresses are the interface's own: at most two. Unicast frames to
-// others pass, as they do before the first call: the kernel drops them (PACKET_OTHERHOST),
-// or a macvlan child, a bridge or a container behind the interface takes them.
+// SetMACs replaces the interface's own MAC addresses, at most two. Unicast frames to other MACs pass;
+// before the first call all do. The kernel drops them (PACKET_OTHERHOST), or a macvlan child, a
+// bridge or a container behind the interface takes them.
 func (s *Steering) SetMACs(macs ...[6]byte) error {
 	words := [2]uint64{noMAC, noMAC}
 	if len(macs) > len(words) {
@@ -69,19 +68,19 @@ func (s *Steering) SetMACs(macs ...[6]byte) error {
 	return nil
 }
 
-// noMAC is the MAC of no frame.
+// noMAC is a value of own_macs that equals no MAC.
 const noMAC = ^uint64(0)
 
-// macWord is a MAC as the program compares it: three 16-bit words in the order of memory.
+// macWord is a MAC as the program compares it: three 16-bit words, in memory order.
 func macWord(mac [6]byte) uint64 {
 	word := func(at int) uint64 { return uint64(binary.NativeEndian.Uint16(mac[at:])) }
 	return word(0) | word(2)<<16 | word(4)<<32
 }
 
-// roles are all that an address is.
+// roles holds all roles that an address has.
 type roles struct{ own, broadcast bool }
 
-// value is what the program is told.
+// value is the role in the program's table.
 func (r roles) value() role {
 	switch {
 	case r.own:
@@ -92,7 +91,7 @@ func (r roles) value() role {
 	return roleNobody
 }
 
-// setRoles changes what an address is.
+// setRoles changes the roles of an address.
 func (s *Steering) setRoles(addr netip.Addr, change func(*roles)) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -104,12 +103,12 @@ func (s *Steering) setRoles(addr netip.Addr, change func(*roles)) error {
 	if err := s.putRole(addr, now.value()); err != nil {
 		return fmt.Errorf("the address %s: %w", addr, err)
 	}
-	s.note(addr, now)
+	s.record(addr, now)
 	return s.setFirst(addr)
 }
 
-// note keeps Go's copy of own_addresses.
-func (s *Steering) note(addr netip.Addr, now roles) {
+// record updates Go's copy of own_addresses.
+func (s *Steering) record(addr netip.Addr, now roles) {
 	if s.has(addr) {
 		s.tails[tail(addr)]--
 	}
@@ -123,8 +122,8 @@ func (s *Steering) note(addr netip.Addr, now roles) {
 
 func (s *Steering) has(addr netip.Addr) bool { return s.roles[addr] != (roles{}) }
 
-// putRole tells the program. The tail comes first and goes last: a missing one means that
-// the address is nobody.
+// putRole updates the program's tables. It sets the bit of the tail first and clears it last, because
+// the program looks an address up only if that bit is set.
 func (s *Steering) putRole(addr netip.Addr, to role) error {
 	if to == roleNobody {
 		return errors.Join(s.clearFirst(addr), remove(s.objs.OwnAddresses, s.key(addr)), s.clearTail(addr))
@@ -144,8 +143,8 @@ func (s *Steering) putRole(addr netip.Addr, to role) error {
 	return err
 }
 
-// setFirst makes an own address the one that the program compares with before it asks
-// the table, unless its IP version has one. It is a shortcut: the table has it too.
+// setFirst puts an own address into first_addresses if its IP version has none there. The program
+// compares with that address before it looks into the hash table, which has it too.
 func (s *Steering) setFirst(addr netip.Addr) error {
 	version := version(addr)
 	if s.first[version].IsValid() || !s.roles[addr].own {
@@ -158,7 +157,7 @@ func (s *Steering) setFirst(addr netip.Addr) error {
 	return nil
 }
 
-// clearFirst takes the shortcut away if it leads to addr, and makes another.
+// clearFirst removes addr from first_addresses, if it is there, and puts another own address there.
 func (s *Steering) clearFirst(addr netip.Addr) error {
 	version := version(addr)
 	if s.first[version] != addr {
@@ -184,13 +183,13 @@ func version(addr netip.Addr) uint32 {
 	return 1
 }
 
-// clearTail clears the bit of an address, unless another needs it.
+// clearTail clears the bit of an address's tail, unless another address has the same tail.
 func (s *Steering) clearTail(addr netip.Addr) error {
-	others := s.tails[tail(addr)]
+	sharing := s.tails[tail(addr)]
 	if s.has(addr) {
-		others--
+		sharing--
 	}
-	if others > 0 {
+	if sharing > 0 {
 		return nil
 	}
 	return s.ownTails.clear(tail(addr))

@@ -13,11 +13,11 @@ import (
 type Mode int
 
 const (
-	// Auto asks for Native, and for Generic where that is not to be had.
+	// Auto is Native if the driver supports it, else Generic.
 	Auto Mode = iota
 	// Native runs the program in the driver, before a socket buffer is made.
 	Native
-	// Generic runs it in the network stack: on any interface, slowly.
+	// Generic runs it in the network stack: slow, but on any interface.
 	Generic
 )
 
@@ -33,14 +33,13 @@ func (m Mode) String() string {
 	return fmt.Sprintf("mode(%d)", int(m))
 }
 
-// Attach attaches the program to an interface of the network namespace that the
-// calling thread is in (lock the goroutine to its thread if that is not the
-// process's own). It needs no capability: who holds the program may attach it. The
-// program stays until Close or until the process ends.
+// Attach attaches the program to an interface in the network namespace of the calling thread. (If
+// that is not the namespace of the process, lock the goroutine to its thread.) It needs no
+// capability: holding the program's descriptor is enough. The program stays attached until Close or
+// until the process ends.
 //
-// Errors: ErrAttached names the program that is in the way, and how to remove it;
-// ErrNoNative, for Native only; ErrPermission; ENODEV; EALREADY when this Steering is
-// attached.
+// Errors: ErrAttached, whose text names the program that is attached already and how to remove it;
+// ErrNoNative, only for Native; ErrPermission; ENODEV; EALREADY if this Steering is attached.
 func (s *Steering) Attach(ifindex int, mode Mode) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -57,7 +56,7 @@ func (s *Steering) Attach(ifindex int, mode Mode) error {
 	return s.attach(device, mode)
 }
 
-// deviceByIndex looks first, since for a device that is not there bpf(2) says EINVAL.
+// deviceByIndex returns ENODEV for an interface that does not exist; bpf(2) would return EINVAL.
 func deviceByIndex(ifindex int) (netlink.Link, error) {
 	if ifindex < 1 {
 		return nil, unix.ENODEV
@@ -75,7 +74,7 @@ func (s *Steering) attachAuto(device netlink.Link) error {
 		return native
 	}
 	if err := s.attach(device, Generic); err != nil {
-		return fmt.Errorf("%w (and before: %w)", err, native)
+		return fmt.Errorf("%w (native XDP failed before: %w)", err, native)
 	}
 	s.fallback = native
 	return nil
@@ -102,8 +101,8 @@ func (s *Steering) attach(device netlink.Link, mode Mode) error {
 	return nil
 }
 
-// explainAttach sorts out what dev_xdp_attach in the kernel's net/core/dev.c says.
-// What is left over is a driver's own refusal, for which each has its own errno.
+// explainAttach interprets the errors of dev_xdp_attach (net/core/dev.c in the kernel). Any other
+// errno is the driver's own.
 func (s *Steering) explainAttach(err error, device netlink.Link, mode Mode) error {
 	doing := fmt.Sprintf("attach the steering program to %s (%s XDP)", device.Attrs().Name, mode)
 	switch {
@@ -112,12 +111,12 @@ func (s *Steering) explainAttach(err error, device netlink.Link, mode Mode) erro
 	case errors.Is(err, unix.EPERM):
 		return fmt.Errorf("%s: %w", doing, ErrPermission)
 	case mode == Native:
-		return fmt.Errorf("%s: %w with this driver, or not with its present MTU, offloads or queues: %w", doing, ErrNoNative, err)
+		return fmt.Errorf("%s: %w with this driver, or not with the interface's present MTU, offloads or queues: %w", doing, ErrNoNative, err)
 	}
 	return fmt.Errorf("%s: %w", doing, err)
 }
 
-// tag is what the kernel calls the program by: a hash of its instructions. Empty if not known.
+// tag is the kernel's hash of the program's instructions; empty if it is not known.
 func (s *Steering) tag() string {
 	info, err := s.objs.RocedSteer.Info()
 	if err != nil {
@@ -126,9 +125,8 @@ func (s *Steering) tag() string {
 	return info.Tag
 }
 
-// Check says whether the program is still where it was attached: ErrDetached if somebody has
-// taken it away or put another in its place. It is a look at our own link, and needs no
-// capability.
+// Check returns ErrDetached if the program is no longer attached, because somebody has removed or
+// replaced it. It only reads our own bpf_link, and needs no capability.
 func (s *Steering) Check() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -148,14 +146,14 @@ func (s *Steering) Check() error {
 	return nil
 }
 
-// AttachedMode is Native or Generic, as was got; Auto when not attached.
+// AttachedMode is the mode of the attachment, Native or Generic; Auto if there is none.
 func (s *Steering) AttachedMode() Mode {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.mode
 }
 
-// Fallback is why Attach with Auto did not get Native; nil if it did.
+// Fallback is the reason why Attach with Auto used Generic; nil if it did not.
 func (s *Steering) Fallback() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

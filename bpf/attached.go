@@ -9,17 +9,17 @@ import (
 	"github.com/vishvananda/netlink"
 )
 
-// waysOut is what to do about an interface that another roced has: it is in use, so nothing
-// here says how to detach it.
-const waysOut = "end that process, or give each program an interface of its own: " +
+// sharingAdvice is what to do when another roced has the interface. It does not say how to detach the
+// program, because that program is in use.
+const sharingAdvice = "end that process, or give each program an interface of its own: " +
 	"`ip link add link %s name NAME type macvlan mode bridge`"
 
-// describeAttached names the XDP program that keeps ours out, who holds it and what to do,
-// as far as the process may know. tag is that of the steering program.
+// describeAttached says which XDP program is attached already, who holds it and what to do, as far as
+// the process has the privilege to know. tag is that of the steering program.
 func describeAttached(ifindex int, tag string) string {
 	device, err := netlink.LinkByIndex(ifindex)
 	if err != nil {
-		return fmt.Sprintf("which one is not known: %v", err)
+		return fmt.Sprintf("which one is unknown: %v", err)
 	}
 	name, xdp := device.Attrs().Name, device.Attrs().Xdp
 	if xdp == nil || xdp.ProgId == 0 {
@@ -30,7 +30,7 @@ func describeAttached(ifindex int, tag string) string {
 	what := fmt.Sprintf("program id %d%s on %s", id, inBrackets(program), name)
 	holders := findHolders(id)
 	if isRoced(program, tag, holders) {
-		return fmt.Sprintf("%s, roced's, held by %s: "+waysOut, what, describeHolders(holders), name)
+		return fmt.Sprintf("%s, roced's, held by %s: "+sharingAdvice, what, describeHolders(holders), name)
 	}
 	if holder, ok := findLink(id, ifindex); ok {
 		return fmt.Sprintf("%s, held through bpf_link %d by %s: stop that, or `bpftool link detach id %d`",
@@ -40,10 +40,10 @@ func describeAttached(ifindex int, tag string) string {
 		return fmt.Sprintf("%s, held by %s: stop that", what, describeHolders(holders))
 	}
 	return fmt.Sprintf("%s: `ip link set dev %s xdp off` removes it unless a process holds it; as root `bpftool link` shows which, "+
-		"and whether it is roced's (roced_steer): then %s", what, name, fmt.Sprintf(waysOut, name))
+		"and whether it is roced's (roced_steer): then %s", what, name, fmt.Sprintf(sharingAdvice, name))
 }
 
-// isRoced goes by the program's name, or, where the process may not know that, by its tag.
+// isRoced compares the program's name, or its tag if the process may not read the name.
 func isRoced(program, tag string, holders []holder) bool {
 	if program != "" {
 		return program == steerProgRocedSteer
@@ -74,8 +74,8 @@ func describeHolders(holders []holder) string {
 	return strings.Join(list, ", ")
 }
 
-// programName is empty unless the process has CAP_SYS_ADMIN, which the kernel wants
-// from those who open programs by id.
+// programName is the program's name. It is empty without CAP_SYS_ADMIN, which opening a program by
+// its id takes.
 func programName(id ebpf.ProgramID) string {
 	program, err := ebpf.NewProgramFromID(id)
 	if err != nil {
@@ -89,8 +89,8 @@ func programName(id ebpf.ProgramID) string {
 	return info.Name
 }
 
-// findLink finds the bpf_link by which a program is attached, if it is by one. It
-// needs CAP_SYS_ADMIN.
+// findLink finds the bpf_link that attaches a program to an interface, if there is one. It needs
+// CAP_SYS_ADMIN.
 func findLink(id ebpf.ProgramID, ifindex int) (link.ID, bool) {
 	links := new(link.Iterator)
 	defer links.Close()

@@ -2,8 +2,8 @@ package bpf
 
 import "github.com/cilium/ebpf"
 
-// bitmap is an array map of 64-bit words used as a row of bits, and Go's copy of the
-// words that are not zero. The program reads a word while it is written: the kernel
+// bitmap is an array map of 64-bit words that holds one bit for each number, and Go's copy of the
+// words that are not zero. The program may read a word while it is written, because the kernel
 // copies all 64 bits at once.
 type bitmap struct {
 	kernel *ebpf.Map

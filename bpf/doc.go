@@ -1,5 +1,5 @@
-// Package bpf steers RoCEv2 packets past the network stack: an XDP program in C, the
-// tables it decides by, and the loader.
+// Package bpf steers RoCEv2 packets past the network stack. It has an XDP program in C, the program's
+// tables, and the loader.
 //
 //	frame ──► parse_ethernet   not our VLAN ─────────────────────► PASS
 //	            │ parse_ipv4/6   not IP, a fragment ─────────────► PASS
@@ -15,64 +15,64 @@
 //	            AF_XDP socket of the receiving queue ────────────► REDIRECT
 //	                               refused: redirect.bpf.c ──────► DROP
 //
-// Each packet ends in exactly one Verdict, with one counter. What passes is for the
-// network stack, a bridge or a macvlan child; what drops was for us. The checks are
-// a filter: the engine behind the rings repeats them. Packets with IPv4 options to
-// us drop; other IPv6 extension headers pass, as they are not UDP.
+// Each packet ends in exactly one Verdict, and each Verdict has one counter. Packets that pass may be
+// for the network stack, a bridge or a macvlan child; only packets for this card are dropped. The
+// checks are a filter: the engine behind the rings repeats them. Packets for this card with IPv4
+// options are dropped; packets with IPv6 extension headers pass, because they are not UDP.
 //
 // # Tables
 //
-// An address or group is a key of 20 bytes, never a MAC, which 32 IPv4 groups share:
+// The key of an address or group has 20 bytes. It is never a MAC, because 32 IPv4 groups share one:
 //
 //	0  vlan       2  host order; 0: untagged
 //	2  ethertype  2  host order; 0x0800 or 0x86DD
 //	4  ip        16  IPv4 as ::ffff:a.b.c.d, as in a GID
 //
-// queue_pairs has one bit for each of the 2²⁴ numbers: number n is bit n%64 of word
-// n/64. own_addresses holds the broadcasts of the device's subnets too, as a role. own_tails
-// has a bit for each value of an address's last 16 bits, and spares nearly all packets a
-// second hash lookup, of their source.
+// queue_pairs has one bit for each of the 2²⁴ numbers: number n is bit n%64 of word n/64.
+// own_addresses also holds the broadcast addresses of the card's subnets; the value says which an
+// entry is. own_tails has a bit for each value of the last 16 bits of an address, so that nearly all
+// packets need no second hash lookup for their source.
 //
-// There is room for 16384 groups, for 16384 addresses and broadcasts, and for as many rings
-// as the interface has queues when the device is opened. A device takes 2.2 MiB of kernel
-// memory, and about 100 bytes for each address and group.
+// There is room for 16384 groups, for 16384 addresses and broadcasts together, and for as many rings
+// as the interface has queues when the card is opened. A card takes 2.2 MiB of kernel memory, and
+// about 100 bytes for each address and group.
 //
 // # What the kernel's input checks
 //
-// XDP comes before ip_rcv and ip6_rcv. What they would refuse is refused here:
+// XDP runs before ip_rcv and ip6_rcv. So the program makes their checks for the packets it takes:
 //
-//	frame to another's unicast MAC       PASS: the kernel drops it, or another takes it
-//	unicast in a group's MAC             taken, as by the kernel (drop_unicast_in_l2_multicast is off)
+//	unicast frame to another MAC         PASS: the kernel drops it, or a child interface takes it
+//	unicast packet to a group's MAC      taken, as by the kernel (drop_unicast_in_l2_multicast is off)
 //	source a group, 0.0.0.0, 127.0.0.0/8, 255.255.255.255, ::1    DROP
-//	source ::ffff:a.b.c.d in IPv6        DROP, though not all kernels do: it is no IPv4 host
+//	source ::ffff:a.b.c.d in IPv6        DROP, although some kernels take it: no IPv4 host sends it
 //	source a broadcast of our subnets    DROP, as the kernel does with rp_filter
-//	source ::                            DROP, though the kernel takes it: nobody could answer
-//	source our own address               DROP; of another interface of the host: taken
+//	source ::                            DROP, although the kernel takes it: it cannot be answered
+//	source our own address               DROP; an address of another interface of the host is taken
 //	source 0.0.0.1, 240.0.0.1            taken, as by the kernel since Linux 5.3
 //	group of scope 0 or 1 (ff00::, ff01::)    PASS: never steered, and the kernel drops it
-//	IPv4 header checksum                 the engine's
-//	TTL or hop limit 0                   taken, as by the kernel, which checks when it forwards
-//	UDP checksum                         not looked at: RoCEv2 has an ICRC over the same bytes and
+//	IPv4 header checksum                 not checked here: the engine does
+//	TTL or hop limit 0                   taken, as by the kernel, which checks it when it forwards
+//	UDP checksum                         not checked: RoCEv2 has an ICRC over the same bytes, and
 //	                                     most senders write 0, which the kernel refuses in IPv6
-//	rp_filter, routes, nftables          not looked at: an address is no proof of who sent, and
-//	                                     the Q_Key is what keeps strangers out
+//	rp_filter, routes, nftables          not applied: an address does not prove who sent; the
+//	                                     Q_Key keeps other senders out
 //
 // # Who owns what
 //
-// A Steering owns the program, the tables and the attachment, and Close frees them.
-// It has one lock, for the tables that Go keeps a copy of and for the attachment.
-// The sockets in rings belong to who made them. The program only reads the tables;
-// the counters only programs write, each CPU its own. A second program, on the tracepoint
-// xdp_redirect_err, counts what the kernel could not redirect: see Uncounted.
+// A Steering owns the program, the tables and the attachment; Close frees them. Its one lock guards
+// the attachment and the tables of which Go keeps a copy. The sockets in rings belong to their
+// makers. The program only reads the tables. Only programs write the counters, each CPU its own. A
+// second program, on the tracepoint xdp_redirect_err, counts what the kernel could not redirect; see
+// Uncounted.
 //
-// Capabilities are needed by Load alone: see there.
+// Only Load needs capabilities; see there.
 //
 // # Left out
 //
-// Tags that the card has stripped are invisible here (ethtool -K DEV rxvlan off).
-// Q_Key, P_Key and ICRC are the engine's business; so are opcodes, but for where the
-// headers end. There is no second VLAN per device, no chaining with another XDP
-// program, and no pinning: the program goes when its process goes.
+// VLAN tags that the NIC has stripped are invisible here (turn that off with ethtool -K DEV rxvlan
+// off). The engine checks Q_Key, P_Key and ICRC, and opcodes too: here they only say where the
+// headers end. A card has no second VLAN. There is no chaining with another XDP program, and no
+// pinning: the program is detached when its process ends.
 //
 // The C sources are GPL-2.0-only OR BSD-2-Clause. The objects made from them by
 // "go generate" (clang 14, libbpf's and the kernel's headers) are committed.

@@ -19,10 +19,10 @@ type holder struct {
 	tag     string // of the program, in hexadecimal
 }
 
-// findHolders looks through the descriptors of all processes that the caller may look at:
-// its own user's, or with CAP_SYS_PTRACE all. The kernel describes a link in fdinfo.
+// findHolders finds the processes that hold a bpf_link of a program. It reads the fdinfo of all
+// processes that the caller may inspect: those of its own user, or with CAP_SYS_PTRACE all.
 func findHolders(id ebpf.ProgramID) (holders []holder) {
-	infos, _ := filepath.Glob("/proc/[0-9]*/fdinfo/*") // the pattern is right
+	infos, _ := filepath.Glob("/proc/[0-9]*/fdinfo/*") // the only error is a bad pattern
 	for _, path := range infos {
 		fields := strings.Split(path, "/")
 		pid, err := strconv.Atoi(fields[2])
@@ -37,8 +37,8 @@ func findHolders(id ebpf.ProgramID) (holders []holder) {
 	return holders
 }
 
-// linkedProgram says whether a descriptor is a bpf_link of the program, and gives the
-// program's tag. Files that go away meanwhile are no links.
+// linkedProgram reports whether a descriptor is a bpf_link of the program, and returns the program's
+// tag. A file that has gone meanwhile is not.
 func linkedProgram(fdinfo string, id ebpf.ProgramID) (tag string, ok bool) {
 	text, err := os.ReadFile(fdinfo)
 	if err != nil || !bytes.Contains(text, []byte("link_type:")) {

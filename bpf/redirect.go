@@ -8,17 +8,17 @@ import (
 	"github.com/cilium/ebpf/link"
 )
 
-// redirectCounter counts, as DropRedirect, packets that the steering program redirected and
-// the kernel then refused. XDP itself never learns of them. It is a program on the raw
-// tracepoint xdp_redirect_err, which needs CAP_BPF and CAP_PERFMON (tracefs plays no part
-// in it), and looks at redirects through our rings only.
+// redirectCounter counts packets that the steering program redirected and the kernel then could not
+// redirect, as DropRedirect. The XDP program is not informed of them. It is a program on the raw
+// tracepoint xdp_redirect_err, which needs CAP_BPF and CAP_PERFMON (but not tracefs), and counts only
+// redirects through our rings.
 type redirectCounter struct {
 	objs redirectObjects
 	link link.Link
-	why  error // it does not count
+	why  error // why it does not count; nil if it does
 }
 
-// start does without where it cannot be had.
+// start starts counting. If that is impossible, it notes why.
 func (c *redirectCounter) start(steer *steerObjects) {
 	if err := c.attach(steer); err != nil {
 		c.why = fmt.Errorf("failed redirects are not counted (this needs CAP_PERFMON and the kernel's tracepoints): %w", err)
@@ -54,7 +54,7 @@ func (c *redirectCounter) close() error {
 	return errors.Join(err, c.objs.Close())
 }
 
-// Uncounted is why packets that the kernel could not redirect are counted as Redirected;
-// nil if they are counted as DropRedirect. Before Linux 6.6 one loss is counted nowhere even so:
-// a frame in fragments, longer than about 3500 bytes, which no RDMA MTU of such a kernel needs.
+// Uncounted is the reason why packets that the kernel could not redirect are counted as Redirected;
+// nil if they are counted as DropRedirect. Before Linux 6.6 one loss is not counted in any case: a
+// frame in fragments, longer than about 3500 bytes. No RDMA MTU needs such frames on these kernels.
 func (s *Steering) Uncounted() error { return s.redirect.why }

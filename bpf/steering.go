@@ -10,51 +10,51 @@ import (
 	"github.com/cilium/ebpf/link"
 )
 
-// maxRings is how many receive queues a device can have at most.
+// maxRings is the most receive queues that an interface can have.
 const maxRings = 4096
 
-// maxVLAN is the highest VLAN there is; 4095 is reserved (IEEE 802.1Q, table 9-2).
+// maxVLAN is the highest valid VLAN; 4095 is reserved (IEEE 802.1Q, table 9-2).
 const maxVLAN = 4094
 
-// Config fixes what cannot change once the program is loaded.
+// Config holds what cannot change after the program is loaded.
 type Config struct {
-	// VLAN of the device: packets must carry exactly this tag. 0: they must carry
-	// none. A priority tag (VLAN 0) before it is skipped, as Linux does.
+	// VLAN of the card: packets must have exactly this tag; with 0 they must have none. A
+	// priority tag (VLAN 0) before it is skipped, as in Linux.
 	VLAN uint16
-	// Queues is how many receive queues the interface has, 1 to maxRings: SetRing
-	// takes 0 to Queues-1. 0: 1.
+	// Queues is the number of receive queues of the interface, 1 to 4096; 0 means 1. SetRing takes
+	// 0 to Queues-1.
 	Queues int
-	// AnyMAC takes unicast frames whatever their MAC, as a bond must: its slaves have others.
+	// AnyMAC takes unicast frames to any MAC. A bond needs it, because its slaves may have other
+	// MACs.
 	AnyMAC bool
 }
 
-// Steering is one loaded steering program with its tables. Its methods may be
-// called from several goroutines, Close once the others are done.
+// Steering is a loaded steering program with its tables. Its methods may be called from several
+// goroutines, but Close only after all other calls have returned.
 type Steering struct {
 	objs steerObjects
 	vlan uint16
 
 	redirect redirectCounter
 
-	mu         sync.Mutex           // guards what follows
-	roles      map[netip.Addr]roles // what is in own_addresses
-	tails      map[uint32]int       // how many of them end so
-	first      [2]netip.Addr        // by version: what is in first_addresses
+	mu         sync.Mutex           // guards the fields below
+	roles      map[netip.Addr]roles // a copy of own_addresses
+	tails      map[uint32]int       // the number of its addresses with each tail
+	first      [2]netip.Addr        // a copy of first_addresses, by version
 	ownTails   bitmap
 	queuePairs bitmap
 	link       link.Link // nil: not attached
 	mode       Mode
-	program    ebpf.ProgramID // that was attached
-	fallback   error
+	program    ebpf.ProgramID // the attached program
+	fallback   error          // see Fallback
 }
 
-// Load loads the program and makes its tables, empty: until addresses are added
-// everything passes.
+// Load loads the program and makes its tables. They are empty: until addresses are added, everything
+// passes.
 //
-// It needs CAP_BPF, CAP_NET_ADMIN and CAP_PERFMON, and no limit on locked memory. A
-// kernel as new as 6.18 takes the program without CAP_PERFMON, but adds barriers
-// against speculation that double what a packet costs. When a capability is missing
-// the error is ErrPermission and names it.
+// It needs CAP_BPF, CAP_NET_ADMIN and CAP_PERFMON; no limit on locked memory has to be raised. Linux
+// 6.18 loads the program without CAP_PERFMON too, but adds barriers against speculation that double
+// the cost of a packet. If a capability is missing, the error is ErrPermission and names it.
 func Load(config Config) (*Steering, error) {
 	if config.VLAN > maxVLAN {
 		return nil, fmt.Errorf("load the steering program: VLAN %d: %w", config.VLAN, ErrInvalid)
@@ -87,8 +87,7 @@ func (s *Steering) load(config Config) error {
 	return spec.LoadAndAssign(&s.objs, nil)
 }
 
-// Close detaches the program and frees the tables. If the process dies instead, the
-// kernel does the same.
+// Close detaches the program and frees the tables. The kernel does the same if the process dies.
 func (s *Steering) Close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

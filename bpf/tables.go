@@ -9,17 +9,16 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// multicastQPN is the destination queue pair of every packet to a group. No queue
-// pair has this number.
+// multicastQPN is the destination QPN of every packet to a group. No queue pair has this number.
 const multicastQPN = 0xFFFFFF
 
 // present is the value of every entry of groups, which is a set.
 const present = uint8(1)
 
-// AddGroup says that a queue pair here is attached to the group: packets to it are
-// steered, and no longer reach the network stack. Adding it again does nothing. A
-// 16385th group is ErrTableFull. Groups of IPv6's scopes 0 and 1 stay inside a host: what
-// comes for one passes, for the kernel to drop.
+// AddGroup adds a group to which a queue pair of this card is attached: packets to it are steered,
+// and no longer reach the network stack. Adding it again does nothing. When there are 16384 groups it
+// fails with ErrTableFull. For IPv6 groups of scope 0 and 1, which stay inside a host, it does
+// nothing: packets to them pass, and the kernel drops them.
 func (s *Steering) AddGroup(group netip.Addr) error {
 	group = canonical(group)
 	if !group.IsMulticast() {
@@ -34,7 +33,7 @@ func (s *Steering) AddGroup(group netip.Addr) error {
 	return nil
 }
 
-// RemoveGroup undoes AddGroup. A group that is not there is no error.
+// RemoveGroup undoes AddGroup. It is no error if the group is not in the table.
 func (s *Steering) RemoveGroup(group netip.Addr) error {
 	group = canonical(group)
 	if !group.IsMulticast() {
@@ -46,8 +45,8 @@ func (s *Steering) RemoveGroup(group netip.Addr) error {
 	return nil
 }
 
-// AddQP lets packets to a queue pair through. Put it in before anyone knows the
-// number. 0 and 0xFFFFFF are no queue pairs.
+// AddQP makes packets to a queue pair pass the filter. Call it before anyone knows the number. 0 and
+// 0xFFFFFF are invalid.
 func (s *Steering) AddQP(qpn uint32) error {
 	if qpn == 0 || qpn >= multicastQPN {
 		return fmt.Errorf("add queue pair %#x: %w", qpn, ErrInvalid)
@@ -60,7 +59,7 @@ func (s *Steering) AddQP(qpn uint32) error {
 	return nil
 }
 
-// RemoveQP undoes AddQP. A queue pair that is not there is no error.
+// RemoveQP undoes AddQP. It is no error if the queue pair is not in the table.
 func (s *Steering) RemoveQP(qpn uint32) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -70,8 +69,8 @@ func (s *Steering) RemoveQP(qpn uint32) error {
 	return nil
 }
 
-// SetRing steers what arrives on a receive queue to the AF_XDP socket fd, which must
-// be bound to that queue to get any. The entry goes away when the socket is closed.
+// SetRing steers packets that arrive on a receive queue to the AF_XDP socket fd. The socket gets them
+// only if it is bound to that queue. Closing the socket removes the entry.
 func (s *Steering) SetRing(queue, fd int) error {
 	if queue < 0 || queue >= int(s.objs.Rings.MaxEntries()) || fd < 0 {
 		return fmt.Errorf("set the ring of queue %d to descriptor %d: %w", queue, fd, ErrInvalid)
@@ -82,10 +81,10 @@ func (s *Steering) SetRing(queue, fd int) error {
 	return nil
 }
 
-// canonical makes equal what is equal on the wire.
+// canonical makes addresses equal that are equal in a packet.
 func canonical(addr netip.Addr) netip.Addr { return addr.Unmap().WithZone("") }
 
-// key is how the program looks a canonical address up.
+// key is the key of a canonical address in the program's tables.
 func (s *Steering) key(addr netip.Addr) steerAddress {
 	key := steerAddress{Vlan: s.vlan, Ethertype: unix.ETH_P_IPV6, Ip: addr.As16()}
 	if addr.Is4() {
@@ -94,11 +93,11 @@ func (s *Steering) key(addr netip.Addr) steerAddress {
 	return key
 }
 
-// isHostsOwn says whether a group is of scope 0 (reserved) or 1 (interface-local), of which
-// nothing comes over a wire: RFC 4291, 2.7.
+// isHostsOwn reports whether an IPv6 group is of scope 0 (reserved) or 1 (interface-local): packets
+// to these never leave a host (RFC 4291, 2.7).
 func isHostsOwn(group netip.Addr) bool { return group.Is6() && group.As16()[1]&0xF <= 1 }
 
-// tail is the number of the address's bit in own_tails.
+// tail is the number of an address's bit in own_tails: its last 16 bits.
 func tail(addr netip.Addr) uint32 {
 	ip := addr.As16()
 	return uint32(ip[14])<<8 | uint32(ip[15])

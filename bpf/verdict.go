@@ -2,27 +2,25 @@ package bpf
 
 import "fmt"
 
-// Verdict is what became of a packet in the steering program, and why. Each packet
-// ends in exactly one.
+// Verdict is what the steering program did with a packet, and why. Each packet has exactly one.
 type Verdict uint32
 
-// The verdicts. What passes goes on to the network stack as if the program were
-// not there.
+// The verdicts. Packets that pass go on to the network stack as if the program were not there.
 const (
 	// Redirected: handed to the AF_XDP socket of its queue.
 	Redirected = Verdict(steerVerdictREDIRECTED)
 
 	// PassNotRoCE: not IP, not UDP, not port 4791, or too short to tell.
 	PassNotRoCE = Verdict(steerVerdictPASS_NOT_ROCE)
-	// PassVLAN: not in the device's VLAN, or with more than one tag.
+	// PassVLAN: not in the card's VLAN, or with more than one tag.
 	PassVLAN = Verdict(steerVerdictPASS_VLAN)
 	// PassFragment: a fragment of an IP packet.
 	PassFragment = Verdict(steerVerdictPASS_FRAGMENT)
-	// PassNotOwn: to a unicast address that is not the device's.
+	// PassNotOwn: to a unicast address that is not one of the card's.
 	PassNotOwn = Verdict(steerVerdictPASS_NOT_OWN)
-	// PassGroup: to a group to which no queue pair here is attached.
+	// PassGroup: to a group to which no queue pair of this card is attached.
 	PassGroup = Verdict(steerVerdictPASS_GROUP)
-	// PassOtherHost: to an address of the device, or a group, but to another host's MAC.
+	// PassOtherHost: to an address of the card, or to a group, but to the MAC of another host.
 	PassOtherHost = Verdict(steerVerdictPASS_OTHER_HOST)
 
 	// DropOptions: the IPv4 header has options, which RoCEv2 does not use.
@@ -35,10 +33,10 @@ const (
 	DropLength = Verdict(steerVerdictDROP_LENGTH)
 	// DropMulticastSource: the source is a group.
 	DropMulticastSource = Verdict(steerVerdictDROP_MULTICAST_SOURCE)
-	// DropMartianSource: the source can be nobody's address: 0.0.0.0, 127.0.0.0/8,
-	// 255.255.255.255, a broadcast of the device's subnets, ::, ::1, ::ffff:a.b.c.d in IPv6.
+	// DropMartianSource: no host can have the source address: 0.0.0.0, 127.0.0.0/8,
+	// 255.255.255.255, a broadcast of the card's subnets, ::, ::1, ::ffff:a.b.c.d in IPv6.
 	DropMartianSource = Verdict(steerVerdictDROP_MARTIAN_SOURCE)
-	// DropOwnSource: the source is this device: a switch or bridge reflected it.
+	// DropOwnSource: the source is this card: a switch or bridge reflected the packet.
 	DropOwnSource = Verdict(steerVerdictDROP_OWN_SOURCE)
 	// DropGroupQPN: to a group, but not to queue pair 0xFFFFFF.
 	DropGroupQPN = Verdict(steerVerdictDROP_GROUP_QPN)
@@ -46,12 +44,12 @@ const (
 	DropUnknownQP = Verdict(steerVerdictDROP_UNKNOWN_QP)
 	// DropNoRing: no AF_XDP socket is set for the receiving queue.
 	DropNoRing = Verdict(steerVerdictDROP_NO_RING)
-	// DropRedirect: the kernel could not redirect the packet, or its socket would not have
-	// it: it arrived on another interface or queue than the socket is bound to. (A socket
-	// that is full counts that itself.) Counted only where Uncounted is nil.
+	// DropRedirect: the kernel could not redirect the packet, for example because it arrived on
+	// another interface or queue than its socket is bound to. (A socket that is full has its
+	// own counter.) Counted only if Uncounted is nil.
 	DropRedirect = Verdict(steerVerdictDROP_REDIRECT)
 
-	// NumVerdicts is how many there are.
+	// NumVerdicts is the number of verdicts.
 	NumVerdicts = int(steerVerdictVERDICTS)
 )
 
@@ -86,10 +84,11 @@ func (v Verdict) String() string {
 // Counters counts packets by Verdict, since Load, over all CPUs.
 type Counters [NumVerdicts]uint64
 
-// Counters reads the counters one after the other, while packets come in.
+// Counters reads the counters. They are read one after the other, so they can differ by the packets
+// that come in meanwhile.
 func (s *Steering) Counters() (Counters, error) {
 	var counters Counters
-	for v := NumVerdicts - 1; v >= 0; v-- { // Redirected last: what failed is part of it
+	for v := NumVerdicts - 1; v >= 0; v-- { // Redirected last, because it includes DropRedirect
 		var perCPU []uint64
 		if err := s.objs.Counters.Lookup(uint32(v), &perCPU); err != nil {
 			return Counters{}, fmt.Errorf("read the counter %s: %w", Verdict(v), err)
