@@ -35,17 +35,17 @@ struct deth {
 #define OPCODE_SERVICE_UD 3 /* the opcode's upper three bits */
 
 /*
- * A packet. Its headers must lie in the linear part of the frame, which ends at
- * end; the payload need not. Fields are read from the headers where they are
- * needed: what is kept over a table lookup costs a store, and without CAP_PERFMON
- * a store costs a speculation barrier.
+ * A packet. Its headers must be in the linear part of the frame, which ends at end;
+ * the payload need not. Fields are read from the headers where they are needed: a
+ * value that is kept across a table lookup costs a store to the stack, and without
+ * CAP_PERFMON a store costs a speculation barrier.
  */
 struct packet {
 	struct xdp_md *ctx;
 	void *end;
 	void *next; /* the first byte not parsed yet */
 	void *ip;
-	int is_ipv6; /* a constant in each place, as this is all inlined */
+	int is_ipv6; /* a constant everywhere, because all functions are inlined */
 };
 
 static __always_inline const struct iphdr *ipv4(const struct packet *p)
@@ -58,7 +58,7 @@ static __always_inline const struct ipv6hdr *ipv6(const struct packet *p)
 	return p->ip;
 }
 
-/* Where there are no options. */
+/* Only for packets without IPv4 options. */
 static __always_inline const struct udphdr *udp(const struct packet *p)
 {
 	return p->ip + (p->is_ipv6 ? sizeof(struct ipv6hdr) : sizeof(struct iphdr));
@@ -74,7 +74,7 @@ static __always_inline int has_options(const struct packet *p)
 	return ipv4(p)->ihl > 5;
 }
 
-/* The IP packet's length, as its header says. */
+/* The length of the IP packet, from its header. */
 static __always_inline int ip_len(const struct packet *p)
 {
 	if (p->is_ipv6)
@@ -82,7 +82,7 @@ static __always_inline int ip_len(const struct packet *p)
 	return bpf_ntohs(ipv4(p)->tot_len);
 }
 
-/* The same without that header, which has no options. May be negative. */
+/* ip_len without the IP header, which has no options. May be negative. */
 static __always_inline int ip_payload(const struct packet *p)
 {
 	return ip_len(p) - (int)((void *)udp(p) - p->ip);
@@ -130,7 +130,7 @@ static __always_inline struct address source(const struct packet *p)
 	return p->is_ipv6 ? address_ipv6(&ipv6(p)->saddr) : address_ipv4(&ipv4(p)->saddr);
 }
 
-/* A MAC as in own_macs: three 16-bit words, in the order of memory. */
+/* A MAC as in own_macs: three 16-bit words, in memory order. */
 static __always_inline __u64 mac(const __u8 *bytes)
 {
 	const __u16 *words = (const void *)bytes;
@@ -138,15 +138,15 @@ static __always_inline __u64 mac(const __u8 *bytes)
 	return words[0] | (__u64)words[1] << 16 | (__u64)words[2] << 32;
 }
 
-/* What the kernel's input calls martian: ip_route_input_slow, in net/ipv4/route.c. */
+/* Martian as in the kernel's ip_route_input_slow, in net/ipv4/route.c. */
 static __always_inline int is_martian_ipv4(__be32 ip)
 {
 	return (ip & bpf_htonl(0xff000000)) == bpf_htonl(0x7f000000) || !ip || !~ip;
 }
 
 /*
- * ::1 as ip6_rcv_core has it, in net/ipv6/ip6_input.c; ::ffff:a.b.c.d, which the engine would
- * take for an IPv4 host; and ::, which nobody could answer.
+ * ::1, as in the kernel's ip6_rcv_core, in net/ipv6/ip6_input.c; ::ffff:a.b.c.d, which the
+ * engine would take for an IPv4 host; and ::, which cannot be answered.
  */
 static __always_inline int is_martian_ipv6(const struct in6_addr *ip)
 {
@@ -162,7 +162,7 @@ static __always_inline int is_from_martian(const struct packet *p)
 	return p->is_ipv6 ? is_martian_ipv6(&ipv6(p)->saddr) : is_martian_ipv4(ipv4(p)->saddr);
 }
 
-/* The last 16 bits of the source. */
+/* The last 16 bits of the source address. */
 static __always_inline __u16 source_tail(const struct packet *p)
 {
 	return p->is_ipv6 ? bpf_ntohs(ipv6(p)->saddr.s6_addr16[7]) : bpf_ntohl(ipv4(p)->saddr);

@@ -9,13 +9,13 @@
 #define QPN_BITS 24
 #define QPN_MASK ((1u << QPN_BITS) - 1)
 
-/* The VLAN of the device; 0: untagged. Set before the program is loaded. */
+/* The VLAN of the card; 0: untagged. Set before the program is loaded. */
 const volatile __u16 device_vlan = 0;
 
 /*
- * An address as a key: never by MAC, which 32 IPv4 groups share. IPv4 is kept as
- * ::ffff:a.b.c.d, as in a GID; the EtherType keeps it apart from an IPv6 packet
- * that carries such an address.
+ * The key of an address. It is never a MAC, because 32 IPv4 groups share one. An IPv4
+ * address is ::ffff:a.b.c.d, as in a GID; the EtherType distinguishes it from the same
+ * address in an IPv6 packet.
  */
 struct address {
 	__u16 vlan;	 /* host order, 0: untagged */
@@ -23,25 +23,25 @@ struct address {
 	__u8 ip[16];
 } __attribute__((aligned(4)));
 
-/* Whether unicast frames are taken whatever their MAC. Set before the program is loaded. */
+/* Whether unicast frames to any MAC are taken. Set before the program is loaded. */
 const volatile _Bool any_mac = 0;
 
 /*
- * The MAC addresses of the interface; a VLAN's may differ from the one below. All bits set:
- * none. Written while frames come in: one that is half new is nobody's, and passes.
+ * The MAC addresses of the interface; a VLAN interface's may differ from that below it. All
+ * bits set: none. Written while frames come in: a half-written value matches no frame.
  */
 volatile __u64 own_macs[2] = { ~0ULL, ~0ULL };
 
 /* What an address in own_addresses is. */
 enum role {
 	NOBODY,
-	OWN,	   /* the device's own */
-	BROADCAST, /* of one of its subnets, and so nobody's */
+	OWN,	   /* one of the card's own */
+	BROADCAST, /* of one of its subnets: no host has it */
 };
 
 /*
- * The device's own unicast addresses, and its subnets' broadcasts. In one table, as a
- * source is looked up once.
+ * The card's own unicast addresses, and its subnets' broadcast addresses. They are in one
+ * table, so that a source is looked up once.
  */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
@@ -52,8 +52,8 @@ struct {
 } own_addresses SEC(".maps");
 
 /*
- * One own address of each IP version, to compare with before the hash is asked: most
- * devices have no other. Entry 0 is IPv4's, 1 IPv6's; zero is no address.
+ * One own address of each IP version, compared before the lookup in the hash table: most
+ * cards have no other. Entry 0 is for IPv4, 1 for IPv6; zero is no address.
  */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
@@ -63,9 +63,9 @@ struct {
 } first_addresses SEC(".maps");
 
 /*
- * One bit for each value of an address's last 16 bits, set if one in own_addresses
- * ends so. It answers "is this source us?" with no for all but a few strangers, without
- * a second hash lookup per packet.
+ * One bit for each value of the last 16 bits of an address, set if an address in
+ * own_addresses ends with them. For nearly all packets it shows that the source is not
+ * ours, without a second hash lookup.
  */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
@@ -74,7 +74,7 @@ struct {
 	__type(value, __u64);
 } own_tails SEC(".maps");
 
-/* Groups to which at least one queue pair here is attached. */
+/* Groups to which at least one queue pair of this card is attached. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(map_flags, BPF_F_NO_PREALLOC);
@@ -84,9 +84,9 @@ struct {
 } groups SEC(".maps");
 
 /*
- * The queue pairs that exist: one bit for each of the 2^24 numbers, 2 MiB. It is
- * never full, and the JIT inlines the lookup, so that its cost is the same for
- * one queue pair and for all.
+ * The queue pairs that exist: one bit for each of the 2^24 numbers, 2 MiB. The table
+ * is never full, and the JIT inlines the lookup, so that its cost does not depend on
+ * the number of queue pairs.
  */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);

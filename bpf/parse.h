@@ -19,13 +19,13 @@ static __always_inline int is_vlan_tag(__be16 ethertype)
 	return ethertype == bpf_htons(ETH_P_8021Q) || ethertype == bpf_htons(ETH_P_8021AD);
 }
 
-/* Where the IP header is in the frame. */
+/* The offset of the IP header in the frame. */
 static __always_inline int ip_offset(const struct packet *p)
 {
 	return p->ip - (void *)(long)p->ctx->data;
 }
 
-/* Takes a tag off if it is of the VLAN; else PASS_VLAN. */
+/* Steps over a tag if it is of this VLAN; else PASS_VLAN. */
 static __always_inline enum verdict parse_tag(struct packet *p, __be16 *ethertype, __u16 vlan)
 {
 	struct vlan_tag *tag = p->next;
@@ -40,8 +40,8 @@ static __always_inline enum verdict parse_tag(struct packet *p, __be16 *ethertyp
 }
 
 /*
- * Takes exactly the tag of the device's VLAN, and before it one of VLAN 0, which is a
- * priority and no VLAN: Linux takes such a frame for untagged too.
+ * Steps over the tag of the card's VLAN, and before it over one of VLAN 0, which only has
+ * a priority: Linux treats such a frame as untagged too. Other tags are PASS_VLAN.
  */
 static __always_inline enum verdict parse_vlan(struct packet *p, __be16 *ethertype)
 {
@@ -74,7 +74,7 @@ static __always_inline enum verdict parse_ethernet(struct packet *p, __be16 *eth
 
 /*
  * In RoCEv2 the IP header is the GRH: its addresses are the GIDs, and the engine
- * hands it to the program where InfiniBand has the GRH.
+ * writes it to receive buffers in the place of InfiniBand's GRH.
  */
 static __always_inline enum verdict parse_ipv4(struct packet *p)
 {
@@ -83,7 +83,7 @@ static __always_inline enum verdict parse_ipv4(struct packet *p)
 	if ((void *)(ip + 1) > p->end || ip->version != 4 || ip->ihl < 5 ||
 	    ip->protocol != IPPROTO_UDP)
 		return PASS_NOT_ROCE;
-	/* RoCEv2 never fragments, and only the first one would have a port. */
+	/* RoCEv2 never fragments, and only the first fragment would have a port. */
 	if (ip->frag_off & bpf_htons(IPV4_FRAGMENT))
 		return PASS_FRAGMENT;
 	p->ip = ip;
@@ -99,7 +99,7 @@ static __always_inline enum verdict parse_ipv6(struct packet *p)
 		return PASS_NOT_ROCE;
 	if (ip->nexthdr == IPPROTO_FRAGMENT)
 		return PASS_FRAGMENT;
-	/* RoCEv2 has no extension headers: any other one is not for us. */
+	/* RoCEv2 has no extension headers. */
 	if (ip->nexthdr != IPPROTO_UDP)
 		return PASS_NOT_ROCE;
 	p->ip = ip;
@@ -107,7 +107,7 @@ static __always_inline enum verdict parse_ipv6(struct packet *p)
 	return REDIRECTED;
 }
 
-/* What RoCEv2 does not use the kernel may want: TCP, ICMP, any UDP port but one. */
+/* Everything but UDP to the RoCEv2 port is for the kernel. */
 static __always_inline enum verdict parse_udp(struct packet *p)
 {
 	if ((void *)(udp(p) + 1) > p->end || udp(p)->dest != bpf_htons(ROCE_PORT))
@@ -116,8 +116,8 @@ static __always_inline enum verdict parse_udp(struct packet *p)
 }
 
 /*
- * Without CAP_PERFMON the verifier takes no pointer at an offset that it does not
- * know, so this copies.
+ * Without CAP_PERFMON the verifier refuses a pointer with a variable offset, so this
+ * copies the header.
  */
 static __always_inline enum verdict parse_udp_behind_options(struct packet *p)
 {

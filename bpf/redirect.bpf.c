@@ -2,8 +2,8 @@
 
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Counts what the kernel could not redirect. XDP learns nothing of that: on a bond, for
- * one, native XDP runs on the slaves, whose frames no socket of the bond gets.
+ * Counts packets that the kernel could not redirect. The XDP program is not informed of them.
+ * Example: on a bond, native XDP runs on the slaves, whose frames no socket of the bond gets.
  */
 #include <linux/bpf.h>
 #include <bpf/bpf_helpers.h>
@@ -14,7 +14,7 @@
 #define ENOSPC 28
 #define ENOBUFS 105
 
-/* The id of the steering program's rings. Set before the program is loaded. */
+/* The id of the steering program's map of rings. Set before the program is loaded. */
 const volatile __u32 rings_id = 0;
 
 /*
@@ -23,7 +23,7 @@ const volatile __u32 rings_id = 0;
  */
 enum { ARG_ERR = 3, ARG_MAP_ID = 5 };
 
-/* A socket that is full or has no frame free counts that itself: XDP_STATISTICS. */
+/* A socket that is full or has no free chunk has its own counters: XDP_STATISTICS. */
 static __always_inline int is_counted_by_socket(int err)
 {
 	return err == -ENOMEM || err == -ENOSPC || err == -ENOBUFS;

@@ -2,8 +2,8 @@
 
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Steers RoCEv2 packets that are for us into AF_XDP rings, drops those that are
- * for us and wrong, and leaves everything else to the kernel.
+ * Steers RoCEv2 packets for this card into AF_XDP rings, drops invalid packets for
+ * it, and passes everything else to the kernel.
  */
 #include <linux/bpf.h>
 #include <linux/if_ether.h>
@@ -17,7 +17,7 @@
 
 #define MULTICAST_QPN 0xffffff
 
-/* Not ours is not ours to drop: a bridge, a macvlan or another stack may want it. */
+/* Packets that are not for us pass: a bridge, a macvlan or another stack may take them. */
 static __always_inline enum verdict check_destination(const struct packet *p)
 {
 	struct address address = destination(p);
@@ -25,7 +25,7 @@ static __always_inline enum verdict check_destination(const struct packet *p)
 	if (is_to_group(p)) {
 		int attached = is_attached_group(&address);
 
-		/* Else clang makes one lookup of two, which the JIT cannot inline. */
+		/* Keeps clang from merging this lookup with the other: the JIT could not inline it. */
 		asm volatile("");
 		return attached ? REDIRECTED : PASS_GROUP;
 	}
@@ -33,8 +33,8 @@ static __always_inline enum verdict check_destination(const struct packet *p)
 }
 
 /*
- * The kernel's PACKET_OTHERHOST: flooded, or for a macvlan child, a bridge, a container.
- * A group's or the broadcast MAC is everybody's, as ip_rcv has it.
+ * Frames to another MAC are flooded, or for a macvlan child, a bridge or a container; the
+ * kernel calls them PACKET_OTHERHOST. Group and broadcast MACs are taken, as by ip_rcv.
  */
 static __always_inline enum verdict check_mac(const struct packet *p)
 {
@@ -50,9 +50,9 @@ static __always_inline enum verdict check_mac(const struct packet *p)
 }
 
 /*
- * Fragments count too, but most frames have none, and end where their linear part does.
- * Lengths are compared, not pointers: Linux 6.1 does not know that a swapped 16-bit number
- * is small, and would not let it be added to a pointer.
+ * Fragments of the frame count too, but most frames have none and end with the linear part.
+ * Lengths are compared, not pointers: the verifier of Linux 6.1 does not know that a swapped
+ * 16-bit number is small, and refuses to add it to a pointer.
  */
 static __always_inline int is_truncated(const struct packet *p)
 {
@@ -82,8 +82,8 @@ static __always_inline enum verdict check_lengths(const struct packet *p)
 }
 
 /*
- * XDP bypasses the kernel's own checks of sources: they are here. What we sent ourselves
- * is delivered already.
+ * XDP bypasses the kernel's checks of sources, so they are made here. Packets that we sent
+ * ourselves have been delivered by the engine.
  */
 static __always_inline enum verdict check_source(const struct packet *p)
 {
@@ -106,7 +106,7 @@ static __always_inline enum verdict check_source(const struct packet *p)
 	}
 }
 
-/* A filter against floods; the engine looks again. No unicast queue pair is 0xFFFFFF. */
+/* A filter against floods; the engine checks again. No queue pair has number 0xFFFFFF. */
 static __always_inline enum verdict check_queue_pair(const struct packet *p)
 {
 	__u32 qpn = bpf_ntohl(bth(p)->qpn) & QPN_MASK;
@@ -116,7 +116,7 @@ static __always_inline enum verdict check_queue_pair(const struct packet *p)
 	return is_queue_pair(qpn) ? REDIRECTED : DROP_UNKNOWN_QP;
 }
 
-/* Without a socket on the queue bpf_redirect_map returns its last argument. */
+/* If the queue has no socket, bpf_redirect_map returns its last argument. */
 static __always_inline enum verdict redirect(const struct packet *p)
 {
 	long answer = bpf_redirect_map(&rings, p->ctx->rx_queue_index, XDP_DROP);
@@ -124,7 +124,7 @@ static __always_inline enum verdict redirect(const struct packet *p)
 	return answer == XDP_REDIRECT ? REDIRECTED : DROP_NO_RING;
 }
 
-/* The ladder: the first step that has something against the packet decides. */
+/* The checks in their order: the first one that fails decides. */
 static __always_inline enum verdict check(struct packet *p)
 {
 	return parse_udp(p)
@@ -136,13 +136,13 @@ static __always_inline enum verdict check(struct packet *p)
 	       ?: redirect(p);
 }
 
-/* RoCEv2 uses no options: even a packet for us goes no further. */
+/* RoCEv2 uses no IPv4 options: a packet for us with options is dropped. */
 static __always_inline enum verdict check_with_options(struct packet *p)
 {
 	return parse_udp_behind_options(p) ?: check_destination(p) ?: check_mac(p) ?: DROP_OPTIONS;
 }
 
-/* Each IP version has its own copy of the ladder, with fewer choices left in it. */
+/* Each IP version has its own inlined copy of check, with fewer branches. */
 static __always_inline enum verdict steer(struct packet *p)
 {
 	__be16 ethertype = 0;
