@@ -96,16 +96,16 @@ func (s *Session) openAH(ctx context.Context, a *ah, noWait bool) (_ verbs.Handl
 	if err != nil {
 		return 0, err
 	}
-	hot := a.hot(card.vlan)
-	card.engine.Do(func() { s.hot.SetAH(uint32(handle), hot) })
+	entry := a.entry(card.vlan)
+	card.engine.Do(func() { s.entry.SetAH(uint32(handle), entry) })
 	return handle, nil
 }
 
-// hot is the handle as the engine sees it.
-func (a *ah) hot(vlan uint16) *datapath.AH {
+// entry makes the handle's entry in the engine's tables.
+func (a *ah) entry(vlan uint16) *datapath.AH {
 	route := a.attr.GRH
 	return &datapath.AH{
-		PD: a.pd.number, Path: a.path.hot, Group: route.DGID.IsMulticast(), Dest: route.DGID,
+		PD: a.pd.number, Path: a.path.entry, Group: route.DGID.IsMulticast(), Dest: route.DGID,
 		Template: wire.NewTemplate(wire.Path{
 			VLAN: vlan, Source: a.source, Dest: route.DGID,
 			TrafficClass: route.TrafficClass, HopLimit: route.HopLimit, FlowLabel: route.FlowLabel,
@@ -144,7 +144,7 @@ func (s *Session) takeAH(handle verbs.Handle) (*ah, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.card.engine.Do(func() { s.hot.SetAH(uint32(handle), nil) })
+	s.card.engine.Do(func() { s.entry.SetAH(uint32(handle), nil) })
 	s.ahs.remove(handle)
 	s.commands.Add(1)
 	return a, nil

@@ -33,11 +33,11 @@ type Card struct {
 	vlan     uint16
 	log      *slog.Logger
 
-	stop    chan struct{}  // closed by Close
-	done    chan struct{}  // closed by Close, or when the card has failed
-	failure error          // why it has failed; written before done is closed
-	others  sync.WaitGroup // the goroutines that follow the host
-	closing sync.WaitGroup // sessions that are closed by themselves
+	stop       chan struct{}  // closed by Close
+	done       chan struct{}  // closed by Close, or when the card has failed
+	failure    error          // why it has failed; written before done is closed
+	background sync.WaitGroup // the goroutines that follow the host
+	closing    sync.WaitGroup // sessions that are closed by themselves
 
 	changes pendingChanges
 	refused chan struct{} // of capacity 1: the interface dropped what was to be sent
@@ -101,7 +101,7 @@ func newCard(p parts, o options) (*Card, error) {
 		engine.Start()
 	}
 	for _, run := range []func(){card.keepUp, card.watch, func() { card.host.follow(&card.changes) }, func() { card.host.listen(card.noteTooBig) }} {
-		card.others.Go(run)
+		card.background.Go(run)
 	}
 	return card, nil
 }
@@ -133,7 +133,7 @@ func (card *Card) Close() error {
 		return nil
 	}
 	card.host.interrupt()
-	card.others.Wait()
+	card.background.Wait()
 	for _, s := range sessions {
 		s.commands.Wait()
 	}
@@ -213,7 +213,7 @@ func (card *Card) fail(cause error) {
 		}
 	})
 	for _, s := range card.sessions {
-		card.engine.Settle(s.hot, flushPatience)
+		card.engine.Settle(s.entry, flushPatience)
 	}
 	card.failure = fmt.Errorf("%w: %w", verbs.ErrDeviceFatal, cause)
 	card.tell(verbs.EventReport{Type: verbs.EventDeviceFatal})

@@ -11,7 +11,7 @@ import (
 
 // cq is a completion queue and how many queue pairs complete to it.
 type cq struct {
-	hot    *datapath.CQ
+	entry  *datapath.CQ // the engine's part of it
 	memory []byte
 	users  int
 	user   uint64      // what the program calls it in events
@@ -41,11 +41,11 @@ func (s *Session) openCQ(r verbs.CreateCQRequest, grant *verbs.CreateCQGrant) er
 		return fmt.Errorf("%w: %w", verbs.ErrInvalid, err)
 	}
 	c := &cq{user: r.User, memory: grant.Memory}
-	c.hot = &datapath.CQ{
+	c.entry = &datapath.CQ{
 		Queue: queue, QPs: map[*datapath.QP]struct{}{},
 		NoteOverrun: func() { s.events.notice(&c.failed) },
 	}
-	c.hot.Wake, grant.Events = s.waker(r.User)
+	c.entry.Wake, grant.Events = s.waker(r.User)
 	if err := s.enter(); err != nil {
 		return err
 	}

@@ -38,11 +38,11 @@ func TestFlood(t *testing.T) {
 
 	var done atomic.Bool
 	var flooded uint64
-	var others sync.WaitGroup
+	var background sync.WaitGroup
 	r := newRawSender(t, hosts.A, hosts.B, qp.Number())
 	began := time.Now()
-	others.Go(func() { flooded = flood(r, b.device, &done) })
-	others.Go(func() {
+	background.Go(func() { flooded = flood(r, b.device, &done) })
+	background.Go(func() {
 		// At least as much of a flood as is stated, whoever is faster.
 		eventually(t, "the flood", func() bool { return steered(t, b.device, "drop_unknown_qp") > leastFlood/10 })
 		sendGood(a, qp.Number())
@@ -62,7 +62,7 @@ func TestFlood(t *testing.T) {
 			check(t, qp.PostRecv(receive))
 		}
 	}
-	others.Wait()
+	background.Wait()
 	took := time.Since(began).Seconds()
 	dropped := steered(t, b.device, "drop_unknown_qp")
 	t.Logf("%d good messages at %d a second at most, beside %d flooded packets at %.0f a second", goodMessages, goodRate, flooded, float64(flooded)/took)

@@ -91,7 +91,7 @@ func (card *Card) freeIdle() {
 // left. The caller holds card.asking and card.mu.
 func (card *Card) freePath(p *path) (unused *hop) {
 	waiting := 0
-	card.engine.Do(func() { waiting = p.hot.Waiting() })
+	card.engine.Do(func() { waiting = p.entry.Waiting() })
 	if p.users > 0 || waiting > 0 || card.paths[p.ends] != p {
 		return nil
 	}
@@ -106,7 +106,7 @@ func (card *Card) settle(sessions []*Session) {
 	end := time.Now().Add(closePatience)
 	settle := func() {
 		for _, s := range sessions {
-			card.engine.Settle(s.hot, time.Until(end))
+			card.engine.Settle(s.entry, time.Until(end))
 		}
 	}
 	settle()
@@ -128,7 +128,7 @@ func (card *Card) abandonPaths() {
 	defer card.asking.Unlock()
 	card.engine.Do(func() {
 		for _, p := range card.paths {
-			card.engine.SetPath(p.hot, datapath.PathAttr{State: datapath.PathUnreachable})
+			card.engine.SetPath(p.entry, datapath.PathAttr{State: datapath.PathUnreachable})
 		}
 	})
 }

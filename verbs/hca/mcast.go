@@ -29,7 +29,7 @@ func (s *Session) AttachMcast(r verbs.McastRequest) error {
 		return fmt.Errorf("%w: %d queue pairs are attached to groups", verbs.ErrLimit, s.attached)
 	}
 	isNew := card.groups.Members(mgid) == nil
-	switch err := card.groups.Add(mcast.NewGroup[*datapath.QP](mgid, r.MLID), q.hot); {
+	switch err := card.groups.Add(mcast.NewGroup[*datapath.QP](mgid, r.MLID), q.entry); {
 	case errors.Is(err, mcast.ErrAttached):
 		return nil
 	case errors.Is(err, mcast.ErrLimit):
@@ -83,7 +83,7 @@ func (s *Session) enterGroup(enter func() error, r verbs.McastRequest) (*qp, err
 // detach undoes an attachment. The caller holds card.mu.
 func (s *Session) detach(q *qp, mgid wire.GID, mlid wire.MLID) error {
 	card := s.card
-	if err := card.groups.Detach(mgid, mlid, q.hot); err != nil {
+	if err := card.groups.Detach(mgid, mlid, q.entry); err != nil {
 		return fmt.Errorf("%w: %w", verbs.ErrInvalid, err)
 	}
 	delete(q.groups, mgid)

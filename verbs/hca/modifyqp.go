@@ -59,21 +59,21 @@ func (q *qp) apply(e *datapath.Engine, current, next verbs.QPState, attr *verbs.
 		return fmt.Errorf("%w: the queue pair went to %v by itself; query it, and try again", verbs.ErrState, now)
 	}
 	if mask&verbs.QPAttrQKey != 0 {
-		q.hot.QKey, q.attr.QKey = attr.QKey, attr.QKey
+		q.entry.QKey, q.attr.QKey = attr.QKey, attr.QKey
 	}
 	if mask&verbs.QPAttrPort != 0 {
 		q.attr.Port = attr.Port
 	}
 	if mask&verbs.QPAttrSQPSN != 0 {
-		q.hot.PSN, q.attr.SQPSN = attr.SQPSN, attr.SQPSN
+		q.entry.PSN, q.attr.SQPSN = attr.SQPSN, attr.SQPSN
 	}
 	if mask&verbs.QPAttrState != 0 {
 		if next == verbs.QPStateReset {
 			q.attr = verbs.QPAttr{}
-			q.hot.QKey, q.hot.PSN, q.hot.CompletionToken = 0, 0, token
+			q.entry.QKey, q.entry.PSN, q.entry.CompletionToken = 0, 0, token
 		}
 		q.state.Store(uint32(next))
-		e.SetState(q.hot, next)
+		e.SetState(q.entry, next)
 	}
 	return nil
 }
@@ -89,7 +89,7 @@ func (s *Session) QueryQP(r verbs.QueryQPRequest) (grant verbs.QueryQPGrant, err
 		return grant, err
 	}
 	grant.Attr = q.attr
-	s.card.engine.Do(func() { grant.Attr.SQPSN = q.hot.PSN })
+	s.card.engine.Do(func() { grant.Attr.SQPSN = q.entry.PSN })
 	grant.Attr.State = verbs.QPState(q.state.Load())
 	grant.Attr.CurState = grant.Attr.State
 	return grant, nil

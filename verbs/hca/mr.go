@@ -64,13 +64,13 @@ func (s *Session) register(pdHandle verbs.Handle, m *mr, memory []byte, access v
 	if err != nil {
 		return grant, err
 	}
-	hot := &datapath.MR{
+	entry := &datapath.MR{
 		LKey: datapath.LKeyFor(uint32(handle)), PD: m.pd.number,
 		Memory: memory, Write: access&verbs.AccessLocalWrite != 0,
 	}
-	s.card.engine.Do(func() { s.hot.SetMR(uint32(handle), hot) })
+	s.card.engine.Do(func() { s.entry.SetMR(uint32(handle), entry) })
 	m.pd.users++
-	return verbs.MRGrant{MR: handle, LKey: hot.LKey, Memory: memory}, nil
+	return verbs.MRGrant{MR: handle, LKey: entry.LKey, Memory: memory}, nil
 }
 
 // DeregMR implements verbs.Provider. Requests that name the region and run later
@@ -84,7 +84,7 @@ func (s *Session) DeregMR(r verbs.DeregMRRequest) error {
 	if err != nil {
 		return err
 	}
-	s.card.engine.Do(func() { s.hot.SetMR(uint32(r.MR), nil) })
+	s.card.engine.Do(func() { s.entry.SetMR(uint32(r.MR), nil) })
 	s.mrs.remove(r.MR)
 	m.pd.users--
 	s.release(m.own)

@@ -27,7 +27,7 @@ type path struct {
 	hop   *hop  // nil for a group, a local destination, or without a route
 	why   error // there is no route
 	mtu   wire.MTU
-	hot   *datapath.Path
+	entry *datapath.Path // the engine's part of it
 }
 
 // way is what a look-up found.
@@ -92,7 +92,7 @@ func (card *Card) takePath(ends pair) (*path, error) {
 	}
 	card.mu.Lock()
 	if p == nil {
-		p = &path{ends: ends, hot: new(datapath.Path)}
+		p = &path{ends: ends, entry: new(datapath.Path)}
 		card.paths[ends] = p
 	}
 	card.use(p)
@@ -148,5 +148,5 @@ func (card *Card) show(p *path) {
 	default:
 		w.State = datapath.PathResolving
 	}
-	card.engine.SetPath(p.hot, w)
+	card.engine.SetPath(p.entry, w)
 }

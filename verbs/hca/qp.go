@@ -14,7 +14,7 @@ import (
 // qp is a queue pair. Its state is the engine's; state is a copy that the
 // engine keeps up to date.
 type qp struct {
-	hot            *datapath.QP
+	entry          *datapath.QP
 	pd             *pd
 	sendCQ, recvCQ *cq
 	groups         map[wire.GID]wire.MLID // that it is attached to
@@ -52,7 +52,7 @@ func (s *Session) CreateQP(r verbs.CreateQPRequest) (verbs.CreateQPGrant, error)
 		return verbs.CreateQPGrant{}, err
 	}
 	q := &qp{user: r.User, groups: map[wire.GID]wire.MLID{}}
-	q.hot = s.newHotQP(q, &r)
+	q.entry = s.newQPEntry(q, &r)
 	grant, err := s.makeQueues(q, &r.Cap)
 	if err == nil {
 		err = s.addQP(q, &r, &grant)
@@ -64,10 +64,10 @@ func (s *Session) CreateQP(r verbs.CreateQPRequest) (verbs.CreateQPGrant, error)
 	return grant, nil
 }
 
-// newHotQP is the queue pair as the engine sees it, as far as the request says.
-func (s *Session) newHotQP(q *qp, r *verbs.CreateQPRequest) *datapath.QP {
+// newQPEntry makes the entry in the engine's tables, as far as the request says.
+func (s *Session) newQPEntry(q *qp, r *verbs.CreateQPRequest) *datapath.QP {
 	return &datapath.QP{
-		Session: s.hot, DoorbellIndex: r.Index, CompletionToken: r.Token, PKey: wire.PKeyDefault, SigAll: r.SigAll, NoSelfLoopback: r.BlockSelfMcast,
+		Session: s.entry, DoorbellIndex: r.Index, CompletionToken: r.Token, PKey: wire.PKeyDefault, SigAll: r.SigAll, NoSelfLoopback: r.BlockSelfMcast,
 		NoteState: func(state verbs.QPState, fatal bool) {
 			q.state.Store(uint32(state))
 			if fatal {
@@ -87,14 +87,14 @@ func (s *Session) makeQueues(q *qp, c *verbs.QPCap) (grant verbs.CreateQPGrant, 
 		}
 		q.memory = append(q.memory, *memory)
 	}
-	if q.hot.Send, err = ring.NewSendConsumer(grant.SendMemory, grant.SendGeometry); err == nil {
-		q.hot.Recv, err = ring.NewRecvConsumer(grant.RecvMemory, grant.RecvGeometry)
+	if q.entry.Send, err = ring.NewSendConsumer(grant.SendMemory, grant.SendGeometry); err == nil {
+		q.entry.Recv, err = ring.NewRecvConsumer(grant.RecvMemory, grant.RecvGeometry)
 	}
 	if err != nil {
 		return grant, fmt.Errorf("%w: %w", verbs.ErrInvalid, err)
 	}
 	sendSGE, inline := grant.SendGeometry.SendRoom()
-	q.hot.MaxInline, q.hot.MaxSendSGE = inline, sendSGE
+	q.entry.MaxInline, q.entry.MaxSendSGE = inline, sendSGE
 	grant.Cap = verbs.QPCap{
 		MaxSendWR: grant.SendGeometry.Entries, MaxRecvWR: grant.RecvGeometry.Entries,
 		MaxSendSGE: sendSGE, MaxRecvSGE: grant.RecvGeometry.RecvRoom(), MaxInlineData: inline,
@@ -119,18 +119,18 @@ func (s *Session) addQP(q *qp, r *verbs.CreateQPRequest, grant *verbs.CreateQPGr
 	if grant.QP, err = s.qps.add(q); err != nil {
 		return err
 	}
-	q.hot.Number = card.numbers.take(func(n wire.QPN) bool { return card.byPlace[n] == nil })
-	if err := card.steering.AddQP(uint32(q.hot.Number)); err != nil {
+	q.entry.Number = card.numbers.take(func(n wire.QPN) bool { return card.byPlace[n] == nil })
+	if err := card.steering.AddQP(uint32(q.entry.Number)); err != nil {
 		s.qps.remove(grant.QP)
 		return hostError(err)
 	}
-	grant.Number = q.hot.Number
-	card.byPlace[q.hot.Number%numberPlaces] = q
-	s.byDoorbell[q.hot.DoorbellIndex] = q
+	grant.Number = q.entry.Number
+	card.byPlace[q.entry.Number%numberPlaces] = q
+	s.byDoorbell[q.entry.DoorbellIndex] = q
 	q.pd.users++
 	q.sendCQ.users++
 	q.recvCQ.users++
-	card.engine.Do(func() { card.engine.AddQP(q.hot) })
+	card.engine.Do(func() { card.engine.AddQP(q.entry) })
 	return nil
 }
 
@@ -148,7 +148,7 @@ func (s *Session) bindQP(q *qp, r *verbs.CreateQPRequest) (err error) {
 	if r.Index >= ring.MaxQueuePairs || s.byDoorbell[r.Index] != nil {
 		return fmt.Errorf("%w: place %d in the doorbell is taken; a session serves one Context", verbs.ErrInvalid, r.Index)
 	}
-	q.hot.PD, q.hot.SendCQ, q.hot.RecvCQ = q.pd.number, q.sendCQ.hot, q.recvCQ.hot
+	q.entry.PD, q.entry.SendCQ, q.entry.RecvCQ = q.pd.number, q.sendCQ.entry, q.recvCQ.entry
 	return nil
 }
 
@@ -183,16 +183,16 @@ func (s *Session) forgetQPs(all []*qp) (failed error) {
 	}
 	card.engine.Do(func() {
 		for _, q := range all {
-			card.engine.RemoveQP(q.hot)
+			card.engine.RemoveQP(q.entry)
 		}
 	})
 	for _, q := range all {
-		delete(card.byPlace, q.hot.Number%numberPlaces)
-		delete(s.byDoorbell, q.hot.DoorbellIndex)
+		delete(card.byPlace, q.entry.Number%numberPlaces)
+		delete(s.byDoorbell, q.entry.DoorbellIndex)
 		q.pd.users--
 		q.sendCQ.users--
 		q.recvCQ.users--
-		failed = errors.Join(failed, card.steering.RemoveQP(uint32(q.hot.Number)))
+		failed = errors.Join(failed, card.steering.RemoveQP(uint32(q.entry.Number)))
 	}
 	return failed
 }
@@ -202,7 +202,7 @@ func (s *Session) flushAll() {
 	for _, q := range s.qps.all() {
 		if verbs.QPState(q.state.Load()) != verbs.QPStateReset {
 			q.state.Store(uint32(verbs.QPStateErr))
-			s.card.engine.SetState(q.hot, verbs.QPStateErr)
+			s.card.engine.SetState(q.entry, verbs.QPStateErr)
 		}
 	}
 }

@@ -20,8 +20,8 @@ type Session struct {
 	card     *Card
 	config   SessionConfig
 	doorbell *ring.Doorbell
-	bell     []byte // the doorbell's memory
-	hot      *datapath.Session
+	bell     []byte            // the doorbell's memory
+	entry    *datapath.Session // in the engine's tables
 	events   events
 	claimed  atomic.Bool   // by a Context
 	memory   atomic.Uint64 // bytes that were allocated
@@ -61,7 +61,7 @@ func (card *Card) NewSession(config SessionConfig) (*Session, error) {
 		return nil, fmt.Errorf("doorbell of a session on %s: %w", card.name, err)
 	}
 	s.doorbell = ring.NewDoorbell(s.bell)
-	s.hot = datapath.NewSession(s.doorbell)
+	s.entry = datapath.NewSession(s.doorbell)
 	if err := card.addSession(s); err != nil {
 		s.release(s.bell)
 		return nil, fmt.Errorf("session on %s: %w", card.name, err)
@@ -79,7 +79,7 @@ func (card *Card) addSession(s *Session) error {
 		return fmt.Errorf("%w: a card has %d sessions", verbs.ErrLimit, maxSessions)
 	}
 	card.sessions = append(card.sessions, s)
-	card.engine.Do(func() { card.engine.AddSession(s.hot) })
+	card.engine.Do(func() { card.engine.AddSession(s.entry) })
 	return nil
 }
 
@@ -98,7 +98,7 @@ func (s *Session) Close() error {
 	}
 	defer s.card.closing.Done()
 	s.commands.Wait()
-	s.card.engine.Settle(s.hot, closePatience)
+	s.card.engine.Settle(s.entry, closePatience)
 	return s.free()
 }
 
@@ -126,7 +126,7 @@ func (s *Session) free() error {
 	card.mu.Lock()
 	queuePairs, handles, joins := s.qps.all(), s.ahs.all(), s.joins.all()
 	failed := s.forgetQPs(queuePairs)
-	card.engine.Do(func() { card.engine.RemoveSession(s.hot) })
+	card.engine.Do(func() { card.engine.RemoveSession(s.entry) })
 	card.sessions = slices.DeleteFunc(card.sessions, func(other *Session) bool { return other == s })
 	card.mu.Unlock()
 	for _, a := range handles {
@@ -196,9 +196,9 @@ func (s *Session) Doorbell() *ring.Doorbell { return s.doorbell }
 // Wake implements verbs.Provider. The caller's thread does the work if it may.
 func (s *Session) Wake() {
 	if s.card.inline {
-		s.card.engine.Kick(s.hot)
+		s.card.engine.Kick(s.entry)
 	} else {
-		s.card.engine.Wake(s.hot)
+		s.card.engine.Wake(s.entry)
 	}
 }
 
