@@ -11,7 +11,7 @@ import (
 // CQ is a completion queue (ibv_cq).
 type CQ struct {
 	ctx      *Context
-	user     uint64 // see eventSources
+	eventID  uint64 // see eventSources
 	handle   Handle
 	capacity int
 	events   chan struct{}
@@ -29,8 +29,8 @@ type CQ struct {
 // into error, which EventCQErr and EventQPFatal tell.
 func (c *Context) CreateCQ(entries int) (*CQ, error) {
 	var cq *CQ
-	err := c.eventSources.add(func(user uint64) (_ any, err error) {
-		cq, err = c.createCQ(entries, user)
+	err := c.eventSources.add(func(eventID uint64) (_ any, err error) {
+		cq, err = c.createCQ(entries, eventID)
 		return cq, err
 	})
 	if err != nil {
@@ -39,8 +39,8 @@ func (c *Context) CreateCQ(entries int) (*CQ, error) {
 	return cq, nil
 }
 
-func (c *Context) createCQ(entries int, user uint64) (*CQ, error) {
-	grant, err := c.provider.CreateCQ(CreateCQRequest{entries, user})
+func (c *Context) createCQ(entries int, eventID uint64) (*CQ, error) {
+	grant, err := c.provider.CreateCQ(CreateCQRequest{entries, eventID})
 	if err != nil {
 		return nil, err
 	}
@@ -49,7 +49,7 @@ func (c *Context) createCQ(entries int, user uint64) (*CQ, error) {
 		_ = c.provider.DestroyCQ(DestroyCQRequest{grant.CQ})
 		return nil, err
 	}
-	return &CQ{ctx: c, user: user, handle: grant.CQ, capacity: int(grant.Geometry.Entries), events: grant.Events, closed: make(chan struct{}), queue: queue}, nil
+	return &CQ{ctx: c, eventID: eventID, handle: grant.CQ, capacity: int(grant.Geometry.Entries), events: grant.Events, closed: make(chan struct{}), queue: queue}, nil
 }
 
 // Capacity is how many completions the queue can hold, at least what was asked for.
@@ -87,7 +87,7 @@ func (q *CQ) Close() error {
 		return fmt.Errorf("destroy CQ: %w", err)
 	}
 	close(q.closed) // once: the card knows the handle no more
-	q.ctx.eventSources.remove(q.user)
+	q.ctx.eventSources.remove(q.eventID)
 	return nil
 }
 

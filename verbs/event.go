@@ -52,7 +52,7 @@ func (c *Context) event(r EventReport) (AsyncEvent, bool) {
 	if r.Type != EventCQErr && r.Type != EventQPFatal {
 		return event, true
 	}
-	switch source := c.eventSources.find(r.User).(type) {
+	switch source := c.eventSources.find(r.EventID).(type) {
 	case *CQ:
 		event.CQ = source
 	case *QP:
@@ -76,33 +76,33 @@ type eventSource struct {
 }
 
 // add makes an object, under no lock.
-func (s *eventSources) add(create func(user uint64) (any, error)) error {
+func (s *eventSources) add(create func(id uint64) (any, error)) error {
 	source := &eventSource{made: make(chan struct{})}
 	defer close(source.made)
 	s.mu.Lock()
 	s.last++
-	user := s.last
-	s.all[user] = source
+	id := s.last
+	s.all[id] = source
 	s.mu.Unlock()
-	object, err := create(user)
+	object, err := create(id)
 	if err != nil {
-		s.remove(user)
+		s.remove(id)
 		return err
 	}
 	source.object = object
 	return nil
 }
 
-func (s *eventSources) remove(user uint64) {
+func (s *eventSources) remove(id uint64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	delete(s.all, user)
+	delete(s.all, id)
 }
 
 // find gives the object of a number, nil if it has been closed.
-func (s *eventSources) find(user uint64) any {
+func (s *eventSources) find(id uint64) any {
 	s.mu.Lock()
-	source := s.all[user]
+	source := s.all[id]
 	s.mu.Unlock()
 	if source == nil {
 		return nil

@@ -164,7 +164,7 @@ type (
 	// CreateCQRequest asks for a completion queue.
 	CreateCQRequest struct {
 		Entries int
-		User    uint64 // chosen by the program, echoed in events
+		EventID uint64 // chosen by the program, echoed in events
 	}
 	// CreateCQGrant is a completion queue as it was made: at least as large as asked for.
 	CreateCQGrant struct {
@@ -180,15 +180,15 @@ type (
 
 	// CreateQPRequest asks for a queue pair, in RESET.
 	CreateQPRequest struct {
-		PD             Handle
-		Type           QPType
-		Cap            QPCap
-		SigAll         bool
-		BlockSelfMcast bool
-		SendCQ, RecvCQ Handle
-		Index          uint32 // bit in the doorbell, chosen by the program
-		Token          uint32 // chosen by the program, echoed in completions
-		User           uint64 // chosen by the program, echoed in events
+		PD              Handle
+		Type            QPType
+		Cap             QPCap
+		SigAll          bool
+		BlockSelfMcast  bool
+		SendCQ, RecvCQ  Handle
+		DoorbellIndex   uint32 // bit in the doorbell, chosen by the program
+		CompletionToken uint32 // chosen by the program, echoed in completions
+		EventID         uint64 // chosen by the program, echoed in events
 	}
 	// CreateQPGrant is a queue pair as it was made.
 	CreateQPGrant struct {
@@ -202,10 +202,10 @@ type (
 	}
 	// ModifyQPRequest changes the attributes in the mask.
 	ModifyQPRequest struct {
-		QP    Handle
-		Attr  QPAttr
-		Mask  QPAttrMask
-		Token uint32 // replaces the queue pair's when the mask has the state and it is RESET
+		QP              Handle
+		Attr            QPAttr
+		Mask            QPAttrMask
+		CompletionToken uint32 // replaces the queue pair's when the mask has the state and it is RESET
 	}
 	// QueryQPRequest asks for a queue pair's attributes.
 	QueryQPRequest struct{ QP Handle }
@@ -251,7 +251,7 @@ type (
 
 // EventReport is an asynchronous event as a card tells it.
 type EventReport struct {
-	Type EventType
-	Port uint8  // of the port's events
-	User uint64 // of a CQ's or queue pair's: what it was made with
+	Type    EventType
+	Port    uint8  // of the port's events
+	EventID uint64 // of a CQ's or queue pair's: what it was made with
 }

@@ -10,15 +10,15 @@ import (
 
 // QP is a queue pair (ibv_qp).
 type QP struct {
-	ctx    *Context
-	pd     *PD
-	user   uint64 // see eventSources
-	handle Handle
-	number QPN
-	init   QPInitAttr    // with what was granted
-	token  atomic.Uint32 // see qpSlots
-	state  atomic.Uint32 // as this side last set it; the card may have gone to SQE or ERR
-	closed atomic.Bool
+	ctx             *Context
+	pd              *PD
+	eventID         uint64 // see eventSources
+	handle          Handle
+	number          QPN
+	init            QPInitAttr    // with what was granted
+	completionToken atomic.Uint32 // see qpSlots
+	state           atomic.Uint32 // as this side last set it; the card may have gone to SQE or ERR
+	closed          atomic.Bool
 
 	modifyMu sync.Mutex // one Modify or Close at a time; before sendMu, recvMu
 
@@ -40,8 +40,8 @@ func (p *PD) CreateQP(attr *QPInitAttr) (*QP, error) {
 		return nil, fmt.Errorf("create QP: %w", errNil)
 	}
 	var qp *QP
-	err := p.ctx.eventSources.add(func(user uint64) (_ any, err error) {
-		qp, err = p.createQP(*attr, user)
+	err := p.ctx.eventSources.add(func(eventID uint64) (_ any, err error) {
+		qp, err = p.createQP(*attr, eventID)
 		return qp, err
 	})
 	if err != nil {
@@ -50,7 +50,7 @@ func (p *PD) CreateQP(attr *QPInitAttr) (*QP, error) {
 	return qp, nil
 }
 
-func (p *PD) createQP(attr QPInitAttr, user uint64) (*QP, error) {
+func (p *PD) createQP(attr QPInitAttr, eventID uint64) (*QP, error) {
 	if attr.SendCQ == nil || attr.RecvCQ == nil {
 		return nil, fmt.Errorf("%w: a queue pair needs a SendCQ and a RecvCQ; they may be the same", ErrInvalid)
 	}
@@ -64,20 +64,20 @@ func (p *PD) createQP(attr QPInitAttr, user uint64) (*QP, error) {
 	grant, err := p.ctx.provider.CreateQP(CreateQPRequest{
 		PD: p.handle, Type: attr.Type, Cap: attr.Cap, SigAll: attr.SQSigAll, BlockSelfMcast: attr.BlockSelfMcastLB,
 		SendCQ: attr.SendCQ.handle, RecvCQ: attr.RecvCQ.handle,
-		Index: token % ring.MaxQueuePairs, Token: token, User: user,
+		DoorbellIndex: token % ring.MaxQueuePairs, CompletionToken: token, EventID: eventID,
 	})
 	if err != nil {
 		p.ctx.releaseSlot(token)
 		return nil, err
 	}
 	attr.Cap = grant.Cap
-	qp := &QP{ctx: p.ctx, pd: p, user: user, handle: grant.QP, number: grant.Number, init: attr}
+	qp := &QP{ctx: p.ctx, pd: p, eventID: eventID, handle: grant.QP, number: grant.Number, init: attr}
 	if err := qp.mapQueues(grant); err != nil {
 		_ = p.ctx.provider.DestroyQP(DestroyQPRequest{grant.QP})
 		p.ctx.releaseSlot(token)
 		return nil, err
 	}
-	qp.token.Store(token)
+	qp.completionToken.Store(token)
 	p.ctx.slots.at(token).qp.Store(qp)
 	return qp, nil
 }
@@ -143,8 +143,8 @@ func (q *QP) Modify(attr *QPAttr, mask QPAttrMask) error {
 // is polled meanwhile is of the life that is ending.
 func (q *QP) reset(attr *QPAttr, mask QPAttrMask) error {
 	was := q.enterReset()
-	token := q.ctx.nextToken(q.token.Load())
-	if err := q.ctx.provider.ModifyQP(ModifyQPRequest{QP: q.handle, Attr: *attr, Mask: mask, Token: token}); err != nil {
+	token := q.ctx.nextToken(q.completionToken.Load())
+	if err := q.ctx.provider.ModifyQP(ModifyQPRequest{QP: q.handle, Attr: *attr, Mask: mask, CompletionToken: token}); err != nil {
 		q.state.Store(was)
 		return fmt.Errorf("modify QP %v: %w", q.number, err)
 	}
@@ -156,7 +156,7 @@ func (q *QP) reset(attr *QPAttr, mask QPAttrMask) error {
 	q.ctx.mu.Lock()
 	defer q.ctx.mu.Unlock()
 	q.ctx.slots.renew(token)
-	q.token.Store(token)
+	q.completionToken.Store(token)
 	q.sendPolled.Store(q.send.Signaled())
 	q.recvPolled.Store(q.recv.Posted())
 	q.purgeCQs()
@@ -246,8 +246,8 @@ func (q *QP) Close() error {
 	}
 	q.closed.Store(true)
 	q.state.Store(uint32(QPStateReset)) // posts are refused from now on
-	q.ctx.releaseSlot(q.token.Load())
-	q.ctx.eventSources.remove(q.user)
+	q.ctx.releaseSlot(q.completionToken.Load())
+	q.ctx.eventSources.remove(q.eventID)
 	defer q.lockCQs()()
 	q.purgeCQs()
 	return nil

@@ -62,7 +62,7 @@ func (q *QP) announceSends(n int) {
 }
 
 func (q *QP) ring() {
-	if q.ctx.doorbell.Ring(q.token.Load()) {
+	if q.ctx.doorbell.Ring(q.completionToken.Load()) {
 		q.ctx.provider.Wake()
 	}
 }

@@ -11,11 +11,11 @@ import (
 
 // cq is a completion queue and how many queue pairs complete to it.
 type cq struct {
-	entry  *datapath.CQ // the engine's part of it
-	memory []byte
-	users  int
-	user   uint64      // what the program calls it in events
-	failed atomic.Bool // set by the engine; see events
+	entry   *datapath.CQ // the engine's part of it
+	memory  []byte
+	users   int
+	eventID uint64      // of the program, for its events
+	failed  atomic.Bool // set by the engine; see events
 }
 
 // CreateCQ implements verbs.Provider.
@@ -40,12 +40,12 @@ func (s *Session) openCQ(r verbs.CreateCQRequest, grant *verbs.CreateCQGrant) er
 	if err != nil {
 		return fmt.Errorf("%w: %w", verbs.ErrInvalid, err)
 	}
-	c := &cq{user: r.User, memory: grant.Memory}
+	c := &cq{eventID: r.EventID, memory: grant.Memory}
 	c.entry = &datapath.CQ{
 		Queue: queue, QPs: map[*datapath.QP]struct{}{},
 		NoteOverrun: func() { s.events.notice(&c.failed) },
 	}
-	c.entry.Wake, grant.Events = s.waker(r.User)
+	c.entry.Wake, grant.Events = s.waker(r.EventID)
 	if err := s.enter(); err != nil {
 		return err
 	}
@@ -55,9 +55,9 @@ func (s *Session) openCQ(r verbs.CreateCQRequest, grant *verbs.CreateCQGrant) er
 }
 
 // waker makes what tells the program of an armed CQ's event: the session's own way, or a channel.
-func (s *Session) waker(user uint64) (wake func(), events chan struct{}) {
+func (s *Session) waker(id uint64) (wake func(), events chan struct{}) {
 	if tell := s.config.Wake; tell != nil {
-		return func() { tell(user) }, nil
+		return func() { tell(id) }, nil
 	}
 	events = make(chan struct{}, 1)
 	return func() {
@@ -82,7 +82,7 @@ func (s *Session) DestroyCQ(r verbs.DestroyCQRequest) error {
 		return fmt.Errorf("%w: %d queues complete to the CQ; close their QPs first", verbs.ErrBusy, c.users)
 	}
 	s.cqs.remove(r.CQ)
-	s.events.forget(c.user)
+	s.events.forget(c.eventID)
 	s.release(c.memory)
 	return nil
 }

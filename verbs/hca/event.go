@@ -57,11 +57,11 @@ func (e *events) take() (r verbs.EventReport, ok bool) {
 }
 
 // forget drops what waits about a CQ or queue pair that is being destroyed.
-func (e *events) forget(user uint64) {
+func (e *events) forget(id uint64) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.drop(verbs.EventReport{Type: verbs.EventCQErr, User: user})
-	e.drop(verbs.EventReport{Type: verbs.EventQPFatal, User: user})
+	e.drop(verbs.EventReport{Type: verbs.EventCQErr, EventID: id})
+	e.drop(verbs.EventReport{Type: verbs.EventQPFatal, EventID: id})
 }
 
 func (e *events) drop(r verbs.EventReport) {
@@ -115,12 +115,12 @@ func (s *Session) reportFailed() {
 	defer s.card.mu.Unlock()
 	for _, c := range s.cqs.all() {
 		if c.failed.Swap(false) {
-			s.events.put(verbs.EventReport{Type: verbs.EventCQErr, User: c.user})
+			s.events.put(verbs.EventReport{Type: verbs.EventCQErr, EventID: c.eventID})
 		}
 	}
 	for _, q := range s.qps.all() {
 		if q.failed.Swap(false) {
-			s.events.put(verbs.EventReport{Type: verbs.EventQPFatal, User: q.user})
+			s.events.put(verbs.EventReport{Type: verbs.EventQPFatal, EventID: q.eventID})
 		}
 	}
 }

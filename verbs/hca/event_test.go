@@ -214,17 +214,17 @@ func TestEventsRace(t *testing.T) {
 func TestEventWakesTheNextReader(t *testing.T) {
 	var e events
 	e.init()
-	for user := range uint64(3) {
-		e.put(verbs.EventReport{Type: verbs.EventCQErr, User: user})
+	for id := range uint64(3) {
+		e.put(verbs.EventReport{Type: verbs.EventCQErr, EventID: id})
 	}
-	for user := range uint64(3) {
+	for id := range uint64(3) {
 		select {
 		case <-e.ready:
 		default:
-			t.Fatalf("nobody is woken for event %d", user)
+			t.Fatalf("nobody is woken for event %d", id)
 		}
-		if r, ok := e.take(); !ok || r.User != user {
-			t.Errorf("%+v, want event %d", r, user)
+		if r, ok := e.take(); !ok || r.EventID != id {
+			t.Errorf("%+v, want event %d", r, id)
 		}
 	}
 	select {

@@ -26,7 +26,7 @@ func (s *Session) ModifyQP(r verbs.ModifyQPRequest) error {
 	if err := s.checkModify(current, next, &r.Attr, r.Mask); err != nil {
 		return err
 	}
-	s.card.engine.Do(func() { err = q.apply(s.card.engine, current, next, &r.Attr, r.Mask, r.Token) })
+	s.card.engine.Do(func() { err = q.apply(s.card.engine, current, next, &r.Attr, r.Mask, r.CompletionToken) })
 	return err
 }
 

@@ -19,7 +19,7 @@ type qp struct {
 	sendCQ, recvCQ *cq
 	groups         map[wire.GID]wire.MLID // that it is attached to
 	memory         [][]byte               // of its queues
-	user           uint64                 // what the program calls it in events
+	eventID        uint64                 // of the program, for its events
 	state          atomic.Uint32
 	failed         atomic.Bool  // set by the engine; see events
 	attr           verbs.QPAttr // but State; under card.mu
@@ -51,7 +51,7 @@ func (s *Session) CreateQP(r verbs.CreateQPRequest) (verbs.CreateQPGrant, error)
 	if err := checkCap(&r.Cap); err != nil {
 		return verbs.CreateQPGrant{}, err
 	}
-	q := &qp{user: r.User, groups: map[wire.GID]wire.MLID{}}
+	q := &qp{eventID: r.EventID, groups: map[wire.GID]wire.MLID{}}
 	q.entry = s.newQPEntry(q, &r)
 	grant, err := s.makeQueues(q, &r.Cap)
 	if err == nil {
@@ -67,7 +67,7 @@ func (s *Session) CreateQP(r verbs.CreateQPRequest) (verbs.CreateQPGrant, error)
 // newQPEntry makes the entry in the engine's tables, as far as the request says.
 func (s *Session) newQPEntry(q *qp, r *verbs.CreateQPRequest) *datapath.QP {
 	return &datapath.QP{
-		Session: s.entry, DoorbellIndex: r.Index, CompletionToken: r.Token, PKey: wire.PKeyDefault, SigAll: r.SigAll, NoSelfLoopback: r.BlockSelfMcast,
+		Session: s.entry, DoorbellIndex: r.DoorbellIndex, CompletionToken: r.CompletionToken, PKey: wire.PKeyDefault, SigAll: r.SigAll, NoSelfLoopback: r.BlockSelfMcast,
 		NoteState: func(state verbs.QPState, fatal bool) {
 			q.state.Store(uint32(state))
 			if fatal {
@@ -145,8 +145,8 @@ func (s *Session) bindQP(q *qp, r *verbs.CreateQPRequest) (err error) {
 	if q.recvCQ, err = s.cqs.get(r.RecvCQ); err != nil {
 		return err
 	}
-	if r.Index >= ring.MaxQueuePairs || s.byDoorbell[r.Index] != nil {
-		return fmt.Errorf("%w: place %d in the doorbell is taken; a session serves one Context", verbs.ErrInvalid, r.Index)
+	if r.DoorbellIndex >= ring.MaxQueuePairs || s.byDoorbell[r.DoorbellIndex] != nil {
+		return fmt.Errorf("%w: place %d in the doorbell is taken; a session serves one Context", verbs.ErrInvalid, r.DoorbellIndex)
 	}
 	q.entry.PD, q.entry.SendCQ, q.entry.RecvCQ = q.pd.number, q.sendCQ.entry, q.recvCQ.entry
 	return nil
@@ -167,7 +167,7 @@ func (s *Session) DestroyQP(r verbs.DestroyQPRequest) error {
 	}
 	s.qps.remove(r.QP)
 	err = s.forgetQPs([]*qp{q})
-	s.events.forget(q.user)
+	s.events.forget(q.eventID)
 	s.release(q.memory...)
 	return hostError(err)
 }

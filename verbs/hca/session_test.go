@@ -307,12 +307,12 @@ func TestMemoryOfASession(t *testing.T) {
 func TestWakeOfASession(t *testing.T) {
 	w := newWirePair(t)
 	woken := make(chan uint64, 16)
-	session, err := w.a.device.NewSession(SessionConfig{Wake: func(user uint64) { woken <- user }})
+	session, err := w.a.device.NewSession(SessionConfig{Wake: func(id uint64) { woken <- id }})
 	check(t, err)
 	defer session.Close()
 	pd, err := session.AllocPD()
 	check(t, err)
-	grant, err := session.CreateCQ(verbs.CreateCQRequest{Entries: 8, User: 4711})
+	grant, err := session.CreateCQ(verbs.CreateCQRequest{Entries: 8, EventID: 4711})
 	check(t, err)
 	if grant.Events != nil {
 		t.Error("a channel, where the session has its own way")

@@ -17,9 +17,9 @@ type SessionConfig struct {
 	// Memory is where queues and AllocMR's regions lie: Go memory unless set.
 	Memory Memory
 	// Wake tells the program that an armed CQ has its event, by the number that the program gave
-	// to it (CreateCQRequest.User). It runs between packets, and must not wait. Unless it is
+	// to it (CreateCQRequest.EventID). It runs between packets, and must not wait. Unless it is
 	// set, the channel of the grant is sent to.
-	Wake func(user uint64)
+	Wake func(eventID uint64)
 }
 
 // Limits are how many objects a session may have at once. 0 stands for the card's own limit.

@@ -20,7 +20,7 @@ func (s *station) newHandles(p verbs.Provider, number uint32) (h handles) {
 	check(s, err)
 	mr, err := p.AllocMR(verbs.AllocMRRequest{PD: pd.PD, Length: 1})
 	check(s, err)
-	cq, err := p.CreateCQ(verbs.CreateCQRequest{Entries: 8, User: uint64(doorbells + number)})
+	cq, err := p.CreateCQ(verbs.CreateCQRequest{Entries: 8, EventID: uint64(doorbells + number)})
 	check(s, err)
 	qp, err := p.CreateQP(request(pd.PD, cq.CQ, doorbells+number))
 	check(s, err)
@@ -35,7 +35,7 @@ func (s *station) newHandles(p verbs.Provider, number uint32) (h handles) {
 func request(pd, cq verbs.Handle, index uint32) verbs.CreateQPRequest {
 	return verbs.CreateQPRequest{
 		PD: pd, Type: verbs.QPTypeUD, Cap: defaultCap(), SendCQ: cq, RecvCQ: cq,
-		Index: index, Token: index, User: 1<<40 + uint64(index),
+		DoorbellIndex: index, CompletionToken: index, EventID: 1<<40 + uint64(index),
 	}
 }
 

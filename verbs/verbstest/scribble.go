@@ -32,7 +32,7 @@ func scribbledQueues(t *testing.T, w *world) {
 func (s *station) scribble(w *world, random *rand.Rand, pd verbs.Handle, index uint32) {
 	s.Helper()
 	p := s.session
-	cq, err := p.CreateCQ(verbs.CreateCQRequest{Entries: 8, User: 1 << 41})
+	cq, err := p.CreateCQ(verbs.CreateCQRequest{Entries: 8, EventID: 1 << 41})
 	check(s, err)
 	scrawl(random, cq.Memory)
 	qp, err := p.CreateQP(request(pd, cq.CQ, index))
