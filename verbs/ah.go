@@ -18,8 +18,8 @@ type GlobalRoute struct {
 // AHAttr describes an address (ibv_ah_attr). On Ethernet the route is all there is.
 type AHAttr struct {
 	GRH  GlobalRoute
-	Port uint8 // 1
-	SL   uint8 // 0 to 7; Ethernet priority is not set from it
+	Port uint8 // always 1
+	SL   uint8 // service level, 0 to 7; the frames' Ethernet priority does not follow it
 }
 
 // AH is an address handle: a destination, resolved (ibv_ah).
@@ -30,11 +30,11 @@ type AH struct {
 	attr   AHAttr
 }
 
-// CreateAH resolves an address: a route lookup, and the neighbour's hardware address, for
-// which it waits until ctx is done, at most about four seconds. ErrUnreachable if there is no
-// route or nobody answers (with the context's error, if that ended the wait), ErrNoGID if the
-// source GID's line is empty. A handle is followed: its packets go where route and
-// neighbour lead when they are sent. See CreateAHFromWC for one that never waits.
+// CreateAH resolves an address (ibv_create_ah): it looks up the route, and waits for the
+// neighbour's hardware address until ctx is done, at most about four seconds. ErrUnreachable if
+// there is no route or nobody answers (with the context's error, if that ended the wait), ErrNoGID
+// if the source GID's index is not in use. The card follows later changes of route and neighbour.
+// CreateAHFromWC never waits.
 func (p *PD) CreateAH(ctx context.Context, attr *AHAttr) (*AH, error) {
 	return p.createAH(ctx, attr, false)
 }
@@ -56,8 +56,8 @@ func (p *PD) createAH(ctx context.Context, attr *AHAttr, noWait bool) (*AH, erro
 // Query gives what the handle was made with (rdma_query_ah).
 func (a *AH) Query() AHAttr { return a.attr }
 
-// Close destroys the handle. Requests that name it and have not been sent yet
-// complete with WCLocQPOpErr, whatever handles are made meanwhile.
+// Close destroys the handle (ibv_destroy_ah). Requests that name it and have not been sent yet
+// complete with WCLocQPOpErr.
 func (a *AH) Close() error {
 	if a == nil {
 		return fmt.Errorf("destroy AH: %w", errNil)
@@ -69,14 +69,14 @@ func (a *AH) Close() error {
 	return nil
 }
 
-// ecnBits of a traffic class tell of congestion on the way (RFC 3168): what was received says
-// nothing of the way back.
+// ecnBits of a traffic class report congestion on the path (RFC 3168). An answer does not repeat
+// them: they say nothing about the path back.
 const ecnBits = 3
 
-// AHAttrFromWC gives the address to answer a completion's sender at: the GRH's
-// source, from the address that it was sent to (ibv_init_ah_from_wc). An answer to a group's
-// message goes out from an address of the same IP version, a link-local one only to a
-// link-local sender or where there is no other.
+// AHAttrFromWC gives the attributes for an answer to a completion's sender (ibv_init_ah_from_wc).
+// The answer goes to the GRH's source, from the address that the message was sent to. If that was
+// a group, it goes from an address of the same IP version: a link-local one only if the sender's is
+// link-local, or if there is no other.
 func (c *Context) AHAttrFromWC(wc *WC, grh GRH, port uint8) (AHAttr, error) {
 	if wc == nil {
 		return AHAttr{}, errNil
@@ -90,15 +90,15 @@ func (c *Context) AHAttrFromWC(wc *WC, grh GRH, port uint8) (AHAttr, error) {
 	}
 	source, ok := answerFrom(entries, grh)
 	if !ok {
-		return AHAttr{}, fmt.Errorf("%w: %v, which the packet was sent to, has gone", ErrNoGID, grh.DGID())
+		return AHAttr{}, fmt.Errorf("%w: the packet was sent to %v, which this port does not have any more", ErrNoGID, grh.DGID())
 	}
 	return AHAttr{Port: port, GRH: GlobalRoute{
 		DGID: grh.SGID(), SGIDIndex: source, FlowLabel: grh.FlowLabel(), TrafficClass: grh.TrafficClass() &^ ecnBits,
 	}}, nil
 }
 
-// answerFrom chooses the line of the GID table that an answer goes out from. The last that
-// suits is an address's own line, where the default repeats it.
+// answerFrom chooses the GID that an answer is sent from. If index 0 repeats an address, its own
+// entry comes later in the table and is the one that is chosen.
 func answerFrom(entries []GIDEntry, grh GRH) (index int, ok bool) {
 	own, peer := grh.DGID(), grh.SGID()
 	suits := false
@@ -115,10 +115,9 @@ func answerFrom(entries []GIDEntry, grh GRH) (index int, ok bool) {
 	return index, ok
 }
 
-// CreateAHFromWC makes the handle to answer a completion's sender
-// (ibv_create_ah_from_wc). It never waits: if the sender's hardware address is not known,
-// it is asked for, and what is sent meanwhile waits on the card, up to 64 packets, which are
-// dropped and counted (unreachable) if nobody answers.
+// CreateAHFromWC makes a handle for answers to a completion's sender (ibv_create_ah_from_wc). It
+// never waits. If the sender's hardware address is not known, the card asks for it and holds up to
+// 64 packets meanwhile. If nobody answers it drops them and counts them as unreachable.
 func (p *PD) CreateAHFromWC(wc *WC, grh GRH, port uint8) (*AH, error) {
 	if p == nil {
 		return nil, fmt.Errorf("create AH from completion: %w", errNil)

@@ -18,7 +18,7 @@ type Context struct {
 	doorbell *ring.Doorbell
 	done     <-chan struct{} // closed when the card is gone
 
-	polled atomic.Pointer[CQ] // in vain, by whoever came last
+	lastEmpty atomic.Pointer[CQ] // the queue that the last poll without a completion looked at
 
 	mu    sync.Mutex
 	slots qpSlots
@@ -27,9 +27,9 @@ type Context struct {
 	eventSources eventSources
 }
 
-// Open makes a context on a session, the only one of that session: ErrBusy for another. A card is
-// the session of the program that opened it, and gives more (hca.Card.NewSession). Closing the
-// context closes the session, and with that of the card itself the card.
+// Open makes a context on a session. A session has at most one: ErrBusy for a second. A card is
+// itself the session of the program that opened it; hca.Card.NewSession makes more. Closing the
+// context closes the session, and, if the session is the card itself, the card.
 func Open(session Provider) (*Context, error) {
 	if session == nil {
 		return nil, fmt.Errorf("open: %w: no card", ErrInvalid)
@@ -43,11 +43,11 @@ func Open(session Provider) (*Context, error) {
 	return c, nil
 }
 
-// Close closes the session; whatever was made from the context is gone. All methods of it
-// and of its objects give ErrClosed from now on, those that wait now among them.
-// Closing again does nothing.
+// Close closes the session, with all that was made from the context. From then on all methods of
+// the context and of its objects return ErrClosed, and so do those that wait now. Closing again
+// does nothing.
 //
-// What has been posted is sent first; see the session's Close for how long that may take.
+// Requests that have been posted are sent first; see the session's Close for how long that takes.
 func (c *Context) Close() error {
 	if c == nil {
 		return fmt.Errorf("close context: %w", errNil)
@@ -55,7 +55,7 @@ func (c *Context) Close() error {
 	return c.provider.Close()
 }
 
-// gone says why the card is gone, nil while it is there.
+// gone is why the card is gone: ErrClosed or ErrDeviceFatal; nil while it is there.
 func (c *Context) gone() error {
 	select {
 	case <-c.done:
@@ -73,8 +73,8 @@ func (c *Context) QueryPort(port uint8) (PortAttr, error) {
 	return c.provider.QueryPort(QueryPortRequest{port})
 }
 
-// QueryGID gives a line of a port's GID table, ErrNoGID where it is empty
-// (ibv_query_gid). Index 0 is the address to use when nothing speaks for another.
+// QueryGID gives an entry of a port's GID table; ErrNoGID if the index is not in use
+// (ibv_query_gid). Index 0 is the default.
 func (c *Context) QueryGID(port uint8, index int) (GIDEntry, error) {
 	entries, err := c.GIDs(port)
 	if err != nil {
@@ -82,30 +82,30 @@ func (c *Context) QueryGID(port uint8, index int) (GIDEntry, error) {
 	}
 	at := slices.IndexFunc(entries, func(e GIDEntry) bool { return e.Index == index })
 	if at < 0 {
-		return GIDEntry{}, fmt.Errorf("%w: the port's GID table has no line %d; see Context.GIDs", ErrNoGID, index)
+		return GIDEntry{}, fmt.Errorf("%w: index %d of the port's GID table is not in use; Context.GIDs lists those that are", ErrNoGID, index)
 	}
 	return entries[at], nil
 }
 
-// GIDs lists the lines in use of a port's GID table (ibv_query_gid_table).
+// GIDs lists the entries of a port's GID table that are in use (ibv_query_gid_table).
 func (c *Context) GIDs(port uint8) ([]GIDEntry, error) {
 	grant, err := c.provider.QueryGIDTable(QueryGIDTableRequest{port})
 	return grant.Entries, err
 }
 
-// QueryPKey gives a port's partition key (ibv_query_pkey); there is the default one.
+// QueryPKey gives a port's partition key (ibv_query_pkey). The table has one: the default P_Key.
 func (c *Context) QueryPKey(port uint8, index int) (PKey, error) {
 	grant, err := c.provider.QueryPKey(QueryPKeyRequest{port, index})
 	return grant.PKey, err
 }
 
-// qpSlots finds queue pairs by the tokens in completions. A token is a slot
-// and the generation of its use, so that completions of a queue pair that was reset or
-// destroyed are known as such.
+// qpSlots finds queue pairs by the tokens in completions. A token is the number of a slot and the
+// generation of its use. Each reset and each destroy starts a new generation, so older completions
+// find no queue pair.
 type qpSlots struct {
 	table [ring.MaxQueuePairs / slotChunk]atomic.Pointer[[slotChunk]slot]
 	free  []uint32
-	used  uint32 // slots that have ever been
+	used  uint32 // slots that were taken at least once
 }
 
 const (
@@ -127,7 +127,7 @@ func (s *qpSlots) at(token uint32) *slot {
 	return &chunk[index%slotChunk]
 }
 
-// find gives the queue pair of a token, nil if that life of it has ended.
+// find gives the queue pair of a token, nil if the token's generation has ended.
 func (s *qpSlots) find(token uint32) *QP {
 	if slot := s.at(token); slot != nil && slot.token.Load() == token {
 		return slot.qp.Load()
@@ -135,8 +135,8 @@ func (s *qpSlots) find(token uint32) *QP {
 	return nil
 }
 
-// take finds a free slot, one that was used before as late as can be, and gives its token.
-// The caller holds the context's lock.
+// take finds a free slot and gives its token. Slots that were never used come first, then the one
+// that has been free for longest. The caller holds the context's lock.
 func (s *qpSlots) take() (token uint32, err error) {
 	if s.used == ring.MaxQueuePairs {
 		if len(s.free) == 0 {
@@ -153,20 +153,20 @@ func (s *qpSlots) take() (token uint32, err error) {
 	return s.renew(index), nil
 }
 
-// next is the token of a slot's next life.
+// next is the token of a slot's next generation.
 func (s *qpSlots) next(token uint32) uint32 {
 	fresh := s.at(token).token.Load() + generationUnit
 	return fresh&^(ring.MaxQueuePairs-1) | token%ring.MaxQueuePairs
 }
 
-// renew starts another life of a slot: older tokens find nothing from now on.
+// renew starts a slot's next generation: older tokens find nothing from now on.
 func (s *qpSlots) renew(token uint32) uint32 {
 	fresh := s.next(token)
 	s.at(token).token.Store(fresh)
 	return fresh
 }
 
-// release gives a slot back. The caller holds the context's lock.
+// release frees a slot. The caller holds the context's lock.
 func (s *qpSlots) release(token uint32) {
 	s.at(token).qp.Store(nil)
 	s.free = append(s.free, s.renew(token))

@@ -4,21 +4,21 @@ import "fmt"
 
 // Counter is one number of a card's statistics.
 type Counter struct {
-	Place string // where the packets ended: XDP, socket, routers or engine
+	Place string // where the packets were counted: XDP, socket, routers or engine
 	Name  string
-	Value uint64 // packets, but where the name says bytes
-	Lost  bool   // packets that were for us, or from us, and were dropped; each is in one such counter
+	Value uint64 // packets, unless the name says bytes
+	Lost  bool   // dropped packets that were to or from this card; each is in exactly one such counter
 }
 
-// CounterReader is implemented by a Provider that counts what becomes of packets.
+// CounterReader is implemented by a Provider that counts packets.
 type CounterReader interface {
-	// Counters gives all counters, always in the same order, of the whole card: whatever
-	// program's packets they were.
+	// Counters gives all counters, always in the same order. They count the packets of all
+	// programs on the card.
 	Counters() ([]Counter, error)
 }
 
-// Counters gives all counters of the card (what the kernel calls hw_counters),
-// always in the same order; ErrUnsupported where it has none. They are not read at one instant.
+// Counters gives all counters of the card (hw_counters in the kernel), always in the same order;
+// ErrUnsupported if it has none. They are not all read at the same instant.
 func (c *Context) Counters() ([]Counter, error) {
 	reader, ok := c.provider.(CounterReader)
 	if !ok {

@@ -17,16 +17,16 @@ type CQ struct {
 	events   chan struct{}
 	closed   chan struct{} // closed by Close
 	waiters  atomic.Int32
-	vain     atomic.Uint32 // polls that found nothing
+	empty    atomic.Uint32 // polls that found nothing
 
 	mu    sync.Mutex
 	queue *ring.CompletionConsumer
-	kept  []ring.CQE // older than what is in the queue; see purge
+	kept  []ring.CQE // older than those in the queue; see purge
 }
 
-// CreateCQ makes a completion queue with room for at least so many completions.
-// It must be polled before it is full: an overrun puts it and its queue pairs
-// into error, which EventCQErr and EventQPFatal tell.
+// CreateCQ makes a completion queue with room for at least that many completions (ibv_create_cq).
+// It must be polled before it is full: an overrun puts it and its queue pairs into error, which
+// EventCQErr and EventQPFatal report.
 func (c *Context) CreateCQ(entries int) (*CQ, error) {
 	var cq *CQ
 	err := c.eventSources.add(func(eventID uint64) (_ any, err error) {
@@ -55,8 +55,8 @@ func (c *Context) createCQ(entries int, eventID uint64) (*CQ, error) {
 // Capacity is how many completions the queue can hold, at least what was asked for.
 func (q *CQ) Capacity() int { return q.capacity }
 
-// purge takes the completions of lives that have ended out of the queue, where they
-// would hold places until polled, and keeps the others aside. The caller holds mu.
+// purge drops completions of queue pairs that were reset or destroyed, which would take up room
+// until polled, and moves the other completions to kept. The caller holds mu.
 func (q *CQ) purge() {
 	kept := q.kept
 	q.kept = nil
@@ -77,8 +77,8 @@ func (q *CQ) keep(cqe ring.CQE) {
 	}
 }
 
-// Close destroys the queue; ErrBusy while a queue pair completes to it. Whoever waits for
-// completions is woken.
+// Close destroys the queue (ibv_destroy_cq); ErrBusy while a queue pair completes to it. Calls of
+// Wait return ErrObjectClosed.
 func (q *CQ) Close() error {
 	if q == nil {
 		return fmt.Errorf("destroy CQ: %w", errNil)
@@ -86,7 +86,7 @@ func (q *CQ) Close() error {
 	if err := q.ctx.provider.DestroyCQ(DestroyCQRequest{q.handle}); err != nil {
 		return fmt.Errorf("destroy CQ: %w", err)
 	}
-	close(q.closed) // once: the card knows the handle no more
+	close(q.closed) // only once: a second DestroyCQ of the handle fails
 	q.ctx.eventSources.remove(q.eventID)
 	return nil
 }

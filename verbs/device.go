@@ -6,8 +6,7 @@ import (
 	"github.com/roced/roced/datapath/wire"
 )
 
-// The types of the field, by the names that programs use. Their methods are shown by
-// go doc ./datapath/wire.
+// Types of package wire that programs use. Their methods: go doc ./datapath/wire.
 type (
 	QPN  = wire.QPN
 	PSN  = wire.PSN
@@ -20,7 +19,7 @@ type (
 	MAC  = wire.MAC
 )
 
-// The MTUs (ibv_mtu): so many bytes of payload a packet.
+// The RDMA MTUs (ibv_mtu), by the bytes of payload in a packet.
 const (
 	MTU256  = wire.MTU256
 	MTU512  = wire.MTU512
@@ -29,8 +28,8 @@ const (
 	MTU4096 = wire.MTU4096
 )
 
-// GIDFromAddr is an IP address as a GID, which names a destination: ::ffff:a.b.c.d for IPv4
-// (IBA A17.4.4). The GID's Addr undoes it.
+// GIDFromAddr is the GID of an IP address: ::ffff:a.b.c.d for IPv4 (IBA A17.4.4). The GID's Addr
+// gives the address back.
 func GIDFromAddr(address netip.Addr) GID { return wire.GIDFromAddr(address) }
 
 // DeviceAttr is what a device can do (ibv_device_attr).
@@ -60,8 +59,8 @@ type DeviceAttr struct {
 // PortAttr is the state of a port (ibv_port_attr).
 type PortAttr struct {
 	State          PortState
-	MaxMTU         MTU // as the device was opened: raising the interface's MTU later does not change it
-	ActiveMTU      MTU // the largest up to MaxMTU that the interface's MTU allows now
+	MaxMTU         MTU // fixed when the device is opened, whatever the interface's MTU is later
+	ActiveMTU      MTU // the largest, up to MaxMTU, that the interface's MTU allows now
 	GIDTableLen    int
 	PKeyTableLen   int
 	MaxMsgSize     uint32 // bytes
@@ -69,9 +68,10 @@ type PortAttr struct {
 	InterfaceMTU   int // bytes
 }
 
-// GIDEntry is a line of the GID table. All are of RoCE v2. Each address of the interface has a
-// line of its own, which it keeps as long as it stays. Line 0 is the default: a routable IPv4
-// address, or where there is none, a copy of the best other line (IPv6, then link-local).
+// GIDEntry is an entry of the GID table; all are of RoCE v2. Each address of the interface has an
+// entry of its own, at the same index as long as the interface has the address. Index 0 is the
+// default: a routable IPv4 address, or, if there is none, a copy of the best other entry (IPv6,
+// then link-local).
 type GIDEntry struct {
 	GID       GID
 	Index     int

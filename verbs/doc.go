@@ -8,29 +8,33 @@
 //	    │  └ QP           CreateQP           PostSend, PostRecv, AttachMcast
 //	    ├ CQ              CreateCQ           Poll, Wait
 //	    ├ Membership      JoinMulticast      of a group, until closed
-//	    └ AsyncEvent      GetAsyncEvent      what happens besides
+//	    └ AsyncEvent      GetAsyncEvent      what happens apart from completions
 //
 //	program ── PostSend ──► queue in memory ──► card ──► wire
 //	program ◄── Poll ────── queue in memory ◄── card ◄── wire
 //
-// Commands (create, modify, query, destroy) go through a Provider; work
-// requests and completions go through queues in memory (package ring) that the
-// card reads and writes by itself. Posting and polling allocate nothing, and
-// make no system call unless the card sleeps and must be woken.
+// Commands (create, modify, query, destroy) go through a Provider. Work requests and completions go
+// through queues in memory (package ring), which the card reads and writes directly. Posting and
+// polling allocate nothing. They make a system call only to wake a card that sleeps.
 //
-// The state of every object is the card's. A Context keeps only what posting and
-// polling need: which queue pair a completion belongs to, how many of its slots are
-// free, and the memory that inline sends are copied from.
+// The card owns the state of every object. A Context keeps only what posting and polling need:
+// which queue pair a completion belongs to, how many slots of its queues are free, and the memory
+// that inline sends are copied from.
 //
-// Locks, in order: QP.modifyMu, elements.mu, QP.sendMu, QP.recvMu, CQ.mu, Context.mu.
-// Under CQ.mu the card may be run, which takes none of these.
+// A queue pair has five identities. The session names it by its Handle, peers by its Number (QPN).
+// The program chooses the other three: DoorbellIndex, its bit in the doorbell; CompletionToken,
+// which completions carry, and which a reset changes; and EventID, which events carry.
 //
-// Errors wrap a sentinel of this package, which unwraps to the errno that
-// libibverbs gives: errors.Is(err, unix.EINVAL) holds. The names are those of the
-// manual pages (ibv_post_send(3) is QP.PostSend) and of the kernel's ib_verbs.h.
+// Locks, in order: QP.modifyMu, QP.sendMu, QP.recvMu, CQ.mu, Context.mu. eventSources.mu is taken
+// last, and no other lock is taken under it. A poll may run the card under CQ.mu; the card takes
+// none of these locks.
 //
-// Package ud is the short way, for programs that only send and receive.
+// Errors wrap one of this package's Err values, which unwraps to the errno that libibverbs gives:
+// errors.Is(err, unix.EINVAL) holds. The names are those of the manual pages (ibv_post_send(3) is
+// QP.PostSend) and of the kernel's ib_verbs.h.
 //
-// Left out as yet: completion channels, shared receive queues, connection
-// management; connected services.
+// Package ud is the short way for programs that only send and receive datagrams.
+//
+// Left out as yet: completion channels, shared receive queues, connected services, and connection
+// management.
 package verbs

@@ -8,18 +8,17 @@ import (
 )
 
 const (
-	// closePatience is how long Close waits for a card that does not send.
-	closePatience = time.Second
-	// drainTries is how often Drain looks before it begins to sleep, drainPause for how long then.
+	// closeTimeout is how long Close waits for posted sends to leave.
+	closeTimeout = time.Second
+	// drainTries is how often Drain looks before it sleeps between looks, for drainPause each.
 	drainTries = 100
 	drainPause = 100 * time.Microsecond
 )
 
-// Drain waits until all send requests that have been posted are carried out: handed to
-// the interface, dropped by the card and counted, or flushed; what completes has its completion in
-// the CQ then. Unsignaled ones need no other way to learn that they are sent, nor that their
-// slots are free (see ErrQueueFull).
-// ErrState in SQD, which holds requests back.
+// Drain waits until all posted send requests are carried out: handed to the interface, dropped by
+// the card and counted, or flushed. Completions of signaled ones are in the CQ then. It is the way
+// to learn that unsignaled requests were sent and that their slots are free (see ErrQueueFull).
+// ErrState in SQD, in which the card sends nothing.
 func (q *QP) Drain(ctx context.Context) error {
 	if err := checkContext(ctx); err != nil {
 		return fmt.Errorf("drain QP: %w", err)
@@ -27,8 +26,8 @@ func (q *QP) Drain(ctx context.Context) error {
 	if err := q.awaitSent(ctx); err != nil {
 		return err
 	}
-	// The card has taken the last request, and may still be in the round that sends it, and
-	// completes it: a command waits for the end of that.
+	// The card has taken the last request, but may not have finished the round that sends and
+	// completes it. A command waits until that round has ended.
 	_, _ = q.ctx.provider.QueryQP(QueryQPRequest{q.handle})
 	return nil
 }
@@ -54,7 +53,7 @@ func (q *QP) awaitSent(ctx context.Context) error {
 	}
 }
 
-// unsent is how many requests the card has not taken, and why it will not.
+// unsent is how many requests the card has not taken, and an error if it will not take them.
 func (q *QP) unsent() (left uint32, err error) {
 	q.sendMu.Lock()
 	left = q.send.Waiting()
@@ -72,9 +71,9 @@ func (q *QP) unsent() (left uint32, err error) {
 	return left, err
 }
 
-// drainToClose is Drain with an end.
+// drainToClose waits until posted sends have left, for closeTimeout at most.
 func (q *QP) drainToClose() {
-	ctx, cancel := context.WithTimeout(context.Background(), closePatience)
+	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
 	defer cancel()
-	_ = q.awaitSent(ctx) // what has not left then is dropped
+	_ = q.awaitSent(ctx) // DestroyQP drops those that are left
 }

@@ -9,16 +9,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The errors of this package and of what implements Provider. Each unwraps to the errno
-// that libibverbs gives for the same mistake.
+// The errors of this package and of every Provider. Each unwraps to the errno that libibverbs gives
+// for the same failure.
 var (
 	ErrInvalid = errno.New("invalid argument", unix.EINVAL)
 	ErrState   = errno.New("wrong queue pair state", unix.EINVAL)
-	// ErrQueueFull means that all slots of a queue hold requests. A send's slot is free when
-	// the card has carried it out and, if it is signaled, its completion has been polled; a
-	// receive's when its completion has been polled. So poll, and post again. With unsignaled
-	// sends alone there is nothing to poll: their slots come free by themselves, which QP.Drain
-	// waits for; or have every n-th signaled.
+	// ErrQueueFull means that all slots of a queue hold requests: poll, and post again. The slot of
+	// a receive or of a signaled send is free when its completion has been polled, that of an
+	// unsignaled send when the card has carried it out. If all sends are unsignaled there is
+	// nothing to poll: wait with QP.Drain, or make every n-th one signaled.
 	ErrQueueFull   = errno.New("queue is full", unix.ENOMEM)
 	ErrLimit       = errno.New("limit reached", unix.ENOMEM)
 	ErrBusy        = errno.New("still in use", unix.EBUSY)
@@ -29,10 +28,10 @@ var (
 	ErrCQOverrun   = errno.New("completion queue was overrun", unix.EOVERFLOW)
 	ErrDeviceFatal = errno.New("device has failed", unix.EIO)
 	ErrClosed      = errno.New("device is closed", unix.ENODEV)
-	// ErrObjectClosed is for a CQ, queue pair or other object that has been closed.
+	// ErrObjectClosed means that a CQ, queue pair or other object has been closed.
 	ErrObjectClosed = errno.New("closed already", unix.EINVAL)
-	// ErrHost is for what the host's kernel refused, or could not tell; its own error is wrapped
-	// beside this one.
+	// ErrHost means that the host's kernel refused a request or could not answer it. The kernel's
+	// own error is wrapped too.
 	ErrHost = errno.New("the host refused", unix.EIO)
 )
 
@@ -42,7 +41,7 @@ var kinds = []error{
 	ErrCQOverrun, ErrDeviceFatal, ErrClosed, ErrObjectClosed, ErrHost,
 }
 
-// KindOf gives the error of this package that err is or wraps, nil if it is none of them.
+// KindOf gives the Err value of this package that err is or wraps, nil if there is none.
 func KindOf(err error) error {
 	for _, kind := range kinds {
 		if errors.Is(err, kind) {
@@ -52,10 +51,10 @@ func KindOf(err error) error {
 	return nil
 }
 
-// errNil is for an object or attributes that are none: often an error that was not looked at.
+// errNil is for a nil object or nil attributes, often after an error that was not checked.
 var errNil = fmt.Errorf("%w: nil, where an object or its attributes are needed", ErrInvalid)
 
-// checkContext refuses the nil that a context must not be.
+// checkContext refuses a nil context.
 func checkContext(ctx context.Context) error {
 	if ctx == nil {
 		return fmt.Errorf("%w: no context; context.Background() waits without an end", ErrInvalid)
@@ -63,8 +62,8 @@ func checkContext(ctx context.Context) error {
 	return nil
 }
 
-// BadWRError says which request of a list was refused. Those before it are
-// queued; it and those after it are not (what bad_wr says in libibverbs).
+// BadWRError says which request of a list was refused (bad_wr in libibverbs). Those before it are
+// queued; it and those after it are not.
 type BadWRError struct {
 	Index int // in the list that was posted
 	Err   error

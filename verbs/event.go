@@ -7,7 +7,7 @@ import (
 	"sync"
 )
 
-// AsyncEvent is what happened to a device besides completions (ibv_async_event).
+// AsyncEvent is something that happened to a device, apart from completions (ibv_async_event).
 type AsyncEvent struct {
 	Type EventType
 	Port uint8 // of the port's events, else 0
@@ -18,16 +18,15 @@ type AsyncEvent struct {
 // GetAsyncEvent gives the device's next event, and waits for it until ctx is done
 // (ibv_get_async_event). Several goroutines may wait; each event goes to one of them.
 //
-// Events are kept from Open on, each kind once for its port, CQ or queue pair: one that
-// comes again while it waits counts as the new one, and moves to the end. So nothing
-// grows when nobody reads, and the last of a port's events that is read tells how the
-// port is. Events of a CQ or queue pair that has been closed are not given: there is
-// nothing to acknowledge.
+// Events are kept from Open on, each type once for its port, CQ or queue pair. An event that
+// happens again before it is read moves to the end of the queue. So the queue does not grow when
+// nobody reads it, and the last port event that is read tells the port's present state. Events of
+// a CQ or queue pair that has been closed are dropped; events need no acknowledgement.
 //
-// EventDeviceFatal comes when the interface is deleted. What is outstanding has been
-// completed with WCWRFlushErr by then; once that is polled, and these events are
-// read, waiting ends with ErrDeviceFatal, as do posts and all commands but those that
-// close something. After Close it is ErrClosed, whatever was not read.
+// EventDeviceFatal comes when the interface is deleted. By then all outstanding requests have
+// completed with WCWRFlushErr. Once the events are read, GetAsyncEvent returns ErrDeviceFatal, as
+// do posts and all commands but those that close something. After Close it returns ErrClosed, even
+// if events were left.
 func (c *Context) GetAsyncEvent(ctx context.Context) (AsyncEvent, error) {
 	if err := checkContext(ctx); err != nil {
 		return AsyncEvent{}, fmt.Errorf("get asynchronous event: %w", err)
@@ -46,7 +45,7 @@ func (c *Context) GetAsyncEvent(ctx context.Context) (AsyncEvent, error) {
 	}
 }
 
-// event finds what a report is about; false if that has been closed since.
+// event finds the object that a report is about; false if it has been closed since.
 func (c *Context) event(r EventReport) (AsyncEvent, bool) {
 	event := AsyncEvent{Type: r.Type, Port: r.Port}
 	if r.Type != EventCQErr && r.Type != EventQPFatal {
@@ -61,21 +60,23 @@ func (c *Context) event(r EventReport) (AsyncEvent, bool) {
 	return event, event.CQ != nil || event.QP != nil
 }
 
-// eventSources are the CQs and queue pairs that events can be about, by numbers that the
-// card is given for them and that are never used twice.
+// eventSources are the CQs and queue pairs that events can be about, by their EventIDs. No EventID
+// is used twice.
 type eventSources struct {
 	mu   sync.Mutex
 	last uint64
 	all  map[uint64]*eventSource
 }
 
-// eventSource is a CQ or a queue pair. While it is being made its events wait for it.
+// eventSource is a CQ or a queue pair. An event that comes before its creation is complete waits
+// for that.
 type eventSource struct {
-	made   chan struct{} // closed when object is there, or will never be
+	made   chan struct{} // closed when object is set, or its creation has failed
 	object any           // *CQ, *QP
 }
 
-// add makes an object, under no lock.
+// add gives an EventID to create, and keeps the object that it makes. It calls create under no
+// lock.
 func (s *eventSources) add(create func(id uint64) (any, error)) error {
 	source := &eventSource{made: make(chan struct{})}
 	defer close(source.made)
@@ -99,7 +100,7 @@ func (s *eventSources) remove(id uint64) {
 	delete(s.all, id)
 }
 
-// find gives the object of a number, nil if it has been closed.
+// find gives the object of an EventID, nil if it has been closed.
 func (s *eventSources) find(id uint64) any {
 	s.mu.Lock()
 	source := s.all[id]

@@ -9,7 +9,7 @@ import (
 	"github.com/roced/roced/verbs/hca"
 )
 
-// program is what a program of this example has on a card.
+// program is the objects that a program in these examples has on a card.
 type program struct {
 	ctx *verbs.Context
 	pd  *verbs.PD
@@ -40,7 +40,7 @@ func Example() {
 	defer client.ctx.Close()
 	defer server.ctx.Close()
 
-	// Who is to receive has posted where.
+	// A receiver posts buffers before messages come.
 	_ = server.qp.PostRecv([]verbs.RecvWR{{ID: 1, SGList: []verbs.SGE{server.mr.SGE(0, 2048)}}})
 	_ = client.qp.PostRecv([]verbs.RecvWR{{ID: 2, SGList: []verbs.SGE{client.mr.SGE(0, 2048)}}})
 
@@ -71,8 +71,8 @@ func Example() {
 	// hello yourself
 }
 
-// Receiving what is sent to a group: the join makes the host a member, so that switches send the
-// group's packets here, and the attach has the queue pair get them.
+// To receive a group's messages takes two steps: the join makes the host a member, so that switches
+// send the group's packets here; the attach delivers them to the queue pair.
 func ExampleQP_AttachMcast() {
 	left, right, _ := hca.OpenWire([]netip.Addr{netip.MustParseAddr("10.0.0.1")}, []netip.Addr{netip.MustParseAddr("10.0.0.2")})
 	sender, member := open(left), open(right)

@@ -6,18 +6,19 @@ import (
 	"slices"
 )
 
-// MulticastQPN is the queue pair number to send to, for a group.
+// MulticastQPN is the queue pair number that datagrams to a group are sent to (IBA 10.5).
 const MulticastQPN QPN = 0xFFFFFF
 
-// AttachMcast has the queue pair receive what is sent to a group
-// (ibv_attach_mcast). It makes the host no member of the group: without a
-// membership, switches and the card's filter may keep the group's packets away.
-// A UD queue pair that is not in RESET, and a multicast GID, else an EINVAL; one
-// MGID has one MLID, else ErrInvalid too; ErrLimit. Attaching twice is no error,
-// and needs one DetachMcast.
+// AttachMcast has the queue pair receive what is sent to a group (ibv_attach_mcast). It does not
+// make the host a member of the group; JoinMulticast does. Without a membership, switches and the
+// NIC's filter may drop the group's packets.
 //
-// From now on the group's packets do not reach other listeners on the same
-// interface: the host's own sockets, or stacks behind it.
+// It takes a UD queue pair that is not in RESET (else ErrState) and a multicast GID (else
+// ErrInvalid). One MGID has one MLID; a second one is ErrInvalid. ErrLimit if there are too many
+// attachments. Attaching twice is no error, and one DetachMcast undoes both.
+//
+// From then on the group's packets do not reach other listeners on the same interface, such as the
+// host's own sockets or the stacks of macvlan children.
 func (q *QP) AttachMcast(mgid GID, mlid MLID) error {
 	if err := q.ctx.provider.AttachMcast(McastRequest{q.handle, mgid, mlid}); err != nil {
 		return fmt.Errorf("attach QP %v to group %v: %w", q.number, mgid, err)
@@ -25,9 +26,8 @@ func (q *QP) AttachMcast(mgid GID, mlid MLID) error {
 	return nil
 }
 
-// DetachMcast undoes AttachMcast (ibv_detach_mcast). When it returns nothing is being
-// delivered through the attachment, and nothing will be. ErrInvalid when the queue
-// pair is not attached, an EINVAL in RESET.
+// DetachMcast undoes AttachMcast (ibv_detach_mcast). When it returns, nothing more is delivered
+// through the attachment. ErrInvalid if the queue pair is not attached, ErrState in RESET.
 func (q *QP) DetachMcast(mgid GID, mlid MLID) error {
 	if err := q.ctx.provider.DetachMcast(McastRequest{q.handle, mgid, mlid}); err != nil {
 		return fmt.Errorf("detach QP %v from group %v: %w", q.number, mgid, err)
@@ -38,17 +38,17 @@ func (q *QP) DetachMcast(mgid GID, mlid MLID) error {
 // UDPQKey is the Q_Key of groups in rdma_cm's UDP port space (RDMA_UDP_QKEY).
 const UDPQKey QKey = 0x01234567
 
-// Membership is a join to a group, until Close.
+// Membership is a program's membership of a group, until Close.
 type Membership struct {
 	ctx   *Context
 	grant JoinMulticastGrant
 }
 
-// JoinMulticast joins a group by its address. A full member is reported by IGMP or
-// MLD, once for all of a host's members of the group on the interface; a send-only
-// one never is, neither now nor when it leaves. The join attaches no queue pair:
-// AttachMcast does. A full member that only receives needs no address on the interface. A
-// group's zone, as in ff02::1%eth0, is to be the interface's name.
+// JoinMulticast joins a group by its address (rdma_join_multicast_ex). A full member makes the host
+// a member, which IGMP or MLD reports once for all of the host's full members of the group on the
+// interface. A send-only member is never reported, neither when it joins nor when it leaves. The
+// join attaches no queue pair; AttachMcast does. A full member that only receives needs no address
+// on the interface. A zone in the address, as in ff02::1%eth0, must be the interface's name.
 func (c *Context) JoinMulticast(group netip.Addr, flags JoinFlags) (*Membership, error) {
 	grant, err := c.provider.JoinMulticast(JoinMulticastRequest{group, flags})
 	if err != nil {
@@ -60,17 +60,18 @@ func (c *Context) JoinMulticast(group netip.Addr, flags JoinFlags) (*Membership,
 // MGID is the group's multicast GID, for AttachMcast.
 func (m *Membership) MGID() GID { return m.grant.MGID }
 
-// MLID is the group's multicast LID; Ethernet has none: 0.
+// MLID is the group's multicast LID, always 0: Ethernet has none.
 func (m *Membership) MLID() MLID { return 0 }
 
-// AHAttr is where to send: to MulticastQPN there, with the members' Q_Key. It fails with
-// ErrNoGID when the address that the join chose to send from has gone, or there was none.
+// AHAttr describes the address handle to send to the group with: to MulticastQPN, with the members'
+// Q_Key. ErrNoGID if the interface does not have the address any more that the join chose to send
+// from, or had none.
 func (m *Membership) AHAttr() (AHAttr, error) {
 	entries, err := m.ctx.GIDs(1)
 	if err != nil {
 		return AHAttr{}, err
 	}
-	for _, entry := range slices.Backward(entries) { // the address's own line, not the default's copy
+	for _, entry := range slices.Backward(entries) { // the address's own entry, not the default's copy
 		if entry.GID == m.grant.SGID {
 			return AHAttr{Port: 1, GRH: GlobalRoute{DGID: m.grant.MGID, SGIDIndex: entry.Index}}, nil
 		}
@@ -78,11 +79,11 @@ func (m *Membership) AHAttr() (AHAttr, error) {
 	if m.grant.SGID.IsZero() {
 		return AHAttr{}, fmt.Errorf("send to group %v: %w: the interface had no address of the group's IP version when it was joined; join again", m.grant.MGID, ErrNoGID)
 	}
-	return AHAttr{}, fmt.Errorf("send to group %v: %w: %v, which the join chose to send from, has gone", m.grant.MGID, ErrNoGID, m.grant.SGID)
+	return AHAttr{}, fmt.Errorf("send to group %v: %w: the join chose to send from %v, which the interface does not have any more; join again", m.grant.MGID, ErrNoGID, m.grant.SGID)
 }
 
-// Close leaves. What the join computed is what the leave uses; the last full
-// member's leave is the host's.
+// Close leaves the group, by the MGID that the join computed. When the last full member leaves, so
+// does the host.
 func (m *Membership) Close() error {
 	if m == nil {
 		return fmt.Errorf("leave group: %w", errNil)

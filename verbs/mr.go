@@ -7,14 +7,14 @@ import (
 	"github.com/roced/roced/datapath/ring"
 )
 
-// PD is a protection domain: queue pairs, memory and address handles of one work
-// together, and with no other's (ibv_pd).
+// PD is a protection domain (ibv_pd). Queue pairs, memory regions and address handles work together
+// only if they belong to the same one.
 type PD struct {
 	ctx    *Context
 	handle Handle
 }
 
-// AllocPD makes a protection domain.
+// AllocPD makes a protection domain (ibv_alloc_pd).
 func (c *Context) AllocPD() (*PD, error) {
 	grant, err := c.provider.AllocPD()
 	if err != nil {
@@ -23,7 +23,7 @@ func (c *Context) AllocPD() (*PD, error) {
 	return &PD{c, grant.PD}, nil
 }
 
-// Close frees the protection domain; ErrBusy while anything was made from it.
+// Close frees the protection domain (ibv_dealloc_pd); ErrBusy while it has objects.
 func (p *PD) Close() error {
 	if p == nil {
 		return fmt.Errorf("deallocate PD: %w", errNil)
@@ -37,8 +37,8 @@ func (p *PD) Close() error {
 // LKey names a memory region in a scatter/gather entry.
 type LKey = ring.LKey
 
-// SGE is a piece of a memory region (ibv_sge). Addr counts from the region's
-// start: regions are zero-based, since the card never uses a program's addresses.
+// SGE is a piece of a memory region (ibv_sge). Regions are zero-based: Addr is the offset from the
+// region's start, since the card never uses a program's addresses.
 type SGE = ring.SGE
 
 // MR is a memory region that the card may use (ibv_mr).
@@ -49,8 +49,7 @@ type MR struct {
 	memory []byte
 }
 
-// AllocMR makes and registers length bytes of zeroed memory. This works with
-// every card.
+// AllocMR makes and registers length bytes of zeroed memory. It works with every Provider.
 func (p *PD) AllocMR(length int, access AccessFlags) (*MR, error) {
 	if p == nil {
 		return nil, fmt.Errorf("allocate MR: %w", errNil)
@@ -62,8 +61,8 @@ func (p *PD) AllocMR(length int, access AccessFlags) (*MR, error) {
 	return p.addMR(grant), nil
 }
 
-// RegMR registers the caller's memory. It may be any slice, and is kept alive until the region
-// is closed. ErrUnsupported over the daemon, which cannot reach a client's memory.
+// RegMR registers the caller's memory (ibv_reg_mr). Any slice will do; the region keeps it alive
+// until it is closed. ErrUnsupported over the daemon, which cannot reach a client's memory.
 func (p *PD) RegMR(memory []byte, access AccessFlags) (*MR, error) {
 	if p == nil {
 		return nil, fmt.Errorf("register MR: %w", errNil)
@@ -83,9 +82,9 @@ func (p *PD) addMR(grant MRGrant) *MR {
 	return mr
 }
 
-// Close deregisters the region (ibv_dereg_mr). It does not wait for work requests that
-// name the region: those that run after it complete with WCLocProtErr, and none
-// touches the memory any more when Close has returned.
+// Close deregisters the region (ibv_dereg_mr). It does not wait for work requests that name the
+// region: those that run later complete with WCLocProtErr. When Close returns, the card does not
+// touch the memory any more.
 func (m *MR) Close() error {
 	if m == nil {
 		return fmt.Errorf("deregister MR: %w", errNil)
@@ -96,20 +95,21 @@ func (m *MR) Close() error {
 	}
 	ctx.mu.Lock()
 	defer ctx.mu.Unlock()
-	if ctx.mrs[m.lkey] == m { // else the key has its next life already
+	if ctx.mrs[m.lkey] == m { // else a new region has the key already
 		delete(ctx.mrs, m.lkey)
 	}
 	return nil
 }
 
-// Bytes is the region's memory. Between posting and completion it is the card's.
+// Bytes is the region's memory. What a request names belongs to the card from its posting to its
+// completion.
 func (m *MR) Bytes() []byte { return m.memory }
 
 // LKey is the region's local key.
 func (m *MR) LKey() LKey { return m.lkey }
 
-// SGE names length bytes of the region from an offset on. What does not lie in the
-// region is refused by the card when it is used (WCLocProtErr).
+// SGE names length bytes of the region from an offset on. If they do not lie in the region, the
+// card refuses the request that uses them (WCLocProtErr).
 func (m *MR) SGE(offset, length int) SGE {
 	if offset < 0 || length < 0 || length > math.MaxUint32 {
 		return SGE{Addr: math.MaxUint64, Length: math.MaxUint32, LKey: m.lkey}

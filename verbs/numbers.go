@@ -2,8 +2,8 @@ package verbs
 
 import "github.com/roced/roced/datapath/ring"
 
-// The numbers of libibverbs, by its names. They are defined in datapath/ring, whose documentation
-// says what each means (go doc ./datapath/ring WCStatus).
+// The numbers of libibverbs, by its names. They are defined and documented in datapath/ring
+// (go doc ./datapath/ring WCStatus).
 type (
 	Opcode      = ring.Opcode      // ibv_wr_opcode: the operation of a send work request
 	SendFlags   = ring.SendFlags   // ibv_send_flags
@@ -46,10 +46,10 @@ const (
 // The statuses of completions. Datagrams have WCSuccess, WCLocLenErr, WCLocQPOpErr,
 // WCLocProtErr and WCWRFlushErr.
 //
-// WCSuccess of a send means that the card is done with the request and its memory. UD is
-// unreliable, here too: a message to a neighbour that has gone, or while the link is down, is
-// dropped with success, as one that is lost on the way, and the card counts it
-// (hca's Statistics: unreachable, link_down).
+// WCSuccess of a send means that the card is done with the request and its memory, not that the
+// message arrived. A message to a neighbour that does not answer, or sent while the link is down,
+// completes with success as well. The card drops and counts it (counters unreachable and
+// link_down).
 const (
 	WCSuccess        = ring.WCSuccess
 	WCLocLenErr      = ring.WCLocLenErr
@@ -75,8 +75,8 @@ const (
 	WCGeneralErr     = ring.WCGeneralErr
 )
 
-// The kinds of requests that complete. All that end a receive request have the bit of WCRecv:
-// WCOpcode.IsRecv tells.
+// The kinds of requests that complete. All that end a receive request have the bit of WCRecv; see
+// WCOpcode.IsRecv.
 const (
 	WCSend            = ring.WCSend
 	WCRDMAWrite       = ring.WCRDMAWrite
@@ -105,7 +105,7 @@ const (
 	NetworkIPv6 = ring.NetworkIPv6
 )
 
-// The transport services. UD, unreliable datagrams, is the one that is built.
+// The transport services. Only UD, unreliable datagrams, is supported.
 const (
 	QPTypeRC      = ring.QPTypeRC
 	QPTypeUC      = ring.QPTypeUC
@@ -125,7 +125,7 @@ const (
 	QPStateErr   = ring.QPStateErr
 )
 
-// The attributes that datagrams have.
+// The attributes that a UD queue pair has.
 const (
 	QPAttrState            = ring.QPAttrState
 	QPAttrCurState         = ring.QPAttrCurState
@@ -137,8 +137,8 @@ const (
 	QPAttrCap              = ring.QPAttrCap
 )
 
-// What may be done with a memory region; reading it locally is always allowed. Remote access
-// needs connected services: ErrUnsupported as yet.
+// The access rights of a memory region. The card may always read it. Remote access needs connected
+// services: ErrUnsupported as yet.
 const (
 	AccessLocalWrite   = ring.AccessLocalWrite // receives may write to the region
 	AccessRemoteWrite  = ring.AccessRemoteWrite
@@ -148,8 +148,8 @@ const (
 	AccessZeroBased    = ring.AccessZeroBased
 )
 
-// The asynchronous events (ibv_get_async_event(3)). As yet there are EventCQErr, EventQPFatal,
-// EventDeviceFatal, EventPortActive, EventPortErr, EventGIDChange and EventMTUChange.
+// The asynchronous events (ibv_get_async_event(3)). Those that occur as yet are EventCQErr,
+// EventQPFatal, EventDeviceFatal, EventPortActive, EventPortErr, EventGIDChange and EventMTUChange.
 const (
 	EventCQErr            = ring.EventCQErr   // a CQ was overrun; its queue pairs go to ERR
 	EventQPFatal          = ring.EventQPFatal // a queue pair went to ERR, and no completion says why
@@ -165,8 +165,8 @@ const (
 	EventSRQErr           = ring.EventSRQErr
 	EventSRQLimitReached  = ring.EventSRQLimitReached
 	EventQPLastWQEReached = ring.EventQPLastWQEReached
-	EventGIDChange        = ring.EventGIDChange // lines of the port's GID table changed
-	EventMTUChange        = ring.EventMTUChange // ours: the active MTU changed with the interface's
+	EventGIDChange        = ring.EventGIDChange // entries of the port's GID table changed
+	EventMTUChange        = ring.EventMTUChange // the active MTU changed with the interface's; not in libibverbs
 )
 
 // The port states that an Ethernet port has.

@@ -12,39 +12,39 @@ import (
 // ErrCQOverrun when completions were lost and all that are left have been polled,
 // ErrClosed or ErrDeviceFatal when the card is gone, ErrObjectClosed when the queue is closed.
 //
-// With an embedded card, polling an empty queue runs the card. Polls that find nothing
-// give way to other goroutines, since one that spins keeps the others of
-// its processor waiting, 10 ms and more, among them those that it waits for. So the plain loop
-// is the way to spin, in as many goroutines as there are clients:
+// With an embedded card, polling an empty queue runs the card. Polls that find nothing yield to
+// other goroutines: a goroutine that spins without yielding blocks the others of its processor for
+// 10 ms and more. So a plain loop is the way to spin, in as many goroutines as there are clients:
 //
 //	for {
 //		n, err := cq.Poll(wcs)
 //		…
 //	}
 //
-// It costs a processor that nothing else wants: where several compete for one, programs or
-// goroutines, Wait is quicker, and it costs none while there is nothing.
+// The loop needs a processor of its own. Where programs or goroutines share processors, Wait is
+// quicker, and it uses no processor while there is nothing to do.
 func (q *CQ) Poll(wcs []WC) (int, error) {
 	n, err := q.poll(wcs)
 	if n == 0 && err == nil {
-		q.giveWay()
+		q.yield()
 	}
 	return n, err
 }
 
-// lonelyPolls is how many polls in vain a queue has that is polled alone before it gives
-// way, some 0.4 ms of them: each time Go wakes a thread that looks for work, on a processor that
-// others may need. At every 64th a round trip between two programs took twice as long.
-const lonelyPolls = 4096
+// pollsPerYield is how many empty polls a queue that is polled alone has for one yield, about
+// 0.4 ms of them. Each yield has Go wake a thread that looks for work, on a processor that another
+// program may need: with a yield every 64 polls, a round trip between two programs took twice as
+// long.
+const pollsPerYield = 4096
 
-// giveWay yields, holding no lock: always if another queue was polled since, whose
-// poller waits for its turn, else now and then.
-func (q *CQ) giveWay() {
-	alone := q.ctx.polled.Load() == q
+// yield lets other goroutines run: at each empty poll if another queue was polled since the last
+// one, else once in pollsPerYield. It holds no lock.
+func (q *CQ) yield() {
+	alone := q.ctx.lastEmpty.Load() == q
 	if !alone {
-		q.ctx.polled.Store(q)
+		q.ctx.lastEmpty.Store(q)
 	}
-	if q.vain.Add(1)%lonelyPolls == 0 || !alone {
+	if q.empty.Add(1)%pollsPerYield == 0 || !alone {
 		runtime.Gosched()
 	}
 }
@@ -59,7 +59,7 @@ func (q *CQ) poll(wcs []WC) (int, error) {
 	return n, q.failure(n)
 }
 
-// failure says why there will be no more completions, once there are none left.
+// failure is why no more completions will come, once all have been taken; nil if more may come.
 func (q *CQ) failure(n int) error {
 	switch {
 	case n > 0:
@@ -75,8 +75,8 @@ func (q *CQ) failure(n int) error {
 	return nil
 }
 
-// take copies completions out, and tells their queue pairs that slots are free.
-// Those of a queue pair that was reset or destroyed since are passed over.
+// take copies completions out, and counts them for their queue pairs, whose slots they free.
+// It skips those of a queue pair that was reset or destroyed since.
 func (q *CQ) take(wcs []WC) (n int) {
 	var cqe ring.CQE
 	var done tally
@@ -115,8 +115,8 @@ func (q *CQ) next(cqe *ring.CQE) bool {
 	return true
 }
 
-// tally counts the completions of one queue pair in a row, so that a batch costs
-// one atomic addition.
+// tally counts consecutive completions of one queue pair, so that they cost one atomic addition
+// together.
 type tally struct {
 	qp           *QP
 	token        uint32

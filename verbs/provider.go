@@ -11,14 +11,13 @@ import (
 // Handle names an object of a session. Each session has its own.
 type Handle uint32
 
-// Provider is a program's session on a card, as the card's driver sees it: the commands that make
-// and change objects, cut by noun. Each takes a request and gives a grant. Work requests and
-// completions do not pass through it, but through the queues that grants hand out.
+// Provider is a program's session on a card: the commands that make and change objects, in one
+// interface for each kind of object. Each command takes a request and returns a grant. Work requests
+// and completions do not pass through it, but through the queues that grants contain.
 //
-// Its methods are safe for concurrent use, and all that a request says is checked on its side. No
-// lock that posts or polls need is held over a command. Errors are this package's: each is one of
-// its Err values, with a text, and what the host said wrapped beside it where that is at hand.
-// Package verbstest asks all of this of one.
+// Its methods are safe for concurrent use. A Provider checks every field of a request. A command
+// holds no lock that posting or polling needs. Each error wraps one of this package's Err values,
+// and the host's own error if there is one. Package verbstest tests all of this.
 type Provider interface {
 	DeviceProvider
 	PDProvider
@@ -31,37 +30,37 @@ type Provider interface {
 	// Claim takes the session for a Context; ErrBusy if it has one.
 	Claim() error
 
-	// Doorbell is the memory in which posts are announced; Wake is called when
-	// ringing says that the card sleeps.
+	// Doorbell is the memory in which posts are announced. Wake is called when its Ring says that
+	// the card sleeps.
 	Doorbell() *ring.Doorbell
 	Wake()
 
-	// GetAsyncEvent waits for an event; see Context.GetAsyncEvent, which says what is
-	// kept for how long, and what ends the wait.
+	// GetAsyncEvent waits for an event. Context.GetAsyncEvent says which events are kept, and what
+	// ends the wait.
 	GetAsyncEvent(ctx context.Context) (EventReport, error)
 
-	// Done is closed when the session is over, and Err says why then: ErrClosed after Close,
-	// ErrDeviceFatal when the card failed or the connection to it ended. Commands give the same
+	// Done is closed when the session has ended. Err then gives the reason: ErrClosed after Close,
+	// ErrDeviceFatal when the card failed or the connection to it ended. Commands return the same
 	// error; those that free something work until Close.
 	Done() <-chan struct{}
 	Err() error
-	// Close frees all that the session has. What has been posted is sent first.
+	// Close frees all objects of the session. Posted requests are sent first.
 	Close() error
 }
 
-// Progressor is implemented by a Provider whose card a program can run itself,
-// while it polls: the embedded one.
+// Progressor is implemented by a Provider whose card runs in the program's process, and which the
+// program can run itself while it polls.
 type Progressor interface {
-	// Progress runs one round of the card in the caller's thread unless somebody
-	// else is running one.
+	// Progress runs one round of the card in the caller's thread. It returns false without having
+	// done so if another thread is running one.
 	Progress() bool
-	// BeginWait says that the caller is about to sleep until a completion comes, and
-	// EndWait that it does not any more: meanwhile the card does not rely on programs that poll.
+	// BeginWait says that the caller is about to sleep until a completion comes, and EndWait that it
+	// has woken. In between the card must not rely on this caller to run it.
 	BeginWait()
 	EndWait()
 }
 
-// DeviceProvider tells what the card and its port are.
+// DeviceProvider gives the properties of the card and its port.
 type DeviceProvider interface {
 	QueryDevice() (DeviceAttr, error)
 	QueryPort(QueryPortRequest) (PortAttr, error)
@@ -77,7 +76,7 @@ type PDProvider interface {
 
 // MRProvider makes memory regions.
 type MRProvider interface {
-	// AllocMR makes memory that both sides reach and registers it.
+	// AllocMR makes memory that both the program and the card can access, and registers it.
 	AllocMR(AllocMRRequest) (MRGrant, error)
 	// RegMR registers the caller's memory; ErrUnsupported where the card cannot reach it.
 	RegMR(RegMRRequest) (MRGrant, error)
@@ -100,31 +99,30 @@ type QPProvider interface {
 
 // AHProvider makes address handles.
 type AHProvider interface {
-	// CreateAH may wait for a neighbour, until ctx is done.
+	// CreateAH may wait for a neighbour to answer, until ctx is done.
 	CreateAH(ctx context.Context, request CreateAHRequest) (CreateAHGrant, error)
 	DestroyAH(DestroyAHRequest) error
 }
 
 // McastProvider attaches queue pairs to groups, and joins them.
 type McastProvider interface {
-	// AttachMcast has a queue pair receive what is sent to a group; see QP.AttachMcast.
+	// AttachMcast has a queue pair receive a group's messages; see QP.AttachMcast.
 	AttachMcast(McastRequest) error
 	DetachMcast(McastRequest) error
 
-	// JoinMulticast makes a membership; a full one is the host's too, until the last
-	// of them leaves.
+	// JoinMulticast makes a membership. The host is a member while there is a full one.
 	JoinMulticast(JoinMulticastRequest) (JoinMulticastGrant, error)
 	LeaveMulticast(LeaveMulticastRequest) error
 }
 
-// The requests, and what they grant, in the order of the commands above.
+// The requests and grants, in the order of the commands above.
 type (
 	// QueryPortRequest asks for the state of a port.
 	QueryPortRequest struct{ Port uint8 }
 
 	// QueryGIDTableRequest asks for a port's GID table.
 	QueryGIDTableRequest struct{ Port uint8 }
-	// QueryGIDTableGrant is a GID table: the lines that are in use, by their index.
+	// QueryGIDTableGrant is a GID table: the entries that are in use, ordered by index.
 	QueryGIDTableGrant struct{ Entries []GIDEntry }
 
 	// QueryPKeyRequest asks for a partition key of a port.
@@ -164,15 +162,15 @@ type (
 	// CreateCQRequest asks for a completion queue.
 	CreateCQRequest struct {
 		Entries int
-		EventID uint64 // chosen by the program, echoed in events
+		EventID uint64 // chosen by the program; its events carry it
 	}
-	// CreateCQGrant is a completion queue as it was made: at least as large as asked for.
+	// CreateCQGrant is a completion queue as it was made: at least as large as requested.
 	CreateCQGrant struct {
 		CQ       Handle
 		Memory   []byte
 		Geometry ring.Geometry
-		// Events gets one value for an armed queue's event; it is of capacity 1, and
-		// both sides may send to it.
+		// Events gets a value when an armed queue has an event. Its capacity is 1, and both the
+		// card and the program may send to it.
 		Events chan struct{}
 	}
 	// DestroyCQRequest frees a completion queue.
@@ -186,9 +184,9 @@ type (
 		SigAll          bool
 		BlockSelfMcast  bool
 		SendCQ, RecvCQ  Handle
-		DoorbellIndex   uint32 // bit in the doorbell, chosen by the program
-		CompletionToken uint32 // chosen by the program, echoed in completions
-		EventID         uint64 // chosen by the program, echoed in events
+		DoorbellIndex   uint32 // its bit in the doorbell, chosen by the program
+		CompletionToken uint32 // chosen by the program; its completions carry it
+		EventID         uint64 // chosen by the program; its events carry it
 	}
 	// CreateQPGrant is a queue pair as it was made.
 	CreateQPGrant struct {
@@ -205,11 +203,11 @@ type (
 		QP              Handle
 		Attr            QPAttr
 		Mask            QPAttrMask
-		CompletionToken uint32 // replaces the queue pair's when the mask has the state and it is RESET
+		CompletionToken uint32 // the queue pair's new one, if the mask has the state and it is RESET
 	}
 	// QueryQPRequest asks for a queue pair's attributes.
 	QueryQPRequest struct{ QP Handle }
-	// QueryQPGrant is a queue pair's attributes, but for its capabilities.
+	// QueryQPGrant is a queue pair's attributes, without its capabilities.
 	QueryQPGrant struct{ Attr QPAttr }
 	// DestroyQPRequest frees a queue pair.
 	DestroyQPRequest struct{ QP Handle }
@@ -218,8 +216,8 @@ type (
 	CreateAHRequest struct {
 		PD   Handle
 		Attr AHAttr
-		// NoWait makes the handle at once, though the neighbour may not have answered yet: what
-		// is sent meanwhile waits on the card.
+		// NoWait makes the handle at once, even if the neighbour has not answered yet. Packets
+		// that are sent meanwhile wait on the card.
 		NoWait bool
 	}
 	// CreateAHGrant is a new address handle.
@@ -239,19 +237,19 @@ type (
 		Group netip.Addr
 		Flags JoinFlags
 	}
-	// JoinMulticastGrant is a membership, and what the join computed, once.
+	// JoinMulticastGrant is a membership, with what the join computed.
 	JoinMulticastGrant struct {
 		Membership Handle
 		MGID       wire.GID
-		SGID       wire.GID // to send from; zero if there is none
+		SGID       wire.GID // to send from; zero if the interface has no address that suits
 	}
 	// LeaveMulticastRequest ends a membership.
 	LeaveMulticastRequest struct{ Membership Handle }
 )
 
-// EventReport is an asynchronous event as a card tells it.
+// EventReport is an asynchronous event as a card reports it.
 type EventReport struct {
 	Type    EventType
-	Port    uint8  // of the port's events
-	EventID uint64 // of a CQ's or queue pair's: what it was made with
+	Port    uint8  // for events of a port
+	EventID uint64 // for events of a CQ or queue pair: the one that it was created with
 }

@@ -24,7 +24,7 @@ type QP struct {
 
 	sendMu      sync.Mutex
 	send        *ring.SendProducer
-	sendWQE     ring.Send // the request being put: written field by field, see WC.fill
+	sendWQE     ring.Send // the request being posted; assigned field by field, see WC.fill
 	sendEntries uint32
 	sendPolled  atomic.Uint32
 
@@ -55,7 +55,7 @@ func (p *PD) createQP(attr QPInitAttr, eventID uint64) (*QP, error) {
 		return nil, fmt.Errorf("%w: a queue pair needs a SendCQ and a RecvCQ; they may be the same", ErrInvalid)
 	}
 	if attr.SendCQ.ctx != p.ctx || attr.RecvCQ.ctx != p.ctx {
-		return nil, fmt.Errorf("%w: the CQ is of another context", ErrInvalid)
+		return nil, fmt.Errorf("%w: the CQ belongs to another context", ErrInvalid)
 	}
 	token, err := p.ctx.takeSlot()
 	if err != nil {
@@ -112,14 +112,14 @@ func (c *Context) releaseSlot(token uint32) {
 // Number is the queue pair's number, which peers send to.
 func (q *QP) Number() QPN { return q.number }
 
-// State is the state that this program last set. The card itself may have gone on to SQE or
-// ERR, which completions tell, and Query.
+// State is the state that this program set last. The card may have moved the queue pair to SQE or
+// ERR since; completions show that, and Query gives the card's state.
 func (q *QP) State() QPState { return QPState(q.state.Load()) }
 
-// Modify changes the attributes in mask, the state among them (ibv_modify_qp).
-// Nothing is changed when it fails. Going to RESET empties the queues and takes
-// the queue pair's completions out of its CQs; going to ERR completes everything
-// outstanding with WCWRFlushErr, in order.
+// Modify changes the attributes in mask, which may include the state (ibv_modify_qp). If it fails,
+// nothing has changed. The change to RESET empties the queues and removes the queue pair's
+// completions from its CQs. The change to ERR completes all outstanding requests with
+// WCWRFlushErr, in order.
 func (q *QP) Modify(attr *QPAttr, mask QPAttrMask) error {
 	if q == nil || attr == nil {
 		return fmt.Errorf("modify QP: %w", errNil)
@@ -138,9 +138,9 @@ func (q *QP) Modify(attr *QPAttr, mask QPAttrMask) error {
 	return nil
 }
 
-// reset goes to RESET: nothing can be posted from the beginning, and a new token makes what is
-// left of the queue pair's completions void in the end. The command is under no lock: what
-// is polled meanwhile is of the life that is ending.
+// reset changes the state to RESET. First it refuses posts; then it runs the command, under no
+// lock; last it renews the token, so that polls skip older completions. Completions that are
+// polled before that count as those before the reset.
 func (q *QP) reset(attr *QPAttr, mask QPAttrMask) error {
 	was := q.enterReset()
 	token := q.ctx.nextToken(q.completionToken.Load())
@@ -163,7 +163,7 @@ func (q *QP) reset(attr *QPAttr, mask QPAttrMask) error {
 	return nil
 }
 
-// enterReset has posts refused: none is under way when it returns.
+// enterReset makes posts fail. When it returns, none is running.
 func (q *QP) enterReset() (was uint32) {
 	q.sendMu.Lock()
 	defer q.sendMu.Unlock()
@@ -172,8 +172,7 @@ func (q *QP) enterReset() (was uint32) {
 	return q.state.Swap(uint32(QPStateReset))
 }
 
-// purgeCQs takes the completions of the life that has just ended out of both CQs, whose
-// locks the caller holds.
+// purgeCQs removes the queue pair's old completions from both CQs. The caller holds their locks.
 func (q *QP) purgeCQs() {
 	q.init.SendCQ.purge()
 	if q.init.RecvCQ != q.init.SendCQ {
@@ -181,8 +180,8 @@ func (q *QP) purgeCQs() {
 	}
 }
 
-// lockCQs keeps both CQs from being polled, in the order of their handles, so that a
-// poll counts all of its completions before the counts start anew, or none.
+// lockCQs locks both CQs, in the order of their handles. So a poll counts its completions either
+// before the counters are reset, or after.
 func (q *QP) lockCQs() (unlock func()) {
 	first, second := q.init.SendCQ, q.init.RecvCQ
 	if first == second {
@@ -200,8 +199,8 @@ func (q *QP) lockCQs() (unlock func()) {
 	}
 }
 
-// Activate makes the three transitions that a UD program always makes: to INIT
-// with this Q_Key on port 1, to RTR, to RTS with SQ PSN 0.
+// Activate makes the three changes of state that a UD program always makes: to INIT with this Q_Key
+// on port 1, to RTR, and to RTS with SQ PSN 0.
 func (q *QP) Activate(qkey QKey) error {
 	steps := []struct {
 		attr QPAttr
@@ -219,8 +218,8 @@ func (q *QP) Activate(qkey QKey) error {
 	return nil
 }
 
-// Query gives the attributes as the card has them, and what the queue pair was
-// made with (ibv_query_qp).
+// Query gives the attributes as the card has them, and those that the queue pair was created with
+// (ibv_query_qp).
 func (q *QP) Query() (QPAttr, QPInitAttr, error) {
 	grant, err := q.ctx.provider.QueryQP(QueryQPRequest{q.handle})
 	if err != nil {
@@ -230,10 +229,9 @@ func (q *QP) Query() (QPAttr, QPInitAttr, error) {
 	return grant.Attr, q.init, nil
 }
 
-// Close destroys the queue pair (ibv_destroy_qp). Sends that have been posted leave first, as
-// with Drain: Close waits for that up to a second, and not at all for what cannot move (in SQD, or
-// when the card is gone). What is outstanding then is dropped, the receives among it, and
-// completions that have not been polled are gone.
+// Close destroys the queue pair (ibv_destroy_qp). Posted sends leave first, as with Drain: Close
+// waits for them up to a second, but not in SQD or when the card is gone. Then it drops all
+// outstanding sends and receives, and all completions that have not been polled.
 func (q *QP) Close() error {
 	if q == nil {
 		return fmt.Errorf("destroy QP: %w", errNil)

@@ -2,13 +2,12 @@ package verbs
 
 import "fmt"
 
-// transition is what a change of state needs, and what else it may set.
+// transition is the attributes that a change of state needs, and those that it may set.
 type transition struct{ required, optional QPAttrMask }
 
-// udTransitions are the changes of state that a UD queue pair may make
-// (IBA 11.2.5.2, table 91, and the kernel's qp_state_table, which decides what is
-// optional). An absent entry is a change that it may not make; to RESET it may always
-// go, to ERR from everywhere but RESET.
+// udTransitions are the changes of state of a UD queue pair (IBA 11.2.5.2, table 91; optional
+// attributes as in the kernel's qp_state_table). Two kinds are not listed: every state may change
+// to RESET, and every state but RESET to ERR. No others exist.
 var udTransitions = map[[2]QPState]transition{
 	{QPStateReset, QPStateInit}: {required: QPAttrPKeyIndex | QPAttrPort | QPAttrQKey},
 	{QPStateInit, QPStateInit}:  {optional: QPAttrPKeyIndex | QPAttrPort | QPAttrQKey},
@@ -21,17 +20,16 @@ var udTransitions = map[[2]QPState]transition{
 	{QPStateSQE, QPStateRTS}:    {optional: QPAttrCurState | QPAttrQKey},
 }
 
-// ModifyQPIsOK reports whether a queue pair of the type may go from one state to
-// another with these attributes (ib_modify_qp_is_ok): all required ones, and no
-// others than the optional ones.
+// ModifyQPIsOK reports whether a queue pair of the type may change from one state to another with
+// these attributes (ib_modify_qp_is_ok): all required ones, and apart from them only optional ones.
 func ModifyQPIsOK(current, next QPState, kind QPType, mask QPAttrMask) bool {
 	return CheckModifyQP(current, next, kind, mask) == nil
 }
 
-// CheckModifyQP is ModifyQPIsOK that says what is wrong.
+// CheckModifyQP is ModifyQPIsOK with an error that says what is wrong.
 func CheckModifyQP(current, next QPState, kind QPType, mask QPAttrMask) error {
 	if kind != QPTypeUD {
-		return fmt.Errorf("%w: queue pairs of type %d", ErrUnsupported, kind)
+		return fmt.Errorf("%w: queue pairs of type %d; UD (%d) is supported", ErrUnsupported, kind, QPTypeUD)
 	}
 	if current > QPStateErr || next > QPStateErr {
 		return fmt.Errorf("%w: no such state: %v to %v", ErrInvalid, current, next)

@@ -5,17 +5,17 @@ import (
 	"fmt"
 )
 
-// Wait is Poll that sleeps while there is nothing, until ctx is done. What is there is
-// given also when ctx is done: a loop that never empties the queue looks at ctx
-// itself. Several goroutines may wait on one queue. When the card goes, all of them
-// are woken: they get what was completed or flushed, and then the error that Poll gives.
-// When the queue is closed they are woken with ErrObjectClosed.
+// Wait is Poll, but sleeps while there is nothing, until ctx is done. If there are completions it
+// returns them even when ctx is done, so a loop that never empties the queue must look at ctx
+// itself. Several goroutines may wait on one queue. When the card is closed or fails, all of them
+// are woken: they get the completions that are left, and then the error that Poll gives. When the
+// queue is closed they get ErrObjectClosed.
 func (q *CQ) Wait(ctx context.Context, wcs []WC) (int, error) {
 	if err := checkContext(ctx); err != nil {
 		return 0, fmt.Errorf("wait for CQ: %w", err)
 	}
 	q.waiters.Add(1)
-	defer q.passOn()
+	defer q.wakeNext()
 	for {
 		n, err := q.takeOrArm(wcs)
 		if n > 0 || err != nil || len(wcs) == 0 {
@@ -43,8 +43,8 @@ func (q *CQ) sleep(ctx context.Context) error {
 	return nil
 }
 
-// takeOrArm polls without running the card; if there is nothing it arms the
-// queue and looks once more, since a completion may have come in between.
+// takeOrArm polls without running the card. If there is nothing it arms the queue and polls once
+// more, since a completion may have come in between.
 func (q *CQ) takeOrArm(wcs []WC) (int, error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -56,9 +56,8 @@ func (q *CQ) takeOrArm(wcs []WC) (int, error) {
 	return n, q.failure(n)
 }
 
-// passOn wakes the next waiter: the event was for all of them, and the one that it
-// woke may not have taken everything.
-func (q *CQ) passOn() {
+// wakeNext wakes another waiter: an event wakes only one, which may not have taken everything.
+func (q *CQ) wakeNext() {
 	if q.waiters.Add(-1) > 0 {
 		select {
 		case q.events <- struct{}{}:

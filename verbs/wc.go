@@ -27,14 +27,14 @@ type WC struct {
 	Opcode    WCOpcode // valid with WCSuccess only, as in libibverbs
 	Flags     WCFlags
 	VendorErr uint32 // of WCLocLenErr: the active MTU in bytes
-	ByteLen   uint32 // of a receive, in bytes, the 40 of the GRH among them
+	ByteLen   uint32 // of a receive: bytes, including the 40 of the GRH
 	ImmData   uint32 // in the host's order
-	QPN       QPN    // the queue pair that completes
+	QPN       QPN    // the queue pair that the request was posted to
 	SrcQP     QPN    // of a receive: the queue pair that sent
 	PKeyIndex uint16
 
 	// Of a receive; see the flags.
-	SMAC          MAC         // who handed the frame over: the sender, or a router
+	SMAC          MAC         // of the frame: the sender's, or the last router's
 	VLAN          uint16      // the VLAN's identifier
 	NetworkHeader NetworkType // of the packet
 	SL            uint8       // the priority in the frame's tag, 0 without one
@@ -56,9 +56,9 @@ func (w *WC) Err() error {
 	return fmt.Errorf("%v: %w", w.Status, unix.EIO)
 }
 
-// Payload splits a receive buffer into the GRH and what the sender sent. The
-// buffer starts with 40 bytes of GRH, always; over IPv4 the header is in the
-// second half of them, and the GRH's methods know that.
+// Payload splits a receive buffer into the GRH and the payload. The buffer always starts with 40
+// bytes of GRH. Over IPv4 the IP header is in the last 20 of them; the GRH's methods handle both.
+// It gives nil, nil if the completion has no GRH or the buffer is shorter than ByteLen.
 //
 //	grh, payload := wc.Payload(mr.Bytes()[offset:])
 //	fmt.Println(grh.SGID(), "sent", payload)
@@ -69,8 +69,8 @@ func (w *WC) Payload(buffer []byte) (GRH, []byte) {
 	return GRH(buffer[:wire.GRHLen:wire.GRHLen]), buffer[wire.GRHLen:w.ByteLen:w.ByteLen]
 }
 
-// fill assigns field by field: a composite literal would be built aside and copied in
-// larger words than it was written in, which processors are slow at.
+// fill assigns field by field. A composite literal would be built on the stack and copied in larger
+// words than it was written in, which defeats store forwarding in the processor.
 func (w *WC) fill(c *ring.CQE) {
 	w.ID = c.ID
 	w.Status = c.Status

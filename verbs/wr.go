@@ -13,26 +13,26 @@ type SendWR struct {
 	Opcode  Opcode
 	Flags   SendFlags
 	ImmData uint32 // for WRSendWithImm, in the host's order
-	// InlineData is sent in place of the SGList when Flags has SendInline, and
-	// need not be registered (ibv_wr_set_inline_data).
+	// InlineData is sent instead of the SGList when Flags has SendInline. It need not lie in a
+	// memory region (ibv_wr_set_inline_data).
 	InlineData []byte
 
 	AH         *AH
 	RemoteQPN  QPN
-	RemoteQKey QKey // with the high bit set: the queue pair's own is sent
+	RemoteQKey QKey // if the high bit is set, the queue pair's own Q_Key is sent (IBA 10.2.5)
 }
 
-// RecvWR is a receive work request (ibv_recv_wr). A datagram needs 40 bytes
-// more than its payload: the GRH comes first.
+// RecvWR is a receive work request (ibv_recv_wr). A datagram takes 40 bytes more than its payload,
+// for the GRH in front of it.
 type RecvWR struct {
 	ID     uint64
 	SGList []SGE
 }
 
-// PostSend queues send requests (ibv_post_send). It does not wait: nil means that they are
-// queued. What becomes of a signaled one its completion tells; of an unsignaled one only a local
-// error is told, which stops the queue (SQE). Where one of the list
-// is refused, the error is a *BadWRError that names it: those before it are queued.
+// PostSend queues send requests (ibv_post_send). It does not wait. nil means that all are queued;
+// the result of each is in its completion. An unsignaled request completes only when it fails with
+// a local error, which stops the queue (SQE). If a request is refused, the error is a *BadWRError
+// that names it: those before it are queued.
 func (q *QP) PostSend(wrs []SendWR) error {
 	if q == nil {
 		return &BadWRError{0, errNil}
@@ -53,7 +53,7 @@ func (q *QP) PostSend(wrs []SendWR) error {
 	return nil
 }
 
-// announceSends shows the card what was put, if anything was.
+// announceSends publishes n requests to the card.
 func (q *QP) announceSends(n int) {
 	if n > 0 {
 		q.send.Publish()
@@ -89,18 +89,18 @@ func (q *QP) putSend(wr *SendWR, free *uint32) error {
 	return nil
 }
 
-// The errors that a program which posts as fast as it can sees all the time.
+// These errors are made once: a program that posts as fast as it can gets them often.
 var (
 	errSendQueueFull = fmt.Errorf("%w: all send requests are outstanding; poll the send CQ (QP.Drain waits for unsignaled ones), or ask for a larger max_send_wr", ErrQueueFull)
 	errRecvQueueFull = fmt.Errorf("%w: all receive requests are outstanding; poll the receive CQ, or ask for a larger max_recv_wr", ErrQueueFull)
 )
 
-// checkSend finds what a program would be told at once by libibverbs' drivers.
-// What is wrong with memory or length is the card's to find (see WCStatus).
+// checkSend finds the mistakes that libibverbs' drivers refuse when a request is posted. Mistakes
+// in memory or length are found by the card (see WCStatus).
 func (q *QP) checkSend(wr *SendWR) error {
 	switch state := q.State(); {
 	case state < QPStateRTS:
-		return q.notYet("send requests can be posted from RTS on", state)
+		return q.wrongState("send requests can be posted from RTS on", state)
 	case wr.Opcode != WRSend && wr.Opcode != WRSendWithImm:
 		return fmt.Errorf("%w: %v (%d) is not an operation of datagrams; set Opcode to WRSend or WRSendWithImm", ErrInvalid, wr.Opcode, uint8(wr.Opcode))
 	case wr.InlineData != nil && wr.Flags&SendInline == 0:
@@ -112,15 +112,15 @@ func (q *QP) checkSend(wr *SendWR) error {
 	case wr.AH.pd != q.pd:
 		return fmt.Errorf("%w: the address handle is of another PD", ErrInvalid)
 	case wr.RemoteQPN == 0 || wr.RemoteQPN > 0xFFFFFF:
-		return fmt.Errorf("%w: remote queue pair number %d", ErrInvalid, uint32(wr.RemoteQPN))
+		return fmt.Errorf("%w: remote queue pair number %d; valid are 1 to 0xffffff", ErrInvalid, uint32(wr.RemoteQPN))
 	case uint32(len(wr.SGList)) > q.init.Cap.MaxSendSGE:
 		return fmt.Errorf("%w: %d SGEs, max_send_sge is %d", ErrInvalid, len(wr.SGList), q.init.Cap.MaxSendSGE)
 	}
 	return nil
 }
 
-// notYet is the error of a post that the state does not allow.
-func (q *QP) notYet(rule string, state QPState) error {
+// wrongState is the error of a post that the state does not allow.
+func (q *QP) wrongState(rule string, state QPState) error {
 	if q.closed.Load() {
 		return fmt.Errorf("%w: the QP", ErrObjectClosed)
 	}
@@ -157,7 +157,7 @@ func (q *QP) putInline(s *ring.Send, wr *SendWR, free *uint32) error {
 	return nil
 }
 
-// PostRecv queues receive requests (ibv_post_recv), as PostSend does.
+// PostRecv queues receive requests (ibv_post_recv). Its errors are those of PostSend.
 func (q *QP) PostRecv(wrs []RecvWR) error {
 	if q == nil {
 		return &BadWRError{0, errNil}
@@ -180,7 +180,8 @@ func (q *QP) PostRecv(wrs []RecvWR) error {
 	return nil
 }
 
-// announceRecvs shows the card what was put. It looks by itself, except in error.
+// announceRecvs publishes n requests to the card. The card needs a doorbell only in ERR, where it
+// flushes them; else it looks when a packet comes.
 func (q *QP) announceRecvs(n int) {
 	if n > 0 {
 		q.recv.Publish()
@@ -193,7 +194,7 @@ func (q *QP) announceRecvs(n int) {
 func (q *QP) checkRecv(wr *RecvWR, free uint32) error {
 	switch {
 	case q.State() == QPStateReset:
-		return q.notYet("receive requests can be posted from INIT on", QPStateReset)
+		return q.wrongState("receive requests can be posted from INIT on", QPStateReset)
 	case uint32(len(wr.SGList)) > q.init.Cap.MaxRecvSGE:
 		return fmt.Errorf("%w: %d SGEs, max_recv_sge is %d", ErrInvalid, len(wr.SGList), q.init.Cap.MaxRecvSGE)
 	case free == 0:

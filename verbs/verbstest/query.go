@@ -67,7 +67,7 @@ func queryRefuses(t *testing.T, s *station) {
 	_, negative := s.ctx.QueryGID(1, -1)
 	refused(t, noPort, unix.EINVAL, "port 2")
 	refused(t, noPKey, unix.EINVAL, "index 1")
-	refused(t, noGID, unix.EADDRNOTAVAIL, "line ")
+	refused(t, noGID, unix.EADDRNOTAVAIL, "index ")
 	refused(t, negative, unix.EADDRNOTAVAIL)
 }
 
