@@ -47,18 +47,18 @@ func (q *Queries) Neighbour(address netip.Addr) (Neighbour, error) {
 	if err != nil {
 		return Neighbour{}, fmt.Errorf("neighbour %v: %w", address, err)
 	}
-	for _, data := range answers {
-		entry, err := netlink.NeighDeserialize(data)
-		if err != nil {
-			return Neighbour{}, fmt.Errorf("neighbour %v: %w", address, err)
-		}
-		n := Neighbour{State: entry.State, flags: entry.Flags, ext: entry.FlagsExt}
-		if len(entry.HardwareAddr) > 0 {
-			n.MAC = entry.HardwareAddr
-		}
-		return n, nil
+	if len(answers) == 0 {
+		return Neighbour{}, nil
 	}
-	return Neighbour{}, nil
+	entry, err := netlink.NeighDeserialize(answers[0])
+	if err != nil {
+		return Neighbour{}, fmt.Errorf("neighbour %v: %w", address, err)
+	}
+	n := Neighbour{State: entry.State, flags: entry.Flags, ext: entry.FlagsExt}
+	if len(entry.HardwareAddr) > 0 {
+		n.MAC = entry.HardwareAddr
+	}
+	return n, nil
 }
 
 // Manage has the kernel look for a neighbour now, and keep its entry fresh from then on

@@ -65,7 +65,7 @@ func (e *Endpoint) RecvBatch(ctx context.Context, messages []Message) (int, erro
 		return 0, e.explain(err)
 	}
 	for len(messages) > 0 {
-		if n, err := e.take(ctx, messages); n > 0 || err != nil {
+		if n, err := e.take(ctx, true, messages); n > 0 || err != nil {
 			return n, err
 		}
 	}
@@ -77,21 +77,21 @@ func (e *Endpoint) Poll(messages []Message) (int, error) {
 	if len(messages) == 0 {
 		return 0, nil
 	}
-	return e.take(nil, messages)
+	return e.take(context.Background(), false, messages)
 }
 
-// take takes messages, waiting if there is a context. None without an error if all that came was
+// take takes messages, and waits for some if it is to. None without an error if all that came was
 // from others than the peer.
-func (e *Endpoint) take(ctx context.Context, messages []Message) (n int, err error) {
+func (e *Endpoint) take(ctx context.Context, wait bool, messages []Message) (n int, err error) {
 	wcs, err := e.recv.borrow(e)
 	if err != nil {
 		return 0, e.explain(err)
 	}
 	done := wcs[:min(len(messages), batch)]
-	if ctx == nil {
-		n, err = e.recvCQ.Poll(done)
-	} else {
+	if wait {
 		n, err = await(ctx, e.recvCQ, e.options.Spin, done)
+	} else {
+		n, err = e.recvCQ.Poll(done)
 	}
 	n, failed := e.lend(wcs, n, messages)
 	if n > 0 {
