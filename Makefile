@@ -1,9 +1,12 @@
-# "make" alone lists the targets. All need only Go, but for generate (clang, llvm, libbpf-dev)
-# and those that run virtual machines (interop, test-kernels). Root: demo, test, race, bench,
-# soak, and the virtual machines.
+# "make" alone lists the targets. All need only Go (lint a network too, for staticcheck), but for
+# generate (clang, llvm, libbpf-dev) and those that run virtual machines (interop, test-kernels).
+# Root: demo, test, race, bench, soak, and the virtual machines.
 
 .DEFAULT_GOAL := help
-.PHONY: help build test race fuzz lint generate demo bench soak interop test-kernels
+.PHONY: help build test race fuzz lint cross generate demo bench soak interop test-kernels
+
+# Run by version, not from go.mod, so that it is no dependency of who uses the packages.
+STATICCHECK := go run honnef.co/go/tools/cmd/staticcheck@v0.8.2
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -20,10 +23,19 @@ race: ## all tests under the race detector
 fuzz: ## every fuzz target, a minute each
 	hack/fuzz.sh 60s
 
-lint: ## formatting, vet, tidy modules
+lint: ## formatting, vet, staticcheck, tidy modules
 	@test -z "$$(gofmt -l .)" || { echo "not formatted:"; gofmt -l .; exit 1; }
+	go vet ./...
 	go vet -tags vlan ./...
+	$(STATICCHECK) ./...
+	$(STATICCHECK) -tags vlan ./...
 	go mod tidy -diff
+
+cross: ## build and vet for other processors, one of them big-endian
+	GOARCH=arm64 go build ./...
+	GOARCH=arm64 go vet ./...
+	GOARCH=s390x go build ./...
+	GOARCH=s390x go vet ./...
 
 generate: ## the eBPF objects; needs clang, llvm, libbpf-dev
 	go generate ./...
