@@ -99,6 +99,7 @@ func TestAddressWithoutAutojoin(t *testing.T) {
 
 // An address of ours that somebody removes comes back, without its local route.
 func TestRemovedAddressComesBack(t *testing.T) {
+	t.Parallel()
 	hosts, group := pair(t), ways[0].group
 	w, m := watch(t, hosts.B), open(t, hosts.A, Netlink)
 	check(t, m.Join(group))

@@ -118,6 +118,7 @@ func TestJoinWhileDown(t *testing.T) {
 
 // The membership does not hang on the host's own addresses.
 func TestAddressesChange(t *testing.T) {
+	t.Parallel()
 	for _, way := range ways {
 		t.Run(way.name, func(t *testing.T) {
 			hosts := pair(t)

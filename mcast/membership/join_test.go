@@ -15,6 +15,7 @@ import (
 
 // The first join reports, the last leave leaves, and between them all is silent.
 func TestJoinsAreCounted(t *testing.T) {
+	t.Parallel()
 	hosts := pair(t)
 	for _, way := range ways {
 		t.Run(way.name, func(t *testing.T) {
@@ -47,6 +48,7 @@ func TestJoinsAreCounted(t *testing.T) {
 }
 
 func TestVersions(t *testing.T) {
+	t.Parallel()
 	rows := []struct{ knob, value, want string }{
 		{"ipv4/conf/eth0/force_igmp_version", "2", "IGMPv2"},
 		{"ipv4/conf/eth0/force_igmp_version", "3", "IGMPv3"},
@@ -79,8 +81,10 @@ func TestVersions(t *testing.T) {
 // A switch that snoops lets a group through from join to leave, for as long as members
 // answer its queries: in each version of IGMP and MLD, as seen on its port.
 func TestSwitchKnows(t *testing.T) {
+	t.Parallel()
 	for igmp, mld := range map[byte]byte{2: 1, 3: 2} {
 		t.Run(fmt.Sprintf("IGMPv%d MLDv%d", igmp, mld), func(t *testing.T) {
+			t.Parallel()
 			switchKnows(t, switchSpeaking(t, igmp, mld), map[bool]string{true: fmt.Sprintf("IGMPv%d", igmp), false: fmt.Sprintf("MLDv%d", mld)})
 		})
 	}
