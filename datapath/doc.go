@@ -4,9 +4,10 @@
 //	      program's memory: send queues, receive queues, CQs, doorbell
 //	          │ WQE                                        ▲ CQE
 //	          ▼                                            │
-//	tx.go  collect doorbells → check the copy →      rx.go  Parse → ICRC → own? → queue pair
-//	       gather payload → Seal → commit                   → checks → scatter → complete
-//	          │                  └── own destination ──►    ▲
+//	tx.go  doorbells → turns of queue pairs         rx.go  Parse → ICRC → own? → queue pair
+//	ud.go  check the copy → gather → Seal           ud.go  checks → scatter → complete
+//	dispatch.go                                         ▲
+//	          │         └────── own destination ────────┘
 //	          ▼                                             │
 //	      link.Link: a burst of frames out, a burst of frames in
 //	          AF_XDP sockets, or a network in memory
@@ -15,6 +16,12 @@
 // round: the worker, a program that polls (Progress) or posts (Kick), or the control plane (Do).
 // The engine's state therefore needs no other lock. Tables change only between rounds: what a
 // change in Do has removed from a table is no longer in use when Do returns, and may be freed.
+//
+// A session (session.go) is what the engine knows of one program: its doorbell, and the address
+// handles and memory regions that its requests name. What a packet needs on its way (parsed
+// headers, the request, its memory, the completion) is an arrival or a departure, which is handed
+// down; there is one for each direction, since receiving may send. What depends on the transport
+// service is in a file of its own: ud.go.
 //
 // A round has a budget for receiving and one for sending, so that neither direction starves the
 // other and a round stays short. The next round continues what is left: queue pairs (turns.go),

@@ -43,63 +43,6 @@ type port struct {
 	lent    uint // frames of in that the last Receive returned
 }
 
-// frames is a ring of frames.
-type frames struct {
-	buffers [portFrames]*[portFrameSize]byte
-	lengths [portFrames]int
-	first   uint
-	count   uint
-}
-
-// allocate makes all buffers in one allocation. The kernel provides its pages when they are first
-// written.
-func (f *frames) allocate() {
-	memory := new([portFrames][portFrameSize]byte)
-	for i := range f.buffers {
-		f.buffers[i] = &memory[i]
-	}
-}
-
-// end is the place after the last frame, if the ring is not full.
-func (f *frames) end() uint { return (f.first + f.count) % portFrames }
-
-// room returns the buffer after the last frame; nil if the ring is full.
-func (f *frames) room() []byte {
-	if f.count == portFrames {
-		return nil
-	}
-	return f.buffers[f.end()][:]
-}
-
-// grow adds the buffer that room returned to the ring, as a frame of this length.
-func (f *frames) grow(length int) {
-	f.lengths[f.end()] = length
-	f.count++
-}
-
-func (f *frames) at(i uint) []byte {
-	place := (f.first + i) % portFrames
-	return f.buffers[place][:f.lengths[place]]
-}
-
-// shrink removes the first n frames. An empty ring starts over at the first buffers, which are
-// likely in the processor's cache.
-func (f *frames) shrink(n uint) {
-	f.first = (f.first + n) % portFrames
-	if f.count -= n; f.count == 0 {
-		f.first = 0
-	}
-}
-
-// move moves the first frame of another ring to the end of this one. The rings swap buffers.
-func (f *frames) move(from *frames) {
-	end := f.end()
-	f.buffers[end], from.buffers[from.first] = from.buffers[from.first], f.buffers[end]
-	f.lengths[end] = from.lengths[from.first]
-	f.count++
-	from.shrink(1)
-}
-
 func newPort(n *Network, mac wire.MAC) (*port, error) {
 	fd, err := unix.Eventfd(0, unix.EFD_CLOEXEC|unix.EFD_NONBLOCK)
 	if err != nil {
@@ -160,36 +103,6 @@ func (p *port) Flush() bool {
 		}
 	}
 	return true
-}
-
-// routes caches the other ports of the network until they change.
-type routes struct {
-	changes uint64
-	peers   []*port
-	mac     wire.MAC // destination of the last frame for a single port
-	to      *port    // that port
-}
-
-// find returns the port that the first frame is for. It returns nil if the frame must be flooded: its
-// destination is a group's MAC, or one that no port has.
-func (r *routes) find(p *port) *port {
-	if p.network.changes.Load() != r.changes {
-		*r = routes{changes: p.network.changes.Load(), peers: p.network.portsBut(p)}
-	}
-	if len(r.peers) == 1 {
-		return r.peers[0] // with one other port, flooding would reach the same
-	}
-	dest := wire.MAC(p.out.at(0))
-	if dest == r.mac && r.to != nil {
-		return r.to
-	}
-	for _, other := range r.peers {
-		if other.mac == dest {
-			r.mac, r.to = dest, other
-			return other
-		}
-	}
-	return nil
 }
 
 // flood delivers a copy of the first frame to one port, or with nil to all others. Without an

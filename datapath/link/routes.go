@@ -1,0 +1,33 @@
+package link
+
+import "github.com/roced/roced/datapath/wire"
+
+// routes caches the other ports of the network until they change.
+type routes struct {
+	changes uint64
+	peers   []*port
+	mac     wire.MAC // destination of the last frame for a single port
+	to      *port    // that port
+}
+
+// find returns the port that the first frame is for. It returns nil if the frame must be flooded: its
+// destination is a group's MAC, or one that no port has.
+func (r *routes) find(p *port) *port {
+	if p.network.changes.Load() != r.changes {
+		*r = routes{changes: p.network.changes.Load(), peers: p.network.portsBut(p)}
+	}
+	if len(r.peers) == 1 {
+		return r.peers[0] // with one other port, flooding would reach the same
+	}
+	dest := wire.MAC(p.out.at(0))
+	if dest == r.mac && r.to != nil {
+		return r.to
+	}
+	for _, other := range r.peers {
+		if other.mac == dest {
+			r.mac, r.to = dest, other
+			return other
+		}
+	}
+	return nil
+}
