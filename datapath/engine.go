@@ -22,8 +22,8 @@ const (
 // what.
 type Engine struct {
 	lease  sync.Mutex
-	wanted atomic.Int32 // calls of Do that wait for the lease
-	called atomic.Bool  // a suspended session has called; see Session
+	wanted atomic.Int32            // calls of Do that wait for the lease
+	called atomic.Pointer[Session] // suspended sessions that have called; see Session
 	worker worker
 	link   link.Link
 	closed bool // the link is closed, nothing runs any more
@@ -49,7 +49,6 @@ type tables struct {
 	groups     map[wire.GID][]*QP // queue pairs attached to each group
 	qps        *[maxQPs]*QP       // by the low bits of the QPN
 	sessions   []*Session         // whose doorbells are polled
-	suspended  []*Session         // whose doorbells are not; see Session
 }
 
 // backlog is what one round leaves for the next.

@@ -19,10 +19,15 @@ type Session struct {
 	mrs      []*MR
 	ahs      []*AH
 
-	inTurn    int         // its queue pairs in the engine's turns
+	inTurn  qpList   // its queue pairs with work left
+	waiting bool     // it is in the engine's turns, before the next one
+	behind  *Session // the next one
+
 	quiet     int         // rounds since the doorbell was last rung
 	suspended atomic.Bool // its doorbell is not polled
-	called    atomic.Bool // the program has called since it was suspended
+	removed   bool        // the engine serves it no more
+	called    atomic.Bool // it is in the engine's list of those that have called, before the next one
+	nextCall  *Session    // the next one
 }
 
 const (
@@ -44,7 +49,6 @@ func (e *Engine) AddSession(s *Session) {
 	if len(e.sessions) >= fewSessions {
 		s.suspended.Store(true) // until it calls
 		s.doorbell.SetAsleep(true)
-		e.suspended = append(e.suspended, s)
 		return
 	}
 	s.doorbell.SetAsleep(e.resting)
@@ -53,8 +57,8 @@ func (e *Engine) AddSession(s *Session) {
 
 // RemoveSession forgets a session whose queue pairs have been removed. It runs in Do.
 func (e *Engine) RemoveSession(s *Session) {
+	s.removed = true
 	e.sessions = without(e.sessions, s)
-	e.suspended = without(e.suspended, s)
 }
 
 func without(list []*Session, s *Session) []*Session {
@@ -71,7 +75,7 @@ func without(list []*Session, s *Session) []*Session {
 // collect gives the queue pairs whose doorbell bits are set a turn, and reports whether there were
 // any. All sessions share the round's budget, so each round begins with another session.
 func (e *Engine) collect() (rung bool) {
-	if e.called.Load() && e.called.Swap(false) {
+	if e.called.Load() != nil {
 		e.resumeCalled()
 	}
 	count, taken := len(e.sessions), 0
@@ -108,19 +112,19 @@ func (e *Engine) suspendQuiet() {
 		e.resumeSession(s)
 		return
 	}
-	e.sessions, e.suspended = without(e.sessions, s), append(e.suspended, s)
+	e.sessions = without(e.sessions, s)
 }
 
 // resumeCalled resumes the suspended sessions whose programs have called.
 func (e *Engine) resumeCalled() {
-	for i := len(e.suspended) - 1; i >= 0; i-- {
-		s := e.suspended[i]
-		if !s.called.Swap(false) {
-			continue
+	for s := e.called.Swap(nil); s != nil; {
+		next := s.nextCall
+		s.called.Store(false) // from now on it may be in the list again
+		if s.suspended.Load() && !s.removed {
+			e.resumeSession(s)
+			e.sessions = append(e.sessions, s)
 		}
-		e.suspended = without(e.suspended, s)
-		e.resumeSession(s)
-		e.sessions = append(e.sessions, s)
+		s = next
 	}
 }
 
@@ -133,9 +137,14 @@ func (e *Engine) resumeSession(s *Session) {
 
 // call makes the next round look at a session's doorbell. Any goroutine may call it at any time.
 func (e *Engine) call(s *Session) {
-	if s.suspended.Load() {
-		s.called.Store(true)
-		e.called.Store(true)
+	if !s.suspended.Load() || s.called.Swap(true) {
+		return
+	}
+	for {
+		s.nextCall = e.called.Load()
+		if e.called.CompareAndSwap(s.nextCall, s) {
+			return
+		}
 	}
 }
 
@@ -149,7 +158,7 @@ func (e *Engine) setResting(resting bool) {
 
 // pending reports whether a doorbell has been rung, or a suspended session has called.
 func (e *Engine) pending() bool {
-	if e.called.Load() {
+	if e.called.Load() != nil {
 		return true
 	}
 	for _, s := range e.sessions {
@@ -163,7 +172,7 @@ func (e *Engine) pending() bool {
 // unsentBy reports whether the session has requests that can be sent or flushed and have not been.
 // What waits for the link, or for members of a group, may be the session's too.
 func (e *Engine) unsentBy(s *Session) bool {
-	return s.inTurn > 0 || s.doorbell.Pending() || e.blocked || e.looping.pending()
+	return s.inTurn.first != nil || s.doorbell.Pending() || e.blocked || e.looping.pending()
 }
 
 // SetMR puts a memory region at its handle's place; nil clears the place. The region's LKey is

@@ -31,7 +31,7 @@ func (r *rig) quietLongEnough(sessions int) {
 
 // Quiet sessions are suspended, except for a few; their doorbells say that programs must
 // call, and sessions are served again when they do.
-func TestQuietSessionsDoze(t *testing.T) {
+func TestQuietSessionsAreSuspended(t *testing.T) {
 	r := newRig(t)
 	idle := r.crowd(20)
 	r.quietLongEnough(21)
@@ -133,7 +133,7 @@ func TestRemovedSessions(t *testing.T) {
 			r.engine.RemoveSession(s)
 		}
 	})
-	if n := len(r.engine.sessions) + len(r.engine.suspended); n != 1 {
+	if n := len(r.engine.sessions); n != 1 {
 		t.Errorf("%d sessions are left", n)
 	}
 	gone[3].doorbell.Ring(5)

@@ -28,3 +28,38 @@ func TestTurns(t *testing.T) {
 		}
 	}
 }
+
+// Sessions take turns, however many queue pairs each has; within one its queue pairs do.
+func TestSessionsTakeTurns(t *testing.T) {
+	var list turns
+	many, few := new(Session), new(Session)
+	for i := range 4 {
+		list.add(&QP{Session: many, DoorbellIndex: uint32(i)})
+	}
+	list.add(&QP{Session: few, DoorbellIndex: 100})
+	var got []uint32
+	for range 8 {
+		qp := list.next()
+		got = append(got, qp.DoorbellIndex)
+		list.add(qp) // it has more
+	}
+	if want := []uint32{0, 100, 1, 100, 2, 100, 3, 100}; !slices.Equal(got, want) {
+		t.Errorf("turns of %v, want %v", got, want)
+	}
+}
+
+// A session whose queue pairs have all been removed takes no turn, and has one again later.
+func TestTurnsOfAnEmptySession(t *testing.T) {
+	var list turns
+	s := new(Session)
+	qp := &QP{Session: s}
+	list.add(qp)
+	list.remove(qp)
+	if !list.empty() || list.next() != nil {
+		t.Error("a turn for nobody")
+	}
+	list.add(qp)
+	if list.empty() || list.next() != qp || !list.empty() {
+		t.Error("no turn for a queue pair that came back")
+	}
+}

@@ -54,23 +54,23 @@ func (card *Card) keepUp() {
 	card.changes.Missed() // what came between the first look and now
 	retry, ask, carrier := newRepeats(retryPauses), newRepeats(askPauses), newRepeats(carrierPauses)
 	for {
-		var found looked
-		began := time.Now()
+		var look func() looked
 		select {
 		case <-card.stop:
 			return
 		case <-card.changes.ready:
-			found = card.look(card.changes.take())
+			look = func() looked { return card.look(card.changes.take()) }
 		case <-card.refused:
-			found = card.look(changes{port: true})
+			look = func() looked { return card.look(changes{port: true}) }
 		case <-retry.timer.C:
-			found = card.look(everything())
+			look = func() looked { return card.look(everything()) }
 		case <-carrier.timer.C:
-			found = card.look(changes{port: true})
+			look = func() looked { return card.look(changes{port: true}) }
 		case <-ask.timer.C:
-			found = looked{failed: card.askAgain() != nil}
+			look = func() looked { return looked{failed: card.askAgain() != nil} }
 			ask.again()
 		}
+		found, took := timed(look)
 		if found.cameUp {
 			ask.anew()
 			ask.again()
@@ -86,10 +86,17 @@ func (card *Card) keepUp() {
 		} else {
 			retry.anew()
 		}
-		if !card.pause(max(quietPause, time.Since(began))) {
+		if !card.pause(max(quietPause, took)) {
 			return
 		}
 	}
+}
+
+// timed looks, and measures how long that takes. The wait for a reason to look does not count.
+func timed(look func() looked) (found looked, took time.Duration) {
+	began := time.Now()
+	found = look()
+	return found, time.Since(began)
 }
 
 // noteRefused is told by the engine that the interface drops what is sent: it may have lost its
