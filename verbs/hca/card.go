@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/netip"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -33,7 +34,8 @@ type Card struct {
 	vlan     uint16
 	log      *slog.Logger
 
-	stop       chan struct{}  // closed by Close
+	stop       chan struct{}  // closed by Close, at its beginning
+	closed     chan struct{}  // closed by Close, at its end
 	done       chan struct{}  // closed by Close, or when the card has failed
 	failure    error          // why it has failed; written before done is closed
 	background sync.WaitGroup // the goroutines that follow the host
@@ -78,7 +80,7 @@ func newCard(p parts, o options) (*Card, error) {
 	card := &Card{
 		name: p.name, host: p.host, steering: p.steering, link: p.link, inline: o.inline,
 		maxMTU: p.maxMTU, askedMTU: o.mtu, vlan: p.vlan, log: o.log,
-		stop: make(chan struct{}), done: make(chan struct{}),
+		stop: make(chan struct{}), done: make(chan struct{}), closed: make(chan struct{}),
 		changes: pendingChanges{ready: make(chan struct{}, 1)}, refused: make(chan struct{}, 1),
 		paths: map[pair]*path{}, hops: map[netip.Addr]*hop{}, gids: newGIDTable(),
 		byPlace: map[wire.QPN]*qp{}, numbers: newQPNumbers(), groups: mcast.NewTable[*datapath.QP](groupLimits),
@@ -130,8 +132,10 @@ const closePatience = time.Second
 func (card *Card) Close() error {
 	sessions, first := card.end()
 	if !first {
+		<-card.closed
 		return nil
 	}
+	defer close(card.closed)
 	card.host.interrupt()
 	card.background.Wait()
 	for _, s := range sessions {
@@ -192,19 +196,37 @@ func (card *Card) ended() error {
 	return nil
 }
 
-// flushPatience bounds the wait for what is flushed: 16384 queue pairs with full queues
-// take some seconds, in rounds between which programs go on.
-const flushPatience = time.Minute
+// flushPatience bounds the wait for a session's requests to be flushed: 16384 queue pairs with
+// full queues take some seconds, and a program that posts on and on never ends.
+const flushPatience = 10 * time.Second
 
-// fail ends a card that has lost its interface, as hardware would end: what is
-// outstanding is flushed, then those who wait are woken. Only Close is left to do.
+// fail ends a card that has lost its interface, as hardware would end: commands fail from now on,
+// what is outstanding is flushed, and then each program is told and woken. Only Close is left to do.
 func (card *Card) fail(cause error) {
+	var flushing sync.WaitGroup
+	for _, s := range card.startFailing(cause) {
+		flushing.Go(func() {
+			card.engine.Settle(s.entry, flushPatience)
+			card.mu.Lock()
+			defer card.mu.Unlock()
+			s.events.put(verbs.EventReport{Type: verbs.EventDeviceFatal})
+			s.lose()
+		})
+	}
+	flushing.Wait()
+}
+
+// startFailing moves all queue pairs to ERR, and gives the sessions; none if the card has failed
+// already, or is closed.
+func (card *Card) startFailing(cause error) []*Session {
 	card.mu.Lock()
 	defer card.mu.Unlock()
 	if card.ended() != nil {
-		return
+		return nil
 	}
 	card.log.Error("device has failed", "device", card.name, "error", cause)
+	card.failure = fmt.Errorf("%w: %w", verbs.ErrDeviceFatal, cause)
+	close(card.done)
 	card.status.up = false
 	card.engine.Do(func() {
 		card.engine.SetLink(false)
@@ -212,15 +234,7 @@ func (card *Card) fail(cause error) {
 			s.flushAll()
 		}
 	})
-	for _, s := range card.sessions {
-		card.engine.Settle(s.entry, flushPatience)
-	}
-	card.failure = fmt.Errorf("%w: %w", verbs.ErrDeviceFatal, cause)
-	card.tell(verbs.EventReport{Type: verbs.EventDeviceFatal})
-	close(card.done)
-	for _, s := range card.sessions {
-		s.lose()
-	}
+	return slices.Clone(card.sessions)
 }
 
 // tell makes an event of what concerns all programs. The caller holds mu.

@@ -24,6 +24,10 @@ func (s *Session) CreateCQ(r verbs.CreateCQRequest) (grant verbs.CreateCQGrant, 
 		return grant, fmt.Errorf("%w: a CQ has 1 to %d entries", verbs.ErrInvalid, maxCQE)
 	}
 	grant.Geometry = ring.CompletionGeometry(uint32(r.Entries))
+	if err := s.begin(); err != nil {
+		return verbs.CreateCQGrant{}, err
+	}
+	defer s.commands.Done()
 	if grant.Memory, err = s.alloc(grant.Geometry.Size()); err != nil {
 		return verbs.CreateCQGrant{}, err
 	}

@@ -97,8 +97,8 @@ func (s *Session) GetAsyncEvent(ctx context.Context) (verbs.EventReport, error) 
 		if r, ok := s.events.take(); ok {
 			return r, nil
 		}
-		if err := s.Err(); err != nil {
-			return verbs.EventReport{}, err
+		if isClosed(s.done) {
+			return verbs.EventReport{}, s.Err()
 		}
 		select {
 		case <-s.events.ready:

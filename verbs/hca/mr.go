@@ -18,6 +18,10 @@ func (s *Session) AllocMR(r verbs.AllocMRRequest) (verbs.MRGrant, error) {
 	if err := checkMR(r.Length, r.Access); err != nil {
 		return verbs.MRGrant{}, err
 	}
+	if err := s.begin(); err != nil {
+		return verbs.MRGrant{}, err
+	}
+	defer s.commands.Done()
 	memory, err := s.alloc(r.Length)
 	if err != nil {
 		return verbs.MRGrant{}, err

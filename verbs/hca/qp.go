@@ -51,6 +51,10 @@ func (s *Session) CreateQP(r verbs.CreateQPRequest) (verbs.CreateQPGrant, error)
 	if err := checkCap(&r.Cap); err != nil {
 		return verbs.CreateQPGrant{}, err
 	}
+	if err := s.begin(); err != nil {
+		return verbs.CreateQPGrant{}, err
+	}
+	defer s.commands.Done()
 	q := &qp{eventID: r.EventID, groups: map[wire.GID]wire.MLID{}}
 	q.entry = s.newQPEntry(q, &r)
 	grant, err := s.makeQueues(q, &r.Cap)

@@ -28,6 +28,7 @@ type Session struct {
 
 	stop     chan struct{}  // closed by Close
 	done     chan struct{}  // closed by Close, or when the card is gone
+	freed    chan struct{}  // closed when nothing is left of it
 	commands sync.WaitGroup // that wait for the host, under no lock
 
 	// Under card.mu.
@@ -50,7 +51,7 @@ const maxSessions = 4096
 func (card *Card) NewSession(config SessionConfig) (*Session, error) {
 	config.setDefaults()
 	s := &Session{
-		card: card, config: config, stop: make(chan struct{}), done: make(chan struct{}), byDoorbell: map[uint32]*qp{},
+		card: card, config: config, stop: make(chan struct{}), done: make(chan struct{}), freed: make(chan struct{}), byDoorbell: map[uint32]*qp{},
 		pds: table[pd]{noun: "PD", limit: config.Limits.PDs}, cqs: table[cq]{noun: "CQ", limit: config.Limits.CQs},
 		mrs: table[mr]{noun: "MR", limit: config.Limits.MRs}, qps: table[qp]{noun: "QP", limit: config.Limits.QPs},
 		ahs: table[ah]{noun: "AH", limit: config.Limits.AHs}, joins: table[joined]{noun: "membership", limit: config.Limits.Memberships},
@@ -94,6 +95,7 @@ func (s *Session) Close() error {
 	}
 	s.card.mu.Unlock()
 	if !first {
+		<-s.freed
 		return nil
 	}
 	defer s.card.closing.Done()
@@ -147,6 +149,7 @@ func (s *Session) free() error {
 		s.release(m.own)
 	}
 	s.release(s.bell)
+	close(s.freed)
 	return hostError(failed)
 }
 
@@ -169,6 +172,17 @@ func (s *Session) enter() error {
 		s.card.mu.Unlock()
 	}
 	return err
+}
+
+// begin is enter for a command that also does something without the card's lock, until
+// commands.Done: the session is not freed before.
+func (s *Session) begin() error {
+	if err := s.enter(); err != nil {
+		return err
+	}
+	s.commands.Add(1)
+	s.card.mu.Unlock()
+	return nil
 }
 
 // enterToFree is enter for a command that gives something back, which a card that has

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/roced/roced/datapath/ring"
@@ -375,7 +376,6 @@ func TestSessionsUnderTraffic(t *testing.T) {
 		group.Go(func() {
 			for ctx.Err() == nil {
 				s := w.a.another(SessionConfig{Memory: &countedMemory{live: map[*byte]int{}}})
-				w.a.Logf("QP %v", s.qp.Number())
 				s.receive(0)
 				s.post(s.send(1, s.ah("10.0.0.1"), s, s.piece(1, 10)))
 				s.wait(2)
@@ -417,4 +417,80 @@ func TestSessionsCloseWithTheCard(t *testing.T) {
 			t.Fatalf("%d pieces of memory are left", n)
 		}
 	}
+}
+
+// heldMemory is memory whose Alloc waits until it is let go.
+type heldMemory struct {
+	*countedMemory
+	held    chan struct{}
+	waiting atomic.Int32
+}
+
+func (m *heldMemory) Alloc(size int) ([]byte, error) {
+	m.waiting.Add(1)
+	<-m.held
+	return m.countedMemory.Alloc(size)
+}
+
+// Close waits for commands that are allocating, and every Close for the first: when one returns,
+// the session's memory is not used any more.
+func TestCloseWaitsForMemory(t *testing.T) {
+	w := newWirePair(t)
+	source := &heldMemory{countedMemory: &countedMemory{live: map[*byte]int{}}, held: make(chan struct{})}
+	close(source.held)
+	s := w.a.another(SessionConfig{Memory: source})
+	session := w.a.device.sessions[1]
+	source.held = make(chan struct{})
+	source.waiting.Store(0)
+	var commands, closing sync.WaitGroup
+	for _, command := range []func(){
+		func() { _, _ = s.pd.AllocMR(100, 0) },
+		func() { _, _ = s.ctx.CreateCQ(8) },
+		func() { _, _ = s.pd.CreateQP(&verbs.QPInitAttr{Type: verbs.QPTypeUD, SendCQ: s.cq, RecvCQ: s.cq}) },
+	} {
+		commands.Go(command)
+	}
+	eventually(t, "the commands", func() bool { return source.waiting.Load() == 3 })
+	for range 3 {
+		closing.Go(func() {
+			check(t, s.ctx.Close())
+			if n := source.count(); n != 0 {
+				t.Errorf("%d pieces of memory after Close", n)
+			}
+		})
+	}
+	eventually(t, "the end to begin", func() bool { return isClosed(session.stop) })
+	close(source.held)
+	closing.Wait()
+	commands.Wait()
+	if n := source.count(); n != 0 {
+		t.Errorf("%d pieces of memory are left", n)
+	}
+}
+
+// A program that posts on and on delays its own word of the card's failure, and nobody else's.
+func TestFailureIsToldToEach(t *testing.T) {
+	w := newWirePair(t, WithoutWorker())
+	busy := w.a.another(SessionConfig{})
+	session := w.a.device.sessions[1]
+	send := ring.NewDoorbell(session.bell)
+	stop := make(chan struct{})
+	var posting sync.WaitGroup
+	posting.Go(func() {
+		for !isClosed(stop) {
+			send.Ring(0) // it has more, again and again
+		}
+	})
+	failed := make(chan struct{})
+	go func() {
+		defer close(failed)
+		w.a.device.fail(errors.New("as a test has it"))
+	}()
+	w.a.expectEvents(deviceFatal)
+	_, err := w.a.ctx.AllocPD()
+	refused(t, err, verbs.ErrDeviceFatal)
+	close(stop)
+	posting.Wait()
+	<-failed
+	busy.expectEvents(deviceFatal)
 }
