@@ -143,6 +143,7 @@ func (e *Endpoint) post(messages []Message, now time.Duration) (n int, need need
 	if s.failed != nil {
 		return 0, needMending, nil
 	}
+	signaled := s.signaled
 	room := int(s.depth - (s.posted - s.reaped))
 	for n < min(len(messages), batch) && err == nil {
 		if n == room {
@@ -156,7 +157,16 @@ func (e *Endpoint) post(messages []Message, now time.Duration) (n int, need need
 			n++
 		}
 	}
-	return e.submit(n, need, err)
+	if n, err = e.submit(n, err); err != nil {
+		// Numbers that were not posted are given again.
+		s.signaled = signaled
+		for i := range s.requests[:n] {
+			if s.requests[i].Flags&verbs.SendSignaled != 0 {
+				s.signaled = s.requests[i].ID
+			}
+		}
+	}
+	return n, need, err
 }
 
 // put makes the n-th request of a list.
@@ -210,8 +220,8 @@ func (e *Endpoint) destination(m *Message) *Addr {
 // sendBase is where the send buffers begin in the memory region.
 func (e *Endpoint) sendBase() uint64 { return uint64(len(e.mr.Bytes()) - len(e.send.memory)) }
 
-// submit posts n requests.
-func (e *Endpoint) submit(n int, need need, failed error) (int, need, error) {
+// submit posts n requests, and gives how many were taken; failed is why there were not more.
+func (e *Endpoint) submit(n int, failed error) (int, error) {
 	s := &e.send
 	if n > 0 {
 		if err := e.qp.PostSend(s.requests[:n]); err != nil {
@@ -223,5 +233,5 @@ func (e *Endpoint) submit(n int, need need, failed error) (int, need, error) {
 	}
 	s.posted += uint64(n)
 	s.sent += uint64(n)
-	return n, need, failed
+	return n, failed
 }

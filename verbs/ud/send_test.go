@@ -246,3 +246,27 @@ func collect(t testing.TB, ctx context.Context, e *ud.Endpoint, seen chan<- stri
 		e.Release(messages[:n])
 	}
 }
+
+// Messages that are refused cost nothing, however many: the queue goes on, and no completion is
+// waited for that does not come.
+func TestRefusedMessagesHoldUpNothing(t *testing.T) {
+	for _, depth := range []int{1, 4, 64} {
+		left, right := wire(t)
+		a, b := listen(t, left, ud.Options{SendDepth: depth}), listen(t, right, ud.Options{})
+		ctx, nobody := guard(t), b.Addr()
+		nobody.QPN = 0
+		for i := range 4 * depth {
+			if err := a.Send(ctx, nobody, []byte("?")); err == nil {
+				t.Fatal("a message to queue pair 0 was taken")
+			}
+			if i%3 == 0 {
+				_, err := a.SendBatch(ctx, []ud.Message{{To: b.Addr()}, {To: nobody}})
+				if err == nil {
+					t.Fatal("a message to queue pair 0 was taken")
+				}
+			}
+			check(t, a.Send(ctx, b.Addr(), []byte("!")))
+		}
+		check(t, a.Flush(ctx))
+	}
+}
