@@ -1,16 +1,16 @@
-// Package mcast holds the rules of multicast: how groups are named, and who is attached to them.
-// It knows neither host nor wire.
+// Package mcast implements the rules of multicast groups: their names, and the queue pairs attached to
+// them. It does no input or output.
 //
 //	IP address ◄──► MGID ──► MAC                      mgid.go
 //
-//	attach ──► Table: MGID, MLID ──► queue pairs      groups.go    who receives here
-//	             │ QPs, replaced never changed
+//	attach ──► Table: MGID, MLID ──► queue pairs      groups.go
+//	             │ the list of a group's queue pairs: replaced, never changed
 //	             ▼
-//	           the engine, between two bursts
+//	           the engine, between two rounds
 //
-// A Table has rdmavt's rules and return values, and no lock: the card's control plane calls
-// it under its own. An attach makes the host no member of the group, as in the kernel: that is
-// mcast/membership, which knows nothing of this package.
+// A Table has rdmavt's rules and return values. It has no lock: the card's control plane calls it
+// under its own. As in the kernel, an attach does not make the host a member of the group; package
+// mcast/membership does that, independently of this package.
 //
 // Left out: memberships, source-specific groups, multicast routing.
 package mcast

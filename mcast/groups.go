@@ -9,17 +9,17 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// What Table.Add and Detach answer. ErrGroupExists and ErrAttached are answers more
-// than errors: rvt_mcast_add gives them, and an attach that gets them has succeeded.
+// The errors of Table.Add and Detach. ErrGroupExists and ErrAttached are results rather than errors:
+// rvt_mcast_add returns them, and an attach that gets them has succeeded.
 var (
-	ErrGroupExists = errno.New("the group was there, the queue pair was added", unix.EEXIST)
+	ErrGroupExists = errno.New("the group existed; the queue pair was added", unix.EEXIST)
 	ErrAttached    = errno.New("the queue pair is attached already", unix.ESRCH)
-	ErrMLID        = errno.New("the MGID is known with another MLID", unix.EINVAL)
+	ErrMLID        = errno.New("the MGID is in use with another MLID", unix.EINVAL)
 	ErrNotAttached = errno.New("the queue pair is not attached to the group", unix.EINVAL)
 	ErrLimit       = errno.New("limit reached", unix.ENOMEM)
 )
 
-// Limits are what a table can hold.
+// Limits are the limits of a table.
 type Limits struct {
 	Groups      int
 	QPsPerGroup int
@@ -32,7 +32,7 @@ type Group[Q comparable] struct {
 	MLID wire.MLID
 
 	qps  []Q
-	refs int // held by who found it, and by the table
+	refs int // held by callers of Find, and by the table
 }
 
 // NewGroup makes a group for Table.Add (rvt_mcast_alloc).
@@ -40,9 +40,9 @@ func NewGroup[Q comparable](mgid wire.GID, mlid wire.MLID) *Group[Q] {
 	return &Group[Q]{MGID: mgid, MLID: mlid}
 }
 
-// Table is a port's groups, with the rules and return values of rdmavt
-// (drivers/infiniband/sw/rdmavt/mcast.c). An MLID may have several MGIDs; an MGID has
-// one MLID. It has no lock: the card's control plane calls it under its own.
+// Table holds a port's groups, with the rules and return values of rdmavt
+// (drivers/infiniband/sw/rdmavt/mcast.c). An MLID may have several MGIDs; an MGID has one MLID. The
+// table has no lock: the card's control plane calls it under its own.
 type Table[Q comparable] struct {
 	limits      Limits
 	groups      map[wire.GID]*Group[Q]
@@ -54,8 +54,8 @@ func NewTable[Q comparable](limits Limits) *Table[Q] {
 	return &Table[Q]{limits: limits, groups: map[wire.GID]*Group[Q]{}}
 }
 
-// Find gives the group with this MGID and MLID, nil if there is none
-// (rvt_mcast_find). A reference is held: who finds a group gives it back with Put.
+// Find returns the group with this MGID and MLID, or nil (rvt_mcast_find). It takes a reference, which
+// the caller gives back with Put.
 func (t *Table[Q]) Find(mgid wire.GID, mlid wire.MLID) *Group[Q] {
 	group := t.groups[mgid]
 	if group == nil || group.MLID != mlid {
@@ -65,13 +65,13 @@ func (t *Table[Q]) Find(mgid wire.GID, mlid wire.MLID) *Group[Q] {
 	return group
 }
 
-// Put gives back a reference that Find took.
+// Put gives a reference back that Find took.
 func (t *Table[Q]) Put(group *Group[Q]) { group.refs-- }
 
-// Add inserts a group and attaches a queue pair to it (rvt_mcast_add): nil when
-// both were added; ErrGroupExists when the group was there and the queue pair was added to
-// that one; ErrAttached when it was attached already; ErrMLID when the MGID has
-// another MLID; ErrLimit. After an error but ErrGroupExists nothing has changed.
+// Add adds a group and attaches a queue pair to it (rvt_mcast_add). It returns nil if both were added;
+// ErrGroupExists if the MGID had a group and the queue pair was attached to that one; ErrAttached if
+// the queue pair was attached already; ErrMLID if the MGID has another MLID; ErrLimit. After any error
+// but ErrGroupExists nothing has changed.
 func (t *Table[Q]) Add(group *Group[Q], qp Q) error {
 	known := t.groups[group.MGID]
 	if known != nil {
@@ -108,8 +108,8 @@ func (t *Table[Q]) addTo(group *Group[Q], mlid wire.MLID, qp Q) error {
 	return ErrGroupExists
 }
 
-// Attach attaches a queue pair to a group, which is made if it is not there
-// (rvt_attach_mcast). Attaching twice is no error, and needs one Detach.
+// Attach attaches a queue pair to a group, and makes the group if it does not exist
+// (rvt_attach_mcast). Attaching again is no error; one Detach undoes all of it.
 func (t *Table[Q]) Attach(mgid wire.GID, mlid wire.MLID, qp Q) error {
 	switch err := t.Add(NewGroup[Q](mgid, mlid), qp); err {
 	case ErrGroupExists, ErrAttached:
@@ -119,8 +119,8 @@ func (t *Table[Q]) Attach(mgid wire.GID, mlid wire.MLID, qp Q) error {
 	}
 }
 
-// Detach undoes Attach (rvt_detach_mcast); ErrNotAttached if there is nothing to
-// undo. The last queue pair's detach frees the group.
+// Detach undoes Attach (rvt_detach_mcast). It fails with ErrNotAttached if the queue pair is not
+// attached. The detach of the last queue pair removes the group.
 func (t *Table[Q]) Detach(mgid wire.GID, mlid wire.MLID, qp Q) error {
 	group := t.groups[mgid]
 	if group == nil || group.MLID != mlid || !slices.Contains(group.qps, qp) {
@@ -141,8 +141,8 @@ func (t *Table[Q]) Detach(mgid wire.GID, mlid wire.MLID, qp Q) error {
 	return nil
 }
 
-// Members are the queue pairs attached to an MGID, nil if there are none. The
-// slice is never changed, only replaced.
+// Members are the queue pairs attached to an MGID; nil if there are none. The slice is never changed,
+// only replaced.
 func (t *Table[Q]) Members(mgid wire.GID) []Q {
 	if group := t.groups[mgid]; group != nil {
 		return group.qps
@@ -150,7 +150,7 @@ func (t *Table[Q]) Members(mgid wire.GID) []Q {
 	return nil
 }
 
-// Groups lists the groups there are, in no order.
+// Groups lists all groups, in no particular order.
 func (t *Table[Q]) Groups() []*Group[Q] {
 	all := make([]*Group[Q], 0, len(t.groups))
 	for _, group := range t.groups {
@@ -159,8 +159,8 @@ func (t *Table[Q]) Groups() []*Group[Q] {
 	return all
 }
 
-// TreeEmpty counts the ports that still have groups (rvt_mcast_tree_empty): it is
-// the in-use count, so 0 when the tree is empty, whatever the name says.
+// TreeEmpty counts the ports that still have groups (rvt_mcast_tree_empty). Despite its name, which is
+// the kernel's, it returns 0 if there are no groups.
 func TreeEmpty[Q comparable](ports ...*Table[Q]) (inUse int) {
 	for _, port := range ports {
 		if len(port.groups) > 0 {

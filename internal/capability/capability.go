@@ -6,11 +6,11 @@ import "golang.org/x/sys/unix"
 type Capability struct {
 	name   string
 	number int
-	// bySysAdmin: CAP_SYS_ADMIN includes it, as it did before Linux 5.8.
+	// bySysAdmin: CAP_SYS_ADMIN includes it. Before Linux 5.8 it was a part of that.
 	bySysAdmin bool
 }
 
-// Those that this module asks for.
+// The capabilities that this module uses.
 var (
 	NetRaw   = Capability{name: "CAP_NET_RAW", number: unix.CAP_NET_RAW}
 	NetAdmin = Capability{name: "CAP_NET_ADMIN", number: unix.CAP_NET_ADMIN}
@@ -20,15 +20,15 @@ var (
 	SysAdmin = Capability{name: "CAP_SYS_ADMIN", number: unix.CAP_SYS_ADMIN}
 )
 
-// String is its name.
+// String is the capability's name.
 func (c Capability) String() string { return c.name }
 
-// Held says whether the calling thread has it in effect.
+// Held reports whether the calling thread has the capability in effect.
 func (c Capability) Held() bool {
 	return inEffect(c.number) || c.bySysAdmin && inEffect(SysAdmin.number)
 }
 
-// Missing are those of a list that are not held.
+// Missing returns the capabilities of a list that are not held.
 func Missing(list ...Capability) (missing []Capability) {
 	for _, c := range list {
 		if !c.Held() {
@@ -38,7 +38,7 @@ func Missing(list ...Capability) (missing []Capability) {
 	return missing
 }
 
-// inEffect asks the kernel. Where it does not answer nothing is taken to be allowed.
+// inEffect asks the kernel. If that fails, the capability counts as missing.
 func inEffect(number int) bool {
 	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
 	var data [2]unix.CapUserData

@@ -1,8 +1,8 @@
-// Package capability says what the calling thread may do: capabilities(7).
+// Package capability says which capabilities the calling thread has (capabilities(7)).
 //
-//	capability.BPF.Held()    in effect, by itself or as a part of CAP_SYS_ADMIN
+//	capability.BPF.Held()    in effect, itself or included in CAP_SYS_ADMIN
 //	capability.BPF.String()  "CAP_BPF", for messages
 //
-// What is left out is what a file or a service is granted, which shows when it runs, and the
-// user namespace that a capability is in.
+// Left out: the capabilities of files and services, which take effect when these run, and the user
+// namespace of a capability.
 package capability

@@ -1,10 +1,10 @@
-// Package errno makes errors that stand for an errno.
+// Package errno makes sentinel errors that unwrap to an errno.
 //
-//	errno.New("limit reached", unix.ENOMEM)
-//	    │ errors.Is(err, itself)       what this module calls it
-//	    └ errors.Is(err, unix.ENOMEM)  what libibverbs and the kernel call it
+//	err := errno.New("limit reached", unix.ENOMEM)
+//	    │ errors.Is(err, err)          the error of this module
+//	    └ errors.Is(err, unix.ENOMEM)  the errno of libibverbs and the kernel
 //
-// Each package declares its own with New; what was being done is wrapped around them with %w.
+// Each package declares its errors with New, and wraps them with %w to say what failed.
 //
-// Left out: texts of the errno itself, which would only repeat the error's.
+// Left out: the text of the errno. It would only repeat the error's.
 package errno

@@ -7,10 +7,10 @@ type sentinel struct {
 	errno unix.Errno
 }
 
-// New makes an error with a text of its own, for which errors.Is finds the errno as well.
+// New makes an error with a text of its own that unwraps to an errno.
 func New(text string, errno unix.Errno) error { return &sentinel{text, errno} }
 
 func (s *sentinel) Error() string { return s.text }
 
-// Unwrap gives the errno.
+// Unwrap returns the errno.
 func (s *sentinel) Unwrap() error { return s.errno }

@@ -16,14 +16,15 @@ type Address struct {
 	Prefix int    // length, in bits
 	Flags  uint32 // IFA_F_*
 	Label  string // ip-address(8); empty for IPv6
-	// Broadcast is what was given to it as such; invalid if nothing was.
+	// Broadcast is the configured broadcast address; invalid if there is none.
 	Broadcast netip.Addr
 }
 
-// Usable says whether packets may be sent from it and are taken to it.
+// Usable reports whether packets can be sent from and to the address: duplicate address detection is
+// over and has not failed.
 func (a Address) Usable() bool { return a.Flags&(unix.IFA_F_TENTATIVE|unix.IFA_F_DADFAILED) == 0 }
 
-// Addresses are those of the interface, in the kernel's order.
+// Addresses lists the addresses of the interface, in the kernel's order.
 func (q *Queries) Addresses() (all []Address, err error) {
 	filter := nl.NewIfAddrmsg(unix.AF_UNSPEC)
 	filter.Index = uint32(q.index)
@@ -32,7 +33,7 @@ func (q *Queries) Addresses() (all []Address, err error) {
 		return nil, fmt.Errorf("list addresses: %w", err)
 	}
 	for _, data := range answers {
-		// A kernel that does not filter lists all interfaces'.
+		// A kernel that does not filter lists the addresses of all interfaces.
 		if len(data) < unix.SizeofIfAddrmsg || interfaceOf(data) != q.index {
 			continue
 		}
@@ -43,7 +44,7 @@ func (q *Queries) Addresses() (all []Address, err error) {
 	return all, nil
 }
 
-// parseAddress reads an ifaddrmsg. With a peer, IFA_LOCAL is the interface's own address.
+// parseAddress reads an ifaddrmsg. With a peer address, IFA_LOCAL is the interface's own address.
 func parseAddress(data []byte) (a Address, ok bool) {
 	attributes := data[unix.SizeofIfAddrmsg:]
 	ip := attribute(attributes, unix.IFA_LOCAL)

@@ -8,26 +8,28 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Changes is told what has changed (see Follow). Its methods only note it: one that waits holds
-// up all other subscriptions of the same namespace.
+// Changes is implemented by subscribers; see Follow. Its methods are called when something has
+// changed, and should only note that. A method that blocks holds up all subscriptions in the same
+// namespace.
 type Changes interface {
-	// Port is told of the interface itself, or its addresses.
+	// Port: the interface itself or its addresses.
 	Port()
-	// Route is told of a destination whose route may have changed, in a table (RT_TABLE_*).
+	// Route: the route to a destination may have changed, in a table (RT_TABLE_*).
 	Route(dest netip.Prefix, table int)
-	// Routes is told when all destinations' may have: by a rule, for example.
+	// Routes: any route may have changed, for example by a rule.
 	Routes()
-	// Neighbour is told of a neighbour on the interface.
+	// Neighbour: a neighbour on the interface.
 	Neighbour(address netip.Addr)
-	// Missed is told when news were lost: everything may have changed.
+	// Missed: notifications were lost; everything may have changed.
 	Missed()
 }
 
-// readChange says what a message tells, nil if nothing, and of which interface; 0: of all.
+// readChange returns the method of Changes that a message asks for, nil if none, and the index of the
+// interface that it is about, 0 for all.
 func readChange(m syscall.NetlinkMessage) (index int, say func(Changes)) {
 	switch m.Header.Type {
 	case unix.RTM_NEWLINK, unix.RTM_DELLINK:
-		// With a family it is told as the port of a bridge.
+		// A message with a family is about the interface as a bridge port.
 		if len(m.Data) >= unix.SizeofIfInfomsg && m.Data[0] == unix.AF_UNSPEC {
 			return interfaceOf(m.Data), Changes.Port
 		}
@@ -45,7 +47,7 @@ func readChange(m syscall.NetlinkMessage) (index int, say func(Changes)) {
 	return 0, nil
 }
 
-// readNeighbour passes over what a bridge forwards to: it has another family.
+// readNeighbour ignores the forwarding entries of bridges, which have another family.
 func readNeighbour(data []byte) (index int, say func(Changes)) {
 	if len(data) < sizeofNdMsg || data[0] != unix.AF_INET && data[0] != unix.AF_INET6 {
 		return 0, nil
@@ -65,8 +67,8 @@ func readRoute(data []byte) (say func(Changes)) {
 	return func(c Changes) { c.Route(dest, table) }
 }
 
-// parseRoute reads the destination and the table of a struct rtmsg (rtnetlink(7)); not of
-// multicast routing, which has other families.
+// parseRoute reads the destination and the table of a struct rtmsg (rtnetlink(7)). Multicast routing,
+// which has other families, is not ok.
 func parseRoute(data []byte) (dest netip.Prefix, table int, ok bool) {
 	const lengthAt, tableAt = 1, 4
 	if len(data) < unix.SizeofRtMsg {

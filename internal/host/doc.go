@@ -1,22 +1,22 @@
-// Package host is the machine as a card sees it: the network namespaces that it enters, what an
-// interface's addresses, routes and neighbours are now, and which of them have changed.
+// Package host gives a card access to the machine's network: it enters network namespaces, asks what
+// an interface's addresses, routes and neighbours are now, and reports which of them have changed.
 //
-//	Namespace ── stays entered: what is opened in it stays in it                namespace.go
-//	Queries ── one question, one answer ──────────────► kernel                  queries.go
-//	follower ◄── news, filtered by the kernel ───────── kernel                  follower.go
-//	    │        one a namespace and process, for all who Follow there          follow.go
-//	    └─► Changes: told what changed, not how. The subscriber asks how it is now. changes.go
+//	Namespace ── stays entered: sockets opened in it stay in it          namespace.go
+//	Queries ── one question, one answer ──────────────► kernel           queries.go
+//	follower ◄── notifications, filtered by the kernel ─ kernel          follower.go
+//	    │        one per namespace and process, for all subscriptions    follow.go
+//	    └─► Changes: says what has changed, not how it is now            changes.go
 //
-// News say what to look at and never what to believe: between the kernel's writing and
-// the reader's reading things change again. So nothing depends on their order, news that were
-// lost only mean that everything is looked at, many changes of one thing are looked at
-// once, and a look that fails is made again.
+// A subscriber uses a change only to know what to ask again, because the state may change between
+// the kernel's notification and its reading. So the order of changes does not matter; when changes
+// were lost, the subscriber asks for everything; many changes of one thing need one question; and a
+// question that fails is asked again.
 //
-// Queries and subscriptions are opened on a thread inside the network namespace, and carry it
-// from then on. A Queries may be used by several goroutines, one question at a time. The
-// follower has a goroutine of its own, which calls News; they must not wait. It ends when the
-// last who follows leaves.
+// Queries and subscriptions are opened on a thread inside the network namespace; their sockets stay
+// in it. A Queries may be used by several goroutines, one question at a time. The follower has a
+// goroutine of its own, which calls the methods of Changes; they must not block. It ends when the
+// last subscription is closed.
 //
-// Left out: what is set rather than asked (memberships, kernel knobs), but for neighbours that
-// are to be kept fresh.
+// Left out: changing the host (memberships, kernel knobs), except for neighbour entries that the
+// kernel is asked to keep fresh.
 package host

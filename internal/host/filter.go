@@ -6,14 +6,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// maxFiltered is up to how many interfaces the kernel looks for: it compares one after the other,
-// and a jump reaches 255 instructions.
+// maxFiltered is the most interfaces for which there is a filter. The filter compares with one after
+// the other, and a jump reaches at most 255 instructions.
 const maxFiltered = 64
 
-// filterFor has the kernel pass over news of links, addresses and neighbours of other
-// interfaces than these: a host where thousands of those come and go must not fill the socket,
-// which would mean that everything is looked at again. Beyond maxFiltered it passes over none.
-// Each piece of news is a message of its own:
+// filterFor is a socket filter that drops notifications about links, addresses and neighbours of all
+// interfaces but these. Otherwise a host where thousands of them come and go would overflow the
+// socket, and after each overflow everything must be asked again. For more than maxFiltered
+// interfaces it drops none. Each notification is a message of its own:
 //
 //	 0  nlmsghdr   16  type at 4
 //	16  ifinfomsg, ifaddrmsg, ndmsg: family at 0, index at 4
@@ -36,7 +36,7 @@ func filterFor(indexes []int) []unix.SockFilter {
 		}
 		program = append(program, keepNone)
 	}
-	// As the port of a bridge an interface is told again.
+	// Drop the messages about interfaces as bridge ports, which come in addition.
 	return append(program, load(unix.BPF_B, familyAt), jump(unix.AF_BRIDGE, 0, 1), keepNone, keepAll)
 }
 
@@ -49,12 +49,13 @@ func load(size uint16, at uint32) unix.SockFilter {
 	return unix.SockFilter{Code: unix.BPF_LD | size | unix.BPF_ABS, K: at}
 }
 
-// jump passes over instructions: as many as yes or no says.
+// jump skips yes instructions if the loaded value equals value, else no instructions.
 func jump(value uint32, yes, no uint8) unix.SockFilter {
 	return unix.SockFilter{Code: unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K, K: value, Jt: yes, Jf: no}
 }
 
-// network16 is a number of the host's byte order as a filter loads it: in the network's.
+// network16 converts a number in the host's byte order to the value that a filter loads, which reads
+// memory in network byte order.
 func network16(n uint16) uint32 {
 	return uint32(binary.BigEndian.Uint16(binary.NativeEndian.AppendUint16(nil, n)))
 }

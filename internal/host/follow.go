@@ -10,21 +10,21 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// followers are those of this process, by the cookies of their namespaces.
+// followers holds the followers of this process, by the cookies of their namespaces.
 var followers = struct {
 	sync.Mutex
 	of map[uint64]*follower
 }{of: map[uint64]*follower{}}
 
-// Subscription is to the news of one interface, and of its namespace's routes.
+// Subscription reports changes of one interface, and of the routes in its namespace.
 type Subscription struct {
 	index    int
 	follower *follower
 	changes  Changes // nil before Tell; under follower.mu
 }
 
-// Follow subscribes to the news of an interface of the calling thread's network namespace. All
-// who do so in a process share one socket, until the last of them closes its subscription.
+// Follow subscribes to changes of an interface in the calling thread's network namespace. All
+// subscriptions of a process in one namespace share a socket, until the last of them is closed.
 func Follow(index int) (*Subscription, error) {
 	here, err := journal.ThisNamespace()
 	if err != nil {
@@ -47,8 +47,8 @@ func Follow(index int) (*Subscription, error) {
 	return s, nil
 }
 
-// Tell has news told from now on, until Close. They are said to be Missed at first, since nothing
-// was kept until now.
+// Tell reports changes to an implementation of Changes from now on, until Close. It first calls Missed,
+// because earlier changes were not kept.
 func (s *Subscription) Tell(changes Changes) {
 	s.follower.mu.Lock()
 	defer s.follower.mu.Unlock()
@@ -56,15 +56,15 @@ func (s *Subscription) Tell(changes Changes) {
 	changes.Missed()
 }
 
-// Close ends it: nothing is told afterwards. Further calls do nothing. It must not be called by
-// a method of Changes.
+// Close ends the subscription: no method of Changes is called afterwards. Further calls do nothing.
+// It must not be called from a method of Changes.
 func (s *Subscription) Close() {
 	followers.Lock()
 	defer followers.Unlock()
 	s.leave()
 }
 
-// leave is Close under the lock.
+// leave is Close for callers that hold the lock of followers.
 func (s *Subscription) leave() {
 	if was, left := s.follower.remove(s); was && left == 0 {
 		delete(followers.of, s.follower.cookie)
@@ -72,7 +72,7 @@ func (s *Subscription) leave() {
 	}
 }
 
-// add has an interface's news let through, and told to one more.
+// add adds a subscription and lets the notifications of its interface through the filter.
 func (f *follower) add(s *Subscription) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -80,19 +80,20 @@ func (f *follower) add(s *Subscription) error {
 	return f.narrow()
 }
 
-// remove undoes add: it says whether there was a subscription, and how many are left.
+// remove undoes add. It returns whether the subscription existed, and how many are left.
 func (f *follower) remove(s *Subscription) (was bool, left int) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	_, was = f.subscriptions[s]
 	delete(f.subscriptions, s)
 	if was && len(f.subscriptions) > 0 {
-		_ = f.narrow() // else more is let through than is told
+		_ = f.narrow() // if it fails, the filter lets through more than is needed
 	}
 	return was, len(f.subscriptions)
 }
 
-// narrow has the kernel keep the news of interfaces that nobody follows. The caller holds f.mu.
+// narrow makes the kernel drop notifications of interfaces without subscription. The caller holds
+// f.mu.
 func (f *follower) narrow() error {
 	set := map[int]struct{}{}
 	for s := range f.subscriptions {

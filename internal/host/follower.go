@@ -11,7 +11,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// follower listens to the kernel's news in one network namespace, for all of the process.
+// follower reads the kernel's notifications in one network namespace, for all subscriptions of the
+// process.
 type follower struct {
 	cookie  uint64 // of the namespace
 	socket  *nl.NetlinkSocket
@@ -20,10 +21,10 @@ type follower struct {
 
 	mu            sync.Mutex
 	subscriptions map[*Subscription]struct{}
-	indexes       []int // of the interfaces whose news the kernel lets through
+	indexes       []int // interfaces whose notifications the filter lets through
 }
 
-// startFollower starts one in the calling thread's network namespace.
+// startFollower starts a follower in the calling thread's network namespace.
 func startFollower() (*follower, error) {
 	socket, err := nl.Subscribe(unix.NETLINK_ROUTE, unix.RTNLGRP_LINK, unix.RTNLGRP_NEIGH,
 		unix.RTNLGRP_IPV4_IFADDR, unix.RTNLGRP_IPV6_IFADDR, unix.RTNLGRP_IPV4_ROUTE, unix.RTNLGRP_IPV6_ROUTE,
@@ -39,17 +40,17 @@ func startFollower() (*follower, error) {
 	return f, nil
 }
 
-// stop ends it, and returns when it has ended.
+// stop ends the follower, and returns when its goroutine has ended.
 func (f *follower) stop() {
 	close(f.stopped)
 	f.socket.Close()
 	<-f.ended
 }
 
-// readPause is between attempts to read news that fail.
+// readPause is the pause after an attempt to read that failed.
 const readPause = 100 * time.Millisecond
 
-// run reads news and tells them, until stop.
+// run reads notifications and reports changes, until stop.
 func (f *follower) run() {
 	defer close(f.ended)
 	for {
@@ -71,7 +72,8 @@ func (f *follower) run() {
 	}
 }
 
-// take tells what was read, or why nothing was. It says whether to pause before the next read.
+// take reports the changes that were read, or Missed if the read failed. It returns whether to pause
+// before the next read.
 func (f *follower) take(messages []syscall.NetlinkMessage, err error) (pause bool) {
 	switch {
 	case err == nil:
@@ -83,10 +85,10 @@ func (f *follower) take(messages []syscall.NetlinkMessage, err error) (pause boo
 		return false
 	}
 	f.tell(0, Changes.Missed)
-	return !errors.Is(err, unix.ENOBUFS) // else the socket is empty now
+	return !errors.Is(err, unix.ENOBUFS) // after an overflow the socket can be read at once
 }
 
-// tell tells news to those who follow an interface, or with index 0 to all.
+// tell calls a method of all subscribers to an interface, or with index 0 of all subscribers.
 func (f *follower) tell(index int, say func(Changes)) {
 	if say == nil {
 		return

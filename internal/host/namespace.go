@@ -10,16 +10,16 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Namespace is a network namespace to open sockets in: they carry it from then on. It stays entered,
-// so that entering takes CAP_SYS_ADMIN only once.
+// Namespace is a network namespace to open sockets in; they stay in it. A thread stays inside, so that
+// CAP_SYS_ADMIN is needed only once.
 type Namespace struct {
-	// calls go to a thread that stays inside. It is nil for the caller's own namespace.
+	// calls are run by a thread that stays inside. It is nil for the caller's own namespace.
 	calls chan func()
 	id    journal.Namespace
 }
 
-// Enter enters a network namespace, named by its file. Without a name it is the one of the
-// caller's thread, which takes no privilege; Do must be called from threads in the same one then.
+// Enter enters a network namespace, named by its file. If path is empty, it is the namespace of the
+// calling thread: that takes no privilege, but Do must then be called from threads in the same one.
 func Enter(path string) (*Namespace, error) {
 	n := &Namespace{}
 	if path != "" {
@@ -42,7 +42,7 @@ func (n *Namespace) identify() (err error) {
 func (n *Namespace) enter(path string) error {
 	ns, err := netns.GetFromPath(path)
 	if err != nil {
-		return fmt.Errorf("network namespace %s: %w; ip netns list shows what there is", path, err)
+		return fmt.Errorf("network namespace %s: %w; ip netns list shows the namespaces", path, err)
 	}
 	defer ns.Close()
 	n.calls = make(chan func())
@@ -54,8 +54,8 @@ func (n *Namespace) enter(path string) error {
 	return nil
 }
 
-// stay runs calls on a thread inside. The thread is not used for anything else afterwards: it
-// ends with its goroutine, since it is never unlocked.
+// stay runs calls on a thread inside. The thread is never unlocked, so it ends with its goroutine and
+// is not used again.
 func (n *Namespace) stay(ns netns.NsHandle, entered chan<- error) {
 	runtime.LockOSThread()
 	err := netns.Set(ns)
@@ -68,13 +68,13 @@ func (n *Namespace) stay(ns netns.NsHandle, entered chan<- error) {
 	}
 }
 
-// explainEnter says what setns(2) wanted.
+// explainEnter adds what setns(2) needs.
 func explainEnter(path string, err error) error {
 	switch {
 	case errors.Is(err, unix.EPERM):
 		return fmt.Errorf("enter network namespace %s: %w: it needs CAP_SYS_ADMIN", path, err)
 	case errors.Is(err, unix.EINVAL):
-		return fmt.Errorf("%s is not the file of a network namespace: %w; ip netns list shows those there are", path, err)
+		return fmt.Errorf("%s is not the file of a network namespace: %w; ip netns list shows the namespaces", path, err)
 	}
 	return fmt.Errorf("enter network namespace %s: %w", path, err)
 }
@@ -86,7 +86,7 @@ func (n *Namespace) Close() {
 	}
 }
 
-// Do runs fn on a thread inside the namespace, one at a time. Goroutines that fn starts are
+// Do runs fn on a thread inside the namespace, one call at a time. Goroutines that fn starts run
 // outside.
 func (n *Namespace) Do(fn func() error) error {
 	if n.calls == nil {
@@ -102,12 +102,12 @@ func (n *Namespace) Do(fn func() error) error {
 // ID identifies the namespace.
 func (n *Namespace) ID() journal.Namespace { return n.id }
 
-// Check refuses a socket that was opened in another namespace, as one is that a caller's thread
-// opens who has gone elsewhere since Enter: an interface's index means another interface there.
+// Check refuses a socket that was opened in another namespace, with EXDEV. That happens if the calling
+// thread has changed its namespace since Enter(""); an interface index names another interface there.
 func (n *Namespace) Check(fd int) error {
 	cookie, err := journal.CookieOf(fd)
 	if err == nil && cookie != n.id.Cookie {
-		err = fmt.Errorf("%w: the calling thread is in another network namespace than at Open", unix.EXDEV)
+		err = fmt.Errorf("%w: the calling thread is in another network namespace than when the card was opened", unix.EXDEV)
 	}
 	return err
 }

@@ -13,31 +13,31 @@ import (
 
 // Neighbour is the kernel's entry for a neighbour on the interface (ip-neighbour(8)).
 type Neighbour struct {
-	MAC   net.HardwareAddr // nil while it is not known
-	State int              // NUD_*, 0 where there is no entry
+	MAC   net.HardwareAddr // nil if it is not known
+	State int              // NUD_*; 0 if there is no entry
 	flags int              // NTF_*
 	ext   int              // NTF_EXT_*
 }
 
-// Known says whether its hardware address is: one that is being probed again is still good.
+// Known reports whether the MAC is known. It stays valid while the kernel probes it again.
 func (n Neighbour) Known() bool {
 	const good = unix.NUD_REACHABLE | unix.NUD_STALE | unix.NUD_DELAY | unix.NUD_PROBE | unix.NUD_PERMANENT | unix.NUD_NOARP
 	return n.State&good != 0 && n.MAC != nil
 }
 
-// Failed says that it was asked for, and has not answered.
+// Failed reports that the neighbour was asked for and has not answered.
 func (n Neighbour) Failed() bool { return n.State&unix.NUD_FAILED != 0 }
 
-// Managed says whether the kernel keeps it fresh by itself.
+// Managed reports whether the kernel keeps the entry fresh by itself.
 func (n Neighbour) Managed() bool { return n.ext&netlink.NTF_EXT_MANAGED != 0 }
 
-// Foreign says that others than the kernel look after the entry: the administrator, or a routing
-// daemon. A change of ours would take their flags from it.
+// Foreign reports whether the administrator or a routing daemon maintains the entry. We must not
+// change it, because that would remove their flags.
 func (n Neighbour) Foreign() bool {
 	return n.State&(unix.NUD_PERMANENT|unix.NUD_NOARP) != 0 || n.flags&unix.NTF_EXT_LEARNED != 0
 }
 
-// Neighbour is the entry for an address, with State 0 where there is none.
+// Neighbour asks for the entry of an address. Its State is 0 if there is none.
 func (q *Queries) Neighbour(address netip.Addr) (Neighbour, error) {
 	message := &netlink.Ndmsg{Family: familyOf(address), Index: uint32(q.index)}
 	answers, err := q.ask(unix.RTM_GETNEIGH, 0, unix.RTM_NEWNEIGH, message, nl.NewRtAttr(unix.NDA_DST, address.AsSlice()))
@@ -61,11 +61,11 @@ func (q *Queries) Neighbour(address netip.Addr) (Neighbour, error) {
 	return n, nil
 }
 
-// Manage has the kernel look for a neighbour now, and keep its entry fresh from then on
-// (NTF_EXT_MANAGED). It takes CAP_NET_ADMIN.
+// Manage makes the kernel resolve a neighbour now, and keep its entry fresh from then on
+// (NTF_EXT_MANAGED). It needs CAP_NET_ADMIN.
 func (q *Queries) Manage(address netip.Addr) error { return q.use(address, netlink.NTF_EXT_MANAGED) }
 
-// Unmanage has the kernel let the entry grow old like any other.
+// Unmanage undoes Manage: the entry ages like any other.
 func (q *Queries) Unmanage(address netip.Addr) error { return q.use(address, 0) }
 
 func (q *Queries) use(address netip.Addr, ext int) error {
@@ -79,8 +79,8 @@ func (q *Queries) use(address netip.Addr, ext int) error {
 	return nil
 }
 
-// Forget deletes an entry that has no answer yet, so that the next question is asked at once:
-// while one waits for its answer, the kernel repeats it only after a second.
+// Forget deletes an entry that is not resolved yet. The next request is then sent at once; while an
+// earlier one waits for its answer, the kernel repeats it only after a second.
 func (q *Queries) Forget(address netip.Addr) error {
 	err := q.handle.NeighDel(&netlink.Neigh{LinkIndex: q.index, IP: address.AsSlice()})
 	if errors.Is(err, unix.ENOENT) {

@@ -11,20 +11,20 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Queries asks the kernel how one interface and its surroundings are now.
+// Queries asks the kernel for the present state of one interface and of its routes and neighbours.
 type Queries struct {
 	index   int
 	handle  *netlink.Handle
 	sockets map[int]*nl.SocketHandle
 }
 
-// ErrNoInterface: the interface is not in this network namespace (any more).
+// ErrNoInterface: the interface is not, or is no longer, in this network namespace.
 var ErrNoInterface = errno.New("no such interface", unix.ENODEV)
 
-// queryTimeout is far longer than the kernel takes, which answers while it is asked.
+// queryTimeout is far longer than an answer takes: the kernel answers inside the request.
 const queryTimeout = 10 * time.Second
 
-// OpenQueries gets ready to ask about an interface of the calling thread's network namespace.
+// OpenQueries opens sockets to ask about an interface in the calling thread's network namespace.
 func OpenQueries(index int) (*Queries, error) {
 	handle, err := netlink.NewHandle(unix.NETLINK_ROUTE)
 	if err != nil {
@@ -43,8 +43,8 @@ func OpenQueries(index int) (*Queries, error) {
 	return q, nil
 }
 
-// prepare has lists filtered by the kernel: a list of one interface's addresses is not
-// interrupted by what happens to others, which a list of all is.
+// prepare makes the kernel filter lists. A list of the addresses of one interface is then not
+// interrupted by changes of other interfaces, as a list of all addresses is.
 func (q *Queries) prepare(socket *nl.NetlinkSocket) error {
 	timeout := unix.NsecToTimeval(queryTimeout.Nanoseconds())
 	return errors.Join(
@@ -53,13 +53,13 @@ func (q *Queries) prepare(socket *nl.NetlinkSocket) error {
 	)
 }
 
-// Close ends it.
+// Close closes the sockets.
 func (q *Queries) Close() {
 	q.handle.Close()
 	q.sockets[unix.NETLINK_ROUTE].Socket.Close()
 }
 
-// Link is the interface; ErrNoInterface.
+// Link asks for the interface. It fails with ErrNoInterface if that has gone.
 func (q *Queries) Link() (netlink.Link, error) {
 	link, err := q.handle.LinkByIndex(q.index)
 	if errors.As(err, new(netlink.LinkNotFoundError)) {
@@ -68,7 +68,7 @@ func (q *Queries) Link() (netlink.Link, error) {
 	return link, err
 }
 
-// ask makes a request, and gives the answers of one type.
+// ask sends a request and returns the answers of one type.
 func (q *Queries) ask(kind, flags int, answer uint16, data ...nl.NetlinkRequestData) ([][]byte, error) {
 	request := nl.NewNetlinkRequest(kind, flags)
 	request.Sockets = q.sockets
@@ -78,10 +78,11 @@ func (q *Queries) ask(kind, flags int, answer uint16, data ...nl.NetlinkRequestD
 	return request.Execute(unix.NETLINK_ROUTE, answer)
 }
 
-// listTries is how often a list is read that the kernel changed meanwhile.
+// listTries is how often a list is read if it changes while it is read.
 const listTries = 5
 
-// list is ask for a list of one piece: the kernel says when it changed on the way.
+// list asks for a list, and repeats that if the list changed while it was read, which the kernel
+// reports.
 func (q *Queries) list(kind int, answer uint16, data ...nl.NetlinkRequestData) (all [][]byte, err error) {
 	for range listTries {
 		if all, err = q.ask(kind, unix.NLM_F_DUMP, answer, data...); !errors.Is(err, nl.ErrDumpInterrupted) {

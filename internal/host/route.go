@@ -11,21 +11,21 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Route is how packets leave through the interface.
+// Route is the way of packets to a destination, through the interface.
 type Route struct {
-	Hop netip.Addr // the neighbour that they are handed to: a gateway, or the destination
-	MTU int        // of the route, in bytes; 0 where it has none of its own
+	Hop netip.Addr // the next hop: a gateway, or the destination itself
+	MTU int        // of the route, in bytes; 0 if it has none of its own
 }
 
 var (
-	// ErrNoRoute: the kernel has no way to the destination through the interface.
+	// ErrNoRoute: the kernel has no route to the destination through the interface.
 	ErrNoRoute = errno.New("no route", unix.ENETUNREACH)
 	// ErrLocal: the destination is an address of this host.
 	ErrLocal = errno.New("an address of this host", unix.EHOSTUNREACH)
 )
 
-// Route finds the way from an address of the interface to a destination. Any other error than
-// ErrNoRoute and ErrLocal says that the question failed, and nothing of the route.
+// Route finds the route from an address of the interface to a destination. Errors other than
+// ErrNoRoute and ErrLocal mean that the question failed, and say nothing about the route.
 func (q *Queries) Route(source, dest netip.Addr) (Route, error) {
 	ask := netlink.RouteGetOptions{SrcAddr: source.AsSlice()}
 	if dest.IsLinkLocalUnicast() {
@@ -35,8 +35,8 @@ func (q *Queries) Route(source, dest netip.Addr) (Route, error) {
 	if err == nil && len(routes) > 0 && routes[0].Type == unix.RTN_LOCAL {
 		return Route{}, ErrLocal
 	}
-	// Asked for an interface, the kernel takes whatever no IPv4 route matches to be on
-	// its link. So the match is asked for first.
+	// If asked for a route through an interface, the kernel treats IPv4 destinations that no
+	// route matches as on the interface's link. So the matching route is asked for first.
 	ask.OifIndex, ask.FIBMatch = q.index, true
 	if _, err = q.handle.RouteGetWithOptions(dest.AsSlice(), &ask); err == nil {
 		ask.FIBMatch = false
@@ -53,8 +53,9 @@ func (q *Queries) Route(source, dest netip.Addr) (Route, error) {
 	return Route{Hop: gatewayOf(&routes[0], dest), MTU: routes[0].MTU}, nil
 }
 
-// isNoRoute tells the kernel's answer "there is none" (fib_props, ip_route_output_key) from a
-// question that failed. EINVAL is a blackhole, or a source address that is not ours.
+// isNoRoute reports whether an error is the kernel's answer that there is no route (fib_props,
+// ip_route_output_key), rather than a failure of the question. EINVAL stands for a blackhole route,
+// or for a source address that is not ours.
 func isNoRoute(err error) bool {
 	for _, errno := range []error{
 		unix.ENETUNREACH, unix.EHOSTUNREACH, unix.EINVAL, unix.EACCES, unix.EADDRNOTAVAIL, unix.ENODEV, unix.ENETDOWN, unix.ESRCH,
@@ -66,7 +67,7 @@ func isNoRoute(err error) bool {
 	return false
 }
 
-// gatewayOf is a route's next hop, which is the destination itself on the same link.
+// gatewayOf is the next hop of a route: its gateway, or the destination if that is on the link.
 func gatewayOf(route *netlink.Route, dest netip.Addr) netip.Addr {
 	if gateway, ok := netip.AddrFromSlice(route.Gw); ok {
 		return gateway.Unmap()
@@ -79,13 +80,14 @@ func gatewayOf(route *netlink.Route, dest netip.Addr) netip.Addr {
 	return dest
 }
 
-// LocalRoute takes packets to one address in: the kernel makes one for each of its addresses.
+// LocalRoute is a route of type local, by which the host accepts packets to an address. The kernel
+// makes one for each address of an interface.
 type LocalRoute struct {
 	Dest  netip.Addr
 	Table int // RT_TABLE_LOCAL, or a VRF's
 }
 
-// LocalRoutes are those that the kernel has made for the interface's IPv4 addresses.
+// LocalRoutes lists the local routes that the kernel has made for the interface's IPv4 addresses.
 func (q *Queries) LocalRoutes() (list []LocalRoute, err error) {
 	filter := &nl.RtMsg{RtMsg: unix.RtMsg{Family: unix.AF_INET, Type: unix.RTN_LOCAL, Protocol: unix.RTPROT_KERNEL}}
 	answers, err := q.list(unix.RTM_GETROUTE, unix.RTM_NEWROUTE, filter, nl.NewRtAttr(unix.RTA_OIF, nl.Uint32Attr(uint32(q.index))))

@@ -11,18 +11,19 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TooBig is what a router says of a packet that it could not forward: RFC 1191, "fragmentation
-// needed", and RFC 4443, 3.2, "packet too big".
+// TooBig is a router's report that a packet was too big to forward: "fragmentation needed" (RFC 1191)
+// or "packet too big" (RFC 4443, 3.2).
 type TooBig struct {
 	Source, Dest netip.Addr // of the packet
-	MTU          int        // of the link that it does not fit, in bytes; 0 from old routers
+	MTU          int        // of the link that it does not fit, in bytes; 0 if the router is old
 }
 
-// Routers listens to what routers say of UDP packets to one port: no socket of the kernel's has
-// sent them, so that it drops it.
+// Routers receives the reports of routers about UDP packets to one port. The kernel does not use these
+// reports, because no UDP socket has sent the packets.
 type Routers struct{ v4, v6 *os.File }
 
-// ListenToRouters listens in the calling thread's network namespace. It takes CAP_NET_RAW.
+// ListenToRouters opens raw sockets for ICMP in the calling thread's network namespace. It needs
+// CAP_NET_RAW.
 func ListenToRouters(port uint16) (*Routers, error) {
 	v4, err := listenICMP(unix.AF_INET, unix.IPPROTO_ICMP, tooBigV4(port))
 	if err != nil {
@@ -50,7 +51,7 @@ func listenICMP(family, protocol int, filter []unix.SockFilter) (*os.File, error
 	return os.NewFile(uintptr(fd), "icmp"), nil
 }
 
-// Listen tells what routers say, until Close.
+// Listen calls tell for each report, until Close.
 func (r *Routers) Listen(tell func(TooBig)) {
 	done := make(chan struct{})
 	go func() {
@@ -61,7 +62,7 @@ func (r *Routers) Listen(tell func(TooBig)) {
 	<-done
 }
 
-// errorPause keeps errors that come one after the other from taking a processor.
+// errorPause prevents errors that repeat from using a full processor.
 const errorPause = 10 * time.Millisecond
 
 func read(from *os.File, parse func([]byte) (TooBig, bool), tell func(TooBig)) {
@@ -72,7 +73,7 @@ func read(from *os.File, parse func([]byte) (TooBig, bool), tell func(TooBig)) {
 			return
 		}
 		if err != nil {
-			time.Sleep(errorPause) // the network's, that the socket is told of
+			time.Sleep(errorPause) // a network error that the kernel reports on the socket
 			continue
 		}
 		if said, ok := parse(message[:n]); ok {
@@ -90,8 +91,9 @@ func (r *Routers) Close() error {
 	return err
 }
 
-// Offsets in what an IPv4 raw socket gives, whose header is as long as it says: ICMP, the
-// header of the packet that it is about, which has no options, and eight bytes of that.
+// Offsets in an ICMP message, after the IPv4 header, whose length is in its first byte. The message
+// has an ICMP header, the IPv4 header of the packet that was too big, which has no options, and that
+// packet's next eight bytes.
 const (
 	icmpMTU     = 6
 	icmpInner   = 8
@@ -106,7 +108,7 @@ func tooBigV4(port uint16) []unix.SockFilter {
 		return unix.SockFilter{Code: unix.BPF_LD | size | unix.BPF_IND, K: at}
 	}
 	program := []unix.SockFilter{
-		{Code: unix.BPF_LDX | unix.BPF_B | unix.BPF_MSH, K: 0}, // the header's length
+		{Code: unix.BPF_LDX | unix.BPF_B | unix.BPF_MSH, K: 0}, // the length of the IPv4 header
 		load(unix.BPF_H, 0), {Code: unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K, K: 3<<8 | 4}, // unreachable, fragmentation needed
 		load(unix.BPF_B, ipv4Proto), {Code: unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K, K: unix.IPPROTO_UDP},
 		load(unix.BPF_H, ipv4UDPDest), {Code: unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K, K: uint32(port)},
@@ -125,8 +127,8 @@ func parseTooBigV4(message []byte) (said TooBig, ok bool) {
 	return said, true
 }
 
-// Offsets in what an IPv6 raw socket gives: ICMPv6, the header of the packet that it is
-// about, and what follows that.
+// Offsets in an ICMPv6 message: its header, the IPv6 header of the packet that was too big, and the
+// start of the rest of that packet. Raw IPv6 sockets deliver no IPv6 header before it.
 const (
 	icmp6TooBig = 2
 	icmp6MTU    = 4
@@ -158,7 +160,7 @@ func parseTooBigV6(message []byte) (said TooBig, ok bool) {
 	return said, true
 }
 
-// accept completes a filter: each comparison that fails drops, and what passes all is taken.
+// accept completes a filter: it drops a message if any comparison fails, and accepts it otherwise.
 func accept(program []unix.SockFilter) []unix.SockFilter {
 	drop := len(program) + 1
 	for i := range program {

@@ -9,16 +9,16 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Dir is where journals are kept unless said otherwise. It does not outlive the kernel.
+// Dir is the default directory of journals. It is emptied at boot.
 const Dir = "/run/roced"
 
-// Place is what a journal is about: an interface in a network namespace.
+// Place is the place of a journal's changes: an interface in a network namespace.
 type Place struct {
 	Namespace Namespace
 	Index     int // of the interface
 }
 
-// Journal lists what one process has changed, of one kind, in one place.
+// Journal lists the changes of one kind that one process has made in one place.
 type Journal struct {
 	dir, prefix string
 	file        *os.File // nil: nothing listed
@@ -26,16 +26,16 @@ type Journal struct {
 	free        []int64
 }
 
-// lineLen is the length of a line with its end, in bytes.
+// lineLen is the length of a line with its newline, in bytes.
 const lineLen = 64
 
-// New makes an empty journal. Nothing is written before there is something to list.
+// New makes an empty journal. It has no file before the first Add.
 func New(dir, kind string, at Place) *Journal {
 	prefix := fmt.Sprintf("%s-%d-%d-%d-", kind, at.Namespace.Cookie, at.Namespace.Inode, at.Index)
 	return &Journal{dir: dir, prefix: prefix, lines: map[string]int64{}}
 }
 
-// Add lists a change that is about to be made, in at most 63 bytes without an end of line.
+// Add lists a change that is about to be made. The text has at most 63 bytes and no newline.
 func (j *Journal) Add(change string) error {
 	if len(change) >= lineLen {
 		return fmt.Errorf("note %q: longer than %d bytes: %w", change, lineLen-1, unix.EINVAL)
@@ -62,7 +62,7 @@ func (j *Journal) Add(change string) error {
 	return nil
 }
 
-// Remove is called when a change has been undone.
+// Remove removes a change from the list, after it has been undone.
 func (j *Journal) Remove(change string) error {
 	line, ok := j.lines[change]
 	if !ok {
@@ -81,7 +81,7 @@ func (j *Journal) write(line int64, text string) error {
 	return err
 }
 
-// tidy removes a file that lists nothing.
+// tidy removes the file if it lists nothing.
 func (j *Journal) tidy() error {
 	if len(j.lines) > 0 || j.file == nil {
 		return nil
@@ -91,7 +91,7 @@ func (j *Journal) tidy() error {
 	return err
 }
 
-// Close leaves the file to the next process, if there is something in it.
+// Close closes the file. If it lists something, the next Sweep finds it.
 func (j *Journal) Close() error {
 	if j.file == nil {
 		return nil
@@ -101,8 +101,8 @@ func (j *Journal) Close() error {
 	return err
 }
 
-// create makes the file. Nobody else looks at files meanwhile and takes it for one
-// without owner.
+// create makes the file. The lock on the directory keeps Sweep from taking it for a dead process's
+// file before it is locked.
 func (j *Journal) create() error {
 	if err := os.MkdirAll(j.dir, 0o755); err != nil {
 		return err
@@ -123,8 +123,8 @@ func (j *Journal) create() error {
 	return nil
 }
 
-// lockDir keeps others from making or sweeping journals. The lock is a file that only
-// its owner can open: everybody may lock what they can read.
+// lockDir keeps other processes from making or sweeping journals. The lock is on a file that only its
+// owner can open, because any user may lock a file that is readable.
 func lockDir(dir string) (unlock func(), err error) {
 	file, err := os.OpenFile(filepath.Join(dir, "journal.lock"), os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {

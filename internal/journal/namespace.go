@@ -10,13 +10,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Namespace tells network namespaces apart until the machine restarts.
+// Namespace identifies a network namespace until the machine restarts.
 type Namespace struct {
-	Cookie uint64 // socket(7), SO_NETNS_COOKIE: never given out twice
-	Inode  uint64 // namespaces(7): given out again when it has gone
+	Cookie uint64 // socket(7), SO_NETNS_COOKIE: never reused
+	Inode  uint64 // namespaces(7): reused after the namespace has gone
 }
 
-// ThisNamespace is the calling thread's.
+// ThisNamespace is the namespace of the calling thread.
 func ThisNamespace() (n Namespace, err error) {
 	var stat unix.Stat_t
 	if err := unix.Stat("/proc/thread-self/ns/net", &stat); err != nil {
@@ -31,7 +31,7 @@ func ThisNamespace() (n Namespace, err error) {
 	return n, errors.Join(err, unix.Close(fd))
 }
 
-// CookieOf identifies the namespace that a socket is in.
+// CookieOf is the cookie of the namespace that a socket is in.
 func CookieOf(fd int) (uint64, error) {
 	cookie, err := unix.GetsockoptUint64(fd, unix.SOL_SOCKET, unix.SO_NETNS_COOKIE)
 	if err != nil {
@@ -40,12 +40,11 @@ func CookieOf(fd int) (uint64, error) {
 	return cookie, nil
 }
 
-// initialPIDs is the inode number of the first PID namespace (PROC_PID_INIT_INO), from which
-// all processes are seen.
+// initialPIDs is the name of the initial PID namespace (PROC_PID_INIT_INO), which sees all processes.
 const initialPIDs = "pid:[4026531836]"
 
-// gone says whether no process is in the namespace, and no file names it. From where not all
-// processes are seen nobody knows.
+// gone reports whether no process is in the namespace and no file names it. If this process does not
+// see all processes, it returns false.
 func (n Namespace) gone() bool {
 	if seen, err := os.Readlink("/proc/self/ns/pid"); err != nil || seen != initialPIDs {
 		return false
@@ -55,7 +54,7 @@ func (n Namespace) gone() bool {
 	if err != nil || strings.Contains(string(mounts), name) {
 		return false
 	}
-	// All threads: one may be elsewhere than its process.
+	// All threads, because a thread may be in another namespace than its process.
 	links, err := filepath.Glob("/proc/[0-9]*/task/[0-9]*/ns/net")
 	for _, link := range links {
 		if in, err := os.Readlink(link); err == nil && in == name {

@@ -12,9 +12,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Sweep hands what dead processes' journals of a kind list in a namespace to undo, by interface,
-// and removes the journals of which all is undone. Those of namespaces that have gone are
-// removed too. Other users' are left to them.
+// Sweep reads the journals of dead processes, of one kind and in one namespace. For each it calls undo
+// with the interface and its changes, and removes the journal if undo succeeds. It also removes
+// journals of namespaces that have gone. It skips journals of other users.
 func Sweep(dir, kind string, in Namespace, undo func(index int, changes []string) error) error {
 	unlock, err := lockDir(dir)
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) {
@@ -38,7 +38,7 @@ func Sweep(dir, kind string, in Namespace, undo func(index int, changes []string
 	return err
 }
 
-// parseName undoes New's naming.
+// parseName parses a file name that New has made.
 func parseName(kind, name string) (at Place, ok bool) {
 	rest, ok := strings.CutPrefix(name, kind+"-")
 	if !ok {
@@ -51,7 +51,7 @@ func parseName(kind, name string) (at Place, ok bool) {
 func sweepFile(path string, undo func([]string) error) error {
 	file, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) {
-		return nil // its owner has just removed it, or is another user
+		return nil // its owner has just removed it, or it is another user's
 	}
 	if err != nil {
 		return err
@@ -59,7 +59,7 @@ func sweepFile(path string, undo func([]string) error) error {
 	defer file.Close()
 	err = unix.Flock(int(file.Fd()), unix.LOCK_EX|unix.LOCK_NB)
 	if errors.Is(err, unix.EWOULDBLOCK) {
-		return nil // its owner lives
+		return nil // its owner is alive
 	}
 	if err != nil {
 		return fmt.Errorf("lock %s: %w", path, err)
@@ -77,7 +77,8 @@ func sweepFile(path string, undo func([]string) error) error {
 	return nil // its owner removed it between open and lock
 }
 
-// listed reads a journal. A line without its end was never finished: its change had not been made.
+// listed reads the changes in a journal. A line without newline was not written completely, so its
+// change was not made.
 func listed(text string) (changes []string) {
 	for line := range strings.Lines(text) {
 		if change := strings.TrimSpace(line); strings.HasSuffix(line, "\n") && change != "" {

@@ -11,9 +11,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Bridge is a switch: a Linux bridge in a namespace of its own, which snoops IGMP and
-// MLD and is the querier. It asks as often as the kernel lets it, once a second, and
-// forgets a member that has not answered for 2.5 seconds.
+// Bridge is a switch: a Linux bridge in a namespace of its own, with IGMP and MLD snooping and a
+// querier. It queries once a second, the most that the kernel allows, and removes a member that has
+// not answered for 2.5 seconds.
 //
 //	host ns          bridge ns           host ns
 //	┌──────┐   ┌────────────────────┐   ┌──────┐
@@ -24,7 +24,7 @@ type Bridge struct {
 	ports int
 }
 
-// bridgeName is the bridge's interface, on which its queries can be seen.
+// bridgeName is the bridge's interface. Its queries can be captured there.
 const bridgeName = "br0"
 
 // NewBridge makes a bridge without ports.
@@ -52,8 +52,8 @@ func (b *Bridge) start() error {
 	return b.bringUp(bridgeName)
 }
 
-// configure runs inside. The intervals come first: a new querier floods everything for
-// as long as the response interval of that moment, 10 seconds as shipped.
+// configure runs inside. It sets the intervals before the querier, because a new querier floods all
+// groups for the response interval that is set then, by default 10 seconds.
 func (b *Bridge) configure() error {
 	link, err := b.nl.LinkByName(bridgeName)
 	if err != nil {
@@ -69,7 +69,7 @@ func (b *Bridge) configure() error {
 	return setBridge(link, map[int][]byte{nl.IFLA_BR_MCAST_SNOOPING: {1}, nl.IFLA_BR_MCAST_QUERIER: {1}})
 }
 
-// setBridge sets attributes of the bridge itself. The library knows of snooping only.
+// setBridge sets attributes of the bridge. The library supports only the snooping attribute.
 func setBridge(link netlink.Link, attributes map[int][]byte) error {
 	request := nl.NewNetlinkRequest(unix.RTM_NEWLINK, unix.NLM_F_ACK)
 	header := nl.NewIfInfomsg(unix.AF_UNSPEC)
@@ -89,7 +89,7 @@ func setBridge(link netlink.Link, attributes map[int][]byte) error {
 // clockTick is the unit of the bridge's intervals (USER_HZ).
 const clockTick = 10 * time.Millisecond
 
-// snoopingIntervals are what a bridge is given; the kernel does not ask more often.
+// snoopingIntervals are the intervals of a bridge. The kernel allows no shorter query interval.
 var snoopingIntervals = map[int]time.Duration{
 	nl.IFLA_BR_MCAST_QUERY_INTVL:          time.Second,
 	nl.IFLA_BR_MCAST_STARTUP_QUERY_INTVL:  time.Second,
@@ -98,8 +98,7 @@ var snoopingIntervals = map[int]time.Duration{
 	nl.IFLA_BR_MCAST_LAST_MEMBER_INTVL:    100 * time.Millisecond, // less makes queries of IGMPv1
 }
 
-// Port joins a host's link, which is made, to the bridge. It returns the name of the
-// bridge's end.
+// Port makes a link of a host to the bridge. It returns the name of the bridge's end.
 func (b *Bridge) Port(host *Namespace, ifname string, options ...VethOption) (port string, err error) {
 	b.ports++
 	port = fmt.Sprintf("port%d", b.ports)

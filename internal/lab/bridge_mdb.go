@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// MDBEntry is a group that a port's hosts are members of, as snooping has it.
+// MDBEntry is a group that hosts on a port are members of, according to snooping.
 type MDBEntry struct {
 	Port  string
 	Group netip.Addr
@@ -26,7 +26,7 @@ const (
 	sizeofEntry   = 28 // struct br_mdb_entry
 )
 
-// MDB lists what bridge-mdb(8) shows, without the bridge's own memberships.
+// MDB lists the entries that bridge-mdb(8) shows, without the bridge's own memberships.
 func (b *Bridge) MDB() ([]MDBEntry, error) {
 	var list []MDBEntry
 	err := b.Do(func() (err error) {
@@ -39,13 +39,13 @@ func (b *Bridge) MDB() ([]MDBEntry, error) {
 	return list, nil
 }
 
-// Member tells whether a port's hosts are members of a group.
+// Member reports whether hosts on a port are members of a group.
 func (b *Bridge) Member(port string, group netip.Addr) (bool, error) {
 	list, err := b.MDB()
 	return slices.Contains(list, MDBEntry{port, group}), err
 }
 
-// dumpMDB runs inside. The library has no such request.
+// dumpMDB runs inside. The library does not have this request.
 func (b *Bridge) dumpMDB() ([]MDBEntry, error) {
 	names, err := b.names()
 	if err != nil {

@@ -1,6 +1,5 @@
-// Package lab makes network namespaces and joins them with veth pairs, or by a
-// bridge that snoops, for tests, the demo and benchmarks. It speaks netlink and runs
-// no other program.
+// Package lab makes network namespaces and connects them by veth pairs, or by a bridge with IGMP and
+// MLD snooping, for tests, the demo and benchmarks. It uses netlink and runs no other program.
 //
 //	 /run/netns/PREFIX-PID-1            /run/netns/PREFIX-PID-2
 //	┌────────────────────────┐         ┌────────────────────────┐
@@ -9,17 +8,16 @@
 //	└────────────────────────┘         └────────────────────────┘
 //	     ▲ Do: a function runs inside, then the thread goes back
 //
-//	Bridge: any number of such hosts, a port each; IGMP and MLD snooping, a querier
+//	Bridge: any number of such hosts, each on a port; IGMP and MLD snooping, a querier
 //
-// Namespaces are named as ip-netns(8) does it, so that "ip netns exec NAME" works
-// on them. Links are created inside their namespaces, never outside. IPv6 duplicate
-// address detection is off: an address can be used at once.
+// Namespaces are named as by ip-netns(8), so that "ip netns exec NAME" works. Links are created
+// inside their namespaces, never outside. IPv6 duplicate address detection is off: an address can be
+// used at once.
 //
-// A Namespace belongs to the one who made it; Close removes it, and with it all
-// links in it. A killed process cannot: Prune removes what it left, at the next
-// start. Methods may be called from several goroutines, Close only when the others
-// are done.
+// Whoever makes a Namespace closes it; Close removes it and all links in it. A killed process leaves
+// its namespaces behind; Prune removes them at the next start. Methods may be called from several
+// goroutines, but Close only after all other calls have returned.
 //
-// Left out: anything that is not needed to join hosts. Subpackage labtest ties
-// namespaces to a test's life.
+// Left out: everything that is not needed to connect hosts. Subpackage labtest makes namespaces that
+// last as long as a test.
 package lab

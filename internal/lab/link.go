@@ -12,7 +12,7 @@ import (
 // readyTimeout bounds the wait for a link; it takes milliseconds.
 const readyTimeout = 10 * time.Second
 
-// minIPv6MTU is the smallest MTU with which a link carries IPv6 (RFC 8200, section 5).
+// minIPv6MTU is the smallest MTU of a link that carries IPv6, in bytes (RFC 8200, section 5).
 const minIPv6MTU = 1280
 
 // Index is the interface index of a link.
@@ -24,8 +24,7 @@ func (ns *Namespace) Index(ifname string) (int, error) {
 	return link.Attrs().Index, nil
 }
 
-// AddAddress gives a link an address such as "10.77.0.1/24" or "fd77::1/64", which
-// can be used at once.
+// AddAddress adds an address such as "10.77.0.1/24" or "fd77::1/64" to a link. It can be used at once.
 func (ns *Namespace) AddAddress(ifname, cidr string) error {
 	address, err := netlink.ParseAddr(cidr)
 	if err != nil {
@@ -55,7 +54,7 @@ func (ns *Namespace) bringUp(ifname string) error {
 	return nil
 }
 
-// waitReady returns when the link has carrier and its link-local address can be used.
+// waitReady returns when the link has a carrier and a usable link-local address.
 func (ns *Namespace) waitReady(ifname string) error {
 	for deadline := time.Now().Add(readyTimeout); ; time.Sleep(time.Millisecond) {
 		ready, err := ns.ready(ifname)

@@ -7,10 +7,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// tcpListen is the state of a socket that listens (TCP_LISTEN of net/tcp_states.h).
+// tcpListen is the state of a listening socket (TCP_LISTEN in net/tcp_states.h).
 const tcpListen = 10
 
-// Listens tells whether a TCP socket in the namespace listens on a port, on any address.
+// Listens reports whether a TCP socket in the namespace listens on a port, on any address.
 func (ns *Namespace) Listens(port uint16) (listens bool, err error) {
 	err = ns.Do(func() error {
 		for _, family := range []uint8{unix.AF_INET, unix.AF_INET6} {

@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// runDir is where ip-netns(8) keeps the names.
+// runDir is the directory of ip-netns(8).
 const runDir = "/run/netns"
 
 // createNamed makes a network namespace and binds it to path.
@@ -51,9 +51,9 @@ func unname(path string) error {
 	return os.Remove(path)
 }
 
-// prepareRunDir makes the directory a shared mount point, as ip-netns(8) does: a
-// name that is removed must go away in every mount namespace, else its network
-// namespace lives on. The lock keeps two processes from mounting twice.
+// prepareRunDir makes the directory a shared mount point, as ip-netns(8) does: a name must be removed
+// in every mount namespace, or its network namespace lives on. The lock keeps two processes from
+// mounting at the same time.
 func prepareRunDir() error {
 	if err := os.MkdirAll(runDir, 0o755); err != nil {
 		return err

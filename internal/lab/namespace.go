@@ -22,7 +22,7 @@ type Namespace struct {
 	close  func() error
 }
 
-// created counts the namespaces of this process, to keep their names apart.
+// created counts the namespaces of this process, to make their names unique.
 var created atomic.Uint32
 
 // New makes a namespace called PREFIX-PID-COUNTER. It needs CAP_SYS_ADMIN.
@@ -41,7 +41,7 @@ func New(prefix string) (*Namespace, error) {
 	return ns, nil
 }
 
-// open makes the namespace, its name and the descriptors to it.
+// open makes the namespace, its name and its descriptors.
 func (ns *Namespace) open() (err error) {
 	if ns.handle, err = createNamed(ns.Path()); err != nil {
 		return err
@@ -55,8 +55,8 @@ func (ns *Namespace) open() (err error) {
 
 // setUp runs inside the new namespace.
 func (ns *Namespace) setUp() error {
-	// Detection is off for a link only when it is off here and for the link, which
-	// takes over the default.
+	// Duplicate address detection is off for a link only if it is off in "all" and for the link,
+	// which inherits "default".
 	for _, scope := range []string{"all", "default"} {
 		path := filepath.Join("/proc/sys/net/ipv6/conf", scope, "accept_dad")
 		if err := os.WriteFile(path, []byte("0"), 0o644); err != nil {
@@ -69,17 +69,17 @@ func (ns *Namespace) setUp() error {
 // Name is the name that ip-netns(8) shows.
 func (ns *Namespace) Name() string { return ns.name }
 
-// Path is the file that stands for the namespace.
+// Path is the namespace's file.
 func (ns *Namespace) Path() string { return filepath.Join(runDir, ns.name) }
 
-// FD is a descriptor of the namespace, good until Close.
+// FD is a descriptor of the namespace, valid until Close.
 func (ns *Namespace) FD() int { return int(ns.handle) }
 
-// Netlink is a handle whose sockets are in the namespace, good until Close.
+// Netlink is a handle whose sockets are in the namespace, valid until Close.
 func (ns *Namespace) Netlink() *netlink.Handle { return ns.nl }
 
-// Close removes the namespace. The kernel then destroys it on its own time, when
-// no socket is left in it. Further calls return what the first one did.
+// Close removes the namespace. The kernel destroys it later, when no socket is left in it. Further
+// calls return the result of the first.
 func (ns *Namespace) Close() error { return ns.close() }
 
 func (ns *Namespace) remove() error {

@@ -13,8 +13,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Prune removes the namespaces whose name begins with prefix and whose process,
-// told by the name, is gone: a process that was killed leaves its own behind.
+// Prune removes the namespaces whose name begins with prefix and whose process, which is in the name,
+// is dead. A killed process leaves its namespaces behind.
 func Prune(prefix string) error {
 	entries, err := os.ReadDir(runDir)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -30,7 +30,7 @@ func Prune(prefix string) error {
 	return failed
 }
 
-// maker takes the process id out of a name that New made.
+// maker is the process id in a name that New has made.
 func maker(name string) (pid int, ok bool) {
 	parts := strings.Split(name, "-")
 	if len(parts) < 3 {
@@ -43,13 +43,12 @@ func maker(name string) (pid int, ok bool) {
 	return pid, err == nil && pid > 0
 }
 
-// dead tells of a process that is gone, or of which nothing is left but its exit status: some
-// containers have nobody who takes that.
+// dead reports whether a process is gone, or is a zombie: in some containers nothing reaps those.
 func dead(pid int) bool {
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
 		return unix.Kill(pid, 0) == unix.ESRCH
 	}
-	// The state follows the name, which is in parentheses and may hold some itself (proc(5)).
+	// The state follows the name, which is in parentheses and may contain parentheses (proc(5)).
 	return bytes.HasPrefix(stat[bytes.LastIndexByte(stat, ')')+1:], []byte(" Z "))
 }

@@ -7,8 +7,8 @@ import (
 	"github.com/vishvananda/netlink"
 )
 
-// Tap adds a port whose other end a program holds, such as a virtual machine's emulator:
-// a TAP, which stays when the program ends. It returns the port's name.
+// Tap adds a TAP as a port, for a program such as a virtual machine's emulator. It stays when the
+// program ends. Tap returns the port's name.
 func (b *Bridge) Tap(mtu int) (port string, err error) {
 	b.ports++
 	port = fmt.Sprintf("port%d", b.ports)
@@ -17,7 +17,7 @@ func (b *Bridge) Tap(mtu int) (port string, err error) {
 	tap := &netlink.Tuntap{LinkAttrs: attrs, Mode: netlink.TUNTAP_MODE_TAP, Flags: netlink.TUNTAP_NO_PI | netlink.TUNTAP_ONE_QUEUE}
 	err = b.Do(func() error { return b.nl.LinkAdd(tap) })
 	if err == nil {
-		err = b.nl.LinkSetMTU(tap, mtu) // which the library's LinkAdd passes over for a TAP
+		err = b.nl.LinkSetMTU(tap, mtu) // the library's LinkAdd ignores the MTU of a TAP
 	}
 	if err != nil {
 		return "", fmt.Errorf("TAP %s in %s: %w", port, b.Name(), err)
@@ -28,7 +28,7 @@ func (b *Bridge) Tap(mtu int) (port string, err error) {
 	return port, nil
 }
 
-// enslave makes a link a port.
+// enslave makes a link a port of the bridge.
 func (b *Bridge) enslave(port string) error {
 	link, err := b.nl.LinkByName(port)
 	if err == nil {

@@ -8,12 +8,11 @@ import (
 	"github.com/vishvananda/netns"
 )
 
-// Do runs fn inside the namespace, on the caller's goroutine and a thread of its
-// own; goroutines that fn starts are outside. Sockets that fn opens stay in the
-// namespace. Calls may nest.
+// Do runs fn inside the namespace, on the caller's goroutine, which is locked to its thread meanwhile.
+// Goroutines that fn starts run outside. Sockets that fn opens stay in the namespace. Calls may nest.
 //
-// Should the way back fail, the error says so and the goroutine stays locked to the
-// thread, which then ends with it.
+// If the thread cannot return to its namespace, Do returns an error and the goroutine stays locked
+// to the thread, which then ends with it.
 func (ns *Namespace) Do(fn func() error) error {
 	return onThread(func() error {
 		if err := netns.Set(ns.handle); err != nil {
@@ -23,8 +22,8 @@ func (ns *Namespace) Do(fn func() error) error {
 	})
 }
 
-// onThread locks the goroutine to its thread while fn runs, and puts the thread
-// back into the network namespace that it was in, also when fn panics or exits.
+// onThread locks the goroutine to its thread while fn runs, and then returns the thread to the network
+// namespace that it was in, also if fn panics or exits.
 func onThread(fn func() error) (err error) {
 	runtime.LockOSThread()
 	home, err := netns.Get()

@@ -8,7 +8,7 @@ import (
 	"github.com/vishvananda/netlink"
 )
 
-// VethOption changes what Veth makes.
+// VethOption is an option of Veth.
 type VethOption func(*netlink.Veth)
 
 // WithMTU sets the MTU of both ends, in bytes.
@@ -33,8 +33,8 @@ func WithMACs(a, b net.HardwareAddr) VethOption {
 	}
 }
 
-// Veth joins two namespaces by a veth pair, and returns when both ends are up, have
-// carrier and a link-local address.
+// Veth connects two namespaces by a veth pair, and returns when both ends are up and have a carrier
+// and a link-local address.
 func Veth(a, b *Namespace, nameA, nameB string, options ...VethOption) error {
 	veth := netlink.NewVeth(netlink.NewLinkAttrs())
 	veth.Name, veth.PeerName = nameA, nameB

@@ -14,13 +14,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// addresses makes the host a member by giving the interface the group's address, with
-// autojoin. Used so, an address would do harm. What keeps it from it:
-//   - it is never the interface's first, which NAT's REDIRECT and others take for the
-//     interface's own (see placement): with scope global it is sorted behind the others, and
-//     put there again when those go and come back
-//   - a label of its own: else SIOCGIFADDR (netdevice(7)) may take it for the interface's
-//   - no local route: else what the host itself sends to the group goes to lo
+// addresses makes the host a member of a group by giving the interface the group's address, with
+// autojoin. Such an address can do harm. These measures prevent it:
+//   - It is never the interface's first address, which NAT's REDIRECT and other programs take for
+//     the interface's own (see placement). Its scope is global, so that the kernel sorts it after
+//     the others, and it is moved there again when the others go and come back.
+//   - It has a label of its own. Otherwise SIOCGIFADDR (netdevice(7)) may return it.
+//   - It has no local route. Otherwise the host's own messages to the group go to lo.
 //
 // It is used under Memberships.mu.
 type addresses struct {
@@ -30,37 +30,38 @@ type addresses struct {
 	ifname    string
 	index     int
 	dir       string           // of the records
-	record    *journal.Journal // of what is ours: an address a line
+	record    *journal.Journal // of our addresses, one a line
 }
 
-// recordKind is the kind of these records.
+// recordKind is the journal kind of these records.
 const recordKind = "memberships"
 
-// labelSuffix marks addresses that are ours, for people and for sweep.
+// labelSuffix marks our addresses, for people and for sweep.
 const labelSuffix = ":roced"
 
-// label is cut as the kernel cuts it when an interface is renamed.
+// label is the label of our addresses. A long name is cut as the kernel cuts it when an interface is
+// renamed.
 func label(ifname string) string {
 	return ifname[:min(len(ifname), unix.IFNAMSIZ-1-len(labelSuffix))] + labelSuffix
 }
 
-// onLink names an interface so that the library needs not ask for it.
+// onLink names an interface for the library, which then needs no lookup.
 func onLink(index int) netlink.Link {
 	return &netlink.GenericLink{LinkAttrs: netlink.LinkAttrs{Index: index}}
 }
 
-// single is the network of one address.
+// single is the /32 network of an address.
 func single(group netip.Addr) *net.IPNet {
 	return &net.IPNet{IP: group.AsSlice(), Mask: net.CIDRMask(32, 32)}
 }
 
-// join adds the group's address, or uses the one that somebody else made.
+// join adds the group's address, or uses an existing one that somebody else made.
 func (a *addresses) join(group netip.Addr) (hold, error) {
 	if a.isLocal(group) {
 		return a.borrow(group)
 	}
 	if err := a.record.Add(group.String()); err != nil {
-		return nil, fmt.Errorf("note an address to be made: %w", err)
+		return nil, fmt.Errorf("record the address: %w", err)
 	}
 	err := a.add(group)
 	if err == nil {
@@ -69,7 +70,7 @@ func (a *addresses) join(group netip.Addr) (hold, error) {
 	if failed := a.record.Remove(group.String()); failed != nil {
 		return nil, errors.Join(err, failed)
 	}
-	// Of the same length, or of another one with autojoin.
+	// EEXIST: with the same prefix length. EADDRINUSE: with another one, and autojoin.
 	if errors.Is(err, unix.EEXIST) || errors.Is(err, unix.EADDRINUSE) {
 		return a.borrow(group)
 	}
@@ -91,7 +92,7 @@ func (a *addresses) add(group netip.Addr) error {
 	return nil
 }
 
-// remove removes the address, if it and its interface are there.
+// remove removes the address, if it and its interface still exist.
 func (a *addresses) remove(group netip.Addr) error {
 	if err := gone(a.netlink.AddrDel(onLink(a.index), &netlink.Addr{IPNet: single(group)})); err != nil {
 		return fmt.Errorf("remove address: %w", err)
@@ -99,27 +100,27 @@ func (a *addresses) remove(group netip.Addr) error {
 	return nil
 }
 
-// restore puts back an address of ours that is gone, and says whether it was gone, and whether
-// one is there now that is ours.
+// restore adds an address of ours again. It reports whether the address was gone, and whether the
+// present one is ours.
 func (a *addresses) restore(group netip.Addr) (wasGone, ours bool, err error) {
 	switch err := a.add(group); {
 	case err == nil:
 		return true, true, nil
 	case errors.Is(err, unix.EEXIST) && a.hasOurs(group):
-		// It left and came back before the news of it did.
+		// It went and came back before the change was read.
 		return false, true, a.dropRoute(group, unix.RT_TABLE_LOCAL)
 	}
 	return true, false, a.record.Remove(group.String())
 }
 
-// hasOurs says whether a group's address that is there has our mark.
+// hasOurs reports whether the interface has the group's address with our label.
 func (a *addresses) hasOurs(group netip.Addr) bool {
 	list, err := a.queries.Addresses()
 	return err == nil && has(list, group, isOurs)
 }
 
-// dropRoute removes the local route that the kernel made for an address. It may be in
-// another table (that of a VRF) or not be there.
+// dropRoute removes the local route that the kernel made for an address. It may be in another table
+// (of a VRF), or not exist.
 func (a *addresses) dropRoute(group netip.Addr, table int) error {
 	err := a.netlink.RouteDel(&netlink.Route{
 		Table: table, Type: unix.RTN_LOCAL, Scope: unix.RT_SCOPE_HOST, Protocol: unix.RTPROT_KERNEL,
@@ -131,15 +132,15 @@ func (a *addresses) dropRoute(group netip.Addr, table int) error {
 	return nil
 }
 
-// isLocal says whether there is a local route to the group on the interface already:
-// somebody else's address, which would lose its route to us.
+// isLocal reports whether there is a local route to the group on the interface already. It belongs to
+// an address that somebody else made; dropRoute would take its route.
 func (a *addresses) isLocal(group netip.Addr) bool {
 	routes, err := a.netlink.RouteGetWithOptions(group.AsSlice(), &netlink.RouteGetOptions{OifIndex: a.index, FIBMatch: true})
-	// The type is told as that of a group, the scope as it is.
+	// The answer's type is always that of a multicast route; its scope is the local route's.
 	return err == nil && len(routes) > 0 && routes[0].Scope == unix.RT_SCOPE_HOST
 }
 
-// explain names the limit that was reached.
+// explain adds which limit was reached.
 func (a *addresses) explain(err error) error {
 	if !errors.Is(err, unix.ENOBUFS) {
 		return err
@@ -155,26 +156,26 @@ func (a *addresses) explain(err error) error {
 	return fmt.Errorf("%w: all addresses with autojoin of a network namespace share the sysctl net.ipv4.igmp_max_memberships, now %s; raise it, or use method socket", err, limit)
 }
 
-// sweep removes what killed processes left in the namespace.
+// sweep removes the addresses that killed processes left in the namespace.
 func (a *addresses) sweep() error {
 	return journal.Sweep(a.dir, recordKind, a.namespace.ID(), func(index int, left []string) error {
 		link, err := a.netlink.LinkByIndex(index)
 		if errors.As(err, new(netlink.LinkNotFoundError)) {
-			return nil // and its addresses with it
+			return nil // its addresses have gone with it
 		}
 		for _, line := range left {
 			group, bad := netip.ParseAddr(line)
 			if err != nil || bad != nil || !group.Is4() {
 				continue
 			}
-			// By its label: it could have been replaced by somebody else's since.
+			// With its label, because somebody may have replaced the address by another since.
 			err = gone(a.netlink.AddrDel(onLink(index), &netlink.Addr{IPNet: single(group), Label: label(link.Attrs().Name)}))
 		}
 		return err
 	})
 }
 
-// gone makes success of the errors of removing what is not there, nor its interface.
+// gone turns the errors of removing what has gone already, or whose interface has gone, into success.
 func gone(err error) error {
 	if errors.Is(err, unix.EADDRNOTAVAIL) || errors.Is(err, unix.ENODEV) {
 		return nil
@@ -202,7 +203,7 @@ type addressHold struct {
 	group     netip.Addr
 }
 
-// release implements hold. What could not be removed stays in the record.
+// release implements hold. An address that could not be removed stays in the record.
 func (h addressHold) release() error {
 	if err := h.addresses.remove(h.group); err != nil {
 		return err

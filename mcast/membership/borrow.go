@@ -7,8 +7,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// borrowed is an address with autojoin that somebody else made, such as the
-// administrator. It is used as it is.
+// borrowed is an address with autojoin that somebody else made, such as the administrator. It is used
+// and never changed.
 type borrowed struct{}
 
 // release implements hold.
@@ -17,7 +17,8 @@ func (borrowed) release() error { return nil }
 // describe implements hold.
 func (borrowed) describe() (via Method, foreign bool) { return Netlink, true }
 
-// borrow uses an address that is there already. Without autojoin it makes nobody a member.
+// borrow uses an existing address. It fails if the address has no autojoin, because then it does not
+// make the host a member.
 func (a *addresses) borrow(group netip.Addr) (hold, error) {
 	list, err := a.queries.Addresses()
 	if err != nil {
@@ -26,5 +27,5 @@ func (a *addresses) borrow(group netip.Addr) (hold, error) {
 	if has(list, group, hasAutojoin) {
 		return borrowed{}, nil
 	}
-	return nil, fmt.Errorf("%w: it is local to %s already, but no address of it has autojoin", unix.EEXIST, a.ifname)
+	return nil, fmt.Errorf("%w: %s has this address already, without autojoin; remove it, or use method socket", unix.EEXIST, a.ifname)
 }

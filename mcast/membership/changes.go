@@ -7,28 +7,28 @@ import (
 	"github.com/roced/roced/internal/host"
 )
 
-// pendingChanges gathers what has changed on the host until it is looked at, so that many changes cost one
-// look. It is a host.Changes. What it keeps is limited: beyond that, everything is looked at.
+// pendingChanges gathers what has changed on the host until the next look, so that many changes cost
+// one look. It is a host.Changes. What it keeps is limited: beyond that, everything is looked at.
 type pendingChanges struct {
 	mu    sync.Mutex
 	noted changes
 	ready chan struct{} // of capacity 1
 }
 
-// changes are what is to be looked at.
+// changes says what to look at.
 type changes struct {
 	port      bool                         // the interface, its addresses and groups
 	allRoutes bool                         // the local routes of all groups' addresses
-	routes    map[host.LocalRoute]struct{} // those that may be there again
+	routes    map[host.LocalRoute]struct{} // local routes that may have come back
 }
 
-// everything is what there is to look at.
+// everything says to look at everything.
 func everything() changes { return changes{port: true, allRoutes: true} }
 
-// maxRouteChanges is far more than the kernel as it is shipped lets groups have addresses.
+// maxRouteChanges is far more than the kernel's default limit of addresses with autojoin.
 const maxRouteChanges = 1024
 
-// note changes what is to be looked at, and wakes who looks.
+// note adds to what is to be looked at, and wakes keepUp.
 func (p *pendingChanges) note(note func(c *changes)) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -39,7 +39,7 @@ func (p *pendingChanges) note(note func(c *changes)) {
 	}
 }
 
-// take gives all that was noted, and starts anew.
+// take returns what was noted, and clears it.
 func (p *pendingChanges) take() changes {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -54,7 +54,7 @@ func (p *pendingChanges) Port() { p.note(func(c *changes) { c.port = true }) }
 // Missed implements host.Changes.
 func (p *pendingChanges) Missed() { p.note(func(c *changes) { *c = everything() }) }
 
-// Route implements host.Changes. The local route of a group's address is of interest alone.
+// Route implements host.Changes. Only local routes of groups' addresses matter.
 func (p *pendingChanges) Route(dest netip.Prefix, table int) {
 	if !dest.IsSingleIP() || !dest.Addr().Is4() || !dest.Addr().IsMulticast() {
 		return

@@ -1,28 +1,30 @@
-// Package membership makes the host a member of multicast groups, so that switches send their
-// packets here.
+// Package membership makes the host a member of multicast groups, so that switches forward the
+// groups' packets to it.
 //
-//	join ────► Memberships: address, counted          memberships.go   what switches hear
+//	join ────► Memberships: address, counted          memberships.go
 //	             ├── netlink: the group's address, IFA_F_MCAUTOJOIN    address.go
 //	             └── socket: one a group, never bound to a port        socket.go
 //	                    └──► IGMP, MLD by the kernel
 //
-// A join delivers nothing: that is an attach (mcast). A send-only member is no member here.
+// A join alone delivers no packets to a queue pair: an attach does that (mcast). A send-only member
+// does not join here.
 //
-// Memberships have their own lock, and one goroutine that puts right what others change. It is told
-// what to look at by the namespace's follower (internal/host) and believes nothing but what it
-// sees then: the interface, its addresses, the groups that the kernel is in (follow.go, sight.go,
-// repair.go). A look that fails changes nothing, and is made again. They own their addresses and
-// sockets, and the records of the former that outlive a kill (internal/journal).
+// A Memberships has its own lock, and one goroutine that repairs what other programs change. The
+// namespace's follower (internal/host) tells it what may have changed. It then reads the present
+// state: the interface, its addresses, the groups that the kernel is in (follow.go, snapshot.go,
+// repair.go). If that fails, nothing is changed and it is tried again. A Memberships owns its
+// addresses and sockets. A record of the addresses outlives a kill (internal/journal).
 //
-// A group's address is never the interface's first (place.go): behind the host's own, or while
-// the interface has none, a socket stands in. Somebody who removes the address again and again
-// has his way: a socket joins then.
+// A group's address is never the first address of the interface (place.go). It comes after the
+// host's own; while the interface has none of its own, a socket is used instead. A socket is also
+// used if somebody removes the address again and again.
 //
-// Left out: what the kernel says on the wire (it speaks IGMPv1 to 3 and MLDv1 and 2 by
-// itself), source-specific groups, multicast routing. The kernel's lists do not say for whom it is
-// in a group: where it leaves one for us alone, while another program is in it too, and what made
-// it leave is over before it is seen, the group counts as joined. In the few microseconds
-// between a group's address and the removal of its local route the host's own messages to it can
-// go to lo; and when the host's own address goes and comes back, the group's is the first until
-// that is seen.
+// Left out: IGMP and MLD messages (the kernel sends IGMPv1 to 3 and MLDv1 and 2 by itself),
+// source-specific groups, multicast routing.
+//
+// Known limits: The kernel's lists do not say which program is in a group. If the kernel leaves a
+// group only for us while another program stays in it, and the cause is over before it is seen, the
+// group counts as joined. In the few microseconds between adding a group's address and removing its
+// local route, the host's own messages to the group can go to lo. When the host's own address goes
+// and comes back, the group's is the first until that is seen.
 package membership

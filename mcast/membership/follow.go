@@ -7,15 +7,15 @@ import (
 	"github.com/roced/roced/internal/host"
 )
 
-// News are looked at at once, and what comes next is left to gather: at least quietPause, and as
-// long as the look has taken, so that a host where much changes keeps half a processor busy at
-// the worst.
+// Changes are handled at once. Then the next ones gather for at least quietPause, and for as long as
+// the handling took, so that a host with many changes keeps at most half a processor busy.
 const quietPause = time.Millisecond
 
-// retryPauses are after which a look that failed is made again: the last for ever.
+// retryPauses are the pauses before the first and further retries of a look that failed. The last one
+// repeats.
 var retryPauses = []time.Duration{50 * time.Millisecond, 200 * time.Millisecond, time.Second, 5 * time.Second}
 
-// keepUp puts right what others change, until Close.
+// keepUp repairs what other programs change, until Close.
 func (m *Memberships) keepUp() {
 	defer close(m.followed)
 	retry, failures := time.NewTimer(0), 0
@@ -46,7 +46,7 @@ func (m *Memberships) keepUp() {
 	}
 }
 
-// look puts right what has changed, and says whether to look again.
+// look repairs what has changed, and reports whether to look again later.
 func (m *Memberships) look(c changes) (again bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -61,35 +61,35 @@ func (m *Memberships) look(c changes) (again bool) {
 	case m.ended != nil:
 		return false
 	case err != nil && !was:
-		m.log.Warn("cannot look at what has changed on the interface; groups stay as they are, and it is tried again", "interface", m.ifname, "error", err)
+		m.log.Warn("cannot read the state of the interface; its groups are not repaired until it can be read; trying again", "interface", m.ifname, "error", err)
 	case err == nil && was:
-		m.log.Info("what has changed on the interface is known again", "interface", m.ifname)
+		m.log.Info("the state of the interface is known again", "interface", m.ifname)
 	}
 	m.lagging = err != nil
 	return err != nil || m.waitsForMore()
 }
 
-// repair puts right what differs from what is joined. What could not be seen is left as it is, and
-// is an error. The caller holds m.mu.
+// repair makes the host's state agree with what is joined, where c says that it may have changed. If
+// the state cannot be read, it changes nothing and returns an error. The caller holds m.mu.
 func (m *Memberships) repair(c changes) error {
 	if c.port {
-		s, err := m.see()
-		if err == nil && m.putBehind(placementOf(s.addresses)) {
-			s, err = m.see() // its own doing
+		s, err := m.observe()
+		if err == nil && m.moveBehind(placementOf(s.addresses)) {
+			s, err = m.observe() // moveBehind has changed the addresses
 		}
 		switch {
 		case errors.Is(err, host.ErrNoInterface):
-			m.vanish()
+			m.noteGone()
 			return nil
 		case err != nil:
 			return err
 		}
-		m.putRight(s)
+		m.reconcile(s)
 	}
 	return m.dropRoutes(c)
 }
 
-// dropRoutes removes local routes of addresses of ours that are there again.
+// dropRoutes removes local routes of our addresses that have come back.
 func (m *Memberships) dropRoutes(c changes) error {
 	if c.allRoutes && m.holds(isAddress) {
 		list, err := m.addresses.queries.LocalRoutes()
@@ -103,7 +103,7 @@ func (m *Memberships) dropRoutes(c changes) error {
 	}
 	for route := range c.routes {
 		if one, ok := m.joined[route.Dest]; ok && isAddress(one.hold) {
-			m.complain(route.Dest, m.addresses.dropRoute(route.Dest, route.Table))
+			m.logFailure(route.Dest, m.addresses.dropRoute(route.Dest, route.Table))
 		}
 	}
 	return nil

@@ -13,15 +13,15 @@ import (
 	"strings"
 )
 
-// groupList is the kernel's list of the groups that interfaces are in, for whomever, of one IP
-// version and of the namespace that it was opened in. The file is nil where the kernel has none.
+// groupList is the kernel's list of the groups that interfaces are in, for any program, of one IP
+// version. It shows the namespace that it was opened in. file is nil if the kernel has no such list.
 type groupList struct {
 	file *os.File
-	// parse tells the groups of an interface.
+	// parse calls found for each group of an interface.
 	parse func(text string, index int, found func(netip.Addr))
 }
 
-// openGroupList opens a list of the calling thread's namespace.
+// openGroupList opens a list in the calling thread's namespace.
 func openGroupList(name string, parse func(string, int, func(netip.Addr))) (groupList, error) {
 	file, err := os.Open("/proc/thread-self/net/" + name)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -37,12 +37,12 @@ func (l groupList) close() error {
 	return l.file.Close()
 }
 
-// listReads is how often a list is read in which a group is missing: the kernel gives it in
-// pieces, and a group may be passed over when another leaves in between.
+// listReads is how often a list is read in which a group is missing. The kernel returns the list in
+// pieces, and may skip a group when another one leaves in between.
 const listReads = 3
 
 // strike takes from some groups those that an interface is in, or all if nobody knows.
-func (l groupList) strike(index int, groups map[netip.Addr]struct{}) error {
+func (l groupList) removeListed(index int, groups map[netip.Addr]struct{}) error {
 	if l.file == nil {
 		clear(groups)
 	}
@@ -56,11 +56,11 @@ func (l groupList) strike(index int, groups map[netip.Addr]struct{}) error {
 	return nil
 }
 
-// maxList is more than any list has, in bytes.
+// maxList is longer than any list, in bytes.
 const maxList = 1 << 40
 
-// parseIGMP reads /proc/net/igmp: a line for each interface, with its index, then indented ones
-// with its groups, as numbers in the host's byte order.
+// parseIGMP reads /proc/net/igmp: a line for each interface, with its index, followed by indented
+// lines with its groups, as hexadecimal numbers in the host's byte order.
 func parseIGMP(text string, index int, found func(netip.Addr)) {
 	own := false
 	for line := range strings.Lines(text) {
@@ -77,7 +77,7 @@ func parseIGMP(text string, index int, found func(netip.Addr)) {
 	}
 }
 
-// parseMLD reads /proc/net/igmp6: a line is index, name, group, and more.
+// parseMLD reads /proc/net/igmp6: a line has index, name, group, and more.
 func parseMLD(text string, index int, found func(netip.Addr)) {
 	for line := range strings.Lines(text) {
 		fields := strings.Fields(line)

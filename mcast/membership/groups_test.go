@@ -73,7 +73,7 @@ func TestStrike(t *testing.T) {
 		one.hold, err = joinBySocket(m.namespace, m.index, way.group)
 		check(t, err)
 	}
-	if nobodyKnows := map[netip.Addr]struct{}{ways[1].marker: {}}; (groupList{}).strike(m.index, nobodyKnows) != nil || len(nobodyKnows) != 0 {
+	if nobodyKnows := map[netip.Addr]struct{}{ways[1].marker: {}}; (groupList{}).removeListed(m.index, nobodyKnows) != nil || len(nobodyKnows) != 0 {
 		t.Error("without a list a group is missing")
 	}
 }

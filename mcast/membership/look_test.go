@@ -89,9 +89,9 @@ func TestAnotherProgramIsInTheGroup(t *testing.T) {
 	check(t, m.Join(group))
 	program := newTalker(t, host, group)
 	longer := administrator(t, host, "239.1.2.3/24", 0)
-	eventually(t, "that it is seen", func() bool { m.mu.Lock(); defer m.mu.Unlock(); return m.joined[group].others == 1 })
+	eventually(t, "that it is seen", func() bool { m.mu.Lock(); defer m.mu.Unlock(); return m.joined[group].foreign == 1 })
 	check(t, host.Netlink().AddrDel(eth0(t, host), longer))
-	eventually(t, "that it is seen", func() bool { m.mu.Lock(); defer m.mu.Unlock(); return m.joined[group].others == 0 })
+	eventually(t, "that it is seen", func() bool { m.mu.Lock(); defer m.mu.Unlock(); return m.joined[group].foreign == 0 })
 	program.close()
 	if !isMember(t, host, group) {
 		t.Error("not a member without the program")
@@ -139,7 +139,7 @@ func blind(t *testing.T, m *Memberships, inside *lab.Namespace) (end func()) {
 	}
 }
 
-// A look that fails changes nothing, and is made again until it succeeds, without further news.
+// A look that fails changes nothing, and is repeated until it succeeds, without further changes.
 func TestLookThatFails(t *testing.T) {
 	host, group, log := pair(t).A, ways[0].group, new(logged)
 	m := openWith(t, Config{Interface: "eth0", Namespace: host.Path(), Via: Netlink, StateDir: t.TempDir(), Log: log.logger()})
@@ -147,7 +147,7 @@ func TestLookThatFails(t *testing.T) {
 	check(t, m.Join(ways[0].marker))
 	end := blind(t, m, host)
 	check(t, host.Netlink().AddrDel(eth0(t, host), &groupAddresses(t, host, group)[0]))
-	eventually(t, "a look that fails", func() bool { return strings.Contains(log.String(), "cannot look") })
+	eventually(t, "a look that fails", func() bool { return strings.Contains(log.String(), "cannot read the state") })
 	for _, one := range m.List() {
 		if one.Via != Netlink || one.Foreign {
 			t.Errorf("changed: %+v", one)
@@ -159,7 +159,7 @@ func TestLookThatFails(t *testing.T) {
 	end()
 	eventually(t, "the address, put back", func() bool { return len(groupAddresses(t, host, group)) == 1 && !hasLocalRoute(t, host, group) })
 	eventually(t, "that it is said", func() bool { return strings.Contains(log.String(), "is known again") })
-	if n := strings.Count(log.String(), "cannot look"); n != 1 || strings.Contains(log.String(), "level=ERROR") {
+	if n := strings.Count(log.String(), "cannot read the state"); n != 1 || strings.Contains(log.String(), "level=ERROR") {
 		t.Errorf("logged:\n%s", log)
 	}
 }

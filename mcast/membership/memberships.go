@@ -16,29 +16,28 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ErrNotJoined is the error of leaving a group that was not joined. It is EADDRNOTAVAIL,
-// as rdma_leave_multicast(3) has it.
+// ErrNotJoined is the error of leaving a group that was not joined. It is EADDRNOTAVAIL, as in
+// rdma_leave_multicast(3).
 var ErrNotJoined = errno.New("not joined", unix.EADDRNOTAVAIL)
 
 // Config says on which interface groups are joined, and how.
 type Config struct {
 	Interface string
-	// Namespace is the file of the interface's network namespace. Without it, it is the
-	// calling thread's, and Join must be called from threads of the same one.
+	// Namespace is the file of the interface's network namespace. If it is empty, the namespace is
+	// that of the thread that calls Open, and Join must be called from threads in the same one.
 	Namespace string
-	// Via is Auto unless set.
+	// Via is how to join. The zero value is Auto.
 	Via Method
-	// StateDir keeps the records of addresses made for Netlink, so that what a killed
-	// process left is removed by the next one: /run/roced unless set. It is to be a
-	// directory that does not outlive the kernel.
+	// StateDir keeps the records of addresses that Netlink made, so that the next process removes
+	// what a killed one left. It must be a directory that is emptied at boot. Default /run/roced.
 	StateDir string
-	// Log is told what cannot be told to a caller. Nothing is logged without it.
+	// Log gets what cannot be returned as an error. Without it nothing is logged.
 	Log *slog.Logger
 }
 
-// Memberships are the groups that the host is a member of on one interface, for us.
-// Only full members belong here: a send-only member never makes the host send IGMP or
-// MLD, and so does neither join nor leave.
+// Memberships are the groups of which we have made the host a member, on one interface. They are for
+// full members only: a send-only member must not make the host send IGMP or MLD, so it neither joins
+// nor leaves here.
 //
 // The methods may be called from several goroutines.
 type Memberships struct {
@@ -56,18 +55,18 @@ type Memberships struct {
 
 	mu     sync.Mutex
 	joined map[netip.Addr]*membership
-	ended  error // why nothing more can be joined
-	mtu    int   // of the interface, in bytes, when it was looked at last
-	// lagging says that the last look has failed.
+	ended  error // why no group can be joined any more
+	mtu    int   // of the interface at the last look, in bytes
+	// lagging: the last look failed.
 	lagging bool
 }
 
-// membership is one group. Its hold on the kernel may be replaced by another.
+// membership is a joined group. Its hold can be replaced by another.
 type membership struct {
 	users    int
 	hold     hold
-	restored patience
-	others   int // addresses of the group that are not ours, when they were looked at last
+	restored restoreCount
+	foreign  int // addresses of the group that are not ours, at the last look
 }
 
 // hold is what makes the kernel a member of a group.
@@ -76,9 +75,9 @@ type hold interface {
 	describe() (via Method, foreign bool)
 }
 
-// Open gets ready to join groups on an interface, and removes what killed processes
-// left in its network namespace. It needs no capability; Netlink needs CAP_NET_ADMIN
-// at every Join, and another namespace than the process's own CAP_SYS_ADMIN here.
+// Open prepares for joining groups on an interface, and removes what killed processes left in its
+// network namespace. Open itself needs CAP_SYS_ADMIN only for a namespace other than the process's
+// own. With Netlink every Join needs CAP_NET_ADMIN.
 func Open(c Config) (*Memberships, error) {
 	m := &Memberships{
 		ifname: c.Interface, via: c.Via, joined: map[netip.Addr]*membership{},
@@ -131,7 +130,7 @@ func (m *Memberships) open(stateDir string) (err error) {
 	return err
 }
 
-// unfollow closes what changes are followed by.
+// unfollow ends the following of changes.
 func (m *Memberships) unfollow() error {
 	if m.subscription != nil {
 		m.subscription.Close()
@@ -139,17 +138,16 @@ func (m *Memberships) unfollow() error {
 	return errors.Join(m.igmp.close(), m.mld.close())
 }
 
-// Join makes the host a member of a group, once for all who join it: the first Join
-// makes the kernel send the report, further ones only count.
+// Join makes the host a member of a group. The first Join makes the kernel send the report; further
+// Joins are only counted.
 //
-// The host's own sockets that are bound to a port of the group, without having joined
-// it, hear it from then on, as after any other program's join (ip(7), IP_MULTICAST_ALL).
-// What XDP redirects, in turn, no socket hears.
+// From then on the host's sockets that are bound to a port, and have not joined the group themselves,
+// receive its packets too, as after a join by any other program (ip(7), IP_MULTICAST_ALL). But no
+// socket receives packets that XDP redirects.
 //
-// It fails with EINVAL for what is not a multicast address, has a zone, or is of IPv6
-// where the interface does not carry it, EMFILE when
-// the process may open no more files, ENODEV when the interface has gone, ENOBUFS when
-// net.ipv4.igmp_max_memberships is reached and Netlink was asked for.
+// Errors: EINVAL if the address is not multicast, has a zone, or is IPv6 and the interface does not
+// carry IPv6; EMFILE if the process may open no more files; ENODEV if the interface has gone; ENOBUFS
+// if net.ipv4.igmp_max_memberships is reached and Via is Netlink.
 func (m *Memberships) Join(group netip.Addr) error {
 	group = group.Unmap()
 	if !group.IsMulticast() || group.Zone() != "" {
@@ -172,7 +170,7 @@ func (m *Memberships) Join(group netip.Addr) error {
 	return nil
 }
 
-// join chooses the method.
+// join joins a group by the configured method.
 func (m *Memberships) join(group netip.Addr) (hold, error) {
 	if m.via == Socket || group.Is6() {
 		return joinBySocket(m.namespace, m.index, group)
@@ -189,9 +187,9 @@ func (m *Memberships) join(group netip.Addr) (hold, error) {
 	return joinBySocket(m.namespace, m.index, group)
 }
 
-// Leave undoes one Join. The last one for a group makes the kernel send the leave,
-// unless the host is a member on its own account. The group counts as left even when
-// an error says that something stayed behind; ErrNotJoined says that there was none.
+// Leave undoes one Join. The last Leave of a group makes the kernel send the leave, unless another
+// program is a member. If it fails, the group counts as left although something could not be removed;
+// only ErrNotJoined means that the group was not joined.
 func (m *Memberships) Leave(group netip.Addr) error {
 	group = group.Unmap()
 	m.mu.Lock()
@@ -210,16 +208,16 @@ func (m *Memberships) Leave(group netip.Addr) error {
 	return nil
 }
 
-// Joined is a group that the host is a member of for us.
+// Joined is a joined group.
 type Joined struct {
 	Group netip.Addr
-	Users int    // Joins without Leave
-	Via   Method // Netlink or Socket; Auto when it could not be joined again, which is logged
-	// Foreign groups are held by an address with autojoin that somebody else made.
+	Users int    // Joins minus Leaves
+	Via   Method // Netlink or Socket; Auto if the membership was lost and could not be joined again
+	// Foreign: the membership is by an address with autojoin that somebody else made.
 	Foreign bool
 }
 
-// List lists what is joined, by address.
+// List lists the joined groups, sorted by address.
 func (m *Memberships) List() []Joined {
 	m.mu.Lock()
 	defer m.mu.Unlock()

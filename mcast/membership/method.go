@@ -2,17 +2,16 @@ package membership
 
 import "fmt"
 
-// Method is how the host is made a member of a group. IPv6 groups are always joined by
-// Socket: the kernel flushes such addresses when the link goes down, and the
-// membership stays behind, stuck.
+// Method is how the host is made a member of a group. IPv6 groups are always joined by Socket: when
+// the link goes down the kernel removes an IPv6 address with autojoin, but not its membership.
 type Method int
 
 const (
-	// Auto is Netlink as far as it goes, then Socket.
+	// Auto is Netlink where that is possible, else Socket.
 	Auto Method = iota
 	// Netlink gives the interface the group's address, with IFA_F_MCAUTOJOIN
 	// (ip-address(8), autojoin). All such addresses of a namespace share
-	// net.ipv4.igmp_max_memberships, 20 as shipped.
+	// net.ipv4.igmp_max_memberships, 20 by default.
 	Netlink
 	// Socket opens a UDP socket for each group. It costs a file descriptor.
 	Socket

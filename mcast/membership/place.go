@@ -10,17 +10,17 @@ import (
 	"github.com/roced/roced/internal/host"
 )
 
-// placement is where addresses of ours are among the interface's. The first address is what
-// NAT's REDIRECT, SIOCGIFADDR, hostname -I, netconsole and scripts take for the interface's own.
+// placement is the place of our addresses among those of the interface. NAT's REDIRECT, SIOCGIFADDR,
+// hostname -I, netconsole and scripts take the first address for the interface's own.
 type placement int
 
 const (
-	behind  placement = iota // an address of the host's own is the first
-	inFront                  // one of ours is: the own one went and came back
-	alone                    // there is no other
+	behind  placement = iota // the first is the host's own
+	inFront                  // the first is ours: the host's own went and came back
+	alone                    // the host has none of its own
 )
 
-// placementOf is that of an interface's addresses, in the kernel's order.
+// placementOf finds the placement in a list of addresses, in the kernel's order.
 func placementOf(list []host.Address) placement {
 	isOwn := func(a host.Address) bool { return a.IP.Is4() && !a.IP.IsMulticast() }
 	switch first := slices.IndexFunc(list, isOwn); {
@@ -32,23 +32,24 @@ func placementOf(list []host.Address) placement {
 	return behind
 }
 
-// putBehind keeps addresses of ours from being the interface's first, and says whether there was
-// something to do. Meanwhile a socket holds each membership, so that nothing is said on the wire.
-func (m *Memberships) putBehind(place placement) (done bool) {
+// moveBehind makes none of our addresses the interface's first, and reports whether it changed any. A
+// socket holds each membership meanwhile, so that the kernel sends no leave.
+func (m *Memberships) moveBehind(place placement) (done bool) {
 	if place == behind {
 		return false
 	}
 	for group, one := range m.joined {
 		if ours, is := one.hold.(addressHold); is {
-			m.complain(group, m.putOneBehind(one, ours, place == alone))
+			m.logFailure(group, m.moveOneBehind(one, ours, place == alone))
 			done = true
 		}
 	}
 	return done
 }
 
-// putOneBehind removes an address of ours, and adds it again unless there is nothing to be behind.
-func (m *Memberships) putOneBehind(one *membership, ours addressHold, alone bool) error {
+// moveOneBehind removes an address of ours. Then it adds the address again, which sorts it last; if
+// alone, the socket stays instead.
+func (m *Memberships) moveOneBehind(one *membership, ours addressHold, alone bool) error {
 	stand, err := m.standIn(ours.group)
 	if err != nil {
 		return fmt.Errorf("its address may be taken for the interface's own: %w", err)
@@ -68,8 +69,8 @@ func (m *Memberships) putOneBehind(one *membership, ours addressHold, alone bool
 	return stand.release()
 }
 
-// standIn is a socket in the place of an address, as long as the interface has no IPv4
-// address of its own that the group's could stand behind.
+// standIn is a socket that replaces an address as long as the interface has no IPv4 address of its
+// own.
 type standIn struct{ hold }
 
 func (m *Memberships) standIn(group netip.Addr) (hold, error) {
@@ -80,7 +81,8 @@ func (m *Memberships) standIn(group netip.Addr) (hold, error) {
 	return standIn{socket}, nil
 }
 
-// replaceStandIns gives groups their addresses when the interface has one of its own again.
+// replaceStandIns replaces the sockets by addresses when the interface has an address of its own
+// again.
 func (m *Memberships) replaceStandIns(place placement) {
 	if place == alone {
 		return
@@ -97,11 +99,11 @@ func (m *Memberships) replaceStandIns(place placement) {
 			continue
 		}
 		one.hold = address
-		m.complain(group, stand.release())
+		m.logFailure(group, stand.release())
 	}
 }
 
-// holds says whether some group is held in a way.
+// holds reports whether any group has such a hold.
 func (m *Memberships) holds(way func(hold) bool) bool {
 	for _, one := range m.joined {
 		if way(one.hold) {
@@ -121,9 +123,9 @@ func isLost(h hold) bool {
 	return is
 }
 
-// patience with those who remove an address of ours again and again, such as a network
-// manager: after maxRestores within restorePeriod it is left to them, and a socket joins.
-type patience struct {
+// restoreCount counts how often an address of ours was restored. Somebody, such as a network manager,
+// may remove it again and again: after maxRestores within restorePeriod a socket is used instead.
+type restoreCount struct {
 	since    time.Time
 	restores int
 }
@@ -133,13 +135,13 @@ const (
 	restorePeriod = 10 * time.Second
 )
 
-// errRemoved says why a group is joined by a socket from then on.
+// errRemoved is the logged reason for using a socket then.
 var errRemoved = errors.New("its address is removed again and again by somebody else")
 
-// isUp counts one more, and says whether it is one too many.
-func (p *patience) isUp(now time.Time) bool {
+// exceeded counts a restore, and reports whether there were too many.
+func (p *restoreCount) exceeded(now time.Time) bool {
 	if now.Sub(p.since) > restorePeriod {
-		*p = patience{since: now}
+		*p = restoreCount{since: now}
 	}
 	p.restores++
 	return p.restores > maxRestores

@@ -140,7 +140,7 @@ func TestRename(t *testing.T) {
 
 // Patience lasts for maxRestores within a restorePeriod, and begins anew after one.
 func TestPatience(t *testing.T) {
-	var p patience
+	var p restoreCount
 	start := time.Now()
 	for _, step := range []struct {
 		name  string
@@ -156,7 +156,7 @@ func TestPatience(t *testing.T) {
 		{"in one that begins late", 5 * restorePeriod, 1, false},
 	} {
 		for i := range step.times {
-			if up := p.isUp(start.Add(step.after)); up != step.up {
+			if up := p.exceeded(start.Add(step.after)); up != step.up {
 				t.Errorf("%s, restore %d: up %v", step.name, i+1, up)
 			}
 		}

@@ -10,12 +10,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// minIPv6MTU is the MTU below which the kernel takes IPv6 from an interface, and with
-// it all memberships, which do not come back by themselves (RFC 8200, section 5).
+// minIPv6MTU is the smallest MTU for IPv6 (RFC 8200, section 5), in bytes. Below it the kernel turns
+// IPv6 off on an interface and drops all memberships, which do not come back by themselves.
 const minIPv6MTU = 1280
 
-// putRight sees to it that what is joined is so on the interface as it stands.
-func (m *Memberships) putRight(s sight) {
+// reconcile joins the groups again that the interface has lost.
+func (m *Memberships) reconcile(s snapshot) {
 	if s.name != m.ifname {
 		m.log.Info("the interface has another name", "was", m.ifname, "interface", s.name)
 		m.ifname, m.addresses.ifname = s.name, s.name
@@ -23,7 +23,7 @@ func (m *Memberships) putRight(s sight) {
 	m.mtu = s.mtu
 	for group, one := range m.joined {
 		if m.ended != nil {
-			return // it has gone meanwhile
+			return // the interface has gone meanwhile
 		}
 		if group.Is6() && s.mtu < minIPv6MTU {
 			m.loseIPv6(group, one)
@@ -34,20 +34,20 @@ func (m *Memberships) putRight(s sight) {
 	m.replaceStandIns(placementOf(s.addresses))
 }
 
-// loseIPv6 notes that the kernel has left a group.
+// loseIPv6 marks a group as lost because the MTU is too small.
 func (m *Memberships) loseIPv6(group netip.Addr, one *membership) {
 	if isLost(one.hold) {
 		return
 	}
-	m.log.Error("a group is not joined until the MTU is at least 1280", "group", group, "interface", m.ifname, "mtu", m.mtu)
+	m.log.Error("an IPv6 group is lost: the kernel turns IPv6 off below MTU 1280; the group is joined again when the MTU is larger", "group", group, "interface", m.ifname, "mtu", m.mtu)
 	_ = one.hold.release()
 	one.hold = lost{}
 }
 
-// keep joins a group again that is no longer joined.
-func (m *Memberships) keep(group netip.Addr, one *membership, s sight) {
-	missing := s.isLeft(group, one.others)
-	one.others = s.others(group)
+// keep joins a group again if it is no longer joined.
+func (m *Memberships) keep(group netip.Addr, one *membership, s snapshot) {
+	missing := s.isLeft(group, one.foreign)
+	one.foreign = s.foreign(group)
 	switch one.hold.(type) {
 	case addressHold:
 		m.keepAddress(group, one, has(s.addresses, group, isOurs), missing)
@@ -55,59 +55,59 @@ func (m *Memberships) keep(group netip.Addr, one *membership, s sight) {
 		if !has(s.addresses, group, hasAutojoin) {
 			m.rejoin(group, one)
 		} else if missing {
-			m.complain(group, m.useSocket(group, one))
+			m.logFailure(group, m.useSocket(group, one))
 		}
 	case lost:
 		m.rejoin(group, one)
 	default:
 		if missing {
-			m.log.Info("the kernel has left a group, which is joined again", "group", group, "interface", m.ifname)
-			m.complain(group, one.hold.release())
+			m.log.Info("the kernel has left a group; joining it again", "group", group, "interface", m.ifname)
+			m.logFailure(group, one.hold.release())
 			m.rejoin(group, one)
 		}
 	}
 }
 
-// keepAddress puts an address of ours back that is gone, or in spite of which the kernel has left
+// keepAddress restores an address of ours that is gone, or that is there although the kernel has left
 // the group.
 func (m *Memberships) keepAddress(group netip.Addr, one *membership, there, missing bool) {
 	if there && !missing {
 		return
 	}
 	if there {
-		m.complain(group, m.addresses.remove(group))
+		m.logFailure(group, m.addresses.remove(group))
 	}
 	if !m.restore(group, one) {
 		m.rejoin(group, one)
 	}
 }
 
-// rejoin joins a group whose hold is nothing any more.
+// rejoin joins a group whose hold is no longer valid.
 func (m *Memberships) rejoin(group netip.Addr, one *membership) {
 	hold, err := m.join(group)
 	if err != nil {
 		hold = lost{}
 		if one.hold != hold {
-			m.complain(group, err)
+			m.logFailure(group, err)
 		}
 	}
 	one.hold = hold
 }
 
-// restore puts an address of ours back that is gone, and says whether that is all: else
-// somebody has put another there. Where it is removed again and again a socket joins.
+// restore restores an address of ours. It returns false if somebody has put another one in its place.
+// If ours is removed again and again, a socket is used instead.
 func (m *Memberships) restore(group netip.Addr, one *membership) bool {
 	wasGone, ours, err := m.addresses.restore(group)
-	m.complain(group, err)
-	if !ours || !wasGone || !one.restored.isUp(time.Now()) {
+	m.logFailure(group, err)
+	if !ours || !wasGone || !one.restored.exceeded(time.Now()) {
 		return ours
 	}
-	m.log.Warn("group joined by a socket, not by an address", "group", group, "interface", m.ifname, "reason", errRemoved)
-	m.complain(group, m.useSocket(group, one))
+	m.log.Warn("group is joined by a socket from now on, not by an address", "group", group, "interface", m.ifname, "reason", errRemoved)
+	m.logFailure(group, m.useSocket(group, one))
 	return true
 }
 
-// useSocket joins a group by a socket instead of what holds it.
+// useSocket replaces a group's hold by a socket.
 func (m *Memberships) useSocket(group netip.Addr, one *membership) error {
 	socket, err := joinBySocket(m.namespace, m.index, group)
 	if err != nil {
@@ -118,7 +118,7 @@ func (m *Memberships) useSocket(group netip.Addr, one *membership) error {
 	return held.release()
 }
 
-// lost is what is left when a group could not be joined again; see waitsForMore.
+// lost is the hold of a group that could not be joined again; see waitsForMore.
 type lost struct{}
 
 // release implements hold.
@@ -127,7 +127,8 @@ func (lost) release() error { return nil }
 // describe implements hold.
 func (lost) describe() (via Method, foreign bool) { return Auto, false }
 
-// waitsForMore says whether a group is lost that may be joined again. IPv6 comes back with news.
+// waitsForMore reports whether a lost group can be tried again later. IPv6 groups on an interface
+// with too small an MTU are tried when a change of the interface is reported.
 func (m *Memberships) waitsForMore() bool {
 	for group, one := range m.joined {
 		if isLost(one.hold) && (group.Is4() || m.mtu >= minIPv6MTU) {
@@ -137,29 +138,29 @@ func (m *Memberships) waitsForMore() bool {
 	return false
 }
 
-// complain logs what could not be done for a group, unless there is one reason for all.
-func (m *Memberships) complain(group netip.Addr, err error) {
+// logFailure logs that a group could not be kept, unless the reason is that the interface has gone.
+func (m *Memberships) logFailure(group netip.Addr, err error) {
 	if err == nil || !m.exists() {
 		return
 	}
-	m.log.Error("a group may no longer be joined", "group", group, "interface", m.ifname, "error", err)
+	m.log.Error("a group may no longer be joined: switches may stop forwarding its packets here", "group", group, "interface", m.ifname, "error", err)
 }
 
-// exists says whether the interface is there.
+// exists reports whether the interface still exists.
 func (m *Memberships) exists() bool {
 	if _, err := m.addresses.queries.Link(); errors.Is(err, host.ErrNoInterface) {
-		m.vanish()
+		m.noteGone()
 	}
 	return m.ended == nil
 }
 
-// vanish is called when the interface has gone, to wherever: another one of its name
-// is not it.
-func (m *Memberships) vanish() {
+// noteGone is called when the interface has gone, by removal or to another namespace. A new interface
+// of the same name is a different one.
+func (m *Memberships) noteGone() {
 	if m.ended == nil {
 		m.ended = errGone
 		if len(m.joined) > 0 {
-			m.log.Error("the interface has gone, and with it its groups", "interface", m.ifname)
+			m.log.Error("the interface has gone; its groups are no longer joined", "interface", m.ifname)
 		}
 	}
 }

@@ -9,8 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// socketHold is a UDP socket that is a member of one group. One socket each:
-// net.ipv4.igmp_max_memberships counts per socket.
+// socketHold is a UDP socket that is a member of one group. Each group has its own socket, because
+// net.ipv4.igmp_max_memberships limits the memberships of a socket.
 type socketHold int
 
 func joinBySocket(in *host.Namespace, index int, group netip.Addr) (hold, error) {
@@ -45,8 +45,7 @@ func memberSocket(in *host.Namespace, index int, group netip.Addr) (fd int, err 
 	return fd, nil
 }
 
-// dropAll sees to it that the socket never queues a packet. None comes, as it is bound to no
-// port; the filter makes sure.
+// dropAll makes the socket drop all packets. It should get none, because it is bound to no port.
 func dropAll(fd int) error {
 	nothing := unix.SockFilter{Code: unix.BPF_RET | unix.BPF_K, K: 0}
 	err := unix.SetsockoptSockFprog(fd, unix.SOL_SOCKET, unix.SO_ATTACH_FILTER, &unix.SockFprog{Len: 1, Filter: &nothing})
@@ -59,8 +58,8 @@ func dropAll(fd int) error {
 	return nil
 }
 
-// addMembership names the interface by its index: by address, the kernel would look
-// for another one when the address goes (ip(7), ipv6(7)).
+// addMembership names the interface by its index. If it were named by its address, the kernel would
+// choose another interface when the address goes (ip(7), ipv6(7)).
 func addMembership(fd, index int, group netip.Addr) (err error) {
 	if group.Is4() {
 		err = unix.SetsockoptIPMreqn(fd, unix.IPPROTO_IP, unix.IP_ADD_MEMBERSHIP,
@@ -75,7 +74,7 @@ func addMembership(fd, index int, group netip.Addr) (err error) {
 	return nil
 }
 
-// explainSocket says what was in the way.
+// explainSocket adds the cause and what to do.
 func explainSocket(err error) error {
 	switch {
 	case errors.Is(err, unix.EMFILE):
@@ -87,7 +86,7 @@ func explainSocket(err error) error {
 	case errors.Is(err, unix.EINVAL):
 		return fmt.Errorf("%w: the interface does not carry that IP version; IPv6 takes an MTU of at least %d", err, minIPv6MTU)
 	case errors.Is(err, unix.ENOBUFS):
-		return fmt.Errorf("%w: the sysctl net.ipv4.igmp_max_memberships allows none", err)
+		return fmt.Errorf("%w: the sysctl net.ipv4.igmp_max_memberships is 0; raise it", err)
 	}
 	return err
 }

@@ -25,8 +25,8 @@ func newTalker(t testing.TB, host *lab.Namespace, group netip.Addr) *talker {
 	index := eth0(t, host).Attrs().Index
 	check(t, host.Do(func() error { return k.open(index) }))
 	t.Cleanup(k.close)
-	patience := unix.Timeval{Sec: 10}
-	check(t, unix.SetsockoptTimeval(k.fd, unix.SOL_SOCKET, unix.SO_RCVTIMEO, &patience))
+	timeout := unix.Timeval{Sec: 10}
+	check(t, unix.SetsockoptTimeval(k.fd, unix.SOL_SOCKET, unix.SO_RCVTIMEO, &timeout))
 	return k
 }
 

@@ -1,15 +1,14 @@
-// Package capture sees what passes a link of a lab: each frame by an AF_PACKET socket
-// (packet(7)) beside it, what the frame says about group membership, and whole runs as
-// pcap files.
+// Package capture records the frames on a link of a lab with an AF_PACKET socket (packet(7)), finds
+// the IGMP and MLD messages in them, and writes pcap files.
 //
 //	switch ── port ──── host's eth0
 //	            │
-//	         Socket ── Next, Frames: a frame, and which way it went
+//	         Socket ── Next, Frames: a frame and its direction
 //	            ├── Recorder: all frames from Record to Stop, WritePcap
-//	            └── MembershipMessages: IGMP and MLD queries, reports and leaves in it
+//	            └── MembershipMessages: IGMP and MLD queries, reports and leaves in a frame
 //
-// AF_PACKET sees a frame after XDP: frames that roced takes on this very link are not
-// seen. Capture on the link's other end.
+// AF_PACKET sees a received frame after XDP, so frames that roced takes from the link are not seen.
+// Capture on the other end of the link.
 //
-// A Socket belongs to one goroutine; a Recorder has one of its own.
+// A Socket is used by one goroutine. A Recorder has a goroutine of its own.
 package capture

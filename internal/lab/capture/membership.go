@@ -7,24 +7,24 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Kind is what a message says of membership.
+// Kind is the kind of a membership message.
 type Kind string
 
-// The kinds of messages: a querier asks, hosts say the others.
+// The kinds. A querier sends queries; hosts send reports and leaves.
 const (
 	Query  Kind = "query"
 	Report Kind = "report" // the host is a member
-	Leave  Kind = "leave"  // it is a member no longer
+	Leave  Kind = "leave"  // the host is no longer a member
 )
 
-// MembershipMessage is what was said about a group.
+// MembershipMessage is an IGMP or MLD message about one group.
 type MembershipMessage struct {
 	Kind     Kind
-	Protocol string     // and version, such as "IGMPv3"; of a query "IGMP" or "MLD"
-	Group    netip.Addr // of a query for all groups: unspecified
+	Protocol string     // with its version, such as "IGMPv3"; "IGMP" or "MLD" for a query
+	Group    netip.Addr // unspecified in a query for all groups
 }
 
-// The types of messages (RFC 2236, 3376, 2710, 3810; IGMPv1's is that of RFC 1112).
+// The types of messages (RFC 2236, 3376, 2710, 3810; for IGMPv1 RFC 1112).
 const (
 	igmpQuery    = 0x11
 	igmpV1Report = 0x12
@@ -37,16 +37,16 @@ const (
 	mldV2Report  = 143
 )
 
-// The types of records in a report that has several (RFC 3376, 4.2.12). Without
-// sources, a change to "include" is a leave, and "exclude" is membership.
+// The types of records in IGMPv3 and MLDv2 reports (RFC 3376, 4.2.12). Without sources, a change to
+// "include" is a leave, and "exclude" is a membership.
 const (
 	modeIsExclude   = 2
 	changeToInclude = 3
 	changeToExclude = 4
 )
 
-// MembershipMessages finds what an Ethernet frame says by IGMP or MLD, nothing if it is
-// neither, or is cut short. Checksums are not looked at.
+// MembershipMessages returns the IGMP or MLD messages in an Ethernet frame; none if the frame has
+// none or is truncated. It does not verify checksums.
 func MembershipMessages(frame []byte) []MembershipMessage {
 	const ethernet = 14
 	if len(frame) < ethernet {
@@ -62,7 +62,7 @@ func MembershipMessages(frame []byte) []MembershipMessage {
 	return nil
 }
 
-// igmpMessages passes over the IPv4 header, whose options are "router alert".
+// igmpMessages skips the IPv4 header and its "router alert" option.
 func igmpMessages(packet []byte) []MembershipMessage {
 	const protocol = 9
 	if len(packet) < 20 || packet[protocol] != unix.IPPROTO_IGMP {
@@ -89,8 +89,7 @@ func igmpMessages(packet []byte) []MembershipMessage {
 	return nil
 }
 
-// mldMessages passes over the IPv6 header and the hop-by-hop options, which are
-// "router alert".
+// mldMessages skips the IPv6 header and the hop-by-hop options, which have "router alert".
 func mldMessages(packet []byte) []MembershipMessage {
 	const fixed, nextHeader = 40, 6
 	if len(packet) < fixed+8 || packet[nextHeader] != unix.IPPROTO_HOPOPTS || packet[fixed] != unix.IPPROTO_ICMPV6 {
@@ -119,8 +118,8 @@ func mldMessages(packet []byte) []MembershipMessage {
 	return nil
 }
 
-// reportRecords reads a report with several records, which IGMPv3 and MLDv2 lay out
-// alike: type 1, auxiliary data in words 1, sources 2, group, sources, auxiliary data.
+// reportRecords reads the records of a report. IGMPv3 and MLDv2 have the same layout: type 1, length
+// of auxiliary data in words 1, number of sources 2, group, sources, auxiliary data.
 func reportRecords(report []byte, addressLen int, protocol string) (found []MembershipMessage) {
 	rest := report[8:]
 	for range binary.BigEndian.Uint16(report[6:]) {

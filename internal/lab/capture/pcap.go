@@ -6,7 +6,7 @@ import (
 	"io"
 )
 
-// The numbers of a pcap file (pcap-savefile(5)), in this machine's order.
+// Numbers in the header of a pcap file (pcap-savefile(5)), in the host's byte order.
 const (
 	pcapMagicNanoseconds = 0xa1b23c4d
 	pcapMajor, pcapMinor = 2, 4
@@ -14,7 +14,7 @@ const (
 	pcapLinkEthernet     = 1
 )
 
-// WritePcap writes frames as a pcap file with times in nanoseconds.
+// WritePcap writes frames as a pcap file with timestamps in nanoseconds.
 func WritePcap(w io.Writer, frames []Recorded) error {
 	out := bufio.NewWriter(w)
 	order := binary.NativeEndian

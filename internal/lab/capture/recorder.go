@@ -9,13 +9,13 @@ import (
 	"github.com/roced/roced/internal/lab"
 )
 
-// Recorded is a frame and when it was seen.
+// Recorded is a frame and the time when it was captured.
 type Recorded struct {
 	Frame
 	Time time.Time
 }
 
-// Recorder keeps the frames of a link.
+// Recorder records the frames of a link.
 type Recorder struct {
 	socket   *Socket
 	stopping atomic.Bool
@@ -24,7 +24,7 @@ type Recorder struct {
 	err      error
 }
 
-// Record keeps what passes a link from now on.
+// Record records the frames of a link from now on.
 func Record(ns *lab.Namespace, link string) (*Recorder, error) {
 	socket, err := Open(ns, link)
 	if err != nil {
@@ -58,8 +58,8 @@ func (r *Recorder) drain() error {
 	return nil
 }
 
-// Stop ends the recording and returns all frames that passed before. The error is
-// ENOBUFS if some went unseen.
+// Stop ends the recording and returns all frames that passed before. The error is ENOBUFS if some were
+// lost.
 func (r *Recorder) Stop() ([]Recorded, error) {
 	r.stopping.Store(true)
 	<-r.done

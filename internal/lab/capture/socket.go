@@ -10,22 +10,22 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// receiveBuffer is what the kernel keeps between two looks, in bytes: some thousand frames.
+// receiveBuffer is the size of the socket's buffer in bytes: some thousand frames.
 const receiveBuffer = 16 << 20
 
-// Frame is an Ethernet frame that passed.
+// Frame is a captured Ethernet frame.
 type Frame struct {
-	Data     []byte // good until the next one, from a Socket
-	Outgoing bool   // the link sent it
+	Data     []byte // from a Socket: valid until its next frame
+	Outgoing bool   // sent by the link, not received
 }
 
-// Socket sees the frames of a link from when it was opened.
+// Socket captures the frames of a link from Open on.
 type Socket struct {
 	fd    int
 	frame []byte
 }
 
-// Open watches a link of a namespace.
+// Open starts to capture on a link of a namespace.
 func Open(ns *lab.Namespace, link string) (*Socket, error) {
 	s := &Socket{fd: -1, frame: make([]byte, 1<<16)}
 	index, err := ns.Index(link)
@@ -38,8 +38,7 @@ func Open(ns *lab.Namespace, link string) (*Socket, error) {
 	return s, nil
 }
 
-// open runs inside. The socket takes no protocol, so nothing, until it is bound to
-// the link.
+// open runs inside. The socket has no protocol and so captures nothing until it is bound to the link.
 func (s *Socket) open(index int) (err error) {
 	s.fd, err = unix.Socket(unix.AF_PACKET, unix.SOCK_RAW|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
 	if err != nil {
@@ -52,7 +51,7 @@ func (s *Socket) open(index int) (err error) {
 	return unix.Bind(s.fd, &unix.SockaddrLinklayer{Protocol: all, Ifindex: index})
 }
 
-// Close ends the watch. Closing again does nothing.
+// Close ends the capture. Further calls do nothing.
 func (s *Socket) Close() error {
 	if s.fd < 0 {
 		return nil
@@ -62,8 +61,8 @@ func (s *Socket) Close() error {
 	return unix.Close(fd)
 }
 
-// Next is the next frame that has passed, or none. It insists, at the end of what there
-// is, that no frame went unseen: ENOBUFS.
+// Next returns the next captured frame; ok is false if there is none now. In that case it also checks
+// that no frame was lost, and fails with ENOBUFS if some were.
 func (s *Socket) Next() (frame Frame, ok bool, err error) {
 	n, from, err := unix.Recvfrom(s.fd, s.frame, 0)
 	if errors.Is(err, unix.EAGAIN) {
@@ -76,7 +75,7 @@ func (s *Socket) Next() (frame Frame, ok bool, err error) {
 	return Frame{s.frame[:n], isLink && link.Pkttype == unix.PACKET_OUTGOING}, true, nil
 }
 
-// Frames are those that have passed, as Next gives them. An error is the last.
+// Frames iterates over the frames captured so far, as Next returns them. It ends after an error.
 func (s *Socket) Frames() iter.Seq2[Frame, error] {
 	return func(yield func(Frame, error) bool) {
 		for {
@@ -88,7 +87,7 @@ func (s *Socket) Frames() iter.Seq2[Frame, error] {
 	}
 }
 
-// wait returns when there may be a frame, or after some milliseconds.
+// wait returns when there may be a frame, or after 10 ms.
 func (s *Socket) wait() error {
 	_, err := unix.Poll([]unix.PollFd{{Fd: int32(s.fd), Events: unix.POLLIN}}, 10)
 	if errors.Is(err, unix.EINTR) {
@@ -100,7 +99,7 @@ func (s *Socket) wait() error {
 func (s *Socket) complete() error {
 	stats, err := unix.GetsockoptTpacketStats(s.fd, unix.SOL_PACKET, unix.PACKET_STATISTICS)
 	if err == nil && stats.Drops > 0 {
-		err = fmt.Errorf("%d frames were not seen: %w", stats.Drops, unix.ENOBUFS)
+		err = fmt.Errorf("%d frames were lost: %w", stats.Drops, unix.ENOBUFS)
 	}
 	if err != nil {
 		return fmt.Errorf("capture: %w", err)

@@ -9,8 +9,8 @@ import (
 	"github.com/roced/roced/internal/lab"
 )
 
-// Main is a TestMain that fails when the tests left file descriptors open. It
-// removes the namespaces of earlier tests that were killed.
+// Main is a TestMain that fails if the tests leave file descriptors open. It also removes the
+// namespaces of earlier tests that were killed.
 func Main(m *testing.M) {
 	if err := lab.Prune("labtest"); err != nil && os.Geteuid() == 0 {
 		fmt.Fprintln(os.Stderr, "namespaces of earlier tests:", err)
@@ -24,13 +24,13 @@ func Main(m *testing.M) {
 	os.Exit(code)
 }
 
-// Descriptors counts the open file descriptors of this process by what they stand for.
+// Descriptors counts the open file descriptors of this process by their targets in /proc/self/fd.
 func Descriptors() map[string]int {
 	startPoller()
 	open := map[string]int{}
 	paths, _ := filepath.Glob("/proc/self/fd/*")
 	for _, path := range paths {
-		// The descriptor of the listing itself is closed by now and has no target.
+		// The descriptor of the listing itself is closed by now and cannot be read.
 		if target, err := os.Readlink(path); err == nil {
 			open[target]++
 		}
@@ -38,7 +38,7 @@ func Descriptors() map[string]int {
 	return open
 }
 
-// Leaked lists what is open after and was not before.
+// Leaked lists the targets that are open after and were not before.
 func Leaked(before, after map[string]int) []string {
 	var leaked []string
 	for target, n := range after {
@@ -49,8 +49,8 @@ func Leaked(before, after map[string]int) []string {
 	return leaked
 }
 
-// startPoller makes the runtime open the descriptors of its own poller, which it does
-// with the first file that can be polled.
+// startPoller makes the runtime open the descriptors of its own poller. It opens them with the first
+// file that can be polled.
 func startPoller() {
 	if r, w, err := os.Pipe(); err == nil {
 		r.Close()

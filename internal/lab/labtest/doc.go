@@ -1,8 +1,8 @@
-// Package labtest ties lab's namespaces to the life of a test, and finds file
-// descriptors that tests leave open.
+// Package labtest makes lab's namespaces for the duration of a test, and finds file descriptors that
+// tests leave open.
 //
 //	Pair:     A eth0 10.77.0.1/24 fd77::1/64 ── eth0 10.77.0.2/24 fd77::2/64 B
-//	Switched: the same, with a bridge that snoops and asks in between
+//	Switched: the same, with a bridge between them that snoops and queries
 //
-// It is a package of its own so that no program links package testing.
+// It is separate from lab so that no program links package testing.
 package labtest

@@ -26,7 +26,7 @@ func New(t testing.TB, prefix string) *lab.Namespace {
 	return ns
 }
 
-// PairLab is two hosts on one wire. The link of each is called "eth0".
+// PairLab is two hosts on one wire. The link of each is named "eth0".
 type PairLab struct {
 	A, B *lab.Namespace
 }

@@ -7,7 +7,7 @@ import (
 	"github.com/roced/roced/internal/lab"
 )
 
-// SwitchLab is two hosts on the ports of a switch that snoops IGMP and MLD and asks.
+// SwitchLab is two hosts on the ports of a switch with IGMP and MLD snooping and a querier.
 //
 //	A eth0 10.77.0.1/24 fd77::1/64 ── PortA br0 PortB ── eth0 10.77.0.2/24 fd77::2/64 B
 type SwitchLab struct {
