@@ -27,8 +27,8 @@ func TestBroadcastComesAndGoes(t *testing.T) {
 	}
 }
 
-// TestAddressOfTwoRoles: 10.0.0.1/24 and 10.0.0.255/16 on one interface. What is one's own is
-// steered, and is the broadcast again when it goes, in whatever order that comes about.
+// TestAddressOfTwoRoles: 10.0.0.1/24 and 10.0.0.255/16 on one interface. An address that is also a
+// broadcast is steered as long as it is our own, whichever is added or removed first.
 func TestAddressOfTwoRoles(t *testing.T) {
 	h := newHost(t, untagged())
 	must(t, errors.Join(h.RemoveAddress(own4), h.RemoveBroadcast(broadcast4)))
@@ -58,7 +58,7 @@ func TestAddressOfTwoRoles(t *testing.T) {
 	}
 }
 
-// TestMACs: what was set last counts, wholly.
+// TestMACs: SetMACs replaces all MACs that were set before.
 func TestMACs(t *testing.T) {
 	h := newHost(t, untagged())
 	for _, step := range []struct {
@@ -105,7 +105,7 @@ func TestEveryByteOfTheMAC(t *testing.T) {
 	}
 }
 
-// TestGroupsInsideAHost: nothing of scope 0 or 1 is steered, whoever is attached.
+// TestGroupsInsideAHost: groups of scope 0 and 1 are not steered, even if queue pairs are attached.
 func TestGroupsInsideAHost(t *testing.T) {
 	h := newHost(t, untagged())
 	for _, row := range []struct {
@@ -125,8 +125,8 @@ func TestGroupsInsideAHost(t *testing.T) {
 	}
 }
 
-// TestShortcut: of each IP version, the own address that came first is compared with before
-// the table is asked; when it goes another takes its place, and never a broadcast.
+// TestShortcut: of each IP version, the first own address is in first_addresses; when it goes, another
+// own address takes its place, never a broadcast.
 func TestShortcut(t *testing.T) {
 	s := load(t, Config{})
 	second4 := netip.MustParseAddr("10.0.0.3")

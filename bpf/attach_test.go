@@ -160,7 +160,7 @@ func passAll(t testing.TB) *ebpf.Program {
 }
 
 // TestFramesOnTheWire sends frames over the veth and finds each in its counter. The
-// frames are tagged by hand: a VLAN interface would leave the tag to the card.
+// frames are tagged by hand: a VLAN interface would leave the tag to the NIC.
 func TestFramesOnTheWire(t *testing.T) {
 	for _, mode := range []Mode{Native, Generic} {
 		t.Run(mode.String(), func(t *testing.T) {

@@ -58,7 +58,7 @@ func TestHeldByAnothersLink(t *testing.T) {
 		fmt.Sprintf("bpftool link detach id %d", info.ID))
 }
 
-// TestDetached: whoever takes the program away is noticed.
+// TestDetached: it is noticed when somebody detaches the program.
 func TestDetached(t *testing.T) {
 	hosts := labtest.Pair(t)
 	for name, take := range map[string]func(l link.Link) error{

@@ -31,7 +31,7 @@ func untagged() world    { return newWorld(0, true) }
 func inVLAN100() world   { return newWorld(100, true) }
 func withoutRing() world { return newWorld(0, false) }
 
-// twoMACs is a VLAN whose interface has a MAC of its own, and withoutMAC one that was told none.
+// twoMACs is a VLAN whose interface has a MAC of its own; withoutMAC is a host without SetMACs.
 func twoMACs() world    { return withMACs(inVLAN100(), ownMAC, upperMAC) }
 func withoutMAC() world { return withMACs(untagged()) }
 

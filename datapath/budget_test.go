@@ -96,8 +96,7 @@ func TestRoundsAreBounded(t *testing.T) {
 	}
 }
 
-// Flushing is bounded too, in order, and ends without anybody's doing; a change that
-// begins it is not kept long.
+// Flushing is bounded too, is in order, and ends by itself; a change that begins it returns soon.
 func TestFlushIsBounded(t *testing.T) {
 	const depth = 4 * changeBudget
 	r := newRig(t)
@@ -249,7 +248,7 @@ func TestSendingIsWork(t *testing.T) {
 	}
 }
 
-// Who is detached in the middle of a fan-out gets nothing any more; the others do.
+// A queue pair that is detached during a fanout gets nothing any more; the others do.
 func TestDetachDuringFanOut(t *testing.T) {
 	const members = 3 * receiveBudget
 	r := newRig(t)
@@ -277,8 +276,7 @@ func TestDetachDuringFanOut(t *testing.T) {
 	}
 }
 
-// What goes on in a later round is the packet that began: not one that the device has sent to
-// itself in between.
+// A later round continues with the same packet, even if the card has sent one to itself in between.
 func TestFanOutKeepsItsPacket(t *testing.T) {
 	const members = 2 * receiveBudget
 	r := newRig(t)

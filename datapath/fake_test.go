@@ -139,7 +139,7 @@ func newRigOn(t *testing.T, link link.Link) *rig {
 	return r
 }
 
-// ah makes an address handle whose path goes a way.
+// ah makes an address handle whose path has these attributes.
 func (r *rig) ah(w PathAttr, dest wire.GID) *AH {
 	a := &AH{PD: testPD, Path: new(Path), Template: wire.NewTemplate(wire.Path{Source: ownGID, Dest: dest})}
 	r.engine.SetPath(a.Path, w)
@@ -159,7 +159,7 @@ func (r *rig) makeCQ(entries uint32) *CQ {
 	return &CQ{Queue: producer, Wake: r.woken, QPs: map[*QP]struct{}{}, NoteOverrun: func() { r.overruns++ }}
 }
 
-// woken is told of an armed queue's event.
+// woken counts the events of an armed queue.
 func (r *rig) woken() {
 	select {
 	case r.wake <- struct{}{}:

@@ -7,7 +7,7 @@ import (
 	"github.com/roced/roced/datapath/ring"
 )
 
-// A change that leaves work wakes a worker that sleeps: nothing else tells of it.
+// A change that leaves work wakes a worker that sleeps, because nothing else would.
 func TestChangeWakesTheWorker(t *testing.T) {
 	left, right := newWire(t)
 	a := newStation(t, left, true)
@@ -94,8 +94,8 @@ func TestManyKicks(t *testing.T) {
 	}
 }
 
-// A program that waits ends the parking, and while it waits there is no other, whoever
-// polls besides.
+// A program that waits ends the parking. While it waits the worker is not parked again, even if
+// other programs poll.
 func TestNoParkingWhileAProgramWaits(t *testing.T) {
 	left, right := newWire(t)
 	a := newStation(t, left, true)

@@ -245,7 +245,7 @@ func TestCompletionOfAReceive(t *testing.T) {
 	}
 }
 
-// The tag of a frame is told: its VLAN, and its priority as the service level.
+// A completion has the frame's tag: its VLAN, and its priority as the service level.
 func TestCompletionOfATaggedFrame(t *testing.T) {
 	r := newRig(t)
 	own, peer := wire.GID{0: 0xfd, 15: 1}, wire.GID{0: 0xfd, 15: 2}

@@ -39,7 +39,7 @@ func with(t *testing.T, list []Capability, fn func()) {
 	}
 }
 
-// Each is told by itself, and what CAP_SYS_ADMIN includes with that too.
+// Each capability is recognized by itself, and those that CAP_SYS_ADMIN includes also by that.
 func TestHeld(t *testing.T) {
 	for _, one := range all {
 		t.Run(one.String(), func(t *testing.T) {

@@ -17,7 +17,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// setMTU changes an interface, which is news of its port.
+// setMTU changes an interface, which is a change of its port.
 func setMTU(t *testing.T, ns *lab.Namespace, name string, mtu int) {
 	t.Helper()
 	link, err := ns.Netlink().LinkByName(name)
@@ -25,7 +25,7 @@ func setMTU(t *testing.T, ns *lab.Namespace, name string, mtu int) {
 	check(t, ns.Netlink().LinkSetMTU(link, mtu))
 }
 
-// What changes on the interface is told, and nothing of what changes on another.
+// Changes of the interface are reported, and none of another interface.
 func TestFollowerTellsOfItsInterfaceOnly(t *testing.T) {
 	ns := twoHosts(t)
 	_, h := follow(t, ns, "eth0")
@@ -44,7 +44,7 @@ func TestFollowerTellsOfItsInterfaceOnly(t *testing.T) {
 	}
 }
 
-// Routes are told by their destination, rules by all destinations.
+// Routes are reported by their destination, rules as all destinations.
 func TestFollowerTellsOfRoutes(t *testing.T) {
 	ns := twoHosts(t)
 	_, h := follow(t, ns, "eth0")
@@ -63,7 +63,7 @@ func TestFollowerTellsOfRoutes(t *testing.T) {
 	}
 }
 
-// More news than there is room for are told of as missed, to all, and following goes on.
+// Notifications that overflow the socket are reported as missed, to all; following continues.
 func TestFollowerTellsOfMissedNews(t *testing.T) {
 	ns := twoHosts(t)
 	s, first := follow(t, ns, "eth0")
@@ -82,8 +82,8 @@ func TestFollowerTellsOfMissedNews(t *testing.T) {
 	first.until(t, "port")
 }
 
-// All who follow in a namespace share one follower. Each is told of its own interface, and what
-// the kernel lets through is what they follow now.
+// All subscriptions in a namespace share one follower. Each gets the changes of its own interface, and
+// the filter lets only followed interfaces through.
 func TestOneFollowerANamespace(t *testing.T) {
 	ns, other := twoHosts(t), twoHosts(t)
 	a, heardA := follow(t, ns, "eth0")
@@ -138,8 +138,8 @@ func TestOneFollowerANamespace(t *testing.T) {
 	heardNext.until(t, "port")
 }
 
-// However many interfaces are followed, each is told of itself alone: the kernel compares with the
-// first and the last, and beyond some number lets all through.
+// With any number of interfaces, each subscription gets only changes of its own: the filter compares
+// with the first and the last one, and beyond some number lets all through.
 func TestManyInterfaces(t *testing.T) {
 	ns := labtest.New(t, "host")
 	var all []*heard
@@ -173,8 +173,8 @@ func TestManyInterfaces(t *testing.T) {
 	eachHears(1402)
 }
 
-// News that cannot be read are missed, and reading is tried again after a pause; but for those
-// that say of themselves that there were too many.
+// After an error of reading, changes are missed, and reading is tried again after a pause; after an
+// overflow without a pause.
 func TestErrorsAreNotTheEnd(t *testing.T) {
 	for _, row := range []struct {
 		err           error
@@ -224,7 +224,7 @@ func TestFollowAndLeaveAtOnce(t *testing.T) {
 	}
 }
 
-// The local routes are those of the interface's addresses, in whatever table.
+// LocalRoutes lists the routes of the interface's addresses, in any table.
 func TestLocalRoutes(t *testing.T) {
 	ns := twoHosts(t)
 	q := queries(t, ns)
@@ -247,7 +247,7 @@ func TestLocalRoutes(t *testing.T) {
 	}
 }
 
-// FuzzTell: news are the kernel's, and whatever they say, nothing else happens.
+// FuzzTell: a message of any content does no harm.
 func FuzzTell(f *testing.F) {
 	f.Add(uint16(unix.RTM_NEWROUTE), []byte{2, 24, 0, 0, 254, 3, 0, 1, 0, 0, 0, 0, 8, 0, 1, 0, 10, 99, 0, 0})
 	f.Add(uint16(286), []byte("00000000\x19\x0000000000000000000000000")) // an attribute that ends unaligned, at the end

@@ -20,7 +20,7 @@ func check(t testing.TB, err error) {
 	}
 }
 
-// heard collects news, each once.
+// heard collects changes, each once.
 type heard struct {
 	mu   sync.Mutex
 	list []string
@@ -100,7 +100,7 @@ func twoHosts(t *testing.T) *lab.Namespace {
 	return hosts.A
 }
 
-// A list of an interface's addresses is of one piece however much changes on others.
+// A list of an interface's addresses is not interrupted by changes of other interfaces.
 func TestAddressesAreNotInterrupted(t *testing.T) {
 	ns := twoHosts(t)
 	q := queries(t, ns)

@@ -25,8 +25,8 @@ func udpSocket(t *testing.T) int {
 	return fd
 }
 
-// What is opened in a namespace stays in it, however often; what another thread opens is not,
-// and is refused.
+// A socket that is opened in a namespace stays in it; one that another thread opens elsewhere is
+// refused.
 func TestNamespaceStaysEntered(t *testing.T) {
 	ns := labtest.New(t, "host")
 	s := enter(t, ns.Path())
@@ -46,7 +46,7 @@ func TestNamespaceStaysEntered(t *testing.T) {
 	}
 }
 
-// Without a name it is the caller's: of each thread that it is in when it enters.
+// Without a name it is the namespace of the thread that calls Enter.
 func TestNamespaceOfTheCaller(t *testing.T) {
 	ns := labtest.New(t, "host")
 	var inside *Namespace

@@ -65,7 +65,7 @@ func sendDatagram(t *testing.T, from *lab.Namespace, dest string, port, length i
 	}))
 }
 
-// A router's word about a packet to the port is told, and about one to another port is not.
+// A router's report about a packet to the port is received, and one about another port is not.
 func TestRoutersAreHeard(t *testing.T) {
 	hosts := router(t, 1300)
 	var r *Routers
@@ -90,7 +90,7 @@ func TestRoutersAreHeard(t *testing.T) {
 	}
 }
 
-// FuzzTooBig: what comes from the network is read, or is not.
+// FuzzTooBig: messages of any content do not crash the parsers.
 func FuzzTooBig(f *testing.F) {
 	f.Add([]byte{0x45}, []byte{2})
 	f.Fuzz(func(_ *testing.T, v4, v6 []byte) {

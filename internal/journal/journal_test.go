@@ -89,7 +89,7 @@ func TestJournalOfNothing(t *testing.T) {
 	}
 }
 
-// Living namespaces' journals, other kinds', and what is no journal, stay.
+// Journals of living namespaces and of other kinds, and other files, stay.
 func TestSweepLeavesTheRest(t *testing.T) {
 	dir := t.TempDir()
 	own, err := ThisNamespace()
@@ -110,7 +110,7 @@ func TestSweepLeavesTheRest(t *testing.T) {
 	}
 }
 
-// A journal of a namespace that has gone is removed: nothing of it is left to be undone.
+// A journal of a namespace that has gone is removed, because nothing is left to undo.
 func TestSweepForgetsNamespacesThatHaveGone(t *testing.T) {
 	if seen, err := os.Readlink("/proc/self/ns/pid"); err != nil || seen != initialPIDs {
 		t.Logf("not all processes are seen from here (%v, %v): journals of namespaces that may have gone are kept", seen, err)
@@ -146,7 +146,7 @@ func TestSweepKeepsWhatFailed(t *testing.T) {
 	}
 }
 
-// FuzzListed: a journal may hold anything, and be named anything.
+// FuzzListed: journals with any content and any name do not crash the parsers.
 func FuzzListed(f *testing.F) {
 	f.Add("one\n\n a b\x00  \ntwo   \nnot finis", "test-7-70-3-1")
 	f.Fuzz(func(t *testing.T, text, name string) {

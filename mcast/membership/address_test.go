@@ -38,8 +38,8 @@ func records(t *testing.T, dir string) []string {
 	return list
 }
 
-// What the administrator made is used, not recorded, and stays, with its route. Of
-// whatever length it is.
+// An address that the administrator made is used, not recorded, and stays, with its route, with any
+// prefix length.
 func TestAdministratorsAddressIsKept(t *testing.T) {
 	for _, cidr := range []string{"239.1.2.3/32", "239.1.2.3/24"} {
 		for _, via := range []Method{Netlink, Auto} {
@@ -64,7 +64,7 @@ func TestAdministratorsAddressIsKept(t *testing.T) {
 	}
 }
 
-// The administrator's address goes: ours comes.
+// When the administrator's address goes, ours replaces it.
 func TestAdministratorsAddressGoes(t *testing.T) {
 	host, group := pair(t).A, ways[0].group
 	address := administrator(t, host, "239.1.2.3/32", unix.IFA_F_MCAUTOJOIN)
@@ -129,7 +129,7 @@ func TestFlush(t *testing.T) {
 	list, err := host.Netlink().AddrList(eth0(t, host), netlink.FAMILY_V4)
 	check(t, err)
 	for _, address := range list {
-		// When the host's own is gone, ours are taken away by ourselves.
+		// When the host's own has gone, we remove ours.
 		if err := host.Netlink().AddrDel(eth0(t, host), &address); !errors.Is(err, unix.EADDRNOTAVAIL) {
 			check(t, err)
 		}
@@ -145,7 +145,7 @@ func TestReplacedAddressIsNotOurs(t *testing.T) {
 	host, group, dir := pair(t).A, ways[0].group, t.TempDir()
 	m := openWith(t, Config{Interface: "eth0", Namespace: host.Path(), Via: Netlink, StateDir: dir})
 	check(t, m.Join(group))
-	m.mu.Lock() // the news is read afterwards
+	m.mu.Lock() // the change is read only after both steps
 	check(t, host.Netlink().AddrDel(eth0(t, host), &groupAddresses(t, host, group)[0]))
 	administrator(t, host, "239.1.2.3/32", unix.IFA_F_MCAUTOJOIN)
 	m.mu.Unlock()
@@ -171,7 +171,7 @@ func TestLongerAddressGoes(t *testing.T) {
 	only(t, m, Joined{group, 1, Netlink, false})
 }
 
-// Leaving and joining again at once confuses nobody.
+// Leaving and joining again at once works.
 func TestLeaveAndJoinAgain(t *testing.T) {
 	host, group := pair(t).A, ways[0].group
 	m := open(t, host, Netlink)
@@ -206,8 +206,8 @@ func TestTwoOnOneInterface(t *testing.T) {
 	}
 }
 
-// In a VRF the local route is in the VRF's table. It goes, as soon as the kernel tells
-// of it; a route that the kernel did not make stays.
+// In a VRF the local route is in the VRF's table. It is removed as soon as the kernel reports it; a
+// route that the kernel did not make stays.
 func TestLocalRouteInAnotherTable(t *testing.T) {
 	host, group := pair(t).A, ways[0].group
 	check(t, open(t, host, Netlink).Join(group))

@@ -21,7 +21,7 @@ import (
 // childVariable makes the test binary join a group until it is killed.
 const childVariable = "ROCED_MCAST_CHILD"
 
-// order is what a child is told.
+// order is what a child must do.
 type order struct {
 	Namespace, StateDir string
 	Via                 Method

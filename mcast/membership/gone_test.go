@@ -41,7 +41,7 @@ func TestBridgeLetsGo(t *testing.T) {
 	check(t, hosts.A.Netlink().LinkAdd(bridge))
 	check(t, hosts.A.Netlink().LinkSetMaster(eth0(t, hosts.A), bridge))
 	check(t, hosts.A.Netlink().LinkSetNoMaster(eth0(t, hosts.A)))
-	// News comes in order: when the address is back, the rest has been read.
+	// Changes are read in order: when the address is back, the earlier ones have been read.
 	check(t, m.Join(ways[0].group))
 	check(t, hosts.A.Netlink().AddrDel(eth0(t, hosts.A), &groupAddresses(t, hosts.A, ways[0].group)[0]))
 	eventually(t, "address", func() bool { return len(groupAddresses(t, hosts.A, ways[0].group)) == 1 })
@@ -51,7 +51,7 @@ func TestBridgeLetsGo(t *testing.T) {
 	}
 }
 
-// News that was lost is made up for.
+// Lost notifications are compensated by looking at everything.
 func TestRepair(t *testing.T) {
 	host, group := pair(t).A, ways[0].group
 	m := open(t, host, Netlink)
@@ -70,7 +70,7 @@ func TestRepair(t *testing.T) {
 	}
 }
 
-// A small MTU takes IPv6 from the interface, a large one brings it back.
+// A small MTU turns IPv6 off on the interface, a large one turns it on again.
 func TestSmallMTU(t *testing.T) {
 	hosts, group, log := pair(t), ways[2].group, new(logged)
 	m := openWith(t, Config{Interface: "eth0", Namespace: hosts.A.Path(), Log: log.logger()})

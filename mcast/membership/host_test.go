@@ -13,7 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// state is all that a membership is not to change of a host.
+// state is everything of a host that a membership must not change.
 type state struct {
 	routes, addresses []string
 	ways              map[string]string
@@ -116,7 +116,7 @@ func TestJoinWhileDown(t *testing.T) {
 	}
 }
 
-// The membership does not hang on the host's own addresses.
+// The membership does not depend on the host's own addresses.
 func TestAddressesChange(t *testing.T) {
 	t.Parallel()
 	for _, way := range ways {

@@ -18,7 +18,7 @@ func nth6(i int) netip.Addr {
 	return netip.AddrFrom16(a)
 }
 
-// A kernel as it is shipped lets us join a thousand groups.
+// With the kernel's default limits a thousand groups can be joined.
 func TestThousandGroups(t *testing.T) {
 	const n = 1000
 	rows := []struct {
@@ -108,7 +108,7 @@ func TestAutojoinLimit(t *testing.T) {
 	check(t, m.Join(nth4(22)))
 }
 
-// A process that may open no more files is told so, and goes on with what it has.
+// A process that may open no more files gets an error that says so, and keeps what it has.
 func TestFileLimit(t *testing.T) {
 	host := pair(t).A
 	m := open(t, host, Socket)

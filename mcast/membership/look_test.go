@@ -21,7 +21,7 @@ func TestMTUFlickers(t *testing.T) {
 	}
 	link := eth0(t, host)
 	for range 3 {
-		m.mu.Lock() // the news are looked at afterwards
+		m.mu.Lock() // changes are looked at afterwards
 		check(t, host.Netlink().LinkSetMTU(link, minIPv6MTU-1))
 		if isMember(t, host, ways[2].group) {
 			t.Error("the kernel does not leave")
@@ -99,8 +99,8 @@ func TestAnotherProgramIsInTheGroup(t *testing.T) {
 	only(t, m, Joined{group, 1, Netlink, false})
 }
 
-// A group that cannot be joined again for now is lost, which is said once, and joined as soon as it
-// can be, without further news.
+// A group that cannot be joined again now is lost, which is logged once, and joined as soon as it can
+// be, without further changes.
 func TestLostGroupIsJoinedAgain(t *testing.T) {
 	host, group, log := pair(t).A, ways[1].group, new(logged)
 	m := openWith(t, Config{Interface: "eth0", Namespace: host.Path(), Via: Socket, StateDir: t.TempDir(), Log: log.logger()})
@@ -164,7 +164,7 @@ func TestLookThatFails(t *testing.T) {
 	}
 }
 
-// When news were lost, local routes are found in whatever table.
+// When notifications were lost, local routes are found in any table.
 func TestRepairFindsLocalRoutes(t *testing.T) {
 	host, group := pair(t).A, ways[0].group
 	m := open(t, host, Netlink)
@@ -186,8 +186,7 @@ func TestRepairFindsLocalRoutes(t *testing.T) {
 	}
 }
 
-// Many news cost one look; those of what is nothing to a group cost none, and what is gathered
-// has a limit.
+// Many changes cost one look; those that concern no group cost none, and what is kept is limited.
 func TestNewsAreGathered(t *testing.T) {
 	group := func(i int) netip.Prefix { return netip.PrefixFrom(nth4(i), 32) }
 	rows := []struct {

@@ -74,13 +74,13 @@ func TestOneOfTwoAddressesFlaps(t *testing.T) {
 	m := open(t, hosts.A, Netlink)
 	check(t, m.Join(group))
 	flap(t, hosts.A)
-	check(t, m.Join(ways[0].marker)) // the news before it may be read later
+	check(t, m.Join(ways[0].marker)) // earlier changes may be read later
 	if first := firstAddress(t, hosts.A); first != "10.78.0.1" {
 		t.Errorf("the first address is %s", first)
 	}
 }
 
-// Somebody removes the address again and again: it is left to them, and a socket joins.
+// If somebody removes the address again and again, a socket is used instead.
 func TestAddressIsRemovedAgainAndAgain(t *testing.T) {
 	hosts, group, log := pair(t), ways[0].group, new(logged)
 	m := openWith(t, Config{Interface: "eth0", Namespace: hosts.A.Path(), StateDir: t.TempDir(), Log: log.logger()})
@@ -138,7 +138,7 @@ func TestRename(t *testing.T) {
 	}
 }
 
-// Patience lasts for maxRestores within a restorePeriod, and begins anew after one.
+// maxRestores are allowed within a restorePeriod; the count begins again after one.
 func TestPatience(t *testing.T) {
 	var p restoreCount
 	start := time.Now()
