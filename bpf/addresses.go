@@ -17,9 +17,9 @@ const (
 	roleBroadcast
 )
 
-// AddAddress adds one of the card's own unicast addresses: packets to it are steered, packets from it
-// are dropped as reflected. A zone is ignored. Adding an address again does nothing. When there are
-// 16384 addresses and broadcasts it fails with ErrTableFull.
+// AddAddress adds one of the card's own unicast addresses: packets to it are steered, packets from
+// it are dropped as reflected. A zone is ignored. Adding an address again does nothing. When there
+// are 16384 addresses and broadcasts it fails with ErrTableFull.
 func (s *Steering) AddAddress(addr netip.Addr) error {
 	addr = canonical(addr)
 	if !addr.IsValid() || addr.IsUnspecified() || addr.IsMulticast() {
@@ -49,9 +49,9 @@ func (s *Steering) RemoveBroadcast(addr netip.Addr) error {
 	return s.setRoles(canonical(addr), func(r *roles) { r.broadcast = false })
 }
 
-// SetMACs replaces the interface's own MAC addresses, at most two. Unicast frames to other MACs pass;
-// before the first call all do. The kernel drops them (PACKET_OTHERHOST), or a macvlan child, a
-// bridge or a container behind the interface takes them.
+// SetMACs replaces the interface's own MAC addresses, at most two. Unicast frames to other MACs
+// pass; before the first call all do. The kernel drops them (PACKET_OTHERHOST), or a macvlan child,
+// a bridge or a container behind the interface takes them.
 func (s *Steering) SetMACs(macs ...[6]byte) error {
 	words := [2]uint64{noMAC, noMAC}
 	if len(macs) > len(words) {
@@ -122,8 +122,8 @@ func (s *Steering) record(addr netip.Addr, now roles) {
 
 func (s *Steering) has(addr netip.Addr) bool { return s.roles[addr] != (roles{}) }
 
-// putRole updates the program's tables. It sets the bit of the tail first and clears it last, because
-// the program looks an address up only if that bit is set.
+// putRole updates the program's tables. It sets the bit of the tail first and clears it last,
+// because the program looks an address up only if that bit is set.
 func (s *Steering) putRole(addr netip.Addr, to role) error {
 	if to == roleNobody {
 		return errors.Join(s.clearFirst(addr), remove(s.objs.OwnAddresses, s.key(addr)), s.clearTail(addr))

@@ -125,8 +125,8 @@ func TestGroupsInsideAHost(t *testing.T) {
 	}
 }
 
-// TestShortcut: of each IP version, the first own address is in first_addresses; when it goes, another
-// own address takes its place, never a broadcast.
+// TestShortcut: of each IP version, the first own address is in first_addresses; when it goes,
+// another own address takes its place, never a broadcast.
 func TestShortcut(t *testing.T) {
 	s := load(t, Config{})
 	second4 := netip.MustParseAddr("10.0.0.3")

@@ -9,13 +9,13 @@ import (
 	"github.com/vishvananda/netlink"
 )
 
-// sharingAdvice is what to do when another roced has the interface. It does not say how to detach the
-// program, because that program is in use.
+// sharingAdvice is what to do when another roced has the interface. It does not say how to detach
+// the program, because that program is in use.
 const sharingAdvice = "end that process, or give each program an interface of its own: " +
 	"`ip link add link %s name NAME type macvlan mode bridge`"
 
-// describeAttached says which XDP program is attached already, who holds it and what to do, as far as
-// the process has the privilege to know. tag is that of the steering program.
+// describeAttached says which XDP program is attached already, who holds it and what to do, as far
+// as the process has the privilege to know. tag is that of the steering program.
 func describeAttached(ifindex int, tag string) string {
 	device, err := netlink.LinkByIndex(ifindex)
 	if err != nil {

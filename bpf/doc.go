@@ -1,5 +1,5 @@
-// Package bpf steers RoCEv2 packets past the network stack. It has an XDP program in C, the program's
-// tables, and the loader.
+// Package bpf steers RoCEv2 packets past the network stack. It has an XDP program in C, the
+// program's tables, and the loader.
 //
 //	frame ──► parse_ethernet   not our VLAN ─────────────────────► PASS
 //	            │ parse_ipv4/6   not IP, a fragment ─────────────► PASS
@@ -15,10 +15,10 @@
 //	            AF_XDP socket of the receiving queue ────────────► REDIRECT
 //	                               refused: redirect.bpf.c ──────► DROP
 //
-// Each packet ends in exactly one Verdict, and each Verdict has one counter. Packets that pass may be
-// for the network stack, a bridge or a macvlan child; only packets for this card are dropped. The
-// checks are a filter: the engine behind the rings repeats them. Packets for this card with IPv4
-// options are dropped; packets with IPv6 extension headers pass, because they are not UDP.
+// Each packet ends in exactly one Verdict, and each Verdict has one counter. Packets that pass may
+// be for the network stack, a bridge or a macvlan child; only packets for this card are dropped.
+// The checks are a filter: the engine behind the rings repeats them. Packets for this card with
+// IPv4 options are dropped; packets with IPv6 extension headers pass, because they are not UDP.
 //
 // # Tables
 //
@@ -30,12 +30,12 @@
 //
 // queue_pairs has one bit for each of the 2²⁴ numbers: number n is bit n%64 of word n/64.
 // own_addresses also holds the broadcast addresses of the card's subnets; the value says which an
-// entry is. own_tails has a bit for each value of the last 16 bits of an address, so that nearly all
-// packets need no second hash lookup for their source.
+// entry is. own_tails has a bit for each value of the last 16 bits of an address, so that nearly
+// all packets need no second hash lookup for their source.
 //
-// There is room for 16384 groups, for 16384 addresses and broadcasts together, and for as many rings
-// as the interface has queues when the card is opened. A card takes 2.2 MiB of kernel memory, and
-// about 100 bytes for each address and group.
+// There is room for 16384 groups, for 16384 addresses and broadcasts together, and for as many
+// rings as the interface has queues when the card is opened. A card takes 2.2 MiB of kernel memory,
+// and about 100 bytes for each address and group.
 //
 // # What the kernel's input checks
 //
@@ -62,8 +62,8 @@
 // A Steering owns the program, the tables and the attachment; Close frees them. Its one lock guards
 // the attachment and the tables of which Go keeps a copy. The sockets in rings belong to their
 // makers. The program only reads the tables. Only programs write the counters, each CPU its own. A
-// second program, on the tracepoint xdp_redirect_err, counts what the kernel could not redirect; see
-// Uncounted.
+// second program, on the tracepoint xdp_redirect_err, counts what the kernel could not redirect;
+// see Uncounted.
 //
 // Only Load needs capabilities; see there.
 //

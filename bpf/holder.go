@@ -37,8 +37,8 @@ func findHolders(id ebpf.ProgramID) (holders []holder) {
 	return holders
 }
 
-// linkedProgram reports whether a descriptor is a bpf_link of the program, and returns the program's
-// tag. A file that has gone meanwhile is not.
+// linkedProgram reports whether a descriptor is a bpf_link of the program, and returns the
+// program's tag. A file that has gone meanwhile is not.
 func linkedProgram(fdinfo string, id ebpf.ProgramID) (tag string, ok bool) {
 	text, err := os.ReadFile(fdinfo)
 	if err != nil || !bytes.Contains(text, []byte("link_type:")) {

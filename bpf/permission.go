@@ -10,7 +10,8 @@ import (
 )
 
 // explainLoad says which privilege bpf(2) needs. It does not wrap the library's EPERM, whose text
-// suggests that the limit on locked memory is too low: that has not been the cause since Linux 5.11.
+// suggests that the limit on locked memory is too low: that has not been the cause since Linux
+// 5.11.
 func explainLoad(err error) error {
 	const doing = "load the steering program"
 	missing := missingCapabilities()
@@ -25,8 +26,8 @@ func explainLoad(err error) error {
 	return fmt.Errorf("%s: %w", doing, err)
 }
 
-// missingCapabilities names the capabilities that Load needs and the calling thread does not have in
-// effect.
+// missingCapabilities names the capabilities that Load needs and the calling thread does not have
+// in effect.
 func missingCapabilities() (names []string) {
 	for _, missing := range capability.Missing(capability.BPF, capability.NetAdmin, capability.PerfMon) {
 		names = append(names, missing.String())

@@ -10,8 +10,8 @@ import (
 
 // redirectCounter counts packets that the steering program redirected and the kernel then could not
 // redirect, as DropRedirect. The XDP program is not informed of them. It is a program on the raw
-// tracepoint xdp_redirect_err, which needs CAP_BPF and CAP_PERFMON (but not tracefs), and counts only
-// redirects through our rings.
+// tracepoint xdp_redirect_err, which needs CAP_BPF and CAP_PERFMON (but not tracefs), and counts
+// only redirects through our rings.
 type redirectCounter struct {
 	objs redirectObjects
 	link link.Link

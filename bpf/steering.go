@@ -49,12 +49,12 @@ type Steering struct {
 	fallback   error          // see Fallback
 }
 
-// Load loads the program and makes its tables. They are empty: until addresses are added, everything
-// passes.
+// Load loads the program and makes its tables. They are empty: until addresses are added,
+// everything passes.
 //
-// It needs CAP_BPF, CAP_NET_ADMIN and CAP_PERFMON; no limit on locked memory has to be raised. Linux
-// 6.18 loads the program without CAP_PERFMON too, but adds barriers against speculation that double
-// the cost of a packet. If a capability is missing, the error is ErrPermission and names it.
+// It needs CAP_BPF, CAP_NET_ADMIN and CAP_PERFMON; no limit on locked memory has to be raised.
+// Linux 6.18 loads the program without CAP_PERFMON too, but adds barriers against speculation that
+// double the cost of a packet. If a capability is missing, the error is ErrPermission and names it.
 func Load(config Config) (*Steering, error) {
 	if config.VLAN > maxVLAN {
 		return nil, fmt.Errorf("load the steering program: VLAN %d: %w", config.VLAN, ErrInvalid)

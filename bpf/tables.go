@@ -16,8 +16,8 @@ const multicastQPN = 0xFFFFFF
 const present = uint8(1)
 
 // AddGroup adds a group to which a queue pair of this card is attached: packets to it are steered,
-// and no longer reach the network stack. Adding it again does nothing. When there are 16384 groups it
-// fails with ErrTableFull. For IPv6 groups of scope 0 and 1, which stay inside a host, it does
+// and no longer reach the network stack. Adding it again does nothing. When there are 16384 groups
+// it fails with ErrTableFull. For IPv6 groups of scope 0 and 1, which stay inside a host, it does
 // nothing: packets to them pass, and the kernel drops them.
 func (s *Steering) AddGroup(group netip.Addr) error {
 	group = canonical(group)
@@ -45,8 +45,8 @@ func (s *Steering) RemoveGroup(group netip.Addr) error {
 	return nil
 }
 
-// AddQP makes packets to a queue pair pass the filter. Call it before anyone knows the number. 0 and
-// 0xFFFFFF are invalid.
+// AddQP makes packets to a queue pair pass the filter. Call it before anyone knows the number. 0
+// and 0xFFFFFF are invalid.
 func (s *Steering) AddQP(qpn uint32) error {
 	if qpn == 0 || qpn >= multicastQPN {
 		return fmt.Errorf("add queue pair %#x: %w", qpn, ErrInvalid)
@@ -69,8 +69,8 @@ func (s *Steering) RemoveQP(qpn uint32) error {
 	return nil
 }
 
-// SetRing steers packets that arrive on a receive queue to the AF_XDP socket fd. The socket gets them
-// only if it is bound to that queue. Closing the socket removes the entry.
+// SetRing steers packets that arrive on a receive queue to the AF_XDP socket fd. The socket gets
+// them only if it is bound to that queue. Closing the socket removes the entry.
 func (s *Steering) SetRing(queue, fd int) error {
 	if queue < 0 || queue >= int(s.objs.Rings.MaxEntries()) || fd < 0 {
 		return fmt.Errorf("set the ring of queue %d to descriptor %d: %w", queue, fd, ErrInvalid)

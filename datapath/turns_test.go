@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// Any queue pair can be removed: the others keep their order, and one that is added later comes last.
-// Removing a queue pair that is not in the list changes nothing.
+// Any queue pair can be removed: the others keep their order, and one that is added later comes
+// last. Removing a queue pair that is not in the list changes nothing.
 func TestTurns(t *testing.T) {
 	for leaves, want := range [][]int{{1, 2, 3}, {0, 2, 3}, {0, 1, 3}, {0, 1, 2, 3}} {
 		var list turns

@@ -1,5 +1,5 @@
-// Package mcast implements the rules of multicast groups: their names, and the queue pairs attached to
-// them. It does no input or output.
+// Package mcast implements the rules of multicast groups: their names, and the queue pairs attached
+// to them. It does no input or output.
 //
 //	IP address ◄──► MGID ──► MAC                      mgid.go
 //

@@ -9,8 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The errors of Table.Add and Detach. ErrGroupExists and ErrAttached are results rather than errors:
-// rvt_mcast_add returns them, and an attach that gets them has succeeded.
+// The errors of Table.Add and Detach. ErrGroupExists and ErrAttached are results rather than
+// errors: rvt_mcast_add returns them, and an attach that gets them has succeeded.
 var (
 	ErrGroupExists = errno.New("the group existed; the queue pair was added", unix.EEXIST)
 	ErrAttached    = errno.New("the queue pair is attached already", unix.ESRCH)
@@ -54,8 +54,8 @@ func NewTable[Q comparable](limits Limits) *Table[Q] {
 	return &Table[Q]{limits: limits, groups: map[wire.GID]*Group[Q]{}}
 }
 
-// Find returns the group with this MGID and MLID, or nil (rvt_mcast_find). It takes a reference, which
-// the caller gives back with Put.
+// Find returns the group with this MGID and MLID, or nil (rvt_mcast_find). It takes a reference,
+// which the caller gives back with Put.
 func (t *Table[Q]) Find(mgid wire.GID, mlid wire.MLID) *Group[Q] {
 	group := t.groups[mgid]
 	if group == nil || group.MLID != mlid {
@@ -68,10 +68,10 @@ func (t *Table[Q]) Find(mgid wire.GID, mlid wire.MLID) *Group[Q] {
 // Put gives a reference back that Find took.
 func (t *Table[Q]) Put(group *Group[Q]) { group.refs-- }
 
-// Add adds a group and attaches a queue pair to it (rvt_mcast_add). It returns nil if both were added;
-// ErrGroupExists if the MGID had a group and the queue pair was attached to that one; ErrAttached if
-// the queue pair was attached already; ErrMLID if the MGID has another MLID; ErrLimit. After any error
-// but ErrGroupExists nothing has changed.
+// Add adds a group and attaches a queue pair to it (rvt_mcast_add). It returns nil if both were
+// added; ErrGroupExists if the MGID had a group and the queue pair was attached to that one;
+// ErrAttached if the queue pair was attached already; ErrMLID if the MGID has another MLID;
+// ErrLimit. After any error but ErrGroupExists nothing has changed.
 func (t *Table[Q]) Add(group *Group[Q], qp Q) error {
 	known := t.groups[group.MGID]
 	if known != nil {
@@ -141,8 +141,8 @@ func (t *Table[Q]) Detach(mgid wire.GID, mlid wire.MLID, qp Q) error {
 	return nil
 }
 
-// Members are the queue pairs attached to an MGID; nil if there are none. The slice is never changed,
-// only replaced.
+// Members are the queue pairs attached to an MGID; nil if there are none. The slice is never
+// changed, only replaced.
 func (t *Table[Q]) Members(mgid wire.GID) []Q {
 	if group := t.groups[mgid]; group != nil {
 		return group.qps
@@ -159,8 +159,8 @@ func (t *Table[Q]) Groups() []*Group[Q] {
 	return all
 }
 
-// TreeEmpty counts the ports that still have groups (rvt_mcast_tree_empty). Despite its name, which is
-// the kernel's, it returns 0 if there are no groups.
+// TreeEmpty counts the ports that still have groups (rvt_mcast_tree_empty). Despite its name, which
+// is the kernel's, it returns 0 if there are no groups.
 func TreeEmpty[Q comparable](ports ...*Table[Q]) (inUse int) {
 	for _, port := range ports {
 		if len(port.groups) > 0 {

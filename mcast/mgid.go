@@ -8,9 +8,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// MGID returns the multicast GID of a group's IP address: ::ffff:a.b.c.d for IPv4, the address itself
-// for IPv6 (IBA A17.4.4; ff0e::ffff:a.b.c.d was RoCEv1). It fails with EINVAL if the address is not
-// multicast, or is one that CheckScope refuses. A zone is ignored.
+// MGID returns the multicast GID of a group's IP address: ::ffff:a.b.c.d for IPv4, the address
+// itself for IPv6 (IBA A17.4.4; ff0e::ffff:a.b.c.d was RoCEv1). It fails with EINVAL if the address
+// is not multicast, or is one that CheckScope refuses. A zone is ignored.
 func MGID(group netip.Addr) (wire.GID, error) {
 	if !group.Unmap().IsMulticast() {
 		return wire.GID{}, fmt.Errorf("%v is not a multicast address: 224.0.0.0/4 and ff00::/8 are: %w", group, unix.EINVAL)
@@ -23,11 +23,11 @@ func MGID(group netip.Addr) (wire.GID, error) {
 // (reserved) and 1 (interface-local; RFC 4291, 2.7).
 func CheckScope(mgid wire.GID) error {
 	if !mgid.IsIPv4() && mgid.IsMulticast() && mgid[1]&0xF <= 1 {
-		return fmt.Errorf("packets to %v never leave a host (ff00::/16 is reserved, ff01::/16 is interface-local); use ff02::/16 for the link, or a larger scope: %w", mgid, unix.EINVAL)
+		return fmt.Errorf("packets to %v stay inside a host (ff00::/16 is reserved, ff01::/16 is interface-local); ff02::/16 is the link's: %w", mgid, unix.EINVAL)
 	}
 	return nil
 }
 
-// MAC is the destination Ethernet address of packets to the group. Several groups share one: 32 IPv4
-// groups, and more IPv6 groups.
+// MAC is the destination Ethernet address of packets to the group. Several groups share one: 32
+// IPv4 groups, and more IPv6 groups.
 func MAC(mgid wire.GID) wire.MAC { return wire.MulticastMAC(mgid) }

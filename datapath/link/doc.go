@@ -5,8 +5,8 @@
 //
 // The engine owns a Link and calls it under its lease, so a Link needs no lock for these calls. A
 // Port has one lock, for the frames that other ports deliver to it. A frame is borrowed: a received
-// one until Release, a reserved one until Commit. The losses that a Link counts are shown beside the
-// engine's drops, so that sent = delivered + named drops.
+// one until Release, a reserved one until Commit. The losses that a Link counts are shown beside
+// the engine's drops, so that sent = delivered + named drops.
 //
 // Left out: what is in frames (datapath), which frames reach the link at all (bpf), how a socket is
 // set up (datapath/xsk).

@@ -10,9 +10,9 @@ import (
 )
 
 // Network is a switch in memory. It delivers a frame to the port with the frame's destination MAC,
-// or to all other ports if the MAC is a group's or no port has it. Frames stay in order. No frame is
-// lost without Impair: when a receiver is full, its senders run out of free frames and wait. Frames
-// for a port that is down are dropped.
+// or to all other ports if the MAC is a group's or no port has it. Frames stay in order. No frame
+// is lost without Impair: when a receiver is full, its senders run out of free frames and wait.
+// Frames for a port that is down are dropped.
 type Network struct {
 	seed       uint64
 	impairment atomic.Pointer[Impairment] // nil: none

@@ -23,8 +23,8 @@ type Port interface {
 	SetUp(up bool)
 }
 
-// port is a Port. A sender builds frames in its own buffers. Delivery swaps such a buffer with a free
-// one of the receiver, so that nothing is copied.
+// port is a Port. A sender builds frames in its own buffers. Delivery swaps such a buffer with a
+// free one of the receiver, so that nothing is copied.
 type port struct {
 	network *Network
 	mac     wire.MAC

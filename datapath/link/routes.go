@@ -10,8 +10,8 @@ type routes struct {
 	to      *port    // that port
 }
 
-// find returns the port that the first frame is for. It returns nil if the frame must be flooded: its
-// destination is a group's MAC, or one that no port has.
+// find returns the port that the first frame is for. It returns nil if the frame must be flooded:
+// its destination is a group's MAC, or one that no port has.
 func (r *routes) find(p *port) *port {
 	if p.network.changes.Load() != r.changes {
 		*r = routes{changes: p.network.changes.Load(), peers: p.network.portsBut(p)}

@@ -94,7 +94,8 @@ func (l *XDP) Descriptors() []int {
 	return fds
 }
 
-// SetAsleep implements Link. The kernel makes a socket readable when a frame is in its ring, always.
+// SetAsleep implements Link. The kernel makes a socket readable when a frame is in its ring,
+// always.
 func (l *XDP) SetAsleep(bool) {}
 
 // Statistics sums the kernel's counters over the sockets. Any goroutine may call it.

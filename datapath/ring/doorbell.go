@@ -42,8 +42,8 @@ func NewDoorbell(memory []byte) *Doorbell {
 	}
 }
 
-// Serve is for the card: it tells the doorbell how many places can have queue pairs. Bits of summary
-// words beyond them are ignored, which makes looking cheaper.
+// Serve is for the card: it tells the doorbell how many places can have queue pairs. Bits of
+// summary words beyond them are ignored, which makes looking cheaper.
 func (d *Doorbell) Serve(queuePairs int) { d.used = min((queuePairs+64*64-1)/(64*64), summaryWords) }
 
 // Ring marks a queue pair as having work, and reports whether the card sleeps and must be called.

@@ -160,7 +160,8 @@ func assertions(t *testing.T) (all []string) {
 	return all
 }
 
-// sameNumbers holds an enum to the constants of a Go type, and to libibverbs' where that is installed.
+// sameNumbers holds an enum to the constants of a Go type, and to libibverbs' where that is
+// installed.
 func sameNumbers(t *testing.T, kind struct{ goType, goPrefix, prefix, ibv string }, c []string, ours map[string]int64, equal func(string, int64)) (ibv []string) {
 	t.Helper()
 	missing := map[string]int64{}

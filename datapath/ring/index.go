@@ -35,8 +35,8 @@ func Entries(atLeast uint32) uint32 {
 	return 1 << bits.Len32(atLeast-1)
 }
 
-// check returns an error if the geometry is invalid, if its slots have fewer than least bytes, or if
-// memory is too short for it.
+// check returns an error if the geometry is invalid, if its slots have fewer than least bytes, or
+// if memory is too short for it.
 func (g Geometry) check(memory []byte, least uint32) error {
 	switch {
 	case g.Entries == 0 || g.Entries > MaxEntries || g.Entries&(g.Entries-1) != 0:

@@ -26,8 +26,8 @@ func RecvGeometry(entries, maxSGE uint32) Geometry {
 // RecvRoom is the number of SGEs that a slot can hold.
 func (g Geometry) RecvRoom() uint32 { return min((g.Stride-recvHeader)/SGELen, MaxSGE) }
 
-// recvFlushWord is set by the card while the queue pair is in ERR. No packet takes a receive that is
-// posted then, so the program rings the doorbell to have it flushed.
+// recvFlushWord is set by the card while the queue pair is in ERR. No packet takes a receive that
+// is posted then, so the program rings the doorbell to have it flushed.
 const recvFlushWord = consumerWords + 4
 
 // RecvProducer is the program's end of a receive queue. A slot is free again when the completion of
@@ -38,8 +38,8 @@ type RecvProducer struct {
 	flush *atomic.Uint32
 }
 
-// NewRecvProducer views memory as the program's end of a receive queue. A geometry that does not fit
-// the memory is ErrLayout.
+// NewRecvProducer views memory as the program's end of a receive queue. A geometry that does not
+// fit the memory is ErrLayout.
 func NewRecvProducer(memory []byte, g Geometry) (*RecvProducer, error) {
 	if err := g.check(memory, recvHeader); err != nil {
 		return nil, err
@@ -54,7 +54,8 @@ func (q *RecvProducer) Outstanding(polled uint32) uint32 { return min(q.next-pol
 // Posted is the number of requests put since the queue was made, modulo 2³².
 func (q *RecvProducer) Posted() uint32 { return q.next }
 
-// MustRing reports that the queue pair is in ERR, where a post must ring the doorbell to be flushed.
+// MustRing reports that the queue pair is in ERR, where a post must ring the doorbell to be
+// flushed.
 func (q *RecvProducer) MustRing() bool { return q.flush.Load() != 0 }
 
 // Put writes a request into the next slot. The caller has checked that a slot is free and that the
@@ -86,8 +87,8 @@ type RecvConsumer struct {
 	flush *atomic.Uint32
 }
 
-// NewRecvConsumer views memory as the card's end of a receive queue. A geometry that does not fit the
-// memory is ErrLayout.
+// NewRecvConsumer views memory as the card's end of a receive queue. A geometry that does not fit
+// the memory is ErrLayout.
 func NewRecvConsumer(memory []byte, g Geometry) (*RecvConsumer, error) {
 	if err := g.check(memory, recvHeader); err != nil {
 		return nil, err

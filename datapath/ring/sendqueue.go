@@ -82,8 +82,8 @@ type SendProducer struct {
 	progress *atomic.Uint64 // see SendConsumer.Publish
 }
 
-// NewSendProducer views memory as the program's end of a send queue. A geometry that does not fit the
-// memory is ErrLayout.
+// NewSendProducer views memory as the program's end of a send queue. A geometry that does not fit
+// the memory is ErrLayout.
 func NewSendProducer(memory []byte, g Geometry) (*SendProducer, error) {
 	if err := g.check(memory, sendHeader); err != nil {
 		return nil, err
@@ -91,10 +91,10 @@ func NewSendProducer(memory []byte, g Geometry) (*SendProducer, error) {
 	return &SendProducer{newProducer(memory, g), newSlots(memory, g), sendProgress(memory)}, nil
 }
 
-// Outstanding is the number of requests that still occupy a slot: those that the card has not taken,
-// and those whose completion has not been polled. polled is the number of completions of this queue
-// polled so far, modulo 2³². The card publishes both of its numbers in one word, so the result is
-// never too small.
+// Outstanding is the number of requests that still occupy a slot: those that the card has not
+// taken, and those whose completion has not been polled. polled is the number of completions of
+// this queue polled so far, modulo 2³². The card publishes both of its numbers in one word, so the
+// result is never too small.
 func (q *SendProducer) Outstanding(polled uint32) uint32 {
 	progress := q.progress.Load()
 	consumed, waiting := uint32(progress), uint32(progress>>32)-polled

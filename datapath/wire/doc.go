@@ -17,9 +17,9 @@
 // no accessor can fail. CheckICRC then says whether the frame arrived as it was sent. Both are done
 // once per packet, however many queue pairs it is delivered to.
 //
-// Sending: a Template holds the headers that all packets to one destination share. The caller
-// first writes the payload, at PayloadOffset; then Template.Seal writes the headers, the pad and the
-// ICRC around it.
+// Sending: a Template holds the headers that all packets to one destination share. The caller first
+// writes the payload, at PayloadOffset; then Template.Seal writes the headers, the pad and the ICRC
+// around it.
 //
 // The package is pure: it imports no other package of this module, keeps no state, takes no lock
 // and allocates nothing. A Packet borrows the frame it was parsed from. The caller must not change

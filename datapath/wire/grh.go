@@ -6,8 +6,8 @@ import "encoding/binary"
 // IPv4 and IPv6.
 const GRHLen = 40
 
-// GRH is a view of the 40 bytes at the start of a datagram's receive buffer. In RoCEv2 they hold the
-// IP header as it was received: an IPv6 header fills them; an IPv4 header is in bytes 20 to 39,
+// GRH is a view of the 40 bytes at the start of a datagram's receive buffer. In RoCEv2 they hold
+// the IP header as it was received: an IPv6 header fills them; an IPv4 header is in bytes 20 to 39,
 // after 20 zero bytes (IBA A17.4.5.1).
 type GRH []byte
 
@@ -23,9 +23,9 @@ func (p *Packet) PutGRH(grh *[GRHLen]byte) {
 	*(*[IPv4Len]byte)(grh[grhIPv4:]) = [IPv4Len]byte(p.frame[p.ip : p.ip+IPv4Len])
 }
 
-// IPVersion returns 4 or 6, or 0 if the bytes are neither. Over IPv4 the first 20 bytes can have any
-// content in general. So when they look like IPv6, the header is IPv4 only if its checksum is right
-// (the kernel's ib_get_rdma_header_version does the same).
+// IPVersion returns 4 or 6, or 0 if the bytes are neither. Over IPv4 the first 20 bytes can have
+// any content in general. So when they look like IPv6, the header is IPv4 only if its checksum is
+// right (the kernel's ib_get_rdma_header_version does the same).
 func (g GRH) IPVersion() int {
 	if len(g) < GRHLen {
 		return 0

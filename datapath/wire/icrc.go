@@ -13,8 +13,8 @@ const icrcSeed = ^uint32(0xDEBB20E3)
 // routers may change have been set to ones.
 func icrc(masked []byte) uint32 { return crc32.Update(icrcSeed, crc32.IEEETable, masked) }
 
-// CheckICRC reports whether the packet's ICRC is right. It sets the fields that routers may change to
-// ones, in the frame, and restores them before it returns: cheaper than a copy of the headers.
+// CheckICRC reports whether the packet's ICRC is right. It sets the fields that routers may change
+// to ones, in the frame, and restores them before it returns: cheaper than a copy of the headers.
 func (p *Packet) CheckICRC() bool { return p.computeICRC() == p.ICRC() }
 
 func (p *Packet) computeICRC() uint32 {

@@ -58,8 +58,8 @@ func Parse(frame []byte, p *Packet) Fault {
 	return FaultNotRoCE
 }
 
-// etherType returns the EtherType after at most two VLAN tags, and the offset of the network header;
-// 0 if the frame is too short.
+// etherType returns the EtherType after at most two VLAN tags, and the offset of the network
+// header; 0 if the frame is too short.
 func etherType(frame []byte) (kind uint16, next int) {
 	if len(frame) < EthernetLen {
 		return 0, 0

@@ -35,8 +35,8 @@ const MaxHeaders = EthernetLen + VLANLen + IPv6Len + UDPLen + BTHLen + DETHLen +
 // MaxTrailer is the length of the longest pad and ICRC after the payload, in bytes.
 const MaxTrailer = 3 + ICRCLen
 
-// Template holds the Ethernet, IP and UDP headers of all packets to one destination. The fields that
-// the ICRC does not cover are set to ones in it.
+// Template holds the Ethernet, IP and UDP headers of all packets to one destination. The fields
+// that the ICRC does not cover are set to ones in it.
 type Template struct {
 	headers   [EthernetLen + VLANLen + IPv6Len + UDPLen]byte
 	ip, bth   int
@@ -199,8 +199,8 @@ func (t *Template) unmask(frame []byte) {
 	frame[t.bth+bthFECN] = 0
 }
 
-// FlowLabel derives a flow label of 20 bits from the two queue pairs of a flow, for paths without one
-// (rdma_calc_flow_label in the kernel).
+// FlowLabel derives a flow label of 20 bits from the two queue pairs of a flow, for paths without
+// one (rdma_calc_flow_label in the kernel).
 func FlowLabel(local, remote QPN) uint32 {
 	v := uint64(local) * uint64(remote)
 	v ^= v >> 20

@@ -50,8 +50,8 @@ const (
 	pkeyPartition PKey = 0x7FFF
 )
 
-// Matches reports whether a queue pair with key p takes packets with key q: the partitions are equal
-// and valid, and at least one key is a full membership (IBA 10.9.3).
+// Matches reports whether a queue pair with key p takes packets with key q: the partitions are
+// equal and valid, and at least one key is a full membership (IBA 10.9.3).
 func (p PKey) Matches(q PKey) bool {
 	return (p^q)&pkeyPartition == 0 && p&pkeyPartition != 0 && (p|q)&pkeyFull != 0
 }
@@ -116,8 +116,8 @@ func (g GID) IsMartian() bool {
 
 var ipv4Broadcast = netip.AddrFrom4([4]byte{255, 255, 255, 255})
 
-// StaysInHost reports whether the GID is an IPv6 group of scope 0 (reserved) or 1 (interface-local).
-// Packets to these never leave a host (RFC 4291, 2.7).
+// StaysInHost reports whether the GID is an IPv6 group of scope 0 (reserved) or 1
+// (interface-local). Packets to these never leave a host (RFC 4291, 2.7).
 func (g GID) StaysInHost() bool { return g[0] == 0xff && g[1]&0x0f <= 1 }
 
 // IsZero reports whether the GID is unset.
@@ -149,8 +149,8 @@ func (m MTU) Bytes() int {
 // String prints the size in bytes.
 func (m MTU) String() string { return fmt.Sprint(m.Bytes()) }
 
-// MTUOverhead is the part of the interface's MTU that headers may take, in bytes: IPv6, UDP, BTH, the
-// longest extended headers and ICRC, rounded up as the kernel does.
+// MTUOverhead is the part of the interface's MTU that headers may take, in bytes: IPv6, UDP, BTH,
+// the longest extended headers and ICRC, rounded up as the kernel does.
 const MTUOverhead = 80
 
 // MTUFor returns the largest RDMA MTU that fits an interface's MTU in bytes; 0 if none does.

@@ -14,8 +14,8 @@ const (
 	ZeroCopy             // the NIC reads and writes the UMEM, or Open fails with ErrZeroCopy
 )
 
-// Config says what to open. Only Interface must be set; zero in another field means its default. The
-// sizes of the fill, TX and completion rings follow from RxFrames and TxFrames.
+// Config says what to open. Only Interface must be set; zero in another field means its default.
+// The sizes of the fill, TX and completion rings follow from RxFrames and TxFrames.
 type Config struct {
 	Interface int // index of the interface, in the network namespace of the caller's thread
 	Queue     int // queue of the interface, from 0

@@ -12,11 +12,11 @@
 //	UMEM  │ chunk │ chunk │ chunk … for receiving │ slot │ slot … for sending │
 //	                                                └ as many chunks as MaxFrame needs
 //
-// A Socket has its own UMEM, the memory of all its frames. A chunk for receiving is in the fill ring
-// (and belongs to the kernel), in the RX ring, or borrowed between Receive and Release. A slot for
-// sending is free, Reserved (and belongs to the caller), or in flight from Submit until its
-// completion. The two parts of the UMEM are separate: an address from the kernel is checked to be in
-// the right part.
+// A Socket has its own UMEM, the memory of all its frames. A chunk for receiving is in the fill
+// ring (and belongs to the kernel), in the RX ring, or borrowed between Receive and Release. A slot
+// for sending is free, Reserved (and belongs to the caller), or in flight from Submit until its
+// completion. The two parts of the UMEM are separate: an address from the kernel is checked to be
+// in the right part.
 //
 // One goroutine owns a Socket and alone calls its methods; receiving and sending take no lock.
 // Other goroutines may call FD and Attached while the socket is open, and Stats at any time. The

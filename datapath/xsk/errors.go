@@ -6,8 +6,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Errors of Open, Err and Stats. Each unwraps to its errno. An invalid Config is a plain EINVAL; its
-// text says which field is wrong.
+// Errors of Open, Err and Stats. Each unwraps to its errno. An invalid Config is a plain EINVAL;
+// its text says which field is wrong.
 var (
 	// ErrPermission: the process may not open AF_XDP sockets.
 	ErrPermission = fmt.Errorf("AF_XDP needs CAP_NET_RAW: %w", unix.EPERM)

@@ -2,10 +2,10 @@ package xsk
 
 import "golang.org/x/sys/unix"
 
-// join copies the chunks of a split frame into one buffer. first is the position of the frame's first
-// descriptor among the ready ones. It returns the bytes, nil if the frame is malformed, and the
-// number of descriptors of the frame. That number is 0 if the frame is incomplete, or must wait for
-// Release because the memory for joined frames is used up.
+// join copies the chunks of a split frame into one buffer. first is the position of the frame's
+// first descriptor among the ready ones. It returns the bytes, nil if the frame is malformed, and
+// the number of descriptors of the frame. That number is 0 if the frame is incomplete, or must wait
+// for Release because the memory for joined frames is used up.
 func (s *Socket) join(first, ready uint32) (data []byte, chunks uint32) {
 	chunks, length := s.measure(first, ready)
 	switch {
@@ -35,8 +35,8 @@ func (s *Socket) measure(first, ready uint32) (chunks uint32, length uint64) {
 	return 0, 0
 }
 
-// copyOut appends the parts of a frame to s.joined and returns them; nil if a part is malformed. The
-// lengths may have changed since measure read them, so the room is checked again.
+// copyOut appends the parts of a frame to s.joined and returns them; nil if a part is malformed.
+// The lengths may have changed since measure read them, so the room is checked again.
 func (s *Socket) copyOut(first, chunks uint32) []byte {
 	start, complete := len(s.joined), true
 	for i := range chunks {

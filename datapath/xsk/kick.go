@@ -53,8 +53,8 @@ func (s *Socket) Refused() (frames int) {
 // descriptor for each of its chunks.
 func (s *Socket) Unsent() uint32 { return s.tx.pending() }
 
-// WakeReceive wakes the kernel's receiving side if it needs that: after the fill ring was empty, and
-// always with busy polling, where this call polls the driver.
+// WakeReceive wakes the kernel's receiving side if it needs that: after the fill ring was empty,
+// and always with busy polling, where this call polls the driver.
 func (s *Socket) WakeReceive() {
 	if s.busyPoll || s.fill.needWakeup() {
 		s.kick(unix.SYS_RECVFROM)

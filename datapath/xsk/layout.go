@@ -16,8 +16,8 @@ const (
 	maxChunksPerFrame = 17
 )
 
-// layout is computed from a Config: the parts of the UMEM and the sizes of the rings. The chunks for
-// receiving come first in the UMEM.
+// layout is computed from a Config: the parts of the UMEM and the sizes of the rings. The chunks
+// for receiving come first in the UMEM.
 type layout struct {
 	chunkSize      uint64 // bytes, a power of two
 	chunkShift     uint8  // its logarithm

@@ -8,8 +8,8 @@ type Received struct {
 	Data []byte
 }
 
-// Receive takes at most len(burst) frames from the RX ring and returns their number. It never blocks.
-// Call Release before the next Receive.
+// Receive takes at most len(burst) frames from the RX ring and returns their number. It never
+// blocks. Call Release before the next Receive.
 func (s *Socket) Receive(burst []Received) int {
 	// borrowed has room for every chunk; a wrong index in the ring must not exceed that.
 	ready := min(s.rx.available(), uint32(cap(s.borrowed)-len(s.borrowed)))

@@ -39,8 +39,8 @@ func (p *producer[T]) put(entry T) {
 // publish makes all entries put so far visible to the kernel.
 func (p *producer[T]) publish() { p.index.Store(p.next) }
 
-// pending is the number of entries that the kernel has not taken, including unpublished ones. If the
-// kernel's index is out of bounds, it counts as one that has taken nothing.
+// pending is the number of entries that the kernel has not taken, including unpublished ones. If
+// the kernel's index is out of bounds, it counts as one that has taken nothing.
 func (p *producer[T]) pending() uint32 {
 	return min(p.next-p.peer.Load(), p.size())
 }

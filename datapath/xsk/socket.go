@@ -85,8 +85,8 @@ func (s *Socket) FD() int { return s.fd }
 // Attached says how the socket is bound.
 func (s *Socket) Attached() Info { return s.info }
 
-// Close frees the socket and its memory. Borrowed and reserved frames must not be accessed any more.
-// The kernel frees the queue a moment later. Further calls do nothing.
+// Close frees the socket and its memory. Borrowed and reserved frames must not be accessed any
+// more. The kernel frees the queue a moment later. Further calls do nothing.
 func (s *Socket) Close() error {
 	s.closing.Lock()
 	defer s.closing.Unlock()

@@ -17,9 +17,9 @@ type takenBack struct {
 }
 
 // TakeBack prevents frames that wait while the interface is down from being sent when it is up
-// again: it makes their descriptors invalid. It does so only when the kernel answers ENETDOWN, which
-// means that the kernel takes no descriptors, and never in zero-copy mode, where the driver takes
-// them.
+// again: it makes their descriptors invalid. It does so only when the kernel answers ENETDOWN,
+// which means that the kernel takes no descriptors, and never in zero-copy mode, where the driver
+// takes them.
 //
 // Some of these frames may have been sent already, because the kernel updates its index only when
 // it finds nothing more to send. When the interface is up again, the kernel skips the invalid

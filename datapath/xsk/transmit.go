@@ -2,12 +2,12 @@ package xsk
 
 import "golang.org/x/sys/unix"
 
-// slot is the number of a place for a frame to send. Only Reserve makes a Reserved of a slot, so that
-// a frame in flight cannot be written to.
+// slot is the number of a place for a frame to send. Only Reserve makes a Reserved of a slot, so
+// that a frame in flight cannot be written to.
 type slot uint32
 
-// ownedByCaller marks a reserved slot in Socket.owed. A frame in flight has a completion to come for
-// each chunk (at most maxChunksPerFrame), a free slot none.
+// ownedByCaller marks a reserved slot in Socket.owed. A frame in flight has a completion to come
+// for each chunk (at most maxChunksPerFrame), a free slot none.
 const ownedByCaller = 0xff
 
 // Reserved is a frame to build. Pass it once to Submit or Cancel of the same socket.

@@ -20,8 +20,8 @@ type Address struct {
 	Broadcast netip.Addr
 }
 
-// Usable reports whether packets can be sent from and to the address: duplicate address detection is
-// over and has not failed.
+// Usable reports whether packets can be sent from and to the address: duplicate address detection
+// is over and has not failed.
 func (a Address) Usable() bool { return a.Flags&(unix.IFA_F_TENTATIVE|unix.IFA_F_DADFAILED) == 0 }
 
 // Addresses lists the addresses of the interface, in the kernel's order.

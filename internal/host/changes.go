@@ -24,8 +24,8 @@ type Changes interface {
 	Missed()
 }
 
-// readChange returns the method of Changes that a message asks for, nil if none, and the index of the
-// interface that it is about, 0 for all.
+// readChange returns the method of Changes that a message asks for, nil if none, and the index of
+// the interface that it is about, 0 for all.
 func readChange(m syscall.NetlinkMessage) (index int, say func(Changes)) {
 	switch m.Header.Type {
 	case unix.RTM_NEWLINK, unix.RTM_DELLINK:
@@ -67,8 +67,8 @@ func readRoute(data []byte) (say func(Changes)) {
 	return func(c Changes) { c.Route(dest, table) }
 }
 
-// parseRoute reads the destination and the table of a struct rtmsg (rtnetlink(7)). Multicast routing,
-// which has other families, is not ok.
+// parseRoute reads the destination and the table of a struct rtmsg (rtnetlink(7)). Multicast
+// routing, which has other families, is not ok.
 func parseRoute(data []byte) (dest netip.Prefix, table int, ok bool) {
 	const lengthAt, tableAt = 1, 4
 	if len(data) < unix.SizeofRtMsg {

@@ -1,5 +1,6 @@
-// Package host gives a card access to the machine's network: it enters network namespaces, asks what
-// an interface's addresses, routes and neighbours are now, and reports which of them have changed.
+// Package host gives a card access to the machine's network: it enters network namespaces, asks
+// what an interface's addresses, routes and neighbours are now, and reports which of them have
+// changed.
 //
 //	Namespace ── stays entered: sockets opened in it stay in it          namespace.go
 //	Queries ── one question, one answer ──────────────► kernel           queries.go

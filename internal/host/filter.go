@@ -6,12 +6,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// maxFiltered is the most interfaces for which there is a filter. The filter compares with one after
-// the other, and a jump reaches at most 255 instructions.
+// maxFiltered is the most interfaces for which there is a filter. The filter compares with one
+// after the other, and a jump reaches at most 255 instructions.
 const maxFiltered = 64
 
-// filterFor is a socket filter that drops notifications about links, addresses and neighbours of all
-// interfaces but these. Otherwise a host where thousands of them come and go would overflow the
+// filterFor is a socket filter that drops notifications about links, addresses and neighbours of
+// all interfaces but these. Otherwise a host where thousands of them come and go would overflow the
 // socket, and after each overflow everything must be asked again. For more than maxFiltered
 // interfaces it drops none. Each notification is a message of its own:
 //
@@ -54,8 +54,8 @@ func jump(value uint32, yes, no uint8) unix.SockFilter {
 	return unix.SockFilter{Code: unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K, K: value, Jt: yes, Jf: no}
 }
 
-// network16 converts a number in the host's byte order to the value that a filter loads, which reads
-// memory in network byte order.
+// network16 converts a number in the host's byte order to the value that a filter loads, which
+// reads memory in network byte order.
 func network16(n uint16) uint32 {
 	return uint32(binary.BigEndian.Uint16(binary.NativeEndian.AppendUint16(nil, n)))
 }

@@ -47,8 +47,8 @@ func Follow(index int) (*Subscription, error) {
 	return s, nil
 }
 
-// Tell reports changes to an implementation of Changes from now on, until Close. It first calls Missed,
-// because earlier changes were not kept.
+// Tell reports changes to an implementation of Changes from now on, until Close. It first calls
+// Missed, because earlier changes were not kept.
 func (s *Subscription) Tell(changes Changes) {
 	s.follower.mu.Lock()
 	defer s.follower.mu.Unlock()

@@ -82,8 +82,8 @@ func TestFollowerTellsOfMissedNews(t *testing.T) {
 	first.until(t, "port")
 }
 
-// All subscriptions in a namespace share one follower. Each gets the changes of its own interface, and
-// the filter lets only followed interfaces through.
+// All subscriptions in a namespace share one follower. Each gets the changes of its own interface,
+// and the filter lets only followed interfaces through.
 func TestOneFollowerANamespace(t *testing.T) {
 	ns, other := twoHosts(t), twoHosts(t)
 	a, heardA := follow(t, ns, "eth0")
@@ -138,8 +138,8 @@ func TestOneFollowerANamespace(t *testing.T) {
 	heardNext.until(t, "port")
 }
 
-// With any number of interfaces, each subscription gets only changes of its own: the filter compares
-// with the first and the last one, and beyond some number lets all through.
+// With any number of interfaces, each subscription gets only changes of its own: the filter
+// compares with the first and the last one, and beyond some number lets all through.
 func TestManyInterfaces(t *testing.T) {
 	ns := labtest.New(t, "host")
 	var all []*heard

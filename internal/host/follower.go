@@ -72,8 +72,8 @@ func (f *follower) run() {
 	}
 }
 
-// take reports the changes that were read, or Missed if the read failed. It returns whether to pause
-// before the next read.
+// take reports the changes that were read, or Missed if the read failed. It returns whether to
+// pause before the next read.
 func (f *follower) take(messages []syscall.NetlinkMessage, err error) (pause bool) {
 	switch {
 	case err == nil:

@@ -10,8 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Namespace is a network namespace to open sockets in; they stay in it. A thread stays inside, so that
-// CAP_SYS_ADMIN is needed only once.
+// Namespace is a network namespace to open sockets in; they stay in it. A thread stays inside, so
+// that CAP_SYS_ADMIN is needed only once.
 type Namespace struct {
 	// calls are run by a thread that stays inside. It is nil for the caller's own namespace.
 	calls chan func()
@@ -54,8 +54,8 @@ func (n *Namespace) enter(path string) error {
 	return nil
 }
 
-// stay runs calls on a thread inside. The thread is never unlocked, so it ends with its goroutine and
-// is not used again.
+// stay runs calls on a thread inside. The thread is never unlocked, so it ends with its goroutine
+// and is not used again.
 func (n *Namespace) stay(ns netns.NsHandle, entered chan<- error) {
 	runtime.LockOSThread()
 	err := netns.Set(ns)
@@ -102,8 +102,9 @@ func (n *Namespace) Do(fn func() error) error {
 // ID identifies the namespace.
 func (n *Namespace) ID() journal.Namespace { return n.id }
 
-// Check refuses a socket that was opened in another namespace, with EXDEV. That happens if the calling
-// thread has changed its namespace since Enter(""); an interface index names another interface there.
+// Check refuses a socket that was opened in another namespace, with EXDEV. That happens if the
+// calling thread has changed its namespace since Enter(""); an interface index names another
+// interface there.
 func (n *Namespace) Check(fd int) error {
 	cookie, err := journal.CookieOf(fd)
 	if err == nil && cookie != n.id.Cookie {

@@ -11,15 +11,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TooBig is a router's report that a packet was too big to forward: "fragmentation needed" (RFC 1191)
-// or "packet too big" (RFC 4443, 3.2).
+// TooBig is a router's report that a packet was too big to forward: "fragmentation needed" (RFC
+// 1191) or "packet too big" (RFC 4443, 3.2).
 type TooBig struct {
 	Source, Dest netip.Addr // of the packet
 	MTU          int        // of the link that it does not fit, in bytes; 0 if the router is old
 }
 
-// Routers receives the reports of routers about UDP packets to one port. The kernel does not use these
-// reports, because no UDP socket has sent the packets.
+// Routers receives the reports of routers about UDP packets to one port. The kernel does not use
+// these reports, because no UDP socket has sent the packets.
 type Routers struct{ v4, v6 *os.File }
 
 // ListenToRouters opens raw sockets for ICMP in the calling thread's network namespace. It needs
@@ -92,8 +92,8 @@ func (r *Routers) Close() error {
 }
 
 // Offsets in an ICMP message, after the IPv4 header, whose length is in its first byte. The message
-// has an ICMP header, the IPv4 header of the packet that was too big, which has no options, and that
-// packet's next eight bytes.
+// has an ICMP header, the IPv4 header of the packet that was too big, which has no options, and
+// that packet's next eight bytes.
 const (
 	icmpMTU     = 6
 	icmpInner   = 8

@@ -1,12 +1,13 @@
-// Package journal records what a process changes on the host, so that the next process can undo what
-// a killed one left.
+// Package journal records what a process changes on the host, so that the next process can undo
+// what a killed one left.
 //
 //	DIR/KIND-COOKIE-INODE-INDEX-RANDOM       one file for each process, kind and interface
 //	239.1.1.1·············\n                  lines of 64 bytes; a free line is blank
 //
-// COOKIE identifies the network namespace (socket(7), SO_NETNS_COOKIE), INDEX the interface. Neither
-// is reused before the machine restarts. The namespace's inode number can be reused; it only shows
-// whether the namespace still exists, so that records of removed namespaces can be removed too.
+// COOKIE identifies the network namespace (socket(7), SO_NETNS_COOKIE), INDEX the interface.
+// Neither is reused before the machine restarts. The namespace's inode number can be reused; it
+// only shows whether the namespace still exists, so that records of removed namespaces can be
+// removed too.
 //
 // A file is locked while its process lives (flock(2)). A process that has nothing to list has no
 // file. A line is written at once, before the change is made. It is not synced to disk, because it

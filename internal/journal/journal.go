@@ -123,8 +123,8 @@ func (j *Journal) create() error {
 	return nil
 }
 
-// lockDir keeps other processes from making or sweeping journals. The lock is on a file that only its
-// owner can open, because any user may lock a file that is readable.
+// lockDir keeps other processes from making or sweeping journals. The lock is on a file that only
+// its owner can open, because any user may lock a file that is readable.
 func lockDir(dir string) (unlock func(), err error) {
 	file, err := os.OpenFile(filepath.Join(dir, "journal.lock"), os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {

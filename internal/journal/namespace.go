@@ -40,11 +40,12 @@ func CookieOf(fd int) (uint64, error) {
 	return cookie, nil
 }
 
-// initialPIDs is the name of the initial PID namespace (PROC_PID_INIT_INO), which sees all processes.
+// initialPIDs is the name of the initial PID namespace (PROC_PID_INIT_INO), which sees all
+// processes.
 const initialPIDs = "pid:[4026531836]"
 
-// gone reports whether no process is in the namespace and no file names it. If this process does not
-// see all processes, it returns false.
+// gone reports whether no process is in the namespace and no file names it. If this process does
+// not see all processes, it returns false.
 func (n Namespace) gone() bool {
 	if seen, err := os.Readlink("/proc/self/ns/pid"); err != nil || seen != initialPIDs {
 		return false

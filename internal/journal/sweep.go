@@ -12,9 +12,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Sweep reads the journals of dead processes, of one kind and in one namespace. For each it calls undo
-// with the interface and its changes, and removes the journal if undo succeeds. It also removes
-// journals of namespaces that have gone. It skips journals of other users.
+// Sweep reads the journals of dead processes, of one kind and in one namespace. For each it calls
+// undo with the interface and its changes, and removes the journal if undo succeeds. It also
+// removes journals of namespaces that have gone. It skips journals of other users.
 func Sweep(dir, kind string, in Namespace, undo func(index int, changes []string) error) error {
 	unlock, err := lockDir(dir)
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) {

@@ -1,5 +1,5 @@
-// Package lab makes network namespaces and connects them by veth pairs, or by a bridge with IGMP and
-// MLD snooping, for tests, the demo and benchmarks. It uses netlink and runs no other program.
+// Package lab makes network namespaces and connects them by veth pairs, or by a bridge with IGMP
+// and MLD snooping, for tests, the demo and benchmarks. It uses netlink and runs no other program.
 //
 //	 /run/netns/PREFIX-PID-1            /run/netns/PREFIX-PID-2
 //	┌────────────────────────┐         ┌────────────────────────┐
@@ -11,13 +11,13 @@
 //	Bridge: any number of such hosts, each on a port; IGMP and MLD snooping, a querier
 //
 // Namespaces are named as by ip-netns(8), so that "ip netns exec NAME" works. Links are created
-// inside their namespaces, never outside. IPv6 duplicate address detection is off: an address can be
-// used at once.
+// inside their namespaces, never outside. IPv6 duplicate address detection is off: an address can
+// be used at once.
 //
-// Whoever makes a Namespace closes it; Close removes it and all links in it. A killed process leaves
-// its namespaces behind; Prune removes them at the next start. Methods may be called from several
-// goroutines, but Close only after all other calls have returned.
+// Whoever makes a Namespace closes it; Close removes it and all links in it. A killed process
+// leaves its namespaces behind; Prune removes them at the next start. Methods may be called from
+// several goroutines, but Close only after all other calls have returned.
 //
-// Left out: everything that is not needed to connect hosts. Subpackage labtest makes namespaces that
-// last as long as a test.
+// Left out: everything that is not needed to connect hosts. Subpackage labtest makes namespaces
+// that last as long as a test.
 package lab

@@ -24,7 +24,8 @@ func (ns *Namespace) Index(ifname string) (int, error) {
 	return link.Attrs().Index, nil
 }
 
-// AddAddress adds an address such as "10.77.0.1/24" or "fd77::1/64" to a link. It can be used at once.
+// AddAddress adds an address such as "10.77.0.1/24" or "fd77::1/64" to a link. It can be used at
+// once.
 func (ns *Namespace) AddAddress(ifname, cidr string) error {
 	address, err := netlink.ParseAddr(cidr)
 	if err != nil {

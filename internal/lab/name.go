@@ -51,9 +51,9 @@ func unname(path string) error {
 	return os.Remove(path)
 }
 
-// prepareRunDir makes the directory a shared mount point, as ip-netns(8) does: a name must be removed
-// in every mount namespace, or its network namespace lives on. The lock keeps two processes from
-// mounting at the same time.
+// prepareRunDir makes the directory a shared mount point, as ip-netns(8) does: a name must be
+// removed in every mount namespace, or its network namespace lives on. The lock keeps two processes
+// from mounting at the same time.
 func prepareRunDir() error {
 	if err := os.MkdirAll(runDir, 0o755); err != nil {
 		return err

@@ -13,8 +13,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Prune removes the namespaces whose name begins with prefix and whose process, which is in the name,
-// is dead. A killed process leaves its namespaces behind.
+// Prune removes the namespaces whose name begins with prefix and whose process, which is in the
+// name, is dead. A killed process leaves its namespaces behind.
 func Prune(prefix string) error {
 	entries, err := os.ReadDir(runDir)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {

@@ -8,8 +8,9 @@ import (
 	"github.com/vishvananda/netns"
 )
 
-// Do runs fn inside the namespace, on the caller's goroutine, which is locked to its thread meanwhile.
-// Goroutines that fn starts run outside. Sockets that fn opens stay in the namespace. Calls may nest.
+// Do runs fn inside the namespace, on the caller's goroutine, which is locked to its thread
+// meanwhile. Goroutines that fn starts run outside. Sockets that fn opens stay in the namespace.
+// Calls may nest.
 //
 // If the thread cannot return to its namespace, Do returns an error and the goroutine stays locked
 // to the thread, which then ends with it.
@@ -22,8 +23,8 @@ func (ns *Namespace) Do(fn func() error) error {
 	})
 }
 
-// onThread locks the goroutine to its thread while fn runs, and then returns the thread to the network
-// namespace that it was in, also if fn panics or exits.
+// onThread locks the goroutine to its thread while fn runs, and then returns the thread to the
+// network namespace that it was in, also if fn panics or exits.
 func onThread(fn func() error) (err error) {
 	runtime.LockOSThread()
 	home, err := netns.Get()

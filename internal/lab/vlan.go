@@ -8,8 +8,8 @@ import (
 	"github.com/vishvananda/netlink/nl"
 )
 
-// VLAN adds a VLAN interface to a link, with a name such as "eth0.42", and returns when it is up. The
-// kernel must have 8021q.
+// VLAN adds a VLAN interface to a link, with a name such as "eth0.42", and returns when it is up.
+// The kernel must have 8021q.
 func (ns *Namespace) VLAN(ifname string, id int) (name string, err error) {
 	name = fmt.Sprintf("%s.%d", ifname, id)
 	index, err := ns.Index(ifname)
@@ -45,9 +45,9 @@ func (ns *Namespace) TagInFrame(ifname string) error {
 	return nil
 }
 
-// CarryVLANs makes the bridge a switch for hosts with VLANs: its ports put the tags into the frames.
-// Snooping is turned off, so that groups go to all ports, because the bridge snoops and queries only
-// without a tag.
+// CarryVLANs makes the bridge a switch for hosts with VLANs: its ports put the tags into the
+// frames. Snooping is turned off, so that groups go to all ports, because the bridge snoops and
+// queries only without a tag.
 func (b *Bridge) CarryVLANs(ports ...string) error {
 	for _, port := range ports {
 		if err := b.TagInFrame(port); err != nil {

@@ -39,8 +39,8 @@ const recordKind = "memberships"
 // labelSuffix marks our addresses, for people and for sweep.
 const labelSuffix = ":roced"
 
-// label is the label of our addresses. A long name is cut as the kernel cuts it when an interface is
-// renamed.
+// label is the label of our addresses. A long name is cut as the kernel cuts it when an interface
+// is renamed.
 func label(ifname string) string {
 	return ifname[:min(len(ifname), unix.IFNAMSIZ-1-len(labelSuffix))] + labelSuffix
 }
@@ -132,8 +132,8 @@ func (a *addresses) dropRoute(group netip.Addr, table int) error {
 	return nil
 }
 
-// isLocal reports whether there is a local route to the group on the interface already. It belongs to
-// an address that somebody else made; dropRoute would take its route.
+// isLocal reports whether there is a local route to the group on the interface already. It belongs
+// to an address that somebody else made; dropRoute would take its route.
 func (a *addresses) isLocal(group netip.Addr) bool {
 	routes, err := a.netlink.RouteGetWithOptions(group.AsSlice(), &netlink.RouteGetOptions{OifIndex: a.index, FIBMatch: true})
 	// The answer's type is always that of a multicast route; its scope is the local route's.
@@ -175,7 +175,8 @@ func (a *addresses) sweep() error {
 	})
 }
 
-// gone turns the errors of removing what has gone already, or whose interface has gone, into success.
+// gone turns the errors of removing what has gone already, or whose interface has gone, into
+// success.
 func gone(err error) error {
 	if errors.Is(err, unix.EADDRNOTAVAIL) || errors.Is(err, unix.ENODEV) {
 		return nil

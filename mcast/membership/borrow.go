@@ -7,8 +7,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// borrowed is an address with autojoin that somebody else made, such as the administrator. It is used
-// and never changed.
+// borrowed is an address with autojoin that somebody else made, such as the administrator. It is
+// used and never changed.
 type borrowed struct{}
 
 // release implements hold.
@@ -17,8 +17,8 @@ func (borrowed) release() error { return nil }
 // describe implements hold.
 func (borrowed) describe() (via Method, foreign bool) { return Netlink, true }
 
-// borrow uses an existing address. It fails if the address has no autojoin, because then it does not
-// make the host a member.
+// borrow uses an existing address. It fails if the address has no autojoin, because then it does
+// not make the host a member.
 func (a *addresses) borrow(group netip.Addr) (hold, error) {
 	list, err := a.queries.Addresses()
 	if err != nil {

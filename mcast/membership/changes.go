@@ -7,8 +7,9 @@ import (
 	"github.com/roced/roced/internal/host"
 )
 
-// pendingChanges gathers what has changed on the host until the next look, so that many changes cost
-// one look. It is a host.Changes. What it keeps is limited: beyond that, everything is looked at.
+// pendingChanges gathers what has changed on the host until the next look, so that many changes
+// cost one look. It is a host.Changes. What it keeps is limited: beyond that, everything is looked
+// at.
 type pendingChanges struct {
 	mu    sync.Mutex
 	noted changes

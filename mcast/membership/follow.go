@@ -7,12 +7,12 @@ import (
 	"github.com/roced/roced/internal/host"
 )
 
-// Changes are handled at once. Then the next ones gather for at least quietPause, and for as long as
-// the handling took, so that a host with many changes keeps at most half a processor busy.
+// Changes are handled at once. Then the next ones gather for at least quietPause, and for as long
+// as the handling took, so that a host with many changes keeps at most half a processor busy.
 const quietPause = time.Millisecond
 
-// retryPauses are the pauses before the first and further retries of a look that failed. The last one
-// repeats.
+// retryPauses are the pauses before the first and further retries of a look that failed. The last
+// one repeats.
 var retryPauses = []time.Duration{50 * time.Millisecond, 200 * time.Millisecond, time.Second, 5 * time.Second}
 
 // keepUp repairs what other programs change, until Close.
@@ -69,8 +69,8 @@ func (m *Memberships) look(c changes) (again bool) {
 	return err != nil || m.waitsForMore()
 }
 
-// repair makes the host's state agree with what is joined, where c says that it may have changed. If
-// the state cannot be read, it changes nothing and returns an error. The caller holds m.mu.
+// repair makes the host's state agree with what is joined, where c says that it may have changed.
+// If the state cannot be read, it changes nothing and returns an error. The caller holds m.mu.
 func (m *Memberships) repair(c changes) error {
 	if c.port {
 		s, err := m.observe()

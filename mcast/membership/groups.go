@@ -14,7 +14,8 @@ import (
 )
 
 // groupList is the kernel's list of the groups that interfaces are in, for any program, of one IP
-// version. It shows the namespace that it was opened in. file is nil if the kernel has no such list.
+// version. It shows the namespace that it was opened in. file is nil if the kernel has no such
+// list.
 type groupList struct {
 	file *os.File
 	// parse calls found for each group of an interface.

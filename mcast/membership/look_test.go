@@ -35,7 +35,8 @@ func TestMTUFlickers(t *testing.T) {
 	}
 }
 
-// A socket, or one that stands in for an address, may be there and the kernel be in the group no more.
+// A socket, or one that stands in for an address, may be there and the kernel be in the group no
+// more.
 func TestSocketIsNoMembership(t *testing.T) {
 	host, group := pair(t).A, ways[0].group
 	for _, via := range []Method{Socket, Netlink} {
@@ -99,8 +100,8 @@ func TestAnotherProgramIsInTheGroup(t *testing.T) {
 	only(t, m, Joined{group, 1, Netlink, false})
 }
 
-// A group that cannot be joined again now is lost, which is logged once, and joined as soon as it can
-// be, without further changes.
+// A group that cannot be joined again now is lost, which is logged once, and joined as soon as it
+// can be, without further changes.
 func TestLostGroupIsJoinedAgain(t *testing.T) {
 	host, group, log := pair(t).A, ways[1].group, new(logged)
 	m := openWith(t, Config{Interface: "eth0", Namespace: host.Path(), Via: Socket, StateDir: t.TempDir(), Log: log.logger()})

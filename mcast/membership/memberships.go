@@ -35,9 +35,9 @@ type Config struct {
 	Log *slog.Logger
 }
 
-// Memberships are the groups of which we have made the host a member, on one interface. They are for
-// full members only: a send-only member must not make the host send IGMP or MLD, so it neither joins
-// nor leaves here.
+// Memberships are the groups of which we have made the host a member, on one interface. They are
+// for full members only: a send-only member must not make the host send IGMP or MLD, so it neither
+// joins nor leaves here.
 //
 // The methods may be called from several goroutines.
 type Memberships struct {
@@ -141,13 +141,13 @@ func (m *Memberships) unfollow() error {
 // Join makes the host a member of a group. The first Join makes the kernel send the report; further
 // Joins are only counted.
 //
-// From then on the host's sockets that are bound to a port, and have not joined the group themselves,
-// receive its packets too, as after a join by any other program (ip(7), IP_MULTICAST_ALL). But no
-// socket receives packets that XDP redirects.
+// From then on the host's sockets that are bound to a port, and have not joined the group
+// themselves, receive its packets too, as after a join by any other program (ip(7),
+// IP_MULTICAST_ALL). But no socket receives packets that XDP redirects.
 //
 // Errors: EINVAL if the address is not multicast, has a zone, or is IPv6 and the interface does not
-// carry IPv6; EMFILE if the process may open no more files; ENODEV if the interface has gone; ENOBUFS
-// if net.ipv4.igmp_max_memberships is reached and Via is Netlink.
+// carry IPv6; EMFILE if the process may open no more files; ENODEV if the interface has gone;
+// ENOBUFS if net.ipv4.igmp_max_memberships is reached and Via is Netlink.
 func (m *Memberships) Join(group netip.Addr) error {
 	group = group.Unmap()
 	if !group.IsMulticast() || group.Zone() != "" {
@@ -188,8 +188,8 @@ func (m *Memberships) join(group netip.Addr) (hold, error) {
 }
 
 // Leave undoes one Join. The last Leave of a group makes the kernel send the leave, unless another
-// program is a member. If it fails, the group counts as left although something could not be removed;
-// only ErrNotJoined means that the group was not joined.
+// program is a member. If it fails, the group counts as left although something could not be
+// removed; only ErrNotJoined means that the group was not joined.
 func (m *Memberships) Leave(group netip.Addr) error {
 	group = group.Unmap()
 	m.mu.Lock()

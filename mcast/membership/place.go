@@ -10,8 +10,8 @@ import (
 	"github.com/roced/roced/internal/host"
 )
 
-// placement is the place of our addresses among those of the interface. NAT's REDIRECT, SIOCGIFADDR,
-// hostname -I, netconsole and scripts take the first address for the interface's own.
+// placement is the place of our addresses among those of the interface. NAT's REDIRECT,
+// SIOCGIFADDR, hostname -I, netconsole and scripts take the first address for the interface's own.
 type placement int
 
 const (
@@ -32,8 +32,8 @@ func placementOf(list []host.Address) placement {
 	return behind
 }
 
-// moveBehind makes none of our addresses the interface's first, and reports whether it changed any. A
-// socket holds each membership meanwhile, so that the kernel sends no leave.
+// moveBehind makes none of our addresses the interface's first, and reports whether it changed any.
+// A socket holds each membership meanwhile, so that the kernel sends no leave.
 func (m *Memberships) moveBehind(place placement) (done bool) {
 	if place == behind {
 		return false
@@ -123,8 +123,9 @@ func isLost(h hold) bool {
 	return is
 }
 
-// restoreCount counts how often an address of ours was restored. Somebody, such as a network manager,
-// may remove it again and again: after maxRestores within restorePeriod a socket is used instead.
+// restoreCount counts how often an address of ours was restored. Somebody, such as a network
+// manager, may remove it again and again: after maxRestores within restorePeriod a socket is used
+// instead.
 type restoreCount struct {
 	since    time.Time
 	restores int

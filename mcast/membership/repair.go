@@ -10,8 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// minIPv6MTU is the smallest MTU for IPv6 (RFC 8200, section 5), in bytes. Below it the kernel turns
-// IPv6 off on an interface and drops all memberships, which do not come back by themselves.
+// minIPv6MTU is the smallest MTU for IPv6 (RFC 8200, section 5), in bytes. Below it the kernel
+// turns IPv6 off on an interface and drops all memberships, which do not come back by themselves.
 const minIPv6MTU = 1280
 
 // reconcile joins the groups again that the interface has lost.
@@ -68,8 +68,8 @@ func (m *Memberships) keep(group netip.Addr, one *membership, s snapshot) {
 	}
 }
 
-// keepAddress restores an address of ours that is gone, or that is there although the kernel has left
-// the group.
+// keepAddress restores an address of ours that is gone, or that is there although the kernel has
+// left the group.
 func (m *Memberships) keepAddress(group netip.Addr, one *membership, there, missing bool) {
 	if there && !missing {
 		return
@@ -94,8 +94,8 @@ func (m *Memberships) rejoin(group netip.Addr, one *membership) {
 	one.hold = hold
 }
 
-// restore restores an address of ours. It returns false if somebody has put another one in its place.
-// If ours is removed again and again, a socket is used instead.
+// restore restores an address of ours. It returns false if somebody has put another one in its
+// place. If ours is removed again and again, a socket is used instead.
 func (m *Memberships) restore(group netip.Addr, one *membership) bool {
 	wasGone, ours, err := m.addresses.restore(group)
 	m.logFailure(group, err)
@@ -154,8 +154,8 @@ func (m *Memberships) exists() bool {
 	return m.ended == nil
 }
 
-// noteGone is called when the interface has gone, by removal or to another namespace. A new interface
-// of the same name is a different one.
+// noteGone is called when the interface has gone, by removal or to another namespace. A new
+// interface of the same name is a different one.
 func (m *Memberships) noteGone() {
 	if m.ended == nil {
 		m.ended = errGone

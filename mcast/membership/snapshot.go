@@ -19,8 +19,8 @@ type snapshot struct {
 	missing map[netip.Addr]struct{}
 }
 
-// observe reads the state of the interface. host.ErrNoInterface means that the interface has gone; any
-// other error only that the state could not be read.
+// observe reads the state of the interface. host.ErrNoInterface means that the interface has gone;
+// any other error only that the state could not be read.
 func (m *Memberships) observe() (s snapshot, err error) {
 	link, err := m.addresses.queries.Link()
 	if err != nil {
@@ -77,7 +77,8 @@ func (s *snapshot) foreign(group netip.Addr) (n int) {
 	return n
 }
 
-// isOurs reports whether an address has our label. It keeps the suffix when its interface is renamed.
+// isOurs reports whether an address has our label. It keeps the suffix when its interface is
+// renamed.
 func isOurs(a host.Address) bool { return strings.HasSuffix(a.Label, labelSuffix) }
 
 // hasAutojoin reports whether an address makes the host a member of its group.

@@ -118,8 +118,8 @@ func mldMessages(packet []byte) []MembershipMessage {
 	return nil
 }
 
-// reportRecords reads the records of a report. IGMPv3 and MLDv2 have the same layout: type 1, length
-// of auxiliary data in words 1, number of sources 2, group, sources, auxiliary data.
+// reportRecords reads the records of a report. IGMPv3 and MLDv2 have the same layout: type 1,
+// length of auxiliary data in words 1, number of sources 2, group, sources, auxiliary data.
 func reportRecords(report []byte, addressLen int, protocol string) (found []MembershipMessage) {
 	rest := report[8:]
 	for range binary.BigEndian.Uint16(report[6:]) {

@@ -58,8 +58,8 @@ func (r *Recorder) drain() error {
 	return nil
 }
 
-// Stop ends the recording and returns all frames that passed before. The error is ENOBUFS if some were
-// lost.
+// Stop ends the recording and returns all frames that passed before. The error is ENOBUFS if some
+// were lost.
 func (r *Recorder) Stop() ([]Recorded, error) {
 	r.stopping.Store(true)
 	<-r.done

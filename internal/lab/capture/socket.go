@@ -38,7 +38,8 @@ func Open(ns *lab.Namespace, link string) (*Socket, error) {
 	return s, nil
 }
 
-// open runs inside. The socket has no protocol and so captures nothing until it is bound to the link.
+// open runs inside. The socket has no protocol and so captures nothing until it is bound to the
+// link.
 func (s *Socket) open(index int) (err error) {
 	s.fd, err = unix.Socket(unix.AF_PACKET, unix.SOCK_RAW|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
 	if err != nil {
@@ -61,8 +62,8 @@ func (s *Socket) Close() error {
 	return unix.Close(fd)
 }
 
-// Next returns the next captured frame; ok is false if there is none now. In that case it also checks
-// that no frame was lost, and fails with ENOBUFS if some were.
+// Next returns the next captured frame; ok is false if there is none now. In that case it also
+// checks that no frame was lost, and fails with ENOBUFS if some were.
 func (s *Socket) Next() (frame Frame, ok bool, err error) {
 	n, from, err := unix.Recvfrom(s.fd, s.frame, 0)
 	if errors.Is(err, unix.EAGAIN) {

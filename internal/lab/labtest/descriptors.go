@@ -49,8 +49,8 @@ func Leaked(before, after map[string]int) []string {
 	return leaked
 }
 
-// startPoller makes the runtime open the descriptors of its own poller. It opens them with the first
-// file that can be polled.
+// startPoller makes the runtime open the descriptors of its own poller. It opens them with the
+// first file that can be polled.
 func startPoller() {
 	if r, w, err := os.Pipe(); err == nil {
 		r.Close()

@@ -1,5 +1,5 @@
-// Package labtest makes lab's namespaces for the duration of a test, and finds file descriptors that
-// tests leave open.
+// Package labtest makes lab's namespaces for the duration of a test, and finds file descriptors
+// that tests leave open.
 //
 //	Pair:     A eth0 10.77.0.1/24 fd77::1/64 ── eth0 10.77.0.2/24 fd77::2/64 B
 //	Switched: the same, with a bridge between them that snoops and queries
