@@ -10,7 +10,7 @@ import (
 	"github.com/roced/roced/verbs"
 )
 
-// ah is an address handle: what it was made with, and its path.
+// ah is an address handle, with its attributes and its path.
 type ah struct {
 	pd     *pd
 	attr   verbs.AHAttr
@@ -49,8 +49,8 @@ func checkAH(attr *verbs.AHAttr) error {
 	return checkPort(attr.Port)
 }
 
-// newAH checks what the handle refers to. The PD and the device stay until the handle is
-// abandoned, or destroyed.
+// newAH checks the objects that a request names. PD and card stay in use until the handle is
+// abandoned or destroyed.
 func (s *Session) newAH(r verbs.CreateAHRequest) (*ah, error) {
 	if err := s.enter(); err != nil {
 		return nil, err
@@ -74,7 +74,7 @@ func (s *Session) newAH(r verbs.CreateAHRequest) (*ah, error) {
 	return &ah{pd: p, attr: r.Attr, source: source}, nil
 }
 
-// openAH finds the path, waits for its neighbour unless it is not to, and makes the handle known.
+// openAH finds the path, waits for its neighbour unless noWait is set, and adds the handle.
 func (s *Session) openAH(ctx context.Context, a *ah, noWait bool) (_ verbs.Handle, err error) {
 	card := s.card
 	if a.path, err = card.takePath(pair{a.source, a.attr.GRH.DGID}); err != nil {
@@ -113,7 +113,7 @@ func (a *ah) entry(vlan uint16) *datapath.AH {
 	}
 }
 
-// abandon gives back what a handle holds that will not be, or is no more.
+// abandon releases what a handle holds that could not be made, or that was destroyed.
 func (s *Session) abandon(a *ah) {
 	if a.path != nil {
 		s.card.leavePath(a.path)
@@ -134,7 +134,8 @@ func (s *Session) DestroyAH(r verbs.DestroyAHRequest) error {
 	return nil
 }
 
-// takeAH takes a handle away from engine and program; the card stays until commands.Done.
+// takeAH removes a handle from the engine and from the session's table. The card stays open until
+// commands.Done.
 func (s *Session) takeAH(handle verbs.Handle) (*ah, error) {
 	if err := s.enterToFree(); err != nil {
 		return nil, err

@@ -17,9 +17,9 @@ import (
 	"github.com/roced/roced/verbs"
 )
 
-// Card is what programs share: one port, on one interface. It is the session of the program that
-// opened it, and so a verbs.Provider; NewSession makes further ones, for parts of a program that
-// are to know nothing of each other.
+// Card is an RDMA card with one port, on one interface. Programs share it; each has a session. The
+// card is itself the session of the program that opened it, and so a verbs.Provider. NewSession
+// makes more, for other programs or for parts of a program that must not affect each other.
 type Card struct {
 	*Session // of the program that opened it
 
@@ -30,7 +30,7 @@ type Card struct {
 	link     link.Link
 	inline   bool
 	maxMTU   wire.MTU // what the link can carry
-	askedMTU wire.MTU // what the caller wants, 0 for all that fits
+	askedMTU wire.MTU // from WithMTU; 0 for the largest that fits
 	vlan     uint16
 	log      *slog.Logger
 
@@ -39,33 +39,33 @@ type Card struct {
 	done       chan struct{}  // closed by Close, or when the card has failed
 	failure    error          // why it has failed; written before done is closed
 	background sync.WaitGroup // the goroutines that follow the host
-	closing    sync.WaitGroup // sessions that are closed by themselves
+	closing    sync.WaitGroup // calls of Session.Close
 
 	changes pendingChanges
-	refused chan struct{} // of capacity 1: the interface dropped what was to be sent
+	refused chan struct{} // of capacity 1: the interface dropped a packet instead of sending it
 	tooBig  tooBig
-	lagging atomic.Bool // the last look at the host failed
+	lagging atomic.Bool // the last query of the host failed
 
-	// asking is held for each question to the host, and until its answer is acted on.
+	// asking is held from a query of the host until its answer is acted on.
 	asking      sync.Mutex
 	paths       map[pair]*path
 	hops        map[netip.Addr]*hop
-	lingering   int  // paths without users; under mu too
-	freeing     bool // freeIdle is to run; as above
-	unreachable int  // paths that have users, and no route; as above
+	lingering   int  // paths without users; needs asking and mu
+	freeing     bool // a timer will call freeIdle; as lingering
+	unreachable int  // paths that have users but no route; as lingering
 
-	mu        sync.Mutex
-	status    portStatus
-	activeMTU wire.MTU
-	gids      gidTable
-	sessions  []*Session
-	byPlace   map[wire.QPN]*qp
-	numbers   qpNumbers
-	groups    *groups
-	final     *Statistics // when the card was closed
+	mu         sync.Mutex
+	status     portStatus
+	activeMTU  wire.MTU
+	gids       gidTable
+	sessions   []*Session
+	qpsByPlace map[wire.QPN]*qp
+	numbers    qpNumbers
+	groups     *groups
+	final      *Statistics // as of Close; nil before
 }
 
-// parts is what a card is put together from.
+// parts are what newCard makes a card from.
 type parts struct {
 	name     string
 	host     surroundings
@@ -75,7 +75,7 @@ type parts struct {
 	vlan     uint16
 }
 
-// newCard takes the parts over, also when it fails, and starts the card.
+// newCard starts a card. It owns the parts, and closes them if it fails.
 func newCard(p parts, o options) (*Card, error) {
 	card := &Card{
 		name: p.name, host: p.host, steering: p.steering, link: p.link, inline: o.inline,
@@ -83,7 +83,7 @@ func newCard(p parts, o options) (*Card, error) {
 		stop: make(chan struct{}), done: make(chan struct{}), closed: make(chan struct{}),
 		changes: pendingChanges{ready: make(chan struct{}, 1)}, refused: make(chan struct{}, 1),
 		paths: map[pair]*path{}, hops: map[netip.Addr]*hop{}, gids: newGIDTable(),
-		byPlace: map[wire.QPN]*qp{}, numbers: newQPNumbers(), groups: mcast.NewTable[*datapath.QP](groupLimits),
+		qpsByPlace: map[wire.QPN]*qp{}, numbers: newQPNumbers(), groups: mcast.NewTable[*datapath.QP](groupLimits),
 	}
 	engine, err := datapath.New(datapath.Config{
 		Link: p.link, MTU: p.maxMTU, VLAN: p.vlan, Worker: datapath.WorkerConfig{Spin: o.spin},
@@ -108,7 +108,8 @@ func newCard(p parts, o options) (*Card, error) {
 	return card, nil
 }
 
-// firstLook fails where the interface could never work as it is.
+// firstLook reads the host's state for the first time. It fails if the interface cannot work as it
+// is.
 func (card *Card) firstLook() error {
 	first, err := card.updatePort()
 	if err != nil {
@@ -121,14 +122,13 @@ func (card *Card) firstLook() error {
 	return tooSmall
 }
 
-// closePatience is how long Close waits for a link that does not take what was posted.
-const closePatience = time.Second
+// closeTimeout is how long Close waits for posted requests to be sent.
+const closeTimeout = time.Second
 
-// Close stops the card and frees everything that it holds, for all its sessions. What has been
-// posted is sent first: that ends at once where nothing waits, or nothing can move (the link is
-// down, the queue pair in SQD), and after a second where the link does not take it. Commands give
-// verbs.ErrClosed from now on, but Statistics. Closing again does nothing. A card that has failed
-// is closed like any other.
+// Close stops the card and frees everything that it and its sessions have. Posted requests are sent
+// first, for up to a second; those that cannot be sent (the link is down, the queue pair is in SQD)
+// are not waited for. From then on commands return verbs.ErrClosed; Statistics still works. Closing
+// again does nothing. A card that has failed must be closed too.
 func (card *Card) Close() error {
 	sessions, first := card.end()
 	if !first {
@@ -149,15 +149,15 @@ func (card *Card) Close() error {
 	}
 	card.mu.Lock()
 	defer card.mu.Unlock()
-	final, _ := card.readStatistics() // what cannot be read stays 0
+	final, _ := card.readStatistics() // counters that cannot be read stay 0
 	err := errors.Join(card.engine.Close(), card.host.close())
 	final.Engine = card.engine.Counters()
 	card.final = &final
 	return err
 }
 
-// end lets no more commands in, of any session, and gives the sessions that were open; false if
-// that was done before.
+// end refuses further commands of all sessions, and gives the sessions that were open; first is
+// false if it was called before.
 func (card *Card) end() (sessions []*Session, first bool) {
 	card.mu.Lock()
 	defer card.mu.Unlock()
@@ -185,7 +185,7 @@ func isClosed(c <-chan struct{}) bool {
 	}
 }
 
-// ended says why the card is gone, nil while it is there.
+// ended is why the card has ended: verbs.ErrClosed or the failure; nil while it runs.
 func (card *Card) ended() error {
 	switch {
 	case isClosed(card.stop):
@@ -196,27 +196,28 @@ func (card *Card) ended() error {
 	return nil
 }
 
-// flushPatience bounds the wait for a session's requests to be flushed: 16384 queue pairs with
-// full queues take some seconds, and a program that posts on and on never ends.
-const flushPatience = 10 * time.Second
+// flushTimeout bounds the wait for a session's requests to be flushed. 16384 queue pairs with full
+// queues take some seconds, and a program that keeps posting would never end it.
+const flushTimeout = 10 * time.Second
 
-// fail ends a card that has lost its interface, as hardware would end: commands fail from now on,
-// what is outstanding is flushed, and then each program is told and woken. Only Close is left to do.
+// fail ends a card that has lost its interface, as hardware would. Commands fail from now on. When a
+// session's outstanding requests are flushed, it gets the event, and those that wait are woken. The
+// program still has to call Close.
 func (card *Card) fail(cause error) {
 	var flushing sync.WaitGroup
 	for _, s := range card.startFailing(cause) {
 		flushing.Go(func() {
-			card.engine.Settle(s.entry, flushPatience)
+			card.engine.Settle(s.entry, flushTimeout)
 			card.mu.Lock()
 			defer card.mu.Unlock()
 			s.events.put(verbs.EventReport{Type: verbs.EventDeviceFatal})
-			s.lose()
+			s.wakeWaiters()
 		})
 	}
 	flushing.Wait()
 }
 
-// startFailing moves all queue pairs to ERR, and gives the sessions; none if the card has failed
+// startFailing changes all queue pairs to ERR, and gives the sessions; none if the card has failed
 // already, or is closed.
 func (card *Card) startFailing(cause error) []*Session {
 	card.mu.Lock()
@@ -237,7 +238,7 @@ func (card *Card) startFailing(cause error) []*Session {
 	return slices.Clone(card.sessions)
 }
 
-// tell makes an event of what concerns all programs. The caller holds mu.
+// tell reports an event to all sessions. The caller holds mu.
 func (card *Card) tell(report verbs.EventReport) {
 	for _, s := range card.sessions {
 		s.events.put(report)

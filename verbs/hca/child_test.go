@@ -78,7 +78,7 @@ func activateWire(qkey verbs.QKey) error {
 	return qp.Activate(qkey)
 }
 
-// hold opens the device and keeps it until it is killed.
+// hold opens the card and keeps it until it is killed.
 func hold() {
 	if _, err := Open("eth0"); err != nil {
 		report(err)

@@ -15,7 +15,7 @@ import (
 	"github.com/vishvananda/netlink"
 )
 
-// Addresses that come and go on another interface are nothing to a device: its port stays up,
+// Addresses that come and go on another interface are nothing to a card: its port stays up,
 // nothing is dropped, no event comes, and it does not even look.
 func TestChurnOnAnotherInterface(t *testing.T) {
 	hosts := labtest.Pair(t)
@@ -141,7 +141,7 @@ func TestFailedLookIsNoNews(t *testing.T) {
 // destination, one for its path, however many handles lead there.
 func TestNewsCostWhatTheyConcern(t *testing.T) {
 	w, f := newFailingPair(t)
-	eventually(t, "the follower's first look", func() bool { return f.ports.Load() == 2 }) // the device's own came before
+	eventually(t, "the follower's first look", func() bool { return f.ports.Load() == 2 }) // the card's own came before
 	for range 100 {
 		w.a.ah("10.0.0.2")
 	}

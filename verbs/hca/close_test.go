@@ -10,7 +10,7 @@ import (
 	"github.com/roced/roced/verbs"
 )
 
-// makes are all calls that a device which is gone refuses, but those that free.
+// makes are all calls that a card which is gone refuses, but those that free.
 func (s *station) makes(t *testing.T, peer *station, ah *verbs.AH, route *verbs.AHAttr) map[string]func() error {
 	var wcs [1]verbs.WC
 	return map[string]func() error{

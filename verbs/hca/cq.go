@@ -9,7 +9,7 @@ import (
 	"github.com/roced/roced/verbs"
 )
 
-// cq is a completion queue and how many queue pairs complete to it.
+// cq is a completion queue, with the number of queues that complete to it.
 type cq struct {
 	entry   *datapath.CQ // the engine's part of it
 	memory  []byte
@@ -38,7 +38,7 @@ func (s *Session) CreateCQ(r verbs.CreateCQRequest) (grant verbs.CreateCQGrant, 
 	return grant, nil
 }
 
-// openCQ makes a queue of the grant's memory known.
+// openCQ makes a queue in the grant's memory, and adds it to the session's table.
 func (s *Session) openCQ(r verbs.CreateCQRequest, grant *verbs.CreateCQGrant) error {
 	queue, err := ring.NewCompletionProducer(grant.Memory, grant.Geometry)
 	if err != nil {
@@ -58,7 +58,8 @@ func (s *Session) openCQ(r verbs.CreateCQRequest, grant *verbs.CreateCQGrant) er
 	return err
 }
 
-// waker makes what tells the program of an armed CQ's event: the session's own way, or a channel.
+// waker gives the function that reports an armed CQ's event to the program: SessionConfig.Wake, or
+// one that sends to a channel.
 func (s *Session) waker(id uint64) (wake func(), events chan struct{}) {
 	if tell := s.config.Wake; tell != nil {
 		return func() { tell(id) }, nil

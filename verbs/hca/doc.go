@@ -1,12 +1,12 @@
-// Package hca is the card's control plane: a card on a network interface (Open)
-// or on a wire in memory (NewWire), and the sessions of programs on it, each a verbs.Provider.
+// Package hca is the card's control plane. A card is on a network interface (Open) or on a wire in
+// memory (NewWire); programs have sessions on it, each a verbs.Provider.
 //
 //	verbs.Context   verbs.Context
 //	     │ commands      │
 //	     ▼               ▼
-//	Session          Session ── its tables of PD, MR, CQ, QP, AH, joins; its doorbell, events, limits
+//	Session          Session ── its tables of PD, MR, CQ, QP, AH, joins; doorbell, events, limits
 //	     └──────┬────────┘
-//	          Card ── what programs share: numbers, groups, GIDs, paths     (mutex)
+//	          Card ── shared by programs: QP numbers, groups, GIDs, paths     (mutex)
 //	     │         │ Engine.Do: between two bursts
 //	     │         ▼
 //	     │      datapath.Engine ── link.XDP ── AF_XDP sockets ─┐
@@ -14,9 +14,9 @@
 //	surroundings ── addresses, routes, neighbours (netlink)   │
 //	     └──── bpf.Steering: own addresses, queue pairs ──────┴── interface
 //
-// A change is prepared aside (allocated, checked, resolved), made in one step
-// under Engine.Do, and only then undone or freed what it replaced. A queue pair is let
-// through by XDP before anyone knows its number, and taken out after it is gone.
+// A change has three steps: it is prepared (allocated, checked, resolved); it is made under
+// Engine.Do; then what it replaced is freed. XDP passes a queue pair's packets before anyone knows
+// its number, and until after the engine has removed it.
 //
 // What the host knows is followed. News of the kernel only name what to look at; one
 // goroutine looks, brings GIDs, paths, MTU and port state up to date, and raises the events
@@ -28,30 +28,29 @@
 //	AH ─┼─► path (source, destination) ─┬─► hop (neighbour)     path.go, hop.go
 //	AH ─┘   path ───────────────────────┘    held: the kernel keeps it fresh
 //
-// Handles with the same ends share a path, paths with the same next hop share that; a path
-// lingers a few seconds after its last handle (linger.go). While the
-// link is down both stay as they were, and are looked at anew when it is up: the neighbours are
-// asked for at once. What a device has the kernel hold or change outlives a kill in a journal,
-// and the next device undoes it (leftover.go).
+// Handles with the same ends share a path, and paths with the same next hop share that. A path is
+// kept for a few seconds after its last handle is closed (linger.go). While the link is down, paths
+// and hops stay as they were. When it comes up they are looked up again, and the neighbours are
+// asked at once. A journal records what a card changes in the kernel, so that after a kill the next
+// card can undo it (leftover.go).
 //
-// Every descriptor is opened on a thread inside the device's network namespace;
-// afterwards the descriptor carries it, and nothing enters the namespace again.
+// Every descriptor is opened on a thread inside the card's network namespace, and stays in that
+// namespace. After Open nothing enters the namespace again.
 //
-// Locks, in order: Card.asking, Card.mu, then the engine's lease (in Do),
-// kernelHost.mu or events.mu. The host is asked under Card.asking, never under Card.mu.
-// Neighbours are waited for without any; Close ends such a wait, and waits until it has ended.
-// What the engine tells of by itself (a queue pair that fails, a CQ that is overrun) is noted in
-// atomics, and made an event of by those who read events.
+// Locks, in order: Card.asking, Card.mu, then the engine's lease (in Do), kernelHost.mu or
+// events.mu. The host is asked under Card.asking, never under Card.mu. Waits for a neighbour hold
+// no lock; Close ends them. The engine takes no lock to report a queue pair that failed or a CQ that
+// was overrun: it sets atomics, from which readers of events make events.
 //
-// A session owns its objects and their memory, the card owns everything else. What a session has
-// is freed in one place (Session.free), by its Close and by the card's.
+// A session owns its objects and their memory; the card owns everything else. Session.free frees all
+// that a session has; both Session.Close and Card.Close call it.
 //
-// Groups have two halves that know nothing of each other: what is attached (mcast.go)
-// is steered and delivered, what is joined (join.go) is the host's membership.
+// Groups have two independent parts. Attachments (mcast.go) decide what is steered here and
+// delivered; joins (join.go) make the host a member.
 //
-// What kind of interface it is decides how it is opened (kind.go): bonds, their VLANs and
-// slaves, ports. A program that somebody takes off the interface ends the device (watch.go).
+// The kind of interface decides how it is opened (kind.go). If somebody detaches the XDP program,
+// the card fails (watch.go).
 //
-// Left out as yet: QP 1, following a change of the number of queues (ethtool -L). VLAN interfaces are
-// tested in virtual machines (build tag vlan): many kernels that the quick tests run on have no 8021q.
+// Left out as yet: QP 1; following a change of the number of queues (ethtool -L). VLAN interfaces
+// are tested in virtual machines (build tag vlan), since many kernels lack 8021q.
 package hca

@@ -9,7 +9,7 @@ import (
 	"github.com/roced/roced/verbs"
 )
 
-// What has been posted leaves when the device, or the queue pair, is closed at once.
+// What has been posted leaves when the card, or the queue pair, is closed at once.
 func TestPostThenClose(t *testing.T) {
 	const messages = depth
 	for name, closer := range map[string]func(s *station) error{
@@ -68,7 +68,7 @@ func TestDrainGivesUp(t *testing.T) {
 	check(t, big.PostSend(list))
 }
 
-// Statistics are one list, can be printed, and outlive the device.
+// Statistics are one list, can be printed, and outlive the card.
 func TestStatisticsAfterClose(t *testing.T) {
 	w := newStillPair(t)
 	a := w.a

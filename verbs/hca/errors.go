@@ -8,8 +8,8 @@ import (
 	"github.com/roced/roced/verbs"
 )
 
-// hostError makes what the host or the steering said an error of package verbs, as all are that a
-// session gives; what was said stays wrapped in it.
+// hostError wraps an error of the host or the steering in one of package verbs, as all errors of a
+// session are.
 func hostError(err error) error {
 	switch {
 	case err == nil, verbs.KindOf(err) != nil:

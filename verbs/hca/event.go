@@ -9,16 +9,16 @@ import (
 	"github.com/roced/roced/verbs"
 )
 
-// events wait here until the program reads them, each once: it needs no limit of its
-// own, since there are limits for what they are about.
+// events is the queue of events that the program has not read. Each waits at most once, so the limits
+// of CQs and queue pairs limit the queue too.
 type events struct {
 	mu      sync.Mutex
 	waiting list.List // of verbs.EventReport
 	places  map[verbs.EventReport]*list.Element
 	ready   chan struct{} // of capacity 1
 
-	// noticed says that the engine has marked a CQ or queue pair as failed; those who
-	// read events look for it. The engine must not wait for a lock.
+	// noticed says that the engine has marked a CQ or queue pair as failed. Readers of events look
+	// for the mark, since the engine must not wait for a lock.
 	noticed atomic.Bool
 }
 
@@ -27,8 +27,8 @@ func (e *events) init() {
 	e.ready = make(chan struct{}, 1)
 }
 
-// put appends an event. If it waits already, it is the earlier one that goes: what is
-// read last is how things are.
+// put appends an event, and removes the same event if it waits already. So the last event that is
+// read tells the present state.
 func (e *events) put(r verbs.EventReport) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -56,7 +56,7 @@ func (e *events) take() (r verbs.EventReport, ok bool) {
 	return r, true
 }
 
-// forget drops what waits about a CQ or queue pair that is being destroyed.
+// forget drops the events of a CQ or queue pair that is being destroyed.
 func (e *events) forget(id uint64) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -109,7 +109,7 @@ func (s *Session) GetAsyncEvent(ctx context.Context) (verbs.EventReport, error) 
 	}
 }
 
-// reportFailed makes events of what the engine has marked.
+// reportFailed makes events for the CQs and queue pairs that the engine has marked as failed.
 func (s *Session) reportFailed() {
 	s.card.mu.Lock()
 	defer s.card.mu.Unlock()

@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// findLink finds the interface, and the one below it if it is a VLAN's.
+// findLink finds the interface and, for a VLAN, the one below it.
 func (b *builder) findLink() (err error) {
 	if b.link, err = b.netlink.LinkByName(b.name); err != nil {
 		if errors.As(err, new(netlink.LinkNotFoundError)) {
@@ -24,8 +24,8 @@ func (b *builder) findLink() (err error) {
 	return nil
 }
 
-// findBase finds the interface below a VLAN's. Its index may mean another interface here
-// if it is in another namespace.
+// findBase finds the interface below a VLAN. If that is in another namespace it is refused, since
+// its index could be that of another interface here.
 func (b *builder) findBase(vlan *netlink.Vlan) (err error) {
 	if vlan.VlanProtocol != netlink.VLAN_PROTOCOL_8021Q {
 		return fmt.Errorf("%w: the tags of %s are %v, not 802.1Q", verbs.ErrUnsupported, b.name, vlan.VlanProtocol)
@@ -43,7 +43,7 @@ func (b *builder) findBase(vlan *netlink.Vlan) (err error) {
 	return nil
 }
 
-// checkLink refuses what could never work, before anything is touched.
+// checkLink refuses an interface that cannot work, before anything is changed.
 func (b *builder) checkLink() error {
 	attrs := b.link.Attrs()
 	switch {

@@ -13,10 +13,10 @@ import (
 
 const (
 	goodMessages = 20_000
-	goodRate     = 20_000 // a second: far below what a device takes
+	goodRate     = 20_000 // a second: far below what a card takes
 	goodBatch    = 20
 	leastFlood   = 200_000 // packets
-	goodRing     = 8192    // of the device and of its queue pair: 0.4 s of good traffic
+	goodRing     = 8192    // of the card and of its queue pair: 0.4 s of good traffic
 )
 
 // TestFlood sends good messages at a stated rate beside a flood at queue pairs that do
@@ -74,7 +74,7 @@ func TestFlood(t *testing.T) {
 	}
 }
 
-// flood sends packets to queue pairs that do not exist until done, as fast as the device
+// flood sends packets to queue pairs that do not exist until done, as fast as the card
 // drops them: what the link itself drops could be good messages.
 func flood(r *rawSender, to *Card, done *atomic.Bool) (sent uint64) {
 	var frames [64][]byte

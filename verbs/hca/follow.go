@@ -25,7 +25,7 @@ var (
 	carrierPauses = slices.Repeat([]time.Duration{10 * time.Millisecond}, 200)
 )
 
-// repeats is what is done again after pauses, as many times as there are.
+// repeats is a timer for something that is repeated, with a list of pauses.
 type repeats struct {
 	timer  *time.Timer
 	pauses []time.Duration
@@ -46,10 +46,10 @@ func (r *repeats) again() {
 	}
 }
 
-// anew starts with the first pause next time.
+// anew starts the list over: the next pause is the first.
 func (r *repeats) anew() { r.next = 0 }
 
-// keepUp follows the host until the device is closed.
+// keepUp follows the host until the card is closed.
 func (card *Card) keepUp() {
 	card.changes.Missed() // what came between the first look and now
 	retry, ask, carrier := newRepeats(retryPauses), newRepeats(askPauses), newRepeats(carrierPauses)
@@ -92,15 +92,15 @@ func (card *Card) keepUp() {
 	}
 }
 
-// timed looks, and measures how long that takes. The wait for a reason to look does not count.
+// timed calls look, and measures how long it takes.
 func timed(look func() looked) (found looked, took time.Duration) {
 	began := time.Now()
 	found = look()
 	return found, time.Since(began)
 }
 
-// noteRefused is told by the engine that the interface drops what is sent: it may have lost its
-// carrier.
+// noteRefused is called by the engine when the interface drops packets that are sent: it may have
+// lost its carrier.
 func (card *Card) noteRefused() {
 	select {
 	case card.refused <- struct{}{}:
@@ -112,13 +112,13 @@ func (card *Card) askAgain() (failed error) {
 	if !card.linkUp() {
 		return nil
 	}
-	for hops := range slices.Chunk(card.hopsThat(func(*hop) bool { return true }), atOnce) {
+	for hops := range slices.Chunk(card.hopsThat(func(*hop) bool { return true }), batchSize) {
 		failed = errors.Join(failed, card.updateHops(hops, true))
 	}
 	return failed
 }
 
-// pause waits; false when the device is closed.
+// pause waits; false when the card is closed.
 func (card *Card) pause(long time.Duration) bool {
 	select {
 	case <-card.stop:
@@ -135,8 +135,8 @@ type looked struct {
 	failed    bool // something could not be asked
 }
 
-// look brings the device up to what the host says now. What could not be asked stays as it was
-// known. Without its interface the device has failed.
+// look brings the card's state up to date. What could not be asked stays as it was. If the interface
+// does not exist any more, the card fails.
 func (card *Card) look(c changes) (found looked) {
 	cameUp, err := card.update(c)
 	switch was := card.lagging.Swap(err != nil); {
@@ -146,9 +146,9 @@ func (card *Card) look(c changes) (found looked) {
 	case card.ended() != nil:
 		return looked{}
 	case err != nil && !was:
-		card.log.Warn("cannot look at what has changed on the host; going on with what was known, and trying again", "device", card.name, "error", err)
+		card.log.Warn("cannot read changes from the host; using the last known state, and trying again", "device", card.name, "error", err)
 	case err == nil && was:
-		card.log.Info("what has changed on the host is known again", "device", card.name)
+		card.log.Info("changes on the host can be read again", "device", card.name)
 	}
 	return looked{cameUp: cameUp, noCarrier: card.wantsCarrier(), failed: err != nil}
 }

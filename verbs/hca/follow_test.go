@@ -196,7 +196,7 @@ func TestDownWithFramesUnderway(t *testing.T) {
 	asleep(t, l.a.device)
 }
 
-// The active MTU follows the interface's, up to what the device was opened for. One
+// The active MTU follows the interface's, up to what the card was opened for. One
 // that is too small for any RDMA MTU takes the port down, and back up with it.
 func TestMTUIsFollowed(t *testing.T) {
 	var log logged
@@ -237,7 +237,7 @@ func TestManyChanges(t *testing.T) {
 	flows(t, l, ah)
 }
 
-// The Ethernet address of a device's own interface changes: packets carry the new one.
+// The Ethernet address of a card's own interface changes: packets carry the new one.
 func TestOwnMACChanges(t *testing.T) {
 	hosts := labtest.Pair(t)
 	a := newStation(t, open(t, hosts.A))

@@ -10,12 +10,12 @@ import (
 	"github.com/roced/roced/verbs"
 )
 
-// gidTableLen is how many lines the GID table has at least; it grows with the addresses.
+// gidTableLen is the least length of the GID table; it grows with the number of addresses.
 const gidTableLen = 16
 
-// gidTable is the port's GID table. Each address has a line of its own, which it keeps as long
-// as it stays. Line 0 is the default, the address to use when nothing speaks for another: the
-// own line of a routable IPv4 address, or while there is none there, a copy of the best line.
+// gidTable is the port's GID table. Each address has a line of its own, which it keeps as long as
+// the interface has it. Line 0 is the default: the own line of a routable IPv4 address, or, while it
+// is not that, a copy of the best other line.
 type gidTable struct {
 	lines []wire.GID
 	index map[wire.GID]int // an address's own line
@@ -25,7 +25,7 @@ func newGIDTable() gidTable {
 	return gidTable{lines: make([]wire.GID, gidTableLen), index: map[wire.GID]int{}}
 }
 
-// preference orders addresses for the default: IPv4, IPv6, link-local ones, none.
+// preference orders addresses for the default: IPv4, IPv6, link-local, zero.
 func preference(g wire.GID) int {
 	switch {
 	case g.IsZero():
@@ -38,7 +38,7 @@ func preference(g wire.GID) int {
 	return 1
 }
 
-// changes says which addresses are new, and which have gone.
+// changes compares the table with addresses: which are new, and which are gone.
 func (t *gidTable) changes(addresses []netip.Addr) (added, removed []wire.GID) {
 	wanted := map[wire.GID]struct{}{}
 	for _, address := range addresses {
@@ -105,7 +105,7 @@ func (t *gidTable) get(index int) (wire.GID, error) {
 	return t.lines[index], nil
 }
 
-// hint names the best line of an IP version, for an error.
+// hint names the best line with an IP version, as part of an error.
 func (t *gidTable) hint(v4 bool) string {
 	best := wire.GID{}
 	for _, gid := range t.all() {

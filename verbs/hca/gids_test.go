@@ -108,7 +108,7 @@ func TestGIDTableGrows(t *testing.T) {
 		}
 	}
 	_, err := table.get(len(table.lines))
-	refused(t, err, unix.EADDRNOTAVAIL, "no line")
+	refused(t, err, unix.EADDRNOTAVAIL, "not in use")
 }
 
 // Numbers are not used again soon, and never two with the same place in the engine's table.

@@ -17,7 +17,7 @@ import (
 
 var deviceFatal = verbs.AsyncEvent{Type: verbs.EventDeviceFatal}
 
-// awaitFatal reads events until the device has failed, and checks that none follows.
+// awaitFatal reads events until the card has failed, and checks that none follows.
 func (s *station) awaitFatal() {
 	s.Helper()
 	for s.event() != deviceFatal {
@@ -27,7 +27,7 @@ func (s *station) awaitFatal() {
 	refused(s, err, unix.EIO, "interface has gone", "open the device again")
 }
 
-// What is outstanding when a device fails is completed in order, for those who wait as
+// What is outstanding when a card fails is completed in order, for those who wait as
 // for those who poll; then everything says so, but what frees works.
 func TestDeviceFails(t *testing.T) {
 	w := newWirePair(t)
@@ -68,7 +68,7 @@ func deviceFails(t *testing.T, s, peer *station, dest string, end func()) {
 	refused(t, err, verbs.ErrClosed)
 }
 
-// waitForAll gives all completions of a CQ until the device has failed.
+// waitForAll gives all completions of a CQ until the card has failed.
 func (s *station) waitForAll(cq *verbs.CQ) <-chan []verbs.WC {
 	ctx, done := guard(s), make(chan []verbs.WC, 1)
 	go func() {
@@ -196,7 +196,7 @@ func recordsIn(t *testing.T, dir string) int {
 	return len(list)
 }
 
-// A device on an interface that came back under the same name works.
+// A card on an interface that came back under the same name works.
 func TestOpenAfterInterfaceIsDeleted(t *testing.T) {
 	host := labtest.New(t, "hca-a")
 	for range 3 {
@@ -212,7 +212,7 @@ func TestOpenAfterInterfaceIsDeleted(t *testing.T) {
 	}
 }
 
-// Who waits for a neighbour when the device fails is told so, not that nobody answers.
+// Who waits for a neighbour when the card fails is told so, not that nobody answers.
 func TestDeviceFailsWhileWaitingForANeighbour(t *testing.T) {
 	l := newStations(t)
 	done, route := make(chan error), l.a.route("10.77.0.99")

@@ -11,7 +11,7 @@ import (
 	"github.com/roced/roced/verbs"
 )
 
-// hop is a neighbour that paths lead over.
+// hop is a neighbour that is the next hop of paths.
 type hop struct {
 	address netip.Addr
 	status  hopStatus
@@ -19,11 +19,11 @@ type hop struct {
 	settled chan struct{} // closed when it has answered, or failed
 }
 
-// unanswered says that it is still being asked for.
+// unanswered says that the neighbour has been asked and has not answered yet.
 func (h *hop) unanswered() bool { return !h.status.known && !h.status.failed }
 
-// obtainHop finds the hop of an address, or makes one, which is asked for then. The caller
-// holds card.asking.
+// obtainHop finds the hop of an address, or makes one and asks the neighbour. The caller holds
+// card.asking.
 func (card *Card) obtainHop(address netip.Addr) (*hop, error) {
 	if h := card.hops[address]; h != nil {
 		return h, nil
@@ -36,7 +36,7 @@ func (card *Card) obtainHop(address netip.Addr) (*hop, error) {
 	return h, nil
 }
 
-// askFor has a hop looked for, and takes what is known of it already.
+// askFor has the kernel ask a neighbour, and reads what the kernel knows of it already.
 func (card *Card) askFor(h *hop) error {
 	if err := card.host.hold(h.address); err != nil {
 		return err
@@ -51,8 +51,8 @@ func (card *Card) askFor(h *hop) error {
 	return nil
 }
 
-// setStatus notes what is known of a hop, and wakes those that wait for it. While it is asked
-// for again, what was known is good until the answer comes. The caller holds card.mu.
+// setStatus stores what the host knows of a hop, and wakes those that wait for it. While the
+// neighbour is asked again, its old MAC stays in use. The caller holds card.mu.
 func (h *hop) setStatus(status hopStatus) {
 	was := h.unanswered()
 	if h.status.known && !status.known && !status.failed {
@@ -67,7 +67,7 @@ func (h *hop) setStatus(status hopStatus) {
 	}
 }
 
-// dropHop lets a hop go that no path leads over. The caller holds card.asking.
+// dropHop forgets a hop that no path uses. The caller holds card.asking.
 func (card *Card) dropHop(h *hop) {
 	if h != nil && len(h.paths) == 0 {
 		delete(card.hops, h.address)
@@ -75,7 +75,7 @@ func (card *Card) dropHop(h *hop) {
 	}
 }
 
-// pathsOver lists the paths that lead over hops.
+// pathsOver lists the paths that use hops.
 func pathsOver(hops ...*hop) (all []*path) {
 	for _, h := range hops {
 		if h != nil {
@@ -85,8 +85,8 @@ func pathsOver(hops ...*hop) (all []*path) {
 	return all
 }
 
-// neighbourTimeout is how long a new address handle waits for its neighbour at most. The
-// kernel asks three times, a second apart.
+// neighbourTimeout is how long CreateAH waits for a neighbour at most. The kernel asks three times,
+// a second apart.
 const neighbourTimeout = 4 * time.Second
 
 // awaitPath waits until it is known whether packets can be sent on a path.

@@ -10,23 +10,23 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// surroundings is what a device must know of the machine that it is in, and asks of it. An
-// error says that the question failed, and nothing of what was asked, but where it is named.
+// surroundings is what a card asks of the host that it is on. An error means that the host could not
+// be asked, and says nothing about the answer, except for the errors that are named here.
 type surroundings interface {
-	// port tells how the interface stands now; errInterfaceGone if it does not exist
-	// any more, in this network namespace.
+	// port gives the interface's present state; errInterfaceGone if it does not exist any more in
+	// this network namespace.
 	port() (portStatus, error)
-	// route is where packets from one of the device's addresses to a destination go:
-	// host.ErrNoRoute, host.ErrLocal.
+	// route gives the route from one of the card's addresses to a destination: host.ErrNoRoute,
+	// host.ErrLocal.
 	route(source, dest netip.Addr) (host.Route, error)
-	// neighbour tells what is known of a next hop now.
+	// neighbour gives what the host knows of a next hop now.
 	neighbour(hop netip.Addr) (hopStatus, error)
-	// hold has a next hop looked for at once, and kept fresh until release. It may be called
-	// again, to have it looked for anew.
+	// hold has the host ask a next hop for its MAC at once, and keep the answer up to date until
+	// release. A second call has it ask again.
 	hold(hop netip.Addr) error
 	release(hop netip.Addr)
-	// join makes the host a member of a group, for the first that asks; leave ends
-	// that for the last.
+	// join makes the host a member of a group. Each join needs a leave; the last one ends the
+	// membership.
 	join(group netip.Addr) error
 	leave(group netip.Addr) error
 	// follow tells changes what changed on the host, until interrupt; listen tells what routers say of
@@ -34,20 +34,20 @@ type surroundings interface {
 	follow(changes *pendingChanges)
 	listen(tell func(host.TooBig))
 	interrupt()
-	// describe names the modes that XDP and AF_XDP are in.
+	// describe names the modes of XDP and AF_XDP.
 	describe() (xdp, socket string)
 	close() error
 }
 
 var errInterfaceGone = errno.New("the interface has gone; open the device again when it is back", unix.ENODEV)
 
-// portStatus is how an interface stands.
+// portStatus is the state of an interface.
 type portStatus struct {
 	enabled   bool // by the administrator
 	up        bool // and there is a carrier
 	mtu       int  // bytes
 	mac       wire.MAC
-	macs      []wire.MAC // that unicast frames for the port have; none: any
+	macs      []wire.MAC // destination MACs of unicast frames for the port; none stands for any
 	addresses []netip.Addr
 	// broadcasts are those of the addresses' subnets.
 	broadcasts []netip.Addr
@@ -56,12 +56,12 @@ type portStatus struct {
 // hopStatus is what the host knows of a next hop.
 type hopStatus struct {
 	mac    wire.MAC
-	known  bool // the MAC is
-	failed bool // it was asked for, and has not answered
-	absent bool // nobody looks for it
+	known  bool // mac is valid
+	failed bool // it was asked and has not answered
+	absent bool // the host has no entry for it
 }
 
-// steering decides what reaches the engine; *bpf.Steering, or nothing on a wire in memory.
+// steering decides which packets reach the engine: *bpf.Steering, or noSteering on a wire in memory.
 type steering interface {
 	AddQP(number uint32) error
 	RemoveQP(number uint32) error
@@ -73,7 +73,7 @@ type steering interface {
 	AddGroup(netip.Addr) error
 	RemoveGroup(netip.Addr) error
 	Counters() (bpf.Counters, error)
-	// Check is bpf.ErrDetached when nothing is steered any more.
+	// Check returns bpf.ErrDetached if the program is not attached any more.
 	Check() error
 }
 

@@ -55,7 +55,7 @@ func newGroupSocket(t *testing.T, host *lab.Namespace, group string, port int) i
 	return fd
 }
 
-// hostState is what nothing that a device does may change: routes, rules, addresses, and
+// hostState is what nothing that a card does may change: routes, rules, addresses, and
 // which source the kernel picks for whom.
 type hostState struct{ routes, rules, addresses, ways []string }
 
@@ -145,7 +145,7 @@ func forget(t *testing.T, host *lab.Namespace, neighbour netip.Addr) {
 	}
 }
 
-// A device, its groups and their traffic change nothing of what the host is and does:
+// A card, its groups and their traffic change nothing of what the host is and does:
 // routes, sources, neighbours, and a group of its own, before, during and after.
 func TestHostIsUndisturbed(t *testing.T) {
 	hosts := labtest.Pair(t)

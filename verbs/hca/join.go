@@ -9,15 +9,14 @@ import (
 	"github.com/roced/roced/verbs"
 )
 
-// joined is a join. A send-only one is nobody's business but the program's: the
-// host never hears of it.
+// joined is a membership of a group. The host is a member only for full ones.
 type joined struct {
 	group netip.Addr
 	full  bool
 }
 
-// JoinMulticast implements verbs.Provider. The host's membership is made without the
-// card's lock, since it waits for the kernel.
+// JoinMulticast implements verbs.Provider. It does not hold the card's lock while it waits for the
+// kernel to join.
 func (s *Session) JoinMulticast(r verbs.JoinMulticastRequest) (grant verbs.JoinMulticastGrant, err error) {
 	m, mgid, err := s.checkJoin(r)
 	if err != nil {
@@ -36,7 +35,7 @@ func (s *Session) JoinMulticast(r verbs.JoinMulticastRequest) (grant verbs.JoinM
 	handle, err := s.keepJoin(m)
 	if err != nil {
 		if m.full {
-			_ = s.card.host.leave(m.group) // what refused it is the error to tell of
+			_ = s.card.host.leave(m.group) // the error of keepJoin is the one to report
 		}
 		return grant, err
 	}
@@ -52,13 +51,14 @@ func (s *Session) checkJoin(r verbs.JoinMulticastRequest) (*joined, wire.GID, er
 		return nil, mgid, fmt.Errorf("%w: %w", verbs.ErrInvalid, err)
 	}
 	if zone := r.Group.Zone(); zone != "" && zone != s.card.name {
-		return nil, mgid, fmt.Errorf("%w: the group is one of %s, and the device is on %s", verbs.ErrInvalid, zone, s.card.name)
+		return nil, mgid, fmt.Errorf("%w: the group's zone is %s, but the device is on %s", verbs.ErrInvalid, zone, s.card.name)
 	}
 	return &joined{group: r.Group.Unmap().WithZone(""), full: r.Flags == verbs.JoinFullMember}, mgid, nil
 }
 
-// sourceFor finds the address to send to a group from, a link-local one only if there is no
-// other, and keeps the card open until commands.Done. A full member may do without: it receives.
+// sourceFor finds the source address for messages to a group: a link-local one only if there is no
+// other. A full member needs none, since it can still receive. The card stays open until
+// commands.Done.
 func (s *Session) sourceFor(m *joined) (best wire.GID, err error) {
 	if err := s.enter(); err != nil {
 		return best, err
@@ -98,7 +98,7 @@ func (s *Session) LeaveMulticast(r verbs.LeaveMulticastRequest) error {
 	return hostError(s.card.host.leave(m.group))
 }
 
-// takeJoin takes a join away from the program; the card stays until commands.Done.
+// takeJoin removes a membership from the session's table. The card stays open until commands.Done.
 func (s *Session) takeJoin(handle verbs.Handle) (*joined, error) {
 	if err := s.enterToFree(); err != nil {
 		return nil, err

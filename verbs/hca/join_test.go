@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// switched is two devices on a switch that snoops.
+// switched is two cards on a switch that snoops.
 type switched struct {
 	*labtest.SwitchLab
 	a, b *station
@@ -92,7 +92,7 @@ func TestSendOnlyIsSilent(t *testing.T) {
 			check(t, hosts.b.qp.AttachMcast(receiver.MGID(), 0))
 			eventually(t, "report", func() bool { return hosts.snooped(t, hosts.PortB, group) })
 			left := join(t, hosts.a, group, verbs.JoinSendOnlyFullMember)
-			join(t, hosts.a, group, verbs.JoinSendOnlyFullMember) // stays until the device closes
+			join(t, hosts.a, group, verbs.JoinSendOnlyFullMember) // stays until the card closes
 			// Full members of other groups are heard: the sniffer works, and what would have
 			// been said before has been.
 			silent := 0

@@ -16,11 +16,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// kernelHost is the surroundings as the kernel tells them over netlink.
+// kernelHost implements surroundings with the kernel, over netlink.
 type kernelHost struct {
 	queries  *host.Queries
-	base     *host.Queries // about the interface below a VLAN's; nil: there is none
-	anyMAC   bool          // frames are for the interface whatever their MAC
+	base     *host.Queries // about the interface below a VLAN; else nil
+	anyMAC   bool          // the interface takes frames for any MAC
 	follower *host.Subscription
 	routers  *host.Routers
 	log      *slog.Logger
@@ -29,12 +29,12 @@ type kernelHost struct {
 	socket   xsk.Info
 	tuned    func() error // puts the kernel's knobs back
 	journals journals
-	// memberships are of groups; opening them removes what a killed process left.
+	// memberships are the host's, of groups.
 	memberships *membership.Memberships
 
 	mu      sync.Mutex
 	managed map[netip.Addr]bool // neighbours that the kernel keeps fresh because we asked
-	warned  bool                // that the journal cannot be written
+	warned  bool                // it was logged that the journal cannot be written
 }
 
 // port implements surroundings.
@@ -83,8 +83,8 @@ func (h *kernelHost) neighbour(hop netip.Addr) (hopStatus, error) {
 	return status, nil
 }
 
-// hold implements surroundings. Entries that others look after are left to them. A
-// question of ours that has no answer yet is asked again at once.
+// hold implements surroundings. It leaves alone an entry that is permanent or managed by another
+// program. An entry of ours that has no answer yet is asked for again at once.
 func (h *kernelHost) hold(hop netip.Addr) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -102,7 +102,7 @@ func (h *kernelHost) hold(hop netip.Addr) error {
 	}
 	if err := h.journals.neighbours.Add(hop.String()); err != nil && !h.warned {
 		h.warned = true
-		h.log.Warn("if this process is killed, neighbours that are kept fresh stay so: the journal cannot be written", "device", h.name, "error", err)
+		h.log.Warn("cannot write the journal: if this process is killed, the kernel will keep its managed neighbour entries", "device", h.name, "error", err)
 	}
 	h.managed[hop] = true
 	return h.queries.Manage(hop)
@@ -115,13 +115,14 @@ func (h *kernelHost) release(hop netip.Addr) {
 	h.unmanage(hop)
 }
 
-// unmanage lets an entry of ours grow old. It may have gone, or be another's by now.
+// unmanage has the kernel age an entry of ours again. The entry may be gone, or another program's,
+// by now.
 func (h *kernelHost) unmanage(hop netip.Addr) {
 	if !h.managed[hop] {
 		return
 	}
 	delete(h.managed, hop)
-	if letGrowOld(h.queries, hop) == nil {
+	if unmanageEntry(h.queries, hop) == nil {
 		_ = h.journals.neighbours.Remove(hop.String())
 	}
 }

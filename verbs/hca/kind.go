@@ -9,19 +9,19 @@ import (
 	"github.com/vishvananda/netlink"
 )
 
-// What a device can do depends on what kind of interface it is on:
+// The kind of interface decides how a card can run on it:
 //
-//	card, veth, tap, macvlan, bridge   as it is
+//	NIC, veth, tap, macvlan, bridge    as it is
 //	VLAN (802.1Q)                      XDP on the interface below
 //	bond, team                         generic XDP: native runs on the slaves, whose frames no
 //	                                   socket of the bond gets
 //	VLAN on a bond or team             generic XDP on the VLAN's own interface: the bond has
 //	                                   taken the tag out before generic XDP runs on it
 //	slave of a bond or team            refused: the bond has the addresses
-//	port of a bridge, and the like     a warning: what the host says of it is the bridge's
+//	port of a bridge, and the like     a warning: addresses and neighbours are the bridge's
 //	ipvlan l3, l3s                     refused: it has no neighbours and takes no frames
 //
-// checkKind refuses what could never work on the kind of interface.
+// checkKind refuses kinds of interfaces and modes that cannot work.
 func (b *builder) checkKind() error {
 	if l3, ok := ipvlanMode(b.link); ok {
 		return fmt.Errorf("%w: %s is an ipvlan of mode %s, which has neither neighbours nor frames of its own; "+
@@ -34,7 +34,7 @@ func (b *builder) checkKind() error {
 	return b.checkMaster()
 }
 
-// ipvlanMode is the mode of an ipvlan that routes.
+// ipvlanMode is the mode of an ipvlan that routes; routes is false for other interfaces.
 func ipvlanMode(link netlink.Link) (mode string, routes bool) {
 	ipvlan, ok := link.(*netlink.IPVlan)
 	if tap, isTap := link.(*netlink.IPVtap); isTap {
@@ -52,12 +52,12 @@ func ipvlanMode(link netlink.Link) (mode string, routes bool) {
 	return "", false
 }
 
-// isAggregate says whether an interface has its frames from slaves that have its MAC.
+// isAggregate says whether an interface is a bond or team: its frames come from its slaves.
 func (b *builder) isAggregate(link netlink.Link) bool {
 	return link.Type() == "bond" || link.Type() == "team"
 }
 
-// checkMaster tells of an interface that is enslaved: it has no life of its own.
+// checkMaster refuses a slave of a bond or team, and warns of other interfaces that have a master.
 func (b *builder) checkMaster() error {
 	index := b.base.Attrs().MasterIndex
 	if index == 0 {
@@ -65,7 +65,7 @@ func (b *builder) checkMaster() error {
 	}
 	master, err := b.netlink.LinkByIndex(index)
 	if errors.As(err, new(netlink.LinkNotFoundError)) {
-		return nil // it has gone meanwhile, or is in another namespace
+		return nil // it was removed meanwhile, or is in another namespace
 	}
 	if err != nil {
 		return fmt.Errorf("master of %s: %w", b.base.Attrs().Name, err)
@@ -79,15 +79,15 @@ func (b *builder) judgeMaster(master netlink.Link) error {
 	case b.isAggregate(master):
 		return fmt.Errorf("%w: %s is a slave of the %s %s, which has the addresses and sends and receives through it; open %[4]s",
 			verbs.ErrUnsupported, name, kind, of)
-	case kind == "vrf": // its addresses and neighbours stay its own
+	case kind == "vrf": // the interface keeps its own addresses and neighbours
 	default:
-		b.options.log.Warn("the interface is a port: the host's addresses, neighbours and memberships are its master's; open that, or use it for receiving alone",
+		b.options.log.Warn("the interface is a port of another: the host's addresses, neighbours and memberships are its master's; open the master, or use this one for receiving only",
 			"device", name, "master", of, "kind", kind)
 	}
 	return nil
 }
 
-// chooseBase is where XDP runs and in which mode, once the kind is known.
+// chooseBase decides on which interface XDP runs, and whether it must be generic.
 func (b *builder) chooseBase() {
 	if !b.isAggregate(b.base) {
 		return

@@ -105,7 +105,7 @@ func setMAC(t testing.TB, host *lab.Namespace, last byte) net.HardwareAddr {
 	return mac
 }
 
-// logged is a device's log, for tests to look at.
+// logged is a card's log, for tests to look at.
 type logged struct {
 	mu   sync.Mutex
 	text bytes.Buffer
@@ -125,7 +125,7 @@ func (l *logged) says(text string) bool {
 
 func (l *logged) option() Option { return WithLogger(slog.New(slog.NewTextHandler(l, nil))) }
 
-// counts are all counters of a device that are not zero, by name.
+// counts are all counters of a card that are not zero, by name.
 func counts(t testing.TB, d *Card) map[string]uint64 {
 	t.Helper()
 	s, err := d.Statistics()

@@ -11,11 +11,11 @@ import (
 	"github.com/vishvananda/netlink"
 )
 
-// journals list what a device changes on the host, for the next one to undo what a killed
-// process left. The groups' addresses have theirs in package mcast.
+// journals record what a card changes on the host, so that the next card can undo what a killed
+// process left. Package mcast/membership has its own journal, of groups' addresses.
 type journals struct {
-	neighbours *journal.Journal // that the kernel keeps fresh for us: an address a line
-	knobs      *journal.Journal // that were set: "name old-value"
+	neighbours *journal.Journal // managed neighbour entries: an address a line
+	knobs      *journal.Journal // changed knobs: "name old-value" a line
 }
 
 const (
@@ -23,8 +23,8 @@ const (
 	knobsKind      = "knobs"
 )
 
-// openJournals undoes what killed processes left in the calling thread's namespace, and makes
-// journals of what is on one interface from now on. What cannot be undone is logged.
+// openJournals undoes what killed processes left in the calling thread's namespace, and opens the
+// journals of this card's interface. What cannot be undone is logged.
 func (b *builder) openJournals() error {
 	here, err := journal.ThisNamespace()
 	if err != nil {
@@ -33,7 +33,7 @@ func (b *builder) openJournals() error {
 	dir := cmp.Or(b.options.stateDir, journal.Dir)
 	for kind, undo := range map[string]func(int, []string) error{neighboursKind: unmanageAll, knobsKind: b.resetKnobs} {
 		if err := journal.Sweep(dir, kind, here, undo); err != nil {
-			b.options.log.Warn("cannot undo what a killed process left", "what", kind, "error", err)
+			b.options.log.Warn("cannot undo what a killed process changed", "what", kind, "error", err)
 		}
 	}
 	b.journals = journals{
@@ -47,7 +47,7 @@ func (j *journals) close() error {
 	return errors.Join(j.neighbours.Close(), j.knobs.Close())
 }
 
-// unmanageAll lets neighbours of an interface grow old that a killed process had managed.
+// unmanageAll has the kernel age the neighbour entries again that a killed process had it manage.
 func unmanageAll(index int, lines []string) error {
 	queries, err := host.OpenQueries(index)
 	if err != nil {
@@ -59,14 +59,14 @@ func unmanageAll(index int, lines []string) error {
 	}
 	for _, line := range lines {
 		if address, bad := netip.ParseAddr(line); bad == nil {
-			err = errors.Join(err, letGrowOld(queries, address))
+			err = errors.Join(err, unmanageEntry(queries, address))
 		}
 	}
 	return err
 }
 
-// letGrowOld unmanages an entry, unless it has become somebody else's.
-func letGrowOld(queries *host.Queries, address netip.Addr) error {
+// unmanageEntry has the kernel age an entry again, unless it is another program's by now.
+func unmanageEntry(queries *host.Queries, address netip.Addr) error {
 	entry, err := queries.Neighbour(address)
 	if err != nil || !entry.Managed() || entry.Foreign() {
 		return err
@@ -74,7 +74,7 @@ func letGrowOld(queries *host.Queries, address netip.Addr) error {
 	return queries.Unmanage(address)
 }
 
-// resetKnobs gives the knobs of an interface the values back that they had.
+// resetKnobs sets an interface's knobs to the old values that a journal lists.
 func (b *builder) resetKnobs(index int, lines []string) error {
 	link, err := b.netlink.LinkByIndex(index)
 	if errors.As(err, new(netlink.LinkNotFoundError)) {
@@ -96,7 +96,7 @@ func (b *builder) resetKnobs(index int, lines []string) error {
 	return err
 }
 
-// isKnob says whether a name is of a knob that Tuning sets: a journal could say anything.
+// isKnob says whether a name is that of a knob that Tuning sets. A journal is not trusted.
 func isKnob(name string) bool {
 	return name == knobDeferHardIRQs || name == knobGROFlushTimeout
 }

@@ -26,7 +26,7 @@ func journaled(t *testing.T, dir, kind string) string {
 	return strings.Join(strings.Fields(all), " ")
 }
 
-// What a device changes on the host is in a journal as long as it is changed.
+// What a card changes on the host is in a journal as long as it is changed.
 func TestChangesAreJournaled(t *testing.T) {
 	t.Parallel()
 	hosts, dir := labtest.Pair(t), t.TempDir()

@@ -15,8 +15,7 @@ func (card *Card) use(p *path) {
 	p.users++
 }
 
-// leavePath takes a user from a path, and lets the path go when it was the last, and no packet
-// waits on it.
+// leavePath removes a user from a path. When it was the last, the path lingers or is freed.
 func (card *Card) leavePath(p *path) {
 	card.asking.Lock()
 	defer card.asking.Unlock()
@@ -33,8 +32,8 @@ func (card *Card) leavePath(p *path) {
 	card.dropHop(unused)
 }
 
-// A path that leads somewhere lingers when its last user has left: a server that makes a
-// handle for each answer, and closes it, would have the host asked each time.
+// A path whose destination is reachable is kept for a while after its last user has left. Otherwise
+// a server that makes a handle for each answer would query the host each time.
 const (
 	pathLinger   = 5 * time.Second
 	maxLingering = 1024 // paths
@@ -50,8 +49,7 @@ func (card *Card) lingers(p *path) bool {
 	return true
 }
 
-// freeIdleLater has freeIdle run, once, however many paths come and go until then. The caller
-// holds card.mu.
+// freeIdleLater has a timer call freeIdle, unless one is set already. The caller holds card.mu.
 func (card *Card) freeIdleLater() {
 	if !card.freeing {
 		card.freeing = true
@@ -59,7 +57,7 @@ func (card *Card) freeIdleLater() {
 	}
 }
 
-// freeIdle forgets the paths that have lingered long enough.
+// freeIdle frees the paths that have lingered long enough.
 func (card *Card) freeIdle() {
 	card.asking.Lock()
 	defer card.asking.Unlock()
@@ -72,7 +70,7 @@ func (card *Card) freeIdle() {
 	for _, p := range card.paths {
 		switch {
 		case p.users > 0:
-		case time.Since(p.idle) >= pathLinger/2: // in two strokes
+		case time.Since(p.idle) >= pathLinger/2: // a younger one stays until the next call
 			left = append(left, card.freePath(p))
 		default:
 			card.lingering++
@@ -87,8 +85,8 @@ func (card *Card) freeIdle() {
 	}
 }
 
-// freePath forgets a path that has no users. One on which packets wait stays until they have
-// left. The caller holds card.asking and card.mu.
+// freePath frees a path, unless it has users or packets wait on it. The caller holds card.asking and
+// card.mu.
 func (card *Card) freePath(p *path) (unused *hop) {
 	waiting := 0
 	card.engine.Do(func() { waiting = p.entry.Waiting() })
@@ -100,10 +98,10 @@ func (card *Card) freePath(p *path) (unused *hop) {
 	return card.setWay(p, way{})
 }
 
-// settle sends what programs have posted, as far as that can be done within closePatience, also
-// to neighbours that answer only now: nobody follows them any more.
+// settle sends posted requests, for closeTimeout at most. It asks for neighbours that have not
+// answered yet itself, since keepUp has ended.
 func (card *Card) settle(sessions []*Session) {
-	end := time.Now().Add(closePatience)
+	end := time.Now().Add(closeTimeout)
 	settle := func() {
 		for _, s := range sessions {
 			card.engine.Settle(s.entry, time.Until(end))
@@ -119,10 +117,11 @@ func (card *Card) settle(sessions []*Session) {
 	settle()
 }
 
-// settlePause is between two looks for neighbours that settle waits for.
+// settlePause is the time between two looks for neighbours that settle waits for.
 const settlePause = 2 * time.Millisecond
 
-// abandonPaths drops the packets that wait for neighbours, by name: the device is closed.
+// abandonPaths has the engine drop the packets that wait for neighbours, and count them as
+// unreachable. The card is being closed.
 func (card *Card) abandonPaths() {
 	card.asking.Lock()
 	defer card.asking.Unlock()

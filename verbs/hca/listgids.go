@@ -9,9 +9,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ListGIDs gives the GID table that a device on the interface has if it is opened now: its
-// lines in use. It opens none, and needs no privilege but InNamespace's. Of the options
-// only that one counts.
+// ListGIDs gives the entries that the GID table of a card on the interface would have if it were
+// opened now. It opens no card, and needs no privilege except for InNamespace, which is the only
+// option that it uses.
 func ListGIDs(name string, list ...Option) (entries []verbs.GIDEntry, err error) {
 	o := newOptions(list)
 	err = RunIn(o.namespace, func() error {
@@ -27,7 +27,7 @@ func ListGIDs(name string, list ...Option) (entries []verbs.GIDEntry, err error)
 	return entries, nil
 }
 
-// lookAt is what a device would see first.
+// lookAt reads the state of an interface's port.
 func lookAt(name string) (status portStatus, err error) {
 	b := &builder{name: name}
 	if b.netlink, err = netlink.NewHandle(unix.NETLINK_ROUTE); err != nil {

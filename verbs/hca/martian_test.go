@@ -11,7 +11,7 @@ import (
 )
 
 // What XDP lets past the kernel's own checks is held against the kernel: each packet is sent
-// twice, to the device and, with another port, to a socket of the same host. Where the two
+// twice, to the card and, with another port, to a socket of the same host. Where the two
 // do not agree the row says why. (rp_filter is off, as a namespace has it.)
 func TestSourcesAsTheKernelHasThem(t *testing.T) {
 	l := newStations(t)
@@ -108,7 +108,7 @@ func reachesSocket(t *testing.T, host *lab.Namespace, r *rawSender, f []byte, de
 	}
 }
 
-// A new MAC, as a bond or an administrator gives it, is the device's at once, and the old
+// A new MAC, as a bond or an administrator gives it, is the card's at once, and the old
 // one is not.
 func TestMACChanges(t *testing.T) {
 	l := newStations(t)

@@ -10,14 +10,14 @@ import (
 	"github.com/roced/roced/verbs"
 )
 
-// Limits of the groups of a device. As many groups fit the steering table.
+// groupLimits are a card's limits of groups. The steering table has room for as many groups.
 var groupLimits = mcast.Limits{Groups: 16384, QPsPerGroup: maxQP, Attachments: 1 << 18}
 
-// groups are the device's groups, and what is attached to them.
+// groups are a card's groups, with the queue pairs that are attached to them.
 type groups = mcast.Table[*datapath.QP]
 
-// AttachMcast implements verbs.Provider. The engine knows a group before XDP lets
-// its packets through, and as long as it does.
+// AttachMcast implements verbs.Provider. The engine has a group before XDP redirects its packets, and
+// until XDP does not any more.
 func (s *Session) AttachMcast(r verbs.McastRequest) error {
 	q, err := s.enterGroup(s.enter, r)
 	if err != nil {
@@ -26,7 +26,7 @@ func (s *Session) AttachMcast(r verbs.McastRequest) error {
 	card, mgid := s.card, r.MGID
 	defer card.mu.Unlock()
 	if s.attached == s.config.Limits.Attachments {
-		return fmt.Errorf("%w: %d queue pairs are attached to groups", verbs.ErrLimit, s.attached)
+		return fmt.Errorf("%w: the session has %d attachments to groups; detach some", verbs.ErrLimit, s.attached)
 	}
 	isNew := card.groups.Members(mgid) == nil
 	switch err := card.groups.Add(mcast.NewGroup[*datapath.QP](mgid, r.MLID), q.entry); {
@@ -59,8 +59,7 @@ func (s *Session) DetachMcast(r verbs.McastRequest) error {
 	return s.detach(q, r.MGID, r.MLID)
 }
 
-// enterGroup takes the card's lock for an attach or a detach, and checks what
-// both need.
+// enterGroup takes the card's lock for an attach or a detach, and makes the checks of both.
 func (s *Session) enterGroup(enter func() error, r verbs.McastRequest) (*qp, error) {
 	if err := enter(); err != nil {
 		return nil, err
@@ -69,7 +68,7 @@ func (s *Session) enterGroup(enter func() error, r verbs.McastRequest) (*qp, err
 	switch {
 	case err != nil:
 	case verbs.QPState(q.state.Load()) == verbs.QPStateReset:
-		err = fmt.Errorf("%w: the queue pair is in RESET; a group takes it from INIT on", verbs.ErrState)
+		err = fmt.Errorf("%w: the queue pair is in RESET; it can be attached to groups from INIT on", verbs.ErrState)
 	case !r.MGID.IsMulticast():
 		err = fmt.Errorf("%w: %v is not a multicast GID: ::ffff:224.0.0.0/4 and ff00::/8 are", verbs.ErrInvalid, r.MGID)
 	}
@@ -90,14 +89,14 @@ func (s *Session) detach(q *qp, mgid wire.GID, mlid wire.MLID) error {
 	s.attached--
 	if card.groups.Members(mgid) == nil {
 		if err := card.steering.RemoveGroup(mgid.Addr()); err != nil {
-			card.log.Error("a group stays in the steering table", "device", card.name, "group", mgid, "error", err)
+			card.log.Error("cannot remove a group from the steering table", "device", card.name, "group", mgid, "error", err)
 		}
 	}
 	card.showGroup(mgid)
 	return nil
 }
 
-// showGroup has the engine deliver to those that are attached now.
+// showGroup gives the queue pairs that are attached to a group now to the engine.
 func (card *Card) showGroup(mgid wire.GID) {
 	members := card.groups.Members(mgid)
 	card.engine.Do(func() { card.engine.SetGroup(mgid, members) })

@@ -11,34 +11,33 @@ import (
 	"github.com/roced/roced/verbs"
 )
 
-// XDPMode is where the steering program runs, by the name that a user gives it. The zero value
-// is XDPAuto.
+// XDPMode is the name of the mode that the steering program runs in. The zero value is XDPAuto.
 type XDPMode string
 
 // The modes of XDP.
 const (
-	XDPAuto    XDPMode = "auto"    // native, or generic where that is not to be had
+	XDPAuto    XDPMode = "auto"    // native, or generic if the driver has no native XDP
 	XDPNative  XDPMode = "native"  // in the driver, before a socket buffer is made
-	XDPGeneric XDPMode = "generic" // in the network stack: on any interface, slowly
+	XDPGeneric XDPMode = "generic" // in the network stack: on any interface, but slower
 )
 
-// SocketMode is how AF_XDP sockets move frames, by its name. The zero value is SocketAuto.
+// SocketMode is the name of the way that AF_XDP sockets move frames. The zero value is SocketAuto.
 type SocketMode string
 
 // The modes of AF_XDP.
 const (
-	SocketAuto     SocketMode = "auto"      // without copying where the driver can, else copying
+	SocketAuto     SocketMode = "auto"      // zero-copy if the driver supports it, else copy
 	SocketCopy     SocketMode = "copy"      // the kernel copies each frame
 	SocketZeroCopy SocketMode = "zero-copy" // the NIC reads and writes the frames, or Open fails
 )
 
-// MembershipMethod is how the host is made a member of an IPv4 group, by its name; IPv6 groups are
-// always joined by sockets. The zero value is MembershipAuto.
+// MembershipMethod is the name of the way that the host joins IPv4 groups. IPv6 groups are always
+// joined with sockets. The zero value is MembershipAuto.
 type MembershipMethod string
 
 // The methods.
 const (
-	// MembershipAuto is MembershipNetlink as far as it goes, then MembershipSocket.
+	// MembershipAuto is MembershipNetlink up to the kernel's limit, then MembershipSocket.
 	MembershipAuto MembershipMethod = "auto"
 	// MembershipNetlink gives the interface the group's address, with autojoin (ip-address(8)).
 	// All such addresses of a namespace share net.ipv4.igmp_max_memberships, 20 as shipped.
@@ -47,14 +46,14 @@ const (
 	MembershipSocket MembershipMethod = "socket"
 )
 
-// modes are what the names mean, in the packages below.
+// modes are the options' modes in the types of the packages below.
 type modes struct {
 	xdp        bpf.Mode
 	socket     xsk.Mode
 	membership membership.Method
 }
 
-// find gives the number that a name stands for: the place of it in the list. The first is the default.
+// find gives a name's place in the list of names; 0, the default, for an empty name.
 func find[Name ~string, Number ~int](what string, name Name, names ...Name) (Number, error) {
 	if name == "" {
 		return 0, nil
@@ -62,12 +61,12 @@ func find[Name ~string, Number ~int](what string, name Name, names ...Name) (Num
 	place := slices.Index(names, name)
 	if place < 0 {
 		list := fmt.Sprint(names)
-		return 0, fmt.Errorf("%w: %s %q: one of %s", verbs.ErrInvalid, what, name, strings.ReplaceAll(list[1:len(list)-1], " ", ", "))
+		return 0, fmt.Errorf("%w: %s %q; it must be one of %s", verbs.ErrInvalid, what, name, strings.ReplaceAll(list[1:len(list)-1], " ", ", "))
 	}
 	return Number(place), nil
 }
 
-// modes finds out what the options' names mean.
+// modes translates the options' names.
 func (o *options) modes() (m modes, err error) {
 	if m.xdp, err = find[XDPMode, bpf.Mode]("XDP mode", o.xdp, XDPAuto, XDPNative, XDPGeneric); err != nil {
 		return m, err

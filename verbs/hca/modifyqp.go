@@ -30,14 +30,14 @@ func (s *Session) ModifyQP(r verbs.ModifyQPRequest) error {
 	return err
 }
 
-// checkModify checks a change before anything is changed.
+// checkModify checks a request before anything is changed.
 func (s *Session) checkModify(current, next verbs.QPState, attr *verbs.QPAttr, mask verbs.QPAttrMask) error {
 	if err := verbs.CheckModifyQP(current, next, verbs.QPTypeUD, mask); err != nil {
 		return err
 	}
 	switch {
 	case mask&verbs.QPAttrEnSQDAsyncNotify != 0 && attr.EnSQDAsyncNotify:
-		return fmt.Errorf("%w: the event of a drained send queue", verbs.ErrUnsupported)
+		return fmt.Errorf("%w: EnSQDAsyncNotify, the event for a drained send queue", verbs.ErrUnsupported)
 	case mask&verbs.QPAttrCurState != 0 && attr.CurState != current:
 		return fmt.Errorf("%w: the queue pair is in %v, not in %v", verbs.ErrState, current, attr.CurState)
 	case mask&verbs.QPAttrPort != 0 && attr.Port != 1:
@@ -52,8 +52,8 @@ func (s *Session) checkModify(current, next verbs.QPState, attr *verbs.QPAttr, m
 	return nil
 }
 
-// apply makes the change, between two bursts. The engine may have moved the
-// queue pair on since the change was checked.
+// apply makes the change, between two bursts. The engine may have changed the queue pair's state
+// since the request was checked.
 func (q *qp) apply(e *datapath.Engine, current, next verbs.QPState, attr *verbs.QPAttr, mask verbs.QPAttrMask, token uint32) error {
 	if now := verbs.QPState(q.state.Load()); now != current {
 		return fmt.Errorf("%w: the queue pair went to %v by itself; query it, and try again", verbs.ErrState, now)

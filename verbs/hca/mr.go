@@ -33,11 +33,11 @@ func (s *Session) AllocMR(r verbs.AllocMRRequest) (verbs.MRGrant, error) {
 	return grant, err
 }
 
-// RegMR implements verbs.Provider. Over another memory than Go's the card cannot reach the
-// program's own.
+// RegMR implements verbs.Provider. If SessionConfig sets Memory, the card cannot access the
+// program's own memory.
 func (s *Session) RegMR(r verbs.RegMRRequest) (verbs.MRGrant, error) {
 	if _, reached := s.config.Memory.(goMemory); !reached {
-		return verbs.MRGrant{}, fmt.Errorf("%w: the card does not reach the memory of the program; AllocMR makes memory that both reach", verbs.ErrUnsupported)
+		return verbs.MRGrant{}, fmt.Errorf("%w: the card cannot access the program's memory; AllocMR makes memory that both can access", verbs.ErrUnsupported)
 	}
 	if err := checkMR(len(r.Memory), r.Access); err != nil {
 		return verbs.MRGrant{}, err
@@ -55,7 +55,7 @@ func checkMR(length int, access verbs.AccessFlags) error {
 	return nil
 }
 
-// register makes a region of memory.
+// register makes a memory region.
 func (s *Session) register(pdHandle verbs.Handle, m *mr, memory []byte, access verbs.AccessFlags) (grant verbs.MRGrant, err error) {
 	if err := s.enter(); err != nil {
 		return grant, err
@@ -77,8 +77,8 @@ func (s *Session) register(pdHandle verbs.Handle, m *mr, memory []byte, access v
 	return verbs.MRGrant{MR: handle, LKey: entry.LKey, Memory: memory}, nil
 }
 
-// DeregMR implements verbs.Provider. Requests that name the region and run later
-// fail; none is running when it returns.
+// DeregMR implements verbs.Provider. When it returns, no request that uses the region is running;
+// later ones fail.
 func (s *Session) DeregMR(r verbs.DeregMRRequest) error {
 	if err := s.enterToFree(); err != nil {
 		return err

@@ -262,7 +262,7 @@ func TestUnreachable(t *testing.T) {
 	}
 }
 
-// Closing the device ends the wait for a neighbour.
+// Closing the card ends the wait for a neighbour.
 func TestCloseWhileResolving(t *testing.T) {
 	hosts := labtest.Pair(t)
 	s := newStation(t, open(t, hosts.A))

@@ -17,29 +17,29 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Open makes a card of a network interface. It needs CAP_NET_RAW (sockets),
-// CAP_BPF, CAP_PERFMON and CAP_NET_ADMIN (program, neighbours), and CAP_IPC_LOCK or
-// enough of RLIMIT_MEMLOCK (frames: 12 MiB, more with several queues, see WithFrames); with
-// InNamespace or Tuning CAP_SYS_ADMIN too. One error names all that is missing.
+// Open makes a card on a network interface. It needs CAP_NET_RAW (sockets), CAP_BPF, CAP_PERFMON
+// and CAP_NET_ADMIN (XDP program, neighbours), and CAP_IPC_LOCK or enough RLIMIT_MEMLOCK (frames:
+// 12 MiB, more with several queues, see WithFrames). InNamespace and Tuning need CAP_SYS_ADMIN too.
+// One error names all that is missing.
 //
 // Any Ethernet interface will do. On a bond or team, and on a VLAN of one, XDP is generic, and
-// the host's check that a frame is for one of its MACs is not made. A slave of one, and an
-// ipvlan of mode l3, are refused. There are at most 1024 receive queues, each with a socket.
+// frames are not checked to be for one of the host's MACs. A slave of a bond or team and an ipvlan
+// of mode l3 are refused. The interface may have at most 1024 receive queues; each gets a socket.
 //
-// The RDMA MTU follows the interface's, but never above what that allows when the device
-// is opened (and 1024): buffers are sized then. To use an MTU that was raised later, close
-// the device and open it again.
+// The active RDMA MTU follows the interface's MTU. It never exceeds what that allows at Open (but at
+// least 1024), since buffers are sized then. To use an MTU that was raised later, close the card and
+// open it again.
 //
-// While the device is open, RoCEv2 packets for the interface's addresses do not
-// reach the network stack. Everything else does.
+// While the card is open, RoCEv2 packets for the interface's addresses do not reach the network
+// stack. All other packets do.
 //
-// A VLAN's interface, such as eth0.42 (802.1Q), is a device of its own: it has the
-// addresses, groups and neighbours, and XDP runs on the interface below, which can have
-// no other device then, neither its own nor another VLAN's: EBUSY. A tag that the card
-// takes out of the frame (receive offload) is not there for XDP: packets of the VLAN pass to the
-// host and count as pass_vlan, and an untagged device takes packets of any VLAN for its own.
-// Turn that off: ethtool -K eth0 rxvlan off. On a veth or a bridge it is the sending
-// end, or the bridge's port, that leaves the tag out: ethtool -K … txvlan off there.
+// A VLAN interface, such as eth0.42 (802.1Q), can be opened like any other. Addresses, groups and
+// neighbours are the VLAN interface's. XDP runs on the interface below, on which no other card can
+// be opened then, neither on itself nor on another of its VLANs: EBUSY. If the NIC takes the tags
+// out of received frames (receive offload), XDP does not see them: the VLAN's packets pass to the
+// host and count as pass_vlan, and a card on an untagged interface takes packets of any VLAN for its
+// own. Turn the offload off: ethtool -K eth0 rxvlan off. On a veth or a bridge, the sending end or
+// the bridge's port leaves the tag out: ethtool -K … txvlan off there.
 func Open(name string, list ...Option) (*Card, error) {
 	o := newOptions(list)
 	modes, err := o.check()
@@ -61,7 +61,7 @@ func Open(name string, list ...Option) (*Card, error) {
 	return card, nil
 }
 
-// builder opens what a device is made of, on a thread in its namespace.
+// builder opens the parts of a card, on a thread in its namespace.
 type builder struct {
 	name    string
 	options options
@@ -75,11 +75,11 @@ type builder struct {
 	follower *host.Subscription
 	routers  *host.Routers
 	link     netlink.Link // has the addresses
-	base     netlink.Link // has the card's queues: the link, or what a VLAN is on
+	base     netlink.Link // has the NIC's queues: link, or the interface below a VLAN
 	vlan     uint16
 	maxMTU   wire.MTU
 	queues   queues
-	generic  error // why XDP must be generic; nil: it need not
+	generic  error // why XDP must be generic; nil if it need not
 	steering *bpf.Steering
 	sockets  []*xsk.Socket
 
@@ -88,15 +88,15 @@ type builder struct {
 	tuned       func() error
 }
 
-// build goes live last: until the device adds addresses, the program that it
-// attaches passes everything.
+// build opens everything. The XDP program that it attaches passes all packets until the card adds
+// addresses.
 func (b *builder) build() (err error) {
 	b.tuned = func() error { return nil }
 	if b.netlink, err = netlink.NewHandle(unix.NETLINK_ROUTE); err != nil {
 		return fmt.Errorf("netlink: %w", err)
 	}
 	for _, step := range []func() error{
-		b.findLink, b.checkLink, b.countQueues, b.checkPermission, b.checkMultiBuffer, b.warnOfOthers,
+		b.findLink, b.checkLink, b.countQueues, b.checkPermission, b.checkMultiBuffer, b.warnOfConflicts,
 		b.listen, b.openJournals, b.loadProgram, b.openSockets, b.openMemberships, b.tune,
 	} {
 		if err := step(); err != nil {
@@ -136,7 +136,7 @@ func (b *builder) undo() (err error) {
 }
 
 func (b *builder) parts() parts {
-	b.netlink.Close() // what is asked from now on is asked by queries
+	b.netlink.Close() // from now on the card uses queries
 	h := &kernelHost{
 		queries: b.queries, base: b.below, anyMAC: b.generic != nil, follower: b.follower, routers: b.routers, name: b.name, log: b.options.log,
 		steering: b.steering, socket: b.sockets[0].Attached(), tuned: b.tuned, journals: b.journals, managed: map[netip.Addr]bool{},
@@ -163,8 +163,8 @@ func (b *builder) listen() (err error) {
 	return err
 }
 
-// fitMTU finds the largest RDMA MTU that the interface can carry, and refuses one that was
-// asked for and cannot be had.
+// fitMTU finds the largest RDMA MTU that fits the interface, and refuses a requested one that does
+// not.
 func (b *builder) fitMTU(interfaceMTU int) error {
 	fits, err := fittingMTU(b.name, interfaceMTU, wire.MTU4096)
 	if err == nil {
@@ -177,8 +177,8 @@ func (b *builder) fitMTU(interfaceMTU int) error {
 	return nil
 }
 
-// checkMultiBuffer lowers an RDMA MTU that the kernel cannot carry: a packet of the largest
-// does not fit one chunk, and frames of several need Linux 6.6.
+// checkMultiBuffer lowers an RDMA MTU of 4096, whose packets do not fit one chunk, to 2048 if the
+// kernel does not support frames of several chunks (Linux 6.6).
 func (b *builder) checkMultiBuffer() error {
 	if b.maxMTU < wire.MTU4096 {
 		return nil
@@ -194,7 +194,7 @@ func (b *builder) checkMultiBuffer() error {
 	if b.options.mtu == wire.MTU4096 {
 		return fmt.Errorf("RDMA MTU 4096: %w; ask for 2048", xsk.ErrMultiBuffer)
 	}
-	b.options.log.Warn("RDMA MTU is 2048: frames of several chunks need Linux 6.6", "device", b.name)
+	b.options.log.Warn("RDMA MTU is limited to 2048: an MTU of 4096 needs Linux 6.6", "device", b.name)
 	return nil
 }
 
@@ -224,7 +224,7 @@ func (b *builder) tune() (err error) {
 	return err
 }
 
-// logModes tells what was got, and warns of what is slower than it could be.
+// logModes logs the modes in use, and warns of those that are slow.
 func (b *builder) logModes() {
 	log := b.options.log.With("device", b.name)
 	if why := cmp.Or(b.generic, b.steering.Fallback()); why != nil && b.modes.xdp == bpf.Auto {
@@ -234,7 +234,7 @@ func (b *builder) logModes() {
 		log.Warn("GOMAXPROCS is low: a program that computes delays the card's worker by 10 ms and more; set it to 2 or more", "gomaxprocs", now)
 	}
 	if why := b.steering.Uncounted(); why != nil {
-		log.Warn("not every loss will be counted", "because", why)
+		log.Warn("some lost packets will not be counted", "because", why)
 	}
 	info := b.sockets[0].Attached()
 	log.Info("device is open", "xdp", b.steering.AttachedMode(), "zerocopy", info.ZeroCopy, "multibuffer", info.MultiBuffer, "queues", len(b.sockets))

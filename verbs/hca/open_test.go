@@ -56,7 +56,7 @@ func attachedProgram(t *testing.T, host *lab.Namespace, name string) uint32 {
 	return link.Attrs().Xdp.ProgId
 }
 
-// Everything that keeps an interface from becoming a device: which errno, and an error
+// Everything that keeps an interface from becoming a card: which errno, and an error
 // that says what to do.
 func TestOpenRefuses(t *testing.T) {
 	hosts := labtest.Pair(t)
@@ -223,7 +223,7 @@ func TestOpenInThreadsNamespace(t *testing.T) {
 	}))
 }
 
-// While a device is open, everything that is not RoCE flows on.
+// While a card is open, everything that is not RoCE flows on.
 func TestOtherTraffic(t *testing.T) {
 	l := newStations(t)
 	before := counts(t, l.b.device)

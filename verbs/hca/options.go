@@ -9,7 +9,7 @@ import (
 	"github.com/roced/roced/verbs"
 )
 
-// Option changes how a device is opened.
+// Option changes how a card is opened.
 type Option func(*options)
 
 type options struct {
@@ -39,60 +39,59 @@ func newOptions(list []Option) options {
 	return o
 }
 
-// check refuses what no interface could give, and finds out what the names of modes mean.
+// check refuses options that no interface supports, and translates the names of modes.
 func (o *options) check() (modes, error) {
 	if o.mtu > wire.MTU4096 {
-		return modes{}, fmt.Errorf("%w: RDMA MTU %d is none: MTU256 (1) to MTU4096 (5)", verbs.ErrInvalid, o.mtu)
+		return modes{}, fmt.Errorf("%w: RDMA MTU %d does not exist; MTU256 (1) to MTU4096 (5) do", verbs.ErrInvalid, o.mtu)
 	}
 	return o.modes()
 }
 
-// defaultSpin is short: on a machine with few processors a worker that spins keeps
-// the programs that it serves from running.
+// defaultSpin is short, since on a machine with few processors a spinning worker keeps the programs
+// that it serves from running.
 const defaultSpin = 20 * time.Microsecond
 
 // InNamespace opens the interface in a network namespace, named by its file:
 // /run/netns/NAME or /proc/PID/ns/net.
 func InNamespace(path string) Option { return func(o *options) { o.namespace = path } }
 
-// WithMTU asks for an RDMA MTU: a smaller one than fits the interface, or an
-// error if it does not fit.
+// WithMTU limits the RDMA MTU; Open fails if it does not fit the interface.
 func WithMTU(mtu verbs.MTU) Option { return func(o *options) { o.mtu = mtu } }
 
-// WithXDPMode asks for native or generic XDP; otherwise generic is the fallback.
+// WithXDPMode requires native or generic XDP. The default is native, with generic as the fallback.
 func WithXDPMode(mode XDPMode) Option { return func(o *options) { o.xdp = mode } }
 
-// WithSocketMode asks for copy or zero-copy; otherwise copy is the fallback.
+// WithSocketMode requires copy or zero-copy mode. The default is zero-copy, with copy as the
+// fallback.
 func WithSocketMode(mode SocketMode) Option { return func(o *options) { o.socket = mode } }
 
-// WithSpin sets how long the worker looks for work before it sleeps.
+// WithSpin sets how long the worker looks for work before it sleeps; 20 µs by default.
 func WithSpin(spin time.Duration) Option { return func(o *options) { o.spin = spin } }
 
-// WithFrames sets the size of the rings of each socket, a power of two: there is a socket for
-// each receive queue of the interface, and memory for twice as many frames, 2 KiB each (4 KiB
-// from an RDMA MTU of 2048 on), and for as many to send. Otherwise it is 2048, and less
-// where that would come to more than 128 MiB: 512 with 64 queues, but at least 64.
+// WithFrames sets the size of each socket's rings, in frames, a power of two. Each receive queue of
+// the interface has a socket with memory for twice as many frames to receive, 2 KiB each (4 KiB from
+// an RDMA MTU of 2048 on); one socket has as many again to send. The default is 2048, or less if that
+// would need more than 128 MiB: 512 with 64 queues, but at least 64.
 func WithFrames(frames uint32) Option { return func(o *options) { o.frames = frames } }
 
-// WithoutInline keeps programs from running the card while they poll or post: the
-// worker does all work.
+// WithoutInline keeps programs from running the card while they poll or post. The worker does all
+// work.
 func WithoutInline() Option { return func(o *options) { o.inline = false } }
 
-// WithoutWorker has no thread: the card runs only while a program polls.
-// Nothing is sent and nothing received in between, and CQ.Wait does not return.
+// WithoutWorker opens a card without a worker: it runs only while a program polls. In between
+// nothing is sent or received, and CQ.Wait does not return.
 func WithoutWorker() Option { return func(o *options) { o.worker = false } }
 
-// WithTuning sets knobs of the kernel, which are put back when the device is closed.
+// WithTuning changes settings of the kernel until the card is closed.
 func WithTuning(t Tuning) Option { return func(o *options) { o.tuning = t } }
 
-// WithLogger takes the device's messages: fallbacks, and what the host changes
-// under it. Otherwise warnings go to slog.Default(), and the rest nowhere.
+// WithLogger sets the logger for the card's messages: fallbacks, and changes on the host. By default
+// warnings and errors go to slog.Default(), and other messages nowhere.
 func WithLogger(log *slog.Logger) Option { return func(o *options) { o.log = log } }
 
-// WithMembership says how the host joins IPv4 groups; otherwise by netlink, and by
-// sockets beyond the kernel's limit.
+// WithMembership says how the host joins IPv4 groups. The default is MembershipAuto.
 func WithMembership(via MembershipMethod) Option { return func(o *options) { o.membership = via } }
 
-// WithStateDir is where what must be undone after a kill is recorded: /run/roced
-// otherwise.
+// WithStateDir sets the directory of the journals that let the next card undo what a killed process
+// left. The default is /run/roced.
 func WithStateDir(dir string) Option { return func(o *options) { o.stateDir = dir } }

@@ -14,23 +14,23 @@ import (
 // pair is the two ends of a path.
 type pair struct{ source, dest wire.GID }
 
-// path is the way from one of the device's addresses to a destination, for all address handles
-// that lead there. A path is followed: its route, its next hop.
+// path is the route and next hop from one of the card's addresses to a destination, for all address
+// handles with these ends. The card follows changes of both.
 //
-// Questions to the host are asked without Card.mu, under Card.asking, one at a time,
-// so that an answer is acted on before the next question. A path is changed under both.
+// Card.asking is held for a query of the host, without Card.mu, and until the answer is acted on.
+// A path is changed under both locks.
 type path struct {
 	ends  pair
 	users int       // address handles
-	idle  time.Time // since when it has none, if it lingers
+	idle  time.Time // when its last user left, if it lingers
 	local bool
-	hop   *hop  // nil for a group, a local destination, or without a route
-	why   error // there is no route
+	hop   *hop  // nil for a group or a local destination, and if there is no route
+	why   error // why there is no route
 	mtu   wire.MTU
 	entry *datapath.Path // the engine's part of it
 }
 
-// way is what a look-up found.
+// way is the result of a look-up.
 type way struct {
 	local bool
 	route host.Route
@@ -38,15 +38,15 @@ type way struct {
 	why   error
 }
 
-// lookUp asks the host for the way between two ends. The caller holds card.asking, not card.mu. An
-// error says that the question failed, and that what was known stays.
+// lookUp asks the host for the route between two ends. The caller holds card.asking, not card.mu. An
+// error means that the host could not be asked; the path then stays as it was.
 func (card *Card) lookUp(ends pair) (w way, err error) {
 	ours, local := card.hasGIDs(ends)
 	switch {
 	case local || ends.dest.IsMulticast():
 		return way{local: local}, nil
 	case !ours:
-		return way{why: fmt.Errorf("%w: %v, which packets are sent from, is no address of %s now", verbs.ErrNoGID, ends.source, card.name)}, nil
+		return way{why: fmt.Errorf("%w: %s does not have the source address %v any more", verbs.ErrNoGID, card.name, ends.source)}, nil
 	}
 	source, dest := ends.source.Addr(), ends.dest.Addr()
 	w.route, err = card.host.route(source, dest)
@@ -63,14 +63,14 @@ func (card *Card) lookUp(ends pair) (w way, err error) {
 	return w, err
 }
 
-// hasGIDs says whether the ends of a path are addresses of this device.
+// hasGIDs says whether the ends of a path are addresses of this card.
 func (card *Card) hasGIDs(ends pair) (source, dest bool) {
 	card.mu.Lock()
 	defer card.mu.Unlock()
 	return card.gids.contains(ends.source), card.gids.contains(ends.dest)
 }
 
-// takePath gives the path between two ends, made if there was none, with one user more.
+// takePath finds or makes the path between two ends, and adds a user to it.
 func (card *Card) takePath(ends pair) (*path, error) {
 	card.asking.Lock()
 	defer card.asking.Unlock()
@@ -103,8 +103,8 @@ func (card *Card) takePath(ends pair) (*path, error) {
 	return p, nil
 }
 
-// setWay has a path lead where a look-up says, and gives the hop that it left, if nobody
-// else uses that. The caller holds card.asking and card.mu.
+// setWay changes a path to the result of a look-up. It gives the path's old hop if no other path
+// uses that. The caller holds card.asking and card.mu.
 func (card *Card) setWay(p *path, w way) (unused *hop) {
 	p.local, p.why = w.local, w.why
 	p.mtu = 0
@@ -124,7 +124,7 @@ func (card *Card) setWay(p *path, w way) (unused *hop) {
 	return unused
 }
 
-// showAll is show for several, between two bursts.
+// showAll calls show for several paths, between two bursts.
 func (card *Card) showAll(paths []*path) {
 	card.engine.Do(func() {
 		for _, p := range paths {
@@ -133,7 +133,7 @@ func (card *Card) showAll(paths []*path) {
 	})
 }
 
-// show has the engine send the way that a path leads now. It runs in Do.
+// show gives a path's present route and next hop to the engine. It runs in Do.
 func (card *Card) show(p *path) {
 	w := datapath.PathAttr{FromMAC: card.status.mac, MTU: p.mtu}
 	switch {

@@ -7,7 +7,7 @@ import (
 	"github.com/roced/roced/verbs"
 )
 
-// pd is a protection domain and how much was made from it.
+// pd is a protection domain, with the number of objects in it.
 type pd struct {
 	number datapath.PD
 	users  int
@@ -35,7 +35,7 @@ func (s *Session) DeallocPD(r verbs.DeallocPDRequest) error {
 		return err
 	}
 	if p.users > 0 {
-		return fmt.Errorf("%w: %d objects (MR, QP, AH) were made from the PD; close them first", verbs.ErrBusy, p.users)
+		return fmt.Errorf("%w: the PD has %d objects (MR, QP, AH); close them first", verbs.ErrBusy, p.users)
 	}
 	s.pds.remove(r.PD)
 	return nil

@@ -14,12 +14,12 @@ import (
 // need is a capability that Open needs.
 type need struct {
 	capability.Capability
-	// optional: newer kernels do without it, slower and with less counted.
+	// optional: newer kernels work without it, but slower and with fewer counters.
 	optional bool
 }
 
-// needs are what Open needs with these options; CAP_IPC_LOCK is apart, since a limit that is
-// high enough does as well.
+// needs are the capabilities that Open needs with these options. CAP_IPC_LOCK is checked separately,
+// since a high enough memlock limit replaces it.
 func (o *options) needs() []need {
 	list := []need{
 		{Capability: capability.NetRaw},
@@ -38,8 +38,8 @@ func (o *options) needsSysAdmin() bool {
 	return o.namespace != "" || o.tuning.DeferHardIRQs != 0 || o.tuning.GROFlushTimeout != 0
 }
 
-// checkEntry is checkPermission where the namespace cannot even be entered: the interface is
-// not known, so one queue is taken for granted.
+// checkEntry is checkPermission for the case that the namespace cannot be entered. The interface is
+// not known then, so it assumes one queue.
 func (b *builder) checkEntry() error {
 	if b.options.namespace == "" || capability.SysAdmin.Held() {
 		return nil
@@ -47,11 +47,11 @@ func (b *builder) checkEntry() error {
 	return b.options.checkPermission(0)
 }
 
-// checkPermission tells of all that is missing at once, before anything is opened.
+// checkPermission names all missing permissions in one error, before anything is opened.
 func (b *builder) checkPermission() error { return b.options.checkPermission(b.lockedBytes()) }
 
-// checkPermission compares what the calling thread may with what Open needs, lock bytes of
-// locked memory among it.
+// checkPermission compares the calling thread's capabilities and memlock limit with what Open needs;
+// lock is in bytes.
 func (o *options) checkPermission(lock uint64) error {
 	needed := o.needs()
 	var missing []string
@@ -74,11 +74,11 @@ func (o *options) checkPermission(lock uint64) error {
 	if !enough {
 		missing = append(missing, fmt.Sprintf("CAP_IPC_LOCK or %d KiB of locked memory (the limit is %d KiB)", lock>>10, limit>>10))
 	}
-	return fmt.Errorf("%w: missing %s; %s", cause, strings.Join(missing, ", "), howToGrant(needed, lock))
+	return fmt.Errorf("%w: missing %s; %s", cause, strings.Join(missing, ", "), grantHint(needed, lock))
 }
 
-// howToGrant says how a file and how a service gets all that is needed.
-func howToGrant(needed []need, lock uint64) string {
+// grantHint says how to grant all that is needed to a program file and to a service.
+func grantHint(needed []need, lock uint64) string {
 	var names []string
 	for _, c := range needed {
 		names = append(names, c.String())
@@ -92,8 +92,8 @@ func howToGrant(needed []need, lock uint64) string {
 		strings.ToLower(strings.Join(names, ",")), program, strings.Join(names, " "), lock)
 }
 
-// memoryLimit says whether a process may lock so many bytes, and what its limit is. What else
-// its user has locked is not known.
+// memoryLimit gives the process's limit of locked memory, and says whether it is at least bytes. It
+// does not know how much its user has locked already.
 func memoryLimit(bytes uint64) (limit uint64, enough bool) {
 	var l unix.Rlimit
 	if capability.IPCLock.Held() || unix.Getrlimit(unix.RLIMIT_MEMLOCK, &l) != nil {

@@ -9,7 +9,7 @@ import (
 	"github.com/roced/roced/verbs"
 )
 
-// pollers are clients of one device, each with a queue pair and a CQ of its own and the loop
+// pollers are clients of one card, each with a queue pair and a CQ of its own and the loop
 // that everybody writes.
 type poller struct {
 	cq *verbs.CQ

@@ -10,11 +10,11 @@ import (
 	"github.com/roced/roced/verbs"
 )
 
-// portChange is what a look at the port has found.
+// portChange is what has changed at the port since the last look.
 type portChange struct {
 	up        bool                  // the link came up
-	gids      map[wire.GID]struct{} // that came or went
-	unsteered error                 // addresses that XDP cannot take: they are no GIDs
+	gids      map[wire.GID]struct{} // added or removed
+	unsteered error                 // addresses that XDP cannot take; they are not in the GID table
 }
 
 // concerns says whether a path depends on what has changed.
@@ -24,8 +24,8 @@ func (c *portChange) concerns(p *path) bool {
 	return source || dest
 }
 
-// updatePort takes over link state, MTU, MAC and addresses. With an MTU that is too small
-// for any RDMA MTU the port is down. An address is steered before it is a GID, and as long.
+// updatePort reads link state, MTU, MAC and addresses. If the MTU is too small for any RDMA MTU, the
+// port is down. XDP steers an address before it is in the GID table, and until it is removed there.
 func (card *Card) updatePort() (c portChange, err error) {
 	card.asking.Lock()
 	defer card.asking.Unlock()
@@ -58,7 +58,7 @@ func (card *Card) gidChanges(addresses []netip.Addr) (added, removed []wire.GID)
 	return card.gids.changes(addresses)
 }
 
-// steered has XDP let packets to addresses through, and gives those for which that worked.
+// steered has XDP redirect packets to these addresses, and gives those for which that worked.
 func (card *Card) steered(gids []wire.GID) (done []wire.GID, failed error) {
 	refused := 0
 	for _, gid := range gids {
@@ -74,7 +74,7 @@ func (card *Card) steered(gids []wire.GID) (done []wire.GID, failed error) {
 	return done, failed
 }
 
-// movePort makes what was found the device's state.
+// movePort sets the card's state to what was found.
 func (card *Card) movePort(status portStatus, added, removed []wire.GID, c *portChange) error {
 	card.mu.Lock()
 	defer card.mu.Unlock()
@@ -112,7 +112,7 @@ func (card *Card) movePort(status portStatus, added, removed []wire.GID, c *port
 	return nil
 }
 
-// portNow is what programs can see of the port.
+// portNow is the part of the port's state that programs see.
 func (card *Card) portNow() portView {
 	return portView{portStatus: card.status, rdma: card.activeMTU}
 }
@@ -122,7 +122,7 @@ type portView struct {
 	rdma wire.MTU
 }
 
-// report logs what has changed since the last look, and makes events of it.
+// report logs changes since the last look, and makes events of them.
 func (card *Card) report(was portView, gids bool, tooSmall error) {
 	now := card.portNow()
 	if was.mtu == 0 {
@@ -151,7 +151,7 @@ func (card *Card) report(was portView, gids bool, tooSmall error) {
 	}
 }
 
-// fittingMTU is the largest RDMA MTU that an interface carries, and at most the given one.
+// fittingMTU is the largest RDMA MTU, up to most, that fits an interface.
 func fittingMTU(name string, interfaceMTU int, most wire.MTU) (wire.MTU, error) {
 	fits := min(wire.MTUFor(interfaceMTU), most)
 	if fits == 0 {
@@ -161,7 +161,7 @@ func fittingMTU(name string, interfaceMTU int, most wire.MTU) (wire.MTU, error) 
 	return fits, nil
 }
 
-// checkAskedMTU refuses an RDMA MTU that the interface does not carry.
+// checkAskedMTU refuses a requested RDMA MTU that does not fit the interface.
 func checkAskedMTU(name string, interfaceMTU int, asked, fits wire.MTU) error {
 	if asked > fits {
 		return fmt.Errorf("%w: RDMA MTU %v does not fit: an interface MTU of %d allows %v, %v needs %d; ip link set dev %s mtu %[6]d",

@@ -11,21 +11,20 @@ import (
 	"github.com/roced/roced/verbs"
 )
 
-// qp is a queue pair. Its state is the engine's; state is a copy that the
-// engine keeps up to date.
+// qp is a queue pair. The engine owns its state, and keeps the copy in state up to date.
 type qp struct {
 	entry          *datapath.QP
 	pd             *pd
 	sendCQ, recvCQ *cq
-	groups         map[wire.GID]wire.MLID // that it is attached to
+	groups         map[wire.GID]wire.MLID // those that it is attached to
 	memory         [][]byte               // of its queues
 	eventID        uint64                 // of the program, for its events
 	state          atomic.Uint32
 	failed         atomic.Bool  // set by the engine; see events
-	attr           verbs.QPAttr // but State; under card.mu
+	attr           verbs.QPAttr // without State; under card.mu
 }
 
-// checkCap holds what was asked for against the limits, and fills in defaults.
+// checkCap fills in defaults, and refuses a capacity beyond the limits.
 func checkCap(c *verbs.QPCap) error {
 	c.MaxSendSGE, c.MaxRecvSGE = max(c.MaxSendSGE, 1), max(c.MaxRecvSGE, 1)
 	for _, limit := range []struct {
@@ -81,7 +80,7 @@ func (s *Session) newQPEntry(q *qp, r *verbs.CreateQPRequest) *datapath.QP {
 	}
 }
 
-// makeQueues allocates the queues, and says what they grant.
+// makeQueues allocates the queues, and fills in the grant's part about them.
 func (s *Session) makeQueues(q *qp, c *verbs.QPCap) (grant verbs.CreateQPGrant, err error) {
 	grant.SendGeometry = ring.SendGeometry(c.MaxSendWR, c.MaxSendSGE, c.MaxInlineData)
 	grant.RecvGeometry = ring.RecvGeometry(c.MaxRecvWR, c.MaxRecvSGE)
@@ -106,8 +105,8 @@ func (s *Session) makeQueues(q *qp, c *verbs.QPCap) (grant verbs.CreateQPGrant, 
 	return grant, nil
 }
 
-// addQP gives the queue pair its number and makes it known: to XDP first,
-// since a packet that XDP lets through and the engine does not know is only a drop.
+// addQP gives the queue pair its number, and adds it to XDP's table, then to the engine's. If XDP
+// redirects a packet for it before the engine knows it, the engine drops and counts the packet.
 func (s *Session) addQP(q *qp, r *verbs.CreateQPRequest, grant *verbs.CreateQPGrant) (err error) {
 	if err := s.enter(); err != nil {
 		return err
@@ -117,20 +116,20 @@ func (s *Session) addQP(q *qp, r *verbs.CreateQPRequest, grant *verbs.CreateQPGr
 	if err := s.bindQP(q, r); err != nil {
 		return err
 	}
-	if len(card.byPlace) == maxQP {
-		return fmt.Errorf("%w: the card has %d QPs, of all its sessions", verbs.ErrLimit, maxQP)
+	if len(card.qpsByPlace) == maxQP {
+		return fmt.Errorf("%w: the sessions of this card have %d QPs together; destroy some", verbs.ErrLimit, maxQP)
 	}
 	if grant.QP, err = s.qps.add(q); err != nil {
 		return err
 	}
-	q.entry.Number = card.numbers.take(func(n wire.QPN) bool { return card.byPlace[n] == nil })
+	q.entry.Number = card.numbers.take(func(n wire.QPN) bool { return card.qpsByPlace[n] == nil })
 	if err := card.steering.AddQP(uint32(q.entry.Number)); err != nil {
 		s.qps.remove(grant.QP)
 		return hostError(err)
 	}
 	grant.Number = q.entry.Number
-	card.byPlace[q.entry.Number%numberPlaces] = q
-	s.byDoorbell[q.entry.DoorbellIndex] = q
+	card.qpsByPlace[q.entry.Number%numberPlaces] = q
+	s.qpsByDoorbell[q.entry.DoorbellIndex] = q
 	q.pd.users++
 	q.sendCQ.users++
 	q.recvCQ.users++
@@ -138,7 +137,7 @@ func (s *Session) addQP(q *qp, r *verbs.CreateQPRequest, grant *verbs.CreateQPGr
 	return nil
 }
 
-// bindQP finds what a queue pair refers to.
+// bindQP finds the objects that a queue pair refers to.
 func (s *Session) bindQP(q *qp, r *verbs.CreateQPRequest) (err error) {
 	if q.pd, err = s.pds.get(r.PD); err != nil {
 		return err
@@ -149,8 +148,8 @@ func (s *Session) bindQP(q *qp, r *verbs.CreateQPRequest) (err error) {
 	if q.recvCQ, err = s.cqs.get(r.RecvCQ); err != nil {
 		return err
 	}
-	if r.DoorbellIndex >= ring.MaxQueuePairs || s.byDoorbell[r.DoorbellIndex] != nil {
-		return fmt.Errorf("%w: place %d in the doorbell is taken; a session serves one Context", verbs.ErrInvalid, r.DoorbellIndex)
+	if r.DoorbellIndex >= ring.MaxQueuePairs || s.qpsByDoorbell[r.DoorbellIndex] != nil {
+		return fmt.Errorf("%w: doorbell index %d is taken or too large; a session serves one Context", verbs.ErrInvalid, r.DoorbellIndex)
 	}
 	q.entry.PD, q.entry.SendCQ, q.entry.RecvCQ = q.pd.number, q.sendCQ.entry, q.recvCQ.entry
 	return nil
@@ -176,7 +175,7 @@ func (s *Session) DestroyQP(r verbs.DestroyQPRequest) error {
 	return hostError(err)
 }
 
-// forgetQPs takes queue pairs out of all that knows them: groups, engine, then XDP. The caller
+// forgetQPs removes queue pairs from their groups, the engine and XDP, in this order. The caller
 // holds card.mu.
 func (s *Session) forgetQPs(all []*qp) (failed error) {
 	card := s.card
@@ -191,8 +190,8 @@ func (s *Session) forgetQPs(all []*qp) (failed error) {
 		}
 	})
 	for _, q := range all {
-		delete(card.byPlace, q.entry.Number%numberPlaces)
-		delete(s.byDoorbell, q.entry.DoorbellIndex)
+		delete(card.qpsByPlace, q.entry.Number%numberPlaces)
+		delete(s.qpsByDoorbell, q.entry.DoorbellIndex)
 		q.pd.users--
 		q.sendCQ.users--
 		q.recvCQ.users--
@@ -201,7 +200,7 @@ func (s *Session) forgetQPs(all []*qp) (failed error) {
 	return failed
 }
 
-// flushAll moves all queue pairs to ERR. It runs between two rounds.
+// flushAll changes the state of all queue pairs to ERR. It runs between two rounds.
 func (s *Session) flushAll() {
 	for _, q := range s.qps.all() {
 		if verbs.QPState(q.state.Load()) != verbs.QPStateReset {

@@ -6,10 +6,10 @@ import (
 	"github.com/roced/roced/datapath/wire"
 )
 
-// qpNumbers hands out queue pair numbers. Low bits pick the place in the
-// engine's table, so two live ones never share them; a number is used
-// again as late as can be, so that packets for a dead queue pair find none. A device starts at
-// random, so that they do not find one of the next process either.
+// qpNumbers hands out queue pair numbers. The low bits are the place in the engine's table, so no
+// two queue pairs share them. A number is used again as late as possible, and a card starts at a
+// random one: so packets for a queue pair that was destroyed, in this process or an earlier one, do
+// not reach another.
 type qpNumbers struct{ last wire.QPN }
 
 func newQPNumbers() qpNumbers { return qpNumbers{wire.QPN(rand.Uint32()) & wire.QPNMax} }

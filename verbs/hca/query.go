@@ -27,7 +27,7 @@ func (s *Session) QueryDevice() (verbs.DeviceAttr, error) {
 	return attr, nil
 }
 
-// version is roced's, as the go command wrote it into the program: a tag, or "(devel)".
+// version is roced's version from the program's build information: a tag, or "(devel)".
 func version() string {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {

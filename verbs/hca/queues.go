@@ -12,26 +12,24 @@ import (
 	"github.com/safchain/ethtool"
 )
 
-// maxQueues is how many receive queues a device covers: beyond, one ring each is more memory
-// and more descriptors than it is worth.
+// maxQueues is how many receive queues an interface may have. Each needs a socket, with memory and a
+// descriptor.
 const maxQueues = 1024
 
 const (
-	// receiveBudget bounds the memory of all sockets for receiving, in bytes, as far as
-	// fewestFrames allows: 1024 queues of the latter are 256 MiB.
+	// receiveBudget limits the memory of all sockets for receiving, in bytes, but each ring has at
+	// least fewestFrames: with 1024 queues that is 256 MiB.
 	receiveBudget = 128 << 20
 	mostFrames    = 2048 // of a ring
 	fewestFrames  = 64
-	// idleFrames is the size of the rings for sending of the sockets that do not send: all
-	// but the first.
+	// idleFrames is the size of the send rings of all sockets but the first, which alone sends.
 	idleFrames = 16
 )
 
-// queues are the receive queues of an interface. Frames of a queue without a socket would be
-// lost.
+// queues are the receive queues of an interface. Each needs a socket, else its frames are lost.
 type queues struct {
 	count int
-	// guessed says that the driver does not tell how many it uses: it is at most count.
+	// guessed says that the driver does not give the number in use; it is at most count.
 	guessed bool
 }
 
@@ -43,13 +41,13 @@ func (b *builder) countQueues() error {
 		b.queues = queues{count: inUse}
 	}
 	if b.queues.count > maxQueues {
-		return fmt.Errorf("%w: %s has %d receive queues, and roced covers %d: what arrives on the others would be lost; ethtool -L %[2]s combined %[4]d (or rx %[4]d)",
+		return fmt.Errorf("%w: %s has %d receive queues, and roced covers %d: packets on the others would be lost; ethtool -L %[2]s combined %[4]d (or rx %[4]d)",
 			verbs.ErrUnsupported, attrs.Name, b.queues.count, maxQueues)
 	}
 	return nil
 }
 
-// queuesInUse asks the driver; 0 if it does not say.
+// queuesInUse asks the driver for the number of queues in use; 0 if it does not give it.
 func queuesInUse(name string) int {
 	tool, err := ethtool.NewEthtool()
 	if err != nil {
@@ -63,7 +61,7 @@ func queuesInUse(name string) int {
 	return int(channels.RxCount + channels.CombinedCount)
 }
 
-// openSockets opens one socket a receive queue.
+// openSockets opens a socket for each receive queue.
 func (b *builder) openSockets() error {
 	for queue := range b.queues.count {
 		socket, err := xsk.Open(b.socketConfig(queue))
@@ -81,8 +79,8 @@ func (b *builder) openSockets() error {
 	return nil
 }
 
-// socketConfig sizes chunks for the largest frame: small ones keep more of them
-// in the processor's cache.
+// socketConfig makes chunks as small as the largest frame allows, so that more of them fit the
+// processor's cache.
 func (b *builder) socketConfig(queue int) xsk.Config {
 	frame := uint32(wire.MaxHeaders + b.maxMTU.Bytes() + wire.MaxTrailer)
 	c := xsk.Config{
@@ -103,8 +101,8 @@ func (b *builder) socketConfig(queue int) xsk.Config {
 	return c
 }
 
-// framesFor is the size of each queue's ring: what was asked for, or else what keeps all of
-// them in the budget. A ring has chunks for twice as many frames.
+// framesFor is the size of each queue's ring, in frames: what was asked for, or else the largest that
+// keeps all of them within the budget. A ring has chunks for twice as many frames.
 func framesFor(queues int, chunk, asked uint32) uint32 {
 	if asked != 0 {
 		return asked
@@ -113,7 +111,7 @@ func framesFor(queues int, chunk, asked uint32) uint32 {
 	return min(max(uint32(1)<<(bits.Len32(each|1)-1), fewestFrames), mostFrames)
 }
 
-// lockedBytes is how much memory the sockets lock.
+// lockedBytes is the memory that the sockets lock.
 func (b *builder) lockedBytes() (sum uint64) {
 	for queue := range b.queues.count {
 		c := b.socketConfig(queue)

@@ -138,7 +138,7 @@ func TestOthersNeighbours(t *testing.T) {
 	}
 }
 
-// A link-local destination is on the device's own link, also where another interface has the
+// A link-local destination is on the card's own link, also where another interface has the
 // same address, or the same neighbour.
 func TestLinkLocalDestination(t *testing.T) {
 	hosts := labtest.Pair(t)
@@ -203,7 +203,7 @@ func TestAnswersHaveNoECN(t *testing.T) {
 	}
 }
 
-// What was posted to a neighbour that had not answered yet leaves before the device is closed.
+// What was posted to a neighbour that had not answered yet leaves before the card is closed.
 func TestCloseSendsWhatWaitsForANeighbour(t *testing.T) {
 	t.Parallel()
 	hosts := labtest.Pair(t)

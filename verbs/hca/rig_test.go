@@ -77,7 +77,7 @@ func guard(t testing.TB) context.Context {
 	return ctx
 }
 
-// station is a device and one of each object on it.
+// station is a card and one of each object on it.
 type station struct {
 	testing.TB
 	device *Card
@@ -189,7 +189,7 @@ func (s *station) wait(n int) []verbs.WC {
 	return wcs
 }
 
-// drops are the device's drop counters that are not zero.
+// drops are the card's drop counters that are not zero.
 func (s *station) drops() map[string]uint64 { return dropsOf(s.device) }
 
 func dropsOf(d *Card) map[string]uint64 {

@@ -13,58 +13,58 @@ import (
 	"github.com/roced/roced/verbs"
 )
 
-// Session is what one program has on a card: its objects, by handles of its own, its doorbell,
-// events, limits and privileges. It is a verbs.Provider. Sessions know nothing of each other;
-// closing one frees exactly its own.
+// Session is one program's use of a card: objects with handles, a doorbell, events, limits and
+// privileges of its own. It is a verbs.Provider. Sessions do not affect each other; closing one
+// frees only its own objects.
 type Session struct {
-	card     *Card
-	config   SessionConfig
-	doorbell *ring.Doorbell
-	bell     []byte            // the doorbell's memory
-	entry    *datapath.Session // in the engine's tables
-	events   events
-	claimed  atomic.Bool   // by a Context
-	memory   atomic.Uint64 // bytes that were allocated
+	card           *Card
+	config         SessionConfig
+	doorbell       *ring.Doorbell
+	doorbellMemory []byte
+	entry          *datapath.Session // in the engine's tables
+	events         events
+	claimed        atomic.Bool   // by a Context
+	memory         atomic.Uint64 // bytes allocated
 
 	stop     chan struct{}  // closed by Close
 	done     chan struct{}  // closed by Close, or when the card is gone
-	freed    chan struct{}  // closed when nothing is left of it
-	commands sync.WaitGroup // that wait for the host, under no lock
+	freed    chan struct{}  // closed when free has freed everything
+	commands sync.WaitGroup // commands that work or wait without card.mu
 
 	// Under card.mu.
-	pds        table[pd]
-	cqs        table[cq]
-	mrs        table[mr]
-	qps        table[qp]
-	ahs        table[ah]
-	joins      table[joined]
-	byDoorbell map[uint32]*qp
-	lastPD     datapath.PD
-	attached   int // queue pairs to groups
+	pds           table[pd]
+	cqs           table[cq]
+	mrs           table[mr]
+	qps           table[qp]
+	ahs           table[ah]
+	joins         table[joined]
+	qpsByDoorbell map[uint32]*qp
+	lastPD        datapath.PD
+	attached      int // attachments of queue pairs to groups
 }
 
-// maxSessions is how many a card serves at once.
+// maxSessions is how many sessions a card has at most.
 const maxSessions = 4096
 
-// NewSession makes a session of its own for a part of the program, or a client of it: ErrLimit,
-// or ErrClosed or ErrDeviceFatal when the card is gone. It ends with its Close, or the card's.
+// NewSession makes a further session on the card. It ends with its Close or the card's. Errors:
+// ErrLimit, ErrClosed, ErrDeviceFatal.
 func (card *Card) NewSession(config SessionConfig) (*Session, error) {
 	config.setDefaults()
 	s := &Session{
-		card: card, config: config, stop: make(chan struct{}), done: make(chan struct{}), freed: make(chan struct{}), byDoorbell: map[uint32]*qp{},
+		card: card, config: config, stop: make(chan struct{}), done: make(chan struct{}), freed: make(chan struct{}), qpsByDoorbell: map[uint32]*qp{},
 		pds: table[pd]{noun: "PD", limit: config.Limits.PDs}, cqs: table[cq]{noun: "CQ", limit: config.Limits.CQs},
 		mrs: table[mr]{noun: "MR", limit: config.Limits.MRs}, qps: table[qp]{noun: "QP", limit: config.Limits.QPs},
 		ahs: table[ah]{noun: "AH", limit: config.Limits.AHs}, joins: table[joined]{noun: "membership", limit: config.Limits.Memberships},
 	}
 	s.events.init()
 	var err error
-	if s.bell, err = s.alloc(ring.DoorbellSize); err != nil {
+	if s.doorbellMemory, err = s.alloc(ring.DoorbellSize); err != nil {
 		return nil, fmt.Errorf("doorbell of a session on %s: %w", card.name, err)
 	}
-	s.doorbell = ring.NewDoorbell(s.bell)
+	s.doorbell = ring.NewDoorbell(s.doorbellMemory)
 	s.entry = datapath.NewSession(s.doorbell)
 	if err := card.addSession(s); err != nil {
-		s.release(s.bell)
+		s.release(s.doorbellMemory)
 		return nil, fmt.Errorf("session on %s: %w", card.name, err)
 	}
 	return s, nil
@@ -85,8 +85,8 @@ func (card *Card) addSession(s *Session) error {
 }
 
 // Close ends the session and frees all that it has: objects, attachments to groups, memberships.
-// What has been posted is sent first, as Card.Close says. Commands give verbs.ErrClosed from now
-// on. Closing again does nothing.
+// Posted requests are sent first, as with Card.Close. From then on commands return verbs.ErrClosed.
+// Closing again does nothing.
 func (s *Session) Close() error {
 	s.card.mu.Lock()
 	first := s.end()
@@ -100,29 +100,29 @@ func (s *Session) Close() error {
 	}
 	defer s.card.closing.Done()
 	s.commands.Wait()
-	s.card.engine.Settle(s.entry, closePatience)
+	s.card.engine.Settle(s.entry, closeTimeout)
 	return s.free()
 }
 
-// end lets no more commands in; false if that was done before. The caller holds card.mu.
+// end refuses further commands; false if it was called before. The caller holds card.mu.
 func (s *Session) end() (first bool) {
 	if isClosed(s.stop) {
 		return false
 	}
 	close(s.stop)
-	s.lose()
+	s.wakeWaiters()
 	return true
 }
 
-// lose wakes those who wait for what will not come any more. The caller holds card.mu.
-func (s *Session) lose() {
+// wakeWaiters wakes all that wait for something that cannot come any more. The caller holds card.mu.
+func (s *Session) wakeWaiters() {
 	if !isClosed(s.done) {
 		close(s.done)
 	}
 }
 
-// free gives back all that the session has; no command runs any more. This is the one place where
-// a program's things go when it ends, however it ends.
+// free frees all that the session has. No command of it runs any more. However a session ends, this
+// is the only place that frees its objects.
 func (s *Session) free() error {
 	card := s.card
 	card.mu.Lock()
@@ -148,7 +148,7 @@ func (s *Session) free() error {
 	for _, m := range s.mrs.all() {
 		s.release(m.own)
 	}
-	s.release(s.bell)
+	s.release(s.doorbellMemory)
 	close(s.freed)
 	return hostError(failed)
 }
@@ -164,7 +164,7 @@ func (s *Session) Err() error {
 	return s.card.ended()
 }
 
-// enter takes the card's lock for a command, unless the session is over.
+// enter takes the card's lock for a command, unless the session has ended.
 func (s *Session) enter() error {
 	s.card.mu.Lock()
 	err := s.Err()
@@ -174,8 +174,8 @@ func (s *Session) enter() error {
 	return err
 }
 
-// begin is enter for a command that also does something without the card's lock, until
-// commands.Done: the session is not freed before.
+// begin is for a command that works without the card's lock. The session is not freed before the
+// command calls commands.Done.
 func (s *Session) begin() error {
 	if err := s.enter(); err != nil {
 		return err
@@ -185,8 +185,8 @@ func (s *Session) begin() error {
 	return nil
 }
 
-// enterToFree is enter for a command that gives something back, which a card that has
-// failed takes as well.
+// enterToFree is enter for a command that frees something, which is also allowed on a card that has
+// failed.
 func (s *Session) enterToFree() error {
 	s.card.mu.Lock()
 	if isClosed(s.stop) {
@@ -199,7 +199,7 @@ func (s *Session) enterToFree() error {
 // Claim implements verbs.Provider.
 func (s *Session) Claim() error {
 	if s.claimed.Swap(true) {
-		return fmt.Errorf("%w: %s has a Context in this session; Card.NewSession makes another", verbs.ErrBusy, s.card.name)
+		return fmt.Errorf("%w: this session on %s has a Context already; Card.NewSession makes another session", verbs.ErrBusy, s.card.name)
 	}
 	return nil
 }
@@ -207,7 +207,7 @@ func (s *Session) Claim() error {
 // Doorbell implements verbs.Provider.
 func (s *Session) Doorbell() *ring.Doorbell { return s.doorbell }
 
-// Wake implements verbs.Provider. The caller's thread does the work if it may.
+// Wake implements verbs.Provider. If inline progress is on, the caller's thread does the work.
 func (s *Session) Wake() {
 	if s.card.inline {
 		s.card.engine.Kick(s.entry)

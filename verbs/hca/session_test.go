@@ -35,7 +35,7 @@ func (s *station) remains() remains {
 	for _, p := range card.paths {
 		used += p.users
 	}
-	return remains{len(card.sessions), len(card.byPlace), len(card.groups.Groups()), used}
+	return remains{len(card.sessions), len(card.qpsByPlace), len(card.groups.Groups()), used}
 }
 
 // Two programs on one card do not notice each other: they have the same handles for other
@@ -473,7 +473,7 @@ func TestFailureIsToldToEach(t *testing.T) {
 	w := newWirePair(t, WithoutWorker())
 	busy := w.a.another(SessionConfig{})
 	session := w.a.device.sessions[1]
-	send := ring.NewDoorbell(session.bell)
+	send := ring.NewDoorbell(session.doorbellMemory)
 	stop := make(chan struct{})
 	var posting sync.WaitGroup
 	posting.Go(func() {

@@ -7,22 +7,22 @@ import (
 	"github.com/roced/roced/verbs"
 )
 
-// SessionConfig says what a session may have, and how its program and the card reach each other.
-// The zero value is a program's in this process.
+// SessionConfig is a session's limits and privileges, and how its program and the card share memory
+// and wake each other. The zero value suits a program in this process.
 type SessionConfig struct {
 	Limits Limits
-	// Privileged says, at each request, whether a Q_Key with the high bit may be set. Without
-	// it, that takes CAP_NET_RAW of the calling thread.
+	// Privileged is called by each request that sets a Q_Key with the high bit, and says whether the
+	// program may. If nil, the calling thread needs CAP_NET_RAW for that.
 	Privileged func() bool
-	// Memory is where queues and AllocMR's regions lie: Go memory unless set.
+	// Memory allocates queues and AllocMR's regions; Go memory if nil.
 	Memory Memory
-	// Wake tells the program that an armed CQ has its event, by the number that the program gave
-	// to it (CreateCQRequest.EventID). It runs between packets, and must not wait. Unless it is
-	// set, the channel of the grant is sent to.
+	// Wake reports an armed CQ's event to the program, by the CQ's EventID (CreateCQRequest). The
+	// engine calls it between packets, so it must not wait. If nil, the card sends to the grant's
+	// Events channel instead.
 	Wake func(eventID uint64)
 }
 
-// Limits are how many objects a session may have at once. 0 stands for the card's own limit.
+// Limits are how many objects a session may have at once. 0 stands for the card's limit.
 type Limits struct {
 	PDs, MRs, CQs, QPs, AHs int
 	Memberships             int
@@ -30,7 +30,7 @@ type Limits struct {
 	Memory                  uint64 // bytes of queues and of regions that AllocMR makes
 }
 
-// The limits of a card. They are what QueryDevice tells where a session has no smaller ones.
+// The limits of a card. QueryDevice gives them unless the session has smaller ones.
 const (
 	maxQP          = 16384
 	maxQPWR        = 16384 // requests a queue
@@ -42,7 +42,7 @@ const (
 	maxMRSize      = 1 << 30 // bytes
 	maxInline      = 512     // bytes
 	maxMemberships = 1 << 16
-	maxMemory      = 1 << 40 // bytes: what the machine has ends before
+	maxMemory      = 1 << 40 // bytes: no limit in practice
 )
 
 func (c *SessionConfig) setDefaults() {
@@ -66,26 +66,27 @@ func (c *SessionConfig) setDefaults() {
 	}
 }
 
-// Memory is memory that a session's program and the card both reach.
+// Memory allocates memory that both a session's program and the card can access.
 type Memory interface {
 	// Alloc gives zeroed memory, aligned to 128 bytes.
 	Alloc(size int) ([]byte, error)
-	// Free takes memory back that Alloc has given: the card does not use it any more.
+	// Free frees memory from Alloc. The card does not use it any more.
 	Free(memory []byte)
 }
 
-// goMemory is the memory of a program in this process, which may use it longer than the card.
+// goMemory is memory for a program in this process. The garbage collector frees it, since the program
+// may use it longer than the card.
 type goMemory struct{}
 
 func (goMemory) Alloc(size int) ([]byte, error) { return ring.Alloc(size), nil }
 func (goMemory) Free([]byte)                    {}
 
-// alloc takes memory as far as the session's limit allows. It takes no lock: much memory takes
-// long to zero.
+// alloc allocates memory within the session's limit. It holds no lock, since large memory takes long
+// to zero.
 func (s *Session) alloc(size int) ([]byte, error) {
 	if most := s.config.Limits.Memory; s.memory.Add(uint64(size)) > most {
 		now := s.memory.Add(-uint64(size))
-		return nil, fmt.Errorf("%w: %d bytes of memory more; the session has %d of %d", verbs.ErrLimit, size, now, most)
+		return nil, fmt.Errorf("%w: %d bytes of memory; the session uses %d of %d", verbs.ErrLimit, size, now, most)
 	}
 	piece, err := s.config.Memory.Alloc(size)
 	if err != nil {
@@ -95,7 +96,7 @@ func (s *Session) alloc(size int) ([]byte, error) {
 	return piece, nil
 }
 
-// release gives memory back that alloc has given. The engine does not use it any more.
+// release frees memory from alloc. The engine does not use it any more.
 func (s *Session) release(pieces ...[]byte) {
 	for _, piece := range pieces {
 		if piece != nil {

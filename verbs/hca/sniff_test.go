@@ -12,7 +12,7 @@ import (
 	"github.com/roced/roced/internal/lab/capture"
 )
 
-// sniffer sees what passes a link: all of it, unless that link is a device.
+// sniffer sees what passes a link: all of it, unless that link is a card.
 type sniffer struct {
 	testing.TB
 	*capture.Socket
@@ -84,7 +84,7 @@ func setNeighbourTimers(t testing.TB, host *lab.Namespace) {
 	}))
 }
 
-// asleep waits until a device's worker sleeps, and checks that it sleeps on.
+// asleep waits until a card's worker sleeps, and checks that it sleeps on.
 func asleep(t testing.TB, d *Card) {
 	t.Helper()
 	eventually(t, "sleep of the worker", func() bool {

@@ -269,7 +269,7 @@ func soak(each, seed uint64, both ...*soaker) {
 	takers.Wait()
 }
 
-// quiet waits until what came to the device has been seen by the program.
+// quiet waits until what came to the card has been seen by the program.
 func (s *soaker) quiet() {
 	last := uint64(0)
 	eventually(s, "rest", func() bool {

@@ -11,21 +11,20 @@ import (
 	"github.com/roced/roced/verbs"
 )
 
-// Statistics is where a device's packets went. A packet that came in is in one
-// counter of Steering, of Socket, or of Engine: those that Steering redirected
-// are in Socket if the socket lost them, else in Engine. What each reason means is said at
-// datapath's Drop and bpf's Verdict. Of a packet that was to go out "sent" tells, and the reason
-// too if it did not go.
+// Statistics are a card's counters. Each received packet ends in one counter: of Steering, unless it
+// was redirected; else of Socket if the socket dropped it; else of Engine. A packet that was to be
+// sent is counted as sent or under the reason for its drop. The reasons are documented at
+// datapath.Drop and bpf.Verdict.
 type Statistics struct {
 	Engine   datapath.Counters
 	Steering bpf.Counters
 	Socket   xsk.Statistics
-	// TooBig counts packets that routers sent back word of: longer than a link on the way takes.
+	// TooBig counts packets that routers reported as too big for a link on the path (ICMP).
 	TooBig uint64
 }
 
-// Statistics reads all counters, also of a device that has failed; of one that is closed
-// they are what they were then. They are not read at one instant.
+// Statistics reads all counters, not all at the same instant. A card that has failed still has them;
+// for a closed one it gives those at Close.
 func (card *Card) Statistics() (Statistics, error) {
 	card.mu.Lock()
 	defer card.mu.Unlock()
@@ -46,14 +45,14 @@ func (card *Card) readStatistics() (s Statistics, err error) {
 	return s, err
 }
 
-// Counter is one number of a device's statistics.
+// Counter is one number of a card's statistics.
 type Counter = verbs.Counter
 
 func count(place, name string, value uint64, lost bool) Counter {
 	return Counter{Place: place, Name: name, Value: value, Lost: lost}
 }
 
-// Counters implements verbs.CounterReader: what Card.Statistics gives, with names.
+// Counters implements verbs.CounterReader: Card.Statistics as a list with names.
 func (s *Session) Counters() ([]Counter, error) {
 	statistics, err := s.card.Statistics()
 	if err != nil {
@@ -62,7 +61,7 @@ func (s *Session) Counters() ([]Counter, error) {
 	return statistics.All(), nil
 }
 
-// All is all numbers with their names, always in the same order.
+// All lists all numbers with their names, always in the same order.
 func (s *Statistics) All() (all []Counter) {
 	for v, n := range s.Steering {
 		all = append(all, count("XDP", bpf.Verdict(v).String(), n, bpf.Verdict(v) >= bpf.DropOptions))

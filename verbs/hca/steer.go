@@ -10,7 +10,7 @@ import (
 	"github.com/roced/roced/internal/host"
 )
 
-// steerPort tells the steering of the port's MACs and its subnets' broadcasts.
+// steerPort gives the port's MACs and its subnets' broadcast addresses to the steering.
 func (card *Card) steerPort(was, now portStatus) error {
 	macs := make([][6]byte, len(now.macs))
 	for i, mac := range now.macs {
@@ -38,8 +38,8 @@ func (card *Card) setPort(now portStatus) {
 	card.engine.SetBroadcasts(broadcasts)
 }
 
-// broadcastsOf are the addresses that the kernel takes for broadcasts because of an own
-// address: fib_add_ifaddr in net/ipv4/fib_frontend.c.
+// broadcastsOf are the broadcast addresses that the kernel derives from the interface's own
+// addresses (fib_add_ifaddr in net/ipv4/fib_frontend.c).
 func broadcastsOf(list []host.Address) (all []netip.Addr) {
 	seen := map[netip.Addr]bool{}
 	add := func(address netip.Addr) {
@@ -65,9 +65,9 @@ func lastOf(address netip.Addr, prefix int) netip.Addr {
 	return netip.AddrFrom4(ip)
 }
 
-// macsOf are the MACs of the frames that the kernel takes for the interface's: its own, and
-// that of the interface below a VLAN's. A bond takes its slaves' too, which they may change
-// at any time (balance-alb): there it is any.
+// macsOf are the destination MACs that the kernel accepts on the interface: its own and, for a VLAN,
+// that of the interface below. A bond accepts its slaves' too, which can change at any time
+// (balance-alb), so for a bond the list is empty: any MAC.
 func (h *kernelHost) macsOf(own wire.MAC) []wire.MAC {
 	if h.anyMAC {
 		return nil

@@ -8,9 +8,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// sysfs is a sysfs of the calling thread's network namespace. /sys does not
-// follow setns: it shows the namespace it was mounted in, so that the "eth0" seen
-// there could be another than the one meant. This mount is seen by nobody else.
+// sysfs is a private mount of the sysfs of the calling thread's network namespace. /sys does not
+// follow setns: it shows the namespace that it was mounted in, where "eth0" may be another
+// interface.
 type sysfs struct{ mount int }
 
 func mountSysfs() (sysfs, error) {

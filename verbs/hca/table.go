@@ -7,15 +7,15 @@ import (
 	"github.com/roced/roced/verbs"
 )
 
-// table gives objects their handles: a place in the table, and the place's generation, so
-// that a handle of an object that is closed names no other. A place is used again as late
-// as can be: not before all others have been.
+// table gives objects their handles. A handle is a place in the table and the generation of the
+// place's use, so that the handle of a closed object names no later one. All places are used before
+// one is used again.
 type table[T any] struct {
 	noun        string
 	limit       int // at most datapath.HandlePlaces
 	objects     []*T
-	generations []uint32 // by place: of the object that is there, or of the next one
-	free        []uint32 // places, the one that was left first in front
+	generations []uint32 // by place: of its object, or of its next one
+	free        []uint32 // places; the one that has been free for longest comes first
 }
 
 func (t *table[T]) add(object *T) (verbs.Handle, error) {

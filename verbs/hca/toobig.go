@@ -8,21 +8,21 @@ import (
 	"github.com/roced/roced/internal/host"
 )
 
-// tooBig counts what routers say of packets that they could not forward. It is not acted on:
-// anybody could say so. It is logged, since nobody else would ever tell of packets that are lost
-// far away: a route with an MTU (ip route … mtu) is followed.
+// tooBig counts routers' reports of packets that they could not forward. The card does not act on
+// them, since anybody can forge them. It logs them, since nothing else shows that packets are lost at
+// a router. The administrator can give the route an MTU (ip route … mtu), which the card follows.
 type tooBig struct {
 	packets atomic.Uint64
 	logged  time.Time
 }
 
-// logPause is between two lines of the log about packets that are too big.
+// logPause is the shortest time between two log lines about packets that are too big.
 const logPause = time.Minute
 
 // noteTooBig is called by the listener, for all packets of the host to the RoCEv2 port.
 func (card *Card) noteTooBig(said host.TooBig) {
 	if source, _ := card.hasGIDs(pair{source: wire.GIDFromAddr(said.Source)}); !source {
-		return // another device's
+		return // another interface's
 	}
 	card.tooBig.packets.Add(1)
 	if now := time.Now(); now.Sub(card.tooBig.logged) > logPause {

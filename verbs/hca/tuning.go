@@ -12,8 +12,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Tuning are knobs of the kernel that decide as much as code does, and differently from case
-// to case: measure. Zero values leave them alone.
+// Tuning are settings of the kernel that affect speed. Which values help depends on the case, so
+// measure. A zero value leaves a setting as it is.
 type Tuning struct {
 	// DeferHardIRQs is how often NAPI is polled without work before interrupts
 	// are turned on again (napi_defer_hard_irqs).
@@ -31,12 +31,11 @@ const (
 	knobGROFlushTimeout = "gro_flush_timeout"
 )
 
-// Apply sets the knobs of an interface in the calling thread's namespace, and
-// gives what puts the old values back.
+// Apply changes the settings of an interface in the calling thread's namespace; restore sets the old
+// values again.
 func (t Tuning) Apply(name string) (restore func() error, err error) { return t.apply(name, nil) }
 
-// apply is Apply that lists the old values in a journal, if there is one, as long as they are
-// not put back.
+// apply is Apply, but keeps the old values in a journal, if there is one, until they are restored.
 func (t Tuning) apply(name string, old *journal.Journal) (restore func() error, err error) {
 	restore = func() error { return nil }
 	values := map[string]int64{}
@@ -77,7 +76,7 @@ func knobPath(interfaceName, knob string) string {
 	return filepath.Join("class/net", interfaceName, knob)
 }
 
-// change is a line in a journal, or in none.
+// change is a line in a journal, if there is one.
 type change struct {
 	in   *journal.Journal
 	line string
@@ -97,8 +96,8 @@ func (c change) forget() error {
 	return c.in.Remove(c.line)
 }
 
-// setKnob writes a knob, and gives what writes the old value: to the
-// file as it was opened, wherever that can be reached from later.
+// setKnob writes a knob; restore writes the old value. It writes to the file as it was opened, since
+// the path may not lead there later.
 func setKnob(fs sysfs, path string, value int64, from func(was string) change) (restore func() error, err error) {
 	file, err := fs.open(path)
 	if err != nil {
@@ -123,7 +122,7 @@ func setKnob(fs sysfs, path string, value int64, from func(was string) change) (
 	return func() error {
 		_, err := file.WriteAt([]byte(was), 0)
 		if errors.Is(err, unix.ENODEV) {
-			err = nil // the interface has gone, and its knobs with it
+			err = nil // the interface was deleted
 		}
 		if err == nil {
 			err = made.forget()

@@ -33,7 +33,7 @@ func knob(t *testing.T, host *lab.Namespace, name string) (value string) {
 	return value
 }
 
-// Knobs are set while the device is open, in its own namespace, and put back.
+// Knobs are set while the card is open, in its own namespace, and put back.
 func TestTuning(t *testing.T) {
 	hosts := labtest.Pair(t)
 	outside, _ := os.ReadFile("/sys/class/net/eth0/napi_defer_hard_irqs")

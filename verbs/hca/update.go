@@ -6,12 +6,11 @@ import (
 	"slices"
 )
 
-// atOnce is how many paths or hops are looked at before others may ask, and how many change
-// in one hold of the device's lock.
-const atOnce = 64
+// batchSize is how many paths or hops are looked up and changed in one hold of the card's locks.
+const batchSize = 64
 
-// update looks at what has changed. While the link is down the host forgets routes and
-// neighbours: what is known is kept, and looked at when the link is up.
+// update looks up what has changed. While the link is down the host forgets routes and neighbours;
+// the card keeps them, and looks them up when the link comes up.
 func (card *Card) update(c changes) (cameUp bool, err error) {
 	var moved portChange
 	if c.port {
@@ -25,13 +24,13 @@ func (card *Card) update(c changes) (cameUp bool, err error) {
 	err = moved.unsteered
 	for paths := range slices.Chunk(card.pathsThat(func(p *path) bool {
 		return moved.concerns(p) || up && c.concernsRoute(p.ends.dest.Addr())
-	}), atOnce) {
+	}), batchSize) {
 		err = errors.Join(err, card.updateWays(paths))
 	}
 	if !up {
 		return false, err
 	}
-	for hops := range slices.Chunk(card.hopsThat(func(h *hop) bool { return c.concernsNeighbour(h.address) }), atOnce) {
+	for hops := range slices.Chunk(card.hopsThat(func(h *hop) bool { return c.concernsNeighbour(h.address) }), batchSize) {
 		err = errors.Join(err, card.updateHops(hops, moved.up))
 	}
 	return moved.up, err
@@ -55,7 +54,7 @@ func (card *Card) pathsThat(concern func(*path) bool) []*path {
 
 func (card *Card) hopsThat(concern func(*hop) bool) []*hop { return chosen(card, card.hops, concern) }
 
-// chosen are the paths or hops that something concerns.
+// chosen are the paths or hops that a change concerns.
 func chosen[K comparable, T any](card *Card, all map[K]T, concern func(T) bool) (list []T) {
 	card.asking.Lock()
 	defer card.asking.Unlock()
@@ -74,7 +73,7 @@ func (card *Card) updateWays(paths []*path) (failed error) {
 	found := map[*path]way{}
 	for _, p := range paths {
 		if card.paths[p.ends] != p {
-			continue // gone meanwhile
+			continue // it was freed meanwhile
 		}
 		w, err := card.lookUp(p.ends)
 		if err != nil {
@@ -89,7 +88,7 @@ func (card *Card) updateWays(paths []*path) (failed error) {
 	return failed
 }
 
-// moveWays has paths lead where look-ups say, and gives the hops that they left.
+// moveWays changes paths to the results of look-ups, and gives the hops that are not used any more.
 func (card *Card) moveWays(found map[*path]way) (left []*hop) {
 	card.mu.Lock()
 	defer card.mu.Unlock()
@@ -105,13 +104,13 @@ func (card *Card) moveWays(found map[*path]way) (left []*hop) {
 		}
 	}
 	card.showAll(slices.Collect(maps.Keys(found)))
-	left = append(left, card.freeLeft(slices.Collect(maps.Keys(found)))...)
+	left = append(left, card.freeUnused(slices.Collect(maps.Keys(found)))...)
 	card.reportLost(lost, example, why)
 	return left
 }
 
-// updateHops looks at next hops. Those that the host has forgotten, or that have not answered
-// when the link comes up, are asked for again.
+// updateHops looks up next hops. It asks again for those that the host has forgotten, and, when the
+// link came up, for those that have not answered.
 func (card *Card) updateHops(hops []*hop, cameUp bool) (failed error) {
 	card.asking.Lock()
 	defer card.asking.Unlock()
@@ -138,7 +137,7 @@ func (card *Card) updateHops(hops []*hop, cameUp bool) (failed error) {
 	return failed
 }
 
-// moveHops takes over what is known of hops now, and gives those that are not used any more.
+// moveHops stores what is known of hops now, and gives those that are not used any more.
 func (card *Card) moveHops(found map[*hop]hopStatus) (left []*hop) {
 	card.mu.Lock()
 	defer card.mu.Unlock()
@@ -158,11 +157,11 @@ func (card *Card) moveHops(found map[*hop]hopStatus) (left []*hop) {
 	one := changed[0]
 	card.log.Info("neighbours changed", "device", card.name, "count", len(changed), "paths", len(paths),
 		"one", one.address, "mac", one.status.mac, "answers", !one.status.failed)
-	return card.freeLeft(paths)
+	return card.freeUnused(paths)
 }
 
-// freeLeft forgets those of the paths on which packets waited that nobody else waits for.
-func (card *Card) freeLeft(paths []*path) (left []*hop) {
+// freeUnused frees those of the paths that have no users, and do not linger or have lost their route.
+func (card *Card) freeUnused(paths []*path) (left []*hop) {
 	for _, p := range paths {
 		if p.users > 0 || !p.idle.IsZero() && p.why == nil {
 			continue

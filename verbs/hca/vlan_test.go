@@ -91,7 +91,7 @@ func TestVlanMTU(t *testing.T) {
 	}
 }
 
-// An interface has one XDP program, and so one device: the VLAN's, another VLAN's, or its
+// An interface has one XDP program, and so one card: the VLAN's, another VLAN's, or its
 // own. The error names what is there.
 func TestVlanBesideItsParent(t *testing.T) {
 	hosts := labtest.Pair(t)
@@ -109,7 +109,7 @@ func TestVlanBesideItsParent(t *testing.T) {
 	}
 }
 
-// Without its VLAN's interface the device fails; the one below it is free again.
+// Without its VLAN's interface the card fails; the one below it is free again.
 func TestVlanDeleted(t *testing.T) {
 	l := newVLANLab(t, labtest.Pair(t))
 	deviceFails(t, l.a, l.b, "10.42.0.2", func() { check(t, l.A.Netlink().LinkDel(linkNamed(t, l.A, vlanName))) })
@@ -166,7 +166,7 @@ func TestVlanRefused(t *testing.T) {
 	}
 }
 
-// The VLAN's addresses are the device's, and the interface's below are not.
+// The VLAN's addresses are the card's, and the interface's below are not.
 func TestVlanGIDs(t *testing.T) {
 	l := newVLANLab(t, labtest.Pair(t))
 	gids, err := l.a.ctx.GIDs(1)

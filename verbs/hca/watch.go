@@ -8,13 +8,13 @@ import (
 	"github.com/roced/roced/bpf"
 )
 
-// watchPause is how often a device looks whether its program is still there. The kernel tells
-// nobody of `bpftool link detach` (`ip link set … xdp off` it refuses), so there is nothing
-// to wait for. A look is one system call.
+// watchPause is the time between two checks that the steering program is still attached. The kernel
+// has no notification of `bpftool link detach` (and refuses `ip link set … xdp off`), so the card
+// polls. A check is one system call.
 const watchPause = time.Second
 
-// watch ends a device whose steering program somebody took away: it would be deaf, and nobody
-// would know. It was taken away on purpose, so it is not put back.
+// watch fails a card whose steering program somebody has detached: it would receive nothing, without
+// a sign. It does not attach the program again, since it was detached on purpose.
 func (card *Card) watch() {
 	look := time.NewTicker(watchPause)
 	defer look.Stop()
@@ -34,7 +34,7 @@ func (card *Card) watch() {
 	}
 }
 
-// whyDetached: an interface that has gone took the program with it.
+// whyDetached is the cause of a detached program: that the interface is gone, or err.
 func (card *Card) whyDetached(err error) error {
 	card.asking.Lock()
 	defer card.asking.Unlock()

@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A device whose program somebody detached has failed, and says why; it can be opened again.
+// A card whose program somebody detached has failed, and says why; it can be opened again.
 func TestProgramIsTakenAway(t *testing.T) {
 	hosts := labtest.Pair(t)
 	s := newStation(t, open(t, hosts.A))

@@ -11,10 +11,9 @@ import (
 	"github.com/roced/roced/datapath/wire"
 )
 
-// Wire is a network in memory, for programs and tests that want verbs without a network and
-// without privileges: any number of hosts, each with a card. Nothing is lost, unless Impair says
-// so; addresses come and go, and links go down and come up, as the program says. The RDMA MTU is
-// 4096.
+// Wire is a network in memory, for programs and tests that want verbs without a network and without
+// privileges. It has any number of hosts, each with a card. The program can change addresses, set
+// links down and up, and impair the network; otherwise no frame is lost. The RDMA MTU is 4096.
 type Wire struct {
 	network *link.Network
 	options options
@@ -22,16 +21,17 @@ type Wire struct {
 	mu    sync.Mutex
 	hosts []*wireHost
 	cards []*WireHost
-	made  uint16 // hosts that have ever been
+	made  uint16 // hosts made so far
 }
 
-// Impairment is what a Wire does to frames beside delivering them.
+// Impairment is how a Wire loses, duplicates and delays frames.
 type Impairment = link.Impairment
 
-// WireCounters are what a Wire has done to frames.
+// WireCounters count what a Wire did with frames.
 type WireCounters = link.NetworkCounters
 
-// WireHost is a host on a Wire: a card, and what happens around it. It is a verbs.Provider.
+// WireHost is a host on a Wire: its card, and its interface, which the program can change. It is a
+// verbs.Provider.
 type WireHost struct {
 	*Card
 	wire *Wire
@@ -39,8 +39,8 @@ type WireHost struct {
 	port link.Port
 }
 
-// NewWire makes a network without hosts. What Impair does at random is the same for the same
-// seed and the same frames of each host. The options are those of all cards.
+// NewWire makes a network without hosts. Impair makes the same random choices for the same seed and
+// the same frames of each host. The options apply to all cards.
 func NewWire(seed uint64, list ...Option) (*Wire, error) {
 	o := newOptions(list)
 	if _, err := o.check(); err != nil {
@@ -49,7 +49,7 @@ func NewWire(seed uint64, list ...Option) (*Wire, error) {
 	return &Wire{network: link.NewNetwork(seed), options: o}, nil
 }
 
-// AddHost adds a host with these addresses. Its Close takes it away, as the Wire's does with all.
+// AddHost adds a host with these addresses. Its Close removes it; the Wire's Close removes all.
 func (w *Wire) AddHost(name string, addresses ...netip.Addr) (*WireHost, error) {
 	return w.addHost(name, addresses, func(h *wireHost) (surroundings, steering) { return h, noSteering{} })
 }
@@ -76,11 +76,11 @@ func (w *Wire) addHost(name string, addresses []netip.Addr, around func(*wireHos
 	return host, nil
 }
 
-// Impair has frames that are sent from now on lost, duplicated and delayed, as a network may do
-// with datagrams; the zero Impairment ends that.
+// Impair loses, duplicates and delays frames that are sent from now on. The zero Impairment ends
+// that.
 func (w *Wire) Impair(i Impairment) { w.network.Impair(i) }
 
-// Counters are what the wire has done to frames so far.
+// Counters gives the wire's counters of frames.
 func (w *Wire) Counters() WireCounters { return w.network.Counters() }
 
 // Close closes all hosts' cards.
@@ -100,7 +100,7 @@ func (h *WireHost) SetAddresses(addresses ...netip.Addr) {
 	h.change(func(s *portStatus) { s.addresses = slices.Clone(addresses) })
 }
 
-// SetUp has the host's link come up or go down: meanwhile nothing leaves, and nothing arrives.
+// SetUp sets the host's link up or down. While it is down, no frame leaves or arrives.
 func (h *WireHost) SetUp(up bool) {
 	h.port.SetUp(up)
 	h.change(func(s *portStatus) { s.up = up })
@@ -117,7 +117,7 @@ func (h *WireHost) change(change func(*portStatus)) {
 	h.wire.tellOthers(h.host)
 }
 
-// tellOthers has all hosts but one look at how things are now.
+// tellOthers has the cards of all hosts but one read their state again.
 func (w *Wire) tellOthers(changed *wireHost) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -128,7 +128,7 @@ func (w *Wire) tellOthers(changed *wireHost) {
 	}
 }
 
-// remove takes away a host whose card is being closed.
+// remove removes a host whose card is being closed.
 func (w *Wire) remove(gone *wireHost) {
 	w.mu.Lock()
 	w.hosts = slices.DeleteFunc(w.hosts, func(h *wireHost) bool { return h == gone })
@@ -149,7 +149,7 @@ func (w *Wire) find(address netip.Addr) (mac wire.MAC, found bool) {
 	return mac, false
 }
 
-// OpenWire makes a Wire of two hosts, and gives their cards.
+// OpenWire makes a Wire with two hosts, and gives their cards.
 func OpenWire(a, b []netip.Addr, options ...Option) (*Card, *Card, error) {
 	w, err := NewWire(0, options...)
 	if err != nil {

@@ -38,7 +38,7 @@ func (h *wireHost) now() portStatus {
 	return h.status
 }
 
-// notify has the card look at everything.
+// notify has the card read everything again.
 func (h *wireHost) notify() {
 	h.mu.Lock()
 	defer h.mu.Unlock()

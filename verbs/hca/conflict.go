@@ -13,22 +13,22 @@ import (
 	"github.com/vishvananda/netlink"
 )
 
-// warnOfOthers tells of what stands beside the device on the host and will get in its way.
-// It looks as well as it can: nothing here is an error.
-func (b *builder) warnOfOthers() error {
+// warnOfConflicts logs what on the host can keep packets from the card: VLAN offload, an RDMA device
+// on the same interface, another interface in the same subnet. What cannot be found out is no error.
+func (b *builder) warnOfConflicts() error {
 	log := b.options.log.With("device", b.name)
 	if b.vlan != 0 && stripsTags(b.base.Attrs().Name) {
-		log.Warn("the card may take VLAN tags out of frames before XDP sees them, and then nothing arrives here; "+
+		log.Warn("the NIC may take VLAN tags out of frames before XDP sees them, and then nothing arrives here; "+
 			"ethtool -K DEV rxvlan off (on a veth: txvlan off at the sending end)", "DEV", b.base.Attrs().Name)
 	}
 	if showsLink(os.DirFS("/sys"), b.base.Attrs()) {
 		for _, device := range rdmaDevices(os.DirFS("/sys"), b.base.Attrs().Name) {
-			log.Warn("an RDMA device is on the same interface: RoCEv2 for the interface's addresses comes to only one of the two", "rdma", device)
+			log.Warn("another RDMA device is on the same interface: only one of the two receives RoCEv2 packets for the interface's addresses; remove one", "rdma", device)
 		}
 	}
 	if list, err := b.netlink.AddrList(nil, netlink.FAMILY_V4); err == nil {
 		for _, other := range sharedSubnets(list, b.link.Attrs().Index) {
-			b.warnOfFlux(other)
+			b.warnOfARP(other)
 		}
 	}
 	return nil
@@ -45,15 +45,15 @@ func stripsTags(name string) bool {
 	return err == nil && features["rx-vlan-hw-parse"]
 }
 
-// showsLink says whether a sysfs is of the namespace that the interface is in, which it need
-// not be: it knows an interface of that name, number and MAC.
+// showsLink says whether a sysfs shows an interface: whether it has one of that name, index and MAC.
+// It may be of another network namespace.
 func showsLink(sys fs.FS, link *netlink.LinkAttrs) bool {
 	directory := filepath.Join("class/net", link.Name)
 	return readLine(sys, filepath.Join(directory, "ifindex")) == strconv.Itoa(link.Index) &&
 		readLine(sys, filepath.Join(directory, "address")) == link.HardwareAddr.String()
 }
 
-// rdmaDevices are the RDMA devices (cards, rdma_rxe, siw) on an interface.
+// rdmaDevices are the RDMA devices (NICs, rdma_rxe, siw) on an interface.
 func rdmaDevices(sys fs.FS, name string) (devices []string) {
 	const root = "class/infiniband"
 	all, _ := fs.ReadDir(sys, root)
@@ -77,13 +77,13 @@ func readLine(sys fs.FS, name string) string {
 	return strings.TrimSpace(string(text))
 }
 
-// sibling is another interface in a subnet of the device's.
+// sibling is another interface in a subnet of the card's interface.
 type sibling struct {
 	index  int
 	subnet netip.Prefix
 }
 
-// sharedSubnets finds interfaces that have an address in a subnet of the given one's, each once.
+// sharedSubnets finds the other interfaces that have an address in a subnet of the given one.
 func sharedSubnets(list []netlink.Addr, index int) (found []sibling) {
 	seen := map[int]bool{index: true}
 	for _, own := range list {
@@ -101,8 +101,7 @@ func sharedSubnets(list []netlink.Addr, index int) (found []sibling) {
 	return found
 }
 
-// subnetOf is an address's subnet; a host's own address alone (/32) and a default route's
-// (/0) are none.
+// subnetOf is an address's subnet; ok is false for a /32, a /0 and loopback addresses.
 func subnetOf(a netlink.Addr) (netip.Prefix, bool) {
 	ip, ok := netip.AddrFromSlice(a.IP.To4())
 	if !ok || a.Mask == nil {
@@ -113,14 +112,14 @@ func subnetOf(a netlink.Addr) (netip.Prefix, bool) {
 	return subnet, err == nil && ones > 0 && ones < 32 && !ip.IsLoopback()
 }
 
-// warnOfFlux warns unless the other interface answers ARP for its own addresses alone.
-func (b *builder) warnOfFlux(other sibling) {
+// warnOfARP warns unless the other interface answers ARP only for its own addresses.
+func (b *builder) warnOfARP(other sibling) {
 	link, err := b.netlink.LinkByIndex(other.index)
 	if err != nil || ignoresARP("all") || ignoresARP(link.Attrs().Name) {
 		return
 	}
 	name := link.Attrs().Name
-	b.options.log.Warn("two interfaces are in one subnet: the other answers ARP for this one's addresses too, and what is then sent there does not arrive here",
+	b.options.log.Warn("two interfaces are in one subnet: the other answers ARP for this one's addresses too, and packets that are then sent there do not arrive here",
 		"device", b.name, "other", name, "subnet", other.subnet, "cure", fmt.Sprintf("sysctl -w net.ipv4.conf.%s.arp_ignore=1", strings.ReplaceAll(name, ".", "/")))
 }
 

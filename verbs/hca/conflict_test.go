@@ -100,7 +100,7 @@ func TestRDMADevices(t *testing.T) {
 	}
 }
 
-// Without a logger of its own a device's warnings reach the program's, and only they.
+// Without a logger of its own a card's warnings reach the program's, and only they.
 func TestWarningsReachTheDefaultLogger(t *testing.T) {
 	was := slog.Default()
 	defer slog.SetDefault(was)
