@@ -9,9 +9,8 @@ import (
 	"github.com/roced/roced/verbs"
 )
 
-// Addr is where a message goes or comes from: a queue pair at an IP address, or a group. It is
-// comparable, is a net.Addr, and its text can be handed to a peer by any means: ParseAddr
-// reads it.
+// Addr is where a message goes to or comes from: a queue pair at an IP address, or a group. It is
+// comparable and a net.Addr. ParseAddr reads its text.
 //
 //	10.0.0.2:0x00001a                    a queue pair
 //	[fd00::2]:0x00001a,qkey=0x11111111   one whose Q_Key is not verbs.UDPQKey
@@ -19,7 +18,7 @@ import (
 type Addr struct {
 	GID verbs.GID
 	QPN verbs.QPN
-	// QKey is what the other side's endpoint has for Options.QKey; 0 stands for the own.
+	// QKey is the other endpoint's Options.QKey; 0 stands for this endpoint's.
 	QKey verbs.QKey
 }
 
@@ -87,7 +86,7 @@ func parseAddr(text string) (Addr, error) {
 	return a, a.parsePlace(place)
 }
 
-// parsePlace reads IP:QPN, with brackets about IPv6.
+// parsePlace reads IP:QPN, with brackets around IPv6.
 func (a *Addr) parsePlace(place string) error {
 	colon := strings.LastIndexByte(place, ':')
 	if colon < 0 {

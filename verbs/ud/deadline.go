@@ -16,12 +16,12 @@ type deadline struct {
 
 func newDeadline() *deadline { return &deadline{over: make(chan struct{})} }
 
-// set moves the end; the zero time is none. Whoever waits keeps to the new one.
+// set changes the deadline, also for calls that wait now; the zero time means none.
 func (d *deadline) set(at time.Time) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.timer != nil && !d.timer.Stop() {
-		<-d.over // the timer is about to close it, or has
+		<-d.over // the timer has fired, and closes it
 	}
 	d.timer = nil
 	if isClosed(d.over) {
@@ -37,7 +37,7 @@ func (d *deadline) set(at time.Time) {
 	}
 }
 
-// context ends at the time, however often that is changed until it comes.
+// context gives a context that ends at the deadline, including later changes of it.
 func (d *deadline) context() context.Context {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -58,7 +58,7 @@ func (x expiry) Err() error {
 	return nil
 }
 
-// Deadline tells of none, since it may change.
+// Deadline reports no deadline, since it may change.
 func (x expiry) Deadline() (time.Time, bool) { return time.Time{}, false }
 
 // Value has none.

@@ -1,6 +1,6 @@
 // Package ud is the short way to datagrams and groups: an endpoint that owns its buffers, posts
-// receives ahead, and takes completions by itself. What package verbs asks of a program
-// besides (work requests, slots of memory, address handles, states) is not to be seen.
+// receives ahead, and polls for completions itself. Work requests, slots of memory, address handles
+// and queue pair states are hidden.
 //
 //	card, err := hca.Open("eth0")             // any verbs.Provider
 //	c, err := verbs.Open(card)
@@ -18,34 +18,40 @@
 //
 // # Finding the peer
 //
-// A queue pair's number is chosen by the card when the endpoint is made, so a peer has to learn
-// it. There are three ways. A client says hello to a group that the server has joined, and the server's
-// answer comes from its address (Endpoint.Hello; the server only calls Message.Reply: a completion
-// names the sender). Or the text of Endpoint.Addr is handed over by any other means, a
-// configuration, a TCP connection, a file, and ParseAddr reads it. Or nobody needs to know: members of a group
-// send to the group. Who has had a message can answer it; the Q_Key is taken to be the own one.
+// The card chooses a queue pair's number when the endpoint is made, so a peer has to learn it. There
+// are three ways:
+//   - A client sends a hello to a group that the server has joined, and the server answers with
+//     Message.Reply. The answer's sender is the server's address (Endpoint.Hello).
+//   - The text of Endpoint.Addr is passed on by other means (a configuration, a file, a TCP
+//     connection), and ParseAddr reads it.
+//   - Nobody needs to know it: members of a group send to the group.
+//
+// A received message can be answered; its sender is taken to have this endpoint's Q_Key.
 //
 // # Who owns what
 //
-// The endpoint owns a protection domain, two CQs, a queue pair, one memory region for both directions
-// and the address handles; Close frees them, and nothing else: the context is the caller's, and can have
-// several endpoints. Data that is sent is copied, and the caller's again at once. Data that came is
-// lent until Release: a program that keeps all buffers gets ErrKept, Stats tells how near it has come, and what the
-// card dropped meanwhile is "engine drop_no_receive" among Drops.
+// The endpoint owns a protection domain, two CQs, a queue pair, one memory region for both
+// directions, and the address handles. Close frees them. The context stays the caller's, and can
+// have several endpoints. Sent data is copied, so the caller can reuse it at once. Received data is
+// lent until Release. A program that keeps all buffers gets ErrKept; Stats.MostLent shows how close
+// it came to that. Messages that the card dropped for lack of buffers are counted in Drops as
+// "engine drop_no_receive".
 //
-// Address handles are made when a destination is first sent to, which may wait for its hardware
-// address, or for an answer, which never waits. There are MaxHandles of them, of which the one used the
-// longest ago goes. Once a second while something is sent, the endpoint looks at the port: if the GID table has changed all
-// are made anew, from an address that is there, and messages that a smaller MTU does not take any
-// more are refused.
+// The first message to a destination makes its address handle, and may wait for its hardware
+// address. A reply makes one too, but never waits. There are at most Options.MaxHandles; the least
+// recently used one is closed for a new one. While messages are sent, the endpoint checks the port
+// once a second. If the GID table has changed, it makes all handles again. If the MTU has become
+// smaller, it refuses messages that do not fit any more.
 //
-// A message that the card refuses all the same stops the queue pair (SQE). The endpoint lets the queue go on
-// by itself, and the next call gets a SendError that says what was lost.
+// If the card refuses a message nevertheless, the queue pair stops (SQE). The endpoint restarts it,
+// and the next call gets a SendError that says what was lost.
 //
 // # Locks
 //
-// In order: groups.mu, sender.reaping (a channel: who polls the send CQ), sender.mu, receiver.mu. Nobody waits, and
-// no command is given, under sender.mu or receiver.mu; each goroutine that receives waits with completions of its own.
+// In order: groups.mu, sender.reaping (a channel, held by the goroutine that polls the send CQ),
+// sender.mu, receiver.mu. No goroutine waits or issues a command under sender.mu or receiver.mu.
+// Each goroutine that receives waits with a completion array of its own.
 //
-// Left out: solicited events; more than one SGE a message, which would spare the copy: use package verbs.
+// Left out: solicited events; more than one SGE in a message, which would avoid the copy. Use package
+// verbs for these.
 package ud

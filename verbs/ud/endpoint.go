@@ -15,7 +15,7 @@ import (
 const (
 	grhLen    = 40 // bytes at the start of each receive buffer
 	cacheLine = 64 // bytes: buffers begin on one
-	port      = 1  // the one that a device has
+	port      = 1  // a device has one port
 
 	// batch is how many requests are posted, and completions taken, at once.
 	batch = 64
@@ -36,7 +36,7 @@ type Endpoint struct {
 
 	life   context.Context // ends with Close
 	end    context.CancelFunc
-	making sync.WaitGroup // commands that Close waits for: address handles, joins
+	making sync.WaitGroup // commands that Close waits for: those that make address handles or join
 	begin  time.Time
 
 	longest  atomic.Int64 // message that the port takes now, in bytes
@@ -47,8 +47,8 @@ type Endpoint struct {
 	groups groups
 }
 
-// Listen makes an endpoint on a device. Several can be on one context. What the endpoint makes is
-// freed by Close; the context stays the caller's.
+// Listen makes an endpoint on a device. A context can have several. Close frees the endpoint's
+// objects; the context stays the caller's.
 func Listen(c *verbs.Context, o Options) (*Endpoint, error) {
 	e, err := open(c, o)
 	if err != nil {
@@ -57,9 +57,9 @@ func Listen(c *verbs.Context, o Options) (*Endpoint, error) {
 	return e, nil
 }
 
-// Dial makes an endpoint with a peer: a message without To goes there, and unless the
-// peer is a group, what others send is passed over. The peer's address is resolved, as with
-// verbs.PD.CreateAH, until ctx is done.
+// Dial makes an endpoint with a peer. Messages without To go to the peer. Unless the peer is a group,
+// messages from other senders are discarded. Dial resolves the peer's address as verbs.PD.CreateAH
+// does, until ctx is done.
 func Dial(ctx context.Context, c *verbs.Context, peer Addr, o Options) (*Endpoint, error) {
 	e, err := open(c, o)
 	if err != nil {
@@ -112,7 +112,8 @@ func (e *Endpoint) make() (err error) {
 	return e.recv.prepare(e, recvStride)
 }
 
-// makeQueues makes the queue pair, ready to send, and CQs that hold all that can be outstanding.
+// makeQueues makes the queue pair, ready to send, and CQs that are large enough for all outstanding
+// requests.
 func (e *Endpoint) makeQueues() (err error) {
 	o := &e.options
 	if e.sendCQ, err = e.verbs.CreateCQ(o.SendDepth); err != nil {
@@ -132,11 +133,11 @@ func (e *Endpoint) makeQueues() (err error) {
 	return e.qp.Activate(e.qkey)
 }
 
-// lines rounds a length up to whole cache lines.
+// lines rounds a length up to a multiple of the cache line.
 func lines(length int) int { return (length + cacheLine - 1) &^ (cacheLine - 1) }
 
-// Addr is the endpoint's address, to be handed to peers: Options.Source, else the device's
-// default address. The GID is zero while the device has none.
+// Addr is the endpoint's address, to pass on to peers: Options.Source, else the device's default
+// address. The GID is zero while the device has no address.
 func (e *Endpoint) Addr() Addr {
 	a := Addr{QPN: e.qp.Number(), QKey: e.qkey}
 	if e.options.Source.IsValid() {
@@ -147,7 +148,7 @@ func (e *Endpoint) Addr() Addr {
 	return a
 }
 
-// Addrs are all addresses that the endpoint can be reached at, the default first.
+// Addrs are all addresses of the endpoint, the default first.
 func (e *Endpoint) Addrs() ([]Addr, error) {
 	entries, err := e.verbs.GIDs(port)
 	if err != nil {
@@ -163,13 +164,13 @@ func (e *Endpoint) Addrs() ([]Addr, error) {
 	return all, nil
 }
 
-// MaxMessage is the longest message that can be sent now, in bytes: as long as Options allow,
-// and the port's active MTU.
+// MaxMessage is the length of the longest message that can be sent now, in bytes: the smaller of
+// Options.MaxMessage and the port's active MTU.
 func (e *Endpoint) MaxMessage() int { return int(e.longest.Load()) }
 
-// Close leaves all groups, waits up to a second until what was sent has left, and frees what the
-// endpoint made. Whoever waits in a call gets ErrClosed. Buffers that are lent must not
-// be touched any more. Closing again does nothing.
+// Close leaves all groups, waits up to a second until sent messages have left, and frees the
+// endpoint's objects. Calls that wait return ErrClosed. Lent buffers must not be used any more.
+// Closing again does nothing.
 func (e *Endpoint) Close() error {
 	if !e.shut() {
 		return nil
@@ -194,7 +195,7 @@ func (e *Endpoint) Close() error {
 	return err
 }
 
-// shut lets no more commands begin; false if that was done before.
+// shut refuses further commands; false if it was called before.
 func (e *Endpoint) shut() bool {
 	e.send.mu.Lock()
 	defer e.send.mu.Unlock()
@@ -216,7 +217,8 @@ func (e *Endpoint) enter() error {
 	return nil
 }
 
-// freed takes a device that is closed for one that has nothing of ours any more.
+// freed ignores the error of a command to free something on a closed device: Close of the device has
+// freed it.
 func freed(err error) error {
 	if errors.Is(err, verbs.ErrClosed) {
 		return nil

@@ -10,25 +10,24 @@ import (
 )
 
 var (
-	// ErrTooLong is for a message that does not fit: longer than MaxMessage, or than the
-	// port's active MTU. It is an EMSGSIZE. Nothing of it was sent.
+	// ErrTooLong means that a message is longer than MaxMessage or the port's active MTU. Nothing of
+	// it was sent. It wraps EMSGSIZE.
 	ErrTooLong = fmt.Errorf("message too long: %w", unix.EMSGSIZE)
 
-	// ErrKept is for a receive while all buffers are with the program: nothing can come until
-	// it calls Message.Release. It is an ENOBUFS.
-	ErrKept = fmt.Errorf("all receive buffers are with the program: %w", unix.ENOBUFS)
+	// ErrKept means that the program holds all receive buffers: no message can be received until it
+	// calls Message.Release. It wraps ENOBUFS.
+	ErrKept = fmt.Errorf("the program holds all receive buffers: %w", unix.ENOBUFS)
 
-	// ErrClosed is for calls of an endpoint that is closed, those that wait meanwhile among them.
-	// It is a net.ErrClosed, and a verbs.ErrObjectClosed.
+	// ErrClosed means that the endpoint is closed. Calls that wait while it is closed return it too.
+	// It wraps net.ErrClosed and verbs.ErrObjectClosed.
 	ErrClosed = fmt.Errorf("endpoint: %w: %w", verbs.ErrObjectClosed, net.ErrClosed)
 )
 
-// SendError tells of messages that a call before had queued, and that the card has refused. What
-// the call was asked to send that gives it was not sent; the endpoint works on, so it can be
-// sent again.
+// SendError reports messages that an earlier call queued and the card did not send. The call that
+// returns it has not sent its own messages; the endpoint still works, so it can be repeated.
 type SendError struct {
-	To   Addr  // of the message at fault
-	Err  error // what was wrong with it
+	To   Addr  // of the message that was refused
+	Err  error // why it was refused
 	Lost int   // messages queued behind it that were not sent either
 }
 
@@ -39,7 +38,7 @@ func (e *SendError) Error() string {
 // Unwrap gives the reason.
 func (e *SendError) Unwrap() error { return e.Err }
 
-// explain is the error of a call: that the endpoint is closed comes before what that led to.
+// explain is the error that a call returns: ErrClosed if the endpoint is closed, else err.
 func (e *Endpoint) explain(err error) error {
 	if err != nil && e.life.Err() != nil && !errors.Is(err, ErrClosed) {
 		return ErrClosed

@@ -15,21 +15,21 @@ type groups struct {
 	joined map[netip.Addr]*joined
 }
 
-// joined is a membership; that of a full member has the queue pair attached.
+// joined is a membership. For a full one the queue pair is attached to the group.
 type joined struct {
 	membership *verbs.Membership
 	full       bool
 }
 
-// Join makes the endpoint a member of a group: it receives what is sent there, its own
-// messages included unless Options.NoLoopback is set. To send to Group(group) needs no join. Joining
-// again does nothing, or makes a send-only member a full one.
+// Join makes the endpoint a member of a group. It then receives the group's messages, including its
+// own unless Options.NoLoopback is set. Sending to Group(group) needs no join. Joining again does
+// nothing, but makes a send-only member a full one.
 //
 // From then on the group's packets do not reach the host's own sockets on the interface.
 func (e *Endpoint) Join(group netip.Addr) error { return e.join(group, true) }
 
-// JoinSendOnly makes the endpoint a member that sends to a group and receives nothing: the
-// host never reports it by IGMP or MLD. A full member stays one.
+// JoinSendOnly makes the endpoint a member that only sends to a group. The host never reports it by
+// IGMP or MLD. A full member stays a full member.
 func (e *Endpoint) JoinSendOnly(group netip.Addr) error { return e.join(group, false) }
 
 func (e *Endpoint) join(group netip.Addr, full bool) error {
@@ -72,8 +72,8 @@ func (e *Endpoint) newMember(group netip.Addr, full bool) (*joined, error) {
 	return &joined{membership, full}, nil
 }
 
-// Leave ends a membership; an EADDRNOTAVAIL if there is none. What has come before can still be
-// received.
+// Leave ends a membership; verbs.ErrNoGID if there is none. Messages that have come before can still
+// be received.
 func (e *Endpoint) Leave(group netip.Addr) error {
 	if err := e.enter(); err != nil {
 		return err
@@ -97,7 +97,7 @@ func (e *Endpoint) leave(j *joined) (err error) {
 	return errors.Join(err, freed(j.membership.Close()))
 }
 
-// leaveAll is Close's: no join begins any more.
+// leaveAll leaves all groups, for Close. No join begins any more.
 func (e *Endpoint) leaveAll() (err error) {
 	e.groups.mu.Lock()
 	defer e.groups.mu.Unlock()

@@ -7,18 +7,18 @@ import (
 	"time"
 )
 
-// helloPause is between two hellos at first; it doubles each time, up to longestPause.
+// helloPause is the first pause between two hellos; it doubles each time, up to longestPause.
 const (
 	helloPause   = 50 * time.Millisecond
 	longestPause = time.Second
 )
 
-// Hello finds a peer by a group: it sends the hello there, again and again until somebody answers or
-// ctx is done, and gives the answer, whose From is the peer. Whoever is to be found has
-// joined the group, and answers hellos by Message.Reply. Other messages to groups that come
-// meanwhile are passed over.
+// Hello finds a peer through a group. It sends hello to the group repeatedly, until somebody answers
+// or ctx is done, and returns the answer, whose From is the peer's address. The peer must have joined
+// the group, and answer with Message.Reply. The endpoint need not be a member.
 //
-// The endpoint needs not be a member. It is best called before anything else is received.
+// Call it before other messages are expected: it discards messages to groups that come meanwhile, and
+// takes any message to this endpoint for the answer.
 func (e *Endpoint) Hello(ctx context.Context, group Addr, hello []byte) (Message, error) {
 	for pause := helloPause; ; pause = min(2*pause, longestPause) {
 		if err := e.Send(ctx, group, hello); err != nil {
@@ -32,8 +32,8 @@ func (e *Endpoint) Hello(ctx context.Context, group Addr, hello []byte) (Message
 }
 
 // recvAnswer waits for a message that is for this endpoint alone.
-func (e *Endpoint) recvAnswer(ctx context.Context, patience time.Duration) (Message, error) {
-	ctx, cancel := context.WithTimeout(ctx, patience)
+func (e *Endpoint) recvAnswer(ctx context.Context, timeout time.Duration) (Message, error) {
+	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	for {
 		m, err := e.Recv(ctx)

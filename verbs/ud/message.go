@@ -7,38 +7,38 @@ import (
 	"github.com/roced/roced/verbs"
 )
 
-// Message is a datagram. One to be sent needs To and Data, and Imm if it is to carry
-// immediate data; one that came has all, and its buffer is lent until Release.
+// Message is a datagram. To be sent it needs To and Data, and Imm with HasImm for immediate data. A
+// received one has all fields set, and its buffer is lent until Release.
 type Message struct {
-	// Data is the payload. Of a message that came it lies in the card's memory: it is valid until
-	// Release, or until the endpoint is closed.
+	// Data is the payload. In a received message it is valid until Release or until the endpoint is
+	// closed.
 	Data []byte
-	From Addr // who sent it, ready to be answered; ignored when sending
-	// To is where it goes; of one that came the own address or the group that it was sent to.
+	From Addr // the sender of a received message; ignored when sending
+	// To is where the message goes. In a received one it is this endpoint's address, or the group.
 	// The zero Addr stands for the peer of Dial.
 	To     Addr
-	Imm    uint32 // with HasImm: 32 bits that travel beside the payload
+	Imm    uint32 // immediate data, valid with HasImm
 	HasImm bool
 
-	endpoint *Endpoint // that lends the buffer; nil of a message of the program's own
+	endpoint *Endpoint // the one that lends the buffer; nil if the program made the message
 	slot     uint32
-	life     uint32 // of the slot: a message that was released is known by an older one
+	life     uint32 // counts the slot's loans; an older value means that the message was released
 }
 
-// Release gives a message's buffer back to be received into, once; again does nothing. See
-// Endpoint.Release for many.
+// Release returns a message's buffer, for a new message. Releasing again does nothing.
+// Endpoint.Release does so for many.
 func (m *Message) Release() {
 	if m.endpoint != nil {
 		m.endpoint.release(m)
 	}
 }
 
-// Reply sends data to who sent the message, from the address that it was sent to; the message must
-// not have been released. It waits for room if need be, but never for the sender's
-// hardware address: if that is not known, the card looks for it and sends then.
+// Reply sends data to the message's sender, from the address that the message was sent to. The
+// message must not have been released. Reply may wait for room, but never for the sender's hardware
+// address: if that is not known, the card asks for it and sends afterwards.
 func (m *Message) Reply(ctx context.Context, data []byte) error {
 	if !m.isLent() {
-		return fmt.Errorf("reply: %w: the message has been released, or never came", verbs.ErrInvalid)
+		return fmt.Errorf("reply: %w: the message has been released, or was not received", verbs.ErrInvalid)
 	}
 	answer := [1]Message{*m}
 	answer[0].To, answer[0].Data, answer[0].HasImm = m.From, data, false
@@ -46,7 +46,7 @@ func (m *Message) Reply(ctx context.Context, data []byte) error {
 	return err
 }
 
-// isLent reports whether the message has a buffer, that it came in.
+// isLent reports whether the message was received and has not been released.
 func (m *Message) isLent() bool {
 	if m.endpoint == nil {
 		return false
@@ -57,7 +57,7 @@ func (m *Message) isLent() bool {
 	return r.lives[m.slot] == m.life
 }
 
-// answers reports whether the message came to this endpoint, and is to be sent back to its sender.
+// answers reports whether this endpoint received the message, and it is to be sent to its sender.
 func (m *Message) answers(e *Endpoint) bool {
 	return m.endpoint == e && m.To == m.From && m.isLent()
 }

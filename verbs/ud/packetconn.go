@@ -10,9 +10,9 @@ import (
 	"github.com/roced/roced/verbs"
 )
 
-// PacketConn is an endpoint as a net.PacketConn, and as a net.Conn when it has a peer (Dial): for code
-// that exists already. It copies each message once more than Recv does, and allocates an
-// address for each that it reads with ReadFrom.
+// PacketConn is an endpoint as a net.PacketConn, and, if it has a peer (Dial), as a net.Conn, for
+// existing code. It copies each message once more than Recv does, and ReadFrom allocates an address
+// for each.
 type PacketConn struct {
 	endpoint    *Endpoint
 	read, write *deadline
@@ -23,15 +23,14 @@ var (
 	_ net.Conn       = (*PacketConn)(nil)
 )
 
-// PacketConn gives the endpoint as a net.PacketConn. Each has deadlines of its own; to close one closes
-// the endpoint.
+// PacketConn gives the endpoint as a net.PacketConn. Each one has deadlines of its own. Closing one
+// closes the endpoint.
 func (e *Endpoint) PacketConn() *PacketConn {
 	return &PacketConn{endpoint: e, read: newDeadline(), write: newDeadline()}
 }
 
-// ReadFrom copies the next message to b, and what does not fit is lost, as with UDP. The address
-// is an Addr. After the read deadline the error is an os.ErrDeadlineExceeded, after Close
-// a net.ErrClosed.
+// ReadFrom copies the next message to b; what does not fit is lost, as with UDP. The address is an
+// Addr. After the read deadline the error is os.ErrDeadlineExceeded, after Close net.ErrClosed.
 func (c *PacketConn) ReadFrom(b []byte) (int, net.Addr, error) {
 	n, from, err := c.readMessage(b)
 	if err != nil {
@@ -56,12 +55,12 @@ func (c *PacketConn) readMessage(b []byte) (int, Addr, error) {
 	return n, m.From, nil
 }
 
-// WriteTo sends a message to an Addr. Until the write deadline it waits for room, and for an address
-// that has not been sent to before.
+// WriteTo sends a message to an Addr. It waits, until the write deadline, for room and for a new
+// destination's hardware address.
 func (c *PacketConn) WriteTo(b []byte, to net.Addr) (int, error) {
 	a, ok := to.(Addr)
 	if !ok || a.IsZero() {
-		return 0, c.error("write", to, fmt.Errorf("%w: the address is no ud.Addr; ud.ParseAddr makes one of text", verbs.ErrInvalid))
+		return 0, c.error("write", to, fmt.Errorf("%w: the address is not a ud.Addr; ud.ParseAddr makes one from text", verbs.ErrInvalid))
 	}
 	return c.writeMessage(b, a)
 }
@@ -79,7 +78,7 @@ func (c *PacketConn) writeMessage(b []byte, to Addr) (int, error) {
 	return len(b), nil
 }
 
-// Close closes the endpoint. Whoever reads or writes gets a net.ErrClosed.
+// Close closes the endpoint. Calls that wait return net.ErrClosed.
 func (c *PacketConn) Close() error {
 	if err := c.endpoint.Close(); err != nil {
 		return c.error("close", nil, err)
@@ -120,8 +119,8 @@ func (c *PacketConn) closed() error {
 	return nil
 }
 
-// error is what package net gives: a net.OpError is a net.Error, and says Timeout if what it
-// holds is the deadline's error itself.
+// error wraps err as package net does. A net.OpError is a net.Error, whose Timeout is true only if
+// its Err is the deadline's error itself, not one that wraps it.
 func (c *PacketConn) error(what string, to net.Addr, err error) error {
 	if errors.Is(err, os.ErrDeadlineExceeded) {
 		err = os.ErrDeadlineExceeded

@@ -145,7 +145,7 @@ func TestConnMovedTimeout(t *testing.T) {
 		_, err := a.Read(make([]byte, 10))
 		result <- err
 	}()
-	check(t, a.SetReadDeadline(time.Now().Add(patience)))
+	check(t, a.SetReadDeadline(time.Now().Add(timeout)))
 	time.Sleep(100 * time.Millisecond)
 	select {
 	case err := <-result:

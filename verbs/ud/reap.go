@@ -8,7 +8,8 @@ import (
 	"github.com/roced/roced/verbs"
 )
 
-// hasRoom reports whether a message can be posted, or an error has to be told first.
+// hasRoom reports whether a caller need not wait: a message can be posted, or there is an error to
+// return.
 func (e *Endpoint) hasRoom() bool {
 	s := &e.send
 	s.mu.Lock()
@@ -19,8 +20,8 @@ func (e *Endpoint) hasRoom() bool {
 // awaitRoom waits until a message can be posted.
 func (e *Endpoint) awaitRoom(ctx context.Context) error { return e.awaitSends(ctx, e.hasRoom, nil) }
 
-// awaitSends waits for completions of sends until done says that there are enough, and does
-// then what may be done by one at a time.
+// awaitSends waits for completions of sends until done says that there are enough. Then it calls
+// then, if there is one, while it still holds reaping.
 func (e *Endpoint) awaitSends(ctx context.Context, done func() bool, then func() error) error {
 	s := &e.send
 	select {
@@ -46,7 +47,7 @@ func (e *Endpoint) awaitSends(ctx context.Context, done func() bool, then func()
 	return then()
 }
 
-// reap takes the completions that are there, unless somebody else is at it.
+// reap takes the completions that are there, unless another goroutine is doing so.
 func (e *Endpoint) reap() error {
 	e.send.mu.Lock()
 	defer e.send.mu.Unlock()
@@ -67,7 +68,7 @@ func (e *Endpoint) tryReap() error {
 	return err
 }
 
-// settle takes n completions into account. The caller holds reaping and mu.
+// settle processes n completions. The caller holds reaping and mu.
 func (e *Endpoint) settle(n int) {
 	s := &e.send
 	for i := range s.done[:n] {

@@ -9,8 +9,8 @@ import (
 	"github.com/roced/roced/verbs"
 )
 
-// receiver is an endpoint's half that receives. A buffer is posted, or lent, or waits in
-// returned to be posted with others.
+// receiver is an endpoint's receiving half. Each buffer is posted, lent, or in returned, where it
+// waits to be posted together with others.
 type receiver struct {
 	mu       sync.Mutex
 	memory   []byte
@@ -18,9 +18,9 @@ type receiver struct {
 	requests []verbs.RecvWR // by slot
 	lives    []uint32       // by slot: odd while it is lent
 	returned []verbs.RecvWR
-	enough   int // of returned, to be posted
+	enough   int // how many returned buffers are posted together
 	spare    []*[batch]verbs.WC
-	failed   error // that ended receiving: the queue pair is in error
+	failed   error // why receiving has ended: the queue pair is in error
 	stats    recvStats
 }
 
@@ -29,7 +29,7 @@ type recvStats struct {
 	lent, mostLent            int
 }
 
-// prepare makes the requests, once for all, and posts them.
+// prepare makes the requests, which are used again and again, and posts them.
 func (r *receiver) prepare(e *Endpoint, stride int) error {
 	depth := e.options.RecvDepth
 	r.memory, r.stride = e.mr.Bytes()[:depth*stride], stride
@@ -51,15 +51,15 @@ func (e *Endpoint) recvSlot(slot uint32) []byte {
 }
 
 // Recv waits for a message until ctx is done. The message is the caller's until its Release.
-// ErrKept when all buffers are with the program.
+// ErrKept if the program holds all buffers.
 func (e *Endpoint) Recv(ctx context.Context) (Message, error) {
 	var one [1]Message
 	_, err := e.RecvBatch(ctx, one[:])
 	return one[0], err
 }
 
-// RecvBatch waits until a message is there, and takes as many as there are and fit, up to 64: their
-// number is given, at least one without an error. Release gives them back together.
+// RecvBatch waits for messages, and takes those that are there, at most 64 and as many as fit. It
+// returns their number: at least 1 if the error is nil. Endpoint.Release returns them together.
 func (e *Endpoint) RecvBatch(ctx context.Context, messages []Message) (int, error) {
 	if err := ctx.Err(); err != nil {
 		return 0, e.explain(err)
@@ -72,7 +72,7 @@ func (e *Endpoint) RecvBatch(ctx context.Context, messages []Message) (int, erro
 	return 0, nil
 }
 
-// Poll takes the messages that are there, as RecvBatch, and does not wait: 0 if there are none.
+// Poll is RecvBatch, but does not wait: 0 if there are no messages.
 func (e *Endpoint) Poll(messages []Message) (int, error) {
 	if len(messages) == 0 {
 		return 0, nil
@@ -80,8 +80,8 @@ func (e *Endpoint) Poll(messages []Message) (int, error) {
 	return e.take(context.Background(), false, messages)
 }
 
-// take takes messages, and waits for some if it is to. None without an error if all that came was
-// from others than the peer.
+// take takes messages; it waits for some if wait is set. It gives 0 and no error if all messages that
+// came were discarded because they were not from the peer.
 func (e *Endpoint) take(ctx context.Context, wait bool, messages []Message) (n int, err error) {
 	wcs, err := e.recv.borrow(e)
 	if err != nil {
@@ -95,7 +95,7 @@ func (e *Endpoint) take(ctx context.Context, wait bool, messages []Message) (n i
 	}
 	n, failed := e.lend(wcs, n, messages)
 	if n > 0 {
-		return n, nil // what failed the next call tells
+		return n, nil // the next call returns the error
 	}
 	return 0, e.explain(cmp.Or(err, failed))
 }
@@ -113,7 +113,7 @@ func await(ctx context.Context, cq *verbs.CQ, spin bool, wcs []verbs.WC) (n int,
 	return n, err
 }
 
-// borrow gives the caller memory for completions of its own, so that several can wait.
+// borrow gives the caller an array for completions, so that several callers can wait at once.
 func (r *receiver) borrow(e *Endpoint) (*[batch]verbs.WC, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -134,7 +134,7 @@ func (r *receiver) borrow(e *Endpoint) (*[batch]verbs.WC, error) {
 	return wcs, nil
 }
 
-// lend makes messages of n completions, and takes the memory of these back.
+// lend makes messages of n completions, and takes their array back.
 func (e *Endpoint) lend(wcs *[batch]verbs.WC, n int, messages []Message) (lent int, failed error) {
 	r := &e.recv
 	r.mu.Lock()
@@ -151,7 +151,7 @@ func (e *Endpoint) lend(wcs *[batch]verbs.WC, n int, messages []Message) (lent i
 	return lent, r.failed
 }
 
-// accept makes a message of a completion, unless it is from somebody else than the peer.
+// accept makes a message of a completion, unless its sender is not the peer.
 func (e *Endpoint) accept(m *Message, wc *verbs.WC) bool {
 	r := &e.recv
 	if e.fill(m, wc); !e.isFromPeer(m) {
@@ -165,7 +165,7 @@ func (e *Endpoint) accept(m *Message, wc *verbs.WC) bool {
 	return true
 }
 
-// fill assigns field by field: a composite literal would be built aside and copied.
+// fill assigns field by field: a composite literal would be built on the stack and copied.
 func (e *Endpoint) fill(m *Message, wc *verbs.WC) {
 	slot := uint32(wc.ID)
 	grh, payload := wc.Payload(e.recvSlot(slot))
@@ -181,7 +181,8 @@ func (e *Endpoint) fill(m *Message, wc *verbs.WC) {
 	m.endpoint, m.slot = e, slot
 }
 
-// isFromPeer says whether a message is from the peer of Dial, if there is one that sends.
+// isFromPeer says whether a message is from the peer of Dial; true if there is none, or it is a
+// group.
 func (e *Endpoint) isFromPeer(m *Message) bool {
 	return e.peer.IsZero() || e.peer.IsGroup() || m.From.GID == e.peer.GID && m.From.QPN == e.peer.QPN
 }
@@ -196,7 +197,7 @@ func (r *receiver) countLent(n int) {
 	}
 }
 
-// Release gives the buffers of messages back to be received into.
+// Release returns the buffers of messages, for new messages.
 func (e *Endpoint) Release(messages []Message) {
 	r := &e.recv
 	r.mu.Lock()
@@ -212,7 +213,8 @@ func (e *Endpoint) release(m *Message) {
 	e.takeBack(m)
 }
 
-// takeBack ends a loan, unless it has ended, or is another endpoint's.
+// takeBack takes back a message's buffer, unless that was done before or the message is another
+// endpoint's.
 func (e *Endpoint) takeBack(m *Message) {
 	r := &e.recv
 	if m.endpoint != e || r.lives[m.slot] != m.life {
@@ -232,8 +234,8 @@ func (r *receiver) giveBack(e *Endpoint, slot uint32) {
 	}
 }
 
-// post posts what was returned. If that fails, the next receive tells of it: the queue pair or the
-// device has failed.
+// post posts the returned buffers. If that fails, the queue pair or the device has failed, and the
+// next receive returns the error.
 func (r *receiver) post(e *Endpoint) {
 	_ = e.qp.PostRecv(r.returned)
 	r.returned = r.returned[:0]

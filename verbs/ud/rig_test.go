@@ -16,9 +16,9 @@ import (
 
 func TestMain(m *testing.M) { labtest.Main(m) }
 
-// patience bounds every wait of these tests. No test is about time: it is what a
+// timeout bounds every wait of these tests. No test is about time: it is what a
 // hang takes to be told.
-const patience = time.Minute
+const timeout = time.Minute
 
 var (
 	addressesA = addresses("10.0.0.1", "fd00::1", "fe80::1")
@@ -49,7 +49,7 @@ func refused(t testing.TB, err, want error) {
 
 // guard ends a wait that hangs.
 func guard(t testing.TB) context.Context {
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), timeout)
 	t.Cleanup(cancel)
 	return ctx
 }
@@ -57,7 +57,7 @@ func guard(t testing.TB) context.Context {
 // eventually waits for something that another thread does.
 func eventually(t testing.TB, what string, done func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(patience); !done(); time.Sleep(time.Millisecond) {
+	for deadline := time.Now().Add(timeout); !done(); time.Sleep(time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatalf("%s: did not come", what)
 		}

@@ -10,14 +10,14 @@ import (
 	"github.com/roced/roced/verbs"
 )
 
-// sender is an endpoint's half that sends. Messages are numbered from 1 on; a message's number
-// picks its buffer, and is the ID of its request. Requests complete in order, so that the
-// completion of one frees all up to it.
+// sender is an endpoint's sending half. Messages are numbered from 1 on. A message's number gives its
+// buffer, and is the ID of its request. Requests complete in order, so the completion of one frees
+// the buffers of all before it too.
 type sender struct {
-	// reaping is taken by whoever polls the send CQ: one at a time, so that completions are
-	// settled in order, and nobody sleeps for what another has taken. Before mu.
+	// reaping is a lock, taken before mu: only its holder polls the send CQ. So completions are
+	// settled in order, and no goroutine sleeps for one that another has taken.
 	reaping chan struct{}
-	done    [batch]verbs.WC // of who has reaping
+	done    [batch]verbs.WC // under reaping
 
 	mu       sync.Mutex
 	memory   []byte
@@ -29,7 +29,7 @@ type sender struct {
 	reaped   uint64 // number of the last known to be done
 	looked   uint64 // posted, when completions were last looked for
 	lookedAt time.Duration
-	failed   *SendError // that the next call tells of; nothing is posted while there is one
+	failed   *SendError // the next call returns it; nothing is posted while there is one
 	places   []Addr     // by buffer: where its message goes
 	requests [batch]verbs.SendWR
 	sges     [batch]verbs.SGE
@@ -59,34 +59,34 @@ func (s *sender) prepare(e *Endpoint, stride int) {
 	}
 }
 
-// need is what a call must see to before it can send on.
+// need is what a call must do before it can send the next message.
 type need uint8
 
 const (
 	needNothing need = iota
-	needRoom         // all buffers hold messages on their way
-	needHandle       // the destination is to be resolved
-	needMending      // an earlier message has stopped the queue
+	needRoom         // wait: all buffers hold messages that have not left
+	needHandle       // resolve the destination
+	needMending      // restart the queue, which an earlier message has stopped
 )
 
-// Send sends a message: data is copied, and can be reused at once. It waits until ctx is done, for
-// room if all buffers are on their way, and for the destination's hardware address if it has not
-// been sent to before; ErrUnreachable of package verbs if nobody answers. A nil error means that
-// the message is queued; a datagram may be lost on its way. A *SendError tells of an earlier one.
+// Send sends a message. It copies data, which can be reused at once. It waits, until ctx is done, for
+// room if all buffers are in use, and for a new destination's hardware address; verbs.ErrUnreachable
+// if nobody answers. A nil error means that the message is queued; like any datagram it may be lost.
+// A *SendError is about earlier messages.
 func (e *Endpoint) Send(ctx context.Context, to Addr, data []byte) error {
 	one := [1]Message{{To: to, Data: data}}
 	_, err := e.SendBatch(ctx, one[:])
 	return err
 }
 
-// SendBatch sends messages, each to its To, as Send does, and gives how many were queued. A message
-// that came is sent back when its To has been set to its From.
+// SendBatch sends messages, each to its To, as Send does, and gives the number that were queued. A
+// received message whose To has been set to its From is a reply, as with Message.Reply.
 func (e *Endpoint) SendBatch(ctx context.Context, messages []Message) (int, error) {
 	return e.sendAll(ctx, messages, true)
 }
 
-// TrySend is SendBatch that does not wait for room: verbs.ErrQueueFull when not all messages
-// found any.
+// TrySend is SendBatch, but does not wait for room: verbs.ErrQueueFull if there is not enough for all
+// messages.
 func (e *Endpoint) TrySend(ctx context.Context, messages []Message) (int, error) {
 	return e.sendAll(ctx, messages, false)
 }
@@ -124,12 +124,12 @@ func (e *Endpoint) meet(ctx context.Context, need need, m *Message, wait bool) e
 		return err
 	}
 	if !e.hasRoom() {
-		return fmt.Errorf("send: %w: %d messages are on their way; SendBatch waits", verbs.ErrQueueFull, e.options.SendDepth)
+		return fmt.Errorf("send: %w: all %d send buffers are in use; try again, or use SendBatch, which waits", verbs.ErrQueueFull, e.options.SendDepth)
 	}
 	return nil
 }
 
-// post queues messages, up to the first that needs something.
+// post queues messages, up to the first that needs something first.
 func (e *Endpoint) post(messages []Message, now time.Duration) (n int, need need, err error) {
 	s := &e.send
 	s.mu.Lock()
@@ -173,7 +173,7 @@ func (e *Endpoint) post(messages []Message, now time.Duration) (n int, need need
 func (e *Endpoint) put(n int, m *Message) (need, error) {
 	to := e.destination(m)
 	if longest := e.longest.Load(); int64(len(m.Data)) > longest {
-		return needNothing, fmt.Errorf("send to %v: %w: %d bytes, and %d fit; see MaxMessage", *to, ErrTooLong, len(m.Data), longest)
+		return needNothing, fmt.Errorf("send to %v: %w: %d bytes, at most %d fit; see MaxMessage", *to, ErrTooLong, len(m.Data), longest)
 	}
 	s := &e.send
 	h := s.handles.find(e.keyOf(m, to))
@@ -192,7 +192,7 @@ func (e *Endpoint) put(n int, m *Message) (need, error) {
 	return needNothing, nil
 }
 
-// describe fills in a request but for its memory and its handle.
+// describe fills in a request, except for its memory and its address handle.
 func (e *Endpoint) describe(wr *verbs.SendWR, m *Message, to *Addr, number uint64) {
 	s := &e.send
 	wr.ID, wr.Flags = number, 0

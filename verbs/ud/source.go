@@ -9,7 +9,7 @@ import (
 	"github.com/roced/roced/verbs"
 )
 
-// look learns how the port is: how long a message it takes, and which addresses it has.
+// look reads the port's active MTU and GID table.
 func (e *Endpoint) look() error {
 	attr, err := e.verbs.QueryPort(port)
 	if err != nil {
@@ -29,7 +29,7 @@ func (e *Endpoint) look() error {
 	return nil
 }
 
-// lookAgain looks once in a while, as long as something is sent. A look that fails changes nothing.
+// lookAgain calls look if the last time was long enough ago. If look fails nothing changes.
 func (e *Endpoint) lookAgain(now time.Duration) {
 	last := e.lastLook.Load()
 	if now-time.Duration(last) > portPause && e.lastLook.CompareAndSwap(last, int64(now)) {
@@ -37,7 +37,7 @@ func (e *Endpoint) lookAgain(now time.Duration) {
 	}
 }
 
-// chooseSource finds the line of the GID table to send to a destination from.
+// chooseSource gives the GID index to send to a destination from.
 func (e *Endpoint) chooseSource(dest verbs.GID) (index int, err error) {
 	entries, err := e.verbs.GIDs(port)
 	if err != nil {
@@ -57,9 +57,9 @@ func (e *Endpoint) chooseSource(dest verbs.GID) (index int, err error) {
 	return 0, fmt.Errorf("%w: the device has no address of the IP version of %v to send from; ip address add", verbs.ErrNoGID, dest.Addr())
 }
 
-// sourceFor chooses among the lines: own if that is given, else one of the destination's IP version,
-// link-local as the destination is, or failing that as it comes, then with the longest common
-// prefix (RFC 6724, 5), then the first.
+// sourceFor chooses a source GID: own, if that is given. Else one of the destination's IP version,
+// preferring first the same scope (link-local or not), then the longest common prefix (RFC 6724,
+// section 5), then the lowest index.
 func sourceFor(entries []verbs.GIDEntry, own, dest verbs.GID) (index int, ok bool) {
 	best := -1
 	for _, entry := range entries {

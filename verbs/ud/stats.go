@@ -5,16 +5,16 @@ import "github.com/roced/roced/verbs"
 // Stats are an endpoint's own numbers.
 type Stats struct {
 	Sent     uint64 // messages queued
-	Lost     uint64 // of Sent: refused by the card, or queued behind such a one (see SendError)
+	Lost     uint64 // of Sent: refused by the card, or queued behind a refused one (see SendError)
 	Received uint64 // messages lent
-	Strays   uint64 // messages that came from others than the peer of Dial, and were passed over
+	Strays   uint64 // messages discarded because they were not from the peer of Dial
 
 	Lent     int    // buffers with the program now
 	MostLent int    // at any time
-	Starved  uint64 // how often the program had all buffers: what came then was dropped by the card
+	Starved  uint64 // times that the program held all buffers, so that the card dropped messages
 
 	Handles int    // destinations that are resolved now
-	Evicted uint64 // destinations given up because there were more than MaxHandles
+	Evicted uint64 // destinations dropped because there were more than MaxHandles
 }
 
 // Stats reads the endpoint's numbers.
@@ -33,9 +33,9 @@ func (e *Endpoint) Stats() Stats {
 	return stats
 }
 
-// Drops are the packets that the card has dropped, by name, as "engine drop_qkey": of all that use
-// it, since it was opened. Each dropped packet is in one. What a name means is said at package
-// hca's Statistics. verbs.ErrUnsupported where the card does not count.
+// Drops counts the packets that the card has dropped since it was opened, for all its programs, by a
+// name such as "engine drop_qkey". Each dropped packet has one name; package hca's Statistics
+// explains them. verbs.ErrUnsupported if the card does not count.
 func (e *Endpoint) Drops() (map[string]uint64, error) {
 	all, err := e.verbs.Counters()
 	if err != nil {
