@@ -1,4 +1,4 @@
-// Command roced is software RoCEv2 for any Linux network card. See "roced help".
+// Command roced is software RoCEv2 for any Linux NIC. See "roced help".
 //
 //	main.go     which subcommand is which package, and what each is given
 //	  demo/       two hosts in this process, a table of what happened
@@ -7,18 +7,17 @@
 //	  ping/       there and back, as ibv_ud_pingpong does
 //	  show/       the GID table of an interface; opens nothing
 //	  version/
-//	internal/   what several of them need
+//	internal/   packages that several subcommands use
 //	  cli/        a command line: flags, exit codes, signals, privileges, numbers as text
-//	  card/       a device, its health and counters, and endpoints of package ud on it
-//	  meet/       a TCP connection on which two sides tell each other their queue pairs
+//	  card/       a card, its failure and counters, and endpoints of package ud on it
+//	  meet/       a TCP connection on which two sides exchange the addresses of their queue pairs
 //	  pingpong/   messages there and back, one at a time
 //
-// A subcommand imports no other. The commands own what they open, and close it in reverse
-// order whatever happens: an error, a signal (which cancels the context that they are given) or a panic.
+// A subcommand imports no other. A command closes what it has opened, in reverse order, after an
+// error, a signal (which cancels its context) or a panic.
 //
-// Everything runs on the caller's goroutine, but for the devices' workers, the
-// reader of a device's events, that of a control connection, and the line that shows
-// progress. There are no locks here.
+// Everything runs on the caller's goroutine, except the cards' workers, the readers of a card's
+// events and of a control connection, and the progress line. There are no locks here.
 //
-// Left out as yet: the daemon (roced run), and what shows its state: roced show knows GIDs only.
+// Left out as yet: the daemon (roced run) and commands that show its state; roced show has only GIDs.
 package main

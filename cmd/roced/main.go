@@ -15,7 +15,7 @@ import (
 
 func main() { cli.Main(commands) }
 
-// commands are the subcommands, each a package of its own, and what each is given.
+// commands are the subcommands, each a package of its own, with their arguments.
 func commands(log *slog.Logger) []*cobra.Command {
 	return []*cobra.Command{
 		demo.New(log),

@@ -10,7 +10,7 @@ import (
 	"github.com/roced/roced/verbs/ud"
 )
 
-// The short way beside bare verbs: the same device, the same depths, the same sizes.
+// Package ud compared with bare verbs: the same card, the same depths, the same sizes.
 
 // short is what a user of package ud has.
 type short struct {

@@ -38,7 +38,7 @@ func (b *messageBatch) oneBuffer() {
 	}
 }
 
-// send sends the whole batch. A raw system call, as C would make it.
+// send sends the batch with one raw system call, as a C program would.
 func (b *messageBatch) send(fd int) (int, error) {
 	n, _, errno := unix.RawSyscall6(unix.SYS_SENDMMSG, uintptr(fd), uintptr(unsafe.Pointer(&b.headers[0])), uintptr(len(b.headers)), 0, 0, 0)
 	if errno != 0 {

@@ -1,6 +1,5 @@
-// Interop holds roced against a peer that we did not write: the kernel's Soft-RoCE
-// (rdma_rxe) in a virtual machine, with the unmodified programs of rdma-core and
-// perftest, and pyverbs.
+// Interop tests roced against an independent peer: the kernel's Soft-RoCE (rdma_rxe) in a virtual
+// machine, with the unmodified programs of rdma-core and perftest, and pyverbs.
 //
 //	host (a namespace)            switch (a namespace)            peer (a virtual machine)
 //	┌────────────────┐    ┌─────────────────────────────┐    ┌──────────────────────┐
@@ -9,8 +8,8 @@
 //	│ fd98::1        │    │  every case is captured     │    │ fd98::2              │
 //	└────────────────┘    └─────────────────────────────┘    └──────────────────────┘
 //
-// It is run by "make interop", prints a line a case, and fails if one does. The frames
-// of each case are captured on the peer's port; tshark must find nothing wrong in them.
+// "make interop" runs it. It prints a line for each case, and fails if one fails. The frames of each
+// case are captured on the peer's port; tshark must find nothing wrong in them.
 //
 // Cases run one after another. Each gets a Lab, which lives as long as the cases
 // of one MTU.

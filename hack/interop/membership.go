@@ -48,8 +48,8 @@ func (l *testbed) awaitNoMember(ctx context.Context, port string, group netip.Ad
 	})
 }
 
-// awaitPeerReady waits until the peer's program is a member and attached. That can be told
-// by the MAC which Soft-RoCE then has its card pass, the wrong one for IPv4.
+// awaitPeerReady waits until the peer's program is a member and attached. The sign is the multicast
+// MAC that Soft-RoCE then adds to its NIC's filter (the wrong one for IPv4).
 func (l *testbed) awaitPeerReady(ctx context.Context, group netip.Addr, program *job.Job) error {
 	if err := l.awaitMember(ctx, l.peerPort, group, program); err != nil {
 		return err

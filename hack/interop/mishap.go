@@ -63,7 +63,7 @@ func (m mishap) run(ctx context.Context, l *testbed) (detail string, err error) 
 	}
 	got, err := s.receive(ctx, 1)
 	if err != nil {
-		return "", errors.Join(err, s.told())
+		return "", errors.Join(err, s.dropError())
 	}
 	if !bytes.Equal(got[0].data, payload(0, 64)) {
 		return "", fmt.Errorf("%x arrived as the good message", got[0].data)

@@ -148,9 +148,9 @@ func (s *station) gidIndex(address netip.Addr) (int, error) {
 	return 0, fmt.Errorf("%v is not in roced's GID table (%w)", address, err)
 }
 
-// told is an error that names what the card dropped, to say why something did not
+// dropError is an error that names what the card dropped, to say why something did not
 // arrive.
-func (s *station) told() error {
+func (s *station) dropError() error {
 	drops, err := s.drops()
 	if err != nil {
 		return err

@@ -220,7 +220,7 @@ func (d datagrams) fromPeer(ctx context.Context, l *testbed) (detail string, err
 	}
 	got, err := s.receive(ctx, len(d.sizes))
 	if err != nil {
-		return "", errors.Join(err, s.told())
+		return "", errors.Join(err, s.dropError())
 	}
 	return d.compare(got, qpn)
 }

@@ -46,8 +46,7 @@ func FuzzParseMessages(f *testing.F) {
 	})
 }
 
-// What tshark complains about is excused for the packets it is wrong about, and for no
-// others.
+// A wrong complaint of tshark is excused only for the packets that it is known for.
 func TestExcuses(t *testing.T) {
 	const malformed, checksum = "Malformed Packet (Exception occurred)", "Illegal checksum value (0)"
 	rows := []struct {

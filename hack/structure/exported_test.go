@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// public packages are those whose exported names are for others.
+// public packages are those that other modules may import.
 var public = []string{
 	"bpf", "datapath", "datapath/link", "datapath/ring", "datapath/wire", "datapath/xsk",
 	"mcast", "mcast/membership", "verbs", "verbs/hca", "verbs/ud", "verbs/verbstest",

@@ -94,7 +94,7 @@ func TestImportsGoOneWay(t *testing.T) {
 	}
 }
 
-// TestNothingImportsHack: tests do not either.
+// TestNothingImportsHack: no package outside hack imports one of it, tests included.
 func TestNothingImportsHack(t *testing.T) {
 	for _, f := range sources(t) {
 		for _, imported := range f.ours() {

@@ -27,8 +27,8 @@ func newUDP(t *testing.T, host *lab.Namespace, of netip.Addr) (fd int) {
 		fd, err = unix.Socket(family, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
 		return err
 	}))
-	patience := unix.NsecToTimeval(patience.Nanoseconds())
-	check(t, unix.SetsockoptTimeval(fd, unix.SOL_SOCKET, unix.SO_RCVTIMEO, &patience))
+	waitTimeout := unix.NsecToTimeval(waitTimeout.Nanoseconds())
+	check(t, unix.SetsockoptTimeval(fd, unix.SOL_SOCKET, unix.SO_RCVTIMEO, &waitTimeout))
 	return fd
 }
 

@@ -231,7 +231,7 @@ func TestOtherTraffic(t *testing.T) {
 		sink := listenUDP(t, l.B, address)
 		sendUDP(t, l.A, sink, "to a socket")
 		buffer := make([]byte, 64)
-		check(t, sink.SetReadDeadline(time.Now().Add(patience)))
+		check(t, sink.SetReadDeadline(time.Now().Add(waitTimeout)))
 		n, err := sink.Read(buffer)
 		if err != nil || string(buffer[:n]) != "to a socket" {
 			t.Errorf("%s: %q, %v", address, buffer[:n], err)
@@ -282,7 +282,7 @@ func ping(t *testing.T, host *lab.Namespace, address string) {
 			return err
 		}
 		answer := make([]byte, 64)
-		if err := conn.SetReadDeadline(time.Now().Add(patience)); err != nil {
+		if err := conn.SetReadDeadline(time.Now().Add(waitTimeout)); err != nil {
 			return err
 		}
 		_, err = conn.Read(answer)

@@ -17,7 +17,7 @@ import (
 )
 
 // askOnlyOnce has a host's kernel repeat a question for a neighbour only after minutes: what
-// comes within a test's patience came of the first one.
+// comes within a test's waitTimeout came of the first one.
 func askOnlyOnce(t testing.TB, host *lab.Namespace) {
 	t.Helper()
 	check(t, host.Do(func() error {

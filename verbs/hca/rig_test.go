@@ -24,9 +24,8 @@ func TestMain(m *testing.M) {
 	labtest.Main(m)
 }
 
-// patience bounds every wait of these tests. No test is about time: it is what a
-// hang takes to be told.
-const patience = time.Minute
+// waitTimeout bounds every wait of these tests, so that a hang fails the test. No test measures time.
+const waitTimeout = time.Minute
 
 const (
 	testQKey verbs.QKey = 0x11111111
@@ -63,7 +62,7 @@ func refused(t testing.TB, err, want error, says ...string) {
 // eventually waits for something that another thread or the kernel does.
 func eventually(t testing.TB, what string, done func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(patience); !done(); time.Sleep(time.Millisecond) {
+	for deadline := time.Now().Add(waitTimeout); !done(); time.Sleep(time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatalf("%s: did not come", what)
 		}
@@ -72,7 +71,7 @@ func eventually(t testing.TB, what string, done func() bool) {
 
 // guard ends a wait that hangs.
 func guard(t testing.TB) context.Context {
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), waitTimeout)
 	t.Cleanup(cancel)
 	return ctx
 }

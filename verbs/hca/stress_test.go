@@ -51,7 +51,7 @@ func TestStress(t *testing.T) {
 	long, err := time.ParseDuration(os.Getenv(stressVariable))
 	s.long = err == nil
 	if !s.long {
-		long = patience
+		long = waitTimeout
 	}
 	t.Logf("seed %d, %v", seed, long)
 	goroutines := runtime.NumGoroutine()
@@ -242,7 +242,7 @@ func (s *stress) objects(random *rand.Rand) error {
 		if err := qp.Modify(&verbs.QPAttr{State: verbs.QPStateErr}, verbs.QPAttrState); err != nil {
 			return err
 		}
-		ctx, cancel := context.WithTimeout(context.Background(), patience)
+		ctx, cancel := context.WithTimeout(context.Background(), waitTimeout)
 		defer cancel()
 		var wcs [8]verbs.WC
 		for flushed := 0; flushed < 8; {

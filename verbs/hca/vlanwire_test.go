@@ -153,7 +153,7 @@ func listenRoCE(t *testing.T, host *lab.Namespace, address string) (conn *net.UD
 
 func awaitDatagram(t *testing.T, sink *net.UDPConn) {
 	t.Helper()
-	check(t, sink.SetReadDeadline(time.Now().Add(patience)))
+	check(t, sink.SetReadDeadline(time.Now().Add(waitTimeout)))
 	_, err := sink.Read(make([]byte, 2048))
 	check(t, err)
 }

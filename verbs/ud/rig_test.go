@@ -17,7 +17,6 @@ import (
 func TestMain(m *testing.M) { labtest.Main(m) }
 
 // timeout bounds every wait of these tests. No test is about time: it is what a
-// hang takes to be told.
 const timeout = time.Minute
 
 var (

@@ -11,8 +11,8 @@ import (
 	"github.com/roced/roced/verbs"
 )
 
-// patience bounds every wait. No test is about time: it is what a hang takes to be told.
-const patience = time.Minute
+// waitTimeout bounds every wait, so that a hang fails the test. No test measures time.
+const waitTimeout = time.Minute
 
 func check(t testing.TB, err error) {
 	t.Helper()
@@ -38,7 +38,7 @@ func refused(t testing.TB, err, want error, says ...string) {
 // eventually waits for something that the card or another goroutine does.
 func eventually(t testing.TB, what string, done func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(patience); !done(); time.Sleep(time.Millisecond) {
+	for deadline := time.Now().Add(waitTimeout); !done(); time.Sleep(time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatalf("%s: did not come", what)
 		}
@@ -47,7 +47,7 @@ func eventually(t testing.TB, what string, done func() bool) {
 
 // guard ends a wait that hangs.
 func guard(t testing.TB) context.Context {
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), waitTimeout)
 	t.Cleanup(cancel)
 	return ctx
 }

@@ -40,7 +40,7 @@ func everythingAfterClose(t *testing.T, w *world) {
 		t.Run(name, func(t *testing.T) { refused(t, do(), verbs.ErrClosed) })
 	}
 	<-s.session.Done()
-	s.session.Wake() // which nobody hears
+	s.session.Wake() // without effect
 	if run, is := s.session.(verbs.Progressor); is {
 		run.Progress()
 	}
@@ -84,7 +84,7 @@ func (s *station) calls(peer *station, ah *verbs.AH, route *verbs.AHAttr) map[st
 	}
 }
 
-// Whoever waits when the device is closed is told.
+// Calls that wait when the device is closed return ErrClosed.
 func closeWhileWaiting(t *testing.T, w *world) {
 	done := waiting(guard(t), t, 3, func(ctx context.Context) error {
 		var wcs [1]verbs.WC

@@ -1,5 +1,5 @@
-// Package verbstest is what every verbs.Provider must pass: the API's promises, asked through the
-// API alone.
+// Package verbstest tests a verbs.Provider: the promises of the verbs API, using only that API. Every
+// Provider must pass it.
 //
 //	func TestVerbs(t *testing.T) { verbstest.Run(t, newPair) }
 //
@@ -8,17 +8,18 @@
 //	 └─ each test ──────► world   station a                station b
 //	                              Context, PD, MR, CQ, QP  the same
 //
-// A new Provider is put under it by a function that makes a Pair: two sessions that no Context
-// has claimed, and the addresses of their cards. It is called for each test, with that test's T,
-// and gives back what it opened in its Cleanup; where pairs do not disturb each other it begins
-// with t.Parallel. What a Provider may lack is a function of Pair or End that is nil: then the
-// tests that need it do not run, or do not look.
+// To test a new Provider, write a function that makes a Pair: two sessions that no Context has
+// claimed, and the addresses of their cards. Run calls it for each test, with that test's T; it
+// closes what it opened in T's Cleanup. If pairs do not disturb each other it starts with t.Parallel.
+// A function of Pair or End that a Provider cannot support is nil. Tests that need it do not run
+// then, or omit the check.
 //
-// The tests let the card run by itself and wait for what must come. That nothing else comes
-// they know by a message that is sent after it (world.settle). Each error of each command
-// is held to be one of package verbs (judge.go), and command.go and handle.go ask as a hostile client would.
+// The tests let the card run by itself and wait for what must come. To find out that nothing else
+// comes, they send one more message and wait for that (world.settle). judge.go checks that every
+// error of every command is one of package verbs. command.go and handle.go send requests as a
+// hostile client would.
 //
-// One noun a file, and the table of all in run.go. Left out: what shows inside the card only
-// (steering, leaks, counters but drops), and what the host does (routes, neighbours,
-// IGMP): those are tests of verbs/hca.
+// run.go has the table of all tests. Left out: what shows only inside the card (steering, leaks,
+// counters other than drops), and what the host does (routes, neighbours, IGMP). Those are tests of
+// verbs/hca.
 package verbstest

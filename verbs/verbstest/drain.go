@@ -17,7 +17,7 @@ var drainTests = []test{
 	}},
 }
 
-// What cannot move is not waited for.
+// Drain does not wait for requests that the state holds back.
 func drainOfAHeldQueue(t *testing.T, w *world) {
 	a := w.a
 	ah := a.ah(w.b.end.IPv4)

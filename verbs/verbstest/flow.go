@@ -37,7 +37,7 @@ func (s *station) granted() (sends, receives int) {
 	return int(init.Cap.MaxSendWR), int(init.Cap.MaxRecvWR)
 }
 
-// A full send queue refuses, and takes again what polled completions have freed.
+// A full send queue refuses requests until completions have been polled.
 func sendQueueFull(t *testing.T, w *world) {
 	a, b := w.a, w.b
 	wr := a.send(1, a.ah(b.end.IPv4), b.qp)

@@ -8,7 +8,7 @@ import (
 	"github.com/roced/roced/verbs"
 )
 
-// judged is a Provider whose errors are judged: each is one of package verbs.
+// judged is a Provider that checks each error of another: it must be one of package verbs.
 type judged struct {
 	verbs.Provider
 	t testing.TB
@@ -30,7 +30,7 @@ func judge(t testing.TB, p verbs.Provider) verbs.Provider {
 
 func (j judged) judge(command string, err error) error {
 	if err != nil && verbs.KindOf(err) == nil {
-		j.t.Errorf("%s: %v is no error of package verbs", command, err)
+		j.t.Errorf("%s: %v is not an error of package verbs", command, err)
 	}
 	return err
 }

@@ -9,7 +9,8 @@ import (
 
 var limitTests = []test{{name: "limits", run: limits}}
 
-// Every limit that the device tells is told as such, and a refusal leaves nothing behind.
+// Each limit that QueryDevice gives can be reached, beyond it is ErrLimit, and a refusal leaves
+// nothing behind.
 func limits(t *testing.T, w *world) {
 	s := w.a
 	device, err := s.ctx.QueryDevice()

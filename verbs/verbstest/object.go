@@ -17,7 +17,7 @@ var objectTests = []test{
 
 type closer interface{ Close() error }
 
-// What others use is not taken away.
+// An object that others use cannot be closed.
 func busy(t *testing.T, w *world) {
 	s := w.a
 	pd, err := s.ctx.AllocPD()
@@ -101,7 +101,7 @@ func closedQP(t *testing.T, w *world) {
 	}
 }
 
-// A session serves one context: another is refused, and told so.
+// A session has one context: a second is refused.
 func secondContext(t *testing.T, w *world) {
 	attr, err := w.a.ctx.QueryDevice()
 	check(t, err)

@@ -40,7 +40,7 @@ func (w *world) overrun(qp *verbs.QP, cq *verbs.CQ, more int) {
 	check(w.a, ah.Close())
 }
 
-// A CQ that is too small fails, with its queue pairs: nothing is lost in silence.
+// A CQ that is overrun fails, with its queue pairs: no loss goes unnoticed.
 func cqOverrun(t *testing.T, w *world) {
 	a, b := w.a, w.b
 	small, qps := b.overrunnable(1)

@@ -36,8 +36,8 @@ func (s *station) portState() verbs.PortState {
 	return port.State
 }
 
-// A link that goes down is told, and drops what is sent; when it is up again, handles and queue
-// pairs from before go on.
+// A link that goes down raises an event, and messages that are sent then are dropped. When it is up
+// again, the same handles and queue pairs work.
 func linkDownAndUp(t *testing.T, w *world) {
 	a, b := w.a, w.b
 	ah := a.ah(b.end.IPv4)
@@ -109,7 +109,7 @@ func (s *station) hasGID(address netip.Addr) bool {
 	return false
 }
 
-// The interface's MTU decides what a message may be long.
+// The interface's MTU limits the length of messages.
 func mtuChanges(t *testing.T, w *world) {
 	a := w.a
 	before, err := a.ctx.QueryPort(1)

@@ -9,7 +9,7 @@ import (
 
 var queryTests = []test{{name: "query device", run: queryDevice}}
 
-// What the device tells of itself and its port can be used, and what is not there is refused.
+// The attributes of device and port can be used, and queries of what does not exist are refused.
 func queryDevice(t *testing.T, w *world) {
 	s := w.a
 	device, err := s.ctx.QueryDevice()

@@ -7,8 +7,8 @@ import (
 	"github.com/roced/roced/verbs"
 )
 
-// What a client writes into its queues harms nobody else: of queue pairs whose memory holds
-// anything the card goes on, and they can be destroyed.
+// Whatever a client writes into its queues harms nobody else: the card goes on, and the queue pairs
+// can be destroyed.
 func scribbledQueues(t *testing.T, w *world) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)

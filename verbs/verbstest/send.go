@@ -128,7 +128,7 @@ func immediate(t *testing.T, w *world) {
 	}
 }
 
-// Who is told of a send: those who asked, or all with SQSigAll; failures always.
+// Signaled sends complete, or all with SQSigAll; failures always do.
 func signaled(t *testing.T, w *world) {
 	a, b := w.a, w.b
 	all := a.newQPWith(verbs.QPInitAttr{SendCQ: a.cq, RecvCQ: a.cq, Cap: defaultCap(), SQSigAll: true})
@@ -147,7 +147,7 @@ func signaled(t *testing.T, w *world) {
 	w.nothingElse()
 }
 
-// A message that is too long is told with the number that counts.
+// The error of a message that is too long names the active MTU.
 func longerThanTheMTU(t *testing.T, w *world) {
 	a, mtu := w.a, w.a.mtu()
 	ah := a.ah(w.b.end.IPv4)

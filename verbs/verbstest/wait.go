@@ -73,7 +73,7 @@ func (s *station) serve(ctx context.Context, got func(n int)) error {
 	}
 }
 
-// A cancelled wait says so, and the next one is not harmed by it.
+// A cancelled wait gives the context's error, and does not affect the next wait.
 func waitCancel(t *testing.T, w *world) {
 	a, b := w.a, w.b
 	ah := a.ah(b.end.IPv4)
@@ -99,7 +99,7 @@ func waitCancel(t *testing.T, w *world) {
 	}
 }
 
-// Whoever waits on a queue that is closed is told; a closed queue is not an empty one.
+// When a queue is closed, those that wait on it get ErrObjectClosed.
 func closeCQWhileWaiting(t *testing.T, w *world) {
 	cq := w.a.newCQ(8)
 	done := waiting(guard(t), t, 3, func(ctx context.Context) error {
@@ -149,7 +149,7 @@ func armedRace(t *testing.T, w *world) {
 // runs beside the test, and ends it only by an error.
 func (s *station) echo(ah *verbs.AH, peer *station) bool {
 	var wcs [1]verbs.WC
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), waitTimeout)
 	defer cancel()
 	for _, step := range []func() error{
 		func() error { _, err := s.cq.Wait(ctx, wcs[:]); return err },

@@ -97,7 +97,7 @@ func (d *demo) sendStreams(ctx context.Context) error {
 	return nil
 }
 
-// checkBalance insists that every packet is accounted for: sent = delivered + named drops.
+// checkBalance checks that every packet is accounted for: sent = delivered + named drops.
 func (d *demo) checkBalance() error {
 	for _, way := range [][2]*host{{d.lab.left, d.lab.right}, {d.lab.right, d.lab.left}} {
 		from, err := way[0].Counters()

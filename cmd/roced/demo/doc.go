@@ -5,9 +5,9 @@
 //	                │   stream.go      messages one way, every byte checked (pattern.go)
 //	                │   mishap.go      messages that must be dropped, by name
 //	              group.go         three hosts on a switch (switch.go, station.go), and their table
-//	                  grouprun.go      a group that is joined, sent to and left; groupcheck.go insists
-//	                  watch.go         what passes the switch's ports, IGMP and MLD too
+//	                  grouprun.go      a group that is joined, sent to and left; groupcheck.go checks
+//	                  watch.go         counts what passes the switch's ports, IGMP and MLD too
 //
-// All is removed whatever happens: an error, a signal or a panic. A kill -9 leaves the
-// namespaces behind; the next demo removes them. Nothing here is for other commands.
+// Everything is removed at the end, also after an error, a signal or a panic. After a kill -9 the
+// namespaces stay; the next demo removes them.
 package demo

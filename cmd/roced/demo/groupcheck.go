@@ -4,7 +4,7 @@ import (
 	"fmt"
 )
 
-// check insists on what the table shows.
+// check fails unless the group's traffic was as it should be.
 func (r *groupRun) check() error {
 	sender, receiver, outsider := *r.lab.sender.watch.of(r.group), *r.lab.receiver.watch.of(r.group), *r.lab.outsider.watch.of(r.group)
 	switch {

@@ -9,7 +9,7 @@ import (
 	"github.com/roced/roced/verbs/ud"
 )
 
-// mishap is a message that must not be delivered, and the counter that has to say so.
+// mishap is a message that must be dropped, and the counter that must count it.
 type mishap struct {
 	what        string
 	place, name string
@@ -28,7 +28,7 @@ func (m *mishap) send(ctx context.Context, from, to *host) error {
 		return fmt.Errorf("%s: %w", m.what, err)
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, card.StallTimeout,
-		fmt.Errorf("%s: %s does not show it in %s %s", m.what, to.name, m.place, m.name))
+		fmt.Errorf("%s: %s has not counted it in %s %s", m.what, to.name, m.place, m.name))
 	defer cancel()
 	return poll(ctx, func() (bool, error) {
 		all, err := to.Counters()

@@ -116,7 +116,7 @@ func (s *stream) write(m *ud.Message, number uint32) {
 	}
 }
 
-// check compares what has arrived with what was sent: everything that the receiver is told.
+// check compares a received message, in all that the receiver gets, with what was sent.
 func (s *stream) check(m *ud.Message, number uint32) error {
 	switch {
 	case len(m.Data) != s.size:

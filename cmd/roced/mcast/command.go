@@ -39,7 +39,7 @@ type options struct {
 // senderFlags are those that only the sender has.
 var senderFlags = []string{"send-only", "size", "rate", "imm", "loopback", "gid-index"}
 
-// sendCount is how many messages are sent if nothing else is asked for, as mckey does.
+// sendCount is how many messages are sent by default, as with mckey.
 const sendCount = 10
 
 const help = `Receives: joins the group and prints each message that comes, until --count or
@@ -131,7 +131,7 @@ func (o *options) check(cmd *cobra.Command, group string) (err error) {
 	case o.sendOnly && cmd.Flags().Changed("loopback"):
 		return errors.New("--loopback: a send-only member receives nothing")
 	case o.count < 0:
-		return fmt.Errorf("--count %d: from 0 on", o.count)
+		return fmt.Errorf("--count %d: must be 0 or more", o.count)
 	case o.size < 0 || o.size > 4096:
 		return fmt.Errorf("--size %d: 0 to 4096 bytes, the largest RDMA MTU", o.size)
 	case o.rate < 0 || o.rate > cli.MaxRate:

@@ -41,8 +41,8 @@ func (m *methodFlag) String() string { return string(cmp.Or(m.MembershipMethod, 
 
 func (m *methodFlag) Type() string { return "method" }
 
-// immediateFlag is what messages carry as immediate data. As it comes, it is the
-// sender's queue pair number, as mckey has it.
+// immediateFlag is the immediate data of messages. By default it is the sender's queue pair number,
+// as with mckey.
 type immediateFlag struct {
 	none  bool
 	value *number32

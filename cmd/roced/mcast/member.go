@@ -31,8 +31,8 @@ type member struct {
 	arrived  [card.Batch]ud.Message
 }
 
-// runMember is a member until all is done that was asked for, and prints a summary,
-// also if that was not all.
+// runMember joins the group and sends or receives as the options say. It prints a summary, also if it
+// could not do everything.
 func runMember(ctx context.Context, d *card.Device, o *options) (err error) {
 	if o.send {
 		if err := d.CheckSize(o.size); err != nil {
@@ -58,8 +58,8 @@ func runMember(ctx context.Context, d *card.Device, o *options) (err error) {
 	return errors.Join(err, m.printSummary())
 }
 
-// open joins before it complains of the address to send from: a send-only member that is refused is
-// told why.
+// open joins before it chooses the source address, so that a send-only member that is refused gets
+// the join's error.
 func (m *member) open(ctx context.Context) (err error) {
 	o := m.options
 	source, unknown := m.chooseSource()
@@ -99,7 +99,7 @@ func (m *member) chooseSource() (netip.Addr, error) {
 	return source.GID.Addr(), nil
 }
 
-// prepare makes what is sent, once for all.
+// prepare makes the messages, which are sent again and again.
 func (m *member) prepare(ctx context.Context) error {
 	o := m.options
 	if !o.send {

@@ -25,7 +25,7 @@ func (m *member) receiveAll(ctx context.Context) error {
 	return nil
 }
 
-// take tells of messages that have come.
+// take counts, prints and releases n received messages.
 func (m *member) take(n int) error {
 	defer m.Release(m.arrived[:n])
 	for i := range m.arrived[:n] {
@@ -39,7 +39,7 @@ func (m *member) take(n int) error {
 	return m.out.Flush()
 }
 
-// tell counts a message, and prints it if that was asked for.
+// tell counts a message, and prints it unless --quiet or the like forbids it.
 func (m *member) tell(came *ud.Message) error {
 	m.received++
 	m.bytes += uint64(len(came.Data))

@@ -11,7 +11,7 @@ import (
 	"github.com/roced/roced/verbs/ud"
 )
 
-// message is what is told of one that came.
+// message is what mcast prints about a received message.
 type message struct {
 	From      string  `json:"from"`
 	QPN       uint32  `json:"qpn"`
@@ -38,13 +38,13 @@ type totals struct {
 	Sent     uint64            `json:"sent"`
 	Size     int               `json:"sent_size"` // bytes of payload, each
 	Received uint64            `json:"received"`
-	Own      uint64            `json:"received_own"`   // of Received: what the program sent itself
+	Own      uint64            `json:"received_own"`   // of Received: sent by the program itself
 	Bytes    uint64            `json:"received_bytes"` // of payload
 	Drops    map[string]uint64 `json:"drops"`          // by place and name
 	Link     map[string]uint64 `json:"link_drops"`     // what the interface counted, which may repeat them
 }
 
-// newMessage describes one that has come.
+// newMessage describes a received message.
 func newMessage(m *ud.Message) message {
 	t := message{From: m.From.IP().String(), QPN: uint32(m.From.QPN), Size: len(m.Data), GID: m.To.GID.String()}
 	if m.HasImm {
@@ -96,7 +96,7 @@ func (s *totals) String() string {
 	return strings.Join(lines, "\n")
 }
 
-// dropHints say what to do about drops that need not be.
+// dropHints say what to do about drops that can be avoided.
 var dropHints = []struct{ drop, text string }{
 	{"engine drop_qkey", "drop_qkey: a sender has another Q_Key; perftest's is --qkey 0x11111111"},
 	{"engine drop_no_receive", "drop_no_receive: messages came faster than this program took them; with --quiet it takes more"},

@@ -20,7 +20,7 @@ func (m *member) sendAll(ctx context.Context) error {
 	return errors.Join(failed, m.takeArrived(ctx)) // the own ones come before they have left
 }
 
-// sendPaced sends at the rate that was asked for, and tells of what comes meanwhile.
+// sendPaced sends at the requested rate, and prints messages that come meanwhile.
 func (m *member) sendPaced(ctx context.Context) error {
 	start := time.Now()
 	for more := true; more; {
@@ -89,5 +89,5 @@ func (m *member) restUntil(ctx context.Context, next time.Time) error {
 	}
 }
 
-// errDue is not an error of the run.
+// errDue ends a wait; it is not an error of the run.
 var errDue = errors.New("the next message is due")

@@ -45,7 +45,7 @@ func (b *bandwidthResult) addReceived(o outcome) {
 	}
 }
 
-// rate is unknown where no time has passed: of one message.
+// rate is n a second; nil if no time has passed, as with one message.
 func rate(n uint64, elapsed time.Duration) *uint64 {
 	if elapsed <= 0 {
 		return nil

@@ -12,8 +12,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// receiveAll is the server of ib_send_bw. Where that waits forever for what was lost, this
-// one lets the client end as if nothing had been, and reports it as an error.
+// receiveAll is the server of ib_send_bw. If messages are lost, ib_send_bw's own server waits
+// forever. This one lets the client end normally, and reports an error.
 func (r *perftestRun) receiveAll(*cli.Progress) error {
 	a := arrivals{size: r.test.Size}
 	if err := r.receiveUntilEnd(&a); err != nil {
@@ -60,7 +60,7 @@ func (r *perftestRun) receiveUntilEnd(a *arrivals) error {
 	return nil
 }
 
-// suspicion is why a client says nothing though it should: it waits for messages itself.
+// suspicion is a possible reason for a client's silence: that it waits for messages itself.
 func (r *perftestRun) suspicion(packets uint64) string {
 	option := ""
 	switch packets {
@@ -74,8 +74,8 @@ func (r *perftestRun) suspicion(packets uint64) string {
 	return fmt.Sprintf("; was %s started with %s? roced perf sends nothing as its server", r.binary(), option)
 }
 
-// receiveRest counts what is still on its way, however much that is: the client has not
-// said how many it sent. Strangers who go on sending do not keep it.
+// receiveRest counts messages that are still under way, whose number the client has not said.
+// Messages from other senders do not prolong it.
 func (r *perftestRun) receiveRest(a *arrivals) error {
 	ctx, cancel := context.WithTimeout(r.Context(), r.Timeout)
 	defer cancel()

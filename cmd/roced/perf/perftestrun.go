@@ -125,7 +125,7 @@ func (r *perftestRun) size(mtu int) (int, error) {
 // perftestLatencySize is ib_send_lat's, in bytes.
 const perftestLatencySize = 2
 
-// prepare makes the queue pair, and has it in the group, before the peer is told of it.
+// prepare makes the queue pair, and attaches it to the group, before the peer learns its address.
 func (r *perftestRun) prepare(peer *perftest.Keys) (own perftest.Keys, err error) {
 	var gid verbs.GID
 	if peer != nil {

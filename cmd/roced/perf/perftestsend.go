@@ -79,8 +79,8 @@ func (r *perftestRun) sendAll(line *cli.Progress) error {
 	return r.addSent(count, elapsed)
 }
 
-// checkSilence insists that the server has sent nothing, as ib_send_bw does with -b and with
-// --reversed: then it is not what it received that made it answer.
+// checkSilence checks that the server has sent no messages, as ib_send_bw does with -b and with
+// --reversed. If it has, its answer does not mean that it received all messages.
 func (r *perftestRun) checkSilence() error {
 	var messages [card.Batch]ud.Message
 	n, err := r.endpoint.Arrived(messages[:])

@@ -70,7 +70,7 @@ type greeting struct {
 	Server card.Side `json:"server"`
 }
 
-// turn passes the word: from the server when it is ready, from the client when it
+// turn says that it is the other side's turn: the server sends it when it is ready, the client when it
 // has sent all.
 type turn struct {
 	Sent uint64 `json:"sent"`

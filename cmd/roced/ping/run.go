@@ -121,7 +121,7 @@ func (r *meeting) aim(ctx context.Context, peer meet.Destination) error {
 	return r.endpoint.Aim(ctx, peer.Addr())
 }
 
-// play exchanges the messages, and says what became of them, also if not all went.
+// play exchanges the messages and prints the result, also if not all messages went.
 func (r *meeting) play(ctx context.Context) error {
 	o := r.options
 	if _, err := fmt.Fprintf(o.out, "  local address:  %v\n  remote address: %v\n", r.own(), r.peer); err != nil {

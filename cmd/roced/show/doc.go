@@ -1,3 +1,2 @@
-// Package show is roced show: what a device has. Only the GID table as yet (gid.go), which
-// needs no device to be open.
+// Package show is roced show. As yet it shows only the GID table (gid.go), and opens no card for that.
 package show

@@ -202,6 +202,6 @@ func failures(out string) string {
 			kept = append(kept, line)
 		}
 	}
-	const lines = 1000 // what hung is told with all goroutines
+	const lines = 1000 // a hang prints the stacks of all goroutines
 	return strings.Join(kept[max(0, len(kept)-lines):], "\n")
 }

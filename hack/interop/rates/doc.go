@@ -14,9 +14,9 @@
 // its rounds. What counts is what was received. Soft-RoCE is on the card only while it is
 // measured.
 //
-// Emulation (TCG) makes everything ten to a hundred times slower, and not everything
-// alike: only ratios mean anything, on a machine that does nothing else. So nothing here
-// passes or fails on a rate; an error is a measurement that could not be made.
+// Emulation (TCG) makes everything ten to a hundred times slower, by different factors. So only ratios
+// are meaningful, on a machine that does nothing else, and nothing here passes or fails on a rate: an
+// error is a measurement that could not be made.
 //
 // Sleeping and spinning while they wait are measured apart, and compared at the end each in
 // its better way. With one processor a machine's spinning program takes time from the kernel's

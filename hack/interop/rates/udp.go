@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// benchJob is what a child of hack/bench is told to do, as far as UDP needs it, and
+// benchJob is a request to a child of hack/bench, as far as UDP needs it, and
 // benchResult is what it says when it is done (its job.go).
 type benchJob struct {
 	Role, Variant, Namespace string

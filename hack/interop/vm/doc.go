@@ -10,6 +10,6 @@
 // Emulation is in software (TCG), so it works where there is no /dev/kvm; a machine
 // boots in about five seconds. It keeps no state, and ends with this process.
 //
-// A VM belongs to the one who started it; Close ends it. Run may be called from several
-// goroutines: each takes one of the machine's agents for as long as its script runs.
+// The caller of Boot owns the VM and ends it with Close. Run may be called from several goroutines:
+// each uses one of the machine's agents while its script runs.
 package vm

@@ -30,9 +30,9 @@ func (d *Device) cardCounters() (all []Counter, err error) {
 	return all, nil
 }
 
-// linkCounters is what the interface itself lost (ip -s link). It counts packets of
-// all kinds, and on veth repeats what the socket lost: to be shown beside the others, and
-// never to be added to them. An interface that is gone has none, and so has a wire in memory.
+// linkCounters is what the interface itself lost (ip -s link). It counts packets of all kinds, and on
+// veth counts the socket's losses again, so it is shown beside the other counters and never added to
+// them. An interface that is gone and a wire in memory have none.
 func (d *Device) linkCounters() ([]Counter, error) {
 	if d.links == nil {
 		return nil, nil

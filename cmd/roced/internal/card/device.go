@@ -45,8 +45,8 @@ func Open(name, namespace string, log *slog.Logger, options ...hca.Option) (*Dev
 	return d, nil
 }
 
-// Take makes a device of a card that is open, and closes it if that fails. The device has
-// no look at an interface: a card on a wire in memory has none.
+// Take makes a Device of an open card, and closes the card if that fails. The Device has no counters
+// of an interface, since a card on a wire in memory has none.
 func Take(card *hca.Card, log *slog.Logger) (*Device, error) {
 	d := &Device{card: card, log: log}
 	var err error

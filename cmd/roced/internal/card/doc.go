@@ -1,5 +1,5 @@
-// Package card is a card as the subcommands use one: an interface named by flags, opened, closed
-// when the work is done or the device has failed, and its counters by name.
+// Package card opens a card on the interface that a command's flags name, closes it when the command
+// has ended or the card has failed, and gives its counters by name.
 //
 //	flags.go (interfaceflags.go, modeflags.go) ──► device.go ──┬─ health.go     failing, and what an MTU change means
 //	                                                           ├─ gid.go        which address to send from

@@ -28,7 +28,7 @@ func (c *Flags) Add(f *pflag.FlagSet) {
 // Check finds mistakes before anything is opened.
 func (c *Flags) Check() error {
 	if c.GIDIndex < AnyGID {
-		return fmt.Errorf("--gid-index %d: from 0 on, or -1", c.GIDIndex)
+		return fmt.Errorf("--gid-index %d: must be 0 or more, or -1", c.GIDIndex)
 	}
 	return errors.Join(c.InterfaceFlags.Check(), c.ModeFlags.Check())
 }

@@ -16,7 +16,7 @@ func ParseGroup(text, device string) (netip.Addr, error) {
 	case err != nil:
 		return group, fmt.Errorf("GROUP %q is not an IP address; 239.1.2.3 and ff0e::1:2 are groups'", text)
 	case !group.IsMulticast():
-		return group, fmt.Errorf("GROUP %s is no multicast address: 224.0.0.0/4 and ff00::/8 are", text)
+		return group, fmt.Errorf("GROUP %s is not a multicast address: 224.0.0.0/4 and ff00::/8 are", text)
 	case zone != "" && zone != device:
 		return group, fmt.Errorf("GROUP %s is one of interface %s, and -d names %s", text, zone, device)
 	}

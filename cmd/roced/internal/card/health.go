@@ -54,8 +54,8 @@ func (d *Device) logMTU() {
 
 func (d *Device) named(err error) error { return fmt.Errorf("%s: %w", d.Attr.Name, err) }
 
-// explain says why sending or receiving has failed: the device's own failure, if that is why, and
-// the numbers if a message was too long for the port as it is now.
+// explain says why sending or receiving has failed: because the device has failed, or because a
+// message is too long for the port's present MTU.
 func (d *Device) explain(failed error) error {
 	if failed == nil {
 		return nil

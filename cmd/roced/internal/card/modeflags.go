@@ -26,7 +26,7 @@ func (m *ModeFlags) Add(f *pflag.FlagSet) {
 // Check finds mistakes before anything is opened.
 func (m *ModeFlags) Check() error {
 	if m.copy && m.zerocopy {
-		return errors.New("--copy and --zerocopy: one of them")
+		return errors.New("--copy and --zerocopy exclude each other: give one of them")
 	}
 	if m.zerocopy && m.xdp.XDPMode == hca.XDPGeneric {
 		return errors.New("--zerocopy needs XDP in the driver: leave out --xdp generic")

@@ -15,7 +15,7 @@ const (
 	progressEvery = 500 * time.Millisecond
 )
 
-// Progress is a line on a terminal that says how far a long test is. A nil one says nothing.
+// Progress is a line on a terminal that shows how far a long test is. A nil one prints nothing.
 type Progress struct {
 	out   io.Writer
 	label string

@@ -1,8 +1,8 @@
-// Package meet is how two commands find each other before they can send datagrams: a TCP
-// connection, over which they tell each other their queue pairs.
+// Package meet connects two commands before they can send datagrams: over a TCP connection they
+// exchange the addresses of their queue pairs.
 //
 //	tcp.go            listen and dial inside a network namespace
 //	control.go        the connection; a context ends with it
-//	  exchange.go       who are you: ibv_ud_pingpong's words (destination.go)
+//	  exchange.go       the exchange of addresses, as ibv_ud_pingpong's (destination.go)
 //	  lines.go          lines of JSON after that, between two of our own
 package meet

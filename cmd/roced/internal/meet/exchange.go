@@ -24,8 +24,8 @@ func Introduce(conn io.ReadWriter, own Destination) (peer Destination, err error
 	return peer, nil
 }
 
-// Answer is the server's half: prepare is told who the client is, and gives the own
-// address when the queue pair is ready for it.
+// Answer is the server's half. It calls prepare with the client's address; prepare returns this
+// side's when the queue pair is ready.
 func Answer(conn io.ReadWriter, prepare func(peer Destination) (own Destination, err error)) error {
 	peer, err := readDestination(conn)
 	if err != nil {

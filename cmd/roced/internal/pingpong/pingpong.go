@@ -14,14 +14,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Exchange is messages of one size there and back, one at a time, as ibv_ud_pingpong and
-// ib_send_lat send them. Those carry no number, so that a lost one ends it: nobody could
-// tell a late answer from the next. Of what comes twice, only what comes before the next
-// message is sent can be passed over.
+// Exchange is messages of one size there and back, one at a time, as ibv_ud_pingpong and ib_send_lat
+// send them. Their messages carry no number. So a lost message ends the exchange, since a late answer
+// looks like the next one; and a duplicate is only recognised if it comes before the next message is
+// sent.
 //
-// Between two roced ping each message has its number, and nothing counts twice. The client
-// begins: it sends the number as immediate data, which ibv_ud_pingpong has no eye for, and
-// goes on without when the answer has none. The server numbers its answers if the question was.
+// Two roced ping number their messages, so no duplicate is counted. The client sends the number as
+// immediate data, which ibv_ud_pingpong ignores, and stops numbering if the answer has none. The
+// server numbers its answers if the client's messages are numbered.
 type Exchange struct {
 	Endpoint *card.Endpoint
 	To       ud.Addr       // where messages go
@@ -43,7 +43,7 @@ type Exchange struct {
 	out, in        [1]ud.Message
 }
 
-// ErrNothingCame is a lost message, the own or the peer's.
+// ErrNothingCame means that no message came in time: this side's or the peer's was lost.
 var ErrNothingCame = errors.New("no message came")
 
 // Run sends and receives until all messages have gone both ways.
@@ -94,8 +94,8 @@ func (p *Exchange) send(ctx context.Context) error {
 	return p.Endpoint.SendAll(ctx, p.out[:])
 }
 
-// passOver takes what has come though nothing was due, since this side is to send: numbers
-// would tell.
+// passOver discards duplicates that have come before this side sends. With numbers they are
+// recognised later.
 func (p *Exchange) passOver(ctx context.Context) error {
 	for !p.Numbers && ctx.Err() == nil {
 		n, err := p.Endpoint.Arrived(p.in[:])
@@ -107,7 +107,7 @@ func (p *Exchange) passOver(ctx context.Context) error {
 	return context.Cause(ctx) // nil if it is not done
 }
 
-// isDue says whether a message is the next one, as far as it can be told.
+// isDue says whether a message is the next one; without numbers, whether it can be.
 func (p *Exchange) isDue(m *ud.Message) bool {
 	if p.Peer != 0 && m.From.QPN != p.Peer {
 		return false
@@ -119,8 +119,8 @@ func (p *Exchange) isDue(m *ud.Message) bool {
 	return true
 }
 
-// receive waits for the next message. What others than the peer send, and what comes again,
-// is passed over.
+// receive waits for the next message. It discards duplicates, and messages that are not from the
+// peer.
 func (p *Exchange) receive(ctx context.Context) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, p.Timeout, ErrNothingCame)
 	defer cancel()

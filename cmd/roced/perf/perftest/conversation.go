@@ -25,8 +25,8 @@ const Version = "6.06"
 //	keys                       all sent, or all received
 //	"done", NUL                nobody waits for it
 //
-// Neither what is measured, nor the size, nor the count are told: both sides have them
-// from their command lines.
+// The kind of test, the size and the count are not exchanged: both sides have them from their command
+// lines.
 const (
 	versionLen  = 16
 	page        = 4096
