@@ -50,7 +50,7 @@ func start(j job) (*child, error) {
 	return c, nil
 }
 
-// finish waits for the child's result; told to stop, it ends at once.
+// finish waits for the child's result; with stop the child ends at once.
 func (c *child) finish(stop bool) (r result, err error) {
 	if stop {
 		_ = c.input.Close()

@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// idle holds a device with its worker on, does nothing, and tells what that costs.
+// idle opens a card with its worker, does nothing, and measures what that costs.
 func idle(j job) (result, error) {
 	device, err := hca.Open(linkName, hca.InNamespace(j.Namespace))
 	if err != nil {

@@ -10,8 +10,8 @@ import (
 	"github.com/roced/roced/verbs"
 )
 
-// place names an address handle: where it leads, and for answers the own address that they go out
-// from; zero where the destination decides.
+// place is the key of an address handle: its destination and, for replies, its source. The source is
+// zero if it is chosen by the destination.
 type place struct{ dest, source verbs.GID }
 
 // handle is an address handle in use.
@@ -22,12 +22,12 @@ type handle struct {
 	turn  *list.Element // in handles.order
 }
 
-// handles are the destinations that are resolved, the one used last in front. Those that have
-// been taken out wait in retired until no message on its way names them.
+// handles are the resolved destinations, the most recently used one first. Those that were removed
+// wait in retired until no outstanding message names them.
 type handles struct {
 	all     map[place]*handle
 	order   list.List // of *handle
-	last    *handle   // that was found, nil if it is no more
+	last    *handle   // the last one found; nil if it was removed
 	limit   int
 	table   uint64 // how often the GID table has changed
 	retired []*handle
@@ -51,7 +51,7 @@ func (h *handles) find(p place) *handle {
 	return found
 }
 
-// add makes a handle known; the one that was used the longest ago goes if there are too many.
+// add adds a handle; if there are too many, it retires the least recently used one.
 func (h *handles) add(p place, ah *verbs.AH) {
 	for len(h.all) >= h.limit {
 		h.retire(h.order.Back().Value.(*handle))
@@ -71,7 +71,7 @@ func (h *handles) retire(one *handle) {
 	}
 }
 
-// retireAll has all destinations resolved anew: the GID table has changed.
+// retireAll retires all handles, since the GID table has changed.
 func (h *handles) retireAll() {
 	for _, one := range h.all {
 		h.retire(one)
@@ -79,7 +79,7 @@ func (h *handles) retireAll() {
 	h.table++
 }
 
-// takeIdle gives the retired handles that no message on its way names, to be closed.
+// takeIdle gives the retired handles that no outstanding message names, to be closed.
 func (h *handles) takeIdle(reaped uint64) (idle []*verbs.AH) {
 	kept := h.retired[:0]
 	for _, one := range h.retired {
@@ -114,8 +114,8 @@ func (e *Endpoint) keyOf(m *Message, to *Addr) place {
 	return p
 }
 
-// makeHandle resolves where a message goes. Whoever needs the same meanwhile may do so too: the first
-// counts.
+// makeHandle resolves a message's destination. Several goroutines may do so for the same one at once;
+// the first handle is kept.
 func (e *Endpoint) makeHandle(ctx context.Context, m *Message) error {
 	to := e.destination(m)
 	if err := e.enter(); err != nil {
@@ -139,7 +139,7 @@ func (e *Endpoint) makeHandle(ctx context.Context, m *Message) error {
 	return nil
 }
 
-// keep makes a handle known, unless there is one or it was made of a GID table that is no more.
+// keep adds a handle, unless there is one already or the GID table has changed since it was made.
 func (e *Endpoint) keep(p place, ah *verbs.AH, table uint64) bool {
 	s := &e.send
 	s.mu.Lock()
@@ -151,8 +151,8 @@ func (e *Endpoint) keep(p place, ah *verbs.AH, table uint64) bool {
 	return true
 }
 
-// resolve makes an address handle: at once for an answer, else it waits until ctx is done or the
-// endpoint is closed.
+// resolve makes an address handle. For a reply it does not wait; else it waits until ctx is done or
+// the endpoint is closed.
 func (e *Endpoint) resolve(ctx context.Context, m *Message, to *Addr) (*verbs.AH, error) {
 	if to.GID.IsZero() {
 		return nil, fmt.Errorf("send: %w: the message has no To, and the endpoint no peer", verbs.ErrInvalid)
@@ -183,8 +183,8 @@ func closeAll(handles []*verbs.AH) (err error) {
 	return err
 }
 
-// Resolve finds the way to a destination now, so that the first message to it does not wait for
-// that. It waits, and fails, as Send does.
+// Resolve resolves a destination now, so that the first message to it does not wait for that. It
+// waits, and fails, as Send does.
 func (e *Endpoint) Resolve(ctx context.Context, to Addr) error {
 	return e.explain(e.makeHandle(ctx, &Message{To: to}))
 }

@@ -80,7 +80,7 @@ func (e *Endpoint) settle(n int) {
 	}
 }
 
-// fail notes a message that was refused, or was queued behind one.
+// fail records a message that was refused, or was queued behind a refused one.
 func (s *sender) fail(wc *verbs.WC) {
 	s.lost++
 	if s.failed != nil {
@@ -90,14 +90,14 @@ func (s *sender) fail(wc *verbs.WC) {
 	s.failed = &SendError{To: s.places[wc.ID%s.depth], Err: wc.Err()}
 }
 
-// mend has the queue go on after a message that was refused, once all behind it have been
-// flushed, and gives the error of it, to one caller.
+// mend restarts the queue after a refused message, once all behind it have been flushed. One caller
+// gets the message's error.
 func (e *Endpoint) mend(ctx context.Context) error {
 	return e.awaitSends(ctx, e.allSettled, e.restart)
 }
 
 // restart takes the queue pair out of SQE, and gives the error of the message that led there. In
-// another state than SQE and RTS that error stays: nothing can be sent any more.
+// states other than SQE and RTS nothing can be sent any more, so every later call gets the error.
 func (e *Endpoint) restart() error {
 	if !e.hasFailed() {
 		return nil
@@ -122,7 +122,7 @@ func (e *Endpoint) takeFailed(forget bool) *SendError {
 	return failed
 }
 
-// allSettled reports whether nothing is outstanding, or somebody else has mended the queue.
+// allSettled reports whether nothing is outstanding, or another goroutine has mended the queue.
 func (e *Endpoint) allSettled() bool {
 	s := &e.send
 	s.mu.Lock()
@@ -130,7 +130,8 @@ func (e *Endpoint) allSettled() bool {
 	return s.failed == nil || s.posted == s.reaped
 }
 
-// Flush waits until all that was sent has left the endpoint, and gives the error of what could not.
+// Flush waits until all sent messages have left the endpoint. If the card refused one, it returns a
+// *SendError.
 func (e *Endpoint) Flush(ctx context.Context) error {
 	for {
 		if err := e.qp.Drain(ctx); err != nil {

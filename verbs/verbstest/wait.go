@@ -121,7 +121,7 @@ func closeCQWhileWaiting(t *testing.T, w *world) {
 	refused(t, err, verbs.ErrObjectClosed, "the CQ")
 }
 
-// Waiting and arriving race: whoever arms the queue as a message comes is woken.
+// A wait that arms the queue just as a message comes is woken.
 func armedRace(t *testing.T, w *world) {
 	a, b := w.a, w.b
 	there, back := a.ah(b.end.IPv4), b.ah(a.end.IPv4)

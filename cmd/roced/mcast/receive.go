@@ -39,7 +39,7 @@ func (m *member) take(n int) error {
 	return m.out.Flush()
 }
 
-// tell counts a message, and prints it unless --quiet or the like forbids it.
+// tell counts a message, and prints it unless --quiet is given.
 func (m *member) tell(came *ud.Message) error {
 	m.received++
 	m.bytes += uint64(len(came.Data))

@@ -18,9 +18,9 @@ var ErrPeerGone = fmt.Errorf("the peer closed the connection: %w", unix.ECONNRES
 // keepAlive finds within about ten seconds that a peer's host is gone.
 var keepAlive = net.KeepAliveConfig{Enable: true, Idle: 5 * time.Second, Interval: time.Second, Count: 5}
 
-// Control is the TCP connection between two programs that measure: an exchange of
-// addresses, and between two roced perf lines of JSON after it. Then its context ends with the connection, so that
-// whoever waits for datagrams learns that the peer has gone.
+// Control is the TCP connection between two programs that measure. They exchange addresses; two roced
+// perf then exchange lines of JSON. After that its context ends with the connection, so that a wait
+// for datagrams ends when the peer is gone.
 type Control struct {
 	ctx     context.Context
 	cancel  context.CancelCauseFunc
