@@ -202,12 +202,45 @@ func TestHeader(t *testing.T) {
 	source := "#include <stddef.h>\n#include \"ring.h\"\n" +
 		"#if __has_include(<infiniband/verbs.h>)\n#include <infiniband/verbs.h>\n#define HAVE_IBV\n#endif\n" +
 		strings.Join(assertions(t), "\n") + "\n"
-	file := filepath.Join(t.TempDir(), "header.c")
+	compile(t, compiler, "c", "gnu11", source)
+}
+
+// Strict compilers of older standards take the header too, and C++'s where there is one.
+func TestHeaderIsStrict(t *testing.T) {
+	compiled := 0
+	for _, row := range []struct {
+		compilers []string
+		language  string
+		standards []string
+	}{
+		{[]string{"cc", "gcc", "clang"}, "c", []string{"c89", "c99", "c11"}},
+		{[]string{"c++", "g++", "clang++"}, "c++", []string{"c++98", "c++11"}},
+	} {
+		for _, compiler := range row.compilers {
+			if _, err := exec.LookPath(compiler); err != nil {
+				continue
+			}
+			for _, standard := range row.standards {
+				compile(t, compiler, row.language, standard, "#include \"ring.h\"\n", "-pedantic")
+				compiled++
+			}
+		}
+	}
+	if compiled == 0 {
+		t.Skip("no C compiler (gcc or clang)")
+	}
+}
+
+// compile checks a source text that includes ring.h.
+func compile(t *testing.T, compiler, language, standard, source string, flags ...string) {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "header."+language)
 	if err := os.WriteFile(file, []byte(source), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	output, err := exec.Command(compiler, "-std=gnu11", "-Wall", "-Wextra", "-Werror", "-fsyntax-only", "-I.", file).CombinedOutput()
+	arguments := append([]string{"-x", language, "-std=" + standard, "-Wall", "-Wextra", "-Werror", "-fsyntax-only", "-I."}, flags...)
+	output, err := exec.Command(compiler, append(arguments, file)...).CombinedOutput()
 	if err != nil {
-		t.Errorf("%v\n%s", err, output)
+		t.Errorf("%s -std=%s: %v\n%s", compiler, standard, err, output)
 	}
 }

@@ -29,7 +29,7 @@ enum {
 	ROCED_MAX_ENTRIES = 1 << 20,
 	ROCED_MAX_SGE = 16,
 	ROCED_MAX_INLINE = 1024,
-	ROCED_MAX_QUEUE_PAIRS = 1 << 16,
+	ROCED_MAX_QUEUE_PAIRS = 1 << 16
 };
 
 /* A scatter/gather entry. The address is an offset from the start of the region. */
@@ -99,7 +99,7 @@ enum {
 
 	ROCED_CQ_DISARMED = 0,
 	ROCED_CQ_ARMED_NEXT = 1,
-	ROCED_CQ_ARMED_SOLICITED = 2,
+	ROCED_CQ_ARMED_SOLICITED = 2
 };
 
 /*
@@ -126,14 +126,14 @@ enum roced_wr_opcode {
 	ROCED_WR_ATOMIC_FETCH_AND_ADD = 6,
 	ROCED_WR_LOCAL_INV = 7,
 	ROCED_WR_BIND_MW = 8,
-	ROCED_WR_SEND_WITH_INV = 9,
+	ROCED_WR_SEND_WITH_INV = 9
 };
 
 enum roced_send_flags {
 	ROCED_SEND_FENCE = 1 << 0,
 	ROCED_SEND_SIGNALED = 1 << 1,
 	ROCED_SEND_SOLICITED = 1 << 2,
-	ROCED_SEND_INLINE = 1 << 3,
+	ROCED_SEND_INLINE = 1 << 3
 };
 
 enum roced_wc_status {
@@ -158,7 +158,7 @@ enum roced_wc_status {
 	ROCED_WC_INV_EEC_STATE_ERR = 18,
 	ROCED_WC_FATAL_ERR = 19,
 	ROCED_WC_RESP_TIMEOUT_ERR = 20,
-	ROCED_WC_GENERAL_ERR = 21,
+	ROCED_WC_GENERAL_ERR = 21
 };
 
 enum roced_wc_opcode {
@@ -170,7 +170,7 @@ enum roced_wc_opcode {
 	ROCED_WC_BIND_MW = 5,
 	ROCED_WC_LOCAL_INV = 6,
 	ROCED_WC_RECV = 1 << 7, /* set in all completions of receive requests */
-	ROCED_WC_RECV_RDMA_WITH_IMM = (1 << 7) + 1,
+	ROCED_WC_RECV_RDMA_WITH_IMM = (1 << 7) + 1
 };
 
 enum roced_wc_flags {
@@ -179,12 +179,12 @@ enum roced_wc_flags {
 	ROCED_WC_WITH_INV = 1 << 3,
 	ROCED_WC_WITH_SMAC = 1 << 4,
 	ROCED_WC_WITH_VLAN = 1 << 5,
-	ROCED_WC_WITH_NETWORK_HDR_TYPE = 1 << 6,
+	ROCED_WC_WITH_NETWORK_HDR_TYPE = 1 << 6
 };
 
 enum roced_network_type {
 	ROCED_NETWORK_IPV4 = 2,
-	ROCED_NETWORK_IPV6 = 3,
+	ROCED_NETWORK_IPV6 = 3
 };
 
 enum roced_qp_type {
@@ -192,7 +192,7 @@ enum roced_qp_type {
 	ROCED_QPT_UC = 3,
 	ROCED_QPT_UD = 4,
 	ROCED_QPT_XRC_SEND = 9,
-	ROCED_QPT_XRC_RECV = 10,
+	ROCED_QPT_XRC_RECV = 10
 };
 
 enum roced_qp_state {
@@ -202,7 +202,7 @@ enum roced_qp_state {
 	ROCED_QPS_RTS = 3,
 	ROCED_QPS_SQD = 4,
 	ROCED_QPS_SQE = 5,
-	ROCED_QPS_ERR = 6,
+	ROCED_QPS_ERR = 6
 };
 
 enum roced_qp_attr_mask {
@@ -213,7 +213,7 @@ enum roced_qp_attr_mask {
 	ROCED_QP_PORT = 1 << 5,
 	ROCED_QP_QKEY = 1 << 6,
 	ROCED_QP_SQ_PSN = 1 << 16,
-	ROCED_QP_CAP = 1 << 19,
+	ROCED_QP_CAP = 1 << 19
 };
 
 enum roced_access_flags {
@@ -222,7 +222,7 @@ enum roced_access_flags {
 	ROCED_ACCESS_REMOTE_READ = 1 << 2,
 	ROCED_ACCESS_REMOTE_ATOMIC = 1 << 3,
 	ROCED_ACCESS_MW_BIND = 1 << 4,
-	ROCED_ACCESS_ZERO_BASED = 1 << 5,
+	ROCED_ACCESS_ZERO_BASED = 1 << 5
 };
 
 enum roced_event_type {
@@ -241,17 +241,17 @@ enum roced_event_type {
 	ROCED_EVENT_SRQ_LIMIT_REACHED = 15,
 	ROCED_EVENT_QP_LAST_WQE_REACHED = 16,
 	ROCED_EVENT_GID_CHANGE = 18,
-	ROCED_EVENT_MTU_CHANGE = 128, /* not in libibverbs */
+	ROCED_EVENT_MTU_CHANGE = 128 /* not in libibverbs */
 };
 
 enum roced_port_state {
 	ROCED_PORT_DOWN = 1,
-	ROCED_PORT_ACTIVE = 4,
+	ROCED_PORT_ACTIVE = 4
 };
 
 enum roced_join_flags {
 	ROCED_JOIN_FULL_MEMBER = 1 << 0,
-	ROCED_JOIN_SEND_ONLY_FULL_MEMBER = 1 << 1,
+	ROCED_JOIN_SEND_ONLY_FULL_MEMBER = 1 << 1
 };
 
 #endif
