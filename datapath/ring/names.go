@@ -27,6 +27,14 @@ var statusNames = []string{
 	"invalid EE context state", "fatal error", "response timeout error", "general error",
 }
 
+var wcOpcodeNames = []string{
+	WCSend: "send", WCRDMAWrite: "RDMA write", WCRDMARead: "RDMA read", WCCompSwap: "compare and swap", WCFetchAdd: "fetch and add",
+	WCBindMW: "bind memory window", WCLocalInv: "local invalidate", WCRecv: "receive", WCRecvRDMAWithImm: "receive RDMA with immediate",
+}
+
+// String names what completed.
+func (o WCOpcode) String() string { return named(wcOpcodeNames, o, "operation") }
+
 // String names the status as libibverbs' ibv_wc_status_str does.
 func (s WCStatus) String() string { return named(statusNames, s, "status") }
 
