@@ -15,7 +15,8 @@ const MulticastQPN QPN = 0xFFFFFF
 //
 // It takes a UD queue pair that is not in RESET (else ErrState) and a multicast GID (else
 // ErrInvalid). One MGID has one MLID; a second one is ErrInvalid. ErrLimit if there are too many
-// attachments. Attaching twice is no error, and one DetachMcast undoes both.
+// attachments, which comes before a second MLID is noticed if the limit is the program's. Attaching
+// twice is no error, and one DetachMcast undoes both.
 //
 // From then on the group's packets do not reach other listeners on the same interface, such as the
 // host's own sockets or the stacks of macvlan children.

@@ -231,7 +231,8 @@ func (q *QP) Query() (QPAttr, QPInitAttr, error) {
 
 // Close destroys the queue pair (ibv_destroy_qp). Posted sends leave first, as with Drain: Close
 // waits for them up to a second, but not in SQD or when the card is gone. Then it drops all
-// outstanding sends and receives, and all completions that have not been polled.
+// outstanding sends and receives, and all completions that have not been polled. ErrBusy while it is
+// attached to a group (DetachMcast).
 func (q *QP) Close() error {
 	if q == nil {
 		return fmt.Errorf("destroy QP: %w", errNil)

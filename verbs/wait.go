@@ -9,7 +9,8 @@ import (
 // returns them even when ctx is done, so a loop that never empties the queue must look at ctx
 // itself. Several goroutines may wait on one queue. When the card is closed or fails, all of them
 // are woken: they get the completions that are left, and then the error that Poll gives. When the
-// queue is closed they get ErrObjectClosed.
+// queue is closed they get ErrObjectClosed. With no room in wcs it does not sleep, and gives 0 and
+// what Poll would say: nil as long as more completions can come.
 func (q *CQ) Wait(ctx context.Context, wcs []WC) (int, error) {
 	if err := checkContext(ctx); err != nil {
 		return 0, fmt.Errorf("wait for CQ: %w", err)

@@ -95,6 +95,9 @@ var (
 	errRecvQueueFull = fmt.Errorf("%w: all receive requests are outstanding; poll the receive CQ, or ask for a larger max_recv_wr", ErrQueueFull)
 )
 
+// sendFlags are all that there are.
+const sendFlags = SendFence | SendSignaled | SendSolicited | SendInline
+
 // checkSend finds the mistakes that libibverbs' drivers refuse when a request is posted. Mistakes
 // in memory or length are found by the card (see WCStatus).
 func (q *QP) checkSend(wr *SendWR) error {
@@ -103,6 +106,8 @@ func (q *QP) checkSend(wr *SendWR) error {
 		return q.wrongState("send requests can be posted from RTS on", state)
 	case wr.Opcode != WRSend && wr.Opcode != WRSendWithImm:
 		return fmt.Errorf("%w: %v (%d) is not an operation of datagrams; set Opcode to WRSend or WRSendWithImm", ErrInvalid, wr.Opcode, uint8(wr.Opcode))
+	case wr.Flags&^sendFlags != 0:
+		return fmt.Errorf("%w: send flags 0x%x are unknown; there are SendFence, SendSignaled, SendSolicited and SendInline", ErrInvalid, uint8(wr.Flags&^sendFlags))
 	case wr.InlineData != nil && wr.Flags&SendInline == 0:
 		return fmt.Errorf("%w: InlineData without the flag SendInline", ErrInvalid)
 	case wr.AH == nil:

@@ -25,7 +25,7 @@ func (s *Session) AttachMcast(r verbs.McastRequest) error {
 	}
 	card, mgid := s.card, r.MGID
 	defer card.mu.Unlock()
-	if s.attached == s.config.Limits.Attachments {
+	if _, again := q.groups[mgid]; !again && s.attached == s.config.Limits.Attachments {
 		return fmt.Errorf("%w: the session has %d attachments to groups; detach some", verbs.ErrLimit, s.attached)
 	}
 	isNew := card.groups.Members(mgid) == nil

@@ -41,6 +41,20 @@ func TestAttachLimit(t *testing.T) {
 	}
 }
 
+// A program at its limit can attach again what is attached, and is told of a second MLID.
+func TestAttachAgainAtTheLimit(t *testing.T) {
+	w := newWirePair(t)
+	session, err := w.a.device.NewSession(SessionConfig{Limits: Limits{Attachments: 1}})
+	check(t, err)
+	s := newStationIn(t, w.a.device, session)
+	check(t, s.qp.AttachMcast(gid(groupV4), 0))
+	check(t, s.qp.AttachMcast(gid(groupV4), 0))
+	refused(t, s.qp.AttachMcast(gid(groupV4), 1), verbs.ErrInvalid, "MLID")
+	refused(t, s.qp.AttachMcast(gid(groupV6), 0), verbs.ErrLimit, "1 queue pairs")
+	check(t, s.qp.DetachMcast(gid(groupV4), 0))
+	refused(t, s.qp.DetachMcast(gid(groupV4), 0), verbs.ErrInvalid, "not attached")
+}
+
 // Through XDP: a group is steered while something is attached to it, else left to the host.
 func TestGroupThroughXDP(t *testing.T) {
 	hosts := newStations(t)

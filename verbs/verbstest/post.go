@@ -34,6 +34,7 @@ func postSendRefuses(t *testing.T, w *world) {
 		{"QP of 25 bits", func(wr *verbs.SendWR) { wr.RemoteQPN = 1 << 24 }, unix.EINVAL, "16777216"},
 		{"RDMA write", func(wr *verbs.SendWR) { wr.Opcode = verbs.WRRDMAWriteWithImm }, unix.EINVAL, "RDMA write"},
 		{"no operation, which is libibverbs' RDMA write", func(wr *verbs.SendWR) { wr.Opcode = 0 }, unix.EINVAL, "set Opcode to WRSend"},
+		{"unknown flag", func(wr *verbs.SendWR) { wr.Flags |= 1 << 6 }, unix.EINVAL, "send flags 0x40"},
 		{"too many SGEs", func(wr *verbs.SendWR) { wr.SGList = make([]verbs.SGE, 17) }, unix.EINVAL, "max_send_sge"},
 		{"inline too long", func(wr *verbs.SendWR) { wr.Flags, wr.InlineData = verbs.SendInline, make([]byte, 1025) }, unix.EINVAL, "max_inline_data"},
 		{"inline of no region", func(wr *verbs.SendWR) { wr.Flags, wr.SGList[0].LKey = verbs.SendInline, 0x1234 }, unix.EINVAL, "lkey 0x1234"},
