@@ -5,6 +5,7 @@ import (
 	"net/netip"
 
 	"github.com/roced/roced/datapath/wire"
+	"github.com/roced/roced/internal/errno"
 	"golang.org/x/sys/unix"
 )
 
@@ -13,7 +14,7 @@ import (
 // is not multicast, or is one that CheckScope refuses. A zone is ignored.
 func MGID(group netip.Addr) (wire.GID, error) {
 	if !group.Unmap().IsMulticast() {
-		return wire.GID{}, fmt.Errorf("%v is not a multicast address: 224.0.0.0/4 and ff00::/8 are: %w", group, unix.EINVAL)
+		return wire.GID{}, invalid("%v is not a multicast address: 224.0.0.0/4 and ff00::/8 are", group)
 	}
 	mgid := wire.GIDFromAddr(group)
 	return mgid, CheckScope(mgid)
@@ -23,9 +24,14 @@ func MGID(group netip.Addr) (wire.GID, error) {
 // (reserved) and 1 (interface-local; RFC 4291, 2.7).
 func CheckScope(mgid wire.GID) error {
 	if !mgid.IsIPv4() && mgid.IsMulticast() && mgid[1]&0xF <= 1 {
-		return fmt.Errorf("packets to %v stay inside a host (ff00::/16 is reserved, ff01::/16 is interface-local); ff02::/16 is the link's: %w", mgid, unix.EINVAL)
+		return invalid("%v stays inside a host (ff00::/16 is reserved, ff01::/16 is interface-local); ff02::/16 is the link's", mgid)
 	}
 	return nil
+}
+
+// invalid is an EINVAL in words of its own.
+func invalid(format string, what any) error {
+	return errno.New(fmt.Sprintf(format, what), unix.EINVAL)
 }
 
 // MAC is the destination Ethernet address of packets to the group. Several groups share one: 32
