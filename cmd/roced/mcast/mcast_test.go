@@ -179,6 +179,20 @@ func TestMcastJSON(t *testing.T) {
 	checkSummary(t, summary, totals{Group: testGroup4, Sent: 1, Size: 100, Received: 1, Own: 1, Bytes: 100})
 }
 
+// TestMcastJSONOfReceivers: a receiver says which address the interface has, of either IP version.
+func TestMcastJSONOfReceivers(t *testing.T) {
+	t.Parallel()
+	hosts := labtest.Pair(t)
+	for group, want := range map[string]string{testGroup4: "10.77.0.1", testGroup6: "fd77::1"} {
+		receiver := cmdtest.Start(t, mcastArgs(hosts.A, group+" --json")...)
+		var s struct{ Start joined }
+		if err := json.Unmarshal([]byte(receiver.Await(t, `"start"`)), &s); err != nil || s.Start.Address != want {
+			t.Errorf("%s: address %q, %v; want %s", group, s.Start.Address, err, want)
+		}
+		receiver.End(t)
+	}
+}
+
 func checkSummary(t *testing.T, line string, want totals) {
 	t.Helper()
 	var got struct{ Summary totals }

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/netip"
 
 	"github.com/roced/roced/cmd/roced/internal/card"
 	"github.com/roced/roced/mcast"
@@ -22,18 +23,28 @@ func (m *member) printStart() error {
 	o, mgid := m.options, m.mgid
 	s := joined{
 		Group: o.group.String(), MGID: mgid.String(), MAC: mcast.MAC(mgid).String(), Member: "full",
-		Side: m.device.Side(""), QPN: uint32(m.QPN()), QKey: uint32(o.qkey), send: o.send,
+		Side: m.device.Side(m.address()), QPN: uint32(m.QPN()), QKey: uint32(o.qkey), send: o.send,
 	}
 	if o.sendOnly {
 		s.Member = "send-only"
-	}
-	if o.send {
-		s.Address = m.source.Addr().String()
 	}
 	err := m.print(s.String(), struct {
 		Start joined `json:"start"`
 	}{s})
 	return errors.Join(err, m.out.Flush())
+}
+
+// address is the one that the member sends from, and that a receiver would; empty if the interface
+// has none of the group's IP version.
+func (m *member) address() string {
+	if m.options.send {
+		return m.source.Addr().String()
+	}
+	own, err := m.device.ChooseGID(m.options.GIDIndex, netip.Addr{}, m.mgid)
+	if err != nil {
+		return ""
+	}
+	return own.GID.Addr().String()
 }
 
 func (m *member) printSummary() error {

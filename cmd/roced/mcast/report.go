@@ -26,7 +26,7 @@ type joined struct {
 	MGID      string `json:"mgid"`
 	MAC       string `json:"mac"`
 	Member    string `json:"member"` // full or send-only
-	card.Side        // the address is a sender's
+	card.Side        // the address is empty if the interface has none of the group's IP version
 	QPN       uint32 `json:"qpn"`
 	QKey      uint32 `json:"qkey"`
 	send      bool
