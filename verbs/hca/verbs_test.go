@@ -52,7 +52,7 @@ func wireEnd(t *testing.T, w *Wire, name string, addresses []netip.Addr) verbste
 	check(t, err)
 	addresses = slices.Clone(addresses)
 	return verbstest.End{
-		Provider: h, IPv4: addresses[0], IPv6: addresses[1], LinkLocal: addresses[2], MAC: (&station{device: h.Card}).mac(),
+		Provider: h, IPv4: addresses[0], IPv6: addresses[1], LinkLocal: addresses[2], MAC: h.MAC(),
 		SetLink: h.SetUp, SetMTU: h.SetMTU,
 		AddAddress: func(a netip.Addr) {
 			addresses = append(addresses, a)

@@ -11,8 +11,9 @@
 // To test a new Provider, write a function that makes a Pair: two sessions that no Context has
 // claimed, and the addresses of their cards. Run calls it for each test, with that test's T; it
 // closes what it opened in T's Cleanup. If pairs do not disturb each other it starts with t.Parallel.
-// A function of Pair or End that a Provider cannot support is nil. Tests that need it do not run
-// then, or omit the check.
+// Pair.Unreachable and of each End the Provider, IPv4, IPv6, LinkLocal and MAC are required. A
+// function of Pair or End that a Provider cannot support is nil. Tests that need it do not run
+// then, or omit the check. The package's example makes a Pair.
 //
 // The tests let the card run by itself and wait for what must come. To find out that nothing else
 // comes, they send one more message and wait for that (world.settle). judge.go checks that every

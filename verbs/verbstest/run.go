@@ -9,7 +9,8 @@ import (
 	"github.com/roced/roced/verbs"
 )
 
-// Pair is two cards that reach each other, and a session on each.
+// Pair is two cards that reach each other, and a session on each. Beside is the one field that may
+// be left out.
 type Pair struct {
 	A, B End
 	// Unreachable is an IPv4 address that is neither card's and that no route leads to.
@@ -18,12 +19,15 @@ type Pair struct {
 	Beside func() verbs.Provider
 }
 
-// End is a session that no Context has claimed, and its card. The functions change the card's
-// world, and fail the test if they cannot; each may be nil.
+// End is a session that no Context has claimed, and its card. The card has an address of each
+// kind. The functions change the card's world, and fail the test if they cannot; each may be nil,
+// the other fields are required.
 type End struct {
-	Provider              verbs.Provider
-	IPv4, IPv6, LinkLocal netip.Addr
-	MAC                   verbs.MAC // which peers see
+	Provider  verbs.Provider
+	IPv4      netip.Addr
+	IPv6      netip.Addr // not a link-local one
+	LinkLocal netip.Addr // of IPv6
+	MAC       verbs.MAC  // which peers see
 
 	SetLink       func(up bool)
 	AddAddress    func(netip.Addr)
@@ -45,9 +49,12 @@ type test struct {
 }
 
 // Run runs all tests, each as a test of its own and over a pair of its own, made by newPair with
-// that test's T.
+// that test's T. A pair of which a required field is empty fails before any of them.
 func Run(t *testing.T, newPair func(t *testing.T) Pair) {
 	t.Helper()
+	if !isWhole(t, newPair) {
+		return
+	}
 	for _, test := range all() {
 		for round := range max(test.rounds, 1) {
 			name := test.name

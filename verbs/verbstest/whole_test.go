@@ -1,0 +1,51 @@
+package verbstest_test
+
+import (
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+
+	"github.com/roced/roced/verbs/verbstest"
+)
+
+// emptied names the field that the pair of TestRunOf lacks.
+const emptied = "VERBSTEST_EMPTIED"
+
+// fields are the required ones, and how a test takes them away.
+var fields = map[string]func(p *verbstest.Pair){
+	"A.Provider":  func(p *verbstest.Pair) { p.A.Provider = nil },
+	"A.IPv4":      func(p *verbstest.Pair) { p.A.IPv4 = zero.IPv4 },
+	"B.IPv6":      func(p *verbstest.Pair) { p.B.IPv6 = zero.IPv6 },
+	"B.LinkLocal": func(p *verbstest.Pair) { p.B.LinkLocal = zero.LinkLocal },
+	"B.MAC":       func(p *verbstest.Pair) { p.B.MAC = zero.MAC },
+	"Unreachable": func(p *verbstest.Pair) { p.Unreachable = zero.IPv4 },
+}
+
+var zero verbstest.End
+
+// TestRunOf puts the example's pair under all tests, or one without a field, in a process of its own.
+func TestRunOf(t *testing.T) {
+	verbstest.Run(t, func(t *testing.T) verbstest.Pair {
+		pair := newPair(t)
+		if take := fields[os.Getenv(emptied)]; take != nil {
+			take(&pair)
+		}
+		return pair
+	})
+}
+
+// TestRunNamesEmptyFields: a pair that is not whole fails once, and says which field it lacks.
+func TestRunNamesEmptyFields(t *testing.T) {
+	for field := range fields {
+		t.Run(field, func(t *testing.T) {
+			t.Parallel()
+			command := exec.Command(os.Args[0], "-test.run=^TestRunOf$", "-test.v")
+			command.Env = append(os.Environ(), emptied+"="+field)
+			output, err := command.CombinedOutput()
+			if err == nil || strings.Count(string(output), "Pair."+field+" is empty") != 1 || strings.Count(string(output), "=== RUN") != 3 {
+				t.Errorf("%v\n%s", err, output)
+			}
+		})
+	}
+}
