@@ -39,11 +39,11 @@
 //
 // Locks, in order: Card.asking, Card.mu, then the engine's lease (in Do), kernelHost.mu or
 // events.mu. The host is asked under Card.asking, never under Card.mu. Waits for a neighbour hold
-// no lock; Close ends them. The engine takes no lock to report a queue pair that failed or a CQ that
-// was overrun: it sets atomics, from which readers of events make events.
+// no lock; Close ends them. The engine takes no lock to report a queue pair that failed or a CQ
+// that was overrun: it sets atomics, from which readers of events make events.
 //
-// A session owns its objects and their memory; the card owns everything else. Session.free frees all
-// that a session has; both Session.Close and Card.Close call it.
+// A session owns its objects and their memory; the card owns everything else. Session.free frees
+// all that a session has; both Session.Close and Card.Close call it.
 //
 // Groups have two independent parts. Attachments (mcast.go) decide what is steered here and
 // delivered; joins (join.go) make the host a member.
