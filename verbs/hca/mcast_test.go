@@ -50,7 +50,7 @@ func TestAttachAgainAtTheLimit(t *testing.T) {
 	check(t, s.qp.AttachMcast(gid(groupV4), 0))
 	check(t, s.qp.AttachMcast(gid(groupV4), 0))
 	refused(t, s.qp.AttachMcast(gid(groupV4), 1), verbs.ErrInvalid, "MLID")
-	refused(t, s.qp.AttachMcast(gid(groupV6), 0), verbs.ErrLimit, "1 queue pairs")
+	refused(t, s.qp.AttachMcast(gid(groupV6), 0), verbs.ErrLimit, "1 attachments")
 	check(t, s.qp.DetachMcast(gid(groupV4), 0))
 	refused(t, s.qp.DetachMcast(gid(groupV4), 0), verbs.ErrInvalid, "not attached")
 }
