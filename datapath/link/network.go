@@ -10,9 +10,9 @@ import (
 )
 
 // Network is a switch in memory. It delivers a frame to the port with the frame's destination MAC,
-// or to all other ports if the MAC is a group's or no port has it. Frames stay in order. No frame
-// is lost without Impair: when a receiver is full, its senders run out of free frames and wait.
-// Frames for a port that is down are dropped.
+// or to all other ports if the MAC is a group's or no port has it. Frames stay in order. No frame is
+// lost without Impair: when a receiver is full, its senders run out of free frames and wait. With
+// Impair, frames wait at the receiver instead. Frames for a port that is down are dropped.
 type Network struct {
 	seed       uint64
 	impairment atomic.Pointer[Impairment] // nil: none
@@ -25,7 +25,8 @@ type Network struct {
 	lost, duplicated, overflowed atomic.Uint64
 }
 
-// Impairment says how a network loses, duplicates and delays frames.
+// Impairment says how a network loses, duplicates and delays frames. Without Jitter they stay in
+// order.
 type Impairment struct {
 	Loss        float64       // probability, 0 to 1
 	Duplication float64       // probability, 0 to 1
@@ -37,15 +38,16 @@ type Impairment struct {
 type NetworkCounters struct {
 	Lost       uint64 // by Impairment.Loss
 	Duplicated uint64
-	Overflowed uint64 // lost because the receiver was full: with an Impairment senders do not wait
+	Overflowed uint64 // lost because 65,536 frames waited for the receiver already, see Impair
 }
 
 // NewNetwork makes a network without ports. With the same seed, and the same frames sent by each
 // port, Impair makes the same random choices.
 func NewNetwork(seed uint64) *Network { return &Network{seed: seed} }
 
-// Impair applies an impairment to frames that are sent from now on; the zero Impairment ends it. It
-// may be called at any time.
+// Impair applies an impairment to frames that are sent from now on; the zero Impairment ends it.
+// Impaired frames do not hold up their sender: up to 65,536 wait for each port, until they are due
+// and it has room. Further ones are lost, and counted as Overflowed. Impair may be called at any time.
 func (n *Network) Impair(i Impairment) {
 	if i == (Impairment{}) {
 		n.impairment.Store(nil)
@@ -114,17 +116,12 @@ func (n *Network) impair(i *Impairment, random *rand.Rand, to *port, frame []byt
 		if i.Jitter > 0 {
 			delay += time.Duration(random.Int64N(int64(i.Jitter)))
 		}
-		if delay <= 0 {
-			n.deliver(to, frame)
-			continue
-		}
-		late := append([]byte(nil), frame...)
-		time.AfterFunc(delay, func() { n.deliver(to, late) })
+		n.deliver(to, frame, delay)
 	}
 }
 
-func (n *Network) deliver(to *port, frame []byte) {
-	if !to.put(frame) {
+func (n *Network) deliver(to *port, frame []byte, delay time.Duration) {
+	if !to.put(frame, delay) {
 		n.overflowed.Add(1)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/roced/roced/datapath/wire"
 	"golang.org/x/sys/unix"
@@ -19,7 +20,8 @@ const (
 type Port interface {
 	Link
 	// SetUp sets whether the port's link is up. It is up at first. While it is down, frames to and
-	// from the port are dropped. It may be called at any time.
+	// from the port are dropped, also those that wait for room in it, or were delayed and come due.
+	// It may be called at any time.
 	SetUp(up bool)
 }
 
@@ -39,6 +41,7 @@ type port struct {
 	arrived atomic.Int64 // in.count, readable without the lock
 	mu      sync.Mutex   // guards the fields below
 	in      frames
+	late    late
 	closed  bool
 	lent    uint // frames of in that the last Receive returned
 }
@@ -55,7 +58,13 @@ func newPort(n *Network, mac wire.MAC) (*port, error) {
 }
 
 // SetUp implements Port.
-func (p *port) SetUp(up bool) { p.down.Store(!up) }
+func (p *port) SetUp(up bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.catchUp()
+	p.down.Store(!up)
+	p.catchUp()
+}
 
 // Receive implements Link.
 func (p *port) Receive(burst [][]byte) int {
@@ -78,6 +87,7 @@ func (p *port) Release() {
 	p.in.shrink(p.lent)
 	p.arrived.Store(int64(p.in.count))
 	p.lent = 0
+	p.catchUp()
 }
 
 // Reserve implements Link.
@@ -121,7 +131,7 @@ func (p *port) flood(one *port, impairment *Impairment) bool {
 		if impairment != nil {
 			p.network.impair(impairment, p.random, one, frame)
 		} else {
-			p.network.deliver(one, frame)
+			p.network.deliver(one, frame, 0)
 		}
 	}
 	p.out.shrink(1)
@@ -134,29 +144,61 @@ func (p *port) takes() bool { return !p.closed && !p.down.Load() }
 func (p *port) hasRoom() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	p.catchUp()
 	return p.in.count < portFrames || !p.takes()
 }
 
-// put copies a frame into the port. It returns false if the port is full.
-func (p *port) put(frame []byte) bool {
+// put copies a frame into the port, which has it arrive after a delay, and when there is room. It
+// returns false if too many frames wait for that.
+func (p *port) put(frame []byte, delay time.Duration) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if !p.takes() {
+	if p.closed || delay <= 0 && p.down.Load() {
 		return true
 	}
-	buffer := p.in.room()
-	if buffer == nil {
+	p.catchUp()
+	if delay <= 0 && p.in.count < portFrames {
+		p.in.grow(copy(p.in.room(), frame))
+		p.noteArrived()
+		return true
+	}
+	if !p.late.add(frame, time.Now().Add(delay)) {
 		return false
 	}
-	p.in.grow(copy(buffer, frame))
-	p.noteArrived()
+	p.catchUp()
 	return true
+}
+
+// catchUp has frames arrive that are due, as far as there is room. Afterwards the ring is full, and
+// Release goes on, or the first late frame is not due yet, and the timer is set for it. The caller
+// holds mu.
+func (p *port) catchUp() {
+	before := p.in.count
+	for p.late.isDue() && (!p.takes() || p.in.count < portFrames) {
+		if frame := p.late.take(); p.takes() {
+			p.in.grow(copy(p.in.room(), frame))
+		}
+	}
+	if p.in.count > before {
+		p.noteArrived()
+	}
+	if p.in.count < portFrames {
+		p.late.callWhenDue(p.comeDue)
+	}
+}
+
+// comeDue is called by the timer.
+func (p *port) comeDue() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.catchUp()
 }
 
 // takeFrom takes the sender's first frames as long as they are for this port and it has room.
 func (p *port) takeFrom(sender *port) (taken int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	p.catchUp()
 	out, takes, alone := &sender.out, p.takes(), len(sender.routes.peers) == 1
 	for ; out.count > 0 && (alone || sender.routes.find(sender) == p); taken++ {
 		switch {
@@ -212,5 +254,6 @@ func (p *port) Close() error {
 		return nil
 	}
 	p.closed = true
+	p.late.drop()
 	return unix.Close(p.wakeFD)
 }

@@ -1,0 +1,137 @@
+package link
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// burst sends so many frames without a receive in between.
+func burst(t *testing.T, from Port, count int) {
+	t.Helper()
+	for number := range count {
+		if !send(from, macB, number) || !from.Flush() {
+			t.Fatalf("held up after %d frames", number)
+		}
+	}
+}
+
+// await receives until so many frames have arrived, and what else is there.
+func await(t *testing.T, p Port, count int) (numbers []int) {
+	t.Helper()
+	for deadline := time.Now().Add(time.Minute); len(numbers) < count; time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("%d of %d frames arrived", len(numbers), count)
+		}
+		numbers = append(numbers, receive(p)...)
+	}
+	return append(numbers, receive(p)...)
+}
+
+// A burst far longer than a port has room for: all of it arrives that is not to be lost, in order,
+// and the seed alone says what that is.
+func TestImpairedBurst(t *testing.T) {
+	const count = 5000
+	for name, i := range map[string]Impairment{
+		"delay":       {Delay: 3 * time.Millisecond},
+		"duplication": {Duplication: 0.5},
+		"all twice":   {Duplication: 1, Delay: time.Millisecond},
+		"loss":        {Loss: 0.3, Duplication: 0.2, Delay: time.Millisecond},
+	} {
+		run := func(seed uint64) ([]int, NetworkCounters) {
+			n := NewNetwork(seed)
+			list := ports(t, n, macA, macB)
+			n.Impair(i)
+			burst(t, list[0], count)
+			c := n.Counters()
+			return await(t, list[1], count-int(c.Lost)+int(c.Duplicated)), c
+		}
+		got, c := run(1)
+		again, _ := run(1)
+		if !slices.IsSorted(got) || !slices.Equal(got, again) {
+			t.Errorf("%s: not in order, or not the same again", name)
+		}
+		if len(got) != count-int(c.Lost)+int(c.Duplicated) || c.Overflowed != 0 {
+			t.Errorf("%s: %d arrived, %+v", name, len(got), c)
+		}
+		if i.Loss == 0 && len(slices.Compact(got)) != count {
+			t.Errorf("%s: some did not arrive", name)
+		}
+	}
+}
+
+// What is sent after an impairment has ended does not overtake what waits for room.
+func TestLateFramesGoFirst(t *testing.T) {
+	n := NewNetwork(0)
+	list := ports(t, n, macA, macB)
+	n.Impair(Impairment{Duplication: 1})
+	burst(t, list[0], portFrames)
+	n.Impair(Impairment{})
+	send(list[0], macB, 4711)
+	if list[0].Flush() {
+		t.Error("found room before those that wait")
+	}
+	var got []int
+	for !list[0].Flush() {
+		var one [1][]byte
+		list[1].Receive(one[:])
+		got = append(got, int(one[0][6]))
+		list[1].Release()
+	}
+	if got = append(got, receive(list[1])...); len(got) != 2*portFrames+1 || got[2*portFrames] != 4711 {
+		t.Errorf("%d frames, %v", len(got), got)
+	}
+}
+
+// So many frames wait for a port, and no more; the others are counted.
+func TestTooManyWait(t *testing.T) {
+	n := NewNetwork(0)
+	list := ports(t, n, macA, macB)
+	n.Impair(Impairment{Delay: time.Hour})
+	burst(t, list[0], maxLate+10)
+	if c := n.Counters(); c.Overflowed != 10 {
+		t.Errorf("%+v", c)
+	}
+}
+
+// A frame that comes due wakes a worker that sleeps.
+func TestLateFrameWakes(t *testing.T) {
+	n := NewNetwork(0)
+	list := ports(t, n, macA, macB)
+	n.Impair(Impairment{Delay: time.Millisecond})
+	list[1].SetAsleep(true)
+	burst(t, list[0], 1)
+	poll := []unix.PollFd{{Fd: int32(list[1].Descriptors()[0]), Events: unix.POLLIN}}
+	for {
+		ready, err := unix.Poll(poll, 60000)
+		if err == unix.EINTR {
+			continue
+		}
+		if ready != 1 || err != nil {
+			t.Fatalf("%d ready, %v", ready, err)
+		}
+		break
+	}
+	list[1].SetAsleep(false)
+	if got := receive(list[1]); len(got) != 1 {
+		t.Errorf("%v", got)
+	}
+}
+
+// What waits for room in a port that goes down is dropped; what is in the port stays, as ever.
+func TestLateFramesOfAPortThatIsDown(t *testing.T) {
+	n := NewNetwork(0)
+	list := ports(t, n, macA, macB)
+	n.Impair(Impairment{Duplication: 1})
+	burst(t, list[0], 3*portFrames)
+	list[1].SetUp(false)
+	list[1].SetUp(true)
+	if got := receive(list[1]); len(got) != portFrames {
+		t.Errorf("%d frames", len(got))
+	}
+	n.Impair(Impairment{Delay: time.Nanosecond})
+	burst(t, list[0], 10)
+	await(t, list[1], 10)
+}
