@@ -26,9 +26,9 @@ func ExampleNewWire() {
 	fmt.Printf("%s asks: %s\n", message.From.IP(), message.Data)
 	message.Release()
 
-	second.SetMTU(1500)                  // as "ip link set" does
-	first.SetAddresses()                 // the address goes, and with it whoever was there
-	wire.Impair(hca.Impairment{Loss: 1}) // and nothing arrives any more
+	_ = second.SetMTU(1500)                  // as "ip link set" does
+	_ = first.SetAddresses()                 // the address goes, and with it whoever was there
+	_ = wire.Impair(hca.Impairment{Loss: 1}) // and nothing arrives any more
 	_ = client.Send(ctx, server.Addr(), []byte("?"))
 	first.SetUp(false)
 	// Output: 10.0.0.2 asks: are you there?

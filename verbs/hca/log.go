@@ -5,7 +5,7 @@ import (
 	"log/slog"
 )
 
-// defaultLog is where messages go unless WithLogger was given: warnings and errors to the
+// defaultLog is where messages of a device go unless WithLogger was given: warnings and errors to the
 // program's default logger, the rest nowhere.
 func defaultLog() *slog.Logger { return slog.New(warnings{slog.Default().Handler()}) }
 

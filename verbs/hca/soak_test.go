@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/roced/roced/datapath/wire"
 	"github.com/roced/roced/internal/lab/labtest"
 	"github.com/roced/roced/verbs"
 )
@@ -138,7 +139,7 @@ func (s *soaker) spoil(wr *verbs.SendWR, random *rand.Rand) {
 	case 0:
 		wr.RemoteQKey++
 	case 1:
-		wr.RemoteQPN += 5000
+		wr.RemoteQPN = (wr.RemoteQPN + 5000) & wire.QPNMax
 	case 2, 3:
 		wr.RemoteQPN = s.peer.starved.Number()
 	}

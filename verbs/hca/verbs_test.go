@@ -53,14 +53,14 @@ func wireEnd(t *testing.T, w *Wire, name string, addresses []netip.Addr) verbste
 	addresses = slices.Clone(addresses)
 	return verbstest.End{
 		Provider: h, IPv4: addresses[0], IPv6: addresses[1], LinkLocal: addresses[2], MAC: h.MAC(),
-		SetLink: h.SetUp, SetMTU: h.SetMTU,
+		SetLink: h.SetUp, SetMTU: func(bytes int) { check(t, h.SetMTU(bytes)) },
 		AddAddress: func(a netip.Addr) {
 			addresses = append(addresses, a)
-			h.SetAddresses(addresses...)
+			check(t, h.SetAddresses(addresses...))
 		},
 		RemoveAddress: func(a netip.Addr) {
 			addresses = slices.DeleteFunc(addresses, func(b netip.Addr) bool { return a == b })
-			h.SetAddresses(addresses...)
+			check(t, h.SetAddresses(addresses...))
 		},
 	}
 }

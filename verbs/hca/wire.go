@@ -3,35 +3,32 @@ package hca
 import (
 	"errors"
 	"fmt"
+	"log/slog"
 	"net/netip"
 	"slices"
 	"sync"
 
 	"github.com/roced/roced/datapath/link"
 	"github.com/roced/roced/datapath/wire"
+	"github.com/roced/roced/verbs"
 )
 
-// Wire is a network in memory, for programs and tests that want verbs without a network and without
-// privileges. It has any number of hosts, each with a card. The program can change addresses, set
-// links down and up, and impair the network; otherwise no frame is lost. The RDMA MTU is 4096.
+// Wire is a network in memory, for programs and tests that want verbs without a network and
+// without privileges: any number of hosts, each with a card. Nothing is lost, unless Impair says
+// so; addresses come and go, and links go down and come up, as the program says. The RDMA MTU is
+// 4096. A change has been followed by the cards of all hosts when its method returns.
 type Wire struct {
 	network *link.Network
 	options options
 
-	mu    sync.Mutex
-	hosts []*wireHost
-	cards []*WireHost
-	made  uint16 // hosts made so far
+	mu     sync.Mutex
+	hosts  []*wireHost
+	cards  []*WireHost
+	made   uint16 // hosts that have ever been
+	closed bool
 }
 
-// Impairment is how a Wire loses, duplicates and delays frames.
-type Impairment = link.Impairment
-
-// WireCounters count what a Wire did with frames.
-type WireCounters = link.NetworkCounters
-
-// WireHost is a host on a Wire: its card, and its interface, which the program can change. It is a
-// verbs.Provider.
+// WireHost is a host on a Wire: a card, and what happens around it. It is a verbs.Provider.
 type WireHost struct {
 	*Card
 	wire *Wire
@@ -39,55 +36,63 @@ type WireHost struct {
 	port link.Port
 }
 
-// NewWire makes a network without hosts. Impair makes the same random choices for the same seed and
-// the same frames of each host. The options apply to all cards.
+// NewWire makes a network without hosts. What Impair does at random is the same for the same
+// seed and the same frames of each host. The options are those of all cards; those that are about a
+// host's interface and kernel are refused. Without WithLogger nothing is logged.
 func NewWire(seed uint64, list ...Option) (*Wire, error) {
-	o := newOptions(list)
-	if _, err := o.check(); err != nil {
+	o := newOptions(append([]Option{WithLogger(slog.New(slog.DiscardHandler))}, list...))
+	if err := o.checkWire(); err != nil {
 		return nil, fmt.Errorf("open a wire in memory: %w", err)
 	}
 	return &Wire{network: link.NewNetwork(seed), options: o}, nil
 }
 
-// AddHost adds a host with these addresses. Its Close removes it; the Wire's Close removes all.
+// AddHost adds a host with these addresses. Its Close takes it away, as the Wire's does with all.
+// verbs.ErrInvalid for a name or an address that no host can have, ErrBusy for one that a host of
+// the wire has, ErrClosed after Close.
 func (w *Wire) AddHost(name string, addresses ...netip.Addr) (*WireHost, error) {
 	return w.addHost(name, addresses, func(h *wireHost) (surroundings, steering) { return h, noSteering{} })
 }
 
 func (w *Wire) addHost(name string, addresses []netip.Addr, around func(*wireHost) (surroundings, steering)) (*WireHost, error) {
-	h := w.newHost(addresses)
+	h, err := w.newHost(name, addresses)
+	if err != nil {
+		return nil, fmt.Errorf("add host %q to the wire: %w", name, err)
+	}
 	port, err := w.network.Port(h.status.mac)
 	if err != nil {
+		w.remove(h)
 		return nil, fmt.Errorf("open %s: %w", name, err)
 	}
-	w.mu.Lock()
-	w.hosts = append(w.hosts, h)
-	w.mu.Unlock()
 	surroundings, steering := around(h)
 	card, err := newCard(parts{name: name, host: surroundings, steering: steering, link: port, maxMTU: wire.MTU4096}, w.options)
 	if err != nil {
 		return nil, fmt.Errorf("open %s: %w", name, err)
 	}
 	host := &WireHost{Card: card, wire: w, host: h, port: port}
-	w.mu.Lock()
-	w.cards = append(w.cards, host)
-	w.mu.Unlock()
-	w.tellOthers(h) // its own card has looked
+	if err := w.addCard(host); err != nil {
+		return nil, errors.Join(fmt.Errorf("add host %q to the wire: %w", name, err), card.Close())
+	}
+	w.follow(host) // its own card has looked
 	return host, nil
 }
 
-// Impair loses, duplicates and delays frames that are sent from now on. The zero Impairment ends
-// that.
-func (w *Wire) Impair(i Impairment) { w.network.Impair(i) }
+// addCard has Close close a card.
+func (w *Wire) addCard(h *WireHost) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.closed {
+		return errWireClosed
+	}
+	w.cards = append(w.cards, h)
+	return nil
+}
 
-// Counters gives the wire's counters of frames.
-func (w *Wire) Counters() WireCounters { return w.network.Counters() }
-
-// Close closes all hosts' cards.
+// Close closes all hosts' cards. No host can be added any more.
 func (w *Wire) Close() (err error) {
 	w.mu.Lock()
 	cards := w.cards
-	w.cards = nil
+	w.cards, w.closed = nil, true
 	w.mu.Unlock()
 	for _, h := range cards {
 		err = errors.Join(err, h.Close())
@@ -95,46 +100,60 @@ func (w *Wire) Close() (err error) {
 	return err
 }
 
-// SetAddresses replaces the host's addresses.
-func (h *WireHost) SetAddresses(addresses ...netip.Addr) {
-	h.change(func(s *portStatus) { s.addresses = slices.Clone(addresses) })
+// SetAddresses replaces the host's addresses. verbs.ErrInvalid for one that no host can have, ErrBusy
+// for one that another host has, ErrClosed when the host is gone: then the addresses stay.
+func (h *WireHost) SetAddresses(addresses ...netip.Addr) error {
+	if err := h.wire.setAddresses(h.host, addresses); err != nil {
+		return fmt.Errorf("set addresses of %s: %w", h.host.name, err)
+	}
+	h.wire.follow(nil)
+	return nil
 }
 
-// SetUp sets the host's link up or down. While it is down, no frame leaves or arrives.
+// SetUp has the host's link come up or go down: meanwhile nothing leaves, and nothing arrives.
 func (h *WireHost) SetUp(up bool) {
 	h.port.SetUp(up)
-	h.change(func(s *portStatus) { s.up = up })
+	h.host.change(func(s *portStatus) { s.up = up })
+	h.wire.follow(nil)
 }
 
-// SetMTU sets the interface's MTU, in bytes.
-func (h *WireHost) SetMTU(bytes int) { h.change(func(s *portStatus) { s.mtu = bytes }) }
+// minInterfaceMTU is the least that IPv4 needs (RFC 791).
+const minInterfaceMTU = 68
 
-func (h *WireHost) change(change func(*portStatus)) {
-	h.host.mu.Lock()
-	change(&h.host.status)
-	h.host.mu.Unlock()
-	h.host.notify()
-	h.wire.tellOthers(h.host)
+// SetMTU sets the interface's MTU, in bytes, 68 at least: verbs.ErrInvalid below. With one that is too
+// small for any RDMA MTU the port is down.
+func (h *WireHost) SetMTU(bytes int) error {
+	if bytes < minInterfaceMTU {
+		return fmt.Errorf("set MTU of %s: %w: %d bytes; an interface has %d or more", h.host.name, verbs.ErrInvalid, bytes, minInterfaceMTU)
+	}
+	h.host.change(func(s *portStatus) { s.mtu = bytes })
+	h.wire.follow(nil)
+	return nil
 }
 
-// tellOthers has the cards of all hosts but one read their state again.
-func (w *Wire) tellOthers(changed *wireHost) {
+// follow has the cards of all hosts but one look at how things are now, and returns when they have.
+// One that could not tries again by itself. The caller holds no lock.
+func (w *Wire) follow(but *WireHost) {
 	w.mu.Lock()
-	defer w.mu.Unlock()
-	for _, h := range w.hosts {
-		if h != changed {
-			h.notify()
+	cards := slices.Clone(w.cards)
+	w.mu.Unlock()
+	for _, h := range cards {
+		if h != but && h.look(everything()).failed {
+			h.host.notify()
 		}
 	}
 }
 
-// remove removes a host whose card is being closed.
+// remove takes away a host whose card is being closed: its lock is held, so the others are told, and
+// look later.
 func (w *Wire) remove(gone *wireHost) {
 	w.mu.Lock()
+	defer w.mu.Unlock()
 	w.hosts = slices.DeleteFunc(w.hosts, func(h *wireHost) bool { return h == gone })
 	w.cards = slices.DeleteFunc(w.cards, func(h *WireHost) bool { return h.host == gone })
-	w.mu.Unlock()
-	w.tellOthers(gone)
+	for _, h := range w.hosts {
+		h.notify()
+	}
 }
 
 // find gives the MAC of the host with an address.
@@ -149,7 +168,7 @@ func (w *Wire) find(address netip.Addr) (mac wire.MAC, found bool) {
 	return mac, false
 }
 
-// OpenWire makes a Wire with two hosts, and gives their cards.
+// OpenWire makes a Wire of two hosts, and gives their cards.
 func OpenWire(a, b []netip.Addr, options ...Option) (*Card, *Card, error) {
 	w, err := NewWire(0, options...)
 	if err != nil {
@@ -161,8 +180,7 @@ func OpenWire(a, b []netip.Addr, options ...Option) (*Card, *Card, error) {
 	}
 	second, err := w.AddHost("wire-b", b...)
 	if err != nil {
-		_ = w.Close()
-		return nil, nil, err
+		return nil, nil, errors.Join(err, w.Close())
 	}
 	return first.Card, second.Card, nil
 }

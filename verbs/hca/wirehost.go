@@ -2,17 +2,20 @@ package hca
 
 import (
 	"fmt"
+	"math"
 	"net/netip"
 	"slices"
 	"sync"
 
 	"github.com/roced/roced/datapath/wire"
 	"github.com/roced/roced/internal/host"
+	"github.com/roced/roced/verbs"
 )
 
 // wireHost is the surroundings of a card on a Wire.
 type wireHost struct {
 	wire  *Wire
+	name  string
 	ended chan struct{} // closed by interrupt
 
 	mu      sync.Mutex
@@ -21,15 +24,51 @@ type wireHost struct {
 	missed  bool            // something changed before that
 }
 
-func (w *Wire) newHost(addresses []netip.Addr) *wireHost {
+// newHost adds a host that has no card yet.
+func (w *Wire) newHost(name string, addresses []netip.Addr) (*wireHost, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	h := &wireHost{wire: w, name: name, ended: make(chan struct{})}
+	if w.closed {
+		return nil, errWireClosed
+	}
+	if err := w.checkName(name); err != nil {
+		return nil, err
+	}
+	if err := w.checkAddresses(h, addresses); err != nil {
+		return nil, err
+	}
+	if w.made == math.MaxUint16 {
+		return nil, fmt.Errorf("%w: a wire has %d hosts in its life; make another wire", verbs.ErrLimit, math.MaxUint16)
+	}
 	w.made++
 	mac := wire.MAC{0x02, 0, 0, 0, byte(w.made >> 8), byte(w.made)}
-	return &wireHost{wire: w, ended: make(chan struct{}), status: portStatus{
+	h.status = portStatus{
 		up: true, mtu: wire.MTU4096.Bytes() + wire.MTUOverhead,
 		mac: mac, macs: []wire.MAC{mac}, addresses: slices.Clone(addresses),
-	}}
+	}
+	w.hosts = append(w.hosts, h)
+	return h, nil
+}
+
+// setAddresses replaces a host's addresses, if no other host has them.
+func (w *Wire) setAddresses(h *wireHost, addresses []netip.Addr) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if !slices.Contains(w.hosts, h) {
+		return fmt.Errorf("%w: the host has left the wire", verbs.ErrClosed)
+	}
+	if err := w.checkAddresses(h, addresses); err != nil {
+		return err
+	}
+	h.change(func(s *portStatus) { s.addresses = slices.Clone(addresses) })
+	return nil
+}
+
+func (h *wireHost) change(change func(*portStatus)) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	change(&h.status)
 }
 
 func (h *wireHost) now() portStatus {

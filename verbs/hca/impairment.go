@@ -1,0 +1,46 @@
+package hca
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/roced/roced/datapath/link"
+	"github.com/roced/roced/verbs"
+)
+
+// Impairment is what a Wire does to frames beside delivering them. Without Jitter frames stay in
+// order.
+type Impairment struct {
+	Loss        float64       // probability that a frame is lost, 0 to 1
+	Duplication float64       // probability that a frame arrives twice, 0 to 1
+	Delay       time.Duration // of each frame
+	Jitter      time.Duration // random further delay, less than this: frames overtake each other
+}
+
+// WireCounters count what a Wire has done to frames since it was made. A frame for several hosts
+// counts at each.
+type WireCounters struct {
+	Lost       uint64 // by Impairment.Loss
+	Duplicated uint64 // by Impairment.Duplication
+	Overflowed uint64 // lost because 65,536 frames waited for the receiver already, see Wire.Impair
+}
+
+// Impair has frames that are sent from now on lost, duplicated and delayed, as a network may do
+// with datagrams; the zero Impairment ends that. Impaired frames wait at the receiver's end until
+// they are due and it takes them, up to 65,536 for each host; further ones are lost, and counted as
+// Overflowed. verbs.ErrInvalid for probabilities outside 0 to 1 and negative times.
+func (w *Wire) Impair(i Impairment) error {
+	for name, p := range map[string]float64{"Loss": i.Loss, "Duplication": i.Duplication} {
+		if !(p >= 0 && p <= 1) { // NaN neither
+			return fmt.Errorf("impair the wire: %w: %s %v: a probability is 0 to 1", verbs.ErrInvalid, name, p)
+		}
+	}
+	if i.Delay < 0 || i.Jitter < 0 {
+		return fmt.Errorf("impair the wire: %w: Delay %v, Jitter %v: 0 or more", verbs.ErrInvalid, i.Delay, i.Jitter)
+	}
+	w.network.Impair(link.Impairment(i))
+	return nil
+}
+
+// Counters are what the wire has done to frames so far.
+func (w *Wire) Counters() WireCounters { return WireCounters(w.network.Counters()) }

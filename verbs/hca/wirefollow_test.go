@@ -1,0 +1,136 @@
+package hca
+
+import (
+	"bytes"
+	"fmt"
+	"log/slog"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/roced/roced/verbs"
+)
+
+// A change has been followed by all cards when its method returns: what is sent then arrives.
+func TestSentRightAfterAChange(t *testing.T) {
+	w, hosts, stations := newWireOf(t, 3, 0)
+	a, b := stations[0], stations[1]
+	ah, moving := a.ah("10.0.0.2"), address("10.0.0.100")
+	const count = 50
+	for i := range count {
+		for _, h := range hosts[:2] {
+			h.SetUp(false)
+			h.SetUp(true)
+		}
+		expectMessage(a, ah, b)
+		check(t, hosts[1].SetAddresses(hostAddress(1), moving))
+		expectMessage(a, a.ah(moving.String()), b)
+		check(t, hosts[1].SetAddresses(hostAddress(1)))
+
+		late, err := w.AddHost(fmt.Sprint("late", i), address("10.0.0.99"))
+		check(t, err)
+		expectMessage(a, a.ah("10.0.0.99"), newStation(t, late.Card))
+		check(t, late.Close())
+	}
+	check(t, hosts[0].SetMTU(700))
+	if got := a.port().ActiveMTU; got != verbs.MTU512 {
+		t.Errorf("active MTU %d", got)
+	}
+	if drops := a.drops(); len(drops) > 0 {
+		t.Errorf("drops %v", drops)
+	}
+}
+
+// expectMessage sends one that must arrive.
+func expectMessage(from *station, ah *verbs.AH, to *station) {
+	from.Helper()
+	to.receive(0)
+	from.post(from.send(1, ah, to))
+	from.wait(1)
+	to.wait(1)
+}
+
+// Hosts change side by side, and come and go: nothing hangs, and in the end all is as said last.
+func TestChangesSideBySide(t *testing.T) {
+	w, hosts, stations := newWireOf(t, 3, 0)
+	var group sync.WaitGroup
+	for i, h := range hosts {
+		group.Go(func() {
+			for k := range 20 {
+				h.SetUp(k%2 == 0)
+				_ = h.SetMTU(1500 + k)
+				_ = h.SetAddresses(hostAddress(i), hostAddress(100+i))
+			}
+			h.SetUp(true)
+		})
+		group.Go(func() {
+			for range 10 {
+				one, err := w.AddHost(fmt.Sprint("passing", i), hostAddress(200+i))
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				if err := one.Close(); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	group.Wait()
+	for i, s := range stations {
+		if port := s.port(); port.State != verbs.PortActive || port.InterfaceMTU != 1519 {
+			t.Errorf("host %d: %+v", i, port)
+		}
+		expectMessage(s, s.ah(hostAddress(100+(i+1)%3).String()), stations[(i+1)%3])
+	}
+}
+
+// All of a burst arrives that is far longer than what a port has room for, however it is impaired.
+func TestImpairedBurstOnAWire(t *testing.T) {
+	for _, row := range []struct {
+		impairment Impairment
+		copies     uint64
+	}{
+		{Impairment{Delay: time.Millisecond}, 1},
+		{Impairment{Duplication: 1}, 2},
+		{Impairment{Duplication: 1, Delay: time.Millisecond}, 2},
+	} {
+		w, _, stations := newWireOf(t, 2, 0)
+		a, b := stations[0], stations[1]
+		ah := a.ah("10.0.0.2")
+		check(t, w.Impair(row.impairment))
+		const count = 5000
+		for i := range count {
+			a.post(a.send(uint64(i), ah, b, a.piece(0, 10)))
+			a.wait(1)
+		}
+		eventually(t, "all frames", func() bool { return b.device.engine.Counters().Received == count*row.copies })
+		if c := w.Counters(); c != (WireCounters{Duplicated: count * (row.copies - 1)}) {
+			t.Errorf("%+v: %+v", row.impairment, c)
+		}
+	}
+}
+
+// A wire logs nothing, unless it is given a logger.
+func TestWireIsSilent(t *testing.T) {
+	was := slog.Default()
+	defer slog.SetDefault(was)
+	var text bytes.Buffer
+	slog.SetDefault(slog.New(slog.NewTextHandler(&text, nil)))
+	var log logged
+	for _, options := range [][]Option{nil, {log.option()}} {
+		w, err := NewWire(0, options...)
+		check(t, err)
+		h, err := w.AddHost("a", hostAddress(0))
+		check(t, err)
+		h.SetUp(false)
+		check(t, h.SetMTU(100))
+		check(t, w.Close())
+	}
+	if text.Len() > 0 {
+		t.Errorf("the program's logger got %q", &text)
+	}
+	if !log.says("port changed") {
+		t.Error("the wire's logger got nothing")
+	}
+}
