@@ -1,6 +1,7 @@
 package ud_test
 
 import (
+	"context"
 	"testing"
 
 	"github.com/roced/roced/verbs/hca"
@@ -211,13 +212,13 @@ func allocations(run func()) float64 {
 	return testing.AllocsPerRun(200, run)
 }
 
-// runCard has an endpoint that nothing comes to send what it has.
+// runCard has an endpoint that nothing comes to send what it has: one poll may find the card busy.
 func runCard(t testing.TB, e *ud.Endpoint) {
+	t.Helper()
+	check(t, e.Flush(context.Background()))
 	var none [1]ud.Message
-	for range 3 {
-		n, err := e.Poll(none[:])
-		if check(t, err); n != 0 {
-			t.Fatal("a message that was not sent")
-		}
+	n, err := e.Poll(none[:])
+	if check(t, err); n != 0 {
+		t.Fatal("a message that was not sent")
 	}
 }
