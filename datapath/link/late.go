@@ -47,12 +47,14 @@ func (l *late) take() (frame []byte) {
 
 // callWhenDue has a function called when the first frame is due, if there is one.
 func (l *late) callWhenDue(call func()) {
-	switch {
-	case len(l.frames) == 0:
-	case l.timer == nil:
-		l.timer = time.AfterFunc(time.Until(l.frames[0].due), call)
-	default:
-		l.timer.Reset(time.Until(l.frames[0].due))
+	if len(l.frames) == 0 {
+		return
+	}
+	pause := time.Until(l.frames[0].due)
+	if l.timer == nil {
+		l.timer = time.AfterFunc(pause, call)
+	} else {
+		l.timer.Reset(pause)
 	}
 }
 

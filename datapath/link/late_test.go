@@ -135,3 +135,17 @@ func TestLateFramesOfAPortThatIsDown(t *testing.T) {
 	burst(t, list[0], 10)
 	await(t, list[1], 10)
 }
+
+// Without an impairment nothing is allocated.
+func TestNoAllocation(t *testing.T) {
+	list := ports(t, NewNetwork(0), macA, macB)
+	var burst [1][]byte
+	if n := testing.AllocsPerRun(1000, func() {
+		send(list[0], macB, 1)
+		list[0].Flush()
+		list[1].Receive(burst[:])
+		list[1].Release()
+	}); n != 0 {
+		t.Errorf("%v allocations for a frame", n)
+	}
+}

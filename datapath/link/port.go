@@ -173,6 +173,9 @@ func (p *port) put(frame []byte, delay time.Duration) bool {
 // Release goes on, or the first late frame is not due yet, and the timer is set for it. The caller
 // holds mu.
 func (p *port) catchUp() {
+	if len(p.late.frames) == 0 {
+		return
+	}
 	before := p.in.count
 	for p.late.isDue() && (!p.takes() || p.in.count < portFrames) {
 		if frame := p.late.take(); p.takes() {
