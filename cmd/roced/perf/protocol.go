@@ -43,6 +43,9 @@ type request struct {
 	Tests   []test `json:"tests"`
 }
 
+// Required is for meet.Message, as that of each message.
+func (request) Required() []string { return []string{"version", "tests"} }
+
 // maxTests bounds what a client may ask for.
 const maxTests = 1000
 
@@ -56,7 +59,7 @@ func (r *request) check(mtu int) error {
 	}
 	for _, t := range r.Tests {
 		if t.Kind != bandwidth && t.Kind != latency {
-			return fmt.Errorf("%w: the server knows no test %q", unix.EINVAL, t.Kind)
+			return fmt.Errorf("%w: the server knows no test %.80q", unix.EINVAL, t.Kind)
 		}
 		if err := card.CheckSize(t.Size, mtu); err != nil {
 			return err
@@ -70,11 +73,15 @@ type greeting struct {
 	Server card.Side `json:"server"`
 }
 
+func (greeting) Required() []string { return []string{"server"} }
+
 // turn says that it is the other side's turn: the server sends it when it is ready, the client when it
 // has sent all.
 type turn struct {
 	Sent uint64 `json:"sent"`
 }
+
+func (turn) Required() []string { return []string{"sent"} }
 
 // outcome is what the server saw of a test.
 type outcome struct {
@@ -84,3 +91,5 @@ type outcome struct {
 	Drops    map[string]uint64 `json:"drops"`      // by place and name; no packet is in two
 	Link     map[string]uint64 `json:"link_drops"` // what the interface counted, which may repeat them
 }
+
+func (outcome) Required() []string { return []string{"received", "elapsed_ns"} }
