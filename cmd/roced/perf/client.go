@@ -11,6 +11,7 @@ import (
 	"github.com/roced/roced/cmd/roced/internal/meet"
 	"github.com/roced/roced/verbs"
 	"github.com/roced/roced/verbs/ud"
+	"golang.org/x/sys/unix"
 )
 
 // depth is how many messages a queue pair of perf can hold each way.
@@ -79,7 +80,8 @@ func (c *client) meet() error {
 
 // ask says what is to be measured.
 func (c *client) ask(source verbs.GIDEntry) error {
-	if err := c.Send(request{protocolVersion, c.options.tests()}); err != nil {
+	err := c.Send(request{protocolVersion, c.options.tests()})
+	if err != nil {
 		return err
 	}
 	var g greeting
@@ -87,10 +89,11 @@ func (c *client) ask(source verbs.GIDEntry) error {
 		return err
 	}
 	if g.Error != "" {
-		return fmt.Errorf("the server refuses: %s", g.Error)
+		return fmt.Errorf("the server refuses: %s", meet.Printable(g.Error))
 	}
-	c.report.Client, c.report.Server = c.device.Side(source.GID.Addr().String()), g.Server
-	return nil
+	c.report.Client = c.device.Side(source.GID.Addr().String())
+	c.report.Server, err = g.checked()
+	return err
 }
 
 // Close closes the endpoint, if there is one yet, and the connection.
@@ -119,15 +122,13 @@ func (c *client) lastWord(err error) error {
 	return err
 }
 
-func serverFailed(o outcome) error { return fmt.Errorf("the server failed: %s", o.Error) }
+func serverFailed(o outcome) error {
+	return fmt.Errorf("the server failed: %s", meet.Printable(o.Error))
+}
 
 func (c *client) measure(t test) error {
 	var ready turn
 	if err := c.ReceiveSoon(&ready); err != nil {
-		return err
-	}
-	before, err := c.device.Counters()
-	if err != nil {
 		return err
 	}
 	p := cli.StartProgress(c.options.errOut, fmt.Sprintf("%s of %d bytes", t.Kind, t.Size))
@@ -135,11 +136,22 @@ func (c *client) measure(t test) error {
 	if t.Kind == latency {
 		return c.measureLatency(t, p)
 	}
+	return c.measureBandwidth(t, p)
+}
+
+func (c *client) measureBandwidth(t test, p *cli.Progress) error {
+	before, err := c.device.Counters()
+	if err != nil {
+		return err
+	}
 	sent, elapsed, err := sendFor(c.Context(), c.endpoint, c.peer, t, c.options.duration, p)
 	if err != nil {
 		return err
 	}
 	o, err := c.finish(sent)
+	if err == nil {
+		err = o.check(sent, elapsed)
+	}
 	if err != nil {
 		return err
 	}
@@ -168,16 +180,23 @@ func (c *client) measureLatency(t test, p *cli.Progress) error {
 	return nil
 }
 
-// finish tells the server that all was sent, and takes what it saw.
+// finish tells the server that all was sent, and takes what it saw: the answer to that, and nothing
+// that was said before.
 func (c *client) finish(sent uint64) (o outcome, err error) {
-	if err := c.Send(turn{sent}); err != nil {
-		return o, err
+	came, err := c.Early(&o)
+	if !came {
+		if err := c.Send(turn{sent}); err != nil {
+			return o, err
+		}
+		err = c.ReceiveSoon(&o)
 	}
-	if err := c.ReceiveSoon(&o); err != nil {
+	switch {
+	case err != nil:
 		return o, err
-	}
-	if o.Error != "" {
+	case o.Error != "":
 		return o, serverFailed(o)
+	case came:
+		return o, fmt.Errorf("the peer gives an outcome that it was not asked for: %w", unix.EBADMSG)
 	}
 	return o, nil
 }

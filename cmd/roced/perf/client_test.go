@@ -1,12 +1,15 @@
 package perf
 
 import (
+	"bufio"
 	"encoding/json"
 	"io"
+	"math"
 	"net"
 	"strings"
 	"testing"
 
+	"github.com/roced/roced/cmd/roced/internal/card"
 	"github.com/roced/roced/cmd/roced/internal/cli"
 	"github.com/roced/roced/cmd/roced/internal/cmdtest"
 	"github.com/roced/roced/internal/lab/labtest"
@@ -18,6 +21,9 @@ func say(conn io.Writer, messages ...any) {
 		json.NewEncoder(conn).Encode(m)
 	}
 }
+
+// welcome is what a good server says first.
+var welcome = greeting{Server: card.Side{Device: "fake", Address: "10.77.0.1", MTU: 1024}}
 
 func TestClientOfBadServers(t *testing.T) {
 	t.Parallel()
@@ -31,16 +37,56 @@ func TestClientOfBadServers(t *testing.T) {
 		{"goes away at once", func(net.Conn) {}, "--latency", "closed the connection"},
 		{"refuses", func(c net.Conn) { say(c, greeting{Error: "not today"}) }, "--latency", "refuses: not today"},
 		{"is something else", func(c net.Conn) { io.WriteString(c, "220 mail.example ESMTP\n") }, "--latency", "not roced perf's protocol"},
-		{"goes away before a test", func(c net.Conn) { say(c, greeting{}) }, "--latency", "latency of 64 bytes: 10.77.0.1"},
-		{"goes away during bandwidth", func(c net.Conn) { say(c, greeting{}, turn{}) }, "--bandwidth --duration 1h --sleep", "closed the connection"},
-		{"goes away during latency", func(c net.Conn) { say(c, greeting{}, turn{}) }, "--latency", "closed the connection"},
-		{"fails", func(c net.Conn) { say(c, greeting{}, turn{}, outcome{Error: "ran out of luck"}) }, "--bandwidth --duration 1ms", "failed: ran out of luck"},
-		{"never answers a ping", func(c net.Conn) { say(c, greeting{}, turn{}); io.Copy(io.Discard, c) }, "--latency", "in a row without an answer"},
+		{"is nobody", func(c net.Conn) { say(c, nil) }, "--latency", "not roced perf's protocol"},
+		{"refuses in colour", func(c net.Conn) { say(c, greeting{Error: "\x1b[31mno\r\n"}) }, "--latency", `refuses: \x1b[31mno\r\n`},
+		{"has no MTU", func(c net.Conn) { say(c, greeting{}) }, "--latency", "the peer says server.mtu 0, which cannot be"},
+		{"never ends a line", func(c net.Conn) { io.WriteString(c, strings.Repeat("x", 1<<21)) }, "--latency", "the peer's line is longer than 1 MiB"},
+		{"goes away before a test", func(c net.Conn) { say(c, welcome) }, "--latency", "latency of 64 bytes: 10.77.0.1"},
+		{"goes away during bandwidth", func(c net.Conn) { say(c, welcome, turn{}) }, "--bandwidth --duration 1h --sleep", "closed the connection"},
+		{"goes away during latency", func(c net.Conn) { say(c, welcome, turn{}) }, "--latency", "closed the connection"},
+		{"fails", func(c net.Conn) { say(c, welcome, turn{}, outcome{Error: "ran out of luck"}) }, "--bandwidth --duration 1ms", "failed: ran out of luck"},
+		{"fails in colour", func(c net.Conn) { say(c, welcome, turn{}, outcome{Error: "\x1b[31mno"}) }, "--bandwidth --duration 1ms", `failed: \x1b[31mno`},
+		{"says go again", func(c net.Conn) { say(c, welcome, turn{}, turn{}, turn{}) }, "--bandwidth --duration 1ms", `no "received"`},
+		{"received more than was sent", afterTheWord(outcome{Received: math.MaxUint64}), "--bandwidth --duration 1ms", "the peer says received 18,446,744,073,709,551,615 of "},
+		{"dropped too much", afterTheWord(outcome{Drops: map[string]uint64{"\x1b": math.MaxUint64}}), "--bandwidth --duration 1ms", `the peer says drops \x1b 18,446`},
+		{"never answers a ping", func(c net.Conn) { say(c, welcome, turn{}); io.Copy(io.Discard, c) }, "--latency", "in a row without an answer"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			s := &perfServer{lab: hosts, port: cmdtest.FakeServer(t, hosts, row.play)}
 			cmdtest.CheckFailure(t, s.client("10.77.0.1", append(strings.Fields(row.args), "--sizes", "64")...), cli.ExitFailed, row.want)
 		})
+	}
+}
+
+// afterTheWord plays a server who gives an outcome when it is due.
+func afterTheWord(o outcome) func(net.Conn) {
+	return func(c net.Conn) {
+		say(c, welcome, turn{})
+		bufio.NewReader(c).ReadString('\n')
+		say(c, o)
+		io.Copy(io.Discard, c)
+	}
+}
+
+// TestTextsOfAPeer: a table and JSON have no byte of it that does not print.
+func TestTextsOfAPeer(t *testing.T) {
+	t.Parallel()
+	hosts := labtest.Pair(t)
+	const evil = "\x1b]0;OWNED\a\nforged\r"
+	forged := greeting{Server: card.Side{Device: evil, Address: evil, MTU: 1024, XDP: evil, AFXDP: evil}}
+	s := &perfServer{lab: hosts, port: cmdtest.FakeServer(t, hosts, func(c net.Conn) {
+		say(c, forged, turn{})
+		bufio.NewReader(c).ReadString('\n')
+		say(c, outcome{Received: 1, Drops: map[string]uint64{evil: 1}, Link: map[string]uint64{evil: 1}})
+	})}
+	for _, format := range [][]string{nil, {"--json"}} {
+		code, stdout, stderr := cmdtest.Run(t, s.client("10.77.0.1", append(format, "--bandwidth", "--sizes", "64", "--duration", "100ms")...)...)
+		if code != 0 || strings.ContainsAny(stdout+stderr, "\x1b\a\r") || strings.Contains(stdout, "\nforged") {
+			t.Errorf("exit code %d: %q, %q", code, stdout, stderr)
+		}
+		if got := strings.Count(strings.ReplaceAll(stdout, `\\`, `\`), `\x1b]0;OWNED\a\nforged\r`); got != 6 {
+			t.Errorf("shown %d times: %s", got, stdout)
+		}
 	}
 }
 

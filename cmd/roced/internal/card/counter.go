@@ -16,7 +16,7 @@ type Counter struct {
 func Since(before, after []Counter) []Counter {
 	changed := make([]Counter, len(after))
 	for i, c := range after {
-		c.Packets -= before[i].Packets
+		c.Packets -= min(before[i].Packets, c.Packets) // a driver may start anew
 		changed[i] = c
 	}
 	return changed

@@ -17,3 +17,11 @@ func TestLossesOfAnInterfaceThatIsGone(t *testing.T) {
 		t.Errorf("what is not known is %v", link)
 	}
 }
+
+// TestSinceOfACounterThatStartsAnew: it has counted nothing, rather than 2^64 less some.
+func TestSinceOfACounterThatStartsAnew(t *testing.T) {
+	changed := Since([]Counter{{Place: "link", Name: "rx_dropped", Packets: 4}}, []Counter{{Place: "link", Name: "rx_dropped", Packets: 1}})
+	if changed[0].Packets != 0 {
+		t.Errorf("%v", changed)
+	}
+}

@@ -1,0 +1,60 @@
+package perf
+
+import (
+	"bufio"
+	"errors"
+	"io"
+	"net"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"github.com/roced/roced/cmd/roced/internal/meet"
+	"golang.org/x/sys/unix"
+)
+
+// TestFinishTakesTheAnswer: what the server said before the question is none, unless it has failed.
+func TestFinishTakesTheAnswer(t *testing.T) {
+	for _, row := range []struct {
+		before, after, want string
+	}{
+		{"", `{"received":7,"elapsed_ns":1}`, ""},
+		{`{"received":7,"elapsed_ns":1}`, "", "not asked for"},
+		{`{"sent":0}`, "", `no "received"`},
+		{`{"received":0,"elapsed_ns":0,"error":"out of luck"}`, "", "failed: out of luck"},
+		{"", `{"sent":0}`, `no "received"`},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			o, err := finishWith(t, row.before, row.after)
+			if row.want == "" && (err != nil || o.Received != 7) {
+				t.Errorf("%+v: %+v, %v", row, o, err)
+			}
+			if row.want != "" && (err == nil || !strings.Contains(err.Error(), row.want)) {
+				t.Errorf("%+v: %v", row, err)
+			}
+			if row.want == "not asked for" && !errors.Is(err, unix.EBADMSG) {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// finishWith is what finish gives of a server who says one line before the question, and one after it.
+func finishWith(t *testing.T, before, after string) (outcome, error) {
+	here, there := net.Pipe()
+	c := &client{Control: meet.NewControl(t.Context(), here, "a test")}
+	defer there.Close()
+	defer c.Control.Close()
+	if err := c.Exchange(func(io.ReadWriter) error { return nil }); err != nil {
+		t.Fatal(err)
+	}
+	if before != "" {
+		io.WriteString(there, before+"\n")
+	}
+	synctest.Wait() // until the line has been read
+	go func() {
+		bufio.NewReader(there).ReadString('\n')
+		io.WriteString(there, after+"\n")
+	}()
+	return c.finish(100)
+}
