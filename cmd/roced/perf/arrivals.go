@@ -2,6 +2,7 @@ package perf
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -48,6 +49,17 @@ func (a *arrivals) drain(ctx context.Context, e *card.Endpoint, sent uint64) err
 		}
 	}
 	return nil
+}
+
+// drainFor is drain, for so long: strangers who go on sending do not keep it.
+func (a *arrivals) drainFor(ctx context.Context, e *card.Endpoint, sent uint64, limit time.Duration) error {
+	limited, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	err := a.drain(limited, e, sent)
+	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
+		return nil
+	}
+	return err
 }
 
 func (a *arrivals) take(ctx context.Context, e *card.Endpoint, sleep bool) error {

@@ -13,6 +13,7 @@ import (
 )
 
 const help = `Without HOST: the server, which answers one client after another until Ctrl-C.
+It gives up a client from whom nothing comes for 30 seconds.
 With HOST: the client, which measures against the server there.
 
 The two find each other over TCP as ibv_ud_pingpong does. Datagrams go over the
@@ -44,7 +45,7 @@ const examples = `  roced perf -d eth0                       on one host
 
 // New is the command. It logs to log.
 func New(log *slog.Logger) *cobra.Command {
-	o := &options{Flags: meet.Flags{Flags: card.Flags{Log: log}}}
+	o := &options{Flags: meet.Flags{Flags: card.Flags{Log: log}}, quiet: quietLimit}
 	cmd := &cobra.Command{
 		Use:     "perf -d DEVICE [HOST]",
 		Short:   "Measure bandwidth and latency of datagrams between two hosts",

@@ -2,7 +2,7 @@
 //
 //	command.go (options.go)
 //	  ├─ client.go   asks (protocol.go)           server.go   answers: a session.go a client
-//	  │    claims.go     doubts the answers
+//	  │    claims.go     doubts the answers           watch.go      gives up a silent one
 //	  │    send.go       bandwidth                    arrivals.go   counts
 //	  │    pinger.go     latency                      echo.go       sends back
 //	  ├─ perftestrun.go     the peer is ib_send_bw or ib_send_lat; package perftest has their words,

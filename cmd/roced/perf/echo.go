@@ -7,26 +7,28 @@ import (
 	"github.com/roced/roced/verbs/ud"
 )
 
-// echoUntil is the server's half: it answers the peer with what comes, until ctx is done. An answer
-// has the message's immediate data.
-func echoUntil(ctx context.Context, e *card.Endpoint, to ud.Addr, t test) (packets uint64, err error) {
-	var in [card.Batch]ud.Message
-	out := copies(to, t.Size)
-	for {
-		n, err := e.Receive(ctx, t.Sleep, in[:])
-		if ctx.Err() != nil {
-			return packets, nil
-		}
-		for i := range in[:n] {
-			out[i].Imm, out[i].HasImm = in[i].Imm, true
-		}
-		e.Release(in[:n])
-		if err == nil {
-			err = e.SendAll(ctx, out[:n])
-		}
-		if err != nil {
-			return packets, err
-		}
-		packets += uint64(n)
+// echo is the server's half of latency: it answers the peer with what comes. An answer has the
+// message's immediate data.
+type echo struct {
+	packets uint64
+	in, out [card.Batch]ud.Message
+}
+
+func newEcho(to ud.Addr, size int) *echo { return &echo{out: copies(to, size)} }
+
+// take waits for messages until wait is done, and answers them until ctx is.
+func (x *echo) take(ctx, wait context.Context, e *card.Endpoint, sleep bool) error {
+	n, err := e.Receive(wait, sleep, x.in[:])
+	if err != nil {
+		return err
 	}
+	for i := range x.in[:n] {
+		x.out[i].Imm, x.out[i].HasImm = x.in[i].Imm, true
+	}
+	e.Release(x.in[:n])
+	if err := e.SendAll(ctx, x.out[:n]); err != nil {
+		return err
+	}
+	x.packets += uint64(n)
+	return nil
 }

@@ -16,7 +16,8 @@ type options struct {
 	meet.Flags
 
 	// of the server
-	once bool
+	once  bool
+	quiet time.Duration // quietLimit, but for tests
 
 	// of the client
 	sizes     []int

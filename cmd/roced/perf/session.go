@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"time"
 
 	"github.com/roced/roced/cmd/roced/internal/card"
 	"github.com/roced/roced/cmd/roced/internal/cli"
@@ -22,11 +23,12 @@ type session struct {
 	peer     ud.Addr
 	source   verbs.GIDEntry
 	gidIndex int
+	quiet    time.Duration // until a silent client is given up
 	out      io.Writer
 }
 
 func (s *server) serve(ctx context.Context, conn net.Conn) (err error) {
-	c := &session{Control: meet.NewControl(ctx, conn, "roced perf"), device: s.device, gidIndex: s.options.GIDIndex, out: s.options.out}
+	c := &session{Control: meet.NewControl(ctx, conn, "roced perf"), device: s.device, gidIndex: s.options.GIDIndex, quiet: s.options.quiet, out: s.options.out}
 	defer func() { err = errors.Join(err, c.Close()) }()
 	if err := c.Exchange(func(conn io.ReadWriter) error { return meet.Answer(conn, c.prepare) }); err != nil {
 		return err
@@ -130,18 +132,32 @@ func (c *session) carryOut(t test) (o outcome, err error) {
 		word <- c.Receive(c.Context(), &last)
 		stop()
 	}()
-	a := arrivals{size: t.Size}
 	if t.Kind == latency {
-		o.Received, err = echoUntil(ctx, c.endpoint, c.peer, t)
-	} else {
-		err = a.countUntil(ctx, c.endpoint, t.Sleep)
+		x := newEcho(c.peer, t.Size)
+		err = c.watch(ctx, t, &x.packets, func(wait context.Context, sleep bool) error { return x.take(ctx, wait, c.endpoint, sleep) })
+		return outcome{Received: x.packets}, afterWord(word, err)
 	}
-	if err == nil {
-		err = <-word
+	a := arrivals{size: t.Size}
+	err = c.watch(ctx, t, &a.packets, func(wait context.Context, sleep bool) error { return a.take(wait, c.endpoint, sleep) })
+	if err = afterWord(word, err); err == nil {
+		err = a.drainFor(c.Context(), c.endpoint, last.Sent, drainLimit)
 	}
-	if err == nil && t.Kind == bandwidth {
-		err = a.drain(c.Context(), c.endpoint, last.Sent)
-		o.Received, o.Elapsed = a.packets, a.elapsed()
+	return outcome{Received: a.packets, Elapsed: a.elapsed()}, err
+}
+
+// drainLimit leaves the server time to answer before the client has waited for ReplyTimeout.
+const drainLimit = meet.ReplyTimeout / 2
+
+// watch takes messages until ctx is done.
+func (c *session) watch(ctx context.Context, t test, taken *uint64, take func(ctx context.Context, sleep bool) error) error {
+	w := watch{take: take, taken: taken, limit: c.quiet}
+	return w.until(ctx, t.Sleep)
+}
+
+// afterWord is the error of a test, or of the client's word after it.
+func afterWord(word <-chan error, err error) error {
+	if err != nil {
+		return err
 	}
-	return o, err
+	return <-word
 }

@@ -1,0 +1,83 @@
+package perf
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"io"
+	"log/slog"
+	"net"
+	"net/netip"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/roced/roced/cmd/roced/internal/card"
+	"github.com/roced/roced/cmd/roced/internal/cmdtest"
+	"github.com/roced/roced/cmd/roced/internal/meet"
+	"github.com/roced/roced/internal/lab/labtest"
+)
+
+// impatientServer serves one client after another in namespace A, and waits for each only so long.
+func impatientServer(t *testing.T, hosts *labtest.PairLab, quiet time.Duration) (s *perfServer, log func() string) {
+	t.Helper()
+	var logged bytes.Buffer
+	read, write := io.Pipe()
+	o := &options{quiet: quiet, out: write}
+	o.Log = slog.New(slog.NewTextHandler(&logged, nil))
+	o.Device, o.Namespace, o.GIDIndex = "eth0", hosts.A.Path(), card.AnyGID
+	d, err := card.Open(o.Device, o.Path(), o.Log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- d.Use(ctx, func(ctx context.Context) error { return runServer(ctx, d, o.Path(), o) }) }()
+	lines := bufio.NewScanner(read)
+	lines.Scan()
+	_, address, _ := strings.Cut(lines.Text(), " on ")
+	address, _, _ = strings.Cut(address, ": ")
+	go io.Copy(io.Discard, read)
+	log = func() string {
+		stop()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+		return logged.String()
+	}
+	return &perfServer{lab: hosts, port: strconv.Itoa(int(netip.MustParseAddrPort(address).Port()))}, log
+}
+
+// TestSilentClient: it is told that it is given up, and the next one is served.
+func TestSilentClient(t *testing.T) {
+	t.Parallel()
+	hosts := labtest.Pair(t)
+	s, log := impatientServer(t, hosts, 3*time.Second)
+	for _, kind := range []testKind{bandwidth, latency} {
+		conn := s.dial(t, hosts)
+		defer conn.Close()
+		said := askOnce(t, conn, kind)
+		if !strings.Contains(said, "sent nothing for 3s, neither a datagram nor a word") {
+			t.Errorf("%s: the server says %s", kind, said)
+		}
+	}
+	measured(t, s.client("10.77.0.1", "--sizes", "64", "--duration", "10ms", "-n", "10"))
+	if said := log(); strings.Count(said, "sent nothing for 3s") != 2 {
+		t.Errorf("the log: %s", said)
+	}
+}
+
+// askOnce asks for one test and says nothing more: it gives all that the server says then.
+func askOnce(t *testing.T, conn net.Conn, kind testKind) string {
+	t.Helper()
+	io.WriteString(conn, cmdtest.PingpongAddress)
+	io.ReadFull(conn, make([]byte, len(cmdtest.PingpongAddress)))
+	io.WriteString(conn, meet.DoneMessage)
+	say(conn, request{protocolVersion, []test{{Kind: kind, Size: 64}}})
+	said, err := io.ReadAll(conn)
+	if err != nil {
+		t.Error(err)
+	}
+	return string(said)
+}
