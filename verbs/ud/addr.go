@@ -10,10 +10,10 @@ import (
 )
 
 // Addr is where a message goes to or comes from: a queue pair at an IP address, or a group. It is
-// comparable and a net.Addr. ParseAddr reads its text.
+// comparable and a net.Addr. ParseAddr reads its text; addresses of the same text are equal.
 //
-//	10.0.0.2:0x00001a                    a queue pair
-//	[fd00::2]:0x00001a,qkey=0x11111111   one whose Q_Key is not verbs.UDPQKey
+//	10.0.0.2:0x00001a                    a queue pair, with the Q_Key of who sends there
+//	[fd00::2]:0x00001a,qkey=0x11111111   one with a Q_Key, as Endpoint.Addr and Message.From are
 //	239.1.2.3                            a group
 type Addr struct {
 	GID verbs.GID
@@ -22,7 +22,8 @@ type Addr struct {
 	QKey verbs.QKey
 }
 
-// Group is the address of a group, for those that have verbs.UDPQKey.
+// Group is the address of a group, for those that have verbs.UDPQKey. An address that is not
+// multicast is refused when the result is used.
 func Group(group netip.Addr) Addr {
 	return Addr{GID: verbs.GIDFromAddr(group), QPN: verbs.MulticastQPN, QKey: verbs.UDPQKey}
 }
@@ -32,6 +33,14 @@ func (a Addr) IP() netip.Addr { return a.GID.Addr() }
 
 // IsGroup reports whether the address is that of a group.
 func (a Addr) IsGroup() bool { return a.GID.IsMulticast() }
+
+// isNoGroup reports whether this is what Group gives for an address that is not multicast.
+func (a *Addr) isNoGroup() bool { return a.QPN == verbs.MulticastQPN && !a.GID.IsMulticast() }
+
+// noGroup is the error of who uses that.
+func (a *Addr) noGroup() error {
+	return fmt.Errorf("%w: %v is not the address of a group: 224.0.0.0/4 and ff00::/8 are; a queue pair has a number of its own", verbs.ErrInvalid, a.IP())
+}
 
 // IsZero reports whether the address is unset.
 func (a Addr) IsZero() bool { return a == Addr{} }
@@ -51,7 +60,7 @@ func (a Addr) String() string {
 		}
 		text += ":" + a.QPN.String()
 	}
-	if a.QKey != verbs.UDPQKey {
+	if a.QKey != 0 {
 		text += qkeyMark + a.QKey.String()
 	}
 	return text
@@ -67,7 +76,7 @@ func ParseAddr(text string) (Addr, error) {
 }
 
 func parseAddr(text string) (Addr, error) {
-	a := Addr{QKey: verbs.UDPQKey}
+	var a Addr
 	place, key, has := strings.Cut(text, qkeyMark)
 	if has {
 		number, err := parseNumber("Q_Key", key, 32)

@@ -16,13 +16,15 @@ func addr(ip string, number verbs.QPN, key verbs.QKey) ud.Addr {
 
 func TestAddrAsText(t *testing.T) {
 	for text, want := range map[string]ud.Addr{
-		"10.0.0.2:0x00001a":                  addr("10.0.0.2", 0x1a, verbs.UDPQKey),
+		"10.0.0.2:0x00001a":                  addr("10.0.0.2", 0x1a, 0),
+		"10.0.0.2:0x00001a,qkey=0x01234567":  addr("10.0.0.2", 0x1a, verbs.UDPQKey),
 		"10.0.0.2:0x00001a,qkey=0x11111111":  addr("10.0.0.2", 0x1a, 0x11111111),
-		"[fd00::2]:0x000002":                 addr("fd00::2", 2, verbs.UDPQKey),
-		"[fe80::2]:0xfffffe,qkey=0x00000000": addr("fe80::2", 0xfffffe, 0),
-		"239.1.2.3":                          addr("239.1.2.3", verbs.MulticastQPN, verbs.UDPQKey),
+		"[fd00::2]:0x000002":                 addr("fd00::2", 2, 0),
+		"[fe80::2]:0xfffffe,qkey=0x00000007": addr("fe80::2", 0xfffffe, 7),
+		"239.1.2.3":                          addr("239.1.2.3", verbs.MulticastQPN, 0),
+		"239.1.2.3,qkey=0x01234567":          ud.Group(group),
 		"ff0e::1,qkey=0x80000001":            addr("ff0e::1", verbs.MulticastQPN, 0x80000001),
-		"239.1.2.3:0x000005":                 addr("239.1.2.3", 5, verbs.UDPQKey), // nobody's, but it stays what it is
+		"239.1.2.3:0x000005":                 addr("239.1.2.3", 5, 0), // nobody's, but it stays what it is
 	} {
 		if got, err := ud.ParseAddr(text); err != nil || got != want {
 			t.Errorf("%q is %+v, %v; want %+v", text, got, err, want)
@@ -34,7 +36,10 @@ func TestAddrAsText(t *testing.T) {
 	if got, err := ud.ParseAddr("10.0.0.2:26,qkey=286331153"); err != nil || got != addr("10.0.0.2", 26, 0x11111111) {
 		t.Errorf("decimal numbers: %v, %v", got, err)
 	}
-	if g := ud.Group(group); !g.IsGroup() || g.IP() != group || g.IsZero() || g.String() != "239.1.2.3" {
+	if got, err := ud.ParseAddr("[fe80::2]:7,qkey=0"); err != nil || got != addr("fe80::2", 7, 0) || got.String() != "[fe80::2]:0x000007" {
+		t.Errorf("a Q_Key of 0: %v, %v", got, err)
+	}
+	if g := ud.Group(group); !g.IsGroup() || g.IP() != group || g.IsZero() {
 		t.Errorf("group %v", g)
 	}
 }

@@ -26,7 +26,8 @@
 //     connection), and ParseAddr reads it.
 //   - Nobody needs to know it: members of a group send to the group.
 //
-// A received message can be answered; its sender is taken to have this endpoint's Q_Key.
+// A received message can be answered; its sender is taken to have this endpoint's Q_Key. A question
+// that may be lost is repeated until its answer comes by Endpoint.Ask.
 //
 // # Who owns what
 //

@@ -67,7 +67,7 @@ func Dial(ctx context.Context, c *verbs.Context, peer Addr, o Options) (*Endpoin
 	}
 	e.peer = peer
 	if err := e.makeHandle(ctx, &Message{}); err != nil {
-		return nil, errors.Join(fmt.Errorf("dial %v: %w", peer, err), e.Close())
+		return nil, errors.Join(fmt.Errorf("dial %v: %w", peer, bare(err)), e.Close())
 	}
 	return e, nil
 }
@@ -106,6 +106,9 @@ func (e *Endpoint) make() (err error) {
 		return err
 	}
 	if err := e.look(); err != nil {
+		return err
+	}
+	if err := e.checkSource(); err != nil {
 		return err
 	}
 	e.send.prepare(e, sendStride)
@@ -165,7 +168,9 @@ func (e *Endpoint) Addrs() ([]Addr, error) {
 }
 
 // MaxMessage is the length of the longest message that can be sent now, in bytes: the smaller of
-// Options.MaxMessage and the port's active MTU.
+// Options.MaxMessage and the port's active MTU. The endpoint learns of another MTU when it sends, at
+// most once a second: until then this is the length of before, and if the MTU has shrunk a longer
+// message is queued and a later call gives a SendError for it.
 func (e *Endpoint) MaxMessage() int { return int(e.longest.Load()) }
 
 // Close leaves all groups, waits up to a second until sent messages have left, and frees the

@@ -12,16 +12,42 @@ import (
 var (
 	// ErrTooLong means that a message is longer than MaxMessage or the port's active MTU. Nothing of
 	// it was sent. It wraps EMSGSIZE.
-	ErrTooLong = fmt.Errorf("message too long: %w", unix.EMSGSIZE)
+	ErrTooLong error = &said{"message too long", []error{unix.EMSGSIZE}}
 
 	// ErrKept means that the program holds all receive buffers: no message can be received until it
 	// calls Message.Release. It wraps ENOBUFS.
-	ErrKept = fmt.Errorf("the program holds all receive buffers: %w", unix.ENOBUFS)
+	ErrKept error = &said{"the program holds all receive buffers", []error{unix.ENOBUFS}}
 
 	// ErrClosed means that the endpoint is closed. Calls that wait while it is closed return it too.
 	// It wraps net.ErrClosed and verbs.ErrObjectClosed.
-	ErrClosed = fmt.Errorf("endpoint: %w: %w", verbs.ErrObjectClosed, net.ErrClosed)
+	ErrClosed error = &said{"endpoint: closed already", []error{verbs.ErrObjectClosed, net.ErrClosed}}
 )
+
+// said is an error in words of its own that is others too, and does not repeat their words.
+type said struct {
+	text string
+	is   []error
+}
+
+func (s *said) Error() string   { return s.text }
+func (s *said) Unwrap() []error { return s.is }
+
+// toError is the error of a message that was not sent. Who names the destination anyway takes only
+// err (see bare).
+type toError struct {
+	to  Addr
+	err error
+}
+
+func (t *toError) Error() string { return fmt.Sprintf("send to %v: %v", t.to, t.err) }
+func (t *toError) Unwrap() error { return t.err }
+
+func bare(err error) error {
+	if t, ok := err.(*toError); ok {
+		return t.err
+	}
+	return err
+}
 
 // SendError reports messages that an earlier call queued and the card did not send. The call that
 // returns it has not sent its own messages; the endpoint still works, so it can be repeated.
@@ -38,10 +64,16 @@ func (e *SendError) Error() string {
 // Unwrap gives the reason.
 func (e *SendError) Unwrap() error { return e.Err }
 
-// explain is the error that a call returns: ErrClosed if the endpoint is closed, else err.
+// explain is the error that a call returns: ErrClosed if the endpoint is closed, else err. If the
+// program has closed the context or the card it is net.ErrClosed too; that a device has failed is not.
 func (e *Endpoint) explain(err error) error {
-	if err != nil && e.life.Err() != nil && !errors.Is(err, ErrClosed) {
+	switch {
+	case err == nil || errors.Is(err, net.ErrClosed):
+		return err
+	case e.life.Err() != nil:
 		return ErrClosed
+	case errors.Is(err, verbs.ErrClosed):
+		return &said{err.Error(), []error{err, net.ErrClosed}}
 	}
 	return err
 }

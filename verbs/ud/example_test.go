@@ -88,7 +88,7 @@ func ExampleEndpoint_Join() {
 	}
 	for _, member := range members {
 		m := must(member.Recv(ctx))
-		fmt.Printf("%v to %v: %s\n", m.From.IP(), m.To, m.Data)
+		fmt.Printf("%v to %v: %s\n", m.From.IP(), m.To.IP(), m.Data)
 		m.Release()
 	}
 	// Output:

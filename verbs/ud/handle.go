@@ -1,6 +1,7 @@
 package ud
 
 import (
+	"cmp"
 	"container/list"
 	"context"
 	"errors"
@@ -118,6 +119,9 @@ func (e *Endpoint) keyOf(m *Message, to *Addr) place {
 // the first handle is kept.
 func (e *Endpoint) makeHandle(ctx context.Context, m *Message) error {
 	to := e.destination(m)
+	if to.isNoGroup() {
+		return &toError{*to, to.noGroup()}
+	}
 	if err := e.enter(); err != nil {
 		return err
 	}
@@ -171,7 +175,7 @@ func (e *Endpoint) resolve(ctx context.Context, m *Message, to *Addr) (*verbs.AH
 		DGID: to.GID, SGIDIndex: source, FlowLabel: e.options.FlowLabel, TrafficClass: e.options.TrafficClass,
 	}})
 	if err != nil {
-		return nil, fmt.Errorf("send to %v: %w", *to, err)
+		return nil, &toError{*to, cmp.Or(errors.Unwrap(err), err)} // package verbs names the GID again
 	}
 	return ah, nil
 }

@@ -24,8 +24,9 @@ type Options struct {
 	// longest that the device can send. The card drops and counts longer ones that arrive.
 	MaxMessage int
 
-	// Source is the address to send from. If it is the zero Addr, the endpoint chooses one that suits
-	// the destination: by IP version, link-local or not, and longest common prefix.
+	// Source is the address to send from, which the device must have. If it is the zero Addr, or
+	// unspecified (0.0.0.0 or ::), the endpoint chooses one that suits the destination: by IP version,
+	// link-local or not, and longest common prefix.
 	Source netip.Addr
 
 	// FlowLabel (20 bits) and TrafficClass are those of sent messages. The flow label determines the
@@ -45,6 +46,8 @@ type Options struct {
 	MaxHandles int
 }
 
+const maxFlowLabel = 1<<20 - 1
+
 // complete fills in defaults, and refuses invalid values.
 func (o *Options) complete(port *verbs.PortAttr) error {
 	if !o.ZeroQKey {
@@ -52,11 +55,16 @@ func (o *Options) complete(port *verbs.PortAttr) error {
 	}
 	o.RecvDepth, o.SendDepth = cmp.Or(o.RecvDepth, 512), cmp.Or(o.SendDepth, 256)
 	o.MaxHandles = cmp.Or(o.MaxHandles, 1024)
+	if o.Source.IsUnspecified() {
+		o.Source = netip.Addr{}
+	}
 	longest := port.MaxMTU.Bytes()
 	o.MaxMessage = cmp.Or(o.MaxMessage, longest)
 	switch {
 	case o.RecvDepth < 0 || o.SendDepth < 0 || o.MaxHandles < 0 || o.MaxMessage < 0:
 		return fmt.Errorf("%w: a number in Options is negative", verbs.ErrInvalid)
+	case o.FlowLabel > maxFlowLabel:
+		return fmt.Errorf("%w: FlowLabel 0x%x has more than 20 bits", verbs.ErrInvalid, o.FlowLabel)
 	case o.MaxMessage > longest:
 		return fmt.Errorf("%w: MaxMessage is %d, but the device sends at most %d bytes", ErrTooLong, o.MaxMessage, longest)
 	}

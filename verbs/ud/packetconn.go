@@ -30,7 +30,8 @@ func (e *Endpoint) PacketConn() *PacketConn {
 }
 
 // ReadFrom copies the next message to b; what does not fit is lost, as with UDP. The address is an
-// Addr. After the read deadline the error is os.ErrDeadlineExceeded, after Close net.ErrClosed.
+// Addr. After the read deadline the error is os.ErrDeadlineExceeded, after Close, or when the program
+// closes the context or the card, net.ErrClosed.
 func (c *PacketConn) ReadFrom(b []byte) (int, net.Addr, error) {
 	n, from, err := c.readMessage(b)
 	if err != nil {
@@ -55,14 +56,30 @@ func (c *PacketConn) readMessage(b []byte) (int, Addr, error) {
 	return n, m.From, nil
 }
 
-// WriteTo sends a message to an Addr. It waits, until the write deadline, for room and for a new
-// destination's hardware address.
+// WriteTo sends a message to an Addr, or a *Addr. It waits, until the write deadline, for room and for
+// a new destination's hardware address.
 func (c *PacketConn) WriteTo(b []byte, to net.Addr) (int, error) {
-	a, ok := to.(Addr)
-	if !ok || a.IsZero() {
+	a := asAddr(to)
+	if a.IsZero() {
+		if _, ok := to.(*Addr); ok {
+			to = a // a nil pointer has no text
+		}
 		return 0, c.error("write", to, fmt.Errorf("%w: the address is not a ud.Addr; ud.ParseAddr makes one from text", verbs.ErrInvalid))
 	}
 	return c.writeMessage(b, a)
+}
+
+// asAddr is the Addr that an address is or points to, the zero one if it is another kind.
+func asAddr(to net.Addr) Addr {
+	switch to := to.(type) {
+	case Addr:
+		return to
+	case *Addr:
+		if to != nil {
+			return *to
+		}
+	}
+	return Addr{}
 }
 
 // Write sends a message to the peer.
@@ -125,5 +142,5 @@ func (c *PacketConn) error(what string, to net.Addr, err error) error {
 	if errors.Is(err, os.ErrDeadlineExceeded) {
 		err = os.ErrDeadlineExceeded
 	}
-	return &net.OpError{Op: what, Net: "roce", Source: c.LocalAddr(), Addr: to, Err: err}
+	return &net.OpError{Op: what, Net: "roce", Source: c.LocalAddr(), Addr: to, Err: bare(err)}
 }

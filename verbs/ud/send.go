@@ -172,8 +172,11 @@ func (e *Endpoint) post(messages []Message, now time.Duration) (n int, need need
 // put makes the n-th request of a list.
 func (e *Endpoint) put(n int, m *Message) (need, error) {
 	to := e.destination(m)
+	if to.isNoGroup() {
+		return needNothing, &toError{*to, to.noGroup()}
+	}
 	if longest := e.longest.Load(); int64(len(m.Data)) > longest {
-		return needNothing, fmt.Errorf("send to %v: %w: %d bytes, at most %d fit; see MaxMessage", *to, ErrTooLong, len(m.Data), longest)
+		return needNothing, &toError{*to, fmt.Errorf("%w: %d bytes, at most %d fit; see MaxMessage", ErrTooLong, len(m.Data), longest)}
 	}
 	s := &e.send
 	h := s.handles.find(e.keyOf(m, to))
@@ -211,7 +214,7 @@ func (e *Endpoint) describe(wr *verbs.SendWR, m *Message, to *Addr, number uint6
 
 // destination is where a message goes.
 func (e *Endpoint) destination(m *Message) *Addr {
-	if m.To.GID.IsZero() {
+	if m.To.GID.IsZero() && m.To.QPN == 0 {
 		return &e.peer
 	}
 	return &m.To

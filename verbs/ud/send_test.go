@@ -55,8 +55,19 @@ func TestOptionsRefused(t *testing.T) {
 	}
 	_, err := ud.Listen(nil, ud.Options{})
 	refused(t, err, verbs.ErrInvalid)
-	e := listen(t, left, ud.Options{Source: netip.MustParseAddr("10.9.9.9")})
-	refused(t, e.Send(guard(t), addr("10.0.0.2", 5, 1), nil), verbs.ErrNoGID)
+	_, err = ud.Listen(left, ud.Options{FlowLabel: 1 << 20})
+	refused(t, err, verbs.ErrInvalid)
+	_, err = ud.Listen(left, ud.Options{Source: netip.MustParseAddr("10.9.9.9")})
+	refused(t, err, verbs.ErrNoGID)
+	listen(t, left, ud.Options{Source: netip.MustParseAddr("::ffff:10.0.0.1"), FlowLabel: 1<<20 - 1})
+	for _, any := range []string{"::", "0.0.0.0"} {
+		e := listen(t, left, ud.Options{Source: netip.MustParseAddr(any)})
+		if e.Addr().IP() != addressesA[0] {
+			t.Errorf("from %s: %v", any, e.Addr())
+		}
+	}
+	e := listen(t, left, ud.Options{Source: netip.MustParseAddr("10.0.0.1")})
+	refused(t, e.Send(guard(t), addr("fd00::2", 5, 1), nil), verbs.ErrNoGID)
 	_, err = ud.Dial(guard(t), left, addr("10.0.0.77", 5, 1), ud.Options{})
 	refused(t, err, verbs.ErrUnreachable)
 }

@@ -3,6 +3,7 @@ package ud
 import (
 	"fmt"
 	"math/bits"
+	"net/netip"
 	"slices"
 	"time"
 
@@ -35,6 +36,24 @@ func (e *Endpoint) lookAgain(now time.Duration) {
 	if now-time.Duration(last) > portPause && e.lastLook.CompareAndSwap(last, int64(now)) {
 		_ = e.look()
 	}
+}
+
+// checkSource refuses an Options.Source that the device does not have.
+func (e *Endpoint) checkSource() error {
+	if !e.options.Source.IsValid() {
+		return nil
+	}
+	own := verbs.GIDFromAddr(e.options.Source)
+	var has []netip.Addr
+	for _, entry := range e.send.gids {
+		if entry.GID == own {
+			return nil
+		}
+		if address := entry.GID.Addr(); !slices.Contains(has, address) {
+			has = append(has, address)
+		}
+	}
+	return fmt.Errorf("%w: Options.Source %v is not an address of the device; it has %v", verbs.ErrNoGID, e.options.Source, has)
 }
 
 // chooseSource gives the GID index to send to a destination from.

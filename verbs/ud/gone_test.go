@@ -1,0 +1,64 @@
+package ud_test
+
+import (
+	"errors"
+	"net"
+	"testing"
+
+	"github.com/roced/roced/verbs"
+	"github.com/roced/roced/verbs/hca"
+	"github.com/roced/roced/verbs/ud"
+)
+
+// TestClosedBelow closes the context, or its card, while a net.PacketConn reads: the end of the
+// program's own doing is a net.ErrClosed, as of any connection.
+func TestClosedBelow(t *testing.T) {
+	for name, end := range map[string]func(*verbs.Context, *hca.Card) error{
+		"context": func(c *verbs.Context, _ *hca.Card) error { return c.Close() },
+		"card":    func(_ *verbs.Context, card *hca.Card) error { return card.Close() },
+	} {
+		t.Run(name, func(t *testing.T) {
+			card, other, err := hca.OpenWire(addressesA, addressesB)
+			check(t, err)
+			t.Cleanup(func() { check(t, errors.Join(card.Close(), other.Close())) })
+			session, err := card.NewSession(hca.SessionConfig{})
+			check(t, err)
+			c := contextOn(t, session)
+			conn, server := listen(t, c, ud.Options{}).PacketConn(), listen(t, c, ud.Options{})
+			result := make(chan error)
+			go func() {
+				_, _, err := conn.ReadFrom(make([]byte, 10))
+				result <- err
+			}()
+			check(t, end(c, card))
+			err = <-result
+			refused(t, err, net.ErrClosed)
+			refused(t, err, verbs.ErrClosed)
+			_, err = conn.WriteTo(nil, addr("10.0.0.2", 5, 1))
+			refused(t, err, net.ErrClosed)
+			_, err = server.Recv(guard(t))
+			refused(t, err, net.ErrClosed)
+			refused(t, err, verbs.ErrClosed)
+		})
+	}
+}
+
+// failing is a card that has failed: its commands say so, and it is gone.
+type failing struct{ verbs.Provider }
+
+func (f failing) Err() error { return verbs.ErrDeviceFatal }
+
+// TestFailedBelow: a device that has failed was closed by nobody.
+func TestFailedBelow(t *testing.T) {
+	card, other, err := hca.OpenWire(addressesA, addressesB)
+	check(t, err)
+	t.Cleanup(func() { check(t, other.Close()) })
+	c := contextOn(t, failing{card})
+	conn := listen(t, c, ud.Options{}).PacketConn()
+	check(t, card.Close())
+	_, _, err = conn.ReadFrom(make([]byte, 10))
+	refused(t, err, verbs.ErrDeviceFatal)
+	if errors.Is(err, net.ErrClosed) {
+		t.Errorf("%v is net.ErrClosed", err)
+	}
+}

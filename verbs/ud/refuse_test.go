@@ -1,0 +1,148 @@
+package ud_test
+
+import (
+	"context"
+	"encoding/binary"
+	"net"
+	"net/netip"
+	"strings"
+	"testing"
+
+	"github.com/roced/roced/verbs"
+	"github.com/roced/roced/verbs/ud"
+	"golang.org/x/sys/unix"
+)
+
+// TestNoGroup uses as a group what is none, also when there is a handle to the same IP.
+func TestNoGroup(t *testing.T) {
+	a, b := pair(t, ud.Options{})
+	ctx := guard(t)
+	check(t, a.Resolve(ctx, b.Addr()))
+	for _, ip := range []netip.Addr{netip.MustParseAddr("10.0.0.2"), netip.MustParseAddr("10.0.0.77"), netip.MustParseAddr("fd00::2"), {}} {
+		none := ud.Group(ip)
+		refused(t, a.Send(ctx, none, nil), verbs.ErrInvalid)
+		refused(t, a.Resolve(ctx, none), verbs.ErrInvalid)
+		refused(t, a.Join(ip), verbs.ErrInvalid)
+		_, err := a.Hello(ctx, none, nil)
+		refused(t, err, verbs.ErrInvalid)
+		_, err = a.Ask(ctx, none, nil, nil)
+		refused(t, err, verbs.ErrInvalid)
+		_, err = a.PacketConn().WriteTo(nil, none)
+		refused(t, err, verbs.ErrInvalid)
+	}
+	left, right := wire(t)
+	server := listen(t, right, ud.Options{})
+	_, err := ud.Dial(ctx, left, ud.Group(server.Addr().IP()), ud.Options{})
+	refused(t, err, verbs.ErrInvalid)
+	client, err := ud.Dial(ctx, left, server.Addr(), ud.Options{})
+	check(t, err)
+	t.Cleanup(func() { check(t, client.Close()) })
+	refused(t, client.Send(ctx, ud.Group(netip.Addr{}), nil), verbs.ErrInvalid) // not to the peer
+}
+
+// TestHelloIsForGroups, and Ask for queue pairs.
+func TestHelloIsForGroups(t *testing.T) {
+	a, b := pair(t, ud.Options{})
+	_, err := a.Hello(guard(t), b.Addr(), nil)
+	refused(t, err, verbs.ErrInvalid)
+	if !strings.Contains(err.Error(), "Ask") {
+		t.Errorf("%v does not say what to do", err)
+	}
+	_, err = a.Ask(guard(t), ud.Group(group), nil, nil)
+	refused(t, err, verbs.ErrInvalid)
+	if sent := a.Stats().Sent; sent != 0 {
+		t.Errorf("%d sent", sent)
+	}
+}
+
+// TestAsk: the question is repeated until the server answers it; what others send, and older
+// answers, are passed over.
+func TestAsk(t *testing.T) {
+	left, right := wire(t)
+	client, server, other := listen(t, left, ud.Options{}), listen(t, right, ud.Options{}), listen(t, right, ud.Options{})
+	ctx := guard(t)
+	number := func(i uint32) []byte { return binary.BigEndian.AppendUint32(nil, i) }
+	go func() {
+		for asked := 0; ctx.Err() == nil; asked++ {
+			m, err := server.Recv(ctx)
+			if err != nil {
+				return // closed
+			}
+			if asked > 0 { // the first is lost
+				_ = other.Send(ctx, m.From, m.Data)
+				_ = m.Reply(ctx, number(binary.BigEndian.Uint32(m.Data)-1))
+				_ = m.Reply(ctx, m.Data)
+			}
+			m.Release()
+		}
+	}()
+	for i := range uint32(3) {
+		answer, err := client.Ask(ctx, server.Addr(), number(i+1), func(m *ud.Message) bool { return string(m.Data) == string(number(i+1)) })
+		check(t, err)
+		if answer.From != server.Addr() || string(answer.Data) != string(number(i+1)) {
+			t.Errorf("%x from %v", answer.Data, answer.From)
+		}
+		answer.Release()
+	}
+	over, cancel := context.WithCancel(ctx)
+	cancel()
+	_, err := client.Ask(over, server.Addr(), nil, nil)
+	refused(t, err, context.Canceled)
+	if lent := client.Stats().Lent; lent != 0 {
+		t.Errorf("%d buffers are lent", lent)
+	}
+}
+
+// TestErrorsSayItOnce: no word of an error is said again by what it is wrapped in.
+func TestErrorsSayItOnce(t *testing.T) {
+	left, _ := wire(t)
+	e := listen(t, left, ud.Options{MaxMessage: 100})
+	conn, nobody := e.PacketConn(), addr("10.0.0.77", 5, 1)
+	ctx := guard(t)
+	_, written := conn.WriteTo(nil, nobody)
+	_, long := conn.WriteTo(make([]byte, 101), nobody)
+	_, dialed := ud.Dial(ctx, left, nobody, ud.Options{})
+	_, options := ud.Listen(left, ud.Options{MaxMessage: 5000})
+	for _, row := range []struct {
+		err  error
+		is   error
+		once []string
+	}{
+		{written, verbs.ErrUnreachable, []string{nobody.String(), "unreachable"}},
+		{long, unix.EMSGSIZE, []string{nobody.String(), "message too long"}},
+		{dialed, verbs.ErrUnreachable, []string{nobody.String(), "unreachable"}},
+		{e.Send(ctx, nobody, nil), verbs.ErrUnreachable, []string{nobody.String(), "send to"}},
+		{e.Send(ctx, nobody, make([]byte, 101)), ud.ErrTooLong, []string{"message too long", "101"}},
+		{options, ud.ErrTooLong, []string{"message too long"}},
+		{e.Join(netip.MustParseAddr("10.0.0.1")), unix.EINVAL, []string{"invalid argument", "multicast address"}},
+		{ud.ErrClosed, net.ErrClosed, []string{"closed"}},
+	} {
+		refused(t, row.err, row.is)
+		for _, words := range row.once {
+			if strings.Count(row.err.Error(), words) != 1 {
+				t.Errorf("%q says %q %d times", row.err, words, strings.Count(row.err.Error(), words))
+			}
+		}
+		if strings.Contains(row.err.Error(), "create AH") {
+			t.Errorf("%q names the destination again", row.err)
+		}
+	}
+}
+
+// TestConnTakesPointers: an address that was decoded is often a pointer.
+func TestConnTakesPointers(t *testing.T) {
+	a, b := conns(t)
+	to := a.RemoteAddr().(ud.Addr)
+	_, err := a.WriteTo([]byte("hello"), &to)
+	check(t, err)
+	buffer := make([]byte, 10)
+	n, err := b.Read(buffer)
+	if check(t, err); string(buffer[:n]) != "hello" {
+		t.Errorf("%q", buffer[:n])
+	}
+	for _, none := range []*ud.Addr{nil, {}} {
+		_, err = a.WriteTo(nil, none)
+		refused(t, err, verbs.ErrInvalid)
+		_ = err.Error() // has a text
+	}
+}
