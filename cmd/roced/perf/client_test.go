@@ -39,6 +39,7 @@ func TestClientOfBadServers(t *testing.T) {
 		{"is something else", func(c net.Conn) { io.WriteString(c, "220 mail.example ESMTP\n") }, "--latency", "not roced perf's protocol"},
 		{"is nobody", func(c net.Conn) { say(c, nil) }, "--latency", "not roced perf's protocol"},
 		{"refuses in colour", func(c net.Conn) { say(c, greeting{Error: "\x1b[31mno\r\n"}) }, "--latency", `refuses: \x1b[31mno\r\n`},
+		{"refuses, and no more", func(c net.Conn) { io.WriteString(c, `{"error":"not today"}`+"\n") }, "--latency", "refuses: not today"},
 		{"has no MTU", func(c net.Conn) { say(c, greeting{}) }, "--latency", "the peer says server.mtu 0, which cannot be"},
 		{"never ends a line", func(c net.Conn) { io.WriteString(c, strings.Repeat("x", 1<<21)) }, "--latency", "the peer's line is longer than 1 MiB"},
 		{"goes away before a test", func(c net.Conn) { say(c, welcome) }, "--latency", "latency of 64 bytes: 10.77.0.1"},

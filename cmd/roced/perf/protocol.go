@@ -73,7 +73,7 @@ type greeting struct {
 	Server card.Side `json:"server"`
 }
 
-func (greeting) Required() []string { return []string{"server"} }
+func (greeting) Required() []string { return nil } // a refusal may have only its reason
 
 // turn says that it is the other side's turn: the server sends it when it is ready, the client when it
 // has sent all.

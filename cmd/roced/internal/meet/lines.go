@@ -111,6 +111,9 @@ func checkFields(line []byte, required []string) error {
 	if err := json.Unmarshal(line, &fields); err != nil {
 		return err
 	}
+	if fields == nil {
+		return errors.New("null")
+	}
 	for _, name := range required {
 		if value, there := fields[name]; !there || string(value) == "null" {
 			return fmt.Errorf("no %q", name)

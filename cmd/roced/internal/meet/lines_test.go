@@ -37,7 +37,7 @@ func TestReceive(t *testing.T) {
 	}{
 		{`{"sent":7}`, ""},
 		{`{"sent":7,"drops":null,"later":1}`, ""},
-		{`null`, `no "sent"`},
+		{`null`, `sent "null", which is not`},
 		{`{"sent":null}`, `no "sent"`},
 		{`{"received":7}`, `no "sent"`},
 		{`[]`, "not roced perf's protocol"},
