@@ -60,7 +60,7 @@ func broadcastsOf(list []host.Address) (all []netip.Addr) {
 // lastOf is the highest address of an IPv4 subnet.
 func lastOf(address netip.Addr, prefix int) netip.Addr {
 	ip := address.As4()
-	last := binary.BigEndian.Uint32(ip[:]) | 1<<(32-prefix) - 1
+	last := binary.BigEndian.Uint32(ip[:]) | (1<<(32-prefix) - 1) // | binds no tighter than -
 	binary.BigEndian.PutUint32(ip[:], last)
 	return netip.AddrFrom4(ip)
 }
