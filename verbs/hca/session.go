@@ -47,9 +47,11 @@ type Session struct {
 const maxSessions = 4096
 
 // NewSession makes a further session on the card. It ends with its Close or the card's. Errors:
-// ErrLimit, ErrClosed, ErrDeviceFatal.
+// ErrLimit, ErrClosed, ErrDeviceFatal, and ErrInvalid for a limit below 0.
 func (card *Card) NewSession(config SessionConfig) (*Session, error) {
-	config.setDefaults()
+	if err := config.setDefaults(); err != nil {
+		return nil, fmt.Errorf("session on %s: %w", card.name, err)
+	}
 	s := &Session{
 		card: card, config: config, stop: make(chan struct{}), done: make(chan struct{}), freed: make(chan struct{}), qpsByDoorbell: map[uint32]*qp{},
 		pds: table[pd]{noun: "PD", limit: config.Limits.PDs}, cqs: table[cq]{noun: "CQ", limit: config.Limits.CQs},
@@ -86,7 +88,7 @@ func (card *Card) addSession(s *Session) error {
 
 // Close ends the session and frees all that it has: objects, attachments to groups, memberships.
 // Posted requests are sent first, as with Card.Close. From then on commands return verbs.ErrClosed.
-// Closing again does nothing.
+// Closing again waits for the first Close, and does nothing.
 func (s *Session) Close() error {
 	s.card.mu.Lock()
 	first := s.end()

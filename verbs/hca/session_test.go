@@ -162,6 +162,13 @@ func TestLimitsOfASession(t *testing.T) {
 	w.a.another(SessionConfig{}) // others are not touched by it
 }
 
+// A limit below 0 is refused.
+func TestLimitBelowZero(t *testing.T) {
+	w := newWirePair(t)
+	_, err := w.a.device.NewSession(SessionConfig{Limits: Limits{PDs: -1}})
+	refused(t, err, unix.EINVAL, "-1")
+}
+
 // What happens to the port all sessions are told; what happens to an object its own.
 func TestEventsOfSessions(t *testing.T) {
 	w := newWirePair(t)

@@ -45,7 +45,8 @@ const (
 	maxMemory      = 1 << 40 // bytes: no limit in practice
 )
 
-func (c *SessionConfig) setDefaults() {
+// setDefaults fills in what is not set, and refuses limits that cannot be.
+func (c *SessionConfig) setDefaults() error {
 	l := &c.Limits
 	for _, limit := range []struct {
 		asked *int
@@ -54,7 +55,10 @@ func (c *SessionConfig) setDefaults() {
 		{&l.PDs, maxPD}, {&l.MRs, maxMR}, {&l.CQs, maxCQ}, {&l.QPs, maxQP}, {&l.AHs, maxAH},
 		{&l.Memberships, maxMemberships}, {&l.Attachments, groupLimits.Attachments},
 	} {
-		if *limit.asked <= 0 || *limit.asked > limit.most {
+		if *limit.asked < 0 {
+			return fmt.Errorf("%w: a limit of %d objects; 0 stands for the card's own", verbs.ErrInvalid, *limit.asked)
+		}
+		if *limit.asked == 0 || *limit.asked > limit.most {
 			*limit.asked = limit.most
 		}
 	}
@@ -64,6 +68,7 @@ func (c *SessionConfig) setDefaults() {
 	if c.Memory == nil {
 		c.Memory = goMemory{}
 	}
+	return nil
 }
 
 // Memory allocates memory that both a session's program and the card can access.
