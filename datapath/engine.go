@@ -24,6 +24,7 @@ type Engine struct {
 	lease  sync.Mutex
 	wanted atomic.Int32            // calls of Do that wait for the lease
 	called atomic.Pointer[Session] // suspended sessions that have called; see Session
+	rests  atomic.Bool             // the worker rests: see announceRest
 	worker worker
 	link   link.Link
 	closed bool // the link is closed, nothing runs any more

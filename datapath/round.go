@@ -20,6 +20,7 @@ func (e *Engine) Do(change func()) {
 
 // runRound is one round: receive, send, publish completions.
 func (e *Engine) runRound() (worked bool) {
+	e.announceRest()
 	received := e.receive()
 	sent := e.transmit()
 	e.publish()

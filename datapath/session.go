@@ -148,11 +148,17 @@ func (e *Engine) call(s *Session) {
 	}
 }
 
-// setResting sets in all polled doorbells whether programs must call. The caller holds the lease.
-func (e *Engine) setResting(resting bool) {
-	e.resting = resting
+// announceRest sets in all polled doorbells whether programs must call: while the worker rests. A
+// round begins with it, so that the worker need not wait for the lease that a polling program holds
+// most of the time. The caller holds the lease.
+func (e *Engine) announceRest() {
+	rests := e.rests.Load()
+	if rests == e.resting {
+		return
+	}
+	e.resting = rests
 	for _, s := range e.sessions {
-		s.doorbell.SetAsleep(resting)
+		s.doorbell.SetAsleep(rests)
 	}
 }
 

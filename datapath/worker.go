@@ -139,7 +139,7 @@ func (e *Engine) workOnce() (worked, more bool) {
 func (e *Engine) rest(doing uint32) {
 	w := &e.worker
 	w.doing.Store(doing)
-	e.announceResting(true)
+	e.rests.Store(true)
 	e.link.SetAsleep(doing == workerAsleep)
 	worked, more := e.lastLook(doing)
 	switch {
@@ -153,15 +153,8 @@ func (e *Engine) rest(doing uint32) {
 		w.sleeper.sleep(0)
 	}
 	w.doing.Store(workerBusy)
-	e.announceResting(false)
+	e.rests.Store(false)
 	e.link.SetAsleep(false)
-}
-
-// announceResting tells programs whether to call when they post.
-func (e *Engine) announceResting(resting bool) {
-	e.lease.Lock()
-	defer e.lease.Unlock()
-	e.setResting(resting)
 }
 
 // lastLook runs the last round before a rest. Before parking it does so only if there is a post
@@ -172,6 +165,7 @@ func (e *Engine) lastLook(doing uint32) (worked, more bool) {
 			return false, false
 		}
 		defer e.lease.Unlock()
+		e.announceRest()
 		if !e.pending() {
 			return false, false
 		}
