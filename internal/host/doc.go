@@ -7,6 +7,7 @@
 //	follower ◄── notifications, filtered by the kernel ─ kernel          follower.go
 //	    │        one per namespace and process, for all subscriptions    follow.go
 //	    └─► Changes: says what has changed, not how it is now            changes.go
+//	          └─► Pending, Pace: gathered, and looked at in turn         pending.go, pace.go
 //
 // A subscriber uses a change only to know what to ask again, because the state may change between
 // the kernel's notification and its reading. So the order of changes does not matter; when changes

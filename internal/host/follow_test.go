@@ -265,3 +265,41 @@ func FuzzTell(f *testing.F) {
 		}
 	})
 }
+
+// Many changes are ready once, and are all there then; what is noted afterwards makes it ready again.
+func TestPendingGathers(t *testing.T) {
+	p := NewPending[[]int]()
+	for round := range 2 {
+		for i := range 3 {
+			p.Note(func(all *[]int) { *all = append(*all, i) })
+		}
+		<-p.Ready()
+		if got := p.Take(); !slices.Equal(got, []int{0, 1, 2}) {
+			t.Errorf("round %d: %v", round, got)
+		}
+		select {
+		case <-p.Ready():
+			t.Error("ready though nothing was noted")
+		default:
+		}
+		if got := p.Take(); got != nil {
+			t.Errorf("%v is left", got)
+		}
+	}
+}
+
+// Pace looks each time, and goes on until it is stopped.
+func TestPace(t *testing.T) {
+	looks, stop := 0, make(chan struct{})
+	for range 3 {
+		if !Pace(stop, func() { looks++ }) {
+			t.Error("stopped though nobody did")
+		}
+	}
+	if looks != 3 {
+		t.Errorf("%d looks", looks)
+	}
+	close(stop)
+	for Pace(stop, func() {}) { // with both ready, either may be taken
+	}
+}

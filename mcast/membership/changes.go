@@ -2,19 +2,14 @@ package membership
 
 import (
 	"net/netip"
-	"sync"
 
 	"github.com/roced/roced/internal/host"
 )
 
-// pendingChanges gathers what has changed on the host until the next look, so that many changes
-// cost one look. It is a host.Changes. What it keeps is limited: beyond that, everything is looked
-// at.
-type pendingChanges struct {
-	mu    sync.Mutex
-	noted changes
-	ready chan struct{} // of capacity 1
-}
+// pendingChanges gathers what has changed on the host until the next look. It is a host.Changes.
+type pendingChanges struct{ host.Pending[changes] }
+
+func newPendingChanges() *pendingChanges { return &pendingChanges{host.NewPending[changes]()} }
 
 // changes says what to look at.
 type changes struct {
@@ -29,38 +24,18 @@ func everything() changes { return changes{port: true, allRoutes: true} }
 // maxRouteChanges is far more than the kernel's default limit of addresses with autojoin.
 const maxRouteChanges = 1024
 
-// note adds to what is to be looked at, and wakes keepUp.
-func (p *pendingChanges) note(note func(c *changes)) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	note(&p.noted)
-	select {
-	case p.ready <- struct{}{}:
-	default:
-	}
-}
-
-// take returns what was noted, and clears it.
-func (p *pendingChanges) take() changes {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	noted := p.noted
-	p.noted = changes{}
-	return noted
-}
-
 // Port implements host.Changes.
-func (p *pendingChanges) Port() { p.note(func(c *changes) { c.port = true }) }
+func (p *pendingChanges) Port() { p.Note(func(c *changes) { c.port = true }) }
 
 // Missed implements host.Changes.
-func (p *pendingChanges) Missed() { p.note(func(c *changes) { *c = everything() }) }
+func (p *pendingChanges) Missed() { p.Note(func(c *changes) { *c = everything() }) }
 
 // Route implements host.Changes. Only local routes of groups' addresses matter.
 func (p *pendingChanges) Route(dest netip.Prefix, table int) {
 	if !dest.IsSingleIP() || !dest.Addr().Is4() || !dest.Addr().IsMulticast() {
 		return
 	}
-	p.note(func(c *changes) {
+	p.Note(func(c *changes) {
 		if c.routes == nil {
 			c.routes = map[host.LocalRoute]struct{}{}
 		}

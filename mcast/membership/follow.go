@@ -7,14 +7,6 @@ import (
 	"github.com/roced/roced/internal/host"
 )
 
-// Changes are handled at once. Then the next ones gather for at least quietPause, and for as long
-// as the handling took, so that a host with many changes keeps at most half a processor busy.
-const quietPause = time.Millisecond
-
-// retryPauses are the pauses before the first and further retries of a look that failed. The last
-// one repeats.
-var retryPauses = []time.Duration{50 * time.Millisecond, 200 * time.Millisecond, time.Second, 5 * time.Second}
-
 // keepUp repairs what other programs change, until Close.
 func (m *Memberships) keepUp() {
 	defer close(m.followed)
@@ -25,23 +17,22 @@ func (m *Memberships) keepUp() {
 		select {
 		case <-m.stop:
 			return
-		case <-m.changes.ready:
-			c = m.changes.take()
+		case <-m.changes.Ready():
+			c = m.changes.Take()
 		case <-retry.C:
 			c = everything()
 		}
-		began := time.Now()
-		if m.look(c) {
-			retry.Reset(retryPauses[min(failures, len(retryPauses)-1)])
-			failures++
-		} else if c.port {
-			failures = 0
-			retry.Stop()
-		}
-		select {
-		case <-m.stop:
+		goOn := host.Pace(m.stop, func() {
+			if m.look(c) {
+				retry.Reset(host.RetryPauses[min(failures, len(host.RetryPauses)-1)])
+				failures++
+			} else if c.port {
+				failures = 0
+				retry.Stop()
+			}
+		})
+		if !goOn {
 			return
-		case <-time.After(max(quietPause, time.Since(began))):
 		}
 	}
 }

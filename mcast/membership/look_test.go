@@ -225,15 +225,15 @@ func TestNewsAreGathered(t *testing.T) {
 		{"missed", func(n *pendingChanges) { n.Missed() }, true, true, true, 0},
 	}
 	for _, row := range rows {
-		n := pendingChanges{ready: make(chan struct{}, 1)}
-		row.tell(&n)
+		n := newPendingChanges()
+		row.tell(n)
 		wakes := false
 		select {
-		case <-n.ready:
+		case <-n.Ready():
 			wakes = true
 		default:
 		}
-		c := n.take()
+		c := n.Take()
 		if wakes != row.wakes || c.port != row.port || c.allRoutes != row.all || len(c.routes) != row.routes {
 			t.Errorf("%s: wakes %v, %+v", row.name, wakes, c)
 		}

@@ -48,7 +48,7 @@ type Memberships struct {
 	namespace    *host.Namespace
 	addresses    *addresses
 	igmp, mld    groupList
-	changes      pendingChanges
+	changes      *pendingChanges
 	subscription *host.Subscription
 	stop         chan struct{} // closed by Close
 	followed     chan struct{} // closed when keepUp has ended
@@ -82,7 +82,7 @@ func Open(c Config) (*Memberships, error) {
 	m := &Memberships{
 		ifname: c.Interface, via: c.Via, joined: map[netip.Addr]*membership{},
 		log:     cmp.Or(c.Log, slog.New(slog.DiscardHandler)),
-		changes: pendingChanges{ready: make(chan struct{}, 1)}, stop: make(chan struct{}), followed: make(chan struct{}),
+		changes: newPendingChanges(), stop: make(chan struct{}), followed: make(chan struct{}),
 	}
 	var err error
 	if m.namespace, err = host.Enter(c.Namespace); err != nil {
@@ -95,7 +95,7 @@ func Open(c Config) (*Memberships, error) {
 	if err := m.addresses.sweep(); err != nil {
 		m.log.Warn("cannot remove the groups' addresses that a killed process left", "error", err)
 	}
-	m.subscription.Tell(&m.changes)
+	m.subscription.Tell(m.changes)
 	go m.keepUp()
 	return m, nil
 }

@@ -16,7 +16,7 @@ func TestNeighbourWithoutAddress(t *testing.T) {
 	group, err := a.pd.CreateAH(context.Background(), route)
 	check(t, err)
 	a.device.changes.Neighbour(netip.Addr{})
-	a.device.look(a.device.changes.take())
+	a.device.look(a.device.changes.Take())
 	a.post(a.send(1, group, w.b))
 	w.run()
 	expect(t, a.completions(), ok(1))

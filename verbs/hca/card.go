@@ -41,7 +41,7 @@ type Card struct {
 	background sync.WaitGroup // the goroutines that follow the host
 	closing    sync.WaitGroup // calls of Session.Close
 
-	changes pendingChanges
+	changes *pendingChanges
 	refused chan struct{} // of capacity 1: the interface dropped a packet instead of sending it
 	tooBig  tooBig
 	lagging atomic.Bool // the last query of the host failed
@@ -81,7 +81,7 @@ func newCard(p parts, o options) (*Card, error) {
 		name: p.name, host: p.host, steering: p.steering, link: p.link, inline: o.inline,
 		maxMTU: p.maxMTU, askedMTU: o.mtu, vlan: p.vlan, log: o.log,
 		stop: make(chan struct{}), done: make(chan struct{}), closed: make(chan struct{}),
-		changes: pendingChanges{ready: make(chan struct{}, 1)}, refused: make(chan struct{}, 1),
+		changes: newPendingChanges(), refused: make(chan struct{}, 1),
 		paths: map[pair]*path{}, hops: map[netip.Addr]*hop{}, gids: newGIDTable(),
 		qpsByPlace: map[wire.QPN]*qp{}, numbers: newQPNumbers(), groups: mcast.NewTable[*datapath.QP](groupLimits),
 	}
@@ -102,7 +102,7 @@ func newCard(p parts, o options) (*Card, error) {
 	if o.worker {
 		engine.Start()
 	}
-	for _, run := range []func(){card.keepUp, card.watch, func() { card.host.follow(&card.changes) }, func() { card.host.listen(card.noteTooBig) }} {
+	for _, run := range []func(){card.keepUp, card.watch, func() { card.host.follow(card.changes) }, func() { card.host.listen(card.noteTooBig) }} {
 		card.background.Go(run)
 	}
 	return card, nil

@@ -2,16 +2,14 @@ package hca
 
 import (
 	"net/netip"
-	"sync"
+
+	"github.com/roced/roced/internal/host"
 )
 
-// pendingChanges gathers what has changed around a card until the card looks: many changes cost
-// one look. It is a host.Changes. What it keeps is limited: beyond that, everything is looked at.
-type pendingChanges struct {
-	mu    sync.Mutex
-	noted changes
-	ready chan struct{} // of capacity 1
-}
+// pendingChanges gathers what has changed around a card until the card looks. It is a host.Changes.
+type pendingChanges struct{ host.Pending[changes] }
+
+func newPendingChanges() *pendingChanges { return &pendingChanges{host.NewPending[changes]()} }
 
 // changes are what is to be looked at.
 type changes struct {
@@ -30,41 +28,22 @@ const (
 	maxNeighbourChanges = 4096
 )
 
-// note changes what is to be looked at, and wakes who looks.
-func (p *pendingChanges) note(note func(c *changes)) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	note(&p.noted)
-	select {
-	case p.ready <- struct{}{}:
-	default:
-	}
-}
-
-// take gives all that was noted, and starts anew.
-func (p *pendingChanges) take() changes {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	noted := p.noted
-	p.noted = changes{}
-	return noted
-}
-
 // Port implements host.Changes.
-func (p *pendingChanges) Port() { p.note(func(c *changes) { c.port = true }) }
+func (p *pendingChanges) Port() { p.Note(func(c *changes) { c.port = true }) }
 
 // Routes implements host.Changes.
-func (p *pendingChanges) Routes() { p.note(func(c *changes) { c.allRoutes = true }) }
+func (p *pendingChanges) Routes() { p.Note(func(c *changes) { c.allRoutes = true }) }
 
 // Missed implements host.Changes.
-func (p *pendingChanges) Missed() { p.note(func(c *changes) { *c = everything() }) }
+func (p *pendingChanges) Missed() { p.Note(func(c *changes) { *c = everything() }) }
 
-// Route implements host.Changes. Groups have no routes.
-func (p *pendingChanges) Route(dest netip.Prefix) {
+// Route implements host.Changes. Groups have no routes; which table it was does not matter, since the
+// route is asked for again.
+func (p *pendingChanges) Route(dest netip.Prefix, _ int) {
 	if dest.Bits() > 0 && dest.Addr().IsMulticast() {
 		return
 	}
-	p.note(func(c *changes) {
+	p.Note(func(c *changes) {
 		if c.routes == nil {
 			c.routes = map[netip.Prefix]struct{}{}
 		}
@@ -77,7 +56,7 @@ func (p *pendingChanges) Route(dest netip.Prefix) {
 
 // Neighbour implements host.Changes.
 func (p *pendingChanges) Neighbour(address netip.Addr) {
-	p.note(func(c *changes) {
+	p.Note(func(c *changes) {
 		if c.neighbours == nil {
 			c.neighbours = map[netip.Addr]struct{}{}
 		}

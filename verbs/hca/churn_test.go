@@ -154,23 +154,22 @@ func TestNewsCostWhatTheyConcern(t *testing.T) {
 		note func(n *pendingChanges)
 		want int32
 	}{
-		{func(n *pendingChanges) { n.Route(netip.MustParsePrefix("192.0.2.0/24")) }, 0},
-		{func(n *pendingChanges) { n.Route(netip.MustParsePrefix("239.1.1.1/32")) }, 0},
+		{func(n *pendingChanges) { n.Route(netip.MustParsePrefix("192.0.2.0/24"), 0) }, 0},
+		{func(n *pendingChanges) { n.Route(netip.MustParsePrefix("239.1.1.1/32"), 0) }, 0},
 		{func(n *pendingChanges) { n.Neighbour(address("10.0.0.77")) }, 0},
-		{func(n *pendingChanges) { n.Route(netip.MustParsePrefix("10.0.0.0/8")) }, 1},
-		{func(n *pendingChanges) { n.Route(netip.MustParsePrefix("0.0.0.0/0")) }, 1},
+		{func(n *pendingChanges) { n.Route(netip.MustParsePrefix("10.0.0.0/8"), 0) }, 1},
+		{func(n *pendingChanges) { n.Route(netip.MustParsePrefix("0.0.0.0/0"), 0) }, 1},
 		{func(n *pendingChanges) { n.Routes() }, 1},
 		{func(n *pendingChanges) {
 			for i := range 10 * maxRouteChanges { // a routing daemon starts
-				n.Route(netip.PrefixFrom(netip.AddrFrom4([4]byte{11, byte(i >> 8), byte(i), 0}), 24))
+				n.Route(netip.PrefixFrom(netip.AddrFrom4([4]byte{11, byte(i >> 8), byte(i), 0}), 24), 0)
 			}
 		}, 1},
 	} {
 		f.forgetCounts()
-		var n pendingChanges
-		n.ready = make(chan struct{}, 1)
-		row.note(&n)
-		_, err := w.a.device.update(n.take())
+		n := newPendingChanges()
+		row.note(n)
+		_, err := w.a.device.update(n.Take())
 		check(t, err)
 		if got := f.routes.Load(); got != row.want || f.ports.Load() != 0 {
 			t.Errorf("%d look-ups of routes, want %d; %d of the port", got, row.want, f.ports.Load())
@@ -180,16 +179,17 @@ func TestNewsCostWhatTheyConcern(t *testing.T) {
 
 // What is kept of a flood of changes is limited.
 func TestNewsHaveALimit(t *testing.T) {
-	var n pendingChanges
-	n.ready = make(chan struct{}, 1)
+	n := newPendingChanges()
 	for i := range 4 * maxNeighbourChanges {
 		n.Neighbour(netip.AddrFrom4([4]byte{10, byte(i >> 16), byte(i >> 8), byte(i)}))
-		n.Route(netip.PrefixFrom(netip.AddrFrom4([4]byte{10, byte(i >> 16), byte(i >> 8), byte(i)}), 32))
-		if len(n.noted.neighbours) > maxNeighbourChanges || len(n.noted.routes) > maxRouteChanges {
-			t.Fatalf("%d neighbours, %d routes are noted", len(n.noted.neighbours), len(n.noted.routes))
-		}
+		n.Route(netip.PrefixFrom(netip.AddrFrom4([4]byte{10, byte(i >> 16), byte(i >> 8), byte(i)}), 32), 0)
+		n.Note(func(c *changes) {
+			if len(c.neighbours) > maxNeighbourChanges || len(c.routes) > maxRouteChanges {
+				t.Fatalf("%d neighbours, %d routes are noted", len(c.neighbours), len(c.routes))
+			}
+		})
 	}
-	if c := n.take(); !c.allNeighbours || !c.allRoutes {
+	if c := n.Take(); !c.allNeighbours || !c.allRoutes {
 		t.Error("not all is looked at")
 	}
 }

@@ -4,17 +4,11 @@ import (
 	"errors"
 	"slices"
 	"time"
+
+	"github.com/roced/roced/internal/host"
 )
 
-// A card looks at changes at once, and then lets the next ones gather: for at least
-// quietPause, and as long as the look has taken, so that a host where much changes keeps half
-// a processor busy at the worst.
-const quietPause = time.Millisecond
-
 var (
-	// retryPauses are after which a look that failed is made again.
-	retryPauses = []time.Duration{50 * time.Millisecond, 200 * time.Millisecond, time.Second, 5 * time.Second}
-
 	// askPauses are after which neighbours that have not answered since the link came up are asked
 	// for again: the first question may have been lost, where the other end came up later. The
 	// kernel itself repeats it after a second.
@@ -52,14 +46,14 @@ func (r *repeats) anew() { r.next = 0 }
 // keepUp follows the host until the card is closed.
 func (card *Card) keepUp() {
 	card.changes.Missed() // what came between the first look and now
-	retry, ask, carrier := newRepeats(retryPauses), newRepeats(askPauses), newRepeats(carrierPauses)
+	retry, ask, carrier := newRepeats(host.RetryPauses), newRepeats(askPauses), newRepeats(carrierPauses)
 	for {
 		var look func() looked
 		select {
 		case <-card.stop:
 			return
-		case <-card.changes.ready:
-			look = func() looked { return card.look(card.changes.take()) }
+		case <-card.changes.Ready():
+			look = func() looked { return card.look(card.changes.Take()) }
 		case <-card.refused:
 			look = func() looked { return card.look(changes{port: true}) }
 		case <-retry.timer.C:
@@ -70,33 +64,28 @@ func (card *Card) keepUp() {
 			look = func() looked { return looked{failed: card.askAgain() != nil} }
 			ask.again()
 		}
-		found, took := timed(look)
-		if found.cameUp {
-			ask.anew()
-			ask.again()
-		}
-		if found.noCarrier {
-			carrier.again()
-		} else {
-			carrier.anew()
-		}
-		if found.failed {
-			retry.next = min(retry.next, len(retry.pauses)-1) // the last for ever
-			retry.again()
-		} else {
-			retry.anew()
-		}
-		if !card.pause(max(quietPause, took)) {
+		goOn := host.Pace(card.stop, func() {
+			found := look()
+			if found.cameUp {
+				ask.anew()
+				ask.again()
+			}
+			if found.noCarrier {
+				carrier.again()
+			} else {
+				carrier.anew()
+			}
+			if found.failed {
+				retry.next = min(retry.next, len(retry.pauses)-1) // the last for ever
+				retry.again()
+			} else {
+				retry.anew()
+			}
+		})
+		if !goOn {
 			return
 		}
 	}
-}
-
-// timed calls look, and measures how long it takes.
-func timed(look func() looked) (found looked, took time.Duration) {
-	began := time.Now()
-	found = look()
-	return found, time.Since(began)
 }
 
 // noteRefused is called by the engine when the interface drops packets that are sent: it may have
@@ -116,16 +105,6 @@ func (card *Card) askAgain() (failed error) {
 		failed = errors.Join(failed, card.updateHops(hops, true))
 	}
 	return failed
-}
-
-// pause waits; false when the card is closed.
-func (card *Card) pause(long time.Duration) bool {
-	select {
-	case <-card.stop:
-		return false
-	case <-time.After(long):
-		return true
-	}
 }
 
 // looked is what a look has found.

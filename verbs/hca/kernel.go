@@ -134,13 +134,7 @@ func (h *kernelHost) join(group netip.Addr) error { return h.memberships.Join(gr
 func (h *kernelHost) leave(group netip.Addr) error { return h.memberships.Leave(group) }
 
 // follow implements surroundings.
-func (h *kernelHost) follow(changes *pendingChanges) { h.follower.Tell(inAnyTable{changes}) }
-
-// inAnyTable passes changes on to a card, which asks for a route again whatever table changed.
-type inAnyTable struct{ *pendingChanges }
-
-// Route implements host.Changes.
-func (n inAnyTable) Route(dest netip.Prefix, _ int) { n.pendingChanges.Route(dest) }
+func (h *kernelHost) follow(changes *pendingChanges) { h.follower.Tell(changes) }
 
 // listen implements surroundings.
 func (h *kernelHost) listen(tell func(host.TooBig)) { h.routers.Listen(tell) }
