@@ -55,26 +55,45 @@ func (b *bench) runEngine(make targetMaker, variant string, variants []string) (
 	case variants[2]:
 		used = many
 	}
-	here, there := netip.MustParseAddr("10.0.0.1"), netip.MustParseAddr("10.0.0.2")
-	left, right, err := hca.OpenWire([]netip.Addr{here}, []netip.Addr{there}, hca.WithoutWorker())
+	w, err := openWire()
 	if err != nil {
 		return 0, err
 	}
-	defer left.Close()
-	defer right.Close()
-	sender, err := newProgram(left, false, engineSize)
+	defer w.close()
+	targets, err := make(w.sender, w.receiver, wireReceiver, count)
 	if err != nil {
 		return 0, err
 	}
-	receiver, err := newProgram(right, false, engineSize)
-	if err != nil {
-		return 0, err
+	return stream(w.sender, w.receiver, targets[count/2-used/2:][:used], b.duration)
+}
+
+// wireReceiver is the address of the receiver's card.
+var wireReceiver = netip.MustParseAddr("10.0.0.2")
+
+// onWire is two cards on a wire in memory, which run in the thread of the programs on them.
+type onWire struct {
+	left, right      *hca.Card
+	sender, receiver *program
+}
+
+func openWire() (w *onWire, err error) {
+	w = &onWire{}
+	if w.left, w.right, err = hca.OpenWire([]netip.Addr{netip.MustParseAddr("10.0.0.1")}, []netip.Addr{wireReceiver}, hca.WithoutWorker()); err != nil {
+		return nil, err
 	}
-	targets, err := make(sender, receiver, there, count)
-	if err != nil {
-		return 0, err
+	if w.sender, err = newProgram(w.left, false, engineSize); err == nil {
+		w.receiver, err = newProgram(w.right, false, engineSize)
 	}
-	return stream(sender, receiver, targets[count/2-used/2:][:used], b.duration)
+	if err != nil {
+		w.close()
+		return nil, err
+	}
+	return w, nil
+}
+
+func (w *onWire) close() {
+	_ = w.left.Close()
+	_ = w.right.Close()
 }
 
 // targetMaker makes so many targets of a sender's at a receiver.

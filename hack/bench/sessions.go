@@ -15,37 +15,27 @@ const manySessions = 256
 // runSessions measures what idle sessions cost a busy one: each has been busy once, and has a
 // queue pair.
 func (b *bench) runSessions(crowded bool) (rate float64, err error) {
-	there := netip.MustParseAddr("10.0.0.2")
-	left, right, err := hca.OpenWire([]netip.Addr{netip.MustParseAddr("10.0.0.1")}, []netip.Addr{there}, hca.WithoutWorker())
+	w, err := openWire()
 	if err != nil {
 		return 0, err
 	}
-	defer left.Close()
-	defer right.Close()
-	sender, err := newProgram(left, false, engineSize)
-	if err != nil {
-		return 0, err
-	}
-	receiver, err := newProgram(right, false, engineSize)
-	if err != nil {
-		return 0, err
-	}
+	defer w.close()
 	for range manySessions - 1 {
 		if !crowded {
 			break
 		}
-		for _, card := range []*hca.Card{left, right} {
-			if err := crowd(card, receiver, there); err != nil {
+		for _, card := range []*hca.Card{w.left, w.right} {
+			if err := crowd(card, w.receiver, wireReceiver); err != nil {
 				return 0, err
 			}
 		}
 	}
-	targets, err := queuePairTargets(sender, receiver, there, 1)
+	targets, err := queuePairTargets(w.sender, w.receiver, wireReceiver, 1)
 	if err != nil {
 		return 0, err
 	}
 	runtime.GC() // of what making a crowd leaves, not while messages are counted
-	return stream(sender, receiver, targets, b.duration)
+	return stream(w.sender, w.receiver, targets, b.duration)
 }
 
 // crowd adds a program to a card, which sends one message and is idle from then on.
