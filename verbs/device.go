@@ -54,6 +54,9 @@ type DeviceAttr struct {
 	PhysicalPorts         int
 	XDPMode               string // "native", "generic", or "none" on a wire in memory
 	AFXDPMode             string // "copy", "zero-copy", or "none"
+	// SendMode is how bursts of packets leave now: "trains" (the kernel gets several in one frame),
+	// "af_xdp" (each by itself), or "none".
+	SendMode string
 }
 
 // PortAttr is the state of a port (ibv_port_attr).

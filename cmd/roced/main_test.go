@@ -74,7 +74,7 @@ func TestWrongCommandLines(t *testing.T) {
 		{"mcast -d eth0 ff02::1%eth1", "is one of interface eth1, and -d names eth0"},
 		{"mcast -d eth0 ff00::1", "ff02::/16 is the link's"},
 		{"mcast -d eth0 ff01::1 --send", "ff02::/16 is the link's"},
-		{"mcast -d eth0 239.1.2.3 --xdp offload", "auto, native or generic"},
+		{"mcast -d eth0 239.1.2.3 --xdp offload", "auto native generic"},
 		{"perf -d eth0 --copy --zerocopy", "one of them"},
 		{"ping -d eth0 --xdp generic --zerocopy", "leave out --xdp generic"},
 		{"demo --copy --zerocopy", "one of them"},

@@ -1,7 +1,8 @@
 // Package link is the card's port: it receives and sends the engine's frames.
 //
-//	engine ── Reserve, Commit, Flush ──►  Link  ──► XDP    AF_XDP sockets of an interface
-//	engine ◄── Receive, Release ────────  Link  ◄── Port   of a Network: a switch in memory
+//	engine ── Reserve, Commit, Flush ──►  Link  ──► XDP    AF_XDP sockets of an interface, and
+//	engine ◄── Receive, Release ────────  Link  ◄──        Packets, for bursts (send.go, train.go)
+//	                                            ◄─► Port   of a Network: a switch in memory
 //
 // The engine owns a Link and calls it under its lease, so a Link needs no lock for these calls. A
 // Port has one lock, for the frames that other ports deliver to it. A frame is borrowed: a received

@@ -15,13 +15,14 @@ type XDP struct {
 	borrowed *xsk.Socket // the socket whose frames the last Receive returned
 	frames   [MaxBurst]xsk.Received
 
-	reserved xsk.Reserved
-	holding  bool // reserved has not been committed
-	unkicked int  // frames committed since the last kick
+	sender
 }
 
-// NewXDP makes a link of sockets, which it owns from then on.
-func NewXDP(sockets []*xsk.Socket) *XDP { return &XDP{sockets: sockets} }
+// NewXDP makes a link of sockets, which it owns from then on. With packets, frames may also leave in
+// trains (see SetTrains); nil if not.
+func NewXDP(sockets []*xsk.Socket, packets *Packets) *XDP {
+	return &XDP{sockets: sockets, sender: sender{socket: sockets[0], packets: packets}}
+}
 
 // Receive implements Link. All frames of a burst are from one socket; the sockets take turns.
 func (l *XDP) Receive(burst [][]byte) int {
@@ -47,43 +48,6 @@ func (l *XDP) Receive(burst [][]byte) int {
 // Release implements Link. If the fill ring was empty, the kernel is woken when Receive next finds
 // no frame.
 func (l *XDP) Release() { l.borrowed.Release() }
-
-// Reserve implements Link.
-func (l *XDP) Reserve() []byte {
-	if !l.holding {
-		if l.reserved, l.holding = l.sockets[0].Reserve(); !l.holding {
-			return nil
-		}
-	}
-	return l.reserved.Bytes()
-}
-
-// Commit implements Link. It flushes when there are as many frames as one kick moves. In copy mode
-// that makes no more kicks than a later flush would, and the few frames in use stay in the
-// processor's cache.
-func (l *XDP) Commit(length int) {
-	l.sockets[0].Submit(l.reserved, length)
-	l.holding = false
-	if l.unkicked++; l.unkicked == xsk.KickFrames {
-		l.Flush()
-	}
-}
-
-// Flush implements Link. If the interface has gone it returns true: there is no point in trying
-// again.
-func (l *XDP) Flush() bool {
-	l.unkicked = 0
-	return l.sockets[0].Flush() == 0 || errors.Is(l.sockets[0].Err(), xsk.ErrGone)
-}
-
-// TakeBack implements Link.
-func (l *XDP) TakeBack() { l.sockets[0].TakeBack() }
-
-// TakenBack implements Link.
-func (l *XDP) TakenBack() int { return l.sockets[0].TakenBack() }
-
-// Refused implements Link.
-func (l *XDP) Refused() int { return l.sockets[0].Refused() }
 
 // Descriptors implements Link.
 func (l *XDP) Descriptors() []int {
@@ -120,6 +84,9 @@ func (l *XDP) Statistics() (sum xsk.Statistics, err error) {
 func (l *XDP) Close() (err error) {
 	for _, s := range l.sockets {
 		err = errors.Join(err, s.Close())
+	}
+	if l.packets != nil {
+		err = errors.Join(err, l.packets.Close())
 	}
 	return err
 }

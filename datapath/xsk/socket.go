@@ -25,6 +25,7 @@ type Socket struct {
 	completion consumer[uint64] // addresses of chunks
 	free       []slot           // a stack: the memory of the slot used last is likely cached
 	owed       []uint8          // by slot: completions to come, or ownedByCaller
+	inFlight   int              // frames that are owed completions
 	refused    int              // frames that the interface dropped since the last Refused
 	submitted  bool             // the TX ring has unpublished entries
 	back       takenBack

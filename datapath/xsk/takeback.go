@@ -65,7 +65,7 @@ func (s *Socket) finishTakeBack() {
 			continue
 		}
 		if s.owed[place]--; s.owed[place] == 0 {
-			s.free = append(s.free, place)
+			s.freeSlot(place)
 			s.back.frames++
 		}
 	}

@@ -53,6 +53,7 @@ func (s *Socket) Submit(r Reserved, length int) {
 	}
 	s.tx.put(unix.XDPDesc{Addr: addr, Len: uint32(left)})
 	s.owed[r.slot] = chunks + 1
+	s.inFlight++
 }
 
 // Cancel frees the slot. It panics if the frame is not reserved any more.
@@ -84,8 +85,14 @@ func (s *Socket) complete(addr uint64) {
 	}
 	s.owed[done]--
 	if s.owed[done] == 0 {
-		s.free = append(s.free, done)
+		s.freeSlot(done)
 	}
+}
+
+// freeSlot frees the slot of a frame that was in flight.
+func (s *Socket) freeSlot(done slot) {
+	s.free = append(s.free, done)
+	s.inFlight--
 }
 
 // slotOf returns the slot that contains an address.
@@ -100,4 +107,11 @@ func (s *Socket) slotOf(addr uint64) (place slot, ok bool) {
 // start is the offset of a slot in the UMEM.
 func (s *Socket) start(place slot) uint64 {
 	return s.rxSize() + uint64(place)*s.slotSize()
+}
+
+// InFlight is the number of frames that were submitted and are not completed yet: they are in the TX
+// ring, or in the kernel's hands.
+func (s *Socket) InFlight() int {
+	s.reclaim()
+	return s.inFlight
 }

@@ -3,6 +3,7 @@ package host
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/roced/roced/internal/errno"
@@ -66,6 +67,26 @@ func (q *Queries) Link() (netlink.Link, error) {
 		return nil, ErrNoInterface
 	}
 	return link, err
+}
+
+// Discipline is the name of the interface's root queueing discipline (tc(8)); "noqueue" if it has
+// none.
+func (q *Queries) Discipline() (string, error) {
+	about := nl.NewIfInfomsg(unix.AF_UNSPEC)
+	about.Index = int32(q.index)
+	answers, err := q.ask(unix.RTM_GETLINK, 0, unix.RTM_NEWLINK, about)
+	if errors.Is(err, unix.ENODEV) {
+		return "", ErrNoInterface
+	}
+	if err != nil {
+		return "", fmt.Errorf("queueing discipline: %w", err)
+	}
+	for _, link := range answers {
+		if len(link) >= unix.SizeofIfInfomsg {
+			return strings.TrimRight(string(attribute(link[unix.SizeofIfInfomsg:], unix.IFLA_QDISC)), "\x00"), nil
+		}
+	}
+	return "", fmt.Errorf("queueing discipline: %w: an empty answer", unix.EPROTO)
 }
 
 // ask sends a request and returns the answers of one type.

@@ -4,6 +4,7 @@ import (
 	"net/netip"
 
 	"github.com/roced/roced/bpf"
+	"github.com/roced/roced/datapath/link"
 	"github.com/roced/roced/datapath/wire"
 	"github.com/roced/roced/internal/errno"
 	"github.com/roced/roced/internal/host"
@@ -51,6 +52,7 @@ type portStatus struct {
 	addresses []netip.Addr
 	// broadcasts are those of the addresses' subnets.
 	broadcasts []netip.Addr
+	trains     link.Trains
 }
 
 // hopStatus is what the host knows of a next hop.

@@ -18,17 +18,19 @@ import (
 
 // kernelHost implements surroundings with the kernel, over netlink.
 type kernelHost struct {
-	queries  *host.Queries
-	base     *host.Queries // about the interface below a VLAN; else nil
-	anyMAC   bool          // the interface takes frames for any MAC
-	follower *host.Subscription
-	routers  *host.Routers
-	log      *slog.Logger
-	name     string
-	steering *bpf.Steering
-	socket   xsk.Info
-	tuned    func() error // puts the kernel's knobs back
-	journals journals
+	queries *host.Queries
+	base    *host.Queries // about the interface below a VLAN; else nil
+	anyMAC  bool          // the interface takes frames for any MAC
+	// followers tell of changes of the interface, and of the one below a VLAN's.
+	followers []*host.Subscription
+	routers   *host.Routers
+	log       *slog.Logger
+	name      string
+	steering  *bpf.Steering
+	socket    xsk.Info
+	sending   sending
+	tuned     func() error // puts the kernel's knobs back
+	journals  journals
 	// memberships are the host's, of groups.
 	memberships *membership.Memberships
 
@@ -60,6 +62,9 @@ func (h *kernelHost) port() (portStatus, error) {
 		}
 	}
 	status.broadcasts = broadcastsOf(list)
+	if status.trains, err = h.sending.trains(); err != nil {
+		return portStatus{}, fmt.Errorf("%s: how frames can leave: %w", h.name, err)
+	}
 	return status, nil
 }
 
@@ -134,7 +139,11 @@ func (h *kernelHost) join(group netip.Addr) error { return h.memberships.Join(gr
 func (h *kernelHost) leave(group netip.Addr) error { return h.memberships.Leave(group) }
 
 // follow implements surroundings.
-func (h *kernelHost) follow(changes *pendingChanges) { h.follower.Tell(changes) }
+func (h *kernelHost) follow(changes *pendingChanges) {
+	for _, f := range h.followers {
+		f.Tell(changes)
+	}
+}
 
 // listen implements surroundings.
 func (h *kernelHost) listen(tell func(host.TooBig)) { h.routers.Listen(tell) }
@@ -142,7 +151,9 @@ func (h *kernelHost) listen(tell func(host.TooBig)) { h.routers.Listen(tell) }
 // interrupt implements surroundings.
 func (h *kernelHost) interrupt() {
 	_ = h.routers.Close()
-	h.follower.Close()
+	for _, f := range h.followers {
+		f.Close()
+	}
 }
 
 // describe implements surroundings.
@@ -167,5 +178,6 @@ func (h *kernelHost) close() error {
 		h.base.Close()
 	}
 	h.queries.Close()
+	h.sending.close()
 	return err
 }

@@ -69,19 +69,22 @@ type builder struct {
 	// multiBuffer says whether the kernel takes frames of several chunks.
 	multiBuffer func() (bool, error)
 
-	netlink  *netlink.Handle
-	queries  *host.Queries
-	below    *host.Queries // about the interface below a VLAN's
-	follower *host.Subscription
-	routers  *host.Routers
-	link     netlink.Link // has the addresses
-	base     netlink.Link // has the NIC's queues: link, or the interface below a VLAN
-	vlan     uint16
-	maxMTU   wire.MTU
-	queues   queues
-	generic  error // why XDP must be generic; nil if it need not
-	steering *bpf.Steering
-	sockets  []*xsk.Socket
+	netlink *netlink.Handle
+	queries *host.Queries
+	below   *host.Queries // about the interface below a VLAN's
+	// followers tell of changes of the interface, and of the one below a VLAN's.
+	followers []*host.Subscription
+	routers   *host.Routers
+	link      netlink.Link // has the addresses
+	base      netlink.Link // has the NIC's queues: link, or the interface below a VLAN
+	vlan      uint16
+	maxMTU    wire.MTU
+	queues    queues
+	generic   error // why XDP must be generic; nil if it need not
+	steering  *bpf.Steering
+	sockets   []*xsk.Socket
+	packets   *link.Packets // nil: frames leave through sockets only
+	sending   sending
 
 	memberships *membership.Memberships
 	journals    journals
@@ -97,7 +100,7 @@ func (b *builder) build() (err error) {
 	}
 	for _, step := range []func() error{
 		b.findLink, b.checkLink, b.countQueues, b.checkPermission, b.checkMultiBuffer, b.warnOfConflicts,
-		b.listen, b.openJournals, b.loadProgram, b.openSockets, b.openMemberships, b.tune,
+		b.listen, b.openJournals, b.loadProgram, b.openSockets, b.openSending, b.openMemberships, b.tune,
 	} {
 		if err := step(); err != nil {
 			return err
@@ -111,6 +114,10 @@ func (b *builder) undo() (err error) {
 	for _, s := range b.sockets {
 		err = errors.Join(err, s.Close())
 	}
+	if b.packets != nil {
+		err = errors.Join(err, b.packets.Close())
+	}
+	b.sending.close()
 	if b.memberships != nil {
 		err = errors.Join(err, b.memberships.Close())
 	}
@@ -120,8 +127,8 @@ func (b *builder) undo() (err error) {
 	if b.netlink != nil {
 		b.netlink.Close()
 	}
-	if b.follower != nil {
-		b.follower.Close()
+	for _, f := range b.followers {
+		f.Close()
 	}
 	if b.routers != nil {
 		err = errors.Join(err, b.routers.Close())
@@ -138,11 +145,11 @@ func (b *builder) undo() (err error) {
 func (b *builder) parts() parts {
 	b.netlink.Close() // from now on the card uses queries
 	h := &kernelHost{
-		queries: b.queries, base: b.below, anyMAC: b.generic != nil, follower: b.follower, routers: b.routers, name: b.name, log: b.options.log,
+		queries: b.queries, base: b.below, anyMAC: b.generic != nil, followers: b.followers, routers: b.routers, name: b.name, log: b.options.log,
 		steering: b.steering, socket: b.sockets[0].Attached(), tuned: b.tuned, journals: b.journals, managed: map[netip.Addr]bool{},
-		memberships: b.memberships,
+		memberships: b.memberships, sending: b.sending,
 	}
-	return parts{name: b.name, host: h, steering: b.steering, link: link.NewXDP(b.sockets), maxMTU: b.maxMTU, vlan: b.vlan}
+	return parts{name: b.name, host: h, steering: b.steering, link: link.NewXDP(b.sockets, b.packets), maxMTU: b.maxMTU, vlan: b.vlan}
 }
 
 // listen starts to follow the interface.
@@ -151,13 +158,19 @@ func (b *builder) listen() (err error) {
 	if b.queries, err = host.OpenQueries(index); err != nil {
 		return err
 	}
+	indexes := []int{index}
 	if b.base != b.link {
-		if b.below, err = host.OpenQueries(b.base.Attrs().Index); err != nil {
+		indexes = append(indexes, b.base.Attrs().Index)
+		if b.below, err = host.OpenQueries(indexes[1]); err != nil {
 			return err
 		}
 	}
-	if b.follower, err = host.Follow(index); err != nil {
-		return err
+	for _, index := range indexes {
+		follower, err := host.Follow(index)
+		if err != nil {
+			return err
+		}
+		b.followers = append(b.followers, follower)
 	}
 	b.routers, err = host.ListenToRouters(wire.UDPPort)
 	return err

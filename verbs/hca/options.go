@@ -11,7 +11,7 @@ import (
 
 // Option changes how a card is opened. Options that concern an interface or its kernel have no
 // meaning on a wire in memory, and NewWire refuses them: InNamespace, WithXDPMode, WithSocketMode,
-// WithFrames, WithTuning, WithMembership and WithStateDir.
+// WithSendMode, WithFrames, WithTuning, WithMembership and WithStateDir.
 type Option func(*options)
 
 type options struct {
@@ -19,6 +19,7 @@ type options struct {
 	mtu       verbs.MTU
 	xdp       XDPMode
 	socket    SocketMode
+	send      SendMode
 	worker    bool
 	spin      time.Duration
 	inline    bool
@@ -66,6 +67,9 @@ func WithXDPMode(mode XDPMode) Option { return func(o *options) { o.xdp = mode }
 // WithSocketMode requires copy or zero-copy mode. The default is zero-copy, with copy as the
 // fallback.
 func WithSocketMode(mode SocketMode) Option { return func(o *options) { o.socket = mode } }
+
+// WithSendMode says how bursts leave the interface. The default is SendAuto.
+func WithSendMode(mode SendMode) Option { return func(o *options) { o.send = mode } }
 
 // WithSpin sets how long the worker looks for work before it sleeps; 20 µs by default.
 func WithSpin(spin time.Duration) Option { return func(o *options) { o.spin = spin } }

@@ -6,6 +6,7 @@ import (
 	"net/netip"
 	"slices"
 
+	"github.com/roced/roced/datapath/link"
 	"github.com/roced/roced/datapath/wire"
 	"github.com/roced/roced/verbs"
 )
@@ -102,6 +103,9 @@ func (card *Card) movePort(status portStatus, added, removed []wire.GID, c *port
 		card.engine.SetMTU(card.activeMTU)
 		card.engine.SetAddresses(card.gids.all())
 		card.setPort(status)
+		if xdp, ok := card.link.(*link.XDP); ok {
+			xdp.SetTrains(status.trains)
+		}
 		if was.mac != status.mac {
 			for _, p := range card.paths {
 				card.show(p)

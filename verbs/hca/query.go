@@ -5,6 +5,7 @@ import (
 	"runtime/debug"
 
 	"github.com/roced/roced/datapath"
+	"github.com/roced/roced/datapath/link"
 	"github.com/roced/roced/datapath/ring"
 	"github.com/roced/roced/datapath/wire"
 	"github.com/roced/roced/verbs"
@@ -24,7 +25,19 @@ func (s *Session) QueryDevice() (verbs.DeviceAttr, error) {
 		MaxMcastGrp: groupLimits.Groups, MaxMcastQPAttach: groupLimits.QPsPerGroup, MaxTotalMcastQPAttach: limits.Attachments,
 	}
 	attr.XDPMode, attr.AFXDPMode = card.host.describe()
+	attr.SendMode = card.sendMode()
 	return attr, nil
+}
+
+// sendMode names how bursts leave now. The caller holds mu.
+func (card *Card) sendMode() string {
+	switch xdp, ok := card.link.(*link.XDP); {
+	case !ok:
+		return "none"
+	case card.status.trains.Use && !xdp.TrainsUnable():
+		return string(SendTrains)
+	}
+	return string(SendAFXDP)
 }
 
 // version is roced's version from the program's build information: a tag, or "(devel)".

@@ -19,6 +19,8 @@ type Statistics struct {
 	Engine   datapath.Counters
 	Steering bpf.Counters
 	Socket   xsk.Statistics
+	// Sent counts packets by the way that they left the interface; see SendMode.
+	Sent link.Sent
 	// TooBig counts packets that routers reported as too big for a link on the path (ICMP).
 	TooBig uint64
 }
@@ -39,8 +41,9 @@ func (card *Card) readStatistics() (s Statistics, err error) {
 	if s.Steering, err = card.steering.Counters(); err != nil {
 		return s, err
 	}
-	if link, ok := card.link.(*link.XDP); ok {
-		s.Socket, err = link.Statistics()
+	if xdp, ok := card.link.(*link.XDP); ok {
+		s.Sent = xdp.Sent()
+		s.Socket, err = xdp.Statistics()
 	}
 	return s, err
 }
@@ -70,6 +73,9 @@ func (s *Statistics) All() (all []Counter) {
 		count("socket", "rx_dropped", s.Socket.RxDropped, true),
 		count("socket", "rx_ring_full", s.Socket.RxRingFull, true),
 		count("socket", "malformed", s.Socket.Malformed, true),
+		count("socket", "tx_frames", s.Sent.Frames, false),
+		count("socket", "tx_trains", s.Sent.Trains, false),
+		count("socket", "tx_in_trains", s.Sent.InTrains, false),
 	)
 	all = append(all, count("routers", "too_big", s.TooBig, false))
 	e := &s.Engine

@@ -22,6 +22,7 @@ func (o *options) checkWire() error {
 		{"InNamespace", o.namespace != ""},
 		{"WithXDPMode", o.xdp != "" && o.xdp != XDPAuto},
 		{"WithSocketMode", o.socket != "" && o.socket != SocketAuto},
+		{"WithSendMode", o.send != "" && o.send != SendAuto},
 		{"WithFrames", o.frames != 0},
 		{"WithTuning", o.tuning != Tuning{}},
 		{"WithMembership", o.membership != "" && o.membership != MembershipAuto},

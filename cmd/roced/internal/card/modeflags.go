@@ -1,10 +1,10 @@
 package card
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/roced/roced/verbs/hca"
 	"github.com/spf13/pflag"
@@ -12,13 +12,17 @@ import (
 
 // ModeFlags say how packets get from the interface to the card, and back.
 type ModeFlags struct {
-	xdp            xdpFlag
+	xdp            modeFlag[hca.XDPMode]
+	send           modeFlag[hca.SendMode]
 	copy, zerocopy bool
 }
 
 // Add adds the flags to a command's.
 func (m *ModeFlags) Add(f *pflag.FlagSet) {
+	m.xdp = modeFlag[hca.XDPMode]{list: []hca.XDPMode{hca.XDPAuto, hca.XDPNative, hca.XDPGeneric}}
+	m.send = modeFlag[hca.SendMode]{list: []hca.SendMode{hca.SendAuto, hca.SendAFXDP, hca.SendTrains}}
 	f.Var(&m.xdp, "xdp", "`mode` of XDP: auto (native, else generic), native (in the driver) or generic (any interface, slower)")
+	f.Var(&m.send, "tx", "`mode` of sending bursts: auto (trains where they are known to help), af_xdp (each packet by itself) or trains (several in one frame, which the kernel or the NIC cuts)")
 	f.BoolVar(&m.copy, "copy", false, "AF_XDP sockets copy each frame; by themselves they do where the driver has no zero-copy")
 	f.BoolVar(&m.zerocopy, "zerocopy", false, "AF_XDP sockets without copying, or an error")
 }
@@ -28,8 +32,11 @@ func (m *ModeFlags) Check() error {
 	if m.copy && m.zerocopy {
 		return errors.New("--copy and --zerocopy exclude each other: give one of them")
 	}
-	if m.zerocopy && m.xdp.XDPMode == hca.XDPGeneric {
+	if m.zerocopy && m.xdp.chosen == hca.XDPGeneric {
 		return errors.New("--zerocopy needs XDP in the driver: leave out --xdp generic")
+	}
+	if m.zerocopy && m.send.chosen == hca.SendTrains {
+		return errors.New("--zerocopy needs no trains: leave out --tx trains")
 	}
 	return nil
 }
@@ -43,20 +50,27 @@ func (m *ModeFlags) Options() []hca.Option {
 	case m.zerocopy:
 		socket = hca.SocketZeroCopy
 	}
-	return []hca.Option{hca.WithXDPMode(m.xdp.XDPMode), hca.WithSocketMode(socket)}
+	return []hca.Option{hca.WithXDPMode(m.xdp.chosen), hca.WithSendMode(m.send.chosen), hca.WithSocketMode(socket)}
 }
 
-// xdpFlag is a mode of XDP by its name.
-type xdpFlag struct{ hca.XDPMode }
+// modeFlag is a mode by its name. The first of the list is the default.
+type modeFlag[Mode ~string] struct {
+	list   []Mode
+	chosen Mode
+}
 
-func (x *xdpFlag) Set(text string) error {
-	modes := []hca.XDPMode{hca.XDPAuto, hca.XDPNative, hca.XDPGeneric}
-	if x.XDPMode = hca.XDPMode(text); !slices.Contains(modes, x.XDPMode) {
-		return fmt.Errorf("auto, native or generic")
+func (m *modeFlag[Mode]) Set(text string) error {
+	if m.chosen = Mode(text); !slices.Contains(m.list, m.chosen) {
+		return fmt.Errorf("one of %s", strings.Trim(fmt.Sprint(m.list), "[]"))
 	}
 	return nil
 }
 
-func (x *xdpFlag) String() string { return string(cmp.Or(x.XDPMode, hca.XDPAuto)) }
+func (m *modeFlag[Mode]) String() string {
+	if m.chosen == "" && len(m.list) > 0 {
+		return string(m.list[0])
+	}
+	return string(m.chosen)
+}
 
-func (x *xdpFlag) Type() string { return "mode" }
+func (m *modeFlag[Mode]) Type() string { return "mode" }

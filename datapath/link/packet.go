@@ -1,0 +1,123 @@
+package link
+
+import (
+	"encoding/binary"
+	"fmt"
+
+	"golang.org/x/sys/unix"
+)
+
+// Packets is an AF_PACKET socket (packet(7)) that sends trains on an interface: several frames in
+// one call, of which the kernel makes packets again. It receives nothing.
+//
+// The kernel gets one long packet, with a header (struct virtio_net_hdr) that says how to cut it:
+//
+//	0        1         2       4            6              8          10
+//	┌────────┬─────────┬───────┬────────────┬──────────────┬──────────┬───────────────────┬──────────┬─────┐
+//	│ flags  │ GSO     │ header│ bytes of a │ where the    │ offset of│ Ethernet, IP, UDP │ BTH…ICRC │ … n │
+//	│        │ type    │ length│ segment    │ checksum     │ the sum  │ of the train      │ of one   │     │
+//	│        │         │       │            │ starts: UDP  │ in it    │                   │ packet   │     │
+//	└────────┴─────────┴───────┴────────────┴──────────────┴──────────┴───────────────────┴──────────┴─────┘
+//
+// Each packet that the kernel makes has the train's headers, but for the lengths, the checksums,
+// and an IPv4 identification that counts up.
+type Packets struct {
+	fd      int
+	message gather
+	flags   *unix.Ifreq // asks for the interface's flags
+	header  [vnetHeader + maxFrameHeader]byte
+}
+
+const (
+	vnetHeader     = 10
+	maxFrameHeader = 14 + 4 + 40 + 8 // Ethernet, VLAN tag, IPv6, UDP
+
+	vnetNeedsChecksum = 1 // VIRTIO_NET_HDR_F_NEEDS_CSUM
+	vnetUDPSegments   = 5 // VIRTIO_NET_HDR_GSO_UDP_L4, Linux 6.2
+
+	// sendBuffer is what may be on its way through the interface's queueing discipline, in bytes of
+	// kernel memory.
+	sendBuffer = 8 << 20
+)
+
+// OpenPackets opens a socket on an interface of the calling thread's namespace. It needs
+// CAP_NET_RAW.
+func OpenPackets(ifindex int) (*Packets, error) {
+	// Without a protocol the socket receives nothing.
+	fd, err := unix.Socket(unix.AF_PACKET, unix.SOCK_RAW|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return nil, fmt.Errorf("AF_PACKET socket: %w", err)
+	}
+	p := &Packets{fd: fd}
+	// Without CAP_NET_ADMIN the system's limit applies.
+	if unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_SNDBUFFORCE, sendBuffer) != nil {
+		_ = unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_SNDBUF, sendBuffer)
+	}
+	if err = unix.SetsockoptInt(fd, unix.SOL_PACKET, unix.PACKET_VNET_HDR, 1); err == nil {
+		err = unix.Bind(fd, &unix.SockaddrLinklayer{Ifindex: ifindex})
+	}
+	if err != nil {
+		_ = unix.Close(fd)
+		return nil, fmt.Errorf("AF_PACKET socket on interface %d: %w", ifindex, err)
+	}
+	return p, nil
+}
+
+// Close closes the socket.
+func (p *Packets) Close() error { return unix.Close(p.fd) }
+
+// empty reports whether all that was sent has left the host's queues.
+func (p *Packets) empty() bool {
+	waiting, err := unix.IoctlGetInt(p.fd, unix.SIOCOUTQ)
+	return err == nil && waiting == 0
+}
+
+// running reports whether an interface is up and has a carrier. If it cannot tell, it says yes.
+func (p *Packets) running(name string) bool {
+	if p.flags == nil || p.flags.Name() != name {
+		var err error
+		if p.flags, err = unix.NewIfreq(name); err != nil {
+			return true
+		}
+	}
+	err := unix.IoctlIfreq(p.fd, unix.SIOCGIFFLAGS, p.flags)
+	return err != nil || p.flags.Uint16()&unix.IFF_RUNNING != 0
+}
+
+// sendTrain sends frames as one train. Each follows the one before it (see follows).
+func (p *Packets) sendTrain(frames []committed) unix.Errno {
+	first := frames[0].frame
+	at := headersOf(first)
+	length := 0
+	for i := range frames {
+		length += len(frames[i].frame) - at.payload
+	}
+	header := p.header[:vnetHeader+copy(p.header[vnetHeader:], first[:at.payload])]
+	at.setLengths(header[vnetHeader:], length)
+	p.describe(at, len(first)-at.payload)
+	p.message.reset()
+	p.message.add(header)
+	for i := range frames {
+		p.message.add(frames[i].frame[at.payload:])
+	}
+	return p.message.send(p.fd)
+}
+
+// describe writes the header for the kernel. Its numbers have the host's byte order.
+func (p *Packets) describe(at headers, segment int) {
+	p.header[0], p.header[1] = vnetNeedsChecksum, vnetUDPSegments
+	host := binary.NativeEndian
+	host.PutUint16(p.header[2:], uint16(at.payload))
+	host.PutUint16(p.header[4:], uint16(segment))
+	host.PutUint16(p.header[6:], uint16(at.udp))
+	host.PutUint16(p.header[8:], 6)
+}
+
+// sendOne sends a frame as it is.
+func (p *Packets) sendOne(frame []byte) unix.Errno {
+	clear(p.header[:vnetHeader])
+	p.message.reset()
+	p.message.add(p.header[:vnetHeader])
+	p.message.add(frame)
+	return p.message.send(p.fd)
+}

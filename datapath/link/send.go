@@ -1,0 +1,230 @@
+package link
+
+import (
+	"errors"
+	"sync/atomic"
+
+	"github.com/roced/roced/datapath/xsk"
+	"golang.org/x/sys/unix"
+)
+
+// sender is the sending half of an XDP link. It has two ways out:
+//
+//	frames in order ──► a run of minTrain or more ──► Packets: one call, cut by the kernel or the NIC
+//	                └─► all others ─────────────────► AF_XDP socket: a frame a packet
+//
+// The two pass different queues of the kernel. So that no packet overtakes one that was sent before
+// it, frames change to the other way only while the way in use is empty. Over a veth pair both are
+// empty after each call.
+type sender struct {
+	socket  *xsk.Socket
+	packets *Packets // nil: all frames leave through the AF_XDP socket
+	trains  Trains
+
+	reserved xsk.Reserved
+	holding  bool // reserved has not been committed
+
+	waiting   waiting     // frames to send, if there is a choice of ways
+	inPackets bool        // the last frames left through packets
+	handed    int         // frames that left through packets since the last look for a carrier
+	unable    atomic.Bool // the kernel does not make packets of trains
+	unkicked  int         // frames submitted since the last kick
+	refused   int
+	takenBack int
+	sent      struct{ frames, trains, inTrains atomic.Uint64 }
+}
+
+// Trains says whether frames may leave in trains.
+type Trains struct {
+	Use bool
+	// Queued: the interface has a queueing discipline, which takes or drops a train as a whole and
+	// does not count it as dropped by the interface.
+	Queued bool
+	// Name is the interface's, to ask whether it has a carrier.
+	Name string
+}
+
+// Sent counts packets by the way that they left.
+type Sent struct {
+	Frames   uint64 // through the AF_XDP socket, or one by one behind a train
+	Trains   uint64
+	InTrains uint64 // packets of which the trains were made
+}
+
+// Reserve implements Link.
+func (s *sender) Reserve() []byte {
+	if s.waiting.full() && !s.Flush() {
+		return nil
+	}
+	if !s.holding {
+		if s.reserved, s.holding = s.socket.Reserve(); !s.holding {
+			return nil
+		}
+	}
+	return s.reserved.Bytes()
+}
+
+// Commit implements Link. Without trains it flushes when there are as many frames as one kick moves.
+// In copy mode that makes no more kicks than a later flush would, and the few frames in use stay in
+// the processor's cache.
+func (s *sender) Commit(length int) {
+	s.holding = false
+	if s.packets == nil {
+		s.submit(s.reserved, length)
+		return
+	}
+	s.waiting.add(s.reserved.Bytes()[:length], s.reserved)
+}
+
+// Flush implements Link. If the interface has gone it returns true: there is no point in trying
+// again.
+func (s *sender) Flush() bool {
+	for !s.waiting.empty() {
+		sent, done := s.send(s.waiting.run())
+		if s.waiting.remove(sent); !done {
+			break
+		}
+	}
+	s.checkCarrier()
+	return s.flushSocket() && s.waiting.empty()
+}
+
+// send sends a run of frames, and returns how many. It is not done if the others have to wait.
+func (s *sender) send(run []committed) (sent int, done bool) {
+	if s.trains.Use && len(run) >= minTrain && !s.unable.Load() && s.leaveSocket() {
+		switch errno := s.packets.sendTrain(run); {
+		case cannotCut(errno):
+			s.unable.Store(true)
+		case errno == unix.ENOMEM: // there may be enough for frames
+		case !s.finish(run, errno):
+			return 0, false
+		default:
+			return len(run), true
+		}
+	}
+	if s.leavePackets() {
+		for _, c := range run {
+			s.submit(c.reserved, len(c.frame))
+		}
+		return len(run), true
+	}
+	for i := range run {
+		if !s.finish(run[i:i+1], s.packets.sendOne(run[i].frame)) {
+			return i, false
+		}
+	}
+	return len(run), true
+}
+
+// cannotCut says that the kernel does not make packets of trains: Linux before 6.2, or an interface
+// that the kernel cannot do it for.
+func cannotCut(errno unix.Errno) bool {
+	return errno == unix.EINVAL || errno == unix.EMSGSIZE || errno == unix.EOPNOTSUPP
+}
+
+// leaveSocket reports whether frames may leave through packets, since none that was sent before is
+// on its way from the AF_XDP socket.
+func (s *sender) leaveSocket() bool {
+	return s.inPackets || s.flushSocket() && s.socket.InFlight() == 0
+}
+
+// leavePackets reports whether frames may leave through the AF_XDP socket.
+func (s *sender) leavePackets() bool {
+	s.inPackets = s.inPackets && !s.packets.empty()
+	return !s.inPackets
+}
+
+// finish notes what the kernel did with frames: it took them, dropped them, or they have to wait.
+func (s *sender) finish(run []committed, errno unix.Errno) (done bool) {
+	switch errno {
+	case unix.EAGAIN, unix.EINTR, unix.ENETDOWN:
+		return false
+	case 0:
+		s.inPackets = true
+		s.handed += len(run)
+		if len(run) > 1 {
+			s.sent.trains.Add(1)
+			s.sent.inTrains.Add(uint64(len(run)))
+		} else {
+			s.sent.frames.Add(1)
+		}
+	case unix.ENOBUFS:
+		// Without a queueing discipline, the interface dropped the last packet, perhaps others too,
+		// and counts each.
+		s.refused++
+		if s.trains.Queued {
+			s.refused += len(run) - 1
+		}
+	default:
+		s.refused += len(run)
+	}
+	s.cancel(run)
+	return true
+}
+
+// cancel frees the memory of frames that do not pass the AF_XDP socket.
+func (s *sender) cancel(run []committed) {
+	for i := range run {
+		s.socket.Cancel(run[i].reserved)
+	}
+}
+
+// checkCarrier looks whether the interface has lost its carrier. The kernel then drops trains, says
+// nothing, and counts each as one packet.
+func (s *sender) checkCarrier() {
+	if s.handed > 0 && !s.packets.running(s.trains.Name) {
+		s.refused += s.handed
+	}
+	s.handed = 0
+}
+
+// submit passes a frame to the AF_XDP socket.
+func (s *sender) submit(frame xsk.Reserved, length int) {
+	s.socket.Submit(frame, length)
+	s.sent.frames.Add(1)
+	if s.unkicked++; s.unkicked == xsk.KickFrames {
+		s.flushSocket()
+	}
+}
+
+// flushSocket reports whether the kernel has taken all frames that were submitted.
+func (s *sender) flushSocket() bool {
+	s.unkicked = 0
+	return s.socket.Flush() == 0 || errors.Is(s.socket.Err(), xsk.ErrGone)
+}
+
+// SetTrains sets whether frames leave in trains from now on. A link that was made without Packets
+// has none. It runs under the lease.
+func (s *sender) SetTrains(trains Trains) { s.trains = trains }
+
+// TrainsUnable reports whether the kernel has refused a train. All frames leave one by one then. Any
+// goroutine may call it.
+func (s *sender) TrainsUnable() bool { return s.unable.Load() }
+
+// TakeBack implements Link.
+func (s *sender) TakeBack() {
+	for !s.waiting.empty() {
+		run := s.waiting.run()
+		s.cancel(run)
+		s.takenBack += len(run)
+		s.waiting.remove(len(run))
+	}
+	s.socket.TakeBack()
+}
+
+// TakenBack implements Link.
+func (s *sender) TakenBack() (frames int) {
+	frames, s.takenBack = s.takenBack, 0
+	return frames + s.socket.TakenBack()
+}
+
+// Refused implements Link.
+func (s *sender) Refused() (frames int) {
+	frames, s.refused = s.refused, 0
+	return frames + s.socket.Refused()
+}
+
+// Sent says how packets have left. Any goroutine may call it.
+func (s *sender) Sent() Sent {
+	return Sent{Frames: s.sent.frames.Load(), Trains: s.sent.trains.Load(), InTrains: s.sent.inTrains.Load()}
+}

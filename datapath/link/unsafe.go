@@ -1,0 +1,32 @@
+package link
+
+import (
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// gather is a message of several pieces for sendmsg(2).
+type gather struct {
+	header unix.Msghdr
+	pieces [maxTrain + 1]unix.Iovec
+	count  int
+}
+
+func (g *gather) reset() { g.count = 0 }
+
+// add puts a piece at the end. The piece must stay where it is until the message has been sent.
+func (g *gather) add(piece []byte) {
+	g.pieces[g.count].Base = unsafe.SliceData(piece)
+	g.pieces[g.count].SetLen(len(piece))
+	g.count++
+}
+
+// send sends the message without waiting. It is a raw call, for the reason given at xsk.Socket's
+// kick: the call is short for the kernel, and long for the Go scheduler.
+func (g *gather) send(fd int) unix.Errno {
+	g.header.Iov = &g.pieces[0]
+	g.header.SetIovlen(g.count)
+	_, _, errno := unix.RawSyscall(unix.SYS_SENDMSG, uintptr(fd), uintptr(unsafe.Pointer(&g.header)), unix.MSG_DONTWAIT)
+	return errno
+}

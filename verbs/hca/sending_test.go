@@ -1,0 +1,175 @@
+package hca
+
+import (
+	"encoding/binary"
+	"testing"
+
+	"github.com/roced/roced/internal/lab"
+	"github.com/roced/roced/internal/lab/labtest"
+	"github.com/roced/roced/verbs"
+	"github.com/safchain/ethtool"
+	"github.com/vishvananda/netlink"
+	"golang.org/x/sys/unix"
+)
+
+// sendsAs waits until a card's bursts leave as they should.
+func sendsAs(t *testing.T, card *Card, mode SendMode) {
+	t.Helper()
+	eventually(t, "send mode "+string(mode), func() bool {
+		attr, err := card.QueryDevice()
+		check(t, err)
+		return attr.SendMode == string(mode)
+	})
+}
+
+// burst sends numbered messages of one length in one list, and expects all of them in order.
+func burst(t *testing.T, from, to *station, ah *verbs.AH, length int) {
+	t.Helper()
+	const count = depth
+	slots := make([]int, count)
+	wrs := make([]verbs.SendWR, count)
+	for i := range count {
+		slots[i] = i
+		binary.BigEndian.PutUint32(from.slot(count+i), uint32(i))
+		wrs[i] = from.send(uint64(i), ah, to, from.piece(count+i, length))
+	}
+	to.receive(slots...)
+	from.post(wrs...)
+	from.wait(count)
+	for i, wc := range to.wait(count) {
+		if _, payload := wc.Payload(to.slot(int(wc.ID))); len(payload) != length || binary.BigEndian.Uint32(payload) != uint32(i) {
+			t.Fatalf("message %d: %d bytes, number %v", i, len(payload), payload[:min(4, len(payload))])
+		}
+	}
+}
+
+// inTrains is how many packets left in trains while something was done.
+func inTrains(t *testing.T, card *Card, do func()) uint64 {
+	t.Helper()
+	before, err := card.Statistics()
+	check(t, err)
+	do()
+	after, err := card.Statistics()
+	check(t, err)
+	return after.Sent.InTrains - before.Sent.InTrains
+}
+
+// Trains begin when the other end makes the kernel cut them, and end when it does not any more.
+func TestTrainsFollowTheOtherEnd(t *testing.T) {
+	hosts := labtest.Pair(t)
+	a := newStation(t, open(t, hosts.A))
+	sendsAs(t, a.device, SendAFXDP)
+	for range 2 {
+		card, err := Open("eth0", InNamespace(hosts.B.Path()))
+		check(t, err)
+		sendsAs(t, a.device, SendTrains)
+		b := newStation(t, card)
+		for _, to := range []string{"10.77.0.2", "fd77::2"} {
+			ah := a.ah(to)
+			if n := inTrains(t, a.device, func() { burst(t, a, b, ah, 256) }); n != depth {
+				t.Errorf("to %s: %d of %d packets in trains", to, n, depth)
+			}
+			check(t, ah.Close())
+		}
+		check(t, card.Close())
+		sendsAs(t, a.device, SendAFXDP)
+	}
+}
+
+// Each mode does what its name says, and a burst arrives in each.
+func TestSendModes(t *testing.T) {
+	t.Parallel()
+	for _, row := range []struct {
+		name     string
+		sender   SendMode
+		receiver XDPMode
+		links    []lab.VethOption
+		trains   bool
+	}{
+		{"automatic", SendAuto, XDPNative, nil, true},
+		{"automatic, to generic XDP", SendAuto, XDPGeneric, nil, false},
+		{"automatic, with two queues", SendAuto, XDPNative, []lab.VethOption{lab.WithQueues(2)}, false},
+		{"each by itself", SendAFXDP, XDPNative, nil, false},
+		{"always", SendTrains, XDPNative, nil, true},
+		{"always, with two queues", SendTrains, XDPNative, []lab.VethOption{lab.WithQueues(2)}, true},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			hosts := labtest.Pair(t, row.links...)
+			b := newStation(t, open(t, hosts.B, WithXDPMode(row.receiver)))
+			a := newStation(t, open(t, hosts.A, WithSendMode(row.sender)))
+			sendsAs(t, a.device, map[bool]SendMode{true: SendTrains, false: SendAFXDP}[row.trains])
+			ah := a.ah("10.77.0.2")
+			for _, length := range []int{4, 64, 1024} {
+				if n := inTrains(t, a.device, func() { burst(t, a, b, ah, length) }); (n > 0) != row.trains {
+					t.Errorf("%d bytes: %d packets in trains", length, n)
+				}
+			}
+			if lost := dropsOf(b.device); len(lost) > 0 {
+				t.Errorf("drops %v", lost)
+			}
+		})
+	}
+}
+
+// addDiscipline has packets queue on a host's eth0 (tc qdisc add dev eth0 root pfifo).
+func addDiscipline(t *testing.T, host *lab.Namespace) {
+	t.Helper()
+	check(t, host.Netlink().QdiscReplace(&netlink.GenericQdisc{
+		QdiscAttrs: netlink.QdiscAttrs{LinkIndex: eth0(t, host).Attrs().Index, Handle: netlink.MakeHandle(1, 0), Parent: netlink.HANDLE_ROOT},
+		QdiscType:  "pfifo",
+	}))
+}
+
+// A queueing discipline on the interface is passed by trains only if the user wants them, and then
+// packets by both ways stay in order.
+func TestTrainsThroughADiscipline(t *testing.T) {
+	t.Parallel()
+	for mode, want := range map[SendMode]SendMode{SendAuto: SendAFXDP, SendTrains: SendTrains} {
+		hosts := labtest.Pair(t)
+		addDiscipline(t, hosts.A)
+		b := newStation(t, open(t, hosts.B))
+		a := newStation(t, open(t, hosts.A, WithSendMode(mode)))
+		sendsAs(t, a.device, want)
+		ah := a.ah("10.77.0.2")
+		for i := range 100 {
+			burst(t, a, b, ah, 8+4*(i%60))
+			message(t, a, b, ah, pattern(64, i))
+		}
+	}
+}
+
+// Settings of the other end's offloads are followed too.
+func TestTrainsFollowOffloads(t *testing.T) {
+	hosts := labtest.Pair(t)
+	a := newStation(t, open(t, hosts.A))
+	set := func(on bool) {
+		check(t, hosts.A.Do(func() error {
+			tool, err := ethtool.NewEthtool()
+			if err != nil {
+				return err
+			}
+			defer tool.Close()
+			return tool.Change("eth0", map[string]bool{"tx-udp-segmentation": on})
+		}))
+	}
+	set(false)
+	sendsAs(t, a.device, SendTrains)
+	set(true)
+	sendsAs(t, a.device, SendAFXDP)
+}
+
+// What opening a card for trains opened is closed with it, and when opening fails.
+func TestTrainsLeakNothing(t *testing.T) {
+	hosts := labtest.Pair(t)
+	before := labtest.Descriptors()
+	for range 5 {
+		card, err := Open("eth0", InNamespace(hosts.A.Path()), WithSendMode(SendTrains))
+		check(t, err)
+		check(t, card.Close())
+		_, err = Open("eth0", InNamespace(hosts.A.Path()), WithSendMode(SendTrains), WithMembership(MembershipNetlink), WithSocketMode(SocketZeroCopy))
+		refused(t, err, unix.EOPNOTSUPP, "zero-copy")
+	}
+	eventually(t, "descriptors closed", func() bool { return len(labtest.Leaked(before, labtest.Descriptors())) == 0 })
+	_, err := Open("eth0", InNamespace(hosts.A.Path()), WithSendMode("gso"))
+	refused(t, err, unix.EINVAL, "auto, af_xdp, trains")
+}
