@@ -13,6 +13,7 @@ type bandwidthResult struct {
 	Size             int               `json:"size"` // bytes
 	Duration         *time.Duration    `json:"duration_ns"`
 	Sent             *uint64           `json:"sent"`
+	InTrains         *uint64           `json:"sent_in_trains"` // of those sent; see hca.SendMode
 	Received         *uint64           `json:"received"`
 	Lost             *uint64           `json:"lost"`
 	SentPerSecond    *uint64           `json:"sent_per_second"`

@@ -12,10 +12,10 @@ import (
 func (r *report) writeBandwidth(out io.Writer) error {
 	fmt.Fprintf(out, "\nBandwidth, client to server, %s (MB: 10^6 bytes of payload)\n\n", r.manner())
 	w := tabwriter.NewWriter(out, 0, 0, 3, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(w, "BYTES\tSENT\tSENT/s\tRECEIVED\tRECEIVED/s\tMB/s\tLOST\tLOST %\t")
+	fmt.Fprintln(w, "BYTES\tSENT\tSENT/s\tIN TRAINS %\tRECEIVED\tRECEIVED/s\tMB/s\tLOST\tLOST %\t")
 	for i := range r.Bandwidth {
 		b := &r.Bandwidth[i]
-		fmt.Fprintf(w, "%d\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t\n", b.Size, known(b.Sent, cli.Grouped), known(b.SentPerSecond, cli.Grouped), known(b.Received, cli.Grouped),
+		fmt.Fprintf(w, "%d\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t\n", b.Size, known(b.Sent, cli.Grouped), known(b.SentPerSecond, cli.Grouped), known(b.InTrains, b.percentOfSent), known(b.Received, cli.Grouped),
 			known(b.ReceivedPerSec, cli.Grouped), known(b.ReceivedBytesSec, megabytesOf), known(b.Lost, cli.Grouped), known(b.Lost, b.percentOfSent))
 	}
 	if err := w.Flush(); err != nil {

@@ -161,6 +161,7 @@ func (c *client) measureBandwidth(t test, p *cli.Progress) error {
 	}
 	changed := card.Since(before, after)
 	result := newBandwidthResult(t.Size, sent, elapsed, o)
+	result.InTrains = new(card.Count(changed, "socket", "tx_in_trains"))
 	result.addDrops(card.Losses(changed), o.Drops)
 	result.LinkDrops = bySide(card.LinkLosses(changed), o.Link)
 	c.report.Bandwidth = append(c.report.Bandwidth, result)

@@ -71,7 +71,7 @@ func TestUnmeasuredIsNull(t *testing.T) {
 	if err := r.writeTable(&out); err != nil {
 		t.Fatal(err)
 	}
-	if text := strings.Join(strings.Fields(out.String()), " "); !strings.Contains(text, "64 10 10 - - - - - 64 bytes: nobody told") {
+	if text := strings.Join(strings.Fields(out.String()), " "); !strings.Contains(text, "64 10 10 - - - - - - 64 bytes: nobody told") {
 		t.Errorf("the table: %s", out.String())
 	}
 }
