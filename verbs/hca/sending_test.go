@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"testing"
 
+	"github.com/roced/roced/datapath"
 	"github.com/roced/roced/internal/lab"
 	"github.com/roced/roced/internal/lab/labtest"
 	"github.com/roced/roced/verbs"
@@ -172,4 +173,38 @@ func TestTrainsLeakNothing(t *testing.T) {
 	eventually(t, "descriptors closed", func() bool { return len(labtest.Leaked(before, labtest.Descriptors())) == 0 })
 	_, err := Open("eth0", InNamespace(hosts.A.Path()), WithSendMode("gso"))
 	refused(t, err, unix.EINVAL, "auto, af_xdp, trains")
+}
+
+// A sender that is far too fast for its receiver: every packet is delivered, or in one counter of the
+// receiver, or dropped by the sender's interface.
+func TestTrainsBalance(t *testing.T) {
+	const posts = 3000
+	hosts := labtest.Pair(t)
+	b := newStation(t, open(t, hosts.B, WithFrames(64)))
+	a := newStation(t, open(t, hosts.A))
+	sendsAs(t, a.device, SendTrains)
+	lostBefore := lostBy(t, hosts.A)
+	ah := a.ah("10.77.0.2")
+	wrs := make([]verbs.SendWR, depth)
+	for i := range wrs {
+		wrs[i] = a.send(uint64(i), ah, b, a.piece(i, 200))
+	}
+	b.receive(0, 1, 2, 3)
+	for range posts {
+		a.post(wrs...)
+		a.wait(depth)
+	}
+	eventually(t, "all packets ended somewhere", func() bool {
+		sender, err := a.device.Statistics()
+		check(t, err)
+		receiver, err := b.device.Statistics()
+		check(t, err)
+		if sender.Engine.Sent != posts*depth || sender.Sent.InTrains < posts*depth/2 {
+			t.Fatalf("%v", sender)
+		}
+		refused := sender.Engine.Drops[datapath.DropInterface]
+		byInterface := lostBy(t, hosts.A) - lostBefore
+		sum := refused + byInterface - min(refused, byInterface) + receiver.Engine.Received + receiver.Socket.RxDropped + receiver.Socket.RxRingFull
+		return sum == posts*depth
+	})
 }
