@@ -46,11 +46,12 @@ type SendMode string
 const (
 	// SendAuto uses trains where they were measured to help and nobody else can notice: on a veth
 	// pair of one queue, without a queueing discipline, whose other end has a native XDP program, which
-	// has the kernel make packets of trains before they leave. roced at the other end is one.
+	// has the kernel make packets of trains before they leave. roced at the other end is one. It goes by
+	// the kernel's release: none before Linux 6.2.
 	SendAuto SendMode = "auto"
 	// SendAFXDP sends each packet by itself. It is for a peer that insists on a UDP checksum of 0.
 	SendAFXDP SendMode = "af_xdp"
-	// SendTrains uses trains on any interface. An interface that offers UDP segmentation
+	// SendTrains uses trains on any interface. A kernel that refuses the first one gets none after it. An interface that offers UDP segmentation
 	// (tx-udp-segmentation in ethtool -k) passes a train on as it is: a NIC makes packets of it, and so
 	// does the kernel for sockets and for Soft-RoCE; but a veth without XDP, a bridge or a tap hands it on,
 	// and then a receiver with generic XDP, or one that reads raw frames, gets one long frame and loses

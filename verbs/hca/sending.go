@@ -24,7 +24,7 @@ func (b *builder) openSending() (err error) {
 	switch {
 	case zeroCopy && mode == SendTrains:
 		return fmt.Errorf("%w: trains with zero-copy sockets, which are faster: the NIC reads the frames itself; leave one of the two out", verbs.ErrUnsupported)
-	case zeroCopy, mode == SendAFXDP, mode != SendTrains && kind != "veth":
+	case zeroCopy, mode == SendAFXDP, mode != SendTrains && (kind != "veth" || !link.KernelCutsTrains()):
 		return nil
 	}
 	if b.packets, err = link.OpenPackets(b.base.Attrs().Index); err != nil {

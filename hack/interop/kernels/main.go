@@ -19,7 +19,7 @@ import (
 
 // packages are those whose tests need the kernel.
 var packages = []string{
-	"internal/lab", "internal/lab/capture", "bpf", "datapath/xsk", "datapath", "mcast", "mcast/membership", "verbs/hca", "verbs/ud",
+	"internal/lab", "internal/lab/capture", "bpf", "datapath/xsk", "datapath/link", "datapath", "mcast", "mcast/membership", "verbs/hca", "verbs/ud",
 	"internal/host", "internal/journal",
 	"cmd/roced", "cmd/roced/demo", "cmd/roced/mcast", "cmd/roced/perf", "cmd/roced/ping", "cmd/roced/show",
 }

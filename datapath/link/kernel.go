@@ -1,0 +1,27 @@
+package link
+
+import (
+	"bytes"
+	"fmt"
+
+	"golang.org/x/sys/unix"
+)
+
+// KernelCutsTrains reports whether this kernel makes packets of trains: Linux 6.2 and later do. A
+// distribution may have given it to an older one; only a train that is sent would show it. So the
+// answer is for a default; whoever wants trains anyway tries, and sees at TrainsUnable.
+func KernelCutsTrains() bool {
+	var name unix.Utsname
+	if unix.Uname(&name) != nil {
+		return false
+	}
+	release, _, _ := bytes.Cut(name.Release[:], []byte{0})
+	return cutsTrains(string(release))
+}
+
+// cutsTrains is KernelCutsTrains for a release such as "6.1.0-56-amd64".
+func cutsTrains(release string) bool {
+	var major, minor int
+	n, _ := fmt.Sscanf(release, "%d.%d", &major, &minor)
+	return n == 2 && (major > 6 || major == 6 && minor >= 2)
+}
