@@ -27,16 +27,31 @@ func (b *builder) openSending() (err error) {
 	case zeroCopy, mode == SendAFXDP, mode != SendTrains && (kind != "veth" || !link.KernelCutsTrains()):
 		return nil
 	}
-	if b.packets, err = link.OpenPackets(b.base.Attrs().Index); err != nil {
-		return err
-	}
-	if b.sending.tool, err = ethtool.NewEthtool(); err != nil {
-		return fmt.Errorf("ethtool: %w", err)
+	if err := b.openTrains(); err != nil {
+		if mode == SendTrains {
+			return err
+		}
+		b.options.log.Info("no trains: each packet leaves by itself", "device", b.name, "error", err)
+		return nil
 	}
 	b.sending.mode, b.sending.below = mode, b.queries
 	if b.below != nil {
 		b.sending.below = b.below
 	}
+	return nil
+}
+
+// openTrains opens the descriptors. A sandbox may have closed their address families to the process.
+func (b *builder) openTrains() error {
+	tool, err := ethtool.NewEthtool()
+	if err != nil {
+		return fmt.Errorf("ethtool: %w", err)
+	}
+	if b.packets, err = link.OpenPackets(b.base.Attrs().Index); err != nil {
+		tool.Close()
+		return err
+	}
+	b.sending.tool = tool
 	return nil
 }
 

@@ -204,7 +204,8 @@ func TestTrainsBalance(t *testing.T) {
 	hosts := labtest.Pair(t)
 	b := newStation(t, open(t, hosts.B, WithFrames(64)))
 	a := newStation(t, open(t, hosts.A))
-	sendsAs(t, a.device, SendTrains)
+	cuts := link.KernelCutsTrains()
+	sendsAs(t, a.device, map[bool]SendMode{true: SendTrains, false: SendAFXDP}[cuts])
 	lostBefore := lostBy(t, hosts.A)
 	ah := a.ah("10.77.0.2")
 	wrs := make([]verbs.SendWR, depth)
@@ -221,7 +222,7 @@ func TestTrainsBalance(t *testing.T) {
 		check(t, err)
 		receiver, err := b.device.Statistics()
 		check(t, err)
-		if sender.Engine.Sent != posts*depth || sender.Sent.InTrains < posts*depth/2 {
+		if sender.Engine.Sent != posts*depth || cuts && sender.Sent.InTrains < posts*depth/2 {
 			t.Fatalf("%v", sender)
 		}
 		refused := sender.Engine.Drops[datapath.DropInterface]
