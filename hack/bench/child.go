@@ -100,6 +100,8 @@ func runChild(text string) error {
 		"inline receive group": rocedReceiveGroup, "inline send group": rocedSendGroup,
 		"ud inline receive": shortReceive, "ud inline send": shortSend, "ud inline pong": shortPong, "ud inline ping": shortPing,
 		"ud worker receive": shortReceive, "ud worker send": shortSend, "ud worker pong": shortPong, "ud worker ping": shortPing,
+		"requests udp serve": udpServe, "requests udp ask": udpAsk,
+		"requests worker serve": udServe, "requests worker ask": udAsk,
 		"xdp generate": generate, "worker idle": idle,
 		"udp join": udpJoin, "worker join": rocedJoin,
 	}

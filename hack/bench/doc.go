@@ -10,6 +10,7 @@
 //	         ├─ ud.go       the same two through package ud
 //	         └─ generator.go    frames made by XDP itself, for receiving alone
 //	fanout.go, members.go   one group, many receivers; joins.go: a thousand joins
+//	requests*.go    server and clients that sleep, and their twins over package net
 //	engine.go   the engine alone, over a wire in memory, in this process
 //	idle.go     what a device costs that does nothing
 //	report.go   table, ratios, bench.json

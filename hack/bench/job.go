@@ -8,13 +8,15 @@ import (
 
 // job is what one child process does.
 type job struct {
-	Role      string // receive, send, pong, ping, with or without group; generate, idle, join
-	Variant   string // udp, raw, inline, worker; ud inline, ud worker: the same through package ud
+	Role      string // receive, send, pong, ping, with or without group; generate, idle, join; serve, ask
+	Variant   string // udp, raw, inline, worker; ud inline, ud worker: the same through package ud; requests udp, requests worker
 	Namespace string
 	Size      int // payload, bytes
 	Duration  time.Duration
 	Count     int // round trips
 	Receivers int // in a group
+	Clients   int // that ask a server, see requests.go
+	Rate      int // requests a second; 0: as fast as answers come
 	Sleep     bool
 	Tuning    hca.Tuning
 	Own, Peer endpoint
@@ -35,6 +37,8 @@ type result struct {
 	Resident   uint64        // bytes
 	Elapsed    time.Duration // of joins
 	CPU        float64       // share of one processor
+	Used       time.Duration // of the processors, by this process
+	Busy       time.Duration // of the processors, by the whole machine
 }
 
 // meter counts messages and the time between the first and the last.

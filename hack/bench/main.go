@@ -22,7 +22,7 @@ func main() {
 	flag.IntVar(&b.rounds, "rounds", 5, "measurements of each case; the median counts")
 	flag.IntVar(&b.trips, "trips", 50000, "round trips of each latency measurement")
 	output := flag.String("output", "bench.json", "file for the records; empty for none")
-	only := flag.String("only", "", "run only the parts that match: oneway, roundtrip, ud, receive, fanout, joins, engine, idle")
+	only := flag.String("only", "", "run only the parts that match: oneway, roundtrip, ud, receive, requests, fanout, joins, engine, idle")
 	flag.Parse()
 	exit(b.main(regexp.MustCompile(*only), *output))
 }
@@ -69,7 +69,7 @@ func (b *bench) runParts(only *regexp.Regexp) error {
 		name string
 		run  func() error
 	}{
-		{"oneway", b.oneWay}, {"roundtrip", b.roundTrips}, {"ud", b.shortWay}, {"receive", b.receiveAlone},
+		{"oneway", b.oneWay}, {"roundtrip", b.roundTrips}, {"ud", b.shortWay}, {"receive", b.receiveAlone}, {"requests", b.requests},
 		{"fanout", b.fanOut}, {"joins", b.joins}, {"engine", b.engineAlone}, {"idle", b.idleCost},
 	} {
 		if !only.MatchString(part.name) {

@@ -11,16 +11,21 @@ import (
 
 // record is a line of bench.json: one case.
 type record struct {
-	Name      string  `json:"name"`
-	Variant   string  `json:"variant"`
-	Size      int     `json:"size,omitempty"`    // payload, bytes
-	Setting   string  `json:"setting,omitempty"` // of the kernel's knobs
-	PerSecond float64 `json:"messages_per_second,omitempty"`
-	P50       int64   `json:"p50_ns,omitempty"`
-	P99       int64   `json:"p99_ns,omitempty"`
-	CPU       float64 `json:"cpu,omitempty"`            // share of one processor
-	Seconds   float64 `json:"seconds,omitempty"`        // of all joins
-	Resident  uint64  `json:"resident_bytes,omitempty"` // of the process
+	Name       string  `json:"name"`
+	Variant    string  `json:"variant"`
+	Size       int     `json:"size,omitempty"`    // payload, bytes
+	Setting    string  `json:"setting,omitempty"` // of the kernel's knobs
+	PerSecond  float64 `json:"messages_per_second,omitempty"`
+	P50        int64   `json:"p50_ns,omitempty"`
+	P99        int64   `json:"p99_ns,omitempty"`
+	CPU        float64 `json:"cpu,omitempty"`                    // share of one processor
+	Clients    int     `json:"clients,omitempty"`                // of requests
+	Rate       int     `json:"rate,omitempty"`                   // of requests, a second; 0 as fast as answers come
+	Medians    []int64 `json:"p50_rounds_ns,omitempty"`          // of each round of requests
+	CPURequest int64   `json:"cpu_ns_per_request,omitempty"`     // of server and clients
+	Busy       int64   `json:"machine_ns_per_request,omitempty"` // of all processors, kernel included
+	Seconds    float64 `json:"seconds,omitempty"`                // of all joins
+	Resident   uint64  `json:"resident_bytes,omitempty"`         // of the process
 }
 
 func (b *bench) add(r record) { b.records = append(b.records, r) }
@@ -67,6 +72,8 @@ func (b *bench) report(output string) error {
 
 func (r *record) figure() string {
 	switch {
+	case r.Name == "requests":
+		return r.requestFigures()
 	case r.P50 != 0:
 		return fmt.Sprintf("p50 %.1f µs, p99 %.1f µs", float64(r.P50)/1e3, float64(r.P99)/1e3)
 	case r.Seconds != 0:
@@ -87,6 +94,8 @@ func (b *bench) ratios(i int) (text string) {
 		same := other.Name == r.Name && other.Size == r.Size && other.Setting == r.Setting
 		switch {
 		case !same:
+		case r.Name == "requests":
+			text += requestRatios(&r, &other)
 		case r.P50 != 0:
 			text += fmt.Sprintf("%.2f × %s  ", float64(r.P50)/float64(other.P50), other.Variant)
 		case r.PerSecond != 0:

@@ -1,0 +1,150 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"slices"
+	"time"
+)
+
+// Request and response by programs that sleep while they wait: a key-value server, one goroutine on
+// one endpoint, and clients in one process, one endpoint each. Both are written as a new user would,
+// over package net (requestsudp.go) and over package ud (requestsud.go).
+
+// load is how a server is asked: by so many clients as fast as the answers come, or by one client
+// so many times a second.
+type load struct {
+	clients, rate int
+}
+
+var loads = []load{{clients: 1}, {clients: 8}, {clients: 64}, {1, 500}, {1, 20000}}
+
+func (l load) String() string {
+	switch {
+	case l.rate > 0:
+		return fmt.Sprintf("%d a second", l.rate)
+	case l.clients == 1:
+		return "1 client"
+	}
+	return fmt.Sprintf("%d clients", l.clients)
+}
+
+// requests measures each load, the variants in turns.
+func (b *bench) requests() error {
+	for _, l := range loads {
+		all := map[string][]round{}
+		variants := []string{"udp", "worker"}
+		for range b.rounds {
+			for _, variant := range variants {
+				one, err := b.ask(variant, l)
+				if err != nil {
+					return fmt.Errorf("%s, %s: %w", variant, l, err)
+				}
+				fmt.Fprintf(os.Stderr, "requests, %s, %s: %s\n", l, variant, one)
+				all[variant] = append(all[variant], one)
+			}
+		}
+		for _, variant := range variants {
+			b.add(summary(variant, l, all[variant]))
+		}
+	}
+	return nil
+}
+
+// round is one measurement.
+type round struct {
+	perSecond float64
+	p50, p99  int64 // ns
+	used      int64 // ns of processor time a request, by server and clients
+	busy      int64 // ns a request in which a processor of the machine was not idle
+}
+
+func (r round) String() string {
+	return fmt.Sprintf("%.1f k/s, median %.1f µs, p99 %.1f µs, processor time a request %.1f µs, of the machine %.1f µs",
+		r.perSecond/1e3, float64(r.p50)/1e3, float64(r.p99)/1e3, float64(r.used)/1e3, float64(r.busy)/1e3)
+}
+
+func (b *bench) ask(variant string, l load) (round, error) {
+	j := job{Variant: "requests " + variant, Size: 64, Clients: l.clients, Rate: l.rate}
+	server, clients := j, j
+	server.Role, clients.Role = "serve", "ask"
+	asked, served, err := b.pair(server, clients)
+	if err != nil {
+		return round{}, err
+	}
+	slices.Sort(asked.RoundTrips)
+	count := int64(max(asked.Messages, 1))
+	return round{
+		perSecond: asked.PerSecond, p50: percentile(asked.RoundTrips, 50), p99: percentile(asked.RoundTrips, 99),
+		used: (asked.Used + served.Used).Nanoseconds() / count, busy: asked.Busy.Nanoseconds() / count,
+	}, nil
+}
+
+// summary is the median of each figure, and the median latency of each round, which shows whether
+// there is one mode.
+func summary(variant string, l load, rounds []round) record {
+	middle := func(figure func(round) float64) float64 {
+		var all []float64
+		for _, r := range rounds {
+			all = append(all, figure(r))
+		}
+		return median(all)
+	}
+	r := record{
+		Name: "requests", Variant: variant, Size: 64, Setting: l.String(), Clients: l.clients, Rate: l.rate,
+		PerSecond:  middle(func(r round) float64 { return r.perSecond }),
+		P50:        int64(middle(func(r round) float64 { return float64(r.p50) })),
+		P99:        int64(middle(func(r round) float64 { return float64(r.p99) })),
+		CPURequest: int64(middle(func(r round) float64 { return float64(r.used) })),
+		Busy:       int64(middle(func(r round) float64 { return float64(r.busy) })),
+	}
+	for _, one := range rounds {
+		r.Medians = append(r.Medians, one.p50)
+	}
+	return r
+}
+
+// figures of requests are more than one.
+func (r *record) requestFigures() string {
+	return fmt.Sprintf("%.1f k/s, median %.1f µs, p99 %.1f µs, processor %.1f µs, machine %.1f µs",
+		r.PerSecond/1e3, float64(r.P50)/1e3, float64(r.P99)/1e3, float64(r.CPURequest)/1e3, float64(r.Busy)/1e3)
+}
+
+// requestRatios compares two records of one load: rate, median, processor time of both programs.
+func requestRatios(r, other *record) string {
+	return fmt.Sprintf("rate %.2f, median %.2f, processor %.2f, machine %.2f × %s  ", r.PerSecond/other.PerSecond,
+		ratio(r.P50, other.P50), ratio(r.CPURequest, other.CPURequest), ratio(r.Busy, other.Busy), other.Variant)
+}
+
+func ratio(a, b int64) float64 { return float64(a) / float64(b) }
+
+// store is what the server has: a value for each key.
+type store map[uint64][]byte
+
+func newStore(size int) store {
+	s := store{}
+	for key := range uint64(1000) {
+		s[key] = make([]byte, size-16)
+	}
+	return s
+}
+
+// answer turns a request (number, key) into its answer (number, key, value), in the request's memory.
+func (s store) answer(message []byte) []byte {
+	key := order.Uint64(message[8:16])
+	return append(message[:16], s[key]...)
+}
+
+// meterProcessor gives the processor time that this process has used since now, and the machine.
+func meterProcessor() func(r *result) {
+	used, busy := processorTime(), machineTime()
+	return func(r *result) { r.Used, r.Busy = processorTime()-used, machineTime()-busy }
+}
+
+// paceOf is how long after the start of one request the next one starts; 0 for at once.
+func paceOf(rate int) time.Duration {
+	if rate == 0 {
+		return 0
+	}
+	return time.Second / time.Duration(rate)
+}

@@ -1,0 +1,109 @@
+package main
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"os"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+var order = binary.BigEndian
+
+// asker is an endpoint of a client: ask sends a request, and sleeps until the answer is in memory.
+type asker interface {
+	ask(request []byte) (answer []byte, err error)
+	close() error
+}
+
+// askTimeout ends a measurement in which a message was lost.
+const askTimeout = 2 * time.Second
+
+// askAll runs the clients, each in a goroutine, for the job's duration.
+func askAll(j job, clients []asker) (result, error) {
+	if err := announce(endpoint{}); err != nil {
+		return result{}, err
+	}
+	runtime.GC()
+	each, failed := make([]client, len(clients)), make([]error, len(clients))
+	meter, start := meterProcessor(), time.Now()
+	var all sync.WaitGroup
+	for i := range clients {
+		each[i] = client{asker: clients[i], until: start.Add(j.Duration), pace: paceOf(j.Rate), request: make([]byte, j.Size)}
+		all.Go(func() { failed[i] = each[i].run() })
+	}
+	all.Wait()
+	elapsed := time.Since(start)
+	var r result
+	meter(&r)
+	for _, c := range each {
+		r.Messages += uint64(len(c.trips))
+		r.RoundTrips = append(r.RoundTrips, c.trips[len(c.trips)/10:]...) // what comes first warms up
+	}
+	r.PerSecond = float64(r.Messages) / elapsed.Seconds()
+	for _, c := range clients {
+		failed = append(failed, c.close())
+	}
+	return r, errors.Join(failed...)
+}
+
+// client asks for one key after the other.
+type client struct {
+	asker
+	until   time.Time
+	pace    time.Duration
+	request []byte
+	trips   []time.Duration
+}
+
+func (c *client) run() error {
+	next := time.Now()
+	for number := uint64(1); time.Now().Before(c.until); number++ {
+		order.PutUint64(c.request, number)
+		order.PutUint64(c.request[8:], number%1000)
+		if c.pace > 0 {
+			next = next.Add(c.pace)
+			sleepUntil(next)
+		}
+		start := time.Now()
+		answer, err := c.ask(c.request)
+		if err != nil {
+			return fmt.Errorf("request %d: %w", number, err)
+		}
+		c.trips = append(c.trips, time.Since(start))
+		if len(answer) != len(c.request) || !slices.Equal(answer[:16], c.request[:16]) {
+			return fmt.Errorf("request %d: the answer is to another one", number)
+		}
+	}
+	return nil
+}
+
+// sleepUntil is exact, where time.Sleep is rounded up to a millisecond if the process is idle.
+func sleepUntil(at time.Time) {
+	if left := time.Until(at); left > 0 {
+		t := unix.NsecToTimespec(left.Nanoseconds())
+		_ = unix.Nanosleep(&t, nil)
+	}
+}
+
+// machineTime is the time for which the machine's processors have not been idle since some moment, in
+// all. The kernel measures idle time, and does not sample it, so that this counts what softirqs use.
+func machineTime() time.Duration {
+	text, _ := os.ReadFile("/proc/stat")
+	line, _, _ := strings.Cut(string(text), "\n")
+	var idle int64 // ticks of 10 ms; after "cpu": user nice system idle iowait
+	for _, field := range strings.Fields(line)[4:6] {
+		n, _ := strconv.ParseInt(field, 10, 64)
+		idle += n
+	}
+	return time.Duration(runtime.NumCPU())*time.Since(began) - time.Duration(idle)*10*time.Millisecond
+}
+
+var began = time.Now()

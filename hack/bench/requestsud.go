@@ -1,0 +1,100 @@
+package main
+
+import (
+	"context"
+	"errors"
+
+	"github.com/roced/roced/verbs"
+	"github.com/roced/roced/verbs/hca"
+	"github.com/roced/roced/verbs/ud"
+)
+
+// listenUD opens so many endpoints on one card.
+func listenUD(j job, count int) (*verbs.Context, []*ud.Endpoint, error) {
+	card, err := hca.Open(linkName, hca.InNamespace(j.Namespace))
+	if err != nil {
+		return nil, nil, err
+	}
+	c, err := verbs.Open(card)
+	if err != nil {
+		return nil, nil, err
+	}
+	endpoints := make([]*ud.Endpoint, count)
+	for i := range endpoints {
+		if endpoints[i], err = ud.Listen(c, ud.Options{QKey: qkey}); err != nil {
+			return nil, nil, err
+		}
+	}
+	return c, endpoints, nil
+}
+
+func udServe(j job) (result, error) {
+	c, endpoints, err := listenUD(j, 1)
+	if err != nil {
+		return result{}, err
+	}
+	e := endpoints[0]
+	if err := announce(endpoint{QPN: uint32(e.Addr().QPN)}); err != nil {
+		return result{}, err
+	}
+	values, buffer, meter := newStore(j.Size), make([]byte, 2048), meterProcessor()
+	for {
+		m, err := e.Recv(untilStopped)
+		if errors.Is(err, context.Canceled) {
+			break
+		}
+		if err != nil {
+			return result{}, err
+		}
+		n := copy(buffer, m.Data)
+		if err := m.Reply(untilStopped, values.answer(buffer[:n])); err != nil {
+			return result{}, err
+		}
+		m.Release()
+	}
+	var r result
+	meter(&r)
+	return r, errors.Join(e.Close(), c.Close())
+}
+
+// udClient is an asker with an endpoint.
+type udClient struct {
+	ctx      context.Context
+	endpoint *ud.Endpoint
+	server   ud.Addr
+	buffer   [2048]byte
+}
+
+func (c *udClient) ask(request []byte) ([]byte, error) {
+	if err := c.endpoint.Send(c.ctx, c.server, request); err != nil {
+		return nil, err
+	}
+	m, err := c.endpoint.Recv(c.ctx)
+	if err != nil {
+		return nil, err
+	}
+	n := copy(c.buffer[:], m.Data)
+	m.Release()
+	return c.buffer[:n], nil
+}
+
+func (c *udClient) close() error { return c.endpoint.Close() }
+
+func udAsk(j job) (result, error) {
+	c, endpoints, err := listenUD(j, j.Clients)
+	if err != nil {
+		return result{}, err
+	}
+	server, err := j.Peer.addr()
+	if err != nil {
+		return result{}, err
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), j.Duration+askTimeout)
+	defer cancel()
+	clients := make([]asker, len(endpoints))
+	for i, e := range endpoints {
+		clients[i] = &udClient{ctx: ctx, endpoint: e, server: server}
+	}
+	r, err := askAll(j, clients)
+	return r, errors.Join(err, c.Close())
+}

@@ -1,0 +1,77 @@
+package main
+
+import (
+	"net"
+	"net/netip"
+	"time"
+
+	"github.com/roced/roced/verbs/hca"
+)
+
+// listenUDP opens a socket in the job's namespace.
+func listenUDP(j job, port int) (conn *net.UDPConn, err error) {
+	err = hca.RunIn(j.Namespace, func() error {
+		conn, err = net.ListenUDP("udp4", &net.UDPAddr{IP: net.ParseIP(j.Own.Address), Port: port})
+		return err
+	})
+	return conn, err
+}
+
+func udpServe(j job) (result, error) {
+	conn, err := listenUDP(j, udpPort)
+	if err != nil {
+		return result{}, err
+	}
+	go func() {
+		<-untilStopped.Done()
+		_ = conn.Close()
+	}()
+	if err := announce(endpoint{}); err != nil {
+		return result{}, err
+	}
+	values, buffer, meter := newStore(j.Size), make([]byte, 2048), meterProcessor()
+	for {
+		n, from, err := conn.ReadFromUDPAddrPort(buffer)
+		if err != nil {
+			break
+		}
+		if _, err := conn.WriteToUDPAddrPort(values.answer(buffer[:n]), from); err != nil {
+			return result{}, err
+		}
+	}
+	var r result
+	meter(&r)
+	return r, nil
+}
+
+// udpClient is an asker with a socket.
+type udpClient struct {
+	conn   *net.UDPConn
+	server netip.AddrPort
+	buffer [2048]byte
+}
+
+func (c *udpClient) ask(request []byte) ([]byte, error) {
+	if _, err := c.conn.WriteToUDPAddrPort(request, c.server); err != nil {
+		return nil, err
+	}
+	n, _, err := c.conn.ReadFromUDPAddrPort(c.buffer[:])
+	return c.buffer[:n], err
+}
+
+func (c *udpClient) close() error { return c.conn.Close() }
+
+func udpAsk(j job) (result, error) {
+	clients := make([]asker, j.Clients)
+	for i := range clients {
+		conn, err := listenUDP(j, 0)
+		if err != nil {
+			return result{}, err
+		}
+		if err := conn.SetReadDeadline(time.Now().Add(j.Duration + askTimeout)); err != nil {
+			return result{}, err
+		}
+		clients[i] = &udpClient{conn: conn, server: netip.AddrPortFrom(netip.MustParseAddr(j.Peer.Address), udpPort)}
+	}
+	return askAll(j, clients)
+}
