@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/roced/roced/verbs/hca"
@@ -53,9 +54,9 @@ func (b *bench) oneWay() error {
 			return err
 		}
 		tuning := settings[setting].tuning
-		err = b.inTurns("oneway", size, settings[setting].name, []string{"udp", "raw", "inline", "worker"}, func(variant string) (float64, error) {
+		err = b.inTurns("oneway", size, settings[setting].name, []string{"udp", "udp gso", "udp gso cut", "raw", "inline", "worker"}, func(variant string) (float64, error) {
 			j := job{Variant: variant, Size: size, Tuning: tuning}
-			if variant == "udp" {
+			if strings.HasPrefix(variant, "udp") {
 				j.Tuning = hca.Tuning{}
 			}
 			receiver, sender := j, j

@@ -76,7 +76,7 @@ func runChild(text string) error {
 		return err
 	}
 	switch j.Variant {
-	case "udp", "raw", "xdp":
+	case "udp", "udp gso", "udp gso cut", "raw", "xdp":
 		runtime.LockOSThread() // the sockets are this thread's
 		if err := enter(j.Namespace); err != nil {
 			return err
@@ -93,6 +93,8 @@ func runChild(text string) error {
 	}()
 	roles := map[string]func(job) (result, error){
 		"udp receive": udpReceive, "udp send": udpSend, "udp pong": udpPong, "udp ping": udpPing,
+		"udp gso receive": udpReceiveTrains, "udp gso send": udpSendTrains,
+		"udp gso cut receive": udpReceiveCutTrains, "udp gso cut send": udpSendTrains,
 		"raw receive": rawReceive, "raw send": rawSend,
 		"inline receive": rocedReceive, "inline send": rocedSend, "inline pong": rocedPong, "inline ping": rocedPing,
 		"worker receive": rocedReceive, "worker send": rocedSend, "worker pong": rocedPong, "worker ping": rocedPing,
@@ -102,6 +104,8 @@ func runChild(text string) error {
 		"ud worker receive": shortReceive, "ud worker send": shortSend, "ud worker pong": shortPong, "ud worker ping": shortPing,
 		"requests udp serve": udpServe, "requests udp ask": udpAsk,
 		"requests worker serve": udServe, "requests worker ask": udAsk,
+		"inline receive mixed": receiveMixed, "inline send mixed": sendMixed,
+		"worker receive mixed": receiveMixed, "worker send mixed": sendMixed,
 		"xdp generate": generate, "worker idle": idle,
 		"udp join": udpJoin, "worker join": rocedJoin,
 	}

@@ -4,11 +4,12 @@
 //	main.go     which cases, how often, in what order
 //	  │ one process a side and case: "bench child", a job as JSON in its arguments
 //	  ▼
-//	child.go ── udp.go      (a) sendmmsg and recvmmsg, 64 at a time
+//	child.go ── udp.go      (a) sendmmsg and recvmmsg, 64 at a time; udpgso.go: trains
 //	         ├─ raw.go      (b) AF_XDP at both ends, no protocol
 //	         ├─ roced.go    (c) a program that runs the card itself, (d) worker and waiting program
 //	         ├─ ud.go       the same two through package ud
 //	         └─ generator.go    frames made by XDP itself, for receiving alone
+//	mixed*.go   many queue pairs, lengths and destinations: order, and every loss counted
 //	fanout.go, members.go   one group, many receivers; joins.go: a thousand joins
 //	requests*.go    server and clients that sleep, and their twins over package net
 //	engine.go   the engine alone, over a wire in memory, in this process
@@ -19,6 +20,6 @@
 // them, and each figure is the median of its rounds. A ratio is judged by a reader, not
 // by a test: nothing here passes or fails on a time.
 //
-// Left out: loss. A sender that is faster than its receiver loses messages in every
-// variant; what counts is what the receiver got.
+// Left out, but for mixed traffic: loss. A sender that is faster than its receiver loses messages
+// in every variant; what counts is what the receiver got.
 package main

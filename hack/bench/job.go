@@ -8,8 +8,8 @@ import (
 
 // job is what one child process does.
 type job struct {
-	Role      string // receive, send, pong, ping, with or without group; generate, idle, join; serve, ask
-	Variant   string // udp, raw, inline, worker; ud inline, ud worker: the same through package ud; requests udp, requests worker
+	Role      string // receive, send, pong, ping, with or without group or mixed; generate, idle, join; serve, ask
+	Variant   string // udp, udp gso, udp gso cut, raw, inline, worker; ud inline, ud worker: the same through package ud; requests udp, requests worker
 	Namespace string
 	Size      int // payload, bytes
 	Duration  time.Duration
@@ -19,6 +19,7 @@ type job struct {
 	Rate      int // requests a second; 0: as fast as answers come
 	Sleep     bool
 	Tuning    hca.Tuning
+	Send      string // by which way a card's frames leave; empty for the card's own choice
 	Own, Peer endpoint
 }
 
@@ -39,6 +40,8 @@ type result struct {
 	CPU        float64       // share of one processor
 	Used       time.Duration // of the processors, by this process
 	Busy       time.Duration // of the processors, by the whole machine
+	Losses     uint64        // messages, by the card's counters
+	Refused    uint64        // of these, by the interface
 }
 
 // meter counts messages and the time between the first and the last.

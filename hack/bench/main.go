@@ -21,8 +21,9 @@ func main() {
 	flag.DurationVar(&b.duration, "duration", time.Second, "time of each throughput measurement")
 	flag.IntVar(&b.rounds, "rounds", 5, "measurements of each case; the median counts")
 	flag.IntVar(&b.trips, "trips", 50000, "round trips of each latency measurement")
+	flag.StringVar(&b.sends, "send", "", "ways by which cards' frames leave, separated by commas, for mixed; empty for the card's own choice")
 	output := flag.String("output", "bench.json", "file for the records; empty for none")
-	only := flag.String("only", "", "run only the parts that match: oneway, roundtrip, ud, receive, requests, fanout, joins, engine, idle")
+	only := flag.String("only", "", "run only the parts that match: oneway, mixed, roundtrip, ud, receive, requests, fanout, joins, engine, idle")
 	flag.Parse()
 	exit(b.main(regexp.MustCompile(*only), *output))
 }
@@ -39,6 +40,7 @@ func exit(err error) {
 type bench struct {
 	duration      time.Duration
 	rounds, trips int
+	sends         string
 	a, b          *lab.Namespace
 	left, right   endpoint
 	records       []record
@@ -69,7 +71,7 @@ func (b *bench) runParts(only *regexp.Regexp) error {
 		name string
 		run  func() error
 	}{
-		{"oneway", b.oneWay}, {"roundtrip", b.roundTrips}, {"ud", b.shortWay}, {"receive", b.receiveAlone}, {"requests", b.requests},
+		{"oneway", b.oneWay}, {"mixed", b.mixed}, {"roundtrip", b.roundTrips}, {"ud", b.shortWay}, {"receive", b.receiveAlone}, {"requests", b.requests},
 		{"fanout", b.fanOut}, {"joins", b.joins}, {"engine", b.engineAlone}, {"idle", b.idleCost},
 	} {
 		if !only.MatchString(part.name) {

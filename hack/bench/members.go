@@ -14,52 +14,65 @@ const (
 // memberSlot is the memory of a message, in bytes: GRH and payload, in whole cache lines.
 func memberSlot(size int) int { return (40 + size + 63) &^ 63 }
 
-// member is a queue pair in the group, with the receives that wait to be posted again.
+// member is a queue pair with receives, and those that wait to be posted again.
 type member struct {
 	qp     *verbs.QP
 	recvs  [memberBatch]verbs.RecvWR
 	queued int
 }
 
-// members are the queue pairs of one program in one group, completing to one CQ.
+// members are queue pairs of one program that receive, completing to one CQ.
 type members struct {
 	*program
-	mr   *verbs.MR
-	all  []*member
-	base verbs.QPN // of the first: their numbers follow each other
-	sges []verbs.SGE
+	mr     *verbs.MR
+	stride int // of the slots of mr, bytes
+	all    []*member
+	base   verbs.QPN // of the first: their numbers follow each other
+	sges   []verbs.SGE
 }
 
-func (p *program) joinGroup(j job) (*members, error) {
-	stride := memberSlot(j.Size)
-	mr, err := p.pd.AllocMR(j.Receivers*memberDepth*stride, verbs.AccessLocalWrite)
-	if err != nil {
+// newMembers makes queue pairs with so many receives each, a multiple of memberBatch.
+func (p *program) newMembers(count, depth, size int) (m *members, err error) {
+	m = &members{program: p, stride: memberSlot(size)}
+	if m.mr, err = p.pd.AllocMR(count*depth*m.stride, verbs.AccessLocalWrite); err != nil {
 		return nil, err
 	}
-	if p.recv, err = p.ctx.CreateCQ(j.Receivers * memberDepth); err != nil {
+	if p.recv, err = p.ctx.CreateCQ(count * depth); err != nil {
 		return nil, err
 	}
-	m := &members{program: p, mr: mr}
-	for i := range j.Receivers * memberDepth {
-		m.sges = append(m.sges, mr.SGE(i*stride, stride))
+	for i := range count * depth {
+		m.sges = append(m.sges, m.mr.SGE(i*m.stride, m.stride))
 	}
-	group := verbs.GID(netip.MustParseAddr(groupAddress).As16())
-	for i := range j.Receivers {
-		qp, err := p.newQP(memberDepth)
+	for i := range count {
+		qp, err := p.newQP(depth)
 		if err != nil {
 			return nil, err
 		}
-		if err := qp.AttachMcast(group, 0); err != nil {
-			return nil, err
-		}
 		m.all = append(m.all, &member{qp: qp})
-		for k := range memberDepth {
-			if err := m.post(i, uint64(i*memberDepth+k)); err != nil {
+		for k := range depth {
+			if err := m.post(i, uint64(i*depth+k)); err != nil {
 				return nil, err
 			}
 		}
 	}
 	m.base = m.all[0].qp.Number()
+	return m, nil
+}
+
+// memory is where a receive puts its message.
+func (m *members) memory(id uint64) []byte { return m.mr.Bytes()[int(id)*m.stride:][:m.stride] }
+
+func (p *program) joinGroup(j job) (*members, error) {
+	m, err := p.newMembers(j.Receivers, memberDepth, j.Size)
+	if err != nil {
+		return nil, err
+	}
+	group := verbs.GID(netip.MustParseAddr(groupAddress).As16())
+	for _, member := range m.all {
+		if err := member.qp.AttachMcast(group, 0); err != nil {
+			return nil, err
+		}
+	}
 	return m, nil
 }
 

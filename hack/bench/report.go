@@ -26,6 +26,8 @@ type record struct {
 	Busy       int64   `json:"machine_ns_per_request,omitempty"` // of all processors, kernel included
 	Seconds    float64 `json:"seconds,omitempty"`                // of all joins
 	Resident   uint64  `json:"resident_bytes,omitempty"`         // of the process
+	Sent       uint64  `json:"sent,omitempty"`                   // messages
+	Lost       uint64  `json:"lost,omitempty"`                   // of them, all of them in counters
 }
 
 func (b *bench) add(r record) { b.records = append(b.records, r) }
@@ -45,7 +47,7 @@ func percentile(sorted []time.Duration, percent int) int64 {
 
 // variants are the letters that the table's ratios are written with.
 var variantNames = map[string]string{
-	"udp": "(a) kernel UDP", "raw": "(b) raw AF_XDP", "inline": "(c) roced inline", "worker": "(d) roced worker",
+	"udp": "(a) kernel UDP", "udp gso": "(a) kernel UDP, trains", "udp gso cut": "(a) kernel UDP, trains that are cut", "raw": "(b) raw AF_XDP", "inline": "(c) roced inline", "worker": "(d) roced worker",
 }
 
 // report prints the table and writes the records.
@@ -78,6 +80,8 @@ func (r *record) figure() string {
 		return fmt.Sprintf("p50 %.1f µs, p99 %.1f µs", float64(r.P50)/1e3, float64(r.P99)/1e3)
 	case r.Seconds != 0:
 		return fmt.Sprintf("%.3f s", r.Seconds)
+	case r.Sent != 0:
+		return fmt.Sprintf("%d of %d lost", r.Lost, r.Sent)
 	case r.Resident != 0:
 		return fmt.Sprintf("%.3f %% of a processor, %d MiB resident", 100*r.CPU, r.Resident>>20)
 	}

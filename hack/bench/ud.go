@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/roced/roced/verbs"
-	"github.com/roced/roced/verbs/hca"
 	"github.com/roced/roced/verbs/ud"
 )
 
@@ -20,7 +19,7 @@ type short struct {
 }
 
 func openShort(j job) (*short, error) {
-	device, err := hca.Open(linkName, hca.InNamespace(j.Namespace), hca.WithTuning(j.Tuning))
+	device, err := openCard(j)
 	if err != nil {
 		return nil, err
 	}

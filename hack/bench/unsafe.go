@@ -8,10 +8,14 @@ import (
 
 // messageBatch is what sendmmsg(2) and recvmmsg(2) take.
 type messageBatch struct {
-	headers []mmsghdr
-	vectors []unix.Iovec
-	buffers []byte
+	headers  []mmsghdr
+	vectors  []unix.Iovec
+	buffers  []byte
+	controls []byte // controlSize for each, if any
 }
+
+// controlSize has room for one number.
+var controlSize = unix.CmsgSpace(4)
 
 // mmsghdr is struct mmsghdr of recvmmsg(2).
 type mmsghdr struct {
@@ -21,7 +25,7 @@ type mmsghdr struct {
 }
 
 func newMessageBatch(count, size int) *messageBatch {
-	b := &messageBatch{make([]mmsghdr, count), make([]unix.Iovec, count), make([]byte, count*size)}
+	b := &messageBatch{headers: make([]mmsghdr, count), vectors: make([]unix.Iovec, count), buffers: make([]byte, count*size)}
 	for i := range b.headers {
 		b.vectors[i].Base = &b.buffers[i*size]
 		b.vectors[i].SetLen(size)
@@ -36,6 +40,23 @@ func (b *messageBatch) oneBuffer() {
 	for i := range b.vectors {
 		b.vectors[i].Base = &b.buffers[0]
 	}
+}
+
+// addControl asks for a control message with each received one.
+func (b *messageBatch) addControl() {
+	b.controls = make([]byte, len(b.headers)*controlSize)
+	for i := range b.headers {
+		b.headers[i].header.Control = &b.controls[i*controlSize]
+		b.headers[i].header.SetControllen(controlSize)
+	}
+}
+
+// control is what came with message i; the next receive has room for one again.
+func (b *messageBatch) control(i int) []byte {
+	h := &b.headers[i].header
+	length := int(h.Controllen)
+	h.SetControllen(controlSize)
+	return b.controls[i*controlSize:][:length]
 }
 
 // send sends the batch with one raw system call, as a C program would.

@@ -1,0 +1,140 @@
+package main
+
+import (
+	"encoding/binary"
+	"fmt"
+	"strings"
+
+	"github.com/roced/roced/datapath"
+	"github.com/roced/roced/verbs/hca"
+)
+
+// Mixed traffic: many queue pairs with different lengths, several destinations, bursts of any
+// length. What one queue pair sends must arrive in order, and what is lost must be in a counter.
+
+const (
+	mixedQPs   = 16
+	mixedSlots = 128  // sends outstanding of a queue pair, one slot of memory each
+	mixedSize  = 1024 // of the longest message, bytes
+	mixedBurst = 64   // the most messages of one burst
+)
+
+// mixedAddresses are the receiver's; the first it has always.
+var mixedAddresses = []string{"10.77.0.2", "10.77.0.3", "10.77.0.4"}
+
+// mixedLength is what most messages of a queue pair have.
+func mixedLength(qp int) int { return 64 + (mixedSize-64)*qp/(mixedQPs-1) }
+
+// stamp is what a mixed message begins with. All messages of a sending queue pair are counted up,
+// whatever their destination.
+type stamp struct {
+	qp, length int
+	number     uint64 // from 1
+}
+
+const stampLen = 16
+
+func (s stamp) put(message []byte) {
+	binary.LittleEndian.PutUint32(message[0:], uint32(s.qp))
+	binary.LittleEndian.PutUint32(message[4:], uint32(s.length))
+	binary.LittleEndian.PutUint64(message[8:], s.number)
+}
+
+func stampOf(message []byte) stamp {
+	return stamp{
+		qp:     int(binary.LittleEndian.Uint32(message[0:])),
+		length: int(binary.LittleEndian.Uint32(message[4:])),
+		number: binary.LittleEndian.Uint64(message[8:]),
+	}
+}
+
+// sequences are what came of each sending queue pair so far.
+type sequences struct{ last [mixedQPs]uint64 }
+
+// check insists that a message is whole and newer than those before it of its queue pair.
+func (s *sequences) check(message []byte) error {
+	if len(message) < stampLen {
+		return fmt.Errorf("a message of %d bytes, at least %d were sent", len(message), stampLen)
+	}
+	m := stampOf(message)
+	if m.qp >= mixedQPs || m.length != len(message) {
+		return fmt.Errorf("a message of %d bytes says that it is from queue pair %d and has %d", len(message), m.qp, m.length)
+	}
+	if m.number <= s.last[m.qp] {
+		return fmt.Errorf("order violated: queue pair %d, message %d came after %d", m.qp, m.number, s.last[m.qp])
+	}
+	s.last[m.qp] = m.number
+	return nil
+}
+
+// mixed measures mixed traffic, by each way out that was asked for.
+func (b *bench) mixed() error {
+	for _, address := range mixedAddresses[1:] {
+		if err := b.b.AddAddress(linkName, address+"/24"); err != nil {
+			return err
+		}
+	}
+	var sent, lost uint64
+	for _, send := range strings.Split(b.sends, ",") {
+		err := b.inTurns("mixed", 0, send, []string{"inline", "worker"}, func(variant string) (float64, error) {
+			rate, s, l, err := b.mixedOnce(job{Variant: variant, Size: mixedSize, Send: send})
+			sent, lost = sent+s, lost+l
+			return rate, err
+		})
+		if err != nil {
+			return err
+		}
+	}
+	b.add(record{Name: "mixed, lost", Variant: "all", Sent: sent, Lost: lost})
+	return nil
+}
+
+// mixedOnce sends for a while, and insists that each message was delivered or is in a counter.
+func (b *bench) mixedOnce(j job) (rate float64, sent, lost uint64, err error) {
+	before, err := b.linkDrops()
+	if err != nil {
+		return 0, 0, 0, err
+	}
+	receiver, sender := j, j
+	receiver.Role, sender.Role = "receive mixed", "send mixed"
+	s, r, err := b.pair(receiver, sender)
+	if err != nil {
+		return 0, 0, 0, err
+	}
+	after, err := b.linkDrops()
+	if err != nil {
+		return 0, 0, 0, err
+	}
+	lost = s.Messages - r.Messages
+	// What the interface refused the link has counted too.
+	counted := s.Losses + r.Losses + max(after-before, s.Refused) - s.Refused
+	if s.Messages < r.Messages || lost > counted {
+		return 0, 0, 0, fmt.Errorf("sent %d, delivered %d, counted as dropped %d: %d have no counter", s.Messages, r.Messages, counted, lost-counted)
+	}
+	return r.PerSecond, s.Messages, lost, nil
+}
+
+// linkDrops is what the sending host's link has dropped instead of sending.
+func (b *bench) linkDrops() (uint64, error) {
+	l, err := b.a.Netlink().LinkByName(linkName)
+	if err != nil {
+		return 0, err
+	}
+	s := l.Attrs().Statistics
+	return s.TxDropped + s.TxErrors, nil
+}
+
+// addDrops adds what a card's counters say was lost.
+func (r *result) addDrops(card *hca.Card) error {
+	s, err := card.Statistics()
+	if err != nil {
+		return err
+	}
+	for _, c := range s.All() {
+		if c.Lost {
+			r.Losses += c.Value
+		}
+	}
+	r.Refused = s.Engine.Drops[datapath.DropInterface]
+	return nil
+}

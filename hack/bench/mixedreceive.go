@@ -1,0 +1,57 @@
+package main
+
+import (
+	"errors"
+	"time"
+)
+
+// drainTime is how long nothing more comes before a receiver takes it that all has come.
+const drainTime = 50 * time.Millisecond
+
+// receiveMixed has a queue pair for each of the host's addresses.
+func receiveMixed(j job) (result, error) {
+	p, err := openProgram(j)
+	if err != nil {
+		return result{}, err
+	}
+	m, err := p.newMembers(len(mixedAddresses), depth, j.Size)
+	if err != nil {
+		return result{}, err
+	}
+	if err := announce(endpoint{QPN: uint32(m.base)}); err != nil {
+		return result{}, err
+	}
+	var counted meter
+	var seen sequences
+	for last := time.Now(); !stopping.Load() || time.Since(last) < drainTime; {
+		n, err := m.take(&seen)
+		if err != nil {
+			return result{}, err
+		}
+		if n > 0 {
+			counted.add(n)
+			last = time.Now()
+		}
+	}
+	r := counted.result()
+	return r, errors.Join(r.addDrops(p.device), p.device.Close())
+}
+
+// take takes messages, checks them, and posts their receives again.
+func (m *members) take(seen *sequences) (int, error) {
+	n, err := m.poll(m.recv)
+	if err != nil {
+		return 0, err
+	}
+	for i := range m.wcs[:n] {
+		wc := &m.wcs[i]
+		_, message := wc.Payload(m.memory(wc.ID))
+		if err := seen.check(message); err != nil {
+			return 0, err
+		}
+		if err := m.post(int(wc.QPN-m.base), wc.ID); err != nil {
+			return 0, err
+		}
+	}
+	return n, nil
+}

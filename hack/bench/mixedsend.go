@@ -1,0 +1,123 @@
+package main
+
+import (
+	"errors"
+	"math/rand/v2"
+	"time"
+
+	"github.com/roced/roced/verbs"
+)
+
+// crowdSender is a program with many queue pairs that send, all completing to one CQ.
+type crowdSender struct {
+	*program
+	mr     *verbs.MR
+	random *rand.Rand
+	to     []target
+	from   [mixedQPs]mixedQP
+	wrs    [mixedBurst]verbs.SendWR
+	sges   [mixedBurst]verbs.SGE
+}
+
+// mixedQP is one that sends.
+type mixedQP struct {
+	qp   *verbs.QP
+	sent uint64 // messages posted
+	free int    // slots
+}
+
+func sendMixed(j job) (result, error) {
+	p, err := openProgram(j)
+	if err != nil {
+		return result{}, err
+	}
+	s, err := p.newCrowdSender(j)
+	if err != nil {
+		return result{}, err
+	}
+	if err := announce(endpoint{}); err != nil {
+		return result{}, err
+	}
+	for start := time.Now(); time.Since(start) < j.Duration; {
+		if err := s.burst(s.random.IntN(mixedQPs)); err != nil {
+			return result{}, err
+		}
+	}
+	r := result{}
+	for i := range s.from {
+		for s.from[i].free < mixedSlots {
+			if err := s.complete(); err != nil {
+				return result{}, err
+			}
+		}
+		r.Messages += s.from[i].sent
+	}
+	return r, errors.Join(r.addDrops(p.device), p.device.Close())
+}
+
+func (p *program) newCrowdSender(j job) (s *crowdSender, err error) {
+	s = &crowdSender{program: p, random: rand.New(rand.NewPCG(1, 2))}
+	if s.mr, err = p.pd.AllocMR(mixedQPs*mixedSlots*mixedSize, verbs.AccessLocalWrite); err != nil {
+		return nil, err
+	}
+	if p.send, err = p.ctx.CreateCQ(mixedQPs * mixedSlots); err != nil {
+		return nil, err
+	}
+	for i := range s.from {
+		if s.from[i].qp, err = p.newQP(mixedSlots); err != nil {
+			return nil, err
+		}
+		s.from[i].free = mixedSlots
+	}
+	for i, address := range mixedAddresses {
+		ah, err := p.addressOf(endpoint{Address: address})
+		if err != nil {
+			return nil, err
+		}
+		s.to = append(s.to, target{ah: ah, number: verbs.QPN(j.Peer.QPN) + verbs.QPN(i)})
+	}
+	return s, nil
+}
+
+// burst posts messages of one queue pair to one destination: half of the bursts are short, and one
+// in eight is of lengths of any kind.
+func (s *crowdSender) burst(i int) error {
+	n := 1 + s.random.IntN(mixedBurst)
+	if s.random.IntN(2) == 0 {
+		n = 1 + s.random.IntN(8)
+	}
+	for s.from[i].free < n {
+		if err := s.complete(); err != nil {
+			return err
+		}
+	}
+	to, anyLength := s.to[s.random.IntN(len(s.to))], s.random.IntN(8) == 0
+	for k := range n {
+		length := mixedLength(i)
+		if anyLength {
+			length = stampLen + s.random.IntN(mixedSize-stampLen+1)
+		}
+		s.write(i, k, length)
+		s.wrs[k] = verbs.SendWR{Opcode: verbs.WRSend, SGList: s.sges[k : k+1], AH: to.ah, RemoteQPN: to.number, RemoteQKey: qkey}
+	}
+	s.wrs[n-1].Flags, s.wrs[n-1].ID = verbs.SendSignaled, uint64(i*(mixedBurst+1)+n)
+	s.from[i].free -= n
+	return s.from[i].qp.PostSend(s.wrs[:n])
+}
+
+// write makes the next message of a queue pair, number k of its burst.
+func (s *crowdSender) write(i, k, length int) {
+	slot := i*mixedSlots + int(s.from[i].sent%mixedSlots)
+	s.from[i].sent++
+	stamp{i, length, s.from[i].sent}.put(s.mr.Bytes()[slot*mixedSize:])
+	s.sges[k] = s.mr.SGE(slot*mixedSize, length)
+}
+
+// complete takes completions: each is of a whole burst, and says of which.
+func (s *crowdSender) complete() error {
+	n, err := s.poll(s.send)
+	for _, wc := range s.wcs[:n] {
+		s.from[wc.ID/(mixedBurst+1)].free += int(wc.ID % (mixedBurst + 1))
+	}
+	return err
+}
