@@ -148,7 +148,7 @@ func (b *bench) trip(kinds []tripKind) error {
 		for _, variant := range kind.variants {
 			all := trips[variant]
 			slices.Sort(all)
-			b.add(record{Name: kind.name, Variant: variant, Size: 64, P50: percentile(all, 50), P99: percentile(all, 99)})
+			b.add(record{Name: kind.name, Variant: variant, Size: 64, P50: percentile(all, 50), P90: percentile(all, 90), P99: percentile(all, 99), P999: percentile(all, 99.9)})
 		}
 	}
 	return nil

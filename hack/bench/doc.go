@@ -14,7 +14,8 @@
 //	requests*.go    server and clients that sleep, and their twins over package net
 //	engine.go   the engine alone, over a wire in memory, in this process
 //	idle.go     what a device costs that does nothing
-//	report.go   table, ratios, bench.json
+//	report.go   table, ratios
+//	file.go     bench.json: a part's records replace those that it had; hack/plot draws it
 //
 // These machines are noisy: cases that are compared run in turns, several rounds of
 // them, and each figure is the median of its rounds. A ratio is judged by a reader, not

@@ -22,10 +22,10 @@ func main() {
 	flag.IntVar(&b.rounds, "rounds", 5, "measurements of each case; the median counts")
 	flag.IntVar(&b.trips, "trips", 50000, "round trips of each latency measurement")
 	flag.StringVar(&b.sends, "send", "", "ways by which cards' frames leave, separated by commas, for mixed; empty for the card's own choice")
-	output := flag.String("output", "bench.json", "file for the records; empty for none")
+	flag.StringVar(&b.output, "output", "bench.json", "file for the records, of which other parts are left as they are; empty for none")
 	only := flag.String("only", "", "run only the parts that match: oneway, mixed, roundtrip, ud, receive, requests, fanout, joins, engine, idle")
 	flag.Parse()
-	exit(b.main(regexp.MustCompile(*only), *output))
+	exit(b.main(regexp.MustCompile(*only)))
 }
 
 func exit(err error) {
@@ -40,13 +40,16 @@ func exit(err error) {
 type bench struct {
 	duration      time.Duration
 	rounds, trips int
-	sends         string
+	sends, output string
 	a, b          *lab.Namespace
 	left, right   endpoint
 	records       []record
 }
 
-func (b *bench) main(only *regexp.Regexp, output string) (err error) {
+func (b *bench) main(only *regexp.Regexp) (err error) {
+	if _, err := readRecords(b.output); err != nil {
+		return err // now, not after the first part
+	}
 	if err := b.setUp(); err != nil {
 		return err
 	}
@@ -63,7 +66,7 @@ func (b *bench) main(only *regexp.Regexp, output string) (err error) {
 	if err != nil {
 		return err
 	}
-	return b.report(output)
+	return b.report()
 }
 
 func (b *bench) runParts(only *regexp.Regexp) error {
@@ -77,7 +80,12 @@ func (b *bench) runParts(only *regexp.Regexp) error {
 		if !only.MatchString(part.name) {
 			continue
 		}
-		if err := part.run(); err != nil {
+		first := len(b.records)
+		err := part.run()
+		if err == nil {
+			err = b.keep(part.name, b.records[first:])
+		}
+		if err != nil {
 			return fmt.Errorf("%s: %w", part.name, err)
 		}
 	}

@@ -1,0 +1,76 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"time"
+)
+
+// recordFile is bench.json. A part that is measured again replaces its old records and leaves those
+// of the others, so that parts can be measured one at a time.
+type recordFile struct {
+	Parts []measured `json:"parts"`
+}
+
+// measured is what one part found, where and how.
+type measured struct {
+	Part     string   `json:"part"`
+	Commit   string   `json:"commit"`
+	Date     string   `json:"date"`
+	Machine  machine  `json:"machine"`
+	Rounds   int      `json:"rounds"`
+	Duration string   `json:"duration"` // of each throughput measurement
+	Records  []record `json:"records"`
+}
+
+// readRecords gives an empty file if there is none.
+func readRecords(name string) (f recordFile, err error) {
+	text, err := os.ReadFile(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return f, nil
+	}
+	if err != nil {
+		return f, err
+	}
+	if err := json.Unmarshal(text, &f); err != nil {
+		return f, fmt.Errorf("%s has not the form of this bench, remove it: %w", name, err)
+	}
+	return f, nil
+}
+
+func (f *recordFile) merge(m measured) {
+	for i := range f.Parts {
+		if f.Parts[i].Part == m.Part {
+			f.Parts[i] = m
+			return
+		}
+	}
+	f.Parts = append(f.Parts, m)
+}
+
+func (f *recordFile) write(name string) error {
+	text, err := json.MarshalIndent(f, "", "  ")
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(name, append(text, '\n'), 0o644)
+}
+
+// keep puts a part's records into the output, if there is one.
+func (b *bench) keep(part string, records []record) error {
+	if b.output == "" {
+		return nil
+	}
+	f, err := readRecords(b.output)
+	if err != nil {
+		return err
+	}
+	f.merge(measured{
+		Part: part, Commit: commit(), Date: time.Now().UTC().Format(time.DateOnly), Machine: thisMachine(),
+		Rounds: b.rounds, Duration: b.duration.String(), Records: records,
+	})
+	return f.write(b.output)
+}
