@@ -16,6 +16,7 @@ build: ## the binary, ./roced
 
 test: ## all tests
 	go test ./...
+	go -C hack/plot test ./...
 
 race: ## all tests under the race detector
 	go test -race ./...
@@ -30,6 +31,8 @@ lint: ## formatting, vet, staticcheck, tidy modules
 	$(STATICCHECK) ./...
 	$(STATICCHECK) -tags vlan ./...
 	go mod tidy -diff
+	go -C hack/plot vet ./...
+	cd hack/plot && $(STATICCHECK) ./... && go mod tidy -diff
 
 cross: ## build and vet for other processors, one of them big-endian
 	GOARCH=arm64 go build ./...
@@ -43,8 +46,9 @@ generate: ## the eBPF objects; needs clang, llvm, libbpf-dev
 demo: ## two hosts in two namespaces exchange messages
 	go run ./cmd/roced demo
 
-bench: ## roced beside kernel UDP and raw AF_XDP; writes bench.json
-	go run ./hack/bench
+bench: ## roced beside kernel UDP and raw AF_XDP; writes and draws docs/bench.json
+	go run ./hack/bench -output docs/bench.json
+	go -C hack/plot run .
 
 soak: ## 10 million messages, every one accounted for; then 10 minutes of hosts that change all the time
 	ROCED_SOAK=10000000 go test -count=1 -v -timeout 30m -run TestSoak ./verbs/hca
