@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"net/netip"
 	"time"
 
@@ -34,10 +33,7 @@ type program struct {
 
 // openCard opens the card that a job asks for.
 func openCard(j job) (*hca.Card, error) {
-	if j.Send != "" {
-		return nil, fmt.Errorf("send %q: cards have one way out so far, leave it empty", j.Send)
-	}
-	return hca.Open(linkName, hca.InNamespace(j.Namespace), hca.WithTuning(j.Tuning))
+	return hca.Open(linkName, hca.InNamespace(j.Namespace), hca.WithTuning(j.Tuning), hca.WithSendMode(hca.SendMode(j.Send)))
 }
 
 func openProgram(j job) (*program, error) {
