@@ -174,22 +174,6 @@ func (b *bench) shortWay() error {
 	})
 }
 
-// receiveAlone measures the receiving side under more frames than a sender can make.
-func (b *bench) receiveAlone() error {
-	for _, setting := range []int{0, 2} {
-		tuning := settings[setting].tuning
-		err := b.inTurns("receive alone", 64, settings[setting].name, []string{"raw", "inline"}, func(variant string) (float64, error) {
-			receiver := job{Role: "receive", Variant: variant, Size: 64, Tuning: tuning}
-			_, received, err := b.pair(receiver, job{Role: "generate", Variant: "xdp", Size: 64})
-			return received.PerSecond, err
-		})
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // idleCost measures a device that has nothing to do.
 func (b *bench) idleCost() error {
 	c, err := start(job{Role: "idle", Variant: "worker", Namespace: b.a.Path(), Own: b.left, Peer: b.right, Duration: 2 * time.Second})

@@ -8,7 +8,8 @@
 //	         ├─ raw.go      (b) AF_XDP at both ends, no protocol
 //	         ├─ roced.go    (c) a program that runs the card itself, (d) worker and waiting program
 //	         ├─ ud.go       the same two through package ud
-//	         └─ generator.go    frames made by XDP itself, for receiving alone
+//	         └─ generator.go    frames made by XDP itself, for receiving alone (receive.go);
+//	                            speed.go, distance.go: what the host did with the cores
 //	mixed*.go   many queue pairs, lengths and destinations: order, and every loss counted
 //	fanout.go, members.go   one group, many receivers; joins.go: a thousand joins
 //	requests*.go    server and clients that sleep, and their twins over package net

@@ -19,7 +19,7 @@ type job struct {
 	Rate      int // requests a second; 0: as fast as answers come
 	Sleep     bool
 	Tuning    hca.Tuning
-	Send      string // by which way a card's frames leave; empty for the card's own choice
+	Send      hca.SendMode
 	Own, Peer endpoint
 }
 
@@ -38,6 +38,7 @@ type result struct {
 	Resident   uint64        // bytes
 	Elapsed    time.Duration // of joins
 	CPU        float64       // share of one processor
+	Speed      float64       // of the core, see coreSpeed
 	Used       time.Duration // of the processors, by this process
 	Busy       time.Duration // of the processors, by the whole machine
 	Losses     uint64        // messages, by the card's counters

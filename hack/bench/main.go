@@ -21,7 +21,7 @@ func main() {
 	flag.DurationVar(&b.duration, "duration", time.Second, "time of each throughput measurement")
 	flag.IntVar(&b.rounds, "rounds", 5, "measurements of each case; the median counts")
 	flag.IntVar(&b.trips, "trips", 50000, "round trips of each latency measurement")
-	flag.StringVar(&b.sends, "send", "", "ways by which cards' frames leave, separated by commas, for mixed; empty for the card's own choice")
+	flag.StringVar(&b.sends, "send", "auto,af_xdp", "send modes that mixed traffic is measured in")
 	flag.StringVar(&b.output, "output", "bench.json", "file for the records, of which other parts are left as they are; empty for none")
 	only := flag.String("only", "", "run only the parts that match: oneway, mixed, roundtrip, ud, receive, requests, fanout, joins, engine, idle")
 	flag.Parse()

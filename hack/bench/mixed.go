@@ -67,7 +67,7 @@ func (s *sequences) check(message []byte) error {
 	return nil
 }
 
-// mixed measures mixed traffic, by each way out that was asked for.
+// mixed measures mixed traffic, in each send mode that was asked for.
 func (b *bench) mixed() error {
 	for _, address := range mixedAddresses[1:] {
 		if err := b.b.AddAddress(linkName, address+"/24"); err != nil {
@@ -77,7 +77,7 @@ func (b *bench) mixed() error {
 	var sent, lost uint64
 	for _, send := range strings.Split(b.sends, ",") {
 		err := b.inTurns("mixed", 0, send, []string{"inline", "worker"}, func(variant string) (float64, error) {
-			rate, s, l, err := b.mixedOnce(job{Variant: variant, Size: mixedSize, Send: send})
+			rate, s, l, err := b.mixedOnce(job{Variant: variant, Size: mixedSize, Send: hca.SendMode(send)})
 			sent, lost = sent+s, lost+l
 			return rate, err
 		})

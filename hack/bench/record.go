@@ -7,25 +7,28 @@ import (
 
 // record is one case of bench.json. hack/plot draws them: it knows the names of what it draws.
 type record struct {
-	Name       string  `json:"name"`
-	Variant    string  `json:"variant"`
-	Size       int     `json:"size,omitempty"`    // payload, bytes
-	Setting    string  `json:"setting,omitempty"` // of the kernel's knobs
-	PerSecond  float64 `json:"messages_per_second,omitempty"`
-	P50        int64   `json:"p50_ns,omitempty"`
-	P90        int64   `json:"p90_ns,omitempty"`
-	P99        int64   `json:"p99_ns,omitempty"`
-	P999       int64   `json:"p999_ns,omitempty"`                // 99.9 of a hundred
-	CPU        float64 `json:"cpu,omitempty"`                    // share of one processor
-	Clients    int     `json:"clients,omitempty"`                // of requests
-	Rate       int     `json:"rate,omitempty"`                   // of requests, a second; 0 as fast as answers come
-	Medians    []int64 `json:"p50_rounds_ns,omitempty"`          // of each round of requests
-	CPURequest int64   `json:"cpu_ns_per_request,omitempty"`     // of server and clients
-	Busy       int64   `json:"machine_ns_per_request,omitempty"` // of all processors, kernel included
-	Seconds    float64 `json:"seconds,omitempty"`                // of all joins
-	Resident   uint64  `json:"resident_bytes,omitempty"`         // of the process
-	Sent       uint64  `json:"sent,omitempty"`                   // messages
-	Lost       uint64  `json:"lost,omitempty"`                   // of them, all of them in counters
+	Name       string    `json:"name"`
+	Variant    string    `json:"variant"`
+	Size       int       `json:"size,omitempty"`    // payload, bytes
+	Setting    string    `json:"setting,omitempty"` // of the kernel's knobs
+	PerSecond  float64   `json:"messages_per_second,omitempty"`
+	Rates      []float64 `json:"rounds_per_second,omitempty"`       // of each round of receive alone
+	Speeds     []float64 `json:"rounds_core_speed,omitempty"`       // of the core that made the frames
+	Distances  []float64 `json:"rounds_core_distance_ns,omitempty"` // between the two cores
+	P50        int64     `json:"p50_ns,omitempty"`
+	P90        int64     `json:"p90_ns,omitempty"`
+	P99        int64     `json:"p99_ns,omitempty"`
+	P999       int64     `json:"p999_ns,omitempty"`                // 99.9 of a hundred
+	CPU        float64   `json:"cpu,omitempty"`                    // share of one processor
+	Clients    int       `json:"clients,omitempty"`                // of requests
+	Rate       int       `json:"rate,omitempty"`                   // of requests, a second; 0 as fast as answers come
+	Medians    []int64   `json:"p50_rounds_ns,omitempty"`          // of each round of requests
+	CPURequest int64     `json:"cpu_ns_per_request,omitempty"`     // of server and clients
+	Busy       int64     `json:"machine_ns_per_request,omitempty"` // of all processors, kernel included
+	Seconds    float64   `json:"seconds,omitempty"`                // of all joins
+	Resident   uint64    `json:"resident_bytes,omitempty"`         // of the process
+	Sent       uint64    `json:"sent,omitempty"`                   // messages
+	Lost       uint64    `json:"lost,omitempty"`                   // of them, all of them in counters
 }
 
 func (b *bench) add(r record) { b.records = append(b.records, r) }

@@ -57,9 +57,21 @@ func (b *bench) ratios(i int) (text string) {
 			text += requestRatios(&r, &other)
 		case r.P50 != 0:
 			text += fmt.Sprintf("%.2f × %s  ", float64(r.P50)/float64(other.P50), other.Variant)
+		case len(r.Rates) > 0 && len(r.Rates) == len(other.Rates):
+			text += fmt.Sprintf("%.2f × %s, round by round  ", roundByRound(r.Rates, other.Rates), other.Variant)
 		case r.PerSecond != 0:
 			text += fmt.Sprintf("%.2f × %s  ", r.PerSecond/other.PerSecond, other.Variant)
 		}
 	}
 	return text
+}
+
+// roundByRound is the median of each round's ratio: what is measured within a second or two of each
+// other has more in common than medians of all have.
+func roundByRound(rates, others []float64) float64 {
+	var all []float64
+	for i := range rates {
+		all = append(all, rates[i]/others[i])
+	}
+	return median(all)
 }

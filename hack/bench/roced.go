@@ -33,7 +33,7 @@ type program struct {
 
 // openCard opens the card that a job asks for.
 func openCard(j job) (*hca.Card, error) {
-	return hca.Open(linkName, hca.InNamespace(j.Namespace), hca.WithTuning(j.Tuning), hca.WithSendMode(hca.SendMode(j.Send)))
+	return hca.Open(linkName, hca.InNamespace(j.Namespace), hca.WithTuning(j.Tuning), hca.WithSendMode(j.Send))
 }
 
 func openProgram(j job) (*program, error) {

@@ -4,7 +4,7 @@
 //	go -C hack/plot run .
 //
 //	records.go  what it reads: parts and their records
-//	rates.go, fanout.go, latency.go, requests.go    a figure each
+//	rates.go, receive.go, fanout.go, latency.go, requests.go    a figure each
 //	figure.go   panels side by side, one legend, where the figures are from
 //	panel.go    one pair of axes; ticks.go: round numbers on them
 //	style.go    what a contender looks like, the same in all figures

@@ -37,7 +37,8 @@ func drawAll(folder string) (drawings map[string][]byte, err error) {
 	}
 	drawings = map[string][]byte{}
 	for name, figureOf := range map[string]func(*records) (*figure, error){
-		"rates.svg": rates, "fanout.svg": fanOut, "latency.svg": latency, "requests.svg": requests, "waiting.svg": waiting,
+		"rates.svg": rates, "fanout.svg": fanOut, "latency.svg": latency, "receive.svg": receive,
+		"requests.svg": requests, "waiting.svg": waiting,
 	} {
 		figure, err := figureOf(f)
 		if err != nil {

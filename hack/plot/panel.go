@@ -2,6 +2,7 @@ package main
 
 import (
 	"math"
+	"slices"
 	"strconv"
 
 	"gonum.org/v1/plot"
@@ -11,8 +12,8 @@ import (
 	"gonum.org/v1/plot/vg"
 )
 
-// panel is one pair of axes. The places on the x axis are names, at equal distances; the y axis has
-// units.
+// panel is one pair of axes. The places on the x axis are names, at equal distances, or numbers if
+// there are no names; the y axis has units.
 type panel struct {
 	title, x, y string
 	ticks       []string
@@ -56,12 +57,9 @@ func (p *panel) plot(least, most float64) (*plot.Plot, error) {
 
 // scale has the axes reach from a round number to a round number.
 func (p *panel) scale(axes *plot.Plot, least, most float64) {
-	ticks := make(plot.ConstantTicks, len(p.ticks))
-	for i, name := range p.ticks {
-		ticks[i] = plot.Tick{Value: float64(i), Label: name}
-	}
-	axes.X.Tick.Marker = ticks
-	axes.X.Min, axes.X.Max = -0.2, float64(len(p.ticks))-0.8
+	places := p.places()
+	axes.X.Tick.Marker = places
+	axes.X.Min, axes.X.Max = -0.2, places[len(places)-1].Value+0.2
 	heights := evenTicks(most)
 	if !p.fromZero {
 		heights = roundTicks(least, most)
@@ -71,6 +69,21 @@ func (p *panel) scale(axes *plot.Plot, least, most float64) {
 	}
 	axes.Y.Min, axes.Y.Max = heights[0].Value, heights[len(heights)-1].Value
 	axes.Y.Tick.Marker = heights
+}
+
+// places are the ticks of the x axis: the names, or numbers from 0 on.
+func (p *panel) places() (ticks plot.ConstantTicks) {
+	for i, name := range p.ticks {
+		ticks = append(ticks, plot.Tick{Value: float64(i), Label: name})
+	}
+	if ticks != nil {
+		return ticks
+	}
+	most := 0.0
+	for _, l := range p.lines {
+		most = max(most, slices.Max(l.places))
+	}
+	return evenTicks(most)
 }
 
 // place is where on the y axis a value is. The library's own logarithmic scale leaves too much room

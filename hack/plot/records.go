@@ -30,18 +30,22 @@ type machine struct {
 
 // record is one case.
 type record struct {
-	Name       string  `json:"name"`
-	Variant    string  `json:"variant"`
-	Size       int     `json:"size"` // payload, bytes
-	PerSecond  float64 `json:"messages_per_second"`
-	P50        float64 `json:"p50_ns"`
-	P90        float64 `json:"p90_ns"`
-	P99        float64 `json:"p99_ns"`
-	P999       float64 `json:"p999_ns"`
-	Clients    int     `json:"clients"`
-	Rate       int     `json:"rate"`
-	CPURequest float64 `json:"cpu_ns_per_request"`
-	Busy       float64 `json:"machine_ns_per_request"`
+	Name       string    `json:"name"`
+	Variant    string    `json:"variant"`
+	Size       int       `json:"size"` // payload, bytes
+	Setting    string    `json:"setting"`
+	PerSecond  float64   `json:"messages_per_second"`
+	P50        float64   `json:"p50_ns"`
+	P90        float64   `json:"p90_ns"`
+	P99        float64   `json:"p99_ns"`
+	P999       float64   `json:"p999_ns"`
+	Rates      []float64 `json:"rounds_per_second"`
+	Speeds     []float64 `json:"rounds_core_speed"`
+	Distances  []float64 `json:"rounds_core_distance_ns"`
+	Clients    int       `json:"clients"`
+	Rate       int       `json:"rate"`
+	CPURequest float64   `json:"cpu_ns_per_request"`
+	Busy       float64   `json:"machine_ns_per_request"`
 }
 
 func readRecords(name string) (*records, error) {
@@ -65,9 +69,13 @@ func (f *records) part(name string) (*part, error) {
 	return nil, fmt.Errorf("bench.json lacks the part %s: go run ./hack/bench -only %[1]s -output docs/bench.json", name)
 }
 
-// find gives the record of a case; want's name, variant, size, clients and rate say which.
+// find gives the record of a case; want's name, variant, size, clients and rate say which, and its
+// setting if it has one.
 func (p *part) find(want record) (record, error) {
 	for _, r := range p.Records {
+		if want.Setting != "" && r.Setting != want.Setting {
+			continue
+		}
 		if r.Name == want.Name && r.Variant == want.Variant && r.Size == want.Size && r.Clients == want.Clients && r.Rate == want.Rate {
 			return r, nil
 		}

@@ -33,11 +33,13 @@ var (
 	rocedSleep = contender{"roced, sleeping", color.RGBA{0, 158, 115, 255}, draw.RingGlyph{}}
 )
 
-// line is one contender's figures, one for each tick of the panel's x axis.
+// line is one contender's figures: one for each tick of the panel's x axis, joined; or points at places
+// of their own.
 type line struct {
 	contender
 	aspect string // which of the contender's lines this is, if it has several
 	dashed bool
+	places []float64
 	values []float64
 }
 
@@ -60,11 +62,17 @@ func (l *line) drawn(place func(float64) float64) (d drawn, err error) {
 	xys := make(plotter.XYs, len(l.values))
 	for i, y := range l.values {
 		xys[i] = plotter.XY{X: float64(i), Y: place(y)}
+		if l.places != nil {
+			xys[i].X = l.places[i]
+		}
 	}
 	if d.line, d.points, err = plotter.NewLinePoints(xys); err != nil {
 		return d, err
 	}
 	d.line.Color, d.line.Width = l.colour, vg.Points(1.8)
+	if l.places != nil {
+		d.line.Width = 0 // none
+	}
 	if l.dashed {
 		d.line.Dashes = []vg.Length{vg.Points(5), vg.Points(3)}
 	}

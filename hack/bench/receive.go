@@ -1,0 +1,37 @@
+package main
+
+import (
+	"fmt"
+	"os"
+)
+
+// receiveAlone measures the receiving side under more frames than a sender can make. What limits is
+// the core that makes them, which also runs the kernel's half of receiving (docs/PERFORMANCE.md). On
+// a virtual machine its speed, and how far the other core is, change by the second with what the
+// host does, so each round's rate is kept with these.
+func (b *bench) receiveAlone() error {
+	variants := []string{"raw", "inline"}
+	for _, setting := range []int{0, 2} {
+		records := make([]record, len(variants))
+		for range b.rounds {
+			for i, variant := range variants {
+				j := job{Role: "receive", Variant: variant, Size: 64, Tuning: settings[setting].tuning}
+				before := coreDistance()
+				generated, received, err := b.pair(j, job{Role: "generate", Variant: "xdp", Size: 64})
+				if err != nil {
+					return fmt.Errorf("%s: %w", variant, err)
+				}
+				records[i].Rates = append(records[i].Rates, received.PerSecond)
+				records[i].Speeds = append(records[i].Speeds, generated.Speed)
+				records[i].Distances = append(records[i].Distances, (before+coreDistance())/2)
+				fmt.Fprint(os.Stderr, ".")
+			}
+		}
+		for i, r := range records {
+			r.Name, r.Variant, r.Size, r.Setting = "receive alone", variants[i], 64, settings[setting].name
+			r.PerSecond = median(r.Rates)
+			b.add(r)
+		}
+	}
+	return nil
+}

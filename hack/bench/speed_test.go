@@ -1,0 +1,19 @@
+package main
+
+import "testing"
+
+// TestCoresAreMeasured: a positive number, whatever it is, on one processor too.
+func TestCoresAreMeasured(t *testing.T) {
+	if speed := coreSpeed(); speed <= 0 {
+		t.Errorf("speed %v", speed)
+	}
+	if distance := coreDistance(); distance <= 0 {
+		t.Errorf("distance %v", distance)
+	}
+}
+
+func TestRoundByRound(t *testing.T) {
+	if got := roundByRound([]float64{1, 8, 3}, []float64{2, 8, 2}); got != 1 {
+		t.Errorf("the median of 0.5, 1 and 1.5 is %v", got)
+	}
+}
