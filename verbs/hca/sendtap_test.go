@@ -1,0 +1,285 @@
+package hca
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"testing"
+
+	"github.com/roced/roced/datapath/link"
+	"github.com/roced/roced/datapath/wire"
+	"github.com/roced/roced/internal/lab"
+	"github.com/roced/roced/internal/lab/labtest"
+	"github.com/vishvananda/netlink"
+	"golang.org/x/sys/unix"
+)
+
+// What a program on a TAP can take (linux/if_tun.h). The last two are from Linux 6.2, as trains are.
+const (
+	tunChecksums = 0x01        // TUN_F_CSUM
+	tunSegments  = 0x20 | 0x40 // TUN_F_USO4, TUN_F_USO6
+)
+
+// tapReader is a program on a TAP, as an emulator of a virtual machine is one.
+type tapReader struct {
+	testing.TB
+	fd     int
+	header bool // each frame comes behind a struct virtio_net_hdr
+	buffer [1 << 16]byte
+}
+
+// openTap takes a TAP over; offload is what the program can take.
+func openTap(t *testing.T, host *lab.Namespace, name string, header bool, offload int) *tapReader {
+	t.Helper()
+	r := &tapReader{TB: t, fd: -1, header: header}
+	flags := uint16(unix.IFF_TAP | unix.IFF_NO_PI)
+	if header {
+		flags |= unix.IFF_VNET_HDR
+	}
+	request, err := unix.NewIfreq(name)
+	check(t, err)
+	request.SetUint16(flags)
+	check(t, host.Do(func() (err error) {
+		if r.fd, err = unix.Open("/dev/net/tun", unix.O_RDWR|unix.O_CLOEXEC|unix.O_NONBLOCK, 0); err != nil {
+			return err
+		}
+		t.Cleanup(func() { check(t, unix.Close(r.fd)) })
+		return unix.IoctlIfreq(r.fd, unix.TUNSETIFF, request)
+	}))
+	err = unix.IoctlSetInt(r.fd, unix.TUNSETOFFLOAD, offload)
+	if offload&tunSegments != 0 && !link.KernelCutsTrains() {
+		refused(t, err, unix.EINVAL)
+	} else {
+		check(t, err)
+	}
+	return r
+}
+
+// read gives the next frame, cut if it is a train, and says whether it was one. It gives none if there is
+// none now.
+func (r *tapReader) read() (packets [][]byte, train bool) {
+	r.Helper()
+	n, err := unix.Read(r.fd, r.buffer[:])
+	if errors.Is(err, unix.EAGAIN) {
+		return nil, false
+	}
+	check(r, err)
+	if !r.header {
+		return [][]byte{bytes.Clone(r.buffer[:n])}, false
+	}
+	about, frame := tapHeader(r.buffer[:10]), r.buffer[10:n]
+	packets, err = about.cut(frame)
+	check(r, err)
+	return packets, about.segments()
+}
+
+// tapHeader is struct virtio_net_hdr: what the kernel has left to the reader to do with a frame.
+type tapHeader []byte
+
+func (h tapHeader) number(offset int) int { return int(binary.NativeEndian.Uint16(h[offset:])) }
+
+func (h tapHeader) segments() bool { return h[1] == 5 } // VIRTIO_NET_HDR_GSO_UDP_L4
+
+// cut makes packets of a frame as a NIC would: the headers again before each segment, with its lengths and
+// checksums, and an IPv4 identification that counts up.
+func (h tapHeader) cut(frame []byte) (packets [][]byte, err error) {
+	if partial := h[0]&1 != 0; !partial {
+		return [][]byte{bytes.Clone(frame)}, nil
+	}
+	segment, udp := h.number(4), h.number(6)
+	headers := udp + 8 // the length that the header has is a hint
+	if h.number(8) != 6 || headers > len(frame) || h.segments() && segment == 0 {
+		return nil, fmt.Errorf("a frame of %d bytes has the header % x", len(frame), h)
+	}
+	if !h.segments() {
+		segment = len(frame)
+	}
+	payload := frame[headers:]
+	for i := 0; i == 0 || len(payload) > 0; i++ {
+		n := min(segment, len(payload))
+		packet := append(bytes.Clone(frame[:headers]), payload[:n]...)
+		payload = payload[n:]
+		finish(packet, udp, i)
+		packets = append(packets, packet)
+	}
+	return packets, nil
+}
+
+// finish sets the lengths and checksums of the headers before segment i.
+func finish(packet []byte, udp, i int) {
+	datagram, ip := packet[udp:], packet[14:udp]
+	binary.BigEndian.PutUint16(datagram[4:], uint16(len(datagram)))
+	addresses := ip[len(ip)-8:]
+	if len(ip) == 40 {
+		addresses = ip[8:]
+		binary.BigEndian.PutUint16(ip[4:], uint16(len(datagram)))
+	} else {
+		binary.BigEndian.PutUint16(ip[2:], uint16(len(ip)+len(datagram)))
+		binary.BigEndian.PutUint16(ip[4:], binary.BigEndian.Uint16(ip[4:])+uint16(i))
+		binary.BigEndian.PutUint16(ip[10:], 0)
+		binary.BigEndian.PutUint16(ip[10:], ^internetSum(ip))
+	}
+	binary.BigEndian.PutUint16(datagram[6:], 0)
+	checksum := ^internetSum(addresses, []byte{0, unix.IPPROTO_UDP}, datagram[4:6], datagram)
+	if checksum == 0 { // that would be none
+		checksum = 0xffff
+	}
+	binary.BigEndian.PutUint16(datagram[6:], checksum)
+}
+
+// internetSum is the ones' complement sum of RFC 1071.
+func internetSum(parts ...[]byte) uint16 {
+	total := 0
+	for _, part := range parts {
+		for i, b := range part {
+			total += int(b) << (8 * (1 - i%2))
+		}
+	}
+	for total > 0xffff {
+		total = total>>16 + total&0xffff
+	}
+	return uint16(total)
+}
+
+// checksumRight tells whether a packet has a UDP checksum, and the right one; none is right too.
+func checksumRight(packet []byte, p *wire.Packet) (has, right bool) {
+	udp := 14 + 20
+	if p.IsIPv6() {
+		udp = 14 + 40
+	}
+	datagram := packet[udp:]
+	if datagram[6]|datagram[7] == 0 {
+		return false, true
+	}
+	return true, internetSum(p.Addresses(), []byte{0, unix.IPPROTO_UDP}, datagram[4:6], datagram) == 0xffff
+}
+
+// next waits for the next RoCEv2 packets, and says whether they came as one train.
+func (r *tapReader) next(what string) (packets [][]byte, train bool) {
+	r.Helper()
+	eventually(r, what, func() bool {
+		var p wire.Packet
+		packets, train = r.read()
+		return len(packets) > 0 && wire.Parse(packets[0], &p) != wire.FaultNotRoCE
+	})
+	return packets, train
+}
+
+// expectWindow reads a window of messages, whole and in order, and returns how many trains they came in.
+func (r *tapReader) expectWindow(first, length int, checksums bool) (trains int) {
+	r.Helper()
+	for number := first; number < first+window; {
+		packets, train := r.next("a message")
+		if train {
+			trains++
+		}
+		for _, packet := range packets {
+			r.expectPacket(packet, number, length, checksums)
+			number++
+		}
+	}
+	return trains
+}
+
+func (r *tapReader) expectPacket(packet []byte, number, length int, checksums bool) {
+	r.Helper()
+	var p wire.Packet
+	if fault := wire.Parse(packet, &p); fault != wire.FaultNone || !p.CheckICRC() {
+		r.Fatalf("message %d: %v, or a wrong ICRC", number, fault)
+	}
+	if has, right := checksumRight(packet, &p); has != checksums || !right {
+		r.Fatalf("message %d: a UDP checksum: %t, a right one: %t", number, has, right)
+	}
+	if int(p.Imm()) != number || !bytes.Equal(p.Payload(), pattern(length, number)) {
+		r.Fatalf("message %d: number %d came, with %d bytes", number, p.Imm(), len(p.Payload()))
+	}
+}
+
+// tapAddresses are the reader's, and its MAC.
+var (
+	tapAddresses = []string{"10.77.0.3", "fd77::3"}
+	tapMAC       = wire.MAC{2, 0, 0, 0, 0, 3}
+)
+
+// newTapLab is a station on a bridge, sending as the mode says, and the name of a TAP on that bridge.
+func newTapLab(t *testing.T, mode SendMode) (a *station, bridge *lab.Bridge, port string) {
+	t.Helper()
+	hosts := labtest.Switched(t)
+	for _, address := range tapAddresses {
+		setEntry(t, hosts.A, address, tapMAC[:], netlink.NUD_PERMANENT)
+	}
+	port, err := hosts.Bridge.Tap(1500)
+	check(t, err)
+	return deepen(newStation(t, open(t, hosts.A, WithSendMode(mode)))), hosts.Bridge, port
+}
+
+// meet sends messages until one comes: a TAP takes a moment until it has a carrier. Then it reads up to a
+// message of another length, so that none of them is left.
+func (r *tapReader) meet(a *station, to string) {
+	r.Helper()
+	ah := a.ah(to)
+	comes := func(length int) bool {
+		packets, _ := r.read()
+		var p wire.Packet
+		return len(packets) > 0 && wire.Parse(packets[0], &p) == wire.FaultNone && p.Destination() == gid(to) && len(p.Payload()) == length
+	}
+	send := func(length int) {
+		a.post(messageWR(a, a, ah, pattern(length, 0)))
+		check(r, a.wait(1)[0].Err())
+	}
+	eventually(r, "a first message", func() bool {
+		send(8)
+		return comes(8)
+	})
+	send(12)
+	eventually(r, "the last of these messages", func() bool { return comes(12) })
+	check(r, ah.Close())
+}
+
+// Programs on a TAP see packets, unless they have said that they can cut trains; those get one long frame,
+// and what they need to make the same packets of it.
+func TestSendIntoATAP(t *testing.T) {
+	t.Parallel()
+	for _, row := range []struct {
+		name    string
+		mode    SendMode
+		header  bool
+		offload int
+		trains  bool
+	}{
+		{"plain", SendTrains, false, 0, false},
+		{"with headers", SendTrains, true, 0, false},
+		{"with checksums to do", SendTrains, true, tunChecksums, false},
+		{"with segments to cut", SendTrains, true, tunChecksums | tunSegments, true},
+		{"with segments to cut, automatic", SendAuto, true, tunChecksums | tunSegments, false},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			a, bridge, port := newTapLab(t, row.mode)
+			r := openTap(t, bridge.Namespace, port, row.header, row.offload)
+			for _, to := range tapAddresses {
+				r.meet(a, to)
+				r.expectBursts(a, to, row.mode == SendTrains && link.KernelCutsTrains(), row.trains && link.KernelCutsTrains())
+			}
+		})
+	}
+}
+
+// expectBursts sends bursts to the reader and reads them. Packets that left in trains have UDP checksums.
+func (r *tapReader) expectBursts(a *station, to string, leave, arrive bool) {
+	r.Helper()
+	ah, first := a.ah(to), 0
+	for _, length := range []int{4, 64, 1001, 1024} {
+		for range 4 {
+			a.postWindow(ah, a, first, length)
+			for _, wc := range a.wait(window) {
+				check(r, wc.Err())
+			}
+			if trains := r.expectWindow(first, length, leave); (trains > 0) != arrive {
+				r.Errorf("%d bytes to %s: %d trains", length, to, trains)
+			}
+			first += window
+		}
+	}
+	check(r, ah.Close())
+}
