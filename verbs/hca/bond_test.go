@@ -19,20 +19,26 @@ func newBonds(t *testing.T, mode netlink.BondMode) *labtest.PairLab {
 	t.Helper()
 	hosts := labtest.Pair(t)
 	for i, host := range []*lab.Namespace{hosts.A, hosts.B} {
-		bond := netlink.NewLinkBond(attrs("bond0", 1500))
-		bond.Mode, bond.Miimon = mode, 10
-		if mode == netlink.BOND_MODE_802_3AD {
-			bond.MinLinks, bond.LacpRate = 0, netlink.BOND_LACP_RATE_FAST
-		}
-		nl := host.Netlink()
-		check(t, nl.LinkAdd(bond))
-		check(t, nl.LinkSetDown(eth0(t, host)))
-		check(t, nl.LinkSetMaster(eth0(t, host), bond))
-		check(t, nl.LinkSetUp(eth0(t, host)))
-		check(t, nl.LinkSetUp(bond))
+		addBond(t, host, mode)
 		check(t, host.AddAddress("bond0", fmt.Sprintf("10.99.0.%d/24", i+1)))
 	}
 	return hosts
+}
+
+// addBond puts a bond on a host's eth0.
+func addBond(t *testing.T, host *lab.Namespace, mode netlink.BondMode) {
+	t.Helper()
+	bond := netlink.NewLinkBond(attrs("bond0", 1500))
+	bond.Mode, bond.Miimon = mode, 10
+	if mode == netlink.BOND_MODE_802_3AD {
+		bond.MinLinks, bond.LacpRate = 0, netlink.BOND_LACP_RATE_FAST
+	}
+	nl := host.Netlink()
+	check(t, nl.LinkAdd(bond))
+	check(t, nl.LinkSetDown(eth0(t, host)))
+	check(t, nl.LinkSetMaster(eth0(t, host), bond))
+	check(t, nl.LinkSetUp(eth0(t, host)))
+	check(t, nl.LinkSetUp(bond))
 }
 
 func openNamed(t *testing.T, host *lab.Namespace, name string, options ...Option) *station {

@@ -2,14 +2,13 @@ package hca
 
 import (
 	"bytes"
-	"encoding/binary"
 	"errors"
-	"fmt"
 	"testing"
 
 	"github.com/roced/roced/datapath/link"
 	"github.com/roced/roced/datapath/wire"
 	"github.com/roced/roced/internal/lab"
+	"github.com/roced/roced/internal/lab/capture"
 	"github.com/roced/roced/internal/lab/labtest"
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
@@ -68,91 +67,10 @@ func (r *tapReader) read() (packets [][]byte, train bool) {
 	if !r.header {
 		return [][]byte{bytes.Clone(r.buffer[:n])}, false
 	}
-	about, frame := tapHeader(r.buffer[:10]), r.buffer[10:n]
-	packets, err = about.cut(frame)
+	about := capture.Unfinished(r.buffer[:])
+	packets, err = about.Packets(r.buffer[capture.VnetHeaderLen:n])
 	check(r, err)
-	return packets, about.segments()
-}
-
-// tapHeader is struct virtio_net_hdr: what the kernel has left to the reader to do with a frame.
-type tapHeader []byte
-
-func (h tapHeader) number(offset int) int { return int(binary.NativeEndian.Uint16(h[offset:])) }
-
-func (h tapHeader) segments() bool { return h[1] == 5 } // VIRTIO_NET_HDR_GSO_UDP_L4
-
-// cut makes packets of a frame as a NIC would: the headers again before each segment, with its lengths and
-// checksums, and an IPv4 identification that counts up.
-func (h tapHeader) cut(frame []byte) (packets [][]byte, err error) {
-	if partial := h[0]&1 != 0; !partial {
-		return [][]byte{bytes.Clone(frame)}, nil
-	}
-	segment, udp := h.number(4), h.number(6)
-	headers := udp + 8 // the length that the header has is a hint
-	if h.number(8) != 6 || headers > len(frame) || h.segments() && segment == 0 {
-		return nil, fmt.Errorf("a frame of %d bytes has the header % x", len(frame), h)
-	}
-	if !h.segments() {
-		segment = len(frame)
-	}
-	payload := frame[headers:]
-	for i := 0; i == 0 || len(payload) > 0; i++ {
-		n := min(segment, len(payload))
-		packet := append(bytes.Clone(frame[:headers]), payload[:n]...)
-		payload = payload[n:]
-		finish(packet, udp, i)
-		packets = append(packets, packet)
-	}
-	return packets, nil
-}
-
-// finish sets the lengths and checksums of the headers before segment i.
-func finish(packet []byte, udp, i int) {
-	datagram, ip := packet[udp:], packet[14:udp]
-	binary.BigEndian.PutUint16(datagram[4:], uint16(len(datagram)))
-	addresses := ip[len(ip)-8:]
-	if len(ip) == 40 {
-		addresses = ip[8:]
-		binary.BigEndian.PutUint16(ip[4:], uint16(len(datagram)))
-	} else {
-		binary.BigEndian.PutUint16(ip[2:], uint16(len(ip)+len(datagram)))
-		binary.BigEndian.PutUint16(ip[4:], binary.BigEndian.Uint16(ip[4:])+uint16(i))
-		binary.BigEndian.PutUint16(ip[10:], 0)
-		binary.BigEndian.PutUint16(ip[10:], ^internetSum(ip))
-	}
-	binary.BigEndian.PutUint16(datagram[6:], 0)
-	checksum := ^internetSum(addresses, []byte{0, unix.IPPROTO_UDP}, datagram[4:6], datagram)
-	if checksum == 0 { // that would be none
-		checksum = 0xffff
-	}
-	binary.BigEndian.PutUint16(datagram[6:], checksum)
-}
-
-// internetSum is the ones' complement sum of RFC 1071.
-func internetSum(parts ...[]byte) uint16 {
-	total := 0
-	for _, part := range parts {
-		for i, b := range part {
-			total += int(b) << (8 * (1 - i%2))
-		}
-	}
-	for total > 0xffff {
-		total = total>>16 + total&0xffff
-	}
-	return uint16(total)
-}
-
-// checksumRight tells whether a packet has a UDP checksum, and the right one; none is right too.
-func checksumRight(packet []byte, p *wire.Packet) (has, right bool) {
-	udp := 14 + 20
-	if p.IsIPv6() {
-		udp = 14 + 40
-	}
-	datagram := packet[udp:]
-	if datagram[6]|datagram[7] == 0 {
-		return false, true
-	}
-	return true, internetSum(p.Addresses(), []byte{0, unix.IPPROTO_UDP}, datagram[4:6], datagram) == 0xffff
+	return packets, about.Train()
 }
 
 // next waits for the next RoCEv2 packets, and says whether they came as one train.
@@ -188,7 +106,7 @@ func (r *tapReader) expectPacket(packet []byte, number, length int, checksums bo
 	if fault := wire.Parse(packet, &p); fault != wire.FaultNone || !p.CheckICRC() {
 		r.Fatalf("message %d: %v, or a wrong ICRC", number, fault)
 	}
-	if has, right := checksumRight(packet, &p); has != checksums || !right {
+	if has, right := capture.ChecksumRight(packet); has != checksums || !right {
 		r.Fatalf("message %d: a UDP checksum: %t, a right one: %t", number, has, right)
 	}
 	if int(p.Imm()) != number || !bytes.Equal(p.Payload(), pattern(length, number)) {

@@ -7,6 +7,9 @@
 //	            ├── Recorder: all frames from Record to Stop, WritePcap
 //	            └── MembershipMessages: IGMP and MLD queries, reports and leaves in a frame
 //
+// Between hosts without NICs a frame may stand for many packets, and lack its checksum. Frame.Packets
+// finishes what a NIC would have.
+//
 // AF_PACKET sees a received frame after XDP, so frames that roced takes from the link are not seen.
 // Capture on the other end of the link.
 //

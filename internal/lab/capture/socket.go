@@ -15,9 +15,13 @@ const receiveBuffer = 16 << 20
 
 // Frame is a captured Ethernet frame.
 type Frame struct {
-	Data     []byte // from a Socket: valid until its next frame
-	Outgoing bool   // sent by the link, not received
+	Data       []byte     // from a Socket: valid until its next frame
+	Outgoing   bool       // sent by the link, not received
+	Unfinished Unfinished // what the host or a NIC would do with it before it is on a wire
 }
+
+// Packets is what there would be of the frame on a wire; see Unfinished.Packets.
+func (f *Frame) Packets() ([][]byte, error) { return f.Unfinished.Packets(f.Data) }
 
 // Socket captures the frames of a link from Open on.
 type Socket struct {
@@ -27,7 +31,7 @@ type Socket struct {
 
 // Open starts to capture on a link of a namespace.
 func Open(ns *lab.Namespace, link string) (*Socket, error) {
-	s := &Socket{fd: -1, frame: make([]byte, 1<<16)}
+	s := &Socket{fd: -1, frame: make([]byte, VnetHeaderLen+1<<17)}
 	index, err := ns.Index(link)
 	if err != nil {
 		return nil, err
@@ -46,6 +50,9 @@ func (s *Socket) open(index int) (err error) {
 		return err
 	}
 	if err := unix.SetsockoptInt(s.fd, unix.SOL_SOCKET, unix.SO_RCVBUFFORCE, receiveBuffer); err != nil {
+		return err
+	}
+	if err := unix.SetsockoptInt(s.fd, unix.SOL_PACKET, unix.PACKET_VNET_HDR, 1); err != nil {
 		return err
 	}
 	all := binary.NativeEndian.Uint16([]byte{0, unix.ETH_P_ALL}) // in network order
@@ -73,7 +80,10 @@ func (s *Socket) Next() (frame Frame, ok bool, err error) {
 		return Frame{}, false, fmt.Errorf("capture: %w", err)
 	}
 	link, isLink := from.(*unix.SockaddrLinklayer)
-	return Frame{s.frame[:n], isLink && link.Pkttype == unix.PACKET_OUTGOING}, true, nil
+	if n < VnetHeaderLen {
+		return Frame{}, false, fmt.Errorf("capture: %d bytes: %w", n, unix.EBADMSG)
+	}
+	return Frame{s.frame[VnetHeaderLen:n], isLink && link.Pkttype == unix.PACKET_OUTGOING, Unfinished(s.frame)}, true, nil
 }
 
 // Frames iterates over the frames captured so far, as Next returns them. It ends after an error.
