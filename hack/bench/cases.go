@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"os"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/roced/roced/verbs/hca"
@@ -46,23 +45,16 @@ func (b *bench) pair(receiver, sender job) (sent, received result, err error) {
 	return sent, received, err
 }
 
-// oneWay measures throughput, the variants in turns.
+// oneWay measures throughput, the variants in turns, raw AF_XDP and roced each with the knobs that are
+// best for it.
 func (b *bench) oneWay() error {
 	for _, size := range payloads {
-		setting, err := b.bestSetting(size)
+		tuning, err := b.bestTunings(size)
 		if err != nil {
 			return err
 		}
-		tuning := settings[setting].tuning
-		err = b.inTurns("oneway", size, settings[setting].name, []string{"udp", "udp gso", "udp gso cut", "raw", "inline", "worker"}, func(variant string) (float64, error) {
-			j := job{Variant: variant, Size: size, Tuning: tuning}
-			if strings.HasPrefix(variant, "udp") {
-				j.Tuning = hca.Tuning{}
-			}
-			receiver, sender := j, j
-			receiver.Role, sender.Role = "receive", "send"
-			_, received, err := b.pair(receiver, sender)
-			return received.PerSecond, err
+		err = b.inTurns("oneway", size, "its best", []string{"udp", "udp gso", "udp gso cut", "raw", "inline", "worker"}, func(variant string) (float64, error) {
+			return b.oneWayRate(job{Variant: variant, Size: size, Tuning: tuning[variant]})
 		})
 		if err != nil {
 			return err
@@ -71,27 +63,37 @@ func (b *bench) oneWay() error {
 	return nil
 }
 
-// bestSetting finds the knobs that raw AF_XDP is fastest with.
-func (b *bench) bestSetting(size int) (best int, err error) {
-	fastest := 0.0
-	for i, setting := range settings {
-		var rates []float64
-		for range max(b.rounds/2, 1) {
-			j := job{Variant: "raw", Size: size, Tuning: setting.tuning}
-			receiver, sender := j, j
-			receiver.Role, sender.Role = "receive", "send"
-			_, received, err := b.pair(receiver, sender)
-			if err != nil {
-				return 0, err
+func (b *bench) oneWayRate(j job) (float64, error) {
+	receiver, sender := j, j
+	receiver.Role, sender.Role = "receive", "send"
+	_, received, err := b.pair(receiver, sender)
+	return received.PerSecond, err
+}
+
+// bestTunings finds the knobs that raw AF_XDP is fastest with, and those that roced is. UDP has none.
+func (b *bench) bestTunings(size int) (best map[string]hca.Tuning, err error) {
+	variants := []string{"raw", "inline"}
+	best, fastest := map[string]hca.Tuning{}, map[string]float64{}
+	for _, setting := range settings {
+		rates := map[string][]float64{}
+		for range max(b.rounds/2, 2) {
+			for _, variant := range variants {
+				rate, err := b.oneWayRate(job{Variant: variant, Size: size, Tuning: setting.tuning})
+				if err != nil {
+					return nil, fmt.Errorf("%s, %d bytes, %s: %w", variant, size, setting.name, err)
+				}
+				rates[variant] = append(rates[variant], rate)
 			}
-			rates = append(rates, received.PerSecond)
 		}
-		rate := median(rates)
-		b.add(record{Name: "settings", Variant: "raw", Size: size, Setting: setting.name, PerSecond: rate})
-		if rate > fastest {
-			best, fastest = i, rate
+		for _, variant := range variants {
+			rate := median(rates[variant])
+			b.add(record{Name: "settings", Variant: variant, Size: size, Setting: setting.name, PerSecond: rate})
+			if rate > fastest[variant] {
+				best[variant], fastest[variant] = setting.tuning, rate
+			}
 		}
 	}
+	best["worker"] = best["inline"]
 	return best, nil
 }
 
@@ -109,7 +111,7 @@ func (b *bench) inTurns(name string, size int, setting string, variants []string
 		}
 	}
 	for _, variant := range variants {
-		b.add(record{Name: name, Variant: variant, Size: size, Setting: setting, PerSecond: median(rates[variant])})
+		b.add(record{Name: name, Variant: variant, Size: size, Setting: setting, PerSecond: median(rates[variant]), Rates: rates[variant]})
 	}
 	return nil
 }

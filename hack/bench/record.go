@@ -12,7 +12,7 @@ type record struct {
 	Size       int       `json:"size,omitempty"`    // payload, bytes
 	Setting    string    `json:"setting,omitempty"` // of the kernel's knobs
 	PerSecond  float64   `json:"messages_per_second,omitempty"`
-	Rates      []float64 `json:"rounds_per_second,omitempty"`       // of each round of receive alone
+	Rates      []float64 `json:"rounds_per_second,omitempty"`       // of each round
 	Speeds     []float64 `json:"rounds_core_speed,omitempty"`       // of the core that made the frames
 	Distances  []float64 `json:"rounds_core_distance_ns,omitempty"` // between the two cores
 	P50        int64     `json:"p50_ns,omitempty"`
