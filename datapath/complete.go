@@ -40,6 +40,7 @@ func (e *Engine) publish() {
 		cq.Queue.Publish()
 		if cq.Queue.TakeArmed(cq.solicited) {
 			cq.Wake()
+			e.WakeLeader()
 		}
 		cq.dirty, cq.solicited = false, false
 	}

@@ -13,7 +13,8 @@
 //	          AF_XDP sockets, or a network in memory
 //
 // One Engine serves one card. All its work is done in rounds. The holder of the lease runs a
-// round: the worker, a program that polls (Progress) or posts (Kick), or the control plane (Do).
+// round: the worker, a program that polls (Progress), posts (Kick) or waits (Lead), or the control
+// plane (Do).
 // The engine's state therefore needs no other lock. Tables change only between rounds: what a
 // change in Do has removed from a table is no longer in use when Do returns, and may be freed.
 //
@@ -33,17 +34,22 @@
 //	asleep ◄───────────────────────── busy ─────────────────────────► parked
 //	  │                               ▲  ▲                              │
 //	  └───────────────────────────────┘  └──────────────────────────────┘
-//	   a frame; a call; 1 ms, if the        a call; a program begins to wait; 1 ms
-//	   link could not take everything
+//	   a frame, if no leader is there;      a call; a program begins to wait; 1 ms
+//	   a call; 1 ms, if the link could
+//	   not take everything
 //
 // A busy worker runs rounds and finds new work by itself. In the other two states the doorbell
 // says "asleep", and a post calls the engine (Kick), which runs a round in the caller's thread.
 // Whoever leaves work behind while the worker is asleep wakes it. Before the worker stops looking
 // it first sets "asleep" and then runs a last round, so that no post is missed.
 //
+// While the worker is asleep, a program that waits alone is the leader (leader.go): a frame wakes it
+// and not the worker, and it runs the round that completes its own request. When it leaves, frames
+// wake the worker again (watch.go). If several programs wait, the worker runs the engine for all.
+//
 // Order of locks: the control plane's, then the lease. Nothing that runs under the lease takes
 // another lock or calls a program's code; waking a program is a send on a channel that never
-// blocks.
+// blocks, and a leader is woken by the deadline of what it sleeps on.
 //
 // The path of a packet returns no errors and allocates nothing. Every packet ends in exactly one
 // counter: delivered, or a Drop with a name.

@@ -26,6 +26,7 @@ type Engine struct {
 	called atomic.Pointer[Session] // suspended sessions that have called; see Session
 	rests  atomic.Bool             // the worker rests: see announceRest
 	worker worker
+	leader leader
 	link   link.Link
 	closed bool // the link is closed, nothing runs any more
 

@@ -2,91 +2,100 @@ package datapath
 
 import (
 	"fmt"
-	"os"
 	"sync"
-	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
 )
 
-// sleeper waits until one of several descriptors is readable, or for a wake-up. The descriptors
-// are in an epoll set, which is a single descriptor to the runtime's poller: a goroutine that
-// sleeps holds no thread.
+// sleeper is what the worker and the leader sleep on.
 //
-// The descriptors are in the set only during a sleep, because each frame of a watched socket
-// costs the kernel a wake-up.
+//	the link's descriptors ──► frames ──► the leader (leader.go)
+//	                             │ muted for the leader
+//	                             ▼
+//	             wake, grace ─► all ────► the worker
+//
+// So a frame wakes one of the two, and a change of who that is takes one system call and wakes nobody
+// (watch.go).
 type sleeper struct {
-	set         *os.File
-	setFD       int
-	conn        syscall.RawConn
+	frames, all epollSet
 	wakeFD      int
 	descriptors []int
 
-	closing sync.RWMutex // read-locked by wake, locked by close
+	mu      sync.Mutex // guards the fields below; wake and close hold it too
+	grace   grace
+	watched bool // the descriptors are in frames
+	muted   bool // frames is muted in all
+	led     bool // a leader is there
 	closed  bool
 }
 
 func newSleeper(descriptors []int) (s *sleeper, err error) {
-	s = &sleeper{descriptors: descriptors}
-	if s.wakeFD, err = unix.Eventfd(0, unix.EFD_CLOEXEC|unix.EFD_NONBLOCK); err != nil {
-		return nil, fmt.Errorf("eventfd for the worker: %w", err)
-	}
-	if s.setFD, err = unix.EpollCreate1(unix.EPOLL_CLOEXEC); err != nil {
-		_ = unix.Close(s.wakeFD)
-		return nil, fmt.Errorf("epoll for the worker: %w", err)
-	}
-	_ = unix.SetNonblock(s.setFD, true) // makes os.NewFile use the runtime's poller
-	s.set = os.NewFile(uintptr(s.setFD), "epoll")
-	if s.conn, err = s.set.SyscallConn(); err == nil {
-		err = s.watch(s.wakeFD)
-	}
-	if err != nil {
-		s.close()
-		return nil, fmt.Errorf("epoll for the worker: %w", err)
+	s = &sleeper{descriptors: descriptors, wakeFD: -1, grace: grace{fd: -1}}
+	for _, step := range []func() error{s.frames.open, s.all.open, s.openWake, s.grace.open, s.connect} {
+		if err := step(); err != nil {
+			s.close()
+			return nil, fmt.Errorf("what the worker sleeps on: %w", err)
+		}
 	}
 	return s, nil
 }
 
-func (s *sleeper) watch(fd int) error {
-	event := unix.EpollEvent{Events: unix.EPOLLIN, Fd: int32(fd)}
-	return unix.EpollCtl(s.setFD, unix.EPOLL_CTL_ADD, fd, &event)
+func (s *sleeper) openWake() (err error) {
+	if s.wakeFD, err = unix.Eventfd(0, unix.EFD_CLOEXEC|unix.EFD_NONBLOCK); err != nil {
+		return fmt.Errorf("eventfd: %w", err)
+	}
+	return nil
 }
 
-// sleep returns when a descriptor is readable, after wake, or after the timeout; 0 means none.
+func (s *sleeper) connect() error {
+	for _, fd := range []int{s.frames.fd, s.wakeFD, s.grace.fd} {
+		if err := s.all.add(fd); err != nil {
+			return fmt.Errorf("epoll: %w", err)
+		}
+	}
+	return nil
+}
+
+// sleep is the worker's. It returns when a frame has come and no leader is there, after wake, or
+// after the timeout; 0 means none. The caller looks for work after any return.
 func (s *sleeper) sleep(timeout time.Duration) {
 	var deadline time.Time
 	if timeout > 0 {
 		deadline = time.Now().Add(timeout)
 	}
-	_ = s.set.SetReadDeadline(deadline)
-	for _, fd := range s.descriptors {
-		_ = s.watch(fd) // EEXIST if the end of the last sleep could not remove it
-	}
-	// The caller looks for work after any return, also after an error.
-	_ = s.conn.Read(s.ready)
-	for _, fd := range s.descriptors {
-		_ = unix.EpollCtl(s.setFD, unix.EPOLL_CTL_DEL, fd, nil)
-	}
+	_ = s.all.file.SetReadDeadline(deadline)
+	s.attend()
+	_ = s.all.conn.Read(s.ready)
 }
 
 // ready polls the set without waiting. If it returns false, the runtime waits for the set.
-func (s *sleeper) ready(uintptr) bool {
-	var events [8]unix.EpollEvent
-	n, err := unix.EpollWait(s.setFD, events[:], 0)
+func (s *sleeper) ready(uintptr) (awake bool) {
+	var events [4]unix.EpollEvent
+	n, err := unix.EpollWait(s.all.fd, events[:], 0)
 	for _, event := range events[:max(n, 0)] {
-		if event.Fd == int32(s.wakeFD) {
-			var count [8]byte
-			_, _ = unix.Read(s.wakeFD, count[:])
+		switch int(event.Fd) {
+		case s.grace.fd:
+			s.endGrace()
+			continue
+		case s.wakeFD:
+			drain(s.wakeFD)
 		}
+		awake = true
 	}
-	return n != 0 || err != nil
+	return awake || err != nil
 }
 
-// wake ends the present sleep, or the next one. Any goroutine may call it, also after close.
+// drain makes an eventfd or a timer unreadable.
+func drain(fd int) {
+	var count [8]byte
+	_, _ = unix.Read(fd, count[:])
+}
+
+// wake ends the worker's present sleep, or the next one. Any goroutine may call it, also after close.
 func (s *sleeper) wake() {
-	s.closing.RLock()
-	defer s.closing.RUnlock()
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	if s.closed {
 		return
 	}
@@ -94,10 +103,19 @@ func (s *sleeper) wake() {
 	_, _ = unix.Write(s.wakeFD, one[:])
 }
 
+// close ends the leader's sleep. The worker has ended.
 func (s *sleeper) close() {
-	s.closing.Lock()
-	defer s.closing.Unlock()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return
+	}
 	s.closed = true
-	_ = s.set.Close()
-	_ = unix.Close(s.wakeFD)
+	s.all.close()
+	s.frames.close()
+	for _, fd := range []int{s.wakeFD, s.grace.fd} {
+		if fd >= 0 {
+			_ = unix.Close(fd)
+		}
+	}
 }

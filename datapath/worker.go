@@ -39,6 +39,7 @@ type worker struct {
 	polling atomic.Bool   // a program ran a round, or tried to, since the worker last checked
 	kicks   atomic.Uint32 // posts that ran a round while the worker slept
 	waiters atomic.Int32  // programs that sleep until a completion comes
+	ready   atomic.Int32  // waits in a row that need not sleep, up to manyReady
 	unpark  chan struct{} // of capacity 1
 	stop    atomic.Bool
 	done    chan struct{}
@@ -87,7 +88,7 @@ func (w *worker) noteKick() {
 }
 
 // notNeeded reports whether a program has run the engine since the worker last checked and no
-// program waits for a completion: a program that waits does not receive frames.
+// program waits for a completion: a program that waits may need the worker to receive frames.
 func (w *worker) notNeeded() bool {
 	return w.polling.Load() && w.polling.Swap(false) && w.waiters.Load() == 0
 }
@@ -98,10 +99,14 @@ func (e *Engine) Start() {
 	go e.work()
 }
 
+// manyRounds is the number of rounds with work, without a sleep in between, after which the worker
+// does not let the kernel watch the sockets any more.
+const manyRounds = 2
+
 func (e *Engine) work() {
 	w := &e.worker
 	defer close(w.done)
-	lastWork := time.Now()
+	lastWork, busy := time.Now(), 0
 	for !w.stop.Load() {
 		if w.notNeeded() {
 			e.rest(workerParked)
@@ -109,11 +114,15 @@ func (e *Engine) work() {
 			continue
 		}
 		if worked, _ := e.workOnce(); worked {
+			if busy++; busy == manyRounds {
+				w.sleeper.ignore()
+			}
 			lastWork = time.Now()
 			continue
 		}
 		runtime.Gosched() // let a goroutine run that a completion has woken
 		if time.Since(lastWork) >= w.spin {
+			busy = 0
 			e.rest(workerAsleep)
 			if w.kicks.Swap(0) < manyKicks {
 				w.polling.Store(false) // a program that polled meanwhile may have stopped long ago
@@ -130,6 +139,9 @@ func (e *Engine) workOnce() (worked, more bool) {
 	}
 	e.lease.Lock()
 	defer e.lease.Unlock()
+	if e.closed {
+		return false, false
+	}
 	worked = e.runRound()
 	return worked, e.more()
 }
@@ -145,6 +157,7 @@ func (e *Engine) rest(doing uint32) {
 	switch {
 	case w.stop.Load():
 	case doing == workerParked:
+		w.sleeper.ignore()
 		w.park()
 	case worked:
 	case more:
@@ -193,20 +206,6 @@ func (e *Engine) Wake(s *Session) {
 	e.call(s)
 	e.worker.call()
 }
-
-// BeginWait announces that a program is about to sleep until a completion comes. From now on the
-// worker runs the engine, even while other programs poll.
-func (e *Engine) BeginWait() {
-	w := &e.worker
-	w.waiters.Add(1)
-	w.kicks.Store(0)
-	if w.is(workerParked) {
-		w.call()
-	}
-}
-
-// EndWait ends what BeginWait began.
-func (e *Engine) EndWait() { e.worker.waiters.Add(-1) }
 
 // Close stops the worker and closes the link. Requests that were posted and not sent are lost; see
 // Settle. Afterwards Progress does nothing, and Do runs its change without a round.

@@ -87,6 +87,9 @@ func (q *CQ) Close() error {
 		return fmt.Errorf("destroy CQ: %w", err)
 	}
 	close(q.closed) // only once: a second DestroyCQ of the handle fails
+	if q.ctx.progress != nil {
+		q.ctx.progress.WakeLeader()
+	}
 	q.ctx.eventSources.remove(q.eventID)
 	return nil
 }

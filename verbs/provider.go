@@ -58,6 +58,15 @@ type Progressor interface {
 	// has woken. In between the card must not rely on this caller to run it.
 	BeginWait()
 	EndWait()
+	// NoteReady says that the caller was about to wait, and a completion was there.
+	NoteReady()
+	// Lead runs the card in the caller's thread, asleep while there is nothing to do. It returns true
+	// when it has taken something from events, closed is closed, the session has ended or ctx is
+	// done. It returns false at once if the caller has to wait for these itself. The caller has
+	// called BeginWait.
+	Lead(ctx context.Context, events, closed <-chan struct{}) (over bool)
+	// WakeLeader is called when closed has been closed.
+	WakeLeader()
 }
 
 // DeviceProvider gives the properties of the card and its port.

@@ -17,8 +17,11 @@ func (q *CQ) Wait(ctx context.Context, wcs []WC) (int, error) {
 	}
 	q.waiters.Add(1)
 	defer q.wakeNext()
-	for {
+	for first := true; ; first = false {
 		n, err := q.takeOrArm(wcs)
+		if n > 0 && first && q.ctx.progress != nil {
+			q.ctx.progress.NoteReady()
+		}
 		if n > 0 || err != nil || len(wcs) == 0 {
 			return n, err
 		}
@@ -28,11 +31,18 @@ func (q *CQ) Wait(ctx context.Context, wcs []WC) (int, error) {
 	}
 }
 
-// sleep waits for an event.
+// sleep waits for an event. If the program can run the card, and waits alone, it runs the card
+// meanwhile.
 func (q *CQ) sleep(ctx context.Context) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
 	if q.ctx.progress != nil {
 		q.ctx.progress.BeginWait()
 		defer q.ctx.progress.EndWait()
+		if q.ctx.progress.Lead(ctx, q.events, q.closed) {
+			return nil
+		}
 	}
 	select {
 	case <-q.events:

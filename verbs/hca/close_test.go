@@ -50,7 +50,8 @@ func waiting(function string) (n int) {
 	stacks := make([]byte, 1<<20)
 	stacks = stacks[:runtime.Stack(stacks, true)]
 	for _, one := range strings.Split(string(stacks), "\n\n") {
-		if strings.Contains(one, "[select") && strings.Contains(one, function) {
+		asleep := strings.Contains(one, "[select") || strings.Contains(one, "[IO wait") // a leader
+		if asleep && strings.Contains(one, function) {
 			n++
 		}
 	}

@@ -1,6 +1,7 @@
 package hca
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -120,6 +121,7 @@ func (s *Session) end() (first bool) {
 func (s *Session) wakeWaiters() {
 	if !isClosed(s.done) {
 		close(s.done)
+		s.card.engine.WakeLeader()
 	}
 }
 
@@ -226,6 +228,21 @@ func (s *Session) BeginWait() { s.card.engine.BeginWait() }
 
 // EndWait implements verbs.Progressor.
 func (s *Session) EndWait() { s.card.engine.EndWait() }
+
+// NoteReady implements verbs.Progressor.
+func (s *Session) NoteReady() {
+	if s.card.inline {
+		s.card.engine.NoteReady()
+	}
+}
+
+// Lead implements verbs.Progressor.
+func (s *Session) Lead(ctx context.Context, events, closed <-chan struct{}) (over bool) {
+	return s.card.inline && s.card.engine.Lead(datapath.Waiter{Context: ctx, Events: events, Closed: closed, Done: s.done})
+}
+
+// WakeLeader implements verbs.Progressor.
+func (s *Session) WakeLeader() { s.card.engine.WakeLeader() }
 
 // mayPrivileged reports whether the program may set a Q_Key with the high bit.
 func (s *Session) mayPrivileged() bool {

@@ -1,0 +1,48 @@
+package datapath
+
+import (
+	"fmt"
+	"os"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// epollSet is an epoll set that goroutines sleep on. To the runtime's poller it is one descriptor, so
+// a goroutine that sleeps holds no thread.
+type epollSet struct {
+	fd   int
+	file *os.File
+	conn syscall.RawConn
+}
+
+func (s *epollSet) open() (err error) {
+	if s.fd, err = unix.EpollCreate1(unix.EPOLL_CLOEXEC); err != nil {
+		return fmt.Errorf("epoll: %w", err)
+	}
+	_ = unix.SetNonblock(s.fd, true) // makes os.NewFile use the runtime's poller
+	s.file = os.NewFile(uintptr(s.fd), "epoll")
+	s.conn, err = s.file.SyscallConn()
+	return err
+}
+
+// add makes the set readable while fd is.
+func (s *epollSet) add(fd int) error { return s.control(unix.EPOLL_CTL_ADD, fd, unix.EPOLLIN) }
+
+func (s *epollSet) remove(fd int) { _ = s.control(unix.EPOLL_CTL_DEL, fd, 0) }
+
+// mute keeps fd in the set, but ignores it.
+func (s *epollSet) mute(fd int) { _ = s.control(unix.EPOLL_CTL_MOD, fd, 0) }
+
+// unmute ends it. If fd is readable, the set is from then on.
+func (s *epollSet) unmute(fd int) { _ = s.control(unix.EPOLL_CTL_MOD, fd, unix.EPOLLIN) }
+
+func (s *epollSet) control(operation, fd int, events uint32) error {
+	return unix.EpollCtl(s.fd, operation, fd, &unix.EpollEvent{Events: events, Fd: int32(fd)})
+}
+
+func (s *epollSet) close() {
+	if s.file != nil {
+		_ = s.file.Close()
+	}
+}

@@ -1,0 +1,273 @@
+package datapath
+
+import (
+	"context"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/roced/roced/datapath/ring"
+	"github.com/roced/roced/datapath/wire"
+)
+
+// hosts are two engines on a wire in memory, with their workers asleep. b receives from a.
+func newHosts(t *testing.T) (a, b *rig) {
+	t.Helper()
+	left, right := newWire(t)
+	a, b = newStation(t, left, true), newStation(t, right, true)
+	b.engine.Do(func() { b.engine.SetAddresses([]wire.GID{peerGID}) })
+	a.asleep()
+	b.asleep()
+	return a, b
+}
+
+func (r *rig) asleep() {
+	r.Helper()
+	wait(r.T, "sleep of the worker", func() bool { return r.engine.worker.is(workerAsleep) })
+}
+
+// message posts a receive at one end, and sends a message from the other.
+func message(from, to *rig) {
+	to.postRecv(1, piece(0, 200))
+	from.send.Put(&ring.Send{Opcode: ring.WRSend, RemoteQPN: testQP, RemoteQKey: testQKey})
+	from.send.Publish()
+	if from.doorbell.Ring(3) {
+		from.engine.Kick(from.session)
+	}
+}
+
+// await waits for completions as verbs.CQ.Wait does, and reports whether it was the leader when they
+// came. It gives none if the context ends, or closed is closed.
+func (r *rig) await(ctx context.Context, closed <-chan struct{}) (n int, led bool) {
+	r.engine.BeginWait()
+	defer r.engine.EndWait()
+	for ctx.Err() == nil {
+		if n = r.pollOrArm(); n > 0 {
+			return n, led
+		}
+		if led = r.engine.Lead(Waiter{Context: ctx, Events: r.wake, Closed: closed}); led {
+			if n = r.pollOrArm(); n > 0 || isClosed(closed) {
+				return n, led
+			}
+			continue
+		}
+		select {
+		case <-r.wake:
+		case <-closed:
+			return r.pollOrArm(), false
+		case <-ctx.Done():
+		}
+	}
+	return 0, led
+}
+
+// polling is what verbs.CQ has a lock for.
+var polling sync.Mutex
+
+func (r *rig) pollOrArm() int {
+	polling.Lock()
+	defer polling.Unlock()
+	r.cq.Arm(false)
+	return len(r.completions())
+}
+
+func isClosed(c <-chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
+	}
+}
+
+// leads waits until a program is the leader, and asleep.
+func (r *rig) leads() {
+	r.Helper()
+	wait(r.T, "a leader that sleeps", r.engine.leader.asleep.Load)
+}
+
+// background waits in a goroutine of its own.
+func (r *rig) background(ctx context.Context, closed <-chan struct{}) (result chan bool) {
+	result = make(chan bool, 1)
+	go func() {
+		_, led := r.await(ctx, closed)
+		result <- led
+	}()
+	return result
+}
+
+// A program that waits alone runs the card: the worker sleeps on.
+func TestLeaderRunsTheEngine(t *testing.T) {
+	a, b := newHosts(t)
+	for range 200 {
+		got := b.background(t.Context(), nil)
+		b.leads()
+		message(a, b)
+		if !<-got {
+			t.Fatal("the worker did it")
+		}
+		if !b.engine.worker.is(workerAsleep) {
+			t.Fatal("the worker is awake")
+		}
+	}
+}
+
+// A completion that another round than the leader's has made wakes the leader.
+func TestOthersCompleteForTheLeader(t *testing.T) {
+	r := newRigOn(t, &fakeLink{})
+	r.engine.Start()
+	for range 200 {
+		r.asleep()
+		got := r.background(t.Context(), nil)
+		r.leads()
+		r.postSend(ring.Send{Flags: ring.SendSignaled})
+		r.engine.Kick(r.session)
+		<-got
+	}
+}
+
+// When the leader leaves, by whatever cause, the worker takes over for those who wait too.
+func TestLeaderLeaves(t *testing.T) {
+	a, b := newHosts(t)
+	for i := range 100 {
+		ctx, cancel := context.WithCancel(t.Context())
+		closed := make(chan struct{})
+		first := b.background(ctx, closed)
+		b.leads()
+		second := b.background(t.Context(), nil)
+		wait(t, "a second waiter", func() bool { return b.engine.worker.waiters.Load() == 2 })
+		if i%2 == 0 {
+			cancel()
+		} else {
+			close(closed)
+			b.engine.WakeLeader()
+		}
+		<-first
+		message(a, b)
+		<-second
+		cancel()
+		b.asleep()
+	}
+}
+
+// A leader that has gone, and does not wait again, leaves its frames to the worker: once, and after it
+// has come and gone so quickly that the worker leaves it a while.
+func TestLeaderDoesNotComeBack(t *testing.T) {
+	a, b := newHosts(t)
+	for _, waits := range []int{1, 2, 50} {
+		for range waits {
+			got := b.background(t.Context(), nil)
+			b.leads()
+			message(a, b)
+			<-got
+		}
+		for range 3 {
+			message(a, b)
+			wait(t, "the message", func() bool { return len(b.completions()) == 1 })
+			b.asleep()
+		}
+	}
+}
+
+// A program that never needs to sleep is not told of frames; when it does something else, the worker
+// finds them.
+func TestReadyProgramLeaves(t *testing.T) {
+	a, b := newHosts(t)
+	s := b.engine.worker.sleeper
+	for range 20 {
+		b.asleep()
+		b.engine.worker.ready.Store(0)
+		for range manyReady {
+			b.engine.NoteReady()
+		}
+		message(a, b)
+		wait(t, "the message", func() bool { return len(b.completions()) == 1 })
+	}
+	b.asleep()
+	wait(t, "the end of the grace", func() bool {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		return !s.grace.running && s.watched && !s.muted
+	})
+}
+
+// Closing the engine ends the leader's sleep.
+func TestCloseWithALeader(t *testing.T) {
+	left, right := newWire(t)
+	newStation(t, right, false)
+	r := newRigOn(t, left)
+	r.engine.Start()
+	r.asleep()
+	done := make(chan struct{})
+	got := r.background(t.Context(), done)
+	r.leads()
+	close(done) // as the session does
+	if err := r.engine.Close(); err != nil {
+		t.Fatal(err)
+	}
+	<-got
+	if r.engine.Lead(Waiter{Context: t.Context()}) {
+		t.Error("a closed engine has a leader")
+	}
+}
+
+// Programs that wait, are cancelled, post, poll, and the control plane: nobody sleeps for ever.
+func TestNoLostWakeup(t *testing.T) {
+	a, b := newHosts(t)
+	const messages = 2000
+	stop := make(chan struct{})
+	var others sync.WaitGroup
+	for _, disturb := range []func(){
+		func() { b.engine.Do(func() { b.engine.SetMTU(wire.MTU1024) }) },
+		func() { b.engine.Progress() },
+		func() {
+			ctx, cancel := context.WithTimeout(t.Context(), 50*time.Microsecond)
+			b.engine.BeginWait()
+			if !b.engine.Lead(Waiter{Context: ctx}) {
+				<-ctx.Done()
+			}
+			b.engine.EndWait()
+			cancel()
+		},
+		func() { b.engine.NoteReady() },
+		func() { b.engine.WakeLeader() },
+	} {
+		others.Go(func() {
+			for !isClosed(stop) {
+				disturb()
+				time.Sleep(30 * time.Microsecond)
+			}
+		})
+	}
+	for range messages {
+		message(a, b)
+		if n, _ := b.await(t.Context(), nil); n != 1 {
+			t.Fatalf("%d completions", n)
+		}
+	}
+	close(stop)
+	others.Wait()
+	if c := b.engine.Counters(); c.Delivered != messages || c.Dropped() != 0 {
+		t.Errorf("delivered %d, drops %v", c.Delivered, named(&c))
+	}
+}
+
+// Spinning that never pays is tried ever less, and again after it has paid.
+func TestSpin(t *testing.T) {
+	var s spin
+	tries := func(hit bool) (n int) {
+		for range 1000 {
+			if s.begin() {
+				n++
+				s.end(hit)
+			}
+		}
+		return n
+	}
+	if n := tries(false); n < 15 || n > 25 {
+		t.Errorf("%d tries of 1000, and none paid", n)
+	}
+	if n := tries(true); n < 900 {
+		t.Errorf("%d tries of 1000, and all paid", n)
+	}
+}
