@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"os"
+	"runtime"
 	"sync/atomic"
 	"time"
 )
@@ -39,9 +40,15 @@ func (w *Waiter) over() bool {
 type leader struct {
 	waiter Waiter
 	spin   spin
+	waits  uint32
 	there  atomic.Bool // owns the fields above
 	asleep atomic.Bool // or about to be; see WakeLeader
 }
+
+// waitsPerYield is how many waits a leader has for one yield. A program whose answers always come while
+// the leader spins would else keep other goroutines from its processor. A yield is not cheap: see
+// verbs.CQ.Poll.
+const waitsPerYield = 64
 
 // Lead makes a program that waits the leader, and returns true when it need not wait any more. It
 // returns false, at once, if another program waits too or the worker is not asleep: then the program
@@ -54,6 +61,9 @@ func (e *Engine) Lead(waiter Waiter) (over bool) {
 	if w.waiters.Load() != 1 || !l.there.CompareAndSwap(false, true) {
 		w.sleeper.attend()
 		return false
+	}
+	if l.waits++; l.waits%waitsPerYield == 0 {
+		runtime.Gosched()
 	}
 	l.waiter = waiter
 	w.sleeper.takeOver()

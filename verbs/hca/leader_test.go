@@ -137,7 +137,7 @@ func TestWaitersComeAndGo(t *testing.T) {
 		})
 	}
 	check(t, server.receive())
-	for range 1000 {
+	for n := 0; n < 1000 || (closed.Load() == 0 || cancelled.Load() == 0) && stop.Err() == nil; n++ {
 		check(t, errors.Join(client.receive(), client.send(server.qp.Number()), server.sleep(stop), server.receive(), server.send(client.qp.Number()), client.sleep(stop)))
 	}
 	cancel()
