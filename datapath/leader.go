@@ -119,7 +119,7 @@ func (e *Engine) runUntilOver() (over bool) {
 		}
 	}
 	if spinning {
-		l.spin.end(over)
+		l.spin.end(over, e.worker.spin)
 	}
 	if more {
 		e.worker.call()
