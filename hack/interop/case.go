@@ -27,7 +27,7 @@ func (c *testCase) linkMTU() int {
 const caseTime = 90 * time.Second
 
 func allCases() []testCase {
-	return slices.Concat(udCases(), pingpongCases(), mcastCases(), perftestCases(), mishapCases(), jumboCases())
+	return slices.Concat(udCases(), pingpongCases(), mcastCases(), burstCases(), perftestCases(), mishapCases(), jumboCases())
 }
 
 // try runs a case, captures its frames and has them judged.

@@ -31,7 +31,7 @@ func buildRoced(ctx context.Context) (path string, err error) {
 // onHost starts one of roced's commands on the host's interface, as a user would.
 // It is interrupted when ctx is done.
 func (l *testbed) onHost(ctx context.Context, command string, arguments ...any) *job.Job {
-	args := append([]string{command, "-d", "eth0", "--netns", l.host.Name()}, words(arguments)...)
+	args := append([]string{command, "-d", "eth0", "--netns", l.host.Name(), "--tx", string(l.send)}, words(arguments)...)
 	cmd := exec.CommandContext(ctx, l.roced, args...)
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGINT) }
 	cmd.WaitDelay = 5 * time.Second

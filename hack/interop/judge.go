@@ -40,7 +40,30 @@ func (l *testbed) stopCapture() error {
 	l.hostFrames, hostErr = l.hostRecorder.Stop()
 	l.peerFrames, peerErr = l.peerRecorder.Stop()
 	l.hostRecorder, l.peerRecorder = nil, nil
+	if err := errors.Join(hostErr, peerErr); err != nil {
+		return err
+	}
+	l.hostFrames, hostErr = cutTrains(l.hostFrames)
+	l.peerFrames, peerErr = cutTrains(l.peerFrames)
 	return errors.Join(hostErr, peerErr)
+}
+
+// cutTrains puts packets in the place of the trains that they are.
+func cutTrains(frames []capture.Recorded) (all []capture.Recorded, err error) {
+	for _, frame := range frames {
+		if !frame.Unfinished.Train() {
+			all = append(all, frame)
+			continue
+		}
+		packets, err := frame.Packets()
+		if err != nil {
+			return nil, err
+		}
+		for _, packet := range packets {
+			all = append(all, capture.Recorded{Frame: capture.Frame{Data: packet, Outgoing: frame.Outgoing}, Time: frame.Time})
+		}
+	}
+	return all, nil
 }
 
 // judge keeps the frames of a case as files, and has them examined by our own parser

@@ -11,6 +11,7 @@ import (
 
 	"github.com/roced/roced/hack/interop/vm"
 	"github.com/roced/roced/internal/lab"
+	"github.com/roced/roced/verbs/hca"
 )
 
 // options are the command line's.
@@ -19,6 +20,7 @@ type options struct {
 	list     bool
 	kernel   vm.Kernel
 	captures string // the folder for pcap files
+	send     hca.SendMode
 }
 
 func main() {
@@ -48,12 +50,14 @@ func main() {
 func parseOptions() (o options, err error) {
 	only := flag.String("only", "", "run the cases whose name matches a regular `expression`")
 	kernel := flag.String("kernel", string(vm.Stable), "the peer's: stable (Linux 6.1) or backports (6.12)")
+	send := flag.String("tx", string(hca.SendAuto), "roced's send `mode`, where a case has no other: auto, af_xdp or trains")
 	flag.BoolVar(&o.list, "list", false, "list the cases")
 	flag.StringVar(&o.captures, "captures", "", "keep a pcap file of each case in this `folder`")
 	flag.Parse()
 	if flag.NArg() > 0 {
 		return o, fmt.Errorf("what is %q? See -help", flag.Arg(0))
 	}
+	o.send = hca.SendMode(*send)
 	if o.kernel, err = vm.ParseKernel(*kernel); err != nil {
 		return o, err
 	}
@@ -103,12 +107,12 @@ func runLab(ctx context.Context, o options, image string, mtu int, report *repor
 	if len(cases) == 0 {
 		return nil
 	}
-	bed, err := newTestbed(ctx, image, mtu, o.captures)
+	bed, err := newTestbed(ctx, image, mtu, o)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, bed.Close()) }()
-	report.heading(fmt.Sprintf("peer: Linux %s, rdma_rxe; link MTU %d", vm.Release(image), mtu))
+	report.heading(fmt.Sprintf("peer: Linux %s, rdma_rxe; link MTU %d; roced sends in mode %s", vm.Release(image), mtu, o.send))
 	for _, c := range cases {
 		detail, err := bed.try(ctx, c)
 		if ctx.Err() != nil {

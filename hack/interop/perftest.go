@@ -15,6 +15,7 @@ type perftest struct {
 	client  bool // roced is
 	ipv6    bool
 	group   bool // multicast, -g
+	trains  bool // roced sends as fast as it can, in trains
 	size    int
 	count   int
 }
@@ -24,6 +25,8 @@ func perftestCases() (cases []testCase) {
 		{client: true, size: 1024, count: 500},
 		{client: false, size: 1024, count: 500},
 		{client: true, size: 64, count: 500, ipv6: true},
+		{client: true, size: 1024, count: 500, trains: true},
+		{client: true, size: 64, count: 500, ipv6: true, trains: true},
 		{client: false, size: 64, count: 500, ipv6: true},
 		{latency: true, client: true, size: 64, count: 500},
 		{latency: true, client: false, size: 64, count: 500},
@@ -54,6 +57,9 @@ func (p perftest) name() string {
 	}
 	if p.group {
 		words = append(words, "multicast")
+	}
+	if p.trains {
+		words = append(words, "trains")
 	}
 	return strings.Join(words, ", ")
 }
@@ -97,7 +103,9 @@ func (p perftest) ours() []any {
 	if p.latency {
 		arguments[len(arguments)-1] = "--latency"
 	}
-	if p.client && !p.latency {
+	if p.trains {
+		arguments = append(arguments, "--tx", "trains")
+	} else if p.client && !p.latency {
 		arguments = append(arguments, "--rate", 5000) // what an emulated peer can take
 	}
 	if p.group && p.receives() {
@@ -137,8 +145,11 @@ func (p perftest) exchange(ctx context.Context, l *testbed) (detail string, err 
 // compare looks at roced's report. What the peer's programs count is in their exit status.
 func (p perftest) compare(said string) (detail string, err error) {
 	var report struct {
-		Bandwidth []struct{ Sent, Received int }
-		Latency   []struct {
+		Bandwidth []struct {
+			Sent, Received int
+			InTrains       int `json:"sent_in_trains"`
+		}
+		Latency []struct {
 			RoundTrips int `json:"round_trips"`
 		}
 	}
@@ -150,6 +161,7 @@ func (p perftest) compare(said string) (detail string, err error) {
 	case p.latency && len(report.Latency) == 1 && report.Latency[0].RoundTrips >= p.count-1:
 		return fmt.Sprintf("%d round trips of %d bytes", p.count, p.size), nil
 	case p.latency || len(report.Bandwidth) != 1:
+	case p.trains && report.Bandwidth[0].InTrains == 0:
 	case p.client && report.Bandwidth[0].Sent == p.count: // the server's exit status says that they came
 		return fmt.Sprintf("%d messages of %d bytes sent, and taken by the peer", p.count, p.size), nil
 	case !p.client && report.Bandwidth[0].Received == p.count:

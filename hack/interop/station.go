@@ -34,9 +34,10 @@ type station struct {
 	posts int // receives posted so far
 }
 
-func (l *testbed) newStation() (s *station, err error) {
+func (l *testbed) newStation(options ...hca.Option) (s *station, err error) {
 	s = &station{}
-	if s.card, err = hca.Open("eth0", hca.InNamespace(l.host.Path())); err != nil {
+	options = append([]hca.Option{hca.InNamespace(l.host.Path()), hca.WithSendMode(l.send)}, options...)
+	if s.card, err = hca.Open("eth0", options...); err != nil {
 		return nil, err
 	}
 	if s.Context, err = verbs.Open(s.card); err != nil {

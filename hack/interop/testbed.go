@@ -11,6 +11,7 @@ import (
 	"github.com/roced/roced/hack/interop/vm"
 	"github.com/roced/roced/internal/lab"
 	"github.com/roced/roced/internal/lab/capture"
+	"github.com/roced/roced/verbs/hca"
 )
 
 // labPrefix is what the lab's namespaces are called.
@@ -53,13 +54,14 @@ type testbed struct {
 	captures string // the folder for pcap files
 	// Of the case that runs, and, when its recording has ended, the frames.
 	hostRecorder, peerRecorder *capture.Recorder
-	hostFrames, peerFrames     []capture.Recorded
+	hostFrames, peerFrames     []capture.Recorded // with each train as the packets that it stands for
 
-	roced string // the binary
+	roced string       // the binary
+	send  hca.SendMode // of roced, if a case has no other
 }
 
-func newTestbed(ctx context.Context, image string, mtu int, captures string) (*testbed, error) {
-	l := &testbed{mtu: mtu, captures: captures, kernel: vm.Release(image)}
+func newTestbed(ctx context.Context, image string, mtu int, o options) (*testbed, error) {
+	l := &testbed{mtu: mtu, captures: o.captures, kernel: vm.Release(image), send: o.send}
 	if err := l.open(ctx, image); err != nil {
 		return nil, errors.Join(fmt.Errorf("lab: %w", err), l.Close())
 	}

@@ -11,20 +11,27 @@ import (
 func (r *perftestRun) addSent(sent uint64, elapsed time.Duration) error {
 	b := bandwidthResult{Size: r.test.Size, NotMeasured: r.notTold("received")}
 	b.addSent(sent, elapsed)
-	drops, link, err := r.losses()
-	b.Drops, b.LinkDrops = bySide(drops, nil), bySide(link, nil)
+	changed, err := r.changed()
+	if err != nil {
+		return err
+	}
+	b.InTrains = new(card.Count(changed, "socket", "tx_in_trains"))
+	b.Drops, b.LinkDrops = bySide(card.Losses(changed), nil), bySide(card.LinkLosses(changed), nil)
 	r.report.Bandwidth = append(r.report.Bandwidth, b)
-	return err
+	return nil
 }
 
 // addReceived reports what a receiver knows.
 func (r *perftestRun) addReceived(a *arrivals) error {
 	b := bandwidthResult{Size: r.test.Size, NotMeasured: r.notTold("sent")}
 	b.addReceived(outcome{Received: a.packets, Elapsed: a.elapsed()})
-	drops, link, err := r.losses()
-	b.Drops, b.LinkDrops = bySide(nil, drops), bySide(nil, link)
+	changed, err := r.changed()
+	if err != nil {
+		return err
+	}
+	b.Drops, b.LinkDrops = bySide(nil, card.Losses(changed)), bySide(nil, card.LinkLosses(changed))
 	r.report.Bandwidth = append(r.report.Bandwidth, b)
-	return err
+	return nil
 }
 
 // notTold says why half of a result is missing.
@@ -32,12 +39,11 @@ func (r *perftestRun) notTold(what string) string {
 	return fmt.Sprintf("not measured: what was %s, and so what was lost; perftest tells it to nobody but who reads what %s prints", what, r.binary())
 }
 
-// losses is what was dropped on this side.
-func (r *perftestRun) losses() (drops, link map[string]uint64, err error) {
+// changed is what this side has counted since the conversation began.
+func (r *perftestRun) changed() ([]card.Counter, error) {
 	after, err := r.device.Counters()
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	changed := card.Since(r.before, after)
-	return card.Losses(changed), card.LinkLosses(changed), nil
+	return card.Since(r.before, after), nil
 }

@@ -59,10 +59,10 @@ pkgs="busybox-static dash libc-bin kmod iproute2 ethtool tcpdump iputils-ping st
       python3-minimal python3-pyverbs $extra_pkgs"
 
 # Kernel modules (dependencies are added below).  crc32_generic is what rxe
-# asks the crypto layer for; sch_netem is there to inject loss/reordering.
+# asks the crypto layer for; sch_netem is there to inject loss/reordering, sch_tbf to limit a rate.
 mods="virtio_pci virtio_net virtio_console 9p 9pnet_virtio
       rdma_rxe ib_uverbs rdma_ucm ib_umad crc32_generic
-      veth dummy bridge 8021q macvlan ipvlan bonding team tun sch_netem $extra_mods"
+      veth dummy bridge 8021q macvlan ipvlan bonding team tun sch_netem sch_tbf $extra_mods"
 
 # Packages the dependency closure drags in but a guest without package
 # management, logins or perl does not need.

@@ -1,0 +1,170 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"strconv"
+	"strings"
+
+	"github.com/roced/roced/hack/interop/job"
+	"github.com/roced/roced/verbs"
+	"github.com/roced/roced/verbs/hca"
+)
+
+// burst is a case of many datagrams of one size from roced, in lists that can leave as trains. The peer
+// compares each of them, and tells after each list: it is emulated, and has 64 receives.
+type burst struct {
+	size  int
+	ipv6  bool
+	group bool
+	mode  hca.SendMode
+}
+
+const (
+	burstCount  = 2048
+	burstWindow = 32 // messages of a list
+)
+
+func burstCases() (cases []testCase) {
+	for _, mode := range []hca.SendMode{hca.SendTrains, hca.SendAuto} {
+		for _, size := range []int{64, 1024} {
+			for _, ipv6 := range []bool{false, true} {
+				b := burst{size: size, ipv6: ipv6, mode: mode}
+				cases = append(cases, testCase{name: b.name(), run: b.run})
+				if mode == hca.SendTrains {
+					b.group = true
+					cases = append(cases, testCase{name: b.name(), run: b.run})
+				}
+			}
+		}
+	}
+	return cases
+}
+
+func (b burst) name() string {
+	name := fmt.Sprintf("burst, %s, %s, %d bytes", b.mode, family(b.ipv6), b.size)
+	if b.group {
+		name += ", multicast"
+	}
+	return name
+}
+
+// dest is where it goes.
+func (b burst) dest() netip.Addr {
+	switch {
+	case b.group && b.ipv6:
+		return groupIPv6
+	case b.group:
+		return groupIPv4
+	}
+	return ends(b.ipv6).peer
+}
+
+func (b burst) run(ctx context.Context, l *testbed) (detail string, err error) {
+	if b.group { // what attaches by verbs is no member
+		return l.withPeerJoined(ctx, b.dest(), func() (string, error) { return b.exchange(ctx, l) })
+	}
+	return b.exchange(ctx, l)
+}
+
+// exchange sends it. The peer's card counts the packets that it takes, all of which have a right ICRC.
+func (b burst) exchange(ctx context.Context, l *testbed) (detail string, err error) {
+	options := fmt.Sprintf("-b %d", burstWindow)
+	if b.group {
+		options += fmt.Sprintf(" -m %v", b.dest())
+	}
+	receiver, qpn, err := l.receiver(ctx, burstCount, ends(b.ipv6).peer, options)
+	if err != nil {
+		return "", err
+	}
+	if b.group {
+		qpn = verbs.MulticastQPN
+	}
+	before, err := l.peerReceived(ctx)
+	if err != nil {
+		return "", err
+	}
+	trains, err := b.send(ctx, l, receiver, qpn)
+	if err != nil {
+		return "", err
+	}
+	said, err := receiver.Wait()
+	if want := fmt.Sprintf("all %d of %d bytes", burstCount, b.size); err != nil || !strings.Contains(said, want) {
+		return "", fmt.Errorf("peer: %v:\n%s", err, tail(said))
+	}
+	after, err := l.peerReceived(ctx)
+	if err != nil {
+		return "", err
+	}
+	if after-before != burstCount {
+		return "", fmt.Errorf("the peer's card counts %d packets, not %d", after-before, burstCount)
+	}
+	return fmt.Sprintf("%d messages, %s", burstCount, trains), nil
+}
+
+// send sends the lists, one after the other, and says how they left.
+func (b burst) send(ctx context.Context, l *testbed, receiver *job.Job, qpn verbs.QPN) (how string, err error) {
+	s, err := l.newStation(hca.WithSendMode(b.mode))
+	if err != nil {
+		return "", err
+	}
+	defer func() { err = errors.Join(err, s.Close()) }()
+	ah, err := s.address(b.dest(), verbs.GlobalRoute{})
+	if err != nil {
+		return "", err
+	}
+	for sent := 0; sent < burstCount; sent += burstWindow {
+		if err := s.sendList(ctx, verbs.SendWR{Opcode: verbs.WRSendWithImm, AH: ah, RemoteQPN: qpn, RemoteQKey: testQKey}, sent, b.size); err != nil {
+			return "", err
+		}
+		if _, err := receiver.Saying(ctx, fmt.Sprintf("came %d\n", sent+burstWindow)); err != nil {
+			return "", errors.Join(err, s.dropError())
+		}
+	}
+	return b.howSent(s)
+}
+
+// howSent says how many trains they left in: none, unless the mode is trains. At the other end of the host's
+// link is a bridge, which hands trains on, so automatic mode has none.
+func (b burst) howSent(s *station) (string, error) {
+	statistics, err := s.card.Statistics()
+	if err != nil {
+		return "", err
+	}
+	sent := statistics.Sent
+	if want := map[bool]uint64{true: burstCount}[b.mode == hca.SendTrains]; sent.InTrains != want {
+		return "", fmt.Errorf("%d packets left in trains, not %d", sent.InTrains, want)
+	}
+	return fmt.Sprintf("in %d trains", sent.Trains), nil
+}
+
+// sendList sends a list of messages of one size, numbered in their immediate data, and waits until they are
+// on their way.
+func (s *station) sendList(ctx context.Context, like verbs.SendWR, first, size int) error {
+	wrs := make([]verbs.SendWR, burstWindow)
+	for i := range wrs {
+		copy(s.mr.Bytes()[i*stationBuffer:], payload(first+i, size))
+		wrs[i] = like
+		wrs[i].ImmData, wrs[i].SGList = uint32(first+i), []verbs.SGE{s.mr.SGE(i*stationBuffer, size)}
+	}
+	wrs[burstWindow-1].Flags |= verbs.SendSignaled
+	if err := s.qp.PostSend(wrs); err != nil {
+		return err
+	}
+	var wcs [1]verbs.WC
+	if _, err := s.cq.Wait(ctx, wcs[:]); err != nil {
+		return err
+	}
+	return wcs[0].Err()
+}
+
+// peerReceived is how many packets the peer's card has taken. It does not count those with a wrong ICRC.
+func (l *testbed) peerReceived(ctx context.Context) (packets uint64, err error) {
+	said, err := l.peer.Run(ctx, "sleep 0.05; cat /sys/class/infiniband/rxe0/ports/1/hw_counters/rcvd_pkts")
+	if err != nil {
+		return 0, fmt.Errorf("the peer's counters: %w: %s", err, said)
+	}
+	return strconv.ParseUint(strings.TrimSpace(said), 10, 64)
+}

@@ -1,0 +1,61 @@
+package main
+
+import (
+	"encoding/binary"
+	"errors"
+	"net/netip"
+	"slices"
+	"testing"
+
+	"github.com/roced/roced/datapath/wire"
+	"github.com/roced/roced/internal/lab/capture"
+	"golang.org/x/sys/unix"
+)
+
+// packets are captured ones from the host to the peer, with a payload of 64 bytes each.
+func packets(count int) (frames []capture.Recorded) {
+	template := wire.NewTemplate(wire.Path{Source: wire.GIDFromAddr(hostIPv4), Dest: wire.GIDFromAddr(netip.MustParseAddr("10.98.0.2"))})
+	for i := range count {
+		frame := make([]byte, wire.MaxHeaders+64+wire.MaxTrailer)
+		d := wire.Datagram{DestQP: 7, SourceQP: 3, QKey: testQKey, PKey: wire.PKeyDefault, ID: uint16(i), PSN: wire.PSN(i)}
+		frames = append(frames, capture.Recorded{Frame: capture.Frame{Data: frame[:template.Seal(frame, &d, 64)]}})
+	}
+	return frames
+}
+
+// A wrong bit in a packet fails the case, since the ICRC is wrong then.
+func TestParseAllChecksICRC(t *testing.T) {
+	frames := packets(2)
+	if got, err := parseAll(frames); err != nil || len(got) != 2 {
+		t.Fatalf("%d packets, %v", len(got), err)
+	}
+	last := frames[1].Data
+	last[len(last)-10] ^= 1
+	if _, err := parseAll(frames); !errors.Is(err, unix.EBADMSG) {
+		t.Errorf("a wrong ICRC: %v", err)
+	}
+}
+
+// A train is judged as its packets: what was sent, one by one.
+func TestCutTrains(t *testing.T) {
+	const headers = 14 + 20 + 8
+	var train capture.Recorded
+	for _, frame := range packets(3) {
+		if train.Data == nil {
+			train.Data = slices.Clone(frame.Data[:headers])
+		}
+		train.Data = append(train.Data, frame.Data[headers:]...)
+	}
+	single := packets(1)[0]
+	train.Unfinished[0], train.Unfinished[1] = 1, 5 // a checksum to do, UDP segments
+	for offset, value := range map[int]int{4: len(single.Data) - headers, 6: headers - 8, 8: 6} {
+		binary.NativeEndian.PutUint16(train.Unfinished[offset:], uint16(value))
+	}
+	all, err := cutTrains([]capture.Recorded{single, train})
+	if err != nil || len(all) != 4 {
+		t.Fatalf("%d packets, %v", len(all), err)
+	}
+	if got, err := parseAll(all); err != nil || len(got) != 4 {
+		t.Errorf("%d packets, %v", len(got), err)
+	}
+}
