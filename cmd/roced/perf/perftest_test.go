@@ -56,7 +56,7 @@ func TestPerftestBandwidth(t *testing.T) {
 				t.Fatalf("%d results", len(r.Bandwidth))
 			}
 			b := r.Bandwidth[0]
-			if b.Size != row.size || *b.Sent != 300 || *b.SentPerSecond == 0 || *b.Duration == 0 {
+			if b.Size != row.size || *b.Sent != 300 || b.InTrains == nil || *b.InTrains > 300 || *b.SentPerSecond == 0 || *b.Duration == 0 {
 				t.Errorf("%+v", b)
 			}
 			if b.Received != nil || b.ReceivedPerSec != nil || b.ReceivedBytesSec != nil || b.Lost != nil || b.Unaccounted != nil || b.NotMeasured == "" {
