@@ -56,6 +56,7 @@ soak: ## 10 million messages, every one accounted for; then 10 minutes of hosts 
 
 interop: ## against Soft-RoCE of Linux in a virtual machine; a line a case
 	go run ./hack/interop
+	go run ./hack/interop -tx trains
 
 test-kernels: ## the tests inside virtual machines with Linux 6.1 and 6.12, and rates between two
 	go run ./hack/interop/kernels

@@ -11,8 +11,8 @@
 // "make interop" runs it. It prints a line for each case, and fails if one fails. The frames of each
 // case are captured on the peer's port; tshark must find nothing wrong in them.
 //
-// Roced sends as -tx says, by default automatically, which on this wire means without trains; cases with
-// "trains" in their name send in trains. A frame that was captured as a train is judged as its packets.
+// Roced sends as -tx says, by default automatically, which on this wire means without trains; "make
+// interop" runs all cases with trains as well. Those with "trains" in their name always have them. A frame that was captured as a train is judged as its packets.
 //
 // Cases run one after another. Each gets a Lab, which lives as long as the cases
 // of one MTU.

@@ -51,11 +51,18 @@ const (
 	SendAuto SendMode = "auto"
 	// SendAFXDP sends each packet by itself. It is for a peer that insists on a UDP checksum of 0.
 	SendAFXDP SendMode = "af_xdp"
-	// SendTrains uses trains on any interface. A kernel that refuses the first one gets none after it. An interface that offers UDP segmentation
-	// (tx-udp-segmentation in ethtool -k) passes a train on as it is: a NIC makes packets of it, and so
-	// does the kernel for sockets and for Soft-RoCE; but a veth without XDP, a bridge or a tap hands it on,
-	// and then a receiver with generic XDP, or one that reads raw frames, gets one long frame and loses
-	// the packets in it.
+	// SendTrains uses trains on any interface. A kernel that refuses the first one gets none after it.
+	//
+	// An interface that offers UDP segmentation (tx-udp-segmentation in ethtool -k) passes a train on as it
+	// is. A NIC makes packets of it, and so does the kernel for sockets, for Soft-RoCE, behind a bridge or
+	// a router for a NIC or a receiver with native XDP, and for a TAP whose reader has not said that it can
+	// (TUN_F_USO4, TUN_F_USO6; virtual machines' emulators since QEMU 8.2). But a veth without XDP hands it
+	// on, and then a receiver with generic XDP (a bond, a macvlan), or one that reads raw frames, gets one
+	// long frame and loses the packets in it.
+	//
+	// A queueing discipline that drops a train counts one drop (tc -s qdisc); the card counts its packets
+	// (drop_interface). One that splits trains (tbf, with a burst shorter than they are), or drops later
+	// (fq_codel), tells nobody about the parts that it drops: only its own counter has them.
 	SendTrains SendMode = "trains"
 )
 
