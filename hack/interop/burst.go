@@ -20,6 +20,7 @@ type burst struct {
 	ipv6  bool
 	group bool
 	mode  hca.SendMode
+	uso   bool // the peer's kernel gets the trains, and cuts them
 }
 
 const (
@@ -28,15 +29,14 @@ const (
 )
 
 func burstCases() (cases []testCase) {
-	for _, mode := range []hca.SendMode{hca.SendTrains, hca.SendAuto} {
-		for _, size := range []int{64, 1024} {
-			for _, ipv6 := range []bool{false, true} {
-				b := burst{size: size, ipv6: ipv6, mode: mode}
-				cases = append(cases, testCase{name: b.name(), run: b.run})
-				if mode == hca.SendTrains {
-					b.group = true
-					cases = append(cases, testCase{name: b.name(), run: b.run})
-				}
+	for _, size := range []int{64, 1024} {
+		for _, ipv6 := range []bool{false, true} {
+			for _, b := range []burst{
+				{mode: hca.SendTrains}, {mode: hca.SendTrains, group: true}, {mode: hca.SendAuto},
+				{mode: hca.SendTrains, uso: true}, {mode: hca.SendTrains, uso: true, group: true}, {mode: hca.SendAuto, uso: true},
+			} {
+				b.size, b.ipv6 = size, ipv6
+				cases = append(cases, testCase{name: b.name(), uso: b.uso, run: b.run})
 			}
 		}
 	}
@@ -47,6 +47,9 @@ func (b burst) name() string {
 	name := fmt.Sprintf("burst, %s, %s, %d bytes", b.mode, family(b.ipv6), b.size)
 	if b.group {
 		name += ", multicast"
+	}
+	if b.uso {
+		name += ", USO"
 	}
 	return name
 }
@@ -101,43 +104,50 @@ func (b burst) exchange(ctx context.Context, l *testbed) (detail string, err err
 	if after-before != burstCount {
 		return "", fmt.Errorf("the peer's card counts %d packets, not %d", after-before, burstCount)
 	}
-	return fmt.Sprintf("%d messages, %s", burstCount, trains), nil
+	if err := l.stopCapture(); err != nil {
+		return "", err
+	}
+	leave := b.mode == hca.SendTrains
+	if (l.hostTrains > 0) != leave || (l.peerTrains > 0) != (leave && b.uso) {
+		return "", fmt.Errorf("%d trains came to the bridge, %d to the peer", l.hostTrains, l.peerTrains)
+	}
+	return fmt.Sprintf("%d messages, in %d trains, of which %d reached the peer", burstCount, trains, l.peerTrains), nil
 }
 
-// send sends the lists, one after the other, and says how they left.
-func (b burst) send(ctx context.Context, l *testbed, receiver *job.Job, qpn verbs.QPN) (how string, err error) {
+// send sends the lists, one after the other, and counts the trains that they left in.
+func (b burst) send(ctx context.Context, l *testbed, receiver *job.Job, qpn verbs.QPN) (trains uint64, err error) {
 	s, err := l.newStation(hca.WithSendMode(b.mode))
 	if err != nil {
-		return "", err
+		return 0, err
 	}
 	defer func() { err = errors.Join(err, s.Close()) }()
 	ah, err := s.address(b.dest(), verbs.GlobalRoute{})
 	if err != nil {
-		return "", err
+		return 0, err
 	}
 	for sent := 0; sent < burstCount; sent += burstWindow {
 		if err := s.sendList(ctx, verbs.SendWR{Opcode: verbs.WRSendWithImm, AH: ah, RemoteQPN: qpn, RemoteQKey: testQKey}, sent, b.size); err != nil {
-			return "", err
+			return 0, err
 		}
 		if _, err := receiver.Saying(ctx, fmt.Sprintf("came %d\n", sent+burstWindow)); err != nil {
-			return "", errors.Join(err, s.dropError())
+			return 0, errors.Join(err, s.dropError())
 		}
 	}
-	return b.howSent(s)
+	return b.trains(s)
 }
 
-// howSent says how many trains they left in: none, unless the mode is trains. At the other end of the host's
-// link is a bridge, which hands trains on, so automatic mode has none.
-func (b burst) howSent(s *station) (string, error) {
+// trains is how many there were: none, unless the mode is trains. At the other end of the host's link is a
+// bridge, which hands trains on, so automatic mode has none.
+func (b burst) trains(s *station) (uint64, error) {
 	statistics, err := s.card.Statistics()
 	if err != nil {
-		return "", err
+		return 0, err
 	}
 	sent := statistics.Sent
 	if want := map[bool]uint64{true: burstCount}[b.mode == hca.SendTrains]; sent.InTrains != want {
-		return "", fmt.Errorf("%d packets left in trains, not %d", sent.InTrains, want)
+		return 0, fmt.Errorf("%d packets left in trains, not %d", sent.InTrains, want)
 	}
-	return fmt.Sprintf("in %d trains", sent.Trains), nil
+	return sent.Trains, nil
 }
 
 // sendList sends a list of messages of one size, numbered in their immediate data, and waits until they are

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -11,17 +12,14 @@ import (
 // testCase is one thing that must hold between roced and the peer.
 type testCase struct {
 	name string
-	mtu  int // of the link; 0 stands for standardMTU
+	mtu  int  // of the link; 0 stands for standardMTU
+	uso  bool // the peer's TAP hands trains on to it
 	// run does it, and says in a few words what it showed.
 	run func(ctx context.Context, bed *testbed) (detail string, err error)
 }
 
-func (c *testCase) linkMTU() int {
-	if c.mtu == 0 {
-		return standardMTU
-	}
-	return c.mtu
-}
+// bed is the testbed that it wants.
+func (c *testCase) bed() bedKind { return bedKind{cmp.Or(c.mtu, standardMTU), c.uso} }
 
 // caseTime bounds a case; it takes a few seconds.
 const caseTime = 90 * time.Second

@@ -43,27 +43,28 @@ func (l *testbed) stopCapture() error {
 	if err := errors.Join(hostErr, peerErr); err != nil {
 		return err
 	}
-	l.hostFrames, hostErr = cutTrains(l.hostFrames)
-	l.peerFrames, peerErr = cutTrains(l.peerFrames)
+	l.hostFrames, l.hostTrains, hostErr = cutTrains(l.hostFrames)
+	l.peerFrames, l.peerTrains, peerErr = cutTrains(l.peerFrames)
 	return errors.Join(hostErr, peerErr)
 }
 
-// cutTrains puts packets in the place of the trains that they are.
-func cutTrains(frames []capture.Recorded) (all []capture.Recorded, err error) {
+// cutTrains puts packets in the place of the trains that they are, and counts those.
+func cutTrains(frames []capture.Recorded) (all []capture.Recorded, trains int, err error) {
 	for _, frame := range frames {
 		if !frame.Unfinished.Train() {
 			all = append(all, frame)
 			continue
 		}
+		trains++
 		packets, err := frame.Packets()
 		if err != nil {
-			return nil, err
+			return nil, trains, err
 		}
 		for _, packet := range packets {
 			all = append(all, capture.Recorded{Frame: capture.Frame{Data: packet, Outgoing: frame.Outgoing}, Time: frame.Time})
 		}
 	}
-	return all, nil
+	return all, trains, nil
 }
 
 // judge keeps the frames of a case as files, and has them examined by our own parser

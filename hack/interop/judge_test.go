@@ -51,9 +51,9 @@ func TestCutTrains(t *testing.T) {
 	for offset, value := range map[int]int{4: len(single.Data) - headers, 6: headers - 8, 8: 6} {
 		binary.NativeEndian.PutUint16(train.Unfinished[offset:], uint16(value))
 	}
-	all, err := cutTrains([]capture.Recorded{single, train})
-	if err != nil || len(all) != 4 {
-		t.Fatalf("%d packets, %v", len(all), err)
+	all, trains, err := cutTrains([]capture.Recorded{single, train})
+	if err != nil || len(all) != 4 || trains != 1 {
+		t.Fatalf("%d packets, %d trains, %v", len(all), trains, err)
 	}
 	if got, err := parseAll(all); err != nil || len(got) != 4 {
 		t.Errorf("%d packets, %v", len(got), err)

@@ -83,36 +83,43 @@ func run(ctx context.Context, o options) error {
 	if err := vm.Requirements("tshark"); err != nil {
 		return err
 	}
-	image, err := vm.Image(ctx, o.kernel, os.Stderr)
-	if err != nil {
-		return err
-	}
 	var report report
-	for _, mtu := range []int{standardMTU, jumboMTU} {
-		if err := runLab(ctx, o, image, mtu, &report); err != nil {
+	for _, kind := range bedKinds {
+		if err := runBed(ctx, o, kind, &report); err != nil {
 			return err
 		}
 	}
 	return report.end()
 }
 
-// runLab runs the cases that want a link MTU.
-func runLab(ctx context.Context, o options, image string, mtu int, report *report) (err error) {
+// runBed runs the cases that want a kind of testbed.
+func runBed(ctx context.Context, o options, kind bedKind, report *report) (err error) {
 	var cases []testCase
 	for _, c := range allCases() {
-		if c.linkMTU() == mtu && o.only.MatchString(c.name) {
+		if c.bed() == kind && o.only.MatchString(c.name) {
 			cases = append(cases, c)
 		}
 	}
 	if len(cases) == 0 {
 		return nil
 	}
-	bed, err := newTestbed(ctx, image, mtu, o)
+	if kind.uso {
+		if can, err := vm.CanUSO(); err != nil || !can {
+			report.leaveOut(len(cases), "the peer can take trains only with QEMU 8.2 or later (guest_uso4)")
+			return err
+		}
+		o.kernel = vm.Backports // Linux 6.1 takes none
+	}
+	image, err := vm.Image(ctx, o.kernel, os.Stderr)
+	if err != nil {
+		return err
+	}
+	bed, err := newTestbed(ctx, image, kind, o)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, bed.Close()) }()
-	report.heading(fmt.Sprintf("peer: Linux %s, rdma_rxe; link MTU %d; roced sends in mode %s", vm.Release(image), mtu, o.send))
+	report.heading(fmt.Sprintf("peer: Linux %s, rdma_rxe; %v; roced sends in mode %s", vm.Release(image), kind, o.send))
 	for _, c := range cases {
 		detail, err := bed.try(ctx, c)
 		if ctx.Err() != nil {

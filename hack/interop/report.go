@@ -8,7 +8,7 @@ import (
 
 // report prints a line a case, and knows at the end how many failed.
 type report struct {
-	passed, failed int
+	passed, failed, leftOut int
 }
 
 func (r *report) heading(text string) { fmt.Printf("\n%s\n", text) }
@@ -34,11 +34,17 @@ func reason(err error) string {
 	return strings.Join(lines, "\n        ")
 }
 
+// leaveOut says why cases cannot run here.
+func (r *report) leaveOut(cases int, why string) {
+	r.leftOut += cases
+	fmt.Printf("\nnot run: %d cases: %s\n", cases, why)
+}
+
 func (r *report) end() error {
 	if r.passed+r.failed == 0 {
 		return errors.New("no case ran; -list shows their names")
 	}
-	fmt.Printf("\n%s\n\n%d passed, %d failed\n", tsharkNotes, r.passed, r.failed)
+	fmt.Printf("\n%s\n\n%d passed, %d failed, %d not run\n", tsharkNotes, r.passed, r.failed, r.leftOut)
 	if r.failed > 0 {
 		return fmt.Errorf("%d cases failed", r.failed)
 	}

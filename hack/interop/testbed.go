@@ -48,20 +48,37 @@ type testbed struct {
 	peer     *vm.VM
 	hostPort string // of the bridge
 	peerPort string
-	mtu      int
 	kernel   string // the peer's release
+	bedKind
 
 	captures string // the folder for pcap files
 	// Of the case that runs, and, when its recording has ended, the frames.
 	hostRecorder, peerRecorder *capture.Recorder
 	hostFrames, peerFrames     []capture.Recorded // with each train as the packets that it stands for
+	hostTrains, peerTrains     int                // how many they were
 
 	roced string       // the binary
 	send  hca.SendMode // of roced, if a case has no other
 }
 
-func newTestbed(ctx context.Context, image string, mtu int, o options) (*testbed, error) {
-	l := &testbed{mtu: mtu, captures: o.captures, kernel: vm.Release(image), send: o.send}
+// bedKind says what a testbed is like.
+type bedKind struct {
+	mtu int
+	uso bool // the peer's kernel gets trains, and cuts them
+}
+
+// bedKinds are all that there are.
+var bedKinds = []bedKind{{mtu: standardMTU}, {mtu: jumboMTU}, {mtu: standardMTU, uso: true}}
+
+func (k bedKind) String() string {
+	if k.uso {
+		return fmt.Sprintf("link MTU %d, the peer takes trains (USO)", k.mtu)
+	}
+	return fmt.Sprintf("link MTU %d", k.mtu)
+}
+
+func newTestbed(ctx context.Context, image string, kind bedKind, o options) (*testbed, error) {
+	l := &testbed{bedKind: kind, captures: o.captures, kernel: vm.Release(image), send: o.send}
 	if err := l.open(ctx, image); err != nil {
 		return nil, errors.Join(fmt.Errorf("lab: %w", err), l.Close())
 	}
@@ -90,7 +107,7 @@ func (l *testbed) open(ctx context.Context, image string) (err error) {
 		return err
 	}
 	l.peer, err = vm.Boot(ctx, vm.Config{
-		Name: "peer", Image: image, Namespace: l.bridge.Namespace, Tap: l.peerPort, MTU: l.mtu,
+		Name: "peer", Image: image, Namespace: l.bridge.Namespace, Tap: l.peerPort, MTU: l.mtu, USO: l.uso,
 		Addresses: []string{peerIPv4.String() + "/24", peerIPv6.String() + "/64"},
 	})
 	return err

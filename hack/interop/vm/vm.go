@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/roced/roced/hack/interop/job"
@@ -29,6 +30,7 @@ type Config struct {
 	CPUs      int            // 0 stands for 1
 	Share     string         // a folder that the guest sees as /host; none if empty
 	NoRXE     bool           // without Soft-RoCE's rxe0 on eth0
+	USO       bool           // the guest takes trains of UDP packets in one frame; see CanUSO
 }
 
 // agents is how many scripts can run in a guest at once.
@@ -58,12 +60,16 @@ func Boot(ctx context.Context, config Config) (*VM, error) {
 }
 
 func (v *VM) boot(ctx context.Context) (err error) {
+	netOptions, err := v.config.netOptions()
+	if err != nil {
+		return err
+	}
 	if v.dir, err = os.MkdirTemp("", "roced-vm-"); err != nil {
 		return err
 	}
 	alive, kill := context.WithCancel(context.Background())
 	v.kill = kill
-	v.qemu = job.Program(exec.CommandContext(alive, "qemu-system-x86_64", v.arguments()...), v.config.Namespace.Do)
+	v.qemu = job.Program(exec.CommandContext(alive, "qemu-system-x86_64", v.arguments(netOptions)...), v.config.Namespace.Do)
 	ctx, cancel := context.WithTimeout(ctx, bootTime)
 	defer cancel()
 	err = v.connect(ctx)
@@ -79,11 +85,36 @@ func (v *VM) boot(ctx context.Context) (err error) {
 	return nil
 }
 
-// Checksum and segmentation offloads are off, so that what is seen on the TAP is what
+// wireOptions turn checksum and segmentation offloads off, so that what is seen on the TAP is what
 // a wire would carry.
-const netOptions = "romfile=,speed=10000,duplex=full,csum=off,guest_csum=off,gso=off," +
+const wireOptions = "romfile=,speed=10000,duplex=full,csum=off,guest_csum=off,gso=off," +
 	"guest_tso4=off,guest_tso6=off,guest_ufo=off,guest_ecn=off," +
 	"host_tso4=off,host_tso6=off,host_ufo=off,host_ecn=off"
+
+// CanUSO reports whether the emulator can hand UDP trains to a guest: QEMU 8.2 and later. The guest
+// takes them from Linux 6.2 on.
+var CanUSO = sync.OnceValues(func() (bool, error) {
+	said, err := exec.Command("qemu-system-x86_64", "-device", "virtio-net-pci,help").CombinedOutput()
+	if err != nil {
+		return false, fmt.Errorf("properties of QEMU's virtio-net-pci: %w: %s", err, said)
+	}
+	return strings.Contains(string(said), "guest_uso4"), nil
+})
+
+// netOptions are wireOptions, with what newer emulators have.
+func (c *Config) netOptions() (string, error) {
+	switch can, err := CanUSO(); {
+	case err != nil:
+		return "", err
+	case c.USO && !can:
+		return "", errors.New("this QEMU cannot hand trains to a guest; 8.2 can (guest_uso4)")
+	case c.USO:
+		return strings.Replace(wireOptions, "guest_csum=off", "guest_csum=on", 1) + ",guest_uso4=on,guest_uso6=on,host_uso=off", nil
+	case can:
+		return wireOptions + ",guest_uso4=off,guest_uso6=off,host_uso=off", nil
+	}
+	return wireOptions, nil
+}
 
 // processor is all that the emulator knows, but for fast string instructions (ERMS, FSRM): the
 // kernel would clear and copy memory with them, which are emulated byte by byte.
@@ -92,7 +123,7 @@ const processor = "max,-erms,-fsrm"
 // kernelOptions make the boot short, and the emulated clock count.
 const kernelOptions = "console=ttyS0 quiet panic=-1 mitigations=off audit=0 nokaslr tsc=reliable no_timer_check"
 
-func (v *VM) arguments() []string {
+func (v *VM) arguments(netOptions string) []string {
 	c := v.config
 	kernel := fmt.Sprintf("%s vm.name=%s vm.ip=%s vm.mtu=%d", kernelOptions, c.Name, strings.Join(c.Addresses, ","), c.MTU)
 	if c.NoRXE {
