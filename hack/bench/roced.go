@@ -26,6 +26,9 @@ type program struct {
 	mr         *verbs.MR
 	slot       int // the memory of a message, in bytes
 	wait       bool
+	timeout    context.Context // see patience
+	cancel     context.CancelFunc
+	renewed    time.Time
 	wcs        [64]verbs.WC
 	recvs      [64]verbs.RecvWR
 	sges       [depth]verbs.SGE
@@ -49,7 +52,7 @@ func openProgram(j job) (*program, error) {
 }
 
 func newProgram(session verbs.Provider, wait bool, size int) (p *program, err error) {
-	p = &program{wait: wait, slot: memberSlot(size)}
+	p = &program{wait: wait, slot: memberSlot(size), cancel: func() {}}
 	if p.ctx, err = verbs.Open(session); err != nil {
 		return nil, err
 	}
@@ -105,13 +108,22 @@ func (p *program) poll(cq *verbs.CQ) (int, error) {
 		n, err := cq.Poll(p.wcs[:])
 		return p.check(n, err)
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), tripTimeout)
-	defer cancel()
-	n, err := cq.Wait(ctx, p.wcs[:])
+	n, err := cq.Wait(p.patience(), p.wcs[:])
 	if errors.Is(err, context.DeadlineExceeded) {
 		err = nil
 	}
 	return p.check(n, err)
+}
+
+// patience ends a wait for a message that was lost, after tripTimeout or half of it. It serves many
+// waits: to set a timer for each would wake a thread of the runtime, and UDP's sockets set none either.
+func (p *program) patience() context.Context {
+	if now := time.Now(); now.Sub(p.renewed) > tripTimeout/2 {
+		p.cancel()
+		p.timeout, p.cancel = context.WithTimeout(context.Background(), tripTimeout)
+		p.renewed = now
+	}
+	return p.timeout
 }
 
 // check insists that completions are of what was sent, or has come.
