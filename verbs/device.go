@@ -56,7 +56,8 @@ type DeviceAttr struct {
 	AFXDPMode             string // "copy", "zero-copy", or "none"
 	// SendMode is how bursts of packets leave now: "trains" (the kernel gets several in one frame),
 	// "af_xdp" (each by itself), or "none".
-	SendMode string
+	SendMode   string
+	SendReason string // why bursts do not leave in trains; empty if they do
 }
 
 // PortAttr is the state of a port (ibv_port_attr).

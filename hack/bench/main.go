@@ -70,6 +70,7 @@ func (b *bench) main(only *regexp.Regexp) (err error) {
 }
 
 func (b *bench) runParts(only *regexp.Regexp) error {
+	ran := false
 	for _, part := range []struct {
 		name string
 		run  func() error
@@ -80,6 +81,7 @@ func (b *bench) runParts(only *regexp.Regexp) error {
 		if !only.MatchString(part.name) {
 			continue
 		}
+		ran = true
 		first := len(b.records)
 		err := part.run()
 		if err == nil {
@@ -88,6 +90,9 @@ func (b *bench) runParts(only *regexp.Regexp) error {
 		if err != nil {
 			return fmt.Errorf("%s: %w", part.name, err)
 		}
+	}
+	if !ran {
+		return fmt.Errorf("no part matches %q; -help lists them", only)
 	}
 	return nil
 }

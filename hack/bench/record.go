@@ -35,7 +35,11 @@ func (b *bench) add(r record) { b.records = append(b.records, r) }
 
 func median(values []float64) float64 {
 	sorted := slices.Sorted(slices.Values(values))
-	return sorted[len(sorted)/2]
+	middle := len(sorted) / 2
+	if len(sorted)%2 == 0 {
+		return (sorted[middle-1] + sorted[middle]) / 2
+	}
+	return sorted[middle]
 }
 
 // percentile of sorted durations, in ns; 0 if there are none.

@@ -12,7 +12,7 @@ import (
 // changed, and should only note that. A method that blocks holds up all subscriptions in the same
 // namespace.
 type Changes interface {
-	// Port: the interface itself or its addresses.
+	// Port: the interface itself, its addresses or its queueing disciplines.
 	Port()
 	// Route: the route to a destination may have changed, in a table (RT_TABLE_*).
 	Route(dest netip.Prefix, table int)
@@ -31,6 +31,10 @@ func readChange(m syscall.NetlinkMessage) (index int, say func(Changes)) {
 	case unix.RTM_NEWLINK, unix.RTM_DELLINK:
 		// A message with a family is about the interface as a bridge port.
 		if len(m.Data) >= unix.SizeofIfInfomsg && m.Data[0] == unix.AF_UNSPEC {
+			return interfaceOf(m.Data), Changes.Port
+		}
+	case unix.RTM_NEWQDISC, unix.RTM_DELQDISC:
+		if len(m.Data) >= unix.SizeofIfInfomsg {
 			return interfaceOf(m.Data), Changes.Port
 		}
 	case unix.RTM_NEWADDR, unix.RTM_DELADDR:

@@ -10,25 +10,35 @@ import (
 // after the other, and a jump reaches at most 255 instructions.
 const maxFiltered = 64
 
-// filterFor is a socket filter that drops notifications about links, addresses and neighbours of
-// all interfaces but these. Otherwise a host where thousands of them come and go would overflow the
-// socket, and after each overflow everything must be asked again. For more than maxFiltered
-// interfaces it drops none. Each notification is a message of its own:
+var (
+	// aboutInterfaces are the types of notifications that are about one interface.
+	aboutInterfaces = []uint16{
+		unix.RTM_NEWLINK, unix.RTM_DELLINK, unix.RTM_NEWADDR, unix.RTM_DELADDR, unix.RTM_NEWNEIGH, unix.RTM_DELNEIGH, unix.RTM_NEWQDISC, unix.RTM_DELQDISC,
+	}
+	// unwanted come with those about queueing disciplines.
+	unwanted = []uint16{
+		unix.RTM_NEWTCLASS, unix.RTM_DELTCLASS, unix.RTM_NEWTFILTER, unix.RTM_DELTFILTER,
+		unix.RTM_NEWACTION, unix.RTM_DELACTION, unix.RTM_NEWCHAIN, unix.RTM_DELCHAIN,
+	}
+)
+
+// filterFor is a socket filter that drops notifications about links, addresses, neighbours and queueing
+// disciplines of all interfaces but these. Otherwise a host where thousands of them come and go would
+// overflow the socket, and after each overflow everything must be asked again. For more than
+// maxFiltered interfaces it drops only what nobody wants. Each notification is a message of its own:
 //
 //	 0  nlmsghdr   16  type at 4
-//	16  ifinfomsg, ifaddrmsg, ndmsg: family at 0, index at 4
+//	16  ifinfomsg, ifaddrmsg, ndmsg, tcmsg: family at 0, index at 4
 func filterFor(indexes []int) []unix.SockFilter {
 	const typeAt, familyAt, indexAt = 4, unix.SizeofNlMsghdr, unix.SizeofNlMsghdr + 4
-	program := []unix.SockFilter{
-		0: load(unix.BPF_H, typeAt),
-		1: jump(network16(unix.RTM_NEWLINK), 6, 0),
-		2: jump(network16(unix.RTM_DELLINK), 5, 0),
-		3: jump(network16(unix.RTM_NEWADDR), 4, 0),
-		4: jump(network16(unix.RTM_DELADDR), 3, 0),
-		5: jump(network16(unix.RTM_NEWNEIGH), 2, 0),
-		6: jump(network16(unix.RTM_DELNEIGH), 1, 0),
-		7: keepAll,
+	program := []unix.SockFilter{load(unix.BPF_H, typeAt)}
+	for _, kind := range unwanted {
+		program = append(program, jump(network16(kind), 0, 1), keepNone)
 	}
+	for i, kind := range aboutInterfaces {
+		program = append(program, jump(network16(kind), uint8(len(aboutInterfaces)-i), 0))
+	}
+	program = append(program, keepAll)
 	if len(indexes) <= maxFiltered {
 		program = append(program, load(unix.BPF_W, indexAt))
 		for i, index := range indexes {

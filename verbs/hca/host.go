@@ -53,6 +53,7 @@ type portStatus struct {
 	// broadcasts are those of the addresses' subnets.
 	broadcasts []netip.Addr
 	trains     link.Trains
+	noTrains   string // why frames do not leave in trains
 }
 
 // hopStatus is what the host knows of a next hop.

@@ -62,7 +62,7 @@ func (h *kernelHost) port() (portStatus, error) {
 		}
 	}
 	status.broadcasts = broadcastsOf(list)
-	if status.trains, err = h.sending.trains(); err != nil {
+	if status.trains, status.noTrains, err = h.sending.trains(); err != nil {
 		return portStatus{}, fmt.Errorf("%s: how frames can leave: %w", h.name, err)
 	}
 	return status, nil

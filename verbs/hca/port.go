@@ -129,6 +129,9 @@ type portView struct {
 // report logs changes since the last look, and makes events of them.
 func (card *Card) report(was portView, gids bool, tooSmall error) {
 	now := card.portNow()
+	if was.mtu == 0 || was.trains.Use != now.trains.Use {
+		card.log.Info("bursts leave the interface", "device", card.name, "in_trains", now.trains.Use, "because", now.noTrains)
+	}
 	if was.mtu == 0 {
 		return // the first look
 	}

@@ -25,19 +25,22 @@ func (s *Session) QueryDevice() (verbs.DeviceAttr, error) {
 		MaxMcastGrp: groupLimits.Groups, MaxMcastQPAttach: groupLimits.QPsPerGroup, MaxTotalMcastQPAttach: limits.Attachments,
 	}
 	attr.XDPMode, attr.AFXDPMode = card.host.describe()
-	attr.SendMode = card.sendMode()
+	attr.SendMode, attr.SendReason = card.sendMode()
 	return attr, nil
 }
 
-// sendMode names how bursts leave now. The caller holds mu.
-func (card *Card) sendMode() string {
-	switch xdp, ok := card.link.(*link.XDP); {
+// sendMode names how bursts leave now, and why not in trains. The caller holds mu.
+func (card *Card) sendMode() (mode, why string) {
+	xdp, ok := card.link.(*link.XDP)
+	switch {
 	case !ok:
-		return "none"
-	case card.status.trains.Use && !xdp.TrainsUnable():
-		return string(SendTrains)
+		return "none", ""
+	case card.status.trains.Use && xdp.TrainsUnable():
+		return string(SendAFXDP), "the kernel has refused a train"
+	case card.status.trains.Use:
+		return string(SendTrains), ""
 	}
-	return string(SendAFXDP)
+	return string(SendAFXDP), card.status.noTrains
 }
 
 // version is roced's version from the program's build information: a tag, or "(devel)".

@@ -14,31 +14,47 @@ import (
 // or bursts as trains; see SendMode.
 type sending struct {
 	mode  SendMode
+	never string           // why frames never leave in trains; empty if they may
 	below *host.Queries    // about the interface that sends: that of the card, or the one below a VLAN
 	tool  *ethtool.Ethtool // in its namespace
 }
 
 // openSending opens what trains need, where frames may leave in trains.
-func (b *builder) openSending() (err error) {
-	mode, kind, zeroCopy := b.options.send, b.base.Type(), b.sockets[0].Attached().ZeroCopy
-	switch {
-	case zeroCopy && mode == SendTrains:
+func (b *builder) openSending() error {
+	mode, zeroCopy := b.options.send, b.sockets[0].Attached().ZeroCopy
+	if zeroCopy && mode == SendTrains {
 		return fmt.Errorf("%w: trains with zero-copy sockets, which are faster: the NIC reads the frames itself; leave one of the two out", verbs.ErrUnsupported)
-	case zeroCopy, mode == SendAFXDP, mode != SendTrains && (kind != "veth" || !link.KernelCutsTrains()):
-		return nil
-	}
-	if err := b.openTrains(); err != nil {
-		if mode == SendTrains {
-			return err
-		}
-		b.options.log.Info("no trains: each packet leaves by itself", "device", b.name, "error", err)
-		return nil
 	}
 	b.sending.mode, b.sending.below = mode, b.queries
 	if b.below != nil {
 		b.sending.below = b.below
 	}
-	return nil
+	if b.sending.never = b.whyNever(mode, zeroCopy); b.sending.never != "" {
+		return nil
+	}
+	err := b.openTrains()
+	if err != nil && mode != SendTrains {
+		b.sending.never = err.Error()
+		return nil
+	}
+	return err
+}
+
+// whyNever says why frames can never leave in trains; empty if they may.
+func (b *builder) whyNever(mode SendMode, zeroCopy bool) string {
+	switch {
+	case mode == SendAFXDP:
+		return "as asked for"
+	case zeroCopy:
+		return "the NIC reads the frames itself (zero-copy)"
+	case mode == SendTrains:
+		return ""
+	case b.base.Type() != "veth":
+		return "automatic on veth only"
+	case !link.KernelCutsTrains():
+		return "the kernel cannot cut trains before Linux 6.2"
+	}
+	return ""
 }
 
 // openTrains opens the descriptors. A sandbox may have closed their address families to the process.
@@ -62,36 +78,47 @@ func (s *sending) close() {
 	}
 }
 
-// trains says how frames may leave now. It changes while the card is open: a veth begins to make
-// packets of trains when an XDP program is attached to its other end.
-func (s *sending) trains() (t link.Trains, err error) {
-	if s.tool == nil {
-		return t, nil
+// trains says how frames may leave now, and if not in trains, why. It changes while the card is open: a
+// veth begins to make packets of trains when an XDP program is attached to its other end.
+func (s *sending) trains() (t link.Trains, why string, err error) {
+	if s.never != "" || s.tool == nil {
+		return t, s.never, nil
 	}
 	below, err := s.below.Link()
 	if err != nil {
-		return t, err
+		return t, "", err
 	}
 	t.Name = below.Attrs().Name
 	discipline, err := s.below.Discipline()
 	if err != nil {
-		return t, err
+		return t, "", err
 	}
 	t.Queued = discipline != "noqueue"
-	if t.Use = s.mode == SendTrains; t.Use || t.Queued {
-		return t, nil
+	switch {
+	case s.mode == SendTrains:
+	case t.Queued:
+		why = t.Name + " has a queueing discipline, " + discipline
+	default:
+		why, err = s.whyNot(t.Name)
 	}
-	t.Use, err = s.helps(t.Name)
-	return t, err
+	t.Use = why == "" && err == nil
+	return t, why, err
 }
 
-// helps says whether trains are known to help on a veth, and cannot be noticed: the kernel makes
-// packets of them on the way out, and there is one queue, so that packets stay in order.
-func (s *sending) helps(name string) (bool, error) {
+// whyNot says why trains are not used automatically on a veth; empty if they are known to help there
+// and cannot be noticed: the kernel makes packets of them on the way out, and there is one queue, so
+// that packets stay in order.
+func (s *sending) whyNot(name string) (string, error) {
 	queues, queuesErr := s.tool.GetChannels(name)
 	features, featuresErr := s.tool.Features(name)
 	if err := errors.Join(queuesErr, featuresErr); err != nil {
-		return false, fmt.Errorf("ethtool %s: %w", name, err)
+		return "", fmt.Errorf("ethtool %s: %w", name, err)
 	}
-	return queues.TxCount+queues.CombinedCount == 1 && !features["tx-udp-segmentation"], nil
+	switch count := queues.TxCount + queues.CombinedCount; {
+	case count != 1:
+		return fmt.Sprintf("%s has %d queues", name, count), nil
+	case features["tx-udp-segmentation"]:
+		return fmt.Sprintf("%s would hand trains on as they are: the other end has no native XDP program", name), nil
+	}
+	return "", nil
 }

@@ -13,7 +13,8 @@ type bandwidthResult struct {
 	Size             int               `json:"size"` // bytes
 	Duration         *time.Duration    `json:"duration_ns"`
 	Sent             *uint64           `json:"sent"`
-	InTrains         *uint64           `json:"sent_in_trains"` // of those sent; see hca.SendMode
+	InTrains         *uint64           `json:"sent_in_trains"`      // of those sent; see hca.SendMode
+	NoTrains         string            `json:"no_trains,omitempty"` // why none of them
 	Received         *uint64           `json:"received"`
 	Lost             *uint64           `json:"lost"`
 	SentPerSecond    *uint64           `json:"sent_per_second"`

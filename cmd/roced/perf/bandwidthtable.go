@@ -42,7 +42,7 @@ func (b *bandwidthResult) percentOfSent(lost uint64) string {
 func (r *report) writeNotes(w io.Writer) error {
 	for i := range r.Bandwidth {
 		b := &r.Bandwidth[i]
-		for _, note := range []string{b.losses(), b.NotMeasured} {
+		for _, note := range []string{b.losses(), b.eachByItself(), b.NotMeasured} {
 			if note == "" {
 				continue
 			}
@@ -52,6 +52,14 @@ func (r *report) writeNotes(w io.Writer) error {
 		}
 	}
 	return nil
+}
+
+// eachByItself says why no packet left in a train.
+func (b *bandwidthResult) eachByItself() string {
+	if b.NoTrains == "" {
+		return ""
+	}
+	return "no trains, each packet left by itself: " + b.NoTrains
 }
 
 // losses is empty if nothing was lost, as far as is known.

@@ -162,10 +162,22 @@ func (c *client) measureBandwidth(t test, p *cli.Progress) error {
 	changed := card.Since(before, after)
 	result := newBandwidthResult(t.Size, sent, elapsed, o)
 	result.InTrains = new(card.Count(changed, "socket", "tx_in_trains"))
+	if *result.InTrains == 0 {
+		result.NoTrains = c.whyNoTrains()
+	}
 	result.addDrops(card.Losses(changed), o.Drops)
 	result.LinkDrops = bySide(card.LinkLosses(changed), o.Link)
 	c.report.Bandwidth = append(c.report.Bandwidth, result)
 	return nil
+}
+
+// whyNoTrains is what the card says now; empty if it says nothing.
+func (c *client) whyNoTrains() string {
+	attr, err := c.device.QueryDevice()
+	if err != nil {
+		return ""
+	}
+	return attr.SendReason
 }
 
 func (c *client) measureLatency(t test, p *cli.Progress) error {
