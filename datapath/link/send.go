@@ -26,7 +26,9 @@ type sender struct {
 
 	waiting   waiting     // frames to send, if there is a choice of ways
 	inPackets bool        // the last frames left through packets
-	handed    int         // frames that left through packets since the last look for a carrier
+	handed    Sent        // what left through packets since the last look for a carrier
+	doubtful  int         // packets of trains of which the interface has dropped at least the last
+	careful   bool        // no trains, until frames show that the interface takes them
 	unable    atomic.Bool // the kernel does not make packets of trains
 	unkicked  int         // frames submitted since the last kick
 	refused   int
@@ -37,18 +39,11 @@ type sender struct {
 // Trains says whether frames may leave in trains.
 type Trains struct {
 	Use bool
-	// Queued: the interface has a queueing discipline, which takes or drops a train as a whole and
-	// does not count it as dropped by the interface.
+	// Queued: the interface has a queueing discipline. It drops a train as a whole, if it does not cut
+	// it, and the interface does not count that.
 	Queued bool
 	// Name is the interface's, to ask whether it has a carrier.
 	Name string
-}
-
-// Sent counts packets by the way that they left.
-type Sent struct {
-	Frames   uint64 // through the AF_XDP socket, or one by one behind a train
-	Trains   uint64
-	InTrains uint64 // packets of which the trains were made
 }
 
 // Reserve implements Link.
@@ -91,7 +86,7 @@ func (s *sender) Flush() bool {
 
 // send sends a run of frames, and returns how many. It is not done if the others have to wait.
 func (s *sender) send(run []committed) (sent int, done bool) {
-	if s.trains.Use && len(run) >= minTrain && !s.unable.Load() && s.leaveSocket() {
+	if s.trains.Use && !s.careful && len(run) >= minTrain && !s.unable.Load() && s.leaveSocket() {
 		switch errno := s.packets.sendTrain(run); {
 		case cannotCut(errno):
 			s.unable.Store(true)
@@ -134,50 +129,6 @@ func (s *sender) leavePackets() bool {
 	return !s.inPackets
 }
 
-// finish notes what the kernel did with frames: it took them, dropped them, or they have to wait.
-func (s *sender) finish(run []committed, errno unix.Errno) (done bool) {
-	switch errno {
-	case unix.EAGAIN, unix.EINTR, unix.ENETDOWN:
-		return false
-	case 0:
-		s.inPackets = true
-		s.handed += len(run)
-		if len(run) > 1 {
-			s.sent.trains.Add(1)
-			s.sent.inTrains.Add(uint64(len(run)))
-		} else {
-			s.sent.frames.Add(1)
-		}
-	case unix.ENOBUFS:
-		// Without a queueing discipline, the interface dropped the last packet, perhaps others too,
-		// and counts each.
-		s.refused++
-		if s.trains.Queued {
-			s.refused += len(run) - 1
-		}
-	default:
-		s.refused += len(run)
-	}
-	s.cancel(run)
-	return true
-}
-
-// cancel frees the memory of frames that do not pass the AF_XDP socket.
-func (s *sender) cancel(run []committed) {
-	for i := range run {
-		s.socket.Cancel(run[i].reserved)
-	}
-}
-
-// checkCarrier looks whether the interface has lost its carrier. The kernel then drops trains, says
-// nothing, and counts each as one packet.
-func (s *sender) checkCarrier() {
-	if s.handed > 0 && !s.packets.running(s.trains.Name) {
-		s.refused += s.handed
-	}
-	s.handed = 0
-}
-
 // submit passes a frame to the AF_XDP socket.
 func (s *sender) submit(frame xsk.Reserved, length int) {
 	s.socket.Submit(frame, length)
@@ -189,8 +140,14 @@ func (s *sender) submit(frame xsk.Reserved, length int) {
 
 // flushSocket reports whether the kernel has taken all frames that were submitted.
 func (s *sender) flushSocket() bool {
+	submitted := s.unkicked > 0
 	s.unkicked = 0
-	return s.socket.Flush() == 0 || errors.Is(s.socket.Err(), xsk.ErrGone)
+	done := s.socket.Flush() == 0
+	refused := s.socket.Refused()
+	if s.refused += refused; submitted && done && refused == 0 {
+		s.trustTrains()
+	}
+	return done || errors.Is(s.socket.Err(), xsk.ErrGone)
 }
 
 // SetTrains sets whether frames leave in trains from now on. A link that was made without Packets
@@ -209,6 +166,8 @@ func (s *sender) TakeBack() {
 		s.takenBack += len(run)
 		s.waiting.remove(len(run))
 	}
+	s.takenBack += s.doubtful // without a carrier none of them was sent
+	s.trustTrains()
 	s.socket.TakeBack()
 }
 
@@ -221,10 +180,5 @@ func (s *sender) TakenBack() (frames int) {
 // Refused implements Link.
 func (s *sender) Refused() (frames int) {
 	frames, s.refused = s.refused, 0
-	return frames + s.socket.Refused()
-}
-
-// Sent says how packets have left. Any goroutine may call it.
-func (s *sender) Sent() Sent {
-	return Sent{Frames: s.sent.frames.Load(), Trains: s.sent.trains.Load(), InTrains: s.sent.inTrains.Load()}
+	return frames
 }

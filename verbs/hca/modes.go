@@ -51,7 +51,9 @@ const (
 	SendAuto SendMode = "auto"
 	// SendAFXDP sends each packet by itself. It is for a peer that insists on a UDP checksum of 0.
 	SendAFXDP SendMode = "af_xdp"
-	// SendTrains uses trains on any interface. A kernel that refuses the first one gets none after it.
+	// SendTrains uses trains on any interface that sends through one queue: with several, packets could
+	// overtake each other (ethtool -L says how many, and changes it). A kernel that refuses the first
+	// train gets none after it.
 	//
 	// An interface that offers UDP segmentation (tx-udp-segmentation in ethtool -k) passes a train on as it
 	// is. A NIC makes packets of it, and so does the kernel for sockets, for Soft-RoCE, behind a bridge or

@@ -8,6 +8,8 @@ import (
 	"github.com/roced/roced/internal/host"
 	"github.com/roced/roced/verbs"
 	"github.com/safchain/ethtool"
+	"github.com/vishvananda/netlink"
+	"golang.org/x/sys/unix"
 )
 
 // sending decides how a card's frames leave its interface: each by itself through the AF_XDP socket,
@@ -94,7 +96,11 @@ func (s *sending) trains() (t link.Trains, why string, err error) {
 		return t, "", err
 	}
 	t.Queued = discipline != "noqueue"
+	count, err := s.queues(below.Attrs())
 	switch {
+	case err != nil:
+	case count != 1:
+		why = fmt.Sprintf("%s sends through %d queues, in which packets could overtake each other; ethtool -L changes it", t.Name, count)
 	case s.mode == SendTrains:
 	case t.Queued:
 		why = t.Name + " has a queueing discipline, " + discipline
@@ -105,20 +111,28 @@ func (s *sending) trains() (t link.Trains, why string, err error) {
 	return t, why, err
 }
 
+// queues is how many queues an interface sends through. The kernel chooses one for each train, while
+// the AF_XDP socket has its own.
+func (s *sending) queues(attrs *netlink.LinkAttrs) (int, error) {
+	channels, err := s.tool.GetChannels(attrs.Name)
+	switch {
+	case errors.Is(err, unix.EOPNOTSUPP):
+		return max(attrs.NumTxQueues, 1), nil
+	case err != nil:
+		return 0, fmt.Errorf("ethtool %s: %w", attrs.Name, err)
+	}
+	return int(channels.TxCount + channels.CombinedCount), nil
+}
+
 // whyNot says why trains are not used automatically on a veth; empty if they are known to help there
-// and cannot be noticed: the kernel makes packets of them on the way out, and there is one queue, so
-// that packets stay in order.
+// and cannot be noticed: the kernel makes packets of them on the way out.
 func (s *sending) whyNot(name string) (string, error) {
-	queues, queuesErr := s.tool.GetChannels(name)
-	features, featuresErr := s.tool.Features(name)
-	if err := errors.Join(queuesErr, featuresErr); err != nil {
+	features, err := s.tool.Features(name)
+	if err != nil {
 		return "", fmt.Errorf("ethtool %s: %w", name, err)
 	}
-	switch count := queues.TxCount + queues.CombinedCount; {
-	case count != 1:
-		return fmt.Sprintf("%s has %d queues", name, count), nil
-	case features["tx-udp-segmentation"]:
-		return fmt.Sprintf("%s would hand trains on as they are: the other end has no native XDP program", name), nil
+	if features["tx-udp-segmentation"] {
+		return name + " would hand trains on as they are: the other end has no native XDP program", nil
 	}
 	return "", nil
 }

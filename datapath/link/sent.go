@@ -1,0 +1,78 @@
+package link
+
+import "golang.org/x/sys/unix"
+
+// Sent counts packets by the way that they left.
+type Sent struct {
+	Frames   uint64 // given to the AF_XDP socket, or one by one behind a train
+	Trains   uint64
+	InTrains uint64 // packets of which the trains were made
+}
+
+// Sent says how packets have left. Any goroutine may call it.
+func (s *sender) Sent() Sent {
+	return Sent{Frames: s.sent.frames.Load(), Trains: s.sent.trains.Load(), InTrains: s.sent.inTrains.Load()}
+}
+
+// finish notes what the kernel did with frames that were given to packets: it took them, dropped them,
+// or they have to wait.
+func (s *sender) finish(run []committed, errno unix.Errno) (done bool) {
+	switch errno {
+	case unix.EAGAIN, unix.EINTR, unix.ENETDOWN:
+		return false
+	case 0:
+		s.inPackets = true
+		if len(run) > 1 {
+			s.handed.Trains++
+			s.handed.InTrains += uint64(len(run))
+		} else {
+			s.handed.Frames++
+		}
+	case unix.ENOBUFS:
+		s.noteDropped(len(run))
+	default:
+		s.refused += len(run)
+	}
+	s.cancel(run)
+	return true
+}
+
+// cancel frees the memory of frames that do not pass the AF_XDP socket.
+func (s *sender) cancel(run []committed) {
+	for i := range run {
+		s.socket.Cancel(run[i].reserved)
+	}
+}
+
+// noteDropped notes that the kernel dropped a train, or a packet. A queueing discipline drops a train as
+// a whole. An interface without one gets its packets one after the other; it has dropped the last,
+// perhaps others too, and counts each. If it has lost its carrier it has dropped all. The frames that
+// follow tell: the AF_XDP socket gives notice of each that is dropped.
+func (s *sender) noteDropped(packets int) {
+	if s.trains.Queued {
+		s.refused += packets
+		return
+	}
+	s.refused++
+	s.doubtful += packets - 1
+	s.careful = true
+}
+
+// trustTrains allows trains again after noteDropped.
+func (s *sender) trustTrains() { s.careful, s.doubtful = false, 0 }
+
+// checkCarrier looks whether the interface has lost its carrier. The kernel may then drop trains, say
+// nothing, and count each as one packet.
+func (s *sender) checkCarrier() {
+	handed := s.handed
+	if s.handed = (Sent{}); handed == (Sent{}) {
+		return
+	}
+	if !s.packets.running(s.trains.Name) {
+		s.refused += int(handed.Frames + handed.InTrains)
+		return
+	}
+	s.sent.frames.Add(handed.Frames)
+	s.sent.trains.Add(handed.Trains)
+	s.sent.inTrains.Add(handed.InTrains)
+}
