@@ -23,6 +23,9 @@
 // half of the work: at the lowest priority (nice 19) roced's rate was a fifth higher. And two machines
 // that spin leave nothing of two processors for the threads that play their cards.
 //
+// With -traces the sender's kernel writes down what it does in one more turn of each contender: who runs,
+// who wakes whom, system calls, interrupts, packets. That makes everything slower.
+//
 // A machine has one processor if nothing else is asked for: two machines with two each,
 // and their cards, would be six threads.
 package main

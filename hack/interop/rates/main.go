@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/signal"
 	"regexp"
+	"strings"
 	"time"
 
 	"github.com/roced/roced/hack/interop/vm"
@@ -22,6 +23,7 @@ type options struct {
 	duration time.Duration // of a rate's measurement
 	trips    int
 	only     *regexp.Regexp
+	traces   string // the folder for traces; none are made if empty
 }
 
 func main() {
@@ -45,6 +47,7 @@ func main() {
 func parseOptions() (o options, err error) {
 	kernel := flag.String("kernel", string(vm.Stable), "of both machines: stable (Linux 6.1) or backports (6.12)")
 	only := flag.String("only", "", "the measurements whose name matches a regular `expression`")
+	flag.StringVar(&o.traces, "traces", "", "have the sender's kernel trace each contender once more, into this `folder`")
 	flag.IntVar(&o.cpus, "cpus", 1, "processors of each machine")
 	flag.IntVar(&o.rounds, "rounds", 3, "measurements of each; the median counts")
 	flag.DurationVar(&o.duration, "duration", 3*time.Second, "time of each measurement of a rate, in seconds")
@@ -117,7 +120,24 @@ func (l *testbed) measure(ctx context.Context, m measurement) (map[string][]figu
 			figures[c.name] = append(figures[c.name], f)
 		}
 	}
-	return figures, nil
+	return figures, l.traceAll(ctx, m)
+}
+
+// traceAll has the contenders take one more turn, traced, if that was asked for.
+func (l *testbed) traceAll(ctx context.Context, m measurement) error {
+	if l.options.traces == "" {
+		return nil
+	}
+	for _, c := range contenders {
+		err := l.traced(ctx, strings.NewReplacer(" ", "-", ",", "").Replace(m.name)+"-"+c.name, func() error {
+			_, err := l.turn(ctx, c, m)
+			return err
+		})
+		if err != nil {
+			return fmt.Errorf("%s: %w", c.name, err)
+		}
+	}
+	return nil
 }
 
 // turnTime bounds one turn.
