@@ -49,7 +49,7 @@ type Provider interface {
 }
 
 // Progressor is implemented by a Provider whose card runs in the program's process, and which the
-// program can run itself while it polls.
+// program can run itself while it polls or waits. Package verbs calls it, programs do not.
 type Progressor interface {
 	// Progress runs one round of the card in the caller's thread. It returns false without having
 	// done so if another thread is running one.

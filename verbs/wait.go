@@ -11,6 +11,8 @@ import (
 // are woken: they get the completions that are left, and then the error that Poll gives. When the
 // queue is closed they get ErrObjectClosed. With no room in wcs it does not sleep, and gives 0 and
 // what Poll would say: nil as long as more completions can come.
+//
+// With an embedded card, a program that waits alone runs the card meanwhile, asleep on its sockets.
 func (q *CQ) Wait(ctx context.Context, wcs []WC) (int, error) {
 	if err := checkContext(ctx); err != nil {
 		return 0, fmt.Errorf("wait for CQ: %w", err)

@@ -94,6 +94,9 @@ func (c *session) greet() (r request, err error) {
 
 // serveTest counts or echoes until the client says that all was sent, and tells it what came.
 func (c *session) serveTest(t test) error {
+	if !t.Sleep {
+		card.MakeRoomToSpin()
+	}
 	before, err := c.device.Counters()
 	if err != nil {
 		return err

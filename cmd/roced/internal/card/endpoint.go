@@ -6,6 +6,7 @@ import (
 	"net/netip"
 	"time"
 
+	"github.com/roced/roced/cmd/roced/internal/cli"
 	"github.com/roced/roced/verbs"
 	"github.com/roced/roced/verbs/ud"
 	"golang.org/x/sys/unix"
@@ -32,12 +33,19 @@ type Endpoint struct {
 // Listen makes an endpoint for messages as long as the RDMA MTU is now.
 func Listen(d *Device, o ud.Options) (*Endpoint, error) {
 	o.MaxMessage = d.MTU
+	if o.Spin {
+		MakeRoomToSpin()
+	}
 	e, err := ud.Listen(d.Context, o)
 	if err != nil {
 		return nil, d.named(err)
 	}
 	return &Endpoint{Endpoint: e, Device: d, number: e.Addr().QPN, source: o.Source}, nil
 }
+
+// MakeRoomToSpin is for a command that spins while it waits. One that sleeps is better without: with
+// more threads than processors, each wake-up starts one that finds nothing to do.
+func MakeRoomToSpin() { cli.MakeRoom(2) } // for the worker and the command's own goroutine
 
 // QPN is the number of its queue pair.
 func (e *Endpoint) QPN() verbs.QPN { return e.number }

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"log/slog"
 
-	"github.com/roced/roced/cmd/roced/internal/cli"
 	"github.com/roced/roced/verbs/hca"
 	"github.com/spf13/pflag"
 )
@@ -38,6 +37,5 @@ func (c *Flags) Open(options ...hca.Option) (*Device, error) {
 	if err := c.Enter(); err != nil {
 		return nil, err
 	}
-	cli.MakeRoom(2) // the worker and the command's own goroutine
 	return Open(c.Device, c.Path(), c.Log, append(options, c.Options()...)...)
 }

@@ -22,7 +22,7 @@ func (m *ModeFlags) Add(f *pflag.FlagSet) {
 	m.xdp = modeFlag[hca.XDPMode]{list: []hca.XDPMode{hca.XDPAuto, hca.XDPNative, hca.XDPGeneric}}
 	m.send = modeFlag[hca.SendMode]{list: []hca.SendMode{hca.SendAuto, hca.SendAFXDP, hca.SendTrains}}
 	f.Var(&m.xdp, "xdp", "`mode` of XDP: auto (native, else generic), native (in the driver) or generic (any interface, slower)")
-	f.Var(&m.send, "tx", "`mode` of sending bursts: auto (trains where they are known to help), af_xdp (each packet by itself) or trains (several in one frame, which the kernel or the NIC cuts)")
+	f.Var(&m.send, "tx", "`mode` of sending bursts: af_xdp (each packet by itself), trains (several in one frame, which the kernel or the NIC cuts; a receiver with generic XDP may lose them) or auto (trains on a veth pair with native XDP at the other end)")
 	f.BoolVar(&m.copy, "copy", false, "AF_XDP sockets copy each frame; by themselves they do where the driver has no zero-copy")
 	f.BoolVar(&m.zerocopy, "zerocopy", false, "AF_XDP sockets without copying, or an error")
 }
