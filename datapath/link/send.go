@@ -3,6 +3,7 @@ package link
 import (
 	"errors"
 	"sync/atomic"
+	"time"
 
 	"github.com/roced/roced/datapath/xsk"
 	"golang.org/x/sys/unix"
@@ -27,8 +28,7 @@ type sender struct {
 	waiting   waiting     // frames to send, if there is a choice of ways
 	inPackets bool        // the last frames left through packets
 	handed    Sent        // what left through packets since the last look for a carrier
-	doubtful  int         // packets of trains of which the interface has dropped at least the last
-	careful   bool        // no trains, until frames show that the interface takes them
+	proved    time.Time   // when the AF_XDP socket last showed that there is a carrier
 	unable    atomic.Bool // the kernel does not make packets of trains
 	unkicked  int         // frames submitted since the last kick
 	refused   int
@@ -86,7 +86,10 @@ func (s *sender) Flush() bool {
 
 // send sends a run of frames, and returns how many. It is not done if the others have to wait.
 func (s *sender) send(run []committed) (sent int, done bool) {
-	if s.trains.Use && !s.careful && len(run) >= minTrain && !s.unable.Load() && s.leaveSocket() {
+	if s.trains.Use && len(run) >= minTrain && !s.unable.Load() && s.leaveSocket() {
+		if time.Since(s.proved) > proofTime && len(run) > minTrain {
+			run = run[:len(run)-1] // the last leaves through the AF_XDP socket, as a proof
+		}
 		switch errno := s.packets.sendTrain(run); {
 		case cannotCut(errno):
 			s.unable.Store(true)
@@ -145,7 +148,7 @@ func (s *sender) flushSocket() bool {
 	done := s.socket.Flush() == 0
 	refused := s.socket.Refused()
 	if s.refused += refused; submitted && done && refused == 0 {
-		s.trustTrains()
+		s.proved = time.Now()
 	}
 	return done || errors.Is(s.socket.Err(), xsk.ErrGone)
 }
@@ -166,8 +169,6 @@ func (s *sender) TakeBack() {
 		s.takenBack += len(run)
 		s.waiting.remove(len(run))
 	}
-	s.takenBack += s.doubtful // without a carrier none of them was sent
-	s.trustTrains()
 	s.socket.TakeBack()
 }
 

@@ -1,6 +1,10 @@
 package link
 
-import "golang.org/x/sys/unix"
+import (
+	"time"
+
+	"golang.org/x/sys/unix"
+)
 
 // Sent counts packets by the way that they left.
 type Sent struct {
@@ -45,21 +49,19 @@ func (s *sender) cancel(run []committed) {
 }
 
 // noteDropped notes that the kernel dropped a train, or a packet. A queueing discipline drops a train as
-// a whole. An interface without one gets its packets one after the other; it has dropped the last,
-// perhaps others too, and counts each. If it has lost its carrier it has dropped all. The frames that
-// follow tell: the AF_XDP socket gives notice of each that is dropped.
+// a whole. An interface without one gets its packets one after the other: it has dropped the last,
+// perhaps others too, and counts each.
 func (s *sender) noteDropped(packets int) {
-	if s.trains.Queued {
-		s.refused += packets
-		return
+	s.proved = time.Time{}
+	if s.refused++; s.trains.Queued {
+		s.refused += packets - 1
 	}
-	s.refused++
-	s.doubtful += packets - 1
-	s.careful = true
 }
 
-// trustTrains allows trains again after noteDropped.
-func (s *sender) trustTrains() { s.careful, s.doubtful = false, 0 }
+// proofTime is how often a packet of a train leaves through the AF_XDP socket. An interface without a
+// carrier drops packets of trains, counts them, and says nothing; the kernel reports the loss of a
+// carrier up to a second later. The AF_XDP socket says it at once, and then the card asks the kernel.
+const proofTime = time.Millisecond
 
 // checkCarrier looks whether the interface has lost its carrier. The kernel may then drop trains, say
 // nothing, and count each as one packet.
