@@ -13,7 +13,7 @@ import (
 const (
 	qkey  = 0x11111111
 	depth = 512 // receives outstanding
-	batch = 32  // posted at a time
+	batch = 64  // posted at a time, as many as in a call of UDP and a burst of raw AF_XDP
 )
 
 // program is what a user of verbs has: a device, a queue pair, memory.

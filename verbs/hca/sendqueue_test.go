@@ -163,7 +163,8 @@ func expectTrains(t *testing.T, l *stations, dests ...string) {
 	for _, dest := range dests {
 		ah := l.a.ah(dest)
 		for _, length := range []int{4, 64, 1001, 1024} {
-			if n := inTrains(t, l.a.device, func() { checkHeaders(t, windows(t, l.a, l.b, ah, length, 8), 64) }); n != onlyCut(8*window) {
+			// Of each window, one packet may leave by itself.
+			if n := inTrains(t, l.a.device, func() { checkHeaders(t, windows(t, l.a, l.b, ah, length, 8), 64) }); n < onlyCut(8*window-8) {
 				t.Errorf("%d bytes to %s: %d packets in trains", length, dest, n)
 			}
 		}
