@@ -27,7 +27,7 @@ func (b *builder) checkKind() error {
 		return fmt.Errorf("%w: %s is an ipvlan of mode %s, which has neither neighbours nor frames of its own; "+
 			"use one of mode l2, a macvlan, or the interface below it", verbs.ErrUnsupported, b.name, l3)
 	}
-	if b.isAggregate(b.base) && b.modes.xdp == bpf.Native {
+	if isAggregate(b.base) && b.modes.xdp == bpf.Native {
 		return fmt.Errorf("%w: %s is a %s: native XDP runs on its slaves, whose frames no socket of %[2]s gets; ask for generic XDP",
 			bpf.ErrNoNative, b.base.Attrs().Name, b.base.Type())
 	}
@@ -53,7 +53,7 @@ func ipvlanMode(link netlink.Link) (mode string, routes bool) {
 }
 
 // isAggregate says whether an interface is a bond or team: its frames come from its slaves.
-func (b *builder) isAggregate(link netlink.Link) bool {
+func isAggregate(link netlink.Link) bool {
 	return link.Type() == "bond" || link.Type() == "team"
 }
 
@@ -76,7 +76,7 @@ func (b *builder) checkMaster() error {
 func (b *builder) judgeMaster(master netlink.Link) error {
 	name, kind, of := b.base.Attrs().Name, master.Type(), master.Attrs().Name
 	switch {
-	case b.isAggregate(master):
+	case isAggregate(master):
 		return fmt.Errorf("%w: %s is a slave of the %s %s, which has the addresses and sends and receives through it; open %[4]s",
 			verbs.ErrUnsupported, name, kind, of)
 	case kind == "vrf": // the interface keeps its own addresses and neighbours
@@ -89,7 +89,7 @@ func (b *builder) judgeMaster(master netlink.Link) error {
 
 // chooseBase decides on which interface XDP runs, and whether it must be generic.
 func (b *builder) chooseBase() {
-	if !b.isAggregate(b.base) {
+	if !isAggregate(b.base) {
 		return
 	}
 	b.generic = fmt.Errorf("%s is a %s: native XDP would run on its slaves, whose frames no socket of %[1]s gets",

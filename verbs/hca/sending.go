@@ -96,7 +96,7 @@ func (s *sending) trains() (t link.Trains, why string, err error) {
 		return t, "", err
 	}
 	t.Queued = discipline != "noqueue"
-	count, err := s.queues(below.Attrs())
+	count, err := s.queues(below)
 	switch {
 	case err != nil:
 	case count != 1:
@@ -112,12 +112,15 @@ func (s *sending) trains() (t link.Trains, why string, err error) {
 }
 
 // queues is how many queues an interface sends through. The kernel chooses one for each train, while
-// the AF_XDP socket has its own.
-func (s *sending) queues(attrs *netlink.LinkAttrs) (int, error) {
+// the AF_XDP socket has its own. A bond or team has queues in name only: its slaves choose for both.
+func (s *sending) queues(below netlink.Link) (int, error) {
+	attrs := below.Attrs()
 	channels, err := s.tool.GetChannels(attrs.Name)
 	switch {
-	case errors.Is(err, unix.EOPNOTSUPP):
+	case errors.Is(err, unix.EOPNOTSUPP) && !isAggregate(below):
 		return max(attrs.NumTxQueues, 1), nil
+	case errors.Is(err, unix.EOPNOTSUPP):
+		return 1, nil
 	case err != nil:
 		return 0, fmt.Errorf("ethtool %s: %w", attrs.Name, err)
 	}
