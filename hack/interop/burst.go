@@ -136,7 +136,8 @@ func (b burst) send(ctx context.Context, l *testbed, receiver *job.Job, qpn verb
 	return b.trains(s)
 }
 
-// trains is how many there were: none, unless the mode is trains. At the other end of the host's link is a
+// trains is how many there were: none, unless the mode is trains. Then all packets leave in trains, but one
+// of a list may leave by itself. At the other end of the host's link is a
 // bridge, which hands trains on, so automatic mode has none.
 func (b burst) trains(s *station) (uint64, error) {
 	statistics, err := s.card.Statistics()
@@ -144,8 +145,12 @@ func (b burst) trains(s *station) (uint64, error) {
 		return 0, err
 	}
 	sent := statistics.Sent
-	if want := map[bool]uint64{true: burstCount}[b.mode == hca.SendTrains]; sent.InTrains != want {
-		return 0, fmt.Errorf("%d packets left in trains, not %d", sent.InTrains, want)
+	most, alone := uint64(0), uint64(0)
+	if b.mode == hca.SendTrains {
+		most, alone = burstCount, burstCount/burstWindow
+	}
+	if sent.InTrains > most || sent.InTrains+alone < most {
+		return 0, fmt.Errorf("%d packets left in trains, not %d, or at most %d less", sent.InTrains, most, alone)
 	}
 	return sent.Trains, nil
 }
