@@ -173,8 +173,9 @@ func TestKernelCutsTrains(t *testing.T) {
 				l.send(frames...)
 				l.expect(frames...)
 				after := l.link.Sent()
-				if got, want := after.Trains-before.Trains, onlyCut(row.trains); got != want {
-					t.Errorf("%s: %d trains, not %d", row.name, got, want)
+				// While frames are on their way, a later run leaves as frames too.
+				if got, most := after.Trains-before.Trains, onlyCut(row.trains); got > most || got < min(most, 1) {
+					t.Errorf("%s: %d trains, not %d", row.name, got, most)
 				}
 				if got := after.InTrains + after.Frames - before.InTrains - before.Frames; got != uint64(len(frames)) {
 					t.Errorf("%s: %d packets are counted, not %d", row.name, got, len(frames))
