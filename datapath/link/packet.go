@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"fmt"
 
+	"github.com/roced/roced/datapath/wire"
 	"golang.org/x/sys/unix"
 )
 
@@ -30,7 +31,7 @@ type Packets struct {
 
 const (
 	vnetHeader     = 10
-	maxFrameHeader = 14 + 4 + 40 + 8 // Ethernet, VLAN tag, IPv6, UDP
+	maxFrameHeader = wire.EthernetLen + wire.VLANLen + wire.IPv6Len + wire.UDPLen
 
 	vnetNeedsChecksum = 1 // VIRTIO_NET_HDR_F_NEEDS_CSUM
 	vnetUDPSegments   = 5 // VIRTIO_NET_HDR_GSO_UDP_L4, Linux 6.2

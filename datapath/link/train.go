@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 
+	"github.com/roced/roced/datapath/wire"
 	"golang.org/x/sys/unix"
 )
 
@@ -23,16 +24,16 @@ type headers struct {
 
 // headersOf finds the headers of a frame that the engine has built.
 func headersOf(frame []byte) (at headers) {
-	at.ip = 14
-	if binary.BigEndian.Uint16(frame[12:]) == unix.ETH_P_8021Q {
-		at.ip += 4
+	at.ip = wire.EthernetLen
+	if binary.BigEndian.Uint16(frame[wire.EthernetLen-2:]) == wire.EtherTypeVLAN {
+		at.ip += wire.VLANLen
 	}
 	if at.six = frame[at.ip]>>4 == 6; at.six {
-		at.udp = at.ip + 40
+		at.udp = at.ip + wire.IPv6Len
 	} else {
-		at.udp = at.ip + 20
+		at.udp = at.ip + wire.IPv4Len
 	}
-	at.payload = at.udp + 8
+	at.payload = at.udp + wire.UDPLen
 	return at
 }
 
@@ -56,13 +57,13 @@ func (at *headers) follows(frame, next []byte) bool {
 // UDP checksum is that of the pseudo header, as the kernel wants it.
 func (at *headers) setLengths(header []byte, length int) {
 	ip, udp := header[at.ip:at.udp], header[at.udp:]
-	length += 8
+	length += wire.UDPLen
 	addresses := ip[12:20]
 	if at.six {
 		addresses = ip[8:40]
 		binary.BigEndian.PutUint16(ip[4:], uint16(length))
 	} else {
-		binary.BigEndian.PutUint16(ip[2:], uint16(20+length))
+		binary.BigEndian.PutUint16(ip[2:], uint16(wire.IPv4Len+length))
 		ip[10], ip[11] = 0, 0
 		binary.BigEndian.PutUint16(ip[10:], ^fold(sum(ip)))
 	}
