@@ -107,6 +107,8 @@ func runChild(text string) error {
 		"inline receive mixed": receiveMixed, "inline send mixed": sendMixed,
 		"worker receive mixed": receiveMixed, "worker send mixed": sendMixed,
 		"xdp generate": generate, "worker idle": idle,
+		"udp receive paced": udpReceivePaced, "udp send paced": udpSendPaced,
+		"worker receive paced": rocedReceivePaced, "worker send paced": rocedSendPaced,
 		"udp join": udpJoin, "worker join": rocedJoin,
 	}
 	run := roles[j.Variant+" "+j.Role]

@@ -8,7 +8,7 @@ import (
 
 // job is what one child process does.
 type job struct {
-	Role      string // receive, send, pong, ping, with or without group or mixed; generate, idle, join; serve, ask
+	Role      string // receive, send, pong, ping, with or without group, mixed or paced; generate, idle, join; serve, ask
 	Variant   string // udp, udp gso, udp gso cut, raw, inline, worker; ud inline, ud worker: the same through package ud; requests udp, requests worker
 	Namespace string
 	Size      int // payload, bytes
@@ -39,6 +39,7 @@ type result struct {
 	Elapsed    time.Duration // of joins
 	CPU        float64       // share of one processor
 	Speed      float64       // of the core, see coreSpeed
+	Wakes      float64       // a second, see sleeper
 	Used       time.Duration // of the processors, by this process
 	Busy       time.Duration // of the processors, by the whole machine
 	Losses     uint64        // messages, by the card's counters

@@ -20,6 +20,7 @@ type record struct {
 	P99        int64     `json:"p99_ns,omitempty"`
 	P999       int64     `json:"p999_ns,omitempty"`                // 99.9 of a hundred
 	CPU        float64   `json:"cpu,omitempty"`                    // share of one processor
+	Wakes      float64   `json:"wakes_per_second,omitempty"`       // of a receiver that sleeps
 	Clients    int       `json:"clients,omitempty"`                // of requests
 	Rate       int       `json:"rate,omitempty"`                   // of requests, a second; 0 as fast as answers come
 	Medians    []int64   `json:"p50_rounds_ns,omitempty"`          // of each round of requests

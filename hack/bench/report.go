@@ -33,6 +33,8 @@ func (r *record) figure() string {
 		return r.requestFigures()
 	case r.P50 != 0:
 		return fmt.Sprintf("p50 %.1f µs, p90 %.1f µs, p99 %.1f µs, p99.9 %.1f µs", float64(r.P50)/1e3, float64(r.P90)/1e3, float64(r.P99)/1e3, float64(r.P999)/1e3)
+	case r.Wakes != 0:
+		return fmt.Sprintf("%.0f messages/s, %.0f wakes/s, %.0f %% of a processor", r.PerSecond, r.Wakes, 100*r.CPU)
 	case r.Seconds != 0:
 		return fmt.Sprintf("%.3f s", r.Seconds)
 	case r.Sent != 0:

@@ -1,0 +1,166 @@
+package main
+
+import (
+	"time"
+)
+
+// blockingRate is how many messages a second come to a receiver that sleeps.
+const blockingRate = 10000
+
+// blocking measures what a receiver costs that sleeps for each of 10,000 messages a second: the
+// processor time of its whole process, and how often it woke.
+func (b *bench) blocking() error {
+	variants := []string{"udp", "worker"}
+	all := map[string][]result{}
+	for range b.rounds {
+		for _, variant := range variants {
+			j := job{Variant: variant, Size: 64, Rate: blockingRate}
+			receiver, sender := j, j
+			receiver.Role, sender.Role = "receive paced", "send paced"
+			_, received, err := b.pair(receiver, sender)
+			if err != nil {
+				return err
+			}
+			all[variant] = append(all[variant], received)
+		}
+	}
+	for _, variant := range variants {
+		b.add(record{
+			Name: "blocking", Variant: variant, Size: 64, Rate: blockingRate, CPU: middle(all[variant], func(r result) float64 { return r.CPU }),
+			PerSecond: middle(all[variant], func(r result) float64 { return r.PerSecond }), Wakes: middle(all[variant], func(r result) float64 { return r.Wakes }),
+		})
+	}
+	return nil
+}
+
+// middle is the median of one figure of all rounds.
+func middle(rounds []result, figure func(result) float64) float64 {
+	var all []float64
+	for _, r := range rounds {
+		all = append(all, figure(r))
+	}
+	return median(all)
+}
+
+// sleeper measures a receiver from its first message to its last: each take is a wake-up.
+type sleeper struct {
+	meter
+	wakes  float64
+	before time.Duration // processor time at the first message
+	used   time.Duration // and since then, at the last
+}
+
+func (s *sleeper) take(n int) {
+	if n == 0 {
+		return
+	}
+	if s.messages == 0 {
+		s.before = processorTime()
+	}
+	s.add(n)
+	s.wakes++
+	s.used = processorTime() - s.before
+}
+
+func (s *sleeper) result() result {
+	r := s.meter.result()
+	elapsed := s.last.Sub(s.first).Seconds()
+	r.CPU, r.Wakes = s.used.Seconds()/elapsed, s.wakes/elapsed
+	return r
+}
+
+// pace calls send so many times a second. It spins, since a sleep would be later than asked for.
+func pace(j job, send func() error) (sent int, err error) {
+	each := paceOf(j.Rate)
+	start := time.Now()
+	for next := start; time.Since(start) < j.Duration; next = next.Add(each) {
+		for time.Until(next) > 0 {
+		}
+		if err := send(); err != nil {
+			return sent, err
+		}
+		sent++
+	}
+	return sent, nil
+}
+
+func udpSendPaced(j job) (result, error) {
+	fd, err := udpSocket(j, time.Second)
+	if err != nil {
+		return result{}, err
+	}
+	if err := announce(endpoint{}); err != nil {
+		return result{}, err
+	}
+	batch := newMessageBatch(1, j.Size)
+	sent, err := pace(j, func() error { _, err := batch.send(fd); return err })
+	return result{Messages: uint64(sent)}, err
+}
+
+func udpReceivePaced(j job) (result, error) {
+	fd, err := udpSocket(j, 100*time.Millisecond)
+	if err != nil {
+		return result{}, err
+	}
+	if err := announce(endpoint{}); err != nil {
+		return result{}, err
+	}
+	message := make([]byte, 2048)
+	var s sleeper
+	for !stopping.Load() {
+		if udpRead(fd, message, true) > 0 {
+			s.take(1)
+		}
+	}
+	return s.result(), nil
+}
+
+// rocedSendPaced polls for its completions, as a sender does that has a processor.
+func rocedSendPaced(j job) (result, error) {
+	p, err := openProgram(j)
+	if err != nil {
+		return result{}, err
+	}
+	p.wait = false
+	ah, err := p.addressOf(j.Peer)
+	if err != nil {
+		return result{}, err
+	}
+	wrs := p.sends(j, ah)[batch-1:]
+	if err := announce(endpoint{}); err != nil {
+		return result{}, err
+	}
+	sent, err := pace(j, func() error {
+		if err := p.qp.PostSend(wrs); err != nil {
+			return err
+		}
+		_, err := p.poll(p.send)
+		return err
+	})
+	if err != nil {
+		return result{}, err
+	}
+	return result{Messages: uint64(sent)}, p.device.Close()
+}
+
+func rocedReceivePaced(j job) (result, error) {
+	p, err := openReceiver(j)
+	if err != nil {
+		return result{}, err
+	}
+	if err := announce(endpoint{QPN: uint32(p.qp.Number())}); err != nil {
+		return result{}, err
+	}
+	var s sleeper
+	for !stopping.Load() {
+		n, err := p.poll(p.recv)
+		if err != nil {
+			return result{}, err
+		}
+		s.take(n)
+		if err := p.repost(n); err != nil {
+			return result{}, err
+		}
+	}
+	return s.result(), p.device.Close()
+}
