@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/netip"
+	"time"
 
 	"github.com/roced/roced/verbs"
 	"github.com/roced/roced/verbs/hca"
@@ -32,73 +33,164 @@ func open(card verbs.Provider) (p program) {
 	return p
 }
 
-// A datagram to another host, and the answer to its sender. The cards are on a wire in memory;
-// hca.Open("eth0") gives one on an interface.
+// newCards makes two cards on a wire in memory, 10.0.0.1 and 10.0.0.2. hca.Open("eth0") gives one on an
+// interface.
+func newCards() (left, right *hca.Card) {
+	left, right, _ = hca.OpenWire([]netip.Addr{netip.MustParseAddr("10.0.0.1")}, []netip.Addr{netip.MustParseAddr("10.0.0.2")})
+	return left, right
+}
+
+// handle makes an address handle to a host.
+func (p *program) handle(ctx context.Context, address string) *verbs.AH {
+	gid := verbs.GIDFromAddr(netip.MustParseAddr(address))
+	ah, _ := p.pd.CreateAH(ctx, &verbs.AHAttr{Port: 1, GRH: verbs.GlobalRoute{DGID: gid}})
+	return ah
+}
+
+// message is a send request of a text. The first half of the region is for what is received, the second for
+// what is sent.
+func (p *program) message(text string, ah *verbs.AH, to verbs.QPN) []verbs.SendWR {
+	const half = 32 << 10
+	length := copy(p.mr.Bytes()[half:], text)
+	return []verbs.SendWR{{
+		Opcode: verbs.WRSend, SGList: []verbs.SGE{p.mr.SGE(half, length)}, AH: ah, RemoteQPN: to, RemoteQKey: 0x11111111,
+	}}
+}
+
+// receive posts receives of 2048 bytes each, numbered from 0.
+func (p *program) receive(count int) {
+	for i := range count {
+		_ = p.qp.PostRecv([]verbs.RecvWR{{ID: uint64(i), SGList: []verbs.SGE{p.mr.SGE(i*2048, 2048)}}})
+	}
+}
+
+// payload is what a completed receive holds.
+func (p *program) payload(wc *verbs.WC) (verbs.GRH, []byte) {
+	return wc.Payload(p.mr.Bytes()[wc.ID*2048:])
+}
+
+// Hello over UD: one datagram to another host.
 func Example() {
-	left, right, _ := hca.OpenWire([]netip.Addr{netip.MustParseAddr("10.0.0.1")}, []netip.Addr{netip.MustParseAddr("10.0.0.2")})
+	left, right := newCards()
 	client, server := open(left), open(right)
 	defer client.ctx.Close()
 	defer server.ctx.Close()
-
-	// A receiver posts buffers before messages come.
-	_ = server.qp.PostRecv([]verbs.RecvWR{{ID: 1, SGList: []verbs.SGE{server.mr.SGE(0, 2048)}}})
-	_ = client.qp.PostRecv([]verbs.RecvWR{{ID: 2, SGList: []verbs.SGE{client.mr.SGE(0, 2048)}}})
-
 	ctx := context.Background()
-	ah, _ := client.pd.CreateAH(ctx, &verbs.AHAttr{Port: 1, GRH: verbs.GlobalRoute{DGID: verbs.GIDFromAddr(netip.MustParseAddr("10.0.0.2"))}})
-	length := copy(client.mr.Bytes()[4096:], "hello")
-	_ = client.qp.PostSend([]verbs.SendWR{{
-		ID: 3, Opcode: verbs.WRSend, SGList: []verbs.SGE{client.mr.SGE(4096, length)},
-		AH: ah, RemoteQPN: server.qp.Number(), RemoteQKey: 0x11111111,
-	}})
+
+	server.receive(1) // buffers are posted before messages come
+	ah := client.handle(ctx, "10.0.0.2")
+	_ = client.qp.PostSend(client.message("hello", ah, server.qp.Number()))
 
 	var wcs [1]verbs.WC
 	_, _ = server.cq.Wait(ctx, wcs[:])
-	grh, payload := wcs[0].Payload(server.mr.Bytes()[:2048]) // a receive buffer starts with 40 bytes of GRH
+	grh, payload := server.payload(&wcs[0]) // a receive buffer starts with 40 bytes of GRH
 	fmt.Printf("%s from %v\n", payload, grh.SGID().Addr())
+	// Output: hello from 10.0.0.1
+}
 
-	back, _ := server.pd.CreateAHFromWC(&wcs[0], grh, 1)
-	length = copy(server.mr.Bytes()[4096:], "hello yourself")
-	_ = server.qp.PostSend([]verbs.SendWR{{
-		ID: 4, Opcode: verbs.WRSend, SGList: []verbs.SGE{server.mr.SGE(4096, length)},
-		AH: back, RemoteQPN: wcs[0].SrcQP, RemoteQKey: 0x11111111,
-	}})
+// The completion of a receive has all that an answer needs: the sender's address, in the GRH, and its
+// queue pair's number.
+func ExamplePD_CreateAHFromWC() {
+	left, right := newCards()
+	client, server := open(left), open(right)
+	defer client.ctx.Close()
+	defer server.ctx.Close()
+	ctx := context.Background()
+	client.receive(1)
+	server.receive(1)
+	_ = client.qp.PostSend(client.message("who are you?", client.handle(ctx, "10.0.0.2"), server.qp.Number()))
+
+	var wcs [1]verbs.WC
+	_, _ = server.cq.Wait(ctx, wcs[:])
+	grh, _ := server.payload(&wcs[0])
+	back, _ := server.pd.CreateAHFromWC(&wcs[0], grh, 1) // never waits; keep it for further answers
+	_ = server.qp.PostSend(server.message("the server", back, wcs[0].SrcQP))
+
 	_, _ = client.cq.Wait(ctx, wcs[:])
-	_, payload = wcs[0].Payload(client.mr.Bytes()[:2048])
-	fmt.Printf("%s\n", payload)
-	// Output:
-	// hello from 10.0.0.1
-	// hello yourself
+	_, answer := client.payload(&wcs[0])
+	fmt.Printf("%s\n", answer)
+	// Output: the server
 }
 
 // To receive a group's messages takes two steps: the join makes the host a member, so that switches
 // send the group's packets here; the attach delivers them to the queue pair.
 func ExampleQP_AttachMcast() {
-	left, right, _ := hca.OpenWire([]netip.Addr{netip.MustParseAddr("10.0.0.1")}, []netip.Addr{netip.MustParseAddr("10.0.0.2")})
+	left, right := newCards()
 	sender, member := open(left), open(right)
 	defer sender.ctx.Close()
 	defer member.ctx.Close()
+	ctx := context.Background()
 	group := netip.MustParseAddr("239.1.2.3")
 
 	membership, _ := member.ctx.JoinMulticast(group, verbs.JoinFullMember)
 	defer membership.Close()
 	_ = member.qp.AttachMcast(membership.MGID(), membership.MLID())
-	_ = member.qp.PostRecv([]verbs.RecvWR{{SGList: []verbs.SGE{member.mr.SGE(0, 2048)}}})
+	member.receive(1)
 
-	ctx := context.Background()
 	sends, _ := sender.ctx.JoinMulticast(group, verbs.JoinSendOnlyFullMember)
 	defer sends.Close()
 	attr, _ := sends.AHAttr()
 	ah, _ := sender.pd.CreateAH(ctx, &attr)
-	length := copy(sender.mr.Bytes(), "to all of you")
-	_ = sender.qp.PostSend([]verbs.SendWR{{
-		Opcode: verbs.WRSend, SGList: []verbs.SGE{sender.mr.SGE(0, length)},
-		AH: ah, RemoteQPN: verbs.MulticastQPN, RemoteQKey: 0x11111111,
-	}})
+	_ = sender.qp.PostSend(sender.message("to all of you", ah, verbs.MulticastQPN))
 
 	var wcs [1]verbs.WC
 	_, _ = member.cq.Wait(ctx, wcs[:])
-	grh, payload := wcs[0].Payload(member.mr.Bytes()[:2048])
+	grh, payload := member.payload(&wcs[0])
 	fmt.Printf("%s, sent to %v\n", payload, grh.DGID().Addr())
 	// Output: to all of you, sent to 239.1.2.3
+}
+
+// Wait sleeps while there is nothing to do, until its context ends; Poll in a loop would spin.
+func ExampleCQ_Wait() {
+	left, right := newCards()
+	client, server := open(left), open(right)
+	defer client.ctx.Close()
+	defer server.ctx.Close()
+	const messages = 10
+	server.receive(messages)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	ah := client.handle(ctx, "10.0.0.2")
+	for range messages {
+		_ = client.qp.PostSend(client.message("again", ah, server.qp.Number()))
+	}
+
+	var wcs [4]verbs.WC
+	for got := 0; got < messages; {
+		n, err := server.cq.Wait(ctx, wcs[:])
+		if err != nil { // the context's, or that the card is closed or has failed
+			fmt.Println(err)
+			return
+		}
+		for i := range wcs[:n] {
+			if err := wcs[i].Err(); err != nil {
+				fmt.Println(err) // which says what to do
+			}
+		}
+		got += n
+	}
+	fmt.Println("all there")
+	// Output: all there
+}
+
+// What happens to a device apart from completions comes as events.
+func ExampleContext_GetAsyncEvent() {
+	wire, _ := hca.NewWire(0)
+	defer wire.Close()
+	host, _ := wire.AddHost("host", netip.MustParseAddr("10.0.0.1"))
+	c, _ := verbs.Open(host)
+	defer c.Close()
+
+	host.SetUp(false) // somebody pulls the plug
+	ctx := context.Background()
+	event, _ := c.GetAsyncEvent(ctx)
+	port, _ := c.QueryPort(event.Port)
+	fmt.Println(event.Type, port.State)
+	host.SetUp(true)
+	event, _ = c.GetAsyncEvent(ctx)
+	port, _ = c.QueryPort(event.Port)
+	fmt.Println(event.Type, port.State)
+	// Output:
+	// port error PORT_DOWN
+	// port active PORT_ACTIVE
 }
