@@ -4,14 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"iter"
 	"strings"
 	"testing"
 
 	"golang.org/x/sys/unix"
 )
-
-func fields(s string) iter.Seq[string] { return strings.FieldsSeq(s) }
 
 func contains(err error, text string) bool { return err != nil && strings.Contains(err.Error(), text) }
 

@@ -14,6 +14,8 @@ type (
 	QPType      = ring.QPType      // ibv_qp_type: the transport service
 	QPState     = ring.QPState     // ibv_qp_state
 	QPAttrMask  = ring.QPAttrMask  // ibv_qp_attr_mask: which attributes count
+	SRQAttrMask = ring.SRQAttrMask // ibv_srq_attr_mask: which attributes of an SRQ count
+	LinkLayer   = ring.LinkLayer   // rdma_link_layer: the kind of network that a port is on
 	AccessFlags = ring.AccessFlags // ibv_access_flags: what may be done with a memory region
 	EventType   = ring.EventType   // ibv_event_type
 	PortState   = ring.PortState   // ibv_port_state
@@ -105,13 +107,24 @@ const (
 	NetworkIPv6 = ring.NetworkIPv6
 )
 
-// The transport services. Only UD, unreliable datagrams, is supported.
+// The transport services. UD, unreliable datagrams, and GSI are supported; the others are
+// ErrUnsupported.
 const (
-	QPTypeRC      = ring.QPTypeRC
-	QPTypeUC      = ring.QPTypeUC
-	QPTypeUD      = ring.QPTypeUD
-	QPTypeXRCSend = ring.QPTypeXRCSend
-	QPTypeXRCRecv = ring.QPTypeXRCRecv
+	QPTypeSMI       = ring.QPTypeSMI // QP 0: RoCE has no subnet management
+	QPTypeGSI       = ring.QPTypeGSI // QP 1, for privileged programs; see QPInitAttr
+	QPTypeRC        = ring.QPTypeRC
+	QPTypeUC        = ring.QPTypeUC
+	QPTypeUD        = ring.QPTypeUD
+	QPTypeRawPacket = ring.QPTypeRawPacket
+	QPTypeXRCSend   = ring.QPTypeXRCSend
+	QPTypeXRCRecv   = ring.QPTypeXRCRecv
+)
+
+// The link layers. A port of roced has Ethernet.
+const (
+	LinkLayerUnspecified = ring.LinkLayerUnspecified
+	LinkLayerInfiniBand  = ring.LinkLayerInfiniBand
+	LinkLayerEthernet    = ring.LinkLayerEthernet
 )
 
 // The states of a queue pair (IBA 10.3.1).
@@ -125,16 +138,37 @@ const (
 	QPStateErr   = ring.QPStateErr
 )
 
-// The attributes that a UD queue pair has.
+// The attributes of queue pairs. A UD queue pair has those that QPAttr has a field for; ModifyQPIsOK
+// says which count in which change of state.
 const (
 	QPAttrState            = ring.QPAttrState
 	QPAttrCurState         = ring.QPAttrCurState
-	QPAttrEnSQDAsyncNotify = ring.QPAttrEnSQDAsyncNotify // ErrUnsupported as yet
+	QPAttrEnSQDAsyncNotify = ring.QPAttrEnSQDAsyncNotify
+	QPAttrAccessFlags      = ring.QPAttrAccessFlags
 	QPAttrPKeyIndex        = ring.QPAttrPKeyIndex
 	QPAttrPort             = ring.QPAttrPort
 	QPAttrQKey             = ring.QPAttrQKey
+	QPAttrAV               = ring.QPAttrAV
+	QPAttrPathMTU          = ring.QPAttrPathMTU
+	QPAttrTimeout          = ring.QPAttrTimeout
+	QPAttrRetryCnt         = ring.QPAttrRetryCnt
+	QPAttrRNRRetry         = ring.QPAttrRNRRetry
+	QPAttrRQPSN            = ring.QPAttrRQPSN
+	QPAttrMaxQPRDAtomic    = ring.QPAttrMaxQPRDAtomic
+	QPAttrAltPath          = ring.QPAttrAltPath
+	QPAttrMinRNRTimer      = ring.QPAttrMinRNRTimer
 	QPAttrSQPSN            = ring.QPAttrSQPSN
+	QPAttrMaxDestRDAtomic  = ring.QPAttrMaxDestRDAtomic
+	QPAttrPathMigState     = ring.QPAttrPathMigState
 	QPAttrCap              = ring.QPAttrCap
+	QPAttrDestQPN          = ring.QPAttrDestQPN
+	QPAttrRateLimit        = ring.QPAttrRateLimit
+)
+
+// The attributes of shared receive queues that Modify changes.
+const (
+	SRQMaxWR = ring.SRQMaxWR
+	SRQLimit = ring.SRQLimit
 )
 
 // The access rights of a memory region. The card may always read it. Remote access needs connected

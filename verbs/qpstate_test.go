@@ -2,91 +2,190 @@ package verbs
 
 import (
 	"errors"
+	"maps"
+	"slices"
+	"strings"
 	"testing"
 
 	"golang.org/x/sys/unix"
 )
 
-// The rules, written down again from IBA 11.2.5.2 and the kernel's documentation of
-// ib_modify_qp_is_ok: what a UD queue pair must give, and what it may give besides the
-// state. A pair that is not here is a change that does not exist.
-var goldenUD = map[string]struct{ must, may string }{
-	"RESET RESET": {}, "INIT RESET": {}, "RTR RESET": {}, "RTS RESET": {}, "SQD RESET": {}, "SQE RESET": {}, "ERR RESET": {},
-	"INIT ERR": {}, "RTR ERR": {}, "RTS ERR": {}, "SQD ERR": {}, "SQE ERR": {}, "ERR ERR": {},
-	"RESET INIT": {must: "pkey port qkey"},
-	"INIT INIT":  {may: "pkey port qkey"},
-	"INIT RTR":   {may: "pkey qkey"},
-	"RTR RTS":    {must: "psn", may: "cur qkey"},
-	"RTS RTS":    {may: "cur qkey"},
-	"RTS SQD":    {may: "event"},
-	"SQD RTS":    {may: "cur qkey"},
-	"SQD SQD":    {may: "pkey qkey"},
-	"SQE RTS":    {may: "cur qkey"},
+// The rules, written down again, by type: what a change must give, and after the bar what it may give
+// besides the state (IBA 11.2.5.2; the kernel's qp_state_table). "-" stands for neither. Changes to
+// RESET and to ERR are in goldenAlways; what is in neither does not exist, for any type.
+var goldenRules = map[string]map[string]string{
+	"RESET INIT": {
+		"UD": "pkey port qkey |", "RAW_PACKET": "port |", "SMI": "pkey qkey |", "GSI": "pkey qkey |",
+		"UC": "pkey port access |", "RC": "pkey port access |", "XRC_SEND": "pkey port access |", "XRC_RECV": "pkey port access |",
+	},
+	"INIT INIT": {
+		"UD": "| pkey port qkey", "RAW_PACKET": "|", "SMI": "| pkey qkey", "GSI": "| pkey qkey",
+		"UC": "| pkey port access", "RC": "| pkey port access", "XRC_SEND": "| pkey port access", "XRC_RECV": "| pkey port access",
+	},
+	"INIT RTR": {
+		"UD": "| pkey qkey", "RAW_PACKET": "|", "SMI": "| pkey qkey", "GSI": "| pkey qkey",
+		"UC":       "av mtu dest rqpsn | alt access pkey",
+		"RC":       "av mtu dest rqpsn destrd rnrtimer | alt access pkey",
+		"XRC_SEND": "av mtu dest rqpsn | alt access pkey",
+		"XRC_RECV": "av mtu dest rqpsn destrd rnrtimer | alt access pkey",
+	},
+	"RTR RTS": {
+		"UD": "sqpsn | cur qkey", "RAW_PACKET": "| rate", "SMI": "sqpsn | cur qkey", "GSI": "sqpsn | cur qkey",
+		"UC":       "sqpsn | cur alt access mig",
+		"RC":       "timeout retry rnr sqpsn rd | cur alt access rnrtimer mig",
+		"XRC_SEND": "timeout retry rnr sqpsn rd | cur alt access mig",
+		"XRC_RECV": "timeout sqpsn | cur alt access rnrtimer mig",
+	},
+	"RTS RTS": {
+		"UD": "| cur qkey", "RAW_PACKET": "| rate", "SMI": "| cur qkey", "GSI": "| cur qkey",
+		"UC": "| cur access alt mig", "RC": "| cur access alt mig rnrtimer",
+		"XRC_SEND": "| cur access alt mig", "XRC_RECV": "| cur access alt mig rnrtimer",
+	},
+	"RTS SQD": {
+		"UD": "| event", "RAW_PACKET": "|", "SMI": "| event", "GSI": "| event",
+		"UC": "| event", "RC": "| event", "XRC_SEND": "| event", "XRC_RECV": "| event",
+	},
+	"SQD RTS": {
+		"UD": "| cur qkey", "RAW_PACKET": "|", "SMI": "| cur qkey", "GSI": "| cur qkey",
+		"UC": "| cur alt access mig", "RC": "| cur alt access rnrtimer mig",
+		"XRC_SEND": "| cur alt access mig", "XRC_RECV": "| cur alt access rnrtimer mig",
+	},
+	"SQD SQD": {
+		"UD": "| pkey qkey", "RAW_PACKET": "|", "SMI": "| pkey qkey", "GSI": "| pkey qkey",
+		"UC":       "| av alt access pkey mig",
+		"RC":       "| port av timeout retry rnr rd destrd alt access pkey rnrtimer mig",
+		"XRC_SEND": "| port av timeout retry rnr rd alt access pkey mig",
+		"XRC_RECV": "| port av timeout destrd alt access pkey rnrtimer mig",
+	},
+	"SQE RTS": {
+		"UD": "| cur qkey", "RAW_PACKET": "|", "SMI": "| cur qkey", "GSI": "| cur qkey",
+		"UC": "| cur access", "RC": "|", "XRC_SEND": "|", "XRC_RECV": "|",
+	},
 }
 
-// goldenBits are libibverbs' numbers (enum ibv_qp_attr_mask).
-var goldenBits = map[string]QPAttrMask{
-	"cur": 2, "event": 4, "pkey": 16, "port": 32, "qkey": 64, "psn": 65536,
+// goldenAlways are the changes that every type may make, with the state alone.
+const goldenAlways = "RESET-RESET INIT-RESET RTR-RESET RTS-RESET SQD-RESET SQE-RESET ERR-RESET " +
+	"INIT-ERR RTR-ERR RTS-ERR SQD-ERR SQE-ERR ERR-ERR"
+
+// goldenTypes and goldenBits are the kernel's numbers (enum ib_qp_type, enum ib_qp_attr_mask).
+var (
+	goldenTypes = map[string]QPType{"SMI": 0, "GSI": 1, "RC": 2, "UC": 3, "UD": 4, "RAW_PACKET": 8, "XRC_SEND": 9, "XRC_RECV": 10}
+	goldenBits  = map[string]QPAttrMask{
+		"cur": 1 << 1, "event": 1 << 2, "access": 1 << 3, "pkey": 1 << 4, "port": 1 << 5, "qkey": 1 << 6, "av": 1 << 7,
+		"mtu": 1 << 8, "timeout": 1 << 9, "retry": 1 << 10, "rnr": 1 << 11, "rqpsn": 1 << 12, "rd": 1 << 13, "alt": 1 << 14,
+		"rnrtimer": 1 << 15, "sqpsn": 1 << 16, "destrd": 1 << 17, "mig": 1 << 18, "dest": 1 << 20, "rate": 1 << 25,
+	}
+)
+
+// golden is what a change must and may give, if there is such a change.
+func golden(t *testing.T, from, to QPState, kind string) (must, may QPAttrMask, exists bool) {
+	t.Helper()
+	if slices.Contains(strings.Fields(goldenAlways), from.String()+"-"+to.String()) {
+		return 0, 0, true
+	}
+	rules, exists := goldenRules[from.String()+" "+to.String()]
+	if !exists {
+		return 0, 0, false
+	}
+	required, optional, split := strings.Cut(rules[kind], "|")
+	if !split {
+		t.Fatalf("no rule for %v to %v of %s", from, to, kind)
+	}
+	return goldenMask(t, required), goldenMask(t, optional), true
 }
 
-func goldenMask(names string) (mask QPAttrMask) {
-	for name := range fields(names) {
-		mask |= goldenBits[name]
+func goldenMask(t *testing.T, names string) (mask QPAttrMask) {
+	t.Helper()
+	for _, name := range strings.Fields(names) {
+		bit, ok := goldenBits[name]
+		if !ok {
+			t.Fatalf("no attribute %q", name)
+		}
+		mask |= bit
 	}
 	return mask
 }
 
-// Every pair of states, and every set of the bits that any transition knows.
-func TestModifyQPIsOK(t *testing.T) {
-	var bits []QPAttrMask
-	for _, bit := range goldenBits {
-		bits = append(bits, bit)
-	}
-	good := 0
-	for from := QPStateReset; from <= QPStateErr; from++ {
-		for to := QPStateReset; to <= QPStateErr; to++ {
-			rule, exists := goldenUD[from.String()+" "+to.String()]
-			must := goldenMask(rule.must)
-			may := must | goldenMask(rule.may)
-			for set := range 1 << len(bits) {
-				mask := QPAttrState
-				for i, bit := range bits {
-					if set>>i&1 != 0 {
-						mask |= bit
-					}
-				}
-				want := exists && mask&must == must && mask&^(may|QPAttrState) == 0
-				if got := ModifyQPIsOK(from, to, QPTypeUD, mask); got != want {
-					t.Errorf("%v to %v with %v: %v, want %v", from, to, mask, got, want)
-				}
-				if want {
-					good++
-				}
+// changes calls visit for every pair of states, of every type, on both link layers.
+func changes(t *testing.T, visit func(from, to QPState, kind QPType, layer LinkLayer, must, may QPAttrMask, exists bool)) {
+	t.Helper()
+	for name, kind := range goldenTypes {
+		for from := QPStateReset; from <= QPStateErr; from++ {
+			for to := QPStateReset; to <= QPStateErr; to++ {
+				must, may, exists := golden(t, from, to, name)
+				visit(from, to, kind, LinkLayerInfiniBand, must, may, exists)
+				visit(from, to, kind, LinkLayerEthernet, must, may&^goldenBits["alt"], exists)
 			}
 		}
 	}
-	if good == 0 {
-		t.Error("nothing was allowed")
+}
+
+// What must be given alone, and with all that may be given, is taken; so is nothing else: not without any
+// of the first, and not with any other of the 32 bits.
+func TestModifyQPIsOK(t *testing.T) {
+	good := 0
+	changes(t, func(from, to QPState, kind QPType, layer LinkLayer, must, may QPAttrMask, exists bool) {
+		ask := func(mask QPAttrMask, want bool) {
+			t.Helper()
+			if got := ModifyQPIsOK(from, to, kind, mask, layer); got != want {
+				t.Errorf("%v on %v, %v to %v with %v: %v, want %v", kind, layer, from, to, mask, got, want)
+			}
+			if want {
+				good++
+			}
+		}
+		ask(must, exists)
+		ask(must|QPAttrState, exists)
+		ask(must|may|QPAttrState, exists)
+		for i := range 32 {
+			bit := QPAttrMask(1) << i
+			ask(must|bit, exists && (must|may|QPAttrState)&bit != 0)
+			if must&bit != 0 {
+				ask((must|may|QPAttrState)&^bit, false)
+			}
+		}
+	})
+	if good < 1000 {
+		t.Errorf("only %d were allowed", good)
 	}
 }
 
-// Each of the 32 bits by itself: beside what a transition must have, only those that
-// it may have do no harm.
-func TestModifyQPEveryBit(t *testing.T) {
-	for from := QPStateReset; from <= QPStateErr; from++ {
-		for to := QPStateReset; to <= QPStateErr; to++ {
-			rule, exists := goldenUD[from.String()+" "+to.String()]
-			must := goldenMask(rule.must)
-			for i := range 32 {
-				bit := QPAttrMask(1) << i
-				want := exists && (must|goldenMask(rule.may)|QPAttrState)&bit != 0
-				if got := ModifyQPIsOK(from, to, QPTypeUD, must|bit); got != want {
-					t.Errorf("%v to %v with 0x%x besides what is required: %v, want %v", from, to, uint32(bit), got, want)
-				}
-				if want && must&bit != 0 && ModifyQPIsOK(from, to, QPTypeUD, must&^bit) {
-					t.Errorf("%v to %v without %v is taken", from, to, bit)
+// Every set of the attributes that datagrams know, for the types that have datagrams.
+func TestModifyQPEverySet(t *testing.T) {
+	bits := []QPAttrMask{1 << 1, 1 << 2, 1 << 4, 1 << 5, 1 << 6, 1 << 16}
+	changes(t, func(from, to QPState, kind QPType, layer LinkLayer, must, may QPAttrMask, exists bool) {
+		if kind != QPTypeUD && kind != QPTypeGSI && kind != QPTypeSMI {
+			return
+		}
+		for set := range 1 << len(bits) {
+			mask := QPAttrState
+			for i, bit := range bits {
+				if set>>i&1 != 0 {
+					mask |= bit
 				}
 			}
+			want := exists && mask&must == must && mask&^(must|may|QPAttrState) == 0
+			if got := ModifyQPIsOK(from, to, kind, mask, layer); got != want {
+				t.Errorf("%v, %v to %v with %v: %v, want %v", kind, from, to, mask, got, want)
+			}
+		}
+	})
+}
+
+// All other numbers are no types, no link layers and no states.
+func TestModifyQPUnknownNumbers(t *testing.T) {
+	for n := range 256 {
+		kind, layer, state := QPType(n), LinkLayer(n), QPState(n)
+		isType := slices.Contains(slices.Collect(maps.Values(goldenTypes)), kind)
+		if got := ModifyQPIsOK(QPStateRTS, QPStateErr, kind, QPAttrState, LinkLayerEthernet); got != isType {
+			t.Errorf("type %d: %v", n, got)
+		}
+		if got := ModifyQPIsOK(QPStateRTS, QPStateErr, QPTypeUD, QPAttrState, layer); got != (n == 1 || n == 2) {
+			t.Errorf("link layer %d: %v", n, got)
+		}
+		if n > 6 && (ModifyQPIsOK(state, QPStateReset, QPTypeUD, QPAttrState, LinkLayerEthernet) ||
+			ModifyQPIsOK(QPStateRTS, state, QPTypeUD, QPAttrState, LinkLayerEthernet)) {
+			t.Errorf("state %d is taken", n)
 		}
 	}
 }
@@ -101,7 +200,9 @@ func TestCheckModifyQPErrors(t *testing.T) {
 		sentinel error
 		says     string
 	}{
-		{"another service", QPStateReset, QPStateInit, 2, QPAttrState, unix.EOPNOTSUPP, ErrUnsupported, "type 2"},
+		{"no such type", QPStateReset, QPStateInit, 7, QPAttrState, unix.EINVAL, ErrInvalid, "TYPE(7)"},
+		{"no peer", QPStateInit, QPStateRTR, QPTypeRC, QPAttrState, unix.EINVAL, ErrInvalid, "needs address vector, path MTU"},
+		{"alternate path", QPStateRTS, QPStateRTS, QPTypeRC, QPAttrAltPath, unix.EINVAL, ErrInvalid, "RoCE has no alternate path"},
 		{"no such state", QPStateReset, 7, QPTypeUD, QPAttrState, unix.EINVAL, ErrInvalid, "STATE(7)"},
 		{"from no such state", 200, QPStateInit, QPTypeUD, QPAttrState, unix.EINVAL, ErrInvalid, "STATE(200)"},
 		{"skips INIT", QPStateReset, QPStateRTR, QPTypeUD, QPAttrState, unix.EINVAL, ErrState, "cannot go from RESET to RTR"},
@@ -112,7 +213,7 @@ func TestCheckModifyQPErrors(t *testing.T) {
 	}
 	for _, row := range rows {
 		t.Run(row.name, func(t *testing.T) {
-			err := CheckModifyQP(row.from, row.to, row.kind, row.mask)
+			err := CheckModifyQP(row.from, row.to, row.kind, row.mask, LinkLayerEthernet)
 			if !errors.Is(err, row.errno) || !errors.Is(err, row.sentinel) || !contains(err, row.says) {
 				t.Errorf("%v, want %v that says %q", err, row.errno, row.says)
 			}
@@ -122,16 +223,19 @@ func TestCheckModifyQPErrors(t *testing.T) {
 
 func TestNames(t *testing.T) {
 	rows := map[string]string{
-		QPStateRTS.String():                      "RTS",
-		QPState(9).String():                      "STATE(9)",
-		QPAttrMask(0).String():                   "nothing",
-		(QPAttrState | QPAttrQKey).String():      "state, Q_Key",
-		(QPAttrPort | QPAttrMask(1<<7)).String(): "port, 0x80",
-		PortActive.String():                      "PORT_ACTIVE",
-		PortDown.String():                        "PORT_DOWN",
-		PortState(3).String():                    "PORT_STATE(3)",
-		WCSuccess.String():                       "success",
-		WCStatus(77).String():                    "status(77)",
+		QPStateRTS.String():                       "RTS",
+		QPState(9).String():                       "STATE(9)",
+		QPAttrMask(0).String():                    "nothing",
+		(QPAttrState | QPAttrQKey).String():       "state, Q_Key",
+		(QPAttrPort | QPAttrMask(1<<7)).String():  "port, address vector",
+		(QPAttrPort | QPAttrMask(1<<22)).String(): "port, 0x400000",
+		LinkLayerEthernet.String():                "Ethernet",
+		QPTypeGSI.String():                        "GSI",
+		PortActive.String():                       "PORT_ACTIVE",
+		PortDown.String():                         "PORT_DOWN",
+		PortState(3).String():                     "PORT_STATE(3)",
+		WCSuccess.String():                        "success",
+		WCStatus(77).String():                     "status(77)",
 	}
 	for got, want := range rows {
 		if got != want {

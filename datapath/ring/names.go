@@ -43,10 +43,15 @@ var stateNames = []string{"RESET", "INIT", "RTR", "RTS", "SQD", "SQE", "ERR"}
 // String names the state as the specification does.
 func (s QPState) String() string { return named(stateNames, s, "STATE") }
 
-var typeNames = []string{2: "RC", 3: "UC", 4: "UD", 9: "XRC_SEND", 10: "XRC_RECV"}
+var typeNames = []string{0: "SMI", 1: "GSI", 2: "RC", 3: "UC", 4: "UD", 8: "RAW_PACKET", 9: "XRC_SEND", 10: "XRC_RECV"}
 
 // String names the service as the specification does.
 func (t QPType) String() string { return named(typeNames, t, "TYPE") }
+
+var linkLayerNames = []string{"unspecified", "InfiniBand", "Ethernet"}
+
+// String names the link layer.
+func (l LinkLayer) String() string { return named(linkLayerNames, l, "link layer") }
 
 var portNames = []string{PortDown: "PORT_DOWN", PortActive: "PORT_ACTIVE"}
 
@@ -71,8 +76,12 @@ var attrNames = []struct {
 	bit  QPAttrMask
 	name string
 }{
-	{QPAttrState, "state"}, {QPAttrCurState, "current state"}, {QPAttrEnSQDAsyncNotify, "SQD event"}, {QPAttrPKeyIndex, "P_Key index"}, {QPAttrPort, "port"},
-	{QPAttrQKey, "Q_Key"}, {QPAttrSQPSN, "SQ PSN"}, {QPAttrCap, "capabilities"},
+	{QPAttrState, "state"}, {QPAttrCurState, "current state"}, {QPAttrEnSQDAsyncNotify, "SQD event"}, {QPAttrAccessFlags, "access flags"},
+	{QPAttrPKeyIndex, "P_Key index"}, {QPAttrPort, "port"}, {QPAttrQKey, "Q_Key"}, {QPAttrAV, "address vector"}, {QPAttrPathMTU, "path MTU"},
+	{QPAttrTimeout, "timeout"}, {QPAttrRetryCnt, "retry count"}, {QPAttrRNRRetry, "RNR retry count"}, {QPAttrRQPSN, "RQ PSN"},
+	{QPAttrMaxQPRDAtomic, "max_rd_atomic"}, {QPAttrAltPath, "alternate path"}, {QPAttrMinRNRTimer, "RNR timer"}, {QPAttrSQPSN, "SQ PSN"},
+	{QPAttrMaxDestRDAtomic, "max_dest_rd_atomic"}, {QPAttrPathMigState, "path migration state"}, {QPAttrCap, "capabilities"},
+	{QPAttrDestQPN, "destination QPN"}, {QPAttrRateLimit, "rate limit"},
 }
 
 // String lists the attributes in the mask.

@@ -108,16 +108,29 @@ const (
 	NetworkIPv6 NetworkType = 3
 )
 
-// QPType is a transport service (ibv_qp_type).
+// QPType is a transport service (ibv_qp_type; special ones and XRC as in the kernel's ib_qp_type).
 type QPType uint8
 
-// The services. Only UD, unreliable datagrams, is implemented.
+// The services. UD, unreliable datagrams, and GSI are implemented.
 const (
-	QPTypeRC      QPType = 2
-	QPTypeUC      QPType = 3
-	QPTypeUD      QPType = 4
-	QPTypeXRCSend QPType = 9
-	QPTypeXRCRecv QPType = 10
+	QPTypeSMI       QPType = 0 // QP 0, for subnet management, which RoCE does not have
+	QPTypeGSI       QPType = 1 // QP 1, for general services such as connection management
+	QPTypeRC        QPType = 2
+	QPTypeUC        QPType = 3
+	QPTypeUD        QPType = 4
+	QPTypeRawPacket QPType = 8
+	QPTypeXRCSend   QPType = 9  // IB_QPT_XRC_INI
+	QPTypeXRCRecv   QPType = 10 // IB_QPT_XRC_TGT
+)
+
+// LinkLayer is the kind of network that a port is on (rdma_link_layer; IBV_LINK_LAYER_*).
+type LinkLayer uint8
+
+// The link layers. A port of roced has Ethernet.
+const (
+	LinkLayerUnspecified LinkLayer = 0
+	LinkLayerInfiniBand  LinkLayer = 1
+	LinkLayerEthernet    LinkLayer = 2
 )
 
 // QPState is a queue pair's state (ibv_qp_state; IBA 10.3.1).
@@ -140,16 +153,39 @@ func (s QPState) Receives() bool { return s >= QPStateRTR && s <= QPStateSQE }
 // QPAttrMask says which attributes of a queue pair are set (ibv_qp_attr_mask).
 type QPAttrMask uint32
 
-// The attributes of UD queue pairs.
+// The attributes.
 const (
 	QPAttrState            QPAttrMask = 1 << 0
 	QPAttrCurState         QPAttrMask = 1 << 1
-	QPAttrEnSQDAsyncNotify QPAttrMask = 1 << 2 // not implemented: ErrUnsupported
+	QPAttrEnSQDAsyncNotify QPAttrMask = 1 << 2
+	QPAttrAccessFlags      QPAttrMask = 1 << 3
 	QPAttrPKeyIndex        QPAttrMask = 1 << 4
 	QPAttrPort             QPAttrMask = 1 << 5
 	QPAttrQKey             QPAttrMask = 1 << 6
+	QPAttrAV               QPAttrMask = 1 << 7
+	QPAttrPathMTU          QPAttrMask = 1 << 8
+	QPAttrTimeout          QPAttrMask = 1 << 9
+	QPAttrRetryCnt         QPAttrMask = 1 << 10
+	QPAttrRNRRetry         QPAttrMask = 1 << 11
+	QPAttrRQPSN            QPAttrMask = 1 << 12
+	QPAttrMaxQPRDAtomic    QPAttrMask = 1 << 13
+	QPAttrAltPath          QPAttrMask = 1 << 14
+	QPAttrMinRNRTimer      QPAttrMask = 1 << 15
 	QPAttrSQPSN            QPAttrMask = 1 << 16
+	QPAttrMaxDestRDAtomic  QPAttrMask = 1 << 17
+	QPAttrPathMigState     QPAttrMask = 1 << 18
 	QPAttrCap              QPAttrMask = 1 << 19
+	QPAttrDestQPN          QPAttrMask = 1 << 20
+	QPAttrRateLimit        QPAttrMask = 1 << 25
+)
+
+// SRQAttrMask says which attributes of a shared receive queue are set (ibv_srq_attr_mask).
+type SRQAttrMask uint32
+
+// The attributes.
+const (
+	SRQMaxWR SRQAttrMask = 1 << 0
+	SRQLimit SRQAttrMask = 1 << 1
 )
 
 // AccessFlags say what may be done with a memory region (ibv_access_flags).

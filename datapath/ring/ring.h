@@ -188,11 +188,20 @@ enum roced_network_type {
 };
 
 enum roced_qp_type {
+	ROCED_QPT_SMI = 0,
+	ROCED_QPT_GSI = 1,
 	ROCED_QPT_RC = 2,
 	ROCED_QPT_UC = 3,
 	ROCED_QPT_UD = 4,
+	ROCED_QPT_RAW_PACKET = 8,
 	ROCED_QPT_XRC_SEND = 9,
 	ROCED_QPT_XRC_RECV = 10
+};
+
+enum roced_link_layer {
+	ROCED_LINK_LAYER_UNSPECIFIED = 0,
+	ROCED_LINK_LAYER_INFINIBAND = 1,
+	ROCED_LINK_LAYER_ETHERNET = 2
 };
 
 enum roced_qp_state {
@@ -209,11 +218,30 @@ enum roced_qp_attr_mask {
 	ROCED_QP_STATE = 1 << 0,
 	ROCED_QP_CUR_STATE = 1 << 1,
 	ROCED_QP_EN_SQD_ASYNC_NOTIFY = 1 << 2,
+	ROCED_QP_ACCESS_FLAGS = 1 << 3,
 	ROCED_QP_PKEY_INDEX = 1 << 4,
 	ROCED_QP_PORT = 1 << 5,
 	ROCED_QP_QKEY = 1 << 6,
+	ROCED_QP_AV = 1 << 7,
+	ROCED_QP_PATH_MTU = 1 << 8,
+	ROCED_QP_TIMEOUT = 1 << 9,
+	ROCED_QP_RETRY_CNT = 1 << 10,
+	ROCED_QP_RNR_RETRY = 1 << 11,
+	ROCED_QP_RQ_PSN = 1 << 12,
+	ROCED_QP_MAX_QP_RD_ATOMIC = 1 << 13,
+	ROCED_QP_ALT_PATH = 1 << 14,
+	ROCED_QP_MIN_RNR_TIMER = 1 << 15,
 	ROCED_QP_SQ_PSN = 1 << 16,
-	ROCED_QP_CAP = 1 << 19
+	ROCED_QP_MAX_DEST_RD_ATOMIC = 1 << 17,
+	ROCED_QP_PATH_MIG_STATE = 1 << 18,
+	ROCED_QP_CAP = 1 << 19,
+	ROCED_QP_DEST_QPN = 1 << 20,
+	ROCED_QP_RATE_LIMIT = 1 << 25
+};
+
+enum roced_srq_attr_mask {
+	ROCED_SRQ_MAX_WR = 1 << 0,
+	ROCED_SRQ_LIMIT = 1 << 1
 };
 
 enum roced_access_flags {

@@ -23,6 +23,8 @@ var byOthers = map[string]string{
 	"verbs.Network*":                "rdma_network_type",
 	"verbs.MTU*":                    "ibv_mtu",
 	"verbs.QPAttr*":                 "ibv_qp_attr_mask",
+	"verbs.LinkLayer*":              "rdma_link_layer",
+	"verbs.SRQ*":                    "ibv_srq_attr_mask",
 	"verbs.QPState*":                "ibv_qp_state",
 	"verbs.QPType*":                 "ibv_qp_type",
 	"verbs.Send*":                   "ibv_send_flags",

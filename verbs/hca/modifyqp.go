@@ -32,7 +32,7 @@ func (s *Session) ModifyQP(r verbs.ModifyQPRequest) error {
 
 // checkModify checks a request before anything is changed.
 func (s *Session) checkModify(current, next verbs.QPState, attr *verbs.QPAttr, mask verbs.QPAttrMask) error {
-	if err := verbs.CheckModifyQP(current, next, verbs.QPTypeUD, mask); err != nil {
+	if err := verbs.CheckModifyQP(current, next, verbs.QPTypeUD, mask, verbs.LinkLayerEthernet); err != nil {
 		return err
 	}
 	switch {
