@@ -12,11 +12,12 @@ func (s *Session) memory(sge ring.SGE, pd PD, write bool) []byte {
 	if mr == nil || mr.LKey != sge.LKey || mr.PD != pd || write && !mr.Write {
 		return nil
 	}
-	size := uint64(len(mr.Memory))
-	if sge.Addr > size || uint64(sge.Length) > size-sge.Addr {
+	// An address below the base wraps round to a large offset.
+	offset, size := sge.Addr-mr.Base, uint64(len(mr.Memory))
+	if offset > size || uint64(sge.Length) > size-offset {
 		return nil
 	}
-	return mr.Memory[sge.Addr : sge.Addr+uint64(sge.Length) : sge.Addr+uint64(sge.Length)]
+	return mr.Memory[offset : offset+uint64(sge.Length) : offset+uint64(sge.Length)]
 }
 
 // resolve finds the memory of a list of SGEs. It reports whether access to all of it is allowed.

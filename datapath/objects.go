@@ -8,11 +8,12 @@ import (
 // PD is the number of a protection domain. A request may use only objects of its queue pair's PD.
 type PD uint32
 
-// MR is the engine's entry of a memory region. SGEs hold offsets from the start of Memory; the
-// engine never uses an address that a program gave.
+// MR is the engine's entry of a memory region. SGEs hold addresses from Base on, which stands for
+// the start of Memory; the engine never uses an address that a program gave.
 type MR struct {
 	LKey   ring.LKey
 	PD     PD
+	Base   uint64 // chosen by the program; 0 makes addresses offsets
 	Memory []byte
 	Write  bool // local write access: receives may write here
 }

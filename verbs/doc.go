@@ -3,7 +3,7 @@
 //	card  hca.Open("eth0") or any other Provider
 //	 └ Context            Open
 //	    ├ PD              AllocPD            protection domain
-//	    │  ├ MR           AllocMR, RegMR     memory that the card may use
+//	    │  ├ MR           AllocMR, RegMR     memory that the card may use; Rereg
 //	    │  ├ AH           CreateAH           a destination, resolved
 //	    │  └ QP           CreateQP           PostSend, PostRecv, AttachMcast
 //	    ├ CQ              CreateCQ           Poll, Wait

@@ -3,83 +3,125 @@ package verbs
 import (
 	"fmt"
 	"math"
+	"sync"
+	"sync/atomic"
 
 	"github.com/roced/roced/datapath/ring"
 )
 
-// PD is a protection domain (ibv_pd). Queue pairs, memory regions and address handles work together
-// only if they belong to the same one.
-type PD struct {
-	ctx    *Context
-	handle Handle
-}
-
-// AllocPD makes a protection domain (ibv_alloc_pd).
-func (c *Context) AllocPD() (*PD, error) {
-	grant, err := c.provider.AllocPD()
-	if err != nil {
-		return nil, fmt.Errorf("allocate PD: %w", err)
-	}
-	return &PD{c, grant.PD}, nil
-}
-
-// Close frees the protection domain (ibv_dealloc_pd); ErrBusy while it has objects.
-func (p *PD) Close() error {
-	if p == nil {
-		return fmt.Errorf("deallocate PD: %w", errNil)
-	}
-	if err := p.ctx.provider.DeallocPD(DeallocPDRequest{p.handle}); err != nil {
-		return fmt.Errorf("deallocate PD: %w", err)
-	}
-	return nil
-}
-
-// LKey names a memory region in a scatter/gather entry.
-type LKey = ring.LKey
-
-// SGE is a piece of a memory region (ibv_sge). Regions are zero-based: Addr is the offset from the
-// region's start, since the card never uses a program's addresses.
+// SGE is a piece of a memory region (ibv_sge). Addr is an address in the region, which begins at the
+// address that it was registered with: 0 unless RegMRIOVA or AllocMRIOVA gave another. The card
+// checks key, range, PD and access when it uses an SGE (WCLocProtErr). It checks nothing of one whose
+// Length is 0.
 type SGE = ring.SGE
 
 // MR is a memory region that the card may use (ibv_mr).
 type MR struct {
-	pd     *PD
+	ctx    *Context
 	handle Handle
-	lkey   LKey
+	lkey   LKey          // the card's, by which requests are checked
+	shown  atomic.Uint32 // what LKey and RKey give; see UpdateFastRegKey
+
+	reregMu sync.Mutex             // one Rereg at a time
+	now     atomic.Pointer[region] // replaced by Rereg
+}
+
+// region is what a memory region consists of at a time.
+type region struct {
+	iova   uint64
 	memory []byte
 }
 
-// AllocMR makes and registers length bytes of zeroed memory. It works with every Provider.
+// AllocMR makes and registers length bytes of zeroed memory. It works with every Provider. Addresses
+// in the region begin at 0.
+//
+// A region has at least one byte, and at most DeviceAttr.MaxMRSize. Access flags that only connected
+// services use (remote access, memory windows, flush) and on-demand paging are ErrUnsupported; those
+// of AccessOptionalRange have no effect; others that are unknown, and remote writing without
+// AccessLocalWrite, are ErrInvalid.
 func (p *PD) AllocMR(length int, access AccessFlags) (*MR, error) {
+	return p.AllocMRIOVA(length, 0, access)
+}
+
+// AllocMRIOVA is AllocMR for a region whose addresses begin at iova, see RegMRIOVA.
+func (p *PD) AllocMRIOVA(length int, iova uint64, access AccessFlags) (*MR, error) {
 	if p == nil {
 		return nil, fmt.Errorf("allocate MR: %w", errNil)
 	}
-	grant, err := p.ctx.provider.AllocMR(AllocMRRequest{p.handle, length, access})
+	grant, err := p.ctx.provider.AllocMR(AllocMRRequest{PD: p.handle, Length: length, IOVA: iova, Access: access})
 	if err != nil {
 		return nil, fmt.Errorf("allocate MR of %d bytes: %w", length, err)
 	}
-	return p.addMR(grant), nil
+	return p.ctx.addMR(grant, iova), nil
 }
 
 // RegMR registers the caller's memory (ibv_reg_mr). Any slice will do; the region keeps it alive
-// until it is closed. ErrUnsupported over the daemon, which cannot reach a client's memory.
+// until it is closed. Addresses in the region begin at 0. ErrUnsupported over the daemon, which
+// cannot reach a client's memory. Sizes and access flags are AllocMR's.
 func (p *PD) RegMR(memory []byte, access AccessFlags) (*MR, error) {
+	return p.RegMRIOVA(memory, 0, access)
+}
+
+// RegMRIOVA is RegMR for a region whose addresses begin at iova (ibv_reg_mr_iova). The card takes
+// SGEs with addresses from iova to iova+len(memory); it never uses them as addresses of memory, so
+// that any iova will do. ErrInvalid if the region would reach 2^64, or if access has AccessZeroBased
+// and iova is not 0.
+func (p *PD) RegMRIOVA(memory []byte, iova uint64, access AccessFlags) (*MR, error) {
 	if p == nil {
 		return nil, fmt.Errorf("register MR: %w", errNil)
 	}
-	grant, err := p.ctx.provider.RegMR(RegMRRequest{p.handle, memory, access})
+	grant, err := p.ctx.provider.RegMR(RegMRRequest{PD: p.handle, Memory: memory, IOVA: iova, Access: access})
 	if err != nil {
 		return nil, fmt.Errorf("register MR of %d bytes: %w", len(memory), err)
 	}
-	return p.addMR(grant), nil
+	return p.ctx.addMR(grant, iova), nil
 }
 
-func (p *PD) addMR(grant MRGrant) *MR {
-	mr := &MR{p, grant.MR, grant.LKey, grant.Memory}
-	p.ctx.mu.Lock()
-	defer p.ctx.mu.Unlock()
-	p.ctx.mrs[mr.lkey] = mr
+func (c *Context) addMR(grant MRGrant, iova uint64) *MR {
+	mr := &MR{ctx: c, handle: grant.MR, lkey: grant.LKey}
+	mr.shown.Store(uint32(grant.LKey))
+	mr.now.Store(&region{iova, grant.Memory})
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.mrs[mr.lkey] = mr
 	return mr
+}
+
+// ReregAttr is what Rereg changes; its flags say which fields count.
+type ReregAttr struct {
+	Memory []byte // with ReregChangeTranslation, like IOVA
+	IOVA   uint64
+	PD     *PD
+	Access AccessFlags
+}
+
+// Rereg changes the region's memory, PD or access flags (ibv_rereg_mr). Its keys stay the same. If it
+// fails, nothing has changed. Each request that names the region and has not run yet uses the region
+// either as it was or as it is now, and when Rereg returns, the card does not touch memory any more
+// that it has replaced. New memory is the caller's, as with RegMR.
+func (m *MR) Rereg(attr *ReregAttr, flags ReregFlags) error {
+	if m == nil || attr == nil {
+		return fmt.Errorf("reregister MR: %w", errNil)
+	}
+	request := ReregMRRequest{MR: m.handle, Flags: flags, Memory: attr.Memory, IOVA: attr.IOVA, Access: attr.Access}
+	if flags&ReregChangePD != 0 {
+		if attr.PD == nil {
+			return fmt.Errorf("reregister MR: %w", errNil)
+		}
+		if attr.PD.ctx != m.ctx {
+			return fmt.Errorf("reregister MR: %w: the PD belongs to another context", ErrInvalid)
+		}
+		request.PD = attr.PD.handle
+	}
+	m.reregMu.Lock()
+	defer m.reregMu.Unlock()
+	if err := m.ctx.provider.ReregMR(request); err != nil {
+		return fmt.Errorf("reregister MR: %w", err)
+	}
+	if flags&ReregChangeTranslation != 0 {
+		m.now.Store(&region{attr.IOVA, attr.Memory})
+	}
+	return nil
 }
 
 // Close deregisters the region (ibv_dereg_mr). It does not wait for work requests that name the
@@ -89,24 +131,23 @@ func (m *MR) Close() error {
 	if m == nil {
 		return fmt.Errorf("deregister MR: %w", errNil)
 	}
-	ctx := m.pd.ctx
-	if err := ctx.provider.DeregMR(DeregMRRequest{m.handle}); err != nil {
+	if err := m.ctx.provider.DeregMR(DeregMRRequest{m.handle}); err != nil {
 		return fmt.Errorf("deregister MR: %w", err)
 	}
-	ctx.mu.Lock()
-	defer ctx.mu.Unlock()
-	if ctx.mrs[m.lkey] == m { // else a new region has the key already
-		delete(ctx.mrs, m.lkey)
+	m.ctx.mu.Lock()
+	defer m.ctx.mu.Unlock()
+	if m.ctx.mrs[m.lkey] == m { // else a new region has the key already
+		delete(m.ctx.mrs, m.lkey)
 	}
 	return nil
 }
 
 // Bytes is the region's memory. What a request names belongs to the card from its posting to its
 // completion.
-func (m *MR) Bytes() []byte { return m.memory }
+func (m *MR) Bytes() []byte { return m.now.Load().memory }
 
-// LKey is the region's local key.
-func (m *MR) LKey() LKey { return m.lkey }
+// IOVA is the address that the region begins at.
+func (m *MR) IOVA() uint64 { return m.now.Load().iova }
 
 // SGE names length bytes of the region from an offset on. If they do not lie in the region, the
 // card refuses the request that uses them (WCLocProtErr).
@@ -114,20 +155,24 @@ func (m *MR) SGE(offset, length int) SGE {
 	if offset < 0 || length < 0 || length > math.MaxUint32 {
 		return SGE{Addr: math.MaxUint64, Length: math.MaxUint32, LKey: m.lkey}
 	}
-	return SGE{Addr: uint64(offset), Length: uint32(length), LKey: m.lkey}
+	return SGE{Addr: m.now.Load().iova + uint64(offset), Length: uint32(length), LKey: m.lkey}
 }
 
 // inlineBytes gives the memory that an SGE names, for a copy at posting time.
 func (c *Context) inlineBytes(s SGE) ([]byte, error) {
+	if s.Length == 0 {
+		return nil, nil
+	}
 	c.mu.Lock()
 	mr := c.mrs[s.LKey]
 	c.mu.Unlock()
 	if mr == nil {
 		return nil, fmt.Errorf("%w: lkey 0x%x is not a memory region of this context", ErrInvalid, uint32(s.LKey))
 	}
-	size := uint64(len(mr.memory))
-	if s.Addr > size || uint64(s.Length) > size-s.Addr {
-		return nil, fmt.Errorf("%w: SGE of %d bytes at %d exceeds the region's %d bytes", ErrInvalid, s.Length, s.Addr, size)
+	r := mr.now.Load()
+	offset, size := s.Addr-r.iova, uint64(len(r.memory))
+	if offset > size || uint64(s.Length) > size-offset {
+		return nil, fmt.Errorf("%w: SGE of %d bytes at %d exceeds the region of %d bytes at %d", ErrInvalid, s.Length, s.Addr, size, r.iova)
 	}
-	return mr.memory[s.Addr:][:s.Length], nil
+	return r.memory[offset:][:s.Length], nil
 }

@@ -17,6 +17,7 @@ type (
 	SRQAttrMask = ring.SRQAttrMask // ibv_srq_attr_mask: which attributes of an SRQ count
 	LinkLayer   = ring.LinkLayer   // rdma_link_layer: the kind of network that a port is on
 	AccessFlags = ring.AccessFlags // ibv_access_flags: what may be done with a memory region
+	ReregFlags  = ring.ReregFlags  // ibv_rereg_mr_flags: what changes of a memory region
 	EventType   = ring.EventType   // ibv_event_type
 	PortState   = ring.PortState   // ibv_port_state
 	JoinFlags   = ring.JoinFlags   // what a member of a group does; a join has one
@@ -171,15 +172,28 @@ const (
 	SRQLimit = ring.SRQLimit
 )
 
-// The access rights of a memory region. The card may always read it. Remote access needs connected
-// services: ErrUnsupported as yet.
+// The access rights of a memory region. The card may always read it. Remote access, memory windows,
+// flush and on-demand paging need connected services: ErrUnsupported as yet.
 const (
-	AccessLocalWrite   = ring.AccessLocalWrite // receives may write to the region
-	AccessRemoteWrite  = ring.AccessRemoteWrite
-	AccessRemoteRead   = ring.AccessRemoteRead
-	AccessRemoteAtomic = ring.AccessRemoteAtomic
-	AccessMWBind       = ring.AccessMWBind
-	AccessZeroBased    = ring.AccessZeroBased
+	AccessLocalWrite      = ring.AccessLocalWrite // receives may write to the region
+	AccessRemoteWrite     = ring.AccessRemoteWrite
+	AccessRemoteRead      = ring.AccessRemoteRead
+	AccessRemoteAtomic    = ring.AccessRemoteAtomic
+	AccessMWBind          = ring.AccessMWBind
+	AccessZeroBased       = ring.AccessZeroBased // addresses begin at 0, as they do in any case without an iova
+	AccessOnDemand        = ring.AccessOnDemand
+	AccessHugeTLB         = ring.AccessHugeTLB
+	AccessFlushGlobal     = ring.AccessFlushGlobal
+	AccessFlushPersistent = ring.AccessFlushPersistent
+	AccessRelaxedOrdering = ring.AccessRelaxedOrdering // no effect
+	AccessOptionalRange   = ring.AccessOptionalRange   // all flags that may have no effect
+)
+
+// What MR.Rereg changes, in any combination.
+const (
+	ReregChangeTranslation = ring.ReregChangeTranslation // the memory, and its base address
+	ReregChangePD          = ring.ReregChangePD
+	ReregChangeAccess      = ring.ReregChangeAccess
 )
 
 // The asynchronous events (ibv_get_async_event(3)). Those that occur as yet are EventCQErr,

@@ -89,6 +89,8 @@ type MRProvider interface {
 	AllocMR(AllocMRRequest) (MRGrant, error)
 	// RegMR registers the caller's memory; ErrUnsupported where the card cannot reach it.
 	RegMR(RegMRRequest) (MRGrant, error)
+	// ReregMR changes a region between two requests that use it. If it fails, nothing has changed.
+	ReregMR(ReregMRRequest) error
 	DeregMR(DeregMRRequest) error
 }
 
@@ -150,13 +152,15 @@ type (
 	// AllocMRRequest asks for zeroed memory, registered.
 	AllocMRRequest struct {
 		PD     Handle
-		Length int // bytes
+		Length int    // bytes
+		IOVA   uint64 // the address that the region begins at
 		Access AccessFlags
 	}
 	// RegMRRequest asks for the caller's memory to be registered.
 	RegMRRequest struct {
 		PD     Handle
 		Memory []byte
+		IOVA   uint64
 		Access AccessFlags
 	}
 	// MRGrant is a registered memory region.
@@ -164,6 +168,16 @@ type (
 		MR     Handle
 		LKey   ring.LKey
 		Memory []byte
+	}
+	// ReregMRRequest changes a memory region, whose keys stay the same. Only the fields that Flags
+	// names count; the others are 0.
+	ReregMRRequest struct {
+		MR     Handle
+		Flags  ReregFlags
+		PD     Handle
+		Memory []byte
+		IOVA   uint64
+		Access AccessFlags
 	}
 	// DeregMRRequest ends the registration of a memory region.
 	DeregMRRequest struct{ MR Handle }

@@ -194,12 +194,30 @@ type AccessFlags uint32
 
 // The access flags. Remote access needs connected services.
 const (
-	AccessLocalWrite   AccessFlags = 1 << 0 // receives may write to the region
-	AccessRemoteWrite  AccessFlags = 1 << 1
-	AccessRemoteRead   AccessFlags = 1 << 2
-	AccessRemoteAtomic AccessFlags = 1 << 3
-	AccessMWBind       AccessFlags = 1 << 4
-	AccessZeroBased    AccessFlags = 1 << 5
+	AccessLocalWrite      AccessFlags = 1 << 0 // receives may write to the region
+	AccessRemoteWrite     AccessFlags = 1 << 1
+	AccessRemoteRead      AccessFlags = 1 << 2
+	AccessRemoteAtomic    AccessFlags = 1 << 3
+	AccessMWBind          AccessFlags = 1 << 4
+	AccessZeroBased       AccessFlags = 1 << 5 // addresses in the region begin at 0
+	AccessOnDemand        AccessFlags = 1 << 6
+	AccessHugeTLB         AccessFlags = 1 << 7
+	AccessFlushGlobal     AccessFlags = 1 << 8
+	AccessFlushPersistent AccessFlags = 1 << 9
+
+	// AccessOptionalRange are the flags that a device ignores if it does not know them.
+	AccessOptionalRange   AccessFlags = 0x3FF << 20
+	AccessRelaxedOrdering AccessFlags = 1 << 20
+)
+
+// ReregFlags say what changes when a memory region is registered again (ibv_rereg_mr_flags).
+type ReregFlags uint32
+
+// What can change, in any combination.
+const (
+	ReregChangeTranslation ReregFlags = 1 << 0 // the memory, and its base address
+	ReregChangePD          ReregFlags = 1 << 1
+	ReregChangeAccess      ReregFlags = 1 << 2
 )
 
 // EventType is the kind of an asynchronous event (ibv_event_type).

@@ -2,6 +2,7 @@ package hca
 
 import (
 	"fmt"
+	"math"
 
 	"github.com/roced/roced/datapath"
 	"github.com/roced/roced/verbs"
@@ -9,13 +10,16 @@ import (
 
 // mr is a memory region. Its lkey is made of its handle.
 type mr struct {
-	pd  *pd
-	own []byte // the session's memory; nil for the caller's
+	pd     *pd
+	own    []byte // the session's memory; nil for the caller's
+	memory []byte
+	iova   uint64
+	access verbs.AccessFlags
 }
 
 // AllocMR implements verbs.Provider.
 func (s *Session) AllocMR(r verbs.AllocMRRequest) (verbs.MRGrant, error) {
-	if err := checkMR(r.Length, r.Access); err != nil {
+	if err := checkMR(r.Length, r.IOVA, r.Access); err != nil {
 		return verbs.MRGrant{}, err
 	}
 	if err := s.begin(); err != nil {
@@ -26,7 +30,7 @@ func (s *Session) AllocMR(r verbs.AllocMRRequest) (verbs.MRGrant, error) {
 	if err != nil {
 		return verbs.MRGrant{}, err
 	}
-	grant, err := s.register(r.PD, &mr{own: memory}, memory, r.Access)
+	grant, err := s.register(r.PD, &mr{own: memory, memory: memory, iova: r.IOVA, access: r.Access})
 	if err != nil {
 		s.release(memory)
 	}
@@ -36,27 +40,59 @@ func (s *Session) AllocMR(r verbs.AllocMRRequest) (verbs.MRGrant, error) {
 // RegMR implements verbs.Provider. If SessionConfig sets Memory, the card cannot access the
 // program's own memory.
 func (s *Session) RegMR(r verbs.RegMRRequest) (verbs.MRGrant, error) {
-	if _, reached := s.config.Memory.(goMemory); !reached {
-		return verbs.MRGrant{}, fmt.Errorf("%w: the card cannot access the program's memory; AllocMR makes memory that both can access", verbs.ErrUnsupported)
-	}
-	if err := checkMR(len(r.Memory), r.Access); err != nil {
+	if err := s.checkReach(); err != nil {
 		return verbs.MRGrant{}, err
 	}
-	return s.register(r.PD, &mr{}, r.Memory, r.Access)
+	if err := checkMR(len(r.Memory), r.IOVA, r.Access); err != nil {
+		return verbs.MRGrant{}, err
+	}
+	return s.register(r.PD, &mr{memory: r.Memory, iova: r.IOVA, access: r.Access})
 }
 
-func checkMR(length int, access verbs.AccessFlags) error {
+// checkReach refuses memory of the program's own that the card cannot access.
+func (s *Session) checkReach() error {
+	if _, reached := s.config.Memory.(goMemory); !reached {
+		return fmt.Errorf("%w: the card cannot access the program's memory; AllocMR makes memory that both can access", verbs.ErrUnsupported)
+	}
+	return nil
+}
+
+func checkMR(length int, iova uint64, access verbs.AccessFlags) error {
 	if length <= 0 || length > maxMRSize {
 		return fmt.Errorf("%w: a memory region has 1 to %d bytes", verbs.ErrInvalid, maxMRSize)
 	}
-	if unknown := access &^ verbs.AccessLocalWrite; unknown != 0 {
-		return fmt.Errorf("%w: access flags 0x%x: remote access needs connected services", verbs.ErrUnsupported, uint32(unknown))
+	if iova > math.MaxUint64-uint64(length) {
+		return fmt.Errorf("%w: a region of %d bytes at 0x%x does not end below 2^64", verbs.ErrInvalid, length, iova)
+	}
+	return checkAccess(iova, access)
+}
+
+const (
+	knownAccess = verbs.AccessLocalWrite | verbs.AccessRemoteWrite | verbs.AccessRemoteRead | verbs.AccessRemoteAtomic | verbs.AccessMWBind |
+		verbs.AccessZeroBased | verbs.AccessOnDemand | verbs.AccessHugeTLB | verbs.AccessFlushGlobal | verbs.AccessFlushPersistent
+	supportedAccess = verbs.AccessLocalWrite | verbs.AccessZeroBased
+	remoteChange    = verbs.AccessRemoteWrite | verbs.AccessRemoteAtomic
+)
+
+// checkAccess refuses access flags by libibverbs' rules, and those that datagrams have no use for.
+func checkAccess(iova uint64, access verbs.AccessFlags) error {
+	access &^= verbs.AccessOptionalRange
+	switch {
+	case access&^knownAccess != 0:
+		return fmt.Errorf("%w: access flags 0x%x are unknown", verbs.ErrInvalid, uint32(access&^knownAccess))
+	case access&remoteChange != 0 && access&verbs.AccessLocalWrite == 0:
+		return fmt.Errorf("%w: remote writes and atomics need AccessLocalWrite too", verbs.ErrInvalid)
+	case access&^supportedAccess != 0:
+		return fmt.Errorf("%w: access flags 0x%x: remote access, memory windows and on-demand paging need connected services",
+			verbs.ErrUnsupported, uint32(access&^supportedAccess))
+	case access&verbs.AccessZeroBased != 0 && iova != 0:
+		return fmt.Errorf("%w: a zero-based region with the base address 0x%x; leave one of the two out", verbs.ErrInvalid, iova)
 	}
 	return nil
 }
 
 // register makes a memory region.
-func (s *Session) register(pdHandle verbs.Handle, m *mr, memory []byte, access verbs.AccessFlags) (grant verbs.MRGrant, err error) {
+func (s *Session) register(pdHandle verbs.Handle, m *mr) (grant verbs.MRGrant, err error) {
 	if err := s.enter(); err != nil {
 		return grant, err
 	}
@@ -68,13 +104,18 @@ func (s *Session) register(pdHandle verbs.Handle, m *mr, memory []byte, access v
 	if err != nil {
 		return grant, err
 	}
+	m.pd.users++
+	return verbs.MRGrant{MR: handle, LKey: s.showMR(handle, m), Memory: m.memory}, nil
+}
+
+// showMR gives a region as it is now to the engine, between two bursts. The caller holds card.mu.
+func (s *Session) showMR(handle verbs.Handle, m *mr) (key verbs.LKey) {
 	entry := &datapath.MR{
 		LKey: datapath.LKeyFor(uint32(handle)), PD: m.pd.number,
-		Memory: memory, Write: access&verbs.AccessLocalWrite != 0,
+		Base: m.iova, Memory: m.memory, Write: m.access&verbs.AccessLocalWrite != 0,
 	}
 	s.card.engine.Do(func() { s.entry.SetMR(uint32(handle), entry) })
-	m.pd.users++
-	return verbs.MRGrant{MR: handle, LKey: entry.LKey, Memory: memory}, nil
+	return entry.LKey
 }
 
 // DeregMR implements verbs.Provider. When it returns, no request that uses the region is running;

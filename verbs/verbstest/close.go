@@ -70,6 +70,7 @@ func (s *station) calls(peer *station, ah *verbs.AH, route *verbs.AHAttr) map[st
 			}
 			return err
 		},
+		"Rereg":          func() error { return s.mr.Rereg(&verbs.ReregAttr{}, verbs.ReregChangeAccess) },
 		"Modify":         func() error { return s.qp.Modify(&verbs.QPAttr{State: verbs.QPStateErr}, verbs.QPAttrState) },
 		"reset":          func() error { return s.qp.Modify(&verbs.QPAttr{}, verbs.QPAttrState) },
 		"Query":          func() error { _, _, err := s.qp.Query(); return err },

@@ -88,7 +88,7 @@ func sizeCommands(p verbs.Provider, h handles, device verbs.DeviceAttr) (all []c
 	}
 	for bit := range 32 {
 		access := verbs.AccessFlags(1) << bit
-		if access == verbs.AccessLocalWrite {
+		if access&(verbs.AccessLocalWrite|verbs.AccessZeroBased|verbs.AccessOptionalRange) != 0 {
 			continue
 		}
 		all = append(all,
@@ -99,7 +99,21 @@ func sizeCommands(p verbs.Provider, h handles, device verbs.DeviceAttr) (all []c
 			command{fmt.Sprintf("RegMR, access %#x", uint32(access)), func() error {
 				_, err := p.RegMR(verbs.RegMRRequest{PD: h.pd, Memory: make([]byte, 1), Access: access})
 				return err
+			}},
+			command{fmt.Sprintf("ReregMR, access %#x", uint32(access)), func() error {
+				return p.ReregMR(verbs.ReregMRRequest{MR: h.mr, Flags: verbs.ReregChangeAccess, Access: access})
 			}})
+	}
+	for _, flags := range []verbs.ReregFlags{0, verbs.ReregChangeTranslation, verbs.ReregChangePD, 1 << 3, math.MaxUint32} {
+		all = append(all, command{fmt.Sprintf("ReregMR, flags %#x and nothing else", uint32(flags)), func() error {
+			return p.ReregMR(verbs.ReregMRRequest{MR: h.mr, Flags: flags})
+		}})
+	}
+	for _, iova := range []uint64{math.MaxUint64, math.MaxUint64 - 1, math.MaxUint64 - 4095} {
+		all = append(all, command{fmt.Sprintf("AllocMR at %#x", iova), func() error {
+			_, err := p.AllocMR(verbs.AllocMRRequest{PD: h.pd, Length: 4096, IOVA: iova})
+			return err
+		}})
 	}
 	return append(all, command{"RegMR of nothing", func() error { _, err := p.RegMR(verbs.RegMRRequest{PD: h.pd}); return err }})
 }

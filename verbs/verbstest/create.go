@@ -56,7 +56,7 @@ func smallRefusals(w *world, pd *verbs.PD, device verbs.DeviceAttr) []refusal {
 		{"MR of 0", mr(0, 0), unix.EINVAL, "1 to"},
 		{"MR of a negative length", mr(-1, 0), unix.EINVAL, "1 to"},
 		{"MR too large", mr(int(device.MaxMRSize)+1, 0), unix.EINVAL, fmt.Sprint(device.MaxMRSize)},
-		{"remote write", mr(1, verbs.AccessRemoteWrite), unix.EOPNOTSUPP, "access flags 0x2"},
+		{"remote write", mr(1, verbs.AccessLocalWrite|verbs.AccessRemoteWrite), unix.EOPNOTSUPP, "access flags 0x2"},
 	}
 	if verbs.KindOf(noMemory) != verbs.ErrUnsupported {
 		rows = append(rows, refusal{"MR of nothing", noMemory, unix.EINVAL, "1 to"})

@@ -97,6 +97,12 @@ func handleCommands(s *station, good, bad handles) []command {
 		{"DeallocPD", func() error { return p.DeallocPD(verbs.DeallocPDRequest{PD: bad.pd}) }},
 		{"AllocMR", func() error { _, err := p.AllocMR(verbs.AllocMRRequest{PD: bad.pd, Length: 1}); return err }},
 		{"RegMR", func() error { _, err := p.RegMR(verbs.RegMRRequest{PD: bad.pd, Memory: make([]byte, 1)}); return err }},
+		{"ReregMR", func() error {
+			return p.ReregMR(verbs.ReregMRRequest{MR: bad.mr, Flags: verbs.ReregChangeAccess})
+		}},
+		{"ReregMR, PD", func() error {
+			return p.ReregMR(verbs.ReregMRRequest{MR: good.mr, Flags: verbs.ReregChangePD, PD: bad.pd})
+		}},
 		{"DeregMR", func() error { return p.DeregMR(verbs.DeregMRRequest{MR: bad.mr}) }},
 		{"DestroyCQ", func() error { return p.DestroyCQ(verbs.DestroyCQRequest{CQ: bad.cq}) }},
 		{"CreateQP, PD", func() error { return qp(bad.pd, good.cq, good.cq) }},

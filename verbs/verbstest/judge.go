@@ -96,6 +96,10 @@ func (j judged) RegMR(r verbs.RegMRRequest) (verbs.MRGrant, error) {
 	return grant, j.judge("RegMR", err)
 }
 
+func (j judged) ReregMR(r verbs.ReregMRRequest) error {
+	return j.judge("ReregMR", j.Provider.ReregMR(r))
+}
+
 func (j judged) DeregMR(r verbs.DeregMRRequest) error {
 	return j.judge("DeregMR", j.Provider.DeregMR(r))
 }

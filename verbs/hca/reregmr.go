@@ -1,0 +1,70 @@
+package hca
+
+import (
+	"fmt"
+
+	"github.com/roced/roced/verbs"
+)
+
+const reregFlags = verbs.ReregChangeTranslation | verbs.ReregChangePD | verbs.ReregChangeAccess
+
+// ReregMR implements verbs.Provider. A request in the engine's hands uses the region as it was; all
+// that run after ReregMR use it as it is then.
+func (s *Session) ReregMR(r verbs.ReregMRRequest) error {
+	if err := s.checkRereg(&r); err != nil {
+		return err
+	}
+	if err := s.enter(); err != nil {
+		return err
+	}
+	defer s.card.mu.Unlock()
+	m, err := s.mrs.get(r.MR)
+	if err != nil {
+		return err
+	}
+	next, err := s.changedMR(*m, &r)
+	if err != nil {
+		return err
+	}
+	m.pd.users--
+	next.pd.users++
+	was := *m
+	*m = next
+	s.showMR(r.MR, m)
+	if r.Flags&verbs.ReregChangeTranslation != 0 {
+		s.release(was.own)
+	}
+	return nil
+}
+
+// checkRereg refuses what can be seen from the request alone.
+func (s *Session) checkRereg(r *verbs.ReregMRRequest) error {
+	switch {
+	case r.Flags == 0 || r.Flags&^reregFlags != 0:
+		return fmt.Errorf("%w: flags 0x%x; there are ReregChangeTranslation, ReregChangePD and ReregChangeAccess", verbs.ErrInvalid, uint32(r.Flags))
+	case r.Access != 0 && r.Flags&verbs.ReregChangeAccess == 0:
+		return fmt.Errorf("%w: access flags without ReregChangeAccess", verbs.ErrInvalid)
+	case r.Flags&verbs.ReregChangeTranslation == 0:
+		return nil
+	}
+	if err := s.checkReach(); err != nil {
+		return err
+	}
+	return checkMR(len(r.Memory), r.IOVA, r.Access)
+}
+
+// changedMR is a region as a request changes it. The caller holds card.mu.
+func (s *Session) changedMR(m mr, r *verbs.ReregMRRequest) (_ mr, err error) {
+	if r.Flags&verbs.ReregChangePD != 0 {
+		if m.pd, err = s.pds.get(r.PD); err != nil {
+			return m, err
+		}
+	}
+	if r.Flags&verbs.ReregChangeTranslation != 0 {
+		m.own, m.memory, m.iova = nil, r.Memory, r.IOVA
+	}
+	if r.Flags&verbs.ReregChangeAccess != 0 {
+		m.access = r.Access
+	}
+	return m, checkAccess(m.iova, m.access)
+}

@@ -1,0 +1,28 @@
+package verbs
+
+import "github.com/roced/roced/datapath/ring"
+
+// LKey names a memory region in a scatter/gather entry.
+type LKey = ring.LKey
+
+// RKey names a memory region to a peer. It has the LKey's value. No peer can use one as yet: remote
+// access needs connected services.
+type RKey uint32
+
+// keyMask is the part of a key that its owner may change; the rest is the card's.
+const keyMask = 0xFF
+
+// IncRKey counts up the low 8 bits of a key, which wrap round, and leaves the others (ib_inc_rkey).
+func IncRKey(key RKey) RKey { return key&^keyMask | (key+1)&keyMask }
+
+// LKey is the region's local key.
+func (m *MR) LKey() LKey { return LKey(m.shown.Load()) }
+
+// RKey is the region's remote key.
+func (m *MR) RKey() RKey { return RKey(m.shown.Load()) }
+
+// UpdateFastRegKey replaces the low 8 bits of the keys that LKey and RKey give
+// (ib_update_fast_reg_key). As in the kernel it changes this object only, and the card learns the new
+// key from a fast registration. There is none as yet, so that requests which carry the new key fail
+// (WCLocProtErr). The region stays as it is: SGEs that SGE makes carry the key that the card knows.
+func (m *MR) UpdateFastRegKey(key uint8) { m.shown.Store(uint32(m.lkey)&^keyMask | uint32(key)) }

@@ -1,0 +1,30 @@
+package verbs
+
+import "fmt"
+
+// PD is a protection domain (ibv_pd). Queue pairs, memory regions and address handles work together
+// only if they belong to the same one.
+type PD struct {
+	ctx    *Context
+	handle Handle
+}
+
+// AllocPD makes a protection domain (ibv_alloc_pd).
+func (c *Context) AllocPD() (*PD, error) {
+	grant, err := c.provider.AllocPD()
+	if err != nil {
+		return nil, fmt.Errorf("allocate PD: %w", err)
+	}
+	return &PD{c, grant.PD}, nil
+}
+
+// Close frees the protection domain (ibv_dealloc_pd); ErrBusy while it has objects.
+func (p *PD) Close() error {
+	if p == nil {
+		return fmt.Errorf("deallocate PD: %w", errNil)
+	}
+	if err := p.ctx.provider.DeallocPD(DeallocPDRequest{p.handle}); err != nil {
+		return fmt.Errorf("deallocate PD: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,98 @@
+package verbstest
+
+import (
+	"fmt"
+	"math"
+	"testing"
+
+	"github.com/roced/roced/verbs"
+	"golang.org/x/sys/unix"
+)
+
+var accessTests = []test{
+	{name: "access flags", run: accessFlags},
+	{name: "size of an MR", run: sizeOfMR},
+}
+
+// accessRows are flags, and what becomes of a region that asks for them.
+var accessRows = []struct {
+	name   string
+	access verbs.AccessFlags
+	want   error
+}{
+	{"none", 0, nil},
+	{"local write", verbs.AccessLocalWrite, nil},
+	{"zero-based", verbs.AccessLocalWrite | verbs.AccessZeroBased, nil},
+	{"relaxed ordering", verbs.AccessLocalWrite | verbs.AccessRelaxedOrdering, nil},
+	{"all that are optional", verbs.AccessOptionalRange, nil},
+	{"remote read", verbs.AccessLocalWrite | verbs.AccessRemoteRead, unix.EOPNOTSUPP},
+	{"remote write", verbs.AccessLocalWrite | verbs.AccessRemoteWrite, unix.EOPNOTSUPP},
+	{"remote atomic", verbs.AccessLocalWrite | verbs.AccessRemoteAtomic, unix.EOPNOTSUPP},
+	{"memory window", verbs.AccessLocalWrite | verbs.AccessMWBind, unix.EOPNOTSUPP},
+	{"on demand", verbs.AccessLocalWrite | verbs.AccessOnDemand, unix.EOPNOTSUPP},
+	{"huge pages on demand", verbs.AccessHugeTLB | verbs.AccessOnDemand, unix.EOPNOTSUPP},
+	{"flush", verbs.AccessFlushGlobal, unix.EOPNOTSUPP},
+	{"flush to storage", verbs.AccessFlushPersistent, unix.EOPNOTSUPP},
+	{"remote write without local write", verbs.AccessRemoteWrite, unix.EINVAL},
+	{"remote atomic without local write", verbs.AccessRemoteAtomic | verbs.AccessRemoteRead, unix.EINVAL},
+	{"behind the known", verbs.AccessLocalWrite | 1<<10, unix.EINVAL},
+	{"before the optional", 1 << 19, unix.EINVAL},
+	{"behind the optional", 1 << 30, unix.EINVAL},
+	{"the last", 1 << 31, unix.EINVAL},
+}
+
+// Flags that mean something for datagrams are taken, optional ones have no effect, those of connected
+// services are not supported, and the rest is invalid: for new regions and for old ones alike.
+func accessFlags(t *testing.T, w *world) {
+	s := w.a
+	old, err := s.pd.AllocMR(1, 0)
+	check(t, err)
+	for _, row := range accessRows {
+		t.Run(row.name, func(t *testing.T) {
+			allocated, err := s.pd.AllocMR(1, row.access)
+			refused(t, err, row.want)
+			if err == nil {
+				check(t, allocated.Close())
+			}
+			registered, err := s.pd.RegMR(make([]byte, 1), row.access)
+			if verbs.KindOf(err) != verbs.ErrUnsupported { // else it may be for the memory
+				refused(t, err, row.want)
+			}
+			if err == nil {
+				check(t, registered.Close())
+			}
+			refused(t, old.Rereg(&verbs.ReregAttr{Access: row.access}, verbs.ReregChangeAccess), row.want)
+		})
+	}
+}
+
+// A region has at least one byte, and ends below 2^64.
+func sizeOfMR(t *testing.T, w *world) {
+	s := w.a
+	device, err := s.ctx.QueryDevice()
+	check(t, err)
+	for _, row := range []struct {
+		length int
+		iova   uint64
+		access verbs.AccessFlags
+	}{
+		{0, 0, 0}, {-1, 0, 0}, {int(device.MaxMRSize) + 1, 0, 0}, {0, 4096, 0}, {math.MinInt, math.MaxUint64, 0},
+		{1, math.MaxUint64, 0}, {4096, math.MaxUint64 - 4095, 0}, {4096, math.MaxUint64 - 100, 0},
+		{1, 4096, verbs.AccessZeroBased},
+	} {
+		t.Run(fmt.Sprintf("%+v", row), func(t *testing.T) {
+			_, err := s.pd.AllocMRIOVA(row.length, row.iova, row.access)
+			refused(t, err, unix.EINVAL)
+		})
+	}
+	_, err = s.pd.RegMR(nil, 0)
+	if verbs.KindOf(err) != verbs.ErrUnsupported {
+		refused(t, err, unix.EINVAL)
+	}
+	last, err := s.pd.AllocMRIOVA(4096, math.MaxUint64-4096, 0)
+	check(t, err)
+	if got := last.SGE(4095, 1).Addr; got != math.MaxUint64-1 || last.IOVA() != math.MaxUint64-4096 {
+		t.Errorf("the last byte is at %#x, the first at %#x", got, last.IOVA())
+	}
+	check(t, last.Close())
+}
