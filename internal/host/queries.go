@@ -60,33 +60,30 @@ func (q *Queries) Close() {
 	q.sockets[unix.NETLINK_ROUTE].Socket.Close()
 }
 
-// Link asks for the interface. It fails with ErrNoInterface if that has gone.
-func (q *Queries) Link() (netlink.Link, error) {
-	link, err := q.handle.LinkByIndex(q.index)
-	if errors.As(err, new(netlink.LinkNotFoundError)) {
-		return nil, ErrNoInterface
-	}
-	return link, err
+// Link is the state of an interface.
+type Link struct {
+	netlink.Link
+	// Discipline is the name of the root queueing discipline (tc(8)); "noqueue" if there is none.
+	Discipline string
 }
 
-// Discipline is the name of the interface's root queueing discipline (tc(8)); "noqueue" if it has
-// none.
-func (q *Queries) Discipline() (string, error) {
+// Link asks for the interface. It fails with ErrNoInterface if that has gone.
+func (q *Queries) Link() (Link, error) {
 	about := nl.NewIfInfomsg(unix.AF_UNSPEC)
 	about.Index = int32(q.index)
 	answers, err := q.ask(unix.RTM_GETLINK, 0, unix.RTM_NEWLINK, about)
 	if errors.Is(err, unix.ENODEV) {
-		return "", ErrNoInterface
+		return Link{}, ErrNoInterface
 	}
 	if err != nil {
-		return "", fmt.Errorf("queueing discipline: %w", err)
+		return Link{}, fmt.Errorf("ask for the interface: %w", err)
 	}
-	for _, link := range answers {
-		if len(link) >= unix.SizeofIfInfomsg {
-			return strings.TrimRight(string(attribute(link[unix.SizeofIfInfomsg:], unix.IFLA_QDISC)), "\x00"), nil
-		}
+	if len(answers) == 0 || len(answers[0]) < unix.SizeofIfInfomsg {
+		return Link{}, fmt.Errorf("ask for the interface: %w: an empty answer", unix.EPROTO)
 	}
-	return "", fmt.Errorf("queueing discipline: %w: an empty answer", unix.EPROTO)
+	link, err := netlink.LinkDeserialize(nil, answers[0])
+	discipline := attribute(answers[0][unix.SizeofIfInfomsg:], unix.IFLA_QDISC)
+	return Link{link, strings.TrimRight(string(discipline), "\x00")}, err
 }
 
 // ask sends a request and returns the answers of one type.

@@ -23,7 +23,7 @@ import (
 type Card struct {
 	*Session // of the program that opened it
 
-	name     string
+	name     atomic.Pointer[string] // the interface's now
 	host     surroundings
 	steering steering
 	engine   *datapath.Engine
@@ -78,13 +78,14 @@ type parts struct {
 // newCard starts a card. It owns the parts, and closes them if it fails.
 func newCard(p parts, o options) (*Card, error) {
 	card := &Card{
-		name: p.name, host: p.host, steering: p.steering, link: p.link, inline: o.inline,
+		host: p.host, steering: p.steering, link: p.link, inline: o.inline,
 		maxMTU: p.maxMTU, askedMTU: o.mtu, vlan: p.vlan, log: o.log,
 		stop: make(chan struct{}), done: make(chan struct{}), closed: make(chan struct{}),
 		changes: newPendingChanges(), refused: make(chan struct{}, 1),
 		paths: map[pair]*path{}, hops: map[netip.Addr]*hop{}, gids: newGIDTable(),
 		qpsByPlace: map[wire.QPN]*qp{}, numbers: newQPNumbers(), groups: mcast.NewTable[*datapath.QP](groupLimits),
 	}
+	card.name.Store(&p.name)
 	engine, err := datapath.New(datapath.Config{
 		Link: p.link, MTU: p.maxMTU, VLAN: p.vlan, Worker: datapath.WorkerConfig{Spin: o.spin},
 		NoteRefused: card.noteRefused,
@@ -116,9 +117,9 @@ func (card *Card) firstLook() error {
 		return err
 	}
 	if first.unsteered != nil {
-		card.log.Error("not all addresses can be used", "device", card.name, "error", first.unsteered)
+		card.log.Error("not all addresses can be used", "device", card.Name(), "error", first.unsteered)
 	}
-	_, tooSmall := fittingMTU(card.name, card.status.mtu, card.maxMTU)
+	_, tooSmall := fittingMTU(card.Name(), card.status.mtu, card.maxMTU)
 	return tooSmall
 }
 
@@ -225,7 +226,7 @@ func (card *Card) startFailing(cause error) []*Session {
 	if card.ended() != nil {
 		return nil
 	}
-	card.log.Error("device has failed", "device", card.name, "error", cause)
+	card.log.Error("device has failed", "device", card.Name(), "error", cause)
 	card.failure = fmt.Errorf("%w: %w", verbs.ErrDeviceFatal, cause)
 	close(card.done)
 	card.status.up = false
@@ -245,5 +246,5 @@ func (card *Card) tell(report verbs.EventReport) {
 	}
 }
 
-// Name is the interface's.
-func (card *Card) Name() string { return card.name }
+// Name is the interface's, which changes when the interface is renamed.
+func (card *Card) Name() string { return *card.name.Load() }

@@ -125,9 +125,9 @@ func (card *Card) look(c changes) (found looked) {
 	case card.ended() != nil:
 		return looked{}
 	case err != nil && !was:
-		card.log.Warn("cannot read changes from the host; using the last known state, and trying again", "device", card.name, "error", err)
+		card.log.Warn("cannot read changes from the host; using the last known state, and trying again", "device", card.Name(), "error", err)
 	case err == nil && was:
-		card.log.Info("changes on the host can be read again", "device", card.name)
+		card.log.Info("changes on the host can be read again", "device", card.Name())
 	}
 	return looked{cameUp: cameUp, noCarrier: card.wantsCarrier(), failed: err != nil}
 }

@@ -110,7 +110,7 @@ func (s *Session) awaitPath(ctx context.Context, p *path) error {
 			return why
 		case status.failed || expired:
 			return fmt.Errorf("%w: %v does not answer on %s%s; is it up, and in the same VLAN?",
-				verbs.ErrUnreachable, h.address, card.name, onBehalf(h.address, p.ends.dest.Addr()))
+				verbs.ErrUnreachable, h.address, card.Name(), onBehalf(h.address, p.ends.dest.Addr()))
 		}
 		select {
 		case <-settled:
@@ -118,7 +118,7 @@ func (s *Session) awaitPath(ctx context.Context, p *path) error {
 			expired = true
 		case <-s.done:
 		case <-ctx.Done():
-			return fmt.Errorf("%w: %v has not answered yet on %s: %w", verbs.ErrUnreachable, h.address, card.name, ctx.Err())
+			return fmt.Errorf("%w: %v has not answered yet on %s: %w", verbs.ErrUnreachable, h.address, card.Name(), ctx.Err())
 		}
 	}
 }

@@ -44,6 +44,7 @@ var errInterfaceGone = errno.New("the interface has gone; open the device again 
 
 // portStatus is the state of an interface.
 type portStatus struct {
+	name      string
 	enabled   bool // by the administrator
 	up        bool // and there is a carrier
 	mtu       int  // bytes

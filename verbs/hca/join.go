@@ -50,8 +50,8 @@ func (s *Session) checkJoin(r verbs.JoinMulticastRequest) (*joined, wire.GID, er
 	if err != nil {
 		return nil, mgid, fmt.Errorf("%w: %w", verbs.ErrInvalid, err)
 	}
-	if zone := r.Group.Zone(); zone != "" && zone != s.card.name {
-		return nil, mgid, fmt.Errorf("%w: the group's zone is %s, but the device is on %s", verbs.ErrInvalid, zone, s.card.name)
+	if zone := r.Group.Zone(); zone != "" && zone != s.card.Name() {
+		return nil, mgid, fmt.Errorf("%w: the group's zone is %s, but the device is on %s", verbs.ErrInvalid, zone, s.card.Name())
 	}
 	return &joined{group: r.Group.Unmap().WithZone(""), full: r.Flags == verbs.JoinFullMember}, mgid, nil
 }
@@ -71,7 +71,7 @@ func (s *Session) sourceFor(m *joined) (best wire.GID, err error) {
 		}
 	}
 	if best.IsZero() && !m.full {
-		return best, fmt.Errorf("%w: %s has no address of the group's IP version to send from; ip address add", verbs.ErrNoGID, card.name)
+		return best, fmt.Errorf("%w: %s has no address of the group's IP version to send from; ip address add", verbs.ErrNoGID, card.Name())
 	}
 	s.commands.Add(1)
 	return best, nil

@@ -25,7 +25,7 @@ type kernelHost struct {
 	followers []*host.Subscription
 	routers   *host.Routers
 	log       *slog.Logger
-	name      string
+	name      string // as of the last look; under Card.asking
 	steering  *bpf.Steering
 	socket    xsk.Info
 	sending   sending
@@ -45,13 +45,18 @@ func (h *kernelHost) port() (portStatus, error) {
 	if errors.Is(err, host.ErrNoInterface) {
 		return portStatus{}, fmt.Errorf("%s: %w", h.name, errInterfaceGone)
 	}
+	below := link
+	if err == nil && h.base != nil {
+		below, err = h.base.Link()
+	}
 	if err != nil {
 		return portStatus{}, fmt.Errorf("interface %s: %w", h.name, err)
 	}
 	attrs := link.Attrs()
-	status := portStatus{enabled: attrs.RawFlags&unix.IFF_UP != 0, up: isUp(attrs), mtu: attrs.MTU}
+	h.name = attrs.Name
+	status := portStatus{name: h.name, enabled: attrs.RawFlags&unix.IFF_UP != 0, up: isUp(attrs), mtu: attrs.MTU}
 	copy(status.mac[:], attrs.HardwareAddr)
-	status.macs = h.macsOf(status.mac)
+	status.macs = h.macsOf(status.mac, below)
 	list, err := h.queries.Addresses()
 	if err != nil {
 		return portStatus{}, fmt.Errorf("%s: %w", h.name, err)
@@ -62,7 +67,7 @@ func (h *kernelHost) port() (portStatus, error) {
 		}
 	}
 	status.broadcasts = broadcastsOf(list)
-	if status.trains, status.noTrains, err = h.sending.trains(); err != nil {
+	if status.trains, status.noTrains, err = h.sending.trains(below); err != nil {
 		return portStatus{}, fmt.Errorf("%s: how frames can leave: %w", h.name, err)
 	}
 	return status, nil

@@ -89,7 +89,7 @@ func (s *Session) detach(q *qp, mgid wire.GID, mlid wire.MLID) error {
 	s.attached--
 	if card.groups.Members(mgid) == nil {
 		if err := card.steering.RemoveGroup(mgid.Addr()); err != nil {
-			card.log.Error("cannot remove a group from the steering table", "device", card.name, "group", mgid, "error", err)
+			card.log.Error("cannot remove a group from the steering table", "device", card.Name(), "group", mgid, "error", err)
 		}
 	}
 	card.showGroup(mgid)

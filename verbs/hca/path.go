@@ -46,16 +46,16 @@ func (card *Card) lookUp(ends pair) (w way, err error) {
 	case local || ends.dest.IsMulticast():
 		return way{local: local}, nil
 	case !ours:
-		return way{why: fmt.Errorf("%w: %s does not have the source address %v any more", verbs.ErrNoGID, card.name, ends.source)}, nil
+		return way{why: fmt.Errorf("%w: %s does not have the source address %v any more", verbs.ErrNoGID, card.Name(), ends.source)}, nil
 	}
 	source, dest := ends.source.Addr(), ends.dest.Addr()
 	w.route, err = card.host.route(source, dest)
 	switch {
 	case errors.Is(err, host.ErrLocal):
 		return way{why: fmt.Errorf("%w: %v is an address of this host, but not of %s: devices of one host do not reach each other; send from the device that has it",
-			verbs.ErrUnreachable, dest, card.name)}, nil
+			verbs.ErrUnreachable, dest, card.Name())}, nil
 	case errors.Is(err, host.ErrNoRoute):
-		return way{why: fmt.Errorf("%w: no route to %v from %v through %s (%v); ip route get %v oif %[4]s", verbs.ErrUnreachable, dest, source, card.name, err, dest)}, nil
+		return way{why: fmt.Errorf("%w: no route to %v from %v through %s (%v); ip route get %v oif %[4]s", verbs.ErrUnreachable, dest, source, card.Name(), err, dest)}, nil
 	case err != nil:
 		return way{}, err
 	}

@@ -70,7 +70,7 @@ func (card *Card) steered(gids []wire.GID) (done []wire.GID, failed error) {
 		done = append(done, gid)
 	}
 	if failed != nil {
-		failed = fmt.Errorf("%d addresses of %s are not in the GID table: %w", refused, card.name, failed)
+		failed = fmt.Errorf("%d addresses of %s are not in the GID table: %w", refused, card.Name(), failed)
 	}
 	return done, failed
 }
@@ -82,8 +82,9 @@ func (card *Card) movePort(status portStatus, added, removed []wire.GID, c *port
 	if ended := card.ended(); ended != nil {
 		return ended
 	}
+	card.rename(status.name)
 	was := card.portNow()
-	mtu, tooSmall := fittingMTU(card.name, status.mtu, card.maxMTU)
+	mtu, tooSmall := fittingMTU(card.Name(), status.mtu, card.maxMTU)
 	if tooSmall == nil {
 		card.activeMTU = mtu
 		if card.askedMTU != 0 {
@@ -116,6 +117,14 @@ func (card *Card) movePort(status portStatus, added, removed []wire.GID, c *port
 	return nil
 }
 
+// rename follows the interface's name.
+func (card *Card) rename(now string) {
+	if was := card.Name(); was != now {
+		card.name.Store(&now)
+		card.log.Info("the interface has another name", "was", was, "device", now)
+	}
+}
+
 // portNow is the part of the port's state that programs see.
 func (card *Card) portNow() portView {
 	return portView{portStatus: card.status, rdma: card.activeMTU}
@@ -130,18 +139,18 @@ type portView struct {
 func (card *Card) report(was portView, gids bool, tooSmall error) {
 	now := card.portNow()
 	if was.mtu == 0 || was.trains.Use != now.trains.Use {
-		card.log.Info("bursts leave the interface", "device", card.name, "in_trains", now.trains.Use, "because", now.noTrains)
+		card.log.Info("bursts leave the interface", "device", card.Name(), "in_trains", now.trains.Use, "because", now.noTrains)
 	}
 	if was.mtu == 0 {
 		return // the first look
 	}
 	if was.up != now.up {
-		card.log.Warn("port changed", "device", card.name, "up", now.up)
+		card.log.Warn("port changed", "device", card.Name(), "up", now.up)
 	}
 	if was.mtu != now.mtu {
-		card.log.Info("interface MTU changed", "device", card.name, "bytes", now.mtu, "rdma_mtu", now.rdma, "rdma_mtu_limit", card.maxMTU)
+		card.log.Info("interface MTU changed", "device", card.Name(), "bytes", now.mtu, "rdma_mtu", now.rdma, "rdma_mtu_limit", card.maxMTU)
 		if tooSmall != nil {
-			card.log.Error("port is down", "device", card.name, "error", tooSmall)
+			card.log.Error("port is down", "device", card.Name(), "error", tooSmall)
 		}
 	}
 	switch {

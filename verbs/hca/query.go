@@ -19,7 +19,7 @@ func (s *Session) QueryDevice() (verbs.DeviceAttr, error) {
 	card, limits := s.card, &s.config.Limits
 	defer card.mu.Unlock()
 	attr := verbs.DeviceAttr{
-		Name: card.name, FirmwareVersion: version(), NodeGUID: guid(card.status.mac), PhysicalPorts: 1,
+		Name: card.Name(), FirmwareVersion: version(), NodeGUID: guid(card.status.mac), PhysicalPorts: 1,
 		MaxQP: limits.QPs, MaxQPWR: maxQPWR, MaxSGE: ring.MaxSGE, MaxInline: maxInline, MaxCQ: limits.CQs, MaxCQE: maxCQE,
 		MaxMR: limits.MRs, MaxMRSize: maxMRSize, MaxPD: limits.PDs, MaxAH: limits.AHs, MaxPKeys: 1,
 		MaxMcastGrp: groupLimits.Groups, MaxMcastQPAttach: groupLimits.QPsPerGroup, MaxTotalMcastQPAttach: limits.Attachments,
@@ -102,7 +102,7 @@ func (s *Session) QueryGIDTable(r verbs.QueryGIDTableRequest) (grant verbs.Query
 		return grant, err
 	}
 	defer s.card.mu.Unlock()
-	grant.Entries = s.card.gids.entries(s.card.name)
+	grant.Entries = s.card.gids.entries(s.card.Name())
 	return grant, nil
 }
 

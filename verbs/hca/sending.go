@@ -8,7 +8,6 @@ import (
 	"github.com/roced/roced/internal/host"
 	"github.com/roced/roced/verbs"
 	"github.com/safchain/ethtool"
-	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 )
 
@@ -17,8 +16,7 @@ import (
 type sending struct {
 	mode  SendMode
 	never string           // why frames never leave in trains; empty if they may
-	below *host.Queries    // about the interface that sends: that of the card, or the one below a VLAN
-	tool  *ethtool.Ethtool // in its namespace
+	tool  *ethtool.Ethtool // in the interface's namespace
 }
 
 // openSending opens what trains need, where frames may leave in trains.
@@ -27,10 +25,7 @@ func (b *builder) openSending() error {
 	if zeroCopy && mode == SendTrains {
 		return fmt.Errorf("%w: trains with zero-copy sockets, which are faster: the NIC reads the frames itself; leave one of the two out", verbs.ErrUnsupported)
 	}
-	b.sending.mode, b.sending.below = mode, b.queries
-	if b.below != nil {
-		b.sending.below = b.below
-	}
+	b.sending.mode = mode
 	if b.sending.never = b.whyNever(mode, zeroCopy); b.sending.never != "" {
 		return nil
 	}
@@ -80,22 +75,14 @@ func (s *sending) close() {
 	}
 }
 
-// trains says how frames may leave now, and if not in trains, why. It changes while the card is open: a
-// veth begins to make packets of trains when an XDP program is attached to its other end.
-func (s *sending) trains() (t link.Trains, why string, err error) {
+// trains says how frames may leave now through an interface, that of the card or the one below a VLAN,
+// and if not in trains, why. It changes while the card is open: a veth begins to make packets of trains
+// when an XDP program is attached to its other end.
+func (s *sending) trains(below host.Link) (t link.Trains, why string, err error) {
 	if s.never != "" || s.tool == nil {
 		return t, s.never, nil
 	}
-	below, err := s.below.Link()
-	if err != nil {
-		return t, "", err
-	}
-	t.Name = below.Attrs().Name
-	discipline, err := s.below.Discipline()
-	if err != nil {
-		return t, "", err
-	}
-	t.Queued = discipline != "noqueue"
+	t.Name, t.Queued = below.Attrs().Name, below.Discipline != "noqueue"
 	count, err := s.queues(below)
 	switch {
 	case err != nil:
@@ -103,7 +90,7 @@ func (s *sending) trains() (t link.Trains, why string, err error) {
 		why = fmt.Sprintf("%s sends through %d queues, in which packets could overtake each other; ethtool -L changes it", t.Name, count)
 	case s.mode == SendTrains:
 	case t.Queued:
-		why = t.Name + " has a queueing discipline, " + discipline
+		why = t.Name + " has a queueing discipline, " + below.Discipline
 	default:
 		why, err = s.whyNot(t.Name)
 	}
@@ -113,7 +100,7 @@ func (s *sending) trains() (t link.Trains, why string, err error) {
 
 // queues is how many queues an interface sends through. The kernel chooses one for each train, while
 // the AF_XDP socket has its own. A bond or team has queues in name only: its slaves choose for both.
-func (s *sending) queues(below netlink.Link) (int, error) {
+func (s *sending) queues(below host.Link) (int, error) {
 	attrs := below.Attrs()
 	channels, err := s.tool.GetChannels(attrs.Name)
 	switch {

@@ -51,7 +51,7 @@ const maxSessions = 4096
 // ErrLimit, ErrClosed, ErrDeviceFatal, and ErrInvalid for a limit below 0.
 func (card *Card) NewSession(config SessionConfig) (*Session, error) {
 	if err := config.setDefaults(); err != nil {
-		return nil, fmt.Errorf("session on %s: %w", card.name, err)
+		return nil, fmt.Errorf("session on %s: %w", card.Name(), err)
 	}
 	s := &Session{
 		card: card, config: config, stop: make(chan struct{}), done: make(chan struct{}), freed: make(chan struct{}), qpsByDoorbell: map[uint32]*qp{},
@@ -62,13 +62,13 @@ func (card *Card) NewSession(config SessionConfig) (*Session, error) {
 	s.events.init()
 	var err error
 	if s.doorbellMemory, err = s.alloc(ring.DoorbellSize); err != nil {
-		return nil, fmt.Errorf("doorbell of a session on %s: %w", card.name, err)
+		return nil, fmt.Errorf("doorbell of a session on %s: %w", card.Name(), err)
 	}
 	s.doorbell = ring.NewDoorbell(s.doorbellMemory)
 	s.entry = datapath.NewSession(s.doorbell)
 	if err := card.addSession(s); err != nil {
 		s.release(s.doorbellMemory)
-		return nil, fmt.Errorf("session on %s: %w", card.name, err)
+		return nil, fmt.Errorf("session on %s: %w", card.Name(), err)
 	}
 	return s, nil
 }
@@ -203,7 +203,7 @@ func (s *Session) enterToFree() error {
 // Claim implements verbs.Provider.
 func (s *Session) Claim() error {
 	if s.claimed.Swap(true) {
-		return fmt.Errorf("%w: this session on %s has a Context already; Card.NewSession makes another session", verbs.ErrBusy, s.card.name)
+		return fmt.Errorf("%w: this session on %s has a Context already; Card.NewSession makes another session", verbs.ErrBusy, s.card.Name())
 	}
 	return nil
 }

@@ -68,7 +68,7 @@ func lastOf(address netip.Addr, prefix int) netip.Addr {
 // macsOf are the destination MACs that the kernel accepts on the interface: its own and, for a VLAN,
 // that of the interface below. A bond accepts its slaves' too, which can change at any time
 // (balance-alb), so for a bond the list is empty: any MAC.
-func (h *kernelHost) macsOf(own wire.MAC) []wire.MAC {
+func (h *kernelHost) macsOf(own wire.MAC, below host.Link) []wire.MAC {
 	if h.anyMAC {
 		return nil
 	}
@@ -76,9 +76,8 @@ func (h *kernelHost) macsOf(own wire.MAC) []wire.MAC {
 	if h.base == nil {
 		return macs
 	}
-	base, err := h.base.Link()
-	if err == nil && len(base.Attrs().HardwareAddr) == len(own) {
-		macs = append(macs, wire.MAC(base.Attrs().HardwareAddr))
+	if address := below.Attrs().HardwareAddr; len(address) == len(own) {
+		macs = append(macs, wire.MAC(address))
 	}
 	return macs
 }

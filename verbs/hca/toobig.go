@@ -28,6 +28,6 @@ func (card *Card) noteTooBig(said host.TooBig) {
 	if now := time.Now(); now.Sub(card.tooBig.logged) > logPause {
 		card.tooBig.logged = now
 		card.log.Warn("a router cannot forward packets of this size: send less, or tell the route (ip route change … mtu)",
-			"device", card.name, "destination", said.Dest, "mtu", said.MTU, "rdma_mtu", wire.MTUFor(said.MTU))
+			"device", card.Name(), "destination", said.Dest, "mtu", said.MTU, "rdma_mtu", wire.MTUFor(said.MTU))
 	}
 }

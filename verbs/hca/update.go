@@ -155,7 +155,7 @@ func (card *Card) moveHops(found map[*hop]hopStatus) (left []*hop) {
 	paths := pathsOver(changed...)
 	card.showAll(paths)
 	one := changed[0]
-	card.log.Info("neighbours changed", "device", card.name, "count", len(changed), "paths", len(paths),
+	card.log.Info("neighbours changed", "device", card.Name(), "count", len(changed), "paths", len(paths),
 		"one", one.address, "mac", one.status.mac, "answers", !one.status.failed)
 	return card.freeUnused(paths)
 }
@@ -177,7 +177,7 @@ func (card *Card) freeUnused(paths []*path) (left []*hop) {
 // again. The caller holds card.mu.
 func (card *Card) reportLost(lost int, example pair, why error) {
 	if lost > 0 && card.unreachable == 0 {
-		card.log.Warn("destinations are unreachable for now", "device", card.name, "count", lost, "one", example.dest, "error", why)
+		card.log.Warn("destinations are unreachable for now", "device", card.Name(), "count", lost, "one", example.dest, "error", why)
 	}
 	was := card.unreachable
 	card.unreachable = 0
@@ -187,6 +187,6 @@ func (card *Card) reportLost(lost int, example pair, why error) {
 		}
 	}
 	if was > 0 && card.unreachable == 0 {
-		card.log.Info("all destinations are reachable again", "device", card.name)
+		card.log.Info("all destinations are reachable again", "device", card.Name())
 	}
 }
