@@ -12,7 +12,7 @@ import (
 // changed, and should only note that. A method that blocks holds up all subscriptions in the same
 // namespace.
 type Changes interface {
-	// Port: the interface itself, its addresses or its queueing disciplines.
+	// Port: the interface itself, its addresses, its queueing disciplines or the number of its queues.
 	Port()
 	// Route: the route to a destination may have changed, in a table (RT_TABLE_*).
 	Route(dest netip.Prefix, table int)

@@ -5,7 +5,7 @@
 //	Namespace ── stays entered: sockets opened in it stay in it          namespace.go
 //	Queries ── one question, one answer ──────────────► kernel           queries.go
 //	follower ◄── notifications, filtered by the kernel ─ kernel          follower.go
-//	    │        one per namespace and process, for all subscriptions    follow.go
+//	    │        one per namespace and process, for all subscriptions    follow.go, queues.go
 //	    └─► Changes: says what has changed, not how it is now            changes.go
 //	          └─► Pending, Pace: gathered, and looked at in turn         pending.go, pace.go
 //
@@ -15,8 +15,8 @@
 // question that fails is asked again.
 //
 // Queries and subscriptions are opened on a thread inside the network namespace; their sockets stay
-// in it. A Queries may be used by several goroutines, one question at a time. The follower has a
-// goroutine of its own, which calls the methods of Changes; they must not block. It ends when the
+// in it. A Queries may be used by several goroutines, one question at a time. The follower has
+// goroutines of its own, which call the methods of Changes; they must not block. It ends when the
 // last subscription is closed.
 //
 // Left out: changing the host (memberships, kernel knobs), except for neighbour entries that the

@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"github.com/roced/roced/internal/journal"
+	"github.com/vishvananda/netlink/nl"
 	"golang.org/x/sys/unix"
 )
 
@@ -24,7 +25,7 @@ type Subscription struct {
 }
 
 // Follow subscribes to changes of an interface in the calling thread's network namespace. All
-// subscriptions of a process in one namespace share a socket, until the last of them is closed.
+// subscriptions of a process in one namespace share two sockets, until the last of them is closed.
 func Follow(index int) (*Subscription, error) {
 	here, err := journal.ThisNamespace()
 	if err != nil {
@@ -103,11 +104,17 @@ func (f *follower) narrow() error {
 	if slices.Equal(indexes, f.indexes) {
 		return nil
 	}
-	filter := filterFor(indexes)
-	err := unix.SetsockoptSockFprog(f.socket.GetFd(), unix.SOL_SOCKET, unix.SO_ATTACH_FILTER,
-		&unix.SockFprog{Len: uint16(len(filter)), Filter: &filter[0]})
+	err := attachFilter(f.socket, filterFor(indexes))
+	if err == nil && f.queues != nil {
+		err = attachFilter(f.queues, filterQueues(indexes))
+	}
 	if err == nil {
 		f.indexes = indexes
 	}
 	return err
+}
+
+func attachFilter(socket *nl.NetlinkSocket, filter []unix.SockFilter) error {
+	return unix.SetsockoptSockFprog(socket.GetFd(), unix.SOL_SOCKET, unix.SO_ATTACH_FILTER,
+		&unix.SockFprog{Len: uint16(len(filter)), Filter: &filter[0]})
 }

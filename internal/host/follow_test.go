@@ -192,7 +192,7 @@ func TestErrorsAreNotTheEnd(t *testing.T) {
 	} {
 		h := &heard{}
 		f := &follower{subscriptions: map[*Subscription]struct{}{{changes: h}: {}, {}: {}}}
-		if pause := f.take(nil, row.err); pause != row.pause || slices.Contains(h.all(), "missed") != row.missed {
+		if pause := f.take(readChange, nil, row.err); pause != row.pause || slices.Contains(h.all(), "missed") != row.missed {
 			t.Errorf("%v: pause %v, heard %q", row.err, pause, h.all())
 		}
 	}

@@ -16,8 +16,9 @@ import (
 type follower struct {
 	cookie  uint64 // of the namespace
 	socket  *nl.NetlinkSocket
-	stopped chan struct{} // closed by stop
-	ended   chan struct{} // closed when run has ended
+	queues  *nl.NetlinkSocket // nil if the kernel does not tell of them
+	stopped chan struct{}     // closed by stop
+	running sync.WaitGroup
 
 	mu            sync.Mutex
 	subscriptions map[*Subscription]struct{}
@@ -32,30 +33,40 @@ func startFollower() (*follower, error) {
 	if err != nil {
 		return nil, fmt.Errorf("netlink: %w", err)
 	}
-	f := &follower{
-		socket: socket, stopped: make(chan struct{}), ended: make(chan struct{}),
-		subscriptions: map[*Subscription]struct{}{},
+	queues, err := listenToQueues()
+	if err != nil {
+		socket.Close()
+		return nil, err
 	}
-	go f.run()
+	f := &follower{socket: socket, queues: queues, stopped: make(chan struct{}), subscriptions: map[*Subscription]struct{}{}}
+	f.running.Go(func() { f.run(socket, readChange) })
+	if queues != nil {
+		f.running.Go(func() { f.run(queues, readQueues) })
+	}
 	return f, nil
 }
 
-// stop ends the follower, and returns when its goroutine has ended.
+// stop ends the follower, and returns when its goroutines have ended.
 func (f *follower) stop() {
 	close(f.stopped)
 	f.socket.Close()
-	<-f.ended
+	if f.queues != nil {
+		f.queues.Close()
+	}
+	f.running.Wait()
 }
 
 // readPause is the pause after an attempt to read that failed.
 const readPause = 100 * time.Millisecond
 
+// reader says what a notification tells; see readChange.
+type reader func(syscall.NetlinkMessage) (index int, say func(Changes))
+
 // run reads notifications and reports changes, until stop.
-func (f *follower) run() {
-	defer close(f.ended)
+func (f *follower) run(socket *nl.NetlinkSocket, read reader) {
 	for {
-		messages, _, err := f.socket.Receive()
-		pause := f.take(messages, err)
+		messages, _, err := socket.Receive()
+		pause := f.take(read, messages, err)
 		select {
 		case <-f.stopped:
 			return
@@ -74,11 +85,11 @@ func (f *follower) run() {
 
 // take reports the changes that were read, or Missed if the read failed. It returns whether to
 // pause before the next read.
-func (f *follower) take(messages []syscall.NetlinkMessage, err error) (pause bool) {
+func (f *follower) take(read reader, messages []syscall.NetlinkMessage, err error) (pause bool) {
 	switch {
 	case err == nil:
 		for _, m := range messages {
-			f.tell(readChange(m))
+			f.tell(read(m))
 		}
 		return false
 	case errors.Is(err, unix.EINTR), errors.Is(err, unix.EAGAIN):

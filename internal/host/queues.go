@@ -1,0 +1,73 @@
+package host
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"syscall"
+
+	"github.com/vishvananda/netlink"
+	"github.com/vishvananda/netlink/nl"
+	"golang.org/x/sys/unix"
+)
+
+// A change of an interface's number of queues (ethtool -L, also by ioctl) is not in the notifications of
+// rtnetlink. ethtool's own netlink family tells of it (ETHTOOL_MSG_CHANNELS_NTF, Linux 5.6):
+//
+//	 0  nlmsghdr    16
+//	16  genlmsghdr   4  command at 0
+//	20  ETHTOOL_A_CHANNELS_HEADER: nlattr, then
+//	24     ETHTOOL_A_HEADER_DEV_INDEX: nlattr, then the index
+const (
+	commandAt = unix.SizeofNlMsghdr
+	deviceAt  = commandAt + nl.SizeofGenlmsg + 2*unix.SizeofNlAttr
+)
+
+// listenToQueues opens a socket for changes of the number of queues in the calling thread's network
+// namespace; nil if the kernel does not tell of them.
+func listenToQueues() (*nl.NetlinkSocket, error) {
+	family, err := netlink.GenlFamilyGet(unix.ETHTOOL_GENL_NAME)
+	if errors.Is(err, unix.ENOENT) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("netlink family of ethtool: %w", err)
+	}
+	socket, err := nl.Subscribe(unix.NETLINK_GENERIC)
+	if err != nil {
+		return nil, fmt.Errorf("netlink: %w", err)
+	}
+	for _, group := range family.Groups {
+		if group.Name != unix.ETHTOOL_MCGRP_MONITOR_NAME {
+			continue
+		}
+		if err = unix.SetsockoptInt(socket.GetFd(), unix.SOL_NETLINK, unix.NETLINK_ADD_MEMBERSHIP, int(group.ID)); err != nil {
+			socket.Close()
+			return nil, fmt.Errorf("netlink group of ethtool: %w", err)
+		}
+	}
+	return socket, nil
+}
+
+// filterQueues is a socket filter that drops all but changes of the number of queues of these
+// interfaces; for more than maxFiltered, of any.
+func filterQueues(indexes []int) []unix.SockFilter {
+	program := []unix.SockFilter{load(unix.BPF_B, commandAt), jump(unix.ETHTOOL_MSG_CHANNELS_NTF, 1, 0), keepNone}
+	if len(indexes) <= maxFiltered {
+		program = append(program, load(unix.BPF_W, deviceAt))
+		for i, index := range indexes {
+			program = append(program, jump(network32(uint32(index)), uint8(len(indexes)-i), 0))
+		}
+		program = append(program, keepNone)
+	}
+	return append(program, keepAll)
+}
+
+// readQueues is readChange for the notifications of ethtool.
+func readQueues(m syscall.NetlinkMessage) (index int, say func(Changes)) {
+	const at = deviceAt - unix.SizeofNlMsghdr
+	if len(m.Data) < at+4 || m.Data[0] != unix.ETHTOOL_MSG_CHANNELS_NTF {
+		return 0, nil
+	}
+	return int(int32(binary.NativeEndian.Uint32(m.Data[at:]))), Changes.Port
+}
