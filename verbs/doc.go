@@ -4,7 +4,7 @@
 //	 └ Context            Open
 //	    ├ PD              AllocPD            protection domain
 //	    │  ├ MR           AllocMR, RegMR     memory that the card may use; Rereg
-//	    │  ├ AH           CreateAH           a destination, resolved
+//	    │  ├ AH           CreateAH           a destination, resolved; Modify, Query
 //	    │  └ QP           CreateQP           PostSend, PostRecv, AttachMcast
 //	    ├ CQ              CreateCQ           Poll, Wait
 //	    ├ Membership      JoinMulticast      of a group, until closed

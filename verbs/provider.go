@@ -112,6 +112,9 @@ type QPProvider interface {
 type AHProvider interface {
 	// CreateAH may wait for a neighbour to answer, until ctx is done.
 	CreateAH(ctx context.Context, request CreateAHRequest) (CreateAHGrant, error)
+	// ModifyAH may wait as CreateAH does. If it fails, nothing has changed.
+	ModifyAH(ctx context.Context, request ModifyAHRequest) error
+	QueryAH(QueryAHRequest) (QueryAHGrant, error)
 	DestroyAH(DestroyAHRequest) error
 }
 
@@ -245,6 +248,15 @@ type (
 	}
 	// CreateAHGrant is a new address handle.
 	CreateAHGrant struct{ AH Handle }
+	// ModifyAHRequest makes an address handle one to another address.
+	ModifyAHRequest struct {
+		AH   Handle
+		Attr AHAttr
+	}
+	// QueryAHRequest asks for an address handle's attributes.
+	QueryAHRequest struct{ AH Handle }
+	// QueryAHGrant is an address handle's attributes as the card has them.
+	QueryAHGrant struct{ Attr AHAttr }
 	// DestroyAHRequest frees an address handle.
 	DestroyAHRequest struct{ AH Handle }
 

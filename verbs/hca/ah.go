@@ -23,7 +23,7 @@ func (s *Session) CreateAH(ctx context.Context, r verbs.CreateAHRequest) (grant 
 	if err := checkAH(&r.Attr); err != nil {
 		return grant, err
 	}
-	a, err := s.newAH(r)
+	a, err := s.newAH(&r.Attr, func() (*pd, error) { return s.pds.get(r.PD) })
 	if err != nil {
 		return grant, err
 	}
@@ -49,46 +49,40 @@ func checkAH(attr *verbs.AHAttr) error {
 	return checkPort(attr.Port)
 }
 
-// newAH checks the objects that a request names. PD and card stay in use until the handle is
-// abandoned or destroyed.
-func (s *Session) newAH(r verbs.CreateAHRequest) (*ah, error) {
+// newAH starts a handle, or one that replaces another; find gives its PD, under card.mu. PD and card
+// stay in use until the handle is abandoned or destroyed.
+func (s *Session) newAH(attr *verbs.AHAttr, find func() (*pd, error)) (*ah, error) {
 	if err := s.enter(); err != nil {
 		return nil, err
 	}
 	card := s.card
 	defer card.mu.Unlock()
-	p, err := s.pds.get(r.PD)
+	p, err := find()
 	if err != nil {
 		return nil, err
 	}
-	source, err := card.gids.get(r.Attr.GRH.SGIDIndex)
+	source, err := card.gids.get(attr.GRH.SGIDIndex)
 	if err != nil {
 		return nil, err
 	}
-	if dest := r.Attr.GRH.DGID; source.IsIPv4() != dest.IsIPv4() {
+	if dest := attr.GRH.DGID; source.IsIPv4() != dest.IsIPv4() {
 		return nil, fmt.Errorf("%w: source GID %v (index %d) and destination %v are not of one IP version; choose another SGIDIndex%s",
-			verbs.ErrInvalid, source, r.Attr.GRH.SGIDIndex, dest, card.gids.hint(dest.IsIPv4()))
+			verbs.ErrInvalid, source, attr.GRH.SGIDIndex, dest, card.gids.hint(dest.IsIPv4()))
 	}
 	p.users++
 	s.commands.Add(1)
-	return &ah{pd: p, attr: r.Attr, source: source}, nil
+	return &ah{pd: p, attr: *attr, source: source}, nil
 }
 
 // openAH finds the path, waits for its neighbour unless noWait is set, and adds the handle.
 func (s *Session) openAH(ctx context.Context, a *ah, noWait bool) (_ verbs.Handle, err error) {
-	card := s.card
-	if a.path, err = card.takePath(pair{a.source, a.attr.GRH.DGID}); err != nil {
+	if err := s.findPath(ctx, a, noWait); err != nil {
 		return 0, err
-	}
-	if !noWait {
-		if err := s.awaitPath(ctx, a.path); err != nil {
-			return 0, err
-		}
 	}
 	if err := s.enter(); err != nil {
 		return 0, err
 	}
-	defer card.mu.Unlock()
+	defer s.card.mu.Unlock()
 	if noWait && a.path.why != nil {
 		return 0, a.path.why
 	}
@@ -96,9 +90,22 @@ func (s *Session) openAH(ctx context.Context, a *ah, noWait bool) (_ verbs.Handl
 	if err != nil {
 		return 0, err
 	}
-	entry := a.entry(card.vlan)
-	card.engine.Do(func() { s.entry.SetAH(uint32(handle), entry) })
+	s.showAH(handle, a)
 	return handle, nil
+}
+
+// findPath finds a handle's path, and waits for its neighbour unless noWait is set.
+func (s *Session) findPath(ctx context.Context, a *ah, noWait bool) (err error) {
+	if a.path, err = s.card.takePath(pair{a.source, a.attr.GRH.DGID}); err != nil || noWait {
+		return err
+	}
+	return s.awaitPath(ctx, a.path)
+}
+
+// showAH gives a handle as it is now to the engine, between two bursts. The caller holds card.mu.
+func (s *Session) showAH(handle verbs.Handle, a *ah) {
+	entry := a.entry(s.card.vlan)
+	s.card.engine.Do(func() { s.entry.SetAH(uint32(handle), entry) })
 }
 
 // entry makes the handle's entry in the engine's tables.

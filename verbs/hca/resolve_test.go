@@ -196,7 +196,7 @@ func TestAnswersHaveNoECN(t *testing.T) {
 	s := newStillPair(t).a
 	grh := make(verbs.GRH, 40)
 	copy(grh[20:], []byte{0x45, 0x2E<<2 | 3, 0, 48, 0, 0, 0x40, 0, 64, 17, 0, 0, 10, 0, 0, 2, 10, 0, 0, 1})
-	attr, err := s.ctx.AHAttrFromWC(&verbs.WC{Flags: verbs.WCGRH}, grh, 1)
+	attr, err := s.ctx.InitAHFromWC(&verbs.WC{Flags: verbs.WCGRH}, grh, 1)
 	check(t, err)
 	if attr.GRH.TrafficClass != 0x2E<<2 {
 		t.Errorf("traffic class %#x", attr.GRH.TrafficClass)

@@ -36,8 +36,8 @@ func answer(t *testing.T, a, peer *station, from, dest netip.Addr) {
 	route.GRH.FlowLabel, route.GRH.TrafficClass, route.GRH.HopLimit = 0x12345, 0x2E<<2, 9
 	ah, err := a.pd.CreateAH(guard(t), route)
 	check(t, err)
-	if ah.Query() != *route {
-		t.Errorf("query: %+v", ah.Query())
+	if got, err := ah.Query(); got != *route || err != nil {
+		t.Errorf("query: %+v, %v", got, err)
 	}
 	peer.receive(0)
 	a.post(a.send(1, ah, peer.qp, a.piece(1, 1)))
@@ -51,7 +51,9 @@ func answer(t *testing.T, a, peer *station, from, dest netip.Addr) {
 	}
 	back, err := peer.pd.CreateAHFromWC(&wc, grh, 1)
 	check(t, err)
-	want := back.Query().GRH
+	attr, err := back.Query()
+	check(t, err)
+	want := attr.GRH
 	own, err := peer.ctx.QueryGID(1, want.SGIDIndex)
 	check(t, err)
 	if want.DGID != gid(from) || own.GID != gid(dest) || want.TrafficClass != 0x2E<<2 {
@@ -166,7 +168,7 @@ func ahFromGroupMessage(t *testing.T, w *world) {
 	from, group := gid(w.b.end.IPv6), gid(groupV6)
 	copy(v6[8:], from[:])
 	copy(v6[24:], group[:])
-	attr, err := s.ctx.AHAttrFromWC(&verbs.WC{Flags: verbs.WCGRH}, v6, 1)
+	attr, err := s.ctx.InitAHFromWC(&verbs.WC{Flags: verbs.WCGRH}, v6, 1)
 	check(t, err)
 	source, err := s.ctx.QueryGID(1, attr.GRH.SGIDIndex)
 	if attr.GRH.DGID != from || err != nil || source.GID != gid(s.end.IPv6) {

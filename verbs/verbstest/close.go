@@ -59,6 +59,8 @@ func (s *station) calls(peer *station, ah *verbs.AH, route *verbs.AHAttr) map[st
 		"CreateCQ":    func() error { _, err := s.ctx.CreateCQ(1); return err },
 		"AllocMR":     func() error { _, err := s.pd.AllocMR(1, 0); return err },
 		"CreateAH":    func() error { _, err := s.pd.CreateAH(context.Background(), route); return err },
+		"AH.Modify":   func() error { return ah.Modify(context.Background(), route) },
+		"AH.Query":    func() error { _, err := ah.Query(); return err },
 		"CreateQP": func() error {
 			_, err := s.pd.CreateQP(&verbs.QPInitAttr{Type: verbs.QPTypeUD, SendCQ: s.cq, RecvCQ: s.cq})
 			return err
@@ -158,6 +160,10 @@ func (s *station) load(peer *station, sent *atomic.Int64) []func() error {
 		func() error { var wcs [4]verbs.WC; _, err := s.cq.Wait(ctx, wcs[:]); return err },
 		func() error { return closed(s.pd.AllocMR(10, 0)) },
 		func() error { return closed(s.pd.CreateAH(context.Background(), route)) },
+		func() error { return ah.Modify(context.Background(), route) },
+		func() error {
+			return s.mr.Rereg(&verbs.ReregAttr{Access: verbs.AccessLocalWrite}, verbs.ReregChangeAccess)
+		},
 		func() error {
 			qp, err := s.pd.CreateQP(&verbs.QPInitAttr{Type: verbs.QPTypeUD, SendCQ: s.cq, RecvCQ: s.cq})
 			if err != nil {

@@ -201,6 +201,11 @@ func addressCommands(s *station, h handles) (all []command) {
 				return err
 			}})
 		}
+		all = append(all, command{"ModifyAH, " + name, func() error {
+			attr := *s.route(s.end.IPv4)
+			spoil(&attr)
+			return p.ModifyAH(guard(s), verbs.ModifyAHRequest{AH: h.ah, Attr: attr})
+		}})
 	}
 	for _, mgid := range []verbs.GID{{}, gid(s.end.IPv4), gid(s.end.IPv6), gid(groupV4)} { // the last to a queue pair in RESET
 		r := verbs.McastRequest{QP: h.qp, MGID: mgid, MLID: 1}

@@ -116,6 +116,10 @@ func handleCommands(s *station, good, bad handles) []command {
 			_, err := p.CreateAH(guard(s), verbs.CreateAHRequest{PD: bad.pd, Attr: *s.route(s.end.IPv4)})
 			return err
 		}},
+		{"ModifyAH", func() error {
+			return p.ModifyAH(guard(s), verbs.ModifyAHRequest{AH: bad.ah, Attr: *s.route(s.end.IPv4)})
+		}},
+		{"QueryAH", func() error { _, err := p.QueryAH(verbs.QueryAHRequest{AH: bad.ah}); return err }},
 		{"DestroyAH", func() error { return p.DestroyAH(verbs.DestroyAHRequest{AH: bad.ah}) }},
 		{"AttachMcast", func() error { return p.AttachMcast(group) }},
 		{"DetachMcast", func() error { return p.DetachMcast(group) }},

@@ -136,6 +136,15 @@ func (j judged) CreateAH(ctx context.Context, r verbs.CreateAHRequest) (verbs.Cr
 	return grant, j.judge("CreateAH", err)
 }
 
+func (j judged) ModifyAH(ctx context.Context, r verbs.ModifyAHRequest) error {
+	return j.judge("ModifyAH", j.Provider.ModifyAH(ctx, r))
+}
+
+func (j judged) QueryAH(r verbs.QueryAHRequest) (verbs.QueryAHGrant, error) {
+	grant, err := j.Provider.QueryAH(r)
+	return grant, j.judge("QueryAH", err)
+}
+
 func (j judged) DestroyAH(r verbs.DestroyAHRequest) error {
 	return j.judge("DestroyAH", j.Provider.DestroyAH(r))
 }

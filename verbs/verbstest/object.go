@@ -124,17 +124,19 @@ func nilObjects(t *testing.T, w *world) {
 	_, createQP := s.pd.CreateQP(nil)
 	_, createAH := s.pd.CreateAH(guard(t), nil)
 	_, fromWC := s.pd.CreateAHFromWC(nil, nil, 1)
-	_, attrFromWC := s.ctx.AHAttrFromWC(nil, nil, 1)
+	_, queryAH := noAH.Query()
+	_, attrFromWC := s.ctx.InitAHFromWC(nil, nil, 1)
 	_, ofNoPD := noPD.CreateQP(&verbs.QPInitAttr{})
 	_, ahOfNoPD := noPD.CreateAH(guard(t), &verbs.AHAttr{})
 	_, fromWCOfNoPD := noPD.CreateAHFromWC(&verbs.WC{}, nil, 1)
 	_, mrOfNoPD := noPD.AllocMR(1, 0)
 	_, regOfNoPD := noPD.RegMR(make([]byte, 1), 0)
 	for name, err := range map[string]error{
-		"CreateQP(nil)": createQP, "CreateAH(nil)": createAH, "CreateAHFromWC(nil)": fromWC, "AHAttrFromWC(nil)": attrFromWC,
+		"CreateQP(nil)": createQP, "CreateAH(nil)": createAH, "CreateAHFromWC(nil)": fromWC, "InitAHFromWC(nil)": attrFromWC,
 		"nil PD: CreateQP": ofNoPD, "nil PD: CreateAH": ahOfNoPD, "nil PD: CreateAHFromWC": fromWCOfNoPD, "nil PD: AllocMR": mrOfNoPD, "nil PD: RegMR": regOfNoPD,
 		"Modify(nil)": s.qp.Modify(nil, verbs.QPAttrState), "nil QP: Modify": noQP.Modify(&verbs.QPAttr{}, 0), "nil QP: Close": noQP.Close(),
-		"nil CQ: Close": noCQ.Close(), "nil MR: Close": noMR.Close(), "nil AH: Close": noAH.Close(), "nil PD: Close": noPD.Close(),
+		"nil CQ: Close": noCQ.Close(), "nil MR: Close": noMR.Close(), "nil AH: Modify": noAH.Modify(guard(t), &verbs.AHAttr{}), "nil AH: Query": queryAH,
+		"nil AH: Close": noAH.Close(), "nil PD: Close": noPD.Close(),
 		"nil membership: Close": noMembership.Close(), "nil context: Close": noContext.Close(),
 	} {
 		t.Run(name, func(t *testing.T) { refused(t, err, unix.EINVAL, "nil") })

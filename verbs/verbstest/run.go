@@ -75,7 +75,7 @@ func all() []test {
 	return slices.Concat(
 		objectTests, limitTests, createTests, queryTests, // objects and their life
 		stateTests, modifyTests, // states of queue pairs
-		postTests, sendTests, memoryTests, accessTests, iovaTests, keyTests, reregTests, ahTests, // what a request says
+		postTests, sendTests, memoryTests, accessTests, iovaTests, keyTests, reregTests, ahTests, modifyAHTests, headerTests, // what a request says
 		flowTests, overrunTests, drainTests, // queues
 		waitTests, pollerTests, closeTests, // who waits, and the end
 		groupTests, joinTests, eventTests, portTests,
