@@ -58,6 +58,7 @@ var enums = map[string]struct{ goType, goPrefix, prefix, ibv string }{
 	"roced_rereg_mr_flags": {"ReregFlags", "Rereg", "ROCED_REREG_MR_", "IBV_REREG_MR_"},
 	"roced_event_type":     {"EventType", "Event", "ROCED_EVENT_", "IBV_EVENT_"},
 	"roced_port_state":     {"PortState", "Port", "ROCED_PORT_", "IBV_PORT_"},
+	"roced_rate":           {"Rate", "Rate", "ROCED_RATE_", "IBV_RATE_"},
 	"roced_join_flags":     {"JoinFlags", "Join", "ROCED_JOIN_", ""},
 }
 
@@ -65,6 +66,7 @@ var enums = map[string]struct{ goType, goPrefix, prefix, ibv string }{
 var foreign = map[string]string{
 	"ROCED_EVENT_CQ_ERR": "IBV_EVENT_CQ_ERR", "ROCED_EVENT_MTU_CHANGE": "",
 	"ROCED_QPT_XRC_SEND": "IBV_QPT_XRC_SEND", "ROCED_QPT_SMI": "", "ROCED_QPT_GSI": "",
+	"ROCED_RATE_PORT_CURRENT": "IBV_RATE_MAX", "ROCED_RATE_800_GBPS": "", "ROCED_RATE_1200_GBPS": "", "ROCED_RATE_1600_GBPS": "", // not in all versions
 	"ROCED_ACCESS_FLUSH_GLOBAL": "", "ROCED_ACCESS_FLUSH_PERSISTENT": "", // not in all versions
 }
 
@@ -105,7 +107,7 @@ func cName(name string) string {
 	for _, spelling := range []struct{ from, to string }{
 		{"RDMA", "Rdma"}, {"RNR", "Rnr"}, {"RDD", "Rdd"}, {"EECN", "Eecn"}, {"EEC", "Eec"}, {"SMAC", "Smac"}, {"VLAN", "Vlan"}, {"GRH", "Grh"},
 		{"XRC", "Xrc"}, {"SRQ", "Srq"}, {"SQDrained", "SqDrained"}, {"SQDAsync", "SqdAsync"}, {"SQD", "Sqd"}, {"SQE", "Sqe"}, {"SQPSN", "SqPsn"}, {"RQPSN", "RqPsn"}, {"QPRDAtomic", "QpRdAtomic"}, {"RDAtomic", "RdAtomic"}, {"QPN", "Qpn"}, {"AV", "Av"}, {"SMI", "Smi"}, {"GSI", "Gsi"}, {"InfiniBand", "Infiniband"}, {"SQ", "Sq"}, {"CQ", "Cq"}, {"QP", "Qp"}, {"LastWQE", "LastWqe"}, {"QKey", "Qkey"}, {"PKey", "Pkey"},
-		{"GID", "Gid"}, {"MTU", "Mtu"}, {"MW", "Mw"}, {"ChangePD", "ChangePd"}, {"HugeTLB", "Hugetlb"}, {"WR", "Wr"}, {"InvRD", "InvRd"}, {"IPv4", "Ipv4"}, {"IPv6", "Ipv6"},
+		{"GID", "Gid"}, {"MTU", "Mtu"}, {"MW", "Mw"}, {"ChangePD", "ChangePd"}, {"HugeTLB", "Hugetlb"}, {"2p5", "2_5"}, {"WR", "Wr"}, {"InvRD", "InvRd"}, {"IPv4", "Ipv4"}, {"IPv6", "Ipv6"},
 	} {
 		name = strings.ReplaceAll(name, spelling.from, spelling.to)
 	}

@@ -255,6 +255,38 @@ const (
 	PortActive PortState = 4
 )
 
+// Rate is the rate of a link (ib_rate, ibv_rate). The numbers do not follow the rates' order.
+type Rate uint8
+
+// The rates, by Gbit/s.
+const (
+	RatePortCurrent Rate = 0 // the port's own; in libibverbs IBV_RATE_MAX
+	Rate2p5Gbps     Rate = 2
+	Rate5Gbps       Rate = 5
+	Rate10Gbps      Rate = 3
+	Rate20Gbps      Rate = 6
+	Rate30Gbps      Rate = 4
+	Rate40Gbps      Rate = 7
+	Rate60Gbps      Rate = 8
+	Rate80Gbps      Rate = 9
+	Rate120Gbps     Rate = 10
+	Rate14Gbps      Rate = 11
+	Rate56Gbps      Rate = 12
+	Rate112Gbps     Rate = 13
+	Rate168Gbps     Rate = 14
+	Rate25Gbps      Rate = 15
+	Rate100Gbps     Rate = 16
+	Rate200Gbps     Rate = 17
+	Rate300Gbps     Rate = 18
+	Rate28Gbps      Rate = 19
+	Rate50Gbps      Rate = 20
+	Rate400Gbps     Rate = 21
+	Rate600Gbps     Rate = 22
+	Rate800Gbps     Rate = 23
+	Rate1200Gbps    Rate = 24
+	Rate1600Gbps    Rate = 25
+)
+
 // JoinFlags is the kind of a group membership (join_flags of rdma_cm_join_mc_attr_ex). A join has
 // exactly one.
 type JoinFlags uint32

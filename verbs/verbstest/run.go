@@ -73,7 +73,7 @@ func Run(t *testing.T, newPair func(t *testing.T) Pair) {
 
 func all() []test {
 	return slices.Concat(
-		objectTests, limitTests, createTests, queryTests, // objects and their life
+		objectTests, limitTests, createTests, queryTests, capabilityTests, // objects and their life
 		stateTests, modifyTests, // states of queue pairs
 		postTests, sendTests, memoryTests, accessTests, iovaTests, keyTests, reregTests, ahTests, modifyAHTests, headerTests, // what a request says
 		flowTests, overrunTests, drainTests, // queues
