@@ -34,6 +34,7 @@ func (e *Engine) overrun(cq *CQ) {
 // publish makes the round's completions visible to the programs, and wakes programs whose CQ is
 // armed, once a CQ and round.
 func (e *Engine) publish() {
+	e.publishSRQs() // first: a program that polls a completion may post to the slot at once
 	for len(e.dirty) > 0 {
 		cq := e.dirty[len(e.dirty)-1]
 		e.dirty = e.dirty[:len(e.dirty)-1]
@@ -44,6 +45,7 @@ func (e *Engine) publish() {
 		}
 		cq.dirty, cq.solicited = false, false
 	}
+	e.noteSRQs()
 }
 
 // completeSend completes the send request in hand. A successful one gets a completion only if it
@@ -84,7 +86,9 @@ func (e *Engine) SetState(qp *QP, state ring.QPState) {
 	switch state {
 	case ring.QPStateReset:
 		qp.Send.Skip()
-		qp.Recv.Skip()
+		if qp.SRQ == nil {
+			qp.Recv.Skip()
+		}
 		e.turns.remove(qp)
 	case ring.QPStateErr:
 		if _, done := e.flush(qp, &e.tx); done {
@@ -94,15 +98,20 @@ func (e *Engine) SetState(qp *QP, state ring.QPState) {
 }
 
 func (e *Engine) setState(qp *QP, state ring.QPState) {
+	if qp.SRQ == nil {
+		qp.Recv.SetFlush(state == ring.QPStateErr)
+	} else if state == ring.QPStateErr && qp.State != state {
+		e.ended = append(e.ended, qp)
+	}
 	qp.State = state
-	qp.Recv.SetFlush(state == ring.QPStateErr)
 	if state != ring.QPStateReset {
 		e.turns.add(qp) // the new state may allow requests that wait in the queue
 	}
 }
 
 // flush completes the outstanding requests of a queue pair with WR_FLUSH_ERR, in order: sends in
-// SQE and ERR, receives in ERR only. It is not done if the budget ends first.
+// SQE and ERR, receives in ERR only. Those of an SRQ are left for its other queue pairs. It is not
+// done if the budget ends first.
 func (e *Engine) flush(qp *QP, d *departure) (moved, done bool) {
 	defer qp.Send.Publish()
 	a := &d.looped // free here: no packet of this card is in hand
@@ -111,7 +120,7 @@ func (e *Engine) flush(qp *QP, d *departure) (moved, done bool) {
 		qp.Send.Advance(e.completeSend(qp, d, ring.WCWRFlushErr))
 		moved = true
 	}
-	if qp.State != ring.QPStateErr {
+	if qp.State != ring.QPStateErr || qp.SRQ != nil {
 		return moved, e.budget > 0
 	}
 	for ; e.budget > 0 && qp.Recv.Peek(&a.recv); e.budget-- {

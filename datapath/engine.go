@@ -60,6 +60,9 @@ type backlog struct {
 	arriving     fanout // of a received packet
 	looping      fanout // of a packet that this card sent
 	dirty        []*CQ  // to publish at the end of the round
+	takenFrom    []*SRQ // likewise
+	reached      []*SRQ // with the event of their limit to be reported at the end of the round
+	ended        []*QP  // with NoteLastWQE to be called then
 	blocked      bool   // the link could not take everything: flush again without a doorbell
 	held         int    // packets that wait for neighbours; see Path
 	resting      bool   // doorbells say "asleep": programs call when they post

@@ -73,7 +73,8 @@ type CQ struct {
 	overrun   bool
 }
 
-// QP is the engine's entry of a UD queue pair.
+// QP is the engine's entry of a UD queue pair. Recv is its own queue or its SRQ's, in which case SRQ
+// is set; RecvPD is the PD of the memory that receives may write to: the SRQ's or its own.
 type QP struct {
 	Session         *Session
 	Number          wire.QPN
@@ -90,12 +91,17 @@ type QP struct {
 
 	Send           *ring.SendConsumer
 	Recv           *ring.RecvConsumer
+	RecvPD         PD
+	SRQ            *SRQ // nil if it has a queue of its own
 	SendCQ, RecvCQ *CQ
 	MaxInline      uint32
 	MaxSendSGE     uint32
 	// NoteState is called when the engine itself changes the state (to SQE or ERR). fatal means
 	// that no completion reports it, because the CQ was overrun. It runs under the lease.
 	NoteState func(s ring.QPState, fatal bool)
+	// NoteLastWQE is called when a queue pair with an SRQ has gone to ERR: it takes no more receives,
+	// and the completions of those that it took are published. It runs under the lease.
+	NoteLastWQE func()
 
 	waiting        bool // it is in the engine's turns
 	before, behind *QP  // its neighbours there

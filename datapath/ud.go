@@ -11,7 +11,7 @@ import (
 //	sendUD      copy the request → checkUD: the copy → buildUD: gather, seal, dispatch → completion
 
 // receiveUD checks a packet in this order: state, service, P_Key, Q_Key, length, and whether there
-// is a receive request that has room. A packet that fails a check changes nothing.
+// is a receive request, its own or its SRQ's, that has room. A packet that fails a check changes nothing.
 func (e *Engine) receiveUD(qp *QP, a *arrival) Drop {
 	p := &a.packet
 	bth := p.BTH()
@@ -29,7 +29,7 @@ func (e *Engine) receiveUD(qp *QP, a *arrival) Drop {
 		return DropQKey
 	case length > e.mtu:
 		return DropTooLong
-	case !qp.Recv.Peek(&a.recv):
+	case !qp.Recv.Peek(&a.recv) && !qp.SRQ.peekNewer(&a.recv):
 		return DropNoReceive
 	case recvRoom(&a.recv) < uint64(wire.GRHLen+length):
 		return DropNoRoom
@@ -47,8 +47,11 @@ func recvRoom(r *ring.Recv) (room uint64) {
 
 // takeUD consumes the receive request in hand and writes the packet to its memory.
 func (e *Engine) takeUD(qp *QP, a *arrival) Drop {
-	ok := qp.Session.resolve(a.pieces[:a.recv.SGECount], a.recv.SGEs[:a.recv.SGECount], qp.PD, true)
+	ok := qp.Session.resolve(a.pieces[:a.recv.SGECount], a.recv.SGEs[:a.recv.SGECount], qp.RecvPD, true)
 	qp.Recv.Advance()
+	if qp.SRQ != nil {
+		e.took(qp.SRQ)
+	}
 	if !ok {
 		e.completeRecv(qp, a, ring.WCLocProtErr)
 		e.fail(qp, false)

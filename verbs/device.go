@@ -41,6 +41,9 @@ type DeviceAttr struct {
 	MaxQPWR               int // work requests a queue
 	MaxSGE                int
 	MaxInline             int // bytes
+	MaxSRQ                int
+	MaxSRQWR              int // receives an SRQ
+	MaxSRQSGE             int
 	MaxCQ                 int
 	MaxCQE                int
 	MaxMR                 int

@@ -5,6 +5,7 @@
 //	    ├ PD              AllocPD            protection domain
 //	    │  ├ MR           AllocMR, RegMR     memory that the card may use; Rereg
 //	    │  ├ AH           CreateAH           a destination, resolved; Modify, Query
+//	    │  ├ SRQ          CreateSRQ          PostRecv, for many queue pairs
 //	    │  └ QP           CreateQP           PostSend, PostRecv, AttachMcast
 //	    ├ CQ              CreateCQ           Poll, Wait
 //	    ├ Membership      JoinMulticast      of a group, until closed
@@ -25,7 +26,7 @@
 // The program chooses the other three: DoorbellIndex, its bit in the doorbell; CompletionToken,
 // which completions carry, and which a reset changes; and EventID, which events carry.
 //
-// Locks, in order: QP.modifyMu, QP.sendMu, QP.recvMu, CQ.mu, Context.mu. eventSources.mu is taken
+// Locks, in order: QP.modifyMu, QP.sendMu, QP.recvMu, CQ.mu, Context.mu; SRQ.modifyMu, SRQ.mu. eventSources.mu is taken
 // last, and no other lock is taken under it. A poll may run the card under CQ.mu; the card takes
 // none of these locks.
 //
@@ -35,6 +36,5 @@
 //
 // Package ud is the short way for programs that only send and receive datagrams.
 //
-// Left out as yet: completion channels, shared receive queues, connected services, and connection
-// management.
+// Left out as yet: completion channels, connected services, and connection management.
 package verbs

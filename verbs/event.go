@@ -12,16 +12,17 @@ type AsyncEvent struct {
 	Type EventType
 	Port uint8 // of the port's events, else 0
 	CQ   *CQ   // of EventCQErr, else nil
-	QP   *QP   // of EventQPFatal, else nil
+	QP   *QP   // of EventQPFatal, EventSQDrained and EventQPLastWQEReached, else nil
+	SRQ  *SRQ  // of EventSRQLimitReached, else nil
 }
 
 // GetAsyncEvent gives the device's next event, and waits for it until ctx is done
 // (ibv_get_async_event). Several goroutines may wait; each event goes to one of them.
 //
-// Events are kept from Open on, each type once for its port, CQ or queue pair. An event that
+// Events are kept from Open on, each type once for its port, CQ, SRQ or queue pair. An event that
 // happens again before it is read moves to the end of the queue. So the queue does not grow when
 // nobody reads it, and the last port event that is read tells the port's present state. Events of
-// a CQ or queue pair that has been closed are dropped; events need no acknowledgement.
+// an object that has been closed are dropped; events need no acknowledgement.
 //
 // EventDeviceFatal comes when the interface is deleted. By then all outstanding requests have
 // completed with WCWRFlushErr. Once the events are read, GetAsyncEvent returns ErrDeviceFatal, as
@@ -48,7 +49,7 @@ func (c *Context) GetAsyncEvent(ctx context.Context) (AsyncEvent, error) {
 // event finds the object that a report is about; false if it has been closed since.
 func (c *Context) event(r EventReport) (AsyncEvent, bool) {
 	event := AsyncEvent{Type: r.Type, Port: r.Port}
-	if r.Type != EventCQErr && r.Type != EventQPFatal {
+	if r.EventID == 0 {
 		return event, true
 	}
 	switch source := c.eventSources.find(r.EventID).(type) {
@@ -56,23 +57,27 @@ func (c *Context) event(r EventReport) (AsyncEvent, bool) {
 		event.CQ = source
 	case *QP:
 		event.QP = source
+	case *SRQ:
+		event.SRQ = source
+	default:
+		return event, false
 	}
-	return event, event.CQ != nil || event.QP != nil
+	return event, true
 }
 
-// eventSources are the CQs and queue pairs that events can be about, by their EventIDs. No EventID
-// is used twice.
+// eventSources are the objects that events can be about, by their EventIDs. No EventID is used twice;
+// the first is 1.
 type eventSources struct {
 	mu   sync.Mutex
 	last uint64
 	all  map[uint64]*eventSource
 }
 
-// eventSource is a CQ or a queue pair. An event that comes before its creation is complete waits
+// eventSource is an object. An event that comes before its creation is complete waits
 // for that.
 type eventSource struct {
 	made   chan struct{} // closed when object is set, or its creation has failed
-	object any           // *CQ, *QP
+	object any           // *CQ, *SRQ, *QP
 }
 
 // add gives an EventID to create, and keeps the object that it makes. It calls create under no

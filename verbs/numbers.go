@@ -196,25 +196,25 @@ const (
 	ReregChangeAccess      = ring.ReregChangeAccess
 )
 
-// The asynchronous events (ibv_get_async_event(3)). Those that occur as yet are EventCQErr,
-// EventQPFatal, EventDeviceFatal, EventPortActive, EventPortErr, EventGIDChange and EventMTUChange.
+// The asynchronous events (ibv_get_async_event(3)). Those that have no comment belong to connected
+// services, or to hardware that fails, and do not occur.
 const (
 	EventCQErr            = ring.EventCQErr   // a CQ was overrun; its queue pairs go to ERR
 	EventQPFatal          = ring.EventQPFatal // a queue pair went to ERR, and no completion says why
 	EventQPReqErr         = ring.EventQPReqErr
 	EventQPAccessErr      = ring.EventQPAccessErr
 	EventCommEst          = ring.EventCommEst
-	EventSQDrained        = ring.EventSQDrained
+	EventSQDrained        = ring.EventSQDrained // see QPAttr.EnSQDAsyncNotify
 	EventPathMig          = ring.EventPathMig
 	EventPathMigErr       = ring.EventPathMigErr
 	EventDeviceFatal      = ring.EventDeviceFatal // the device has failed: close the context
 	EventPortActive       = ring.EventPortActive  // the port's link came up
 	EventPortErr          = ring.EventPortErr     // the port's link went down
 	EventSRQErr           = ring.EventSRQErr
-	EventSRQLimitReached  = ring.EventSRQLimitReached
-	EventQPLastWQEReached = ring.EventQPLastWQEReached
-	EventGIDChange        = ring.EventGIDChange // entries of the port's GID table changed
-	EventMTUChange        = ring.EventMTUChange // the active MTU changed with the interface's; not in libibverbs
+	EventSRQLimitReached  = ring.EventSRQLimitReached  // see SRQ.Modify
+	EventQPLastWQEReached = ring.EventQPLastWQEReached // a queue pair with an SRQ went to ERR: it takes no more receives
+	EventGIDChange        = ring.EventGIDChange        // entries of the port's GID table changed
+	EventMTUChange        = ring.EventMTUChange        // the active MTU changed with the interface's; not in libibverbs
 )
 
 // The port states that an Ethernet port has.

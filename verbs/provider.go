@@ -23,6 +23,7 @@ type Provider interface {
 	PDProvider
 	MRProvider
 	CQProvider
+	SRQProvider
 	QPProvider
 	AHProvider
 	McastProvider
@@ -100,10 +101,19 @@ type CQProvider interface {
 	DestroyCQ(DestroyCQRequest) error
 }
 
+// SRQProvider makes shared receive queues.
+type SRQProvider interface {
+	CreateSRQ(CreateSRQRequest) (CreateSRQGrant, error)
+	// ModifySRQ makes the whole change or none of it.
+	ModifySRQ(ModifySRQRequest) (ModifySRQGrant, error)
+	QuerySRQ(QuerySRQRequest) (QuerySRQGrant, error)
+	DestroySRQ(DestroySRQRequest) error
+}
+
 // QPProvider makes queue pairs.
 type QPProvider interface {
 	CreateQP(CreateQPRequest) (CreateQPGrant, error)
-	ModifyQP(ModifyQPRequest) error
+	ModifyQP(ModifyQPRequest) (ModifyQPGrant, error)
 	QueryQP(QueryQPRequest) (QueryQPGrant, error)
 	DestroyQP(DestroyQPRequest) error
 }
@@ -202,6 +212,39 @@ type (
 	// DestroyCQRequest frees a completion queue.
 	DestroyCQRequest struct{ CQ Handle }
 
+	// CreateSRQRequest asks for a shared receive queue.
+	CreateSRQRequest struct {
+		PD      Handle
+		Attr    SRQInitAttr
+		EventID uint64 // chosen by the program; its events carry it
+	}
+	// CreateSRQGrant is a shared receive queue as it was made: at least as large as requested.
+	CreateSRQGrant struct {
+		SRQ      Handle
+		Attr     SRQAttr
+		Memory   []byte
+		Geometry ring.Geometry
+	}
+	// ModifySRQRequest changes the attributes in the mask.
+	ModifySRQRequest struct {
+		SRQ  Handle
+		Attr SRQAttr
+		Mask SRQAttrMask
+	}
+	// ModifySRQGrant is the attributes after the change. After a resize the program posts to the new
+	// queue in Memory, and never again to an older one, of which the card takes what is left first.
+	ModifySRQGrant struct {
+		Attr     SRQAttr
+		Memory   []byte // nil without a resize
+		Geometry ring.Geometry
+	}
+	// QuerySRQRequest asks for a shared receive queue's attributes.
+	QuerySRQRequest struct{ SRQ Handle }
+	// QuerySRQGrant is a shared receive queue's attributes.
+	QuerySRQGrant struct{ Attr SRQAttr }
+	// DestroySRQRequest frees a shared receive queue.
+	DestroySRQRequest struct{ SRQ Handle }
+
 	// CreateQPRequest asks for a queue pair, in RESET.
 	CreateQPRequest struct {
 		PD              Handle
@@ -209,12 +252,14 @@ type (
 		Cap             QPCap
 		SigAll          bool
 		BlockSelfMcast  bool
+		Port            uint8 // of a GSI queue pair
 		SendCQ, RecvCQ  Handle
+		SRQ             Handle // 0: it has a receive queue of its own
 		DoorbellIndex   uint32 // its bit in the doorbell, chosen by the program
 		CompletionToken uint32 // chosen by the program; its completions carry it
 		EventID         uint64 // chosen by the program; its events carry it
 	}
-	// CreateQPGrant is a queue pair as it was made.
+	// CreateQPGrant is a queue pair as it was made. With an SRQ it has no receive memory.
 	CreateQPGrant struct {
 		QP           Handle
 		Number       wire.QPN
@@ -231,6 +276,8 @@ type (
 		Mask            QPAttrMask
 		CompletionToken uint32 // the queue pair's new one, if the mask has the state and it is RESET
 	}
+	// ModifyQPGrant is a queue pair's attributes after the change, without its capabilities.
+	ModifyQPGrant struct{ Attr QPAttr }
 	// QueryQPRequest asks for a queue pair's attributes.
 	QueryQPRequest struct{ QP Handle }
 	// QueryQPGrant is a queue pair's attributes, without its capabilities.
@@ -286,5 +333,5 @@ type (
 type EventReport struct {
 	Type    EventType
 	Port    uint8  // for events of a port
-	EventID uint64 // for events of a CQ or queue pair: the one that it was created with
+	EventID uint64 // for events of a CQ, SRQ or queue pair: the one that it was created with
 }

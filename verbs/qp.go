@@ -29,7 +29,7 @@ type QP struct {
 	sendPolled  atomic.Uint32
 
 	recvMu      sync.Mutex
-	recv        *ring.RecvProducer
+	recv        *ring.RecvProducer // nil if its receives come from an SRQ
 	recvEntries uint32
 	recvPolled  atomic.Uint32
 }
@@ -57,15 +57,22 @@ func (p *PD) createQP(attr QPInitAttr, eventID uint64) (*QP, error) {
 	if attr.SendCQ.ctx != p.ctx || attr.RecvCQ.ctx != p.ctx {
 		return nil, fmt.Errorf("%w: the CQ belongs to another context", ErrInvalid)
 	}
+	if attr.SRQ != nil && attr.SRQ.pd.ctx != p.ctx {
+		return nil, fmt.Errorf("%w: the SRQ belongs to another context", ErrInvalid)
+	}
 	token, err := p.ctx.takeSlot()
 	if err != nil {
 		return nil, err
 	}
-	grant, err := p.ctx.provider.CreateQP(CreateQPRequest{
+	request := CreateQPRequest{
 		PD: p.handle, Type: attr.Type, Cap: attr.Cap, SigAll: attr.SQSigAll, BlockSelfMcast: attr.BlockSelfMcastLB,
-		SendCQ: attr.SendCQ.handle, RecvCQ: attr.RecvCQ.handle,
+		Port: attr.Port, SendCQ: attr.SendCQ.handle, RecvCQ: attr.RecvCQ.handle,
 		DoorbellIndex: token % ring.MaxQueuePairs, CompletionToken: token, EventID: eventID,
-	})
+	}
+	if attr.SRQ != nil {
+		request.SRQ = attr.SRQ.handle
+	}
+	grant, err := p.ctx.provider.CreateQP(request)
 	if err != nil {
 		p.ctx.releaseSlot(token)
 		return nil, err
@@ -87,6 +94,9 @@ func (q *QP) mapQueues(grant CreateQPGrant) (err error) {
 		return err
 	}
 	q.sendEntries, q.recvEntries = grant.SendGeometry.Entries, grant.RecvGeometry.Entries
+	if q.init.SRQ != nil {
+		return nil
+	}
 	q.recv, err = ring.NewRecvProducer(grant.RecvMemory, grant.RecvGeometry)
 	return err
 }
@@ -116,8 +126,9 @@ func (q *QP) Number() QPN { return q.number }
 // ERR since; completions show that, and Query gives the card's state.
 func (q *QP) State() QPState { return QPState(q.state.Load()) }
 
-// Modify changes the attributes in mask, which may include the state (ibv_modify_qp). If it fails,
-// nothing has changed. The change to RESET empties the queues and removes the queue pair's
+// Modify changes the attributes in mask, which may include the state (ibv_modify_qp), and sets these
+// fields of attr to what they are now. ModifyQPIsOK says which attributes a change of state needs and
+// may have. If Modify fails, nothing has changed, attr neither. The change to RESET empties the queues and removes the queue pair's
 // completions from its CQs. The change to ERR completes all outstanding requests with
 // WCWRFlushErr, in order.
 func (q *QP) Modify(attr *QPAttr, mask QPAttrMask) error {
@@ -129,12 +140,14 @@ func (q *QP) Modify(attr *QPAttr, mask QPAttrMask) error {
 	if mask&QPAttrState != 0 && attr.State == QPStateReset {
 		return q.reset(attr, mask)
 	}
-	if err := q.ctx.provider.ModifyQP(ModifyQPRequest{QP: q.handle, Attr: *attr, Mask: mask}); err != nil {
+	grant, err := q.ctx.provider.ModifyQP(ModifyQPRequest{QP: q.handle, Attr: *attr, Mask: mask})
+	if err != nil {
 		return fmt.Errorf("modify QP %v: %w", q.number, err)
 	}
 	if mask&QPAttrState != 0 {
 		q.state.Store(uint32(attr.State))
 	}
+	attr.take(&grant.Attr, mask)
 	return nil
 }
 
@@ -144,10 +157,12 @@ func (q *QP) Modify(attr *QPAttr, mask QPAttrMask) error {
 func (q *QP) reset(attr *QPAttr, mask QPAttrMask) error {
 	was := q.enterReset()
 	token := q.ctx.nextToken(q.completionToken.Load())
-	if err := q.ctx.provider.ModifyQP(ModifyQPRequest{QP: q.handle, Attr: *attr, Mask: mask, CompletionToken: token}); err != nil {
+	grant, err := q.ctx.provider.ModifyQP(ModifyQPRequest{QP: q.handle, Attr: *attr, Mask: mask, CompletionToken: token})
+	if err != nil {
 		q.state.Store(was)
 		return fmt.Errorf("modify QP %v: %w", q.number, err)
 	}
+	attr.take(&grant.Attr, mask)
 	q.sendMu.Lock()
 	defer q.sendMu.Unlock()
 	q.recvMu.Lock()
@@ -158,7 +173,9 @@ func (q *QP) reset(attr *QPAttr, mask QPAttrMask) error {
 	q.ctx.slots.renew(token)
 	q.completionToken.Store(token)
 	q.sendPolled.Store(q.send.Signaled())
-	q.recvPolled.Store(q.recv.Posted())
+	if q.recv != nil {
+		q.recvPolled.Store(q.recv.Posted())
+	}
 	q.purgeCQs()
 	return nil
 }
@@ -200,13 +217,17 @@ func (q *QP) lockCQs() (unlock func()) {
 }
 
 // Activate makes the three changes of state that a UD program always makes: to INIT with this Q_Key
-// on port 1, to RTR, and to RTS with SQ PSN 0.
+// on port 1, to RTR, and to RTS with SQ PSN 0. A GSI queue pair has one Q_Key: 0x80010000.
 func (q *QP) Activate(qkey QKey) error {
+	initMask := QPAttrState | QPAttrPKeyIndex | QPAttrPort | QPAttrQKey
+	if q.init.Type == QPTypeGSI {
+		initMask &^= QPAttrPort // QPInitAttr has it
+	}
 	steps := []struct {
 		attr QPAttr
 		mask QPAttrMask
 	}{
-		{QPAttr{State: QPStateInit, Port: 1, QKey: qkey}, QPAttrState | QPAttrPKeyIndex | QPAttrPort | QPAttrQKey},
+		{QPAttr{State: QPStateInit, Port: 1, QKey: qkey}, initMask},
 		{QPAttr{State: QPStateRTR}, QPAttrState},
 		{QPAttr{State: QPStateRTS}, QPAttrState | QPAttrSQPSN},
 	}
@@ -218,8 +239,8 @@ func (q *QP) Activate(qkey QKey) error {
 	return nil
 }
 
-// Query gives the attributes as the card has them, and those that the queue pair was created with
-// (ibv_query_qp).
+// Query gives all attributes as the card has them, and those that the queue pair was created with
+// (ibv_query_qp, whose mask only spares work).
 func (q *QP) Query() (QPAttr, QPInitAttr, error) {
 	grant, err := q.ctx.provider.QueryQP(QueryQPRequest{q.handle})
 	if err != nil {
@@ -231,7 +252,7 @@ func (q *QP) Query() (QPAttr, QPInitAttr, error) {
 
 // Close destroys the queue pair (ibv_destroy_qp). Posted sends leave first, as with Drain: Close
 // waits for them up to a second, but not in SQD or when the card is gone. Then it drops all
-// outstanding sends and receives, and all completions that have not been polled. ErrBusy while it is
+// outstanding sends and receives, except those of an SRQ, and all completions that have not been polled. ErrBusy while it is
 // attached to a group (DetachMcast).
 func (q *QP) Close() error {
 	if q == nil {

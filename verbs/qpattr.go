@@ -14,10 +14,16 @@ type QPCap struct {
 
 // QPInitAttr are the attributes that a queue pair is created with (ibv_qp_init_attr).
 type QPInitAttr struct {
+	// Type is QPTypeUD. QPTypeGSI is for a privileged program (CAP_NET_RAW): QP 1 of the card, a UD
+	// queue pair that has the Q_Key 0x80010000; ErrBusy if another program has it.
 	Type           QPType
 	SendCQ, RecvCQ *CQ
-	Cap            QPCap
-	SQSigAll       bool // every send has a completion, signaled or not
+	// SRQ gives the queue pair its receives; it then has no receive queue, and MaxRecvWR and
+	// MaxRecvSGE do not count. It may be of another PD.
+	SRQ      *SRQ
+	Cap      QPCap
+	Port     uint8 // of a GSI queue pair: 1 (port_num of ib_qp_init_attr)
+	SQSigAll bool  // every send has a completion, signaled or not
 	// BlockSelfMcastLB keeps the queue pair from receiving its own messages to a group that it is
 	// attached to (IBV_QP_CREATE_BLOCK_SELF_MCAST_LB).
 	BlockSelfMcastLB bool
@@ -32,6 +38,32 @@ type QPAttr struct {
 	QKey      wire.QKey
 	SQPSN     wire.PSN // of the first packet sent
 	Cap       QPCap
-	// EnSQDAsyncNotify asks for an event when the send queue has drained.
+	// EnSQDAsyncNotify asks for EventSQDrained when the send queue has drained: the card has
+	// finished the requests that it had begun, and those that are left wait for RTS.
 	EnSQDAsyncNotify bool
+}
+
+// take copies the attributes in the mask.
+func (a *QPAttr) take(from *QPAttr, mask QPAttrMask) {
+	if mask&QPAttrState != 0 {
+		a.State = from.State
+	}
+	if mask&QPAttrCurState != 0 {
+		a.CurState = from.CurState
+	}
+	if mask&QPAttrPKeyIndex != 0 {
+		a.PKeyIndex = from.PKeyIndex
+	}
+	if mask&QPAttrPort != 0 {
+		a.Port = from.Port
+	}
+	if mask&QPAttrQKey != 0 {
+		a.QKey = from.QKey
+	}
+	if mask&QPAttrSQPSN != 0 {
+		a.SQPSN = from.SQPSN
+	}
+	if mask&QPAttrEnSQDAsyncNotify != 0 {
+		a.EnSQDAsyncNotify = from.EnSQDAsyncNotify
+	}
 }

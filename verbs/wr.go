@@ -162,10 +162,16 @@ func (q *QP) putInline(s *ring.Send, wr *SendWR, free *uint32) error {
 	return nil
 }
 
-// PostRecv queues receive requests (ibv_post_recv). Its errors are those of PostSend.
+var errSharedReceives = fmt.Errorf("%w: this queue pair takes its receives from an SRQ; post to that", ErrInvalid)
+
+// PostRecv queues receive requests (ibv_post_recv). Its errors are those of PostSend. ErrInvalid if
+// the queue pair has an SRQ.
 func (q *QP) PostRecv(wrs []RecvWR) error {
 	if q == nil {
 		return &BadWRError{0, errNil}
+	}
+	if q.recv == nil {
+		return &BadWRError{0, errSharedReceives}
 	}
 	q.recvMu.Lock()
 	defer q.recvMu.Unlock()

@@ -30,8 +30,9 @@ func (g Geometry) RecvRoom() uint32 { return min((g.Stride-recvHeader)/SGELen, M
 // is posted then, so the program rings the doorbell to have it flushed.
 const recvFlushWord = consumerWords + 4
 
-// RecvProducer is the program's end of a receive queue. A slot is free again when the completion of
-// its request has been polled; the program counts those completions.
+// RecvProducer is the program's end of a receive queue. A slot of a queue pair's own queue is free
+// again when the completion of its request has been polled; the program counts those completions
+// (Outstanding). A slot of a shared queue is free when the card has taken its request (Waiting).
 type RecvProducer struct {
 	producer
 	slots
@@ -50,6 +51,10 @@ func NewRecvProducer(memory []byte, g Geometry) (*RecvProducer, error) {
 // Outstanding is the number of requests that still occupy a slot. polled is the number of
 // completions of this queue polled so far, modulo 2³².
 func (q *RecvProducer) Outstanding(polled uint32) uint32 { return min(q.next-polled, q.entries) }
+
+// Waiting is the number of requests in a shared queue that the card has not taken, as it last
+// published.
+func (q *RecvProducer) Waiting() uint32 { return q.entries - q.free(q.entries) }
 
 // Posted is the number of requests put since the queue was made, modulo 2³².
 func (q *RecvProducer) Posted() uint32 { return q.next }
@@ -110,6 +115,12 @@ func (q *RecvConsumer) Peek(r *Recv) bool {
 	}
 	return true
 }
+
+// Waiting is the number of requests in the queue.
+func (q *RecvConsumer) Waiting() uint32 { return q.available(q.entries) }
+
+// Publish gives the slots of the requests taken back to the program. Only shared queues need it.
+func (q *RecvConsumer) Publish() { q.publish() }
 
 // Advance steps over the request that Peek read.
 func (q *RecvConsumer) Advance() { q.next++ }

@@ -59,6 +59,10 @@ struct roced_send_wqe {
 /*
  * A receive work request. SGEs follow; the stride is the sum rounded up to 32. While the word at
  * ROCED_RECV_FLUSH is not 0 the queue pair is in ERR, and a post must ring the doorbell.
+ *
+ * In a shared receive queue a slot is free when the consumer's index has passed it; in a queue
+ * pair's own, when the completion has been polled. Posts to a shared queue ring no doorbell. When it
+ * is resized the program posts to the new queue; the card takes what is in the old one first.
  */
 struct roced_recv_wqe {
 	uint64_t id;

@@ -26,7 +26,6 @@ var byOthers = map[string]string{
 	"verbs.LinkLayer*":             "rdma_link_layer",
 	"verbs.SRQ*":                   "ibv_srq_attr_mask",
 	"verbs.QPState*":               "ibv_qp_state",
-	"verbs.QPType*":                "ibv_qp_type",
 	"verbs.Send*":                  "ibv_send_flags",
 	"verbs.WC*":                    "ibv_wc_status, ibv_wc_opcode, ibv_wc_flags",
 	"verbs.WR*":                    "ibv_wr_opcode",
@@ -61,6 +60,7 @@ var byOthers = map[string]string{
 	"datapath/wire.Packet.ICRC":    "what the packet says; IBTA volume 1, 7.8.1",
 	"mcast.Table.Find":             "rvt_mcast_find",
 	"mcast.TreeEmpty":              "rvt_mcast_tree_empty",
+	"verbs.PD.CreateSRQ":           "ibv_create_srq",
 
 	// Which failure it was, by errors.Is.
 	"bpf.Err*":              "sentinel errors",

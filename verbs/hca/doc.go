@@ -51,6 +51,7 @@
 // The kind of interface decides how it is opened (kind.go). If somebody detaches the XDP program,
 // the card fails (watch.go).
 //
-// Left out as yet: QP 1; following a change of the number of queues (ethtool -L). VLAN interfaces
-// are tested in virtual machines (build tag vlan), since many kernels lack 8021q.
+// QP 1 (qptype.go) is for a privileged program. Left out as yet: connection management, which the card
+// will do through it; following a change of the number of queues (ethtool -L). VLAN interfaces are
+// tested in virtual machines (build tag vlan), since many kernels lack 8021q.
 package hca

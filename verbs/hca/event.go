@@ -10,15 +10,15 @@ import (
 )
 
 // events is the queue of events that the program has not read. Each waits at most once, so the limits
-// of CQs and queue pairs limit the queue too.
+// of objects limit the queue too.
 type events struct {
 	mu      sync.Mutex
 	waiting list.List // of verbs.EventReport
 	places  map[verbs.EventReport]*list.Element
 	ready   chan struct{} // of capacity 1
 
-	// noticed says that the engine has marked a CQ or queue pair as failed. Readers of events look
-	// for the mark, since the engine must not wait for a lock.
+	// noticed says that the engine has marked an object that has an event. Readers of events look for
+	// the mark, since the engine must not wait for a lock.
 	noticed atomic.Bool
 }
 
@@ -56,12 +56,18 @@ func (e *events) take() (r verbs.EventReport, ok bool) {
 	return r, true
 }
 
-// forget drops the events of a CQ or queue pair that is being destroyed.
+// objectEvents are those of an object, whose EventID they carry.
+var objectEvents = []verbs.EventType{
+	verbs.EventCQErr, verbs.EventQPFatal, verbs.EventSQDrained, verbs.EventQPLastWQEReached, verbs.EventSRQLimitReached,
+}
+
+// forget drops the events of an object that is being destroyed.
 func (e *events) forget(id uint64) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.drop(verbs.EventReport{Type: verbs.EventCQErr, EventID: id})
-	e.drop(verbs.EventReport{Type: verbs.EventQPFatal, EventID: id})
+	for _, kind := range objectEvents {
+		e.drop(verbs.EventReport{Type: kind, EventID: id})
+	}
 }
 
 func (e *events) drop(r verbs.EventReport) {
@@ -79,8 +85,8 @@ func (e *events) wake() {
 }
 
 // notice is called by the engine, under its lease.
-func (e *events) notice(failed *atomic.Bool) {
-	failed.Store(true)
+func (e *events) notice(mark *atomic.Bool) {
+	mark.Store(true)
 	e.noticed.Store(true)
 	e.wake()
 }
@@ -89,7 +95,7 @@ func (e *events) notice(failed *atomic.Bool) {
 func (s *Session) GetAsyncEvent(ctx context.Context) (verbs.EventReport, error) {
 	for {
 		if s.events.noticed.Swap(false) {
-			s.reportFailed()
+			s.reportNoticed()
 		}
 		if isClosed(s.stop) {
 			return verbs.EventReport{}, verbs.ErrClosed
@@ -109,18 +115,23 @@ func (s *Session) GetAsyncEvent(ctx context.Context) (verbs.EventReport, error) 
 	}
 }
 
-// reportFailed makes events for the CQs and queue pairs that the engine has marked as failed.
-func (s *Session) reportFailed() {
+// reportNoticed makes events for the objects that the engine has marked.
+func (s *Session) reportNoticed() {
 	s.card.mu.Lock()
 	defer s.card.mu.Unlock()
-	for _, c := range s.cqs.all() {
-		if c.failed.Swap(false) {
-			s.events.put(verbs.EventReport{Type: verbs.EventCQErr, EventID: c.eventID})
+	report := func(mark *atomic.Bool, kind verbs.EventType, id uint64) {
+		if mark.Swap(false) {
+			s.events.put(verbs.EventReport{Type: kind, EventID: id})
 		}
 	}
+	for _, c := range s.cqs.all() {
+		report(&c.failed, verbs.EventCQErr, c.eventID)
+	}
+	for _, q := range s.srqs.all() {
+		report(&q.reached, verbs.EventSRQLimitReached, q.eventID)
+	}
 	for _, q := range s.qps.all() {
-		if q.failed.Swap(false) {
-			s.events.put(verbs.EventReport{Type: verbs.EventQPFatal, EventID: q.eventID})
-		}
+		report(&q.failed, verbs.EventQPFatal, q.eventID)
+		report(&q.ended, verbs.EventQPLastWQEReached, q.eventID)
 	}
 }

@@ -67,6 +67,8 @@ func (s *Session) enterGroup(enter func() error, r verbs.McastRequest) (*qp, err
 	q, err := s.qps.get(r.QP)
 	switch {
 	case err != nil:
+	case q.kind != verbs.QPTypeUD || q.entry.Number <= wire.QPNGSI:
+		err = fmt.Errorf("%w: a queue pair of type %v cannot be attached to groups; UD can", verbs.ErrInvalid, q.kind)
 	case verbs.QPState(q.state.Load()) == verbs.QPStateReset:
 		err = fmt.Errorf("%w: the queue pair is in RESET; it can be attached to groups from INIT on", verbs.ErrState)
 	case !r.MGID.IsMulticast():

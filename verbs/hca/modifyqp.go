@@ -9,35 +9,41 @@ import (
 )
 
 // ModifyQP implements verbs.Provider.
-func (s *Session) ModifyQP(r verbs.ModifyQPRequest) error {
+func (s *Session) ModifyQP(r verbs.ModifyQPRequest) (grant verbs.ModifyQPGrant, err error) {
 	if err := s.enter(); err != nil {
-		return err
+		return grant, err
 	}
 	defer s.card.mu.Unlock()
 	q, err := s.qps.get(r.QP)
 	if err != nil {
-		return err
+		return grant, err
 	}
 	current := verbs.QPState(q.state.Load())
 	next := current
 	if r.Mask&verbs.QPAttrState != 0 {
 		next = r.Attr.State
 	}
-	if err := s.checkModify(current, next, &r.Attr, r.Mask); err != nil {
-		return err
+	if err := s.checkModify(q.kind, current, next, &r.Attr, r.Mask); err != nil {
+		return grant, err
 	}
 	s.card.engine.Do(func() { err = q.apply(s.card.engine, current, next, &r.Attr, r.Mask, r.CompletionToken) })
-	return err
+	if err != nil {
+		return grant, err
+	}
+	if r.Mask&verbs.QPAttrEnSQDAsyncNotify != 0 && r.Attr.EnSQDAsyncNotify {
+		// The card carries out a request in one go, so the queue has drained: what was taken from it
+		// is sent and completed, and nothing else will be.
+		s.events.put(verbs.EventReport{Type: verbs.EventSQDrained, EventID: q.eventID})
+	}
+	return verbs.ModifyQPGrant{Attr: s.attrOf(q)}, nil
 }
 
 // checkModify checks a request before anything is changed.
-func (s *Session) checkModify(current, next verbs.QPState, attr *verbs.QPAttr, mask verbs.QPAttrMask) error {
-	if err := verbs.CheckModifyQP(current, next, verbs.QPTypeUD, mask, verbs.LinkLayerEthernet); err != nil {
+func (s *Session) checkModify(kind verbs.QPType, current, next verbs.QPState, attr *verbs.QPAttr, mask verbs.QPAttrMask) error {
+	if err := verbs.CheckModifyQP(current, next, kind, mask, verbs.LinkLayerEthernet); err != nil {
 		return err
 	}
 	switch {
-	case mask&verbs.QPAttrEnSQDAsyncNotify != 0 && attr.EnSQDAsyncNotify:
-		return fmt.Errorf("%w: EnSQDAsyncNotify, the event for a drained send queue", verbs.ErrUnsupported)
 	case mask&verbs.QPAttrCurState != 0 && attr.CurState != current:
 		return fmt.Errorf("%w: the queue pair is in %v, not in %v", verbs.ErrState, current, attr.CurState)
 	case mask&verbs.QPAttrPort != 0 && attr.Port != 1:
@@ -46,6 +52,8 @@ func (s *Session) checkModify(current, next verbs.QPState, attr *verbs.QPAttr, m
 		return fmt.Errorf("%w: P_Key index %d; the table has index 0", verbs.ErrInvalid, attr.PKeyIndex)
 	case mask&verbs.QPAttrSQPSN != 0 && attr.SQPSN > wire.PSNMask:
 		return fmt.Errorf("%w: SQ PSN 0x%x has more than 24 bits", verbs.ErrInvalid, uint32(attr.SQPSN))
+	case mask&verbs.QPAttrQKey != 0 && kind == verbs.QPTypeGSI && attr.QKey != wire.QKeyGSI:
+		return fmt.Errorf("%w: Q_Key %v; that of QP 1 is %v and cannot be changed", verbs.ErrInvalid, attr.QKey, wire.QKeyGSI)
 	case mask&verbs.QPAttrQKey != 0 && attr.QKey&wire.QKeyPrivileged != 0 && !s.mayPrivileged():
 		return fmt.Errorf("%w: Q_Key %v has the high bit set, which needs CAP_NET_RAW", verbs.ErrPermission, attr.QKey)
 	}
@@ -67,10 +75,13 @@ func (q *qp) apply(e *datapath.Engine, current, next verbs.QPState, attr *verbs.
 	if mask&verbs.QPAttrSQPSN != 0 {
 		q.entry.PSN, q.attr.SQPSN = attr.SQPSN, attr.SQPSN
 	}
+	if mask&verbs.QPAttrEnSQDAsyncNotify != 0 {
+		q.attr.EnSQDAsyncNotify = attr.EnSQDAsyncNotify
+	}
 	if mask&verbs.QPAttrState != 0 {
 		if next == verbs.QPStateReset {
-			q.attr = verbs.QPAttr{}
-			q.entry.QKey, q.entry.PSN, q.entry.CompletionToken = 0, 0, token
+			q.clearAttr()
+			q.entry.CompletionToken = token
 		}
 		q.state.Store(uint32(next))
 		e.SetState(q.entry, next)
@@ -88,9 +99,26 @@ func (s *Session) QueryQP(r verbs.QueryQPRequest) (grant verbs.QueryQPGrant, err
 	if err != nil {
 		return grant, err
 	}
-	grant.Attr = q.attr
-	s.card.engine.Do(func() { grant.Attr.SQPSN = q.entry.PSN })
-	grant.Attr.State = verbs.QPState(q.state.Load())
-	grant.Attr.CurState = grant.Attr.State
+	grant.Attr = s.attrOf(q)
 	return grant, nil
+}
+
+// clearAttr sets the attributes to those of RESET. The GSI queue pair has its port and its Q_Key from
+// the beginning.
+func (q *qp) clearAttr() {
+	q.attr, q.entry.QKey, q.entry.PSN = verbs.QPAttr{}, 0, 0
+	if q.kind == verbs.QPTypeGSI {
+		q.attr.Port, q.attr.QKey, q.entry.QKey = 1, wire.QKeyGSI, wire.QKeyGSI
+	}
+}
+
+// attrOf are the attributes now. The caller holds card.mu.
+func (s *Session) attrOf(q *qp) (attr verbs.QPAttr) {
+	s.card.engine.Do(func() {
+		attr = q.attr
+		attr.SQPSN = q.entry.PSN
+		attr.State = verbs.QPState(q.state.Load())
+		attr.CurState = attr.State
+	})
+	return attr
 }

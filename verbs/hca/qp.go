@@ -14,18 +14,24 @@ import (
 // qp is a queue pair. The engine owns its state, and keeps the copy in state up to date.
 type qp struct {
 	entry          *datapath.QP
+	kind           verbs.QPType
 	pd             *pd
 	sendCQ, recvCQ *cq
+	srq            *srq                   // nil if it has a receive queue of its own
 	groups         map[wire.GID]wire.MLID // those that it is attached to
 	memory         [][]byte               // of its queues
 	eventID        uint64                 // of the program, for its events
 	state          atomic.Uint32
-	failed         atomic.Bool  // set by the engine; see events
+	failed, ended  atomic.Bool  // set by the engine; see events
 	attr           verbs.QPAttr // without State; under card.mu
 }
 
-// checkCap fills in defaults, and refuses a capacity beyond the limits.
-func checkCap(c *verbs.QPCap) error {
+// checkCap fills in defaults, and refuses a capacity beyond the limits. With an SRQ, what is said of
+// receives does not count.
+func checkCap(c *verbs.QPCap, shared bool) error {
+	if shared {
+		c.MaxRecvWR, c.MaxRecvSGE = 0, 0
+	}
 	c.MaxSendSGE, c.MaxRecvSGE = max(c.MaxSendSGE, 1), max(c.MaxRecvSGE, 1)
 	for _, limit := range []struct {
 		name       string
@@ -44,19 +50,20 @@ func checkCap(c *verbs.QPCap) error {
 
 // CreateQP implements verbs.Provider. The queue pair is in RESET.
 func (s *Session) CreateQP(r verbs.CreateQPRequest) (verbs.CreateQPGrant, error) {
-	if r.Type != verbs.QPTypeUD {
-		return verbs.CreateQPGrant{}, fmt.Errorf("%w: queue pairs of type %d; UD (%d) is what there is", verbs.ErrUnsupported, r.Type, verbs.QPTypeUD)
+	if err := s.checkType(&r); err != nil {
+		return verbs.CreateQPGrant{}, err
 	}
-	if err := checkCap(&r.Cap); err != nil {
+	if err := checkCap(&r.Cap, r.SRQ != 0); err != nil {
 		return verbs.CreateQPGrant{}, err
 	}
 	if err := s.begin(); err != nil {
 		return verbs.CreateQPGrant{}, err
 	}
 	defer s.commands.Done()
-	q := &qp{eventID: r.EventID, groups: map[wire.GID]wire.MLID{}}
+	q := &qp{kind: r.Type, eventID: r.EventID, groups: map[wire.GID]wire.MLID{}}
 	q.entry = s.newQPEntry(q, &r)
-	grant, err := s.makeQueues(q, &r.Cap)
+	q.clearAttr()
+	grant, err := s.makeQueues(q, &r)
 	if err == nil {
 		err = s.addQP(q, &r, &grant)
 	}
@@ -77,32 +84,42 @@ func (s *Session) newQPEntry(q *qp, r *verbs.CreateQPRequest) *datapath.QP {
 				s.events.notice(&q.failed)
 			}
 		},
+		NoteLastWQE: func() { s.events.notice(&q.ended) },
 	}
 }
 
 // makeQueues allocates the queues, and fills in the grant's part about them.
-func (s *Session) makeQueues(q *qp, c *verbs.QPCap) (grant verbs.CreateQPGrant, err error) {
-	grant.SendGeometry = ring.SendGeometry(c.MaxSendWR, c.MaxSendSGE, c.MaxInlineData)
-	grant.RecvGeometry = ring.RecvGeometry(c.MaxRecvWR, c.MaxRecvSGE)
-	for memory, size := range map[*[]byte]int{&grant.SendMemory: grant.SendGeometry.Size(), &grant.RecvMemory: grant.RecvGeometry.Size()} {
-		if *memory, err = s.alloc(size); err != nil {
-			return grant, err
-		}
-		q.memory = append(q.memory, *memory)
+func (s *Session) makeQueues(q *qp, r *verbs.CreateQPRequest) (grant verbs.CreateQPGrant, err error) {
+	if err := s.makeSendQueue(q, r.Cap, &grant); err != nil {
+		return grant, err
 	}
-	if q.entry.Send, err = ring.NewSendConsumer(grant.SendMemory, grant.SendGeometry); err == nil {
-		q.entry.Recv, err = ring.NewRecvConsumer(grant.RecvMemory, grant.RecvGeometry)
+	if r.SRQ != 0 {
+		return grant, nil
 	}
-	if err != nil {
+	grant.RecvGeometry = ring.RecvGeometry(r.Cap.MaxRecvWR, r.Cap.MaxRecvSGE)
+	if grant.RecvMemory, err = s.alloc(grant.RecvGeometry.Size()); err != nil {
+		return grant, err
+	}
+	q.memory = append(q.memory, grant.RecvMemory)
+	if q.entry.Recv, err = ring.NewRecvConsumer(grant.RecvMemory, grant.RecvGeometry); err != nil {
 		return grant, fmt.Errorf("%w: %w", verbs.ErrInvalid, err)
 	}
-	sendSGE, inline := grant.SendGeometry.SendRoom()
-	q.entry.MaxInline, q.entry.MaxSendSGE = inline, sendSGE
-	grant.Cap = verbs.QPCap{
-		MaxSendWR: grant.SendGeometry.Entries, MaxRecvWR: grant.RecvGeometry.Entries,
-		MaxSendSGE: sendSGE, MaxRecvSGE: grant.RecvGeometry.RecvRoom(), MaxInlineData: inline,
-	}
+	grant.Cap.MaxRecvWR, grant.Cap.MaxRecvSGE = grant.RecvGeometry.Entries, grant.RecvGeometry.RecvRoom()
 	return grant, nil
+}
+
+func (s *Session) makeSendQueue(q *qp, c verbs.QPCap, grant *verbs.CreateQPGrant) (err error) {
+	grant.SendGeometry = ring.SendGeometry(c.MaxSendWR, c.MaxSendSGE, c.MaxInlineData)
+	if grant.SendMemory, err = s.alloc(grant.SendGeometry.Size()); err != nil {
+		return err
+	}
+	q.memory = append(q.memory, grant.SendMemory)
+	if q.entry.Send, err = ring.NewSendConsumer(grant.SendMemory, grant.SendGeometry); err != nil {
+		return fmt.Errorf("%w: %w", verbs.ErrInvalid, err)
+	}
+	q.entry.MaxSendSGE, q.entry.MaxInline = grant.SendGeometry.SendRoom()
+	grant.Cap.MaxSendWR, grant.Cap.MaxSendSGE, grant.Cap.MaxInlineData = grant.SendGeometry.Entries, q.entry.MaxSendSGE, q.entry.MaxInline
+	return nil
 }
 
 // addQP gives the queue pair its number, and adds it to XDP's table, then to the engine's. If XDP
@@ -119,10 +136,12 @@ func (s *Session) addQP(q *qp, r *verbs.CreateQPRequest, grant *verbs.CreateQPGr
 	if len(card.qpsByPlace) == maxQP {
 		return fmt.Errorf("%w: the sessions of this card have %d QPs together; destroy some", verbs.ErrLimit, maxQP)
 	}
+	if q.entry.Number, err = card.numberFor(q.kind); err != nil {
+		return err
+	}
 	if grant.QP, err = s.qps.add(q); err != nil {
 		return err
 	}
-	q.entry.Number = card.numbers.take(func(n wire.QPN) bool { return card.qpsByPlace[n] == nil })
 	if err := card.steering.AddQP(uint32(q.entry.Number)); err != nil {
 		s.qps.remove(grant.QP)
 		return hostError(err)
@@ -133,6 +152,9 @@ func (s *Session) addQP(q *qp, r *verbs.CreateQPRequest, grant *verbs.CreateQPGr
 	q.pd.users++
 	q.sendCQ.users++
 	q.recvCQ.users++
+	if q.srq != nil {
+		q.srq.users++
+	}
 	card.engine.Do(func() { card.engine.AddQP(q.entry) })
 	return nil
 }
@@ -152,6 +174,20 @@ func (s *Session) bindQP(q *qp, r *verbs.CreateQPRequest) (err error) {
 		return fmt.Errorf("%w: doorbell index %d is taken or too large; a session serves one Context", verbs.ErrInvalid, r.DoorbellIndex)
 	}
 	q.entry.PD, q.entry.SendCQ, q.entry.RecvCQ = q.pd.number, q.sendCQ.entry, q.recvCQ.entry
+	q.entry.RecvPD = q.entry.PD
+	return s.bindSRQ(q, r.SRQ)
+}
+
+// bindSRQ makes a queue pair take its receives from an SRQ, unless that is 0. The memory that those
+// name is checked against the SRQ's PD (IBA 10.2.9).
+func (s *Session) bindSRQ(q *qp, handle verbs.Handle) (err error) {
+	if handle == 0 {
+		return nil
+	}
+	if q.srq, err = s.srqs.get(handle); err != nil {
+		return err
+	}
+	q.entry.SRQ, q.entry.Recv, q.entry.RecvPD = q.srq.entry, q.srq.entry.Queue, q.srq.entry.PD
 	return nil
 }
 
@@ -195,6 +231,9 @@ func (s *Session) forgetQPs(all []*qp) (failed error) {
 		q.pd.users--
 		q.sendCQ.users--
 		q.recvCQ.users--
+		if q.srq != nil {
+			q.srq.users--
+		}
 		failed = errors.Join(failed, card.steering.RemoveQP(uint32(q.entry.Number)))
 	}
 	return failed

@@ -21,6 +21,7 @@ func (s *Session) QueryDevice() (verbs.DeviceAttr, error) {
 	attr := verbs.DeviceAttr{
 		Name: card.Name(), FirmwareVersion: version(), NodeGUID: guid(card.status.mac), PhysicalPorts: 1,
 		MaxQP: limits.QPs, MaxQPWR: maxQPWR, MaxSGE: ring.MaxSGE, MaxInline: maxInline, MaxCQ: limits.CQs, MaxCQE: maxCQE,
+		MaxSRQ: limits.SRQs, MaxSRQWR: maxSRQWR, MaxSRQSGE: ring.MaxSGE,
 		MaxMR: limits.MRs, MaxMRSize: maxMRSize, MaxPD: limits.PDs, MaxAH: limits.AHs, MaxPKeys: 1,
 		MaxMcastGrp: groupLimits.Groups, MaxMcastQPAttach: groupLimits.QPsPerGroup, MaxTotalMcastQPAttach: limits.Attachments,
 	}

@@ -36,6 +36,7 @@ type Session struct {
 	pds           table[pd]
 	cqs           table[cq]
 	mrs           table[mr]
+	srqs          table[srq]
 	qps           table[qp]
 	ahs           table[ah]
 	joins         table[joined]
@@ -57,7 +58,8 @@ func (card *Card) NewSession(config SessionConfig) (*Session, error) {
 		card: card, config: config, stop: make(chan struct{}), done: make(chan struct{}), freed: make(chan struct{}), qpsByDoorbell: map[uint32]*qp{},
 		pds: table[pd]{noun: "PD", limit: config.Limits.PDs}, cqs: table[cq]{noun: "CQ", limit: config.Limits.CQs},
 		mrs: table[mr]{noun: "MR", limit: config.Limits.MRs}, qps: table[qp]{noun: "QP", limit: config.Limits.QPs},
-		ahs: table[ah]{noun: "AH", limit: config.Limits.AHs}, joins: table[joined]{noun: "membership", limit: config.Limits.Memberships},
+		srqs: table[srq]{noun: "SRQ", limit: config.Limits.SRQs},
+		ahs:  table[ah]{noun: "AH", limit: config.Limits.AHs}, joins: table[joined]{noun: "membership", limit: config.Limits.Memberships},
 	}
 	s.events.init()
 	var err error
@@ -144,6 +146,9 @@ func (s *Session) free() error {
 		}
 	}
 	for _, q := range queuePairs {
+		s.release(q.memory...)
+	}
+	for _, q := range s.srqs.all() {
 		s.release(q.memory...)
 	}
 	for _, c := range s.cqs.all() {

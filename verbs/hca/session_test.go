@@ -124,7 +124,7 @@ func TestLimitsOfASession(t *testing.T) {
 	w := newWirePair(t)
 	allowed := false
 	session, err := w.a.device.NewSession(SessionConfig{
-		Limits:     Limits{PDs: 2, MRs: 1, CQs: 2, QPs: 1, AHs: 1, Memberships: 1, Attachments: 1, Memory: 1 << 20},
+		Limits:     Limits{PDs: 2, MRs: 1, CQs: 2, SRQs: 1, QPs: 1, AHs: 1, Memberships: 1, Attachments: 1, Memory: 1 << 20},
 		Privileged: func() bool { return allowed },
 	})
 	check(t, err)
@@ -132,7 +132,7 @@ func TestLimitsOfASession(t *testing.T) {
 	check(t, err)
 	attr, err := ctx.QueryDevice()
 	check(t, err)
-	if attr.MaxPD != 2 || attr.MaxMR != 1 || attr.MaxCQ != 2 || attr.MaxQP != 1 || attr.MaxAH != 1 || attr.MaxTotalMcastQPAttach != 1 {
+	if attr.MaxPD != 2 || attr.MaxMR != 1 || attr.MaxCQ != 2 || attr.MaxQP != 1 || attr.MaxSRQ != 1 || attr.MaxAH != 1 || attr.MaxTotalMcastQPAttach != 1 {
 		t.Errorf("%+v", attr)
 	}
 	pd, err := ctx.AllocPD()
@@ -145,6 +145,10 @@ func TestLimitsOfASession(t *testing.T) {
 	refused(t, err, verbs.ErrLimit, "1 MRs")
 	cq, err := ctx.CreateCQ(8)
 	check(t, err)
+	_, err = pd.CreateSRQ(&verbs.SRQInitAttr{MaxWR: 1})
+	check(t, err)
+	_, err = pd.CreateSRQ(&verbs.SRQInitAttr{MaxWR: 1})
+	refused(t, err, verbs.ErrLimit, "1 SRQs")
 	init := &verbs.QPInitAttr{Type: verbs.QPTypeUD, SendCQ: cq, RecvCQ: cq, Cap: defaultCap()}
 	qp, err := pd.CreateQP(init)
 	check(t, err)
@@ -337,7 +341,8 @@ func TestWakeOfASession(t *testing.T) {
 		{verbs.QPAttr{State: verbs.QPStateInit, Port: 1}, verbs.QPAttrState | verbs.QPAttrPKeyIndex | verbs.QPAttrPort | verbs.QPAttrQKey},
 		{verbs.QPAttr{State: verbs.QPStateErr}, verbs.QPAttrState},
 	} {
-		check(t, session.ModifyQP(verbs.ModifyQPRequest{QP: qp.QP, Attr: step.attr, Mask: step.mask}))
+		_, err := session.ModifyQP(verbs.ModifyQPRequest{QP: qp.QP, Attr: step.attr, Mask: step.mask})
+		check(t, err)
 	}
 	recv, err := ring.NewRecvProducer(qp.RecvMemory, qp.RecvGeometry)
 	check(t, err)

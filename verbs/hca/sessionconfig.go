@@ -25,6 +25,7 @@ type SessionConfig struct {
 // Limits are how many objects a session may have at once. 0 stands for the card's limit.
 type Limits struct {
 	PDs, MRs, CQs, QPs, AHs int
+	SRQs                    int
 	Memberships             int
 	Attachments             int    // of queue pairs to groups
 	Memory                  uint64 // bytes of queues and of regions that AllocMR makes
@@ -34,6 +35,8 @@ type Limits struct {
 const (
 	maxQP          = 16384
 	maxQPWR        = 16384 // requests a queue
+	maxSRQ         = 16384
+	maxSRQWR       = 16384 // receives an SRQ
 	maxCQ          = 16384
 	maxCQE         = 1 << 18
 	maxMR          = 1 << 16
@@ -52,7 +55,7 @@ func (c *SessionConfig) setDefaults() error {
 		asked *int
 		most  int
 	}{
-		{&l.PDs, maxPD}, {&l.MRs, maxMR}, {&l.CQs, maxCQ}, {&l.QPs, maxQP}, {&l.AHs, maxAH},
+		{&l.PDs, maxPD}, {&l.MRs, maxMR}, {&l.CQs, maxCQ}, {&l.QPs, maxQP}, {&l.AHs, maxAH}, {&l.SRQs, maxSRQ},
 		{&l.Memberships, maxMemberships}, {&l.Attachments, groupLimits.Attachments},
 	} {
 		if *limit.asked < 0 {

@@ -32,7 +32,7 @@ func everythingAfterClose(t *testing.T, w *world) {
 		t.Run(name, func(t *testing.T) { refused(t, do(), verbs.ErrClosed) })
 	}
 	for name, do := range map[string]func() error{
-		"AH.Close": ah.Close, "QP.Close": s.qp.Close, "MR.Close": s.mr.Close, "CQ.Close": s.cq.Close, "PD.Close": s.pd.Close,
+		"AH.Close": ah.Close, "QP.Close": s.qp.Close, "MR.Close": s.mr.Close, "CQ.Close": s.cq.Close, "SRQ.Close": s.srq.Close, "PD.Close": s.pd.Close,
 		"Membership.Close": membership.Close,
 		"DetachMcast":      func() error { return s.qp.DetachMcast(gid(groupV4), 0) },
 		"Session.Err":      s.session.Err,
@@ -57,6 +57,7 @@ func (s *station) calls(peer *station, ah *verbs.AH, route *verbs.AHAttr) map[st
 		"GIDs":        func() error { _, err := s.ctx.GIDs(1); return err },
 		"AllocPD":     func() error { _, err := s.ctx.AllocPD(); return err },
 		"CreateCQ":    func() error { _, err := s.ctx.CreateCQ(1); return err },
+		"CreateSRQ":   func() error { _, err := s.pd.CreateSRQ(&verbs.SRQInitAttr{MaxWR: 1}); return err },
 		"AllocMR":     func() error { _, err := s.pd.AllocMR(1, 0); return err },
 		"CreateAH":    func() error { _, err := s.pd.CreateAH(context.Background(), route); return err },
 		"AH.Modify":   func() error { return ah.Modify(context.Background(), route) },
@@ -77,6 +78,9 @@ func (s *station) calls(peer *station, ah *verbs.AH, route *verbs.AHAttr) map[st
 		"reset":          func() error { return s.qp.Modify(&verbs.QPAttr{}, verbs.QPAttrState) },
 		"Query":          func() error { _, _, err := s.qp.Query(); return err },
 		"PostSend":       func() error { return s.qp.PostSend([]verbs.SendWR{s.send(1, ah, peer.qp)}) },
+		"SRQ.PostRecv":   func() error { return s.srq.PostRecv([]verbs.RecvWR{{}}) },
+		"SRQ.Modify":     func() error { return s.srq.Modify(&verbs.SRQAttr{MaxWR: 1}, verbs.SRQMaxWR) },
+		"SRQ.Query":      func() error { _, err := s.srq.Query(); return err },
 		"PostRecv":       func() error { return s.qp.PostRecv([]verbs.RecvWR{{}}) },
 		"Poll":           func() error { _, err := s.cq.Poll(wcs[:]); return err },
 		"Wait":           func() error { _, err := s.cq.Wait(guard(s), wcs[:]); return err },
@@ -159,6 +163,8 @@ func (s *station) load(peer *station, sent *atomic.Int64) []func() error {
 		func() error { var wcs [4]verbs.WC; _, err := s.cq.Poll(wcs[:]); return err },
 		func() error { var wcs [4]verbs.WC; _, err := s.cq.Wait(ctx, wcs[:]); return err },
 		func() error { return closed(s.pd.AllocMR(10, 0)) },
+		func() error { return s.srq.PostRecv([]verbs.RecvWR{{}}) },
+		func() error { return s.srq.Modify(&verbs.SRQAttr{MaxWR: 2 * depth}, verbs.SRQMaxWR) },
 		func() error { return closed(s.pd.CreateAH(context.Background(), route)) },
 		func() error { return ah.Modify(context.Background(), route) },
 		func() error {
@@ -192,8 +198,9 @@ func closeInAnyOrder(t *testing.T, w *world) {
 	ah := s.ah(w.b.end.IPv4)
 	other := s.active(defaultCap())
 	s.receive(0, 1)
-	objects := []closer{s.pd, s.cq, s.mr, ah, other, s.qp}
-	for range 2 {
+	shared := s.newQPWith(verbs.QPInitAttr{SendCQ: s.cq, RecvCQ: s.cq, SRQ: s.srq})
+	objects := []closer{s.pd, s.cq, s.srq, s.mr, ah, other, shared, s.qp}
+	for range 3 {
 		var left []closer
 		for _, object := range objects {
 			if err := object.Close(); err != nil {

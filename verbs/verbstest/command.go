@@ -51,6 +51,7 @@ func refuseArguments(t *testing.T, w *world) {
 	refuseAll(t, w, sizeCommands(w.a.session, h, device))
 	refuseAll(t, w, queuePairCommands(w.a.session, h, device))
 	refuseAll(t, w, modifyCommands(w.a.session, h))
+	refuseAll(t, w, srqCommands(w.a.session, h, device))
 	refuseAll(t, w, addressCommands(w.a, h))
 	h.free(t, w.a.session)
 }
@@ -122,6 +123,9 @@ func queuePairCommands(p verbs.Provider, h handles, device verbs.DeviceAttr) (al
 	for name, spoil := range map[string]func(r *verbs.CreateQPRequest){
 		"type 0":              func(r *verbs.CreateQPRequest) { r.Type = 0 },
 		"type RC":             func(r *verbs.CreateQPRequest) { r.Type = verbs.QPTypeRC },
+		"GSI of port 0":       func(r *verbs.CreateQPRequest) { r.Type = verbs.QPTypeGSI },
+		"GSI of port 2":       func(r *verbs.CreateQPRequest) { r.Type, r.Port = verbs.QPTypeGSI, 2 },
+		"type 5":              func(r *verbs.CreateQPRequest) { r.Type = 5 },
 		"type 255":            func(r *verbs.CreateQPRequest) { r.Type = 255 },
 		"doorbell taken":      func(r *verbs.CreateQPRequest) { r.DoorbellIndex = doorbells },
 		"doorbell too far":    func(r *verbs.CreateQPRequest) { r.DoorbellIndex = 1 << 24 },
@@ -145,11 +149,44 @@ func queuePairCommands(p verbs.Provider, h handles, device verbs.DeviceAttr) (al
 	return all
 }
 
+// srqCommands leave the SRQ as it is.
+func srqCommands(p verbs.Provider, h handles, device verbs.DeviceAttr) (all []command) {
+	for _, n := range []uint32{0, uint32(device.MaxSRQWR) + 1, 1<<31 + 1, math.MaxUint32} {
+		all = append(all,
+			command{fmt.Sprint("CreateSRQ, max_wr ", n), func() error {
+				_, err := p.CreateSRQ(verbs.CreateSRQRequest{PD: h.pd, Attr: verbs.SRQInitAttr{MaxWR: n}})
+				return err
+			}},
+			command{fmt.Sprint("ModifySRQ, max_wr ", n), func() error {
+				_, err := p.ModifySRQ(verbs.ModifySRQRequest{SRQ: h.srq, Attr: verbs.SRQAttr{MaxWR: n}, Mask: verbs.SRQMaxWR})
+				return err
+			}})
+	}
+	for _, n := range []uint32{uint32(device.MaxSRQSGE) + 1, 1 << 28, math.MaxUint32} {
+		all = append(all, command{fmt.Sprint("CreateSRQ, max_sge ", n), func() error {
+			_, err := p.CreateSRQ(verbs.CreateSRQRequest{PD: h.pd, Attr: verbs.SRQInitAttr{MaxWR: 1, MaxSGE: n}})
+			return err
+		}})
+	}
+	for bit := 2; bit < 32; bit++ {
+		mask := verbs.SRQAttrMask(1) << bit
+		all = append(all, command{fmt.Sprintf("ModifySRQ, mask %#x", uint32(mask)), func() error {
+			_, err := p.ModifySRQ(verbs.ModifySRQRequest{SRQ: h.srq, Attr: verbs.SRQAttr{MaxWR: 16, Limit: 1}, Mask: mask | verbs.SRQMaxWR | verbs.SRQLimit})
+			return err
+		}})
+	}
+	return append(all, command{"ModifySRQ, limit 2^32-1", func() error {
+		_, err := p.ModifySRQ(verbs.ModifySRQRequest{SRQ: h.srq, Attr: verbs.SRQAttr{Limit: math.MaxUint32}, Mask: verbs.SRQLimit})
+		return err
+	}})
+}
+
 // modifyCommands are for a queue pair in RESET, and leave it there.
 func modifyCommands(p verbs.Provider, h handles) (all []command) {
 	add := func(name string, attr verbs.QPAttr, mask verbs.QPAttrMask) {
 		all = append(all, command{"ModifyQP, " + name, func() error {
-			return p.ModifyQP(verbs.ModifyQPRequest{QP: h.qp, Attr: attr, Mask: mask})
+			_, err := p.ModifyQP(verbs.ModifyQPRequest{QP: h.qp, Attr: attr, Mask: mask})
+			return err
 		}})
 	}
 	good := verbs.QPAttr{State: verbs.QPStateInit, Port: 1, QKey: testQKey}

@@ -12,7 +12,7 @@ import (
 const doorbells = 5000
 
 // handles are one of each kind, made past the API.
-type handles struct{ pd, mr, cq, qp, ah, membership verbs.Handle }
+type handles struct{ pd, mr, cq, srq, qp, ah, membership verbs.Handle }
 
 func (s *station) newHandles(p verbs.Provider, number uint32) (h handles) {
 	s.Helper()
@@ -22,13 +22,15 @@ func (s *station) newHandles(p verbs.Provider, number uint32) (h handles) {
 	check(s, err)
 	cq, err := p.CreateCQ(verbs.CreateCQRequest{Entries: 8, EventID: uint64(doorbells + number)})
 	check(s, err)
+	srq, err := p.CreateSRQ(verbs.CreateSRQRequest{PD: pd.PD, Attr: verbs.SRQInitAttr{MaxWR: 8}, EventID: uint64(doorbells+number) << 20})
+	check(s, err)
 	qp, err := p.CreateQP(request(pd.PD, cq.CQ, doorbells+number))
 	check(s, err)
 	ah, err := p.CreateAH(guard(s), verbs.CreateAHRequest{PD: pd.PD, Attr: *s.route(s.end.IPv4)})
 	check(s, err)
 	m, err := p.JoinMulticast(verbs.JoinMulticastRequest{Group: groupV4, Flags: verbs.JoinSendOnlyFullMember})
 	check(s, err)
-	return handles{pd.PD, mr.MR, cq.CQ, qp.QP, ah.AH, m.Membership}
+	return handles{pd.PD, mr.MR, cq.CQ, srq.SRQ, qp.QP, ah.AH, m.Membership}
 }
 
 // request is one for a queue pair, with nothing wrong.
@@ -44,7 +46,7 @@ func (h handles) free(t testing.TB, p verbs.Provider) {
 	t.Helper()
 	for _, err := range []error{
 		p.LeaveMulticast(verbs.LeaveMulticastRequest{Membership: h.membership}), p.DestroyAH(verbs.DestroyAHRequest{AH: h.ah}),
-		p.DestroyQP(verbs.DestroyQPRequest{QP: h.qp}), p.DestroyCQ(verbs.DestroyCQRequest{CQ: h.cq}),
+		p.DestroyQP(verbs.DestroyQPRequest{QP: h.qp}), p.DestroySRQ(verbs.DestroySRQRequest{SRQ: h.srq}), p.DestroyCQ(verbs.DestroyCQRequest{CQ: h.cq}),
 		p.DeregMR(verbs.DeregMRRequest{MR: h.mr}), p.DeallocPD(verbs.DeallocPDRequest{PD: h.pd}),
 	} {
 		check(t, err)
@@ -59,7 +61,7 @@ func refuseHandles(t *testing.T, w *world) {
 	closed.free(t, p)
 	rows := map[string]handles{"closed": closed, "another session's": w.foreign()}
 	for _, h := range []verbs.Handle{0, 0xBAD, 0xDEADBEEF, 1 << 31, math.MaxUint32} {
-		rows[fmt.Sprintf("number %#x", uint32(h))] = handles{h, h, h, h, h, h}
+		rows[fmt.Sprintf("number %#x", uint32(h))] = handles{h, h, h, h, h, h, h}
 	}
 	for name, bad := range rows {
 		t.Run(name, func(t *testing.T) { refuseAll(t, w, handleCommands(w.a, good, bad)) })
@@ -84,6 +86,11 @@ func (w *world) foreign() (last handles) {
 
 // handleCommands are all that take a handle, with one bad one each.
 func handleCommands(s *station, good, bad handles) []command {
+	return append(objectCommands(s, good, bad), useCommands(s, bad)...)
+}
+
+// objectCommands make, change and free objects.
+func objectCommands(s *station, good, bad handles) []command {
 	p := s.session
 	qp := func(pd, send, recv verbs.Handle) error {
 		r := request(pd, send, doorbells+100)
@@ -91,7 +98,14 @@ func handleCommands(s *station, good, bad handles) []command {
 		_, err := p.CreateQP(r)
 		return err
 	}
-	group := verbs.McastRequest{QP: bad.qp, MGID: gid(groupV4)}
+	srq := func() error {
+		r := request(good.pd, good.cq, doorbells+100)
+		if r.SRQ = bad.srq; r.SRQ == 0 { // means none
+			return verbs.ErrInvalid
+		}
+		_, err := p.CreateQP(r)
+		return err
+	}
 	init := verbs.QPAttr{State: verbs.QPStateInit, Port: 1}
 	return []command{
 		{"DeallocPD", func() error { return p.DeallocPD(verbs.DeallocPDRequest{PD: bad.pd}) }},
@@ -108,10 +122,33 @@ func handleCommands(s *station, good, bad handles) []command {
 		{"CreateQP, PD", func() error { return qp(bad.pd, good.cq, good.cq) }},
 		{"CreateQP, send CQ", func() error { return qp(good.pd, bad.cq, good.cq) }},
 		{"CreateQP, receive CQ", func() error { return qp(good.pd, good.cq, bad.cq) }},
-		{"ModifyQP", func() error { return p.ModifyQP(verbs.ModifyQPRequest{QP: bad.qp, Attr: init, Mask: initMask}) }},
-		{"ModifyQP, nothing", func() error { return p.ModifyQP(verbs.ModifyQPRequest{QP: bad.qp}) }},
+		{"CreateQP, SRQ", srq},
+		{"CreateSRQ", func() error {
+			_, err := p.CreateSRQ(verbs.CreateSRQRequest{PD: bad.pd, Attr: verbs.SRQInitAttr{MaxWR: 1}})
+			return err
+		}},
+		{"ModifySRQ", func() error {
+			_, err := p.ModifySRQ(verbs.ModifySRQRequest{SRQ: bad.srq, Attr: verbs.SRQAttr{MaxWR: 1}, Mask: verbs.SRQMaxWR})
+			return err
+		}},
+		{"ModifySRQ, nothing", func() error { _, err := p.ModifySRQ(verbs.ModifySRQRequest{SRQ: bad.srq}); return err }},
+		{"QuerySRQ", func() error { _, err := p.QuerySRQ(verbs.QuerySRQRequest{SRQ: bad.srq}); return err }},
+		{"DestroySRQ", func() error { return p.DestroySRQ(verbs.DestroySRQRequest{SRQ: bad.srq}) }},
+		{"ModifyQP", func() error {
+			_, err := p.ModifyQP(verbs.ModifyQPRequest{QP: bad.qp, Attr: init, Mask: initMask})
+			return err
+		}},
+		{"ModifyQP, nothing", func() error { _, err := p.ModifyQP(verbs.ModifyQPRequest{QP: bad.qp}); return err }},
 		{"QueryQP", func() error { _, err := p.QueryQP(verbs.QueryQPRequest{QP: bad.qp}); return err }},
 		{"DestroyQP", func() error { return p.DestroyQP(verbs.DestroyQPRequest{QP: bad.qp}) }},
+	}
+}
+
+// useCommands are of addresses and groups.
+func useCommands(s *station, bad handles) []command {
+	p := s.session
+	group := verbs.McastRequest{QP: bad.qp, MGID: gid(groupV4)}
+	return []command{
 		{"CreateAH", func() error {
 			_, err := p.CreateAH(guard(s), verbs.CreateAHRequest{PD: bad.pd, Attr: *s.route(s.end.IPv4)})
 			return err

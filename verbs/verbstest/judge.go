@@ -113,13 +113,33 @@ func (j judged) DestroyCQ(r verbs.DestroyCQRequest) error {
 	return j.judge("DestroyCQ", j.Provider.DestroyCQ(r))
 }
 
+func (j judged) CreateSRQ(r verbs.CreateSRQRequest) (verbs.CreateSRQGrant, error) {
+	grant, err := j.Provider.CreateSRQ(r)
+	return grant, j.judge("CreateSRQ", err)
+}
+
+func (j judged) ModifySRQ(r verbs.ModifySRQRequest) (verbs.ModifySRQGrant, error) {
+	grant, err := j.Provider.ModifySRQ(r)
+	return grant, j.judge("ModifySRQ", err)
+}
+
+func (j judged) QuerySRQ(r verbs.QuerySRQRequest) (verbs.QuerySRQGrant, error) {
+	grant, err := j.Provider.QuerySRQ(r)
+	return grant, j.judge("QuerySRQ", err)
+}
+
+func (j judged) DestroySRQ(r verbs.DestroySRQRequest) error {
+	return j.judge("DestroySRQ", j.Provider.DestroySRQ(r))
+}
+
 func (j judged) CreateQP(r verbs.CreateQPRequest) (verbs.CreateQPGrant, error) {
 	grant, err := j.Provider.CreateQP(r)
 	return grant, j.judge("CreateQP", err)
 }
 
-func (j judged) ModifyQP(r verbs.ModifyQPRequest) error {
-	return j.judge("ModifyQP", j.Provider.ModifyQP(r))
+func (j judged) ModifyQP(r verbs.ModifyQPRequest) (verbs.ModifyQPGrant, error) {
+	grant, err := j.Provider.ModifyQP(r)
+	return grant, j.judge("ModifyQP", err)
 }
 
 func (j judged) QueryQP(r verbs.QueryQPRequest) (verbs.QueryQPGrant, error) {

@@ -26,6 +26,7 @@ func limits(t *testing.T, w *world) {
 		{"PD", 2, device.MaxPD, func() (closer, error) { return s.ctx.AllocPD() }},
 		{"CQ", 1, device.MaxCQ, func() (closer, error) { return s.ctx.CreateCQ(1) }},
 		{"MR", 1, device.MaxMR, func() (closer, error) { return pd.AllocMR(1, 0) }},
+		{"SRQ", 1, device.MaxSRQ, func() (closer, error) { return pd.CreateSRQ(&verbs.SRQInitAttr{MaxWR: 1}) }},
 		{"QP", 1, device.MaxQP, func() (closer, error) {
 			return pd.CreateQP(&verbs.QPInitAttr{Type: verbs.QPTypeUD, SendCQ: s.cq, RecvCQ: s.cq})
 		}},

@@ -10,6 +10,7 @@ import (
 var modifyTests = []test{
 	{name: "modify nothing in RESET", run: modifyNothingInReset},
 	{name: "modify refuses", run: modifyRefuses},
+	{name: "modify gives the values", run: modifyGives},
 	{name: "query QP", run: queryQP},
 }
 
@@ -50,8 +51,39 @@ func modifyRefuses(t *testing.T, w *world) {
 	big := qp.Modify(&verbs.QPAttr{State: verbs.QPStateRTS, SQPSN: 1 << 24}, verbs.QPAttrState|verbs.QPAttrSQPSN)
 	refused(t, big, unix.EINVAL, "24 bits")
 	toRTS(t, qp, 0)
-	event := qp.Modify(&verbs.QPAttr{State: verbs.QPStateSQD, EnSQDAsyncNotify: true}, verbs.QPAttrState|verbs.QPAttrEnSQDAsyncNotify)
-	refused(t, event, unix.EOPNOTSUPP, "drained")
+}
+
+// Modify gives what the attributes of the mask are now, and leaves the others of the caller alone.
+func modifyGives(t *testing.T, w *world) {
+	qp := w.a.newQP(defaultCap())
+	attr := verbs.QPAttr{State: verbs.QPStateInit, Port: 1, QKey: testQKey, SQPSN: 77, CurState: verbs.QPStateErr}
+	check(t, qp.Modify(&attr, initMask))
+	if want := (verbs.QPAttr{State: verbs.QPStateInit, Port: 1, QKey: testQKey, SQPSN: 77, CurState: verbs.QPStateErr}); attr != want {
+		t.Errorf("after INIT: %+v, want %+v", attr, want)
+	}
+	to(t, qp, verbs.QPStateRTR)
+	toRTS(t, qp, 5)
+	for range 3 { // each takes a PSN
+		check(t, qp.PostSend([]verbs.SendWR{w.a.send(1, w.a.ah(w.b.end.IPv4), w.b.qp)}))
+	}
+	drained(t, qp)
+	attr = verbs.QPAttr{State: verbs.QPStateRTS, CurState: verbs.QPStateRTS, QKey: 5, PKeyIndex: 9}
+	check(t, qp.Modify(&attr, verbs.QPAttrState|verbs.QPAttrCurState|verbs.QPAttrQKey))
+	if want := (verbs.QPAttr{State: verbs.QPStateRTS, CurState: verbs.QPStateRTS, QKey: 5, PKeyIndex: 9}); attr != want {
+		t.Errorf("after RTS: %+v, want %+v", attr, want)
+	}
+	before := verbs.QPAttr{State: verbs.QPStateRTR, QKey: 6, SQPSN: 8}
+	attr = before
+	refused(t, qp.Modify(&attr, verbs.QPAttrState|verbs.QPAttrQKey), unix.EINVAL)
+	if attr != before {
+		t.Errorf("what was refused changed %+v to %+v", before, attr)
+	}
+	attr.State = verbs.QPStateReset
+	check(t, qp.Modify(&attr, verbs.QPAttrState))
+	if attr.State != verbs.QPStateReset || attr.QKey != 6 {
+		t.Errorf("after RESET: %+v", attr)
+	}
+	w.a.wait(0)
 }
 
 // Query gives what was set and what was granted: at least what was asked for.

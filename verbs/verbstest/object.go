@@ -52,10 +52,11 @@ func busy(t *testing.T, w *world) {
 func secondClose(t *testing.T, w *world) {
 	s := w.a
 	makers := map[string]func() (closer, error){
-		"PD": func() (closer, error) { return s.ctx.AllocPD() },
-		"CQ": func() (closer, error) { return s.ctx.CreateCQ(1) },
-		"MR": func() (closer, error) { return s.pd.AllocMR(1, 0) },
-		"AH": func() (closer, error) { return s.pd.CreateAH(guard(t), s.route(w.b.end.IPv4)) },
+		"PD":  func() (closer, error) { return s.ctx.AllocPD() },
+		"CQ":  func() (closer, error) { return s.ctx.CreateCQ(1) },
+		"MR":  func() (closer, error) { return s.pd.AllocMR(1, 0) },
+		"AH":  func() (closer, error) { return s.pd.CreateAH(guard(t), s.route(w.b.end.IPv4)) },
+		"SRQ": func() (closer, error) { return s.pd.CreateSRQ(&verbs.SRQInitAttr{MaxWR: 1}) },
 		"QP": func() (closer, error) {
 			return s.pd.CreateQP(&verbs.QPInitAttr{Type: verbs.QPTypeUD, SendCQ: s.cq, RecvCQ: s.cq})
 		},

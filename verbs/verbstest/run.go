@@ -74,7 +74,8 @@ func Run(t *testing.T, newPair func(t *testing.T) Pair) {
 func all() []test {
 	return slices.Concat(
 		objectTests, limitTests, createTests, queryTests, capabilityTests, // objects and their life
-		stateTests, modifyTests, // states of queue pairs
+		stateTests, modifyTests, sqdTests, specialTests, // states and kinds of queue pairs
+		srqTests, srqResizeTests, srqEventTests, srqLoadTests, // shared receive queues
 		postTests, sendTests, memoryTests, accessTests, iovaTests, keyTests, reregTests, ahTests, modifyAHTests, headerTests, // what a request says
 		flowTests, overrunTests, drainTests, // queues
 		waitTests, pollerTests, closeTests, // who waits, and the end

@@ -45,7 +45,8 @@ func (s *station) scribble(w *world, random *rand.Rand, pd verbs.Handle, index u
 		{Attr: verbs.QPAttr{State: verbs.QPStateRTS}, Mask: verbs.QPAttrState | verbs.QPAttrSQPSN},
 	} {
 		step.QP = qp.QP
-		check(s, p.ModifyQP(step))
+		_, err := p.ModifyQP(step)
+		check(s, err)
 	}
 	if p.Doorbell().Ring(index) {
 		p.Wake()

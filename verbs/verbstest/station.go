@@ -22,7 +22,8 @@ type station struct {
 	ctx     *verbs.Context
 	pd      *verbs.PD
 	mr      *verbs.MR
-	cq      *verbs.CQ // of sends and receives
+	cq      *verbs.CQ  // of sends and receives
+	srq     *verbs.SRQ // that the queue pair does not use
 	qp      *verbs.QP
 
 	dropped map[string]uint64 // before the test
@@ -46,6 +47,8 @@ func newStation(t testing.TB, end End) *station {
 	check(t, err)
 	s.cq, err = s.ctx.CreateCQ(256)
 	check(t, err)
+	s.srq, err = s.pd.CreateSRQ(&verbs.SRQInitAttr{MaxWR: depth, MaxSGE: 4})
+	check(t, err)
 	s.qp = s.active(defaultCap())
 	return s
 }
@@ -58,7 +61,9 @@ func (s *station) newQP(c verbs.QPCap) *verbs.QP {
 
 func (s *station) newQPWith(init verbs.QPInitAttr) *verbs.QP {
 	s.Helper()
-	init.Type = verbs.QPTypeUD
+	if init.Type == 0 {
+		init.Type = verbs.QPTypeUD
+	}
 	qp, err := s.pd.CreateQP(&init)
 	check(s, err)
 	return qp

@@ -1,0 +1,138 @@
+package datapath
+
+import "github.com/roced/roced/datapath/ring"
+
+// SRQ is the card's end of a shared receive queue. Any number of queue pairs take receives from it.
+//
+// When it is resized, a new queue is added behind the one that is in use. The program posts to the
+// new one from some moment on, and never to the old one again. The card takes what is left in the
+// old one first. Nothing is copied.
+type SRQ struct {
+	// Queue is the one in use: QP.Recv of all queue pairs. When another one comes into use, that is
+	// copied into it, so that the pointer stays.
+	Queue *ring.RecvConsumer
+	PD    PD
+	// NoteLimit is called when the number of receives has dropped below the limit; see SetLimit. It
+	// runs under the lease.
+	NoteLimit func()
+
+	newer []*ring.RecvConsumer // the queues after Queue
+	limit uint32               // 0: none
+	dirty bool                 // it is in the engine's takenFrom
+}
+
+// took is called when a queue pair has taken a receive.
+func (e *Engine) took(s *SRQ) {
+	if !s.dirty {
+		s.dirty = true
+		e.takenFrom = append(e.takenFrom, s)
+	}
+	if s.limit != 0 {
+		e.checkLimit(s)
+	}
+}
+
+// checkLimit disarms a limit that is reached. Its event comes at the end of the round.
+func (e *Engine) checkLimit(s *SRQ) {
+	if s.waiting() < s.limit {
+		s.limit = 0
+		e.reached = append(e.reached, s)
+	}
+}
+
+// waiting is the number of receives that have been posted and not been taken.
+func (s *SRQ) waiting() (n uint32) {
+	n = s.Queue.Waiting()
+	for _, q := range s.newer {
+		n += q.Waiting()
+	}
+	return n
+}
+
+// peekNewer is Peek for when Queue has nothing; false for a nil SRQ.
+func (s *SRQ) peekNewer(r *ring.Recv) bool {
+	for s != nil && len(s.newer) > 0 {
+		if !s.shift() {
+			return false
+		}
+		if s.Queue.Peek(r) {
+			return true
+		}
+	}
+	return false
+}
+
+// shift brings the next queue into use, if the program posts to it already and Queue is empty. It
+// looks at the next one first: once there is something in it, nothing comes into Queue any more.
+func (s *SRQ) shift() bool {
+	later := uint32(0)
+	for _, q := range s.newer {
+		later += q.Waiting()
+	}
+	if later == 0 || s.Queue.Waiting() > 0 {
+		return false
+	}
+	s.use(s.newer[0])
+	s.newer = s.newer[1:]
+	return true
+}
+
+// use makes another queue the one in use.
+func (s *SRQ) use(q *ring.RecvConsumer) {
+	s.Queue.Publish()
+	*s.Queue = *q
+}
+
+// publishSRQs gives the slots of the receives that the round has taken back to the programs.
+func (e *Engine) publishSRQs() {
+	for len(e.takenFrom) > 0 {
+		s := e.takenFrom[len(e.takenFrom)-1]
+		e.takenFrom = e.takenFrom[:len(e.takenFrom)-1]
+		s.Queue.Publish()
+		s.dirty = false
+	}
+}
+
+// noteSRQs reports limits that were reached, and queue pairs that take no more receives.
+func (e *Engine) noteSRQs() {
+	for _, s := range e.reached {
+		s.NoteLimit()
+	}
+	for _, qp := range e.ended {
+		qp.NoteLastWQE()
+	}
+	clear(e.reached)
+	clear(e.ended)
+	e.reached, e.ended = e.reached[:0], e.ended[:0]
+}
+
+// SetLimit arms an SRQ: NoteLimit is called once, as soon as fewer receives than the limit wait,
+// which may be now. 0 disarms it. It runs in Do.
+func (e *Engine) SetLimit(s *SRQ, limit uint32) {
+	s.limit = limit
+	if limit != 0 {
+		e.checkLimit(s)
+	}
+}
+
+// Limit is the limit that is armed, 0 if none is. It runs in Do.
+func (s *SRQ) Limit() uint32 { return s.limit }
+
+// Resize adds a queue behind those that an SRQ has, unless more than most receives wait. Those that
+// came before the last one and are empty are given back: the program posts to the last one only. It
+// runs in Do.
+func (s *SRQ) Resize(q *ring.RecvConsumer, most uint32) (done bool) {
+	if s.waiting() > most {
+		return false
+	}
+	for len(s.newer) > 0 && s.Queue.Waiting() == 0 {
+		s.use(s.newer[0])
+		s.newer = s.newer[1:]
+	}
+	s.newer = append(s.newer, q)
+	return true
+}
+
+// Queues is how many queues an SRQ has: those that a resize has replaced and that are not empty, and
+// the last one. It runs in Do.
+func (s *SRQ) Queues() int { return 1 + len(s.newer) }

@@ -1,0 +1,46 @@
+package hca
+
+import (
+	"fmt"
+
+	"github.com/roced/roced/datapath/wire"
+	"github.com/roced/roced/verbs"
+)
+
+// checkType refuses types of queue pairs that there are not, and a GSI queue pair for a program that
+// may not have one.
+func (s *Session) checkType(r *verbs.CreateQPRequest) error {
+	switch r.Type {
+	case verbs.QPTypeUD:
+		return nil
+	case verbs.QPTypeGSI:
+		return s.checkGSI(r)
+	case verbs.QPTypeSMI:
+		return fmt.Errorf("%w: QP 0 (SMI, type 0) is for InfiniBand's subnet management, which RoCE does not have; set Type to UD (%d)", verbs.ErrUnsupported, verbs.QPTypeUD)
+	case verbs.QPTypeRC, verbs.QPTypeUC, verbs.QPTypeRawPacket, verbs.QPTypeXRCSend, verbs.QPTypeXRCRecv:
+		return fmt.Errorf("%w: queue pairs of type %v; UD (%d) is what there is", verbs.ErrUnsupported, r.Type, verbs.QPTypeUD)
+	}
+	return fmt.Errorf("%w: no type of queue pairs has the number %d; UD is %d", verbs.ErrInvalid, r.Type, verbs.QPTypeUD)
+}
+
+func (s *Session) checkGSI(r *verbs.CreateQPRequest) error {
+	switch {
+	case r.Port != 1:
+		return fmt.Errorf("%w: port %d of the GSI queue pair; the device has port 1", verbs.ErrInvalid, r.Port)
+	case !s.mayPrivileged():
+		return fmt.Errorf("%w: QP 1 (GSI) has a Q_Key with the high bit set, which needs CAP_NET_RAW", verbs.ErrPermission)
+	}
+	return nil
+}
+
+// numberFor gives a new queue pair its number. QP 1 is one for the card, whoever has it. The caller
+// holds mu.
+func (card *Card) numberFor(kind verbs.QPType) (wire.QPN, error) {
+	if kind != verbs.QPTypeGSI {
+		return card.numbers.take(func(n wire.QPN) bool { return card.qpsByPlace[n] == nil }), nil
+	}
+	if card.qpsByPlace[wire.QPNGSI] != nil {
+		return 0, fmt.Errorf("%w: QP 1 of this card has an owner", verbs.ErrBusy)
+	}
+	return wire.QPNGSI, nil
+}

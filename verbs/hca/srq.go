@@ -1,0 +1,228 @@
+package hca
+
+import (
+	"fmt"
+	"sync/atomic"
+
+	"github.com/roced/roced/datapath"
+	"github.com/roced/roced/datapath/ring"
+	"github.com/roced/roced/verbs"
+)
+
+// srq is a shared receive queue, with the number of queue pairs that take from it.
+type srq struct {
+	entry   *datapath.SRQ // the engine's part of it
+	pd      *pd
+	memory  [][]byte // of its queues; the last is the one that the program posts to, see Resize
+	maxWR   uint32
+	maxSGE  uint32
+	users   int
+	eventID uint64      // of the program, for its events
+	reached atomic.Bool // its limit was; set by the engine, see events
+}
+
+// checkSRQ fills in defaults, and refuses what is beyond the limits.
+func checkSRQ(a *verbs.SRQInitAttr) error {
+	a.MaxSGE = max(a.MaxSGE, 1)
+	if a.MaxWR < 1 || a.MaxWR > maxSRQWR {
+		return fmt.Errorf("%w: max_wr %d of an SRQ; 1 to %d", verbs.ErrInvalid, a.MaxWR, maxSRQWR)
+	}
+	if a.MaxSGE > ring.MaxSGE {
+		return fmt.Errorf("%w: max_sge %d of an SRQ, at most %d", verbs.ErrInvalid, a.MaxSGE, ring.MaxSGE)
+	}
+	return nil
+}
+
+// CreateSRQ implements verbs.Provider.
+func (s *Session) CreateSRQ(r verbs.CreateSRQRequest) (verbs.CreateSRQGrant, error) {
+	if err := checkSRQ(&r.Attr); err != nil {
+		return verbs.CreateSRQGrant{}, err
+	}
+	if err := s.begin(); err != nil {
+		return verbs.CreateSRQGrant{}, err
+	}
+	defer s.commands.Done()
+	q := &srq{eventID: r.EventID}
+	queue, grant, err := s.makeSharedQueue(r.Attr.MaxWR, r.Attr.MaxSGE)
+	if err != nil {
+		return verbs.CreateSRQGrant{}, err
+	}
+	q.memory, q.maxWR, q.maxSGE = [][]byte{grant.Memory}, grant.Attr.MaxWR, grant.Attr.MaxSGE
+	q.entry = &datapath.SRQ{Queue: queue, NoteLimit: func() { s.events.notice(&q.reached) }}
+	if grant.SRQ, err = s.addSRQ(q, r.PD); err != nil {
+		s.release(grant.Memory)
+		return verbs.CreateSRQGrant{}, err
+	}
+	return grant, nil
+}
+
+// makeSharedQueue allocates a queue, and makes a grant that has all but the handle.
+func (s *Session) makeSharedQueue(maxWR, maxSGE uint32) (*ring.RecvConsumer, verbs.CreateSRQGrant, error) {
+	g := ring.RecvGeometry(maxWR, maxSGE)
+	memory, err := s.alloc(g.Size())
+	if err != nil {
+		return nil, verbs.CreateSRQGrant{}, err
+	}
+	queue, err := ring.NewRecvConsumer(memory, g)
+	if err != nil {
+		s.release(memory)
+		return nil, verbs.CreateSRQGrant{}, fmt.Errorf("%w: %w", verbs.ErrInvalid, err)
+	}
+	return queue, verbs.CreateSRQGrant{Attr: verbs.SRQAttr{MaxWR: g.Entries, MaxSGE: g.RecvRoom()}, Memory: memory, Geometry: g}, nil
+}
+
+func (s *Session) addSRQ(q *srq, in verbs.Handle) (handle verbs.Handle, err error) {
+	if err := s.enter(); err != nil {
+		return 0, err
+	}
+	defer s.card.mu.Unlock()
+	if q.pd, err = s.pds.get(in); err != nil {
+		return 0, err
+	}
+	if handle, err = s.srqs.add(q); err != nil {
+		return 0, err
+	}
+	q.entry.PD = q.pd.number
+	q.pd.users++
+	return handle, nil
+}
+
+// ModifySRQ implements verbs.Provider.
+func (s *Session) ModifySRQ(r verbs.ModifySRQRequest) (verbs.ModifySRQGrant, error) {
+	if extra := r.Mask &^ (verbs.SRQMaxWR | verbs.SRQLimit); extra != 0 {
+		return verbs.ModifySRQGrant{}, fmt.Errorf("%w: an SRQ has no attribute 0x%x", verbs.ErrInvalid, uint32(extra))
+	}
+	if err := s.begin(); err != nil {
+		return verbs.ModifySRQGrant{}, err
+	}
+	defer s.commands.Done()
+	maxSGE, err := s.checkModifySRQ(&r)
+	if err != nil {
+		return verbs.ModifySRQGrant{}, err
+	}
+	if r.Mask&verbs.SRQMaxWR == 0 {
+		return s.changeSRQ(r, nil, verbs.CreateSRQGrant{})
+	}
+	queue, made, err := s.makeSharedQueue(r.Attr.MaxWR, maxSGE)
+	if err != nil {
+		return verbs.ModifySRQGrant{}, err
+	}
+	grant, err := s.changeSRQ(r, queue, made)
+	if err != nil {
+		s.release(made.Memory)
+	}
+	return grant, err
+}
+
+// checkModifySRQ checks a request before memory is made for it, and gives the size of that memory's
+// slots.
+func (s *Session) checkModifySRQ(r *verbs.ModifySRQRequest) (maxSGE uint32, err error) {
+	if err := s.enter(); err != nil {
+		return 0, err
+	}
+	defer s.card.mu.Unlock()
+	q, err := s.srqs.get(r.SRQ)
+	if err != nil {
+		return 0, err
+	}
+	size := verbs.SRQInitAttr{MaxWR: q.maxWR, MaxSGE: q.maxSGE}
+	if r.Mask&verbs.SRQMaxWR != 0 {
+		size.MaxWR = r.Attr.MaxWR
+	}
+	return q.maxSGE, checkSRQ(&size)
+}
+
+// changeSRQ makes the change, between two bursts: all of it or nothing. queue is the new one of a
+// resize.
+func (s *Session) changeSRQ(r verbs.ModifySRQRequest, queue *ring.RecvConsumer, made verbs.CreateSRQGrant) (grant verbs.ModifySRQGrant, err error) {
+	if err := s.enter(); err != nil {
+		return grant, err
+	}
+	defer s.card.mu.Unlock()
+	q, err := s.srqs.get(r.SRQ)
+	if err != nil {
+		return grant, err
+	}
+	s.card.engine.Do(func() { err = q.apply(s.card.engine, &r, queue, made.Attr.MaxWR) })
+	if err != nil {
+		return grant, err
+	}
+	if queue != nil {
+		q.maxWR = made.Attr.MaxWR
+		grant.Memory, grant.Geometry = made.Memory, made.Geometry
+		s.replaceMemory(q, made.Memory)
+	}
+	grant.Attr = s.srqAttr(q)
+	return grant, nil
+}
+
+// apply changes the engine's part.
+func (q *srq) apply(e *datapath.Engine, r *verbs.ModifySRQRequest, queue *ring.RecvConsumer, maxWR uint32) error {
+	limit := q.entry.Limit()
+	if r.Mask&verbs.SRQLimit != 0 {
+		limit = r.Attr.Limit
+	}
+	if queue == nil {
+		maxWR = q.maxWR
+	}
+	if limit > maxWR {
+		return fmt.Errorf("%w: a limit of %d in an SRQ of %d receives", verbs.ErrInvalid, limit, maxWR)
+	}
+	if queue != nil && !q.entry.Resize(queue, r.Attr.MaxWR) {
+		return fmt.Errorf("%w: max_wr %d is less than the receives that wait in the SRQ", verbs.ErrInvalid, r.Attr.MaxWR)
+	}
+	if r.Mask&verbs.SRQLimit != 0 {
+		e.SetLimit(q.entry, limit)
+	}
+	return nil
+}
+
+// replaceMemory adds a queue's memory, and frees that of queues that are empty and replaced. Freed is
+// what a resize finds so, never before: the program may still count what the card has taken there.
+func (s *Session) replaceMemory(q *srq, memory []byte) {
+	q.memory = append(q.memory, memory)
+	var left int
+	s.card.engine.Do(func() { left = q.entry.Queues() })
+	s.release(q.memory[:len(q.memory)-left]...)
+	q.memory = q.memory[len(q.memory)-left:]
+}
+
+// srqAttr are the attributes now. The caller holds card.mu.
+func (s *Session) srqAttr(q *srq) verbs.SRQAttr {
+	attr := verbs.SRQAttr{MaxWR: q.maxWR, MaxSGE: q.maxSGE}
+	s.card.engine.Do(func() { attr.Limit = q.entry.Limit() })
+	return attr
+}
+
+// QuerySRQ implements verbs.Provider.
+func (s *Session) QuerySRQ(r verbs.QuerySRQRequest) (grant verbs.QuerySRQGrant, err error) {
+	if err := s.enter(); err != nil {
+		return grant, err
+	}
+	defer s.card.mu.Unlock()
+	q, err := s.srqs.get(r.SRQ)
+	if err != nil {
+		return grant, err
+	}
+	return verbs.QuerySRQGrant{Attr: s.srqAttr(q)}, nil
+}
+
+// DestroySRQ implements verbs.Provider.
+func (s *Session) DestroySRQ(r verbs.DestroySRQRequest) error {
+	if err := s.enterToFree(); err != nil {
+		return err
+	}
+	defer s.card.mu.Unlock()
+	q, err := s.srqs.get(r.SRQ)
+	if err != nil {
+		return err
+	}
+	if q.users > 0 {
+		return fmt.Errorf("%w: %d queue pairs take receives from the SRQ; close them first", verbs.ErrBusy, q.users)
+	}
+	s.srqs.remove(r.SRQ)
+	q.pd.users--
+	s.events.forget(q.eventID)
+	s.release(q.memory...)
+	return nil
+}

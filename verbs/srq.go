@@ -1,0 +1,213 @@
+package verbs
+
+import (
+	"fmt"
+	"sync"
+
+	"github.com/roced/roced/datapath/ring"
+)
+
+// SRQ is a shared receive queue (ibv_srq): receives that any of its queue pairs takes. The memory
+// that its receives name is of its own PD, whatever the PD of those queue pairs.
+type SRQ struct {
+	pd      *PD
+	eventID uint64 // see eventSources
+	handle  Handle
+
+	modifyMu sync.Mutex // one Modify or Close at a time; before mu
+
+	mu     sync.Mutex
+	closed bool
+	attr   SRQAttr // as granted; Limit is the card's
+	queue  *ring.RecvProducer
+	older  []*ring.RecvProducer // replaced by a resize, with receives that the card has not taken
+}
+
+// SRQInitAttr are the attributes that an SRQ is created with (ibv_srq_init_attr). It has no limit at
+// first: see Modify.
+type SRQInitAttr struct {
+	MaxWR  uint32
+	MaxSGE uint32 // 0 stands for 1
+}
+
+// SRQAttr are the attributes of an SRQ (ibv_srq_attr).
+type SRQAttr struct {
+	MaxWR  uint32 // receives that can wait
+	MaxSGE uint32 // of a receive; fixed when the SRQ is created
+	Limit  uint32 // receives; 0: none is armed
+}
+
+// CreateSRQ makes a shared receive queue (ibv_create_srq). MaxWR and MaxSGE are met or exceeded, and
+// set in attr to what was granted.
+func (p *PD) CreateSRQ(attr *SRQInitAttr) (*SRQ, error) {
+	if p == nil || attr == nil {
+		return nil, fmt.Errorf("create SRQ: %w", errNil)
+	}
+	var q *SRQ
+	err := p.ctx.eventSources.add(func(eventID uint64) (_ any, err error) {
+		q, err = p.createSRQ(*attr, eventID)
+		return q, err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("create SRQ: %w", err)
+	}
+	attr.MaxWR, attr.MaxSGE = q.attr.MaxWR, q.attr.MaxSGE
+	return q, nil
+}
+
+func (p *PD) createSRQ(attr SRQInitAttr, eventID uint64) (*SRQ, error) {
+	grant, err := p.ctx.provider.CreateSRQ(CreateSRQRequest{p.handle, attr, eventID})
+	if err != nil {
+		return nil, err
+	}
+	queue, err := ring.NewRecvProducer(grant.Memory, grant.Geometry)
+	if err != nil {
+		_ = p.ctx.provider.DestroySRQ(DestroySRQRequest{grant.SRQ})
+		return nil, err
+	}
+	return &SRQ{pd: p, eventID: eventID, handle: grant.SRQ, attr: grant.Attr, queue: queue}, nil
+}
+
+// PostRecv queues receives (ibv_post_srq_recv). They stay queued when a queue pair goes to ERR or
+// RESET or is closed. The errors are those of QP.PostSend; the slot of a receive is free when the
+// card has taken it.
+func (q *SRQ) PostRecv(wrs []RecvWR) error {
+	if q == nil {
+		return &BadWRError{0, errNil}
+	}
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if err := q.pd.ctx.gone(); err != nil {
+		return &BadWRError{0, err}
+	}
+	free := q.room()
+	for i := range wrs {
+		if err := q.check(&wrs[i], free); err != nil {
+			q.announce(i)
+			return &BadWRError{i, err}
+		}
+		q.queue.Put(wrs[i].ID, wrs[i].SGList)
+		free--
+	}
+	q.announce(len(wrs))
+	return nil
+}
+
+// announce publishes n requests. The card looks when a packet comes.
+func (q *SRQ) announce(n int) {
+	if n > 0 {
+		q.queue.Publish()
+	}
+}
+
+// room is the number of receives that can be posted. Those that wait in older queues count too.
+func (q *SRQ) room() uint32 {
+	waiting := q.queue.Waiting()
+	if len(q.older) > 0 {
+		waiting += q.waitingInOlder()
+	}
+	return q.attr.MaxWR - min(waiting, q.attr.MaxWR)
+}
+
+// waitingInOlder also forgets the queues that are empty: they stay so.
+func (q *SRQ) waitingInOlder() (waiting uint32) {
+	left := q.older[:0]
+	for _, old := range q.older {
+		if n := old.Waiting(); n > 0 {
+			waiting += n
+			left = append(left, old)
+		}
+	}
+	clear(q.older[len(left):])
+	q.older = left
+	return waiting
+}
+
+var (
+	errSRQFull   = fmt.Errorf("%w: all receives of the SRQ wait for messages; ask for a larger max_wr", ErrQueueFull)
+	errSRQClosed = fmt.Errorf("%w: the SRQ", ErrObjectClosed)
+)
+
+func (q *SRQ) check(wr *RecvWR, free uint32) error {
+	switch {
+	case q.closed:
+		return errSRQClosed
+	case uint32(len(wr.SGList)) > q.attr.MaxSGE:
+		return fmt.Errorf("%w: %d SGEs, max_sge of the SRQ is %d", ErrInvalid, len(wr.SGList), q.attr.MaxSGE)
+	case free == 0:
+		return errSRQFull
+	}
+	return nil
+}
+
+// Modify changes the attributes in mask (ibv_modify_srq), all of them or none, and sets these fields
+// of attr to what they are now.
+//
+// SRQMaxWR resizes the queue. What is queued stays queued, in order; ErrInvalid if that is more than
+// MaxWR or if an armed limit is. SRQLimit arms the queue: EventSRQLimitReached comes once, as soon as
+// fewer receives than Limit are queued, which may be at once. Then Limit is 0, until it is set again.
+func (q *SRQ) Modify(attr *SRQAttr, mask SRQAttrMask) error {
+	if q == nil || attr == nil {
+		return fmt.Errorf("modify SRQ: %w", errNil)
+	}
+	q.modifyMu.Lock()
+	defer q.modifyMu.Unlock()
+	grant, err := q.pd.ctx.provider.ModifySRQ(ModifySRQRequest{q.handle, *attr, mask})
+	if err == nil && grant.Memory != nil {
+		err = q.replace(&grant)
+	}
+	if err != nil {
+		return fmt.Errorf("modify SRQ: %w", err)
+	}
+	if mask&SRQMaxWR != 0 {
+		attr.MaxWR = grant.Attr.MaxWR
+	}
+	if mask&SRQLimit != 0 {
+		attr.Limit = grant.Attr.Limit
+	}
+	return nil
+}
+
+// replace makes posts go to the queue of a resize. The card takes what is in the older ones first.
+func (q *SRQ) replace(grant *ModifySRQGrant) error {
+	queue, err := ring.NewRecvProducer(grant.Memory, grant.Geometry)
+	if err != nil {
+		return err
+	}
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.older = append(q.older, q.queue)
+	q.queue, q.attr.MaxWR = queue, grant.Attr.MaxWR
+	q.waitingInOlder()
+	return nil
+}
+
+// Query gives the attributes (ibv_query_srq).
+func (q *SRQ) Query() (SRQAttr, error) {
+	if q == nil {
+		return SRQAttr{}, fmt.Errorf("query SRQ: %w", errNil)
+	}
+	grant, err := q.pd.ctx.provider.QuerySRQ(QuerySRQRequest{q.handle})
+	if err != nil {
+		return SRQAttr{}, fmt.Errorf("query SRQ: %w", err)
+	}
+	return grant.Attr, nil
+}
+
+// Close destroys the queue with the receives in it (ibv_destroy_srq); ErrBusy while a queue pair uses
+// it.
+func (q *SRQ) Close() error {
+	if q == nil {
+		return fmt.Errorf("destroy SRQ: %w", errNil)
+	}
+	q.modifyMu.Lock()
+	defer q.modifyMu.Unlock()
+	if err := q.pd.ctx.provider.DestroySRQ(DestroySRQRequest{q.handle}); err != nil {
+		return fmt.Errorf("destroy SRQ: %w", err)
+	}
+	q.mu.Lock()
+	q.closed = true
+	q.mu.Unlock()
+	q.pd.ctx.eventSources.remove(q.eventID)
+	return nil
+}
