@@ -69,9 +69,10 @@ func (e *Engine) completeRecv(qp *QP, a *arrival, status ring.WCStatus) {
 }
 
 // fail moves a queue pair to ERR and reports that to the control plane; see QP.NoteState. Its
-// outstanding requests are flushed in order when it has its turn (see sendSome).
+// outstanding requests are flushed in order when it has its turn (see sendSome). One in RESET stays
+// there: it has none, and from RESET there is no way to ERR.
 func (e *Engine) fail(qp *QP, fatal bool) {
-	if qp.State == ring.QPStateErr {
+	if qp.State == ring.QPStateErr || qp.State == ring.QPStateReset {
 		return
 	}
 	e.setState(qp, ring.QPStateErr)

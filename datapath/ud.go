@@ -116,7 +116,7 @@ func (e *Engine) sendUD(qp *QP, d *departure) bool {
 		return false
 	}
 	qp.Send.Advance(e.completeSend(qp, d, status))
-	if status != ring.WCSuccess {
+	if status != ring.WCSuccess && qp.State != ring.QPStateErr { // that completion may have been an overrun
 		e.setState(qp, ring.QPStateSQE)
 		qp.NoteState(ring.QPStateSQE, false)
 	}

@@ -65,7 +65,7 @@ func (q *QP) unsent() (left uint32, err error) {
 	case left == 0:
 	case gone != nil:
 		err = fmt.Errorf("drain QP %v: %w", q.number, gone)
-	case q.State() == QPStateSQD:
+	case q.State() == QPStateSQD && !q.failedIn(QPStateSQD):
 		err = fmt.Errorf("drain QP %v: %w: SQD holds %d send requests back; Modify to RTS sends them", q.number, ErrState, left)
 	}
 	return left, err

@@ -158,7 +158,8 @@ func (m *MR) SGE(offset, length int) SGE {
 	return SGE{Addr: m.now.Load().iova + uint64(offset), Length: uint32(length), LKey: m.lkey}
 }
 
-// inlineBytes gives the memory that an SGE names, for a copy at posting time.
+// inlineBytes gives the memory that an SGE names, for a copy at posting time. No bytes need no key, as
+// with the card.
 func (c *Context) inlineBytes(s SGE) ([]byte, error) {
 	if s.Length == 0 {
 		return nil, nil

@@ -66,7 +66,7 @@ func (q *CQ) failure(n int) error {
 		return nil
 	case q.isClosed():
 		return fmt.Errorf("poll CQ: %w: the CQ", ErrObjectClosed)
-	case q.queue.Failed():
+	case q.queue.Failed() && len(q.kept) == 0 && q.queue.Available(1) == 0:
 		return fmt.Errorf("poll CQ: %w: it holds %d completions; make it as large as all requests that can be outstanding", ErrCQOverrun, q.capacity)
 	}
 	if err := q.ctx.gone(); err != nil {

@@ -102,7 +102,7 @@ const sendFlags = SendFence | SendSignaled | SendSolicited | SendInline
 // in memory or length are found by the card (see WCStatus).
 func (q *QP) checkSend(wr *SendWR) error {
 	switch state := q.State(); {
-	case state < QPStateRTS:
+	case state < QPStateRTS && !q.failedIn(state):
 		return q.wrongState("send requests can be posted from RTS on", state)
 	case wr.Opcode != WRSend && wr.Opcode != WRSendWithImm:
 		return fmt.Errorf("%w: %v (%d) is not an operation of datagrams; set Opcode to WRSend or WRSendWithImm", ErrInvalid, wr.Opcode, uint8(wr.Opcode))
@@ -123,6 +123,9 @@ func (q *QP) checkSend(wr *SendWR) error {
 	}
 	return nil
 }
+
+// failedIn reports whether the card has moved the queue pair to ERR, which this side has not noticed.
+func (q *QP) failedIn(state QPState) bool { return state != QPStateReset && q.recv.MustRing() }
 
 // wrongState is the error of a post that the state does not allow.
 func (q *QP) wrongState(rule string, state QPState) error {

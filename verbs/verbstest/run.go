@@ -76,8 +76,9 @@ func all() []test {
 		objectTests, limitTests, createTests, queryTests, capabilityTests, // objects and their life
 		stateTests, modifyTests, sqdTests, specialTests, // states and kinds of queue pairs
 		srqTests, srqResizeTests, srqEventTests, srqLoadTests, // shared receive queues
-		postTests, sendTests, memoryTests, accessTests, iovaTests, keyTests, reregTests, ahTests, modifyAHTests, headerTests, // what a request says
-		flowTests, overrunTests, drainTests, // queues
+		postTests, sendTests, memoryTests, accessTests, iovaTests, keyTests, reregTests, // what a request says
+		ahTests, modifyAHTests, headerTests, // where it goes
+		flowTests, overrunTests, drainTests, foundTests, // queues
 		waitTests, pollerTests, closeTests, // who waits, and the end
 		groupTests, joinTests, eventTests, portTests,
 		commandTests, // what a hostile client asks
