@@ -3,7 +3,7 @@
 # Root: demo, test, race, bench, soak, and the virtual machines.
 
 .DEFAULT_GOAL := help
-.PHONY: help build test race fuzz lint cross generate demo bench soak interop test-kernels
+.PHONY: help build test race model fuzz lint cross generate demo bench soak interop test-kernels
 
 # Run by version, not from go.mod, so that it is no dependency of who uses the packages.
 STATICCHECK := go run honnef.co/go/tools/cmd/staticcheck@v0.8.2
@@ -20,6 +20,9 @@ test: ## all tests
 
 race: ## all tests under the race detector
 	go test -race ./...
+
+model: ## a million random verbs calls against the model, under the race detector
+	ROCED_MODEL=1000000 go test -race -count=1 -v -timeout 20m -run TestModel ./verbs/hca
 
 fuzz: ## every fuzz target, a minute each
 	hack/fuzz.sh 60s

@@ -28,8 +28,8 @@ func TestVerbsInAnotherSession(t *testing.T) {
 	})
 }
 
-func wireEnds(t *testing.T) verbstest.Pair {
-	w, err := NewWire(0)
+func wireEnds(t *testing.T, options ...Option) verbstest.Pair {
+	w, err := NewWire(0, options...)
 	check(t, err)
 	t.Cleanup(func() { check(t, w.Close()) })
 	a, b := wireEnd(t, w, "a", addressesA), wireEnd(t, w, "b", addressesB)
