@@ -146,6 +146,28 @@ func (s *Steering) Check() error {
 	return nil
 }
 
+// Renew has the driver give the program to all receive queues. A veth gives it to those that it has when
+// the program is attached; packets on queues that ethtool -L adds later pass it by. So the attached
+// program is replaced by a copy of itself, and nothing is lost. Without Renewable, and in generic mode,
+// which has no such queues, it does nothing.
+func (s *Steering) Renew() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.link == nil || s.spare == nil || s.mode != Native {
+		return nil
+	}
+	if err := s.link.Update(s.spare); err != nil {
+		return fmt.Errorf("attach the steering program to further queues: %w", err)
+	}
+	s.objs.RocedSteer, s.spare = s.spare, s.objs.RocedSteer
+	info, err := s.link.Info()
+	if err != nil {
+		return fmt.Errorf("look at the steering program's link: %w", err)
+	}
+	s.program = info.Program
+	return nil
+}
+
 // AttachedMode is the mode of the attachment, Native or Generic; Auto if there is none.
 func (s *Steering) AttachedMode() Mode {
 	s.mu.Lock()

@@ -34,7 +34,7 @@
 // all packets need no second hash lookup for their source.
 //
 // There is room for 16384 groups, for 16384 addresses and broadcasts together, and for as many
-// rings as the interface has queues when the card is opened. A card takes 2.2 MiB of kernel memory,
+// rings as the interface can have queues. A card takes 2.2 MiB of kernel memory,
 // and about 100 bytes for each address and group.
 //
 // # What the kernel's input checks

@@ -21,9 +21,11 @@ type Config struct {
 	// VLAN of the card: packets must have exactly this tag; with 0 they must have none. A
 	// priority tag (VLAN 0) before it is skipped, as in Linux.
 	VLAN uint16
-	// Queues is the number of receive queues of the interface, 1 to 4096; 0 means 1. SetRing takes
-	// 0 to Queues-1.
+	// Queues is the most receive queues that the interface can have, 1 to 4096; 0 means 1. SetRing
+	// takes 0 to Queues-1.
 	Queues int
+	// Renewable loads what Renew needs.
+	Renewable bool
 	// AnyMAC takes unicast frames to any MAC. A bond needs it, because its slaves may have other
 	// MACs.
 	AnyMAC bool
@@ -46,6 +48,7 @@ type Steering struct {
 	link       link.Link // nil: not attached
 	mode       Mode
 	program    ebpf.ProgramID // the attached program
+	spare      *ebpf.Program  // a copy of the attached one; nil unless Renewable
 	fallback   error          // see Fallback
 }
 
@@ -84,12 +87,25 @@ func (s *Steering) load(config Config) error {
 		return err
 	}
 	spec.Maps[steerMapRings].MaxEntries = uint32(max(config.Queues, 1))
-	return spec.LoadAndAssign(&s.objs, nil)
+	if !config.Renewable {
+		return spec.LoadAndAssign(&s.objs, nil)
+	}
+	spec.Programs[spareProgram] = spec.Programs[steerProgRocedSteer].Copy()
+	var objs struct {
+		steerObjects
+		Spare *ebpf.Program `ebpf:"roced_spare"`
+	}
+	err = spec.LoadAndAssign(&objs, nil)
+	s.objs, s.spare = objs.steerObjects, objs.Spare
+	return err
 }
+
+// spareProgram is the name of the second copy of the program in the collection.
+const spareProgram = "roced_spare"
 
 // Close detaches the program and frees the tables. The kernel does the same if the process dies.
 func (s *Steering) Close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return errors.Join(s.detach(), s.redirect.close(), s.objs.Close())
+	return errors.Join(s.detach(), s.redirect.close(), s.objs.Close(), s.spare.Close())
 }

@@ -69,18 +69,6 @@ func (s *Steering) RemoveQP(qpn uint32) error {
 	return nil
 }
 
-// SetRing steers packets that arrive on a receive queue to the AF_XDP socket fd. The socket gets
-// them only if it is bound to that queue. Closing the socket removes the entry.
-func (s *Steering) SetRing(queue, fd int) error {
-	if queue < 0 || queue >= int(s.objs.Rings.MaxEntries()) || fd < 0 {
-		return fmt.Errorf("set the ring of queue %d to descriptor %d: %w", queue, fd, ErrInvalid)
-	}
-	if err := s.objs.Rings.Put(uint32(queue), uint32(fd)); err != nil {
-		return fmt.Errorf("set the ring of queue %d: %w", queue, err)
-	}
-	return nil
-}
-
 // canonical makes addresses equal that are equal in a packet.
 func canonical(addr netip.Addr) netip.Addr { return addr.Unmap().WithZone("") }
 

@@ -20,14 +20,13 @@ import (
 type sleeper struct {
 	frames, all epollSet
 	wakeFD      int
+	mu          sync.Mutex // guards the fields below; wake and close hold it too
 	descriptors []int
-
-	mu      sync.Mutex // guards the fields below; wake and close hold it too
-	grace   grace
-	watched bool // the descriptors are in frames
-	muted   bool // frames is muted in all
-	led     bool // a leader is there
-	closed  bool
+	grace       grace
+	watched     bool // the descriptors are in frames
+	muted       bool // frames is muted in all
+	led         bool // a leader is there
+	closed      bool
 }
 
 func newSleeper(descriptors []int) (s *sleeper, err error) {

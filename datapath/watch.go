@@ -76,6 +76,17 @@ func (s *sleeper) endGrace() {
 	}
 }
 
+// sleepOn replaces the descriptors. Who sleeps is woken by the new ones from then on.
+func (s *sleeper) sleepOn(descriptors []int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	watched := s.watched
+	s.unwatch()
+	if s.descriptors = descriptors; watched {
+		s.watch()
+	}
+}
+
 // watch puts the descriptors into their set. The caller holds mu, as those of the following do.
 func (s *sleeper) watch() {
 	if s.watched || s.closed {

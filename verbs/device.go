@@ -66,7 +66,7 @@ type DeviceAttr struct {
 // PortAttr is the state of a port (ibv_port_attr).
 type PortAttr struct {
 	State          PortState
-	MaxMTU         MTU // fixed when the device is opened, whatever the interface's MTU is later
+	MaxMTU         MTU // the largest that the device can have, whatever the interface's MTU is now
 	ActiveMTU      MTU // the largest, up to MaxMTU, that the interface's MTU allows now
 	GIDTableLen    int
 	PKeyTableLen   int

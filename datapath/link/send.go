@@ -18,12 +18,13 @@ import (
 // it, frames change to the other way only while the way in use is empty. Over a veth pair both are
 // empty after each call.
 type sender struct {
-	socket  *xsk.Socket
-	packets *Packets // nil: all frames leave through the AF_XDP socket
+	socket  *xsk.Socket // nil between Remove and Add
+	packets *Packets    // nil: all frames leave through the AF_XDP socket
 	trains  Trains
 
 	reserved xsk.Reserved
 	holding  bool // reserved has not been committed
+	draining bool // nothing is reserved: the socket is about to be replaced
 
 	waiting   waiting     // frames to send, if there is a choice of ways
 	inPackets bool        // the last frames left through packets
@@ -48,7 +49,7 @@ type Trains struct {
 
 // Reserve implements Link.
 func (s *sender) Reserve() []byte {
-	if s.waiting.full() && !s.Flush() {
+	if s.draining || s.waiting.full() && !s.Flush() {
 		return nil
 	}
 	if !s.holding {
@@ -143,6 +144,9 @@ func (s *sender) submit(frame xsk.Reserved, length int) {
 
 // flushSocket reports whether the kernel has taken all frames that were submitted.
 func (s *sender) flushSocket() bool {
+	if s.socket == nil {
+		return true
+	}
 	submitted := s.unkicked > 0
 	s.unkicked = 0
 	done := s.socket.Flush() == 0
@@ -163,19 +167,28 @@ func (s *sender) TrainsUnable() bool { return s.unable.Load() }
 
 // TakeBack implements Link.
 func (s *sender) TakeBack() {
+	s.cancelWaiting()
+	if s.socket != nil {
+		s.socket.TakeBack()
+	}
+}
+
+// cancelWaiting takes back the frames that wait for Flush.
+func (s *sender) cancelWaiting() {
 	for !s.waiting.empty() {
 		run := s.waiting.run()
 		s.cancel(run)
 		s.takenBack += len(run)
 		s.waiting.remove(len(run))
 	}
-	s.socket.TakeBack()
 }
 
 // TakenBack implements Link.
 func (s *sender) TakenBack() (frames int) {
-	frames, s.takenBack = s.takenBack, 0
-	return frames + s.socket.TakenBack()
+	if frames, s.takenBack = s.takenBack, 0; s.socket != nil {
+		frames += s.socket.TakenBack()
+	}
+	return frames
 }
 
 // Refused implements Link.

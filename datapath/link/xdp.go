@@ -2,18 +2,20 @@ package link
 
 import (
 	"errors"
+	"slices"
 
 	"github.com/roced/roced/datapath/xsk"
 )
 
 // XDP is a Link over AF_XDP sockets, one for each receive queue of an
 // interface: a socket sees the frames of its own queue only. It sends through
-// the first.
+// that of queue 0. Sockets come and go while it is open (Add, Drain, Remove).
 type XDP struct {
 	sockets  []*xsk.Socket
 	turn     int         // the socket that Receive tries first
 	borrowed *xsk.Socket // the socket whose frames the last Receive returned
 	frames   [MaxBurst]xsk.Received
+	past     xsk.Statistics // of sockets that were removed
 
 	sender
 }
@@ -21,7 +23,7 @@ type XDP struct {
 // NewXDP makes a link of sockets, which it owns from then on. With packets, frames may also leave in
 // trains (see SetTrains); nil if not.
 func NewXDP(sockets []*xsk.Socket, packets *Packets) *XDP {
-	return &XDP{sockets: sockets, sender: sender{socket: sockets[0], packets: packets}}
+	return &XDP{sockets: slices.Clone(sockets), sender: sender{socket: sockets[0], packets: packets}}
 }
 
 // Receive implements Link. All frames of a burst are from one socket; the sockets take turns.
@@ -47,7 +49,10 @@ func (l *XDP) Receive(burst [][]byte) int {
 
 // Release implements Link. If the fill ring was empty, the kernel is woken when Receive next finds
 // no frame.
-func (l *XDP) Release() { l.borrowed.Release() }
+func (l *XDP) Release() {
+	l.borrowed.Release()
+	l.borrowed = nil
+}
 
 // Descriptors implements Link.
 func (l *XDP) Descriptors() []int {
@@ -62,20 +67,16 @@ func (l *XDP) Descriptors() []int {
 // always.
 func (l *XDP) SetAsleep(bool) {}
 
-// Statistics sums the kernel's counters over the sockets. Any goroutine may call it.
+// Statistics sums the kernel's counters over the sockets, also those that were removed. Any goroutine
+// may call it, but not while Add or Remove runs.
 func (l *XDP) Statistics() (sum xsk.Statistics, err error) {
+	sum = l.past
 	for _, s := range l.sockets {
 		one, err := s.Stats()
 		if err != nil {
 			return sum, err
 		}
-		sum.RxDropped += one.RxDropped
-		sum.RxRingFull += one.RxRingFull
-		sum.RxFillRingEmpty += one.RxFillRingEmpty
-		sum.RxInvalidDescs += one.RxInvalidDescs
-		sum.TxInvalidDescs += one.TxInvalidDescs
-		sum.TxRingEmpty += one.TxRingEmpty
-		sum.Malformed += one.Malformed
+		sum.Add(one)
 	}
 	return sum, nil
 }

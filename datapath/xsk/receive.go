@@ -47,6 +47,9 @@ func (s *Socket) borrow(desc unix.XDPDesc) []byte {
 	return s.umem[desc.Addr:end:end]
 }
 
+// Waiting is how much the RX ring holds, in chunks.
+func (s *Socket) Waiting() uint32 { return s.rx.available() }
+
 // Release returns all frames received so far to the kernel.
 func (s *Socket) Release() {
 	if len(s.borrowed) == 0 {

@@ -55,28 +55,55 @@ type Info struct {
 // second, because the kernel frees a queue only a moment after its socket is closed. The errors
 // are listed with ErrPermission.
 func Open(config Config) (*Socket, error) {
-	s, err := open(config.withDefaults())
+	s, err := Prepare(config)
 	if err != nil {
-		return nil, fmt.Errorf("AF_XDP socket on interface %d queue %d: %w", config.Interface, config.Queue, err)
+		return nil, err
+	}
+	if err := s.Bind(); err != nil {
+		return nil, errors.Join(err, s.Close())
 	}
 	return s, nil
 }
 
-func open(config Config) (*Socket, error) {
+// Prepare is Open without the binding, while another socket still has the queue. Bind completes it,
+// from any thread. Until then the socket can only be closed.
+func Prepare(config Config) (*Socket, error) {
+	s, err := prepare(config.withDefaults())
+	if err != nil {
+		return nil, config.explain(err)
+	}
+	return s, nil
+}
+
+func prepare(config Config) (*Socket, error) {
 	layout, err := config.layout()
 	if err != nil {
 		return nil, err
 	}
 	s := &Socket{fd: -1, config: config, layout: layout}
-	steps := []func() error{
-		s.create, s.setBusyPoll, s.registerMemory, s.createRings, s.mapRings, s.bind, s.inspect,
-	}
-	for _, step := range steps {
+	for _, step := range []func() error{s.create, s.setBusyPoll, s.registerMemory, s.createRings, s.mapRings} {
 		if err := step(); err != nil {
 			return nil, errors.Join(err, s.Close())
 		}
 	}
 	return s, nil
+}
+
+// Bind binds a socket of Prepare. It tries a busy queue again for a second, as Open does. If it fails,
+// it may be called again.
+func (s *Socket) Bind() error {
+	err := s.bind()
+	if err == nil {
+		err = s.inspect()
+	}
+	if err != nil {
+		return s.config.explain(err)
+	}
+	return nil
+}
+
+func (c Config) explain(err error) error {
+	return fmt.Errorf("AF_XDP socket on interface %d queue %d: %w", c.Interface, c.Queue, err)
 }
 
 // FD is the descriptor, for an XSKMAP and for poll(2). In copy mode poll also sends what waits in

@@ -18,6 +18,17 @@ type Statistics struct {
 	Malformed       uint64 // frames with invalid RX ring entries: a bug of the kernel or a driver
 }
 
+// Add adds the counters of another socket.
+func (s *Statistics) Add(other Statistics) {
+	s.RxDropped += other.RxDropped
+	s.RxRingFull += other.RxRingFull
+	s.RxFillRingEmpty += other.RxFillRingEmpty
+	s.RxInvalidDescs += other.RxInvalidDescs
+	s.TxInvalidDescs += other.TxInvalidDescs
+	s.TxRingEmpty += other.TxRingEmpty
+	s.Malformed += other.Malformed
+}
+
 // Stats reads the counters. Any goroutine may call it. After Close it returns ErrClosed.
 func (s *Socket) Stats() (Statistics, error) {
 	s.closing.Lock()

@@ -29,7 +29,8 @@ type Card struct {
 	engine   *datapath.Engine
 	link     link.Link
 	inline   bool
-	maxMTU   wire.MTU // what the link can carry
+	sockets  *sockets // of the link; nil on a wire in memory
+	mostMTU  wire.MTU // what the link can come to carry
 	askedMTU wire.MTU // from WithMTU; 0 for the largest that fits
 	vlan     uint16
 	log      *slog.Logger
@@ -56,6 +57,7 @@ type Card struct {
 
 	mu         sync.Mutex
 	status     portStatus
+	carried    wire.MTU // what the link can carry now; written under asking too
 	activeMTU  wire.MTU
 	gids       gidTable
 	sessions   []*Session
@@ -71,7 +73,9 @@ type parts struct {
 	host     surroundings
 	steering steering
 	link     link.Link
-	maxMTU   wire.MTU
+	sockets  *sockets // of the link; nil on a wire in memory
+	carried  wire.MTU // by the link
+	mostMTU  wire.MTU
 	vlan     uint16
 }
 
@@ -79,7 +83,7 @@ type parts struct {
 func newCard(p parts, o options) (*Card, error) {
 	card := &Card{
 		host: p.host, steering: p.steering, link: p.link, inline: o.inline,
-		maxMTU: p.maxMTU, askedMTU: o.mtu, vlan: p.vlan, log: o.log,
+		sockets: p.sockets, carried: p.carried, mostMTU: p.mostMTU, askedMTU: o.mtu, vlan: p.vlan, log: o.log,
 		stop: make(chan struct{}), done: make(chan struct{}), closed: make(chan struct{}),
 		changes: newPendingChanges(), refused: make(chan struct{}, 1),
 		paths: map[pair]*path{}, hops: map[netip.Addr]*hop{}, gids: newGIDTable(),
@@ -87,7 +91,7 @@ func newCard(p parts, o options) (*Card, error) {
 	}
 	card.name.Store(&p.name)
 	engine, err := datapath.New(datapath.Config{
-		Link: p.link, MTU: p.maxMTU, VLAN: p.vlan, Worker: datapath.WorkerConfig{Spin: o.spin},
+		Link: p.link, MTU: p.carried, VLAN: p.vlan, Worker: datapath.WorkerConfig{Spin: o.spin},
 		NoteRefused: card.noteRefused,
 	})
 	if err != nil {
@@ -119,8 +123,8 @@ func (card *Card) firstLook() error {
 	if first.unsteered != nil {
 		card.log.Error("not all addresses can be used", "device", card.Name(), "error", first.unsteered)
 	}
-	_, tooSmall := fittingMTU(card.Name(), card.status.mtu, card.maxMTU)
-	return tooSmall
+	_, tooSmall := fittingMTU(card.Name(), card.status.mtu, card.carried)
+	return errors.Join(tooSmall, card.status.lost)
 }
 
 // closeTimeout is how long Close waits for posted requests to be sent.

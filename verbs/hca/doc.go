@@ -19,8 +19,8 @@
 // its number, and until after the engine has removed it.
 //
 // What the host knows is followed. News of the kernel only name what to look at; one
-// goroutine looks, brings GIDs, paths, MTU and port state up to date, and raises the events
-// of it (follow.go, update.go, port.go, event.go). A look that fails changes nothing and is
+// goroutine looks, brings GIDs, paths, name, MTU, sockets and port state up to date, and raises the
+// events of it (follow.go, update.go, port.go, event.go). A look that fails changes nothing and is
 // repeated; only the kernel's word that the link is down, or the interface gone, means that. When
 // the interface goes, the card fails, until it is closed.
 //
@@ -35,7 +35,8 @@
 // card can undo it (leftover.go).
 //
 // Every descriptor is opened on a thread inside the card's network namespace, and stays in that
-// namespace. After Open nothing enters the namespace again.
+// namespace. After Open nothing enters the namespace again; a thread stays inside, for sockets of
+// queues and MTUs that the interface gets later (sockets.go, enlarge.go).
 //
 // Locks, in order: Card.asking, Card.mu, then the engine's lease (in Do), kernelHost.mu or
 // events.mu. The host is asked under Card.asking, never under Card.mu. Waits for a neighbour hold
@@ -52,6 +53,6 @@
 // the card fails (watch.go).
 //
 // QP 1 (qptype.go) is for a privileged program. Left out as yet: connection management, which the card
-// will do through it; following a change of the number of queues (ethtool -L). VLAN interfaces are
-// tested in virtual machines (build tag vlan), since many kernels lack 8021q.
+// will do through it. VLAN interfaces are tested in virtual machines (build tag vlan), since many
+// kernels lack 8021q.
 package hca

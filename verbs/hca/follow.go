@@ -111,7 +111,7 @@ func (card *Card) askAgain() (failed error) {
 type looked struct {
 	cameUp    bool // the link
 	noCarrier bool // the interface is up, but for the carrier
-	failed    bool // something could not be asked
+	failed    bool // something could not be asked, or opened
 }
 
 // look brings the card's state up to date. What could not be asked stays as it was. If the interface
@@ -129,5 +129,5 @@ func (card *Card) look(c changes) (found looked) {
 	case err == nil && was:
 		card.log.Info("changes on the host can be read again", "device", card.Name())
 	}
-	return looked{cameUp: cameUp, noCarrier: card.wantsCarrier(), failed: err != nil}
+	return looked{cameUp: cameUp, noCarrier: card.wantsCarrier(), failed: err != nil || card.lacksSocket()}
 }

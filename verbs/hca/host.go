@@ -55,6 +55,10 @@ type portStatus struct {
 	broadcasts []netip.Addr
 	trains     link.Trains
 	noTrains   string // why frames do not leave in trains
+	// receiveQueues is how many receive queues there are; 0 if the driver does not say.
+	receiveQueues int
+	lost          error // a receive queue has no socket: the port is down
+	stuck         error // why the RDMA MTU is not what the interface's allows
 }
 
 // hopStatus is what the host knows of a next hop.

@@ -9,7 +9,6 @@ import (
 
 	"github.com/roced/roced/bpf"
 	"github.com/roced/roced/datapath/wire"
-	"github.com/roced/roced/datapath/xsk"
 	"github.com/roced/roced/internal/host"
 	"github.com/roced/roced/mcast/membership"
 	"github.com/vishvananda/netlink"
@@ -27,7 +26,7 @@ type kernelHost struct {
 	log       *slog.Logger
 	name      string // as of the last look; under Card.asking
 	steering  *bpf.Steering
-	socket    xsk.Info
+	sockets   *sockets
 	sending   sending
 	tuned     func() error // puts the kernel's knobs back
 	journals  journals
@@ -67,7 +66,12 @@ func (h *kernelHost) port() (portStatus, error) {
 		}
 	}
 	status.broadcasts = broadcastsOf(list)
-	if status.trains, status.noTrains, err = h.sending.trains(below); err != nil {
+	queues, err := channelsOf(h.sending.tool, below.Link)
+	if err == nil {
+		status.receiveQueues = queues.receive
+		status.trains, status.noTrains, err = h.sending.trains(below, queues.send)
+	}
+	if err != nil {
 		return portStatus{}, fmt.Errorf("%s: how frames can leave: %w", h.name, err)
 	}
 	return status, nil
@@ -163,11 +167,7 @@ func (h *kernelHost) interrupt() {
 
 // describe implements surroundings.
 func (h *kernelHost) describe() (xdp, socket string) {
-	socket = "copy"
-	if h.socket.ZeroCopy {
-		socket = "zero-copy"
-	}
-	return h.steering.AttachedMode().String(), socket
+	return h.steering.AttachedMode().String(), string(h.sockets.mode())
 }
 
 // close implements surroundings.
@@ -184,5 +184,6 @@ func (h *kernelHost) close() error {
 	}
 	h.queries.Close()
 	h.sending.close()
+	h.sockets.inside.Close()
 	return err
 }

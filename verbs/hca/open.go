@@ -26,9 +26,12 @@ import (
 // frames are not checked to be for one of the host's MACs. A slave of a bond or team and an ipvlan
 // of mode l3 are refused. The interface may have at most 1024 receive queues; each gets a socket.
 //
-// The active RDMA MTU follows the interface's MTU. It never exceeds what that allows at Open (but at
-// least 1024), since buffers are sized then. To use an MTU that was raised later, close the card and
-// open it again.
+// The card follows the interface: its link, addresses, name, MTU and number of receive queues (ethtool
+// -L). For a larger MTU than before, the sockets are replaced. For some milliseconds, packets that
+// arrive are dropped and counted then (drop_no_ring); those to send wait. If that is impossible (too
+// little locked memory, a driver that refuses), the RDMA MTU stays, and an event (EventMTUChange) and a
+// log entry say so. If a receive queue cannot get a socket, the port is down until it can. The kernel
+// refuses to take a queue away that has a socket (ethtool -L: EINVAL): close the card for that.
 //
 // While the card is open, RoCEv2 packets for the interface's addresses do not reach the network
 // stack. All other packets do.
@@ -50,7 +53,10 @@ func Open(name string, list ...Option) (*Card, error) {
 	if err := b.checkEntry(); err != nil {
 		return nil, fmt.Errorf("open %s: %w", name, err)
 	}
-	if err := RunIn(o.namespace, b.build); err != nil {
+	if b.inside, err = host.Enter(o.namespace); err != nil {
+		return nil, fmt.Errorf("open %s: %w", name, err)
+	}
+	if err := b.inside.Do(b.build); err != nil {
 		return nil, fmt.Errorf("open %s: %w", name, errors.Join(err, b.undo()))
 	}
 	card, err := newCard(b.parts(), o)
@@ -69,6 +75,7 @@ type builder struct {
 	// multiBuffer says whether the kernel takes frames of several chunks.
 	multiBuffer func() (bool, error)
 
+	inside  *host.Namespace // where all is opened, also later
 	netlink *netlink.Handle
 	queries *host.Queries
 	below   *host.Queries // about the interface below a VLAN's
@@ -78,7 +85,8 @@ type builder struct {
 	link      netlink.Link // has the addresses
 	base      netlink.Link // has the NIC's queues: link, or the interface below a VLAN
 	vlan      uint16
-	maxMTU    wire.MTU
+	maxMTU    wire.MTU // what the sockets are opened for
+	mostMTU   wire.MTU // what they can be replaced for
 	queues    queues
 	generic   error // why XDP must be generic; nil if it need not
 	steering  *bpf.Steering
@@ -139,17 +147,22 @@ func (b *builder) undo() (err error) {
 	if b.queries != nil {
 		b.queries.Close()
 	}
+	if b.inside != nil {
+		b.inside.Close()
+	}
 	return err
 }
 
 func (b *builder) parts() parts {
 	b.netlink.Close() // from now on the card uses queries
+	xdp := link.NewXDP(b.sockets, b.packets)
+	sockets := newSockets(b.plan(), b.inside, b.steering, xdp, b.sockets, b.maxMTU)
 	h := &kernelHost{
 		queries: b.queries, base: b.below, anyMAC: b.generic != nil, followers: b.followers, routers: b.routers, name: b.name, log: b.options.log,
-		steering: b.steering, socket: b.sockets[0].Attached(), tuned: b.tuned, journals: b.journals, managed: map[netip.Addr]bool{},
+		steering: b.steering, sockets: sockets, tuned: b.tuned, journals: b.journals, managed: map[netip.Addr]bool{},
 		memberships: b.memberships, sending: b.sending,
 	}
-	return parts{name: b.name, host: h, steering: b.steering, link: link.NewXDP(b.sockets, b.packets), maxMTU: b.maxMTU, vlan: b.vlan}
+	return parts{name: b.name, host: h, steering: b.steering, link: xdp, sockets: sockets, carried: b.maxMTU, mostMTU: b.mostMTU, vlan: b.vlan}
 }
 
 // listen starts to follow the interface.
@@ -190,10 +203,12 @@ func (b *builder) fitMTU(interfaceMTU int) error {
 	return nil
 }
 
-// checkMultiBuffer lowers an RDMA MTU of 4096, whose packets do not fit one chunk, to 2048 if the
-// kernel does not support frames of several chunks (Linux 6.6).
+// checkMultiBuffer finds the largest RDMA MTU that the device can come to. It lowers one of 4096, whose
+// packets do not fit one chunk, to 2048 if the kernel does not support frames of several chunks (Linux
+// 6.6).
 func (b *builder) checkMultiBuffer() error {
-	if b.maxMTU < wire.MTU4096 {
+	b.mostMTU = cmp.Or(b.options.mtu, wire.MTU4096)
+	if b.mostMTU < wire.MTU4096 {
 		return nil
 	}
 	supported, err := b.multiBuffer()
@@ -201,6 +216,10 @@ func (b *builder) checkMultiBuffer() error {
 		return err
 	}
 	if supported {
+		return nil
+	}
+	b.mostMTU = wire.MTU2048
+	if b.maxMTU < wire.MTU4096 {
 		return nil
 	}
 	b.maxMTU = wire.MTU2048
@@ -212,7 +231,10 @@ func (b *builder) checkMultiBuffer() error {
 }
 
 func (b *builder) loadProgram() (err error) {
-	if b.steering, err = bpf.Load(bpf.Config{VLAN: b.vlan, Queues: b.queues.count, AnyMAC: b.generic != nil}); err != nil {
+	if b.steering, err = bpf.Load(bpf.Config{
+		VLAN: b.vlan, Queues: b.queues.most, AnyMAC: b.generic != nil,
+		Renewable: b.base.Type() == "veth" && b.queues.most > b.queues.count,
+	}); err != nil {
 		return err
 	}
 	mode := b.modes.xdp

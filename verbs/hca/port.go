@@ -34,6 +34,7 @@ func (card *Card) updatePort() (c portChange, err error) {
 	if err != nil {
 		return c, err
 	}
+	card.fitSockets(&status)
 	added, removed := card.gidChanges(status.addresses)
 	added, c.unsteered = card.steered(added)
 	was := card.portStatus()
@@ -84,14 +85,14 @@ func (card *Card) movePort(status portStatus, added, removed []wire.GID, c *port
 	}
 	card.rename(status.name)
 	was := card.portNow()
-	mtu, tooSmall := fittingMTU(card.Name(), status.mtu, card.maxMTU)
+	mtu, tooSmall := fittingMTU(card.Name(), status.mtu, card.carried)
 	if tooSmall == nil {
 		card.activeMTU = mtu
 		if card.askedMTU != 0 {
 			card.activeMTU = min(mtu, card.askedMTU)
 		}
 	}
-	status.up = status.up && tooSmall == nil
+	status.up = status.up && tooSmall == nil && status.lost == nil
 	card.status = status
 	card.gids.apply(added, removed)
 	c.up = status.up && !was.up
@@ -148,10 +149,16 @@ func (card *Card) report(was portView, gids bool, tooSmall error) {
 		card.log.Warn("port changed", "device", card.Name(), "up", now.up)
 	}
 	if was.mtu != now.mtu {
-		card.log.Info("interface MTU changed", "device", card.Name(), "bytes", now.mtu, "rdma_mtu", now.rdma, "rdma_mtu_limit", card.maxMTU)
+		card.log.Info("interface MTU changed", "device", card.Name(), "bytes", now.mtu, "rdma_mtu", now.rdma, "rdma_mtu_limit", card.largestMTU())
 		if tooSmall != nil {
 			card.log.Error("port is down", "device", card.Name(), "error", tooSmall)
 		}
+	}
+	if now.lost != nil && was.lost == nil {
+		card.log.Error("port is down", "device", card.Name(), "error", now.lost)
+	}
+	if now.stuck != nil && now.stuck != was.stuck {
+		card.log.Error("the RDMA MTU does not follow the interface's; set that again when the cause is gone, or close the device and open it again", "device", card.Name(), "error", now.stuck)
 	}
 	switch {
 	case now.up && !was.up:
@@ -159,12 +166,20 @@ func (card *Card) report(was portView, gids bool, tooSmall error) {
 	case was.up && !now.up:
 		card.tell(verbs.EventReport{Type: verbs.EventPortErr, Port: 1})
 	}
-	if was.rdma != now.rdma {
+	if was.rdma != now.rdma || now.stuck != nil && now.stuck != was.stuck {
 		card.tell(verbs.EventReport{Type: verbs.EventMTUChange, Port: 1})
 	}
 	if gids {
 		card.tell(verbs.EventReport{Type: verbs.EventGIDChange, Port: 1})
 	}
+}
+
+// largestMTU is the largest RDMA MTU that the port can have. The caller holds mu.
+func (card *Card) largestMTU() wire.MTU {
+	if card.status.stuck != nil {
+		return card.carried
+	}
+	return card.mostMTU
 }
 
 // fittingMTU is the largest RDMA MTU, up to most, that fits an interface.

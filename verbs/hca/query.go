@@ -85,7 +85,7 @@ func (s *Session) QueryPort(r verbs.QueryPortRequest) (verbs.PortAttr, error) {
 	defer card.mu.Unlock()
 	violations := card.engine.Counters().Drops[datapath.DropQKey]
 	attr := verbs.PortAttr{
-		State: verbs.PortDown, MaxMTU: card.maxMTU, ActiveMTU: card.activeMTU, GIDTableLen: len(card.gids.lines), PKeyTableLen: 1,
+		State: verbs.PortDown, MaxMTU: card.largestMTU(), ActiveMTU: card.activeMTU, GIDTableLen: len(card.gids.lines), PKeyTableLen: 1,
 		MaxMsgSize: uint32(card.activeMTU.Bytes()), QKeyViolations: violations, InterfaceMTU: card.status.mtu,
 	}
 	if card.status.up {

@@ -1,12 +1,9 @@
 package hca
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
-	"math/bits"
 
-	"github.com/roced/roced/datapath/wire"
 	"github.com/roced/roced/datapath/xsk"
 	"github.com/roced/roced/verbs"
 	"github.com/safchain/ethtool"
@@ -16,49 +13,43 @@ import (
 // descriptor.
 const maxQueues = 1024
 
-const (
-	// receiveBudget limits the memory of all sockets for receiving, in bytes, but each ring has at
-	// least fewestFrames: with 1024 queues that is 256 MiB.
-	receiveBudget = 128 << 20
-	mostFrames    = 2048 // of a ring
-	fewestFrames  = 64
-	// idleFrames is the size of the send rings of all sockets but the first, which alone sends.
-	idleFrames = 16
-)
-
 // queues are the receive queues of an interface. Each needs a socket, else its frames are lost.
 type queues struct {
 	count int
+	most  int // that the interface can have
 	// guessed says that the driver does not give the number in use; it is at most count.
 	guessed bool
 }
 
 // countQueues finds how many receive queues the interface uses now (ethtool -l).
 func (b *builder) countQueues() error {
+	tool, err := ethtool.NewEthtool()
+	if err == nil { // a sandbox may refuse its socket
+		b.sending.tool = tool
+	}
 	attrs := b.base.Attrs()
-	b.queues = queues{count: max(attrs.NumRxQueues, 1), guessed: true}
-	if inUse := queuesInUse(attrs.Name); inUse > 0 {
-		b.queues = queues{count: inUse}
+	now, err := channelsOf(b.sending.tool, b.base)
+	if err != nil {
+		return err
 	}
-	if b.queues.count > maxQueues {
-		return fmt.Errorf("%w: %s has %d receive queues, and roced covers %d: packets on the others would be lost; ethtool -L %[2]s combined %[4]d (or rx %[4]d)",
-			verbs.ErrUnsupported, attrs.Name, b.queues.count, maxQueues)
+	b.queues = queues{count: now.receive, most: max(attrs.NumRxQueues, now.receive, 1)}
+	if now.receive == 0 {
+		b.queues.count, b.queues.guessed = b.queues.most, true
 	}
+	if err := checkQueues(attrs.Name, b.queues.count); err != nil {
+		return err
+	}
+	b.queues.most = min(b.queues.most, maxQueues)
 	return nil
 }
 
-// queuesInUse asks the driver for the number of queues in use; 0 if it does not give it.
-func queuesInUse(name string) int {
-	tool, err := ethtool.NewEthtool()
-	if err != nil {
-		return 0
+// checkQueues refuses more queues than are covered.
+func checkQueues(name string, count int) error {
+	if count <= maxQueues {
+		return nil
 	}
-	defer tool.Close()
-	channels, err := tool.GetChannels(name)
-	if err != nil {
-		return 0
-	}
-	return int(channels.RxCount + channels.CombinedCount)
+	return fmt.Errorf("%w: %s has %d receive queues, and roced covers %d: packets on the others would be lost; ethtool -L %[2]s combined %[4]d (or rx %[4]d)",
+		verbs.ErrUnsupported, name, count, maxQueues)
 }
 
 // openSockets opens a socket for each receive queue.
@@ -79,36 +70,12 @@ func (b *builder) openSockets() error {
 	return nil
 }
 
-// socketConfig makes chunks as small as the largest frame allows, so that more of them fit the
-// processor's cache.
-func (b *builder) socketConfig(queue int) xsk.Config {
-	frame := uint32(wire.MaxHeaders + b.maxMTU.Bytes() + wire.MaxTrailer)
-	c := xsk.Config{
-		Interface: b.base.Attrs().Index, Queue: queue, Mode: b.modes.socket,
-		ChunkSize: 2048, MaxFrame: frame,
-		BusyPoll: b.options.tuning.BusyPoll, BusyPollBudget: b.options.tuning.BusyPollBudget,
-	}
-	const reserved = 256 // the kernel keeps this much of a chunk when it receives
-	if frame > c.ChunkSize-reserved {
-		c.ChunkSize = 4096
-	}
-	c.MultiBuffer = frame > c.ChunkSize-reserved
-	c.RxSize = framesFor(b.queues.count, c.ChunkSize, b.options.frames)
-	c.TxFrames = idleFrames
-	if queue == 0 {
-		c.TxFrames = cmp.Or(b.options.frames, mostFrames)
-	}
-	return c
+func (b *builder) plan() *socketPlan {
+	return &socketPlan{index: b.base.Attrs().Index, mode: b.modes.socket, frames: b.options.frames, tuning: b.options.tuning}
 }
 
-// framesFor is the size of each queue's ring, in frames: what was asked for, or else the largest that
-// keeps all of them within the budget. A ring has chunks for twice as many frames.
-func framesFor(queues int, chunk, asked uint32) uint32 {
-	if asked != 0 {
-		return asked
-	}
-	each := uint32(receiveBudget / queues / int(2*chunk))
-	return min(max(uint32(1)<<(bits.Len32(each|1)-1), fewestFrames), mostFrames)
+func (b *builder) socketConfig(queue int) xsk.Config {
+	return b.plan().config(queue, b.queues.count, b.maxMTU)
 }
 
 // lockedBytes is the memory that the sockets lock.

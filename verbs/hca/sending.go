@@ -1,14 +1,12 @@
 package hca
 
 import (
-	"errors"
 	"fmt"
 
 	"github.com/roced/roced/datapath/link"
 	"github.com/roced/roced/internal/host"
 	"github.com/roced/roced/verbs"
 	"github.com/safchain/ethtool"
-	"golang.org/x/sys/unix"
 )
 
 // sending decides how a card's frames leave its interface: each by itself through the AF_XDP socket,
@@ -43,7 +41,7 @@ func (b *builder) whyNever(mode SendMode, zeroCopy bool) string {
 	case mode == SendAFXDP:
 		return "as asked for"
 	case zeroCopy:
-		return "the NIC reads the frames itself (zero-copy)"
+		return "opened with zero-copy sockets: the NIC reads the frames itself"
 	case mode == SendTrains:
 		return ""
 	case b.base.Type() != "veth":
@@ -54,21 +52,16 @@ func (b *builder) whyNever(mode SendMode, zeroCopy bool) string {
 	return ""
 }
 
-// openTrains opens the descriptors. A sandbox may have closed their address families to the process.
-func (b *builder) openTrains() error {
-	tool, err := ethtool.NewEthtool()
-	if err != nil {
-		return fmt.Errorf("ethtool: %w", err)
+// openTrains opens the link's socket. A sandbox may have closed their address families to the process.
+func (b *builder) openTrains() (err error) {
+	if b.sending.tool == nil {
+		return fmt.Errorf("%w: ethtool's socket cannot be opened", verbs.ErrUnsupported)
 	}
-	if b.packets, err = link.OpenPackets(b.base.Attrs().Index); err != nil {
-		tool.Close()
-		return err
-	}
-	b.sending.tool = tool
-	return nil
+	b.packets, err = link.OpenPackets(b.base.Attrs().Index)
+	return err
 }
 
-// close closes what openSending has opened, but for the link's socket.
+// close closes what was opened to ask with.
 func (s *sending) close() {
 	if s.tool != nil {
 		s.tool.Close()
@@ -77,17 +70,16 @@ func (s *sending) close() {
 
 // trains says how frames may leave now through an interface, that of the card or the one below a VLAN,
 // and if not in trains, why. It changes while the card is open: a veth begins to make packets of trains
-// when an XDP program is attached to its other end.
-func (s *sending) trains(below host.Link) (t link.Trains, why string, err error) {
-	if s.never != "" || s.tool == nil {
+// when an XDP program is attached to its other end. The interface sends through so many queues: the
+// kernel chooses one for each train, while the AF_XDP socket has its own.
+func (s *sending) trains(below host.Link, queues int) (t link.Trains, why string, err error) {
+	if s.never != "" {
 		return t, s.never, nil
 	}
 	t.Name, t.Queued = below.Attrs().Name, below.Discipline != "noqueue"
-	count, err := s.queues(below)
 	switch {
-	case err != nil:
-	case count != 1:
-		why = fmt.Sprintf("%s sends through %d queues, in which packets could overtake each other; ethtool -L changes it", t.Name, count)
+	case queues != 1:
+		why = fmt.Sprintf("%s sends through %d queues, in which packets could overtake each other; ethtool -L changes it", t.Name, queues)
 	case s.mode == SendTrains:
 	case t.Queued:
 		why = t.Name + " has a queueing discipline, " + below.Discipline
@@ -96,22 +88,6 @@ func (s *sending) trains(below host.Link) (t link.Trains, why string, err error)
 	}
 	t.Use = why == "" && err == nil
 	return t, why, err
-}
-
-// queues is how many queues an interface sends through. The kernel chooses one for each train, while
-// the AF_XDP socket has its own. A bond or team has queues in name only: its slaves choose for both.
-func (s *sending) queues(below host.Link) (int, error) {
-	attrs := below.Attrs()
-	channels, err := s.tool.GetChannels(attrs.Name)
-	switch {
-	case errors.Is(err, unix.EOPNOTSUPP) && !isAggregate(below):
-		return max(attrs.NumTxQueues, 1), nil
-	case errors.Is(err, unix.EOPNOTSUPP):
-		return 1, nil
-	case err != nil:
-		return 0, fmt.Errorf("ethtool %s: %w", attrs.Name, err)
-	}
-	return int(channels.TxCount + channels.CombinedCount), nil
 }
 
 // whyNot says why trains are not used automatically on a veth; empty if they are known to help there

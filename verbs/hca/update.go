@@ -45,7 +45,14 @@ func (card *Card) linkUp() bool {
 func (card *Card) wantsCarrier() bool {
 	card.mu.Lock()
 	defer card.mu.Unlock()
-	return card.status.enabled && !card.status.up
+	return card.status.enabled && !card.status.up && card.status.lost == nil
+}
+
+// lacksSocket reports whether a receive queue has no socket.
+func (card *Card) lacksSocket() bool {
+	card.mu.Lock()
+	defer card.mu.Unlock()
+	return card.status.lost != nil
 }
 
 func (card *Card) pathsThat(concern func(*path) bool) []*path {

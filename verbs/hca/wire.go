@@ -1,6 +1,7 @@
 package hca
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -65,7 +66,7 @@ func (w *Wire) addHost(name string, addresses []netip.Addr, around func(*wireHos
 		return nil, fmt.Errorf("open %s: %w", name, err)
 	}
 	surroundings, steering := around(h)
-	card, err := newCard(parts{name: name, host: surroundings, steering: steering, link: port, maxMTU: wire.MTU4096}, w.options)
+	card, err := newCard(parts{name: name, host: surroundings, steering: steering, link: port, carried: wire.MTU4096, mostMTU: cmp.Or(w.options.mtu, wire.MTU4096)}, w.options)
 	if err != nil {
 		return nil, fmt.Errorf("open %s: %w", name, err)
 	}

@@ -21,7 +21,8 @@ type Options struct {
 	RecvDepth, SendDepth int
 
 	// MaxMessage is the length of the longest message in bytes, in both directions. 0 stands for the
-	// longest that the device can send. The card drops and counts longer ones that arrive.
+	// longest that the device can send now, but 1024 at least. The card drops and counts longer ones
+	// that arrive: where the interface's MTU may be raised later, give PortAttr.MaxMTU in bytes.
 	MaxMessage int
 
 	// Source is the address to send from, which the device must have. If it is the zero Addr, or
@@ -59,7 +60,7 @@ func (o *Options) complete(port *verbs.PortAttr) error {
 		o.Source = netip.Addr{}
 	}
 	longest := port.MaxMTU.Bytes()
-	o.MaxMessage = cmp.Or(o.MaxMessage, longest)
+	o.MaxMessage = cmp.Or(o.MaxMessage, min(max(port.ActiveMTU, verbs.MTU1024).Bytes(), longest))
 	switch {
 	case o.RecvDepth < 0 || o.SendDepth < 0 || o.MaxHandles < 0 || o.MaxMessage < 0:
 		return fmt.Errorf("%w: a number in Options is negative", verbs.ErrInvalid)

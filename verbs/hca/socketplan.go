@@ -1,0 +1,58 @@
+package hca
+
+import (
+	"cmp"
+	"math/bits"
+
+	"github.com/roced/roced/datapath/wire"
+	"github.com/roced/roced/datapath/xsk"
+)
+
+const (
+	// receiveBudget limits the memory of all sockets for receiving, in bytes, but each ring has at
+	// least fewestFrames: with 1024 queues that is 256 MiB.
+	receiveBudget = 128 << 20
+	mostFrames    = 2048 // of a ring
+	fewestFrames  = 64
+	// idleFrames is the size of the send rings of all sockets but the first, which alone sends.
+	idleFrames = 16
+)
+
+// socketPlan says how the sockets of an interface are opened.
+type socketPlan struct {
+	index  int // of the interface
+	mode   xsk.Mode
+	frames uint32 // of each ring, as asked for; 0: what the budget allows
+	tuning Tuning
+}
+
+// config is that of the socket of one of so many queues. Chunks are as small as the largest frame of an
+// RDMA MTU allows, so that more of them fit the processor's cache.
+func (p *socketPlan) config(queue, queues int, mtu wire.MTU) xsk.Config {
+	frame := uint32(wire.MaxHeaders + mtu.Bytes() + wire.MaxTrailer)
+	c := xsk.Config{
+		Interface: p.index, Queue: queue, Mode: p.mode, ChunkSize: 2048, MaxFrame: frame,
+		BusyPoll: p.tuning.BusyPoll, BusyPollBudget: p.tuning.BusyPollBudget,
+	}
+	const reserved = 256 // the kernel keeps this much of a chunk when it receives
+	if frame > c.ChunkSize-reserved {
+		c.ChunkSize = 4096
+	}
+	c.MultiBuffer = frame > c.ChunkSize-reserved
+	c.RxSize = framesFor(queues, c.ChunkSize, p.frames)
+	c.TxFrames = idleFrames
+	if queue == 0 {
+		c.TxFrames = cmp.Or(p.frames, mostFrames)
+	}
+	return c
+}
+
+// framesFor is the size of each queue's ring, in frames: what was asked for, or else the largest that
+// keeps all of them within the budget. A ring has chunks for twice as many frames.
+func framesFor(queues int, chunk, asked uint32) uint32 {
+	if asked != 0 {
+		return asked
+	}
+	each := uint32(receiveBudget / queues / int(2*chunk))
+	return min(max(uint32(1)<<(bits.Len32(each|1)-1), fewestFrames), mostFrames)
+}
