@@ -131,7 +131,11 @@ func describe(wrs []verbs.SendWR) (text string) {
 	for _, wr := range wrs {
 		to := "nothing"
 		if wr.AH != nil {
-			to = wr.AH.Query().GRH.DGID.String()
+			attr, err := wr.AH.Query()
+			to = attr.GRH.DGID.String()
+			if err != nil {
+				to = err.Error()
+			}
 		}
 		text += fmt.Sprintf("[%d %v flags %x to %v %v %v, inline %d, %+v] ", wr.ID, wr.Opcode, wr.Flags, to, wr.RemoteQPN, wr.RemoteQKey, len(wr.InlineData), wr.SGList)
 	}
