@@ -32,7 +32,9 @@ const (
 // gives the address back.
 func GIDFromAddr(address netip.Addr) GID { return wire.GIDFromAddr(address) }
 
-// DeviceAttr is what a device can do (ibv_device_attr).
+// DeviceAttr is what a device can do (ibv_device_attr and ibv_device_attr_ex). What those have besides
+// is 0 here: reads and atomics, memory windows, fast registration, on-demand paging, raw packets, tag
+// matching, offloads of TCP.
 type DeviceAttr struct {
 	Name                  string // the interface's
 	FirmwareVersion       string // roced's
@@ -61,6 +63,20 @@ type DeviceAttr struct {
 	// "af_xdp" (each by itself), or "none".
 	SendMode   string
 	SendReason string // why bursts do not leave in trains; empty if they do
+
+	SysImageGUID uint64
+	VendorID     uint32 // the IEEE's number; 0xffffff stands for none
+	VendorPartID uint32
+	HWVer        uint32
+	PageSizeCap  uint64 // a bit for each size of pages, in bytes; regions need no alignment
+	CapFlags     DeviceCapFlags
+	AtomicCap    AtomicCap
+
+	// CompletionTimestampMask has the bits that completions' timestamps have. HCACoreClock is the
+	// rate at which they count, in kHz: in ns.
+	CompletionTimestampMask uint64
+	HCACoreClock            uint64
+	MaxCQCount, MaxCQPeriod uint16 // the limits of CQ moderation; the period in microseconds
 }
 
 // PortAttr is the state of a port (ibv_port_attr).
@@ -73,6 +89,23 @@ type PortAttr struct {
 	MaxMsgSize     uint32 // bytes
 	QKeyViolations uint64
 	InterfaceMTU   int // bytes
+
+	PhysState      PortPhysState
+	LinkLayer      LinkLayer // Ethernet
+	CapFlags       PortCapFlags
+	PKeyViolations uint64 // bad_pkey_cntr
+	// ActiveWidth (1: 1x, 2: 4x, 4: 8x, 8: 12x, 16: 2x) and ActiveSpeed (1: 2.5 Gbit/s a lane, 2: 5,
+	// 4 and 8: 10, 16: 14, 32: 25, 64: 50, 128: 100) are those by which the kernel describes an
+	// Ethernet link of at least InterfaceSpeed; of 1 Gbit/s if that is not known.
+	ActiveWidth    uint8
+	ActiveSpeed    uint8
+	InterfaceSpeed int   // Mbit/s; 0 if the interface does not tell, as without a carrier
+	MaxVLNum       uint8 // virtual lanes: 1
+
+	// What only a subnet manager would give, and is 0.
+	LID, SMLID                   uint16
+	LMC, SMSL                    uint8
+	SubnetTimeout, InitTypeReply uint8
 }
 
 // GIDEntry is an entry of the GID table; all are of RoCE v2. Each address of the interface has an
@@ -83,4 +116,7 @@ type GIDEntry struct {
 	GID       GID
 	Index     int
 	Interface string
+	IfIndex   uint32 // the interface's (ndev_ifindex); 0 on a wire in memory
+	Type      GIDType
+	Port      uint8
 }

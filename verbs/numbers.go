@@ -5,22 +5,27 @@ import "github.com/roced/roced/datapath/ring"
 // The numbers of libibverbs, by its names. They are defined and documented in datapath/ring
 // (go doc ./datapath/ring WCStatus).
 type (
-	Opcode      = ring.Opcode      // ibv_wr_opcode: the operation of a send work request
-	SendFlags   = ring.SendFlags   // ibv_send_flags
-	WCStatus    = ring.WCStatus    // ibv_wc_status: how a work request ended
-	WCOpcode    = ring.WCOpcode    // ibv_wc_opcode: what kind of request ended
-	WCFlags     = ring.WCFlags     // ibv_wc_flags: what a completion carries
-	NetworkType = ring.NetworkType // rdma_network_type: the header of a received packet
-	QPType      = ring.QPType      // ibv_qp_type: the transport service
-	QPState     = ring.QPState     // ibv_qp_state
-	QPAttrMask  = ring.QPAttrMask  // ibv_qp_attr_mask: which attributes count
-	SRQAttrMask = ring.SRQAttrMask // ibv_srq_attr_mask: which attributes of an SRQ count
-	LinkLayer   = ring.LinkLayer   // rdma_link_layer: the kind of network that a port is on
-	AccessFlags = ring.AccessFlags // ibv_access_flags: what may be done with a memory region
-	ReregFlags  = ring.ReregFlags  // ibv_rereg_mr_flags: what changes of a memory region
-	EventType   = ring.EventType   // ibv_event_type
-	PortState   = ring.PortState   // ibv_port_state
-	JoinFlags   = ring.JoinFlags   // what a member of a group does; a join has one
+	Opcode         = ring.Opcode         // ibv_wr_opcode: the operation of a send work request
+	SendFlags      = ring.SendFlags      // ibv_send_flags
+	WCStatus       = ring.WCStatus       // ibv_wc_status: how a work request ended
+	WCOpcode       = ring.WCOpcode       // ibv_wc_opcode: what kind of request ended
+	WCFlags        = ring.WCFlags        // ibv_wc_flags: what a completion carries
+	NetworkType    = ring.NetworkType    // rdma_network_type: the header of a received packet
+	QPType         = ring.QPType         // ibv_qp_type: the transport service
+	QPState        = ring.QPState        // ibv_qp_state
+	QPAttrMask     = ring.QPAttrMask     // ibv_qp_attr_mask: which attributes count
+	SRQAttrMask    = ring.SRQAttrMask    // ibv_srq_attr_mask: which attributes of an SRQ count
+	LinkLayer      = ring.LinkLayer      // rdma_link_layer: the kind of network that a port is on
+	AccessFlags    = ring.AccessFlags    // ibv_access_flags: what may be done with a memory region
+	ReregFlags     = ring.ReregFlags     // ibv_rereg_mr_flags: what changes of a memory region
+	EventType      = ring.EventType      // ibv_event_type
+	PortState      = ring.PortState      // ibv_port_state
+	PortPhysState  = ring.PortPhysState  // ib_port_phys_state
+	PortCapFlags   = ring.PortCapFlags   // ibv_port_cap_flags
+	DeviceCapFlags = ring.DeviceCapFlags // ibv_device_cap_flags
+	AtomicCap      = ring.AtomicCap      // ibv_atomic_cap
+	GIDType        = ring.GIDType        // ibv_gid_type
+	JoinFlags      = ring.JoinFlags      // what a member of a group does; a join has one
 )
 
 // The operations of send work requests. Datagrams have the first two; the zero Opcode is
@@ -221,6 +226,41 @@ const (
 const (
 	PortDown   = ring.PortDown
 	PortActive = ring.PortActive
+)
+
+// The physical states that an Ethernet port has.
+const (
+	PhysStatePolling  = ring.PhysStatePolling  // no carrier
+	PhysStateDisabled = ring.PhysStateDisabled // switched off by the administrator
+	PhysStateLinkUp   = ring.PhysStateLinkUp
+)
+
+// PortCapIPBasedGIDs says that a port's GIDs are IP addresses, as those of RoCE v2 are.
+const PortCapIPBasedGIDs = ring.PortCapIPBasedGIDs
+
+// What a device can do, of what datagrams have a use for.
+const (
+	DeviceBadPKeyCntr     = ring.DeviceBadPKeyCntr
+	DeviceBadQKeyCntr     = ring.DeviceBadQKeyCntr
+	DeviceCurrQPStateMod  = ring.DeviceCurrQPStateMod // QPAttrCurState
+	DevicePortActiveEvent = ring.DevicePortActiveEvent
+	DeviceSysImageGUID    = ring.DeviceSysImageGUID
+	DeviceSRQResize       = ring.DeviceSRQResize
+	DeviceNNotifyCQ       = ring.DeviceNNotifyCQ // an event after n completions
+)
+
+// What atomic operations are atomic to.
+const (
+	AtomicNone = ring.AtomicNone // there are none
+	AtomicHCA  = ring.AtomicHCA
+	AtomicGlob = ring.AtomicGlob
+)
+
+// The types of GIDs. All that a port has are of RoCE v2.
+const (
+	GIDTypeIB     = ring.GIDTypeIB
+	GIDTypeRoCEv1 = ring.GIDTypeRoCEv1
+	GIDTypeRoCEv2 = ring.GIDTypeRoCEv2
 )
 
 // The kinds of membership that Ethernet has (rdma_join_multicast_ex(3)).

@@ -43,23 +43,28 @@ var layout = map[string]int{
 // enums are ring.h's of the numbers of libibverbs: the Go type, how its constants begin where
 // C's do not, and how libibverbs' begin ("" where it has none).
 var enums = map[string]struct{ goType, goPrefix, prefix, ibv string }{
-	"roced_wr_opcode":      {"Opcode", "WR", "ROCED_WR_", "IBV_WR_"},
-	"roced_send_flags":     {"SendFlags", "Send", "ROCED_SEND_", "IBV_SEND_"},
-	"roced_wc_status":      {"WCStatus", "WC", "ROCED_WC_", "IBV_WC_"},
-	"roced_wc_opcode":      {"WCOpcode", "WC", "ROCED_WC_", "IBV_WC_"},
-	"roced_wc_flags":       {"WCFlags", "WC", "ROCED_WC_", ""},
-	"roced_network_type":   {"NetworkType", "Network", "ROCED_NETWORK_", ""},
-	"roced_qp_type":        {"QPType", "QPType", "ROCED_QPT_", "IBV_QPT_"},
-	"roced_qp_state":       {"QPState", "QPState", "ROCED_QPS_", "IBV_QPS_"},
-	"roced_qp_attr_mask":   {"QPAttrMask", "QPAttr", "ROCED_QP_", "IBV_QP_"},
-	"roced_srq_attr_mask":  {"SRQAttrMask", "SRQ", "ROCED_SRQ_", "IBV_SRQ_"},
-	"roced_link_layer":     {"LinkLayer", "LinkLayer", "ROCED_LINK_LAYER_", "IBV_LINK_LAYER_"},
-	"roced_access_flags":   {"AccessFlags", "Access", "ROCED_ACCESS_", "IBV_ACCESS_"},
-	"roced_rereg_mr_flags": {"ReregFlags", "Rereg", "ROCED_REREG_MR_", "IBV_REREG_MR_"},
-	"roced_event_type":     {"EventType", "Event", "ROCED_EVENT_", "IBV_EVENT_"},
-	"roced_port_state":     {"PortState", "Port", "ROCED_PORT_", "IBV_PORT_"},
-	"roced_rate":           {"Rate", "Rate", "ROCED_RATE_", "IBV_RATE_"},
-	"roced_join_flags":     {"JoinFlags", "Join", "ROCED_JOIN_", ""},
+	"roced_wr_opcode":        {"Opcode", "WR", "ROCED_WR_", "IBV_WR_"},
+	"roced_send_flags":       {"SendFlags", "Send", "ROCED_SEND_", "IBV_SEND_"},
+	"roced_wc_status":        {"WCStatus", "WC", "ROCED_WC_", "IBV_WC_"},
+	"roced_wc_opcode":        {"WCOpcode", "WC", "ROCED_WC_", "IBV_WC_"},
+	"roced_wc_flags":         {"WCFlags", "WC", "ROCED_WC_", ""},
+	"roced_network_type":     {"NetworkType", "Network", "ROCED_NETWORK_", ""},
+	"roced_qp_type":          {"QPType", "QPType", "ROCED_QPT_", "IBV_QPT_"},
+	"roced_qp_state":         {"QPState", "QPState", "ROCED_QPS_", "IBV_QPS_"},
+	"roced_qp_attr_mask":     {"QPAttrMask", "QPAttr", "ROCED_QP_", "IBV_QP_"},
+	"roced_srq_attr_mask":    {"SRQAttrMask", "SRQ", "ROCED_SRQ_", "IBV_SRQ_"},
+	"roced_link_layer":       {"LinkLayer", "LinkLayer", "ROCED_LINK_LAYER_", "IBV_LINK_LAYER_"},
+	"roced_access_flags":     {"AccessFlags", "Access", "ROCED_ACCESS_", "IBV_ACCESS_"},
+	"roced_rereg_mr_flags":   {"ReregFlags", "Rereg", "ROCED_REREG_MR_", "IBV_REREG_MR_"},
+	"roced_event_type":       {"EventType", "Event", "ROCED_EVENT_", "IBV_EVENT_"},
+	"roced_port_state":       {"PortState", "Port", "ROCED_PORT_", "IBV_PORT_"},
+	"roced_port_phys_state":  {"PortPhysState", "PhysState", "ROCED_PHYS_STATE_", ""},
+	"roced_port_cap_flags":   {"PortCapFlags", "PortCap", "ROCED_PORT_CAP_", "IBV_PORT_"},
+	"roced_device_cap_flags": {"DeviceCapFlags", "Device", "ROCED_DEVICE_", "IBV_DEVICE_"},
+	"roced_atomic_cap":       {"AtomicCap", "Atomic", "ROCED_ATOMIC_", "IBV_ATOMIC_"},
+	"roced_gid_type":         {"GIDType", "GIDType", "ROCED_GID_TYPE_", "IBV_GID_TYPE_"},
+	"roced_rate":             {"Rate", "Rate", "ROCED_RATE_", "IBV_RATE_"},
+	"roced_join_flags":       {"JoinFlags", "Join", "ROCED_JOIN_", ""},
 }
 
 // foreign are numbers that libibverbs calls otherwise ("": it has none).
@@ -107,7 +112,7 @@ func cName(name string) string {
 	for _, spelling := range []struct{ from, to string }{
 		{"RDMA", "Rdma"}, {"RNR", "Rnr"}, {"RDD", "Rdd"}, {"EECN", "Eecn"}, {"EEC", "Eec"}, {"SMAC", "Smac"}, {"VLAN", "Vlan"}, {"GRH", "Grh"},
 		{"XRC", "Xrc"}, {"SRQ", "Srq"}, {"SQDrained", "SqDrained"}, {"SQDAsync", "SqdAsync"}, {"SQD", "Sqd"}, {"SQE", "Sqe"}, {"SQPSN", "SqPsn"}, {"RQPSN", "RqPsn"}, {"QPRDAtomic", "QpRdAtomic"}, {"RDAtomic", "RdAtomic"}, {"QPN", "Qpn"}, {"AV", "Av"}, {"SMI", "Smi"}, {"GSI", "Gsi"}, {"InfiniBand", "Infiniband"}, {"SQ", "Sq"}, {"CQ", "Cq"}, {"QP", "Qp"}, {"LastWQE", "LastWqe"}, {"QKey", "Qkey"}, {"PKey", "Pkey"},
-		{"GID", "Gid"}, {"MTU", "Mtu"}, {"MW", "Mw"}, {"ChangePD", "ChangePd"}, {"HugeTLB", "Hugetlb"}, {"2p5", "2_5"}, {"WR", "Wr"}, {"InvRD", "InvRd"}, {"IPv4", "Ipv4"}, {"IPv6", "Ipv6"},
+		{"GID", "Gid"}, {"MTU", "Mtu"}, {"MW", "Mw"}, {"ChangePD", "ChangePd"}, {"HugeTLB", "Hugetlb"}, {"2p5", "2_5"}, {"IPBased", "IpBased"}, {"NNotify", "N_Notify"}, {"RoCEv", "Roce_v"}, {"WR", "Wr"}, {"InvRD", "InvRd"}, {"IPv4", "Ipv4"}, {"IPv6", "Ipv6"},
 	} {
 		name = strings.ReplaceAll(name, spelling.from, spelling.to)
 	}

@@ -58,6 +58,16 @@ var portNames = []string{PortDown: "PORT_DOWN", PortActive: "PORT_ACTIVE"}
 // String names the state as ibv_devinfo does.
 func (s PortState) String() string { return named(portNames, s, "PORT_STATE") }
 
+var physNames = []string{PhysStatePolling: "POLLING", PhysStateDisabled: "DISABLED", PhysStateLinkUp: "LINK_UP"}
+
+// String names the state as ibv_devinfo does.
+func (s PortPhysState) String() string { return named(physNames, s, "PHYS_STATE") }
+
+var gidTypeNames = []string{"IB", "RoCE v1", "RoCE v2"}
+
+// String names the type as sysfs does.
+func (t GIDType) String() string { return named(gidTypeNames, t, "GID_TYPE") }
+
 var eventNames = []string{
 	EventCQErr: "CQ error", EventQPFatal: "local work queue catastrophic error",
 	EventQPReqErr: "invalid request local work queue error", EventQPAccessErr: "local access violation work queue error",

@@ -255,6 +255,58 @@ const (
 	PortActive PortState = 4
 )
 
+// PortPhysState is the state of a port's physical link (ib_port_phys_state).
+type PortPhysState uint8
+
+// The physical states of an Ethernet port.
+const (
+	PhysStatePolling  PortPhysState = 2 // no carrier
+	PhysStateDisabled PortPhysState = 3 // switched off by the administrator
+	PhysStateLinkUp   PortPhysState = 5
+)
+
+// PortCapFlags say what a port can do (ibv_port_cap_flags).
+type PortCapFlags uint32
+
+// The abilities of a RoCE v2 port.
+const (
+	PortCapIPBasedGIDs PortCapFlags = 1 << 26 // GIDs are IP addresses
+)
+
+// DeviceCapFlags say what a device can do (ibv_device_cap_flags).
+type DeviceCapFlags uint32
+
+// The abilities that datagrams have a use for.
+const (
+	DeviceBadPKeyCntr     DeviceCapFlags = 1 << 1
+	DeviceBadQKeyCntr     DeviceCapFlags = 1 << 2
+	DeviceCurrQPStateMod  DeviceCapFlags = 1 << 7 // QPAttrCurState
+	DevicePortActiveEvent DeviceCapFlags = 1 << 10
+	DeviceSysImageGUID    DeviceCapFlags = 1 << 11
+	DeviceSRQResize       DeviceCapFlags = 1 << 13
+	DeviceNNotifyCQ       DeviceCapFlags = 1 << 14 // an event after n completions
+)
+
+// AtomicCap says what a device's atomic operations are atomic to (ibv_atomic_cap).
+type AtomicCap uint8
+
+// The kinds of atomicity.
+const (
+	AtomicNone AtomicCap = 0 // there are no atomic operations
+	AtomicHCA  AtomicCap = 1 // to others of the same device
+	AtomicGlob AtomicCap = 2 // to everything
+)
+
+// GIDType is the protocol that a GID is used with (ibv_gid_type).
+type GIDType uint8
+
+// The types of GIDs.
+const (
+	GIDTypeIB     GIDType = 0
+	GIDTypeRoCEv1 GIDType = 1
+	GIDTypeRoCEv2 GIDType = 2
+)
+
 // Rate is the rate of a link (ib_rate, ibv_rate). The numbers do not follow the rates' order.
 type Rate uint8
 

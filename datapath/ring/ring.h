@@ -293,6 +293,38 @@ enum roced_port_state {
 	ROCED_PORT_ACTIVE = 4
 };
 
+enum roced_port_phys_state {
+	ROCED_PHYS_STATE_POLLING = 2,
+	ROCED_PHYS_STATE_DISABLED = 3,
+	ROCED_PHYS_STATE_LINK_UP = 5
+};
+
+enum roced_port_cap_flags {
+	ROCED_PORT_CAP_IP_BASED_GIDS = 1 << 26
+};
+
+enum roced_device_cap_flags {
+	ROCED_DEVICE_BAD_PKEY_CNTR = 1 << 1,
+	ROCED_DEVICE_BAD_QKEY_CNTR = 1 << 2,
+	ROCED_DEVICE_CURR_QP_STATE_MOD = 1 << 7,
+	ROCED_DEVICE_PORT_ACTIVE_EVENT = 1 << 10,
+	ROCED_DEVICE_SYS_IMAGE_GUID = 1 << 11,
+	ROCED_DEVICE_SRQ_RESIZE = 1 << 13,
+	ROCED_DEVICE_N_NOTIFY_CQ = 1 << 14
+};
+
+enum roced_atomic_cap {
+	ROCED_ATOMIC_NONE = 0,
+	ROCED_ATOMIC_HCA = 1,
+	ROCED_ATOMIC_GLOB = 2
+};
+
+enum roced_gid_type {
+	ROCED_GID_TYPE_IB = 0,
+	ROCED_GID_TYPE_ROCE_V1 = 1,
+	ROCED_GID_TYPE_ROCE_V2 = 2
+};
+
 enum roced_rate {
 	ROCED_RATE_PORT_CURRENT = 0, /* IBV_RATE_MAX */
 	ROCED_RATE_2_5_GBPS = 2,

@@ -43,6 +43,8 @@ var byOthers = map[string]string{
 	"verbs.Context.MaxMADSize":     "rdma_max_mad_size",
 	"verbs.Context.IsPortValid":    "rdma_is_port_valid",
 	"verbs.Context.Protocol*":      "rdma_protocol_*",
+	"verbs.Atomic*":                "ibv_atomic_cap",
+	"verbs.GIDType*":               "ibv_gid_type",
 	"verbs.IncRKey":                "ib_inc_rkey",
 	"verbs.Rereg*":                 "ibv_rereg_mr_flags",
 	"verbs.CQ.Capacity":            "ibv_cq.cqe",

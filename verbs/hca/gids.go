@@ -134,11 +134,11 @@ func (t *gidTable) all() (list []wire.GID) {
 	return list
 }
 
-// entries lists the lines in use.
-func (t *gidTable) entries(name string) (list []verbs.GIDEntry) {
-	for index, gid := range t.lines {
+// entries lists the lines in use, which are of an interface.
+func (t *gidTable) entries(name string, index uint32) (list []verbs.GIDEntry) {
+	for line, gid := range t.lines {
 		if !gid.IsZero() {
-			list = append(list, verbs.GIDEntry{GID: gid, Index: index, Interface: name})
+			list = append(list, verbs.GIDEntry{GID: gid, Index: line, Interface: name, IfIndex: index, Type: verbs.GIDTypeRoCEv2, Port: 1})
 		}
 	}
 	return list

@@ -45,9 +45,11 @@ var errInterfaceGone = errno.New("the interface has gone; open the device again 
 // portStatus is the state of an interface.
 type portStatus struct {
 	name      string
-	enabled   bool // by the administrator
-	up        bool // and there is a carrier
-	mtu       int  // bytes
+	index     uint32 // the interface's
+	speed     int    // Mbit/s; 0 if it is not known
+	enabled   bool   // by the administrator
+	up        bool   // and there is a carrier
+	mtu       int    // bytes
 	mac       wire.MAC
 	macs      []wire.MAC // destination MACs of unicast frames for the port; none stands for any
 	addresses []netip.Addr

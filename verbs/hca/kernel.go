@@ -54,6 +54,7 @@ func (h *kernelHost) port() (portStatus, error) {
 	attrs := link.Attrs()
 	h.name = attrs.Name
 	status := portStatus{name: h.name, enabled: attrs.RawFlags&unix.IFF_UP != 0, up: isUp(attrs), mtu: attrs.MTU}
+	status.index, status.speed = uint32(attrs.Index), speedOf(h.sending.tool, h.name)
 	copy(status.mac[:], attrs.HardwareAddr)
 	status.macs = h.macsOf(status.mac, below)
 	list, err := h.queries.Addresses()

@@ -48,5 +48,5 @@ func lookAt(name string) (status portStatus, err error) {
 func firstTable(name string, status portStatus) []verbs.GIDEntry {
 	table := newGIDTable()
 	table.apply(table.changes(status.addresses))
-	return table.entries(name)
+	return table.entries(name, status.index)
 }

@@ -2,9 +2,9 @@ package hca
 
 import (
 	"fmt"
+	"math"
 	"runtime/debug"
 
-	"github.com/roced/roced/datapath"
 	"github.com/roced/roced/datapath/link"
 	"github.com/roced/roced/datapath/ring"
 	"github.com/roced/roced/datapath/wire"
@@ -25,9 +25,24 @@ func (s *Session) QueryDevice() (verbs.DeviceAttr, error) {
 		MaxMR: limits.MRs, MaxMRSize: maxMRSize, MaxPD: limits.PDs, MaxAH: limits.AHs, MaxPKeys: 1,
 		MaxMcastGrp: groupLimits.Groups, MaxMcastQPAttach: groupLimits.QPsPerGroup, MaxTotalMcastQPAttach: limits.Attachments,
 	}
+	describeCard(&attr)
 	attr.XDPMode, attr.AFXDPMode = card.host.describe()
 	attr.SendMode, attr.SendReason = card.sendMode()
 	return attr, nil
+}
+
+// noVendor is the vendor of a device without a number of the IEEE's, as software devices have it.
+const noVendor = 0xFFFFFF
+
+// describeCard fills in what is the same for every card.
+func describeCard(attr *verbs.DeviceAttr) {
+	attr.SysImageGUID, attr.VendorID = attr.NodeGUID, noVendor
+	attr.PageSizeCap = 0xFFFFF000 // from 4 KiB on
+	attr.CapFlags = verbs.DeviceBadPKeyCntr | verbs.DeviceBadQKeyCntr | verbs.DeviceCurrQPStateMod | verbs.DevicePortActiveEvent |
+		verbs.DeviceSysImageGUID | verbs.DeviceSRQResize | verbs.DeviceNNotifyCQ
+	attr.AtomicCap = verbs.AtomicNone
+	attr.CompletionTimestampMask, attr.HCACoreClock = math.MaxUint64, 1e6 // ns
+	attr.MaxCQCount, attr.MaxCQPeriod = math.MaxUint16, math.MaxUint16
 }
 
 // sendMode names how bursts leave now, and why not in trains. The caller holds mu.
@@ -73,27 +88,6 @@ func checkPort(port uint8) error {
 	return nil
 }
 
-// QueryPort implements verbs.Provider.
-func (s *Session) QueryPort(r verbs.QueryPortRequest) (verbs.PortAttr, error) {
-	if err := checkPort(r.Port); err != nil {
-		return verbs.PortAttr{}, err
-	}
-	if err := s.enter(); err != nil {
-		return verbs.PortAttr{}, err
-	}
-	card := s.card
-	defer card.mu.Unlock()
-	violations := card.engine.Counters().Drops[datapath.DropQKey]
-	attr := verbs.PortAttr{
-		State: verbs.PortDown, MaxMTU: card.largestMTU(), ActiveMTU: card.activeMTU, GIDTableLen: len(card.gids.lines), PKeyTableLen: 1,
-		MaxMsgSize: uint32(card.activeMTU.Bytes()), QKeyViolations: violations, InterfaceMTU: card.status.mtu,
-	}
-	if card.status.up {
-		attr.State = verbs.PortActive
-	}
-	return attr, nil
-}
-
 // QueryGIDTable implements verbs.Provider.
 func (s *Session) QueryGIDTable(r verbs.QueryGIDTableRequest) (grant verbs.QueryGIDTableGrant, err error) {
 	if err := checkPort(r.Port); err != nil {
@@ -103,7 +97,7 @@ func (s *Session) QueryGIDTable(r verbs.QueryGIDTableRequest) (grant verbs.Query
 		return grant, err
 	}
 	defer s.card.mu.Unlock()
-	grant.Entries = s.card.gids.entries(s.card.Name())
+	grant.Entries = s.card.gids.entries(s.card.Name(), s.card.status.index)
 	return grant, nil
 }
 

@@ -44,7 +44,7 @@ func (w *Wire) newHost(name string, addresses []netip.Addr) (*wireHost, error) {
 	w.made++
 	mac := wire.MAC{0x02, 0, 0, 0, byte(w.made >> 8), byte(w.made)}
 	h.status = portStatus{
-		name: name, up: true, mtu: wire.MTU4096.Bytes() + wire.MTUOverhead,
+		name: name, enabled: true, up: true, mtu: wire.MTU4096.Bytes() + wire.MTUOverhead,
 		mac: mac, macs: []wire.MAC{mac}, addresses: slices.Clone(addresses),
 	}
 	w.hosts = append(w.hosts, h)
