@@ -45,6 +45,8 @@ var byOthers = map[string]string{
 	"verbs.Context.Protocol*":      "rdma_protocol_*",
 	"verbs.Atomic*":                "ibv_atomic_cap",
 	"verbs.GIDType*":               "ibv_gid_type",
+	"verbs.Context.AllocHWStats":   "rdma_alloc_hw_stats_struct",
+	"verbs.HWStats.*":              "rdma_hw_stats",
 	"verbs.IncRKey":                "ib_inc_rkey",
 	"verbs.Rereg*":                 "ibv_rereg_mr_flags",
 	"verbs.CQ.Capacity":            "ibv_cq.cqe",

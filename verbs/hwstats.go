@@ -1,0 +1,101 @@
+package verbs
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+)
+
+// defaultLifespan is how old the values of HWStats become unless another lifespan is asked for.
+const defaultLifespan = 10 * time.Millisecond
+
+// HWStats are chosen counters of the card, read when they are asked for and kept for a while, so that
+// many who ask cost the card little (rdma_hw_stats). It is safe for concurrent use.
+type HWStats struct {
+	read     func() ([]Counter, error)
+	now      func() time.Time
+	lifespan time.Duration
+	names    []string
+	places   []int // of the names in what read gives
+
+	mu        sync.Mutex
+	values    []uint64
+	timestamp time.Time // when the last update began; zero before the first one
+}
+
+// AllocHWStats chooses counters by their names, in the order of the names; nil stands for all that the
+// card has (rdma_alloc_hw_stats_struct). A name is a Counter's place and name, in lower case:
+// engine_sent. Values live for lifespan; 0 stands for 10 ms, as in the kernel. ErrInvalid for a name
+// that the card does not have, ErrUnsupported if it has no counters.
+func (c *Context) AllocHWStats(names []string, lifespan time.Duration) (*HWStats, error) {
+	h, err := newHWStats(c.Counters, time.Now, names, lifespan)
+	if err != nil {
+		return nil, fmt.Errorf("allocate hardware statistics: %w", err)
+	}
+	return h, nil
+}
+
+func newHWStats(read func() ([]Counter, error), now func() time.Time, names []string, lifespan time.Duration) (*HWStats, error) {
+	if lifespan < 0 {
+		return nil, fmt.Errorf("%w: a lifespan of %v; 0 stands for %v", ErrInvalid, lifespan, defaultLifespan)
+	}
+	if lifespan == 0 {
+		lifespan = defaultLifespan
+	}
+	counters, err := read()
+	if err != nil {
+		return nil, err
+	}
+	known := make([]string, len(counters))
+	for i := range counters {
+		known[i] = hwStatsName(&counters[i])
+	}
+	if names == nil {
+		names = known
+	}
+	h := &HWStats{read: read, now: now, lifespan: lifespan, names: slices.Clone(names), places: make([]int, len(names)), values: make([]uint64, len(names))}
+	for i, name := range names {
+		if h.places[i] = slices.Index(known, name); h.places[i] < 0 {
+			return nil, fmt.Errorf("%w: the card has no counter %q; Context.Counters lists those that it has", ErrInvalid, name)
+		}
+	}
+	return h, nil
+}
+
+func hwStatsName(c *Counter) string { return strings.ToLower(c.Place + "_" + c.Name) }
+
+// Names are the counters' names.
+func (h *HWStats) Names() []string { return slices.Clone(h.names) }
+
+// Lifespan is how old values become at most.
+func (h *HWStats) Lifespan() time.Duration { return h.lifespan }
+
+// Get gives the counters' values, in the order of Names, and when the card was asked for them: less
+// than the lifespan ago, or now. It asks the card only if that is longer ago. The error is that of
+// Context.Counters.
+func (h *HWStats) Get() (values []uint64, timestamp time.Time, err error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	now := h.now()
+	if h.timestamp.IsZero() || now.Sub(h.timestamp) >= h.lifespan {
+		if err := h.update(now); err != nil {
+			return nil, time.Time{}, err
+		}
+	}
+	return slices.Clone(h.values), h.timestamp, nil
+}
+
+// update reads the counters, which come in the same order each time. The caller holds mu.
+func (h *HWStats) update(now time.Time) error {
+	counters, err := h.read()
+	if err != nil {
+		return err
+	}
+	for i, place := range h.places {
+		h.values[i] = counters[place].Value
+	}
+	h.timestamp = now
+	return nil
+}
