@@ -46,6 +46,7 @@
 // While the worker is asleep, a program that waits alone is the leader (leader.go): a frame wakes it
 // and not the worker, and it runs the round that completes its own request. When it leaves, frames
 // wake the worker again (watch.go). If several programs wait, the worker runs the engine for all.
+// When the link's sockets are replaced, both sleep on the new ones (change.go).
 //
 // Order of locks: the control plane's, then the lease. Nothing that runs under the lease takes
 // another lock or calls a program's code; waking a program is a send on a channel that never

@@ -9,6 +9,8 @@
 // one until Release, a reserved one until Commit. The losses that a Link counts are shown beside
 // the engine's drops, so that sent = delivered + named drops.
 //
+// The sockets of an XDP link can be replaced while it is open (sockets.go).
+//
 // Left out: what is in frames (datapath), which frames reach the link at all (bpf), how a socket is
 // set up (datapath/xsk).
 package link

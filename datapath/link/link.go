@@ -3,7 +3,7 @@ package link
 // MaxBurst is the most frames that one Receive returns.
 const MaxBurst = 64
 
-// Link is the port of a card. All methods but Close are called under the engine's lease.
+// Link is the port of a card. All methods but SetAsleep and Close are called under the engine's lease.
 type Link interface {
 	// Receive fills burst with frames that have arrived and returns their number. It does not
 	// wait. The frames are borrowed, and may be written to, until Release.

@@ -28,6 +28,7 @@ type sender struct {
 
 	waiting   waiting     // frames to send, if there is a choice of ways
 	inPackets bool        // the last frames left through packets
+	down      bool        // packets said that the interface is down
 	handed    Sent        // what left through packets since the last look for a carrier
 	proved    time.Time   // when the AF_XDP socket last showed that there is a carrier
 	unable    atomic.Bool // the kernel does not make packets of trains

@@ -21,6 +21,7 @@ func (s *sender) Sent() Sent {
 // finish notes what the kernel did with frames that were given to packets: it took them, dropped them,
 // or they have to wait.
 func (s *sender) finish(run []committed, errno unix.Errno) (done bool) {
+	s.down = errno == unix.ENETDOWN
 	switch errno {
 	case unix.EAGAIN, unix.EINTR, unix.ENETDOWN:
 		return false

@@ -48,7 +48,7 @@ func (s *sender) drain() (empty bool) {
 		s.socket.Cancel(s.reserved)
 	}
 	s.Flush()
-	return s.waiting.empty() && s.socket.InFlight() == 0 || s.socket.Err() != nil
+	return s.waiting.empty() && s.socket.InFlight() == 0 || s.down || s.socket.Err() != nil
 }
 
 // leave gives up the socket, and counts what it has not sent.
@@ -63,5 +63,5 @@ func (s *sender) leave() {
 	} else {
 		s.refused += left
 	}
-	s.socket, s.reserved, s.waiting, s.unkicked = nil, xsk.Reserved{}, waiting{}, 0
+	s.socket, s.reserved, s.waiting, s.unkicked, s.down = nil, xsk.Reserved{}, waiting{}, 0, false
 }

@@ -18,6 +18,8 @@
 // completion. The two parts of the UMEM are separate: an address from the kernel is checked to be
 // in the right part.
 //
+// Open is Prepare, which makes everything, and Bind, which takes the queue.
+//
 // One goroutine owns a Socket and alone calls its methods; receiving and sending take no lock.
 // Other goroutines may call FD and Attached while the socket is open, and Stats at any time. The
 // one lock is for Stats and Close. An index is published once per burst, because an atomic store in

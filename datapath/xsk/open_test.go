@@ -206,3 +206,35 @@ func virtualMemory(t *testing.T) int {
 	}
 	return pages * os.Getpagesize()
 }
+
+// TestPrepare opens a socket while another has its queue, and binds it when that has gone.
+func TestPrepare(t *testing.T) {
+	hosts := labtest.Pair(t)
+	was := mustOpen(t, hosts.A, Config{})
+	var next, other *Socket
+	if err := hosts.A.Do(func() (err error) {
+		if next, err = Prepare(Config{Interface: was.info.Interface, ChunkSize: 4096}); err == nil {
+			other, err = Prepare(Config{Interface: was.info.Interface, Queue: 7})
+		}
+		return err
+	}); err != nil {
+		t.Fatal(err)
+	}
+	defer next.Close()
+	if err := next.Bind(); !errors.Is(err, ErrQueueBusy) {
+		t.Errorf("the queue is taken: %v", err)
+	}
+	if err := other.Bind(); !errors.Is(err, ErrNoQueue) {
+		t.Errorf("there is no queue 7: %v", err)
+	}
+	if err := errors.Join(other.Close(), was.Close(), next.Bind()); err != nil {
+		t.Fatal(err)
+	}
+	if info := next.Attached(); info.MaxUnsplit != 4096-256 {
+		t.Errorf("%+v", info)
+	}
+	steer(t, hosts.A, next)
+	peer := mustOpen(t, hosts.B, Config{})
+	sendAll(t, peer, 0, 10, 100)
+	collect(t, next, 10, inOrder(t, 0, 100))
+}

@@ -1,0 +1,157 @@
+package datapath
+
+import (
+	"context"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/roced/roced/datapath/link"
+	"github.com/roced/roced/datapath/ring"
+	"github.com/roced/roced/datapath/wire"
+)
+
+// plug is a link whose other end changes while the engine runs, as sockets do. Between two ports it has
+// none: nothing arrives, and no frame can be reserved.
+type plug struct {
+	link.Link
+	mu     sync.Mutex // the worker says without the lease that it sleeps
+	asleep bool
+}
+
+func (p *plug) SetAsleep(asleep bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.asleep = asleep
+	p.Link.SetAsleep(asleep)
+}
+
+// change runs in ChangeLink.
+func (p *plug) change(to link.Link) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.Link = to
+	to.SetAsleep(p.asleep)
+}
+
+// unplugged is a link without sockets.
+type unplugged struct{}
+
+func (unplugged) Receive([][]byte) int { return 0 }
+func (unplugged) Release()             {}
+func (unplugged) Reserve() []byte      { return nil }
+func (unplugged) Commit(int)           {}
+func (unplugged) Flush() bool          { return true }
+func (unplugged) TakeBack()            {}
+func (unplugged) TakenBack() int       { return 0 }
+func (unplugged) Refused() int         { return 0 }
+func (unplugged) Descriptors() []int   { return nil }
+func (unplugged) SetAsleep(bool)       {}
+func (unplugged) Close() error         { return nil }
+
+// newPlugs are two engines on a wire, with workers; the receiver's link can be changed.
+func newPlugs(t *testing.T) (network *link.Network, a, b *rig, at *plug) {
+	t.Helper()
+	network = link.NewNetwork(0)
+	left, err := network.Port(wire.MAC{2, 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	right, err := network.Port(wire.MAC{2, 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	at = &plug{Link: right}
+	a, b = newStation(t, left, true), newStation(t, at, true)
+	b.engine.Do(func() { b.engine.SetAddresses([]wire.GID{peerGID}) })
+	return network, a, b, at
+}
+
+// unplug takes the port out, once nothing is left in it, and closes it.
+func (r *rig) unplug(at *plug) {
+	r.Helper()
+	was := at.Link
+	if !r.engine.Until(func() bool { return r.engine.taken == 0 && was.Receive(nil) == 0 }, time.Minute) {
+		r.Fatal("the port is not empty")
+	}
+	r.engine.ChangeLink(func() { at.change(unplugged{}) })
+	if err := was.Close(); err != nil {
+		r.Fatal(err)
+	}
+}
+
+// plugIn gives the engine a new port.
+func (r *rig) plugIn(network *link.Network, at *plug) {
+	r.Helper()
+	port, err := network.Port(wire.MAC{2, 2})
+	if err != nil {
+		r.Fatal(err)
+	}
+	r.engine.ChangeLink(func() { at.change(port) })
+}
+
+// Whoever sleeps when the link changes, the worker or a leader, is woken by frames from the new one.
+func TestSleepersFollowTheLink(t *testing.T) {
+	network, a, b, at := newPlugs(t)
+	for range 30 {
+		b.asleep()
+		b.unplug(at)
+		b.plugIn(network, at)
+		message(a, b)
+		wait(t, "the message", func() bool { return b.pollOrArm() == 1 })
+
+		b.asleep()
+		got := b.background(t.Context(), nil)
+		b.leads()
+		b.unplug(at)
+		b.plugIn(network, at)
+		message(a, b)
+		<-got
+	}
+}
+
+// Requests that are posted while there is no link wait in their queue pair, and leave with the next one.
+func TestRequestsWaitForTheLink(t *testing.T) {
+	network, a, b, at := newPlugs(t)
+	a.engine.Do(func() { a.engine.SetAddresses([]wire.GID{peerGID}) })
+	b.engine.Do(func() { b.engine.SetAddresses([]wire.GID{ownGID}) })
+	b.unplug(at)
+	for range rigDepth {
+		b.send.Put(&ring.Send{Opcode: ring.WRSend, RemoteQPN: testQP, RemoteQKey: testQKey})
+	}
+	b.send.Publish()
+	if b.doorbell.Ring(3) {
+		b.engine.Kick(b.session)
+	}
+	for range rigDepth {
+		a.postRecv(1, piece(0, 200))
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+	defer cancel()
+	<-ctx.Done()
+	if sent := b.engine.Counters().Sent; sent != 0 {
+		t.Fatalf("%d sent without a link", sent)
+	}
+	b.plugIn(network, at)
+	arrived := 0
+	wait(t, "the messages", func() bool {
+		arrived += a.pollOrArm()
+		return arrived == rigDepth
+	})
+	if c := b.engine.Counters(); c.Sent != rigDepth || c.Dropped() != 0 {
+		t.Errorf("%+v", c)
+	}
+}
+
+// Until gives up after its time, and runs rounds meanwhile.
+func TestUntil(t *testing.T) {
+	r := newRig(t)
+	r.postRecv(7, piece(0, 200))
+	r.link.in = [][]byte{datagram(nil)}
+	if !r.engine.Until(func() bool { return r.engine.counters.Delivered == 1 }, time.Minute) {
+		t.Error("it ran no round")
+	}
+	if r.engine.Until(func() bool { return false }, 0) {
+		t.Error("it was never done")
+	}
+}
