@@ -34,14 +34,14 @@ func (e *Engine) took(s *SRQ) {
 
 // checkLimit disarms a limit that is reached. Its event comes at the end of the round.
 func (e *Engine) checkLimit(s *SRQ) {
-	if s.waiting() < s.limit {
+	if s.Waiting() < s.limit {
 		s.limit = 0
 		e.reached = append(e.reached, s)
 	}
 }
 
-// waiting is the number of receives that have been posted and not been taken.
-func (s *SRQ) waiting() (n uint32) {
+// Waiting is the number of receives that have been posted and not been taken. It runs in Do.
+func (s *SRQ) Waiting() (n uint32) {
 	n = s.Queue.Waiting()
 	for _, q := range s.newer {
 		n += q.Waiting()
@@ -118,21 +118,24 @@ func (e *Engine) SetLimit(s *SRQ, limit uint32) {
 // Limit is the limit that is armed, 0 if none is. It runs in Do.
 func (s *SRQ) Limit() uint32 { return s.limit }
 
-// Resize adds a queue behind those that an SRQ has, unless more than most receives wait. Those that
-// came before the last one and are empty are given back: the program posts to the last one only. It
+// Resize adds a queue behind those that an SRQ has: the program posts to it from some moment on. It
 // runs in Do.
-func (s *SRQ) Resize(q *ring.RecvConsumer, most uint32) (done bool) {
-	if s.waiting() > most {
-		return false
-	}
-	for len(s.newer) > 0 && s.Queue.Waiting() == 0 {
-		s.use(s.newer[0])
-		s.newer = s.newer[1:]
-	}
-	s.newer = append(s.newer, q)
-	return true
-}
+func (s *SRQ) Resize(q *ring.RecvConsumer) { s.newer = append(s.newer, q) }
 
-// Queues is how many queues an SRQ has: those that a resize has replaced and that are not empty, and
-// the last one. It runs in Do.
-func (s *SRQ) Queues() int { return 1 + len(s.newer) }
+// Trim forgets the queues that an earlier resize has replaced and that are empty, and gives the
+// places that those which are left had among all, the oldest being 0. It runs in Do, when the program
+// posts to the last one.
+func (s *SRQ) Trim() (left []int) {
+	all := append([]*ring.RecvConsumer{s.Queue}, s.newer...)
+	var newer []*ring.RecvConsumer
+	for place, q := range all {
+		if place == len(all)-1 || q.Waiting() > 0 {
+			left = append(left, place)
+			newer = append(newer, q)
+		}
+	}
+	if s.newer = newer[1:]; left[0] != 0 {
+		s.use(newer[0])
+	}
+	return left
+}

@@ -144,7 +144,8 @@ func (q *SRQ) check(wr *RecvWR, free uint32) error {
 // of attr to what they are now.
 //
 // SRQMaxWR resizes the queue. What is queued stays queued, in order; ErrInvalid if that is more than
-// MaxWR or if an armed limit is. SRQLimit arms the queue: EventSRQLimitReached comes once, as soon as
+// MaxWR or if an armed limit is. ErrBusy after 31 resizes if receives from before each of them are
+// still queued. SRQLimit arms the queue: EventSRQLimitReached comes once, as soon as
 // fewer receives than Limit are queued, which may be at once. Then Limit is 0, until it is set again.
 func (q *SRQ) Modify(attr *SRQAttr, mask SRQAttrMask) error {
 	if q == nil || attr == nil {

@@ -53,8 +53,8 @@ func NewRecvProducer(memory []byte, g Geometry) (*RecvProducer, error) {
 func (q *RecvProducer) Outstanding(polled uint32) uint32 { return min(q.next-polled, q.entries) }
 
 // Waiting is the number of requests in a shared queue that the card has not taken, as it last
-// published.
-func (q *RecvProducer) Waiting() uint32 { return q.entries - q.free(q.entries) }
+// published. A queue whose index is out of bounds is treated as full.
+func (q *RecvProducer) Waiting() uint32 { return min(q.next-q.peer.Load(), q.entries) }
 
 // Posted is the number of requests put since the queue was made, modulo 2³².
 func (q *RecvProducer) Posted() uint32 { return q.next }

@@ -119,6 +119,11 @@ func (s *Session) GetAsyncEvent(ctx context.Context) (verbs.EventReport, error) 
 func (s *Session) reportNoticed() {
 	s.card.mu.Lock()
 	defer s.card.mu.Unlock()
+	s.putNoticed()
+}
+
+// putNoticed is reportNoticed for who holds card.mu.
+func (s *Session) putNoticed() {
 	report := func(mark *atomic.Bool, kind verbs.EventType, id uint64) {
 		if mark.Swap(false) {
 			s.events.put(verbs.EventReport{Type: kind, EventID: id})

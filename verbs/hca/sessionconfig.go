@@ -37,6 +37,7 @@ const (
 	maxQPWR        = 16384 // requests a queue
 	maxSRQ         = 16384
 	maxSRQWR       = 16384 // receives an SRQ
+	maxSRQQueues   = 32    // queues of one SRQ, from resizes, that have receives: a packet may look at all
 	maxCQ          = 16384
 	maxCQE         = 1 << 18
 	maxMR          = 1 << 16

@@ -2,6 +2,7 @@ package hca
 
 import (
 	"fmt"
+	"slices"
 	"sync/atomic"
 
 	"github.com/roced/roced/datapath"
@@ -13,7 +14,8 @@ import (
 type srq struct {
 	entry   *datapath.SRQ // the engine's part of it
 	pd      *pd
-	memory  [][]byte // of its queues; the last is the one that the program posts to, see Resize
+	memory  [][]byte // of its queues; the last is the one that the program posts to
+	unused  [][]byte // to be released
 	maxWR   uint32
 	maxSGE  uint32
 	users   int
@@ -144,13 +146,14 @@ func (s *Session) changeSRQ(r verbs.ModifySRQRequest, queue *ring.RecvConsumer, 
 		return grant, err
 	}
 	s.card.engine.Do(func() { err = q.apply(s.card.engine, &r, queue, made.Attr.MaxWR) })
+	s.release(q.unused...)
+	q.unused = nil
 	if err != nil {
 		return grant, err
 	}
 	if queue != nil {
-		q.maxWR = made.Attr.MaxWR
+		q.memory, q.maxWR = append(q.memory, made.Memory), made.Attr.MaxWR
 		grant.Memory, grant.Geometry = made.Memory, made.Geometry
-		s.replaceMemory(q, made.Memory)
 	}
 	grant.Attr = s.srqAttr(q)
 	return grant, nil
@@ -168,8 +171,10 @@ func (q *srq) apply(e *datapath.Engine, r *verbs.ModifySRQRequest, queue *ring.R
 	if limit > maxWR {
 		return fmt.Errorf("%w: a limit of %d in an SRQ of %d receives", verbs.ErrInvalid, limit, maxWR)
 	}
-	if queue != nil && !q.entry.Resize(queue, r.Attr.MaxWR) {
-		return fmt.Errorf("%w: max_wr %d is less than the receives that wait in the SRQ", verbs.ErrInvalid, r.Attr.MaxWR)
+	if queue != nil {
+		if err := q.resize(queue, r.Attr.MaxWR); err != nil {
+			return err
+		}
 	}
 	if r.Mask&verbs.SRQLimit != 0 {
 		e.SetLimit(q.entry, limit)
@@ -177,14 +182,29 @@ func (q *srq) apply(e *datapath.Engine, r *verbs.ModifySRQRequest, queue *ring.R
 	return nil
 }
 
-// replaceMemory adds a queue's memory, and frees that of queues that are empty and replaced. Freed is
-// what a resize finds so, never before: the program may still count what the card has taken there.
-func (s *Session) replaceMemory(q *srq, memory []byte) {
-	q.memory = append(q.memory, memory)
-	var left int
-	s.card.engine.Do(func() { left = q.entry.Queues() })
-	s.release(q.memory[:len(q.memory)-left]...)
-	q.memory = q.memory[len(q.memory)-left:]
+// resize adds a queue, behind those of earlier resizes that have receives left.
+func (q *srq) resize(queue *ring.RecvConsumer, asked uint32) error {
+	if n := q.entry.Waiting(); n > asked {
+		return fmt.Errorf("%w: max_wr %d is less than the %d receives that wait in the SRQ", verbs.ErrInvalid, asked, n)
+	}
+	if q.trim(); len(q.memory) == maxSRQQueues {
+		return fmt.Errorf("%w: receives wait from before each of the last %d resizes; resize when messages have taken some", verbs.ErrBusy, maxSRQQueues-1)
+	}
+	q.entry.Resize(queue)
+	return nil
+}
+
+// trim forgets queues that are empty and replaced.
+func (q *srq) trim() {
+	all := q.memory
+	q.memory = nil
+	for place, left := 0, q.entry.Trim(); place < len(all); place++ {
+		if slices.Contains(left, place) {
+			q.memory = append(q.memory, all[place])
+		} else {
+			q.unused = append(q.unused, all[place])
+		}
+	}
 }
 
 // srqAttr are the attributes now. The caller holds card.mu.

@@ -10,6 +10,7 @@ import (
 var srqResizeTests = []test{
 	{name: "SRQ resize", run: srqResize},
 	{name: "SRQ resizes in a row", run: srqResizesInARow},
+	{name: "SRQ resized too often", run: srqTooManyResizes},
 	{name: "SRQ modify", run: srqModify},
 }
 
@@ -63,14 +64,56 @@ func srqResizesInARow(t *testing.T, w *world) {
 		all = append(all, ok(uint64(i)))
 	}
 	b.expect(all...)
-	for range 3 { // of an empty queue, too
+	for range 200 { // of an empty queue, too
 		resize(t, q, 1)
 		b.give(q, 9)
 		refused(t, q.PostRecv([]verbs.RecvWR{{}}), unix.ENOMEM)
-		w.tell(qp)
+		w.messages(qp, 1)
 		b.expect(ok(9))
 	}
 	w.nothingElse()
+}
+
+// Only so many resizes can have receives from before them; a message makes room for another.
+func srqTooManyResizes(t *testing.T, w *world) {
+	b := w.b
+	q := b.newSRQ(256)
+	qp := b.sharer(q, b.cq)
+	resizes := 0
+	for i := 0; ; i++ {
+		b.give(q, i)
+		err := q.Modify(&verbs.SRQAttr{MaxWR: 256}, verbs.SRQMaxWR)
+		if err == nil {
+			resizes++
+			continue
+		}
+		refused(t, err, unix.EBUSY, "resizes")
+		break
+	}
+	if resizes < 8 {
+		t.Errorf("%d resizes", resizes)
+	}
+	w.messages(qp, 2)
+	w.settle()
+	resize(t, q, 256)
+	w.messages(qp, resizes-1)
+	for i, wc := range b.wait(resizes + 1) {
+		if wc.ID != uint64(i) {
+			t.Errorf("receive %d came as number %d", wc.ID, i)
+		}
+	}
+	w.nothingElse()
+}
+
+// messages sends some from a to a queue pair of b.
+func (w *world) messages(qp *verbs.QP, n int) {
+	w.a.Helper()
+	ah := w.a.ah(w.b.end.IPv4)
+	for range n {
+		w.a.post(w.a.send(1, ah, qp))
+		w.a.expect(ok(1))
+	}
+	check(w.a, ah.Close())
 }
 
 // Modify makes the whole change or none, and gives the values that its mask selects.
