@@ -59,8 +59,23 @@ func (s *side) refuseAH() {
 	ask("no route", unix.EHOSTUNREACH, func(a *verbs.AHAttr) { a.GRH.DGID = gid(s.pair.Unreachable) })
 }
 
+// usedAH is a handle that a request names which has not been sent; nil if none is.
+func (s *side) usedAH() *playedAH {
+	for _, q := range s.qps {
+		for _, a := range s.ahs {
+			if len(q.model.sends) > 0 && q.model.sends[0].ah == a.model {
+				return a
+			}
+		}
+	}
+	return nil
+}
+
 func (s *side) closeAH() {
-	a := one(s, s.ahs)
+	a := s.usedAH()
+	if a == nil || a.model.closed {
+		a = one(s, s.ahs)
+	}
 	if a == nil {
 		return
 	}

@@ -123,7 +123,7 @@ var mustSee = []string{
 }
 
 // manySteps are enough for all that there is to see.
-const manySteps = 20000
+const manySteps = 200_000
 
 func (s tallies) check(t *testing.T) {
 	t.Helper()
