@@ -1,0 +1,86 @@
+package hca
+
+import (
+	"testing"
+
+	"github.com/roced/roced/verbs"
+	"golang.org/x/sys/unix"
+)
+
+// refuseSockets makes the card's further sockets impossible, or possible again.
+func refuseSockets(card *Card, refuse bool) {
+	card.asking.Lock()
+	defer card.asking.Unlock()
+	if card.sockets.plan.frames = 0; refuse {
+		card.sockets.plan.frames = 3 // not a power of two
+	}
+}
+
+// If there can be no sockets for a larger MTU, the RDMA MTU stays, an event and the log say so, and
+// messages flow. When the MTU is set anew, it is tried again.
+func TestMTUThatCannotBeFollowed(t *testing.T) {
+	var log logged
+	l := newStations(t, log.option())
+	ah := l.a.ah("10.77.0.2")
+	l.a.noEvent()
+	refuseSockets(l.a.device, true)
+	setMTUs(t, l.PairLab, 9000)
+	l.a.awaitEvent(mtuChange)
+	if port := l.a.port(); port.ActiveMTU != verbs.MTU1024 || port.MaxMTU != verbs.MTU1024 || port.InterfaceMTU != 9000 || port.State != verbs.PortActive {
+		t.Errorf("port %+v", port)
+	}
+	if !log.says("the RDMA MTU stays 1024") || !log.says("open it again") {
+		t.Error("the log does not say so")
+	}
+	message(t, l.a, l.b, ah, pattern(1024, 1))
+	l.a.device.changes.Port()
+	refuseSockets(l.a.device, false)
+	setMTUs(t, l.PairLab, 2200)
+	l.a.awaitEvent(mtuChange)
+	if port := l.a.port(); port.ActiveMTU != verbs.MTU2048 || port.MaxMTU.Bytes() != carried(t, 4096) {
+		t.Errorf("port %+v", port)
+	}
+	message(t, l.a, l.b, ah, pattern(2000, 1))
+}
+
+// A driver may refuse larger sockets only when they are bound, and those like the old ones too. The queue
+// gets one as soon as that works again.
+func TestSocketsComeBackAfterAFailure(t *testing.T) {
+	l := newStations(t)
+	s := l.a.device.sockets
+	l.a.device.asking.Lock()
+	s.plan.index++ // no such interface
+	err := l.a.device.replace([]int{0}, verbs.MTU2048)
+	lost := s.queues[0] == nil
+	s.plan.index--
+	l.a.device.asking.Unlock()
+	refused(t, err, unix.ENODEV)
+	if !lost {
+		t.Error("a socket on an interface that does not exist")
+	}
+	l.a.device.changes.Port()
+	flows(t, l, l.a.ah("10.77.0.2"))
+	if socketsOf(l.a.device) != 1 || l.a.port().ActiveMTU != verbs.MTU1024 {
+		t.Errorf("%d sockets, port %+v", socketsOf(l.a.device), l.a.port())
+	}
+}
+
+// A receive queue that gets no socket takes the port down, with an event, until it has one.
+func TestQueueWithoutSocket(t *testing.T) {
+	var log logged
+	hosts := newWidePair(t)
+	a, b := newStation(t, open(t, hosts.A)), newStation(t, open(t, hosts.B, log.option()))
+	refuseSockets(b.device, true)
+	check(t, setQueues(t, hosts.B, 2, 2))
+	b.awaitEvent(portErr)
+	eventually(t, "the log", func() bool { return log.says("queue 1 of 2 has no AF_XDP socket") })
+	if b.port().State != verbs.PortDown {
+		t.Error("the port is up")
+	}
+	refuseSockets(b.device, false)
+	eventually(t, "the port", func() bool { return b.port().State == verbs.PortActive })
+	if socketsOf(b.device) != 2 {
+		t.Errorf("%d sockets", socketsOf(b.device))
+	}
+	flows(t, &stations{hosts, a, b}, a.ah("10.77.0.2"))
+}

@@ -1,0 +1,112 @@
+package hca
+
+import (
+	"testing"
+
+	"github.com/roced/roced/internal/lab"
+	"github.com/roced/roced/internal/lab/labtest"
+	"github.com/roced/roced/verbs"
+	"github.com/vishvananda/netlink"
+	"golang.org/x/sys/unix"
+)
+
+// A program that waits, as the leader or for the worker, gets what arrives after the sockets were
+// replaced, and after some were added.
+func TestWaitersOutliveSockets(t *testing.T) {
+	for name, options := range map[string][]Option{"leader": nil, "worker": {WithoutInline()}} {
+		t.Run(name, func(t *testing.T) {
+			hosts := newWidePair(t)
+			a, b := newStation(t, open(t, hosts.A, options...)), newStation(t, open(t, hosts.B, options...))
+			ah := a.ah("10.77.0.2")
+			for i, change := range []func(){
+				func() { check(t, setQueues(t, hosts.B, 2, 2)) },
+				func() { setMTUs(t, hosts, 2200) },
+				func() { check(t, setQueues(t, hosts.B, 3, 3)) },
+				func() { setMTUs(t, hosts, 4200) },
+			} {
+				b.receive(0)
+				got := make(chan []verbs.WC, 1)
+				go func() { got <- b.wait(1) }()
+				eventually(t, "waiting", func() bool { return waiting("verbs.(*CQ).Wait") == 1 })
+				change()
+				sockets, mtu := 2+i/2, []verbs.MTU{verbs.MTU1024, verbs.MTU2048, verbs.MTU2048, verbs.MTU4096}[i]
+				eventually(t, "the change", func() bool {
+					return socketsOf(b.device) == sockets && b.port().ActiveMTU.Bytes() == min(mtu.Bytes(), carried(t, 4096)) &&
+						a.port().State == verbs.PortActive && b.port().State == verbs.PortActive
+				})
+				for done := false; !done; {
+					a.post(a.send(1, ah, b))
+					a.wait(1)
+					select {
+					case wcs := <-got:
+						expect(t, wcs, ok(0))
+						done = true
+					default:
+					}
+				}
+			}
+		})
+	}
+}
+
+// Trains end when the interface sends through several queues, with that reason.
+func TestTrainsFollowQueues(t *testing.T) {
+	hosts := newWidePair(t)
+	check(t, setQueues(t, hosts.A, 2, 1))
+	a := newStation(t, open(t, hosts.A))
+	b := newStation(t, open(t, hosts.B))
+	sendsAs(t, a.device, cutting())
+	check(t, setQueues(t, hosts.B, 2, 2))
+	check(t, setQueues(t, hosts.A, 2, 2))
+	sendsAs(t, a.device, SendAFXDP)
+	attr, err := a.device.QueryDevice()
+	check(t, err)
+	if attr.SendReason != "eth0 sends through 2 queues, in which packets could overtake each other; ethtool -L changes it" {
+		t.Errorf("because %s", attr.SendReason)
+	}
+	flows(t, &stations{hosts, a, b}, a.ah("10.77.0.2"))
+}
+
+// The queues of a TAP are its descriptors, which come and go: so do their sockets.
+func TestTapQueuesAreFollowed(t *testing.T) {
+	host := labtest.New(t, "labtest-tap")
+	tap := &netlink.Tuntap{LinkAttrs: attrs("eth0", 1500), Mode: netlink.TUNTAP_MODE_TAP, Queues: 3, Flags: netlink.TUNTAP_NO_PI | netlink.TUNTAP_MULTI_QUEUE}
+	check(t, host.Do(func() error { return host.Netlink().LinkAdd(tap) }))
+	t.Cleanup(func() {
+		for _, fd := range tap.Fds {
+			_ = fd.Close() // some of them again
+		}
+	})
+	check(t, host.Netlink().LinkSetUp(eth0(t, host)))
+	check(t, host.AddAddress("eth0", "10.77.0.1/24"))
+	card := open(t, host)
+	sockets := func(want int) {
+		t.Helper()
+		eventually(t, "sockets", func() bool { return socketsOf(card) == want })
+	}
+	sockets(3)
+	check(t, tap.Fds[2].Close())
+	sockets(2)
+	check(t, tap.Fds[1].Close())
+	sockets(1)
+	for want := 2; want < 4; want++ {
+		attachTap(t, host, "eth0")
+		sockets(want)
+	}
+}
+
+// attachTap adds a queue to a TAP.
+func attachTap(t *testing.T, host *lab.Namespace, name string) {
+	t.Helper()
+	request, err := unix.NewIfreq(name)
+	check(t, err)
+	request.SetUint16(unix.IFF_TAP | unix.IFF_NO_PI | unix.IFF_MULTI_QUEUE)
+	check(t, host.Do(func() error {
+		fd, err := unix.Open("/dev/net/tun", unix.O_RDWR|unix.O_CLOEXEC|unix.O_NONBLOCK, 0)
+		if err != nil {
+			return err
+		}
+		t.Cleanup(func() { check(t, unix.Close(fd)) })
+		return unix.IoctlIfreq(fd, unix.TUNSETIFF, request)
+	}))
+}
