@@ -12,6 +12,9 @@ func (e *Engine) complete(cq *CQ, c *ring.CQE, solicited bool) bool {
 		cq.dirty = true
 		e.dirty = append(e.dirty, cq)
 	}
+	if cq.Queue.Stamped() {
+		c.Timestamp, c.Wallclock = e.clock.read()
+	}
 	if !cq.Queue.Put(c) {
 		e.overrun(cq)
 		return false
@@ -31,21 +34,25 @@ func (e *Engine) overrun(cq *CQ) {
 	}
 }
 
-// publish makes the round's completions visible to the programs, and wakes programs whose CQ is
-// armed, once a CQ and round.
+// publish makes the round's completions visible to the programs, and sends the events of armed CQs,
+// once a CQ and round.
 func (e *Engine) publish() {
 	e.publishSRQs() // first: a program that polls a completion may post to the slot at once
 	for len(e.dirty) > 0 {
 		cq := e.dirty[len(e.dirty)-1]
 		e.dirty = e.dirty[:len(e.dirty)-1]
 		cq.Queue.Publish()
-		if cq.Queue.TakeArmed(cq.solicited) {
-			cq.Wake()
-			e.WakeLeader()
+		if cq.Queue.Armed() != 0 {
+			e.notify(cq)
+		} else {
+			cq.reported = cq.Queue.Written()
 		}
 		cq.dirty, cq.solicited = false, false
 	}
 	e.noteSRQs()
+	if len(e.postponed) > 0 {
+		e.reportPostponed()
+	}
 }
 
 // completeSend completes the send request in hand. A successful one gets a completion only if it

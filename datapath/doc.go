@@ -48,9 +48,13 @@
 // wake the worker again (watch.go). If several programs wait, the worker runs the engine for all.
 // When the link's sockets are replaced, both sleep on the new ones (change.go).
 //
+// Events of CQs that are moderated are put off (notify.go). An alarm wakes the worker when they are due;
+// it runs only while there are some. If the worker is parked and nobody runs rounds any more, they come
+// up to 1 ms late.
+//
 // Order of locks: the control plane's, then the lease. Nothing that runs under the lease takes
-// another lock or calls a program's code; waking a program is a send on a channel that never
-// blocks, and a leader is woken by the deadline of what it sleeps on.
+// another lock or calls a program's code; waking a program is a send on a channel or a write to a pipe that
+// never blocks, and a leader is woken by the deadline of what it sleeps on.
 //
 // The path of a packet returns no errors and allocates nothing. Every packet ends in exactly one
 // counter: delivered, or a Drop with a name.

@@ -32,6 +32,8 @@ type Engine struct {
 
 	tables
 	backlog
+	latecomers
+	clock    clock
 	rx       arrival   // the packet from the link in hand
 	tx       departure // the send request in hand
 	counters Counters
@@ -87,7 +89,8 @@ type Config struct {
 // New makes an engine. Its worker runs from Start on; Progress and Kick work without it.
 func New(c Config) (*Engine, error) {
 	e := &Engine{
-		link: c.Link,
+		link:  c.Link,
+		clock: newClock(),
 		tables: tables{
 			mtu: c.MTU.Bytes(), vlan: c.VLAN, own: map[wire.GID]struct{}{}, groups: map[wire.GID][]*QP{}, qps: new([maxQPs]*QP),
 		},
@@ -96,7 +99,11 @@ func New(c Config) (*Engine, error) {
 	if e.noteRefused = c.NoteRefused; e.noteRefused == nil {
 		e.noteRefused = func() {}
 	}
-	if err := e.worker.init(c.Worker, c.Link.Descriptors()); err != nil {
+	if err := e.alarm.open(); err != nil {
+		return nil, err
+	}
+	if err := e.worker.init(c.Worker, c.Link.Descriptors(), e.alarm.fd); err != nil {
+		e.alarm.close()
 		return nil, err
 	}
 	return e, nil

@@ -156,7 +156,7 @@ func (r *rig) makeCQ(entries uint32) *CQ {
 	if r.cq, err = ring.NewCompletionConsumer(memory, g); err != nil {
 		r.Fatal(err)
 	}
-	return &CQ{Queue: producer, Wake: r.woken, QPs: map[*QP]struct{}{}, NoteOverrun: func() { r.overruns++ }}
+	return &CQ{Queue: producer, Wake: r.woken, Notify: r.woken, QPs: map[*QP]struct{}{}, NoteOverrun: func() { r.overruns++ }}
 }
 
 // woken counts the events of an armed queue.

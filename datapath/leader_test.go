@@ -67,7 +67,7 @@ var polling sync.Mutex
 func (r *rig) pollOrArm() int {
 	polling.Lock()
 	defer polling.Unlock()
-	r.cq.Arm(false)
+	r.cq.ArmWait()
 	return len(r.completions())
 }
 

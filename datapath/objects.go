@@ -63,14 +63,16 @@ type AH struct {
 type CQ struct {
 	Queue *ring.CompletionProducer
 	QPs   map[*QP]struct{}
-	// Wake sends the program the event of an armed CQ. It runs under the lease and never blocks.
-	Wake func()
+	// Wake wakes those who wait (ring.ArmedWait), and Notify sends the event of the other armings. Both
+	// run under the lease and never block.
+	Wake, Notify func()
 	// NoteOverrun is called once, when the queue is overrun. It runs under the lease.
 	NoteOverrun func()
 
 	dirty     bool // it has entries to publish
 	solicited bool // a solicited or failed completion is among them
 	overrun   bool
+	moderated
 }
 
 // QP is the engine's entry of a UD queue pair. Recv is its own queue or its SRQ's, in which case SRQ

@@ -13,13 +13,14 @@ import (
 //	the link's descriptors ──► frames ──► the leader (leader.go)
 //	                             │ muted for the leader
 //	                             ▼
-//	             wake, grace ─► all ────► the worker
+//	       wake, grace, alarm ─► all ────► the worker
 //
 // So a frame wakes one of the two, and a change of who that is takes one system call and wakes nobody
 // (watch.go).
 type sleeper struct {
 	frames, all epollSet
 	wakeFD      int
+	alarmFD     int        // of the engine's alarm
 	mu          sync.Mutex // guards the fields below; wake and close hold it too
 	descriptors []int
 	grace       grace
@@ -29,8 +30,8 @@ type sleeper struct {
 	closed      bool
 }
 
-func newSleeper(descriptors []int) (s *sleeper, err error) {
-	s = &sleeper{descriptors: descriptors, wakeFD: -1, grace: grace{fd: -1}}
+func newSleeper(descriptors []int, alarmFD int) (s *sleeper, err error) {
+	s = &sleeper{descriptors: descriptors, wakeFD: -1, alarmFD: alarmFD, grace: grace{fd: -1}}
 	for _, step := range []func() error{s.frames.open, s.all.open, s.openWake, s.grace.open, s.connect} {
 		if err := step(); err != nil {
 			s.close()
@@ -48,7 +49,7 @@ func (s *sleeper) openWake() (err error) {
 }
 
 func (s *sleeper) connect() error {
-	for _, fd := range []int{s.frames.fd, s.wakeFD, s.grace.fd} {
+	for _, fd := range []int{s.frames.fd, s.wakeFD, s.grace.fd, s.alarmFD} {
 		if err := s.all.add(fd); err != nil {
 			return fmt.Errorf("epoll: %w", err)
 		}
@@ -77,8 +78,8 @@ func (s *sleeper) ready(uintptr) (awake bool) {
 		case s.grace.fd:
 			s.endGrace()
 			continue
-		case s.wakeFD:
-			drain(s.wakeFD)
+		case s.wakeFD, s.alarmFD:
+			drain(int(event.Fd))
 		}
 		awake = true
 	}

@@ -45,11 +45,11 @@ type worker struct {
 	done    chan struct{}
 }
 
-func (w *worker) init(c WorkerConfig, descriptors []int) (err error) {
+func (w *worker) init(c WorkerConfig, descriptors []int, alarmFD int) (err error) {
 	w.spin = c.Spin
 	w.done = make(chan struct{})
 	w.unpark = make(chan struct{}, 1)
-	w.sleeper, err = newSleeper(descriptors)
+	w.sleeper, err = newSleeper(descriptors, alarmFD)
 	return err
 }
 
@@ -220,5 +220,6 @@ func (e *Engine) Close() error {
 	e.lease.Lock()
 	defer e.lease.Unlock()
 	e.closed = true
+	e.alarm.close()
 	return e.link.Close()
 }

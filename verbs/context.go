@@ -20,9 +20,10 @@ type Context struct {
 
 	lastEmpty atomic.Pointer[CQ] // the queue that the last poll without a completion looked at
 
-	mu    sync.Mutex
-	slots qpSlots
-	mrs   map[ring.LKey]*MR
+	mu       sync.Mutex
+	slots    qpSlots
+	mrs      map[ring.LKey]*MR
+	channels map[*CompChannel]struct{} // that are open
 
 	eventSources eventSources
 }
@@ -37,7 +38,7 @@ func Open(session Provider) (*Context, error) {
 	if err := session.Claim(); err != nil {
 		return nil, fmt.Errorf("open: %w", err)
 	}
-	c := &Context{provider: session, doorbell: session.Doorbell(), done: session.Done(), mrs: map[ring.LKey]*MR{}}
+	c := &Context{provider: session, doorbell: session.Doorbell(), done: session.Done(), mrs: map[ring.LKey]*MR{}, channels: map[*CompChannel]struct{}{}}
 	c.eventSources.all = map[uint64]*eventSource{}
 	c.progress, _ = session.(Progressor)
 	return c, nil
@@ -52,7 +53,9 @@ func (c *Context) Close() error {
 	if c == nil {
 		return fmt.Errorf("close context: %w", errNil)
 	}
-	return c.provider.Close()
+	err := c.provider.Close()
+	c.releaseChannels()
+	return err
 }
 
 // gone is why the card is gone: ErrClosed or ErrDeviceFatal; nil while it is there.

@@ -13,34 +13,66 @@ type CQ struct {
 	ctx      *Context
 	eventID  uint64 // see eventSources
 	handle   Handle
-	capacity int
+	attr     CQInitAttr
+	capacity atomic.Int64
 	events   chan struct{}
 	closed   chan struct{} // closed by Close
 	waiters  atomic.Int32
 	empty    atomic.Uint32 // polls that found nothing
 
-	mu    sync.Mutex
-	queue *ring.CompletionConsumer
-	kept  []ring.CQE // older than those in the queue; see purge
+	resizing sync.Mutex // one Resize at a time
+	acks     acks
+
+	mu      sync.Mutex
+	queue   *ring.CompletionConsumer
+	kept    []ring.CQE // older than those in the queue; see purge and Resize
+	counted int        // what ReqNcompNotif has asked for last
+}
+
+// CQInitAttr is what a CQ is made with (ibv_cq_init_attr_ex). The zero value of each field but Entries
+// will do.
+type CQInitAttr struct {
+	Entries    int          // room for at least that many completions
+	Channel    *CompChannel // to which its notifications go; see ReqNotify
+	CQContext  any          // what CQ.CQContext gives, for the program's own use
+	CompVector int          // 0: there is one
+	WCFlags    CQWCFlags    // what completions are to carry; what costs nothing they always carry
+	Flags      CQFlags
 }
 
 // CreateCQ makes a completion queue with room for at least that many completions (ibv_create_cq).
 // It must be polled before it is full: an overrun puts it and its queue pairs into error, which
 // EventCQErr and EventQPFatal report.
 func (c *Context) CreateCQ(entries int) (*CQ, error) {
+	return c.CreateCQEx(&CQInitAttr{Entries: entries})
+}
+
+// CreateCQEx is CreateCQ with all attributes (ibv_create_cq_ex). ErrUnsupported for flags that the card
+// cannot fulfil.
+func (c *Context) CreateCQEx(attr *CQInitAttr) (*CQ, error) {
+	if attr == nil {
+		return nil, fmt.Errorf("create CQ: %w", errNil)
+	}
 	var cq *CQ
 	err := c.eventSources.add(func(eventID uint64) (_ any, err error) {
-		cq, err = c.createCQ(entries, eventID)
+		cq, err = c.createCQ(*attr, eventID)
 		return cq, err
 	})
 	if err != nil {
-		return nil, fmt.Errorf("create CQ of %d entries: %w", entries, err)
+		return nil, fmt.Errorf("create CQ of %d entries: %w", attr.Entries, err)
 	}
 	return cq, nil
 }
 
-func (c *Context) createCQ(entries int, eventID uint64) (*CQ, error) {
-	grant, err := c.provider.CreateCQ(CreateCQRequest{entries, eventID})
+func (c *Context) createCQ(attr CQInitAttr, eventID uint64) (*CQ, error) {
+	request := CreateCQRequest{Entries: attr.Entries, EventID: eventID, CompVector: attr.CompVector, WCFlags: attr.WCFlags, Flags: attr.Flags}
+	if attr.Channel != nil {
+		if attr.Channel.ctx != c {
+			return nil, fmt.Errorf("%w: the completion channel is another context's", ErrInvalid)
+		}
+		request.Channel = attr.Channel.handle
+	}
+	grant, err := c.provider.CreateCQ(request)
 	if err != nil {
 		return nil, err
 	}
@@ -49,11 +81,20 @@ func (c *Context) createCQ(entries int, eventID uint64) (*CQ, error) {
 		_ = c.provider.DestroyCQ(DestroyCQRequest{grant.CQ})
 		return nil, err
 	}
-	return &CQ{ctx: c, eventID: eventID, handle: grant.CQ, capacity: int(grant.Geometry.Entries), events: grant.Events, closed: make(chan struct{}), queue: queue}, nil
+	q := &CQ{ctx: c, eventID: eventID, handle: grant.CQ, attr: attr, events: grant.Events, closed: make(chan struct{}), queue: queue}
+	q.capacity.Store(int64(grant.Geometry.Entries))
+	return q, nil
 }
 
 // Capacity is how many completions the queue can hold, at least what was asked for.
-func (q *CQ) Capacity() int { return q.capacity }
+func (q *CQ) Capacity() int { return int(q.capacity.Load()) }
+
+// CQContext is the value that the program made the CQ with (cq_context).
+func (q *CQ) CQContext() any { return q.attr.CQContext }
+
+// EventID is the number that names the CQ in the records of its completion channel. No other CQ of the
+// context has it, at any time.
+func (q *CQ) EventID() uint64 { return q.eventID }
 
 // purge drops completions of queue pairs that were reset or destroyed, which would take up room
 // until polled, and moves the other completions to kept. The caller holds mu.
@@ -68,6 +109,7 @@ func (q *CQ) purge() {
 		q.queue.Get(&cqe)
 		q.keep(cqe)
 	}
+	q.countKept()
 	q.queue.Publish()
 }
 
@@ -77,21 +119,29 @@ func (q *CQ) keep(cqe ring.CQE) {
 	}
 }
 
-// Close destroys the queue (ibv_destroy_cq); ErrBusy while a queue pair completes to it. Calls of
-// Wait return ErrObjectClosed.
+// Close destroys the queue (ibv_destroy_cq); ErrBusy while a queue pair completes to it, or while
+// notifications that CompChannel.Get gave are not acknowledged: libibverbs would block until they are.
+// Notifications that nobody has got are dropped. Calls of Wait return ErrObjectClosed.
 func (q *CQ) Close() error {
 	if q == nil {
 		return fmt.Errorf("destroy CQ: %w", errNil)
 	}
-	if err := q.ctx.provider.DestroyCQ(DestroyCQRequest{q.handle}); err != nil {
+	if err := q.acks.close(q.destroy); err != nil {
 		return fmt.Errorf("destroy CQ: %w", err)
 	}
-	close(q.closed) // only once: a second DestroyCQ of the handle fails
 	if q.ctx.progress != nil {
 		q.ctx.progress.WakeLeader()
 	}
 	q.ctx.eventSources.remove(q.eventID)
 	return nil
+}
+
+func (q *CQ) destroy() error {
+	err := q.ctx.provider.DestroyCQ(DestroyCQRequest{q.handle})
+	if err == nil {
+		close(q.closed) // only once: a second DestroyCQ of the handle fails
+	}
+	return err
 }
 
 func (q *CQ) isClosed() bool {

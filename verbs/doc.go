@@ -7,7 +7,8 @@
 //	    │  ├ AH           CreateAH           a destination, resolved; Modify, Query
 //	    │  ├ SRQ          CreateSRQ          PostRecv, for many queue pairs
 //	    │  └ QP           CreateQP           PostSend, PostRecv, AttachMcast
-//	    ├ CQ              CreateCQ           Poll, Wait
+//	    ├ CompChannel     CreateCompChannel  Get: notifications of its CQs
+//	    ├ CQ              CreateCQ, …Ex      Poll, Wait, ReqNotify, Resize
 //	    ├ Membership      JoinMulticast      of a group, until closed
 //	    └ AsyncEvent      GetAsyncEvent      what happens apart from completions
 //
@@ -26,8 +27,14 @@
 // The program chooses the other three: DoorbellIndex, its bit in the doorbell; CompletionToken,
 // which completions carry, and which a reset changes; and EventID, which events carry.
 //
-// Locks, in order: QP.modifyMu, QP.sendMu, QP.recvMu, CQ.mu, Context.mu; SRQ.modifyMu, SRQ.mu. eventSources.mu is taken
-// last, and no other lock is taken under it. A poll may run the card under CQ.mu; the card takes
+// A program learns of completions in one of three ways. Poll looks. Wait sleeps until there are some. A
+// notification (CQ.ReqNotify) comes through a completion channel, for programs that sleep on several
+// CQs, or on other descriptors too. CQ.Modify makes the last two rarer.
+//
+// Locks, in order: QP.modifyMu, QP.sendMu, QP.recvMu, CQ.mu, Context.mu; SRQ.modifyMu,
+// SRQ.mu; CQ.resizing, CQ.mu.
+// eventSources.mu is taken last, and no other lock is taken under it. CQ.acks.mu is held while the CQ is
+// destroyed, and by nothing that posts or polls. A poll may run the card under CQ.mu; the card takes
 // none of these locks.
 //
 // Errors wrap one of this package's Err values, which unwraps to the errno that libibverbs gives:
@@ -36,5 +43,5 @@
 //
 // Package ud is the short way for programs that only send and receive datagrams.
 //
-// Left out as yet: completion channels, connected services, and connection management.
+// Left out as yet: connected services, and connection management.
 package verbs

@@ -26,6 +26,9 @@ type (
 	AtomicCap      = ring.AtomicCap      // ibv_atomic_cap
 	GIDType        = ring.GIDType        // ibv_gid_type
 	JoinFlags      = ring.JoinFlags      // what a member of a group does; a join has one
+	CQNotifyFlags  = ring.CQNotifyFlags  // ib_cq_notify_flags: of which completion a CQ notifies
+	CQFlags        = ring.CQFlags        // ibv_create_cq_attr_flags
+	CQWCFlags      = ring.CQWCFlags      // ibv_create_cq_wc_flags: what completions are to carry
 )
 
 // The operations of send work requests. Datagrams have the first two; the zero Opcode is
@@ -105,6 +108,35 @@ const (
 	WCWithSMAC           = ring.WCWithSMAC           // SMAC is valid
 	WCWithVLAN           = ring.WCWithVLAN           // the frame was tagged: VLAN is valid
 	WCWithNetworkHdrType = ring.WCWithNetworkHdrType // NetworkHeader is valid
+)
+
+// Of which completion a CQ notifies: exactly one of the first two, and the third besides.
+const (
+	CQSolicited          = ring.CQSolicited          // the next solicited or failed one
+	CQNextComp           = ring.CQNextComp           // the next one
+	CQReportMissedEvents = ring.CQReportMissedEvents // say whether some are there already
+)
+
+// How a CQ is made.
+const (
+	CQSingleThreaded = ring.CQSingleThreaded // accepted, without effect
+	CQIgnoreOverrun  = ring.CQIgnoreOverrun  // ErrUnsupported: an overrun is never ignored
+)
+
+// What completions are to carry. All but the last four is always there.
+const (
+	WCExWithByteLen                      = ring.WCExWithByteLen
+	WCExWithImm                          = ring.WCExWithImm
+	WCExWithQPNum                        = ring.WCExWithQPNum
+	WCExWithSrcQP                        = ring.WCExWithSrcQP
+	WCExWithSLID                         = ring.WCExWithSLID // 0 on Ethernet
+	WCExWithSL                           = ring.WCExWithSL
+	WCExWithDLIDPathBits                 = ring.WCExWithDLIDPathBits // 0 on Ethernet
+	WCExWithCVLAN                        = ring.WCExWithCVLAN
+	WCExWithCompletionTimestamp          = ring.WCExWithCompletionTimestamp          // WC.Timestamp
+	WCExWithCompletionTimestampWallclock = ring.WCExWithCompletionTimestampWallclock // WC.Wallclock
+	WCExWithFlowTag                      = ring.WCExWithFlowTag                      // ErrUnsupported
+	WCExWithTMInfo                       = ring.WCExWithTMInfo                       // ErrUnsupported
 )
 
 // The network headers of RoCEv2.

@@ -67,7 +67,7 @@ func (q *CQ) failure(n int) error {
 	case q.isClosed():
 		return fmt.Errorf("poll CQ: %w: the CQ", ErrObjectClosed)
 	case q.queue.Failed() && len(q.kept) == 0 && q.queue.Available(1) == 0:
-		return fmt.Errorf("poll CQ: %w: it holds %d completions; make it as large as all requests that can be outstanding", ErrCQOverrun, q.capacity)
+		return fmt.Errorf("poll CQ: %w: it holds %d completions; make it as large as all requests that can be outstanding", ErrCQOverrun, q.Capacity())
 	}
 	if err := q.ctx.gone(); err != nil {
 		return fmt.Errorf("poll CQ: %w", err)
@@ -106,6 +106,7 @@ func (q *CQ) next(cqe *ring.CQE) bool {
 	if len(q.kept) > 0 {
 		*cqe = q.kept[0]
 		q.kept = q.kept[1:]
+		q.countKept()
 		return true
 	}
 	if q.queue.Available(1) == 0 {

@@ -3,6 +3,7 @@ package verbs
 import (
 	"context"
 	"net/netip"
+	"os"
 
 	"github.com/roced/roced/datapath/ring"
 	"github.com/roced/roced/datapath/wire"
@@ -76,6 +77,7 @@ type DeviceProvider interface {
 	QueryPort(QueryPortRequest) (PortAttr, error)
 	QueryGIDTable(QueryGIDTableRequest) (QueryGIDTableGrant, error)
 	QueryPKey(QueryPKeyRequest) (QueryPKeyGrant, error)
+	QueryRTValues() (RTValues, error)
 }
 
 // PDProvider makes protection domains.
@@ -95,9 +97,20 @@ type MRProvider interface {
 	DeregMR(DeregMRRequest) error
 }
 
-// CQProvider makes completion queues.
+// CQProvider makes completion channels and completion queues.
 type CQProvider interface {
+	CreateCompChannel() (CreateCompChannelGrant, error)
+	DestroyCompChannel(DestroyCompChannelRequest) error
+
 	CreateCQ(CreateCQRequest) (CreateCQGrant, error)
+	// ResizeCQ has the card write a new queue. The old one keeps what it holds and stays readable: the
+	// program reads it to the end, and says that it has by the next ResizeCQ or DestroyCQ of the CQ. A
+	// Provider whose queues are in shared memory unmaps or reuses it then, not before.
+	ResizeCQ(ResizeCQRequest) (ResizeCQGrant, error)
+	ModifyCQ(ModifyCQRequest) error
+	// CheckCQ sends the events that an armed CQ owes for what is unread, also for what was there when
+	// it was armed.
+	CheckCQ(CheckCQRequest) error
 	DestroyCQ(DestroyCQRequest) error
 }
 
@@ -195,19 +208,54 @@ type (
 	// DeregMRRequest ends the registration of a memory region.
 	DeregMRRequest struct{ MR Handle }
 
+	// CreateCompChannelGrant is a new completion channel.
+	CreateCompChannelGrant struct {
+		Channel Handle
+		// Events is the program's end of a pipe, which does not block. For each notification of a CQ
+		// the card writes the CQ's EventID to it: 8 bytes, in the machine's byte order. It ends when the
+		// card is gone.
+		Events *os.File
+	}
+	// DestroyCompChannelRequest frees a completion channel.
+	DestroyCompChannelRequest struct{ Channel Handle }
+
 	// CreateCQRequest asks for a completion queue.
 	CreateCQRequest struct {
-		Entries int
-		EventID uint64 // chosen by the program; its events carry it
+		Entries    int
+		EventID    uint64 // chosen by the program; its events carry it
+		Channel    Handle // to which its notifications go; 0: to none
+		CompVector int
+		WCFlags    CQWCFlags
+		Flags      CQFlags
 	}
 	// CreateCQGrant is a completion queue as it was made: at least as large as requested.
 	CreateCQGrant struct {
 		CQ       Handle
 		Memory   []byte
 		Geometry ring.Geometry
-		// Events gets a value when an armed queue has an event. Its capacity is 1, and both the
-		// card and the program may send to it.
+		// Events gets a value when those who wait are to look (ring.ArmedWait). Its capacity is 1,
+		// and both the card and the program may send to it.
 		Events chan struct{}
+	}
+	// ResizeCQRequest asks for a queue with room for so many completions.
+	ResizeCQRequest struct {
+		CQ      Handle
+		Entries int
+	}
+	// ResizeCQGrant is the new queue.
+	ResizeCQGrant struct {
+		Memory   []byte
+		Geometry ring.Geometry
+	}
+	// ModifyCQRequest sets a CQ's moderation; see CQ.Modify.
+	ModifyCQRequest struct {
+		CQ            Handle
+		Count, Period uint16
+	}
+	// CheckCQRequest asks for the events that a CQ owes, of these armings.
+	CheckCQRequest struct {
+		CQ      Handle
+		Armings ring.Arming
 	}
 	// DestroyCQRequest frees a completion queue.
 	DestroyCQRequest struct{ CQ Handle }

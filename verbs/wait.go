@@ -12,6 +12,9 @@ import (
 // queue is closed they get ErrObjectClosed. With no room in wcs it does not sleep, and gives 0 and
 // what Poll would say: nil as long as more completions can come.
 //
+// Wait and notifications (ReqNotify) are apart: Wait takes none from a completion channel, and causes
+// none. Moderation (Modify) delays both.
+//
 // With an embedded card, a program that waits alone runs the card meanwhile, asleep on its sockets.
 func (q *CQ) Wait(ctx context.Context, wcs []WC) (int, error) {
 	if err := checkContext(ctx); err != nil {
@@ -63,7 +66,7 @@ func (q *CQ) takeOrArm(wcs []WC) (int, error) {
 	defer q.mu.Unlock()
 	n := q.take(wcs)
 	if n == 0 {
-		q.queue.Arm(false)
+		q.queue.ArmWait()
 		n = q.take(wcs)
 	}
 	return n, q.failure(n)

@@ -39,6 +39,11 @@ type WC struct {
 	NetworkHeader NetworkType // of the packet
 	SL            uint8       // the priority in the frame's tag, 0 without one
 	Port          uint8       // 1
+
+	// When the card carried the request out, in ns, from a CQ that was made with the wish for it
+	// (CQInitAttr.WCFlags); else 0. The card reads the clocks for each completion as it writes it.
+	Timestamp uint64 // of the free-running clock that Context.QueryRTValues reads
+	Wallclock uint64 // since 1970, UTC
 }
 
 // Err is nil for WCSuccess, else an error that says what to do.
@@ -87,4 +92,6 @@ func (w *WC) fill(c *ring.CQE) {
 	w.NetworkHeader = c.NetworkHeader
 	w.SL = c.SL
 	w.Port = c.Port
+	w.Timestamp = c.Timestamp
+	w.Wallclock = c.Wallclock
 }

@@ -26,6 +26,12 @@ import (
 //	47  service level  1
 //	48  port        1
 //	49  reserved to 64
+//
+// In a queue with timestamps a slot has 128 bytes:
+//
+//	64  timestamp   8   see CQE.Timestamp
+//	72  wall clock  8   see CQE.Wallclock
+//	80  reserved to 128
 const (
 	cqeID            = 0
 	cqeStatus        = 8
@@ -40,11 +46,10 @@ const (
 	cqeSMACRest      = 40 // the last 4 bytes; the first 2 share a word with the P_Key index
 	cqePort          = 48
 	cqeStride        = 64
-	cqArmedWord      = consumerWords + 4
+	cqeTimestamp     = 64
+	cqeWallclock     = 72
+	cqeStampedStride = 128
 	cqErrorWord      = 4
-	cqDisarmed       = 0
-	cqArmedNext      = 1
-	cqArmedSolicited = 2
 )
 
 // CQE is a completion queue entry.
@@ -67,9 +72,15 @@ type CQE struct {
 	NetworkHeader NetworkType
 	SL            uint8 // the VLAN tag's priority
 	Port          uint8
+
+	// When the card wrote the entry, in a queue with timestamps; else they are neither written nor
+	// read.
+	Timestamp uint64 // ns of the card's free-running clock
+	Wallclock uint64 // ns since 1970, UTC
 }
 
-// Set fills the entry for a request of a queue pair and clears the other fields. It assigns field
+// Set fills the entry for a request of a queue pair and clears the other fields but the timestamps,
+// which whoever puts it into a queue that has them sets. It assigns field
 // by field: the compiler would build a composite literal in temporary memory and copy it with wider
 // loads than the stores that wrote it, which defeats store forwarding and stalls the processor.
 func (e *CQE) Set(id uint64, status WCStatus, opcode WCOpcode, qpn wire.QPN, token uint32) {
@@ -84,11 +95,21 @@ func CompletionGeometry(entries uint32) Geometry {
 	return Geometry{Entries: Entries(entries), Stride: cqeStride}
 }
 
+// StampedGeometry is that of a CQ whose entries have timestamps.
+func StampedGeometry(entries uint32) Geometry {
+	return Geometry{Entries: Entries(entries), Stride: cqeStampedStride}
+}
+
+// Stamped reports whether the entries of a CQ of this geometry have timestamps.
+func (g Geometry) Stamped() bool { return g.Stride >= cqeStampedStride }
+
 // CompletionProducer is the card's end of a completion queue.
 type CompletionProducer struct {
 	producer
 	slots
-	armed, failed *atomic.Uint32
+	arms
+	failed  *atomic.Uint32
+	stamped bool
 }
 
 // NewCompletionProducer views memory as the card's end of a completion queue. A geometry that does
@@ -97,7 +118,7 @@ func NewCompletionProducer(memory []byte, g Geometry) (*CompletionProducer, erro
 	if err := g.check(memory, cqeStride); err != nil {
 		return nil, err
 	}
-	return &CompletionProducer{newProducer(memory, g), newSlots(memory, g), word(memory, cqArmedWord), word(memory, cqErrorWord)}, nil
+	return &CompletionProducer{newProducer(memory, g), newSlots(memory, g), newArms(memory), word(memory, cqErrorWord), g.Stamped()}, nil
 }
 
 // Put writes an entry into the next slot. If the queue is full, which is an overrun, it returns
@@ -106,8 +127,13 @@ func (q *CompletionProducer) Put(e *CQE) bool {
 	if q.free(1) == 0 {
 		return false
 	}
-	slot := (*[cqeStride]byte)(q.at(q.next))
+	whole := q.at(q.next)
+	slot := (*[cqeStride]byte)(whole)
 	q.next++
+	if q.stamped {
+		binary.LittleEndian.PutUint64(whole[cqeTimestamp:], e.Timestamp)
+		binary.LittleEndian.PutUint64(whole[cqeWallclock:], e.Wallclock)
+	}
 	binary.LittleEndian.PutUint64(slot[cqeID:], e.ID)
 	binary.LittleEndian.PutUint64(slot[cqeStatus:],
 		uint64(e.Status)|uint64(e.Opcode)<<8|uint64(e.Flags)<<16|uint64(e.ByteLen)<<32)
@@ -128,22 +154,23 @@ func (q *CompletionProducer) Publish() { q.publish() }
 // Fail marks the queue as overrun, for good.
 func (q *CompletionProducer) Fail() { q.failed.Store(1) }
 
-// TakeArmed disarms the queue if it is armed for what was published, and reports whether it was.
-// If so, the caller must wake the program once. solicited says that a solicited or failed
-// completion was published.
-func (q *CompletionProducer) TakeArmed(solicited bool) bool {
-	armed := q.armed.Load()
-	if armed == cqDisarmed || armed == cqArmedSolicited && !solicited {
-		return false
-	}
-	return q.armed.CompareAndSwap(armed, cqDisarmed)
-}
+// Stamped reports whether entries need timestamps.
+func (q *CompletionProducer) Stamped() bool { return q.stamped }
+
+// Written counts the entries put so far, modulo 2³².
+func (q *CompletionProducer) Written() uint32 { return q.next }
+
+// Unread is how many entries the program has not read, as far as it says; all of them if what it says
+// cannot be.
+func (q *CompletionProducer) Unread() uint32 { return q.entries - q.free(q.entries) }
 
 // CompletionConsumer is the program's end of a completion queue.
 type CompletionConsumer struct {
 	consumer
 	slots
-	armed, failed *atomic.Uint32
+	arms
+	failed  *atomic.Uint32
+	stamped bool
 }
 
 // NewCompletionConsumer views memory as the program's end of a completion queue. A geometry that
@@ -152,8 +179,11 @@ func NewCompletionConsumer(memory []byte, g Geometry) (*CompletionConsumer, erro
 	if err := g.check(memory, cqeStride); err != nil {
 		return nil, err
 	}
-	return &CompletionConsumer{newConsumer(memory, g), newSlots(memory, g), word(memory, cqArmedWord), word(memory, cqErrorWord)}, nil
+	return &CompletionConsumer{newConsumer(memory, g), newSlots(memory, g), newArms(memory), word(memory, cqErrorWord), g.Stamped()}, nil
 }
+
+// Entries is how many entries the queue can hold.
+func (q *CompletionConsumer) Entries() uint32 { return q.entries }
 
 // Available is the number of entries that can be read. It loads the card's index only if the last
 // loaded one leaves fewer than want.
@@ -161,8 +191,13 @@ func (q *CompletionConsumer) Available(want uint32) uint32 { return q.available(
 
 // Get copies the next entry out and steps over it. The caller has checked Available.
 func (q *CompletionConsumer) Get(e *CQE) {
-	slot := (*[cqeStride]byte)(q.at(q.next))
+	whole := q.at(q.next)
+	slot := (*[cqeStride]byte)(whole)
 	q.next++
+	if q.stamped {
+		e.Timestamp = binary.LittleEndian.Uint64(whole[cqeTimestamp:])
+		e.Wallclock = binary.LittleEndian.Uint64(whole[cqeWallclock:])
+	}
 	e.ID = binary.LittleEndian.Uint64(slot[cqeID:])
 	head := binary.LittleEndian.Uint64(slot[cqeStatus:])
 	e.Status, e.Opcode, e.Flags, e.ByteLen = WCStatus(head), WCOpcode(head>>8), WCFlags(head>>16), uint32(head>>32)
@@ -180,16 +215,6 @@ func (q *CompletionConsumer) Get(e *CQE) {
 
 // Publish gives the slots of the entries read back to the card.
 func (q *CompletionConsumer) Publish() { q.publish() }
-
-// Arm asks for a wake-up at the next completion, or only at the next solicited or failed one. The
-// caller must look for completions once more afterwards, before it sleeps.
-func (q *CompletionConsumer) Arm(solicitedOnly bool) {
-	if solicitedOnly && q.armed.Load() != cqArmedNext {
-		q.armed.Store(cqArmedSolicited)
-		return
-	}
-	q.armed.Store(cqArmedNext)
-}
 
 // Failed reports whether the queue was overrun.
 func (q *CompletionConsumer) Failed() bool { return q.failed.Load() != 0 }

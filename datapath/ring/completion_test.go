@@ -181,16 +181,16 @@ func TestArm(t *testing.T) {
 			return p
 		}
 		p := armed()
-		if got := p.TakeArmed(false); got != row.plain {
+		if got := takeArmed(p, false); got != row.plain {
 			t.Errorf("%s, a plain entry: wake-up %v", row.name, got)
 		}
-		if got := p.TakeArmed(true); got != row.specialAfterPlain {
+		if got := takeArmed(p, true); got != row.specialAfterPlain {
 			t.Errorf("%s, a solicited entry after a plain one: wake-up %v", row.name, got)
 		}
-		if got := armed().TakeArmed(true); got != row.special {
+		if got := takeArmed(armed(), true); got != row.special {
 			t.Errorf("%s, a solicited entry: wake-up %v", row.name, got)
 		}
-		if p.TakeArmed(true) {
+		if takeArmed(p, true) {
 			t.Errorf("%s: a second wake-up", row.name)
 		}
 	}
@@ -200,7 +200,7 @@ func TestArm(t *testing.T) {
 func TestArmLie(t *testing.T) {
 	p, _, memory := completionEnds(t, CompletionGeometry(1), 0)
 	word(memory, 132).Store(math.MaxUint32)
-	if !p.TakeArmed(false) || p.TakeArmed(true) {
+	if !takeArmed(p, false) || takeArmed(p, true) {
 		t.Error("not one wake-up")
 	}
 }

@@ -129,7 +129,7 @@ func TestCompletionWakeUp(t *testing.T) {
 				id++
 			}
 			p.Publish()
-			if p.TakeArmed(false) {
+			if takeArmed(p, false) {
 				select {
 				case wake <- struct{}{}:
 				default: // one waits already

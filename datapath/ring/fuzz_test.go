@@ -85,6 +85,8 @@ func lieToCompletionConsumer(t *testing.T, memory []byte, g Geometry, lies []uin
 		c.Publish()
 	}
 	c.Arm(true)
+	c.SetThreshold(lies[0])
+	c.ArmCount()
 	_ = c.Failed()
 }
 
@@ -96,13 +98,17 @@ func lieToCompletionProducer(t *testing.T, memory []byte, g Geometry, lies []uin
 	for _, lie := range lies {
 		word(memory, consumerWords).Store(lie)
 		word(memory, cqArmedWord).Store(lie)
+		word(memory, cqThresholdWord).Store(lie >> 1)
 		for put := uint32(0); p.Put(&testCQE); put++ {
 			if put >= g.Entries {
 				t.Fatalf("more than %d entries put", g.Entries)
 			}
 		}
 		p.Publish()
-		p.TakeArmed(false)
+		if p.Unread() > g.Entries {
+			t.Fatalf("%d of %d unread", p.Unread(), g.Entries)
+		}
+		takeArmed(p, false)
 	}
 }
 

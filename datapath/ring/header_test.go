@@ -29,15 +29,16 @@ var structures = map[string]map[string]int{
 		"source_qp": cqeSourceQP, "token": cqeToken, "vendor_error": cqeVendor, "pkey_index": cqePKeyIndex, "source_mac": cqeSMAC,
 		"vlan": cqeSMACRest + 4, "network_header": cqeSMACRest + 6, "service_level": cqeSMACRest + 7, "port": cqePort, "reserved": cqePort + 1, "": cqeStride,
 	},
-	"roced_doorbell": {"asleep": 0, "reserved": 4, "summary": summaryOffset, "bits": bitsOffset, "": DoorbellSize},
+	"roced_stamped_cqe": {"cqe": 0, "timestamp": cqeTimestamp, "wallclock": cqeWallclock, "reserved": cqeWallclock + 8, "": cqeStampedStride},
+	"roced_doorbell":    {"asleep": 0, "reserved": 4, "summary": summaryOffset, "bits": bitsOffset, "": DoorbellSize},
 }
 
 // layout are the numbers of ring.h that are no numbers of libibverbs.
 var layout = map[string]int{
 	"ROCED_PRODUCER_WORDS": 0, "ROCED_CONSUMER_WORDS": consumerWords, "ROCED_SLOTS": slotsOffset,
 	"ROCED_MAX_ENTRIES": MaxEntries, "ROCED_MAX_SGE": MaxSGE, "ROCED_MAX_INLINE": MaxInline, "ROCED_MAX_QUEUE_PAIRS": MaxQueuePairs,
-	"ROCED_RECV_FLUSH": recvFlushWord, "ROCED_CQ_ERROR": cqErrorWord, "ROCED_CQ_ARMED": cqArmedWord,
-	"ROCED_CQ_DISARMED": cqDisarmed, "ROCED_CQ_ARMED_NEXT": cqArmedNext, "ROCED_CQ_ARMED_SOLICITED": cqArmedSolicited,
+	"ROCED_RECV_FLUSH": recvFlushWord, "ROCED_CQ_ERROR": cqErrorWord, "ROCED_CQ_ARMED": cqArmedWord, "ROCED_CQ_THRESHOLD": cqThresholdWord,
+	"ROCED_CQ_ARMED_NEXT": int(ArmedNext), "ROCED_CQ_ARMED_SOLICITED": int(ArmedSolicited), "ROCED_CQ_ARMED_COUNT": int(ArmedCount), "ROCED_CQ_ARMED_WAIT": int(ArmedWait),
 }
 
 // enums are ring.h's of the numbers of libibverbs: the Go type, how its constants begin where

@@ -66,6 +66,9 @@ func completionEnds(t testing.TB, g Geometry, start uint32) (*CompletionProducer
 	return p, c, memory
 }
 
+// takeArmed ends what is due after a publish, and reports whether an event is owed.
+func takeArmed(p *CompletionProducer, solicited bool) bool { return p.Disarm(p.Due(solicited)) != 0 }
+
 // garbage fills memory by chance, the same at each run.
 func garbage(memory []byte, seed uint64) {
 	random := rand.New(rand.NewPCG(seed, seed))

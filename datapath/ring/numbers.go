@@ -99,6 +99,44 @@ const (
 	WCWithNetworkHdrType WCFlags = 1 << 6 // NetworkHeader is valid
 )
 
+// CQNotifyFlags say of which completion a program wants a notification (ib_cq_notify_flags).
+type CQNotifyFlags uint8
+
+// The notifications: exactly one of the first two, and the third besides.
+const (
+	CQSolicited          CQNotifyFlags = 1 << 0 // the next solicited or failed completion
+	CQNextComp           CQNotifyFlags = 1 << 1 // the next completion
+	CQReportMissedEvents CQNotifyFlags = 1 << 2 // say whether completions are there already
+)
+
+// CQFlags say how a CQ is made (ibv_create_cq_attr_flags).
+type CQFlags uint32
+
+// The flags of a CQ.
+const (
+	CQSingleThreaded CQFlags = 1 << 0 // accepted, without effect
+	CQIgnoreOverrun  CQFlags = 1 << 1 // not supported: an overrun is never ignored
+)
+
+// CQWCFlags say what the completions of a CQ are to carry (ibv_create_cq_wc_flags).
+type CQWCFlags uint64
+
+// What completions carry. All but the last four are always there.
+const (
+	WCExWithByteLen                      CQWCFlags = 1 << 0
+	WCExWithImm                          CQWCFlags = 1 << 1
+	WCExWithQPNum                        CQWCFlags = 1 << 2
+	WCExWithSrcQP                        CQWCFlags = 1 << 3
+	WCExWithSLID                         CQWCFlags = 1 << 4 // 0 on Ethernet
+	WCExWithSL                           CQWCFlags = 1 << 5
+	WCExWithDLIDPathBits                 CQWCFlags = 1 << 6 // 0 on Ethernet
+	WCExWithCVLAN                        CQWCFlags = 1 << 8
+	WCExWithCompletionTimestamp          CQWCFlags = 1 << 7
+	WCExWithFlowTag                      CQWCFlags = 1 << 9  // not supported
+	WCExWithTMInfo                       CQWCFlags = 1 << 10 // not supported
+	WCExWithCompletionTimestampWallclock CQWCFlags = 1 << 11
+)
+
 // NetworkType is the network header of a received packet (the kernel's rdma_network_type).
 type NetworkType uint8
 

@@ -73,9 +73,11 @@ struct roced_recv_wqe {
 enum { ROCED_RECV_FLUSH = ROCED_CONSUMER_WORDS + 4 };
 
 /*
- * A completion; the stride is its size. Before it sleeps the program writes the word at
- * ROCED_CQ_ARMED and then looks for completions once more; the card clears the word when it wakes
- * the program. The card sets the word at ROCED_CQ_ERROR when the queue was overrun.
+ * A completion; the stride is its size. Before it sleeps the program sets bits of the word at
+ * ROCED_CQ_ARMED (by an atomic or), and then looks for completions once more. The card clears the bits
+ * of which it sends the event. ROCED_CQ_ARMED_WAIT has an event of its own; the other three share one,
+ * which ends all three. ROCED_CQ_ARMED_COUNT waits until as many completions are unread as the word at
+ * ROCED_CQ_THRESHOLD says. The card sets the word at ROCED_CQ_ERROR when the queue was overrun.
  */
 struct roced_cqe {
 	uint64_t id;
@@ -97,13 +99,23 @@ struct roced_cqe {
 	uint8_t reserved[15];
 };
 
+/* A completion in a queue with timestamps; the stride is its size. */
+struct roced_stamped_cqe {
+	struct roced_cqe cqe;
+	uint64_t timestamp; /* ns of the card's free-running clock */
+	uint64_t wallclock; /* ns since 1970, UTC */
+	uint8_t reserved[48];
+};
+
 enum {
 	ROCED_CQ_ERROR = ROCED_PRODUCER_WORDS + 4,
 	ROCED_CQ_ARMED = ROCED_CONSUMER_WORDS + 4,
+	ROCED_CQ_THRESHOLD = ROCED_CONSUMER_WORDS + 8,
 
-	ROCED_CQ_DISARMED = 0,
-	ROCED_CQ_ARMED_NEXT = 1,
-	ROCED_CQ_ARMED_SOLICITED = 2
+	ROCED_CQ_ARMED_NEXT = 1 << 0,
+	ROCED_CQ_ARMED_SOLICITED = 1 << 1,
+	ROCED_CQ_ARMED_COUNT = 1 << 2,
+	ROCED_CQ_ARMED_WAIT = 1 << 3
 };
 
 /*

@@ -53,7 +53,7 @@ func TestHotPathAllocatesNothing(t *testing.T) {
 		"completion": func() {
 			puts.Put(&testCQE)
 			puts.Publish()
-			puts.TakeArmed(true)
+			takeArmed(puts, true)
 			for polls.Available(1) > 0 {
 				polls.Get(&e)
 			}

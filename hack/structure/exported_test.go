@@ -65,6 +65,19 @@ var byOthers = map[string]string{
 	"mcast.Table.Find":             "rvt_mcast_find",
 	"mcast.TreeEmpty":              "rvt_mcast_tree_empty",
 	"verbs.PD.CreateSRQ":           "ibv_create_srq",
+	"verbs.CQ.CQContext":           "ibv_cq.cq_context",
+	"verbs.CQ.AckEvents":           "ibv_ack_cq_events",
+	"verbs.CQ.Peek":                "ib_peek_cq",
+	"verbs.CQ.Re*":                 "ibv_resize_cq, ibv_req_notify_cq, ib_req_ncomp_notif",
+	"verbs.CQIgnore*":              "ibv_create_cq_attr_flags",
+	"verbs.CQInitAttr":             "ibv_cq_init_attr_ex",
+	"verbs.CQNotifyFlags":          "ib_cq_notify_flags",
+	"verbs.CQNextComp":             "ib_cq_notify_flags",
+	"verbs.CQSolicited":            "ib_cq_notify_flags",
+	"verbs.CQReport*":              "ib_cq_notify_flags",
+	"verbs.CompChannel.*":          "ibv_comp_channel, ibv_get_cq_event",
+	"verbs.Context.Create*":        "ibv_create_cq_ex, ibv_create_comp_channel",
+	"verbs.Context.QueryRTValues":  "ibv_query_rt_values_ex",
 
 	// Which failure it was, by errors.Is.
 	"bpf.Err*":              "sentinel errors",
@@ -72,7 +85,6 @@ var byOthers = map[string]string{
 	"datapath/xsk.Err*":     "sentinel errors",
 	"mcast.Err*":            "sentinel errors",
 	"mcast/membership.Err*": "sentinel errors",
-	"verbs.Err*":            "sentinel errors",
 	"verbs/ud.Err*":         "sentinel errors",
 
 	// What a program may want, and ours do not.

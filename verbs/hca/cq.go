@@ -13,53 +13,113 @@ import (
 type cq struct {
 	entry   *datapath.CQ // the engine's part of it
 	memory  []byte
+	left    []byte       // the queue before the last resize, which the program may still read
+	channel *compChannel // of its notifications; nil for none
+	owed    atomic.Int64 // notifications that the channel had no room for
+	stamped bool
 	users   int
 	eventID uint64      // of the program, for its events
 	failed  atomic.Bool // set by the engine; see events
 }
 
-// CreateCQ implements verbs.Provider.
-func (s *Session) CreateCQ(r verbs.CreateCQRequest) (grant verbs.CreateCQGrant, err error) {
-	if r.Entries < 1 || r.Entries > maxCQE {
-		return grant, fmt.Errorf("%w: a CQ has 1 to %d entries", verbs.ErrInvalid, maxCQE)
+func checkEntries(entries int) error {
+	if entries < 1 || entries > maxCQE {
+		return fmt.Errorf("%w: a CQ has 1 to %d entries", verbs.ErrInvalid, maxCQE)
 	}
-	grant.Geometry = ring.CompletionGeometry(uint32(r.Entries))
-	if err := s.begin(); err != nil {
-		return verbs.CreateCQGrant{}, err
-	}
-	defer s.commands.Done()
-	if grant.Memory, err = s.alloc(grant.Geometry.Size()); err != nil {
-		return verbs.CreateCQGrant{}, err
-	}
-	if err := s.openCQ(r, &grant); err != nil {
-		s.release(grant.Memory)
-		return verbs.CreateCQGrant{}, err
-	}
-	return grant, nil
+	return nil
 }
 
-// openCQ makes a queue in the grant's memory, and adds it to the session's table.
-func (s *Session) openCQ(r verbs.CreateCQRequest, grant *verbs.CreateCQGrant) error {
-	queue, err := ring.NewCompletionProducer(grant.Memory, grant.Geometry)
-	if err != nil {
-		return fmt.Errorf("%w: %w", verbs.ErrInvalid, err)
+const (
+	stamps = verbs.WCExWithCompletionTimestamp | verbs.WCExWithCompletionTimestampWallclock
+	// canCarry is what completions can carry.
+	canCarry = stamps | verbs.WCExWithByteLen | verbs.WCExWithImm | verbs.WCExWithQPNum | verbs.WCExWithSrcQP | verbs.WCExWithSLID |
+		verbs.WCExWithSL | verbs.WCExWithDLIDPathBits | verbs.WCExWithCVLAN
+)
+
+func checkCQ(r *verbs.CreateCQRequest) error {
+	switch {
+	case r.CompVector != 0:
+		return fmt.Errorf("%w: completion vector %d; there is one, 0", verbs.ErrInvalid, r.CompVector)
+	case r.WCFlags&^canCarry != 0:
+		return fmt.Errorf("%w: completions with %#x; they can carry %#x", verbs.ErrUnsupported, uint64(r.WCFlags), uint64(canCarry))
+	case r.Flags&^verbs.CQSingleThreaded != 0:
+		return fmt.Errorf("%w: CQ flags %#x; an overrun is never ignored", verbs.ErrUnsupported, uint32(r.Flags))
 	}
-	c := &cq{eventID: r.EventID, memory: grant.Memory}
+	return checkEntries(r.Entries)
+}
+
+// cqGeometry is that of a queue with or without timestamps.
+func cqGeometry(entries int, stamped bool) ring.Geometry {
+	if stamped {
+		return ring.StampedGeometry(uint32(entries))
+	}
+	return ring.CompletionGeometry(uint32(entries))
+}
+
+// CreateCQ implements verbs.Provider.
+func (s *Session) CreateCQ(r verbs.CreateCQRequest) (grant verbs.CreateCQGrant, err error) {
+	if err := checkCQ(&r); err != nil {
+		return grant, err
+	}
+	if err := s.begin(); err != nil {
+		return grant, err
+	}
+	defer s.commands.Done()
+	c := &cq{eventID: r.EventID, stamped: r.WCFlags&stamps != 0}
+	grant.Geometry = cqGeometry(r.Entries, c.stamped)
+	queue, memory, err := s.newQueue(grant.Geometry)
+	if err != nil {
+		return verbs.CreateCQGrant{}, err
+	}
+	c.memory, grant.Memory = memory, memory
 	c.entry = &datapath.CQ{
 		Queue: queue, QPs: map[*datapath.QP]struct{}{},
 		NoteOverrun: func() { s.events.notice(&c.failed) },
 	}
 	c.entry.Wake, grant.Events = s.waker(r.EventID)
-	if err := s.enter(); err != nil {
-		return err
+	if grant.CQ, err = s.addCQ(c, r.Channel); err != nil {
+		s.release(memory)
+		return verbs.CreateCQGrant{}, err
 	}
-	defer s.card.mu.Unlock()
-	grant.CQ, err = s.cqs.add(c)
-	return err
+	return grant, nil
 }
 
-// waker gives the function that reports an armed CQ's event to the program: SessionConfig.Wake, or
-// one that sends to a channel.
+// newQueue makes the card's end of a completion queue, in new memory.
+func (s *Session) newQueue(g ring.Geometry) (queue *ring.CompletionProducer, memory []byte, err error) {
+	if memory, err = s.alloc(g.Size()); err != nil {
+		return nil, nil, err
+	}
+	if queue, err = ring.NewCompletionProducer(memory, g); err != nil {
+		s.release(memory)
+		return nil, nil, fmt.Errorf("%w: %w", verbs.ErrInvalid, err)
+	}
+	return queue, memory, nil
+}
+
+// addCQ adds a queue to the session's table, and to its channel.
+func (s *Session) addCQ(c *cq, channel verbs.Handle) (handle verbs.Handle, err error) {
+	if err := s.enter(); err != nil {
+		return 0, err
+	}
+	defer s.card.mu.Unlock()
+	if channel != 0 {
+		if c.channel, err = s.channels.get(channel); err != nil {
+			return 0, err
+		}
+	}
+	if handle, err = s.cqs.add(c); err != nil {
+		return 0, err
+	}
+	c.entry.Notify = func() {} // as libibverbs has it: armed without a channel, for nothing
+	if c.channel != nil {
+		c.channel.add(c)
+		c.entry.Notify = func() { c.channel.notify(c) }
+	}
+	return handle, nil
+}
+
+// waker gives the function that wakes those who wait on a CQ: SessionConfig.Wake, or one that sends to
+// a channel.
 func (s *Session) waker(id uint64) (wake func(), events chan struct{}) {
 	if tell := s.config.Wake; tell != nil {
 		return func() { tell(id) }, nil
@@ -87,7 +147,11 @@ func (s *Session) DestroyCQ(r verbs.DestroyCQRequest) error {
 		return fmt.Errorf("%w: %d queues complete to the CQ; close their QPs first", verbs.ErrBusy, c.users)
 	}
 	s.cqs.remove(r.CQ)
+	s.card.engine.Do(func() { s.card.engine.RemoveCQ(c.entry) })
+	if c.channel != nil {
+		c.channel.remove(c)
+	}
 	s.events.forget(c.eventID)
-	s.release(c.memory)
+	s.release(c.memory, c.left)
 	return nil
 }

@@ -4,7 +4,7 @@
 //	verbs.Context   verbs.Context
 //	     │ commands      │
 //	     ▼               ▼
-//	Session          Session ── its tables of PD, MR, CQ, QP, AH, joins; doorbell, events, limits
+//	Session          Session ── its tables of PD, MR, CQ, QP, AH …; doorbell, events, limits
 //	     └──────┬────────┘
 //	          Card ── shared by programs: QP numbers, groups, GIDs, paths     (mutex)
 //	     │         │ Engine.Do: between two bursts
@@ -42,6 +42,9 @@
 // events.mu. The host is asked under Card.asking, never under Card.mu. Waits for a neighbour hold
 // no lock; Close ends them. The engine takes no lock to report a queue pair that failed or a CQ
 // that was overrun: it sets atomics, from which readers of events make events.
+//
+// A completion channel (compchannel.go) is a pipe. The engine writes to it and never waits for it; what
+// finds no room is owed, and a goroutine of the channel delivers it.
 //
 // A session owns its objects and their memory; the card owns everything else. Session.free frees
 // all that a session has; both Session.Close and Card.Close call it.

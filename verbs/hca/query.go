@@ -81,6 +81,15 @@ func guid(m wire.MAC) (g uint64) {
 	return g
 }
 
+// QueryRTValues implements verbs.Provider.
+func (s *Session) QueryRTValues() (verbs.RTValues, error) {
+	if err := s.enter(); err != nil {
+		return verbs.RTValues{}, err
+	}
+	defer s.card.mu.Unlock()
+	return verbs.RTValues{RawClock: s.card.engine.Clock()}, nil
+}
+
 func checkPort(port uint8) error {
 	if port != 1 {
 		return fmt.Errorf("%w: port %d; the device has port 1", verbs.ErrInvalid, port)

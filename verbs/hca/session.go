@@ -34,6 +34,7 @@ type Session struct {
 
 	// Under card.mu.
 	pds           table[pd]
+	channels      table[compChannel]
 	cqs           table[cq]
 	mrs           table[mr]
 	srqs          table[srq]
@@ -56,7 +57,7 @@ func (card *Card) NewSession(config SessionConfig) (*Session, error) {
 	}
 	s := &Session{
 		card: card, config: config, stop: make(chan struct{}), done: make(chan struct{}), freed: make(chan struct{}), qpsByDoorbell: map[uint32]*qp{},
-		pds: table[pd]{noun: "PD", limit: config.Limits.PDs}, cqs: table[cq]{noun: "CQ", limit: config.Limits.CQs},
+		pds: table[pd]{noun: "PD", limit: config.Limits.PDs}, channels: table[compChannel]{noun: "completion channel", limit: config.Limits.CompChannels}, cqs: table[cq]{noun: "CQ", limit: config.Limits.CQs},
 		mrs: table[mr]{noun: "MR", limit: config.Limits.MRs}, qps: table[qp]{noun: "QP", limit: config.Limits.QPs},
 		srqs: table[srq]{noun: "SRQ", limit: config.Limits.SRQs},
 		ahs:  table[ah]{noun: "AH", limit: config.Limits.AHs}, joins: table[joined]{noun: "membership", limit: config.Limits.Memberships},
@@ -123,6 +124,9 @@ func (s *Session) end() (first bool) {
 func (s *Session) wakeWaiters() {
 	if !isClosed(s.done) {
 		close(s.done)
+		for _, c := range s.channels.all() {
+			s.shut(c)
+		}
 		s.card.engine.WakeLeader()
 	}
 }
@@ -134,7 +138,13 @@ func (s *Session) free() error {
 	card.mu.Lock()
 	queuePairs, handles, joins := s.qps.all(), s.ahs.all(), s.joins.all()
 	failed := s.forgetQPs(queuePairs)
-	card.engine.Do(func() { card.engine.RemoveSession(s.entry) })
+	queues := s.cqs.all()
+	card.engine.Do(func() {
+		card.engine.RemoveSession(s.entry)
+		for _, c := range queues {
+			card.engine.RemoveCQ(c.entry)
+		}
+	})
 	card.sessions = slices.DeleteFunc(card.sessions, func(other *Session) bool { return other == s })
 	card.mu.Unlock()
 	for _, a := range handles {
@@ -151,8 +161,8 @@ func (s *Session) free() error {
 	for _, q := range s.srqs.all() {
 		s.release(q.memory...)
 	}
-	for _, c := range s.cqs.all() {
-		s.release(c.memory)
+	for _, c := range queues {
+		s.release(c.memory, c.left)
 	}
 	for _, m := range s.mrs.all() {
 		s.release(m.own)

@@ -331,7 +331,7 @@ func TestWakeOfASession(t *testing.T) {
 	}
 	queue, err := ring.NewCompletionConsumer(grant.Memory, grant.Geometry)
 	check(t, err)
-	queue.Arm(false)
+	queue.ArmWait()
 	qp, err := session.CreateQP(verbs.CreateQPRequest{PD: pd.PD, Type: verbs.QPTypeUD, SendCQ: grant.CQ, RecvCQ: grant.CQ, Cap: defaultCap()})
 	check(t, err)
 	for _, step := range []struct {

@@ -16,7 +16,7 @@ type SessionConfig struct {
 	Privileged func() bool
 	// Memory allocates queues and AllocMR's regions; Go memory if nil.
 	Memory Memory
-	// Wake reports an armed CQ's event to the program, by the CQ's EventID (CreateCQRequest). The
+	// Wake wakes those who wait on a CQ (ring.ArmedWait), by the CQ's EventID (CreateCQRequest). The
 	// engine calls it between packets, so it must not wait. If nil, the card sends to the grant's
 	// Events channel instead.
 	Wake func(eventID uint64)
@@ -26,6 +26,7 @@ type SessionConfig struct {
 type Limits struct {
 	PDs, MRs, CQs, QPs, AHs int
 	SRQs                    int
+	CompChannels            int // each has descriptors of the card's process
 	Memberships             int
 	Attachments             int    // of queue pairs to groups
 	Memory                  uint64 // bytes of queues and of regions that AllocMR makes
@@ -41,6 +42,7 @@ const (
 	maxCQ          = 16384
 	maxCQE         = 1 << 18
 	maxMR          = 1 << 16
+	maxCompChannel = 1024
 	maxPD          = 1 << 14
 	maxAH          = 1 << 17
 	maxMRSize      = 1 << 30 // bytes
@@ -57,6 +59,7 @@ func (c *SessionConfig) setDefaults() error {
 		most  int
 	}{
 		{&l.PDs, maxPD}, {&l.MRs, maxMR}, {&l.CQs, maxCQ}, {&l.QPs, maxQP}, {&l.AHs, maxAH}, {&l.SRQs, maxSRQ},
+		{&l.CompChannels, maxCompChannel},
 		{&l.Memberships, maxMemberships}, {&l.Attachments, groupLimits.Attachments},
 	} {
 		if *limit.asked < 0 {

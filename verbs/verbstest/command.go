@@ -85,7 +85,19 @@ func sizeCommands(p verbs.Provider, h handles, device verbs.DeviceAttr) (all []c
 		all = append(all, command{fmt.Sprint("CreateCQ of ", n), func() error {
 			_, err := p.CreateCQ(verbs.CreateCQRequest{Entries: n})
 			return err
+		}}, command{fmt.Sprint("ResizeCQ to ", n), func() error {
+			_, err := p.ResizeCQ(verbs.ResizeCQRequest{CQ: h.cq, Entries: n})
+			return err
 		}})
+	}
+	for name, r := range map[string]verbs.CreateCQRequest{
+		"no such channel":  {Entries: 1, Channel: h.channel + 1},
+		"vector 1":         {Entries: 1, CompVector: 1},
+		"vector min":       {Entries: 1, CompVector: math.MinInt},
+		"all of WCFlags":   {Entries: 1, WCFlags: math.MaxUint64},
+		"all of the flags": {Entries: 1, Flags: math.MaxUint32},
+	} {
+		all = append(all, command{"CreateCQ, " + name, func() error { _, err := p.CreateCQ(r); return err }})
 	}
 	for bit := range 32 {
 		access := verbs.AccessFlags(1) << bit

@@ -12,7 +12,7 @@ import (
 const doorbells = 5000
 
 // handles are one of each kind, made past the API.
-type handles struct{ pd, mr, cq, srq, qp, ah, membership verbs.Handle }
+type handles struct{ pd, mr, channel, cq, srq, qp, ah, membership verbs.Handle }
 
 func (s *station) newHandles(p verbs.Provider, number uint32) (h handles) {
 	s.Helper()
@@ -20,7 +20,10 @@ func (s *station) newHandles(p verbs.Provider, number uint32) (h handles) {
 	check(s, err)
 	mr, err := p.AllocMR(verbs.AllocMRRequest{PD: pd.PD, Length: 1})
 	check(s, err)
-	cq, err := p.CreateCQ(verbs.CreateCQRequest{Entries: 8, EventID: uint64(doorbells + number)})
+	channel, err := p.CreateCompChannel()
+	check(s, err)
+	check(s, channel.Events.Close())
+	cq, err := p.CreateCQ(verbs.CreateCQRequest{Entries: 8, EventID: uint64(doorbells + number), Channel: channel.Channel})
 	check(s, err)
 	srq, err := p.CreateSRQ(verbs.CreateSRQRequest{PD: pd.PD, Attr: verbs.SRQInitAttr{MaxWR: 8}, EventID: uint64(doorbells+number) << 20})
 	check(s, err)
@@ -30,7 +33,7 @@ func (s *station) newHandles(p verbs.Provider, number uint32) (h handles) {
 	check(s, err)
 	m, err := p.JoinMulticast(verbs.JoinMulticastRequest{Group: groupV4, Flags: verbs.JoinSendOnlyFullMember})
 	check(s, err)
-	return handles{pd.PD, mr.MR, cq.CQ, srq.SRQ, qp.QP, ah.AH, m.Membership}
+	return handles{pd.PD, mr.MR, channel.Channel, cq.CQ, srq.SRQ, qp.QP, ah.AH, m.Membership}
 }
 
 // request is one for a queue pair, with nothing wrong.
@@ -47,6 +50,7 @@ func (h handles) free(t testing.TB, p verbs.Provider) {
 	for _, err := range []error{
 		p.LeaveMulticast(verbs.LeaveMulticastRequest{Membership: h.membership}), p.DestroyAH(verbs.DestroyAHRequest{AH: h.ah}),
 		p.DestroyQP(verbs.DestroyQPRequest{QP: h.qp}), p.DestroySRQ(verbs.DestroySRQRequest{SRQ: h.srq}), p.DestroyCQ(verbs.DestroyCQRequest{CQ: h.cq}),
+		p.DestroyCompChannel(verbs.DestroyCompChannelRequest{Channel: h.channel}),
 		p.DeregMR(verbs.DeregMRRequest{MR: h.mr}), p.DeallocPD(verbs.DeallocPDRequest{PD: h.pd}),
 	} {
 		check(t, err)
@@ -61,7 +65,7 @@ func refuseHandles(t *testing.T, w *world) {
 	closed.free(t, p)
 	rows := map[string]handles{"closed": closed, "another session's": w.foreign()}
 	for _, h := range []verbs.Handle{0, 0xBAD, 0xDEADBEEF, 1 << 31, math.MaxUint32} {
-		rows[fmt.Sprintf("number %#x", uint32(h))] = handles{h, h, h, h, h, h, h}
+		rows[fmt.Sprintf("number %#x", uint32(h))] = handles{h, h, h, h, h, h, h, h}
 	}
 	for name, bad := range rows {
 		t.Run(name, func(t *testing.T) { refuseAll(t, w, handleCommands(w.a, good, bad)) })
@@ -118,6 +122,12 @@ func objectCommands(s *station, good, bad handles) []command {
 			return p.ReregMR(verbs.ReregMRRequest{MR: good.mr, Flags: verbs.ReregChangePD, PD: bad.pd})
 		}},
 		{"DeregMR", func() error { return p.DeregMR(verbs.DeregMRRequest{MR: bad.mr}) }},
+		{"DestroyCompChannel", func() error {
+			return p.DestroyCompChannel(verbs.DestroyCompChannelRequest{Channel: bad.channel})
+		}},
+		{"ResizeCQ", func() error { _, err := p.ResizeCQ(verbs.ResizeCQRequest{CQ: bad.cq, Entries: 8}); return err }},
+		{"ModifyCQ", func() error { return p.ModifyCQ(verbs.ModifyCQRequest{CQ: bad.cq}) }},
+		{"CheckCQ", func() error { return p.CheckCQ(verbs.CheckCQRequest{CQ: bad.cq}) }},
 		{"DestroyCQ", func() error { return p.DestroyCQ(verbs.DestroyCQRequest{CQ: bad.cq}) }},
 		{"CreateQP, PD", func() error { return qp(bad.pd, good.cq, good.cq) }},
 		{"CreateQP, send CQ", func() error { return qp(good.pd, bad.cq, good.cq) }},

@@ -77,6 +77,11 @@ func (j judged) QueryPKey(r verbs.QueryPKeyRequest) (verbs.QueryPKeyGrant, error
 	return grant, j.judge("QueryPKey", err)
 }
 
+func (j judged) QueryRTValues() (verbs.RTValues, error) {
+	values, err := j.Provider.QueryRTValues()
+	return values, j.judge("QueryRTValues", err)
+}
+
 func (j judged) AllocPD() (verbs.AllocPDGrant, error) {
 	grant, err := j.Provider.AllocPD()
 	return grant, j.judge("AllocPD", err)
@@ -104,9 +109,31 @@ func (j judged) DeregMR(r verbs.DeregMRRequest) error {
 	return j.judge("DeregMR", j.Provider.DeregMR(r))
 }
 
+func (j judged) CreateCompChannel() (verbs.CreateCompChannelGrant, error) {
+	grant, err := j.Provider.CreateCompChannel()
+	return grant, j.judge("CreateCompChannel", err)
+}
+
+func (j judged) DestroyCompChannel(r verbs.DestroyCompChannelRequest) error {
+	return j.judge("DestroyCompChannel", j.Provider.DestroyCompChannel(r))
+}
+
 func (j judged) CreateCQ(r verbs.CreateCQRequest) (verbs.CreateCQGrant, error) {
 	grant, err := j.Provider.CreateCQ(r)
 	return grant, j.judge("CreateCQ", err)
+}
+
+func (j judged) ResizeCQ(r verbs.ResizeCQRequest) (verbs.ResizeCQGrant, error) {
+	grant, err := j.Provider.ResizeCQ(r)
+	return grant, j.judge("ResizeCQ", err)
+}
+
+func (j judged) ModifyCQ(r verbs.ModifyCQRequest) error {
+	return j.judge("ModifyCQ", j.Provider.ModifyCQ(r))
+}
+
+func (j judged) CheckCQ(r verbs.CheckCQRequest) error {
+	return j.judge("CheckCQ", j.Provider.CheckCQ(r))
 }
 
 func (j judged) DestroyCQ(r verbs.DestroyCQRequest) error {

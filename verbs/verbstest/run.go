@@ -78,7 +78,8 @@ func all() []test {
 		srqTests, srqResizeTests, srqEventTests, srqLoadTests, // shared receive queues
 		postTests, sendTests, memoryTests, accessTests, iovaTests, keyTests, reregTests, // what a request says
 		ahTests, modifyAHTests, headerTests, // where it goes
-		flowTests, overrunTests, drainTests, foundTests, // queues
+		flowTests, overrunTests, drainTests, foundTests, resizeTests, // queues
+		notifyTests, channelTests, moderationTests, timestampTests, // events of CQs
 		waitTests, pollerTests, closeTests, // who waits, and the end
 		groupTests, joinTests, eventTests, portTests,
 		commandTests, // what a hostile client asks

@@ -35,6 +35,7 @@ func (s *station) scribble(w *world, random *rand.Rand, pd verbs.Handle, index u
 	cq, err := p.CreateCQ(verbs.CreateCQRequest{Entries: 8, EventID: 1 << 41})
 	check(s, err)
 	scrawl(random, cq.Memory)
+	check(s, p.ModifyCQ(verbs.ModifyCQRequest{CQ: cq.CQ, Count: uint16(random.IntN(3)), Period: uint16(random.IntN(3))}))
 	qp, err := p.CreateQP(request(pd, cq.CQ, index))
 	check(s, err)
 	scrawl(random, qp.SendMemory)
@@ -57,6 +58,8 @@ func (s *station) scribble(w *world, random *rand.Rand, pd verbs.Handle, index u
 	w.b.post(wr)
 	w.b.expect(ok(1))
 	check(s, ah.Close())
+	check(s, p.CheckCQ(verbs.CheckCQRequest{CQ: cq.CQ}))
+	_, _ = p.ResizeCQ(verbs.ResizeCQRequest{CQ: cq.CQ, Entries: 4 << random.IntN(3)}) // it may be overrun, or say that it is full
 	w.settle()
 	check(s, p.DestroyQP(verbs.DestroyQPRequest{QP: qp.QP}))
 	check(s, p.DestroyCQ(verbs.DestroyCQRequest{CQ: cq.CQ}))

@@ -1,0 +1,164 @@
+package datapath
+
+import (
+	"math"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/roced/roced/datapath/ring"
+)
+
+// moderated is a rig whose CQ has this moderation; events counts its notifications.
+func newModerated(t *testing.T, m Moderation) (r *rig, events *int) {
+	t.Helper()
+	r, events = newRig(t), new(int)
+	r.qp.RecvCQ.Notify = func() { *events++ }
+	r.engine.Do(func() { r.engine.ModerateCQ(r.qp.RecvCQ, m) })
+	return r, events
+}
+
+// complete has so many receives complete, in one round.
+func (r *rig) complete(n int) {
+	r.Helper()
+	for range n {
+		r.postRecv(1, piece(0, 200))
+		r.link.in = append(r.link.in, datagram(nil))
+	}
+	r.run()
+}
+
+// The event comes with the last completion of the count, wherever the rounds end; those that came
+// before the queue was armed do not count.
+func TestModerationByCount(t *testing.T) {
+	r, events := newModerated(t, Moderation{Count: 4, Period: time.Hour})
+	r.complete(3)
+	for i := range 3 {
+		r.completions()
+		r.cq.Arm(false)
+		r.complete(1)
+		r.complete(2)
+		if *events != i {
+			t.Fatalf("%d events after 3 completions of 4, want %d", *events, i)
+		}
+		r.complete(1)
+		r.complete(2)
+		if *events != i+1 {
+			t.Fatalf("%d events, want %d", *events, i+1)
+		}
+		r.completions()
+	}
+}
+
+// A queue armed for solicited completions counts from the first one of them.
+func TestModerationOfSolicited(t *testing.T) {
+	r, events := newModerated(t, Moderation{Count: 2, Period: time.Hour})
+	r.cq.Arm(true)
+	r.complete(4)
+	if *events != 0 {
+		t.Fatal("an event, and nothing was solicited")
+	}
+	r.completions()
+	r.qp.RecvCQ.solicited = true
+	r.complete(1)
+	if *events != 0 {
+		t.Fatal("an event after one of two")
+	}
+	r.complete(1)
+	if *events != 1 {
+		t.Fatalf("%d events", *events)
+	}
+}
+
+// An overrun is not put off.
+func TestModerationOfOverrun(t *testing.T) {
+	r, events := newModerated(t, Moderation{Count: math.MaxUint16, Period: time.Hour})
+	r.cq.Arm(false)
+	for r.overruns == 0 {
+		r.complete(1)
+	}
+	if *events != 1 {
+		t.Errorf("%d events", *events)
+	}
+}
+
+// What was put off is sent when the moderation changes, and forgotten when the CQ is removed.
+func TestModerationEnds(t *testing.T) {
+	r, events := newModerated(t, Moderation{Count: 100, Period: time.Hour})
+	cq := r.qp.RecvCQ
+	r.cq.Arm(false)
+	r.complete(1)
+	r.engine.Do(func() { r.engine.ModerateCQ(cq, Moderation{}) })
+	if *events != 1 || !cq.deadline.IsZero() {
+		t.Errorf("%d events", *events)
+	}
+	r.engine.Do(func() { r.engine.ModerateCQ(cq, Moderation{Count: 100, Period: time.Nanosecond}) })
+	r.cq.Arm(false)
+	r.engine.Do(func() {
+		cq.Queue.Put(&ring.CQE{})
+		e := r.engine
+		e.dirty = append(e.dirty, cq)
+		cq.dirty = true
+	})
+	r.engine.Do(func() { r.engine.RemoveCQ(cq) })
+	if n := len(r.engine.postponed); n != 0 {
+		t.Errorf("%d CQs are remembered", n)
+	}
+}
+
+// The alarm wakes a worker that sleeps, each time, and for each of several CQs; nothing runs afterwards.
+func TestAlarmWakesTheWorker(t *testing.T) {
+	r := newRigOn(t, &fakeLink{})
+	var events [3]atomic.Int32
+	var cqs [3]*CQ
+	var queues [3]*ring.CompletionConsumer
+	for i := range cqs {
+		cqs[i] = r.makeCQ(64)
+		queues[i] = r.cq
+		cqs[i].Notify = func() { events[i].Add(1) }
+		cqs[i].moderation = Moderation{Count: 100, Period: time.Duration(i+1) * time.Millisecond}
+	}
+	r.engine.Start()
+	for round := range int32(20) {
+		r.asleep()
+		for i := range cqs {
+			queues[i].Arm(false)
+		}
+		r.engine.Do(func() {
+			for _, cq := range cqs {
+				r.engine.complete(cq, &ring.CQE{}, false)
+			}
+		})
+		for i := range events {
+			wait(t, "the event", func() bool { return events[i].Load() == round+1 })
+		}
+	}
+	r.asleep()
+	r.engine.Do(func() {
+		if n := len(r.engine.postponed); n != 0 {
+			t.Errorf("%d CQs wait for nothing", n)
+		}
+	})
+}
+
+// Armings and a threshold of any content cost the card nothing but events that nobody has asked for.
+func TestArmedWordOfAnyContent(t *testing.T) {
+	r, events := newModerated(t, Moderation{Count: 2, Period: time.Nanosecond})
+	for bits := range uint32(64) {
+		for _, threshold := range []uint32{0, 1, math.MaxUint32} {
+			for bit := range 4 {
+				if bits>>bit&1 != 0 {
+					r.cq.SetThreshold(threshold)
+					[]func(){func() { r.cq.Arm(false) }, func() { r.cq.Arm(true) }, r.cq.ArmCount, r.cq.ArmWait}[bit]()
+				}
+			}
+			before := *events
+			r.complete(1)
+			r.engine.Do(func() { r.engine.CheckCQ(r.qp.RecvCQ, ring.Arming(math.MaxUint32)) })
+			r.completions()
+			if *events > before+1 {
+				t.Fatalf("%d events", *events-before)
+			}
+		}
+	}
+}

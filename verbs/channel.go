@@ -1,0 +1,192 @@
+package verbs
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// CompChannel is a completion channel (ibv_comp_channel): the notifications of one or more CQs arrive
+// there. A program arms a CQ (CQ.ReqNotify), polls it until it is empty, gets the notification, and
+// begins again.
+//
+// It is a descriptor too. A program with a loop of its own around poll(2) or epoll(7) finds the
+// descriptor by SyscallConn. It is readable when there is a notification. What it reads from there are
+// records of 8 bytes, as of libibverbs' channel: the CQ's EventID in the machine's byte order. Records
+// of a CQ that was closed meanwhile may be among them. A descriptor that ends (end of file) means that
+// the card is gone.
+type CompChannel struct {
+	ctx     *Context
+	handle  Handle
+	file    *os.File
+	reading chan struct{} // of capacity 1: full while somebody reads
+	closed  chan struct{}
+	once    sync.Once // closes closed and file
+}
+
+// CreateCompChannel makes a completion channel (ibv_create_comp_channel).
+func (c *Context) CreateCompChannel() (*CompChannel, error) {
+	grant, err := c.provider.CreateCompChannel()
+	if err != nil {
+		return nil, fmt.Errorf("create completion channel: %w", err)
+	}
+	channel := &CompChannel{ctx: c, handle: grant.Channel, file: grant.Events, reading: make(chan struct{}, 1), closed: make(chan struct{})}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.channels[channel] = struct{}{}
+	return channel, nil
+}
+
+// Get gives the CQ of the next notification, and waits for one until ctx is done (ibv_get_cq_event).
+// Each notification must be acknowledged (CQ.AckEvents) before the CQ can be closed. Several goroutines
+// may wait; each notification goes to one of them. ErrObjectClosed when the channel is closed,
+// ErrClosed or ErrDeviceFatal when the card is gone.
+func (c *CompChannel) Get(ctx context.Context) (*CQ, error) {
+	if err := checkContext(ctx); err != nil {
+		return nil, fmt.Errorf("get CQ event: %w", err)
+	}
+	select {
+	case c.reading <- struct{}{}:
+	case <-c.closed:
+		return nil, c.failure(os.ErrClosed)
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	defer func() { <-c.reading }()
+	for {
+		eventID, err := c.read(ctx)
+		if err != nil {
+			return nil, err
+		}
+		if cq, _ := c.ctx.eventSources.find(eventID).(*CQ); cq != nil && cq.acks.add() {
+			return cq, nil
+		}
+	}
+}
+
+// read takes a record. Only one goroutine reads at a time, so that the deadline is its own.
+func (c *CompChannel) read(ctx context.Context) (eventID uint64, err error) {
+	if err := ctx.Err(); err != nil {
+		return 0, err
+	}
+	var record [8]byte
+	interrupted := make(chan struct{})
+	stop := context.AfterFunc(ctx, func() {
+		_ = c.file.SetReadDeadline(time.Unix(1, 0))
+		close(interrupted)
+	})
+	_, err = io.ReadFull(c.file, record[:])
+	if !stop() {
+		<-interrupted
+		_ = c.file.SetReadDeadline(time.Time{})
+	}
+	switch {
+	case err == nil:
+		return binary.NativeEndian.Uint64(record[:]), nil
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		return 0, ctx.Err()
+	}
+	return 0, c.failure(err)
+}
+
+func (c *CompChannel) failure(cause error) error {
+	if err := c.ctx.gone(); err != nil {
+		return fmt.Errorf("get CQ event: %w", err)
+	}
+	if errors.Is(cause, os.ErrClosed) {
+		return fmt.Errorf("get CQ event: %w: the completion channel", ErrObjectClosed)
+	}
+	return fmt.Errorf("get CQ event: %w: %w", ErrHost, cause)
+}
+
+// SyscallConn gives the descriptor to read records from; see CompChannel. Who reads records by it
+// neither calls Get nor acknowledges.
+func (c *CompChannel) SyscallConn() (syscall.RawConn, error) { return c.file.SyscallConn() }
+
+// Close destroys the channel (ibv_destroy_comp_channel); ErrBusy while a CQ notifies to it.
+func (c *CompChannel) Close() error {
+	if c == nil {
+		return fmt.Errorf("destroy completion channel: %w", errNil)
+	}
+	err := c.ctx.provider.DestroyCompChannel(DestroyCompChannelRequest{c.handle})
+	if err == nil || errors.Is(err, ErrClosed) {
+		c.release()
+	}
+	if err != nil {
+		return fmt.Errorf("destroy completion channel: %w", err)
+	}
+	return nil
+}
+
+// release closes the program's end, and ends all calls of Get.
+func (c *CompChannel) release() {
+	c.once.Do(func() {
+		close(c.closed)
+		_ = c.file.Close()
+	})
+	c.ctx.mu.Lock()
+	defer c.ctx.mu.Unlock()
+	delete(c.ctx.channels, c)
+}
+
+// releaseChannels releases those that the program has not closed.
+func (c *Context) releaseChannels() {
+	c.mu.Lock()
+	var all []*CompChannel
+	for channel := range c.channels {
+		all = append(all, channel)
+	}
+	c.mu.Unlock()
+	for _, channel := range all {
+		channel.release()
+	}
+}
+
+// acks counts the notifications of a CQ that the program has got and not acknowledged.
+type acks struct {
+	mu     sync.Mutex
+	owed   int
+	closed bool
+}
+
+// add counts one, unless the CQ is closed.
+func (a *acks) add() bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.closed {
+		return false
+	}
+	a.owed++
+	return true
+}
+
+// close calls destroy, if none are owed.
+func (a *acks) close(destroy func() error) error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.owed > 0 {
+		return fmt.Errorf("%w: %d notifications are not acknowledged; call AckEvents first", ErrBusy, a.owed)
+	}
+	err := destroy()
+	a.closed = a.closed || err == nil
+	return err
+}
+
+// AckEvents acknowledges notifications of the CQ that CompChannel.Get gave (ibv_ack_cq_events);
+// ErrInvalid for more than there were. It takes a lock: acknowledge several at once where there are
+// many.
+func (q *CQ) AckEvents(n int) error {
+	q.acks.mu.Lock()
+	defer q.acks.mu.Unlock()
+	if n < 0 || n > q.acks.owed {
+		return fmt.Errorf("acknowledge %d CQ events: %w: %d are not acknowledged", n, ErrInvalid, q.acks.owed)
+	}
+	q.acks.owed -= n
+	return nil
+}

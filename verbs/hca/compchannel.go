@@ -1,0 +1,133 @@
+package hca
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"sync"
+
+	"github.com/roced/roced/verbs"
+	"golang.org/x/sys/unix"
+)
+
+// compChannel is the card's end of a completion channel: a pipe of which the program has the other end
+// only, so that neither can change the other's flags. The engine writes records itself, since a write
+// that does not block takes no longer than to wake somebody who writes. What does not fit is counted
+// at the CQ, and deliver writes it when the program has read. So nothing is lost, and the engine never
+// waits.
+type compChannel struct {
+	file  *os.File
+	fd    int           // file's; -1 after shut. It changes between rounds
+	owing chan struct{} // of capacity 1: some CQs are owed records
+
+	mu  sync.Mutex
+	cqs []*cq
+}
+
+// CreateCompChannel implements verbs.Provider.
+func (s *Session) CreateCompChannel() (grant verbs.CreateCompChannelGrant, err error) {
+	if err := s.enter(); err != nil {
+		return grant, err
+	}
+	defer s.card.mu.Unlock()
+	var ends [2]int
+	if err := unix.Pipe2(ends[:], unix.O_CLOEXEC|unix.O_NONBLOCK); err != nil {
+		return grant, hostError(fmt.Errorf("pipe of a completion channel: %w", err))
+	}
+	c := &compChannel{file: os.NewFile(uintptr(ends[1]), "completion channel"), fd: ends[1], owing: make(chan struct{}, 1)}
+	grant.Events = os.NewFile(uintptr(ends[0]), "completion channel")
+	if grant.Channel, err = s.channels.add(c); err != nil {
+		return verbs.CreateCompChannelGrant{}, errors.Join(err, c.file.Close(), grant.Events.Close())
+	}
+	go c.deliver()
+	return grant, nil
+}
+
+// DestroyCompChannel implements verbs.Provider.
+func (s *Session) DestroyCompChannel(r verbs.DestroyCompChannelRequest) error {
+	if err := s.enterToFree(); err != nil {
+		return err
+	}
+	defer s.card.mu.Unlock()
+	c, err := s.channels.get(r.Channel)
+	if err != nil {
+		return err
+	}
+	if n := len(c.all()); n > 0 {
+		return fmt.Errorf("%w: %d CQs notify to the completion channel; close them first", verbs.ErrBusy, n)
+	}
+	s.channels.remove(r.Channel)
+	s.shut(c)
+	return nil
+}
+
+// shut ends the pipe: the program reads what is in it, and then its end. The caller holds card.mu.
+func (s *Session) shut(c *compChannel) {
+	if c.fd < 0 {
+		return
+	}
+	s.card.engine.Do(func() { c.fd = -1 })
+	close(c.owing)
+	_ = c.file.Close()
+}
+
+func (c *compChannel) add(q *cq) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.cqs = append(c.cqs, q)
+}
+
+func (c *compChannel) remove(q *cq) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.cqs = slices.DeleteFunc(c.cqs, func(one *cq) bool { return one == q })
+}
+
+func (c *compChannel) all() []*cq {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return slices.Clone(c.cqs)
+}
+
+// notify sends the record of a CQ. The engine calls it under its lease.
+func (c *compChannel) notify(q *cq) {
+	if c.fd < 0 || q.owed.Load() == 0 && c.write(q) {
+		return
+	}
+	q.owed.Add(1)
+	select {
+	case c.owing <- struct{}{}:
+	default:
+	}
+}
+
+// write writes a record without waiting; false if there is no room. If the program has closed its end,
+// nobody misses the record.
+func (c *compChannel) write(q *cq) bool {
+	record := q.record()
+	_, err := unix.Write(c.fd, record[:])
+	return !errors.Is(err, unix.EAGAIN)
+}
+
+// record is what the program reads for a notification.
+func (q *cq) record() (record [8]byte) {
+	binary.NativeEndian.PutUint64(record[:], q.eventID)
+	return record
+}
+
+// deliver writes the records that are owed, until the channel is shut.
+func (c *compChannel) deliver() {
+	for range c.owing {
+		for _, q := range c.all() {
+			record := q.record()
+			for q.owed.Load() > 0 {
+				if _, err := c.file.Write(record[:]); err != nil {
+					return
+				}
+				q.owed.Add(-1)
+			}
+		}
+	}
+}

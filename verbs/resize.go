@@ -1,0 +1,50 @@
+package verbs
+
+import (
+	"fmt"
+
+	"github.com/roced/roced/datapath/ring"
+)
+
+// Resize changes the queue's capacity to at least that many completions (ibv_resize_cq), and keeps
+// what is queued: ErrInvalid if that is more. Other goroutines may poll and wait meanwhile, and the
+// card may complete: nothing is lost or out of order. ErrCQOverrun for a queue that was overrun.
+func (q *CQ) Resize(entries int) error {
+	q.resizing.Lock()
+	defer q.resizing.Unlock()
+	if n := q.unpolled(); n > entries {
+		return fmt.Errorf("resize CQ to %d entries: %w: it holds %d completions; poll first", entries, ErrInvalid, n)
+	}
+	grant, err := q.ctx.provider.ResizeCQ(ResizeCQRequest{q.handle, entries})
+	if err != nil {
+		return fmt.Errorf("resize CQ to %d entries: %w", entries, err)
+	}
+	queue, err := ring.NewCompletionConsumer(grant.Memory, grant.Geometry)
+	if err != nil {
+		return fmt.Errorf("resize CQ: %w", err)
+	}
+	q.capacity.Store(int64(grant.Geometry.Entries))
+	if owed := q.moveTo(queue); owed != 0 {
+		_ = q.ctx.provider.CheckCQ(CheckCQRequest{q.handle, owed}) // fails only if the CQ is gone
+	}
+	return nil
+}
+
+func (q *CQ) unpolled() int {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.queued()
+}
+
+// moveTo goes on with the queue that the card writes by now. It keeps what is left in the old one,
+// which nobody reads again, and carries over the armings that came after the card had left it. The
+// card may owe events of those, and of a count, which the kept ones are part of.
+func (q *CQ) moveTo(queue *ring.CompletionConsumer) (owed ring.Arming) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.purge()
+	owed = queue.TakeLate(q.queue) | queue.Armed()&ring.ArmedCount
+	q.queue = queue
+	q.countKept()
+	return owed
+}
