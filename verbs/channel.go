@@ -91,8 +91,22 @@ func (c *CompChannel) read(ctx context.Context) (eventID uint64, err error) {
 		return binary.NativeEndian.Uint64(record[:]), nil
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		return 0, ctx.Err()
+	case errors.Is(err, io.EOF):
+		return 0, c.ended(ctx)
 	}
 	return 0, c.failure(err)
+}
+
+// ended says why the card has closed its end: the program closes the channel, or the card is gone.
+// Either is known a moment later.
+func (c *CompChannel) ended(ctx context.Context) error {
+	select {
+	case <-c.closed:
+	case <-c.ctx.done:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	return c.failure(os.ErrClosed)
 }
 
 func (c *CompChannel) failure(cause error) error {

@@ -47,7 +47,7 @@ func (s *station) makes(t *testing.T, peer *station, ah *verbs.AH, route *verbs.
 
 // waiting counts the goroutines that are in a function and in a select.
 func waiting(function string) (n int) {
-	stacks := make([]byte, 1<<20)
+	stacks := make([]byte, 64<<20)
 	stacks = stacks[:runtime.Stack(stacks, true)]
 	for _, one := range strings.Split(string(stacks), "\n\n") {
 		asleep := strings.Contains(one, "[select") || strings.Contains(one, "[IO wait") // a leader
