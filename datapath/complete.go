@@ -111,6 +111,7 @@ func (e *Engine) setState(qp *QP, state ring.QPState) {
 	} else if state == ring.QPStateErr && qp.State != state {
 		e.ended = append(e.ended, qp)
 	}
+	qp.Send.SetFailed(state == ring.QPStateErr)
 	qp.State = state
 	if state != ring.QPStateReset {
 		e.turns.add(qp) // the new state may allow requests that wait in the queue

@@ -125,7 +125,7 @@ func (q *QP) checkSend(wr *SendWR) error {
 }
 
 // failedIn reports whether the card has moved the queue pair to ERR, which this side has not noticed.
-func (q *QP) failedIn(state QPState) bool { return state != QPStateReset && q.recv.MustRing() }
+func (q *QP) failedIn(state QPState) bool { return state != QPStateReset && q.send.Failed() }
 
 // wrongState is the error of a post that the state does not allow.
 func (q *QP) wrongState(rule string, state QPState) error {

@@ -37,7 +37,7 @@ var structures = map[string]map[string]int{
 var layout = map[string]int{
 	"ROCED_PRODUCER_WORDS": 0, "ROCED_CONSUMER_WORDS": consumerWords, "ROCED_SLOTS": slotsOffset,
 	"ROCED_MAX_ENTRIES": MaxEntries, "ROCED_MAX_SGE": MaxSGE, "ROCED_MAX_INLINE": MaxInline, "ROCED_MAX_QUEUE_PAIRS": MaxQueuePairs,
-	"ROCED_RECV_FLUSH": recvFlushWord, "ROCED_CQ_ERROR": cqErrorWord, "ROCED_CQ_ARMED": cqArmedWord, "ROCED_CQ_THRESHOLD": cqThresholdWord,
+	"ROCED_SEND_ERROR": sendErrorWord, "ROCED_RECV_FLUSH": recvFlushWord, "ROCED_CQ_ERROR": cqErrorWord, "ROCED_CQ_ARMED": cqArmedWord, "ROCED_CQ_THRESHOLD": cqThresholdWord,
 	"ROCED_CQ_ARMED_NEXT": int(ArmedNext), "ROCED_CQ_ARMED_SOLICITED": int(ArmedSolicited), "ROCED_CQ_ARMED_COUNT": int(ArmedCount), "ROCED_CQ_ARMED_WAIT": int(ArmedWait),
 }
 

@@ -42,7 +42,8 @@ struct roced_sge {
 /*
  * A send work request. SGEs or the inline data follow; the stride is the sum rounded up to 64.
  * The consumer's word of a send queue is one of 64 bits at ROCED_CONSUMER_WORDS: the index in
- * its low half, the number of completions that the card has written in its high half.
+ * its low half, the number of completions that the card has written in its high half. While the
+ * word at ROCED_SEND_ERROR is not 0 the queue pair is in ERR: posts are flushed.
  */
 struct roced_send_wqe {
 	uint64_t id;
@@ -55,6 +56,8 @@ struct roced_send_wqe {
 	uint32_t remote_qkey;
 	uint32_t inline_length;
 };
+
+enum { ROCED_SEND_ERROR = ROCED_CONSUMER_WORDS + 8 };
 
 /*
  * A receive work request. SGEs follow; the stride is the sum rounded up to 32. While the word at

@@ -75,11 +75,15 @@ func (g Geometry) SendRoom() (maxSGE, maxInline uint32) {
 // as in every queue, and the number of completions written in the high one.
 func sendProgress(memory []byte) *atomic.Uint64 { return &words64(memory, consumerWords, 1)[0] }
 
+// sendErrorWord is set by the card while the queue pair is in ERR.
+const sendErrorWord = consumerWords + 8
+
 // SendProducer is the program's end of a send queue.
 type SendProducer struct {
 	producer
 	slots
 	progress *atomic.Uint64 // see SendConsumer.Publish
+	failed   *atomic.Uint32
 }
 
 // NewSendProducer views memory as the program's end of a send queue. A geometry that does not fit
@@ -88,7 +92,7 @@ func NewSendProducer(memory []byte, g Geometry) (*SendProducer, error) {
 	if err := g.check(memory, sendHeader); err != nil {
 		return nil, err
 	}
-	return &SendProducer{newProducer(memory, g), newSlots(memory, g), sendProgress(memory)}, nil
+	return &SendProducer{newProducer(memory, g), newSlots(memory, g), sendProgress(memory), word(memory, sendErrorWord)}, nil
 }
 
 // Outstanding is the number of requests that still occupy a slot: those that the card has not
@@ -112,6 +116,9 @@ func (q *SendProducer) Waiting() uint32 {
 // Signaled is the number of completions that the card has written for this queue, modulo 2³². A
 // program starts to count from it after a reset.
 func (q *SendProducer) Signaled() uint32 { return uint32(q.progress.Load() >> 32) }
+
+// Failed reports that the queue pair is in ERR, where posts are flushed.
+func (q *SendProducer) Failed() bool { return q.failed.Load() != 0 }
 
 // Put writes the fixed part of a request into the next slot and returns the rest of the slot, for
 // SGEs (PutSGE) or inline data. The caller has checked Outstanding.
@@ -149,6 +156,7 @@ type SendConsumer struct {
 	consumer
 	slots
 	progress *atomic.Uint64
+	failed   *atomic.Uint32
 	signaled uint32
 }
 
@@ -159,7 +167,7 @@ func NewSendConsumer(memory []byte, g Geometry) (*SendConsumer, error) {
 		return nil, err
 	}
 	progress := sendProgress(memory)
-	return &SendConsumer{newConsumer(memory, g), newSlots(memory, g), progress, uint32(progress.Load() >> 32)}, nil
+	return &SendConsumer{newConsumer(memory, g), newSlots(memory, g), progress, word(memory, sendErrorWord), uint32(progress.Load() >> 32)}, nil
 }
 
 // Available is the number of requests in the queue.
@@ -193,6 +201,9 @@ func (q *SendConsumer) Advance(signaled bool) {
 // completions written. Both are in one word: a program that saw only one of them change would count
 // requests twice.
 func (q *SendConsumer) Publish() { q.progress.Store(uint64(q.signaled)<<32 | uint64(q.next)) }
+
+// SetFailed tells the program whether the queue pair is in ERR.
+func (q *SendConsumer) SetFailed(failed bool) { q.failed.Store(asWord(failed)) }
 
 // Skip drops all requests in the queue, without completions.
 func (q *SendConsumer) Skip() {

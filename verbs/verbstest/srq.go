@@ -14,6 +14,7 @@ var srqTests = []test{
 	{name: "SRQ of another PD", run: srqOfAnotherPD},
 	{name: "SRQ keeps receives", run: srqKeepsReceives},
 	{name: "SRQ in a group", run: srqInAGroup},
+	{name: "SRQ and posts by state", run: srqPostByState},
 	{name: "SRQ refuses", run: srqRefuses},
 	{name: "SRQ in use", run: srqInUse},
 }
@@ -182,6 +183,28 @@ func srqInAGroup(t *testing.T, w *world) {
 	}
 	w.nothingElse()
 	b.expectDrops(map[string]uint64{"no_receive": 1})
+}
+
+// What can be sent in which state does not depend on where receives come from: nothing before RTS, but
+// in ERR that the card set too, where it is flushed.
+func srqPostByState(t *testing.T, w *world) {
+	b := w.b
+	q := b.newSRQ(depth)
+	qp := b.newQPWith(verbs.QPInitAttr{SendCQ: b.cq, RecvCQ: b.cq, SRQ: q, Cap: defaultCap()})
+	post := func() error { return qp.PostSend([]verbs.SendWR{b.send(7, b.ah(w.a.end.IPv4), w.a.qp)}) }
+	refused(t, post(), unix.EINVAL, "RESET")
+	toInit(t, qp)
+	refused(t, post(), unix.EINVAL, "INIT")
+	to(t, qp, verbs.QPStateRTR)
+	refused(t, post(), unix.EINVAL, "RTR")
+	check(t, q.PostRecv([]verbs.RecvWR{{ID: 5, SGList: []verbs.SGE{{LKey: 12345, Length: slotLen}}}}))
+	w.tell(qp)
+	b.expect(outcome{5, verbs.WCLocProtErr})
+	check(t, post())
+	b.expect(flushed(7))
+	to(t, qp, verbs.QPStateReset)
+	refused(t, post(), unix.EINVAL, "RESET")
+	w.nothingElse()
 }
 
 // What cannot be is refused, with what can.
