@@ -28,7 +28,7 @@ func (c *Context) InitAHFromWC(wc *WC, grh GRH, port uint8) (AHAttr, error) {
 	if sender.IsMulticast() {
 		return AHAttr{}, fmt.Errorf("%w: the sender's address %v is a group's, which nobody can answer", ErrInvalid, sender)
 	}
-	entries, err := c.GIDs(port)
+	entries, err := c.QueryGIDTable(port)
 	if err != nil {
 		return AHAttr{}, err
 	}

@@ -76,22 +76,30 @@ func (c *Context) QueryPort(port uint8) (PortAttr, error) {
 	return c.provider.QueryPort(QueryPortRequest{port})
 }
 
-// QueryGID gives an entry of a port's GID table; ErrNoGID if the index is not in use
-// (ibv_query_gid). Index 0 is the default.
-func (c *Context) QueryGID(port uint8, index int) (GIDEntry, error) {
-	entries, err := c.GIDs(port)
+// QueryGID gives a GID of a port's table; ErrNoGID if the index is not in use (ibv_query_gid). Index 0
+// is the default.
+func (c *Context) QueryGID(port uint8, index int) (GID, error) {
+	entry, err := c.QueryGIDEx(port, index)
+	return entry.GID, err
+}
+
+// QueryGIDEx gives an entry of a port's GID table; ErrNoGID if the index is not in use
+// (ibv_query_gid_ex).
+func (c *Context) QueryGIDEx(port uint8, index int) (GIDEntry, error) {
+	entries, err := c.QueryGIDTable(port)
 	if err != nil {
 		return GIDEntry{}, err
 	}
 	at := slices.IndexFunc(entries, func(e GIDEntry) bool { return e.Index == index })
 	if at < 0 {
-		return GIDEntry{}, fmt.Errorf("%w: index %d of the port's GID table is not in use; Context.GIDs lists those that are", ErrNoGID, index)
+		return GIDEntry{}, fmt.Errorf("%w: index %d of the port's GID table is not in use; Context.QueryGIDTable lists those that are", ErrNoGID, index)
 	}
 	return entries[at], nil
 }
 
-// GIDs lists the entries of a port's GID table that are in use (ibv_query_gid_table).
-func (c *Context) GIDs(port uint8) ([]GIDEntry, error) {
+// QueryGIDTable lists the entries of a port's GID table that are in use, in one command
+// (ibv_query_gid_table).
+func (c *Context) QueryGIDTable(port uint8) ([]GIDEntry, error) {
 	grant, err := c.provider.QueryGIDTable(QueryGIDTableRequest{port})
 	return grant.Entries, err
 }

@@ -68,7 +68,7 @@ func (m *Membership) MLID() MLID { return 0 }
 // Q_Key. ErrNoGID if the interface does not have the address any more that the join chose to send
 // from, or had none.
 func (m *Membership) AHAttr() (AHAttr, error) {
-	entries, err := m.ctx.GIDs(1)
+	entries, err := m.ctx.QueryGIDTable(1)
 	if err != nil {
 		return AHAttr{}, err
 	}

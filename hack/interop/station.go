@@ -140,7 +140,7 @@ func (s *station) address(to netip.Addr, route verbs.GlobalRoute) (ah *verbs.AH,
 
 // gidIndex is the line of the GID table that has an address.
 func (s *station) gidIndex(address netip.Addr) (int, error) {
-	entries, err := s.GIDs(1)
+	entries, err := s.QueryGIDTable(1)
 	for _, entry := range entries {
 		if entry.GID == wire.GIDFromAddr(address) {
 			return entry.Index, nil

@@ -47,6 +47,7 @@ var byOthers = map[string]string{
 	"verbs.GIDType*":               "ibv_gid_type",
 	"verbs.Context.AllocHWStats":   "rdma_alloc_hw_stats_struct",
 	"verbs.HWStats.*":              "rdma_hw_stats",
+	"verbs.Context.QueryGID":       "ibv_query_gid",
 	"verbs.IncRKey":                "ib_inc_rkey",
 	"verbs.Rereg*":                 "ibv_rereg_mr_flags",
 	"verbs.CQ.Capacity":            "ibv_cq.cqe",

@@ -16,9 +16,8 @@ func (s *station) makes(t *testing.T, peer *station, ah *verbs.AH, route *verbs.
 	return map[string]func() error{
 		"QueryDevice": func() error { _, err := s.ctx.QueryDevice(); return err },
 		"QueryPort":   func() error { _, err := s.ctx.QueryPort(1); return err },
-		"QueryGID":    func() error { _, err := s.ctx.QueryGID(1, 0); return err },
+		"QueryGIDEx":  func() error { _, err := s.ctx.QueryGIDEx(1, 0); return err },
 		"QueryPKey":   func() error { _, err := s.ctx.QueryPKey(1, 0); return err },
-		"GIDs":        func() error { _, err := s.ctx.GIDs(1); return err },
 		"AllocPD":     func() error { _, err := s.ctx.AllocPD(); return err },
 		"CreateCQ":    func() error { _, err := s.ctx.CreateCQ(1); return err },
 		"AllocMR":     func() error { _, err := s.pd.AllocMR(1, 0); return err },
@@ -28,15 +27,16 @@ func (s *station) makes(t *testing.T, peer *station, ah *verbs.AH, route *verbs.
 			_, err := s.pd.CreateQP(&verbs.QPInitAttr{Type: verbs.QPTypeUD, SendCQ: s.cq, RecvCQ: s.cq})
 			return err
 		},
-		"Modify":      func() error { return s.qp.Modify(&verbs.QPAttr{State: verbs.QPStateErr}, verbs.QPAttrState) },
-		"reset":       func() error { return s.qp.Modify(&verbs.QPAttr{}, verbs.QPAttrState) },
-		"Query":       func() error { _, _, err := s.qp.Query(); return err },
-		"PostSend":    func() error { return s.qp.PostSend([]verbs.SendWR{s.send(1, ah, peer)}) },
-		"PostRecv":    func() error { return s.qp.PostRecv([]verbs.RecvWR{{}}) },
-		"Poll":        func() error { _, err := s.cq.Poll(wcs[:]); return err },
-		"Wait":        func() error { _, err := s.cq.Wait(guard(t), wcs[:]); return err },
-		"AttachMcast": func() error { return s.qp.AttachMcast(gid(groupV4), 0) },
-		"full join":   func() error { _, err := s.ctx.JoinMulticast(address(groupV4), verbs.JoinFullMember); return err },
+		"QueryGIDTable": func() error { _, err := s.ctx.QueryGIDTable(1); return err },
+		"Modify":        func() error { return s.qp.Modify(&verbs.QPAttr{State: verbs.QPStateErr}, verbs.QPAttrState) },
+		"reset":         func() error { return s.qp.Modify(&verbs.QPAttr{}, verbs.QPAttrState) },
+		"Query":         func() error { _, _, err := s.qp.Query(); return err },
+		"PostSend":      func() error { return s.qp.PostSend([]verbs.SendWR{s.send(1, ah, peer)}) },
+		"PostRecv":      func() error { return s.qp.PostRecv([]verbs.RecvWR{{}}) },
+		"Poll":          func() error { _, err := s.cq.Poll(wcs[:]); return err },
+		"Wait":          func() error { _, err := s.cq.Wait(guard(t), wcs[:]); return err },
+		"AttachMcast":   func() error { return s.qp.AttachMcast(gid(groupV4), 0) },
+		"full join":     func() error { _, err := s.ctx.JoinMulticast(address(groupV4), verbs.JoinFullMember); return err },
 		"send-only join": func() error {
 			_, err := s.ctx.JoinMulticast(address(groupV4), verbs.JoinSendOnlyFullMember)
 			return err

@@ -12,7 +12,7 @@ import (
 
 // hasGID reports whether a station's GID table has an address.
 func hasGID(s *station, a string) bool {
-	gids, err := s.ctx.GIDs(1)
+	gids, err := s.ctx.QueryGIDTable(1)
 	check(s, err)
 	for _, entry := range gids {
 		if entry.GID == gid(a) {
@@ -69,7 +69,7 @@ func TestAddressesAreFollowed(t *testing.T) {
 func TestDefaultGID(t *testing.T) {
 	l := newStations(t)
 	first := func() verbs.GID {
-		entry, err := l.b.ctx.QueryGID(1, 0)
+		entry, err := l.b.ctx.QueryGIDEx(1, 0)
 		check(t, err)
 		return entry.GID
 	}

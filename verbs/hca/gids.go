@@ -100,7 +100,7 @@ func (t *gidTable) chooseDefault() {
 
 func (t *gidTable) get(index int) (wire.GID, error) {
 	if index < 0 || index >= len(t.lines) || t.lines[index].IsZero() {
-		return wire.GID{}, fmt.Errorf("%w: index %d of the port's GID table is not in use; Context.GIDs lists those that are", verbs.ErrNoGID, index)
+		return wire.GID{}, fmt.Errorf("%w: index %d of the port's GID table is not in use; Context.QueryGIDTable lists those that are", verbs.ErrNoGID, index)
 	}
 	return t.lines[index], nil
 }

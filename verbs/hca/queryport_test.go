@@ -41,7 +41,7 @@ func TestSpeedOfAnInterface(t *testing.T) {
 	if port.InterfaceSpeed != 10000 || port.ActiveWidth != width1x || port.ActiveSpeed != speed10G {
 		t.Errorf("%d Mbit/s, width %d, speed %d", port.InterfaceSpeed, port.ActiveWidth, port.ActiveSpeed)
 	}
-	entries, err := l.a.ctx.GIDs(1)
+	entries, err := l.a.ctx.QueryGIDTable(1)
 	check(t, err)
 	for _, entry := range entries {
 		if int(entry.IfIndex) != eth0(t, l.A).Attrs().Index || entry.Interface != "eth0" {

@@ -23,7 +23,7 @@ func TestInterfaceIsRenamed(t *testing.T) {
 		eventually(t, "the new name", func() bool { return a.device.Name() == name && a.port().State == verbs.PortActive })
 		attr, err := a.ctx.QueryDevice()
 		check(t, err)
-		gids, err := a.ctx.GIDs(1)
+		gids, err := a.ctx.QueryGIDTable(1)
 		check(t, err)
 		if attr.Name != name || len(gids) == 0 || gids[0].Interface != name {
 			t.Errorf("device %s, GIDs %+v", attr.Name, gids)

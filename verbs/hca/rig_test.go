@@ -144,7 +144,7 @@ func (s *station) ah(to string) *verbs.AH {
 func (s *station) route(to string) *verbs.AHAttr {
 	s.Helper()
 	dest := gid(to)
-	gids, err := s.ctx.GIDs(1)
+	gids, err := s.ctx.QueryGIDTable(1)
 	check(s, err)
 	for _, own := range gids {
 		if own.GID.IsIPv4() == dest.IsIPv4() && own.GID.IsLinkLocal() == dest.IsLinkLocal() {

@@ -186,7 +186,7 @@ func (s *stress) readEvents(ctx context.Context, station *station) {
 func (s *stress) handles(random *rand.Rand) error {
 	station := []*station{s.lab.a, s.lab.b}[random.IntN(2)]
 	dest := []string{"10.77.0.1", "10.77.0.2", "fd77::1", "fd77::2", "10.77.0.99", "10.99.0.1", "239.1.1.1"}[random.IntN(7)]
-	entries, err := station.ctx.GIDs(1)
+	entries, err := station.ctx.QueryGIDTable(1)
 	if err != nil || len(entries) == 0 {
 		return err
 	}

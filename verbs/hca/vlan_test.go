@@ -169,7 +169,7 @@ func TestVlanRefused(t *testing.T) {
 // The VLAN's addresses are the card's, and the interface's below are not.
 func TestVlanGIDs(t *testing.T) {
 	l := newVLANLab(t, labtest.Pair(t))
-	gids, err := l.a.ctx.GIDs(1)
+	gids, err := l.a.ctx.QueryGIDTable(1)
 	check(t, err)
 	var own []netip.Addr
 	for _, entry := range gids {

@@ -145,7 +145,7 @@ func (e *Endpoint) Addr() Addr {
 	a := Addr{QPN: e.qp.Number(), QKey: e.qkey}
 	if e.options.Source.IsValid() {
 		a.GID = verbs.GIDFromAddr(e.options.Source)
-	} else if entry, err := e.verbs.QueryGID(port, 0); err == nil {
+	} else if entry, err := e.verbs.QueryGIDEx(port, 0); err == nil {
 		a.GID = entry.GID
 	}
 	return a
@@ -153,7 +153,7 @@ func (e *Endpoint) Addr() Addr {
 
 // Addrs are all addresses of the endpoint, the default first.
 func (e *Endpoint) Addrs() ([]Addr, error) {
-	entries, err := e.verbs.GIDs(port)
+	entries, err := e.verbs.QueryGIDTable(port)
 	if err != nil {
 		return nil, e.explain(err)
 	}

@@ -17,7 +17,7 @@ func (e *Endpoint) look() error {
 		return err
 	}
 	e.longest.Store(int64(min(e.options.MaxMessage, attr.ActiveMTU.Bytes())))
-	entries, err := e.verbs.GIDs(port)
+	entries, err := e.verbs.QueryGIDTable(port)
 	if err != nil {
 		return err
 	}
@@ -58,7 +58,7 @@ func (e *Endpoint) checkSource() error {
 
 // chooseSource gives the GID index to send to a destination from.
 func (e *Endpoint) chooseSource(dest verbs.GID) (index int, err error) {
-	entries, err := e.verbs.GIDs(port)
+	entries, err := e.verbs.QueryGIDTable(port)
 	if err != nil {
 		return 0, err
 	}

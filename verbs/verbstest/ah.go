@@ -54,7 +54,7 @@ func answer(t *testing.T, a, peer *station, from, dest netip.Addr) {
 	attr, err := back.Query()
 	check(t, err)
 	want := attr.GRH
-	own, err := peer.ctx.QueryGID(1, want.SGIDIndex)
+	own, err := peer.ctx.QueryGIDEx(1, want.SGIDIndex)
 	check(t, err)
 	if want.DGID != gid(from) || own.GID != gid(dest) || want.TrafficClass != 0x2E<<2 {
 		t.Errorf("answers from %v: %+v", own.GID, want)
@@ -170,7 +170,7 @@ func ahFromGroupMessage(t *testing.T, w *world) {
 	copy(v6[24:], group[:])
 	attr, err := s.ctx.InitAHFromWC(&verbs.WC{Flags: verbs.WCGRH}, v6, 1)
 	check(t, err)
-	source, err := s.ctx.QueryGID(1, attr.GRH.SGIDIndex)
+	source, err := s.ctx.QueryGIDEx(1, attr.GRH.SGIDIndex)
 	if attr.GRH.DGID != from || err != nil || source.GID != gid(s.end.IPv6) {
 		t.Errorf("%+v from %v (%v), want to %v from %v", attr, source.GID, err, from, s.end.IPv6)
 	}

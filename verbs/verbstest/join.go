@@ -29,7 +29,7 @@ func joinRefused(t *testing.T, w *world) {
 	check(t, err)
 	attr, err := sender.AHAttr()
 	check(t, err)
-	if source, err := s.ctx.QueryGID(1, attr.GRH.SGIDIndex); attr.GRH.DGID != gid(groupV6) || err != nil || source.GID != gid(s.end.IPv6) {
+	if source, err := s.ctx.QueryGIDEx(1, attr.GRH.SGIDIndex); attr.GRH.DGID != gid(groupV6) || err != nil || source.GID != gid(s.end.IPv6) {
 		t.Errorf("%+v from %v, %v", attr, source, err)
 	}
 }

@@ -31,7 +31,7 @@ func (s *side) createAH() {
 	attr.GRH.TrafficClass, attr.GRH.HopLimit, attr.GRH.FlowLabel = uint8(s.random.Uint32()), uint8(s.random.Uint32()), s.random.Uint32()&0xFFFFF
 	ah, err := pd.CreateAH(guardless, attr)
 	s.want("create AH", err, 0)
-	source, err := s.ctx.QueryGID(1, attr.GRH.SGIDIndex)
+	source, err := s.ctx.QueryGIDEx(1, attr.GRH.SGIDIndex)
 	s.want("query GID", err, 0)
 	pd.model.users++
 	model := &modelAH{pd: pd.model, source: source.GID, route: attr.GRH}

@@ -99,7 +99,7 @@ func beyond(a netip.Addr) netip.Addr {
 
 func (s *station) hasGID(address netip.Addr) bool {
 	s.Helper()
-	gids, err := s.ctx.GIDs(1)
+	gids, err := s.ctx.QueryGIDTable(1)
 	check(s, err)
 	for _, entry := range gids {
 		if entry.GID == gid(address) {

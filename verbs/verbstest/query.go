@@ -47,7 +47,7 @@ func queryDevice(t *testing.T, w *world) {
 // queryGIDs checks that each address has a line, and that line 0 is the IPv4 one's.
 func queryGIDs(t *testing.T, s *station, port verbs.PortAttr) {
 	t.Helper()
-	gids, err := s.ctx.GIDs(1)
+	gids, err := s.ctx.QueryGIDTable(1)
 	check(t, err)
 	if len(gids) < 3 || len(gids) > port.GIDTableLen {
 		t.Errorf("%d lines of %d are in use", len(gids), port.GIDTableLen)
@@ -58,13 +58,16 @@ func queryGIDs(t *testing.T, s *station, port verbs.PortAttr) {
 		}
 	}
 	for _, own := range s.end.addresses() {
-		entry, err := s.ctx.QueryGID(1, s.line(own))
+		entry, err := s.ctx.QueryGIDEx(1, s.line(own))
 		check(t, err)
 		if entry.GID != gid(own) {
 			t.Errorf("%+v, want %v", entry, own)
 		}
+		if plain, err := s.ctx.QueryGID(1, entry.Index); plain != entry.GID || err != nil {
+			t.Errorf("%v, %v; want %v", plain, err, entry.GID)
+		}
 	}
-	if first, err := s.ctx.QueryGID(1, 0); err != nil || !first.GID.IsIPv4() {
+	if first, err := s.ctx.QueryGIDEx(1, 0); err != nil || !first.GID.IsIPv4() {
 		t.Errorf("line 0 is %v, %v", first, err)
 	}
 }
@@ -139,8 +142,8 @@ func queryRefuses(t *testing.T, s *station) {
 	t.Helper()
 	_, noPort := s.ctx.QueryPort(2)
 	_, noPKey := s.ctx.QueryPKey(1, 1)
-	_, noGID := s.ctx.QueryGID(1, s.emptyLine())
-	_, negative := s.ctx.QueryGID(1, -1)
+	_, noGID := s.ctx.QueryGIDEx(1, s.emptyLine())
+	_, negative := s.ctx.QueryGIDEx(1, -1)
 	refused(t, noPort, unix.EINVAL, "port 2")
 	refused(t, noPKey, unix.EINVAL, "index 1")
 	refused(t, noGID, unix.EADDRNOTAVAIL, "index ")
@@ -150,7 +153,7 @@ func queryRefuses(t *testing.T, s *station) {
 // emptyLine is a line of the GID table that is not in use.
 func (s *station) emptyLine() int {
 	s.Helper()
-	gids, err := s.ctx.GIDs(1)
+	gids, err := s.ctx.QueryGIDTable(1)
 	check(s, err)
 	return gids[len(gids)-1].Index + 1
 }

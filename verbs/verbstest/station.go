@@ -112,7 +112,7 @@ func (s *station) route(to netip.Addr) *verbs.AHAttr {
 // line is where in the GID table an own address is.
 func (s *station) line(own netip.Addr) int {
 	s.Helper()
-	gids, err := s.ctx.GIDs(1)
+	gids, err := s.ctx.QueryGIDTable(1)
 	check(s, err)
 	for _, entry := range gids {
 		if entry.GID == gid(own) {

@@ -136,7 +136,7 @@ func (l *pairLab) Close() (err error) {
 
 // source is the host's address of an IP version.
 func (h *host) source(version string) (verbs.GID, error) {
-	entries, err := h.GIDs(card.Port)
+	entries, err := h.QueryGIDTable(card.Port)
 	if err != nil {
 		return verbs.GID{}, err
 	}

@@ -62,7 +62,7 @@ func TestShowGIDAgreesWithADevice(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want, err := d.GIDs(card.Port)
+	want, err := d.QueryGIDTable(card.Port)
 	if err := d.Close(); err != nil {
 		t.Error(err)
 	}

@@ -15,7 +15,7 @@ const AnyGID = -1
 // the address that it already talks to its peer with (local), if the device has that, else the
 // first one; of the peer's IP version, if that is known.
 func (d *Device) ChooseGID(index int, local netip.Addr, peer verbs.GID) (verbs.GIDEntry, error) {
-	entries, err := d.GIDs(Port)
+	entries, err := d.QueryGIDTable(Port)
 	if err != nil {
 		return verbs.GIDEntry{}, err
 	}
