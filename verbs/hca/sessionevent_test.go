@@ -1,0 +1,143 @@
+package hca
+
+import (
+	"errors"
+	"sync"
+	"testing"
+
+	"github.com/roced/roced/datapath/ring"
+	"github.com/roced/roced/verbs"
+)
+
+// What happens to the port all sessions are told; what happens to an object its own.
+func TestEventsOfSessions(t *testing.T) {
+	w := newWirePair(t)
+	other := w.a.another(SessionConfig{})
+	w.a.hostSays(func(p *portStatus) { p.up = false })
+	w.a.expectEvents(portErr)
+	other.expectEvents(portErr)
+	w.a.hostSays(func(p *portStatus) { p.up = true })
+	w.a.expectEvents(portActive)
+	other.expectEvents(portActive)
+
+	cq, qp := overrun(t, other, w.b)
+	other.expectEvents(cqErr(cq), qpFatal(qp))
+	w.a.noEvent()
+}
+
+// overrun has a queue pair complete more than its CQ holds.
+func overrun(t *testing.T, s, peer *station) (*verbs.CQ, *verbs.QP) {
+	t.Helper()
+	cq, err := s.ctx.CreateCQ(1)
+	check(t, err)
+	qp, err := s.pd.CreateQP(&verbs.QPInitAttr{Type: verbs.QPTypeUD, SendCQ: s.cq, RecvCQ: cq, Cap: defaultCap()})
+	check(t, err)
+	check(t, qp.Activate(testQKey))
+	ah := peer.ah("10.0.0.1")
+	for i := range 2 {
+		check(t, qp.PostRecv([]verbs.RecvWR{{SGList: []verbs.SGE{s.piece(i, slotLen)}}}))
+		wr := peer.send(1, ah, s, peer.piece(0, 1))
+		wr.RemoteQPN = qp.Number()
+		peer.post(wr)
+		peer.wait(1)
+	}
+	return cq, qp
+}
+
+// When the card goes, by failure or by Close, every session is told.
+func TestCardGoesForAll(t *testing.T) {
+	w := newWirePair(t)
+	other := w.a.another(SessionConfig{})
+	w.a.device.fail(errors.New("as a test has it"))
+	for _, s := range []*station{w.a, other} {
+		s.expectEvents(deviceFatal)
+		_, err := s.ctx.AllocPD()
+		refused(t, err, verbs.ErrDeviceFatal)
+	}
+	_, err := w.a.device.NewSession(SessionConfig{})
+	refused(t, err, verbs.ErrDeviceFatal)
+	check(t, w.a.device.Close())
+	for _, s := range []*station{w.a, other} {
+		_, err := s.ctx.GetAsyncEvent(guard(t))
+		refused(t, err, verbs.ErrClosed)
+		check(t, s.ctx.Close())
+	}
+	_, err = w.a.device.NewSession(SessionConfig{})
+	refused(t, err, verbs.ErrClosed)
+}
+
+// An armed CQ's event goes the session's own way, by the number that the program gave the CQ.
+func TestWakeOfASession(t *testing.T) {
+	w := newWirePair(t)
+	woken := make(chan uint64, 16)
+	session, err := w.a.device.NewSession(SessionConfig{Wake: func(id uint64) { woken <- id }})
+	check(t, err)
+	defer session.Close()
+	pd, err := session.AllocPD()
+	check(t, err)
+	grant, err := session.CreateCQ(verbs.CreateCQRequest{Entries: 8, EventID: 4711})
+	check(t, err)
+	if grant.Events != nil {
+		t.Error("a channel, where the session has its own way")
+	}
+	queue, err := ring.NewCompletionConsumer(grant.Memory, grant.Geometry)
+	check(t, err)
+	queue.ArmWait()
+	qp, err := session.CreateQP(verbs.CreateQPRequest{PD: pd.PD, Type: verbs.QPTypeUD, SendCQ: grant.CQ, RecvCQ: grant.CQ, Cap: defaultCap()})
+	check(t, err)
+	for _, step := range []struct {
+		attr verbs.QPAttr
+		mask verbs.QPAttrMask
+	}{
+		{verbs.QPAttr{State: verbs.QPStateInit, Port: 1}, verbs.QPAttrState | verbs.QPAttrPKeyIndex | verbs.QPAttrPort | verbs.QPAttrQKey},
+		{verbs.QPAttr{State: verbs.QPStateErr}, verbs.QPAttrState},
+	} {
+		_, err := session.ModifyQP(verbs.ModifyQPRequest{QP: qp.QP, Attr: step.attr, Mask: step.mask})
+		check(t, err)
+	}
+	recv, err := ring.NewRecvProducer(qp.RecvMemory, qp.RecvGeometry)
+	check(t, err)
+	recv.Put(1, nil)
+	recv.Publish()
+	if !recv.MustRing() {
+		t.Fatal("a queue pair in error does not ask for the doorbell")
+	}
+	if session.Doorbell().Ring(0) {
+		session.Wake()
+	}
+	select {
+	case user := <-woken:
+		if user != 4711 {
+			t.Errorf("woken for %d", user)
+		}
+	case <-guard(t).Done():
+		t.Fatal("not woken")
+	}
+}
+
+// A program that posts on and on delays its own word of the card's failure, and nobody else's.
+func TestFailureIsToldToEach(t *testing.T) {
+	w := newWirePair(t, WithoutWorker())
+	busy := w.a.another(SessionConfig{})
+	session := w.a.device.sessions[1]
+	send := ring.NewDoorbell(session.doorbellMemory)
+	stop := make(chan struct{})
+	var posting sync.WaitGroup
+	posting.Go(func() {
+		for !isClosed(stop) {
+			send.Ring(0) // it has more, again and again
+		}
+	})
+	failed := make(chan struct{})
+	go func() {
+		defer close(failed)
+		w.a.device.fail(errors.New("as a test has it"))
+	}()
+	w.a.expectEvents(deviceFatal)
+	_, err := w.a.ctx.AllocPD()
+	refused(t, err, verbs.ErrDeviceFatal)
+	close(stop)
+	posting.Wait()
+	<-failed
+	busy.expectEvents(deviceFatal)
+}
