@@ -10,6 +10,7 @@
 //	    ├ CompChannel     CreateCompChannel  Get: notifications of its CQs
 //	    ├ CQ              CreateCQ, …Ex      Poll, Wait, ReqNotify, Resize
 //	    ├ Membership      JoinMulticast      of a group, until closed
+//	    ├ HWStats         AllocHWStats       chosen counters of the card
 //	    └ AsyncEvent      GetAsyncEvent      what happens apart from completions
 //
 //	program ── PostSend ──► queue in memory ──► card ──► wire
@@ -31,7 +32,12 @@
 // notification (CQ.ReqNotify) comes through a completion channel, for programs that sleep on several
 // CQs, or on other descriptors too. CQ.Modify makes the last two rarer.
 //
-// Locks, in order: QP.modifyMu, QP.sendMu, QP.recvMu, CQ.mu, Context.mu; SRQ.modifyMu,
+// A memory region's addresses begin at 0 or where its owner chooses (RegMRIOVA); SGEs carry such
+// addresses, which the card checks and subtracts, and never uses as they are. A change of a region or
+// an address handle (MR.Rereg, AH.Modify) and its end (Close) fall between two requests: each request
+// sees the object entirely as it was, or entirely as it is then.
+//
+// Locks, in order: MR.reregMu; QP.modifyMu, QP.sendMu, QP.recvMu, CQ.mu, Context.mu; SRQ.modifyMu,
 // SRQ.mu; CQ.resizing, CQ.mu.
 // eventSources.mu is taken last, and no other lock is taken under it. CQ.acks.mu is held while the CQ is
 // destroyed, and by nothing that posts or polls. A poll may run the card under CQ.mu; the card takes
@@ -43,5 +49,8 @@
 //
 // Package ud is the short way for programs that only send and receive datagrams.
 //
-// Left out as yet: connected services, and connection management.
+// Left out as yet: connected services, and connection management. What belongs to
+// connected services is ErrUnsupported where it can be asked for: access flags for remote access,
+// memory windows and on-demand paging; types of queue pairs. XRC domains, fast registration,
+// signatures and DMA mapping have no calls here.
 package verbs

@@ -1,0 +1,70 @@
+package datapath
+
+import (
+	"math"
+	"math/big"
+	"testing"
+
+	"github.com/roced/roced/datapath/ring"
+)
+
+// FuzzMemory holds the check of an SGE to plain arithmetic without overflow: the bytes from address to
+// address plus length lie in the region, which is at its base, or there is no access.
+func FuzzMemory(f *testing.F) {
+	for _, base := range []uint64{0, 1, 4096, 1<<63 - 1, math.MaxUint64 - 100} {
+		f.Add(base, base, uint32(100))
+		f.Add(base, base-1, uint32(2))
+		f.Add(base, base+100, uint32(0))
+		f.Add(base, base+99, uint32(2))
+		f.Add(base, uint64(math.MaxUint64), uint32(math.MaxUint32))
+		f.Add(base, -base, uint32(1))
+	}
+	memory := make([]byte, 100)
+	f.Fuzz(func(t *testing.T, base, address uint64, length uint32) {
+		if base > math.MaxUint64-uint64(len(memory)) {
+			return // the control plane refuses it
+		}
+		s := &Session{}
+		s.SetMR(1, &MR{LKey: LKeyFor(1), PD: testPD, Base: base, Memory: memory})
+		got := s.memory(ring.SGE{Addr: address, Length: length, LKey: LKeyFor(1)}, testPD, false)
+		from := new(big.Int).SetUint64(address)
+		to := new(big.Int).Add(from, new(big.Int).SetUint64(uint64(length)))
+		first := new(big.Int).SetUint64(base)
+		behind := new(big.Int).Add(first, big.NewInt(int64(len(memory))))
+		inside := from.Cmp(first) >= 0 && to.Cmp(behind) <= 0
+		if inside != (got != nil) || inside && len(got) != int(length) {
+			t.Fatalf("%d bytes at %#x of a region at %#x: got %d bytes, inside %v", length, address, base, len(got), inside)
+		}
+		if inside && length > 0 && &got[0] != &memory[address-base] {
+			t.Errorf("other memory")
+		}
+	})
+}
+
+// A region of another PD, one that receives may not write to, and a key whose last part differs give
+// no access, whatever the address.
+func TestMemoryIsChecked(t *testing.T) {
+	s := &Session{}
+	s.SetMR(1, &MR{LKey: LKeyFor(1), PD: testPD, Base: 4096, Memory: make([]byte, 10)})
+	good := ring.SGE{Addr: 4096, Length: 10, LKey: LKeyFor(1)}
+	for name, row := range map[string]struct {
+		key   ring.LKey
+		pd    PD
+		write bool
+		want  bool
+	}{
+		"all right":       {LKeyFor(1), testPD, false, true},
+		"write":           {LKeyFor(1), testPD, true, false},
+		"another PD":      {LKeyFor(1), testPD + 1, false, false},
+		"another low key": {LKeyFor(1) ^ 1, testPD, false, false},
+		"free place":      {LKeyFor(0), testPD, false, false},
+		"no such place":   {LKeyFor(2), testPD, false, false},
+		"last place":      {math.MaxUint32, testPD, false, false},
+	} {
+		sge := good
+		sge.LKey = row.key
+		if got := s.memory(sge, row.pd, row.write); (got != nil) != row.want {
+			t.Errorf("%s: %d bytes", name, len(got))
+		}
+	}
+}
