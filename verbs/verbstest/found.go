@@ -10,6 +10,7 @@ import (
 // What RunModel has found: each was a difference once.
 var foundTests = []test{
 	{name: "post to ERR that the card set", run: postToFailed},
+	{name: "post to ERR that the card set, on an SRQ", run: postToFailedOnSRQ},
 	{name: "drain in ERR that the card set", run: drainFailed},
 	{name: "an overrun leaves RESET alone", run: overrunInReset},
 	{name: "an overrun by a failed send", run: overrunByFailedSend},
@@ -31,6 +32,25 @@ func (w *world) failed(from verbs.QPState) *verbs.QP {
 	w.overrun(qps[0], cq, 1)
 	w.settle()
 	return qp
+}
+
+// So with a queue pair on an SRQ, which has no receive queue.
+func postToFailedOnSRQ(t *testing.T, w *world) {
+	a, b := w.a, w.b
+	srq, err := b.pd.CreateSRQ(&verbs.SRQInitAttr{MaxWR: 8})
+	check(t, err)
+	qp := b.newQPWith(verbs.QPInitAttr{SendCQ: b.cq, RecvCQ: b.cq, SRQ: srq, Cap: defaultCap()})
+	toInit(t, qp)
+	to(t, qp, verbs.QPStateRTR)
+	ah := b.ah(a.end.IPv4)
+	wr := b.send(7, ah, a.qp)
+	refused(t, qp.PostSend([]verbs.SendWR{wr}), unix.EINVAL, "RTR")
+	check(t, srq.PostRecv([]verbs.RecvWR{{ID: 9, SGList: []verbs.SGE{{LKey: 12345, Length: 100}}}}))
+	a.post(a.send(1, a.ah(b.end.IPv4), qp))
+	b.expect(outcome{9, verbs.WCLocProtErr})
+	w.settle()
+	check(t, qp.PostSend([]verbs.SendWR{wr}))
+	b.expect(flushed(7))
 }
 
 // In ERR requests are flushed, whether the program or the card moved the queue pair there.
