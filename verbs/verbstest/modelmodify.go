@@ -78,10 +78,13 @@ func (s *side) spoilAttr(attr *verbs.QPAttr) {
 
 func (s *side) change(q *playedQP, attr verbs.QPAttr, mask verbs.QPAttrMask) {
 	s.note(s, "modify %s (%d sends, %d receives) to %v with %v", q, len(q.model.sends), len(q.model.recvs), attr.State, mask)
-	asked := attr // Modify sets attr to what the attributes are then
-	err := q.Modify(&attr, mask)
-	ok := !q.closed && q.model.modify(&asked, mask)
+	now := attr
+	err := q.Modify(&now, mask)
+	ok := !q.closed && q.model.modify(&attr, mask)
 	s.wantIf("modify", err, ok)
+	if want := q.model.changed(attr, mask, ok); now != want {
+		s.part("modify gives %+v, the model has %+v", now, want)
+	}
 	if ok {
 		s.seen["state "+q.model.state.String()]++
 		s.settle(q)
