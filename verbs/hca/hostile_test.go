@@ -1,0 +1,261 @@
+package hca
+
+import (
+	"bytes"
+	"testing"
+
+	"github.com/roced/roced/datapath/ring"
+	"github.com/roced/roced/verbs"
+	"golang.org/x/sys/unix"
+)
+
+// scene is a card that an attacker shares with a neighbour, and a peer on another card. It can be used by
+// one attacker after the other.
+type scene struct {
+	testing.TB
+	*wirePair           // the card's own program, which is the neighbour, and the peer
+	sink      *verbs.QP // of the peer: takes what the attacker sends
+	sunk      *verbs.CQ
+	canaries  []*verbs.MR // memory of the neighbour and of the peer that nobody writes to
+	before    remains
+}
+
+// canary fills memory that no attacker may read or write.
+var canary = []byte("nobody's business")
+
+func newScene(t testing.TB, options ...Option) *scene {
+	t.Helper()
+	s := &scene{TB: t, wirePair: newWirePair(t, options...)}
+	for _, one := range []*station{s.a, s.b} {
+		for range 4 { // so that some keys are those of the attacker's regions too
+			mr, err := one.pd.AllocMR(slotLen, verbs.AccessLocalWrite)
+			check(t, err)
+			s.guard(mr)
+		}
+	}
+	s.openSink()
+	s.before = s.a.remains()
+	return s
+}
+
+const sinkSlot = 32 // the first of the peer's slots that the sink uses
+
+func (s *scene) openSink() {
+	s.Helper()
+	var err error
+	s.sunk, err = s.b.ctx.CreateCQ(64)
+	check(s, err)
+	s.sink, err = s.b.pd.CreateQP(&verbs.QPInitAttr{Type: verbs.QPTypeUD, SendCQ: s.sunk, RecvCQ: s.sunk, Cap: verbs.QPCap{MaxRecvWR: 16}})
+	check(s, err)
+	check(s, s.sink.Activate(testQKey))
+	for slot := sinkSlot; slot < sinkSlot+16; slot++ {
+		s.refill(slot)
+	}
+}
+
+func (s *scene) refill(slot int) {
+	s.Helper()
+	check(s, s.sink.PostRecv([]verbs.RecvWR{{ID: uint64(slot), SGList: []verbs.SGE{s.b.piece(slot, slotLen)}}}))
+}
+
+// drainSink takes what the attacker has sent, in which there must be nothing that is not its own.
+func (s *scene) drainSink() (messages int) {
+	s.Helper()
+	for _, wc := range completionsOf(s, s.sunk) {
+		slot := s.b.slot(int(wc.ID))
+		if _, payload := wc.Payload(slot); bytes.Contains(payload, canary[:8]) {
+			s.Errorf("the attacker has sent %q", payload)
+		}
+		s.refill(int(wc.ID))
+		messages++
+	}
+	return messages
+}
+
+// guard fills a region with canaries.
+func (s *scene) guard(mr *verbs.MR) {
+	copy(mr.Bytes(), bytes.Repeat(canary, len(mr.Bytes())/len(canary)))
+	s.canaries = append(s.canaries, mr)
+}
+
+// unharmed checks that neighbour and peer reach each other, and that nobody has touched their memory.
+func (s *scene) unharmed() {
+	s.Helper()
+	for _, way := range []struct {
+		from, to *station
+		address  string
+	}{{s.a, s.b, "10.0.0.2"}, {s.b, s.a, "10.0.0.1"}} {
+		ah := way.from.ah(way.address)
+		copy(way.from.slot(0), "alive")
+		way.to.receive(1)
+		way.from.post(way.from.send(7, ah, way.to, way.from.piece(0, 5)))
+		expect(s, way.from.await(s, 1), ok(7))
+		got := way.to.await(s, 1)
+		expect(s, got, ok(1))
+		if _, payload := got[0].Payload(way.to.slot(1)); string(payload) != "alive" {
+			s.Errorf("%q arrived", payload)
+		}
+		check(s, ah.Close())
+	}
+	s.drainSink()
+	for _, mr := range s.canaries {
+		if !bytes.Equal(mr.Bytes()[:slotLen/2], bytes.Repeat(canary, slotLen)[:slotLen/2]) {
+			s.Errorf("memory of a region with key %#x was written to", mr.LKey())
+		}
+	}
+}
+
+// await polls for n completions, and runs both cards meanwhile: they may have no workers.
+func (s *station) await(w *scene, n int) (all []verbs.WC) {
+	s.Helper()
+	eventually(s, "completions", func() bool {
+		for tries := 0; tries < 100 && len(all) < n; tries++ {
+			all = append(all, s.completions()...)
+			w.a.device.Progress()
+			w.b.device.Progress()
+		}
+		return len(all) >= n
+	})
+	return all
+}
+
+// kernelMemory is memory from the kernel, as a client of a daemon has it. What is used after it was
+// given back kills the process. The race detector does not look at it: program and card race there by
+// design.
+type kernelMemory struct{}
+
+func (kernelMemory) Alloc(size int) ([]byte, error) {
+	return unix.Mmap(-1, 0, size, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_ANON|unix.MAP_PRIVATE)
+}
+
+func (kernelMemory) Free(memory []byte) { _ = unix.Munmap(memory) }
+
+// attacker is a program that goes past package verbs, and writes what it likes into its queues.
+type attacker struct {
+	*scene
+	session   *Session
+	pd        verbs.Handle
+	mr, other verbs.MRGrant // the other is of another PD, with canaries in it
+	ah        verbs.Handle
+	cq        verbs.CreateCQGrant
+	qp        verbs.CreateQPGrant
+	send      *ring.SendProducer
+	recv      *ring.RecvProducer
+	polls     *ring.CompletionConsumer
+}
+
+// attackerIndex is the place of its queue pair in the doorbell, and the token of its completions.
+const attackerIndex = 3
+
+// newAttacker makes a queue pair in RTS, in a session of its own.
+func (s *scene) newAttacker() *attacker {
+	s.Helper()
+	session, err := s.a.device.NewSession(SessionConfig{Memory: kernelMemory{}})
+	check(s, err)
+	a := &attacker{scene: s, session: session}
+	pd, err := session.AllocPD()
+	check(s, err)
+	foreign, err := session.AllocPD()
+	check(s, err)
+	a.pd = pd.PD
+	a.mr, err = session.AllocMR(verbs.AllocMRRequest{PD: pd.PD, Length: 2 * slotLen, Access: verbs.AccessLocalWrite})
+	check(s, err)
+	a.other, err = session.AllocMR(verbs.AllocMRRequest{PD: foreign.PD, Length: slotLen, Access: verbs.AccessLocalWrite})
+	check(s, err)
+	copy(a.other.Memory, bytes.Repeat(canary, slotLen))
+	ah, err := session.CreateAH(guard(s), verbs.CreateAHRequest{PD: pd.PD, Attr: *s.a.route("10.0.0.2")})
+	check(s, err)
+	a.ah = ah.AH
+	a.cq, err = session.CreateCQ(verbs.CreateCQRequest{Entries: 64})
+	check(s, err)
+	a.makeQP()
+	return a
+}
+
+func (a *attacker) makeQP() {
+	a.Helper()
+	var err error
+	a.qp, err = a.session.CreateQP(verbs.CreateQPRequest{
+		PD: a.pd, Type: verbs.QPTypeUD, Cap: defaultCap(), SendCQ: a.cq.CQ, RecvCQ: a.cq.CQ, DoorbellIndex: attackerIndex, CompletionToken: attackerIndex,
+	})
+	check(a, err)
+	a.openQueues()
+	check(a, a.activate())
+}
+
+func (a *attacker) openQueues() {
+	a.Helper()
+	var err error
+	a.send, err = ring.NewSendProducer(a.qp.SendMemory, a.qp.SendGeometry)
+	check(a, err)
+	a.recv, err = ring.NewRecvProducer(a.qp.RecvMemory, a.qp.RecvGeometry)
+	check(a, err)
+	a.polls, err = ring.NewCompletionConsumer(a.cq.Memory, a.cq.Geometry)
+	check(a, err)
+}
+
+// modify makes a change of state as Activate makes it.
+func (a *attacker) modify(state verbs.QPState) error {
+	r := verbs.ModifyQPRequest{QP: a.qp.QP, Attr: verbs.QPAttr{State: state, Port: 1, QKey: testQKey}, Mask: verbs.QPAttrState, CompletionToken: attackerIndex}
+	switch state {
+	case verbs.QPStateInit:
+		r.Mask |= verbs.QPAttrPKeyIndex | verbs.QPAttrPort | verbs.QPAttrQKey
+	case verbs.QPStateRTS:
+		r.Mask |= verbs.QPAttrSQPSN
+	}
+	_, err := a.session.ModifyQP(r)
+	return err
+}
+
+func (a *attacker) activate() error {
+	for _, state := range []verbs.QPState{verbs.QPStateInit, verbs.QPStateRTR, verbs.QPStateRTS} {
+		if err := a.modify(state); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// ring rings the doorbell and lets the cards run.
+func (a *attacker) ring() {
+	if a.session.Doorbell().Ring(attackerIndex) {
+		a.session.Wake()
+	}
+	a.run()
+}
+
+// message has the peer send the attacker's queue pair a message.
+func (a *attacker) message(length int) {
+	a.Helper()
+	ah := a.b.ah("10.0.0.1")
+	wr := a.b.send(5, ah, a.b, a.b.piece(9, length))
+	wr.RemoteQPN = a.qp.Number
+	a.b.post(wr)
+	expect(a, a.b.await(a.scene, 1), ok(5))
+	check(a, ah.Close())
+	a.run()
+}
+
+// results are the attacker's completions.
+func (a *attacker) results() (all []outcome) {
+	var c ring.CQE
+	for a.polls.Available(1) > 0 {
+		a.polls.Get(&c)
+		all = append(all, outcome{c.ID, c.Status})
+	}
+	a.polls.Publish()
+	return all
+}
+
+// leave closes the attacker's session, and checks what it must not have done.
+func (a *attacker) leave() {
+	a.Helper()
+	if !bytes.Equal(a.other.Memory, bytes.Repeat(canary, slotLen)[:slotLen]) {
+		a.Error("memory of another PD was written to")
+	}
+	check(a, a.session.Close())
+	a.unharmed()
+	if got := a.a.remains(); got != a.before {
+		a.Errorf("%+v are left, want %+v", got, a.before)
+	}
+}

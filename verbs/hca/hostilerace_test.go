@@ -1,0 +1,313 @@
+package hca
+
+import (
+	"bytes"
+	"encoding/binary"
+	"net/netip"
+	"slices"
+	"sync"
+	"testing"
+
+	"github.com/roced/roced/datapath/ring"
+	"github.com/roced/roced/verbs"
+)
+
+// What changes while the card looks at it. The attacker's memory is of the kernel's, so that the race
+// detector looks for races of the card's only.
+
+// during runs something again and again in a goroutine of its own, until the function that it gives is
+// called.
+func during(again func()) (end func()) {
+	stop, done := make(chan struct{}), sync.WaitGroup{}
+	done.Add(1)
+	go func() {
+		defer done.Done()
+		for !isClosed(stop) {
+			again()
+		}
+	}()
+	return func() {
+		close(stop)
+		done.Wait()
+	}
+}
+
+// rounds are how often the tests below go round.
+const hostileRounds = 300
+
+// A receive entry that is read twice would be checked with one content and used with another: its count of
+// SGEs, its keys and its lengths change all the time. A message that has a completion is there, whole.
+func TestReceiveEntryReadTwice(t *testing.T) {
+	s := newScene(t)
+	a := s.newAttacker()
+	good, short := ring.SGE{Length: 200, LKey: a.mr.LKey}, ring.SGE{Length: 50, LKey: a.mr.LKey}
+	bad := ring.SGE{Addr: 1<<64 - 64, Length: 1 << 31, LKey: a.other.LKey}
+	message := bytes.Repeat([]byte("whole"), 20)
+	copy(s.b.slot(9), message)
+	end := during(func() { a.flipReceives(good, bad, short) })
+	seen, waiting := map[verbs.WCStatus]int{}, false
+	for i := range uint64(10 * hostileRounds) {
+		if !waiting {
+			a.recv.Put(i, []ring.SGE{good})
+			a.recv.Publish()
+		}
+		a.message(len(message))
+		done := a.revive()
+		waiting = len(done) == 0
+		for _, o := range done {
+			if seen[o.status]++; o.status == verbs.WCSuccess && !bytes.Equal(a.mr.Memory[40:140], message) {
+				t.Fatalf("message %d: %q", i, a.mr.Memory[40:140])
+			}
+			clear(a.mr.Memory)
+		}
+	}
+	end()
+	if seen[verbs.WCSuccess] == 0 || seen[verbs.WCLocProtErr] == 0 {
+		t.Errorf("completions by status %v", seen)
+	}
+	a.leave()
+}
+
+// flipReceives writes good and bad content over all receive requests.
+func (a *attacker) flipReceives(contents ...ring.SGE) {
+	stride := int(a.qp.RecvGeometry.Stride)
+	for _, sge := range contents {
+		for at := slotsAt; at < len(a.qp.RecvMemory); at += stride {
+			slot := a.qp.RecvMemory[at : at+stride]
+			binary.LittleEndian.PutUint32(slot[8:], sge.Length) // the count
+			ring.PutSGE(slot[16:], sge)
+			binary.LittleEndian.PutUint32(slot[8:], 1)
+		}
+	}
+}
+
+// revive gives the completions, and makes a queue pair that has failed usable again.
+func (a *attacker) revive() []outcome {
+	a.Helper()
+	all := a.results()
+	if slices.ContainsFunc(all, func(o outcome) bool { return o.status != verbs.WCSuccess }) {
+		check(a, a.modify(verbs.QPStateReset))
+		check(a, a.activate())
+		a.results()
+		a.openQueues()
+	}
+	return all
+}
+
+// So with a send entry: its handle, its count, the flag for inline data and its length.
+func TestSendEntryReadTwice(t *testing.T) {
+	s := newScene(t)
+	a := s.newAttacker()
+	wr := ring.Send{Opcode: ring.WRSend, Flags: ring.SendSignaled, AH: uint32(a.ah), RemoteQPN: s.sink.Number(), RemoteQKey: testQKey, SGECount: 1}
+	end := during(func() {
+		a.flipSends(ring.SGE{Length: 64, LKey: a.mr.LKey}, ring.SGE{Addr: 1 << 63, Length: 1 << 31, LKey: a.other.LKey})
+	})
+	sent := 0
+	for i := range uint64(hostileRounds) {
+		wr.ID = i
+		ring.PutSGE(a.send.Put(&wr), ring.SGE{Length: 64, LKey: a.mr.LKey})
+		a.send.Publish()
+		a.ring()
+		a.revive()
+		sent += s.drainSink()
+	}
+	end()
+	if sent == 0 {
+		t.Error("nothing was sent")
+	}
+	a.leave()
+}
+
+func (a *attacker) flipSends(contents ...ring.SGE) {
+	stride := int(a.qp.SendGeometry.Stride)
+	for i, sge := range contents {
+		for at := slotsAt; at < len(a.qp.SendMemory); at += stride {
+			slot := a.qp.SendMemory[at : at+stride]
+			slot[9] = byte(ring.SendSignaled) + byte(i)*byte(ring.SendInline)
+			binary.LittleEndian.PutUint16(slot[10:], uint16(1+i*0xFFFE))
+			binary.LittleEndian.PutUint32(slot[28:], uint32(i)*(1<<31+8))
+			ring.PutSGE(slot[32:], sge)
+		}
+	}
+}
+
+// Use of a queue pair's resources while modify changes them: messages come, requests are sent, and
+// meanwhile it is reset, destroyed and made anew, and so are its region and its handle.
+func TestResourcesWhileModifyChangesThem(t *testing.T) {
+	s := newScene(t)
+	a := s.newAttacker()
+	number := a.qp.Number
+	endFlood := s.flood("10.0.0.1", func() verbs.QPN { return number })
+	endRings := during(func() {
+		if a.session.Doorbell().Ring(attackerIndex) {
+			a.session.Wake()
+		}
+	})
+	for i := range hostileRounds {
+		a.fillQueues()
+		switch i % 4 {
+		case 0:
+			check(t, a.modify(verbs.QPStateErr))
+			fallthrough
+		case 1:
+			check(t, a.modify(verbs.QPStateReset))
+			check(t, a.activate())
+		case 2:
+			check(t, a.session.DestroyQP(verbs.DestroyQPRequest{QP: a.qp.QP}))
+			a.makeQP()
+		case 3:
+			a.renewObjects()
+		}
+		a.openQueues()
+		a.results()
+	}
+	endRings()
+	endFlood()
+	a.leave()
+}
+
+// fillQueues posts as much as fits.
+func (a *attacker) fillQueues() {
+	wr := ring.Send{Opcode: ring.WRSend, AH: uint32(a.ah), RemoteQPN: a.sink.Number(), RemoteQKey: testQKey, SGECount: 1}
+	for i := range uint64(depth) {
+		ring.PutSGE(a.send.Put(&wr), ring.SGE{Length: 64, LKey: a.mr.LKey})
+		a.recv.Put(i, []ring.SGE{{Length: 200, LKey: a.mr.LKey}})
+	}
+	a.send.Publish()
+	a.recv.Publish()
+}
+
+// renewObjects takes the region and the handle away from requests that name them.
+func (a *attacker) renewObjects() {
+	a.Helper()
+	check(a, a.session.DeregMR(verbs.DeregMRRequest{MR: a.mr.MR}))
+	check(a, a.session.DestroyAH(verbs.DestroyAHRequest{AH: a.ah}))
+	var err error
+	a.mr, err = a.session.AllocMR(verbs.AllocMRRequest{PD: a.pd, Length: 2 * slotLen, Access: verbs.AccessLocalWrite})
+	check(a, err)
+	ah, err := a.session.CreateAH(guard(a), verbs.CreateAHRequest{PD: a.pd, Attr: *a.a.route("10.0.0.2")})
+	check(a, err)
+	a.ah = ah.AH
+}
+
+// flood has the peer send messages to an address, from a queue pair of its own, until the function that it
+// gives is called.
+func (s *scene) flood(address string, to func() verbs.QPN) (end func()) {
+	s.Helper()
+	cq, err := s.b.ctx.CreateCQ(64)
+	check(s, err)
+	qp, err := s.b.pd.CreateQP(&verbs.QPInitAttr{Type: verbs.QPTypeUD, SendCQ: cq, RecvCQ: cq, Cap: verbs.QPCap{MaxSendWR: 32}})
+	check(s, err)
+	check(s, qp.Activate(testQKey))
+	ah := s.b.ah(address)
+	wrs := []verbs.SendWR{{Opcode: verbs.WRSend, Flags: verbs.SendSignaled, SGList: []verbs.SGE{s.b.piece(20, 100)}, AH: ah, RemoteQPN: to(), RemoteQKey: testQKey}}
+	copy(s.b.slot(20), bytes.Repeat([]byte("flood"), 20))
+	stop := during(func() {
+		_ = qp.PostSend(wrs) // the queue may be full
+		_, _ = cq.Poll(make([]verbs.WC, 8))
+	})
+	return func() {
+		s.Helper()
+		stop()
+		check(s, qp.Close())
+		check(s, cq.Close())
+		check(s, ah.Close())
+	}
+}
+
+// Packets processed after ERR: once the change is made, nothing is written to the program's memory any
+// more, though requests are left and packets go on coming.
+func TestPacketsProcessedAfterERR(t *testing.T) {
+	s := newScene(t)
+	for range 20 {
+		a := s.newAttacker()
+		end := s.flood("10.0.0.1", func() verbs.QPN { return a.qp.Number })
+		a.fillQueues()
+		eventually(t, "a message", func() bool { return len(a.results()) > 0 })
+		check(t, a.modify(verbs.QPStateErr))
+		a.results()
+		clear(a.mr.Memory)
+		a.recv.Put(99, []ring.SGE{{Length: 200, LKey: a.mr.LKey}})
+		a.recv.Publish() // and nobody rings
+		before := s.a.drops()["qp_state"]
+		eventually(t, "more messages", func() bool { return s.a.drops()["qp_state"] > before+10 })
+		if slices.ContainsFunc(a.mr.Memory, func(b byte) bool { return b != 0 }) {
+			t.Error("a message was written to memory after ERR")
+		}
+		for _, o := range a.results() {
+			if o.status == verbs.WCSuccess {
+				t.Errorf("completion %v after ERR", o)
+			}
+		}
+		end()
+		a.leave()
+	}
+}
+
+// A group published before it is programmed: queue pairs attach and detach while messages for the group
+// come, and each that one gets is whole.
+func TestGroupPublishedBeforeItIsProgrammed(t *testing.T) {
+	s := newScene(t)
+	end := s.flood(groupV4, func() verbs.QPN { return verbs.MulticastQPN })
+	for range hostileRounds {
+		a := s.newAttacker()
+		a.recv.Put(1, []ring.SGE{{Length: 200, LKey: a.mr.LKey}})
+		a.recv.Publish()
+		group := verbs.McastRequest{QP: a.qp.QP, MGID: gid(groupV4)}
+		check(t, a.session.AttachMcast(group))
+		var c ring.CQE
+		eventually(t, "a message to the group", func() bool { return a.polls.Available(1) > 0 })
+		a.polls.Get(&c)
+		check(t, a.session.DetachMcast(group))
+		grh := verbs.GRH(a.mr.Memory[:40])
+		if c.Status != verbs.WCSuccess || c.QPN != a.qp.Number || grh.DGID() != gid(groupV4) || !bytes.HasPrefix(a.mr.Memory[40:], []byte("floodflood")) {
+			t.Fatalf("completion %+v to %v, %q", c, grh.DGID(), a.mr.Memory[40:60])
+		}
+		check(t, a.session.Close())
+	}
+	end()
+	s.unharmed()
+}
+
+// groupSteering says when the card has XDP redirect a group's packets, and when no more.
+type groupSteering struct {
+	noSteering
+	changed func()
+}
+
+func (g *groupSteering) AddGroup(netip.Addr) error {
+	g.changed()
+	return nil
+}
+
+func (g *groupSteering) RemoveGroup(netip.Addr) error {
+	g.changed()
+	return nil
+}
+
+// As soon as XDP redirects a group's packets, and as long as it does, the card delivers them.
+func TestGroupIsProgrammedWhenItIsSteered(t *testing.T) {
+	w, err := NewWire(0)
+	check(t, err)
+	t.Cleanup(func() { check(t, w.Close()) })
+	group := &groupSteering{}
+	one, err := w.addHost("a", addressesA, func(h *wireHost) (surroundings, steering) { return h, group })
+	check(t, err)
+	two, err := w.AddHost("b", addressesB...)
+	check(t, err)
+	a, b := newStation(t, one.Card), newStation(t, two.Card)
+	a.receive(0, 1)
+	message := b.toGroup(groupV4, 0, 5)
+	changes := 0
+	group.changed = func() {
+		b.post(message)
+		b.wait(1)
+		check(t, a.wait(1)[0].Err())
+		changes++
+	}
+	check(t, a.qp.AttachMcast(gid(groupV4), 0))
+	check(t, a.qp.DetachMcast(gid(groupV4), 0))
+	if changes != 2 {
+		t.Errorf("%d changes of the steering", changes)
+	}
+}
