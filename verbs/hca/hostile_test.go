@@ -139,6 +139,7 @@ type attacker struct {
 	ah        verbs.Handle
 	cq        verbs.CreateCQGrant
 	qp        verbs.CreateQPGrant
+	srq       verbs.CreateSRQGrant // none, unless it was made with one
 	send      *ring.SendProducer
 	recv      *ring.RecvProducer
 	polls     *ring.CompletionConsumer
@@ -147,7 +148,7 @@ type attacker struct {
 // attackerIndex is the place of its queue pair in the doorbell, and the token of its completions.
 const attackerIndex = 3
 
-// newAttacker makes a queue pair in RTS, in a session of its own.
+// newAttacker makes all but a queue pair, in a session of its own.
 func (s *scene) newAttacker() *attacker {
 	s.Helper()
 	session, err := s.a.device.NewSession(SessionConfig{Memory: kernelMemory{}})
@@ -168,17 +169,35 @@ func (s *scene) newAttacker() *attacker {
 	a.ah = ah.AH
 	a.cq, err = session.CreateCQ(verbs.CreateCQRequest{Entries: 64})
 	check(s, err)
+	return a
+}
+
+// withQP makes a queue pair in RTS.
+func (a *attacker) withQP() *attacker {
+	a.Helper()
 	a.makeQP()
 	return a
+}
+
+// withSRQ is withQP, on an SRQ.
+func (a *attacker) withSRQ() *attacker {
+	a.Helper()
+	var err error
+	a.srq, err = a.session.CreateSRQ(verbs.CreateSRQRequest{PD: a.pd, Attr: verbs.SRQInitAttr{MaxWR: depth, MaxSGE: 4}})
+	check(a, err)
+	return a.withQP()
 }
 
 func (a *attacker) makeQP() {
 	a.Helper()
 	var err error
 	a.qp, err = a.session.CreateQP(verbs.CreateQPRequest{
-		PD: a.pd, Type: verbs.QPTypeUD, Cap: defaultCap(), SendCQ: a.cq.CQ, RecvCQ: a.cq.CQ, DoorbellIndex: attackerIndex, CompletionToken: attackerIndex,
+		PD: a.pd, Type: verbs.QPTypeUD, Cap: defaultCap(), SendCQ: a.cq.CQ, RecvCQ: a.cq.CQ, SRQ: a.srq.SRQ, DoorbellIndex: attackerIndex, CompletionToken: attackerIndex,
 	})
 	check(a, err)
+	if a.srq.SRQ != 0 {
+		a.qp.RecvMemory, a.qp.RecvGeometry = a.srq.Memory, a.srq.Geometry
+	}
 	a.openQueues()
 	check(a, a.activate())
 }

@@ -15,11 +15,17 @@ import (
 func FuzzHostileProgram(f *testing.F) {
 	for _, program := range hostileSeeds() {
 		f.Add(program)
+		f.Add(append(program, 0)) // the length decides whether there is an SRQ
 	}
 	s := newScene(f, WithoutWorker()) // for one input after the other
 	f.Fuzz(func(t *testing.T, program []byte) {
 		s.TB, s.a.TB, s.b.TB = t, t, t
 		a := s.newAttacker()
+		if len(program)%2 == 0 {
+			a.withQP()
+		} else {
+			a.withSRQ()
+		}
 		for p := (&instructions{rest: program}); len(p.rest) > 0 && p.taken < 200; p.taken++ {
 			hostileSteps[int(p.next())%len(hostileSteps)](a, p)
 		}

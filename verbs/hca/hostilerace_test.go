@@ -39,7 +39,17 @@ const hostileRounds = 300
 // SGEs, its keys and its lengths change all the time. A message that has a completion is there, whole.
 func TestReceiveEntryReadTwice(t *testing.T) {
 	s := newScene(t)
-	a := s.newAttacker()
+	s.receiveEntryReadTwice(s.newAttacker().withQP())
+}
+
+// An SRQ entry that is read twice, likewise.
+func TestSRQEntryReadTwice(t *testing.T) {
+	s := newScene(t)
+	s.receiveEntryReadTwice(s.newAttacker().withSRQ())
+}
+
+func (s *scene) receiveEntryReadTwice(a *attacker) {
+	s.Helper()
 	good, short := ring.SGE{Length: 200, LKey: a.mr.LKey}, ring.SGE{Length: 50, LKey: a.mr.LKey}
 	bad := ring.SGE{Addr: 1<<64 - 64, Length: 1 << 31, LKey: a.other.LKey}
 	message := bytes.Repeat([]byte("whole"), 20)
@@ -56,14 +66,14 @@ func TestReceiveEntryReadTwice(t *testing.T) {
 		waiting = len(done) == 0
 		for _, o := range done {
 			if seen[o.status]++; o.status == verbs.WCSuccess && !bytes.Equal(a.mr.Memory[40:140], message) {
-				t.Fatalf("message %d: %q", i, a.mr.Memory[40:140])
+				s.Fatalf("message %d: %q", i, a.mr.Memory[40:140])
 			}
 			clear(a.mr.Memory)
 		}
 	}
 	end()
 	if seen[verbs.WCSuccess] == 0 || seen[verbs.WCLocProtErr] == 0 {
-		t.Errorf("completions by status %v", seen)
+		s.Errorf("completions by status %v", seen)
 	}
 	a.leave()
 }
@@ -97,7 +107,7 @@ func (a *attacker) revive() []outcome {
 // So with a send entry: its handle, its count, the flag for inline data and its length.
 func TestSendEntryReadTwice(t *testing.T) {
 	s := newScene(t)
-	a := s.newAttacker()
+	a := s.newAttacker().withQP()
 	wr := ring.Send{Opcode: ring.WRSend, Flags: ring.SendSignaled, AH: uint32(a.ah), RemoteQPN: s.sink.Number(), RemoteQKey: testQKey, SGECount: 1}
 	end := during(func() {
 		a.flipSends(ring.SGE{Length: 64, LKey: a.mr.LKey}, ring.SGE{Addr: 1 << 63, Length: 1 << 31, LKey: a.other.LKey})
@@ -135,7 +145,7 @@ func (a *attacker) flipSends(contents ...ring.SGE) {
 // meanwhile it is reset, destroyed and made anew, and so are its region and its handle.
 func TestResourcesWhileModifyChangesThem(t *testing.T) {
 	s := newScene(t)
-	a := s.newAttacker()
+	a := s.newAttacker().withQP()
 	number := a.qp.Number
 	endFlood := s.flood("10.0.0.1", func() verbs.QPN { return number })
 	endRings := during(func() {
@@ -220,7 +230,7 @@ func (s *scene) flood(address string, to func() verbs.QPN) (end func()) {
 func TestPacketsProcessedAfterERR(t *testing.T) {
 	s := newScene(t)
 	for range 20 {
-		a := s.newAttacker()
+		a := s.newAttacker().withQP()
 		end := s.flood("10.0.0.1", func() verbs.QPN { return a.qp.Number })
 		a.fillQueues()
 		eventually(t, "a message", func() bool { return len(a.results()) > 0 })
@@ -250,7 +260,7 @@ func TestGroupPublishedBeforeItIsProgrammed(t *testing.T) {
 	s := newScene(t)
 	end := s.flood(groupV4, func() verbs.QPN { return verbs.MulticastQPN })
 	for range hostileRounds {
-		a := s.newAttacker()
+		a := s.newAttacker().withQP()
 		a.recv.Put(1, []ring.SGE{{Length: 200, LKey: a.mr.LKey}})
 		a.recv.Publish()
 		group := verbs.McastRequest{QP: a.qp.QP, MGID: gid(groupV4)}

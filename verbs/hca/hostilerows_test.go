@@ -39,7 +39,7 @@ func TestHostileSends(t *testing.T) {
 	for _, row := range hostileSends {
 		t.Run(row.name, func(t *testing.T) {
 			s.TB, s.a.TB, s.b.TB = t, t, t
-			a := s.newAttacker()
+			a := s.newAttacker().withQP()
 			request := row.send
 			request.ID, request.RemoteQPN, request.RemoteQKey = 1, s.sink.Number(), testQKey
 			if request.AH == 0 {
@@ -100,7 +100,7 @@ func TestHostileReceives(t *testing.T) {
 	for _, row := range hostileReceives {
 		t.Run(row.name, func(t *testing.T) {
 			s.TB, s.a.TB, s.b.TB = t, t, t
-			a := s.newAttacker()
+			a := s.newAttacker().withQP()
 			var sges []ring.SGE
 			for _, sge := range row.sges {
 				sges = append(sges, a.keyed(sge))
@@ -131,7 +131,7 @@ const (
 func TestHostileIndices(t *testing.T) {
 	s := newScene(t, WithoutWorker())
 	for _, lie := range []uint32{depth + 2, 1 << 16, 1 << 31, math.MaxUint32 - depth, math.MaxUint32} {
-		a := s.newAttacker()
+		a := s.newAttacker().withQP()
 		good := ring.Send{ID: 1, Opcode: ring.WRSend, Flags: ring.SendSignaled, AH: uint32(a.ah), RemoteQPN: s.sink.Number()}
 		a.send.Put(&good)
 		a.recv.Put(2, []ring.SGE{{Length: 100, LKey: a.mr.LKey}})
@@ -155,11 +155,36 @@ func TestHostileIndices(t *testing.T) {
 	}
 }
 
+// Requests that name what was taken away name nothing, though its memory is another's by then.
+func TestHostileKeysOfTheGone(t *testing.T) {
+	s := newScene(t, WithoutWorker())
+	a := s.newAttacker().withQP()
+	sge := ring.SGE{Length: 100, LKey: a.mr.LKey}
+	check(t, a.session.DeregMR(verbs.DeregMRRequest{MR: a.mr.MR}))
+	ring.PutSGE(a.send.Put(&ring.Send{ID: 1, Opcode: ring.WRSend, AH: uint32(a.ah), RemoteQPN: s.sink.Number(), SGECount: 1}), sge)
+	a.send.Publish()
+	a.ring()
+	_, err := a.session.ModifyQP(verbs.ModifyQPRequest{QP: a.qp.QP, Attr: verbs.QPAttr{State: verbs.QPStateRTS}, Mask: verbs.QPAttrState})
+	check(t, err) // from SQE
+	check(t, a.session.DestroyAH(verbs.DestroyAHRequest{AH: a.ah}))
+	a.send.Put(&ring.Send{ID: 2, Opcode: ring.WRSend, AH: uint32(a.ah), RemoteQPN: s.sink.Number()})
+	a.send.Publish()
+	a.ring()
+	a.recv.Put(3, []ring.SGE{sge})
+	a.recv.Publish()
+	a.message(10)
+	want := []outcome{{1, verbs.WCLocProtErr}, {2, verbs.WCLocQPOpErr}, {3, verbs.WCLocProtErr}}
+	if got := a.results(); !slices.Equal(got, want) {
+		t.Errorf("completions %v, want %v", got, want)
+	}
+	a.leave()
+}
+
 // A CQ whose consumer says what cannot be is overrun, with its own queue pair, and nothing else.
 func TestHostileCompletionQueue(t *testing.T) {
 	s := newScene(t, WithoutWorker())
 	for _, lie := range []uint32{1, 1 << 16, 1 << 31, math.MaxUint32 - 64} {
-		a := s.newAttacker()
+		a := s.newAttacker().withQP()
 		binary.NativeEndian.PutUint32(a.cq.Memory[consumerAt:], lie)
 		for i := range uint64(100) {
 			if a.modify(verbs.QPStateReset) == nil && a.activate() == nil {
@@ -176,7 +201,7 @@ func TestHostileCompletionQueue(t *testing.T) {
 // Bits of queue pairs that there are not, in a doorbell that a program can write to as it likes.
 func TestHostileDoorbell(t *testing.T) {
 	s := newScene(t, WithoutWorker())
-	a := s.newAttacker()
+	a := s.newAttacker().withQP()
 	for i := range a.session.doorbellMemory {
 		a.session.doorbellMemory[i] = 0xFF
 	}
