@@ -194,3 +194,63 @@ func ExampleContext_GetAsyncEvent() {
 	// port error PORT_DOWN
 	// port active PORT_ACTIVE
 }
+
+// A server with a queue pair for each client needs no receives for each of them: they share some.
+func ExamplePD_CreateSRQ() {
+	left, right := newCards()
+	client, server := open(left), open(right)
+	defer client.ctx.Close()
+	defer server.ctx.Close()
+	ctx := context.Background()
+
+	srq, _ := server.pd.CreateSRQ(&verbs.SRQInitAttr{MaxWR: 64})
+	for i := range 8 {
+		_ = srq.PostRecv([]verbs.RecvWR{{ID: uint64(i), SGList: []verbs.SGE{server.mr.SGE(i*2048, 2048)}}})
+	}
+	_ = srq.Modify(&verbs.SRQAttr{Limit: 6}, verbs.SRQLimit) // an event when fewer than 6 are left
+	ah := client.handle(ctx, "10.0.0.2")
+	for _, name := range []string{"one", "two", "three"} {
+		qp, _ := server.pd.CreateQP(&verbs.QPInitAttr{Type: verbs.QPTypeUD, SendCQ: server.cq, RecvCQ: server.cq, SRQ: srq})
+		_ = qp.Activate(0x11111111)
+		_ = client.qp.PostSend(client.message("to queue pair "+name, ah, qp.Number()))
+		var wcs [1]verbs.WC
+		_, _ = server.cq.Wait(ctx, wcs[:])
+		_, payload := server.payload(&wcs[0])
+		fmt.Printf("%s\n", payload)
+	}
+	event, _ := server.ctx.GetAsyncEvent(ctx)
+	fmt.Println(event.Type, event.SRQ == srq) // time to post more
+	// Output:
+	// to queue pair one
+	// to queue pair two
+	// to queue pair three
+	// SRQ limit reached true
+}
+
+// One goroutine serves several completion queues through a channel, as with ibv_get_cq_event(3).
+func ExampleCompChannel() {
+	left, right := newCards()
+	client, server := open(left), open(right)
+	defer client.ctx.Close()
+	defer server.ctx.Close()
+	ctx := context.Background()
+
+	channel, _ := server.ctx.CreateCompChannel()
+	cq, _ := server.ctx.CreateCQEx(&verbs.CQInitAttr{Entries: 64, Channel: channel, CQContext: "requests"})
+	server.qp, _ = server.pd.CreateQP(&verbs.QPInitAttr{
+		Type: verbs.QPTypeUD, SendCQ: server.cq, RecvCQ: cq, Cap: verbs.QPCap{MaxRecvWR: 16},
+	})
+	_ = server.qp.Activate(0x11111111)
+	server.receive(1)
+	_, _ = cq.ReqNotify(verbs.CQNextComp) // armed before anything comes
+	_ = client.qp.PostSend(client.message("hello", client.handle(ctx, "10.0.0.2"), server.qp.Number()))
+
+	got, _ := channel.Get(ctx) // sleeps; the channel is a descriptor too
+	_ = got.AckEvents(1)
+	_, _ = got.ReqNotify(verbs.CQNextComp) // armed again before it is polled, so that nothing is missed
+	var wcs [4]verbs.WC
+	n, _ := got.Poll(wcs[:])
+	_, payload := server.payload(&wcs[0])
+	fmt.Printf("%d of %v: %s\n", n, got.CQContext(), payload)
+	// Output: 1 of requests: hello
+}
