@@ -113,7 +113,7 @@ func (c *CompChannel) failure(cause error) error {
 	if err := c.ctx.gone(); err != nil {
 		return fmt.Errorf("get CQ event: %w", err)
 	}
-	if errors.Is(cause, os.ErrClosed) {
+	if errors.Is(cause, os.ErrClosed) || errors.Is(cause, io.EOF) { // Close ends the card's end first
 		return fmt.Errorf("get CQ event: %w: the completion channel", ErrObjectClosed)
 	}
 	return fmt.Errorf("get CQ event: %w: %w", ErrHost, cause)

@@ -1,0 +1,95 @@
+package hca
+
+import (
+	"errors"
+	"io"
+	"testing"
+
+	"github.com/roced/roced/verbs"
+)
+
+// When the card fails, a program gets the events of what was flushed, and then the reason; channels and
+// CQs can be closed.
+func TestChannelOfAFailedCard(t *testing.T) {
+	w := newWirePair(t)
+	channel, err := w.a.ctx.CreateCompChannel()
+	check(t, err)
+	cq, err := w.a.ctx.CreateCQEx(&verbs.CQInitAttr{Entries: 8, Channel: channel})
+	check(t, err)
+	qp, err := w.a.pd.CreateQP(&verbs.QPInitAttr{Type: verbs.QPTypeUD, SendCQ: cq, RecvCQ: cq, Cap: verbs.QPCap{MaxRecvWR: 1}})
+	check(t, err)
+	check(t, qp.Activate(0))
+	check(t, qp.PostRecv([]verbs.RecvWR{{}}))
+	_, err = cq.ReqNotify(verbs.CQSolicited)
+	check(t, err)
+	w.a.device.fail(errInterfaceGone)
+	got, err := channel.Get(guard(t))
+	check(t, err)
+	if got != cq {
+		t.Error("not the CQ's event")
+	}
+	_, err = channel.Get(guard(t))
+	refused(t, err, verbs.ErrDeviceFatal)
+	check(t, cq.AckEvents(1))
+	check(t, errors.Join(qp.Close(), cq.Close(), channel.Close()))
+}
+
+// A program that has closed its end, or does not read, harms nobody; the end of the session is the end
+// of what it reads.
+func TestChannelThatNobodyReads(t *testing.T) {
+	w := newWirePair(t)
+	session, err := w.a.device.NewSession(SessionConfig{Limits: Limits{CompChannels: 2}})
+	check(t, err)
+	deaf, err := session.CreateCompChannel()
+	check(t, err)
+	check(t, deaf.Events.Close())
+	silent, err := session.CreateCompChannel()
+	check(t, err)
+	_, err = session.CreateCompChannel()
+	refused(t, err, verbs.ErrLimit, "completion channel")
+	for _, channel := range []verbs.Handle{deaf.Channel, silent.Channel} {
+		grant, err := session.CreateCQ(verbs.CreateCQRequest{Entries: 8, EventID: 7, Channel: channel})
+		check(t, err)
+		c, err := session.cqs.get(grant.CQ)
+		check(t, err)
+		const records = 10_000 // more than there is room for
+		w.a.device.engine.Do(func() {
+			for range records {
+				c.entry.Notify()
+			}
+		})
+		if channel == deaf.Channel && c.owed.Load() != 0 {
+			t.Errorf("%d records are owed to nobody", c.owed.Load())
+		}
+	}
+	w.b.receive(1)
+	w.a.post(w.a.send(1, w.a.ah("10.0.0.2"), w.b, w.a.piece(0, 3)))
+	w.b.wait(1)
+	check(t, session.Close())
+	all, err := io.ReadAll(silent.Events)
+	if err != nil || len(all) == 0 || len(all)%8 != 0 {
+		t.Errorf("%d bytes, %v", len(all), err)
+	}
+	check(t, silent.Events.Close())
+}
+
+// Nothing of a channel is left when its session ends: descriptors are counted by this package's
+// TestMain, and so they are when only the context is closed.
+func TestChannelsEndWithTheContext(t *testing.T) {
+	w := newWirePair(t)
+	var channels []*verbs.CompChannel
+	for range 10 {
+		channel, err := w.a.ctx.CreateCompChannel()
+		check(t, err)
+		channels = append(channels, channel)
+	}
+	check(t, w.a.ctx.Close())
+	for _, channel := range channels {
+		conn, err := channel.SyscallConn()
+		check(t, err)
+		if err := conn.Control(func(uintptr) {}); err == nil {
+			t.Error("still open")
+		}
+		refused(t, channel.Close(), verbs.ErrClosed)
+	}
+}
