@@ -24,6 +24,8 @@
 // down; there is one for each direction, since receiving may send. What depends on the transport
 // service is in a file of its own: ud.go.
 //
+// A queue pair's receives are its own or come from an SRQ (srq.go), which others take from too.
+//
 // A round has a budget for receiving and one for sending, so that neither direction starves the
 // other and a round stays short. The next round continues what is left: queue pairs (turns.go),
 // copies of a packet to a group (fanout.go), frames of a burst, doorbell bits.

@@ -16,7 +16,8 @@ var (
 	ErrState   = errno.New("wrong queue pair state", unix.EINVAL)
 	// ErrQueueFull means that all slots of a queue hold requests: poll, and post again. The slot of
 	// a receive or of a signaled send is free when its completion has been polled, that of an
-	// unsignaled send when the card has carried it out. If all sends are unsignaled there is
+	// unsignaled send when the card has carried it out, and that of an SRQ's receive when the card
+	// has taken it. If all sends are unsignaled there is
 	// nothing to poll: wait with QP.Drain, or make every n-th one signaled.
 	ErrQueueFull   = errno.New("queue is full", unix.ENOMEM)
 	ErrLimit       = errno.New("limit reached", unix.ENOMEM)

@@ -181,3 +181,30 @@ func TestRecvLyingProducer(t *testing.T) {
 		}
 	}
 }
+
+// TestRecvWaiting: both ends of a shared queue count what has not been taken, the program what the card
+// has published; an index that cannot be counts as full to the program, and as empty to the card.
+func TestRecvWaiting(t *testing.T) {
+	for _, start := range starts {
+		p, c, memory := recvEnds(t, RecvGeometry(testEntries, 1), start)
+		for i := range uint32(testEntries) {
+			p.Put(uint64(i), nil)
+			if p.Publish(); p.Waiting() != i+1 || c.Waiting() != i+1 {
+				t.Fatalf("start %d, %d posted: %d and %d wait", start, i+1, p.Waiting(), c.Waiting())
+			}
+		}
+		var r Recv
+		c.Peek(&r)
+		if c.Advance(); p.Waiting() != testEntries || c.Waiting() != testEntries-1 {
+			t.Fatalf("one taken: %d and %d wait", p.Waiting(), c.Waiting())
+		}
+		if c.Publish(); p.Waiting() != testEntries-1 {
+			t.Fatalf("published: %d wait", p.Waiting())
+		}
+		word(memory, consumerWords).Store(start + 3*testEntries)
+		word(memory, 0).Store(start + 3*testEntries)
+		if p.Waiting() != testEntries {
+			t.Errorf("the card's index is out of bounds: %d wait", p.Waiting())
+		}
+	}
+}

@@ -4,7 +4,7 @@
 //	verbs.Context   verbs.Context
 //	     │ commands      │
 //	     ▼               ▼
-//	Session          Session ── its tables of PD, MR, CQ, QP, AH …; doorbell, events, limits
+//	Session          Session ── its tables of PD, MR, CQ, SRQ, QP, AH …; doorbell, events, limits
 //	     └──────┬────────┘
 //	          Card ── shared by programs: QP numbers, groups, GIDs, paths     (mutex)
 //	     │         │ Engine.Do: between two bursts

@@ -11,6 +11,7 @@ import (
 
 var specialTests = []test{
 	{name: "types of queue pairs", run: qpTypes},
+	{name: "numbers of queue pairs", run: qpNumbers},
 	{name: "GSI is privileged", run: gsiIsPrivileged},
 	{name: "GSI", run: gsi},
 }
@@ -35,6 +36,21 @@ func qpTypes(t *testing.T, w *world) {
 		}
 		_, err := s.pd.CreateQP(&verbs.QPInitAttr{Type: kind, SendCQ: s.cq, RecvCQ: s.cq, Port: 1})
 		refused(t, err, want, says)
+	}
+}
+
+// Numbers are used again late: a message to a queue pair that has been closed reaches no other. None
+// is that of a special queue pair, or of groups.
+func qpNumbers(t *testing.T, w *world) {
+	seen := map[verbs.QPN]bool{w.a.qp.Number(): true}
+	for range 1000 {
+		qp := w.a.newQP(verbs.QPCap{MaxSendWR: 1, MaxRecvWR: 1})
+		n := qp.Number()
+		if seen[n] || n < 2 || n >= verbs.MulticastQPN {
+			t.Fatalf("number %v, seen %v", n, seen[n])
+		}
+		seen[n] = true
+		check(t, qp.Close())
 	}
 }
 
