@@ -251,7 +251,7 @@ const (
 	EventSRQLimitReached  = ring.EventSRQLimitReached  // see SRQ.Modify
 	EventQPLastWQEReached = ring.EventQPLastWQEReached // a queue pair with an SRQ went to ERR: it takes no more receives
 	EventGIDChange        = ring.EventGIDChange        // entries of the port's GID table changed
-	EventMTUChange        = ring.EventMTUChange        // the active MTU changed with the interface's; not in libibverbs
+	EventMTUChange        = ring.EventMTUChange        // the active MTU changed with the interface's, or cannot follow it; not in libibverbs
 )
 
 // The port states that an Ethernet port has.

@@ -77,7 +77,8 @@ func WithSpin(spin time.Duration) Option { return func(o *options) { o.spin = sp
 // WithFrames sets the size of each socket's rings, in frames, a power of two. Each receive queue of
 // the interface has a socket with memory for twice as many frames to receive, 2 KiB each (4 KiB from
 // an RDMA MTU of 2048 on); one socket has as many again to send. The default is 2048, or less if that
-// would need more than 128 MiB: 512 with 64 queues, but at least 64.
+// would need more than 128 MiB: 512 with 64 queues, but at least 64. Queues that the interface gets
+// later do not change the rings of the others.
 func WithFrames(frames uint32) Option { return func(o *options) { o.frames = frames } }
 
 // WithoutInline keeps programs from running the card while they poll or post. The worker does all

@@ -24,10 +24,20 @@ func TestWaitersOutliveSockets(t *testing.T) {
 				func() { check(t, setQueues(t, hosts.B, 3, 3)) },
 				func() { setMTUs(t, hosts, 4200) },
 			} {
-				b.receive(0)
 				got := make(chan []verbs.WC, 1)
-				go func() { got <- b.wait(1) }()
-				eventually(t, "waiting", func() bool { return waiting("verbs.(*CQ).Wait") == 1 })
+				begin := func() {
+					b.receive(0)
+					go func() { got <- b.wait(1) }()
+				}
+				begin()
+				eventually(t, "waiting", func() bool {
+					select {
+					case <-got: // the last change's messages were more than one
+						begin()
+					default:
+					}
+					return waiting("verbs.(*CQ).Wait") == 1
+				})
 				change()
 				sockets, mtu := 2+i/2, []verbs.MTU{verbs.MTU1024, verbs.MTU2048, verbs.MTU2048, verbs.MTU4096}[i]
 				eventually(t, "the change", func() bool {
@@ -109,4 +119,48 @@ func attachTap(t *testing.T, host *lab.Namespace, name string) {
 		t.Cleanup(func() { check(t, unix.Close(fd)) })
 		return unix.IoctlIfreq(fd, unix.TUNSETIFF, request)
 	}))
+}
+
+// What changes while the interface is down is followed when it is up.
+func TestSocketsFollowWhenUp(t *testing.T) {
+	hosts := newWidePair(t)
+	a, b := newStation(t, open(t, hosts.A)), newStation(t, open(t, hosts.B))
+	ah := a.ah("10.77.0.2")
+	for _, row := range []struct {
+		queues uint32
+		mtu    int
+		rdma   verbs.MTU
+	}{{3, 2200, verbs.MTU2048}, {4, 1500, verbs.MTU1024}, {5, 4200, verbs.MTU4096}} {
+		check(t, hosts.B.Netlink().LinkSetDown(eth0(t, hosts.B)))
+		check(t, setQueues(t, hosts.B, row.queues, row.queues))
+		setMTUs(t, hosts, row.mtu)
+		eventually(t, "PORT_DOWN", func() bool { return b.port().State == verbs.PortDown && b.port().InterfaceMTU == row.mtu })
+		check(t, hosts.B.Netlink().LinkSetUp(eth0(t, hosts.B)))
+		eventually(t, "the change", func() bool {
+			port := b.port()
+			return port.State == verbs.PortActive && port.ActiveMTU.Bytes() == min(row.rdma.Bytes(), carried(t, 4096)) && socketsOf(b.device) == int(row.queues)
+		})
+		flows(t, &stations{hosts, a, b}, ah)
+	}
+}
+
+// A card may be closed while its sockets are replaced: nothing is left behind.
+func TestCloseWhileSocketsAreReplaced(t *testing.T) {
+	hosts := newWidePair(t)
+	before := labtest.Descriptors()
+	for i := range 20 {
+		card, err := Open("eth0", InNamespace(hosts.B.Path()))
+		check(t, err)
+		if i%2 == 0 {
+			check(t, setQueues(t, hosts.B, 4, 4))
+		}
+		check(t, hosts.B.Netlink().LinkSetMTU(eth0(t, hosts.B), 9000))
+		for range i {
+			card.Progress()
+		}
+		check(t, card.Close())
+		check(t, hosts.B.Netlink().LinkSetMTU(eth0(t, hosts.B), 1500))
+		eventually(t, "queues without sockets", func() bool { return setQueues(t, hosts.B, 1, 1) == nil })
+	}
+	eventually(t, "descriptors closed", func() bool { return len(labtest.Leaked(before, labtest.Descriptors())) == 0 })
 }
