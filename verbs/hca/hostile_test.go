@@ -16,7 +16,8 @@ type scene struct {
 	*wirePair           // the card's own program, which is the neighbour, and the peer
 	sink      *verbs.QP // of the peer: takes what the attacker sends
 	sunk      *verbs.CQ
-	canaries  []*verbs.MR // memory of the neighbour and of the peer that nobody writes to
+	grouped   verbs.SendWR // of the peer, to a group
+	canaries  []*verbs.MR  // memory of the neighbour and of the peer that nobody writes to
 	before    remains
 }
 
@@ -34,6 +35,7 @@ func newScene(t testing.TB, options ...Option) *scene {
 		}
 	}
 	s.openSink()
+	s.grouped = s.b.toGroup(groupV4, 9, 50)
 	s.before = s.a.remains()
 	return s
 }

@@ -169,7 +169,7 @@ func (a *attacker) changeGroups(p *instructions) {
 	} else {
 		_ = a.session.DetachMcast(r)
 	}
-	a.b.post(a.b.toGroup(groupV4, 9, 50))
+	a.b.post(a.grouped)
 	expect(a, a.b.await(a.scene, 1), ok(99))
 	a.run()
 }
