@@ -13,6 +13,7 @@ import (
 //	modelstate.go  states of a queue pair, modify, flushing
 //	modelsend.go   a request is carried out: checks, gather, packet
 //	modelrecv.go   a packet arrives: queue pair or group, checks, scatter
+//	modelsrq.go    shared receive queues
 //	modelcq.go     completions, overrun, poll
 //
 // Where the specification leaves an order open, the model has one, and says so.
@@ -50,6 +51,7 @@ type modelCard struct {
 type modelEvent struct {
 	kind verbs.EventType
 	cq   *modelCQ
+	srq  *modelSRQ
 	qp   *modelQP
 }
 
@@ -84,6 +86,7 @@ type modelQP struct {
 	pd             *modelPD
 	number         verbs.QPN
 	sendCQ, recvCQ *modelCQ
+	srq            *modelSRQ // nil: it has a receive queue of its own
 	cap            verbs.QPCap
 	sigAll, block  bool // sq_sig_all; IBV_QP_CREATE_BLOCK_SELF_MCAST_LB
 	groups         int  // that it is attached to
@@ -106,6 +109,9 @@ func newModelQP(card *modelCard, pd *modelPD, init modelQP) *modelQP {
 	pd.users++
 	q.sendCQ.users++
 	q.recvCQ.users++
+	if q.srq != nil {
+		q.srq.users++
+	}
 	card.qps[q.number] = q
 	return q
 }
@@ -119,8 +125,13 @@ func (q *modelQP) close() bool {
 	q.pd.users--
 	q.sendCQ.users--
 	q.recvCQ.users--
+	if q.srq != nil {
+		q.srq.users--
+	}
 	delete(q.card.qps, q.number)
-	delete(q.card.events, modelEvent{kind: verbs.EventQPFatal, qp: q})
+	for _, kind := range []verbs.EventType{verbs.EventQPFatal, verbs.EventSQDrained, verbs.EventQPLastWQEReached} {
+		delete(q.card.events, modelEvent{kind: kind, qp: q})
+	}
 	return true
 }
 

@@ -26,17 +26,21 @@ func (s *side) createAH() {
 	if pd == nil || len(s.ahs) == fewAHs {
 		return
 	}
-	to := s.address()
-	attr := s.route(to)
-	attr.GRH.TrafficClass, attr.GRH.HopLimit, attr.GRH.FlowLabel = uint8(s.random.Uint32()), uint8(s.random.Uint32()), s.random.Uint32()&0xFFFFF
+	attr, source := s.anyRoute()
 	ah, err := pd.CreateAH(guardless, attr)
 	s.want("create AH", err, 0)
-	source, err := s.ctx.QueryGIDEx(1, attr.GRH.SGIDIndex)
-	s.want("query GID", err, 0)
 	pd.model.users++
-	model := &modelAH{pd: pd.model, source: source.GID, route: attr.GRH}
-	s.ahs = append(s.ahs, &playedAH{AH: ah, model: model})
-	s.note(s, "create AH to %v", to)
+	s.ahs = append(s.ahs, &playedAH{AH: ah, model: &modelAH{pd: pd.model, source: source, route: attr.GRH}})
+	s.note(s, "create AH to %v", attr.GRH.DGID)
+}
+
+// anyRoute is a way to an address, and the GID that it starts from.
+func (s *side) anyRoute() (*verbs.AHAttr, verbs.GID) {
+	attr := s.route(s.address())
+	attr.GRH.TrafficClass, attr.GRH.HopLimit, attr.GRH.FlowLabel = uint8(s.random.Uint32()), uint8(s.random.Uint32()), s.random.Uint32()&0xFFFFF
+	source, err := s.ctx.QueryGID(1, attr.GRH.SGIDIndex)
+	s.want("query GID", err, 0)
+	return attr, source
 }
 
 // refuseAH asks for handles that cannot be.

@@ -43,7 +43,7 @@ func (s *side) readEvents() {
 		s.part("events %v, the model has %v", got, s.card.events)
 	}
 	for e := range got {
-		s.seen[map[bool]string{true: "event CQ", false: "event QP"}[e.cq != nil]]++
+		s.seen["event "+e.kind.String()]++
 	}
 	clear(s.card.events)
 }
@@ -53,6 +53,11 @@ func (s *side) eventOf(event verbs.AsyncEvent) (e modelEvent) {
 	for _, c := range s.cqs {
 		if c.CQ == event.CQ {
 			return modelEvent{kind: event.Type, cq: c.model}
+		}
+	}
+	for _, q := range s.srqs {
+		if q.SRQ == event.SRQ {
+			return modelEvent{kind: event.Type, srq: q.model}
 		}
 	}
 	for _, q := range s.qps {
@@ -73,6 +78,9 @@ func (s *side) audit() {
 	}
 	for _, q := range s.qps {
 		s.compareQP(q)
+	}
+	for _, q := range s.srqs {
+		s.querySRQ(q)
 	}
 	s.compareDrops()
 }

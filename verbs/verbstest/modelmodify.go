@@ -46,7 +46,7 @@ func (s *side) modify() {
 	if q == nil {
 		return
 	}
-	attr := verbs.QPAttr{State: verbs.QPState(s.random.IntN(8)), CurState: q.model.state, Port: 1, QKey: s.qkey(), SQPSN: verbs.PSN(s.random.Uint32()) & 0xFFFFFF}
+	attr := verbs.QPAttr{State: verbs.QPState(s.random.IntN(8)), CurState: q.model.state, Port: 1, QKey: s.qkey(), SQPSN: verbs.PSN(s.random.Uint32()) & 0xFFFFFF, EnSQDAsyncNotify: s.chance(2)}
 	if s.chance(2) {
 		attr.State = verbs.QPStateSQD // from RTS: it takes a while to be left
 	}

@@ -177,15 +177,22 @@ func (s *side) createQP() {
 		Type: verbs.QPTypeUD, SendCQ: sends.CQ, RecvCQ: recvs.CQ, SQSigAll: s.chance(4), BlockSelfMcastLB: s.chance(3),
 		Cap: verbs.QPCap{MaxSendWR: small(8), MaxRecvWR: small(8), MaxSendSGE: small(4), MaxRecvSGE: small(4), MaxInlineData: small(64)},
 	}
+	var srq *modelSRQ
+	if shared := one(s, s.srqs); shared != nil && !shared.closed && s.chance(2) {
+		init.SRQ, srq = shared.SRQ, shared.model
+	}
 	qp, err := pd.CreateQP(init)
 	s.want("create QP", err, 0)
 	_, granted, err := qp.Query()
 	s.want("query QP", err, 0)
+	if srq != nil {
+		init.Cap.MaxRecvWR, init.Cap.MaxRecvSGE = 0, 0 // they do not count
+	}
 	if !covers(granted.Cap, init.Cap) || s.card.qps[qp.Number()] != nil || qp.Number() < 2 {
 		s.part("create QP: %+v asked for, number %v and %+v granted", init.Cap, qp.Number(), granted.Cap)
 	}
 	model := newModelQP(s.card, pd.model, modelQP{
-		number: qp.Number(), sendCQ: sends.model, recvCQ: recvs.model, cap: granted.Cap, sigAll: init.SQSigAll, block: init.BlockSelfMcastLB,
+		number: qp.Number(), sendCQ: sends.model, recvCQ: recvs.model, srq: srq, cap: granted.Cap, sigAll: init.SQSigAll, block: init.BlockSelfMcastLB,
 	})
 	s.qps = append(s.qps, &playedQP{QP: qp, model: model, sends: sends, recvs: recvs})
 	s.note(s, "create QP %v, %+v; sends to %s, receives to %s", qp.Number(), granted.Cap, sends, recvs)

@@ -34,11 +34,12 @@ type side struct {
 	before  map[string]uint64 // drops of the card
 	counted map[string]uint64 // drops in the tallies
 
-	pds []*playedPD
-	mrs []*playedMR
-	cqs []*playedCQ
-	ahs []*playedAH
-	qps []*playedQP
+	pds  []*playedPD
+	mrs  []*playedMR
+	cqs  []*playedCQ
+	ahs  []*playedAH
+	srqs []*playedSRQ
+	qps  []*playedQP
 }
 
 // The objects that a side has.

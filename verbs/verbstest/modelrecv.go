@@ -44,9 +44,9 @@ func (q *modelQP) receive(p *modelPacket) {
 		drops["qp_state"]++
 	case p.qkey != q.qkey:
 		drops["qkey"]++
-	case len(q.recvs) == 0:
+	case q.nextRecv() == nil:
 		drops["no_receive"]++
-	case lengthOf(q.recvs[0].sges) < grhLen+len(p.payload):
+	case lengthOf(q.nextRecv().sges) < grhLen+len(p.payload):
 		drops["no_room"]++
 	default:
 		q.take(p, q.takeRecv())
@@ -56,7 +56,11 @@ func (q *modelQP) receive(p *modelPacket) {
 // take writes a packet into the memory of a request. Memory that it may not use fails the request
 // and the queue pair, which goes to ERR.
 func (q *modelQP) take(p *modelPacket, r *modelRecv) {
-	pieces, ok := q.pieces(r.sges, true)
+	pd := q.pd
+	if q.srq != nil {
+		pd = q.srq.pd
+	}
+	pieces, ok := q.card.pieces(pd, r.sges, true)
 	if !ok {
 		q.card.drops["protection"]++
 		q.completeRecv(modelWC{WC: verbs.WC{ID: r.id, Status: verbs.WCLocProtErr}})
@@ -112,7 +116,7 @@ func (q *modelQP) fail(fatal bool) {
 	if q.state == verbs.QPStateErr || q.state == verbs.QPStateReset {
 		return
 	}
-	q.state = verbs.QPStateErr
+	q.toErr()
 	if fatal {
 		q.card.events[modelEvent{kind: verbs.EventQPFatal, qp: q}] = true
 	}

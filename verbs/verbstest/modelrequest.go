@@ -89,7 +89,7 @@ func (s *side) length() int {
 }
 
 // recvPieces are the memory of a receive: most have room for a short message.
-func (s *side) recvPieces(q *playedQP) []verbs.SGE {
+func (s *side) recvPieces(pd *modelPD, most int) []verbs.SGE {
 	length := grhLen + 200
 	switch s.random.IntN(100) { // one that is too small holds up those behind it
 	case 0:
@@ -105,7 +105,7 @@ func (s *side) recvPieces(q *playedQP) []verbs.SGE {
 			list = append(list, m)
 		}
 	}
-	return s.spoilSGEs(s.lay(s.inPD(q, list), length, int(q.model.cap.MaxRecvSGE)))
+	return s.spoilSGEs(s.lay(s.inPD(pd, list), length, most))
 }
 
 // cut lays out data that is sent. Regions that receives write to are among it if any is true.
@@ -116,13 +116,13 @@ func (s *side) cut(q *playedQP, length, most int, any bool) []verbs.SGE {
 			list = append(list, m)
 		}
 	}
-	return s.spoilSGEs(s.lay(s.inPD(q, list), length, most))
+	return s.spoilSGEs(s.lay(s.inPD(q.model.pd, list), length, most))
 }
 
-// inPD are the regions of the queue pair's PD; now and then, or if there are none, all.
-func (s *side) inPD(q *playedQP, list []*playedMR) (own []*playedMR) {
+// inPD are the regions of a PD; now and then, or if there are none, all.
+func (s *side) inPD(pd *modelPD, list []*playedMR) (own []*playedMR) {
 	for _, m := range list {
-		if m.model.pd == q.model.pd {
+		if m.model.pd == pd {
 			own = append(own, m)
 		}
 	}

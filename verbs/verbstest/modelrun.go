@@ -119,7 +119,7 @@ var mustSee = []string{
 	"send LOC_PROT_ERR", "recv LOC_PROT_ERR", "send LOC_QP_OP_ERR",
 	"drop qp_state", "drop qkey", "drop no_receive", "drop no_room", "drop protection", "drop cq_full", "drop self_loopback",
 	"state RESET", "state INIT", "state RTR", "state RTS", "state SQD", "state SQE", "state ERR",
-	"event CQ", "event QP", "copy to a group", "overrun",
+	"event CQ error", "event local work queue catastrophic error", "event send queue drained", "event SRQ limit reached", "event last WQE reached", "copy to a group", "overrun",
 }
 
 // manySteps are enough for all that there is to see.

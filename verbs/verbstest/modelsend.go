@@ -35,7 +35,7 @@ func (q *modelQP) gather(r *modelSend) (payload []byte, status verbs.WCStatus) {
 	}
 	payload = r.inline
 	if r.flags&verbs.SendInline == 0 {
-		pieces, ok := q.pieces(r.sges, false)
+		pieces, ok := q.card.pieces(q.pd, r.sges, false)
 		if !ok {
 			return nil, verbs.WCLocProtErr
 		}

@@ -42,6 +42,12 @@ func (q *modelQP) modify(attr *verbs.QPAttr, mask verbs.QPAttrMask) bool {
 	if mask&verbs.QPAttrSQPSN != 0 {
 		q.psn = attr.SQPSN
 	}
+	if mask&verbs.QPAttrEnSQDAsyncNotify != 0 && attr.EnSQDAsyncNotify { // nothing is being sent any more
+		q.card.events[modelEvent{kind: verbs.EventSQDrained, qp: q}] = true
+	}
+	if next == verbs.QPStateErr {
+		q.toErr()
+	}
 	q.state = next
 	if next == verbs.QPStateReset && mask&verbs.QPAttrState != 0 {
 		q.qkey, q.port, q.psn = 0, 0, 0
@@ -92,7 +98,7 @@ func (q *modelQP) run() {
 			return
 		}
 	}
-	for q.state == verbs.QPStateErr && len(q.recvs) > 0 {
+	for q.state == verbs.QPStateErr && len(q.recvs) > 0 { // its own: an SRQ keeps its
 		q.completeRecv(modelWC{WC: verbs.WC{ID: q.takeRecv().id, Status: verbs.WCWRFlushErr}})
 	}
 }
@@ -110,11 +116,5 @@ func (w *modelWorld) settle() {
 func (q *modelQP) takeSend() *modelSend {
 	r := q.sends[0]
 	q.sends = q.sends[1:]
-	return r
-}
-
-func (q *modelQP) takeRecv() *modelRecv {
-	r := q.recvs[0]
-	q.recvs = q.recvs[1:]
 	return r
 }

@@ -13,6 +13,8 @@ var modelSteps = []modelStep{
 	{10, (*side).createAH}, {3, (*side).closeAH}, {1, (*side).refuseAH},
 	{8, (*side).createQP}, {2, (*side).closeQP}, {1, (*side).refuseQP}, {2, (*side).weed},
 	{60, (*side).advance}, {12, (*side).modify}, {2, (*side).query},
+	{6, (*side).createSRQ}, {2, (*side).closeSRQ}, {30, (*side).postSRQ}, {6, (*side).modifySRQ},
+	{4, (*side).resizeCQ}, {6, (*side).peek}, {4, (*side).modifyAH},
 	{10, (*side).attach}, {2, (*side).detach},
 	{80, (*side).postSend}, {35, (*side).postRecv}, {70, (*side).poll},
 	{4, (*side).write}, {2, (*side).readEvents}, {2, (*side).audit},

@@ -56,16 +56,10 @@ func (s *side) wantBad(err error, bad int) {
 
 func (s *side) postRecv() {
 	q := s.likely(verbs.QPStateInit)
-	if q == nil || !s.canReceive(q) && !s.chance(rarely) {
+	if q == nil || (q.model.srq != nil || !s.canReceive(q.model.pd)) && !s.chance(rarely) {
 		return
 	}
-	n := 1 + s.random.IntN(maxList)
-	list, wrs := make([]*modelRecv, n), make([]verbs.RecvWR, n)
-	for i := range list {
-		s.ids++
-		sges := s.recvPieces(q)
-		list[i], wrs[i] = &modelRecv{s.ids, sges}, verbs.RecvWR{ID: s.ids, SGList: sges}
-	}
+	list, wrs := s.recvRequests(q.model.pd, int(q.model.cap.MaxRecvSGE))
 	s.note(s, "post to %s: receives %+v", q, wrs)
 	err := q.PostRecv(wrs)
 	if q.closed {
@@ -80,11 +74,22 @@ func (s *side) postRecv() {
 	}
 }
 
-// canReceive says whether there is memory for a queue pair's receives. Without any they would be too
-// small for every message, and hold up those behind them.
-func (s *side) canReceive(q *playedQP) bool {
+// recvRequests are a list of receives.
+func (s *side) recvRequests(pd *modelPD, most int) (list []*modelRecv, wrs []verbs.RecvWR) {
+	for range 1 + s.random.IntN(maxList) {
+		s.ids++
+		sges := s.recvPieces(pd, most)
+		list = append(list, &modelRecv{s.ids, sges})
+		wrs = append(wrs, verbs.RecvWR{ID: s.ids, SGList: sges})
+	}
+	return list, wrs
+}
+
+// canReceive says whether there is memory for receives of a PD. Without any they would be too small for
+// every message, and hold up those behind them.
+func (s *side) canReceive(pd *modelPD) bool {
 	return slices.ContainsFunc(s.mrs, func(m *playedMR) bool {
-		return !m.closed && m.model.write && m.model.pd == q.model.pd && len(m.model.memory) > 300
+		return !m.closed && m.model.write && m.model.pd == pd && len(m.model.memory) > 300
 	})
 }
 

@@ -95,7 +95,7 @@ func (q *modelQP) postRecv(list []*modelRecv) (bad int, errno unix.Errno) {
 	free := q.freeRecvs()
 	for i, r := range list {
 		switch {
-		case q.state == verbs.QPStateReset, len(r.sges) > int(q.cap.MaxRecvSGE):
+		case q.srq != nil, q.state == verbs.QPStateReset, len(r.sges) > int(q.cap.MaxRecvSGE):
 			return i, unix.EINVAL
 		case free == 0:
 			return i, unix.ENOMEM
@@ -115,15 +115,15 @@ func (m *modelMR) covers(sge verbs.SGE) bool {
 // at is the memory of an SGE that the region covers.
 func (m *modelMR) at(sge verbs.SGE) []byte { return m.memory[sge.Addr:][:sge.Length] }
 
-// pieces finds the memory of a request; false if the queue pair may not use all of it. No bytes need
+// pieces finds the memory of a request; false if what is of the PD may not use all of it. No bytes need
 // no key.
-func (q *modelQP) pieces(sges []verbs.SGE, write bool) (list []modelPiece, ok bool) {
+func (c *modelCard) pieces(pd *modelPD, sges []verbs.SGE, write bool) (list []modelPiece, ok bool) {
 	for _, sge := range sges {
 		if sge.Length == 0 {
 			continue
 		}
-		mr := q.card.mrs[sge.LKey]
-		if mr == nil || mr.pd != q.pd || !mr.covers(sge) || write && !mr.write {
+		mr := c.mrs[sge.LKey]
+		if mr == nil || mr.pd != pd || !mr.covers(sge) || write && !mr.write {
 			return nil, false
 		}
 		list = append(list, modelPiece{mr, int(sge.Addr), int(sge.Length)})
