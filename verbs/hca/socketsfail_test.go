@@ -32,6 +32,7 @@ func TestMTUThatCannotBeFollowed(t *testing.T) {
 	if !log.says("the RDMA MTU stays 1024") || !log.says("open it again") {
 		t.Error("the log does not say so")
 	}
+	eventually(t, "the other end's MTU", func() bool { return l.b.port().ActiveMTU.Bytes() == carried(t, 4096) })
 	message(t, l.a, l.b, ah, pattern(1024, 1))
 	l.a.device.changes.Port()
 	refuseSockets(l.a.device, false)
@@ -40,6 +41,7 @@ func TestMTUThatCannotBeFollowed(t *testing.T) {
 	if port := l.a.port(); port.ActiveMTU != verbs.MTU2048 || port.MaxMTU.Bytes() != carried(t, 4096) {
 		t.Errorf("port %+v", port)
 	}
+	eventually(t, "the other end's MTU", func() bool { return l.b.port().ActiveMTU == verbs.MTU2048 })
 	message(t, l.a, l.b, ah, pattern(2000, 1))
 }
 
