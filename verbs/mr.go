@@ -35,7 +35,7 @@ type region struct {
 // AllocMR makes and registers length bytes of zeroed memory. It works with every Provider. Addresses
 // in the region begin at 0.
 //
-// A region has at least one byte, and at most DeviceAttr.MaxMRSize. Access flags that only connected
+// A region may be empty, and has at most DeviceAttr.MaxMRSize bytes. Access flags that only connected
 // services use (remote access, memory windows, flush) and on-demand paging are ErrUnsupported; those
 // of AccessOptionalRange have no effect; others that are unknown, and remote writing without
 // AccessLocalWrite, are ErrInvalid.

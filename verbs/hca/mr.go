@@ -58,8 +58,8 @@ func (s *Session) checkReach() error {
 }
 
 func checkMR(length int, iova uint64, access verbs.AccessFlags) error {
-	if length <= 0 || length > maxMRSize {
-		return fmt.Errorf("%w: a memory region has 1 to %d bytes", verbs.ErrInvalid, maxMRSize)
+	if length < 0 || length > maxMRSize {
+		return fmt.Errorf("%w: a memory region has at most %d bytes", verbs.ErrInvalid, maxMRSize)
 	}
 	if iova > math.MaxUint64-uint64(length) {
 		return fmt.Errorf("%w: a region of %d bytes at 0x%x does not end below 2^64", verbs.ErrInvalid, length, iova)

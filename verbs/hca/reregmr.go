@@ -50,6 +50,9 @@ func (s *Session) checkRereg(r *verbs.ReregMRRequest) error {
 	if err := s.checkReach(); err != nil {
 		return err
 	}
+	if len(r.Memory) == 0 {
+		return fmt.Errorf("%w: ReregChangeTranslation to no memory", verbs.ErrInvalid)
+	}
 	return checkMR(len(r.Memory), r.IOVA, r.Access)
 }
 

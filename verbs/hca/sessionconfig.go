@@ -96,6 +96,9 @@ func (goMemory) Free([]byte)                    {}
 // alloc allocates memory within the session's limit. It holds no lock, since large memory takes long
 // to zero.
 func (s *Session) alloc(size int) ([]byte, error) {
+	if size == 0 {
+		return nil, nil // a region of no bytes
+	}
 	if most := s.config.Limits.Memory; s.memory.Add(uint64(size)) > most {
 		now := s.memory.Add(-uint64(size))
 		return nil, fmt.Errorf("%w: %d bytes of memory; the session uses %d of %d", verbs.ErrLimit, size, now, most)

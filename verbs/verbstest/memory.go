@@ -9,6 +9,7 @@ import (
 )
 
 var memoryTests = []test{
+	{name: "empty region", run: emptyRegion},
 	{name: "send protection", run: sendProtection},
 	{name: "receive protection", run: receiveProtection},
 	{name: "registered memory", run: registeredMemory},
@@ -132,5 +133,27 @@ func emptySGE(t *testing.T, w *world) {
 	b.expect(ok(1))
 	if string(b.slot(1)[20:30]) != "0123456789" {
 		t.Errorf("got %q", b.slot(1)[:40])
+	}
+}
+
+// A region may have no bytes. What is sent from it has none either.
+func emptyRegion(t *testing.T, w *world) {
+	a, b := w.a, w.b
+	mr, err := a.pd.AllocMR(0, verbs.AccessLocalWrite)
+	check(t, err)
+	if len(mr.Bytes()) != 0 {
+		t.Errorf("%d bytes", len(mr.Bytes()))
+	}
+	ah := a.ah(b.end.IPv4)
+	b.receive(0)
+	a.post(a.send(1, ah, b.qp, mr.SGE(0, 0)))
+	a.expect(ok(1))
+	b.expect(ok(0))
+	a.post(a.send(2, ah, b.qp, mr.SGE(0, 1)))
+	a.expect(outcome{2, verbs.WCLocProtErr})
+	check(t, mr.Close())
+	if none, err := a.pd.RegMR(nil, 0); verbs.KindOf(err) != verbs.ErrUnsupported {
+		check(t, err)
+		check(t, none.Close())
 	}
 }
