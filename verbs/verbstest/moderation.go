@@ -34,15 +34,17 @@ func moderate(t *testing.T, w *world, take func(ctx context.Context, c *notified
 	check(t, c.cq.Modify(moderationCount, moderationPeriod))
 	ctx, stop := context.WithCancel(guard(t))
 	defer stop()
+	reader := watch(ctx)
 	began := time.Now()
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
+		<-reader.asked // it is about to sleep
 		c.post(ctx, messages)
 	}()
 	events, wcs := 0, make([]verbs.WC, 3)
 	for got := 0; got < messages; {
-		n, woken, err := take(ctx, c, wcs)
+		n, woken, err := take(reader, c, wcs)
 		check(t, err)
 		got += n
 		events += woken
