@@ -9,8 +9,8 @@ import (
 	"github.com/roced/roced/verbs/verbstest"
 )
 
-// modelVariable is how many steps TestModel takes, and modelSeed their seed; "make model" sets the
-// first.
+// modelVariable is how many steps TestModel takes; "make model" sets it. modelSeed is the seed of a
+// difference that is to be repeated.
 const (
 	modelVariable = "ROCED_MODEL"
 	modelSeed     = "ROCED_MODEL_SEED"
@@ -18,18 +18,21 @@ const (
 )
 
 // TestModel holds cards on a wire in memory to the model: those that run in the program's thread only,
-// and those with a worker, which the race detector can say something about.
+// and those with a worker, which the race detector can say something about. Each half has a seed of its
+// own. To repeat a difference, run its half (-run) with the seed that it names.
 func TestModel(t *testing.T) {
-	steps, seed := modelDefault, rand.Uint64()
+	steps, first, second := modelDefault, rand.Uint64(), rand.Uint64()
 	if n, err := strconv.Atoi(os.Getenv(modelVariable)); err == nil {
 		steps = n
 	}
 	if n, err := strconv.ParseUint(os.Getenv(modelSeed), 10, 64); err == nil {
-		seed = n
+		first, second = n, n
 	}
-	for name, options := range map[string][]Option{"programs run the cards": {WithoutWorker()}, "with workers": nil} {
+	run := func(name string, seed uint64, options ...Option) {
 		t.Run(name, func(t *testing.T) {
 			verbstest.RunModel(t, func(t *testing.T) verbstest.Pair { return wireEnds(t, options...) }, seed, steps/2)
 		})
 	}
+	run("programs run the cards", first, WithoutWorker())
+	run("with workers", second)
 }

@@ -20,6 +20,8 @@
 // error of every command is one of package verbs. command.go and handle.go send requests as a
 // hostile client would.
 //
+// RunModel holds a Provider to a model of the specification (model.go) by random calls.
+//
 // run.go has the table of all tests. Left out: what shows only inside the card (steering, leaks,
 // counters other than drops), and what the host does (routes, neighbours, IGMP). Those are tests of
 // verbs/hca.

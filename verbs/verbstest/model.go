@@ -62,6 +62,7 @@ type modelPD struct{ users int }
 type modelMR struct {
 	pd     *modelPD
 	lkey   verbs.LKey
+	base   uint64 // its first address
 	memory []byte
 	write  bool // receives may write here
 }

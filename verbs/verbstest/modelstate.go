@@ -56,14 +56,6 @@ func (q *modelQP) modify(attr *verbs.QPAttr, mask verbs.QPAttrMask) bool {
 	return true
 }
 
-// changed is what modify gives back: the attributes in the mask as they are now, if it has succeeded.
-func (q *modelQP) changed(attr verbs.QPAttr, mask verbs.QPAttrMask, ok bool) verbs.QPAttr {
-	if ok && mask&verbs.QPAttrCurState != 0 {
-		attr.CurState = q.state
-	}
-	return attr
-}
-
 func (q *modelQP) mayChange(next verbs.QPState, mask verbs.QPAttrMask) bool {
 	change, listed := modelChanges[[2]verbs.QPState{q.state, next}]
 	toError := next == verbs.QPStateErr && q.state != verbs.QPStateReset

@@ -8,7 +8,7 @@ type modelStep struct {
 
 var modelSteps = []modelStep{
 	{2, (*side).createPD}, {2, (*side).closePD},
-	{4, (*side).createMR}, {2, (*side).closeMR},
+	{4, (*side).createMR}, {2, (*side).closeMR}, {2, (*side).reregMR},
 	{5, (*side).createCQ}, {2, (*side).closeCQ},
 	{10, (*side).createAH}, {3, (*side).closeAH}, {1, (*side).refuseAH},
 	{8, (*side).createQP}, {2, (*side).closeQP}, {1, (*side).refuseQP}, {2, (*side).weed},

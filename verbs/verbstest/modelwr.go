@@ -108,12 +108,12 @@ func (q *modelQP) postRecv(list []*modelRecv) (bad int, errno unix.Errno) {
 
 // covers says whether an SGE lies in the region.
 func (m *modelMR) covers(sge verbs.SGE) bool {
-	size := uint64(len(m.memory))
-	return sge.Addr <= size && uint64(sge.Length) <= size-sge.Addr
+	size, at := uint64(len(m.memory)), sge.Addr-m.base
+	return sge.Addr >= m.base && at <= size && uint64(sge.Length) <= size-at
 }
 
 // at is the memory of an SGE that the region covers.
-func (m *modelMR) at(sge verbs.SGE) []byte { return m.memory[sge.Addr:][:sge.Length] }
+func (m *modelMR) at(sge verbs.SGE) []byte { return m.memory[sge.Addr-m.base:][:sge.Length] }
 
 // pieces finds the memory of a request; false if what is of the PD may not use all of it. No bytes need
 // no key.
@@ -126,7 +126,7 @@ func (c *modelCard) pieces(pd *modelPD, sges []verbs.SGE, write bool) (list []mo
 		if mr == nil || mr.pd != pd || !mr.covers(sge) || write && !mr.write {
 			return nil, false
 		}
-		list = append(list, modelPiece{mr, int(sge.Addr), int(sge.Length)})
+		list = append(list, modelPiece{mr, int(sge.Addr - mr.base), int(sge.Length)})
 	}
 	return list, true
 }
