@@ -20,10 +20,13 @@ func (p *player) note(s *side, format string, args ...any) {
 	p.log = append(p.log, fmt.Sprintf("%5d %s: ", p.step, s.name)+fmt.Sprintf(format, args...))
 }
 
-// errno gives an error's; 0 for nil.
+// noErrno stands for an error that has none.
+const noErrno unix.Errno = 0xFFFF
+
+// errnoOf gives an error's errno; 0 for nil.
 func errnoOf(err error) (errno unix.Errno) {
 	if err != nil && !errors.As(err, &errno) {
-		errno = -1 & 0xFFFF
+		return noErrno
 	}
 	return errno
 }

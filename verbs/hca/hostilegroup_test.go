@@ -1,0 +1,78 @@
+package hca
+
+import (
+	"bytes"
+	"net/netip"
+	"testing"
+
+	"github.com/roced/roced/datapath/ring"
+	"github.com/roced/roced/verbs"
+)
+
+// A group published before it is programmed: queue pairs attach and detach while messages for the group
+// come, and each that one gets is whole.
+func TestGroupPublishedBeforeItIsProgrammed(t *testing.T) {
+	s := newScene(t)
+	end := s.flood(groupV4, func() verbs.QPN { return verbs.MulticastQPN })
+	for range hostileRounds {
+		a := s.newAttacker().withQP()
+		a.recv.Put(1, []ring.SGE{{Length: 200, LKey: a.mr.LKey}})
+		a.recv.Publish()
+		group := verbs.McastRequest{QP: a.qp.QP, MGID: gid(groupV4)}
+		check(t, a.session.AttachMcast(group))
+		var c ring.CQE
+		eventually(t, "a message to the group", func() bool { return a.polls.Available(1) > 0 })
+		a.polls.Get(&c)
+		check(t, a.session.DetachMcast(group))
+		grh := verbs.GRH(a.mr.Memory[:40])
+		if c.Status != verbs.WCSuccess || c.QPN != a.qp.Number || grh.DGID() != gid(groupV4) || !bytes.HasPrefix(a.mr.Memory[40:], []byte("floodflood")) {
+			t.Fatalf("completion %+v to %v, %q", c, grh.DGID(), a.mr.Memory[40:60])
+		}
+		check(t, a.session.Close())
+	}
+	end()
+	s.unharmed()
+}
+
+// groupSteering says when the card has XDP redirect a group's packets, and when no more.
+type groupSteering struct {
+	noSteering
+	changed func()
+}
+
+func (g *groupSteering) AddGroup(netip.Addr) error {
+	g.changed()
+	return nil
+}
+
+func (g *groupSteering) RemoveGroup(netip.Addr) error {
+	g.changed()
+	return nil
+}
+
+// As soon as XDP redirects a group's packets, and as long as it does, the card delivers them.
+func TestGroupIsProgrammedWhenItIsSteered(t *testing.T) {
+	w, err := NewWire(0)
+	check(t, err)
+	t.Cleanup(func() { check(t, w.Close()) })
+	group := &groupSteering{}
+	one, err := w.addHost("a", addressesA, func(h *wireHost) (surroundings, steering) { return h, group })
+	check(t, err)
+	two, err := w.AddHost("b", addressesB...)
+	check(t, err)
+	a, b := newStation(t, one.Card), newStation(t, two.Card)
+	a.receive(0, 1)
+	message := b.toGroup(groupV4, 0, 5)
+	changes := 0
+	group.changed = func() {
+		b.post(message)
+		b.wait(1)
+		check(t, a.wait(1)[0].Err())
+		changes++
+	}
+	check(t, a.qp.AttachMcast(gid(groupV4), 0))
+	check(t, a.qp.DetachMcast(gid(groupV4), 0))
+	if changes != 2 {
+		t.Errorf("%d changes of the steering", changes)
+	}
+}
