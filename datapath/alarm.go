@@ -7,8 +7,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// alarm is a timer of the kernel that wakes the worker when events that were put off are due. It runs
-// only while there are any, and is set at most once for each time at which it rings.
+// alarm is a timer of the kernel that wakes the worker or the leader when events that were put off are
+// due. It runs only while there are any, and is set at most once for each time at which it rings.
 type alarm struct {
 	fd int
 	at time.Time // when it rings, or has rung
@@ -30,6 +30,12 @@ func (a *alarm) set(at, now time.Time) {
 	a.at = at
 	value := unix.ItimerSpec{Value: unix.NsecToTimespec(max(at.Sub(now).Nanoseconds(), 1))}
 	_ = unix.TimerfdSettime(a.fd, 0, &value, nil)
+}
+
+// stop ends it, also if it has rung.
+func (a *alarm) stop() {
+	a.at = time.Time{}
+	_ = unix.TimerfdSettime(a.fd, 0, &unix.ItimerSpec{}, nil) // what has rung is not readable any more
 }
 
 // close closes it; from then on set does nothing.

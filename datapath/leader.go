@@ -68,7 +68,7 @@ func (e *Engine) Lead(waiter Waiter) (over bool) {
 	l.waiter = waiter
 	w.sleeper.takeOver()
 	e.lead()
-	w.sleeper.handOver(&w.waiters)
+	w.sleeper.handOver(&w.waiters, e.some.Load())
 	l.waiter = Waiter{}
 	l.there.Store(false)
 	return true
@@ -112,7 +112,7 @@ func (e *Engine) runUntilOver() (over bool) {
 			looks = false
 		case worked:
 		case !spinning:
-			spinning = e.worker.spin > 0 && l.spin.begin()
+			spinning = e.worker.spin > 0 && !e.some.Load() && l.spin.begin()
 			looks = spinning
 		default:
 			looks = l.spin.goesOn(e.worker.spin)

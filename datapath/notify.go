@@ -2,6 +2,7 @@ package datapath
 
 import (
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/roced/roced/datapath/ring"
@@ -29,7 +30,8 @@ type moderated struct {
 // latecomers are the CQs whose events are put off.
 type latecomers struct {
 	postponed []*CQ
-	earliest  time.Time // no deadline is before it
+	some      atomic.Bool // there are; for who has not the lease
+	earliest  time.Time   // no deadline is before it
 	alarm     alarm
 }
 
@@ -82,6 +84,7 @@ func (e *Engine) postpone(cq *CQ) {
 	if !cq.postponed {
 		cq.postponed = true
 		e.postponed = append(e.postponed, cq)
+		e.some.Store(true)
 	}
 	e.alarm.set(cq.deadline, now)
 }
@@ -107,7 +110,15 @@ func (e *Engine) reportPostponed() {
 	})
 	if len(e.postponed) > 0 {
 		e.alarm.set(e.earliest, now)
+	} else {
+		e.nothingPostponed()
 	}
+}
+
+// nothingPostponed ends the alarm: who sleeps on it would be woken for ever.
+func (e *Engine) nothingPostponed() {
+	e.some.Store(false)
+	e.alarm.stop()
 }
 
 // ModerateCQ sets a CQ's moderation. Events that were put off are sent. It runs in Do.
@@ -141,6 +152,8 @@ func (e *Engine) MoveCQ(cq *CQ, to *ring.CompletionProducer) {
 func (e *Engine) RemoveCQ(cq *CQ) {
 	cq.deadline = time.Time{}
 	if cq.postponed {
-		e.postponed = slices.DeleteFunc(e.postponed, func(one *CQ) bool { return one == cq })
+		if e.postponed = slices.DeleteFunc(e.postponed, func(one *CQ) bool { return one == cq }); len(e.postponed) == 0 {
+			e.nothingPostponed()
+		}
 	}
 }

@@ -10,10 +10,10 @@ import (
 
 // sleeper is what the worker and the leader sleep on.
 //
-//	the link's descriptors ──► frames ──► the leader (leader.go)
-//	                             │ muted for the leader
-//	                             ▼
-//	       wake, grace, alarm ─► all ────► the worker
+//	the link's descriptors, alarm ──► frames ──► the leader (leader.go)
+//	                                    │ muted for the leader
+//	                                    ▼
+//	                     wake, grace ─► all ────► the worker
 //
 // So a frame wakes one of the two, and a change of who that is takes one system call and wakes nobody
 // (watch.go).
@@ -49,7 +49,10 @@ func (s *sleeper) openWake() (err error) {
 }
 
 func (s *sleeper) connect() error {
-	for _, fd := range []int{s.frames.fd, s.wakeFD, s.grace.fd, s.alarmFD} {
+	if err := s.frames.add(s.alarmFD); err != nil {
+		return fmt.Errorf("epoll: %w", err)
+	}
+	for _, fd := range []int{s.frames.fd, s.wakeFD, s.grace.fd} {
 		if err := s.all.add(fd); err != nil {
 			return fmt.Errorf("epoll: %w", err)
 		}
@@ -78,7 +81,7 @@ func (s *sleeper) ready(uintptr) (awake bool) {
 		case s.grace.fd:
 			s.endGrace()
 			continue
-		case s.wakeFD, s.alarmFD:
+		case s.wakeFD:
 			drain(int(event.Fd))
 		}
 		awake = true

@@ -28,12 +28,12 @@ func (s *sleeper) takeOver() {
 }
 
 // handOver ends that. A frame wakes the worker from now on; but if leaders come and go quickly and
-// nobody else waits, only after the grace.
-func (s *sleeper) handOver(waiters *atomic.Int32) {
+// nobody else waits, only after the grace. The alarm is no frame: hurry says that it will ring.
+func (s *sleeper) handOver(waiters *atomic.Int32, hurry bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.led = false
-	if often := s.grace.note(); often && waiters.Load() == 1 && !s.closed {
+	if often := s.grace.note(); often && !hurry && waiters.Load() == 1 && !s.closed {
 		s.grace.start()
 	} else {
 		s.unmute()

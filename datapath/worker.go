@@ -120,8 +120,8 @@ func (e *Engine) work() {
 			lastWork = time.Now()
 			continue
 		}
-		runtime.Gosched() // let a goroutine run that a completion has woken
-		if time.Since(lastWork) >= w.spin {
+		runtime.Gosched()                                    // let a goroutine run that a completion has woken
+		if time.Since(lastWork) >= w.spin || e.some.Load() { // who puts events off is in no hurry
 			busy = 0
 			e.rest(workerAsleep)
 			if w.kicks.Swap(0) < manyKicks {

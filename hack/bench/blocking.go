@@ -7,16 +7,23 @@ import (
 // blockingRate is how many messages a second come to a receiver that sleeps.
 const blockingRate = 10000
 
+// moderation is what a receiver may ask for that need not have each message at once: an event for 32
+// messages or after 2 ms (µs).
+const moderationCount, moderationPeriod = 32, 2000
+
 // blocking measures what a receiver costs that sleeps for each of 10,000 messages a second: the
-// processor time of its whole process, and how often it woke.
+// processor time of its whole process, and how often it woke; then one whose CQ is moderated.
 func (b *bench) blocking() error {
-	variants := []string{"udp", "worker"}
+	variants := []string{"udp", "worker", "moderated"}
 	all := map[string][]result{}
 	for range b.rounds {
 		for _, variant := range variants {
 			j := job{Variant: variant, Size: 64, Rate: blockingRate}
 			receiver, sender := j, j
 			receiver.Role, sender.Role = "receive paced", "send paced"
+			if variant == "moderated" {
+				sender.Variant = "worker"
+			}
 			_, received, err := b.pair(receiver, sender)
 			if err != nil {
 				return err
@@ -150,6 +157,12 @@ func rocedReceivePaced(j job) (result, error) {
 	}
 	if err := announce(endpoint{QPN: uint32(p.qp.Number())}); err != nil {
 		return result{}, err
+	}
+	if j.Variant == "moderated" {
+		p.wait = true
+		if err := p.recv.Modify(moderationCount, moderationPeriod); err != nil {
+			return result{}, err
+		}
 	}
 	var s sleeper
 	for !stopping.Load() {

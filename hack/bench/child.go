@@ -83,7 +83,7 @@ func runChild(text string) error {
 		}
 	case "inline", "ud inline":
 		runtime.LockOSThread() // a program that spins has a thread for it, as raw and udp have
-	case "worker", "ud worker":
+	case "worker", "moderated", "ud worker":
 		runtime.GOMAXPROCS(max(runtime.NumCPU(), 3))
 	}
 	go func() {
@@ -108,7 +108,7 @@ func runChild(text string) error {
 		"worker receive mixed": receiveMixed, "worker send mixed": sendMixed,
 		"xdp generate": generate, "worker idle": idle,
 		"udp receive paced": udpReceivePaced, "udp send paced": udpSendPaced,
-		"worker receive paced": rocedReceivePaced, "worker send paced": rocedSendPaced,
+		"worker receive paced": rocedReceivePaced, "moderated receive paced": rocedReceivePaced, "worker send paced": rocedSendPaced,
 		"udp join": udpJoin, "worker join": rocedJoin,
 	}
 	run := roles[j.Variant+" "+j.Role]

@@ -9,7 +9,7 @@ import (
 // job is what one child process does.
 type job struct {
 	Role      string // receive, send, pong, ping, with or without group, mixed or paced; generate, idle, join; serve, ask
-	Variant   string // udp, udp gso, udp gso cut, raw, inline, worker; ud inline, ud worker: the same through package ud; requests udp, requests worker
+	Variant   string // udp, udp gso, udp gso cut, raw, inline, worker; moderated: worker with a moderated CQ; ud inline, ud worker: the same through package ud; requests udp, requests worker
 	Namespace string
 	Size      int // payload, bytes
 	Duration  time.Duration
