@@ -1,6 +1,7 @@
 package datapath
 
 import (
+	"math"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -13,10 +14,23 @@ type clock struct {
 	since uint64 // ns of CLOCK_MONOTONIC at start
 }
 
-func newClock() clock {
+// newClock finds what CLOCK_MONOTONIC is at a time of Go's. It asks for one between two readings of the
+// other, several times, since anything may come between; the closest pair counts.
+func newClock() (c clock) {
+	closest := uint64(math.MaxUint64)
+	for range 64 {
+		before, now, after := monotonic(), time.Now(), monotonic()
+		if apart := after - before; apart < closest {
+			closest, c = apart, clock{now, before + apart/2}
+		}
+	}
+	return c
+}
+
+func monotonic() uint64 {
 	var now unix.Timespec
 	_ = unix.ClockGettime(unix.CLOCK_MONOTONIC, &now) // cannot fail: the clock exists
-	return clock{time.Now(), uint64(now.Nano())}
+	return uint64(now.Nano())
 }
 
 // read gives both clocks, in ns.
