@@ -137,9 +137,15 @@ func (h *kernelHost) unmanage(hop netip.Addr) {
 		return
 	}
 	delete(h.managed, hop)
-	if unmanageEntry(h.queries, hop) == nil {
+	if unmanageEntry(h.queries, hop) == nil || h.gone() {
 		_ = h.journals.neighbours.Remove(hop.String())
 	}
+}
+
+// gone reports whether the interface is gone, and its neighbours with it.
+func (h *kernelHost) gone() bool {
+	_, err := h.queries.Link()
+	return errors.Is(err, host.ErrNoInterface)
 }
 
 // join implements surroundings.

@@ -96,3 +96,19 @@ func TestLeftoversAreUndone(t *testing.T) {
 		t.Errorf("journals are left: %q", got)
 	}
 }
+
+// With the interface goes what was changed on it: nothing is left to be undone.
+func TestNothingIsJournaledAfterTheInterface(t *testing.T) {
+	t.Parallel()
+	hosts, dir := labtest.Pair(t), t.TempDir()
+	s := newStation(t, open(t, hosts.A, WithStateDir(dir), WithTuning(Tuning{DeferHardIRQs: 3})))
+	s.ah("10.77.0.2")
+	check(t, hosts.A.Netlink().LinkDel(eth0(t, hosts.A)))
+	s.awaitFatal()
+	check(t, s.device.Close())
+	for _, kind := range []string{neighboursKind, knobsKind} {
+		if got := journaled(t, dir, kind); got != "" {
+			t.Errorf("%s %q after Close", kind, got)
+		}
+	}
+}

@@ -19,7 +19,8 @@ type Statistics struct {
 	Engine   datapath.Counters
 	Steering bpf.Counters
 	Socket   xsk.Statistics
-	// Sent counts packets by the way that they left the interface; see SendMode.
+	// Sent counts packets by the way that they were given to the kernel, see SendMode; what it gave back
+	// unsent is in the engine's drops too.
 	Sent link.Sent
 	// TooBig counts packets that routers reported as too big for a link on the path (ICMP).
 	TooBig uint64
