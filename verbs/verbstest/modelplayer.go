@@ -46,8 +46,7 @@ type side struct {
 type (
 	playedPD struct {
 		*verbs.PD
-		model  *modelPD
-		closed bool
+		model *modelPD
 	}
 	playedMR struct {
 		*verbs.MR
