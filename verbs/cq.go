@@ -42,7 +42,7 @@ type CQInitAttr struct {
 
 // CreateCQ makes a completion queue with room for at least that many completions (ibv_create_cq).
 // It must be polled before it is full: an overrun puts it and its queue pairs into error, which
-// EventCQErr and EventQPFatal report.
+// EventCQErr and EventQPFatal report. From then on it is of no use: no queue pair can begin with it.
 func (c *Context) CreateCQ(entries int) (*CQ, error) {
 	return c.CreateCQEx(&CQInitAttr{Entries: entries})
 }

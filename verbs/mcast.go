@@ -28,7 +28,8 @@ func (q *QP) AttachMcast(mgid GID, mlid MLID) error {
 }
 
 // DetachMcast undoes AttachMcast (ibv_detach_mcast). When it returns, nothing more is delivered
-// through the attachment. ErrInvalid if the queue pair is not attached, ErrState in RESET.
+// through the attachment. ErrInvalid if the queue pair is not attached, ErrState in RESET,
+// unless a CQ of the queue pair was overrun, so that it cannot leave RESET.
 func (q *QP) DetachMcast(mgid GID, mlid MLID) error {
 	if err := q.ctx.provider.DetachMcast(McastRequest{q.handle, mgid, mlid}); err != nil {
 		return fmt.Errorf("detach QP %v from group %v: %w", q.number, mgid, err)

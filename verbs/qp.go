@@ -34,7 +34,8 @@ type QP struct {
 	recvPolled  atomic.Uint32
 }
 
-// CreateQP makes a queue pair in RESET (ibv_create_qp).
+// CreateQP makes a queue pair in RESET (ibv_create_qp). ErrCQOverrun if one of its CQs was overrun: that
+// completes nothing any more, so make another CQ.
 func (p *PD) CreateQP(attr *QPInitAttr) (*QP, error) {
 	if p == nil || attr == nil {
 		return nil, fmt.Errorf("create QP: %w", errNil)
@@ -130,7 +131,8 @@ func (q *QP) State() QPState { return QPState(q.state.Load()) }
 // fields of attr to what they are now. ModifyQPIsOK says which attributes a change of state needs and
 // may have. If Modify fails, nothing has changed, attr neither. The change to RESET empties the queues and removes the queue pair's
 // completions from its CQs. The change to ERR completes all outstanding requests with
-// WCWRFlushErr, in order.
+// WCWRFlushErr, in order. The change from RESET to INIT is ErrCQOverrun if a CQ of the queue pair was
+// overrun: make another CQ, and a queue pair on it.
 func (q *QP) Modify(attr *QPAttr, mask QPAttrMask) error {
 	if q == nil || attr == nil {
 		return fmt.Errorf("modify QP: %w", errNil)

@@ -19,7 +19,7 @@ type groups = mcast.Table[*datapath.QP]
 // AttachMcast implements verbs.Provider. The engine has a group before XDP redirects its packets, and
 // until XDP does not any more.
 func (s *Session) AttachMcast(r verbs.McastRequest) error {
-	q, err := s.enterGroup(s.enter, r)
+	q, err := s.enterGroup(s.enter, r, (*qp).mayAttach)
 	if err != nil {
 		return err
 	}
@@ -51,7 +51,7 @@ func (s *Session) AttachMcast(r verbs.McastRequest) error {
 
 // DetachMcast implements verbs.Provider.
 func (s *Session) DetachMcast(r verbs.McastRequest) error {
-	q, err := s.enterGroup(s.enterToFree, r)
+	q, err := s.enterGroup(s.enterToFree, r, s.mayDetach)
 	if err != nil {
 		return err
 	}
@@ -60,7 +60,7 @@ func (s *Session) DetachMcast(r verbs.McastRequest) error {
 }
 
 // enterGroup takes the card's lock for an attach or a detach, and makes the checks of both.
-func (s *Session) enterGroup(enter func() error, r verbs.McastRequest) (*qp, error) {
+func (s *Session) enterGroup(enter func() error, r verbs.McastRequest, may func(*qp) bool) (*qp, error) {
 	if err := enter(); err != nil {
 		return nil, err
 	}
@@ -69,7 +69,7 @@ func (s *Session) enterGroup(enter func() error, r verbs.McastRequest) (*qp, err
 	case err != nil:
 	case q.kind != verbs.QPTypeUD || q.entry.Number <= wire.QPNGSI:
 		err = fmt.Errorf("%w: a queue pair of type %v cannot be attached to groups; UD can", verbs.ErrInvalid, q.kind)
-	case verbs.QPState(q.state.Load()) == verbs.QPStateReset:
+	case !may(q):
 		err = fmt.Errorf("%w: the queue pair is in RESET; it can be attached to groups from INIT on", verbs.ErrState)
 	case !r.MGID.IsMulticast():
 		err = fmt.Errorf("%w: %v is not a multicast GID: ::ffff:224.0.0.0/4 and ff00::/8 are", verbs.ErrInvalid, r.MGID)
@@ -79,6 +79,16 @@ func (s *Session) enterGroup(enter func() error, r verbs.McastRequest) (*qp, err
 		return nil, err
 	}
 	return q, nil
+}
+
+// mayAttach is what rdmavt asks for.
+func (q *qp) mayAttach() bool { return verbs.QPState(q.state.Load()) != verbs.QPStateReset }
+
+// mayDetach is the same, but for a queue pair that cannot leave RESET: it could not be destroyed.
+func (s *Session) mayDetach(q *qp) bool {
+	stuck := false
+	s.card.engine.Do(func() { stuck = q.checkCQs() != nil })
+	return stuck || q.mayAttach()
 }
 
 // detach undoes an attachment. The caller holds card.mu.

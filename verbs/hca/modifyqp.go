@@ -66,6 +66,11 @@ func (q *qp) apply(e *datapath.Engine, current, next verbs.QPState, attr *verbs.
 	if now := verbs.QPState(q.state.Load()); now != current {
 		return fmt.Errorf("%w: the queue pair went to %v by itself; query it, and try again", verbs.ErrState, now)
 	}
+	if current == verbs.QPStateReset && next == verbs.QPStateInit {
+		if err := q.checkCQs(); err != nil { // an overrun from now on finds it in INIT, and fails it
+			return err
+		}
+	}
 	if mask&verbs.QPAttrQKey != 0 {
 		q.entry.QKey, q.attr.QKey = attr.QKey, attr.QKey
 	}

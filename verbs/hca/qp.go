@@ -170,12 +170,25 @@ func (s *Session) bindQP(q *qp, r *verbs.CreateQPRequest) (err error) {
 	if q.recvCQ, err = s.cqs.get(r.RecvCQ); err != nil {
 		return err
 	}
+	s.card.engine.Do(func() { err = q.checkCQs() })
+	if err != nil {
+		return err
+	}
 	if r.DoorbellIndex >= ring.MaxQueuePairs || s.qpsByDoorbell[r.DoorbellIndex] != nil {
 		return fmt.Errorf("%w: doorbell index %d is taken or too large; a session serves one Context", verbs.ErrInvalid, r.DoorbellIndex)
 	}
 	q.entry.PD, q.entry.SendCQ, q.entry.RecvCQ = q.pd.number, q.sendCQ.entry, q.recvCQ.entry
 	q.entry.RecvPD = q.entry.PD
 	return s.bindSRQ(q, r.SRQ)
+}
+
+// checkCQs refuses CQs that were overrun: what completes to them is lost, and nothing reports that
+// again. It runs in Do.
+func (q *qp) checkCQs() error {
+	if q.sendCQ.entry.Overrun() || q.recvCQ.entry.Overrun() {
+		return fmt.Errorf("%w: a CQ of the queue pair, which completes nothing any more; make another CQ, and a queue pair on it", verbs.ErrCQOverrun)
+	}
+	return nil
 }
 
 // bindSRQ makes a queue pair take its receives from an SRQ, unless that is 0. The memory that those

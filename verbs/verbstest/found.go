@@ -72,7 +72,8 @@ func drainFailed(t *testing.T, w *world) {
 	b.expect(flushed(7), flushed(8))
 }
 
-// From RESET there is no way to ERR: such a queue pair can be used as before, and no event comes of it.
+// From RESET there is no way to ERR: such a queue pair stays there, and no event comes of it. That its CQ
+// is of no use any more, it is told when it begins.
 func overrunInReset(t *testing.T, w *world) {
 	cq, qps := w.b.overrunnable(1)
 	reset := w.b.newQPWith(verbs.QPInitAttr{SendCQ: w.b.cq, RecvCQ: cq, Cap: defaultCap()})
@@ -82,7 +83,7 @@ func overrunInReset(t *testing.T, w *world) {
 	if state := stateOf(t, reset); state != verbs.QPStateReset {
 		t.Errorf("state %v", state)
 	}
-	check(t, reset.Activate(testQKey))
+	refused(t, reset.Activate(testQKey), verbs.ErrCQOverrun)
 }
 
 // A send fails, and its completion is one too many: the queue pair is in ERR, not in SQE, from which it

@@ -161,10 +161,11 @@ func (q *modelQP) attach(mgid verbs.GID, mlid verbs.MLID) bool {
 	return true
 }
 
-// detach undoes attach. It refuses RESET, and what is not attached with this MLID.
+// detach undoes attach. It refuses RESET, unless the queue pair cannot leave that, and what is not
+// attached with this MLID.
 func (q *modelQP) detach(mgid verbs.GID, mlid verbs.MLID) bool {
 	group := q.card.groups[mgid]
-	if q.state == verbs.QPStateReset || group == nil || group.mlid != mlid || !group.has(q) {
+	if q.state == verbs.QPStateReset && !q.overrun() || group == nil || group.mlid != mlid || !group.has(q) {
 		return false
 	}
 	var rest []*modelQP

@@ -121,6 +121,10 @@ func (s *side) createQP() {
 		init.SRQ, srq = shared.SRQ, shared.model
 	}
 	qp, err := pd.CreateQP(init)
+	if sends.model.overrun || recvs.model.overrun {
+		s.want("create QP on a CQ that was overrun", err, unix.EOVERFLOW)
+		return
+	}
 	s.want("create QP", err, 0)
 	_, granted, err := qp.Query()
 	s.want("query QP", err, 0)
@@ -166,11 +170,8 @@ func (s *side) refuseQP() {
 // weed closes what hangs on a CQ in error, and the CQ: nothing more comes of them.
 func (s *side) weed() {
 	for _, q := range slices.Clone(s.qps) {
-		if q.closed || !q.model.sendCQ.overrun && !q.model.recvCQ.overrun {
+		if q.closed || !q.model.overrun() {
 			continue
-		}
-		if q.model.state == verbs.QPStateReset {
-			s.advanceQP(q)
 		}
 		for mgid, group := range s.card.groups {
 			if group.has(q.model) {

@@ -1,6 +1,9 @@
 package verbstest
 
-import "github.com/roced/roced/verbs"
+import (
+	"github.com/roced/roced/verbs"
+	"golang.org/x/sys/unix"
+)
 
 // modelChange is what a change of state needs, and what it may set besides.
 type modelChange struct{ required, optional verbs.QPAttrMask }
@@ -24,14 +27,17 @@ var modelChanges = map[[2]verbs.QPState]modelChange{
 	{verbs.QPStateSQE, verbs.QPStateRTS}:    {optional: currentAndQKey},
 }
 
-// modify changes the attributes in the mask; false, and nothing has changed, if that cannot be.
-func (q *modelQP) modify(attr *verbs.QPAttr, mask verbs.QPAttrMask) bool {
+// modify changes the attributes in the mask; an errno, and nothing has changed, if that cannot be.
+func (q *modelQP) modify(attr *verbs.QPAttr, mask verbs.QPAttrMask) unix.Errno {
 	next := q.state
 	if mask&verbs.QPAttrState != 0 {
 		next = attr.State
 	}
 	if !q.mayChange(next, mask) || !q.fits(attr, mask) {
-		return false
+		return unix.EINVAL
+	}
+	if q.state == verbs.QPStateReset && next == verbs.QPStateInit && q.overrun() {
+		return unix.EOVERFLOW
 	}
 	if mask&verbs.QPAttrQKey != 0 {
 		q.qkey = attr.QKey
@@ -53,8 +59,11 @@ func (q *modelQP) modify(attr *verbs.QPAttr, mask verbs.QPAttrMask) bool {
 		q.qkey, q.port, q.psn = 0, 0, 0
 		q.empty()
 	}
-	return true
+	return 0
 }
+
+// overrun says whether a CQ of the queue pair was: then it cannot begin again.
+func (q *modelQP) overrun() bool { return q.sendCQ.overrun || q.recvCQ.overrun }
 
 func (q *modelQP) mayChange(next verbs.QPState, mask verbs.QPAttrMask) bool {
 	change, listed := modelChanges[[2]verbs.QPState{q.state, next}]

@@ -11,6 +11,9 @@ import (
 var overrunTests = []test{
 	{name: "CQ overrun", run: cqOverrun},
 	{name: "overrun events", run: overrunEvents},
+	{name: "overrun CQ takes no queue pair", run: overrunTakesNone},
+	{name: "overrun CQ and groups", run: overrunInGroup},
+	{name: "overrun while a queue pair begins", run: overrunWhileBegun, rounds: 20},
 }
 
 // overrunnable makes a small CQ, and queue pairs that receive to it, with room for more.
@@ -80,4 +83,84 @@ func overrunEvents(t *testing.T, w *world) {
 			t.Errorf("queue pair %d is in %v", i, state)
 		}
 	}
+}
+
+// Nothing would complete to it, and no event would come: no queue pair can be made on it, or begin again.
+func overrunTakesNone(t *testing.T, w *world) {
+	b := w.b
+	cq, qps := b.overrunnable(3)
+	to(t, qps[1], verbs.QPStateReset)
+	w.overrun(qps[0], cq, 1)
+	b.expectEvents(cqErr(cq), qpFatal(qps[0]), qpFatal(qps[2]))
+	for _, init := range []verbs.QPInitAttr{{SendCQ: cq, RecvCQ: b.cq}, {SendCQ: b.cq, RecvCQ: cq}} {
+		init.Type, init.Cap = verbs.QPTypeUD, defaultCap()
+		_, err := b.pd.CreateQP(&init)
+		refused(t, err, verbs.ErrCQOverrun, "create QP", "make another CQ")
+	}
+	to(t, qps[0], verbs.QPStateReset)
+	for _, qp := range qps[:2] {
+		refused(t, qp.Activate(testQKey), unix.EOVERFLOW, "modify QP", "make another CQ")
+		to(t, qp, verbs.QPStateReset)
+		if state := stateOf(t, qp); state != verbs.QPStateReset {
+			t.Errorf("state %v", state)
+		}
+		check(t, qp.Close())
+	}
+	check(t, qps[2].Close())
+	check(t, cq.Close())
+}
+
+// A queue pair that is attached and cannot leave RESET can be detached, so it can be destroyed.
+func overrunInGroup(t *testing.T, w *world) {
+	cq, qps := w.b.overrunnable(1)
+	qp, mgid := qps[0], gid(groupV4)
+	check(t, qp.AttachMcast(mgid, 0))
+	w.overrun(qp, cq, 1)
+	w.b.expectEvents(cqErr(cq), qpFatal(qp))
+	to(t, qp, verbs.QPStateReset)
+	refused(t, qp.Close(), unix.EBUSY)
+	refused(t, qp.AttachMcast(gid(otherGroup), 0), verbs.ErrState)
+	check(t, qp.DetachMcast(mgid, 0))
+	check(t, qp.Close())
+	check(t, cq.Close())
+}
+
+// While a CQ is overrun, others begin on it: each is refused, or fails with the CQ.
+func overrunWhileBegun(t *testing.T, w *world) {
+	cq := w.b.newCQ(4)
+	flood := w.b.flushing(cq, 64)
+	var begun []*verbs.QP
+	done := make(chan error, 1)
+	go func() {
+		var err error
+		for id := 0; id < 32 && err == nil; id++ {
+			err = flood.PostRecv([]verbs.RecvWR{{ID: uint64(id)}})
+		}
+		done <- err
+	}()
+	refusal := error(nil)
+	for refusal == nil {
+		if len(begun) == 8 {
+			check(t, begun[0].Close())
+			begun = begun[1:]
+		}
+		same(t, completions(t, w.b.cq)) // runs a card that has no worker
+		var qp *verbs.QP
+		if qp, refusal = w.b.pd.CreateQP(&verbs.QPInitAttr{Type: verbs.QPTypeUD, SendCQ: cq, RecvCQ: cq}); refusal == nil {
+			begun = append(begun, qp)
+			refusal = qp.Activate(testQKey)
+		}
+	}
+	check(t, <-done)
+	if verbs.KindOf(refusal) != verbs.ErrCQOverrun && verbs.KindOf(refusal) != verbs.ErrState {
+		t.Error(refusal)
+	}
+	for _, qp := range begun {
+		if state := stateOf(t, qp); state != verbs.QPStateErr && state != verbs.QPStateReset {
+			t.Errorf("a queue pair on an overrun CQ is in %v", state)
+		}
+		check(t, qp.Close())
+	}
+	check(t, flood.Close())
+	check(t, cq.Close())
 }
