@@ -20,7 +20,7 @@ type CQ struct {
 	waiters  atomic.Int32
 	empty    atomic.Uint32 // polls that found nothing
 
-	resizing sync.Mutex // one Resize at a time
+	resizing sync.Mutex // one Resize or ReqNcompNotif at a time; before mu
 	acks     acks
 
 	mu      sync.Mutex

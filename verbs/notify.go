@@ -49,8 +49,11 @@ func (q *CQ) ReqNotify(flags CQNotifyFlags) (missed bool, err error) {
 
 // ReqNcompNotif arms the queue: its completion channel gets one notification when at least that many
 // completions are queued (ib_req_ncomp_notif); at once, if they are. It may be armed for that and with
-// ReqNotify too: there is one notification, of what comes first.
+// ReqNotify too: there is one notification, of what comes first. Armed again it waits for the new number.
+// ErrInvalid for more than Capacity.
 func (q *CQ) ReqNcompNotif(n int) error {
+	q.resizing.Lock()
+	defer q.resizing.Unlock()
 	if n < 1 || n > q.Capacity() {
 		return fmt.Errorf("arm CQ: %w: %d completions; the queue holds 1 to %d", ErrInvalid, n, q.Capacity())
 	}

@@ -8,12 +8,13 @@ import (
 
 // Resize changes the queue's capacity to at least that many completions (ibv_resize_cq), and keeps
 // what is queued: ErrInvalid if that is more. Other goroutines may poll and wait meanwhile, and the
-// card may complete: nothing is lost or out of order. ErrCQOverrun for a queue that was overrun.
+// card may complete: nothing is lost or out of order. ErrInvalid below the number that an armed
+// ReqNcompNotif waits for: its event would never come. ErrCQOverrun for a queue that was overrun.
 func (q *CQ) Resize(entries int) error {
 	q.resizing.Lock()
 	defer q.resizing.Unlock()
-	if n := q.unpolled(); n > entries {
-		return fmt.Errorf("resize CQ to %d entries: %w: it holds %d completions; poll first", entries, ErrInvalid, n)
+	if err := q.checkRoom(entries); err != nil {
+		return fmt.Errorf("resize CQ to %d entries: %w", entries, err)
 	}
 	grant, err := q.ctx.provider.ResizeCQ(ResizeCQRequest{q.handle, entries})
 	if err != nil {
@@ -30,10 +31,19 @@ func (q *CQ) Resize(entries int) error {
 	return nil
 }
 
-func (q *CQ) unpolled() int {
+// checkRoom refuses a size that has no room for what is queued, or for what the queue is armed for.
+func (q *CQ) checkRoom(entries int) error {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	return q.queued()
+	switch n := q.queued(); {
+	case entries < 1 || q.isClosed(): // the card says so
+		return nil
+	case n > entries:
+		return fmt.Errorf("%w: it holds %d completions; poll first", ErrInvalid, n)
+	case q.counted > entries && q.queue.Armed()&ring.ArmedCount != 0:
+		return fmt.Errorf("%w: it is armed for %d completions; ReqNcompNotif arms it for fewer", ErrInvalid, q.counted)
+	}
+	return nil
 }
 
 // moveTo goes on with the queue that the card writes by now. It keeps what is left in the old one,

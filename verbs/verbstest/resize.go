@@ -17,6 +17,8 @@ var resizeTests = []test{
 	{name: "resize below what is queued", run: resizeBelow},
 	{name: "resized CQ overruns", run: resizedOverrun},
 	{name: "resize an armed CQ", run: resizeArmed},
+	{name: "resize below an armed number", run: resizeBelowArmed},
+	{name: "resize while arming a number", run: resizeWhileArming},
 	{name: "resize under load", run: resizeUnderLoad, rounds: 3},
 	{name: "resize by several", run: resizeBySeveral},
 	{name: "resize with resets", run: resizeWithResets},
@@ -127,6 +129,43 @@ func resizeArmed(t *testing.T, w *world) {
 	c.arrive(2, 0)
 	check(t, <-done)
 	check(t, c.cq.AckEvents(1))
+}
+
+// A size that the armed number does not fit in is refused: its event would never come. It can be armed for
+// fewer, and when the event has come any size is good.
+func resizeBelowArmed(t *testing.T, w *world) {
+	c := w.newNotified(16)
+	check(t, c.cq.ReqNcompNotif(9))
+	refused(t, c.cq.Resize(8), unix.EINVAL, "armed for 9 completions", "ReqNcompNotif")
+	if c.cq.Capacity() != 16 {
+		t.Errorf("capacity %d", c.cq.Capacity())
+	}
+	check(t, c.cq.Resize(9))
+	check(t, c.cq.ReqNcompNotif(2))
+	check(t, c.cq.Resize(4))
+	refused(t, c.cq.Resize(1), unix.EINVAL, "armed for 2")
+	c.arrive(2, 0)
+	c.expectEvent()
+	c.waitOn(c.cq, 2)
+	check(t, c.cq.Resize(1))
+	c.noEvent()
+}
+
+// Whichever comes first, a number that a CQ is armed for has room in it.
+func resizeWhileArming(t *testing.T, w *world) {
+	cq := w.b.newCQOn(w.b.newChannel(), 16)
+	for range 200 {
+		check(t, cq.ReqNcompNotif(1))
+		check(t, cq.Resize(16))
+		var resized, armed error
+		var all sync.WaitGroup
+		all.Go(func() { resized = cq.Resize(4) })
+		all.Go(func() { armed = cq.ReqNcompNotif(12) })
+		all.Wait()
+		if (resized == nil) == (armed == nil) {
+			t.Fatalf("resize to 4: %v; arm for 12: %v", resized, armed)
+		}
+	}
 }
 
 // While the card completes, and one goroutine takes what comes, another one resizes: every completion
