@@ -76,25 +76,27 @@ func (c *Context) QueryPort(port uint8) (PortAttr, error) {
 	return c.provider.QueryPort(QueryPortRequest{port})
 }
 
-// QueryGID gives a GID of a port's table; ErrNoGID if the index is not in use (ibv_query_gid). Index 0
-// is the default.
+// QueryGID gives a GID of a port's table (ibv_query_gid). Index 0 is the default. ErrNoGID (ENODATA) for an
+// index that is not in use, ErrInvalid for one that the table does not have (PortAttr.GIDTableLen).
 func (c *Context) QueryGID(port uint8, index int) (GID, error) {
 	entry, err := c.QueryGIDEx(port, index)
 	return entry.GID, err
 }
 
-// QueryGIDEx gives an entry of a port's GID table; ErrNoGID if the index is not in use
-// (ibv_query_gid_ex).
+// QueryGIDEx gives an entry of a port's GID table (ibv_query_gid_ex). Its errors are those of QueryGID.
 func (c *Context) QueryGIDEx(port uint8, index int) (GIDEntry, error) {
-	entries, err := c.QueryGIDTable(port)
+	table, err := c.provider.QueryGIDTable(QueryGIDTableRequest{port})
 	if err != nil {
 		return GIDEntry{}, err
 	}
-	at := slices.IndexFunc(entries, func(e GIDEntry) bool { return e.Index == index })
+	if index < 0 || index >= table.Length {
+		return GIDEntry{}, fmt.Errorf("%w: index %d of the port's GID table, which has 0 to %d", ErrInvalid, index, table.Length-1)
+	}
+	at := slices.IndexFunc(table.Entries, func(e GIDEntry) bool { return e.Index == index })
 	if at < 0 {
 		return GIDEntry{}, fmt.Errorf("%w: index %d of the port's GID table is not in use; Context.QueryGIDTable lists those that are", ErrNoGID, index)
 	}
-	return entries[at], nil
+	return table.Entries[at], nil
 }
 
 // QueryGIDTable lists the entries of a port's GID table that are in use, in one command

@@ -25,7 +25,7 @@ var (
 	ErrPermission  = errno.New("not permitted", unix.EPERM)
 	ErrUnsupported = errno.New("not supported", unix.EOPNOTSUPP)
 	ErrUnreachable = errno.New("destination unreachable", unix.EHOSTUNREACH)
-	ErrNoGID       = errno.New("no such GID", unix.EADDRNOTAVAIL)
+	ErrNoGID       = errno.New("no such GID", unix.ENODATA)
 	ErrCQOverrun   = errno.New("completion queue was overrun", unix.EOVERFLOW)
 	ErrDeviceFatal = errno.New("device has failed", unix.EIO)
 	ErrClosed      = errno.New("device is closed", unix.ENODEV)

@@ -95,7 +95,7 @@ type tableOf struct {
 }
 
 func (t tableOf) QueryGIDTable(QueryGIDTableRequest) (QueryGIDTableGrant, error) {
-	return QueryGIDTableGrant{t.entries}, nil
+	return QueryGIDTableGrant{Entries: t.entries}, nil
 }
 
 func gidOf(text string) GID { return GIDFromAddr(netip.MustParseAddr(text)) }

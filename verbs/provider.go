@@ -159,8 +159,12 @@ type (
 
 	// QueryGIDTableRequest asks for a port's GID table.
 	QueryGIDTableRequest struct{ Port uint8 }
-	// QueryGIDTableGrant is a GID table: the entries that are in use, ordered by index.
-	QueryGIDTableGrant struct{ Entries []GIDEntry }
+	// QueryGIDTableGrant is a GID table: the entries that are in use, ordered by index, and how many
+	// there can be (PortAttr.GIDTableLen).
+	QueryGIDTableGrant struct {
+		Entries []GIDEntry
+		Length  int
+	}
 
 	// QueryPKeyRequest asks for a partition key of a port.
 	QueryPKeyRequest struct {

@@ -99,7 +99,10 @@ func (t *gidTable) chooseDefault() {
 }
 
 func (t *gidTable) get(index int) (wire.GID, error) {
-	if index < 0 || index >= len(t.lines) || t.lines[index].IsZero() {
+	if index < 0 || index >= len(t.lines) {
+		return wire.GID{}, fmt.Errorf("%w: index %d of the port's GID table, which has 0 to %d", verbs.ErrInvalid, index, len(t.lines)-1)
+	}
+	if t.lines[index].IsZero() {
 		return wire.GID{}, fmt.Errorf("%w: index %d of the port's GID table is not in use; Context.QueryGIDTable lists those that are", verbs.ErrNoGID, index)
 	}
 	return t.lines[index], nil

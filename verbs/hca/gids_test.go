@@ -107,8 +107,12 @@ func TestGIDTableGrows(t *testing.T) {
 			t.Fatalf("line %d: %v, %v", i, got, err)
 		}
 	}
-	_, err := table.get(len(table.lines))
-	refused(t, err, unix.EADDRNOTAVAIL, "not in use")
+	_, err := table.get(len(table.lines) - 1)
+	refused(t, err, unix.ENODATA, "not in use")
+	for _, index := range []int{-1, len(table.lines)} {
+		_, err := table.get(index)
+		refused(t, err, unix.EINVAL, "has 0 to")
+	}
 }
 
 // Numbers are not used again soon, and never two with the same place in the engine's table.

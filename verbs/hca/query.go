@@ -106,6 +106,7 @@ func (s *Session) QueryGIDTable(r verbs.QueryGIDTableRequest) (grant verbs.Query
 		return grant, err
 	}
 	defer s.card.mu.Unlock()
+	grant.Length = len(s.card.gids.lines)
 	grant.Entries = s.card.gids.entries(s.card.Name(), s.card.status.index)
 	return grant, nil
 }

@@ -99,8 +99,9 @@ func createAHRefuses(t *testing.T, w *world) {
 		{"port 2", func(a *verbs.AHAttr) { a.Port = 2 }, unix.EINVAL, "port 2"},
 		{"service level 8", func(a *verbs.AHAttr) { a.SL = 8 }, unix.EINVAL, "at most 7"},
 		{"flow label of 21 bits", func(a *verbs.AHAttr) { a.GRH.FlowLabel = 1 << 20 }, unix.EINVAL, "20 bits"},
-		{"no such GID", func(a *verbs.AHAttr) { a.GRH.SGIDIndex = none }, unix.EADDRNOTAVAIL, fmt.Sprint("index ", none)},
-		{"negative GID index", func(a *verbs.AHAttr) { a.GRH.SGIDIndex = -1 }, unix.EADDRNOTAVAIL, "index -1"},
+		{"no such GID", func(a *verbs.AHAttr) { a.GRH.SGIDIndex = none }, unix.ENODATA, fmt.Sprint("index ", none)},
+		{"negative GID index", func(a *verbs.AHAttr) { a.GRH.SGIDIndex = -1 }, unix.EINVAL, "index -1"},
+		{"GID index beyond the table", func(a *verbs.AHAttr) { a.GRH.SGIDIndex = s.gidTableLen() }, unix.EINVAL, fmt.Sprint("0 to ", s.gidTableLen()-1)},
 		{"from IPv6 to IPv4", func(a *verbs.AHAttr) { a.GRH.SGIDIndex = s.line(s.end.IPv6) }, unix.EINVAL, "SGIDIndex"},
 		{"nobody there", func(a *verbs.AHAttr) { a.GRH.DGID = gid(w.pair.Unreachable) }, unix.EHOSTUNREACH, w.pair.Unreachable.String()},
 	}
@@ -137,7 +138,7 @@ func ahFromWCRefuses(t *testing.T, w *world) {
 	refused(t, short, unix.EINVAL)
 	grh = ipv4Header(w.b.end.IPv4, w.pair.Unreachable)
 	_, gone := s.pd.CreateAHFromWC(&verbs.WC{Flags: verbs.WCGRH}, grh, 1)
-	refused(t, gone, unix.EADDRNOTAVAIL, w.pair.Unreachable.String(), "not have any more")
+	refused(t, gone, unix.ENODATA, w.pair.Unreachable.String(), "not have any more")
 	_, port := s.pd.CreateAHFromWC(&verbs.WC{Flags: verbs.WCGRH}, grh, 3)
 	refused(t, port, unix.EINVAL, "port 3")
 }

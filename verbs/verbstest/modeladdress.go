@@ -58,10 +58,13 @@ func (s *side) refuseAH() {
 	}
 	ask("no destination", unix.EINVAL, func(a *verbs.AHAttr) { a.GRH.DGID = verbs.GID{} })
 	ask("port 2", unix.EINVAL, func(a *verbs.AHAttr) { a.Port = 2 })
-	ask("no such GID", unix.EADDRNOTAVAIL, func(a *verbs.AHAttr) { a.GRH.SGIDIndex = 1000 })
+	ask("unused GID", unix.ENODATA, func(a *verbs.AHAttr) { a.GRH.SGIDIndex = s.unusedGID() })
+	ask("no such GID", unix.EINVAL, func(a *verbs.AHAttr) { a.GRH.SGIDIndex = 1000 })
 	ask("source of another IP version", unix.EINVAL, func(a *verbs.AHAttr) { a.GRH.DGID = gid(s.end.IPv6) })
 	ask("no route", unix.EHOSTUNREACH, func(a *verbs.AHAttr) { a.GRH.DGID = gid(s.pair.Unreachable) })
 }
+
+func (s *side) unusedGID() int { return (&station{TB: s, ctx: s.ctx}).emptyLine() }
 
 // usedAH is a handle that a request names which has not been sent; nil if none is.
 func (s *side) usedAH() *playedAH {

@@ -89,7 +89,9 @@ func modifyAHRefuses(t *testing.T, w *world) {
 		{func(a *verbs.AHAttr) { a.Port = 2 }, unix.EINVAL},
 		{func(a *verbs.AHAttr) { a.SL = 8 }, unix.EINVAL},
 		{func(a *verbs.AHAttr) { a.GRH.FlowLabel = 1 << 20 }, unix.EINVAL},
-		{func(a *verbs.AHAttr) { a.GRH.SGIDIndex = s.emptyLine() }, unix.EADDRNOTAVAIL},
+		{func(a *verbs.AHAttr) { a.GRH.SGIDIndex = s.emptyLine() }, unix.ENODATA},
+		{func(a *verbs.AHAttr) { a.GRH.SGIDIndex = -1 }, unix.EINVAL},
+		{func(a *verbs.AHAttr) { a.GRH.SGIDIndex = s.gidTableLen() }, unix.EINVAL},
 		{func(a *verbs.AHAttr) { a.GRH.SGIDIndex = s.line(s.end.IPv6) }, unix.EINVAL},
 		{func(a *verbs.AHAttr) { a.GRH.DGID = gid(w.pair.Unreachable) }, unix.EHOSTUNREACH},
 	} {

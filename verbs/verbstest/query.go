@@ -1,6 +1,7 @@
 package verbstest
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/roced/roced/verbs"
@@ -143,11 +144,21 @@ func queryRefuses(t *testing.T, s *station) {
 	_, noPort := s.ctx.QueryPort(2)
 	_, noPKey := s.ctx.QueryPKey(1, 1)
 	_, noGID := s.ctx.QueryGIDEx(1, s.emptyLine())
-	_, negative := s.ctx.QueryGIDEx(1, -1)
 	refused(t, noPort, unix.EINVAL, "port 2")
 	refused(t, noPKey, unix.EINVAL, "index 1")
-	refused(t, noGID, unix.EADDRNOTAVAIL, "index ")
-	refused(t, negative, unix.EADDRNOTAVAIL)
+	refused(t, noGID, verbs.ErrNoGID, "index ")
+	refused(t, noGID, unix.ENODATA)
+	for _, index := range []int{-1, s.gidTableLen(), 1 << 30} {
+		_, err := s.ctx.QueryGID(1, index)
+		refused(t, err, verbs.ErrInvalid, fmt.Sprint("index ", index))
+	}
+}
+
+func (s *station) gidTableLen() int {
+	s.Helper()
+	port, err := s.ctx.QueryPort(1)
+	check(s, err)
+	return port.GIDTableLen
 }
 
 // emptyLine is a line of the GID table that is not in use.
