@@ -81,33 +81,33 @@ var eventNames = []string{
 // String names the event as ibv_event_type_str(3) does.
 func (t EventType) String() string { return named(eventNames, t, "event") }
 
-// attrNames is in the order of the bits.
-var attrNames = []struct {
-	bit  QPAttrMask
-	name string
-}{
-	{QPAttrState, "state"}, {QPAttrCurState, "current state"}, {QPAttrEnSQDAsyncNotify, "SQD event"}, {QPAttrAccessFlags, "access flags"},
-	{QPAttrPKeyIndex, "P_Key index"}, {QPAttrPort, "port"}, {QPAttrQKey, "Q_Key"}, {QPAttrAV, "address vector"}, {QPAttrPathMTU, "path MTU"},
-	{QPAttrTimeout, "timeout"}, {QPAttrRetryCnt, "retry count"}, {QPAttrRNRRetry, "RNR retry count"}, {QPAttrRQPSN, "RQ PSN"},
-	{QPAttrMaxQPRDAtomic, "max_rd_atomic"}, {QPAttrAltPath, "alternate path"}, {QPAttrMinRNRTimer, "RNR timer"}, {QPAttrSQPSN, "SQ PSN"},
-	{QPAttrMaxDestRDAtomic, "max_dest_rd_atomic"}, {QPAttrPathMigState, "path migration state"}, {QPAttrCap, "capabilities"},
-	{QPAttrDestQPN, "destination QPN"}, {QPAttrRateLimit, "rate limit"},
+var rateNames = []string{
+	RatePortCurrent: "the port's rate",
+	Rate2p5Gbps:     "2.5 Gbit/s",
+	Rate5Gbps:       "5 Gbit/s",
+	Rate10Gbps:      "10 Gbit/s",
+	Rate20Gbps:      "20 Gbit/s",
+	Rate30Gbps:      "30 Gbit/s",
+	Rate40Gbps:      "40 Gbit/s",
+	Rate60Gbps:      "60 Gbit/s",
+	Rate80Gbps:      "80 Gbit/s",
+	Rate120Gbps:     "120 Gbit/s",
+	Rate14Gbps:      "14 Gbit/s",
+	Rate56Gbps:      "56 Gbit/s",
+	Rate112Gbps:     "112 Gbit/s",
+	Rate168Gbps:     "168 Gbit/s",
+	Rate25Gbps:      "25 Gbit/s",
+	Rate100Gbps:     "100 Gbit/s",
+	Rate200Gbps:     "200 Gbit/s",
+	Rate300Gbps:     "300 Gbit/s",
+	Rate28Gbps:      "28 Gbit/s",
+	Rate50Gbps:      "50 Gbit/s",
+	Rate400Gbps:     "400 Gbit/s",
+	Rate600Gbps:     "600 Gbit/s",
+	Rate800Gbps:     "800 Gbit/s",
+	Rate1200Gbps:    "1200 Gbit/s",
+	Rate1600Gbps:    "1600 Gbit/s",
 }
 
-// String lists the attributes in the mask.
-func (m QPAttrMask) String() string {
-	text := ""
-	for _, a := range attrNames {
-		if m&a.bit != 0 {
-			text += ", " + a.name
-			m &^= a.bit
-		}
-	}
-	if m != 0 {
-		text += fmt.Sprintf(", 0x%x", uint32(m))
-	}
-	if text == "" {
-		return "nothing"
-	}
-	return text[2:]
-}
+// String gives the rate with its unit.
+func (r Rate) String() string { return named(rateNames, r, "RATE") }

@@ -1,6 +1,9 @@
 package ring
 
-import "testing"
+import (
+	"fmt"
+	"testing"
+)
 
 // Each kind of completed request has a name, and a number without one is told as it is.
 func TestWCOpcodeNames(t *testing.T) {
@@ -11,6 +14,41 @@ func TestWCOpcodeNames(t *testing.T) {
 	} {
 		if got := opcode.String(); got != want {
 			t.Errorf("%d is %q, want %q", uint8(opcode), got, want)
+		}
+	}
+}
+
+// Masks print as the names of their bits, what has no name as a number.
+func TestFlagNames(t *testing.T) {
+	for _, row := range []struct {
+		mask fmt.Stringer
+		want string
+	}{
+		{SendFlags(0), "nothing"},
+		{SendSignaled | SendInline, "SIGNALED, INLINE"},
+		{SendFlags(0xff), "FENCE, SIGNALED, SOLICITED, INLINE, 0xf0"},
+		{WCGRH | WCWithImm, "GRH, WITH_IMM"},
+		{WCFlags(0xffff), "GRH, WITH_IMM, WITH_INV, WITH_SMAC, WITH_VLAN, WITH_NETWORK_HDR_TYPE, 0xff84"},
+		{AccessLocalWrite | AccessZeroBased, "LOCAL_WRITE, ZERO_BASED"},
+		{AccessHugeTLB | 1<<31, "HUGETLB, 0x80000000"},
+		{AccessRelaxedOrdering, "RELAXED_ORDERING"},
+		{DeviceBadPKeyCntr | DeviceNNotifyCQ, "BAD_PKEY_CNTR, N_NOTIFY_CQ"},
+		{PortCapIPBasedGIDs | 1, "IP_BASED_GIDS, 0x1"},
+		{QPAttrState | QPAttrQKey | 1<<31, "state, Q_Key, 0x80000000"},
+	} {
+		if got := row.mask.String(); got != row.want {
+			t.Errorf("%T prints as %q, want %q", row.mask, got, row.want)
+		}
+	}
+}
+
+func TestRateNames(t *testing.T) {
+	for rate, want := range map[Rate]string{
+		RatePortCurrent: "the port's rate", Rate2p5Gbps: "2.5 Gbit/s", Rate5Gbps: "5 Gbit/s", Rate100Gbps: "100 Gbit/s", Rate1600Gbps: "1600 Gbit/s",
+		1: "RATE(1)", 26: "RATE(26)", 255: "RATE(255)",
+	} {
+		if got := rate.String(); got != want {
+			t.Errorf("%d is %q, want %q", uint8(rate), got, want)
 		}
 	}
 }

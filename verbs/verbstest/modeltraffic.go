@@ -142,7 +142,7 @@ func describe(wrs []verbs.SendWR) (text string) {
 				to = err.Error()
 			}
 		}
-		text += fmt.Sprintf("[%d %v flags %x to %v %v %v, inline %d, %+v] ", wr.ID, wr.Opcode, wr.Flags, to, wr.RemoteQPN, wr.RemoteQKey, len(wr.InlineData), wr.SGList)
+		text += fmt.Sprintf("[%d %v flags %v to %v %v %v, inline %d, %+v] ", wr.ID, wr.Opcode, wr.Flags, to, wr.RemoteQPN, wr.RemoteQKey, len(wr.InlineData), wr.SGList)
 	}
 	return text
 }
