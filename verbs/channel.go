@@ -43,18 +43,20 @@ func (c *Context) CreateCompChannel() (*CompChannel, error) {
 	return channel, nil
 }
 
+const getting = "get CQ event"
+
 // Get gives the CQ of the next notification, and waits for one until ctx is done (ibv_get_cq_event).
 // Each notification must be acknowledged (CQ.AckEvents) before the CQ can be closed. Several goroutines
 // may wait; each notification goes to one of them. ErrObjectClosed when the channel is closed,
 // ErrClosed or ErrDeviceFatal when the card is gone.
 func (c *CompChannel) Get(ctx context.Context) (*CQ, error) {
 	if err := checkContext(ctx); err != nil {
-		return nil, fmt.Errorf("get CQ event: %w", err)
+		return nil, fmt.Errorf(getting+": %w", err)
 	}
 	select {
 	case c.reading <- struct{}{}:
 	case <-c.closed:
-		return nil, c.failure(os.ErrClosed)
+		return nil, c.failure(getting, os.ErrClosed)
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
@@ -94,7 +96,7 @@ func (c *CompChannel) read(ctx context.Context) (eventID uint64, err error) {
 	case errors.Is(err, io.EOF):
 		return 0, c.ended(ctx)
 	}
-	return 0, c.failure(err)
+	return 0, c.failure(getting, err)
 }
 
 // ended says why the card has closed its end: the program closes the channel, or the card is gone.
@@ -106,22 +108,30 @@ func (c *CompChannel) ended(ctx context.Context) error {
 	case <-ctx.Done():
 		return ctx.Err()
 	}
-	return c.failure(os.ErrClosed)
+	return c.failure(getting, os.ErrClosed)
 }
 
-func (c *CompChannel) failure(cause error) error {
+// failure is why a call on the channel fails. doing is what the program asked for.
+func (c *CompChannel) failure(doing string, cause error) error {
 	if err := c.ctx.gone(); err != nil {
-		return fmt.Errorf("get CQ event: %w", err)
+		return fmt.Errorf("%s: %w", doing, err)
 	}
 	if errors.Is(cause, os.ErrClosed) || errors.Is(cause, io.EOF) { // Close ends the card's end first
-		return fmt.Errorf("get CQ event: %w: the completion channel", ErrObjectClosed)
+		return fmt.Errorf("%s: %w: the completion channel", doing, ErrObjectClosed)
 	}
-	return fmt.Errorf("get CQ event: %w: %w", ErrHost, cause)
+	return fmt.Errorf("%s: %w: %w", doing, ErrHost, cause)
 }
 
 // SyscallConn gives the descriptor to read records from; see CompChannel. Who reads records by it
-// neither calls Get nor acknowledges.
-func (c *CompChannel) SyscallConn() (syscall.RawConn, error) { return c.file.SyscallConn() }
+// neither calls Get nor acknowledges. ErrObjectClosed after Close, ErrClosed when the context is.
+func (c *CompChannel) SyscallConn() (syscall.RawConn, error) {
+	select {
+	case <-c.closed:
+		return nil, c.failure("descriptor of a completion channel", os.ErrClosed)
+	default:
+		return c.file.SyscallConn()
+	}
+}
 
 // Close destroys the channel (ibv_destroy_comp_channel); ErrBusy while a CQ notifies to it.
 func (c *CompChannel) Close() error {
@@ -185,7 +195,7 @@ func (a *acks) close(destroy func() error) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.owed > 0 {
-		return fmt.Errorf("%w: %d notifications are not acknowledged; call AckEvents first", ErrBusy, a.owed)
+		return fmt.Errorf("%w: %s to be acknowledged; call AckEvents first", ErrBusy, count(a.owed, "notification"))
 	}
 	err := destroy()
 	a.closed = a.closed || err == nil
@@ -199,7 +209,7 @@ func (q *CQ) AckEvents(n int) error {
 	q.acks.mu.Lock()
 	defer q.acks.mu.Unlock()
 	if n < 0 || n > q.acks.owed {
-		return fmt.Errorf("acknowledge %d CQ events: %w: %d are not acknowledged", n, ErrInvalid, q.acks.owed)
+		return fmt.Errorf("acknowledge %d CQ events: %w: it has %s to be acknowledged", n, ErrInvalid, count(q.acks.owed, "event"))
 	}
 	q.acks.owed -= n
 	return nil

@@ -55,6 +55,14 @@ func KindOf(err error) error {
 // errNil is for a nil object or nil attributes, often after an error that was not checked.
 var errNil = fmt.Errorf("%w: nil, where an object or its attributes are needed", ErrInvalid)
 
+// count is a number of things, for an error: "1 completion", "2 completions".
+func count(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}
+
 // checkContext refuses a nil context.
 func checkContext(ctx context.Context) error {
 	if ctx == nil {

@@ -18,7 +18,7 @@ func (q *CQ) Peek(n int) (int, error) {
 	if queued == 0 && q.ctx.progress != nil && q.ctx.progress.Progress() {
 		queued = q.queued()
 	}
-	return min(n, queued), q.failure(queued)
+	return min(n, queued), q.failure("peek CQ", queued)
 }
 
 // queued is how many completions are there. The caller holds mu.
@@ -44,7 +44,7 @@ func (q *CQ) ReqNotify(flags CQNotifyFlags) (missed bool, err error) {
 	defer q.mu.Unlock()
 	q.queue.Arm(which == CQSolicited)
 	queued := q.queued()
-	return flags != which && queued > 0, q.failure(queued)
+	return flags != which && queued > 0, q.failure("arm CQ", queued)
 }
 
 // ReqNcompNotif arms the queue: its completion channel gets one notification when at least that many
@@ -86,7 +86,7 @@ func (q *CQ) armCount(n int) (there bool, err error) {
 	q.countKept()
 	q.queue.ArmCount()
 	queued := q.queued()
-	return queued >= n, q.failure(queued)
+	return queued >= n, q.failure("arm CQ", queued)
 }
 
 // countKept tells the card how many completions ReqNcompNotif wants in the queue beside those that were

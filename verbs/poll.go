@@ -56,21 +56,22 @@ func (q *CQ) poll(wcs []WC) (int, error) {
 	if n == 0 && q.ctx.progress != nil && q.ctx.progress.Progress() {
 		n = q.take(wcs)
 	}
-	return n, q.failure(n)
+	return n, q.failure("poll CQ", n)
 }
 
-// failure is why no more completions will come, once all have been taken; nil if more may come.
-func (q *CQ) failure(n int) error {
+// failure is why no more completions will come, once all have been taken; nil if more may come. doing is
+// what the program asked for.
+func (q *CQ) failure(doing string, n int) error {
 	switch {
 	case n > 0:
 		return nil
 	case q.isClosed():
-		return fmt.Errorf("poll CQ: %w: the CQ", ErrObjectClosed)
+		return fmt.Errorf("%s: %w: the CQ", doing, ErrObjectClosed)
 	case q.queue.Failed() && len(q.kept) == 0 && q.queue.Available(1) == 0:
-		return fmt.Errorf("poll CQ: %w: it holds %d completions; make it as large as all requests that can be outstanding", ErrCQOverrun, q.Capacity())
+		return fmt.Errorf("%s: %w: it holds %s; make one as large as all requests that can be outstanding", doing, ErrCQOverrun, count(q.Capacity(), "completion"))
 	}
 	if err := q.ctx.gone(); err != nil {
-		return fmt.Errorf("poll CQ: %w", err)
+		return fmt.Errorf("%s: %w", doing, err)
 	}
 	return nil
 }

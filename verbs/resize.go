@@ -39,9 +39,9 @@ func (q *CQ) checkRoom(entries int) error {
 	case entries < 1 || q.isClosed(): // the card says so
 		return nil
 	case n > entries:
-		return fmt.Errorf("%w: it holds %d completions; poll first", ErrInvalid, n)
+		return fmt.Errorf("%w: it holds %s; poll first", ErrInvalid, count(n, "completion"))
 	case q.counted > entries && q.queue.Armed()&ring.ArmedCount != 0:
-		return fmt.Errorf("%w: it is armed for %d completions; ReqNcompNotif arms it for fewer", ErrInvalid, q.counted)
+		return fmt.Errorf("%w: it is armed for %s; ReqNcompNotif arms it for fewer", ErrInvalid, count(q.counted, "completion"))
 	}
 	return nil
 }

@@ -69,7 +69,7 @@ func (q *CQ) takeOrArm(wcs []WC) (int, error) {
 		q.queue.ArmWait()
 		n = q.take(wcs)
 	}
-	return n, q.failure(n)
+	return n, q.failure("wait for CQ", n)
 }
 
 // wakeNext wakes another waiter: an event wakes only one, which may not have taken everything.

@@ -56,7 +56,7 @@ func (s *Session) DestroyCompChannel(r verbs.DestroyCompChannelRequest) error {
 		return err
 	}
 	if n := len(c.all()); n > 0 {
-		return fmt.Errorf("%w: %d CQs notify to the completion channel; close them first", verbs.ErrBusy, n)
+		return fmt.Errorf("%w: CQs that notify to the completion channel: %d; close them first", verbs.ErrBusy, n)
 	}
 	s.channels.remove(r.Channel)
 	s.shut(c)

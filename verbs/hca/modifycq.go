@@ -57,7 +57,7 @@ func (s *Session) moveCQ(c *cq, queue *ring.CompletionProducer, memory []byte, e
 		case c.entry.Overrun():
 			err = fmt.Errorf("%w: the CQ; close it", verbs.ErrCQOverrun)
 		case int(unread) > entries:
-			err = fmt.Errorf("%w: the CQ holds %d completions; poll first", verbs.ErrInvalid, unread)
+			err = fmt.Errorf("%w: completions that the CQ holds: %d; poll first", verbs.ErrInvalid, unread)
 		default:
 			s.card.engine.MoveCQ(c.entry, queue)
 		}

@@ -71,6 +71,8 @@ const (
 	knownAccess = verbs.AccessLocalWrite | verbs.AccessRemoteWrite | verbs.AccessRemoteRead | verbs.AccessRemoteAtomic | verbs.AccessMWBind |
 		verbs.AccessZeroBased | verbs.AccessOnDemand | verbs.AccessHugeTLB | verbs.AccessFlushGlobal | verbs.AccessFlushPersistent
 	supportedAccess = verbs.AccessLocalWrite | verbs.AccessZeroBased
+	remoteAccess    = verbs.AccessRemoteRead | remoteChange | verbs.AccessMWBind
+	pagingAccess    = verbs.AccessOnDemand | verbs.AccessHugeTLB
 	remoteChange    = verbs.AccessRemoteWrite | verbs.AccessRemoteAtomic
 )
 
@@ -83,12 +85,21 @@ func checkAccess(iova uint64, access verbs.AccessFlags) error {
 	case access&remoteChange != 0 && access&verbs.AccessLocalWrite == 0:
 		return fmt.Errorf("%w: remote writes and atomics need AccessLocalWrite too", verbs.ErrInvalid)
 	case access&^supportedAccess != 0:
-		return fmt.Errorf("%w: access flags 0x%x: remote access, memory windows and on-demand paging need connected services",
-			verbs.ErrUnsupported, uint32(access&^supportedAccess))
+		return fmt.Errorf("%w: access flags 0x%x (%v): %s", verbs.ErrUnsupported, uint32(access&^supportedAccess), access&^supportedAccess, whyNoAccess(access))
 	case access&verbs.AccessZeroBased != 0 && iova != 0:
 		return fmt.Errorf("%w: a zero-based region with the base address 0x%x; leave one of the two out", verbs.ErrInvalid, iova)
 	}
 	return nil
+}
+
+func whyNoAccess(access verbs.AccessFlags) string {
+	switch {
+	case access&remoteAccess != 0:
+		return "remote access and memory windows need connected services"
+	case access&pagingAccess != 0:
+		return "there is no paging on demand here, with huge pages or without"
+	}
+	return "there is no RDMA flush here"
 }
 
 // register makes a memory region.

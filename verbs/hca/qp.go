@@ -215,7 +215,7 @@ func (s *Session) DestroyQP(r verbs.DestroyQPRequest) error {
 		return err
 	}
 	if len(q.groups) > 0 {
-		return fmt.Errorf("%w: the queue pair is attached to %d groups; detach it first", verbs.ErrBusy, len(q.groups))
+		return fmt.Errorf("%w: groups that the queue pair is attached to: %d; detach it first", verbs.ErrBusy, len(q.groups))
 	}
 	s.qps.remove(r.QP)
 	err = s.forgetQPs([]*qp{q})

@@ -18,9 +18,9 @@ func (s *Session) checkType(r *verbs.CreateQPRequest) error {
 	case verbs.QPTypeSMI:
 		return fmt.Errorf("%w: QP 0 (SMI, type 0) is for InfiniBand's subnet management, which RoCE does not have; set Type to UD (%d)", verbs.ErrUnsupported, verbs.QPTypeUD)
 	case verbs.QPTypeRC, verbs.QPTypeUC, verbs.QPTypeRawPacket, verbs.QPTypeXRCSend, verbs.QPTypeXRCRecv:
-		return fmt.Errorf("%w: queue pairs of type %v; UD (%d) is what there is", verbs.ErrUnsupported, r.Type, verbs.QPTypeUD)
+		return fmt.Errorf("%w: queue pairs of type %v; UD (%d) is there, and GSI (%d) once a card", verbs.ErrUnsupported, r.Type, verbs.QPTypeUD, verbs.QPTypeGSI)
 	}
-	return fmt.Errorf("%w: no type of queue pairs has the number %d; UD is %d", verbs.ErrInvalid, r.Type, verbs.QPTypeUD)
+	return fmt.Errorf("%w: no type of queue pairs has the number %d; UD (%d) is there, and GSI (%d) once a card", verbs.ErrInvalid, r.Type, verbs.QPTypeUD, verbs.QPTypeGSI)
 }
 
 func (s *Session) checkGSI(r *verbs.CreateQPRequest) error {

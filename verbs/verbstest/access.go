@@ -19,26 +19,28 @@ var accessRows = []struct {
 	name   string
 	access verbs.AccessFlags
 	want   error
+	says   string
 }{
-	{"none", 0, nil},
-	{"local write", verbs.AccessLocalWrite, nil},
-	{"zero-based", verbs.AccessLocalWrite | verbs.AccessZeroBased, nil},
-	{"relaxed ordering", verbs.AccessLocalWrite | verbs.AccessRelaxedOrdering, nil},
-	{"all that are optional", verbs.AccessOptionalRange, nil},
-	{"remote read", verbs.AccessLocalWrite | verbs.AccessRemoteRead, unix.EOPNOTSUPP},
-	{"remote write", verbs.AccessLocalWrite | verbs.AccessRemoteWrite, unix.EOPNOTSUPP},
-	{"remote atomic", verbs.AccessLocalWrite | verbs.AccessRemoteAtomic, unix.EOPNOTSUPP},
-	{"memory window", verbs.AccessLocalWrite | verbs.AccessMWBind, unix.EOPNOTSUPP},
-	{"on demand", verbs.AccessLocalWrite | verbs.AccessOnDemand, unix.EOPNOTSUPP},
-	{"huge pages on demand", verbs.AccessHugeTLB | verbs.AccessOnDemand, unix.EOPNOTSUPP},
-	{"flush", verbs.AccessFlushGlobal, unix.EOPNOTSUPP},
-	{"flush to storage", verbs.AccessFlushPersistent, unix.EOPNOTSUPP},
-	{"remote write without local write", verbs.AccessRemoteWrite, unix.EINVAL},
-	{"remote atomic without local write", verbs.AccessRemoteAtomic | verbs.AccessRemoteRead, unix.EINVAL},
-	{"behind the known", verbs.AccessLocalWrite | 1<<10, unix.EINVAL},
-	{"before the optional", 1 << 19, unix.EINVAL},
-	{"behind the optional", 1 << 30, unix.EINVAL},
-	{"the last", 1 << 31, unix.EINVAL},
+	{"none", 0, nil, ""},
+	{"local write", verbs.AccessLocalWrite, nil, ""},
+	{"zero-based", verbs.AccessLocalWrite | verbs.AccessZeroBased, nil, ""},
+	{"relaxed ordering", verbs.AccessLocalWrite | verbs.AccessRelaxedOrdering, nil, ""},
+	{"all that are optional", verbs.AccessOptionalRange, nil, ""},
+	{"remote read", verbs.AccessLocalWrite | verbs.AccessRemoteRead, unix.EOPNOTSUPP, "connected services"},
+	{"remote write", verbs.AccessLocalWrite | verbs.AccessRemoteWrite, unix.EOPNOTSUPP, "REMOTE_WRITE): remote access"},
+	{"remote atomic", verbs.AccessLocalWrite | verbs.AccessRemoteAtomic, unix.EOPNOTSUPP, "connected services"},
+	{"memory window", verbs.AccessLocalWrite | verbs.AccessMWBind, unix.EOPNOTSUPP, "memory windows"},
+	{"on demand", verbs.AccessLocalWrite | verbs.AccessOnDemand, unix.EOPNOTSUPP, "ON_DEMAND): there is no paging"},
+	{"huge pages on demand", verbs.AccessHugeTLB | verbs.AccessOnDemand, unix.EOPNOTSUPP, "huge pages"},
+	{"huge pages", verbs.AccessHugeTLB, unix.EOPNOTSUPP, "HUGETLB): there is no paging"},
+	{"flush", verbs.AccessFlushGlobal, unix.EOPNOTSUPP, "FLUSH_GLOBAL): there is no RDMA flush"},
+	{"flush to storage", verbs.AccessFlushPersistent, unix.EOPNOTSUPP, "no RDMA flush"},
+	{"remote write without local write", verbs.AccessRemoteWrite, unix.EINVAL, ""},
+	{"remote atomic without local write", verbs.AccessRemoteAtomic | verbs.AccessRemoteRead, unix.EINVAL, ""},
+	{"behind the known", verbs.AccessLocalWrite | 1<<10, unix.EINVAL, ""},
+	{"before the optional", 1 << 19, unix.EINVAL, ""},
+	{"behind the optional", 1 << 30, unix.EINVAL, ""},
+	{"the last", 1 << 31, unix.EINVAL, ""},
 }
 
 // Flags that mean something for datagrams are taken, optional ones have no effect, those of connected
@@ -51,6 +53,9 @@ func accessFlags(t *testing.T, w *world) {
 		t.Run(row.name, func(t *testing.T) {
 			allocated, err := s.pd.AllocMR(1, row.access)
 			refused(t, err, row.want)
+			if row.says != "" {
+				refused(t, err, row.want, row.says)
+			}
 			if err == nil {
 				check(t, allocated.Close())
 			}

@@ -74,7 +74,7 @@ func qpRefusals(w *world, pd *verbs.PD, device verbs.DeviceAttr) []refusal {
 	return []refusal{
 		{"no CQ", qp(func(a *verbs.QPInitAttr) { a.RecvCQ = nil }), unix.EINVAL, "RecvCQ"},
 		{"CQ of another device", qp(func(a *verbs.QPInitAttr) { a.SendCQ = w.b.cq }), unix.EINVAL, "another context"},
-		{"connected service", qp(func(a *verbs.QPInitAttr) { a.Type = verbs.QPTypeRC }), unix.EOPNOTSUPP, "UD"},
+		{"connected service", qp(func(a *verbs.QPInitAttr) { a.Type = verbs.QPTypeRC }), unix.EOPNOTSUPP, "UD (4) is there, and GSI (1)"},
 		{"too many sends", qp(func(a *verbs.QPInitAttr) { a.Cap.MaxSendWR = wr + 1 }), unix.EINVAL, most("max_send_wr", wr)},
 		{"too many receives", qp(func(a *verbs.QPInitAttr) { a.Cap.MaxRecvWR = 1<<32 - 1 }), unix.EINVAL, "max_recv_wr"},
 		{"too many SGEs", qp(func(a *verbs.QPInitAttr) { a.Cap.MaxSendSGE = sge + 1 }), unix.EINVAL, most("max_send_sge", sge)},

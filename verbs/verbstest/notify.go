@@ -303,6 +303,7 @@ func overrunNotifies(t *testing.T, w *world) {
 	c.expectEvent()
 	c.waitOn(c.cq, 4)
 	_, err := c.cq.ReqNotify(verbs.CQNextComp)
-	refused(t, err, verbs.ErrCQOverrun)
+	refused(t, err, verbs.ErrCQOverrun, "arm CQ: ")
+	refused(t, c.cq.ReqNcompNotif(1), verbs.ErrCQOverrun, "arm CQ: ")
 	refused(t, c.cq.Resize(100), verbs.ErrCQOverrun)
 }

@@ -56,10 +56,11 @@ func cqOverrun(t *testing.T, w *world) {
 	same(t, b.waitOn(small, len(all)), all...)
 	var wcs [4]verbs.WC
 	_, err := small.Poll(wcs[:])
-	refused(t, err, unix.EOVERFLOW, fmt.Sprintf("%d completions", small.Capacity()), "make it as large")
-	if _, err := small.Wait(guard(t), wcs[:]); err == nil {
-		t.Error("Wait on a CQ that has failed")
-	}
+	refused(t, err, unix.EOVERFLOW, fmt.Sprintf("%d completions", small.Capacity()), "poll CQ: ", "make one as large")
+	_, err = small.Wait(guard(t), wcs[:])
+	refused(t, err, unix.EOVERFLOW, "wait for CQ: ")
+	_, err = small.Peek(1)
+	refused(t, err, unix.EOVERFLOW, "peek CQ: ")
 	if state := stateOf(t, qps[0]); state != verbs.QPStateErr {
 		t.Errorf("state %v", state)
 	}

@@ -81,7 +81,7 @@ func resizeBelow(t *testing.T, w *world) {
 		refused(t, cq.Resize(entries), unix.EINVAL, "5 completions", "poll first")
 	}
 	for _, entries := range []int{0, -1, 1 << 30} {
-		refused(t, cq.Resize(entries), unix.EINVAL)
+		refused(t, cq.Resize(entries), unix.EINVAL, "1 to ")
 	}
 	if cq.Capacity() != 8 {
 		t.Errorf("capacity %d", cq.Capacity())
