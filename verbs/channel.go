@@ -203,11 +203,14 @@ func (a *acks) close(destroy func() error) error {
 }
 
 // AckEvents acknowledges notifications of the CQ that CompChannel.Get gave (ibv_ack_cq_events);
-// ErrInvalid for more than there were. It takes a lock: acknowledge several at once where there are
+// ErrInvalid for more than there were, ErrObjectClosed when the queue is closed. It takes a lock: acknowledge several at once where there are
 // many.
 func (q *CQ) AckEvents(n int) error {
 	q.acks.mu.Lock()
 	defer q.acks.mu.Unlock()
+	if q.acks.closed {
+		return fmt.Errorf("acknowledge %d CQ events: %w: the CQ", n, ErrObjectClosed)
+	}
 	if n < 0 || n > q.acks.owed {
 		return fmt.Errorf("acknowledge %d CQ events: %w: it has %s to be acknowledged", n, ErrInvalid, count(q.acks.owed, "event"))
 	}

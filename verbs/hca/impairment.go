@@ -28,7 +28,8 @@ type WireCounters struct {
 // Impair has frames that are sent from now on lost, duplicated and delayed, as a network may do
 // with datagrams; the zero Impairment ends that. Impaired frames wait at the receiver's end until
 // they are due and it takes them, up to 65,536 for each host; further ones are lost, and counted as
-// Overflowed. verbs.ErrInvalid for probabilities outside 0 to 1 and negative times.
+// Overflowed. verbs.ErrInvalid for probabilities outside 0 to 1 and negative times,
+// ErrClosed after Close.
 func (w *Wire) Impair(i Impairment) error {
 	for name, p := range map[string]float64{"Loss": i.Loss, "Duplication": i.Duplication} {
 		if !(p >= 0 && p <= 1) { // NaN neither
@@ -37,6 +38,11 @@ func (w *Wire) Impair(i Impairment) error {
 	}
 	if i.Delay < 0 || i.Jitter < 0 {
 		return fmt.Errorf("impair the wire: %w: Delay %v, Jitter %v: 0 or more", verbs.ErrInvalid, i.Delay, i.Jitter)
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.closed {
+		return fmt.Errorf("impair the wire: %w", errWireClosed)
 	}
 	w.network.Impair(link.Impairment(i))
 	return nil

@@ -11,7 +11,6 @@ import (
 
 	"github.com/roced/roced/datapath/link"
 	"github.com/roced/roced/datapath/wire"
-	"github.com/roced/roced/verbs"
 )
 
 // Wire is a network in memory, for programs and tests that want verbs without a network and
@@ -111,7 +110,8 @@ func (h *WireHost) SetAddresses(addresses ...netip.Addr) error {
 	return nil
 }
 
-// SetUp has the host's link come up or go down: meanwhile nothing leaves, and nothing arrives.
+// SetUp has the host's link come up or go down: meanwhile nothing leaves, and nothing arrives. Nothing
+// happens when the host is gone.
 func (h *WireHost) SetUp(up bool) {
 	h.port.SetUp(up)
 	h.host.change(func(s *portStatus) { s.up = up })
@@ -122,12 +122,11 @@ func (h *WireHost) SetUp(up bool) {
 const minInterfaceMTU = 68
 
 // SetMTU sets the interface's MTU, in bytes, 68 at least: verbs.ErrInvalid below. With one that is too
-// small for any RDMA MTU the port is down.
+// small for any RDMA MTU the port is down. ErrClosed when the host is gone.
 func (h *WireHost) SetMTU(bytes int) error {
-	if bytes < minInterfaceMTU {
-		return fmt.Errorf("set MTU of %s: %w: %d bytes; an interface has %d or more", h.host.name, verbs.ErrInvalid, bytes, minInterfaceMTU)
+	if err := h.wire.setMTU(h.host, bytes); err != nil {
+		return fmt.Errorf("set MTU of %s: %w", h.host.name, err)
 	}
-	h.host.change(func(s *portStatus) { s.mtu = bytes })
 	h.wire.follow(nil)
 	return nil
 }

@@ -47,6 +47,7 @@ func TestHostsThatAWireRefuses(t *testing.T) {
 	check(t, hosts[0].SetAddresses(hostAddress(0), free)) // its own address is not in its way
 	check(t, hosts[1].Close())
 	refused(t, hosts[1].SetAddresses(address("10.0.0.51")), verbs.ErrClosed, "left the wire")
+	refused(t, hosts[1].SetMTU(1500), verbs.ErrClosed, "set MTU of ", "left the wire")
 	_, err := w.AddHost("host2", hostAddress(1))
 	check(t, err)
 	check(t, w.Close())
@@ -96,4 +97,18 @@ func TestOptionsThatAWireRefuses(t *testing.T) {
 	w, err := NewWire(0, WithMTU(verbs.MTU1024), WithSpin(time.Millisecond), WithoutInline(), WithXDPMode(XDPAuto), WithSocketMode(SocketAuto), WithMembership(MembershipAuto))
 	check(t, err)
 	check(t, w.Close())
+}
+
+// A wire that is closed takes nothing any more.
+func TestClosedWire(t *testing.T) {
+	w, err := NewWire(0)
+	check(t, err)
+	h, err := w.AddHost("host1", hostAddress(0))
+	check(t, err)
+	check(t, w.Close())
+	_, again := w.AddHost("host2", hostAddress(1))
+	for _, err := range []error{again, w.Impair(Impairment{Loss: 1}), h.SetMTU(1500), h.SetAddresses()} {
+		refused(t, err, verbs.ErrClosed)
+	}
+	h.SetUp(true) // without effect
 }

@@ -55,13 +55,35 @@ func (w *Wire) newHost(name string, addresses []netip.Addr) (*wireHost, error) {
 func (w *Wire) setAddresses(h *wireHost, addresses []netip.Addr) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if !slices.Contains(w.hosts, h) {
-		return fmt.Errorf("%w: the host has left the wire", verbs.ErrClosed)
+	if err := w.checkHost(h); err != nil {
+		return err
 	}
 	if err := w.checkAddresses(h, addresses); err != nil {
 		return err
 	}
 	h.change(func(s *portStatus) { s.addresses = slices.Clone(addresses) })
+	return nil
+}
+
+// setMTU sets the MTU of a host's interface.
+func (w *Wire) setMTU(h *wireHost, bytes int) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if err := w.checkHost(h); err != nil {
+		return err
+	}
+	if bytes < minInterfaceMTU {
+		return fmt.Errorf("%w: %d bytes; an interface has %d or more", verbs.ErrInvalid, bytes, minInterfaceMTU)
+	}
+	h.change(func(s *portStatus) { s.mtu = bytes })
+	return nil
+}
+
+// checkHost refuses a host that has been closed. The caller holds mu.
+func (w *Wire) checkHost(h *wireHost) error {
+	if !slices.Contains(w.hosts, h) {
+		return fmt.Errorf("%w: the host has left the wire", verbs.ErrClosed)
+	}
 	return nil
 }
 

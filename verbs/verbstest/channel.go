@@ -93,6 +93,7 @@ func unacknowledged(t *testing.T, w *world) {
 	refused(t, c.cq.Close(), unix.EBUSY, ": 1 notification to")
 	check(t, c.cq.AckEvents(1))
 	check(t, c.cq.Close())
+	refused(t, c.cq.AckEvents(0), verbs.ErrObjectClosed)
 }
 
 // Events that nobody has got do not keep a CQ, and do not come when it is closed.
@@ -103,7 +104,11 @@ func eventsOfClosedCQ(t *testing.T, w *world) {
 	check(t, c.qp.Close())
 	check(t, c.cq.Close())
 	c.noEvent()
+	_, err := c.channel.SyscallConn()
+	check(t, err)
 	check(t, c.channel.Close())
+	_, err = c.channel.SyscallConn()
+	refused(t, err, verbs.ErrObjectClosed, "completion channel")
 }
 
 // A cancelled Get gives its context's error, and loses no event.
