@@ -81,9 +81,11 @@ type DeviceAttr struct {
 
 // PortAttr is the state of a port (ibv_port_attr).
 type PortAttr struct {
-	State          PortState
-	MaxMTU         MTU // the largest that the device can have, whatever the interface's MTU is now
-	ActiveMTU      MTU // the largest, up to MaxMTU, that the interface's MTU allows now
+	State  PortState
+	MaxMTU MTU // the largest that the device can have, whatever the interface's MTU is now
+	// ActiveMTU is the largest, up to MaxMTU, that the interface's MTU allows now; while it allows none,
+	// and the port is down, the one before.
+	ActiveMTU      MTU
 	GIDTableLen    int
 	PKeyTableLen   int
 	MaxMsgSize     uint32 // bytes

@@ -23,7 +23,8 @@ type SendWR struct {
 }
 
 // RecvWR is a receive work request (ibv_recv_wr). A datagram takes 40 bytes more than its payload,
-// for the GRH in front of it.
+// for the GRH in front of it. A receive that is too short for a datagram is not taken: the datagram is
+// dropped, and counted (drop_no_room), where some hardware completes the receive with WCLocLenErr.
 type RecvWR struct {
 	ID     uint64
 	SGList []SGE
