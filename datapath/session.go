@@ -176,9 +176,10 @@ func (e *Engine) pending() bool {
 }
 
 // unsentBy reports whether the session has requests that can be sent or flushed and have not been.
-// What waits for the link, or for members of a group, may be the session's too.
+// What waits for the link, or for members of a group, may be the session's too. A session that has been
+// removed has none: its doorbell's memory may be unmapped.
 func (e *Engine) unsentBy(s *Session) bool {
-	return s.inTurn.first != nil || s.doorbell.Pending() || e.blocked || e.looping.pending()
+	return !s.removed && (s.inTurn.first != nil || s.doorbell.Pending() || e.blocked || e.looping.pending())
 }
 
 // SetMR puts a memory region at its handle's place; nil clears the place. The region's LKey is

@@ -224,3 +224,15 @@ func TestDeviceFailsWhileWaitingForANeighbour(t *testing.T) {
 	l.a.device.fail(errInterfaceGone)
 	refused(t, <-done, verbs.ErrDeviceFatal)
 }
+
+// A program may close its session while the card fails. Nobody looks at the session's memory after that:
+// here that would kill the process.
+func TestSessionIsClosedWhileTheCardFails(t *testing.T) {
+	w := newWirePair(t)
+	s := w.a.another(SessionConfig{Memory: kernelMemory{}})
+	failing := w.a.device.startFailing(errInterfaceGone)
+	check(t, s.ctx.Close())
+	for _, session := range failing { // as fail goes on
+		w.a.device.engine.Settle(session.entry, closeTimeout)
+	}
+}
