@@ -16,9 +16,10 @@ type SRQ struct {
 	// runs under the lease.
 	NoteLimit func()
 
-	newer []*ring.RecvConsumer // the queues after Queue
-	limit uint32               // 0: none
-	dirty bool                 // it is in the engine's takenFrom
+	newer   []*ring.RecvConsumer // the queues after Queue
+	shifted int                  // queues that Queue was since the last Trim, before this one
+	limit   uint32               // 0: none
+	dirty   bool                 // it is in the engine's takenFrom
 }
 
 // took is called when a queue pair has taken a receive.
@@ -74,6 +75,7 @@ func (s *SRQ) shift() bool {
 	}
 	s.use(s.newer[0])
 	s.newer = s.newer[1:]
+	s.shifted++
 	return true
 }
 
@@ -123,19 +125,20 @@ func (s *SRQ) Limit() uint32 { return s.limit }
 func (s *SRQ) Resize(q *ring.RecvConsumer) { s.newer = append(s.newer, q) }
 
 // Trim forgets the queues that an earlier resize has replaced and that are empty, and gives the
-// places that those which are left had among all, the oldest being 0. It runs in Do, when the program
-// posts to the last one.
+// places that those which are left had among all that there were after the last Trim, the oldest being
+// 0. It runs in Do, when the program posts to the last one.
 func (s *SRQ) Trim() (left []int) {
 	all := append([]*ring.RecvConsumer{s.Queue}, s.newer...)
 	var newer []*ring.RecvConsumer
 	for place, q := range all {
 		if place == len(all)-1 || q.Waiting() > 0 {
-			left = append(left, place)
+			left = append(left, s.shifted+place)
 			newer = append(newer, q)
 		}
 	}
-	if s.newer = newer[1:]; left[0] != 0 {
+	if s.newer = newer[1:]; newer[0] != s.Queue {
 		s.use(newer[0])
 	}
+	s.shifted = 0
 	return left
 }

@@ -136,12 +136,32 @@ func (q *CQ) Close() error {
 	return nil
 }
 
+// destroy first has polls look at an empty queue: the memory may be another's once the card has freed it.
 func (q *CQ) destroy() error {
+	q.resizing.Lock()
+	defer q.resizing.Unlock()
+	was := q.swap(emptyQueue())
 	err := q.ctx.provider.DestroyCQ(DestroyCQRequest{q.handle})
-	if err == nil {
-		close(q.closed) // only once: a second DestroyCQ of the handle fails
+	if err != nil {
+		q.swap(was)
+		q.wakeOne()
+		return err
 	}
-	return err
+	close(q.closed) // only once: a second DestroyCQ of the handle fails
+	return nil
+}
+
+func (q *CQ) swap(queue *ring.CompletionConsumer) (was *ring.CompletionConsumer) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	was, q.queue = q.queue, queue
+	return was
+}
+
+func emptyQueue() *ring.CompletionConsumer {
+	g := ring.CompletionGeometry(1)
+	queue, _ := ring.NewCompletionConsumer(ring.Alloc(g.Size()), g) // they fit each other
+	return queue
 }
 
 func (q *CQ) isClosed() bool {

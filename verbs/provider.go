@@ -215,8 +215,8 @@ type (
 	// CreateCompChannelGrant is a new completion channel.
 	CreateCompChannelGrant struct {
 		Channel Handle
-		// Events is the program's end of a pipe, which does not block. For each notification of a CQ
-		// the card writes the CQ's EventID to it: 8 bytes, in the machine's byte order. It ends when the
+		// Events is the program's end of a pipe or socket, which does not block. For each notification of
+		// a CQ the card writes the CQ's EventID to it: 8 bytes, in the machine's byte order. It ends when the
 		// card is gone.
 		Events *os.File
 	}
@@ -284,7 +284,8 @@ type (
 		Mask SRQAttrMask
 	}
 	// ModifySRQGrant is the attributes after the change. After a resize the program posts to the new
-	// queue in Memory, and never again to an older one, of which the card takes what is left first.
+	// queue in Memory, and never again to an older one, of which the card takes what is left first. By
+	// a resize the program says that it looks no more at queues that were empty at the one before.
 	ModifySRQGrant struct {
 		Attr     SRQAttr
 		Memory   []byte // nil without a resize

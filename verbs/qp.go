@@ -263,11 +263,12 @@ func (q *QP) Close() error {
 	q.drainToClose()
 	q.modifyMu.Lock()
 	defer q.modifyMu.Unlock()
+	was := q.enterReset() // first: the queues' memory may be another's once the card has freed it
 	if err := q.ctx.provider.DestroyQP(DestroyQPRequest{q.handle}); err != nil {
+		q.state.Store(was)
 		return fmt.Errorf("destroy QP %v: %w", q.number, err)
 	}
 	q.closed.Store(true)
-	q.state.Store(uint32(QPStateReset)) // posts are refused from now on
 	q.ctx.releaseSlot(q.completionToken.Load())
 	q.ctx.eventSources.remove(q.eventID)
 	defer q.lockCQs()()

@@ -16,11 +16,12 @@ type SRQ struct {
 
 	modifyMu sync.Mutex // one Modify or Close at a time; before mu
 
-	mu     sync.Mutex
-	closed bool
-	attr   SRQAttr // as granted; Limit is the card's
-	queue  *ring.RecvProducer
-	older  []*ring.RecvProducer // replaced by a resize, with receives that the card has not taken
+	mu      sync.Mutex
+	closing bool // Close is asking the card, which may free the memory: nobody looks at it
+	closed  bool
+	attr    SRQAttr // as granted; Limit is the card's
+	queue   *ring.RecvProducer
+	older   []*ring.RecvProducer // replaced by a resize, with receives that the card has not taken
 }
 
 // SRQInitAttr are the attributes that an SRQ is created with (ibv_srq_init_attr). It has no limit at
@@ -102,6 +103,9 @@ func (q *SRQ) announce(n int) {
 
 // room is the number of receives that can be posted. Those that wait in older queues count too.
 func (q *SRQ) room() uint32 {
+	if q.closing {
+		return 0
+	}
 	waiting := q.queue.Waiting()
 	if len(q.older) > 0 {
 		waiting += q.waitingInOlder()
@@ -153,6 +157,7 @@ func (q *SRQ) Modify(attr *SRQAttr, mask SRQAttrMask) error {
 	}
 	q.modifyMu.Lock()
 	defer q.modifyMu.Unlock()
+	q.forgetEmpty()
 	grant, err := q.pd.ctx.provider.ModifySRQ(ModifySRQRequest{q.handle, *attr, mask})
 	if err == nil && grant.Memory != nil {
 		err = q.replace(&grant)
@@ -167,6 +172,13 @@ func (q *SRQ) Modify(attr *SRQAttr, mask SRQAttrMask) error {
 		attr.Limit = grant.Attr.Limit
 	}
 	return nil
+}
+
+// forgetEmpty has the next resize free the memory of queues that were empty at the one before.
+func (q *SRQ) forgetEmpty() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.waitingInOlder()
 }
 
 // replace makes posts go to the queue of a resize. The card takes what is in the older ones first.
@@ -203,12 +215,18 @@ func (q *SRQ) Close() error {
 	}
 	q.modifyMu.Lock()
 	defer q.modifyMu.Unlock()
+	q.set(&q.closing, true)
 	if err := q.pd.ctx.provider.DestroySRQ(DestroySRQRequest{q.handle}); err != nil {
+		q.set(&q.closing, false)
 		return fmt.Errorf("destroy SRQ: %w", err)
 	}
-	q.mu.Lock()
-	q.closed = true
-	q.mu.Unlock()
+	q.set(&q.closed, true)
 	q.pd.ctx.eventSources.remove(q.eventID)
 	return nil
+}
+
+func (q *SRQ) set(flag *bool, to bool) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	*flag = to
 }

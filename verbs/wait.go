@@ -75,9 +75,13 @@ func (q *CQ) takeOrArm(wcs []WC) (int, error) {
 // wakeNext wakes another waiter: an event wakes only one, which may not have taken everything.
 func (q *CQ) wakeNext() {
 	if q.waiters.Add(-1) > 0 {
-		select {
-		case q.events <- struct{}{}:
-		default:
-		}
+		q.wakeOne()
+	}
+}
+
+func (q *CQ) wakeOne() {
+	select {
+	case q.events <- struct{}{}:
+	default:
 	}
 }

@@ -11,7 +11,7 @@ import (
 // public packages are those that other modules may import.
 var public = []string{
 	"bpf", "datapath", "datapath/link", "datapath/ring", "datapath/wire", "datapath/xsk",
-	"mcast", "mcast/membership", "verbs", "verbs/hca", "verbs/ud", "verbs/verbstest",
+	"mcast", "mcast/membership", "verbs", "verbs/client", "verbs/hca", "verbs/ud", "verbs/verbstest",
 }
 
 // byOthers says why an exported name stays that nobody here calls outside of its package. A name
@@ -51,7 +51,6 @@ var byOthers = map[string]string{
 	"verbs.IncRKey":                "ib_inc_rkey",
 	"verbs.Rereg*":                 "ibv_rereg_mr_flags",
 	"verbs.CQ.Capacity":            "ibv_cq.cqe",
-	"verbs.Context.QueryPKey":      "ibv_query_pkey",
 	"verbs.Context.InitAHFromWC":   "ibv_init_ah_from_wc",
 	"verbs.GetRDMAHeaderVersion":   "ib_get_rdma_header_version",
 	"verbs.GetGIDsFromRDMAHdr":     "ib_get_gids_from_rdma_hdr",
@@ -71,8 +70,6 @@ var byOthers = map[string]string{
 	"verbs.CQNotifyFlags":          "ib_cq_notify_flags",
 	"verbs.CQSolicited":            "ib_cq_notify_flags",
 	"verbs.CQReport*":              "ib_cq_notify_flags",
-	"verbs.CompChannel.*":          "ibv_comp_channel, ibv_get_cq_event",
-	"verbs.Context.QueryRTValues":  "ibv_query_rt_values_ex",
 
 	// Which failure it was, by errors.Is.
 	"bpf.Err*":              "sentinel errors",
@@ -83,7 +80,6 @@ var byOthers = map[string]string{
 	"verbs/ud.Err*":         "sentinel errors",
 
 	// What a program may want, and ours do not.
-	"verbs/ud.PacketConn.*":     "net.PacketConn and net.Conn",
 	"verbs/ud.Endpoint.Addrs":   "all addresses of an endpoint, to be handed to peers",
 	"verbs/ud.Endpoint.Ask":     "a question that is repeated until its answer comes",
 	"verbs/ud.Endpoint.Stats":   "an endpoint's own numbers",

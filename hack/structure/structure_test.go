@@ -25,6 +25,9 @@ var allowed = map[string][]string{
 	"datapath/ring":          {"datapath/wire"},
 	"verbs":                  {"datapath/ring", "datapath/wire", "internal/errno"},
 	"verbs/ud":               {"verbs"},
+	"verbs/proto":            {"datapath/ring", "internal/errno", "verbs"},
+	"verbs/client":           {"datapath/ring", "verbs", "verbs/proto"},
+	"verbs/server":           {"verbs", "verbs/hca", "verbs/proto"},
 	"verbs/verbstest":        {"verbs"},
 	"mcast":                  {"datapath/wire", "internal/errno"},
 	"mcast/membership":       {"internal/errno", "internal/host", "internal/journal"},
@@ -56,6 +59,8 @@ var heavy = map[string][]string{
 	"mcast":         {"github.com/vishvananda/netlink", "github.com/cilium/ebpf"},
 	"verbs":         {"github.com/vishvananda/netlink", "github.com/cilium/ebpf"},
 	"verbs/ud":      {"github.com/vishvananda/netlink", "github.com/cilium/ebpf"},
+	"verbs/proto":   {"github.com/vishvananda/netlink", "github.com/cilium/ebpf"},
+	"verbs/client":  {"github.com/vishvananda/netlink", "github.com/cilium/ebpf"},
 	"datapath/ring": {"github.com/vishvananda/netlink", "github.com/cilium/ebpf", "golang.org/x/sys"},
 }
 

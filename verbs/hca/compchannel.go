@@ -12,8 +12,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// compChannel is the card's end of a completion channel: a pipe of which the program has the other end
-// only, so that neither can change the other's flags. The engine writes records itself, since a write
+// compChannel is the card's end of a completion channel: a socket pair of which the program has the other
+// end only, so that neither can change the other's flags. It is no pipe: a program of another process
+// that reads from a pipe into memory that is not there yet holds up who writes to it. The engine writes records itself, since a write
 // that does not block takes no longer than to wake somebody who writes. What does not fit is counted
 // at the CQ, and deliver writes it when the program has read. So nothing is lost, and the engine never
 // waits.
@@ -32,9 +33,9 @@ func (s *Session) CreateCompChannel() (grant verbs.CreateCompChannelGrant, err e
 		return grant, err
 	}
 	defer s.card.mu.Unlock()
-	var ends [2]int
-	if err := unix.Pipe2(ends[:], unix.O_CLOEXEC|unix.O_NONBLOCK); err != nil {
-		return grant, hostError(fmt.Errorf("pipe of a completion channel: %w", err))
+	ends, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
+	if err != nil {
+		return grant, hostError(fmt.Errorf("sockets of a completion channel: %w", err))
 	}
 	c := &compChannel{file: os.NewFile(uintptr(ends[1]), "completion channel"), fd: ends[1], owing: make(chan struct{}, 1)}
 	grant.Events = os.NewFile(uintptr(ends[0]), "completion channel")
@@ -63,7 +64,7 @@ func (s *Session) DestroyCompChannel(r verbs.DestroyCompChannelRequest) error {
 	return nil
 }
 
-// shut ends the pipe: the program reads what is in it, and then its end. The caller holds card.mu.
+// shut ends the connection: the program reads what is in it, and then its end. The caller holds card.mu.
 func (s *Session) shut(c *compChannel) {
 	if c.fd < 0 {
 		return

@@ -25,20 +25,16 @@ func (s *Session) AttachMcast(r verbs.McastRequest) error {
 	}
 	card, mgid := s.card, r.MGID
 	defer card.mu.Unlock()
-	if _, again := q.groups[mgid]; !again && s.attached == s.config.Limits.Attachments {
-		return fmt.Errorf("%w: the session has %d attachments to groups; detach some", verbs.ErrLimit, s.attached)
+	if _, again := q.groups[mgid]; !again {
+		if err := s.takeAttachment(); err != nil {
+			return err
+		}
 	}
 	isNew := card.groups.Members(mgid) == nil
-	switch err := card.groups.Add(mcast.NewGroup[*datapath.QP](mgid, r.MLID), q.entry); {
-	case errors.Is(err, mcast.ErrAttached):
-		return nil
-	case errors.Is(err, mcast.ErrLimit):
-		return fmt.Errorf("%w: %w", verbs.ErrLimit, err)
-	case err != nil && !errors.Is(err, mcast.ErrGroupExists):
-		return fmt.Errorf("%w: %w", verbs.ErrInvalid, err)
+	if err := card.groups.Add(mcast.NewGroup[*datapath.QP](mgid, r.MLID), q.entry); err != nil && !errors.Is(err, mcast.ErrGroupExists) {
+		return s.refuseAttachment(q, mgid, err)
 	}
 	q.groups[mgid] = r.MLID
-	s.attached++
 	card.showGroup(mgid)
 	if !isNew {
 		return nil
@@ -47,6 +43,38 @@ func (s *Session) AttachMcast(r verbs.McastRequest) error {
 		return hostError(errors.Join(err, s.detach(q, mgid, r.MLID)))
 	}
 	return nil
+}
+
+// takeAttachment counts a new attachment. The caller holds card.mu.
+func (s *Session) takeAttachment() error {
+	if s.attached == s.config.Limits.Attachments {
+		return fmt.Errorf("%w: the session has %d attachments to groups; detach some", verbs.ErrLimit, s.attached)
+	}
+	if err := s.config.Quota.take(limitAttachments, "attachment"); err != nil {
+		return err
+	}
+	s.attached++
+	return nil
+}
+
+func (s *Session) giveAttachment() {
+	s.attached--
+	s.config.Quota.give(limitAttachments, 1)
+}
+
+// refuseAttachment is the answer when the table of groups has not taken an attachment: nil if the
+// queue pair was attached before.
+func (s *Session) refuseAttachment(q *qp, mgid wire.GID, err error) error {
+	if _, again := q.groups[mgid]; !again {
+		s.giveAttachment()
+	}
+	switch {
+	case errors.Is(err, mcast.ErrAttached):
+		return nil
+	case errors.Is(err, mcast.ErrLimit):
+		return fmt.Errorf("%w: %w", verbs.ErrLimit, err)
+	}
+	return fmt.Errorf("%w: %w", verbs.ErrInvalid, err)
 }
 
 // DetachMcast implements verbs.Provider.
@@ -98,7 +126,7 @@ func (s *Session) detach(q *qp, mgid wire.GID, mlid wire.MLID) error {
 		return fmt.Errorf("%w: %w", verbs.ErrInvalid, err)
 	}
 	delete(q.groups, mgid)
-	s.attached--
+	s.giveAttachment()
 	if card.groups.Members(mgid) == nil {
 		if err := card.steering.RemoveGroup(mgid.Addr()); err != nil {
 			card.log.Error("cannot remove a group from the steering table", "device", card.Name(), "group", mgid, "error", err)

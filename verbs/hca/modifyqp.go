@@ -55,7 +55,7 @@ func (s *Session) checkModify(kind verbs.QPType, current, next verbs.QPState, at
 	case mask&verbs.QPAttrQKey != 0 && kind == verbs.QPTypeGSI && attr.QKey != wire.QKeyGSI:
 		return fmt.Errorf("%w: Q_Key %v; that of QP 1 is %v and cannot be changed", verbs.ErrInvalid, attr.QKey, wire.QKeyGSI)
 	case mask&verbs.QPAttrQKey != 0 && attr.QKey&wire.QKeyPrivileged != 0 && !s.mayPrivileged():
-		return fmt.Errorf("%w: Q_Key %v has the high bit set, which needs CAP_NET_RAW", verbs.ErrPermission, attr.QKey)
+		return fmt.Errorf("%w: Q_Key %v has the high bit set, which needs %s", verbs.ErrPermission, attr.QKey, s.privilege())
 	}
 	return nil
 }

@@ -57,10 +57,9 @@ func (card *Card) NewSession(config SessionConfig) (*Session, error) {
 	}
 	s := &Session{
 		card: card, config: config, stop: make(chan struct{}), done: make(chan struct{}), freed: make(chan struct{}), qpsByDoorbell: map[uint32]*qp{},
-		pds: table[pd]{noun: "PD", limit: config.Limits.PDs}, channels: table[compChannel]{noun: "completion channel", limit: config.Limits.CompChannels}, cqs: table[cq]{noun: "CQ", limit: config.Limits.CQs},
-		mrs: table[mr]{noun: "MR", limit: config.Limits.MRs}, qps: table[qp]{noun: "QP", limit: config.Limits.QPs},
-		srqs: table[srq]{noun: "SRQ", limit: config.Limits.SRQs},
-		ahs:  table[ah]{noun: "AH", limit: config.Limits.AHs}, joins: table[joined]{noun: "membership", limit: config.Limits.Memberships},
+		pds: newTable[pd]("PD", &config, limitPDs), mrs: newTable[mr]("MR", &config, limitMRs), ahs: newTable[ah]("AH", &config, limitAHs),
+		channels: newTable[compChannel]("completion channel", &config, limitCompChannels), cqs: newTable[cq]("CQ", &config, limitCQs),
+		qps: newTable[qp]("QP", &config, limitQPs), srqs: newTable[srq]("SRQ", &config, limitSRQs), joins: newTable[joined]("membership", &config, limitMemberships),
 	}
 	s.events.init()
 	var err error
@@ -160,6 +159,7 @@ func (s *Session) free() error {
 	}
 	for _, q := range s.srqs.all() {
 		s.release(q.memory...)
+		s.release(q.unused...)
 	}
 	for _, c := range queues {
 		s.release(c.memory, c.left)
@@ -168,6 +168,11 @@ func (s *Session) free() error {
 		s.release(m.own)
 	}
 	s.release(s.doorbellMemory)
+	for _, give := range []func(){
+		s.pds.close, s.channels.close, s.cqs.close, s.mrs.close, s.srqs.close, s.qps.close, s.ahs.close, s.joins.close,
+	} {
+		give()
+	}
 	close(s.freed)
 	return hostError(failed)
 }
@@ -226,6 +231,9 @@ func (s *Session) Claim() error {
 // Doorbell implements verbs.Provider.
 func (s *Session) Doorbell() *ring.Doorbell { return s.doorbell }
 
+// DoorbellMemory is the doorbell's, from SessionConfig.Memory.
+func (s *Session) DoorbellMemory() []byte { return s.doorbellMemory }
+
 // Wake implements verbs.Provider. If inline progress is on, the caller's thread does the work.
 func (s *Session) Wake() {
 	if s.card.inline {
@@ -265,4 +273,12 @@ func (s *Session) mayPrivileged() bool {
 		return s.config.Privileged()
 	}
 	return capability.NetRaw.Held()
+}
+
+// privilege names what mayPrivileged asks for.
+func (s *Session) privilege() string {
+	if s.config.Privileged != nil {
+		return "a privilege that the session was not given: over the daemon root, or its privileged group"
+	}
+	return "CAP_NET_RAW"
 }

@@ -11,6 +11,8 @@ import (
 // and wake each other. The zero value suits a program in this process.
 type SessionConfig struct {
 	Limits Limits
+	// Quota limits this session together with others; nil for none.
+	Quota *Quota
 	// Privileged is called by each request that sets a Q_Key with the high bit, and says whether the
 	// program may. If nil, the calling thread needs CAP_NET_RAW for that.
 	Privileged func() bool
@@ -73,25 +75,31 @@ func (c *SessionConfig) setDefaults() error {
 		l.Memory = maxMemory
 	}
 	if c.Memory == nil {
-		c.Memory = goMemory{}
+		c.Memory = goMemory{c.Quota}
 	}
 	return nil
 }
 
 // Memory allocates memory that both a session's program and the card can access.
 type Memory interface {
-	// Alloc gives zeroed memory, aligned to 128 bytes.
+	// Alloc gives zeroed memory, aligned to 128 bytes, and counts it in the session's Quota.
 	Alloc(size int) ([]byte, error)
-	// Free frees memory from Alloc. The card does not use it any more.
+	// Free frees memory from Alloc. The card does not use it any more. It must not wait.
 	Free(memory []byte)
 }
 
 // goMemory is memory for a program in this process. The garbage collector frees it, since the program
 // may use it longer than the card.
-type goMemory struct{}
+type goMemory struct{ quota *Quota }
 
-func (goMemory) Alloc(size int) ([]byte, error) { return ring.Alloc(size), nil }
-func (goMemory) Free([]byte)                    {}
+func (m goMemory) Alloc(size int) ([]byte, error) {
+	if err := m.quota.TakeMemory(uint64(size)); err != nil {
+		return nil, err
+	}
+	return ring.Alloc(size), nil
+}
+
+func (m goMemory) Free(memory []byte) { m.quota.GiveMemory(uint64(len(memory))) }
 
 // alloc allocates memory within the session's limit. It holds no lock, since large memory takes long
 // to zero.

@@ -15,7 +15,7 @@ type srq struct {
 	entry   *datapath.SRQ // the engine's part of it
 	pd      *pd
 	memory  [][]byte // of its queues; the last is the one that the program posts to
-	unused  [][]byte // to be released
+	unused  [][]byte // of queues that were found empty by the last resize: the program may still look
 	maxWR   uint32
 	maxSGE  uint32
 	users   int
@@ -145,13 +145,14 @@ func (s *Session) changeSRQ(r verbs.ModifySRQRequest, queue *ring.RecvConsumer, 
 	if err != nil {
 		return grant, err
 	}
+	before := q.unused // the program looks at these no more: it said so by asking again
 	s.card.engine.Do(func() { err = q.apply(s.card.engine, &r, queue, made.Attr.MaxWR) })
-	s.release(q.unused...)
-	q.unused = nil
 	if err != nil {
 		return grant, err
 	}
 	if queue != nil {
+		q.unused = q.unused[len(before):]
+		s.release(before...)
 		q.memory, q.maxWR = append(q.memory, made.Memory), made.Attr.MaxWR
 		grant.Memory, grant.Geometry = made.Memory, made.Geometry
 	}
@@ -244,5 +245,6 @@ func (s *Session) DestroySRQ(r verbs.DestroySRQRequest) error {
 	q.pd.users--
 	s.events.forget(q.eventID)
 	s.release(q.memory...)
+	s.release(q.unused...)
 	return nil
 }

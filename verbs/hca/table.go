@@ -13,12 +13,21 @@ import (
 type table[T any] struct {
 	noun        string
 	limit       int // at most datapath.HandlePlaces
+	quota       *Quota
+	kind        kind // of the quota
 	objects     []*T
 	generations []uint32 // by place: of its object, or of its next one
 	free        []uint32 // places; the one that has been free for longest comes first
 }
 
+func newTable[T any](noun string, c *SessionConfig, of kind) table[T] {
+	return table[T]{noun: noun, limit: *of(&c.Limits), quota: c.Quota, kind: of}
+}
+
 func (t *table[T]) add(object *T) (verbs.Handle, error) {
+	if err := t.quota.take(t.kind, t.noun); err != nil {
+		return 0, err
+	}
 	place := uint32(len(t.objects))
 	switch {
 	case len(t.objects) < t.limit:
@@ -28,6 +37,7 @@ func (t *table[T]) add(object *T) (verbs.Handle, error) {
 		place = t.free[0]
 		t.free = t.free[1:]
 	default:
+		t.quota.give(t.kind, 1)
 		return 0, fmt.Errorf("%w: %d %ss are open; close some", verbs.ErrLimit, t.limit, t.noun)
 	}
 	t.objects[place] = object
@@ -51,7 +61,11 @@ func (t *table[T]) remove(handle verbs.Handle) {
 	t.objects[place] = nil
 	t.generations[place] = max((generation+1)%datapath.HandleGenerations, 1)
 	t.free = append(t.free, place)
+	t.quota.give(t.kind, 1)
 }
+
+// close gives back what the objects that are left take of the quota.
+func (t *table[T]) close() { t.quota.give(t.kind, len(t.all())) }
 
 // all lists the objects.
 func (t *table[T]) all() (list []*T) {

@@ -10,7 +10,7 @@ import (
 // A place is used again when all others have been, and then by other handles, until its
 // generations begin anew; never by handle 0.
 func TestTableHandles(t *testing.T) {
-	table := table[int]{noun: "thing", limit: 3}
+	table := table[int]{noun: "thing", limit: 3, kind: limitPDs}
 	seen := map[verbs.Handle]bool{0: true}
 	for range 3 * (datapath.HandleGenerations - 1) {
 		handle, err := table.add(new(int))

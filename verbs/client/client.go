@@ -1,0 +1,175 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/roced/roced/datapath/ring"
+	"github.com/roced/roced/verbs"
+	"github.com/roced/roced/verbs/proto"
+)
+
+// Client is a session on a device of the daemon: a verbs.Provider and a verbs.CounterReader.
+type Client struct {
+	device   string
+	conn     *proto.Conn
+	socket   *net.UnixConn
+	memory   shared
+	doorbell *ring.Doorbell
+	signals  *signals
+
+	claimed    atomic.Bool
+	fatalTold  atomic.Bool   // GetAsyncEvent has given the event of an ended connection
+	waits      chan struct{} // a place for each command that may wait
+	reader     chan struct{} // of who asks for events
+	closing    chan struct{} // closed by Close, at its beginning
+	closed     chan struct{} // closed by Close, at its end
+	done       chan struct{} // closed by Close, or when the session has ended
+	ended      chan struct{} // closed when the connection has ended: no answers come any more
+	background sync.WaitGroup
+
+	mu      sync.Mutex
+	failure error // why the session has ended, but for Close; written before done is closed
+	lastID  uint32
+	pending map[uint32]chan answer // of requests, by their ids
+	events  map[uint64]chan struct{}
+	cqs     map[verbs.Handle]cq
+}
+
+// maxWaits is how many commands that may wait are given at once; the daemon has a limit too.
+const maxWaits = 32
+
+// answer is a Reply or a Failure.
+type answer struct {
+	message     proto.Message
+	descriptors []int
+}
+
+// receive reads the socket until the connection ends.
+func (c *Client) receive() {
+	var err error
+	for err == nil {
+		var m proto.Message
+		var descriptors []int
+		if m, descriptors, err = c.conn.Receive(); err == nil {
+			err = c.take(m, descriptors)
+		}
+	}
+	c.fail(fmt.Errorf("%w: the connection to the daemon has ended (%w); Close, and Dial again", verbs.ErrDeviceFatal, err))
+	close(c.ended)
+	_ = c.signals.file.Close()
+	_ = c.socket.Close()
+}
+
+// take takes a message from the daemon.
+func (c *Client) take(m proto.Message, descriptors []int) error {
+	switch m.Kind {
+	case proto.Ended:
+		proto.CloseAll(descriptors)
+		c.fail(failureOf(m))
+		return nil
+	case proto.Reply, proto.Failure:
+		m.Body = append([]byte(nil), m.Body...)
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		if asked := c.pending[m.ID]; asked != nil {
+			delete(c.pending, m.ID)
+			asked <- answer{m, descriptors} // of capacity 1
+		} else {
+			proto.CloseAll(descriptors)
+		}
+		return nil
+	}
+	proto.CloseAll(descriptors)
+	return fmt.Errorf("%w: kind %d from the daemon", proto.ErrMalformed, m.Kind)
+}
+
+// fail ends the session: those who wait are woken.
+func (c *Client) fail(cause error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.failure == nil {
+		c.failure = cause
+	}
+	c.finish()
+}
+
+// finish closes done. The caller holds mu.
+func (c *Client) finish() {
+	if !isClosed(c.done) {
+		close(c.done)
+	}
+}
+
+func isClosed(c <-chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
+	}
+}
+
+// Claim implements verbs.Provider.
+func (c *Client) Claim() error {
+	if c.claimed.Swap(true) {
+		return fmt.Errorf("%w: this session on %s has a Context already; Dial makes another", verbs.ErrBusy, c.device)
+	}
+	return nil
+}
+
+// Doorbell implements verbs.Provider.
+func (c *Client) Doorbell() *ring.Doorbell { return c.doorbell }
+
+// Done implements verbs.Provider.
+func (c *Client) Done() <-chan struct{} { return c.done }
+
+// Err implements verbs.Provider.
+func (c *Client) Err() error {
+	if isClosed(c.closing) {
+		return verbs.ErrClosed
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.failure
+}
+
+// closeTimeout is how long Close waits for the daemon, which sends what was posted, for up to a second.
+const closeTimeout = 5 * time.Second
+
+// Close implements verbs.Provider. Closing again waits for the first Close, and does nothing.
+func (c *Client) Close() error {
+	if !c.startClosing() {
+		<-c.closed
+		return nil
+	}
+	defer close(c.closed)
+	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
+	defer cancel()
+	_ = c.socket.SetWriteDeadline(time.Now().Add(closeTimeout))
+	_, err := exchange(ctx, c, proto.Close, &proto.None{}, true)
+	if err == nil {
+		err = c.keepCompletions()
+	} else if errors.Is(err, verbs.ErrClosed) || isClosed(c.ended) {
+		err = nil // it had ended, and the daemon has freed all
+	}
+	_ = c.socket.Close()
+	c.background.Wait()
+	return err
+}
+
+func (c *Client) startClosing() (first bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if isClosed(c.closing) {
+		return false
+	}
+	close(c.closing)
+	c.finish()
+	return true
+}

@@ -1,0 +1,176 @@
+package client
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"runtime"
+	"time"
+
+	"github.com/roced/roced/datapath/ring"
+	"github.com/roced/roced/verbs"
+	"github.com/roced/roced/verbs/proto"
+	"golang.org/x/sys/unix"
+)
+
+// DefaultPath is the daemon's socket.
+const DefaultPath = "/run/roced/roced.sock"
+
+// dialTimeout is how long the daemon may take to answer to a new connection.
+const dialTimeout = 10 * time.Second
+
+// Devices lists the names of the daemon's devices. Its errors are those of Dial.
+func Devices(path string) ([]string, error) {
+	_, socket, names, err := connect(path)
+	if err != nil {
+		return nil, err
+	}
+	return names, socket.Close()
+}
+
+// Dial opens a device of the daemon whose socket is at path. An empty name is the daemon's only device.
+// The errors are verbs.ErrHost if there is no daemon or the socket may not be used, verbs.ErrInvalid if
+// it has no such device, verbs.ErrLimit, and verbs.ErrUnsupported for a daemon of another release.
+func Dial(path, device string) (*Client, error) {
+	conn, socket, names, err := connect(path)
+	if err != nil {
+		return nil, err
+	}
+	if device == "" && len(names) == 1 {
+		device = names[0]
+	}
+	c, err := open(conn, socket, device)
+	if err != nil {
+		_ = socket.Close()
+		return nil, fmt.Errorf("open %q at %s: %w", device, path, err)
+	}
+	return c, nil
+}
+
+// connect says hello.
+func connect(path string) (*proto.Conn, *net.UnixConn, []string, error) {
+	socket, err := net.DialUnix("unixpacket", nil, &net.UnixAddr{Name: path, Net: "unixpacket"})
+	if err != nil {
+		return nil, nil, nil, fmt.Errorf("%w: reach the daemon: %w; %s", verbs.ErrHost, err, hint(path, err))
+	}
+	conn := proto.NewConn(socket, true)
+	_ = socket.SetDeadline(time.Now().Add(dialTimeout))
+	welcome, _, err := first(conn, proto.Hello, &proto.HelloRequest{Magic: proto.Magic, Oldest: proto.Version, Newest: proto.Version})
+	if err != nil {
+		_ = socket.Close()
+		return nil, nil, nil, fmt.Errorf("greet the daemon at %s: %w", path, err)
+	}
+	return conn, socket, welcome.Devices, nil
+}
+
+// hint says what to do when the socket cannot be reached.
+func hint(path string, err error) string {
+	switch {
+	case errors.Is(err, os.ErrPermission):
+		return "its group may use it: ls -l " + path
+	case errors.Is(err, os.ErrNotExist), errors.Is(err, unix.ECONNREFUSED):
+		return "is it running? systemctl status roced"
+	}
+	return "is it a socket of roced?"
+}
+
+// first gives one of the first commands, before there is a goroutine that reads.
+func first[Q, G any](conn *proto.Conn, command proto.Command[Q, G], request *Q) (grant G, descriptors []int, err error) {
+	packet, err := command.EncodeRequest(0, request)
+	if err != nil {
+		return grant, nil, err
+	}
+	if err := conn.Send(packet); err != nil && !errors.Is(err, unix.EPIPE) { // then it has said why
+		return grant, nil, fmt.Errorf("%w: %w", verbs.ErrHost, err)
+	}
+	m, descriptors, err := conn.Receive()
+	switch {
+	case errors.Is(err, io.EOF):
+		return grant, nil, fmt.Errorf("%w: it has closed the connection", verbs.ErrHost)
+	case err != nil:
+		return grant, nil, fmt.Errorf("%w: %w", verbs.ErrHost, err)
+	case m.Kind != proto.Reply || m.Code != command.Code:
+		err = failureOf(m)
+	default:
+		if grant, err = command.DecodeGrant(m.Body, nil); err != nil {
+			err = fmt.Errorf("%w: %w", verbs.ErrHost, err)
+		}
+	}
+	if err != nil {
+		proto.CloseAll(descriptors)
+		return grant, nil, err
+	}
+	return grant, descriptors, nil
+}
+
+// failureOf is the error in a message that should be a Failure or Ended.
+func failureOf(m proto.Message) error {
+	if m.Kind != proto.Failure && m.Kind != proto.Ended {
+		return fmt.Errorf("%w: %w: kind %d", verbs.ErrHost, proto.ErrMalformed, m.Kind)
+	}
+	cause, err := proto.DecodeFailure(m.Body)
+	if err != nil {
+		return fmt.Errorf("%w: %w", verbs.ErrHost, err)
+	}
+	return cause
+}
+
+// open makes the session.
+func open(conn *proto.Conn, socket *net.UnixConn, device string) (*Client, error) {
+	opened, ends, err := first(conn, proto.OpenDevice, &proto.OpenRequest{Device: device})
+	if err == nil && len(ends) != 2 {
+		proto.CloseAll(ends)
+		err = fmt.Errorf("%w: %w: %d descriptors, not 2", verbs.ErrHost, proto.ErrMalformed, len(ends))
+	}
+	if err != nil {
+		return nil, err
+	}
+	signals, err := newSignals(ends[1])
+	if err != nil {
+		proto.CloseAll(ends[:1])
+		return nil, err
+	}
+	memory, doorbell, err := share(ends[0], opened)
+	if err == nil {
+		err = socket.SetDeadline(time.Time{})
+	}
+	if err != nil {
+		_ = signals.file.Close()
+		return nil, err
+	}
+	c := newClient(conn, socket, device)
+	c.memory, c.doorbell, c.signals = memory, doorbell, signals
+	c.background.Go(c.receive)
+	c.background.Go(c.listen)
+	runtime.AddCleanup(c, shared.unmap, memory)
+	return c, nil
+}
+
+// share maps the memory, and closes its descriptor.
+func share(fd int, opened proto.Opened) (shared, *ring.Doorbell, error) {
+	memory, err := mapShared(fd, opened.Size)
+	_ = unix.Close(fd)
+	if err != nil {
+		return nil, nil, err
+	}
+	doorbell, err := memory.At(opened.Doorbell)
+	if err == nil && len(doorbell) < ring.DoorbellSize {
+		err = fmt.Errorf("%w: a doorbell of %d bytes", proto.ErrMalformed, len(doorbell))
+	}
+	if err != nil {
+		memory.unmap()
+		return nil, nil, fmt.Errorf("%w: %w", verbs.ErrHost, err)
+	}
+	return memory, ring.NewDoorbell(doorbell), nil
+}
+
+func newClient(conn *proto.Conn, socket *net.UnixConn, device string) *Client {
+	return &Client{
+		device: device, conn: conn, socket: socket,
+		pending: map[uint32]chan answer{}, events: map[uint64]chan struct{}{}, cqs: map[verbs.Handle]cq{},
+		closing: make(chan struct{}), done: make(chan struct{}), ended: make(chan struct{}), closed: make(chan struct{}),
+		waits: make(chan struct{}, maxWaits), reader: make(chan struct{}, 1),
+	}
+}

@@ -1,0 +1,70 @@
+package client_test
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/roced/roced/verbs"
+	"github.com/roced/roced/verbs/client"
+	"github.com/roced/roced/verbs/hca"
+	"github.com/roced/roced/verbs/server"
+	"github.com/roced/roced/verbs/ud"
+)
+
+// must is for examples: a program looks at its errors.
+func must[T any](value T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return value
+}
+
+// daemon is one with a device on a wire in memory. The host's own is at client.DefaultPath.
+func daemon(name string) (path string, stop func()) {
+	wire := must(hca.NewWire(0, hca.WithoutInline()))
+	host := must(wire.AddHost("eth0", netip.MustParseAddr("10.0.0.1")))
+	s := must(server.New(server.Config{Devices: []server.Source{host}, PrivilegedGroup: -1}))
+	folder := must(os.MkdirTemp("", "roced"))
+	path = filepath.Join(folder, name)
+	go s.Serve(must(net.Listen("unixpacket", path)))
+	return path, func() {
+		_ = s.Close()
+		_ = wire.Close()
+		_ = os.RemoveAll(folder)
+	}
+}
+
+// A program lists the daemon's devices, opens one, and uses it as it would a card of its own. Two
+// programs on one device reach each other too.
+func ExampleDial() {
+	path, stop := daemon(filepath.Base(client.DefaultPath))
+	defer stop()
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	devices := must(client.Devices(path))
+	fmt.Println(devices)
+
+	left := must(verbs.Open(must(client.Dial(path, devices[0]))))
+	defer left.Close()
+	right := must(verbs.Open(must(client.Dial(path, devices[0]))))
+	defer right.Close()
+
+	receiver := must(ud.Listen(right, ud.Options{}))
+	defer receiver.Close()
+	sender := must(ud.Dial(ctx, left, receiver.Addr(), ud.Options{}))
+	defer sender.Close()
+	if err := sender.Send(ctx, ud.Addr{}, []byte("hello")); err != nil {
+		panic(err)
+	}
+	message := must(receiver.Recv(ctx))
+	fmt.Printf("%s\n", message.Data)
+	message.Release()
+	// Output:
+	// [eth0]
+	// hello
+}

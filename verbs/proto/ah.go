@@ -1,0 +1,108 @@
+package proto
+
+import (
+	"net/netip"
+
+	"github.com/roced/roced/verbs"
+)
+
+// The commands about address handles and groups.
+var (
+	CreateAH       = command(80, "create_ah", visitCreateAH, visitAH)
+	DestroyAH      = command(81, "destroy_ah", visitDestroyAH, none)
+	ModifyAH       = command(82, "modify_ah", visitModifyAH, none)
+	QueryAH        = command(83, "query_ah", visitQueryAH, visitAHGrant)
+	AttachMcast    = command(96, "attach_mcast", visitMcast, none)
+	DetachMcast    = command(97, "detach_mcast", visitMcast, none)
+	JoinMulticast  = command(98, "join_multicast", visitJoin, visitMembership)
+	LeaveMulticast = command(99, "leave_multicast", visitLeave, none)
+)
+
+func visitAHAttr(c *coder, a *verbs.AHAttr) {
+	c.raw("dgid", a.GRH.DGID[:])
+	c.whole("sgid_index", &a.GRH.SGIDIndex)
+	u32(c, "flow_label", &a.GRH.FlowLabel)
+	u8(c, "hop_limit", &a.GRH.HopLimit)
+	u8(c, "traffic_class", &a.GRH.TrafficClass)
+	u8(c, "port", &a.Port)
+	u8(c, "sl", &a.SL)
+}
+
+func visitCreateAH(c *coder, r *verbs.CreateAHRequest) {
+	u32(c, "pd", &r.PD)
+	c.flag("no_wait", &r.NoWait)
+	c.reserved(3)
+	visitAHAttr(c, &r.Attr)
+}
+
+func visitAH(c *coder, g *verbs.CreateAHGrant)           { visitHandle(c, "ah", &g.AH) }
+func visitDestroyAH(c *coder, r *verbs.DestroyAHRequest) { visitHandle(c, "ah", &r.AH) }
+
+func visitModifyAH(c *coder, r *verbs.ModifyAHRequest) {
+	visitHandle(c, "ah", &r.AH)
+	visitAHAttr(c, &r.Attr)
+}
+
+func visitQueryAH(c *coder, r *verbs.QueryAHRequest) { visitHandle(c, "ah", &r.AH) }
+func visitAHGrant(c *coder, g *verbs.QueryAHGrant)   { visitAHAttr(c, &g.Attr) }
+
+func visitMcast(c *coder, r *verbs.McastRequest) {
+	u32(c, "qp", &r.QP)
+	u16(c, "mlid", &r.MLID)
+	c.reserved(2)
+	c.raw("mgid", r.MGID[:])
+}
+
+// The families of addresses in a join.
+const (
+	familyNone = 0
+	familyIPv4 = 4 // in the first 4 bytes
+	familyIPv6 = 6
+)
+
+func visitJoin(c *coder, r *verbs.JoinMulticastRequest) {
+	u32(c, "flags", &r.Flags)
+	visitAddress(c, &r.Group)
+}
+
+func visitAddress(c *coder, a *netip.Addr) {
+	family, zone := uint8(familyNone), a.Zone()
+	var raw [16]byte
+	switch {
+	case a.Is4():
+		family = familyIPv4
+	case a.Is6():
+		family = familyIPv6
+	}
+	copy(raw[:], a.AsSlice())
+	u8(c, "family", &family)
+	c.reserved(3)
+	c.raw("group", raw[:])
+	c.text("zone", nameLen, &zone)
+	if c.direction == decoding && c.err == nil {
+		*a = parseAddress(c, family, raw, zone)
+	}
+}
+
+func parseAddress(c *coder, family uint8, raw [16]byte, zone string) netip.Addr {
+	switch {
+	case family == familyIPv6:
+		return netip.AddrFrom16(raw).WithZone(zone)
+	case family == familyIPv4 && zone == "" && [12]byte(raw[4:]) == [12]byte{}:
+		return netip.AddrFrom4([4]byte(raw[:4]))
+	case family == familyNone && zone == "" && raw == [16]byte{}:
+		return netip.Addr{}
+	}
+	c.fail("an address of family %d", family)
+	return netip.Addr{}
+}
+
+func visitMembership(c *coder, g *verbs.JoinMulticastGrant) {
+	visitHandle(c, "membership", &g.Membership)
+	c.raw("mgid", g.MGID[:])
+	c.raw("sgid", g.SGID[:])
+}
+
+func visitLeave(c *coder, r *verbs.LeaveMulticastRequest) {
+	visitHandle(c, "membership", &r.Membership)
+}

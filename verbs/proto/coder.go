@@ -1,0 +1,238 @@
+package proto
+
+import (
+	"encoding/binary"
+	"fmt"
+	"strings"
+)
+
+// Place is where something lies in the memory that both sides share.
+type Place struct{ Offset, Length uint64 } // bytes
+
+// Memory translates between places and memory as one side has it mapped.
+type Memory interface {
+	// PlaceOf gives the place of memory that the daemon has granted.
+	PlaceOf(memory []byte) (Place, error)
+	// At gives the memory at a place.
+	At(Place) ([]byte, error)
+}
+
+type direction uint8
+
+const (
+	encoding direction = iota
+	decoding
+	describing
+)
+
+// coder visits the fields of a structure in the order in which they lie. It appends them to buffer,
+// or takes them from it, or lists them. After an error it does nothing more.
+type coder struct {
+	direction
+	buffer []byte // encoding: so far; decoding: what is left
+	memory Memory
+	fields []field
+	at     int // describing
+	err    error
+}
+
+// field is one of a structure, for the C header.
+type field struct {
+	name   string
+	offset int
+	size   int    // of one element
+	count  int    // elements; 0 for one that is no array, -1 for as many as the structure says
+	kind   string // in C; of a list's entries the name, or uint8_t
+	entry  []field
+}
+
+func (c *coder) fail(format string, arguments ...any) {
+	if c.err == nil {
+		c.err = fmt.Errorf("%w: "+format, append([]any{ErrMalformed}, arguments...)...)
+	}
+}
+
+// take gives the next bytes to be decoded; nil after an error.
+func (c *coder) take(name string, n int) []byte {
+	if c.err != nil {
+		return nil
+	}
+	if len(c.buffer) < n {
+		c.fail("it ends before %s", name)
+		return nil
+	}
+	piece := c.buffer[:n:n]
+	c.buffer = c.buffer[n:]
+	return piece
+}
+
+func (c *coder) describe(name, kind string, size, count int) {
+	c.fields = append(c.fields, field{name: name, offset: c.at, size: size, count: count, kind: kind})
+	c.at += size * max(count, 1)
+}
+
+// number visits an unsigned number of size bytes.
+func (c *coder) number(name string, size int, value uint64) uint64 {
+	switch c.direction {
+	case describing:
+		c.describe(name, fmt.Sprintf("uint%d_t", 8*size), size, 0)
+	case encoding:
+		var raw [8]byte
+		binary.LittleEndian.PutUint64(raw[:], value)
+		c.buffer = append(c.buffer, raw[:size]...)
+	case decoding:
+		var raw [8]byte
+		copy(raw[:], c.take(name, size))
+		return binary.LittleEndian.Uint64(raw[:])
+	}
+	return value
+}
+
+func u8[T ~uint8](c *coder, name string, v *T)   { *v = T(c.number(name, 1, uint64(*v))) }
+func u16[T ~uint16](c *coder, name string, v *T) { *v = T(c.number(name, 2, uint64(*v))) }
+func u32[T ~uint32](c *coder, name string, v *T) { *v = T(c.number(name, 4, uint64(*v))) }
+func u64[T ~uint64](c *coder, name string, v *T) { *v = T(c.number(name, 8, uint64(*v))) }
+
+// whole visits an int, which may be negative.
+func (c *coder) whole(name string, v *int) {
+	if c.direction == describing {
+		c.describe(name, "int64_t", 8, 0)
+		return
+	}
+	*v = int(int64(c.number(name, 8, uint64(*v))))
+}
+
+// flag visits a byte that is 0 or 1.
+func (c *coder) flag(name string, v *bool) {
+	var b uint8
+	if *v {
+		b = 1
+	}
+	if u8(c, name, &b); b > 1 {
+		c.fail("%s is %d, neither 0 nor 1", name, b)
+	}
+	*v = b == 1
+}
+
+// raw visits bytes as they are.
+func (c *coder) raw(name string, v []byte) {
+	switch c.direction {
+	case describing:
+		c.describe(name, "uint8_t", 1, len(v))
+	case encoding:
+		c.buffer = append(c.buffer, v...)
+	case decoding:
+		copy(v, c.take(name, len(v)))
+	}
+}
+
+// text visits a string in size bytes, of which the last is 0, as are all behind the string.
+func (c *coder) text(name string, size int, v *string) {
+	switch c.direction {
+	case describing:
+		c.describe(name, "char", 1, size)
+	case encoding:
+		if len(*v) >= size || strings.IndexByte(*v, 0) >= 0 {
+			c.fail("%s %q has more than %d bytes, or a zero", name, *v, size-1)
+		}
+		c.buffer = append(append(c.buffer, *v...), make([]byte, max(size-len(*v), 0))...)
+	case decoding:
+		raw := string(c.take(name, size))
+		text := strings.TrimRight(raw, "\x00")
+		if c.err == nil && (len(text) == size || strings.IndexByte(text, 0) >= 0) {
+			c.fail("%s does not end with zeros", name)
+		}
+		*v = text
+	}
+}
+
+// clipped is text that is cut when it is too long: for what only people read.
+func (c *coder) clipped(name string, size int, v *string) {
+	if c.direction == encoding {
+		text := clip(*v, size-1)
+		v = &text
+	}
+	c.text(name, size, v)
+}
+
+// clip cuts a text to at most that many bytes, without zeros, at the end of a character.
+func clip(text string, most int) string {
+	text = strings.ReplaceAll(text, "\x00", " ")
+	if len(text) > most {
+		text = strings.ToValidUTF8(text[:most], "")
+	}
+	return text
+}
+
+// reserved visits bytes that are 0.
+func (c *coder) reserved(size int) {
+	name := fmt.Sprintf("reserved%d", c.at)
+	switch c.direction {
+	case describing:
+		c.describe(name, "uint8_t", 1, size)
+	case encoding:
+		c.buffer = append(c.buffer, make([]byte, size)...)
+	case decoding:
+		for _, b := range c.take("reserved bytes", size) {
+			if b != 0 {
+				c.fail("reserved bytes are not 0")
+			}
+		}
+	}
+}
+
+// shared visits memory, by its place. No memory has length and offset 0.
+func (c *coder) shared(name string, v *[]byte) {
+	var p Place
+	if c.direction == encoding && c.err == nil && len(*v) > 0 {
+		p, c.err = c.memory.PlaceOf(*v)
+	}
+	c.place(name, &p)
+	if c.direction != decoding || c.err != nil {
+		return
+	}
+	*v = nil
+	if p != (Place{}) {
+		*v, c.err = c.memory.At(p)
+	}
+}
+
+func (c *coder) place(name string, p *Place) {
+	u64(c, name+"_offset", &p.Offset)
+	u64(c, name+"_length", &p.Length)
+}
+
+// list visits entries of one structure, at most so many: their number, and then they. It comes last
+// in a structure.
+func list[T any](c *coder, name string, most int, v *[]T, visit func(*coder, *T)) {
+	count := uint32(len(*v))
+	u32(c, name+"_count", &count)
+	c.reserved(4)
+	if int64(count) > int64(most) {
+		c.fail("%d %s, at most %d", count, name, most)
+		return
+	}
+	switch c.direction {
+	case describing:
+		var entry T
+		inner := &coder{direction: describing}
+		visit(inner, &entry)
+		f := field{name: name, offset: c.at, size: inner.at, count: -1, kind: inner.fields[0].kind, entry: inner.fields}
+		if inner.at == 1 { // bytes
+			f.entry = nil
+		}
+		c.fields = append(c.fields, f)
+		return
+	case decoding:
+		*v = make([]T, 0, min(int(count), len(c.buffer)))
+		for range count {
+			*v = append(*v, *new(T))
+		}
+	}
+	for i := range *v {
+		if c.err != nil {
+			return
+		}
+		visit(c, &(*v)[i])
+	}
+}

@@ -1,0 +1,89 @@
+package proto
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net"
+
+	"golang.org/x/sys/unix"
+)
+
+// MaxDescriptors is the most that a message carries.
+const MaxDescriptors = 2
+
+// Conn sends and receives packets. One goroutine receives; any may send, one packet each.
+type Conn struct {
+	socket *net.UnixConn
+	buffer []byte
+	rights []byte // nil: descriptors are not taken, the kernel drops them
+}
+
+// NewConn is a connection. A client takes descriptors, the daemon none.
+func NewConn(socket *net.UnixConn, takesDescriptors bool) *Conn {
+	c := &Conn{socket: socket, buffer: make([]byte, MaxMessage+1)}
+	if takesDescriptors {
+		c.rights = make([]byte, unix.CmsgSpace(4*MaxDescriptors))
+	}
+	return c
+}
+
+// Send sends a packet, with descriptors, which stay the caller's.
+func (c *Conn) Send(packet []byte, descriptors ...int) error {
+	var rights []byte
+	if len(descriptors) > 0 {
+		rights = unix.UnixRights(descriptors...)
+	}
+	_, _, err := c.socket.WriteMsgUnix(packet, rights, nil)
+	return err
+}
+
+// Receive waits for a message. Its body is valid until the next call; the descriptors are the
+// caller's. io.EOF when the other side has closed, ErrMalformed for what is no message.
+func (c *Conn) Receive() (m Message, descriptors []int, err error) {
+	n, rightsLen, flags, _, err := c.socket.ReadMsgUnix(c.buffer, c.rights)
+	if errors.Is(err, unix.ECONNRESET) {
+		err = io.EOF // it closed without having read all
+	}
+	if rightsLen > 0 {
+		descriptors = parseRights(c.rights[:rightsLen])
+	}
+	if err == nil {
+		m, err = c.check(n, flags)
+	}
+	if err != nil {
+		CloseAll(descriptors)
+		return Message{}, nil, err
+	}
+	return m, descriptors, nil
+}
+
+func (c *Conn) check(n, flags int) (Message, error) {
+	if n > MaxMessage || flags&unix.MSG_TRUNC != 0 {
+		return Message{}, fmt.Errorf("%w: longer than %d bytes", ErrMalformed, MaxMessage)
+	}
+	if flags&unix.MSG_CTRUNC != 0 {
+		return Message{}, fmt.Errorf("%w: descriptors that nobody asked for", ErrMalformed)
+	}
+	return Parse(c.buffer[:n])
+}
+
+func parseRights(raw []byte) (descriptors []int) {
+	messages, err := unix.ParseSocketControlMessage(raw)
+	if err != nil {
+		return nil
+	}
+	for _, m := range messages {
+		if some, err := unix.ParseUnixRights(&m); err == nil {
+			descriptors = append(descriptors, some...)
+		}
+	}
+	return descriptors
+}
+
+// CloseAll closes descriptors that came with a message.
+func CloseAll(descriptors []int) {
+	for _, fd := range descriptors {
+		_ = unix.Close(fd)
+	}
+}

@@ -1,0 +1,70 @@
+package proto
+
+import (
+	"github.com/roced/roced/datapath/ring"
+	"github.com/roced/roced/verbs"
+)
+
+// The commands about completion queues and completion channels.
+var (
+	CreateCQ  = command(48, "create_cq", visitCreateCQ, visitCQ)
+	DestroyCQ = command(49, "destroy_cq", visitDestroyCQ, none)
+	ResizeCQ  = command(50, "resize_cq", visitResizeCQ, visitResizedCQ)
+	ModifyCQ  = command(51, "modify_cq", visitModifyCQ, none)
+	CheckCQ   = command(52, "check_cq", visitCheckCQ, none)
+
+	// CreateCompChannel has a reply with a descriptor: the program's end of the channel.
+	CreateCompChannel  = command(56, "create_comp_channel", none, visitCompChannel)
+	DestroyCompChannel = command(57, "destroy_comp_channel", visitDestroyCompChannel, none)
+)
+
+func visitGeometry(c *coder, name string, g *ring.Geometry) {
+	u32(c, name+"_entries", &g.Entries)
+	u32(c, name+"_stride", &g.Stride)
+}
+
+func visitCreateCQ(c *coder, r *verbs.CreateCQRequest) {
+	c.whole("entries", &r.Entries)
+	u64(c, "event_id", &r.EventID)
+	u32(c, "channel", &r.Channel)
+	u32(c, "flags", &r.Flags)
+	c.whole("comp_vector", &r.CompVector)
+	u64(c, "wc_flags", &r.WCFlags)
+}
+
+func visitCQ(c *coder, g *verbs.CreateCQGrant) {
+	visitHandle(c, "cq", &g.CQ)
+	c.shared("queue", &g.Memory)
+	visitGeometry(c, "queue", &g.Geometry)
+}
+
+func visitDestroyCQ(c *coder, r *verbs.DestroyCQRequest) { visitHandle(c, "cq", &r.CQ) }
+
+func visitResizeCQ(c *coder, r *verbs.ResizeCQRequest) {
+	visitHandle(c, "cq", &r.CQ)
+	c.whole("entries", &r.Entries)
+}
+
+func visitResizedCQ(c *coder, g *verbs.ResizeCQGrant) {
+	c.shared("queue", &g.Memory)
+	visitGeometry(c, "queue", &g.Geometry)
+}
+
+func visitModifyCQ(c *coder, r *verbs.ModifyCQRequest) {
+	u32(c, "cq", &r.CQ)
+	u16(c, "count", &r.Count)
+	u16(c, "period", &r.Period)
+}
+
+func visitCheckCQ(c *coder, r *verbs.CheckCQRequest) {
+	u32(c, "cq", &r.CQ)
+	u32(c, "armings", &r.Armings)
+}
+
+func visitCompChannel(c *coder, g *verbs.CreateCompChannelGrant) {
+	visitHandle(c, "channel", &g.Channel)
+}
+
+func visitDestroyCompChannel(c *coder, r *verbs.DestroyCompChannelRequest) {
+	visitHandle(c, "channel", &r.Channel)
+}

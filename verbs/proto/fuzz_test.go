@@ -1,0 +1,82 @@
+package proto
+
+import (
+	"bytes"
+	"testing"
+)
+
+// symmetric tries a body as the request and as the grant of a command: what is accepted is encoded as
+// it was.
+func symmetric[Q, G any](c Command[Q, G]) func(*testing.T, Message) {
+	return func(t *testing.T, m Message) {
+		if m.Code != c.Code {
+			return
+		}
+		switch m.Kind {
+		case Request:
+			if r, err := c.DecodeRequest(m.Body); err == nil {
+				packet, err := c.EncodeRequest(m.ID, &r)
+				same(t, m, packet, err)
+			}
+		case Reply:
+			if g, err := c.DecodeGrant(m.Body, shared); err == nil {
+				packet, err := c.EncodeGrant(m.ID, &g, shared)
+				same(t, m, packet, err)
+			}
+		}
+	}
+}
+
+func same(t *testing.T, m Message, packet []byte, err error) {
+	t.Helper()
+	if err != nil || !bytes.Equal(packet[headerLen:], m.Body) {
+		t.Errorf("%v: %x, was %x", err, packet, m.Body)
+	}
+}
+
+// fuzzed are all commands.
+var fuzzed = []func(*testing.T, Message){
+	symmetric(Hello), symmetric(OpenDevice), symmetric(Close),
+	symmetric(QueryDevice), symmetric(QueryPort), symmetric(QueryGIDTable), symmetric(QueryPKey), symmetric(Counters), symmetric(GetAsyncEvent),
+	symmetric(AllocPD), symmetric(DeallocPD), symmetric(AllocMR), symmetric(DeregMR), symmetric(CreateCQ), symmetric(DestroyCQ),
+	symmetric(CreateQP), symmetric(ModifyQP), symmetric(QueryQP), symmetric(DestroyQP), symmetric(CreateAH), symmetric(DestroyAH),
+	symmetric(QueryRTValues), symmetric(ReregMR), symmetric(ResizeCQ), symmetric(ModifyCQ), symmetric(CheckCQ), symmetric(CreateCompChannel), symmetric(DestroyCompChannel),
+	symmetric(CreateSRQ), symmetric(ModifySRQ), symmetric(QuerySRQ), symmetric(DestroySRQ), symmetric(ModifyAH), symmetric(QueryAH),
+	symmetric(AttachMcast), symmetric(DetachMcast), symmetric(JoinMulticast), symmetric(LeaveMulticast),
+}
+
+// Whatever comes from the other side, either way, is refused or understood; what is understood is
+// written as it was read.
+func FuzzMessage(f *testing.F) {
+	if len(fuzzed) != len(all) {
+		f.Fatalf("%d commands are fuzzed, there are %d", len(fuzzed), len(all))
+	}
+	for _, d := range all {
+		for kind, fields := range map[Kind][]field{Request: d.request, Reply: d.grant} {
+			s := structure{fields: fields}
+			f.Add(append([]byte{byte(d.code), byte(d.code >> 8), byte(kind), 0, 1, 0, 0, 0}, make([]byte, s.size())...))
+		}
+	}
+	f.Add(EncodeCancel(1, Canceled))
+	f.Add(EncodeFailure(Ended, 0, 0, ErrMalformed))
+	f.Fuzz(func(t *testing.T, packet []byte) {
+		m, err := Parse(packet)
+		if err != nil {
+			return
+		}
+		switch m.Kind {
+		case Cancel:
+			if reason, err := DecodeCancel(m.Body); err == nil {
+				same(t, m, EncodeCancel(m.ID, reason), nil)
+			}
+		case Failure, Ended:
+			if cause, err := DecodeFailure(m.Body); err == nil && cause.Error() == "" && len(m.Body) > headerLen+32 {
+				t.Errorf("no text in %x", m.Body)
+			}
+		default:
+			for _, try := range fuzzed {
+				try(t, m)
+			}
+		}
+	})
+}

@@ -1,0 +1,205 @@
+package proto
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+var update = flag.Bool("update", false, "write proto.h anew")
+
+// structure is one of the header.
+type structure struct {
+	name, says string
+	fields     []field
+}
+
+// size is the length up to a list, if there is one.
+func (s *structure) size() (n int) {
+	for _, f := range s.fields {
+		n += f.size * max(f.count, min(f.count+1, 1))
+	}
+	return n
+}
+
+// structures are all, in the order of the header.
+func structures() (list []structure) {
+	list = append(list,
+		structure{"message", "Begins every packet.", fieldsOf(func(c *coder, m *Message) { m.visit(c) })},
+		structure{"failure", "Of Failure and Ended. kinds: a bit for each of enum roced_error.", fieldsOf(func(c *coder, f *failure) { f.visit(c) })},
+		structure{"cancel", "Of Cancel; see enum roced_cancel_reason.", fieldsOf(func(c *coder, r *CancelReason) { r.visit(c) })},
+	)
+	for _, d := range all {
+		for _, half := range []struct {
+			suffix string
+			fields []field
+		}{{"request", d.request}, {"grant", d.grant}} {
+			if n := len(half.fields); n > 0 && half.fields[n-1].count == -1 {
+				list = append(list, structure{d.name + "_entry", "An entry of the list in struct roced_" + d.name + "_" + half.suffix + ".", half.fields[n-1].entry})
+			}
+			if len(half.fields) > 0 {
+				list = append(list, structure{d.name + "_" + half.suffix, "", half.fields})
+			}
+		}
+	}
+	return list
+}
+
+// enums are the numbers of the header.
+func enums() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "enum {\n\tROCED_PROTO_MAGIC = 0x%x,\n\tROCED_PROTO_VERSION = %d,\n\tROCED_PROTO_MAX_MESSAGE = %d,\n};\n\n", Magic, Version, MaxMessage)
+	fmt.Fprintf(&b, "enum roced_message_kind {\n\tROCED_REQUEST = %d,\n\tROCED_CANCEL = %d,\n\tROCED_REPLY = %d,\n\tROCED_FAILURE = %d,\n\tROCED_ENDED = %d,\n};\n\n", Request, Cancel, Reply, Failure, Ended)
+	fmt.Fprintf(&b, "enum roced_cancel_reason {\n\tROCED_CANCELED = %d,\n\tROCED_DEADLINE_EXCEEDED = %d,\n};\n\n", Canceled, DeadlineExceeded)
+	b.WriteString("/* Bits of roced_failure.kinds; package verbs describes the errors. */\nenum roced_error {\n")
+	for bit, name := range kindNames {
+		fmt.Fprintf(&b, "\tROCED_%s = 1 << %d,\n", cName(name), bit)
+	}
+	b.WriteString("};\n\nenum roced_command {\n")
+	for _, d := range all {
+		fmt.Fprintf(&b, "\tROCED_%s = %d,\n", strings.ToUpper(d.name), d.code)
+	}
+	b.WriteString("};\n")
+	return b.String()
+}
+
+// cName spells a Go name as C does: ErrNoGID, ERR_NO_GID.
+func cName(name string) string {
+	var b strings.Builder
+	for i, r := range name {
+		lower := i > 0 && name[i-1] >= 'a' && name[i-1] <= 'z'
+		ends := i > 0 && i+1 < len(name) && name[i+1] >= 'a' && name[i+1] <= 'z'
+		if r >= 'A' && r <= 'Z' && (lower || ends) {
+			b.WriteByte('_')
+		}
+		b.WriteRune(r)
+	}
+	return strings.ToUpper(b.String())
+}
+
+// header is the text of proto.h.
+func header() string {
+	var b strings.Builder
+	b.WriteString(preamble)
+	b.WriteString(enums())
+	for _, s := range structures() {
+		b.WriteByte('\n')
+		if s.says != "" {
+			fmt.Fprintf(&b, "/* %s */\n", s.says)
+		}
+		fmt.Fprintf(&b, "struct roced_%s {\n", s.name)
+		for _, f := range s.fields {
+			b.WriteString("\t" + declaration(s.name, f) + "\n")
+		}
+		b.WriteString("};\n")
+	}
+	return b.String() + "\n#endif\n"
+}
+
+// declaration is a field in C.
+func declaration(of string, f field) string {
+	switch {
+	case f.count == -1 && f.entry == nil:
+		return fmt.Sprintf("%s %s[];", f.kind, f.name)
+	case f.count == -1:
+		command := strings.TrimSuffix(strings.TrimSuffix(of, "_grant"), "_request")
+		return fmt.Sprintf("struct roced_%s_entry %s[];", command, f.name)
+	case f.count > 0:
+		return fmt.Sprintf("%s %s[%d];", f.kind, f.name, f.count)
+	}
+	return fmt.Sprintf("%s %s;", f.kind, f.name)
+}
+
+const preamble = `/* What client and daemon of roced say to each other. See the documentation of
+ * package verbs/proto (doc.go), and ring.h for the queues and all numbers.
+ *
+ * Written by the tests of verbs/proto from its Go side: go test ./verbs/proto -update
+ *
+ * A packet is a struct roced_message and the structure of its kind: a command's request or grant
+ * (none if it has no fields), or one of those below. All is little-endian, aligned by its size;
+ * reserved bytes are 0. A list has as many entries as its count says.
+ *
+ * NAME_offset and NAME_length name a part of the session's shared memory.
+ */
+#ifndef ROCED_PROTO_H
+#define ROCED_PROTO_H
+
+#include <stdint.h>
+
+`
+
+// proto.h is what the Go side makes of it, so each field is where Go has it; and a C compiler finds it
+// there too.
+func TestHeader(t *testing.T) {
+	if *update {
+		if err := os.WriteFile("proto.h", []byte(header()), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	raw, err := os.ReadFile("proto.h")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if string(raw) != header() {
+		t.Error("proto.h is not what the Go side says; go test ./verbs/proto -update, and look at what has changed")
+	}
+	compileAssertions(t)
+}
+
+func compileAssertions(t *testing.T) {
+	t.Helper()
+	compiler, err := exec.LookPath("cc")
+	if err != nil {
+		t.Fatal("no C compiler, which this test needs: apt install gcc")
+	}
+	var b strings.Builder
+	b.WriteString("#include <stddef.h>\n#include \"proto.h\"\n")
+	for _, s := range structures() {
+		for _, f := range s.fields {
+			fmt.Fprintf(&b, "_Static_assert(offsetof(struct roced_%[1]s, %[2]s) == %[3]d, \"%[1]s.%[2]s\");\n", s.name, f.name, f.offset)
+		}
+		fmt.Fprintf(&b, "_Static_assert(sizeof(struct roced_%[1]s) == %[2]d, \"%[1]s\");\n", s.name, s.size())
+	}
+	source := filepath.Join(t.TempDir(), "proto.c")
+	if err := os.WriteFile(source, []byte(b.String()), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	folder, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if out, err := exec.Command(compiler, "-std=c11", "-Wall", "-Wextra", "-Werror", "-fsyntax-only", "-I", folder, source).CombinedOutput(); err != nil {
+		t.Errorf("%v\n%s", err, out)
+	}
+}
+
+// What the header cannot say: numbers lie where their size aligns them, so that C adds no padding, and
+// names are used once.
+func TestLayout(t *testing.T) {
+	for _, s := range structures() {
+		names := map[string]bool{}
+		for _, f := range s.fields {
+			if names[f.name] {
+				t.Errorf("%s has two fields %s", s.name, f.name)
+			}
+			names[f.name] = true
+			if f.entry == nil && f.offset%f.size != 0 {
+				t.Errorf("%s.%s lies at %d", s.name, f.name, f.offset)
+			}
+		}
+		if s.size()%8 != 0 {
+			t.Errorf("%s has %d bytes", s.name, s.size())
+		}
+	}
+	codes := map[uint16]bool{}
+	for _, d := range all {
+		if codes[d.code] {
+			t.Errorf("two commands are %d", d.code)
+		}
+		codes[d.code] = true
+	}
+}

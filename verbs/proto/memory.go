@@ -1,0 +1,45 @@
+package proto
+
+import "github.com/roced/roced/verbs"
+
+// The commands about protection domains and memory.
+var (
+	AllocPD   = command(32, "alloc_pd", none, visitPD)
+	DeallocPD = command(33, "dealloc_pd", visitDeallocPD, none)
+	AllocMR   = command(34, "alloc_mr", visitAllocMR, visitMR)
+	DeregMR   = command(35, "dereg_mr", visitDeregMR, none)
+	ReregMR   = command(36, "rereg_mr", visitReregMR, none)
+)
+
+// visitHandle visits the handle that is all a structure has.
+func visitHandle(c *coder, name string, h *verbs.Handle) {
+	u32(c, name, h)
+	c.reserved(4)
+}
+
+func visitPD(c *coder, g *verbs.AllocPDGrant)            { visitHandle(c, "pd", &g.PD) }
+func visitDeallocPD(c *coder, r *verbs.DeallocPDRequest) { visitHandle(c, "pd", &r.PD) }
+
+func visitAllocMR(c *coder, r *verbs.AllocMRRequest) {
+	u32(c, "pd", &r.PD)
+	u32(c, "access", &r.Access)
+	c.whole("length", &r.Length)
+	u64(c, "iova", &r.IOVA)
+}
+
+// visitReregMR visits all but memory of the program, which the daemon cannot reach.
+func visitReregMR(c *coder, r *verbs.ReregMRRequest) {
+	u32(c, "mr", &r.MR)
+	u32(c, "flags", &r.Flags)
+	u32(c, "pd", &r.PD)
+	u32(c, "access", &r.Access)
+	u64(c, "iova", &r.IOVA)
+}
+
+func visitMR(c *coder, g *verbs.MRGrant) {
+	u32(c, "mr", &g.MR)
+	u32(c, "lkey", &g.LKey)
+	c.shared("memory", &g.Memory)
+}
+
+func visitDeregMR(c *coder, r *verbs.DeregMRRequest) { visitHandle(c, "mr", &r.MR) }

@@ -1,0 +1,613 @@
+/* What client and daemon of roced say to each other. See the documentation of
+ * package verbs/proto (doc.go), and ring.h for the queues and all numbers.
+ *
+ * Written by the tests of verbs/proto from its Go side: go test ./verbs/proto -update
+ *
+ * A packet is a struct roced_message and the structure of its kind: a command's request or grant
+ * (none if it has no fields), or one of those below. All is little-endian, aligned by its size;
+ * reserved bytes are 0. A list has as many entries as its count says.
+ *
+ * NAME_offset and NAME_length name a part of the session's shared memory.
+ */
+#ifndef ROCED_PROTO_H
+#define ROCED_PROTO_H
+
+#include <stdint.h>
+
+enum {
+	ROCED_PROTO_MAGIC = 0x64636f72,
+	ROCED_PROTO_VERSION = 1,
+	ROCED_PROTO_MAX_MESSAGE = 16384,
+};
+
+enum roced_message_kind {
+	ROCED_REQUEST = 1,
+	ROCED_CANCEL = 2,
+	ROCED_REPLY = 3,
+	ROCED_FAILURE = 4,
+	ROCED_ENDED = 5,
+};
+
+enum roced_cancel_reason {
+	ROCED_CANCELED = 1,
+	ROCED_DEADLINE_EXCEEDED = 2,
+};
+
+/* Bits of roced_failure.kinds; package verbs describes the errors. */
+enum roced_error {
+	ROCED_ERR_INVALID = 1 << 0,
+	ROCED_ERR_STATE = 1 << 1,
+	ROCED_ERR_QUEUE_FULL = 1 << 2,
+	ROCED_ERR_LIMIT = 1 << 3,
+	ROCED_ERR_BUSY = 1 << 4,
+	ROCED_ERR_PERMISSION = 1 << 5,
+	ROCED_ERR_UNSUPPORTED = 1 << 6,
+	ROCED_ERR_UNREACHABLE = 1 << 7,
+	ROCED_ERR_NO_GID = 1 << 8,
+	ROCED_ERR_CQ_OVERRUN = 1 << 9,
+	ROCED_ERR_DEVICE_FATAL = 1 << 10,
+	ROCED_ERR_CLOSED = 1 << 11,
+	ROCED_ERR_OBJECT_CLOSED = 1 << 12,
+	ROCED_ERR_HOST = 1 << 13,
+};
+
+enum roced_command {
+	ROCED_HELLO = 1,
+	ROCED_OPEN_DEVICE = 2,
+	ROCED_CLOSE = 3,
+	ROCED_QUERY_DEVICE = 16,
+	ROCED_QUERY_PORT = 17,
+	ROCED_QUERY_GID_TABLE = 18,
+	ROCED_QUERY_PKEY = 19,
+	ROCED_COUNTERS = 20,
+	ROCED_GET_ASYNC_EVENT = 21,
+	ROCED_QUERY_RT_VALUES = 22,
+	ROCED_ALLOC_PD = 32,
+	ROCED_DEALLOC_PD = 33,
+	ROCED_ALLOC_MR = 34,
+	ROCED_DEREG_MR = 35,
+	ROCED_REREG_MR = 36,
+	ROCED_CREATE_CQ = 48,
+	ROCED_DESTROY_CQ = 49,
+	ROCED_RESIZE_CQ = 50,
+	ROCED_MODIFY_CQ = 51,
+	ROCED_CHECK_CQ = 52,
+	ROCED_CREATE_COMP_CHANNEL = 56,
+	ROCED_DESTROY_COMP_CHANNEL = 57,
+	ROCED_CREATE_QP = 64,
+	ROCED_MODIFY_QP = 65,
+	ROCED_QUERY_QP = 66,
+	ROCED_DESTROY_QP = 67,
+	ROCED_CREATE_SRQ = 72,
+	ROCED_MODIFY_SRQ = 73,
+	ROCED_QUERY_SRQ = 74,
+	ROCED_DESTROY_SRQ = 75,
+	ROCED_CREATE_AH = 80,
+	ROCED_DESTROY_AH = 81,
+	ROCED_MODIFY_AH = 82,
+	ROCED_QUERY_AH = 83,
+	ROCED_ATTACH_MCAST = 96,
+	ROCED_DETACH_MCAST = 97,
+	ROCED_JOIN_MULTICAST = 98,
+	ROCED_LEAVE_MULTICAST = 99,
+};
+
+/* Begins every packet. */
+struct roced_message {
+	uint16_t command;
+	uint16_t kind;
+	uint32_t id;
+};
+
+/* Of Failure and Ended. kinds: a bit for each of enum roced_error. */
+struct roced_failure {
+	uint64_t kinds;
+	uint32_t errnos[4];
+	uint32_t text_count;
+	uint8_t reserved28[4];
+	uint8_t text[];
+};
+
+/* Of Cancel; see enum roced_cancel_reason. */
+struct roced_cancel {
+	uint32_t reason;
+	uint8_t reserved4[4];
+};
+
+struct roced_hello_request {
+	uint32_t magic;
+	uint16_t oldest;
+	uint16_t newest;
+};
+
+/* An entry of the list in struct roced_hello_grant. */
+struct roced_hello_entry {
+	char name[64];
+};
+
+struct roced_hello_grant {
+	uint16_t version;
+	uint8_t reserved2[6];
+	uint32_t devices_count;
+	uint8_t reserved12[4];
+	struct roced_hello_entry devices[];
+};
+
+struct roced_open_device_request {
+	char device[64];
+};
+
+struct roced_open_device_grant {
+	uint64_t memory_size;
+	uint64_t doorbell_offset;
+	uint64_t doorbell_length;
+};
+
+struct roced_query_device_grant {
+	char name[64];
+	char firmware_version[64];
+	uint64_t node_guid;
+	int64_t max_qp;
+	int64_t max_qp_wr;
+	int64_t max_sge;
+	int64_t max_inline;
+	int64_t max_srq;
+	int64_t max_srq_wr;
+	int64_t max_srq_sge;
+	int64_t max_cq;
+	int64_t max_cqe;
+	int64_t max_mr;
+	uint64_t max_mr_size;
+	int64_t max_pd;
+	int64_t max_ah;
+	int64_t max_pkeys;
+	int64_t max_mcast_grp;
+	int64_t max_mcast_qp_attach;
+	int64_t max_total_mcast_qp_attach;
+	int64_t phys_port_cnt;
+	char xdp_mode[16];
+	char af_xdp_mode[16];
+	char send_mode[16];
+	char send_reason[256];
+	uint64_t sys_image_guid;
+	uint32_t vendor_id;
+	uint32_t vendor_part_id;
+	uint32_t hw_ver;
+	uint32_t device_cap_flags;
+	uint64_t page_size_cap;
+	uint64_t completion_timestamp_mask;
+	uint64_t hca_core_clock;
+	uint16_t max_cq_count;
+	uint16_t max_cq_period;
+	uint8_t atomic_cap;
+	uint8_t reserved637[3];
+};
+
+struct roced_query_port_request {
+	uint8_t port;
+	uint8_t reserved1[7];
+};
+
+struct roced_query_port_grant {
+	uint8_t state;
+	uint8_t max_mtu;
+	uint8_t active_mtu;
+	uint8_t reserved3[1];
+	uint32_t max_msg_size;
+	uint64_t qkey_violations;
+	int64_t gid_table_length;
+	int64_t pkey_table_length;
+	int64_t interface_mtu;
+	int64_t interface_speed;
+	uint64_t bad_pkey_cntr;
+	uint32_t port_cap_flags;
+	uint8_t phys_state;
+	uint8_t link_layer;
+	uint8_t active_width;
+	uint8_t active_speed;
+	uint8_t max_vl_num;
+	uint8_t lmc;
+	uint8_t sm_sl;
+	uint8_t subnet_timeout;
+	uint8_t init_type_reply;
+	uint8_t reserved69[3];
+	uint16_t lid;
+	uint16_t sm_lid;
+	uint8_t reserved76[4];
+};
+
+struct roced_query_gid_table_request {
+	uint8_t port;
+	uint8_t reserved1[7];
+};
+
+/* An entry of the list in struct roced_query_gid_table_grant. */
+struct roced_query_gid_table_entry {
+	uint8_t gid[16];
+	int64_t index;
+	char interface[16];
+	uint32_t ifindex;
+	uint8_t type;
+	uint8_t port;
+	uint8_t reserved46[2];
+};
+
+struct roced_query_gid_table_grant {
+	uint32_t gids_count;
+	uint8_t reserved4[4];
+	struct roced_query_gid_table_entry gids[];
+};
+
+struct roced_query_pkey_request {
+	uint8_t port;
+	uint8_t reserved1[7];
+	int64_t index;
+};
+
+struct roced_query_pkey_grant {
+	uint16_t pkey;
+	uint8_t reserved2[6];
+};
+
+/* An entry of the list in struct roced_counters_grant. */
+struct roced_counters_entry {
+	char place[16];
+	char name[40];
+	uint64_t value;
+	uint8_t lost;
+	uint8_t reserved65[7];
+};
+
+struct roced_counters_grant {
+	uint32_t counters_count;
+	uint8_t reserved4[4];
+	struct roced_counters_entry counters[];
+};
+
+struct roced_get_async_event_grant {
+	uint8_t type;
+	uint8_t port;
+	uint8_t reserved2[6];
+	uint64_t event_id;
+};
+
+struct roced_query_rt_values_grant {
+	uint64_t raw_clock;
+};
+
+struct roced_alloc_pd_grant {
+	uint32_t pd;
+	uint8_t reserved4[4];
+};
+
+struct roced_dealloc_pd_request {
+	uint32_t pd;
+	uint8_t reserved4[4];
+};
+
+struct roced_alloc_mr_request {
+	uint32_t pd;
+	uint32_t access;
+	int64_t length;
+	uint64_t iova;
+};
+
+struct roced_alloc_mr_grant {
+	uint32_t mr;
+	uint32_t lkey;
+	uint64_t memory_offset;
+	uint64_t memory_length;
+};
+
+struct roced_dereg_mr_request {
+	uint32_t mr;
+	uint8_t reserved4[4];
+};
+
+struct roced_rereg_mr_request {
+	uint32_t mr;
+	uint32_t flags;
+	uint32_t pd;
+	uint32_t access;
+	uint64_t iova;
+};
+
+struct roced_create_cq_request {
+	int64_t entries;
+	uint64_t event_id;
+	uint32_t channel;
+	uint32_t flags;
+	int64_t comp_vector;
+	uint64_t wc_flags;
+};
+
+struct roced_create_cq_grant {
+	uint32_t cq;
+	uint8_t reserved4[4];
+	uint64_t queue_offset;
+	uint64_t queue_length;
+	uint32_t queue_entries;
+	uint32_t queue_stride;
+};
+
+struct roced_destroy_cq_request {
+	uint32_t cq;
+	uint8_t reserved4[4];
+};
+
+struct roced_resize_cq_request {
+	uint32_t cq;
+	uint8_t reserved4[4];
+	int64_t entries;
+};
+
+struct roced_resize_cq_grant {
+	uint64_t queue_offset;
+	uint64_t queue_length;
+	uint32_t queue_entries;
+	uint32_t queue_stride;
+};
+
+struct roced_modify_cq_request {
+	uint32_t cq;
+	uint16_t count;
+	uint16_t period;
+};
+
+struct roced_check_cq_request {
+	uint32_t cq;
+	uint32_t armings;
+};
+
+struct roced_create_comp_channel_grant {
+	uint32_t channel;
+	uint8_t reserved4[4];
+};
+
+struct roced_destroy_comp_channel_request {
+	uint32_t channel;
+	uint8_t reserved4[4];
+};
+
+struct roced_create_qp_request {
+	uint32_t pd;
+	uint32_t send_cq;
+	uint32_t recv_cq;
+	uint32_t max_send_wr;
+	uint32_t max_recv_wr;
+	uint32_t max_send_sge;
+	uint32_t max_recv_sge;
+	uint32_t max_inline_data;
+	uint32_t doorbell_index;
+	uint32_t completion_token;
+	uint64_t event_id;
+	uint8_t type;
+	uint8_t sig_all;
+	uint8_t block_self_mcast;
+	uint8_t port;
+	uint32_t srq;
+};
+
+struct roced_create_qp_grant {
+	uint32_t qp;
+	uint32_t qp_num;
+	uint32_t max_send_wr;
+	uint32_t max_recv_wr;
+	uint32_t max_send_sge;
+	uint32_t max_recv_sge;
+	uint32_t max_inline_data;
+	uint8_t reserved28[4];
+	uint64_t send_queue_offset;
+	uint64_t send_queue_length;
+	uint32_t send_queue_entries;
+	uint32_t send_queue_stride;
+	uint64_t recv_queue_offset;
+	uint64_t recv_queue_length;
+	uint32_t recv_queue_entries;
+	uint32_t recv_queue_stride;
+};
+
+struct roced_modify_qp_request {
+	uint32_t qp;
+	uint32_t mask;
+	uint8_t state;
+	uint8_t cur_state;
+	uint16_t pkey_index;
+	uint8_t port;
+	uint8_t en_sqd_async_notify;
+	uint8_t reserved14[2];
+	uint32_t qkey;
+	uint32_t sq_psn;
+	uint32_t max_send_wr;
+	uint32_t max_recv_wr;
+	uint32_t max_send_sge;
+	uint32_t max_recv_sge;
+	uint32_t max_inline_data;
+	uint32_t completion_token;
+};
+
+struct roced_modify_qp_grant {
+	uint8_t state;
+	uint8_t cur_state;
+	uint16_t pkey_index;
+	uint8_t port;
+	uint8_t en_sqd_async_notify;
+	uint8_t reserved6[2];
+	uint32_t qkey;
+	uint32_t sq_psn;
+	uint32_t max_send_wr;
+	uint32_t max_recv_wr;
+	uint32_t max_send_sge;
+	uint32_t max_recv_sge;
+	uint32_t max_inline_data;
+	uint8_t reserved36[4];
+};
+
+struct roced_query_qp_request {
+	uint32_t qp;
+	uint8_t reserved4[4];
+};
+
+struct roced_query_qp_grant {
+	uint8_t state;
+	uint8_t cur_state;
+	uint16_t pkey_index;
+	uint8_t port;
+	uint8_t en_sqd_async_notify;
+	uint8_t reserved6[2];
+	uint32_t qkey;
+	uint32_t sq_psn;
+	uint32_t max_send_wr;
+	uint32_t max_recv_wr;
+	uint32_t max_send_sge;
+	uint32_t max_recv_sge;
+	uint32_t max_inline_data;
+	uint8_t reserved36[4];
+};
+
+struct roced_destroy_qp_request {
+	uint32_t qp;
+	uint8_t reserved4[4];
+};
+
+struct roced_create_srq_request {
+	uint32_t pd;
+	uint8_t reserved4[4];
+	uint32_t max_wr;
+	uint32_t max_sge;
+	uint64_t event_id;
+};
+
+struct roced_create_srq_grant {
+	uint32_t srq;
+	uint32_t max_wr;
+	uint32_t max_sge;
+	uint32_t limit;
+	uint64_t queue_offset;
+	uint64_t queue_length;
+	uint32_t queue_entries;
+	uint32_t queue_stride;
+};
+
+struct roced_modify_srq_request {
+	uint32_t srq;
+	uint32_t max_wr;
+	uint32_t max_sge;
+	uint32_t limit;
+	uint32_t mask;
+	uint8_t reserved20[4];
+};
+
+struct roced_modify_srq_grant {
+	uint32_t max_wr;
+	uint32_t max_sge;
+	uint32_t limit;
+	uint8_t reserved12[4];
+	uint64_t queue_offset;
+	uint64_t queue_length;
+	uint32_t queue_entries;
+	uint32_t queue_stride;
+};
+
+struct roced_query_srq_request {
+	uint32_t srq;
+	uint8_t reserved4[4];
+};
+
+struct roced_query_srq_grant {
+	uint32_t max_wr;
+	uint32_t max_sge;
+	uint32_t limit;
+	uint8_t reserved12[4];
+};
+
+struct roced_destroy_srq_request {
+	uint32_t srq;
+	uint8_t reserved4[4];
+};
+
+struct roced_create_ah_request {
+	uint32_t pd;
+	uint8_t no_wait;
+	uint8_t reserved5[3];
+	uint8_t dgid[16];
+	int64_t sgid_index;
+	uint32_t flow_label;
+	uint8_t hop_limit;
+	uint8_t traffic_class;
+	uint8_t port;
+	uint8_t sl;
+};
+
+struct roced_create_ah_grant {
+	uint32_t ah;
+	uint8_t reserved4[4];
+};
+
+struct roced_destroy_ah_request {
+	uint32_t ah;
+	uint8_t reserved4[4];
+};
+
+struct roced_modify_ah_request {
+	uint32_t ah;
+	uint8_t reserved4[4];
+	uint8_t dgid[16];
+	int64_t sgid_index;
+	uint32_t flow_label;
+	uint8_t hop_limit;
+	uint8_t traffic_class;
+	uint8_t port;
+	uint8_t sl;
+};
+
+struct roced_query_ah_request {
+	uint32_t ah;
+	uint8_t reserved4[4];
+};
+
+struct roced_query_ah_grant {
+	uint8_t dgid[16];
+	int64_t sgid_index;
+	uint32_t flow_label;
+	uint8_t hop_limit;
+	uint8_t traffic_class;
+	uint8_t port;
+	uint8_t sl;
+};
+
+struct roced_attach_mcast_request {
+	uint32_t qp;
+	uint16_t mlid;
+	uint8_t reserved6[2];
+	uint8_t mgid[16];
+};
+
+struct roced_detach_mcast_request {
+	uint32_t qp;
+	uint16_t mlid;
+	uint8_t reserved6[2];
+	uint8_t mgid[16];
+};
+
+struct roced_join_multicast_request {
+	uint32_t flags;
+	uint8_t family;
+	uint8_t reserved5[3];
+	uint8_t group[16];
+	char zone[64];
+};
+
+struct roced_join_multicast_grant {
+	uint32_t membership;
+	uint8_t reserved4[4];
+	uint8_t mgid[16];
+	uint8_t sgid[16];
+};
+
+struct roced_leave_multicast_request {
+	uint32_t membership;
+	uint8_t reserved4[4];
+};
+
+#endif

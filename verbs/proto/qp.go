@@ -1,0 +1,78 @@
+package proto
+
+import "github.com/roced/roced/verbs"
+
+// The commands about queue pairs.
+var (
+	CreateQP  = command(64, "create_qp", visitCreateQP, visitQP)
+	ModifyQP  = command(65, "modify_qp", visitModifyQP, visitModifiedQP)
+	QueryQP   = command(66, "query_qp", visitQueryQP, visitQPGrant)
+	DestroyQP = command(67, "destroy_qp", visitDestroyQP, none)
+)
+
+func visitCap(c *coder, v *verbs.QPCap) {
+	u32(c, "max_send_wr", &v.MaxSendWR)
+	u32(c, "max_recv_wr", &v.MaxRecvWR)
+	u32(c, "max_send_sge", &v.MaxSendSGE)
+	u32(c, "max_recv_sge", &v.MaxRecvSGE)
+	u32(c, "max_inline_data", &v.MaxInlineData)
+}
+
+func visitCreateQP(c *coder, r *verbs.CreateQPRequest) {
+	u32(c, "pd", &r.PD)
+	u32(c, "send_cq", &r.SendCQ)
+	u32(c, "recv_cq", &r.RecvCQ)
+	visitCap(c, &r.Cap)
+	u32(c, "doorbell_index", &r.DoorbellIndex)
+	u32(c, "completion_token", &r.CompletionToken)
+	u64(c, "event_id", &r.EventID)
+	u8(c, "type", &r.Type)
+	c.flag("sig_all", &r.SigAll)
+	c.flag("block_self_mcast", &r.BlockSelfMcast)
+	u8(c, "port", &r.Port)
+	u32(c, "srq", &r.SRQ)
+}
+
+func visitQP(c *coder, g *verbs.CreateQPGrant) {
+	u32(c, "qp", &g.QP)
+	u32(c, "qp_num", &g.Number)
+	visitCap(c, &g.Cap)
+	c.reserved(4)
+	c.shared("send_queue", &g.SendMemory)
+	visitGeometry(c, "send_queue", &g.SendGeometry)
+	c.shared("recv_queue", &g.RecvMemory)
+	visitGeometry(c, "recv_queue", &g.RecvGeometry)
+}
+
+func visitQPAttr(c *coder, a *verbs.QPAttr) {
+	u8(c, "state", &a.State)
+	u8(c, "cur_state", &a.CurState)
+	u16(c, "pkey_index", &a.PKeyIndex)
+	u8(c, "port", &a.Port)
+	c.flag("en_sqd_async_notify", &a.EnSQDAsyncNotify)
+	c.reserved(2)
+	u32(c, "qkey", &a.QKey)
+	u32(c, "sq_psn", &a.SQPSN)
+	visitCap(c, &a.Cap)
+}
+
+func visitModifyQP(c *coder, r *verbs.ModifyQPRequest) {
+	u32(c, "qp", &r.QP)
+	u32(c, "mask", &r.Mask)
+	visitQPAttr(c, &r.Attr)
+	u32(c, "completion_token", &r.CompletionToken)
+}
+
+func visitQueryQP(c *coder, r *verbs.QueryQPRequest) { visitHandle(c, "qp", &r.QP) }
+
+func visitModifiedQP(c *coder, g *verbs.ModifyQPGrant) {
+	visitQPAttr(c, &g.Attr)
+	c.reserved(4)
+}
+
+func visitQPGrant(c *coder, g *verbs.QueryQPGrant) {
+	visitQPAttr(c, &g.Attr)
+	c.reserved(4)
+}
+
+func visitDestroyQP(c *coder, r *verbs.DestroyQPRequest) { visitHandle(c, "qp", &r.QP) }

@@ -1,0 +1,71 @@
+package proto
+
+// Version is the protocol's. Both sides say which they have; the highest that both have is used.
+const Version = 1
+
+// Magic begins a hello: "rocd" in memory.
+const Magic = 0x64636F72
+
+// The limits of what a hello says.
+const (
+	maxDevices = 128
+	nameLen    = 64
+)
+
+// The commands of a connection.
+var (
+	Hello      = command(1, "hello", visitHello, visitWelcome)
+	OpenDevice = command(2, "open_device", visitOpen, visitOpened)
+	Close      = command(3, "close", none, none)
+)
+
+// HelloRequest begins a connection.
+type HelloRequest struct {
+	Magic          uint32
+	Oldest, Newest uint16 // versions of the protocol that the client has
+}
+
+// Welcome answers it.
+type Welcome struct {
+	Version uint16 // to be used
+	Devices []string
+}
+
+func visitHello(c *coder, r *HelloRequest) {
+	u32(c, "magic", &r.Magic)
+	u16(c, "oldest", &r.Oldest)
+	u16(c, "newest", &r.Newest)
+	if c.direction == decoding && r.Magic != Magic {
+		c.fail("no hello of roced")
+	}
+}
+
+func visitWelcome(c *coder, g *Welcome) {
+	u16(c, "version", &g.Version)
+	c.reserved(6)
+	list(c, "devices", maxDevices, &g.Devices, func(c *coder, name *string) { c.text("name", nameLen, name) })
+}
+
+// OpenRequest asks for a session on a device. A connection has at most one.
+type OpenRequest struct{ Device string }
+
+// Opened is a session. Its reply carries two descriptors: the memory that both sides share, a memfd,
+// and a stream socket. There the client sends a byte, any, to wake the daemon, and the daemon sends
+// the EventIDs of CQs that had an event, 8 bytes each.
+type Opened struct {
+	Size     uint64 // of the memory, in bytes
+	Doorbell Place
+}
+
+// maxShared is more than a session's memory can be.
+const maxShared = 1 << 46
+
+func visitOpen(c *coder, r *OpenRequest) { c.text("device", nameLen, &r.Device) }
+
+func visitOpened(c *coder, g *Opened) {
+	u64(c, "memory_size", &g.Size)
+	c.place("doorbell", &g.Doorbell)
+	if c.direction == decoding && (g.Size == 0 || g.Size > maxShared) {
+		c.fail("a memory of %d bytes", g.Size)
+	}
+}

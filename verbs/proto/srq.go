@@ -1,0 +1,54 @@
+package proto
+
+import "github.com/roced/roced/verbs"
+
+// The commands about shared receive queues.
+var (
+	CreateSRQ  = command(72, "create_srq", visitCreateSRQ, visitSRQ)
+	ModifySRQ  = command(73, "modify_srq", visitModifySRQ, visitModifiedSRQ)
+	QuerySRQ   = command(74, "query_srq", visitQuerySRQ, visitSRQGrant)
+	DestroySRQ = command(75, "destroy_srq", visitDestroySRQ, none)
+)
+
+func visitSRQAttr(c *coder, a *verbs.SRQAttr) {
+	u32(c, "max_wr", &a.MaxWR)
+	u32(c, "max_sge", &a.MaxSGE)
+	u32(c, "limit", &a.Limit)
+}
+
+func visitCreateSRQ(c *coder, r *verbs.CreateSRQRequest) {
+	visitHandle(c, "pd", &r.PD)
+	u32(c, "max_wr", &r.Attr.MaxWR)
+	u32(c, "max_sge", &r.Attr.MaxSGE)
+	u64(c, "event_id", &r.EventID)
+}
+
+func visitSRQ(c *coder, g *verbs.CreateSRQGrant) {
+	u32(c, "srq", &g.SRQ)
+	visitSRQAttr(c, &g.Attr)
+	c.shared("queue", &g.Memory)
+	visitGeometry(c, "queue", &g.Geometry)
+}
+
+func visitModifySRQ(c *coder, r *verbs.ModifySRQRequest) {
+	u32(c, "srq", &r.SRQ)
+	visitSRQAttr(c, &r.Attr)
+	u32(c, "mask", &r.Mask)
+	c.reserved(4)
+}
+
+func visitModifiedSRQ(c *coder, g *verbs.ModifySRQGrant) {
+	visitSRQAttr(c, &g.Attr)
+	c.reserved(4)
+	c.shared("queue", &g.Memory)
+	visitGeometry(c, "queue", &g.Geometry)
+}
+
+func visitQuerySRQ(c *coder, r *verbs.QuerySRQRequest) { visitHandle(c, "srq", &r.SRQ) }
+
+func visitSRQGrant(c *coder, g *verbs.QuerySRQGrant) {
+	visitSRQAttr(c, &g.Attr)
+	c.reserved(4)
+}
+
+func visitDestroySRQ(c *coder, r *verbs.DestroySRQRequest) { visitHandle(c, "srq", &r.SRQ) }

@@ -1,0 +1,156 @@
+package server
+
+import (
+	"fmt"
+	"os"
+	"slices"
+	"sync"
+
+	"github.com/roced/roced/verbs"
+	"github.com/roced/roced/verbs/hca"
+	"github.com/roced/roced/verbs/proto"
+	"golang.org/x/sys/unix"
+)
+
+// arena is a session's memory, an hca.Memory: a memfd that the client has mapped too, of which most
+// is never touched and takes no pages. It is cut from the front, in whole pages. A page that was used
+// stays, is zeroed when it is used again, and counts against the quota until the session ends.
+type arena struct {
+	quota  *hca.Quota
+	fd     int // until the client has it, then -1
+	memory []byte
+
+	mu     sync.Mutex
+	top    int           // bytes at the front that have pages
+	free   []extent      // ordered, none next to another
+	pieces map[*byte]int // the offsets of what is allocated, by its first byte
+}
+
+// extent is a part of the arena, in bytes.
+type extent struct{ from, to int }
+
+// maxArena is the size of an arena if the user's limit is not less.
+const maxArena = 16 << 30
+
+var pageSize = os.Getpagesize()
+
+func pages(size int) int { return (size + pageSize - 1) &^ (pageSize - 1) }
+
+// newArena makes one for a session of a user who may have so much memory in all; 0 is no limit.
+func newArena(quota *hca.Quota, limit uint64) (*arena, error) {
+	size := maxArena
+	if limit > 0 && limit < maxArena {
+		size = pages(int(limit))
+	}
+	fd, memory, err := newMemfd(size)
+	if err != nil {
+		return nil, fmt.Errorf("%w: memory of a session: %w", verbs.ErrHost, err)
+	}
+	return &arena{quota: quota, fd: fd, memory: memory, free: []extent{{0, size}}, pieces: map[*byte]int{}}, nil
+}
+
+// Alloc implements hca.Memory.
+func (a *arena) Alloc(size int) ([]byte, error) {
+	piece, fresh, err := a.cut(size)
+	if err != nil {
+		return nil, err
+	}
+	clear(piece[:len(piece)-len(fresh)])
+	if len(fresh) == 0 {
+		return piece[:size], nil
+	}
+	if err := unix.Madvise(fresh, unix.MADV_POPULATE_WRITE); err != nil {
+		a.Free(piece)
+		return nil, fmt.Errorf("%w: %d bytes of memory: %w", verbs.ErrLimit, size, err)
+	}
+	return piece[:size], nil
+}
+
+// cut takes the first free extent that is long enough, in whole pages. Those of fresh, at its end, have
+// never been used.
+func (a *arena) cut(size int) (piece, fresh []byte, err error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	length := pages(size)
+	i := slices.IndexFunc(a.free, func(e extent) bool { return e.to-e.from >= length })
+	if i < 0 {
+		return nil, nil, fmt.Errorf("%w: %d bytes of memory; the session has %d in all", verbs.ErrLimit, size, len(a.memory))
+	}
+	from := a.free[i].from
+	to := from + length
+	if to > a.top {
+		if err := a.quota.TakeMemory(uint64(to - a.top)); err != nil {
+			return nil, nil, err
+		}
+		fresh = a.memory[max(from, a.top):to]
+		a.top = to
+	}
+	if a.free[i].from = to; to == a.free[i].to {
+		a.free = slices.Delete(a.free, i, i+1)
+	}
+	piece = a.memory[from:to:to]
+	a.pieces[&piece[0]] = from
+	return piece, fresh, nil
+}
+
+// Free implements hca.Memory.
+func (a *arena) Free(memory []byte) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	from := a.pieces[&memory[0]]
+	delete(a.pieces, &memory[0])
+	a.giveBack(extent{from, from + pages(len(memory))})
+}
+
+// giveBack makes an extent free, and joins it with those next to it.
+func (a *arena) giveBack(e extent) {
+	i, _ := slices.BinarySearchFunc(a.free, e.from, func(f extent, from int) int { return f.from - from })
+	if i < len(a.free) && a.free[i].from == e.to {
+		e.to = a.free[i].to
+		a.free = slices.Delete(a.free, i, i+1)
+	}
+	if i > 0 && a.free[i-1].to == e.from {
+		a.free[i-1].to = e.to
+		return
+	}
+	a.free = slices.Insert(a.free, i, e)
+}
+
+// PlaceOf implements proto.Memory.
+func (a *arena) PlaceOf(memory []byte) (proto.Place, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if len(memory) > 0 {
+		if from, ok := a.pieces[&memory[0]]; ok {
+			return proto.Place{Offset: uint64(from), Length: uint64(len(memory))}, nil
+		}
+	}
+	return proto.Place{}, fmt.Errorf("%w: memory of a grant is not of the session's arena", proto.ErrMalformed)
+}
+
+// At implements proto.Memory: the daemon is never told places.
+func (a *arena) At(proto.Place) ([]byte, error) {
+	return nil, fmt.Errorf("%w: a client grants no memory", proto.ErrMalformed)
+}
+
+// handedOver closes the descriptor, which the client has now.
+func (a *arena) handedOver() {
+	if a.fd >= 0 {
+		_ = unix.Close(a.fd)
+		a.fd = -1
+	}
+}
+
+// close unmaps the memory, and gives back what it counts. The session has been closed. With remove it
+// gives the pages back to the kernel first, also those that the client still has mapped; without, clients
+// keep what is in them, to poll completions that are left. The client can hold the file's lock, by a
+// write from memory of its own that is not there yet, and so make this wait: until then it goes on to
+// count.
+func (a *arena) close(remove bool) {
+	a.handedOver()
+	if remove && a.top > 0 {
+		_ = unix.Madvise(a.memory[:a.top], unix.MADV_REMOVE)
+	}
+	_ = unix.Munmap(a.memory)
+	a.quota.GiveMemory(uint64(a.top))
+}

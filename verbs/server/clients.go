@@ -1,0 +1,45 @@
+package server
+
+import (
+	"cmp"
+	"slices"
+	"time"
+)
+
+// Client is a connection, for those who look.
+type Client struct {
+	PID    int
+	UID    uint32
+	Device string // empty until it has opened one
+	Since  time.Time
+}
+
+// Clients lists the connections, the oldest first.
+func (s *Server) Clients() (list []Client) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for c := range s.connections {
+		c.mu.Lock()
+		list = append(list, Client{c.peer.pid, c.peer.uid, c.device, c.since})
+		c.mu.Unlock()
+	}
+	slices.SortFunc(list, func(a, b Client) int { return cmp.Compare(a.Since.UnixNano(), b.Since.UnixNano()) })
+	return list
+}
+
+// User is what a user has in all connections.
+type User struct {
+	UID  uint32
+	Used Limits
+}
+
+// Users lists those that are connected, by their numbers.
+func (s *Server) Users() (list []User) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for uid, a := range s.accounts {
+		list = append(list, User{uid, Limits{a.connections, a.quota.Used()}})
+	}
+	slices.SortFunc(list, func(a, b User) int { return cmp.Compare(a.UID, b.UID) })
+	return list
+}

@@ -1,0 +1,195 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/roced/roced/verbs"
+	"github.com/roced/roced/verbs/hca"
+	"github.com/roced/roced/verbs/proto"
+)
+
+// commands are those of a session, by their codes.
+var commands = tableOf(
+	grants(proto.QueryDevice, asks((*hca.Session).QueryDevice)),
+	grants(proto.QueryPort, (*hca.Session).QueryPort),
+	grants(proto.QueryGIDTable, (*hca.Session).QueryGIDTable),
+	grants(proto.QueryPKey, (*hca.Session).QueryPKey),
+	grants(proto.QueryRTValues, asks((*hca.Session).QueryRTValues)),
+	grants(proto.Counters, asks((*hca.Session).Counters)),
+	waits(proto.GetAsyncEvent, func(s *hca.Session, ctx context.Context, _ proto.None) (verbs.EventReport, error) {
+		return s.GetAsyncEvent(ctx)
+	}),
+	grants(proto.AllocPD, asks((*hca.Session).AllocPD)),
+	does(proto.DeallocPD, (*hca.Session).DeallocPD),
+	grants(proto.AllocMR, (*hca.Session).AllocMR),
+	does(proto.ReregMR, (*hca.Session).ReregMR),
+	does(proto.DeregMR, (*hca.Session).DeregMR),
+	handler{proto.CreateCompChannel.Code, createCompChannel},
+	does(proto.DestroyCompChannel, (*hca.Session).DestroyCompChannel),
+	grants(proto.CreateCQ, (*hca.Session).CreateCQ),
+	grants(proto.ResizeCQ, (*hca.Session).ResizeCQ),
+	does(proto.ModifyCQ, (*hca.Session).ModifyCQ),
+	does(proto.CheckCQ, (*hca.Session).CheckCQ),
+	does(proto.DestroyCQ, (*hca.Session).DestroyCQ),
+	grants(proto.CreateSRQ, (*hca.Session).CreateSRQ),
+	grants(proto.ModifySRQ, (*hca.Session).ModifySRQ),
+	grants(proto.QuerySRQ, (*hca.Session).QuerySRQ),
+	does(proto.DestroySRQ, (*hca.Session).DestroySRQ),
+	grants(proto.CreateQP, (*hca.Session).CreateQP),
+	grants(proto.ModifyQP, (*hca.Session).ModifyQP),
+	grants(proto.QueryQP, (*hca.Session).QueryQP),
+	does(proto.DestroyQP, (*hca.Session).DestroyQP),
+	waits(proto.CreateAH, (*hca.Session).CreateAH),
+	waits(proto.ModifyAH, func(s *hca.Session, ctx context.Context, r verbs.ModifyAHRequest) (proto.None, error) {
+		return proto.None{}, s.ModifyAH(ctx, r)
+	}),
+	grants(proto.QueryAH, (*hca.Session).QueryAH),
+	does(proto.DestroyAH, (*hca.Session).DestroyAH),
+	does(proto.AttachMcast, (*hca.Session).AttachMcast),
+	does(proto.DetachMcast, (*hca.Session).DetachMcast),
+	grants(proto.JoinMulticast, (*hca.Session).JoinMulticast),
+	does(proto.LeaveMulticast, (*hca.Session).LeaveMulticast),
+)
+
+// handler carries out a command.
+type handler struct {
+	code uint16
+	run  func(*connection, proto.Message) error
+}
+
+func tableOf(list ...handler) map[uint16]handler {
+	table := map[uint16]handler{}
+	for _, h := range list {
+		table[h.code] = h
+	}
+	return table
+}
+
+// grants is a command that gives something.
+func grants[Q, G any](command proto.Command[Q, G], do func(*hca.Session, Q) (G, error)) handler {
+	return handler{command.Code, func(c *connection, m proto.Message) error {
+		request, err := command.DecodeRequest(m.Body)
+		if err != nil {
+			return err
+		}
+		grant, err := do(c.session, request)
+		return answer(c, command, m, &grant, err)
+	}}
+}
+
+// asks is a command without a request.
+func asks[G any](do func(*hca.Session) (G, error)) func(*hca.Session, proto.None) (G, error) {
+	return func(s *hca.Session, _ proto.None) (G, error) { return do(s) }
+}
+
+// does is a command that gives nothing.
+func does[Q any](command proto.Command[Q, proto.None], do func(*hca.Session, Q) error) handler {
+	return grants(command, func(s *hca.Session, request Q) (proto.None, error) { return proto.None{}, do(s, request) })
+}
+
+// waits is a command that may take long, and that the client can cancel. It has a goroutine.
+func waits[Q, G any](command proto.Command[Q, G], do func(*hca.Session, context.Context, Q) (G, error)) handler {
+	return handler{command.Code, func(c *connection, m proto.Message) error {
+		request, err := command.DecodeRequest(m.Body)
+		if err != nil {
+			return err
+		}
+		w, err := c.startWaiting(m.ID)
+		if err != nil {
+			return c.fail(m, err)
+		}
+		m.Body = nil // it is the next message's
+		c.background.Go(func() {
+			grant, err := do(c.session, w, request)
+			c.endWaiting(m.ID)
+			if answer(c, command, m, &grant, err) != nil {
+				c.hangUp()
+			}
+		})
+		return nil
+	}}
+}
+
+// createCompChannel hands the program's end of the channel over.
+func createCompChannel(c *connection, m proto.Message) error {
+	if _, err := proto.CreateCompChannel.DecodeRequest(m.Body); err != nil {
+		return err
+	}
+	grant, err := c.session.CreateCompChannel()
+	if err != nil {
+		return c.fail(m, err)
+	}
+	defer grant.Events.Close()
+	raw, err := grant.Events.SyscallConn()
+	if err != nil {
+		return err
+	}
+	var failed error
+	if err := raw.Control(func(fd uintptr) { failed = reply(c, proto.CreateCompChannel, m.ID, &grant, int(fd)) }); err != nil {
+		return err
+	}
+	return failed
+}
+
+func answer[Q, G any](c *connection, command proto.Command[Q, G], m proto.Message, grant *G, failed error) error {
+	if failed != nil {
+		return c.fail(m, failed)
+	}
+	return reply(c, command, m.ID, grant)
+}
+
+// request carries out a request. An error ends the connection.
+func (c *connection) request(m proto.Message) error {
+	switch {
+	case m.Code == proto.Hello.Code:
+		return c.hello(m)
+	case !c.greeted:
+		return fmt.Errorf("%w: a connection begins with a hello", proto.ErrMalformed)
+	case m.Code == proto.OpenDevice.Code:
+		return c.open(m)
+	case c.session == nil:
+		return c.fail(m, fmt.Errorf("%w: command %d before a device is open", verbs.ErrInvalid, m.Code))
+	case m.Code == proto.Close.Code:
+		return c.close(m)
+	}
+	h, known := commands[m.Code]
+	if !known {
+		return c.fail(m, fmt.Errorf("%w: command %d; the daemon is older than the client", verbs.ErrUnsupported, m.Code))
+	}
+	return h.run(c, m)
+}
+
+// close closes the session and answers; then the connection is over.
+func (c *connection) close(m proto.Message) error {
+	if _, err := proto.Close.DecodeRequest(m.Body); err != nil {
+		return err
+	}
+	c.mu.Lock()
+	c.closing = true
+	c.mu.Unlock()
+	if err := c.session.Close(); err != nil {
+		return errors.Join(err, c.fail(m, err))
+	}
+	if err := reply(c, proto.Close, m.ID, &proto.None{}); err != nil {
+		return err
+	}
+	return c.awaitEnd()
+}
+
+// farewell is how long a client may take to hang up after it has closed its session.
+const farewell = 5 * time.Second
+
+// awaitEnd waits for the client to hang up: until then it may copy completions out of the memory.
+func (c *connection) awaitEnd() error {
+	if err := c.socket.SetReadDeadline(time.Now().Add(farewell)); err != nil {
+		return err
+	}
+	for {
+		if _, _, err := c.conn.Receive(); err != nil {
+			return err
+		}
+	}
+}

@@ -1,0 +1,182 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"sync"
+	"time"
+
+	"github.com/roced/roced/verbs"
+	"github.com/roced/roced/verbs/hca"
+	"github.com/roced/roced/verbs/proto"
+)
+
+// connection is a client.
+type connection struct {
+	server *Server
+	socket *net.UnixConn
+	conn   *proto.Conn
+	log    *slog.Logger
+	since  time.Time
+
+	// Of the goroutine that reads.
+	greeted bool
+	account *account
+
+	// Set once, by the goroutine that reads, under mu.
+	peer    peer
+	session *hca.Session
+	device  string
+	arena   *arena
+	signals *signals
+
+	mu         sync.Mutex
+	closing    bool                // the session is being closed by the connection
+	lost       bool                // it was closed with its card
+	waiting    map[uint32]*waiting // commands that wait, by their ids
+	sendMu     sync.Mutex          // one packet at a time
+	renewed    time.Time           // when the deadline for writing was last set
+	background sync.WaitGroup
+}
+
+const (
+	// helloTimeout is how long a client may take until it has opened a device.
+	helloTimeout = 10 * time.Second
+	// writeTimeout is how long a client may leave a reply unread when the socket is full.
+	writeTimeout = 30 * time.Second
+	// maxWaiting is how many commands of a client may wait at once.
+	maxWaiting = 64
+)
+
+func newConnection(s *Server, socket *net.UnixConn) *connection {
+	return &connection{
+		server: s, socket: socket, conn: proto.NewConn(socket, false), log: s.log,
+		since: time.Now(), waiting: map[uint32]*waiting{},
+	}
+}
+
+// run serves the client until its connection ends.
+func (c *connection) run() {
+	err := c.begin()
+	for err == nil {
+		var m proto.Message
+		if m, _, err = c.conn.Receive(); err == nil {
+			err = c.handle(m)
+		}
+	}
+	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, net.ErrClosed) {
+		c.log.Warn("connection of a client ended", "error", err)
+	}
+	c.end()
+}
+
+// begin finds out who the client is.
+func (c *connection) begin() (err error) {
+	if err = c.socket.SetReadDeadline(c.since.Add(helloTimeout)); err != nil {
+		return err
+	}
+	peer, err := peerOf(c.socket)
+	if err != nil {
+		return err
+	}
+	c.mu.Lock()
+	c.peer = peer
+	c.mu.Unlock()
+	c.log = c.log.With("pid", c.peer.pid, "uid", c.peer.uid)
+	return nil
+}
+
+// hangUp ends the connection from the server's side.
+func (c *connection) hangUp() { _ = c.socket.Close() }
+
+// end frees all that the connection has. Nothing else does.
+func (c *connection) end() {
+	c.hangUp()
+	c.mu.Lock()
+	session := c.session
+	c.closing = true
+	for _, w := range c.waiting {
+		w.cancel(context.Canceled)
+	}
+	c.mu.Unlock()
+	if session != nil {
+		if err := session.Close(); err != nil {
+			c.log.Warn("not all that a client had could be undone", "error", err)
+		}
+	}
+	if c.signals != nil {
+		c.signals.close()
+	}
+	c.background.Wait()
+	if c.arena != nil {
+		c.arena.close(!c.lost && !c.server.isClosed())
+	}
+	if c.account != nil {
+		c.server.leave(c.peer.uid)
+	}
+}
+
+// handle carries out a message. An error ends the connection.
+func (c *connection) handle(m proto.Message) error {
+	switch m.Kind {
+	case proto.Request:
+		return c.request(m)
+	case proto.Cancel:
+		reason, err := proto.DecodeCancel(m.Body)
+		if err == nil {
+			c.cancel(m.ID, reason)
+		}
+		return err
+	}
+	return fmt.Errorf("%w: kind %d from a client", proto.ErrMalformed, m.Kind)
+}
+
+// send sends a packet. A client that does not read makes it wait, and ends the connection in the end.
+func (c *connection) send(packet []byte, descriptors ...int) error {
+	c.sendMu.Lock()
+	defer c.sendMu.Unlock()
+	if now := time.Now(); now.Sub(c.renewed) > writeTimeout/8 { // not for each packet
+		_ = c.socket.SetWriteDeadline(now.Add(writeTimeout))
+		c.renewed = now
+	}
+	err := c.conn.Send(packet, descriptors...)
+	if err != nil {
+		c.hangUp()
+	}
+	return err
+}
+
+// fail answers a request with an error.
+func (c *connection) fail(m proto.Message, cause error) error {
+	return c.send(proto.EncodeFailure(proto.Failure, m.Code, m.ID, cause))
+}
+
+// reply answers a request with a grant.
+func reply[Q, G any](c *connection, command proto.Command[Q, G], id uint32, grant *G, descriptors ...int) error {
+	packet, err := command.EncodeGrant(id, grant, c.arena)
+	if err != nil {
+		return err
+	}
+	return c.send(packet, descriptors...)
+}
+
+// watch tells the client when its session ends while the connection does not: the card has failed, and
+// can still be asked, or it was closed.
+func (c *connection) watch(session *hca.Session) {
+	<-session.Done()
+	err := session.Err()
+	if !errors.Is(err, verbs.ErrClosed) {
+		_ = c.send(proto.EncodeFailure(proto.Ended, 0, 0, err))
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.closing {
+		c.lost = true
+		c.hangUp()
+	}
+}

@@ -1,0 +1,35 @@
+// Package server is the daemon's side of clients: it gives programs sessions on the daemon's devices,
+// over a unix socket.
+//
+//	client ── socket ──► connection ── commands ──► hca.Session ── on a Source (a card)
+//	   │                     │                          │
+//	   ├─── memfd ──────── arena: queues and regions ───┤
+//	   └─── socket pair ── signals: wake-ups, both ways ┘
+//
+// A connection is a session. Its goroutines: one reads the socket and carries out commands; commands
+// that may wait have one each, at most maxWaiting; one waits for the client to wake the card; one tells
+// the client when its session ends. When the socket ends, however it ends, also in the middle of a
+// command, connection.end frees all that there was, and nothing else does.
+//
+// Memory (arena.go). A session has one memfd, sealed against shrinking and growing; most of it is never
+// touched and takes no memory. Pages are made when a piece is allocated (MADV_POPULATE_WRITE), so that the
+// card never meets one that cannot be had, and zeroed when they are used again. No two sessions share a
+// memfd, so nobody sees another's memory, live or stale. The daemon keeps no descriptor of it. When the
+// session ends, its pages are given back to the kernel (MADV_REMOVE), also if the client keeps them mapped.
+//
+// The kernel charges a page to who touches it first: the daemon's control group, not the client's. So an
+// administrator limits users by Limits.Memory, and the daemon by its unit's MemoryMax, above what all
+// users may have together. A client can punch holes into its own memfd: both sides read zeros there, and
+// who touches a hole next gets a new page, and is charged for it; the card waits as long as the kernel
+// takes to make the hole. Only with vm.overcommit_memory=2, and no memory left, does the card then not get
+// a page, which ends the daemon.
+//
+// A client that misbehaves harms itself. What is no message ends its connection. One that does not read
+// its replies is not read from, and after writeTimeout its connection ends. Descriptors that it sends are
+// dropped by the kernel. When the socket of events is full, an event is kept, and delivered when there is
+// room: the card never waits. Each side has its own end, so no flag that one sets is the other's. A
+// client that is stopped is like one that is idle.
+//
+// Users are told apart by the socket's peer credentials (SO_PEERCRED). All connections of a user share
+// a quota (hca.Quota). Who may connect at all is decided by the socket's mode and owner.
+package server

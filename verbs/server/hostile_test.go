@@ -1,0 +1,323 @@
+package server
+
+import (
+	"errors"
+	"io"
+	"net"
+	"testing"
+	"time"
+
+	"github.com/roced/roced/verbs"
+	"github.com/roced/roced/verbs/client"
+	"github.com/roced/roced/verbs/proto"
+	"golang.org/x/sys/unix"
+)
+
+// raw is a client that says what it likes.
+type raw struct {
+	testing.TB
+	*proto.Conn
+	socket *net.UnixConn
+	memory int // descriptors, after open
+	signal int
+	opened proto.Opened
+}
+
+func (d *daemon) raw(t testing.TB) *raw {
+	t.Helper()
+	socket, err := net.DialUnix("unixpacket", nil, &net.UnixAddr{Name: d.path, Net: "unixpacket"})
+	check(t, err)
+	t.Cleanup(func() { _ = socket.Close() })
+	check(t, socket.SetDeadline(time.Now().Add(patience)))
+	return &raw{TB: t, Conn: proto.NewConn(socket, true), socket: socket, memory: -1, signal: -1}
+}
+
+// opened is one with a session.
+func (d *daemon) opened(t testing.TB) *raw {
+	t.Helper()
+	r := d.raw(t)
+	ask(r, proto.Hello, &proto.HelloRequest{Magic: proto.Magic, Oldest: 1, Newest: 1})
+	var ends []int
+	r.opened, ends = ask(r, proto.OpenDevice, &proto.OpenRequest{})
+	t.Cleanup(func() { proto.CloseAll(ends) })
+	r.memory, r.signal = ends[0], ends[1]
+	return r
+}
+
+func ask[Q, G any](r *raw, command proto.Command[Q, G], request *Q) (G, []int) {
+	r.Helper()
+	packet, err := command.EncodeRequest(1, request)
+	check(r, err)
+	check(r, r.Send(packet))
+	m, ends, err := r.Receive()
+	check(r, err)
+	if m.Kind != proto.Reply {
+		cause, err := proto.DecodeFailure(m.Body)
+		r.Fatalf("%s: %v %v", command.Name, cause, err)
+	}
+	grant, err := command.DecodeGrant(m.Body, anywhere{})
+	check(r, err)
+	return grant, ends
+}
+
+// anywhere is memory that a client does not look at.
+type anywhere struct{}
+
+func (anywhere) PlaceOf([]byte) (proto.Place, error) { return proto.Place{}, nil }
+func (anywhere) At(proto.Place) ([]byte, error)      { return nil, nil }
+
+// hungUp checks that the daemon has ended the connection.
+func (r *raw) hungUp() {
+	r.Helper()
+	for {
+		_, ends, err := r.Receive()
+		proto.CloseAll(ends)
+		if errors.Is(err, io.EOF) {
+			return
+		}
+		check(r, err)
+	}
+}
+
+// neighbours are two programs on one daemon that a hostile client must not disturb.
+func neighbours(t testing.TB, r *rig) (stillWell func()) {
+	t.Helper()
+	a, b := newProgram(t, r.a.dial(t)), newProgram(t, r.b.dial(t))
+	there, back := a.ah(addressesB[0]), b.ah(addressesA[0])
+	return func() {
+		t.Helper()
+		for range 10 {
+			a.exchange(there, b, "there")
+			b.exchange(back, a, "and back")
+		}
+	}
+}
+
+// alone waits until the daemon has only so many connections left.
+func (d *daemon) alone(t testing.TB, n int) {
+	t.Helper()
+	eventually(t, "the others have gone", func() bool { return len(d.Clients()) == n })
+}
+
+// What is no message, or not the next one, ends the connection of who sent it, and nothing else.
+func TestMalformedMessages(t *testing.T) {
+	r := newRig(t, anyone)
+	stillWell := neighbours(t, r)
+	hello, err := proto.Hello.EncodeRequest(1, &proto.HelloRequest{Magic: proto.Magic, Oldest: 1, Newest: 1})
+	check(t, err)
+	create, err := proto.CreateQP.EncodeRequest(2, &verbs.CreateQPRequest{})
+	check(t, err)
+	for name, packet := range map[string][]byte{
+		"empty":                {},
+		"half a header":        hello[:4],
+		"half a hello":         hello[:12],
+		"a long hello":         append(append([]byte(nil), hello...), 0),
+		"too long for any":     make([]byte, proto.MaxMessage+1),
+		"a reply":              {1, 0, byte(proto.Reply), 0, 1, 0, 0, 0},
+		"an unknown kind":      {1, 0, 99, 0, 1, 0, 0, 0},
+		"a command before all": create,
+	} {
+		t.Run(name, func(t *testing.T) {
+			bad := r.a.raw(t)
+			check(t, bad.Send(packet))
+			bad.hungUp()
+		})
+		if name == "a command before all" {
+			continue
+		}
+		t.Run(name+", with a session", func(t *testing.T) {
+			bad := r.a.opened(t)
+			if name != "half a hello" && name != "a long hello" {
+				check(t, bad.Send(packet))
+			} else {
+				check(t, bad.Send(create[:len(create)-3]))
+			}
+			bad.hungUp()
+		})
+	}
+	r.a.alone(t, 1)
+	stillWell()
+}
+
+// A client without a session is told what is missing; one that asks for too much, or twice, too.
+func TestWrongOrder(t *testing.T) {
+	r := newRig(t, anyone)
+	bad := r.a.raw(t)
+	ask(bad, proto.Hello, &proto.HelloRequest{Magic: proto.Magic, Oldest: 1, Newest: 7})
+	refused := func(want error, packet []byte, err error) {
+		t.Helper()
+		check(t, err)
+		check(t, bad.Send(packet))
+		m, _, err := bad.Receive()
+		check(t, err)
+		if cause, err := proto.DecodeFailure(m.Body); m.Kind != proto.Failure || err != nil || !errors.Is(cause, want) {
+			t.Errorf("%+v: %v %v, want %v", m, cause, err, want)
+		}
+	}
+	packet, err := proto.AllocPD.EncodeRequest(1, &proto.None{})
+	refused(verbs.ErrInvalid, packet, err)
+	packet, err = proto.OpenDevice.EncodeRequest(1, &proto.OpenRequest{Device: "nowhere"})
+	refused(verbs.ErrInvalid, packet, err)
+	packet, err = proto.Hello.EncodeRequest(1, &proto.HelloRequest{Magic: proto.Magic, Oldest: 2, Newest: 7})
+	refused(verbs.ErrUnsupported, packet, err)
+	_, ends := ask(bad, proto.OpenDevice, &proto.OpenRequest{})
+	proto.CloseAll(ends)
+	packet, err = proto.OpenDevice.EncodeRequest(1, &proto.OpenRequest{})
+	refused(verbs.ErrBusy, packet, err)
+	refused(verbs.ErrUnsupported, []byte{255, 255, byte(proto.Request), 0, 1, 0, 0, 0}, nil)
+}
+
+// Descriptors that a client sends are taken by nobody, and end its connection.
+func TestUnwantedDescriptors(t *testing.T) {
+	r := newRig(t, anyone)
+	stillWell := neighbours(t, r)
+	bad := r.a.opened(t)
+	packet, err := proto.AllocPD.EncodeRequest(1, &proto.None{})
+	check(t, err)
+	many := make([]int, 200)
+	for i := range many {
+		many[i] = bad.memory
+	}
+	check(t, bad.Send(packet, many...))
+	bad.hungUp()
+	r.a.alone(t, 1)
+	stillWell()
+}
+
+// A client that sends and never reads is not read from any more, and costs nobody else anything.
+func TestClientThatNeverReads(t *testing.T) {
+	r := newRig(t, anyone)
+	stillWell := neighbours(t, r)
+	bad := r.a.opened(t)
+	packet, err := proto.Counters.EncodeRequest(1, &proto.None{})
+	check(t, err)
+	check(t, bad.socket.SetWriteDeadline(time.Now().Add(time.Second)))
+	sent := 0
+	for ; err == nil && sent < 1_000_000; sent++ {
+		err = bad.Send(packet)
+	}
+	if !errors.Is(err, unix.EAGAIN) && !isTimeout(err) {
+		t.Errorf("after %d requests: %v", sent, err)
+	}
+	stillWell()
+	check(t, bad.socket.Close())
+	r.a.alone(t, 1)
+	stillWell()
+}
+
+func isTimeout(err error) bool {
+	var netError net.Error
+	return errors.As(err, &netError) && netError.Timeout()
+}
+
+// More commands wait than a client may have: those are refused, and the others go on.
+func TestTooManyWaiting(t *testing.T) {
+	r := newRig(t, anyone)
+	bad := r.a.opened(t)
+	for id := range uint32(maxWaiting + 1) {
+		packet, err := proto.GetAsyncEvent.EncodeRequest(id, &proto.None{})
+		check(t, err)
+		check(t, bad.Send(packet))
+	}
+	m, _, err := bad.Receive()
+	check(t, err)
+	if cause, _ := proto.DecodeFailure(m.Body); m.ID != maxWaiting || !errors.Is(cause, verbs.ErrLimit) {
+		t.Errorf("%+v: %v", m, cause)
+	}
+	check(t, bad.Send(proto.EncodeCancel(7, proto.Canceled)))
+	if m, _, err = bad.Receive(); err != nil || m.ID != 7 || m.Kind != proto.Failure {
+		t.Errorf("cancelled: %+v %v", m, err)
+	}
+	check(t, bad.Send(proto.EncodeCancel(99999, proto.Canceled))) // of nobody
+	ask(bad, proto.AllocPD, &proto.None{})
+}
+
+// Whatever a client does to its descriptors is its own affair.
+func TestDescriptorGames(t *testing.T) {
+	r := newRig(t, anyone)
+	stillWell := neighbours(t, r)
+	for name, play := range map[string]func(t *testing.T, bad *raw){
+		"truncate": func(t *testing.T, bad *raw) {
+			for _, size := range []int64{0, int64(bad.opened.Size) * 2} {
+				if err := unix.Ftruncate(bad.memory, size); !errors.Is(err, unix.EPERM) {
+					t.Errorf("truncated to %d: %v", size, err)
+				}
+			}
+		},
+		"seal": func(t *testing.T, bad *raw) {
+			if _, err := unix.FcntlInt(uintptr(bad.memory), unix.F_ADD_SEALS, unix.F_SEAL_WRITE); !errors.Is(err, unix.EPERM) {
+				t.Errorf("sealed: %v", err)
+			}
+		},
+		"punch holes": func(t *testing.T, bad *raw) {
+			check(t, unix.Fallocate(bad.memory, unix.FALLOC_FL_PUNCH_HOLE|unix.FALLOC_FL_KEEP_SIZE, 0, 1<<20))
+		},
+		"scribble": func(t *testing.T, bad *raw) {
+			_, err := unix.Pwrite(bad.memory, make([]byte, 1<<16), 0)
+			check(t, err)
+			noise := make([]byte, 1<<16)
+			for i := range noise {
+				noise[i] = 0xff
+			}
+			_, err = unix.Pwrite(bad.memory, noise, 0)
+			check(t, err)
+		},
+		"make its end block, and fill it": func(t *testing.T, bad *raw) {
+			check(t, unix.SetNonblock(bad.signal, false))
+			for range 10_000 {
+				if err := unix.Sendto(bad.signal, make([]byte, 1000), unix.MSG_DONTWAIT|unix.MSG_NOSIGNAL, nil); err != nil {
+					return
+				}
+			}
+		},
+		"close all": func(t *testing.T, bad *raw) {
+			check(t, unix.Shutdown(bad.signal, unix.SHUT_RDWR))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bad := r.a.opened(t)
+			_, _ = ask(bad, proto.CreateCQ, &verbs.CreateCQRequest{Entries: 100, EventID: 1})
+			play(t, bad)
+			_ = unix.Sendto(bad.signal, []byte{1}, unix.MSG_DONTWAIT|unix.MSG_NOSIGNAL, nil)
+			ask(bad, proto.AllocPD, &proto.None{})
+			stillWell()
+			check(t, bad.socket.Close())
+		})
+	}
+	r.a.alone(t, 1)
+	stillWell()
+}
+
+// A client that never takes its events: they are kept, each CQ's once, and the card does not wait.
+func TestEventsAreOwed(t *testing.T) {
+	s, err := newSignals()
+	check(t, err)
+	defer s.close()
+	told := map[uint64]int{}
+	for id := range uint64(5000) {
+		s.tell(id)
+		s.tell(id)
+	}
+	end := s.client
+	var record [8]byte
+	for len(told) < 5000 {
+		n, err := unix.Read(end, record[:])
+		if errors.Is(err, unix.EAGAIN) {
+			time.Sleep(time.Millisecond)
+			continue
+		}
+		if err != nil || n != 8 {
+			t.Fatalf("%d bytes, %v", n, err)
+		}
+		told[uint64(record[0])|uint64(record[1])<<8]++
+	}
+}
+
+// Half a connection is closed after a while; this is how long it may take.
+func TestSilentClientIsHungUp(t *testing.T) {
+	r := newRig(t, anyone)
+	silent := r.a.raw(t)
+	silent.hungUp() // after helloTimeout
+	_, err := client.Devices(r.a.path)
+	check(t, err)
+}

@@ -1,0 +1,285 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"net/netip"
+	"runtime"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/roced/roced/verbs"
+	"github.com/roced/roced/verbs/client"
+	"github.com/roced/roced/verbs/hca"
+	"golang.org/x/sys/unix"
+)
+
+// usage is what this user has at a daemon.
+func (d *daemon) usage() Limits {
+	for _, u := range d.Users() {
+		return u.Used
+	}
+	return Limits{}
+}
+
+// All connections of a user share its limits; what is closed, or ends, is free again.
+func TestLimitsOfAUser(t *testing.T) {
+	limits := Limits{Connections: 3, Limits: hca.Limits{PDs: 2, CQs: 2, QPs: 2, MRs: 2, AHs: 2, SRQs: 1, CompChannels: 1, Memberships: 1, Attachments: 1}}
+	r := newRig(t, Config{Limits: limits, PrivilegedGroup: -1})
+	one, other := newProgram(t, r.a.dial(t)), newProgram(t, r.a.dial(t))
+	third := r.a.dial(t)
+	if _, err := client.Dial(r.a.path, ""); !errors.Is(err, verbs.ErrLimit) {
+		t.Errorf("a fourth connection: %v", err)
+	}
+	ctx, err := verbs.Open(third)
+	check(t, err)
+	_, noPD := ctx.AllocPD()
+	_, noCQ := ctx.CreateCQ(1)
+	_, noMR := one.pd.AllocMR(1, 0)
+	_, noQP := one.pd.CreateQP(&verbs.QPInitAttr{Type: verbs.QPTypeUD, SendCQ: one.cq, RecvCQ: one.cq})
+	one.ah(addressesA[0])
+	ah := other.ah(addressesA[0])
+	_, noAH := one.pd.CreateAH(guard(t), &verbs.AHAttr{Port: 1, GRH: verbs.GlobalRoute{DGID: verbs.GIDFromAddr(addressesA[0])}})
+	group := netip.MustParseAddr("239.1.2.3")
+	membership, err := one.ctx.JoinMulticast(group, verbs.JoinFullMember)
+	check(t, err)
+	_, noJoin := other.ctx.JoinMulticast(group, verbs.JoinFullMember)
+	check(t, one.qp.AttachMcast(membership.MGID(), 0))
+	check(t, one.qp.AttachMcast(membership.MGID(), 0)) // again is no other
+	noAttachment := other.qp.AttachMcast(membership.MGID(), 0)
+	for what, err := range map[string]error{"PD": noPD, "CQ": noCQ, "MR": noMR, "QP": noQP, "AH": noAH, "join": noJoin, "attach": noAttachment} {
+		if !errors.Is(err, verbs.ErrLimit) {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	check(t, ah.Close())
+	one.ah(addressesA[0])
+	check(t, one.ctx.Close())
+	newProgram(t, inPlaceOf(t, r.a, ctx))
+	check(t, other.qp.AttachMcast(membership.MGID(), 0))
+	if used := r.a.usage(); used.QPs != 2 || used.Attachments != 1 || used.Memberships != 0 || used.AHs != 0 {
+		t.Errorf("used %+v", used)
+	}
+}
+
+// inPlaceOf is a connection in place of one that is closed.
+func inPlaceOf(t *testing.T, d *daemon, ctx *verbs.Context) *client.Client {
+	t.Helper()
+	check(t, ctx.Close())
+	eventually(t, "the connections have gone", func() bool { return len(d.Clients()) == 1 })
+	return d.dial(t)
+}
+
+// Memory counts in whole pages, for all programs of the user, until the session ends.
+func TestMemoryOfAUser(t *testing.T) {
+	r := newRig(t, Config{Limits: Limits{Limits: hca.Limits{Memory: 64 << 20}}, PrivilegedGroup: -1})
+	one, other := newProgram(t, r.a.dial(t)), newProgram(t, r.a.dial(t))
+	big, err := one.pd.AllocMR(40<<20, verbs.AccessLocalWrite)
+	check(t, err)
+	if _, err := other.pd.AllocMR(40<<20, 0); !errors.Is(err, verbs.ErrLimit) {
+		t.Errorf("more than there is: %v", err)
+	}
+	big.Bytes()[5] = 7
+	check(t, big.Close())
+	again, err := one.pd.AllocMR(40<<20, 0) // the same pages
+	check(t, err)
+	if again.Bytes()[5] != 0 {
+		t.Error("memory is not zeroed")
+	}
+	check(t, one.ctx.Close())
+	eventually(t, "the memory is free", func() bool { return r.a.usage().Memory < 2<<20 })
+	_, err = other.pd.AllocMR(40<<20, 0)
+	check(t, err)
+}
+
+// The limits change while clients are there.
+func TestSetLimits(t *testing.T) {
+	r := newRig(t, anyone)
+	p := newProgram(t, r.a.dial(t))
+	r.a.SetLimits(Limits{Limits: hca.Limits{QPs: 1}})
+	if _, err := p.pd.CreateQP(&verbs.QPInitAttr{Type: verbs.QPTypeUD, SendCQ: p.cq, RecvCQ: p.cq}); !errors.Is(err, verbs.ErrLimit) {
+		t.Errorf("a second queue pair: %v", err)
+	}
+	r.a.SetLimits(Limits{})
+	p.newQP()
+}
+
+// Privileged Q_Keys are for root and the group's members. Tests run as root, or as nobody in no group.
+func TestPrivilegedQKey(t *testing.T) {
+	r := newRig(t, anyone)
+	p := newProgram(t, r.a.dial(t))
+	qp, err := p.pd.CreateQP(&verbs.QPInitAttr{Type: verbs.QPTypeUD, SendCQ: p.cq, RecvCQ: p.cq})
+	check(t, err)
+	err = qp.Activate(0x80000001)
+	if root := unix.Geteuid() == 0; root != (err == nil) || !root && !errors.Is(err, verbs.ErrPermission) {
+		t.Errorf("as user %d: %v", unix.Geteuid(), err)
+	}
+	for _, row := range []struct {
+		peer  peer
+		group int
+		want  bool
+	}{
+		{peer{uid: 0}, -1, true}, {peer{uid: 1000, groups: []uint32{5, 7}}, 7, true},
+		{peer{uid: 1000, groups: []uint32{5, 7}}, -1, false}, {peer{uid: 1000, groups: []uint32{5, 0}}, -1, false},
+		{peer{uid: 1000}, 7, false}, {peer{uid: 1000, groups: []uint32{0}}, 0, true},
+	} {
+		if got := row.peer.privileged(row.group); got != row.want {
+			t.Errorf("%+v, group %d: %v", row.peer, row.group, got)
+		}
+	}
+}
+
+// When the daemon ends, clients get the event and errors at once, also those that wait; what frees
+// succeeds. Then they can dial again.
+func TestDaemonEnds(t *testing.T) {
+	r := newRig(t, anyone)
+	p := newProgram(t, r.a.dial(t))
+	ah := p.ah(addressesB[0])
+	channel, err := p.ctx.CreateCompChannel()
+	check(t, err)
+	ended := make(chan error, 4)
+	wait := func(do func(ctx context.Context) error) { go func() { ended <- do(guard(t)) }() }
+	wait(func(ctx context.Context) error { var wcs [1]verbs.WC; _, err := p.cq.Wait(ctx, wcs[:]); return err })
+	wait(func(ctx context.Context) error { _, err := channel.Get(ctx); return err })
+	wait(func(ctx context.Context) error {
+		event, err := p.ctx.GetAsyncEvent(ctx)
+		if err != nil || event.Type != verbs.EventDeviceFatal {
+			return errors.Join(errors.New("no fatal event"), err)
+		}
+		_, err = p.ctx.GetAsyncEvent(ctx)
+		return err
+	})
+	check(t, r.a.Close())
+	for range 3 {
+		if err := <-ended; !errors.Is(err, verbs.ErrDeviceFatal) {
+			t.Errorf("a wait ended with %v", err)
+		}
+	}
+	_, query := p.ctx.QueryDevice()
+	post := p.qp.PostRecv([]verbs.RecvWR{{}})
+	_, poll := p.cq.Poll(make([]verbs.WC, 1))
+	for what, err := range map[string]error{"query": query, "post": post, "poll": poll} {
+		if !errors.Is(err, verbs.ErrDeviceFatal) {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	for _, object := range []interface{ Close() error }{ah, p.qp, p.cq, p.mr, p.pd, channel, p.ctx} {
+		check(t, object.Close())
+	}
+	if _, err := client.Dial(r.a.path, ""); !errors.Is(err, verbs.ErrHost) {
+		t.Errorf("dial without a daemon: %v", err)
+	}
+	again := startDaemon(t, Config{Devices: []Source{r.hosts[0]}, PrivilegedGroup: -1})
+	newProgram(t, again.dial(t))
+}
+
+// When a device fails under its daemon, its clients learn it; other devices go on.
+func TestDeviceFails(t *testing.T) {
+	w, err := hca.NewWire(0, hca.WithoutInline())
+	check(t, err)
+	t.Cleanup(func() { check(t, w.Close()) })
+	left, err := w.AddHost("left", addressesA...)
+	check(t, err)
+	right, err := w.AddHost("right", addressesB...)
+	check(t, err)
+	d := startDaemon(t, Config{Devices: []Source{left, right}, PrivilegedGroup: -1})
+	if names, err := client.Devices(d.path); err != nil || len(names) != 2 {
+		t.Fatalf("%v, %v", names, err)
+	}
+	dial := func(name string) *client.Client {
+		c, err := client.Dial(d.path, name)
+		check(t, err)
+		t.Cleanup(func() { check(t, c.Close()) })
+		return c
+	}
+	failing, well, peer := newProgram(t, dial("left")), newProgram(t, dial("right")), newProgram(t, dial("right"))
+	check(t, left.Close())
+	<-failing.client.Done()
+	if err := failing.client.Err(); verbs.KindOf(err) == nil {
+		t.Error(err)
+	}
+	if _, err := failing.ctx.AllocPD(); verbs.KindOf(err) == nil {
+		t.Error(err)
+	}
+	well.exchange(well.ah(addressesB[0]), peer, "to another program of the device")
+	back, err := w.AddHost("left", addressesA...)
+	check(t, err)
+	check(t, d.SetDevices(back, right))
+	newProgram(t, dial("left"))
+	if err := d.SetDevices(right, right); !errors.Is(err, verbs.ErrInvalid) {
+		t.Errorf("two devices of one name: %v", err)
+	}
+}
+
+// A connection that breaks in the middle of commands leaves nothing: not while an address is asked
+// for, not while objects are made.
+func TestConnectionBreaks(t *testing.T) {
+	r := newRig(t, anyone)
+	stillWell := neighbours(t, r)
+	for range 20 {
+		c, err := client.Dial(r.a.path, "")
+		check(t, err)
+		p := newProgram(t, c)
+		ctx, cancel := context.WithCancel(context.Background())
+		var all sync.WaitGroup
+		for range 3 {
+			all.Go(func() {
+				for {
+					pd, err := p.ctx.AllocPD()
+					if err != nil {
+						return
+					}
+					_, _ = pd.AllocMR(1<<20, 0)
+					_, _ = pd.CreateAH(ctx, &verbs.AHAttr{Port: 1, GRH: verbs.GlobalRoute{DGID: verbs.GIDFromAddr(addressesB[0])}})
+				}
+			})
+		}
+		all.Go(func() { _, _ = p.ctx.GetAsyncEvent(ctx) })
+		time.Sleep(2 * time.Millisecond)
+		r.a.youngest().hangUp()
+		all.Wait()
+		cancel()
+		check(t, c.Close())
+	}
+	eventually(t, "all is free but the neighbours'", func() bool { return r.a.usage().PDs <= 1 })
+	stillWell()
+}
+
+// youngest is the last connection that came.
+func (s *Server) youngest() (youngest *connection) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for c := range s.connections {
+		if youngest == nil || c.since.After(youngest.since) {
+			youngest = c
+		}
+	}
+	return youngest
+}
+
+// Goroutines end with their connections, in the daemon and in the program.
+func TestNoGoroutineStays(t *testing.T) {
+	r := newRig(t, anyone)
+	before := runtime.NumGoroutine()
+	for range 20 {
+		c, err := client.Dial(r.a.path, "")
+		check(t, err)
+		newProgram(t, c)
+		check(t, c.Close())
+	}
+	eventually(t, "as many goroutines as before", func() bool { return runtime.NumGoroutine() <= before })
+}
+
+// Memory of a closed client is unmapped when nothing refers to it any more.
+func TestMemoryIsUnmapped(t *testing.T) {
+	r := newRig(t, anyone)
+	before := mappings(t)
+	for range 10 {
+		c, err := client.Dial(r.a.path, "")
+		check(t, err)
+		newProgram(t, c)
+		check(t, c.Close())
+	}
+	eventually(t, "no mapping is left", func() bool { runtime.GC(); return mappings(t) <= before })
+}

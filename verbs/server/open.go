@@ -1,0 +1,86 @@
+package server
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/roced/roced/verbs"
+	"github.com/roced/roced/verbs/hca"
+	"github.com/roced/roced/verbs/proto"
+)
+
+// hello settles the version, and lists the devices.
+func (c *connection) hello(m proto.Message) error {
+	r, err := proto.Hello.DecodeRequest(m.Body)
+	if err != nil {
+		return err
+	}
+	if r.Oldest > proto.Version || r.Newest < proto.Version {
+		return c.fail(m, fmt.Errorf("%w: the client's protocol has versions %d to %d, the daemon's %d; both are to be of one release of roced",
+			verbs.ErrUnsupported, r.Oldest, r.Newest, proto.Version))
+	}
+	if c.account == nil {
+		if c.account, err = c.server.enter(c.peer.uid); err != nil {
+			return c.fail(m, err)
+		}
+	}
+	c.greeted = true
+	return reply(c, proto.Hello, m.ID, &proto.Welcome{Version: proto.Version, Devices: c.server.names()})
+}
+
+// open makes the connection's session.
+func (c *connection) open(m proto.Message) error {
+	r, err := proto.OpenDevice.DecodeRequest(m.Body)
+	if err != nil {
+		return err
+	}
+	if c.session != nil {
+		return c.fail(m, fmt.Errorf("%w: the connection has a session already", verbs.ErrBusy))
+	}
+	session, err := c.newSession(r.Device)
+	if err != nil {
+		return c.fail(m, err)
+	}
+	c.background.Go(func() { c.signals.listen(session.Wake) })
+	c.background.Go(func() { c.watch(session) })
+	if err := c.socket.SetReadDeadline(time.Time{}); err != nil {
+		return err
+	}
+	doorbell, err := c.arena.PlaceOf(session.DoorbellMemory())
+	if err != nil {
+		return err
+	}
+	err = reply(c, proto.OpenDevice, m.ID, &proto.Opened{Size: uint64(len(c.arena.memory)), Doorbell: doorbell}, c.arena.fd, c.signals.client)
+	c.arena.handedOver()
+	c.signals.handedOver()
+	return err
+}
+
+func (c *connection) newSession(name string) (*hca.Session, error) {
+	device, err := c.server.device(name)
+	if err != nil {
+		return nil, err
+	}
+	arena, err := newArena(c.account.quota, c.server.memoryLimit())
+	if err != nil {
+		return nil, err
+	}
+	signals, err := newSignals()
+	if err != nil {
+		arena.close(true)
+		return nil, fmt.Errorf("%w: %w", verbs.ErrHost, err)
+	}
+	session, err := device.NewSession(hca.SessionConfig{
+		Quota: c.account.quota, Memory: arena, Wake: signals.tell,
+		Privileged: func() bool { return c.peer.privileged(c.server.group) },
+	})
+	if err != nil {
+		signals.close()
+		arena.close(true)
+		return nil, err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.session, c.device, c.arena, c.signals = session, device.Name(), arena, signals
+	return session, nil
+}

@@ -1,0 +1,207 @@
+package server
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/roced/roced/verbs"
+	"github.com/roced/roced/verbs/hca"
+)
+
+// Source is a device that clients can open. *hca.Card is one.
+type Source interface {
+	Name() string
+	NewSession(hca.SessionConfig) (*hca.Session, error)
+}
+
+// Limits are what a user may have at once, in all connections together. 0 is no limit but the card's.
+type Limits struct {
+	Connections int
+	hca.Limits
+}
+
+// Config is how a server works.
+type Config struct {
+	Devices []Source
+	Limits  Limits
+	// PrivilegedGroup may use privileged Q_Keys, besides root; -1 for none. Group 0 is a group.
+	PrivilegedGroup int
+	Log             *slog.Logger // nil for none
+}
+
+// Server gives clients sessions on devices. It owns the connections, not the devices.
+type Server struct {
+	group int
+	log   *slog.Logger
+
+	mu          sync.Mutex
+	devices     []Source
+	limits      Limits
+	accounts    map[uint32]*account // by uid
+	connections map[*connection]struct{}
+	listeners   []net.Listener
+	closed      bool
+	all         sync.WaitGroup // connections
+}
+
+// New makes a server. verbs.ErrInvalid if two devices have one name.
+func New(c Config) (*Server, error) {
+	s := &Server{
+		group: c.PrivilegedGroup, log: c.Log, limits: c.Limits,
+		accounts: map[uint32]*account{}, connections: map[*connection]struct{}{},
+	}
+	if s.log == nil {
+		s.log = slog.New(slog.DiscardHandler)
+	}
+	if err := s.SetDevices(c.Devices...); err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+// SetDevices replaces the devices that clients can open. Sessions that there are stay as they are:
+// those on a device that is gone end when it is closed.
+func (s *Server) SetDevices(devices ...Source) error {
+	names := map[string]bool{}
+	for _, d := range devices {
+		if names[d.Name()] {
+			return fmt.Errorf("%w: two devices are called %q", verbs.ErrInvalid, d.Name())
+		}
+		names[d.Name()] = true
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.devices = slices.Clone(devices)
+	return nil
+}
+
+// SetLimits changes the limits. What users have already stays, also beyond them.
+func (s *Server) SetLimits(limits Limits) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.limits = limits
+	for _, a := range s.accounts {
+		a.quota.SetLimits(limits.Limits)
+	}
+}
+
+// retryAccept is how long Serve waits when a connection cannot be accepted, because there are no
+// descriptors left for example.
+const retryAccept = 100 * time.Millisecond
+
+// Serve accepts connections until Close, which closes the listener. It is a *net.UnixListener of
+// "unixpacket". Several can be served at once.
+func (s *Server) Serve(listener net.Listener) error {
+	if err := s.addListener(listener); err != nil {
+		return err
+	}
+	for {
+		accepted, err := listener.Accept()
+		switch {
+		case errors.Is(err, net.ErrClosed):
+			return nil
+		case err != nil:
+			s.log.Warn("cannot accept a connection", "error", err)
+			time.Sleep(retryAccept)
+			continue
+		}
+		socket, is := accepted.(*net.UnixConn)
+		if !is {
+			_ = accepted.Close()
+			return fmt.Errorf("%w: clients connect over a unix socket of type unixpacket, not over %s", verbs.ErrInvalid, listener.Addr().Network())
+		}
+		s.accept(socket)
+	}
+}
+
+func (s *Server) addListener(listener net.Listener) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		_ = listener.Close()
+		return fmt.Errorf("serve: %w", verbs.ErrClosed)
+	}
+	s.listeners = append(s.listeners, listener)
+	return nil
+}
+
+// accept starts a connection, unless the server has been closed.
+func (s *Server) accept(socket *net.UnixConn) {
+	c := newConnection(s, socket)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		_ = socket.Close()
+		return
+	}
+	s.connections[c] = struct{}{}
+	s.all.Go(func() {
+		c.run()
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		delete(s.connections, c)
+	})
+}
+
+// Close ends all connections, and frees what their sessions have. Clients get an event and errors. It
+// does not close the devices.
+func (s *Server) Close() error {
+	s.mu.Lock()
+	var err error
+	s.closed = true
+	for _, l := range s.listeners {
+		err = errors.Join(err, l.Close())
+	}
+	s.listeners = nil
+	for c := range s.connections {
+		c.hangUp()
+	}
+	s.mu.Unlock()
+	s.all.Wait()
+	return err
+}
+
+// device finds a device by its name. An empty name is the only device.
+func (s *Server) device(name string) (Source, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if name == "" && len(s.devices) == 1 {
+		return s.devices[0], nil
+	}
+	for _, d := range s.devices {
+		if d.Name() == name {
+			return d, nil
+		}
+	}
+	return nil, fmt.Errorf("%w: no device %q; there are %q", verbs.ErrInvalid, name, namesOf(s.devices))
+}
+
+func (s *Server) isClosed() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.closed
+}
+
+func (s *Server) memoryLimit() uint64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.limits.Memory
+}
+
+func (s *Server) names() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return namesOf(s.devices)
+}
+
+func namesOf(devices []Source) (names []string) {
+	for _, d := range devices {
+		names = append(names, d.Name())
+	}
+	return names
+}

@@ -1,0 +1,94 @@
+package server
+
+import (
+	"fmt"
+	"net"
+	"os/user"
+	"slices"
+	"strconv"
+
+	"github.com/roced/roced/verbs"
+	"github.com/roced/roced/verbs/hca"
+	"golang.org/x/sys/unix"
+)
+
+// peer is who is at the other end of a socket, as the kernel said when it connected. Capabilities are
+// not asked for: in a user namespace of its own anybody has them.
+type peer struct {
+	pid    int
+	uid    uint32
+	groups []uint32 // the effective group, and the supplementary ones
+}
+
+func peerOf(socket *net.UnixConn) (p peer, err error) {
+	raw, err := socket.SyscallConn()
+	if err != nil {
+		return p, err
+	}
+	var failed error
+	err = raw.Control(func(fd uintptr) { p, failed = readPeer(int(fd)) })
+	if err == nil {
+		err = failed
+	}
+	if err != nil {
+		return p, fmt.Errorf("who has connected: %w", err)
+	}
+	return p, nil
+}
+
+func readPeer(fd int) (p peer, err error) {
+	credentials, err := unix.GetsockoptUcred(fd, unix.SOL_SOCKET, unix.SO_PEERCRED)
+	if err != nil {
+		return p, err
+	}
+	groups, err := peerGroups(fd)
+	if err != nil {
+		return p, err
+	}
+	return peer{int(credentials.Pid), credentials.Uid, append(groups, credentials.Gid)}, nil
+}
+
+// privileged reports whether the peer may use privileged Q_Keys: root, and members of the group.
+func (p *peer) privileged(group int) bool {
+	return p.uid == 0 || group >= 0 && slices.Contains(p.groups, uint32(group))
+}
+
+// account is what a user has in all connections.
+type account struct {
+	quota       *hca.Quota
+	connections int // under Server.mu
+}
+
+// enter counts a connection of a user.
+func (s *Server) enter(uid uint32) (*account, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	a := s.accounts[uid]
+	if a == nil {
+		a = &account{quota: hca.NewQuota(userName(uid), s.limits.Limits)}
+		s.accounts[uid] = a
+	}
+	if limit := s.limits.Connections; limit > 0 && a.connections >= limit {
+		return nil, fmt.Errorf("%w: %s has %d connections; close some", verbs.ErrLimit, userName(uid), a.connections)
+	}
+	a.connections++
+	return a, nil
+}
+
+// leave forgets a user with the last connection.
+func (s *Server) leave(uid uint32) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	a := s.accounts[uid]
+	if a.connections--; a.connections == 0 {
+		delete(s.accounts, uid)
+	}
+}
+
+func userName(uid uint32) string {
+	id := strconv.FormatUint(uint64(uid), 10)
+	if u, err := user.LookupId(id); err == nil {
+		return "user " + u.Username
+	}
+	return "user " + id
+}

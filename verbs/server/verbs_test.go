@@ -1,0 +1,43 @@
+package server
+
+import (
+	"net/netip"
+	"slices"
+	"testing"
+
+	"github.com/roced/roced/verbs"
+	"github.com/roced/roced/verbs/hca"
+	"github.com/roced/roced/verbs/verbstest"
+)
+
+// A client of a daemon is a whole Provider: two daemons, on a wire in memory.
+func TestVerbsOverDaemons(t *testing.T) {
+	verbstest.Run(t, func(t *testing.T) verbstest.Pair {
+		t.Parallel()
+		return clientPair(t, newRig(t, anyone))
+	})
+}
+
+func clientPair(t *testing.T, r *rig) verbstest.Pair {
+	return verbstest.Pair{
+		A: clientEnd(t, r.a, r.hosts[0], addressesA), B: clientEnd(t, r.b, r.hosts[1], addressesB),
+		Unreachable: netip.MustParseAddr("192.0.2.1"), Beside: func() verbs.Provider { return r.a.dial(t) },
+	}
+}
+
+func clientEnd(t *testing.T, d *daemon, h *hca.WireHost, addresses []netip.Addr) verbstest.End {
+	t.Helper()
+	addresses = slices.Clone(addresses)
+	return verbstest.End{
+		Provider: d.dial(t), IPv4: addresses[0], IPv6: addresses[1], LinkLocal: addresses[2], MAC: h.MAC(),
+		SetLink: h.SetUp, SetMTU: func(bytes int) { check(t, h.SetMTU(bytes)) },
+		AddAddress: func(a netip.Addr) {
+			addresses = append(addresses, a)
+			check(t, h.SetAddresses(addresses...))
+		},
+		RemoveAddress: func(a netip.Addr) {
+			addresses = slices.DeleteFunc(addresses, func(b netip.Addr) bool { return a == b })
+			check(t, h.SetAddresses(addresses...))
+		},
+	}
+}

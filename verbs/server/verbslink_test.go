@@ -1,0 +1,59 @@
+package server
+
+import (
+	"net/netip"
+	"testing"
+
+	"github.com/roced/roced/internal/lab"
+	"github.com/roced/roced/internal/lab/labtest"
+	"github.com/roced/roced/verbs"
+	"github.com/roced/roced/verbs/hca"
+	"github.com/roced/roced/verbs/verbstest"
+)
+
+// So is one of daemons on two hosts, through XDP. The hosts stay, each test has cards and daemons of
+// its own.
+func TestVerbsOverDaemonsOnLink(t *testing.T) {
+	hosts := labtest.Pair(t)
+	verbstest.Run(t, func(t *testing.T) verbstest.Pair {
+		a, b := linkDaemon(t, hosts.A), linkDaemon(t, hosts.B)
+		return verbstest.Pair{
+			A:           linkEnd(t, a, "10.77.0.1", "fd77::1"),
+			B:           linkEnd(t, b, "10.77.0.2", "fd77::2"),
+			Unreachable: netip.MustParseAddr("192.0.2.1"), Beside: func() verbs.Provider { return a.daemon.dial(t) },
+		}
+	})
+}
+
+// onLink is a daemon with a card on a host's eth0.
+type onLink struct {
+	*daemon
+	card *hca.Card
+}
+
+func linkDaemon(t *testing.T, host *lab.Namespace) onLink {
+	t.Helper()
+	card, err := hca.Open("eth0", hca.InNamespace(host.Path()), hca.WithStateDir(t.TempDir()), hca.WithoutInline())
+	check(t, err)
+	t.Cleanup(func() { check(t, card.Close()) })
+	return onLink{startDaemon(t, Config{Devices: []Source{card}, PrivilegedGroup: -1}), card}
+}
+
+func linkEnd(t *testing.T, d onLink, v4, v6 string) verbstest.End {
+	t.Helper()
+	end := verbstest.End{Provider: d.dial(t), IPv4: netip.MustParseAddr(v4), IPv6: netip.MustParseAddr(v6)}
+	device, err := d.card.QueryDevice()
+	check(t, err)
+	for i := range 3 { // an EUI-64 of the MAC
+		end.MAC[i], end.MAC[5-i] = byte(device.NodeGUID>>(56-8*i)), byte(device.NodeGUID>>(8*i))
+	}
+	end.MAC[0] ^= 2
+	table, err := d.card.QueryGIDTable(verbs.QueryGIDTableRequest{Port: 1})
+	check(t, err)
+	for _, entry := range table.Entries {
+		if entry.GID.IsLinkLocal() && !entry.GID.IsIPv4() {
+			end.LinkLocal = entry.GID.Addr()
+		}
+	}
+	return end
+}
