@@ -147,7 +147,7 @@ func rocedSendPaced(j job) (result, error) {
 	if err != nil {
 		return result{}, err
 	}
-	return result{Messages: uint64(sent)}, p.device.Close()
+	return result{Messages: uint64(sent)}, p.close()
 }
 
 func rocedReceivePaced(j job) (result, error) {
@@ -175,5 +175,5 @@ func rocedReceivePaced(j job) (result, error) {
 			return result{}, err
 		}
 	}
-	return s.result(), p.device.Close()
+	return s.result(), p.close()
 }

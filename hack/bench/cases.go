@@ -25,6 +25,7 @@ var payloads = []int{64, 256, 1024}
 // sender is done.
 func (b *bench) pair(receiver, sender job) (sent, received result, err error) {
 	receiver.Namespace, receiver.Own, receiver.Peer = b.b.Path(), b.right, b.left
+	receiver.Socket, sender.Socket = b.socketsFor(receiver.Variant)
 	r, err := start(receiver)
 	if err != nil {
 		return sent, received, err

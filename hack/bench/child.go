@@ -83,7 +83,7 @@ func runChild(text string) error {
 		}
 	case "inline", "ud inline":
 		runtime.LockOSThread() // a program that spins has a thread for it, as raw and udp have
-	case "worker", "moderated", "ud worker":
+	case "worker", "moderated", "ud worker", "daemon spinning":
 		runtime.GOMAXPROCS(max(runtime.NumCPU(), 3))
 	}
 	go func() {
@@ -109,6 +109,10 @@ func runChild(text string) error {
 		"xdp generate": generate, "worker idle": idle,
 		"udp receive paced": udpReceivePaced, "udp send paced": udpSendPaced,
 		"worker receive paced": rocedReceivePaced, "moderated receive paced": rocedReceivePaced, "worker send paced": rocedSendPaced,
+		"daemon receive": rocedReceive, "daemon send": rocedSend, "daemon pong": rocedPong, "daemon ping": rocedPing,
+		"daemon spinning receive": rocedReceive, "daemon spinning send": rocedSend, "daemon spinning pong": rocedPong, "daemon spinning ping": rocedPing,
+		"daemon receive group": rocedReceiveGroup, "daemon send group": rocedSendGroup,
+		"daemon run": runDaemon, "daemon connect": connectMany, "daemon objects": makeObjects, "worker objects": makeObjects,
 		"udp join": udpJoin, "worker join": rocedJoin,
 	}
 	run := roles[j.Variant+" "+j.Role]

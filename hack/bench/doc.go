@@ -16,6 +16,7 @@
 //	blocking.go     a receiver that sleeps for each of 10,000 messages a second
 //	engine.go   the engine alone, over a wire in memory, in this process
 //	idle.go     what a device costs that does nothing
+//	daemon*.go  the same through a daemon on each side, programs as its clients
 //	report.go   table, ratios
 //	file.go     bench.json: a part's records replace those that it had; hack/plot draws it
 //

@@ -8,8 +8,8 @@ import (
 
 // job is what one child process does.
 type job struct {
-	Role      string // receive, send, pong, ping, with or without group, mixed or paced; generate, idle, join; serve, ask
-	Variant   string // udp, udp gso, udp gso cut, raw, inline, worker; moderated: worker with a moderated CQ; ud inline, ud worker: the same through package ud; requests udp, requests worker
+	Role      string // receive, send, pong, ping, with or without group, mixed or paced; generate, idle, join; serve, ask; of a daemon: run, connect, objects
+	Variant   string // udp, udp gso, udp gso cut, raw, inline, worker; daemon, daemon spinning: a client; moderated: worker with a moderated CQ; ud inline, ud worker: the same through package ud; requests udp, requests worker
 	Namespace string
 	Size      int // payload, bytes
 	Duration  time.Duration
@@ -21,6 +21,7 @@ type job struct {
 	Tuning    hca.Tuning
 	Send      hca.SendMode
 	Own, Peer endpoint
+	Socket    string // the daemon's, of its clients
 }
 
 // endpoint is one side of the wire.

@@ -74,5 +74,5 @@ func rocedJoin(j job) (result, error) {
 		}
 	}
 	elapsed := time.Since(start)
-	return result{Elapsed: elapsed}, p.device.Close()
+	return result{Elapsed: elapsed}, p.close()
 }

@@ -115,7 +115,7 @@ func rocedReceiveGroup(j job) (result, error) {
 			counted.add(n)
 		}
 	}
-	return counted.result(), p.device.Close()
+	return counted.result(), p.close()
 }
 
 // rocedSendGroup is rocedSend to the group.

@@ -34,7 +34,7 @@ func receiveMixed(j job) (result, error) {
 		}
 	}
 	r := counted.result()
-	return r, errors.Join(r.addDrops(p.device), p.device.Close())
+	return r, errors.Join(r.addDrops(p.device), p.close())
 }
 
 // take takes messages, checks them, and posts their receives again.

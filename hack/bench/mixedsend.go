@@ -52,7 +52,7 @@ func sendMixed(j job) (result, error) {
 		}
 		r.Messages += s.from[i].sent
 	}
-	return r, errors.Join(r.addDrops(p.device), p.device.Close())
+	return r, errors.Join(r.addDrops(p.device), p.close())
 }
 
 func (p *program) newCrowdSender(j job) (s *crowdSender, err error) {

@@ -18,7 +18,7 @@ const (
 
 // program is what a user of verbs has: a device, a queue pair, memory.
 type program struct {
-	device     *hca.Card
+	device     *hca.Card // nil for a client of a daemon
 	ctx        *verbs.Context
 	pd         *verbs.PD
 	qp         *verbs.QP
@@ -40,6 +40,9 @@ func openCard(j job) (*hca.Card, error) {
 }
 
 func openProgram(j job) (*program, error) {
+	if j.Socket != "" {
+		return dialProgram(j)
+	}
 	device, err := openCard(j)
 	if err != nil {
 		return nil, err
@@ -49,6 +52,14 @@ func openProgram(j job) (*program, error) {
 		p.device = device
 	}
 	return p, err
+}
+
+// close closes the card, or the connection to the daemon.
+func (p *program) close() error {
+	if p.device == nil {
+		return p.ctx.Close()
+	}
+	return p.device.Close()
 }
 
 func newProgram(session verbs.Provider, wait bool, size int) (p *program, err error) {
@@ -171,7 +182,7 @@ func rocedReceive(j job) (result, error) {
 			}
 		}
 	}
-	return m.result(), p.device.Close()
+	return m.result(), p.close()
 }
 
 // sendDepth is how many sends are outstanding: few stay in the processor's cache, many
@@ -222,7 +233,7 @@ func rocedSend(j job) (result, error) {
 		outstanding -= n * batch
 		m.add(n * batch)
 	}
-	return m.result(), p.device.Close()
+	return m.result(), p.close()
 }
 
 func rocedPong(j job) (result, error) {
@@ -254,7 +265,7 @@ func rocedPong(j job) (result, error) {
 			return result{}, err
 		}
 	}
-	return result{}, p.device.Close()
+	return result{}, p.close()
 }
 
 // reply sends one message, unsignaled: nothing is to be polled for it.
@@ -285,5 +296,5 @@ func rocedPing(j job) (result, error) {
 		}
 		return false
 	})
-	return r, p.device.Close()
+	return r, p.close()
 }

@@ -1,0 +1,217 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// These parts measure programs that reach their card through a daemon, one on each side, beside programs
+// with cards of their own and UDP.
+
+// socketsFor are the daemons' sockets for a variant, of the receiver and the sender.
+func (b *bench) socketsFor(variant string) (receiver, sender string) {
+	if !strings.HasPrefix(variant, "daemon") {
+		return "", ""
+	}
+	return b.sockets[1], b.sockets[0]
+}
+
+// withDaemons runs what needs them, and nothing else that has a card in the meantime.
+func (b *bench) withDaemons(do func(left, right *child) error) error {
+	folder, err := os.MkdirTemp("", "roced-bench")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(folder)
+	var running [2]*child
+	for i, ns := range []string{b.a.Path(), b.b.Path()} {
+		b.sockets[i] = filepath.Join(folder, strconv.Itoa(i))
+		if running[i], err = start(job{Role: "run", Variant: "daemon", Namespace: ns, Socket: b.sockets[i]}); err != nil {
+			return err
+		}
+	}
+	err = do(running[0], running[1])
+	for _, c := range running {
+		if _, stopped := c.finish(true); err == nil {
+			err = stopped
+		}
+	}
+	return err
+}
+
+// measureVariant runs one measurement, with daemons if the variant needs them.
+func (b *bench) measureVariant(variant string, do func() error) error {
+	if !strings.HasPrefix(variant, "daemon") {
+		return do()
+	}
+	return b.withDaemons(func(_, _ *child) error { return do() })
+}
+
+func (b *bench) daemonRates() error {
+	for _, size := range []int{64, 1024} {
+		err := b.inTurns("daemon oneway", size, "", []string{"udp", "inline", "worker", "daemon", "daemon spinning"}, func(variant string) (rate float64, err error) {
+			err = b.measureVariant(variant, func() (err error) {
+				rate, err = b.oneWayRate(job{Variant: variant, Size: size})
+				return err
+			})
+			return rate, err
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (b *bench) daemonTrips() error {
+	for _, kind := range []tripKind{
+		{"daemon roundtrip spinning", false, []string{"udp", "inline", "daemon spinning"}},
+		{"daemon roundtrip sleeping", true, []string{"udp", "worker", "daemon"}},
+	} {
+		for _, variant := range kind.variants {
+			one := tripKind{kind.name, kind.sleep, []string{variant}}
+			if err := b.measureVariant(variant, func() error { return b.trip([]tripKind{one}) }); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// groupClients is how many processes are in one group.
+const groupClients = 16
+
+func (b *bench) daemonGroup() error {
+	for _, size := range []int{64, 1024} {
+		err := b.inTurns(fmt.Sprintf("group of %d processes", groupClients), size, "", []string{"udp", "daemon"}, func(variant string) (rate float64, err error) {
+			err = b.measureVariant(variant, func() (err error) {
+				rate, err = b.groupRate(variant, size)
+				return err
+			})
+			return rate, err
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// groupRate is the sum of what all receivers got, a second.
+func (b *bench) groupRate(variant string, size int) (sum float64, err error) {
+	at, from := b.socketsFor(variant)
+	var receivers []*child
+	for range groupClients {
+		r, err := start(job{Role: "receive group", Variant: variant, Size: size, Receivers: 1, Namespace: b.b.Path(), Own: b.right, Peer: b.left, Socket: at})
+		if err != nil {
+			return 0, err
+		}
+		receivers = append(receivers, r)
+	}
+	s, err := start(job{Role: "send group", Variant: variant, Size: size, Receivers: 1, Namespace: b.a.Path(), Own: b.left, Peer: b.right, Duration: b.duration, Socket: from})
+	if err == nil {
+		_, err = s.finish(false)
+	}
+	for _, r := range receivers {
+		got, failed := r.finish(true)
+		if err == nil {
+			err = failed
+		}
+		sum += got.PerSecond
+	}
+	return sum, err
+}
+
+// daemonObjects measures what it takes to make a queue pair and destroy it.
+func (b *bench) daemonObjects() error {
+	for _, variant := range []string{"worker", "daemon"} {
+		err := b.measureVariant(variant, func() error {
+			_, from := b.socketsFor(variant)
+			r, err := b.alone(job{Role: "objects", Variant: variant, Size: 64, Count: 5000, Socket: from})
+			all := r.RoundTrips
+			b.add(record{Name: "create and destroy a QP", Variant: variant, P50: percentile(all, 50), P90: percentile(all, 90), P99: percentile(all, 99), P999: percentile(all, 99.9)})
+			return err
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// alone runs a job on the left host, whose times it sorts.
+func (b *bench) alone(j job) (result, error) {
+	j.Namespace, j.Own, j.Peer = b.a.Path(), b.left, b.right
+	c, err := start(j)
+	if err != nil {
+		return result{}, err
+	}
+	return c.finish(false)
+}
+
+// daemonIdle measures what an idle daemon with 100 clients costs.
+func (b *bench) daemonIdle() error {
+	return b.withDaemons(func(left, _ *child) error {
+		clients, err := start(job{Role: "connect", Variant: "daemon", Size: 64, Clients: 100, Socket: b.sockets[0]})
+		if err != nil {
+			return err
+		}
+		time.Sleep(time.Second)
+		before, err := usedBy(left.command.Process.Pid)
+		if err != nil {
+			return err
+		}
+		const idle = 5 * time.Second
+		time.Sleep(idle)
+		after, err := usedBy(left.command.Process.Pid)
+		if err != nil {
+			return err
+		}
+		b.add(record{Name: "idle daemon with 100 clients", Variant: "daemon", CPU: (after - before).Seconds() / idle.Seconds()})
+		_, err = clients.finish(true)
+		return err
+	})
+}
+
+// usedBy is the processor time that the threads of a process have used.
+func usedBy(pid int) (sum time.Duration, err error) {
+	threads, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/schedstat", pid))
+	if err != nil {
+		return 0, err
+	}
+	for _, name := range threads {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			continue // the thread has ended
+		}
+		nanoseconds, err := strconv.ParseInt(strings.Fields(string(text))[0], 10, 64)
+		if err != nil {
+			return 0, err
+		}
+		sum += time.Duration(nanoseconds)
+	}
+	return sum, nil
+}
+
+// daemonCrowd measures what 8192 idle queue pairs of 256 idle programs cost an active one.
+func (b *bench) daemonCrowd() error {
+	const programs, queuePairs = 256, 32
+	return b.inTurns("daemon, idle queue pairs of others", 64, "", []string{"daemon none", "daemon 8192"}, func(variant string) (rate float64, err error) {
+		err = b.withDaemons(func(_, _ *child) error {
+			if variant == "daemon 8192" {
+				crowd, err := start(job{Role: "connect", Variant: "daemon", Size: 64, Clients: programs, Receivers: queuePairs - 1, Socket: b.sockets[1]})
+				if err != nil {
+					return err
+				}
+				defer crowd.finish(true)
+			}
+			rate, err = b.oneWayRate(job{Variant: "daemon", Size: 64})
+			return err
+		})
+		return rate, err
+	})
+}
