@@ -112,7 +112,9 @@ func (b *bench) groupRate(variant string, size int) (sum float64, err error) {
 		}
 		receivers = append(receivers, r)
 	}
-	s, err := start(job{Role: "send group", Variant: variant, Size: size, Receivers: 1, Namespace: b.a.Path(), Own: b.left, Peer: b.right, Duration: b.duration, Socket: from})
+	peer := b.right
+	peer.QPN = receivers[0].ready.QPN
+	s, err := start(job{Role: "send group", Variant: variant, Size: size, Receivers: 1, Namespace: b.a.Path(), Own: b.left, Peer: peer, Duration: b.duration, Socket: from})
 	if err == nil {
 		_, err = s.finish(false)
 	}

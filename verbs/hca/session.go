@@ -243,6 +243,10 @@ func (s *Session) Wake() {
 	}
 }
 
+// Attend is Wake for a program of another process, whose call the caller has received: the caller's thread
+// does the work if the card sleeps. One goroutine at a time calls it.
+func (s *Session) Attend() { s.card.engine.Attend(s.entry) }
+
 // Progress implements verbs.Progressor.
 func (s *Session) Progress() bool { return s.card.inline && s.card.engine.Progress() }
 

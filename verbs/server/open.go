@@ -41,7 +41,7 @@ func (c *connection) open(m proto.Message) error {
 	if err != nil {
 		return c.fail(m, err)
 	}
-	c.background.Go(func() { c.signals.listen(session.Wake) })
+	c.background.Go(func() { c.signals.listen(session.Attend) })
 	c.background.Go(func() { c.watch(session) })
 	if err := c.socket.SetReadDeadline(time.Time{}); err != nil {
 		return err
