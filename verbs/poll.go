@@ -76,7 +76,8 @@ func (q *CQ) failure(doing string, n int) error {
 	return nil
 }
 
-// take copies completions out, and counts them for their queue pairs, whose slots they free.
+// take copies completions out, and counts them for their queue pairs, whose slots they free. Before it
+// counts, it gives their places in the queue back: who posts at once must find room for the completion.
 // It skips those of a queue pair that was reset or destroyed since.
 func (q *CQ) take(wcs []WC) (n int) {
 	var cqe ring.CQE
@@ -85,7 +86,10 @@ func (q *CQ) take(wcs []WC) (n int) {
 	for n < len(wcs) && q.next(&cqe) {
 		some = true
 		if done.qp == nil || done.token != cqe.Token {
-			done.settle()
+			if done.qp != nil {
+				q.queue.Publish()
+				done.settle()
+			}
 			done = tally{qp: q.ctx.slots.find(cqe.Token), token: cqe.Token}
 			if done.qp == nil {
 				continue
@@ -95,10 +99,10 @@ func (q *CQ) take(wcs []WC) (n int) {
 		wcs[n].fill(&cqe)
 		n++
 	}
-	done.settle()
 	if some {
 		q.queue.Publish()
 	}
+	done.settle()
 	return n
 }
 
