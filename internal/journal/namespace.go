@@ -44,11 +44,17 @@ func CookieOf(fd int) (uint64, error) {
 // processes.
 const initialPIDs = "pid:[4026531836]"
 
+// kthreadd is a process of root's that is always there in the initial PID namespace.
+const kthreadd = "/proc/2/ns/net"
+
 // gone reports whether no process is in the namespace and no file names it. If this process does
-// not see all processes, it returns false.
+// not see all processes, and where they are, it returns false.
 func (n Namespace) gone() bool {
 	if seen, err := os.Readlink("/proc/self/ns/pid"); err != nil || seen != initialPIDs {
 		return false
+	}
+	if _, err := os.Readlink(kthreadd); err != nil {
+		return false // other users' processes are hidden, or not to be looked at
 	}
 	name := fmt.Sprintf("net:[%d]", n.Inode)
 	mounts, err := os.ReadFile("/proc/self/mountinfo")

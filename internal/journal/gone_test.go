@@ -1,0 +1,27 @@
+package journal
+
+import (
+	"runtime"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+// TestUnprivilegedKnowsNoneGone: who cannot look at other users' processes does not know that a
+// namespace has none.
+func TestUnprivilegedKnowsNoneGone(t *testing.T) {
+	if unix.Geteuid() != 0 {
+		t.Skip("needs root")
+	}
+	result := make(chan bool)
+	go func() {
+		runtime.LockOSThread() // the thread ends with its goroutine
+		if _, _, errno := unix.RawSyscall(unix.SYS_SETRESUID, 65534, 65534, 65534); errno != 0 {
+			t.Error(errno)
+		}
+		result <- Namespace{Cookie: 77, Inode: 1}.gone()
+	}()
+	if <-result {
+		t.Error("a namespace is taken to have gone")
+	}
+}
