@@ -42,7 +42,7 @@ func lookAt(name string) (status portStatus, err error) {
 		return status, err
 	}
 	defer queries.Close()
-	return (&kernelHost{queries: queries, name: name}).port()
+	return (&kernelHost{queries: queries, name: name, sending: sending{never: "no card is open"}}).port()
 }
 
 func firstTable(name string, status portStatus) []verbs.GIDEntry {

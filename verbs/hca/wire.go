@@ -24,7 +24,7 @@ type Wire struct {
 	mu     sync.Mutex
 	hosts  []*wireHost
 	cards  []*WireHost
-	made   uint16 // hosts that have ever been
+	made   uint32 // hosts that have ever been
 	closed bool
 }
 

@@ -1,6 +1,7 @@
 package hca
 
 import (
+	"encoding/binary"
 	"fmt"
 	"math"
 	"net/netip"
@@ -38,11 +39,12 @@ func (w *Wire) newHost(name string, addresses []netip.Addr) (*wireHost, error) {
 	if err := w.checkAddresses(h, addresses); err != nil {
 		return nil, err
 	}
-	if w.made == math.MaxUint16 {
-		return nil, fmt.Errorf("%w: a wire has %d hosts in its life; make another wire", verbs.ErrLimit, math.MaxUint16)
+	if w.made == math.MaxUint32 {
+		return nil, fmt.Errorf("%w: a wire has %d hosts in its life; make another wire", verbs.ErrLimit, uint32(math.MaxUint32))
 	}
 	w.made++
-	mac := wire.MAC{0x02, 0, 0, 0, byte(w.made >> 8), byte(w.made)}
+	mac := wire.MAC{0: 0x02}
+	binary.BigEndian.PutUint32(mac[2:], w.made)
 	h.status = portStatus{
 		name: name, enabled: true, up: true, mtu: wire.MTU4096.Bytes() + wire.MTUOverhead,
 		mac: mac, macs: []wire.MAC{mac}, addresses: slices.Clone(addresses),

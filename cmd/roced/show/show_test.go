@@ -46,6 +46,16 @@ func TestShowGID(t *testing.T) {
 	}
 }
 
+// TestShowGIDOfALoopback: an interface without a queueing discipline, on which trains could be used.
+func TestShowGIDOfALoopback(t *testing.T) {
+	t.Parallel()
+	hosts := labtest.Pair(t)
+	code, stdout, stderr := cmdtest.Run(t, "show", "gid", "-d", "lo", "--netns", hosts.A.Path(), "-j")
+	if code != 0 || !strings.HasPrefix(stdout, "[") {
+		t.Errorf("exit code %d: %s%s", code, stdout, stderr)
+	}
+}
+
 func TestShowGIDErrors(t *testing.T) {
 	t.Parallel()
 	hosts := labtest.Pair(t)
