@@ -1,14 +1,20 @@
 // Command roced is software RoCEv2 for any Linux NIC. See "roced help".
 //
 //	main.go     which subcommand is which package, and what each is given
+//	  config/     mistakes in a configuration file of the service; an example of one
 //	  demo/       two hosts in this process, a table of what happened
+//	  doctor/     what keeps RoCEv2 from working on this host, and what to do
+//	  man/        the manual pages, for packagers; not listed
 //	  mcast/      a member of a group, that receives or sends
 //	  perf/       bandwidth and latency between two hosts; also with ib_send_bw and ib_send_lat
 //	  ping/       there and back, as ibv_ud_pingpong does
+//	  run/        the service: devices that programs share
 //	  show/       the GID table of an interface; opens nothing
 //	  version/
 //	internal/   packages that several subcommands use
 //	  cli/        a command line: flags, exit codes, signals, privileges, numbers as text
+//	  config/     the service's configuration: strict TOML
+//	  manual/     manual pages, from what the commands say
 //	  card/       a card, its failure and counters, and endpoints of package ud on it
 //	  meet/       a TCP connection on which two sides exchange the addresses of their queue pairs
 //	  pingpong/   messages there and back, one at a time
@@ -19,5 +25,5 @@
 // Everything runs on the caller's goroutine, except the cards' workers, the readers of a card's
 // events and of a control connection, and the progress line. There are no locks here.
 //
-// Left out as yet: the daemon (roced run) and commands that show its state; roced show has only GIDs.
+// Left out as yet: commands that show the service's state; roced show has only GIDs.
 package main

@@ -3,11 +3,15 @@ package main
 import (
 	"log/slog"
 
+	"github.com/roced/roced/cmd/roced/config"
 	"github.com/roced/roced/cmd/roced/demo"
+	"github.com/roced/roced/cmd/roced/doctor"
 	"github.com/roced/roced/cmd/roced/internal/cli"
+	"github.com/roced/roced/cmd/roced/man"
 	"github.com/roced/roced/cmd/roced/mcast"
 	"github.com/roced/roced/cmd/roced/perf"
 	"github.com/roced/roced/cmd/roced/ping"
+	"github.com/roced/roced/cmd/roced/run"
 	"github.com/roced/roced/cmd/roced/show"
 	"github.com/roced/roced/cmd/roced/version"
 	"github.com/spf13/cobra"
@@ -18,10 +22,14 @@ func main() { cli.Main(commands) }
 // commands are the subcommands, each a package of its own, with their arguments.
 func commands(log *slog.Logger) []*cobra.Command {
 	return []*cobra.Command{
+		config.New(),
 		demo.New(log),
+		doctor.New(),
+		man.New(),
 		mcast.New(log),
 		perf.New(log),
 		ping.New(log),
+		run.New(),
 		show.New(),
 		version.New(),
 	}

@@ -21,7 +21,6 @@ var byOthers = map[string]string{
 	"verbs.Access*":                "ibv_access_flags",
 	"verbs.Event*":                 "ibv_event_type",
 	"verbs.Network*":               "rdma_network_type",
-	"verbs.MTU*":                   "ibv_mtu",
 	"verbs.QPAttr*":                "ibv_qp_attr_mask",
 	"verbs.LinkLayer*":             "rdma_link_layer",
 	"verbs.SRQ*":                   "ibv_srq_attr_mask",
@@ -86,7 +85,6 @@ var byOthers = map[string]string{
 	"verbs/ud.Endpoint.TrySend": "SendBatch that does not wait",
 	"verbs.CounterReader":       "what a Provider has that counts; found by its method",
 	"verbs.Progressor":          "what a Provider has that runs the card in the caller's thread; found by its methods",
-	"verbs/hca.With*":           "options of Open",
 
 	// What another Provider needs, in Go or in another language.
 	"verbs/verbstest.*":     "what a test of a Provider calls",

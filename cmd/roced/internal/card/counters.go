@@ -20,11 +20,11 @@ func (d *Device) Counters() ([]Counter, error) {
 }
 
 func (d *Device) cardCounters() (all []Counter, err error) {
-	s, err := d.card.Statistics()
+	list, err := d.Context.Counters()
 	if err != nil {
 		return nil, err
 	}
-	for _, c := range s.All() {
+	for _, c := range list {
 		all = append(all, Counter{c.Place, c.Name, c.Value, c.Lost})
 	}
 	return all, nil

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 
 	"github.com/roced/roced/verbs"
+	"github.com/roced/roced/verbs/client"
 	"github.com/roced/roced/verbs/hca"
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
@@ -14,13 +15,14 @@ import (
 // Port is the one port that a device has.
 const Port = 1
 
-// Device is a card in this process, with a context on it and a look at its interface.
+// Device is a card, in this process or the service's, with a context on it; in this process also with
+// a look at its interface.
 type Device struct {
 	*verbs.Context
-	card  *hca.Card
+	card  verbs.Provider
 	Attr  verbs.DeviceAttr
 	MTU   int             // RDMA MTU in bytes: the longest message
-	links *netlink.Handle // in the interface's namespace; nil without an interface
+	links *netlink.Handle // in the interface's namespace; nil for a card that is not on one here
 	log   *slog.Logger
 }
 
@@ -45,9 +47,18 @@ func Open(name, namespace string, log *slog.Logger, options ...hca.Option) (*Dev
 	return d, nil
 }
 
+// OpenShared opens a device of the service whose socket is at a path.
+func OpenShared(socket, name string, log *slog.Logger) (*Device, error) {
+	session, err := client.Dial(socket, name)
+	if err != nil {
+		return nil, err
+	}
+	return Take(session, log)
+}
+
 // Take makes a Device of an open card, and closes the card if that fails. The Device has no counters
-// of an interface, since a card on a wire in memory has none.
-func Take(card *hca.Card, log *slog.Logger) (*Device, error) {
+// of an interface: a card on a wire in memory has none, and the service's may be in another namespace.
+func Take(card verbs.Provider, log *slog.Logger) (*Device, error) {
 	d := &Device{card: card, log: log}
 	var err error
 	if d.Context, err = verbs.Open(card); err != nil {

@@ -1,0 +1,130 @@
+package doctor
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/roced/roced/verbs"
+	"golang.org/x/sys/unix"
+)
+
+// check looks at facts.
+type check func(*facts) []finding
+
+// checks are all, in the order of the report. Those of the interface need one that was found, and that a
+// device can be on.
+func checks(f *facts) (list []finding) {
+	for _, c := range []check{checkKernel, checkSockets, checkCapabilities, checkMemory, checkService, checkInterface} {
+		list = append(list, c(f)...)
+	}
+	if f.link == nil {
+		return list
+	}
+	kind := checkKind(f)
+	list = append(list, kind...)
+	if problems(kind) > 0 {
+		return list
+	}
+	for _, c := range []check{
+		checkUp, checkAddresses, checkMTU, checkAttached, checkDriver, checkQueues, checkVLAN,
+		checkGroups, checkFirewall, checkSnooping,
+	} {
+		list = append(list, c(f)...)
+	}
+	return list
+}
+
+// version is a release's first two numbers.
+func version(release string) (major, minor int) {
+	fmt.Sscanf(release, "%d.%d", &major, &minor)
+	return major, minor
+}
+
+func (f *facts) olderThan(major, minor int) bool {
+	a, b := version(f.release)
+	return a < major || a == major && b < minor
+}
+
+func checkKernel(f *facts) []finding {
+	seen := "Linux " + f.release
+	switch {
+	case f.olderThan(6, 1):
+		return says("kernel", problem, seen, "roced needs Linux 6.1 or newer")
+	case f.olderThan(6, 2):
+		return says("kernel", note, seen+": no trains (6.2), and RDMA MTU 2048 at most (6.6)", "")
+	case f.olderThan(6, 6):
+		return says("kernel", note, seen+": RDMA MTU 2048 at most (4096 from 6.6 on)", "")
+	}
+	return ok("kernel", seen+": has all that roced uses")
+}
+
+func checkSockets(f *facts) []finding {
+	switch {
+	case f.xdpSocket == nil:
+		return ok("AF_XDP", "sockets can be opened")
+	case errors.Is(f.xdpSocket, unix.EAFNOSUPPORT):
+		return says("AF_XDP", problem, "the kernel has no AF_XDP sockets", "use a kernel with CONFIG_XDP_SOCKETS, or roced run --loopback, which needs none")
+	case errors.Is(f.xdpSocket, unix.EPERM):
+		return nil // checkCapabilities says so
+	}
+	return says("AF_XDP", problem, "a socket cannot be opened: "+f.xdpSocket.Error(), "a container or a unit may forbid it: RestrictAddressFamilies=AF_XDP, and seccomp")
+}
+
+func checkCapabilities(f *facts) []finding {
+	if len(f.missing) == 0 {
+		return ok("capabilities", "this process may open a device")
+	}
+	var names []string
+	for _, c := range f.missing {
+		names = append(names, c.String())
+	}
+	return says("capabilities", warning, "this process may open no device: missing "+strings.Join(names, ", "),
+		"run it as root, or use the devices of the service, which needs no capability")
+}
+
+// leastLocked is what a device of one queue locks, in bytes.
+const leastLocked = 12 << 20
+
+func checkMemory(f *facts) []finding {
+	if f.locked >= leastLocked {
+		return nil
+	}
+	return says("memory", warning, fmt.Sprintf("%d KiB may be locked, and a device of one queue needs %d", f.locked>>10, leastLocked>>10),
+		"ulimit -l, LimitMEMLOCK= in a unit, or CAP_IPC_LOCK")
+}
+
+func checkService(f *facts) []finding {
+	switch {
+	case f.service == nil:
+		return ok("service", "runs; devices: "+strings.Join(f.devices, ", "))
+	case errors.Is(f.service, unix.EACCES):
+		return says("service", warning, "runs, and does not let this user in", "usermod -aG roced USER, and log in again")
+	case errors.Is(f.service, unix.ENOENT), errors.Is(f.service, unix.ECONNREFUSED):
+		return says("service", note, "does not run", "systemctl start roced, if programs are to share devices")
+	}
+	return says("service", warning, f.service.Error(), "journalctl -u roced")
+}
+
+func checkInterface(f *facts) []finding {
+	switch {
+	case f.name == "":
+		return says("interface", note, "none was named", "roced doctor -d eth0 looks at one")
+	case f.found != nil:
+		return says(f.name, problem, "there is no such interface: "+f.found.Error(), "ip link; --netns names another namespace")
+	}
+	return nil
+}
+
+// rdmaMTU is the RDMA MTU that an interface's allows, in bytes; 0 for none.
+func rdmaMTU(mtu int) int {
+	for _, m := range []verbs.MTU{verbs.MTU4096, verbs.MTU2048, verbs.MTU1024, verbs.MTU512, verbs.MTU256} {
+		if m.Bytes()+headers <= mtu {
+			return m.Bytes()
+		}
+	}
+	return 0
+}
+
+// headers are the bytes of the interface's MTU that a packet's headers take.
+const headers = 80

@@ -1,0 +1,120 @@
+package doctor
+
+import (
+	"errors"
+	"net/netip"
+	"strings"
+	"testing"
+
+	"github.com/roced/roced/internal/capability"
+	"github.com/vishvananda/netlink"
+	"golang.org/x/sys/unix"
+)
+
+// healthy are facts with nothing wrong.
+func healthy() *facts {
+	link := &netlink.Device{LinkAttrs: netlink.LinkAttrs{Name: "eth0", MTU: 4200, RawFlags: unix.IFF_UP | unix.IFF_RUNNING, EncapType: "ether"}}
+	return &facts{
+		release: "6.12.1-amd64", locked: leastLocked, devices: []string{"eth0"}, name: "eth0", link: link, base: link,
+		addresses: []netip.Addr{netip.MustParseAddr("10.0.0.1")}, features: xdpFeatures{true, xdpBasic | xdpRedirect | xskZeroCopy | rxSG},
+		queues: 1, groupLimit: 20, listened: 1, queries: map[string]bool{igmp: true, mld: true},
+	}
+}
+
+func TestHealthy(t *testing.T) {
+	for _, f := range checks(healthy()) {
+		if f.Severity != good || f.Do != "" {
+			t.Errorf("%+v", f)
+		}
+	}
+}
+
+// TestFaults: each alone makes one finding that says so and what to do.
+func TestFaults(t *testing.T) {
+	attrs := func(f *facts) *netlink.LinkAttrs { return f.link.Attrs() }
+	for _, row := range []struct {
+		name  string
+		fault func(*facts)
+		want  severity
+		says  string
+		do    string
+	}{
+		{"old kernel", func(f *facts) { f.release = "5.10.0" }, problem, "Linux 5.10.0", "6.1 or newer"},
+		{"kernel without trains", func(f *facts) { f.release = "6.1.0-56" }, note, "no trains (6.2)", ""},
+		{"kernel without long frames", func(f *facts) { f.release = "6.5.13" }, note, "RDMA MTU 2048 at most", ""},
+		{"no AF_XDP", func(f *facts) { f.xdpSocket = unix.EAFNOSUPPORT }, problem, "no AF_XDP sockets", "CONFIG_XDP_SOCKETS"},
+		{"AF_XDP forbidden", func(f *facts) { f.xdpSocket = unix.EACCES }, problem, "permission denied", "RestrictAddressFamilies"},
+		{"capabilities", func(f *facts) { f.missing, f.xdpSocket = []capability.Capability{capability.BPF}, unix.EPERM }, warning, "missing CAP_BPF", "as root"},
+		{"locked memory", func(f *facts) { f.locked = 8 << 20 }, warning, "8192 KiB may be locked", "LimitMEMLOCK"},
+		{"no service", func(f *facts) { f.service = unix.ENOENT }, note, "does not run", "systemctl start"},
+		{"service not for this user", func(f *facts) { f.service = unix.EACCES }, warning, "does not let", "usermod -aG"},
+		{"service fails", func(f *facts) { f.service = errors.New("odd") }, warning, "odd", "journalctl"},
+		{"no interface named", func(f *facts) { f.name, f.link = "", nil }, note, "none was named", "-d eth0"},
+		{"no interface", func(f *facts) { f.found, f.link = unix.ENODEV, nil }, problem, "no such interface", "ip link"},
+		{"down", func(f *facts) { attrs(f).RawFlags = 0 }, problem, "is down", "ip link set dev eth0 up"},
+		{"no carrier", func(f *facts) { attrs(f).RawFlags = unix.IFF_UP }, problem, "no carrier", "cable"},
+		{"loopback", func(f *facts) { attrs(f).RawFlags |= unix.IFF_LOOPBACK }, problem, "loopback interface", "--loopback"},
+		{"not Ethernet", func(f *facts) { attrs(f).EncapType = "none" }, problem, "not Ethernet", "Ethernet"},
+		{"no address", func(f *facts) { f.addresses = nil }, problem, "no GID", "ip address add"},
+		{"link-local only", func(f *facts) { f.addresses = []netip.Addr{netip.MustParseAddr("fe80::1")} }, warning, "link-local", "ip address add"},
+		{"IPv6 only", func(f *facts) { f.addresses = []netip.Addr{netip.MustParseAddr("fd00::1")} }, note, "IPv6 alone", ""},
+		{"MTU 1500", func(f *facts) { attrs(f).MTU = 1500 }, note, "1500: RDMA MTU 1024", "mtu 4200"},
+		{"MTU 1000", func(f *facts) { attrs(f).MTU = 1000 }, warning, "1000: RDMA MTU 512", "mtu 1104"},
+		{"MTU 300", func(f *facts) { attrs(f).MTU = 300 }, problem, "too small", "mtu 1500"},
+		{"XDP program", func(f *facts) { attrs(f).Xdp = &netlink.LinkXdp{Attached: true, ProgId: 7} }, note, "program 7 is attached", "bpftool prog show id 7"},
+		{"XDP not known", func(f *facts) { f.features = xdpFeatures{} }, note, "does not say", "roced perf"},
+		{"no native XDP", func(f *facts) { f.features.bits = 0 }, note, "no native XDP", ""},
+		{"no zero-copy", func(f *facts) { f.features.bits &^= xskZeroCopy }, note, "without zero-copy", ""},
+		{"no long frames", func(f *facts) { f.features.bits &^= rxSG }, warning, "RDMA MTU 4096", "smaller MTU"},
+		{"queues", func(f *facts) { f.queues = 8 }, note, "8 receive queues", "combined 1"},
+		{"too many queues", func(f *facts) { f.queues = 1025 }, problem, "roced covers 1024", "combined 1024"},
+		{"VLAN tags taken", func(f *facts) { f.offloads, f.vlans = map[string]bool{vlanOffload: true}, []string{"eth0.7"} }, warning, "packets of eth0.7", "ethtool -K eth0 rxvlan off"},
+		{"this VLAN's tags taken", func(f *facts) {
+			f.offloads, f.vlans = map[string]bool{vlanOffload: true}, []string{"eth0.7"}
+			f.link = &netlink.Vlan{LinkAttrs: netlink.LinkAttrs{Name: "eth0.7", MTU: 4200, RawFlags: unix.IFF_UP | unix.IFF_RUNNING, EncapType: "ether"}}
+		}, problem, "does not see which are this VLAN's", "ethtool -K eth0 rxvlan off"},
+		{"groups", func(f *facts) { f.groupsByAddress = 16 }, warning, "16 IPv4 groups", "igmp_max_memberships=100"},
+		{"nft rule", func(f *facts) { f.rules = "udp dport 4791 drop" }, note, "XDP runs before them", "switch"},
+		{"nft set", func(f *facts) { f.rules = "udp dport { 53, 4791 } accept" }, note, "port 4791", "switch"},
+		{"iptables rule", func(f *facts) { f.rules = "-A INPUT -p udp -m udp --dport 4791 -j DROP" }, note, "port 4791", "switch"},
+		{"nft drops", func(f *facts) { f.rules = "type filter hook output priority filter; policy drop;" }, warning, "do not hear of memberships", "igmp accept"},
+		{"iptables drops", func(f *facts) { f.rules = "*filter\n:OUTPUT DROP [0:0]\n" }, warning, "do not hear of memberships", "-p igmp"},
+		{"input drops", func(f *facts) { f.rules = "*filter\n:INPUT DROP [0:0]\n" }, warning, "without answers", "INPUT -p igmp"},
+		{"bridge without querier", func(f *facts) { f.bridge = &bridge{"br0", true, false} }, warning, "bridge br0 snoops", "mcast_querier 1"},
+		{"not listened", func(f *facts) { f.listened = 0 }, note, "not looked for", "--listen 130s"},
+		{"no querier", func(f *facts) { f.queries = nil }, warning, "no IGMP and no MLD query", "querier"},
+		{"no MLD querier", func(f *facts) { f.queries = map[string]bool{igmp: true} }, warning, "no MLD query", "querier"},
+	} {
+		f := healthy()
+		row.fault(f)
+		var found []finding
+		for _, one := range checks(f) {
+			if one.Severity != good {
+				found = append(found, one)
+			}
+		}
+		if len(found) != 1 || found[0].Severity != row.want || !strings.Contains(found[0].Seen, row.says) || !strings.Contains(found[0].Do, row.do) || (row.do == "") != (found[0].Do == "") {
+			t.Errorf("%s: %+v", row.name, found)
+		}
+	}
+}
+
+// TestNoFault: what looks like a fault and is none.
+func TestNoFault(t *testing.T) {
+	for name, change := range map[string]func(*facts){
+		"a bridge that asks":       func(f *facts) { f.bridge = &bridge{"br0", true, true} },
+		"a bridge that floods":     func(f *facts) { f.bridge = &bridge{"br0", false, false} },
+		"tags taken, and no VLAN":  func(f *facts) { f.offloads = map[string]bool{vlanOffload: true} },
+		"rules that let IGMP out":  func(f *facts) { f.rules = ":OUTPUT DROP [0:0]\n-A OUTPUT -p igmp -j ACCEPT\n" },
+		"a rule for another port":  func(f *facts) { f.rules = "udp dport 14791 drop" },
+		"queues not to be counted": func(f *facts) { f.queues = 0 },
+	} {
+		f := healthy()
+		change(f)
+		for _, one := range checks(f) {
+			if one.Severity != good {
+				t.Errorf("%s: %+v", name, one)
+			}
+		}
+	}
+}

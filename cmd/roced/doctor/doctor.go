@@ -1,0 +1,86 @@
+package doctor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/roced/roced/cmd/roced/internal/card"
+	"github.com/roced/roced/cmd/roced/internal/cli"
+	"github.com/roced/roced/verbs/client"
+	"github.com/roced/roced/verbs/hca"
+	"github.com/spf13/cobra"
+)
+
+// options is the command line of doctor.
+type options struct {
+	card.InterfaceFlags
+	socket string
+	listen time.Duration
+	json   bool
+}
+
+const help = `Looks at the host, and with -d at an interface, for what keeps RoCEv2 from working or
+from being fast: kernel, capabilities, the driver's XDP, MTU, VLAN tags, queues, groups,
+firewall and switches. Each line says what was seen, and below it what to do:
+
+  ok        as it should be
+  note      good to know
+  warning   works, but not always or not well
+  problem   does not work; the exit code is 1
+
+Nothing is changed or opened. Without root some of it cannot be seen. --listen waits for
+the questions that a querier asks switches' and hosts' memberships with; as these come
+every 125 seconds by default, 130s shows whether there is one.`
+
+// New is the command.
+func New() *cobra.Command {
+	o := &options{}
+	cmd := &cobra.Command{
+		Use:     "doctor [-d DEVICE]",
+		Short:   "Look for what keeps RoCEv2 from working on this host, and say what to do",
+		Long:    help,
+		Example: "  roced doctor -d eth0\n  roced doctor -d eth0 --listen 130s",
+		Args:    cli.NoArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if o.listen < 0 || o.listen > cli.MaxDuration || o.listen > 0 && o.Device == "" {
+				return cli.Usage(errors.New("--listen needs -d, and a duration of at most 24h"))
+			}
+			return o.run(cmd.Context(), cmd.OutOrStdout())
+		},
+	}
+	f := cmd.Flags()
+	f.SortFlags = false
+	o.InterfaceFlags.Add(f)
+	f.StringVar(&o.socket, "socket", client.DefaultPath, "`path` of the service's socket")
+	f.DurationVar(&o.listen, "listen", 0, "`time` to listen for IGMP and MLD queries")
+	f.BoolVarP(&o.json, "json", "j", false, "JSON")
+	return cmd
+}
+
+func (o *options) run(ctx context.Context, out io.Writer) error {
+	if err := o.Enter(); err != nil {
+		return err
+	}
+	var list []finding
+	err := hca.RunIn(o.Path(), func() error {
+		list = checks(look(ctx, o.Device, o.socket, o.listen))
+		return ctx.Err()
+	})
+	if err != nil {
+		return err
+	}
+	show := write
+	if o.json {
+		show = writeJSON
+	}
+	if err := show(out, list); err != nil {
+		return err
+	}
+	if n := problems(list); n > 0 {
+		return fmt.Errorf("%s, see above", cli.Several(n, "problem"))
+	}
+	return nil
+}

@@ -1,0 +1,167 @@
+package doctor
+
+import (
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"os/exec"
+	"strings"
+	"testing"
+
+	"github.com/roced/roced/cmd/roced/internal/card"
+	"github.com/roced/roced/cmd/roced/internal/cli"
+	"github.com/roced/roced/cmd/roced/internal/cmdtest"
+	"github.com/roced/roced/internal/lab"
+	"github.com/roced/roced/internal/lab/labtest"
+	"github.com/vishvananda/netlink"
+	"golang.org/x/sys/unix"
+)
+
+// examine runs the doctor in a namespace, and gives what it finds by its subject.
+func examine(t *testing.T, ns *lab.Namespace, device string, args ...string) map[string]finding {
+	t.Helper()
+	args = append([]string{"doctor", "-d", device, "--netns", ns.Path(), "--socket", "/nonexistent", "-j"}, args...)
+	_, stdout, stderr := cmdtest.Run(t, args...)
+	var list []finding
+	if err := json.Unmarshal([]byte(stdout), &list); err != nil {
+		t.Fatalf("%v: %s, %s", err, stdout, stderr)
+	}
+	found := map[string]finding{}
+	for _, f := range list {
+		found[f.Subject] = f
+	}
+	return found
+}
+
+func expect(t *testing.T, found map[string]finding, subject string, want severity, says string) {
+	t.Helper()
+	if f := found[subject]; f.Severity != want || !strings.Contains(f.Seen, says) {
+		t.Errorf("%s: %+v, want %s that says %q", subject, f, want, says)
+	}
+}
+
+// inside runs a function with a netlink handle of the namespace.
+func inside(t *testing.T, ns *lab.Namespace, fn func(nl *netlink.Handle, eth0 netlink.Link) error) {
+	t.Helper()
+	if err := ns.Do(func() error { return fn(ns.Netlink(), cmdtest.Eth0(t, ns)) }); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestPair looks at two hosts on a veth pair as it is, and then with faults, one after the other.
+func TestPair(t *testing.T) {
+	t.Parallel()
+	hosts := labtest.Pair(t)
+	found := examine(t, hosts.A, "eth0")
+	expect(t, found, "capabilities", good, "may open")
+	expect(t, found, "service", note, "does not run")
+	expect(t, found, "eth0", good, "is up")
+	expect(t, found, "eth0 addresses", good, "10.77.0.1 is the default")
+	expect(t, found, "eth0 MTU", note, "RDMA MTU 1024")
+	expect(t, found, "eth0 driver", note, "native XDP; AF_XDP without zero-copy")
+	expect(t, found, "eth0 queues", good, "one")
+	expect(t, found, "groups", good, "0 IPv4 groups")
+	expect(t, found, "firewall", good, "no rules")
+
+	d, err := card.Open("eth0", hosts.A.Path(), slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	expect(t, examine(t, hosts.A, "eth0"), "eth0 XDP", note, "is attached to eth0")
+	if err := d.Close(); err != nil {
+		t.Fatal(err)
+	}
+	cmdtest.SetMTU(t, hosts.B, 1000)
+	expect(t, examine(t, hosts.B, "eth0"), "eth0 MTU", warning, "RDMA MTU 512")
+	cmdtest.RemoveAddress(t, hosts.A, "10.77.0.1/24")
+	expect(t, examine(t, hosts.A, "eth0"), "eth0 addresses", note, "IPv6 alone")
+	cmdtest.RemoveAddress(t, hosts.A, "fd77::1/64")
+	expect(t, examine(t, hosts.A, "eth0"), "eth0 addresses", warning, "link-local")
+	inside(t, hosts.B, func(nl *netlink.Handle, eth0 netlink.Link) error { return nl.LinkSetDown(eth0) })
+	expect(t, examine(t, hosts.A, "eth0"), "eth0", problem, "no carrier")
+	inside(t, hosts.A, func(nl *netlink.Handle, eth0 netlink.Link) error { return nl.LinkSetDown(eth0) })
+	expect(t, examine(t, hosts.A, "eth0"), "eth0", problem, "is down")
+	expect(t, examine(t, hosts.A, "lo"), "lo", problem, "")
+	expect(t, examine(t, hosts.A, "nope"), "nope", problem, "no such interface")
+}
+
+func TestGroupsNearTheLimit(t *testing.T) {
+	t.Parallel()
+	hosts := labtest.Pair(t)
+	inside(t, hosts.A, func(nl *netlink.Handle, eth0 netlink.Link) error {
+		for i := range 17 {
+			group, err := netlink.ParseAddr(fmt.Sprintf("239.1.1.%d/32", i))
+			if err != nil {
+				return err
+			}
+			group.Flags = unix.IFA_F_MCAUTOJOIN
+			if err := nl.AddrAdd(eth0, group); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	found := examine(t, hosts.A, "eth0")
+	expect(t, found, "groups", warning, "17 IPv4 groups are joined by addresses, of 20")
+	expect(t, found, "eth0 addresses", good, "10.77.0.1")
+}
+
+func TestFirewall(t *testing.T) {
+	if _, err := exec.LookPath("iptables"); err != nil {
+		t.Skip("needs iptables")
+	}
+	t.Parallel()
+	hosts := labtest.Pair(t)
+	for _, row := range []struct {
+		rule string
+		want severity
+		says string
+	}{
+		{"-A INPUT -p udp --dport 4791 -j DROP", note, "port 4791"},
+		{"-F", good, "no rules"},
+		{"-P OUTPUT DROP", warning, "do not hear of memberships"},
+		{"-A OUTPUT -p igmp -j ACCEPT", good, "no rules"},
+	} {
+		if err := hosts.A.Do(func() error {
+			out, err := exec.Command("iptables", strings.Fields(row.rule)...).CombinedOutput()
+			if err != nil {
+				return fmt.Errorf("%w: %s", err, out)
+			}
+			return nil
+		}); err != nil {
+			t.Fatal(err)
+		}
+		expect(t, examine(t, hosts.A, "eth0"), "firewall", row.want, row.says)
+	}
+}
+
+// TestSnooping: a bridge in the host's own namespace, and questions from a switch.
+func TestSnooping(t *testing.T) {
+	t.Parallel()
+	ns := labtest.New(t, "labtest")
+	nl := ns.Netlink()
+	attrs := netlink.NewLinkAttrs()
+	attrs.Name = "br0"
+	if err := nl.LinkAdd(&netlink.Bridge{LinkAttrs: attrs}); err != nil {
+		t.Fatal(err)
+	}
+	expect(t, examine(t, ns, "br0"), "snooping", warning, "bridge br0 snoops and asks nobody")
+
+	hosts := labtest.Switched(t)
+	expect(t, examine(t, hosts.A, "eth0", "--listen", "1m"), "querier", good, "IGMP and MLD")
+	expect(t, examine(t, labtest.Pair(t).A, "eth0", "--listen", "100ms"), "querier", warning, "no IGMP and no MLD query in 100ms")
+}
+
+func TestReport(t *testing.T) {
+	t.Parallel()
+	hosts := labtest.Pair(t)
+	args := []string{"doctor", "-d", "eth0", "--netns", hosts.A.Path(), "--socket", "/nonexistent"}
+	code, stdout, stderr := cmdtest.Run(t, args...)
+	if code != 0 || stderr != "" || !strings.Contains(stdout, "\n                        → for RDMA MTU 4096: ip link set dev eth0 mtu 4200") {
+		t.Errorf("exit code %d: %s%s", code, stdout, stderr)
+	}
+	inside(t, hosts.A, func(nl *netlink.Handle, eth0 netlink.Link) error { return nl.LinkSetDown(eth0) })
+	cmdtest.CheckFailure(t, args, cli.ExitFailed, "1 problem, see above")
+	cmdtest.CheckFailure(t, []string{"doctor", "--listen", "1s"}, cli.ExitUsage, "--listen needs -d")
+	cmdtest.CheckFailure(t, []string{"doctor", "x"}, cli.ExitUsage, "no argument")
+}

@@ -1,0 +1,42 @@
+package doctor
+
+import (
+	"net/netip"
+	"time"
+
+	"github.com/roced/roced/internal/capability"
+	"github.com/vishvananda/netlink"
+)
+
+// facts are what is seen of a host and one interface.
+type facts struct {
+	release   string // of the kernel
+	xdpSocket error  // of opening an AF_XDP socket
+	missing   []capability.Capability
+	locked    uint64 // bytes that may be locked; all if CAP_IPC_LOCK is held
+	devices   []string
+	service   error // of asking a service for its devices
+
+	name  string // of the interface
+	found error  // of looking for it
+	link  netlink.Link
+	base  netlink.Link // below a VLAN; else link
+	vlans []string     // on the interface
+
+	addresses []netip.Addr // of the GID table, in its order
+	features  xdpFeatures
+	offloads  map[string]bool // by ethtool -k's names
+	queues    int             // in use; 0 if the driver does not say
+
+	groupsByAddress, groupLimit int // IPv4 groups joined by addresses in this namespace; igmp_max_memberships
+	rules                       string
+	bridge                      *bridge // that the interface is a port of; nil for none
+	listened                    time.Duration
+	queries                     map[string]bool // IGMP and MLD queries heard meanwhile
+}
+
+// bridge is a Linux bridge.
+type bridge struct {
+	name              string
+	snooping, querier bool
+}

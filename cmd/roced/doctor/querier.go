@@ -1,0 +1,68 @@
+package doctor
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// The protocols that ask who is in which group.
+const (
+	igmp = "IGMP"
+	mld  = "MLD"
+)
+
+// Where a message's type is. An IPv4 raw socket gives the IP header too.
+const (
+	igmpQuery = 0x11
+	mldQuery  = 130
+)
+
+// listenForQueries listens on an interface for so long, or until it has heard both.
+func listenForQueries(ctx context.Context, index int, listen time.Duration) map[string]bool {
+	heard := map[string]bool{}
+	if listen <= 0 {
+		return heard
+	}
+	var list []unix.PollFd
+	for _, s := range []struct{ family, protocol int }{{unix.AF_INET, unix.IPPROTO_IGMP}, {unix.AF_INET6, unix.IPPROTO_ICMPV6}} {
+		fd, err := unix.Socket(s.family, unix.SOCK_RAW|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, s.protocol)
+		if err != nil {
+			continue
+		}
+		defer unix.Close(fd)
+		if unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_BINDTOIFINDEX, index) == nil {
+			list = append(list, unix.PollFd{Fd: int32(fd), Events: unix.POLLIN})
+		}
+	}
+	for deadline := time.Now().Add(listen); time.Now().Before(deadline) && len(heard) < 2 && ctx.Err() == nil; {
+		_, err := unix.Poll(list, 100) // so that ctx is looked at now and then
+		if err != nil && !errors.Is(err, unix.EINTR) {
+			break
+		}
+		for _, p := range list {
+			hear(int(p.Fd), heard)
+		}
+	}
+	return heard
+}
+
+// hear takes what has arrived at a socket.
+func hear(fd int, heard map[string]bool) {
+	packet := make([]byte, 256)
+	for {
+		n, _, err := unix.Recvfrom(fd, packet, 0)
+		if err != nil {
+			return
+		}
+		if isIPv4 := n > 20 && packet[0]>>4 == 4; isIPv4 {
+			if header := int(packet[0]&15) * 4; n > header && packet[header] == igmpQuery {
+				heard[igmp] = true
+			}
+		} else if n > 0 && packet[0] == mldQuery {
+			heard[mld] = true
+		}
+	}
+}

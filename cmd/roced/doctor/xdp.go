@@ -1,0 +1,61 @@
+package doctor
+
+import (
+	"fmt"
+
+	"github.com/vishvananda/netlink"
+	"github.com/vishvananda/netlink/nl"
+	"golang.org/x/sys/unix"
+)
+
+// xdpFeatures are what a driver offers (linux/netdev.h, Linux 6.3).
+type xdpFeatures struct {
+	known bool
+	bits  uint64
+}
+
+// The bits of enum netdev_xdp_act.
+const (
+	xdpBasic    = 1 << 0
+	xdpRedirect = 1 << 1
+	xskZeroCopy = 1 << 3
+	rxSG        = 1 << 5
+)
+
+func (f xdpFeatures) has(bits uint64) bool { return f.bits&bits == bits }
+
+// The netdev family's numbers.
+const (
+	netdevCommandGet    = 1
+	netdevAttrIndex     = 1
+	netdevAttrXDPFlags  = 3
+	netdevFamilyVersion = 1
+)
+
+// askXDPFeatures asks the kernel about an interface; an older one does not know.
+func askXDPFeatures(index int) (f xdpFeatures, err error) {
+	family, err := netlink.GenlFamilyGet("netdev")
+	if err != nil {
+		return f, nil
+	}
+	request := nl.NewNetlinkRequest(int(family.ID), unix.NLM_F_ACK)
+	// struct genlmsghdr. The library's leaves its reserved bytes as they happen to be, which the kernel refuses.
+	request.AddRawData([]byte{netdevCommandGet, netdevFamilyVersion, 0, 0})
+	request.AddRawData(nl.NewRtAttr(netdevAttrIndex, nl.Uint32Attr(uint32(index))).Serialize())
+	answers, err := request.Execute(unix.NETLINK_GENERIC, 0)
+	if err != nil {
+		return f, fmt.Errorf("XDP features: %w", err)
+	}
+	for _, answer := range answers {
+		attributes, err := nl.ParseRouteAttr(answer[nl.SizeofGenlmsg:])
+		if err != nil {
+			return f, fmt.Errorf("XDP features: %w", err)
+		}
+		for _, a := range attributes {
+			if a.Attr.Type&nl.NLA_TYPE_MASK == netdevAttrXDPFlags && len(a.Value) >= 8 {
+				f = xdpFeatures{true, nl.NativeEndian().Uint64(a.Value)}
+			}
+		}
+	}
+	return f, nil
+}

@@ -1,0 +1,95 @@
+package config
+
+import (
+	"io/fs"
+	"log/slog"
+	"time"
+
+	"github.com/roced/roced/verbs/hca"
+)
+
+// DefaultPath is the file that the service reads.
+const DefaultPath = "/etc/roced/roced.toml"
+
+// DefaultSocket is the socket that programs connect to unless the configuration names another.
+const DefaultSocket = "/run/roced/roced.sock"
+
+// Config is a daemon's configuration.
+type Config struct {
+	LogLevel slog.Level
+	StateDir string
+	Socket   Socket
+	Access   Access
+	Limits   Limits
+	Metrics  Metrics
+	Devices  []Device
+}
+
+// Socket is where programs connect, unless systemd passes a socket.
+type Socket struct {
+	Path  string
+	Mode  fs.FileMode
+	Group string // empty: the daemon's own
+}
+
+// Access says who may do what only some may.
+type Access struct {
+	PrivilegedGroup string // whose members may set privileged Q_Keys, as root may; empty: root alone
+}
+
+// Limits are what one user may hold at once, with all programs together.
+type Limits struct {
+	Clients     int // connections
+	PDs         int
+	MRs         int
+	CQs         int
+	QPs         int
+	AHs         int
+	SRQs        int
+	Channels    int // completion channels
+	Memberships int
+	Attachments int
+	Memory      uint64 // bytes of queues and regions
+}
+
+// Metrics says where metrics are served.
+type Metrics struct {
+	Listen string // "unix:PATH" or "HOST:PORT"; empty: nowhere
+}
+
+// Device is a card of an interface.
+type Device struct {
+	Interface  string
+	Name       string // by which programs ask for it; empty: the interface's
+	XDP        hca.XDPMode
+	AFXDP      hca.SocketMode
+	Send       hca.SendMode
+	Membership hca.MembershipMethod
+	RDMAMTU    int // bytes; 0: what the interface's allows
+	Frames     int // a socket's rings; 0: what suits
+	Spin       time.Duration
+	Tuning     hca.Tuning
+
+	line int // of its [[device]], for mistakes
+}
+
+// Default is the configuration that an empty file stands for.
+func Default() *Config {
+	return &Config{
+		LogLevel: slog.LevelInfo,
+		StateDir: "/run/roced",
+		Socket:   Socket{Path: DefaultSocket, Mode: 0o660},
+		Limits: Limits{
+			Clients: 256, PDs: 1024, MRs: 8192, CQs: 4096, QPs: 4096, AHs: 16384, SRQs: 1024, Channels: 1024,
+			Memberships: 1024, Attachments: 4096, Memory: 1 << 30,
+		},
+	}
+}
+
+// NewDevice is a device with defaults for all but its interface.
+func NewDevice(name string) Device {
+	return Device{
+		Interface: name, Name: name, Spin: 20 * time.Microsecond,
+		XDP: hca.XDPAuto, AFXDP: hca.SocketAuto, Send: hca.SendAuto, Membership: hca.MembershipAuto,
+	}
+}

@@ -1,0 +1,215 @@
+package config
+
+import (
+	"errors"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"reflect"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/roced/roced/verbs/hca"
+)
+
+// uncommented is the reference with all its keys in force.
+func uncommented() string {
+	return regexp.MustCompile(`(?m)^#([[a-z])`).ReplaceAllString(Reference, "$1")
+}
+
+// TestReferenceHasEveryKeyAndItsDefault: in the order of the table, and in force it says what an empty
+// file with that device says.
+func TestReferenceHasEveryKeyAndItsDefault(t *testing.T) {
+	items, mistakes := read([]byte(uncommented()))
+	if mistakes != nil {
+		t.Fatal(mistakes)
+	}
+	there := map[string]bool{}
+	for _, i := range items {
+		if i.header == "" {
+			there[i.key] = true
+		}
+	}
+	for _, k := range keys {
+		if !there[k.name] {
+			t.Errorf("the reference has no %s", k.name)
+		}
+	}
+	got, err := Parse("reference", []byte(uncommented()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := Default()
+	want.Devices = []Device{NewDevice("eth0")}
+	got.Devices[0].line = 0
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("the reference says %+v, and the defaults are %+v", got, want)
+	}
+}
+
+// TestReferenceAsItIs: it stands for the defaults, with no device.
+func TestReferenceAsItIs(t *testing.T) {
+	got, err := Parse("reference", []byte(Reference))
+	if err != nil || !reflect.DeepEqual(got, Default()) {
+		t.Errorf("%+v, %v", got, err)
+	}
+}
+
+const full = `
+log_level = "debug"
+state_dir = "/tmp/x"
+socket = { path = "/tmp/s", mode = "0666", group = "rdma" }
+access.privileged_group = "0"
+[limits]
+qp = 12
+memory = "3MiB"
+[metrics]
+listen = "[::1]:9464"
+[[device]]
+interface = "eth0"
+name = "roce0"
+rdma_mtu = 1_024
+xdp = "generic"
+[device.tuning]
+busy_poll = "1.5ms"
+busy_poll_budget = 0x10
+[[device]]
+interface = "eth1"
+spin = "0s"
+tuning = { defer_hard_irqs = 2 }
+`
+
+func TestParse(t *testing.T) {
+	c, err := Parse("f", []byte(full))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := Default()
+	want.LogLevel, want.StateDir = slog.LevelDebug, "/tmp/x"
+	want.Socket = Socket{"/tmp/s", fs.FileMode(0o666), "rdma"}
+	want.Access.PrivilegedGroup = "0"
+	want.Limits.QPs, want.Limits.Memory = 12, 3<<20
+	want.Metrics.Listen = "[::1]:9464"
+	first, second := NewDevice("eth0"), NewDevice("eth1")
+	first.Name, first.RDMAMTU, first.XDP, first.line = "roce0", 1024, hca.XDPGeneric, 11
+	first.Tuning = hca.Tuning{BusyPoll: 1500 * time.Microsecond, BusyPollBudget: 16}
+	second.Spin, second.Tuning.DeferHardIRQs, second.line = 0, 2, 19
+	want.Devices = []Device{first, second}
+	if !reflect.DeepEqual(c, want) {
+		t.Errorf("got  %+v\nwant %+v", c, want)
+	}
+}
+
+func TestMistakes(t *testing.T) {
+	for _, row := range []struct{ text, want string }{
+		{"x", `f:1:1: expected`},
+		{"log_level = \"info\"\nlog_level = \"info\"", "f:2:1: log_level: "},
+		{"[limits]\nqp = 1\n[limits]\nmr = 1", "f:3:2: limits: "},
+		{"loglevel = \"info\"", `f:1:1: loglevel: no such key; did you mean log_level?`},
+		{"[limits]\nqps = 1", `f:2:1: limits.qps: no such key; did you mean limits.qp?`},
+		{"[limits]\nLimits = 1", `f:2:1: limits.Limits: no such key`},
+		{"QP = 1", `f:1:1: QP: no such key; roced config example`},
+		{"qp = 1", `did you mean limits.qp?`},
+		{"[limits]\nQP = 1", `f:2:1: limits.QP: no such key; did you mean limits.`},
+		{"log_level = 3", `f:1:1: log_level: is the number 3; write one of "debug", "info", "warn", "error"`},
+		{"log_level = \"loud\"", `is the string "loud"; write one of "debug"`},
+		{"log_level = \"INFO\"", `write one of "debug"`},
+		{"log_level = 1979-05-27", `is of type localdate; write one of`},
+		{"log_level = [\"info\"]", `is of type array`},
+		{"state_dir = \"run\"", `write a directory`},
+		{"[socket]\npath = \"roced.sock\"", `f:2:1: socket.path: is the string "roced.sock"; write a path`},
+		{"[socket]\npath = \"/" + strings.Repeat("x", 107) + `"`, `write a path of at most 107 bytes`},
+		{"[socket]\nmode = 660", `socket.mode: is the number 660; write permissions in octal as a string, such as "0660"`},
+		{"[socket]\nmode = \"0888\"", `permissions in octal`},
+		{"[socket]\nmode = \"1777\"", `permissions in octal`},
+		{"[limits]\nqp = 0", `f:2:1: limits.qp: is the number 0; write a number from 1 to`},
+		{"[limits]\nqp = -1", `write a number from 1 to`},
+		{"[limits]\nqp = 99999999999999999999", `f:2:6: `},
+		{"[limits]\nqp = 1.5", `is of type float; write a number from 1`},
+		{"[limits]\nqp = true", `is true; write a number`},
+		{"[limits]\nqp = \"many\"", `is the string "many"; write a number`},
+		{"[limits]\nmemory = \"1GB\"", `is the string "1GB"; write a number of bytes`},
+		{"[limits]\nmemory = \"GiB\"", `write a number of bytes`},
+		{"[limits]\nmemory = 4096", `from 1048576 to`},
+		{"[limits]\nmemory = \"4294967295TiB\"", `write a number of bytes`},
+		{"[metrics]\nlisten = \"9464\"", `metrics.listen: is the string "9464"; write "unix:/run`},
+		{"[metrics]\nlisten = \"unix:metrics\"", `write "unix:/run`},
+		{"[metrics]\nlisten = \":http-alt\"", `write "unix:/run`},
+		{"[device]\ninterface = \"eth0\"", `f:1:2: device: write it as [[device]]`},
+		{"device = \"eth0\"", `f:1:1: device: is a table: write [[device]] on a line of its own`},
+		{"device = [{interface = \"eth0\"}]", `device: is a table: write [[device]]`},
+		{"[[limits]]\nqp = 1", `f:1:3: limits: write it as [limits]`},
+		{"[limit]\nqp = 1", `f:1:2: limit: no such table; there are [socket], [access], [limits], [metrics], [[device]], [device.tuning]`},
+		{"[device.tuning]\nbusy_poll = \"1s\"", `belongs to a device: write [[device]] before it`},
+		{"device.interface = \"eth0\"", `belongs to a device`},
+		{"[[device]]", `f:1:1: device: has no interface`},
+		{"[[device]]\ninterface = \"a/b\"", `"ip link" lists them`},
+		{"[[device]]\ninterface = \"sixteen-letters-\"", `the name of a network interface`},
+		{"[[device]]\ninterface = \"eth0\"\n[[device]]\ninterface = \"eth0\"", `f:3:1: device.interface: "eth0" is the device's of line 1 already`},
+		{"[[device]]\ninterface = \"eth0\"\n[[device]]\ninterface = \"eth1\"\nname = \"eth0\"", `f:3:1: device.name: "eth0" is the name of the device of line 1`},
+		{"[[device]]\ninterface = \"eth0\"\nname = \"a b\"", `letters, digits`},
+		{"[[device]]\ninterface = \"eth0\"\nspin = 20", `f:3:1: device.spin: is the number 20; write a duration from 0s to 1s with its unit, such as "20us"`},
+		{"[[device]]\ninterface = \"eth0\"\nspin = \"2s\"", `a duration from 0s to 1s`},
+		{"[[device]]\ninterface = \"eth0\"\nspin = \"-1us\"", `a duration from 0s`},
+		{"[[device]]\ninterface = \"eth0\"\nrdma_mtu = 1500", `write one of 0, 256, 512, 1024, 2048, 4096`},
+		{"[[device]]\ninterface = \"eth0\"\nframes = 100", `write one of 0, 64, 128`},
+		{"[[device]]\ninterface = \"eth0\"\nxpd = \"auto\"", `f:3:1: device.xpd: no such key; did you mean device.xdp?`},
+		{"[[device]]\ninterface = \"eth0\"\nxdp = \"offload\"", `write one of "auto", "native", "generic"`},
+		{"[[device]]\ninterface = \"eth0\"\nxdp = \"generic\"\naf_xdp = \"zero-copy\"", `device.af_xdp: "zero-copy" needs XDP in the driver`},
+		{"[[device]]\ninterface = \"eth0\"\nsend = \"trains\"\naf_xdp = \"zero-copy\"", `"zero-copy" needs no trains`},
+	} {
+		c, err := Parse("f", []byte(row.text))
+		if err == nil || c != nil || !strings.Contains(err.Error(), row.want) || strings.Count(err.Error(), "\n") != 0 {
+			t.Errorf("%q: %+v\n%v\nwant %s", row.text, c, err, row.want)
+		}
+	}
+}
+
+// TestAllMistakesAtOnce: in the order of their lines.
+func TestAllMistakesAtOnce(t *testing.T) {
+	_, err := Parse("f", []byte("[[device]]\n[limits]\nqp = 0\nmr = 0\n[other]\nx = 1\n[metrics]\nlistn = \"\"\n"))
+	var mistakes Mistakes
+	if !errors.As(err, &mistakes) {
+		t.Fatal(err)
+	}
+	var lines []int
+	for _, m := range mistakes {
+		lines = append(lines, m.Line)
+	}
+	if !reflect.DeepEqual(lines, []int{1, 3, 4, 5, 8}) {
+		t.Errorf("%v", err)
+	}
+}
+
+func TestLoad(t *testing.T) {
+	if _, err := Load("/nonexistent/roced.toml"); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("%v", err)
+	}
+	path := filepath.Join(t.TempDir(), "roced.toml")
+	if err := os.WriteFile(path, []byte(full), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if c, err := Load(path); err != nil || len(c.Devices) != 2 {
+		t.Errorf("%+v, %v", c, err)
+	}
+}
+
+// FuzzParse: no text makes it panic; an error is Mistakes, each with a text.
+func FuzzParse(f *testing.F) {
+	for _, seed := range []string{full, Reference, uncommented(), "a = {b = [{c = 1}]}", "[[device]]\ndevice.x = 1"} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		c, err := Parse("f", []byte(text))
+		var mistakes Mistakes
+		switch {
+		case err == nil && c == nil:
+			t.Error("neither a configuration nor an error")
+		case err != nil && (!errors.As(err, &mistakes) || len(mistakes) == 0 || mistakes[0].Text == ""):
+			t.Errorf("%#v", err)
+		}
+	})
+}

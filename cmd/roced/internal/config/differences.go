@@ -1,0 +1,25 @@
+package config
+
+// Differences names the keys in which two devices differ.
+func Differences(a, b Device) (names []string) {
+	for _, key := range []struct {
+		name string
+		same bool
+	}{
+		{"interface", a.Interface == b.Interface},
+		{"name", a.Name == b.Name},
+		{"xdp", a.XDP == b.XDP},
+		{"af_xdp", a.AFXDP == b.AFXDP},
+		{"send", a.Send == b.Send},
+		{"membership", a.Membership == b.Membership},
+		{"rdma_mtu", a.RDMAMTU == b.RDMAMTU},
+		{"frames", a.Frames == b.Frames},
+		{"spin", a.Spin == b.Spin},
+		{"tuning", a.Tuning == b.Tuning},
+	} {
+		if !key.same {
+			names = append(names, key.name)
+		}
+	}
+	return names
+}

@@ -1,0 +1,69 @@
+package config
+
+import (
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"time"
+
+	"github.com/roced/roced/verbs/hca"
+)
+
+// key is one that a file may have.
+type key struct {
+	name string // with its tables; those of [[device]] begin with "device."
+	want string // what is to be written
+	set  func(c *Config, value any) bool
+}
+
+// The limits of numbers.
+const (
+	mostObjects  = 1 << 20
+	mostMemory   = 1 << 40 // bytes
+	mostSpin     = time.Second
+	mostInterval = time.Second
+	longestName  = 63 // bytes of a device's name
+)
+
+// keys are all, in the order of the reference.
+var keys = []key{
+	text("state_dir", `a directory, such as "/run/roced"`, isAbsolute, func(c *Config) *string { return &c.StateDir }),
+	choice("log_level", func(c *Config, level string) { c.LogLevel.UnmarshalText([]byte(level)) },
+		logLevel(slog.LevelDebug), logLevel(slog.LevelInfo), logLevel(slog.LevelWarn), logLevel(slog.LevelError)),
+
+	text("socket.path", `a path of at most 107 bytes, such as "/run/roced/roced.sock"`, isSocketPath, func(c *Config) *string { return &c.Socket.Path }),
+	fileMode("socket.mode", func(c *Config) *fs.FileMode { return &c.Socket.Mode }),
+	text("socket.group", `the name or number of a group, or "" for the daemon's own`, anyText, func(c *Config) *string { return &c.Socket.Group }),
+	text("access.privileged_group", `the name or number of a group, or "" for root alone`, anyText, func(c *Config) *string { return &c.Access.PrivilegedGroup }),
+
+	number("limits.clients", 1, mostObjects, func(c *Config) *int { return &c.Limits.Clients }),
+	number("limits.pd", 1, mostObjects, func(c *Config) *int { return &c.Limits.PDs }),
+	number("limits.mr", 1, mostObjects, func(c *Config) *int { return &c.Limits.MRs }),
+	number("limits.cq", 1, mostObjects, func(c *Config) *int { return &c.Limits.CQs }),
+	number("limits.qp", 1, mostObjects, func(c *Config) *int { return &c.Limits.QPs }),
+	number("limits.ah", 1, mostObjects, func(c *Config) *int { return &c.Limits.AHs }),
+	number("limits.srq", 1, mostObjects, func(c *Config) *int { return &c.Limits.SRQs }),
+	number("limits.channels", 1, mostObjects, func(c *Config) *int { return &c.Limits.Channels }),
+	number("limits.memberships", 1, mostObjects, func(c *Config) *int { return &c.Limits.Memberships }),
+	number("limits.attachments", 1, mostObjects, func(c *Config) *int { return &c.Limits.Attachments }),
+	size("limits.memory", 1<<20, mostMemory, func(c *Config) *uint64 { return &c.Limits.Memory }),
+
+	text("metrics.listen", `"unix:/run/roced/metrics.sock", "127.0.0.1:9464", or "" for none`, isListenAddress, func(c *Config) *string { return &c.Metrics.Listen }),
+
+	text("device.interface", `the name of a network interface; "ip link" lists them`, isInterface, func(c *Config) *string { return &c.device().Interface }),
+	text("device.name", fmt.Sprintf("a name of at most %d letters, digits, and . _ -", longestName), isDeviceName, func(c *Config) *string { return &c.device().Name }),
+	mode("device.xdp", func(c *Config) *hca.XDPMode { return &c.device().XDP }, hca.XDPAuto, hca.XDPNative, hca.XDPGeneric),
+	mode("device.af_xdp", func(c *Config) *hca.SocketMode { return &c.device().AFXDP }, hca.SocketAuto, hca.SocketCopy, hca.SocketZeroCopy),
+	mode("device.send", func(c *Config) *hca.SendMode { return &c.device().Send }, hca.SendAuto, hca.SendAFXDP, hca.SendTrains),
+	mode("device.membership", func(c *Config) *hca.MembershipMethod { return &c.device().Membership }, hca.MembershipAuto, hca.MembershipNetlink, hca.MembershipSocket),
+	oneOf("device.rdma_mtu", func(c *Config) *int { return &c.device().RDMAMTU }, 0, 256, 512, 1024, 2048, 4096),
+	oneOf("device.frames", func(c *Config) *int { return &c.device().Frames }, 0, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384),
+	duration("device.spin", 0, mostSpin, func(c *Config) *time.Duration { return &c.device().Spin }),
+	number("device.tuning.defer_hard_irqs", 0, 1000, func(c *Config) *int { return &c.device().Tuning.DeferHardIRQs }),
+	duration("device.tuning.gro_flush_timeout", 0, mostInterval, func(c *Config) *time.Duration { return &c.device().Tuning.GROFlushTimeout }),
+	duration("device.tuning.busy_poll", 0, mostInterval, func(c *Config) *time.Duration { return &c.device().Tuning.BusyPoll }),
+	number("device.tuning.busy_poll_budget", 0, 1024, func(c *Config) *int { return &c.device().Tuning.BusyPollBudget }),
+}
+
+// device is the one whose keys are being read: the last.
+func (c *Config) device() *Device { return &c.Devices[len(c.Devices)-1] }

@@ -1,0 +1,27 @@
+package device
+
+import (
+	"log/slog"
+	"math/bits"
+
+	"github.com/roced/roced/cmd/roced/internal/config"
+	"github.com/roced/roced/verbs"
+	"github.com/roced/roced/verbs/hca"
+)
+
+// options are those of a card of the service. Its programs are in other processes, so nobody here runs
+// the card inline.
+func options(c config.Device, stateDir string, log *slog.Logger) []hca.Option {
+	list := []hca.Option{
+		hca.WithLogger(log), hca.WithStateDir(stateDir), hca.WithoutInline(),
+		hca.WithXDPMode(c.XDP), hca.WithSocketMode(c.AFXDP), hca.WithSendMode(c.Send), hca.WithMembership(c.Membership),
+		hca.WithSpin(c.Spin), hca.WithFrames(uint32(c.Frames)), hca.WithTuning(c.Tuning),
+	}
+	if c.RDMAMTU > 0 {
+		list = append(list, hca.WithMTU(mtu(c.RDMAMTU)))
+	}
+	return list
+}
+
+// mtu is the number of an RDMA MTU of so many bytes: 1 is 256, 5 is 4096.
+func mtu(bytes int) verbs.MTU { return verbs.MTU256 + verbs.MTU(bits.Len(uint(bytes))-bits.Len(256)) }

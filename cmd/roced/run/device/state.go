@@ -1,0 +1,57 @@
+package device
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/roced/roced/verbs"
+	"github.com/roced/roced/verbs/hca"
+)
+
+// State is a device's, for people and for metrics.
+type State struct {
+	Open   bool
+	Active bool   // the port is
+	Text   string // "roce0 active, 10.77.0.1, RDMA MTU 1024, XDP native, AF_XDP copy"
+}
+
+// State is the present one.
+func (d *Device) State() State {
+	card, why := d.now()
+	if card == nil {
+		return State{Text: d.config.Name + ": " + firstLine(why)}
+	}
+	port, err := card.QueryPort(verbs.QueryPortRequest{Port: 1})
+	return State{Open: err == nil, Active: err == nil && port.State == verbs.PortActive, Text: d.config.Name + " " + describe(card)}
+}
+
+func firstLine(err error) string {
+	line, _, _ := strings.Cut(err.Error(), "\n")
+	return line
+}
+
+// describe is a card's state, for people.
+func describe(card *hca.Card) string {
+	port, err := card.QueryPort(verbs.QueryPortRequest{Port: 1})
+	if err != nil {
+		return firstLine(err)
+	}
+	attr, err := card.QueryDevice()
+	if err != nil {
+		return firstLine(err)
+	}
+	state := "down"
+	if port.State == verbs.PortActive {
+		state = "active"
+	}
+	return fmt.Sprintf("%s, %s, RDMA MTU %d, XDP %s, AF_XDP %s", state, address(card), port.ActiveMTU.Bytes(), attr.XDPMode, attr.AFXDPMode)
+}
+
+// address is that of the default GID.
+func address(card *hca.Card) string {
+	grant, err := card.QueryGIDTable(verbs.QueryGIDTableRequest{Port: 1})
+	if err != nil || len(grant.Entries) == 0 {
+		return "no address"
+	}
+	return grant.Entries[0].GID.Addr().Unmap().String()
+}

@@ -1,0 +1,123 @@
+package run
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"slices"
+	"sync"
+
+	"github.com/roced/roced/cmd/roced/internal/cli"
+	"github.com/roced/roced/cmd/roced/internal/config"
+	"github.com/roced/roced/cmd/roced/run/device"
+	"github.com/roced/roced/verbs/server"
+	"golang.org/x/sys/unix"
+)
+
+// devices are those that the service keeps open and the server offers. The loop alone changes them.
+type devices struct {
+	server   *server.Server
+	stateDir string
+	log      *slog.Logger
+	changed  func()
+	others   []server.Source // which the server offers too
+
+	mu  sync.Mutex // for list, which metrics call
+	all []*running
+}
+
+// running is a device with the goroutine that keeps it open.
+type running struct {
+	*device.Device
+	stop  context.CancelFunc
+	ended chan struct{}
+}
+
+func newDevices(s *server.Server, stateDir string, log *slog.Logger, changed func()) *devices {
+	return &devices{server: s, stateDir: stateDir, log: log, changed: changed}
+}
+
+// add starts a device, and waits for the first attempt to open it. A failure that may pass is none.
+func (s *devices) add(ctx context.Context, c config.Device) error {
+	cli.MakeRoom(len(s.all) + 1)
+	// Its end is close's, since programs are told before their device goes.
+	ctx, stop := context.WithCancel(context.WithoutCancel(ctx))
+	r := &running{Device: device.New(c, s.stateDir, s.log, s.changed), stop: stop, ended: make(chan struct{})}
+	first := make(chan error, 1)
+	go func() {
+		defer close(r.ended)
+		r.Run(ctx, func(err error) { first <- err })
+	}()
+	if err := <-first; errors.Is(err, unix.EPERM) {
+		r.end()
+		return err
+	}
+	if err := s.set(append(s.all[:len(s.all):len(s.all)], r)); err != nil {
+		r.end()
+		return err
+	}
+	return nil
+}
+
+// offer has the server offer others, too.
+func (s *devices) offer(others []server.Source) error {
+	s.others = others
+	return s.set(s.all)
+}
+
+// set offers other devices to programs.
+func (s *devices) set(all []*running) error {
+	sources := slices.Clone(s.others)
+	for _, r := range all {
+		sources = append(sources, r.Device)
+	}
+	if err := s.server.SetDevices(sources...); err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.all = all
+	return nil
+}
+
+func (r *running) end() {
+	r.stop()
+	<-r.ended
+}
+
+// remove ends a device, with all that programs have on it.
+func (s *devices) remove(r *running) error {
+	err := s.set(slices.DeleteFunc(slices.Clone(s.all), func(other *running) bool { return other == r }))
+	r.end()
+	return err
+}
+
+// list is what there is now.
+func (s *devices) list() []*device.Device {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	list := make([]*device.Device, len(s.all))
+	for i, r := range s.all {
+		list[i] = r.Device
+	}
+	return list
+}
+
+// linkChanged has the device that waits for an interface look at it now.
+func (s *devices) linkChanged(name string) {
+	for _, d := range s.list() {
+		if d.Interface() == name {
+			d.LinkChanged()
+		}
+	}
+}
+
+// close ends all, at the same time.
+func (s *devices) close() {
+	for _, r := range s.all {
+		r.stop()
+	}
+	for _, r := range s.all {
+		<-r.ended
+	}
+}

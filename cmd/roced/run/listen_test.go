@@ -1,0 +1,88 @@
+package run
+
+import (
+	"errors"
+	"io/fs"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/roced/roced/cmd/roced/internal/config"
+	"golang.org/x/sys/unix"
+)
+
+func TestListenReplacesWhatNobodyServes(t *testing.T) {
+	c := config.Socket{Path: filepath.Join(t.TempDir(), "s"), Mode: 0o600, Group: "0"}
+	first, err := listenUnix("unixpacket", c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, network := range []string{"unixpacket", "unix"} {
+		if _, err := listenUnix(network, c); !errors.Is(err, unix.EADDRINUSE) {
+			t.Errorf("%s: a second service at the same path: %v", network, err)
+		}
+	}
+	first.Close() // as a kill does: the name stays
+	second, err := listenUnix("unixpacket", c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	conn, err := net.Dial("unixpacket", c.Path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	conn.Close()
+	second.Close()
+	if err := second.remove(); err != nil {
+		t.Error(err)
+	}
+	if names, err := os.ReadDir(filepath.Dir(c.Path)); err != nil || len(names) != 0 {
+		t.Errorf("left: %v, %v", names, err)
+	}
+}
+
+func TestListenFails(t *testing.T) {
+	dir := t.TempDir()
+	for _, row := range []struct {
+		c    config.Socket
+		want error
+		text string
+	}{
+		{config.Socket{Path: filepath.Join(dir, "none", "none", "s")}, fs.ErrNotExist, "listen at"},
+		{config.Socket{Path: filepath.Join(dir, "s"), Group: "no-such-group"}, unix.ENOENT, `no group "no-such-group"`},
+	} {
+		_, err := listenUnix("unixpacket", row.c)
+		if !errors.Is(err, row.want) || !strings.Contains(err.Error(), row.text) {
+			t.Errorf("%+v: %v", row.c, err)
+		}
+	}
+	if names, _ := os.ReadDir(dir); len(names) != 0 {
+		t.Errorf("left: %v", names)
+	}
+}
+
+// TestDirectoryOfASocket: it is made as the socket needs it, and one of others is not taken for a socket
+// of the own user's alone.
+func TestDirectoryOfASocket(t *testing.T) {
+	dir := t.TempDir()
+	for mode, want := range map[fs.FileMode]fs.FileMode{0o600: 0o700, 0o660: 0o755} {
+		c := config.Socket{Path: filepath.Join(dir, mode.String(), "s"), Mode: mode}
+		s, err := listenUnix("unixpacket", c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.Close()
+		if info, err := os.Stat(filepath.Dir(c.Path)); err != nil || info.Mode().Perm() != want {
+			t.Errorf("%v: %v, %v", mode, info.Mode(), err)
+		}
+	}
+	open := filepath.Join(dir, "open")
+	if err := errors.Join(os.Mkdir(open, 0o777), os.Chmod(open, 0o777)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := listenUnix("unixpacket", config.Socket{Path: filepath.Join(open, "s"), Mode: 0o600}); !errors.Is(err, unix.EACCES) {
+		t.Errorf("a socket where others can replace it: %v", err)
+	}
+}

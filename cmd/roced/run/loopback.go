@@ -1,0 +1,60 @@
+package run
+
+import (
+	"errors"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strconv"
+
+	"github.com/roced/roced/cmd/roced/run/loopback"
+	"github.com/spf13/pflag"
+)
+
+// loopbackFlags are those of a wire in memory.
+type loopbackFlags struct {
+	on    bool
+	pools []string
+	hosts []string
+}
+
+// loopbackSocket is where programs connect to a wire in memory by default: a place that needs no
+// privilege.
+var loopbackSocket = filepath.Join(runtimeDir(), "roced.sock")
+
+// runtimeDir is the user's, or a folder of the user's for temporary files.
+func runtimeDir() string {
+	if dir := os.Getenv("XDG_RUNTIME_DIR"); dir != "" {
+		return dir
+	}
+	return filepath.Join(os.TempDir(), "roced-"+strconv.Itoa(os.Getuid()))
+}
+
+func (l *loopbackFlags) add(f *pflag.FlagSet) {
+	f.BoolVar(&l.on, "loopback", false, "a wire in memory instead of interfaces: no privilege is needed")
+	f.StringArrayVar(&l.hosts, "host", nil, "with --loopback: a `name`=address[,address] of a host; may be given several times")
+	f.StringSliceVar(&l.pools, "pool", loopback.DefaultPools, "with --loopback: `networks` that other hosts have addresses of")
+}
+
+// check finds flags that do not go together.
+func (l *loopbackFlags) check(o *options) error {
+	if l.on && (o.file != "" || o.devices != nil) {
+		return errors.New("--loopback has no interface: leave out --config and --device")
+	}
+	if !l.on && l.hosts != nil {
+		return errors.New("--host is for --loopback: add that")
+	}
+	return nil
+}
+
+// open makes the wire; nil without --loopback.
+func (l *loopbackFlags) open(log *slog.Logger) (*loopback.Network, error) {
+	if !l.on {
+		return nil, nil
+	}
+	o, err := loopback.ParseOptions(l.pools, l.hosts)
+	if err != nil {
+		return nil, err
+	}
+	return loopback.New(o, log)
+}

@@ -1,0 +1,12 @@
+// Package loopback is the device of roced run --loopback: a wire in memory, which needs no privilege, no
+// network and no kernel's help.
+//
+//	program ── session ── host 10.88.0.1, fd88::1 ──┐
+//	program ── session ── host 10.88.0.2, fd88::2 ──┼── hca.Wire
+//	program ──┬ session ─ host "server" 10.1.2.3 ───┘
+//	program ──┘
+//
+// A program that opens the device "loop" is a host by itself, with the lowest free address of each pool
+// (pool.go), for as long as its session lasts. Hosts that the command line names are devices of their own:
+// their addresses are known beforehand, and programs that open one share it.
+package loopback

@@ -1,0 +1,62 @@
+package loopback
+
+import (
+	"fmt"
+	"net/netip"
+	"strings"
+
+	"github.com/roced/roced/verbs"
+)
+
+// Name is the device that gives each program a host of its own.
+const Name = "loop"
+
+// Options say which hosts there are.
+type Options struct {
+	Pools []netip.Prefix
+	Hosts []Host
+}
+
+// Host is one with a name and fixed addresses.
+type Host struct {
+	Name      string
+	Addresses []netip.Addr
+}
+
+// DefaultPools are private.
+var DefaultPools = []string{"10.88.0.0/16", "fd88::/64"}
+
+// ParseOptions reads pools ("10.88.0.0/16") and hosts ("server=10.1.2.3,fd00::3").
+func ParseOptions(pools, hosts []string) (o Options, err error) {
+	for _, text := range pools {
+		p, err := netip.ParsePrefix(text)
+		if err != nil || p.IsSingleIP() || p.Addr().Is4In6() || p.Addr().IsMulticast() {
+			return o, fmt.Errorf("%w: --pool %s: write a network, such as %s", verbs.ErrInvalid, text, DefaultPools[0])
+		}
+		o.Pools = append(o.Pools, p)
+	}
+	for _, text := range hosts {
+		h, err := parseHost(text)
+		if err != nil {
+			return o, err
+		}
+		o.Hosts = append(o.Hosts, h)
+	}
+	return o, nil
+}
+
+func parseHost(text string) (h Host, err error) {
+	name, list, ok := strings.Cut(text, "=")
+	if !ok || name == "" || name == Name {
+		return h, fmt.Errorf("%w: --host %s: write NAME=ADDRESS, such as server=10.1.2.3; %q is the device of all others", verbs.ErrInvalid, text, Name)
+	}
+	h.Name = name
+	for _, one := range strings.Split(list, ",") {
+		a, err := netip.ParseAddr(one)
+		if err != nil {
+			return h, fmt.Errorf("%w: --host %s: %q is not an IP address", verbs.ErrInvalid, text, one)
+		}
+		h.Addresses = append(h.Addresses, a)
+	}
+	return h, nil
+}

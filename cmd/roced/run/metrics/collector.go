@@ -1,0 +1,113 @@
+package metrics
+
+import (
+	"runtime/debug"
+	"strings"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/roced/roced/cmd/roced/run/device"
+	"github.com/roced/roced/verbs/hca"
+	"github.com/roced/roced/verbs/server"
+)
+
+// collector reads everything at each scrape, and keeps nothing.
+type collector struct {
+	devices func() []*device.Device
+	users   func() []server.User
+}
+
+// Describe implements prometheus.Collector.
+func (c *collector) Describe(descriptions chan<- *prometheus.Desc) {
+	for _, m := range all {
+		descriptions <- m.Desc
+	}
+}
+
+// Collect implements prometheus.Collector.
+func (c *collector) Collect(out chan<- prometheus.Metric) {
+	gauge(out, buildInfo, 1, version())
+	collectUsers(out, c.users())
+	for _, d := range c.devices() {
+		state := d.State()
+		gauge(out, deviceOpen, truth(state.Open), d.Name())
+		gauge(out, deviceActive, truth(state.Active), d.Name())
+		count(out, deviceOpens, d.Opens(), d.Name())
+		list, err := d.Counters()
+		if err != nil {
+			continue // roced_device_open says so
+		}
+		for _, one := range list {
+			collectCounter(out, d.Name(), one)
+		}
+	}
+}
+
+// collectUsers adds up what users hold: who they are is no label, since there may be many.
+func collectUsers(out chan<- prometheus.Metric, list []server.User) {
+	var sum server.Limits
+	kinds := []struct {
+		name string
+		of   func(*server.Limits) *int
+	}{
+		{"pd", func(l *server.Limits) *int { return &l.PDs }},
+		{"mr", func(l *server.Limits) *int { return &l.MRs }},
+		{"cq", func(l *server.Limits) *int { return &l.CQs }},
+		{"qp", func(l *server.Limits) *int { return &l.QPs }},
+		{"ah", func(l *server.Limits) *int { return &l.AHs }},
+		{"srq", func(l *server.Limits) *int { return &l.SRQs }},
+		{"channel", func(l *server.Limits) *int { return &l.CompChannels }},
+		{"membership", func(l *server.Limits) *int { return &l.Memberships }},
+		{"attachment", func(l *server.Limits) *int { return &l.Attachments }},
+	}
+	for _, u := range list {
+		sum.Connections += u.Used.Connections
+		sum.Memory += u.Used.Memory
+		for _, k := range kinds {
+			*k.of(&sum) += *k.of(&u.Used)
+		}
+	}
+	gauge(out, users, float64(len(list)))
+	gauge(out, clients, float64(sum.Connections))
+	gauge(out, memory, float64(sum.Memory))
+	for _, k := range kinds {
+		gauge(out, objects, float64(*k.of(&sum)), k.name)
+	}
+}
+
+// collectCounter finds the metric that a counter is a part of.
+func collectCounter(out chan<- prometheus.Metric, device string, c hca.Counter) {
+	direction, isBytes := strings.CutSuffix(c.Name, "_bytes")
+	switch {
+	case isBytes:
+		count(out, bytes, c.Value, device, direction)
+	case c.Name == "tx_trains":
+		count(out, trains, c.Value, device)
+	case c.Lost:
+		count(out, dropped, c.Value, device, c.Place, c.Name)
+	default:
+		count(out, packets, c.Value, device, c.Place, c.Name)
+	}
+}
+
+func gauge(out chan<- prometheus.Metric, d *prometheus.Desc, value float64, labels ...string) {
+	out <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, value, labels...)
+}
+
+func count(out chan<- prometheus.Metric, d *prometheus.Desc, value uint64, labels ...string) {
+	out <- prometheus.MustNewConstMetric(d, prometheus.CounterValue, float64(value), labels...)
+}
+
+func truth(is bool) float64 {
+	if is {
+		return 1
+	}
+	return 0
+}
+
+// version is what the go command wrote into the binary.
+func version() string {
+	if info, ok := debug.ReadBuildInfo(); ok {
+		return info.Main.Version
+	}
+	return ""
+}

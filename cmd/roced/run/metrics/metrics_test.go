@@ -1,0 +1,144 @@
+package metrics
+
+import (
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+	"github.com/roced/roced/cmd/roced/internal/config"
+	"github.com/roced/roced/cmd/roced/run/device"
+	"github.com/roced/roced/verbs/hca"
+	"github.com/roced/roced/verbs/server"
+)
+
+// used is by two users, something of each kind.
+var used = []server.User{
+	{UID: 1, Used: server.Limits{Connections: 2, Limits: hca.Limits{PDs: 1, MRs: 2, CQs: 3, QPs: 4, AHs: 5, SRQs: 6, CompChannels: 7, Memberships: 8, Attachments: 9, Memory: 10}}},
+	{UID: 2, Used: server.Limits{Connections: 1, Limits: hca.Limits{PDs: 100, Memory: 1000}}},
+}
+
+// TestUsersAreAddedUp, each kind for itself.
+func TestUsersAreAddedUp(t *testing.T) {
+	want := `
+# HELP roced_clients Programs that are connected.
+# TYPE roced_clients gauge
+roced_clients 3
+# HELP roced_memory_bytes Memory of programs' queues and regions, all together.
+# TYPE roced_memory_bytes gauge
+roced_memory_bytes 1010
+# HELP roced_objects What programs hold, all together.
+# TYPE roced_objects gauge
+roced_objects{kind="ah"} 5
+roced_objects{kind="attachment"} 9
+roced_objects{kind="channel"} 7
+roced_objects{kind="cq"} 3
+roced_objects{kind="membership"} 8
+roced_objects{kind="mr"} 2
+roced_objects{kind="pd"} 101
+roced_objects{kind="qp"} 4
+roced_objects{kind="srq"} 6
+# HELP roced_users Users with programs that are connected.
+# TYPE roced_users gauge
+roced_users 2
+`
+	err := testutil.GatherAndCompare(registry(t), strings.NewReader(want), "roced_clients", "roced_users", "roced_objects", "roced_memory_bytes")
+	if err != nil {
+		t.Error(err)
+	}
+}
+
+// registry has metrics of a device with all its counters, and of one without a card.
+func registry(t *testing.T) *prometheus.Registry {
+	t.Helper()
+	a, b, err := hca.OpenWire(nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { a.Close(); b.Close() })
+	open := device.NewOpen(config.NewDevice("eth0"), a)
+	missing := device.New(config.NewDevice("eth1"), "", slog.New(slog.DiscardHandler), nil)
+	return newRegistry(func() []*device.Device { return []*device.Device{open, missing} }, func() []server.User { return used })
+}
+
+var metricName = regexp.MustCompile(`\broced_[a-z_]+\b`)
+
+// names are those of the package's own metrics.
+func names() (list []string) {
+	for _, m := range all {
+		list = append(list, m.name)
+	}
+	return list
+}
+
+// TestLint: Prometheus' own rules for names and helps.
+func TestLint(t *testing.T) {
+	problems, err := testutil.GatherAndLint(registry(t), names()...)
+	if err != nil || len(problems) > 0 {
+		t.Errorf("%v, %v", problems, err)
+	}
+}
+
+// TestEveryMetricIsThere, and every counter of the card is in one.
+func TestEveryMetricIsThere(t *testing.T) {
+	for _, name := range names() {
+		if n, err := testutil.GatherAndCount(registry(t), name); err != nil || n == 0 {
+			t.Errorf("%s: %d, %v", name, n, err)
+		}
+	}
+	counters := (&hca.Statistics{}).All()
+	n, err := testutil.GatherAndCount(registry(t), "roced_packets_total", "roced_dropped_packets_total", "roced_bytes_total", "roced_trains_sent_total")
+	if err != nil || n != len(counters) {
+		t.Errorf("%d series of %d counters: %v", n, len(counters), err)
+	}
+}
+
+// TestDocumented: docs/METRICS.md has each metric with its help and labels, and no other.
+func TestDocumented(t *testing.T) {
+	text, err := os.ReadFile("../../../../docs/METRICS.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range all {
+		labels := "none"
+		if m.labels != nil {
+			labels = strings.Join(m.labels, ", ")
+		}
+		if line := fmt.Sprintf("| `%s` | %s | %s |\n", m.name, labels, m.help); !strings.Contains(string(text), line) {
+			t.Errorf("docs/METRICS.md does not have the line\n%s", line)
+		}
+	}
+	for _, name := range metricName.FindAllString(string(text), -1) {
+		if !slices.Contains(names(), name) {
+			t.Errorf("docs/METRICS.md names %s, which is not there", name)
+		}
+	}
+}
+
+// TestDashboard: it is JSON, and shows only metrics that there are, and all but the build.
+func TestDashboard(t *testing.T) {
+	text, err := os.ReadFile("../../../../docs/grafana.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !json.Valid(text) {
+		t.Error("no JSON")
+	}
+	shown := metricName.FindAllString(string(text), -1)
+	for _, name := range shown {
+		if !slices.Contains(names(), name) {
+			t.Errorf("it shows %s, which is not there", name)
+		}
+	}
+	for _, name := range names() {
+		if !slices.Contains(shown, name) {
+			t.Errorf("it does not show %s", name)
+		}
+	}
+}

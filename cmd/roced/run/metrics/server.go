@@ -1,0 +1,104 @@
+package metrics
+
+import (
+	"errors"
+	"log/slog"
+	"net"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+	"github.com/roced/roced/cmd/roced/run/device"
+	"github.com/roced/roced/verbs/server"
+)
+
+// Server serves the metrics over HTTP.
+type Server struct {
+	handler http.Handler
+	log     *slog.Logger
+	passed  []*site
+	own     *site
+}
+
+// site is a socket on which metrics are served.
+type site struct {
+	server *http.Server
+	ended  sync.WaitGroup
+	remove func() error // takes the socket's name away
+}
+
+// A scrape is small: who takes longer is not scraping.
+const (
+	headerTime = 5 * time.Second
+	answerTime = 30 * time.Second
+)
+
+// NewServer serves nothing yet.
+func NewServer(devices func() []*device.Device, users func() []server.User, log *slog.Logger) *Server {
+	return &Server{handler: handler(newRegistry(devices, users)), log: log}
+}
+
+func newRegistry(devices func() []*device.Device, users func() []server.User) *prometheus.Registry {
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(
+		&collector{devices, users}, collectors.NewGoCollector(),
+		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
+	)
+	return registry
+}
+
+func handler(registry *prometheus.Registry) http.Handler {
+	mux := http.NewServeMux()
+	mux.Handle("GET /metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{MaxRequestsInFlight: 4, Timeout: answerTime}))
+	return mux
+}
+
+// Serve serves on a socket that stays until Close.
+func (s *Server) Serve(l net.Listener) {
+	s.passed = append(s.passed, s.start(l, func() error { return nil }))
+}
+
+// ServeOwn serves on a socket that StopOwn ends, which then calls remove.
+func (s *Server) ServeOwn(l net.Listener, remove func() error) { s.own = s.start(l, remove) }
+
+func (s *Server) start(l net.Listener, remove func() error) *site {
+	one := &site{remove: remove, server: &http.Server{
+		Handler: s.handler, ReadHeaderTimeout: headerTime, ReadTimeout: headerTime, WriteTimeout: answerTime, IdleTimeout: 2 * answerTime,
+		ErrorLog: slog.NewLogLogger(s.log.Handler(), slog.LevelDebug),
+	}}
+	s.log.Info("metrics", "listen", l.Addr())
+	one.ended.Go(func() {
+		if err := one.server.Serve(l); !errors.Is(err, http.ErrServerClosed) {
+			s.log.Error("no metrics any more", "listen", l.Addr(), "error", err)
+		}
+	})
+	return one
+}
+
+func (o *site) stop() error {
+	err := errors.Join(o.server.Close(), o.remove())
+	o.ended.Wait()
+	return err
+}
+
+// StopOwn ends what ServeOwn began.
+func (s *Server) StopOwn() error {
+	if s.own == nil {
+		return nil
+	}
+	own := s.own
+	s.own = nil
+	return own.stop()
+}
+
+// Close ends all.
+func (s *Server) Close() error {
+	err := s.StopOwn()
+	for _, one := range s.passed {
+		err = errors.Join(err, one.stop())
+	}
+	return err
+}

@@ -1,0 +1,210 @@
+package run
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"testing"
+	"time"
+
+	"github.com/roced/roced/cmd/roced/internal/cmdtest"
+	"github.com/roced/roced/internal/lab/labtest"
+	"github.com/roced/roced/verbs"
+	"github.com/roced/roced/verbs/client"
+	"github.com/roced/roced/verbs/ud"
+	"golang.org/x/sys/unix"
+)
+
+// program is a client of a service, in this process.
+type program struct {
+	*verbs.Context
+	*ud.Endpoint
+}
+
+func (p *program) close() { p.Endpoint.Close(); p.Context.Close() }
+
+// connect opens a device of a service.
+func connect(t *testing.T, socket, device string) *program {
+	t.Helper()
+	session, err := client.Dial(socket, device)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := verbs.Open(session)
+	if err != nil {
+		t.Fatal(err)
+	}
+	e, err := ud.Listen(c, ud.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &program{c, e}
+	t.Cleanup(p.close)
+	return p
+}
+
+// checkSend sends a message from one program, and insists that others get it.
+func checkSend(t *testing.T, from *program, to ud.Addr, receivers ...*program) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	text := fmt.Sprint("to ", to)
+	if err := from.Send(ctx, to, []byte(text)); err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range receivers {
+		m, err := r.Recv(ctx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if string(m.Data) != text || m.From != from.Addr() {
+			t.Errorf("%q from %v, want %q from %v", m.Data, m.From, text, from.Addr())
+		}
+		m.Release()
+	}
+}
+
+// TestPrograms: of two hosts, each with a service, and two of one host.
+func TestPrograms(t *testing.T) {
+	t.Parallel()
+	hosts := labtest.Pair(t)
+	left, right := newRig(t, oneDevice), newRig(t, oneDevice)
+	left.startIn(t, hosts.A)
+	right.startIn(t, hosts.B)
+	left.await(t, "READY=1")
+	right.await(t, "READY=1")
+	a, b, c := connect(t, left.path("roced.sock"), "eth0"), connect(t, right.path("roced.sock"), "eth0"), connect(t, right.path("roced.sock"), "")
+	checkSend(t, a, b.Addr(), b)
+	checkSend(t, b, a.Addr(), a)
+	checkSend(t, b, c.Addr(), c)
+	right.terminate(t)
+	if _, err := b.GetAsyncEvent(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if _, err := b.AllocPD(); !errors.Is(err, verbs.ErrDeviceFatal) {
+		t.Errorf("after the service's end: %v", err)
+	}
+	left.terminate(t)
+}
+
+// TestProgramsWhenTheInterfaceComesBack: they hear that the device has failed, and can open it again.
+func TestProgramsWhenTheInterfaceComesBack(t *testing.T) {
+	t.Parallel()
+	hosts := labtest.Pair(t)
+	r := newRig(t, oneDevice)
+	r.startIn(t, hosts.A)
+	r.await(t, "READY=1", "eth0 active")
+	before := connect(t, r.path("roced.sock"), "eth0")
+	if err := hosts.A.Netlink().LinkDel(cmdtest.Eth0(t, hosts.A)); err != nil {
+		t.Fatal(err)
+	}
+	for err := error(nil); err == nil; { // events until the last
+		_, err = before.GetAsyncEvent(t.Context())
+	}
+	r.await(t, "eth0: open eth0: no such device")
+	if _, err := client.Dial(r.path("roced.sock"), "eth0"); !errors.Is(err, verbs.ErrDeviceFatal) {
+		t.Errorf("a device without its interface: %v", err)
+	}
+	addVeth(t, hosts.A, "eth0")
+	r.await(t, "eth0 down")
+	connect(t, r.path("roced.sock"), "eth0")
+	r.terminate(t)
+}
+
+// TestLimitsAreReloaded: a lower one holds at once for what is new.
+func TestLimitsAreReloaded(t *testing.T) {
+	t.Parallel()
+	hosts := labtest.Pair(t)
+	r := newRig(t, oneDevice)
+	r.startIn(t, hosts.A)
+	r.await(t, "READY=1")
+	one := connect(t, r.path("roced.sock"), "eth0")
+	r.configure(t, "limits.clients = 1\n"+oneDevice)
+	r.signal(t, unix.SIGHUP)
+	r.await(t, "RELOADING=1")
+	r.await(t, "READY=1", "1 client")
+	if _, err := client.Dial(r.path("roced.sock"), "eth0"); !errors.Is(err, verbs.ErrLimit) {
+		t.Errorf("a second connection: %v", err)
+	}
+	if _, err := one.AllocPD(); err != nil {
+		t.Error(err)
+	}
+	r.terminate(t)
+}
+
+// newLoopback is a service on a wire in memory, without any privilege.
+func newLoopback(t *testing.T, args ...string) *serviceRig {
+	t.Helper()
+	r := newManager(t)
+	r.prepare(t, append([]string{"--loopback", "--socket", r.path("roced.sock")}, args...)...)
+	r.StartWithout(t, allCapabilities()...)
+	t.Cleanup(func() { r.Process.Kill() })
+	r.await(t, "READY=1", "a wire in memory")
+	return r
+}
+
+func allCapabilities() (list []int) {
+	for c := range unix.CAP_LAST_CAP + 1 {
+		if c != unix.CAP_SETPCAP { // which takes the others
+			list = append(list, c)
+		}
+	}
+	return append(list, unix.CAP_SETPCAP)
+}
+
+// TestLoopback: each program is a host, some have names; unicast, groups, and addresses that are free
+// again.
+func TestLoopback(t *testing.T) {
+	t.Parallel()
+	r := newLoopback(t, "--host", "server=10.1.2.3,fd00::3")
+	socket := r.path("roced.sock")
+	a, b, server := connect(t, socket, "loop"), connect(t, socket, "loop"), connect(t, socket, "server")
+	for _, row := range []struct {
+		p    *program
+		want string
+	}{{a, "10.88.0.1"}, {b, "10.88.0.2"}, {server, "10.1.2.3"}} {
+		if got := row.p.Addr().GID.Addr().Unmap(); got != netip.MustParseAddr(row.want) {
+			t.Errorf("a host has %v, want %s", got, row.want)
+		}
+	}
+	checkSend(t, a, b.Addr(), b)
+	checkSend(t, b, server.Addr(), server)
+	checkSend(t, server, a.Addr(), a)
+	group := netip.MustParseAddr("239.1.2.3")
+	for _, p := range []*program{a, server} {
+		if err := p.Join(group); err != nil {
+			t.Fatal(err)
+		}
+	}
+	checkSend(t, b, ud.Group(group), a, server)
+	a.close()
+	deadline := time.Now().Add(patience)
+	for { // the address is free once the session has gone
+		again := connect(t, socket, "loop")
+		if again.Addr().GID.Addr().Unmap() == netip.MustParseAddr("10.88.0.1") {
+			break
+		}
+		if time.Now().After(deadline) {
+			t.Fatal("the address is not free again")
+		}
+		again.close()
+	}
+	r.terminate(t)
+}
+
+func TestLoopbackErrors(t *testing.T) {
+	t.Parallel()
+	for _, row := range []struct{ args, want string }{
+		{"--loopback -d eth0", "leave out --config and --device"},
+		{"-d eth0 --host a=10.0.0.1", "--host is for --loopback"},
+		{"--loopback --host a", "write NAME=ADDRESS"},
+		{"--loopback --host loop=10.0.0.1", "the device of all others"},
+		{"--loopback --host a=b", `"b" is not an IP address`},
+		{"--loopback --host a=224.0.0.1", "a group's address"},
+		{"--loopback --host a=10.0.0.1 --host a=10.0.0.2", "has that name"},
+		{"--loopback --pool 10.0.0.1", "--pool 10.0.0.1: write a network"},
+	} {
+		checkUsage(t, row.args, row.want)
+	}
+}

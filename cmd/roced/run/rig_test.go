@@ -1,0 +1,148 @@
+package run
+
+import (
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/roced/roced/cmd/roced/internal/cli"
+	"github.com/roced/roced/cmd/roced/internal/cmdtest"
+	"github.com/roced/roced/internal/lab"
+	"golang.org/x/sys/unix"
+)
+
+// serviceRig is a roced run in a process of its own, in a namespace, with a service manager that hears it.
+type serviceRig struct {
+	*cmdtest.Child
+	dir     string // its configuration is roced.toml in it, its socket roced.sock
+	manager *net.UnixConn
+}
+
+// newRig prepares a service with a configuration; its socket and state directory are added to it.
+func newRig(t *testing.T, text string, args ...string) *serviceRig {
+	t.Helper()
+	r := newManager(t)
+	r.configure(t, text)
+	r.prepare(t, append([]string{"--config", r.path("roced.toml")}, args...)...)
+	return r
+}
+
+// newManager makes a directory and a service manager for a service.
+func newManager(t *testing.T) *serviceRig {
+	t.Helper()
+	r := &serviceRig{dir: t.TempDir()}
+	path := filepath.Join(r.dir, "notify")
+	var err error
+	if r.manager, err = net.ListenUnixgram("unixgram", &net.UnixAddr{Name: path, Net: "unixgram"}); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { r.manager.Close() })
+	return r
+}
+
+// prepare prepares the process.
+func (r *serviceRig) prepare(t *testing.T, args ...string) {
+	t.Helper()
+	r.Child = cmdtest.Command(t, append([]string{"run"}, args...)...)
+	r.Env = append(r.Env, "NOTIFY_SOCKET="+r.path("notify"))
+}
+
+func (r *serviceRig) path(name string) string { return filepath.Join(r.dir, name) }
+
+// configure writes the configuration.
+func (r *serviceRig) configure(t *testing.T, text string) {
+	t.Helper()
+	text = "state_dir = \"" + r.dir + "\"\nsocket.path = \"" + r.path("roced.sock") + "\"\n" + text
+	if err := os.WriteFile(r.path("roced.toml"), []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// startIn starts it in a namespace.
+func (r *serviceRig) startIn(t *testing.T, ns *lab.Namespace) {
+	t.Helper()
+	if err := ns.Do(func() error { r.Start(t); return nil }); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// patience is how long a test waits for what does not come.
+const patience = time.Minute
+
+// await waits until the manager hears a message that says all of want.
+func (r *serviceRig) await(t *testing.T, want ...string) string {
+	t.Helper()
+	buffer := make([]byte, 1<<16)
+	if err := r.manager.SetReadDeadline(time.Now().Add(patience)); err != nil {
+		t.Fatal(err)
+	}
+	var heard []string
+	for {
+		n, err := r.manager.Read(buffer)
+		if err != nil {
+			t.Fatalf("%q does not come, but %q: %v; it says %s", want, heard, err, r.Said())
+		}
+		message := string(buffer[:n])
+		if saysAll(message, want) {
+			return message
+		}
+		if heard = append(heard, message); strings.Contains(message, "STOPPING=1") {
+			t.Fatalf("%q does not come, but %q; it says %s", want, heard, r.Said())
+		}
+	}
+}
+
+func saysAll(text string, want []string) bool {
+	for _, w := range want {
+		if !strings.Contains(text, w) {
+			return false
+		}
+	}
+	return true
+}
+
+func (r *serviceRig) signal(t *testing.T, s unix.Signal) {
+	t.Helper()
+	if err := r.Process.Signal(s); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// terminate ends it, insists on its clean end, and gives its log.
+func (r *serviceRig) terminate(t *testing.T) (log string) {
+	t.Helper()
+	r.signal(t, unix.SIGTERM)
+	r.await(t, "STOPPING=1")
+	if code, _ := r.End(t); code != 0 {
+		t.Errorf("exit code %d: %s", code, r.Said())
+	}
+	return r.Said()
+}
+
+// checkUsage insists that a command line is refused.
+func checkUsage(t *testing.T, args, want string) {
+	t.Helper()
+	cmdtest.CheckFailure(t, append([]string{"run"}, strings.Fields(args)...), cli.ExitUsage, want)
+}
+
+// passSocket passes it a socket as systemd does: passed.sock.
+func (r *serviceRig) passSocket(t *testing.T) {
+	t.Helper()
+	passed, err := net.ListenUnix("unixpacket", &net.UnixAddr{Name: r.path("passed.sock"), Net: "unixpacket"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { passed.Close() })
+	file, err := passed.File()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { file.Close() })
+	r.ExtraFiles = []*os.File{file}
+	r.Env = append(r.Env, "LISTEN_FDS=1", "LISTEN_FDNAMES=roced.socket")
+	r.Args = append([]string{"/bin/sh", "-c", `LISTEN_PID=$$ exec "$0" "$@"`}, r.Args...)
+	r.Path = "/bin/sh"
+}

@@ -1,0 +1,134 @@
+package run
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"os"
+	"slices"
+
+	"github.com/roced/roced/cmd/roced/internal/cli"
+	"github.com/roced/roced/cmd/roced/internal/config"
+	"github.com/roced/roced/cmd/roced/run/systemd"
+	"github.com/spf13/cobra"
+)
+
+// options is the command line of run.
+type options struct {
+	file    string
+	devices []string
+	socket  string
+	metrics string
+	network loopbackFlags
+	level   string // empty unless --log-level is given
+}
+
+const help = `Runs the service: it opens the devices that the configuration names, and any number of
+programs use them through its socket, without privileges.
+
+Without --config and --device the configuration is ` + config.DefaultPath + `
+(roced config example shows all keys; roced.toml(5)). With --device no file is read
+unless --config names one; the devices are those of both.
+
+A device whose interface is missing, or goes, is opened again when it is there.
+SIGHUP has the configuration read again: what can be changed is, and the log says what
+needs a restart. SIGTERM and SIGINT end the service.
+
+Programs' socket is systemd's if it passes one (roced.socket), else the
+configuration's. With systemd, readiness, state and a watchdog are reported.
+
+With --loopback there is no interface: a wire in memory, which needs no privilege and
+no kernel's help. A program that opens the device "loop" is a host of its own on it,
+with the lowest free address of each --pool. A --host is a device of its name, whose
+addresses are known beforehand; programs that open it share it. No file is read, and
+the socket is for the own user alone.
+
+Exit codes: 0 after SIGTERM or SIGINT; 1 if something failed; 2 if the command line or
+the configuration is wrong.`
+
+// New is the command.
+func New() *cobra.Command {
+	o := &options{}
+	cmd := &cobra.Command{
+		Use:     "run",
+		Short:   "Run the service: programs share its devices, without privileges",
+		Long:    help,
+		Example: "  roced run --device eth0\n  roced run --config /etc/roced/roced.toml\n  roced run --loopback --socket ./roced.sock --host server=10.1.2.3",
+		Args:    cli.NoArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if level := cmd.Flags().Lookup("log-level"); level != nil && level.Changed {
+				o.level = level.Value.String()
+			}
+			return o.run(cmd.Context())
+		},
+	}
+	f := cmd.Flags()
+	f.SortFlags = false
+	f.StringVarP(&o.file, "config", "c", "", "configuration `file`")
+	f.StringArrayVarP(&o.devices, "device", "d", nil, "network `interface` to make a device of; may be given several times")
+	f.StringVar(&o.socket, "socket", "", "`path` of the socket that programs connect to (default "+config.DefaultSocket+"; with --loopback "+loopbackSocket+")")
+	o.network.add(f)
+	f.StringVar(&o.metrics, "metrics", "", "`address` for Prometheus: unix:PATH or HOST:PORT (default none)")
+	return cmd
+}
+
+// load makes the configuration of the command line and its file. What is wrong is a usage error.
+func (o *options) load() (*config.Config, error) {
+	c := config.Default()
+	if o.network.on {
+		c.Socket = config.Socket{Path: loopbackSocket, Mode: 0o600}
+	}
+	if file := o.path(); file != "" {
+		var err error
+		if c, err = config.Load(file); err != nil {
+			return nil, cli.Usage(err)
+		}
+	}
+	for _, name := range o.devices {
+		if slices.ContainsFunc(c.Devices, func(d config.Device) bool { return d.Interface == name || d.Name == name }) {
+			return nil, cli.Usage(fmt.Errorf("--device %s: there is one of this name already", name))
+		}
+		c.Devices = append(c.Devices, config.NewDevice(name))
+	}
+	if o.socket != "" {
+		c.Socket.Path = o.socket
+	}
+	if o.metrics != "" {
+		c.Metrics.Listen = o.metrics
+	}
+	if o.level != "" {
+		if err := c.LogLevel.UnmarshalText([]byte(o.level)); err != nil {
+			return nil, cli.Usage(err)
+		}
+	}
+	return c, nil
+}
+
+// path is the configuration's file, empty for none.
+func (o *options) path() string {
+	if o.file == "" && o.devices == nil && !o.network.on {
+		return config.DefaultPath
+	}
+	return o.file
+}
+
+func (o *options) run(ctx context.Context) error {
+	if err := o.network.check(o); err != nil {
+		return cli.Usage(err)
+	}
+	c, err := o.load()
+	if err != nil {
+		return err
+	}
+	sockets, err := systemd.TakeSockets()
+	if err != nil {
+		return err
+	}
+	level := new(slog.LevelVar)
+	level.Set(c.LogLevel)
+	s, err := newService(c, o, sockets, level, systemd.NewLogger(os.Stderr, level))
+	if err != nil {
+		return err
+	}
+	return s.run(ctx)
+}

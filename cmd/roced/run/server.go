@@ -1,0 +1,28 @@
+package run
+
+import (
+	"fmt"
+	"log/slog"
+
+	"github.com/roced/roced/cmd/roced/internal/cli"
+	"github.com/roced/roced/cmd/roced/internal/config"
+	"github.com/roced/roced/verbs/hca"
+	"github.com/roced/roced/verbs/server"
+)
+
+// newServer makes the server that programs talk to; it has no devices yet.
+func newServer(c *config.Config, log *slog.Logger) (*server.Server, error) {
+	group, err := groupID(c.Access.PrivilegedGroup)
+	if err != nil {
+		return nil, cli.Usage(fmt.Errorf("access.privileged_group: %w", err))
+	}
+	return server.New(server.Config{Limits: limits(c.Limits), PrivilegedGroup: group, Log: log})
+}
+
+// limits are the configuration's in the server's terms.
+func limits(l config.Limits) server.Limits {
+	return server.Limits{Connections: l.Clients, Limits: hca.Limits{
+		PDs: l.PDs, MRs: l.MRs, CQs: l.CQs, QPs: l.QPs, AHs: l.AHs, SRQs: l.SRQs, CompChannels: l.Channels,
+		Memberships: l.Memberships, Attachments: l.Attachments, Memory: l.Memory,
+	}}
+}

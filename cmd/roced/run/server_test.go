@@ -1,0 +1,20 @@
+package run
+
+import (
+	"reflect"
+	"testing"
+
+	"github.com/roced/roced/cmd/roced/internal/config"
+)
+
+// TestEveryLimitIsSet: one that the server has and the configuration has not would be none.
+func TestEveryLimitIsSet(t *testing.T) {
+	list := limits(config.Default().Limits)
+	for _, v := range []reflect.Value{reflect.ValueOf(list), reflect.ValueOf(list.Limits)} {
+		for i := range v.NumField() {
+			if v.Field(i).IsZero() {
+				t.Errorf("%s has no limit", v.Type().Field(i).Name)
+			}
+		}
+	}
+}

@@ -1,0 +1,157 @@
+package run
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net"
+	"strings"
+
+	"github.com/roced/roced/cmd/roced/internal/cli"
+	"github.com/roced/roced/cmd/roced/internal/config"
+	"github.com/roced/roced/cmd/roced/run/loopback"
+	"github.com/roced/roced/cmd/roced/run/metrics"
+	"github.com/roced/roced/cmd/roced/run/systemd"
+	"github.com/roced/roced/verbs/server"
+)
+
+// service is the daemon.
+type service struct {
+	config  *config.Config
+	load    func() (*config.Config, error) // the configuration as it is now
+	file    string                         // where it is
+	passed  systemd.Sockets
+	level   *slog.LevelVar
+	log     *slog.Logger
+	notify  *systemd.Notifier
+	server  *server.Server
+	devices *devices
+	network *loopback.Network // nil without --loopback
+	metrics *metrics.Server
+	own     *socket       // the programs' socket, if it is not systemd's
+	serving chan error    // what Serve has returned, on each socket
+	serves  int           // on how many it has not
+	changed chan struct{} // the state of a device has
+	status  string        // as it was last told
+}
+
+func newService(c *config.Config, o *options, passed systemd.Sockets, level *slog.LevelVar, log *slog.Logger) (*service, error) {
+	server, err := newServer(c, log)
+	if err != nil {
+		return nil, err
+	}
+	network, err := o.network.open(log)
+	if err != nil {
+		return nil, cli.Usage(err)
+	}
+	s := &service{
+		config: c, load: o.load, file: o.path(), passed: passed, level: level, log: log, notify: systemd.NewNotifier(log),
+		server: server, network: network, serving: make(chan error), changed: make(chan struct{}, 1),
+	}
+	s.devices = newDevices(s.server, c.StateDir, log, s.stateChanged)
+	s.metrics = metrics.NewServer(s.devices.list, s.server.Users, log)
+	return s, nil
+}
+
+// stateChanged has the loop look at the devices' state.
+func (s *service) stateChanged() {
+	select {
+	case s.changed <- struct{}{}:
+	default:
+	}
+}
+
+// run is the service's whole life.
+func (s *service) run(ctx context.Context) error {
+	hangups, stop := hangups() // one may come as soon as it is ready
+	defer stop()
+	err := s.start(ctx)
+	if err == nil {
+		err = s.loop(ctx, hangups)
+	}
+	s.notify.Stopping()
+	s.log.Info("stopping", "cause", context.Cause(ctx), "clients", len(s.server.Clients()))
+	return errors.Join(err, s.stop())
+}
+
+// start opens all there is to open. A device whose interface is missing does not keep the others from
+// being served.
+func (s *service) start(ctx context.Context) error {
+	if s.network != nil {
+		if err := s.devices.offer(s.network.Devices()); err != nil {
+			return err
+		}
+	}
+	for _, d := range s.config.Devices {
+		if err := s.devices.add(ctx, d); err != nil {
+			return err
+		}
+	}
+	if err := s.listen(); err != nil {
+		return err
+	}
+	s.status = s.describe()
+	s.log.Info("ready", "status", s.status)
+	s.notify.Ready(s.status)
+	return nil
+}
+
+// listen accepts programs, and has metrics served if that is wanted.
+func (s *service) listen() error {
+	if len(s.passed.Programs) == 0 {
+		var err error
+		if s.own, err = listenUnix("unixpacket", s.config.Socket); err != nil {
+			return err
+		}
+		s.passed.Programs = []net.Listener{s.own}
+	}
+	for _, l := range s.passed.Programs {
+		s.log.Info("listening", "socket", l.Addr())
+		s.serves++
+		go func() { s.serving <- s.server.Serve(l) }()
+	}
+	for _, l := range s.passed.Metrics {
+		s.metrics.Serve(l)
+	}
+	return s.listenForMetrics(s.config.Metrics.Listen)
+}
+
+// stop ends the programs first, so that they hear of it while there is a device, and then the rest.
+func (s *service) stop() error {
+	err := errors.Join(s.metrics.Close(), s.server.Close())
+	for range s.serves {
+		<-s.serving
+	}
+	s.devices.close()
+	if s.network != nil {
+		err = errors.Join(err, s.network.Close())
+	}
+	if s.own != nil {
+		err = errors.Join(err, s.own.remove())
+	}
+	return err
+}
+
+// describe is the state of all, in a line.
+func (s *service) describe() string {
+	parts := []string{cli.Several(uint64(len(s.server.Clients())), "client")}
+	for _, d := range s.devices.list() {
+		parts = append(parts, d.State().Text)
+	}
+	switch {
+	case s.network != nil:
+		parts = append(parts, "a wire in memory")
+	case len(parts) == 1:
+		parts = append(parts, "no device: name one in "+s.file+", then reload")
+	}
+	return strings.Join(parts, "; ")
+}
+
+// check asks everything whether it still answers.
+func (s *service) check() (err error) {
+	s.server.Clients()
+	for _, d := range s.devices.list() {
+		err = errors.Join(err, d.Check())
+	}
+	return err
+}
