@@ -1,0 +1,10 @@
+// Command package builds roced's Debian package and RPM: go run ./hack/package, or make package.
+//
+//	main.go      stage: the binary, manual pages, completions; then nfpm, once a format
+//	nfpm.yaml    what goes where, and what the packages need
+//	root/        the units, sysusers.d, tmpfiles.d, documents
+//	deb/, rpm/   maintainer scripts
+//
+// The packages are built by nfpm, which go run fetches by its version. Neither root nor the
+// distributions' own tools are needed.
+package main
