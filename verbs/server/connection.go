@@ -13,6 +13,7 @@ import (
 	"github.com/roced/roced/verbs"
 	"github.com/roced/roced/verbs/hca"
 	"github.com/roced/roced/verbs/proto"
+	"golang.org/x/sys/unix"
 )
 
 // connection is a client.
@@ -68,7 +69,7 @@ func (c *connection) run() {
 			err = c.handle(m)
 		}
 	}
-	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, net.ErrClosed) {
+	if !hasDied(err) {
 		c.log.Warn("connection of a client ended", "error", err)
 	}
 	c.end()
@@ -150,8 +151,13 @@ func (c *connection) send(packet []byte, descriptors ...int) error {
 	return err
 }
 
-// fail answers a request with an error.
+// fail answers a request with an error. That the session is closed, though not by the connection, is
+// no answer: then its card has gone, and the connection ends.
 func (c *connection) fail(m proto.Message, cause error) error {
+	if errors.Is(cause, verbs.ErrClosed) && c.lose() {
+		c.hangUp()
+		return net.ErrClosed
+	}
 	return c.send(proto.EncodeFailure(proto.Failure, m.Code, m.ID, cause))
 }
 
@@ -173,10 +179,29 @@ func (c *connection) watch(session *hca.Session) {
 		_ = c.send(proto.EncodeFailure(proto.Ended, 0, 0, err))
 		return
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if !c.closing {
-		c.lost = true
+	if c.lose() {
 		c.hangUp()
 	}
+}
+
+// lose notes that the session was closed with its card; false if it was closed by the connection, or
+// there is none.
+func (c *connection) lose() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.session == nil || c.closing {
+		return false
+	}
+	c.lost = true
+	return true
+}
+
+// hasDied says whether an error is how a connection ends whose client closes it, or is killed.
+func hasDied(err error) bool {
+	for _, usual := range []error{io.EOF, net.ErrClosed, unix.EPIPE, unix.ECONNRESET} {
+		if errors.Is(err, usual) {
+			return true
+		}
+	}
+	return false
 }

@@ -1,0 +1,28 @@
+package chaos
+
+import "testing"
+
+// TestTenPrograms of ten users on two services: unicast to others on both hosts and to themselves, and
+// a group. Nothing is lost or mixed up, every message is in the counters, and when the programs have
+// gone, so has all that they had.
+func TestTenPrograms(t *testing.T) {
+	w := newWorld(t)
+	w.startAll()
+	const rounds = 5
+	w.rounds(rounds)
+	var delivered uint64
+	for i := range w.hosts {
+		c := w.counters(i)
+		w.addsUp(c)
+		delivered += c["engine delivered"]
+	}
+	if want := uint64(rounds * burst * (100 + 100)); delivered != want {
+		t.Errorf("%d messages delivered, %d received", delivered, want)
+	}
+	w.endAll()
+	for _, h := range w.hosts {
+		h.holdsNothing(t)
+		h.terminate(t)
+		h.leftNothing(t)
+	}
+}

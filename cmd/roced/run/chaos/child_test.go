@@ -1,0 +1,134 @@
+package chaos
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// child is a program's process, as the test sees it.
+type child struct {
+	*exec.Cmd
+	id      int
+	stdin   io.WriteCloser
+	answers chan answer   // of those to orders; closed when it has ended
+	faults  chan<- string // of all
+}
+
+// firstUser is program 0's; the next have the next ones. Nobody else has them.
+const firstUser = 70000
+
+// self is a command that runs the test's binary again. The binary's folder may be root's alone.
+func self(args ...string) *exec.Cmd {
+	cmd := exec.Command("/proc/self/exe", args...)
+	cmd.Env = append(os.Environ(), childVariable+"=1")
+	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	return cmd
+}
+
+// startProgram starts a program, as a user of its own without privileges.
+func startProgram(t testing.TB, id int, socket, folder string, faults chan<- string) *child {
+	t.Helper()
+	c := &child{Cmd: self("program", "--id", strconv.Itoa(id), "--socket", socket, "--folder", folder), id: id, answers: make(chan answer, 16), faults: faults}
+	c.SysProcAttr.Credential = &syscall.Credential{Uid: firstUser + uint32(id), Gid: firstUser + uint32(id)}
+	c.Dir = "/"
+	c.Stderr = os.Stderr
+	var err error
+	c.stdin, err = c.StdinPipe()
+	check(t, err)
+	stdout, err := c.StdoutPipe()
+	check(t, err)
+	check(t, c.Start())
+	go c.listen(stdout)
+	return c
+}
+
+// listen reads what the program says, until it ends.
+func (c *child) listen(stdout io.Reader) {
+	defer close(c.answers)
+	for lines := bufio.NewScanner(stdout); lines.Scan(); {
+		var a answer
+		if err := json.Unmarshal(lines.Bytes(), &a); err != nil {
+			a.Fault = fmt.Sprintf("program %d says %q", c.id, lines.Text())
+		}
+		if a.Fault != "" {
+			c.faults <- a.Fault
+		}
+		if a.Done {
+			c.answers <- a
+		}
+	}
+}
+
+// order gives an order. The answer is to be awaited.
+func (c *child) order(o order) error {
+	line, err := json.Marshal(o)
+	if err == nil {
+		_, err = c.stdin.Write(append(line, '\n'))
+	}
+	return err
+}
+
+func (c *child) await() (answer, error) {
+	select {
+	case a, ok := <-c.answers:
+		if !ok {
+			return a, fmt.Errorf("program %d has ended", c.id)
+		}
+		return a, nil
+	case <-time.After(2 * patience):
+		return answer{}, fmt.Errorf("program %d does not answer", c.id)
+	}
+}
+
+// ask gives an order and awaits the answer.
+func (c *child) ask(o order) (answer, error) {
+	if err := c.order(o); err != nil {
+		return answer{}, fmt.Errorf("program %d: %w", c.id, err)
+	}
+	return c.await()
+}
+
+// kill is kill -9.
+func (c *child) kill() {
+	_ = c.Process.Kill()
+	c.reap()
+}
+
+// reap waits for the process and for what it said.
+func (c *child) reap() error {
+	_ = c.stdin.Close()
+	for range c.answers {
+	}
+	return c.Wait()
+}
+
+// end has the program close all that it has, and insists that it does.
+func (c *child) end() error {
+	if err := c.reap(); err != nil {
+		return fmt.Errorf("program %d: %w", c.id, err)
+	}
+	return nil
+}
+
+// descriptors counts those of a process by their kinds.
+func descriptors(t testing.TB, pid int) map[string]int {
+	t.Helper()
+	kinds := map[string]int{}
+	paths, err := filepath.Glob(fmt.Sprintf("/proc/%d/fd/*", pid))
+	check(t, err)
+	for _, path := range paths {
+		if target, err := os.Readlink(path); err == nil {
+			kinds[kindOf(target)]++
+		}
+	}
+	return kinds
+}

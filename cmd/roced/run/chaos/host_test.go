@@ -1,0 +1,150 @@
+package chaos
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/roced/roced/internal/lab"
+	"github.com/roced/roced/verbs/client"
+	"golang.org/x/sys/unix"
+)
+
+// host is a namespace and its service.
+type host struct {
+	*lab.Namespace
+	name   string
+	folder string // of its configuration, state, log and socket
+	cidrs  []string
+
+	mu      sync.Mutex
+	service *exec.Cmd
+}
+
+// limits are low enough for a program to reach them.
+const limits = `[limits]
+clients = 8
+pd = 16
+mr = 64
+cq = 64
+qp = 64
+ah = 256
+memory = "64MiB"
+`
+
+func newHost(t *testing.T, ns *lab.Namespace, name string, cidrs ...string) *host {
+	t.Helper()
+	folder, err := os.MkdirTemp("", "roced-chaos") // others are to reach the socket
+	check(t, err)
+	t.Cleanup(func() { check(t, os.RemoveAll(folder)) })
+	check(t, os.Chmod(folder, 0o711))
+	check(t, os.Mkdir(filepath.Join(folder, "state"), 0o700))
+	h := &host{Namespace: ns, name: name, folder: folder, cidrs: cidrs}
+	text := fmt.Sprintf("state_dir = %q\nsocket.path = %q\nsocket.mode = \"0666\"\n%s[[device]]\ninterface = \"eth0\"\n", h.path("state"), h.socket(), limits)
+	check(t, os.WriteFile(h.path("roced.toml"), []byte(text), 0o600))
+	h.start(t)
+	t.Cleanup(func() {
+		h.kill()
+		if t.Failed() {
+			t.Logf("the end of what the service on %s said:\n%s", h.name, h.said(8000))
+		}
+	})
+	return h
+}
+
+func (h *host) path(name string) string { return filepath.Join(h.folder, name) }
+func (h *host) socket() string          { return h.path("roced.sock") }
+
+// start starts the service.
+func (h *host) start(t testing.TB) {
+	t.Helper()
+	log, err := os.OpenFile(h.path("log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	check(t, err)
+	defer log.Close()
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.service = self("run", "--config", h.path("roced.toml"))
+	h.service.Env = append(h.service.Env, stacksVariable+"="+h.path("stacks"))
+	h.service.Stderr = log
+	check(t, h.Do(h.service.Start))
+}
+
+// await waits until the service has its device.
+func (h *host) await(t testing.TB) {
+	t.Helper()
+	eventually(t, "the service on "+h.name+" has a device", func() bool {
+		c, err := client.Dial(h.socket(), "eth0")
+		if err != nil {
+			return false
+		}
+		check(t, c.Close())
+		return true
+	})
+}
+
+func (h *host) pid() int {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.service.Process.Pid
+}
+
+// signal sends the service a signal, if there is one.
+func (h *host) signal(s unix.Signal) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.service != nil {
+		_ = h.service.Process.Signal(s)
+	}
+}
+
+// kill is kill -9.
+func (h *host) kill() {
+	h.signal(unix.SIGKILL)
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.service != nil {
+		_ = h.service.Wait()
+		h.service = nil
+	}
+}
+
+// terminate ends the service as systemd does, and insists on its clean end.
+func (h *host) terminate(t testing.TB) {
+	t.Helper()
+	h.signal(unix.SIGTERM)
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if err := h.service.Wait(); err != nil {
+		t.Errorf("the service on %s: %v", h.name, err)
+	}
+	h.service = nil
+}
+
+// stacks are the service's goroutines.
+func (h *host) stacks(t testing.TB) string {
+	t.Helper()
+	_ = os.Remove(h.path("stacks"))
+	h.signal(unix.SIGUSR1)
+	var text []byte
+	eventually(t, "goroutines of the service", func() (is bool) {
+		var err error
+		text, err = os.ReadFile(h.path("stacks"))
+		return err == nil
+	})
+	return string(text)
+}
+
+// said is the end of the service's log.
+func (h *host) said(length int) string {
+	text, _ := os.ReadFile(h.path("log"))
+	return strings.TrimSpace(string(text[max(0, len(text)-length):]))
+}
+
+// pause is a random time up to a longest one.
+func pause(r *rand.Rand, longest time.Duration) { time.Sleep(time.Duration(r.Int64N(int64(longest)))) }

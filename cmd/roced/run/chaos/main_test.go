@@ -1,0 +1,68 @@
+package chaos
+
+import (
+	"log/slog"
+	"os"
+	"os/signal"
+	"runtime/pprof"
+	"testing"
+	"time"
+
+	"github.com/roced/roced/cmd/roced/internal/cli"
+	"github.com/roced/roced/cmd/roced/run"
+	"github.com/roced/roced/internal/lab/labtest"
+	"github.com/spf13/cobra"
+	"golang.org/x/sys/unix"
+)
+
+const (
+	// childVariable makes the test binary be a service or a program.
+	childVariable = "ROCED_CHAOS_CHILD"
+	// stacksVariable is where a service writes its goroutines to at each SIGUSR1.
+	stacksVariable = "ROCED_CHAOS_STACKS"
+)
+
+// patience is how long the tests wait for what does not come.
+const patience = time.Minute
+
+func TestMain(m *testing.M) {
+	if os.Getenv(childVariable) == "" {
+		labtest.Main(m)
+	}
+	if path := os.Getenv(stacksVariable); path != "" {
+		go writeStacks(path)
+	}
+	cli.Main(func(*slog.Logger) []*cobra.Command { return []*cobra.Command{run.New(), programCommand()} })
+}
+
+// writeStacks writes at each SIGUSR1 how many goroutines there are, and what each does.
+func writeStacks(path string) {
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, unix.SIGUSR1)
+	for range signals {
+		file, err := os.Create(path + ".new")
+		if err == nil {
+			err = pprof.Lookup("goroutine").WriteTo(file, 1)
+			_ = file.Close()
+		}
+		if err == nil {
+			_ = os.Rename(path+".new", path)
+		}
+	}
+}
+
+func check(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func eventually(t testing.TB, what string, is func() bool) {
+	t.Helper()
+	for end := time.Now().Add(patience); !is(); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("never: %s", what)
+		}
+	}
+}

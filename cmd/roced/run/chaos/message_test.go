@@ -1,0 +1,86 @@
+package chaos
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+
+	"github.com/roced/roced/verbs"
+	"github.com/roced/roced/verbs/ud"
+)
+
+// head is what stands at the front of a message: who sent it, to whom, and which it is. It is
+// followed by bytes that only this message has.
+type head struct {
+	Program uint32    // who sent it
+	PID     uint32    // in which life
+	From    verbs.QPN // and queue pair
+	Round   uint32    // 0 outside of rounds
+	To      verbs.GID // a queue pair's or a group
+	ToQPN   verbs.QPN
+	Number  uint64 // of the messages from this queue pair to there, from 1
+}
+
+var headLength = binary.Size(head{})
+
+// encode makes a message of a length in bytes, at least headLength.
+func (h *head) encode(length int) []byte {
+	message := make([]byte, length)
+	if _, err := binary.Encode(message, binary.LittleEndian, h); err != nil {
+		panic(err) // too short: a mistake of this test
+	}
+	h.fill(message[headLength:])
+	return message
+}
+
+// fill makes the bytes of this message alone (splitmix64).
+func (h *head) fill(tail []byte) {
+	state := h.Number<<20 ^ uint64(h.From)<<40 ^ uint64(h.Program)<<8 ^ uint64(h.PID)<<24 ^ uint64(len(tail))
+	for i := 0; i < len(tail); i += 8 {
+		state += 0x9e3779b97f4a7c15
+		z := (state ^ state>>30) * 0xbf58476d1ce4e5b9
+		var word [8]byte
+		binary.LittleEndian.PutUint64(word[:], z^z>>27)
+		copy(tail[i:], word[:])
+	}
+}
+
+// flow is the messages of one queue pair to one destination.
+type flow struct {
+	program, pid uint32
+	from         verbs.QPN
+	to           verbs.GID
+	toQPN        verbs.QPN
+}
+
+// checker checks the messages that a queue pair receives.
+type checker struct {
+	own  verbs.QPN
+	last map[flow]uint64 // the numbers of the last
+}
+
+// check says what is wrong with a message: it is not as it was sent, it is for somebody else, it was
+// not sent by who it came from, or it came after a later one.
+func (c *checker) check(m *ud.Message) (h head, err error) {
+	if len(m.Data) < headLength {
+		return h, fmt.Errorf("a message of %d bytes", len(m.Data))
+	}
+	if _, err := binary.Decode(m.Data, binary.LittleEndian, &h); err != nil {
+		return h, err
+	}
+	want := make([]byte, len(m.Data)-headLength)
+	h.fill(want)
+	f := flow{h.Program, h.PID, h.From, h.To, h.ToQPN}
+	switch {
+	case !bytes.Equal(m.Data[headLength:], want):
+		return h, fmt.Errorf("the bytes of %+v are not those that were sent", h)
+	case h.From != m.From.QPN:
+		return h, fmt.Errorf("%+v came from %v", h, m.From)
+	case h.ToQPN != c.own && h.ToQPN != verbs.MulticastQPN:
+		return h, fmt.Errorf("%+v came to %v", h, c.own)
+	case h.Number <= c.last[f]:
+		return h, fmt.Errorf("%+v came after number %d", h, c.last[f])
+	}
+	c.last[f] = h.Number
+	return h, nil
+}

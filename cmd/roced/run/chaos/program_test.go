@@ -1,0 +1,186 @@
+package chaos
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/roced/roced/verbs"
+	"github.com/roced/roced/verbs/ud"
+	"github.com/spf13/cobra"
+)
+
+// commonGroup is the group that all programs are members of.
+var commonGroup = netip.MustParseAddr("239.77.0.1")
+
+// order is what the test tells a program, a line each.
+type order struct {
+	Do     string    // settle, round, wild, counters
+	Round  uint32    // of a round
+	To     []ud.Addr // where it sends
+	Count  int       // so many messages to each
+	Expect int       // how many it is to receive
+	Seed   uint64    // of wild
+}
+
+// answer is what a program says: one to each order, and faults at any time.
+type answer struct {
+	Done     bool            `json:",omitempty"`
+	Fault    string          `json:",omitempty"`
+	Addr     ud.Addr         `json:",omitzero"`
+	Received int             `json:",omitempty"`
+	Counters []verbs.Counter `json:",omitempty"`
+}
+
+// program is a process that uses the service.
+type program struct {
+	id     uint32
+	socket string
+	folder string // where programs leave their addresses
+
+	session *session
+	wild    sync.WaitGroup
+	calm    chan struct{} // closed to end the wildness
+
+	mu       sync.Mutex
+	say      *json.Encoder
+	received map[uint32]int // by round
+	more     *sync.Cond     // there is
+}
+
+func programCommand() *cobra.Command {
+	p := &program{received: map[uint32]int{}, say: json.NewEncoder(os.Stdout)}
+	p.more = sync.NewCond(&p.mu)
+	cmd := &cobra.Command{Use: "program", RunE: func(*cobra.Command, []string) error { return p.run() }}
+	cmd.Flags().Uint32Var(&p.id, "id", 0, "number")
+	cmd.Flags().StringVar(&p.socket, "socket", "", "socket of the service")
+	cmd.Flags().StringVar(&p.folder, "folder", "", "folder of the addresses")
+	return cmd
+}
+
+// run does what it is told, until nobody tells it any more.
+func (p *program) run() error {
+	orders := bufio.NewScanner(os.Stdin)
+	orders.Buffer(nil, 1<<20)
+	for orders.Scan() {
+		var o order
+		if err := json.Unmarshal(orders.Bytes(), &o); err != nil {
+			return err
+		}
+		a, err := p.do(&o)
+		if err != nil {
+			p.fault(fmt.Errorf("%s: %w", o.Do, err))
+		}
+		a.Done = true
+		p.tell(a)
+	}
+	p.settle()
+	if p.session == nil {
+		return orders.Err()
+	}
+	return p.session.close()
+}
+
+func (p *program) do(o *order) (a answer, err error) {
+	switch o.Do {
+	case "settle":
+		p.settle()
+		if err = p.connect(); err == nil {
+			a.Addr = p.session.Addr()
+		}
+	case "round":
+		a.Received, err = p.round(o)
+	case "wild":
+		p.goWild(o.Seed)
+	case "counters":
+		a.Counters, err = p.session.verbs.Counters()
+	default:
+		err = fmt.Errorf("unknown order %q", o.Do)
+	}
+	return a, err
+}
+
+func (p *program) tell(a answer) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	_ = p.say.Encode(a)
+}
+
+// fault tells of something that must not be.
+func (p *program) fault(err error) {
+	p.tell(answer{Fault: fmt.Sprintf("program %d, process %d: %v", p.id, os.Getpid(), err)})
+}
+
+// note counts a message.
+func (p *program) note(round uint32) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.received[round]++
+	p.more.Broadcast()
+}
+
+// connect dials until it succeeds, if the session has ended. Between the end of one and the next there
+// may be no service, and no device.
+func (p *program) connect() error {
+	if p.session != nil && p.session.client.Err() == nil {
+		return nil
+	}
+	if p.session != nil {
+		if err := p.session.close(); err != nil {
+			return fmt.Errorf("close after the end: %w", err)
+		}
+		p.session = nil
+	}
+	for end := time.Now().Add(patience); ; time.Sleep(5 * time.Millisecond) {
+		s, err := p.dial()
+		if err == nil {
+			p.session = s
+			return p.publish()
+		}
+		if time.Now().After(end) {
+			return fmt.Errorf("connect: %w", err)
+		}
+	}
+}
+
+// publish leaves the address for the other programs, each in a file.
+func (p *program) publish() error {
+	path := filepath.Join(p.folder, strconv.Itoa(int(p.id)))
+	text, err := p.session.Addr().MarshalText()
+	if err == nil {
+		err = os.WriteFile(path+".new", text, 0o644)
+	}
+	if err == nil {
+		err = os.Rename(path+".new", path)
+	}
+	return err
+}
+
+// round sends, and waits until it has received what it is to.
+func (p *program) round(o *order) (received int, err error) {
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	for i, to := range o.To {
+		length := headLength + (int(o.Round)*131+i*17)%(1024-headLength)
+		if err := p.session.send(ctx, to, o.Round, o.Count, length); err != nil {
+			return 0, err
+		}
+	}
+	if err := p.session.Flush(ctx); err != nil {
+		return 0, err
+	}
+	defer context.AfterFunc(ctx, p.more.Broadcast)()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for p.received[o.Round] < o.Expect && ctx.Err() == nil {
+		p.more.Wait()
+	}
+	return p.received[o.Round], nil
+}

@@ -1,0 +1,114 @@
+package chaos
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"sync"
+	"sync/atomic"
+
+	"github.com/roced/roced/verbs"
+	"github.com/roced/roced/verbs/client"
+	"github.com/roced/roced/verbs/ud"
+)
+
+// session is what a program has of the service: it lasts until the program closes it, or the service
+// or its device is gone.
+type session struct {
+	*ud.Endpoint
+	client  *client.Client
+	verbs   *verbs.Context
+	program *program
+	numbers map[ud.Addr]uint64 // of the last messages, by destination
+	closed  atomic.Bool        // by the program
+	readers sync.WaitGroup
+}
+
+// dial opens a device, joins the common group, and begins to receive.
+func (p *program) dial() (*session, error) {
+	c, err := client.Dial(p.socket, "eth0")
+	if err != nil {
+		return nil, err
+	}
+	v, err := verbs.Open(c)
+	if err != nil {
+		return nil, errors.Join(err, c.Close())
+	}
+	e, err := ud.Listen(v, ud.Options{RecvDepth: 1024, MaxMessage: 1024})
+	if err != nil {
+		return nil, errors.Join(err, v.Close())
+	}
+	s := &session{Endpoint: e, client: c, verbs: v, program: p, numbers: map[ud.Addr]uint64{}}
+	if err := e.Join(commonGroup); err != nil {
+		return nil, errors.Join(err, s.close())
+	}
+	s.readers.Go(s.receive)
+	s.readers.Go(s.readEvents)
+	return s, nil
+}
+
+// close ends the session. That it had ended already is no error.
+func (s *session) close() error {
+	s.closed.Store(true)
+	_ = s.Endpoint.Close() // the context's close has the errors that matter
+	err := s.verbs.Close()
+	s.readers.Wait()
+	return err
+}
+
+// receive checks what arrives, until the session ends.
+func (s *session) receive() {
+	c := checker{own: s.Addr().QPN, last: map[flow]uint64{}}
+	for {
+		m, err := s.Recv(context.Background())
+		if err != nil {
+			if !s.isOver(err) {
+				s.program.fault(fmt.Errorf("receive: %w", err))
+			}
+			return
+		}
+		h, err := c.check(&m)
+		if err != nil {
+			s.program.fault(err)
+		}
+		s.program.note(h.Round)
+		m.Release()
+	}
+}
+
+// readEvents reads events until the session ends, and insists that its end was one, unless the program
+// has closed it.
+func (s *session) readEvents() {
+	fatal := false
+	for {
+		report, err := s.verbs.GetAsyncEvent(context.Background())
+		if err != nil {
+			if !s.isOver(err) || !fatal && !s.closed.Load() {
+				s.program.fault(fmt.Errorf("events ended, with a fatal one: %t: %w", fatal, err))
+			}
+			return
+		}
+		fatal = fatal || report.Type == verbs.EventDeviceFatal
+	}
+}
+
+// isOver says whether an error means that the session has ended.
+func (s *session) isOver(err error) bool {
+	return errors.Is(err, verbs.ErrDeviceFatal) || s.closed.Load() && (errors.Is(err, verbs.ErrClosed) || errors.Is(err, verbs.ErrObjectClosed))
+}
+
+// send sends messages to a place.
+func (s *session) send(ctx context.Context, to ud.Addr, round uint32, count, length int) error {
+	messages := make([]ud.Message, count)
+	for i := range messages {
+		h := head{
+			Program: s.program.id, PID: uint32(os.Getpid()), From: s.Addr().QPN, Round: round,
+			To: to.GID, ToQPN: to.QPN, Number: s.numbers[to] + uint64(i) + 1,
+		}
+		messages[i] = ud.Message{To: to, Data: h.encode(length)}
+	}
+	s.numbers[to] += uint64(count)
+	_, err := s.SendBatch(ctx, messages)
+	return err
+}

@@ -1,0 +1,231 @@
+package chaos
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/roced/roced/verbs"
+	"github.com/roced/roced/verbs/ud"
+)
+
+// goWild does all that a program can do, in any order, until settle.
+func (p *program) goWild(seed uint64) {
+	r := rand.New(rand.NewPCG(seed, uint64(p.id)))
+	p.calm = make(chan struct{})
+	steps := []func(*rand.Rand) error{
+		p.sendToOthers, p.sendToOthers, p.sendToOthers, p.sendToGroup, p.sendToNobody,
+		p.joinAndLeave, p.makeObjects, p.exhaustQPs, p.exhaustMemory, p.dialAnew,
+	}
+	p.wild.Go(func() {
+		for !isClosed(p.calm) {
+			err := p.connect()
+			if err == nil {
+				err = p.expected(steps[r.IntN(len(steps))](r))
+			}
+			if err != nil {
+				p.fault(err)
+			}
+		}
+	})
+}
+
+// settle ends the wildness.
+func (p *program) settle() {
+	if p.calm != nil {
+		close(p.calm)
+		p.wild.Wait()
+		p.calm = nil
+	}
+}
+
+func isClosed(c <-chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
+	}
+}
+
+// expected drops the errors that a host gives on which everything changes. That the session is over is
+// one: the next step begins with another.
+func (p *program) expected(err error) error {
+	for _, usual := range []error{
+		verbs.ErrDeviceFatal, verbs.ErrUnreachable, verbs.ErrNoGID, verbs.ErrLimit, context.DeadlineExceeded, ud.ErrTooLong,
+	} {
+		if errors.Is(err, usual) {
+			return nil
+		}
+	}
+	return err
+}
+
+// moment is how long a step waits for something that may not come.
+const moment = 50 * time.Millisecond
+
+func (p *program) sendTo(r *rand.Rand, to ud.Addr) error {
+	ctx, cancel := context.WithTimeout(context.Background(), moment)
+	defer cancel()
+	return p.session.send(ctx, to, 0, 1+r.IntN(2*burst), headLength+r.IntN(1024-headLength))
+}
+
+// sendToOthers sends to where a program said that it is; it may be dead by now.
+func (p *program) sendToOthers(r *rand.Rand) error {
+	names, err := filepath.Glob(filepath.Join(p.folder, "*"))
+	if err != nil || len(names) == 0 {
+		return err
+	}
+	text, err := os.ReadFile(names[r.IntN(len(names))])
+	if err != nil {
+		return nil // the name of a file that is not complete yet has gone
+	}
+	to, err := ud.ParseAddr(string(text))
+	if err != nil {
+		return nil // not complete yet
+	}
+	return p.sendTo(r, to)
+}
+
+func (p *program) sendToGroup(r *rand.Rand) error { return p.sendTo(r, ud.Group(commonGroup)) }
+
+func (p *program) sendToNobody(r *rand.Rand) error {
+	nobody := verbs.GIDFromAddr(netip.AddrFrom4([4]byte{10, 77, 0, byte(100 + r.IntN(100))}))
+	return p.sendTo(r, ud.Addr{GID: nobody, QPN: 7, QKey: verbs.UDPQKey})
+}
+
+func (p *program) joinAndLeave(r *rand.Rand) error {
+	group := netip.AddrFrom4([4]byte{239, 77, 1, byte(r.IntN(8))})
+	if err := p.session.Join(group); err != nil {
+		return err
+	}
+	if r.IntN(4) == 0 {
+		return nil // the session's end leaves it
+	}
+	pause(r, moment/10)
+	return p.session.Leave(group)
+}
+
+// makeObjects makes one of each, with requests on them, and frees them.
+func (p *program) makeObjects(r *rand.Rand) (err error) {
+	v := p.session.verbs
+	pd, err := v.AllocPD()
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, pd.Close()) }()
+	mr, err := pd.AllocMR(1+r.IntN(1<<18), verbs.AccessLocalWrite)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, mr.Close()) }()
+	if at := firstNonZero(mr.Bytes()); at >= 0 {
+		return fmt.Errorf("memory that is new is not empty, at byte %d of %d", at, len(mr.Bytes()))
+	}
+	for i := range mr.Bytes() {
+		mr.Bytes()[i] = byte(p.id) + 1 // nobody is ever to see that
+	}
+	return p.makeQueues(pd)
+}
+
+func firstNonZero(memory []byte) int {
+	for i, b := range memory {
+		if b != 0 {
+			return i
+		}
+	}
+	return -1
+}
+
+func (p *program) makeQueues(pd *verbs.PD) (err error) {
+	cq, err := p.session.verbs.CreateCQ(64)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, cq.Close()) }()
+	qp, err := pd.CreateQP(&verbs.QPInitAttr{Type: verbs.QPTypeUD, SendCQ: cq, RecvCQ: cq, Cap: verbs.QPCap{MaxSendWR: 8, MaxRecvWR: 8}})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, qp.Close()) }()
+	if err := qp.Activate(verbs.UDPQKey); err != nil {
+		return err
+	}
+	for id := range uint64(8) {
+		if err := qp.PostRecv([]verbs.RecvWR{{ID: id}}); err != nil {
+			return err
+		}
+	}
+	return qp.Modify(&verbs.QPAttr{State: verbs.QPStateErr}, verbs.QPAttrState)
+}
+
+// exhaustQPs makes queue pairs until there are no more to be had, and frees them.
+func (p *program) exhaustQPs(*rand.Rand) (err error) {
+	pd, err := p.session.verbs.AllocPD()
+	if err != nil {
+		return err
+	}
+	cq, err := p.session.verbs.CreateCQ(8)
+	if err != nil {
+		return errors.Join(err, pd.Close())
+	}
+	var all []*verbs.QP
+	for err == nil {
+		var qp *verbs.QP
+		if qp, err = pd.CreateQP(&verbs.QPInitAttr{Type: verbs.QPTypeUD, SendCQ: cq, RecvCQ: cq}); err == nil {
+			all = append(all, qp)
+		}
+	}
+	err = p.expected(err)
+	for _, qp := range all {
+		err = errors.Join(err, qp.Close())
+	}
+	return errors.Join(err, cq.Close(), pd.Close())
+}
+
+// exhaustMemory takes memory until there is no more.
+func (p *program) exhaustMemory(r *rand.Rand) (err error) {
+	pd, err := p.session.verbs.AllocPD()
+	if err != nil {
+		return err
+	}
+	var all []*verbs.MR
+	for err == nil {
+		var mr *verbs.MR
+		if mr, err = pd.AllocMR(1<<20+r.IntN(8<<20), verbs.AccessLocalWrite); err == nil {
+			all = append(all, mr)
+		}
+	}
+	err = p.expected(err)
+	for _, mr := range all {
+		err = errors.Join(err, mr.Close())
+	}
+	return errors.Join(err, pd.Close())
+}
+
+// dialAnew closes the session, in the middle of its traffic, or just has another one besides.
+func (p *program) dialAnew(r *rand.Rand) error {
+	if r.IntN(2) == 0 {
+		other, err := p.dial()
+		if err != nil {
+			return p.refused(err)
+		}
+		return other.close()
+	}
+	err := p.session.close()
+	p.session = nil
+	return err
+}
+
+// refused drops the errors of a service that is not there, or that has no device, or no more room.
+func (p *program) refused(err error) error {
+	if errors.Is(err, verbs.ErrHost) {
+		return nil
+	}
+	return err
+}

@@ -1,0 +1,184 @@
+package chaos
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/roced/roced/datapath"
+	"github.com/roced/roced/internal/lab"
+	"github.com/roced/roced/internal/lab/labtest"
+	"github.com/roced/roced/verbs/ud"
+)
+
+// world is two hosts and ten programs.
+type world struct {
+	*testing.T
+	hosts  [2]*host
+	folder string // of the programs' addresses
+	faults chan string
+	all    sync.WaitGroup // who collects the faults
+	round  uint32
+
+	programs [10]*child
+}
+
+func newWorld(t *testing.T) *world {
+	t.Helper()
+	pair := labtest.Pair(t, lab.WithQueues(queues))
+	w := &world{T: t, faults: make(chan string), folder: newFolder(t)}
+	w.hosts[0] = newHost(t, pair.A, "a", "10.77.0.1/24", "fd77::1/64")
+	w.hosts[1] = newHost(t, pair.B, "b", "10.77.0.2/24", "fd77::2/64")
+	w.all.Go(w.collect)
+	t.Cleanup(func() {
+		for _, c := range w.programs {
+			if c != nil && c.ProcessState == nil {
+				c.kill()
+			}
+		}
+		close(w.faults)
+		w.all.Wait()
+	})
+	for _, h := range w.hosts {
+		h.await(t)
+	}
+	return w
+}
+
+// newFolder is one that all users can write to.
+func newFolder(t testing.TB) string {
+	t.Helper()
+	folder, err := os.MkdirTemp("", "roced-chaos")
+	check(t, err)
+	t.Cleanup(func() { check(t, os.RemoveAll(folder)) })
+	check(t, os.Chmod(folder, 0o777))
+	return folder
+}
+
+// maxFaults is how many faults are told.
+const maxFaults = 20
+
+func (w *world) collect() {
+	n := 0
+	for fault := range w.faults {
+		if n++; n <= maxFaults {
+			w.Error(fault)
+		}
+	}
+}
+
+// hostOf is the host whose service a program uses.
+func (w *world) hostOf(id int) *host { return w.hosts[id%2] }
+
+func (w *world) startProgram(id int) {
+	w.Helper()
+	w.programs[id] = startProgram(w, id, w.hostOf(id).socket(), w.folder, w.faults)
+}
+
+func (w *world) startAll() {
+	w.Helper()
+	for id := range w.programs {
+		w.startProgram(id)
+	}
+}
+
+// endAll has all programs end by themselves.
+func (w *world) endAll() {
+	w.Helper()
+	for _, c := range w.programs {
+		check(w, c.end())
+	}
+}
+
+// askAll gives each program an order, all at once, and gives the answers.
+func (w *world) askAll(orderOf func(id int) order) (answers [10]answer) {
+	w.Helper()
+	var all sync.WaitGroup
+	var failed [10]error
+	for id, c := range w.programs {
+		all.Go(func() { answers[id], failed[id] = c.ask(orderOf(id)) })
+	}
+	all.Wait()
+	check(w, errors.Join(failed[:]...))
+	return answers
+}
+
+// settle has all programs connect, if they are not, and gives their addresses.
+func (w *world) settle() (addresses []ud.Addr) {
+	w.Helper()
+	for _, a := range w.askAll(func(int) order { return order{Do: "settle"} }) {
+		addresses = append(addresses, a.Addr)
+	}
+	return addresses
+}
+
+// burst is how many messages a program sends to each destination in a round. What all send fits into
+// the receive queues.
+const burst = 32
+
+// rounds has every program send to every program, itself included, and to the group, and insists that
+// all receive all: nothing is lost, at this pace.
+func (w *world) rounds(n int) {
+	w.Helper()
+	to := append(w.settle(), ud.Group(commonGroup))
+	expect := 2 * len(w.programs) * burst
+	for range n {
+		w.round++
+		answers := w.askAll(func(int) order { return order{Do: "round", Round: w.round, To: to, Count: burst, Expect: expect} })
+		for id, a := range answers {
+			if a.Received != expect {
+				w.Errorf("round %d: program %d has received %d messages of %d", w.round, id, a.Received, expect)
+			}
+		}
+		if w.Failed() {
+			w.Fatalf("counters:\na: %s\nb: %s", w.counters(0), w.counters(1))
+		}
+	}
+}
+
+// counted are a service's counters by their names.
+type counted map[string]uint64
+
+func (c counted) String() string {
+	var parts []string
+	for name, n := range c {
+		if n > 0 {
+			parts = append(parts, fmt.Sprint(name, " ", n))
+		}
+	}
+	return strings.Join(parts, ", ")
+}
+
+// counters asks a program for those of its host. Programs 0 and 1 are on the hosts of these numbers.
+func (w *world) counters(host int) counted {
+	w.Helper()
+	a, err := w.programs[host].ask(order{Do: "counters"})
+	check(w, err)
+	all := counted{}
+	for _, c := range a.Counters {
+		all[c.Place+" "+c.Name] = c.Value
+	}
+	return all
+}
+
+// addsUp insists that every packet is in one counter: what was redirected is the sockets' or the
+// engine's, and what the engine has received was delivered or dropped by name.
+func (w *world) addsUp(c counted) {
+	w.Helper()
+	var dropped uint64
+	for _, reason := range datapath.Reasons() {
+		if !reason.Unsent() {
+			dropped += c["engine drop_"+reason.String()]
+		}
+	}
+	if received := c["engine received"] + c["engine copies"]; received != c["engine delivered"]+dropped {
+		w.Errorf("%d received and copied, %d delivered and %d dropped: %s", received, c["engine delivered"], dropped, c)
+	}
+	inSockets := c["socket rx_dropped"] + c["socket rx_ring_full"] + c["socket malformed"]
+	if fromWire := c["engine received"] - c["engine loopback"]; c["XDP redirected"] != fromWire+inSockets {
+		w.Errorf("%d redirected, %d dropped by sockets and %d received by the engine: %s", c["XDP redirected"], inSockets, fromWire, c)
+	}
+}
