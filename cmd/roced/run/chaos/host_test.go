@@ -27,6 +27,9 @@ type host struct {
 	service *exec.Cmd
 }
 
+// queues is how many receive and send queues the links have at most.
+const queues = 3
+
 // limits are low enough for a program to reach them.
 const limits = `[limits]
 clients = 8

@@ -14,13 +14,11 @@ import (
 	"github.com/vishvananda/netlink"
 )
 
-// kindOf is the kind of a descriptor: its target in /proc, without what tells one from another.
-func kindOf(target string) string {
-	if kind, _, is := strings.Cut(target, ":["); is {
-		return kind
-	}
-	return target
-}
+// numbers are what tells a descriptor's target from others of its kind.
+var numbers = regexp.MustCompile(`[0-9]+`)
+
+// kindOf is the kind of a descriptor, by its target in /proc.
+func kindOf(target string) string { return numbers.ReplaceAllString(target, "#") }
 
 // holds is what a service has of the kernel and of its own.
 type holds struct {

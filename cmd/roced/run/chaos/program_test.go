@@ -93,7 +93,7 @@ func (p *program) do(o *order) (a answer, err error) {
 	case "settle":
 		p.settle()
 		if err = p.connect(); err == nil {
-			a.Addr = p.session.Addr()
+			err, a.Addr = p.flush(), p.session.Addr()
 		}
 	case "round":
 		a.Received, err = p.round(o)
@@ -148,6 +148,13 @@ func (p *program) connect() error {
 			return fmt.Errorf("connect: %w", err)
 		}
 	}
+}
+
+// flush waits for what the wildness has posted, some of which cannot be sent.
+func (p *program) flush() error {
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	return p.expected(p.session.Flush(ctx))
 }
 
 // publish leaves the address for the other programs, each in a file.

@@ -7,6 +7,7 @@ import (
 	"os"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/roced/roced/verbs"
 	"github.com/roced/roced/verbs/client"
@@ -63,7 +64,7 @@ func (s *session) receive() {
 	for {
 		m, err := s.Recv(context.Background())
 		if err != nil {
-			if !s.isOver(err) {
+			if !s.ends() {
 				s.program.fault(fmt.Errorf("receive: %w", err))
 			}
 			return
@@ -90,6 +91,16 @@ func (s *session) readEvents() {
 			return
 		}
 		fatal = fatal || report.Type == verbs.EventDeviceFatal
+	}
+}
+
+// ends says whether the session comes to its end, before which requests are flushed.
+func (s *session) ends() bool {
+	select {
+	case <-s.client.Done():
+		return true
+	case <-time.After(patience):
+		return s.closed.Load()
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 
 	"github.com/roced/roced/verbs"
 	"github.com/roced/roced/verbs/ud"
+	"golang.org/x/sys/unix"
 )
 
 // goWild does all that a program can do, in any order, until settle.
@@ -58,10 +59,14 @@ func isClosed(c <-chan struct{}) bool {
 func (p *program) expected(err error) error {
 	for _, usual := range []error{
 		verbs.ErrDeviceFatal, verbs.ErrUnreachable, verbs.ErrNoGID, verbs.ErrLimit, context.DeadlineExceeded, ud.ErrTooLong,
+		unix.ENODEV, unix.ENETDOWN, // before the device has noticed
 	} {
 		if errors.Is(err, usual) {
 			return nil
 		}
+	}
+	if errors.As(err, new(*ud.SendError)) { // longer than an MTU that has just changed
+		return nil
 	}
 	return err
 }

@@ -1,0 +1,253 @@
+package chaos
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"strconv"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/roced/roced/internal/lab"
+	"github.com/safchain/ethtool"
+	"github.com/vishvananda/netlink"
+	"golang.org/x/sys/unix"
+)
+
+const (
+	// chaosVariable is for how long TestChaos goes on; "make chaos" sets it. Without it every actor
+	// takes a few steps.
+	chaosVariable = "ROCED_CHAOS"
+	// seedVariable repeats what a seed gave, as far as time lets it.
+	seedVariable = "ROCED_CHAOS_SEED"
+	chaosSteps   = 8
+)
+
+// chaos is a world in which everything happens at once.
+type chaos struct {
+	*world
+	seed  uint64
+	end   time.Time // zero: after a few steps
+	links sync.Mutex
+}
+
+// actor does one thing again and again.
+type actor struct {
+	name string
+	step func(r *rand.Rand)
+}
+
+// TestChaos has programs and services killed, stopped and started again, links flap, go and come back,
+// addresses, queues and limits change, while all programs do all that they can. Then everything works
+// as before, every packet is in a counter, and nothing is left.
+func TestChaos(t *testing.T) {
+	c := &chaos{seed: rand.Uint64()}
+	if text := os.Getenv(seedVariable); text != "" {
+		var err error
+		c.seed, err = strconv.ParseUint(text, 10, 64)
+		check(t, err)
+	}
+	if text := os.Getenv(chaosVariable); text != "" {
+		long, err := time.ParseDuration(text)
+		check(t, err)
+		c.end = time.Now().Add(long)
+	}
+	t.Logf("%s=%d, until %v", seedVariable, c.seed, c.end)
+	c.world = newWorld(t)
+	before := c.calm()
+	c.startAll()
+	c.settle()
+	c.askAll(func(id int) order { return order{Do: "wild", Seed: c.seed} })
+	var actors sync.WaitGroup
+	for i, a := range c.actors() {
+		actors.Go(func() { c.act(a, rand.New(rand.NewPCG(c.seed, uint64(i)))) })
+	}
+	actors.Wait()
+	if t.Failed() {
+		t.FailNow()
+	}
+	after := c.calm()
+	for i, h := range c.hosts {
+		h.holdsNoMore(t, before[i], after[i])
+		h.terminate(t)
+		h.leftNothing(t)
+	}
+}
+
+// calm has programs, which may be wild, exchange messages of which none is lost, and end. It gives what
+// the services have then.
+func (c *chaos) calm() (now [2]holds) {
+	c.Helper()
+	if c.programs[0] == nil {
+		c.startAll()
+	}
+	c.rounds(3)
+	for i, h := range c.hosts {
+		counters := c.counters(i)
+		c.addsUp(counters)
+		c.Logf("%s: %v", h.name, counters)
+	}
+	c.endAll()
+	for i, h := range c.hosts {
+		h.holdsNothing(c)
+		now[i] = h.holds(c)
+	}
+	return now
+}
+
+func (c *chaos) act(a actor, r *rand.Rand) {
+	n := 0
+	for ; c.end.IsZero() && n < chaosSteps || time.Now().Before(c.end); n++ {
+		if c.Failed() {
+			break
+		}
+		a.step(r)
+	}
+	c.Logf("%s: %d steps", a.name, n)
+}
+
+func (c *chaos) actors() []actor {
+	return []actor{
+		{"programs 0 to 4", func(r *rand.Rand) { c.disturbProgram(r, r.IntN(5)) }},
+		{"programs 5 to 9", func(r *rand.Rand) { c.disturbProgram(r, 5+r.IntN(5)) }},
+		{"service a", func(r *rand.Rand) { c.disturbService(r, c.hosts[0]) }},
+		{"service b", func(r *rand.Rand) { c.disturbService(r, c.hosts[1]) }},
+		{"links", c.disturbLink},
+	}
+}
+
+// disturbProgram kills one, or stops it for a while.
+func (c *chaos) disturbProgram(r *rand.Rand, id int) {
+	pause(r, 200*time.Millisecond)
+	p := c.programs[id]
+	if r.IntN(2) == 0 {
+		_ = p.Process.Signal(unix.SIGSTOP)
+		pause(r, time.Second)
+		if r.IntN(2) == 0 {
+			_ = p.Process.Signal(unix.SIGCONT)
+			return
+		}
+	}
+	p.kill()
+	c.startProgram(id)
+	if _, err := c.programs[id].ask(order{Do: "settle"}); err != nil {
+		c.Error(err)
+	}
+	if _, err := c.programs[id].ask(order{Do: "wild", Seed: r.Uint64()}); err != nil {
+		c.Error(err)
+	}
+}
+
+// disturbService kills it, ends it, stops it for a while, or has it read other limits.
+func (c *chaos) disturbService(r *rand.Rand, h *host) {
+	pause(r, 2*time.Second)
+	switch r.IntN(4) {
+	case 0:
+		h.signal(unix.SIGSTOP)
+		pause(r, time.Second)
+		h.signal(unix.SIGCONT)
+	case 1:
+		h.kill()
+		pause(r, 200*time.Millisecond)
+		h.start(c)
+	case 2:
+		h.terminate(c)
+		h.start(c)
+	case 3:
+		h.signal(unix.SIGHUP)
+	}
+}
+
+// disturbLink changes one thing, and puts it back after a while.
+func (c *chaos) disturbLink(r *rand.Rand) {
+	pause(r, time.Second)
+	h := c.hosts[r.IntN(2)]
+	changes := []func(*rand.Rand, *host) error{c.flap, c.flap, c.changeAddress, c.changeMTU, c.changeQueues, c.replaceLink}
+	if err := changes[r.IntN(len(changes))](r, h); err != nil {
+		c.Error(err)
+	}
+}
+
+func (h *host) eth0() (netlink.Link, error) { return h.Netlink().LinkByName("eth0") }
+
+// flap sets the link down, for a moment or longer.
+func (c *chaos) flap(r *rand.Rand, h *host) error {
+	link, err := h.eth0()
+	if err != nil {
+		return err
+	}
+	for range 1 + r.IntN(5) {
+		err = errors.Join(err, h.Netlink().LinkSetDown(link))
+		pause(r, 100*time.Millisecond)
+		err = errors.Join(err, h.Netlink().LinkSetUp(link))
+		pause(r, 100*time.Millisecond)
+	}
+	return errors.Join(err, h.addAddresses()) // IPv6's went with the link
+}
+
+// addAddresses gives the link those of its addresses that it does not have.
+func (h *host) addAddresses() (err error) {
+	for _, cidr := range h.cidrs {
+		if failed := h.AddAddress("eth0", cidr); !errors.Is(failed, unix.EEXIST) {
+			err = errors.Join(err, failed)
+		}
+	}
+	return err
+}
+
+func (c *chaos) changeAddress(r *rand.Rand, h *host) error {
+	link, err := h.eth0()
+	if err != nil {
+		return err
+	}
+	address, err := netlink.ParseAddr(h.cidrs[0])
+	if err != nil {
+		return err
+	}
+	err = h.Netlink().AddrDel(link, address)
+	pause(r, time.Second)
+	return errors.Join(err, h.addAddresses())
+}
+
+func (c *chaos) changeMTU(r *rand.Rand, h *host) error {
+	link, err := h.eth0()
+	if err != nil {
+		return err
+	}
+	err = h.Netlink().LinkSetMTU(link, 700+r.IntN(800))
+	pause(r, 500*time.Millisecond)
+	return errors.Join(err, h.Netlink().LinkSetMTU(link, 1500), h.addAddresses())
+}
+
+// changeQueues is ethtool -L.
+func (c *chaos) changeQueues(r *rand.Rand, h *host) error {
+	return h.Do(func() error {
+		tool, err := ethtool.NewEthtool()
+		if err != nil {
+			return err
+		}
+		defer tool.Close()
+		_, err = tool.SetChannels("eth0", ethtool.Channels{RxCount: uint32(1 + r.IntN(queues)), TxCount: uint32(1 + r.IntN(queues))})
+		if errors.Is(err, unix.EINVAL) { // a queue with a socket cannot be taken away
+			err = nil
+		}
+		return err
+	})
+}
+
+// replaceLink takes the whole link away, and makes another.
+func (c *chaos) replaceLink(r *rand.Rand, h *host) error {
+	link, err := h.eth0()
+	if err != nil {
+		return err
+	}
+	err = h.Netlink().LinkDel(link)
+	pause(r, time.Second)
+	a, b := c.hosts[0], c.hosts[1]
+	if err := errors.Join(err, lab.Veth(a.Namespace, b.Namespace, "eth0", "eth0", lab.WithQueues(queues))); err != nil {
+		return fmt.Errorf("replace the link: %w", err)
+	}
+	return errors.Join(a.addAddresses(), b.addAddresses())
+}
