@@ -93,7 +93,7 @@ func (p *program) do(o *order) (a answer, err error) {
 	case "settle":
 		p.settle()
 		if err = p.connect(); err == nil {
-			err, a.Addr = p.flush(), p.session.Addr()
+			err, a.Addr, a.Received = p.flush(), p.session.Addr(), p.wildlyReceived()
 		}
 	case "round":
 		a.Received, err = p.round(o)
@@ -124,6 +124,13 @@ func (p *program) note(round uint32) {
 	defer p.mu.Unlock()
 	p.received[round]++
 	p.more.Broadcast()
+}
+
+// wildlyReceived is how many messages have arrived outside of rounds.
+func (p *program) wildlyReceived() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.received[0]
 }
 
 // connect dials until it succeeds, if the session has ended. Between the end of one and the next there

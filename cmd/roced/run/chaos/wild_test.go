@@ -19,21 +19,29 @@ import (
 func (p *program) goWild(seed uint64) {
 	r := rand.New(rand.NewPCG(seed, uint64(p.id)))
 	p.calm = make(chan struct{})
-	steps := []func(*rand.Rand) error{
-		p.sendToOthers, p.sendToOthers, p.sendToOthers, p.sendToGroup, p.sendToNobody,
-		p.joinAndLeave, p.makeObjects, p.exhaustQPs, p.exhaustMemory, p.dialAnew,
-	}
+	rare := []func(*rand.Rand) error{p.sendToNobody, p.joinAndLeave, p.makeObjects, p.exhaustQPs, p.exhaustMemory, p.dialAnew}
 	p.wild.Go(func() {
 		for !isClosed(p.calm) {
 			err := p.connect()
 			if err == nil {
-				err = p.expected(steps[r.IntN(len(steps))](r))
+				err = p.expected(p.step(r, rare))
 			}
 			if err != nil {
 				p.fault(err)
 			}
 		}
 	})
+}
+
+// step sends, most of the time.
+func (p *program) step(r *rand.Rand, rare []func(*rand.Rand) error) error {
+	switch n := r.IntN(100); {
+	case n < len(rare):
+		return rare[n](r)
+	case n < 30:
+		return p.sendToGroup(r)
+	}
+	return p.sendToOthers(r)
 }
 
 // settle ends the wildness.

@@ -109,9 +109,12 @@ func (w *world) askAll(orderOf func(id int) order) (answers [10]answer) {
 // settle has all programs connect, if they are not, and gives their addresses.
 func (w *world) settle() (addresses []ud.Addr) {
 	w.Helper()
+	received := 0
 	for _, a := range w.askAll(func(int) order { return order{Do: "settle"} }) {
 		addresses = append(addresses, a.Addr)
+		received += a.Received
 	}
+	w.Logf("the programs that live have received %d messages outside of rounds", received)
 	return addresses
 }
 
