@@ -1,0 +1,154 @@
+package server
+
+import (
+	"net/netip"
+	"slices"
+	"testing"
+
+	"github.com/roced/roced/verbs"
+	"github.com/roced/roced/verbs/proto"
+)
+
+// whole is a client that has one object of each kind.
+type whole struct {
+	*raw
+	pd, mr, channel, cq, srq, qp, ah, membership verbs.Handle
+	mgid                                         verbs.GID
+}
+
+func (d *daemon) whole(t testing.TB) *whole {
+	t.Helper()
+	w := &whole{raw: d.opened(t)}
+	pd, _ := ask(w.raw, proto.AllocPD, &proto.None{})
+	w.pd = pd.PD
+	mr, _ := ask(w.raw, proto.AllocMR, &verbs.AllocMRRequest{PD: w.pd, Length: 1 << 16, Access: verbs.AccessLocalWrite})
+	channel, ends := ask(w.raw, proto.CreateCompChannel, &proto.None{})
+	t.Cleanup(func() { proto.CloseAll(ends) })
+	cq, _ := ask(w.raw, proto.CreateCQ, &verbs.CreateCQRequest{Entries: 64, EventID: 1, Channel: channel.Channel})
+	srq, _ := ask(w.raw, proto.CreateSRQ, &verbs.CreateSRQRequest{PD: w.pd, Attr: verbs.SRQInitAttr{MaxWR: 16, MaxSGE: 1}, EventID: 2})
+	w.mr, w.channel, w.cq, w.srq = mr.MR, channel.Channel, cq.CQ, srq.SRQ
+	qp, _ := ask(w.raw, proto.CreateQP, &verbs.CreateQPRequest{
+		PD: w.pd, Type: verbs.QPTypeUD, Cap: verbs.QPCap{MaxSendWR: 16, MaxSendSGE: 1}, SendCQ: w.cq, RecvCQ: w.cq, SRQ: w.srq, EventID: 3,
+	})
+	ask(w.raw, proto.ModifyQP, w.init(qp.QP))
+	ah, _ := ask(w.raw, proto.CreateAH, w.aim(w.pd))
+	joined, _ := ask(w.raw, proto.JoinMulticast, &verbs.JoinMulticastRequest{Group: netip.MustParseAddr("239.1.2.3"), Flags: verbs.JoinFullMember})
+	w.qp, w.ah, w.membership, w.mgid = qp.QP, ah.AH, joined.Membership, joined.MGID
+	ask(w.raw, proto.AttachMcast, &verbs.McastRequest{QP: w.qp, MGID: w.mgid})
+	return w
+}
+
+func (w *whole) init(qp verbs.Handle) *verbs.ModifyQPRequest {
+	return &verbs.ModifyQPRequest{
+		QP: qp, Attr: verbs.QPAttr{State: verbs.QPStateInit, Port: 1, QKey: testQKey},
+		Mask: verbs.QPAttrState | verbs.QPAttrPKeyIndex | verbs.QPAttrPort | verbs.QPAttrQKey,
+	}
+}
+
+func (w *whole) aim(pd verbs.Handle) *verbs.CreateAHRequest {
+	return &verbs.CreateAHRequest{PD: pd, Attr: verbs.AHAttr{Port: 1, GRH: verbs.GlobalRoute{DGID: verbs.GIDFromAddr(addressesB[0])}}}
+}
+
+// packets are requests, one of each command, by their codes. Each does what it asks for.
+type packets map[uint16][]byte
+
+func put[Q, G any](p packets, t testing.TB, c proto.Command[Q, G], request *Q) {
+	t.Helper()
+	packet, err := c.EncodeRequest(uint32(c.Code)+100, request)
+	check(t, err)
+	p[c.Code] = packet
+}
+
+func (w *whole) packets() packets {
+	p, t, none := packets{}, w.TB, &proto.None{}
+	group := &verbs.McastRequest{QP: w.qp, MGID: w.mgid}
+	put(p, t, proto.QueryDevice, none)
+	put(p, t, proto.QueryPort, &verbs.QueryPortRequest{Port: 1})
+	put(p, t, proto.QueryGIDTable, &verbs.QueryGIDTableRequest{Port: 1})
+	put(p, t, proto.QueryPKey, &verbs.QueryPKeyRequest{Port: 1})
+	put(p, t, proto.QueryRTValues, none)
+	put(p, t, proto.Counters, none)
+	put(p, t, proto.GetAsyncEvent, none)
+	put(p, t, proto.AllocPD, none)
+	put(p, t, proto.AllocMR, &verbs.AllocMRRequest{PD: w.pd, Length: 4 << 20})
+	put(p, t, proto.ReregMR, &verbs.ReregMRRequest{MR: w.mr, Flags: verbs.ReregChangeAccess})
+	put(p, t, proto.DeregMR, &verbs.DeregMRRequest{MR: w.mr})
+	put(p, t, proto.CreateCompChannel, none)
+	put(p, t, proto.CreateCQ, &verbs.CreateCQRequest{Entries: 1000, EventID: 4, Channel: w.channel})
+	put(p, t, proto.ResizeCQ, &verbs.ResizeCQRequest{CQ: w.cq, Entries: 1000})
+	put(p, t, proto.ModifyCQ, &verbs.ModifyCQRequest{CQ: w.cq, Count: 5, Period: 5})
+	put(p, t, proto.CheckCQ, &verbs.CheckCQRequest{CQ: w.cq})
+	put(p, t, proto.CreateSRQ, &verbs.CreateSRQRequest{PD: w.pd, Attr: verbs.SRQInitAttr{MaxWR: 16, MaxSGE: 1}, EventID: 5})
+	put(p, t, proto.ModifySRQ, &verbs.ModifySRQRequest{SRQ: w.srq, Attr: verbs.SRQAttr{MaxWR: 64}, Mask: verbs.SRQMaxWR})
+	put(p, t, proto.QuerySRQ, &verbs.QuerySRQRequest{SRQ: w.srq})
+	put(p, t, proto.CreateQP, &verbs.CreateQPRequest{PD: w.pd, Type: verbs.QPTypeUD, SendCQ: w.cq, RecvCQ: w.cq, DoorbellIndex: 1, EventID: 6})
+	put(p, t, proto.ModifyQP, &verbs.ModifyQPRequest{QP: w.qp, Attr: verbs.QPAttr{State: verbs.QPStateErr}, Mask: verbs.QPAttrState})
+	put(p, t, proto.QueryQP, &verbs.QueryQPRequest{QP: w.qp})
+	put(p, t, proto.CreateAH, w.aim(w.pd))
+	put(p, t, proto.ModifyAH, &verbs.ModifyAHRequest{AH: w.ah, Attr: w.aim(w.pd).Attr})
+	put(p, t, proto.QueryAH, &verbs.QueryAHRequest{AH: w.ah})
+	put(p, t, proto.DestroyAH, &verbs.DestroyAHRequest{AH: w.ah})
+	put(p, t, proto.AttachMcast, group)
+	put(p, t, proto.DetachMcast, group)
+	put(p, t, proto.JoinMulticast, &verbs.JoinMulticastRequest{Group: netip.MustParseAddr("239.1.2.4"), Flags: verbs.JoinFullMember})
+	put(p, t, proto.LeaveMulticast, &verbs.LeaveMulticastRequest{Membership: w.membership})
+	// These are EBUSY here: others use the object.
+	put(p, t, proto.DeallocPD, &verbs.DeallocPDRequest{PD: w.pd})
+	put(p, t, proto.DestroyCompChannel, &verbs.DestroyCompChannelRequest{Channel: w.channel})
+	put(p, t, proto.DestroyCQ, &verbs.DestroyCQRequest{CQ: w.cq})
+	put(p, t, proto.DestroySRQ, &verbs.DestroySRQRequest{SRQ: w.srq})
+	put(p, t, proto.DestroyQP, &verbs.DestroyQPRequest{QP: w.qp})
+	put(p, t, proto.Close, none)
+	return p
+}
+
+// busy are the commands whose object others use.
+var busy = []uint16{proto.DeallocPD.Code, proto.DestroyCompChannel.Code, proto.DestroyCQ.Code, proto.DestroySRQ.Code, proto.DestroyQP.Code}
+
+// TestDeathInEveryCommand: a client dies when it has given a command, of each kind, and has read no
+// answer. All that it had is gone, and its neighbours notice nothing.
+func TestDeathInEveryCommand(t *testing.T) {
+	r := newRig(t, anyone)
+	stillWell := neighbours(t, r)
+	before := r.a.usage()
+	codes := []uint16{proto.Close.Code}
+	for code := range commands {
+		codes = append(codes, code)
+	}
+	for _, code := range codes {
+		for _, times := range []int{1, 3} {
+			w := r.a.whole(t)
+			packet := w.packets()[code]
+			if packet == nil {
+				t.Fatalf("no request for command %d", code)
+			}
+			for range times {
+				check(t, w.Send(packet))
+			}
+			check(t, w.socket.Close())
+			eventually(t, "all of the client is gone", func() bool { return r.a.usage() == before })
+		}
+		stillWell()
+	}
+	r.a.alone(t, 1)
+}
+
+// TestEveryCommandIsCarriedOut, so that the test above tests what it says.
+func TestEveryCommandIsCarriedOut(t *testing.T) {
+	r := newRig(t, anyone)
+	for code := range commands {
+		if code == proto.GetAsyncEvent.Code {
+			continue // it waits
+		}
+		w := r.a.whole(t)
+		check(t, w.Send(w.packets()[code]))
+		m, ends, err := w.Receive()
+		check(t, err)
+		proto.CloseAll(ends)
+		if m.Kind != proto.Reply && !slices.Contains(busy, code) {
+			cause, _ := proto.DecodeFailure(m.Body)
+			t.Errorf("command %d: %v", code, cause)
+		}
+		check(t, w.socket.Close())
+	}
+}
