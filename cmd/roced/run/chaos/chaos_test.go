@@ -59,7 +59,7 @@ func TestChaos(t *testing.T) {
 	before := c.calm()
 	c.startAll()
 	c.settle()
-	c.askAll(func(id int) order { return order{Do: "wild", Seed: c.seed} })
+	c.askAll(c.programs[:], func(id int) order { return order{Do: "wild", Seed: c.seed} })
 	var actors sync.WaitGroup
 	for i, a := range c.actors() {
 		actors.Go(func() { c.act(a, rand.New(rand.NewPCG(c.seed, uint64(i)))) })
@@ -153,6 +153,7 @@ func (c *chaos) disturbService(r *rand.Rand, h *host) {
 		pause(r, 200*time.Millisecond)
 		h.start(c)
 	case 2:
+		h.listens(c) // before it does, SIGTERM ends it as any process
 		h.terminate(c)
 		h.start(c)
 	case 3:

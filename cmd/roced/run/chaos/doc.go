@@ -18,6 +18,7 @@
 //	host_test.go     a namespace and its service
 //	world_test.go    all of them, and rounds in which nothing may be lost
 //	calm_test.go     rounds while nobody disturbs
+//	killed_test.go   a program that is killed, and one that is stopped
 //	chaos_test.go    programs and services are killed and stopped, links change, limits are reached
 //	left_test.go     what must not be left: descriptors, memory, goroutines, memberships, XDP programs
 //

@@ -91,6 +91,15 @@ func (h *host) await(t testing.TB) {
 	})
 }
 
+// listens waits until the service answers, with a device or without.
+func (h *host) listens(t testing.TB) {
+	t.Helper()
+	eventually(t, "the service on "+h.name+" answers", func() bool {
+		_, err := client.Devices(h.socket())
+		return err == nil
+	})
+}
+
 func (h *host) pid() int {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -94,15 +94,15 @@ func (w *world) endAll() {
 }
 
 // askAll gives each program an order, all at once, and gives the answers.
-func (w *world) askAll(orderOf func(id int) order) (answers [10]answer) {
+func (w *world) askAll(programs []*child, orderOf func(id int) order) []answer {
 	w.Helper()
 	var all sync.WaitGroup
-	var failed [10]error
-	for id, c := range w.programs {
-		all.Go(func() { answers[id], failed[id] = c.ask(orderOf(id)) })
+	answers, failed := make([]answer, len(programs)), make([]error, len(programs))
+	for i, c := range programs {
+		all.Go(func() { answers[i], failed[i] = c.ask(orderOf(c.id)) })
 	}
 	all.Wait()
-	check(w, errors.Join(failed[:]...))
+	check(w, errors.Join(failed...))
 	return answers
 }
 
@@ -110,7 +110,7 @@ func (w *world) askAll(orderOf func(id int) order) (answers [10]answer) {
 func (w *world) settle() (addresses []ud.Addr) {
 	w.Helper()
 	received := 0
-	for _, a := range w.askAll(func(int) order { return order{Do: "settle"} }) {
+	for _, a := range w.askAll(w.programs[:], func(int) order { return order{Do: "settle"} }) {
 		addresses = append(addresses, a.Addr)
 		received += a.Received
 	}
@@ -126,19 +126,31 @@ const burst = 32
 // all receive all: nothing is lost, at this pace.
 func (w *world) rounds(n int) {
 	w.Helper()
-	to := append(w.settle(), ud.Group(commonGroup))
-	expect := 2 * len(w.programs) * burst
+	to := w.settle()
 	for range n {
-		w.round++
-		answers := w.askAll(func(int) order { return order{Do: "round", Round: w.round, To: to, Count: burst, Expect: expect} })
-		for id, a := range answers {
-			if a.Received != expect {
-				w.Errorf("round %d: program %d has received %d messages of %d", w.round, id, a.Received, expect)
-			}
+		w.exchange(w.programs[:], to)
+	}
+}
+
+// exchange is a round: some programs send to these addresses and to the group, and receive what they
+// send to each other.
+func (w *world) exchange(programs []*child, to []ud.Addr) {
+	w.Helper()
+	w.round++
+	to = append(to[:len(to):len(to)], ud.Group(commonGroup))
+	w.receive(programs, order{Do: "round", Round: w.round, To: to, Count: burst, Expect: 2 * len(programs) * burst})
+}
+
+// receive gives programs the order of a round, and insists that each receives what it is to.
+func (w *world) receive(programs []*child, o order) {
+	w.Helper()
+	for i, a := range w.askAll(programs, func(int) order { return o }) {
+		if a.Received != o.Expect {
+			w.Errorf("round %d: program %d has received %d messages of %d", o.Round, programs[i].id, a.Received, o.Expect)
 		}
-		if w.Failed() {
-			w.Fatalf("counters:\na: %s\nb: %s", w.counters(0), w.counters(1))
-		}
+	}
+	if w.Failed() {
+		w.Fatalf("counters:\na: %s\nb: %s", w.counters(0), w.counters(1))
 	}
 }
 

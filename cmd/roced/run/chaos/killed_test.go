@@ -1,0 +1,63 @@
+package chaos
+
+import (
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+// TestKilledProgramLeavesItsGroups: the host is a member while a program is, and no longer when the last
+// one has been killed. Nothing else of it is left, and the others notice nothing.
+func TestKilledProgramLeavesItsGroups(t *testing.T) {
+	w := newWorld(t)
+	w.startAll()
+	w.rounds(1)
+	onA := func(do func(c *child)) {
+		for id := 0; id < len(w.programs); id += 2 {
+			do(w.programs[id])
+		}
+	}
+	if groups := w.hosts[0].memberships(t); len(groups) == 0 {
+		t.Fatal("the host of members is none")
+	}
+	before := w.hosts[1].holds(t)
+	onA(func(c *child) {
+		_, err := c.ask(order{Do: "wild", Seed: 1})
+		check(t, err)
+	})
+	onA((*child).kill)
+	w.hosts[0].holdsNothing(t)
+	for id := 0; id < len(w.programs); id += 2 {
+		w.startProgram(id)
+	}
+	w.rounds(1)
+	w.hosts[1].holdsNoMore(t, before, w.hosts[1].holds(t))
+	w.endAll()
+}
+
+// TestStoppedProgramsCostNobodyAnything: some programs are stopped while others send to them and to the
+// group; those lose nothing. Nor do the stopped ones, when they go on, of what fits into their queues.
+func TestStoppedProgramsCostNobodyAnything(t *testing.T) {
+	w := newWorld(t)
+	w.startAll()
+	w.rounds(1)
+	to := w.settle()
+	going, stopped := w.programs[:6], w.programs[6:]
+	for _, c := range stopped {
+		check(t, c.Process.Signal(unix.SIGSTOP))
+	}
+	for range 2 {
+		w.exchange(going, to)
+	}
+	for _, c := range stopped {
+		check(t, c.Process.Signal(unix.SIGCONT))
+	}
+	for round := w.round - 1; round <= w.round; round++ {
+		w.receive(stopped, order{Do: "round", Round: round, Expect: 2 * len(going) * burst})
+	}
+	w.rounds(2)
+	for i := range w.hosts {
+		w.addsUp(w.counters(i))
+	}
+	w.endAll()
+}
