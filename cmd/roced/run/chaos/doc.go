@@ -20,6 +20,7 @@
 //	calm_test.go     rounds while nobody disturbs
 //	killed_test.go   a program that is killed, and one that is stopped
 //	chaos_test.go    programs and services are killed and stopped, links change, limits are reached
+//	faults_test.go   docs/FAULTS.md names tests that there are
 //	left_test.go     what must not be left: descriptors, memory, goroutines, memberships, XDP programs
 //
 // Nothing is shipped of it.
