@@ -55,7 +55,7 @@ var allowed = map[string][]string{
 	"cmd/roced/internal/card":     {"cmd/roced/internal/cli", "internal/capability", "mcast", "verbs", "verbs/client", "verbs/hca", "verbs/ud"},
 	"cmd/roced/internal/cardtest": {"cmd/roced/internal/card", "verbs/hca", "verbs/ud"},
 	"cmd/roced/internal/cli":      {"internal/capability"},
-	"cmd/roced/internal/cmdtest":  {"cmd/roced/internal/cli", "cmd/roced/internal/meet", "internal/lab", "internal/lab/labtest", "verbs", "verbs/hca"},
+	"cmd/roced/internal/cmdtest":  {"cmd/roced/internal/cli", "cmd/roced/internal/meet", "internal/lab", "internal/lab/labtest", "verbs", "verbs/hca", "verbs/server"},
 	"cmd/roced/internal/config":   {"verbs/hca"},
 	"cmd/roced/internal/manual":   {"cmd/roced/internal/config"},
 	"cmd/roced/internal/meet":     {"cmd/roced/internal/card", "cmd/roced/internal/cli", "verbs", "verbs/hca", "verbs/ud"},

@@ -20,11 +20,11 @@ func (d *Device) Counters() ([]Counter, error) {
 }
 
 func (d *Device) cardCounters() (all []Counter, err error) {
-	list, err := d.Context.Counters()
+	read, err := d.Context.Counters()
 	if err != nil {
 		return nil, err
 	}
-	for _, c := range list {
+	for _, c := range read {
 		all = append(all, Counter{c.Place, c.Name, c.Value, c.Lost})
 	}
 	return all, nil
@@ -32,7 +32,8 @@ func (d *Device) cardCounters() (all []Counter, err error) {
 
 // linkCounters is what the interface itself lost (ip -s link). It counts packets of all kinds, and on
 // veth counts the socket's losses again, so it is shown beside the other counters and never added to
-// them. An interface that is gone and a wire in memory have none.
+// them. An interface that is gone, a wire in memory
+// and the daemon's device have none.
 func (d *Device) linkCounters() ([]Counter, error) {
 	if d.links == nil {
 		return nil, nil

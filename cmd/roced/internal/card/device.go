@@ -15,15 +15,15 @@ import (
 // Port is the one port that a device has.
 const Port = 1
 
-// Device is a card, in this process or the service's, with a context on it; in this process also with
-// a look at its interface.
+// Device is a card in this process, or a session on the daemon's, with a context on it.
 type Device struct {
 	*verbs.Context
-	card  verbs.Provider
-	Attr  verbs.DeviceAttr
-	MTU   int             // RDMA MTU in bytes: the longest message
-	links *netlink.Handle // in the interface's namespace; nil for a card that is not on one here
-	log   *slog.Logger
+	provider verbs.Provider
+	Attr     verbs.DeviceAttr
+	MTU      int             // RDMA MTU in bytes: the longest message
+	Daemon   string          // its socket; empty for a card in this process
+	links    *netlink.Handle // in the interface's namespace; nil without an interface, and over the daemon
+	log      *slog.Logger
 }
 
 // Open makes a card of an interface in the network namespace of a file, or in the
@@ -47,22 +47,29 @@ func Open(name, namespace string, log *slog.Logger, options ...hca.Option) (*Dev
 	return d, nil
 }
 
-// OpenShared opens a device of the service whose socket is at a path.
-func OpenShared(socket, name string, log *slog.Logger) (*Device, error) {
+// Connect opens a device of the daemon at a socket; its only one if name is empty. The Device has the
+// counters of the daemon's card, on which there may be other programs, and none of an interface, which
+// may be in another network namespace.
+func Connect(socket, name string, log *slog.Logger) (*Device, error) {
 	session, err := client.Dial(socket, name)
 	if err != nil {
 		return nil, err
 	}
-	return Take(session, log)
+	d, err := Take(session, log)
+	if err != nil {
+		return nil, fmt.Errorf("open %s of the daemon at %s: %w", name, socket, err)
+	}
+	d.Daemon = socket
+	return d, nil
 }
 
-// Take makes a Device of an open card, and closes the card if that fails. The Device has no counters
-// of an interface: a card on a wire in memory has none, and the service's may be in another namespace.
-func Take(card verbs.Provider, log *slog.Logger) (*Device, error) {
-	d := &Device{card: card, log: log}
+// Take makes a Device of a card or a session, and closes that if it fails. The Device has no counters
+// of an interface, since a card on a wire in memory has none.
+func Take(provider verbs.Provider, log *slog.Logger) (*Device, error) {
+	d := &Device{provider: provider, log: log}
 	var err error
-	if d.Context, err = verbs.Open(card); err != nil {
-		return nil, errors.Join(err, card.Close())
+	if d.Context, err = verbs.Open(provider); err != nil {
+		return nil, errors.Join(err, provider.Close())
 	}
 	if err := d.ask(); err != nil {
 		return nil, errors.Join(err, d.Close())
@@ -88,7 +95,7 @@ func (d *Device) ask() (err error) {
 	return err
 }
 
-// Close closes the card.
+// Close closes the card or the session.
 func (d *Device) Close() error {
 	if d.links != nil {
 		d.links.Close()

@@ -1,10 +1,13 @@
-// Package card opens a card on the interface that a command's flags name, closes it when the command
-// has ended or the card has failed, and gives its counters by name.
+// Package card opens a card on the interface that a command's flags name, or the daemon's device of
+// that name, closes it when the command has ended or the card has failed, and gives its counters by name.
 //
-//	flags.go (interfaceflags.go, modeflags.go) ──► device.go ──┬─ health.go     failing, and what an MTU change means
-//	                                                           ├─ gid.go        which address to send from
-//	                                                           ├─ counters.go   where packets ended
-//	                                                           └─ endpoint.go   package ud's, that explains its errors
+//	flags.go (interfaceflags.go, modeflags.go, daemonflags.go: whose card it is)
+//	    │
+//	    ▼
+//	device.go ──┬─ health.go     failing, and what an MTU change means
+//	            ├─ gid.go        which address to send from
+//	            ├─ counters.go   where packets ended
+//	            └─ endpoint.go   package ud's, that explains its errors
 //
 // There are no locks here.
 package card

@@ -9,13 +9,15 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// Flags are those of every command that makes a card of an interface.
+// Flags are those of every command that sends or receives on a device.
 type Flags struct {
 	InterfaceFlags
 	ModeFlags
-	sharedFlags
+	DaemonFlags
 	GIDIndex int
 	Log      *slog.Logger
+
+	sockets []string // of daemons, instead of the usual; for tests
 }
 
 // Add adds the flags to a command's.
@@ -23,7 +25,7 @@ func (c *Flags) Add(f *pflag.FlagSet) {
 	c.InterfaceFlags.Add(f)
 	f.IntVarP(&c.GIDIndex, "gid-index", "g", AnyGID, "`line` of the GID table to send from (roced show gid); -1: what suits")
 	c.ModeFlags.Add(f)
-	c.sharedFlags.add(f)
+	c.DaemonFlags.Add(f)
 }
 
 // Check finds mistakes before anything is opened.
@@ -31,19 +33,25 @@ func (c *Flags) Check() error {
 	if c.GIDIndex < AnyGID {
 		return fmt.Errorf("--gid-index %d: must be 0 or more, or -1", c.GIDIndex)
 	}
-	if c.asked() {
-		return c.checkShared()
+	if c.isAsked() {
+		return c.checkDaemon()
 	}
 	return errors.Join(c.InterfaceFlags.Check(), c.ModeFlags.Check())
 }
 
-// Open makes the card, or opens the service's.
+// Open opens the daemon's device if --daemon names one. Else it makes a card, or, if that cannot be
+// because a daemon has the interface, opens that daemon's device; not if a flag is given that is about
+// a card of the own process.
 func (c *Flags) Open(options ...hca.Option) (*Device, error) {
-	if socket := c.shared(c.Device); socket != "" {
-		return OpenShared(socket, c.Device, c.Log)
+	if c.isAsked() {
+		return Connect(c.Daemon, c.Device, c.Log)
 	}
 	if err := c.Enter(); err != nil {
 		return nil, err
 	}
-	return Open(c.Device, c.Path(), c.Log, append(options, c.Options()...)...)
+	d, err := Open(c.Device, c.Path(), c.Log, append(options, c.Options()...)...)
+	if err != nil && c.mayShare() {
+		return c.openShared(err)
+	}
+	return d, err
 }

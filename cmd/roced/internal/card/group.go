@@ -7,7 +7,8 @@ import (
 	"github.com/roced/roced/mcast"
 )
 
-// ParseGroup reads a multicast address. An IPv6 zone may say once more which interface it is.
+// ParseGroup reads a multicast address. An IPv6 zone may say once more which interface it is, if that is
+// known.
 func ParseGroup(text, device string) (netip.Addr, error) {
 	group, err := netip.ParseAddr(text)
 	zone := group.Zone()
@@ -17,7 +18,7 @@ func ParseGroup(text, device string) (netip.Addr, error) {
 		return group, fmt.Errorf("GROUP %q is not an IP address; 239.1.2.3 and ff0e::1:2 are groups'", text)
 	case !group.IsMulticast():
 		return group, fmt.Errorf("GROUP %s is not a multicast address: 224.0.0.0/4 and ff00::/8 are", text)
-	case zone != "" && zone != device:
+	case zone != "" && device != "" && zone != device:
 		return group, fmt.Errorf("GROUP %s is one of interface %s, and -d names %s", text, zone, device)
 	}
 	if _, err := mcast.MGID(group); err != nil {

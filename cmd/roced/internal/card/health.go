@@ -22,7 +22,7 @@ func (d *Device) Use(ctx context.Context, work func(context.Context) error) erro
 	}()
 	err := work(ctx)
 	if errors.Is(err, verbs.ErrDeviceFatal) || errors.Is(context.Cause(ctx), verbs.ErrDeviceFatal) {
-		err = d.card.Err() // once is enough
+		err = d.provider.Err() // once is enough
 	}
 	cancel(nil)
 	<-ended

@@ -6,7 +6,7 @@ import (
 
 // Side describes this end, sending from an address.
 func (d *Device) Side(address string) Side {
-	return Side{Device: d.Attr.Name, Address: address, MTU: d.MTU, XDP: d.Attr.XDPMode, AFXDP: d.Attr.AFXDPMode}
+	return Side{Device: d.Attr.Name, Address: address, MTU: d.MTU, XDP: d.Attr.XDPMode, AFXDP: d.Attr.AFXDPMode, Daemon: d.Daemon != ""}
 }
 
 // Side describes one of the two devices. XDP is empty where there is none.
@@ -16,12 +16,16 @@ type Side struct {
 	MTU     int    `json:"mtu"` // RDMA MTU, bytes
 	XDP     string `json:"xdp,omitempty"`
 	AFXDP   string `json:"af_xdp,omitempty"`
+	Daemon  bool   `json:"daemon,omitempty"` // the card is the daemon's
 }
 
 func (s Side) String() string {
 	text := fmt.Sprintf("%s, %s, RDMA MTU %d", s.Device, s.Address, s.MTU)
 	if s.XDP != "" {
 		text += fmt.Sprintf(", XDP %s, AF_XDP %s", s.XDP, s.AFXDP)
+	}
+	if s.Daemon {
+		text += ", over the daemon"
 	}
 	return text
 }

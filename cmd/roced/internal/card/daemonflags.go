@@ -1,0 +1,118 @@
+package card
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+
+	"github.com/roced/roced/verbs/client"
+	"github.com/roced/roced/verbs/hca"
+	"github.com/spf13/pflag"
+	"golang.org/x/sys/unix"
+)
+
+// DaemonFlags say whose card is used: the daemon's, or one of the own process.
+type DaemonFlags struct {
+	Daemon string // its socket, or noDaemon; empty: that of a daemon that has the interface
+	flags  *pflag.FlagSet
+}
+
+// noDaemon is the value of --daemon that keeps a command from looking for one.
+const noDaemon = "none"
+
+// ownFlags are about a card in this process: the daemon's configuration says what holds for its devices.
+var ownFlags = []string{"xdp", "tx", "copy", "zerocopy", "membership"}
+
+// Add adds the flag to a command's.
+func (d *DaemonFlags) Add(f *pflag.FlagSet) {
+	d.flags = f
+	f.StringVar(&d.Daemon, "daemon", "", "`socket` of the daemon whose device to use, "+client.DefaultPath+" without a value; by itself the daemon there is used if it has the interface, and none keeps from that")
+	f.Lookup("daemon").NoOptDefVal = client.DefaultPath
+}
+
+// isAsked reports whether a daemon's device is asked for.
+func (d *DaemonFlags) isAsked() bool { return d.Daemon != "" && d.Daemon != noDaemon }
+
+// mayShare reports whether a daemon's device will do if it has the interface.
+func (d *DaemonFlags) mayShare() bool { return d.Daemon == "" && d.own() == "" }
+
+// own gives the first flag that is about a card in this process; empty if none is given.
+func (d *DaemonFlags) own() string {
+	for _, name := range ownFlags {
+		if d.flags != nil && d.flags.Changed(name) {
+			return name
+		}
+	}
+	return ""
+}
+
+func (d *DaemonFlags) checkDaemon() error {
+	if own := d.own(); own != "" {
+		return fmt.Errorf("--%s and --daemon exclude each other: the daemon's configuration says how its devices are opened", own)
+	}
+	return nil
+}
+
+// daemons are the sockets of those that may have the interface: the host's, and that of a named
+// network namespace (roced@.service).
+func (c *Flags) daemons() []string {
+	if c.sockets != nil {
+		return c.sockets
+	}
+	paths := []string{client.DefaultPath}
+	if c.Namespace != "" {
+		paths = append(paths, filepath.Join(filepath.Dir(client.DefaultPath), filepath.Base(c.Namespace)+".sock"))
+	}
+	return paths
+}
+
+// openShared opens the device of a daemon that has the interface, which is why the own process cannot
+// open it, or need not be able to. Without such a daemon it gives that failure.
+func (c *Flags) openShared(failed error) (*Device, error) {
+	if !errors.Is(failed, unix.EBUSY) && !errors.Is(failed, unix.EPERM) {
+		return nil, failed
+	}
+	for _, path := range c.daemons() {
+		names, err := client.Devices(path)
+		switch {
+		case errors.Is(err, unix.EACCES):
+			return nil, fmt.Errorf("%w; the daemon may have it: %w", failed, err)
+		case err != nil || !slices.Contains(names, c.Device):
+			continue
+		}
+		d, err := Connect(path, c.Device, c.Log)
+		if err != nil {
+			return nil, fmt.Errorf("%w; the daemon has one of this name: %w", failed, err)
+		}
+		if c.isSame(d) {
+			c.Log.Info("the daemon has the interface: its device is used", "device", c.Device, "socket", path)
+			return d, nil
+		}
+		if err := d.Close(); err != nil {
+			return nil, err
+		}
+	}
+	return nil, failed
+}
+
+// isSame reports whether a daemon's device is on the interface that is asked for, and not on one of
+// the same name in another network namespace: they have an address and a number in common.
+func (c *Flags) isSame(d *Device) bool {
+	own, err := hca.ListGIDs(c.Device, hca.InNamespace(c.Path()))
+	if err != nil {
+		return false
+	}
+	theirs, err := d.QueryGIDTable(Port)
+	if err != nil {
+		return false
+	}
+	for _, mine := range own {
+		for _, other := range theirs {
+			if mine.GID == other.GID && mine.IfIndex == other.IfIndex {
+				return true
+			}
+		}
+	}
+	return false
+}

@@ -1,0 +1,142 @@
+package card
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/roced/roced/internal/lab"
+	"github.com/roced/roced/internal/lab/labtest"
+	"github.com/roced/roced/verbs"
+	"github.com/roced/roced/verbs/hca"
+	"github.com/roced/roced/verbs/server"
+	"github.com/spf13/pflag"
+	"golang.org/x/sys/unix"
+)
+
+// daemonIn is a daemon with a card on a namespace's eth0, and its socket.
+func daemonIn(t *testing.T, ns *lab.Namespace) (socket string) {
+	t.Helper()
+	opened, err := hca.Open("eth0", hca.InNamespace(ns.Path()), hca.WithLogger(slog.New(slog.DiscardHandler)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { opened.Close() })
+	s, err := server.New(server.Config{Devices: []server.Source{opened}, PrivilegedGroup: -1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.Close() })
+	socket = filepath.Join(t.TempDir(), "roced.sock")
+	listener, err := net.Listen("unixpacket", socket)
+	if err != nil {
+		t.Fatal(err)
+	}
+	go s.Serve(listener)
+	return socket
+}
+
+// flagsOf are a command line's.
+func flagsOf(t *testing.T, ns *lab.Namespace, args string) *Flags {
+	t.Helper()
+	f := &Flags{Log: slog.New(slog.DiscardHandler)}
+	set := pflag.NewFlagSet("test", pflag.ContinueOnError)
+	f.Add(set)
+	if err := set.Parse(strings.Fields("-d eth0 --netns " + ns.Path() + " " + args)); err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
+// TestOpenFindsTheDaemon: when it has the interface, and not one of the same name elsewhere, and
+// nothing is asked for that only a card of the own process does.
+func TestOpenFindsTheDaemon(t *testing.T) {
+	t.Parallel()
+	hosts := labtest.Pair(t)
+	holder, stranger := daemonIn(t, hosts.A), filepath.Join(t.TempDir(), "none")
+	f := flagsOf(t, hosts.A, "")
+	f.sockets = []string{stranger, holder}
+	d, err := f.Open()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d.Daemon != holder || d.Attr.Name != "eth0" || !strings.HasSuffix(d.Side("10.77.0.1").String(), ", over the daemon") {
+		t.Errorf("%v of the daemon %q", d.Side("10.77.0.1"), d.Daemon)
+	}
+	if err := d.Close(); err != nil {
+		t.Error(err)
+	}
+	for _, args := range []string{"--xdp native", "--tx trains", "--copy", "--daemon=none"} {
+		f := flagsOf(t, hosts.A, args)
+		f.sockets = []string{holder}
+		if _, err := f.Open(); !errors.Is(err, unix.EBUSY) {
+			t.Errorf("%q: %v, want EBUSY", args, err)
+		}
+	}
+	f = flagsOf(t, hosts.B, "") // a free interface of the same name
+	f.sockets = []string{holder}
+	if d, err = f.Open(); err != nil || d.Daemon != "" {
+		t.Fatalf("a free interface: %v, of the daemon %q", err, d.Daemon)
+	}
+	if _, err := f.Open(); !errors.Is(err, unix.EBUSY) { // it is not free any more, and the daemon has another
+		t.Errorf("the other namespace's eth0 is taken for this one's: %v", err)
+	}
+	if err := d.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestOpenOfADaemonThatRefuses: what it says stands beside why the interface is busy.
+func TestOpenOfADaemonThatRefuses(t *testing.T) {
+	t.Parallel()
+	f := &Flags{InterfaceFlags: InterfaceFlags{Device: "eth0"}, Log: slog.New(slog.DiscardHandler)}
+	socket := filepath.Join(t.TempDir(), "roced.sock")
+	if err := os.WriteFile(socket, nil, 0); err != nil {
+		t.Fatal(err)
+	}
+	f.sockets = []string{socket}
+	for _, failed := range []error{unix.EBUSY, unix.ENODEV} {
+		if _, err := f.openShared(failed); !errors.Is(err, failed) {
+			t.Errorf("%v instead of %v", err, failed)
+		}
+	}
+}
+
+// TestDaemonFlag: with it there is no interface to be named, and none to be opened.
+func TestDaemonFlag(t *testing.T) {
+	t.Parallel()
+	hosts := labtest.Pair(t)
+	socket := daemonIn(t, hosts.A)
+	f := &Flags{Log: slog.New(slog.DiscardHandler), GIDIndex: AnyGID}
+	f.Daemon = socket
+	if err := f.Check(); err != nil {
+		t.Error(err)
+	}
+	d, err := f.Open()
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = d.Use(t.Context(), func(context.Context) error {
+		all, err := d.Counters()
+		if err == nil && (len(all) == 0 || LinkLosses(all) != nil) {
+			t.Errorf("counters of the daemon's card and no interface's: %v", all)
+		}
+		return err
+	})
+	if err != nil {
+		t.Error(err)
+	}
+	f.Device = "nope"
+	if _, err := f.Open(); !errors.Is(err, verbs.ErrInvalid) || !strings.Contains(err.Error(), `there are ["eth0"]`) {
+		t.Errorf("a device that the daemon has not: %v", err)
+	}
+	f = flagsOf(t, hosts.A, "--xdp generic --daemon="+socket)
+	if err := f.Check(); err == nil || !strings.Contains(err.Error(), "--xdp and --daemon exclude each other") {
+		t.Errorf("a mode and --daemon: %v", err)
+	}
+}

@@ -1,0 +1,60 @@
+package cmdtest
+
+import (
+	"net"
+	"net/netip"
+	"path/filepath"
+	"testing"
+
+	"github.com/roced/roced/verbs/hca"
+	"github.com/roced/roced/verbs/server"
+)
+
+// Serve has a daemon in this process serve devices, and gives its socket. Its limits and privileges are
+// those of a daemon without configuration.
+func Serve(t *testing.T, devices ...server.Source) (socket string) {
+	t.Helper()
+	s, err := server.New(server.Config{Devices: devices, PrivilegedGroup: -1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	socket = filepath.Join(t.TempDir(), "roced.sock")
+	listener, err := net.Listen("unixpacket", socket)
+	if err != nil {
+		t.Fatal(err)
+	}
+	served := make(chan error, 1)
+	go func() { served <- s.Serve(listener) }()
+	t.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+		if err := <-served; err != nil {
+			t.Error(err)
+		}
+	})
+	return socket
+}
+
+// ServeWire is Serve with two devices, left (10.77.0.1) and right (10.77.0.2), on a wire in memory.
+func ServeWire(t *testing.T) (socket string) {
+	t.Helper()
+	wire, err := hca.NewWire(0, hca.WithoutInline())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := wire.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	var devices []server.Source
+	for name, address := range map[string]string{"left": "10.77.0.1", "right": "10.77.0.2"} {
+		host, err := wire.AddHost(name, netip.MustParseAddr(address))
+		if err != nil {
+			t.Fatal(err)
+		}
+		devices = append(devices, host)
+	}
+	return Serve(t, devices...)
+}

@@ -1,0 +1,32 @@
+package perf
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/roced/roced/cmd/roced/internal/cmdtest"
+)
+
+// TestPerfOverADaemon: both sides are programs of one, and the report says so.
+func TestPerfOverADaemon(t *testing.T) {
+	t.Parallel()
+	socket := cmdtest.ServeWire(t)
+	args := func(rest string) []string { return strings.Fields("perf --daemon=" + socket + " " + rest) }
+	server := cmdtest.Start(t, args("-d left -p 0")...)
+	_, address, _ := strings.Cut(server.Await(t, "waiting for clients on "), "clients on ")
+	address, _, _ = strings.Cut(address, ": ")
+	port := address[strings.LastIndex(address, ":")+1:]
+	code, stdout, stderr := cmdtest.Run(t, args("-d right --duration 50ms -n 100 -s 64 --json -p "+port+" 127.0.0.1")...)
+	if code != 0 {
+		t.Fatalf("exit code %d: %s", code, stderr)
+	}
+	var r report
+	if err := json.Unmarshal([]byte(stdout), &r); err != nil {
+		t.Fatalf("%v in %s", err, stdout)
+	}
+	if !r.Client.Daemon || !r.Server.Daemon || r.Client.Device != "right" || r.Server.Device != "left" {
+		t.Errorf("between %+v and %+v", r.Client, r.Server)
+	}
+	server.End(t)
+}

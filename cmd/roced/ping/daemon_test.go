@@ -1,0 +1,28 @@
+package ping
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/roced/roced/cmd/roced/internal/cli"
+	"github.com/roced/roced/cmd/roced/internal/cmdtest"
+)
+
+// TestPingOverADaemon: both sides are programs of one, without privileges.
+func TestPingOverADaemon(t *testing.T) {
+	t.Parallel()
+	socket := cmdtest.ServeWire(t)
+	args := func(rest string) []string { return strings.Fields("ping --daemon=" + socket + " -n 50 -c " + rest) }
+	server, port := cmdtest.StartWaiting(t, args("-e -d left"))
+	code, stdout, stderr := cmdtest.Run(t, args("-d right -p "+port+" 127.0.0.1")...)
+	if code != 0 || stderr != "" {
+		t.Fatalf("client: exit code %d: %s", code, stderr)
+	}
+	cmdtest.CheckSays(t, stdout, "GID ::ffff:10.77.0.1", "\n50 iters in ", "round trip min")
+	if code, _ := server.Wait(); code != 0 {
+		t.Errorf("server: exit code %d: %s", code, server.Stderr())
+	}
+	cmdtest.CheckFailure(t, args("127.0.0.1"), cli.ExitFailed, "no device", `"left"`, `"right"`)
+	cmdtest.CheckFailure(t, args("-d left --xdp native 127.0.0.1"), cli.ExitUsage, "--xdp and --daemon exclude each other")
+	cmdtest.CheckFailure(t, []string{"ping", "--daemon=/no/such.sock", "127.0.0.1"}, cli.ExitFailed, "is it running?")
+}
