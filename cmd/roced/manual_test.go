@@ -35,7 +35,11 @@ func readPage(t *testing.T, dir, name string) string {
 func TestEveryCommandHasAPage(t *testing.T) {
 	dir := pages(t)
 	overview := readPage(t, dir, "roced.8")
-	for _, command := range []string{"config", "config check", "config example", "demo", "doctor", "mcast", "perf", "ping", "run", "show", "show gid", "version"} {
+	commands := []string{
+		"config", "config check", "config example", "demo", "doctor", "mcast", "perf", "ping", "run", "show", "show ah", "show client", "show cq", "show dev",
+		"show gid", "show mcast", "show mr", "show pd", "show port", "show qp", "show srq", "show stat", "version",
+	}
+	for _, command := range commands {
 		page := readPage(t, dir, "roced-"+strings.ReplaceAll(command, " ", "-")+".8")
 		_, help, _ := cmdtest.Run(t, append(strings.Fields(command), "--help")...)
 		for _, word := range strings.Fields(help) {
@@ -49,7 +53,7 @@ func TestEveryCommandHasAPage(t *testing.T) {
 	}
 	// No command without being named above: each page is of one, or of the two others.
 	names, err := os.ReadDir(dir)
-	if err != nil || len(names) != 12+2 {
+	if err != nil || len(names) != len(commands)+2 {
 		t.Errorf("%d pages: %v, %v", len(names), names, err)
 	}
 }

@@ -160,6 +160,9 @@ func (q *CompletionProducer) Stamped() bool { return q.stamped }
 // Written counts the entries put so far, modulo 2³².
 func (q *CompletionProducer) Written() uint32 { return q.next }
 
+// Entries is the number of completions that the queue has room for.
+func (q *CompletionProducer) Entries() uint32 { return q.entries }
+
 // Unread is how many entries the program has not read, as far as it says; all of them if what it says
 // cannot be.
 func (q *CompletionProducer) Unread() uint32 { return q.entries - q.free(q.entries) }

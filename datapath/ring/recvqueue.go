@@ -116,6 +116,9 @@ func (q *RecvConsumer) Peek(r *Recv) bool {
 	return true
 }
 
+// Entries is the number of receives that the queue has room for.
+func (q *RecvConsumer) Entries() uint32 { return q.entries }
+
 // Waiting is the number of requests in the queue.
 func (q *RecvConsumer) Waiting() uint32 { return q.available(q.entries) }
 

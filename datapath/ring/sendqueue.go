@@ -173,6 +173,12 @@ func NewSendConsumer(memory []byte, g Geometry) (*SendConsumer, error) {
 // Available is the number of requests in the queue.
 func (q *SendConsumer) Available() uint32 { return q.available(1) }
 
+// Entries is the number of requests that the queue has room for.
+func (q *SendConsumer) Entries() uint32 { return q.entries }
+
+// Waiting is the number of requests in the queue, whatever Available has seen before.
+func (q *SendConsumer) Waiting() uint32 { return q.available(q.entries) }
+
 // Get copies the fixed part of the next request into s and returns the rest of its slot. That rest
 // is memory that the program can still change: read each SGE in it once (GetSGE copies), and copy
 // inline data once. The slot belongs to the card until Publish.

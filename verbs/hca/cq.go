@@ -11,6 +11,7 @@ import (
 
 // cq is a completion queue, with the number of queues that complete to it.
 type cq struct {
+	handle  verbs.Handle
 	entry   *datapath.CQ // the engine's part of it
 	memory  []byte
 	left    []byte       // the queue before the last resize, which the program may still read
@@ -110,6 +111,7 @@ func (s *Session) addCQ(c *cq, channel verbs.Handle) (handle verbs.Handle, err e
 	if handle, err = s.cqs.add(c); err != nil {
 		return 0, err
 	}
+	c.handle = handle
 	c.entry.Notify = func() {} // as libibverbs has it: armed without a channel, for nothing
 	if c.channel != nil {
 		c.channel.add(c)

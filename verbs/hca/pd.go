@@ -9,6 +9,7 @@ import (
 
 // pd is a protection domain, with the number of objects in it.
 type pd struct {
+	handle verbs.Handle
 	number datapath.PD
 	users  int
 }
@@ -20,7 +21,9 @@ func (s *Session) AllocPD() (grant verbs.AllocPDGrant, err error) {
 	}
 	defer s.card.mu.Unlock()
 	s.lastPD++
-	grant.PD, err = s.pds.add(&pd{number: s.lastPD})
+	p := &pd{number: s.lastPD}
+	p.handle, err = s.pds.add(p)
+	grant.PD = p.handle
 	return grant, err
 }
 

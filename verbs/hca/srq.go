@@ -12,6 +12,7 @@ import (
 
 // srq is a shared receive queue, with the number of queue pairs that take from it.
 type srq struct {
+	handle  verbs.Handle
 	entry   *datapath.SRQ // the engine's part of it
 	pd      *pd
 	memory  [][]byte // of its queues; the last is the one that the program posts to
@@ -84,7 +85,7 @@ func (s *Session) addSRQ(q *srq, in verbs.Handle) (handle verbs.Handle, err erro
 	if handle, err = s.srqs.add(q); err != nil {
 		return 0, err
 	}
-	q.entry.PD = q.pd.number
+	q.handle, q.entry.PD = handle, q.pd.number
 	q.pd.users++
 	return handle, nil
 }

@@ -76,3 +76,11 @@ func (t *table[T]) all() (list []*T) {
 	}
 	return list
 }
+
+// handle is that of the object at a place.
+func (t *table[T]) handle(place uint32) verbs.Handle {
+	return verbs.Handle(datapath.HandleFor(place, t.generations[place]))
+}
+
+// count is how many objects there are.
+func (t *table[T]) count() int { return len(t.objects) - len(t.free) }

@@ -59,6 +59,10 @@ func enums() string {
 	for bit, name := range kindNames {
 		fmt.Fprintf(&b, "\tROCED_%s = 1 << %d,\n", cName(name), bit)
 	}
+	b.WriteString("};\n\n/* Of list_objects. Attachments are of queue pairs to groups. */\nenum roced_object_kind {\n")
+	for i, name := range []string{"PDS", "CQS", "QPS", "SRQS", "MRS", "AHS", "ATTACHMENTS", "MEMBERSHIPS"} {
+		fmt.Fprintf(&b, "\tROCED_%s = %d,\n", name, PDs+ObjectKind(i))
+	}
 	b.WriteString("};\n\nenum roced_command {\n")
 	for _, d := range all {
 		fmt.Fprintf(&b, "\tROCED_%s = %d,\n", strings.ToUpper(d.name), d.code)

@@ -51,10 +51,25 @@ enum roced_error {
 	ROCED_ERR_HOST = 1 << 13,
 };
 
+/* Of list_objects. Attachments are of queue pairs to groups. */
+enum roced_object_kind {
+	ROCED_PDS = 1,
+	ROCED_CQS = 2,
+	ROCED_QPS = 3,
+	ROCED_SRQS = 4,
+	ROCED_MRS = 5,
+	ROCED_AHS = 6,
+	ROCED_ATTACHMENTS = 7,
+	ROCED_MEMBERSHIPS = 8,
+};
+
 enum roced_command {
 	ROCED_HELLO = 1,
 	ROCED_OPEN_DEVICE = 2,
 	ROCED_CLOSE = 3,
+	ROCED_LIST_CLIENTS = 4,
+	ROCED_LIST_OBJECTS = 5,
+	ROCED_READ_COUNTERS = 6,
 	ROCED_QUERY_DEVICE = 16,
 	ROCED_QUERY_PORT = 17,
 	ROCED_QUERY_GID_TABLE = 18,
@@ -141,6 +156,110 @@ struct roced_open_device_grant {
 	uint64_t memory_size;
 	uint64_t doorbell_offset;
 	uint64_t doorbell_length;
+};
+
+struct roced_list_clients_request {
+	uint64_t after;
+};
+
+/* An entry of the list in struct roced_list_clients_grant. */
+struct roced_list_clients_entry {
+	uint64_t number;
+	uint32_t pid;
+	uint32_t uid;
+	char device[64];
+	char command[16];
+	uint64_t since;
+	uint32_t pds;
+	uint32_t mrs;
+	uint32_t cqs;
+	uint32_t qps;
+	uint32_t srqs;
+	uint32_t ahs;
+	uint32_t comp_channels;
+	uint32_t memberships;
+	uint32_t attachments;
+	uint8_t reserved140[4];
+	uint64_t memory_size;
+};
+
+struct roced_list_clients_grant {
+	uint8_t more;
+	uint8_t reserved1[7];
+	uint32_t clients_count;
+	uint8_t reserved12[4];
+	struct roced_list_clients_entry clients[];
+};
+
+struct roced_list_objects_request {
+	uint16_t kind;
+	uint8_t reserved2[6];
+	uint64_t client;
+	uint32_t place;
+	uint32_t index;
+};
+
+/* An entry of the list in struct roced_list_objects_grant. */
+struct roced_list_objects_entry {
+	uint64_t client;
+	uint32_t pid;
+	uint32_t uid;
+	uint32_t handle;
+	uint32_t number;
+	uint8_t type;
+	uint8_t state;
+	uint8_t failed;
+	uint8_t full;
+	uint32_t users;
+	uint32_t pd;
+	uint32_t srq;
+	uint32_t send_cq;
+	uint32_t recv_cq;
+	uint32_t size;
+	uint32_t used;
+	uint32_t recv_size;
+	uint32_t recv_used;
+	uint32_t limit;
+	uint32_t qkey;
+	uint32_t psn;
+	uint16_t mlid;
+	uint8_t reserved78[2];
+	uint32_t access;
+	uint8_t reserved84[4];
+	uint64_t address;
+	uint64_t length;
+	uint8_t source[16];
+	uint8_t dest[16];
+};
+
+struct roced_list_objects_grant {
+	uint8_t more;
+	uint8_t reserved1[7];
+	uint64_t client;
+	uint32_t place;
+	uint32_t index;
+	uint32_t objects_count;
+	uint8_t reserved28[4];
+	struct roced_list_objects_entry objects[];
+};
+
+struct roced_read_counters_request {
+	char device[64];
+};
+
+/* An entry of the list in struct roced_read_counters_grant. */
+struct roced_read_counters_entry {
+	char place[16];
+	char name[40];
+	uint64_t value;
+	uint8_t lost;
+	uint8_t reserved65[7];
+};
+
+struct roced_read_counters_grant {
+	uint32_t counters_count;
+	uint8_t reserved4[4];
+	struct roced_read_counters_entry counters[];
 };
 
 struct roced_query_device_grant {

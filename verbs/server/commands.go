@@ -150,6 +150,8 @@ func (c *connection) request(m proto.Message) error {
 		return fmt.Errorf("%w: a connection begins with a hello", proto.ErrMalformed)
 	case m.Code == proto.OpenDevice.Code:
 		return c.open(m)
+	case looks[m.Code].run != nil:
+		return looks[m.Code].run(c, m)
 	case c.session == nil:
 		return c.fail(m, fmt.Errorf("%w: command %d before a device is open", verbs.ErrInvalid, m.Code))
 	case m.Code == proto.Close.Code:

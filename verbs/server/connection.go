@@ -19,6 +19,7 @@ import (
 // connection is a client.
 type connection struct {
 	server *Server
+	number uint64 // counts connections; from 1
 	socket *net.UnixConn
 	conn   *proto.Conn
 	log    *slog.Logger

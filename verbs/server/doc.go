@@ -30,6 +30,10 @@
 // room: the card never waits. Each side has its own end, so no flag that one sets is the other's. A
 // client that is stopped is like one that is idle.
 //
+// Those who look (look.go) have a connection without a session: lists of clients and of objects, page by
+// page, counters. Root and the daemon's own user see all, others what is their own. A page holds a card
+// for as long as it takes to copy it.
+//
 // Users are told apart by the socket's peer credentials (SO_PEERCRED). All connections of a user share
 // a quota (hca.Quota). Who may connect at all is decided by the socket's mode and owner.
 package server

@@ -46,6 +46,7 @@ type Server struct {
 	connections map[*connection]struct{}
 	listeners   []net.Listener
 	closed      bool
+	last        uint64         // connection's number
 	all         sync.WaitGroup // connections
 }
 
@@ -139,6 +140,8 @@ func (s *Server) accept(socket *net.UnixConn) {
 		_ = socket.Close()
 		return
 	}
+	s.last++
+	c.number = s.last
 	s.connections[c] = struct{}{}
 	s.all.Go(func() {
 		c.run()

@@ -1,6 +1,7 @@
 package show
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -8,7 +9,9 @@ import (
 
 	"github.com/roced/roced/cmd/roced/internal/card"
 	"github.com/roced/roced/cmd/roced/internal/cli"
+	"github.com/roced/roced/cmd/roced/internal/daemon"
 	"github.com/roced/roced/verbs"
+	"github.com/roced/roced/verbs/client"
 	"github.com/roced/roced/verbs/hca"
 	"github.com/spf13/cobra"
 )
@@ -16,7 +19,8 @@ import (
 // gidOptions is the command line of show gid.
 type gidOptions struct {
 	card.InterfaceFlags
-	json bool
+	socket string
+	json   bool
 }
 
 const gidHelp = `Lists the GID table that a command has which starts now: the addresses of the
@@ -24,7 +28,8 @@ interface, each with the line that -g (--gid-index) takes. Line 0 is the default
 routable IPv4 address; where there is none, it repeats the best other line. Programs
 that run keep an address's line as long as the address stays.
 
-Nothing is opened, and no privilege is needed, but for --netns.`
+Nothing is opened, and no privilege is needed, but for --netns. With --daemon it is the
+table that programs of the daemon have now.`
 
 func newGIDCommand() *cobra.Command {
 	o := &gidOptions{}
@@ -35,6 +40,9 @@ func newGIDCommand() *cobra.Command {
 		Example: "  roced show gid -d eth0\n  roced show gid -d eth0 -j",
 		Args:    cli.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if cmd.Flags().Changed("daemon") {
+				return o.ask(cmd.Context(), cmd.OutOrStdout())
+			}
 			if err := o.Check(); err != nil {
 				return cli.Usage(err)
 			}
@@ -44,6 +52,8 @@ func newGIDCommand() *cobra.Command {
 	f := cmd.Flags()
 	f.SortFlags = false
 	o.InterfaceFlags.Add(f)
+	f.StringVar(&o.socket, "daemon", "", "`socket` of a daemon: list the GIDs of its devices, or of the one that -d names, instead")
+	f.Lookup("daemon").NoOptDefVal = client.DefaultPath
 	f.BoolVarP(&o.json, "json", "j", false, "JSON")
 	return cmd
 }
@@ -81,6 +91,32 @@ func (o *gidOptions) run(out io.Writer) error {
 	if err != nil {
 		return err
 	}
+	return o.write(out, entries)
+}
+
+// ask lists those of the daemon's devices.
+func (o *gidOptions) ask(ctx context.Context, out io.Writer) error {
+	c, err := daemon.Dial(ctx, o.socket)
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	names, err := c.Choose(o.Device)
+	if err != nil {
+		return err
+	}
+	var entries []verbs.GIDEntry
+	for _, name := range names {
+		d := c.Look(name)
+		if d.Err != nil {
+			return d.Err
+		}
+		entries = append(entries, d.GIDs...)
+	}
+	return o.write(out, entries)
+}
+
+func (o *gidOptions) write(out io.Writer, entries []verbs.GIDEntry) error {
 	lines := make([]gidLine, len(entries))
 	for i, e := range entries {
 		lines[i] = newGIDLine(e)

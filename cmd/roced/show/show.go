@@ -11,7 +11,7 @@ import (
 func New() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "show",
-		Short: "Show what a device has",
+		Short: "Show what the daemon has: devices, clients, objects, counters",
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 {
 				return cli.Usage(fmt.Errorf("roced show knows no %q; roced show --help lists what it shows", args[0]))
@@ -19,6 +19,9 @@ func New() *cobra.Command {
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	for _, n := range nouns {
+		cmd.AddCommand(n.command())
 	}
 	cmd.AddCommand(newGIDCommand())
 	return cmd

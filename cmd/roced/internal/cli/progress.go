@@ -27,7 +27,7 @@ type Progress struct {
 
 // StartProgress shows the line after a while, if out is a terminal.
 func StartProgress(out io.Writer, label string) *Progress {
-	if !isTerminal(out) {
+	if !IsTerminal(out) {
 		return nil
 	}
 	p := &Progress{out: out, label: label, start: time.Now(), stop: make(chan struct{}), ended: make(chan struct{})}
@@ -35,7 +35,8 @@ func StartProgress(out io.Writer, label string) *Progress {
 	return p
 }
 
-func isTerminal(out io.Writer) bool {
+// IsTerminal reports whether a person looks at what is written there.
+func IsTerminal(out io.Writer) bool {
 	file, ok := out.(*os.File)
 	if !ok {
 		return false

@@ -1,0 +1,112 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"time"
+
+	"github.com/roced/roced/verbs"
+	"github.com/roced/roced/verbs/proto"
+	"golang.org/x/sys/unix"
+)
+
+// Connection is one to the daemon, for one goroutine.
+type Connection struct {
+	Devices []string // the daemon's
+	path    string
+	socket  *net.UnixConn
+	conn    *proto.Conn
+	lastID  uint32
+}
+
+// greetTimeout is how long the daemon may take to answer.
+const greetTimeout = 10 * time.Second
+
+// Dial connects to the daemon whose socket is at path, until ctx is done.
+func Dial(ctx context.Context, path string) (*Connection, error) {
+	socket, err := net.DialUnix("unixpacket", nil, &net.UnixAddr{Name: path, Net: "unixpacket"})
+	if err != nil {
+		return nil, fmt.Errorf("reach the daemon: %w; %s", err, hint(path, err))
+	}
+	c := &Connection{path: path, socket: socket, conn: proto.NewConn(socket, true)}
+	_ = socket.SetDeadline(time.Now().Add(greetTimeout))
+	welcome, err := ask(c, proto.Hello, proto.HelloRequest{Magic: proto.Magic, Oldest: proto.Version, Newest: proto.Version})
+	if err == nil {
+		err = socket.SetDeadline(time.Time{})
+	}
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("greet the daemon at %s: %w", path, err), c.Close())
+	}
+	c.Devices = welcome.Devices
+	context.AfterFunc(ctx, func() { _ = socket.Close() })
+	return c, nil
+}
+
+// hint says what to do when the socket cannot be reached.
+func hint(path string, err error) string {
+	switch {
+	case errors.Is(err, os.ErrPermission):
+		return "its group may use it: ls -l " + path
+	case errors.Is(err, os.ErrNotExist), errors.Is(err, unix.ECONNREFUSED):
+		return "is it running? systemctl status roced; --daemon names another socket"
+	}
+	return "is it a socket of roced?"
+}
+
+// Close ends the connection.
+func (c *Connection) Close() error {
+	if err := c.socket.Close(); !errors.Is(err, net.ErrClosed) {
+		return err
+	}
+	return nil
+}
+
+// Choose gives the names of the devices to look at: all, or the one that is named.
+func (c *Connection) Choose(name string) ([]string, error) {
+	if name == "" {
+		return c.Devices, nil
+	}
+	for _, d := range c.Devices {
+		if d == name {
+			return []string{name}, nil
+		}
+	}
+	return nil, fmt.Errorf("%w: the daemon at %s has no device %q; it has %q", verbs.ErrInvalid, c.path, name, c.Devices)
+}
+
+// ask gives a command and waits for its answer.
+func ask[Q, G any](c *Connection, command proto.Command[Q, G], request Q) (grant G, err error) {
+	grant, descriptors, err := askRights(c, command, request)
+	proto.CloseAll(descriptors) // there should be none
+	return grant, err
+}
+
+// askRights is ask for a command whose answer carries descriptors.
+func askRights[Q, G any](c *Connection, command proto.Command[Q, G], request Q) (grant G, descriptors []int, err error) {
+	c.lastID++
+	packet, err := command.EncodeRequest(c.lastID, &request)
+	if err != nil {
+		return grant, nil, err
+	}
+	if err := c.conn.Send(packet); err != nil && !errors.Is(err, unix.EPIPE) { // then it has said why
+		return grant, nil, fmt.Errorf("the daemon: %w", err)
+	}
+	m, descriptors, err := c.conn.Receive()
+	switch {
+	case errors.Is(err, io.EOF):
+		return grant, nil, fmt.Errorf("%w: the daemon has closed the connection", verbs.ErrHost)
+	case err != nil:
+		return grant, nil, fmt.Errorf("the daemon: %w", err)
+	case m.Kind == proto.Failure || m.Kind == proto.Ended:
+		cause, err := proto.DecodeFailure(m.Body)
+		return grant, nil, errors.Join(cause, err)
+	case m.Kind != proto.Reply || m.Code != command.Code || m.ID != c.lastID:
+		return grant, nil, fmt.Errorf("%w: an answer to another command", proto.ErrMalformed)
+	}
+	grant, err = command.DecodeGrant(m.Body, nil)
+	return grant, descriptors, err
+}

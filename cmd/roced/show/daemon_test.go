@@ -1,0 +1,134 @@
+package show
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/roced/roced/cmd/roced/internal/cli"
+	"github.com/roced/roced/cmd/roced/internal/cmdtest"
+	"github.com/roced/roced/verbs"
+	"github.com/roced/roced/verbs/client"
+)
+
+// guest is a program of a daemon that has one object of each kind.
+func guest(t *testing.T, socket, device string) *verbs.QP {
+	t.Helper()
+	session, err := client.Dial(socket, device)
+	check(t, err)
+	c, err := verbs.Open(session)
+	check(t, err)
+	t.Cleanup(func() { check(t, c.Close()) })
+	pd, err := c.AllocPD()
+	check(t, err)
+	cq, err := c.CreateCQ(64)
+	check(t, err)
+	_, err = pd.AllocMR(4096, verbs.AccessLocalWrite)
+	check(t, err)
+	_, err = pd.CreateSRQ(&verbs.SRQInitAttr{MaxWR: 16})
+	check(t, err)
+	qp, err := pd.CreateQP(&verbs.QPInitAttr{Type: verbs.QPTypeUD, SendCQ: cq, RecvCQ: cq, Cap: verbs.QPCap{MaxSendWR: 64, MaxRecvWR: 64}})
+	check(t, err)
+	check(t, qp.Activate(0x4321))
+	_, err = pd.CreateAH(t.Context(), &verbs.AHAttr{Port: 1, GRH: verbs.GlobalRoute{DGID: verbs.GID{10: 0xff, 11: 0xff, 12: 10, 13: 77, 15: 2}}})
+	check(t, err)
+	check(t, qp.AttachMcast(verbs.GID{0: 0xff, 1: 0x0e, 15: 9}, 0))
+	return qp
+}
+
+func check(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestShowObjects: each noun has the line of what a program has, in columns and in JSON.
+func TestShowObjects(t *testing.T) {
+	t.Parallel()
+	socket := cmdtest.ServeWire(t)
+	qp := guest(t, socket, "left")
+	for noun, want := range map[string]string{
+		"dev":    "right right 0000:00ff:fe00:000",
+		"port":   "left/1 ACTIVE LINK_UP left 4096",
+		"client": " left ",
+		"pd":     "left 131072 4 1 ",
+		"cq":     "left 131072 0/64 2 OK 1 ",
+		"qp":     fmt.Sprintf("left 0x%06x UD RTS 0x00004321 0/64 0/64 1 131072", uint32(qp.Number())),
+		"srq":    "left 131072 0/16 0 0 131072",
+		"mr":     "left 131072 0x00000001 4096 0x0 write 131072",
+		"ah":     "left 131072 ::ffff:10.77.0.1 ::ffff:10.77.0.2 OK 131072",
+		"mcast":  fmt.Sprintf("left ff0e::9 attached 0x%06x 0x0000", uint32(qp.Number())),
+	} {
+		code, stdout, stderr := cmdtest.Run(t, "show", noun, "--daemon", socket)
+		if code != 0 || stderr != "" || !strings.Contains(strings.Join(strings.Fields(stdout), " "), want) {
+			t.Errorf("%s: exit code %d: %s%s\nwant %s", noun, code, stdout, stderr, want)
+		}
+		code, stdout, _ = cmdtest.Run(t, "show", noun, "-j", "--daemon", socket, "-d", "left")
+		var lines []struct {
+			Device string `json:"ifname"`
+		}
+		if err := json.Unmarshal([]byte(stdout), &lines); err != nil || code != 0 || len(lines) != 1 || lines[0].Device != "left" {
+			t.Errorf("%s: %v in %s", noun, err, stdout)
+		}
+		_, stdout, _ = cmdtest.Run(t, "show", noun, "-j", "--daemon", socket, "-d", "right")
+		if noun != "dev" && noun != "port" && stdout != "[]\n" {
+			t.Errorf("%s of a device without clients: %s", noun, stdout)
+		}
+	}
+}
+
+func TestShowStat(t *testing.T) {
+	t.Parallel()
+	socket := cmdtest.ServeWire(t)
+	_, some, _ := cmdtest.Run(t, "show", "stat", "--daemon", socket)
+	_, all, _ := cmdtest.Run(t, "show", "stat", "-a", "-d", "left", "--daemon", socket)
+	if lines := strings.Count(some, "\n"); lines != 1 || !strings.Contains(all, "drop_qkey") || strings.Contains(all, "right") {
+		t.Errorf("%s\n%s", some, all)
+	}
+	var counters []statRow
+	_, stdout, _ := cmdtest.Run(t, "show", "stat", "-j", "--daemon", socket)
+	if err := json.Unmarshal([]byte(stdout), &counters); err != nil || len(counters) < 100 || counters[0].Device == "" || counters[0].Name == "" {
+		t.Errorf("%v: %d counters", err, len(counters))
+	}
+}
+
+// TestShowGIDOfTheDaemon: those of all its devices, or of one.
+func TestShowGIDOfTheDaemon(t *testing.T) {
+	t.Parallel()
+	socket := cmdtest.ServeWire(t)
+	_, all, _ := cmdtest.Run(t, "show", "gid", "--daemon="+socket)
+	_, one, _ := cmdtest.Run(t, "show", "gid", "-d", "left", "--daemon="+socket)
+	cmdtest.CheckSays(t, all, "::ffff:10.77.0.1", "::ffff:10.77.0.2")
+	if strings.Contains(one, "10.77.0.2") || !strings.Contains(one, "10.77.0.1") {
+		t.Error(one)
+	}
+}
+
+// TestShowWatch: it looks again until it is stopped.
+func TestShowWatch(t *testing.T) {
+	t.Parallel()
+	socket := cmdtest.ServeWire(t)
+	b := cmdtest.Start(t, "show", "qp", "--watch=1ms", "--daemon", socket)
+	b.Await(t, "LQPN")
+	qp := guest(t, socket, "left")
+	b.Await(t, fmt.Sprintf("0x%06x", uint32(qp.Number())))
+	b.End(t)
+}
+
+func TestShowDaemonErrors(t *testing.T) {
+	t.Parallel()
+	socket := cmdtest.ServeWire(t)
+	cmdtest.CheckFailure(t, []string{"show", "qp", "--daemon", "/no/such.sock"}, cli.ExitFailed, "is it running?")
+	cmdtest.CheckFailure(t, []string{"show", "qp", "--daemon", socket, "-d", "eth9"}, cli.ExitFailed, `no device "eth9"`, `"left"`)
+	cmdtest.CheckFailure(t, []string{"show", "qp", "--daemon", socket, "--watch=-1s"}, cli.ExitUsage, "--watch")
+	cmdtest.CheckFailure(t, []string{"show", "nothing"}, cli.ExitUsage, `knows no "nothing"`)
+}
+
+// TestPrintable: a program's name moves no cursor.
+func TestPrintable(t *testing.T) {
+	if got := printable("a\x1b[2Jb\tc\n"); got != "a?[2Jb\tc?" {
+		t.Errorf("%q", got)
+	}
+}

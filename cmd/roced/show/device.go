@@ -1,0 +1,110 @@
+package show
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/roced/roced/cmd/roced/internal/daemon"
+	"github.com/roced/roced/verbs"
+)
+
+// noCard is the state of a device that has no card now.
+const noCard = "NO CARD"
+
+type deviceRow struct {
+	Name     string `json:"ifname"`
+	Netdev   string `json:"netdev"`
+	GUID     string `json:"node_guid"`
+	Firmware string `json:"fw"`
+	State    string `json:"state"`
+	XDP      string `json:"xdp"`
+	AFXDP    string `json:"af_xdp"`
+	Send     string `json:"send"`
+	MaxQP    int    `json:"max_qp"` // of the user who asks, as the next
+	MaxMR    int    `json:"max_mr"`
+	Why      string `json:"error,omitempty"` // there is no card
+}
+
+func newDeviceRow(d *daemon.Device) row {
+	r := &deviceRow{Name: d.Name, State: noCard}
+	if d.Err != nil {
+		r.Why = d.Err.Error()
+		return r
+	}
+	a := &d.Attr
+	r.Netdev, r.GUID, r.Firmware, r.State = a.Name, guid(a.NodeGUID), a.FirmwareVersion, stateOf(d.Port.State)
+	r.XDP, r.AFXDP, r.Send, r.MaxQP, r.MaxMR = a.XDPMode, a.AFXDPMode, a.SendMode, a.MaxQP, a.MaxMR
+	return r
+}
+
+func (r *deviceRow) cells() []string {
+	if r.Why != "" {
+		return []string{r.Name, "-", "-", r.State, "-", "-", "-", r.Why}
+	}
+	return []string{r.Name, r.Netdev, r.GUID, r.State, orNone(r.XDP), orNone(r.AFXDP), orNone(r.Send), r.Firmware}
+}
+
+type portRow struct {
+	Link     string `json:"ifname"`
+	Port     int    `json:"port"`
+	State    string `json:"state"`
+	Physical string `json:"physical_state"`
+	Netdev   string `json:"netdev"`
+	MTU      int    `json:"active_mtu"` // RDMA MTU, bytes
+	LinkMTU  int    `json:"netdev_mtu"`
+	Speed    int    `json:"speed"` // Mbit/s of the interface, 0 if it has none
+	QKeys    uint64 `json:"qkey_violations"`
+	PKeys    uint64 `json:"pkey_violations"`
+	Why      string `json:"error,omitempty"` // there is no card
+}
+
+func newPortRow(d *daemon.Device) row {
+	r := &portRow{Link: d.Name, Port: 1, State: noCard}
+	if d.Err != nil {
+		r.Why = d.Err.Error()
+		return r
+	}
+	p := &d.Port
+	r.State, r.Physical, r.Netdev = stateOf(p.State), strings.TrimPrefix(p.PhysState.String(), "PHYS_"), d.Attr.Name
+	r.MTU, r.LinkMTU, r.Speed, r.QKeys, r.PKeys = p.ActiveMTU.Bytes(), p.InterfaceMTU, p.InterfaceSpeed, p.QKeyViolations, p.PKeyViolations
+	return r
+}
+
+func (r *portRow) cells() []string {
+	link := fmt.Sprintf("%s/%d", r.Link, r.Port)
+	if r.Why != "" {
+		return []string{link, r.State, "-", "-", "-", "-", r.Why}
+	}
+	speed := "-"
+	if r.Speed > 0 {
+		speed = strconv.Itoa(r.Speed) + "Mb/s"
+	}
+	return []string{link, r.State, r.Physical, r.Netdev, strconv.Itoa(r.MTU), strconv.Itoa(r.LinkMTU), speed}
+}
+
+func stateOf(s verbs.PortState) string { return strings.TrimPrefix(s.String(), "PORT_") }
+
+func orNone(text string) string {
+	if text == "" {
+		return "none"
+	}
+	return text
+}
+
+// guid is a GUID as rdma(8) writes it.
+func guid(g uint64) string {
+	return fmt.Sprintf("%04x:%04x:%04x:%04x", g>>48, g>>32&0xffff, g>>16&0xffff, g&0xffff)
+}
+
+// devices makes the function that looks at devices.
+func devices(line func(*daemon.Device) row) func(*daemon.Connection, *listOptions) ([]row, error) {
+	return func(c *daemon.Connection, o *listOptions) (rows []row, err error) {
+		names, err := c.Choose(o.Device)
+		for _, name := range names {
+			d := c.Look(name)
+			rows = append(rows, line(&d))
+		}
+		return rows, err
+	}
+}

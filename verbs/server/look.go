@@ -1,0 +1,176 @@
+package server
+
+import (
+	"cmp"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/roced/roced/verbs"
+	"github.com/roced/roced/verbs/hca"
+	"github.com/roced/roced/verbs/proto"
+)
+
+// looks are the commands of those who look, by their codes. They need no session.
+var looks = tableOf(
+	shows(proto.ListClients, (*connection).listClients),
+	shows(proto.ListObjects, (*connection).listObjects),
+	shows(proto.ReadCounters, (*connection).readCounters),
+)
+
+// shows is a command of somebody who looks. Such a connection may be without a session for long.
+func shows[Q, G any](command proto.Command[Q, G], do func(*connection, Q) (G, error)) handler {
+	return handler{command.Code, func(c *connection, m proto.Message) error {
+		request, err := command.DecodeRequest(m.Body)
+		if err != nil {
+			return err
+		}
+		if err := c.socket.SetReadDeadline(time.Time{}); err != nil {
+			return err
+		}
+		grant, err := do(c, request)
+		return answer(c, command, m, &grant, err)
+	}}
+}
+
+// seesAll reports whether a peer may see what is others': root, and the daemon's own user.
+func (p *peer) seesAll() bool { return p.uid == 0 || p.uid == uint32(os.Geteuid()) }
+
+// seen are the connections that the client may see, from a number on, by their numbers.
+func (c *connection) seen(from uint64) (list []*connection) {
+	s := c.server
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for other := range s.connections {
+		if other.number >= from && (c.peer.seesAll() || other.who().uid == c.peer.uid) {
+			list = append(list, other)
+		}
+	}
+	slices.SortFunc(list, func(a, b *connection) int { return cmp.Compare(a.number, b.number) })
+	return list
+}
+
+// who is the peer of a connection, which another goroutine may just find out.
+func (c *connection) who() peer {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.peer
+}
+
+// use is the session of a connection, nil if there is none, and its device's name.
+func (c *connection) use() (*hca.Session, string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.session, c.device
+}
+
+func (c *connection) listClients(r proto.ListClientsRequest) (grant proto.ClientList, _ error) {
+	for _, other := range c.seen(r.After + 1) {
+		if grant.More = len(grant.Clients) == proto.PageEntries; grant.More {
+			break
+		}
+		grant.Clients = append(grant.Clients, other.info())
+	}
+	return grant, nil
+}
+
+// info is what there is to say about a client.
+func (c *connection) info() proto.ClientInfo {
+	peer := c.who()
+	session, device := c.use()
+	info := proto.ClientInfo{
+		Number: c.number, PID: uint32(peer.pid), UID: peer.uid, Command: commandOf(peer.pid), Device: device, Since: uint64(c.since.UnixNano()),
+	}
+	if session == nil {
+		return info
+	}
+	u := session.Used()
+	info.PDs, info.MRs, info.CQs, info.QPs, info.SRQs = uint32(u.PDs), uint32(u.MRs), uint32(u.CQs), uint32(u.QPs), uint32(u.SRQs)
+	info.AHs, info.Channels, info.Members, info.Attached = uint32(u.AHs), uint32(u.CompChannels), uint32(u.Memberships), uint32(u.Attachments)
+	info.MemorySize = u.Memory
+	return info
+}
+
+// commandOf is a process's name; empty if the daemon cannot see it.
+func commandOf(pid int) string {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/comm", pid))
+	if err != nil {
+		return ""
+	}
+	return strings.ToValidUTF8(strings.TrimSuffix(string(text), "\n"), "?")
+}
+
+// objectKinds are the kinds of objects in the words of package hca.
+var objectKinds = map[proto.ObjectKind]hca.ObjectKind{
+	proto.PDs: hca.ObjectPD, proto.CQs: hca.ObjectCQ, proto.QPs: hca.ObjectQP, proto.SRQs: hca.ObjectSRQ, proto.MRs: hca.ObjectMR,
+	proto.AHs: hca.ObjectAH, proto.Attachments: hca.ObjectAttachment, proto.Memberships: hca.ObjectMembership,
+}
+
+// listObjects gives a page of objects. A session that ends meanwhile has none.
+func (c *connection) listObjects(r proto.ListObjectsRequest) (grant proto.ObjectList, _ error) {
+	kind, known := objectKinds[r.Kind]
+	if !known {
+		return grant, fmt.Errorf("%w: there is no kind %d of objects", verbs.ErrInvalid, r.Kind)
+	}
+	from := hca.Cursor{Place: r.From.Place, Index: r.From.Index}
+	for _, other := range c.seen(r.From.Client) {
+		if other.number != r.From.Client {
+			from = hca.Cursor{}
+		}
+		session, _ := other.use()
+		if session == nil {
+			continue
+		}
+		list, next, more, _ := session.Objects(kind, from, proto.PageEntries-len(grant.Objects))
+		for _, o := range list {
+			grant.Objects = append(grant.Objects, proto.ClientObject{
+				Client: other.number, PID: uint32(other.who().pid), UID: other.who().uid, Object: proto.Object(o),
+			})
+		}
+		if more {
+			grant.More, grant.Next = true, proto.ObjectPlace{Client: other.number, Place: next.Place, Index: next.Index}
+			break
+		}
+	}
+	return grant, nil
+}
+
+// counting is a Source that has counters for all its clients.
+type counting interface {
+	Counters() ([]verbs.Counter, error)
+}
+
+// readCounters gives a device's counters. A source without, which makes a host for each client, has
+// the sums of those that the client sees.
+func (c *connection) readCounters(r proto.ReadCountersRequest) (sum []verbs.Counter, _ error) {
+	device, err := c.server.device(r.Device)
+	if err != nil {
+		return nil, err
+	}
+	if source, counts := device.(counting); counts {
+		return source.Counters()
+	}
+	for _, other := range c.seen(0) {
+		session, of := other.use()
+		if session == nil || of != device.Name() {
+			continue
+		}
+		if list, err := session.Counters(); err == nil {
+			sum = add(sum, list)
+		}
+	}
+	return sum, nil
+}
+
+// add adds the values of a list, which has the same names in the same order.
+func add(sum, list []verbs.Counter) []verbs.Counter {
+	if sum == nil {
+		return slices.Clone(list)
+	}
+	for i := range list {
+		sum[i].Value += list[i].Value
+	}
+	return sum
+}

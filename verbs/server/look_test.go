@@ -1,0 +1,160 @@
+package server
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+	"os"
+	"slices"
+	"testing"
+
+	"github.com/roced/roced/verbs"
+	"github.com/roced/roced/verbs/client"
+	"github.com/roced/roced/verbs/hca"
+	"github.com/roced/roced/verbs/proto"
+)
+
+// looker is a connection of a user that asks, without a socket.
+func (d *daemon) looker(uid uint32) *connection {
+	c := newConnection(d.Server, nil)
+	c.peer.uid = uid
+	return c
+}
+
+// listed are all objects of a kind, page by page.
+func (c *connection) listed(t *testing.T, kind proto.ObjectKind) (all []proto.ClientObject) {
+	t.Helper()
+	for r := (proto.ListObjectsRequest{Kind: kind}); ; {
+		page, err := c.listObjects(r)
+		check(t, err)
+		if _, err := proto.ListObjects.EncodeGrant(1, &page, nil); err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, page.Objects...)
+		if r.From = page.Next; !page.More {
+			return all
+		}
+	}
+}
+
+// Objects are as their programs made them; more than fit a page are listed once each.
+func TestListObjects(t *testing.T) {
+	r := newRig(t, anyone)
+	one, two := newProgram(t, r.a.dial(t)), newProgram(t, r.a.dial(t))
+	const groups = 2*proto.PageEntries + 7
+	for i := range groups {
+		check(t, one.qp.AttachMcast(verbs.GID{0: 0xff, 1: 0x0e, 14: byte(i >> 8), 15: byte(i)}, 0))
+	}
+	group := netip.MustParseAddr("239.1.2.3")
+	_, err := two.ctx.JoinMulticast(group, verbs.JoinSendOnlyFullMember)
+	check(t, err)
+	look := r.a.looker(0)
+	for kind, want := range map[proto.ObjectKind]int{
+		proto.PDs: 2, proto.QPs: 2, proto.MRs: 2, proto.Attachments: groups, proto.Memberships: 1, proto.SRQs: 0,
+	} {
+		list := look.listed(t, kind)
+		if len(list) != want {
+			t.Errorf("%d objects of kind %d, want %d", len(list), kind, want)
+		}
+		seen := map[string]bool{}
+		for _, o := range list {
+			if key := fmt.Sprint(o); seen[key] {
+				t.Errorf("twice: %s", key)
+			} else {
+				seen[key] = true
+			}
+		}
+	}
+	list := look.listed(t, proto.QPs)
+	first := slices.IndexFunc(list, func(o proto.ClientObject) bool { return o.Number == uint32(one.qp.Number()) })
+	if first < 0 || list[first].State != verbs.QPStateRTS || list[first].Users != groups || list[first].QKey != testQKey || list[first].PID != uint32(os.Getpid()) {
+		t.Errorf("%+v", list)
+	}
+	if m := look.listed(t, proto.Memberships)[0]; m.Full || m.Dest.Addr().Unmap() != group {
+		t.Errorf("%+v", m)
+	}
+	if _, err := look.listObjects(proto.ListObjectsRequest{Kind: 99}); !errors.Is(err, verbs.ErrInvalid) {
+		t.Error(err)
+	}
+	far := proto.ObjectPlace{Client: 1, Place: 1<<32 - 1, Index: 1<<32 - 1}
+	if page, err := look.listObjects(proto.ListObjectsRequest{Kind: proto.QPs, From: far}); err != nil || page.More {
+		t.Errorf("from a place that is none: %+v, %v", page, err)
+	}
+}
+
+// Clients are listed with what they have.
+func TestListClients(t *testing.T) {
+	r := newRig(t, anyone)
+	one := newProgram(t, r.a.dial(t))
+	page, err := r.a.looker(0).listClients(proto.ListClientsRequest{})
+	check(t, err)
+	if len(page.Clients) != 1 || page.More {
+		t.Fatalf("%+v", page)
+	}
+	i := page.Clients[0]
+	if i.PID != uint32(os.Getpid()) || i.Device != "a" || i.QPs != 1 || i.PDs != 1 || i.MemorySize == 0 || i.Since == 0 || i.Command == "" {
+		t.Errorf("%+v", i)
+	}
+	check(t, one.ctx.Close())
+	eventually(t, "a client that has gone is listed", func() bool {
+		page, err := r.a.looker(0).listClients(proto.ListClientsRequest{})
+		return err == nil && len(page.Clients) == 0
+	})
+}
+
+// Others' clients and objects are root's and the daemon's user's to see.
+func TestOthersAreNotSeen(t *testing.T) {
+	r := newRig(t, anyone)
+	newProgram(t, r.a.dial(t))
+	for uid, want := range map[uint32]int{0: 1, uint32(os.Geteuid()): 1, 12345: 0} {
+		look := r.a.looker(uid)
+		page, err := look.listClients(proto.ListClientsRequest{})
+		check(t, err)
+		if len(page.Clients) != want || len(look.listed(t, proto.QPs)) != want {
+			t.Errorf("user %d sees %d clients and %d QPs, want %d", uid, len(page.Clients), len(look.listed(t, proto.QPs)), want)
+		}
+	}
+}
+
+// manyHosts is a source that makes a host for each session, and has no counters of its own.
+type manyHosts struct{ hosts []*hca.WireHost }
+
+func (m *manyHosts) Name() string { return "many" }
+
+func (m *manyHosts) NewSession(c hca.SessionConfig) (*hca.Session, error) {
+	host := m.hosts[0]
+	m.hosts = m.hosts[1:]
+	return host.NewSession(c)
+}
+
+// Counters are a device's, or the sums of those of its clients' hosts.
+func TestReadCounters(t *testing.T) {
+	r := newRig(t, anyone)
+	check(t, r.a.SetDevices(r.hosts[0], &manyHosts{r.hosts[:]}))
+	look := r.a.looker(0)
+	count := func(device, name string) (value uint64) {
+		all, err := look.readCounters(proto.ReadCountersRequest{Device: device})
+		check(t, err)
+		for _, c := range all {
+			if c.Name == name {
+				value += c.Value
+			}
+		}
+		return value
+	}
+	if n := count("many", "sent"); n != 0 {
+		t.Errorf("without clients: %d sent", n)
+	}
+	b := newProgram(t, r.b.dial(t))
+	c, err := client.Dial(r.a.path, "many")
+	check(t, err)
+	t.Cleanup(func() { check(t, c.Close()) })
+	a := newProgram(t, c)
+	a.exchange(a.ah(addressesB[0]), b, "counted")
+	if many, one := count("many", "sent"), count("a", "sent"); many != 1 || one != 1 {
+		t.Errorf("%d and %d sent, want 1", many, one)
+	}
+	if _, err := look.readCounters(proto.ReadCountersRequest{Device: "none"}); !errors.Is(err, verbs.ErrInvalid) {
+		t.Error(err)
+	}
+}
