@@ -6,6 +6,7 @@
 //	  doctor/     what keeps RoCEv2 from working on this host, and what to do
 //	  man/        the manual pages, for packagers; not listed
 //	  mcast/      a member of a group, that receives or sends
+//	  monitor/    what happens at the daemon, as it happens
 //	  perf/       bandwidth and latency between two hosts; also with ib_send_bw and ib_send_lat
 //	  ping/       there and back, as ibv_ud_pingpong does
 //	  run/        the service: devices that programs share

@@ -9,6 +9,7 @@ import (
 	"github.com/roced/roced/cmd/roced/internal/cli"
 	"github.com/roced/roced/cmd/roced/man"
 	"github.com/roced/roced/cmd/roced/mcast"
+	"github.com/roced/roced/cmd/roced/monitor"
 	"github.com/roced/roced/cmd/roced/perf"
 	"github.com/roced/roced/cmd/roced/ping"
 	"github.com/roced/roced/cmd/roced/run"
@@ -27,6 +28,7 @@ func commands(log *slog.Logger) []*cobra.Command {
 		doctor.New(),
 		man.New(),
 		mcast.New(log),
+		monitor.New(),
 		perf.New(log),
 		ping.New(log),
 		run.New(),

@@ -20,6 +20,7 @@ type events struct {
 	// noticed says that the engine has marked an object that has an event. Readers of events look for
 	// the mark, since the engine must not wait for a lock.
 	noticed atomic.Bool
+	tell    func() // SessionConfig.Noticed; nil for none
 }
 
 func (e *events) init() {
@@ -89,14 +90,15 @@ func (e *events) notice(mark *atomic.Bool) {
 	mark.Store(true)
 	e.noticed.Store(true)
 	e.wake()
+	if e.tell != nil {
+		e.tell()
+	}
 }
 
 // GetAsyncEvent implements verbs.Provider.
 func (s *Session) GetAsyncEvent(ctx context.Context) (verbs.EventReport, error) {
 	for {
-		if s.events.noticed.Swap(false) {
-			s.reportNoticed()
-		}
+		s.ReportNoticed()
 		if isClosed(s.stop) {
 			return verbs.EventReport{}, verbs.ErrClosed
 		}
@@ -115,28 +117,43 @@ func (s *Session) GetAsyncEvent(ctx context.Context) (verbs.EventReport, error) 
 	}
 }
 
-// reportNoticed makes events for the objects that the engine has marked.
-func (s *Session) reportNoticed() {
-	s.card.mu.Lock()
-	defer s.card.mu.Unlock()
-	s.putNoticed()
+// ReportNoticed makes events for the objects that the engine has marked.
+func (s *Session) ReportNoticed() {
+	if s.events.noticed.Swap(false) {
+		s.card.mu.Lock()
+		defer s.card.mu.Unlock()
+		s.putNoticed()
+	}
 }
 
-// putNoticed is reportNoticed for who holds card.mu.
+// putNoticed is ReportNoticed for who holds card.mu.
 func (s *Session) putNoticed() {
-	report := func(mark *atomic.Bool, kind verbs.EventType, id uint64) {
-		if mark.Swap(false) {
-			s.events.put(verbs.EventReport{Type: kind, EventID: id})
-		}
-	}
 	for _, c := range s.cqs.all() {
-		report(&c.failed, verbs.EventCQErr, c.eventID)
+		s.putMarked(&c.failed, c.eventID, ObjectEvent{Kind: ObjectCQ, Number: uint32(c.handle), Type: verbs.EventCQErr})
 	}
 	for _, q := range s.srqs.all() {
-		report(&q.reached, verbs.EventSRQLimitReached, q.eventID)
+		s.putMarked(&q.reached, q.eventID, ObjectEvent{Kind: ObjectSRQ, Number: uint32(q.handle), Type: verbs.EventSRQLimitReached})
 	}
 	for _, q := range s.qps.all() {
-		report(&q.failed, verbs.EventQPFatal, q.eventID)
-		report(&q.ended, verbs.EventQPLastWQEReached, q.eventID)
+		number := uint32(q.entry.Number)
+		if q.moved.Swap(false) {
+			s.observe(ObjectEvent{Kind: ObjectQP, Number: number, Moved: true, State: verbs.QPState(q.state.Load())})
+		}
+		s.putMarked(&q.failed, q.eventID, ObjectEvent{Kind: ObjectQP, Number: number, Type: verbs.EventQPFatal})
+		s.putMarked(&q.ended, q.eventID, ObjectEvent{Kind: ObjectQP, Number: number, Type: verbs.EventQPLastWQEReached})
+	}
+}
+
+// putMarked reports an event if the engine has marked it.
+func (s *Session) putMarked(mark *atomic.Bool, id uint64, e ObjectEvent) {
+	if mark.Swap(false) {
+		s.events.put(verbs.EventReport{Type: e.Type, EventID: id})
+		s.observe(e)
+	}
+}
+
+func (s *Session) observe(e ObjectEvent) {
+	if s.config.Observe != nil {
+		s.config.Observe(e)
 	}
 }

@@ -147,7 +147,7 @@ func TestEventsOfClosedObjects(t *testing.T) {
 	for range 10 {
 		cq, qps := w.b.overrunnable(2)
 		w.overrun(t, qps[0])
-		w.b.device.reportNoticed() // as a reader would
+		w.b.device.ReportNoticed() // as a reader would
 		if n := w.b.device.events.waiting.Len(); n != 3 {
 			t.Fatalf("%d events wait", n)
 		}

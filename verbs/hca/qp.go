@@ -23,6 +23,7 @@ type qp struct {
 	eventID        uint64                 // of the program, for its events
 	state          atomic.Uint32
 	failed, ended  atomic.Bool  // set by the engine; see events
+	moved          atomic.Bool  // likewise, for SessionConfig.Observe: to SQE or ERR
 	attr           verbs.QPAttr // without State; under card.mu
 }
 
@@ -82,6 +83,9 @@ func (s *Session) newQPEntry(q *qp, r *verbs.CreateQPRequest) *datapath.QP {
 			q.state.Store(uint32(state))
 			if fatal {
 				s.events.notice(&q.failed)
+			}
+			if s.config.Observe != nil {
+				s.events.notice(&q.moved)
 			}
 		},
 		NoteLastWQE: func() { s.events.notice(&q.ended) },

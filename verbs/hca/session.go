@@ -62,6 +62,7 @@ func (card *Card) NewSession(config SessionConfig) (*Session, error) {
 		qps: newTable[qp]("QP", &config, limitQPs), srqs: newTable[srq]("SRQ", &config, limitSRQs), joins: newTable[joined]("membership", &config, limitMemberships),
 	}
 	s.events.init()
+	s.events.tell = s.config.Noticed
 	var err error
 	if s.doorbellMemory, err = s.alloc(ring.DoorbellSize); err != nil {
 		return nil, fmt.Errorf("doorbell of a session on %s: %w", card.Name(), err)

@@ -22,6 +22,21 @@ type SessionConfig struct {
 	// engine calls it between packets, so it must not wait. If nil, the card sends to the grant's
 	// Events channel instead.
 	Wake func(eventID uint64)
+	// Observe hears of the session's objects what its program hears by GetAsyncEvent, and of queue pairs
+	// that the card has moved to SQE or ERR. It is called with the card's lock, so it must not wait.
+	// Noticed says that there is something that ReportNoticed will tell; the engine calls it between
+	// packets, so it must not wait either. Both are nil if nobody wants to know.
+	Observe func(ObjectEvent)
+	Noticed func()
+}
+
+// ObjectEvent is something that has happened to an object.
+type ObjectEvent struct {
+	Kind   ObjectKind
+	Number uint32 // a QP's; the handle of a CQ or an SRQ
+	Type   verbs.EventType
+	Moved  bool // the card has moved the queue pair to State; there is no Type
+	State  verbs.QPState
 }
 
 // Limits are how many objects a session may have at once. 0 stands for the card's limit.

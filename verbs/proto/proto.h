@@ -70,6 +70,7 @@ enum roced_command {
 	ROCED_LIST_CLIENTS = 4,
 	ROCED_LIST_OBJECTS = 5,
 	ROCED_READ_COUNTERS = 6,
+	ROCED_NEXT_EVENTS = 7,
 	ROCED_QUERY_DEVICE = 16,
 	ROCED_QUERY_PORT = 17,
 	ROCED_QUERY_GID_TABLE = 18,
@@ -260,6 +261,31 @@ struct roced_read_counters_grant {
 	uint32_t counters_count;
 	uint8_t reserved4[4];
 	struct roced_read_counters_entry counters[];
+};
+
+/* An entry of the list in struct roced_next_events_grant. */
+struct roced_next_events_entry {
+	uint64_t time;
+	uint64_t client;
+	uint32_t pid;
+	uint32_t uid;
+	char device[64];
+	char command[16];
+	uint8_t kind;
+	uint8_t type;
+	uint8_t state;
+	uint8_t reserved107[1];
+	uint16_t object;
+	uint8_t reserved110[2];
+	uint32_t number;
+	uint8_t reserved116[4];
+};
+
+struct roced_next_events_grant {
+	uint64_t lost;
+	uint32_t events_count;
+	uint8_t reserved12[4];
+	struct roced_next_events_entry events[];
 };
 
 struct roced_query_device_grant {

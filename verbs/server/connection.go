@@ -28,11 +28,13 @@ type connection struct {
 	// Of the goroutine that reads.
 	greeted bool
 	account *account
+	monitor *monitor // of who wants to hear what happens; else nil
 
 	// Set once, by the goroutine that reads, under mu.
 	peer    peer
 	session *hca.Session
 	device  string
+	command string // the process's name
 	arena   *arena
 	signals *signals
 
@@ -114,6 +116,12 @@ func (c *connection) end() {
 		c.signals.close()
 	}
 	c.background.Wait()
+	if c.monitor != nil {
+		c.server.monitors.leave(c.monitor)
+	}
+	if session != nil {
+		c.tell(proto.ClientClosed)
+	}
 	if c.arena != nil {
 		c.arena.close(!c.lost && !c.server.isClosed())
 	}

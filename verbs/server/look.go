@@ -18,6 +18,7 @@ var looks = tableOf(
 	shows(proto.ListClients, (*connection).listClients),
 	shows(proto.ListObjects, (*connection).listObjects),
 	shows(proto.ReadCounters, (*connection).readCounters),
+	handler{proto.NextEvents.Code, monitorEvents},
 )
 
 // shows is a command of somebody who looks. Such a connection may be without a session for long.

@@ -43,6 +43,7 @@ func (c *connection) open(m proto.Message) error {
 	}
 	c.background.Go(func() { c.signals.listen(session.Attend) })
 	c.background.Go(func() { c.watch(session) })
+	c.tell(proto.ClientOpened)
 	if err := c.socket.SetReadDeadline(time.Time{}); err != nil {
 		return err
 	}
@@ -61,6 +62,7 @@ func (c *connection) newSession(name string) (*hca.Session, error) {
 	if err != nil {
 		return nil, err
 	}
+	c.command = commandOf(c.peer.pid)
 	arena, err := newArena(c.account.quota, c.server.memoryLimit())
 	if err != nil {
 		return nil, err
@@ -72,6 +74,7 @@ func (c *connection) newSession(name string) (*hca.Session, error) {
 	}
 	session, err := device.NewSession(hca.SessionConfig{
 		Quota: c.account.quota, Memory: arena, Wake: signals.tell,
+		Observe: c.observe(device.Name()), Noticed: c.server.monitors.note,
 		Privileged: func() bool { return c.peer.privileged(c.server.group) },
 	})
 	if err != nil {

@@ -36,8 +36,9 @@ type Config struct {
 
 // Server gives clients sessions on devices. It owns the connections, not the devices.
 type Server struct {
-	group int
-	log   *slog.Logger
+	group    int
+	log      *slog.Logger
+	monitors monitors
 
 	mu          sync.Mutex
 	devices     []Source
@@ -54,6 +55,7 @@ type Server struct {
 func New(c Config) (*Server, error) {
 	s := &Server{
 		group: c.PrivilegedGroup, log: c.Log, limits: c.Limits,
+		monitors: newMonitors(),
 		accounts: map[uint32]*account{}, connections: map[*connection]struct{}{},
 	}
 	if s.log == nil {

@@ -10,6 +10,7 @@ import (
 	"github.com/roced/roced/cmd/roced/internal/cli"
 	"github.com/roced/roced/cmd/roced/internal/config"
 	"github.com/roced/roced/cmd/roced/run/device"
+	"github.com/roced/roced/verbs"
 	"github.com/roced/roced/verbs/server"
 	"golang.org/x/sys/unix"
 )
@@ -43,6 +44,7 @@ func (s *devices) add(ctx context.Context, c config.Device) error {
 	// Its end is close's, since programs are told before their device goes.
 	ctx, stop := context.WithCancel(context.WithoutCancel(ctx))
 	r := &running{Device: device.New(c, s.stateDir, s.log, s.changed), stop: stop, ended: make(chan struct{})}
+	r.OnEvent(func(event verbs.EventType) { s.server.NoteDeviceEvent(c.Name, event) })
 	first := make(chan error, 1)
 	go func() {
 		defer close(r.ended)

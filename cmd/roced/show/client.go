@@ -1,7 +1,6 @@
 package show
 
 import (
-	"os/user"
 	"strconv"
 	"time"
 
@@ -26,7 +25,7 @@ type clientRow struct {
 
 func newClientRow(i *proto.ClientInfo) *clientRow {
 	return &clientRow{
-		owner{i.Device, i.Number, i.PID, i.Command, userName(i.UID)}, time.Unix(0, int64(i.Since)),
+		owner{i.Device, i.Number, i.PID, i.Command, daemon.UserName(i.UID)}, time.Unix(0, int64(i.Since)),
 		i.PDs, i.CQs, i.QPs, i.SRQs, i.MRs, i.AHs, i.Channels, i.Members, i.Attached, i.MemorySize,
 	}
 }
@@ -51,15 +50,6 @@ func clientRows(c *daemon.Connection, o *listOptions) (rows []row, err error) {
 		rows = append(rows, newClientRow(&clients[i]))
 	}
 	return rows, err
-}
-
-// userName is a user's name, or the number of one without.
-func userName(uid uint32) string {
-	id := strconv.FormatUint(uint64(uid), 10)
-	if u, err := user.LookupId(id); err == nil {
-		return u.Username
-	}
-	return id
 }
 
 // size is a number of bytes, for people.

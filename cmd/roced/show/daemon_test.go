@@ -125,10 +125,3 @@ func TestShowDaemonErrors(t *testing.T) {
 	cmdtest.CheckFailure(t, []string{"show", "qp", "--daemon", socket, "--watch=-1s"}, cli.ExitUsage, "--watch")
 	cmdtest.CheckFailure(t, []string{"show", "nothing"}, cli.ExitUsage, `knows no "nothing"`)
 }
-
-// TestPrintable: a program's name moves no cursor.
-func TestPrintable(t *testing.T) {
-	if got := printable("a\x1b[2Jb\tc\n"); got != "a?[2Jb\tc?" {
-		t.Errorf("%q", got)
-	}
-}

@@ -9,7 +9,6 @@ import (
 	"strings"
 	"text/tabwriter"
 	"time"
-	"unicode"
 
 	"github.com/roced/roced/cmd/roced/internal/cli"
 	"github.com/roced/roced/cmd/roced/internal/daemon"
@@ -119,19 +118,9 @@ func table(header []string, rows []row) (string, error) {
 	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
 	_, err := fmt.Fprintln(w, strings.Join(header, "\t"))
 	for _, r := range rows {
-		_, failed := fmt.Fprintln(w, printable(strings.Join(r.cells(), "\t")))
+		_, failed := fmt.Fprintln(w, daemon.Printable(strings.Join(r.cells(), "\t")))
 		err = errors.Join(err, failed)
 	}
 	err = errors.Join(err, w.Flush())
 	return b.String(), err
-}
-
-// printable is text without what moves a terminal's cursor: programs choose their own names.
-func printable(text string) string {
-	return strings.Map(func(r rune) rune {
-		if r != '\t' && !unicode.IsPrint(r) {
-			return '?'
-		}
-		return r
-	}, text)
 }

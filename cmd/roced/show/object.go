@@ -69,7 +69,7 @@ func ownersOf(c *daemon.Connection, device string) (map[uint64]owner, error) {
 	}
 	owners := map[uint64]owner{}
 	for _, one := range clients {
-		owners[one.Number] = owner{one.Device, one.Number, one.PID, one.Command, userName(one.UID)}
+		owners[one.Number] = owner{one.Device, one.Number, one.PID, one.Command, daemon.UserName(one.UID)}
 	}
 	return owners, nil
 }

@@ -15,7 +15,8 @@ type Device struct {
 	config  config.Device
 	open    Open
 	log     *slog.Logger
-	changed func()        // the state is another
+	changed func() // the state is another
+	told    func(verbs.EventType)
 	nudge   chan struct{} // look again now
 
 	mu    sync.Mutex
@@ -35,8 +36,11 @@ func New(c config.Device, stateDir string, log *slog.Logger, changed func()) *De
 }
 
 func newDevice(c config.Device, open Open, log *slog.Logger, changed func()) *Device {
-	return &Device{config: c, open: open, log: log, changed: changed, nudge: make(chan struct{}, 1), why: errNotYet}
+	return &Device{config: c, open: open, log: log, changed: changed, told: func(verbs.EventType) {}, nudge: make(chan struct{}, 1), why: errNotYet}
 }
+
+// OnEvent has a function hear of the card's events, before Run. It must not wait.
+func (d *Device) OnEvent(told func(verbs.EventType)) { d.told = told }
 
 // Name is the one that programs ask for.
 func (d *Device) Name() string { return d.config.Name }

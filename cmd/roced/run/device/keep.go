@@ -65,6 +65,7 @@ func (d *Device) follow(ctx context.Context, card *hca.Card) error {
 			return err
 		}
 		d.log.Info("event", "type", report.Type, "state", describe(card))
+		d.told(report.Type)
 		d.changed()
 	}
 }

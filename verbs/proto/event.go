@@ -1,0 +1,64 @@
+package proto
+
+import "github.com/roced/roced/verbs"
+
+// NextEvents waits until something has happened, and tells what; the first one of a connection begins
+// to keep it. Everybody hears of devices, and of other users' clients only those who see all.
+var NextEvents = command(7, "next_events", none, visitEvents)
+
+// MaxEvents is the most events of a grant.
+const MaxEvents = 100
+
+// EventKind says what an event is about.
+type EventKind uint8
+
+// The kinds.
+const (
+	ClientOpened EventKind = 1 // a device; its session has begun
+	ClientClosed EventKind = 2 // or was killed: what it had is gone
+	DeviceEvent  EventKind = 3 // Type, of the daemon's device
+	ObjectEvent  EventKind = 4 // Type, of a client's object
+	QPFailed     EventKind = 5 // the card has moved a QP to SQE or ERR: State
+)
+
+// Events are what has happened, in its order.
+type Events struct {
+	Lost   uint64 // events that were not kept, since they were not asked for in time
+	Events []Event
+}
+
+// Event is something that has happened.
+type Event struct {
+	Time     uint64 // ns since 1970
+	Client   uint64 // its number; 0 of a device
+	PID, UID uint32
+	Device   string
+	Command  string // the process's name
+	Kind     EventKind
+	Type     verbs.EventType
+	State    verbs.QPState
+	Object   ObjectKind
+	Number   uint32 // a QP's; of a CQ or an SRQ the handle
+}
+
+func visitEvents(c *coder, g *Events) {
+	u64(c, "lost", &g.Lost)
+	list(c, "events", MaxEvents, &g.Events, visitEventEntry)
+}
+
+func visitEventEntry(c *coder, e *Event) {
+	u64(c, "time", &e.Time)
+	u64(c, "client", &e.Client)
+	u32(c, "pid", &e.PID)
+	u32(c, "uid", &e.UID)
+	c.text("device", nameLen, &e.Device)
+	c.clipped("command", 16, &e.Command)
+	u8(c, "kind", &e.Kind)
+	u8(c, "type", &e.Type)
+	u8(c, "state", &e.State)
+	c.reserved(1)
+	u16(c, "object", &e.Object)
+	c.reserved(2)
+	u32(c, "number", &e.Number)
+	c.reserved(4)
+}
