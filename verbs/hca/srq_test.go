@@ -14,8 +14,8 @@ func (s *station) newSRQ(receives uint32) *verbs.SRQ {
 	return q
 }
 
-// The memory of queues that a resize has replaced is given back when they are empty, however often
-// that is; a resize that is refused takes none, and Close gives back the rest.
+// The memory of queues that a resize has replaced is given back by the second resize after they are
+// empty (the program may look at them until it asks again), however often that is; a resize that is refused takes none, and Close gives back the rest.
 func TestSRQMemory(t *testing.T) {
 	w := newWirePair(t)
 	s := w.a.another(SessionConfig{})
@@ -25,7 +25,7 @@ func TestSRQMemory(t *testing.T) {
 	one := session.memory.Load() - before
 	for range 100 {
 		check(t, q.Modify(&verbs.SRQAttr{MaxWR: 16}, verbs.SRQMaxWR))
-		if now := session.memory.Load() - before; now > 2*one {
+		if now := session.memory.Load() - before; now > 3*one {
 			t.Fatalf("%d bytes, of %d for one queue", now, one)
 		}
 	}
