@@ -100,6 +100,7 @@ func visitPort(c *coder, a *verbs.PortAttr) {
 func visitQueryGIDTable(c *coder, r *verbs.QueryGIDTableRequest) { visitPortNumber(c, &r.Port) }
 
 func visitGIDTable(c *coder, g *verbs.QueryGIDTableGrant) {
+	c.whole("table_length", &g.Length)
 	list(c, "gids", maxGIDs, &g.Entries, visitGID)
 }
 

@@ -79,7 +79,7 @@ func TestRoundTrip(t *testing.T) {
 	requestCrosses(t, ModifyQP, verbs.ModifyQPRequest{QP: 1, Mask: 2, CompletionToken: 3, Attr: verbs.QPAttr{State: 4, CurState: 5, PKeyIndex: 6, Port: 7, QKey: 8, SQPSN: 9, Cap: verbs.QPCap{MaxSendWR: 10}, EnSQDAsyncNotify: true}})
 	grantCrosses(t, QueryDevice, verbs.DeviceAttr{Name: "eth0", FirmwareVersion: "v1", NodeGUID: 1 << 63, MaxQP: 1, MaxMRSize: 1 << 40, SendReason: "why"})
 	grantCrosses(t, QueryPort, verbs.PortAttr{State: 4, MaxMTU: 5, ActiveMTU: 3, GIDTableLen: 16, MaxMsgSize: 1024, QKeyViolations: 1 << 50, InterfaceMTU: 1500})
-	grantCrosses(t, QueryGIDTable, verbs.QueryGIDTableGrant{Entries: []verbs.GIDEntry{{GID: verbs.GID{1}, Index: 0, Interface: "eth0"}, {GID: verbs.GID{2}, Index: 3, Interface: "eth0"}}})
+	grantCrosses(t, QueryGIDTable, verbs.QueryGIDTableGrant{Length: 16, Entries: []verbs.GIDEntry{{GID: verbs.GID{1}, Index: 0, Interface: "eth0"}, {GID: verbs.GID{2}, Index: 3, Interface: "eth0"}}})
 	grantCrosses(t, Counters, []verbs.Counter{{Place: "engine", Name: "sent", Value: 7}, {Place: "XDP", Name: "drop", Value: 1 << 60, Lost: true}})
 	grantCrosses(t, CreateQP, verbs.CreateQPGrant{QP: 1, Number: 2, Cap: verbs.QPCap{MaxRecvSGE: 3}, SendMemory: shared[128:256], SendGeometry: ring.Geometry{Entries: 4, Stride: 64}})
 	grantCrosses(t, Hello, Welcome{Version: 1, Devices: []string{"eth0", "eth1"}})

@@ -378,8 +378,9 @@ struct roced_query_gid_table_entry {
 };
 
 struct roced_query_gid_table_grant {
+	int64_t table_length;
 	uint32_t gids_count;
-	uint8_t reserved4[4];
+	uint8_t reserved12[4];
 	struct roced_query_gid_table_entry gids[];
 };
 
