@@ -53,6 +53,7 @@ type tables struct {
 	groups     map[wire.GID][]*QP // queue pairs attached to each group
 	qps        *[maxQPs]*QP       // by the low bits of the QPN
 	sessions   []*Session         // whose doorbells are polled
+	taps       []*Tap             // get copies of packets
 }
 
 // backlog is what one round leaves for the next.

@@ -30,7 +30,11 @@ func (e *Engine) receive() bool {
 	for e.next < e.taken && e.budget > 0 {
 		e.budget--
 		e.next++
-		e.receiveFrame(&e.rx, e.burst[e.next-1])
+		if frame := e.burst[e.next-1]; len(e.taps) == 0 {
+			e.receiveFrame(&e.rx, frame)
+		} else {
+			e.tap(false, frame, func() { e.receiveFrame(&e.rx, frame) })
+		}
 	}
 	if e.next == e.taken && !e.arriving.pending() {
 		e.link.Release()

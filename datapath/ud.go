@@ -179,6 +179,15 @@ func (e *Engine) sealUD(qp *QP, d *departure, ah *AH, frame []byte, length int) 
 	copy(frame, ah.Path.ethernet[:])
 	e.counters.Sent++
 	e.counters.SentBytes += uint64(length)
+	if len(e.taps) == 0 {
+		e.depart(qp, d, ah, frame, n, length)
+	} else {
+		e.tap(true, frame[:n], func() { e.depart(qp, d, ah, frame, n, length) })
+	}
+}
+
+// depart sends a packet of n bytes: to the group members on this card, and along its path.
+func (e *Engine) depart(qp *QP, d *departure, ah *AH, frame []byte, n, length int) {
 	if ah.Group {
 		e.loopBackGroup(d, frame[:n], length, e.groups[ah.Dest], qp)
 	}

@@ -4,13 +4,14 @@
 //	  config/     mistakes in a configuration file of the service; an example of one
 //	  demo/       two hosts in this process, a table of what happened
 //	  doctor/     what keeps RoCEv2 from working on this host, and what to do
+//	  dump/       packets that XDP steers away from tcpdump, and those sent, as pcapng
 //	  man/        the manual pages, for packagers; not listed
 //	  mcast/      a member of a group, that receives or sends
 //	  monitor/    what happens at the daemon, as it happens
 //	  perf/       bandwidth and latency between two hosts; also with ib_send_bw and ib_send_lat
 //	  ping/       there and back, as ibv_ud_pingpong does
 //	  run/        the service: devices that programs share
-//	  show/       the GID table of an interface; opens nothing
+//	  show/       what the daemon has; the GID table of an interface, which opens nothing
 //	  version/
 //	internal/   packages that several subcommands use
 //	  cli/        a command line: flags, exit codes, signals, privileges, numbers as text

@@ -6,6 +6,7 @@ import (
 	"github.com/roced/roced/cmd/roced/config"
 	"github.com/roced/roced/cmd/roced/demo"
 	"github.com/roced/roced/cmd/roced/doctor"
+	"github.com/roced/roced/cmd/roced/dump"
 	"github.com/roced/roced/cmd/roced/internal/cli"
 	"github.com/roced/roced/cmd/roced/man"
 	"github.com/roced/roced/cmd/roced/mcast"
@@ -26,6 +27,7 @@ func commands(log *slog.Logger) []*cobra.Command {
 		config.New(),
 		demo.New(log),
 		doctor.New(),
+		dump.New(),
 		man.New(),
 		mcast.New(log),
 		monitor.New(),

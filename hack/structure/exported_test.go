@@ -96,7 +96,6 @@ var byOthers = map[string]string{
 	"datapath.Drop.Unsent":          "which drops are of sends",
 	"datapath.HandlePlaces":         "the limit that verbs/hca's tables keep to",
 	"datapath/ring.Doorbell.Asleep": "whether the worker sleeps",
-	"datapath/xsk.Socket.Unsent":    "frames that the kernel has not taken yet",
 }
 
 // TestExportedNamesHaveCallers: a name is exported for somebody: another package's code that is

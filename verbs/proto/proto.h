@@ -71,6 +71,7 @@ enum roced_command {
 	ROCED_LIST_OBJECTS = 5,
 	ROCED_READ_COUNTERS = 6,
 	ROCED_NEXT_EVENTS = 7,
+	ROCED_START_CAPTURE = 8,
 	ROCED_QUERY_DEVICE = 16,
 	ROCED_QUERY_PORT = 17,
 	ROCED_QUERY_GID_TABLE = 18,
@@ -286,6 +287,13 @@ struct roced_next_events_grant {
 	uint32_t events_count;
 	uint8_t reserved12[4];
 	struct roced_next_events_entry events[];
+};
+
+struct roced_start_capture_request {
+	char device[64];
+	uint32_t qpn;
+	uint32_t snap;
+	uint8_t group[16];
 };
 
 struct roced_query_device_grant {

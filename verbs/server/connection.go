@@ -7,6 +7,7 @@ import (
 	"io"
 	"log/slog"
 	"net"
+	"os"
 	"sync"
 	"time"
 
@@ -29,6 +30,7 @@ type connection struct {
 	greeted bool
 	account *account
 	monitor *monitor // of who wants to hear what happens; else nil
+	stream  *os.File // of a capture; else nil
 
 	// Set once, by the goroutine that reads, under mu.
 	peer    peer
@@ -45,6 +47,7 @@ type connection struct {
 	sendMu     sync.Mutex          // one packet at a time
 	renewed    time.Time           // when the deadline for writing was last set
 	background sync.WaitGroup
+	over       chan struct{} // closed when it ends
 }
 
 const (
@@ -59,7 +62,7 @@ const (
 func newConnection(s *Server, socket *net.UnixConn) *connection {
 	return &connection{
 		server: s, socket: socket, conn: proto.NewConn(socket, false), log: s.log,
-		since: time.Now(), waiting: map[uint32]*waiting{},
+		since: time.Now(), waiting: map[uint32]*waiting{}, over: make(chan struct{}),
 	}
 }
 
@@ -100,6 +103,10 @@ func (c *connection) hangUp() { _ = c.socket.Close() }
 // end frees all that the connection has. Nothing else does.
 func (c *connection) end() {
 	c.hangUp()
+	close(c.over)
+	if c.stream != nil {
+		_ = c.stream.Close() // who writes there stops
+	}
 	c.mu.Lock()
 	session := c.session
 	c.closing = true

@@ -19,6 +19,7 @@ var looks = tableOf(
 	shows(proto.ListObjects, (*connection).listObjects),
 	shows(proto.ReadCounters, (*connection).readCounters),
 	handler{proto.NextEvents.Code, monitorEvents},
+	handler{proto.StartCapture.Code, startCapture},
 )
 
 // shows is a command of somebody who looks. Such a connection may be without a session for long.

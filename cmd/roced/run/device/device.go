@@ -70,6 +70,15 @@ func (d *Device) Counters() ([]hca.Counter, error) {
 	return card.Counters()
 }
 
+// Capture begins a capture of the card's packets. While there is no card, verbs.ErrDeviceFatal says why.
+func (d *Device) Capture(f hca.CaptureFilter) (*hca.Capture, error) {
+	card, why := d.now()
+	if card == nil {
+		return nil, fmt.Errorf("%w: %s has no card now: %w", verbs.ErrDeviceFatal, d.config.Name, why)
+	}
+	return card.Capture(f)
+}
+
 // Opens is how often a card was opened.
 func (d *Device) Opens() uint64 {
 	d.mu.Lock()

@@ -1,0 +1,148 @@
+package datapath
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/roced/roced/datapath/wire"
+)
+
+// Tap gets copies of packets that arrive and leave, with what became of each. While an engine has
+// none, packets cost one branch more. Who does not read loses packets, which are counted; the engine
+// never waits.
+type Tap struct {
+	filter  TapFilter
+	packets chan Tapped
+	lost    atomic.Uint64
+}
+
+// TapFilter says which packets a Tap gets. Its zero value is for all, malformed ones included.
+type TapFilter struct {
+	QPN   wire.QPN // that sends or receives; 0: any
+	Group wire.GID // to which they go; zero: any
+	Snap  int      // bytes of each frame that are kept; 0: all
+}
+
+// Tapped is a packet, and what became of it until the card turned to the next. What happens later is
+// not in it: the interface may refuse a packet that was sent.
+type Tapped struct {
+	Time      time.Time
+	Out       bool   // sent, not received from the link
+	Frame     []byte // a copy, of at most TapFilter.Snap bytes
+	Length    int    // of the frame, in bytes
+	Dest      wire.QPN
+	Delivered uint64 // to so many queue pairs of this card
+	Drops     []Drop // why it was not delivered, or not sent; one for each queue pair that did not get it
+	Waits     bool   // for a neighbour's answer, or for the next round to be delivered to more members of its group
+}
+
+// maxDrops is how many reasons of a packet are kept.
+const maxDrops = 16
+
+// tapRoom is how many packets wait for who reads.
+const tapRoom = 4096
+
+// NewTap makes a tap that is in no engine yet.
+func NewTap(filter TapFilter) *Tap { return &Tap{filter: filter, packets: make(chan Tapped, tapRoom)} }
+
+// Packets are those that the tap has got.
+func (t *Tap) Packets() <-chan Tapped { return t.packets }
+
+// Lost is how many packets were lost since the last call, since there was no room.
+func (t *Tap) Lost() uint64 { return t.lost.Swap(0) }
+
+// AddTap has a tap get packets. It runs in Do.
+func (e *Engine) AddTap(t *Tap) { e.taps = append(e.taps, t) }
+
+// RemoveTap ends that. It runs in Do.
+func (e *Engine) RemoveTap(t *Tap) {
+	e.taps = slices.DeleteFunc(e.taps, func(other *Tap) bool { return other == t })
+}
+
+// tap does what is done with a packet, and gives it and the outcome to the taps. The outcome is what
+// the counters say, so that the ladder of checks need not know of taps.
+func (e *Engine) tap(out bool, frame []byte, do func()) {
+	p := Tapped{Time: time.Now(), Out: out, Frame: slices.Clone(frame), Length: len(frame)}
+	before, held := e.counters, e.held
+	do()
+	p.Delivered = e.counters.Delivered - before.Delivered
+	for _, reason := range Reasons() {
+		for n := e.counters.Drops[reason] - before.Drops[reason]; n > 0 && len(p.Drops) < maxDrops; n-- {
+			p.Drops = append(p.Drops, reason)
+		}
+	}
+	p.Waits = !out && e.arriving.pending() || out && (e.held > held || e.looping.pending())
+	e.giveTaps(&p)
+}
+
+// giveTaps gives a packet to those that want it.
+func (e *Engine) giveTaps(p *Tapped) {
+	var parsed wire.Packet
+	good := wire.Parse(p.Frame, &parsed) == wire.FaultNone
+	if good {
+		p.Dest = parsed.BTH().DestQP()
+	}
+	for _, t := range e.taps {
+		if t.filter.wants(&parsed, good) {
+			t.give(*p)
+		}
+	}
+}
+
+func (f *TapFilter) wants(p *wire.Packet, good bool) bool {
+	if f.QPN == 0 && f.Group.IsZero() {
+		return true
+	}
+	return good && (f.QPN == 0 || f.QPN == p.BTH().DestQP() || p.Has(wire.HeaderDETH) && f.QPN == p.DETH().SrcQP()) &&
+		(f.Group.IsZero() || f.Group == p.Destination())
+}
+
+func (t *Tap) give(p Tapped) {
+	if t.filter.Snap > 0 && len(p.Frame) > t.filter.Snap {
+		p.Frame = p.Frame[:t.filter.Snap]
+	}
+	select {
+	case t.packets <- p:
+	default:
+		t.lost.Add(1)
+	}
+}
+
+// Verdict is what became of the packet, for people.
+func (p *Tapped) Verdict() string {
+	var parts []string
+	if p.Out && !slices.ContainsFunc(p.Drops, Drop.Unsent) && !p.Waits {
+		parts = append(parts, "sent")
+	}
+	switch {
+	case p.Delivered == 1 && p.Dest != wire.QPNMulticast:
+		parts = append(parts, fmt.Sprintf("delivered to QP 0x%06x", uint32(p.Dest)))
+	case p.Delivered == 1:
+		parts = append(parts, "delivered to 1 queue pair of the group")
+	case p.Delivered > 0:
+		parts = append(parts, fmt.Sprintf("delivered to %d queue pairs of the group", p.Delivered))
+	}
+	for _, reason := range slices.Compact(slices.Clone(p.Drops)) {
+		text := "dropped: " + reason.String()
+		if n := countOf(p.Drops, reason); n > 1 {
+			text += fmt.Sprintf(" (%d queue pairs)", n)
+		}
+		parts = append(parts, text)
+	}
+	if p.Waits {
+		parts = append(parts, "waits: for the neighbour's answer, or for its turn with more members of the group")
+	}
+	return strings.Join(parts, "; ")
+}
+
+func countOf(all []Drop, reason Drop) (n int) {
+	for _, one := range all {
+		if one == reason {
+			n++
+		}
+	}
+	return n
+}

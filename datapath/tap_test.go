@@ -1,0 +1,42 @@
+package datapath
+
+import (
+	"testing"
+
+	"github.com/roced/roced/datapath/wire"
+)
+
+// What became of a packet is said by the counters' names.
+func TestVerdict(t *testing.T) {
+	for _, row := range []struct {
+		packet Tapped
+		want   string
+	}{
+		{Tapped{Dest: 0x12, Delivered: 1}, "delivered to QP 0x000012"},
+		{Tapped{Dest: wire.QPNMulticast, Delivered: 1}, "delivered to 1 queue pair of the group"},
+		{Tapped{Dest: wire.QPNMulticast, Delivered: 3, Drops: []Drop{DropQKey, DropNoReceive, DropNoReceive}}, "delivered to 3 queue pairs of the group; dropped: qkey; dropped: no_receive (2 queue pairs)"},
+		{Tapped{Drops: []Drop{DropICRC}}, "dropped: icrc"},
+		{Tapped{Out: true}, "sent"},
+		{Tapped{Out: true, Dest: 5, Drops: []Drop{DropUnreachable}}, "dropped: unreachable"},
+		{Tapped{Out: true, Dest: wire.QPNMulticast, Drops: []Drop{DropSelfLoopback}}, "sent; dropped: self_loopback"},
+		{Tapped{Out: true, Waits: true}, "waits: for the neighbour's answer, or for its turn with more members of the group"},
+	} {
+		if got := row.packet.Verdict(); got != row.want {
+			t.Errorf("%q, want %q", got, row.want)
+		}
+	}
+}
+
+// Who does not read loses packets, which are counted; those that there was room for are kept, cut.
+func TestTapIsBounded(t *testing.T) {
+	tap := NewTap(TapFilter{Snap: 3})
+	for range tapRoom + 7 {
+		tap.give(Tapped{Frame: make([]byte, 5), Length: 5})
+	}
+	if n, lost := len(tap.Packets()), tap.Lost(); n != tapRoom || lost != 7 || tap.Lost() != 0 {
+		t.Errorf("%d packets, %d lost", n, lost)
+	}
+	if p := <-tap.Packets(); len(p.Frame) != 3 || p.Length != 5 {
+		t.Errorf("%+v", p)
+	}
+}
