@@ -19,6 +19,7 @@
 //	world_test.go    all of them, and rounds in which nothing may be lost
 //	calm_test.go     rounds while nobody disturbs
 //	killed_test.go   a program that is killed, and one that is stopped
+//	ends_test.go     a service that ends while its programs are busy
 //	chaos_test.go    programs and services are killed and stopped, links change, limits are reached
 //	faults_test.go   docs/FAULTS.md names tests that there are
 //	left_test.go     what must not be left: descriptors, memory, goroutines, memberships, XDP programs

@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"sync"
 	"testing"
@@ -152,11 +153,18 @@ func (h *host) stacks(t testing.TB) string {
 	return string(text)
 }
 
-// said is the end of the service's log.
+// said is the end of the service's log, and why it crashed if it did.
 func (h *host) said(length int) string {
 	text, _ := os.ReadFile(h.path("log"))
-	return strings.TrimSpace(string(text[max(0, len(text)-length):]))
+	said := string(text[max(0, len(text)-length):])
+	if at := crashed.FindIndex(text); at != nil {
+		said += "\n\nIt crashed:\n" + string(text[at[0]:min(len(text), at[0]+length)])
+	}
+	return strings.TrimSpace(said)
 }
+
+// crashed is how Go begins to say why a process ends.
+var crashed = regexp.MustCompile(`(?m)^(panic: |fatal error: |unexpected fault address|WARNING: DATA RACE|SIG[A-Z]+: )`)
 
 // pause is a random time up to a longest one.
 func pause(r *rand.Rand, longest time.Duration) { time.Sleep(time.Duration(r.Int64N(int64(longest)))) }

@@ -1,0 +1,27 @@
+package chaos
+
+import (
+	"math/rand/v2"
+	"testing"
+	"time"
+)
+
+// TestServiceEndsUnderLoad: it is ended again and again while its programs do all that they can. It ends
+// cleanly, and they connect to the next.
+func TestServiceEndsUnderLoad(t *testing.T) {
+	w := newWorld(t)
+	w.startAll()
+	w.settle()
+	w.askAll(w.programs[:], func(int) order { return order{Do: "wild", Seed: 1} })
+	r := rand.New(rand.NewPCG(1, 1))
+	for range 8 {
+		pause(r, 500*time.Millisecond)
+		for _, h := range w.hosts {
+			h.terminate(t)
+			h.start(t)
+			h.await(t)
+		}
+	}
+	w.rounds(1)
+	w.endAll()
+}
