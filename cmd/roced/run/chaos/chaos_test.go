@@ -28,9 +28,8 @@ const (
 // chaos is a world in which everything happens at once.
 type chaos struct {
 	*world
-	seed  uint64
-	end   time.Time // zero: after a few steps
-	links sync.Mutex
+	seed uint64
+	end  time.Time // zero: after a few steps
 }
 
 // actor does one thing again and again.
