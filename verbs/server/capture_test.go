@@ -86,6 +86,8 @@ func TestCaptureOfDrops(t *testing.T) {
 // Packets are all users', so only those who see all may have them.
 func TestWhoMayCapture(t *testing.T) {
 	r := newRig(t, anyone)
+	r.a.dial(t) // both serve before the test is over
+	r.b.dial(t)
 	for _, row := range []struct {
 		uid    uint32
 		device string

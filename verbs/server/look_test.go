@@ -40,6 +40,7 @@ func (c *connection) listed(t *testing.T, kind proto.ObjectKind) (all []proto.Cl
 // Objects are as their programs made them; more than fit a page are listed once each.
 func TestListObjects(t *testing.T) {
 	r := newRig(t, anyone)
+	r.b.dial(t) // it serves before the test is over
 	one, two := newProgram(t, r.a.dial(t)), newProgram(t, r.a.dial(t))
 	const groups = 2*proto.PageEntries + 7
 	for i := range groups {
@@ -85,6 +86,7 @@ func TestListObjects(t *testing.T) {
 // Clients are listed with what they have.
 func TestListClients(t *testing.T) {
 	r := newRig(t, anyone)
+	r.b.dial(t) // it serves before the test is over
 	one := newProgram(t, r.a.dial(t))
 	page, err := r.a.looker(0).listClients(proto.ListClientsRequest{})
 	check(t, err)
@@ -105,6 +107,7 @@ func TestListClients(t *testing.T) {
 // Others' clients and objects are root's and the daemon's user's to see.
 func TestOthersAreNotSeen(t *testing.T) {
 	r := newRig(t, anyone)
+	r.b.dial(t) // it serves before the test is over
 	newProgram(t, r.a.dial(t))
 	for uid, want := range map[uint32]int{0: 1, uint32(os.Geteuid()): 1, 12345: 0} {
 		look := r.a.looker(uid)
@@ -130,6 +133,7 @@ func (m *manyHosts) NewSession(c hca.SessionConfig) (*hca.Session, error) {
 // Counters are a device's, or the sums of those of its clients' hosts.
 func TestReadCounters(t *testing.T) {
 	r := newRig(t, anyone)
+	r.b.dial(t) // it serves before the test is over
 	check(t, r.a.SetDevices(r.hosts[0], &manyHosts{r.hosts[:]}))
 	look := r.a.looker(0)
 	count := func(device, name string) (value uint64) {

@@ -48,6 +48,7 @@ func (p *program) breakQP() {
 // programs do not ask for events.
 func TestMonitor(t *testing.T) {
 	r := newRig(t, anyone)
+	r.b.dial(t) // it serves before the test is over
 	look, m := r.a.hear(0)
 	p := newProgram(t, r.a.dial(t))
 	opened := look.next(t, m)
@@ -71,6 +72,7 @@ func TestMonitor(t *testing.T) {
 // A CQ that is overrun is told to monitors and to its program.
 func TestMonitorOfObjects(t *testing.T) {
 	r := newRig(t, anyone)
+	r.b.dial(t) // it serves before the test is over
 	p := newProgram(t, r.a.dial(t))
 	small, err := p.ctx.CreateCQ(1)
 	check(t, err)
@@ -90,6 +92,7 @@ func TestMonitorOfObjects(t *testing.T) {
 // Others do not hear of a user's clients; who does not read loses events, which are counted.
 func TestMonitorsAreApartAndBounded(t *testing.T) {
 	r := newRig(t, anyone)
+	r.b.dial(t) // it serves before the test is over
 	_, stranger := r.a.hear(12345)
 	_, slow := r.a.hear(0)
 	newProgram(t, r.a.dial(t))
