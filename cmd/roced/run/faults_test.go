@@ -234,12 +234,12 @@ func TestServiceIsKilled(t *testing.T) {
 	if _, err := f.a.Recv(ctx); !errors.Is(err, verbs.ErrDeviceFatal) {
 		t.Errorf("a wait for messages: %v", err)
 	}
+	_, _ = f.left.End(t) // until then its socket may take connections
 	if _, err := client.Dial(f.left.path("roced.sock"), "eth0"); !errors.Is(err, verbs.ErrHost) || !strings.Contains(err.Error(), "is it running?") {
 		t.Errorf("dial: %v", err)
 	}
 	f.a.close()
 	checkSend(t, f.b, f.b.Addr(), f.b)
-	_, _ = f.left.End(t)
 	if link := cmdtest.Eth0(t, f.A); link.Attrs().Xdp != nil && link.Attrs().Xdp.Attached {
 		t.Error("the XDP program is left")
 	}
