@@ -65,10 +65,10 @@ func (s *scene) receiveEntryReadTwice(a *attacker) {
 		waiting = len(done) == 0
 		for _, o := range done {
 			if seen[o.status]++; o.status == verbs.WCSuccess && !bytes.Equal(a.mr.Memory[40:140], message) {
-				s.Fatalf("message %d: %q", i, a.mr.Memory[40:140])
+				s.Errorf("message %d: %q", i, a.mr.Memory[40:140])
 			}
-			clear(a.mr.Memory)
 		}
+		clear(a.mr.Memory) // after all of them: two messages may have come to it at once
 	}
 	end()
 	if seen[verbs.WCSuccess] == 0 || seen[verbs.WCLocProtErr] == 0 {
