@@ -92,18 +92,26 @@ func (e *Engine) Kick(s *Session) {
 // runInline runs a round in the caller's thread. The caller has taken the lease, which runInline
 // releases. If work is left, a worker that sleeps is woken for it.
 func (e *Engine) runInline() bool {
-	if e.closed {
-		e.lease.Unlock()
+	_, more, ran := e.runHeld()
+	if !ran {
 		return false
 	}
-	e.runRound()
-	more := e.more()
-	e.lease.Unlock()
 	e.worker.notePolling()
 	if more && e.worker.is(workerAsleep) {
 		e.worker.call()
 	}
 	return true
+}
+
+// runHeld runs a round, unless the engine is closed. The caller has taken the lease, which runHeld
+// releases. more says that work is left.
+func (e *Engine) runHeld() (worked, more, ran bool) {
+	defer e.lease.Unlock()
+	if e.closed {
+		return false, false, false
+	}
+	worked = e.runRound()
+	return worked, e.more(), true
 }
 
 // Counters returns a copy of the counters, taken between two rounds.
@@ -127,14 +135,7 @@ func (e *Engine) Attend(s *Session) {
 		e.worker.call()
 		return
 	}
-	if e.closed {
-		e.lease.Unlock()
-		return
-	}
-	e.runRound()
-	more := e.more()
-	e.lease.Unlock()
-	if more {
+	if _, more, _ := e.runHeld(); more {
 		e.worker.call()
 	}
 }

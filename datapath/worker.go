@@ -138,12 +138,8 @@ func (e *Engine) workOnce() (worked, more bool) {
 		runtime.Gosched()
 	}
 	e.lease.Lock()
-	defer e.lease.Unlock()
-	if e.closed {
-		return false, false
-	}
-	worked = e.runRound()
-	return worked, e.more()
+	worked, more, _ = e.runHeld()
+	return worked, more
 }
 
 // rest announces that the worker stops looking for work, runs a last round, and waits as doing
