@@ -32,7 +32,8 @@ type AH struct {
 // CreateAH resolves an address (ibv_create_ah): it looks up the route, and waits for the
 // neighbour's hardware address until ctx is done, at most about four seconds. ErrUnreachable if
 // there is no route or nobody answers (with the context's error, if that ended the wait), ErrNoGID
-// if the source GID's index is not in use, ErrInvalid if the table does not have it. The card follows later changes of route and neighbour.
+// if the source GID's index is not in use, ErrInvalid if the table does not have it. The card follows
+// later changes of route and neighbour.
 // CreateAHFromWC never waits.
 func (p *PD) CreateAH(ctx context.Context, attr *AHAttr) (*AH, error) {
 	return p.createAH(ctx, attr, false)

@@ -37,11 +37,10 @@
 // an address handle (MR.Rereg, AH.Modify) and its end (Close) fall between two requests: each request
 // sees the object entirely as it was, or entirely as it is then.
 //
-// Locks, in order: MR.reregMu; QP.modifyMu, QP.sendMu, QP.recvMu, CQ.mu, Context.mu; SRQ.modifyMu,
-// SRQ.mu; CQ.resizing, CQ.mu.
-// eventSources.mu is taken last, and no other lock is taken under it. CQ.acks.mu is held while the CQ is
-// destroyed, and by nothing that posts or polls. A poll may run the card under CQ.mu; the card takes
-// none of these locks.
+// Locks, in order: QP.modifyMu, QP.sendMu, QP.recvMu, CQ.mu, Context.mu; apart from these SRQ.modifyMu,
+// SRQ.mu; CQ.resizing, CQ.mu; and MR.reregMu. eventSources.mu is taken last, and no other lock is taken
+// under it. CQ.acks.mu is held while the CQ is destroyed, and by nothing that posts or polls. A poll may
+// run the card under CQ.mu; the card takes none of these locks.
 //
 // Errors wrap one of this package's Err values, which unwraps to the errno that libibverbs gives:
 // errors.Is(err, unix.EINVAL) holds. The names are those of the manual pages (ibv_post_send(3) is

@@ -129,10 +129,12 @@ func (q *QP) State() QPState { return QPState(q.state.Load()) }
 
 // Modify changes the attributes in mask, which may include the state (ibv_modify_qp), and sets these
 // fields of attr to what they are now. ModifyQPIsOK says which attributes a change of state needs and
-// may have. If Modify fails, nothing has changed, attr neither. The change to RESET empties the queues and removes the queue pair's
-// completions from its CQs. The change to ERR completes all outstanding requests with
-// WCWRFlushErr, in order. The change from RESET to INIT is ErrCQOverrun if a CQ of the queue pair was
-// overrun: make another CQ, and a queue pair on it.
+// may have. If Modify fails, nothing has changed, attr neither.
+//
+// The change to RESET empties the queues and removes the queue pair's completions from its CQs. The
+// change to ERR completes all outstanding requests with WCWRFlushErr, in order. The change from RESET
+// to INIT is ErrCQOverrun if a CQ of the queue pair was overrun: make another CQ, and a queue pair on
+// it.
 func (q *QP) Modify(attr *QPAttr, mask QPAttrMask) error {
 	if q == nil || attr == nil {
 		return fmt.Errorf("modify QP: %w", errNil)
@@ -254,8 +256,8 @@ func (q *QP) Query() (QPAttr, QPInitAttr, error) {
 
 // Close destroys the queue pair (ibv_destroy_qp). Posted sends leave first, as with Drain: Close
 // waits for them up to a second, but not in SQD or when the card is gone. Then it drops all
-// outstanding sends and receives, except those of an SRQ, and all completions that have not been polled. ErrBusy while it is
-// attached to a group (DetachMcast).
+// outstanding sends and receives, except those of an SRQ, and all completions that have not been
+// polled. ErrBusy while it is attached to a group (DetachMcast).
 func (q *QP) Close() error {
 	if q == nil {
 		return fmt.Errorf("destroy QP: %w", errNil)

@@ -14,10 +14,11 @@ import (
 
 // compChannel is the card's end of a completion channel: a socket pair of which the program has the other
 // end only, so that neither can change the other's flags. It is no pipe: a program of another process
-// that reads from a pipe into memory that is not there yet holds up who writes to it. The engine writes records itself, since a write
-// that does not block takes no longer than to wake somebody who writes. What does not fit is counted
-// at the CQ, and deliver writes it when the program has read. So nothing is lost, and the engine never
-// waits.
+// that reads from a pipe into memory that is not there yet holds up who writes to it.
+//
+// The engine writes records itself, since a write that does not block takes no longer than to wake
+// somebody who writes. What does not fit is counted at the CQ, and deliver writes it when the program
+// has read. So nothing is lost, and the engine never waits.
 type compChannel struct {
 	file  *os.File
 	fd    int           // file's; -1 after shut. It changes between rounds

@@ -112,7 +112,7 @@ func (s *Session) addCQ(c *cq, channel verbs.Handle) (handle verbs.Handle, err e
 		return 0, err
 	}
 	c.handle = handle
-	c.entry.Notify = func() {} // as libibverbs has it: armed without a channel, for nothing
+	c.entry.Notify = func() {} // armed past the API, which refuses that without a channel
 	if c.channel != nil {
 		c.channel.add(c)
 		c.entry.Notify = func() { c.channel.notify(c) }

@@ -31,8 +31,9 @@ import (
 // some milliseconds, packets that arrive are dropped and counted then (drop_no_ring); those to send
 // wait. If that is impossible (too little locked memory, a driver that refuses), the RDMA MTU stays, and
 // an event (EventMTUChange) and a log entry say so. Packets that come on a veth's new queue before the
-// card has noticed it pass to the network stack. If a receive queue cannot get a socket, the port is down until it can. The kernel
-// refuses to take a queue away that has a socket (ethtool -L: EINVAL): close the card for that.
+// card has noticed it pass to the network stack. If a receive queue cannot get a socket, the port is down
+// until it can. The kernel refuses to take a queue away that has a socket (ethtool -L: EINVAL): close the
+// card for that.
 //
 // While the card is open, RoCEv2 packets for the interface's addresses do not reach the network
 // stack. All other packets do.

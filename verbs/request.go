@@ -1,0 +1,239 @@
+package verbs
+
+import (
+	"net/netip"
+	"os"
+
+	"github.com/roced/roced/datapath/ring"
+	"github.com/roced/roced/datapath/wire"
+)
+
+// The requests and grants, in the order of Provider's commands.
+type (
+	// QueryPortRequest asks for the state of a port.
+	QueryPortRequest struct{ Port uint8 }
+
+	// QueryGIDTableRequest asks for a port's GID table.
+	QueryGIDTableRequest struct{ Port uint8 }
+	// QueryGIDTableGrant is a GID table: the entries that are in use, ordered by index, and how many
+	// there can be (PortAttr.GIDTableLen).
+	QueryGIDTableGrant struct {
+		Entries []GIDEntry
+		Length  int
+	}
+
+	// QueryPKeyRequest asks for a partition key of a port.
+	QueryPKeyRequest struct {
+		Port  uint8
+		Index int
+	}
+	// QueryPKeyGrant is a partition key.
+	QueryPKeyGrant struct{ PKey wire.PKey }
+
+	// AllocPDGrant is a new protection domain.
+	AllocPDGrant struct{ PD Handle }
+	// DeallocPDRequest frees a protection domain.
+	DeallocPDRequest struct{ PD Handle }
+
+	// AllocMRRequest asks for zeroed memory, registered.
+	AllocMRRequest struct {
+		PD     Handle
+		Length int    // bytes
+		IOVA   uint64 // the address that the region begins at
+		Access AccessFlags
+	}
+	// RegMRRequest asks for the caller's memory to be registered.
+	RegMRRequest struct {
+		PD     Handle
+		Memory []byte
+		IOVA   uint64
+		Access AccessFlags
+	}
+	// MRGrant is a registered memory region.
+	MRGrant struct {
+		MR     Handle
+		LKey   ring.LKey
+		Memory []byte
+	}
+	// ReregMRRequest changes a memory region, whose keys stay the same. Only the fields that Flags
+	// names count; the others are 0.
+	ReregMRRequest struct {
+		MR     Handle
+		Flags  ReregFlags
+		PD     Handle
+		Memory []byte
+		IOVA   uint64
+		Access AccessFlags
+	}
+	// DeregMRRequest ends the registration of a memory region.
+	DeregMRRequest struct{ MR Handle }
+
+	// CreateCompChannelGrant is a new completion channel.
+	CreateCompChannelGrant struct {
+		Channel Handle
+		// Events is the program's end of a pipe or socket, which does not block. For each notification of
+		// a CQ the card writes the CQ's EventID to it: 8 bytes, in the machine's byte order. It ends when the
+		// card is gone.
+		Events *os.File
+	}
+	// DestroyCompChannelRequest frees a completion channel.
+	DestroyCompChannelRequest struct{ Channel Handle }
+
+	// CreateCQRequest asks for a completion queue.
+	CreateCQRequest struct {
+		Entries    int
+		EventID    uint64 // chosen by the program; its events carry it
+		Channel    Handle // to which its notifications go; 0: to none
+		CompVector int
+		WCFlags    CQWCFlags
+		Flags      CQFlags
+	}
+	// CreateCQGrant is a completion queue as it was made: at least as large as requested.
+	CreateCQGrant struct {
+		CQ       Handle
+		Memory   []byte
+		Geometry ring.Geometry
+		// Events gets a value when those who wait are to look (ring.ArmedWait). Its capacity is 1,
+		// and both the card and the program may send to it.
+		Events chan struct{}
+	}
+	// ResizeCQRequest asks for a queue with room for so many completions.
+	ResizeCQRequest struct {
+		CQ      Handle
+		Entries int
+	}
+	// ResizeCQGrant is the new queue.
+	ResizeCQGrant struct {
+		Memory   []byte
+		Geometry ring.Geometry
+	}
+	// ModifyCQRequest sets a CQ's moderation; see CQ.Modify.
+	ModifyCQRequest struct {
+		CQ            Handle
+		Count, Period uint16
+	}
+	// CheckCQRequest asks for the events that a CQ owes, of these armings.
+	CheckCQRequest struct {
+		CQ      Handle
+		Armings ring.Arming
+	}
+	// DestroyCQRequest frees a completion queue.
+	DestroyCQRequest struct{ CQ Handle }
+
+	// CreateSRQRequest asks for a shared receive queue.
+	CreateSRQRequest struct {
+		PD      Handle
+		Attr    SRQInitAttr
+		EventID uint64 // chosen by the program; its events carry it
+	}
+	// CreateSRQGrant is a shared receive queue as it was made: at least as large as requested.
+	CreateSRQGrant struct {
+		SRQ      Handle
+		Attr     SRQAttr
+		Memory   []byte
+		Geometry ring.Geometry
+	}
+	// ModifySRQRequest changes the attributes in the mask.
+	ModifySRQRequest struct {
+		SRQ  Handle
+		Attr SRQAttr
+		Mask SRQAttrMask
+	}
+	// ModifySRQGrant is the attributes after the change. After a resize the program posts to the new
+	// queue in Memory, and never again to an older one, of which the card takes what is left first. By
+	// a resize the program says that it looks no more at queues that were empty at the one before.
+	ModifySRQGrant struct {
+		Attr     SRQAttr
+		Memory   []byte // nil without a resize
+		Geometry ring.Geometry
+	}
+	// QuerySRQRequest asks for a shared receive queue's attributes.
+	QuerySRQRequest struct{ SRQ Handle }
+	// QuerySRQGrant is a shared receive queue's attributes.
+	QuerySRQGrant struct{ Attr SRQAttr }
+	// DestroySRQRequest frees a shared receive queue.
+	DestroySRQRequest struct{ SRQ Handle }
+
+	// CreateQPRequest asks for a queue pair, in RESET.
+	CreateQPRequest struct {
+		PD              Handle
+		Type            QPType
+		Cap             QPCap
+		SigAll          bool
+		BlockSelfMcast  bool
+		Port            uint8 // of a GSI queue pair
+		SendCQ, RecvCQ  Handle
+		SRQ             Handle // 0: it has a receive queue of its own
+		DoorbellIndex   uint32 // its bit in the doorbell, chosen by the program
+		CompletionToken uint32 // chosen by the program; its completions carry it
+		EventID         uint64 // chosen by the program; its events carry it
+	}
+	// CreateQPGrant is a queue pair as it was made. With an SRQ it has no receive memory.
+	CreateQPGrant struct {
+		QP           Handle
+		Number       wire.QPN
+		Cap          QPCap
+		SendMemory   []byte
+		SendGeometry ring.Geometry
+		RecvMemory   []byte
+		RecvGeometry ring.Geometry
+	}
+	// ModifyQPRequest changes the attributes in the mask.
+	ModifyQPRequest struct {
+		QP              Handle
+		Attr            QPAttr
+		Mask            QPAttrMask
+		CompletionToken uint32 // the queue pair's new one, if the mask has the state and it is RESET
+	}
+	// ModifyQPGrant is a queue pair's attributes after the change, without its capabilities.
+	ModifyQPGrant struct{ Attr QPAttr }
+	// QueryQPRequest asks for a queue pair's attributes.
+	QueryQPRequest struct{ QP Handle }
+	// QueryQPGrant is a queue pair's attributes, without its capabilities.
+	QueryQPGrant struct{ Attr QPAttr }
+	// DestroyQPRequest frees a queue pair.
+	DestroyQPRequest struct{ QP Handle }
+
+	// CreateAHRequest asks for an address handle.
+	CreateAHRequest struct {
+		PD   Handle
+		Attr AHAttr
+		// NoWait makes the handle at once, even if the neighbour has not answered yet. Packets
+		// that are sent meanwhile wait on the card.
+		NoWait bool
+	}
+	// CreateAHGrant is a new address handle.
+	CreateAHGrant struct{ AH Handle }
+	// ModifyAHRequest makes an address handle one to another address.
+	ModifyAHRequest struct {
+		AH   Handle
+		Attr AHAttr
+	}
+	// QueryAHRequest asks for an address handle's attributes.
+	QueryAHRequest struct{ AH Handle }
+	// QueryAHGrant is an address handle's attributes as the card has them.
+	QueryAHGrant struct{ Attr AHAttr }
+	// DestroyAHRequest frees an address handle.
+	DestroyAHRequest struct{ AH Handle }
+
+	// McastRequest attaches a queue pair to a group, or detaches it.
+	McastRequest struct {
+		QP   Handle
+		MGID wire.GID
+		MLID wire.MLID
+	}
+
+	// JoinMulticastRequest asks for a membership.
+	JoinMulticastRequest struct {
+		Group netip.Addr
+		Flags JoinFlags
+	}
+	// JoinMulticastGrant is a membership, with what the join computed.
+	JoinMulticastGrant struct {
+		Membership Handle
+		MGID       wire.GID
+		SGID       wire.GID // to send from; zero if the interface has no address that suits
+	}
+	// LeaveMulticastRequest ends a membership.
+	LeaveMulticastRequest struct{ Membership Handle }
+)
