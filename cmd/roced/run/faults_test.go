@@ -191,9 +191,10 @@ func TestServiceIsStopped(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	stopped := f.a.Addr()
-	f.left.signal(t, unix.SIGSTOP)
+	f.left.stop(t)
 	answered := make(chan error, 1)
 	go func() {
+		defer close(answered)
 		_, err := f.a.QueryPort(1)
 		answered <- err
 	}()

@@ -111,6 +111,15 @@ func (r *serviceRig) signal(t *testing.T, s unix.Signal) {
 	}
 }
 
+// stop stops it, and waits until all of its threads have stopped.
+func (r *serviceRig) stop(t *testing.T) {
+	t.Helper()
+	r.signal(t, unix.SIGSTOP)
+	if err := unix.Waitid(unix.P_PID, r.Process.Pid, nil, unix.WSTOPPED, nil); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // terminate ends it, insists on its clean end, and gives its log.
 func (r *serviceRig) terminate(t *testing.T) (log string) {
 	t.Helper()
