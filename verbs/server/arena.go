@@ -144,8 +144,8 @@ func (a *arena) handedOver() {
 // close unmaps the memory, and gives back what it counts. The session has been closed. With remove it
 // gives the pages back to the kernel first, also those that the client still has mapped; without, clients
 // keep what is in them, to poll completions that are left. The client can hold the file's lock, by a
-// write from memory of its own that is not there yet, and so make this wait: until then it goes on to
-// count.
+// write from memory of its own that is not there yet, and so make this wait, even for longer than a
+// signal can end it.
 func (a *arena) close(remove bool) {
 	a.handedOver()
 	if remove && a.top > 0 {

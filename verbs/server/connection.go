@@ -129,6 +129,21 @@ func (c *connection) end() {
 	if session != nil {
 		c.tell(proto.ClientClosed)
 	}
+	freed := make(chan struct{})
+	go func() {
+		defer close(freed)
+		c.giveBack()
+	}()
+	select {
+	case <-freed:
+	case <-c.server.hurry:
+		c.log.Warn("a client holds on to its memory; it is left to the kernel", "bytes", c.arena.top)
+	}
+}
+
+// giveBack gives back what counts as the user's. The client can make it wait, and its user is not
+// allowed more in the meantime; see arena.close.
+func (c *connection) giveBack() {
 	if c.arena != nil {
 		c.arena.close(!c.lost && !c.server.isClosed())
 	}

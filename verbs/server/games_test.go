@@ -110,3 +110,27 @@ func (p *program) exchangeAlone(ah *verbs.AH) {
 	p.completion()
 	p.completion()
 }
+
+// A client that holds its memory's lock when its connection ends: its pages count until it lets go, and
+// neither its neighbours nor the end of the daemon wait for it.
+func TestMemoryIsHeldOnTo(t *testing.T) {
+	r := newRig(t, anyone)
+	stillWell := neighbours(t, r)
+	bad := r.a.whole(t)
+	page, awaitReader, present := absentPage(t)
+	written := make(chan error, 1)
+	go func() {
+		_, err := unix.Pwrite(bad.memory, page, 0)
+		written <- err
+	}()
+	awaitReader() // now it holds the lock
+	check(t, bad.socket.Close())
+	stillWell()
+	if r.a.usage().Memory == 0 {
+		t.Error("pages that are still there do not count")
+	}
+	check(t, r.a.Close())
+	present()
+	check(t, <-written)
+	eventually(t, "the memory is given back", func() bool { return r.a.usage() == Limits{} })
+}

@@ -49,6 +49,8 @@ type Server struct {
 	closed      bool
 	last        uint64         // connection's number
 	all         sync.WaitGroup // connections
+
+	hurry chan struct{} // closed when Close has waited long enough for memory
 }
 
 // New makes a server. verbs.ErrInvalid if two devices have one name.
@@ -57,6 +59,7 @@ func New(c Config) (*Server, error) {
 		group: c.PrivilegedGroup, log: c.Log, limits: c.Limits,
 		monitors: newMonitors(),
 		accounts: map[uint32]*account{}, connections: map[*connection]struct{}{},
+		hurry: make(chan struct{}),
 	}
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)
@@ -153,11 +156,17 @@ func (s *Server) accept(socket *net.UnixConn) {
 	})
 }
 
+// closePatience is how long Close waits for clients that hold on to their memory.
+const closePatience = time.Second
+
 // Close ends all connections, and frees what their sessions have. Clients get an event and errors. It
-// does not close the devices.
+// does not close the devices. Closing again waits for the first Close, and does nothing.
 func (s *Server) Close() error {
 	s.mu.Lock()
 	var err error
+	if !s.closed {
+		time.AfterFunc(closePatience, func() { close(s.hurry) })
+	}
 	s.closed = true
 	for _, l := range s.listeners {
 		err = errors.Join(err, l.Close())

@@ -1,0 +1,41 @@
+package server
+
+import (
+	"testing"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// The two calls of userfaultfd(2) that are needed, as linux/userfaultfd.h numbers them.
+const (
+	uffdAPI      = 0xC018AA3F
+	uffdRegister = 0xC020AA00
+)
+
+// absentPage is a page of memory that is not there: who reads it waits until present is called, and until
+// then awaitReader waits.
+func absentPage(t testing.TB) (page []byte, awaitReader, present func()) {
+	t.Helper()
+	fd, _, errno := unix.Syscall(unix.SYS_USERFAULTFD, unix.O_CLOEXEC, 0, 0)
+	if errno != 0 {
+		t.Fatal("userfaultfd:", errno)
+	}
+	page, err := unix.Mmap(-1, 0, pageSize, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS)
+	check(t, err)
+	api := [3]uint64{0xAA}
+	missing := [4]uint64{uint64(uintptr(unsafe.Pointer(&page[0]))), uint64(pageSize), 1}
+	_, _, errno = unix.Syscall(unix.SYS_IOCTL, fd, uffdAPI, uintptr(unsafe.Pointer(&api)))
+	if errno == 0 {
+		_, _, errno = unix.Syscall(unix.SYS_IOCTL, fd, uffdRegister, uintptr(unsafe.Pointer(&missing)))
+	}
+	if errno != 0 {
+		t.Fatal("userfaultfd's ioctl:", errno)
+	}
+	awaitReader = func() {
+		t.Helper()
+		_, err := unix.Read(int(fd), make([]byte, 32)) // a struct uffd_msg
+		check(t, err)
+	}
+	return page, awaitReader, func() { t.Helper(); check(t, unix.Close(int(fd))) }
+}
