@@ -103,7 +103,7 @@ func New(c Config) (*Engine, error) {
 	if err := e.alarm.open(); err != nil {
 		return nil, err
 	}
-	if err := e.worker.init(c.Worker, c.Link.Descriptors(), e.alarm.fd); err != nil {
+	if err := e.worker.init(c.Worker, c.Link.Descriptors(), e.alarm.fd, e.call); err != nil {
 		e.alarm.close()
 		return nil, err
 	}

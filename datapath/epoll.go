@@ -8,10 +8,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// epollSet is an epoll set that goroutines sleep on. To the runtime's poller it is one descriptor, so
-// a goroutine that sleeps holds no thread.
+// epollSet is an epoll set. A goroutine sleeps on it in its thread, or, once it is shared with the runtime's
+// poller, to which it is one descriptor, without one.
 type epollSet struct {
-	fd   int
+	fd   int // -1: not open
 	file *os.File
 	conn syscall.RawConn
 }
@@ -20,6 +20,11 @@ func (s *epollSet) open() (err error) {
 	if s.fd, err = unix.EpollCreate1(unix.EPOLL_CLOEXEC); err != nil {
 		return fmt.Errorf("epoll: %w", err)
 	}
+	return nil
+}
+
+// share hands the set to the runtime's poller.
+func (s *epollSet) share() (err error) {
 	_ = unix.SetNonblock(s.fd, true) // makes os.NewFile use the runtime's poller
 	s.file = os.NewFile(uintptr(s.fd), "epoll")
 	s.conn, err = s.file.SyscallConn()
@@ -42,7 +47,10 @@ func (s *epollSet) control(operation, fd int, events uint32) error {
 }
 
 func (s *epollSet) close() {
-	if s.file != nil {
+	switch {
+	case s.file != nil:
 		_ = s.file.Close()
+	case s.fd >= 0:
+		_ = unix.Close(s.fd)
 	}
 }

@@ -119,23 +119,3 @@ func (e *Engine) Counters() (c Counters) {
 	e.Do(func() { c = e.counters })
 	return c
 }
-
-// attendGap is how soon after a call another one makes the worker take over: it looks at the doorbell
-// itself while it is awake, and then programs need not call.
-const attendGap = 30 * time.Microsecond
-
-// Attend is called for a program of another process that rang its doorbell and found the card asleep. Like
-// Kick it runs a round in the caller's thread. It is no sign of a program that runs the card.
-func (e *Engine) Attend(s *Session) {
-	e.call(s)
-	now := time.Now()
-	often := now.Sub(s.attended) < attendGap
-	s.attended = now
-	if often || e.wanted.Load() != 0 || !e.worker.is(workerAsleep) || !e.lease.TryLock() {
-		e.worker.call()
-		return
-	}
-	if _, more, _ := e.runHeld(); more {
-		e.worker.call()
-	}
-}

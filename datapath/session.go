@@ -2,7 +2,6 @@ package datapath
 
 import (
 	"sync/atomic"
-	"time"
 
 	"github.com/roced/roced/datapath/ring"
 )
@@ -29,7 +28,6 @@ type Session struct {
 	removed   bool        // the engine serves it no more
 	called    atomic.Bool // it is in the engine's list of those that have called, before the next one
 	nextCall  *Session    // the next one
-	attended  time.Time   // when Attend was last called; its caller's
 }
 
 const (

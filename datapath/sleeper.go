@@ -13,7 +13,7 @@ import (
 //	the link's descriptors, alarm ──► frames ──► the leader (leader.go)
 //	                                    │ muted for the leader
 //	                                    ▼
-//	                     wake, grace ─► all ────► the worker
+//	              wake, grace, calls ─► all ────► the worker
 //
 // So a frame wakes one of the two, and a change of who that is takes one system call and wakes nobody
 // (watch.go).
@@ -23,6 +23,8 @@ type sleeper struct {
 	alarmFD     int        // of the engine's alarm
 	mu          sync.Mutex // guards the fields below; wake and close hold it too
 	descriptors []int
+	callers     callers
+	alone       bool // there are no leaders, and the worker sleeps in its thread
 	grace       grace
 	watched     bool // the descriptors are in frames
 	muted       bool // frames is muted in all
@@ -30,15 +32,34 @@ type sleeper struct {
 	closed      bool
 }
 
-func newSleeper(descriptors []int, alarmFD int) (s *sleeper, err error) {
-	s = &sleeper{descriptors: descriptors, wakeFD: -1, alarmFD: alarmFD, grace: grace{fd: -1}}
-	for _, step := range []func() error{s.frames.open, s.all.open, s.openWake, s.grace.open, s.connect} {
+func newSleeper(c WorkerConfig, descriptors []int, alarmFD int, call func(*Session)) (s *sleeper, err error) {
+	s = &sleeper{
+		descriptors: descriptors, wakeFD: -1, alarmFD: alarmFD, grace: grace{fd: -1}, alone: c.Alone,
+		callers: callers{byFD: map[int]*Session{}, call: call},
+	}
+	s.frames.fd, s.all.fd = -1, -1
+	for _, step := range []func() error{s.openSets, s.openWake, s.grace.open, s.connect} {
 		if err := step(); err != nil {
 			s.close()
 			return nil, fmt.Errorf("what the worker sleeps on: %w", err)
 		}
 	}
 	return s, nil
+}
+
+func (s *sleeper) openSets() error {
+	for _, set := range []*epollSet{&s.frames, &s.all} {
+		if err := set.open(); err != nil {
+			return err
+		}
+		if s.alone {
+			continue
+		}
+		if err := set.share(); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (s *sleeper) openWake() (err error) {
@@ -60,29 +81,49 @@ func (s *sleeper) connect() error {
 	return nil
 }
 
-// sleep is the worker's. It returns when a frame has come and no leader is there, after wake, or
+// sleep is the worker's. It returns when a frame has come and no leader is there, after a call or wake, or
 // after the timeout; 0 means none. The caller looks for work after any return.
 func (s *sleeper) sleep(timeout time.Duration) {
+	s.attend()
+	if s.alone {
+		for most := milliseconds(timeout); !s.look(most) && most < 0; {
+		}
+		return
+	}
 	var deadline time.Time
 	if timeout > 0 {
 		deadline = time.Now().Add(timeout)
 	}
 	_ = s.all.file.SetReadDeadline(deadline)
-	s.attend()
 	_ = s.all.conn.Read(s.ready)
 }
 
+// milliseconds is a timeout as epoll_wait(2) has it.
+func milliseconds(timeout time.Duration) int {
+	if timeout == 0 {
+		return -1
+	}
+	return int((timeout + time.Millisecond - 1) / time.Millisecond)
+}
+
 // ready polls the set without waiting. If it returns false, the runtime waits for the set.
-func (s *sleeper) ready(uintptr) (awake bool) {
-	var events [4]unix.EpollEvent
-	n, err := unix.EpollWait(s.all.fd, events[:], 0)
+func (s *sleeper) ready(uintptr) (awake bool) { return s.look(0) }
+
+// look waits for that many milliseconds, -1 for no end, until something is there, and takes it. It says
+// whether there may be work.
+func (s *sleeper) look(most int) (awake bool) {
+	var events [8]unix.EpollEvent
+	n, err := unix.EpollWait(s.all.fd, events[:], most)
 	for _, event := range events[:max(n, 0)] {
-		switch int(event.Fd) {
+		switch fd := int(event.Fd); fd {
 		case s.grace.fd:
 			s.endGrace()
 			continue
 		case s.wakeFD:
-			drain(int(event.Fd))
+			drain(fd)
+		case s.frames.fd:
+		default:
+			s.hear(fd)
 		}
 		awake = true
 	}

@@ -11,6 +11,9 @@ type WorkerConfig struct {
 	// Spin is how long the worker looks for work before it sleeps. With zero it sleeps as soon
 	// as there is none.
 	Spin time.Duration
+	// Alone says that no program of this process runs the engine. Then the worker sleeps in its thread: a
+	// frame, or a call of another process, wakes that, and no other thread of the runtime.
+	Alone bool
 }
 
 // retryTime is how long the worker stays parked before it checks that programs still run the
@@ -26,11 +29,12 @@ const (
 
 // worker runs the engine when nobody else does.
 //
-// It is an ordinary goroutine: not locked to a thread, and asleep in the runtime's own poller. The
-// alternative, a thread of its own in poll(2), was measured and was worse: whenever that thread
-// sleeps, the runtime's monitor must take its P away and polls for that every 20 µs, which cost a
-// program that polls inline a tenth of its messages. Also, a goroutine that a completion wakes
-// runs at once on the worker's thread when the worker yields.
+// It is an ordinary goroutine, not locked to a thread. Where programs of this process run the engine too it
+// sleeps in the runtime's poller. The alternative, a thread in epoll_wait(2), was measured and was worse
+// there: whenever that thread sleeps, the runtime's monitor must take its P away and polls for that every
+// 20 µs, which cost a program that polls inline a tenth of its messages. Also, a goroutine that a completion
+// wakes runs at once on the worker's thread when the worker yields. Where all programs are other processes
+// (WorkerConfig.Alone) the thread is better: through the poller each wake-up wakes three threads or four.
 type worker struct {
 	spin    time.Duration
 	sleeper *sleeper
@@ -42,14 +46,18 @@ type worker struct {
 	ready   atomic.Int32  // waits in a row that need not sleep, up to manyReady
 	unpark  chan struct{} // of capacity 1
 	stop    atomic.Bool
-	done    chan struct{}
+
+	spinning bool // of a worker that is alone
+	tries    spin
+	yielded  time.Time
+	done     chan struct{}
 }
 
-func (w *worker) init(c WorkerConfig, descriptors []int, alarmFD int) (err error) {
+func (w *worker) init(c WorkerConfig, descriptors []int, alarmFD int, call func(*Session)) (err error) {
 	w.spin = c.Spin
 	w.done = make(chan struct{})
 	w.unpark = make(chan struct{}, 1)
-	w.sleeper, err = newSleeper(descriptors, alarmFD)
+	w.sleeper, err = newSleeper(c, descriptors, alarmFD, call)
 	return err
 }
 
@@ -114,21 +122,62 @@ func (e *Engine) work() {
 			continue
 		}
 		if worked, _ := e.workOnce(); worked {
+			w.found()
 			if busy++; busy == manyRounds {
 				w.sleeper.ignore()
+			}
+			if busy%callRounds == 0 && w.sleeper.callers.there.Load() {
+				w.sleeper.look(0)
 			}
 			lastWork = time.Now()
 			continue
 		}
-		runtime.Gosched()                                    // let a goroutine run that a completion has woken
-		if time.Since(lastWork) >= w.spin || e.some.Load() { // who puts events off is in no hurry
+		if !w.sleeper.alone {
+			runtime.Gosched() // let a goroutine run that a completion has woken
+		}
+		if !w.looksOn(lastWork) || e.some.Load() { // who puts events off is in no hurry
 			busy = 0
 			e.rest(workerAsleep)
 			if w.kicks.Swap(0) < manyKicks {
 				w.polling.Store(false) // a program that polled meanwhile may have stopped long ago
 			}
 			lastWork = time.Now()
+			w.yieldSometimes(lastWork)
 		}
+	}
+}
+
+// yieldGap is how often a worker that sleeps in its thread yields. If it did not for 10 ms, the runtime's
+// monitor would wake every 20 µs, and take its P away while it sleeps.
+const yieldGap = 5 * time.Millisecond
+
+func (w *worker) yieldSometimes(now time.Time) {
+	if w.sleeper.alone && now.Sub(w.yielded) >= yieldGap {
+		w.yielded = now
+		runtime.Gosched()
+	}
+}
+
+// looksOn says whether the worker looks for work once more before it sleeps. Programs of other processes may
+// need the processor that it spins on, so there it spins only where that has found work.
+func (w *worker) looksOn(lastWork time.Time) bool {
+	switch {
+	case !w.sleeper.alone:
+		return time.Since(lastWork) < w.spin
+	case !w.spinning:
+		w.spinning = w.spin > 0 && w.tries.begin()
+	case !w.tries.goesOn(w.spin):
+		w.spinning = false
+		w.tries.end(false, w.spin)
+	}
+	return w.spinning
+}
+
+// found notes that the worker has found work.
+func (w *worker) found() {
+	if w.spinning {
+		w.spinning = false
+		w.tries.end(true, w.spin)
 	}
 }
 
@@ -155,6 +204,7 @@ func (e *Engine) rest(doing uint32) {
 	case doing == workerParked:
 		w.sleeper.ignore()
 		w.park()
+		w.sleeper.look(0) // for calls
 	case worked:
 	case more:
 		w.sleeper.sleep(retryTime)

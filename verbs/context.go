@@ -15,6 +15,7 @@ import (
 type Context struct {
 	provider Provider
 	progress Progressor // nil where a program cannot run the card
+	leader   Leader     // nil where it cannot do anything while it waits
 	doorbell *ring.Doorbell
 	done     <-chan struct{} // closed when the card is gone
 
@@ -41,6 +42,7 @@ func Open(session Provider) (*Context, error) {
 	c := &Context{provider: session, doorbell: session.Doorbell(), done: session.Done(), mrs: map[ring.LKey]*MR{}, channels: map[*CompChannel]struct{}{}}
 	c.eventSources.all = map[uint64]*eventSource{}
 	c.progress, _ = session.(Progressor)
+	c.leader, _ = session.(Leader)
 	return c, nil
 }
 

@@ -129,8 +129,8 @@ func (q *CQ) Close() error {
 	if err := q.acks.close(q.destroy); err != nil {
 		return fmt.Errorf("destroy CQ: %w", err)
 	}
-	if q.ctx.progress != nil {
-		q.ctx.progress.WakeLeader()
+	if q.ctx.leader != nil {
+		q.ctx.leader.WakeLeader()
 	}
 	q.ctx.eventSources.remove(q.eventID)
 	return nil

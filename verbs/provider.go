@@ -59,10 +59,15 @@ type Progressor interface {
 	EndWait()
 	// NoteReady says that the caller was about to wait, and a completion was there.
 	NoteReady()
-	// Lead runs the card in the caller's thread, asleep while there is nothing to do. It returns true
-	// when it has taken something from events, closed is closed, the session has ended or ctx is
-	// done. It returns false at once if the caller has to wait for these itself. The caller has
-	// called BeginWait.
+}
+
+// Leader is implemented by a Provider for which one of those who wait for completions can do the work
+// that brings them: run the card, or read what the daemon says. Package verbs calls it, programs do not.
+type Leader interface {
+	// Lead does it in the caller's thread, asleep while there is nothing to do. It returns true when it
+	// has taken something from events, closed is closed, the session has ended or ctx is done. It returns
+	// false at once if the caller has to wait for these itself. If the Provider is a Progressor, the
+	// caller has called BeginWait.
 	Lead(ctx context.Context, events, closed <-chan struct{}) (over bool)
 	// WakeLeader is called when closed has been closed.
 	WakeLeader()

@@ -36,8 +36,7 @@ func (q *CQ) Wait(ctx context.Context, wcs []WC) (int, error) {
 	}
 }
 
-// sleep waits for an event. If the program can run the card, and waits alone, it runs the card
-// meanwhile.
+// sleep waits for an event, and if it can leads those who wait.
 func (q *CQ) sleep(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -45,9 +44,9 @@ func (q *CQ) sleep(ctx context.Context) error {
 	if q.ctx.progress != nil {
 		q.ctx.progress.BeginWait()
 		defer q.ctx.progress.EndWait()
-		if q.ctx.progress.Lead(ctx, q.events, q.closed) {
-			return nil
-		}
+	}
+	if q.ctx.leader != nil && q.ctx.leader.Lead(ctx, q.events, q.closed) {
+		return nil
 	}
 	select {
 	case <-q.events:

@@ -134,7 +134,7 @@ type tripKind struct {
 
 func (b *bench) trip(kinds []tripKind) error {
 	for _, kind := range kinds {
-		trips := map[string][]time.Duration{}
+		trips, busy, switches := map[string][]time.Duration{}, map[string]time.Duration{}, map[string]uint64{}
 		for range b.rounds {
 			for _, variant := range kind.variants {
 				j := job{Variant: variant, Size: 64, Sleep: kind.sleep, Count: b.trips / b.rounds}
@@ -145,13 +145,19 @@ func (b *bench) trip(kinds []tripKind) error {
 					return err
 				}
 				trips[variant] = append(trips[variant], r.RoundTrips...)
+				busy[variant] += r.Busy
+				switches[variant] += r.Switches
 				fmt.Fprint(os.Stderr, ".")
 			}
 		}
 		for _, variant := range kind.variants {
 			all := trips[variant]
 			slices.Sort(all)
-			b.add(record{Name: kind.name, Variant: variant, Size: 64, P50: percentile(all, 50), P90: percentile(all, 90), P99: percentile(all, 99), P999: percentile(all, 99.9)})
+			count := max(len(all), 1)
+			b.add(record{
+				Name: kind.name, Variant: variant, Size: 64, P50: percentile(all, 50), P90: percentile(all, 90), P99: percentile(all, 99), P999: percentile(all, 99.9),
+				Busy: busy[variant].Nanoseconds() / int64(count), Switches: float64(switches[variant]) / float64(count),
+			})
 		}
 	}
 	return nil

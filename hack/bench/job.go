@@ -43,6 +43,7 @@ type result struct {
 	Wakes      float64       // a second, see sleeper
 	Used       time.Duration // of the processors, by this process
 	Busy       time.Duration // of the processors, by the whole machine
+	Switches   uint64        // of context, by the whole machine
 	Losses     uint64        // messages, by the card's counters
 	Refused    uint64        // of these, by the interface
 }

@@ -25,7 +25,8 @@ type record struct {
 	Rate       int       `json:"rate,omitempty"`                   // of requests, a second; 0 as fast as answers come
 	Medians    []int64   `json:"p50_rounds_ns,omitempty"`          // of each round of requests
 	CPURequest int64     `json:"cpu_ns_per_request,omitempty"`     // of server and clients
-	Busy       int64     `json:"machine_ns_per_request,omitempty"` // of all processors, kernel included
+	Busy       int64     `json:"machine_ns_per_request,omitempty"` // of all processors, kernel included; or per round trip
+	Switches   float64   `json:"switches_per_trip,omitempty"`      // of context, of the whole machine
 	Seconds    float64   `json:"seconds,omitempty"`                // of all joins
 	Resident   uint64    `json:"resident_bytes,omitempty"`         // of the process
 	Sent       uint64    `json:"sent,omitempty"`                   // messages

@@ -31,8 +31,10 @@ func (r *record) figure() string {
 	switch {
 	case r.Name == "requests":
 		return r.requestFigures()
+	case r.Switches != 0:
+		return fmt.Sprintf("%s; %.1f switches and %.1f µs of processors a trip", r.percentiles(), r.Switches, float64(r.Busy)/1e3)
 	case r.P50 != 0:
-		return fmt.Sprintf("p50 %.1f µs, p90 %.1f µs, p99 %.1f µs, p99.9 %.1f µs", float64(r.P50)/1e3, float64(r.P90)/1e3, float64(r.P99)/1e3, float64(r.P999)/1e3)
+		return r.percentiles()
 	case r.Wakes != 0:
 		return fmt.Sprintf("%.0f messages/s, %.0f wakes/s, %.0f %% of a processor", r.PerSecond, r.Wakes, 100*r.CPU)
 	case r.Seconds != 0:
@@ -43,6 +45,10 @@ func (r *record) figure() string {
 		return fmt.Sprintf("%.3f %% of a processor, %d MiB resident", 100*r.CPU, r.Resident>>20)
 	}
 	return fmt.Sprintf("%.3f M/s", r.PerSecond/1e6)
+}
+
+func (r *record) percentiles() string {
+	return fmt.Sprintf("p50 %.1f µs, p90 %.1f µs, p99 %.1f µs, p99.9 %.1f µs", float64(r.P50)/1e3, float64(r.P90)/1e3, float64(r.P99)/1e3, float64(r.P999)/1e3)
 }
 
 // ratios compares a record with the others of its case that came before it.

@@ -107,3 +107,15 @@ func machineTime() time.Duration {
 }
 
 var began = time.Now()
+
+// contextSwitches is how often the machine's processors have changed from one thread to another since it
+// was started.
+func contextSwitches() (n uint64) {
+	text, _ := os.ReadFile("/proc/stat")
+	for line := range strings.Lines(string(text)) {
+		if _, err := fmt.Sscanf(line, "ctxt %d", &n); err == nil {
+			break
+		}
+	}
+	return n
+}

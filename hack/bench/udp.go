@@ -139,11 +139,13 @@ func measureTrips(count int, trip func() bool) result {
 	for range count / 10 {
 		trip()
 	}
+	busy, switches := machineTime(), contextSwitches()
 	for range count {
 		start := time.Now()
 		if trip() {
 			r.RoundTrips = append(r.RoundTrips, time.Since(start))
 		}
 	}
+	r.Busy, r.Switches = machineTime()-busy, contextSwitches()-switches
 	return r
 }

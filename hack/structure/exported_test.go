@@ -84,6 +84,7 @@ var byOthers = map[string]string{
 	"verbs/ud.Endpoint.Stats":   "an endpoint's own numbers",
 	"verbs/ud.Endpoint.TrySend": "SendBatch that does not wait",
 	"verbs.CounterReader":       "what a Provider has that counts; found by its method",
+	"verbs.Leader":              "what a Provider has that works in the thread of who waits; found by its methods",
 	"verbs.Progressor":          "what a Provider has that runs the card in the caller's thread; found by its methods",
 
 	// What another Provider needs, in Go or in another language.

@@ -27,6 +27,8 @@ type Client struct {
 	fatalTold  atomic.Bool   // GetAsyncEvent has given the event of an ended connection
 	waits      chan struct{} // a place for each command that may wait
 	reader     chan struct{} // of who asks for events
+	leading    chan struct{} // of who reads signals
+	yielded    time.Time     // when a leader last yielded; the leader's
 	closing    chan struct{} // closed by Close, at its beginning
 	closed     chan struct{} // closed by Close, at its end
 	done       chan struct{} // closed by Close, or when the session has ended
@@ -62,8 +64,9 @@ func (c *Client) receive() {
 	}
 	c.fail(fmt.Errorf("%w: the connection to the daemon has ended (%w); Close, and Dial again", verbs.ErrDeviceFatal, err))
 	close(c.ended)
-	_ = c.signals.file.Close()
 	_ = c.socket.Close()
+	c.leading <- struct{}{} // for ever: done is closed
+	c.signals.close()
 }
 
 // take takes a message from the daemon.
@@ -103,6 +106,7 @@ func (c *Client) fail(cause error) {
 func (c *Client) finish() {
 	if !isClosed(c.done) {
 		close(c.done)
+		c.signals.interrupt()
 	}
 }
 

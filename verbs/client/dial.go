@@ -137,13 +137,12 @@ func open(conn *proto.Conn, socket *net.UnixConn, device string) (*Client, error
 		err = socket.SetDeadline(time.Time{})
 	}
 	if err != nil {
-		_ = signals.file.Close()
+		signals.close()
 		return nil, err
 	}
 	c := newClient(conn, socket, device)
 	c.memory, c.doorbell, c.signals = memory, doorbell, signals
 	c.background.Go(c.receive)
-	c.background.Go(c.listen)
 	runtime.AddCleanup(c, shared.unmap, memory)
 	return c, nil
 }
@@ -171,6 +170,6 @@ func newClient(conn *proto.Conn, socket *net.UnixConn, device string) *Client {
 		device: device, conn: conn, socket: socket,
 		pending: map[uint32]chan answer{}, events: map[uint64]chan struct{}{}, cqs: map[verbs.Handle]cq{},
 		closing: make(chan struct{}), done: make(chan struct{}), ended: make(chan struct{}), closed: make(chan struct{}),
-		waits: make(chan struct{}, maxWaits), reader: make(chan struct{}, 1),
+		waits: make(chan struct{}, maxWaits), reader: make(chan struct{}, 1), leading: make(chan struct{}, 1),
 	}
 }

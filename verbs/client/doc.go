@@ -10,8 +10,8 @@
 //	                        Wake ── socket pair ── events of CQs
 //
 // Commands may be given by many goroutines at once. Those that may wait (CreateAH, GetAsyncEvent) are
-// cancelled by their contexts. Two goroutines belong to a Client: one reads the socket, one the
-// signals. Both end with Close, or when the daemon ends.
+// cancelled by their contexts. A goroutine belongs to a Client, which reads the socket. It ends with Close, or
+// when the daemon ends. Of the goroutines that wait for completions one, the leader, reads the signals.
 //
 // What differs from a card in the own process: RegMR is verbs.ErrUnsupported, since the daemon cannot
 // reach the program's memory; polling does not run the card; limits are the user's, over all its

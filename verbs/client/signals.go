@@ -10,25 +10,70 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// signals is the program's end of the socket pair by which program and card wake each other.
+// signals is the program's end of the socket pair by which program and card wake each other, and what
+// interrupts who waits for it. Both descriptors block, so that the runtime's poller does not know them: a
+// wake-up is to reach the thread that waits, and no other.
 type signals struct {
-	file *os.File
-	raw  syscall.RawConn
+	file, interrupts *os.File
+	raw              syscall.RawConn // of file
+
+	// Of the leader.
+	wait    func(fd uintptr) // poll, made once
+	records [4096]byte
+	kept    int  // bytes of a record that has not come whole
+	ended   bool // the daemon has closed its end
 }
 
 // newSignals takes the end. Whether it blocks is for this side to set: nobody else has it.
 func newSignals(fd int) (*signals, error) {
-	if err := unix.SetNonblock(fd, true); err != nil {
-		_ = unix.Close(fd)
-		return nil, fmt.Errorf("%w: %w", verbs.ErrHost, err)
+	_ = unix.SetNonblock(fd, false)
+	s := &signals{file: os.NewFile(uintptr(fd), "signals")}
+	interrupts, err := unix.Eventfd(0, unix.EFD_CLOEXEC)
+	if err == nil {
+		s.interrupts = os.NewFile(uintptr(interrupts), "interrupts")
+		s.raw, err = s.file.SyscallConn()
 	}
-	file := os.NewFile(uintptr(fd), "signals")
-	raw, err := file.SyscallConn()
 	if err != nil {
-		_ = file.Close()
-		return nil, fmt.Errorf("%w: %w", verbs.ErrHost, err)
+		s.close()
+		return nil, fmt.Errorf("%w: signals: %w", verbs.ErrHost, err)
 	}
-	return &signals{file, raw}, nil
+	s.wait = func(fd uintptr) { s.poll(int32(fd), int32(interrupts)) }
+	return s, nil
+}
+
+func (s *signals) close() {
+	_ = s.file.Close()
+	_ = s.interrupts.Close()
+}
+
+// interrupt ends the leader's present wait, or the next one.
+func (s *signals) interrupt() { _, _ = s.interrupts.Write([]byte{1, 0, 0, 0, 0, 0, 0, 0}) }
+
+// poll sleeps until the card says something, or there is an interrupt.
+func (s *signals) poll(fd, interrupts int32) {
+	set := [2]unix.PollFd{{Fd: fd, Events: unix.POLLIN}, {Fd: interrupts, Events: unix.POLLIN}}
+	if s.ended {
+		set[0].Fd = -1
+	}
+	_, _ = unix.Poll(set[:], -1)
+	if set[1].Revents != 0 {
+		var count [8]byte
+		_, _ = unix.Read(int(interrupts), count[:])
+	}
+	if set[0].Revents != 0 {
+		n, _, err := unix.Recvfrom(int(fd), s.records[s.kept:], unix.MSG_DONTWAIT)
+		s.kept += max(n, 0)
+		s.ended = n == 0 && err == nil
+	}
+}
+
+// take gives the events that have come.
+func (s *signals) take(notify func(eventID uint64)) {
+	whole := s.kept &^ 7
+	for at := 0; at < whole; at += 8 {
+		notify(binary.LittleEndian.Uint64(s.records[at:]))
+	}
+	s.kept = copy(s.records[:], s.records[whole:s.kept])
 }
 
 // Wake implements verbs.Provider. If the socket is full, the daemon is being woken already.
@@ -37,30 +82,4 @@ func (c *Client) Wake() { _ = c.signals.raw.Write(sendByte) }
 func sendByte(fd uintptr) (done bool) {
 	_ = unix.Sendto(int(fd), []byte{1}, unix.MSG_DONTWAIT|unix.MSG_NOSIGNAL, nil)
 	return true
-}
-
-// listen hands events of CQs on to those who wait for them.
-func (c *Client) listen() {
-	var records [4096]byte
-	for kept := 0; ; { // bytes of a record that has not come whole
-		n, err := c.signals.file.Read(records[kept:])
-		if err != nil {
-			return
-		}
-		whole := (kept + n) &^ 7
-		for at := 0; at < whole; at += 8 {
-			c.notify(binary.LittleEndian.Uint64(records[at:]))
-		}
-		kept = copy(records[:], records[whole:kept+n])
-	}
-}
-
-func (c *Client) notify(eventID uint64) {
-	c.mu.Lock()
-	events := c.events[eventID]
-	c.mu.Unlock()
-	select {
-	case events <- struct{}{}: // never to nil: the queue has been destroyed
-	default:
-	}
 }

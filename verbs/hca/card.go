@@ -91,7 +91,7 @@ func newCard(p parts, o options) (*Card, error) {
 	}
 	card.name.Store(&p.name)
 	engine, err := datapath.New(datapath.Config{
-		Link: p.link, MTU: p.carried, VLAN: p.vlan, Worker: datapath.WorkerConfig{Spin: o.spin},
+		Link: p.link, MTU: p.carried, VLAN: p.vlan, Worker: datapath.WorkerConfig{Spin: o.spin, Alone: !o.inline},
 		NoteRefused: card.noteRefused,
 	})
 	if err != nil {

@@ -73,7 +73,21 @@ func (card *Card) NewSession(config SessionConfig) (*Session, error) {
 		s.release(s.doorbellMemory)
 		return nil, fmt.Errorf("session on %s: %w", card.Name(), err)
 	}
+	if err := s.hearCalls(); err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
 	return s, nil
+}
+
+// hearCalls has the worker read the descriptor of calls, if there is one.
+func (s *Session) hearCalls() error {
+	if s.config.Calls == 0 {
+		return nil
+	}
+	if err := s.card.engine.HearCalls(s.entry, s.config.Calls); err != nil {
+		return fmt.Errorf("%w: hear the calls of a session on %s: %w", verbs.ErrHost, s.card.Name(), err)
+	}
+	return nil
 }
 
 func (card *Card) addSession(s *Session) error {
@@ -135,6 +149,7 @@ func (s *Session) wakeWaiters() {
 // is the only place that frees its objects.
 func (s *Session) free() error {
 	card := s.card
+	card.engine.EndCalls(s.config.Calls)
 	card.mu.Lock()
 	queuePairs, handles, joins := s.qps.all(), s.ahs.all(), s.joins.all()
 	failed := s.forgetQPs(queuePairs)
@@ -244,10 +259,6 @@ func (s *Session) Wake() {
 	}
 }
 
-// Attend is Wake for a program of another process, whose call the caller has received: the caller's thread
-// does the work if the card sleeps. One goroutine at a time calls it.
-func (s *Session) Attend() { s.card.engine.Attend(s.entry) }
-
 // Progress implements verbs.Progressor.
 func (s *Session) Progress() bool { return s.card.inline && s.card.engine.Progress() }
 
@@ -264,12 +275,12 @@ func (s *Session) NoteReady() {
 	}
 }
 
-// Lead implements verbs.Progressor.
+// Lead implements verbs.Leader.
 func (s *Session) Lead(ctx context.Context, events, closed <-chan struct{}) (over bool) {
 	return s.card.inline && s.card.engine.Lead(datapath.Waiter{Context: ctx, Events: events, Closed: closed, Done: s.done})
 }
 
-// WakeLeader implements verbs.Progressor.
+// WakeLeader implements verbs.Leader.
 func (s *Session) WakeLeader() { s.card.engine.WakeLeader() }
 
 // mayPrivileged reports whether the program may set a Q_Key with the high bit.

@@ -22,6 +22,9 @@ type SessionConfig struct {
 	// engine calls it between packets, so it must not wait. If nil, the card sends to the grant's
 	// Events channel instead.
 	Wake func(eventID uint64)
+	// Calls is a descriptor of which reads do not block, and from which the card reads until the session is
+	// closed. Each byte is a Wake by the program. 0 for none.
+	Calls int
 	// Observe hears of the session's objects what its program hears by GetAsyncEvent, and of queue pairs
 	// that the card has moved to SQE or ERR. It is called with the card's lock, so it must not wait.
 	// Noticed says that there is something that ReportNoticed will tell; the engine calls it between

@@ -7,8 +7,8 @@
 //	   └─── socket pair ── signals: wake-ups, both ways ┘
 //
 // A connection is a session. Its goroutines: one reads the socket and carries out commands; commands
-// that may wait have one each, at most maxWaiting; one waits for the client to wake the card; one tells
-// the client when its session ends. When the socket ends, however it ends, also in the middle of a
+// that may wait have one each, at most maxWaiting; one tells the client when its session ends. The card
+// itself hears the client's calls (hca.SessionConfig.Calls). When the socket ends, however it ends, also in the middle of a
 // command, connection.end frees all that there was, and nothing else does.
 //
 // Memory (arena.go). A session has one memfd, sealed against shrinking and growing; most of it is never

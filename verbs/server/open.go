@@ -41,7 +41,6 @@ func (c *connection) open(m proto.Message) error {
 	if err != nil {
 		return c.fail(m, err)
 	}
-	c.background.Go(func() { c.signals.listen(session.Attend) })
 	c.background.Go(func() { c.watch(session) })
 	c.tell(proto.ClientOpened)
 	if err := c.socket.SetReadDeadline(time.Time{}); err != nil {
@@ -73,7 +72,7 @@ func (c *connection) newSession(name string) (*hca.Session, error) {
 		return nil, fmt.Errorf("%w: %w", verbs.ErrHost, err)
 	}
 	session, err := device.NewSession(hca.SessionConfig{
-		Quota: c.account.quota, Memory: arena, Wake: signals.tell,
+		Quota: c.account.quota, Memory: arena, Wake: signals.tell, Calls: signals.fd,
 		Observe: c.observe(device.Name()), Noticed: c.server.monitors.note,
 		Privileged: func() bool { return c.peer.privileged(c.server.group) },
 	})

@@ -3,7 +3,6 @@ package server
 import (
 	"encoding/binary"
 	"fmt"
-	"os"
 	"sync"
 
 	"golang.org/x/sys/unix"
@@ -13,9 +12,8 @@ import (
 // pipe: who reads from a pipe into memory that is not there yet, or puts such pages into one, holds up
 // the other side, whatever that side's flags say.
 type signals struct {
-	fd     int
-	file   *os.File // of the same descriptor
-	client int      // the client's end, until it has it, then -1
+	fd     int // the runtime's poller does not know it: a call of the client is to wake the card, and nobody else
+	client int // the client's end, until it has it, then -1
 
 	mu   sync.Mutex
 	owed []uint64        // EventIDs: the socket was full
@@ -28,7 +26,7 @@ func newSignals() (*signals, error) {
 	if err != nil {
 		return nil, fmt.Errorf("socket pair: %w", err)
 	}
-	return &signals{fd: ends[0], file: os.NewFile(uintptr(ends[0]), "signals"), client: ends[1], kept: map[uint64]bool{}}, nil
+	return &signals{fd: ends[0], client: ends[1], kept: map[uint64]bool{}}, nil
 }
 
 // handedOver closes the client's end.
@@ -39,23 +37,12 @@ func (s *signals) handedOver() {
 	}
 }
 
-// close ends listen and deliver. The session has been closed: the card reports no events any more.
+// close ends deliver. The session has been closed: the card neither hears calls nor reports events any more.
 func (s *signals) close() {
 	s.handedOver()
-	_ = s.file.Close()
+	_ = unix.Shutdown(s.fd, unix.SHUT_RDWR) // whoever waits for room
 	s.all.Wait()
-}
-
-// listen calls wake whenever the client asks for it, until close, or until the client has closed its
-// end.
-func (s *signals) listen(wake func()) {
-	var bytes [64]byte
-	for {
-		if n, err := s.file.Read(bytes[:]); n == 0 || err != nil {
-			return
-		}
-		wake()
-	}
+	_ = unix.Close(s.fd)
 }
 
 // tell is hca.SessionConfig.Wake: it sends an EventID, without ever waiting for the client. Once
@@ -83,38 +70,39 @@ func (s *signals) owe(id uint64) {
 	}
 }
 
-// deliver sends what is owed, and waits while the socket is full.
+// deliver sends what is owed, and waits while the socket is full. Then it holds a thread.
 func (s *signals) deliver() {
 	for {
-		records := s.oldest()
-		if len(records) == 0 {
+		id, some := s.oldest()
+		if !some {
 			return
 		}
-		if _, err := s.file.Write(records); err != nil {
+		var record [8]byte
+		binary.LittleEndian.PutUint64(record[:], id)
+		switch sendNow(s.fd, record[:]) {
+		case 0:
+			s.paid()
+		case unix.EAGAIN:
+			_, _ = unix.Poll([]unix.PollFd{{Fd: int32(s.fd), Events: unix.POLLOUT}}, -1)
+		default:
 			return // closed, here or there; nothing more is sent, since something is owed
 		}
-		s.paid(len(records) / 8)
 	}
 }
 
-// atOnce is how many events deliver sends in one piece.
-const atOnce = 512
-
-func (s *signals) oldest() (records []byte) {
+func (s *signals) oldest() (id uint64, some bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, id := range s.owed[:min(len(s.owed), atOnce)] {
-		records = binary.LittleEndian.AppendUint64(records, id)
+	if len(s.owed) == 0 {
+		return 0, false
 	}
-	return records
+	return s.owed[0], true
 }
 
-// paid forgets events that have been delivered.
-func (s *signals) paid(n int) {
+// paid forgets the event that has been delivered.
+func (s *signals) paid() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, id := range s.owed[:n] {
-		delete(s.kept, id)
-	}
-	s.owed = s.owed[n:]
+	delete(s.kept, s.owed[0])
+	s.owed = s.owed[1:]
 }

@@ -16,14 +16,27 @@ type judged struct {
 
 // runnable is a judged Provider whose card programs can run.
 type runnable struct {
-	judged
+	led
 	verbs.Progressor
+}
+
+// led is a judged Provider for which a program that waits can work.
+type led struct {
+	judged
+	verbs.Leader
 }
 
 func judge(t testing.TB, p verbs.Provider) verbs.Provider {
 	j := judged{p, t}
-	if progress, is := p.(verbs.Progressor); is {
-		return runnable{j, progress}
+	leader, leads := p.(verbs.Leader)
+	progress, runs := p.(verbs.Progressor)
+	switch {
+	case runs && leads:
+		return runnable{led{j, leader}, progress}
+	case leads:
+		return led{j, leader}
+	case runs:
+		t.Fatal("a Provider whose card programs run, but not while they wait: put it under the judge here")
 	}
 	return j
 }

@@ -1,0 +1,69 @@
+package client
+
+import (
+	"context"
+	"runtime"
+	"time"
+)
+
+// yieldGap is how often a leader yields. If it did not for 10 ms, the runtime's monitor would wake every
+// 20 µs, and take its P away while it sleeps.
+const yieldGap = 5 * time.Millisecond
+
+// Of the goroutines that wait for completions one is the leader: it reads what the card says, in its
+// thread, and hands on what is for others. A goroutine that read all the time would be woken first each
+// time, and wake the one that waits.
+
+// Lead implements verbs.Leader: it waits, as the leader as soon as there is no other.
+func (c *Client) Lead(ctx context.Context, events, closed <-chan struct{}) (over bool) {
+	select {
+	case c.leading <- struct{}{}:
+		c.lead(ctx, events, closed)
+		<-c.leading
+	case <-events:
+	case <-closed:
+	case <-c.done:
+	case <-ctx.Done():
+	}
+	return true
+}
+
+// lead reads what the card says until the caller need not wait any more.
+func (c *Client) lead(ctx context.Context, events, closed <-chan struct{}) {
+	if now := time.Now(); now.Sub(c.yielded) >= yieldGap {
+		c.yielded = now
+		runtime.Gosched()
+	}
+	if ctx.Done() != nil {
+		defer context.AfterFunc(ctx, c.signals.interrupt)()
+	}
+	for {
+		select {
+		case <-events:
+			return
+		case <-closed:
+			return
+		case <-c.done:
+			return
+		case <-ctx.Done():
+			return
+		default:
+		}
+		_ = c.signals.raw.Control(c.signals.wait)
+		c.signals.take(c.notify)
+	}
+}
+
+// WakeLeader implements verbs.Leader.
+func (c *Client) WakeLeader() { c.signals.interrupt() }
+
+// notify wakes one that waits for a CQ.
+func (c *Client) notify(eventID uint64) {
+	c.mu.Lock()
+	events := c.events[eventID]
+	c.mu.Unlock()
+	select {
+	case events <- struct{}{}: // never to nil: the queue has been destroyed
+	default:
+	}
+}
