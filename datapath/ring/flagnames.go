@@ -3,13 +3,13 @@ package ring
 import "fmt"
 
 // flag is a bit of a mask, with its name.
-type flag[M ~uint8 | ~uint16 | ~uint32] struct {
+type flag[M ~uint8 | ~uint16 | ~uint32 | ~uint64] struct {
 	bit  M
 	name string
 }
 
 // listed names the bits of a mask, in the order of the names. Bits without a name follow as a number.
-func listed[M ~uint8 | ~uint16 | ~uint32](names []flag[M], mask M) string {
+func listed[M ~uint8 | ~uint16 | ~uint32 | ~uint64](names []flag[M], mask M) string {
 	text := ""
 	for _, one := range names {
 		if mask&one.bit != 0 {
@@ -18,7 +18,7 @@ func listed[M ~uint8 | ~uint16 | ~uint32](names []flag[M], mask M) string {
 		}
 	}
 	if mask != 0 {
-		text += fmt.Sprintf(", 0x%x", uint32(mask))
+		text += fmt.Sprintf(", 0x%x", uint64(mask))
 	}
 	if text == "" {
 		return "nothing"
@@ -76,3 +76,39 @@ func (f DeviceCapFlags) String() string { return listed(deviceCapNames, f) }
 func (f PortCapFlags) String() string {
 	return listed([]flag[PortCapFlags]{{PortCapIPBasedGIDs, "IP_BASED_GIDS"}}, f)
 }
+
+var notifyNames = []flag[CQNotifyFlags]{
+	{CQSolicited, "SOLICITED"}, {CQNextComp, "NEXT_COMP"}, {CQReportMissedEvents, "REPORT_MISSED_EVENTS"},
+}
+
+// String lists the notifications as the kernel names them.
+func (f CQNotifyFlags) String() string { return listed(notifyNames, f) }
+
+var cqFlagNames = []flag[CQFlags]{{CQSingleThreaded, "SINGLE_THREADED"}, {CQIgnoreOverrun, "IGNORE_OVERRUN"}}
+
+// String lists the flags as libibverbs names them.
+func (f CQFlags) String() string { return listed(cqFlagNames, f) }
+
+var cqWCFlagNames = []flag[CQWCFlags]{
+	{WCExWithByteLen, "BYTE_LEN"}, {WCExWithImm, "IMM"}, {WCExWithQPNum, "QP_NUM"}, {WCExWithSrcQP, "SRC_QP"}, {WCExWithSLID, "SLID"},
+	{WCExWithSL, "SL"}, {WCExWithDLIDPathBits, "DLID_PATH_BITS"}, {WCExWithCVLAN, "CVLAN"}, {WCExWithCompletionTimestamp, "COMPLETION_TIMESTAMP"},
+	{WCExWithFlowTag, "FLOW_TAG"}, {WCExWithTMInfo, "TM_INFO"}, {WCExWithCompletionTimestampWallclock, "COMPLETION_TIMESTAMP_WALLCLOCK"},
+}
+
+// String lists what completions carry as libibverbs names it.
+func (f CQWCFlags) String() string { return listed(cqWCFlagNames, f) }
+
+var srqAttrNames = []flag[SRQAttrMask]{{SRQMaxWR, "MAX_WR"}, {SRQLimit, "LIMIT"}}
+
+// String lists the attributes as libibverbs names them.
+func (m SRQAttrMask) String() string { return listed(srqAttrNames, m) }
+
+var reregNames = []flag[ReregFlags]{{ReregChangeTranslation, "CHANGE_TRANSLATION"}, {ReregChangePD, "CHANGE_PD"}, {ReregChangeAccess, "CHANGE_ACCESS"}}
+
+// String lists the changes as libibverbs names them.
+func (f ReregFlags) String() string { return listed(reregNames, f) }
+
+var joinNames = []flag[JoinFlags]{{JoinFullMember, "FULLMEMBER"}, {JoinSendOnlyFullMember, "SENDONLY_FULLMEMBER"}}
+
+// String names the kind as librdmacm does.
+func (f JoinFlags) String() string { return listed(joinNames, f) }

@@ -34,6 +34,12 @@ func TestFlagNames(t *testing.T) {
 		{AccessRelaxedOrdering, "RELAXED_ORDERING"},
 		{DeviceBadPKeyCntr | DeviceNNotifyCQ, "BAD_PKEY_CNTR, N_NOTIFY_CQ"},
 		{PortCapIPBasedGIDs | 1, "IP_BASED_GIDS, 0x1"},
+		{CQNextComp | CQReportMissedEvents, "NEXT_COMP, REPORT_MISSED_EVENTS"},
+		{CQSingleThreaded | 4, "SINGLE_THREADED, 0x4"},
+		{WCExWithByteLen | WCExWithCVLAN | 1<<63, "BYTE_LEN, CVLAN, 0x8000000000000000"},
+		{SRQMaxWR | SRQLimit, "MAX_WR, LIMIT"},
+		{ReregChangePD, "CHANGE_PD"},
+		{JoinSendOnlyFullMember, "SENDONLY_FULLMEMBER"},
 		{QPAttrState | QPAttrQKey | 1<<31, "state, Q_Key, 0x80000000"},
 	} {
 		if got := row.mask.String(); got != row.want {
