@@ -152,10 +152,11 @@ func (c *chaos) disturbService(r *rand.Rand, h *host) {
 		pause(r, 200*time.Millisecond)
 		h.start(c)
 	case 2:
-		h.listens(c) // before it does, SIGTERM ends it as any process
+		h.listens(c) // before it does, these signals end it as any process
 		h.terminate(c)
 		h.start(c)
 	case 3:
+		h.listens(c)
 		h.signal(unix.SIGHUP)
 	}
 }
