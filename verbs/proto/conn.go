@@ -3,7 +3,6 @@ package proto
 import (
 	"errors"
 	"fmt"
-	"io"
 	"net"
 
 	"golang.org/x/sys/unix"
@@ -42,8 +41,8 @@ func (c *Conn) Send(packet []byte, descriptors ...int) error {
 // caller's. io.EOF when the other side has closed, ErrMalformed for what is no message.
 func (c *Conn) Receive() (m Message, descriptors []int, err error) {
 	n, rightsLen, flags, _, err := c.socket.ReadMsgUnix(c.buffer, c.rights)
-	if errors.Is(err, unix.ECONNRESET) {
-		err = io.EOF // it closed without having read all
+	if errors.Is(err, unix.ECONNRESET) { // it closed without having read all; what it said before is there
+		n, rightsLen, flags, _, err = c.socket.ReadMsgUnix(c.buffer, c.rights)
 	}
 	if rightsLen > 0 {
 		descriptors = parseRights(c.rights[:rightsLen])

@@ -19,21 +19,21 @@ import (
 
 // connection is a client.
 type connection struct {
-	server *Server
-	number uint64 // counts connections; from 1
-	socket *net.UnixConn
-	conn   *proto.Conn
-	log    *slog.Logger
-	since  time.Time
+	server  *Server
+	number  uint64 // counts connections; from 1
+	socket  *net.UnixConn
+	conn    *proto.Conn
+	log     *slog.Logger
+	since   time.Time
+	peer    peer
+	account *account
 
 	// Of the goroutine that reads.
 	greeted bool
-	account *account
 	monitor *monitor // of who wants to hear what happens; else nil
 	stream  *os.File // of a capture; else nil
 
 	// Set once, by the goroutine that reads, under mu.
-	peer    peer
 	session *hca.Session
 	device  string
 	command string // the process's name
@@ -59,16 +59,16 @@ const (
 	maxWaiting = 64
 )
 
-func newConnection(s *Server, socket *net.UnixConn) *connection {
+func newConnection(s *Server, socket *net.UnixConn, p peer, a *account) *connection {
 	return &connection{
-		server: s, socket: socket, conn: proto.NewConn(socket, false), log: s.log,
+		server: s, socket: socket, conn: proto.NewConn(socket, false), log: s.log.With("pid", p.pid, "uid", p.uid), peer: p, account: a,
 		since: time.Now(), waiting: map[uint32]*waiting{}, over: make(chan struct{}),
 	}
 }
 
 // run serves the client until its connection ends.
 func (c *connection) run() {
-	err := c.begin()
+	err := c.socket.SetReadDeadline(c.since.Add(helloTimeout))
 	for err == nil {
 		var m proto.Message
 		if m, _, err = c.conn.Receive(); err == nil {
@@ -76,25 +76,9 @@ func (c *connection) run() {
 		}
 	}
 	if !hasDied(err) {
-		c.log.Warn("connection of a client ended", "error", err)
+		c.server.complain(c.log, int64(c.peer.uid), "connection of a client ended", err)
 	}
 	c.end()
-}
-
-// begin finds out who the client is.
-func (c *connection) begin() (err error) {
-	if err = c.socket.SetReadDeadline(c.since.Add(helloTimeout)); err != nil {
-		return err
-	}
-	peer, err := peerOf(c.socket)
-	if err != nil {
-		return err
-	}
-	c.mu.Lock()
-	c.peer = peer
-	c.mu.Unlock()
-	c.log = c.log.With("pid", c.peer.pid, "uid", c.peer.uid)
-	return nil
 }
 
 // hangUp ends the connection from the server's side.
@@ -147,9 +131,7 @@ func (c *connection) giveBack() {
 	if c.arena != nil {
 		c.arena.close(!c.lost && !c.server.isClosed())
 	}
-	if c.account != nil {
-		c.server.leave(c.peer.uid)
-	}
+	c.server.leave(c.peer.uid)
 }
 
 // handle carries out a message. An error ends the connection.

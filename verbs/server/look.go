@@ -46,19 +46,12 @@ func (c *connection) seen(from uint64) (list []*connection) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for other := range s.connections {
-		if other.number >= from && (c.peer.seesAll() || other.who().uid == c.peer.uid) {
+		if other.number >= from && (c.peer.seesAll() || other.peer.uid == c.peer.uid) {
 			list = append(list, other)
 		}
 	}
 	slices.SortFunc(list, func(a, b *connection) int { return cmp.Compare(a.number, b.number) })
 	return list
-}
-
-// who is the peer of a connection, which another goroutine may just find out.
-func (c *connection) who() peer {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.peer
 }
 
 // use is the session of a connection, nil if there is none, and its device's name.
@@ -80,7 +73,7 @@ func (c *connection) listClients(r proto.ListClientsRequest) (grant proto.Client
 
 // info is what there is to say about a client.
 func (c *connection) info() proto.ClientInfo {
-	peer := c.who()
+	peer := c.peer
 	session, device := c.use()
 	info := proto.ClientInfo{
 		Number: c.number, PID: uint32(peer.pid), UID: peer.uid, Command: commandOf(peer.pid), Device: device, Since: uint64(c.since.UnixNano()),
@@ -128,7 +121,7 @@ func (c *connection) listObjects(r proto.ListObjectsRequest) (grant proto.Object
 		list, next, more, _ := session.Objects(kind, from, proto.PageEntries-len(grant.Objects))
 		for _, o := range list {
 			grant.Objects = append(grant.Objects, proto.ClientObject{
-				Client: other.number, PID: uint32(other.who().pid), UID: other.who().uid, Object: proto.Object(o),
+				Client: other.number, PID: uint32(other.peer.pid), UID: other.peer.uid, Object: proto.Object(o),
 			})
 		}
 		if more {

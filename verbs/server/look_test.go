@@ -16,9 +16,7 @@ import (
 
 // looker is a connection of a user that asks, without a socket.
 func (d *daemon) looker(uid uint32) *connection {
-	c := newConnection(d.Server, nil)
-	c.peer.uid = uid
-	return c
+	return newConnection(d.Server, nil, peer{uid: uid}, nil)
 }
 
 // listed are all objects of a kind, page by page.

@@ -162,7 +162,7 @@ func monitorEvents(c *connection, m proto.Message) error {
 
 // event is one about a client.
 func (c *connection) event(kind proto.EventKind, device string) proto.Event {
-	p := c.who()
+	p := c.peer
 	return proto.Event{Kind: kind, Client: c.number, PID: uint32(p.pid), UID: p.uid, Device: device, Command: c.command}
 }
 

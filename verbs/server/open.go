@@ -19,11 +19,6 @@ func (c *connection) hello(m proto.Message) error {
 		return c.fail(m, fmt.Errorf("%w: the client's protocol has versions %d to %d, the daemon's %d; both are to be of one release of roced",
 			verbs.ErrUnsupported, r.Oldest, r.Newest, proto.Version))
 	}
-	if c.account == nil {
-		if c.account, err = c.server.enter(c.peer.uid); err != nil {
-			return c.fail(m, err)
-		}
-	}
 	c.greeted = true
 	return reply(c, proto.Hello, m.ID, &proto.Welcome{Version: proto.Version, Devices: c.server.names()})
 }

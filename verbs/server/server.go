@@ -11,6 +11,8 @@ import (
 
 	"github.com/roced/roced/verbs"
 	"github.com/roced/roced/verbs/hca"
+	"github.com/roced/roced/verbs/proto"
+	"golang.org/x/sys/unix"
 )
 
 // Source is a device that clients can open. *hca.Card is one.
@@ -36,9 +38,10 @@ type Config struct {
 
 // Server gives clients sessions on devices. It owns the connections, not the devices.
 type Server struct {
-	group    int
-	log      *slog.Logger
-	monitors monitors
+	group      int
+	log        *slog.Logger
+	complaints complaints
+	monitors   monitors
 
 	mu          sync.Mutex
 	devices     []Source
@@ -112,7 +115,7 @@ func (s *Server) Serve(listener net.Listener) error {
 		case errors.Is(err, net.ErrClosed):
 			return nil
 		case err != nil:
-			s.log.Warn("cannot accept a connection", "error", err)
+			s.complain(s.log, nobody, "cannot accept connections", err)
 			time.Sleep(retryAccept)
 			continue
 		}
@@ -136,13 +139,41 @@ func (s *Server) addListener(listener net.Listener) error {
 	return nil
 }
 
-// accept starts a connection, unless the server has been closed.
+// accept starts a connection, if its user may have another one.
 func (s *Server) accept(socket *net.UnixConn) {
-	c := newConnection(s, socket)
+	peer, err := peerOf(socket)
+	if err != nil {
+		s.complain(s.log, nobody, "cannot accept a connection", err)
+		_ = socket.Close()
+		return
+	}
+	account, err := s.enter(peer.uid)
+	if err != nil {
+		s.complain(s.log, int64(peer.uid), "connections of a user are refused", err)
+		refuse(socket, err)
+		return
+	}
+	s.start(newConnection(s, socket, peer, account))
+}
+
+// refuse tells a client why it is not served. It waits for nothing, and nothing is left of it.
+func refuse(socket *net.UnixConn, cause error) {
+	defer socket.Close()
+	if raw, err := socket.SyscallConn(); err == nil {
+		_ = raw.Read(func(fd uintptr) bool { // a hello that nobody has read would reset the connection
+			_, _, _ = unix.Recvfrom(int(fd), make([]byte, 1), unix.MSG_DONTWAIT)
+			return true
+		})
+	}
+	_ = proto.NewConn(socket, false).Send(proto.EncodeFailure(proto.Failure, proto.Hello.Code, 0, cause))
+}
+
+// start starts a connection, unless the server has been closed.
+func (s *Server) start(c *connection) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {
-		_ = socket.Close()
+		_ = c.socket.Close()
 		return
 	}
 	s.last++

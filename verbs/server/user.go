@@ -55,21 +55,24 @@ func (p *peer) privileged(group int) bool {
 
 // account is what a user has in all connections.
 type account struct {
+	name        string
 	quota       *hca.Quota
 	connections int // under Server.mu
 }
 
-// enter counts a connection of a user.
+// enter counts a connection of a user, from the first moment: also one that says nothing holds a
+// descriptor.
 func (s *Server) enter(uid uint32) (*account, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	a := s.accounts[uid]
 	if a == nil {
-		a = &account{quota: hca.NewQuota(userName(uid), s.limits.Limits)}
+		name := userName(uid)
+		a = &account{name: name, quota: hca.NewQuota(name, s.limits.Limits)}
 		s.accounts[uid] = a
 	}
 	if limit := s.limits.Connections; limit > 0 && a.connections >= limit {
-		return nil, fmt.Errorf("%w: %s has %d connections; close some", verbs.ErrLimit, userName(uid), a.connections)
+		return nil, fmt.Errorf("%w: %s has %d connections; close some", verbs.ErrLimit, a.name, a.connections)
 	}
 	a.connections++
 	return a, nil
