@@ -283,3 +283,23 @@ func TestMemoryIsUnmapped(t *testing.T) {
 	}
 	eventually(t, "no mapping is left", func() bool { runtime.GC(); return mappings(t) <= before })
 }
+
+// Connections that say nothing count, and those beyond the limit are told so, and take nothing: a user
+// cannot use up the daemon's descriptors.
+func TestSilentConnectionsCount(t *testing.T) {
+	const most = 5
+	r := newRig(t, Config{Limits: Limits{Connections: most}, PrivilegedGroup: -1})
+	for range most {
+		r.a.raw(t)
+	}
+	eventually(t, "all are there", func() bool { return len(r.a.Clients()) == most })
+	for range 200 {
+		if _, err := client.Dial(r.a.path, ""); !errors.Is(err, verbs.ErrLimit) {
+			t.Fatalf("one more: %v", err)
+		}
+		r.a.raw(t) // does not even say hello
+	}
+	if n := len(r.a.Clients()); n != most {
+		t.Errorf("%d connections", n)
+	}
+}
