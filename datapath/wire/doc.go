@@ -21,13 +21,16 @@
 // writes the payload, at PayloadOffset; then Template.Seal writes the headers, the pad and the ICRC
 // around it.
 //
+// Management datagrams are payloads of packets to QP 1. A MAD is a view of one; each message of
+// connection management is a struct, which the MAD's methods read and write (cm.go, sidr.go).
+//
 // The package is pure: it imports no other package of this module, keeps no state, takes no lock
 // and allocates nothing. A Packet borrows the frame it was parsed from. The caller must not change
 // the frame while the Packet is in use. CheckICRC writes to the frame and restores what it wrote.
 //
 // Left out: the contents of the extended headers of the connected services (only their lengths are
-// checked; the engine drops their packets as unsupported), and MADs.
+// checked; the engine drops their packets as unsupported), and MADs of other classes.
 //
-// Sources: InfiniBand Architecture Specification volume 1, chapters 7 to 9,
-// annexes A16 (RoCE) and A17 (RoCEv2); RFC 791, 768, 8200.
+// Sources: InfiniBand Architecture Specification volume 1, chapters 7 to 9, 12 and 13,
+// annexes A11 (IP addresses in connection management), A16 (RoCE) and A17 (RoCEv2); RFC 791, 768, 8200.
 package wire

@@ -34,7 +34,8 @@ var allowed = map[string][]string{
 	"mcast/membership":       {"internal/errno", "internal/host", "internal/journal"},
 	"datapath/link":          {"datapath/wire", "datapath/xsk"},
 	"datapath":               {"datapath/link", "datapath/ring", "datapath/wire"},
-	"verbs/hca":              {"bpf", "datapath", "datapath/link", "datapath/ring", "datapath/wire", "datapath/xsk", "internal/capability", "internal/errno", "internal/host", "internal/journal", "mcast", "mcast/membership", "verbs"},
+	"verbs/hca":              {"bpf", "datapath", "datapath/link", "datapath/ring", "datapath/wire", "datapath/xsk", "internal/capability", "internal/errno", "internal/host", "internal/journal", "mcast", "mcast/membership", "verbs", "verbs/hca/cm"},
+	"verbs/hca/cm":           {"datapath/wire", "verbs"},
 
 	"cmd/roced":                   {"cmd/roced/config", "cmd/roced/demo", "cmd/roced/doctor", "cmd/roced/dump", "cmd/roced/internal/cli", "cmd/roced/man", "cmd/roced/mcast", "cmd/roced/monitor", "cmd/roced/perf", "cmd/roced/ping", "cmd/roced/run", "cmd/roced/show", "cmd/roced/version"},
 	"cmd/roced/config":            {"cmd/roced/internal/cli", "cmd/roced/internal/config"},

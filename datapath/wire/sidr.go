@@ -1,0 +1,107 @@
+package wire
+
+import (
+	"encoding/binary"
+	"fmt"
+)
+
+// SIDRReq asks which queue pair serves datagrams for a service (IBA 12.11.1).
+type SIDRReq struct {
+	RequestID   uint32 // chosen by the sender
+	PKey        PKey
+	ServiceID   ServiceID
+	PrivateData [216]byte
+}
+
+const (
+	sidrReqRequestID   = 0  // 4 bytes
+	sidrReqPKey        = 4  // 2 bytes
+	sidrReqServiceID   = 8  // 8 bytes
+	sidrReqPrivateData = 16 // 216 bytes
+)
+
+// SIDRReq reads the message.
+func (m MAD) SIDRReq() SIDRReq {
+	d := m[madData:]
+	return SIDRReq{
+		RequestID: binary.BigEndian.Uint32(d[sidrReqRequestID:]), PKey: PKey(binary.BigEndian.Uint16(d[sidrReqPKey:])),
+		ServiceID: ServiceID(binary.BigEndian.Uint64(d[sidrReqServiceID:])), PrivateData: [216]byte(d[sidrReqPrivateData:]),
+	}
+}
+
+// PutSIDRReq writes the message.
+func (m MAD) PutSIDRReq(transactionID uint64, f *SIDRReq) {
+	d := m.begin(transactionID, AttributeSIDRReq)
+	binary.BigEndian.PutUint32(d[sidrReqRequestID:], f.RequestID)
+	binary.BigEndian.PutUint16(d[sidrReqPKey:], uint16(f.PKey))
+	binary.BigEndian.PutUint64(d[sidrReqServiceID:], uint64(f.ServiceID))
+	copy(d[sidrReqPrivateData:], f.PrivateData[:])
+}
+
+// SIDRRep answers a SIDRReq (IBA 12.11.2).
+type SIDRRep struct {
+	RequestID   uint32
+	Status      SIDRStatus
+	InfoLength  uint8 // bytes of Info that count
+	QPN         QPN   // with SIDRValid, like the Q_Key
+	ServiceID   ServiceID
+	QKey        QKey
+	Info        [72]byte
+	PrivateData [136]byte
+}
+
+// SIDRStatus is the answer to a SIDRReq.
+type SIDRStatus uint8
+
+// The statuses.
+const (
+	SIDRValid        SIDRStatus = iota // there is a queue pair
+	SIDRNotSupported                   // nobody listens
+	SIDRReject                         // who listens refuses
+	SIDRNoQP                           // who listens has no queue pair
+	SIDRRedirect                       // another port is to be asked
+	SIDRVersion                        // the version is not known
+)
+
+var sidrStatusNames = [...]string{"valid", "service not supported", "rejected", "no QP", "redirect", "version not supported"}
+
+// String says what the status means.
+func (s SIDRStatus) String() string {
+	if int(s) < len(sidrStatusNames) {
+		return sidrStatusNames[s]
+	}
+	return fmt.Sprintf("SIDR status %d", uint8(s))
+}
+
+const (
+	sidrRepRequestID   = 0  // 4 bytes
+	sidrRepStatus      = 4  // 1 byte
+	sidrRepInfoLength  = 5  // 1 byte
+	sidrRepQPN         = 8  // 3 bytes
+	sidrRepServiceID   = 12 // 8 bytes
+	sidrRepQKey        = 20 // 4 bytes
+	sidrRepInfo        = 24 // 72 bytes
+	sidrRepPrivateData = 96 // 136 bytes
+)
+
+// SIDRRep reads the message.
+func (m MAD) SIDRRep() SIDRRep {
+	d := m[madData:]
+	return SIDRRep{
+		RequestID: binary.BigEndian.Uint32(d[sidrRepRequestID:]), Status: SIDRStatus(d[sidrRepStatus]), InfoLength: d[sidrRepInfoLength],
+		QPN: QPN(uint24(d[sidrRepQPN:])), ServiceID: ServiceID(binary.BigEndian.Uint64(d[sidrRepServiceID:])),
+		QKey: QKey(binary.BigEndian.Uint32(d[sidrRepQKey:])), Info: [72]byte(d[sidrRepInfo:]), PrivateData: [136]byte(d[sidrRepPrivateData:]),
+	}
+}
+
+// PutSIDRRep writes the message.
+func (m MAD) PutSIDRRep(transactionID uint64, f *SIDRRep) {
+	d := m.begin(transactionID, AttributeSIDRRep)
+	binary.BigEndian.PutUint32(d[sidrRepRequestID:], f.RequestID)
+	d[sidrRepStatus], d[sidrRepInfoLength] = byte(f.Status), f.InfoLength
+	putUint24(d[sidrRepQPN:], uint32(f.QPN))
+	binary.BigEndian.PutUint64(d[sidrRepServiceID:], uint64(f.ServiceID))
+	binary.BigEndian.PutUint32(d[sidrRepQKey:], uint32(f.QKey))
+	copy(d[sidrRepInfo:], f.Info[:])
+	copy(d[sidrRepPrivateData:], f.PrivateData[:])
+}

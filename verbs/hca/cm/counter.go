@@ -1,0 +1,55 @@
+package cm
+
+// Counter is something that a manager counts. Each datagram that Receive takes is counted once, by one
+// of the first group.
+type Counter uint8
+
+// The counters.
+const (
+	Requests             Counter = iota // requests for datagram services that a listener took
+	Duplicates                          // retries of such a request
+	NoListener                          // requests that nobody listens for, refused
+	BadAddress                          // requests with an address header that is not understood or not true, refused
+	BacklogFull                         // requests that found no room at the listener, dropped
+	Replies                             // replies to an inquiry
+	ConnectionsRejected                 // requests for connections, refused
+	DisconnectsConfirmed                // ends of connections that are not there, confirmed
+	PathsRefused                        // alternate paths for connections that are not there, refused
+	Unsupported                         // Get and Set of any class, refused
+	Stray                               // answers to what was not asked, or not any more
+	Unknown                             // other methods, attributes and classes, dropped
+	BadVersion                          // versions that are not known; refused where there is a message for it
+	BadLength                           // not the length of a MAD, dropped
+
+	Sent            // messages of all kinds
+	Retries         // of these, requests that were repeated
+	Timeouts        // inquiries that ended without an answer
+	RefusalsLimited // refusals that were not sent, because there were many
+	SendOverflow    // messages that were not sent, because many waited
+
+	counters
+)
+
+var counterNames = [counters]string{
+	"sidr_requests", "sidr_duplicates", "sidr_no_listener", "sidr_bad_address", "sidr_backlog_full", "sidr_replies",
+	"connections_rejected", "disconnects_confirmed", "paths_refused", "unsupported", "stray", "unknown", "bad_version", "bad_length",
+	"sent", "retries", "timeouts", "refusals_limited", "send_overflow",
+}
+
+// String is the counter's name.
+func (c Counter) String() string { return counterNames[c] }
+
+// IsLoss says whether the counter is of datagrams that were lost here.
+func (c Counter) IsLoss() bool {
+	switch c {
+	case BacklogFull, Unknown, BadVersion, BadLength, RefusalsLimited, SendOverflow:
+		return true
+	}
+	return false
+}
+
+// Counters are all of a manager's.
+type Counters [counters]uint64
+
+// Counters gives the counters as they are.
+func (m *Manager) Counters() Counters { return m.counters }

@@ -1,0 +1,52 @@
+package cm
+
+import (
+	"time"
+
+	"github.com/roced/roced/datapath/wire"
+)
+
+// Receive takes a datagram that QP 1 received: its payload, and the path that it came by. Each is
+// counted once, under what became of it.
+func (m *Manager) Receive(now time.Time, path Path, payload []byte) {
+	mad, ok := wire.ParseMAD(payload)
+	if !ok {
+		m.counters[BadLength]++
+		return
+	}
+	switch h := mad.Header(); {
+	case h.BaseVersion != wire.MADBaseVersion:
+		m.counters[BadVersion]++
+	case h.Method == wire.MethodGet || h.Method == wire.MethodSet:
+		m.refuseQuery(now, path, h)
+	case h.Class != wire.ClassCM || h.Method != wire.MethodSend:
+		m.counters[Unknown]++
+	case h.ClassVersion != wire.ClassVersionCM:
+		m.counters[BadVersion]++
+		m.refuseVersion(now, path, mad)
+	default:
+		m.message(now, path, mad)
+	}
+}
+
+// message takes a message of connection management, each by its handler.
+func (m *Manager) message(now time.Time, path Path, mad wire.MAD) {
+	switch mad.Header().Attribute {
+	case wire.AttributeSIDRReq:
+		m.request(now, path, mad)
+	case wire.AttributeSIDRRep:
+		m.reply(path, mad)
+	case wire.AttributeREQ:
+		m.refuseREQ(now, path, mad, wire.RejectServiceID)
+	case wire.AttributeREP:
+		m.refuseREP(now, path, mad)
+	case wire.AttributeDREQ:
+		m.confirmDREQ(now, path, mad)
+	case wire.AttributeLAP:
+		m.refuseLAP(now, path, mad)
+	case wire.AttributeMRA, wire.AttributeREJ, wire.AttributeRTU, wire.AttributeDREP, wire.AttributeAPR:
+		m.counters[Stray]++
+	default:
+		m.counters[Unknown]++
+	}
+}

@@ -1,0 +1,110 @@
+package cm
+
+import (
+	"time"
+
+	"github.com/roced/roced/datapath/wire"
+)
+
+// Refusals are answers that no owner gave: they hold no state, and are limited in number.
+
+// refuse sends a refusal, unless there were too many.
+func (m *Manager) refuse(now time.Time, path Path, write func(wire.MAD)) {
+	if !m.refusals.take(now) {
+		m.counters[RefusalsLimited]++
+		return
+	}
+	m.send(path.answer(), write)
+}
+
+// refuseQuery answers a Get or a Set of any class: there is nothing to get or set here (IBA 13.4.7).
+func (m *Manager) refuseQuery(now time.Time, path Path, h wire.MADHeader) {
+	m.counters[Unsupported]++
+	h.Method, h.Status = wire.MethodGetResp, wire.MADStatusUnsupported
+	if h.Class == wire.ClassCM && h.ClassVersion != wire.ClassVersionCM {
+		h.Status = wire.MADStatusBadVersion
+	}
+	m.refuse(now, path, func(mad wire.MAD) { mad.PutHeader(h) })
+}
+
+// refuseVersion answers the requests that have an answer for it.
+func (m *Manager) refuseVersion(now time.Time, path Path, mad wire.MAD) {
+	switch mad.Header().Attribute {
+	case wire.AttributeREQ:
+		m.rejectREQ(now, path, mad, wire.RejectClassVersion)
+	case wire.AttributeSIDRReq:
+		m.refuseSIDR(now, path, mad, wire.SIDRVersion)
+	}
+}
+
+// refuseREQ refuses a connection.
+func (m *Manager) refuseREQ(now time.Time, path Path, mad wire.MAD, reason wire.RejectReason) {
+	m.counters[ConnectionsRejected]++
+	m.rejectREQ(now, path, mad, reason)
+}
+
+func (m *Manager) rejectREQ(now time.Time, path Path, mad wire.MAD, reason wire.RejectReason) {
+	rej := wire.REJ{CommIDs: wire.CommIDs{Remote: mad.CommIDs().Local}, Rejected: wire.AnsweredREQ, Reason: reason}
+	m.refuse(now, path, func(answer wire.MAD) { answer.PutREJ(mad.Header().TransactionID, &rej) })
+}
+
+// refuseREP tells a peer that nobody here has asked for the connection that it accepts (IBA 12.9.8).
+func (m *Manager) refuseREP(now time.Time, path Path, mad wire.MAD) {
+	m.counters[Stray]++
+	rej := wire.REJ{CommIDs: swapped(mad), Rejected: wire.AnsweredREP, Reason: wire.RejectCommID}
+	m.refuse(now, path, func(answer wire.MAD) { answer.PutREJ(mad.Header().TransactionID, &rej) })
+}
+
+// confirmDREQ confirms the end of a connection that is not there: the peer repeats itself, or the
+// connection was a killed program's.
+func (m *Manager) confirmDREQ(now time.Time, path Path, mad wire.MAD) {
+	m.counters[DisconnectsConfirmed]++
+	drep := wire.DREP{CommIDs: swapped(mad)}
+	m.refuse(now, path, func(answer wire.MAD) { answer.PutDREP(mad.Header().TransactionID, &drep) })
+}
+
+// refuseLAP refuses an alternate path to a connection that is not there.
+func (m *Manager) refuseLAP(now time.Time, path Path, mad wire.MAD) {
+	m.counters[PathsRefused]++
+	apr := wire.APR{CommIDs: swapped(mad), Status: wire.APRCommID}
+	m.refuse(now, path, func(answer wire.MAD) { answer.PutAPR(mad.Header().TransactionID, &apr) })
+}
+
+func swapped(mad wire.MAD) wire.CommIDs {
+	ids := mad.CommIDs()
+	return wire.CommIDs{Local: ids.Remote, Remote: ids.Local}
+}
+
+// refuseSIDR refuses a request for a datagram service.
+func (m *Manager) refuseSIDR(now time.Time, path Path, mad wire.MAD, status wire.SIDRStatus) {
+	asked := mad.SIDRReq()
+	rep := wire.SIDRRep{RequestID: asked.RequestID, Status: status, ServiceID: asked.ServiceID}
+	m.refuse(now, path, func(answer wire.MAD) { answer.PutSIDRRep(mad.Header().TransactionID, &rep) })
+}
+
+// A bucket holds what may still be done of something that is limited in rate.
+type bucket struct {
+	spent  int // of refusalBurst
+	filled time.Time
+}
+
+// The limit of refusals. Each may have the host ask for a neighbour that a forged address names.
+const (
+	refusalBurst = 100
+	refusalEvery = 4 * time.Millisecond
+)
+
+// take takes one; false if there is none left.
+func (b *bucket) take(now time.Time) bool {
+	if b.spent == 0 {
+		b.filled = now
+	}
+	back := min(int(now.Sub(b.filled)/refusalEvery), b.spent)
+	b.spent -= back
+	b.filled = b.filled.Add(time.Duration(back) * refusalEvery)
+	if b.spent == refusalBurst {
+		return false
+	}
+	b.spent++
+	return true
+}

@@ -1,0 +1,128 @@
+package cm
+
+import (
+	"fmt"
+	"net/netip"
+	"time"
+
+	"github.com/roced/roced/datapath/wire"
+	"github.com/roced/roced/verbs"
+)
+
+// Request is a peer's request that a listener has taken: which queue pair serves it? Its owner replies
+// once.
+type Request struct {
+	Service      wire.ServiceID
+	Path         Path           // of the reply
+	Source, Dest netip.AddrPort // as the address header has them: the peer's, and ours
+	PrivateData  [RequestData]byte
+
+	manager *Manager
+	key     requestKey
+	replied bool
+	answer  wire.SIDRRep
+	forget  time.Time
+}
+
+// requestKey is what a request has in common with its retries, and with no other.
+type requestKey struct {
+	sender    wire.GID
+	requestID uint32
+	tid       uint64
+}
+
+// Answer is the answer to a request. The queue pair counts only with wire.SIDRValid.
+type Answer struct {
+	Status      wire.SIDRStatus
+	QPN         wire.QPN
+	QKey        wire.QKey
+	PrivateData []byte // at most ReplyData bytes; in an event always so many
+}
+
+// request takes a SIDR_REQ.
+func (m *Manager) request(now time.Time, path Path, mad wire.MAD) {
+	asked := mad.SIDRReq()
+	key := requestKey{path.Remote, asked.RequestID, mad.Header().TransactionID}
+	if known := m.requests[key]; known != nil {
+		m.counters[Duplicates]++
+		known.sendReply()
+		return
+	}
+	if len(m.listeners[asked.ServiceID]) == 0 {
+		m.counters[NoListener]++
+		m.refuseSIDR(now, path, mad, wire.SIDRNotSupported)
+		return
+	}
+	address, ok := wire.CMAddressOf(asked.PrivateData[:])
+	if !ok || wire.GIDFromAddr(address.Destination) != path.Local || wire.GIDFromAddr(address.Source.Addr()) != path.Remote {
+		m.counters[BadAddress]++
+		m.refuseSIDR(now, path, mad, wire.SIDRReject)
+		return
+	}
+	l := m.listenerFor(asked.ServiceID, address.Destination)
+	switch {
+	case l == nil:
+		m.counters[NoListener]++
+		m.refuseSIDR(now, path, mad, wire.SIDRReject)
+	case !l.hasRoom(path.Remote):
+		m.counters[BacklogFull]++
+	default:
+		m.counters[Requests]++
+		l.add(&Request{
+			Service: asked.ServiceID, Path: path.answer(), Source: address.Source, Dest: netip.AddrPortFrom(address.Destination, asked.ServiceID.Port()),
+			PrivateData: [RequestData]byte(asked.PrivateData[wire.CMAddressLen:]), manager: m, key: key,
+		})
+	}
+}
+
+// add has the request wait, and tells the owner.
+func (l *Listener) add(r *Request) {
+	l.waiting.push(r)
+	l.senders[r.Path.Remote]++
+	l.manager.requests[r.key] = r
+	l.manager.tell(Event{Kind: EventRequest, Owner: l.config.Owner})
+}
+
+// A reply is remembered for as long as the kernel's manager repeats a request; of more requests than
+// maxKept, the newest.
+const (
+	keepReply = (DefaultRetries + 1) * DefaultTimeout
+	maxKept   = 8192
+)
+
+// Reply answers the request, and its retries from now on. verbs.ErrInvalid for too much private data,
+// and if it was answered before.
+func (r *Request) Reply(now time.Time, a Answer) error {
+	switch {
+	case len(a.PrivateData) > ReplyData:
+		return fmt.Errorf("%w: %d bytes of private data; a reply has room for %d", verbs.ErrInvalid, len(a.PrivateData), ReplyData)
+	case r.replied:
+		return fmt.Errorf("%w: the request has been answered already", verbs.ErrInvalid)
+	}
+	r.replied, r.forget = true, now.Add(keepReply)
+	r.answer = wire.SIDRRep{RequestID: r.key.requestID, Status: a.Status, ServiceID: r.Service}
+	if a.Status == wire.SIDRValid {
+		r.answer.QPN, r.answer.QKey = a.QPN, a.QKey
+	}
+	copy(r.answer.PrivateData[:], a.PrivateData)
+	if r.manager.kept.len() == maxKept {
+		r.manager.forgetOldest()
+	}
+	r.manager.kept.push(r)
+	r.sendReply()
+	return nil
+}
+
+// sendReply sends the reply, if the owner has given one.
+func (r *Request) sendReply() {
+	if r.replied {
+		r.manager.send(r.Path, func(mad wire.MAD) { mad.PutSIDRRep(r.key.tid, &r.answer) })
+	}
+}
+
+// forgetOldest forgets the request that has its reply for longest. A retry of it would be a new request.
+func (m *Manager) forgetOldest() {
+	if oldest, some := m.kept.pop(); some {
+		delete(m.requests, oldest.key)
+	}
+}
