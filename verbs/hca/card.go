@@ -46,6 +46,7 @@ type Card struct {
 	refused chan struct{} // of capacity 1: the interface dropped a packet instead of sending it
 	tooBig  tooBig
 	lagging atomic.Bool // the last query of the host failed
+	manager *manager    // of connections, on QP 1
 
 	// asking is held from a query of the host until its answer is acted on.
 	asking      sync.Mutex
@@ -60,7 +61,7 @@ type Card struct {
 	carried    wire.MTU // what the link can carry now; written under asking too
 	activeMTU  wire.MTU
 	gids       gidTable
-	sessions   []*Session
+	sessions   []*Session // of programs
 	qpsByPlace map[wire.QPN]*qp
 	numbers    qpNumbers
 	groups     *groups
@@ -101,13 +102,16 @@ func newCard(p parts, o options) (*Card, error) {
 	if card.Session, err = card.NewSession(SessionConfig{}); err == nil {
 		err = card.firstLook()
 	}
+	if err == nil {
+		card.manager, err = newManager(card)
+	}
 	if err != nil {
 		return nil, errors.Join(err, card.Close())
 	}
 	if o.worker {
 		engine.Start()
 	}
-	for _, run := range []func(){card.keepUp, card.watch, func() { card.host.follow(card.changes) }, func() { card.host.listen(card.noteTooBig) }} {
+	for _, run := range []func(){card.keepUp, card.watch, card.manager.run, func() { card.host.follow(card.changes) }, func() { card.host.listen(card.noteTooBig) }} {
 		card.background.Go(run)
 	}
 	return card, nil
@@ -135,6 +139,7 @@ const closeTimeout = time.Second
 // are not waited for. From then on commands return verbs.ErrClosed; Statistics still works. Closing
 // again does nothing. A card that has failed must be closed too.
 func (card *Card) Close() error {
+	card.manager.flush()
 	sessions, first := card.end()
 	if !first {
 		<-card.closed
@@ -173,12 +178,21 @@ func (card *Card) end() (sessions []*Session, first bool) {
 	if !isClosed(card.done) {
 		close(card.done)
 	}
-	for _, s := range card.sessions {
+	for _, s := range card.allSessions() {
 		if s.end() {
 			sessions = append(sessions, s)
 		}
 	}
 	return sessions, true
+}
+
+// allSessions are those of programs and the manager's. The caller holds mu.
+func (card *Card) allSessions() []*Session {
+	all := slices.Clone(card.sessions)
+	if card.manager != nil {
+		all = append(all, card.manager.gsi.session)
+	}
+	return all
 }
 
 func isClosed(c <-chan struct{}) bool {
@@ -235,13 +249,14 @@ func (card *Card) startFailing(cause error) []*Session {
 	card.failure = fmt.Errorf("%w: %w", verbs.ErrDeviceFatal, cause)
 	close(card.done)
 	card.status.up = false
+	all := card.allSessions()
 	card.engine.Do(func() {
 		card.engine.SetLink(false)
-		for _, s := range card.sessions {
+		for _, s := range all {
 			s.flushAll()
 		}
 	})
-	return slices.Clone(card.sessions)
+	return all
 }
 
 // tell reports an event to all sessions. The caller holds mu.

@@ -39,7 +39,8 @@
 // queues and MTUs that the interface gets later (sockets.go, enlarge.go).
 //
 // Locks, in order: Card.asking, Card.mu, then the engine's lease (in Do), kernelHost.mu or
-// events.mu. The host is asked under Card.asking, never under Card.mu. Waits for a neighbour hold
+// events.mu. manager.serving is before all of them, manager.mu behind all. The host is asked under
+// Card.asking, never under Card.mu. Waits for a neighbour hold
 // no lock; Close ends them. The engine takes no lock to report a queue pair that failed or a CQ
 // that was overrun: it sets atomics, from which readers of events make events.
 //
@@ -55,7 +56,14 @@
 // The kind of interface decides how it is opened (kind.go). If somebody detaches the XDP program,
 // the card fails (watch.go).
 //
-// QP 1 (qptype.go) is for a privileged program. Left out as yet: connection management, which the card
-// will do through it. VLAN interfaces are tested in virtual machines (build tag vlan), since many
-// kernels lack 8021q.
+// QP 1 is the connection manager's (package cm), from when the card opens. manager.go has its clock, its
+// lock and its goroutine, which sleeps while nothing happens; gsi.go is QP 1 itself, in a session that
+// no program sees and that counts against no limit. A privileged program can have QP 1 instead, while no
+// connection id uses the manager.
+//
+//	ids ── withCM ──►┌────────────┐  messages   ┌─────┐
+//	ids ◄─ cmEvent ──┤ cm.Manager │ ◄─────────► │ gsi │ ── QP 1
+//	                 └────────────┘             └─────┘
+//
+// VLAN interfaces are tested in virtual machines (build tag vlan), since many kernels lack 8021q.
 package hca

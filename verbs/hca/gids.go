@@ -122,6 +122,17 @@ func (t *gidTable) hint(v4 bool) string {
 	return fmt.Sprintf(": %d is %v", t.index[best], best.Addr())
 }
 
+// gidIndex is the line of an address of the card.
+func (card *Card) gidIndex(gid wire.GID) (int, error) {
+	card.mu.Lock()
+	defer card.mu.Unlock()
+	index, has := card.gids.index[gid]
+	if !has {
+		return 0, fmt.Errorf("%w: %v is not an address of %s", verbs.ErrNoGID, gid, card.Name())
+	}
+	return index, nil
+}
+
 func (t *gidTable) contains(gid wire.GID) bool {
 	_, has := t.index[gid]
 	return has

@@ -69,7 +69,7 @@ func TestMalformed(t *testing.T) {
 		{"unknown QP", with(func(d *wire.Datagram) { d.DestQP += 1000 }), []string{"drop_unknown_qp"}},
 		{"QP with the same low bits", with(func(d *wire.Datagram) { d.DestQP ^= 1 << 16 }), []string{"drop_unknown_qp"}},
 		{"QP 0", with(func(d *wire.Datagram) { d.DestQP = 0 }), []string{"drop_unknown_qp"}},
-		{"QP 1", with(func(d *wire.Datagram) { d.DestQP = 1 }), []string{"drop_unknown_qp"}},
+		{"QP 1", with(func(d *wire.Datagram) { d.DestQP = 1 }), []string{"redirected", "qkey"}}, // the manager's
 		{"group QP, own address", with(func(d *wire.Datagram) { d.DestQP = wire.QPNMulticast }), []string{"drop_unknown_qp"}},
 		{"bad IP checksum", func() []byte { f := r.good(payload); f[wiretest.IP+10] ^= 1; return f }(), []string{"redirected", "ip_checksum"}},
 		{"transport version 1", r.changed(func(f []byte) { f[wiretest.BTH+1] |= 1 }), []string{"redirected", "transport_version"}},

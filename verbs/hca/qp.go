@@ -61,6 +61,9 @@ func (s *Session) CreateQP(r verbs.CreateQPRequest) (verbs.CreateQPGrant, error)
 		return verbs.CreateQPGrant{}, err
 	}
 	defer s.commands.Done()
+	if err := s.obtainGSI(r.Type); err != nil {
+		return verbs.CreateQPGrant{}, err
+	}
 	q := &qp{kind: r.Type, eventID: r.EventID, groups: map[wire.GID]wire.MLID{}}
 	q.entry = s.newQPEntry(q, &r)
 	q.clearAttr()
@@ -70,6 +73,7 @@ func (s *Session) CreateQP(r verbs.CreateQPRequest) (verbs.CreateQPGrant, error)
 	}
 	if err != nil {
 		s.release(q.memory...)
+		s.returnGSI(r.Type)
 		return verbs.CreateQPGrant{}, err
 	}
 	return grant, nil
@@ -137,12 +141,10 @@ func (s *Session) addQP(q *qp, r *verbs.CreateQPRequest, grant *verbs.CreateQPGr
 	if err := s.bindQP(q, r); err != nil {
 		return err
 	}
-	if len(card.qpsByPlace) == maxQP {
+	if len(card.qpsByPlace) == maxQP && !s.internal {
 		return fmt.Errorf("%w: the sessions of this card have %d QPs together; destroy some", verbs.ErrLimit, maxQP)
 	}
-	if q.entry.Number, err = card.numberFor(q.kind); err != nil {
-		return err
-	}
+	q.entry.Number = card.numberFor(q.kind)
 	if grant.QP, err = s.qps.add(q); err != nil {
 		return err
 	}
@@ -151,7 +153,9 @@ func (s *Session) addQP(q *qp, r *verbs.CreateQPRequest, grant *verbs.CreateQPGr
 		return hostError(err)
 	}
 	grant.Number = q.entry.Number
-	card.qpsByPlace[q.entry.Number%numberPlaces] = q
+	if !s.internal {
+		card.qpsByPlace[q.entry.Number%numberPlaces] = q
+	}
 	s.qpsByDoorbell[q.entry.DoorbellIndex] = q
 	q.pd.users++
 	q.sendCQ.users++
@@ -243,7 +247,9 @@ func (s *Session) forgetQPs(all []*qp) (failed error) {
 		}
 	})
 	for _, q := range all {
-		delete(card.qpsByPlace, q.entry.Number%numberPlaces)
+		if !s.internal {
+			delete(card.qpsByPlace, q.entry.Number%numberPlaces)
+		}
 		delete(s.qpsByDoorbell, q.entry.DoorbellIndex)
 		q.pd.users--
 		q.sendCQ.users--
@@ -252,6 +258,7 @@ func (s *Session) forgetQPs(all []*qp) (failed error) {
 			q.srq.users--
 		}
 		failed = errors.Join(failed, card.steering.RemoveQP(uint32(q.entry.Number)))
+		s.returnGSI(q.kind)
 	}
 	return failed
 }

@@ -33,14 +33,25 @@ func (s *Session) checkGSI(r *verbs.CreateQPRequest) error {
 	return nil
 }
 
-// numberFor gives a new queue pair its number. QP 1 is one for the card, whoever has it. The caller
-// holds mu.
-func (card *Card) numberFor(kind verbs.QPType) (wire.QPN, error) {
+// obtainGSI has the card's manager give QP 1 to a program that may have it. The caller holds no lock.
+func (s *Session) obtainGSI(kind verbs.QPType) error {
+	if kind != verbs.QPTypeGSI || s.internal {
+		return nil
+	}
+	return s.card.manager.yield()
+}
+
+// returnGSI gives QP 1 back. The caller may hold Card.mu.
+func (s *Session) returnGSI(kind verbs.QPType) {
+	if kind == verbs.QPTypeGSI && !s.internal {
+		s.card.manager.regain()
+	}
+}
+
+// numberFor gives a new queue pair its number. The caller holds mu.
+func (card *Card) numberFor(kind verbs.QPType) wire.QPN {
 	if kind != verbs.QPTypeGSI {
-		return card.numbers.take(func(n wire.QPN) bool { return card.qpsByPlace[n] == nil }), nil
+		return card.numbers.take(func(n wire.QPN) bool { return card.qpsByPlace[n] == nil })
 	}
-	if card.qpsByPlace[wire.QPNGSI] != nil {
-		return 0, fmt.Errorf("%w: QP 1 of this card has an owner", verbs.ErrBusy)
-	}
-	return wire.QPNGSI, nil
+	return wire.QPNGSI // manager.yield has seen to it that nobody has it
 }

@@ -24,6 +24,7 @@ type Session struct {
 	doorbellMemory []byte
 	entry          *datapath.Session // in the engine's tables
 	events         events
+	internal       bool          // the card's own, for its manager
 	claimed        atomic.Bool   // by a Context
 	memory         atomic.Uint64 // bytes allocated
 
@@ -52,11 +53,15 @@ const maxSessions = 4096
 // NewSession makes a further session on the card. It ends with its Close or the card's. Errors:
 // ErrLimit, ErrClosed, ErrDeviceFatal, and ErrInvalid for a limit below 0.
 func (card *Card) NewSession(config SessionConfig) (*Session, error) {
+	return card.newSession(config, false)
+}
+
+func (card *Card) newSession(config SessionConfig, internal bool) (*Session, error) {
 	if err := config.setDefaults(); err != nil {
 		return nil, fmt.Errorf("session on %s: %w", card.Name(), err)
 	}
 	s := &Session{
-		card: card, config: config, stop: make(chan struct{}), done: make(chan struct{}), freed: make(chan struct{}), qpsByDoorbell: map[uint32]*qp{},
+		card: card, config: config, internal: internal, stop: make(chan struct{}), done: make(chan struct{}), freed: make(chan struct{}), qpsByDoorbell: map[uint32]*qp{},
 		pds: newTable[pd]("PD", &config, limitPDs), mrs: newTable[mr]("MR", &config, limitMRs), ahs: newTable[ah]("AH", &config, limitAHs),
 		channels: newTable[compChannel]("completion channel", &config, limitCompChannels), cqs: newTable[cq]("CQ", &config, limitCQs),
 		qps: newTable[qp]("QP", &config, limitQPs), srqs: newTable[srq]("SRQ", &config, limitSRQs), joins: newTable[joined]("membership", &config, limitMemberships),
@@ -96,10 +101,12 @@ func (card *Card) addSession(s *Session) error {
 	if err := card.ended(); err != nil {
 		return err
 	}
-	if len(card.sessions) == maxSessions {
+	if len(card.sessions) == maxSessions && !s.internal {
 		return fmt.Errorf("%w: a card has %d sessions", verbs.ErrLimit, maxSessions)
 	}
-	card.sessions = append(card.sessions, s)
+	if !s.internal {
+		card.sessions = append(card.sessions, s)
+	}
 	card.engine.Do(func() { card.engine.AddSession(s.entry) })
 	return nil
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/roced/roced/datapath/link"
 	"github.com/roced/roced/datapath/xsk"
 	"github.com/roced/roced/verbs"
+	"github.com/roced/roced/verbs/hca/cm"
 )
 
 // Statistics are a card's counters. Each received packet ends in one counter: of Steering, unless it
@@ -22,6 +23,8 @@ type Statistics struct {
 	// Sent counts packets by the way that they were given to the kernel, see SendMode; what it gave back
 	// unsent is in the engine's drops too.
 	Sent link.Sent
+	// CM counts what the connection manager received and sent on QP 1; see package cm.
+	CM cm.Counters
 	// TooBig counts packets that routers reported as too big for a link on the path (ICMP).
 	TooBig uint64
 }
@@ -38,7 +41,7 @@ func (card *Card) Statistics() (Statistics, error) {
 }
 
 func (card *Card) readStatistics() (s Statistics, err error) {
-	s.Engine, s.TooBig = card.engine.Counters(), card.tooBig.packets.Load()
+	s.Engine, s.TooBig, s.CM = card.engine.Counters(), card.tooBig.packets.Load(), card.manager.counters()
 	if s.Steering, err = card.steering.Counters(); err != nil {
 		return s, err
 	}
@@ -91,6 +94,9 @@ func (s *Statistics) All() (all []Counter) {
 	}
 	for _, reason := range datapath.Reasons() {
 		all = append(all, count("engine", "drop_"+reason.String(), e.Drops[reason], true))
+	}
+	for c, n := range s.CM {
+		all = append(all, count("CM", cm.Counter(c).String(), n, cm.Counter(c).IsLoss()))
 	}
 	return all
 }

@@ -26,6 +26,7 @@ const (
 	Timeouts        // inquiries that ended without an answer
 	RefusalsLimited // refusals that were not sent, because there were many
 	SendOverflow    // messages that were not sent, because many waited
+	Unroutable      // messages of Sent that have no way to the peer; the owner of QP 1 counts them
 
 	counters
 )
@@ -33,7 +34,7 @@ const (
 var counterNames = [counters]string{
 	"sidr_requests", "sidr_duplicates", "sidr_no_listener", "sidr_bad_address", "sidr_backlog_full", "sidr_replies",
 	"connections_rejected", "disconnects_confirmed", "paths_refused", "unsupported", "stray", "unknown", "bad_version", "bad_length",
-	"sent", "retries", "timeouts", "refusals_limited", "send_overflow",
+	"sent", "retries", "timeouts", "refusals_limited", "send_overflow", "unroutable",
 }
 
 // String is the counter's name.
@@ -42,7 +43,7 @@ func (c Counter) String() string { return counterNames[c] }
 // IsLoss says whether the counter is of datagrams that were lost here.
 func (c Counter) IsLoss() bool {
 	switch c {
-	case BacklogFull, Unknown, BadVersion, BadLength, RefusalsLimited, SendOverflow:
+	case BacklogFull, Unknown, BadVersion, BadLength, RefusalsLimited, SendOverflow, Unroutable:
 		return true
 	}
 	return false

@@ -34,8 +34,8 @@ func (m *Manager) NextDatagram() (Datagram, bool) { return m.out.pop() }
 // NextEvent gives the next event for an owner; false if there is none.
 func (m *Manager) NextEvent() (Event, bool) { return m.events.pop() }
 
-// Idle says that nobody asks, listens, or is owed the reply to a request: the manager could end.
-func (m *Manager) Idle() bool { return len(m.inquiries) == 0 && len(m.listeners) == 0 }
+// Waiting says whether NextDatagram has a message.
+func (m *Manager) Waiting() bool { return m.out.len() > 0 }
 
 // Deadline is when Expire is to be called; false if nothing expires.
 func (m *Manager) Deadline() (at time.Time, ok bool) {

@@ -1,0 +1,278 @@
+package hca
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+	"time"
+
+	"github.com/roced/roced/datapath/wire"
+	"github.com/roced/roced/verbs"
+	"github.com/roced/roced/verbs/hca/cm"
+)
+
+// gsi is QP 1 as the connection manager uses it, in a session of its own, which no program sees and
+// which counts against nobody's limits. It is used under manager.serving.
+type gsi struct {
+	session *Session
+	pd      *verbs.PD
+	cq      *verbs.CQ
+	mr      *verbs.MR
+	qp      *verbs.QP // nil while a program has QP 1
+	failed  bool      // a send has failed: the queue pair sends no more
+	wcs     []verbs.WC
+	arrived []arrival
+	handles map[cm.Path]*handle
+	sending []*handle // of the requests that have not completed, in order
+	unsent  atomic.Uint64
+}
+
+// arrival is a message that was received. Its payload is valid until the buffer is recycled.
+type arrival struct {
+	buffer  uint64
+	path    cm.Path
+	payload []byte
+}
+
+// handle is an address handle, kept for some time: for further messages, and since a message waits
+// with it for the neighbour's answer.
+type handle struct {
+	ah      *verbs.AH
+	path    cm.Path
+	sending int // requests that have not completed
+	used    time.Time
+}
+
+const (
+	gsiReceives = 256                       // that are posted
+	gsiBuffer   = wire.GRHLen + wire.MADLen // bytes; longer messages are not MADs, and find no room
+	gsiSends    = 32                        // that are outstanding
+	gsiBatch    = 64                        // completions that a round takes
+	gsiHandles  = 2 * gsiSends              // so that one is free whenever a send is
+	handleIdle  = 2 * neighbourTimeout      // after which a handle is closed
+)
+
+// quiet is an internal session as package verbs sees it. The card is never run in its caller's thread,
+// and its address handles wait for no neighbour: the engine holds their packets meanwhile.
+type quiet struct{ verbs.Provider }
+
+// CreateAH implements verbs.Provider.
+func (q quiet) CreateAH(ctx context.Context, r verbs.CreateAHRequest) (verbs.CreateAHGrant, error) {
+	r.NoWait = true
+	return q.Provider.CreateAH(ctx, r)
+}
+
+// openGSI takes QP 1. It calls wake when there is something to poll.
+func openGSI(card *Card, wake func()) (*gsi, error) {
+	g := &gsi{wcs: make([]verbs.WC, gsiBatch), handles: map[cm.Path]*handle{}}
+	var err error
+	config := SessionConfig{Wake: func(uint64) { wake() }, Privileged: func() bool { return true }}
+	if g.session, err = card.newSession(config, true); err != nil {
+		return nil, err
+	}
+	if err := g.openObjects(); err != nil {
+		return nil, errors.Join(err, g.session.Close())
+	}
+	return g, nil
+}
+
+func (g *gsi) openObjects() error {
+	ctx, err := verbs.Open(quiet{g.session})
+	if err != nil {
+		return err
+	}
+	if g.pd, err = ctx.AllocPD(); err != nil {
+		return err
+	}
+	if g.cq, err = ctx.CreateCQ(gsiReceives + gsiSends); err != nil {
+		return err
+	}
+	if g.mr, err = g.pd.AllocMR(gsiReceives*gsiBuffer, verbs.AccessLocalWrite); err != nil {
+		return err
+	}
+	return g.openQP()
+}
+
+// open makes the queue pair if there is none; false if there cannot be one now.
+func (g *gsi) open(taken bool) bool {
+	if g.failed {
+		g.closeQP()
+	}
+	return g.qp != nil || !taken && g.openQP() == nil
+}
+
+// openQP makes the queue pair, with all receives posted.
+func (g *gsi) openQP() (err error) {
+	qp, err := g.pd.CreateQP(&verbs.QPInitAttr{
+		Type: verbs.QPTypeGSI, SendCQ: g.cq, RecvCQ: g.cq, Port: 1,
+		Cap: verbs.QPCap{MaxSendWR: gsiSends, MaxRecvWR: gsiReceives, MaxInlineData: wire.MADLen},
+	})
+	if err != nil {
+		return err
+	}
+	buffers := make([]arrival, gsiReceives)
+	for i := range buffers {
+		buffers[i].buffer = uint64(i)
+	}
+	g.qp, g.failed = qp, false
+	if err := qp.Activate(wire.QKeyGSI); err != nil {
+		g.closeQP()
+		return err
+	}
+	g.recycle(buffers)
+	return nil
+}
+
+// closeQP destroys the queue pair and what was sent with it.
+func (g *gsi) closeQP() {
+	if g.qp != nil {
+		_ = g.qp.Close() // it is this session's; the card has ended, if that fails
+	}
+	g.qp, g.failed, g.sending = nil, false, nil
+	for _, h := range g.handles {
+		h.sending = 0
+		g.drop(h)
+	}
+}
+
+// over is a context that is done: with it CQ.Wait polls and, if there is nothing, arms.
+var over = func() context.Context {
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	return ctx
+}()
+
+// poll takes completions, and gives the messages that have arrived; n is 0 if there was no completion:
+// then the next one wakes.
+func (g *gsi) poll() (arrived []arrival, n int) {
+	n, _ = g.cq.Wait(over, g.wcs) // it fails with the context's error, or the card has ended
+	g.arrived = g.arrived[:0]
+	for i := range g.wcs[:n] {
+		switch wc := &g.wcs[i]; {
+		case wc.ID == sendID:
+			g.sent(wc)
+		case wc.Status == verbs.WCSuccess:
+			g.arrived = append(g.arrived, g.arrival(wc))
+		}
+	}
+	return g.arrived, n
+}
+
+// sendID is the ID of all sends; receives have the number of their buffer.
+const sendID = ^uint64(0)
+
+func (g *gsi) arrival(wc *verbs.WC) arrival {
+	memory := g.mr.Bytes()[int(wc.ID)*gsiBuffer:][:wc.ByteLen]
+	grh := verbs.GRH(memory[:wire.GRHLen])
+	remote, local := grh.Addresses()
+	return arrival{buffer: wc.ID, payload: memory[wire.GRHLen:], path: cm.Path{
+		Local: local, Remote: remote, TrafficClass: grh.TrafficClass(), HopLimit: grh.HopLimit(), FlowLabel: grh.FlowLabel(),
+	}}
+}
+
+// recycle posts the buffers of messages again.
+func (g *gsi) recycle(arrived []arrival) {
+	wrs := make([]verbs.RecvWR, len(arrived))
+	for i, a := range arrived {
+		wrs[i] = verbs.RecvWR{ID: a.buffer, SGList: []verbs.SGE{g.mr.SGE(int(a.buffer)*gsiBuffer, gsiBuffer)}}
+	}
+	if err := g.qp.PostRecv(wrs); err != nil {
+		g.failed = true
+	}
+}
+
+// send sends what next gives, as far as there is room, and closes handles that were not used for long.
+func (g *gsi) send(now time.Time, next func() (cm.Datagram, bool)) {
+	for len(g.sending) < gsiSends {
+		d, some := next()
+		if !some {
+			break
+		}
+		if err := g.post(now, &d); err != nil {
+			g.unsent.Add(1)
+		}
+	}
+	for _, h := range g.handles {
+		if h.sending == 0 && now.Sub(h.used) >= handleIdle {
+			g.drop(h)
+		}
+	}
+}
+
+func (g *gsi) post(now time.Time, d *cm.Datagram) error {
+	h, err := g.handleTo(d.Path)
+	if err != nil {
+		return err
+	}
+	h.used = now
+	if err := g.qp.PostSend([]verbs.SendWR{{
+		ID: sendID, Opcode: verbs.WRSend, Flags: verbs.SendSignaled | verbs.SendInline, InlineData: d.MAD[:],
+		AH: h.ah, RemoteQPN: wire.QPNGSI, RemoteQKey: wire.QKeyGSI,
+	}}); err != nil {
+		g.failed = true
+		return err
+	}
+	h.sending++
+	g.sending = append(g.sending, h)
+	return nil
+}
+
+// sent takes the completion of the oldest send.
+func (g *gsi) sent(wc *verbs.WC) {
+	g.sending[0].sending--
+	g.sending = g.sending[1:]
+	if wc.Status != verbs.WCSuccess {
+		g.failed = true
+		g.unsent.Add(1)
+	}
+}
+
+// handleTo finds or makes the handle for a path.
+func (g *gsi) handleTo(path cm.Path) (*handle, error) {
+	if h := g.handles[path]; h != nil {
+		return h, nil
+	}
+	source, err := g.session.card.gidIndex(path.Local)
+	if err != nil {
+		return nil, err
+	}
+	if len(g.handles) == gsiHandles {
+		g.dropOldest()
+	}
+	ah, err := g.pd.CreateAH(context.Background(), &verbs.AHAttr{Port: 1, GRH: verbs.GlobalRoute{
+		DGID: path.Remote, SGIDIndex: source, TrafficClass: path.TrafficClass, HopLimit: path.HopLimit, FlowLabel: path.FlowLabel,
+	}})
+	if err != nil {
+		return nil, err
+	}
+	h := &handle{ah: ah, path: path}
+	g.handles[path] = h
+	return h, nil
+}
+
+// drop closes a handle.
+func (g *gsi) drop(h *handle) {
+	_ = h.ah.Close() // it is this session's; the card has ended, if that fails
+	delete(g.handles, h.path)
+}
+
+// dropOldest closes the handle that was not used for longest.
+func (g *gsi) dropOldest() {
+	var oldest *handle
+	for _, h := range g.handles {
+		if h.sending == 0 && (oldest == nil || h.used.Before(oldest.used)) {
+			oldest = h
+		}
+	}
+	g.drop(oldest)
+}
+
+// idleAt is when the first handle is to be closed, of those that nothing is being sent with.
+func (g *gsi) idleAt() (at time.Time, some bool) {
+	for _, h := range g.handles {
+		if idle := h.used.Add(handleIdle); h.sending == 0 && (!some || idle.Before(at)) {
+			at, some = idle, true
+		}
+	}
+	return at, some
+}
