@@ -14,17 +14,17 @@ import (
 // gsi is QP 1 as the connection manager uses it, in a session of its own, which no program sees and
 // which counts against nobody's limits. It is used under manager.serving.
 type gsi struct {
-	session *Session
-	pd      *verbs.PD
-	cq      *verbs.CQ
-	mr      *verbs.MR
-	qp      *verbs.QP // nil while a program has QP 1
-	failed  bool      // a send has failed: the queue pair sends no more
-	wcs     []verbs.WC
-	arrived []arrival
-	handles map[cm.Path]*handle
-	sending []*handle // of the requests that have not completed, in order
-	unsent  atomic.Uint64
+	session    *Session
+	pd         *verbs.PD
+	cq         *verbs.CQ
+	mr         *verbs.MR
+	qp         *verbs.QP // nil while a program has QP 1
+	failed     bool      // a send has failed: the queue pair sends no more
+	wcs        []verbs.WC
+	arrived    []arrival
+	handles    map[cm.Path]*handle
+	sending    []*handle     // of the requests that have not completed, in order
+	unroutable atomic.Uint64 // messages that were not sent
 }
 
 // arrival is a message that was received. Its payload is valid until the buffer is recycled.
@@ -189,7 +189,7 @@ func (g *gsi) send(now time.Time, next func() (cm.Datagram, bool)) {
 			break
 		}
 		if err := g.post(now, &d); err != nil {
-			g.unsent.Add(1)
+			g.unroutable.Add(1)
 		}
 	}
 	for _, h := range g.handles {
@@ -223,7 +223,7 @@ func (g *gsi) sent(wc *verbs.WC) {
 	g.sending = g.sending[1:]
 	if wc.Status != verbs.WCSuccess {
 		g.failed = true
-		g.unsent.Add(1)
+		g.unroutable.Add(1)
 	}
 }
 

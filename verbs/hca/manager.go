@@ -223,6 +223,6 @@ func (m *manager) counters() (all cm.Counters) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	all = m.machine.Counters()
-	all[cm.Unroutable] = m.gsi.unsent.Load()
+	all[cm.Unroutable] = m.gsi.unroutable.Load()
 	return all
 }
