@@ -82,10 +82,10 @@ func (m *Manager) refuseSIDR(now time.Time, path Path, mad wire.MAD, status wire
 	m.refuse(now, path, func(answer wire.MAD) { answer.PutSIDRRep(mad.Header().TransactionID, &rep) })
 }
 
-// A bucket holds what may still be done of something that is limited in rate.
+// A bucket limits how often something is done.
 type bucket struct {
-	spent  int // of refusalBurst
-	filled time.Time
+	spent int       // of refusalBurst
+	since time.Time // since then, refusalEvery after refusalEvery gives one back
 }
 
 // The limit of refusals. Each may have the host ask for a neighbour that a forged address names.
@@ -96,12 +96,12 @@ const (
 
 // take takes one; false if there is none left.
 func (b *bucket) take(now time.Time) bool {
-	if b.spent == 0 {
-		b.filled = now
+	if back := int(now.Sub(b.since) / refusalEvery); back >= b.spent {
+		b.spent, b.since = 0, now
+	} else {
+		b.spent -= back
+		b.since = b.since.Add(time.Duration(back) * refusalEvery)
 	}
-	back := min(int(now.Sub(b.filled)/refusalEvery), b.spent)
-	b.spent -= back
-	b.filled = b.filled.Add(time.Duration(back) * refusalEvery)
 	if b.spent == refusalBurst {
 		return false
 	}

@@ -1,0 +1,54 @@
+package cm
+
+import (
+	"testing"
+	"time"
+
+	"github.com/roced/roced/datapath/wire"
+)
+
+// FuzzReceive: whatever arrives is counted once and has one answer at most; and what answers it
+// sends to another manager end there, after one exchange more.
+func FuzzReceive(f *testing.F) {
+	for _, capture := range []string{"udaddy", "ucmatose", "rping", "rdmacm_nolistener", "sidr_nolistener"} {
+		for _, m := range peerMessages(f, capture) {
+			f.Add([]byte(m))
+		}
+	}
+	for _, method := range []wire.Method{wire.MethodGet, wire.MethodSet, wire.MethodGetResp} {
+		f.Add([]byte(built(0x0001, func(h *wire.MADHeader) { h.Method = method })))
+	}
+	f.Fuzz(func(t *testing.T, payload []byte) {
+		a, b := New(counting()), New(counting())
+		_, err := a.Listen(ListenConfig{Service: service})
+		check(t, err)
+		_, err = a.Ask(start, ask(there, nil))
+		check(t, err)
+		sent(a)
+		a.Receive(start, there, payload)
+		if c := a.Counters(); c.received() != 1 {
+			t.Errorf("counted as %d", c.received())
+		}
+		answers := sent(a)
+		for exchanges := 0; len(answers) > 0; exchanges++ {
+			if len(answers) > 1 || exchanges > 1 {
+				t.Fatalf("exchange %d: %d answers to %x", exchanges, len(answers), payload)
+			}
+			b.Receive(start, back, answers[0].MAD[:])
+			answers = sent(b)
+			a, b = b, a
+		}
+		for _, m := range []*Manager{a, b} {
+			m.Expire(start.Add(time.Hour))
+			if at, some := m.Deadline(); some && at.Before(start.Add(time.Hour)) {
+				t.Errorf("something was due at %v", at)
+			}
+		}
+	})
+}
+
+// counting gives the numbers from 1 on.
+func counting() func() uint64 {
+	n := uint64(0)
+	return func() uint64 { n++; return n }
+}
