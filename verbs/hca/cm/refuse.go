@@ -102,7 +102,7 @@ func (b *bucket) take(now time.Time) bool {
 		b.spent -= back
 		b.since = b.since.Add(time.Duration(back) * refusalEvery)
 	}
-	if b.spent == refusalBurst {
+	if b.spent >= refusalBurst {
 		return false
 	}
 	b.spent++

@@ -1,0 +1,186 @@
+package cm
+
+import (
+	"encoding/binary"
+	"math/rand/v2"
+	"net/netip"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/roced/roced/datapath/wire"
+)
+
+// network is a client and a server with a bad network between them, in simulated time.
+type network struct {
+	*rand.Rand
+	now              time.Time
+	client, server   *Manager
+	listener         *Listener
+	loss, twice      float64 // how probable each is
+	delay            time.Duration
+	flying           []flight
+	asked, confirmed map[uint32]int // requests by number, as the server saw them, and replies as the client did
+}
+
+type flight struct {
+	at       time.Time
+	toServer bool
+	Datagram
+}
+
+// put has a datagram lost, or arrive once or twice, each after a time of its own.
+func (n *network) put(toServer bool, d Datagram) {
+	for copies := 1; copies > 0; copies-- {
+		if n.Float64() < n.twice {
+			copies++
+		}
+		if n.Float64() >= n.loss {
+			n.flying = append(n.flying, flight{n.now.Add(time.Duration(n.Int64N(int64(n.delay)))), toServer, d})
+		}
+	}
+}
+
+// step goes to the next thing that happens; false if nothing does.
+func (n *network) step() bool {
+	next, some := time.Time{}, false
+	earlier := func(at time.Time, is bool) {
+		if is && (!some || at.Before(next)) {
+			next, some = at, true
+		}
+	}
+	for _, f := range n.flying {
+		earlier(f.at, true)
+	}
+	earlier(n.client.Deadline())
+	earlier(n.server.Deadline())
+	if !some {
+		return false
+	}
+	n.now = next
+	n.flying = slices.DeleteFunc(n.flying, func(f flight) bool {
+		if f.at.After(n.now) {
+			return false
+		}
+		if f.toServer {
+			n.server.Receive(n.now, there, f.MAD[:])
+		} else {
+			n.client.Receive(n.now, back, f.MAD[:])
+		}
+		return true
+	})
+	n.client.Expire(n.now)
+	n.server.Expire(n.now)
+	n.act()
+	return true
+}
+
+// act has the owners act, and the network take what is sent.
+func (n *network) act() {
+	for range told(n.server) {
+		r := n.listener.Next()
+		number := binary.BigEndian.Uint32(r.PrivateData[:])
+		n.asked[number]++
+		if err := r.Reply(n.now, Answer{QPN: wire.QPN(number)}); err != nil {
+			panic(err)
+		}
+	}
+	for _, e := range told(n.client) {
+		if number := e.Owner.(uint32); e.Kind == EventReply && e.Answer.QPN == wire.QPN(number) {
+			n.confirmed[number]++
+		} else {
+			n.confirmed[number] -= 1000
+		}
+	}
+	for _, d := range sent(n.client) {
+		n.put(true, d)
+	}
+	for _, d := range sent(n.server) {
+		n.put(false, d)
+	}
+}
+
+// TestBadNetwork: with loss, duplication and reordering each inquiry has its own reply, and the server's
+// owner sees each once.
+func TestBadNetwork(t *testing.T) {
+	for _, row := range []struct {
+		loss, twice float64
+		delay       time.Duration
+	}{{0, 0, time.Millisecond}, {0.1, 0.1, time.Second}, {0.3, 0.5, 10 * time.Second}, {0.3, 0, 5 * time.Second}} {
+		const inquiries = 300
+		random := seeded(t)
+		n := &network{
+			Rand: random, now: start, client: New(random.Uint64), server: New(random.Uint64),
+			loss: row.loss, twice: row.twice, delay: row.delay, asked: map[uint32]int{}, confirmed: map[uint32]int{},
+		}
+		var err error
+		n.listener, err = n.server.Listen(ListenConfig{Service: service, Address: netip.IPv4Unspecified()})
+		check(t, err)
+		for i := range uint32(inquiries) {
+			config := ask(back, i)
+			config.PrivateData = binary.BigEndian.AppendUint32(nil, i)
+			_, err := n.client.Ask(n.now, config)
+			check(t, err)
+		}
+		for n.act(); n.step(); {
+		}
+		for i := range uint32(inquiries) {
+			if n.confirmed[i] != 1 || n.asked[i] != 1 {
+				t.Errorf("%+v: inquiry %d: %d times asked, %d times answered", row, i, n.asked[i], n.confirmed[i])
+			}
+		}
+		if len(n.client.inquiries)+len(n.client.timers)+len(n.server.requests)+n.server.kept.len() != 0 {
+			t.Errorf("left: %d inquiries, %d timers, %d requests, %d kept", len(n.client.inquiries), len(n.client.timers), len(n.server.requests), n.server.kept.len())
+		}
+	}
+}
+
+// TestFlood: of 100,000 forged requests a second no more is remembered than the limits say, and an
+// honest sender gets in: at once, if the flood is of one sender; if each forged request has another
+// sender, as fast as the owner takes requests.
+func TestFlood(t *testing.T) {
+	const rate, batch = 100_000, 100 // a second; that come at once
+	for name, row := range map[string]struct {
+		senders uint32
+		taken   int // of a batch
+		tries   int // an honest sender's, at most
+	}{
+		"one sender":   {1, 10, 1},
+		"many senders": {1 << 24, batch / 2, DefaultRetries + 1},
+	} {
+		random := seeded(t)
+		m := New(random.Uint64)
+		l, err := m.Listen(ListenConfig{Service: service, Backlog: 128})
+		check(t, err)
+		in, tries, now := false, 0, start
+		for i := 0; !in && now.Sub(start) < time.Duration(row.tries)*DefaultTimeout; i++ {
+			now = start.Add(time.Duration(i) * batch * time.Second / rate)
+			honest := random.IntN(batch)
+			for k := range batch {
+				sender := netip.AddrFrom4([4]byte{10, byte(random.Uint32N(row.senders) >> 16), byte(random.Uint32N(row.senders) >> 8), byte(random.Uint32N(row.senders))})
+				id, tid := random.Uint32(), random.Uint64()
+				if due := start.Add(time.Duration(tries) * DefaultTimeout); k == honest && i > rate/batch/10 && !now.Before(due) {
+					sender, id, tid = netip.MustParseAddr("10.99.0.3"), 1, 1
+					tries++
+				}
+				came, mad := request(wire.GIDFromAddr(sender), id, tid)
+				m.Receive(now, came, mad)
+			}
+			m.Expire(now)
+			told(m)
+			for range row.taken {
+				if r := l.Next(); r != nil {
+					in = in || r.key.tid == 1
+					check(t, r.Reply(now, Answer{Status: wire.SIDRReject}))
+				}
+			}
+			sent(m)
+			if len(m.requests) > maxKept+128 || m.kept.len() > maxKept || l.waiting.len() > 128 || len(l.senders) > 128 {
+				t.Fatalf("%s: %d requests, %d kept, %d wait of %d senders", name, len(m.requests), m.kept.len(), l.waiting.len(), len(l.senders))
+			}
+		}
+		if !in || tries > row.tries {
+			t.Errorf("%s: not in after %d tries", name, tries)
+		}
+	}
+}
