@@ -4,7 +4,7 @@ import "fmt"
 
 // Counter is one number of a card's statistics.
 type Counter struct {
-	Place string // where the packets were counted: XDP, socket, routers or engine
+	Place string // where the packets were counted: XDP, socket, routers, engine or CM
 	Name  string
 	Value uint64 // packets, unless the name says bytes
 	Lost  bool   // dropped packets that were to or from this card; each is in exactly one such counter

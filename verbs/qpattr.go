@@ -15,7 +15,9 @@ type QPCap struct {
 // QPInitAttr are the attributes that a queue pair is created with (ibv_qp_init_attr).
 type QPInitAttr struct {
 	// Type is QPTypeUD. QPTypeGSI is for a privileged program (CAP_NET_RAW): QP 1 of the card, a UD
-	// queue pair that has the Q_Key 0x80010000; ErrBusy if another program has it.
+	// queue pair that has the Q_Key 0x80010000; ErrBusy if another program has it, or connection ids of
+	// the card are in use. Until it is closed, the program answers peers' connection management instead
+	// of the card.
 	Type           QPType
 	SendCQ, RecvCQ *CQ
 	// SRQ gives the queue pair its receives; it then has no receive queue, and MaxRecvWR and

@@ -19,7 +19,7 @@ type gsi struct {
 	cq         *verbs.CQ
 	mr         *verbs.MR
 	qp         *verbs.QP // nil while a program has QP 1
-	failed     bool      // a send has failed: the queue pair sends no more
+	failed     bool      // the queue pair is in error, and is to be replaced
 	wcs        []verbs.WC
 	arrived    []arrival
 	handles    map[cm.Path]*handle
@@ -153,6 +153,8 @@ func (g *gsi) poll() (arrived []arrival, n int) {
 			g.sent(wc)
 		case wc.Status == verbs.WCSuccess:
 			g.arrived = append(g.arrived, g.arrival(wc))
+		default:
+			g.failed = true // flushed: the queue pair is in error
 		}
 	}
 	return g.arrived, n

@@ -152,12 +152,18 @@ func (m *manager) deliver() {
 	}
 }
 
+// reopenPause is the time after which the manager tries again to take QP 1, if the host refused that.
+const reopenPause = time.Second
+
 // due is when the next round is needed although nothing arrives.
 func (m *manager) due() (at time.Time, some bool) {
 	m.serving.Lock()
 	defer m.serving.Unlock()
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	if m.gsi.qp == nil {
+		return time.Now().Add(reopenPause), !m.taken
+	}
 	at, some = m.machine.Deadline()
 	if idle, handles := m.gsi.idleAt(); handles && (!some || idle.Before(at)) {
 		return idle, true

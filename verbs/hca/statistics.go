@@ -15,7 +15,7 @@ import (
 // Statistics are a card's counters. Each received packet ends in one counter: of Steering, unless it
 // was redirected; else of Socket if the socket dropped it; else of Engine. A packet that was to be
 // sent is counted as sent or under the reason for its drop. The reasons are documented at
-// datapath.Drop and bpf.Verdict.
+// datapath.Drop and bpf.Verdict, the connection manager's counters at cm.Counter.
 type Statistics struct {
 	Engine   datapath.Counters
 	Steering bpf.Counters
@@ -23,7 +23,8 @@ type Statistics struct {
 	// Sent counts packets by the way that they were given to the kernel, see SendMode; what it gave back
 	// unsent is in the engine's drops too.
 	Sent link.Sent
-	// CM counts what the connection manager received and sent on QP 1; see package cm.
+	// CM counts what the connection manager received and sent on QP 1. The engine has counted these
+	// packets too, as delivered and sent.
 	CM cm.Counters
 	// TooBig counts packets that routers reported as too big for a link on the path (ICMP).
 	TooBig uint64
@@ -96,7 +97,7 @@ func (s *Statistics) All() (all []Counter) {
 		all = append(all, count("engine", "drop_"+reason.String(), e.Drops[reason], true))
 	}
 	for c, n := range s.CM {
-		all = append(all, count("CM", cm.Counter(c).String(), n, cm.Counter(c).IsLoss()))
+		all = append(all, count("CM", cm.Counter(c).String(), n, false))
 	}
 	return all
 }

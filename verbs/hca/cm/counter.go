@@ -1,7 +1,7 @@
 package cm
 
 // Counter is something that a manager counts. Each datagram that Receive takes is counted once, by one
-// of the first group.
+// of the first group. To the card it was delivered, also if it is dropped here.
 type Counter uint8
 
 // The counters.
@@ -39,15 +39,6 @@ var counterNames = [counters]string{
 
 // String is the counter's name.
 func (c Counter) String() string { return counterNames[c] }
-
-// IsLoss says whether the counter is of datagrams that were lost here.
-func (c Counter) IsLoss() bool {
-	switch c {
-	case BacklogFull, Unknown, BadVersion, BadLength, RefusalsLimited, SendOverflow, Unroutable:
-		return true
-	}
-	return false
-}
 
 // Counters are all of a manager's.
 type Counters [counters]uint64

@@ -6,7 +6,7 @@ import (
 
 // Counter is one place where packets of a device can end.
 type Counter struct {
-	Place   string // XDP, socket, engine, or link: the interface itself
+	Place   string // XDP, socket, routers, engine, CM, or link: the interface itself
 	Name    string
 	Packets uint64
 	Lost    bool // packets that were for us, and were not delivered; each is in one such counter

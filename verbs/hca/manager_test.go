@@ -1,0 +1,239 @@
+package hca
+
+import (
+	"encoding/binary"
+	"fmt"
+	"net/netip"
+	"testing"
+	"time"
+
+	"github.com/roced/roced/datapath/wire"
+	"github.com/roced/roced/verbs/hca/cm"
+)
+
+var testService = wire.ServiceIDFor(wire.PortSpaceUDP, 7174)
+
+// cmID is the owner of an inquiry or a listener.
+type cmID struct{ events chan cm.Event }
+
+func newCMID() *cmID { return &cmID{make(chan cm.Event, 1<<16)} }
+
+func (o *cmID) cmEvent(e cm.Event) { o.events <- e }
+
+func (o *cmID) next(t testing.TB) cm.Event {
+	t.Helper()
+	select {
+	case e := <-o.events:
+		return e
+	case <-guard(t).Done():
+		t.Fatal("no event")
+	}
+	return cm.Event{}
+}
+
+// listen answers all requests with a queue pair, and their private data.
+func (s *station) listen(qpn wire.QPN) (l *cm.Listener) {
+	s.Helper()
+	check(s, s.device.useCM())
+	s.device.withCM(func(m *cm.Manager, _ time.Time) {
+		var err error
+		l, err = m.Listen(cm.ListenConfig{Service: testService, Owner: &accepter{s.device, func() *cm.Listener { return l }, qpn}})
+		check(s, err)
+	})
+	return l
+}
+
+type accepter struct {
+	card     *Card
+	listener func() *cm.Listener
+	qpn      wire.QPN
+}
+
+func (a *accepter) cmEvent(cm.Event) {
+	a.card.withCM(func(_ *cm.Manager, now time.Time) {
+		if r := a.listener().Next(); r != nil {
+			_ = r.Reply(now, cm.Answer{QPN: a.qpn, QKey: 0x01234567, PrivateData: r.PrivateData[:8]})
+		}
+	})
+}
+
+// ask asks for the service.
+func (s *station) ask(from, to string, number uint64, owner cmOwner) *cm.Inquiry {
+	s.Helper()
+	var q *cm.Inquiry
+	s.device.withCM(func(m *cm.Manager, now time.Time) {
+		var err error
+		q, err = m.Ask(now, cm.AskConfig{
+			Path: cm.Path{Local: gid(from), Remote: gid(to), TrafficClass: 0x68}, Service: testService,
+			Source: netip.AddrPortFrom(address(from), 40000), Dest: netip.AddrPortFrom(address(to), 7174),
+			PrivateData: binary.BigEndian.AppendUint64(nil, number), Timeout: 250 * time.Millisecond, Retries: 200, Owner: owner,
+		})
+		check(s, err)
+	})
+	return q
+}
+
+// answered checks that an inquiry has had the reply of listen.
+func answered(t testing.TB, e cm.Event, qpn wire.QPN, number uint64) {
+	t.Helper()
+	a := e.Answer
+	if e.Kind != cm.EventReply || a.Status != wire.SIDRValid || a.QPN != qpn || a.QKey != 0x01234567 || binary.BigEndian.Uint64(a.PrivateData) != number {
+		t.Errorf("%+v", e)
+	}
+}
+
+// Requests and replies cross the wire, and the card's own loopback.
+func TestCardsAsk(t *testing.T) {
+	w := newWirePair(t)
+	w.a.listen(77)
+	for i, row := range []struct {
+		from     *station
+		own, its string
+	}{{w.b, "10.0.0.2", "10.0.0.1"}, {w.b, "fd00::2", "fd00::1"}, {w.b, "fe80::2", "fe80::1"}, {w.a, "10.0.0.1", "10.0.0.1"}, {w.a, "fd00::1", "fd00::1"}} {
+		id := newCMID()
+		row.from.ask(row.own, row.its, uint64(i), id)
+		answered(t, id.next(t), 77, uint64(i))
+	}
+	id := newCMID()
+	w.b.ask("10.0.0.9", "10.0.0.1", 1, id).Cancel() // not an address of b
+	eventually(t, "it has no way", func() bool { return w.b.device.manager.counters()[cm.Unroutable] == 1 })
+	if n := len(id.events); n != 0 {
+		t.Errorf("%d events of a cancelled inquiry", n)
+	}
+}
+
+// A thousand connects to one listener, fifty at a time, lose nothing and leave nothing.
+func TestManyConnects(t *testing.T) {
+	w := newWirePair(t)
+	listener := w.a.listen(77)
+	id := newCMID()
+	for i := range uint64(1000) {
+		w.b.ask("10.0.0.2", "10.0.0.1", i, id)
+		if i >= 50 {
+			if e := id.next(t); e.Kind != cm.EventReply || e.Answer.Status != wire.SIDRValid {
+				t.Fatalf("%+v", e)
+			}
+		}
+	}
+	for range 50 {
+		id.next(t)
+	}
+	w.a.device.withCM(func(m *cm.Manager, now time.Time) { listener.Close(now) })
+	a := w.a.device.manager.counters()
+	if a[cm.BacklogFull] != 0 || a[cm.Requests] != 1000 {
+		t.Errorf("a: %v", a)
+	}
+	if d := w.a.drops(); len(d) != 0 {
+		t.Errorf("drops %v", d)
+	}
+}
+
+// While one host sends requests as fast as it can, another one's is served.
+func TestFloodOfRequests(t *testing.T) {
+	_, _, stations := newWireOf(t, 3, 0)
+	a, honest, flooder := stations[0], stations[1], stations[2].withQP1()
+	a.listen(77)
+	req := make(wire.MAD, wire.MADLen)
+	f := wire.SIDRReq{ServiceID: testService}
+	header := wire.CMAddress{Source: netip.AddrPortFrom(hostAddress(2), 1), Destination: hostAddress(0)}
+	header.Put(f.PrivateData[:])
+	ah, id := flooder.ah("10.0.0.1"), newCMID()
+	const count = 30000
+	for i := range uint32(count) {
+		f.RequestID = i
+		req.PutSIDRReq(uint64(i), &f)
+		flooder.manage(ah, req)
+		flooder.wait(1)
+		if i%1000 == 0 {
+			honest.ask("10.0.0.2", "10.0.0.1", uint64(i), id)
+		}
+	}
+	for range count / 1000 {
+		if e := id.next(t); e.Kind != cm.EventReply || e.Answer.QPN != 77 {
+			t.Errorf("%+v", e)
+		}
+	}
+}
+
+// A manager with nothing to do waits for nothing but messages, and closes its handles after a while.
+func TestManagerSleeps(t *testing.T) {
+	w := newWirePair(t)
+	m := w.b.device.manager
+	if at, some := m.due(); some {
+		t.Errorf("something is due at %v", at)
+	}
+	w.a.listen(77)
+	id := newCMID()
+	w.b.ask("10.0.0.2", "10.0.0.1", 1, id)
+	answered(t, id.next(t), 77, 1)
+	at, some := m.due()
+	if !some || time.Until(at) > handleIdle {
+		t.Errorf("the handle is to be closed at %v, %v", at, some)
+	}
+	m.serving.Lock()
+	for _, h := range m.gsi.handles {
+		h.used = h.used.Add(-handleIdle)
+	}
+	m.serving.Unlock()
+	m.wakeUp()
+	eventually(t, "the end of the handle", func() bool { _, some := m.due(); return !some })
+	if used := m.gsi.session.Used(); used.AHs != 0 {
+		t.Errorf("%+v", used)
+	}
+}
+
+// What the manager was asked to send when the card is closed is sent.
+func TestCloseSendsWhatWaits(t *testing.T) {
+	_, hosts, stations := newWireOf(t, 2, 0)
+	a, id := stations[0], newCMID()
+	var l *cm.Listener
+	a.device.withCM(func(m *cm.Manager, _ time.Time) {
+		var err error
+		l, err = m.Listen(cm.ListenConfig{Service: testService, Owner: id})
+		check(t, err)
+	})
+	asker := newCMID()
+	stations[1].ask("10.0.0.2", "10.0.0.1", 1, asker)
+	id.next(t)
+	a.device.withCM(func(m *cm.Manager, now time.Time) { l.Close(now) })
+	check(t, hosts[0].Close())
+	if e := asker.next(t); e.Kind != cm.EventReply || e.Answer.Status != wire.SIDRReject {
+		t.Errorf("%+v", e)
+	}
+}
+
+// The manager's handles are bounded, however many it answers, and its counters are the card's.
+func TestManagerHandlesAreBounded(t *testing.T) {
+	w, err := NewWire(0)
+	check(t, err)
+	t.Cleanup(func() { check(t, w.Close()) })
+	var many []netip.Addr
+	for i := range 3 * gsiHandles {
+		many = append(many, netip.AddrFrom4([4]byte{10, 1, byte(i >> 8), byte(i)}))
+	}
+	server, err := w.AddHost("server", hostAddress(0))
+	check(t, err)
+	client, err := w.AddHost("client", many...)
+	check(t, err)
+	a, b := newStation(t, server.Card), newStation(t, client.Card)
+	a.listen(77)
+	id := newCMID()
+	for i, from := range many {
+		b.ask(from.String(), "10.0.0.1", uint64(i), id)
+		answered(t, id.next(t), 77, uint64(i))
+	}
+	for _, s := range []*station{a, b} {
+		if used := s.device.manager.gsi.session.Used(); used.AHs > gsiHandles || used.QPs != 1 {
+			t.Errorf("%+v", used)
+		}
+	}
+	s, err := a.device.Statistics()
+	check(t, err)
+	seen := map[string]uint64{}
+	for _, c := range s.All() {
+		seen[fmt.Sprint(c.Place, " ", c.Name)] = c.Value
+	}
+	if n := uint64(len(many)); seen["CM sidr_requests"] != n || seen["CM sent"] != n {
+		t.Errorf("%v", s)
+	}
+}
