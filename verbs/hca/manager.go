@@ -178,6 +178,9 @@ func (m *manager) yield() error {
 	}
 	m.serving.Lock()
 	defer m.serving.Unlock()
+	if m.gsi.qp != nil {
+		m.gsi.send(time.Now(), m.next) // the last words of ids that have just gone
+	}
 	m.gsi.closeQP()
 	return nil
 }

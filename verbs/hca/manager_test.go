@@ -102,6 +102,30 @@ func TestCardsAsk(t *testing.T) {
 	}
 }
 
+// Between interfaces a reply waits for a neighbour that is not known, and a handle that is kept has the
+// kernel keep the neighbour, no longer.
+func TestCardsAskOverVeth(t *testing.T) {
+	t.Parallel()
+	l := newStations(t)
+	l.a.listen(77)
+	for i, row := range [][2]string{{"10.77.0.2", "10.77.0.1"}, {"fd77::2", "fd77::1"}} {
+		id := newCMID()
+		l.b.ask(row[0], row[1], uint64(i), id)
+		answered(t, id.next(t), 77, uint64(i))
+		if !managed(t, l.A, row[0]) {
+			t.Errorf("%s is not managed while the handle is kept", row[0])
+		}
+	}
+	m := l.a.device.manager
+	m.serving.Lock()
+	for _, h := range m.gsi.handles {
+		h.used = h.used.Add(-handleIdle)
+	}
+	m.serving.Unlock()
+	m.wakeUp()
+	eventually(t, "the end of the path", func() bool { return !managed(t, l.A, "10.77.0.2") })
+}
+
 // A thousand connects to one listener, fifty at a time, lose nothing and leave nothing.
 func TestManyConnects(t *testing.T) {
 	w := newWirePair(t)
