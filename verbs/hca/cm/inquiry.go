@@ -49,6 +49,7 @@ type Inquiry struct {
 // Ask sends a request, and repeats it until it is answered. It ends with one event, EventReply or
 // EventTimeout, or by Cancel. verbs.ErrInvalid for too much private data, or addresses of two IP versions.
 func (m *Manager) Ask(now time.Time, c AskConfig) (*Inquiry, error) {
+	c.Source, c.Dest = unmap(c.Source), unmap(c.Dest)
 	switch {
 	case len(c.PrivateData) > RequestData:
 		return nil, fmt.Errorf("%w: %d bytes of private data; a request has room for %d", verbs.ErrInvalid, len(c.PrivateData), RequestData)
@@ -67,6 +68,9 @@ func (m *Manager) Ask(now time.Time, c AskConfig) (*Inquiry, error) {
 	q.send()
 	return q, nil
 }
+
+// unmap makes an IPv4-mapped address one of IPv4.
+func unmap(a netip.AddrPort) netip.AddrPort { return netip.AddrPortFrom(a.Addr().Unmap(), a.Port()) }
 
 func (c *AskConfig) retries() int {
 	if c.Retries == 0 {

@@ -86,9 +86,17 @@ func TestPrivateData(t *testing.T) {
 			t.Errorf("%+v", a)
 		}
 	}
+	mapped := ask(there, nil)
+	mapped.Source, mapped.Dest = netip.MustParseAddrPort("[::ffff:10.99.0.2]:1"), netip.MustParseAddrPort("[::ffff:10.99.0.3]:2")
+	m := newManager(t)
+	_, err := m.Ask(start, mapped)
+	check(t, err)
+	if a, ok := wire.CMAddressOf(mad(one(t, sent(m)))[wire.MADHeaderLen+16:]); !ok || a.Source != netip.MustParseAddrPort("10.99.0.2:1") {
+		t.Errorf("%+v", a)
+	}
 	config := ask(there, nil)
 	config.Source = netip.MustParseAddrPort("[fd99::2]:1")
-	_, err := newManager(t).Ask(start, config)
+	_, err = newManager(t).Ask(start, config)
 	refused(t, err, verbs.ErrInvalid, "one IP version")
 	_, err = newManager(t).Ask(start, AskConfig{})
 	refused(t, err, verbs.ErrInvalid, "one IP version")

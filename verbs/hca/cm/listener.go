@@ -39,6 +39,7 @@ func (m *Manager) Listen(c ListenConfig) (*Listener, error) {
 	if c.Backlog <= 0 || c.Backlog > MaxBacklog {
 		c.Backlog = MaxBacklog
 	}
+	c.Address = c.Address.Unmap().WithZone("") // as requests have it
 	all := m.listeners[c.Service]
 	if slices.ContainsFunc(all, func(l *Listener) bool { return l.config.Address == c.Address }) {
 		return nil, fmt.Errorf("%w: there is a listener for service %v on this address", verbs.ErrBusy, c.Service)

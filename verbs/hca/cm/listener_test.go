@@ -49,6 +49,13 @@ func TestListeners(t *testing.T) {
 		listeners[name].Close(start)
 	}
 	goesTo("10.99.0.2", "10.99.0.3", "nobody")
+	for name, other := range map[string]string{"fe80::2%eth0": "fe80::3", "::ffff:10.99.0.2": "10.99.0.3"} {
+		l, err := m.Listen(ListenConfig{Service: service, Address: netip.MustParseAddr(name), Owner: name})
+		check(t, err)
+		listeners[name] = l
+		goesTo(netip.MustParseAddr(name).Unmap().WithZone("").String(), other, name)
+		l.Close(start)
+	}
 	if len(m.listeners) != 0 {
 		t.Errorf("left: %v", m.listeners)
 	}

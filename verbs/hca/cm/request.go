@@ -43,35 +43,43 @@ type Answer struct {
 func (m *Manager) request(now time.Time, path Path, mad wire.MAD) {
 	asked := mad.SIDRReq()
 	key := requestKey{path.Remote, asked.RequestID, mad.Header().TransactionID}
-	if known := m.requests[key]; known != nil {
+	source, dest, ok := addresses(path, &asked)
+	switch known := m.requests[key]; {
+	case known != nil:
 		m.counters[Duplicates]++
 		known.sendReply()
-		return
-	}
-	if len(m.listeners[asked.ServiceID]) == 0 {
+	case len(m.listeners[asked.ServiceID]) == 0:
 		m.counters[NoListener]++
 		m.refuseSIDR(now, path, mad, wire.SIDRNotSupported)
-		return
-	}
-	address, ok := wire.CMAddressOf(asked.PrivateData[:])
-	if !ok || wire.GIDFromAddr(address.Destination) != path.Local || wire.GIDFromAddr(address.Source.Addr()) != path.Remote {
+	case !ok:
 		m.counters[BadAddress]++
 		m.refuseSIDR(now, path, mad, wire.SIDRReject)
-		return
+	default:
+		m.offer(now, mad, &Request{
+			Service: asked.ServiceID, Path: path.answer(), Source: source, Dest: dest,
+			PrivateData: [RequestData]byte(asked.PrivateData[wire.CMAddressLen:]), manager: m, key: key,
+		})
 	}
-	l := m.listenerFor(asked.ServiceID, address.Destination)
-	switch {
+}
+
+// addresses reads the address header; not ok if it cannot be read, or is not true.
+func addresses(path Path, asked *wire.SIDRReq) (source, dest netip.AddrPort, ok bool) {
+	a, ok := wire.CMAddressOf(asked.PrivateData[:])
+	source, dest = unmap(a.Source), unmap(netip.AddrPortFrom(a.Destination, asked.ServiceID.Port()))
+	return source, dest, ok && wire.GIDFromAddr(dest.Addr()) == path.Local && wire.GIDFromAddr(source.Addr()) == path.Remote
+}
+
+// offer gives a request to its listener, if there is one and it has room.
+func (m *Manager) offer(now time.Time, mad wire.MAD, r *Request) {
+	switch l := m.listenerFor(r.Service, r.Dest.Addr()); {
 	case l == nil:
 		m.counters[NoListener]++
-		m.refuseSIDR(now, path, mad, wire.SIDRReject)
-	case !l.hasRoom(path.Remote):
+		m.refuseSIDR(now, r.Path, mad, wire.SIDRReject)
+	case !l.hasRoom(r.Path.Remote):
 		m.counters[BacklogFull]++
 	default:
 		m.counters[Requests]++
-		l.add(&Request{
-			Service: asked.ServiceID, Path: path.answer(), Source: address.Source, Dest: netip.AddrPortFrom(address.Destination, asked.ServiceID.Port()),
-			PrivateData: [RequestData]byte(asked.PrivateData[wire.CMAddressLen:]), manager: m, key: key,
-		})
+		l.add(r)
 	}
 }
 
