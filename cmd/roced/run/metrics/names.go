@@ -5,7 +5,7 @@ import "github.com/prometheus/client_golang/prometheus"
 // The labels.
 const (
 	deviceLabel    = "device"    // a device's name
-	placeLabel     = "place"     // where packets were counted: XDP, socket, routers or engine
+	placeLabel     = "place"     // where packets were counted: XDP, socket, routers, engine or CM
 	counterLabel   = "counter"   // a counter of that place
 	reasonLabel    = "reason"    // likewise, of those that count packets that were lost
 	directionLabel = "direction" // sent, received or delivered
