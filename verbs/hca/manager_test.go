@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/roced/roced/datapath/wire"
+	"github.com/roced/roced/verbs"
 	"github.com/roced/roced/verbs/hca/cm"
 )
 
@@ -152,21 +153,38 @@ func TestManyConnects(t *testing.T) {
 	}
 }
 
-// While one host sends requests as fast as it can, another one's is served.
+// While one host sends requests as fast as it can, from one address or from more than a backlog or the
+// manager's handles have room for, another host is served.
 func TestFloodOfRequests(t *testing.T) {
-	_, _, stations := newWireOf(t, 3, 0)
+	for _, senders := range []int{1, 2 * gsiHandles} {
+		t.Run(fmt.Sprint(senders, " senders"), func(t *testing.T) { floodOfRequests(t, senders) })
+	}
+}
+
+func floodOfRequests(t *testing.T, senders int) {
+	_, hosts, stations := newWireOf(t, 3, 0)
 	a, honest, flooder := stations[0], stations[1], stations[2].withQP1()
 	a.listen(77)
-	req := make(wire.MAD, wire.MADLen)
-	f := wire.SIDRReq{ServiceID: testService}
-	header := wire.CMAddress{Source: netip.AddrPortFrom(hostAddress(2), 1), Destination: hostAddress(0)}
-	header.Put(f.PrivateData[:])
-	ah, id := flooder.ah("10.0.0.1"), newCMID()
-	const count = 30000
-	for i := range uint32(count) {
-		f.RequestID = i
+	var from []netip.Addr
+	for i := range senders {
+		from = append(from, netip.AddrFrom4([4]byte{10, 1, byte(i >> 8), byte(i)}))
+	}
+	check(t, hosts[2].SetAddresses(from...))
+	gids, err := flooder.ctx.QueryGIDTable(1)
+	check(t, err)
+	ahs := map[verbs.GID]*verbs.AH{}
+	for _, own := range gids {
+		ahs[own.GID], err = flooder.pd.CreateAH(guard(t), &verbs.AHAttr{Port: 1, GRH: verbs.GlobalRoute{DGID: gid("10.0.0.1"), SGIDIndex: own.Index}})
+		check(t, err)
+	}
+	req, id := make(wire.MAD, wire.MADLen), newCMID()
+	const count = 20000
+	for i := range count {
+		f, sender := wire.SIDRReq{ServiceID: testService, RequestID: uint32(i)}, from[i%senders]
+		header := wire.CMAddress{Source: netip.AddrPortFrom(sender, 1), Destination: hostAddress(0)}
+		header.Put(f.PrivateData[:])
 		req.PutSIDRReq(uint64(i), &f)
-		flooder.manage(ah, req)
+		flooder.manage(ahs[wire.GIDFromAddr(sender)], req)
 		flooder.wait(1)
 		if i%1000 == 0 {
 			honest.ask("10.0.0.2", "10.0.0.1", uint64(i), id)
@@ -176,6 +194,9 @@ func TestFloodOfRequests(t *testing.T) {
 		if e := id.next(t); e.Kind != cm.EventReply || e.Answer.QPN != 77 {
 			t.Errorf("%+v", e)
 		}
+	}
+	if used := a.device.manager.gsi.session.Used(); used.AHs > gsiHandles {
+		t.Errorf("%+v", used)
 	}
 }
 
