@@ -14,10 +14,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// socket is a unix socket of the service's own.
+// socket is a unix socket of the service's own. Its name goes with it, before it stops to listen: until
+// then nobody takes the name over, who would lose it here.
 type socket struct {
 	*net.UnixListener
 	path string
+	file fs.FileInfo // what the name stands for
 }
 
 // listenUnix listens at the socket's path, with its permissions from the first moment: it is bound
@@ -37,23 +39,54 @@ func listenUnix(network string, c config.Socket) (*socket, error) {
 	if err := makeDirectory(c); err != nil {
 		return nil, fmt.Errorf("listen at %s: %w", c.Path, err)
 	}
+	s, err := bindUnix(network, c, group)
+	if err != nil {
+		return nil, fmt.Errorf("listen at %s: %w", c.Path, withoutName(err))
+	}
+	return s, nil
+}
+
+func bindUnix(network string, c config.Socket, group int) (*socket, error) {
 	temporary := filepath.Join(filepath.Dir(c.Path), fmt.Sprintf(".roced-%d", os.Getpid()))
+	if length := max(len(temporary), len(c.Path)); length >= len(unix.RawSockaddrUnix{}.Path) {
+		return nil, fmt.Errorf("%w: %d bytes, and the kernel takes %d; --socket names a shorter path", unix.ENAMETOOLONG, length, len(unix.RawSockaddrUnix{}.Path)-1)
+	}
 	listener, err := net.ListenUnix(network, &net.UnixAddr{Name: temporary, Net: network})
 	if err != nil {
-		return nil, fmt.Errorf("listen at %s: %w", c.Path, err)
+		return nil, err
 	}
 	listener.SetUnlinkOnClose(false)
-	err = os.Chmod(temporary, c.Mode)
-	if group >= 0 {
-		err = errors.Join(err, os.Chown(temporary, -1, group))
+	file, err := os.Lstat(temporary)
+	if err == nil {
+		err = os.Chmod(temporary, c.Mode)
+	}
+	if err == nil && group >= 0 {
+		err = os.Chown(temporary, -1, group)
 	}
 	if err == nil {
 		err = os.Rename(temporary, c.Path)
 	}
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("listen at %s: %w", c.Path, err), listener.Close(), os.Remove(temporary))
+		_, _ = listener.Close(), os.Remove(temporary)
+		return nil, err
 	}
-	return &socket{listener, c.Path}, nil
+	return &socket{listener, c.Path, file}, nil
+}
+
+// withoutName is what went wrong without the name that the socket is made under: nobody has asked for that.
+func withoutName(err error) error {
+	var inCall *os.SyscallError // of bind
+	var inPath *fs.PathError    // of chmod, chown
+	var inLink *os.LinkError    // of rename
+	switch {
+	case errors.As(err, &inCall):
+		return inCall
+	case errors.As(err, &inPath):
+		return fmt.Errorf("%s: %w", inPath.Op, inPath.Err)
+	case errors.As(err, &inLink):
+		return fmt.Errorf("%s: %w", inLink.Op, inLink.Err)
+	}
+	return err
 }
 
 // makeDirectory makes the directory of a socket. If the socket is for the own user alone, others must not
@@ -72,9 +105,15 @@ func makeDirectory(c config.Socket) error {
 	if err := unix.Stat(dir, &stat); err != nil {
 		return &fs.PathError{Op: "stat", Path: dir, Err: err}
 	}
-	others := int(stat.Uid) != os.Geteuid() && stat.Uid != 0
-	if private && (others || stat.Mode&0o022 != 0 && stat.Mode&unix.S_ISVTX == 0) {
-		return fmt.Errorf("%w: others can write to %s; --socket names a path elsewhere", unix.EACCES, dir)
+	whole := dir
+	if absolute, err := filepath.Abs(dir); err == nil {
+		whole = absolute
+	}
+	switch {
+	case private && int(stat.Uid) != os.Geteuid() && stat.Uid != 0:
+		return fmt.Errorf("%w: %s is another user's, who could put a socket there instead; --socket names a path in a directory of your own", unix.EACCES, whole)
+	case private && stat.Mode&0o022 != 0 && stat.Mode&unix.S_ISVTX == 0:
+		return fmt.Errorf("%w: others can write to %s, and put a socket there instead; chmod go-w %[2]s, or --socket names a path in a directory of your own", unix.EACCES, whole)
 	}
 	return nil
 }
@@ -84,12 +123,13 @@ func (s *socket) Addr() net.Addr {
 	return &net.UnixAddr{Name: s.path, Net: s.UnixListener.Addr().Network()}
 }
 
-// remove takes the socket's name away. Its listener has been closed.
-func (s *socket) remove() error {
-	if err := os.Remove(s.path); err != nil && !errors.Is(err, os.ErrNotExist) {
-		return err
+// Close takes the socket's name away, if it is still this one's, and ends it.
+func (s *socket) Close() error {
+	var err error
+	if now, failed := os.Lstat(s.path); failed == nil && os.SameFile(now, s.file) {
+		err = os.Remove(s.path)
 	}
-	return nil
+	return errors.Join(err, s.UnixListener.Close())
 }
 
 // groupID is the number of a group, by name or number; -1 for an empty name.

@@ -24,7 +24,7 @@ func TestListenReplacesWhatNobodyServes(t *testing.T) {
 			t.Errorf("%s: a second service at the same path: %v", network, err)
 		}
 	}
-	first.Close() // as a kill does: the name stays
+	first.UnixListener.Close() // as a kill does: the name stays
 	second, err := listenUnix("unixpacket", c)
 	if err != nil {
 		t.Fatal(err)
@@ -34,8 +34,12 @@ func TestListenReplacesWhatNobodyServes(t *testing.T) {
 		t.Fatal(err)
 	}
 	conn.Close()
-	second.Close()
-	if err := second.remove(); err != nil {
+	first.Close() // the name is another's now
+	if conn, err = net.Dial("unixpacket", c.Path); err != nil {
+		t.Fatalf("the successor's socket has gone: %v", err)
+	}
+	conn.Close()
+	if err := second.Close(); err != nil {
 		t.Error(err)
 	}
 	if names, err := os.ReadDir(filepath.Dir(c.Path)); err != nil || len(names) != 0 {
@@ -51,10 +55,12 @@ func TestListenFails(t *testing.T) {
 		text string
 	}{
 		{config.Socket{Path: filepath.Join(dir, "none", "none", "s")}, fs.ErrNotExist, "listen at"},
+		{config.Socket{Path: filepath.Join(dir, strings.Repeat("long", 40))}, unix.ENAMETOOLONG, "--socket names a shorter path"},
+		{config.Socket{Path: dir}, fs.ErrExist, "listen at " + dir + ": rename"},
 		{config.Socket{Path: filepath.Join(dir, "s"), Group: "no-such-group"}, unix.ENOENT, `no group "no-such-group"`},
 	} {
 		_, err := listenUnix("unixpacket", row.c)
-		if !errors.Is(err, row.want) || !strings.Contains(err.Error(), row.text) {
+		if !errors.Is(err, row.want) || !strings.Contains(err.Error(), row.text) || strings.Contains(err.Error(), ".roced-") {
 			t.Errorf("%+v: %v", row.c, err)
 		}
 	}
@@ -82,7 +88,7 @@ func TestDirectoryOfASocket(t *testing.T) {
 	if err := errors.Join(os.Mkdir(open, 0o777), os.Chmod(open, 0o777)); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := listenUnix("unixpacket", config.Socket{Path: filepath.Join(open, "s"), Mode: 0o600}); !errors.Is(err, unix.EACCES) {
+	if _, err := listenUnix("unixpacket", config.Socket{Path: filepath.Join(open, "s"), Mode: 0o600}); !errors.Is(err, unix.EACCES) || !strings.Contains(err.Error(), "chmod go-w "+open) {
 		t.Errorf("a socket where others can replace it: %v", err)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"os"
 	"testing"
 	"time"
 
@@ -191,6 +192,37 @@ func TestLoopback(t *testing.T) {
 		again.close()
 	}
 	r.terminate(t)
+}
+
+// TestSuccessor: a service that ends leaves the sockets of one that has taken its paths over.
+func TestSuccessor(t *testing.T) {
+	t.Parallel()
+	first := newLoopback(t)
+	paths := []string{first.path("roced.sock"), first.path("metrics.sock")}
+	first.terminate(t)
+	start := func() *serviceRig {
+		r := newManager(t)
+		r.prepare(t, "--loopback", "--socket", paths[0], "--metrics", "unix:"+paths[1])
+		r.Start(t)
+		r.await(t, "READY=1")
+		return r
+	}
+	first = start()
+	for _, path := range paths {
+		if err := os.Remove(path); err != nil { // so that a second can start before the first ends
+			t.Fatal(err)
+		}
+	}
+	second := start()
+	first.terminate(t)
+	connect(t, paths[0], "loop").close()
+	scrape(t, paths[1])
+	second.terminate(t)
+	for _, path := range paths {
+		if _, err := os.Stat(path); !errors.Is(err, os.ErrNotExist) {
+			t.Errorf("left: %s, %v", path, err)
+		}
+	}
 }
 
 func TestLoopbackErrors(t *testing.T) {

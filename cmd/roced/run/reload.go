@@ -93,13 +93,13 @@ func (s *service) listenForMetrics(address string) error {
 		if err != nil {
 			return err
 		}
-		s.metrics.ServeOwn(own, own.remove)
+		s.metrics.ServeOwn(own)
 		return nil
 	}
 	listener, err := net.Listen("tcp", address)
 	if err != nil {
 		return err
 	}
-	s.metrics.ServeOwn(listener, func() error { return nil })
+	s.metrics.ServeOwn(listener)
 	return nil
 }

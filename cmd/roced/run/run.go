@@ -40,8 +40,9 @@ configuration's. With systemd, readiness, state and a watchdog are reported.
 With --loopback there is no interface: a wire in memory, which needs no privilege and
 no kernel's help. A program that opens the device "loop" is a host of its own on it,
 with the lowest free address of each --pool. A --host is a device of its name, whose
-addresses are known beforehand; programs that open it share it. No file is read, and
-the socket is for the own user alone.
+addresses are known beforehand; programs that open it share it. No file is read. The
+socket is for the own user alone, so its directory has to be one that others cannot
+write to.
 
 Exit codes: 0 after SIGTERM or SIGINT; 1 if something failed; 2 if the command line or
 the configuration is wrong.`

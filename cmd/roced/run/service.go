@@ -70,8 +70,18 @@ func (s *service) run(ctx context.Context) error {
 		err = s.loop(ctx, hangups)
 	}
 	s.notify.Stopping()
-	s.log.Info("stopping", "cause", context.Cause(ctx), "clients", len(s.server.Clients()))
+	s.sayWhy(ctx, err)
 	return errors.Join(err, s.stop())
+}
+
+// sayWhy logs the end. A failure of its own is said last, by who called.
+func (s *service) sayWhy(ctx context.Context, failed error) {
+	switch {
+	case failed == nil:
+		s.log.Info("stopping", "cause", context.Cause(ctx), "clients", len(s.server.Clients()))
+	case s.status != "": // else it has not begun
+		s.log.Info("stopping after a failure", "clients", len(s.server.Clients()))
+	}
 }
 
 // start opens all there is to open. A device whose interface is missing does not keep the others from
@@ -125,9 +135,6 @@ func (s *service) stop() error {
 	s.devices.close()
 	if s.network != nil {
 		err = errors.Join(err, s.network.Close())
-	}
-	if s.own != nil {
-		err = errors.Join(err, s.own.remove())
 	}
 	return err
 }

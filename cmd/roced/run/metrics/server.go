@@ -27,7 +27,6 @@ type Server struct {
 type site struct {
 	server *http.Server
 	ended  sync.WaitGroup
-	remove func() error // takes the socket's name away
 }
 
 // A scrape is small: who takes longer is not scraping.
@@ -58,14 +57,14 @@ func handler(registry *prometheus.Registry) http.Handler {
 
 // Serve serves on a socket that stays until Close.
 func (s *Server) Serve(l net.Listener) {
-	s.passed = append(s.passed, s.start(l, func() error { return nil }))
+	s.passed = append(s.passed, s.start(l))
 }
 
-// ServeOwn serves on a socket that StopOwn ends, which then calls remove.
-func (s *Server) ServeOwn(l net.Listener, remove func() error) { s.own = s.start(l, remove) }
+// ServeOwn serves on a socket that StopOwn ends.
+func (s *Server) ServeOwn(l net.Listener) { s.own = s.start(l) }
 
-func (s *Server) start(l net.Listener, remove func() error) *site {
-	one := &site{remove: remove, server: &http.Server{
+func (s *Server) start(l net.Listener) *site {
+	one := &site{server: &http.Server{
 		Handler: s.handler, ReadHeaderTimeout: headerTime, ReadTimeout: headerTime, WriteTimeout: answerTime, IdleTimeout: 2 * answerTime,
 		ErrorLog: slog.NewLogLogger(s.log.Handler(), slog.LevelDebug),
 	}}
@@ -79,7 +78,7 @@ func (s *Server) start(l net.Listener, remove func() error) *site {
 }
 
 func (o *site) stop() error {
-	err := errors.Join(o.server.Close(), o.remove())
+	err := o.server.Close()
 	o.ended.Wait()
 	return err
 }
