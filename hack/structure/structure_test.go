@@ -50,7 +50,7 @@ var allowed = map[string][]string{
 	"cmd/roced/ping":              {"cmd/roced/internal/card", "cmd/roced/internal/cli", "cmd/roced/internal/meet", "cmd/roced/internal/pingpong", "verbs", "verbs/ud"},
 	"cmd/roced/run":               {"cmd/roced/internal/cli", "cmd/roced/internal/config", "cmd/roced/run/device", "cmd/roced/run/loopback", "cmd/roced/run/metrics", "cmd/roced/run/systemd", "verbs", "verbs/hca", "verbs/server"},
 	"cmd/roced/run/chaos":         {},
-	"cmd/roced/run/device":        {"cmd/roced/internal/config", "internal/errno", "verbs", "verbs/hca"},
+	"cmd/roced/run/device":        {"cmd/roced/internal/config", "internal/errno", "verbs", "verbs/hca", "verbs/server"},
 	"cmd/roced/run/loopback":      {"verbs", "verbs/hca", "verbs/server"},
 	"cmd/roced/run/metrics":       {"cmd/roced/run/device", "verbs/hca", "verbs/server"},
 	"cmd/roced/run/systemd":       {},

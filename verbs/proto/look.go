@@ -108,7 +108,7 @@ type Object struct {
 }
 
 // ReadCountersRequest asks for a device's counters; those of a device that makes a host for each
-// client are the sums of theirs.
+// client are the sums of all hosts', also of those that have ended.
 type ReadCountersRequest struct{ Device string }
 
 func visitListClients(c *coder, r *ListClientsRequest) { u64(c, "after", &r.After) }

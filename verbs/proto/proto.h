@@ -72,6 +72,7 @@ enum roced_command {
 	ROCED_READ_COUNTERS = 6,
 	ROCED_NEXT_EVENTS = 7,
 	ROCED_START_CAPTURE = 8,
+	ROCED_LOOK_DEVICE = 9,
 	ROCED_QUERY_DEVICE = 16,
 	ROCED_QUERY_PORT = 17,
 	ROCED_QUERY_GID_TABLE = 18,
@@ -294,6 +295,95 @@ struct roced_start_capture_request {
 	uint32_t qpn;
 	uint32_t snap;
 	uint8_t group[16];
+};
+
+struct roced_look_device_request {
+	char device[64];
+	uint32_t from;
+	uint8_t reserved68[4];
+};
+
+/* An entry of the list in struct roced_look_device_grant. */
+struct roced_look_device_entry {
+	uint8_t gid[16];
+	int64_t index;
+	char interface[16];
+	uint32_t ifindex;
+	uint8_t type;
+	uint8_t port;
+	uint8_t reserved46[2];
+};
+
+struct roced_look_device_grant {
+	uint8_t open;
+	uint8_t more;
+	uint8_t reserved2[6];
+	char why[256];
+	char name[64];
+	char firmware_version[64];
+	uint64_t node_guid;
+	int64_t max_qp;
+	int64_t max_qp_wr;
+	int64_t max_sge;
+	int64_t max_inline;
+	int64_t max_srq;
+	int64_t max_srq_wr;
+	int64_t max_srq_sge;
+	int64_t max_cq;
+	int64_t max_cqe;
+	int64_t max_mr;
+	uint64_t max_mr_size;
+	int64_t max_pd;
+	int64_t max_ah;
+	int64_t max_pkeys;
+	int64_t max_mcast_grp;
+	int64_t max_mcast_qp_attach;
+	int64_t max_total_mcast_qp_attach;
+	int64_t phys_port_cnt;
+	char xdp_mode[16];
+	char af_xdp_mode[16];
+	char send_mode[16];
+	char send_reason[256];
+	uint64_t sys_image_guid;
+	uint32_t vendor_id;
+	uint32_t vendor_part_id;
+	uint32_t hw_ver;
+	uint32_t device_cap_flags;
+	uint64_t page_size_cap;
+	uint64_t completion_timestamp_mask;
+	uint64_t hca_core_clock;
+	uint16_t max_cq_count;
+	uint16_t max_cq_period;
+	uint8_t atomic_cap;
+	uint8_t reserved901[3];
+	uint8_t state;
+	uint8_t max_mtu;
+	uint8_t active_mtu;
+	uint8_t reserved907[1];
+	uint32_t max_msg_size;
+	uint64_t qkey_violations;
+	int64_t gid_table_length;
+	int64_t pkey_table_length;
+	int64_t interface_mtu;
+	int64_t interface_speed;
+	uint64_t bad_pkey_cntr;
+	uint32_t port_cap_flags;
+	uint8_t phys_state;
+	uint8_t link_layer;
+	uint8_t active_width;
+	uint8_t active_speed;
+	uint8_t max_vl_num;
+	uint8_t lmc;
+	uint8_t sm_sl;
+	uint8_t subnet_timeout;
+	uint8_t init_type_reply;
+	uint8_t reserved973[3];
+	uint16_t lid;
+	uint16_t sm_lid;
+	uint8_t reserved980[4];
+	uint32_t gids_count;
+	uint8_t reserved988[4];
+	struct roced_look_device_entry gids[];
 };
 
 struct roced_query_device_grant {

@@ -18,6 +18,7 @@ var looks = tableOf(
 	shows(proto.ListClients, (*connection).listClients),
 	shows(proto.ListObjects, (*connection).listObjects),
 	shows(proto.ReadCounters, (*connection).readCounters),
+	shows(proto.LookDevice, (*connection).lookDevice),
 	handler{proto.NextEvents.Code, monitorEvents},
 	handler{proto.StartCapture.Code, startCapture},
 )

@@ -160,3 +160,87 @@ func TestReadCounters(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// LookDevice is answered without a session, also to who may have none; of a device without a card with
+// the reason.
+func TestLookDevice(t *testing.T) {
+	r := newRig(t, anyone)
+	r.b.dial(t) // it serves before the test is over
+	check(t, r.a.SetDevices(r.hosts[0], absent{}, &manyHosts{}))
+	r.a.SetLimits(Limits{Connections: 1, Limits: hca.Limits{QPs: 3}})
+	look := r.a.looker(12345)
+	v, err := look.lookDevice(proto.LookDeviceRequest{Device: "a"})
+	check(t, err)
+	if !v.Open || v.More || v.Why != "" || v.Attr.Name != "a" || v.Attr.MaxQP != 3 || v.Attr.MaxMR < 1000 || v.Port.State != verbs.PortActive ||
+		len(v.GIDs) != len(addressesA) || v.GIDs[0].GID != verbs.GIDFromAddr(addressesA[0]) {
+		t.Errorf("%+v", v)
+	}
+	if v, err = look.lookDevice(proto.LookDeviceRequest{Device: "a", From: 1 << 31}); err != nil || len(v.GIDs) != 0 || v.More {
+		t.Errorf("from a place that is none: %+v, %v", v, err)
+	}
+	if v, err = look.lookDevice(proto.LookDeviceRequest{Device: "absent"}); err != nil || v.Open || v.Why != "nobody has plugged it in" {
+		t.Errorf("a device without a card: %+v, %v", v, err)
+	}
+	for device, want := range map[string]error{"none": verbs.ErrInvalid, "many": verbs.ErrUnsupported} {
+		if _, err := look.lookDevice(proto.LookDeviceRequest{Device: device}); !errors.Is(err, want) {
+			t.Errorf("%s: %v", device, err)
+		}
+	}
+	if clients := r.a.Clients(); len(clients) != 0 {
+		t.Errorf("looking has made sessions: %v", clients)
+	}
+	check(t, r.hosts[0].Close())
+	if v, err = look.lookDevice(proto.LookDeviceRequest{Device: "a"}); err != nil || v.Open || v.Why == "" {
+		t.Errorf("a card that is closed: %+v, %v", v, err)
+	}
+}
+
+// absent is a source without a card.
+type absent struct{ describing }
+
+func (absent) Name() string { return "absent" }
+
+func (absent) NewSession(hca.SessionConfig) (*hca.Session, error) { return nil, verbs.ErrDeviceFatal }
+
+func (absent) QueryDevice() (verbs.DeviceAttr, error) {
+	return verbs.DeviceAttr{}, &NoCardError{"absent", errors.New("nobody has plugged it in")}
+}
+
+// GIDs of many hosts come in pages.
+func TestManyGIDs(t *testing.T) {
+	r := newRig(t, anyone)
+	r.b.dial(t) // it serves before the test is over
+	many := crowd{r.hosts[0], 2*proto.PageEntries + 1}
+	check(t, r.a.SetDevices(many))
+	seen := 0
+	for more := true; more; {
+		v, err := r.a.looker(0).lookDevice(proto.LookDeviceRequest{From: uint32(seen)})
+		check(t, err)
+		if _, err := proto.LookDevice.EncodeGrant(1, &v, nil); err != nil {
+			t.Fatal(err)
+		}
+		for _, e := range v.GIDs {
+			if e.Index != seen {
+				t.Fatalf("line %d is in the place of %d", e.Index, seen)
+			}
+			seen++
+		}
+		more = v.More
+	}
+	if seen != many.lines {
+		t.Errorf("%d lines, want %d", seen, many.lines)
+	}
+}
+
+// crowd is a device with many GIDs.
+type crowd struct {
+	*hca.WireHost
+	lines int
+}
+
+func (c crowd) QueryGIDTable(verbs.QueryGIDTableRequest) (g verbs.QueryGIDTableGrant, _ error) {
+	for i := range c.lines {
+		g.Entries = append(g.Entries, verbs.GIDEntry{Index: i})
+	}
+	return g, nil
+}

@@ -7,7 +7,11 @@ import (
 	"path/filepath"
 	"strconv"
 
+	"github.com/roced/roced/cmd/roced/run/device"
 	"github.com/roced/roced/cmd/roced/run/loopback"
+	"github.com/roced/roced/cmd/roced/run/metrics"
+	"github.com/roced/roced/verbs"
+	"github.com/roced/roced/verbs/server"
 	"github.com/spf13/pflag"
 )
 
@@ -57,4 +61,37 @@ func (l *loopbackFlags) open(log *slog.Logger) (*loopback.Network, error) {
 		return nil, err
 	}
 	return loopback.New(o, log)
+}
+
+// sourcesOf are the devices of a wire for the server.
+func sourcesOf(n *loopback.Network) (list []server.Source) {
+	for _, d := range n.Devices() {
+		list = append(list, d)
+	}
+	return list
+}
+
+// wireDevice is a device of a wire for metrics. It is open from the beginning to the end.
+type wireDevice struct{ loopback.Device }
+
+// State implements metrics.Device.
+func (d wireDevice) State() device.State {
+	port, err := d.QueryPort(verbs.QueryPortRequest{Port: 1})
+	return device.State{Open: err == nil, Active: err == nil && port.State == verbs.PortActive, Text: d.Name()}
+}
+
+// Opens implements metrics.Device.
+func (d wireDevice) Opens() uint64 { return 1 }
+
+// metered are the devices that metrics tell of.
+func (s *service) metered() (list []metrics.Device) {
+	for _, d := range s.devices.list() {
+		list = append(list, d)
+	}
+	if s.network != nil {
+		for _, d := range s.network.Devices() {
+			list = append(list, wireDevice{d})
+		}
+	}
+	return list
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/netip"
 	"os"
+	"strings"
 	"testing"
 	"time"
 
@@ -216,7 +217,12 @@ func TestSuccessor(t *testing.T) {
 	second := start()
 	first.terminate(t)
 	connect(t, paths[0], "loop").close()
-	scrape(t, paths[1])
+	text := scrape(t, paths[1])
+	for _, want := range []string{`roced_device_open{device="loop"} 1`, `roced_port_active{device="loop"} 1`, `roced_bytes_total{device="loop",direction="sent"} 0`} {
+		if !strings.Contains(text, want) {
+			t.Errorf("the metrics do not say %s:\n%s", want, text)
+		}
+	}
 	second.terminate(t)
 	for _, path := range paths {
 		if _, err := os.Stat(path); !errors.Is(err, os.ErrNotExist) {
@@ -235,6 +241,8 @@ func TestLoopbackErrors(t *testing.T) {
 		{"--loopback --host a=b", `"b" is not an IP address`},
 		{"--loopback --host a=224.0.0.1", "a group's address"},
 		{"--loopback --host a=10.0.0.1 --host a=10.0.0.2", "has that name"},
+		{"--loopback --host a=10.0.0.1 --host b=10.0.0.1", "--host a has that address"},
+		{"--loopback --host a=10.0.0.1,10.0.0.1", "10.0.0.1 is there twice"},
 		{"--loopback --pool 10.0.0.1", "--pool 10.0.0.1: write a network"},
 	} {
 		checkUsage(t, row.args, row.want)

@@ -49,7 +49,7 @@ func newService(c *config.Config, o *options, passed systemd.Sockets, level *slo
 		server: server, network: network, serving: make(chan error), changed: make(chan struct{}, 1),
 	}
 	s.devices = newDevices(s.server, c.StateDir, log, s.stateChanged)
-	s.metrics = metrics.NewServer(s.devices.list, s.server.Users, log)
+	s.metrics = metrics.NewServer(s.metered, s.server.Users, log)
 	return s, nil
 }
 
@@ -88,7 +88,7 @@ func (s *service) sayWhy(ctx context.Context, failed error) {
 // being served.
 func (s *service) start(ctx context.Context) error {
 	if s.network != nil {
-		if err := s.devices.offer(s.network.Devices()); err != nil {
+		if err := s.devices.offer(sourcesOf(s.network)); err != nil {
 			return err
 		}
 	}

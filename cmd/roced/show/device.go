@@ -15,7 +15,7 @@ const noCard = "NO CARD"
 type deviceRow struct {
 	Name     string `json:"ifname"`
 	Netdev   string `json:"netdev"`
-	GUID     string `json:"node_guid"`
+	GUID     string `json:"node_guid"` // empty if each program's is another
 	Firmware string `json:"fw"`
 	State    string `json:"state"`
 	XDP      string `json:"xdp"`
@@ -28,8 +28,7 @@ type deviceRow struct {
 
 func newDeviceRow(d *daemon.Device) row {
 	r := &deviceRow{Name: d.Name, State: noCard}
-	if d.Err != nil {
-		r.Why = d.Err.Error()
+	if r.Why = d.Why; d.Why != "" {
 		return r
 	}
 	a := &d.Attr
@@ -40,9 +39,9 @@ func newDeviceRow(d *daemon.Device) row {
 
 func (r *deviceRow) cells() []string {
 	if r.Why != "" {
-		return []string{r.Name, "-", "-", r.State, "-", "-", "-", r.Why}
+		return []string{r.Name, "-", "-", r.State, "-", "-", "-", "-", r.Why}
 	}
-	return []string{r.Name, r.Netdev, r.GUID, r.State, orNone(r.XDP), orNone(r.AFXDP), orNone(r.Send), r.Firmware}
+	return []string{r.Name, r.Netdev, orDash(r.GUID), r.State, orNone(r.XDP), orNone(r.AFXDP), orNone(r.Send), r.Firmware, ""}
 }
 
 type portRow struct {
@@ -61,8 +60,7 @@ type portRow struct {
 
 func newPortRow(d *daemon.Device) row {
 	r := &portRow{Link: d.Name, Port: 1, State: noCard}
-	if d.Err != nil {
-		r.Why = d.Err.Error()
+	if r.Why = d.Why; d.Why != "" {
 		return r
 	}
 	p := &d.Port
@@ -74,13 +72,13 @@ func newPortRow(d *daemon.Device) row {
 func (r *portRow) cells() []string {
 	link := fmt.Sprintf("%s/%d", r.Link, r.Port)
 	if r.Why != "" {
-		return []string{link, r.State, "-", "-", "-", "-", r.Why}
+		return []string{link, r.State, "-", "-", "-", "-", "-", r.Why}
 	}
 	speed := "-"
 	if r.Speed > 0 {
 		speed = strconv.Itoa(r.Speed) + "Mb/s"
 	}
-	return []string{link, r.State, r.Physical, r.Netdev, strconv.Itoa(r.MTU), strconv.Itoa(r.LinkMTU), speed}
+	return []string{link, r.State, r.Physical, r.Netdev, strconv.Itoa(r.MTU), strconv.Itoa(r.LinkMTU), speed, ""}
 }
 
 func stateOf(s verbs.PortState) string { return strings.TrimPrefix(s.String(), "PORT_") }
@@ -92,8 +90,18 @@ func orNone(text string) string {
 	return text
 }
 
-// guid is a GUID as rdma(8) writes it.
+func orDash(text string) string {
+	if text == "" {
+		return "-"
+	}
+	return text
+}
+
+// guid is a GUID as rdma(8) writes it; empty if there is none.
 func guid(g uint64) string {
+	if g == 0 {
+		return ""
+	}
 	return fmt.Sprintf("%04x:%04x:%04x:%04x", g>>48, g>>32&0xffff, g>>16&0xffff, g&0xffff)
 }
 
@@ -102,7 +110,10 @@ func devices(line func(*daemon.Device) row) func(*daemon.Connection, *listOption
 	return func(c *daemon.Connection, o *listOptions) (rows []row, err error) {
 		names, err := c.Choose(o.Device)
 		for _, name := range names {
-			d := c.Look(name)
+			d, err := c.Look(name)
+			if err != nil {
+				return nil, err
+			}
 			rows = append(rows, line(&d))
 		}
 		return rows, err

@@ -29,7 +29,8 @@ routable IPv4 address; where there is none, it repeats the best other line. Prog
 that run keep an address's line as long as the address stays.
 
 Nothing is opened, and no privilege is needed, but for --netns. With --daemon it is the
-table that programs of the daemon have now.`
+table that programs of the daemon have now; of the device "loop" of a wire in memory the
+tables of all its hosts, of which NETDEV is the name. Devices without a card have none.`
 
 func newGIDCommand() *cobra.Command {
 	o := &gidOptions{}
@@ -91,6 +92,9 @@ func (o *gidOptions) run(out io.Writer) error {
 	if err != nil {
 		return err
 	}
+	if len(entries) == 0 && !o.json {
+		return card.NoAddress(o.Device)
+	}
 	return o.write(out, entries)
 }
 
@@ -107,9 +111,12 @@ func (o *gidOptions) ask(ctx context.Context, out io.Writer) error {
 	}
 	var entries []verbs.GIDEntry
 	for _, name := range names {
-		d := c.Look(name)
-		if d.Err != nil {
-			return d.Err
+		d, err := c.Look(name)
+		if err != nil {
+			return err
+		}
+		if d.Why != "" && o.Device != "" {
+			return fmt.Errorf("%s has no card now: %s", name, d.Why)
 		}
 		entries = append(entries, d.GIDs...)
 	}
@@ -123,9 +130,6 @@ func (o *gidOptions) write(out io.Writer, entries []verbs.GIDEntry) error {
 	}
 	if o.json {
 		return json.NewEncoder(out).Encode(lines)
-	}
-	if len(lines) == 0 {
-		return card.NoAddress(o.Device)
 	}
 	return writeGIDs(out, lines)
 }

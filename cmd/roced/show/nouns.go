@@ -11,13 +11,13 @@ Columns and the names in JSON are those of rdma(8) where it has them.`
 var nouns = []*noun{
 	{
 		use: "dev", short: "List the daemon's devices",
-		help:   "As a program sees them that opens them now. A device that has no card now says why.",
-		header: []string{"DEV", "NETDEV", "NODE_GUID", "STATE", "XDP", "AF_XDP", "SEND", "FW"}, rows: devices(newDeviceRow),
+		help:   "As a program sees them that opens them now. A device that has no card now says why.\nThe device \"loop\" of a wire in memory gives each program a host of its own, with a GUID of its own.",
+		header: []string{"DEV", "NETDEV", "NODE_GUID", "STATE", "XDP", "AF_XDP", "SEND", "FW", ""}, rows: devices(newDeviceRow),
 	},
 	{
 		use: "port", short: "List the ports of the daemon's devices",
 		help:   "Each device has one. MTU is the RDMA MTU: the longest datagram.",
-		header: []string{"LINK", "STATE", "PHYSICAL", "NETDEV", "MTU", "NETDEV_MTU", "SPEED"}, rows: devices(newPortRow),
+		header: []string{"LINK", "STATE", "PHYSICAL", "NETDEV", "MTU", "NETDEV_MTU", "SPEED", ""}, rows: devices(newPortRow),
 	},
 	{
 		use: "client", short: "List the programs that are connected, and what they have",

@@ -1,38 +1,33 @@
 package daemon
 
 import (
-	"errors"
-
 	"github.com/roced/roced/verbs"
-	"github.com/roced/roced/verbs/client"
+	"github.com/roced/roced/verbs/proto"
 )
 
-// Device is a device as a program sees it that opens it now. Limits are those of the user.
+// Device is what a device of the daemon is. Limits are those of the user.
 type Device struct {
 	Name string // in the daemon's configuration
 	Attr verbs.DeviceAttr
 	Port verbs.PortAttr
 	GIDs []verbs.GIDEntry
-	Err  error // why it cannot be opened; nil if it can
+	Why  string // it has no card now, and none of the above; empty if it has one
 }
 
-// Look opens a device for a moment.
-func (c *Connection) Look(name string) Device {
-	d := Device{Name: name}
-	session, err := client.Dial(c.path, name)
-	if err != nil {
-		d.Err = err
-		return d
+// Look asks what a device is. That takes no session: nothing is made, and no limit is met.
+func (c *Connection) Look(name string) (d Device, err error) {
+	d.Name = name
+	for {
+		page, err := ask(c, proto.LookDevice, proto.LookDeviceRequest{Device: name, From: uint32(len(d.GIDs))})
+		if err != nil {
+			return d, err
+		}
+		if !page.Open { // also if it has gone between two pages
+			return Device{Name: name, Why: page.Why}, nil
+		}
+		d.Attr, d.Port, d.GIDs = page.Attr, page.Port, append(d.GIDs, page.GIDs...)
+		if !page.More {
+			return d, nil
+		}
 	}
-	d.Attr, d.Err = session.QueryDevice()
-	if d.Err == nil {
-		d.Port, d.Err = session.QueryPort(verbs.QueryPortRequest{Port: 1})
-	}
-	if d.Err == nil {
-		var table verbs.QueryGIDTableGrant
-		table, d.Err = session.QueryGIDTable(verbs.QueryGIDTableRequest{Port: 1})
-		d.GIDs = table.Entries
-	}
-	d.Err = errors.Join(d.Err, session.Close())
-	return d
 }

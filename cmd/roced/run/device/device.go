@@ -1,13 +1,13 @@
 package device
 
 import (
-	"fmt"
 	"log/slog"
 	"sync"
 
 	"github.com/roced/roced/cmd/roced/internal/config"
 	"github.com/roced/roced/verbs"
 	"github.com/roced/roced/verbs/hca"
+	"github.com/roced/roced/verbs/server"
 )
 
 // Device is a device of the service. Run keeps its card open.
@@ -53,9 +53,9 @@ func (d *Device) Config() config.Device { return d.config }
 
 // NewSession makes a session on the card. While there is none, verbs.ErrDeviceFatal says why.
 func (d *Device) NewSession(c hca.SessionConfig) (*hca.Session, error) {
-	card, why := d.now()
-	if card == nil {
-		return nil, fmt.Errorf("%w: %s has no card now: %w", verbs.ErrDeviceFatal, d.config.Name, why)
+	card, err := d.theCard()
+	if err != nil {
+		return nil, err
 	}
 	return card.NewSession(c)
 }
@@ -72,9 +72,9 @@ func (d *Device) Counters() ([]hca.Counter, error) {
 
 // Capture begins a capture of the card's packets. While there is no card, verbs.ErrDeviceFatal says why.
 func (d *Device) Capture(f hca.CaptureFilter) (*hca.Capture, error) {
-	card, why := d.now()
-	if card == nil {
-		return nil, fmt.Errorf("%w: %s has no card now: %w", verbs.ErrDeviceFatal, d.config.Name, why)
+	card, err := d.theCard()
+	if err != nil {
+		return nil, err
 	}
 	return card.Capture(f)
 }
@@ -84,6 +84,15 @@ func (d *Device) Opens() uint64 {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.opens
+}
+
+// theCard is the card; an error that is verbs.ErrDeviceFatal says why there is none.
+func (d *Device) theCard() (*hca.Card, error) {
+	card, why := d.now()
+	if card == nil {
+		return nil, &server.NoCardError{Device: d.config.Name, Cause: why}
+	}
+	return card, nil
 }
 
 func (d *Device) now() (card *hca.Card, why error) {

@@ -10,6 +10,7 @@ import (
 	"github.com/roced/roced/internal/lab/labtest"
 	"github.com/roced/roced/verbs"
 	"github.com/roced/roced/verbs/hca"
+	"github.com/roced/roced/verbs/ud"
 )
 
 func TestMain(m *testing.M) { labtest.Main(m) }
@@ -101,4 +102,88 @@ func TestNamesOfDevices(t *testing.T) {
 	if got := strings.Join(names, " "); got != "loop a b" {
 		t.Error(got)
 	}
+}
+
+// TestLoopIsSeen: without a program the device says what it is; with some, their addresses; and what they
+// have counted stays when they have ended.
+func TestLoopIsSeen(t *testing.T) {
+	n := newNetwork(t, []string{"10.0.0.0/24"}, []string{"server=10.0.0.9"})
+	loop := n.Devices()[0]
+	attr, err := loop.QueryDevice()
+	port, failed := loop.QueryPort(verbs.QueryPortRequest{Port: 1})
+	if err != nil || failed != nil || attr.Name != Name || attr.MaxQP == 0 || port.State != verbs.PortActive {
+		t.Errorf("%+v, %v, %+v, %v", attr, err, port, failed)
+	}
+	if gids := gidsOf(t, loop); len(gids) != 0 {
+		t.Errorf("without programs: %v", gids)
+	}
+	sender, err := loop.NewSession(hca.SessionConfig{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if gids := gidsOf(t, loop); strings.Join(gids, " ") != "loop1 10.0.0.1" {
+		t.Errorf("with a program: %v", gids)
+	}
+	c, err := verbs.Open(sender)
+	if err != nil {
+		t.Fatal(err)
+	}
+	e, err := ud.Listen(c, ud.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(e.Send(t.Context(), e.Addr(), []byte("to itself")), receive(t, e)); err != nil {
+		t.Fatal(err)
+	}
+	before := loopback(t, loop)
+	if before == 0 {
+		t.Fatal("nothing is counted")
+	}
+	if err := errors.Join(e.Close(), c.Close()); err != nil {
+		t.Error(err)
+	}
+	for len(gidsOf(t, loop)) > 0 {
+		if now := loopback(t, loop); now != before {
+			t.Fatalf("%d messages are counted while the program ends, and were %d", now, before)
+		}
+	}
+	if now := loopback(t, loop); now != before {
+		t.Errorf("%d messages are counted after the program's end, and were %d", now, before)
+	}
+}
+
+func receive(t *testing.T, e *ud.Endpoint) error {
+	m, err := e.Recv(t.Context())
+	if err == nil {
+		m.Release()
+	}
+	return err
+}
+
+// gidsOf are the hosts and addresses that a device says it has.
+func gidsOf(t *testing.T, d Device) (list []string) {
+	t.Helper()
+	table, err := d.QueryGIDTable(verbs.QueryGIDTableRequest{Port: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range table.Entries {
+		list = append(list, e.Interface+" "+e.GID.Addr().Unmap().String())
+	}
+	return list
+}
+
+func loopback(t *testing.T, d Device) uint64 {
+	t.Helper()
+	list, err := d.Counters()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range list {
+		if c.Name == "loopback" {
+			return c.Value
+		}
+	}
+	t.Fatalf("no such counter in %v", list)
+	return 0
 }

@@ -5,21 +5,15 @@ import (
 	"fmt"
 	"log/slog"
 	"net/netip"
-	"sync"
-	"sync/atomic"
 
 	"github.com/roced/roced/verbs/hca"
-	"github.com/roced/roced/verbs/server"
 )
 
 // Network is the wire with its hosts.
 type Network struct {
 	wire   *hca.Wire
-	pools  []*pool
+	guests *guests
 	named  []*hca.WireHost
-	log    *slog.Logger
-	last   atomic.Uint64 // host of a pool's, for its name
-	guests sync.WaitGroup
 }
 
 // New makes the wire, with the hosts that have names.
@@ -28,25 +22,34 @@ func New(o Options, log *slog.Logger) (*Network, error) {
 	if err != nil {
 		return nil, err
 	}
-	n := &Network{wire: wire, log: log}
-	var fixed []netip.Addr
-	for _, h := range o.Hosts {
-		host, err := wire.AddHost(h.Name, h.Addresses...)
-		if err != nil {
-			return nil, errors.Join(fmt.Errorf("--host %s: %w", h.Name, err), wire.Close())
-		}
-		n.named = append(n.named, host)
-		fixed = append(fixed, h.Addresses...)
-	}
-	for _, prefix := range o.Pools {
-		n.pools = append(n.pools, newPool(prefix, fixed...))
+	n := &Network{wire: wire}
+	if err := n.fill(o, log); err != nil {
+		return nil, errors.Join(err, wire.Close())
 	}
 	return n, nil
 }
 
+func (n *Network) fill(o Options, log *slog.Logger) (err error) {
+	var fixed []netip.Addr
+	for _, h := range o.Hosts {
+		host, err := n.wire.AddHost(h.Name, h.Addresses...)
+		if err != nil {
+			return fmt.Errorf("--host %s: %w", h.Name, err)
+		}
+		n.named = append(n.named, host)
+		fixed = append(fixed, h.Addresses...)
+	}
+	var pools []*pool
+	for _, prefix := range o.Pools {
+		pools = append(pools, newPool(prefix, fixed...))
+	}
+	n.guests, err = newGuests(n.wire, pools, log)
+	return err
+}
+
 // Devices are those that programs open.
-func (n *Network) Devices() []server.Source {
-	list := []server.Source{guests{n}}
+func (n *Network) Devices() []Device {
+	list := []Device{n.guests}
 	for _, h := range n.named {
 		list = append(list, h)
 	}
@@ -56,57 +59,6 @@ func (n *Network) Devices() []server.Source {
 // Close ends all hosts, and what programs have on them.
 func (n *Network) Close() error {
 	err := n.wire.Close()
-	n.guests.Wait()
+	n.guests.ending.Wait()
 	return err
-}
-
-// guests is the device that makes a host for each session.
-type guests struct{ *Network }
-
-// Name implements server.Source.
-func (g guests) Name() string { return Name }
-
-// NewSession implements server.Source. The host ends with the session.
-func (g guests) NewSession(c hca.SessionConfig) (*hca.Session, error) {
-	addresses, err := g.takeAddresses()
-	if err != nil {
-		return nil, err
-	}
-	host, err := g.wire.AddHost(fmt.Sprintf("%s%d", Name, g.last.Add(1)), addresses...)
-	if err != nil {
-		g.giveAddresses(addresses)
-		return nil, err
-	}
-	session, err := host.NewSession(c)
-	if err != nil {
-		g.giveAddresses(addresses)
-		return nil, errors.Join(err, host.Close())
-	}
-	g.guests.Go(func() {
-		<-session.Done()
-		if err := host.Close(); err != nil {
-			g.log.Warn("a host did not close cleanly", "addresses", addresses, "error", err)
-		}
-		g.giveAddresses(addresses)
-	})
-	return session, nil
-}
-
-func (n *Network) takeAddresses() (list []netip.Addr, err error) {
-	for _, p := range n.pools {
-		a, err := p.take()
-		if err != nil {
-			n.giveAddresses(list)
-			return nil, err
-		}
-		list = append(list, a)
-	}
-	return list, nil
-}
-
-// giveAddresses gives them back, each to the pool in the place of its own.
-func (n *Network) giveAddresses(list []netip.Addr) {
-	for i, a := range list {
-		n.pools[i].give(a)
-	}
 }

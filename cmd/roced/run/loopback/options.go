@@ -3,6 +3,7 @@ package loopback
 import (
 	"fmt"
 	"net/netip"
+	"slices"
 	"strings"
 
 	"github.com/roced/roced/verbs"
@@ -40,9 +41,22 @@ func ParseOptions(pools, hosts []string) (o Options, err error) {
 		if err != nil {
 			return o, err
 		}
+		if other := o.holder(h.Addresses); other != "" {
+			return o, fmt.Errorf("%w: --host %s: --host %s has that address; each has its own", verbs.ErrInvalid, text, other)
+		}
 		o.Hosts = append(o.Hosts, h)
 	}
 	return o, nil
+}
+
+// holder is the host that has one of the addresses; empty if none has.
+func (o *Options) holder(addresses []netip.Addr) string {
+	for _, h := range o.Hosts {
+		if slices.ContainsFunc(addresses, func(a netip.Addr) bool { return slices.Contains(h.Addresses, a) }) {
+			return h.Name
+		}
+	}
+	return ""
 }
 
 func parseHost(text string) (h Host, err error) {
@@ -55,6 +69,9 @@ func parseHost(text string) (h Host, err error) {
 		a, err := netip.ParseAddr(one)
 		if err != nil {
 			return h, fmt.Errorf("%w: --host %s: %q is not an IP address", verbs.ErrInvalid, text, one)
+		}
+		if slices.Contains(h.Addresses, a) {
+			return h, fmt.Errorf("%w: --host %s: %v is there twice", verbs.ErrInvalid, text, a)
 		}
 		h.Addresses = append(h.Addresses, a)
 	}

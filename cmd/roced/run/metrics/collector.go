@@ -10,9 +10,17 @@ import (
 	"github.com/roced/roced/verbs/server"
 )
 
+// Device is what metrics are read from.
+type Device interface {
+	Name() string
+	State() device.State
+	Opens() uint64 // how often a card was opened for it
+	Counters() ([]hca.Counter, error)
+}
+
 // collector reads everything at each scrape, and keeps nothing.
 type collector struct {
-	devices func() []*device.Device
+	devices func() []Device
 	users   func() []server.User
 }
 

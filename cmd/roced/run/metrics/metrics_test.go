@@ -64,7 +64,7 @@ func registry(t *testing.T) *prometheus.Registry {
 	t.Cleanup(func() { a.Close(); b.Close() })
 	open := device.NewOpen(config.NewDevice("eth0"), a)
 	missing := device.New(config.NewDevice("eth1"), "", slog.New(slog.DiscardHandler), nil)
-	return newRegistry(func() []*device.Device { return []*device.Device{open, missing} }, func() []server.User { return used })
+	return newRegistry(func() []Device { return []Device{open, missing} }, func() []server.User { return used })
 }
 
 var metricName = regexp.MustCompile(`\broced_[a-z_]+\b`)

@@ -11,7 +11,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
-	"github.com/roced/roced/cmd/roced/run/device"
 	"github.com/roced/roced/verbs/server"
 )
 
@@ -36,11 +35,11 @@ const (
 )
 
 // NewServer serves nothing yet.
-func NewServer(devices func() []*device.Device, users func() []server.User, log *slog.Logger) *Server {
+func NewServer(devices func() []Device, users func() []server.User, log *slog.Logger) *Server {
 	return &Server{handler: handler(newRegistry(devices, users)), log: log}
 }
 
-func newRegistry(devices func() []*device.Device, users func() []server.User) *prometheus.Registry {
+func newRegistry(devices func() []Device, users func() []server.User) *prometheus.Registry {
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(
 		&collector{devices, users}, collectors.NewGoCollector(),

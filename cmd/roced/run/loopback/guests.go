@@ -1,0 +1,168 @@
+package loopback
+
+import (
+	"fmt"
+	"log/slog"
+	"net/netip"
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"github.com/roced/roced/verbs"
+	"github.com/roced/roced/verbs/hca"
+	"github.com/roced/roced/verbs/server"
+)
+
+// Device is one that programs open. It can be asked what it is, and counts, without a program.
+type Device interface {
+	server.Source
+	QueryDevice() (verbs.DeviceAttr, error)
+	QueryPort(verbs.QueryPortRequest) (verbs.PortAttr, error)
+	QueryGIDTable(verbs.QueryGIDTableRequest) (verbs.QueryGIDTableGrant, error)
+	Counters() ([]verbs.Counter, error)
+}
+
+// guests is the device that makes a host for each session. It answers for a host without addresses
+// that no program gets, and for those of programs.
+type guests struct {
+	blank  *hca.WireHost // that host
+	wire   *hca.Wire
+	pools  []*pool
+	log    *slog.Logger
+	last   atomic.Uint64 // host, for its name
+	ending sync.WaitGroup
+
+	mu    sync.Mutex
+	hosts []*hca.WireHost // of programs, in the order in which they came
+	gone  []verbs.Counter // the sums of those that have ended; nil if none has
+}
+
+func newGuests(wire *hca.Wire, pools []*pool, log *slog.Logger) (*guests, error) {
+	host, err := wire.AddHost(Name)
+	if err != nil {
+		return nil, err
+	}
+	return &guests{blank: host, wire: wire, pools: pools, log: log}, nil
+}
+
+// Name implements server.Source.
+func (g *guests) Name() string { return Name }
+
+// NewSession implements server.Source. The host ends with the session.
+func (g *guests) NewSession(c hca.SessionConfig) (*hca.Session, error) {
+	host, addresses, err := g.newHost()
+	if err != nil {
+		return nil, err
+	}
+	session, err := host.NewSession(c)
+	if err != nil {
+		g.remove(host, addresses)
+		return nil, err
+	}
+	g.ending.Go(func() {
+		<-session.Done()
+		g.remove(host, addresses)
+	})
+	return session, nil
+}
+
+func (g *guests) newHost() (*hca.WireHost, []netip.Addr, error) {
+	addresses, err := g.takeAddresses()
+	if err != nil {
+		return nil, nil, err
+	}
+	host, err := g.wire.AddHost(fmt.Sprintf("%s%d", Name, g.last.Add(1)), addresses...)
+	if err != nil {
+		g.giveAddresses(addresses)
+		return nil, nil, err
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.hosts = append(g.hosts, host)
+	return host, addresses, nil
+}
+
+// remove ends a host. What it has counted stays.
+func (g *guests) remove(host *hca.WireHost, addresses []netip.Addr) {
+	if err := host.Close(); err != nil {
+		g.log.Warn("a host did not close cleanly", "addresses", addresses, "error", err)
+	}
+	g.giveAddresses(addresses)
+	final, err := host.Counters()
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.hosts = slices.DeleteFunc(g.hosts, func(h *hca.WireHost) bool { return h == host }); err == nil {
+		g.gone = add(g.gone, final)
+	}
+}
+
+// QueryDevice gives what is the same for all hosts: each has another GUID.
+func (g *guests) QueryDevice() (verbs.DeviceAttr, error) {
+	attr, err := g.blank.QueryDevice()
+	attr.NodeGUID, attr.SysImageGUID = 0, 0
+	return attr, err
+}
+
+// QueryPort gives what is the same for all hosts.
+func (g *guests) QueryPort(r verbs.QueryPortRequest) (verbs.PortAttr, error) {
+	return g.blank.QueryPort(r)
+}
+
+// QueryGIDTable gives the lines of all hosts, each with its host's name and its index there.
+func (g *guests) QueryGIDTable(r verbs.QueryGIDTableRequest) (verbs.QueryGIDTableGrant, error) {
+	all, err := g.blank.QueryGIDTable(r)
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for _, host := range g.hosts {
+		if table, err := host.QueryGIDTable(r); err == nil { // else it is ending
+			all.Entries = append(all.Entries, table.Entries...)
+		}
+	}
+	return all, err
+}
+
+// Counters are the sums of those of all hosts that there were.
+func (g *guests) Counters() ([]verbs.Counter, error) {
+	sum, err := g.blank.Counters()
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	sum = add(sum, g.gone)
+	for _, host := range g.hosts {
+		list, failed := host.Counters()
+		if failed != nil {
+			return nil, failed
+		}
+		sum = add(sum, list)
+	}
+	return sum, err
+}
+
+// add adds the values of a list, which has the same names in the same order, or is empty.
+func add(sum, list []verbs.Counter) []verbs.Counter {
+	if sum == nil {
+		return slices.Clone(list)
+	}
+	for i := range list {
+		sum[i].Value += list[i].Value
+	}
+	return sum
+}
+
+func (g *guests) takeAddresses() (list []netip.Addr, err error) {
+	for _, p := range g.pools {
+		a, err := p.take()
+		if err != nil {
+			g.giveAddresses(list)
+			return nil, err
+		}
+		list = append(list, a)
+	}
+	return list, nil
+}
+
+// giveAddresses gives them back, each to the pool in the place of its own.
+func (g *guests) giveAddresses(list []netip.Addr) {
+	for i, a := range list {
+		g.pools[i].give(a)
+	}
+}

@@ -1,0 +1,38 @@
+package proto
+
+import "github.com/roced/roced/verbs"
+
+// LookDevice asks what a device is: for those who look, without a session.
+var LookDevice = command(9, "look_device", visitLookDevice, visitDeviceView)
+
+// LookDeviceRequest asks for a device, and for its GIDs from a place in their list on.
+type LookDeviceRequest struct {
+	Device string
+	From   uint32
+}
+
+// DeviceView is what a device is. The limits in Attr are those of the user who asks.
+type DeviceView struct {
+	Open bool   // it has a card; else there is Why alone
+	More bool   // GIDs than these, at most PageEntries
+	Why  string // there is no card, for people
+	Attr verbs.DeviceAttr
+	Port verbs.PortAttr
+	GIDs []verbs.GIDEntry // of a device that makes a host for each client: those of all hosts
+}
+
+func visitLookDevice(c *coder, r *LookDeviceRequest) {
+	c.text("device", nameLen, &r.Device)
+	u32(c, "from", &r.From)
+	c.reserved(4)
+}
+
+func visitDeviceView(c *coder, v *DeviceView) {
+	c.flag("open", &v.Open)
+	c.flag("more", &v.More)
+	c.reserved(6)
+	c.clipped("why", 256, &v.Why)
+	visitDevice(c, &v.Attr)
+	visitPort(c, &v.Port)
+	list(c, "gids", PageEntries, &v.GIDs, visitGID)
+}

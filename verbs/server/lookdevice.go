@@ -1,0 +1,97 @@
+package server
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/roced/roced/verbs"
+	"github.com/roced/roced/verbs/proto"
+)
+
+// describing is a Source that says what it is without a session, as a *hca.Card does. While it has no
+// card it says verbs.ErrDeviceFatal.
+type describing interface {
+	QueryDevice() (verbs.DeviceAttr, error)
+	QueryPort(verbs.QueryPortRequest) (verbs.PortAttr, error)
+	QueryGIDTable(verbs.QueryGIDTableRequest) (verbs.QueryGIDTableGrant, error)
+}
+
+// NoCardError is that a Source has no card now. It is a verbs.ErrDeviceFatal.
+type NoCardError struct {
+	Device string
+	Cause  error
+}
+
+// Error implements error.
+func (e *NoCardError) Error() string {
+	return fmt.Sprintf("%v: %s has no card now: %v", verbs.ErrDeviceFatal, e.Device, e.Cause)
+}
+
+// Unwrap gives verbs.ErrDeviceFatal and the cause.
+func (e *NoCardError) Unwrap() []error { return []error{verbs.ErrDeviceFatal, e.Cause} }
+
+// lookDevice says what a device is. That it has no card now, or that its card has failed or is being
+// closed, is part of that.
+func (c *connection) lookDevice(r proto.LookDeviceRequest) (proto.DeviceView, error) {
+	device, err := c.server.device(r.Device)
+	if err != nil {
+		return proto.DeviceView{}, err
+	}
+	source, describes := device.(describing)
+	if !describes {
+		return proto.DeviceView{}, fmt.Errorf("%w: %s tells what it is only those who open it", verbs.ErrUnsupported, device.Name())
+	}
+	view, err := view(source, int(r.From))
+	if errors.Is(err, verbs.ErrDeviceFatal) || errors.Is(err, verbs.ErrClosed) {
+		return proto.DeviceView{Why: reasonOf(err)}, nil
+	}
+	c.server.limit(&view.Attr)
+	return view, err
+}
+
+func view(source describing, from int) (v proto.DeviceView, err error) {
+	if v.Attr, err = source.QueryDevice(); err != nil {
+		return v, err
+	}
+	if v.Port, err = source.QueryPort(verbs.QueryPortRequest{Port: 1}); err != nil {
+		return v, err
+	}
+	table, err := source.QueryGIDTable(verbs.QueryGIDTableRequest{Port: 1})
+	if err != nil {
+		return v, err
+	}
+	v.Open = true
+	v.GIDs = table.Entries[min(from, len(table.Entries)):]
+	if v.More = len(v.GIDs) > proto.PageEntries; v.More {
+		v.GIDs = v.GIDs[:proto.PageEntries]
+	}
+	return v, nil
+}
+
+// reasonOf is why there is no card, in a line.
+func reasonOf(err error) string {
+	var none *NoCardError
+	if errors.As(err, &none) {
+		err = none.Cause
+	}
+	return strings.ReplaceAll(err.Error(), "\n", "; ")
+}
+
+// limit lowers a device's limits to those of a user.
+func (s *Server) limit(a *verbs.DeviceAttr) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	l := &s.limits
+	for _, one := range []struct {
+		most  *int
+		limit int
+	}{
+		{&a.MaxPD, l.PDs}, {&a.MaxMR, l.MRs}, {&a.MaxCQ, l.CQs}, {&a.MaxQP, l.QPs}, {&a.MaxAH, l.AHs}, {&a.MaxSRQ, l.SRQs},
+		{&a.MaxTotalMcastQPAttach, l.Attachments},
+	} {
+		if one.limit > 0 {
+			*one.most = min(*one.most, one.limit)
+		}
+	}
+}
