@@ -1,6 +1,7 @@
 package client
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -23,46 +24,84 @@ const dialTimeout = 10 * time.Second
 
 // Devices lists the names of the daemon's devices. Its errors are those of Dial.
 func Devices(path string) ([]string, error) {
-	_, socket, names, err := connect(path)
+	a, err := connect(context.Background(), path)
 	if err != nil {
 		return nil, err
 	}
-	return names, socket.Close()
+	return a.devices, a.socket.Close()
 }
 
 // Dial opens a device of the daemon whose socket is at path. An empty name is the daemon's only device.
-// The errors are verbs.ErrHost if there is no daemon or the socket may not be used, verbs.ErrInvalid if
-// it has no such device, verbs.ErrLimit, and verbs.ErrUnsupported for a daemon of another release.
+// The errors are verbs.ErrHost if there is no daemon, it does not answer within 10 s or the socket may not
+// be used, verbs.ErrInvalid if it has no such device, verbs.ErrLimit, and verbs.ErrUnsupported for a daemon
+// of another release.
 func Dial(path, device string) (*Client, error) {
-	conn, socket, names, err := connect(path)
+	return DialContext(context.Background(), path, device)
+}
+
+// DialContext is Dial that gives up when ctx is done: its error is ctx's cause then. A session that is
+// open already stays open.
+func DialContext(ctx context.Context, path, device string) (*Client, error) {
+	a, err := connect(ctx, path)
 	if err != nil {
 		return nil, err
 	}
-	if device == "" && len(names) == 1 {
-		device = names[0]
+	if device == "" && len(a.devices) == 1 {
+		device = a.devices[0]
 	}
-	c, err := open(conn, socket, device)
+	c, err := a.open(device)
 	if err != nil {
-		_ = socket.Close()
-		return nil, fmt.Errorf("open %q at %s: %w", device, path, err)
+		return nil, a.fail(fmt.Errorf("open %q at %s: %w", device, path, err))
 	}
 	return c, nil
 }
 
+// attempt is a connection that has no session yet. While there is none, it ends when its context is done.
+type attempt struct {
+	ctx     context.Context
+	stop    func() bool // ending with the context
+	path    string
+	socket  *net.UnixConn
+	conn    *proto.Conn
+	devices []string
+}
+
 // connect says hello.
-func connect(path string) (*proto.Conn, *net.UnixConn, []string, error) {
-	socket, err := net.DialUnix("unixpacket", nil, &net.UnixAddr{Name: path, Net: "unixpacket"})
+func connect(ctx context.Context, path string) (*attempt, error) {
+	socket, err := net.DialUnix("unixpacket", nil, &net.UnixAddr{Name: path, Net: "unixpacket"}) // it does not wait
 	if err != nil {
-		return nil, nil, nil, fmt.Errorf("%w: reach the daemon: %w; %s", verbs.ErrHost, err, hint(path, err))
+		return nil, fmt.Errorf("%w: reach the daemon: %w; %s", verbs.ErrHost, err, hint(path, err))
 	}
-	conn := proto.NewConn(socket, true)
 	_ = socket.SetDeadline(time.Now().Add(dialTimeout))
-	welcome, _, err := first(conn, proto.Hello, &proto.HelloRequest{Magic: proto.Magic, Oldest: proto.Version, Newest: proto.Version})
+	a := &attempt{ctx: ctx, path: path, socket: socket, conn: proto.NewConn(socket, true)}
+	a.stop = context.AfterFunc(ctx, func() { _ = socket.SetDeadline(time.Unix(0, 1)) })
+	welcome, _, err := first(a.conn, proto.Hello, &proto.HelloRequest{Magic: proto.Magic, Oldest: proto.Version, Newest: proto.Version})
 	if err != nil {
-		_ = socket.Close()
-		return nil, nil, nil, fmt.Errorf("greet the daemon at %s: %w", path, err)
+		return nil, a.fail(fmt.Errorf("greet the daemon at %s: %w", path, err))
 	}
-	return conn, socket, welcome.Devices, nil
+	a.devices = welcome.Devices
+	return a, nil
+}
+
+// fail ends the attempt, and says why it has failed.
+func (a *attempt) fail(err error) error {
+	a.stop()
+	_ = a.socket.Close()
+	switch {
+	case a.ctx.Err() != nil:
+		return fmt.Errorf("reach the daemon at %s: %w", a.path, context.Cause(a.ctx))
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		return fmt.Errorf("%w; it does not answer: is it stopped? systemctl status roced", err)
+	}
+	return err
+}
+
+// settle lets the connection be, whatever becomes of the context.
+func (a *attempt) settle() error {
+	if !a.stop() {
+		return context.Cause(a.ctx)
+	}
+	return a.socket.SetDeadline(time.Time{})
 }
 
 // hint says what to do when the socket cannot be reached.
@@ -72,6 +111,8 @@ func hint(path string, err error) string {
 		return "its group may use it: ls -l " + path
 	case errors.Is(err, os.ErrNotExist), errors.Is(err, unix.ECONNREFUSED):
 		return "is it running? systemctl status roced"
+	case errors.Is(err, unix.EAGAIN):
+		return "too many wait for it to answer: is it stopped? systemctl status roced"
 	}
 	return "is it a socket of roced?"
 }
@@ -118,8 +159,8 @@ func failureOf(m proto.Message) error {
 }
 
 // open makes the session.
-func open(conn *proto.Conn, socket *net.UnixConn, device string) (*Client, error) {
-	opened, ends, err := first(conn, proto.OpenDevice, &proto.OpenRequest{Device: device})
+func (a *attempt) open(device string) (*Client, error) {
+	opened, ends, err := first(a.conn, proto.OpenDevice, &proto.OpenRequest{Device: device})
 	if err == nil && len(ends) != 2 {
 		proto.CloseAll(ends)
 		err = fmt.Errorf("%w: %w: %d descriptors, not 2", verbs.ErrHost, proto.ErrMalformed, len(ends))
@@ -134,13 +175,15 @@ func open(conn *proto.Conn, socket *net.UnixConn, device string) (*Client, error
 	}
 	memory, doorbell, err := share(ends[0], opened)
 	if err == nil {
-		err = socket.SetDeadline(time.Time{})
+		if err = a.settle(); err != nil {
+			memory.unmap()
+		}
 	}
 	if err != nil {
 		signals.close()
 		return nil, err
 	}
-	c := newClient(conn, socket, device)
+	c := newClient(a.conn, a.socket, device)
 	c.memory, c.doorbell, c.signals = memory, doorbell, signals
 	c.background.Go(c.receive)
 	runtime.AddCleanup(c, shared.unmap, memory)

@@ -74,7 +74,7 @@ func (a *arena) cut(size int) (piece, fresh []byte, err error) {
 	length := pages(size)
 	i := slices.IndexFunc(a.free, func(e extent) bool { return e.to-e.from >= length })
 	if i < 0 {
-		return nil, nil, fmt.Errorf("%w: %d bytes of memory; the session has %d in all", verbs.ErrLimit, size, len(a.memory))
+		return nil, nil, a.noRoom(size)
 	}
 	from := a.free[i].from
 	to := from + length
@@ -91,6 +91,14 @@ func (a *arena) cut(size int) (piece, fresh []byte, err error) {
 	piece = a.memory[from:to:to]
 	a.pieces[&piece[0]] = from
 	return piece, fresh, nil
+}
+
+// noRoom is that a piece does not fit. The arena is as large as all that the user may have, or as any is.
+func (a *arena) noRoom(size int) error {
+	if len(a.memory) < maxArena {
+		return fmt.Errorf("%w: %d bytes of memory; the user may have %d, in all programs", verbs.ErrLimit, size, len(a.memory))
+	}
+	return fmt.Errorf("%w: %d bytes of memory; a session has room for %d, and what is free is in pieces", verbs.ErrLimit, size, len(a.memory))
 }
 
 // Free implements hca.Memory.

@@ -94,22 +94,12 @@ func checkMemory(f *facts) []finding {
 		"ulimit -l, LimitMEMLOCK= in a unit, or CAP_IPC_LOCK")
 }
 
-func checkService(f *facts) []finding {
-	switch {
-	case f.service == nil:
-		return ok("service", "runs; devices: "+strings.Join(f.devices, ", "))
-	case errors.Is(f.service, unix.EACCES):
-		return says("service", warning, "runs, and does not let this user in", "usermod -aG roced USER, and log in again")
-	case errors.Is(f.service, unix.ENOENT), errors.Is(f.service, unix.ECONNREFUSED):
-		return says("service", note, "does not run", "systemctl start roced, if programs are to share devices")
-	}
-	return says("service", warning, f.service.Error(), "journalctl -u roced")
-}
-
 func checkInterface(f *facts) []finding {
 	switch {
 	case f.name == "":
 		return says("interface", note, "none was named", "roced doctor -d eth0 looks at one")
+	case f.found != nil && f.offers(f.name):
+		return ok(f.name, "is a device of the service, and no interface here; roced show dev shows it")
 	case f.found != nil:
 		return says(f.name, problem, "there is no such interface: "+f.found.Error(), "ip link; --netns names another namespace")
 	}

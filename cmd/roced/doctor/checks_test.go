@@ -6,7 +6,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/roced/roced/cmd/roced/internal/daemon"
 	"github.com/roced/roced/internal/capability"
+	"github.com/roced/roced/verbs"
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 )
@@ -15,7 +17,7 @@ import (
 func healthy() *facts {
 	link := &netlink.Device{LinkAttrs: netlink.LinkAttrs{Name: "eth0", MTU: 4200, RawFlags: unix.IFF_UP | unix.IFF_RUNNING, EncapType: "ether"}}
 	return &facts{
-		release: "6.12.1-amd64", locked: leastLocked, devices: []string{"eth0"}, name: "eth0", link: link, base: link,
+		release: "6.12.1-amd64", locked: leastLocked, devices: []daemon.Device{{Name: "eth0", Why: "no such device"}}, name: "eth0", link: link, base: link,
 		addresses: []netip.Addr{netip.MustParseAddr("10.0.0.1")}, features: xdpFeatures{true, xdpBasic | xdpRedirect | xskZeroCopy | rxSG},
 		queues: 1, groupLimit: 20, listened: 1, queries: map[string]bool{igmp: true, mld: true},
 	}
@@ -48,6 +50,7 @@ func TestFaults(t *testing.T) {
 		{"locked memory", func(f *facts) { f.locked = 8 << 20 }, warning, "8192 KiB may be locked", "LimitMEMLOCK"},
 		{"no service", func(f *facts) { f.service = unix.ENOENT }, note, "does not run", "systemctl start"},
 		{"service not for this user", func(f *facts) { f.service = unix.EACCES }, warning, "does not let", "usermod -aG"},
+		{"service stopped", func(f *facts) { f.service = errNoAnswer }, warning, "does not answer", "stopped"},
 		{"service fails", func(f *facts) { f.service = errors.New("odd") }, warning, "odd", "journalctl"},
 		{"no interface named", func(f *facts) { f.name, f.link = "", nil }, note, "none was named", "-d eth0"},
 		{"no interface", func(f *facts) { f.found, f.link = unix.ENODEV, nil }, problem, "no such interface", "ip link"},
@@ -62,6 +65,10 @@ func TestFaults(t *testing.T) {
 		{"MTU 1000", func(f *facts) { attrs(f).MTU = 1000 }, warning, "1000: RDMA MTU 512", "mtu 1104"},
 		{"MTU 300", func(f *facts) { attrs(f).MTU = 300 }, problem, "too small", "mtu 1500"},
 		{"XDP program", func(f *facts) { attrs(f).Xdp = &netlink.LinkXdp{Attached: true, ProgId: 7} }, note, "program 7 is attached", "bpftool prog show id 7"},
+		{"XDP program beside another namespace's eth0", func(f *facts) {
+			attrs(f).Xdp, attrs(f).Index = &netlink.LinkXdp{Attached: true, ProgId: 7}, 3
+			f.devices = []daemon.Device{{Name: "eth0", Attr: verbs.DeviceAttr{Name: "eth0"}, GIDs: []verbs.GIDEntry{{IfIndex: 4}}}}
+		}, note, "program 7 is attached", "bpftool"},
 		{"XDP not known", func(f *facts) { f.features = xdpFeatures{} }, note, "does not say", "roced perf"},
 		{"no native XDP", func(f *facts) { f.features.bits = 0 }, note, "no native XDP", ""},
 		{"no zero-copy", func(f *facts) { f.features.bits &^= xskZeroCopy }, note, "without zero-copy", ""},
@@ -102,10 +109,18 @@ func TestFaults(t *testing.T) {
 // TestNoFault: what looks like a fault and is none.
 func TestNoFault(t *testing.T) {
 	for name, change := range map[string]func(*facts){
-		"a bridge that asks":       func(f *facts) { f.bridge = &bridge{"br0", true, true} },
-		"a bridge that floods":     func(f *facts) { f.bridge = &bridge{"br0", false, false} },
-		"tags taken, and no VLAN":  func(f *facts) { f.offloads = map[string]bool{vlanOffload: true} },
-		"rules that let IGMP out":  func(f *facts) { f.rules = ":OUTPUT DROP [0:0]\n-A OUTPUT -p igmp -j ACCEPT\n" },
+		"a bridge that asks":      func(f *facts) { f.bridge = &bridge{"br0", true, true} },
+		"a bridge that floods":    func(f *facts) { f.bridge = &bridge{"br0", false, false} },
+		"tags taken, and no VLAN": func(f *facts) { f.offloads = map[string]bool{vlanOffload: true} },
+		"rules that let IGMP out": func(f *facts) { f.rules = ":OUTPUT DROP [0:0]\n-A OUTPUT -p igmp -j ACCEPT\n" },
+		"the service's program": func(f *facts) {
+			f.link.Attrs().Xdp, f.link.Attrs().Index = &netlink.LinkXdp{Attached: true, ProgId: 7}, 3
+			f.devices = []daemon.Device{{Name: "roce0", Attr: verbs.DeviceAttr{Name: "eth0"}, GIDs: []verbs.GIDEntry{{IfIndex: 3}}}}
+		},
+		"a device of the service": func(f *facts) {
+			f.name, f.found, f.link = "loop", unix.ENODEV, nil
+			f.devices = []daemon.Device{{Name: "loop"}}
+		},
 		"a rule for another port":  func(f *facts) { f.rules = "udp dport 14791 drop" },
 		"queues not to be counted": func(f *facts) { f.queues = 0 },
 	} {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/roced/roced/cmd/roced/internal/card"
 	"github.com/roced/roced/cmd/roced/internal/cli"
+	"github.com/roced/roced/cmd/roced/internal/daemon"
 	"github.com/roced/roced/verbs/client"
 	"github.com/roced/roced/verbs/hca"
 	"github.com/spf13/cobra"
@@ -33,7 +34,8 @@ firewall and switches. Each line says what was seen, and below it what to do:
 
 Nothing is changed or opened. Without root some of it cannot be seen. --listen waits for
 the questions that a querier asks switches' and hosts' memberships with; as these come
-every 125 seconds by default, 130s shows whether there is one.`
+every 125 seconds by default, 130s shows whether there is one. When it is stopped, it
+prints what it has found until then.`
 
 // New is the command.
 func New() *cobra.Command {
@@ -54,7 +56,10 @@ func New() *cobra.Command {
 	f := cmd.Flags()
 	f.SortFlags = false
 	o.InterfaceFlags.Add(f)
-	f.StringVar(&o.socket, "socket", client.DefaultPath, "`path` of the service's socket")
+	o.socket = client.DefaultPath
+	daemon.AddSocket(f, &o.socket, "daemon", "`socket` of the service")
+	f.StringVar(&o.socket, "socket", client.DefaultPath, "as --daemon, its former name")
+	_ = f.MarkHidden("socket") // there is one
 	f.DurationVar(&o.listen, "listen", 0, "`time` to listen for IGMP and MLD queries")
 	f.BoolVarP(&o.json, "json", "j", false, "JSON")
 	return cmd
@@ -67,7 +72,7 @@ func (o *options) run(ctx context.Context, out io.Writer) error {
 	var list []finding
 	err := hca.RunIn(o.Path(), func() error {
 		list = checks(look(ctx, o.Device, o.socket, o.listen))
-		return ctx.Err()
+		return nil
 	})
 	if err != nil {
 		return err
@@ -78,6 +83,9 @@ func (o *options) run(ctx context.Context, out io.Writer) error {
 	}
 	if err := show(out, list); err != nil {
 		return err
+	}
+	if ctx.Err() != nil { // what it has found is there, though not all
+		return context.Cause(ctx)
 	}
 	if n := problems(list); n > 0 {
 		return fmt.Errorf("%s, see above", cli.Several(n, "problem"))

@@ -4,6 +4,7 @@ import (
 	"net/netip"
 	"time"
 
+	"github.com/roced/roced/cmd/roced/internal/daemon"
 	"github.com/roced/roced/internal/capability"
 	"github.com/vishvananda/netlink"
 )
@@ -14,7 +15,7 @@ type facts struct {
 	xdpSocket error  // of opening an AF_XDP socket
 	missing   []capability.Capability
 	locked    uint64 // bytes that may be locked; all if CAP_IPC_LOCK is held
-	devices   []string
+	devices   []daemon.Device
 	service   error // of asking a service for its devices
 
 	name  string // of the interface

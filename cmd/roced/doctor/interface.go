@@ -81,6 +81,9 @@ func checkAttached(f *facts) []finding {
 		return nil
 	}
 	name := f.base.Attrs().Name
+	if holder := f.holder(); holder != "" {
+		return ok(f.name+" XDP", fmt.Sprintf("program %d on %s is that of the service, whose device %s has the interface", x.ProgId, name, holder))
+	}
 	return says(f.name+" XDP", note, fmt.Sprintf("program %d is attached to %s: a roced holds the interface, or another program does", x.ProgId, name),
 		fmt.Sprintf("bpftool prog show id %d; an interface has one at a time", x.ProgId))
 }

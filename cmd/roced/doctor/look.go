@@ -9,8 +9,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/roced/roced/cmd/roced/internal/daemon"
 	"github.com/roced/roced/internal/capability"
-	"github.com/roced/roced/verbs/client"
 	"github.com/roced/roced/verbs/hca"
 	"github.com/safchain/ethtool"
 	"github.com/vishvananda/netlink"
@@ -22,7 +22,8 @@ import (
 // seen is left out; name may be empty.
 func look(ctx context.Context, name, socket string, listen time.Duration) *facts {
 	f := &facts{name: name}
-	f.lookAtHost(socket)
+	f.lookAtHost()
+	f.lookAtService(ctx, socket)
 	if name == "" {
 		return f
 	}
@@ -32,12 +33,14 @@ func look(ctx context.Context, name, socket string, listen time.Duration) *facts
 	f.lookAtInterface()
 	f.lookAtGroups()
 	f.rules = readRules(ctx)
-	f.listened = listen
 	f.queries = listenForQueries(ctx, f.link.Attrs().Index, listen)
+	if ctx.Err() == nil { // else it was not as long as that
+		f.listened = listen
+	}
 	return f
 }
 
-func (f *facts) lookAtHost(socket string) {
+func (f *facts) lookAtHost() {
 	var name unix.Utsname
 	if unix.Uname(&name) == nil {
 		f.release = unix.ByteSliceToString(name.Release[:])
@@ -51,7 +54,26 @@ func (f *facts) lookAtHost(socket string) {
 	if f.locked = ^uint64(0); !capability.IPCLock.Held() && unix.Getrlimit(unix.RLIMIT_MEMLOCK, &limit) == nil {
 		f.locked = limit.Cur
 	}
-	f.devices, f.service = client.Devices(socket)
+}
+
+// lookAtService asks the service what it has. It ends with ctx.
+func (f *facts) lookAtService(ctx context.Context, socket string) {
+	c, err := daemon.Dial(ctx, socket)
+	if ctx.Err() != nil {
+		err = errNoAnswer
+	}
+	if f.service = err; err != nil {
+		return
+	}
+	defer c.Close()
+	for _, name := range c.Devices {
+		d, err := c.Look(name)
+		if err != nil {
+			f.service = err
+			return
+		}
+		f.devices = append(f.devices, d)
+	}
 }
 
 func (f *facts) lookAtInterface() {

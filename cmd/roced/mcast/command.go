@@ -141,7 +141,7 @@ func (o *options) check(cmd *cobra.Command, group string) (err error) {
 }
 
 func (o *options) run(cmd *cobra.Command) error {
-	d, err := o.Open(hca.WithMembership(o.membership.MembershipMethod))
+	d, err := o.Open(cmd.Context(), hca.WithMembership(o.membership.MembershipMethod))
 	if err != nil {
 		return err
 	}

@@ -85,7 +85,7 @@ func (o *options) addFlags(cmd *cobra.Command) {
 }
 
 func (o *options) run(cmd *cobra.Command) error {
-	d, err := o.Open()
+	d, err := o.Open(cmd.Context())
 	if err != nil {
 		return err
 	}

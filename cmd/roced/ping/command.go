@@ -100,7 +100,7 @@ func (o *options) validate() error {
 }
 
 func (o *options) run(cmd *cobra.Command) error {
-	d, err := o.Open()
+	d, err := o.Open(cmd.Context())
 	if err != nil {
 		return err
 	}

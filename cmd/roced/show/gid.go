@@ -53,8 +53,7 @@ func newGIDCommand() *cobra.Command {
 	f := cmd.Flags()
 	f.SortFlags = false
 	o.InterfaceFlags.Add(f)
-	f.StringVar(&o.socket, "daemon", "", "`socket` of a daemon: list the GIDs of its devices, or of the one that -d names, instead")
-	f.Lookup("daemon").NoOptDefVal = client.DefaultPath
+	daemon.AddSocket(f, &o.socket, "daemon", "`socket` of a daemon, such as "+client.DefaultPath+": list the GIDs of its devices, or of the one that -d names, instead")
 	f.BoolVarP(&o.json, "json", "j", false, "JSON")
 	return cmd
 }

@@ -3,11 +3,8 @@ package show
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
-	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/roced/roced/cmd/roced/internal/cli"
@@ -48,7 +45,7 @@ func (o *listOptions) add(cmd *cobra.Command) {
 func (n *noun) command() *cobra.Command {
 	o := &listOptions{}
 	cmd := &cobra.Command{
-		Use: n.use, Short: n.short, Long: n.help, Args: cli.NoArguments,
+		Use: n.use, Short: n.short, Long: n.help, Args: o.takeInterval,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if o.watch < 0 || cmd.Flags().Changed("watch") && o.watch == 0 {
 				return cli.Usage(fmt.Errorf("--watch %v: an interval is more than 0, as --watch=2s", o.watch))
@@ -63,6 +60,18 @@ func (n *noun) command() *cobra.Command {
 	return cmd
 }
 
+// takeInterval takes the interval of "--watch 2s", which is written apart; --watch needs none, so that it
+// looks like an argument.
+func (o *listOptions) takeInterval(cmd *cobra.Command, args []string) error {
+	if len(args) == 1 && cmd.Flags().Changed("watch") && o.watch == watchEvery {
+		if interval, err := time.ParseDuration(args[0]); err == nil {
+			o.watch = interval
+			return nil
+		}
+	}
+	return cli.NoArguments(cmd, args)
+}
+
 // run shows the list once, or until ctx is done.
 func (o *listOptions) run(ctx context.Context, n *noun, out io.Writer) error {
 	c, err := daemon.Dial(ctx, o.Socket)
@@ -70,6 +79,11 @@ func (o *listOptions) run(ctx context.Context, n *noun, out io.Writer) error {
 		return err
 	}
 	defer c.Close()
+	if o.watch > 0 && !o.json && cli.IsTerminal(out) {
+		screen := openScreen(out)
+		defer screen.close()
+		out = screen
+	}
 	for {
 		rows, err := n.rows(c, o)
 		if ctx.Err() != nil && o.watch > 0 {
@@ -89,9 +103,6 @@ func (o *listOptions) run(ctx context.Context, n *noun, out io.Writer) error {
 	}
 }
 
-// clearScreen moves a terminal's cursor to the top, and clears what is there.
-const clearScreen = "\x1b[H\x1b[2J\x1b[3J"
-
 func (o *listOptions) write(out io.Writer, n *noun, rows []row) error {
 	if o.json {
 		if rows == nil {
@@ -99,28 +110,10 @@ func (o *listOptions) write(out io.Writer, n *noun, rows []row) error {
 		}
 		return json.NewEncoder(out).Encode(rows)
 	}
-	text, err := table(n.header, rows)
-	switch {
-	case err != nil:
-		return err
-	case o.watch > 0 && cli.IsTerminal(out):
-		text = clearScreen + text
-	case o.watch > 0:
+	text := table(n.header, rows)
+	if _, is := out.(*screen); o.watch > 0 && !is {
 		text += "\n"
 	}
-	_, err = io.WriteString(out, text)
+	_, err := io.WriteString(out, text)
 	return err
-}
-
-// table is a header, and a line for each row, in columns.
-func table(header []string, rows []row) (string, error) {
-	var b strings.Builder
-	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
-	_, err := fmt.Fprintln(w, strings.Join(header, "\t"))
-	for _, r := range rows {
-		_, failed := fmt.Fprintln(w, daemon.Printable(strings.Join(r.cells(), "\t")))
-		err = errors.Join(err, failed)
-	}
-	err = errors.Join(err, w.Flush())
-	return b.String(), err
 }

@@ -1,11 +1,14 @@
 package card
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
-	"slices"
 
+	"github.com/roced/roced/cmd/roced/internal/daemon"
+	"github.com/roced/roced/verbs"
 	"github.com/roced/roced/verbs/client"
 	"github.com/roced/roced/verbs/hca"
 	"github.com/spf13/pflag"
@@ -27,8 +30,7 @@ var ownFlags = []string{"xdp", "tx", "copy", "zerocopy", "membership"}
 // Add adds the flag to a command's.
 func (d *DaemonFlags) Add(f *pflag.FlagSet) {
 	d.flags = f
-	f.StringVar(&d.Daemon, "daemon", "", "`socket` of the daemon whose device to use, "+client.DefaultPath+" without a value; by itself the daemon there is used if it has the interface, and none keeps from that")
-	f.Lookup("daemon").NoOptDefVal = client.DefaultPath
+	daemon.AddSocket(f, &d.Daemon, "daemon", "`socket` of the daemon whose device to use; by itself that at "+client.DefaultPath+" is used if it has the interface, and \""+noDaemon+"\" keeps from that", noDaemon)
 }
 
 // isAsked reports whether a daemon's device is asked for.
@@ -69,21 +71,21 @@ func (c *Flags) daemons() []string {
 
 // openShared opens the device of a daemon that has the interface, which is why the own process cannot
 // open it, or need not be able to. Without such a daemon it gives that failure.
-func (c *Flags) openShared(failed error) (*Device, error) {
+func (c *Flags) openShared(ctx context.Context, failed error) (*Device, error) {
 	if !errors.Is(failed, unix.EBUSY) && !errors.Is(failed, unix.EPERM) {
 		return nil, failed
 	}
 	for _, path := range c.daemons() {
-		names, err := client.Devices(path)
+		d, err := Connect(ctx, path, c.Device, c.Log)
 		switch {
-		case errors.Is(err, unix.EACCES):
+		case err != nil && ctx.Err() != nil:
+			return nil, err
+		case errors.Is(err, unix.EACCES), errors.Is(err, os.ErrDeadlineExceeded):
 			return nil, fmt.Errorf("%w; the daemon may have it: %w", failed, err)
-		case err != nil || !slices.Contains(names, c.Device):
+		case errors.Is(err, verbs.ErrHost), errors.Is(err, verbs.ErrInvalid): // no daemon, or no such device
 			continue
-		}
-		d, err := Connect(path, c.Device, c.Log)
-		if err != nil {
-			return nil, fmt.Errorf("%w; the daemon has one of this name: %w", failed, err)
+		case err != nil:
+			return nil, fmt.Errorf("%w; the daemon may have one of this name: %w", failed, err)
 		}
 		if c.isSame(d) {
 			c.Log.Info("the daemon has the interface: its device is used", "device", c.Device, "socket", path)

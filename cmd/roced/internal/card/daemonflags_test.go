@@ -61,7 +61,7 @@ func TestOpenFindsTheDaemon(t *testing.T) {
 	holder, stranger := daemonIn(t, hosts.A), filepath.Join(t.TempDir(), "none")
 	f := flagsOf(t, hosts.A, "")
 	f.sockets = []string{stranger, holder}
-	d, err := f.Open()
+	d, err := f.Open(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -74,16 +74,16 @@ func TestOpenFindsTheDaemon(t *testing.T) {
 	for _, args := range []string{"--xdp native", "--tx trains", "--copy", "--daemon=none"} {
 		f := flagsOf(t, hosts.A, args)
 		f.sockets = []string{holder}
-		if _, err := f.Open(); !errors.Is(err, unix.EBUSY) {
+		if _, err := f.Open(t.Context()); !errors.Is(err, unix.EBUSY) {
 			t.Errorf("%q: %v, want EBUSY", args, err)
 		}
 	}
 	f = flagsOf(t, hosts.B, "") // a free interface of the same name
 	f.sockets = []string{holder}
-	if d, err = f.Open(); err != nil || d.Daemon != "" {
+	if d, err = f.Open(t.Context()); err != nil || d.Daemon != "" {
 		t.Fatalf("a free interface: %v, of the daemon %q", err, d.Daemon)
 	}
-	if _, err := f.Open(); !errors.Is(err, unix.EBUSY) { // it is not free any more, and the daemon has another
+	if _, err := f.Open(t.Context()); !errors.Is(err, unix.EBUSY) { // it is not free any more, and the daemon has another
 		t.Errorf("the other namespace's eth0 is taken for this one's: %v", err)
 	}
 	if err := d.Close(); err != nil {
@@ -101,7 +101,7 @@ func TestOpenOfADaemonThatRefuses(t *testing.T) {
 	}
 	f.sockets = []string{socket}
 	for _, failed := range []error{unix.EBUSY, unix.ENODEV} {
-		if _, err := f.openShared(failed); !errors.Is(err, failed) {
+		if _, err := f.openShared(t.Context(), failed); !errors.Is(err, failed) {
 			t.Errorf("%v instead of %v", err, failed)
 		}
 	}
@@ -117,7 +117,7 @@ func TestDaemonFlag(t *testing.T) {
 	if err := f.Check(); err != nil {
 		t.Error(err)
 	}
-	d, err := f.Open()
+	d, err := f.Open(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -132,7 +132,7 @@ func TestDaemonFlag(t *testing.T) {
 		t.Error(err)
 	}
 	f.Device = "nope"
-	if _, err := f.Open(); !errors.Is(err, verbs.ErrInvalid) || !strings.Contains(err.Error(), `there are ["eth0"]`) {
+	if _, err := f.Open(t.Context()); !errors.Is(err, verbs.ErrInvalid) || !strings.Contains(err.Error(), `there are ["eth0"]`) {
 		t.Errorf("a device that the daemon has not: %v", err)
 	}
 	f = flagsOf(t, hosts.A, "--xdp generic --daemon="+socket)

@@ -1,6 +1,7 @@
 package card
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -49,9 +50,9 @@ func Open(name, namespace string, log *slog.Logger, options ...hca.Option) (*Dev
 
 // Connect opens a device of the daemon at a socket; its only one if name is empty. The Device has the
 // counters of the daemon's card, on which there may be other programs, and none of an interface, which
-// may be in another network namespace.
-func Connect(socket, name string, log *slog.Logger) (*Device, error) {
-	session, err := client.Dial(socket, name)
+// may be in another network namespace. When ctx is done it gives up.
+func Connect(ctx context.Context, socket, name string, log *slog.Logger) (*Device, error) {
+	session, err := client.DialContext(ctx, socket, name)
 	if err != nil {
 		return nil, err
 	}

@@ -1,6 +1,7 @@
 package card
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -42,16 +43,16 @@ func (c *Flags) Check() error {
 // Open opens the daemon's device if --daemon names one. Else it makes a card, or, if that cannot be
 // because a daemon has the interface, opens that daemon's device; not if a flag is given that is about
 // a card of the own process.
-func (c *Flags) Open(options ...hca.Option) (*Device, error) {
+func (c *Flags) Open(ctx context.Context, options ...hca.Option) (*Device, error) {
 	if c.isAsked() {
-		return Connect(c.Daemon, c.Device, c.Log)
+		return Connect(ctx, c.Daemon, c.Device, c.Log)
 	}
 	if err := c.Enter(); err != nil {
 		return nil, err
 	}
 	d, err := Open(c.Device, c.Path(), c.Log, append(options, c.Options()...)...)
 	if err != nil && c.mayShare() {
-		return c.openShared(err)
+		return c.openShared(ctx, err)
 	}
 	return d, err
 }

@@ -21,29 +21,41 @@ type Connection struct {
 	socket  *net.UnixConn
 	conn    *proto.Conn
 	lastID  uint32
+	stop    func() bool  // ending with the context
+	ended   func() error // why it has ended with the context; nil if it has not
 }
 
 // greetTimeout is how long the daemon may take to answer.
 const greetTimeout = 10 * time.Second
 
-// Dial connects to the daemon whose socket is at path, until ctx is done.
+// Dial connects to the daemon whose socket is at path. When ctx is done, the connection ends, and whoever
+// waits gets its cause.
 func Dial(ctx context.Context, path string) (*Connection, error) {
-	socket, err := net.DialUnix("unixpacket", nil, &net.UnixAddr{Name: path, Net: "unixpacket"})
+	socket, err := net.DialUnix("unixpacket", nil, &net.UnixAddr{Name: path, Net: "unixpacket"}) // it does not wait
 	if err != nil {
 		return nil, fmt.Errorf("reach the daemon: %w; %s", err, hint(path, err))
 	}
-	c := &Connection{path: path, socket: socket, conn: proto.NewConn(socket, true)}
+	c := &Connection{path: path, socket: socket, conn: proto.NewConn(socket, true), ended: func() error { return context.Cause(ctx) }}
 	_ = socket.SetDeadline(time.Now().Add(greetTimeout))
-	welcome, err := ask(c, proto.Hello, proto.HelloRequest{Magic: proto.Magic, Oldest: proto.Version, Newest: proto.Version})
-	if err == nil {
-		err = socket.SetDeadline(time.Time{})
+	c.stop = context.AfterFunc(ctx, func() { _ = socket.Close() })
+	if err := c.greet(); err != nil {
+		return nil, errors.Join(err, c.Close())
 	}
-	if err != nil {
-		return nil, errors.Join(fmt.Errorf("greet the daemon at %s: %w", path, err), c.Close())
+	return c, nil
+}
+
+func (c *Connection) greet() error {
+	welcome, err := ask(c, proto.Hello, proto.HelloRequest{Magic: proto.Magic, Oldest: proto.Version, Newest: proto.Version})
+	switch {
+	case c.ended() != nil:
+		return c.ended()
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		return fmt.Errorf("the daemon at %s does not answer: is it stopped? systemctl status roced (%w)", c.path, err)
+	case err != nil:
+		return fmt.Errorf("greet the daemon at %s: %w", c.path, err)
 	}
 	c.Devices = welcome.Devices
-	context.AfterFunc(ctx, func() { _ = socket.Close() })
-	return c, nil
+	return c.socket.SetDeadline(time.Time{})
 }
 
 // hint says what to do when the socket cannot be reached.
@@ -53,12 +65,15 @@ func hint(path string, err error) string {
 		return "its group may use it: ls -l " + path
 	case errors.Is(err, os.ErrNotExist), errors.Is(err, unix.ECONNREFUSED):
 		return "is it running? systemctl status roced; --daemon names another socket"
+	case errors.Is(err, unix.EAGAIN):
+		return "too many wait for it to answer: is it stopped? systemctl status roced"
 	}
 	return "is it a socket of roced?"
 }
 
 // Close ends the connection.
 func (c *Connection) Close() error {
+	c.stop()
 	if err := c.socket.Close(); !errors.Is(err, net.ErrClosed) {
 		return err
 	}
@@ -87,6 +102,11 @@ func ask[Q, G any](c *Connection, command proto.Command[Q, G], request Q) (grant
 
 // askRights is ask for a command whose answer carries descriptors.
 func askRights[Q, G any](c *Connection, command proto.Command[Q, G], request Q) (grant G, descriptors []int, err error) {
+	defer func() {
+		if err != nil && c.ended() != nil {
+			err = c.ended()
+		}
+	}()
 	c.lastID++
 	packet, err := command.EncodeRequest(c.lastID, &request)
 	if err != nil {

@@ -1,6 +1,10 @@
 package daemon
 
 import (
+	"fmt"
+	"slices"
+	"strings"
+
 	"github.com/roced/roced/verbs/client"
 	"github.com/spf13/pflag"
 )
@@ -14,5 +18,39 @@ type Flags struct {
 // Add adds the flags to a command's.
 func (s *Flags) Add(f *pflag.FlagSet) {
 	f.StringVarP(&s.Device, "device", "d", "", "`name` of the one device to look at (default all)")
-	f.StringVar(&s.Socket, "daemon", client.DefaultPath, "`socket` of the daemon")
+	s.Socket = client.DefaultPath
+	AddSocket(f, &s.Socket, "daemon", "`socket` of the daemon")
 }
+
+// AddSocket adds a flag with the path of a daemon's socket, or one of some words. It always takes a value:
+// --daemon PATH and --daemon=PATH are the same in all commands.
+func AddSocket(f *pflag.FlagSet, path *string, name, usage string, words ...string) {
+	f.Var(&socketValue{path, words}, name, usage)
+}
+
+// socketValue is the value of such a flag. A path has a slash, so that what was meant for something else
+// is not taken for one.
+type socketValue struct {
+	path  *string
+	words []string
+}
+
+// Set implements pflag.Value.
+func (v *socketValue) Set(text string) error {
+	if !strings.Contains(text, "/") && !slices.Contains(v.words, text) {
+		return fmt.Errorf("write the path of a socket, such as %s or ./roced.sock", client.DefaultPath)
+	}
+	*v.path = text
+	return nil
+}
+
+// String implements pflag.Value.
+func (v *socketValue) String() string {
+	if v.path == nil {
+		return ""
+	}
+	return *v.path
+}
+
+// Type implements pflag.Value.
+func (v *socketValue) Type() string { return "socket" }
