@@ -19,6 +19,9 @@ const (
 // the card and counted, or flushed. Completions of signaled ones are in the CQ then. It is the way
 // to learn that unsignaled requests were sent and that their slots are free (see ErrQueueFull).
 // ErrState in SQD, in which the card sends nothing.
+//
+// It says nothing of whether the device still works: when that has failed, requests that the card had
+// taken are carried out or flushed, and nil says so; ErrDeviceFatal is for those that it will not take.
 func (q *QP) Drain(ctx context.Context) error {
 	if err := checkContext(ctx); err != nil {
 		return fmt.Errorf("drain QP: %w", err)

@@ -3,7 +3,7 @@ package verbs
 import "github.com/roced/roced/datapath/ring"
 
 // The numbers of libibverbs, by its names. They are defined and documented in datapath/ring
-// (go doc ./datapath/ring WCStatus).
+// (go doc github.com/roced/roced/datapath/ring.EventType, and so for each).
 type (
 	Opcode         = ring.Opcode         // ibv_wr_opcode: the operation of a send work request
 	SendFlags      = ring.SendFlags      // ibv_send_flags

@@ -258,7 +258,8 @@ const (
 	ReregChangeAccess      ReregFlags = 1 << 2
 )
 
-// EventType is the kind of an asynchronous event (ibv_event_type).
+// EventType is the kind of an asynchronous event (ibv_event_type). As there, the zero EventType is
+// EventCQErr, also in the event that comes with an error and is none.
 type EventType uint8
 
 // The events.

@@ -136,11 +136,19 @@ type portView struct {
 	rdma wire.MTU
 }
 
+func (card *Card) logTrains(now *portView) {
+	log := card.log.With("device", card.Name(), "in_trains", now.trains.Use)
+	if now.noTrains != "" {
+		log = log.With("because", now.noTrains)
+	}
+	log.Info("bursts leave the interface")
+}
+
 // report logs changes since the last look, and makes events of them.
 func (card *Card) report(was portView, gids bool, tooSmall error) {
 	now := card.portNow()
 	if was.mtu == 0 || was.trains.Use != now.trains.Use {
-		card.log.Info("bursts leave the interface", "device", card.Name(), "in_trains", now.trains.Use, "because", now.noTrains)
+		card.logTrains(&now)
 	}
 	if was.mtu == 0 {
 		return // the first look

@@ -19,6 +19,7 @@ const (
 	DeviceEvent  EventKind = 3 // Type, of the daemon's device
 	ObjectEvent  EventKind = 4 // Type, of a client's object
 	QPFailed     EventKind = 5 // the card has moved a QP to SQE or ERR: State
+	DeviceOpened EventKind = 6 // the daemon's device has a card: for the first time, or again
 )
 
 // Events are what has happened, in its order.

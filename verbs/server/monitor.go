@@ -199,3 +199,8 @@ func (c *connection) observe(device string) func(hca.ObjectEvent) {
 func (s *Server) NoteDeviceEvent(device string, event verbs.EventType) {
 	s.monitors.put(proto.Event{Kind: proto.DeviceEvent, Device: device, Type: event})
 }
+
+// NoteDeviceOpened tells monitors that a device has a card.
+func (s *Server) NoteDeviceOpened(device string) {
+	s.monitors.put(proto.Event{Kind: proto.DeviceOpened, Device: device})
+}

@@ -13,7 +13,7 @@ import (
 type event struct {
 	Time    time.Time `json:"time,omitzero"`
 	Device  string    `json:"ifname,omitempty"`
-	What    string    `json:"event"`            // client_opened, client_closed, device, object, qp_state, lost
+	What    string    `json:"event"`            // client_opened, client_closed, device, device_opened, object, qp_state, lost
 	Name    string    `json:"name,omitempty"`   // of the event of a device or an object; a QP's state
 	Object  string    `json:"object,omitempty"` // cq, qp, srq
 	Number  uint32    `json:"number,omitempty"` // lqpn, cqn, srqn
@@ -27,6 +27,7 @@ type event struct {
 // kinds are the names of kinds of events.
 var kinds = map[proto.EventKind]string{
 	proto.ClientOpened: "client_opened", proto.ClientClosed: "client_closed", proto.DeviceEvent: "device", proto.ObjectEvent: "object", proto.QPFailed: "qp_state",
+	proto.DeviceOpened: "device_opened",
 }
 
 var objects = map[proto.ObjectKind]string{proto.CQs: "cq", proto.QPs: "qp", proto.SRQs: "srq"}
@@ -62,6 +63,8 @@ func (e *event) String() string {
 		text = whose + " has gone"
 	case "device":
 		text = e.Name
+	case "device_opened":
+		text = "is open: programs can use it"
 	case "object":
 		text = fmt.Sprintf("%s of %s: %s", e.object(), whose, e.Name)
 	case "qp_state":

@@ -20,7 +20,7 @@ type options struct {
 const help = `Prints what happens at the daemon, a line an event, until Ctrl-C or the daemon's end:
 
 - programs that open a device, and that close it or end;
-- events of devices: link up and down, addresses, MTU, failure;
+- events of devices: link up and down, addresses, MTU, failure, and that one is open (again);
 - events of programs' objects: a completion queue that is overrun, a queue pair that fails or
   has ended, a limit of a shared receive queue; and queue pairs that the card moves to SQE or ERR.
 

@@ -66,6 +66,7 @@ func TestLines(t *testing.T) {
 	}{
 		{proto.Event{Kind: proto.ClientOpened, Client: 3, PID: 7, UID: 4294967294, Command: "x", Device: "eth0"}, "  eth0  client 3 (x, pid 7, 4294967294) has opened the device"},
 		{proto.Event{Kind: proto.DeviceEvent, Type: 10, Device: "eth0"}, "  eth0  " + newEvent(&proto.Event{Kind: proto.DeviceEvent, Type: 10}).Name},
+		{proto.Event{Kind: proto.DeviceOpened, Device: "eth0"}, "  eth0  is open"},
 		{proto.Event{Kind: proto.ObjectEvent, Object: proto.SRQs, Number: 4, Client: 3, PID: 7, UID: 4294967294, Command: "x", Type: 15}, "SRQ 4 of client 3 (x, pid 7, 4294967294): "},
 		{proto.Event{Kind: proto.QPFailed, Object: proto.QPs, Number: 4, Client: 3, PID: 7, UID: 4294967294, Command: "x", State: 5}, "QP 0x000004 of client 3 (x, pid 7, 4294967294) is in SQE"},
 	} {

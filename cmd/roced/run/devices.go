@@ -45,6 +45,7 @@ func (s *devices) add(ctx context.Context, c config.Device) error {
 	ctx, stop := context.WithCancel(context.WithoutCancel(ctx))
 	r := &running{Device: device.New(c, s.stateDir, s.log, s.changed), stop: stop, ended: make(chan struct{})}
 	r.OnEvent(func(event verbs.EventType) { s.server.NoteDeviceEvent(c.Name, event) })
+	r.OnOpen(func() { s.server.NoteDeviceOpened(c.Name) })
 	first := make(chan error, 1)
 	go func() {
 		defer close(r.ended)

@@ -11,9 +11,11 @@ import (
 	"time"
 
 	"github.com/roced/roced/cmd/roced/internal/cmdtest"
+	"github.com/roced/roced/cmd/roced/internal/daemon"
 	"github.com/roced/roced/internal/lab/labtest"
 	"github.com/roced/roced/verbs"
 	"github.com/roced/roced/verbs/client"
+	"github.com/roced/roced/verbs/proto"
 	"github.com/roced/roced/verbs/ud"
 	"golang.org/x/sys/unix"
 )
@@ -98,6 +100,7 @@ func TestProgramsWhenTheInterfaceComesBack(t *testing.T) {
 	r.startIn(t, hosts.A)
 	r.await(t, "READY=1", "eth0 active")
 	before := connect(t, r.path("roced.sock"), "eth0")
+	happened := follow(t, r.path("roced.sock"))
 	if err := hosts.A.Netlink().LinkDel(cmdtest.Eth0(t, hosts.A)); err != nil {
 		t.Fatal(err)
 	}
@@ -111,7 +114,54 @@ func TestProgramsWhenTheInterfaceComesBack(t *testing.T) {
 	addVeth(t, hosts.A, "eth0")
 	r.await(t, "eth0 down")
 	connect(t, r.path("roced.sock"), "eth0")
+	for e := range happened { // the last comes after the failure
+		if e.Type == verbs.EventDeviceFatal {
+			break
+		}
+	}
+	for e := range happened {
+		if e.Kind == proto.DeviceOpened && e.Device == "eth0" {
+			break
+		}
+	}
 	r.terminate(t)
+}
+
+// follow gives the events of a service, from now on.
+func follow(t *testing.T, socket string) <-chan proto.Event {
+	t.Helper()
+	c, err := daemon.Dial(t.Context(), socket)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { c.Close() })
+	events := make(chan proto.Event, 1000)
+	go func() {
+		defer close(events)
+		for {
+			news, err := c.NextEvents()
+			if err != nil {
+				return
+			}
+			for _, e := range news.Events {
+				events <- e
+			}
+		}
+	}()
+	for { // until it follows
+		program, err := client.Dial(socket, "eth0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := program.Close(); err != nil {
+			t.Fatal(err)
+		}
+		select {
+		case <-events:
+			return events
+		case <-time.After(10 * time.Millisecond):
+		}
+	}
 }
 
 // TestLimitsAreReloaded: a lower one holds at once for what is new.

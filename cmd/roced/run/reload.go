@@ -2,6 +2,7 @@ package run
 
 import (
 	"context"
+	"errors"
 	"net"
 	"slices"
 	"strings"
@@ -14,7 +15,7 @@ func (s *service) reload(ctx context.Context) {
 	s.notify.Reloading()
 	c, err := s.load()
 	if err != nil {
-		s.log.Error("the configuration is wrong; the former stays", "error", err)
+		s.logMistakes(err)
 		s.notify.Ready("the configuration is wrong, see the log; " + s.describe())
 		return
 	}
@@ -25,6 +26,17 @@ func (s *service) reload(ctx context.Context) {
 	s.log.Info("the configuration was read again")
 	s.status = s.describe()
 	s.notify.Ready(s.status)
+}
+
+// logMistakes logs a line for each mistake.
+func (s *service) logMistakes(err error) {
+	var mistakes config.Mistakes
+	if !errors.As(err, &mistakes) {
+		s.log.Error("the configuration is wrong; the former stays", "error", err)
+	}
+	for _, m := range mistakes {
+		s.log.Error("the configuration is wrong; the former stays", "error", m.String())
+	}
 }
 
 // apply changes what can be changed, and gives the keys that need a restart. These keep their former

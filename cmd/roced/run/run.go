@@ -2,7 +2,9 @@ package run
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"os"
 	"slices"
@@ -60,7 +62,7 @@ func New() *cobra.Command {
 			if level := cmd.Flags().Lookup("log-level"); level != nil && level.Changed {
 				o.level = level.Value.String()
 			}
-			return o.run(cmd.Context())
+			return o.run(cmd.Context(), cmd.ErrOrStderr())
 		},
 	}
 	f := cmd.Flags()
@@ -113,13 +115,13 @@ func (o *options) path() string {
 	return o.file
 }
 
-func (o *options) run(ctx context.Context) error {
+func (o *options) run(ctx context.Context, errOut io.Writer) error {
 	if err := o.network.check(o); err != nil {
 		return cli.Usage(err)
 	}
 	c, err := o.load()
 	if err != nil {
-		return err
+		return o.listMistakes(errOut, err)
 	}
 	sockets, err := systemd.TakeSockets()
 	if err != nil {
@@ -132,4 +134,17 @@ func (o *options) run(ctx context.Context) error {
 		return err
 	}
 	return s.run(ctx)
+}
+
+// listMistakes prints a line for each of several mistakes, as roced config check does, and gives what is
+// left to say.
+func (o *options) listMistakes(out io.Writer, err error) error {
+	var mistakes config.Mistakes
+	if !errors.As(err, &mistakes) || len(mistakes) == 1 {
+		return err
+	}
+	for _, m := range mistakes {
+		fmt.Fprintln(out, m)
+	}
+	return cli.Usage(fmt.Errorf("%s in %s", cli.Several(uint64(len(mistakes)), "mistake"), o.path()))
 }

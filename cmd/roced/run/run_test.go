@@ -248,3 +248,15 @@ func TestFailsWithSystemdsSocket(t *testing.T) {
 		t.Errorf("exit code %d: %s", code, r.Said())
 	}
 }
+
+// TestMistakes: each has a line of its own.
+func TestMistakes(t *testing.T) {
+	t.Parallel()
+	r := newManager(t)
+	r.configure(t, "nonsense = 1\nspin = 2\n")
+	code, _, stderr := cmdtest.Run(t, "run", "--config", r.path("roced.toml"))
+	lines := strings.Split(strings.TrimSpace(stderr), "\n")
+	if code != cli.ExitUsage || len(lines) != 3 || !strings.Contains(lines[0], ":3:1: nonsense") || !strings.Contains(lines[1], ":4:1: spin") || !strings.HasPrefix(lines[2], "roced: 2 mistakes in ") {
+		t.Errorf("exit code %d: %s", code, stderr)
+	}
+}

@@ -67,7 +67,7 @@ func (p *page) flags(set *pflag.FlagSet) {
 		if value != "" {
 			term += " " + italic(value)
 		}
-		if d := f.DefValue; d != "" && d != "false" && d != "[]" && !strings.Contains(usage, "(default") {
+		if d := f.DefValue; d != "" && d != "false" && d != "[]" && d != "0s" && !strings.Contains(usage, "(default") {
 			usage += " (default " + d + ")"
 		}
 		p.item(term, usage)

@@ -19,28 +19,69 @@ func newPage(name, section, short string) *page {
 
 func (p *page) section(title string) { fmt.Fprintf(p, ".SH %s\n", title) }
 
-// text writes paragraphs. Indented lines stay as they are.
+// text writes paragraphs and lists. A line that begins with "- " is an item, to which the indented lines
+// below it belong; other indented lines stay as they are.
 func (p *page) text(text string) {
-	literal := false
+	now := paragraph
 	for _, line := range strings.Split(strings.TrimSpace(text), "\n") {
-		indented := strings.HasPrefix(line, " ") || strings.HasPrefix(line, "\t")
+		next := now.after(line)
 		switch {
-		case line == "" && !literal:
+		case line == "" && now == literal && next == literal:
+			p.WriteString("\n")
+			continue
+		case line == "":
 			p.WriteString(".PP\n")
-		case indented && !literal:
-			p.WriteString(".PP\n.nf\n")
-			literal = true
-		case line != "" && !indented && literal:
-			p.WriteString(".fi\n.PP\n")
-			literal = false
+			now = paragraph
+			continue
+		case next == item && strings.HasPrefix(line, bullet):
+			p.WriteString(".IP \\(bu 2\n")
+		case next != now:
+			p.WriteString(now.end() + ".PP\n" + next.begin())
 		}
-		if line != "" || literal {
-			p.WriteString(escape(line) + "\n")
+		if now = next; now == item {
+			line = strings.TrimPrefix(strings.TrimSpace(line), bullet)
 		}
+		p.WriteString(escape(line) + "\n")
 	}
-	if literal {
-		p.WriteString(".fi\n")
+	p.WriteString(now.end())
+}
+
+// kind is what a line of a text belongs to.
+type kind int
+
+const (
+	paragraph kind = iota
+	item
+	literal
+)
+
+const bullet = "- "
+
+// after is the kind of a line after one of this kind. An empty one goes on with lines as they are alone.
+func (k kind) after(line string) kind {
+	indented := strings.HasPrefix(line, " ") || strings.HasPrefix(line, "\t")
+	switch {
+	case strings.HasPrefix(line, bullet), indented && k == item:
+		return item
+	case indented, line == "" && k == literal:
+		return literal
 	}
+	return paragraph
+}
+
+// begin and end switch to lines as they are, and back.
+func (k kind) begin() string {
+	if k == literal {
+		return ".nf\n"
+	}
+	return ""
+}
+
+func (k kind) end() string {
+	if k == literal {
+		return ".fi\n"
+	}
+	return ""
 }
 
 // example writes lines as they are.

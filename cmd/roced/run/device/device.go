@@ -17,6 +17,7 @@ type Device struct {
 	log     *slog.Logger
 	changed func() // the state is another
 	told    func(verbs.EventType)
+	opened  func()
 	nudge   chan struct{} // look again now
 
 	mu    sync.Mutex
@@ -36,11 +37,14 @@ func New(c config.Device, stateDir string, log *slog.Logger, changed func()) *De
 }
 
 func newDevice(c config.Device, open Open, log *slog.Logger, changed func()) *Device {
-	return &Device{config: c, open: open, log: log, changed: changed, told: func(verbs.EventType) {}, nudge: make(chan struct{}, 1), why: errNotYet}
+	return &Device{config: c, open: open, log: log, changed: changed, told: func(verbs.EventType) {}, opened: func() {}, nudge: make(chan struct{}, 1), why: errNotYet}
 }
 
 // OnEvent has a function hear of the card's events, before Run. It must not wait.
 func (d *Device) OnEvent(told func(verbs.EventType)) { d.told = told }
+
+// OnOpen has a function hear that there is a card, before Run. It must not wait.
+func (d *Device) OnOpen(opened func()) { d.opened = opened }
 
 // Name is the one that programs ask for.
 func (d *Device) Name() string { return d.config.Name }
@@ -108,6 +112,9 @@ func (d *Device) set(card *hca.Card, why error) {
 		d.opens++
 	}
 	d.mu.Unlock()
+	if card != nil {
+		d.opened()
+	}
 	d.changed()
 }
 
