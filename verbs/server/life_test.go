@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net/netip"
 	"runtime"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -79,6 +80,9 @@ func TestMemoryOfAUser(t *testing.T) {
 	check(t, err)
 	if _, err := other.pd.AllocMR(40<<20, 0); !errors.Is(err, verbs.ErrLimit) {
 		t.Errorf("more than there is: %v", err)
+	}
+	if _, err := one.pd.AllocMR(60<<20, 0); !errors.Is(err, verbs.ErrLimit) || !strings.Contains(err.Error(), "the user may have 67108864") {
+		t.Errorf("more than fits: %v", err)
 	}
 	big.Bytes()[5] = 7
 	check(t, big.Close())

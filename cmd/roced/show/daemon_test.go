@@ -2,6 +2,7 @@ package show
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -10,6 +11,7 @@ import (
 	"github.com/roced/roced/cmd/roced/internal/cmdtest"
 	"github.com/roced/roced/verbs"
 	"github.com/roced/roced/verbs/client"
+	"github.com/roced/roced/verbs/server"
 )
 
 // guest is a program of a daemon that has one object of each kind.
@@ -111,11 +113,55 @@ func TestShowWatch(t *testing.T) {
 	t.Parallel()
 	socket := cmdtest.ServeWire(t)
 	b := cmdtest.Start(t, "show", "qp", "--watch=1ms", "--daemon", socket)
+	apart := cmdtest.Start(t, "show", "qp", "--watch", "1ms", "--daemon", socket)
 	b.Await(t, "LQPN")
+	apart.Await(t, "LQPN")
 	qp := guest(t, socket, "left")
 	b.Await(t, fmt.Sprintf("0x%06x", uint32(qp.Number())))
+	apart.Await(t, fmt.Sprintf("0x%06x", uint32(qp.Number())))
 	b.End(t)
+	apart.End(t)
+	cmdtest.CheckFailure(t, []string{"show", "qp", "1ms", "--daemon", socket}, cli.ExitUsage, "takes no argument")
 }
+
+// absent is a device without a card.
+type absent struct{ server.Source }
+
+func (absent) Name() string { return "absent" }
+
+func (a absent) QueryDevice() (verbs.DeviceAttr, error) {
+	return verbs.DeviceAttr{}, &server.NoCardError{Device: "absent", Cause: errors.New("nobody has plugged it in")}
+}
+
+func (absent) QueryPort(verbs.QueryPortRequest) (a verbs.PortAttr, _ error) { return a, nil }
+
+func (absent) QueryGIDTable(verbs.QueryGIDTableRequest) (g verbs.QueryGIDTableGrant, _ error) {
+	return g, nil
+}
+
+// TestShowWithoutCard: the reason stands once, behind the columns; what is no reason is an error.
+func TestShowWithoutCard(t *testing.T) {
+	t.Parallel()
+	socket := cmdtest.Serve(t, absent{})
+	for noun, want := range map[string]string{
+		"dev": "absent - - NO CARD - - - - nobody has plugged it in", "port": "absent/1 NO CARD - - - - - nobody has plugged it in",
+	} {
+		code, stdout, _ := cmdtest.Run(t, "show", noun, "--daemon", socket)
+		if code != 0 || !strings.HasSuffix(strings.Join(strings.Fields(stdout), " "), want) {
+			t.Errorf("%s: exit code %d: %s", noun, code, stdout)
+		}
+	}
+	cmdtest.CheckFailure(t, []string{"show", "gid", "-d", "absent", "--daemon", socket}, cli.ExitFailed, "absent has no card now: nobody has plugged it in")
+	if code, stdout, _ := cmdtest.Run(t, "show", "gid", "--daemon", socket); code != 0 || strings.Count(stdout, "\n") != 1 {
+		t.Errorf("exit code %d: %s", code, stdout)
+	}
+	cmdtest.CheckFailure(t, []string{"show", "dev", "--daemon", cmdtest.Serve(t, mute{})}, cli.ExitFailed, "only those who open it")
+}
+
+// mute is a device that does not say what it is.
+type mute struct{ server.Source }
+
+func (mute) Name() string { return "mute" }
 
 func TestShowDaemonErrors(t *testing.T) {
 	t.Parallel()

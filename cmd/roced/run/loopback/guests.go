@@ -22,8 +22,8 @@ type Device interface {
 	Counters() ([]verbs.Counter, error)
 }
 
-// guests is the device that makes a host for each session. It answers for a host without addresses
-// that no program gets, and for those of programs.
+// guests is the device that makes a host for each session. What it is it knows of a host that no program
+// gets: one without addresses, whose link is down, so that it gets no packets.
 type guests struct {
 	blank  *hca.WireHost // that host
 	wire   *hca.Wire
@@ -42,6 +42,7 @@ func newGuests(wire *hca.Wire, pools []*pool, log *slog.Logger) (*guests, error)
 	if err != nil {
 		return nil, err
 	}
+	host.SetUp(false)
 	return &guests{blank: host, wire: wire, pools: pools, log: log}, nil
 }
 
@@ -103,9 +104,11 @@ func (g *guests) QueryDevice() (verbs.DeviceAttr, error) {
 	return attr, err
 }
 
-// QueryPort gives what is the same for all hosts.
+// QueryPort gives what is the same for all hosts, whose links are up.
 func (g *guests) QueryPort(r verbs.QueryPortRequest) (verbs.PortAttr, error) {
-	return g.blank.QueryPort(r)
+	attr, err := g.blank.QueryPort(r)
+	attr.State, attr.PhysState = verbs.PortActive, verbs.PhysStateLinkUp
+	return attr, err
 }
 
 // QueryGIDTable gives the lines of all hosts, each with its host's name and its index there.

@@ -6,6 +6,7 @@ import (
 	"net/netip"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/roced/roced/internal/lab/labtest"
 	"github.com/roced/roced/verbs"
@@ -139,6 +140,9 @@ func TestLoopIsSeen(t *testing.T) {
 	if before == 0 {
 		t.Fatal("nothing is counted")
 	}
+	for sendToGroup(t, n.Devices()[1]); count(t, loop, "drop_no_group") == 0; {
+		time.Sleep(time.Millisecond)
+	}
 	if err := errors.Join(e.Close(), c.Close()); err != nil {
 		t.Error(err)
 	}
@@ -146,6 +150,9 @@ func TestLoopIsSeen(t *testing.T) {
 		if now := loopback(t, loop); now != before {
 			t.Fatalf("%d messages are counted while the program ends, and were %d", now, before)
 		}
+	}
+	if got := count(t, loop, "drop_no_group"); got != 1 { // by the program's host, and no other
+		t.Errorf("a message to a group is dropped %d times", got)
 	}
 	if now := loopback(t, loop); now != before {
 		t.Errorf("%d messages are counted after the program's end, and were %d", now, before)
@@ -173,14 +180,41 @@ func gidsOf(t *testing.T, d Device) (list []string) {
 	return list
 }
 
+// sendToGroup sends a message from a device to a group without members, and waits until it has left.
+func sendToGroup(t *testing.T, from Device) {
+	t.Helper()
+	s, err := from.NewSession(hca.SessionConfig{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := verbs.Open(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	e, err := ud.Listen(c, ud.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.Close()
+	if err := e.Send(t.Context(), ud.Group(netip.MustParseAddr("239.1.2.3")), []byte("x")); err != nil {
+		t.Fatal(err)
+	}
+}
+
 func loopback(t *testing.T, d Device) uint64 {
+	t.Helper()
+	return count(t, d, "loopback")
+}
+
+func count(t *testing.T, d Device, name string) uint64 {
 	t.Helper()
 	list, err := d.Counters()
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, c := range list {
-		if c.Name == "loopback" {
+		if c.Name == name {
 			return c.Value
 		}
 	}
