@@ -60,6 +60,10 @@ func (c *Context) Close() error {
 	return err
 }
 
+// Provider is the session that the context is on, for packages that give it commands themselves, as cm
+// does. Who frees by it what the context made confuses the context.
+func (c *Context) Provider() Provider { return c.provider }
+
 // gone is why the card is gone: ErrClosed or ErrDeviceFatal; nil while it is there.
 func (c *Context) gone() error {
 	select {

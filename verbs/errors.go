@@ -34,12 +34,16 @@ var (
 	// ErrHost means that the host's kernel refused a request or could not answer it. The kernel's
 	// own error is wrapped too.
 	ErrHost = errno.New("the host refused", unix.EIO)
+	// ErrAddrNotAvail means that an address or port cannot be had: it is not the card's, none is free,
+	// or a group was not joined.
+	ErrAddrNotAvail = errno.New("address not available", unix.EADDRNOTAVAIL)
+	ErrAddrInUse    = errno.New("address in use", unix.EADDRINUSE)
 )
 
 // kinds are the errors above.
 var kinds = []error{
 	ErrInvalid, ErrState, ErrQueueFull, ErrLimit, ErrBusy, ErrPermission, ErrUnsupported, ErrUnreachable, ErrNoGID,
-	ErrCQOverrun, ErrDeviceFatal, ErrClosed, ErrObjectClosed, ErrHost,
+	ErrCQOverrun, ErrDeviceFatal, ErrClosed, ErrObjectClosed, ErrHost, ErrAddrNotAvail, ErrAddrInUse,
 }
 
 // KindOf gives the Err value of this package that err is or wraps, nil if there is none.

@@ -21,6 +21,7 @@ func TestErrno(t *testing.T) {
 		{ErrInvalid, unix.EINVAL}, {ErrState, unix.EINVAL}, {ErrQueueFull, unix.ENOMEM}, {ErrLimit, unix.ENOMEM},
 		{ErrBusy, unix.EBUSY}, {ErrPermission, unix.EPERM}, {ErrUnsupported, unix.EOPNOTSUPP},
 		{ErrUnreachable, unix.EHOSTUNREACH}, {ErrNoGID, unix.ENODATA}, {ErrCQOverrun, unix.EOVERFLOW}, {ErrDeviceFatal, unix.EIO}, {ErrClosed, unix.ENODEV}, {ErrObjectClosed, unix.EINVAL},
+		{ErrAddrNotAvail, unix.EADDRNOTAVAIL}, {ErrAddrInUse, unix.EADDRINUSE},
 	}
 	for _, row := range rows {
 		wrapped := fmt.Errorf("post: %w", &BadWRError{3, fmt.Errorf("%w: what to do", row.err)})

@@ -18,6 +18,9 @@ func (c *Context) AllocPD() (*PD, error) {
 	return &PD{c, grant.PD}, nil
 }
 
+// Context is the device that the protection domain is of.
+func (p *PD) Context() *Context { return p.ctx }
+
 // Close frees the protection domain (ibv_dealloc_pd); ErrBusy while it has objects.
 func (p *PD) Close() error {
 	if p == nil {

@@ -25,6 +25,7 @@ type Provider interface {
 	QPProvider
 	AHProvider
 	McastProvider
+	CMProvider
 
 	// Claim takes the session for a Context; ErrBusy if it has one.
 	Claim() error
@@ -152,6 +153,39 @@ type McastProvider interface {
 	// JoinMulticast makes a membership. The host is a member while there is a full one.
 	JoinMulticast(JoinMulticastRequest) (JoinMulticastGrant, error)
 	LeaveMulticast(LeaveMulticastRequest) error
+}
+
+// CMProvider makes connection ids (rdma_cm), and channels of their events. What a command begins ends
+// with an event. An id's state, its port and all rules are the card's. Package cm says what ids do.
+type CMProvider interface {
+	CreateEventChannel() (CreateEventChannelGrant, error)
+	// DestroyEventChannel refuses a channel that has ids: ErrBusy.
+	DestroyEventChannel(DestroyEventChannelRequest) error
+	// GetCMEvent does not wait.
+	GetCMEvent(GetCMEventRequest) (GetCMEventGrant, error)
+
+	CreateID(CreateIDRequest) (CreateIDGrant, error)
+	MigrateID(MigrateIDRequest) error
+	SetIDOption(SetIDOptionRequest) error
+	QueryID(QueryIDRequest) (QueryIDGrant, error)
+	// DestroyID cancels what has begun, and drops the id's events. When it returns, no more come.
+	DestroyID(DestroyIDRequest) error
+
+	BindID(BindIDRequest) (BindIDGrant, error)
+	FindRoute(FindRouteRequest) (FindRouteGrant, error)
+	ResolveIDAddr(ResolveIDAddrRequest) error
+	ResolveIDRoute(ResolveIDRouteRequest) error
+	InitIDQPAttr(InitIDQPAttrRequest) (InitIDQPAttrGrant, error)
+
+	ListenID(ListenIDRequest) error
+	ConnectID(ConnectIDRequest) error
+	AcceptID(AcceptIDRequest) error
+	RejectID(RejectIDRequest) error
+	DisconnectID(DisconnectIDRequest) error
+	NotifyID(NotifyIDRequest) error
+
+	JoinID(JoinIDRequest) error
+	LeaveID(LeaveIDRequest) (LeaveIDGrant, error)
 }
 
 // EventReport is an asynchronous event as a card reports it.

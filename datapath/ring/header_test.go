@@ -66,6 +66,8 @@ var enums = map[string]struct{ goType, goPrefix, prefix, ibv string }{
 	"roced_gid_type":         {"GIDType", "GIDType", "ROCED_GID_TYPE_", "IBV_GID_TYPE_"},
 	"roced_rate":             {"Rate", "Rate", "ROCED_RATE_", "IBV_RATE_"},
 	"roced_join_flags":       {"JoinFlags", "Join", "ROCED_JOIN_", ""},
+	"roced_cm_event_type":    {"CMEventType", "CMEvent", "ROCED_CM_EVENT_", ""},
+	"roced_id_option":        {"IDOption", "IDOption", "ROCED_ID_OPTION_", ""},
 }
 
 // foreign are numbers that libibverbs calls otherwise ("": it has none).
@@ -80,12 +82,16 @@ var foreign = map[string]string{
 func constants(t *testing.T) map[string]map[string]int64 {
 	t.Helper()
 	fset := token.NewFileSet()
-	file, err := parser.ParseFile(fset, "numbers.go", nil, 0)
-	if err != nil {
-		t.Fatal(err)
+	var files []*ast.File
+	for _, name := range []string{"numbers.go", "cmnumbers.go"} {
+		file, err := parser.ParseFile(fset, name, nil, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		files = append(files, file)
 	}
 	info := &types.Info{Defs: map[*ast.Ident]types.Object{}}
-	if _, err := (&types.Config{Importer: importer.Default()}).Check("ring", fset, []*ast.File{file}, info); err != nil {
+	if _, err := (&types.Config{Importer: importer.Default()}).Check("ring", fset, files, info); err != nil {
 		t.Fatal(err)
 	}
 	byType := map[string]map[string]int64{}

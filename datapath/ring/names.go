@@ -111,3 +111,17 @@ var rateNames = []string{
 
 // String gives the rate with its unit.
 func (r Rate) String() string { return named(rateNames, r, "RATE") }
+
+var cmEventNames = []string{
+	CMEventAddrResolved: "RDMA_CM_EVENT_ADDR_RESOLVED", CMEventAddrError: "RDMA_CM_EVENT_ADDR_ERROR",
+	CMEventRouteResolved: "RDMA_CM_EVENT_ROUTE_RESOLVED", CMEventRouteError: "RDMA_CM_EVENT_ROUTE_ERROR",
+	CMEventConnectRequest: "RDMA_CM_EVENT_CONNECT_REQUEST", CMEventConnectResponse: "RDMA_CM_EVENT_CONNECT_RESPONSE",
+	CMEventConnectError: "RDMA_CM_EVENT_CONNECT_ERROR", CMEventUnreachable: "RDMA_CM_EVENT_UNREACHABLE",
+	CMEventRejected: "RDMA_CM_EVENT_REJECTED", CMEventEstablished: "RDMA_CM_EVENT_ESTABLISHED",
+	CMEventDisconnected: "RDMA_CM_EVENT_DISCONNECTED", CMEventDeviceRemoval: "RDMA_CM_EVENT_DEVICE_REMOVAL",
+	CMEventMulticastJoin: "RDMA_CM_EVENT_MULTICAST_JOIN", CMEventMulticastError: "RDMA_CM_EVENT_MULTICAST_ERROR",
+	CMEventAddrChange: "RDMA_CM_EVENT_ADDR_CHANGE", CMEventTimewaitExit: "RDMA_CM_EVENT_TIMEWAIT_EXIT",
+}
+
+// String names the event as rdma_event_str(3) does.
+func (t CMEventType) String() string { return named(cmEventNames, t, "event") }

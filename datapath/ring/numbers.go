@@ -1,9 +1,10 @@
 package ring
 
-// This file defines every number that programs and the card exchange, with the values of libibverbs
-// (infiniband/verbs.h; where that has none, the kernel's ib_verbs.h). The engine uses them
-// directly, package verbs exports them under the same names, and ring.h repeats them for C. Numbers
-// that the card does not use yet are included, so that the lists are complete.
+// This file, and cmnumbers.go for connection ids, define every number that programs and the card
+// exchange, with the values of libibverbs (infiniband/verbs.h; where that has none, the kernel's
+// ib_verbs.h) and librdmacm. The engine uses them directly, package verbs exports them under the same
+// names, and ring.h repeats them for C. Numbers that the card does not use yet are included, so that
+// the lists are complete.
 
 // Opcode is the operation of a send work request (ibv_wr_opcode).
 type Opcode uint8

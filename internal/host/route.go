@@ -53,6 +53,29 @@ func (q *Queries) Route(source, dest netip.Addr) (Route, error) {
 	return Route{Hop: gatewayOf(&routes[0], dest), MTU: routes[0].MTU}, nil
 }
 
+// Source finds the address that the host sends from to a destination, a group included: ErrNoRoute if
+// the host's routes lead there through another interface or nowhere, ErrLocal if it is the host's own. It
+// is zero if the route does not say.
+func (q *Queries) Source(dest netip.Addr) (netip.Addr, error) {
+	ask := netlink.RouteGetOptions{}
+	if dest.IsLinkLocalUnicast() || dest.IsLinkLocalMulticast() && dest.Is6() {
+		ask.OifIndex = q.index
+	}
+	routes, err := q.handle.RouteGetWithOptions(dest.AsSlice(), &ask)
+	switch {
+	case isNoRoute(err):
+		return netip.Addr{}, fmt.Errorf("%w (%w)", ErrNoRoute, err)
+	case err != nil:
+		return netip.Addr{}, err
+	case len(routes) > 0 && routes[0].Type == unix.RTN_LOCAL:
+		return netip.Addr{}, ErrLocal
+	case len(routes) == 0 || routes[0].Type != unix.RTN_UNICAST && routes[0].Type != unix.RTN_MULTICAST || routes[0].LinkIndex != q.index:
+		return netip.Addr{}, fmt.Errorf("%w (it leads elsewhere)", ErrNoRoute)
+	}
+	source, _ := netip.AddrFromSlice(routes[0].Src)
+	return source.Unmap(), nil
+}
+
 // isNoRoute reports whether an error is the kernel's answer that there is no route (fib_props,
 // ip_route_output_key), rather than a failure of the question. EINVAL stands for a blackhole route,
 // or for a source address that is not ours.

@@ -12,10 +12,24 @@ import (
 
 // CreateCompChannel implements verbs.Provider. The card writes to the channel itself.
 func (c *Client) CreateCompChannel() (grant verbs.CreateCompChannelGrant, err error) {
+	grant, events, err := openChannel(c, proto.CreateCompChannel, "completion channel")
+	grant.Events = events
+	return grant, err
+}
+
+// CreateEventChannel implements verbs.Provider, likewise.
+func (c *Client) CreateEventChannel() (grant verbs.CreateEventChannelGrant, err error) {
+	grant, events, err := openChannel(c, proto.CreateEventChannel, "event channel")
+	grant.Events = events
+	return grant, err
+}
+
+// openChannel gives a command whose grant comes with the program's end of a channel.
+func openChannel[G any](c *Client, command proto.Command[proto.None, G], name string) (grant G, end *os.File, err error) {
 	if isClosed(c.closing) {
-		return grant, verbs.ErrClosed
+		return grant, nil, verbs.ErrClosed
 	}
-	grant, ends, err := exchangeRights(context.Background(), c, proto.CreateCompChannel, &proto.None{}, false)
+	grant, ends, err := exchangeRights(context.Background(), c, command, &proto.None{}, false)
 	if err == nil && len(ends) == 1 {
 		err = unix.SetNonblock(ends[0], true)
 	} else if err == nil {
@@ -26,10 +40,9 @@ func (c *Client) CreateCompChannel() (grant verbs.CreateCompChannelGrant, err er
 		if verbs.KindOf(err) == nil {
 			err = fmt.Errorf("%w: %w", verbs.ErrHost, err)
 		}
-		return verbs.CreateCompChannelGrant{}, err
+		return *new(G), nil, err
 	}
-	grant.Events = os.NewFile(uintptr(ends[0]), "completion channel")
-	return grant, nil
+	return grant, os.NewFile(uintptr(ends[0]), name), nil
 }
 
 // DestroyCompChannel implements verbs.Provider.

@@ -108,14 +108,19 @@ func (t *gidTable) get(index int) (wire.GID, error) {
 	return t.lines[index], nil
 }
 
-// hint names the best line with an IP version, as part of an error.
-func (t *gidTable) hint(v4 bool) string {
-	best := wire.GID{}
+// best is the best address with an IP version; zero if there is none.
+func (t *gidTable) best(v4 bool) (best wire.GID) {
 	for _, gid := range t.all() {
 		if gid.IsIPv4() == v4 && preference(gid) < preference(best) {
 			best = gid
 		}
 	}
+	return best
+}
+
+// hint names the best line with an IP version, as part of an error.
+func (t *gidTable) hint(v4 bool) string {
+	best := t.best(v4)
 	if best.IsZero() {
 		return ": the interface has no address of the destination's"
 	}

@@ -20,6 +20,11 @@ type surroundings interface {
 	// route gives the route from one of the card's addresses to a destination: host.ErrNoRoute,
 	// host.ErrLocal.
 	route(source, dest netip.Addr) (host.Route, error)
+	// source gives the address that the host would send from to a destination, if the way there leads
+	// through the interface; zero if it leaves that open. host.ErrNoRoute, host.ErrLocal.
+	source(dest netip.Addr) (netip.Addr, error)
+	// portSpaces are those of the interface's network namespace.
+	portSpaces() *ports
 	// neighbour gives what the host knows of a next hop now.
 	neighbour(hop netip.Addr) (hopStatus, error)
 	// hold has the host ask a next hop for its MAC at once, and keep the answer up to date until

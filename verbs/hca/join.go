@@ -65,11 +65,7 @@ func (s *Session) sourceFor(m *joined) (best wire.GID, err error) {
 	}
 	card := s.card
 	defer card.mu.Unlock()
-	for _, gid := range card.gids.all() {
-		if gid.IsIPv4() == m.group.Is4() && preference(gid) < preference(best) {
-			best = gid
-		}
-	}
+	best = card.gids.best(m.group.Is4())
 	if best.IsZero() && !m.full {
 		return best, fmt.Errorf("%w: %s has no address of the group's IP version to send from; ip address add", verbs.ErrNoGID, card.Name())
 	}

@@ -32,6 +32,7 @@ type kernelHost struct {
 	journals  journals
 	// memberships are the host's, of groups.
 	memberships *membership.Memberships
+	spaces      *ports
 
 	mu      sync.Mutex
 	managed map[netip.Addr]bool // neighbours that the kernel keeps fresh because we asked
@@ -86,6 +87,12 @@ func isUp(attrs *netlink.LinkAttrs) bool {
 func (h *kernelHost) route(source, dest netip.Addr) (host.Route, error) {
 	return h.queries.Route(source, dest)
 }
+
+// source implements surroundings.
+func (h *kernelHost) source(dest netip.Addr) (netip.Addr, error) { return h.queries.Source(dest) }
+
+// portSpaces implements surroundings.
+func (h *kernelHost) portSpaces() *ports { return h.spaces }
 
 // neighbour implements surroundings.
 func (h *kernelHost) neighbour(hop netip.Addr) (hopStatus, error) {
@@ -191,6 +198,7 @@ func (h *kernelHost) close() error {
 	}
 	h.queries.Close()
 	h.sending.close()
+	leavePorts(h.sockets.inside.ID())
 	h.sockets.inside.Close()
 	return err
 }

@@ -182,6 +182,6 @@ func (s *Session) Used() (used Limits) {
 	defer s.card.mu.Unlock()
 	return Limits{
 		PDs: s.pds.count(), MRs: s.mrs.count(), CQs: s.cqs.count(), QPs: s.qps.count(), AHs: s.ahs.count(), SRQs: s.srqs.count(),
-		CompChannels: s.channels.count(), Memberships: s.joins.count(), Attachments: s.attached, Memory: s.memory.Load(),
+		CompChannels: s.channels.count(), Memberships: s.joins.count(), Attachments: s.attached, IDs: s.ids.count(), EventChannels: s.eventChannels.count(), Memory: s.memory.Load(),
 	}
 }

@@ -162,7 +162,7 @@ func (b *builder) parts() parts {
 	h := &kernelHost{
 		queries: b.queries, base: b.below, anyMAC: b.generic != nil, followers: b.followers, routers: b.routers, name: b.name, log: b.options.log,
 		steering: b.steering, sockets: sockets, tuned: b.tuned, journals: b.journals, managed: map[netip.Addr]bool{},
-		memberships: b.memberships, sending: b.sending,
+		memberships: b.memberships, sending: b.sending, spaces: takePorts(b.inside.ID()),
 	}
 	return parts{name: b.name, host: h, steering: b.steering, link: xdp, sockets: sockets, carried: b.maxMTU, mostMTU: b.mostMTU, vlan: b.vlan}
 }

@@ -48,6 +48,9 @@ func limitCompChannels(l *Limits) *int { return &l.CompChannels }
 func limitMemberships(l *Limits) *int  { return &l.Memberships }
 func limitAttachments(l *Limits) *int  { return &l.Attachments }
 
+func limitIDs(l *Limits) *int           { return &l.IDs }
+func limitEventChannels(l *Limits) *int { return &l.EventChannels }
+
 // take takes an object of a kind.
 func (q *Quota) take(of kind, noun string) error {
 	if q == nil {

@@ -42,6 +42,8 @@ type Session struct {
 	qps           table[qp]
 	ahs           table[ah]
 	joins         table[joined]
+	eventChannels table[eventChannel]
+	ids           table[id]
 	qpsByDoorbell map[uint32]*qp
 	lastPD        datapath.PD
 	attached      int // attachments of queue pairs to groups
@@ -65,6 +67,7 @@ func (card *Card) newSession(config SessionConfig, internal bool) (*Session, err
 		pds: newTable[pd]("PD", &config, limitPDs), mrs: newTable[mr]("MR", &config, limitMRs), ahs: newTable[ah]("AH", &config, limitAHs),
 		channels: newTable[compChannel]("completion channel", &config, limitCompChannels), cqs: newTable[cq]("CQ", &config, limitCQs),
 		qps: newTable[qp]("QP", &config, limitQPs), srqs: newTable[srq]("SRQ", &config, limitSRQs), joins: newTable[joined]("membership", &config, limitMemberships),
+		eventChannels: newTable[eventChannel]("event channel", &config, limitEventChannels), ids: newTable[id]("id", &config, limitIDs),
 	}
 	s.events.init()
 	s.events.tell = s.config.Noticed
@@ -148,6 +151,9 @@ func (s *Session) wakeWaiters() {
 		for _, c := range s.channels.all() {
 			s.shut(c)
 		}
+		for _, c := range s.eventChannels.all() {
+			c.shut()
+		}
 		s.card.engine.WakeLeader()
 	}
 }
@@ -158,7 +164,10 @@ func (s *Session) free() error {
 	card := s.card
 	card.engine.EndCalls(s.config.Calls)
 	card.mu.Lock()
-	queuePairs, handles, joins := s.qps.all(), s.ahs.all(), s.joins.all()
+	queuePairs, handles, joins, ids := s.qps.all(), s.ahs.all(), s.joins.all(), s.ids.all()
+	for _, i := range ids {
+		s.endID(i)
+	}
 	failed := s.forgetQPs(queuePairs)
 	queues := s.cqs.all()
 	card.engine.Do(func() {
@@ -169,6 +178,9 @@ func (s *Session) free() error {
 	})
 	card.sessions = slices.DeleteFunc(card.sessions, func(other *Session) bool { return other == s })
 	card.mu.Unlock()
+	for _, i := range ids {
+		s.freeID(i)
+	}
 	for _, a := range handles {
 		card.leavePath(a.path)
 	}
@@ -193,6 +205,7 @@ func (s *Session) free() error {
 	s.release(s.doorbellMemory)
 	for _, give := range []func(){
 		s.pds.close, s.channels.close, s.cqs.close, s.mrs.close, s.srqs.close, s.qps.close, s.ahs.close, s.joins.close,
+		s.eventChannels.close, s.ids.close,
 	} {
 		give()
 	}

@@ -49,6 +49,8 @@ type Limits struct {
 	CompChannels            int // each has descriptors of the card's process
 	Memberships             int
 	Attachments             int    // of queue pairs to groups
+	IDs                     int    // of connection management
+	EventChannels           int    // of ids; each has descriptors of the card's process
 	Memory                  uint64 // bytes of queues and of regions that AllocMR makes
 }
 
@@ -62,12 +64,13 @@ const (
 	maxCQ          = 16384
 	maxCQE         = 1 << 18
 	maxMR          = 1 << 16
-	maxCompChannel = 1024
+	maxCompChannel = 1024 // as many event channels
 	maxPD          = 1 << 14
 	maxAH          = 1 << 17
 	maxMRSize      = 1 << 30 // bytes
 	maxInline      = 512     // bytes
 	maxMemberships = 1 << 16
+	maxIDs         = 1 << 16
 	maxMemory      = 1 << 40 // bytes: no limit in practice
 )
 
@@ -80,6 +83,7 @@ func (c *SessionConfig) setDefaults() error {
 	}{
 		{&l.PDs, maxPD}, {&l.MRs, maxMR}, {&l.CQs, maxCQ}, {&l.QPs, maxQP}, {&l.AHs, maxAH}, {&l.SRQs, maxSRQ},
 		{&l.CompChannels, maxCompChannel},
+		{&l.EventChannels, maxCompChannel}, {&l.IDs, maxIDs},
 		{&l.Memberships, maxMemberships}, {&l.Attachments, groupLimits.Attachments},
 	} {
 		if *limit.asked < 0 {

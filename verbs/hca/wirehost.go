@@ -19,6 +19,8 @@ type wireHost struct {
 	name  string
 	ended chan struct{} // closed by interrupt
 
+	spaces *ports
+
 	mu      sync.Mutex
 	status  portStatus
 	changes *pendingChanges // nil until the card follows
@@ -29,7 +31,7 @@ type wireHost struct {
 func (w *Wire) newHost(name string, addresses []netip.Addr) (*wireHost, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	h := &wireHost{wire: w, name: name, ended: make(chan struct{})}
+	h := &wireHost{wire: w, name: name, ended: make(chan struct{}), spaces: newPorts()}
 	if w.closed {
 		return nil, errWireClosed
 	}
@@ -120,6 +122,16 @@ func (h *wireHost) route(_, dest netip.Addr) (host.Route, error) {
 	}
 	return host.Route{}, fmt.Errorf("%w: no host of the wire has that address", host.ErrNoRoute)
 }
+
+func (h *wireHost) source(dest netip.Addr) (netip.Addr, error) {
+	if !dest.IsMulticast() {
+		_, err := h.route(netip.Addr{}, dest)
+		return netip.Addr{}, err
+	}
+	return netip.Addr{}, nil
+}
+
+func (h *wireHost) portSpaces() *ports { return h.spaces }
 
 func (h *wireHost) neighbour(hop netip.Addr) (hopStatus, error) {
 	mac, found := h.wire.find(hop)

@@ -66,15 +66,7 @@ func visitJoin(c *coder, r *verbs.JoinMulticastRequest) {
 }
 
 func visitAddress(c *coder, a *netip.Addr) {
-	family, zone := uint8(familyNone), a.Zone()
-	var raw [16]byte
-	switch {
-	case a.Is4():
-		family = familyIPv4
-	case a.Is6():
-		family = familyIPv6
-	}
-	copy(raw[:], a.AsSlice())
+	family, raw, zone := addressParts(*a)
 	u8(c, "family", &family)
 	c.reserved(3)
 	c.raw("group", raw[:])
@@ -82,6 +74,18 @@ func visitAddress(c *coder, a *netip.Addr) {
 	if c.direction == decoding && c.err == nil {
 		*a = parseAddress(c, family, raw, zone)
 	}
+}
+
+func addressParts(a netip.Addr) (family uint8, raw [16]byte, zone string) {
+	family = familyNone
+	switch {
+	case a.Is4():
+		family = familyIPv4
+	case a.Is6():
+		family = familyIPv6
+	}
+	copy(raw[:], a.AsSlice())
+	return family, raw, a.Zone()
 }
 
 func parseAddress(c *coder, family uint8, raw [16]byte, zone string) netip.Addr {

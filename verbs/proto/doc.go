@@ -21,7 +21,8 @@
 // What a session's two sides share lies in one memfd, which the daemon makes and hands over with the
 // reply to "open device"; the client maps it whole. Grants name parts of it by offset and length. The
 // same reply brings the end of a socket pair, for wake-ups: a byte from the client wakes the card, 8
-// bytes from the daemon are the EventID of a CQ that had an event. No other message carries descriptors.
+// bytes from the daemon are the EventID of a CQ that had an event. Apart from it, only the replies that
+// make a channel carry a descriptor: the program's end of the channel.
 //
 // A failure is the errnos, the kinds (verbs.Err values) and the text of an error, so that errors.Is and
 // the message survive.

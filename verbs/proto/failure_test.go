@@ -18,7 +18,7 @@ import (
 var kindNames = []string{
 	"ErrInvalid", "ErrState", "ErrQueueFull", "ErrLimit", "ErrBusy", "ErrPermission",
 	"ErrUnsupported", "ErrUnreachable", "ErrNoGID", "ErrCQOverrun", "ErrDeviceFatal", "ErrClosed",
-	"ErrObjectClosed", "ErrHost",
+	"ErrObjectClosed", "ErrHost", "ErrAddrNotAvail", "ErrAddrInUse",
 }
 
 // Every error of package verbs has a bit.

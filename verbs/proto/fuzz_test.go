@@ -44,6 +44,10 @@ var fuzzed = []func(*testing.T, Message){
 	symmetric(CreateSRQ), symmetric(ModifySRQ), symmetric(QuerySRQ), symmetric(DestroySRQ), symmetric(ModifyAH), symmetric(QueryAH),
 	symmetric(ListClients), symmetric(ListObjects), symmetric(ReadCounters), symmetric(LookDevice), symmetric(NextEvents), symmetric(StartCapture),
 	symmetric(AttachMcast), symmetric(DetachMcast), symmetric(JoinMulticast), symmetric(LeaveMulticast),
+	symmetric(CreateEventChannel), symmetric(DestroyEventChannel), symmetric(GetCMEvent), symmetric(CreateID), symmetric(DestroyID),
+	symmetric(MigrateID), symmetric(SetIDOption), symmetric(QueryID), symmetric(BindID), symmetric(FindRoute), symmetric(ResolveIDAddr),
+	symmetric(ResolveIDRoute), symmetric(InitIDQPAttr), symmetric(ListenID), symmetric(ConnectID), symmetric(AcceptID), symmetric(RejectID),
+	symmetric(DisconnectID), symmetric(NotifyID), symmetric(JoinID), symmetric(LeaveID),
 }
 
 // Whatever comes from the other side, either way, is refused or understood; what is understood is

@@ -49,6 +49,8 @@ enum roced_error {
 	ROCED_ERR_CLOSED = 1 << 11,
 	ROCED_ERR_OBJECT_CLOSED = 1 << 12,
 	ROCED_ERR_HOST = 1 << 13,
+	ROCED_ERR_ADDR_NOT_AVAIL = 1 << 14,
+	ROCED_ERR_ADDR_IN_USE = 1 << 15,
 };
 
 /* Of list_objects. Attachments are of queue pairs to groups. */
@@ -108,6 +110,27 @@ enum roced_command {
 	ROCED_DETACH_MCAST = 97,
 	ROCED_JOIN_MULTICAST = 98,
 	ROCED_LEAVE_MULTICAST = 99,
+	ROCED_CREATE_EVENT_CHANNEL = 112,
+	ROCED_DESTROY_EVENT_CHANNEL = 113,
+	ROCED_GET_CM_EVENT = 114,
+	ROCED_CREATE_ID = 115,
+	ROCED_DESTROY_ID = 116,
+	ROCED_MIGRATE_ID = 117,
+	ROCED_SET_ID_OPTION = 118,
+	ROCED_QUERY_ID = 119,
+	ROCED_BIND_ID = 120,
+	ROCED_FIND_ROUTE = 121,
+	ROCED_RESOLVE_ID_ADDR = 122,
+	ROCED_RESOLVE_ID_ROUTE = 123,
+	ROCED_INIT_ID_QP_ATTR = 124,
+	ROCED_LISTEN_ID = 125,
+	ROCED_CONNECT_ID = 126,
+	ROCED_ACCEPT_ID = 127,
+	ROCED_REJECT_ID = 128,
+	ROCED_DISCONNECT_ID = 129,
+	ROCED_NOTIFY_ID = 130,
+	ROCED_JOIN_ID = 131,
+	ROCED_LEAVE_ID = 132,
 };
 
 /* Begins every packet. */
@@ -852,6 +875,285 @@ struct roced_join_multicast_grant {
 struct roced_leave_multicast_request {
 	uint32_t membership;
 	uint8_t reserved4[4];
+};
+
+struct roced_create_event_channel_grant {
+	uint32_t channel;
+	uint8_t reserved4[4];
+};
+
+struct roced_destroy_event_channel_request {
+	uint32_t channel;
+	uint8_t reserved4[4];
+};
+
+struct roced_get_cm_event_request {
+	uint32_t channel;
+	uint8_t reserved4[4];
+};
+
+/* An entry of the list in struct roced_get_cm_event_grant. */
+struct roced_get_cm_event_entry {
+};
+
+struct roced_get_cm_event_grant {
+	uint8_t found;
+	uint8_t drained;
+	uint8_t type;
+	uint8_t reserved3[1];
+	uint32_t status;
+	uint32_t id;
+	uint32_t listener;
+	uint64_t context;
+	uint8_t dgid[16];
+	int64_t sgid_index;
+	uint32_t flow_label;
+	uint8_t hop_limit;
+	uint8_t traffic_class;
+	uint8_t port;
+	uint8_t sl;
+	uint32_t qpn;
+	uint32_t qkey;
+	uint32_t private_data_count;
+	uint8_t reserved68[4];
+	uint8_t private_data[];
+};
+
+struct roced_create_id_request {
+	uint32_t channel;
+	uint16_t port_space;
+	uint8_t qp_type;
+	uint8_t reserved7[1];
+};
+
+struct roced_create_id_grant {
+	uint32_t id;
+	uint8_t reserved4[4];
+};
+
+struct roced_destroy_id_request {
+	uint32_t id;
+	uint8_t reserved4[4];
+};
+
+struct roced_migrate_id_request {
+	uint32_t id;
+	uint32_t channel;
+};
+
+struct roced_set_id_option_request {
+	uint32_t id;
+	uint8_t option;
+	uint8_t reserved5[3];
+	uint32_t value;
+	uint8_t reserved12[4];
+};
+
+struct roced_query_id_request {
+	uint32_t id;
+	uint8_t reserved4[4];
+};
+
+struct roced_query_id_grant {
+	uint16_t port_space;
+	uint8_t qp_type;
+	uint8_t on_device;
+	uint8_t reserved4[4];
+	uint8_t dgid[16];
+	int64_t sgid_index;
+	uint32_t flow_label;
+	uint8_t hop_limit;
+	uint8_t traffic_class;
+	uint8_t port;
+	uint8_t sl;
+	uint8_t local_family;
+	uint8_t reserved41[1];
+	uint16_t local_port;
+	uint8_t local[16];
+	char local_zone[64];
+	uint8_t reserved124[4];
+	uint8_t remote_family;
+	uint8_t reserved129[1];
+	uint16_t remote_port;
+	uint8_t remote[16];
+	char remote_zone[64];
+	uint8_t reserved212[4];
+};
+
+struct roced_bind_id_request {
+	uint32_t id;
+	uint8_t shared;
+	uint8_t reserved5[3];
+	uint8_t addr_family;
+	uint8_t reserved9[1];
+	uint16_t addr_port;
+	uint8_t addr[16];
+	char addr_zone[64];
+	uint8_t reserved92[4];
+};
+
+struct roced_bind_id_grant {
+	uint8_t addr_family;
+	uint8_t reserved1[1];
+	uint16_t addr_port;
+	uint8_t addr[16];
+	char addr_zone[64];
+	uint8_t reserved84[4];
+};
+
+struct roced_find_route_request {
+	uint8_t source_family;
+	uint8_t reserved1[1];
+	uint16_t source_port;
+	uint8_t source[16];
+	char source_zone[64];
+	uint8_t reserved84[4];
+	uint8_t dest_family;
+	uint8_t reserved89[1];
+	uint16_t dest_port;
+	uint8_t dest[16];
+	char dest_zone[64];
+	uint8_t reserved172[4];
+};
+
+struct roced_find_route_grant {
+	uint8_t source_family;
+	uint8_t reserved1[1];
+	uint16_t source_port;
+	uint8_t source[16];
+	char source_zone[64];
+	uint8_t reserved84[4];
+};
+
+struct roced_resolve_id_addr_request {
+	uint32_t id;
+	uint8_t reserved4[4];
+	int64_t timeout_ns;
+	uint8_t source_family;
+	uint8_t reserved17[1];
+	uint16_t source_port;
+	uint8_t source[16];
+	char source_zone[64];
+	uint8_t reserved100[4];
+	uint8_t dest_family;
+	uint8_t reserved105[1];
+	uint16_t dest_port;
+	uint8_t dest[16];
+	char dest_zone[64];
+	uint8_t reserved188[4];
+};
+
+struct roced_resolve_id_route_request {
+	uint32_t id;
+	uint8_t reserved4[4];
+};
+
+struct roced_init_id_qp_attr_request {
+	uint32_t id;
+	uint8_t state;
+	uint8_t reserved5[3];
+};
+
+struct roced_init_id_qp_attr_grant {
+	uint32_t mask;
+	uint8_t state;
+	uint8_t cur_state;
+	uint16_t pkey_index;
+	uint8_t port;
+	uint8_t en_sqd_async_notify;
+	uint8_t reserved10[2];
+	uint32_t qkey;
+	uint32_t sq_psn;
+	uint32_t max_send_wr;
+	uint32_t max_recv_wr;
+	uint32_t max_send_sge;
+	uint32_t max_recv_sge;
+	uint32_t max_inline_data;
+};
+
+struct roced_listen_id_request {
+	uint32_t id;
+	uint8_t reserved4[4];
+	int64_t backlog;
+};
+
+/* An entry of the list in struct roced_connect_id_request. */
+struct roced_connect_id_entry {
+};
+
+struct roced_connect_id_request {
+	uint32_t id;
+	uint8_t reserved4[4];
+	uint32_t qpn;
+	uint32_t qkey;
+	uint32_t private_data_count;
+	uint8_t reserved20[4];
+	uint8_t private_data[];
+};
+
+/* An entry of the list in struct roced_accept_id_request. */
+struct roced_accept_id_entry {
+};
+
+struct roced_accept_id_request {
+	uint32_t id;
+	uint8_t response;
+	uint8_t reserved5[3];
+	uint32_t qpn;
+	uint32_t qkey;
+	uint32_t private_data_count;
+	uint8_t reserved20[4];
+	uint8_t private_data[];
+};
+
+/* An entry of the list in struct roced_reject_id_request. */
+struct roced_reject_id_entry {
+};
+
+struct roced_reject_id_request {
+	uint32_t id;
+	uint8_t reserved4[4];
+	uint32_t private_data_count;
+	uint8_t reserved12[4];
+	uint8_t private_data[];
+};
+
+struct roced_disconnect_id_request {
+	uint32_t id;
+	uint8_t reserved4[4];
+};
+
+struct roced_notify_id_request {
+	uint32_t id;
+	uint8_t event;
+	uint8_t reserved5[3];
+};
+
+struct roced_join_id_request {
+	uint32_t id;
+	uint32_t flags;
+	uint64_t context;
+	uint8_t group_family;
+	uint8_t reserved17[1];
+	uint16_t group_port;
+	uint8_t group[16];
+	char group_zone[64];
+	uint8_t reserved100[4];
+};
+
+struct roced_leave_id_request {
+	uint32_t id;
+	uint8_t reserved4[4];
+	uint8_t group_family;
+	uint8_t reserved9[1];
+	uint16_t group_port;
+	uint8_t group[16];
+	char group_zone[64];
+	uint8_t reserved92[4];
+};
+
+struct roced_leave_id_grant {
+	uint64_t context;
 };
 
 #endif

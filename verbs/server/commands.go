@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"time"
 
 	"github.com/roced/roced/verbs"
@@ -27,7 +28,7 @@ var commands = tableOf(
 	grants(proto.AllocMR, (*hca.Session).AllocMR),
 	does(proto.ReregMR, (*hca.Session).ReregMR),
 	does(proto.DeregMR, (*hca.Session).DeregMR),
-	handler{proto.CreateCompChannel.Code, createCompChannel},
+	handsOver(proto.CreateCompChannel, (*hca.Session).CreateCompChannel, func(g *verbs.CreateCompChannelGrant) *os.File { return g.Events }),
 	does(proto.DestroyCompChannel, (*hca.Session).DestroyCompChannel),
 	grants(proto.CreateCQ, (*hca.Session).CreateCQ),
 	grants(proto.ResizeCQ, (*hca.Session).ResizeCQ),
@@ -52,6 +53,27 @@ var commands = tableOf(
 	does(proto.DetachMcast, (*hca.Session).DetachMcast),
 	grants(proto.JoinMulticast, (*hca.Session).JoinMulticast),
 	does(proto.LeaveMulticast, (*hca.Session).LeaveMulticast),
+	handsOver(proto.CreateEventChannel, (*hca.Session).CreateEventChannel, func(g *verbs.CreateEventChannelGrant) *os.File { return g.Events }),
+	does(proto.DestroyEventChannel, (*hca.Session).DestroyEventChannel),
+	grants(proto.GetCMEvent, (*hca.Session).GetCMEvent),
+	grants(proto.CreateID, (*hca.Session).CreateID),
+	does(proto.DestroyID, (*hca.Session).DestroyID),
+	does(proto.MigrateID, (*hca.Session).MigrateID),
+	does(proto.SetIDOption, (*hca.Session).SetIDOption),
+	grants(proto.QueryID, (*hca.Session).QueryID),
+	grants(proto.BindID, (*hca.Session).BindID),
+	grants(proto.FindRoute, (*hca.Session).FindRoute),
+	does(proto.ResolveIDAddr, (*hca.Session).ResolveIDAddr),
+	does(proto.ResolveIDRoute, (*hca.Session).ResolveIDRoute),
+	grants(proto.InitIDQPAttr, (*hca.Session).InitIDQPAttr),
+	does(proto.ListenID, (*hca.Session).ListenID),
+	does(proto.ConnectID, (*hca.Session).ConnectID),
+	does(proto.AcceptID, (*hca.Session).AcceptID),
+	does(proto.RejectID, (*hca.Session).RejectID),
+	does(proto.DisconnectID, (*hca.Session).DisconnectID),
+	does(proto.NotifyID, (*hca.Session).NotifyID),
+	does(proto.JoinID, (*hca.Session).JoinID),
+	grants(proto.LeaveID, (*hca.Session).LeaveID),
 )
 
 // handler carries out a command.
@@ -113,25 +135,28 @@ func waits[Q, G any](command proto.Command[Q, G], do func(*hca.Session, context.
 	}}
 }
 
-// createCompChannel hands the program's end of the channel over.
-func createCompChannel(c *connection, m proto.Message) error {
-	if _, err := proto.CreateCompChannel.DecodeRequest(m.Body); err != nil {
-		return err
-	}
-	grant, err := c.session.CreateCompChannel()
-	if err != nil {
-		return c.fail(m, err)
-	}
-	defer grant.Events.Close()
-	raw, err := grant.Events.SyscallConn()
-	if err != nil {
-		return err
-	}
-	var failed error
-	if err := raw.Control(func(fd uintptr) { failed = reply(c, proto.CreateCompChannel, m.ID, &grant, int(fd)) }); err != nil {
-		return err
-	}
-	return failed
+// handsOver is a command whose grant has a descriptor: the program's end of a channel.
+func handsOver[G any](command proto.Command[proto.None, G], do func(*hca.Session) (G, error), end func(*G) *os.File) handler {
+	return handler{command.Code, func(c *connection, m proto.Message) error {
+		if _, err := command.DecodeRequest(m.Body); err != nil {
+			return err
+		}
+		grant, err := do(c.session)
+		if err != nil {
+			return c.fail(m, err)
+		}
+		file := end(&grant)
+		defer file.Close()
+		raw, err := file.SyscallConn()
+		if err != nil {
+			return err
+		}
+		var failed error
+		if err := raw.Control(func(fd uintptr) { failed = reply(c, command, m.ID, &grant, int(fd)) }); err != nil {
+			return err
+		}
+		return failed
+	}}
 }
 
 func answer[Q, G any](c *connection, command proto.Command[Q, G], m proto.Message, grant *G, failed error) error {

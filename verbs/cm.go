@@ -1,0 +1,75 @@
+package verbs
+
+import (
+	"github.com/roced/roced/datapath/ring"
+	"github.com/roced/roced/datapath/wire"
+)
+
+// What connection ids and their events are made of (rdma_cm). Package cm has the ids themselves.
+type (
+	PortSpace   = wire.PortSpace   // rdma_port_space
+	CMEventType = ring.CMEventType // rdma_cm_event_type: what has happened to an id
+	IDOption    = ring.IDOption    // RDMA_OPTION_ID_*: what can be set of an id
+)
+
+// The port spaces of rdma_cm.
+const (
+	PortSpaceTCP = wire.PortSpaceTCP // connections
+	PortSpaceUDP = wire.PortSpaceUDP // datagrams
+)
+
+// The events of ids.
+const (
+	CMEventAddrResolved    = ring.CMEventAddrResolved
+	CMEventAddrError       = ring.CMEventAddrError
+	CMEventRouteResolved   = ring.CMEventRouteResolved
+	CMEventRouteError      = ring.CMEventRouteError
+	CMEventConnectRequest  = ring.CMEventConnectRequest
+	CMEventConnectResponse = ring.CMEventConnectResponse
+	CMEventConnectError    = ring.CMEventConnectError
+	CMEventUnreachable     = ring.CMEventUnreachable
+	CMEventRejected        = ring.CMEventRejected
+	CMEventEstablished     = ring.CMEventEstablished
+	CMEventDisconnected    = ring.CMEventDisconnected
+	CMEventDeviceRemoval   = ring.CMEventDeviceRemoval
+	CMEventMulticastJoin   = ring.CMEventMulticastJoin
+	CMEventMulticastError  = ring.CMEventMulticastError
+	CMEventAddrChange      = ring.CMEventAddrChange
+	CMEventTimewaitExit    = ring.CMEventTimewaitExit
+)
+
+// The options of ids.
+const (
+	IDOptionTOS       = ring.IDOptionTOS // the traffic class of what is sent, 8 bits
+	IDOptionReuseAddr = ring.IDOptionReuseAddr
+	IDOptionAFOnly    = ring.IDOptionAFOnly
+)
+
+// MaxCMPrivateData is the most private data that a connection management message has room for: that of
+// a REP, in bytes.
+const MaxCMPrivateData = 196
+
+// ConnParam is what a side of a connection tells the other (rdma_conn_param). The queue pair's number
+// and Q_Key are those that datagrams are to be sent to.
+type ConnParam struct {
+	// PrivateData is the program's: at most 180 bytes with Connect and 136 with Accept, in the UDP port space.
+	PrivateData []byte
+	QPN         wire.QPN
+	QKey        wire.QKey // 0: the port space's, UDPQKey
+}
+
+// CMEvent is an event of an id, as a card reports it (rdma_cm_event).
+type CMEvent struct {
+	Type CMEventType
+	// Status is 0, or why something failed: an errno below 0, or the reason that the peer gave, above 0.
+	Status   int32
+	ID       Handle // of a request: the new one
+	Listener Handle // of a request, else 0
+	Context  uint64 // of a join: the request's
+	// AH, QPN and QKey are the peer's or the group's, to send datagrams to (rdma_ud_param).
+	AH   AHAttr
+	QPN  wire.QPN
+	QKey wire.QKey
+	// PrivateData is the peer's. Behind what the peer's program wrote there are zeros.
+	PrivateData []byte
+}

@@ -1,0 +1,69 @@
+package cm
+
+import (
+	"fmt"
+
+	"github.com/roced/roced/verbs"
+)
+
+// Listen takes requests for the id's address and port (rdma_listen): EventConnectRequest for each. At
+// most backlog wait to be got; 0 or less, or more than 1024, stands for 1024. The id has to be bound.
+func (i *ID) Listen(backlog int) error {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	err := i.each(func(p part) error {
+		return p.provider.ListenID(verbs.ListenIDRequest{ID: p.handle, Backlog: backlog})
+	})
+	if err != nil {
+		return fmt.Errorf("listen: %w", err)
+	}
+	return nil
+}
+
+// Connect asks the destination for a connection, or, in port space UDP, for the queue pair to send
+// datagrams to (rdma_connect). The route has to be resolved.
+func (i *ID) Connect(param *ConnParam) error {
+	return i.do("connect", func(p part) error {
+		return p.provider.ConnectID(verbs.ConnectIDRequest{ID: p.handle, Param: i.param(param)})
+	})
+}
+
+// Accept accepts the request that the id stands for (rdma_accept). Without parameters it accepts a
+// response. In case of error the request is rejected, and the id's queue pair is in ERR.
+func (i *ID) Accept(param *ConnParam) error {
+	return i.do("accept", func(p part) error {
+		return p.provider.AcceptID(verbs.AcceptIDRequest{ID: p.handle, Response: param == nil, Param: i.param(param)})
+	})
+}
+
+// Reject rejects the request that the id stands for (rdma_reject).
+func (i *ID) Reject(privateData []byte) error {
+	return i.do("reject", func(p part) error {
+		return p.provider.RejectID(verbs.RejectIDRequest{ID: p.handle, PrivateData: privateData})
+	})
+}
+
+// Disconnect ends the connection, and takes the id's queue pair to ERR (rdma_disconnect).
+func (i *ID) Disconnect() error {
+	return i.do("disconnect", func(p part) error {
+		return p.provider.DisconnectID(verbs.DisconnectIDRequest{ID: p.handle})
+	})
+}
+
+// Notify tells the connection manager of an event of the id's queue pair (rdma_notify).
+func (i *ID) Notify(event verbs.EventType) error {
+	return i.do("notify", func(p part) error {
+		return p.provider.NotifyID(verbs.NotifyIDRequest{ID: p.handle, Event: event})
+	})
+}
+
+// param fills in the number of the id's queue pair. The caller holds mu.
+func (i *ID) param(given *ConnParam) (p ConnParam) {
+	if given != nil {
+		p = *given
+	}
+	if i.qp != nil {
+		p.QPN = i.qp.Number()
+	}
+	return p
+}

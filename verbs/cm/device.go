@@ -1,0 +1,122 @@
+package cm
+
+import (
+	"fmt"
+	"os"
+	"sync"
+
+	"github.com/roced/roced/verbs"
+	"golang.org/x/sys/unix"
+)
+
+// device is a device as a channel uses it.
+type device struct {
+	ctx      *verbs.Context
+	provider verbs.CMProvider
+	channel  verbs.Handle
+	events   *os.File // readable while there is an event
+	gone     error    // why there are no more events; under the channel's lock
+
+	mu  sync.Mutex
+	ids map[verbs.Handle]*ID
+}
+
+func newDevice(ctx *verbs.Context, poll *poller) (*device, error) {
+	if ctx == nil {
+		return nil, fmt.Errorf("%w: a device that is nil", verbs.ErrInvalid)
+	}
+	d := &device{ctx: ctx, provider: ctx.Provider(), ids: map[verbs.Handle]*ID{}}
+	grant, err := d.provider.CreateEventChannel()
+	if err != nil {
+		return nil, err
+	}
+	d.channel, d.events = grant.Channel, grant.Events
+	if err := poll.add(d.events); err != nil {
+		d.close()
+		return nil, err
+	}
+	return d, nil
+}
+
+// close frees the card's end and the program's.
+func (d *device) close() {
+	_ = d.provider.DestroyEventChannel(verbs.DestroyEventChannelRequest{Channel: d.channel}) // it has no ids, or the card is gone
+	_ = d.events.Close()
+}
+
+// take gives the device's oldest event that concerns an id which is open; nil if there is none, with
+// why if there will be none.
+func (d *device) take() (*Event, error) {
+	for d.gone == nil {
+		grant, err := d.provider.GetCMEvent(verbs.GetCMEventRequest{Channel: d.channel})
+		if err != nil {
+			d.gone = err
+			break
+		}
+		if grant.Drained {
+			d.drain()
+		}
+		if !grant.Found {
+			return nil, nil
+		}
+		if event := d.event(&grant.Event); event != nil {
+			return event, nil
+		}
+	}
+	return nil, d.gone
+}
+
+// drain reads the byte that made the channel readable.
+func (d *device) drain() {
+	raw, err := d.events.SyscallConn()
+	if err != nil {
+		return
+	}
+	_ = raw.Read(func(fd uintptr) bool {
+		_, _ = unix.Read(int(fd), make([]byte, 1))
+		return true // it is there, or never will be
+	})
+}
+
+// event finds the ids that an event is about; nil if they have been closed.
+func (d *device) event(e *verbs.CMEvent) *Event {
+	event := &Event{Type: e.Type, Status: int(e.Status), AH: e.AH, QPN: e.QPN, QKey: e.QKey, PrivateData: e.PrivateData}
+	if e.Type == EventConnectRequest {
+		event.Listener = d.find(e.Listener)
+		event.ID = d.child(event.Listener, e.ID)
+	} else {
+		event.ID = d.find(e.ID)
+	}
+	if event.ID == nil || !event.ID.retrieve(event, e.Context) {
+		return nil
+	}
+	return event
+}
+
+func (d *device) find(handle verbs.Handle) *ID {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.ids[handle]
+}
+
+func (d *device) enter(handle verbs.Handle, i *ID) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.ids[handle] = i
+}
+
+func (d *device) remove(handle verbs.Handle) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	delete(d.ids, handle)
+}
+
+// deviceOf is a device of the channel; nil if it is none.
+func (c *EventChannel) deviceOf(ctx *verbs.Context) *device {
+	for _, d := range c.devices {
+		if d.ctx == ctx {
+			return d
+		}
+	}
+	return nil
+}

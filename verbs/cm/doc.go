@@ -1,0 +1,25 @@
+// Package cm is rdma_cm for programs: connection ids, which find a device and an address by IP
+// addresses and ports, and tell what happens by events.
+//
+//	contexts ──► EventChannel ── CreateID ──► ID   Bind, ResolveAddr, ResolveRoute, CreateQP,
+//	one a device      │                        │   JoinMulticast, Listen, Connect, Accept …
+//	                  │ Get, SyscallConn       │ commands (verbs.CMProvider)
+//	                  ▼                        ▼
+//	                Event ◄──────────────── card: the id's state, its port, every rule
+//
+// An id's calls return at once. What they begin ends with an event, which Get gives. Or an id has a
+// handler (CreateID), which is called for each event.
+//
+// A channel is made for one or more devices. An id that is not bound yet is an id on each of them; it is
+// on one as soon as an address or a route says which (fanout.go). A program that listens at 0.0.0.0
+// listens on all.
+//
+// Port spaces: UDP, for datagrams and groups, is there as far as its calls say. TCP, for connections, has its calls;
+// those that would begin a connection give verbs.ErrUnsupported (EOPNOTSUPP).
+//
+// Errors wrap one of package verbs' Err values, which unwraps to the errno that librdmacm gives. A call
+// in a wrong order is verbs.ErrInvalid (EINVAL). The names are those of librdmacm and the kernel's
+// rdma_cm.h; docs/CM.md lists them. All methods are safe for concurrent use.
+//
+// Locks, in order: migrating, EventChannel.mu, ID.mu.
+package cm

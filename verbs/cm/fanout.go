@@ -1,0 +1,151 @@
+package cm
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+	"slices"
+
+	"github.com/roced/roced/verbs"
+)
+
+// An id is an id on each of its channel's devices, until an address or a route says which it is on.
+// What is here is all that several devices make of it; on one device it is a command each. The callers
+// hold ID.mu, unless nobody else knows the id yet.
+
+// open makes the id on all devices that are there, with the options that were set.
+func (i *ID) open() (err error) {
+	for _, d := range i.channel.devices {
+		if err = i.openOn(d); err != nil && !errors.Is(err, verbs.ErrDeviceFatal) && !errors.Is(err, verbs.ErrClosed) {
+			i.closeParts()
+			return err
+		}
+	}
+	if len(i.parts) == 0 {
+		return err
+	}
+	return nil
+}
+
+func (i *ID) openOn(d *device) error {
+	grant, err := d.provider.CreateID(verbs.CreateIDRequest{Channel: d.channel, PortSpace: i.space})
+	if err != nil {
+		return err
+	}
+	p := part{d, grant.ID}
+	d.enter(p.handle, i)
+	i.parts = append(i.parts, p)
+	for _, o := range i.options {
+		if err := p.set(o); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (p part) set(o option) error {
+	return p.provider.SetIDOption(verbs.SetIDOptionRequest{ID: p.handle, Option: o.option, Value: o.value})
+}
+
+func (p part) close() {
+	_ = p.provider.DestroyID(verbs.DestroyIDRequest{ID: p.handle}) // else the card is gone, and has freed it
+	p.remove(p.handle)
+}
+
+func (i *ID) closeParts() {
+	for _, p := range i.parts {
+		p.close()
+	}
+	i.parts = nil
+}
+
+// settle leaves the id on one device.
+func (i *ID) settle(on part) {
+	for _, p := range i.parts {
+		if p != on {
+			p.close()
+		}
+	}
+	i.parts = []part{on}
+}
+
+// each gives a command to the id on all its devices, until one fails.
+func (i *ID) each(command func(part) error) error {
+	if len(i.parts) == 0 {
+		return fmt.Errorf("%w: the id", verbs.ErrObjectClosed)
+	}
+	for _, p := range i.parts {
+		if err := command(p); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// set sets an option on all devices.
+func (i *ID) set(what string, name verbs.IDOption, value uint32) error {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	o := option{name, value}
+	if err := i.each(func(p part) error { return p.set(o) }); err != nil {
+		return fmt.Errorf("%s: %w", what, err)
+	}
+	i.options = append(slices.DeleteFunc(i.options, func(old option) bool { return old.option == name }), o)
+	return nil
+}
+
+// bindOne binds to an address of one of the devices.
+func (i *ID) bindOne(to netip.AddrPort) (err error) {
+	for _, p := range i.parts {
+		if _, err = p.bind(to, false); err == nil {
+			i.settle(p)
+			return nil
+		}
+		if !errors.Is(err, verbs.ErrAddrNotAvail) { // else it may be another device's
+			return err
+		}
+	}
+	return err
+}
+
+// bindAll binds to all addresses, with one port on all devices. Those in one network namespace share
+// it. If it cannot be had on one of them, the id is as it was before.
+func (i *ID) bindAll(to netip.AddrPort) error {
+	for n, p := range i.parts {
+		bound, err := p.bind(to, n > 0)
+		if n > 0 && errors.Is(err, verbs.ErrAddrNotAvail) {
+			bound, err = p.bind(to, false)
+		}
+		if err != nil && n > 0 {
+			i.closeParts()
+			return errors.Join(err, i.open())
+		}
+		if err != nil {
+			return err
+		}
+		to = bound
+	}
+	return nil
+}
+
+func (p part) bind(to netip.AddrPort, shared bool) (netip.AddrPort, error) {
+	grant, err := p.provider.BindID(verbs.BindIDRequest{ID: p.handle, Address: to, Shared: shared})
+	return grant.Address, err
+}
+
+// choose settles on the device by which the host reaches a destination.
+func (i *ID) choose(source, dest netip.Addr) (on part, err error) {
+	if len(i.parts) < 2 {
+		return i.one()
+	}
+	var failed error
+	for _, p := range i.parts {
+		if _, err := p.provider.FindRoute(verbs.FindRouteRequest{Source: source, Dest: dest}); err != nil {
+			failed = errors.Join(failed, err)
+			continue
+		}
+		i.settle(p)
+		return p, nil
+	}
+	return part{}, failed
+}

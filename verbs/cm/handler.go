@@ -1,0 +1,78 @@
+package cm
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/roced/roced/verbs"
+)
+
+// Handler is called for each event of an id (rdma_cm_event_handler), one at a time for an id and those of
+// the requests to it. An error closes the id that the event is about. It must not close that id, nor the
+// one that listens.
+type Handler func(*Event) error
+
+// CreateID makes an id with a handler, on these devices (the kernel's rdma_create_id). Ids of requests to
+// it have the same handler.
+func CreateID(space PortSpace, context any, handler Handler, devices ...*verbs.Context) (*ID, error) {
+	if handler == nil {
+		return nil, fmt.Errorf("create id: %w: no handler; EventChannel.CreateID makes an id without", verbs.ErrInvalid)
+	}
+	c, err := newChannel(devices)
+	if err != nil {
+		return nil, fmt.Errorf("create id: %w", err)
+	}
+	c.handler = true
+	i, err := c.newID(space, context)
+	if err != nil {
+		c.free()
+		return nil, fmt.Errorf("create id: %w", err)
+	}
+	go c.serve(handler)
+	return i, nil
+}
+
+// serve calls the handler until the channel has no ids any more, or its devices are gone.
+func (c *EventChannel) serve(handler Handler) {
+	for {
+		c.serving.Lock()
+		event, err := c.take()
+		if event != nil && handler(event) != nil {
+			event.ID.abandon()
+		}
+		c.serving.Unlock()
+		if err == nil && event == nil {
+			err = c.wait(context.Background())
+		}
+		if err != nil {
+			return
+		}
+	}
+}
+
+// abandon closes an id whose handler has failed. Its queue pair stays with the program.
+func (i *ID) abandon() {
+	i.mu.Lock()
+	i.detachAll()
+	i.qp = nil
+	c, err := i.channel, i.destroy()
+	i.mu.Unlock()
+	if err == nil {
+		c.leave()
+	}
+}
+
+// awaitHandler waits until no handler runs that was called for an id which is closed now.
+func (c *EventChannel) awaitHandler() {
+	if c.handler {
+		c.serving.Lock()
+		c.serving.Unlock() //nolint:staticcheck // the wait is all
+	}
+}
+
+// leave says that an id is closed. A channel that has a handler ends with its last one.
+func (c *EventChannel) leave() {
+	if c.ids.Add(-1) == 0 && c.handler {
+		_ = c.Close()
+	}
+}

@@ -1,0 +1,197 @@
+package cm
+
+import (
+	"fmt"
+	"net/netip"
+	"sync"
+
+	"github.com/roced/roced/verbs"
+)
+
+// ID is a connection id (rdma_cm_id).
+type ID struct {
+	// Context is the program's own. That of an id made by a request is its listener's.
+	Context any
+	space   PortSpace
+
+	mu      sync.Mutex
+	channel *EventChannel
+	parts   []part // one for each device that it may still turn out to be on; none when it is closed
+	options []option
+	qp      *verbs.QP
+	joins   map[uint64]*join // by what the card calls their contexts
+	joined  uint64           // joins that there have been
+}
+
+// part is an id on a device.
+type part struct {
+	*device
+	handle verbs.Handle
+}
+
+// option is one that was set, in case the id has to be made again.
+type option struct {
+	option verbs.IDOption
+	value  uint32
+}
+
+func (c *EventChannel) newID(space PortSpace, context any) (*ID, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closed {
+		return nil, fmt.Errorf("%w: the event channel", verbs.ErrObjectClosed)
+	}
+	i := &ID{Context: context, space: space, channel: c, joins: map[uint64]*join{}}
+	if err := i.open(); err != nil {
+		return nil, err
+	}
+	c.ids.Add(1)
+	return i, nil
+}
+
+// child is the id that a request has made on the device.
+func (d *device) child(listener *ID, handle verbs.Handle) *ID {
+	if listener == nil { // it was closed just now; the card rejects the request
+		_ = d.provider.DestroyID(verbs.DestroyIDRequest{ID: handle})
+		return nil
+	}
+	i := &ID{Context: listener.Context, space: listener.space, channel: listener.channel, joins: map[uint64]*join{}, parts: []part{{d, handle}}}
+	d.enter(handle, i)
+	i.channel.ids.Add(1)
+	return i
+}
+
+// one gives the id's part on its device. The caller holds mu.
+func (i *ID) one() (part, error) {
+	switch len(i.parts) {
+	case 0:
+		return part{}, fmt.Errorf("%w: the id", verbs.ErrObjectClosed)
+	case 1:
+		return i.parts[0], nil
+	}
+	return part{}, fmt.Errorf("%w: the id is not bound to one of its %d devices: bind it to an address, or resolve one", verbs.ErrInvalid, len(i.parts))
+}
+
+// do gives a command to the id's device.
+func (i *ID) do(what string, command func(part) error) error {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	p, err := i.one()
+	if err == nil {
+		err = command(p)
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", what, err)
+	}
+	return nil
+}
+
+// SetServiceType sets the type of service (rdma_set_service_type): the traffic class of what is sent
+// to what is resolved or joined from then on.
+func (i *ID) SetServiceType(tos uint8) error {
+	return i.set("set service type", verbs.IDOptionTOS, uint32(tos))
+}
+
+// SetReuseAddr allows several ids of a user one address and port, if all allow it (rdma_set_reuseaddr).
+// None of them can listen. verbs.ErrInvalid when the id is bound.
+func (i *ID) SetReuseAddr(reuse bool) error {
+	return i.set("set the reuse of addresses", verbs.IDOptionReuseAddr, number(reuse))
+}
+
+// SetAFOnly restricts an id to the IP version of the address that it listens at (rdma_set_afonly);
+// otherwise one at :: or 0.0.0.0 takes requests of both. verbs.ErrInvalid when it listens.
+func (i *ID) SetAFOnly(only bool) error {
+	return i.set("set the address family", verbs.IDOptionAFOnly, number(only))
+}
+
+func number(b bool) uint32 {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// LocalAddr is the id's own address and port (rdma_get_local_addr, rdma_get_src_port); zero as long as
+// it has none.
+func (i *ID) LocalAddr() (netip.AddrPort, error) {
+	grant, err := i.query("get the local address")
+	return grant.Local, err
+}
+
+// PeerAddr is the address and port of the destination (rdma_get_peer_addr, rdma_get_dst_port); zero as
+// long as it is not resolved.
+func (i *ID) PeerAddr() (netip.AddrPort, error) {
+	grant, err := i.query("get the peer's address")
+	return grant.Remote, err
+}
+
+// Route describes the address handle to the destination (the path records of rdma_route); zero as long
+// as that is not resolved.
+func (i *ID) Route() (verbs.AHAttr, error) {
+	grant, err := i.query("get the route")
+	return grant.AH, err
+}
+
+// PortSpace is the id's port space.
+func (i *ID) PortSpace() PortSpace { return i.space }
+
+// query asks the first device: as long as the id is on several, it is the same on all.
+func (i *ID) query(what string) (grant verbs.QueryIDGrant, err error) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if len(i.parts) == 0 {
+		return grant, fmt.Errorf("%s: %w: the id", what, verbs.ErrObjectClosed)
+	}
+	p := i.parts[0]
+	if grant, err = p.provider.QueryID(verbs.QueryIDRequest{ID: p.handle}); err != nil {
+		return grant, fmt.Errorf("%s: %w", what, err)
+	}
+	return grant, nil
+}
+
+// Device is the device that the id is bound to (rdma_cm_id.verbs); nil as long as there is none: it is not
+// bound, or to all addresses.
+func (i *ID) Device() (*verbs.Context, error) {
+	grant, err := i.query("get the device")
+	if err != nil || !grant.OnDevice {
+		return nil, err
+	}
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	p, err := i.one()
+	if err != nil {
+		return nil, err
+	}
+	return p.ctx, nil
+}
+
+// Close destroys the id (rdma_destroy_id). What it has begun is cancelled, its groups are left, a request
+// that it stands for is rejected, and its events that nobody has got are dropped. verbs.ErrBusy while
+// it has a queue pair.
+//
+// It waits for the id's handler, if that runs. So a handler must not call it for its own id, nor for
+// the id that listens: it returns an error instead, which closes the id.
+func (i *ID) Close() error {
+	i.mu.Lock()
+	if i.qp != nil {
+		i.mu.Unlock()
+		return fmt.Errorf("destroy id: %w: it has a queue pair; DestroyQP comes first", verbs.ErrBusy)
+	}
+	c, err := i.channel, i.destroy()
+	i.mu.Unlock()
+	if err != nil {
+		return fmt.Errorf("destroy id: %w", err)
+	}
+	c.awaitHandler()
+	c.leave()
+	return nil
+}
+
+// destroy frees the id on its devices. The caller holds mu.
+func (i *ID) destroy() error {
+	if len(i.parts) == 0 {
+		return fmt.Errorf("%w: the id", verbs.ErrObjectClosed)
+	}
+	i.closeParts()
+	return nil
+}

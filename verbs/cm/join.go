@@ -1,0 +1,143 @@
+package cm
+
+import (
+	"fmt"
+	"net/netip"
+
+	"github.com/roced/roced/verbs"
+)
+
+// JoinFlags is what a member does; a join has one.
+type JoinFlags = verbs.JoinFlags
+
+// The flags (RDMA_MC_JOIN_FLAG_*).
+const (
+	// JoinFullMember sends and receives: IGMP or MLD reports the host's membership.
+	JoinFullMember = verbs.JoinFullMember
+	// JoinSendOnlyFullMember only sends: nothing is ever reported, and no queue pair is attached.
+	JoinSendOnlyFullMember = verbs.JoinSendOnlyFullMember
+)
+
+// JoinAttrMask says which fields of JoinAttr count (rdma_cm_join_mc_attr_mask).
+type JoinAttrMask uint32
+
+// The fields. Both are needed.
+const (
+	JoinAttrAddress JoinAttrMask = 1 << 0
+	JoinAttrFlags   JoinAttrMask = 1 << 1
+)
+
+// JoinAttr describes a join (rdma_cm_join_mc_attr_ex).
+type JoinAttr struct {
+	Mask    JoinAttrMask
+	Flags   JoinFlags
+	Address netip.Addr // of the group
+}
+
+// join is one that the id has asked for.
+type join struct {
+	context  any
+	full     bool
+	attached bool // the id's queue pair, to mgid
+	mgid     verbs.GID
+}
+
+// JoinMulticast joins a group as a full member (rdma_join_multicast); see JoinMulticastEx.
+func (i *ID) JoinMulticast(group netip.Addr, context any) error {
+	return i.JoinMulticastEx(JoinAttr{JoinAttrAddress | JoinAttrFlags, JoinFullMember, group}, context)
+}
+
+// JoinMulticastEx joins a group by its address, IPv4 or IPv6 (rdma_join_multicast_ex). EventMulticastJoin
+// follows, with the context and with what to send to the group by; or EventMulticastError. The id has
+// to be bound to a device, and not further than resolved (verbs.ErrInvalid). Joining a group again makes a
+// second membership.
+//
+// verbs.ErrInvalid for a mask without address or flags, for other than one flag, and for an address that is
+// no group's; verbs.ErrUnsupported for a mask with more.
+func (i *ID) JoinMulticastEx(attr JoinAttr, context any) error {
+	if err := attr.check(); err != nil {
+		return fmt.Errorf("join group %v: %w", attr.Address, err)
+	}
+	return i.do(fmt.Sprintf("join group %v", attr.Address), func(p part) error {
+		i.joined++
+		token := i.joined
+		i.joins[token] = &join{context: context, full: attr.Flags == JoinFullMember}
+		err := p.provider.JoinID(verbs.JoinIDRequest{ID: p.handle, Group: attr.Address, Flags: attr.Flags, Context: token})
+		if err != nil {
+			delete(i.joins, token)
+		}
+		return err
+	})
+}
+
+func (a *JoinAttr) check() error {
+	const needed = JoinAttrAddress | JoinAttrFlags
+	switch {
+	case a.Mask&^needed != 0:
+		return fmt.Errorf("%w: fields 0x%x of the attributes", verbs.ErrUnsupported, uint32(a.Mask&^needed))
+	case a.Mask != needed:
+		return fmt.Errorf("%w: the mask names neither address nor flags, or not both", verbs.ErrInvalid)
+	}
+	return nil
+}
+
+// LeaveMulticast leaves a group (rdma_leave_multicast): the last membership that the id asked for with
+// this address, whether its event has come or not. The id's queue pair is detached, unless another
+// membership of the id keeps it attached. verbs.ErrAddrNotAvail for a group that was not joined.
+func (i *ID) LeaveMulticast(group netip.Addr) error {
+	return i.do(fmt.Sprintf("leave group %v", group), func(p part) error {
+		grant, err := p.provider.LeaveID(verbs.LeaveIDRequest{ID: p.handle, Group: group})
+		if err != nil {
+			return err
+		}
+		j := i.joins[grant.Context]
+		delete(i.joins, grant.Context)
+		if j != nil && j.attached {
+			i.detach(j)
+		}
+		return nil
+	})
+}
+
+// retrieve does what is to be done when the program gets an event; false if there is nobody to get it.
+func (i *ID) retrieve(e *Event, token uint64) bool {
+	if e.Type != EventMulticastJoin && e.Type != EventMulticastError {
+		return true
+	}
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	j := i.joins[token]
+	if j == nil {
+		return false // it was left just now
+	}
+	e.Context = j.context
+	if e.Type == EventMulticastError || !j.full || i.qp == nil {
+		return true
+	}
+	j.mgid = e.AH.GRH.DGID
+	if err := i.qp.AttachMcast(j.mgid, 0); err != nil {
+		e.fail(EventMulticastError, err)
+		return true
+	}
+	j.attached = true
+	return true
+}
+
+// detach detaches the queue pair from a join's group, unless another join needs it too.
+func (i *ID) detach(j *join) {
+	j.attached = false
+	for _, other := range i.joins {
+		if other.attached && other.mgid == j.mgid {
+			return
+		}
+	}
+	_ = i.qp.DetachMcast(j.mgid, 0) // else the program has, or its state is RESET
+}
+
+func (i *ID) detachAll() {
+	for _, j := range i.joins {
+		if j.attached {
+			i.detach(j)
+		}
+	}
+}

@@ -1,0 +1,38 @@
+package cm
+
+import "github.com/roced/roced/verbs"
+
+// The numbers of rdma_cm, which package verbs has for what it gives the card.
+type (
+	PortSpace = verbs.PortSpace   // rdma_port_space
+	EventType = verbs.CMEventType // rdma_cm_event_type; its String is rdma_event_str
+	ConnParam = verbs.ConnParam   // rdma_conn_param
+)
+
+// The port spaces.
+const (
+	PortSpaceTCP = verbs.PortSpaceTCP // connections
+	PortSpaceUDP = verbs.PortSpaceUDP // datagrams
+)
+
+// The events.
+const (
+	EventAddrResolved   = verbs.CMEventAddrResolved
+	EventAddrError      = verbs.CMEventAddrError
+	EventRouteResolved  = verbs.CMEventRouteResolved
+	EventRouteError     = verbs.CMEventRouteError
+	EventConnectRequest = verbs.CMEventConnectRequest
+	// EventConnectResponse, EventConnectError, EventRejected, EventDisconnected and EventTimewaitExit are of
+	// connections.
+	EventConnectResponse = verbs.CMEventConnectResponse
+	EventConnectError    = verbs.CMEventConnectError
+	EventUnreachable     = verbs.CMEventUnreachable
+	EventRejected        = verbs.CMEventRejected
+	EventEstablished     = verbs.CMEventEstablished
+	EventDisconnected    = verbs.CMEventDisconnected
+	EventDeviceRemoval   = verbs.CMEventDeviceRemoval
+	EventMulticastJoin   = verbs.CMEventMulticastJoin
+	EventMulticastError  = verbs.CMEventMulticastError
+	EventAddrChange      = verbs.CMEventAddrChange // does not come: an address that goes takes its GID along
+	EventTimewaitExit    = verbs.CMEventTimewaitExit
+)

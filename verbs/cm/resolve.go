@@ -1,0 +1,121 @@
+package cm
+
+import (
+	"fmt"
+	"net/netip"
+	"time"
+
+	"github.com/roced/roced/verbs"
+)
+
+// Bind binds the id to an address of a device, and so to the device; or to 0.0.0.0 or ::, all addresses of
+// all its devices (rdma_bind_addr). Port 0 is for any that is free. A link-local address has its
+// interface as zone.
+//
+// verbs.ErrAddrNotAvail for an address that no device has, or one of a port that another id has of all
+// addresses; verbs.ErrAddrInUse; verbs.ErrPermission for a port below 1024 without privilege.
+func (i *ID) Bind(to netip.AddrPort) error {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	var err error
+	switch {
+	case len(i.parts) == 0:
+		err = fmt.Errorf("%w: the id", verbs.ErrObjectClosed)
+	case to.Addr().Unmap().IsUnspecified():
+		err = i.bindAll(to)
+	default:
+		err = i.bindOne(to)
+	}
+	if err != nil {
+		return fmt.Errorf("bind id to %v: %w", to, err)
+	}
+	return nil
+}
+
+// ResolveAddr chooses the device by which the host reaches a destination, and the address to send from,
+// and resolves the next hop's hardware address (rdma_resolve_addr). The destination may be a group:
+// then the host's routes must lead there, or source be one of the device's addresses. A destination of
+// 0.0.0.0 or :: is the device itself. An id that is not bound is bound, to source if it is valid.
+//
+// EventAddrResolved or EventAddrError follows, after the timeout at the latest. That there is no route
+// is found at once: verbs.ErrUnreachable.
+func (i *ID) ResolveAddr(source, dest netip.AddrPort, timeout time.Duration) error {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if err := i.resolve(source, dest, timeout); err != nil {
+		return fmt.Errorf("resolve address %v: %w", dest, err)
+	}
+	return nil
+}
+
+func (i *ID) resolve(source, dest netip.AddrPort, timeout time.Duration) error {
+	p, err := i.choose(source.Addr(), dest.Addr())
+	if err != nil {
+		return err
+	}
+	return p.provider.ResolveIDAddr(verbs.ResolveIDAddrRequest{ID: p.handle, Source: source, Dest: dest, Timeout: timeout})
+}
+
+// ResolveRoute resolves the route to the destination (rdma_resolve_route). On Ethernet it is known with
+// the address: EventRouteResolved follows at once.
+func (i *ID) ResolveRoute() error {
+	return i.do("resolve route", func(p part) error {
+		return p.provider.ResolveIDRoute(verbs.ResolveIDRouteRequest{ID: p.handle})
+	})
+}
+
+// migrating is held while an id moves.
+var migrating = make(chan struct{}, 1)
+
+// Migrate moves the id, with its events that nobody has got, to another channel (rdma_migrate_id), which
+// has to be of the same devices. Neither may be that of an id with a handler.
+func (i *ID) Migrate(to *EventChannel) error {
+	migrating <- struct{}{}
+	defer func() { <-migrating }()
+	i.mu.Lock()
+	from := i.channel
+	i.mu.Unlock()
+	if to == nil || to.handler || from.handler {
+		return fmt.Errorf("migrate id: %w: no channel, or that of an id with a handler", verbs.ErrInvalid)
+	}
+	if to == from {
+		return nil
+	}
+	for _, c := range []*EventChannel{from, to} {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+	}
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if err := i.migrate(to); err != nil {
+		return fmt.Errorf("migrate id: %w", err)
+	}
+	return nil
+}
+
+// migrate moves the id. The caller holds all locks.
+func (i *ID) migrate(to *EventChannel) error {
+	if to.closed || len(i.parts) == 0 {
+		return fmt.Errorf("%w: the id or the channel", verbs.ErrObjectClosed)
+	}
+	moved := make([]part, len(i.parts))
+	for n, p := range i.parts {
+		d := to.deviceOf(p.ctx)
+		if d == nil {
+			return fmt.Errorf("%w: the channel is not of the id's device", verbs.ErrInvalid)
+		}
+		moved[n] = part{d, p.handle}
+	}
+	for n, p := range i.parts {
+		if err := p.provider.MigrateID(verbs.MigrateIDRequest{ID: p.handle, Channel: moved[n].channel}); err != nil {
+			return err
+		}
+		p.remove(p.handle)
+		moved[n].enter(p.handle, i)
+		i.parts[n] = moved[n]
+	}
+	i.channel.ids.Add(-1)
+	to.ids.Add(1)
+	i.channel = to
+	return nil
+}

@@ -1,0 +1,259 @@
+package hca
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+	"sync"
+
+	"github.com/roced/roced/datapath/wire"
+	"github.com/roced/roced/verbs"
+)
+
+// id is a connection id (rdma_cm_id). All of it is under card.mu, but for work.
+type id struct {
+	handle  verbs.Handle
+	space   wire.PortSpace
+	kind    verbs.QPType
+	channel *eventChannel
+	events  []*idEvent // that the program has not read, in their order
+	state   idState
+
+	reuse, afonly bool
+	tos           uint8
+	qkey          wire.QKey // of the id's queue pair and its groups
+
+	binding      *binding // nil: it has no port
+	source, dest netip.AddrPort
+	path         *path // to dest
+	joins        []*idJoin
+
+	work   sync.WaitGroup  // what goes on without card.mu
+	life   context.Context // of work; ends with the id
+	cancel func()
+}
+
+// idState is where an id is on its way to a connection. What is not allowed in a state is EINVAL.
+//
+//	idle ── bind ──► bound ── resolve address ──► resolving ──► address resolved
+//	                   │                                              │ resolve route
+//	                   └── listen ──► listening      connecting ◄── route resolved
+type idState int
+
+const (
+	idIdle idState = iota
+	idBound
+	idResolving
+	idAddrResolved
+	idRouteResolved
+	idConnecting // a request was sent, or has come
+	idListening
+	idDestroyed
+)
+
+func (s idState) String() string {
+	return [...]string{
+		"not bound", "bound", "having its address resolved", "with its address resolved", "with its route resolved",
+		"connecting", "listening", "destroyed",
+	}[s]
+}
+
+// onDevice says whether the id is bound to the card: to one of its addresses.
+func (i *id) onDevice() bool { return i.source.IsValid() && !i.source.Addr().IsUnspecified() }
+
+// in refuses what an id may not do in its state.
+func (i *id) in(what string, states ...idState) error {
+	for _, s := range states {
+		if i.state == s {
+			return nil
+		}
+	}
+	return fmt.Errorf("%w: %s an id that is %v; it has to be %v", verbs.ErrInvalid, what, i.state, states)
+}
+
+// CreateID implements verbs.Provider.
+func (s *Session) CreateID(r verbs.CreateIDRequest) (grant verbs.CreateIDGrant, err error) {
+	kind, err := checkSpace(r.PortSpace, r.QPType)
+	if err != nil {
+		return grant, err
+	}
+	if err := s.enter(); err != nil {
+		return grant, err
+	}
+	defer s.card.mu.Unlock()
+	c, err := s.eventChannels.get(r.Channel)
+	if err != nil {
+		return grant, err
+	}
+	i, err := s.newID(c, r.PortSpace, kind)
+	if err != nil {
+		return grant, err
+	}
+	return verbs.CreateIDGrant{ID: i.handle}, nil
+}
+
+// newID makes an id. The caller holds card.mu.
+func (s *Session) newID(c *eventChannel, space wire.PortSpace, kind verbs.QPType) (_ *id, err error) {
+	i := &id{space: space, kind: kind, channel: c, qkey: verbs.UDPQKey}
+	if i.handle, err = s.ids.add(i); err != nil {
+		return nil, err
+	}
+	i.life, i.cancel = context.WithCancel(context.Background())
+	c.ids++
+	return i, nil
+}
+
+// checkSpace gives the type of queue pairs that a port space is for.
+func checkSpace(space wire.PortSpace, asked verbs.QPType) (kind verbs.QPType, err error) {
+	switch space {
+	case wire.PortSpaceUDP:
+		kind = verbs.QPTypeUD
+	case wire.PortSpaceTCP:
+		kind = verbs.QPTypeRC
+	case wire.PortSpaceIPoIB, wire.PortSpaceIB:
+		return 0, fmt.Errorf("%w: port space %v, which is InfiniBand's; UDP and TCP are there", verbs.ErrUnsupported, space)
+	default:
+		return 0, fmt.Errorf("%w: no port space has the number 0x%04x; UDP (0x%04x) and TCP are there", verbs.ErrInvalid, uint16(space), uint16(wire.PortSpaceUDP))
+	}
+	if asked != 0 && asked != kind {
+		return 0, fmt.Errorf("%w: queue pairs of type %v in port space %v, which has %v", verbs.ErrInvalid, asked, space, kind)
+	}
+	return kind, nil
+}
+
+// withID finds an id, and holds card.mu for what is done with it.
+func (s *Session) withID(handle verbs.Handle, do func(*id) error) error {
+	if err := s.enter(); err != nil {
+		return err
+	}
+	defer s.card.mu.Unlock()
+	i, err := s.ids.get(handle)
+	if err != nil {
+		return err
+	}
+	return do(i)
+}
+
+// MigrateID implements verbs.Provider.
+func (s *Session) MigrateID(r verbs.MigrateIDRequest) error {
+	return s.withID(r.ID, func(i *id) error {
+		to, err := s.eventChannels.get(r.Channel)
+		if err != nil {
+			return err
+		}
+		i.channel.ids--
+		to.ids++
+		for _, e := range i.events {
+			i.channel.remove(e)
+			to.put(e)
+		}
+		i.channel = to
+		return nil
+	})
+}
+
+// SetIDOption implements verbs.Provider.
+func (s *Session) SetIDOption(r verbs.SetIDOptionRequest) error {
+	return s.withID(r.ID, func(i *id) error { return i.set(r.Option, r.Value) })
+}
+
+func (i *id) set(option verbs.IDOption, value uint32) (err error) {
+	switch {
+	case option == verbs.IDOptionTOS && value <= 0xFF:
+		i.tos = uint8(value)
+		return nil
+	case option == verbs.IDOptionReuseAddr && value <= 1:
+		if err = i.in("allow the reuse of addresses for", idIdle); err == nil {
+			i.reuse = value == 1
+		}
+		return err
+	case option == verbs.IDOptionAFOnly && value <= 1:
+		if err = i.in("choose the address family of", idIdle, idBound); err == nil {
+			i.afonly = value == 1
+		}
+		return err
+	}
+	return fmt.Errorf("%w: no id has an option %d, value %d", verbs.ErrInvalid, option, value)
+}
+
+// QueryID implements verbs.Provider.
+func (s *Session) QueryID(r verbs.QueryIDRequest) (grant verbs.QueryIDGrant, err error) {
+	err = s.withID(r.ID, func(i *id) error {
+		grant = verbs.QueryIDGrant{PortSpace: i.space, QPType: i.kind, Local: i.source, Remote: i.dest, OnDevice: i.onDevice()}
+		if i.path != nil {
+			grant.AH = s.card.attrOf(i.path.ends, i.tos)
+		}
+		return nil
+	})
+	return grant, err
+}
+
+// attrOf describes the address handle of a path. The caller holds card.mu.
+func (card *Card) attrOf(ends pair, class uint8) verbs.AHAttr {
+	return verbs.AHAttr{Port: 1, GRH: verbs.GlobalRoute{DGID: ends.dest, SGIDIndex: card.gids.index[ends.source], TrafficClass: class}}
+}
+
+// DestroyID implements verbs.Provider. It waits for what has begun, which it ends.
+func (s *Session) DestroyID(r verbs.DestroyIDRequest) error {
+	i, err := s.takeID(r.ID)
+	if err != nil {
+		return err
+	}
+	defer s.commands.Done()
+	i.work.Wait()
+	for _, j := range i.joins {
+		s.leaveJoin(j)
+	}
+	s.freeID(i)
+	return nil
+}
+
+// takeID removes an id from the session's table. The card stays open until commands.Done.
+func (s *Session) takeID(handle verbs.Handle) (*id, error) {
+	if err := s.enterToFree(); err != nil {
+		return nil, err
+	}
+	defer s.card.mu.Unlock()
+	i, err := s.ids.get(handle)
+	if err != nil {
+		return nil, err
+	}
+	s.ids.remove(handle)
+	s.endID(i)
+	s.commands.Add(1)
+	return i, nil
+}
+
+// endID ends what an id has begun, and drops its events. The caller holds card.mu.
+func (s *Session) endID(i *id) {
+	i.state = idDestroyed
+	i.cancel()
+	for _, e := range i.events {
+		i.channel.remove(e)
+	}
+	i.events = nil
+	i.channel.ids--
+}
+
+// freeID frees what an id has, but for its memberships, which are the session's. Nothing of it goes on
+// any more.
+func (s *Session) freeID(i *id) {
+	if i.path != nil {
+		s.card.leavePath(i.path)
+	}
+	if i.binding != nil {
+		s.card.host.portSpaces().release(i.binding)
+	}
+}
+
+// beginWork is for what goes on without card.mu, which the caller holds. Neither the id nor the session is
+// freed before work.Done and commands.Done.
+func (s *Session) beginWork(i *id) {
+	s.commands.Add(1)
+	i.work.Add(1)
+}
+
+func (s *Session) endWork(i *id) {
+	i.work.Done()
+	s.commands.Done()
+}

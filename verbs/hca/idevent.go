@@ -1,0 +1,155 @@
+package hca
+
+import (
+	"container/list"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+
+	"github.com/roced/roced/verbs"
+	"golang.org/x/sys/unix"
+)
+
+// eventChannel is the card's end of a channel of events of ids, under card.mu. The program has the other
+// end of its socket pair. Events wait here; a byte in the socket says that there are some.
+type eventChannel struct {
+	file    *os.File // nil after shut
+	fd      int
+	ids     int
+	waiting list.List // of *idEvent
+	told    bool      // there is a byte that the program has not been asked to read
+}
+
+// idEvent is an event that waits.
+type idEvent struct {
+	verbs.CMEvent
+	id    *id
+	join  *idJoin // of a join, else nil
+	place *list.Element
+}
+
+// CreateEventChannel implements verbs.Provider.
+func (s *Session) CreateEventChannel() (grant verbs.CreateEventChannelGrant, err error) {
+	if err := s.enter(); err != nil {
+		return grant, err
+	}
+	defer s.card.mu.Unlock()
+	ends, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
+	if err != nil {
+		return grant, hostError(fmt.Errorf("sockets of an event channel: %w", err))
+	}
+	c := &eventChannel{file: os.NewFile(uintptr(ends[1]), "event channel"), fd: ends[1]}
+	grant.Events = os.NewFile(uintptr(ends[0]), "event channel")
+	if grant.Channel, err = s.eventChannels.add(c); err != nil {
+		return verbs.CreateEventChannelGrant{}, errors.Join(err, c.file.Close(), grant.Events.Close())
+	}
+	return grant, nil
+}
+
+// DestroyEventChannel implements verbs.Provider.
+func (s *Session) DestroyEventChannel(r verbs.DestroyEventChannelRequest) error {
+	if err := s.enterToFree(); err != nil {
+		return err
+	}
+	defer s.card.mu.Unlock()
+	c, err := s.eventChannels.get(r.Channel)
+	if err != nil {
+		return err
+	}
+	if c.ids > 0 {
+		return fmt.Errorf("%w: ids whose events come through the channel: %d; destroy or migrate them first", verbs.ErrBusy, c.ids)
+	}
+	s.eventChannels.remove(r.Channel)
+	c.shut()
+	return nil
+}
+
+// GetCMEvent implements verbs.Provider. When the card has failed, it gives what is left.
+func (s *Session) GetCMEvent(r verbs.GetCMEventRequest) (grant verbs.GetCMEventGrant, err error) {
+	if err := s.enterToFree(); err != nil {
+		return grant, err
+	}
+	defer s.card.mu.Unlock()
+	c, err := s.eventChannels.get(r.Channel)
+	if err != nil {
+		return grant, err
+	}
+	if first := c.waiting.Front(); first != nil {
+		e := first.Value.(*idEvent)
+		e.id.forget(e)
+		grant.Found, grant.Event = true, e.CMEvent
+	} else if ended := s.Err(); ended != nil {
+		return grant, ended
+	}
+	if c.waiting.Len() == 0 && c.told {
+		c.told, grant.Drained = false, true
+	}
+	return grant, nil
+}
+
+// put appends an event.
+func (c *eventChannel) put(e *idEvent) {
+	e.place = c.waiting.PushBack(e)
+	if !c.told && c.file != nil {
+		c.told = true
+		_, _ = unix.Write(c.fd, []byte{1}) // there is room, unless the program leaves bytes unread
+	}
+}
+
+func (c *eventChannel) remove(e *idEvent) { c.waiting.Remove(e.place) }
+
+// shut ends the connection: the program finds its end.
+func (c *eventChannel) shut() {
+	if c.file != nil {
+		_ = c.file.Close()
+		c.file = nil
+	}
+}
+
+// maxEvents is how many events of an id may wait, apart from those of its joins. The program reads
+// some before it asks for what would have more.
+const maxEvents = 64
+
+// room refuses to begin what ends with an event, if too many wait.
+func (i *id) room() error {
+	if len(i.events) >= maxEvents+len(i.joins) {
+		return fmt.Errorf("%w: %d events of the id wait; get some", verbs.ErrLimit, len(i.events))
+	}
+	return nil
+}
+
+// put reports an event of an id. The caller holds card.mu.
+func (i *id) put(e *idEvent) {
+	e.id, e.ID = i, i.handle
+	i.events = append(i.events, e)
+	i.channel.put(e)
+}
+
+// forget removes an event.
+func (i *id) forget(e *idEvent) {
+	i.events = slices.DeleteFunc(i.events, func(other *idEvent) bool { return other == e })
+	i.channel.remove(e)
+}
+
+// statusOf is an error as an event carries it: an errno, negative.
+func statusOf(err error) int32 {
+	var errno unix.Errno
+	switch {
+	case errors.Is(err, context.DeadlineExceeded):
+		errno = unix.ETIMEDOUT
+	case !errors.As(err, &errno):
+		errno = unix.EIO
+	}
+	return -int32(errno)
+}
+
+// removeDevice tells ids that their card has gone. The caller holds card.mu.
+func (s *Session) removeDevice() {
+	for _, i := range s.ids.all() {
+		if i.onDevice() || i.state == idListening {
+			i.put(&idEvent{CMEvent: verbs.CMEvent{Type: verbs.CMEventDeviceRemoval}})
+		}
+	}
+}

@@ -1,0 +1,139 @@
+package hca
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+	"slices"
+
+	"github.com/roced/roced/datapath/wire"
+	"github.com/roced/roced/verbs"
+)
+
+// idJoin is a membership that an id has asked for. It stays in the id's list until it is left.
+type idJoin struct {
+	group      netip.Addr
+	context    uint64
+	membership verbs.Handle // 0 as long as the host has not joined
+	left       bool         // before that
+}
+
+// JoinID implements verbs.Provider.
+func (s *Session) JoinID(r verbs.JoinIDRequest) error {
+	request := verbs.JoinMulticastRequest{Group: r.Group, Flags: r.Flags}
+	m, _, err := s.checkJoin(request)
+	if err != nil {
+		return err
+	}
+	i, j, err := s.startJoin(&r, m.group)
+	if err != nil {
+		return err
+	}
+	go func() {
+		defer s.endWork(i)
+		grant, err := s.JoinMulticast(request)
+		if !s.joined(i, j, grant, err) && err == nil {
+			_ = s.LeaveMulticast(verbs.LeaveMulticastRequest{Membership: grant.Membership})
+		}
+	}()
+	return nil
+}
+
+func (s *Session) startJoin(r *verbs.JoinIDRequest, group netip.Addr) (*id, *idJoin, error) {
+	if err := s.enter(); err != nil {
+		return nil, nil, err
+	}
+	defer s.card.mu.Unlock()
+	i, err := s.ids.get(r.ID)
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := errors.Join(i.in("join a group with", idBound, idAddrResolved), i.room()); err != nil {
+		return nil, nil, err
+	}
+	switch {
+	case i.kind != verbs.QPTypeUD:
+		return nil, nil, fmt.Errorf("%w: port space %v has no groups; UDP has", verbs.ErrInvalid, i.space)
+	case !i.onDevice():
+		return nil, nil, fmt.Errorf("%w: the id is bound to all addresses, and so to no device: bind it to one address, or resolve one", verbs.ErrInvalid)
+	case len(i.joins) >= s.config.Limits.Memberships:
+		return nil, nil, fmt.Errorf("%w: the id has asked for %d memberships; leave some groups", verbs.ErrLimit, len(i.joins))
+	}
+	j := &idJoin{group: group, context: r.Context}
+	i.joins = append(i.joins, j)
+	s.beginWork(i)
+	return i, j, nil
+}
+
+// joined reports the end of a join; false if nobody is there for the membership.
+func (s *Session) joined(i *id, j *idJoin, grant verbs.JoinMulticastGrant, failed error) bool {
+	s.card.mu.Lock()
+	defer s.card.mu.Unlock()
+	if i.state == idDestroyed || j.left {
+		return false
+	}
+	e := verbs.CMEvent{Type: verbs.CMEventMulticastJoin, Context: j.context, QPN: verbs.MulticastQPN, QKey: i.qkey}
+	if failed != nil {
+		e = verbs.CMEvent{Type: verbs.CMEventMulticastError, Context: j.context, Status: statusOf(failed)}
+	} else {
+		j.membership = grant.Membership
+		source := wire.GIDFromAddr(i.source.Addr())
+		if source.IsIPv4() != grant.MGID.IsIPv4() {
+			source = grant.SGID
+		}
+		e.AH = s.card.attrOf(pair{source, grant.MGID}, i.tos)
+	}
+	i.put(&idEvent{CMEvent: e, join: j})
+	return true
+}
+
+// LeaveID implements verbs.Provider.
+func (s *Session) LeaveID(r verbs.LeaveIDRequest) (grant verbs.LeaveIDGrant, err error) {
+	j, err := s.takeIDJoin(&r)
+	if err != nil {
+		return grant, err
+	}
+	defer s.commands.Done()
+	s.leaveJoin(j)
+	return verbs.LeaveIDGrant{Context: j.context}, nil
+}
+
+// takeIDJoin removes the last join of a group from an id, with its event. The card stays open until
+// commands.Done.
+func (s *Session) takeIDJoin(r *verbs.LeaveIDRequest) (*idJoin, error) {
+	if err := s.enterToFree(); err != nil {
+		return nil, err
+	}
+	defer s.card.mu.Unlock()
+	i, err := s.ids.get(r.ID)
+	if err != nil {
+		return nil, err
+	}
+	group := r.Group.Unmap().WithZone("")
+	for at, j := range slices.Backward(i.joins) {
+		if j.group != group {
+			continue
+		}
+		i.joins = slices.Delete(i.joins, at, at+1)
+		for _, e := range i.events {
+			if e.join == j {
+				i.forget(e)
+				break
+			}
+		}
+		j.left = true
+		s.commands.Add(1)
+		return j, nil
+	}
+	return nil, fmt.Errorf("%w: the id has not joined %v", verbs.ErrAddrNotAvail, r.Group)
+}
+
+// leaveJoin ends the membership, unless the host has not joined yet: then who joins leaves.
+func (s *Session) leaveJoin(j *idJoin) {
+	s.card.mu.Lock()
+	membership := j.membership
+	s.card.mu.Unlock()
+	if membership != 0 {
+		_ = s.LeaveMulticast(verbs.LeaveMulticastRequest{Membership: membership}) // else the program has left by its handle
+	}
+}

@@ -1,0 +1,214 @@
+package proto
+
+import (
+	"net/netip"
+	"time"
+
+	"github.com/roced/roced/verbs"
+)
+
+// The commands about connection ids. The reply to "create event channel" carries a descriptor: the
+// program's end of the socket that is readable while there are events.
+var (
+	CreateEventChannel  = command(112, "create_event_channel", none, visitEventChannel)
+	DestroyEventChannel = command(113, "destroy_event_channel", visitDestroyEventChannel, none)
+	GetCMEvent          = command(114, "get_cm_event", visitGetCMEvent, visitCMEvent)
+	CreateID            = command(115, "create_id", visitCreateID, visitID)
+	DestroyID           = command(116, "destroy_id", visitDestroyID, none)
+	MigrateID           = command(117, "migrate_id", visitMigrateID, none)
+	SetIDOption         = command(118, "set_id_option", visitSetIDOption, none)
+	QueryID             = command(119, "query_id", visitQueryID, visitIDGrant)
+	BindID              = command(120, "bind_id", visitBindID, visitBound)
+	FindRoute           = command(121, "find_route", visitFindRoute, visitRoute)
+	ResolveIDAddr       = command(122, "resolve_id_addr", visitResolveAddr, none)
+	ResolveIDRoute      = command(123, "resolve_id_route", visitResolveRoute, none)
+	InitIDQPAttr        = command(124, "init_id_qp_attr", visitInitQPAttr, visitInitialQPAttr)
+	ListenID            = command(125, "listen_id", visitListen, none)
+	ConnectID           = command(126, "connect_id", visitConnect, none)
+	AcceptID            = command(127, "accept_id", visitAccept, none)
+	RejectID            = command(128, "reject_id", visitReject, none)
+	DisconnectID        = command(129, "disconnect_id", visitDisconnect, none)
+	NotifyID            = command(130, "notify_id", visitNotify, none)
+	JoinID              = command(131, "join_id", visitJoinID, none)
+	LeaveID             = command(132, "leave_id", visitLeaveID, visitLeft)
+)
+
+func visitEventChannel(c *coder, g *verbs.CreateEventChannelGrant) {
+	visitHandle(c, "channel", &g.Channel)
+}
+
+func visitDestroyEventChannel(c *coder, r *verbs.DestroyEventChannelRequest) {
+	visitHandle(c, "channel", &r.Channel)
+}
+
+func visitGetCMEvent(c *coder, r *verbs.GetCMEventRequest) { visitHandle(c, "channel", &r.Channel) }
+
+func visitCMEvent(c *coder, g *verbs.GetCMEventGrant) {
+	e := &g.Event
+	status := uint32(e.Status)
+	c.flag("found", &g.Found)
+	c.flag("drained", &g.Drained)
+	u8(c, "type", &e.Type)
+	c.reserved(1)
+	u32(c, "status", &status)
+	u32(c, "id", &e.ID)
+	u32(c, "listener", &e.Listener)
+	u64(c, "context", &e.Context)
+	visitAHAttr(c, &e.AH)
+	u32(c, "qpn", &e.QPN)
+	u32(c, "qkey", &e.QKey)
+	visitPrivateData(c, &e.PrivateData)
+	e.Status = int32(status)
+}
+
+// visitPrivateData comes last in a structure.
+func visitPrivateData(c *coder, data *[]byte) {
+	list(c, "private_data", verbs.MaxCMPrivateData, data, func(c *coder, b *byte) { u8(c, "byte", b) })
+}
+
+func visitCreateID(c *coder, r *verbs.CreateIDRequest) {
+	u32(c, "channel", &r.Channel)
+	u16(c, "port_space", &r.PortSpace)
+	u8(c, "qp_type", &r.QPType)
+	c.reserved(1)
+}
+
+func visitID(c *coder, g *verbs.CreateIDGrant)           { visitHandle(c, "id", &g.ID) }
+func visitDestroyID(c *coder, r *verbs.DestroyIDRequest) { visitHandle(c, "id", &r.ID) }
+func visitQueryID(c *coder, r *verbs.QueryIDRequest)     { visitHandle(c, "id", &r.ID) }
+
+func visitMigrateID(c *coder, r *verbs.MigrateIDRequest) {
+	u32(c, "id", &r.ID)
+	u32(c, "channel", &r.Channel)
+}
+
+func visitSetIDOption(c *coder, r *verbs.SetIDOptionRequest) {
+	u32(c, "id", &r.ID)
+	u8(c, "option", &r.Option)
+	c.reserved(3)
+	u32(c, "value", &r.Value)
+	c.reserved(4)
+}
+
+func visitIDGrant(c *coder, g *verbs.QueryIDGrant) {
+	u16(c, "port_space", &g.PortSpace)
+	u8(c, "qp_type", &g.QPType)
+	c.flag("on_device", &g.OnDevice)
+	c.reserved(4)
+	visitAHAttr(c, &g.AH)
+	visitAddrPort(c, "local", &g.Local)
+	visitAddrPort(c, "remote", &g.Remote)
+}
+
+func visitBindID(c *coder, r *verbs.BindIDRequest) {
+	u32(c, "id", &r.ID)
+	c.flag("shared", &r.Shared)
+	c.reserved(3)
+	visitAddrPort(c, "addr", &r.Address)
+}
+
+func visitBound(c *coder, g *verbs.BindIDGrant) { visitAddrPort(c, "addr", &g.Address) }
+
+func visitFindRoute(c *coder, r *verbs.FindRouteRequest) {
+	visitPrefixedAddress(c, "source", &r.Source)
+	visitPrefixedAddress(c, "dest", &r.Dest)
+}
+
+func visitRoute(c *coder, g *verbs.FindRouteGrant) { visitPrefixedAddress(c, "source", &g.Source) }
+
+func visitResolveAddr(c *coder, r *verbs.ResolveIDAddrRequest) {
+	timeout := int(r.Timeout)
+	visitHandle(c, "id", &r.ID)
+	c.whole("timeout_ns", &timeout)
+	visitAddrPort(c, "source", &r.Source)
+	visitAddrPort(c, "dest", &r.Dest)
+	r.Timeout = time.Duration(timeout)
+}
+
+func visitResolveRoute(c *coder, r *verbs.ResolveIDRouteRequest) { visitHandle(c, "id", &r.ID) }
+
+func visitInitQPAttr(c *coder, r *verbs.InitIDQPAttrRequest) {
+	u32(c, "id", &r.ID)
+	u8(c, "state", &r.State)
+	c.reserved(3)
+}
+
+func visitInitialQPAttr(c *coder, g *verbs.InitIDQPAttrGrant) {
+	u32(c, "mask", &g.Mask)
+	visitQPAttr(c, &g.Attr)
+}
+
+func visitListen(c *coder, r *verbs.ListenIDRequest) {
+	visitHandle(c, "id", &r.ID)
+	c.whole("backlog", &r.Backlog)
+}
+
+func visitConnParam(c *coder, p *verbs.ConnParam) {
+	u32(c, "qpn", &p.QPN)
+	u32(c, "qkey", &p.QKey)
+	visitPrivateData(c, &p.PrivateData)
+}
+
+func visitConnect(c *coder, r *verbs.ConnectIDRequest) {
+	visitHandle(c, "id", &r.ID)
+	visitConnParam(c, &r.Param)
+}
+
+func visitAccept(c *coder, r *verbs.AcceptIDRequest) {
+	u32(c, "id", &r.ID)
+	c.flag("response", &r.Response)
+	c.reserved(3)
+	visitConnParam(c, &r.Param)
+}
+
+func visitReject(c *coder, r *verbs.RejectIDRequest) {
+	visitHandle(c, "id", &r.ID)
+	visitPrivateData(c, &r.PrivateData)
+}
+
+func visitDisconnect(c *coder, r *verbs.DisconnectIDRequest) { visitHandle(c, "id", &r.ID) }
+
+func visitNotify(c *coder, r *verbs.NotifyIDRequest) {
+	u32(c, "id", &r.ID)
+	u8(c, "event", &r.Event)
+	c.reserved(3)
+}
+
+func visitJoinID(c *coder, r *verbs.JoinIDRequest) {
+	u32(c, "id", &r.ID)
+	u32(c, "flags", &r.Flags)
+	u64(c, "context", &r.Context)
+	visitPrefixedAddress(c, "group", &r.Group)
+}
+
+func visitLeaveID(c *coder, r *verbs.LeaveIDRequest) {
+	visitHandle(c, "id", &r.ID)
+	visitPrefixedAddress(c, "group", &r.Group)
+}
+
+func visitLeft(c *coder, g *verbs.LeaveIDGrant) { u64(c, "context", &g.Context) }
+
+// visitPrefixedAddress is an address without a port, in a structure that may have several.
+func visitPrefixedAddress(c *coder, name string, a *netip.Addr) {
+	both := netip.AddrPortFrom(*a, 0)
+	visitAddrPort(c, name, &both)
+	*a = both.Addr()
+	if c.direction == decoding && both.Port() != 0 {
+		c.fail("an address with a port")
+	}
+}
+
+// visitAddrPort is an address with a port; a zero one has neither.
+func visitAddrPort(c *coder, name string, a *netip.AddrPort) {
+	family, raw, zone := addressParts(a.Addr())
+	port := a.Port()
+	u8(c, name+"_family", &family)
+	c.reserved(1)
+	u16(c, name+"_port", &port)
+	c.raw(name, raw[:])
+	c.text(name+"_zone", nameLen, &zone)
+	c.reserved(4)
+	if c.direction == decoding && c.err == nil {
+		*a = netip.AddrPortFrom(parseAddress(c, family, raw, zone), port)
+	}
+}

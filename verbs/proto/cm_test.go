@@ -1,0 +1,41 @@
+package proto
+
+import (
+	"errors"
+	"net/netip"
+	"testing"
+	"time"
+
+	"github.com/roced/roced/verbs"
+)
+
+// What commands about ids say is understood on the other side.
+func TestIDsCross(t *testing.T) {
+	zoned := netip.MustParseAddrPort("[fe80::1%eth0]:7174")
+	ah := verbs.AHAttr{Port: 1, GRH: verbs.GlobalRoute{DGID: verbs.GID{1, 15: 2}, SGIDIndex: 3, TrafficClass: 6}}
+	grantCrosses(t, GetCMEvent, verbs.GetCMEventGrant{Found: true, Drained: true, Event: verbs.CMEvent{
+		Type: verbs.CMEventConnectRequest, Status: -110, ID: 1, Listener: 2, Context: 1 << 63, AH: ah, QPN: 0xFFFFFF, QKey: 5, PrivateData: []byte("private"),
+	}})
+	grantCrosses(t, QueryID, verbs.QueryIDGrant{PortSpace: verbs.PortSpaceUDP, QPType: verbs.QPTypeUD, Local: zoned, OnDevice: true, AH: ah})
+	grantCrosses(t, InitIDQPAttr, verbs.InitIDQPAttrGrant{Attr: verbs.QPAttr{State: 1, Port: 1, QKey: 2}, Mask: 3})
+	requestCrosses(t, SetIDOption, verbs.SetIDOptionRequest{ID: 1, Option: verbs.IDOptionAFOnly, Value: 1 << 31})
+	requestCrosses(t, BindID, verbs.BindIDRequest{ID: 1, Address: netip.MustParseAddrPort("0.0.0.0:0"), Shared: true})
+	requestCrosses(t, BindID, verbs.BindIDRequest{ID: 1})
+	requestCrosses(t, FindRoute, verbs.FindRouteRequest{Dest: netip.MustParseAddr("ff02::1%eth0")})
+	requestCrosses(t, ResolveIDAddr, verbs.ResolveIDAddrRequest{ID: 1, Source: netip.MustParseAddrPort("10.0.0.1:65535"), Dest: zoned, Timeout: -time.Second})
+	requestCrosses(t, ListenID, verbs.ListenIDRequest{ID: 1, Backlog: -1})
+	requestCrosses(t, AcceptID, verbs.AcceptIDRequest{ID: 1, Response: true, Param: verbs.ConnParam{PrivateData: make([]byte, verbs.MaxCMPrivateData), QPN: 2, QKey: 3}})
+	requestCrosses(t, JoinID, verbs.JoinIDRequest{ID: 1, Group: netip.MustParseAddr("239.1.2.3"), Flags: 1, Context: 2})
+	long := verbs.RejectIDRequest{PrivateData: make([]byte, verbs.MaxCMPrivateData+1)}
+	if _, err := RejectID.EncodeRequest(1, &long); !errors.Is(err, verbs.ErrInvalid) {
+		t.Errorf("private data that is too long: %v", err)
+	}
+	packet, err := FindRoute.EncodeRequest(1, &verbs.FindRouteRequest{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	packet[headerLen+2] = 1 // the source's port
+	if _, err := FindRoute.DecodeRequest(packet[headerLen:]); !errors.Is(err, ErrMalformed) {
+		t.Errorf("an address with a port: %v", err)
+	}
+}
