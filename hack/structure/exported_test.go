@@ -67,8 +67,6 @@ var byOthers = map[string]string{
 	"datapath/wire.MRA":            "IBTA volume 1, 12.6.6",
 	"datapath/wire.RE?":            "REQ, REP: IBTA volume 1, 12.6",
 	"datapath/wire.RTU":            "IBTA volume 1, 12.6.9",
-	"datapath/wire.ServiceIDFor":   "service ids of rdma_cm: IBTA volume 1, A11.2",
-	"datapath/wire.ServiceID.P*":   "service ids of rdma_cm: IBTA volume 1, A11.2",
 	"datapath/wire.Packet.ICRC":    "what the packet says; IBTA volume 1, 7.8.1",
 	"mcast.Table.Find":             "rvt_mcast_find",
 	"mcast.TreeEmpty":              "rvt_mcast_tree_empty",

@@ -1,6 +1,7 @@
 package cm
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/roced/roced/verbs"
@@ -21,33 +22,54 @@ func (i *ID) Listen(backlog int) error {
 }
 
 // Connect asks the destination for a connection, or, in port space UDP, for the queue pair to send
-// datagrams to (rdma_connect). The route has to be resolved.
+// datagrams to (rdma_connect). The route has to be resolved. param may be nil. EventEstablished follows
+// with what to send by, or EventUnreachable: with the reason if the peer has refused, or with ETIMEDOUT
+// after 16 tries in 66 seconds, as of the kernel. Closing the id ends the tries.
 func (i *ID) Connect(param *ConnParam) error {
 	return i.do("connect", func(p part) error {
 		return p.provider.ConnectID(verbs.ConnectIDRequest{ID: p.handle, Param: i.param(param)})
 	})
 }
 
-// Accept accepts the request that the id stands for (rdma_accept). Without parameters it accepts a
-// response. In case of error the request is rejected, and the id's queue pair is in ERR.
+// Accept accepts the request that the id stands for (rdma_accept): the peer is told the number of the id's
+// queue pair, or that in param if the program made one of its own, and its Q_Key. Without parameters it
+// accepts a response, of which there is none in port space UDP. In case of error the request is
+// rejected, and the id's queue pair goes to ERR.
 func (i *ID) Accept(param *ConnParam) error {
 	return i.do("accept", func(p part) error {
-		return p.provider.AcceptID(verbs.AcceptIDRequest{ID: p.handle, Response: param == nil, Param: i.param(param)})
+		err := p.provider.AcceptID(verbs.AcceptIDRequest{ID: p.handle, Response: param == nil, Param: i.param(param)})
+		if err != nil && i.asked {
+			err = errors.Join(err, i.failQP())
+		}
+		i.asked = false
+		return err
 	})
 }
 
-// Reject rejects the request that the id stands for (rdma_reject).
+// Reject rejects the request that the id stands for (rdma_reject), with at most 136 bytes of private data.
 func (i *ID) Reject(privateData []byte) error {
 	return i.do("reject", func(p part) error {
 		return p.provider.RejectID(verbs.RejectIDRequest{ID: p.handle, PrivateData: privateData})
 	})
 }
 
-// Disconnect ends the connection, and takes the id's queue pair to ERR (rdma_disconnect).
+// Disconnect takes the id's queue pair to ERR (rdma_disconnect). In port space UDP nobody is told, since
+// there is no connection.
 func (i *ID) Disconnect() error {
 	return i.do("disconnect", func(p part) error {
-		return p.provider.DisconnectID(verbs.DisconnectIDRequest{ID: p.handle})
+		if err := p.provider.DisconnectID(verbs.DisconnectIDRequest{ID: p.handle}); err != nil {
+			return err
+		}
+		return i.failQP()
 	})
+}
+
+// failQP takes the id's queue pair to ERR, if it has one. The caller holds mu.
+func (i *ID) failQP() error {
+	if i.qp == nil {
+		return nil
+	}
+	return i.qp.Modify(&verbs.QPAttr{State: verbs.QPStateErr}, verbs.QPAttrState)
 }
 
 // Notify tells the connection manager of an event of the id's queue pair (rdma_notify).

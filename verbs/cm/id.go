@@ -18,6 +18,7 @@ type ID struct {
 	channel *EventChannel
 	parts   []part // one for each device that it may still turn out to be on; none when it is closed
 	options []option
+	asked   bool // it stands for a request that the program has not answered
 	qp      *verbs.QP
 	joins   map[uint64]*join // by what the card calls their contexts
 	joined  uint64           // joins that there have been
@@ -55,7 +56,7 @@ func (d *device) child(listener *ID, handle verbs.Handle) *ID {
 		_ = d.provider.DestroyID(verbs.DestroyIDRequest{ID: handle})
 		return nil
 	}
-	i := &ID{Context: listener.Context, space: listener.space, channel: listener.channel, joins: map[uint64]*join{}, parts: []part{{d, handle}}}
+	i := &ID{Context: listener.Context, space: listener.space, channel: listener.channel, joins: map[uint64]*join{}, parts: []part{{d, handle}}, asked: true}
 	d.enter(handle, i)
 	i.channel.ids.Add(1)
 	return i

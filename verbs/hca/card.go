@@ -139,6 +139,7 @@ const closeTimeout = time.Second
 // are not waited for. From then on commands return verbs.ErrClosed; Statistics still works. Closing
 // again does nothing. A card that has failed must be closed too.
 func (card *Card) Close() error {
+	card.quitIDs()
 	card.manager.flush()
 	sessions, first := card.end()
 	if !first {
@@ -164,6 +165,17 @@ func (card *Card) Close() error {
 	final.Engine = card.engine.Counters()
 	card.final = &final
 	return err
+}
+
+// quitIDs ends what the connection manager does for ids, so that their peers are told.
+func (card *Card) quitIDs() {
+	card.mu.Lock()
+	defer card.mu.Unlock()
+	for _, s := range card.sessions {
+		for _, i := range s.ids.all() {
+			i.leaveCM()
+		}
+	}
 }
 
 // end refuses further commands of all sessions, and gives the sessions that were open; first is

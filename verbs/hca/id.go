@@ -8,10 +8,12 @@ import (
 
 	"github.com/roced/roced/datapath/wire"
 	"github.com/roced/roced/verbs"
+	"github.com/roced/roced/verbs/hca/cm"
 )
 
 // id is a connection id (rdma_cm_id). All of it is under card.mu, but for work.
 type id struct {
+	session *Session
 	handle  verbs.Handle
 	space   wire.PortSpace
 	kind    verbs.QPType
@@ -25,8 +27,14 @@ type id struct {
 
 	binding      *binding // nil: it has no port
 	source, dest netip.AddrPort
-	path         *path // to dest
+	ends         pair  // of what goes to dest; zero as long as it is not resolved
+	path         *path // with these ends; nil if dest was not resolved here
 	joins        []*idJoin
+
+	usesCM   bool         // the connection manager does one of these for the id
+	listener *cm.Listener // of one that listens
+	inquiry  *cm.Inquiry  // of one that connects
+	request  *cm.Request  // that the id stands for, until it is answered
 
 	work   sync.WaitGroup  // what goes on without card.mu
 	life   context.Context // of work; ends with the id
@@ -94,7 +102,7 @@ func (s *Session) CreateID(r verbs.CreateIDRequest) (grant verbs.CreateIDGrant, 
 
 // newID makes an id. The caller holds card.mu.
 func (s *Session) newID(c *eventChannel, space wire.PortSpace, kind verbs.QPType) (_ *id, err error) {
-	i := &id{space: space, kind: kind, channel: c, qkey: verbs.UDPQKey}
+	i := &id{session: s, space: space, kind: kind, channel: c, qkey: verbs.UDPQKey}
 	if i.handle, err = s.ids.add(i); err != nil {
 		return nil, err
 	}
@@ -180,8 +188,8 @@ func (i *id) set(option verbs.IDOption, value uint32) (err error) {
 func (s *Session) QueryID(r verbs.QueryIDRequest) (grant verbs.QueryIDGrant, err error) {
 	err = s.withID(r.ID, func(i *id) error {
 		grant = verbs.QueryIDGrant{PortSpace: i.space, QPType: i.kind, Local: i.source, Remote: i.dest, OnDevice: i.onDevice()}
-		if i.path != nil {
-			grant.AH = s.card.attrOf(i.path.ends, i.tos)
+		if i.ends != (pair{}) {
+			grant.AH = s.card.attrOf(i.ends, i.tos)
 		}
 		return nil
 	})
@@ -228,6 +236,7 @@ func (s *Session) takeID(handle verbs.Handle) (*id, error) {
 func (s *Session) endID(i *id) {
 	i.state = idDestroyed
 	i.cancel()
+	i.leaveCM()
 	for _, e := range i.events {
 		i.channel.remove(e)
 	}

@@ -76,17 +76,29 @@ func (s *Session) GetCMEvent(r verbs.GetCMEventRequest) (grant verbs.GetCMEventG
 	if err != nil {
 		return grant, err
 	}
-	if first := c.waiting.Front(); first != nil {
-		e := first.Value.(*idEvent)
-		e.id.forget(e)
+	e := c.next()
+	if e == nil && s.Err() != nil {
+		return grant, s.Err()
+	}
+	if e != nil {
 		grant.Found, grant.Event = true, e.CMEvent
-	} else if ended := s.Err(); ended != nil {
-		return grant, ended
 	}
 	if c.waiting.Len() == 0 && c.told {
 		c.told, grant.Drained = false, true
 	}
 	return grant, nil
+}
+
+// next takes the oldest event; nil if there is none.
+func (c *eventChannel) next() *idEvent {
+	for first := c.waiting.Front(); first != nil; first = c.waiting.Front() {
+		e := first.Value.(*idEvent)
+		e.id.forget(e)
+		if e.Type != verbs.CMEventConnectRequest || e.id.takeRequest(&e.CMEvent) {
+			return e
+		}
+	}
+	return nil
 }
 
 // put appends an event.

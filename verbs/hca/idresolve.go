@@ -204,7 +204,8 @@ func (s *Session) resolved(i *id, p *path, source netip.Addr, dest netip.AddrPor
 		return false
 	}
 	s.card.host.portSpaces().narrow(i.binding, source)
-	i.path, i.source, i.dest, i.state = p, netip.AddrPortFrom(source, i.source.Port()), dest, idAddrResolved
+	i.path, i.ends, i.state = p, p.ends, idAddrResolved
+	i.source, i.dest = netip.AddrPortFrom(source, i.source.Port()), dest
 	i.put(&idEvent{CMEvent: verbs.CMEvent{Type: verbs.CMEventAddrResolved}})
 	return true
 }

@@ -47,13 +47,18 @@ func (e *idEnd) id(space cm.PortSpace) *cm.ID {
 	e.Helper()
 	id, err := e.channel.CreateID(space, nil)
 	check(e, err)
+	e.closeAtEnd(id)
+	return id
+}
+
+// closeAtEnd closes an id, if the test has not.
+func (e *idEnd) closeAtEnd(id *cm.ID) {
 	e.Cleanup(func() {
 		if id.QP() != nil {
 			_ = id.DestroyQP()
 		}
 		_ = id.Close()
 	})
-	return id
 }
 
 // event waits for an event of an id.

@@ -2,6 +2,7 @@ package verbstest
 
 import (
 	"errors"
+	"fmt"
 	"net/netip"
 	"testing"
 
@@ -13,110 +14,114 @@ import (
 // idState is how an id can be, and how it comes there.
 type idState struct {
 	name  string
-	enter func(e *idEnd, id *cm.ID, peer netip.AddrPort)
+	enter func(r *idRig, id *cm.ID) *cm.ID // gives another id where that is what it takes
 }
 
-// idStateRows are the columns of idCalls, in their order.
+// idRig is what the calls are made with: ids of e, and a peer.
+type idRig struct {
+	e       *idEnd
+	peer    *station
+	nowhere netip.AddrPort // of the peer: nobody listens
+}
+
+// idStateRows are the columns of idCalls, in their order. Those from "listening" on are of port space
+// UDP only.
 var idStateRows = []idState{
-	{"idle", func(*idEnd, *cm.ID, netip.AddrPort) {}},
-	{"bound to all", func(e *idEnd, id *cm.ID, _ netip.AddrPort) { check(e, id.Bind(port(netip.IPv4Unspecified(), 0))) }},
-	{"bound", func(e *idEnd, id *cm.ID, _ netip.AddrPort) { check(e, id.Bind(port(e.end.IPv4, 0))) }},
-	{"address resolved", (*idEnd).resolvedTo},
-	{"route resolved", (*idEnd).routedTo},
+	{"idle", func(_ *idRig, id *cm.ID) *cm.ID { return id }},
+	{"bound to all", func(r *idRig, id *cm.ID) *cm.ID { return r.bound(id, netip.IPv4Unspecified()) }},
+	{"bound", func(r *idRig, id *cm.ID) *cm.ID { return r.bound(id, r.e.end.IPv4) }},
+	{"address resolved", func(r *idRig, id *cm.ID) *cm.ID { r.e.resolved(id, r.nowhere); return id }},
+	{"route resolved", func(r *idRig, id *cm.ID) *cm.ID { r.e.routed(id, r.nowhere); return id }},
+	{"listening", func(r *idRig, id *cm.ID) *cm.ID { check(r.e, r.bound(id, r.e.end.IPv4).Listen(0)); return id }},
+	{"connecting", func(r *idRig, id *cm.ID) *cm.ID { r.e.routed(id, r.nowhere); check(r.e, id.Connect(nil)); return id }},
+	{"asked", (*idRig).asked},
 }
 
-func (e *idEnd) resolvedTo(id *cm.ID, peer netip.AddrPort) { e.resolved(id, peer) }
-func (e *idEnd) routedTo(id *cm.ID, peer netip.AddrPort)   { e.routed(id, peer) }
+func (r *idRig) bound(id *cm.ID, to netip.Addr) *cm.ID {
+	check(r.e, id.Bind(port(to, 0)))
+	return id
+}
 
-const (
-	yes = unix.Errno(0)
-	inv = unix.EINVAL
-	sup = unix.EOPNOTSUPP
-	not = unix.EADDRNOTAVAIL
-)
+// asked is the id of a request to one that listens.
+func (r *idRig) asked(id *cm.ID) *cm.ID {
+	check(r.e, r.bound(id, r.e.end.IPv4).Listen(0))
+	local, err := id.LocalAddr()
+	check(r.e, err)
+	newIDEnd(r.peer).connect(local, "") // its answer comes through a channel of its own
+	return r.e.request(id).ID
+}
 
-// idCalls are all calls of an id, and what they give in each state: in port space UDP, and in TCP where
-// that differs.
-var idCalls = []struct {
-	name string
-	call func(e *idEnd, id *cm.ID, peer netip.AddrPort) error
-	udp  [5]unix.Errno
-	tcp  [5]unix.Errno
-}{
-	{"bind", func(e *idEnd, id *cm.ID, _ netip.AddrPort) error { return id.Bind(port(e.end.IPv4, 0)) },
-		[5]unix.Errno{yes, inv, inv, inv, inv}, [5]unix.Errno{yes, inv, inv, inv, inv}},
-	{"resolve address", func(_ *idEnd, id *cm.ID, peer netip.AddrPort) error {
-		return id.ResolveAddr(netip.AddrPort{}, peer, resolveTimeout)
-	}, [5]unix.Errno{yes, yes, yes, inv, inv}, [5]unix.Errno{yes, yes, yes, inv, inv}},
-	{"resolve route", func(_ *idEnd, id *cm.ID, _ netip.AddrPort) error { return id.ResolveRoute() },
-		[5]unix.Errno{inv, inv, inv, yes, inv}, [5]unix.Errno{inv, inv, inv, yes, inv}},
-	{"attributes", func(_ *idEnd, id *cm.ID, _ netip.AddrPort) error {
-		_, _, err := id.InitQPAttr(verbs.QPStateInit)
+// idCall is a call of an id, and what it gives in each state: in port space UDP, and in TCP.
+type idCall struct {
+	name     string
+	call     func(r *idRig, id *cm.ID) error
+	udp, tcp string
+}
+
+// The letters of idCall: y for no error.
+var idErrnos = map[byte]error{'y': nil, 'i': unix.EINVAL, 's': unix.EOPNOTSUPP, 'a': unix.EADDRNOTAVAIL}
+
+// idCalls are all calls of an id but Close, which is always allowed, Migrate and QP.
+var idCalls = []idCall{
+	{"bind", func(r *idRig, id *cm.ID) error { return id.Bind(port(r.e.end.IPv4, 0)) }, "yiiiiiii", "yiiii"},
+	{"resolve address", func(r *idRig, id *cm.ID) error { return id.ResolveAddr(netip.AddrPort{}, r.nowhere, resolveTimeout) }, "yyyiiiii", "yyyii"},
+	{"resolve route", func(_ *idRig, id *cm.ID) error { return id.ResolveRoute() }, "iiiyiiii", "iiiyi"},
+	{"attributes", func(_ *idRig, id *cm.ID) error { _, _, err := id.InitQPAttr(verbs.QPStateRTS); return err }, "iiyyyyyy", "iisss"},
+	{"attributes of ERR", func(_ *idRig, id *cm.ID) error { _, _, err := id.InitQPAttr(verbs.QPStateErr); return err }, "iiiiiiii", "iisss"},
+	{"create QP", func(r *idRig, id *cm.ID) error {
+		_, err := id.CreateQP(r.e.pd, &verbs.QPInitAttr{SendCQ: r.e.cq, RecvCQ: r.e.cq})
 		return err
-	}, [5]unix.Errno{inv, inv, yes, yes, yes}, [5]unix.Errno{inv, inv, sup, sup, sup}},
-	{"attributes of ERR", func(_ *idEnd, id *cm.ID, _ netip.AddrPort) error {
-		_, _, err := id.InitQPAttr(verbs.QPStateErr)
-		return err
-	}, [5]unix.Errno{inv, inv, inv, inv, inv}, [5]unix.Errno{inv, inv, sup, sup, sup}},
-	{"create QP", func(e *idEnd, id *cm.ID, _ netip.AddrPort) error {
-		_, err := id.CreateQP(e.pd, &verbs.QPInitAttr{SendCQ: e.cq, RecvCQ: e.cq})
-		return err
-	}, [5]unix.Errno{inv, inv, yes, yes, yes}, [5]unix.Errno{inv, inv, sup, sup, sup}},
-	{"join", func(_ *idEnd, id *cm.ID, _ netip.AddrPort) error { return id.JoinMulticast(groupV4, nil) },
-		[5]unix.Errno{inv, inv, yes, yes, inv}, [5]unix.Errno{inv, inv, inv, inv, inv}},
-	{"leave", func(_ *idEnd, id *cm.ID, _ netip.AddrPort) error { return id.LeaveMulticast(groupV4) },
-		[5]unix.Errno{not, not, not, not, not}, [5]unix.Errno{not, not, not, not, not}},
-	{"listen", func(_ *idEnd, id *cm.ID, _ netip.AddrPort) error { return id.Listen(0) },
-		[5]unix.Errno{inv, sup, sup, inv, inv}, [5]unix.Errno{inv, sup, sup, inv, inv}},
-	{"connect", func(_ *idEnd, id *cm.ID, _ netip.AddrPort) error { return id.Connect(&cm.ConnParam{}) },
-		[5]unix.Errno{inv, inv, inv, inv, sup}, [5]unix.Errno{inv, inv, inv, inv, sup}},
-	{"accept", func(_ *idEnd, id *cm.ID, _ netip.AddrPort) error { return id.Accept(&cm.ConnParam{}) },
-		[5]unix.Errno{inv, inv, inv, inv, inv}, [5]unix.Errno{inv, inv, inv, inv, inv}},
-	{"accept a response", func(_ *idEnd, id *cm.ID, _ netip.AddrPort) error { return id.Accept(nil) },
-		[5]unix.Errno{inv, inv, inv, inv, inv}, [5]unix.Errno{inv, inv, inv, inv, inv}},
-	{"reject", func(_ *idEnd, id *cm.ID, _ netip.AddrPort) error { return id.Reject(nil) },
-		[5]unix.Errno{inv, inv, inv, inv, inv}, [5]unix.Errno{inv, inv, inv, inv, inv}},
-	{"disconnect", func(_ *idEnd, id *cm.ID, _ netip.AddrPort) error { return id.Disconnect() },
-		[5]unix.Errno{inv, inv, inv, inv, inv}, [5]unix.Errno{inv, inv, inv, inv, inv}},
-	{"notify", func(_ *idEnd, id *cm.ID, _ netip.AddrPort) error { return id.Notify(verbs.EventCommEst) },
-		[5]unix.Errno{inv, inv, inv, inv, inv}, [5]unix.Errno{inv, inv, inv, inv, inv}},
-	{"reuse", func(_ *idEnd, id *cm.ID, _ netip.AddrPort) error { return id.SetReuseAddr(true) },
-		[5]unix.Errno{yes, inv, inv, inv, inv}, [5]unix.Errno{yes, inv, inv, inv, inv}},
-	{"af only", func(_ *idEnd, id *cm.ID, _ netip.AddrPort) error { return id.SetAFOnly(true) },
-		[5]unix.Errno{yes, yes, yes, inv, inv}, [5]unix.Errno{yes, yes, yes, inv, inv}},
-	{"service type", func(_ *idEnd, id *cm.ID, _ netip.AddrPort) error { return id.SetServiceType(8) },
-		[5]unix.Errno{yes, yes, yes, yes, yes}, [5]unix.Errno{yes, yes, yes, yes, yes}},
-	{"addresses", func(_ *idEnd, id *cm.ID, _ netip.AddrPort) error {
-		_, err := id.LocalAddr()
-		_, other := id.PeerAddr()
+	}, "iiyyyyyy", "iisss"},
+	{"destroy QP", func(_ *idRig, id *cm.ID) error { return id.DestroyQP() }, "iiiiiiii", "iiiii"},
+	{"join", func(_ *idRig, id *cm.ID) error { return id.JoinMulticast(groupV4, nil) }, "iiyyiiii", "iiiii"},
+	{"leave", func(_ *idRig, id *cm.ID) error { return id.LeaveMulticast(groupV4) }, "aaaaaaaa", "aaaaa"},
+	{"listen", func(_ *idRig, id *cm.ID) error { return id.Listen(0) }, "iyyiiiii", "issii"},
+	{"connect", func(_ *idRig, id *cm.ID) error { return id.Connect(nil) }, "iiiiyiii", "iiiis"},
+	{"accept", func(r *idRig, id *cm.ID) error { return id.Accept(&cm.ConnParam{QPN: r.e.qp.Number()}) }, "iiiiiiiy", "iiiii"},
+	{"accept a response", func(_ *idRig, id *cm.ID) error { return id.Accept(nil) }, "iiiiiiii", "iiiii"},
+	{"reject", func(_ *idRig, id *cm.ID) error { return id.Reject(nil) }, "iiiiiiiy", "iiiii"},
+	{"disconnect", func(_ *idRig, id *cm.ID) error { return id.Disconnect() }, "iiiiiiyy", "iiiii"},
+	{"notify", func(_ *idRig, id *cm.ID) error { return id.Notify(verbs.EventCommEst) }, "iiiiiiii", "iiiii"},
+	{"reuse", func(_ *idRig, id *cm.ID) error { return id.SetReuseAddr(true) }, "yiiiiiii", "yiiii"},
+	{"af only", func(_ *idRig, id *cm.ID) error { return id.SetAFOnly(true) }, "yyyiiiii", "yyyii"},
+	{"service type", func(_ *idRig, id *cm.ID) error { return id.SetServiceType(8) }, "yyyyyyyy", "yyyyy"},
+	{"addresses", func(_ *idRig, id *cm.ID) error {
+		_, local := id.LocalAddr()
+		_, peer := id.PeerAddr()
+		_, route := id.Route()
 		_, device := id.Device()
-		return errors.Join(err, other, device)
-	}, [5]unix.Errno{}, [5]unix.Errno{}},
+		return errors.Join(local, peer, route, device)
+	}, "yyyyyyyy", "yyyyy"},
 }
 
 // idStates makes each call in each state, in both port spaces.
 func idStates(t *testing.T, w *world) {
-	e := newIDEnd(w.a)
-	peer := port(w.b.end.IPv4, 7174)
-	for space, wants := range map[cm.PortSpace]func(int) [5]unix.Errno{
-		cm.PortSpaceUDP: func(n int) [5]unix.Errno { return idCalls[n].udp },
-		cm.PortSpaceTCP: func(n int) [5]unix.Errno { return idCalls[n].tcp },
-	} {
-		for n, call := range idCalls {
-			for at, state := range idStateRows {
-				e := &idEnd{e.station, e.channel}
-				id := e.id(space)
-				state.enter(e, id, peer)
-				err := call.call(e, id, peer)
-				if want := wants(n)[at]; want == yes && err != nil || want != yes && !errors.Is(err, want) {
-					t.Errorf("%s, %v, %s: %v, want %v", call.name, space, state.name, err, want)
-				}
-				if id.QP() != nil {
-					check(t, id.DestroyQP())
-				}
-				check(t, id.Close())
-			}
+	r := &idRig{e: newIDEnd(w.a), peer: w.b, nowhere: port(w.b.end.IPv4, 7)}
+	for _, call := range idCalls {
+		for at := range call.udp {
+			r.try(t, &call, cm.PortSpaceUDP, idStateRows[at], idErrnos[call.udp[at]])
+		}
+		for at := range call.tcp {
+			r.try(t, &call, cm.PortSpaceTCP, idStateRows[at], idErrnos[call.tcp[at]])
 		}
 	}
-	check(t, e.channel.Close())
+}
+
+func (r *idRig) try(t *testing.T, call *idCall, space cm.PortSpace, state idState, want error) {
+	t.Helper()
+	first := r.e.id(space)
+	id := state.enter(r, first)
+	err := call.call(r, id)
+	what := fmt.Sprintf("%s in port space %v, %s", call.name, space, state.name)
+	if want == nil && err != nil || !errors.Is(err, want) {
+		t.Errorf("%s: %v, want %v", what, err, want)
+	}
+	if id.QP() != nil {
+		check(t, id.DestroyQP())
+	}
+	check(t, id.Close())
+	refused(t, call.call(r, id), unix.EINVAL)
+	if first != id {
+		check(t, first.Close())
+	}
 }
