@@ -2,8 +2,7 @@ package verbs
 
 // What kinds of management and addressing a port's protocol has (rdma_cap_*). A port of this package
 // speaks RoCE v2, whatever the Provider, and the answers are those that the kernel gives for such a
-// port. They are about the protocol: that CapIBCM is true does not mean that this package has a
-// connection manager. All are false for a port that does not exist.
+// port. All are false for a port that does not exist.
 
 const (
 	firstPort = 1

@@ -46,10 +46,10 @@
 // errors.Is(err, unix.EINVAL) holds. The names are those of the manual pages (ibv_post_send(3) is
 // QP.PostSend) and of the kernel's ib_verbs.h.
 //
-// Package ud is the short way for programs that only send and receive datagrams.
+// Package ud is the short way for programs that only send and receive datagrams. Package cm has
+// connection ids (rdma_cm), by which programs find each other.
 //
-// Left out as yet: connected services, and connection management. What belongs to
-// connected services is ErrUnsupported where it can be asked for: access flags for remote access,
+// Left out as yet: connected services. What belongs to them is ErrUnsupported where it can be asked for: access flags for remote access,
 // memory windows and on-demand paging; types of queue pairs. XRC domains, fast registration,
 // signatures and DMA mapping have no calls here.
 package verbs

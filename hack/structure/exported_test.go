@@ -87,7 +87,6 @@ var byOthers = map[string]string{
 
 	// What a program may want, and ours do not.
 	"verbs/ud.Endpoint.Addrs":   "all addresses of an endpoint, to be handed to peers",
-	"verbs/ud.Endpoint.Ask":     "a question that is repeated until its answer comes",
 	"verbs/ud.Endpoint.Stats":   "an endpoint's own numbers",
 	"verbs/ud.Endpoint.TrySend": "SendBatch that does not wait",
 	"verbs.CounterReader":       "what a Provider has that counts; found by its method",

@@ -14,8 +14,9 @@
 // on one as soon as an address or a route says which (fanout.go). A program that listens at 0.0.0.0
 // listens on all.
 //
-// Port spaces: UDP, for datagrams and groups, is there as far as its calls say. TCP, for connections, has its calls;
-// those that would begin a connection give verbs.ErrUnsupported (EOPNOTSUPP).
+// Port spaces: UDP is for datagrams and groups. There, Connect asks for the queue pair that serves a port
+// (SIDR), and the answer says what to send by. TCP, for connections, has all calls; those that would begin
+// a connection give verbs.ErrUnsupported (EOPNOTSUPP), and a peer that asks for one is rejected.
 //
 // Errors wrap one of package verbs' Err values, which unwraps to the errno that librdmacm gives. A call
 // in a wrong order is verbs.ErrInvalid (EINVAL). The names are those of librdmacm and the kernel's

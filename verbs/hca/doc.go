@@ -38,11 +38,10 @@
 // namespace. After Open nothing enters the namespace again; a thread stays inside, for sockets of
 // queues and MTUs that the interface gets later (sockets.go, enlarge.go).
 //
-// Locks, in order: Card.asking, Card.mu, then the engine's lease (in Do), kernelHost.mu or
-// events.mu. manager.serving is before all of them, manager.mu behind all. The host is asked under
-// Card.asking, never under Card.mu. Waits for a neighbour hold
-// no lock; Close ends them. The engine takes no lock to report a queue pair that failed or a CQ
-// that was overrun: it sets atomics, from which readers of events make events.
+// Locks, in order: manager.serving, Card.asking, Card.mu, then the engine's lease (in Do), kernelHost.mu,
+// events.mu, manager.mu or ports.mu. The host is asked under Card.asking, never under Card.mu. Waits for a
+// neighbour hold no lock; Close ends them. The engine takes no lock to report a queue pair that failed or
+// a CQ that was overrun: it sets atomics, from which readers of events make events.
 //
 // A completion channel (compchannel.go) is a pipe. The engine writes to it and never waits for it; what
 // finds no room is owed, and a goroutine of the channel delivers it.
@@ -64,6 +63,11 @@
 //	ids ── withCM ──►┌────────────┐  messages   ┌─────┐
 //	ids ◄─ cmEvent ──┤ cm.Manager │ ◄─────────► │ gsi │ ── QP 1
 //	                 └────────────┘             └─────┘
+//
+// A connection id (id.go, and the files id*.go by what it does) is under Card.mu. What waits, for a next hop
+// or for the host to join, goes on in a goroutine of the id (id.work), which ends with the id. Its events
+// wait in its channel (idevent.go). Ports belong to a network namespace (ports.go): cards in one share
+// them.
 //
 // VLAN interfaces are tested in virtual machines (build tag vlan), since many kernels lack 8021q.
 package hca

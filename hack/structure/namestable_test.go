@@ -1,0 +1,119 @@
+package structure
+
+import (
+	"go/ast"
+	"os"
+	"path"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// namesDocument is a document that says where the names of another API are in a package of ours.
+type namesDocument struct {
+	file, folder string
+	document     string // the names that it has at least
+	rows         int    // at least
+}
+
+var namesDocuments = []namesDocument{
+	{"../../docs/VERBS.md", "verbs", "testdata/ib_verbs.txt", 50},
+	{"../../docs/CM.md", "verbs/cm", "testdata/rdma_cm.txt", 40},
+}
+
+// row is a line of such a document's tables: names of the other API, ours, and how ours differ.
+type row struct{ theirs, ours, differences string }
+
+func (d *namesDocument) table(t *testing.T) (rows []row) {
+	t.Helper()
+	text, err := os.ReadFile(d.file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(text)) {
+		cells := strings.Split(strings.TrimSpace(line), " | ")
+		if len(cells) == 3 && strings.Contains(cells[0], "`") {
+			rows = append(rows, row{cells[0], cells[1], cells[2]})
+		}
+	}
+	if len(rows) < d.rows {
+		t.Fatalf("%s has %d rows", d.file, len(rows))
+	}
+	return rows
+}
+
+var quoted = regexp.MustCompile("`([^`]+)`")
+
+func quotedIn(text string) (names []string) {
+	for _, match := range quoted.FindAllStringSubmatch(text, -1) {
+		names = append(names, match[1])
+	}
+	return names
+}
+
+// TestNamesAreComplete: every name of the documents that an API follows is in its table.
+func TestNamesAreComplete(t *testing.T) {
+	for _, d := range namesDocuments {
+		there := map[string]bool{}
+		for _, r := range d.table(t) {
+			for _, name := range quotedIn(r.theirs) {
+				there[name] = true
+			}
+		}
+		text, err := os.ReadFile(d.document)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range strings.Fields(string(text)) {
+			if !there[name] {
+				t.Errorf("%s does not have %s", d.file, name)
+			}
+		}
+	}
+}
+
+// TestNamesAreThere: each of our names is in the package. What has none gives an errno.
+func TestNamesAreThere(t *testing.T) {
+	for _, d := range namesDocuments {
+		there := fieldsOf(sources(t), d.folder)
+		for name := range surfaceOf(sources(t), d.folder) {
+			there[name] = true
+		}
+		for _, r := range d.table(t) {
+			names := quotedIn(r.ours)
+			if len(names) == 0 && r.ours != "-" {
+				t.Errorf("%s: neither a name nor \"-\": %q", r.theirs, r.ours)
+			}
+			for _, name := range names {
+				if !there[strings.TrimSuffix(name, "()")] {
+					t.Errorf("%s: package %s has no %s", r.theirs, path.Base(d.folder), name)
+				}
+			}
+		}
+	}
+}
+
+// fieldsOf are the exported fields of a package's structures, as "Type.Field".
+func fieldsOf(files []*file, folder string) map[string]bool {
+	fields := map[string]bool{}
+	for _, f := range files {
+		if f.folder != folder {
+			continue
+		}
+		ast.Inspect(f.syntax, func(n ast.Node) bool {
+			spec, is := n.(*ast.TypeSpec)
+			if !is {
+				return true
+			}
+			if structure, is := spec.Type.(*ast.StructType); is {
+				for _, field := range structure.Fields.List {
+					for _, name := range field.Names {
+						fields[spec.Name.Name+"."+name.Name] = true
+					}
+				}
+			}
+			return false
+		})
+	}
+	return fields
+}

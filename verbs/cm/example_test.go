@@ -1,0 +1,124 @@
+package cm_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"net/netip"
+	"time"
+
+	"github.com/roced/roced/verbs"
+	"github.com/roced/roced/verbs/cm"
+	"github.com/roced/roced/verbs/hca"
+)
+
+// must and do are for examples: a program looks at its errors.
+func must[T any](value T, err error) T {
+	do(err)
+	return value
+}
+
+func do(err error) {
+	if err != nil {
+		panic(err)
+	}
+}
+
+// hosts are two cards on a wire in memory, which needs no privilege and no network. A program on a
+// network has hca.Open("eth0"), or client.Dial of the service.
+func hosts() (left, right *verbs.Context) {
+	a, b, err := hca.OpenWire([]netip.Addr{netip.MustParseAddr("10.0.0.1")}, []netip.Addr{netip.MustParseAddr("10.0.0.2")})
+	do(err)
+	return must(verbs.Open(a)), must(verbs.Open(b))
+}
+
+// queuePair makes the queue pair of an id, with a PD and a CQ of its own.
+func queuePair(device *verbs.Context, id *cm.ID) (*verbs.PD, *verbs.CQ, *verbs.QP) {
+	pd, cq := must(device.AllocPD()), must(device.CreateCQ(16))
+	qp := must(id.CreateQP(pd, &verbs.QPInitAttr{SendCQ: cq, RecvCQ: cq, Cap: verbs.QPCap{MaxSendWR: 8, MaxRecvWR: 8, MaxInlineData: 64}}))
+	return pd, cq, qp
+}
+
+// end closes an id with its queue pair.
+func end(id *cm.ID) {
+	do(id.DestroyQP())
+	do(id.Close())
+}
+
+// A service at a port, and a client that learns of its queue pair and sends a datagram.
+func Example() {
+	left, right := hosts()
+	defer left.Close()
+	defer right.Close()
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+
+	// The service listens, takes a request, and answers with its queue pair.
+	atService := must(cm.CreateEventChannel(right))
+	service := must(atService.CreateID(cm.PortSpaceUDP, nil))
+	do(service.Bind(netip.MustParseAddrPort("0.0.0.0:7174")))
+	do(service.Listen(8))
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		asked := must(atService.Expect(ctx, cm.EventConnectRequest))
+		pd, cq, qp := queuePair(right, asked.ID)
+		mr := must(pd.AllocMR(2048, verbs.AccessLocalWrite))
+		do(qp.PostRecv([]verbs.RecvWR{{SGList: []verbs.SGE{mr.SGE(0, 2048)}}}))
+		do(asked.ID.Accept(&cm.ConnParam{PrivateData: []byte("welcome")}))
+		var wcs [1]verbs.WC
+		must(cq.Wait(ctx, wcs[:]))
+		_, payload := wcs[0].Payload(mr.Bytes())
+		fmt.Printf("%v sent %q\n", must(asked.ID.PeerAddr()).Addr(), payload)
+		end(asked.ID)
+	}()
+
+	// The client asks. The answer has all that it takes to send.
+	atClient := must(cm.CreateEventChannel(left))
+	client := must(atClient.CreateID(cm.PortSpaceUDP, nil))
+	do(client.ResolveAddr(netip.AddrPort{}, netip.MustParseAddrPort("10.0.0.2:7174"), time.Second))
+	must(atClient.Expect(ctx, cm.EventAddrResolved))
+	do(client.ResolveRoute())
+	must(atClient.Expect(ctx, cm.EventRouteResolved))
+	pd, _, qp := queuePair(left, client)
+	do(client.Connect(&cm.ConnParam{PrivateData: []byte("hello")}))
+	answer := must(atClient.Expect(ctx, cm.EventEstablished))
+	fmt.Printf("the service says %q\n", bytes.TrimRight(answer.PrivateData, "\x00"))
+	ah := must(pd.CreateAH(ctx, &answer.AH))
+	do(qp.PostSend([]verbs.SendWR{{
+		Opcode: verbs.WRSend, Flags: verbs.SendInline, InlineData: []byte("a datagram"), AH: ah, RemoteQPN: answer.QPN, RemoteQKey: answer.QKey,
+	}}))
+	<-done
+	end(client)
+	do(service.Close())
+	do(atClient.Close())
+	do(atService.Close())
+
+	// Output:
+	// the service says "welcome"
+	// 10.0.0.1 sent "a datagram"
+}
+
+// A member of a group: its queue pair is attached when the program gets the event, which says how to
+// send to the group.
+func ExampleID_JoinMulticast() {
+	left, right := hosts()
+	defer left.Close()
+	defer right.Close()
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+
+	channel := must(cm.CreateEventChannel(left))
+	id := must(channel.CreateID(cm.PortSpaceUDP, nil))
+	do(id.Bind(netip.MustParseAddrPort("10.0.0.1:0")))
+	queuePair(left, id)
+	do(id.JoinMulticast(netip.MustParseAddr("239.1.2.3"), "what the program calls it"))
+	event := must(channel.Expect(ctx, cm.EventMulticastJoin))
+	fmt.Printf("%v: member of %v, send to QP %v with Q_Key %v\n", event.Context, event.AH.GRH.DGID.Addr(), event.QPN, event.QKey)
+
+	do(id.LeaveMulticast(netip.MustParseAddr("239.1.2.3")))
+	end(id)
+	do(channel.Close())
+	// Output:
+	// what the program calls it: member of 239.1.2.3, send to QP 0xffffff with Q_Key 0x01234567
+}

@@ -1,0 +1,158 @@
+package cm_test
+
+import (
+	"net/netip"
+	"testing"
+
+	"github.com/roced/roced/verbs"
+	"github.com/roced/roced/verbs/cm"
+	"github.com/roced/roced/verbs/hca"
+	"golang.org/x/sys/unix"
+)
+
+// station is a program with two devices, and a peer on the wire of each.
+type station struct {
+	left, right         *verbs.Context
+	leftPeer, rightPeer *verbs.Context
+	channel             *cm.EventChannel
+}
+
+func newStation(t *testing.T) *station {
+	t.Helper()
+	a, b := newWire(t), newWire(t)
+	s := &station{
+		left: device(t, a, "left", "10.1.0.1"), leftPeer: device(t, a, "left-peer", "10.1.0.2"),
+		right: device(t, b, "right", "10.2.0.1"), rightPeer: device(t, b, "right-peer", "10.2.0.2"),
+	}
+	s.channel = newChannel(t, s.left, s.right)
+	return s
+}
+
+// on checks which device an id is on.
+func on(t *testing.T, id *cm.ID, want *verbs.Context) {
+	t.Helper()
+	got, err := id.Device()
+	check(t, err)
+	if got != want {
+		t.Errorf("the id is on another device, or none: %v", got)
+	}
+}
+
+// The device is chosen by the address to bind to, or by the route.
+func TestDeviceIsChosen(t *testing.T) {
+	s := newStation(t)
+	for own, want := range map[string]*verbs.Context{"10.1.0.1:0": s.left, "10.2.0.1:0": s.right} {
+		id := newID(t, s.channel)
+		on(t, id, nil)
+		check(t, id.SetServiceType(8))
+		check(t, id.Bind(addr(own)))
+		on(t, id, want)
+	}
+	for to, want := range map[string]*verbs.Context{"10.1.0.2:1": s.left, "10.2.0.2:1": s.right} {
+		for _, own := range []string{"", "0.0.0.0:0"} {
+			id := newID(t, s.channel)
+			if own != "" {
+				check(t, id.Bind(addr(own)))
+			}
+			check(t, id.ResolveAddr(addr("0.0.0.0:0"), addr(to), timeout))
+			expect(t, s.channel, cm.EventAddrResolved)
+			on(t, id, want)
+		}
+	}
+	id := newID(t, s.channel)
+	refused(t, id.Bind(addr("10.3.0.1:0")), unix.EADDRNOTAVAIL)
+	refused(t, id.ResolveAddr(addr("10.1.0.1:0"), addr("10.2.0.2:1"), timeout), verbs.ErrUnreachable)
+}
+
+// An id that listens at all addresses listens on all devices, at one port.
+func TestListenOnAllDevices(t *testing.T) {
+	s := newStation(t)
+	service := newID(t, s.channel)
+	check(t, service.Bind(addr("0.0.0.0:0")))
+	check(t, service.Listen(0))
+	local, err := service.LocalAddr()
+	check(t, err)
+	refused(t, service.JoinMulticast(addr("239.1.2.3:0").Addr(), nil), unix.EINVAL) // on no device
+	for to, peer := range map[string]*verbs.Context{"10.1.0.1": s.leftPeer, "10.2.0.1": s.rightPeer} {
+		c := newChannel(t, peer)
+		client := newID(t, c)
+		check(t, client.ResolveAddr(addr("0.0.0.0:0"), addr(to+":1"), timeout))
+		expect(t, c, cm.EventAddrResolved)
+		check(t, client.Close())
+		client = newID(t, c)
+		dest := addr(to + ":0")
+		check(t, client.ResolveAddr(addr("0.0.0.0:0"), netip.AddrPortFrom(dest.Addr(), local.Port()), timeout))
+		expect(t, c, cm.EventAddrResolved)
+		check(t, client.ResolveRoute())
+		expect(t, c, cm.EventRouteResolved)
+		check(t, client.Connect(nil))
+		asked := expect(t, s.channel, cm.EventConnectRequest)
+		if asked.Listener != service {
+			t.Error("a request to another id")
+		}
+		check(t, asked.ID.Accept(&cm.ConnParam{QPN: 17}))
+		if answer := expect(t, c, cm.EventEstablished); answer.QPN != 17 {
+			t.Errorf("%+v", answer)
+		}
+		check(t, asked.ID.Close())
+	}
+}
+
+// A port of all addresses that is taken on one device is not had on the other: the id can be bound again.
+func TestPortOfAllDevicesIsTaken(t *testing.T) {
+	s := newStation(t)
+	other := newID(t, newChannel(t, s.right))
+	check(t, other.Bind(addr("10.2.0.1:7174")))
+	id := newID(t, s.channel)
+	check(t, id.SetAFOnly(true))
+	refused(t, id.Bind(addr("0.0.0.0:7174")), unix.EADDRNOTAVAIL)
+	check(t, other.Close())
+	check(t, id.Bind(addr("0.0.0.0:7174")))
+	check(t, id.Close())
+	check(t, newID(t, s.channel).Bind(addr("0.0.0.0:7174"))) // nothing is left
+}
+
+// The sessions of two programs on one card share its ports.
+func TestSessionsSharePorts(t *testing.T) {
+	w := newWire(t)
+	host, err := w.AddHost("host", addr("10.0.0.1:0").Addr())
+	check(t, err)
+	session, err := host.NewSession(hca.SessionConfig{})
+	check(t, err)
+	first, second := newID(t, newChannel(t, open(t, host))), newID(t, newChannel(t, open(t, session)))
+	check(t, first.Bind(addr("10.0.0.1:7174")))
+	refused(t, second.Bind(addr("10.0.0.1:7174")), unix.EADDRINUSE)
+	stranger, err := host.NewSession(hca.SessionConfig{Quota: hca.NewQuota("user stranger", hca.Limits{IDs: 2})})
+	check(t, err)
+	c := newChannel(t, open(t, stranger))
+	third, fourth := newID(t, c), newID(t, c)
+	_, err = c.CreateID(cm.PortSpaceUDP, nil)
+	refused(t, err, verbs.ErrLimit)
+	check(t, second.SetReuseAddr(true))
+	check(t, third.SetReuseAddr(true))
+	check(t, fourth.SetReuseAddr(true))
+	check(t, third.Bind(addr("10.0.0.1:9")))
+	check(t, fourth.Bind(addr("10.0.0.1:9")))
+	refused(t, second.Bind(addr("10.0.0.1:9")), unix.EADDRINUSE) // of another user
+	refused(t, third.Listen(1), unix.EADDRINUSE)                 // not alone
+	check(t, fourth.Close())
+	check(t, third.Listen(1))
+}
+
+// An event channel goes on when one of its devices is gone; the other's ids work.
+func TestDeviceIsRemoved(t *testing.T) {
+	s := newStation(t)
+	gone, stays := newID(t, s.channel), newID(t, s.channel)
+	check(t, gone.Bind(addr("10.1.0.1:0")))
+	check(t, stays.Bind(addr("10.2.0.1:0")))
+	check(t, s.left.Close())
+	check(t, stays.ResolveAddr(addr("0.0.0.0:0"), addr("10.2.0.2:1"), timeout))
+	if event := expect(t, s.channel, cm.EventAddrResolved); event.ID != stays {
+		t.Error("the event of another id")
+	}
+	refused(t, gone.ResolveRoute(), verbs.ErrClosed)
+	check(t, newID(t, s.channel).Bind(addr("10.2.0.1:0")))
+	check(t, s.right.Close())
+	_, err := s.channel.Get(guard(t))
+	refused(t, err, verbs.ErrClosed)
+}

@@ -1,0 +1,94 @@
+package cm_test
+
+import (
+	"context"
+	"errors"
+	"net/netip"
+	"testing"
+	"time"
+
+	"github.com/roced/roced/internal/lab/labtest"
+	"github.com/roced/roced/verbs"
+	"github.com/roced/roced/verbs/cm"
+	"github.com/roced/roced/verbs/hca"
+)
+
+func TestMain(m *testing.M) { labtest.Main(m) }
+
+// timeout bounds every wait of these tests. No test is about time.
+const timeout = time.Minute
+
+func check(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func refused(t testing.TB, err, want error) {
+	t.Helper()
+	if !errors.Is(err, want) {
+		t.Errorf("%v, want %v", err, want)
+	}
+}
+
+// guard ends a wait that hangs.
+func guard(t testing.TB) context.Context {
+	ctx, cancel := context.WithTimeout(context.Background(), timeout)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+func addr(text string) netip.AddrPort { return netip.MustParseAddrPort(text) }
+
+// newWire is a wire without hosts.
+func newWire(t testing.TB) *hca.Wire {
+	t.Helper()
+	w, err := hca.NewWire(1)
+	check(t, err)
+	t.Cleanup(func() { check(t, w.Close()) })
+	return w
+}
+
+// device is a host on a wire.
+func device(t testing.TB, w *hca.Wire, name string, addresses ...string) *verbs.Context {
+	t.Helper()
+	var list []netip.Addr
+	for _, text := range addresses {
+		list = append(list, netip.MustParseAddr(text))
+	}
+	host, err := w.AddHost(name, list...)
+	check(t, err)
+	return open(t, host)
+}
+
+func open(t testing.TB, session verbs.Provider) *verbs.Context {
+	t.Helper()
+	ctx, err := verbs.Open(session)
+	check(t, err)
+	t.Cleanup(func() { check(t, ctx.Close()) })
+	return ctx
+}
+
+func newChannel(t testing.TB, devices ...*verbs.Context) *cm.EventChannel {
+	t.Helper()
+	c, err := cm.CreateEventChannel(devices...)
+	check(t, err)
+	t.Cleanup(func() { _ = c.Close() })
+	return c
+}
+
+func newID(t testing.TB, c *cm.EventChannel) *cm.ID {
+	t.Helper()
+	id, err := c.CreateID(cm.PortSpaceUDP, nil)
+	check(t, err)
+	t.Cleanup(func() { _ = id.Close() })
+	return id
+}
+
+func expect(t testing.TB, c *cm.EventChannel, want cm.EventType) *cm.Event {
+	t.Helper()
+	event, err := c.Expect(guard(t), want)
+	check(t, err)
+	return event
+}
