@@ -13,7 +13,7 @@ func TestLimitsOfASession(t *testing.T) {
 	w := newWirePair(t)
 	allowed := false
 	session, err := w.a.device.NewSession(SessionConfig{
-		Limits:     Limits{PDs: 2, MRs: 1, CQs: 2, SRQs: 1, QPs: 1, AHs: 1, Memberships: 1, Attachments: 1, Memory: 1 << 20},
+		Limits:     Limits{PDs: 2, MRs: 1, CQs: 2, SRQs: 1, QPs: 1, AHs: 1, Memberships: 1, Attachments: 1, IDs: 1, EventChannels: 1, Memory: 1 << 20},
 		Privileged: func() bool { return allowed },
 	})
 	check(t, err)
@@ -52,6 +52,16 @@ func TestLimitsOfASession(t *testing.T) {
 	check(t, err)
 	_, err = ctx.JoinMulticast(address(groupV6), verbs.JoinFullMember)
 	refused(t, err, verbs.ErrLimit, "1 memberships")
+	events, err := session.CreateEventChannel()
+	check(t, err)
+	check(t, events.Events.Close())
+	_, err = session.CreateEventChannel()
+	refused(t, err, verbs.ErrLimit, "1 event channels")
+	id := verbs.CreateIDRequest{Channel: events.Channel, PortSpace: verbs.PortSpaceUDP}
+	_, err = session.CreateID(id)
+	check(t, err)
+	_, err = session.CreateID(id)
+	refused(t, err, verbs.ErrLimit, "1 ids")
 	w.a.another(SessionConfig{}) // others are not touched by it
 }
 

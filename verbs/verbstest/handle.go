@@ -3,6 +3,7 @@ package verbstest
 import (
 	"fmt"
 	"math"
+	"slices"
 	"testing"
 
 	"github.com/roced/roced/verbs"
@@ -12,7 +13,7 @@ import (
 const doorbells = 5000
 
 // handles are one of each kind, made past the API.
-type handles struct{ pd, mr, channel, cq, srq, qp, ah, membership verbs.Handle }
+type handles struct{ pd, mr, channel, cq, srq, qp, ah, membership, events, id verbs.Handle }
 
 func (s *station) newHandles(p verbs.Provider, number uint32) (h handles) {
 	s.Helper()
@@ -33,7 +34,12 @@ func (s *station) newHandles(p verbs.Provider, number uint32) (h handles) {
 	check(s, err)
 	m, err := p.JoinMulticast(verbs.JoinMulticastRequest{Group: groupV4, Flags: verbs.JoinSendOnlyFullMember})
 	check(s, err)
-	return handles{pd.PD, mr.MR, channel.Channel, cq.CQ, srq.SRQ, qp.QP, ah.AH, m.Membership}
+	events, err := p.CreateEventChannel()
+	check(s, err)
+	check(s, events.Events.Close())
+	id, err := p.CreateID(verbs.CreateIDRequest{Channel: events.Channel, PortSpace: verbs.PortSpaceUDP})
+	check(s, err)
+	return handles{pd.PD, mr.MR, channel.Channel, cq.CQ, srq.SRQ, qp.QP, ah.AH, m.Membership, events.Channel, id.ID}
 }
 
 // request is one for a queue pair, with nothing wrong.
@@ -48,6 +54,7 @@ func request(pd, cq verbs.Handle, index uint32) verbs.CreateQPRequest {
 func (h handles) free(t testing.TB, p verbs.Provider) {
 	t.Helper()
 	for _, err := range []error{
+		p.DestroyID(verbs.DestroyIDRequest{ID: h.id}), p.DestroyEventChannel(verbs.DestroyEventChannelRequest{Channel: h.events}),
 		p.LeaveMulticast(verbs.LeaveMulticastRequest{Membership: h.membership}), p.DestroyAH(verbs.DestroyAHRequest{AH: h.ah}),
 		p.DestroyQP(verbs.DestroyQPRequest{QP: h.qp}), p.DestroySRQ(verbs.DestroySRQRequest{SRQ: h.srq}), p.DestroyCQ(verbs.DestroyCQRequest{CQ: h.cq}),
 		p.DestroyCompChannel(verbs.DestroyCompChannelRequest{Channel: h.channel}),
@@ -65,7 +72,7 @@ func refuseHandles(t *testing.T, w *world) {
 	closed.free(t, p)
 	rows := map[string]handles{"closed": closed, "another session's": w.foreign()}
 	for _, h := range []verbs.Handle{0, 0xBAD, 0xDEADBEEF, 1 << 31, math.MaxUint32} {
-		rows[fmt.Sprintf("number %#x", uint32(h))] = handles{h, h, h, h, h, h, h, h}
+		rows[fmt.Sprintf("number %#x", uint32(h))] = handles{h, h, h, h, h, h, h, h, h, h}
 	}
 	for name, bad := range rows {
 		t.Run(name, func(t *testing.T) { refuseAll(t, w, handleCommands(w.a, good, bad)) })
@@ -90,7 +97,7 @@ func (w *world) foreign() (last handles) {
 
 // handleCommands are all that take a handle, with one bad one each.
 func handleCommands(s *station, good, bad handles) []command {
-	return append(objectCommands(s, good, bad), useCommands(s, bad)...)
+	return slices.Concat(objectCommands(s, good, bad), useCommands(s, bad), idCommands(s.session, good, bad))
 }
 
 // objectCommands make, change and free objects.

@@ -39,17 +39,19 @@ type Access struct {
 
 // Limits are what one user may hold at once, with all programs together.
 type Limits struct {
-	Clients     int // connections
-	PDs         int
-	MRs         int
-	CQs         int
-	QPs         int
-	AHs         int
-	SRQs        int
-	Channels    int // completion channels
-	Memberships int
-	Attachments int
-	Memory      uint64 // bytes of queues and regions
+	Clients       int // connections
+	PDs           int
+	MRs           int
+	CQs           int
+	QPs           int
+	AHs           int
+	SRQs          int
+	Channels      int // completion channels
+	Memberships   int
+	Attachments   int
+	IDs           int    // of connection management
+	EventChannels int    // of ids
+	Memory        uint64 // bytes of queues and regions
 }
 
 // Metrics says where metrics are served.
@@ -81,7 +83,7 @@ func Default() *Config {
 		Socket:   Socket{Path: DefaultSocket, Mode: 0o660},
 		Limits: Limits{
 			Clients: 256, PDs: 1024, MRs: 8192, CQs: 4096, QPs: 4096, AHs: 16384, SRQs: 1024, Channels: 1024,
-			Memberships: 1024, Attachments: 4096, Memory: 1 << 30,
+			Memberships: 1024, Attachments: 4096, IDs: 16384, EventChannels: 1024, Memory: 1 << 30,
 		},
 	}
 }

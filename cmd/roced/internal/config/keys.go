@@ -46,6 +46,8 @@ var keys = []key{
 	number("limits.channels", 1, mostObjects, func(c *Config) *int { return &c.Limits.Channels }),
 	number("limits.memberships", 1, mostObjects, func(c *Config) *int { return &c.Limits.Memberships }),
 	number("limits.attachments", 1, mostObjects, func(c *Config) *int { return &c.Limits.Attachments }),
+	number("limits.ids", 1, mostObjects, func(c *Config) *int { return &c.Limits.IDs }),
+	number("limits.event_channels", 1, mostObjects, func(c *Config) *int { return &c.Limits.EventChannels }),
 	size("limits.memory", 1<<20, mostMemory, func(c *Config) *uint64 { return &c.Limits.Memory }),
 
 	text("metrics.listen", `"unix:/run/roced/metrics.sock", "127.0.0.1:9464", or "" for none`, isListenAddress, func(c *Config) *string { return &c.Metrics.Listen }),

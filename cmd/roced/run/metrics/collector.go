@@ -66,6 +66,8 @@ func collectUsers(out chan<- prometheus.Metric, list []server.User) {
 		{"channel", func(l *server.Limits) *int { return &l.CompChannels }},
 		{"membership", func(l *server.Limits) *int { return &l.Memberships }},
 		{"attachment", func(l *server.Limits) *int { return &l.Attachments }},
+		{"id", func(l *server.Limits) *int { return &l.IDs }},
+		{"event_channel", func(l *server.Limits) *int { return &l.EventChannels }},
 	}
 	for _, u := range list {
 		sum.Connections += u.Used.Connections

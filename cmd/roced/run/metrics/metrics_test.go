@@ -20,7 +20,7 @@ import (
 
 // used is by two users, something of each kind.
 var used = []server.User{
-	{UID: 1, Used: server.Limits{Connections: 2, Limits: hca.Limits{PDs: 1, MRs: 2, CQs: 3, QPs: 4, AHs: 5, SRQs: 6, CompChannels: 7, Memberships: 8, Attachments: 9, Memory: 10}}},
+	{UID: 1, Used: server.Limits{Connections: 2, Limits: hca.Limits{PDs: 1, MRs: 2, CQs: 3, QPs: 4, AHs: 5, SRQs: 6, CompChannels: 7, Memberships: 8, Attachments: 9, IDs: 11, EventChannels: 12, Memory: 10}}},
 	{UID: 2, Used: server.Limits{Connections: 1, Limits: hca.Limits{PDs: 100, Memory: 1000}}},
 }
 
@@ -39,6 +39,8 @@ roced_objects{kind="ah"} 5
 roced_objects{kind="attachment"} 9
 roced_objects{kind="channel"} 7
 roced_objects{kind="cq"} 3
+roced_objects{kind="event_channel"} 12
+roced_objects{kind="id"} 11
 roced_objects{kind="membership"} 8
 roced_objects{kind="mr"} 2
 roced_objects{kind="pd"} 101
