@@ -18,6 +18,7 @@ func TestIDsCross(t *testing.T) {
 	}})
 	grantCrosses(t, QueryID, verbs.QueryIDGrant{PortSpace: verbs.PortSpaceUDP, QPType: verbs.QPTypeUD, Local: zoned, OnDevice: true, AH: ah})
 	grantCrosses(t, InitIDQPAttr, verbs.InitIDQPAttrGrant{Attr: verbs.QPAttr{State: 1, Port: 1, QKey: 2}, Mask: 3})
+	grantCrosses(t, ListIDs, IDList{More: true, Next: ObjectPlace{1, 2, 3}, IDs: []ClientID{{Client: 1, ID: ID{Handle: 4, PortSpace: verbs.PortSpaceTCP, State: "LISTEN", Local: zoned}}}})
 	requestCrosses(t, SetIDOption, verbs.SetIDOptionRequest{ID: 1, Option: verbs.IDOptionAFOnly, Value: 1 << 31})
 	requestCrosses(t, BindID, verbs.BindIDRequest{ID: 1, Address: netip.MustParseAddrPort("0.0.0.0:0"), Shared: true})
 	requestCrosses(t, BindID, verbs.BindIDRequest{ID: 1})

@@ -42,7 +42,7 @@ var fuzzed = []func(*testing.T, Message){
 	symmetric(CreateQP), symmetric(ModifyQP), symmetric(QueryQP), symmetric(DestroyQP), symmetric(CreateAH), symmetric(DestroyAH),
 	symmetric(QueryRTValues), symmetric(ReregMR), symmetric(ResizeCQ), symmetric(ModifyCQ), symmetric(CheckCQ), symmetric(CreateCompChannel), symmetric(DestroyCompChannel),
 	symmetric(CreateSRQ), symmetric(ModifySRQ), symmetric(QuerySRQ), symmetric(DestroySRQ), symmetric(ModifyAH), symmetric(QueryAH),
-	symmetric(ListClients), symmetric(ListObjects), symmetric(ReadCounters), symmetric(LookDevice), symmetric(NextEvents), symmetric(StartCapture),
+	symmetric(ListClients), symmetric(ListObjects), symmetric(ListIDs), symmetric(ReadCounters), symmetric(LookDevice), symmetric(NextEvents), symmetric(StartCapture),
 	symmetric(AttachMcast), symmetric(DetachMcast), symmetric(JoinMulticast), symmetric(LeaveMulticast),
 	symmetric(CreateEventChannel), symmetric(DestroyEventChannel), symmetric(GetCMEvent), symmetric(CreateID), symmetric(DestroyID),
 	symmetric(MigrateID), symmetric(SetIDOption), symmetric(QueryID), symmetric(BindID), symmetric(FindRoute), symmetric(ResolveIDAddr),

@@ -75,6 +75,7 @@ enum roced_command {
 	ROCED_NEXT_EVENTS = 7,
 	ROCED_START_CAPTURE = 8,
 	ROCED_LOOK_DEVICE = 9,
+	ROCED_LIST_IDS = 10,
 	ROCED_QUERY_DEVICE = 16,
 	ROCED_QUERY_PORT = 17,
 	ROCED_QUERY_GID_TABLE = 18,
@@ -407,6 +408,49 @@ struct roced_look_device_grant {
 	uint32_t gids_count;
 	uint8_t reserved988[4];
 	struct roced_look_device_entry gids[];
+};
+
+struct roced_list_ids_request {
+	uint64_t client;
+	uint32_t place;
+	uint32_t index;
+};
+
+/* An entry of the list in struct roced_list_ids_grant. */
+struct roced_list_ids_entry {
+	uint64_t client;
+	uint32_t pid;
+	uint32_t uid;
+	uint32_t handle;
+	uint16_t port_space;
+	uint8_t type;
+	uint8_t reserved23[1];
+	uint32_t events;
+	uint32_t groups;
+	char state[16];
+	uint8_t local_family;
+	uint8_t reserved49[1];
+	uint16_t local_port;
+	uint8_t local[16];
+	char local_zone[64];
+	uint8_t reserved132[4];
+	uint8_t remote_family;
+	uint8_t reserved137[1];
+	uint16_t remote_port;
+	uint8_t remote[16];
+	char remote_zone[64];
+	uint8_t reserved220[4];
+};
+
+struct roced_list_ids_grant {
+	uint8_t more;
+	uint8_t reserved1[7];
+	uint64_t client;
+	uint32_t place;
+	uint32_t index;
+	uint32_t ids_count;
+	uint8_t reserved28[4];
+	struct roced_list_ids_entry ids[];
 };
 
 struct roced_query_device_grant {

@@ -17,6 +17,7 @@ import (
 var looks = tableOf(
 	shows(proto.ListClients, (*connection).listClients),
 	shows(proto.ListObjects, (*connection).listObjects),
+	shows(proto.ListIDs, (*connection).listIDs),
 	shows(proto.ReadCounters, (*connection).readCounters),
 	shows(proto.LookDevice, (*connection).lookDevice),
 	handler{proto.NextEvents.Code, monitorEvents},
@@ -104,33 +105,53 @@ var objectKinds = map[proto.ObjectKind]hca.ObjectKind{
 	proto.AHs: hca.ObjectAH, proto.Attachments: hca.ObjectAttachment, proto.Memberships: hca.ObjectMembership,
 }
 
-// listObjects gives a page of objects. A session that ends meanwhile has none.
+// listObjects gives a page of objects.
 func (c *connection) listObjects(r proto.ListObjectsRequest) (grant proto.ObjectList, _ error) {
 	kind, known := objectKinds[r.Kind]
 	if !known {
 		return grant, fmt.Errorf("%w: there is no kind %d of objects", verbs.ErrInvalid, r.Kind)
 	}
-	from := hca.Cursor{Place: r.From.Place, Index: r.From.Index}
-	for _, other := range c.seen(r.From.Client) {
-		if other.number != r.From.Client {
+	grant.Next, grant.More = c.page(r.From, func(other *connection, s *hca.Session, from hca.Cursor) (hca.Cursor, bool) {
+		list, next, more, _ := s.Objects(kind, from, proto.PageEntries-len(grant.Objects))
+		for _, o := range list {
+			grant.Objects = append(grant.Objects, proto.ClientObject{
+				Client: other.number, PID: uint32(other.peer.pid), UID: other.peer.uid, Object: proto.Object(o),
+			})
+		}
+		return next, more
+	})
+	return grant, nil
+}
+
+// listIDs gives a page of connection ids.
+func (c *connection) listIDs(r proto.ListIDsRequest) (grant proto.IDList, _ error) {
+	grant.Next, grant.More = c.page(r.From, func(other *connection, s *hca.Session, from hca.Cursor) (hca.Cursor, bool) {
+		list, next, more, _ := s.IDs(from, proto.PageIDs-len(grant.IDs))
+		for _, i := range list {
+			grant.IDs = append(grant.IDs, proto.ClientID{Client: other.number, PID: uint32(other.peer.pid), UID: other.peer.uid, ID: proto.ID(i)})
+		}
+		return next, more
+	})
+	return grant, nil
+}
+
+// page has a list filled from the sessions that the client sees, beginning at a place, until it is full; it
+// goes on at next if there is more. A session that ends meanwhile has nothing.
+func (c *connection) page(at proto.ObjectPlace, fill func(*connection, *hca.Session, hca.Cursor) (hca.Cursor, bool)) (next proto.ObjectPlace, more bool) {
+	from := hca.Cursor{Place: at.Place, Index: at.Index}
+	for _, other := range c.seen(at.Client) {
+		if other.number != at.Client {
 			from = hca.Cursor{}
 		}
 		session, _ := other.use()
 		if session == nil {
 			continue
 		}
-		list, next, more, _ := session.Objects(kind, from, proto.PageEntries-len(grant.Objects))
-		for _, o := range list {
-			grant.Objects = append(grant.Objects, proto.ClientObject{
-				Client: other.number, PID: uint32(other.peer.pid), UID: other.peer.uid, Object: proto.Object(o),
-			})
-		}
-		if more {
-			grant.More, grant.Next = true, proto.ObjectPlace{Client: other.number, Place: next.Place, Index: next.Index}
-			break
+		if next, more := fill(other, session, from); more {
+			return proto.ObjectPlace{Client: other.number, Place: next.Place, Index: next.Index}, true
 		}
 	}
-	return grant, nil
+	return next, false
 }
 
 // counting is a Source that has counters for all its clients.

@@ -244,3 +244,43 @@ func (c crowd) QueryGIDTable(verbs.QueryGIDTableRequest) (g verbs.QueryGIDTableG
 	}
 	return g, nil
 }
+
+// Ids are as their programs made them; more than fit a page are listed once each.
+func TestListIDs(t *testing.T) {
+	r := newRig(t, anyone)
+	r.b.dial(t)
+	one, two := r.a.dial(t), r.a.dial(t)
+	const ids = 2*proto.PageIDs + 7
+	bound := netip.AddrPortFrom(addressesA[0], 7174)
+	for n, session := range []*client.Client{one, two} {
+		channel, err := session.CreateEventChannel()
+		check(t, err)
+		t.Cleanup(func() { check(t, channel.Events.Close()) })
+		for i := range ids {
+			grant, err := session.CreateID(verbs.CreateIDRequest{Channel: channel.Channel, PortSpace: verbs.PortSpaceUDP})
+			check(t, err)
+			if n == 1 && i == ids-1 {
+				_, err := session.BindID(verbs.BindIDRequest{ID: grant.ID, Address: bound})
+				check(t, err)
+			}
+		}
+	}
+	seen, last := map[string]bool{}, proto.ClientID{}
+	for request, more := (proto.ListIDsRequest{}), true; more; {
+		page, err := r.a.looker(0).listIDs(request)
+		check(t, err)
+		if _, err := proto.ListIDs.EncodeGrant(1, &page, nil); err != nil {
+			t.Fatal(err)
+		}
+		for _, id := range page.IDs {
+			seen[fmt.Sprint(id.Client, id.Handle)], last = true, id
+		}
+		request.From, more = page.Next, page.More
+	}
+	if len(seen) != 2*ids || last.State != "ADDR_BOUND" || last.Local != bound || last.PID != uint32(os.Getpid()) {
+		t.Errorf("%d ids; the last is %+v", len(seen), last)
+	}
+	if page, err := r.a.looker(1 << 30).listIDs(proto.ListIDsRequest{}); err != nil || len(page.IDs) != 0 {
+		t.Errorf("another user sees %d ids: %v", len(page.IDs), err)
+	}
+}

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/netip"
 	"strings"
 	"testing"
 
@@ -11,6 +12,7 @@ import (
 	"github.com/roced/roced/cmd/roced/internal/cmdtest"
 	"github.com/roced/roced/verbs"
 	"github.com/roced/roced/verbs/client"
+	"github.com/roced/roced/verbs/cm"
 	"github.com/roced/roced/verbs/server"
 )
 
@@ -36,6 +38,16 @@ func guest(t *testing.T, socket, device string) *verbs.QP {
 	_, err = pd.CreateAH(t.Context(), &verbs.AHAttr{Port: 1, GRH: verbs.GlobalRoute{DGID: verbs.GID{10: 0xff, 11: 0xff, 12: 10, 13: 77, 15: 2}}})
 	check(t, err)
 	check(t, qp.AttachMcast(verbs.GID{0: 0xff, 1: 0x0e, 15: 9}, 0))
+	channel, err := cm.CreateEventChannel(c)
+	check(t, err)
+	id, err := channel.CreateID(cm.PortSpaceUDP, nil)
+	check(t, err)
+	check(t, id.Bind(netip.MustParseAddrPort("0.0.0.0:7174")))
+	check(t, id.Listen(0))
+	t.Cleanup(func() {
+		check(t, id.Close())
+		check(t, channel.Close())
+	})
 	return qp
 }
 
@@ -61,6 +73,7 @@ func TestShowObjects(t *testing.T) {
 		"srq":    "left 131072 0/16 0 0 131072",
 		"mr":     "left 131072 0x00000001 4096 0x0 write 131072",
 		"ah":     "left 131072 ::ffff:10.77.0.1 ::ffff:10.77.0.2 OK 131072",
+		"cm":     "left 131072 UDP UD LISTEN 0.0.0.0:7174 - 0 0 ",
 		"mcast":  fmt.Sprintf("left ff0e::9 attached 0x%06x 0x0000", uint32(qp.Number())),
 	} {
 		code, stdout, stderr := cmdtest.Run(t, "show", noun, "--daemon", socket)

@@ -59,6 +59,11 @@ var nouns = []*noun{
 		header: headerOf("MGID", "ROLE", "LQPN", "MLID"), rows: objects(newMcastRow, proto.Attachments, proto.Memberships),
 	},
 	{
+		use: "cm", short: "List connection ids (rdma_cm)",
+		help:   "EVENTS wait to be read by the program; GROUPS are those that the id has joined.\n\n" + objectHelp,
+		header: headerOf("CMIDN", "PS", "TYPE", "STATE", "SRC", "DST", "EVENTS", "GROUPS"), rows: idRows,
+	},
+	{
 		use: statUse, short: "Show counters of devices",
 		help:   "Each packet that was to be received or sent and was not is in exactly one counter that is marked lost.\nThose that are 0 are left out, but in JSON. A device's counters begin at 0 when its card is opened again.",
 		header: []string{"DEV", "PLACE", "NAME", "VALUE", ""}, rows: statRows,

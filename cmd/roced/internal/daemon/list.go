@@ -37,6 +37,20 @@ func (c *Connection) Objects(kind proto.ObjectKind) (all []proto.ClientObject, e
 	}
 }
 
+// IDs are the connection ids of all clients.
+func (c *Connection) IDs() (all []proto.ClientID, err error) {
+	for request := (proto.ListIDsRequest{}); ; {
+		page, err := ask(c, proto.ListIDs, request)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, page.IDs...)
+		if request.From = page.Next; !page.More {
+			return all, nil
+		}
+	}
+}
+
 // Counters are a device's.
 func (c *Connection) Counters(device string) ([]verbs.Counter, error) {
 	return ask(c, proto.ReadCounters, proto.ReadCountersRequest{Device: device})

@@ -1,0 +1,64 @@
+package proto
+
+import (
+	"net/netip"
+
+	"github.com/roced/roced/verbs"
+)
+
+// ListIDs is a command of those who look, as ListObjects.
+var ListIDs = command(10, "list_ids", visitListIDs, visitIDs)
+
+// PageIDs is the most entries of a list of ids, which has to fit a message.
+const PageIDs = 64
+
+// ListIDsRequest asks for connection ids.
+type ListIDsRequest struct{ From ObjectPlace }
+
+// IDList is a page of them; the list goes on at Next if there is more.
+type IDList struct {
+	More bool
+	Next ObjectPlace
+	IDs  []ClientID
+}
+
+// ClientID is a connection id with its owner.
+type ClientID struct {
+	Client   uint64
+	PID, UID uint32
+	ID
+}
+
+// ID is a connection id as hca.IDInfo describes it.
+type ID struct {
+	Handle        verbs.Handle
+	PortSpace     verbs.PortSpace
+	Type          verbs.QPType
+	State         string // as rdma(8) names it
+	Local, Remote netip.AddrPort
+	Events        uint32
+	Groups        uint32
+}
+
+func visitListIDs(c *coder, r *ListIDsRequest) { visitObjectPlace(c, &r.From) }
+
+func visitIDs(c *coder, g *IDList) {
+	visitMore(c, &g.More)
+	visitObjectPlace(c, &g.Next)
+	list(c, "ids", PageIDs, &g.IDs, visitClientID)
+}
+
+func visitClientID(c *coder, i *ClientID) {
+	u64(c, "client", &i.Client)
+	u32(c, "pid", &i.PID)
+	u32(c, "uid", &i.UID)
+	u32(c, "handle", &i.Handle)
+	u16(c, "port_space", &i.PortSpace)
+	u8(c, "type", &i.Type)
+	c.reserved(1)
+	u32(c, "events", &i.Events)
+	u32(c, "groups", &i.Groups)
+	c.text("state", 16, &i.State)
+	visitAddrPort(c, "local", &i.Local)
+	visitAddrPort(c, "remote", &i.Remote)
+}
