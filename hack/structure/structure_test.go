@@ -48,7 +48,7 @@ var allowed = map[string][]string{
 	"cmd/roced/monitor":           {"cmd/roced/internal/cli", "cmd/roced/internal/daemon", "verbs/proto"},
 	"cmd/roced/perf":              {"cmd/roced/internal/card", "cmd/roced/internal/cli", "cmd/roced/internal/meet", "cmd/roced/internal/pingpong", "cmd/roced/perf/perftest", "verbs", "verbs/ud"},
 	"cmd/roced/perf/perftest":     {"cmd/roced/internal/meet", "datapath/wire", "verbs"},
-	"cmd/roced/ping":              {"cmd/roced/internal/card", "cmd/roced/internal/cli", "cmd/roced/internal/meet", "cmd/roced/internal/pingpong", "verbs", "verbs/ud"},
+	"cmd/roced/ping":              {"cmd/roced/internal/card", "cmd/roced/internal/cli", "cmd/roced/internal/meet", "cmd/roced/internal/pingpong", "verbs", "verbs/cm", "verbs/ud"},
 	"cmd/roced/run":               {"cmd/roced/internal/cli", "cmd/roced/internal/config", "cmd/roced/run/device", "cmd/roced/run/loopback", "cmd/roced/run/metrics", "cmd/roced/run/systemd", "verbs", "verbs/hca", "verbs/server"},
 	"cmd/roced/run/chaos":         {},
 	"cmd/roced/run/device":        {"cmd/roced/internal/config", "internal/errno", "verbs", "verbs/hca", "verbs/server"},

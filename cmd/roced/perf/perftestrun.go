@@ -68,7 +68,7 @@ func (r *perftestRun) connect(ctx context.Context, namespace string) (net.Conn, 
 		out = o.errOut
 	}
 	whom := fmt.Sprintf("%s of perftest %s", r.binary(), perftest.Version)
-	if err := meet.Announce(r.device, out, listener, whom, o.GIDIndex); err != nil {
+	if err := meet.Announce(r.device, out, listener.Addr(), whom, o.GIDIndex); err != nil {
 		return nil, errors.Join(err, listener.Close())
 	}
 	return meet.Accept(ctx, listener)

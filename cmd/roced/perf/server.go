@@ -23,7 +23,7 @@ func runServer(ctx context.Context, d *card.Device, namespace string, o *options
 	}
 	defer s.listener.Close()
 	defer context.AfterFunc(ctx, func() { s.listener.Close() })()
-	err = meet.Announce(d, o.out, s.listener, "clients", o.GIDIndex)
+	err = meet.Announce(d, o.out, s.listener.Addr(), "clients", o.GIDIndex)
 	for err == nil {
 		err = s.acceptOne(ctx)
 		if ctx.Err() != nil {

@@ -24,6 +24,7 @@ type options struct {
 	timeout      time.Duration
 	check        bool
 	sleep        bool
+	byID         bool
 
 	out, errOut io.Writer
 }
@@ -42,10 +43,14 @@ its help says 2048, which does not fit an interface MTU of 1500 (RDMA MTU 1024).
 Datagrams go over the IP version that HOST is reached with, or that the client
 has, unless --gid-index says otherwise. One that is lost ends the exchange:
 ibv_ud_pingpong waits for it forever, roced ping until --timeout. Between two roced ping
-messages carry their number as immediate data, so that none counts twice.`
+messages carry their number as immediate data, so that none counts twice.
+
+With --cm, on both sides, they meet by connection ids instead, and TCP is not needed: the server listens
+at a port of rdma_cm's port space UDP, and HOST is an address of its device.`
 
 const examples = `  roced ping -d eth0                            on one host
   roced ping -d eth0 10.0.0.1                   on the other
+  roced ping -d eth0 --cm 10.0.0.1              without TCP, as the server
   ibv_ud_pingpong -d rxe0 -g 1                  instead of the first
   ibv_ud_pingpong -d rxe0 -g 1 10.0.0.1         instead of the second`
 
@@ -81,6 +86,7 @@ func (o *options) addFlags(cmd *cobra.Command) {
 	f.DurationVarP(&o.timeout, "timeout", "W", 5*time.Second, "how long to wait for a message until it counts as lost")
 	f.BoolVarP(&o.check, "check", "c", false, "check every byte that comes; both sides need it, as ibv_ud_pingpong's -c")
 	f.BoolVarP(&o.sleep, "sleep", "e", false, "sleep while waiting, else spin")
+	f.BoolVar(&o.byID, "cm", false, "meet by connection ids (rdma_cm), at --port of port space UDP, instead of over TCP")
 	f.Uint8Var(&o.trafficClass, "tclass", 0, "traffic `class` (TOS) of what is sent")
 }
 

@@ -26,3 +26,29 @@ func TestPingOverADaemon(t *testing.T) {
 	cmdtest.CheckFailure(t, args("-d left --xdp native 127.0.0.1"), cli.ExitUsage, "--xdp and --daemon exclude each other")
 	cmdtest.CheckFailure(t, []string{"ping", "--daemon=/no/such.sock", "127.0.0.1"}, cli.ExitFailed, "is it running?")
 }
+
+// TestPingByIDOverADaemon: the two meet by connection ids.
+func TestPingByIDOverADaemon(t *testing.T) {
+	t.Parallel()
+	socket := cmdtest.ServeWire(t)
+	args := func(rest string) []string { return strings.Fields("ping --cm --daemon=" + socket + " " + rest) }
+	checkPingByID(t, args("-e -d left"), args("-d right 10.77.0.1"), "GID ::ffff:10.77.0.1")
+	cmdtest.CheckFailure(t, args("-d right -p 7 10.77.0.1"), cli.ExitFailed, "RDMA_CM_EVENT_UNREACHABLE", "status 1")
+	cmdtest.CheckFailure(t, args("-d right 10.99.0.1"), cli.ExitFailed, "destination unreachable")
+	cmdtest.CheckFailure(t, args("-d right -g 100 10.77.0.1"), cli.ExitFailed, "--gid-index 100")
+}
+
+// checkPingByID runs both sides.
+func checkPingByID(t *testing.T, server, client []string, says string) {
+	t.Helper()
+	both := []string{"-n", "50", "-c"}
+	background, port := cmdtest.StartWaiting(t, append(server, both...))
+	code, stdout, stderr := cmdtest.Run(t, append(append(client, both...), "-p", port)...)
+	if code != 0 || stderr != "" {
+		t.Fatalf("client: exit code %d: %s", code, stderr)
+	}
+	cmdtest.CheckSays(t, stdout, says, "\n50 iters in ", "round trip min")
+	if code, _ := background.Wait(); code != 0 {
+		t.Errorf("server: exit code %d: %s", code, background.Stderr())
+	}
+}

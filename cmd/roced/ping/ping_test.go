@@ -49,6 +49,17 @@ func TestPing(t *testing.T) {
 	}
 }
 
+// TestPingByID: the two meet by connection ids, over either IP version.
+func TestPingByID(t *testing.T) {
+	t.Parallel()
+	hosts := labtest.Pair(t)
+	for _, row := range []struct{ server, client, says string }{
+		{"--cm", "--cm 10.77.0.1", "GID ::ffff:10.77.0.1"}, {"--cm", "--cm fd77::1", "GID fd77::1"}, {"--cm -g 1", "--cm -g 1 fd77::1", "GID fd77::1"},
+	} {
+		checkPingByID(t, pingArgs(hosts.A, row.server), pingArgs(hosts.B, row.client), row.says)
+	}
+}
+
 func TestPingTotals(t *testing.T) {
 	t.Parallel()
 	hosts := labtest.Pair(t)

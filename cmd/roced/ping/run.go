@@ -38,7 +38,11 @@ func run(ctx context.Context, d *card.Device, namespace string, o *options) (err
 	if r.before, err = d.Counters(); err != nil {
 		return err
 	}
-	if err := r.meet(ctx); err != nil {
+	find := r.meet
+	if o.byID {
+		find = r.meetByID
+	}
+	if err := find(ctx); err != nil {
 		return err
 	}
 	return r.play(ctx)
@@ -75,7 +79,7 @@ func (r *meeting) connect(ctx context.Context) (net.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := meet.Announce(r.device, o.out, listener, "a client", o.GIDIndex); err != nil {
+	if err := meet.Announce(r.device, o.out, listener.Addr(), "a client", o.GIDIndex); err != nil {
 		return nil, errors.Join(err, listener.Close())
 	}
 	return meet.Accept(ctx, listener)

@@ -65,11 +65,11 @@ func Listen(ctx context.Context, namespace string, port int) (listener net.Liste
 }
 
 // Announce says who is waited for, and where. A device without an address is an error.
-func Announce(d *card.Device, out io.Writer, listener net.Listener, whom string, gidIndex int) error {
+func Announce(d *card.Device, out io.Writer, at fmt.Stringer, whom string, gidIndex int) error {
 	entry, err := d.ChooseGID(gidIndex, netip.Addr{}, verbs.GID{})
 	if err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(out, "waiting for %s on %v: %v\n", whom, listener.Addr(), d.Side(entry.GID.Addr().String()))
+	_, err = fmt.Fprintf(out, "waiting for %s on %v: %v\n", whom, at, d.Side(entry.GID.Addr().String()))
 	return err
 }
