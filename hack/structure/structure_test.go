@@ -44,7 +44,7 @@ var allowed = map[string][]string{
 	"cmd/roced/doctor":            {"cmd/roced/internal/card", "cmd/roced/internal/cli", "cmd/roced/internal/daemon", "internal/capability", "verbs", "verbs/client", "verbs/hca"},
 	"cmd/roced/dump":              {"cmd/roced/internal/card", "cmd/roced/internal/cli", "cmd/roced/internal/daemon", "mcast", "verbs", "verbs/proto"},
 	"cmd/roced/man":               {"cmd/roced/internal/cli", "cmd/roced/internal/manual"},
-	"cmd/roced/mcast":             {"cmd/roced/internal/card", "cmd/roced/internal/cli", "mcast", "verbs", "verbs/hca", "verbs/ud"},
+	"cmd/roced/mcast":             {"cmd/roced/internal/card", "cmd/roced/internal/cli", "mcast", "verbs", "verbs/cm", "verbs/hca", "verbs/ud"},
 	"cmd/roced/monitor":           {"cmd/roced/internal/cli", "cmd/roced/internal/daemon", "verbs/proto"},
 	"cmd/roced/perf":              {"cmd/roced/internal/card", "cmd/roced/internal/cli", "cmd/roced/internal/meet", "cmd/roced/internal/pingpong", "cmd/roced/perf/perftest", "verbs", "verbs/ud"},
 	"cmd/roced/perf/perftest":     {"cmd/roced/internal/meet", "datapath/wire", "verbs"},

@@ -28,6 +28,25 @@ func TestSendAndAnswer(t *testing.T) {
 	}
 }
 
+// Attach receives what somebody else has made the host a member for.
+func TestAttach(t *testing.T) {
+	a, b := pair(t, ud.Options{})
+	ctx := guard(t)
+	check(t, b.JoinSendOnly(group))
+	for range 2 { // again is nothing
+		check(t, b.Attach(group))
+	}
+	check(t, a.Send(ctx, ud.Group(group), []byte("to all")))
+	said(t, b, "to all")
+	check(t, b.Leave(group))
+	refused(t, b.Leave(group), verbs.ErrNoGID)
+	check(t, a.Attach(group))
+	check(t, b.Send(ctx, ud.Group(group), []byte("and back")))
+	said(t, a, "and back")
+	check(t, a.Leave(group))
+	refused(t, a.Attach(b.Addr().IP()), verbs.ErrInvalid)
+}
+
 func TestGroup(t *testing.T) {
 	a, b := pair(t, ud.Options{})
 	ctx := guard(t)

@@ -17,7 +17,7 @@ type groups struct {
 
 // joined is a membership. For a full one the queue pair is attached to the group.
 type joined struct {
-	membership *verbs.Membership
+	membership *verbs.Membership // nil if the program has it by other means
 	full       bool
 }
 
@@ -31,6 +31,32 @@ func (e *Endpoint) Join(group netip.Addr) error { return e.join(group, true) }
 // JoinSendOnly makes the endpoint a member that only sends to a group. The host never reports it by
 // IGMP or MLD. A full member stays a full member.
 func (e *Endpoint) JoinSendOnly(group netip.Addr) error { return e.join(group, false) }
+
+// Attach has the endpoint receive a group's messages, of which the program makes the host a member by
+// other means: a connection id (package cm). For a group that the endpoint is in it does nothing. Leave
+// and Close undo it.
+func (e *Endpoint) Attach(group netip.Addr) error {
+	if err := e.enter(); err != nil {
+		return err
+	}
+	defer e.making.Done()
+	e.groups.mu.Lock()
+	defer e.groups.mu.Unlock()
+	name := group.Unmap().WithZone("")
+	j := e.groups.joined[name]
+	if j == nil {
+		j = &joined{}
+	}
+	if j.full {
+		return nil
+	}
+	if err := e.qp.AttachMcast(verbs.GIDFromAddr(name), 0); err != nil {
+		return e.explain(err)
+	}
+	j.full = true
+	e.groups.joined[name] = j
+	return nil
+}
 
 func (e *Endpoint) join(group netip.Addr, full bool) error {
 	if err := e.enter(); err != nil {
@@ -87,14 +113,17 @@ func (e *Endpoint) Leave(group netip.Addr) error {
 		return fmt.Errorf("leave group %v: %w: the endpoint has not joined it", group, verbs.ErrNoGID)
 	}
 	delete(e.groups.joined, name)
-	return e.leave(j)
+	return e.leave(name, j)
 }
 
-func (e *Endpoint) leave(j *joined) (err error) {
+func (e *Endpoint) leave(group netip.Addr, j *joined) (err error) {
 	if j.full {
-		err = freed(e.qp.DetachMcast(j.membership.MGID(), j.membership.MLID()))
+		err = freed(e.qp.DetachMcast(verbs.GIDFromAddr(group), 0))
 	}
-	return errors.Join(err, freed(j.membership.Close()))
+	if j.membership != nil {
+		err = errors.Join(err, freed(j.membership.Close()))
+	}
+	return err
 }
 
 // leaveAll leaves all groups, for Close. No join begins any more.
@@ -102,7 +131,7 @@ func (e *Endpoint) leaveAll() (err error) {
 	e.groups.mu.Lock()
 	defer e.groups.mu.Unlock()
 	for name, j := range e.groups.joined {
-		err = errors.Join(err, e.leave(j))
+		err = errors.Join(err, e.leave(name, j))
 		delete(e.groups.joined, name)
 	}
 	return err

@@ -32,6 +32,7 @@ type options struct {
 	rate      int // messages a second, 0 for as fast as it goes
 	immediate immediateFlag
 	loopback  bool
+	byID      bool
 
 	out io.Writer
 }
@@ -58,7 +59,7 @@ Nothing comes? Switches that snoop forward a group only where it was asked for, 
 forget that when nobody repeats the question: Linux bridges after 260 seconds.
 Such a network needs a querier: ip link set dev BRIDGE type bridge mcast_querier 1.
 
-An interface without an address can receive. A sender needs one. ff00::/16 and ff01::/16
+An interface without an address can receive, but not with --cm. A sender needs one. ff00::/16 and ff01::/16
 stay inside a host; ff02::/16 is the link's, also written with a zone: ff02::1%DEVICE.
 
 While a member is there, the group's RoCEv2 packets (UDP port 4791) that come in on
@@ -108,6 +109,7 @@ func (o *options) addFlags(cmd *cobra.Command) {
 	f.IntVarP(&o.size, "size", "s", 100, "with --send: `bytes` of payload")
 	f.IntVar(&o.rate, "rate", 0, "with --send: `messages` a second; 0: as fast as it goes")
 	f.Var(&o.immediate, "imm", "with --send: immediate `data`: qpn (the own QP's number), none, or 32 bits")
+	f.BoolVar(&o.byID, "cm", false, "join by a connection id (rdma_cm), which needs an address")
 	f.BoolVar(&o.loopback, "loopback", true, "with --send: receive the own messages too")
 }
 

@@ -27,3 +27,26 @@ func TestMcastOverADaemon(t *testing.T) {
 	cmdtest.CheckSays(t, got, "received 3 messages", "dropped: none")
 	cmdtest.CheckFailure(t, args("-d left --membership socket"), cli.ExitUsage, "--membership and --daemon exclude each other")
 }
+
+// TestMcastByIDOverADaemon: both are members by connection ids.
+func TestMcastByIDOverADaemon(t *testing.T) {
+	t.Parallel()
+	socket := cmdtest.ServeWire(t)
+	args := func(rest string) []string {
+		return strings.Fields("mcast --cm --daemon=" + socket + " 239.1.2.3 " + rest)
+	}
+	receiver := cmdtest.Start(t, args("-d left --count 3")...)
+	receiver.Await(t, listening)
+	for _, rest := range []string{"-d right --send --send-only -n 2", "-d right --send -n 1"} {
+		code, stdout, stderr := cmdtest.Run(t, args(rest)...)
+		if code != 0 || stderr != "" {
+			t.Fatalf("exit code %d: %s", code, stderr)
+		}
+		cmdtest.CheckSays(t, stdout, "dropped: none")
+	}
+	code, got := receiver.Wait()
+	if code != 0 {
+		t.Errorf("exit code %d: %s", code, receiver.Stderr())
+	}
+	cmdtest.CheckSays(t, got, "received 3 messages", "dropped: none")
+}

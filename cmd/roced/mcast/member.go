@@ -25,8 +25,9 @@ type member struct {
 	before   []card.Counter
 	sent     uint64
 	received uint64
-	bytes    uint64                 // of payload, received
-	own      uint64                 // of received: what it sent itself
+	bytes    uint64 // of payload, received
+	own      uint64 // of received: what it sent itself
+	id       membership
 	messages [card.Batch]ud.Message // to be sent
 	arrived  [card.Batch]ud.Message
 }
@@ -72,17 +73,25 @@ func (m *member) open(ctx context.Context) (err error) {
 	if m.before, err = m.device.Counters(); err != nil {
 		return err
 	}
-	join := m.Join
-	if o.sendOnly {
-		join = m.JoinSendOnly
-	}
-	if err := join(o.group); err != nil {
+	if err := m.join(ctx); err != nil {
 		return err
 	}
 	if unknown != nil {
 		return unknown
 	}
 	return m.prepare(ctx)
+}
+
+// join makes the host a member, and has the endpoint receive unless it is send-only.
+func (m *member) join(ctx context.Context) error {
+	switch o := m.options; {
+	case o.byID:
+		return m.joinByID(ctx)
+	case o.sendOnly:
+		return m.JoinSendOnly(o.group)
+	default:
+		return m.Join(o.group)
+	}
 }
 
 // chooseSource finds the address to send from, of the group's IP version.
@@ -118,5 +127,5 @@ func (m *member) Close() error {
 	if m.Endpoint == nil {
 		return nil
 	}
-	return m.Endpoint.Close()
+	return errors.Join(m.Endpoint.Close(), m.id.Close())
 }
