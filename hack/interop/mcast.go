@@ -31,6 +31,9 @@ func mcastCases() []testCase {
 		{name: "multicast, from roced, send-only, to mckey", run: fromRocedToMckey(true)},
 		{name: "multicast, from mckey, full member, to roced", run: fromMckeyToRoced(false)},
 		{name: "multicast, from mckey -o, to roced", run: fromMckeyToRoced(true)},
+		{name: "multicast, from roced, by a connection id, to mckey", run: fromRocedToMckey(false, "--cm")},
+		{name: "multicast, from roced, by a send-only connection id, to mckey", run: fromRocedToMckey(true, "--cm")},
+		{name: "multicast, from mckey, to roced, by a connection id", run: fromMckeyToRoced(false, "--cm")},
 		{name: "multicast, attached but not joined, IPv4", run: attachedOnly},
 		{name: "multicast, from roced, IPv6, to pyverbs", run: fromRocedIPv6},
 		{name: "multicast, from pyverbs, IPv6, to roced", run: toRocedIPv6},
@@ -50,7 +53,7 @@ func (l *testbed) mckey(ctx context.Context, options string) *job.Job {
 }
 
 // fromRocedToMckey sends from roced to a group that the peer is in.
-func fromRocedToMckey(sendOnly bool) func(context.Context, *testbed) (string, error) {
+func fromRocedToMckey(sendOnly bool, more ...any) func(context.Context, *testbed) (string, error) {
 	return func(ctx context.Context, l *testbed) (detail string, err error) {
 		receiver := l.mckey(ctx, "")
 		if err := l.awaitPeerReady(ctx, groupIPv4, receiver); err != nil {
@@ -62,6 +65,7 @@ func fromRocedToMckey(sendOnly bool) func(context.Context, *testbed) (string, er
 		}
 		// At this rate it is a member for longer than the kernel waits before it reports that.
 		arguments := []any{groupIPv4, "--send", "--count", groupCount, "--size", groupSize, "--rate", 20, "--json"}
+		arguments = append(arguments, more...)
 		if sendOnly {
 			arguments = append(arguments, "--send-only")
 		}
@@ -80,9 +84,9 @@ func fromRocedToMckey(sendOnly bool) func(context.Context, *testbed) (string, er
 }
 
 // fromMckeyToRoced has the peer send to a group that roced is in.
-func fromMckeyToRoced(sendOnly bool) func(context.Context, *testbed) (string, error) {
+func fromMckeyToRoced(sendOnly bool, more ...any) func(context.Context, *testbed) (string, error) {
 	return func(ctx context.Context, l *testbed) (detail string, err error) {
-		receiver := l.onHost(ctx, "mcast", groupIPv4, "--count", groupCount, "--json")
+		receiver := l.onHost(ctx, "mcast", append([]any{groupIPv4, "--count", groupCount, "--json"}, more...)...)
 		if err := l.awaitMember(ctx, l.hostPort, groupIPv4, receiver); err != nil {
 			return "", err
 		}

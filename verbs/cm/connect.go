@@ -9,6 +9,7 @@ import (
 
 // Listen takes requests for the id's address and port (rdma_listen): EventConnectRequest for each. At
 // most backlog wait to be got; 0 or less, or more than 1024, stands for 1024. The id has to be bound.
+// verbs.ErrBusy while a program has the card's QP 1.
 func (i *ID) Listen(backlog int) error {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -24,7 +25,8 @@ func (i *ID) Listen(backlog int) error {
 // Connect asks the destination for a connection, or, in port space UDP, for the queue pair to send
 // datagrams to (rdma_connect). The route has to be resolved. param may be nil. EventEstablished follows
 // with what to send by, or EventUnreachable: with the reason if the peer has refused, or with ETIMEDOUT
-// after 16 tries in 66 seconds, as of the kernel. Closing the id ends the tries.
+// after 16 tries in 66 seconds, as of the kernel. Closing the id ends the tries. verbs.ErrBusy while a
+// program has the card's QP 1.
 func (i *ID) Connect(param *ConnParam) error {
 	return i.do("connect", func(p part) error {
 		return p.provider.ConnectID(verbs.ConnectIDRequest{ID: p.handle, Param: i.param(param)})

@@ -48,9 +48,9 @@ func (i *ID) JoinMulticast(group netip.Addr, context any) error {
 }
 
 // JoinMulticastEx joins a group by its address, IPv4 or IPv6 (rdma_join_multicast_ex). EventMulticastJoin
-// follows, with the context and with what to send to the group by; or EventMulticastError. The id has
-// to be bound to a device, and not further than resolved (verbs.ErrInvalid). Joining a group again makes a
-// second membership.
+// follows, with the context and with what to send to the group by; or EventMulticastError, and then there
+// is nothing to leave, unless it was attaching the id's queue pair that failed. The id has to be bound to a
+// device, and not further than resolved (verbs.ErrInvalid). Joining a group again makes a second membership.
 //
 // verbs.ErrInvalid for a mask without address or flags, for other than one flag, and for an address that is
 // no group's; verbs.ErrUnsupported for a mask with more.
@@ -111,7 +111,11 @@ func (i *ID) retrieve(e *Event, token uint64) bool {
 		return false // it was left just now
 	}
 	e.Context = j.context
-	if e.Type == EventMulticastError || !j.full || i.qp == nil {
+	if e.Type == EventMulticastError {
+		delete(i.joins, token)
+		return true
+	}
+	if !j.full || i.qp == nil {
 		return true
 	}
 	j.mgid = e.AH.GRH.DGID

@@ -10,7 +10,7 @@ import (
 	"github.com/roced/roced/verbs"
 )
 
-// idJoin is a membership that an id has asked for. It stays in the id's list until it is left.
+// idJoin is a membership that an id has asked for. It stays in the id's list until it fails or is left.
 type idJoin struct {
 	group      netip.Addr
 	context    uint64
@@ -72,18 +72,20 @@ func (s *Session) joined(i *id, j *idJoin, grant verbs.JoinMulticastGrant, faile
 	if i.state == idDestroyed || j.left {
 		return false
 	}
-	e := verbs.CMEvent{Type: verbs.CMEventMulticastJoin, Context: j.context, QPN: verbs.MulticastQPN, QKey: i.qkey}
 	if failed != nil {
-		e = verbs.CMEvent{Type: verbs.CMEventMulticastError, Context: j.context, Status: statusOf(failed)}
-	} else {
-		j.membership = grant.Membership
-		source := wire.GIDFromAddr(i.source.Addr())
-		if source.IsIPv4() != grant.MGID.IsIPv4() {
-			source = grant.SGID
-		}
-		e.AH = s.card.attrOf(pair{source, grant.MGID}, i.tos)
+		i.joins = slices.DeleteFunc(i.joins, func(other *idJoin) bool { return other == j })
+		i.put(&idEvent{CMEvent: verbs.CMEvent{Type: verbs.CMEventMulticastError, Context: j.context, Status: statusOf(failed)}})
+		return false
 	}
-	i.put(&idEvent{CMEvent: e, join: j})
+	j.membership = grant.Membership
+	source := wire.GIDFromAddr(i.source.Addr())
+	if source.IsIPv4() != grant.MGID.IsIPv4() {
+		source = grant.SGID
+	}
+	i.put(&idEvent{join: j, CMEvent: verbs.CMEvent{
+		Type: verbs.CMEventMulticastJoin, Context: j.context,
+		AH: s.card.attrOf(pair{source, grant.MGID}, i.tos), QPN: verbs.MulticastQPN, QKey: i.qkey,
+	}})
 	return true
 }
 
