@@ -61,7 +61,7 @@ func (i *id) takeRequest(e *verbs.CMEvent) bool {
 	}
 	if err != nil {
 		card.withCM(func(_ *cm.Manager, now time.Time) { _ = request.Reply(now, cm.Answer{Status: wire.SIDRReject}) })
-		card.log.Warn("a request was rejected: its id cannot be made", "device", card.Name(), "peer", request.Source, "error", err)
+		card.log.Debug("a request was rejected: its id cannot be made", "device", card.Name(), "peer", request.Source, "error", err)
 		if child != nil {
 			i.session.ids.remove(child.handle)
 			i.session.endID(child)

@@ -13,9 +13,9 @@ var (
 	QueryRTValues = command(22, "query_rt_values", none, visitRTValues)
 )
 
-// The most entries of lists.
+// The most entries of lists; a longer GID table is cut.
 const (
-	maxGIDs     = 256
+	MaxGIDs     = 256
 	maxCounters = 160
 )
 
@@ -101,7 +101,7 @@ func visitQueryGIDTable(c *coder, r *verbs.QueryGIDTableRequest) { visitPortNumb
 
 func visitGIDTable(c *coder, g *verbs.QueryGIDTableGrant) {
 	c.whole("table_length", &g.Length)
-	list(c, "gids", maxGIDs, &g.Entries, visitGID)
+	list(c, "gids", MaxGIDs, &g.Entries, visitGID)
 }
 
 func visitGID(c *coder, e *verbs.GIDEntry) {

@@ -135,7 +135,7 @@ func TestTooLong(t *testing.T) {
 // The largest messages fit.
 func TestMaxMessage(t *testing.T) {
 	grantCrosses(t, Counters, make([]verbs.Counter, maxCounters))
-	grantCrosses(t, QueryGIDTable, verbs.QueryGIDTableGrant{Entries: make([]verbs.GIDEntry, maxGIDs)})
+	grantCrosses(t, QueryGIDTable, verbs.QueryGIDTableGrant{Entries: make([]verbs.GIDEntry, MaxGIDs)})
 	grantCrosses(t, Hello, Welcome{Devices: make([]string, maxDevices)})
 }
 

@@ -16,7 +16,7 @@ import (
 var commands = tableOf(
 	grants(proto.QueryDevice, asks((*hca.Session).QueryDevice)),
 	grants(proto.QueryPort, (*hca.Session).QueryPort),
-	grants(proto.QueryGIDTable, (*hca.Session).QueryGIDTable),
+	grants(proto.QueryGIDTable, firstGIDs),
 	grants(proto.QueryPKey, (*hca.Session).QueryPKey),
 	grants(proto.QueryRTValues, asks((*hca.Session).QueryRTValues)),
 	grants(proto.Counters, asks((*hca.Session).Counters)),
@@ -75,6 +75,14 @@ var commands = tableOf(
 	does(proto.JoinID, (*hca.Session).JoinID),
 	grants(proto.LeaveID, (*hca.Session).LeaveID),
 )
+
+// firstGIDs gives as many lines of the GID table as a message has room for. An interface with more
+// addresses is beyond what programs look through.
+func firstGIDs(s *hca.Session, r verbs.QueryGIDTableRequest) (verbs.QueryGIDTableGrant, error) {
+	grant, err := s.QueryGIDTable(r)
+	grant.Entries = grant.Entries[:min(len(grant.Entries), proto.MaxGIDs)]
+	return grant, err
+}
 
 // handler carries out a command.
 type handler struct {

@@ -307,3 +307,21 @@ func TestSilentConnectionsCount(t *testing.T) {
 		t.Errorf("%d connections", n)
 	}
 }
+
+// A GID table longer than a message has room for is cut, and the client goes on.
+func TestLongGIDTable(t *testing.T) {
+	r := newRig(t, anyone)
+	var many []netip.Addr
+	for i := range proto.MaxGIDs + 50 {
+		many = append(many, netip.AddrFrom4([4]byte{10, 1, byte(i >> 8), byte(i)}))
+	}
+	check(t, r.hosts[0].SetAddresses(many...))
+	c := r.a.dial(t)
+	table, err := c.QueryGIDTable(verbs.QueryGIDTableRequest{Port: 1})
+	if err != nil || len(table.Entries) != proto.MaxGIDs {
+		t.Errorf("%d lines, %v", len(table.Entries), err)
+	}
+	if _, err := c.AllocPD(); err != nil {
+		t.Error(err)
+	}
+}
