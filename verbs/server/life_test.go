@@ -13,6 +13,7 @@ import (
 	"github.com/roced/roced/verbs"
 	"github.com/roced/roced/verbs/client"
 	"github.com/roced/roced/verbs/hca"
+	"github.com/roced/roced/verbs/proto"
 	"golang.org/x/sys/unix"
 )
 
