@@ -66,7 +66,7 @@ func (i *ID) abandon() {
 func (c *EventChannel) awaitHandler() {
 	if c.handler {
 		c.serving.Lock()
-		c.serving.Unlock() //nolint:staticcheck // the wait is all
+		defer c.serving.Unlock() // the wait is all
 	}
 }
 
