@@ -8,7 +8,8 @@ import (
 )
 
 // Listen takes requests for the id's address and port (rdma_listen): EventConnectRequest for each. At
-// most backlog wait to be got; 0 or less, or more than 1024, stands for 1024. The id has to be bound.
+// most backlog wait to be got, of one host a quarter of that or 8; others are dropped, and asked again after 4 s
+// by their senders. 0 or less, or more than 1024, stands for 1024. The id has to be bound.
 // verbs.ErrBusy while a program has the card's QP 1.
 func (i *ID) Listen(backlog int) error {
 	i.mu.Lock()
@@ -19,6 +20,7 @@ func (i *ID) Listen(backlog int) error {
 	if err != nil {
 		return fmt.Errorf("listen: %w", err)
 	}
+	i.bound.Store(true)
 	return nil
 }
 

@@ -1,6 +1,7 @@
 package cm
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"sync"
@@ -15,7 +16,11 @@ type device struct {
 	provider verbs.CMProvider
 	channel  verbs.Handle
 	events   *os.File // readable while there is an event
-	gone     error    // why there are no more events; under the channel's lock
+
+	// Under the channel's lock.
+	gone    error                 // why the card tells no more events
+	removed map[verbs.Handle]bool // ids of which it has told that their device is removed
+	bereft  []verbs.Handle        // those of which it has not, and could not any more
 
 	mu  sync.Mutex
 	ids map[verbs.Handle]*ID
@@ -25,7 +30,7 @@ func newDevice(ctx *verbs.Context, poll *poller) (*device, error) {
 	if ctx == nil {
 		return nil, fmt.Errorf("%w: a device that is nil", verbs.ErrInvalid)
 	}
-	d := &device{ctx: ctx, provider: ctx.Provider(), ids: map[verbs.Handle]*ID{}}
+	d := &device{ctx: ctx, provider: ctx.Provider(), ids: map[verbs.Handle]*ID{}, removed: map[verbs.Handle]bool{}}
 	grant, err := d.provider.CreateEventChannel()
 	if err != nil {
 		return nil, err
@@ -50,7 +55,7 @@ func (d *device) take() (*Event, error) {
 	for d.gone == nil {
 		grant, err := d.provider.GetCMEvent(verbs.GetCMEventRequest{Channel: d.channel})
 		if err != nil {
-			d.gone = err
+			d.gone, d.bereft = err, d.bound(err)
 			break
 		}
 		if grant.Drained {
@@ -63,7 +68,29 @@ func (d *device) take() (*Event, error) {
 			return event, nil
 		}
 	}
+	for len(d.bereft) > 0 {
+		i := d.find(d.bereft[0])
+		if d.bereft = d.bereft[1:]; i != nil {
+			return &Event{Type: EventDeviceRemoval, ID: i}, nil
+		}
+	}
 	return nil, d.gone
+}
+
+// bound gives the ids that are bound to a device which is gone. An embedded card tells of them itself. Over
+// the service its word may be lost, since the connection ends with the card.
+func (d *device) bound(gone error) (ids []verbs.Handle) {
+	if !errors.Is(gone, verbs.ErrDeviceFatal) {
+		return nil // the program has closed it
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for handle, i := range d.ids {
+		if i.bound.Load() && !d.removed[handle] {
+			ids = append(ids, handle)
+		}
+	}
+	return ids
 }
 
 // drain reads the byte that made the channel readable.
@@ -86,6 +113,9 @@ func (d *device) event(e *verbs.CMEvent) *Event {
 		event.ID = d.child(event.Listener, e.ID)
 	} else {
 		event.ID = d.find(e.ID)
+	}
+	if e.Type == EventDeviceRemoval {
+		d.removed[e.ID] = true
 	}
 	if event.ID == nil || !event.ID.retrieve(event, e.Context) {
 		return nil

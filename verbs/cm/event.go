@@ -15,7 +15,8 @@ type Event struct {
 	// closed.
 	ID       *ID
 	Listener *ID // of EventConnectRequest: the one that listens; else nil
-	// Status is 0, or why something failed: an errno below 0, or the reason that the peer gave, above 0.
+	// Status is 0, or why something failed: an errno below 0, or above 0 the status of the peer's answer: 1
+	// nobody listens there, 2 rejected, 3 no queue pair, 4 redirected, 5 another version. Err says it in words.
 	Status int
 	// Context is that of a join (the private_data of a multicast event), else nil.
 	Context any
@@ -37,9 +38,22 @@ func (e *Event) Err() error {
 	case e.Status < 0:
 		return fmt.Errorf("%v: %w", e.Type, unix.Errno(-e.Status))
 	case e.Status > 0:
-		return fmt.Errorf("%v: %w: the peer gave status %d", e.Type, unix.ECONNREFUSED, e.Status)
+		return fmt.Errorf("%v: %w: %s (status %d)", e.Type, unix.ECONNREFUSED, reasonOf(e.Status), e.Status)
 	}
 	return nil
+}
+
+// reasons say what the status of a peer's answer means (SIDR, IBA 12.11.2).
+var reasons = map[int]string{
+	1: "nobody listens at that port there", 2: "the peer has rejected it", 3: "the peer has no queue pair for it",
+	4: "the peer names another one to ask", 5: "the peer speaks another version",
+}
+
+func reasonOf(status int) string {
+	if reason, known := reasons[status]; known {
+		return reason
+	}
+	return "the peer does not say why"
 }
 
 // fail makes an event one of a failure.

@@ -2,6 +2,7 @@ package cm_test
 
 import (
 	"net/netip"
+	"sync/atomic"
 	"testing"
 
 	"github.com/roced/roced/verbs"
@@ -155,4 +156,69 @@ func TestDeviceIsRemoved(t *testing.T) {
 	check(t, s.right.Close())
 	_, err := s.channel.Get(guard(t))
 	refused(t, err, verbs.ErrClosed)
+}
+
+// dying is a session whose connection ends before the card has told of its ids.
+type dying struct {
+	verbs.Provider
+	dead atomic.Bool
+}
+
+func (d *dying) GetCMEvent(r verbs.GetCMEventRequest) (verbs.GetCMEventGrant, error) {
+	if d.dead.Load() {
+		return verbs.GetCMEventGrant{}, verbs.ErrDeviceFatal
+	}
+	return d.Provider.GetCMEvent(r)
+}
+
+// Each id that is bound hears that its device is gone, also if the card cannot tell any more; then the
+// channel ends.
+func TestRemovalIsToldByTheProgramsSide(t *testing.T) {
+	w := newWire(t)
+	host, err := w.AddHost("left", netip.MustParseAddr("10.0.0.1"))
+	check(t, err)
+	session, err := host.NewSession(hca.SessionConfig{})
+	check(t, err)
+	d := &dying{Provider: session}
+	ctx, err := verbs.Open(d)
+	check(t, err)
+	channel, err := cm.CreateEventChannel(ctx)
+	check(t, err)
+	bound, listening, closed := newID(t, channel), newID(t, channel), newID(t, channel)
+	newID(t, channel) // not bound
+	check(t, bound.Bind(addr("10.0.0.1:0")))
+	check(t, listening.Bind(addr("0.0.0.0:0")))
+	check(t, listening.Listen(1))
+	check(t, closed.Bind(addr("10.0.0.1:0")))
+	check(t, closed.Close())
+	d.dead.Store(true)
+	told := map[*cm.ID]bool{}
+	for range 2 {
+		event := expect(t, channel, cm.EventDeviceRemoval)
+		refused(t, event.Err(), verbs.ErrDeviceFatal)
+		told[event.ID] = true
+	}
+	if !told[bound] || !told[listening] {
+		t.Errorf("told of %d ids, or of others", len(told))
+	}
+	_, err = channel.Get(guard(t))
+	refused(t, err, verbs.ErrDeviceFatal)
+}
+
+// A queue pair that the program has closed itself does not keep the id from being closed.
+func TestQPIsClosedByTheProgram(t *testing.T) {
+	s := newStation(t)
+	id := newID(t, s.channel)
+	check(t, id.Bind(addr("10.1.0.1:0")))
+	ctx, err := id.Device()
+	check(t, err)
+	pd, err := ctx.AllocPD()
+	check(t, err)
+	cq, err := ctx.CreateCQ(4)
+	check(t, err)
+	qp, err := id.CreateQP(pd, &verbs.QPInitAttr{SendCQ: cq, RecvCQ: cq, Cap: verbs.QPCap{MaxSendWR: 1, MaxRecvWR: 1, MaxSendSGE: 1, MaxRecvSGE: 1}})
+	check(t, err)
+	check(t, qp.Close())
+	check(t, id.DestroyQP())
+	check(t, id.Close())
 }

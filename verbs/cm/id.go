@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/netip"
 	"sync"
+	"sync/atomic"
 
 	"github.com/roced/roced/verbs"
 )
@@ -18,7 +19,8 @@ type ID struct {
 	channel *EventChannel
 	parts   []part // one for each device that it may still turn out to be on; none when it is closed
 	options []option
-	asked   bool // it stands for a request that the program has not answered
+	bound   atomic.Bool // to a device, as far as the program knows; for removal
+	asked   bool        // it stands for a request that the program has not answered
 	qp      *verbs.QP
 	joins   map[uint64]*join // by what the card calls their contexts
 	joined  uint64           // joins that there have been
@@ -57,6 +59,7 @@ func (d *device) child(listener *ID, handle verbs.Handle) *ID {
 		return nil
 	}
 	i := &ID{Context: listener.Context, space: listener.space, channel: listener.channel, joins: map[uint64]*join{}, parts: []part{{d, handle}}, asked: true}
+	i.bound.Store(true)
 	d.enter(handle, i)
 	i.channel.ids.Add(1)
 	return i

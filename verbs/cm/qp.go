@@ -97,7 +97,7 @@ func (i *ID) DestroyQP() error {
 		return fmt.Errorf("destroy the id's QP: %w: it has none", verbs.ErrInvalid)
 	}
 	i.detachAll()
-	if err := i.qp.Close(); err != nil {
+	if err := i.qp.Close(); err != nil && !errors.Is(err, verbs.ErrObjectClosed) { // the program may have closed it
 		return fmt.Errorf("destroy the id's QP: %w", err)
 	}
 	i.qp = nil

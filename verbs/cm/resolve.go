@@ -25,6 +25,7 @@ func (i *ID) Bind(to netip.AddrPort) error {
 		err = i.bindAll(to)
 	default:
 		err = i.bindOne(to)
+		i.bound.Store(err == nil)
 	}
 	if err != nil {
 		return fmt.Errorf("bind id to %v: %w", to, err)
@@ -53,7 +54,11 @@ func (i *ID) resolve(source, dest netip.AddrPort, timeout time.Duration) error {
 	if err != nil {
 		return err
 	}
-	return p.provider.ResolveIDAddr(verbs.ResolveIDAddrRequest{ID: p.handle, Source: source, Dest: dest, Timeout: timeout})
+	err = p.provider.ResolveIDAddr(verbs.ResolveIDAddrRequest{ID: p.handle, Source: source, Dest: dest, Timeout: timeout})
+	if err == nil {
+		i.bound.Store(true)
+	}
+	return err
 }
 
 // ResolveRoute resolves the route to the destination (rdma_resolve_route). On Ethernet it is known with

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/netip"
+	"strings"
 	"sync"
 
 	"github.com/roced/roced/datapath/wire"
@@ -61,7 +62,7 @@ const (
 
 func (s idState) String() string {
 	return [...]string{
-		"not bound", "bound", "having its address resolved", "with its address resolved", "with its route resolved",
+		"not bound", "bound", "resolving its address", "resolved to an address", "resolved to a route",
 		"connecting", "listening", "destroyed",
 	}[s]
 }
@@ -76,7 +77,11 @@ func (i *id) in(what string, states ...idState) error {
 			return nil
 		}
 	}
-	return fmt.Errorf("%w: %s an id that is %v; it has to be %v", verbs.ErrInvalid, what, i.state, states)
+	var allowed []string
+	for _, s := range states {
+		allowed = append(allowed, s.String())
+	}
+	return fmt.Errorf("%w: %s an id that is %v; it has to be %s", verbs.ErrInvalid, what, i.state, strings.Join(allowed, ", or "))
 }
 
 // CreateID implements verbs.Provider.

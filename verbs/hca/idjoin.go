@@ -20,18 +20,17 @@ type idJoin struct {
 
 // JoinID implements verbs.Provider.
 func (s *Session) JoinID(r verbs.JoinIDRequest) error {
-	request := verbs.JoinMulticastRequest{Group: r.Group, Flags: r.Flags}
-	m, _, err := s.checkJoin(request)
+	m, mgid, err := s.checkJoin(verbs.JoinMulticastRequest{Group: r.Group, Flags: r.Flags})
 	if err != nil {
 		return err
 	}
-	i, j, err := s.startJoin(&r, m.group)
+	i, j, handle, err := s.startJoin(&r, m)
 	if err != nil {
 		return err
 	}
 	go func() {
 		defer s.endWork(i)
-		grant, err := s.JoinMulticast(request)
+		grant, err := s.finishJoin(handle, m, mgid)
 		if !s.joined(i, j, grant, err) && err == nil {
 			_ = s.LeaveMulticast(verbs.LeaveMulticastRequest{Membership: grant.Membership})
 		}
@@ -39,30 +38,34 @@ func (s *Session) JoinID(r verbs.JoinIDRequest) error {
 	return nil
 }
 
-func (s *Session) startJoin(r *verbs.JoinIDRequest, group netip.Addr) (*id, *idJoin, error) {
-	if err := s.enter(); err != nil {
-		return nil, nil, err
-	}
-	defer s.card.mu.Unlock()
-	i, err := s.ids.get(r.ID)
-	if err != nil {
-		return nil, nil, err
-	}
-	if err := errors.Join(i.in("join a group with", idBound, idAddrResolved), i.room()); err != nil {
-		return nil, nil, err
-	}
+// startJoin finds the id, and reserves the membership.
+func (s *Session) startJoin(r *verbs.JoinIDRequest, m *joined) (i *id, j *idJoin, handle verbs.Handle, err error) {
+	err = s.withID(r.ID, func(found *id) error {
+		i = found
+		if err := i.mayJoin(); err != nil {
+			return err
+		}
+		if handle, err = s.joins.add(m); err != nil {
+			return err
+		}
+		j = &idJoin{group: m.group, context: r.Context}
+		i.joins = append(i.joins, j)
+		s.beginWork(i)
+		return nil
+	})
+	return i, j, handle, err
+}
+
+func (i *id) mayJoin() error {
+	err := errors.Join(i.in("join a group with", idBound, idAddrResolved), i.room())
 	switch {
+	case err != nil:
 	case i.kind != verbs.QPTypeUD:
-		return nil, nil, fmt.Errorf("%w: port space %v has no groups; UDP has", verbs.ErrInvalid, i.space)
+		err = fmt.Errorf("%w: port space %v has no groups; UDP has", verbs.ErrInvalid, i.space)
 	case !i.onDevice():
-		return nil, nil, fmt.Errorf("%w: the id is bound to all addresses, and so to no device: bind it to one address, or resolve one", verbs.ErrInvalid)
-	case len(i.joins) >= s.config.Limits.Memberships:
-		return nil, nil, fmt.Errorf("%w: the id has asked for %d memberships; leave some groups", verbs.ErrLimit, len(i.joins))
+		err = fmt.Errorf("%w: the id is bound to all addresses, and so to no device: bind it to one address, or resolve one", verbs.ErrInvalid)
 	}
-	j := &idJoin{group: group, context: r.Context}
-	i.joins = append(i.joins, j)
-	s.beginWork(i)
-	return i, j, nil
+	return err
 }
 
 // joined reports the end of a join; false if nobody is there for the membership.

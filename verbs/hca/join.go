@@ -13,6 +13,7 @@ import (
 type joined struct {
 	group netip.Addr
 	full  bool
+	done  bool // the host has joined; until then nobody knows the membership's handle
 }
 
 // JoinMulticast implements verbs.Provider. It does not hold the card's lock while it waits for the
@@ -22,23 +23,41 @@ func (s *Session) JoinMulticast(r verbs.JoinMulticastRequest) (grant verbs.JoinM
 	if err != nil {
 		return grant, err
 	}
-	source, err := s.sourceFor(m)
+	handle, err := s.reserveJoin(m)
 	if err != nil {
 		return grant, err
 	}
 	defer s.commands.Done()
-	if m.full {
-		if err := s.card.host.join(m.group); err != nil {
-			return grant, hostError(err)
-		}
+	return s.finishJoin(handle, m, mgid)
+}
+
+// reserveJoin counts a membership before the host joins, so that those that are on their way are limited
+// too. The card stays open until commands.Done.
+func (s *Session) reserveJoin(m *joined) (verbs.Handle, error) {
+	if err := s.enter(); err != nil {
+		return 0, err
 	}
-	handle, err := s.keepJoin(m)
+	defer s.card.mu.Unlock()
+	handle, err := s.joins.add(m)
+	if err == nil {
+		s.commands.Add(1)
+	}
+	return handle, err
+}
+
+// finishJoin has the host join. If that fails the membership is gone.
+func (s *Session) finishJoin(handle verbs.Handle, m *joined, mgid wire.GID) (grant verbs.JoinMulticastGrant, err error) {
+	source, err := s.sourceFor(m)
+	if err == nil && m.full {
+		err = hostError(s.card.host.join(m.group))
+	}
+	s.card.mu.Lock()
+	defer s.card.mu.Unlock()
 	if err != nil {
-		if m.full {
-			_ = s.card.host.leave(m.group) // the error of keepJoin is the one to report
-		}
+		s.joins.remove(handle)
 		return grant, err
 	}
+	m.done = true
 	return verbs.JoinMulticastGrant{Membership: handle, MGID: mgid, SGID: source}, nil
 }
 
@@ -57,8 +76,7 @@ func (s *Session) checkJoin(r verbs.JoinMulticastRequest) (*joined, wire.GID, er
 }
 
 // sourceFor finds the source address for messages to a group: a link-local one only if there is no
-// other. A full member needs none, since it can still receive. The card stays open until
-// commands.Done.
+// other. A full member needs none, since it can still receive.
 func (s *Session) sourceFor(m *joined) (best wire.GID, err error) {
 	if err := s.enter(); err != nil {
 		return best, err
@@ -69,16 +87,7 @@ func (s *Session) sourceFor(m *joined) (best wire.GID, err error) {
 	if best.IsZero() && !m.full {
 		return best, fmt.Errorf("%w: %s has no address of the group's IP version to send from; ip address add", verbs.ErrNoGID, card.Name())
 	}
-	s.commands.Add(1)
 	return best, nil
-}
-
-func (s *Session) keepJoin(m *joined) (verbs.Handle, error) {
-	if err := s.enter(); err != nil {
-		return 0, err
-	}
-	defer s.card.mu.Unlock()
-	return s.joins.add(m)
 }
 
 // LeaveMulticast implements verbs.Provider.
@@ -101,6 +110,9 @@ func (s *Session) takeJoin(handle verbs.Handle) (*joined, error) {
 	}
 	defer s.card.mu.Unlock()
 	m, err := s.joins.get(handle)
+	if err == nil && !m.done {
+		err = fmt.Errorf("%w: no such membership", verbs.ErrInvalid)
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -10,6 +10,10 @@ import (
 	"github.com/roced/roced/verbs"
 )
 
+// senderShare is how many requests of one sender may always wait, if there is room: a small backlog is no
+// reason to have the clients of one host wait for each other.
+const senderShare = 8
+
 // MaxBacklog is the largest backlog, as in the kernel (rdma_ucm's max_backlog).
 const MaxBacklog = 1024
 
@@ -19,8 +23,8 @@ type ListenConfig struct {
 	// Address is the one that a request must ask for. The zero Addr takes any; 0.0.0.0 takes any of
 	// IPv4, and :: any of IPv6.
 	Address netip.Addr
-	// Backlog is how many requests may wait for Next, of one sender a quarter of it. MaxBacklog for
-	// more, and for 0 and less.
+	// Backlog is how many requests may wait for Next, of one sender a quarter of it, or senderShare if that
+	// is more. MaxBacklog for more, and for 0 and less.
 	Backlog int
 	Owner   any // of the events
 }
@@ -76,7 +80,7 @@ func (l *Listener) Next() *Request {
 
 // hasRoom says whether a request of a sender may wait.
 func (l *Listener) hasRoom(sender wire.GID) bool {
-	return l.waiting.len() < l.config.Backlog && l.senders[sender] < max(l.config.Backlog/4, 1)
+	return l.waiting.len() < l.config.Backlog && l.senders[sender] < max(l.config.Backlog/4, senderShare)
 }
 
 // takes says whether the listener takes requests for an address, and how exactly it names that one.

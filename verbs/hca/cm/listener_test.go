@@ -97,10 +97,10 @@ func TestBadAddress(t *testing.T) {
 	counted(t, m, map[Counter]uint64{BadAddress: 5, Sent: 5})
 }
 
-// TestBacklog: so many requests wait, of one sender a quarter, and others get no answer; each that is
+// TestBacklog: so many requests wait, of one sender a quarter or 8, and others get no answer; each that is
 // taken makes room.
 func TestBacklog(t *testing.T) {
-	for _, row := range []struct{ backlog, whole, share int }{{8, 8, 2}, {1, 1, 1}, {3, 3, 1}, {0, 1024, 256}, {-1, 1024, 256}, {5000, 1024, 256}} {
+	for _, row := range []struct{ backlog, whole, share int }{{8, 8, 8}, {1, 1, 1}, {3, 3, 3}, {20, 20, 8}, {64, 64, 16}, {0, 1024, 256}, {-1, 1024, 256}, {5000, 1024, 256}} {
 		m := newManager(t)
 		l, err := m.Listen(ListenConfig{Service: service, Backlog: row.backlog})
 		check(t, err)

@@ -83,7 +83,7 @@ func Default() *Config {
 		Socket:   Socket{Path: DefaultSocket, Mode: 0o660},
 		Limits: Limits{
 			Clients: 256, PDs: 1024, MRs: 8192, CQs: 4096, QPs: 4096, AHs: 16384, SRQs: 1024, Channels: 1024,
-			Memberships: 1024, Attachments: 4096, IDs: 16384, EventChannels: 1024, Memory: 1 << 30,
+			Memberships: 1024, Attachments: 4096, IDs: 4096, EventChannels: 1024, Memory: 1 << 30,
 		},
 	}
 }
