@@ -24,13 +24,17 @@ type socket struct {
 
 // listenUnix listens at the socket's path, with its permissions from the first moment: it is bound
 // under another name, and then renamed. That also replaces a socket that a killed service has left;
-// one that somebody serves is an error. A directory that is missing is made, and others may enter it if they may use the socket.
+// one that somebody serves is an error, and so is what is no socket. A directory that is missing is made, and
+// others may enter it if they may use the socket.
 func listenUnix(network string, c config.Socket) (*socket, error) {
 	if conn, err := net.Dial(network, c.Path); err == nil {
 		conn.Close()
 		return nil, fmt.Errorf("%w: another service listens at %s; --socket gives this one another path", unix.EADDRINUSE, c.Path)
 	} else if errors.Is(err, unix.EPROTOTYPE) {
 		return nil, fmt.Errorf("%w: a service of another kind listens at %s", unix.EADDRINUSE, c.Path)
+	}
+	if there, err := os.Lstat(c.Path); err == nil && there.Mode().Type() != fs.ModeSocket {
+		return nil, fmt.Errorf("%w: %s is no socket, and is left as it is; --socket names another path", unix.EEXIST, c.Path)
 	}
 	group, err := groupID(c.Group)
 	if err != nil {

@@ -56,7 +56,7 @@ func TestListenFails(t *testing.T) {
 	}{
 		{config.Socket{Path: filepath.Join(dir, "none", "none", "s")}, fs.ErrNotExist, "listen at"},
 		{config.Socket{Path: filepath.Join(dir, strings.Repeat("long", 40))}, unix.ENAMETOOLONG, "--socket names a shorter path"},
-		{config.Socket{Path: dir}, fs.ErrExist, "listen at " + dir + ": rename"},
+		{config.Socket{Path: dir}, fs.ErrExist, dir + " is no socket"},
 		{config.Socket{Path: filepath.Join(dir, "s"), Group: "no-such-group"}, unix.ENOENT, `no group "no-such-group"`},
 	} {
 		_, err := listenUnix("unixpacket", row.c)
@@ -90,5 +90,30 @@ func TestDirectoryOfASocket(t *testing.T) {
 	}
 	if _, err := listenUnix("unixpacket", config.Socket{Path: filepath.Join(open, "s"), Mode: 0o600}); !errors.Is(err, unix.EACCES) || !strings.Contains(err.Error(), "chmod go-w "+open) {
 		t.Errorf("a socket where others can replace it: %v", err)
+	}
+}
+
+// A file, a link or a pipe at the socket's path is somebody's, and stays.
+func TestListenLeavesWhatIsNoSocket(t *testing.T) {
+	folder := t.TempDir()
+	for name, make := range map[string]func(path string) error{
+		"file": func(path string) error { return os.WriteFile(path, []byte("precious"), 0o600) },
+		"link": func(path string) error { return os.Symlink("/nonexistent", path) },
+		"pipe": func(path string) error { return unix.Mkfifo(path, 0o600) },
+	} {
+		path := filepath.Join(folder, name)
+		if err := make(path); err != nil {
+			t.Fatal(err)
+		}
+		before, err := os.Lstat(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := listenUnix("unixpacket", config.Socket{Path: path, Mode: 0o600}); !errors.Is(err, unix.EEXIST) {
+			t.Errorf("%s: %v", name, err)
+		}
+		if after, err := os.Lstat(path); err != nil || !os.SameFile(before, after) {
+			t.Errorf("%s: it is another now: %v", name, err)
+		}
 	}
 }

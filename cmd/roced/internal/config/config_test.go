@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/roced/roced/verbs/hca"
+	"golang.org/x/sys/unix"
 )
 
 // uncommented is the reference with all its keys in force.
@@ -212,4 +213,11 @@ func FuzzParse(f *testing.F) {
 			t.Errorf("%#v", err)
 		}
 	})
+}
+
+// A file without an end is refused, and not read into memory.
+func TestFileIsTooLong(t *testing.T) {
+	if _, err := Load("/dev/zero"); !errors.Is(err, unix.EFBIG) {
+		t.Error(err)
+	}
 }

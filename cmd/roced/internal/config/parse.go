@@ -2,18 +2,37 @@ package config
 
 import (
 	"fmt"
+	"io"
 	"os"
 	"slices"
 	"strings"
+
+	"golang.org/x/sys/unix"
 )
 
 // Load reads a file. What is wrong in it is Mistakes.
 func Load(path string) (*Config, error) {
-	text, err := os.ReadFile(path)
+	text, err := readFile(path)
 	if err != nil {
 		return nil, fmt.Errorf("configuration: %w", err)
 	}
 	return Parse(path, text)
+}
+
+// maxFile is more than any configuration has, in bytes.
+const maxFile = 1 << 20
+
+func readFile(path string) ([]byte, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	text, err := io.ReadAll(io.LimitReader(file, maxFile+1))
+	if err == nil && len(text) > maxFile {
+		err = fmt.Errorf("%s: %w: longer than 1 MiB, so it is no configuration", path, unix.EFBIG)
+	}
+	return text, err
 }
 
 // Parse reads the text of a file of this name. What is wrong in it is Mistakes.
