@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"syscall"
 
-	"github.com/vishvananda/netlink"
 	"github.com/vishvananda/netlink/nl"
 	"golang.org/x/sys/unix"
 )
@@ -26,25 +25,23 @@ const (
 // listenToQueues opens a socket for changes of the number of queues in the calling thread's network
 // namespace; nil if the kernel does not tell of them.
 func listenToQueues() (*nl.NetlinkSocket, error) {
-	family, err := netlink.GenlFamilyGet(unix.ETHTOOL_GENL_NAME)
+	group, err := multicastGroup(unix.ETHTOOL_GENL_NAME, unix.ETHTOOL_MCGRP_MONITOR_NAME)
 	if errors.Is(err, unix.ENOENT) {
 		return nil, nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("netlink family of ethtool: %w", err)
+		return nil, err
 	}
 	socket, err := nl.Subscribe(unix.NETLINK_GENERIC)
 	if err != nil {
 		return nil, fmt.Errorf("netlink: %w", err)
 	}
-	for _, group := range family.Groups {
-		if group.Name != unix.ETHTOOL_MCGRP_MONITOR_NAME {
-			continue
-		}
-		if err = unix.SetsockoptInt(socket.GetFd(), unix.SOL_NETLINK, unix.NETLINK_ADD_MEMBERSHIP, int(group.ID)); err != nil {
-			socket.Close()
-			return nil, fmt.Errorf("netlink group of ethtool: %w", err)
-		}
+	if group == 0 {
+		return socket, nil // it never says anything
+	}
+	if err = unix.SetsockoptInt(socket.GetFd(), unix.SOL_NETLINK, unix.NETLINK_ADD_MEMBERSHIP, group); err != nil {
+		socket.Close()
+		return nil, fmt.Errorf("netlink group of ethtool: %w", err)
 	}
 	return socket, nil
 }
