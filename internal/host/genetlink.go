@@ -8,56 +8,53 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// genetlinkHeader is a genlmsghdr. The netlink package's own (nl.Genlmsg, v1.3.1) has two bytes and sends four:
-// what lies behind it in memory, which may be another goroutine's.
-type genetlinkHeader [nl.SizeofGenlmsg]byte
+// AskGenetlink gives a command to a generic netlink family, in the calling thread's network namespace, and
+// returns the attributes of each answer.
+//
+// The netlink package's own header (nl.Genlmsg, v1.3.1, and so its GenlFamilyGet) has two bytes and sends
+// four: what lies behind it in memory, which may be another goroutine's, and which some families refuse.
+func AskGenetlink(family uint16, command, version uint8, attribute *nl.RtAttr) (answers [][]byte, err error) {
+	request := nl.NewNetlinkRequest(int(family), 0)
+	request.AddRawData([]byte{command, version, 0, 0})
+	request.AddRawData(attribute.Serialize())
+	all, err := request.Execute(unix.NETLINK_GENERIC, 0)
+	for _, answer := range all {
+		if len(answer) >= nl.SizeofGenlmsg {
+			answers = append(answers, answer[nl.SizeofGenlmsg:])
+		}
+	}
+	return answers, err
+}
 
-func (h *genetlinkHeader) Len() int          { return len(h) }
-func (h *genetlinkHeader) Serialize() []byte { return h[:] }
+// GenetlinkFamily is a generic netlink family (genetlink(7)).
+type GenetlinkFamily struct {
+	ID     uint16
+	groups []byte // attributes, one a multicast group, numbered from 1
+}
 
-// multicastGroup finds the number of a multicast group of a generic netlink family, in the calling thread's
-// network namespace; 0 if the family has no such group, ENOENT if there is no such family.
-func multicastGroup(family, name string) (int, error) {
-	request := nl.NewNetlinkRequest(nl.GENL_ID_CTRL, 0)
-	request.AddData(&genetlinkHeader{nl.GENL_CTRL_CMD_GETFAMILY, nl.GENL_CTRL_VERSION})
-	request.AddData(nl.NewRtAttr(nl.GENL_CTRL_ATTR_FAMILY_NAME, nl.ZeroTerminated(family)))
-	answers, err := request.Execute(unix.NETLINK_GENERIC, 0)
+// FindGenetlinkFamily finds a family by its name; ENOENT if the kernel has none of it.
+func FindGenetlinkFamily(name string) (f GenetlinkFamily, err error) {
+	answers, err := AskGenetlink(nl.GENL_ID_CTRL, nl.GENL_CTRL_CMD_GETFAMILY, nl.GENL_CTRL_VERSION, nl.NewRtAttr(nl.GENL_CTRL_ATTR_FAMILY_NAME, nl.ZeroTerminated(name)))
 	if err != nil {
-		return 0, fmt.Errorf("netlink family of %s: %w", family, err)
+		return f, fmt.Errorf("netlink family %s: %w", name, err)
 	}
 	for _, answer := range answers {
-		if len(answer) < nl.SizeofGenlmsg {
-			continue
-		}
-		if id := groupIn(answer[nl.SizeofGenlmsg:], name); id != 0 {
-			return id, nil
+		if id := attribute(answer, nl.GENL_CTRL_ATTR_FAMILY_ID); len(id) == 2 {
+			return GenetlinkFamily{binary.NativeEndian.Uint16(id), attribute(answer, nl.GENL_CTRL_ATTR_MCAST_GROUPS)}, nil
 		}
 	}
-	return 0, nil
+	return f, fmt.Errorf("netlink family %s: %w: no number in the kernel's answer", name, unix.EBADMSG)
 }
 
-// groupIn finds a group's number in a family's attributes, of which one is a list of groups.
-func groupIn(family []byte, name string) int {
-	for _, groups := range attributes(family, nl.GENL_CTRL_ATTR_MCAST_GROUPS) {
-		all, _ := nl.ParseRouteAttr(groups)
-		for _, group := range all {
-			names := attributes(group.Value, nl.GENL_CTRL_ATTR_MCAST_GRP_NAME)
-			ids := attributes(group.Value, nl.GENL_CTRL_ATTR_MCAST_GRP_ID)
-			if len(names) == 1 && nl.BytesToString(names[0]) == name && len(ids) == 1 && len(ids[0]) == 4 {
-				return int(binary.NativeEndian.Uint32(ids[0]))
-			}
+// group is the number of a multicast group; 0 if the family has none of this name.
+func (f *GenetlinkFamily) group(name string) int {
+	for place := uint16(1); ; place++ {
+		group := attribute(f.groups, place)
+		if group == nil {
+			return 0
+		}
+		if id := attribute(group, nl.GENL_CTRL_ATTR_MCAST_GRP_ID); len(id) == 4 && nl.BytesToString(attribute(group, nl.GENL_CTRL_ATTR_MCAST_GRP_NAME)) == name {
+			return int(binary.NativeEndian.Uint32(id))
 		}
 	}
-	return 0
-}
-
-// attributes are the values of one type in a list of netlink attributes.
-func attributes(list []byte, kind uint16) (values [][]byte) {
-	all, _ := nl.ParseRouteAttr(list)
-	for _, one := range all {
-		if one.Attr.Type&nl.NLA_TYPE_MASK == kind {
-			values = append(values, one.Value)
-		}
-	}
-	return values
 }

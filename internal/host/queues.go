@@ -25,7 +25,7 @@ const (
 // listenToQueues opens a socket for changes of the number of queues in the calling thread's network
 // namespace; nil if the kernel does not tell of them.
 func listenToQueues() (*nl.NetlinkSocket, error) {
-	group, err := multicastGroup(unix.ETHTOOL_GENL_NAME, unix.ETHTOOL_MCGRP_MONITOR_NAME)
+	family, err := FindGenetlinkFamily(unix.ETHTOOL_GENL_NAME)
 	if errors.Is(err, unix.ENOENT) {
 		return nil, nil
 	}
@@ -36,6 +36,7 @@ func listenToQueues() (*nl.NetlinkSocket, error) {
 	if err != nil {
 		return nil, fmt.Errorf("netlink: %w", err)
 	}
+	group := family.group(unix.ETHTOOL_MCGRP_MONITOR_NAME)
 	if group == 0 {
 		return socket, nil // it never says anything
 	}

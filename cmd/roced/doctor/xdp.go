@@ -3,9 +3,8 @@ package doctor
 import (
 	"fmt"
 
-	"github.com/vishvananda/netlink"
+	"github.com/roced/roced/internal/host"
 	"github.com/vishvananda/netlink/nl"
-	"golang.org/x/sys/unix"
 )
 
 // xdpFeatures are what a driver offers (linux/netdev.h, Linux 6.3).
@@ -34,20 +33,16 @@ const (
 
 // askXDPFeatures asks the kernel about an interface; an older one does not know.
 func askXDPFeatures(index int) (f xdpFeatures, err error) {
-	family, err := netlink.GenlFamilyGet("netdev")
+	family, err := host.FindGenetlinkFamily("netdev")
 	if err != nil {
 		return f, nil
 	}
-	request := nl.NewNetlinkRequest(int(family.ID), unix.NLM_F_ACK)
-	// struct genlmsghdr. The library's leaves its reserved bytes as they happen to be, which the kernel refuses.
-	request.AddRawData([]byte{netdevCommandGet, netdevFamilyVersion, 0, 0})
-	request.AddRawData(nl.NewRtAttr(netdevAttrIndex, nl.Uint32Attr(uint32(index))).Serialize())
-	answers, err := request.Execute(unix.NETLINK_GENERIC, 0)
+	answers, err := host.AskGenetlink(family.ID, netdevCommandGet, netdevFamilyVersion, nl.NewRtAttr(netdevAttrIndex, nl.Uint32Attr(uint32(index))))
 	if err != nil {
 		return f, fmt.Errorf("XDP features: %w", err)
 	}
 	for _, answer := range answers {
-		attributes, err := nl.ParseRouteAttr(answer[nl.SizeofGenlmsg:])
+		attributes, err := nl.ParseRouteAttr(answer)
 		if err != nil {
 			return f, fmt.Errorf("XDP features: %w", err)
 		}
