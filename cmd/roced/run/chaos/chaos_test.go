@@ -224,18 +224,29 @@ func (c *chaos) changeMTU(r *rand.Rand, h *host) error {
 
 // changeQueues is ethtool -L.
 func (c *chaos) changeQueues(r *rand.Rand, h *host) error {
-	return h.Do(func() error {
+	err := setQueues(h.Namespace, 1+r.IntN(queues), 1+r.IntN(queues))
+	if errors.Is(err, unix.EINVAL) { // a queue with a socket cannot be taken away
+		return nil
+	}
+	return err
+}
+
+func setQueues(host *lab.Namespace, receive, send int) error {
+	return host.Do(func() error {
 		tool, err := ethtool.NewEthtool()
 		if err != nil {
 			return err
 		}
 		defer tool.Close()
-		_, err = tool.SetChannels("eth0", ethtool.Channels{RxCount: uint32(1 + r.IntN(queues)), TxCount: uint32(1 + r.IntN(queues))})
-		if errors.Is(err, unix.EINVAL) { // a queue with a socket cannot be taken away
-			err = nil
-		}
+		_, err = tool.SetChannels("eth0", ethtool.Channels{RxCount: uint32(receive), TxCount: uint32(send)})
 		return err
 	})
+}
+
+// withQueues gives both ends of a new link their queues, of which there can be one more: a service that
+// opens a device that can have more than it has holds a spare program, and what services hold is compared.
+func withQueues(a, b *lab.Namespace) error {
+	return errors.Join(setQueues(a, queues, queues), setQueues(b, queues, queues))
 }
 
 // replaceLink takes the whole link away, and makes another.
@@ -247,7 +258,7 @@ func (c *chaos) replaceLink(r *rand.Rand, h *host) error {
 	err = h.Netlink().LinkDel(link)
 	pause(r, time.Second)
 	a, b := c.hosts[0], c.hosts[1]
-	if err := errors.Join(err, lab.Veth(a.Namespace, b.Namespace, "eth0", "eth0", lab.WithQueues(queues))); err != nil {
+	if err := errors.Join(err, lab.Veth(a.Namespace, b.Namespace, "eth0", "eth0", lab.WithQueues(queues+1)), withQueues(a.Namespace, b.Namespace)); err != nil {
 		return fmt.Errorf("replace the link: %w", err)
 	}
 	return errors.Join(a.addAddresses(), b.addAddresses())

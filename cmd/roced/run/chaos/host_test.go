@@ -28,7 +28,7 @@ type host struct {
 	service *exec.Cmd
 }
 
-// queues is how many receive and send queues the links have at most.
+// queues is how many receive and send queues the links have; see withQueues.
 const queues = 3
 
 // limits are low enough for a program to reach them.

@@ -28,7 +28,8 @@ type world struct {
 
 func newWorld(t *testing.T) *world {
 	t.Helper()
-	pair := labtest.Pair(t, lab.WithQueues(queues))
+	pair := labtest.Pair(t, lab.WithQueues(queues+1))
+	check(t, withQueues(pair.A, pair.B))
 	w := &world{T: t, faults: make(chan string), folder: newFolder(t)}
 	w.hosts[0] = newHost(t, pair.A, "a", "10.77.0.1/24", "fd77::1/64")
 	w.hosts[1] = newHost(t, pair.B, "b", "10.77.0.2/24", "fd77::2/64")
