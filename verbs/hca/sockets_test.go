@@ -10,6 +10,7 @@ import (
 	"github.com/roced/roced/bpf"
 	"github.com/roced/roced/datapath"
 	"github.com/roced/roced/datapath/wire"
+	"github.com/roced/roced/datapath/xsk"
 	"github.com/roced/roced/internal/lab"
 	"github.com/roced/roced/internal/lab/labtest"
 	"github.com/roced/roced/verbs"
@@ -46,6 +47,13 @@ func socketsOf(card *Card) int {
 	card.mu.Lock()
 	defer card.mu.Unlock()
 	return len(card.link.Descriptors())
+}
+
+// firstSocket is that of queue 0.
+func firstSocket(card *Card) *xsk.Socket {
+	card.mu.Lock()
+	defer card.mu.Unlock()
+	return card.sockets.queues[0]
 }
 
 // flow sends messages until it is stopped, and its receiver takes them.
@@ -136,12 +144,12 @@ func TestQueuesAreFollowed(t *testing.T) {
 	hosts := newWidePair(t)
 	a, b := newStation(t, open(t, hosts.A)), newStation(t, open(t, hosts.B))
 	f := startFlow(t, hosts.A, a, b, 64, 1024)
-	first := b.device.sockets.queues[0]
+	first := firstSocket(b.device)
 	for _, count := range []uint32{2, 5, 5, 8} {
 		check(t, setQueues(t, hosts.B, count, count))
 		eventually(t, "sockets", func() bool { return socketsOf(b.device) == int(count) })
 		f.delivered()
-		if b.device.sockets.queues[0] != first {
+		if firstSocket(b.device) != first {
 			t.Error("the socket of queue 0 was replaced")
 		}
 	}
