@@ -15,7 +15,10 @@ type MR struct {
 	PD     PD
 	Base   uint64 // chosen by the program; 0 makes addresses offsets
 	Memory []byte
-	Write  bool // local write access: receives may write here
+	Write  bool             // local write access: receives may write here
+	Remote ring.AccessFlags // what peers may do: remote read, write, atomic; and whether windows may be bound to it
+
+	windows int // bound to it
 }
 
 // A handle is a place in a table and a generation, which counts the objects that the place has
@@ -75,10 +78,12 @@ type CQ struct {
 	moderated
 }
 
-// QP is the engine's entry of a UD queue pair. Recv is its own queue or its SRQ's, in which case SRQ
+// QP is the engine's entry of a queue pair. Recv is its own queue or its SRQ's, in which case SRQ
 // is set; RecvPD is the PD of the memory that receives may write to: the SRQ's or its own.
 type QP struct {
 	Session         *Session
+	Service         wire.Service
+	*Connection     // nil for datagrams
 	Number          wire.QPN
 	PD              PD
 	DoorbellIndex   uint32 // its bit in the session's doorbell
@@ -104,6 +109,9 @@ type QP struct {
 	// NoteLastWQE is called when a queue pair with an SRQ has gone to ERR: it takes no more receives,
 	// and the completions of those that it took are published. It runs under the lease.
 	NoteLastWQE func()
+	// NoteEvent is called for other events of a connected queue pair: EventCommEst, EventSQDrained,
+	// EventQPReqErr, EventQPAccessErr. It runs under the lease.
+	NoteEvent func(ring.EventType)
 
 	waiting        bool // it is in the engine's turns
 	before, behind *QP  // its neighbours there

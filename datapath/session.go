@@ -17,6 +17,7 @@ type Session struct {
 	addTurn  func(index uint32) // gives the queue pair at a place in the doorbell a turn
 	qps      []*QP              // by DoorbellIndex
 	mrs      []*MR
+	mws      []*MW
 	ahs      []*AH
 
 	inTurn  qpList   // its queue pairs with work left

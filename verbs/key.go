@@ -7,7 +7,7 @@ type LKey = ring.LKey
 
 // RKey names a memory region to a peer. It has the LKey's value. No peer can use one as yet: remote
 // access needs connected services.
-type RKey uint32
+type RKey = ring.RKey
 
 // keyMask is the part of a key that its owner may change; the rest is the card's.
 const keyMask = 0xFF

@@ -23,6 +23,12 @@ var structures = map[string]map[string]int{
 		"id": sendID, "opcode": sendOpcode, "flags": sendFlags, "sge_count": sendSGECount, "imm": sendImm, "ah": sendAH,
 		"remote_qpn": sendRemoteQPN, "remote_qkey": sendQKey, "inline_length": sendInline, "": sendHeader,
 	},
+	"roced_rdma_wqe": {
+		"id": sendID, "opcode": sendOpcode, "flags": sendFlags, "sge_count": sendSGECount, "imm": sendImm, "remote_addr": sendAH,
+		"rkey": sendQKey, "inline_length": sendInline, "": sendHeader,
+	},
+	"roced_atomic":   {"compare_add": 0, "swap": 8, "": AtomicLen},
+	"roced_bind":     {"length": 0, "lkey": 8, "access": 12, "": BindLen},
 	"roced_recv_wqe": {"id": recvID, "sge_count": recvSGECount, "reserved": 12, "": recvHeader},
 	"roced_cqe": {
 		"id": cqeID, "status": cqeStatus, "opcode": cqeStatus + 1, "flags": cqeStatus + 2, "byte_length": cqeByteLen, "imm": cqeImm, "qpn": cqeQPN,

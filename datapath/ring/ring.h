@@ -40,7 +40,8 @@ struct roced_sge {
 };
 
 /*
- * A send work request. SGEs or the inline data follow; the stride is the sum rounded up to 64.
+ * A send work request. SGEs or the inline data follow; the stride is the sum rounded up to 64. Connected
+ * services read the fixed part as roced_rdma_wqe; a roced_atomic, before its one SGE, or a roced_bind follow.
  * The consumer's word of a send queue is one of 64 bits at ROCED_CONSUMER_WORDS: the index in
  * its low half, the number of completions that the card has written in its high half. While the
  * word at ROCED_SEND_ERROR is not 0 the queue pair is in ERR: posts are flushed.
@@ -55,6 +56,28 @@ struct roced_send_wqe {
 	uint32_t remote_qpn;
 	uint32_t remote_qkey;
 	uint32_t inline_length;
+};
+
+struct roced_rdma_wqe {
+	uint64_t id;
+	uint8_t opcode;
+	uint8_t flags;
+	uint16_t sge_count;
+	uint32_t imm; /* or the rkey to invalidate */
+	uint64_t remote_addr;
+	uint32_t rkey; /* of a bind: the window's new one */
+	uint32_t inline_length;
+};
+
+struct roced_atomic {
+	uint64_t compare_add;
+	uint64_t swap;
+};
+
+struct roced_bind {
+	uint64_t length;
+	uint32_t lkey;
+	uint32_t access; /* roced_access_flags */
 };
 
 enum { ROCED_SEND_ERROR = ROCED_CONSUMER_WORDS + 8 };

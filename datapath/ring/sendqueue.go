@@ -7,8 +7,7 @@ import (
 	"github.com/roced/roced/datapath/wire"
 )
 
-// A send work request in its slot. Connected services will put their remote address and key in the
-// place of AH, QPN and Q_Key.
+// A send work request in its slot. What connected services have in other places is in rdma.go.
 //
 //	 0  id          8
 //	 8  opcode      1

@@ -1,0 +1,84 @@
+package ring
+
+import (
+	"encoding/binary"
+
+	"github.com/roced/roced/datapath/wire"
+)
+
+// What a send work request of a connected queue pair has in place of the datagram's fields, and behind
+// the fixed part:
+//
+//	12  R_Key to invalidate 4   SEND with invalidate, local invalidate
+//	16  remote address      8   RDMA, atomics; bind: where the window begins
+//	24  R_Key               4   RDMA, atomics: the peer's; bind: the window's new one
+//
+//	32  atomics: compare or add 8, swap 8; one SGE follows
+//	32  bind: length 8, the region's lkey 4, access flags 4
+const (
+	// AtomicLen is the length of Atomic in a slot, in bytes.
+	AtomicLen = 16
+	// BindLen is the length of Bind in a slot, in bytes.
+	BindLen = 16
+	// connectedData is what a connected queue pair's slot holds at least: an atomic and its SGE.
+	connectedData = AtomicLen + SGELen
+)
+
+// RKey names a memory region or window to a peer.
+type RKey uint32
+
+// SetRemote sets the memory of the peer that the request is about.
+func (s *Send) SetRemote(addr uint64, key RKey) {
+	s.AH, s.RemoteQPN, s.RemoteQKey = uint32(addr), wire.QPN(addr>>32), wire.QKey(key)
+}
+
+// RemoteAddr is the address of the peer's memory, as SetRemote has set it.
+func (s *Send) RemoteAddr() uint64 { return uint64(s.AH) | uint64(s.RemoteQPN)<<32 }
+
+// RKey is the key of the peer's memory, as SetRemote has set it.
+func (s *Send) RKey() RKey { return RKey(s.RemoteQKey) }
+
+// InvalidateRKey is the key to be invalidated, which is in the place of the immediate data.
+func (s *Send) InvalidateRKey() RKey { return RKey(s.Imm) }
+
+// ConnectedGeometry is SendGeometry for a connected queue pair, whose slots can hold an atomic.
+func ConnectedGeometry(entries, maxSGE, maxInline uint32) Geometry {
+	return SendGeometry(entries, max(maxSGE, connectedData/SGELen), maxInline)
+}
+
+// Atomic is the operands of an atomic operation: those of compare-and-swap, or what fetch-and-add adds.
+type Atomic struct{ CompareAdd, Swap uint64 }
+
+// PutAtomic writes operands at the start of b.
+func PutAtomic(b []byte, a Atomic) {
+	_ = b[AtomicLen-1]
+	binary.LittleEndian.PutUint64(b, a.CompareAdd)
+	binary.LittleEndian.PutUint64(b[8:], a.Swap)
+}
+
+// GetAtomic reads the operands at the start of b.
+func GetAtomic(b []byte) Atomic {
+	_ = b[AtomicLen-1]
+	return Atomic{binary.LittleEndian.Uint64(b), binary.LittleEndian.Uint64(b[8:])}
+}
+
+// Bind says of which part of which region a window is. Length 0 unbinds a window of type 1.
+type Bind struct {
+	Length uint64 // bytes
+	LKey   LKey
+	Access AccessFlags
+}
+
+// PutBind writes it at the start of b.
+func PutBind(b []byte, w Bind) {
+	_ = b[BindLen-1]
+	binary.LittleEndian.PutUint64(b, w.Length)
+	binary.LittleEndian.PutUint64(b[8:], uint64(w.LKey)|uint64(w.Access)<<32)
+}
+
+// GetBind reads the Bind at the start of b.
+func GetBind(b []byte) Bind {
+	_ = b[BindLen-1]
+	rest := binary.LittleEndian.Uint64(b[8:])
+	return Bind{binary.LittleEndian.Uint64(b), LKey(rest), AccessFlags(rest >> 32)}
+}
