@@ -52,6 +52,9 @@ func useAccessors(t *testing.T, p *Packet) {
 	if p.Has(HeaderImm) {
 		_ = p.Imm()
 	}
+	if bth.Opcode().Service() <= ServiceUC {
+		parsedTransport(p)
+	}
 	if whole := row.Payload + len(p.Payload()) + bth.PadCount() + ICRCLen; whole != len(p.frame)-p.bth || cap(p.Payload()) != len(p.Payload()) {
 		t.Errorf("%d bytes from the BTH on, %d accounted for", len(p.frame)-p.bth, whole)
 	}

@@ -13,6 +13,41 @@ const (
 	OpcodeCNP             Opcode = 0x81
 )
 
+// The operations of connected services: the low five bits of their opcodes. UC has those up to
+// OpWriteOnlyImmediate.
+const (
+	OpSendFirst Opcode = iota
+	OpSendMiddle
+	OpSendLast
+	OpSendLastImmediate
+	OpSendOnly
+	OpSendOnlyImmediate
+	OpWriteFirst
+	OpWriteMiddle
+	OpWriteLast
+	OpWriteLastImmediate
+	OpWriteOnly
+	OpWriteOnlyImmediate
+	OpReadRequest
+	OpReadResponseFirst
+	OpReadResponseMiddle
+	OpReadResponseLast
+	OpReadResponseOnly
+	OpAcknowledge
+	OpAtomicAcknowledge
+	OpCompareSwap
+	OpFetchAdd
+	_
+	OpSendLastInvalidate
+	OpSendOnlyInvalidate
+)
+
+// Of is the opcode of an operation of a service.
+func (s Service) Of(operation Opcode) Opcode { return Opcode(s)<<5 | operation }
+
+// Operation is the low five bits, the same for all services.
+func (o Opcode) Operation() Opcode { return o & 0x1F }
+
 // Service is a transport service: the high three bits of an opcode.
 type Service uint8
 
@@ -49,7 +84,7 @@ const (
 )
 
 // headerLen is the length in bytes of each extended header, by bit.
-var headerLen = [...]int{4, DETHLen, 4, 16, 28, 4, 8, ImmLen, 4, 16, 0}
+var headerLen = [...]int{4, DETHLen, 4, RETHLen, AtomicETHLen, AETHLen, AtomicAckETHLen, ImmLen, IETHLen, 16, 0}
 
 // Headers is a row of the opcode table: which headers follow the BTH, and where the payload starts.
 // The row of an opcode that does not exist is zero.

@@ -38,15 +38,18 @@ func TestPeerRebuilt(t *testing.T) {
 
 func udpSourcePort(p *Packet) uint16 { return binary.BigEndian.Uint16(p.frame[p.bth-UDPLen:]) }
 
-// parsedFields gives what a packet was built from. The flow label is chosen for
-// its source port.
-func parsedFields(p *Packet) (Path, Datagram) {
+// parsedPath gives the path that a packet was built for. The flow label is chosen for its source port.
+func parsedPath(p *Packet) Path {
 	var grh [GRHLen]byte
 	p.PutGRH(&grh)
-	path := Path{
+	return Path{
 		SourceMAC: p.SourceMAC(), DestMAC: MAC(p.frame), Source: p.Source(), Dest: p.Destination(),
 		TrafficClass: GRH(grh[:]).TrafficClass(), HopLimit: GRH(grh[:]).HopLimit(), FlowLabel: uint32(udpSourcePort(p) & 0x3FFF),
 	}
+}
+
+// parsedFields gives what a datagram was built from.
+func parsedFields(p *Packet) (Path, Datagram) {
 	d := Datagram{
 		DestQP: p.BTH().DestQP(), SourceQP: p.DETH().SrcQP(), QKey: p.DETH().QKey(), PSN: p.BTH().PSN(), PKey: p.BTH().PKey(),
 		Solicited: p.BTH().Solicited(), HasImm: p.Has(HeaderImm),
@@ -57,15 +60,15 @@ func parsedFields(p *Packet) (Path, Datagram) {
 	if !p.IsIPv6() {
 		d.ID = binary.BigEndian.Uint16(p.frame[p.ip+ipv4Identification:])
 	}
-	return path, d
+	return parsedPath(p), d
 }
 
 // likePeer takes over the peer's choices in our packet, and makes its ICRC anew.
 func likePeer(t *testing.T, ours []byte, peer *Packet) {
 	t.Helper()
 	p := mustParse(t, ours)
-	if !p.BTH().MigReq() || p.BTH().AckReq() || !p.CheckICRC() {
-		t.Errorf("MigReq %v, AckReq %v, ICRC right %v in our datagram", p.BTH().MigReq(), p.BTH().AckReq(), p.CheckICRC())
+	if datagram := p.Has(HeaderDETH); !p.BTH().MigReq() || datagram && p.BTH().AckReq() || !p.CheckICRC() {
+		t.Errorf("MigReq %v, AckReq %v, ICRC right %v in our packet", p.BTH().MigReq(), p.BTH().AckReq(), p.CheckICRC())
 	}
 	ours[p.bth+bthFlags] &^= bthMigReq
 	if peer.BTH().AckReq() {

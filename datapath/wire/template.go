@@ -29,8 +29,8 @@ type Datagram struct {
 	Imm              uint32
 }
 
-// MaxHeaders is the length of the longest headers before the payload of a UD packet, in bytes.
-const MaxHeaders = EthernetLen + VLANLen + IPv6Len + UDPLen + BTHLen + DETHLen + ImmLen
+// MaxHeaders is the length of the longest headers before a payload, in bytes.
+const MaxHeaders = EthernetLen + VLANLen + IPv6Len + UDPLen + BTHLen + AtomicETHLen
 
 // MaxTrailer is the length of the longest pad and ICRC after the payload, in bytes.
 const MaxTrailer = 3 + ICRCLen
@@ -125,7 +125,7 @@ func (t *Template) Seal(frame []byte, d *Datagram, length int) int {
 	clear(frame[payload+length : end])
 
 	t.putHeaders(frame)
-	t.putLengths(frame, d, end+ICRCLen)
+	t.putLengths(frame, d.ID, t.sourcePort(d.SourceQP, d.DestQP), end+ICRCLen)
 	putBTH(frame[t.bth:], d, pad)
 
 	sum := icrc(frame[t.ip:end])
@@ -147,23 +147,23 @@ func (t *Template) putHeaders(frame []byte) {
 
 // putLengths writes the fields of IP and UDP that differ between packets and that the ICRC covers:
 // lengths, identification, source port.
-func (t *Template) putLengths(frame []byte, d *Datagram, total int) {
+func (t *Template) putLengths(frame []byte, id, port uint16, total int) {
 	ip := frame[t.ip:t.bth]
 	if t.v6 {
 		binary.BigEndian.PutUint16(ip[ipv6PayloadLength:], uint16(total-t.ip-IPv6Len))
 	} else {
 		binary.BigEndian.PutUint16(ip[ipv4TotalLength:], uint16(total-t.ip))
-		binary.BigEndian.PutUint16(ip[ipv4Identification:], d.ID)
+		binary.BigEndian.PutUint16(ip[ipv4Identification:], id)
 	}
 	udp := ip[len(ip)-UDPLen:]
-	binary.BigEndian.PutUint16(udp[udpSource:], t.sourcePort(d))
+	binary.BigEndian.PutUint16(udp[udpSource:], port)
 	binary.BigEndian.PutUint16(udp[udpLength:], uint16(total-t.bth+UDPLen))
 }
 
-func (t *Template) sourcePort(d *Datagram) uint16 {
+func (t *Template) sourcePort(local, remote QPN) uint16 {
 	label := t.flowLabel
 	if label == 0 {
-		label = FlowLabel(d.SourceQP, d.DestQP)
+		label = FlowLabel(local, remote)
 	}
 	return SourcePort(label)
 }

@@ -1,0 +1,153 @@
+package wire
+
+import (
+	"encoding/binary"
+	"time"
+)
+
+// The extended headers of connected services (IBA 9.3.3 to 9.3.7). Packet gives views of those that its
+// opcode has.
+
+// RETH is a view of an RDMA extended transport header.
+type RETH []byte
+
+// RETHLen is the length of the header, in bytes.
+const RETHLen = 16
+
+const (
+	rethAddr   = 0  // 8 bytes
+	rethRKey   = 8  // 4 bytes
+	rethLength = 12 // 4 bytes
+)
+
+// Addr is where the data begins in the responder's memory.
+func (h RETH) Addr() uint64 { return binary.BigEndian.Uint64(h[rethAddr:]) }
+
+// RKey names the responder's memory.
+func (h RETH) RKey() uint32 { return binary.BigEndian.Uint32(h[rethRKey:]) }
+
+// Length is that of the whole message, in bytes.
+func (h RETH) Length() uint32 { return binary.BigEndian.Uint32(h[rethLength:]) }
+
+// AtomicETH is a view of an atomic extended transport header.
+type AtomicETH []byte
+
+// AtomicETHLen is the length of the header, in bytes.
+const AtomicETHLen = 28
+
+const (
+	atomicAddr    = 0  // 8 bytes
+	atomicRKey    = 8  // 4 bytes
+	atomicSwapAdd = 12 // 8 bytes
+	atomicCompare = 20 // 8 bytes
+)
+
+// Addr is the address of the number in the responder's memory, a multiple of 8.
+func (h AtomicETH) Addr() uint64 { return binary.BigEndian.Uint64(h[atomicAddr:]) }
+
+// RKey names the responder's memory.
+func (h AtomicETH) RKey() uint32 { return binary.BigEndian.Uint32(h[atomicRKey:]) }
+
+// SwapAdd is what a compare-and-swap writes, or what a fetch-and-add adds.
+func (h AtomicETH) SwapAdd() uint64 { return binary.BigEndian.Uint64(h[atomicSwapAdd:]) }
+
+// Compare is what a compare-and-swap expects.
+func (h AtomicETH) Compare() uint64 { return binary.BigEndian.Uint64(h[atomicCompare:]) }
+
+// AETH is a view of an acknowledge extended transport header.
+type AETH []byte
+
+// AETHLen is the length of the header, in bytes.
+const AETHLen = 4
+
+// Syndrome says whether and why not a request was carried out.
+func (h AETH) Syndrome() Syndrome { return Syndrome(h[0]) }
+
+// MSN counts the messages that the responder has completed, 24 bits.
+func (h AETH) MSN() uint32 { return uint24(h[1:]) }
+
+// AtomicAckETHLen is the length of the header with an atomic's original value, in bytes.
+const AtomicAckETHLen = 8
+
+// Syndrome is the first byte of an AETH: a kind in bits 5 and 6, and what belongs to it in the low five
+// (IBA 9.7.5.2.1).
+type Syndrome uint8
+
+// The kinds of syndromes, and the four NAKs. AckUncounted is an ACK that says nothing about receives.
+const (
+	SyndromeKind Syndrome = 0x60
+	SyndromeACK  Syndrome = 0x00 // and credits
+	SyndromeRNR  Syndrome = 0x20 // and the code of a time
+	SyndromeNAK  Syndrome = 0x60 // and a code
+
+	AckUncounted         = SyndromeACK | syndromeValue
+	NAKSequence          = SyndromeNAK | 0
+	NAKInvalidRequest    = SyndromeNAK | 1
+	NAKRemoteAccess      = SyndromeNAK | 2
+	NAKRemoteOperational = SyndromeNAK | 3
+
+	syndromeValue Syndrome = 0x1F
+)
+
+// Kind is SyndromeACK, SyndromeRNR, SyndromeNAK or 0x40, which is reserved.
+func (s Syndrome) Kind() Syndrome { return s & SyndromeKind }
+
+// rnrTimes are the times of RNR NAKs by code, in units of 10 µs (IBA table 45).
+var rnrTimes = [32]int{
+	65536, 1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192,
+	256, 384, 512, 768, 1024, 1536, 2048, 3072, 4096, 6144, 8192, 12288, 16384, 24576, 32768, 49152,
+}
+
+// RNRTime is how long a requester waits after an RNR NAK.
+func (s Syndrome) RNRTime() time.Duration {
+	return time.Duration(rnrTimes[s&syndromeValue]) * 10 * time.Microsecond
+}
+
+// AckTimeout is the time of a code of 5 bits: 4.096 µs × 2ⁿ; 0, which is for ever, of code 0 (IBA 9.7.6.1.3).
+func AckTimeout(code uint8) time.Duration {
+	if code &= 0x1F; code == 0 {
+		return 0
+	}
+	return 4096 * time.Nanosecond << code
+}
+
+// creditLimits are the numbers of receives by the code that an ACK has for them (IBA table 46).
+var creditLimits = [31]uint32{
+	0, 1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192,
+	256, 384, 512, 768, 1024, 1536, 2048, 3072, 4096, 6144, 8192, 12288, 16384, 24576, 32768,
+}
+
+// AckCredits is the ACK that says that at least so many receives are posted: the largest number with a code.
+func AckCredits(receives uint32) Syndrome {
+	code := len(creditLimits) - 1
+	for receives < creditLimits[code] {
+		code--
+	}
+	return SyndromeACK | Syndrome(code)
+}
+
+// RETH is the header of RDMA requests. Call it only for packets that have HeaderRETH.
+func (p *Packet) RETH() RETH { return RETH(p.extended(RETHLen)) }
+
+// AtomicETH is the header of atomic requests. Call it only for packets that have HeaderAtomicETH.
+func (p *Packet) AtomicETH() AtomicETH { return AtomicETH(p.extended(AtomicETHLen)) }
+
+// AETH is the header of answers. Call it only for packets that have HeaderAETH.
+func (p *Packet) AETH() AETH { return AETH(p.extended(AETHLen)) }
+
+// Original is what an atomic request found. Call it only for packets that have HeaderAtomicAckETH.
+func (p *Packet) Original() uint64 {
+	return binary.BigEndian.Uint64(p.extended(AETHLen + AtomicAckETHLen)[AETHLen:])
+}
+
+// InvalidateRKey is the key in an IETH. Call it only for packets that have HeaderIETH.
+func (p *Packet) InvalidateRKey() uint32 { return binary.BigEndian.Uint32(p.frame[p.payload-IETHLen:]) }
+
+// IETHLen is the length of the header with a key to be invalidated, in bytes.
+const IETHLen = 4
+
+// extended is the first bytes after the BTH, of services whose packets have neither DETH, RDETH nor XRCETH.
+func (p *Packet) extended(length int) []byte {
+	from := p.bth + BTHLen
+	return p.frame[from : from+length : from+length]
+}

@@ -1,0 +1,90 @@
+package wire
+
+import "encoding/binary"
+
+// Transport holds the transport headers of a packet of a connected queue pair. Of the fields after
+// AckReq only those count whose headers the opcode has.
+type Transport struct {
+	Opcode           Opcode
+	DestQP, SourceQP QPN // the source is not in the packet; the UDP source port is derived from both
+	PSN              PSN
+	PKey             PKey
+	ID               uint16 // IPv4 identification
+	Solicited        bool
+	AckReq           bool
+
+	Addr             uint64 // RETH, AtomicETH
+	RKey             uint32 // RETH, AtomicETH; IETH: the key to invalidate
+	Length           uint32 // RETH
+	SwapAdd, Compare uint64 // AtomicETH
+	Syndrome         Syndrome
+	MSN              uint32 // AETH, 24 bits
+	Original         uint64 // AtomicAckETH
+	Imm              uint32
+}
+
+// PayloadOffsetOf is the offset of the payload in a frame with this opcode, which must exist, in bytes.
+func (t *Template) PayloadOffsetOf(o Opcode) int { return t.bth + opcodes[o].Payload }
+
+// SealTransport is Seal for a packet of a connected queue pair, whose payload is at PayloadOffsetOf.
+func (t *Template) SealTransport(frame []byte, h *Transport, length int) int {
+	payload := t.PayloadOffsetOf(h.Opcode)
+	pad := -length & 3
+	end := payload + length + pad
+	frame = frame[:end+ICRCLen]
+	clear(frame[payload+length : end])
+
+	t.putHeaders(frame)
+	t.putLengths(frame, h.ID, t.sourcePort(h.SourceQP, h.DestQP), end+ICRCLen)
+	h.put(frame[t.bth:payload:payload], pad)
+
+	binary.LittleEndian.PutUint32(frame[end:], icrc(frame[t.ip:end]))
+	t.unmask(frame)
+	return end + ICRCLen
+}
+
+// put writes BTH and extended headers, in the order in which they follow each other.
+func (h *Transport) put(b []byte, pad int) {
+	h.putBTH(b, pad)
+	b = b[BTHLen:]
+	mask := opcodes[h.Opcode].Mask
+	if mask&HeaderRETH != 0 {
+		binary.BigEndian.PutUint64(b[rethAddr:], h.Addr)
+		binary.BigEndian.PutUint32(b[rethRKey:], h.RKey)
+		binary.BigEndian.PutUint32(b[rethLength:], h.Length)
+		b = b[RETHLen:]
+	}
+	if mask&HeaderAtomicETH != 0 {
+		binary.BigEndian.PutUint64(b[atomicAddr:], h.Addr)
+		binary.BigEndian.PutUint32(b[atomicRKey:], h.RKey)
+		binary.BigEndian.PutUint64(b[atomicSwapAdd:], h.SwapAdd)
+		binary.BigEndian.PutUint64(b[atomicCompare:], h.Compare)
+	}
+	if mask&HeaderAETH != 0 {
+		binary.BigEndian.PutUint32(b, uint32(h.Syndrome)<<24|h.MSN&uint32(PSNMask))
+		b = b[AETHLen:]
+	}
+	if mask&HeaderAtomicAckETH != 0 {
+		binary.BigEndian.PutUint64(b, h.Original)
+	}
+	if mask&HeaderImm != 0 {
+		binary.BigEndian.PutUint32(b, h.Imm)
+	}
+	if mask&HeaderIETH != 0 {
+		binary.BigEndian.PutUint32(b, h.RKey)
+	}
+}
+
+// putBTH writes the BTH, with its FECN byte masked for the ICRC.
+func (h *Transport) putBTH(b []byte, pad int) {
+	flags, psn := uint64(bthMigReq|pad<<bthPadShift), uint32(h.PSN&PSNMask)
+	if h.Solicited {
+		flags |= bthSolicited
+	}
+	if h.AckReq {
+		psn |= bthAckRequested << 24
+	}
+	_ = b[BTHLen-1]
+	binary.BigEndian.PutUint64(b, uint64(h.Opcode)<<56|flags<<48|uint64(h.PKey)<<32|0xFF<<24|uint64(h.DestQP&QPNMax))
+	binary.BigEndian.PutUint32(b[bthAckReq:], psn)
+}
