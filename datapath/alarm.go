@@ -8,7 +8,8 @@ import (
 )
 
 // alarm is a timer of the kernel that wakes the worker or the leader when events that were put off are
-// due. It runs only while there are any, and is set at most once for each time at which it rings.
+// due, or a connection's time has come. It runs only while there are any, and is set at most once for each
+// time at which it rings.
 type alarm struct {
 	fd int
 	at time.Time // when it rings, or has rung
@@ -42,4 +43,23 @@ func (a *alarm) stop() {
 func (a *alarm) close() {
 	_ = unix.Close(a.fd)
 	a.fd = -1
+}
+
+// setAlarm makes it ring when the engine has something to do next. One that has rung is stopped: who sleeps
+// on it would be woken for ever.
+func (e *Engine) setAlarm() {
+	at := e.earliest
+	timed := !e.timers.empty()
+	if timed && (at.IsZero() || e.timers.earliest().Before(at)) {
+		at = e.timers.earliest()
+	}
+	if e.timers.timed.Load() != timed {
+		e.timers.timed.Store(timed)
+	}
+	switch {
+	case !at.IsZero():
+		e.alarm.set(at, time.Now())
+	case !e.alarm.at.IsZero():
+		e.alarm.stop()
+	}
 }

@@ -97,7 +97,7 @@ func TestSleepersFollowTheLink(t *testing.T) {
 		b.asleep()
 		b.unplug(at)
 		b.plugIn(network, at)
-		message(a, b)
+		frameWith(a, b)
 		wait(t, "the message", func() bool { return b.pollOrArm() == 1 })
 
 		b.asleep()
@@ -105,7 +105,7 @@ func TestSleepersFollowTheLink(t *testing.T) {
 		b.leads()
 		b.unplug(at)
 		b.plugIn(network, at)
-		message(a, b)
+		frameWith(a, b)
 		<-got
 	}
 }

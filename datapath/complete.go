@@ -53,6 +53,7 @@ func (e *Engine) publish() {
 	if len(e.postponed) > 0 {
 		e.reportPostponed()
 	}
+	e.setAlarm()
 }
 
 // completeSend completes the send request in hand. A successful one gets a completion only if it
@@ -106,6 +107,9 @@ func (e *Engine) SetState(qp *QP, state ring.QPState) {
 }
 
 func (e *Engine) setState(qp *QP, state ring.QPState) {
+	if qp.Connection != nil {
+		e.enter(qp, state)
+	}
 	if qp.SRQ == nil {
 		qp.Recv.SetFlush(state == ring.QPStateErr)
 	} else if state == ring.QPStateErr && qp.State != state {
@@ -128,6 +132,11 @@ func (e *Engine) flush(qp *QP, d *departure) (moved, done bool) {
 		qp.Send.Get(&d.send)
 		qp.Send.Advance(e.completeSend(qp, d, ring.WCWRFlushErr))
 		moved = true
+	}
+	if qp.State == ring.QPStateErr && qp.Connection != nil && qp.message.hasRecv { // before those that were not taken
+		qp.message.hasRecv = false
+		a.recv.ID = qp.message.recv.ID
+		e.completeRecv(qp, a, ring.WCWRFlushErr)
 	}
 	if qp.State != ring.QPStateErr || qp.SRQ != nil {
 		return moved, e.budget > 0

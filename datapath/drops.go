@@ -12,42 +12,48 @@ type Drop uint8
 // The reasons. Malformed packets come first, in the order of wire.Fault. The others follow in the
 // order of the checks.
 const (
-	DropNone          Drop = iota
-	DropNotRoCE            // not IP, not UDP, or another port
-	DropOptions            // IPv4 options
-	DropFragment           // part of a datagram
-	DropTruncated          // the frame ends before the packet does
-	DropLength             // lengths disagree
-	DropIPChecksum         // IPv4 header checksum wrong
-	DropVersion            // transport header version other than 0
-	DropOpcode             // no such opcode
-	DropPad                // pad count does not fit the length
-	DropICRC               // invariant CRC wrong
-	DropNotOwn             // flooded: the destination is not an address of this card
-	DropOtherHost          // flooded: the destination is another host's MAC
-	DropMartianSource      // a source address that no host can have
-	DropOwnSource          // reflected: our own address as source
-	DropGroupSource        // a group's address as source
-	DropVLAN               // a VLAN tag that is not the card's
-	DropUnknownQP          // no queue pair of that number
-	DropNoGroup            // no queue pair is attached to the group
-	DropGroupQPN           // to a group but not to QP 0xFFFFFF, or the reverse
-	DropQPState            // the queue pair is not ready to receive
-	DropCongestion         // congestion notification: counted, not acted on
-	DropUnsupported        // a transport service that is not implemented
-	DropPKey               // partition key mismatch
-	DropQKey               // Q_Key mismatch
-	DropTooLong            // payload longer than the active MTU
-	DropNoReceive          // no receive request posted
-	DropNoRoom             // receive request shorter than GRH and payload
-	DropProtection         // receive request names memory that it may not write
-	DropCQFull             // the completion queue was overrun
-	DropSelfLoopback       // a queue pair's own message to a group, with NoSelfLoopback set
-	DropUnreachable        // not sent: no route, or the neighbour does not answer
-	DropUnresolved         // not sent: too many packets wait for the neighbour's answer
-	DropPathMTU            // not sent: longer than the MTU of its route allows
-	DropLinkDown           // not sent: the link does not take frames
-	DropInterface          // not sent: the interface dropped it; it has no carrier or no room
+	DropNone           Drop = iota
+	DropNotRoCE             // not IP, not UDP, or another port
+	DropOptions             // IPv4 options
+	DropFragment            // part of a datagram
+	DropTruncated           // the frame ends before the packet does
+	DropLength              // lengths disagree
+	DropIPChecksum          // IPv4 header checksum wrong
+	DropVersion             // transport header version other than 0
+	DropOpcode              // no such opcode
+	DropPad                 // pad count does not fit the length
+	DropICRC                // invariant CRC wrong
+	DropNotOwn              // flooded: the destination is not an address of this card
+	DropOtherHost           // flooded: the destination is another host's MAC
+	DropMartianSource       // a source address that no host can have
+	DropOwnSource           // reflected: our own address as source
+	DropGroupSource         // a group's address as source
+	DropVLAN                // a VLAN tag that is not the card's
+	DropUnknownQP           // no queue pair of that number
+	DropNoGroup             // no queue pair is attached to the group
+	DropGroupQPN            // to a group but not to QP 0xFFFFFF, or the reverse
+	DropQPState             // the queue pair is not ready to receive
+	DropCongestion          // congestion notification: counted, not acted on
+	DropUnsupported         // a transport service that is not implemented
+	DropPKey                // partition key mismatch
+	DropNotPeer             // from an address that is not the connection's peer's
+	DropDuplicate           // it came again: answered again, not carried out again
+	DropOutOfSequence       // packets before it are missing
+	DropStrayAnswer         // an answer that the connection does not wait for
+	DropInvalidRequest      // what a connection's peer may not ask for, or in this order
+	DropRemoteAccess        // memory that a connection's peer may not access in this way
+	DropQKey                // Q_Key mismatch
+	DropTooLong             // payload longer than the active MTU
+	DropNoReceive           // no receive request posted
+	DropNoRoom              // receive request shorter than GRH and payload
+	DropProtection          // receive request names memory that it may not write
+	DropCQFull              // the completion queue was overrun
+	DropSelfLoopback        // a queue pair's own message to a group, with NoSelfLoopback set
+	DropUnreachable         // not sent: no route, or the neighbour does not answer
+	DropUnresolved          // not sent: too many packets wait for the neighbour's answer
+	DropPathMTU             // not sent: longer than the MTU of its route allows
+	DropLinkDown            // not sent: the link does not take frames
+	DropInterface           // not sent: the interface dropped it; it has no carrier or no room
 
 	dropCount int = iota
 )
@@ -55,7 +61,8 @@ const (
 var dropNames = [dropCount]string{
 	"none", "not_roce", "ip_options", "fragment", "truncated", "length", "ip_checksum", "transport_version",
 	"unknown_opcode", "pad", "icrc", "not_own", "other_host", "martian_source", "own_source", "group_source", "vlan", "unknown_qp", "no_group", "group_qpn",
-	"qp_state", "congestion_notification", "unsupported", "pkey", "qkey", "too_long", "no_receive", "no_room",
+	"qp_state", "congestion_notification", "unsupported", "pkey",
+	"not_peer", "duplicate", "out_of_sequence", "stray_answer", "invalid_request", "remote_access", "qkey", "too_long", "no_receive", "no_room",
 	"protection", "cq_full", "self_loopback", "unreachable", "unresolved",
 	"path_mtu", "link_down", "interface",
 }
@@ -85,6 +92,9 @@ type Counters struct {
 	Copies                    uint64 // of packets to groups, beyond the first of each
 	Delivered, DeliveredBytes uint64
 	Loopback                  uint64 // packets that this card sent to itself
+	Retransmits               uint64 // packets of connections that were sent again
+	Timeouts                  uint64 // times that a connection's peer did not answer in time
+	SequenceNAKs, RNRNAKs     uint64 // answers of peers: packets are missing; no receive is posted
 	Drops                     [dropCount]uint64
 }
 

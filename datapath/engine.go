@@ -3,6 +3,7 @@ package datapath
 import (
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/roced/roced/datapath/link"
 	"github.com/roced/roced/datapath/wire"
@@ -33,6 +34,9 @@ type Engine struct {
 	tables
 	backlog
 	latecomers
+	timers   timers
+	time     time.Time     // of this round; zero until it is needed
+	order    atomic.Uint32 // keeps a WRITE's last byte behind the others
 	clock    clock
 	rx       arrival   // the packet from the link in hand
 	tx       departure // the send request in hand

@@ -68,7 +68,7 @@ func (e *Engine) Lead(waiter Waiter) (over bool) {
 	l.waiter = waiter
 	w.sleeper.takeOver()
 	e.lead()
-	w.sleeper.handOver(&w.waiters, e.some.Load())
+	w.sleeper.handOver(&w.waiters, e.some.Load() || e.timers.timed.Load())
 	l.waiter = Waiter{}
 	l.there.Store(false)
 	return true

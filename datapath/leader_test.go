@@ -26,8 +26,8 @@ func (r *rig) asleep() {
 	wait(r.T, "sleep of the worker", func() bool { return r.engine.worker.is(workerAsleep) })
 }
 
-// message posts a receive at one end, and sends a message from the other.
-func message(from, to *rig) {
+// frameWith posts a receive at one end, and sends a message from the other.
+func frameWith(from, to *rig) {
 	to.postRecv(1, piece(0, 200))
 	from.send.Put(&ring.Send{Opcode: ring.WRSend, RemoteQPN: testQP, RemoteQKey: testQKey})
 	from.send.Publish()
@@ -112,7 +112,7 @@ func TestLeaderRunsTheEngine(t *testing.T) {
 	for range messages {
 		got := b.background(t.Context(), nil)
 		b.leads()
-		message(a, b)
+		frameWith(a, b)
 		if !<-got {
 			t.Fatal("it did not lead")
 		}
@@ -156,7 +156,7 @@ func TestLeaderLeaves(t *testing.T) {
 			b.engine.WakeLeader()
 		}
 		<-first
-		message(a, b)
+		frameWith(a, b)
 		<-second
 		cancel()
 		b.asleep()
@@ -171,11 +171,11 @@ func TestLeaderDoesNotComeBack(t *testing.T) {
 		for range waits {
 			got := b.background(t.Context(), nil)
 			b.leads()
-			message(a, b)
+			frameWith(a, b)
 			<-got
 		}
 		for range 3 {
-			message(a, b)
+			frameWith(a, b)
 			wait(t, "the message", func() bool { return len(b.completions()) == 1 })
 			b.asleep()
 		}
@@ -193,7 +193,7 @@ func TestReadyProgramLeaves(t *testing.T) {
 		for range manyReady {
 			b.engine.NoteReady()
 		}
-		message(a, b)
+		frameWith(a, b)
 		wait(t, "the message", func() bool { return len(b.completions()) == 1 })
 	}
 	b.asleep()
@@ -253,7 +253,7 @@ func TestNoLostWakeup(t *testing.T) {
 		})
 	}
 	for range messages {
-		message(a, b)
+		frameWith(a, b)
 		if n, _ := b.await(t.Context(), nil); n != 1 {
 			t.Fatalf("%d completions", n)
 		}

@@ -71,7 +71,7 @@ func (cq *CQ) settle() {
 	cq.due, cq.reported, cq.deadline = 0, cq.Queue.Written(), time.Time{}
 }
 
-// postpone puts a CQ's events off. The alarm wakes the worker if it sleeps then.
+// postpone puts a CQ's events off.
 func (e *Engine) postpone(cq *CQ) {
 	if !cq.deadline.IsZero() {
 		return
@@ -86,7 +86,6 @@ func (e *Engine) postpone(cq *CQ) {
 		e.postponed = append(e.postponed, cq)
 		e.some.Store(true)
 	}
-	e.alarm.set(cq.deadline, now)
 }
 
 // reportPostponed sends the events whose time has come.
@@ -108,17 +107,14 @@ func (e *Engine) reportPostponed() {
 		}
 		return false
 	})
-	if len(e.postponed) > 0 {
-		e.alarm.set(e.earliest, now)
-	} else {
+	if len(e.postponed) == 0 {
 		e.nothingPostponed()
 	}
 }
 
-// nothingPostponed ends the alarm: who sleeps on it would be woken for ever.
 func (e *Engine) nothingPostponed() {
 	e.some.Store(false)
-	e.alarm.stop()
+	e.earliest = time.Time{}
 }
 
 // ModerateCQ sets a CQ's moderation. Events that were put off are sent. It runs in Do.

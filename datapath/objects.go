@@ -82,7 +82,6 @@ type CQ struct {
 // is set; RecvPD is the PD of the memory that receives may write to: the SRQ's or its own.
 type QP struct {
 	Session         *Session
-	Service         wire.Service
 	*Connection     // nil for datagrams
 	Number          wire.QPN
 	PD              PD

@@ -8,7 +8,7 @@ func (e *Engine) Do(change func()) {
 	e.wanted.Add(1)
 	e.lease.Lock()
 	e.wanted.Add(-1)
-	e.budget = changeBudget
+	e.budget, e.time = changeBudget, time.Time{}
 	change()
 	e.publish()
 	more := e.more()
@@ -21,10 +21,12 @@ func (e *Engine) Do(change func()) {
 // runRound is one round: receive, send, publish completions.
 func (e *Engine) runRound() (worked bool) {
 	e.announceRest()
+	e.time = time.Time{}
 	received := e.receive()
+	expired := e.expire()
 	sent := e.transmit()
 	e.publish()
-	return received || sent
+	return received || expired || sent
 }
 
 // more reports whether a round left work of which no doorbell or frame will give notice again.
@@ -54,6 +56,7 @@ func (e *Engine) settle(s *Session) (unsent bool) {
 		return false
 	}
 	e.call(s)
+	e.time = time.Time{}
 	moved := e.transmit()
 	e.publish()
 	unsent = e.unsentBy(s)

@@ -83,7 +83,13 @@ func (e *Engine) deliver(a *arrival) {
 
 // deliverTo gives a packet to a queue pair and counts the result.
 func (e *Engine) deliverTo(qp *QP, a *arrival) {
-	if reason := e.receiveUD(qp, a); reason != DropNone {
+	reason := DropNone
+	if qp.Connection == nil {
+		reason = e.receiveUD(qp, a)
+	} else {
+		reason = e.receiveConnected(qp, a)
+	}
+	if reason != DropNone {
 		e.counters.Drops[reason]++
 		return
 	}

@@ -73,4 +73,7 @@ func (e *Engine) RemoveQP(qp *QP) {
 	delete(qp.SendCQ.QPs, qp)
 	delete(qp.RecvCQ.QPs, qp)
 	e.turns.remove(qp)
+	if qp.Connection != nil {
+		e.timers.stop(qp)
+	}
 }

@@ -7,12 +7,13 @@ import (
 
 // departure is the scratch of sending: the request in hand and the packet made of it.
 type departure struct {
-	send     ring.Send
-	pieces   [ring.MaxSGE][]byte // the request's memory
-	datagram wire.Datagram
-	frame    []byte // packets that the link does not take are built here
-	cqe      ring.CQE
-	looped   arrival // of a packet that this card sends to itself
+	send      ring.Send
+	pieces    [ring.MaxSGE][]byte // the request's memory
+	datagram  wire.Datagram
+	transport wire.Transport // of a connection's packet
+	frame     []byte         // packets that the link does not take are built here
+	cqe       ring.CQE
+	looped    arrival // of a packet that this card sends to itself
 }
 
 // transmit sends requests of the queue pairs whose doorbells were rung, flushes the link once, and
@@ -55,6 +56,9 @@ func (e *Engine) flushLink() (unblocked bool) {
 // queue pair holds it back. It also stops, not done, when the queue pair's turn or the round's
 // budget ends, or when the link has no free frame.
 func (e *Engine) sendSome(qp *QP, d *departure) (moved, done bool) {
+	if qp.Connection != nil {
+		return e.sendConnected(qp, d)
+	}
 	defer qp.Send.Publish()
 	for range sendTurn {
 		switch {

@@ -3,7 +3,7 @@ package datapath
 import "github.com/roced/roced/datapath/ring"
 
 // MW is the engine's entry of a memory window: a key of its own to a part of a region, with access of its
-// own. It is bound and invalidated by requests (IBA 10.6.7).
+// own. Requests bind and invalidate it (IBA 10.6.7).
 type MW struct {
 	PD    PD
 	Type2 bool // bound to a queue pair, and invalidated by its program or its peer
@@ -25,6 +25,9 @@ func (s *Session) SetMW(handle uint32, mw *MW) {
 		old.unbind()
 	}
 	s.mws[place] = mw
+	if mw != nil {
+		mw.key = ring.RKey(LKeyFor(handle))
+	}
 }
 
 // Windows is how many memory windows are bound to the region. It runs in Do.
@@ -35,4 +38,77 @@ func (w *MW) unbind() {
 		w.of.windows--
 	}
 	w.of, w.memory, w.qp = nil, nil, nil
+}
+
+// admits says that packets for a queue pair may use the window under a key.
+func (w *MW) admits(key ring.RKey, qp *QP) bool {
+	return w.of != nil && w.key == key && w.PD == qp.PD && (w.qp == nil || w.qp == qp)
+}
+
+// window finds the window that a key names; its low 8 bits are the program's to choose.
+func (s *Session) window(key ring.RKey) *MW {
+	const chosen = 1<<lkeyBits - 1
+	place := lkeyPlace(ring.LKey(key))
+	if place >= len(s.mws) || s.mws[place] == nil || (s.mws[place].key^key)&^chosen != 0 {
+		return nil
+	}
+	return s.mws[place]
+}
+
+// runLocal carries out a request that has no packets.
+func (e *Engine) runLocal(qp *QP, w *work) ring.WCStatus {
+	if w.Opcode == ring.WRLocalInv {
+		if !qp.invalidate(w.InvalidateRKey()) {
+			return ring.WCLocQPOpErr
+		}
+		return ring.WCSuccess
+	}
+	return qp.bind(w, ring.GetBind(qp.Send.Data(0)))
+}
+
+// bindAccess is what a window may allow.
+const bindAccess = ring.AccessRemoteWrite | ring.AccessRemoteRead | ring.AccessRemoteAtomic | ring.AccessZeroBased
+
+// bind makes a window one to a part of a region, under a new key. A window of type 1 may be bound again, and
+// is unbound by a length of 0; one of type 2 has to be invalidated first.
+func (qp *QP) bind(w *work, b ring.Bind) ring.WCStatus {
+	s, mw := qp.Session, qp.Session.window(w.RKey())
+	place := lkeyPlace(b.LKey)
+	switch {
+	case mw == nil || mw.PD != qp.PD || b.Access&^bindAccess != 0 || mw.Type2 && (mw.of != nil || b.Length == 0):
+		return ring.WCMWBindErr
+	case !mw.Type2 && b.Length == 0:
+		mw.unbind()
+		mw.key = w.RKey()
+		return ring.WCSuccess
+	case place >= len(s.mrs) || s.mrs[place] == nil:
+		return ring.WCMWBindErr
+	}
+	mr := s.mrs[place]
+	changes := b.Access & (ring.AccessRemoteWrite | ring.AccessRemoteAtomic)
+	memory, ok := portion(mr.Memory, w.RemoteAddr()-mr.Base, b.Length)
+	if mr.LKey != b.LKey || mr.PD != qp.PD || mr.Remote&ring.AccessMWBind == 0 || changes != 0 && !mr.Write || !ok {
+		return ring.WCMWBindErr
+	}
+	mw.unbind()
+	mw.key, mw.of, mw.memory, mw.access, mw.base = w.RKey(), mr, memory, b.Access, w.RemoteAddr()
+	if b.Access&ring.AccessZeroBased != 0 {
+		mw.base = 0
+	}
+	if mw.Type2 {
+		mw.qp = qp
+	}
+	mr.windows++
+	return ring.WCSuccess
+}
+
+// invalidate revokes the key of a window of type 2, as its program or its peer asks. It returns false if
+// there is none that the queue pair may invalidate: regions keep their keys until they are deregistered.
+func (qp *QP) invalidate(key ring.RKey) bool {
+	mw := qp.Session.window(key)
+	if mw == nil || !mw.Type2 || !mw.admits(key, qp) {
+		return false
+	}
+	mw.unbind()
+	return true
 }

@@ -181,8 +181,17 @@ func (q *SendConsumer) Waiting() uint32 { return q.available(q.entries) }
 // Get copies the fixed part of the next request into s and returns the rest of its slot. That rest
 // is memory that the program can still change: read each SGE in it once (GetSGE copies), and copy
 // inline data once. The slot belongs to the card until Publish.
-func (q *SendConsumer) Get(s *Send) (data []byte) {
-	slot := q.at(q.next)
+func (q *SendConsumer) Get(s *Send) (data []byte) { return q.GetAt(0, s) }
+
+// Behind is the number of requests in the queue after the next n.
+func (q *SendConsumer) Behind(n uint32) uint32 { return max(q.available(n+1), n) - n }
+
+// Data is the rest of the slot of the request after the next n, as Get returns it.
+func (q *SendConsumer) Data(n uint32) []byte { return q.at(q.next + n)[sendHeader:] }
+
+// GetAt is Get for the request after the next n.
+func (q *SendConsumer) GetAt(n uint32, s *Send) (data []byte) {
+	slot := q.at(q.next + n)
 	_ = slot[sendHeader-1]
 	s.ID = binary.LittleEndian.Uint64(slot[sendID:])
 	head := binary.LittleEndian.Uint64(slot[sendOpcode:])

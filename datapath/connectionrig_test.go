@@ -1,0 +1,225 @@
+package datapath
+
+import (
+	"encoding/binary"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/roced/roced/datapath/link"
+	"github.com/roced/roced/datapath/ring"
+	"github.com/roced/roced/datapath/wire"
+)
+
+// end is one of the two ends of a connection, each with an engine of its own, which the test runs.
+type end struct {
+	*testing.T
+	engine  *Engine
+	session *Session
+	bell    *ring.Doorbell
+	qp      *QP
+	send    *ring.SendProducer
+	recv    *ring.RecvProducer
+	cq      *ring.CompletionConsumer
+	memory  []byte // region 1, for all that there is; region 2 is of another PD, 3 without remote access
+	polled  uint32
+	events  []ring.EventType
+	states  []ring.QPState
+	mac     wire.MAC
+	gid     wire.GID
+}
+
+const (
+	endMemory = 4 << 20
+	endDepth  = 256
+	endBase   = 0x7f00_0000_0000 // of region 1: addresses as C programs have them
+)
+
+// pairOf are two connected ends on a network in memory.
+type pairOf struct {
+	*testing.T
+	network *link.Network
+	a, b    *end
+}
+
+// connect makes two ends in RTS. change sets what is not the default.
+func connect(t *testing.T, service wire.Service, seed uint64, change func(c *Connection)) *pairOf {
+	t.Helper()
+	p := &pairOf{T: t, network: link.NewNetwork(seed)}
+	p.a, p.b = newEnd(t, p.network, 1), newEnd(t, p.network, 2)
+	p.a.meet(p.b, service, change)
+	p.b.meet(p.a, service, change)
+	return p
+}
+
+func newEnd(t *testing.T, network *link.Network, host byte) *end {
+	t.Helper()
+	e := &end{T: t, memory: make([]byte, endMemory), mac: wire.MAC{2, 0, 0, 0, 0, host}, bell: ring.NewDoorbell(ring.Alloc(ring.DoorbellSize))}
+	e.gid = gidOf("10.0.0.0")
+	e.gid[15] = host
+	port, err := network.Port(e.mac)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if e.engine, err = New(Config{Link: port, MTU: wire.MTU1024}); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := e.engine.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	e.session = NewSession(e.bell)
+	e.engine.Do(func() {
+		e.engine.AddSession(e.session)
+		e.engine.SetAddresses([]wire.GID{e.gid})
+		all := ring.AccessRemoteRead | ring.AccessRemoteWrite | ring.AccessRemoteAtomic | ring.AccessMWBind
+		e.session.SetMR(1, &MR{LKey: LKeyFor(1), PD: testPD, Base: endBase, Memory: e.memory, Write: true, Remote: all})
+		e.session.SetMR(2, &MR{LKey: LKeyFor(2), PD: testPD + 1, Base: endBase, Memory: e.memory, Write: true, Remote: all})
+		e.session.SetMR(3, &MR{LKey: LKeyFor(3), PD: testPD, Base: endBase, Memory: e.memory, Write: true})
+	})
+	e.makeQueues()
+	return e
+}
+
+func (e *end) makeQueues() {
+	g := ring.CompletionGeometry(4 * endDepth)
+	memory := ring.Alloc(g.Size())
+	producer, err := ring.NewCompletionProducer(memory, g)
+	if err != nil {
+		e.Fatal(err)
+	}
+	e.cq, _ = ring.NewCompletionConsumer(memory, g)
+	cq := &CQ{Queue: producer, Wake: func() {}, Notify: func() {}, QPs: map[*QP]struct{}{}, NoteOverrun: func() { e.Error("overrun") }}
+	sendShape, recvShape := ring.ConnectedGeometry(endDepth, 4, 64), ring.RecvGeometry(endDepth, 4)
+	sendMemory, recvMemory := ring.Alloc(sendShape.Size()), ring.Alloc(recvShape.Size())
+	e.qp = &QP{
+		Session: e.session, Number: testQP, PD: testPD, RecvPD: testPD, DoorbellIndex: 3, PKey: wire.PKeyDefault, SendCQ: cq, RecvCQ: cq,
+		NoteState: func(s ring.QPState, _ bool) { e.states = append(e.states, s) }, NoteEvent: func(t ring.EventType) { e.events = append(e.events, t) }, NoteLastWQE: func() {},
+	}
+	e.qp.MaxSendSGE, e.qp.MaxInline = sendShape.SendRoom()
+	e.qp.Send, _ = ring.NewSendConsumer(sendMemory, sendShape)
+	e.qp.Recv, _ = ring.NewRecvConsumer(recvMemory, recvShape)
+	e.send, _ = ring.NewSendProducer(sendMemory, sendShape)
+	e.recv, _ = ring.NewRecvProducer(recvMemory, recvShape)
+}
+
+// meet connects the end's queue pair to another's.
+func (e *end) meet(peer *end, service wire.Service, change func(c *Connection)) {
+	c := &Connection{
+		Service: service, PeerQPN: testQP, Peer: peer.gid, Path: new(Path), Template: wire.NewTemplate(wire.Path{Source: e.gid, Dest: peer.gid}), MTU: wire.MTU1024,
+		Access: ring.AccessRemoteRead | ring.AccessRemoteWrite | ring.AccessRemoteAtomic, ExpectedPSN: wire.PSNMask - 5, MinRNRTimer: 1, MaxDestRDAtomic: 4,
+		Timeout: 8, RetryCnt: 7, RNRRetry: 7, MaxRDAtomic: 4,
+	}
+	if change != nil {
+		change(c)
+	}
+	e.engine.Do(func() {
+		e.qp.Connection = c
+		e.engine.AddQP(e.qp)
+		e.engine.SetPath(c.Path, PathAttr{State: PathOpen, DestMAC: peer.mac, FromMAC: e.mac})
+		e.engine.SetState(e.qp, ring.QPStateInit)
+		e.engine.SetState(e.qp, ring.QPStateRTR)
+		e.qp.PSN = c.ExpectedPSN
+		e.engine.SetState(e.qp, ring.QPStateRTS)
+	})
+}
+
+// round runs both engines once, and reports whether one of them had something to do.
+func (p *pairOf) round() (moved bool) {
+	for _, e := range []*end{p.a, p.b} {
+		e.engine.lease.Lock()
+		moved = e.engine.runRound() || moved
+		e.engine.lease.Unlock()
+	}
+	return moved
+}
+
+// post posts a request. An atomic's operands are given; SGEs are of region 1.
+func (e *end) post(s ring.Send, operands ring.Atomic, sges ...ring.SGE) {
+	e.Helper()
+	if e.send.Outstanding(e.polled) == endDepth {
+		e.Fatal("the send queue is full")
+	}
+	s.SGECount = uint16(len(sges))
+	data := e.send.Put(&s)
+	if s.Opcode == ring.WRAtomicCmpAndSwp || s.Opcode == ring.WRAtomicFetchAndAdd {
+		ring.PutAtomic(data, operands)
+		data = data[ring.AtomicLen:]
+	}
+	for i, sge := range sges {
+		ring.PutSGE(data[i*ring.SGELen:], sge)
+	}
+	e.send.Publish()
+	e.bell.Ring(e.qp.DoorbellIndex)
+}
+
+// at names a part of region 1.
+func at(from, length int) ring.SGE {
+	return ring.SGE{Addr: endBase + uint64(from), Length: uint32(length), LKey: LKeyFor(1)}
+}
+
+// to makes a request one to a part of the peer's region 1.
+func to(o ring.Opcode, from int) (s ring.Send) {
+	s.Opcode, s.Flags = o, ring.SendSignaled
+	s.SetRemote(endBase+uint64(from), ring.RKey(LKeyFor(1)))
+	return s
+}
+
+func (e *end) postRecv(id uint64, sges ...ring.SGE) {
+	e.recv.Put(id, sges)
+	e.recv.Publish()
+}
+
+// poll takes what is in the CQ.
+func (e *end) poll() (all []ring.CQE) {
+	for e.cq.Available(1) > 0 {
+		var c ring.CQE
+		e.cq.Get(&c)
+		if !c.Opcode.IsRecv() {
+			e.polled++
+		}
+		all = append(all, c)
+	}
+	e.cq.Publish()
+	return all
+}
+
+// await runs the ends until each has had so many completions, and returns them.
+func (p *pairOf) await(a, b int) (ofA, ofB []ring.CQE) {
+	p.Helper()
+	for idle := 0; len(ofA) < a || len(ofB) < b; {
+		moved := p.round()
+		x, y := p.a.poll(), p.b.poll()
+		ofA, ofB = append(ofA, x...), append(ofB, y...)
+		if moved || len(x)+len(y) > 0 {
+			idle = 0
+		} else if idle++; idle > 50_000_000 {
+			p.Fatalf("completions: %d of %d, %d of %d; %+v %+v", len(ofA), a, len(ofB), b, p.a.qp.requester, p.b.qp.requester)
+		}
+	}
+	return ofA, ofB
+}
+
+// expect insists on the statuses of completions.
+func expect(t *testing.T, all []ring.CQE, statuses ...ring.WCStatus) {
+	t.Helper()
+	if len(all) != len(statuses) {
+		t.Fatalf("%d completions, not %d: %+v", len(all), len(statuses), all)
+	}
+	for i, s := range statuses {
+		if all[i].Status != s {
+			t.Errorf("completion %d: %v, not %v", i, all[i].Status, s)
+		}
+	}
+}
+
+// fill puts random bytes into a part of the memory.
+func (e *end) fill(r *rand.Rand, from, length int) []byte {
+	part := e.memory[from : from+length]
+	for i := range part {
+		part[i] = byte(r.Uint32())
+	}
+	return part
+}
+
+func number(memory []byte) uint64 { return binary.NativeEndian.Uint64(memory) }

@@ -1,0 +1,215 @@
+package datapath
+
+import (
+	"github.com/roced/roced/datapath/ring"
+	"github.com/roced/roced/datapath/wire"
+)
+
+// replies are what the responder still has to tell its peer. Responses to READs and atomics come first, in
+// the order of their requests; then one ACK or NAK, which stands for all requests before it. The last
+// responses are kept, as many as the peer may have outstanding, to be sent again.
+type replies struct {
+	kept    []reply // a ring of them
+	next    uint32  // counts responses: the place of the next one, modulo the length
+	pending int     // responses that are not wholly sent
+	due     bool    // an ACK or a NAK is to be sent
+	nak     wire.Syndrome
+	naks    bool     // it is a NAK
+	psn     wire.PSN // of it
+}
+
+// reply is a response: to a READ, or to an atomic.
+type reply struct {
+	operation wire.Opcode // of the request
+	psn       wire.PSN    // of the first packet
+	packets   uint32
+	sent      uint32 // packets
+	msn       uint32
+	key       ring.RKey // of a READ, like the next two
+	addr      uint64
+	length    uint32
+	original  uint64 // of an atomic
+}
+
+// add notes a response. It returns false if the peer has more requests outstanding than it may have.
+func (r *replies) add(one *reply, most uint8) bool {
+	if len(r.kept) != int(most) {
+		r.kept, r.next, r.pending = make([]reply, most), 0, 0
+	}
+	if len(r.kept) == 0 || r.pending == len(r.kept) {
+		return false
+	}
+	oldest := &r.kept[r.next%uint32(most)]
+	if oldest.sent < oldest.packets { // it was being repeated; the peer does not need that any more
+		r.pending--
+	}
+	*oldest = *one
+	r.next++
+	r.pending++
+	return true
+}
+
+// takeBack forgets the newest.
+func (r *replies) takeBack() {
+	*r.newest() = reply{}
+	r.next--
+	r.pending--
+}
+
+func (r *replies) newest() *reply { return &r.kept[(r.next-1)%uint32(len(r.kept))] }
+
+// first is the oldest response that is not wholly sent; nil if there is none.
+func (r *replies) first() *reply {
+	if r.pending == 0 {
+		return nil
+	}
+	n := uint32(len(r.kept))
+	for i := range n {
+		if one := &r.kept[(r.next+i)%n]; one.sent < one.packets {
+			return one
+		}
+	}
+	r.pending = 0
+	return nil
+}
+
+// find is the response that has the PSN; nil if it is not kept.
+func (r *replies) find(psn wire.PSN) *reply {
+	for i := range r.kept {
+		if one := &r.kept[i]; one.packets > 0 && uint32(psn-one.psn)&uint32(wire.PSNMask) < one.packets {
+			return one
+		}
+	}
+	return nil
+}
+
+// mustReply says that there is something to tell.
+func (qp *QP) mustReply() bool { return qp.replies.pending > 0 || qp.replies.due }
+
+// acceptTo has all requests before the expected one acknowledged, once in a round.
+func (e *Engine) acceptTo(qp *QP) {
+	if r := &qp.replies; !r.due || !r.naks {
+		r.due, r.naks, r.psn = true, false, plus(qp.ExpectedPSN, uint32(wire.PSNMask)) // the one before
+		e.turns.add(qp)
+	}
+}
+
+// refuse has the peer told why the expected packet was not taken.
+func (e *Engine) refuse(qp *QP, s wire.Syndrome) {
+	r := &qp.replies
+	r.due, r.naks, r.nak, r.psn = true, true, s, qp.ExpectedPSN
+	e.turns.add(qp)
+}
+
+// repeat answers a duplicate again. A READ is read again, maybe only its end; an atomic is not carried out
+// again, but answered as before.
+func (e *Engine) repeat(qp *QP, a *arrival) {
+	r, p := &qp.replies, &a.packet
+	operation := p.BTH().Opcode().Operation()
+	if operation != wire.OpReadRequest && operation != wire.OpCompareSwap && operation != wire.OpFetchAdd {
+		e.acceptTo(qp)
+		return
+	}
+	one := r.find(p.BTH().PSN())
+	if one == nil || one.operation != operation {
+		return
+	}
+	place := uint32(p.BTH().PSN()-one.psn) & uint32(wire.PSNMask)
+	if operation == wire.OpReadRequest {
+		skipped := place * uint32(qp.MTU.Bytes())
+		if h := p.RETH(); h.Addr() != one.addr+uint64(skipped) || ring.RKey(h.RKey()) != one.key || h.Length() != one.length-skipped {
+			return
+		}
+	}
+	if one.sent == one.packets {
+		r.pending++
+	}
+	one.sent = min(one.sent, place)
+	e.turns.add(qp)
+}
+
+// reply sends the next packet of what there is to tell.
+func (e *Engine) reply(qp *QP, d *departure) sending {
+	c := qp.Connection
+	frame := e.frameTo(c, d)
+	if frame == nil {
+		return sentLater
+	}
+	one := c.replies.first()
+	if one == nil {
+		e.sendACK(qp, d, frame)
+		return sentOne
+	}
+	h := &d.transport
+	*h = wire.Transport{PSN: plus(one.psn, one.sent), Opcode: wire.ServiceRC.Of(one.response()), Syndrome: qp.credits(), MSN: one.msn, Original: one.original}
+	length := 0
+	if one.operation == wire.OpReadRequest {
+		var ok bool
+		if length, ok = qp.readPart(one, frame[c.Template.PayloadOffsetOf(h.Opcode):]); !ok {
+			e.endReading(qp, one)
+			return sentOne
+		}
+	}
+	if one.sent++; one.sent == one.packets {
+		c.replies.pending--
+	}
+	e.sealConnected(qp, d, frame, length)
+	return sentOne
+}
+
+// response is the operation of the next packet.
+func (r *reply) response() wire.Opcode {
+	first, last := r.sent == 0, r.sent+1 == r.packets
+	switch {
+	case r.operation != wire.OpReadRequest:
+		return wire.OpAtomicAcknowledge
+	case first && last:
+		return wire.OpReadResponseOnly
+	case first:
+		return wire.OpReadResponseFirst
+	case last:
+		return wire.OpReadResponseLast
+	}
+	return wire.OpReadResponseMiddle
+}
+
+// readPart copies the next part of a READ, if its key is still good.
+func (qp *QP) readPart(r *reply, to []byte) (length int, ok bool) {
+	mtu := uint32(qp.MTU.Bytes())
+	from, size := r.sent*mtu, min(r.length-r.sent*mtu, mtu)
+	memory, ok := qp.remote(r.key, r.addr+uint64(from), size, ring.AccessRemoteRead)
+	return copy(to[:size], memory), ok
+}
+
+// endReading refuses the rest of a READ whose key was revoked while it was answered.
+func (e *Engine) endReading(qp *QP, r *reply) {
+	e.counters.Drops[DropRemoteAccess]++
+	missing := plus(r.psn, r.sent)
+	qp.replies = replies{due: true, naks: true, nak: wire.NAKRemoteAccess, psn: missing}
+	if qp.State != ring.QPStateErr {
+		qp.NoteEvent(ring.EventQPAccessErr)
+		e.fail(qp, false)
+	}
+}
+
+// sendACK sends the ACK or the NAK that is due.
+func (e *Engine) sendACK(qp *QP, d *departure, frame []byte) {
+	r, h := &qp.replies, &d.transport
+	if !r.due {
+		return
+	}
+	*h = wire.Transport{PSN: r.psn, Opcode: wire.ServiceRC.Of(wire.OpAcknowledge), Syndrome: qp.credits(), MSN: qp.msn}
+	if r.naks {
+		h.Syndrome = r.nak
+	}
+	r.due, r.naks = false, false
+	e.sealConnected(qp, d, frame, 0)
+}
+
+// credits is the ACK that says how many receives are posted. Those of an SRQ are not the peer's alone.
+func (qp *QP) credits() wire.Syndrome {
+	if qp.SRQ != nil {
+		return wire.AckUncounted
+	}
+	return wire.AckCredits(qp.Recv.Waiting())
+}

@@ -1,0 +1,20 @@
+package datapath
+
+// receiveUC takes a packet of an unreliable connection (IBA 9.8.2). If packets before it are missing, the
+// message that they belong to is dropped whole, and its receive takes the next message.
+func (e *Engine) receiveUC(qp *QP, a *arrival) Drop {
+	c, bth := qp.Connection, a.packet.BTH()
+	gap := bth.PSN() != c.ExpectedPSN
+	c.ExpectedPSN = plus(bth.PSN(), 1)
+	if p := parts[bth.Opcode().Operation()]; gap || p.first {
+		c.message.kind = messageNone
+		if !p.first {
+			return DropOutOfSequence
+		}
+	}
+	reason := e.takePart(qp, a)
+	if reason != DropNone {
+		c.message.kind = messageNone
+	}
+	return reason
+}

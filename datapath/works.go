@@ -1,0 +1,88 @@
+package datapath
+
+import (
+	"github.com/roced/roced/datapath/ring"
+	"github.com/roced/roced/datapath/wire"
+)
+
+// work is a send request of a connected queue pair that has been taken and not completed. Its slot is
+// the card's until then: what is sent again is gathered again from the program's memory. Only what the
+// check of the request has found is kept, and not read again.
+type work struct {
+	ring.Send
+	operands ring.Atomic
+	length   uint32        // bytes of the message
+	packets  uint32        // PSNs that it takes: of a READ those of its response
+	first    wire.PSN      // the first of them
+	answered uint32        // packets of a READ's or atomic's response that are here
+	status   ring.WCStatus // why it cannot be carried out
+}
+
+// wantsAnswer says that the peer answers the request with data.
+func (w *work) wantsAnswer() bool {
+	return w.Opcode >= ring.WRRDMARead && w.Opcode <= ring.WRAtomicFetchAndAdd
+}
+
+// local says that the request is carried out here, and has no packets.
+func (w *work) local() bool { return w.Opcode == ring.WRBindMW || w.Opcode == ring.WRLocalInv }
+
+func (w *work) atomic() bool {
+	return w.Opcode == ring.WRAtomicCmpAndSwp || w.Opcode == ring.WRAtomicFetchAndAdd
+}
+
+// end is the PSN after the request's last one.
+func (w *work) end() wire.PSN { return plus(w.first, w.packets) }
+
+// holds reports whether the PSN is one of the request's.
+func (w *work) holds(psn wire.PSN) bool { return uint32(psn-w.first)&uint32(wire.PSNMask) < w.packets }
+
+// missing is the first PSN of a READ's or atomic's response that is not here.
+func (w *work) missing() wire.PSN { return plus(w.first, w.answered) }
+
+// wcOpcode is the kind of request in a completion.
+func (w *work) wcOpcode() ring.WCOpcode { return wcOpcodes[w.Opcode] }
+
+var wcOpcodes = [...]ring.WCOpcode{
+	ring.WRRDMAWrite: ring.WCRDMAWrite, ring.WRRDMAWriteWithImm: ring.WCRDMAWrite,
+	ring.WRSend: ring.WCSend, ring.WRSendWithImm: ring.WCSend, ring.WRSendWithInv: ring.WCSend,
+	ring.WRRDMARead: ring.WCRDMARead, ring.WRAtomicCmpAndSwp: ring.WCCompSwap, ring.WRAtomicFetchAndAdd: ring.WCFetchAdd,
+	ring.WRLocalInv: ring.WCLocalInv, ring.WRBindMW: ring.WCBindMW,
+}
+
+// works is a ring of requests, the oldest first. It grows as needed.
+type works struct {
+	slots []work // a power of two
+	head  uint32
+	count uint32
+}
+
+func (w *works) at(i uint32) *work { return &w.slots[(w.head+i)&uint32(len(w.slots)-1)] }
+
+// add puts another one at the end.
+func (w *works) add() *work {
+	if int(w.count) == len(w.slots) {
+		more := make([]work, max(4, 2*len(w.slots)))
+		for i := range w.count {
+			more[i] = *w.at(i)
+		}
+		w.slots, w.head = more, 0
+	}
+	w.count++
+	return w.at(w.count - 1)
+}
+
+// drop removes the oldest.
+func (w *works) drop() {
+	w.head++
+	w.count--
+}
+
+// find is the place of the request that has the PSN; the count if none has.
+func (w *works) find(psn wire.PSN) uint32 {
+	for i := range w.count {
+		if w.at(i).holds(psn) {
+			return i
+		}
+	}
+	return w.count
+}
