@@ -62,7 +62,7 @@ func (e *Engine) enter(qp *QP, state ring.QPState) {
 		e.timers.stop(qp)
 		c.cut(0)
 		c.failing = false
-	case state == ring.QPStateSQD:
+	case state == ring.QPStateSQD && qp.State != state:
 		c.draining = c.NotifyDrained
 	}
 }

@@ -49,7 +49,9 @@
 // Package ud is the short way for programs that only send and receive datagrams. Package cm has
 // connection ids (rdma_cm), by which programs find each other.
 //
-// Left out as yet: connected services. What belongs to them is ErrUnsupported where it can be asked for: access flags for remote access,
-// memory windows and on-demand paging; types of queue pairs. XRC domains, fast registration,
-// signatures and DMA mapping have no calls here.
+// A connected queue pair (RC, UC) has one peer, whose address is one of its attributes (QPAttr, QP.Connect).
+// Its requests may name the peer's memory, by an address in a region and the region's RKey.
+//
+// Left out: on-demand paging and flush, which are ErrUnsupported as access flags, like XRC as a type of
+// queue pairs. XRC domains, fast registration, signatures and DMA mapping have no calls here.
 package verbs

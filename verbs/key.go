@@ -5,8 +5,7 @@ import "github.com/roced/roced/datapath/ring"
 // LKey names a memory region in a scatter/gather entry.
 type LKey = ring.LKey
 
-// RKey names a memory region to a peer. It has the LKey's value. No peer can use one as yet: remote
-// access needs connected services.
+// RKey names a memory region or window to a peer. A region's has the LKey's value.
 type RKey = ring.RKey
 
 // keyMask is the part of a key that its owner may change; the rest is the card's.

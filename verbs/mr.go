@@ -35,8 +35,8 @@ type region struct {
 // AllocMR makes and registers length bytes of zeroed memory. It works with every Provider. Addresses
 // in the region begin at 0.
 //
-// A region may be empty, and has at most DeviceAttr.MaxMRSize bytes. Access flags that only connected
-// services use (remote access, memory windows, flush) and on-demand paging are ErrUnsupported; those
+// A region may be empty, and has at most DeviceAttr.MaxMRSize bytes. Access flags of flush and of
+// on-demand paging are ErrUnsupported; those
 // of AccessOptionalRange have no effect; others that are unknown, and remote writing without
 // AccessLocalWrite, are ErrInvalid.
 func (p *PD) AllocMR(length int, access AccessFlags) (*MR, error) {

@@ -24,6 +24,7 @@ type (
 	PortCapFlags   = ring.PortCapFlags   // ibv_port_cap_flags
 	DeviceCapFlags = ring.DeviceCapFlags // ibv_device_cap_flags
 	AtomicCap      = ring.AtomicCap      // ibv_atomic_cap
+	PathMigState   = ring.PathMigState   // ibv_mig_state
 	GIDType        = ring.GIDType        // ibv_gid_type
 	JoinFlags      = ring.JoinFlags      // what a member of a group does; a join has one
 	CQNotifyFlags  = ring.CQNotifyFlags  // ib_cq_notify_flags: of which completion a CQ notifies
@@ -31,8 +32,8 @@ type (
 	CQWCFlags      = ring.CQWCFlags      // ibv_create_cq_wc_flags: what completions are to carry
 )
 
-// The operations of send work requests. Datagrams have the first two; the zero Opcode is
-// WRRDMAWrite, as in libibverbs.
+// The operations of send work requests. Datagrams have the first two, UC no reads, atomics and
+// invalidation; the zero Opcode is WRRDMAWrite, as in libibverbs.
 const (
 	WRSend              = ring.WRSend
 	WRSendWithImm       = ring.WRSendWithImm
@@ -48,7 +49,7 @@ const (
 
 // The send flags.
 const (
-	SendFence     = ring.SendFence // accepted; a datagram has nothing to wait for
+	SendFence     = ring.SendFence // RC: after all reads and atomics before it; others have nothing to wait for
 	SendSignaled  = ring.SendSignaled
 	SendSolicited = ring.SendSolicited
 	SendInline    = ring.SendInline // data is copied when posted: memory can be reused at once
@@ -145,14 +146,13 @@ const (
 	NetworkIPv6 = ring.NetworkIPv6
 )
 
-// The transport services. UD, unreliable datagrams, and GSI are supported; the others are
-// ErrUnsupported.
+// The transport services. RC, UC, UD and GSI are supported; the others are ErrUnsupported.
 const (
 	QPTypeSMI       = ring.QPTypeSMI // QP 0: RoCE has no subnet management
 	QPTypeGSI       = ring.QPTypeGSI // QP 1, for privileged programs; see QPInitAttr
-	QPTypeRC        = ring.QPTypeRC
-	QPTypeUC        = ring.QPTypeUC
-	QPTypeUD        = ring.QPTypeUD
+	QPTypeRC        = ring.QPTypeRC  // reliable connections
+	QPTypeUC        = ring.QPTypeUC  // unreliable connections: what is lost is not repeated
+	QPTypeUD        = ring.QPTypeUD  // unreliable datagrams
 	QPTypeRawPacket = ring.QPTypeRawPacket
 	QPTypeXRCSend   = ring.QPTypeXRCSend
 	QPTypeXRCRecv   = ring.QPTypeXRCRecv
@@ -176,8 +176,7 @@ const (
 	QPStateErr   = ring.QPStateErr
 )
 
-// The attributes of queue pairs. A UD queue pair has those that QPAttr has a field for; ModifyQPIsOK
-// says which count in which change of state.
+// The attributes of queue pairs. ModifyQPIsOK says which count in which change of state, for each type.
 const (
 	QPAttrState            = ring.QPAttrState
 	QPAttrCurState         = ring.QPAttrCurState
@@ -209,14 +208,14 @@ const (
 	SRQLimit = ring.SRQLimit
 )
 
-// The access rights of a memory region. The card may always read it. Remote access, memory windows,
-// flush and on-demand paging need connected services: ErrUnsupported as yet.
+// The access rights of a memory region. The card may always read it. A peer may do what region (or
+// window) and queue pair both allow. Flush and on-demand paging are ErrUnsupported.
 const (
-	AccessLocalWrite      = ring.AccessLocalWrite // receives may write to the region
-	AccessRemoteWrite     = ring.AccessRemoteWrite
+	AccessLocalWrite      = ring.AccessLocalWrite  // receives, and answers to reads and atomics, may be written to it
+	AccessRemoteWrite     = ring.AccessRemoteWrite // needs AccessLocalWrite too, as do atomics
 	AccessRemoteRead      = ring.AccessRemoteRead
 	AccessRemoteAtomic    = ring.AccessRemoteAtomic
-	AccessMWBind          = ring.AccessMWBind
+	AccessMWBind          = ring.AccessMWBind    // memory windows may be bound to it
 	AccessZeroBased       = ring.AccessZeroBased // addresses begin at 0, as they do in any case without an iova
 	AccessOnDemand        = ring.AccessOnDemand
 	AccessHugeTLB         = ring.AccessHugeTLB
@@ -299,4 +298,11 @@ const (
 const (
 	JoinFullMember         = ring.JoinFullMember         // sends and receives
 	JoinSendOnlyFullMember = ring.JoinSendOnlyFullMember // sends, and is never reported by IGMP or MLD
+)
+
+// The states of path migration. There is no alternate path on RoCE.
+const (
+	MigMigrated = ring.MigMigrated
+	MigRearm    = ring.MigRearm
+	MigArmed    = ring.MigArmed
 )

@@ -16,6 +16,7 @@ type QP struct {
 	handle          Handle
 	number          QPN
 	init            QPInitAttr    // with what was granted
+	connected       bool          // RC or UC
 	completionToken atomic.Uint32 // see qpSlots
 	state           atomic.Uint32 // as this side last set it; the card may have gone to SQE or ERR
 	closed          atomic.Bool
@@ -79,7 +80,7 @@ func (p *PD) createQP(attr QPInitAttr, eventID uint64) (*QP, error) {
 		return nil, err
 	}
 	attr.Cap = grant.Cap
-	qp := &QP{ctx: p.ctx, pd: p, eventID: eventID, handle: grant.QP, number: grant.Number, init: attr}
+	qp := &QP{ctx: p.ctx, pd: p, eventID: eventID, handle: grant.QP, number: grant.Number, init: attr, connected: attr.Type == QPTypeRC || attr.Type == QPTypeUC}
 	if err := qp.mapQueues(grant); err != nil {
 		_ = p.ctx.provider.DestroyQP(DestroyQPRequest{grant.QP})
 		p.ctx.releaseSlot(token)
@@ -151,7 +152,7 @@ func (q *QP) Modify(attr *QPAttr, mask QPAttrMask) error {
 	if mask&QPAttrState != 0 {
 		q.state.Store(uint32(attr.State))
 	}
-	attr.take(&grant.Attr, mask)
+	attr.Set(&grant.Attr, mask)
 	return nil
 }
 
@@ -166,7 +167,7 @@ func (q *QP) reset(attr *QPAttr, mask QPAttrMask) error {
 		q.state.Store(was)
 		return fmt.Errorf("modify QP %v: %w", q.number, err)
 	}
-	attr.take(&grant.Attr, mask)
+	attr.Set(&grant.Attr, mask)
 	q.sendMu.Lock()
 	defer q.sendMu.Unlock()
 	q.recvMu.Lock()
@@ -218,29 +219,6 @@ func (q *QP) lockCQs() (unlock func()) {
 		second.mu.Unlock()
 		first.mu.Unlock()
 	}
-}
-
-// Activate makes the three changes of state that a UD program always makes: to INIT with this Q_Key
-// on port 1, to RTR, and to RTS with SQ PSN 0. A GSI queue pair has one Q_Key: 0x80010000.
-func (q *QP) Activate(qkey QKey) error {
-	initMask := QPAttrState | QPAttrPKeyIndex | QPAttrPort | QPAttrQKey
-	if q.init.Type == QPTypeGSI {
-		initMask &^= QPAttrPort // QPInitAttr has it
-	}
-	steps := []struct {
-		attr QPAttr
-		mask QPAttrMask
-	}{
-		{QPAttr{State: QPStateInit, Port: 1, QKey: qkey}, initMask},
-		{QPAttr{State: QPStateRTR}, QPAttrState},
-		{QPAttr{State: QPStateRTS}, QPAttrState | QPAttrSQPSN},
-	}
-	for _, step := range steps {
-		if err := q.Modify(&step.attr, step.mask); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // Query gives all attributes as the card has them, and those that the queue pair was created with

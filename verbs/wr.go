@@ -6,20 +6,28 @@ import (
 	"github.com/roced/roced/datapath/ring"
 )
 
-// SendWR is a send work request of a UD queue pair (ibv_send_wr).
+// SendWR is a send work request (ibv_send_wr). What its operation and its queue pair's type have no use
+// for does not count.
 type SendWR struct {
 	ID      uint64
 	SGList  []SGE
 	Opcode  Opcode
 	Flags   SendFlags
-	ImmData uint32 // for WRSendWithImm, in the host's order
+	ImmData uint32 // of an operation with immediate data, in the host's order
 	// InlineData is sent instead of the SGList when Flags has SendInline. It need not lie in a
 	// memory region (ibv_wr_set_inline_data).
 	InlineData []byte
 
+	// Of datagrams.
 	AH         *AH
 	RemoteQPN  QPN
 	RemoteQKey QKey // if the high bit is set, the queue pair's own Q_Key is sent (IBA 10.2.5)
+
+	// Of connected queue pairs.
+	RemoteAddr       uint64 // RDMA and atomics: in the peer's region; of an atomic a multiple of 8
+	RKey             RKey   // of the peer's region or window
+	CompareAdd, Swap uint64 // atomics: what is compared or added, and what is swapped in
+	InvalidateRKey   RKey   // WRSendWithInv: the peer's; WRLocalInv: one of an own window
 }
 
 // RecvWR is a receive work request (ibv_recv_wr). A datagram takes 40 bytes more than its payload,
@@ -32,7 +40,7 @@ type RecvWR struct {
 
 // PostSend queues send requests (ibv_post_send). It does not wait. nil means that all are queued;
 // the result of each is in its completion. An unsignaled request completes only when it fails with
-// a local error, which stops the queue (SQE). If a request is refused, the error is a *BadWRError
+// an error, which stops the queue (SQE; of RC the queue pair: ERR). If a request is refused, the error is a *BadWRError
 // that names it: those before it are queued.
 func (q *QP) PostSend(wrs []SendWR) error {
 	if q == nil {
@@ -77,12 +85,19 @@ func (q *QP) putSend(wr *SendWR, free *uint32) error {
 	}
 	s := &q.sendWQE
 	s.ID, s.Opcode, s.Flags, s.Imm = wr.ID, wr.Opcode, wr.Flags, wr.ImmData
-	s.AH, s.RemoteQPN, s.RemoteQKey = uint32(wr.AH.handle), wr.RemoteQPN, wr.RemoteQKey
 	s.SGECount, s.InlineLen = uint16(len(wr.SGList)), 0
+	if q.connected {
+		fillConnected(s, wr)
+	} else {
+		s.AH, s.RemoteQPN, s.RemoteQKey = uint32(wr.AH.handle), wr.RemoteQPN, wr.RemoteQKey
+	}
 	if wr.Flags&SendInline != 0 {
 		return q.putInline(s, wr, free)
 	}
 	data := q.send.Put(s)
+	if q.connected {
+		data = putOperands(data, wr)
+	}
 	for i, sge := range wr.SGList {
 		ring.PutSGE(data[i*ring.SGELen:], sge)
 	}
@@ -105,12 +120,23 @@ func (q *QP) checkSend(wr *SendWR) error {
 	switch state := q.State(); {
 	case state < QPStateRTS && !q.failedIn(state):
 		return q.wrongState("send requests can be posted from RTS on", state)
-	case wr.Opcode != WRSend && wr.Opcode != WRSendWithImm:
+	case !q.connected && wr.Opcode != WRSend && wr.Opcode != WRSendWithImm:
 		return fmt.Errorf("%w: %v (%d) is not an operation of datagrams; set Opcode to WRSend or WRSendWithImm", ErrInvalid, wr.Opcode, uint8(wr.Opcode))
 	case wr.Flags&^sendFlags != 0:
 		return fmt.Errorf("%w: send flags 0x%x are unknown; there are SendFence, SendSignaled, SendSolicited and SendInline", ErrInvalid, uint8(wr.Flags&^sendFlags))
 	case wr.InlineData != nil && wr.Flags&SendInline == 0:
 		return fmt.Errorf("%w: InlineData without the flag SendInline", ErrInvalid)
+	case uint32(len(wr.SGList)) > q.init.Cap.MaxSendSGE:
+		return fmt.Errorf("%w: %d SGEs, max_send_sge is %d", ErrInvalid, len(wr.SGList), q.init.Cap.MaxSendSGE)
+	case q.connected:
+		return q.checkConnected(wr)
+	}
+	return q.checkDatagram(wr)
+}
+
+// checkDatagram finds mistakes in what only datagrams have.
+func (q *QP) checkDatagram(wr *SendWR) error {
+	switch {
 	case wr.AH == nil:
 		return fmt.Errorf("%w: a datagram needs an address handle (AH)", ErrInvalid)
 	case wr.AH.closed.Load():
@@ -119,8 +145,6 @@ func (q *QP) checkSend(wr *SendWR) error {
 		return fmt.Errorf("%w: the address handle is of another PD", ErrInvalid)
 	case wr.RemoteQPN == 0 || wr.RemoteQPN > 0xFFFFFF:
 		return fmt.Errorf("%w: remote queue pair number %d; valid are 1 to 0xffffff", ErrInvalid, uint32(wr.RemoteQPN))
-	case uint32(len(wr.SGList)) > q.init.Cap.MaxSendSGE:
-		return fmt.Errorf("%w: %d SGEs, max_send_sge is %d", ErrInvalid, len(wr.SGList), q.init.Cap.MaxSendSGE)
 	}
 	return nil
 }

@@ -59,6 +59,7 @@ var enums = map[string]struct{ goType, goPrefix, prefix, ibv string }{
 	"roced_qp_type":          {"QPType", "QPType", "ROCED_QPT_", "IBV_QPT_"},
 	"roced_qp_state":         {"QPState", "QPState", "ROCED_QPS_", "IBV_QPS_"},
 	"roced_qp_attr_mask":     {"QPAttrMask", "QPAttr", "ROCED_QP_", "IBV_QP_"},
+	"roced_path_mig_state":   {"PathMigState", "Mig", "ROCED_MIG_", "IBV_MIG_"},
 	"roced_srq_attr_mask":    {"SRQAttrMask", "SRQ", "ROCED_SRQ_", "IBV_SRQ_"},
 	"roced_link_layer":       {"LinkLayer", "LinkLayer", "ROCED_LINK_LAYER_", "IBV_LINK_LAYER_"},
 	"roced_access_flags":     {"AccessFlags", "Access", "ROCED_ACCESS_", "IBV_ACCESS_"},

@@ -28,7 +28,7 @@ type SendFlags uint8
 
 // The send flags.
 const (
-	SendFence     SendFlags = 1 << 0 // accepted, without effect on datagrams
+	SendFence     SendFlags = 1 << 0 // RC: not before the answers to reads and atomics
 	SendSignaled  SendFlags = 1 << 1
 	SendSolicited SendFlags = 1 << 2
 	SendInline    SendFlags = 1 << 3 // data is copied when posted: the memory can be reused at once
@@ -150,7 +150,7 @@ const (
 // QPType is a transport service (ibv_qp_type; special ones and XRC as in the kernel's ib_qp_type).
 type QPType uint8
 
-// The services. UD, unreliable datagrams, and GSI are implemented.
+// The services. RC, UC, UD and GSI are implemented.
 const (
 	QPTypeSMI       QPType = 0 // QP 0, for subnet management, which RoCE does not have
 	QPTypeGSI       QPType = 1 // QP 1, for general services such as connection management
@@ -218,6 +218,16 @@ const (
 	QPAttrRateLimit        QPAttrMask = 1 << 25
 )
 
+// PathMigState is the state of a queue pair's path migration (ibv_mig_state).
+type PathMigState uint8
+
+// The states.
+const (
+	MigMigrated PathMigState = 0
+	MigRearm    PathMigState = 1
+	MigArmed    PathMigState = 2
+)
+
 // SRQAttrMask says which attributes of a shared receive queue are set (ibv_srq_attr_mask).
 type SRQAttrMask uint32
 
@@ -231,7 +241,7 @@ const (
 // Reading it locally is always allowed.
 type AccessFlags uint32
 
-// The access flags. Remote access needs connected services.
+// The access flags.
 const (
 	AccessLocalWrite      AccessFlags = 1 << 0 // receives may write to the region
 	AccessRemoteWrite     AccessFlags = 1 << 1

@@ -281,6 +281,12 @@ enum roced_qp_attr_mask {
 	ROCED_QP_RATE_LIMIT = 1 << 25
 };
 
+enum roced_path_mig_state {
+	ROCED_MIG_MIGRATED = 0,
+	ROCED_MIG_REARM = 1,
+	ROCED_MIG_ARMED = 2
+};
+
 enum roced_srq_attr_mask {
 	ROCED_SRQ_MAX_WR = 1 << 0,
 	ROCED_SRQ_LIMIT = 1 << 1

@@ -24,7 +24,7 @@ var byOthers = map[string]string{
 	"verbs.QPAttr*":                "ibv_qp_attr_mask",
 	"verbs.LinkLayer*":             "rdma_link_layer",
 	"verbs.SRQ*":                   "ibv_srq_attr_mask",
-	"verbs.QPState*":               "ibv_qp_state",
+	"verbs.Mig*":                   "ibv_mig_state",
 	"verbs.Send*":                  "ibv_send_flags",
 	"verbs.WC*":                    "ibv_wc_status, ibv_wc_opcode, ibv_wc_flags",
 	"verbs.WR*":                    "ibv_wr_opcode",

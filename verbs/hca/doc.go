@@ -28,7 +28,8 @@
 //	AH ─┼─► path (source, destination) ─┬─► hop (neighbour)     path.go, hop.go
 //	AH ─┘   path ───────────────────────┘    held: the kernel keeps it fresh
 //
-// Handles with the same ends share a path, and paths with the same next hop share that. A path is
+// Handles with the same ends share a path, and paths with the same next hop share that. A connected queue
+// pair has a path as a handle has (connection.go), for as long as it knows its peer. A path is
 // kept for a few seconds after its last handle is closed (linger.go). While the link is down, paths
 // and hops stay as they were. When it comes up they are looked up again, and the neighbours are
 // asked at once. A journal records what a card changes in the kernel, so that after a kill the next

@@ -59,8 +59,15 @@ func (e *events) take() (r verbs.EventReport, ok bool) {
 
 // objectEvents are those of an object, whose EventID they carry.
 var objectEvents = []verbs.EventType{
-	verbs.EventCQErr, verbs.EventQPFatal, verbs.EventSQDrained, verbs.EventQPLastWQEReached, verbs.EventSRQLimitReached,
+	verbs.EventCQErr, verbs.EventQPFatal, verbs.EventQPReqErr, verbs.EventQPAccessErr, verbs.EventCommEst, verbs.EventSQDrained,
+	verbs.EventSRQLimitReached, verbs.EventQPLastWQEReached,
 }
+
+// noteds is how many types of events the engine can note of a queue pair.
+const noteds = verbs.EventQPLastWQEReached + 1
+
+// note is called by the engine, under its lease, when a queue pair has an event.
+func (s *Session) note(q *qp, event verbs.EventType) { s.events.notice(&q.noted[event]) }
 
 // forget drops the events of an object that is being destroyed.
 func (e *events) forget(id uint64) {
@@ -139,14 +146,15 @@ func (s *Session) putNoticed() {
 		if q.moved.Swap(false) {
 			s.observe(ObjectEvent{Kind: ObjectQP, Number: number, Moved: true, State: verbs.QPState(q.state.Load())})
 		}
-		s.putMarked(&q.failed, q.eventID, ObjectEvent{Kind: ObjectQP, Number: number, Type: verbs.EventQPFatal})
-		s.putMarked(&q.ended, q.eventID, ObjectEvent{Kind: ObjectQP, Number: number, Type: verbs.EventQPLastWQEReached})
+		for _, event := range objectEvents {
+			s.putMarked(&q.noted[event], q.eventID, ObjectEvent{Kind: ObjectQP, Number: number, Type: event})
+		}
 	}
 }
 
 // putMarked reports an event if the engine has marked it.
 func (s *Session) putMarked(mark *atomic.Bool, id uint64, e ObjectEvent) {
-	if mark.Swap(false) {
+	if mark.Load() && mark.Swap(false) {
 		s.events.put(verbs.EventReport{Type: e.Type, EventID: id})
 		s.observe(e)
 	}

@@ -3,49 +3,89 @@ package hca
 import (
 	"fmt"
 
-	"github.com/roced/roced/datapath"
 	"github.com/roced/roced/datapath/wire"
 	"github.com/roced/roced/verbs"
 )
 
-// ModifyQP implements verbs.Provider.
+// ModifyQP implements verbs.Provider. A new peer's path is made ready aside, as for an address handle,
+// and the queue pair has it with the other attributes.
 func (s *Session) ModifyQP(r verbs.ModifyQPRequest) (grant verbs.ModifyQPGrant, err error) {
-	if err := s.enter(); err != nil {
+	if err := s.begin(); err != nil {
 		return grant, err
+	}
+	defer s.commands.Done()
+	var peer *ah
+	if r.Mask&verbs.QPAttrAV != 0 {
+		if peer, err = s.preparePeer(&r); err != nil {
+			return grant, err
+		}
+	}
+	grant, left, err := s.modifyQP(&r, peer)
+	if left != nil {
+		s.abandon(left)
+	}
+	return grant, err
+}
+
+// modifyQP makes the change if all of it is allowed. left is the address that is not used, or not any
+// more: the old one or, after an error, the new one.
+func (s *Session) modifyQP(r *verbs.ModifyQPRequest, peer *ah) (grant verbs.ModifyQPGrant, left *ah, err error) {
+	if err := s.enter(); err != nil {
+		return grant, peer, err
 	}
 	defer s.card.mu.Unlock()
 	q, err := s.qps.get(r.QP)
 	if err != nil {
-		return grant, err
+		return grant, peer, err
 	}
-	current := verbs.QPState(q.state.Load())
-	next := current
-	if r.Mask&verbs.QPAttrState != 0 {
-		next = r.Attr.State
-	}
-	if err := s.checkModify(q.kind, current, next, &r.Attr, r.Mask); err != nil {
-		return grant, err
-	}
-	s.card.engine.Do(func() { err = q.apply(s.card.engine, current, next, &r.Attr, r.Mask, r.CompletionToken) })
+	c, err := s.changeOf(q, r)
 	if err != nil {
-		return grant, err
+		return grant, peer, err
 	}
-	if r.Mask&verbs.QPAttrEnSQDAsyncNotify != 0 && r.Attr.EnSQDAsyncNotify {
-		// The card carries out a request in one go, so the queue has drained: what was taken from it
+	if c.peer = peer; peer != nil && peer.path.why != nil {
+		return grant, peer, peer.path.why
+	}
+	s.card.engine.Do(func() { left, err = s.apply(q, &c) })
+	if err != nil {
+		return grant, peer, err
+	}
+	if c.mask&verbs.QPAttrEnSQDAsyncNotify != 0 && c.attr.EnSQDAsyncNotify && !q.connected() {
+		// The card carries out a datagram in one go, so the queue has drained: what was taken from it
 		// is sent and completed, and nothing else will be.
 		s.events.put(verbs.EventReport{Type: verbs.EventSQDrained, EventID: q.eventID})
 	}
-	return verbs.ModifyQPGrant{Attr: s.attrOf(q)}, nil
+	return verbs.ModifyQPGrant{Attr: s.attrOf(q)}, left, nil
+}
+
+// qpChange is a change of a queue pair.
+type qpChange struct {
+	current, next verbs.QPState
+	attr          *verbs.QPAttr
+	mask          verbs.QPAttrMask
+	token         uint32
+	peer          *ah // nil: as it was
+}
+
+// changeOf is the change that a request asks for, checked. The caller holds card.mu.
+func (s *Session) changeOf(q *qp, r *verbs.ModifyQPRequest) (qpChange, error) {
+	c := qpChange{attr: &r.Attr, mask: r.Mask, token: r.CompletionToken}
+	c.current = verbs.QPState(q.state.Load())
+	c.next = c.current
+	if r.Mask&verbs.QPAttrState != 0 {
+		c.next = r.Attr.State
+	}
+	return c, s.checkModify(q.kind, &c)
 }
 
 // checkModify checks a request before anything is changed.
-func (s *Session) checkModify(kind verbs.QPType, current, next verbs.QPState, attr *verbs.QPAttr, mask verbs.QPAttrMask) error {
-	if err := verbs.CheckModifyQP(current, next, kind, mask, verbs.LinkLayerEthernet); err != nil {
+func (s *Session) checkModify(kind verbs.QPType, c *qpChange) error {
+	attr, mask := c.attr, c.mask
+	if err := verbs.CheckModifyQP(c.current, c.next, kind, mask, verbs.LinkLayerEthernet); err != nil {
 		return err
 	}
 	switch {
-	case mask&verbs.QPAttrCurState != 0 && attr.CurState != current:
-		return fmt.Errorf("%w: the queue pair is in %v, not in %v", verbs.ErrState, current, attr.CurState)
+	case mask&verbs.QPAttrCurState != 0 && attr.CurState != c.current:
+		return fmt.Errorf("%w: the queue pair is in %v, not in %v", verbs.ErrState, c.current, attr.CurState)
 	case mask&verbs.QPAttrPort != 0 && attr.Port != 1:
 		return fmt.Errorf("%w: port %d; the device has port 1", verbs.ErrInvalid, attr.Port)
 	case mask&verbs.QPAttrPKeyIndex != 0 && attr.PKeyIndex != 0:
@@ -57,41 +97,36 @@ func (s *Session) checkModify(kind verbs.QPType, current, next verbs.QPState, at
 	case mask&verbs.QPAttrQKey != 0 && attr.QKey&wire.QKeyPrivileged != 0 && !s.mayPrivileged():
 		return fmt.Errorf("%w: Q_Key %v has the high bit set, which needs %s", verbs.ErrPermission, attr.QKey, s.privilege())
 	}
-	return nil
+	return s.checkConnection(attr, mask)
 }
 
-// apply makes the change, between two bursts. The engine may have changed the queue pair's state
-// since the request was checked.
-func (q *qp) apply(e *datapath.Engine, current, next verbs.QPState, attr *verbs.QPAttr, mask verbs.QPAttrMask, token uint32) error {
-	if now := verbs.QPState(q.state.Load()); now != current {
-		return fmt.Errorf("%w: the queue pair went to %v by itself; query it, and try again", verbs.ErrState, now)
+// apply makes the change, between two bursts, and gives the address that is not used any more. The
+// engine may have changed the queue pair's state since the request was checked.
+func (s *Session) apply(q *qp, c *qpChange) (left *ah, err error) {
+	if now := verbs.QPState(q.state.Load()); now != c.current {
+		return nil, fmt.Errorf("%w: the queue pair went to %v by itself; query it, and try again", verbs.ErrState, now)
 	}
-	if current == verbs.QPStateReset && next == verbs.QPStateInit {
+	if c.current == verbs.QPStateReset && c.next == verbs.QPStateInit {
 		if err := q.checkCQs(); err != nil { // an overrun from now on finds it in INIT, and fails it
-			return err
+			return nil, err
 		}
 	}
-	if mask&verbs.QPAttrQKey != 0 {
-		q.entry.QKey, q.attr.QKey = attr.QKey, attr.QKey
+	q.attr.Set(c.attr, c.mask&^(verbs.QPAttrState|verbs.QPAttrCurState))
+	if q.entry.QKey = q.attr.QKey; c.mask&verbs.QPAttrSQPSN != 0 {
+		q.entry.PSN = c.attr.SQPSN
 	}
-	if mask&verbs.QPAttrPort != 0 {
-		q.attr.Port = attr.Port
+	if c.mask&verbs.QPAttrState != 0 && c.next == verbs.QPStateReset {
+		q.clearAttr()
+		q.entry.CompletionToken = c.token
 	}
-	if mask&verbs.QPAttrSQPSN != 0 {
-		q.entry.PSN, q.attr.SQPSN = attr.SQPSN, attr.SQPSN
+	if q.connected() {
+		left = q.connect(c, s.card.vlan)
 	}
-	if mask&verbs.QPAttrEnSQDAsyncNotify != 0 {
-		q.attr.EnSQDAsyncNotify = attr.EnSQDAsyncNotify
+	if c.mask&verbs.QPAttrState != 0 {
+		q.state.Store(uint32(c.next))
+		s.card.engine.SetState(q.entry, c.next)
 	}
-	if mask&verbs.QPAttrState != 0 {
-		if next == verbs.QPStateReset {
-			q.clearAttr()
-			q.entry.CompletionToken = token
-		}
-		q.state.Store(uint32(next))
-		e.SetState(q.entry, next)
-	}
-	return nil
+	return left, nil
 }
 
 // QueryQP implements verbs.Provider.
@@ -122,6 +157,9 @@ func (s *Session) attrOf(q *qp) (attr verbs.QPAttr) {
 	s.card.engine.Do(func() {
 		attr = q.attr
 		attr.SQPSN = q.entry.PSN
+		if q.connected() {
+			attr.RQPSN = q.entry.ExpectedPSN
+		}
 		attr.State = verbs.QPState(q.state.Load())
 		attr.CurState = attr.State
 	})

@@ -70,13 +70,13 @@ func checkMR(length int, iova uint64, access verbs.AccessFlags) error {
 const (
 	knownAccess = verbs.AccessLocalWrite | verbs.AccessRemoteWrite | verbs.AccessRemoteRead | verbs.AccessRemoteAtomic | verbs.AccessMWBind |
 		verbs.AccessZeroBased | verbs.AccessOnDemand | verbs.AccessHugeTLB | verbs.AccessFlushGlobal | verbs.AccessFlushPersistent
-	supportedAccess = verbs.AccessLocalWrite | verbs.AccessZeroBased
+	supportedAccess = verbs.AccessLocalWrite | verbs.AccessZeroBased | remoteAccess
 	remoteAccess    = verbs.AccessRemoteRead | remoteChange | verbs.AccessMWBind
 	pagingAccess    = verbs.AccessOnDemand | verbs.AccessHugeTLB
 	remoteChange    = verbs.AccessRemoteWrite | verbs.AccessRemoteAtomic
 )
 
-// checkAccess refuses access flags by libibverbs' rules, and those that datagrams have no use for.
+// checkAccess refuses access flags by libibverbs' rules, and those of what is not built.
 func checkAccess(iova uint64, access verbs.AccessFlags) error {
 	access &^= verbs.AccessOptionalRange
 	switch {
@@ -93,10 +93,7 @@ func checkAccess(iova uint64, access verbs.AccessFlags) error {
 }
 
 func whyNoAccess(access verbs.AccessFlags) string {
-	switch {
-	case access&remoteAccess != 0:
-		return "remote access and memory windows need connected services"
-	case access&pagingAccess != 0:
+	if access&pagingAccess != 0 {
 		return "there is no paging on demand here, with huge pages or without"
 	}
 	return "there is no RDMA flush here"
@@ -123,7 +120,7 @@ func (s *Session) register(pdHandle verbs.Handle, m *mr) (grant verbs.MRGrant, e
 func (s *Session) showMR(handle verbs.Handle, m *mr) (key verbs.LKey) {
 	entry := &datapath.MR{
 		LKey: datapath.LKeyFor(uint32(handle)), PD: m.pd.number,
-		Base: m.iova, Memory: m.memory, Write: m.access&verbs.AccessLocalWrite != 0,
+		Base: m.iova, Memory: m.memory, Write: m.access&verbs.AccessLocalWrite != 0, Remote: m.access & remoteAccess,
 	}
 	s.card.engine.Do(func() { s.entry.SetMR(uint32(handle), entry) })
 	return entry.LKey

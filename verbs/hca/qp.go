@@ -22,9 +22,10 @@ type qp struct {
 	memory         [][]byte               // of its queues
 	eventID        uint64                 // of the program, for its events
 	state          atomic.Uint32
-	failed, ended  atomic.Bool  // set by the engine; see events
-	moved          atomic.Bool  // likewise, for SessionConfig.Observe: to SQE or ERR
-	attr           verbs.QPAttr // without State; under card.mu
+	noted          [noteds]atomic.Bool // events that the engine has set, by their types; see events
+	moved          atomic.Bool         // likewise, for SessionConfig.Observe: to SQE or ERR
+	attr           verbs.QPAttr        // without State; under card.mu
+	peer           *ah                 // of a connected queue pair that knows it
 }
 
 // checkCap fills in defaults, and refuses a capacity beyond the limits. With an SRQ, what is said of
@@ -81,19 +82,27 @@ func (s *Session) CreateQP(r verbs.CreateQPRequest) (verbs.CreateQPGrant, error)
 
 // newQPEntry makes the entry in the engine's tables, as far as the request says.
 func (s *Session) newQPEntry(q *qp, r *verbs.CreateQPRequest) *datapath.QP {
-	return &datapath.QP{
+	entry := &datapath.QP{
 		Session: s.entry, DoorbellIndex: r.DoorbellIndex, CompletionToken: r.CompletionToken, PKey: wire.PKeyDefault, SigAll: r.SigAll, NoSelfLoopback: r.BlockSelfMcast,
 		NoteState: func(state verbs.QPState, fatal bool) {
 			q.state.Store(uint32(state))
 			if fatal {
-				s.events.notice(&q.failed)
+				s.note(q, verbs.EventQPFatal)
 			}
 			if s.config.Observe != nil {
 				s.events.notice(&q.moved)
 			}
 		},
-		NoteLastWQE: func() { s.events.notice(&q.ended) },
+		NoteLastWQE: func() { s.note(q, verbs.EventQPLastWQEReached) },
+		NoteEvent:   func(event verbs.EventType) { s.note(q, event) },
 	}
+	switch q.kind {
+	case verbs.QPTypeRC:
+		entry.Connection = &datapath.Connection{Service: wire.ServiceRC}
+	case verbs.QPTypeUC:
+		entry.Connection = &datapath.Connection{Service: wire.ServiceUC}
+	}
+	return entry
 }
 
 // makeQueues allocates the queues, and fills in the grant's part about them.
@@ -117,7 +126,11 @@ func (s *Session) makeQueues(q *qp, r *verbs.CreateQPRequest) (grant verbs.Creat
 }
 
 func (s *Session) makeSendQueue(q *qp, c verbs.QPCap, grant *verbs.CreateQPGrant) (err error) {
-	grant.SendGeometry = ring.SendGeometry(c.MaxSendWR, c.MaxSendSGE, c.MaxInlineData)
+	geometry := ring.SendGeometry
+	if q.connected() {
+		geometry = ring.ConnectedGeometry
+	}
+	grant.SendGeometry = geometry(c.MaxSendWR, c.MaxSendSGE, c.MaxInlineData)
 	if grant.SendMemory, err = s.alloc(grant.SendGeometry.Size()); err != nil {
 		return err
 	}
@@ -217,19 +230,30 @@ func (s *Session) DestroyQP(r verbs.DestroyQPRequest) error {
 	if err := s.enterToFree(); err != nil {
 		return err
 	}
-	defer s.card.mu.Unlock()
-	q, err := s.qps.get(r.QP)
+	s.commands.Add(1)
+	defer s.commands.Done()
+	peer, err := s.destroyQP(r.QP)
+	s.card.mu.Unlock()
+	if peer != nil {
+		s.abandon(peer)
+	}
+	return err
+}
+
+// destroyQP does it under card.mu. The peer's path is left without that lock.
+func (s *Session) destroyQP(handle verbs.Handle) (peer *ah, err error) {
+	q, err := s.qps.get(handle)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if len(q.groups) > 0 {
-		return fmt.Errorf("%w: groups that the queue pair is attached to: %d; detach it first", verbs.ErrBusy, len(q.groups))
+		return nil, fmt.Errorf("%w: groups that the queue pair is attached to: %d; detach it first", verbs.ErrBusy, len(q.groups))
 	}
-	s.qps.remove(r.QP)
+	s.qps.remove(handle)
 	err = s.forgetQPs([]*qp{q})
 	s.events.forget(q.eventID)
 	s.release(q.memory...)
-	return hostError(err)
+	return q.peer, hostError(err)
 }
 
 // forgetQPs removes queue pairs from their groups, the engine and XDP, in this order. The caller

@@ -11,17 +11,22 @@ import (
 // may not have one.
 func (s *Session) checkType(r *verbs.CreateQPRequest) error {
 	switch r.Type {
-	case verbs.QPTypeUD:
+	case verbs.QPTypeUD, verbs.QPTypeRC, verbs.QPTypeUC:
 		return nil
 	case verbs.QPTypeGSI:
 		return s.checkGSI(r)
 	case verbs.QPTypeSMI:
-		return fmt.Errorf("%w: QP 0 (SMI, type 0) is for InfiniBand's subnet management, which RoCE does not have; set Type to UD (%d)", verbs.ErrUnsupported, verbs.QPTypeUD)
-	case verbs.QPTypeRC, verbs.QPTypeUC, verbs.QPTypeRawPacket, verbs.QPTypeXRCSend, verbs.QPTypeXRCRecv:
-		return fmt.Errorf("%w: queue pairs of type %v; UD (%d) is there, and GSI (%d) once a card", verbs.ErrUnsupported, r.Type, verbs.QPTypeUD, verbs.QPTypeGSI)
+		return fmt.Errorf("%w: QP 0 (SMI, type 0) is for InfiniBand's subnet management, which RoCE does not have; there are %s", verbs.ErrUnsupported, typesThere)
+	case verbs.QPTypeRawPacket, verbs.QPTypeXRCSend, verbs.QPTypeXRCRecv:
+		return fmt.Errorf("%w: queue pairs of type %v; there are %s", verbs.ErrUnsupported, r.Type, typesThere)
 	}
-	return fmt.Errorf("%w: no type of queue pairs has the number %d; UD (%d) is there, and GSI (%d) once a card", verbs.ErrInvalid, r.Type, verbs.QPTypeUD, verbs.QPTypeGSI)
+	return fmt.Errorf("%w: no type of queue pairs has the number %d; there are %s", verbs.ErrInvalid, r.Type, typesThere)
 }
+
+const typesThere = "RC (2), UC (3), UD (4), and GSI (1) once a card"
+
+// connected says whether the queue pair has one peer.
+func (q *qp) connected() bool { return q.kind == verbs.QPTypeRC || q.kind == verbs.QPTypeUC }
 
 func (s *Session) checkGSI(r *verbs.CreateQPRequest) error {
 	switch {

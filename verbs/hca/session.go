@@ -190,6 +190,9 @@ func (s *Session) free() error {
 		}
 	}
 	for _, q := range queuePairs {
+		if q.peer != nil {
+			card.leavePath(q.peer.path)
+		}
 		s.release(q.memory...)
 	}
 	for _, q := range s.srqs.all() {

@@ -18,14 +18,17 @@ var (
 	LeaveMulticast = command(99, "leave_multicast", visitLeave, none)
 )
 
-func visitAHAttr(c *coder, a *verbs.AHAttr) {
-	c.raw("dgid", a.GRH.DGID[:])
-	c.whole("sgid_index", &a.GRH.SGIDIndex)
-	u32(c, "flow_label", &a.GRH.FlowLabel)
-	u8(c, "hop_limit", &a.GRH.HopLimit)
-	u8(c, "traffic_class", &a.GRH.TrafficClass)
-	u8(c, "port", &a.Port)
-	u8(c, "sl", &a.SL)
+func visitAHAttr(c *coder, a *verbs.AHAttr) { visitAHAttrOf(c, "", a) }
+
+// visitAHAttrOf visits an address that is one of several things in a structure, by a prefix.
+func visitAHAttrOf(c *coder, prefix string, a *verbs.AHAttr) {
+	c.raw(prefix+"dgid", a.GRH.DGID[:])
+	c.whole(prefix+"sgid_index", &a.GRH.SGIDIndex)
+	u32(c, prefix+"flow_label", &a.GRH.FlowLabel)
+	u8(c, prefix+"hop_limit", &a.GRH.HopLimit)
+	u8(c, prefix+"traffic_class", &a.GRH.TrafficClass)
+	u8(c, prefix+"port", &a.Port)
+	u8(c, prefix+"sl", &a.SL)
 }
 
 func visitCreateAH(c *coder, r *verbs.CreateAHRequest) {

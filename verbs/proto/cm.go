@@ -135,6 +135,7 @@ func visitInitQPAttr(c *coder, r *verbs.InitIDQPAttrRequest) {
 
 func visitInitialQPAttr(c *coder, g *verbs.InitIDQPAttrGrant) {
 	u32(c, "mask", &g.Mask)
+	c.reserved(4)
 	visitQPAttr(c, &g.Attr)
 }
 

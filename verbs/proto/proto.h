@@ -734,7 +734,26 @@ struct roced_modify_qp_request {
 	uint32_t max_send_sge;
 	uint32_t max_recv_sge;
 	uint32_t max_inline_data;
+	uint32_t dest_qp_num;
+	uint32_t rq_psn;
+	uint32_t qp_access_flags;
+	uint8_t path_mtu;
+	uint8_t path_mig_state;
+	uint8_t max_rd_atomic;
+	uint8_t max_dest_rd_atomic;
+	uint8_t min_rnr_timer;
+	uint8_t timeout;
+	uint8_t retry_cnt;
+	uint8_t rnr_retry;
+	uint8_t ah_dgid[16];
+	int64_t ah_sgid_index;
+	uint32_t ah_flow_label;
+	uint8_t ah_hop_limit;
+	uint8_t ah_traffic_class;
+	uint8_t ah_port;
+	uint8_t ah_sl;
 	uint32_t completion_token;
+	uint8_t reserved100[4];
 };
 
 struct roced_modify_qp_grant {
@@ -751,7 +770,24 @@ struct roced_modify_qp_grant {
 	uint32_t max_send_sge;
 	uint32_t max_recv_sge;
 	uint32_t max_inline_data;
-	uint8_t reserved36[4];
+	uint32_t dest_qp_num;
+	uint32_t rq_psn;
+	uint32_t qp_access_flags;
+	uint8_t path_mtu;
+	uint8_t path_mig_state;
+	uint8_t max_rd_atomic;
+	uint8_t max_dest_rd_atomic;
+	uint8_t min_rnr_timer;
+	uint8_t timeout;
+	uint8_t retry_cnt;
+	uint8_t rnr_retry;
+	uint8_t ah_dgid[16];
+	int64_t ah_sgid_index;
+	uint32_t ah_flow_label;
+	uint8_t ah_hop_limit;
+	uint8_t ah_traffic_class;
+	uint8_t ah_port;
+	uint8_t ah_sl;
 };
 
 struct roced_query_qp_request {
@@ -773,7 +809,24 @@ struct roced_query_qp_grant {
 	uint32_t max_send_sge;
 	uint32_t max_recv_sge;
 	uint32_t max_inline_data;
-	uint8_t reserved36[4];
+	uint32_t dest_qp_num;
+	uint32_t rq_psn;
+	uint32_t qp_access_flags;
+	uint8_t path_mtu;
+	uint8_t path_mig_state;
+	uint8_t max_rd_atomic;
+	uint8_t max_dest_rd_atomic;
+	uint8_t min_rnr_timer;
+	uint8_t timeout;
+	uint8_t retry_cnt;
+	uint8_t rnr_retry;
+	uint8_t ah_dgid[16];
+	int64_t ah_sgid_index;
+	uint32_t ah_flow_label;
+	uint8_t ah_hop_limit;
+	uint8_t ah_traffic_class;
+	uint8_t ah_port;
+	uint8_t ah_sl;
 };
 
 struct roced_destroy_qp_request {
@@ -1100,12 +1153,13 @@ struct roced_init_id_qp_attr_request {
 
 struct roced_init_id_qp_attr_grant {
 	uint32_t mask;
+	uint8_t reserved4[4];
 	uint8_t state;
 	uint8_t cur_state;
 	uint16_t pkey_index;
 	uint8_t port;
 	uint8_t en_sqd_async_notify;
-	uint8_t reserved10[2];
+	uint8_t reserved14[2];
 	uint32_t qkey;
 	uint32_t sq_psn;
 	uint32_t max_send_wr;
@@ -1113,6 +1167,24 @@ struct roced_init_id_qp_attr_grant {
 	uint32_t max_send_sge;
 	uint32_t max_recv_sge;
 	uint32_t max_inline_data;
+	uint32_t dest_qp_num;
+	uint32_t rq_psn;
+	uint32_t qp_access_flags;
+	uint8_t path_mtu;
+	uint8_t path_mig_state;
+	uint8_t max_rd_atomic;
+	uint8_t max_dest_rd_atomic;
+	uint8_t min_rnr_timer;
+	uint8_t timeout;
+	uint8_t retry_cnt;
+	uint8_t rnr_retry;
+	uint8_t ah_dgid[16];
+	int64_t ah_sgid_index;
+	uint32_t ah_flow_label;
+	uint8_t ah_hop_limit;
+	uint8_t ah_traffic_class;
+	uint8_t ah_port;
+	uint8_t ah_sl;
 };
 
 struct roced_listen_id_request {

@@ -54,6 +54,18 @@ func visitQPAttr(c *coder, a *verbs.QPAttr) {
 	u32(c, "qkey", &a.QKey)
 	u32(c, "sq_psn", &a.SQPSN)
 	visitCap(c, &a.Cap)
+	u32(c, "dest_qp_num", &a.DestQPN)
+	u32(c, "rq_psn", &a.RQPSN)
+	u32(c, "qp_access_flags", &a.AccessFlags)
+	u8(c, "path_mtu", &a.PathMTU)
+	u8(c, "path_mig_state", &a.PathMigState)
+	u8(c, "max_rd_atomic", &a.MaxRDAtomic)
+	u8(c, "max_dest_rd_atomic", &a.MaxDestRDAtomic)
+	u8(c, "min_rnr_timer", &a.MinRNRTimer)
+	u8(c, "timeout", &a.Timeout)
+	u8(c, "retry_cnt", &a.RetryCnt)
+	u8(c, "rnr_retry", &a.RNRRetry)
+	visitAHAttrOf(c, "ah_", &a.AHAttr)
 }
 
 func visitModifyQP(c *coder, r *verbs.ModifyQPRequest) {
@@ -61,18 +73,12 @@ func visitModifyQP(c *coder, r *verbs.ModifyQPRequest) {
 	u32(c, "mask", &r.Mask)
 	visitQPAttr(c, &r.Attr)
 	u32(c, "completion_token", &r.CompletionToken)
+	c.reserved(4)
 }
 
 func visitQueryQP(c *coder, r *verbs.QueryQPRequest) { visitHandle(c, "qp", &r.QP) }
 
-func visitModifiedQP(c *coder, g *verbs.ModifyQPGrant) {
-	visitQPAttr(c, &g.Attr)
-	c.reserved(4)
-}
-
-func visitQPGrant(c *coder, g *verbs.QueryQPGrant) {
-	visitQPAttr(c, &g.Attr)
-	c.reserved(4)
-}
+func visitModifiedQP(c *coder, g *verbs.ModifyQPGrant) { visitQPAttr(c, &g.Attr) }
+func visitQPGrant(c *coder, g *verbs.QueryQPGrant)     { visitQPAttr(c, &g.Attr) }
 
 func visitDestroyQP(c *coder, r *verbs.DestroyQPRequest) { visitHandle(c, "qp", &r.QP) }

@@ -26,10 +26,10 @@ var accessRows = []struct {
 	{"zero-based", verbs.AccessLocalWrite | verbs.AccessZeroBased, nil, ""},
 	{"relaxed ordering", verbs.AccessLocalWrite | verbs.AccessRelaxedOrdering, nil, ""},
 	{"all that are optional", verbs.AccessOptionalRange, nil, ""},
-	{"remote read", verbs.AccessLocalWrite | verbs.AccessRemoteRead, unix.EOPNOTSUPP, "connected services"},
-	{"remote write", verbs.AccessLocalWrite | verbs.AccessRemoteWrite, unix.EOPNOTSUPP, "REMOTE_WRITE): remote access"},
-	{"remote atomic", verbs.AccessLocalWrite | verbs.AccessRemoteAtomic, unix.EOPNOTSUPP, "connected services"},
-	{"memory window", verbs.AccessLocalWrite | verbs.AccessMWBind, unix.EOPNOTSUPP, "memory windows"},
+	{"remote read", verbs.AccessLocalWrite | verbs.AccessRemoteRead, nil, ""},
+	{"remote write", verbs.AccessLocalWrite | verbs.AccessRemoteWrite, nil, ""},
+	{"remote atomic", verbs.AccessLocalWrite | verbs.AccessRemoteAtomic, nil, ""},
+	{"memory window", verbs.AccessLocalWrite | verbs.AccessMWBind, nil, ""},
 	{"on demand", verbs.AccessLocalWrite | verbs.AccessOnDemand, unix.EOPNOTSUPP, "ON_DEMAND): there is no paging"},
 	{"huge pages on demand", verbs.AccessHugeTLB | verbs.AccessOnDemand, unix.EOPNOTSUPP, "huge pages"},
 	{"huge pages", verbs.AccessHugeTLB, unix.EOPNOTSUPP, "HUGETLB): there is no paging"},
@@ -43,8 +43,8 @@ var accessRows = []struct {
 	{"the last", 1 << 31, unix.EINVAL, ""},
 }
 
-// Flags that mean something for datagrams are taken, optional ones have no effect, those of connected
-// services are not supported, and the rest is invalid: for new regions and for old ones alike.
+// Flags of what is built are taken, optional ones have no effect, those of flush and paging are not
+// supported, and the rest is invalid: for new regions and for old ones alike.
 func accessFlags(t *testing.T, w *world) {
 	s := w.a
 	old, err := s.pd.AllocMR(1, 0)

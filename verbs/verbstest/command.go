@@ -101,7 +101,7 @@ func sizeCommands(p verbs.Provider, h handles, device verbs.DeviceAttr) (all []c
 	}
 	for bit := range 32 {
 		access := verbs.AccessFlags(1) << bit
-		if access&(verbs.AccessLocalWrite|verbs.AccessZeroBased|verbs.AccessOptionalRange) != 0 {
+		if access&(verbs.AccessLocalWrite|verbs.AccessRemoteRead|verbs.AccessMWBind|verbs.AccessZeroBased|verbs.AccessOptionalRange) != 0 {
 			continue
 		}
 		all = append(all,
@@ -134,7 +134,7 @@ func sizeCommands(p verbs.Provider, h handles, device verbs.DeviceAttr) (all []c
 func queuePairCommands(p verbs.Provider, h handles, device verbs.DeviceAttr) (all []command) {
 	for name, spoil := range map[string]func(r *verbs.CreateQPRequest){
 		"type 0":              func(r *verbs.CreateQPRequest) { r.Type = 0 },
-		"type RC":             func(r *verbs.CreateQPRequest) { r.Type = verbs.QPTypeRC },
+		"type XRC":            func(r *verbs.CreateQPRequest) { r.Type = verbs.QPTypeXRCSend },
 		"GSI of port 0":       func(r *verbs.CreateQPRequest) { r.Type = verbs.QPTypeGSI },
 		"GSI of port 2":       func(r *verbs.CreateQPRequest) { r.Type, r.Port = verbs.QPTypeGSI, 2 },
 		"type 5":              func(r *verbs.CreateQPRequest) { r.Type = 5 },

@@ -54,7 +54,7 @@ func smallRefusals(w *world, pd *verbs.PD, device verbs.DeviceAttr) []refusal {
 		{"CQ too large", cq(device.MaxCQE + 1), unix.EINVAL, fmt.Sprint(device.MaxCQE)},
 		{"MR of a negative length", mr(-1, 0), unix.EINVAL, "at most"},
 		{"MR too large", mr(int(device.MaxMRSize)+1, 0), unix.EINVAL, fmt.Sprint(device.MaxMRSize)},
-		{"remote write", mr(1, verbs.AccessLocalWrite|verbs.AccessRemoteWrite), unix.EOPNOTSUPP, "access flags 0x2"},
+		{"flush", mr(1, verbs.AccessLocalWrite|verbs.AccessFlushGlobal), unix.EOPNOTSUPP, "access flags 0x100"},
 	}
 }
 
@@ -74,7 +74,7 @@ func qpRefusals(w *world, pd *verbs.PD, device verbs.DeviceAttr) []refusal {
 	return []refusal{
 		{"no CQ", qp(func(a *verbs.QPInitAttr) { a.RecvCQ = nil }), unix.EINVAL, "RecvCQ"},
 		{"CQ of another device", qp(func(a *verbs.QPInitAttr) { a.SendCQ = w.b.cq }), unix.EINVAL, "another context"},
-		{"connected service", qp(func(a *verbs.QPInitAttr) { a.Type = verbs.QPTypeRC }), unix.EOPNOTSUPP, "UD (4) is there, and GSI (1)"},
+		{"XRC", qp(func(a *verbs.QPInitAttr) { a.Type = verbs.QPTypeXRCSend }), unix.EOPNOTSUPP, "UD (4), and GSI (1)"},
 		{"too many sends", qp(func(a *verbs.QPInitAttr) { a.Cap.MaxSendWR = wr + 1 }), unix.EINVAL, most("max_send_wr", wr)},
 		{"too many receives", qp(func(a *verbs.QPInitAttr) { a.Cap.MaxRecvWR = 1<<32 - 1 }), unix.EINVAL, "max_recv_wr"},
 		{"too many SGEs", qp(func(a *verbs.QPInitAttr) { a.Cap.MaxSendSGE = sge + 1 }), unix.EINVAL, most("max_send_sge", sge)},

@@ -1,0 +1,58 @@
+package verbs
+
+import "fmt"
+
+// step is a change of state.
+type step struct {
+	to   QPState
+	mask QPAttrMask
+}
+
+// bring makes changes of state, each with its part of the attributes.
+func (q *QP) bring(attr QPAttr, steps ...step) error {
+	for _, step := range steps {
+		now := attr
+		now.State = step.to
+		if err := q.Modify(&now, step.mask|QPAttrState); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Activate makes the three changes of state that a UD program always makes: to INIT with this Q_Key
+// on port 1, to RTR, and to RTS with SQ PSN 0. A GSI queue pair has one Q_Key: 0x80010000.
+func (q *QP) Activate(qkey QKey) error {
+	init := QPAttrPKeyIndex | QPAttrPort | QPAttrQKey
+	if q.init.Type == QPTypeGSI {
+		init &^= QPAttrPort // QPInitAttr has it
+	}
+	return q.bring(QPAttr{Port: 1, QKey: qkey}, step{QPStateInit, init}, step{QPStateRTR, 0}, step{QPStateRTS, QPAttrSQPSN})
+}
+
+// Connect makes the three changes of state of a connected queue pair (RC, UC), to INIT, RTR and RTS,
+// with all attributes that these need. The peer does the same with the ends exchanged. Of attr, 0
+// stands for port 1 and for the port's active MTU. Receives that must be there before the peer can send
+// are posted in INIT: then make the changes one by one with Modify.
+func (q *QP) Connect(attr *QPAttr) error {
+	if q == nil || attr == nil {
+		return fmt.Errorf("connect QP: %w", errNil)
+	}
+	whole := *attr
+	if whole.Port == 0 {
+		whole.Port, whole.AHAttr.Port = firstPort, firstPort
+	}
+	if whole.PathMTU == 0 {
+		port, err := q.ctx.QueryPort(whole.Port)
+		if err != nil {
+			return fmt.Errorf("connect QP %v: %w", q.number, err)
+		}
+		whole.PathMTU = port.ActiveMTU
+	}
+	return q.bring(whole, q.stepTo(QPStateReset, QPStateInit), q.stepTo(QPStateInit, QPStateRTR), q.stepTo(QPStateRTR, QPStateRTS))
+}
+
+// stepTo is a change of state with what it needs.
+func (q *QP) stepTo(from, to QPState) step {
+	return step{to, transitions[transition{from, to}][q.init.Type].required}
+}
