@@ -24,6 +24,7 @@ type reply struct {
 	psn       wire.PSN    // of the first packet
 	packets   uint32
 	sent      uint32 // packets
+	whole     bool   // all were sent, maybe before some are repeated
 	msn       uint32
 	key       ring.RKey // of a READ, like the next two
 	addr      uint64
@@ -36,12 +37,15 @@ func (r *replies) add(one *reply, most uint8) bool {
 	if len(r.kept) != int(most) {
 		r.kept, r.next, r.pending = make([]reply, most), 0, 0
 	}
-	if len(r.kept) == 0 || r.pending == len(r.kept) {
+	if len(r.kept) == 0 {
 		return false
 	}
 	oldest := &r.kept[r.next%uint32(most)]
-	if oldest.sent < oldest.packets { // it was being repeated; the peer does not need that any more
-		r.pending--
+	if oldest.sent < oldest.packets {
+		if !oldest.whole {
+			return false
+		}
+		r.pending-- // it is repeated for a late duplicate: the peer has gone on
 	}
 	*oldest = *one
 	r.next++
@@ -151,6 +155,7 @@ func (e *Engine) reply(qp *QP, d *departure) sending {
 		}
 	}
 	if one.sent++; one.sent == one.packets {
+		one.whole = true
 		c.replies.pending--
 	}
 	e.sealConnected(qp, d, frame, length)

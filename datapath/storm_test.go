@@ -1,0 +1,220 @@
+package datapath
+
+import (
+	"bytes"
+	"encoding/binary"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/roced/roced/datapath/link"
+	"github.com/roced/roced/datapath/ring"
+	"github.com/roced/roced/datapath/wire"
+)
+
+const (
+	// stormVariable is how many messages the ends of TestStorm exchange.
+	stormVariable = "ROCED_STORM"
+	stormSlots    = 4 // requests that an end has outstanding
+	stormArea     = endMemory / 4
+	stormSlot     = stormArea / stormSlots
+)
+
+// The areas of an end's memory: what it sends or reads into, what the peer writes to, its receives, and
+// what the peer reads. Two numbers, for atomics and for what they find, are in gaps of slots.
+const (
+	sourceArea = iota * stormArea
+	writeArea
+	recvArea
+	readArea
+	numberPlace = stormSlot - 8 // of the write area's first slot
+)
+
+// stormEnd is what one end of a storm does: random requests, each checked when it completes.
+type stormEnd struct {
+	*testing.T
+	r        *rand.Rand
+	own      *end
+	peer     *end
+	posted   int
+	done     int
+	value    uint64 // of the peer's number, when all that is posted is carried out
+	requests [stormSlots]request
+	expected []request // by the peer's receives, in order
+	taken    int       // receives that the peer has completed
+}
+
+// request is one that is outstanding.
+type request struct {
+	o      ring.Opcode
+	length int
+	number int    // of the request; of a READ: where it reads
+	found  uint64 // by an atomic
+}
+
+func newStormEnd(t *testing.T, seed uint64, own, peer *end) *stormEnd {
+	s := &stormEnd{T: t, r: rand.New(rand.NewPCG(seed, uint64(own.mac[5]))), own: own, peer: peer}
+	own.fill(s.r, readArea, stormArea)
+	for i := range stormSlots {
+		own.postRecv(uint64(i), at(recvArea+i*stormSlot, stormSlot))
+	}
+	return s
+}
+
+// length is mostly that of few packets, sometimes of many.
+func (s *stormEnd) length() int {
+	switch n := s.r.IntN(100); {
+	case n < 2:
+		return s.r.IntN(stormSlot - 8)
+	case n < 20:
+		return s.r.IntN(32 << 10)
+	}
+	return s.r.IntN(4 << 10)
+}
+
+func (s *stormEnd) post() {
+	slot := s.posted % stormSlots
+	q := request{o: ring.Opcode(s.r.IntN(7)), length: s.length(), number: s.posted}
+	local, place := sourceArea+slot*stormSlot, writeArea+slot*stormSlot
+	switch q.o {
+	case ring.WRRDMARead:
+		place = readArea + s.r.IntN(stormArea-q.length)
+		q.number = place
+	case ring.WRAtomicCmpAndSwp, ring.WRAtomicFetchAndAdd:
+		q.length, place = 8, writeArea+numberPlace
+	default:
+		s.own.fill(s.r, local, q.length)
+	}
+	if q.o == ring.WRRDMAWriteWithImm || q.o == ring.WRSend || q.o == ring.WRSendWithImm {
+		s.expected = append(s.expected, q)
+	}
+	w := to(q.o, place)
+	w.ID, w.Imm = uint64(s.posted), uint32(s.posted)
+	q.found = s.value
+	s.own.post(w, s.operands(q.o), at(local, q.length))
+	s.requests[slot] = q
+	s.posted++
+}
+
+// operands are an atomic's. Of compare-and-swaps every other one swaps.
+func (s *stormEnd) operands(o ring.Opcode) (a ring.Atomic) {
+	a = ring.Atomic{CompareAdd: s.value + uint64(s.r.IntN(2)), Swap: s.r.Uint64()}
+	switch {
+	case o == ring.WRAtomicFetchAndAdd:
+		s.value += a.CompareAdd
+	case o == ring.WRAtomicCmpAndSwp && a.CompareAdd == s.value:
+		s.value = a.Swap
+	}
+	return a
+}
+
+// completed checks what a request has done.
+func (s *stormEnd) completed(c *ring.CQE) {
+	if c.Status != ring.WCSuccess || c.ID != uint64(s.done) {
+		s.Fatalf("request %d: %+v", s.done, c)
+	}
+	slot := s.done % stormSlots
+	q := s.requests[slot]
+	local := s.own.memory[sourceArea+slot*stormSlot:][:q.length]
+	s.done++
+	switch q.o {
+	case ring.WRRDMAWrite, ring.WRRDMAWriteWithImm:
+		if !bytes.Equal(local, s.peer.memory[writeArea+slot*stormSlot:][:q.length]) {
+			s.Fatalf("request %d: a write of %d bytes is not there", c.ID, q.length)
+		}
+	case ring.WRRDMARead:
+		if !bytes.Equal(local, s.peer.memory[q.number:][:q.length]) {
+			s.Fatalf("request %d: a read of %d bytes gave others", c.ID, q.length)
+		}
+	case ring.WRAtomicFetchAndAdd, ring.WRAtomicCmpAndSwp:
+		if found := binary.NativeEndian.Uint64(local); found != q.found {
+			s.Fatalf("request %d: the number was %d, not %d", c.ID, found, q.found)
+		}
+	}
+}
+
+// received checks a receive of the peer's.
+func (s *stormEnd) received(c *ring.CQE) {
+	if s.taken >= len(s.expected) {
+		s.Fatalf("a receive that nothing was sent for: %+v", c)
+	}
+	q := s.expected[s.taken]
+	imm := q.o != ring.WRSend
+	if c.Status != ring.WCSuccess || c.ID != uint64(s.taken%stormSlots) || int(c.ByteLen) != q.length || imm && c.Imm != uint32(q.number) {
+		s.Fatalf("receive %d: %+v, of %+v", s.taken, c, q)
+	}
+	slot := s.taken % stormSlots
+	into := s.peer.memory[recvArea+slot*stormSlot:][:q.length]
+	if q.o != ring.WRRDMAWriteWithImm && !bytes.Equal(into, s.own.memory[sourceArea+q.number%stormSlots*stormSlot:][:q.length]) {
+		s.Fatalf("receive %d: other bytes than request %d", s.taken, q.number)
+	}
+	s.taken++
+	s.peer.postRecv(uint64(slot), at(recvArea+slot*stormSlot, stormSlot))
+}
+
+// TestStorm has both ends send each other requests of all kinds and lengths while the network loses,
+// repeats, damages, delays and reorders packets: each is carried out once, in order, and right.
+func TestStorm(t *testing.T) {
+	messages, seed := 1500, rand.Uint64()
+	if text := os.Getenv(stormVariable); text != "" {
+		var err error
+		if messages, err = strconv.Atoi(text); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, i := range map[string]link.Impairment{
+		"nothing": {}, "loss": {Loss: 0.02}, "duplication": {Duplication: 0.2}, "reordering": {Jitter: 100 * time.Microsecond},
+		"all": {Loss: 0.01, Duplication: 0.02, Jitter: 50 * time.Microsecond},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Logf("seed %d", seed)
+			p := connect(t, wire.ServiceRC, seed, func(c *Connection) { c.MinRNRTimer = 1 })
+			a, b := newStormEnd(t, seed, p.a, p.b), newStormEnd(t, seed, p.b, p.a)
+			p.network.Impair(i)
+			for a.done < messages || b.done < messages {
+				for _, s := range []*stormEnd{a, b} {
+					for s.posted < messages && s.posted < s.done+stormSlots {
+						s.post()
+					}
+				}
+				p.round()
+				p.settle(a, b)
+			}
+			t.Logf("%+v %+v", p.network.Counters(), p.a.engine.Counters())
+		})
+	}
+}
+
+// settle checks what has completed. A receive is looked at before the request that it is of is found
+// completed, since then the slot is used again.
+func (p *pairOf) settle(a, b *stormEnd) {
+	ofA, ofB := p.a.poll(), p.b.poll()
+	for i, c := range slices.Concat(ofA, ofB) {
+		if c.Status != ring.WCSuccess && c.Status != ring.WCWRFlushErr {
+			p.Fatalf("%+v, one of %d of a: a %+v, b %+v", c, len(ofA)-i, p.a.engine.counters, p.b.engine.counters)
+		}
+	}
+	for _, side := range []struct {
+		list     []ring.CQE
+		from, to *stormEnd
+	}{{ofA, b, a}, {ofB, a, b}} {
+		for i := range side.list {
+			if c := &side.list[i]; c.Opcode.IsRecv() {
+				side.from.received(c)
+			}
+		}
+	}
+	for i := range ofA {
+		if c := &ofA[i]; !c.Opcode.IsRecv() {
+			a.completed(c)
+		}
+	}
+	for i := range ofB {
+		if c := &ofB[i]; !c.Opcode.IsRecv() {
+			b.completed(c)
+		}
+	}
+}
