@@ -33,8 +33,7 @@ const (
 func GIDFromAddr(address netip.Addr) GID { return wire.GIDFromAddr(address) }
 
 // DeviceAttr is what a device can do (ibv_device_attr and ibv_device_attr_ex). What those have besides
-// is 0 here: reads and atomics, memory windows, fast registration, on-demand paging, raw packets, tag
-// matching, offloads of TCP.
+// is 0 here: fast registration, on-demand paging, raw packets, tag matching, offloads of TCP.
 type DeviceAttr struct {
 	Name                  string // the interface's
 	FirmwareVersion       string // roced's
@@ -50,6 +49,7 @@ type DeviceAttr struct {
 	MaxCQE                int
 	MaxMR                 int
 	MaxMRSize             uint64 // bytes
+	MaxMW                 int    // regions and windows together are at most MaxMR
 	MaxPD                 int
 	MaxAH                 int
 	MaxPKeys              int
@@ -72,6 +72,10 @@ type DeviceAttr struct {
 	CapFlags     DeviceCapFlags
 	AtomicCap    AtomicCap
 
+	MaxQPRDAtom     int // reads and atomics that a queue pair answers at once (QPAttr.MaxDestRDAtomic)
+	MaxQPInitRDAtom int // that it may have outstanding (QPAttr.MaxRDAtomic)
+	MaxResRDAtom    int // that all queue pairs together answer at once
+
 	// CompletionTimestampMask has the bits that completions' timestamps have. HCACoreClock is the
 	// rate at which they count, in kHz: in ns.
 	CompletionTimestampMask uint64
@@ -88,7 +92,7 @@ type PortAttr struct {
 	ActiveMTU      MTU
 	GIDTableLen    int
 	PKeyTableLen   int
-	MaxMsgSize     uint32 // bytes
+	MaxMsgSize     uint32 // bytes, of connected queue pairs; a datagram has at most the active MTU
 	QKeyViolations uint64
 	InterfaceMTU   int // bytes
 

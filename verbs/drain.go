@@ -16,7 +16,7 @@ const (
 )
 
 // Drain waits until all posted send requests are carried out: handed to the interface, dropped by
-// the card and counted, or flushed. Completions of signaled ones are in the CQ then. It is the way
+// the card and counted, or flushed; those of an RC queue pair answered by the peer, or failed. Completions of signaled ones are in the CQ then. It is the way
 // to learn that unsignaled requests were sent and that their slots are free (see ErrQueueFull).
 // ErrState in SQD, in which the card sends nothing.
 //

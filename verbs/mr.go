@@ -96,7 +96,7 @@ type ReregAttr struct {
 }
 
 // Rereg changes the region's memory, PD or access flags (ibv_rereg_mr). Its keys stay the same. If it
-// fails, nothing has changed. Each request that names the region and has not run yet uses the region
+// fails, nothing has changed; ErrBusy while a memory window is bound to it. Each request that names the region and has not run yet uses the region
 // either as it was or as it is now, and when Rereg returns, the card does not touch memory any more
 // that it has replaced. New memory is the caller's, as with RegMR.
 func (m *MR) Rereg(attr *ReregAttr, flags ReregFlags) error {
@@ -124,7 +124,7 @@ func (m *MR) Rereg(attr *ReregAttr, flags ReregFlags) error {
 	return nil
 }
 
-// Close deregisters the region (ibv_dereg_mr). It does not wait for work requests that name the
+// Close deregisters the region (ibv_dereg_mr); ErrBusy while a memory window is bound to it. It does not wait for work requests that name the
 // region: those that run later complete with WCLocProtErr. When Close returns, the card does not
 // touch the memory any more.
 func (m *MR) Close() error {

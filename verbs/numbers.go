@@ -17,6 +17,7 @@ type (
 	SRQAttrMask    = ring.SRQAttrMask    // ibv_srq_attr_mask: which attributes of an SRQ count
 	LinkLayer      = ring.LinkLayer      // rdma_link_layer: the kind of network that a port is on
 	AccessFlags    = ring.AccessFlags    // ibv_access_flags: what may be done with a memory region
+	MWType         = ring.MWType         // ibv_mw_type
 	ReregFlags     = ring.ReregFlags     // ibv_rereg_mr_flags: what changes of a memory region
 	EventType      = ring.EventType      // ibv_event_type
 	PortState      = ring.PortState      // ibv_port_state
@@ -55,10 +56,10 @@ const (
 	SendInline    = ring.SendInline // data is copied when posted: memory can be reused at once
 )
 
-// The statuses of completions. Datagrams have WCSuccess, WCLocLenErr, WCLocQPOpErr,
-// WCLocProtErr and WCWRFlushErr.
+// The statuses of completions; WC.Err says what each means. Datagrams have WCSuccess, WCLocLenErr,
+// WCLocQPOpErr, WCLocProtErr and WCWRFlushErr.
 //
-// WCSuccess of a send means that the card is done with the request and its memory, not that the
+// WCSuccess of an RC queue pair's request means that the peer has answered it. That of a UC or UD send means that the card is done with the request and its memory, not that the
 // message arrived. A message to a neighbour that does not answer, or sent while the link is down,
 // completes with success as well. The card drops and counts it (counters unreachable and
 // link_down).
@@ -225,6 +226,12 @@ const (
 	AccessOptionalRange   = ring.AccessOptionalRange   // all flags that may have no effect
 )
 
+// The kinds of memory windows; see MW.
+const (
+	MWType1 = ring.MWType1
+	MWType2 = ring.MWType2
+)
+
 // What MR.Rereg changes, in any combination.
 const (
 	ReregChangeTranslation = ring.ReregChangeTranslation // the memory, and its base address
@@ -232,15 +239,15 @@ const (
 	ReregChangeAccess      = ring.ReregChangeAccess
 )
 
-// The asynchronous events (ibv_get_async_event(3)). Those that have no comment belong to connected
-// services, or to hardware that fails, and do not occur.
+// The asynchronous events (ibv_get_async_event(3)). Those that have no comment belong to alternate
+// paths, or to hardware that fails, and do not occur.
 const (
-	EventCQErr            = ring.EventCQErr   // a CQ was overrun; its queue pairs go to ERR
-	EventQPFatal          = ring.EventQPFatal // a queue pair went to ERR, and no completion says why
-	EventQPReqErr         = ring.EventQPReqErr
-	EventQPAccessErr      = ring.EventQPAccessErr
-	EventCommEst          = ring.EventCommEst
-	EventSQDrained        = ring.EventSQDrained // see QPAttr.EnSQDAsyncNotify
+	EventCQErr            = ring.EventCQErr       // a CQ was overrun; its queue pairs go to ERR
+	EventQPFatal          = ring.EventQPFatal     // a queue pair went to ERR, and no completion says why
+	EventQPReqErr         = ring.EventQPReqErr    // the peer's request was invalid; the queue pair went to ERR
+	EventQPAccessErr      = ring.EventQPAccessErr // the peer's request touched memory that it may not; likewise
+	EventCommEst          = ring.EventCommEst     // the first packet of the peer came, in RTR
+	EventSQDrained        = ring.EventSQDrained   // see QPAttr.EnSQDAsyncNotify
 	EventPathMig          = ring.EventPathMig
 	EventPathMigErr       = ring.EventPathMigErr
 	EventDeviceFatal      = ring.EventDeviceFatal // the device has failed: close the context
@@ -269,21 +276,24 @@ const (
 // PortCapIPBasedGIDs says that a port's GIDs are IP addresses, as those of RoCE v2 are.
 const PortCapIPBasedGIDs = ring.PortCapIPBasedGIDs
 
-// What a device can do, of what datagrams have a use for.
+// What a device can do.
 const (
 	DeviceBadPKeyCntr     = ring.DeviceBadPKeyCntr
 	DeviceBadQKeyCntr     = ring.DeviceBadQKeyCntr
 	DeviceCurrQPStateMod  = ring.DeviceCurrQPStateMod // QPAttrCurState
 	DevicePortActiveEvent = ring.DevicePortActiveEvent
 	DeviceSysImageGUID    = ring.DeviceSysImageGUID
+	DeviceRCRNRNAKGen     = ring.DeviceRCRNRNAKGen // a peer that has no receive says so
 	DeviceSRQResize       = ring.DeviceSRQResize
 	DeviceNNotifyCQ       = ring.DeviceNNotifyCQ // an event after n completions
+	DeviceMemWindow       = ring.DeviceMemWindow
+	DeviceMemWindowType2B = ring.DeviceMemWindowType2B // of type 2, bound to queue pair and PD
 )
 
 // What atomic operations are atomic to.
 const (
 	AtomicNone = ring.AtomicNone // there are none
-	AtomicHCA  = ring.AtomicHCA
+	AtomicHCA  = ring.AtomicHCA  // to others of the same device
 	AtomicGlob = ring.AtomicGlob
 )
 

@@ -89,7 +89,7 @@ type PDProvider interface {
 	DeallocPD(DeallocPDRequest) error
 }
 
-// MRProvider makes memory regions.
+// MRProvider makes memory regions and windows.
 type MRProvider interface {
 	// AllocMR makes memory that both the program and the card can access, and registers it.
 	AllocMR(AllocMRRequest) (MRGrant, error)
@@ -97,7 +97,11 @@ type MRProvider interface {
 	RegMR(RegMRRequest) (MRGrant, error)
 	// ReregMR changes a region between two requests that use it. If it fails, nothing has changed.
 	ReregMR(ReregMRRequest) error
+	// DeregMR refuses a region to which windows are bound, as ReregMR does: ErrBusy.
 	DeregMR(DeregMRRequest) error
+
+	AllocMW(AllocMWRequest) (AllocMWGrant, error)
+	DeallocMW(DeallocMWRequest) error
 }
 
 // CQProvider makes completion channels and completion queues.

@@ -232,7 +232,7 @@ func (q *QP) Query() (QPAttr, QPInitAttr, error) {
 	return grant.Attr, q.init, nil
 }
 
-// Close destroys the queue pair (ibv_destroy_qp). Posted sends leave first, as with Drain: Close
+// Close destroys the queue pair (ibv_destroy_qp). Posted sends are carried out first, as with Drain: Close
 // waits for them up to a second, but not in SQD or when the card is gone. Then it drops all
 // outstanding sends and receives, except those of an SRQ, and all completions that have not been
 // polled. ErrBusy while it is attached to a group (DetachMcast).

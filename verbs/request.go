@@ -68,6 +68,19 @@ type (
 	// DeregMRRequest ends the registration of a memory region.
 	DeregMRRequest struct{ MR Handle }
 
+	// AllocMWRequest asks for a memory window.
+	AllocMWRequest struct {
+		PD   Handle
+		Type MWType
+	}
+	// AllocMWGrant is a new memory window, not bound.
+	AllocMWGrant struct {
+		MW   Handle
+		RKey ring.RKey // whose low 8 bits each bind may replace
+	}
+	// DeallocMWRequest frees a memory window.
+	DeallocMWRequest struct{ MW Handle }
+
 	// CreateCompChannelGrant is a new completion channel.
 	CreateCompChannelGrant struct {
 		Channel Handle

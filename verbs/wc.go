@@ -11,9 +11,19 @@ import (
 
 // statuses say what happened, and what to do about it.
 var statuses = map[WCStatus]error{
-	WCLocLenErr:  errno.New("local length error: the message is longer than the active MTU; send less, or raise the interface's MTU", unix.EMSGSIZE),
-	WCLocQPOpErr: errno.New("local QP operation error: the address handle is closed or of another PD, or the operation is not one of datagrams", unix.EINVAL),
-	WCLocProtErr: errno.New("local protection error: no memory region of this PD with that lkey covers the SGE, or it may not be written; check lkey, range and access flags", unix.EFAULT),
+	WCLocLenErr:    errno.New("local length error: the message is longer than the active MTU (datagrams), or than the receive; send less, or raise the interface's MTU or the receive's length", unix.EMSGSIZE),
+	WCLocQPOpErr:   errno.New("local QP operation error: the address handle is closed or of another PD, or the operation is not one of datagrams", unix.EINVAL),
+	WCLocProtErr:   errno.New("local protection error: no memory region of this PD with that lkey covers the SGE, or it may not be written; check lkey, range and access flags", unix.EFAULT),
+	WCMWBindErr:    errno.New("memory window bind error: the window is of another PD or, of type 2, bound; or the region lacks AccessMWBind, or AccessLocalWrite for remote writing, or does not hold the range", unix.EINVAL),
+	WCBadRespErr:   errno.New("bad response error: the peer's answer does not fit the request; it is no RDMA peer that works, or another has its address", unix.EPROTO),
+	WCLocAccessErr: errno.New("local access error: the peer wrote to memory of this side that it may not write to", unix.EACCES),
+	WCRemInvReqErr: errno.New("remote invalid request error: the peer's receive is too short, an atomic's address is no multiple of 8, the key to invalidate is none, "+
+		"or the peer does not take so many reads and atomics at once (its max_dest_rd_atomic)", unix.EREMOTEIO),
+	WCRemAccessErr:   errno.New("remote access error: no region or window of the peer with that RKey covers the range, or it, or the peer's queue pair, does not allow this access", unix.EACCES),
+	WCRemOpErr:       errno.New("remote operation error: the peer could not carry out the request; its queue pair went to ERR, and its completions say why", unix.EREMOTEIO),
+	WCRetryExcErr:    errno.New("the peer does not answer: no response after retry_cnt timeouts; does the peer's queue pair exist, in RTR or RTS, and is the way to it whole?", unix.ETIMEDOUT),
+	WCRNRRetryExcErr: errno.New("the peer has no receive: it was not ready after rnr_retry attempts; post more receives there, or wait longer (rnr_retry 7 is for ever)", unix.ENOBUFS),
+	WCRemAbortErr:    errno.New("the peer has aborted the request", unix.ECONNABORTED),
 	WCWRFlushErr: errno.New("flushed: the queue pair was in error before this request was carried out; an earlier completion or an event says why; "+
 		"QP.Query tells the state: SQE is left by Modify to RTS, ERR by Modify to RESET and Activate; then post again", unix.ECANCELED),
 }
@@ -27,8 +37,8 @@ type WC struct {
 	Opcode    WCOpcode // valid with WCSuccess only, as in libibverbs
 	Flags     WCFlags
 	VendorErr uint32 // of WCLocLenErr: the active MTU in bytes
-	ByteLen   uint32 // of a receive: bytes, including the 40 of the GRH
-	ImmData   uint32 // in the host's order
+	ByteLen   uint32 // of a receive: bytes, of a datagram including the 40 of the GRH; of a read or atomic: bytes
+	ImmData   uint32 // in the host's order; with WCWithInv see InvalidatedRKey
 	QPN       QPN    // the queue pair that the request was posted to
 	SrcQP     QPN    // of a receive: the queue pair that sent
 	PKeyIndex uint16
@@ -61,7 +71,10 @@ func (w *WC) Err() error {
 	return fmt.Errorf("%v: %w", w.Status, unix.EIO)
 }
 
-// Payload splits a receive buffer into the GRH and the payload. The buffer always starts with 40
+// InvalidatedRKey is the key of an own window that the peer has invalidated with its message (WCWithInv).
+func (w *WC) InvalidatedRKey() RKey { return RKey(w.ImmData) }
+
+// Payload splits a receive buffer into the GRH and the payload. The buffer of a datagram always starts with 40
 // bytes of GRH. Over IPv4 the IP header is in the last 20 of them; the GRH's methods handle both.
 // It gives nil, nil if the completion has no GRH or the buffer is shorter than ByteLen.
 //

@@ -24,10 +24,11 @@ type SendWR struct {
 	RemoteQKey QKey // if the high bit is set, the queue pair's own Q_Key is sent (IBA 10.2.5)
 
 	// Of connected queue pairs.
-	RemoteAddr       uint64 // RDMA and atomics: in the peer's region; of an atomic a multiple of 8
-	RKey             RKey   // of the peer's region or window
-	CompareAdd, Swap uint64 // atomics: what is compared or added, and what is swapped in
-	InvalidateRKey   RKey   // WRSendWithInv: the peer's; WRLocalInv: one of an own window
+	RemoteAddr       uint64  // RDMA and atomics: in the peer's region; of an atomic a multiple of 8
+	RKey             RKey    // of the peer's region or window
+	CompareAdd, Swap uint64  // atomics: what is compared or added, and what is swapped in
+	InvalidateRKey   RKey    // WRSendWithInv: the peer's; WRLocalInv: one of an own window
+	Bind             *MWBind // WRBindMW; RKey is the window's new one
 }
 
 // RecvWR is a receive work request (ibv_recv_wr). A datagram takes 40 bytes more than its payload,

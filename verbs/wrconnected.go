@@ -24,6 +24,7 @@ var operations = [math.MaxUint8 + 1]operation{
 	WRAtomicCmpAndSwp:   {rc: true},
 	WRAtomicFetchAndAdd: {rc: true},
 	WRLocalInv:          {rc: true, uc: true},
+	WRBindMW:            {rc: true, uc: true},
 }
 
 func isAtomic(o Opcode) bool { return o == WRAtomicCmpAndSwp || o == WRAtomicFetchAndAdd }
@@ -38,8 +39,10 @@ func (q *QP) checkConnected(wr *SendWR) error {
 		return fmt.Errorf("%w: SendInline with %v, which sends no data", ErrInvalid, wr.Opcode)
 	case isAtomic(wr.Opcode) && (len(wr.SGList) != 1 || wr.SGList[0].Length != atomicSize):
 		return fmt.Errorf("%w: %v needs one SGE, of %d bytes, for the value that was there", ErrInvalid, wr.Opcode, atomicSize)
-	case wr.Opcode == WRLocalInv && len(wr.SGList) != 0:
+	case (wr.Opcode == WRLocalInv || wr.Opcode == WRBindMW) && len(wr.SGList) != 0:
 		return fmt.Errorf("%w: %v with SGEs, which it has no use for", ErrInvalid, wr.Opcode)
+	case wr.Opcode == WRBindMW:
+		return wr.Bind.check(wr.RKey)
 	}
 	return nil
 }
@@ -50,16 +53,23 @@ const atomicSize = 8
 // fillConnected fills in what a connected queue pair's request has in its fixed part.
 func fillConnected(s *ring.Send, wr *SendWR) {
 	s.SetRemote(wr.RemoteAddr, wr.RKey)
-	if wr.Opcode == WRSendWithInv || wr.Opcode == WRLocalInv {
+	switch wr.Opcode {
+	case WRSendWithInv, WRLocalInv:
 		s.Imm = uint32(wr.InvalidateRKey)
+	case WRBindMW:
+		s.SetRemote(wr.Bind.Addr, wr.RKey)
 	}
 }
 
 // putOperands writes what stands before the SGEs, and gives what is behind it.
 func putOperands(data []byte, wr *SendWR) []byte {
-	if !isAtomic(wr.Opcode) {
-		return data
+	switch wr.Opcode {
+	case WRAtomicCmpAndSwp, WRAtomicFetchAndAdd:
+		ring.PutAtomic(data, ring.Atomic{CompareAdd: wr.CompareAdd, Swap: wr.Swap})
+		return data[ring.AtomicLen:]
+	case WRBindMW:
+		wr.Bind.put(data, wr.RKey)
+		return data[ring.BindLen:]
 	}
-	ring.PutAtomic(data, ring.Atomic{CompareAdd: wr.CompareAdd, Swap: wr.Swap})
-	return data[ring.AtomicLen:]
+	return data
 }

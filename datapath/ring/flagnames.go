@@ -66,7 +66,7 @@ func (f AccessFlags) String() string { return listed(accessNames, f) }
 var deviceCapNames = []flag[DeviceCapFlags]{
 	{DeviceBadPKeyCntr, "BAD_PKEY_CNTR"}, {DeviceBadQKeyCntr, "BAD_QKEY_CNTR"}, {DeviceCurrQPStateMod, "CURR_QP_STATE_MOD"},
 	{DevicePortActiveEvent, "PORT_ACTIVE_EVENT"}, {DeviceSysImageGUID, "SYS_IMAGE_GUID"}, {DeviceSRQResize, "SRQ_RESIZE"},
-	{DeviceNNotifyCQ, "N_NOTIFY_CQ"},
+	{DeviceNNotifyCQ, "N_NOTIFY_CQ"}, {DeviceRCRNRNAKGen, "RC_RNR_NAK_GEN"}, {DeviceMemWindow, "MEM_WINDOW"}, {DeviceMemWindowType2B, "MEM_WINDOW_TYPE_2B"},
 }
 
 // String lists the abilities as ibv_devinfo does.

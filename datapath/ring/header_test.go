@@ -63,6 +63,7 @@ var enums = map[string]struct{ goType, goPrefix, prefix, ibv string }{
 	"roced_srq_attr_mask":    {"SRQAttrMask", "SRQ", "ROCED_SRQ_", "IBV_SRQ_"},
 	"roced_link_layer":       {"LinkLayer", "LinkLayer", "ROCED_LINK_LAYER_", "IBV_LINK_LAYER_"},
 	"roced_access_flags":     {"AccessFlags", "Access", "ROCED_ACCESS_", "IBV_ACCESS_"},
+	"roced_mw_type":          {"MWType", "MWType", "ROCED_MW_TYPE_", "IBV_MW_TYPE_"},
 	"roced_rereg_mr_flags":   {"ReregFlags", "Rereg", "ROCED_REREG_MR_", "IBV_REREG_MR_"},
 	"roced_event_type":       {"EventType", "Event", "ROCED_EVENT_", "IBV_EVENT_"},
 	"roced_port_state":       {"PortState", "Port", "ROCED_PORT_", "IBV_PORT_"},
@@ -124,7 +125,7 @@ func constants(t *testing.T) map[string]map[string]int64 {
 // cName spells a Go name as C does: RDMAWriteWithImm, RDMA_WRITE_WITH_IMM.
 func cName(name string) string {
 	for _, spelling := range []struct{ from, to string }{
-		{"RDMA", "Rdma"}, {"RNR", "Rnr"}, {"RDD", "Rdd"}, {"EECN", "Eecn"}, {"EEC", "Eec"}, {"SMAC", "Smac"}, {"VLAN", "Vlan"}, {"GRH", "Grh"},
+		{"RDMA", "Rdma"}, {"RCRNRNAK", "RcRnrNak"}, {"Type2B", "Type_2b"}, {"RNR", "Rnr"}, {"RDD", "Rdd"}, {"EECN", "Eecn"}, {"EEC", "Eec"}, {"SMAC", "Smac"}, {"VLAN", "Vlan"}, {"GRH", "Grh"},
 		{"XRC", "Xrc"}, {"SRQ", "Srq"}, {"SQDrained", "SqDrained"}, {"SQDAsync", "SqdAsync"}, {"SQD", "Sqd"}, {"SQE", "Sqe"}, {"SQPSN", "SqPsn"}, {"RQPSN", "RqPsn"}, {"QPRDAtomic", "QpRdAtomic"}, {"RDAtomic", "RdAtomic"}, {"QPN", "Qpn"}, {"AV", "Av"}, {"SMI", "Smi"}, {"GSI", "Gsi"}, {"InfiniBand", "Infiniband"}, {"SQ", "Sq"}, {"CQ", "Cq"}, {"QP", "Qp"}, {"LastWQE", "LastWqe"}, {"QKey", "Qkey"}, {"PKey", "Pkey"},
 		{"GID", "Gid"}, {"MTU", "Mtu"}, {"MW", "Mw"}, {"ChangePD", "ChangePd"}, {"HugeTLB", "Hugetlb"}, {"2p5", "2_5"}, {"IPBased", "IpBased"}, {"NNotify", "N_Notify"}, {"RoCEv", "Roce_v"}, {"WR", "Wr"}, {"InvRD", "InvRd"}, {"IPv4", "Ipv4"}, {"IPv6", "Ipv6"},
 	} {

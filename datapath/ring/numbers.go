@@ -259,6 +259,15 @@ const (
 	AccessRelaxedOrdering AccessFlags = 1 << 20
 )
 
+// MWType is the kind of a memory window (ibv_mw_type).
+type MWType uint8
+
+// The kinds.
+const (
+	MWType1 MWType = 1 // bound by any queue pair of its PD, for all of them
+	MWType2 MWType = 2 // bound by a queue pair for itself, until its key is invalidated
+)
+
 // ReregFlags say what changes when a memory region is registered again (ibv_rereg_mr_flags).
 type ReregFlags uint32
 
@@ -326,15 +335,18 @@ const (
 // DeviceCapFlags say what a device can do (ibv_device_cap_flags).
 type DeviceCapFlags uint32
 
-// The abilities that datagrams have a use for.
+// The abilities.
 const (
 	DeviceBadPKeyCntr     DeviceCapFlags = 1 << 1
 	DeviceBadQKeyCntr     DeviceCapFlags = 1 << 2
 	DeviceCurrQPStateMod  DeviceCapFlags = 1 << 7 // QPAttrCurState
 	DevicePortActiveEvent DeviceCapFlags = 1 << 10
 	DeviceSysImageGUID    DeviceCapFlags = 1 << 11
+	DeviceRCRNRNAKGen     DeviceCapFlags = 1 << 12 // a peer that has no receive says so
 	DeviceSRQResize       DeviceCapFlags = 1 << 13
 	DeviceNNotifyCQ       DeviceCapFlags = 1 << 14 // an event after n completions
+	DeviceMemWindow       DeviceCapFlags = 1 << 17
+	DeviceMemWindowType2B DeviceCapFlags = 1 << 24 // of type 2, bound to queue pair and PD
 )
 
 // AtomicCap says what a device's atomic operations are atomic to (ibv_atomic_cap).

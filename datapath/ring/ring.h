@@ -307,6 +307,11 @@ enum roced_access_flags {
 	ROCED_ACCESS_OPTIONAL_RANGE = 0x3FF << 20
 };
 
+enum roced_mw_type {
+	ROCED_MW_TYPE_1 = 1,
+	ROCED_MW_TYPE_2 = 2
+};
+
 enum roced_rereg_mr_flags {
 	ROCED_REREG_MR_CHANGE_TRANSLATION = 1 << 0,
 	ROCED_REREG_MR_CHANGE_PD = 1 << 1,
@@ -353,8 +358,11 @@ enum roced_device_cap_flags {
 	ROCED_DEVICE_CURR_QP_STATE_MOD = 1 << 7,
 	ROCED_DEVICE_PORT_ACTIVE_EVENT = 1 << 10,
 	ROCED_DEVICE_SYS_IMAGE_GUID = 1 << 11,
+	ROCED_DEVICE_RC_RNR_NAK_GEN = 1 << 12,
 	ROCED_DEVICE_SRQ_RESIZE = 1 << 13,
-	ROCED_DEVICE_N_NOTIFY_CQ = 1 << 14
+	ROCED_DEVICE_N_NOTIFY_CQ = 1 << 14,
+	ROCED_DEVICE_MEM_WINDOW = 1 << 17,
+	ROCED_DEVICE_MEM_WINDOW_TYPE_2B = 1 << 24
 };
 
 enum roced_atomic_cap {

@@ -59,6 +59,14 @@ func (c *Client) ReregMR(r verbs.ReregMRRequest) error { return do(c, proto.Rere
 // DeregMR implements verbs.Provider.
 func (c *Client) DeregMR(r verbs.DeregMRRequest) error { return free(c, proto.DeregMR, r) }
 
+// AllocMW implements verbs.Provider.
+func (c *Client) AllocMW(r verbs.AllocMWRequest) (verbs.AllocMWGrant, error) {
+	return ask(c, proto.AllocMW, r)
+}
+
+// DeallocMW implements verbs.Provider.
+func (c *Client) DeallocMW(r verbs.DeallocMWRequest) error { return free(c, proto.DeallocMW, r) }
+
 // CreateQP implements verbs.Provider.
 func (c *Client) CreateQP(r verbs.CreateQPRequest) (verbs.CreateQPGrant, error) {
 	return ask(c, proto.CreateQP, r)

@@ -241,7 +241,7 @@ func (card *Card) fail(cause error) {
 			card.engine.Settle(s.entry, flushTimeout)
 			card.mu.Lock()
 			defer card.mu.Unlock()
-			s.putNoticed() // the last event is that of the device
+			s.putNoted() // the last event is that of the device
 			s.removeDevice()
 			s.events.put(verbs.EventReport{Type: verbs.EventDeviceFatal})
 			s.wakeWaiters()

@@ -115,7 +115,7 @@ func (c *compChannel) write(q *cq) bool {
 
 // record is what the program reads for a notification.
 func (q *cq) record() (record [8]byte) {
-	binary.NativeEndian.PutUint64(record[:], q.eventID)
+	binary.NativeEndian.PutUint64(record[:], q.events.id)
 	return record
 }
 

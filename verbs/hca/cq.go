@@ -19,8 +19,7 @@ type cq struct {
 	owed    atomic.Int64 // notifications that the channel had no room for
 	stamped bool
 	users   int
-	eventID uint64      // of the program, for its events
-	failed  atomic.Bool // set by the engine; see events
+	events  eventSource
 }
 
 func checkEntries(entries int) error {
@@ -66,7 +65,7 @@ func (s *Session) CreateCQ(r verbs.CreateCQRequest) (grant verbs.CreateCQGrant, 
 		return grant, err
 	}
 	defer s.commands.Done()
-	c := &cq{eventID: r.EventID, stamped: r.WCFlags&stamps != 0}
+	c := &cq{events: eventSource{id: r.EventID, kind: ObjectCQ}, stamped: r.WCFlags&stamps != 0}
 	grant.Geometry = cqGeometry(r.Entries, c.stamped)
 	queue, memory, err := s.newQueue(grant.Geometry)
 	if err != nil {
@@ -75,7 +74,7 @@ func (s *Session) CreateCQ(r verbs.CreateCQRequest) (grant verbs.CreateCQGrant, 
 	c.memory, grant.Memory = memory, memory
 	c.entry = &datapath.CQ{
 		Queue: queue, QPs: map[*datapath.QP]struct{}{},
-		NoteOverrun: func() { s.events.notice(&c.failed) },
+		NoteOverrun: func() { s.note(&c.events, notedEvent(verbs.EventCQErr)) },
 	}
 	c.entry.Wake, grant.Events = s.waker(r.EventID)
 	if grant.CQ, err = s.addCQ(c, r.Channel); err != nil {
@@ -111,7 +110,7 @@ func (s *Session) addCQ(c *cq, channel verbs.Handle) (handle verbs.Handle, err e
 	if handle, err = s.cqs.add(c); err != nil {
 		return 0, err
 	}
-	c.handle = handle
+	c.handle, c.events.number = handle, uint32(handle)
 	c.entry.Notify = func() {} // armed past the API, which refuses that without a channel
 	if c.channel != nil {
 		c.channel.add(c)
@@ -153,7 +152,7 @@ func (s *Session) DestroyCQ(r verbs.DestroyCQRequest) error {
 	if c.channel != nil {
 		c.channel.remove(c)
 	}
-	s.events.forget(c.eventID)
+	s.events.forget(&c.events)
 	s.release(c.memory, c.left)
 	return nil
 }

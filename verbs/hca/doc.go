@@ -41,8 +41,8 @@
 //
 // Locks, in order: manager.serving, Card.asking, Card.mu, then the engine's lease (in Do), kernelHost.mu,
 // events.mu, manager.mu or ports.mu. The host is asked under Card.asking, never under Card.mu. Waits for a
-// neighbour hold no lock; Close ends them. The engine takes no lock to report a queue pair that failed or
-// a CQ that was overrun: it sets atomics, from which readers of events make events.
+// neighbour hold no lock; Close ends them. The engine takes no lock to report what happens to an object:
+// it sets atomics, from which readers of events make events (noted.go).
 //
 // A completion channel (compchannel.go) is a pipe. The engine writes to it and never waits for it; what
 // finds no room is owed, and a goroutine of the channel delivers it.

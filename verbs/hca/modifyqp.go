@@ -52,7 +52,7 @@ func (s *Session) modifyQP(r *verbs.ModifyQPRequest, peer *ah) (grant verbs.Modi
 	if c.mask&verbs.QPAttrEnSQDAsyncNotify != 0 && c.attr.EnSQDAsyncNotify && !q.connected() {
 		// The card carries out a datagram in one go, so the queue has drained: what was taken from it
 		// is sent and completed, and nothing else will be.
-		s.events.put(verbs.EventReport{Type: verbs.EventSQDrained, EventID: q.eventID})
+		s.events.put(verbs.EventReport{Type: verbs.EventSQDrained, EventID: q.events.id})
 	}
 	return verbs.ModifyQPGrant{Attr: s.attrOf(q)}, left, nil
 }

@@ -11,6 +11,7 @@ import (
 // mr is a memory region. Its lkey is made of its handle.
 type mr struct {
 	pd     *pd
+	entry  *datapath.MR
 	own    []byte // the session's memory; nil for the caller's
 	memory []byte
 	iova   uint64
@@ -108,22 +109,22 @@ func (s *Session) register(pdHandle verbs.Handle, m *mr) (grant verbs.MRGrant, e
 	if m.pd, err = s.pds.get(pdHandle); err != nil {
 		return grant, err
 	}
-	handle, err := s.mrs.add(m)
+	handle, err := s.keys.add(&keyed{region: m})
 	if err != nil {
 		return grant, err
 	}
 	m.pd.users++
-	return verbs.MRGrant{MR: handle, LKey: s.showMR(handle, m), Memory: m.memory}, nil
+	m.entry = m.newEntry(handle)
+	s.card.engine.Do(func() { s.entry.SetMR(uint32(handle), m.entry) })
+	return verbs.MRGrant{MR: handle, LKey: m.entry.LKey, Memory: m.memory}, nil
 }
 
-// showMR gives a region as it is now to the engine, between two bursts. The caller holds card.mu.
-func (s *Session) showMR(handle verbs.Handle, m *mr) (key verbs.LKey) {
-	entry := &datapath.MR{
+// newEntry makes the entry in the engine's tables of a region as it is now.
+func (m *mr) newEntry(handle verbs.Handle) *datapath.MR {
+	return &datapath.MR{
 		LKey: datapath.LKeyFor(uint32(handle)), PD: m.pd.number,
 		Base: m.iova, Memory: m.memory, Write: m.access&verbs.AccessLocalWrite != 0, Remote: m.access & remoteAccess,
 	}
-	s.card.engine.Do(func() { s.entry.SetMR(uint32(handle), entry) })
-	return entry.LKey
 }
 
 // DeregMR implements verbs.Provider. When it returns, no request that uses the region is running;
@@ -133,12 +134,14 @@ func (s *Session) DeregMR(r verbs.DeregMRRequest) error {
 		return err
 	}
 	defer s.card.mu.Unlock()
-	m, err := s.mrs.get(r.MR)
+	m, err := s.region(r.MR)
 	if err != nil {
 		return err
 	}
-	s.card.engine.Do(func() { s.entry.SetMR(uint32(r.MR), nil) })
-	s.mrs.remove(r.MR)
+	if err := s.changeRegion(m, func() { s.entry.SetMR(uint32(r.MR), nil) }); err != nil {
+		return err
+	}
+	s.keys.remove(r.MR)
 	m.pd.users--
 	s.release(m.own)
 	return nil

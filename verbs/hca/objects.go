@@ -72,7 +72,7 @@ func (s *Session) Objects(kind ObjectKind, from Cursor, most int) (list []Object
 	case ObjectSRQ:
 		s.card.engine.Do(func() { more = fill(p, &s.srqs, p.srq) })
 	case ObjectMR:
-		more = fill(p, &s.mrs, p.mr)
+		more = fill(p, &s.keys, p.mr)
 	case ObjectAH:
 		more = fill(p, &s.ahs, p.ah)
 	case ObjectAttachment:
@@ -144,7 +144,11 @@ func (p *page) srq(handle verbs.Handle, q *srq) bool {
 	})
 }
 
-func (p *page) mr(handle verbs.Handle, m *mr) bool {
+func (p *page) mr(handle verbs.Handle, k *keyed) bool {
+	m := k.region
+	if m == nil {
+		return false
+	}
 	return p.put(Object{
 		Handle: handle, Number: uint32(datapath.LKeyFor(uint32(handle))), PD: m.pd.handle,
 		Address: m.iova, Length: uint64(len(m.memory)), Access: m.access,
@@ -181,7 +185,7 @@ func (s *Session) Used() (used Limits) {
 	s.card.mu.Lock()
 	defer s.card.mu.Unlock()
 	return Limits{
-		PDs: s.pds.count(), MRs: s.mrs.count(), CQs: s.cqs.count(), QPs: s.qps.count(), AHs: s.ahs.count(), SRQs: s.srqs.count(),
+		PDs: s.pds.count(), MRs: s.keys.count(), CQs: s.cqs.count(), QPs: s.qps.count(), AHs: s.ahs.count(), SRQs: s.srqs.count(),
 		CompChannels: s.channels.count(), Memberships: s.joins.count(), Attachments: s.attached, IDs: s.ids.count(), EventChannels: s.eventChannels.count(), Memory: s.memory.Load(),
 	}
 }

@@ -38,7 +38,7 @@ func (s *Session) DeallocPD(r verbs.DeallocPDRequest) error {
 		return err
 	}
 	if p.users > 0 {
-		return fmt.Errorf("%w: the PD has %d objects (MR, QP, SRQ, AH); close them first", verbs.ErrBusy, p.users)
+		return fmt.Errorf("%w: the PD has %d objects (MR, MW, QP, SRQ, AH); close them first", verbs.ErrBusy, p.users)
 	}
 	s.pds.remove(r.PD)
 	return nil

@@ -20,12 +20,10 @@ type qp struct {
 	srq            *srq                   // nil if it has a receive queue of its own
 	groups         map[wire.GID]wire.MLID // those that it is attached to
 	memory         [][]byte               // of its queues
-	eventID        uint64                 // of the program, for its events
+	events         eventSource
 	state          atomic.Uint32
-	noted          [noteds]atomic.Bool // events that the engine has set, by their types; see events
-	moved          atomic.Bool         // likewise, for SessionConfig.Observe: to SQE or ERR
-	attr           verbs.QPAttr        // without State; under card.mu
-	peer           *ah                 // of a connected queue pair that knows it
+	attr           verbs.QPAttr // without State; under card.mu
+	peer           *ah          // of a connected queue pair that knows it
 }
 
 // checkCap fills in defaults, and refuses a capacity beyond the limits. With an SRQ, what is said of
@@ -65,7 +63,8 @@ func (s *Session) CreateQP(r verbs.CreateQPRequest) (verbs.CreateQPGrant, error)
 	if err := s.obtainGSI(r.Type); err != nil {
 		return verbs.CreateQPGrant{}, err
 	}
-	q := &qp{kind: r.Type, eventID: r.EventID, groups: map[wire.GID]wire.MLID{}}
+	q := &qp{kind: r.Type, groups: map[wire.GID]wire.MLID{}}
+	q.events.id, q.events.kind, q.events.state = r.EventID, ObjectQP, &q.state
 	q.entry = s.newQPEntry(q, &r)
 	q.clearAttr()
 	grant, err := s.makeQueues(q, &r)
@@ -87,14 +86,14 @@ func (s *Session) newQPEntry(q *qp, r *verbs.CreateQPRequest) *datapath.QP {
 		NoteState: func(state verbs.QPState, fatal bool) {
 			q.state.Store(uint32(state))
 			if fatal {
-				s.note(q, verbs.EventQPFatal)
+				s.note(&q.events, notedEvent(verbs.EventQPFatal))
 			}
 			if s.config.Observe != nil {
-				s.events.notice(&q.moved)
+				s.note(&q.events, notedMove)
 			}
 		},
-		NoteLastWQE: func() { s.note(q, verbs.EventQPLastWQEReached) },
-		NoteEvent:   func(event verbs.EventType) { s.note(q, event) },
+		NoteLastWQE: func() { s.note(&q.events, notedEvent(verbs.EventQPLastWQEReached)) },
+		NoteEvent:   func(event verbs.EventType) { s.note(&q.events, notedEvent(event)) },
 	}
 	switch q.kind {
 	case verbs.QPTypeRC:
@@ -158,6 +157,7 @@ func (s *Session) addQP(q *qp, r *verbs.CreateQPRequest, grant *verbs.CreateQPGr
 		return fmt.Errorf("%w: the sessions of this card have %d QPs together; destroy some", verbs.ErrLimit, maxQP)
 	}
 	q.entry.Number = card.numberFor(q.kind)
+	q.events.number = uint32(q.entry.Number)
 	if grant.QP, err = s.qps.add(q); err != nil {
 		return err
 	}
@@ -251,7 +251,7 @@ func (s *Session) destroyQP(handle verbs.Handle) (peer *ah, err error) {
 	}
 	s.qps.remove(handle)
 	err = s.forgetQPs([]*qp{q})
-	s.events.forget(q.eventID)
+	s.events.forget(&q.events)
 	s.release(q.memory...)
 	return q.peer, hostError(err)
 }

@@ -22,7 +22,8 @@ func (s *Session) QueryDevice() (verbs.DeviceAttr, error) {
 		Name: card.Name(), FirmwareVersion: version(), NodeGUID: guid(card.status.mac), PhysicalPorts: 1,
 		MaxQP: limits.QPs, MaxQPWR: maxQPWR, MaxSGE: ring.MaxSGE, MaxInline: maxInline, MaxCQ: limits.CQs, MaxCQE: maxCQE,
 		MaxSRQ: limits.SRQs, MaxSRQWR: maxSRQWR, MaxSRQSGE: ring.MaxSGE,
-		MaxMR: limits.MRs, MaxMRSize: maxMRSize, MaxPD: limits.PDs, MaxAH: limits.AHs, MaxPKeys: 1,
+		MaxMR: limits.MRs, MaxMW: limits.MRs, MaxMRSize: maxMRSize, MaxPD: limits.PDs, MaxAH: limits.AHs, MaxPKeys: 1,
+		MaxQPRDAtom: maxRDAtomic, MaxQPInitRDAtom: maxRDAtomic, MaxResRDAtom: maxRDAtomic * limits.QPs,
 		MaxMcastGrp: groupLimits.Groups, MaxMcastQPAttach: groupLimits.QPsPerGroup, MaxTotalMcastQPAttach: limits.Attachments,
 	}
 	describeCard(&attr)
@@ -39,8 +40,9 @@ func describeCard(attr *verbs.DeviceAttr) {
 	attr.SysImageGUID, attr.VendorID = attr.NodeGUID, noVendor
 	attr.PageSizeCap = 0xFFFFF000 // from 4 KiB on
 	attr.CapFlags = verbs.DeviceBadPKeyCntr | verbs.DeviceBadQKeyCntr | verbs.DeviceCurrQPStateMod | verbs.DevicePortActiveEvent |
-		verbs.DeviceSysImageGUID | verbs.DeviceSRQResize | verbs.DeviceNNotifyCQ
-	attr.AtomicCap = verbs.AtomicNone
+		verbs.DeviceSysImageGUID | verbs.DeviceSRQResize | verbs.DeviceNNotifyCQ |
+		verbs.DeviceRCRNRNAKGen | verbs.DeviceMemWindow | verbs.DeviceMemWindowType2B
+	attr.AtomicCap = verbs.AtomicHCA
 	attr.CompletionTimestampMask, attr.HCACoreClock = math.MaxUint64, 1e6 // ns
 	attr.MaxCQCount, attr.MaxCQPeriod = math.MaxUint16, math.MaxUint16
 }

@@ -19,7 +19,7 @@ func (s *Session) QueryPort(r verbs.QueryPortRequest) (verbs.PortAttr, error) {
 	drops := card.engine.Counters().Drops
 	attr := verbs.PortAttr{
 		State: verbs.PortDown, MaxMTU: card.largestMTU(), ActiveMTU: card.activeMTU, GIDTableLen: len(card.gids.lines), PKeyTableLen: 1,
-		MaxMsgSize: uint32(card.activeMTU.Bytes()), QKeyViolations: drops[datapath.DropQKey], InterfaceMTU: card.status.mtu,
+		MaxMsgSize: datapath.MaxMessage, QKeyViolations: drops[datapath.DropQKey], InterfaceMTU: card.status.mtu,
 		PhysState: physState(&card.status), LinkLayer: verbs.LinkLayerEthernet, CapFlags: verbs.PortCapIPBasedGIDs, MaxVLNum: 1,
 		PKeyViolations: drops[datapath.DropPKey], InterfaceSpeed: card.status.speed,
 	}

@@ -18,7 +18,7 @@ func (s *Session) ReregMR(r verbs.ReregMRRequest) error {
 		return err
 	}
 	defer s.card.mu.Unlock()
-	m, err := s.mrs.get(r.MR)
+	m, err := s.region(r.MR)
 	if err != nil {
 		return err
 	}
@@ -26,11 +26,14 @@ func (s *Session) ReregMR(r verbs.ReregMRRequest) error {
 	if err != nil {
 		return err
 	}
+	next.entry = next.newEntry(r.MR)
+	if err := s.changeRegion(m, func() { s.entry.SetMR(uint32(r.MR), next.entry) }); err != nil {
+		return err
+	}
 	m.pd.users--
 	next.pd.users++
 	was := *m
 	*m = next
-	s.showMR(r.MR, m)
 	if r.Flags&verbs.ReregChangeTranslation != 0 {
 		s.release(was.own)
 	}

@@ -37,7 +37,7 @@ type Session struct {
 	pds           table[pd]
 	channels      table[compChannel]
 	cqs           table[cq]
-	mrs           table[mr]
+	keys          table[keyed]
 	srqs          table[srq]
 	qps           table[qp]
 	ahs           table[ah]
@@ -64,7 +64,7 @@ func (card *Card) newSession(config SessionConfig, internal bool) (*Session, err
 	}
 	s := &Session{
 		card: card, config: config, internal: internal, stop: make(chan struct{}), done: make(chan struct{}), freed: make(chan struct{}), qpsByDoorbell: map[uint32]*qp{},
-		pds: newTable[pd]("PD", &config, limitPDs), mrs: newTable[mr]("MR", &config, limitMRs), ahs: newTable[ah]("AH", &config, limitAHs),
+		pds: newTable[pd]("PD", &config, limitPDs), keys: newTable[keyed]("MR", &config, limitMRs), ahs: newTable[ah]("AH", &config, limitAHs),
 		channels: newTable[compChannel]("completion channel", &config, limitCompChannels), cqs: newTable[cq]("CQ", &config, limitCQs),
 		qps: newTable[qp]("QP", &config, limitQPs), srqs: newTable[srq]("SRQ", &config, limitSRQs), joins: newTable[joined]("membership", &config, limitMemberships),
 		eventChannels: newTable[eventChannel]("event channel", &config, limitEventChannels), ids: newTable[id]("id", &config, limitIDs),
@@ -202,12 +202,14 @@ func (s *Session) free() error {
 	for _, c := range queues {
 		s.release(c.memory, c.left)
 	}
-	for _, m := range s.mrs.all() {
-		s.release(m.own)
+	for _, k := range s.keys.all() {
+		if k.region != nil {
+			s.release(k.region.own)
+		}
 	}
 	s.release(s.doorbellMemory)
 	for _, give := range []func(){
-		s.pds.close, s.channels.close, s.cqs.close, s.mrs.close, s.srqs.close, s.qps.close, s.ahs.close, s.joins.close,
+		s.pds.close, s.channels.close, s.cqs.close, s.keys.close, s.srqs.close, s.qps.close, s.ahs.close, s.joins.close,
 		s.eventChannels.close, s.ids.close,
 	} {
 		give()

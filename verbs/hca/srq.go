@@ -3,7 +3,6 @@ package hca
 import (
 	"fmt"
 	"slices"
-	"sync/atomic"
 
 	"github.com/roced/roced/datapath"
 	"github.com/roced/roced/datapath/ring"
@@ -12,16 +11,15 @@ import (
 
 // srq is a shared receive queue, with the number of queue pairs that take from it.
 type srq struct {
-	handle  verbs.Handle
-	entry   *datapath.SRQ // the engine's part of it
-	pd      *pd
-	memory  [][]byte // of its queues; the last is the one that the program posts to
-	unused  [][]byte // of queues that were found empty by the last resize: the program may still look
-	maxWR   uint32
-	maxSGE  uint32
-	users   int
-	eventID uint64      // of the program, for its events
-	reached atomic.Bool // its limit was; set by the engine, see events
+	handle verbs.Handle
+	entry  *datapath.SRQ // the engine's part of it
+	pd     *pd
+	memory [][]byte // of its queues; the last is the one that the program posts to
+	unused [][]byte // of queues that were found empty by the last resize: the program may still look
+	maxWR  uint32
+	maxSGE uint32
+	users  int
+	events eventSource
 }
 
 // checkSRQ fills in defaults, and refuses what is beyond the limits.
@@ -45,13 +43,13 @@ func (s *Session) CreateSRQ(r verbs.CreateSRQRequest) (verbs.CreateSRQGrant, err
 		return verbs.CreateSRQGrant{}, err
 	}
 	defer s.commands.Done()
-	q := &srq{eventID: r.EventID}
+	q := &srq{events: eventSource{id: r.EventID, kind: ObjectSRQ}}
 	queue, grant, err := s.makeSharedQueue(r.Attr.MaxWR, r.Attr.MaxSGE)
 	if err != nil {
 		return verbs.CreateSRQGrant{}, err
 	}
 	q.memory, q.maxWR, q.maxSGE = [][]byte{grant.Memory}, grant.Attr.MaxWR, grant.Attr.MaxSGE
-	q.entry = &datapath.SRQ{Queue: queue, NoteLimit: func() { s.events.notice(&q.reached) }}
+	q.entry = &datapath.SRQ{Queue: queue, NoteLimit: func() { s.note(&q.events, notedEvent(verbs.EventSRQLimitReached)) }}
 	if grant.SRQ, err = s.addSRQ(q, r.PD); err != nil {
 		s.release(grant.Memory)
 		return verbs.CreateSRQGrant{}, err
@@ -85,7 +83,7 @@ func (s *Session) addSRQ(q *srq, in verbs.Handle) (handle verbs.Handle, err erro
 	if handle, err = s.srqs.add(q); err != nil {
 		return 0, err
 	}
-	q.handle, q.entry.PD = handle, q.pd.number
+	q.handle, q.events.number, q.entry.PD = handle, uint32(handle), q.pd.number
 	q.pd.users++
 	return handle, nil
 }
@@ -244,7 +242,7 @@ func (s *Session) DestroySRQ(r verbs.DestroySRQRequest) error {
 	}
 	s.srqs.remove(r.SRQ)
 	q.pd.users--
-	s.events.forget(q.eventID)
+	s.events.forget(&q.events)
 	s.release(q.memory...)
 	s.release(q.unused...)
 	return nil

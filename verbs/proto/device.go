@@ -57,6 +57,10 @@ func visitDevice(c *coder, a *verbs.DeviceAttr) {
 	u16(c, "max_cq_period", &a.MaxCQPeriod)
 	u8(c, "atomic_cap", &a.AtomicCap)
 	c.reserved(3)
+	c.whole("max_mw", &a.MaxMW)
+	c.whole("max_qp_rd_atom", &a.MaxQPRDAtom)
+	c.whole("max_qp_init_rd_atom", &a.MaxQPInitRDAtom)
+	c.whole("max_res_rd_atom", &a.MaxResRDAtom)
 }
 
 func visitRTValues(c *coder, v *verbs.RTValues) { u64(c, "raw_clock", &v.RawClock) }

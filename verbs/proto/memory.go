@@ -9,6 +9,8 @@ var (
 	AllocMR   = command(34, "alloc_mr", visitAllocMR, visitMR)
 	DeregMR   = command(35, "dereg_mr", visitDeregMR, none)
 	ReregMR   = command(36, "rereg_mr", visitReregMR, none)
+	AllocMW   = command(37, "alloc_mw", visitAllocMW, visitMW)
+	DeallocMW = command(38, "dealloc_mw", visitDeallocMW, none)
 )
 
 // visitHandle visits the handle that is all a structure has.
@@ -43,3 +45,16 @@ func visitMR(c *coder, g *verbs.MRGrant) {
 }
 
 func visitDeregMR(c *coder, r *verbs.DeregMRRequest) { visitHandle(c, "mr", &r.MR) }
+
+func visitAllocMW(c *coder, r *verbs.AllocMWRequest) {
+	u32(c, "pd", &r.PD)
+	u8(c, "type", &r.Type)
+	c.reserved(3)
+}
+
+func visitMW(c *coder, g *verbs.AllocMWGrant) {
+	u32(c, "mw", &g.MW)
+	u32(c, "rkey", &g.RKey)
+}
+
+func visitDeallocMW(c *coder, r *verbs.DeallocMWRequest) { visitHandle(c, "mw", &r.MW) }

@@ -88,6 +88,8 @@ enum roced_command {
 	ROCED_ALLOC_MR = 34,
 	ROCED_DEREG_MR = 35,
 	ROCED_REREG_MR = 36,
+	ROCED_ALLOC_MW = 37,
+	ROCED_DEALLOC_MW = 38,
 	ROCED_CREATE_CQ = 48,
 	ROCED_DESTROY_CQ = 49,
 	ROCED_RESIZE_CQ = 50,
@@ -380,10 +382,14 @@ struct roced_look_device_grant {
 	uint16_t max_cq_period;
 	uint8_t atomic_cap;
 	uint8_t reserved901[3];
+	int64_t max_mw;
+	int64_t max_qp_rd_atom;
+	int64_t max_qp_init_rd_atom;
+	int64_t max_res_rd_atom;
 	uint8_t state;
 	uint8_t max_mtu;
 	uint8_t active_mtu;
-	uint8_t reserved907[1];
+	uint8_t reserved939[1];
 	uint32_t max_msg_size;
 	uint64_t qkey_violations;
 	int64_t gid_table_length;
@@ -401,12 +407,12 @@ struct roced_look_device_grant {
 	uint8_t sm_sl;
 	uint8_t subnet_timeout;
 	uint8_t init_type_reply;
-	uint8_t reserved973[3];
+	uint8_t reserved1005[3];
 	uint16_t lid;
 	uint16_t sm_lid;
-	uint8_t reserved980[4];
+	uint8_t reserved1012[4];
 	uint32_t gids_count;
-	uint8_t reserved988[4];
+	uint8_t reserved1020[4];
 	struct roced_look_device_entry gids[];
 };
 
@@ -491,6 +497,10 @@ struct roced_query_device_grant {
 	uint16_t max_cq_period;
 	uint8_t atomic_cap;
 	uint8_t reserved637[3];
+	int64_t max_mw;
+	int64_t max_qp_rd_atom;
+	int64_t max_qp_init_rd_atom;
+	int64_t max_res_rd_atom;
 };
 
 struct roced_query_port_request {
@@ -621,6 +631,22 @@ struct roced_rereg_mr_request {
 	uint32_t pd;
 	uint32_t access;
 	uint64_t iova;
+};
+
+struct roced_alloc_mw_request {
+	uint32_t pd;
+	uint8_t type;
+	uint8_t reserved5[3];
+};
+
+struct roced_alloc_mw_grant {
+	uint32_t mw;
+	uint32_t rkey;
+};
+
+struct roced_dealloc_mw_request {
+	uint32_t mw;
+	uint8_t reserved4[4];
 };
 
 struct roced_create_cq_request {

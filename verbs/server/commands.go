@@ -28,6 +28,8 @@ var commands = tableOf(
 	grants(proto.AllocMR, (*hca.Session).AllocMR),
 	does(proto.ReregMR, (*hca.Session).ReregMR),
 	does(proto.DeregMR, (*hca.Session).DeregMR),
+	grants(proto.AllocMW, (*hca.Session).AllocMW),
+	does(proto.DeallocMW, (*hca.Session).DeallocMW),
 	handsOver(proto.CreateCompChannel, (*hca.Session).CreateCompChannel, func(g *verbs.CreateCompChannelGrant) *os.File { return g.Events }),
 	does(proto.DestroyCompChannel, (*hca.Session).DestroyCompChannel),
 	grants(proto.CreateCQ, (*hca.Session).CreateCQ),

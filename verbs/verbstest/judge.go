@@ -122,6 +122,15 @@ func (j judged) DeregMR(r verbs.DeregMRRequest) error {
 	return j.judge("DeregMR", j.Provider.DeregMR(r))
 }
 
+func (j judged) AllocMW(r verbs.AllocMWRequest) (verbs.AllocMWGrant, error) {
+	grant, err := j.Provider.AllocMW(r)
+	return grant, j.judge("AllocMW", err)
+}
+
+func (j judged) DeallocMW(r verbs.DeallocMWRequest) error {
+	return j.judge("DeallocMW", j.Provider.DeallocMW(r))
+}
+
 func (j judged) CreateCompChannel() (verbs.CreateCompChannelGrant, error) {
 	grant, err := j.Provider.CreateCompChannel()
 	return grant, j.judge("CreateCompChannel", err)

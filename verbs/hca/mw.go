@@ -1,0 +1,84 @@
+package hca
+
+import (
+	"fmt"
+
+	"github.com/roced/roced/datapath"
+	"github.com/roced/roced/verbs"
+)
+
+// keyed is what a key names: a memory region or a memory window. Both are in one table, so that no key
+// names two things.
+type keyed struct {
+	region *mr
+	window *mw
+}
+
+// mw is a memory window. The engine knows what it is bound to.
+type mw struct{ pd *pd }
+
+// region finds a memory region.
+func (s *Session) region(handle verbs.Handle) (*mr, error) {
+	k, err := s.keys.get(handle)
+	if err == nil && k.region == nil {
+		err = fmt.Errorf("%w: a memory window, not an MR", verbs.ErrInvalid)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return k.region, nil
+}
+
+// changeRegion makes a change of a region between two bursts, unless windows are bound to it.
+func (s *Session) changeRegion(m *mr, change func()) (err error) {
+	s.card.engine.Do(func() {
+		if windows := m.entry.Windows(); windows > 0 {
+			err = fmt.Errorf("%w: memory windows that are bound to the region: %d; unbind, invalidate or close them first", verbs.ErrBusy, windows)
+			return
+		}
+		change()
+	})
+	return err
+}
+
+// AllocMW implements verbs.Provider. A window counts as a region in the session's limits.
+func (s *Session) AllocMW(r verbs.AllocMWRequest) (grant verbs.AllocMWGrant, err error) {
+	if r.Type != verbs.MWType1 && r.Type != verbs.MWType2 {
+		return grant, fmt.Errorf("%w: memory windows of type %d; there are 1 and 2", verbs.ErrInvalid, r.Type)
+	}
+	if err := s.enter(); err != nil {
+		return grant, err
+	}
+	defer s.card.mu.Unlock()
+	w := &mw{}
+	if w.pd, err = s.pds.get(r.PD); err != nil {
+		return grant, err
+	}
+	if grant.MW, err = s.keys.add(&keyed{window: w}); err != nil {
+		return grant, err
+	}
+	w.pd.users++
+	entry := &datapath.MW{PD: w.pd.number, Type2: r.Type == verbs.MWType2}
+	s.card.engine.Do(func() { s.entry.SetMW(uint32(grant.MW), entry) })
+	grant.RKey = verbs.RKey(datapath.LKeyFor(uint32(grant.MW)))
+	return grant, nil
+}
+
+// DeallocMW implements verbs.Provider. When it returns, no request that uses the window is running.
+func (s *Session) DeallocMW(r verbs.DeallocMWRequest) error {
+	if err := s.enterToFree(); err != nil {
+		return err
+	}
+	defer s.card.mu.Unlock()
+	k, err := s.keys.get(r.MW)
+	switch {
+	case err != nil:
+		return err
+	case k.window == nil:
+		return fmt.Errorf("%w: an MR, not a memory window", verbs.ErrInvalid)
+	}
+	s.card.engine.Do(func() { s.entry.SetMW(uint32(r.MW), nil) })
+	s.keys.remove(r.MW)
+	k.window.pd.users--
+	return nil
+}
