@@ -1,6 +1,7 @@
 package hca
 
 import (
+	"cmp"
 	"slices"
 	"sync/atomic"
 
@@ -42,7 +43,7 @@ func (s *Session) note(from *eventSource, what uint32) {
 	}
 }
 
-// takeNoted empties the list. The source that was noted first comes first.
+// takeNoted empties the list, and gives it in the order of the EventIDs: as the objects were made.
 func (e *events) takeNoted() (list []*eventSource) {
 	for from := e.noted.Swap(nil); from != nil; {
 		next := from.next
@@ -50,7 +51,7 @@ func (e *events) takeNoted() (list []*eventSource) {
 		list = append(list, from)
 		from = next
 	}
-	slices.Reverse(list)
+	slices.SortFunc(list, func(a, b *eventSource) int { return cmp.Compare(a.id, b.id) })
 	return list
 }
 

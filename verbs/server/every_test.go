@@ -12,8 +12,8 @@ import (
 // whole is a client that has one object of each kind.
 type whole struct {
 	*raw
-	pd, mr, channel, cq, srq, qp, ah, membership verbs.Handle
-	mgid                                         verbs.GID
+	pd, mr, mw, channel, cq, srq, qp, ah, membership verbs.Handle
+	mgid                                             verbs.GID
 	wholeIDs
 }
 
@@ -36,8 +36,27 @@ func (d *daemon) whole(t testing.TB) *whole {
 	joined, _ := ask(w.raw, proto.JoinMulticast, &verbs.JoinMulticastRequest{Group: netip.MustParseAddr("239.1.2.3"), Flags: verbs.JoinFullMember})
 	w.qp, w.ah, w.membership, w.mgid = qp.QP, ah.AH, joined.Membership, joined.MGID
 	ask(w.raw, proto.AttachMcast, &verbs.McastRequest{QP: w.qp, MGID: w.mgid})
+	window, _ := ask(w.raw, proto.AllocMW, &verbs.AllocMWRequest{PD: w.pd, Type: verbs.MWType2})
+	w.mw = window.MW
+	w.connect()
 	w.wholeIDs = w.ids(t)
 	return w
+}
+
+// connect makes a queue pair that has a peer.
+func (w *whole) connect() {
+	qp, _ := ask(w.raw, proto.CreateQP, &verbs.CreateQPRequest{
+		PD: w.pd, Type: verbs.QPTypeRC, Cap: verbs.QPCap{MaxSendWR: 16, MaxSendSGE: 1}, SendCQ: w.cq, RecvCQ: w.cq, DoorbellIndex: 2, EventID: 7,
+	})
+	attr := verbs.QPAttr{State: verbs.QPStateInit, Port: 1, PathMTU: verbs.MTU1024, DestQPN: 5, AHAttr: w.aim(w.pd).Attr}
+	ask(w.raw, proto.ModifyQP, &verbs.ModifyQPRequest{
+		QP: qp.QP, Attr: attr, Mask: verbs.QPAttrState | verbs.QPAttrPKeyIndex | verbs.QPAttrPort | verbs.QPAttrAccessFlags,
+	})
+	attr.State = verbs.QPStateRTR
+	ask(w.raw, proto.ModifyQP, &verbs.ModifyQPRequest{
+		QP: qp.QP, Attr: attr, Mask: verbs.QPAttrState | verbs.QPAttrAV | verbs.QPAttrPathMTU | verbs.QPAttrDestQPN | verbs.QPAttrRQPSN |
+			verbs.QPAttrMaxDestRDAtomic | verbs.QPAttrMinRNRTimer,
+	})
 }
 
 func (w *whole) init(qp verbs.Handle) *verbs.ModifyQPRequest {
@@ -75,6 +94,8 @@ func (w *whole) packets() packets {
 	put(p, t, proto.AllocMR, &verbs.AllocMRRequest{PD: w.pd, Length: 4 << 20})
 	put(p, t, proto.ReregMR, &verbs.ReregMRRequest{MR: w.mr, Flags: verbs.ReregChangeAccess})
 	put(p, t, proto.DeregMR, &verbs.DeregMRRequest{MR: w.mr})
+	put(p, t, proto.AllocMW, &verbs.AllocMWRequest{PD: w.pd, Type: verbs.MWType1})
+	put(p, t, proto.DeallocMW, &verbs.DeallocMWRequest{MW: w.mw})
 	put(p, t, proto.CreateCompChannel, none)
 	put(p, t, proto.CreateCQ, &verbs.CreateCQRequest{Entries: 1000, EventID: 4, Channel: w.channel})
 	put(p, t, proto.ResizeCQ, &verbs.ResizeCQRequest{CQ: w.cq, Entries: 1000})
