@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -12,9 +13,12 @@ import (
 	"github.com/roced/roced/hack/interop/job"
 )
 
-// pingpong is roced ping at one end and ibv_ud_pingpong, unmodified, at the other,
-// which look at every byte. Its TCP is IPv4's only: the GID decides what the datagrams are.
+// pingpong is roced ping at one end and ibv_ud_pingpong, ibv_rc_pingpong, ibv_uc_pingpong or
+// ibv_srq_pingpong, unmodified, at the other, which look at every byte. Its TCP is IPv4's only: the GID
+// decides what the messages are.
 type pingpong struct {
+	over   string // rc, uc or srq: a connection; else datagrams
+	mtu    int    // of the connection's path; 0: 1024
 	size   int
 	count  int
 	ipv6   bool
@@ -32,6 +36,18 @@ func pingpongCases() (cases []testCase) {
 			cases = append(cases, testCase{name: strings.Join(name, ", "), run: p.run})
 		}
 	}
+	for _, over := range []string{"rc", "uc", "srq"} {
+		for _, ipv6 := range []bool{false, true} {
+			for _, client := range []bool{true, false} {
+				p := pingpong{over: over, size: 10_000, count: 200, ipv6: ipv6, client: client}
+				cases = append(cases, testCase{name: p.name(), run: p.run})
+			}
+		}
+	}
+	for _, client := range []bool{true, false} {
+		p := pingpong{over: "rc", size: 100_000, count: 50, client: client, mtu: 4096}
+		cases = append(cases, testCase{name: p.name() + ", jumbo", mtu: jumboMTU, run: p.run})
+	}
 	return append(cases,
 		testCase{name: "ping, 61 bytes", run: pingpong{size: 61, count: 50, client: true}.run},
 		testCase{name: "ping, one message of 1 byte", run: pingpong{size: 1, count: 1}.run},
@@ -39,6 +55,18 @@ func pingpongCases() (cases []testCase) {
 		testCase{name: "ping jumbo, 4096 bytes, the server", mtu: jumboMTU, run: pingpong{size: 4096, count: 50}.run},
 	)
 }
+
+// name is that of a case with a connection.
+func (p pingpong) name() string {
+	role := "the server"
+	if !p.client {
+		role = "the client"
+	}
+	return strings.Join([]string{"ping", p.program() + " " + role, family(p.ipv6)}, ", ")
+}
+
+// program is the peer's.
+func (p pingpong) program() string { return "ibv_" + cmp.Or(p.over, "ud") + "_pingpong" }
 
 func (p pingpong) run(ctx context.Context, l *testbed) (detail string, err error) {
 	gid, err := l.peerGID(ctx, p.ipv6)
@@ -49,8 +77,22 @@ func (p pingpong) run(ctx context.Context, l *testbed) (detail string, err error
 	if err != nil {
 		return "", err
 	}
-	theirs := fmt.Sprintf("ibv_ud_pingpong -c -g %d -s %d -n %d", gid, p.size, p.count)
+	theirs := fmt.Sprintf("%s -c -g %d -s %d -n %d", p.program(), gid, p.size, p.count)
 	ours := []any{"--check", "--size", p.size, "--count", p.count}
+	if p.over != "" {
+		mtu := cmp.Or(p.mtu, 1024)
+		theirs += fmt.Sprint(" -m ", mtu)
+		ours = append(ours, "--mtu", mtu)
+	}
+	switch p.over {
+	case "uc":
+		ours = append(ours, "--uc")
+	case "srq":
+		theirs += " -q 1"
+		ours = append(ours, "--srq")
+	case "rc":
+		ours = append(ours, "--rc")
+	}
 	if p.client {
 		ours = append(ours, "--gid-index", own)
 	}

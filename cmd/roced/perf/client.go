@@ -65,7 +65,7 @@ func (c *client) meet() error {
 		return err
 	}
 	err = c.Exchange(func(conn io.ReadWriter) error {
-		peer, err := meet.Introduce(conn, meet.Destination{QPN: c.endpoint.QPN(), GID: source.GID})
+		peer, err := meet.Introduce(conn, meet.Destination{QPN: c.endpoint.QPN(), GID: source.GID}, 1)
 		if err != nil {
 			return err
 		}

@@ -30,7 +30,7 @@ type session struct {
 func (s *server) serve(ctx context.Context, conn net.Conn) (err error) {
 	c := &session{Control: meet.NewControl(ctx, conn, "roced perf"), device: s.device, gidIndex: s.options.GIDIndex, quiet: s.options.quiet, out: s.options.out}
 	defer func() { err = errors.Join(err, c.Close()) }()
-	if err := c.Exchange(func(conn io.ReadWriter) error { return meet.Answer(conn, c.prepare) }); err != nil {
+	if err := c.Exchange(func(conn io.ReadWriter) error { return meet.Answer(conn, 1, c.prepare) }); err != nil {
 		return err
 	}
 	r, err := c.greet()

@@ -2,6 +2,7 @@ package ping
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -11,6 +12,7 @@ import (
 	"github.com/roced/roced/cmd/roced/internal/cli"
 	"github.com/roced/roced/cmd/roced/internal/meet"
 	"github.com/roced/roced/cmd/roced/internal/pingpong"
+	"github.com/roced/roced/verbs"
 	"github.com/spf13/cobra"
 )
 
@@ -25,12 +27,18 @@ type options struct {
 	check        bool
 	sleep        bool
 	byID         bool
+	rc, uc, srq  bool
+	mtu          int
 
 	out, errOut io.Writer
 }
 
-// maxDepth bounds --rx-depth: buffers of the longest message are kept for that many.
-const maxDepth = 16384
+// maxDepth bounds --rx-depth, and maxMessage --size on a connection: buffers of that size are kept for that
+// many.
+const (
+	maxDepth   = 16384
+	maxMessage = 1 << 20
+)
 
 const help = `Without HOST: the server, for one client. With HOST: the client, which sends first.
 
@@ -44,6 +52,9 @@ Datagrams go over the IP version that HOST is reached with, or that the client
 has, unless --gid-index says otherwise. One that is lost ends the exchange:
 ibv_ud_pingpong waits for it forever, roced ping until --timeout. Between two roced ping
 messages carry their number as immediate data, so that none counts twice.
+
+With --rc or --uc, on both sides, the messages go over a connection, as those of ibv_rc_pingpong and
+ibv_uc_pingpong, with up to 1 MiB; of a reliable one none is lost. --srq is ibv_srq_pingpong's.
 
 With --cm, on both sides, they meet by connection ids instead, and TCP is not needed: the server listens
 at a port of rdma_cm's port space UDP, and HOST is an address of its device.`
@@ -87,14 +98,26 @@ func (o *options) addFlags(cmd *cobra.Command) {
 	f.BoolVarP(&o.check, "check", "c", false, "check every byte that comes; both sides need it, as ibv_ud_pingpong's -c")
 	f.BoolVarP(&o.sleep, "sleep", "e", false, "sleep while waiting, else spin")
 	f.BoolVar(&o.byID, "cm", false, "meet by connection ids (rdma_cm), at --port of port space UDP, instead of over TCP")
+	f.BoolVar(&o.rc, "rc", false, "a reliable connection, as ibv_rc_pingpong's, instead of datagrams")
+	f.BoolVar(&o.uc, "uc", false, "an unreliable connection, as ibv_uc_pingpong's")
+	f.BoolVar(&o.srq, "srq", false, "a reliable connection whose receives are an SRQ's, as ibv_srq_pingpong's (with -q 1)")
+	f.IntVarP(&o.mtu, "mtu", "m", 1024, "path MTU of a connection, in `bytes`; both sides need the same")
 	f.Uint8Var(&o.trafficClass, "tclass", 0, "traffic `class` (TOS) of what is sent")
 }
 
 // validate finds mistakes before anything is opened.
 func (o *options) validate() error {
 	switch {
-	case o.size < 0 || o.size > 4096:
-		return fmt.Errorf("--size %d: 0 to 4096 bytes, the largest RDMA MTU", o.size)
+	case o.uc && (o.rc || o.srq):
+		return errors.New("--uc excludes --rc and --srq: a connection is reliable or not")
+	case o.connects() && o.byID:
+		return errors.New("--cm is for datagrams; leave it or --rc and --uc out")
+	case o.connects() && o.pathMTU() == 0:
+		return fmt.Errorf("--mtu %d: 256, 512, 1024, 2048 or 4096 bytes", o.mtu)
+	case o.connects() && (o.size < 0 || o.size > maxMessage):
+		return fmt.Errorf("--size %d: 0 to %d bytes", o.size, maxMessage)
+	case !o.connects() && (o.size < 0 || o.size > 4096):
+		return fmt.Errorf("--size %d: 0 to 4096 bytes, the largest RDMA MTU; more with --rc or --uc", o.size)
 	case o.count < 1 || o.count > pingpong.MaxTrips:
 		return fmt.Errorf("--count %d: 1 to %d messages", o.count, pingpong.MaxTrips)
 	case o.rxDepth < 1 || o.rxDepth > maxDepth:
@@ -103,6 +126,35 @@ func (o *options) validate() error {
 		return fmt.Errorf("--timeout %v: more than 0, at most %v", o.timeout, cli.MaxDuration)
 	}
 	return o.Flags.Check()
+}
+
+// connects says that there is a connection, and not datagrams.
+func (o *options) connects() bool { return o.rc || o.uc || o.srq }
+
+// addresses is how many the two sides tell each other.
+func (o *options) addresses() int {
+	if o.srq {
+		return meet.SRQAddresses
+	}
+	return 1
+}
+
+// service is the connection's.
+func (o *options) service() verbs.QPType {
+	if o.uc {
+		return verbs.QPTypeUC
+	}
+	return verbs.QPTypeRC
+}
+
+// pathMTU is --mtu; 0 if it is none.
+func (o *options) pathMTU() verbs.MTU {
+	for mtu := verbs.MTU256; mtu <= verbs.MTU4096; mtu++ {
+		if mtu.Bytes() == o.mtu {
+			return mtu
+		}
+	}
+	return 0
 }
 
 func (o *options) run(cmd *cobra.Command) error {

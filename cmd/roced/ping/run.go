@@ -21,8 +21,9 @@ type meeting struct {
 	device    *card.Device
 	namespace string
 	options   *options
-	endpoint  *card.Endpoint
-	local     netip.Addr // of the TCP connection
+	endpoint  *card.Endpoint // of datagrams
+	stream    *card.Stream   // or of a connection
+	local     netip.Addr     // of the TCP connection
 	source    verbs.GIDEntry
 	peer      meet.Destination
 	before    []card.Counter
@@ -30,8 +31,10 @@ type meeting struct {
 
 // run meets the peer, exchanges messages, and prints how long that took.
 func run(ctx context.Context, d *card.Device, namespace string, o *options) (err error) {
-	if err := d.CheckSize(o.size); err != nil {
-		return err
+	if !o.connects() {
+		if err := d.CheckSize(o.size); err != nil {
+			return err
+		}
 	}
 	r := &meeting{device: d, namespace: namespace, options: o}
 	defer func() { err = errors.Join(err, r.Close()) }()
@@ -64,10 +67,13 @@ func (r *meeting) meet(ctx context.Context) (err error) {
 
 // Close closes the endpoint, if there is one yet.
 func (r *meeting) Close() error {
-	if r.endpoint == nil {
-		return nil
+	switch {
+	case r.endpoint != nil:
+		return r.endpoint.Close()
+	case r.stream != nil:
+		return r.stream.Close()
 	}
-	return r.endpoint.Close()
+	return nil
 }
 
 func (r *meeting) connect(ctx context.Context) (net.Conn, error) {
@@ -87,7 +93,7 @@ func (r *meeting) connect(ctx context.Context) (net.Conn, error) {
 
 func (r *meeting) exchange(ctx context.Context, conn io.ReadWriter) (err error) {
 	if r.options.Host == "" {
-		return meet.Answer(conn, func(peer meet.Destination) (meet.Destination, error) {
+		return meet.Answer(conn, r.options.addresses(), func(peer meet.Destination) (meet.Destination, error) {
 			if err := r.listen(peer.GID); err != nil {
 				return meet.Destination{}, err
 			}
@@ -97,7 +103,7 @@ func (r *meeting) exchange(ctx context.Context, conn io.ReadWriter) (err error) 
 	if err := r.listen(verbs.GID{}); err != nil {
 		return err
 	}
-	peer, err := meet.Introduce(conn, r.own())
+	peer, err := meet.Introduce(conn, r.own(), r.options.addresses())
 	if err != nil {
 		return err
 	}
@@ -110,6 +116,12 @@ func (r *meeting) listen(peer verbs.GID) (err error) {
 	if r.source, err = r.device.ChooseGID(o.GIDIndex, r.local, peer); err != nil {
 		return err
 	}
+	if o.connects() {
+		r.stream, err = card.OpenStream(r.device, r.source, card.StreamOptions{
+			Type: o.service(), Size: o.size, RecvDepth: o.rxDepth, Shared: o.srq, MTU: o.pathMTU(), TrafficClass: o.trafficClass, Spin: !o.sleep,
+		})
+		return err
+	}
 	r.endpoint, err = card.Listen(r.device, ud.Options{
 		QKey: card.TestQKey, RecvDepth: o.rxDepth, Source: r.source.GID.Addr(), TrafficClass: o.trafficClass, Spin: !o.sleep,
 	})
@@ -117,12 +129,26 @@ func (r *meeting) listen(peer verbs.GID) (err error) {
 }
 
 func (r *meeting) own() meet.Destination {
+	if r.stream != nil {
+		return meet.Destination{QPN: r.stream.QPN(), PSN: r.stream.PSN(), GID: r.source.GID}
+	}
 	return meet.Destination{QPN: r.endpoint.QPN(), GID: r.source.GID}
 }
 
 func (r *meeting) aim(ctx context.Context, peer meet.Destination) error {
 	r.peer = peer
+	if r.stream != nil {
+		return r.stream.Connect(peer.QPN, peer.PSN, peer.GID)
+	}
 	return r.endpoint.Aim(ctx, peer.Addr())
+}
+
+// via is what the messages go through.
+func (r *meeting) via() pingpong.Endpoint {
+	if r.stream != nil {
+		return r.stream
+	}
+	return r.endpoint
 }
 
 // play exchanges the messages and prints the result, also if not all messages went.
@@ -133,7 +159,7 @@ func (r *meeting) play(ctx context.Context) error {
 	}
 	payload := pingpong.Payload(o.size)
 	p := &pingpong.Exchange{
-		Endpoint: r.endpoint, To: r.peer.Addr(), Data: payload, Peer: r.peer.QPN, Begins: o.Host != "", Numbers: o.Host != "",
+		Endpoint: r.via(), To: r.peer.Addr(), Data: payload, Peer: r.peer.QPN, Begins: o.Host != "", Numbers: o.Host != "",
 		Size: o.size, Count: o.count, Timeout: o.timeout, Sleep: o.sleep,
 	}
 	if o.check {

@@ -10,12 +10,17 @@ import (
 // DoneMessage is the client's last word, with its NUL.
 const DoneMessage = "done\x00"
 
-// Introduce is the client's half of the exchange: it speaks first.
-func Introduce(conn io.ReadWriter, own Destination) (peer Destination, err error) {
-	if _, err := conn.Write(own.Message()); err != nil {
-		return peer, fmt.Errorf("send own address: %w", err)
+// SRQAddresses is how many addresses ibv_srq_pingpong sends, and waits for, whatever the number of its
+// queue pairs (-q). The others send one.
+const SRQAddresses = 256
+
+// Introduce is the client's half of the exchange: it speaks first. It sends so many addresses, of which
+// the first counts, and the peer as many.
+func Introduce(conn io.ReadWriter, own Destination, addresses int) (peer Destination, err error) {
+	if err := sendDestinations(conn, own, addresses); err != nil {
+		return peer, err
 	}
-	if peer, err = readDestination(conn); err != nil {
+	if peer, err = readDestinations(conn, addresses); err != nil {
 		return peer, err
 	}
 	if _, err := io.WriteString(conn, DoneMessage); err != nil {
@@ -26,8 +31,8 @@ func Introduce(conn io.ReadWriter, own Destination) (peer Destination, err error
 
 // Answer is the server's half. It calls prepare with the client's address; prepare returns this
 // side's when the queue pair is ready.
-func Answer(conn io.ReadWriter, prepare func(peer Destination) (own Destination, err error)) error {
-	peer, err := readDestination(conn)
+func Answer(conn io.ReadWriter, addresses int, prepare func(peer Destination) (own Destination, err error)) error {
+	peer, err := readDestinations(conn, addresses)
 	if err != nil {
 		return err
 	}
@@ -35,8 +40,8 @@ func Answer(conn io.ReadWriter, prepare func(peer Destination) (own Destination,
 	if err != nil {
 		return err
 	}
-	if _, err := conn.Write(own.Message()); err != nil {
-		return fmt.Errorf("send own address: %w", err)
+	if err := sendDestinations(conn, own, addresses); err != nil {
+		return err
 	}
 	var done [len(DoneMessage)]byte
 	if _, err := io.ReadFull(conn, done[:]); err != nil {
@@ -48,12 +53,25 @@ func Answer(conn io.ReadWriter, prepare func(peer Destination) (own Destination,
 	return nil
 }
 
-func readDestination(conn io.Reader) (Destination, error) {
-	var message [destinationLen]byte
-	if _, err := io.ReadFull(conn, message[:]); err != nil {
+// sendDestinations sends the own address, and none behind it.
+func sendDestinations(conn io.Writer, own Destination, addresses int) error {
+	message := own.Message()
+	for range addresses - 1 {
+		message = append(message, Destination{}.Message()...)
+	}
+	if _, err := conn.Write(message); err != nil {
+		return fmt.Errorf("send own address: %w", err)
+	}
+	return nil
+}
+
+// readDestinations reads as many addresses, of which the first is the peer's.
+func readDestinations(conn io.Reader, addresses int) (Destination, error) {
+	messages := make([]byte, addresses*destinationLen)
+	if _, err := io.ReadFull(conn, messages); err != nil {
 		return Destination{}, fmt.Errorf("read the peer's address: %w", err)
 	}
-	d, err := parseDestination(message[:])
+	d, err := parseDestination(messages[:destinationLen])
 	if err == nil {
 		err = d.Check()
 	}

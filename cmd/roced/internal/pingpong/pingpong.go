@@ -23,7 +23,7 @@ import (
 // immediate data, which ibv_ud_pingpong ignores, and stops numbering if the answer has none. The
 // server numbers its answers if the client's messages are numbered.
 type Exchange struct {
-	Endpoint *card.Endpoint
+	Endpoint Endpoint
 	To       ud.Addr       // where messages go
 	Data     []byte        // that they carry, at least Size bytes
 	Begins   bool          // this side sends first: the client
@@ -41,6 +41,14 @@ type Exchange struct {
 	last           time.Time       // that something was sent or came
 	Trips          []time.Duration // from each send to the message after it
 	out, in        [1]ud.Message
+}
+
+// Endpoint is what sends and receives: a card.Endpoint, or a card.Stream.
+type Endpoint interface {
+	SendAll(ctx context.Context, messages []ud.Message) error
+	Receive(ctx context.Context, sleep bool, messages []ud.Message) (int, error)
+	Arrived(messages []ud.Message) (int, error)
+	Finish(ctx context.Context) error
 }
 
 // ErrNothingCame means that no message came in time: this side's or the peer's was lost.
