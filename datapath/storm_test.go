@@ -166,12 +166,12 @@ func TestStorm(t *testing.T) {
 		}
 	}
 	for name, i := range map[string]link.Impairment{
-		"nothing": {}, "loss": {Loss: 0.02}, "duplication": {Duplication: 0.2}, "reordering": {Jitter: 100 * time.Microsecond},
-		"all": {Loss: 0.01, Duplication: 0.02, Jitter: 50 * time.Microsecond},
+		"nothing": {}, "loss": {Loss: 0.02}, "duplication": {Duplication: 0.2}, "reordering": {Jitter: 20 * time.Microsecond},
+		"all": {Loss: 0.01, Duplication: 0.02, Jitter: 10 * time.Microsecond},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Logf("seed %d", seed)
-			p := connect(t, wire.ServiceRC, seed, func(c *Connection) { c.MinRNRTimer = 1 })
+			p := connect(t, wire.ServiceRC, seed, func(c *Connection) { c.Timeout = 11 })
 			a, b := newStormEnd(t, seed, p.a, p.b), newStormEnd(t, seed, p.b, p.a)
 			p.network.Impair(i)
 			for a.done < messages || b.done < messages {
