@@ -49,13 +49,22 @@ const (
 // a REP, in bytes.
 const MaxCMPrivateData = 196
 
-// ConnParam is what a side of a connection tells the other (rdma_conn_param). The queue pair's number
-// and Q_Key are those that datagrams are to be sent to.
+// ConnParam is what a side of a connection tells the other (rdma_conn_param). Datagrams have private data,
+// QPN and QKey: what they are to be sent to.
 type ConnParam struct {
-	// PrivateData is the program's: at most 180 bytes with Connect and 136 with Accept, in the UDP port space.
+	// PrivateData is the program's: at most 56 bytes with Connect and 196 with Accept; in the UDP port space
+	// 180 and 136.
 	PrivateData []byte
 	QPN         wire.QPN
 	QKey        wire.QKey // 0: the port space's, UDPQKey
+
+	// ResponderResources is how many READs and atomics of the peer's the side serves at once, InitiatorDepth
+	// how many of its own it has outstanding. In an event both are seen from the side that gets it.
+	ResponderResources, InitiatorDepth uint8
+	FlowControl                        bool
+	RetryCount                         uint8 // 0 to 7, of both sides; Connect says it
+	RNRRetryCount                      uint8 // 0 to 7, where 7 is for ever: of the peer, for requests to this side
+	SRQ                                bool  // the side receives by a shared receive queue
 }
 
 // CMEvent is an event of an id, as a card reports it (rdma_cm_event).

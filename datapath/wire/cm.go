@@ -96,6 +96,7 @@ const (
 	RejectServiceID       RejectReason = 8 // nobody listens
 	RejectTransport       RejectReason = 9
 	RejectStaleConnection RejectReason = 10
+	RejectPrimaryGID      RejectReason = 12 // the path is not the one that the request came by
 	RejectConsumer        RejectReason = 28
 	RejectClassVersion    RejectReason = 31
 )

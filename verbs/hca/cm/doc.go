@@ -2,15 +2,20 @@
 // and receives (IBA chapter 12).
 //
 //	        Receive(now, Datagram) ──►┌─────────┐──► NextDatagram    to send
-//	Ask, Listen, Request.Reply … ────►│ Manager │──► NextEvent       for the owners of inquiries and listeners
+//	Ask, Connect, Listen, Accept … ──►│ Manager │──► NextEvent       for the owners of inquiries, listeners, connections
 //	        Expire(now) ─────────────►└─────────┘──► Deadline        when Expire is due
 //
 // It knows no socket, no queue pair and no clock: time is given. It has no lock and no goroutine; all
-// of it, with its inquiries, listeners and requests, is used under one lock of its owner.
+// of it, with its inquiries, listeners, requests and connections, is used under one lock of its owner.
 //
 // Datagram services are here whole (SIDR, IBA 12.11), active (inquiry.go) and passive (listener.go,
 // request.go). A request and its retries give one Request; once that has a reply, retries get the
 // reply again.
+//
+// Connections are here whole too (IBA 12.9), active (connect.go) and passive (accept.go), with their
+// rejections (reject.go) and ends (disconnect.go). What is sent is what the kernel's rdma_cm sends, byte for
+// byte. A repeated message is answered from the connection's state, and while a program decides, by a MRA.
+// There are no alternate paths (LAP), and no other transport than RC.
 //
 // Strangers cannot make it grow. A listener holds as many requests as its backlog, of one sender a
 // quarter of that or 8; others are dropped, not refused, so that an honest sender's retry finds room
@@ -20,9 +25,10 @@
 // is refused without an owner costs no state; answers of this kind are limited to so many a second, as
 // the kernel limits ICMP.
 //
-// Connections are refused as yet: a REQ gets a REJ, as if nobody listened (refuse.go). Their state
-// machines belong beside the inquiry's, found by communication id in Manager.message; their listeners
-// are the ones that are here. An answer is never answered, whatever it says, so that two managers
-// cannot keep each other busy. The exception that the specification makes, a REJ for a REP of an unknown
-// communication, ends there, since a REJ is not answered.
+// A connection without an owner, which has ended or ends in the owner's name, is bounded in number and time
+// in the same way.
+//
+// An answer is never answered, whatever it says, so that two managers cannot keep each other busy. The
+// exception that the specification makes, a REJ for a REP of an unknown communication, ends there, since a
+// REJ is not answered.
 package cm

@@ -1,10 +1,19 @@
 package cm
 
-// Event is what happened to an inquiry or a listener.
+import (
+	"github.com/roced/roced/datapath/wire"
+	"github.com/roced/roced/verbs"
+)
+
+// Event is what happened to an inquiry, a listener or a connection.
 type Event struct {
 	Kind   EventKind
-	Owner  any    // of the inquiry or listener
-	Answer Answer // of EventReply
+	Owner  any               // of the inquiry, listener or connection
+	Answer Answer            // of EventReply
+	Peer   verbs.ConnParam   // of EventResponse: as Connection.Peer
+	Reason wire.RejectReason // of EventRejected
+	// PrivateData is that of EventEstablished and EventRejected.
+	PrivateData []byte
 }
 
 // EventKind is the kind of an Event.
@@ -12,10 +21,21 @@ type EventKind uint8
 
 // The kinds.
 const (
-	// EventRequest: a request waits at the listener; Next takes it. Each request has one event.
+	// EventRequest: a request waits at the listener; Next or NextConnection takes it. Each request has one
+	// event, and is gone by then if its sender has withdrawn it.
 	EventRequest EventKind = iota
 	// EventReply: the inquiry has ended with this answer, which may be a refusal.
 	EventReply
-	// EventTimeout: the inquiry has ended without an answer.
+	// EventTimeout: the inquiry, or the making of the connection, has ended without an answer.
 	EventTimeout
+	// EventResponse: the peer accepts the connection; Confirm or Reject follows.
+	EventResponse
+	// EventEstablished: the peer knows that the connection is there. Told to the side that was asked.
+	EventEstablished
+	// EventRejected: the peer does not want the connection, which has ended.
+	EventRejected
+	// EventDisconnected: the connection has ended, or the peer wants to end it; Disconnect agrees to that.
+	EventDisconnected
+	// EventTimewaitExit: no packet of the connection is on its way any more; its queue pair can have another.
+	EventTimewaitExit
 )

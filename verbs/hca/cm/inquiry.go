@@ -1,7 +1,6 @@
 package cm
 
 import (
-	"container/heap"
 	"fmt"
 	"net/netip"
 	"time"
@@ -42,19 +41,18 @@ type Inquiry struct {
 	tid     uint64
 	message wire.SIDRReq
 	retries int // that are left
-	at      time.Time
-	place   int // in the heap of timers; below 0 when the inquiry has ended
+	timer   timer
 }
 
 // Ask sends a request, and repeats it until it is answered. It ends with one event, EventReply or
 // EventTimeout, or by Cancel. verbs.ErrInvalid for too much private data, or addresses of two IP versions.
 func (m *Manager) Ask(now time.Time, c AskConfig) (*Inquiry, error) {
 	c.Source, c.Dest = unmap(c.Source), unmap(c.Dest)
-	switch {
-	case len(c.PrivateData) > RequestData:
+	if len(c.PrivateData) > RequestData {
 		return nil, fmt.Errorf("%w: %d bytes of private data; a request has room for %d", verbs.ErrInvalid, len(c.PrivateData), RequestData)
-	case !c.Source.IsValid() || c.Source.Addr().Is4() != c.Dest.Addr().Is4() || !c.Dest.IsValid():
-		return nil, fmt.Errorf("%w: a request from %v to %v, which are not of one IP version", verbs.ErrInvalid, c.Source, c.Dest)
+	}
+	if err := oneVersion(c.Source, c.Dest); err != nil {
+		return nil, err
 	}
 	q := &Inquiry{manager: m, config: c, tid: m.random(), retries: c.retries()}
 	q.message = wire.SIDRReq{RequestID: m.newRequestID(), PKey: wire.PKeyDefault, ServiceID: c.Service}
@@ -63,10 +61,18 @@ func (m *Manager) Ask(now time.Time, c AskConfig) (*Inquiry, error) {
 	copy(q.message.PrivateData[wire.CMAddressLen:], c.PrivateData)
 	q.config.PrivateData = nil // it is the caller's
 	m.inquiries[q.message.RequestID] = q
-	q.at = now.Add(q.timeout())
-	heap.Push(&m.timers, q)
+	q.timer.expire = q.expire
+	m.timers.set(&q.timer, now.Add(q.timeout()))
 	q.send()
 	return q, nil
+}
+
+// oneVersion refuses addresses that no request can have.
+func oneVersion(source, dest netip.AddrPort) error {
+	if !source.IsValid() || source.Addr().Is4() != dest.Addr().Is4() || !dest.IsValid() {
+		return fmt.Errorf("%w: a request from %v to %v, which are not of one IP version", verbs.ErrInvalid, source, dest)
+	}
+	return nil
 }
 
 // unmap makes an IPv4-mapped address one of IPv4.
@@ -103,8 +109,8 @@ func (q *Inquiry) send() {
 // Cancel ends the inquiry without an event, but for one that NextEvent will give because it was there
 // already. Nothing happens if it has ended.
 func (q *Inquiry) Cancel() {
-	if q.place >= 0 {
-		heap.Remove(&q.manager.timers, q.place)
+	q.manager.timers.stop(&q.timer)
+	if q.manager.inquiries[q.message.RequestID] == q {
 		delete(q.manager.inquiries, q.message.RequestID)
 	}
 }
@@ -123,8 +129,7 @@ func (q *Inquiry) expire(now time.Time) {
 		return
 	}
 	q.retries--
-	q.at = now.Add(q.timeout())
-	heap.Fix(&q.manager.timers, q.place)
+	q.manager.timers.set(&q.timer, now.Add(q.timeout()))
 	q.manager.counters[Retries]++
 	q.send()
 }
@@ -139,43 +144,4 @@ func (m *Manager) reply(path Path, mad wire.MAD) {
 	}
 	m.counters[Replies]++
 	q.end(Event{Kind: EventReply, Answer: Answer{Status: rep.Status, QPN: rep.QPN, QKey: rep.QKey, PrivateData: rep.PrivateData[:]}})
-}
-
-// timers are the inquiries by the end of their tries: a heap.
-type timers []*Inquiry
-
-func (t timers) first() (at time.Time, some bool) {
-	if len(t) == 0 {
-		return at, false
-	}
-	return t[0].at, true
-}
-
-// due is an inquiry whose time has come; nil if there is none.
-func (t timers) due(now time.Time) *Inquiry {
-	if at, some := t.first(); some && !at.After(now) {
-		return t[0]
-	}
-	return nil
-}
-
-// Len, Less, Swap, Push and Pop implement heap.Interface.
-func (t timers) Len() int           { return len(t) }
-func (t timers) Less(i, j int) bool { return t[i].at.Before(t[j].at) }
-func (t timers) Swap(i, j int) {
-	t[i], t[j] = t[j], t[i]
-	t[i].place, t[j].place = i, j
-}
-
-func (t *timers) Push(q any) {
-	*t = append(*t, q.(*Inquiry))
-	(*t)[len(*t)-1].place = len(*t) - 1
-}
-
-func (t *timers) Pop() any {
-	last := len(*t) - 1
-	q := (*t)[last]
-	(*t)[last] = nil
-	*t, q.place = (*t)[:last], -1
-	return q
 }

@@ -19,7 +19,8 @@ const MaxBacklog = 1024
 
 // ListenConfig says which requests a listener takes.
 type ListenConfig struct {
-	Service wire.ServiceID
+	Service     wire.ServiceID
+	Connections bool // it takes requests for connections, not for queue pairs of datagrams
 	// Address is the one that a request must ask for. The zero Addr takes any; 0.0.0.0 takes any of
 	// IPv4, and :: any of IPv6.
 	Address netip.Addr
@@ -33,9 +34,23 @@ type ListenConfig struct {
 type Listener struct {
 	manager *Manager
 	config  ListenConfig
-	waiting queue[*Request]
+	waiting queue[caller]
 	senders map[wire.GID]int // requests of each that wait
 }
+
+// caller is what waits at a listener: a *Request, or a *Connection.
+type caller interface {
+	sender() wire.GID
+	turnAway(now time.Time) // the listener closes
+}
+
+// listenerKey is what requests and their listeners have in common.
+type listenerKey struct {
+	service     wire.ServiceID
+	connections bool
+}
+
+func (c *ListenConfig) key() listenerKey { return listenerKey{c.Service, c.Connections} }
 
 // Listen begins to take requests. verbs.ErrBusy if there is a listener of this service and address.
 // Where several listen, a request goes to the one with its address before one that takes any.
@@ -44,38 +59,68 @@ func (m *Manager) Listen(c ListenConfig) (*Listener, error) {
 		c.Backlog = MaxBacklog
 	}
 	c.Address = c.Address.Unmap().WithZone("") // as requests have it
-	all := m.listeners[c.Service]
+	all := m.listeners[c.key()]
 	if slices.ContainsFunc(all, func(l *Listener) bool { return l.config.Address == c.Address }) {
 		return nil, fmt.Errorf("%w: there is a listener for service %v on this address", verbs.ErrBusy, c.Service)
 	}
 	l := &Listener{manager: m, config: c, senders: map[wire.GID]int{}}
-	m.listeners[c.Service] = append(all, l)
+	m.listeners[c.key()] = append(all, l)
 	return l, nil
 }
 
 // Close ends the listener. Requests that wait are refused; those that Next gave stay as they are.
 // Closing again does nothing.
 func (l *Listener) Close(now time.Time) {
-	m := l.manager
-	all := slices.DeleteFunc(m.listeners[l.config.Service], func(other *Listener) bool { return other == l })
-	if m.listeners[l.config.Service] = all; len(all) == 0 {
-		delete(m.listeners, l.config.Service)
+	listeners, key := l.manager.listeners, l.config.key()
+	all := slices.DeleteFunc(listeners[key], func(other *Listener) bool { return other == l })
+	if listeners[key] = all; len(all) == 0 {
+		delete(listeners, key)
 	}
-	for r := l.Next(); r != nil; r = l.Next() {
-		_ = r.Reply(now, Answer{Status: wire.SIDRReject}) // the first reply, and a short one
+	for r := l.next(); r != nil; r = l.next() {
+		r.turnAway(now)
 	}
 }
 
-// Next takes the request that has waited for longest; nil if none does.
+// Next takes the request for datagrams that has waited for longest; nil if none does.
 func (l *Listener) Next() *Request {
+	r, _ := l.next().(*Request)
+	return r
+}
+
+// NextConnection takes the request for a connection that has waited for longest; nil if none does.
+func (l *Listener) NextConnection() *Connection {
+	c, _ := l.next().(*Connection)
+	return c
+}
+
+// next takes what has waited for longest; nil if nothing does.
+func (l *Listener) next() caller {
 	r, some := l.waiting.pop()
-	if !some {
-		return nil
-	}
-	if l.senders[r.Path.Remote]--; l.senders[r.Path.Remote] == 0 {
-		delete(l.senders, r.Path.Remote)
+	if some {
+		l.release(r)
 	}
 	return r
+}
+
+// add has a request wait, and tells the owner.
+func (l *Listener) add(r caller) {
+	l.waiting.push(r)
+	l.senders[r.sender()]++
+	l.manager.tell(Event{Kind: EventRequest, Owner: l.config.Owner})
+}
+
+// withdraw ends the wait of a request whose sender does not want it any more.
+func (l *Listener) withdraw(r caller) {
+	if l.waiting.remove(func(other caller) bool { return other == r }) {
+		l.release(r)
+	}
+}
+
+// release gives back the share that a request had of the backlog.
+func (l *Listener) release(r caller) {
+	if l.senders[r.sender()]--; l.senders[r.sender()] == 0 {
+		delete(l.senders, r.sender())
+	}
 }
 
 // hasRoom says whether a request of a sender may wait.
@@ -97,9 +142,9 @@ func (l *Listener) takes(dest netip.Addr) (rank int) {
 }
 
 // listenerFor finds the listener for a request; nil if none takes it.
-func (m *Manager) listenerFor(service wire.ServiceID, dest netip.Addr) (found *Listener) {
+func (m *Manager) listenerFor(key listenerKey, dest netip.Addr) (found *Listener) {
 	best := 0
-	for _, l := range m.listeners[service] {
+	for _, l := range m.listeners[key] {
 		if rank := l.takes(dest); rank > best {
 			found, best = l, rank
 		}

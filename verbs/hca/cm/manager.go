@@ -1,6 +1,7 @@
 package cm
 
 import (
+	"slices"
 	"time"
 
 	"github.com/roced/roced/datapath/wire"
@@ -8,23 +9,25 @@ import (
 
 // Manager is the connection manager of one port. See the package's documentation for how it is used.
 type Manager struct {
-	random    func() uint64
-	inquiries map[uint32]*Inquiry // by request id
-	timers    timers
-	listeners map[wire.ServiceID][]*Listener
-	requests  map[requestKey]*Request
-	kept      queue[*Request] // of requests: those that have a reply, in the order in which they are forgotten
-	refusals  bucket
-	out       queue[Datagram]
-	events    queue[Event]
-	counters  Counters
+	random      func() uint64
+	inquiries   map[uint32]*Inquiry // by request id
+	connections connections
+	timers      timers
+	listeners   map[listenerKey][]*Listener
+	requests    map[requestKey]*Request
+	kept        queue[*Request] // of requests: those that have a reply, in the order in which they are forgotten
+	refusals    bucket
+	out         queue[Datagram]
+	events      queue[Event]
+	counters    Counters
 }
 
 // New makes a manager. The numbers from random become the ids in its requests: who cannot see them
 // should not be able to guess them.
 func New(random func() uint64) *Manager {
 	return &Manager{
-		random: random, inquiries: map[uint32]*Inquiry{}, listeners: map[wire.ServiceID][]*Listener{}, requests: map[requestKey]*Request{},
+		random: random, inquiries: map[uint32]*Inquiry{}, connections: newConnections(),
+		listeners: map[listenerKey][]*Listener{}, requests: map[requestKey]*Request{},
 	}
 }
 
@@ -49,8 +52,8 @@ func (m *Manager) Deadline() (at time.Time, ok bool) {
 // Expire does what is due: it repeats what was not answered in time, or ends it, and forgets old
 // requests.
 func (m *Manager) Expire(now time.Time) {
-	for q := m.timers.due(now); q != nil; q = m.timers.due(now) {
-		q.expire(now)
+	for t := m.timers.due(now); t != nil; t = m.timers.due(now) {
+		t.expire(now)
 	}
 	for oldest, some := m.kept.first(); some && !oldest.forget.After(now); oldest, some = m.kept.first() {
 		m.forgetOldest()
@@ -86,6 +89,15 @@ func (q *queue[T]) first() (item T, some bool) {
 		return item, false
 	}
 	return q.items[0], true
+}
+
+// remove takes the first item that is the one, wherever it is; false if none is.
+func (q *queue[T]) remove(is func(T) bool) bool {
+	at := slices.IndexFunc(q.items, is)
+	if at >= 0 {
+		q.items = slices.Delete(q.items, at, at+1)
+	}
+	return at >= 0
 }
 
 func (q *queue[T]) pop() (item T, some bool) {

@@ -37,14 +37,22 @@ func (m *Manager) message(now time.Time, path Path, mad wire.MAD) {
 	case wire.AttributeSIDRRep:
 		m.reply(path, mad)
 	case wire.AttributeREQ:
-		m.refuseREQ(now, path, mad, wire.RejectServiceID)
+		m.connectionRequest(now, path, mad)
+	case wire.AttributeMRA:
+		m.postponed(now, path, mad)
+	case wire.AttributeREJ:
+		m.rejected(now, path, mad)
 	case wire.AttributeREP:
-		m.refuseREP(now, path, mad)
+		m.accepted(now, path, mad)
+	case wire.AttributeRTU:
+		m.ready(path, mad)
 	case wire.AttributeDREQ:
-		m.confirmDREQ(now, path, mad)
+		m.ended(now, path, mad)
+	case wire.AttributeDREP:
+		m.agreed(now, path, mad)
 	case wire.AttributeLAP:
 		m.refuseLAP(now, path, mad)
-	case wire.AttributeMRA, wire.AttributeREJ, wire.AttributeRTU, wire.AttributeDREP, wire.AttributeAPR:
+	case wire.AttributeAPR:
 		m.counters[Stray]++
 	default:
 		m.counters[Unknown]++

@@ -48,6 +48,15 @@ func (m *Manager) rejectREQ(now time.Time, path Path, mad wire.MAD, reason wire.
 	m.refuse(now, path, func(answer wire.MAD) { answer.PutREJ(mad.Header().TransactionID, &rej) })
 }
 
+// rejectStale refuses a REQ or a REP of a queue pair whose connection is here still.
+func (m *Manager) rejectStale(now time.Time, path Path, mad wire.MAD, rejected wire.Answered) {
+	rej := wire.REJ{CommIDs: wire.CommIDs{Remote: mad.CommIDs().Local}, Rejected: rejected, Reason: wire.RejectStaleConnection}
+	if rejected == wire.AnsweredREP {
+		rej.CommIDs = swapped(mad)
+	}
+	m.refuse(now, path, func(answer wire.MAD) { answer.PutREJ(mad.Header().TransactionID, &rej) })
+}
+
 // refuseREP tells a peer that nobody here has asked for the connection that it accepts (IBA 12.9.8).
 func (m *Manager) refuseREP(now time.Time, path Path, mad wire.MAD) {
 	m.counters[Stray]++
@@ -61,13 +70,6 @@ func (m *Manager) confirmDREQ(now time.Time, path Path, mad wire.MAD) {
 	m.counters[DisconnectsConfirmed]++
 	drep := wire.DREP{CommIDs: swapped(mad)}
 	m.refuse(now, path, func(answer wire.MAD) { answer.PutDREP(mad.Header().TransactionID, &drep) })
-}
-
-// refuseLAP refuses an alternate path to a connection that is not there.
-func (m *Manager) refuseLAP(now time.Time, path Path, mad wire.MAD) {
-	m.counters[PathsRefused]++
-	apr := wire.APR{CommIDs: swapped(mad), Status: wire.APRCommID}
-	m.refuse(now, path, func(answer wire.MAD) { answer.PutAPR(mad.Header().TransactionID, &apr) })
 }
 
 func swapped(mad wire.MAD) wire.CommIDs {

@@ -43,12 +43,12 @@ type Answer struct {
 func (m *Manager) request(now time.Time, path Path, mad wire.MAD) {
 	asked := mad.SIDRReq()
 	key := requestKey{path.Remote, asked.RequestID, mad.Header().TransactionID}
-	source, dest, ok := addresses(path, &asked)
+	source, dest, ok := addresses(path, asked.ServiceID, asked.PrivateData[:])
 	switch known := m.requests[key]; {
 	case known != nil:
 		m.counters[Duplicates]++
 		known.sendReply()
-	case len(m.listeners[asked.ServiceID]) == 0:
+	case len(m.listeners[listenerKey{service: asked.ServiceID}]) == 0:
 		m.counters[NoListener]++
 		m.refuseSIDR(now, path, mad, wire.SIDRNotSupported)
 	case !ok:
@@ -62,16 +62,17 @@ func (m *Manager) request(now time.Time, path Path, mad wire.MAD) {
 	}
 }
 
-// addresses reads the address header; not ok if it cannot be read, or is not true.
-func addresses(path Path, asked *wire.SIDRReq) (source, dest netip.AddrPort, ok bool) {
-	a, ok := wire.CMAddressOf(asked.PrivateData[:])
-	source, dest = unmap(a.Source), unmap(netip.AddrPortFrom(a.Destination, asked.ServiceID.Port()))
+// addresses reads the address header in a request's private data; not ok if it cannot be read, or is not
+// true.
+func addresses(path Path, service wire.ServiceID, privateData []byte) (source, dest netip.AddrPort, ok bool) {
+	a, ok := wire.CMAddressOf(privateData)
+	source, dest = unmap(a.Source), unmap(netip.AddrPortFrom(a.Destination, service.Port()))
 	return source, dest, ok && wire.GIDFromAddr(dest.Addr()) == path.Local && wire.GIDFromAddr(source.Addr()) == path.Remote
 }
 
 // offer gives a request to its listener, if there is one and it has room.
 func (m *Manager) offer(now time.Time, mad wire.MAD, r *Request) {
-	switch l := m.listenerFor(r.Service, r.Dest.Addr()); {
+	switch l := m.listenerFor(listenerKey{service: r.Service}, r.Dest.Addr()); {
 	case l == nil:
 		m.counters[NoListener]++
 		m.refuseSIDR(now, r.Path, mad, wire.SIDRReject)
@@ -79,16 +80,16 @@ func (m *Manager) offer(now time.Time, mad wire.MAD, r *Request) {
 		m.counters[BacklogFull]++
 	default:
 		m.counters[Requests]++
+		m.requests[r.key] = r
 		l.add(r)
 	}
 }
 
-// add has the request wait, and tells the owner.
-func (l *Listener) add(r *Request) {
-	l.waiting.push(r)
-	l.senders[r.Path.Remote]++
-	l.manager.requests[r.key] = r
-	l.manager.tell(Event{Kind: EventRequest, Owner: l.config.Owner})
+func (r *Request) sender() wire.GID { return r.Path.Remote }
+
+// turnAway refuses the request.
+func (r *Request) turnAway(now time.Time) {
+	_ = r.Reply(now, Answer{Status: wire.SIDRReject}) // the first reply, and a short one
 }
 
 // A reply is remembered for as long as the kernel's manager repeats a request; of more requests than

@@ -92,14 +92,8 @@ func none[T any](t testing.TB, what string, all []T) {
 // peerMessages gives the MADs of a capture of the Linux kernel's, in order.
 func peerMessages(t testing.TB, capture string) (all []wire.MAD) {
 	t.Helper()
-	rest, err := os.ReadFile("../../../datapath/wire/testdata/peer/" + capture + ".pcap")
-	check(t, err)
-	for rest = rest[24:]; len(rest) > 0; { // a record: time 8, length 4, again 4, frame
-		length := binary.LittleEndian.Uint32(rest[8:])
-		frame := rest[16 : 16+length]
-		rest = rest[16+length:]
-		var p wire.Packet
-		if wire.Parse(frame, &p) != wire.FaultNone || p.BTH().DestQP() != wire.QPNGSI {
+	for _, p := range peerPackets(t, capture) {
+		if p.BTH().DestQP() != wire.QPNGSI {
 			continue
 		}
 		m, ok := wire.ParseMAD(p.Payload())
@@ -107,6 +101,22 @@ func peerMessages(t testing.TB, capture string) (all []wire.MAD) {
 			t.Fatalf("%s: no MAD", capture)
 		}
 		all = append(all, m)
+	}
+	return all
+}
+
+// peerPackets gives all packets of a capture.
+func peerPackets(t testing.TB, capture string) (all []*wire.Packet) {
+	t.Helper()
+	rest, err := os.ReadFile("../../../datapath/wire/testdata/peer/" + capture + ".pcap")
+	check(t, err)
+	for rest = rest[24:]; len(rest) > 0; { // a record: time 8, length 4, again 4, frame
+		length := binary.LittleEndian.Uint32(rest[8:])
+		frame := rest[16 : 16+length]
+		rest = rest[16+length:]
+		if p := new(wire.Packet); wire.Parse(frame, p) == wire.FaultNone {
+			all = append(all, p)
+		}
 	}
 	return all
 }

@@ -1,0 +1,148 @@
+package cm
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/roced/roced/datapath/wire"
+	"github.com/roced/roced/verbs"
+)
+
+// connectionRequest takes a REQ.
+func (m *Manager) connectionRequest(now time.Time, path Path, mad wire.MAD) {
+	req := mad.REQ()
+	if known := m.connections.byPeer[peerID{path.Remote, req.LocalID}]; known != nil {
+		m.counters[ConnectionDuplicates]++
+		known.requestedAgain(now, path, mad)
+		return
+	}
+	source, dest, ok := addresses(path, req.ServiceID, req.PrivateData[:])
+	l := m.listenerFor(listenerKey{req.ServiceID, true}, dest.Addr())
+	switch reason := unacceptable(path, &req); {
+	case len(m.listeners[listenerKey{req.ServiceID, true}]) == 0 || ok && l == nil:
+		m.refuseREQ(now, path, mad, wire.RejectServiceID)
+	case !ok:
+		m.refuseREQ(now, path, mad, wire.RejectConsumer)
+	case reason != 0:
+		m.refuseREQ(now, path, mad, reason)
+	case m.refuseStale(now, path, mad, req.LocalQPN, wire.AnsweredREQ):
+	case !l.hasRoom(path.Remote):
+		m.counters[ConnectionBacklogFull]++
+	default:
+		m.counters[ConnectionRequests]++
+		c := m.requested(path, mad, &req)
+		c.Source, c.Dest, c.listener = source, dest, l
+		l.add(c)
+	}
+}
+
+// unacceptable says why no listener can take a request; 0 if one can.
+func unacceptable(path Path, req *wire.REQ) wire.RejectReason {
+	switch {
+	case req.TransportService != transportRC:
+		return wire.RejectTransport
+	case req.Primary.Local != path.Remote || req.Primary.Remote != path.Local:
+		return wire.RejectPrimaryGID
+	}
+	return 0
+}
+
+// transportRC is the transport service of reliable connections in a REQ.
+const transportRC = 0
+
+// requested makes the connection that a REQ asks for.
+func (m *Manager) requested(path Path, mad wire.MAD, req *wire.REQ) *Connection {
+	c := m.newConnection(path.answer())
+	c.state, c.requestTID, c.Service, c.MTU = stateREQReceived, mad.Header().TransactionID, req.ServiceID, req.PathMTU
+	c.Path.TrafficClass, c.Path.HopLimit, c.Path.FlowLabel = req.Primary.TrafficClass, req.Primary.HopLimit, req.Primary.FlowLabel
+	c.knowsPeer(req.LocalID, req.LocalQPN)
+	c.SQPSN, c.AckTimeout = req.StartingPSN, req.Primary.AckTimeout
+	c.RetryCount, c.RNRRetryCount = req.RetryCount, req.RNRRetryCount
+	c.ResponderResources, c.InitiatorDepth = req.InitiatorDepth, req.ResponderResources
+	c.timeout, c.patience = duration(req.LocalTimeout), int(req.MaxCMRetries)
+	c.Peer = verbs.ConnParam{
+		QPN: req.LocalQPN, PrivateData: req.PrivateData[wire.CMAddressLen:], ResponderResources: c.ResponderResources, InitiatorDepth: c.InitiatorDepth,
+		FlowControl: req.EndToEndFlowControl, RetryCount: req.RetryCount, RNRRetryCount: req.RNRRetryCount, SRQ: req.SRQ,
+	}
+	return c
+}
+
+// requestedAgain answers a REQ that has been repeated.
+func (c *Connection) requestedAgain(now time.Time, path Path, mad wire.MAD) {
+	switch c.state {
+	case stateREQReceived:
+		c.sendMRA(wire.AnsweredREQ)
+	case stateREPSent, stateRejected:
+		c.resend()
+	case stateTimewait:
+		c.manager.rejectREQ(now, path, mad, wire.RejectStaleConnection)
+	}
+}
+
+// refuseStale refuses a REQ or a REP of a queue pair that has a connection here: the peer has lost that one,
+// which ends. It returns false if the queue pair has none.
+func (m *Manager) refuseStale(now time.Time, path Path, mad wire.MAD, qpn wire.QPN, rejected wire.Answered) bool {
+	old := m.connections.byQP[peerQP{path.Remote, qpn}]
+	if old == nil {
+		return false
+	}
+	m.counters[StaleConnections]++
+	m.rejectStale(now, path, mad, rejected)
+	if old.state == stateEstablished {
+		old.Disconnect(now)
+	}
+	return true
+}
+
+// Accept accepts the connection that was asked for. EventEstablished, EventRejected or EventTimeout follows.
+// verbs.ErrInvalid for too much private data, and if the request was answered before or has been withdrawn.
+func (c *Connection) Accept(now time.Time, guid uint64, p verbs.ConnParam) error {
+	switch n := len(p.PrivateData); {
+	case n > AcceptData:
+		return fmt.Errorf("%w: %d bytes of private data; a reply has room for %d", verbs.ErrInvalid, n, AcceptData)
+	case c.state != stateREQReceived:
+		return fmt.Errorf("%w: the request has been answered already, or withdrawn", verbs.ErrInvalid)
+	}
+	c.state, c.localQPN, c.Peer.PrivateData = stateREPSent, p.QPN, nil
+	c.ResponderResources, c.InitiatorDepth = p.ResponderResources, p.InitiatorDepth
+	rep := wire.REP{
+		CommIDs: c.ids(), LocalQPN: p.QPN, StartingPSN: c.RQPSN, ResponderResources: p.ResponderResources, InitiatorDepth: p.InitiatorDepth,
+		TargetAckDelay: ackDelay, EndToEndFlowControl: p.FlowControl, RNRRetryCount: min(p.RNRRetryCount, maxRetryCount), SRQ: p.SRQ, LocalCAGUID: guid,
+	}
+	copy(rep.PrivateData[:], p.PrivateData)
+	c.ask(now, func(mad wire.MAD) { mad.PutREP(c.requestTID, &rep) })
+	return nil
+}
+
+// ready takes an RTU.
+func (m *Manager) ready(path Path, mad wire.MAD) {
+	switch c := m.connectionOf(path, mad.CommIDs()); {
+	case c == nil:
+		m.counters[Stray]++
+	case c.state != stateREPSent:
+		m.counters[ConnectionDuplicates]++
+	default:
+		m.counters[ConnectionMessages]++
+		rtu := mad.RTU()
+		c.establish(rtu.PrivateData[:])
+	}
+}
+
+// Establish is for a packet of the peer's queue pair that came before the peer's RTU: the connection is there.
+// verbs.ErrInvalid if it was not accepted, or has ended.
+func (c *Connection) Establish() error {
+	switch c.state {
+	case stateREPSent:
+		c.establish(nil)
+	case stateEstablished:
+	default:
+		return fmt.Errorf("%w: data of a connection that this side has not accepted, or that has ended", verbs.ErrInvalid)
+	}
+	return nil
+}
+
+func (c *Connection) establish(privateData []byte) {
+	c.answered()
+	c.state = stateEstablished
+	c.tell(Event{Kind: EventEstablished, PrivateData: privateData})
+}

@@ -1,0 +1,137 @@
+package cm
+
+import (
+	"fmt"
+	"net/netip"
+	"time"
+
+	"github.com/roced/roced/datapath/wire"
+	"github.com/roced/roced/verbs"
+)
+
+// The room for private data of connections, in bytes: of a request behind the address header, of a reply,
+// and of a rejection.
+const (
+	ConnectData = len(wire.REQ{}.PrivateData) - wire.CMAddressLen
+	AcceptData  = len(wire.REP{}.PrivateData)
+	RejectData  = len(wire.REJ{}.PrivateData)
+)
+
+// maxRetryCount is that of a queue pair, 3 bits. Of RNR retries it means without an end.
+const maxRetryCount = 7
+
+// ConnectConfig is what Connect asks for.
+type ConnectConfig struct {
+	Path         Path           // also of the queue pair's packets
+	Service      wire.ServiceID // with the peer's port
+	Source, Dest netip.AddrPort // for the address header: who asks, and whom
+	GUID         uint64         // of the card
+	MTU          wire.MTU       // of the path
+	Param        verbs.ConnParam
+	Owner        any // of the events
+}
+
+// Connect asks for a connection. EventResponse, EventRejected or EventTimeout follows, the last after 98 s.
+// verbs.ErrInvalid for too much private data, or addresses of two IP versions.
+func (m *Manager) Connect(now time.Time, config ConnectConfig) (*Connection, error) {
+	config.Source, config.Dest = unmap(config.Source), unmap(config.Dest)
+	if n := len(config.Param.PrivateData); n > ConnectData {
+		return nil, fmt.Errorf("%w: %d bytes of private data; a request for a connection has room for %d", verbs.ErrInvalid, n, ConnectData)
+	}
+	if err := oneVersion(config.Source, config.Dest); err != nil {
+		return nil, err
+	}
+	c := m.newConnection(config.Path)
+	c.Service, c.Source, c.Dest, c.Owner = config.Service, config.Source, config.Dest, config.Owner
+	c.MTU, c.localQPN, c.requestTID = config.MTU, config.Param.QPN, c.tid
+	c.ResponderResources, c.InitiatorDepth = config.Param.ResponderResources, config.Param.InitiatorDepth
+	c.RetryCount = min(config.Param.RetryCount, maxRetryCount)
+	c.timeout = duration(responseTimeout) + 2*duration(packetLifetime)
+	req := c.request(&config)
+	c.ask(now, func(mad wire.MAD) { mad.PutREQ(c.requestTID, &req) })
+	return c, nil
+}
+
+// request is the REQ, as the kernel's rdma_cm writes it.
+func (c *Connection) request(config *ConnectConfig) wire.REQ {
+	param := &config.Param
+	req := wire.REQ{
+		LocalID: c.local, ServiceID: c.Service, LocalCAGUID: config.GUID, LocalQPN: c.localQPN, StartingPSN: c.RQPSN,
+		ResponderResources: c.ResponderResources, InitiatorDepth: c.InitiatorDepth, EndToEndFlowControl: param.FlowControl,
+		RemoteTimeout: responseTimeout, LocalTimeout: responseTimeout, MaxCMRetries: maxCMRetries,
+		RetryCount: c.RetryCount, RNRRetryCount: min(param.RNRRetryCount, maxRetryCount),
+		PKey: wire.PKeyDefault, PathMTU: c.MTU, SRQ: param.SRQ,
+		Primary: wire.CMPath{
+			LocalLID: noLID, RemoteLID: noLID, Local: c.Path.Local, Remote: c.Path.Remote,
+			FlowLabel: c.Path.FlowLabel, TrafficClass: c.Path.TrafficClass, HopLimit: c.Path.HopLimit, AckTimeout: ackTimeout,
+		},
+	}
+	header := wire.CMAddress{Source: c.Source, Destination: c.Dest.Addr()}
+	header.Put(req.PrivateData[:])
+	copy(req.PrivateData[wire.CMAddressLen:], param.PrivateData)
+	return req
+}
+
+// noLID stands in a path where InfiniBand has addresses of its own.
+const noLID = 0xFFFF
+
+// FlowLabel is that of a connection's packets, as the kernel chooses it: by the ports.
+func FlowLabel(source, dest uint16) uint32 { return (uint32(source)*31 + uint32(dest)) & (1<<20 - 1) }
+
+// accepted takes a REP.
+func (m *Manager) accepted(now time.Time, path Path, mad wire.MAD) {
+	rep := mad.REP()
+	c := m.connectionOf(path, rep.CommIDs)
+	switch {
+	case c == nil:
+		m.refuseREP(now, path, mad)
+	case c.state != stateREQSent:
+		m.counters[ConnectionDuplicates]++
+		c.acceptedAgain()
+	case m.refuseStale(now, path, mad, rep.LocalQPN, wire.AnsweredREP):
+	default:
+		m.counters[ConnectionMessages]++
+		c.answered()
+		c.state = stateREPReceived
+		c.take(&rep)
+		c.tell(Event{Kind: EventResponse, Peer: c.Peer})
+	}
+}
+
+// take copies what a REP says.
+func (c *Connection) take(rep *wire.REP) {
+	c.knowsPeer(rep.CommIDs.Local, rep.LocalQPN)
+	c.SQPSN, c.RNRRetryCount = rep.StartingPSN, rep.RNRRetryCount
+	c.ResponderResources, c.InitiatorDepth = rep.InitiatorDepth, rep.ResponderResources
+	c.AckTimeout = max(ackTimeout, rep.TargetAckDelay)
+	c.Peer = verbs.ConnParam{
+		QPN: rep.LocalQPN, PrivateData: rep.PrivateData[:], ResponderResources: c.ResponderResources, InitiatorDepth: c.InitiatorDepth,
+		FlowControl: rep.EndToEndFlowControl, RNRRetryCount: rep.RNRRetryCount, SRQ: rep.SRQ,
+	}
+}
+
+// acceptedAgain answers a REP that has been repeated.
+func (c *Connection) acceptedAgain() {
+	switch c.state {
+	case stateREPReceived:
+		c.sendMRA(wire.AnsweredREP)
+	case stateEstablished:
+		c.sendRTU()
+	case stateRejected:
+		c.resend()
+	}
+}
+
+// Confirm takes the peer's acceptance: its queue pair can send. verbs.ErrInvalid if there is none.
+func (c *Connection) Confirm() error {
+	if c.state != stateREPReceived {
+		return fmt.Errorf("%w: confirm a connection that the peer has not accepted, or that has ended", verbs.ErrInvalid)
+	}
+	c.state, c.Peer.PrivateData = stateEstablished, nil
+	c.sendRTU()
+	return nil
+}
+
+func (c *Connection) sendRTU() {
+	c.send(func(mad wire.MAD) { mad.PutRTU(c.requestTID, &wire.RTU{CommIDs: c.ids()}) })
+}

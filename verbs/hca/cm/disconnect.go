@@ -1,0 +1,94 @@
+package cm
+
+import (
+	"time"
+
+	"github.com/roced/roced/datapath/wire"
+)
+
+// Disconnect ends the connection, or agrees to the peer's end. EventDisconnected follows in the first case,
+// when the peer agrees or does not answer; then, in both, EventTimewaitExit. Nothing happens in other states.
+func (c *Connection) Disconnect(now time.Time) {
+	switch c.state {
+	case stateEstablished:
+		c.state = stateDREQSent
+		c.ask(now, func(mad wire.MAD) { mad.PutDREQ(c.tid, &wire.DREQ{CommIDs: c.ids(), RemoteQPN: c.RemoteQPN}) })
+	case stateDREQReceived:
+		c.sendDREP(c.requestTID)
+		c.timewait(now)
+	}
+}
+
+// ended takes a DREQ.
+func (m *Manager) ended(now time.Time, path Path, mad wire.MAD) {
+	dreq := mad.DREQ()
+	c := m.connectionOf(path, dreq.CommIDs)
+	switch {
+	case c == nil:
+		m.confirmDREQ(now, path, mad)
+	case dreq.RemoteQPN != c.localQPN:
+		m.counters[Stray]++
+	case c.state == stateREPSent || c.state == stateEstablished:
+		m.counters[ConnectionMessages]++
+		c.answered()
+		c.state, c.requestTID = stateDREQReceived, mad.Header().TransactionID
+		c.tell(Event{Kind: EventDisconnected})
+		if c.Owner == nil {
+			c.Disconnect(now)
+		}
+	case c.state == stateDREQSent: // both sides at once
+		m.counters[ConnectionMessages]++
+		c.sendDREP(mad.Header().TransactionID)
+		c.end(now)
+	default:
+		m.counters[ConnectionDuplicates]++
+		if c.state == stateTimewait || c.state == stateRejected {
+			c.sendDREP(mad.Header().TransactionID)
+		}
+	}
+}
+
+func (c *Connection) sendDREP(tid uint64) {
+	c.send(func(mad wire.MAD) { mad.PutDREP(tid, &wire.DREP{CommIDs: c.ids()}) })
+}
+
+// agreed takes a DREP.
+func (m *Manager) agreed(now time.Time, path Path, mad wire.MAD) {
+	switch c := m.connectionOf(path, mad.CommIDs()); {
+	case c == nil:
+		m.counters[Stray]++
+	case c.state != stateDREQSent:
+		m.counters[ConnectionDuplicates]++
+	default:
+		m.counters[ConnectionMessages]++
+		c.end(now)
+	}
+}
+
+// end is the end that this side wanted.
+func (c *Connection) end(now time.Time) {
+	c.timewait(now)
+	c.tell(Event{Kind: EventDisconnected})
+}
+
+// timewait has the connection wait until no packet of it can be on its way. Its peer's queue pair may have
+// another one.
+func (c *Connection) timewait(now time.Time) {
+	c.answered()
+	c.state = stateTimewait
+	c.forgetPeer()
+	c.manager.timers.set(&c.timer, now.Add(duration(min(c.AckTimeout, maxTimewait))))
+}
+
+// maxTimewait bounds what a peer's timeout may ask for: 17 s.
+const maxTimewait = 22
+
+// refuseLAP refuses an alternate path: there are none.
+func (m *Manager) refuseLAP(now time.Time, path Path, mad wire.MAD) {
+	m.counters[PathsRefused]++
+	apr := wire.APR{CommIDs: swapped(mad), Status: wire.APRCommID}
+	if m.connectionOf(path, mad.CommIDs()) != nil {
+		apr.Status = wire.APRUnsupported
+	}
+	m.refuse(now, path, func(answer wire.MAD) { answer.PutAPR(mad.Header().TransactionID, &apr) })
+}

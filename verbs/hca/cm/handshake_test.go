@@ -1,0 +1,297 @@
+package cm
+
+import (
+	"bytes"
+	"net/netip"
+	"testing"
+	"time"
+
+	"github.com/roced/roced/datapath/wire"
+	"github.com/roced/roced/verbs"
+)
+
+// TestStartingPSNs: a REQ and a REP say with which PSN the peer is to begin. The kernels' captures say so.
+func TestStartingPSNs(t *testing.T) {
+	messages := peerMessages(t, "rping")
+	req, rep := messages[0].REQ(), messages[1].REP()
+	begins := map[wire.QPN]wire.PSN{}
+	for _, p := range peerPackets(t, "rping") {
+		b := p.BTH()
+		if op := b.Opcode().Operation(); op >= 0x0D && op <= 0x12 {
+			continue // a response
+		}
+		if _, seen := begins[b.DestQP()]; !seen && b.DestQP() != wire.QPNGSI {
+			begins[b.DestQP()] = b.PSN()
+		}
+	}
+	if begins[req.LocalQPN] != req.StartingPSN || begins[rep.LocalQPN] != rep.StartingPSN {
+		t.Errorf("%v, want %v of %v and %v of %v", begins, req.StartingPSN, req.LocalQPN, rep.StartingPSN, rep.LocalQPN)
+	}
+}
+
+// TestConnectRetries: a REQ is repeated as often and as fast as the kernel does; then the peer is told.
+func TestConnectRetries(t *testing.T) {
+	s := newSides(t)
+	first := s.ask()
+	for range maxCMRetries {
+		at, _ := s.client.Deadline()
+		if at.Sub(s.now) != 4*1073741824*time.Nanosecond+2*1073741824*time.Nanosecond {
+			t.Fatalf("a try of %v", at.Sub(s.now))
+		}
+		s.pass(at.Sub(s.now))
+		if again := one(t, sent(s.client)); again != first {
+			t.Error("a try differs")
+		}
+	}
+	none(t, "events before the last try", told(s.client))
+	s.pass(s.active.timeout)
+	s.tells(s.client, EventTimeout)
+	rej := mad(one(t, sent(s.client))).REJ()
+	if rej.Rejected != wire.AnsweredNone || rej.Reason != wire.RejectTimeout || rej.CommIDs.Local != s.active.local {
+		t.Errorf("%+v", rej)
+	}
+	s.empty()
+	counted(t, s.client, map[Counter]uint64{Sent: 17, Retries: 15, Timeouts: 1})
+}
+
+// TestWithdrawn: a REJ of who has asked ends a request, whether it waits or was taken.
+func TestWithdrawn(t *testing.T) {
+	for _, taken := range []bool{false, true} {
+		s := newSides(t)
+		s.toServer(s.ask())
+		if taken {
+			s.take()
+		}
+		s.active.Close(s.now)
+		s.exchange()
+		if taken {
+			if e := s.tells(s.server, EventRejected)[0]; e.Owner != "passive" || e.Reason != wire.RejectTimeout {
+				t.Errorf("%+v", e)
+			}
+			refused(t, s.passive.Accept(s.now, 2, verbs.ConnParam{}), verbs.ErrInvalid, "withdrawn")
+		} else if s.tells(s.server, EventRequest); s.listener.NextConnection() != nil || len(s.listener.senders) != 0 {
+			t.Error("the request waits still")
+		}
+		none(t, "events of a closed connection", told(s.client))
+		s.empty()
+	}
+}
+
+// TestPostponed: while the program decides, a repeated REQ is answered by a MRA, which stops the repetition
+// for so long, once for each try.
+func TestPostponed(t *testing.T) {
+	s := newSides(t)
+	req := s.ask()
+	s.toServer(req)
+	none(t, "an answer to the first", sent(s.server))
+	s.toServer(req)
+	mra := one(t, sent(s.server))
+	if m := mad(mra).MRA(); m.Received != wire.AnsweredREQ || m.ServiceTimeout != 24 || m.CommIDs.Remote != s.active.local {
+		t.Errorf("%+v", m)
+	}
+	s.toClient(mra)
+	want := s.now.Add(4096*time.Nanosecond<<24 + s.active.timeout)
+	s.pass(time.Second)
+	s.toClient(mra) // a duplicate
+	if at, _ := s.client.Deadline(); at != want {
+		t.Errorf("repeated at %v, want %v", at, want)
+	}
+	s.pass(want.Sub(s.now))
+	if again := one(t, sent(s.client)); again != req {
+		t.Error("it was not repeated")
+	}
+	s.toClient(mra)
+	if at, _ := s.client.Deadline(); at != s.now.Add(want.Sub(start)) {
+		t.Errorf("the second: repeated at %v", at)
+	}
+	s.take()
+	check(t, s.passive.Accept(s.now, 2, verbs.ConnParam{QPN: 12}))
+	rep := one(t, sent(s.server))
+	s.toClient(rep)
+	s.tells(s.client, EventResponse)
+	s.toClient(rep)
+	mra = one(t, sent(s.client))
+	if m := mad(mra).MRA(); m.Received != wire.AnsweredREP || m.CommIDs.Remote != s.passive.local {
+		t.Errorf("%+v", m)
+	}
+	s.toServer(mra)
+	if at, _ := s.server.Deadline(); at != s.now.Add(4096*time.Nanosecond<<24+s.passive.timeout) {
+		t.Errorf("the REP is repeated at %v", at)
+	}
+	counted(t, s.client, map[Counter]uint64{ConnectionMessages: 3, ConnectionDuplicates: 2, Sent: 3, Retries: 1})
+}
+
+// TestLostAnswers: each message that was lost is made good by a repetition of that before it.
+func TestLostAnswers(t *testing.T) {
+	s := newSides(t)
+	req := s.ask()
+	s.toServer(req)
+	s.take()
+	check(t, s.passive.Accept(s.now, 2, verbs.ConnParam{QPN: 12}))
+	rep := one(t, sent(s.server)) // lost
+	s.toServer(req)
+	if again := one(t, sent(s.server)); again != rep {
+		t.Error("the REP was not repeated for the REQ")
+	}
+	s.pass(s.passive.timeout)
+	s.toClient(s.is(sent(s.server), rep.Path, mad(rep)))
+	s.tells(s.client, EventResponse)
+	check(t, s.active.Confirm())
+	rtu := one(t, sent(s.client)) // lost
+	s.toClient(rep)
+	s.toServer(s.is(sent(s.client), rtu.Path, mad(rtu)))
+	s.tells(s.server, EventEstablished)
+	s.toServer(rtu)
+	s.toServer(req)
+	s.exchange()
+	none(t, "events of duplicates", append(told(s.client), told(s.server)...))
+}
+
+// TestEstablishedByData: the first packet of the queue pair stands for a RTU that was lost.
+func TestEstablishedByData(t *testing.T) {
+	s := newSides(t)
+	s.toServer(s.ask())
+	s.take()
+	refused(t, s.passive.Establish(), verbs.ErrInvalid, "not accepted")
+	check(t, s.passive.Accept(s.now, 2, verbs.ConnParam{QPN: 12}))
+	s.exchange()
+	check(t, s.active.Confirm())
+	rtu := one(t, sent(s.client))
+	check(t, s.passive.Establish())
+	check(t, s.passive.Establish())
+	s.toServer(rtu)
+	s.tells(s.server, EventEstablished)
+	if _, some := s.server.Deadline(); some {
+		t.Error("the REP is repeated")
+	}
+}
+
+// TestRejected: either side can refuse, with private data, and says so again if it is asked again.
+func TestRejected(t *testing.T) {
+	data := bytes.Repeat([]byte{9}, RejectData)
+	s := newSides(t)
+	req := s.ask()
+	s.toServer(req)
+	s.take()
+	refused(t, s.passive.Reject(s.now, make([]byte, RejectData+1)), verbs.ErrInvalid, "149 bytes")
+	check(t, s.passive.Reject(s.now, data))
+	rej := one(t, sent(s.server))
+	s.toServer(req)
+	if again := one(t, sent(s.server)); again != rej {
+		t.Error("a repeated REQ is not rejected again")
+	}
+	s.toClient(rej)
+	if e := s.tells(s.client, EventRejected)[0]; e.Reason != wire.RejectConsumer || !bytes.Equal(e.PrivateData, data) {
+		t.Errorf("%+v", e)
+	}
+	s.pass(keepReply)
+	s.empty()
+	s.toServer(s.ask())
+	s.take()
+	check(t, s.passive.Accept(s.now, 2, verbs.ConnParam{QPN: 12}))
+	rep := one(t, sent(s.server))
+	s.toClient(rep)
+	s.tells(s.client, EventResponse)
+	check(t, s.active.Reject(s.now, data))
+	s.toServer(one(t, sent(s.client)))
+	if e := s.tells(s.server, EventRejected)[0]; e.Owner != "passive" || !bytes.Equal(e.PrivateData, data) {
+		t.Errorf("%+v", e)
+	}
+	s.toClient(rep)
+	if m := mad(one(t, sent(s.client))).REJ(); m.Rejected != wire.AnsweredREP {
+		t.Errorf("%+v", m)
+	}
+	s.pass(keepReply)
+	s.empty()
+}
+
+// TestUnacceptable: what no listener can take is rejected, with the reason.
+func TestUnacceptable(t *testing.T) {
+	for name, row := range map[string]struct {
+		change func(*wire.REQ)
+		reason wire.RejectReason
+	}{
+		"another port":     {func(r *wire.REQ) { r.ServiceID++ }, wire.RejectServiceID},
+		"UC":               {func(r *wire.REQ) { r.TransportService = 1 }, wire.RejectTransport},
+		"another source":   {func(r *wire.REQ) { r.Primary.Local[15]++ }, wire.RejectPrimaryGID},
+		"another path":     {func(r *wire.REQ) { r.Primary.Remote[15]++ }, wire.RejectPrimaryGID},
+		"a false address":  {func(r *wire.REQ) { r.PrivateData[19]++ }, wire.RejectConsumer},
+		"no address known": {func(r *wire.REQ) { r.PrivateData[0] = 7 }, wire.RejectConsumer},
+	} {
+		s := newSides(t)
+		d := s.ask()
+		req := mad(d).REQ()
+		row.change(&req)
+		d.mad().PutREQ(1, &req)
+		s.toServer(d)
+		s.exchange()
+		if e := s.tells(s.client, EventRejected)[0]; e.Reason != row.reason {
+			t.Errorf("%s: rejected with %v, want %v", name, e.Reason, row.reason)
+		}
+		none(t, name, told(s.server))
+		s.empty()
+	}
+}
+
+// TestListenersOfBothKinds: requests for connections and those for datagrams do not meet the other's listener.
+func TestListenersOfBothKinds(t *testing.T) {
+	s := newSides(t)
+	datagrams, err := s.server.Listen(ListenConfig{Service: connections7174})
+	check(t, err)
+	_, err = s.server.Listen(ListenConfig{Service: connections7174, Connections: true})
+	refused(t, err, verbs.ErrBusy, "listener")
+	s.toServer(s.ask())
+	if datagrams.Next() != nil {
+		t.Error("a connection at the listener for datagrams")
+	}
+	s.take()
+	s.listener.Close(s.now)
+	config := ask(back, nil)
+	config.Service = connections7174
+	_, err = s.client.Ask(s.now, config)
+	check(t, err)
+	s.exchange()
+	if datagrams.Next() == nil {
+		t.Error("no request for datagrams")
+	}
+}
+
+// TestConnectionBacklog: listeners hold as many requests for connections as those for datagrams, and reject
+// them when they close.
+func TestConnectionBacklog(t *testing.T) {
+	s := newSides(t)
+	s.listener.Close(s.now)
+	var err error
+	s.listener, err = s.server.Listen(ListenConfig{Service: connections7174, Connections: true, Backlog: 20, Owner: "listener"})
+	check(t, err)
+	knocks := 0
+	knock := func(sender byte) {
+		knocks++
+		from := Path{Local: wire.GIDFromAddr(netip.AddrFrom4([4]byte{10, 99, 1, sender})), Remote: there.Local}
+		_, err := s.client.Connect(s.now, connect(from, wire.QPN(100+knocks), nil))
+		check(t, err)
+		s.server.Receive(s.now, from.reversed(), mad(one(t, sent(s.client))))
+	}
+	for range 100 {
+		knock(1)
+	}
+	if n := len(told(s.server)); n != senderShare {
+		t.Errorf("%d of one sender wait", n)
+	}
+	for sender := range byte(100) {
+		knock(100 + sender)
+	}
+	if n := len(told(s.server)); n != 20-senderShare || len(s.server.connections.byID) != 20 {
+		t.Errorf("%d of others wait; %d connections", n, len(s.server.connections.byID))
+	}
+	counted(t, s.server, map[Counter]uint64{ConnectionRequests: 20, ConnectionBacklogFull: 180})
+	taken := s.listener.NextConnection()
+	s.listener.Close(s.now)
+	if n := len(sent(s.server)); n != 19 {
+		t.Errorf("%d were rejected", n)
+	}
+	check(t, taken.Accept(s.now, 2, verbs.ConnParam{QPN: 5}))
+	if s.listener.NextConnection() != nil || len(s.listener.senders) != 0 {
+		t.Error("some wait at a closed listener")
+	}
+}
