@@ -76,9 +76,7 @@ type CMEvent struct {
 	Listener Handle // of a request, else 0
 	Context  uint64 // of a join: the request's
 	// AH, QPN and QKey are the peer's or the group's, to send datagrams to (rdma_ud_param).
-	AH   AHAttr
-	QPN  wire.QPN
-	QKey wire.QKey
-	// PrivateData is the peer's. Behind what the peer's program wrote there are zeros.
-	PrivateData []byte
+	AH AHAttr
+	// ConnParam is what the peer says. Behind what its program wrote in PrivateData there are zeros.
+	ConnParam
 }

@@ -25,10 +25,14 @@ func (i *ID) Listen(backlog int) error {
 }
 
 // Connect asks the destination for a connection, or, in port space UDP, for the queue pair to send
-// datagrams to (rdma_connect). The route has to be resolved. param may be nil. EventEstablished follows
-// with what to send by, or EventUnreachable: with the reason if the peer has refused, or with ETIMEDOUT
-// after 16 tries in 66 seconds, as of the kernel. Closing the id ends the tries. verbs.ErrBusy while a
-// program has the card's QP 1.
+// datagrams to (rdma_connect). The route has to be resolved. Closing the id ends the tries. verbs.ErrBusy
+// while a program has the card's QP 1.
+//
+// In port space UDP, param may be nil. EventEstablished follows with what to send by, or EventUnreachable:
+// with the reason if the peer has refused, or with ETIMEDOUT after 16 tries in 66 seconds, as of the kernel.
+//
+// In port space TCP, the id has a queue pair, or param the number of one. EventConnectResponse follows, to
+// be accepted or rejected; or EventRejected, or EventUnreachable after 16 tries in 98 seconds.
 func (i *ID) Connect(param *ConnParam) error {
 	return i.do("connect", func(p part) error {
 		return p.provider.ConnectID(verbs.ConnectIDRequest{ID: p.handle, Param: i.param(param)})
@@ -36,9 +40,10 @@ func (i *ID) Connect(param *ConnParam) error {
 }
 
 // Accept accepts the request that the id stands for (rdma_accept): the peer is told the number of the id's
-// queue pair, or that in param if the program made one of its own, and its Q_Key. Without parameters it
-// accepts a response, of which there is none in port space UDP. In case of error the request is
-// rejected, and the id's queue pair goes to ERR.
+// queue pair, or that in param if the program made one of its own, and its Q_Key. EventEstablished follows
+// when the peer has confirmed a connection. Without parameters it accepts, and so confirms, a response to
+// Connect, of which there is none in port space UDP. In case of error the request is rejected, and the id's
+// queue pair goes to ERR.
 func (i *ID) Accept(param *ConnParam) error {
 	return i.do("accept", func(p part) error {
 		err := p.provider.AcceptID(verbs.AcceptIDRequest{ID: p.handle, Response: param == nil, Param: i.param(param)})
@@ -50,15 +55,17 @@ func (i *ID) Accept(param *ConnParam) error {
 	})
 }
 
-// Reject rejects the request that the id stands for (rdma_reject), with at most 136 bytes of private data.
+// Reject rejects the request that the id stands for, or the response to Connect (rdma_reject), with at most
+// 148 bytes of private data, 136 in port space UDP.
 func (i *ID) Reject(privateData []byte) error {
 	return i.do("reject", func(p part) error {
 		return p.provider.RejectID(verbs.RejectIDRequest{ID: p.handle, PrivateData: privateData})
 	})
 }
 
-// Disconnect takes the id's queue pair to ERR (rdma_disconnect). In port space UDP nobody is told, since
-// there is no connection.
+// Disconnect takes the id's queue pair to ERR, and ends the connection or agrees that it has ended
+// (rdma_disconnect). EventDisconnected follows if the peer has not ended it before, and EventTimewaitExit
+// when the queue pair can have another connection. In port space UDP nobody is told, since there is none.
 func (i *ID) Disconnect() error {
 	return i.do("disconnect", func(p part) error {
 		if err := p.provider.DisconnectID(verbs.DisconnectIDRequest{ID: p.handle}); err != nil {
@@ -76,7 +83,9 @@ func (i *ID) failQP() error {
 	return i.qp.Modify(&verbs.QPAttr{State: verbs.QPStateErr}, verbs.QPAttrState)
 }
 
-// Notify tells the connection manager of an event of the id's queue pair (rdma_notify).
+// Notify tells the connection manager of an event of the id's queue pair (rdma_notify): verbs.EventCommEst,
+// data that came before the peer's confirmation, has the connection established. Others are
+// verbs.ErrInvalid.
 func (i *ID) Notify(event verbs.EventType) error {
 	return i.do("notify", func(p part) error {
 		return p.provider.NotifyID(verbs.NotifyIDRequest{ID: p.handle, Event: event})

@@ -107,7 +107,7 @@ func (d *device) drain() {
 
 // event finds the ids that an event is about; nil if they have been closed.
 func (d *device) event(e *verbs.CMEvent) *Event {
-	event := &Event{Type: e.Type, Status: int(e.Status), AH: e.AH, QPN: e.QPN, QKey: e.QKey, PrivateData: e.PrivateData}
+	event := &Event{Type: e.Type, Status: int(e.Status), AH: e.AH, ConnParam: e.ConnParam}
 	if e.Type == EventConnectRequest {
 		event.Listener = d.find(e.Listener)
 		event.ID = d.child(event.Listener, e.ID)

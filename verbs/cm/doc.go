@@ -15,8 +15,9 @@
 // listens on all.
 //
 // Port spaces: UDP is for datagrams and groups. There, Connect asks for the queue pair that serves a port
-// (SIDR), and the answer says what to send by. TCP, for connections, has all calls; those that would begin
-// a connection give verbs.ErrUnsupported (EOPNOTSUPP), and a peer that asks for one is rejected.
+// (SIDR), and the answer says what to send by. TCP is for connections: of the two ends, one listens and
+// accepts, the other connects and confirms the response. Either ends it with Disconnect; then the other is
+// told, and agrees with Disconnect too. What a program leaves undone, the card does when the id is closed.
 //
 // Errors wrap one of package verbs' Err values, which unwraps to the errno that librdmacm gives. A call
 // in a wrong order is verbs.ErrInvalid (EINVAL). The names are those of librdmacm and the kernel's

@@ -15,18 +15,18 @@ type Event struct {
 	// closed.
 	ID       *ID
 	Listener *ID // of EventConnectRequest: the one that listens; else nil
-	// Status is 0, or why something failed: an errno below 0, or above 0 the status of the peer's answer: 1
-	// nobody listens there, 2 rejected, 3 no queue pair, 4 redirected, 5 another version. Err says it in words.
+	// Status is 0, or why something failed: an errno below 0, or above 0 what the peer's answer says. Of
+	// EventUnreachable that is a status of SIDR: 1 nobody listens there, 2 rejected, 3 no queue pair, 4
+	// redirected, 5 another version. Of EventRejected it is the reason of a REJ: 8 nobody listens there, 28 the
+	// program has rejected it; others are in IBA 12.6.7.2. Err says it in words.
 	Status int
 	// Context is that of a join (the private_data of a multicast event), else nil.
 	Context any
-	// AH, QPN and QKey are what to send datagrams with (rdma_ud_param): to the peer of
-	// EventEstablished, or to the group of EventMulticastJoin.
-	AH   verbs.AHAttr
-	QPN  verbs.QPN
-	QKey verbs.QKey
-	// PrivateData is the peer's, with zeros behind what the peer's program wrote.
-	PrivateData []byte
+	// AH is the address of the peer, or of the group of EventMulticastJoin.
+	AH verbs.AHAttr
+	// ConnParam is what the peer says of its queue pair (rdma_conn_param). AH, QPN and QKey are what to send
+	// datagrams with (rdma_ud_param). Behind what the peer's program wrote in PrivateData there are zeros.
+	ConnParam
 }
 
 // Err is why something failed; nil for an event that is no failure. It unwraps to the errno; a peer's
@@ -38,19 +38,38 @@ func (e *Event) Err() error {
 	case e.Status < 0:
 		return fmt.Errorf("%v: %w", e.Type, unix.Errno(-e.Status))
 	case e.Status > 0:
-		return fmt.Errorf("%v: %w: %s (status %d)", e.Type, unix.ECONNREFUSED, reasonOf(e.Status), e.Status)
+		return fmt.Errorf("%v: %w: %s (status %d)", e.Type, unix.ECONNREFUSED, e.reason(), e.Status)
 	}
 	return nil
 }
 
-// reasons say what the status of a peer's answer means (SIDR, IBA 12.11.2).
-var reasons = map[int]string{
-	1: "nobody listens at that port there", 2: "the peer has rejected it", 3: "the peer has no queue pair for it",
-	4: "the peer names another one to ask", 5: "the peer speaks another version",
+const (
+	nobodyListens = "nobody listens at that port there"
+	otherVersion  = "the peer speaks another version"
+)
+
+// statuses say what the status of a peer's answer means (SIDR, IBA 12.11.2).
+var statuses = map[int]string{
+	1: nobodyListens, 2: "the peer has rejected it", 3: "the peer has no queue pair for it",
+	4: "the peer names another one to ask", 5: otherVersion,
 }
 
-func reasonOf(status int) string {
-	if reason, known := reasons[status]; known {
+// reasons say what the reason of a peer's rejection means (IBA 12.6.7.2).
+var reasons = map[int]string{
+	1: "the peer has no queue pair for it", 3: "the peer has no resources for it", 4: "the peer has given up",
+	5: "the peer does not support what was asked for", 6: "the peer does not know the connection", 8: nobodyListens,
+	9: "the peer has no such transport", 10: "the peer still had another connection with this queue pair; it ends now, so try again",
+	12: "the peer does not accept the addresses", 26: "the peer does not accept the path MTU", 27: "the peer has too few responder resources",
+	28: "the peer's program has rejected it", 31: otherVersion,
+}
+
+// reason says in words what the peer's answer means.
+func (e *Event) reason() string {
+	words := statuses
+	if e.Type == EventRejected {
+		words = reasons
+	}
+	if reason, known := words[e.Status]; known {
 		return reason
 	}
 	return "the peer does not say why"

@@ -22,8 +22,8 @@ const (
 	EventRouteResolved  = verbs.CMEventRouteResolved
 	EventRouteError     = verbs.CMEventRouteError
 	EventConnectRequest = verbs.CMEventConnectRequest
-	// EventConnectResponse, EventConnectError, EventRejected, EventDisconnected and EventTimewaitExit are of
-	// connections.
+	// EventConnectResponse: the peer has accepted. It, and EventConnectError, EventRejected, EventDisconnected
+	// and EventTimewaitExit, are of connections.
 	EventConnectResponse = verbs.CMEventConnectResponse
 	EventConnectError    = verbs.CMEventConnectError
 	EventUnreachable     = verbs.CMEventUnreachable

@@ -32,10 +32,11 @@ type id struct {
 	path         *path // with these ends; nil if dest was not resolved here
 	joins        []*idJoin
 
-	usesCM   bool         // the connection manager does one of these for the id
-	listener *cm.Listener // of one that listens
-	inquiry  *cm.Inquiry  // of one that connects
-	request  *cm.Request  // that the id stands for, until it is answered
+	usesCM     bool           // the connection manager does one of these for the id
+	listener   *cm.Listener   // of one that listens
+	inquiry    *cm.Inquiry    // of one that asks for a queue pair
+	request    *cm.Request    // that the id stands for, until it is answered
+	connection *cm.Connection // of one that has asked for a connection, or was asked for one
 
 	work   sync.WaitGroup  // what goes on without card.mu
 	life   context.Context // of work; ends with the id

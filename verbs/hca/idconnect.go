@@ -11,22 +11,21 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// errConnections is for what would begin a connection.
-var errConnections = fmt.Errorf("%w: connections (port space TCP); datagrams have port space UDP", verbs.ErrUnsupported)
-
-// ConnectID implements verbs.Provider: it asks the destination for its queue pair (SIDR).
+// ConnectID implements verbs.Provider: it asks the destination for a connection, or in port space UDP for
+// its queue pair (SIDR).
 func (s *Session) ConnectID(r verbs.ConnectIDRequest) error {
 	return s.withID(r.ID, func(i *id) error {
 		if err := errors.Join(i.in("connect", idRouteResolved), i.room()); err != nil {
 			return err
 		}
-		if i.space == wire.PortSpaceTCP {
-			return errConnections
-		}
 		if i.ends.dest.IsMulticast() {
 			return fmt.Errorf("%w: connect to a group, which has no queue pair of its own; join it", verbs.ErrInvalid)
 		}
-		err := i.ask(r.Param.PrivateData)
+		ask := i.ask
+		if i.kind == verbs.QPTypeRC {
+			ask = i.connect
+		}
+		err := ask(&r.Param)
 		if err == nil {
 			i.state = idConnecting
 		}
@@ -34,15 +33,52 @@ func (s *Session) ConnectID(r verbs.ConnectIDRequest) error {
 	})
 }
 
-func (i *id) ask(privateData []byte) error {
+// ask asks for the queue pair of a service of datagrams.
+func (i *id) ask(param *verbs.ConnParam) error {
 	return i.useCM(func(m *cm.Manager, now time.Time) (err error) {
 		i.inquiry, err = m.Ask(now, cm.AskConfig{
 			Path:    cm.Path{Local: i.ends.source, Remote: i.ends.dest, TrafficClass: i.tos},
-			Service: wire.ServiceIDFor(i.space, i.dest.Port()), Source: i.source, Dest: i.dest, PrivateData: privateData, Owner: i,
+			Service: i.service(i.dest.Port()), Source: i.source, Dest: i.dest, PrivateData: param.PrivateData, Owner: i,
 		})
 		return err
 	})
 }
+
+// connect asks for a connection. The queue pair is the program's affair; its number is what is needed.
+func (i *id) connect(param *verbs.ConnParam) error {
+	if err := checkNumber("connect", param.QPN); err != nil {
+		return err
+	}
+	card := i.session.card
+	config := cm.ConnectConfig{
+		Path:    cm.Path{Local: i.ends.source, Remote: i.ends.dest, TrafficClass: i.tos, HopLimit: wire.DefaultHopLimit, FlowLabel: cm.FlowLabel(i.source.Port(), i.dest.Port())},
+		Service: i.service(i.dest.Port()), Source: i.source, Dest: i.dest,
+		GUID: guid(card.status.mac), MTU: i.path.reaches(card.activeMTU), Param: *param, Owner: i,
+	}
+	return i.useCM(func(m *cm.Manager, now time.Time) (err error) {
+		i.connection, err = m.Connect(now, config)
+		return err
+	})
+}
+
+// reaches is the MTU of a path: the card's, unless the route has a smaller one.
+func (p *path) reaches(card wire.MTU) wire.MTU {
+	if p.mtu == 0 {
+		return card
+	}
+	return min(p.mtu, card)
+}
+
+// checkNumber refuses the number of a queue pair that a peer cannot send to.
+func checkNumber(what string, qpn wire.QPN) error {
+	if qpn <= wire.QPNGSI || qpn >= verbs.MulticastQPN {
+		return fmt.Errorf("%w: %s with queue pair %v; the number of one is needed, that of the id's or of another", verbs.ErrInvalid, what, qpn)
+	}
+	return nil
+}
+
+// service names a port to the connection manager.
+func (i *id) service(port uint16) wire.ServiceID { return wire.ServiceIDFor(i.space, port) }
 
 // useCM begins the id's use of the connection manager, until leaveCM. The caller holds card.mu, as with
 // all that follows.
@@ -62,7 +98,7 @@ func (i *id) useCM(do func(m *cm.Manager, now time.Time) error) error {
 }
 
 // leaveCM ends what the connection manager does for the id: a request that it has not answered is
-// rejected in its name. Calling it again does nothing.
+// rejected in its name, and its connection ended. Calling it again does nothing.
 func (i *id) leaveCM() {
 	if !i.usesCM {
 		return
@@ -77,8 +113,11 @@ func (i *id) leaveCM() {
 		if i.request != nil {
 			_ = i.request.Reply(now, cm.Answer{Status: wire.SIDRReject}) // the first, and short
 		}
+		if i.connection != nil {
+			i.connection.Close(now)
+		}
 	})
-	i.inquiry, i.listener, i.request, i.usesCM = nil, nil, nil, false
+	i.inquiry, i.listener, i.request, i.connection, i.usesCM = nil, nil, nil, nil, false
 	i.session.card.leaveCM()
 }
 
@@ -87,37 +126,61 @@ func (i *id) cmEvent(e cm.Event) {
 	card := i.session.card
 	card.mu.Lock()
 	defer card.mu.Unlock()
-	if !i.usesCM {
-		return
-	}
-	switch e.Kind {
-	case cm.EventRequest:
-		i.put(&idEvent{CMEvent: verbs.CMEvent{Type: verbs.CMEventConnectRequest}})
-	case cm.EventTimeout:
-		i.put(&idEvent{CMEvent: verbs.CMEvent{Type: verbs.CMEventUnreachable, Status: -int32(unix.ETIMEDOUT)}})
-	case cm.EventReply:
-		i.put(&idEvent{CMEvent: i.answered(e.Answer)})
+	if i.usesCM {
+		i.put(&idEvent{CMEvent: i.eventOf(&e)})
 	}
 }
 
+// eventOf is an event of the connection manager as the program gets it.
+func (i *id) eventOf(e *cm.Event) verbs.CMEvent {
+	switch e.Kind {
+	case cm.EventRequest:
+		return verbs.CMEvent{Type: verbs.CMEventConnectRequest}
+	case cm.EventReply:
+		return i.answered(&e.Answer)
+	case cm.EventResponse:
+		return verbs.CMEvent{Type: verbs.CMEventConnectResponse, ConnParam: e.Peer}
+	case cm.EventEstablished:
+		return verbs.CMEvent{Type: verbs.CMEventEstablished, ConnParam: e.Peer}
+	case cm.EventRejected:
+		return verbs.CMEvent{Type: verbs.CMEventRejected, Status: int32(e.Reason), ConnParam: e.Peer}
+	case cm.EventDisconnected:
+		return verbs.CMEvent{Type: verbs.CMEventDisconnected}
+	case cm.EventTimewaitExit:
+		return verbs.CMEvent{Type: verbs.CMEventTimewaitExit}
+	}
+	return verbs.CMEvent{Type: verbs.CMEventUnreachable, Status: -int32(unix.ETIMEDOUT)}
+}
+
 // answered is the event of an answer.
-func (i *id) answered(a cm.Answer) verbs.CMEvent {
+func (i *id) answered(a *cm.Answer) verbs.CMEvent {
 	if a.Status != wire.SIDRValid {
-		return verbs.CMEvent{Type: verbs.CMEventUnreachable, Status: int32(a.Status), PrivateData: a.PrivateData}
+		return verbs.CMEvent{Type: verbs.CMEventUnreachable, Status: int32(a.Status), ConnParam: verbs.ConnParam{PrivateData: a.PrivateData}}
 	}
 	return verbs.CMEvent{
-		Type: verbs.CMEventEstablished, AH: i.session.card.attrOf(i.ends, i.tos), QPN: a.QPN, QKey: a.QKey, PrivateData: a.PrivateData,
+		Type: verbs.CMEventEstablished, AH: i.session.card.attrOf(i.ends, i.tos),
+		ConnParam: verbs.ConnParam{QPN: a.QPN, QKey: a.QKey, PrivateData: a.PrivateData},
 	}
 }
 
 // DisconnectID implements verbs.Provider. Datagrams have no connection: there is nobody to be told.
 func (s *Session) DisconnectID(r verbs.DisconnectIDRequest) error {
-	return s.withID(r.ID, func(i *id) error { return i.in("disconnect", idConnecting) })
+	return s.withID(r.ID, func(i *id) error {
+		err := i.in("disconnect", idConnecting)
+		if err == nil && i.connection != nil {
+			s.card.withCM(func(_ *cm.Manager, now time.Time) { i.connection.Disconnect(now) })
+		}
+		return err
+	})
 }
 
-// NotifyID implements verbs.Provider. It is about connections, which there are none of.
+// NotifyID implements verbs.Provider: a packet that came before the peer's RTU establishes the connection.
 func (s *Session) NotifyID(r verbs.NotifyIDRequest) error {
-	return s.withID(r.ID, func(*id) error {
-		return fmt.Errorf("%w: event %v of an id without a connection", verbs.ErrInvalid, r.Event)
+	return s.withID(r.ID, func(i *id) (err error) {
+		if i.connection == nil || r.Event != verbs.EventCommEst {
+			return fmt.Errorf("%w: event %v; %v of a connection's queue pair is what there is to tell", verbs.ErrInvalid, r.Event, verbs.EventCommEst)
+		}
+		s.card.withCM(func(*cm.Manager, time.Time) { err = i.connection.Establish() })
+		return err
 	})
 }

@@ -87,7 +87,7 @@ func (s *Session) joined(i *id, j *idJoin, grant verbs.JoinMulticastGrant, faile
 	}
 	i.put(&idEvent{join: j, CMEvent: verbs.CMEvent{
 		Type: verbs.CMEventMulticastJoin, Context: j.context,
-		AH: s.card.attrOf(pair{source, grant.MGID}, i.tos), QPN: verbs.MulticastQPN, QKey: i.qkey,
+		AH: s.card.attrOf(pair{source, grant.MGID}, i.tos), ConnParam: verbs.ConnParam{QPN: verbs.MulticastQPN, QKey: i.qkey},
 	}})
 	return true
 }

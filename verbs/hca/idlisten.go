@@ -16,15 +16,12 @@ func (s *Session) ListenID(r verbs.ListenIDRequest) error {
 		if err := i.in("listen with", idBound); err != nil {
 			return err
 		}
-		if i.space == wire.PortSpaceTCP {
-			return errConnections
-		}
 		if err := s.card.host.portSpaces().alone(i.binding); err != nil {
 			return err
 		}
 		err := i.useCM(func(m *cm.Manager, _ time.Time) (err error) {
 			i.listener, err = m.Listen(cm.ListenConfig{
-				Service: wire.ServiceIDFor(i.space, i.source.Port()), Address: i.listensAt(), Backlog: r.Backlog, Owner: i,
+				Service: i.service(i.source.Port()), Connections: i.kind == verbs.QPTypeRC, Address: i.listensAt(), Backlog: r.Backlog, Owner: i,
 			})
 			return err
 		})
@@ -47,54 +44,124 @@ func (i *id) listensAt() netip.Addr {
 // takeRequest makes the new id for the event of a request, which the program is getting; false if there
 // is none: then the request is rejected. The caller holds card.mu.
 func (i *id) takeRequest(e *verbs.CMEvent) bool {
-	var request *cm.Request
+	request, connection := i.nextRequest()
+	if request == nil && connection == nil {
+		return false
+	}
 	card := i.session.card
-	if i.listener != nil {
-		card.withCM(func(*cm.Manager, time.Time) { request = i.listener.Next() })
-	}
-	if request == nil {
-		return false
-	}
-	child, err := i.session.newID(i.channel, i.space, i.kind)
-	if err == nil {
-		err = child.useCM(func(*cm.Manager, time.Time) error { return nil })
-	}
+	child, err := i.newChild()
 	if err != nil {
-		card.withCM(func(_ *cm.Manager, now time.Time) { _ = request.Reply(now, cm.Answer{Status: wire.SIDRReject}) })
-		card.log.Debug("a request was rejected: its id cannot be made", "device", card.Name(), "peer", request.Source, "error", err)
-		if child != nil {
-			i.session.ids.remove(child.handle)
-			i.session.endID(child)
-		}
+		card.withCM(func(_ *cm.Manager, now time.Time) { turnAway(request, connection, now) })
+		card.log.Debug("a request was rejected: its id cannot be made", "device", card.Name(), "port", i.source.Port(), "error", err)
 		return false
 	}
-	child.request, child.state, child.tos = request, idConnecting, i.tos
-	child.source, child.dest, child.ends = request.Dest, request.Source, pair{request.Path.Local, request.Path.Remote}
 	e.ID, e.Listener = child.handle, i.handle
-	e.AH, e.PrivateData = card.attrOf(child.ends, child.tos), request.PrivateData[:]
+	if connection != nil {
+		card.withCM(func(*cm.Manager, time.Time) { e.ConnParam = child.standForConnection(connection) })
+	} else {
+		child.standFor(request)
+		e.PrivateData = request.PrivateData[:]
+	}
+	e.AH = card.attrOf(child.ends, child.tos)
 	return true
+}
+
+// nextRequest takes the oldest request that waits, for datagrams or for a connection; nil if none does.
+func (i *id) nextRequest() (request *cm.Request, connection *cm.Connection) {
+	if i.listener == nil {
+		return nil, nil
+	}
+	i.session.card.withCM(func(*cm.Manager, time.Time) {
+		if i.kind == verbs.QPTypeRC {
+			connection = i.listener.NextConnection()
+		} else {
+			request = i.listener.Next()
+		}
+	})
+	return request, connection
+}
+
+// turnAway rejects a request that no program has seen.
+func turnAway(request *cm.Request, connection *cm.Connection, now time.Time) {
+	if connection != nil {
+		connection.Close(now)
+	} else {
+		_ = request.Reply(now, cm.Answer{Status: wire.SIDRReject}) // the first, and short
+	}
+}
+
+// newChild makes an id for a request.
+func (i *id) newChild() (*id, error) {
+	child, err := i.session.newID(i.channel, i.space, i.kind)
+	if err != nil {
+		return nil, err
+	}
+	if err := child.useCM(func(*cm.Manager, time.Time) error { return nil }); err != nil {
+		i.session.ids.remove(child.handle)
+		i.session.endID(child)
+		return nil, err
+	}
+	child.state, child.tos = idConnecting, i.tos
+	return child, nil
+}
+
+func (i *id) standFor(r *cm.Request) {
+	i.request = r
+	i.source, i.dest, i.ends = r.Dest, r.Source, pair{r.Path.Local, r.Path.Remote}
+}
+
+// standForConnection makes the id the connection's, and gives what the peer says. The connection manager is
+// locked.
+func (i *id) standForConnection(c *cm.Connection) verbs.ConnParam {
+	i.connection, c.Owner = c, i
+	i.source, i.dest, i.ends, i.tos = c.Dest, c.Source, pair{c.Path.Local, c.Path.Remote}, c.Path.TrafficClass
+	return c.Peer
 }
 
 // AcceptID implements verbs.Provider. If it fails, the request is rejected.
 func (s *Session) AcceptID(r verbs.AcceptIDRequest) error {
 	return s.withID(r.ID, func(i *id) error {
-		err := i.toAnswer("accept with")
-		if err != nil {
+		if err := i.toAnswer("accept with"); err != nil {
 			return err
 		}
-		switch {
-		case r.Response:
-			err = fmt.Errorf("%w: accept a request without parameters; a response, which takes none, has not come", verbs.ErrInvalid)
-		case r.Param.QPN <= wire.QPNGSI || r.Param.QPN >= verbs.MulticastQPN:
-			err = fmt.Errorf("%w: accept with queue pair %v; the number of one is needed, that of the id's or of another", verbs.ErrInvalid, r.Param.QPN)
-		default:
-			err = i.answer(cm.Answer{Status: wire.SIDRValid, QPN: r.Param.QPN, QKey: i.keyFor(r.Param.QKey), PrivateData: r.Param.PrivateData})
+		accept := i.accept
+		if i.connection != nil {
+			accept = i.acceptConnection
 		}
+		err := accept(&r)
 		if err != nil {
-			_ = i.answer(cm.Answer{Status: wire.SIDRReject}) // it has not been answered, and this is short
+			_ = i.reject(nil) // it has not been answered, and this is short
 		}
 		return err
 	})
+}
+
+func (i *id) accept(r *verbs.AcceptIDRequest) error {
+	if r.Response {
+		return fmt.Errorf("%w: accept a request without parameters; a response, which takes none, has not come", verbs.ErrInvalid)
+	}
+	if err := checkNumber("accept", r.Param.QPN); err != nil {
+		return err
+	}
+	return i.answer(cm.Answer{Status: wire.SIDRValid, QPN: r.Param.QPN, QKey: i.keyFor(r.Param.QKey), PrivateData: r.Param.PrivateData})
+}
+
+// acceptConnection accepts the request for a connection, or the response to one.
+func (i *id) acceptConnection(r *verbs.AcceptIDRequest) (err error) {
+	if !r.Response {
+		if err := checkNumber("accept", r.Param.QPN); err != nil {
+			return err
+		}
+	}
+	card := i.session.card
+	card.withCM(func(_ *cm.Manager, now time.Time) {
+		if r.Response {
+			err = i.connection.Confirm()
+		} else {
+			err = i.connection.Accept(now, guid(card.status.mac), r.Param)
+		}
+	})
+	return err
 }
 
 // keyFor is the Q_Key that the peer is told: 0 stands for that of the id.
@@ -111,16 +178,25 @@ func (s *Session) RejectID(r verbs.RejectIDRequest) error {
 		if err := i.toAnswer("reject with"); err != nil {
 			return err
 		}
-		return i.answer(cm.Answer{Status: wire.SIDRReject, PrivateData: r.PrivateData})
+		return i.reject(r.PrivateData)
 	})
 }
 
-// toAnswer checks that the id stands for a request that was not answered.
+func (i *id) reject(privateData []byte) (err error) {
+	if i.connection == nil {
+		return i.answer(cm.Answer{Status: wire.SIDRReject, PrivateData: privateData})
+	}
+	i.session.card.withCM(func(_ *cm.Manager, now time.Time) { err = i.connection.Reject(now, privateData) })
+	return err
+}
+
+// toAnswer checks that the id stands for a request that was not answered, or for a connection, which knows
+// by itself what it can answer.
 func (i *id) toAnswer(what string) error {
 	if err := i.in(what, idConnecting); err != nil {
 		return err
 	}
-	if i.request == nil {
+	if i.request == nil && i.connection == nil {
 		return fmt.Errorf("%w: %s an id that stands for no request, or for one that was answered", verbs.ErrInvalid, what)
 	}
 	return nil

@@ -55,9 +55,7 @@ func visitCMEvent(c *coder, g *verbs.GetCMEventGrant) {
 	u32(c, "listener", &e.Listener)
 	u64(c, "context", &e.Context)
 	visitAHAttr(c, &e.AH)
-	u32(c, "qpn", &e.QPN)
-	u32(c, "qkey", &e.QKey)
-	visitPrivateData(c, &e.PrivateData)
+	visitConnParam(c, &e.ConnParam)
 	e.Status = int32(status)
 }
 
@@ -147,6 +145,13 @@ func visitListen(c *coder, r *verbs.ListenIDRequest) {
 func visitConnParam(c *coder, p *verbs.ConnParam) {
 	u32(c, "qpn", &p.QPN)
 	u32(c, "qkey", &p.QKey)
+	u8(c, "responder_resources", &p.ResponderResources)
+	u8(c, "initiator_depth", &p.InitiatorDepth)
+	c.flag("flow_control", &p.FlowControl)
+	u8(c, "retry_count", &p.RetryCount)
+	u8(c, "rnr_retry_count", &p.RNRRetryCount)
+	c.flag("srq", &p.SRQ)
+	c.reserved(2)
 	visitPrivateData(c, &p.PrivateData)
 }
 

@@ -14,7 +14,7 @@ func TestIDsCross(t *testing.T) {
 	zoned := netip.MustParseAddrPort("[fe80::1%eth0]:7174")
 	ah := verbs.AHAttr{Port: 1, GRH: verbs.GlobalRoute{DGID: verbs.GID{1, 15: 2}, SGIDIndex: 3, TrafficClass: 6}}
 	grantCrosses(t, GetCMEvent, verbs.GetCMEventGrant{Found: true, Drained: true, Event: verbs.CMEvent{
-		Type: verbs.CMEventConnectRequest, Status: -110, ID: 1, Listener: 2, Context: 1 << 63, AH: ah, QPN: 0xFFFFFF, QKey: 5, PrivateData: []byte("private"),
+		Type: verbs.CMEventConnectRequest, Status: -110, ID: 1, Listener: 2, Context: 1 << 63, AH: ah, ConnParam: verbs.ConnParam{QPN: 0xFFFFFF, QKey: 5, PrivateData: []byte("private"), ResponderResources: 1, SRQ: true},
 	}})
 	grantCrosses(t, QueryID, verbs.QueryIDGrant{PortSpace: verbs.PortSpaceUDP, QPType: verbs.QPTypeUD, Local: zoned, OnDevice: true, AH: ah})
 	grantCrosses(t, InitIDQPAttr, verbs.InitIDQPAttrGrant{Attr: verbs.QPAttr{State: 1, Port: 1, QKey: 2}, Mask: 3})
@@ -26,6 +26,9 @@ func TestIDsCross(t *testing.T) {
 	requestCrosses(t, ResolveIDAddr, verbs.ResolveIDAddrRequest{ID: 1, Source: netip.MustParseAddrPort("10.0.0.1:65535"), Dest: zoned, Timeout: -time.Second})
 	requestCrosses(t, ListenID, verbs.ListenIDRequest{ID: 1, Backlog: -1})
 	requestCrosses(t, AcceptID, verbs.AcceptIDRequest{ID: 1, Response: true, Param: verbs.ConnParam{PrivateData: make([]byte, verbs.MaxCMPrivateData), QPN: 2, QKey: 3}})
+	requestCrosses(t, ConnectID, verbs.ConnectIDRequest{ID: 1, Param: verbs.ConnParam{
+		PrivateData: []byte{1}, ResponderResources: 2, InitiatorDepth: 3, FlowControl: true, RetryCount: 4, RNRRetryCount: 5, SRQ: true,
+	}})
 	requestCrosses(t, JoinID, verbs.JoinIDRequest{ID: 1, Group: netip.MustParseAddr("239.1.2.3"), Flags: 1, Context: 2})
 	long := verbs.RejectIDRequest{PrivateData: make([]byte, verbs.MaxCMPrivateData+1)}
 	if _, err := RejectID.EncodeRequest(1, &long); !errors.Is(err, verbs.ErrInvalid) {

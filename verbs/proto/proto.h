@@ -1037,8 +1037,15 @@ struct roced_get_cm_event_grant {
 	uint8_t sl;
 	uint32_t qpn;
 	uint32_t qkey;
+	uint8_t responder_resources;
+	uint8_t initiator_depth;
+	uint8_t flow_control;
+	uint8_t retry_count;
+	uint8_t rnr_retry_count;
+	uint8_t srq;
+	uint8_t reserved70[2];
 	uint32_t private_data_count;
-	uint8_t reserved68[4];
+	uint8_t reserved76[4];
 	uint8_t private_data[];
 };
 
@@ -1228,8 +1235,15 @@ struct roced_connect_id_request {
 	uint8_t reserved4[4];
 	uint32_t qpn;
 	uint32_t qkey;
+	uint8_t responder_resources;
+	uint8_t initiator_depth;
+	uint8_t flow_control;
+	uint8_t retry_count;
+	uint8_t rnr_retry_count;
+	uint8_t srq;
+	uint8_t reserved22[2];
 	uint32_t private_data_count;
-	uint8_t reserved20[4];
+	uint8_t reserved28[4];
 	uint8_t private_data[];
 };
 
@@ -1243,8 +1257,15 @@ struct roced_accept_id_request {
 	uint8_t reserved5[3];
 	uint32_t qpn;
 	uint32_t qkey;
+	uint8_t responder_resources;
+	uint8_t initiator_depth;
+	uint8_t flow_control;
+	uint8_t retry_count;
+	uint8_t rnr_retry_count;
+	uint8_t srq;
+	uint8_t reserved22[2];
 	uint32_t private_data_count;
-	uint8_t reserved20[4];
+	uint8_t reserved28[4];
 	uint8_t private_data[];
 };
 

@@ -3,6 +3,7 @@ package verbstest
 import (
 	"bytes"
 	"net/netip"
+	"sync/atomic"
 	"testing"
 
 	"github.com/roced/roced/verbs"
@@ -24,7 +25,12 @@ var idConnectTests = []test{
 // service is an id that listens, at a port of all addresses.
 func (e *idEnd) service() (*cm.ID, uint16) {
 	e.Helper()
-	id := e.id(cm.PortSpaceUDP)
+	return e.serviceIn(cm.PortSpaceUDP)
+}
+
+func (e *idEnd) serviceIn(space cm.PortSpace) (*cm.ID, uint16) {
+	e.Helper()
+	id := e.id(space)
 	check(e, id.Bind(port(netip.IPv6Unspecified(), 0)))
 	check(e, id.Listen(0))
 	local, err := id.LocalAddr()
@@ -35,11 +41,22 @@ func (e *idEnd) service() (*cm.ID, uint16) {
 // connect has an id ask a service.
 func (e *idEnd) connect(dest netip.AddrPort, privateData string) *cm.ID {
 	e.Helper()
-	id := e.id(cm.PortSpaceUDP)
+	return e.connectIn(cm.PortSpaceUDP, dest, privateData)
+}
+
+// connectIn has an id ask for a connection, in port space TCP, or for a queue pair.
+func (e *idEnd) connectIn(space cm.PortSpace, dest netip.AddrPort, privateData string) *cm.ID {
+	e.Helper()
+	id := e.id(space)
 	e.routed(id, dest)
-	check(e, id.Connect(&cm.ConnParam{PrivateData: []byte(privateData)}))
+	check(e, id.Connect(&cm.ConnParam{PrivateData: []byte(privateData), QPN: otherQPN(), ResponderResources: 2, InitiatorDepth: 3, RetryCount: 7, RNRRetryCount: 6}))
 	return id
 }
+
+// otherQPN is the number of a queue pair that no connection has had yet. There need not be one.
+func otherQPN() verbs.QPN { return verbs.QPN(1<<20 + qpns.Add(1)) }
+
+var qpns atomic.Uint32
 
 // request waits for a request to a service. Its id is closed at the end, if it is open.
 func (e *idEnd) request(service *cm.ID) *cm.Event {

@@ -24,8 +24,8 @@ type idRig struct {
 	nowhere netip.AddrPort // of the peer: nobody listens
 }
 
-// idStateRows are the columns of idCalls, in their order. Those from "listening" on are of port space
-// UDP only.
+// idStateRows are the columns of idCalls, in their order. Those from "accepted by the peer" on are of port
+// space TCP only.
 var idStateRows = []idState{
 	{"idle", func(_ *idRig, id *cm.ID) *cm.ID { return id }},
 	{"bound to all", func(r *idRig, id *cm.ID) *cm.ID { return r.bound(id, netip.IPv4Unspecified()) }},
@@ -33,9 +33,18 @@ var idStateRows = []idState{
 	{"address resolved", func(r *idRig, id *cm.ID) *cm.ID { r.e.resolved(id, r.nowhere); return id }},
 	{"route resolved", func(r *idRig, id *cm.ID) *cm.ID { r.e.routed(id, r.nowhere); return id }},
 	{"listening", func(r *idRig, id *cm.ID) *cm.ID { check(r.e, r.bound(id, r.e.end.IPv4).Listen(0)); return id }},
-	{"connecting", func(r *idRig, id *cm.ID) *cm.ID { r.e.routed(id, r.nowhere); check(r.e, id.Connect(nil)); return id }},
+	{"connecting", func(r *idRig, id *cm.ID) *cm.ID {
+		r.e.routed(id, r.nowhere)
+		check(r.e, id.Connect(anyParam()))
+		return id
+	}},
 	{"asked", (*idRig).asked},
+	{"accepted by the peer", (*idRig).accepted},
+	{"established", func(r *idRig, id *cm.ID) *cm.ID { check(r.e, r.accepted(id).Accept(nil)); return id }},
 }
+
+// anyParam names a queue pair, as connections need it.
+func anyParam() *cm.ConnParam { return &cm.ConnParam{QPN: otherQPN()} }
 
 func (r *idRig) bound(id *cm.ID, to netip.Addr) *cm.ID {
 	check(r.e, id.Bind(port(to, 0)))
@@ -47,8 +56,19 @@ func (r *idRig) asked(id *cm.ID) *cm.ID {
 	check(r.e, r.bound(id, r.e.end.IPv4).Listen(0))
 	local, err := id.LocalAddr()
 	check(r.e, err)
-	newIDEnd(r.peer).connect(local, "") // its answer comes through a channel of its own
+	newIDEnd(r.peer).connectIn(id.PortSpace(), local, "") // its answer comes through a channel of its own
 	return r.e.request(id).ID
+}
+
+// accepted is an id whose request for a connection has been accepted.
+func (r *idRig) accepted(id *cm.ID) *cm.ID {
+	peer := newIDEnd(r.peer)
+	service, at := peer.serviceIn(cm.PortSpaceTCP)
+	r.e.routed(id, port(r.peer.end.IPv4, at))
+	check(r.e, id.Connect(anyParam()))
+	check(r.e, peer.request(service).ID.Accept(anyParam()))
+	r.e.event(id, cm.EventConnectResponse)
+	return id
 }
 
 // idCall is a call of an id, and what it gives in each state: in port space UDP, and in TCP.
@@ -63,35 +83,35 @@ var idErrnos = map[byte]error{'y': nil, 'i': unix.EINVAL, 's': unix.EOPNOTSUPP, 
 
 // idCalls are all calls of an id but Close, which is always allowed, Migrate and QP.
 var idCalls = []idCall{
-	{"bind", func(r *idRig, id *cm.ID) error { return id.Bind(port(r.e.end.IPv4, 0)) }, "yiiiiiii", "yiiii"},
-	{"resolve address", func(r *idRig, id *cm.ID) error { return id.ResolveAddr(netip.AddrPort{}, r.nowhere, resolveTimeout) }, "yyyiiiii", "yyyii"},
-	{"resolve route", func(_ *idRig, id *cm.ID) error { return id.ResolveRoute() }, "iiiyiiii", "iiiyi"},
-	{"attributes", func(_ *idRig, id *cm.ID) error { _, _, err := id.InitQPAttr(verbs.QPStateRTS); return err }, "iiyyyyyy", "iisss"},
-	{"attributes of ERR", func(_ *idRig, id *cm.ID) error { _, _, err := id.InitQPAttr(verbs.QPStateErr); return err }, "iiiiiiii", "iisss"},
+	{"bind", func(r *idRig, id *cm.ID) error { return id.Bind(port(r.e.end.IPv4, 0)) }, "yiiiiiii", "yiiiiiiiii"},
+	{"resolve address", func(r *idRig, id *cm.ID) error { return id.ResolveAddr(netip.AddrPort{}, r.nowhere, resolveTimeout) }, "yyyiiiii", "yyyiiiiiii"},
+	{"resolve route", func(_ *idRig, id *cm.ID) error { return id.ResolveRoute() }, "iiiyiiii", "iiiyiiiiii"},
+	{"attributes", func(_ *idRig, id *cm.ID) error { _, _, err := id.InitQPAttr(verbs.QPStateRTS); return err }, "iiyyyyyy", "iissssssss"},
+	{"attributes of ERR", func(_ *idRig, id *cm.ID) error { _, _, err := id.InitQPAttr(verbs.QPStateErr); return err }, "iiiiiiii", "iissssssss"},
 	{"create QP", func(r *idRig, id *cm.ID) error {
 		_, err := id.CreateQP(r.e.pd, &verbs.QPInitAttr{SendCQ: r.e.cq, RecvCQ: r.e.cq})
 		return err
-	}, "iiyyyyyy", "iisss"},
-	{"destroy QP", func(_ *idRig, id *cm.ID) error { return id.DestroyQP() }, "iiiiiiii", "iiiii"},
-	{"join", func(_ *idRig, id *cm.ID) error { return id.JoinMulticast(groupV4, nil) }, "iiyyiiii", "iiiii"},
-	{"leave", func(_ *idRig, id *cm.ID) error { return id.LeaveMulticast(groupV4) }, "aaaaaaaa", "aaaaa"},
-	{"listen", func(_ *idRig, id *cm.ID) error { return id.Listen(0) }, "iyyiiiii", "issii"},
-	{"connect", func(_ *idRig, id *cm.ID) error { return id.Connect(nil) }, "iiiiyiii", "iiiis"},
-	{"accept", func(r *idRig, id *cm.ID) error { return id.Accept(&cm.ConnParam{QPN: r.e.qp.Number()}) }, "iiiiiiiy", "iiiii"},
-	{"accept a response", func(_ *idRig, id *cm.ID) error { return id.Accept(nil) }, "iiiiiiii", "iiiii"},
-	{"reject", func(_ *idRig, id *cm.ID) error { return id.Reject(nil) }, "iiiiiiiy", "iiiii"},
-	{"disconnect", func(_ *idRig, id *cm.ID) error { return id.Disconnect() }, "iiiiiiyy", "iiiii"},
-	{"notify", func(_ *idRig, id *cm.ID) error { return id.Notify(verbs.EventCommEst) }, "iiiiiiii", "iiiii"},
-	{"reuse", func(_ *idRig, id *cm.ID) error { return id.SetReuseAddr(true) }, "yiiiiiii", "yiiii"},
-	{"af only", func(_ *idRig, id *cm.ID) error { return id.SetAFOnly(true) }, "yyyiiiii", "yyyii"},
-	{"service type", func(_ *idRig, id *cm.ID) error { return id.SetServiceType(8) }, "yyyyyyyy", "yyyyy"},
+	}, "iiyyyyyy", "iissssssss"},
+	{"destroy QP", func(_ *idRig, id *cm.ID) error { return id.DestroyQP() }, "iiiiiiii", "iiiiiiiiii"},
+	{"join", func(_ *idRig, id *cm.ID) error { return id.JoinMulticast(groupV4, nil) }, "iiyyiiii", "iiiiiiiiii"},
+	{"leave", func(_ *idRig, id *cm.ID) error { return id.LeaveMulticast(groupV4) }, "aaaaaaaa", "aaaaaaaaaa"},
+	{"listen", func(_ *idRig, id *cm.ID) error { return id.Listen(0) }, "iyyiiiii", "iyyiiiiiii"},
+	{"connect", func(_ *idRig, id *cm.ID) error { return id.Connect(anyParam()) }, "iiiiyiii", "iiiiyiiiii"},
+	{"accept", func(_ *idRig, id *cm.ID) error { return id.Accept(anyParam()) }, "iiiiiiiy", "iiiiiiiyii"},
+	{"accept a response", func(_ *idRig, id *cm.ID) error { return id.Accept(nil) }, "iiiiiiii", "iiiiiiiiyi"},
+	{"reject", func(_ *idRig, id *cm.ID) error { return id.Reject(nil) }, "iiiiiiiy", "iiiiiiiyyi"},
+	{"disconnect", func(_ *idRig, id *cm.ID) error { return id.Disconnect() }, "iiiiiiyy", "iiiiiiyyyy"},
+	{"notify", func(_ *idRig, id *cm.ID) error { return id.Notify(verbs.EventCommEst) }, "iiiiiiii", "iiiiiiiiiy"},
+	{"reuse", func(_ *idRig, id *cm.ID) error { return id.SetReuseAddr(true) }, "yiiiiiii", "yiiiiiiiii"},
+	{"af only", func(_ *idRig, id *cm.ID) error { return id.SetAFOnly(true) }, "yyyiiiii", "yyyiiiiiii"},
+	{"service type", func(_ *idRig, id *cm.ID) error { return id.SetServiceType(8) }, "yyyyyyyy", "yyyyyyyyyy"},
 	{"addresses", func(_ *idRig, id *cm.ID) error {
 		_, local := id.LocalAddr()
 		_, peer := id.PeerAddr()
 		_, route := id.Route()
 		_, device := id.Device()
 		return errors.Join(local, peer, route, device)
-	}, "yyyyyyyy", "yyyyy"},
+	}, "yyyyyyyy", "yyyyyyyyyy"},
 }
 
 // idStates makes each call in each state, in both port spaces.

@@ -144,5 +144,5 @@ func (c *Connection) Establish() error {
 func (c *Connection) establish(privateData []byte) {
 	c.answered()
 	c.state = stateEstablished
-	c.tell(Event{Kind: EventEstablished, PrivateData: privateData})
+	c.tell(Event{Kind: EventEstablished, Peer: verbs.ConnParam{PrivateData: privateData}})
 }

@@ -22,7 +22,7 @@ const maxRetryCount = 7
 
 // ConnectConfig is what Connect asks for.
 type ConnectConfig struct {
-	Path         Path           // also of the queue pair's packets
+	Path         Path           // of the queue pair's packets; messages have no flow label
 	Service      wire.ServiceID // with the peer's port
 	Source, Dest netip.AddrPort // for the address header: who asks, and whom
 	GUID         uint64         // of the card

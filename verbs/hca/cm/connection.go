@@ -151,7 +151,12 @@ func (c *Connection) turnAway(now time.Time) { c.reject(now, wire.RejectConsumer
 
 func (c *Connection) ids() wire.CommIDs { return wire.CommIDs{Local: c.local, Remote: c.remote} }
 
-func (c *Connection) send(write func(wire.MAD)) { c.manager.send(c.Path, write) }
+// send sends a message. Its path has no flow label, so that it is the same for all connections with a peer.
+func (c *Connection) send(write func(wire.MAD)) {
+	path := c.Path
+	path.FlowLabel = 0
+	c.manager.send(path, write)
+}
 
 // keep sends a message, which resend sends again.
 func (c *Connection) keep(write func(wire.MAD)) {

@@ -10,10 +10,8 @@ type Event struct {
 	Kind   EventKind
 	Owner  any               // of the inquiry, listener or connection
 	Answer Answer            // of EventReply
-	Peer   verbs.ConnParam   // of EventResponse: as Connection.Peer
+	Peer   verbs.ConnParam   // of EventResponse: as Connection.Peer; of EventEstablished and EventRejected its private data
 	Reason wire.RejectReason // of EventRejected
-	// PrivateData is that of EventEstablished and EventRejected.
-	PrivateData []byte
 }
 
 // EventKind is the kind of an Event.

@@ -181,7 +181,7 @@ func TestRejected(t *testing.T) {
 		t.Error("a repeated REQ is not rejected again")
 	}
 	s.toClient(rej)
-	if e := s.tells(s.client, EventRejected)[0]; e.Reason != wire.RejectConsumer || !bytes.Equal(e.PrivateData, data) {
+	if e := s.tells(s.client, EventRejected)[0]; e.Reason != wire.RejectConsumer || !bytes.Equal(e.Peer.PrivateData, data) {
 		t.Errorf("%+v", e)
 	}
 	s.pass(keepReply)
@@ -194,7 +194,7 @@ func TestRejected(t *testing.T) {
 	s.tells(s.client, EventResponse)
 	check(t, s.active.Reject(s.now, data))
 	s.toServer(one(t, sent(s.client)))
-	if e := s.tells(s.server, EventRejected)[0]; e.Owner != "passive" || !bytes.Equal(e.PrivateData, data) {
+	if e := s.tells(s.server, EventRejected)[0]; e.Owner != "passive" || !bytes.Equal(e.Peer.PrivateData, data) {
 		t.Errorf("%+v", e)
 	}
 	s.toClient(rep)

@@ -74,7 +74,7 @@ func (c *Connection) refused(now time.Time, rej *wire.REJ) {
 	} else {
 		c.forget()
 	}
-	c.tell(Event{Kind: EventRejected, Reason: rej.Reason, PrivateData: rej.PrivateData[:]})
+	c.tell(Event{Kind: EventRejected, Reason: rej.Reason, Peer: verbs.ConnParam{PrivateData: rej.PrivateData[:]}})
 }
 
 // sendMRA says that the answer takes long.
