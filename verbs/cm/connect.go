@@ -46,13 +46,24 @@ func (i *ID) Connect(param *ConnParam) error {
 // queue pair goes to ERR.
 func (i *ID) Accept(param *ConnParam) error {
 	return i.do("accept", func(p part) error {
-		err := p.provider.AcceptID(verbs.AcceptIDRequest{ID: p.handle, Response: param == nil, Param: i.param(param)})
+		err := i.accept(p, param)
 		if err != nil && i.asked {
 			err = errors.Join(err, i.failQP())
 		}
 		i.asked = false
 		return err
 	})
+}
+
+// accept has a connection's queue pair ready before the peer knows of it.
+func (i *ID) accept(p part, param *ConnParam) error {
+	if i.asked && i.connects() && i.qp != nil && param != nil {
+		if err := p.bring(i.qp, param, allStates...); err != nil {
+			_ = p.provider.RejectID(verbs.RejectIDRequest{ID: p.handle}) // else the peer has withdrawn
+			return err
+		}
+	}
+	return p.provider.AcceptID(verbs.AcceptIDRequest{ID: p.handle, Response: param == nil, Param: i.param(param)})
 }
 
 // Reject rejects the request that the id stands for, or the response to Connect (rdma_reject), with at most
@@ -98,7 +109,7 @@ func (i *ID) param(given *ConnParam) (p ConnParam) {
 		p = *given
 	}
 	if i.qp != nil {
-		p.QPN = i.qp.Number()
+		p.QPN, p.SRQ = i.qp.Number(), i.srq
 	}
 	return p
 }

@@ -22,6 +22,7 @@ type ID struct {
 	bound   atomic.Bool // to a device, as far as the program knows; for removal
 	asked   bool        // it stands for a request that the program has not answered
 	qp      *verbs.QP
+	srq     bool             // the queue pair has one
 	joins   map[uint64]*join // by what the card calls their contexts
 	joined  uint64           // joins that there have been
 }

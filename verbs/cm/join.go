@@ -101,9 +101,21 @@ func (i *ID) LeaveMulticast(group netip.Addr) error {
 
 // retrieve does what is to be done when the program gets an event; false if there is nobody to get it.
 func (i *ID) retrieve(e *Event, token uint64) bool {
-	if e.Type != EventMulticastJoin && e.Type != EventMulticastError {
+	switch e.Type {
+	case EventConnectResponse:
+		i.respond(e)
 		return true
+	case EventRejected:
+		i.rejected()
+		return true
+	case EventMulticastJoin, EventMulticastError:
+		return i.joinEnded(e, token)
 	}
+	return true
+}
+
+// joinEnded attaches the id's queue pair to the group that it has joined; false if it was left just now.
+func (i *ID) joinEnded(e *Event, token uint64) bool {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	j := i.joins[token]

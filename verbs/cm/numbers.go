@@ -9,6 +9,10 @@ type (
 	ConnParam = verbs.ConnParam   // rdma_conn_param
 )
 
+// MaxResources, of ConnParam's ResponderResources and InitiatorDepth, is as many as there can be: with Connect
+// those of the device, with Accept those that the peer asks for (RDMA_MAX_RESP_RES, RDMA_MAX_INIT_DEPTH).
+const MaxResources = 0xFF
+
 // The port spaces.
 const (
 	PortSpaceTCP = verbs.PortSpaceTCP // connections

@@ -7,9 +7,12 @@ import (
 	"github.com/roced/roced/verbs"
 )
 
-// CreateQP makes the id's queue pair, and takes it through its states: one for datagrams can send and
-// receive when this returns (rdma_create_qp). The PD is of the id's device; a type of 0 is that of the
-// port space. verbs.ErrInvalid if the id is not bound to a device, or has a queue pair.
+// CreateQP makes the id's queue pair (rdma_create_qp). One for datagrams can send and receive when this
+// returns. One for connections is in INIT: receives can be posted. It can receive and send when Accept has
+// returned, or when Get has given EventEstablished instead of EventConnectResponse; Get takes it there.
+//
+// The PD is of the id's device; a type of 0 is that of the port space. verbs.ErrInvalid if the id is not
+// bound to a device, or has a queue pair.
 func (i *ID) CreateQP(pd *verbs.PD, init *verbs.QPInitAttr) (*verbs.QP, error) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -17,7 +20,7 @@ func (i *ID) CreateQP(pd *verbs.PD, init *verbs.QPInitAttr) (*verbs.QP, error) {
 	if err != nil {
 		return nil, fmt.Errorf("create the id's QP: %w", err)
 	}
-	i.qp = qp
+	i.qp, i.srq = qp, init.SRQ != nil
 	return qp, nil
 }
 
@@ -47,14 +50,8 @@ func (i *ID) createQP(pd *verbs.PD, init *verbs.QPInitAttr) (*verbs.QP, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, state := range []verbs.QPState{verbs.QPStateInit, verbs.QPStateRTR, verbs.QPStateRTS} {
-		attr, mask, err := p.qpAttr(state)
-		if err == nil {
-			err = qp.Modify(&attr, mask)
-		}
-		if err != nil {
-			return nil, errors.Join(err, qp.Close())
-		}
+	if err := p.bring(qp, &ConnParam{}, i.firstStates()...); err != nil {
+		return nil, errors.Join(err, qp.Close())
 	}
 	return qp, nil
 }
@@ -66,13 +63,75 @@ func (i *ID) qpType() verbs.QPType {
 	return verbs.QPTypeUD
 }
 
+// firstStates are those that a new queue pair goes through.
+func (i *ID) firstStates() []verbs.QPState {
+	if i.connects() {
+		return allStates[:1]
+	}
+	return allStates
+}
+
+// allStates are those on the way to sending. A connection's queue pair comes to INIT twice: when it is there,
+// the peer's access is known.
+var allStates = []verbs.QPState{verbs.QPStateInit, verbs.QPStateRTR, verbs.QPStateRTS}
+
+// connects says whether the id's queue pair has one peer.
+func (i *ID) connects() bool { return i.qpType() == verbs.QPTypeRC }
+
+// bring takes a queue pair through states, with the attributes that the card gives, but with no more READs and
+// atomics at once than most has.
+func (p part) bring(qp *verbs.QP, most *ConnParam, states ...verbs.QPState) error {
+	for _, state := range states {
+		attr, mask, err := p.qpAttr(state)
+		if err != nil {
+			return err
+		}
+		attr.MaxDestRDAtomic = min(attr.MaxDestRDAtomic, most.ResponderResources)
+		attr.MaxRDAtomic = min(attr.MaxRDAtomic, most.InitiatorDepth)
+		if err := qp.Modify(&attr, mask); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// respond takes the peer's acceptance for an id that has a queue pair: this can send when the program gets the
+// event, which is then EventEstablished. If that fails, the peer is rejected.
+func (i *ID) respond(e *Event) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	p, err := i.one()
+	if err != nil || i.qp == nil {
+		return
+	}
+	all := ConnParam{ResponderResources: MaxResources, InitiatorDepth: MaxResources}
+	if err = p.bring(i.qp, &all, allStates...); err == nil {
+		err = p.provider.AcceptID(verbs.AcceptIDRequest{ID: p.handle, Response: true})
+	}
+	if err == nil {
+		e.Type = EventEstablished
+		return
+	}
+	_ = p.provider.RejectID(verbs.RejectIDRequest{ID: p.handle}) // else there is nobody to be told
+	_ = i.failQP()
+	e.fail(EventConnectError, err)
+}
+
+// rejected takes the id's queue pair to ERR, as librdmacm does.
+func (i *ID) rejected() {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	_ = i.failQP() // else it is closed, or its device gone
+}
+
 func (p part) qpAttr(state verbs.QPState) (verbs.QPAttr, verbs.QPAttrMask, error) {
 	grant, err := p.provider.InitIDQPAttr(verbs.InitIDQPAttrRequest{ID: p.handle, State: state})
 	return grant.Attr, grant.Mask, err
 }
 
 // InitQPAttr gives the attributes by which a queue pair of the program's own comes to a state, INIT,
-// RTR or RTS (rdma_init_qp_attr). verbs.ErrInvalid if the id is not bound to a device.
+// RTR or RTS (rdma_init_qp_attr). verbs.ErrInvalid if the id is not bound to a device; of a connection, for
+// RTR and RTS before the peer has answered.
 func (i *ID) InitQPAttr(state verbs.QPState) (attr verbs.QPAttr, mask verbs.QPAttrMask, err error) {
 	err = i.do("attributes of the id's QP", func(p part) (err error) {
 		attr, mask, err = p.qpAttr(state)

@@ -55,6 +55,8 @@ func (i *id) connect(param *verbs.ConnParam) error {
 		Service: i.service(i.dest.Port()), Source: i.source, Dest: i.dest,
 		GUID: guid(card.status.mac), MTU: i.path.reaches(card.activeMTU), Param: *param, Owner: i,
 	}
+	config.Param.ResponderResources = min(param.ResponderResources, maxRDAtomic)
+	config.Param.InitiatorDepth = min(param.InitiatorDepth, maxRDAtomic)
 	return i.useCM(func(m *cm.Manager, now time.Time) (err error) {
 		i.connection, err = m.Connect(now, config)
 		return err

@@ -148,19 +148,17 @@ func (i *id) accept(r *verbs.AcceptIDRequest) error {
 
 // acceptConnection accepts the request for a connection, or the response to one.
 func (i *id) acceptConnection(r *verbs.AcceptIDRequest) (err error) {
-	if !r.Response {
-		if err := checkNumber("accept", r.Param.QPN); err != nil {
-			return err
-		}
-	}
 	card := i.session.card
-	card.withCM(func(_ *cm.Manager, now time.Time) {
-		if r.Response {
-			err = i.connection.Confirm()
-		} else {
-			err = i.connection.Accept(now, guid(card.status.mac), r.Param)
-		}
-	})
+	if r.Response {
+		card.withCM(func(*cm.Manager, time.Time) { err = i.connection.Confirm() })
+		return err
+	}
+	param := r.Param
+	if err := checkNumber("accept", param.QPN); err != nil {
+		return err
+	}
+	param.ResponderResources, param.InitiatorDepth = min(param.ResponderResources, maxRDAtomic), min(param.InitiatorDepth, maxRDAtomic)
+	card.withCM(func(_ *cm.Manager, now time.Time) { err = i.connection.Accept(now, guid(card.status.mac), param) })
 	return err
 }
 

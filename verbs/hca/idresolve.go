@@ -221,34 +221,3 @@ func (s *Session) ResolveIDRoute(r verbs.ResolveIDRouteRequest) error {
 		return nil
 	})
 }
-
-// InitIDQPAttr implements verbs.Provider.
-func (s *Session) InitIDQPAttr(r verbs.InitIDQPAttrRequest) (grant verbs.InitIDQPAttrGrant, err error) {
-	err = s.withID(r.ID, func(i *id) (err error) {
-		grant, err = i.qpAttr(r.State)
-		return err
-	})
-	return grant, err
-}
-
-// qpAttr are the attributes by which a queue pair of the id comes to a state.
-func (i *id) qpAttr(state verbs.QPState) (grant verbs.InitIDQPAttrGrant, err error) {
-	if !i.onDevice() {
-		return grant, fmt.Errorf("%w: the id is not bound to a device: bind it to an address, or resolve one", verbs.ErrInvalid)
-	}
-	if i.kind != verbs.QPTypeUD {
-		return grant, fmt.Errorf("%w: attributes of a queue pair of type %v", verbs.ErrUnsupported, i.kind)
-	}
-	grant.Attr.State, grant.Mask = state, verbs.QPAttrState
-	switch state {
-	case verbs.QPStateInit:
-		grant.Attr.Port, grant.Attr.QKey = 1, i.qkey
-		grant.Mask |= verbs.QPAttrPKeyIndex | verbs.QPAttrPort | verbs.QPAttrQKey
-	case verbs.QPStateRTR:
-	case verbs.QPStateRTS:
-		grant.Mask |= verbs.QPAttrSQPSN
-	default:
-		return verbs.InitIDQPAttrGrant{}, fmt.Errorf("%w: attributes for %v; INIT, RTR and RTS have some", verbs.ErrInvalid, state)
-	}
-	return grant, nil
-}

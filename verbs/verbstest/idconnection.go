@@ -75,7 +75,7 @@ func idConnection(t *testing.T, w *world) {
 		to := otherQPN()
 		check(t, asked.ID.Accept(&cm.ConnParam{QPN: to, ResponderResources: 1, InitiatorDepth: 5, RNRRetryCount: 4, PrivateData: []byte("a service")}))
 		answer := m.a.event(client, cm.EventConnectResponse)
-		if answer.QPN != to || answer.ResponderResources != 5 || answer.InitiatorDepth != 1 || answer.RNRRetryCount != 4 || !saysFirst(answer.PrivateData, "a service") || answer.Err() != nil {
+		if answer.QPN != to || answer.ResponderResources != 2 || answer.InitiatorDepth != 1 || answer.RNRRetryCount != 4 || !saysFirst(answer.PrivateData, "a service") || answer.Err() != nil {
 			t.Errorf("%+v", answer)
 		}
 		check(t, client.Accept(nil))

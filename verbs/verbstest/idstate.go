@@ -86,12 +86,12 @@ var idCalls = []idCall{
 	{"bind", func(r *idRig, id *cm.ID) error { return id.Bind(port(r.e.end.IPv4, 0)) }, "yiiiiiii", "yiiiiiiiii"},
 	{"resolve address", func(r *idRig, id *cm.ID) error { return id.ResolveAddr(netip.AddrPort{}, r.nowhere, resolveTimeout) }, "yyyiiiii", "yyyiiiiiii"},
 	{"resolve route", func(_ *idRig, id *cm.ID) error { return id.ResolveRoute() }, "iiiyiiii", "iiiyiiiiii"},
-	{"attributes", func(_ *idRig, id *cm.ID) error { _, _, err := id.InitQPAttr(verbs.QPStateRTS); return err }, "iiyyyyyy", "iissssssss"},
-	{"attributes of ERR", func(_ *idRig, id *cm.ID) error { _, _, err := id.InitQPAttr(verbs.QPStateErr); return err }, "iiiiiiii", "iissssssss"},
+	{"attributes", func(_ *idRig, id *cm.ID) error { _, _, err := id.InitQPAttr(verbs.QPStateRTS); return err }, "iiyyyyyy", "iiiiiiiyyy"},
+	{"attributes of ERR", func(_ *idRig, id *cm.ID) error { _, _, err := id.InitQPAttr(verbs.QPStateErr); return err }, "iiiiiiii", "iiiiiiiiii"},
 	{"create QP", func(r *idRig, id *cm.ID) error {
 		_, err := id.CreateQP(r.e.pd, &verbs.QPInitAttr{SendCQ: r.e.cq, RecvCQ: r.e.cq})
 		return err
-	}, "iiyyyyyy", "iissssssss"},
+	}, "iiyyyyyy", "iiyyyyyyyy"},
 	{"destroy QP", func(_ *idRig, id *cm.ID) error { return id.DestroyQP() }, "iiiiiiii", "iiiiiiiiii"},
 	{"join", func(_ *idRig, id *cm.ID) error { return id.JoinMulticast(groupV4, nil) }, "iiyyiiii", "iiiiiiiiii"},
 	{"leave", func(_ *idRig, id *cm.ID) error { return id.LeaveMulticast(groupV4) }, "aaaaaaaa", "aaaaaaaaaa"},

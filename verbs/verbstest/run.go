@@ -82,7 +82,7 @@ func all() []test {
 		notifyTests, channelTests, moderationTests, timestampTests, // events of CQs
 		waitTests, pollerTests, closeTests, // who waits, and the end
 		groupTests, joinTests, eventTests, portTests,
-		idTests, idJoinTests, idConnectTests, idConnectionTests, // connection ids
+		idTests, idJoinTests, idConnectTests, idConnectionTests, idConnectedTests, // connection ids
 		commandTests, // what a hostile client asks
 	)
 }

@@ -94,8 +94,8 @@ func (m *Manager) refuseStale(now time.Time, path Path, mad wire.MAD, qpn wire.Q
 	return true
 }
 
-// Accept accepts the connection that was asked for. EventEstablished, EventRejected or EventTimeout follows.
-// verbs.ErrInvalid for too much private data, and if the request was answered before or has been withdrawn.
+// Accept accepts the connection that was asked for, with as many READs and atomics as asked for, or fewer.
+// EventEstablished, EventRejected or EventTimeout follows. verbs.ErrInvalid for too much private data, and if the request was answered before or has been withdrawn.
 func (c *Connection) Accept(now time.Time, guid uint64, p verbs.ConnParam) error {
 	switch n := len(p.PrivateData); {
 	case n > AcceptData:
@@ -104,9 +104,9 @@ func (c *Connection) Accept(now time.Time, guid uint64, p verbs.ConnParam) error
 		return fmt.Errorf("%w: the request has been answered already, or withdrawn", verbs.ErrInvalid)
 	}
 	c.state, c.localQPN, c.Peer.PrivateData = stateREPSent, p.QPN, nil
-	c.ResponderResources, c.InitiatorDepth = p.ResponderResources, p.InitiatorDepth
+	c.ResponderResources, c.InitiatorDepth = min(c.ResponderResources, p.ResponderResources), min(c.InitiatorDepth, p.InitiatorDepth)
 	rep := wire.REP{
-		CommIDs: c.ids(), LocalQPN: p.QPN, StartingPSN: c.RQPSN, ResponderResources: p.ResponderResources, InitiatorDepth: p.InitiatorDepth,
+		CommIDs: c.ids(), LocalQPN: p.QPN, StartingPSN: c.RQPSN, ResponderResources: c.ResponderResources, InitiatorDepth: c.InitiatorDepth,
 		TargetAckDelay: ackDelay, EndToEndFlowControl: p.FlowControl, RNRRetryCount: min(p.RNRRetryCount, maxRetryCount), SRQ: p.SRQ, LocalCAGUID: guid,
 	}
 	copy(rep.PrivateData[:], p.PrivateData)

@@ -248,12 +248,12 @@ func TestTerms(t *testing.T) {
 		t.Errorf("%+v", e)
 	}
 	e.Peer.PrivateData = nil
-	if want := (verbs.ConnParam{QPN: 12, ResponderResources: 1, InitiatorDepth: 4, RNRRetryCount: 5}); !same(e.Peer, want) {
+	if want := (verbs.ConnParam{QPN: 12, ResponderResources: 1, InitiatorDepth: 3, RNRRetryCount: 5}); !same(e.Peer, want) {
 		t.Errorf("the response says %+v, want %+v", e.Peer, want)
 	}
 	want = Terms{
 		Path: config.Path, MTU: wire.MTU1024, RemoteQPN: 12, SQPSN: s.passive.RQPSN, RQPSN: s.active.RQPSN,
-		AckTimeout: 19, RetryCount: 7, RNRRetryCount: 5, ResponderResources: 1, InitiatorDepth: 4,
+		AckTimeout: 19, RetryCount: 7, RNRRetryCount: 5, ResponderResources: 1, InitiatorDepth: 3,
 	}
 	if !s.active.Agreed() || s.active.Terms != want {
 		t.Errorf("%+v, want %+v", s.active.Terms, want)

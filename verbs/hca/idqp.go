@@ -1,0 +1,112 @@
+package hca
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/roced/roced/verbs"
+	"github.com/roced/roced/verbs/hca/cm"
+)
+
+// InitIDQPAttr implements verbs.Provider.
+func (s *Session) InitIDQPAttr(r verbs.InitIDQPAttrRequest) (grant verbs.InitIDQPAttrGrant, err error) {
+	err = s.withID(r.ID, func(i *id) (err error) {
+		grant, err = i.qpAttr(r.State)
+		return err
+	})
+	return grant, err
+}
+
+// qpAttr are the attributes by which a queue pair of the id comes to a state.
+func (i *id) qpAttr(state verbs.QPState) (grant verbs.InitIDQPAttrGrant, err error) {
+	if !i.onDevice() {
+		return grant, fmt.Errorf("%w: the id is not bound to a device: bind it to an address, or resolve one", verbs.ErrInvalid)
+	}
+	attr := i.datagramAttr
+	if i.kind == verbs.QPTypeRC {
+		attr = i.connectedAttr
+	}
+	if grant, err = attr(state); err != nil {
+		return verbs.InitIDQPAttrGrant{}, err
+	}
+	grant.Attr.State = state
+	grant.Mask |= verbs.QPAttrState
+	return grant, nil
+}
+
+func (i *id) datagramAttr(state verbs.QPState) (grant verbs.InitIDQPAttrGrant, err error) {
+	switch state {
+	case verbs.QPStateInit:
+		grant.Attr.Port, grant.Attr.QKey = 1, i.qkey
+		grant.Mask = verbs.QPAttrPKeyIndex | verbs.QPAttrPort | verbs.QPAttrQKey
+	case verbs.QPStateRTR:
+	case verbs.QPStateRTS:
+		grant.Mask = verbs.QPAttrSQPSN
+	default:
+		err = noAttributes(state)
+	}
+	return grant, err
+}
+
+func noAttributes(state verbs.QPState) error {
+	return fmt.Errorf("%w: attributes for %v; INIT, RTR and RTS have some", verbs.ErrInvalid, state)
+}
+
+// connectedAttr are those of a connection. Before both sides have named their queue pairs, there are
+// attributes for INIT alone.
+func (i *id) connectedAttr(state verbs.QPState) (grant verbs.InitIDQPAttrGrant, err error) {
+	terms, agreed := i.terms()
+	switch {
+	case state == verbs.QPStateInit:
+		grant.Attr.Port = 1
+		if agreed {
+			grant.Attr.AccessFlags = accessFor(terms.ResponderResources)
+		}
+		grant.Mask = verbs.QPAttrPKeyIndex | verbs.QPAttrPort | verbs.QPAttrAccessFlags
+	case state != verbs.QPStateRTR && state != verbs.QPStateRTS:
+		err = noAttributes(state)
+	case !agreed:
+		err = fmt.Errorf("%w: attributes for %v: there is no connection, or the peer has not answered yet", verbs.ErrInvalid, state)
+	case state == verbs.QPStateRTR:
+		grant = i.attrToReceive(&terms)
+	default:
+		grant = attrToSend(&terms)
+	}
+	return grant, err
+}
+
+// terms are those of the id's connection, with no more READs and atomics at once than the card has; agreed if
+// they are complete.
+func (i *id) terms() (terms cm.Terms, agreed bool) {
+	if i.connection != nil {
+		i.session.card.withCM(func(*cm.Manager, time.Time) { terms, agreed = i.connection.Terms, i.connection.Agreed() })
+	}
+	terms.ResponderResources, terms.InitiatorDepth = min(terms.ResponderResources, maxRDAtomic), min(terms.InitiatorDepth, maxRDAtomic)
+	return terms, agreed
+}
+
+// accessFor is what a peer may do, as the kernel's rdma_cm has it.
+func accessFor(responderResources uint8) verbs.AccessFlags {
+	if responderResources == 0 {
+		return verbs.AccessRemoteWrite
+	}
+	return verbs.AccessRemoteWrite | verbs.AccessRemoteRead | verbs.AccessRemoteAtomic
+}
+
+// attrToReceive is what a queue pair needs to receive.
+func (i *id) attrToReceive(t *cm.Terms) (grant verbs.InitIDQPAttrGrant) {
+	a := &grant.Attr
+	a.AHAttr = i.session.card.attrOf(i.ends, t.Path.TrafficClass)
+	a.AHAttr.GRH.FlowLabel, a.AHAttr.GRH.HopLimit = t.Path.FlowLabel, t.Path.HopLimit
+	a.PathMTU, a.DestQPN, a.RQPSN, a.MaxDestRDAtomic = t.MTU, t.RemoteQPN, t.RQPSN, t.ResponderResources
+	grant.Mask = verbs.QPAttrAV | verbs.QPAttrPathMTU | verbs.QPAttrDestQPN | verbs.QPAttrRQPSN | verbs.QPAttrMaxDestRDAtomic | verbs.QPAttrMinRNRTimer
+	return grant
+}
+
+// attrToSend is what it needs to send, too.
+func attrToSend(t *cm.Terms) (grant verbs.InitIDQPAttrGrant) {
+	a := &grant.Attr
+	a.SQPSN, a.Timeout, a.RetryCnt, a.RNRRetry, a.MaxRDAtomic = t.SQPSN, t.AckTimeout, t.RetryCount, t.RNRRetryCount, t.InitiatorDepth
+	grant.Mask = verbs.QPAttrSQPSN | verbs.QPAttrTimeout | verbs.QPAttrRetryCnt | verbs.QPAttrRNRRetry | verbs.QPAttrMaxQPRDAtomic
+	return grant
+}
