@@ -1,0 +1,148 @@
+package hca
+
+import (
+	"net/netip"
+	"testing"
+
+	"github.com/roced/roced/verbs"
+	"github.com/roced/roced/verbs/cm"
+)
+
+// connector makes connections between two stations, with queue pairs at both ends.
+type connector struct {
+	testing.TB
+	a, b     *station
+	from, to *cm.EventChannel
+	service  *cm.ID
+	at       netip.AddrPort
+}
+
+func newConnector(t testing.TB, a, b *station, address string) *connector {
+	c := &connector{TB: t, a: a, b: b, from: idsOn(a), to: idsOn(b)}
+	c.service = c.id(c.to)
+	t.Cleanup(func() { _ = c.service.Close() }) // unless the test has
+	check(t, c.service.Bind(netip.AddrPortFrom(netip.MustParseAddr(address), 0)))
+	check(t, c.service.Listen(0))
+	var err error
+	c.at, err = c.service.LocalAddr()
+	check(t, err)
+	return c
+}
+
+func (c *connector) id(of *cm.EventChannel) *cm.ID {
+	c.Helper()
+	id, err := of.CreateID(cm.PortSpaceTCP, nil)
+	check(c, err)
+	return id
+}
+
+// queuePair makes an id's.
+func (c *connector) queuePair(s *station, id *cm.ID) {
+	c.Helper()
+	_, err := id.CreateQP(s.pd, &verbs.QPInitAttr{SendCQ: s.cq, RecvCQ: s.cq, Cap: verbs.QPCap{MaxSendWR: 1, MaxRecvWR: 1}})
+	check(c, err)
+}
+
+// expect gives the next event's id.
+func (c *connector) expect(of *cm.EventChannel, want cm.EventType) *cm.ID {
+	c.Helper()
+	for {
+		event, err := of.Get(guard(c))
+		check(c, err)
+		if event.Type == cm.EventTimewaitExit {
+			continue // of a connection that has ended
+		}
+		if event.Type != want {
+			c.Fatalf("%v: %v, want %v", event.Type, event.Err(), want)
+		}
+		return event.ID
+	}
+}
+
+// ask begins a connection.
+func (c *connector) ask() {
+	c.Helper()
+	id := c.id(c.from)
+	check(c, id.ResolveAddr(netip.AddrPort{}, c.at, waitTimeout))
+	c.expect(c.from, cm.EventAddrResolved)
+	check(c, id.ResolveRoute())
+	c.expect(c.from, cm.EventRouteResolved)
+	c.queuePair(c.a, id)
+	check(c, id.Connect(&cm.ConnParam{RetryCount: 7, RNRRetryCount: 7}))
+}
+
+// accept takes a request.
+func (c *connector) accept() {
+	c.Helper()
+	id := c.expect(c.to, cm.EventConnectRequest)
+	c.queuePair(c.b, id)
+	check(c, id.Accept(&cm.ConnParam{RNRRetryCount: 7}))
+}
+
+// connect makes a connection.
+func (c *connector) connect() (active, passive *cm.ID) {
+	c.Helper()
+	c.ask()
+	c.accept()
+	return c.expect(c.from, cm.EventEstablished), c.expect(c.to, cm.EventEstablished)
+}
+
+// end ends a connection, whose queue pairs and ids are gone then.
+func (c *connector) end(active, passive *cm.ID) {
+	c.Helper()
+	check(c, active.Disconnect())
+	if c.expect(c.to, cm.EventDisconnected) != passive {
+		c.Fatal("the end of another connection")
+	}
+	check(c, passive.Disconnect())
+	c.expect(c.from, cm.EventDisconnected)
+	for _, id := range []*cm.ID{active, passive} {
+		check(c, id.DestroyQP())
+		check(c, id.Close())
+	}
+}
+
+// BenchmarkConnect: a connection with two queue pairs is made and ended, both ends in one program; over a wire
+// in memory.
+func BenchmarkConnect(b *testing.B) {
+	w := newWirePair(b)
+	c := newConnector(b, w.a, w.b, "10.0.0.2")
+	for b.Loop() {
+		c.end(c.connect())
+	}
+}
+
+// message sends nothing but a message over a connection.
+func (c *connector) message(active, passive *cm.ID) {
+	c.Helper()
+	check(c, passive.QP().PostRecv([]verbs.RecvWR{{ID: 1}}))
+	check(c, active.QP().PostSend([]verbs.SendWR{{ID: 2, Opcode: verbs.WRSend, Flags: verbs.SendSignaled}}))
+	for _, s := range []*station{c.a, c.b} {
+		var wc [1]verbs.WC
+		if n, err := s.cq.Wait(guard(c), wc[:]); err != nil || n != 1 || wc[0].Status != verbs.WCSuccess {
+			c.Fatalf("%d completions, %+v, %v", n, wc[0], err)
+		}
+	}
+}
+
+// 10,000 connections are there at once, idle, and then each in use; when they have ended, nothing is left.
+func TestManyConnections(t *testing.T) {
+	w := newWirePair(t)
+	c := newConnector(t, w.a, w.b, "10.0.0.2")
+	const connections = 10_000
+	type ends struct{ active, passive *cm.ID }
+	var all []ends
+	for range connections {
+		active, passive := c.connect()
+		all = append(all, ends{active, passive})
+	}
+	for _, e := range all {
+		c.message(e.active, e.passive)
+	}
+	for _, e := range all {
+		c.end(e.active, e.passive)
+	}
+	check(t, c.service.Close())
+	w.a.device.nothingLeft(t)
+	w.b.device.nothingLeft(t)
+}
