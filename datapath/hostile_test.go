@@ -1,0 +1,204 @@
+package datapath
+
+import (
+	"bytes"
+	"math/rand/v2"
+	"os"
+	"strconv"
+	"testing"
+
+	"github.com/roced/roced/datapath/ring"
+	"github.com/roced/roced/datapath/wire"
+)
+
+// hostileVariable is how many packets TestHostilePeer forges.
+const hostileVariable = "ROCED_HOSTILE"
+
+// The parts of the memory of an end with a hostile peer. Only the first may be written by it, and only
+// the second may be written for it: by receives, READs and atomics.
+const (
+	openLen   = 8 << 10
+	ownFrom   = 32 << 10
+	ownLen    = 8 << 10
+	hostileOp = 4 // requests of the end's own that are outstanding
+)
+
+// victim is an end whose peer is not one of ours, but forges packets.
+type victim struct {
+	*end
+	template wire.Template
+	frame    [wire.MaxHeaders + 4096 + wire.MaxTrailer]byte
+	before   []byte
+	packets  int
+}
+
+func newVictim(t *testing.T, service wire.Service) *victim {
+	p := connect(t, service, 1, func(c *Connection) { c.MTU = wire.MTU256 })
+	v := &victim{end: p.a, template: wire.NewTemplate(wire.Path{Source: p.b.gid, Dest: p.a.gid, DestMAC: p.a.mac, SourceMAC: p.b.mac})}
+	p.a.fill(rand.New(rand.NewPCG(1, 1)), 0, endMemory)
+	v.before = bytes.Clone(v.memory)
+	v.engine.Do(func() {
+		open := ring.AccessRemoteRead | ring.AccessRemoteWrite | ring.AccessRemoteAtomic
+		v.session.SetMR(1, &MR{LKey: LKeyFor(1), PD: testPD, Base: endBase, Memory: v.memory[:openLen:openLen], Write: true, Remote: open})
+		v.session.SetMR(3, &MR{LKey: LKeyFor(3), PD: testPD, Base: endBase, Memory: v.memory[ownFrom:][:ownLen:ownLen], Write: true})
+		v.session.SetMR(4, &MR{LKey: LKeyFor(4), PD: testPD, Base: endBase, Memory: v.memory[2*ownFrom:][:ownLen:ownLen], Remote: ring.AccessRemoteRead})
+	})
+	return v
+}
+
+// revive makes a queue pair that has failed a new one, with receives and requests outstanding.
+func (v *victim) revive(r *rand.Rand) {
+	v.engine.Do(func() {
+		v.engine.SetState(v.qp, ring.QPStateReset)
+		v.engine.SetState(v.qp, ring.QPStateInit)
+		v.qp.ExpectedPSN, v.qp.PSN = wire.PSN(r.Uint32())&wire.PSNMask, wire.PSN(r.Uint32())&wire.PSNMask
+		v.engine.SetState(v.qp, ring.QPStateRTR)
+		v.engine.SetState(v.qp, ring.QPStateRTS)
+	})
+	v.polled = v.send.Signaled()
+	own := func(length int) ring.SGE {
+		return ring.SGE{Addr: endBase + uint64(r.IntN(ownLen-length+1)), Length: uint32(length), LKey: LKeyFor(3)}
+	}
+	for i := range 8 {
+		v.postRecv(uint64(i), own(r.IntN(ownLen)))
+	}
+	for range hostileOp {
+		o := ring.Opcode(r.IntN(7))
+		if !connectedOp(v.qp.Service, o) {
+			o = ring.WRSend
+		}
+		length := r.IntN(2000)
+		if o == ring.WRAtomicCmpAndSwp || o == ring.WRAtomicFetchAndAdd {
+			length = 8
+		}
+		v.post(to(o, 0), ring.Atomic{CompareAdd: 1}, own(length))
+	}
+}
+
+// forge is a packet that may be the next one, or nearly: of each field, values that matter come up often.
+func (v *victim) forge(r *rand.Rand) []byte {
+	c := v.qp.Connection
+	h := wire.Transport{
+		Opcode: c.Service.Of(wire.Opcode(r.IntN(24))), DestQP: testQP, PKey: wire.PKeyDefault, AckReq: r.IntN(2) == 0, Solicited: r.IntN(2) == 0,
+		RKey: uint32(LKeyFor(uint32(1 + r.IntN(4)))), Addr: endBase + uint64(r.IntN(openLen+64)) - 32, Length: uint32(r.IntN(600)),
+		SwapAdd: r.Uint64(), Compare: r.Uint64(), Syndrome: wire.Syndrome(r.Uint32()), MSN: r.Uint32() & uint32(wire.PSNMask), Original: r.Uint64(), Imm: r.Uint32(),
+	}
+	h.PSN = plus(c.ExpectedPSN, uint32(max(0, r.IntN(8)-5)))
+	if o := h.Opcode.Operation(); o >= wire.OpReadResponseFirst && o <= wire.OpAtomicAcknowledge {
+		h.PSN = plus(c.oldest, uint32(max(0, r.IntN(8)-5)))
+	}
+	switch r.IntN(16) {
+	case 0:
+		h.PSN = wire.PSN(r.Uint32()) & wire.PSNMask
+	case 1:
+		h.PSN = plus(h.PSN, uint32(wire.PSNMask)-uint32(r.IntN(8)))
+	case 2:
+		h.RKey, h.Addr, h.Length = r.Uint32(), r.Uint64(), r.Uint32()
+	case 3:
+		h.Addr &^= 7
+	}
+	length := 256
+	if r.IntN(2) == 0 {
+		length = r.IntN(300)
+	}
+	return v.seal(&h, length)
+}
+
+func (v *victim) seal(h *wire.Transport, length int) []byte {
+	row, ok := h.Opcode.Headers()
+	if !ok {
+		h.Opcode = v.qp.Service.Of(wire.OpSendOnly)
+		row, _ = h.Opcode.Headers()
+	}
+	if row.Mask&wire.HeaderNoPayload != 0 {
+		length = 0
+	}
+	return v.frame[:v.template.SealTransport(v.frame[:], h, length)]
+}
+
+// take has the victim receive a frame, and do what that leads to.
+func (v *victim) take(frame []byte) {
+	e := v.engine
+	e.lease.Lock()
+	e.receiveFrame(&e.rx, frame)
+	e.transmit()
+	e.publish()
+	e.lease.Unlock()
+	v.packets++
+}
+
+// intact insists that nothing was written but what may be.
+func (v *victim) intact() {
+	for _, part := range [][2]int{{openLen, ownFrom}, {ownFrom + ownLen, endMemory}} {
+		if !bytes.Equal(v.memory[part[0]:part[1]], v.before[part[0]:part[1]]) {
+			v.Fatalf("memory between %d and %d was written", part[0], part[1])
+		}
+	}
+}
+
+// harass forges packets until the queue pair has failed, or some have gone.
+func (v *victim) harass(r *rand.Rand) {
+	v.revive(r)
+	for range 64 {
+		v.take(v.forge(r))
+		if v.qp.State == ring.QPStateErr || v.qp.State == ring.QPStateSQE {
+			break
+		}
+	}
+	for _, c := range v.poll() {
+		if c.Status == ring.WCSuccess && c.Opcode.IsRecv() && int(c.ByteLen) > ownLen {
+			v.Fatalf("a receive of %d bytes", c.ByteLen)
+		}
+	}
+}
+
+// TestHostilePeer: whatever a connection's peer sends, nothing is written that no key allows, and each
+// packet is counted once.
+func TestHostilePeer(t *testing.T) {
+	packets := 200_000
+	if text := os.Getenv(hostileVariable); text != "" {
+		var err error
+		if packets, err = strconv.Atoi(text); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, service := range []wire.Service{wire.ServiceRC, wire.ServiceUC} {
+		seed := rand.Uint64()
+		t.Logf("seed %d", seed)
+		r := rand.New(rand.NewPCG(seed, 0))
+		v := newVictim(t, service)
+		for round := 0; v.packets < packets; round++ {
+			v.harass(r)
+			if round%1000 == 0 {
+				v.intact()
+			}
+		}
+		v.intact()
+		if c := v.engine.Counters(); c.Received != uint64(v.packets) || c.Delivered+c.Dropped() != c.Received {
+			t.Errorf("%d packets: %+v", v.packets, c)
+		}
+	}
+}
+
+// FuzzHostilePeer looks for a sequence of packets that TestHostilePeer does not find.
+func FuzzHostilePeer(f *testing.F) {
+	f.Add(uint64(1), []byte{0, 1, 2})
+	f.Fuzz(func(t *testing.T, seed uint64, packets []byte) {
+		r := rand.New(rand.NewPCG(seed, 0))
+		v := newVictim(t, wire.ServiceRC)
+		v.revive(r)
+		for len(packets) >= 8 {
+			b := packets[:8]
+			packets = packets[8:]
+			h := wire.Transport{
+				Opcode: wire.Opcode(b[0] % 24), DestQP: testQP, PKey: wire.PKeyDefault, AckReq: b[1]&1 != 0, RKey: uint32(LKeyFor(uint32(b[1] >> 1 & 7))),
+				Addr: endBase + uint64(b[2])*64, Length: uint32(b[3]) * 8, Syndrome: wire.Syndrome(b[4]), PSN: plus(v.qp.ExpectedPSN, uint32(int8(b[5]))&uint32(wire.PSNMask)),
+			}
+			if b[6]&1 != 0 {
+				h.PSN = plus(v.qp.oldest, uint32(int8(b[5]))&uint32(wire.PSNMask))
+			}
+			v.take(v.seal(&h, int(b[7])+int(b[6]>>1)))
+		}
+		v.intact()
+	})
+}
