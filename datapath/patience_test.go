@@ -1,0 +1,179 @@
+package datapath
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/roced/roced/datapath/link"
+	"github.com/roced/roced/datapath/ring"
+	"github.com/roced/roced/datapath/wire"
+)
+
+// A peer that does not answer: the request fails after all retries, and not before their time (IBA
+// 9.7.6.1.3: a requester waits between one and four times the timeout, retry_cnt+1 times).
+func TestPeerIsSilent(t *testing.T) {
+	const retries, timeout = 3, 8
+	p := connect(t, wire.ServiceRC, 1, func(c *Connection) { c.RetryCnt, c.Timeout = retries, timeout })
+	p.network.Impair(link.Impairment{Loss: 1})
+	start := time.Now()
+	p.a.post(to(ring.WRRDMAWrite, 0), ring.Atomic{}, at(0, 100))
+	p.a.post(to(ring.WRSend, 0), ring.Atomic{})
+	ofA, _ := p.await(2, 0)
+	expect(t, ofA, ring.WCRetryExcErr, ring.WCWRFlushErr)
+	c := p.a.engine.Counters()
+	if least := (retries + 1) * wire.AckTimeout(timeout); time.Since(start) < least || c.Timeouts != retries+1 || c.Retransmits != retries*2 {
+		t.Errorf("after %v, which is to be %v at least: %d timeouts, %d sent again", time.Since(start), least, c.Timeouts, c.Retransmits)
+	}
+	if !slices.Equal(p.a.states, []ring.QPState{ring.QPStateErr}) || !p.a.engine.timers.empty() {
+		t.Errorf("states %v, timers %v", p.a.states, p.a.engine.timers.heap)
+	}
+}
+
+// A peer without a receive: the request fails after rnr_retry tries, or waits until there is one.
+func TestPeerIsNotReady(t *testing.T) {
+	p := connect(t, wire.ServiceRC, 1, func(c *Connection) { c.RNRRetry = 2 })
+	p.a.post(to(ring.WRSend, 0), ring.Atomic{}, at(0, 3000))
+	ofA, _ := p.await(1, 0)
+	expect(t, ofA, ring.WCRNRRetryExcErr)
+	if c := p.a.engine.Counters(); c.RNRNAKs != 3 {
+		t.Errorf("%+v", c)
+	}
+
+	p = connect(t, wire.ServiceRC, 1, nil)
+	p.a.post(to(ring.WRSend, 0), ring.Atomic{}, at(0, 3000))
+	p.a.post(to(ring.WRSend, 0), ring.Atomic{}, at(0, 5))
+	for p.a.engine.Counters().RNRNAKs < 12 { // more than 7: that is for ever
+		p.round()
+	}
+	p.b.postRecv(1, at(0, 4000))
+	p.b.postRecv(2, at(0, 4000))
+	ofA, ofB := p.await(2, 2)
+	expect(t, ofA, ring.WCSuccess, ring.WCSuccess)
+	expect(t, ofB, ring.WCSuccess, ring.WCSuccess)
+}
+
+// In SQD what was begun is finished, and the rest waits for RTS.
+func TestConnectionDrains(t *testing.T) {
+	p := connect(t, wire.ServiceRC, 1, func(c *Connection) { c.NotifyDrained = true })
+	for i := range 100 {
+		p.a.post(to(ring.WRRDMAWrite, i*4000), ring.Atomic{}, at(0, 4000))
+	}
+	p.round()
+	p.a.engine.Do(func() { p.a.engine.SetState(p.a.qp, ring.QPStateSQD) })
+	begun := p.a.qp.works.count
+	for len(p.a.events) == 0 {
+		p.round()
+	}
+	if done := len(p.a.poll()); begun == 0 || done < int(begun) || done == 100 || !slices.Equal(p.a.events, []ring.EventType{ring.EventSQDrained}) {
+		t.Fatalf("%d were begun, %d finished: %v", begun, done, p.a.events)
+	}
+	for range 100 {
+		p.round()
+	}
+	if all := p.a.poll(); len(all) != 0 {
+		t.Errorf("in SQD: %+v", all)
+	}
+	p.a.engine.Do(func() { p.a.engine.SetState(p.a.qp, ring.QPStateRTS) })
+	p.await(100-int(p.a.polled), 0)
+}
+
+// A fenced request begins when the READs before it are here, and no more of these are under way than allowed.
+func TestFenceAndReadLimit(t *testing.T) {
+	p := connect(t, wire.ServiceRC, 1, func(c *Connection) { c.MaxRDAtomic = 2 })
+	for i := range 6 {
+		p.a.post(to(ring.WRRDMARead, i*3000), ring.Atomic{}, at(i*3000, 3000))
+	}
+	fenced := to(ring.WRRDMAWrite, 0)
+	fenced.Flags |= ring.SendFence
+	p.a.post(fenced, ring.Atomic{}, at(0, 10))
+	var all []ring.CQE
+	for len(all) < 7 {
+		p.round()
+		if c := p.a.qp.Connection; c.reads > 2 || c.reads > 0 && c.works.at(c.works.count-1).Opcode == ring.WRRDMAWrite {
+			t.Fatalf("%d READs, %d requests under way", c.reads, c.works.count)
+		}
+		all = append(all, p.a.poll()...)
+	}
+	expect(t, all, slices.Repeat([]ring.WCStatus{ring.WCSuccess}, 7)...)
+}
+
+// A queue pair can be connected to itself.
+func TestConnectedToItself(t *testing.T) {
+	network := link.NewNetwork(1)
+	e := newEnd(t, network, 1)
+	e.meet(e, wire.ServiceRC, nil)
+	e.engine.Do(func() { e.engine.SetPath(e.qp.Path, PathAttr{State: PathLocal}) })
+	p := &pairOf{T: t, network: network, a: e, b: newEnd(t, network, 2)}
+	copy(e.memory, "to itself")
+	e.postRecv(1, at(5000, 100))
+	e.post(to(ring.WRSend, 0), ring.Atomic{}, at(0, 9))
+	e.post(to(ring.WRRDMAWrite, 6000), ring.Atomic{}, at(0, 9))
+	e.post(to(ring.WRRDMARead, 0), ring.Atomic{}, at(7000, 9))
+	all, _ := p.await(4, 0)
+	expect(t, all, ring.WCSuccess, ring.WCSuccess, ring.WCSuccess, ring.WCSuccess)
+	for _, from := range []int{5000, 6000, 7000} {
+		if got := string(e.memory[from : from+9]); got != "to itself" {
+			t.Errorf("at %d: %q", from, got)
+		}
+	}
+}
+
+// What a request names may be taken away while it is sent: it fails, and what is behind it is flushed.
+func TestMemoryIsTakenAway(t *testing.T) {
+	p := connect(t, wire.ServiceRC, 1, nil)
+	p.a.post(to(ring.WRRDMAWrite, 0), ring.Atomic{}, at(0, 1<<20))
+	p.a.post(to(ring.WRRDMAWrite, 0), ring.Atomic{}, at(0, 10))
+	for range 3 {
+		p.round()
+	}
+	p.a.engine.Do(func() { p.a.session.SetMR(1, nil) })
+	ofA, _ := p.await(2, 0)
+	expect(t, ofA, ring.WCLocProtErr, ring.WCWRFlushErr)
+
+	p = connect(t, wire.ServiceRC, 1, nil)
+	p.a.post(to(ring.WRRDMARead, 0), ring.Atomic{}, at(0, 1<<20))
+	for range 3 {
+		p.round()
+	}
+	p.b.engine.Do(func() { p.b.session.SetMR(1, nil) })
+	ofA, _ = p.await(1, 0)
+	expect(t, ofA, ring.WCRemAccessErr)
+	if !slices.Equal(p.b.events, []ring.EventType{ring.EventQPAccessErr}) || !slices.Equal(p.b.states, []ring.QPState{ring.QPStateErr}) {
+		t.Errorf("at the peer: %v, %v", p.b.events, p.b.states)
+	}
+}
+
+// Timers come in the order of their times, whatever was set, cleared and set again.
+func TestTimers(t *testing.T) {
+	var all timers
+	start := time.Unix(1000, 0)
+	qps := make([]*QP, 50)
+	for i := range qps {
+		qps[i] = &QP{Connection: &Connection{}}
+		all.set(qps[i], start.Add(time.Duration((i*37)%50)*time.Second))
+	}
+	all.clear(qps[3])
+	all.stop(qps[4])
+	all.set(qps[5], start.Add(-time.Second))
+	all.set(qps[6], start.Add(time.Hour))
+	var last time.Time
+	for n := 0; n < 47; n++ {
+		qp := all.next(start.Add(time.Minute))
+		if qp == nil || qp == qps[3] || qp == qps[4] || qp == qps[6] || n == 0 && qp != qps[5] {
+			t.Fatalf("%d: %v", n, qp)
+		}
+		at := start.Add(time.Duration((slices.Index(qps, qp)*37)%50) * time.Second)
+		if qp != qps[5] && at.Before(last) {
+			t.Errorf("%v after %v", at, last)
+		} else if qp != qps[5] {
+			last = at
+		}
+	}
+	if qp := all.next(start.Add(time.Minute)); qp != nil {
+		t.Errorf("%v is early", qp)
+	}
+	if qp := all.next(start.Add(2 * time.Hour)); qp != qps[6] || !all.empty() {
+		t.Errorf("%v, %d left", qp, len(all.heap))
+	}
+}
