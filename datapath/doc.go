@@ -6,6 +6,7 @@
 //	          ▼                                            │
 //	tx.go  doorbells → turns of queue pairs         rx.go  Parse → ICRC → own? → queue pair
 //	ud.go  check the copy → gather → Seal           ud.go  checks → scatter → complete
+//	requester.go, replies.go: connections           answers.go, responder.go: connections
 //	dispatch.go                                         ▲
 //	          │         └────── own destination ────────┘
 //	          ▼                                             │
@@ -22,7 +23,13 @@
 // handles and memory regions that its requests name. What a packet needs on its way (parsed
 // headers, the request, its memory, the completion) is an arrival or a departure, which is handed
 // down; there is one for each direction, since receiving may send. What depends on the transport
-// service is in a file of its own: ud.go.
+// service is in files of its own: ud.go, and those of connections, of which connection.go has the
+// picture. A connection's requests stay in the send queue until they are acknowledged, and packets
+// that are sent again are gathered from the program's memory again: nothing is copied for that.
+// Receiving does not send: it notes what is to be answered, and gives the queue pair a turn.
+//
+// Connections have timers (timers.go), one each while something is outstanding. They are looked at
+// once a round; an alarm wakes the worker for the next one.
 //
 // A queue pair's receives are its own or come from an SRQ (srq.go), which others take from too.
 //
@@ -50,17 +57,18 @@
 // wake the worker again (watch.go). If several programs wait, the worker runs the engine for all.
 // When the link's sockets are replaced, both sleep on the new ones (change.go).
 //
-// Events of CQs that are moderated are put off (notify.go). An alarm wakes the worker when they are due;
-// it runs only while there are some. If the worker is parked and nobody runs rounds any more, they come
-// up to 1 ms late.
+// Events of CQs that are moderated are put off (notify.go). The alarm rings when they are due, too;
+// it runs only while there is something to wait for. If the worker is parked and nobody runs rounds any
+// more, events and timers come up to 1 ms late.
 //
 // Order of locks: the control plane's, then the lease. Nothing that runs under the lease takes
 // another lock or calls a program's code; waking a program is a send on a channel or a write to a pipe that
 // never blocks, and a leader is woken by the deadline of what it sleeps on.
 //
-// The path of a packet returns no errors and allocates nothing. Every packet ends in exactly one
+// The path of a packet returns no errors and allocates nothing, but that a connection's lists grow to the
+// length that they need. Every packet ends in exactly one
 // counter: delivered, or a Drop with a name.
 //
-// Left out: queue pair states and their rules, handles, addresses and routes (verbs/hca); which
-// frames reach the engine at all (bpf).
+// Left out: congestion control beyond a window that a loss halves; queue pair states and their rules,
+// handles, addresses and routes (verbs/hca); which frames reach the engine at all (bpf).
 package datapath

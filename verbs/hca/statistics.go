@@ -90,6 +90,7 @@ func (s *Statistics) All() (all []Counter) {
 	}{
 		{"sent", e.Sent}, {"sent_bytes", e.SentBytes}, {"received", e.Received}, {"received_bytes", e.ReceivedBytes},
 		{"copies", e.Copies}, {"loopback", e.Loopback}, {"delivered", e.Delivered}, {"delivered_bytes", e.DeliveredBytes},
+		{"retransmits", e.Retransmits}, {"timeouts", e.Timeouts}, {"sequence_naks", e.SequenceNAKs}, {"rnr_naks", e.RNRNAKs},
 	} {
 		all = append(all, count("engine", c.name, c.value, false))
 	}
