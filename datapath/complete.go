@@ -50,6 +50,7 @@ func (e *Engine) publish() {
 		cq.dirty, cq.solicited = false, false
 	}
 	e.noteSRQs()
+	e.acceptLater()
 	if len(e.postponed) > 0 {
 		e.reportPostponed()
 	}

@@ -131,7 +131,7 @@ const (
 // sendPacket sends an answer, or a packet of a request.
 func (e *Engine) sendPacket(qp *QP, d *departure) sending {
 	switch {
-	case qp.mustReply():
+	case qp.replies.pending > 0 || qp.replies.due:
 		return e.reply(qp, d)
 	case qp.State == ring.QPStateErr || qp.State == ring.QPStateSQE:
 		return sentFlushed

@@ -70,6 +70,7 @@ type backlog struct {
 	takenFrom    []*SRQ // likewise
 	reached      []*SRQ // with the event of their limit to be reported at the end of the round
 	ended        []*QP  // with NoteLastWQE to be called then
+	accepting    []*QP  // that acknowledge requests in the next round
 	blocked      bool   // the link could not take everything: flush again without a doorbell
 	held         int    // packets that wait for neighbours; see Path
 	resting      bool   // doorbells say "asleep": programs call when they post

@@ -121,6 +121,9 @@ func (e *Engine) runUntilOver() (over bool) {
 	if spinning {
 		l.spin.end(over, e.worker.spin)
 	}
+	if over && more { // an acknowledgement, mostly
+		_, more = e.workOnce()
+	}
 	if more {
 		e.worker.call()
 	}

@@ -87,15 +87,26 @@ func (r *replies) find(psn wire.PSN) *reply {
 	return nil
 }
 
-// mustReply says that there is something to tell.
-func (qp *QP) mustReply() bool { return qp.replies.pending > 0 || qp.replies.due }
-
-// acceptTo has all requests before the expected one acknowledged, once in a round.
+// acceptTo has all requests before the expected one acknowledged, in the next round: a program that answers
+// a message at once has its answer and the acknowledgement leave together.
 func (e *Engine) acceptTo(qp *QP) {
-	if r := &qp.replies; !r.due || !r.naks {
-		r.due, r.naks, r.psn = true, false, plus(qp.ExpectedPSN, uint32(wire.PSNMask)) // the one before
+	r := &qp.replies
+	if r.due && r.naks {
+		return
+	}
+	if !r.due {
+		e.accepting = append(e.accepting, qp)
+	}
+	r.due, r.psn = true, plus(qp.ExpectedPSN, uint32(wire.PSNMask)) // the one before
+}
+
+// acceptLater gives the queue pairs a turn that have something to acknowledge.
+func (e *Engine) acceptLater() {
+	for _, qp := range e.accepting {
 		e.turns.add(qp)
 	}
+	clear(e.accepting)
+	e.accepting = e.accepting[:0]
 }
 
 // refuse has the peer told why the expected packet was not taken.

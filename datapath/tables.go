@@ -1,6 +1,10 @@
 package datapath
 
-import "github.com/roced/roced/datapath/wire"
+import (
+	"slices"
+
+	"github.com/roced/roced/datapath/wire"
+)
 
 // The exported methods of this file change the engine's tables. They may only be called inside Do.
 
@@ -75,5 +79,6 @@ func (e *Engine) RemoveQP(qp *QP) {
 	e.turns.remove(qp)
 	if qp.Connection != nil {
 		e.timers.stop(qp)
+		e.accepting = slices.DeleteFunc(e.accepting, func(one *QP) bool { return one == qp })
 	}
 }

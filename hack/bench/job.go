@@ -8,20 +8,22 @@ import (
 
 // job is what one child process does.
 type job struct {
-	Role      string // receive, send, pong, ping, with or without group, mixed or paced; generate, idle, join; serve, ask; of a daemon: run, connect, objects
-	Variant   string // udp, udp gso, udp gso cut, raw, inline, worker; daemon, daemon spinning: a client; moderated: worker with a moderated CQ; ud inline, ud worker: the same through package ud; requests udp, requests worker
-	Namespace string
-	Size      int // payload, bytes
-	Duration  time.Duration
-	Count     int // round trips
-	Receivers int // in a group
-	Clients   int // that ask a server, see requests.go
-	Rate      int // requests a second; 0: as fast as answers come
-	Sleep     bool
-	Tuning    hca.Tuning
-	Send      hca.SendMode
-	Own, Peer endpoint
-	Socket    string // the daemon's, of its clients
+	Role       string // receive, send, pong, ping, with or without group, mixed or paced; generate, idle, join; serve, ask; of a daemon: run, connect, objects
+	Variant    string // udp, udp gso, udp gso cut, raw, inline, worker; daemon, daemon spinning: a client; moderated: worker with a moderated CQ; ud inline, ud worker: the same through package ud; requests udp, requests worker; of connections: rc send, rc write, rc read, tcp, tcp unsegmented
+	Namespace  string
+	Size       int // payload, bytes
+	Duration   time.Duration
+	Count      int // round trips
+	Receivers  int // in a group
+	Clients    int // that ask a server, see requests.go
+	MTU        int // of connections, bytes
+	QueuePairs int // of connections
+	Rate       int // requests a second; 0: as fast as answers come
+	Sleep      bool
+	Tuning     hca.Tuning
+	Send       hca.SendMode
+	Own, Peer  endpoint
+	Socket     string // the daemon's, of its clients
 }
 
 // endpoint is one side of the wire.

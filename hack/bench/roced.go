@@ -157,9 +157,10 @@ func openReceiver(j job) (*program, error) {
 }
 
 func (p *program) addressOf(peer endpoint) (*verbs.AH, error) {
-	gid := verbs.GID(netip.MustParseAddr(peer.Address).As16())
-	return p.pd.CreateAH(context.Background(), &verbs.AHAttr{Port: 1, GRH: verbs.GlobalRoute{DGID: gid}})
+	return p.pd.CreateAH(context.Background(), &verbs.AHAttr{Port: 1, GRH: verbs.GlobalRoute{DGID: gidOf(peer)}})
 }
+
+func gidOf(e endpoint) verbs.GID { return verbs.GID(netip.MustParseAddr(e.Address).As16()) }
 
 func rocedReceive(j job) (result, error) {
 	p, err := openReceiver(j)

@@ -1,0 +1,65 @@
+package main
+
+import (
+	"errors"
+	"io"
+	"net"
+	"time"
+
+	"github.com/roced/roced/verbs/hca"
+	"github.com/safchain/ethtool"
+)
+
+// tcpReceive reads a stream to its end.
+func tcpReceive(j job) (r result, err error) {
+	err = hca.RunIn(j.Namespace, func() error {
+		conn, err := meetOver(j, true)
+		if err != nil {
+			return err
+		}
+		_, err = io.Copy(io.Discard, conn)
+		return errors.Join(err, conn.Close())
+	})
+	return r, err
+}
+
+// tcpSend writes a stream as fast as it goes. It counts parts of the length of a packet's payload.
+func tcpSend(j job) (r result, err error) {
+	err = hca.RunIn(j.Namespace, func() error {
+		if err := segmentation(j.Variant == "tcp"); err != nil {
+			return err
+		}
+		conn, err := meetOver(j, false)
+		if err != nil {
+			return err
+		}
+		if err := announce(endpoint{}); err != nil {
+			return err
+		}
+		r, err = pour(conn, j)
+		return errors.Join(err, conn.Close(), segmentation(true))
+	})
+	return r, err
+}
+
+func pour(conn net.Conn, j job) (result, error) {
+	var m meter
+	message := make([]byte, j.Size)
+	for start := time.Now(); time.Since(start) < j.Duration; {
+		if _, err := conn.Write(message); err != nil {
+			return result{}, err
+		}
+		m.add(j.Size / j.MTU)
+	}
+	return m.result(), nil
+}
+
+// segmentation has the kernel hand the link packets that are cut later, or not.
+func segmentation(on bool) error {
+	tool, err := ethtool.NewEthtool()
+	if err != nil {
+		return err
+	}
+	defer tool.Close()
+	return tool.Change(linkName, map[string]bool{"tx-tcp-segmentation": on, "tx-tcp6-segmentation": on, "tx-generic-segmentation": on})
+}
