@@ -74,7 +74,7 @@ func Run(t *testing.T, newPair func(t *testing.T) Pair) {
 func all() []test {
 	return slices.Concat(
 		objectTests, limitTests, createTests, queryTests, capabilityTests, hwStatsTests, // objects and their life
-		stateTests, modifyTests, sqdTests, specialTests, connectedTests, rdmaTests, rdmaErrorTests, rdmaStateTests, windowTests, // states and kinds of queue pairs
+		stateTests, modifyTests, sqdTests, specialTests, connectedTests, rdmaTests, rdmaErrorTests, rdmaStateTests, windowTests, revokeTests, // states and kinds of queue pairs
 		srqTests, srqResizeTests, srqEventTests, srqLoadTests, // shared receive queues
 		postTests, sendTests, memoryTests, accessTests, iovaTests, keyTests, reregTests, // what a request says
 		ahTests, modifyAHTests, headerTests, // where it goes
