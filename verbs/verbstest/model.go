@@ -15,6 +15,7 @@ import (
 //	modelrecv.go   a packet arrives: queue pair or group, checks, scatter
 //	modelsrq.go    shared receive queues
 //	modelcq.go     completions, overrun, poll
+//	modelconnection.go  what requests of a connection do at both ends
 //
 // Where the specification leaves an order open, the model has one, and says so.
 

@@ -65,6 +65,9 @@ func (s *side) eventOf(event verbs.AsyncEvent) (e modelEvent) {
 			return modelEvent{kind: event.Type, qp: q.model}
 		}
 	}
+	if talker := s.talk.endOf(s); talker.qp == event.QP {
+		return modelEvent{kind: event.Type, qp: talker.stub}
+	}
 	return e
 }
 

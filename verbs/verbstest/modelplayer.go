@@ -20,6 +20,7 @@ type player struct {
 	seen   tallies
 	ids    uint64 // of requests
 	bytes  map[*modelMR][]byte
+	talk   *talk
 }
 
 // side is a program: what it has of the Provider's and of the model's. Objects that have been closed
@@ -85,6 +86,7 @@ func newPlayer(t testing.TB, pair Pair, seen tallies) *player {
 	a.beacon, b.beacon = newBeacon(a), newBeacon(b)
 	a.beacon.aim(b)
 	b.beacon.aim(a)
+	p.talk = newTalk(p)
 	for _, s := range p.sides {
 		s.furnish()
 	}
