@@ -227,6 +227,47 @@ func ExamplePD_CreateSRQ() {
 	// SRQ limit reached true
 }
 
+// Connected queue pairs exchange what each has to know of the other, here in memory, and connect. Then one
+// reads and writes the other's memory, whose program does nothing.
+func ExampleQP_Connect() {
+	left, right := newCards()
+	client, server := open(left), open(right)
+	defer client.ctx.Close()
+	defer server.ctx.Close()
+
+	connected := func(p program) *verbs.QP {
+		qp, _ := p.pd.CreateQP(&verbs.QPInitAttr{Type: verbs.QPTypeRC, SendCQ: p.cq, RecvCQ: p.cq, Cap: verbs.QPCap{MaxSendWR: 16}})
+		return qp
+	}
+	attr := verbs.QPAttr{
+		AccessFlags: verbs.AccessRemoteRead | verbs.AccessRemoteWrite, MaxRDAtomic: 1, MaxDestRDAtomic: 1,
+		MinRNRTimer: 12, Timeout: 14, RetryCnt: 7, RNRRetry: 7,
+	}
+	ours, theirs := connected(client), connected(server)
+	for _, end := range []struct {
+		own, peer *verbs.QP
+		address   string
+	}{{ours, theirs, "10.0.0.2"}, {theirs, ours, "10.0.0.1"}} {
+		attr.DestQPN, attr.AHAttr.GRH.DGID = end.peer.Number(), verbs.GIDFromAddr(netip.MustParseAddr(end.address))
+		_ = end.own.Connect(&attr)
+	}
+
+	remote, _ := server.pd.AllocMR(4096, verbs.AccessLocalWrite|verbs.AccessRemoteRead|verbs.AccessRemoteWrite)
+	copy(client.mr.Bytes(), "written from afar")
+	_ = ours.PostSend([]verbs.SendWR{
+		{Opcode: verbs.WRRDMAWrite, SGList: []verbs.SGE{client.mr.SGE(0, 17)}, RemoteAddr: remote.IOVA(), RKey: remote.RKey()},
+		{
+			Opcode: verbs.WRRDMARead, SGList: []verbs.SGE{client.mr.SGE(100, 17)}, RemoteAddr: remote.IOVA(), RKey: remote.RKey(),
+			Flags: verbs.SendSignaled,
+		},
+	})
+	var wcs [1]verbs.WC
+	_, _ = client.cq.Wait(context.Background(), wcs[:])
+	fmt.Printf("%v, %d bytes: %s, and here %s\n", wcs[0].Opcode, wcs[0].ByteLen, remote.Bytes()[:17], client.mr.Bytes()[100:117])
+	// Output:
+	// RDMA read, 17 bytes: written from afar, and here written from afar
+}
+
 // One goroutine serves several completion queues through a channel, as with ibv_get_cq_event(3).
 func ExampleCompChannel() {
 	left, right := newCards()

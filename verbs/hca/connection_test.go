@@ -4,8 +4,38 @@ import (
 	"testing"
 
 	"github.com/roced/roced/datapath/wire"
+	"github.com/roced/roced/internal/lab/labtest"
 	"github.com/roced/roced/verbs"
+	"github.com/vishvananda/netlink"
 )
+
+// connected makes a queue pair that is connected to an address, where nobody needs to be.
+func (s *station) connected(kind verbs.QPType, to string) *verbs.QP {
+	s.Helper()
+	qp, err := s.pd.CreateQP(&verbs.QPInitAttr{Type: kind, SendCQ: s.cq, RecvCQ: s.cq, Cap: defaultCap()})
+	check(s, err)
+	check(s, qp.Connect(&verbs.QPAttr{AHAttr: *s.route(to), DestQPN: 5, PathMTU: wire.MTU256}))
+	return qp
+}
+
+// A connection's packets go to where the neighbour is, as those of address handles do.
+func TestConnectionsFollowNeighbours(t *testing.T) {
+	hosts := labtest.Pair(t)
+	a := newStation(t, open(t, hosts.A))
+	s := newSniffer(t, hosts.B)
+	for _, ip := range []string{"10.77.0.2", "fd77::2"} {
+		qp := a.connected(verbs.QPTypeUC, ip)
+		for i, state := range []int{netlink.NUD_REACHABLE, netlink.NUD_PERMANENT} {
+			mac := wire.MAC{2, 0, 0, 0, 2, byte(i)}
+			setEntry(t, hosts.A, ip, mac[:], state)
+			eventually(t, "packets to the new address", func() bool {
+				check(t, qp.PostSend([]verbs.SendWR{{Opcode: verbs.WRRDMAWrite, Flags: verbs.SendSignaled}}))
+				a.wait(1)
+				return s.destMAC() == mac
+			})
+		}
+	}
+}
 
 // pathUsers is how many use the path to an address.
 func (s *station) pathUsers(to string) (users int) {

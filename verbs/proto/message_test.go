@@ -76,7 +76,11 @@ func TestRoundTrip(t *testing.T) {
 	}
 	requestCrosses(t, AllocMR, verbs.AllocMRRequest{PD: 1, Length: -1 << 63, Access: 1 << 31})
 	requestCrosses(t, CreateAH, verbs.CreateAHRequest{PD: 1, NoWait: true, Attr: verbs.AHAttr{Port: 1, SL: 2, GRH: verbs.GlobalRoute{DGID: verbs.GID{1, 15: 2}, SGIDIndex: -3, FlowLabel: 4, HopLimit: 5, TrafficClass: 6}}})
-	requestCrosses(t, ModifyQP, verbs.ModifyQPRequest{QP: 1, Mask: 2, CompletionToken: 3, Attr: verbs.QPAttr{State: 4, CurState: 5, PKeyIndex: 6, Port: 7, QKey: 8, SQPSN: 9, Cap: verbs.QPCap{MaxSendWR: 10}, EnSQDAsyncNotify: true}})
+	requestCrosses(t, ModifyQP, verbs.ModifyQPRequest{QP: 1, Mask: 2, CompletionToken: 3, Attr: verbs.QPAttr{State: 4, CurState: 5, PKeyIndex: 6, Port: 7, QKey: 8, SQPSN: 9, Cap: verbs.QPCap{MaxSendWR: 10}, EnSQDAsyncNotify: true,
+		DestQPN: 11, RQPSN: 12, AccessFlags: 13, PathMTU: 1, PathMigState: 2, MaxRDAtomic: 14, MaxDestRDAtomic: 15, MinRNRTimer: 16, Timeout: 17, RetryCnt: 3, RNRRetry: 4,
+		AHAttr: verbs.AHAttr{Port: 1, SL: 2, GRH: verbs.GlobalRoute{DGID: verbs.GID{1, 15: 2}, SGIDIndex: 3, FlowLabel: 4, HopLimit: 5, TrafficClass: 6}}}})
+	requestCrosses(t, AllocMW, verbs.AllocMWRequest{PD: 1, Type: verbs.MWType2})
+	grantCrosses(t, AllocMW, verbs.AllocMWGrant{MW: 1, RKey: 2})
 	grantCrosses(t, QueryDevice, verbs.DeviceAttr{Name: "eth0", FirmwareVersion: "v1", NodeGUID: 1 << 63, MaxQP: 1, MaxMRSize: 1 << 40, SendReason: "why"})
 	grantCrosses(t, QueryPort, verbs.PortAttr{State: 4, MaxMTU: 5, ActiveMTU: 3, GIDTableLen: 16, MaxMsgSize: 1024, QKeyViolations: 1 << 50, InterfaceMTU: 1500})
 	grantCrosses(t, QueryGIDTable, verbs.QueryGIDTableGrant{Length: 16, Entries: []verbs.GIDEntry{{GID: verbs.GID{1}, Index: 0, Interface: "eth0"}, {GID: verbs.GID{2}, Index: 3, Interface: "eth0"}}})
