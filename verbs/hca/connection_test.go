@@ -73,6 +73,11 @@ func TestPathsOfConnections(t *testing.T) {
 	check(t, one.Connect(&attr))
 	check(t, other.Connect(&attr))
 	users("connected", 2, 0)
+	list, _, _, err := session.Objects(ObjectQP, Cursor{}, 10)
+	check(t, err)
+	if last := list[len(list)-1]; last.PeerQPN != 5 || last.Dest != gid("10.0.0.2") || last.Source != gid("10.0.0.1") {
+		t.Errorf("listed as %+v", last)
+	}
 	check(t, one.Modify(&verbs.QPAttr{State: verbs.QPStateReset}, verbs.QPAttrState))
 	users("one in RESET", 1, 0)
 	bad := attr

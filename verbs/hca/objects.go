@@ -44,10 +44,11 @@ type Object struct {
 	Limit           uint32 // of an SRQ, as it is armed
 	QKey            wire.QKey
 	PSN             wire.PSN
+	PeerQPN         wire.QPN // of a connected QP that knows its peer
 	MLID            wire.MLID
 	Access          verbs.AccessFlags
 	Address, Length uint64   // of an MR
-	Source, Dest    wire.GID // of an AH; of an attachment and a membership the group
+	Source, Dest    wire.GID // of an AH, and of a connected QP; of an attachment and a membership the group
 }
 
 // Cursor is a place in a session's list of objects. The zero Cursor is its beginning.
@@ -129,6 +130,9 @@ func (p *page) qp(handle verbs.Handle, q *qp) bool {
 		Handle: handle, Number: uint32(e.Number), Type: q.kind, State: e.State, QKey: e.QKey, PSN: e.PSN, Users: uint32(len(q.groups)),
 		PD: q.pd.handle, SendCQ: q.sendCQ.handle, RecvCQ: q.recvCQ.handle,
 		Size: e.Send.Entries(), Used: e.Send.Waiting(),
+	}
+	if q.peer != nil {
+		o.PeerQPN, o.Source, o.Dest = e.PeerQPN, q.peer.source, e.Peer
 	}
 	if q.srq != nil {
 		o.SRQ = q.srq.handle

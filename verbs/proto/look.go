@@ -101,6 +101,7 @@ type Object struct {
 	Limit           uint32
 	QKey            verbs.QKey
 	PSN             verbs.PSN
+	PeerQPN         verbs.QPN
 	MLID            verbs.MLID
 	Access          verbs.AccessFlags
 	Address, Length uint64
@@ -190,7 +191,7 @@ func visitObject(c *coder, o *Object) {
 	u16(c, "mlid", &o.MLID)
 	c.reserved(2)
 	u32(c, "access", &o.Access)
-	c.reserved(4)
+	u32(c, "peer_qpn", &o.PeerQPN)
 	u64(c, "address", &o.Address)
 	u64(c, "length", &o.Length)
 	c.raw("source", o.Source[:])

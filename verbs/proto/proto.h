@@ -254,7 +254,7 @@ struct roced_list_objects_entry {
 	uint16_t mlid;
 	uint8_t reserved78[2];
 	uint32_t access;
-	uint8_t reserved84[4];
+	uint32_t peer_qpn;
 	uint64_t address;
 	uint64_t length;
 	uint8_t source[16];

@@ -113,6 +113,8 @@ type qpRow struct {
 	Type     string       `json:"type"`
 	State    string       `json:"state"`
 	PSN      verbs.PSN    `json:"sq-psn"`
+	PeerQPN  verbs.QPN    `json:"rqpn,omitempty"` // of a connected queue pair, as is the next
+	Peer     string       `json:"dgid,omitempty"`
 	QKey     string       `json:"qkey"`
 	PD       verbs.Handle `json:"pdn"`
 	SendCQ   verbs.Handle `json:"scqn"`
@@ -126,8 +128,12 @@ type qpRow struct {
 }
 
 func newQPRow(o owner, q *proto.ClientObject, _ proto.ObjectKind) row {
+	peer := ""
+	if q.PeerQPN != 0 {
+		peer = q.Dest.String()
+	}
 	return &qpRow{
-		o, q.Number, q.Type.String(), q.State.String(), q.PSN, fmt.Sprintf("0x%08x", uint32(q.QKey)), q.PD, q.SendCQ, q.RecvCQ, q.SRQ,
+		o, q.Number, q.Type.String(), q.State.String(), q.PSN, q.PeerQPN, peer, fmt.Sprintf("0x%08x", uint32(q.QKey)), q.PD, q.SendCQ, q.RecvCQ, q.SRQ,
 		q.Used, q.Size, q.RecvUsed, q.RecvSize, q.Users,
 	}
 }
@@ -137,8 +143,12 @@ func (r *qpRow) cells() []string {
 	if r.SRQ != 0 {
 		recvs = "srq " + number(r.SRQ)
 	}
+	peer := "-"
+	if r.PeerQPN != 0 {
+		peer = fmt.Sprintf("0x%06x", uint32(r.PeerQPN))
+	}
 	return r.around(fmt.Sprintf("0x%06x", r.QPN), r.Type, r.State, r.QKey, level(r.Sends, r.MaxSends), recvs, number(r.Groups), number(r.PD),
-		number(r.SendCQ), number(r.RecvCQ))
+		number(r.SendCQ), number(r.RecvCQ), peer)
 }
 
 type srqRow struct {
