@@ -45,9 +45,9 @@ const (
 	IDOptionAFOnly    = ring.IDOptionAFOnly
 )
 
-// MaxCMPrivateData is the most private data that a connection management message has room for: that of
-// a REP, in bytes.
-const MaxCMPrivateData = 196
+// MaxCMPrivateData is the most private data that a connection management message has room for, in bytes:
+// that of a RTU, a DREQ or a DREP.
+const MaxCMPrivateData = 224
 
 // ConnParam is what a side of a connection tells the other (rdma_conn_param). Datagrams have private data,
 // QPN and QKey: what they are to be sent to.
