@@ -125,6 +125,9 @@ func attachRefused(t *testing.T, w *world) {
 	check(t, qp.AttachMcast(mgid, 5)) // twice is no error
 	check(t, qp.DetachMcast(mgid, 5)) // and needs one detach
 	refused(t, qp.DetachMcast(mgid, 5), unix.EINVAL)
+	for _, kind := range connectedTypes {
+		refused(t, w.a.newConnected(kind).AttachMcast(mgid, 0), unix.EINVAL, "cannot be attached to groups")
+	}
 	check(t, fresh.Close())
 	check(t, qp.Close()) // nothing is attached
 }

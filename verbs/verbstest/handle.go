@@ -13,13 +13,15 @@ import (
 const doorbells = 5000
 
 // handles are one of each kind, made past the API.
-type handles struct{ pd, mr, channel, cq, srq, qp, ah, membership, events, id verbs.Handle }
+type handles struct{ pd, mr, mw, channel, cq, srq, qp, ah, membership, events, id verbs.Handle }
 
 func (s *station) newHandles(p verbs.Provider, number uint32) (h handles) {
 	s.Helper()
 	pd, err := p.AllocPD()
 	check(s, err)
 	mr, err := p.AllocMR(verbs.AllocMRRequest{PD: pd.PD, Length: 1})
+	check(s, err)
+	mw, err := p.AllocMW(verbs.AllocMWRequest{PD: pd.PD, Type: verbs.MWType1})
 	check(s, err)
 	channel, err := p.CreateCompChannel()
 	check(s, err)
@@ -39,7 +41,7 @@ func (s *station) newHandles(p verbs.Provider, number uint32) (h handles) {
 	check(s, events.Events.Close())
 	id, err := p.CreateID(verbs.CreateIDRequest{Channel: events.Channel, PortSpace: verbs.PortSpaceUDP})
 	check(s, err)
-	return handles{pd.PD, mr.MR, channel.Channel, cq.CQ, srq.SRQ, qp.QP, ah.AH, m.Membership, events.Channel, id.ID}
+	return handles{pd.PD, mr.MR, mw.MW, channel.Channel, cq.CQ, srq.SRQ, qp.QP, ah.AH, m.Membership, events.Channel, id.ID}
 }
 
 // request is one for a queue pair, with nothing wrong.
@@ -58,7 +60,7 @@ func (h handles) free(t testing.TB, p verbs.Provider) {
 		p.LeaveMulticast(verbs.LeaveMulticastRequest{Membership: h.membership}), p.DestroyAH(verbs.DestroyAHRequest{AH: h.ah}),
 		p.DestroyQP(verbs.DestroyQPRequest{QP: h.qp}), p.DestroySRQ(verbs.DestroySRQRequest{SRQ: h.srq}), p.DestroyCQ(verbs.DestroyCQRequest{CQ: h.cq}),
 		p.DestroyCompChannel(verbs.DestroyCompChannelRequest{Channel: h.channel}),
-		p.DeregMR(verbs.DeregMRRequest{MR: h.mr}), p.DeallocPD(verbs.DeallocPDRequest{PD: h.pd}),
+		p.DeallocMW(verbs.DeallocMWRequest{MW: h.mw}), p.DeregMR(verbs.DeregMRRequest{MR: h.mr}), p.DeallocPD(verbs.DeallocPDRequest{PD: h.pd}),
 	} {
 		check(t, err)
 	}
@@ -72,7 +74,7 @@ func refuseHandles(t *testing.T, w *world) {
 	closed.free(t, p)
 	rows := map[string]handles{"closed": closed, "another session's": w.foreign()}
 	for _, h := range []verbs.Handle{0, 0xBAD, 0xDEADBEEF, 1 << 31, math.MaxUint32} {
-		rows[fmt.Sprintf("number %#x", uint32(h))] = handles{h, h, h, h, h, h, h, h, h, h}
+		rows[fmt.Sprintf("number %#x", uint32(h))] = handles{h, h, h, h, h, h, h, h, h, h, h}
 	}
 	for name, bad := range rows {
 		t.Run(name, func(t *testing.T) { refuseAll(t, w, handleCommands(w.a, good, bad)) })
@@ -129,6 +131,16 @@ func objectCommands(s *station, good, bad handles) []command {
 			return p.ReregMR(verbs.ReregMRRequest{MR: good.mr, Flags: verbs.ReregChangePD, PD: bad.pd})
 		}},
 		{"DeregMR", func() error { return p.DeregMR(verbs.DeregMRRequest{MR: bad.mr}) }},
+		{"DeregMR, of a window", func() error { return p.DeregMR(verbs.DeregMRRequest{MR: good.mw}) }},
+		{"ReregMR, of a window", func() error {
+			return p.ReregMR(verbs.ReregMRRequest{MR: good.mw, Flags: verbs.ReregChangeAccess})
+		}},
+		{"AllocMW", func() error {
+			_, err := p.AllocMW(verbs.AllocMWRequest{PD: bad.pd, Type: verbs.MWType2})
+			return err
+		}},
+		{"DeallocMW", func() error { return p.DeallocMW(verbs.DeallocMWRequest{MW: bad.mw}) }},
+		{"DeallocMW, of a region", func() error { return p.DeallocMW(verbs.DeallocMWRequest{MW: good.mr}) }},
 		{"DestroyCompChannel", func() error {
 			return p.DestroyCompChannel(verbs.DestroyCompChannelRequest{Channel: bad.channel})
 		}},
