@@ -28,8 +28,8 @@
 // and allocates nothing. A Packet borrows the frame it was parsed from. The caller must not change
 // the frame while the Packet is in use. CheckICRC writes to the frame and restores what it wrote.
 //
-// Left out: the contents of the extended headers of the connected services (only their lengths are
-// checked; the engine drops their packets as unsupported), and MADs of other classes.
+// Left out: the contents of the extended headers of RD and XRC (only their lengths are checked; the engine
+// drops their packets as unsupported), and MADs of other classes.
 //
 // Sources: InfiniBand Architecture Specification volume 1, chapters 7 to 9, 12 and 13,
 // annexes A11 (IP addresses in connection management), A16 (RoCE) and A17 (RoCEv2); RFC 791, 768, 8200.
