@@ -1,0 +1,154 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"fmt"
+
+	"github.com/roced/roced/verbs"
+)
+
+// idPrograms are the programs, and what roced does at the other end of each.
+var idPrograms = []idProgram{
+	newRping(10, 64, 0), newRping(10, 10_000, 0), newRping(10, 60_000, jumboMTU), newCmatose(), newRdmaClient(),
+}
+
+// newRping is rping: the client has a region that the server reads, and then writes to another one. Each step is
+// told by a message of 16 bytes, and each byte is compared (-V).
+func newRping(count, size, mtu int) idProgram {
+	arguments := fmt.Sprintf("-a %%v -C %d -S %d -V 2>&1", count, size)
+	return idProgram{
+		port: 7174, server: "rping -s " + arguments, client: "rping -c " + arguments, mtu: mtu,
+		serve: func(ctx context.Context, e *idEnd) error {
+			for n := range count {
+				if err := e.echoPing(ctx, n, size); err != nil {
+					return fmt.Errorf("ping %d: %w", n, err)
+				}
+			}
+			return e.disconnected(ctx)
+		},
+		ask: func(ctx context.Context, e *idEnd) error {
+			for n := range count {
+				if err := e.ping(ctx, n, size); err != nil {
+					return fmt.Errorf("ping %d: %w", n, err)
+				}
+			}
+			return e.disconnect(ctx)
+		},
+		shows: fmt.Sprintf("%d READs and WRITEs of %d bytes", count, size),
+	}
+}
+
+// rpingInfo is the length of rping's messages: the address, key and length of a region.
+const rpingInfo = 16
+
+// info describes a part of the end's region.
+func (e *idEnd) info(offset, length int) []byte {
+	b := binary.BigEndian.AppendUint64(nil, e.region.IOVA()+uint64(offset))
+	b = binary.BigEndian.AppendUint32(b, uint32(e.region.RKey()))
+	return binary.BigEndian.AppendUint32(b, uint32(length))
+}
+
+// ping is the client's part of one round.
+func (e *idEnd) ping(ctx context.Context, n, size int) error {
+	memory := e.region.Bytes()
+	source, sink := memory[:size], memory[size:2*size]
+	copy(source, bytes.Repeat([]byte("roced writes this! "), size/19+1))
+	copy(source, fmt.Sprintf("rdma-ping-%d: ", n))
+	source[size-1] = 0 // rping writes back what is a string
+	clear(sink)
+	for _, part := range [][]byte{e.info(0, size), e.info(size, size)} {
+		if err := e.say(ctx, part); err != nil {
+			return err
+		}
+		if _, err := e.hear(ctx, rpingInfo); err != nil {
+			return err
+		}
+	}
+	if !bytes.Equal(source, sink) {
+		return fmt.Errorf("came back as %q", sink[:min(size, 40)])
+	}
+	return nil
+}
+
+// echoPing is the server's.
+func (e *idEnd) echoPing(ctx context.Context, n, size int) error {
+	if err := e.remote(ctx, verbs.WRRDMARead, size); err != nil {
+		return err
+	}
+	if want := fmt.Sprintf("rdma-ping-%d: ", n); !bytes.HasPrefix(e.region.Bytes(), []byte(want)) {
+		return fmt.Errorf("%q came, not %q", e.region.Bytes()[:len(want)], want)
+	}
+	if err := e.say(ctx, make([]byte, rpingInfo)); err != nil {
+		return err
+	}
+	if err := e.remote(ctx, verbs.WRRDMAWrite, size); err != nil {
+		return err
+	}
+	return e.say(ctx, make([]byte, rpingInfo))
+}
+
+// remote waits for the description of a region, and reads or writes it.
+func (e *idEnd) remote(ctx context.Context, op verbs.Opcode, size int) error {
+	info, err := e.hear(ctx, rpingInfo)
+	if err != nil {
+		return err
+	}
+	if length := binary.BigEndian.Uint32(info[12:]); length != uint32(size) {
+		return fmt.Errorf("a region of %d bytes", length)
+	}
+	return e.request(ctx, verbs.SendWR{
+		Opcode: op, SGList: []verbs.SGE{e.region.SGE(0, size)},
+		RemoteAddr: binary.BigEndian.Uint64(info), RKey: verbs.RKey(binary.BigEndian.Uint32(info[8:])),
+	})
+}
+
+// newCmatose is ucmatose: the server sends messages, the client as many back; then the server disconnects.
+func newCmatose() idProgram {
+	const count, size = 10, 5000
+	sends := func(ctx context.Context, e *idEnd) (err error) {
+		for n := 0; n < count && err == nil; n++ {
+			err = e.say(ctx, make([]byte, size))
+		}
+		return err
+	}
+	receives := func(ctx context.Context, e *idEnd) (err error) {
+		for n := 0; n < count && err == nil; n++ {
+			_, err = e.hear(ctx, size)
+		}
+		return err
+	}
+	arguments := fmt.Sprintf("-c 1 -C %d -S %d 2>&1", count, size)
+	return idProgram{
+		port: 7471, server: "ucmatose -b %v " + arguments, client: "ucmatose -s %v " + arguments,
+		serve: inTurn(sends, receives, func(ctx context.Context, e *idEnd) error { return e.disconnect(ctx) }),
+		ask:   inTurn(receives, sends, func(ctx context.Context, e *idEnd) error { return e.disconnected(ctx) }),
+		says:  "return status 0", shows: fmt.Sprintf("%d messages of %d bytes", count, size),
+	}
+}
+
+// newRdmaClient is rdma_client and rdma_server: a message each way.
+func newRdmaClient() idProgram {
+	const size = 16
+	says := func(ctx context.Context, e *idEnd) error { return e.say(ctx, make([]byte, size)) }
+	hears := func(ctx context.Context, e *idEnd) error { _, err := e.hear(ctx, size); return err }
+	return idProgram{
+		port: 7471, server: "rdma_server -s %v 2>&1", client: "rdma_client -s %v 2>&1",
+		serve: inTurn(hears, says, func(ctx context.Context, e *idEnd) error { return e.disconnected(ctx) }),
+		ask:   inTurn(says, hears, func(ctx context.Context, e *idEnd) error { return e.disconnect(ctx) }),
+		says:  "end 0", shows: fmt.Sprintf("messages of %d bytes", size),
+	}
+}
+
+// inTurn does one thing after another, until one fails.
+func inTurn(steps ...func(context.Context, *idEnd) error) func(context.Context, *idEnd) error {
+	return func(ctx context.Context, e *idEnd) error {
+		for _, step := range steps {
+			if err := step(ctx, e); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+}
