@@ -118,8 +118,21 @@ func (i *id) standForConnection(c *cm.Connection) verbs.ConnParam {
 	return c.Peer
 }
 
-// AcceptID implements verbs.Provider. If it fails, the request is rejected.
+// AcceptID implements verbs.Provider. If it fails, the request is rejected. When it has accepted a response, the
+// peer is told so before the program can send data.
 func (s *Session) AcceptID(r verbs.AcceptIDRequest) error {
+	if err := s.begin(); err != nil {
+		return err
+	}
+	defer s.commands.Done()
+	err := s.acceptWith(&r)
+	if err == nil && r.Response {
+		s.card.manager.sendNow()
+	}
+	return err
+}
+
+func (s *Session) acceptWith(r *verbs.AcceptIDRequest) error {
 	return s.withID(r.ID, func(i *id) error {
 		if err := i.toAnswer("accept with"); err != nil {
 			return err
@@ -128,7 +141,7 @@ func (s *Session) AcceptID(r verbs.AcceptIDRequest) error {
 		if i.connection != nil {
 			accept = i.acceptConnection
 		}
-		err := accept(&r)
+		err := accept(r)
 		if err != nil {
 			_ = i.reject(nil) // it has not been answered, and this is short
 		}

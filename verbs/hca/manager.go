@@ -132,6 +132,15 @@ func (m *manager) round() (more bool) {
 	return completions > 0
 }
 
+// sendNow sends what waits before it returns, as far as there is room. The caller holds no lock.
+func (m *manager) sendNow() {
+	m.serving.Lock()
+	defer m.serving.Unlock()
+	if m.gsi.qp != nil {
+		m.gsi.send(time.Now(), m.next)
+	}
+}
+
 // next takes the next message to send.
 func (m *manager) next() (cm.Datagram, bool) {
 	m.mu.Lock()

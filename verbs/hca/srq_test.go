@@ -123,7 +123,10 @@ func TestGSI(t *testing.T) {
 	check(t, s.ctx.Close()) // with QP 1 in it
 	w.b.post(toGSI)
 	w.b.wait(1)
-	eventually(t, "the card has QP 1, or is about to", func() bool { return w.a.drops()["unknown_qp"]+w.a.drops()["qkey"] == 2 })
+	eventually(t, "the card has QP 1, or is about to", func() bool {
+		d := w.a.drops()
+		return d["unknown_qp"]+d["qp_state"]+d["qkey"] == 2
+	})
 	_, err = other.pd.CreateQP(init)
 	check(t, err)
 }
