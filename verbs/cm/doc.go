@@ -8,7 +8,7 @@
 //	                Event ◄──────────────── card: the id's state, its port, every rule
 //
 // An id's calls return at once. What they begin ends with an event, which Get gives. Or an id has a
-// handler (CreateID), which is called for each event.
+// handler (CreateID), which is called for each event. Or an Endpoint, whose calls wait.
 //
 // A channel is made for one or more devices. An id that is not bound yet is an id on each of them; it is
 // on one as soon as an address or a route says which (fanout.go). A program that listens at 0.0.0.0

@@ -1,0 +1,142 @@
+package cm
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"github.com/roced/roced/verbs"
+)
+
+// Endpoint is an id whose calls wait for what they begin (rdma_create_ep, and librdmacm's synchronous ids).
+// It has a channel of its own. What the context ends is not undone: Close does that.
+type Endpoint struct {
+	*ID
+	channel *EventChannel
+	pd      *verbs.PD
+	init    verbs.QPInitAttr // of its queue pair, or of those of requests to it
+	ended   atomic.Bool      // EventDisconnected has come
+}
+
+// endpointTimeout is how long the address of an endpoint's next hop may take.
+const endpointTimeout = 4 * time.Second
+
+// CreateEP makes an endpoint on the PD's device (rdma_create_ep). With AddrInfoPassive it is bound to
+// info.Source: Listen and GetRequest follow. Otherwise info.Dest is resolved, and it has a queue pair: receives
+// can be posted, and Connect follows.
+func CreateEP(ctx context.Context, info *AddrInfo, pd *verbs.PD, init *verbs.QPInitAttr) (*Endpoint, error) {
+	if info == nil || pd == nil || init == nil {
+		return nil, fmt.Errorf("create endpoint: %w: no address, no PD, or no attributes", verbs.ErrInvalid)
+	}
+	e, err := newEndpoint(pd, init)
+	if err != nil {
+		return nil, fmt.Errorf("create endpoint: %w", err)
+	}
+	if e.ID, err = e.channel.CreateID(info.PortSpace, nil); err == nil {
+		err = e.open(ctx, info)
+	}
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("create endpoint: %w", err), e.Close())
+	}
+	return e, nil
+}
+
+func newEndpoint(pd *verbs.PD, init *verbs.QPInitAttr) (e *Endpoint, err error) {
+	e = &Endpoint{pd: pd, init: *init}
+	e.channel, err = CreateEventChannel(pd.Context())
+	return e, err
+}
+
+// open binds the id, or has it resolved.
+func (e *Endpoint) open(ctx context.Context, info *AddrInfo) error {
+	if info.Flags&AddrInfoPassive != 0 {
+		return e.Bind(info.Source)
+	}
+	if err := e.ResolveAddr(info.Source, info.Dest, endpointTimeout); err != nil {
+		return err
+	}
+	if _, err := e.channel.Expect(ctx, EventAddrResolved); err != nil {
+		return err
+	}
+	if err := e.ResolveRoute(); err != nil {
+		return err
+	}
+	if _, err := e.channel.Expect(ctx, EventRouteResolved); err != nil {
+		return err
+	}
+	_, err := e.CreateQP(e.pd, &e.init)
+	return err
+}
+
+// Connect connects, and waits until the queue pair can send, or fails. The event has what the peer says.
+func (e *Endpoint) Connect(ctx context.Context, param *ConnParam) (*Event, error) {
+	if err := e.ID.Connect(param); err != nil {
+		return nil, err
+	}
+	return e.channel.Expect(ctx, EventEstablished)
+}
+
+// GetRequest waits for a request to an endpoint that listens (rdma_get_request). It gives an endpoint for it,
+// with a queue pair: receives can be posted, and Accept or Reject follows. The event has what the peer says.
+func (e *Endpoint) GetRequest(ctx context.Context) (*Endpoint, *Event, error) {
+	event, err := e.channel.Expect(ctx, EventConnectRequest)
+	if err != nil {
+		return nil, nil, err
+	}
+	asked, err := newEndpoint(e.pd, &e.init)
+	if err != nil {
+		return nil, nil, errors.Join(err, event.ID.Close())
+	}
+	asked.ID = event.ID
+	if err = asked.Migrate(asked.channel); err == nil {
+		_, err = asked.CreateQP(e.pd, &e.init)
+	}
+	if err != nil {
+		return nil, nil, errors.Join(fmt.Errorf("get request: %w", err), asked.Close())
+	}
+	return asked, event, nil
+}
+
+// Accept accepts the request, and waits until the peer has confirmed the connection. Of datagrams there is
+// nothing to wait for.
+func (e *Endpoint) Accept(ctx context.Context, param *ConnParam) error {
+	err := e.ID.Accept(param)
+	if err == nil && e.connects() {
+		_, err = e.channel.Expect(ctx, EventEstablished)
+	}
+	return err
+}
+
+// Disconnect ends the connection, and waits until the peer has agreed, or has ended it before.
+func (e *Endpoint) Disconnect(ctx context.Context) error {
+	err := e.ID.Disconnect()
+	if err == nil && e.connects() {
+		err = e.Disconnected(ctx)
+	}
+	return err
+}
+
+// Disconnected waits until the connection has ended. If that was the peer's wish, Disconnect agrees to it.
+func (e *Endpoint) Disconnected(ctx context.Context) error {
+	if e.ended.Load() {
+		return nil
+	}
+	_, err := e.channel.Expect(ctx, EventDisconnected)
+	e.ended.Store(err == nil)
+	return err
+}
+
+// Close destroys the endpoint with its queue pair, not the PD (rdma_destroy_ep). The peer of a connection is
+// told that it has ended.
+func (e *Endpoint) Close() error {
+	var err error
+	if e.ID != nil && e.QP() != nil {
+		err = e.DestroyQP()
+	}
+	if e.ID != nil {
+		err = errors.Join(err, e.ID.Close())
+	}
+	return errors.Join(err, e.channel.Close())
+}
