@@ -1,0 +1,180 @@
+package cm
+
+import (
+	"testing"
+	"time"
+
+	"github.com/roced/roced/datapath/wire"
+	"github.com/roced/roced/verbs"
+)
+
+// stage is two managers with connections between them, whose owners, network and time are played by bytes.
+type stage struct {
+	sides
+	all  []*Connection // that owners have
+	seen []flight      // messages that were sent, to come again or changed
+}
+
+func newStage(t testing.TB) *stage {
+	s := &stage{sides: sides{TB: t, client: New(counting()), server: New(counting()), now: start}}
+	var err error
+	s.listener, err = s.server.Listen(ListenConfig{Service: connections7174, Connections: true, Backlog: 4, Owner: "listener"})
+	check(t, err)
+	return s
+}
+
+// play does what three bytes say.
+func (s *stage) play(what, which, how byte) {
+	switch what % 10 {
+	case 0:
+		c, err := s.client.Connect(s.now, connect(back, wire.QPN(how)+2, "active"))
+		check(s, err)
+		s.all = append(s.all, c)
+	case 1:
+		if c := s.listener.NextConnection(); c != nil {
+			c.Owner = "passive"
+			s.all = append(s.all, c)
+		}
+	case 2:
+		s.now = s.now.Add(time.Duration(how) * time.Second / 8)
+		s.client.Expire(s.now)
+		s.server.Expire(s.now)
+	case 3, 4, 5:
+		s.arrive(int(which), how, what%10 == 5)
+	default:
+		if len(s.all) > 0 {
+			s.act(s.all[int(which)%len(s.all)], how)
+		}
+	}
+	s.collect()
+}
+
+// act has an owner act, in whatever state the connection is.
+func (s *stage) act(c *Connection, how byte) {
+	switch how % 6 {
+	case 0:
+		_ = c.Accept(s.now, 2, verbs.ConnParam{QPN: wire.QPN(how) + 300})
+	case 1:
+		_ = c.Confirm()
+	case 2:
+		_ = c.Reject(s.now, nil)
+	case 3:
+		c.Disconnect(s.now)
+	case 4:
+		_ = c.Establish()
+	case 5:
+		c.Close(s.now)
+	}
+}
+
+// arrive has a message arrive, not for the first time perhaps, or with another attribute.
+func (s *stage) arrive(which int, how byte, changed bool) {
+	if len(s.seen) == 0 {
+		return
+	}
+	f := s.seen[which%len(s.seen)]
+	if changed {
+		h := f.mad().Header()
+		h.Attribute = wire.AttributeREQ + wire.Attribute(how%16)
+		f.mad().PutHeader(h)
+	}
+	m := s.client
+	if f.toServer {
+		m = s.server
+		before := m.Counters()
+		s.toServer(f.Datagram)
+		s.counts(m, &before)
+		return
+	}
+	before := m.Counters()
+	s.toClient(f.Datagram)
+	s.counts(m, &before)
+}
+
+// counts checks that a message was counted once, by what became of it.
+func (s *stage) counts(m *Manager, before *Counters) {
+	if after := m.Counters(); after.received() != before.received()+1 {
+		s.Errorf("a message was counted %d times", after.received()-before.received())
+	}
+}
+
+// collect takes what is sent, and checks what is left.
+func (s *stage) collect() {
+	for _, d := range sent(s.client) {
+		s.seen = append(s.seen, flight{toServer: true, Datagram: d})
+	}
+	for _, d := range sent(s.server) {
+		s.seen = append(s.seen, flight{Datagram: d})
+	}
+	told(s.client)
+	told(s.server)
+	s.consistent(s.client)
+	s.consistent(s.server)
+}
+
+// consistent checks that what a manager has of connections fits together.
+func (s *stage) consistent(m *Manager) {
+	timed := 0
+	for id, c := range m.connections.byID {
+		runs := c.timer.place != 0
+		wants := c.state == stateREQSent || c.state == stateREPSent || c.state == stateDREQSent || c.state == stateTimewait || c.state == stateRejected
+		if runs {
+			timed++
+		}
+		orphan := c.place != nil
+		waits := c.Owner == nil && c.state == stateREQReceived
+		if id != c.local || runs != wants || orphan != (c.Owner == nil && !waits) || c.state == stateGone || wants == (c.message == nil) && c.state != stateTimewait {
+			s.Fatalf("state %d: timer %v, orphan %v, owner %v, message %v", c.state, runs, orphan, c.Owner, c.message != nil)
+		}
+	}
+	for key, c := range m.connections.byPeer {
+		if m.connections.byID[c.local] != c || key.id != c.remote {
+			s.Fatalf("a peer's connection in state %d is not there", c.state)
+		}
+	}
+	for key, c := range m.connections.byQP {
+		if m.connections.byID[c.local] != c || key.qpn != c.RemoteQPN || c.state >= stateTimewait {
+			s.Fatalf("a queue pair's connection in state %d is not there", c.state)
+		}
+	}
+	if timed != len(m.timers) || s.listener.waiting.len() > 4 {
+		s.Fatalf("%d timers of %d run; %d requests wait", timed, len(m.timers), s.listener.waiting.len())
+	}
+}
+
+// leave has all owners go; in time nothing is left.
+func (s *stage) leave() {
+	for _, c := range s.all {
+		c.Close(s.now)
+	}
+	s.listener.Close(s.now)
+	for range 2 * (maxCMRetries + 2) {
+		s.pass(2 * duration(mraTimeout))
+		s.collect()
+	}
+	s.empty()
+}
+
+// TestHostileConnections plays at random: whatever the order, nothing breaks and nothing is left.
+func TestHostileConnections(t *testing.T) {
+	random := seeded(t)
+	for range 300 {
+		s := newStage(t)
+		for range 200 {
+			s.play(byte(random.Uint32()), byte(random.Uint32()), byte(random.Uint32()))
+		}
+		s.leave()
+	}
+}
+
+// FuzzConnections is the same, with the fuzzer's bytes.
+func FuzzConnections(f *testing.F) {
+	f.Add([]byte{0, 0, 1, 3, 0, 0, 1, 0, 0, 6, 1, 0, 3, 1, 0, 6, 0, 1, 3, 2, 0, 6, 0, 3, 3, 3, 0, 6, 1, 3})
+	f.Fuzz(func(t *testing.T, moves []byte) {
+		s := newStage(t)
+		for ; len(moves) >= 3; moves = moves[3:] {
+			s.play(moves[0], moves[1], moves[2])
+		}
+		s.leave()
+	})
+}
