@@ -122,3 +122,48 @@ func ExampleID_JoinMulticast() {
 	// Output:
 	// what the program calls it: member of 239.1.2.3, send to QP 0xffffff with Q_Key 0x01234567
 }
+
+// A connection between two endpoints: the server takes a request, and gets a message.
+func ExampleEndpoint() {
+	left, right := hosts()
+	defer left.Close()
+	defer right.Close()
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	objects := func(device *verbs.Context) (*verbs.PD, *verbs.QPInitAttr) {
+		cq := must(device.CreateCQ(16))
+		return must(device.AllocPD()), &verbs.QPInitAttr{SendCQ: cq, RecvCQ: cq, Cap: verbs.QPCap{MaxSendWR: 8, MaxRecvWR: 8, MaxInlineData: 64}}
+	}
+
+	// The server listens. Receives are posted before the client knows that it is accepted.
+	pd, init := objects(right)
+	info := cm.AddrInfo{Flags: cm.AddrInfoPassive, PortSpace: cm.PortSpaceTCP, Source: netip.MustParseAddrPort("0.0.0.0:7174")}
+	service := must(cm.CreateEP(ctx, &info, pd, init))
+	defer service.Close()
+	do(service.Listen(8))
+	heard := make(chan string)
+	go func() {
+		defer close(heard)
+		client, event, err := service.GetRequest(ctx)
+		do(err)
+		defer client.Close()
+		mr := must(pd.AllocMR(4096, verbs.AccessLocalWrite))
+		do(client.QP().PostRecv([]verbs.RecvWR{{SGList: []verbs.SGE{mr.SGE(0, 4096)}}}))
+		do(client.Accept(ctx, &cm.ConnParam{RNRRetryCount: 7}))
+		var wc [1]verbs.WC
+		must(init.RecvCQ.Wait(ctx, wc[:]))
+		heard <- fmt.Sprintf("%s says %q", bytes.TrimRight(event.PrivateData, "\x00"), mr.Bytes()[:wc[0].ByteLen])
+		do(client.Disconnected(ctx))
+	}()
+
+	// The client connects, and sends when it is accepted.
+	own, ownInit := objects(left)
+	server := must(cm.CreateEP(ctx, &cm.AddrInfo{PortSpace: cm.PortSpaceTCP, Dest: netip.MustParseAddrPort("10.0.0.2:7174")}, own, ownInit))
+	must(server.Connect(ctx, &cm.ConnParam{PrivateData: []byte("left"), RetryCount: 7, RNRRetryCount: 7}))
+	do(server.QP().PostSend([]verbs.SendWR{{Opcode: verbs.WRSend, Flags: verbs.SendInline, InlineData: []byte("hello")}}))
+	fmt.Println(<-heard)
+	do(server.Disconnect(ctx))
+	<-heard
+	do(server.Close())
+	// Output: left says "hello"
+}
