@@ -26,6 +26,7 @@ func listenAt(t testing.TB, device *verbs.Context, space cm.PortSpace, at string
 	pd, init := endpointAttr(t, device)
 	e, err := cm.CreateEP(guard(t), &cm.AddrInfo{Flags: cm.AddrInfoPassive, PortSpace: space, Source: addr(at)}, pd, init)
 	check(t, err)
+	t.Cleanup(func() { check(t, e.Close()) })
 	check(t, e.Listen(0))
 	return e
 }
@@ -55,7 +56,6 @@ func TestEndpoints(t *testing.T) {
 		check(t, <-served)
 		check(t, client.Close())
 	}
-	check(t, service.Close())
 }
 
 // serveOne accepts a request with what came with it, receives a message, and waits for the end.
@@ -97,14 +97,22 @@ func TestEndpointsFail(t *testing.T) {
 	service := listenAt(t, b, cm.PortSpaceTCP, "0.0.0.0:7174")
 	client, err := cm.CreateEP(guard(t), tcp("10.0.0.2:7174"), pd, init)
 	check(t, err)
-	ended, cancel := context.WithCancel(context.Background())
+	some, cancel := context.WithCancel(context.Background())
+	closed, ended := make(chan struct{}), make(chan error)
 	go func() {
-		_, _, _ = service.GetRequest(guard(t)) // which nobody accepts
+		asked, _, err := service.GetRequest(guard(t)) // which nobody accepts
 		cancel()
+		<-closed
+		if err == nil {
+			err = asked.Close()
+		}
+		ended <- err
 	}()
-	_, err = client.Connect(ended, nil)
+	_, err = client.Connect(some, nil)
 	refused(t, err, context.Canceled)
 	check(t, client.Close())
+	close(closed)
+	check(t, <-ended)
 	check(t, pd.Close())
 }
 
@@ -116,10 +124,15 @@ func TestEndpointsOfDatagrams(t *testing.T) {
 	service := listenAt(t, b, cm.PortSpaceUDP, "0.0.0.0:7174")
 	numbers := make(chan verbs.QPN, 1)
 	go func() {
-		if asked, _, err := service.GetRequest(guard(t)); err == nil && asked.Accept(guard(t), &cm.ConnParam{}) == nil {
+		defer close(numbers)
+		asked, _, err := service.GetRequest(guard(t))
+		if err != nil {
+			return
+		}
+		if asked.Accept(guard(t), &cm.ConnParam{}) == nil {
 			numbers <- asked.QP().Number()
 		}
-		close(numbers)
+		_ = asked.Close()
 	}()
 	client, err := cm.CreateEP(guard(t), &cm.AddrInfo{PortSpace: cm.PortSpaceUDP, Dest: netip.MustParseAddrPort("10.0.0.2:7174")}, pd, init)
 	check(t, err)
@@ -128,6 +141,7 @@ func TestEndpointsOfDatagrams(t *testing.T) {
 	if n := <-numbers; n == 0 || event.QPN != n {
 		t.Errorf("queue pair %v, not %v", event.QPN, n)
 	}
+	<-numbers
 	check(t, client.Disconnect(guard(t)))
 	check(t, client.Close())
 }
