@@ -48,6 +48,7 @@ func (i *ID) Accept(param *ConnParam) error {
 	return i.do("accept", func(p part) error {
 		err := i.accept(p, param)
 		if err != nil && i.asked {
+			_ = p.provider.RejectID(verbs.RejectIDRequest{ID: p.handle}) // else the card has, or the peer has withdrawn
 			err = errors.Join(err, i.failQP())
 		}
 		i.asked = false
@@ -59,7 +60,6 @@ func (i *ID) Accept(param *ConnParam) error {
 func (i *ID) accept(p part, param *ConnParam) error {
 	if i.asked && i.connects() && i.qp != nil && param != nil {
 		if err := p.bring(i.qp, param, allStates...); err != nil {
-			_ = p.provider.RejectID(verbs.RejectIDRequest{ID: p.handle}) // else the peer has withdrawn
 			return err
 		}
 	}

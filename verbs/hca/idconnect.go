@@ -143,7 +143,7 @@ func (i *id) eventOf(e *cm.Event) verbs.CMEvent {
 	case cm.EventResponse:
 		return verbs.CMEvent{Type: verbs.CMEventConnectResponse, ConnParam: e.Peer}
 	case cm.EventEstablished:
-		return verbs.CMEvent{Type: verbs.CMEventEstablished, ConnParam: e.Peer}
+		return verbs.CMEvent{Type: verbs.CMEventEstablished}
 	case cm.EventRejected:
 		return verbs.CMEvent{Type: verbs.CMEventRejected, Status: int32(e.Reason), ConnParam: e.Peer}
 	case cm.EventDisconnected:

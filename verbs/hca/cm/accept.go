@@ -123,8 +123,7 @@ func (m *Manager) ready(path Path, mad wire.MAD) {
 		m.counters[ConnectionDuplicates]++
 	default:
 		m.counters[ConnectionMessages]++
-		rtu := mad.RTU()
-		c.establish(rtu.PrivateData[:])
+		c.establish()
 	}
 }
 
@@ -133,7 +132,7 @@ func (m *Manager) ready(path Path, mad wire.MAD) {
 func (c *Connection) Establish() error {
 	switch c.state {
 	case stateREPSent:
-		c.establish(nil)
+		c.establish()
 	case stateEstablished:
 	default:
 		return fmt.Errorf("%w: data of a connection that this side has not accepted, or that has ended", verbs.ErrInvalid)
@@ -141,8 +140,9 @@ func (c *Connection) Establish() error {
 	return nil
 }
 
-func (c *Connection) establish(privateData []byte) {
+// establish tells the owner. Private data of a RTU is not passed on, as by the kernel.
+func (c *Connection) establish() {
 	c.answered()
 	c.state = stateEstablished
-	c.tell(Event{Kind: EventEstablished, Peer: verbs.ConnParam{PrivateData: privateData}})
+	c.tell(Event{Kind: EventEstablished})
 }

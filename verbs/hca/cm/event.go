@@ -10,7 +10,7 @@ type Event struct {
 	Kind   EventKind
 	Owner  any               // of the inquiry, listener or connection
 	Answer Answer            // of EventReply
-	Peer   verbs.ConnParam   // of EventResponse: as Connection.Peer; of EventEstablished and EventRejected its private data
+	Peer   verbs.ConnParam   // of EventResponse: as Connection.Peer; of EventRejected its private data
 	Reason wire.RejectReason // of EventRejected
 }
 
