@@ -8,6 +8,7 @@ import (
 	"github.com/roced/roced/cmd/roced/internal/card"
 	"github.com/roced/roced/cmd/roced/internal/cli"
 	"github.com/roced/roced/cmd/roced/internal/meet"
+	"github.com/roced/roced/cmd/roced/perf/connection"
 	"github.com/roced/roced/cmd/roced/perf/perftest"
 	"github.com/spf13/cobra"
 )
@@ -28,16 +29,27 @@ latency is of full round trips, of which perftest prints half. UD may lose: then
 perftest waits forever, and this side says so and ends. -r there, the receives
 that are posted, should be at least -n, or --rate here low. Each side reports what it has
 measured, and nothing else. What is not spoken, and ends with an error: -b and --reversed
-(the server sends), -D (a time instead of -n), -q, -R (rdma_cm instead of TCP).
+(the server sends), -D (a time instead of -n), -R (rdma_cm instead of TCP).
 
 Multicast, -g there, is --group here, on the sides that receive: the server for bandwidth,
 both for latency, each with a group of its own. Theirs is -M, the MGID byte by
 byte: 0:0:0:0:0:0:0:0:0:0:255:255:239:1:2:3. Without it they take an IPv6 group that
-stays within the interface.`
+stays within the interface.
+
+With --rc or --uc the two measure over connections: --op send, write, read or atomic (reads
+and atomics with --rc only), messages of up to 8 MiB. Both sides need the same flags, and speak
+as ib_send_bw, ib_write_lat and so on, -c RC or -c UC: each may be that program, with the same -s, -n and
+-q. By themselves they have perftest's sizes and counts: 65536 bytes for bandwidth,
+2 for latency, 8 of an atomic (which is fetch-and-add). Of WRITEs, reads and atomics the
+server's card does all by itself: what the server prints is what the client tells it. RC loses
+nothing; what has to be sent again is in the counters, and in the time.`
 
 const examples = `  roced perf -d eth0                       on one host
   roced perf -d eth0 10.0.0.1              on the other
   roced perf -d eth0 10.0.0.1 --latency --sleep --json
+  roced perf -d eth0 --rc --bandwidth --op write                on one host
+  roced perf -d eth0 --rc --bandwidth --op write 10.0.0.1       on the other
+  ib_write_bw -c RC -x 1 10.0.0.1                               instead of the second
   roced perf -d eth0 --perftest --bandwidth -s 1024 -n 500
   ib_send_bw -c UD -x 1 -s 1024 -n 500 10.0.0.1    on the other
   ib_send_lat -c UD -x 1                           on one host
@@ -48,7 +60,7 @@ func New(log *slog.Logger) *cobra.Command {
 	o := &options{Flags: meet.Flags{Flags: card.Flags{Log: log}}, quiet: quietLimit}
 	cmd := &cobra.Command{
 		Use:     "perf -d DEVICE [HOST]",
-		Short:   "Measure bandwidth and latency of datagrams between two hosts",
+		Short:   "Measure bandwidth and latency of datagrams and connections between two hosts",
 		Long:    help,
 		Example: examples,
 		Args:    meet.OneHost,
@@ -82,6 +94,12 @@ func (o *options) addFlags(cmd *cobra.Command) {
 	f.StringVar(&o.group, "group", "", "perftest: multicast `address` to receive from")
 	f.IntVar(&o.rate, "rate", 0, "perftest, bandwidth: `messages` a second to send; 0: as fast as it goes")
 	f.DurationVarP(&o.timeout, "timeout", "W", meet.ReplyTimeout, "perftest: how long to wait until messages count as lost")
+	f.BoolVar(&o.rc, "rc", false, "over reliable connections, instead of datagrams; the other end is roced perf --rc, or perftest -c RC")
+	f.BoolVar(&o.uc, "uc", false, "over unreliable connections; the other end is roced perf --uc, or perftest -c UC")
+	f.StringVar(&o.op, "op", string(connection.Send), "connections: `operation`: send, write, read or atomic (ib_send_bw, ib_write_bw, ...)")
+	f.IntVarP(&o.pairs, "qps", "q", 1, "connections: `queue pairs` on each side, for bandwidth")
+	f.IntVarP(&o.depth, "depth", "t", 128, "connections: `requests` of a queue pair that are outstanding at most")
+	f.IntVarP(&o.mtu, "mtu", "m", 0, "connections: path MTU in `bytes`; 0: the smaller of both sides' RDMA MTU")
 }
 
 func (o *options) run(cmd *cobra.Command) error {
@@ -91,7 +109,7 @@ func (o *options) run(cmd *cobra.Command) error {
 	}
 	run := runClient
 	switch {
-	case o.perftest:
+	case o.perftest || o.connects():
 		run = runPerftest
 	case o.Host == "":
 		run = runServer

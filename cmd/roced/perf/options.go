@@ -8,6 +8,7 @@ import (
 	"github.com/roced/roced/cmd/roced/internal/cli"
 	"github.com/roced/roced/cmd/roced/internal/meet"
 	"github.com/roced/roced/cmd/roced/internal/pingpong"
+	"github.com/roced/roced/cmd/roced/perf/connection"
 	"github.com/spf13/cobra"
 )
 
@@ -35,6 +36,14 @@ type options struct {
 	rate     int // messages a second, 0 for as fast as it goes
 	timeout  time.Duration
 
+	// with connections
+	rc, uc    bool
+	op        string
+	operation connection.Operation // of op
+	pairs     int                  // of queue pairs
+	depth     int                  // requests of each that are outstanding at most
+	mtu       int                  // of the path; 0: what both ports have
+
 	out, errOut io.Writer
 }
 
@@ -43,7 +52,8 @@ var (
 	clientFlags = []string{"sizes", "duration", "count", "bandwidth", "latency", "sleep", "json"}
 	serverFlags = []string{"once"}
 
-	perftestFlags = []string{"group", "rate", "timeout"}
+	perftestFlags   = []string{"group", "rate", "timeout"}
+	connectionFlags = []string{"op", "qps", "depth", "mtu"}
 )
 
 // check finds mistakes before anything is opened.
@@ -65,6 +75,14 @@ func (o *options) check(cmd *cobra.Command) error {
 
 // checkSides finds flags that are for another side or peer.
 func (o *options) checkSides(cmd *cobra.Command) error {
+	if o.connects() {
+		return o.checkConnections(cmd)
+	}
+	for _, flag := range connectionFlags {
+		if cmd.Flags().Changed(flag) {
+			return fmt.Errorf("--%s is for --rc and --uc", flag)
+		}
+	}
 	if o.perftest {
 		return o.checkPerftest(cmd)
 	}
@@ -90,8 +108,11 @@ func (o *options) checkSizes() error {
 		return fmt.Errorf("--sizes: 1 to %d of them", maxTests/2)
 	}
 	for _, size := range o.sizes {
-		if size < 0 || size > 4096 {
-			return fmt.Errorf("--sizes %d: 0 to 4096 bytes, the largest RDMA MTU", size)
+		switch {
+		case o.connects() && (size < 0 || size > maxMessage):
+			return fmt.Errorf("--sizes %d: 0 to %d bytes", size, maxMessage)
+		case !o.connects() && (size < 0 || size > 4096):
+			return fmt.Errorf("--sizes %d: 0 to 4096 bytes, the largest RDMA MTU; more with --rc and --uc", size)
 		}
 	}
 	return nil

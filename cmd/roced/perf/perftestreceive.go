@@ -8,34 +8,49 @@ import (
 	"math"
 	"time"
 
-	"github.com/roced/roced/cmd/roced/internal/cli"
 	"golang.org/x/sys/unix"
 )
 
 // receiveAll is the server of ib_send_bw. If messages are lost, ib_send_bw's own server waits
 // forever. This one lets the client end normally, and reports an error.
-func (r *perftestRun) receiveAll(*cli.Progress) error {
-	a := arrivals{size: r.test.Size}
-	if err := r.receiveUntilEnd(&a); err != nil {
+func (d *datagrams) receiveAll() error {
+	a := arrivals{size: d.test.Size}
+	if err := d.receiveUntilEnd(&a); err != nil {
 		return err
 	}
-	count := uint64(r.options.trips)
+	count := uint64(d.options.trips)
 	// the client has not said how many it sent
-	if err := a.drainFor(r.Context(), r.endpoint, math.MaxUint64, r.Timeout); err != nil {
+	if err := a.drainFor(d.Context(), d.endpoint, math.MaxUint64, d.Timeout); err != nil {
 		return err
 	}
-	if err := r.addReceived(&a); err != nil {
+	if err := d.addReceived(d.test.Size, outcome{Received: a.packets, Elapsed: a.elapsed()}); err != nil {
 		return err
 	}
-	err := r.Handshake(func(io.ReadWriter) error { return r.exchange.End() })
+	err := d.Handshake(func(io.ReadWriter) error { return d.exchange.End() })
 	if a.packets != count {
-		err = errors.Join(fmt.Errorf("%d messages came, not %d (%s); was %s given the same -n, and not -D?", a.packets, count, r.device.DropsSince(r.before), r.binary()), err)
+		err = errors.Join(fmt.Errorf("%d messages came, not %d (%s); was %s given the same -n, and not -D?", a.packets, count, d.device.DropsSince(d.before), d.options.program()), err)
 	}
 	return err
 }
 
 // receiveUntilEnd counts until the client says that it has sent all.
-func (r *perftestRun) receiveUntilEnd(a *arrivals) error {
+func (d *datagrams) receiveUntilEnd(a *arrivals) error {
+	return d.untilEnd(func(ctx context.Context) error {
+		for ctx.Err() == nil {
+			packets := a.packets
+			if err := d.countFor(ctx, a, d.Timeout); err != nil {
+				return err
+			}
+			if ctx.Err() == nil && a.packets == packets {
+				return fmt.Errorf("%d messages came, and nothing more for %v (%s)%s: %w", a.packets, d.Timeout, d.device.DropsSince(d.before), d.suspicion(a.packets), unix.ETIMEDOUT)
+			}
+		}
+		return nil
+	})
+}
+
+// untilEnd has a server count messages, until the client's last words end the context.
+func (r *perftestRun) untilEnd(count func(context.Context) error) error {
 	ctx, stop := context.WithCancel(r.Context())
 	defer stop()
 	word := make(chan error, 1)
@@ -43,14 +58,8 @@ func (r *perftestRun) receiveUntilEnd(a *arrivals) error {
 		word <- r.exchange.AwaitEnd()
 		stop()
 	}()
-	for ctx.Err() == nil {
-		packets := a.packets
-		if err := r.countFor(ctx, a, r.Timeout); err != nil {
-			return err
-		}
-		if ctx.Err() == nil && a.packets == packets {
-			return fmt.Errorf("%d messages came, and nothing more for %v (%s)%s: %w", a.packets, r.Timeout, r.device.DropsSince(r.before), r.suspicion(a.packets), unix.ETIMEDOUT)
-		}
+	if err := count(ctx); err != nil {
+		return err
 	}
 	if r.Context().Err() != nil {
 		return context.Cause(r.Context())
@@ -62,21 +71,21 @@ func (r *perftestRun) receiveUntilEnd(a *arrivals) error {
 }
 
 // suspicion is a possible reason for a client's silence: that it waits for messages itself.
-func (r *perftestRun) suspicion(packets uint64) string {
+func (d *datagrams) suspicion(packets uint64) string {
 	option := ""
 	switch packets {
 	case 0:
 		option = "--reversed"
-	case uint64(r.options.trips):
+	case uint64(d.options.trips):
 		option = "-b"
 	default:
 		return ""
 	}
-	return fmt.Sprintf("; was %s started with %s? roced perf sends nothing as its server", r.binary(), option)
+	return fmt.Sprintf("; was %s started with %s? roced perf sends nothing as its server", d.options.program(), option)
 }
 
-func (r *perftestRun) countFor(ctx context.Context, a *arrivals, duration time.Duration) error {
+func (d *datagrams) countFor(ctx context.Context, a *arrivals, duration time.Duration) error {
 	ctx, cancel := context.WithTimeout(ctx, duration)
 	defer cancel()
-	return a.countUntil(ctx, r.endpoint, r.test.Sleep)
+	return a.countUntil(ctx, d.endpoint, d.test.Sleep)
 }

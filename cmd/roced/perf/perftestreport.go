@@ -21,10 +21,10 @@ func (r *perftestRun) addSent(sent uint64, elapsed time.Duration) error {
 	return nil
 }
 
-// addReceived reports what a receiver knows.
-func (r *perftestRun) addReceived(a *arrivals) error {
-	b := bandwidthResult{Size: r.test.Size, NotMeasured: r.notTold("sent")}
-	b.addReceived(outcome{Received: a.packets, Elapsed: a.elapsed()})
+// addReceived reports what a receiver of messages of a size knows.
+func (r *perftestRun) addReceived(size int, o outcome) error {
+	b := bandwidthResult{Size: size, NotMeasured: r.notTold("sent")}
+	b.addReceived(o)
 	changed, err := r.changed()
 	if err != nil {
 		return err
@@ -36,7 +36,7 @@ func (r *perftestRun) addReceived(a *arrivals) error {
 
 // notTold says why half of a result is missing.
 func (r *perftestRun) notTold(what string) string {
-	return fmt.Sprintf("not measured: what was %s, and so what was lost; perftest tells it to nobody but who reads what %s prints", what, r.binary())
+	return fmt.Sprintf("not measured: what was %s, and so what was lost; perftest tells it to nobody but who reads what %s prints", what, r.options.program())
 }
 
 // changed is what this side has counted since the conversation began.

@@ -21,7 +21,8 @@ const (
 type report struct {
 	Client    card.Side         `json:"client"`
 	Server    card.Side         `json:"server"`
-	Waiting   string            `json:"waiting"` // spin or sleep
+	Waiting   string            `json:"waiting"`        // spin or sleep
+	Over      *over             `json:"over,omitempty"` // connections; else datagrams
 	Bandwidth []bandwidthResult `json:"bandwidth,omitempty"`
 	Latency   []latencyResult   `json:"latency,omitempty"`
 }
@@ -78,8 +79,12 @@ func (r *report) writeLatency(out io.Writer) error {
 }
 
 func (r *report) manner() string {
+	manner := "spinning while waiting"
 	if r.Waiting == waitSleep {
-		return "sleeping while waiting"
+		manner = "sleeping while waiting"
 	}
-	return "spinning while waiting"
+	if r.Over != nil {
+		manner = fmt.Sprintf("%v, %s", r.Over, manner)
+	}
+	return manner
 }

@@ -149,12 +149,8 @@ func (o *options) service() verbs.QPType {
 
 // pathMTU is --mtu; 0 if it is none.
 func (o *options) pathMTU() verbs.MTU {
-	for mtu := verbs.MTU256; mtu <= verbs.MTU4096; mtu++ {
-		if mtu.Bytes() == o.mtu {
-			return mtu
-		}
-	}
-	return 0
+	mtu, _ := card.ParseMTU(o.mtu)
+	return mtu
 }
 
 func (o *options) run(cmd *cobra.Command) error {

@@ -110,21 +110,11 @@ func (s *Stream) QPN() verbs.QPN { return s.qp.Number() }
 // PSN is that of its first packet, which the peer has to know.
 func (s *Stream) PSN() verbs.PSN { return s.psn }
 
-// The attributes of ibv_rc_pingpong's connections.
-const (
-	streamTimeout  = 14 // 4.096 µs × 2ⁿ: 67 ms
-	streamRetries  = 7
-	streamRNRTimer = 12 // 0.64 ms
-	foreverRNR     = 7
-)
-
 // Connect makes the connection to a peer's queue pair, and posts the receives.
 func (s *Stream) Connect(qpn verbs.QPN, psn verbs.PSN, gid verbs.GID) error {
-	attr := verbs.QPAttr{
-		AHAttr: verbs.AHAttr{Port: Port, GRH: verbs.GlobalRoute{DGID: gid, SGIDIndex: s.source.Index, TrafficClass: s.options.TrafficClass}},
-		Port:   Port, DestQPN: qpn, RQPSN: psn, SQPSN: s.psn, PathMTU: s.options.MTU, AccessFlags: verbs.AccessRemoteRead | verbs.AccessRemoteWrite,
-		MaxRDAtomic: 1, MaxDestRDAtomic: 1, MinRNRTimer: streamRNRTimer, Timeout: streamTimeout, RetryCnt: streamRetries, RNRRetry: foreverRNR,
-	}
+	attr := ConnectionAttr(s.source, gid)
+	attr.AHAttr.GRH.TrafficClass = s.options.TrafficClass
+	attr.DestQPN, attr.RQPSN, attr.SQPSN, attr.PathMTU = qpn, psn, s.psn, s.options.MTU
 	if err := s.qp.Connect(&attr); err != nil {
 		return fmt.Errorf("connect to %v: %w", gid.Addr(), s.Device.explain(err))
 	}
@@ -170,7 +160,7 @@ func (s *Stream) SendAll(ctx context.Context, messages []ud.Message) error {
 func (s *Stream) awaitSends(ctx context.Context, most int) error {
 	for s.posted-s.done > most {
 		var wcs [streamSends]verbs.WC
-		n, err := s.take(ctx, s.sends, !s.options.Spin, wcs[:])
+		n, err := s.Device.Completions(ctx, s.sends, !s.options.Spin, wcs[:])
 		if err != nil {
 			return err
 		}
@@ -186,25 +176,6 @@ func (s *Stream) Finish(ctx context.Context) error {
 	return s.awaitSends(ctx, 0)
 }
 
-// take waits for completions, asleep or spinning.
-func (s *Stream) take(ctx context.Context, cq *verbs.CQ, sleep bool, wcs []verbs.WC) (n int, err error) {
-	if sleep {
-		n, err = cq.Wait(ctx, wcs)
-	}
-	for !sleep && n == 0 && err == nil {
-		if n, err = cq.Poll(wcs); n == 0 && err == nil {
-			err = ctx.Err()
-		}
-	}
-	if err != nil && ctx.Err() != nil {
-		return 0, context.Cause(ctx)
-	}
-	for i := range n {
-		err = errors.Join(err, wcs[i].Err())
-	}
-	return n, s.Device.explain(err)
-}
-
 // Receive waits for messages. They are the caller's until the next call.
 func (s *Stream) Receive(ctx context.Context, sleep bool, messages []ud.Message) (int, error) {
 	for _, slot := range s.lent {
@@ -214,7 +185,7 @@ func (s *Stream) Receive(ctx context.Context, sleep bool, messages []ud.Message)
 	}
 	s.lent = s.lent[:0]
 	wcs := make([]verbs.WC, len(messages))
-	n, err := s.take(ctx, s.recvs, sleep, wcs)
+	n, err := s.Device.Completions(ctx, s.recvs, sleep, wcs)
 	if err != nil {
 		return 0, err
 	}

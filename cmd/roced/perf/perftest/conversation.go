@@ -5,13 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 
 	"github.com/roced/roced/datapath/wire"
 	"golang.org/x/sys/unix"
 )
 
 // Version is what is spoken: that of Debian 12's package perftest 4.5+0.17. What
-// ib_send_bw and ib_send_lat tell each other over TCP has no description, and changes.
+// its programs tell each other over TCP has no description, and changes.
 const Version = "6.06"
 
 // The two sides send each other messages of the same kind in turn, the client first:
@@ -19,11 +20,16 @@ const Version = "6.06"
 //	version, 16 bytes          6.06 and NULs
 //	page size, cache line      4 bytes each, big endian; they shape buffers of the peer's
 //	MTU, 2 bytes               1 to 5 as a digit, NUL: the smaller one counts
-//	keys, 108 bytes            where datagrams go to
-//	keys, three times more     connected; printed; receives are posted, go
-//	datagrams
-//	keys                       all sent, or all received
+//	keys, 108 bytes            where messages go to; of each queue pair
+//	keys                       connected; of each queue pair
+//	keys, twice                of the first; printed; receives are posted, go
+//	messages
+//	keys                       of the first: all sent, or all received
 //	"done", NUL                nobody waits for it
+//
+// In a test of bandwidth whose server's program does nothing (Reports), the messages are before the last
+// of the keys that say go, and after those the client tells what it has measured (result.go). The two of
+// ib_write_lat say nothing after the messages.
 //
 // The kind of test, the size and the count are not exchanged: both sides have them from their command
 // lines.
@@ -32,15 +38,17 @@ const (
 	page        = 4096
 	cacheLine   = 64
 	mtuLen      = 2
-	rounds      = 3
 	doneMessage = "done\x00"
 )
 
 // Conversation is the conversation of one side.
 type Conversation struct {
-	Conn      io.ReadWriter
-	Client    bool
-	Own, Peer Keys
+	Conn    io.ReadWriter
+	Client  bool
+	Pairs   int  // of queue pairs; 0 is one
+	Reports bool // ib_write_bw, ib_read_bw and ib_atomic_bw
+
+	Own, Peer []Keys // of each queue pair
 }
 
 // swap sends the own message and reads the peer's of the same length.
@@ -105,14 +113,20 @@ func (x *Conversation) greetVersion() error {
 		peer, Version, unix.EPROTONOSUPPORT)
 }
 
-// Meet exchanges keys. The server makes its own when it knows the client's; the client
-// is given nil.
-func (x *Conversation) Meet(self func(peer *Keys) (Keys, error)) (err error) {
-	if x.Client {
-		if x.Own, err = self(nil); err != nil {
+// Meet exchanges keys, of one queue pair after the other. The server makes its own when it knows the
+// client's; the client is given nil.
+func (x *Conversation) Meet(self func(peer *Keys) (Keys, error)) error {
+	for range max(1, x.Pairs) {
+		if err := x.meet(self); err != nil {
 			return err
 		}
-		if err := x.write(x.Own.message()); err != nil {
+	}
+	return nil
+}
+
+func (x *Conversation) meet(self func(peer *Keys) (Keys, error)) error {
+	if x.Client {
+		if err := x.introduce(self, nil); err != nil {
 			return err
 		}
 		return x.readPeer()
@@ -120,10 +134,16 @@ func (x *Conversation) Meet(self func(peer *Keys) (Keys, error)) (err error) {
 	if err := x.readPeer(); err != nil {
 		return err
 	}
-	if x.Own, err = self(&x.Peer); err != nil {
+	return x.introduce(self, &x.Peer[len(x.Peer)-1])
+}
+
+func (x *Conversation) introduce(self func(peer *Keys) (Keys, error), peer *Keys) error {
+	own, err := self(peer)
+	if err != nil {
 		return err
 	}
-	return x.write(x.Own.message())
+	x.Own = append(x.Own, own)
+	return x.write(own.message())
 }
 
 func (x *Conversation) readPeer() error {
@@ -131,47 +151,69 @@ func (x *Conversation) readPeer() error {
 	if err != nil {
 		return err
 	}
-	if x.Peer, err = parseKeys(message); err != nil {
+	keys, err := parseKeys(message)
+	if err != nil {
 		return err
 	}
-	return x.Peer.check()
+	x.Peer = append(x.Peer, keys)
+	return keys.check()
 }
 
 // Prepare takes the rounds until both sides are ready.
 func (x *Conversation) Prepare() error {
-	for range rounds {
-		message, err := x.swap(x.Own.message())
-		if err == nil {
-			err = x.recognise(message)
-		}
-		if err != nil {
+	for i := range x.Own {
+		if err := x.round(i); err != nil {
 			return err
 		}
 	}
-	return nil
+	if err := x.round(0); err != nil || x.Reports {
+		return err
+	}
+	return x.round(0)
 }
 
-// recognise insists on the peer's keys as they were.
-func (x *Conversation) recognise(message []byte) error {
-	keys, err := parseKeys(message)
-	if err == nil && keys != x.Peer {
-		err = fmt.Errorf("the peer's address was %v and is %v; more than one queue pair (-q) is not spoken: %w", x.Peer.Destination, keys.Destination, unix.EBADMSG)
+// round exchanges keys again, of a queue pair that the client chooses.
+func (x *Conversation) round(i int) error {
+	if x.Client {
+		if err := x.write(x.Own[i].message()); err != nil {
+			return err
+		}
+		_, err := x.recognise()
+		return err
 	}
-	return err
+	i, err := x.recognise()
+	if err != nil {
+		return err
+	}
+	return x.write(x.Own[i].message())
+}
+
+// recognise reads keys, insists on the peer's as they were, and says of which queue pair they are.
+func (x *Conversation) recognise() (int, error) {
+	message, err := x.read(keysLen)
+	if err != nil {
+		return 0, err
+	}
+	keys, err := parseKeys(message)
+	if err != nil {
+		return 0, err
+	}
+	i := slices.Index(x.Peer, keys)
+	if i < 0 {
+		err = fmt.Errorf("the peer's address was %v and is %v; were both sides given as many queue pairs (-q)? %w", x.Peer[0].Destination, keys.Destination, unix.EBADMSG)
+	}
+	return i, err
 }
 
 // AwaitEnd is the server's wait for the client's last keys.
 func (x *Conversation) AwaitEnd() error {
-	message, err := x.read(keysLen)
-	if err != nil {
-		return err
-	}
-	return x.recognise(message)
+	_, err := x.recognise()
+	return err
 }
 
 // End is the last exchange. A server has awaited the client's half before.
 func (x *Conversation) End() error {
-	err := x.write(x.Own.message())
+	err := x.write(x.Own[0].message())
 	if err == nil && x.Client {
 		err = x.AwaitEnd()
 	}

@@ -14,12 +14,12 @@ import (
 //	LID  out  QPN    PSN    R_Key    address          GID, 16 bytes    SRQ
 //
 // A group's member gives the group instead, with QPN ffffff. What datagrams have no
-// use for is kept as it is.
+// use for is kept as it is: out, R_Key and address are of connections.
 type Keys struct {
 	meet.Destination
-	OutReads uint16
+	OutReads uint16 // reads and atomics that it has outstanding, and answers, at most
 	RKey     uint32
-	Address  uint64
+	Address  uint64 // where the peer may write and read
 	SRQ      uint32
 }
 
@@ -77,7 +77,7 @@ func values(m []byte) (values [len(fields)]uint64, ok bool) {
 	return values, true
 }
 
-// check rejects what no datagram can be sent to, neither a queue pair nor a group. It is EBADMSG.
+// check rejects what no message can be sent to, neither a queue pair nor a group. It is EBADMSG.
 func (k *Keys) check() error {
 	if k.IsGroup() {
 		return nil

@@ -1,0 +1,57 @@
+package card
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/roced/roced/verbs"
+	"golang.org/x/sys/unix"
+)
+
+// The attributes of the connections that ibv_rc_pingpong and perftest make.
+const (
+	connectionTimeout  = 14 // 4.096 µs × 2ⁿ: 67 ms
+	connectionRetries  = 7
+	connectionRNRTimer = 12 // 0.64 ms
+	foreverRNR         = 7
+)
+
+// ConnectionAttr are the attributes of a connection from a line of the GID table to a peer, with one read
+// or atomic at a time. They lack the queue pairs' numbers and PSNs, and the path MTU.
+func ConnectionAttr(source verbs.GIDEntry, peer verbs.GID) verbs.QPAttr {
+	return verbs.QPAttr{
+		AHAttr: verbs.AHAttr{Port: Port, GRH: verbs.GlobalRoute{DGID: peer, SGIDIndex: source.Index}},
+		Port:   Port, AccessFlags: verbs.AccessRemoteRead | verbs.AccessRemoteWrite, MaxRDAtomic: 1, MaxDestRDAtomic: 1,
+		MinRNRTimer: connectionRNRTimer, Timeout: connectionTimeout, RetryCnt: connectionRetries, RNRRetry: foreverRNR,
+	}
+}
+
+// ParseMTU is the path MTU of so many bytes.
+func ParseMTU(bytes int) (verbs.MTU, error) {
+	for mtu := verbs.MTU256; mtu <= verbs.MTU4096; mtu++ {
+		if mtu.Bytes() == bytes {
+			return mtu, nil
+		}
+	}
+	return 0, fmt.Errorf("--mtu %d: 256, 512, 1024, 2048 or 4096 bytes: %w", bytes, unix.EINVAL)
+}
+
+// Completions waits for completions, asleep or spinning. The error is that of the first that failed: those
+// after it were flushed.
+func (d *Device) Completions(ctx context.Context, cq *verbs.CQ, sleep bool, wcs []verbs.WC) (n int, err error) {
+	if sleep {
+		n, err = cq.Wait(ctx, wcs)
+	}
+	for !sleep && n == 0 && err == nil {
+		if n, err = cq.Poll(wcs); n == 0 && err == nil {
+			err = ctx.Err()
+		}
+	}
+	if err != nil && ctx.Err() != nil {
+		return 0, context.Cause(ctx)
+	}
+	for i := 0; i < n && err == nil; i++ {
+		err = wcs[i].Err()
+	}
+	return n, d.explain(err)
+}

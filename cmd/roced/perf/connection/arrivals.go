@@ -1,0 +1,39 @@
+package connection
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/roced/roced/verbs"
+	"golang.org/x/sys/unix"
+)
+
+// Receive waits for messages, asleep or spinning, and counts them in Received.
+func (p *Pairs) Receive(ctx context.Context, sleep bool) error {
+	if err := ctx.Err(); err != nil {
+		return context.Cause(ctx)
+	}
+	before := p.Received
+	err := p.take(ctx, sleep)
+	if p.Received == before {
+		return err
+	}
+	p.last = time.Now()
+	if before == 0 {
+		p.first = p.last
+	}
+	return err
+}
+
+// arrived counts a message, whose receive another one takes the place of.
+func (p *Pairs) arrived(q *pair, wc *verbs.WC) error {
+	p.Received++
+	if size := int(wc.ByteLen); size != p.options.Size {
+		return fmt.Errorf("a message of %d bytes, not %d; give both sides the same -s: %w", size, p.options.Size, unix.EMSGSIZE)
+	}
+	return q.replace()
+}
+
+// Elapsed is from the first message that was received to the last.
+func (p *Pairs) Elapsed() time.Duration { return p.last.Sub(p.first) }

@@ -1,0 +1,156 @@
+package connection
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"github.com/roced/roced/cmd/roced/internal/card"
+	"github.com/roced/roced/cmd/roced/internal/meet"
+	"github.com/roced/roced/cmd/roced/perf/perftest"
+	"github.com/roced/roced/verbs"
+)
+
+// Options say what is measured.
+type Options struct {
+	Type      verbs.QPType // RC or UC
+	Operation Operation
+	Size      int           // bytes of each message
+	Count     int           // pairs of queue pairs
+	Depth     int           // requests of a queue pair that are outstanding at most
+	Spin      bool          // while waiting
+	Timeout   time.Duration // for the next of what is to come
+}
+
+const (
+	// recvDepth is how many receives a queue pair has posted, and recvBatch how many are posted at once.
+	recvDepth = 512
+	recvBatch = 16
+	// leastRoom is what a peer may write to and read from: perftest goes through a page of its own
+	// machine's, which has at most this many bytes, with messages that are shorter.
+	leastRoom = 64 << 10
+)
+
+// Pairs are queue pairs of one side. The first half of their memory is what requests send, or bring; the
+// second is what the peer sends, writes or reads.
+type Pairs struct {
+	options  Options
+	device   *card.Device
+	source   verbs.GIDEntry
+	pd       *verbs.PD
+	mr       *verbs.MR
+	cq       *verbs.CQ
+	all      []*pair
+	byNumber map[verbs.QPN]*pair
+	wcs      [4 * card.Batch]verbs.WC
+
+	done        uint64 // requests
+	Received    uint64 // messages
+	first, last time.Time
+}
+
+// Open makes queue pairs whose packets leave from a line of the GID table.
+func Open(d *card.Device, source verbs.GIDEntry, o Options) (*Pairs, error) {
+	if o.Spin {
+		card.MakeRoomToSpin()
+	}
+	p := &Pairs{options: o, device: d, source: source, byNumber: map[verbs.QPN]*pair{}}
+	if err := p.open(); err != nil {
+		return nil, errors.Join(fmt.Errorf("%s: %w", d.Attr.Name, err), p.Close())
+	}
+	return p, nil
+}
+
+func (p *Pairs) open() (err error) {
+	if p.pd, err = p.device.AllocPD(); err != nil {
+		return err
+	}
+	access := verbs.AccessLocalWrite | verbs.AccessRemoteWrite | verbs.AccessRemoteRead | verbs.AccessRemoteAtomic
+	if p.mr, err = p.pd.AllocMR(2*p.room(), access); err != nil {
+		return err
+	}
+	if p.cq, err = p.device.CreateCQ(p.options.Count * (p.options.Depth + p.recvDepth())); err != nil {
+		return err
+	}
+	for range p.options.Count {
+		qp, err := p.pd.CreateQP(&verbs.QPInitAttr{
+			Type: p.options.Type, SendCQ: p.cq, RecvCQ: p.cq,
+			Cap: verbs.QPCap{MaxSendWR: uint32(p.options.Depth), MaxRecvWR: uint32(p.recvDepth())},
+		})
+		if err != nil {
+			return err
+		}
+		q := &pair{qp: qp, psn: verbs.PSN(rand.Uint32N(1 << 24))}
+		p.all = append(p.all, q)
+		p.byNumber[qp.Number()] = q
+	}
+	return nil
+}
+
+// Close frees what there is.
+func (p *Pairs) Close() (err error) {
+	for _, q := range p.all {
+		err = errors.Join(err, q.qp.Close())
+	}
+	if p.cq != nil {
+		err = errors.Join(err, p.cq.Close())
+	}
+	if p.mr != nil {
+		err = errors.Join(err, p.mr.Close())
+	}
+	if p.pd != nil {
+		err = errors.Join(err, p.pd.Close())
+	}
+	return err
+}
+
+// room is how long each half of the memory is.
+func (p *Pairs) room() int { return max(p.options.Size, leastRoom) }
+
+func (p *Pairs) recvDepth() int {
+	if p.options.Operation == Send {
+		return recvDepth
+	}
+	return 0
+}
+
+// outReads is how many reads and atomics a queue pair of this side answers, and has outstanding.
+func (p *Pairs) outReads() uint16 {
+	if p.options.Operation.HasAnswer() {
+		return uint16(p.device.Attr.MaxQPRDAtom)
+	}
+	return 1
+}
+
+// Keys are what the peer has to know of a queue pair.
+func (p *Pairs) Keys(i int) perftest.Keys {
+	q := p.all[i]
+	return perftest.Keys{
+		Destination: meet.Destination{QPN: q.qp.Number(), PSN: q.psn, GID: p.source.GID},
+		OutReads:    p.outReads(), RKey: uint32(p.mr.RKey()), Address: uint64(p.room()),
+	}
+}
+
+// Connect makes the connections to the peer's queue pairs, of which there are as many, and posts receives.
+func (p *Pairs) Connect(peers []perftest.Keys, mtu verbs.MTU) error {
+	for i, q := range p.all {
+		peer := peers[i]
+		attr := card.ConnectionAttr(p.source, peer.GID)
+		attr.DestQPN, attr.RQPSN, attr.SQPSN, attr.PathMTU = peer.QPN, peer.PSN, q.psn, mtu
+		attr.MaxDestRDAtomic, attr.MaxRDAtomic = uint8(p.outReads()), uint8(min(p.outReads(), peer.OutReads))
+		if p.options.Type == verbs.QPTypeRC {
+			attr.AccessFlags |= verbs.AccessRemoteAtomic
+		}
+		if err := q.qp.Connect(&attr); err != nil {
+			return fmt.Errorf("connect to %v: %w", peer.GID.Addr(), err)
+		}
+		q.prepare(p, peer)
+		for range p.recvDepth() / recvBatch {
+			if err := q.qp.PostRecv(q.receives[:]); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,111 @@
+package connection
+
+import (
+	"context"
+	"time"
+
+	"github.com/roced/roced/cmd/roced/internal/cli"
+)
+
+// turns are messages there and back, one at a time: SENDs that are received, WRITEs that the other side
+// sees in its memory. A read or an atomic goes there and back by itself.
+type turns struct {
+	*Pairs
+	q     *pair
+	wait  func(ctx context.Context, k uint64) error // until what the kth turn brings is here
+	sent  time.Time                                 // the last request
+	trips []time.Duration
+}
+
+// Turns takes so many turns, begun by this side or by the other, and gives the times of the round trips:
+// from each request to what came after it. The first is left out, which makes caches warm.
+func (p *Pairs) Turns(ctx context.Context, begins bool, count uint64, line *cli.Progress) ([]time.Duration, error) {
+	ctx, w := watch(ctx, p.options.Timeout)
+	defer w.stop()
+	t := &turns{Pairs: p, q: p.all[0], trips: make([]time.Duration, 0, count)}
+	t.wait = map[Operation]func(context.Context, uint64) error{Send: t.awaitMessage, Write: t.awaitByte, Read: t.awaitDone, Atomic: t.awaitDone}[p.options.Operation]
+	steps := [2]func(context.Context, uint64) error{t.request, t.answered}
+	if !begins {
+		steps[0], steps[1] = steps[1], steps[0]
+	}
+	for k := uint64(1); k <= count; k++ {
+		for _, step := range steps {
+			if err := step(ctx, k); err != nil {
+				return nil, err
+			}
+		}
+		w.feed()
+		line.Add(1)
+	}
+	return t.trips, t.awaitDone(ctx, count)
+}
+
+// request posts the kth request. Of a WRITE the last byte says which it is.
+func (t *turns) request(ctx context.Context, k uint64) error {
+	if t.q.outstanding() == t.options.Depth {
+		if err := t.take(ctx, !t.options.Spin); err != nil {
+			return err
+		}
+	}
+	if t.options.Operation == Write {
+		t.mr.Bytes()[t.options.Size-1] = byte(k)
+	}
+	t.sent = time.Now()
+	return t.q.post(1)
+}
+
+func (t *turns) answered(ctx context.Context, k uint64) error {
+	err := t.wait(ctx, k)
+	if k > 1 {
+		t.trips = append(t.trips, time.Since(t.sent))
+	}
+	return err
+}
+
+func (t *turns) awaitMessage(ctx context.Context, k uint64) (err error) {
+	for t.Received < k && err == nil {
+		err = t.take(ctx, !t.options.Spin)
+	}
+	return err
+}
+
+func (t *turns) awaitDone(ctx context.Context, k uint64) (err error) {
+	for t.q.done < k && err == nil {
+		err = t.take(ctx, !t.options.Spin)
+	}
+	return err
+}
+
+// looks is how often the memory is looked at before the completions are.
+const looks = 64
+
+// awaitByte waits for the last byte of a WRITE: the others are there before it.
+func (t *turns) awaitByte(ctx context.Context, k uint64) error {
+	last := &t.mr.Bytes()[t.room()+t.options.Size-1]
+	for n := 1; ; n++ {
+		if *last == byte(k) {
+			return nil
+		}
+		if n%looks != 0 {
+			continue
+		}
+		if err := t.glance(ctx); err != nil {
+			return err
+		}
+	}
+}
+
+// glance counts what has completed, without waiting: a peer that is gone is noticed by that.
+func (t *turns) glance(ctx context.Context) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	n, err := t.cq.Poll(t.wcs[:])
+	for i := 0; i < n && err == nil; i++ {
+		err = t.wcs[i].Err()
+	}
+	if err != nil {
+		return err
+	}
+	return t.count(t.wcs[:n])
+}

@@ -1,0 +1,116 @@
+package perf
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/roced/roced/cmd/roced/internal/cli"
+	"github.com/roced/roced/cmd/roced/internal/cmdtest"
+	"github.com/roced/roced/internal/lab"
+	"github.com/roced/roced/internal/lab/labtest"
+)
+
+func connectionArgs(ns *lab.Namespace, args string) []string {
+	return append([]string{"perf", "-d", "eth0", "--netns", ns.Path()}, strings.Fields(args)...)
+}
+
+// connectionsBetween runs both sides with the same flags, and gives the client's report.
+func connectionsBetween(t *testing.T, hosts *labtest.PairLab, both, host string) (client report, serverText string) {
+	t.Helper()
+	server, port := cmdtest.StartWaiting(t, connectionArgs(hosts.A, both))
+	client = measured(t, connectionArgs(hosts.B, strings.Join([]string{both, host, "-p", port}, " ")))
+	code, serverText := server.Wait()
+	if code != 0 {
+		t.Fatalf("server: exit code %d: %s", code, server.Stderr())
+	}
+	return client, serverText
+}
+
+func TestConnectionsBandwidth(t *testing.T) {
+	t.Parallel()
+	hosts := labtest.Pair(t)
+	for _, row := range []struct {
+		name, both, host string
+		size, count      int
+		over             over
+	}{
+		{"send", "--rc -n 200", "10.77.0.1", 65536, 200, over{"RC", "send", 1, 128, 1024}},
+		{"send, unreliable, asleep", "--uc -n 200 -s 3000 -t 4 --sleep", "fd77::1", 3000, 200, over{"UC", "send", 1, 4, 1024}},
+		{"send of nothing", "--rc -n 200 -s 0 -t 1", "10.77.0.1", 0, 200, over{"RC", "send", 1, 1, 1024}},
+		{"write", "--rc --op write -n 200 -s 1048576 -m 512", "fd77::1", 1 << 20, 200, over{"RC", "write", 1, 128, 512}},
+		{"write, unreliable", "--uc --op write -n 200 -s 5000", "10.77.0.1", 5000, 200, over{"UC", "write", 1, 128, 1024}},
+		{"read", "--rc --op read -n 200", "10.77.0.1", 65536, 200, over{"RC", "read", 1, 128, 1024}},
+		{"atomic", "--rc --op atomic -n 200", "10.77.0.1", 8, 200, over{"RC", "atomic", 1, 128, 1024}},
+		{"send, queue pairs", "--rc -q 5 -n 1000 -s 100", "10.77.0.1", 100, 5000, over{"RC", "send", 5, 128, 1024}},
+		{"read, queue pairs", "--rc -q 3 -n 100 --op read -s 9000 --sleep", "fd77::1", 9000, 300, over{"RC", "read", 3, 128, 1024}},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			r, text := connectionsBetween(t, hosts, "--bandwidth "+row.both, row.host)
+			if r.Over == nil || *r.Over != row.over || len(r.Bandwidth) != 1 {
+				t.Fatalf("%v, %d results", r.Over, len(r.Bandwidth))
+			}
+			b := r.Bandwidth[0]
+			if b.Size != row.size || *b.Sent != uint64(row.count) || *b.SentPerSecond == 0 || *b.Duration == 0 {
+				t.Errorf("%+v", b)
+			}
+			if row.over.Service == "RC" && (*b.Received != *b.Sent || *b.Lost != 0 || b.NotMeasured != "") {
+				t.Errorf("not all arrived: %+v", b)
+			}
+			if row.over.Service == "UC" && (b.Received != nil || b.Lost != nil || b.NotMeasured == "") {
+				t.Errorf("not measured, and told: %+v", b)
+			}
+			cmdtest.CheckSays(t, text, row.over.Operation+" over "+row.over.Service, fmt.Sprintf("path MTU %d", row.over.PathMTU), "not measured")
+		})
+	}
+}
+
+func TestConnectionsLatency(t *testing.T) {
+	t.Parallel()
+	hosts := labtest.Pair(t)
+	for _, row := range []struct {
+		both, host string
+		size       int
+		twice      bool // measured, by the server too
+	}{
+		{"--rc", "10.77.0.1", 2, true},
+		{"--uc -s 5000 --sleep", "fd77::1", 5000, true},
+		{"--rc --op write", "10.77.0.1", 2, true},
+		{"--uc --op write -s 2000 -t 1", "10.77.0.1", 2000, true},
+		{"--rc --op read -s 3000", "fd77::1", 3000, false},
+		{"--rc --op atomic --sleep", "10.77.0.1", 8, false},
+	} {
+		t.Run(row.both, func(t *testing.T) {
+			r, text := connectionsBetween(t, hosts, "--latency -n 300 "+row.both, row.host)
+			if len(r.Latency) != 1 || len(r.Bandwidth) != 0 {
+				t.Fatalf("%d results", len(r.Latency))
+			}
+			checkLatency(t, r.Latency[0], row.size, 299)
+			if says := strings.Contains(text, "full round trip in microseconds"); says != row.twice {
+				t.Errorf("the server wrote %q", text)
+			}
+		})
+	}
+}
+
+// TestConnectionsDiffer: both sides end, and at least one says what is wrong.
+func TestConnectionsDiffer(t *testing.T) {
+	t.Parallel()
+	hosts := labtest.Pair(t)
+	for _, row := range []struct{ server, client, want string }{
+		{"--rc --bandwidth -n 50", "--rc --bandwidth -n 60", "60 messages came, not 50"},
+		{"--rc --bandwidth -n 50", "--rc --bandwidth -n 40", "40 messages came, not 50"},
+		{"--rc --bandwidth -n 50 -s 100", "--rc --bandwidth -n 50 -s 99", "a message of 99 bytes, not 100"},
+		{"--rc --bandwidth --op write -n 50", "--rc --bandwidth --op write -n 60", "60 messages came, not 50"},
+		{"--rc --bandwidth --op read -n 50", "--rc --bandwidth --op read -n 50 -s 100", "messages of 100 bytes, not 65536"},
+		{"--rc --latency -n 50 -W 1s", "--rc --latency -n 40 -W 1s", "was ib_send_lat -c RC given the same -n, -s and -q?"},
+		{"--rc --latency --op write -n 50 -W 1s", "--rc --latency --op write -n 40 -W 1s", "was ib_write_lat -c RC given the same -n, -s and -q?"},
+	} {
+		server, port := cmdtest.StartWaiting(t, connectionArgs(hosts.A, row.server))
+		_, _, stderr := cmdtest.Run(t, connectionArgs(hosts.B, row.client+" 10.77.0.1 -p "+port)...)
+		code, _ := server.Wait()
+		if says := stderr + server.Stderr(); code != cli.ExitFailed || !strings.Contains(says, row.want) {
+			t.Errorf("%s: exit code %d, want one that says %q: %s", row.client, code, row.want, says)
+		}
+	}
+}
