@@ -177,3 +177,23 @@ func TestTimers(t *testing.T) {
 		t.Errorf("%v, %d left", qp, len(all.heap))
 	}
 }
+
+// A program that ends its queue pair because of a message has acknowledged it.
+func TestLastMessageIsAcknowledged(t *testing.T) {
+	for _, end := range []func(e *end){
+		func(e *end) { e.engine.RemoveQP(e.qp) },
+		func(e *end) { e.engine.SetState(e.qp, ring.QPStateReset) },
+	} {
+		p := connect(t, wire.ServiceRC, 1, nil)
+		p.b.postRecv(1, at(0, 10))
+		p.a.post(to(ring.WRSend, 0), ring.Atomic{}, at(0, 10))
+		var came []ring.CQE
+		for len(came) == 0 {
+			p.round()
+			came = p.b.poll()
+		}
+		p.b.engine.Do(func() { end(p.b) })
+		ofA, _ := p.await(1, 0)
+		expect(t, ofA, ring.WCSuccess)
+	}
+}

@@ -109,6 +109,15 @@ func (e *Engine) acceptLater() {
 	e.accepting = e.accepting[:0]
 }
 
+// replyLast sends what a queue pair that ends has to tell: its program may have ended it because of a message
+// that is not acknowledged yet.
+func (e *Engine) replyLast(qp *QP) {
+	r := &qp.replies
+	for n := 0; n < sendTurn && (r.due || r.pending > 0) && e.reply(qp, &e.tx) == sentOne; n++ {
+	}
+	e.flushLink()
+}
+
 // refuse has the peer told why the expected packet was not taken.
 func (e *Engine) refuse(qp *QP, s wire.Syndrome) {
 	r := &qp.replies

@@ -72,6 +72,9 @@ func (e *Engine) AddQP(qp *QP) {
 
 // RemoveQP removes a queue pair.
 func (e *Engine) RemoveQP(qp *QP) {
+	if qp.Connection != nil {
+		e.replyLast(qp)
+	}
 	e.qps[qp.Number%maxQPs] = nil
 	qp.Session.qps[qp.DoorbellIndex] = nil
 	delete(qp.SendCQ.QPs, qp)
