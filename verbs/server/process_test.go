@@ -24,9 +24,10 @@ const childVariable = "ROCED_SERVER_CHILD"
 
 // children are other processes. Each gets the path of a socket, and prints "ready".
 var children = map[string]func(path string) error{
-	"busy client": busyClient,
-	"idle client": idleClient,
-	"daemon":      childDaemon,
+	"busy client":      busyClient,
+	"idle client":      idleClient,
+	"connected client": connectedClient,
+	"daemon":           childDaemon,
 }
 
 // childProgram opens what a program has.
