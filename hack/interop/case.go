@@ -25,7 +25,7 @@ func (c *testCase) bed() bedKind { return bedKind{cmp.Or(c.mtu, standardMTU), c.
 const caseTime = 90 * time.Second
 
 func allCases() []testCase {
-	return slices.Concat(udCases(), pingpongCases(), mcastCases(), burstCases(), perftestCases(), mishapCases(), refusalCases(), udaddyCases(), idProgramCases(), jumboCases())
+	return slices.Concat(udCases(), pingpongCases(), mcastCases(), burstCases(), perftestCases(), connectionCases(), mishapCases(), refusalCases(), udaddyCases(), idProgramCases(), jumboCases())
 }
 
 // try runs a case, captures its frames and has them judged.

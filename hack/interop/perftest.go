@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -8,9 +9,13 @@ import (
 	"strings"
 )
 
-// perftest is roced perf --perftest at one end and ib_send_bw or ib_send_lat, unmodified, at
-// the other. Its TCP is IPv4's only: the GID decides what the datagrams are.
+// perftest is roced perf at one end and one of perftest's programs, unmodified, at
+// the other. Its TCP is IPv4's only: the GID decides what the packets are.
 type perftest struct {
+	service string // RC or UC: over connections (perftestconnections.go); else datagrams
+	op      string // of connections: send, write, read or atomic
+	pairs   int    // of queue pairs; 0 is one
+	mtu     int    // of the connection's path; 0: 1024
 	latency bool
 	client  bool // roced is
 	ipv6    bool
@@ -44,16 +49,25 @@ func perftestCases() (cases []testCase) {
 }
 
 func (p perftest) program() string {
+	kind := "bw"
 	if p.latency {
-		return "ib_send_lat"
+		kind = "lat"
 	}
-	return "ib_send_bw"
+	return fmt.Sprintf("ib_%s_%s", cmp.Or(p.op, "send"), kind)
 }
 
 func (p perftest) name() string {
-	words := []string{"perf", p.program() + " the server", family(p.ipv6)}
-	if !p.client {
-		words[1] = p.program() + " the client"
+	role := "the client"
+	if p.client {
+		role = "the server"
+	}
+	program := p.program()
+	if p.service != "" {
+		program += " -c " + p.service
+	}
+	words := []string{"perf", program + " " + role, family(p.ipv6)}
+	if p.pairs > 1 {
+		words = append(words, fmt.Sprintf("%d queue pairs", p.pairs))
 	}
 	if p.group {
 		words = append(words, "multicast")
@@ -78,7 +92,11 @@ func (p perftest) receives() bool { return p.latency || !p.client }
 
 // theirs is the peer's command, without the server's address.
 func (p perftest) theirs(gid int) string {
-	line := fmt.Sprintf("%s -F -c UD -x %d -s %d -n %d", p.program(), gid, p.size, p.count)
+	line := fmt.Sprintf("%s -F -x %d -n %d", p.program(), gid, p.count)
+	if p.service != "" {
+		return line + p.theirConnections()
+	}
+	line += fmt.Sprintf(" -c UD -s %d", p.size)
 	if !p.latency {
 		line += " -r 2048"
 	}
@@ -99,10 +117,14 @@ func mgidBytes(group netip.Addr) string {
 }
 
 func (p perftest) ours() []any {
-	arguments := []any{"--perftest", "--sizes", p.size, "--count", p.count, "--bandwidth"}
+	arguments := []any{"--sizes", p.size, "--count", p.count, "--bandwidth"}
 	if p.latency {
 		arguments[len(arguments)-1] = "--latency"
 	}
+	if p.service != "" {
+		return append(arguments, p.ourConnections()...)
+	}
+	arguments = append(arguments, "--perftest")
 	if p.trains {
 		arguments = append(arguments, "--tx", "trains")
 	} else if p.client && !p.latency {
@@ -136,7 +158,7 @@ func (p perftest) exchange(ctx context.Context, l *testbed) (detail string, err 
 	if err != nil {
 		return "", err
 	}
-	if !strings.Contains(peerSaid, "#bytes") {
+	if !p.isPassive(p.client) && !strings.Contains(peerSaid, "#bytes") {
 		return "", fmt.Errorf("the peer gives no result:\n%s", tail(peerSaid))
 	}
 	return p.compare(said)
@@ -153,6 +175,9 @@ func (p perftest) compare(said string) (detail string, err error) {
 			RoundTrips int `json:"round_trips"`
 		}
 	}
+	if p.isPassive(!p.client) {
+		return fmt.Sprintf("%d of %d bytes that roced's card did by itself", p.count, p.size), nil
+	}
 	// Before it comes what a server says when it listens.
 	if err := json.Unmarshal([]byte(said[max(0, strings.Index(said, "\n{")):]), &report); err != nil {
 		return "", fmt.Errorf("roced perf wrote %q: %w", tail(said), err)
@@ -162,6 +187,8 @@ func (p perftest) compare(said string) (detail string, err error) {
 		return fmt.Sprintf("%d round trips of %d bytes", p.count, p.size), nil
 	case p.latency || len(report.Bandwidth) != 1:
 	case p.trains && report.Bandwidth[0].InTrains == 0:
+	case p.service != "":
+		return p.compareConnections(report.Bandwidth[0].Sent, report.Bandwidth[0].Received)
 	case p.client && report.Bandwidth[0].Sent == p.count: // the server's exit status says that they came
 		return fmt.Sprintf("%d messages of %d bytes sent, and taken by the peer", p.count, p.size), nil
 	case !p.client && report.Bandwidth[0].Received == p.count:
