@@ -44,11 +44,16 @@ func (e *Engine) receiveRequest(qp *QP, a *arrival) Drop {
 	default:
 		c.told = false
 		c.ExpectedPSN = plus(c.ExpectedPSN, packets)
-		if a.packet.BTH().AckReq() {
+		if h := a.packet.BTH(); h.AckReq() && !isAnswered(h.Opcode().Operation()) {
 			e.acceptTo(qp)
 		}
 	}
 	return reason
+}
+
+// isAnswered says whether an operation's answer is its acknowledgement too (IBA 9.7.5.1.2).
+func isAnswered(operation wire.Opcode) bool {
+	return operation == wire.OpReadRequest || operation == wire.OpCompareSwap || operation == wire.OpFetchAdd
 }
 
 // carryOut carries out the packet in hand, which is the expected one. It returns how many PSNs it has, and
