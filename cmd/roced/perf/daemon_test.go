@@ -30,3 +30,22 @@ func TestPerfOverADaemon(t *testing.T) {
 	}
 	server.End(t)
 }
+
+// TestConnectionsOverADaemon: a program sees in its memory what the daemon's card writes there.
+func TestConnectionsOverADaemon(t *testing.T) {
+	t.Parallel()
+	socket := cmdtest.ServeWire(t)
+	for _, what := range []string{"--bandwidth --op send -q 3", "--bandwidth --op write", "--latency --op write", "--latency --op atomic"} {
+		args := func(rest string) []string {
+			return strings.Fields("perf --rc -n 100 -s 8 --daemon=" + socket + " " + what + " " + rest)
+		}
+		server, port := cmdtest.StartWaiting(t, args("-d left"))
+		r := measured(t, args("-d right 127.0.0.1 -p "+port))
+		if len(r.Bandwidth)+len(r.Latency) != 1 || !r.Client.Daemon {
+			t.Errorf("%s: %+v", what, r)
+		}
+		if code, _ := server.Wait(); code != 0 {
+			t.Errorf("%s: server: exit code %d: %s", what, code, server.Stderr())
+		}
+	}
+}
