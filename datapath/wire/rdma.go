@@ -81,7 +81,7 @@ const (
 	SyndromeNAK  Syndrome = 0x60 // and a code
 
 	AckUncounted         = SyndromeACK | syndromeValue
-	NAKSequence          = SyndromeNAK | 0
+	NAKSequence          = SyndromeNAK
 	NAKInvalidRequest    = SyndromeNAK | 1
 	NAKRemoteAccess      = SyndromeNAK | 2
 	NAKRemoteOperational = SyndromeNAK | 3
