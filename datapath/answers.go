@@ -161,7 +161,7 @@ const foreverRNR = 7
 // outstanding.
 func (e *Engine) startTimer(qp *QP) {
 	timeout := wire.AckTimeout(qp.Timeout)
-	if timeout == 0 || qp.oldest == qp.newest {
+	if timeout == 0 || qp.oldest == qp.newest || qp.works.count == 0 {
 		e.timers.clear(qp)
 		return
 	}
@@ -193,7 +193,9 @@ func (e *Engine) nextAnswer(qp *QP, a *arrival, psn wire.PSN) *work {
 			if ahead(psn, w.first) < 0 {
 				return nil
 			}
-			e.acknowledge(qp, a, w.first)
+			if e.acknowledge(qp, a, w.first); qp.works.count == 0 { // a completion was an overrun
+				return nil
+			}
 			return qp.works.at(0)
 		}
 	}

@@ -197,3 +197,34 @@ func TestLastMessageIsAcknowledged(t *testing.T) {
 		expect(t, ofA, ring.WCSuccess)
 	}
 }
+
+// A CQ that is overrun by a connection's completions ends it, whatever is outstanding.
+func TestConnectionOverrunsItsCQ(t *testing.T) {
+	for _, o := range []ring.Opcode{ring.WRSend, ring.WRRDMAWrite, ring.WRRDMARead, ring.WRAtomicFetchAndAdd} {
+		p := connect(t, wire.ServiceRC, 1, nil)
+		g := ring.CompletionGeometry(2)
+		memory := ring.Alloc(g.Size())
+		overruns := 0
+		producer, err := ring.NewCompletionProducer(memory, g)
+		if err != nil {
+			t.Fatal(err)
+		}
+		cq := &CQ{Queue: producer, Wake: func() {}, Notify: func() {}, QPs: map[*QP]struct{}{p.a.qp: {}}, NoteOverrun: func() { overruns++ }}
+		p.a.engine.Do(func() { p.a.qp.SendCQ = cq })
+		for i := range 12 {
+			p.b.postRecv(uint64(i), at(0, 8))
+			p.a.post(to(o, 0), ring.Atomic{}, at(0, 8))
+			if i%3 == 2 { // reads and writes in turns, so that an answer acknowledges others
+				p.a.post(to(ring.WRRDMARead, 0), ring.Atomic{}, at(0, 8))
+			}
+		}
+		for p.a.qp.State != ring.QPStateErr {
+			p.round()
+		}
+		for p.round() {
+		}
+		if overruns != 1 || p.a.qp.works.count != 0 || !p.a.engine.timers.empty() {
+			t.Errorf("%d overruns, %d requests are left, timers %v", overruns, p.a.qp.works.count, p.a.engine.timers.heap)
+		}
+	}
+}

@@ -284,15 +284,15 @@ func (e *Engine) finishRequest(qp *QP, cqe *ring.CQE, status ring.WCStatus) {
 		e.failRequest(qp, cqe, status)
 		return
 	}
+	cqe.Set(w.ID, ring.WCSuccess, w.wcOpcode(), qp.Number, qp.CompletionToken)
+	cqe.ByteLen = w.length
 	signaled := qp.SigAll || w.Flags&ring.SendSignaled != 0
-	if signaled {
-		cqe.Set(w.ID, ring.WCSuccess, w.wcOpcode(), qp.Number, qp.CompletionToken)
-		cqe.ByteLen = w.length
-		e.complete(qp.SendCQ, cqe, false)
-	}
 	qp.Send.Advance(signaled)
 	c.works.drop()
 	c.current -= min(c.current, 1)
+	if signaled { // last: an overrun ends the queue pair, and all that is left of its requests
+		e.complete(qp.SendCQ, cqe, false)
+	}
 }
 
 // failRequest completes the oldest request with an error, and moves the queue pair to ERR: what is behind
