@@ -8,7 +8,7 @@ import (
 // Connection is what a connected queue pair (RC, UC) knows of its peer, and how far the two are. The
 // control plane sets the exported fields in Do: those of the peer before RTR, the others at any time.
 //
-//	            requester.go   requests → packets, again from where one was lost ──►
+//	            requester.go   requests → packets (segment.go), again from one that was lost ──►
 //	program ──► works.go       requests that are sent and not completed
 //	            answers.go     ACK, NAK, READ and atomic responses → completions    ◄──
 //	            responder.go   requests → memory, receives, completions             ◄──

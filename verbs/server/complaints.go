@@ -20,7 +20,7 @@ type complaint struct {
 
 const (
 	complaintGap  = time.Minute
-	mostComplains = 1000 // users that are told apart
+	mostComplaints = 1000 // users that are told apart
 	nobody        = -1   // in place of a uid: for what is no user's, and for users beyond that number
 )
 
@@ -39,9 +39,9 @@ func (c *complaints) note(uid int64, now time.Time) (more int, may bool) {
 		c.last = map[int64]complaint{}
 	}
 	one, known := c.last[uid]
-	if !known && len(c.last) >= mostComplains {
+	if !known && len(c.last) >= mostComplaints {
 		c.forget(now)
-		if len(c.last) >= mostComplains {
+		if len(c.last) >= mostComplaints {
 			uid = nobody
 			one, known = c.last[uid]
 		}

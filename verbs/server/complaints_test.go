@@ -33,15 +33,15 @@ func TestComplaints(t *testing.T) {
 func TestComplaintsOfMany(t *testing.T) {
 	var c complaints
 	start, said := time.Now(), 0
-	for uid := range int64(3 * mostComplains) {
+	for uid := range int64(3 * mostComplaints) {
 		if _, may := c.note(uid, start); may {
 			said++
 		}
 	}
-	if said != mostComplains+1 || len(c.last) != mostComplains+1 {
+	if said != mostComplaints+1 || len(c.last) != mostComplaints+1 {
 		t.Errorf("%d lines, %d users", said, len(c.last))
 	}
-	if _, may := c.note(5*mostComplains, start.Add(complaintGap)); !may || len(c.last) != 1 {
+	if _, may := c.note(5*mostComplaints, start.Add(complaintGap)); !may || len(c.last) != 1 {
 		t.Errorf("after a minute: %v, %d users", may, len(c.last))
 	}
 }
