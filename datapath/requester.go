@@ -36,6 +36,9 @@ type requester struct {
 const (
 	maxWindow = 128 // packets, as Soft-RoCE's
 	minWindow = 4
+	// maxFlight is how many packets all connections have on their way: half of what a card's receive ring
+	// holds.
+	maxFlight = 1024
 	// askGap is after how many packets of a long message an acknowledgement is asked for.
 	askGap = 32
 
@@ -53,13 +56,22 @@ func (c *Connection) begin(psn wire.PSN) {
 func (c *Connection) refreshRetries() { c.retries, c.rnrRetries = c.RetryCnt, c.RNRRetry }
 
 // windowFull says that as many packets are on their way as may be. The PSNs of READs do not count: their
-// packets are the peer's.
-func (c *Connection) windowFull(next wire.PSN) bool { return ahead(next, c.afterRead) >= int(c.window) }
+// packets are the peer's. It is not full while no answer to any of them is asked for.
+func (e *Engine) windowFull(c *Connection, next wire.PSN) bool {
+	flying := ahead(next, c.afterRead)
+	return flying >= int(e.windowOf(c)) && flying > int(c.unasked)
+}
+
+// windowOf is how many packets a connection may have on their way. Those that wait for answers, which are
+// those that have a timer, share what a receiver has room for.
+func (e *Engine) windowOf(c *Connection) uint32 {
+	return min(c.window, max(minWindow, maxFlight/max(1, uint32(len(e.timers.heap)))))
+}
 
 // sendRequest sends the next packet of a queue pair's requests.
 func (e *Engine) sendRequest(qp *QP, d *departure) sending {
 	c := qp.Connection
-	if c.patient || c.reliable() && c.windowFull(qp.PSN) {
+	if c.patient || c.reliable() && e.windowFull(c, qp.PSN) {
 		return sentNone
 	}
 	if c.current == c.works.count && !e.takeRequest(qp, d) {
@@ -196,7 +208,7 @@ func (e *Engine) countSent(qp *QP, w *work, place uint32, h *wire.Transport) {
 	if !c.reliable() {
 		return
 	}
-	if c.unasked++; last && !w.wantsAnswer() || c.unasked >= askGap || c.unasked >= c.window/2 {
+	if c.unasked++; last && !w.wantsAnswer() || c.unasked >= askGap || c.unasked >= e.windowOf(c)/2 {
 		h.AckReq = !w.wantsAnswer()
 		c.unasked = 0
 	}

@@ -19,9 +19,9 @@ type complaint struct {
 }
 
 const (
-	complaintGap  = time.Minute
+	complaintGap   = time.Minute
 	mostComplaints = 1000 // users that are told apart
-	nobody        = -1   // in place of a uid: for what is no user's, and for users beyond that number
+	nobody         = -1   // in place of a uid: for what is no user's, and for users beyond that number
 )
 
 // complain logs an error that clients can cause.
