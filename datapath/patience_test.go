@@ -228,3 +228,31 @@ func TestConnectionOverrunsItsCQ(t *testing.T) {
 		}
 	}
 }
+
+// A message of a queue pair to itself may overrun the CQ that its own completion goes to.
+func TestOwnMessageOverrunsTheCQ(t *testing.T) {
+	for _, service := range []wire.Service{wire.ServiceUC, wire.ServiceRC} {
+		e := newEnd(t, link.NewNetwork(1), 1)
+		e.meet(e, service, nil)
+		g := ring.CompletionGeometry(1)
+		producer, err := ring.NewCompletionProducer(ring.Alloc(g.Size()), g)
+		if err != nil {
+			t.Fatal(err)
+		}
+		cq := &CQ{Queue: producer, Wake: func() {}, Notify: func() {}, QPs: map[*QP]struct{}{e.qp: {}}, NoteOverrun: func() {}}
+		e.engine.Do(func() {
+			e.engine.SetPath(e.qp.Path, PathAttr{State: PathLocal})
+			e.qp.SendCQ, e.qp.RecvCQ = cq, cq
+		})
+		for i := range 4 {
+			e.postRecv(uint64(i), at(0, 10))
+			e.post(ring.Send{Opcode: ring.WRSend}, ring.Atomic{}, at(0, 10)) // unsignaled: receives overrun it
+		}
+		for e.qp.State != ring.QPStateErr {
+			e.engine.Do(func() { e.engine.runRound() })
+		}
+		if e.qp.works.count != 0 {
+			t.Errorf("%v: %d requests are left", service, e.qp.works.count)
+		}
+	}
+}

@@ -178,7 +178,7 @@ func (e *Engine) sendPart(qp *QP, d *departure, w *work, frame []byte) sending {
 	}
 	e.countSent(qp, w, place, h)
 	e.sealConnected(qp, d, frame, length)
-	if !c.reliable() && c.current == c.works.count {
+	if !c.reliable() && c.works.count > 0 && c.current == c.works.count { // none: its own packet overran a CQ
 		e.finishRequest(qp, &d.cqe, ring.WCSuccess)
 	}
 	return sentOne
