@@ -12,7 +12,7 @@ import (
 
 const (
 	maxMessage = 8 << 20 // perftest's, over a connection
-	maxPairs   = 1024
+	maxPairs   = 256
 	maxDepth   = 16384
 )
 

@@ -74,17 +74,25 @@ func (p *Pairs) open() (err error) {
 		return err
 	}
 	for range p.options.Count {
-		qp, err := p.pd.CreateQP(&verbs.QPInitAttr{
-			Type: p.options.Type, SendCQ: p.cq, RecvCQ: p.cq,
-			Cap: verbs.QPCap{MaxSendWR: uint32(p.options.Depth), MaxRecvWR: uint32(p.recvDepth())},
-		})
-		if err != nil {
+		if err := p.add(); err != nil {
 			return err
 		}
-		q := &pair{qp: qp, psn: verbs.PSN(rand.Uint32N(1 << 24))}
-		p.all = append(p.all, q)
-		p.byNumber[qp.Number()] = q
 	}
+	return nil
+}
+
+// add makes a queue pair.
+func (p *Pairs) add() error {
+	qp, err := p.pd.CreateQP(&verbs.QPInitAttr{
+		Type: p.options.Type, SendCQ: p.cq, RecvCQ: p.cq,
+		Cap: verbs.QPCap{MaxSendWR: uint32(p.options.Depth), MaxRecvWR: uint32(p.recvDepth())},
+	})
+	if err != nil {
+		return err
+	}
+	q := &pair{qp: qp, psn: verbs.PSN(rand.Uint32N(1 << 24))}
+	p.all = append(p.all, q)
+	p.byNumber[qp.Number()] = q
 	return nil
 }
 
