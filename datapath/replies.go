@@ -113,6 +113,9 @@ func (e *Engine) acceptLater() {
 // that is not acknowledged yet.
 func (e *Engine) replyLast(qp *QP) {
 	r := &qp.replies
+	if qp.Path == nil { // it was never connected
+		return
+	}
 	for n := 0; n < sendTurn && (r.due || r.pending > 0) && e.reply(qp, &e.tx) == sentOne; n++ {
 	}
 	e.flushLink()

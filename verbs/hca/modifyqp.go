@@ -115,15 +115,19 @@ func (s *Session) apply(q *qp, c *qpChange) (left *ah, err error) {
 	if q.entry.QKey = q.attr.QKey; c.mask&verbs.QPAttrSQPSN != 0 {
 		q.entry.PSN = c.attr.SQPSN
 	}
-	if c.mask&verbs.QPAttrState != 0 && c.next == verbs.QPStateReset {
+	changes, resets := c.mask&verbs.QPAttrState != 0, c.next == verbs.QPStateReset
+	if changes && resets {
+		s.card.engine.SetState(q.entry, c.next) // while it has its path: its last acknowledgement leaves
 		q.clearAttr()
 		q.entry.CompletionToken = c.token
 	}
 	if q.connected() {
 		left = q.connect(c, s.card.vlan)
 	}
-	if c.mask&verbs.QPAttrState != 0 {
+	if changes {
 		q.state.Store(uint32(c.next))
+	}
+	if changes && !resets {
 		s.card.engine.SetState(q.entry, c.next)
 	}
 	return left, nil
