@@ -11,7 +11,7 @@ func (e *Engine) dispatch(d *departure, path *Path, frame []byte, n, length int)
 		e.counters.Drops[DropLinkDown]++
 	case path.state == PathUnreachable:
 		e.counters.Drops[DropUnreachable]++
-	case path.mtu != 0 && length > path.mtu:
+	case path.mtu != 0 && length > path.mtu, length > e.mtu: // a connection's MTU is from before the port's fell
 		e.counters.Drops[DropPathMTU]++
 	case path.state == PathResolving:
 		e.hold(path, frame[:n])

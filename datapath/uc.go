@@ -6,11 +6,12 @@ func (e *Engine) receiveUC(qp *QP, a *arrival) Drop {
 	c, bth := qp.Connection, a.packet.BTH()
 	gap := bth.PSN() != c.ExpectedPSN
 	c.ExpectedPSN = plus(bth.PSN(), 1)
-	if p := parts[bth.Opcode().Operation()]; gap || p.first {
+	p := parts[bth.Opcode().Operation()]
+	if gap || p.first {
 		c.message.kind = messageNone
-		if !p.first {
-			return DropOutOfSequence
-		}
+	}
+	if !p.first && c.message.kind == messageNone { // of a message whose beginning is missing, or was dropped
+		return DropOutOfSequence
 	}
 	reason := e.takePart(qp, a)
 	if reason != DropNone {

@@ -31,9 +31,14 @@ func (i *ID) Listen(backlog int) error {
 // In port space UDP, param may be nil. EventEstablished follows with what to send by, or EventUnreachable:
 // with the reason if the peer has refused, or with ETIMEDOUT after 16 tries in 66 seconds, as of the kernel.
 //
-// In port space TCP, the id has a queue pair, or param the number of one. EventConnectResponse follows, to
+// In port space TCP, the id has a queue pair, or param the number of one. Without param, requests are tried 7
+// times and for ever where the peer has no receive, and as many reads and atomics may be outstanding as there
+// can be, as with librdmacm. EventConnectResponse follows, to
 // be accepted or rejected; or EventRejected, or EventUnreachable after 16 tries in 98 seconds.
 func (i *ID) Connect(param *ConnParam) error {
+	if param == nil && i.connects() {
+		param = &defaultParam
+	}
 	return i.do("connect", func(p part) error {
 		return p.provider.ConnectID(verbs.ConnectIDRequest{ID: p.handle, Param: i.param(param)})
 	})
@@ -41,10 +46,13 @@ func (i *ID) Connect(param *ConnParam) error {
 
 // Accept accepts the request that the id stands for (rdma_accept): the peer is told the number of the id's
 // queue pair, or that in param if the program made one of its own, and its Q_Key. EventEstablished follows
-// when the peer has confirmed a connection. Without parameters it accepts, and so confirms, a response to
-// Connect, of which there is none in port space UDP. In case of error the request is rejected, and the id's
+// when the peer has confirmed a connection. Without parameters it accepts a request as Connect makes one
+// without; a response to Connect, of which there is none in port space UDP, it confirms. In case of error the request is rejected, and the id's
 // queue pair goes to ERR.
 func (i *ID) Accept(param *ConnParam) error {
+	if param == nil && i.asked && i.connects() {
+		param = &defaultParam
+	}
 	return i.do("accept", func(p part) error {
 		err := i.accept(p, param)
 		if err != nil && i.asked {
@@ -102,6 +110,9 @@ func (i *ID) Notify(event verbs.EventType) error {
 		return p.provider.NotifyID(verbs.NotifyIDRequest{ID: p.handle, Event: event})
 	})
 }
+
+// defaultParam is librdmacm's.
+var defaultParam = ConnParam{ResponderResources: MaxResources, InitiatorDepth: MaxResources, RetryCount: 7, RNRRetryCount: 7}
 
 // param fills in the number of the id's queue pair. The caller holds mu.
 func (i *ID) param(given *ConnParam) (p ConnParam) {

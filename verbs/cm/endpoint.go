@@ -118,7 +118,8 @@ func (e *Endpoint) Disconnect(ctx context.Context) error {
 	return err
 }
 
-// Disconnected waits until the connection has ended. If that was the peer's wish, Disconnect agrees to it.
+// Disconnected waits until the connection has ended. If the peer has ended it, call Disconnect, for which
+// the peer waits.
 func (e *Endpoint) Disconnected(ctx context.Context) error {
 	if e.ended.Load() {
 		return nil

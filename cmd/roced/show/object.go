@@ -184,6 +184,14 @@ func newMRRow(o owner, m *proto.ClientObject, _ proto.ObjectKind) row {
 	if m.Access&verbs.AccessLocalWrite != 0 {
 		access = "write"
 	}
+	for _, remote := range []struct {
+		flag verbs.AccessFlags
+		name string
+	}{{verbs.AccessRemoteRead, "remote-read"}, {verbs.AccessRemoteWrite, "remote-write"}, {verbs.AccessRemoteAtomic, "remote-atomic"}, {verbs.AccessMWBind, "mw-bind"}} {
+		if m.Access&remote.flag != 0 {
+			access += "," + remote.name
+		}
+	}
 	return &mrRow{o, m.Handle, fmt.Sprintf("0x%08x", m.Number), m.Length, fmt.Sprintf("0x%x", m.Address), access, m.PD}
 }
 

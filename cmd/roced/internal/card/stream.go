@@ -169,6 +169,22 @@ func (s *Stream) awaitSends(ctx context.Context, most int) error {
 	return nil
 }
 
+// cause is why receives were flushed: a send that failed, if there is one.
+func (s *Stream) cause(flushed error) error {
+	if !errors.Is(flushed, unix.ECANCELED) {
+		return flushed
+	}
+	var wcs [streamSends]verbs.WC
+	n, err := s.sends.Poll(wcs[:])
+	for i := 0; i < n && err == nil; i++ {
+		err = wcs[i].Err()
+	}
+	if err == nil || errors.Is(err, unix.ECANCELED) {
+		return flushed
+	}
+	return s.Device.explain(err)
+}
+
 // Finish waits until the peer has all that was sent.
 func (s *Stream) Finish(ctx context.Context) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, StallTimeout, fmt.Errorf("sends do not complete: %w", unix.ETIMEDOUT))
@@ -187,7 +203,7 @@ func (s *Stream) Receive(ctx context.Context, sleep bool, messages []ud.Message)
 	wcs := make([]verbs.WC, len(messages))
 	n, err := s.Device.Completions(ctx, s.recvs, sleep, wcs)
 	if err != nil {
-		return 0, err
+		return 0, s.cause(err)
 	}
 	for i := range wcs[:n] {
 		wc := &wcs[i]
