@@ -2,6 +2,7 @@ package card
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/roced/roced/verbs"
@@ -52,6 +53,9 @@ func (d *Device) Completions(ctx context.Context, cq *verbs.CQ, sleep bool, wcs 
 	}
 	for i := 0; i < n && err == nil; i++ {
 		err = wcs[i].Err()
+	}
+	if errors.Is(err, unix.EMSGSIZE) { // of a connection, which the port's MTU does not limit
+		return n, fmt.Errorf("the peer's message is longer than the receive; give both sides the same size: %w", err)
 	}
 	return n, d.explain(err)
 }
