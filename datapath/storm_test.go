@@ -166,8 +166,8 @@ func TestStorm(t *testing.T) {
 		}
 	}
 	for name, i := range map[string]link.Impairment{
-		"nothing": {}, "loss": {Loss: 0.02}, "duplication": {Duplication: 0.2}, "reordering": {Jitter: 20 * time.Microsecond},
-		"all": {Loss: 0.01, Duplication: 0.02, Jitter: 10 * time.Microsecond},
+		"nothing": {}, "loss": {Loss: 0.02}, "duplication": {Duplication: 0.2}, "corruption": {Corruption: 0.05}, "reordering": {Jitter: 20 * time.Microsecond},
+		"all": {Loss: 0.01, Duplication: 0.02, Corruption: 0.01, Jitter: 10 * time.Microsecond},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Logf("seed %d", seed)

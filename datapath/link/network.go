@@ -22,7 +22,7 @@ type Network struct {
 	made    uint64        // ports made so far
 	changes atomic.Uint64 // of ports, counted
 
-	lost, duplicated, overflowed atomic.Uint64
+	lost, duplicated, corrupted, overflowed atomic.Uint64
 }
 
 // Impairment says how a network loses, duplicates and delays frames. Without Jitter they stay in
@@ -30,6 +30,7 @@ type Network struct {
 type Impairment struct {
 	Loss        float64       // probability, 0 to 1
 	Duplication float64       // probability, 0 to 1
+	Corruption  float64       // probability that one of its bits is another, 0 to 1
 	Delay       time.Duration // of each frame
 	Jitter      time.Duration // random further delay, less than this: frames overtake each other
 }
@@ -38,6 +39,7 @@ type Impairment struct {
 type NetworkCounters struct {
 	Lost       uint64 // by Impairment.Loss
 	Duplicated uint64
+	Corrupted  uint64
 	Overflowed uint64 // lost because 65,536 frames waited for the receiver already, see Impair
 }
 
@@ -58,7 +60,7 @@ func (n *Network) Impair(i Impairment) {
 
 // Counters returns the counters. It may be called at any time.
 func (n *Network) Counters() NetworkCounters {
-	return NetworkCounters{n.lost.Load(), n.duplicated.Load(), n.overflowed.Load()}
+	return NetworkCounters{n.lost.Load(), n.duplicated.Load(), n.corrupted.Load(), n.overflowed.Load()}
 }
 
 // Port adds a port with a MAC. Closing the port removes it.
@@ -105,6 +107,12 @@ func (n *Network) impair(i *Impairment, random *rand.Rand, to *port, frame []byt
 	if random.Float64() < i.Loss {
 		n.lost.Add(1)
 		return
+	}
+	if i.Corruption > 0 && random.Float64() < i.Corruption {
+		n.corrupted.Add(1)
+		at, bit := random.IntN(len(frame)), byte(1)<<random.IntN(8)
+		frame[at] ^= bit
+		defer func() { frame[at] ^= bit }() // the sender's own is whole
 	}
 	copies := 1
 	if random.Float64() < i.Duplication {

@@ -13,6 +13,7 @@ import (
 type Impairment struct {
 	Loss        float64       // probability that a frame is lost, 0 to 1
 	Duplication float64       // probability that a frame arrives twice, 0 to 1
+	Corruption  float64       // probability that one of a frame's bits arrives as another, 0 to 1
 	Delay       time.Duration // of each frame
 	Jitter      time.Duration // random further delay, less than this: frames overtake each other
 }
@@ -22,16 +23,17 @@ type Impairment struct {
 type WireCounters struct {
 	Lost       uint64 // by Impairment.Loss
 	Duplicated uint64 // by Impairment.Duplication
+	Corrupted  uint64 // by Impairment.Corruption
 	Overflowed uint64 // lost because 65,536 frames waited for the receiver already, see Wire.Impair
 }
 
-// Impair has frames that are sent from now on lost, duplicated and delayed, as a network may do
+// Impair has frames that are sent from now on lost, duplicated, corrupted and delayed, as a network may do
 // with datagrams; the zero Impairment ends that. Impaired frames wait at the receiver's end until
 // they are due and it takes them, up to 65,536 for each host; further ones are lost, and counted as
 // Overflowed. verbs.ErrInvalid for probabilities outside 0 to 1 and negative times,
 // ErrClosed after Close.
 func (w *Wire) Impair(i Impairment) error {
-	for name, p := range map[string]float64{"Loss": i.Loss, "Duplication": i.Duplication} {
+	for name, p := range map[string]float64{"Loss": i.Loss, "Duplication": i.Duplication, "Corruption": i.Corruption} {
 		if !(p >= 0 && p <= 1) { // NaN neither
 			return fmt.Errorf("impair the wire: %w: %s %v: a probability is 0 to 1", verbs.ErrInvalid, name, p)
 		}
