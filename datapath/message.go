@@ -146,14 +146,14 @@ func (e *Engine) storeWrite(qp *QP, a *arrival, p part, length uint32) Drop {
 		return DropNone
 	}
 	if !p.last {
-		copy(memory, a.packet.Payload())
+		writeRemote(memory, a.packet.Payload())
 		return DropNone
 	}
 	// A program may poll for the last byte: the others are there before it.
 	end := length - 1
-	copy(memory, a.packet.Payload()[:end])
+	writeRemote(memory, a.packet.Payload()[:end])
 	e.order.Add(1)
-	memory[end] = a.packet.Payload()[end]
+	writeRemote(memory[end:], a.packet.Payload()[end:])
 	return DropNone
 }
 

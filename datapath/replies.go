@@ -206,7 +206,7 @@ func (qp *QP) readPart(r *reply, to []byte) (length int, ok bool) {
 	mtu := uint32(qp.MTU.Bytes())
 	from, size := r.sent*mtu, min(r.length-r.sent*mtu, mtu)
 	memory, ok := qp.remote(r.key, r.addr+uint64(from), size, ring.AccessRemoteRead)
-	return copy(to[:size], memory), ok
+	return readRemote(to[:size], memory), ok
 }
 
 // endReading refuses the rest of a READ whose key was revoked while it was answered.

@@ -141,12 +141,16 @@ func (e *Engine) takeAtomic(qp *QP, a *arrival, operation wire.Opcode) (wire.Syn
 		c.replies.takeBack()
 		return wire.NAKRemoteAccess, DropRemoteAccess
 	}
-	original := binary.NativeEndian.Uint64(memory)
+	var number [atomicSize]byte
+	readRemote(number[:], memory)
+	original := binary.NativeEndian.Uint64(number[:])
+	binary.NativeEndian.PutUint64(number[:], h.SwapAdd())
 	switch {
 	case operation == wire.OpFetchAdd:
-		binary.NativeEndian.PutUint64(memory, original+h.SwapAdd())
+		binary.NativeEndian.PutUint64(number[:], original+h.SwapAdd())
+		writeRemote(memory, number[:])
 	case original == h.Compare():
-		binary.NativeEndian.PutUint64(memory, h.SwapAdd())
+		writeRemote(memory, number[:])
 	}
 	c.countMessage()
 	done := c.replies.newest()
