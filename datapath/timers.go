@@ -1,17 +1,18 @@
 package datapath
 
 import (
+	"container/heap"
 	"sync/atomic"
 	"time"
 )
 
 // timers are the times at which connected queue pairs have something to do: to send again what was not
 // answered, or what the peer was not ready for. There is one for each queue pair. It is moved on with
-// every answer, which is only noted: a heap orders the queue pairs by when they were last asked, and one
-// whose time has moved on meanwhile goes back into it. So an answer costs nothing, and a time-out a step
-// in the heap, where a wheel would have to be turned through empty slots.
+// every answer, which is only noted: a heap orders the queue pairs by when they are asked, and one whose
+// time has moved on meanwhile goes back into it. So an answer costs nothing, and a time-out a step in the
+// heap, where a wheel would have to be turned through empty slots.
 type timers struct {
-	heap  []*QP       // by timer.asked; the earliest is the first
+	heap  timerHeap
 	timed atomic.Bool // it is not empty; for who has not the lease
 }
 
@@ -31,12 +32,10 @@ func (t *timers) set(qp *QP, due time.Time) {
 	switch {
 	case m.place == 0:
 		m.asked = due
-		t.heap = append(t.heap, qp)
-		m.place = len(t.heap)
-		t.up(m.place)
+		heap.Push(&t.heap, qp)
 	case due.Before(m.asked):
 		m.asked = due
-		t.up(m.place)
+		heap.Fix(&t.heap, m.place-1)
 	}
 }
 
@@ -45,19 +44,10 @@ func (t *timers) clear(qp *QP) { qp.timer.due = time.Time{} }
 
 // stop takes the queue pair out.
 func (t *timers) stop(qp *QP) {
-	place := qp.timer.place
+	if place := qp.timer.place; place != 0 {
+		heap.Remove(&t.heap, place-1)
+	}
 	qp.timer = timer{}
-	if place == 0 {
-		return
-	}
-	last := t.heap[len(t.heap)-1]
-	t.heap[len(t.heap)-1] = nil
-	t.heap = t.heap[:len(t.heap)-1]
-	if last != qp {
-		t.put(last, place)
-		t.up(place)
-		t.down(last.timer.place)
-	}
 }
 
 // next takes out a queue pair whose time has come; nil if there is none.
@@ -70,7 +60,7 @@ func (t *timers) next(now time.Time) *QP {
 		}
 		if m.due.After(now) {
 			m.asked = m.due
-			t.down(1)
+			heap.Fix(&t.heap, 0)
 			continue
 		}
 		none := m.due.IsZero()
@@ -85,42 +75,27 @@ func (t *timers) next(now time.Time) *QP {
 // earliest is when to ask next. There is one.
 func (t *timers) earliest() time.Time { return t.heap[0].timer.asked }
 
-func (t *timers) put(qp *QP, place int) {
-	t.heap[place-1] = qp
-	qp.timer.place = place
+// timerHeap is a heap.Interface: queue pairs by timer.asked.
+type timerHeap []*QP
+
+func (h timerHeap) Len() int           { return len(h) }
+func (h timerHeap) Less(i, j int) bool { return h[i].timer.asked.Before(h[j].timer.asked) }
+func (h timerHeap) Swap(i, j int) {
+	h[i], h[j] = h[j], h[i]
+	h[i].timer.place, h[j].timer.place = i+1, j+1
 }
 
-func (t *timers) before(place, other int) bool {
-	return t.heap[place-1].timer.asked.Before(t.heap[other-1].timer.asked)
+func (h *timerHeap) Push(one any) {
+	*h = append(*h, one.(*QP))
+	(*h)[len(*h)-1].timer.place = len(*h)
 }
 
-func (t *timers) swap(place, other int) {
-	a, b := t.heap[place-1], t.heap[other-1]
-	t.put(a, other)
-	t.put(b, place)
-}
-
-func (t *timers) up(place int) {
-	for ; place > 1 && t.before(place, place/2); place /= 2 {
-		t.swap(place, place/2)
-	}
-}
-
-func (t *timers) down(place int) {
-	for {
-		child := 2 * place
-		if child > len(t.heap) {
-			return
-		}
-		if child < len(t.heap) && t.before(child+1, child) {
-			child++
-		}
-		if !t.before(child, place) {
-			return
-		}
-		t.swap(place, child)
-		place = child
-	}
+func (h *timerHeap) Pop() any {
+	last := len(*h) - 1
+	one := (*h)[last]
+	(*h)[last] = nil
+	*h = (*h)[:last]
+	return one
 }
 
 // expire acts on the times that have come.
