@@ -4,20 +4,31 @@ import "github.com/roced/roced/datapath/ring"
 
 // memory returns the bytes that an SGE names; nil if the queue pair may not access them.
 func (s *Session) memory(sge ring.SGE, pd PD, write bool) []byte {
-	place := lkeyPlace(sge.LKey)
-	if place >= len(s.mrs) {
+	mr := s.region(sge.LKey)
+	if mr == nil || mr.PD != pd || write && !mr.Write {
 		return nil
 	}
-	mr := s.mrs[place]
-	if mr == nil || mr.LKey != sge.LKey || mr.PD != pd || write && !mr.Write {
+	memory, _ := portion(mr.Memory, sge.Addr-mr.Base, uint64(sge.Length))
+	return memory
+}
+
+// region finds the memory region that a key names; nil if there is none.
+func (s *Session) region(key ring.LKey) *MR {
+	place := lkeyPlace(key)
+	if place >= len(s.mrs) || s.mrs[place] == nil || s.mrs[place].LKey != key {
 		return nil
 	}
-	// An address below the base wraps round to a large offset.
-	offset, size := sge.Addr-mr.Base, uint64(len(mr.Memory))
-	if offset > size || uint64(sge.Length) > size-offset {
-		return nil
+	return s.mrs[place]
+}
+
+// portion is length bytes of memory from an offset on. An address below the base has wrapped round to a
+// large offset.
+func portion(memory []byte, offset, length uint64) (_ []byte, ok bool) {
+	size := uint64(len(memory))
+	if offset > size || length > size-offset {
+		return nil, false
 	}
-	return mr.Memory[offset : offset+uint64(sge.Length) : offset+uint64(sge.Length)]
+	return memory[offset : offset+length : offset+length], true
 }
 
 // resolve finds the memory of a list of SGEs. It reports whether access to all of it is allowed.

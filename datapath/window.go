@@ -72,8 +72,7 @@ const bindAccess = ring.AccessRemoteWrite | ring.AccessRemoteRead | ring.AccessR
 // bind makes a window one to a part of a region, under a new key. A window of type 1 may be bound again, and
 // is unbound by a length of 0; one of type 2 has to be invalidated first.
 func (qp *QP) bind(w *work, b ring.Bind) ring.WCStatus {
-	s, mw := qp.Session, qp.Session.window(w.RKey())
-	place := lkeyPlace(b.LKey)
+	mw, mr := qp.Session.window(w.RKey()), qp.Session.region(b.LKey)
 	switch {
 	case mw == nil || mw.PD != qp.PD || b.Access&^bindAccess != 0 || mw.Type2 && (mw.of != nil || b.Length == 0):
 		return ring.WCMWBindErr
@@ -81,13 +80,12 @@ func (qp *QP) bind(w *work, b ring.Bind) ring.WCStatus {
 		mw.unbind()
 		mw.key = w.RKey()
 		return ring.WCSuccess
-	case place >= len(s.mrs) || s.mrs[place] == nil:
+	case mr == nil:
 		return ring.WCMWBindErr
 	}
-	mr := s.mrs[place]
 	changes := b.Access & (ring.AccessRemoteWrite | ring.AccessRemoteAtomic)
 	memory, ok := portion(mr.Memory, w.RemoteAddr()-mr.Base, b.Length)
-	if mr.LKey != b.LKey || mr.PD != qp.PD || mr.Remote&ring.AccessMWBind == 0 || changes != 0 && !mr.Write || !ok {
+	if mr.PD != qp.PD || mr.Remote&ring.AccessMWBind == 0 || changes != 0 && !mr.Write || !ok {
 		return ring.WCMWBindErr
 	}
 	mw.unbind()
