@@ -58,7 +58,7 @@ func (e *Engine) setAlarm() {
 	}
 	switch {
 	case !at.IsZero():
-		e.alarm.set(at, time.Now())
+		e.alarm.set(at, e.now())
 	case !e.alarm.at.IsZero():
 		e.alarm.stop()
 	}

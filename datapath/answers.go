@@ -21,13 +21,10 @@ func (e *Engine) receiveAnswer(qp *QP, a *arrival) Drop {
 		return DropStrayAnswer
 	}
 	defer qp.Send.Publish()
-	switch a.packet.BTH().Opcode().Operation() {
-	case wire.OpAcknowledge:
+	if a.packet.BTH().Opcode().Operation() == wire.OpAcknowledge {
 		return e.receiveACK(qp, a, psn, a.packet.AETH().Syndrome())
-	case wire.OpAtomicAcknowledge:
-		return e.receiveAtomic(qp, a, psn)
 	}
-	return e.receiveRead(qp, a, psn)
+	return e.receiveResponse(qp, a, psn)
 }
 
 func (e *Engine) receiveACK(qp *QP, a *arrival, psn wire.PSN, s wire.Syndrome) Drop {
@@ -202,69 +199,50 @@ func (e *Engine) nextAnswer(qp *QP, a *arrival, psn wire.PSN) *work {
 	return nil
 }
 
-// receiveRead takes a part of a READ's response.
-func (e *Engine) receiveRead(qp *QP, a *arrival, psn wire.PSN) Drop {
+// receiveResponse takes a response to a READ or an atomic.
+func (e *Engine) receiveResponse(qp *QP, a *arrival, psn wire.PSN) Drop {
 	w := e.nextAnswer(qp, a, psn)
 	if w == nil {
 		return DropStrayAnswer
 	}
-	mtu, place := uint32(qp.MTU.Bytes()), uint32(ahead(psn, w.first))
-	switch distance := ahead(psn, w.missing()); {
-	case distance < 0:
-		return DropStrayAnswer
-	case distance > 0:
+	if psn != w.missing() {
 		e.lost(qp, a, w.missing())
 		return DropOutOfSequence
 	}
-	operation, last := a.packet.BTH().Opcode().Operation(), place+1 == w.packets
-	ends := operation == wire.OpReadResponseLast || operation == wire.OpReadResponseOnly
-	if w.Opcode != ring.WRRDMARead || ends != last || len(a.packet.Payload()) != int(min(w.length-place*mtu, mtu)) {
+	mtu := uint32(qp.MTU.Bytes())
+	if !w.isAnswer(&a.packet, mtu) {
 		e.failRequest(qp, &a.cqe, ring.WCBadRespErr)
 		return DropInvalidRequest
 	}
-	if status := qp.spread(w, int(place*mtu), a.packet.Payload()); status != ring.WCSuccess {
+	data := a.packet.Payload()
+	var original [atomicSize]byte
+	if w.atomic() {
+		binary.NativeEndian.PutUint64(original[:], a.packet.Original())
+		data = original[:]
+	}
+	if status := qp.spread(w, int(w.answered*mtu), data); status != ring.WCSuccess {
 		e.failRequest(qp, &a.cqe, status)
 		return DropProtection
 	}
-	w.answered++
-	e.answered(qp, a, w, psn)
-	return DropNone
-}
-
-// answered completes a READ or an atomic of which the last part is here.
-func (e *Engine) answered(qp *QP, a *arrival, w *work, psn wire.PSN) {
-	if w.answered == w.packets {
+	if w.answered++; w.answered == w.packets {
 		qp.reads--
 		e.finishRequest(qp, &a.cqe, ring.WCSuccess)
 	}
 	e.advance(qp, plus(psn, 1))
+	return DropNone
 }
 
 // atomicSize is the size of what atomics work on, in bytes.
 const atomicSize = 8
 
-// receiveAtomic takes the response to an atomic.
-func (e *Engine) receiveAtomic(qp *QP, a *arrival, psn wire.PSN) Drop {
-	w := e.nextAnswer(qp, a, psn)
-	switch {
-	case w == nil:
-		return DropStrayAnswer
-	case ahead(psn, w.missing()) > 0:
-		e.lost(qp, a, w.missing())
-		return DropOutOfSequence
-	case !w.atomic():
-		e.failRequest(qp, &a.cqe, ring.WCBadRespErr)
-		return DropInvalidRequest
+// isAnswer reports whether a packet can be the part of the response that is missing first.
+func (w *work) isAnswer(p *wire.Packet, mtu uint32) bool {
+	operation, length := p.BTH().Opcode().Operation(), uint32(len(p.Payload()))
+	if w.atomic() || operation == wire.OpAtomicAcknowledge {
+		return w.atomic() && operation == wire.OpAtomicAcknowledge
 	}
-	var original [atomicSize]byte
-	binary.NativeEndian.PutUint64(original[:], a.packet.Original())
-	if status := qp.spread(w, 0, original[:]); status != ring.WCSuccess {
-		e.failRequest(qp, &a.cqe, status)
-		return DropProtection
-	}
-	w.answered++
-	e.answered(qp, a, w, psn)
-	return DropNone
+	ends := operation == wire.OpReadResponseLast || operation == wire.OpReadResponseOnly
+	return ends == (w.answered+1 == w.packets) && length == min(w.length-w.answered*mtu, mtu)
 }
 
 // now is the time of this round.

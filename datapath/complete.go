@@ -77,6 +77,13 @@ func (e *Engine) completeRecv(qp *QP, a *arrival, status ring.WCStatus) {
 	e.complete(qp.RecvCQ, &a.cqe, true)
 }
 
+// completeTaken completes the receive that a connection's message has taken with an error.
+func (e *Engine) completeTaken(qp *QP, a *arrival, status ring.WCStatus) {
+	qp.message.hasRecv = false
+	a.recv.ID = qp.message.recv.ID
+	e.completeRecv(qp, a, status)
+}
+
 // fail moves a queue pair to ERR and reports that to the control plane; see QP.NoteState. Its
 // outstanding requests are flushed in order when it has its turn (see sendSome). One in RESET stays
 // there: it has none, and from RESET there is no way to ERR.
@@ -135,9 +142,7 @@ func (e *Engine) flush(qp *QP, d *departure) (moved, done bool) {
 		moved = true
 	}
 	if qp.State == ring.QPStateErr && qp.Connection != nil && qp.message.hasRecv { // before those that were not taken
-		qp.message.hasRecv = false
-		a.recv.ID = qp.message.recv.ID
-		e.completeRecv(qp, a, ring.WCWRFlushErr)
+		e.completeTaken(qp, a, ring.WCWRFlushErr)
 	}
 	if qp.State != ring.QPStateErr || qp.SRQ != nil {
 		return moved, e.budget > 0

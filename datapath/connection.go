@@ -62,7 +62,6 @@ func (e *Engine) enter(qp *QP, state ring.QPState) {
 	case state == ring.QPStateErr || state == ring.QPStateSQE: // what was begun is flushed with the rest
 		e.timers.stop(qp)
 		c.cut(0)
-		c.failing = false
 	case state == ring.QPStateSQD && qp.State != state:
 		c.draining = c.NotifyDrained
 	}

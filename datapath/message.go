@@ -122,9 +122,7 @@ func (e *Engine) takeRecv(qp *QP) bool {
 
 // failRecv completes the message's receive with an error, which ends the queue pair.
 func (e *Engine) failRecv(qp *QP, a *arrival, status ring.WCStatus) {
-	qp.message.hasRecv = false
-	a.recv.ID = qp.message.recv.ID
-	e.completeRecv(qp, a, status)
+	e.completeTaken(qp, a, status)
 	e.fail(qp, false)
 }
 

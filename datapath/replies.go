@@ -9,13 +9,12 @@ import (
 // the order of their requests; then one ACK or NAK, which stands for all requests before it. The last
 // responses are kept, as many as the peer may have outstanding, to be sent again.
 type replies struct {
-	kept    []reply // a ring of them
-	next    uint32  // counts responses: the place of the next one, modulo the length
-	pending int     // responses that are not wholly sent
-	due     bool    // an ACK or a NAK is to be sent
-	nak     wire.Syndrome
-	naks    bool     // it is a NAK
-	psn     wire.PSN // of it
+	kept    []reply       // a ring of them
+	next    uint32        // counts responses: the place of the next one, modulo the length
+	pending int           // responses that are not wholly sent
+	due     bool          // an ACK or a NAK is to be sent
+	nak     wire.Syndrome // zero: an ACK
+	psn     wire.PSN      // of it
 }
 
 // reply is a response: to a READ, or to an atomic.
@@ -91,7 +90,7 @@ func (r *replies) find(psn wire.PSN) *reply {
 // a message at once has its answer and the acknowledgement leave together.
 func (e *Engine) acceptTo(qp *QP) {
 	r := &qp.replies
-	if r.due && r.naks {
+	if r.due && r.nak != 0 {
 		return
 	}
 	if !r.due {
@@ -112,19 +111,19 @@ func (e *Engine) acceptLater() {
 // replyLast sends what a queue pair that ends has to tell: its program may have ended it because of a message
 // that is not acknowledged yet.
 func (e *Engine) replyLast(qp *QP) {
-	r := &qp.replies
-	if qp.Path == nil { // it was never connected
-		return
+	r, sent := &qp.replies, 0
+	for sent < sendTurn && (r.due || r.pending > 0) && e.reply(qp, &e.tx) == sentOne {
+		sent++
 	}
-	for n := 0; n < sendTurn && (r.due || r.pending > 0) && e.reply(qp, &e.tx) == sentOne; n++ {
+	if sent > 0 {
+		e.flushLink()
 	}
-	e.flushLink()
 }
 
 // refuse has the peer told why the expected packet was not taken.
 func (e *Engine) refuse(qp *QP, s wire.Syndrome) {
 	r := &qp.replies
-	r.due, r.naks, r.nak, r.psn = true, true, s, qp.ExpectedPSN
+	r.due, r.nak, r.psn = true, s, qp.ExpectedPSN
 	e.turns.add(qp)
 }
 
@@ -187,18 +186,10 @@ func (e *Engine) reply(qp *QP, d *departure) sending {
 
 // response is the operation of the next packet.
 func (r *reply) response() wire.Opcode {
-	first, last := r.sent == 0, r.sent+1 == r.packets
-	switch {
-	case r.operation != wire.OpReadRequest:
+	if r.operation != wire.OpReadRequest {
 		return wire.OpAtomicAcknowledge
-	case first && last:
-		return wire.OpReadResponseOnly
-	case first:
-		return wire.OpReadResponseFirst
-	case last:
-		return wire.OpReadResponseLast
 	}
-	return wire.OpReadResponseMiddle
+	return readResponses.at(r.sent, r.packets)
 }
 
 // readPart copies the next part of a READ, if its key is still good.
@@ -213,7 +204,7 @@ func (qp *QP) readPart(r *reply, to []byte) (length int, ok bool) {
 func (e *Engine) endReading(qp *QP, r *reply) {
 	e.counters.Drops[DropRemoteAccess]++
 	missing := plus(r.psn, r.sent)
-	qp.replies = replies{due: true, naks: true, nak: wire.NAKRemoteAccess, psn: missing}
+	qp.replies = replies{due: true, nak: wire.NAKRemoteAccess, psn: missing}
 	if qp.State != ring.QPStateErr {
 		qp.NoteEvent(ring.EventQPAccessErr)
 		e.fail(qp, false)
@@ -227,10 +218,10 @@ func (e *Engine) sendACK(qp *QP, d *departure, frame []byte) {
 		return
 	}
 	*h = wire.Transport{PSN: r.psn, Opcode: wire.ServiceRC.Of(wire.OpAcknowledge), Syndrome: qp.credits(), MSN: qp.msn}
-	if r.naks {
+	if r.nak != 0 {
 		h.Syndrome = r.nak
 	}
-	r.due, r.naks = false, false
+	r.due, r.nak = false, 0
 	e.sealConnected(qp, d, frame, 0)
 }
 

@@ -28,7 +28,6 @@ type requester struct {
 	rnrRetries     uint8
 	patient        bool // waits for the time of an RNR NAK
 	again          bool // goes back to oldest; what was sent before does not count until it has moved
-	failing        bool // the last work cannot be carried out: nothing is taken behind it
 	draining       bool // in SQD, and that it is drained has not been said
 	timer          timer
 }
@@ -62,8 +61,9 @@ func (e *Engine) windowFull(c *Connection, next wire.PSN) bool {
 	return flying >= int(e.windowOf(c)) && flying > int(c.unasked)
 }
 
-// windowOf is how many packets a connection may have on their way. Those that wait for answers, which are
-// those that have a timer, share what a receiver has room for.
+// windowOf is how many packets a connection may have on their way. Those that wait for answers share what a
+// receiver has room for: they are taken to be as many as are in the heap of timers, which one leaves only
+// some time after its last answer.
 func (e *Engine) windowOf(c *Connection) uint32 {
 	return min(c.window, max(minWindow, maxFlight/max(1, uint32(len(e.timers.heap)))))
 }
@@ -96,7 +96,7 @@ func (e *Engine) sendRequest(qp *QP, d *departure) sending {
 // false if there is none, or if it has to wait: for reads and atomics before it, or for all.
 func (e *Engine) takeRequest(qp *QP, d *departure) bool {
 	c := qp.Connection
-	if qp.State != ring.QPStateRTS || c.failing {
+	if qp.State != ring.QPStateRTS || c.failing() {
 		e.drained(qp)
 		return false
 	}
@@ -117,9 +117,13 @@ func (e *Engine) takeRequest(qp *QP, d *departure) bool {
 	if w.wantsAnswer() {
 		c.reads++
 	}
-	c.failing = w.status != ring.WCSuccess
 	*c.works.add() = w
 	return true
+}
+
+// failing says that the last request taken cannot be carried out: nothing is taken behind it.
+func (c *Connection) failing() bool {
+	return c.works.count > 0 && c.works.at(c.works.count-1).status != ring.WCSuccess
 }
 
 // mustWait says that a request may not be begun before others are completed: a local one waits for all
@@ -172,7 +176,7 @@ func (e *Engine) sendPart(qp *QP, d *departure, w *work, frame []byte) sending {
 	*h = wire.Transport{PSN: qp.PSN, Opcode: c.Service.Of(w.operation(place))}
 	length := w.describe(c, h, place)
 	if status := qp.gather(w, frame[c.Template.PayloadOffsetOf(h.Opcode):][:length], int(place)*c.MTU.Bytes()); status != ring.WCSuccess {
-		w.status, c.failing = status, true // the memory was taken away, or the request changed, since it was checked
+		w.status = status // the memory was taken away, or the request changed, since it was checked
 		c.cut(c.current + 1)
 		return e.failFirst(qp, d)
 	}

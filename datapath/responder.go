@@ -96,10 +96,8 @@ func (e *Engine) failPeer(qp *QP, a *arrival, s wire.Syndrome) {
 	if s == wire.NAKRemoteAccess {
 		status, event = ring.WCRemAccessErr, ring.EventQPAccessErr
 	}
-	if m := &qp.message; m.hasRecv {
-		m.hasRecv = false
-		a.recv.ID = m.recv.ID
-		e.completeRecv(qp, a, status)
+	if qp.message.hasRecv {
+		e.completeTaken(qp, a, status)
 	} else {
 		qp.NoteEvent(event)
 	}

@@ -35,21 +35,28 @@ func (w *work) operation(place uint32) wire.Opcode {
 	case ring.WRAtomicFetchAndAdd:
 		return wire.OpFetchAdd
 	}
-	first, last := place == 0, place == w.packets-1
-	parts := operations[w.Opcode]
-	switch {
-	case first && last:
-		return parts.only
-	case first:
-		return parts.first
-	case last:
-		return parts.last
-	}
-	return parts.first + 1 // middle
+	return operations[w.Opcode].at(place, w.packets)
 }
 
-// operations are those of a message's first packet, its last one, and its only one.
-var operations = [...]struct{ first, last, only wire.Opcode }{
+// sequence is the operations of a message's packets: that of the middle ones is the one after the first.
+type sequence struct{ first, last, only wire.Opcode }
+
+func (s sequence) at(place, packets uint32) wire.Opcode {
+	first, last := place == 0, place+1 == packets
+	switch {
+	case first && last:
+		return s.only
+	case first:
+		return s.first
+	case last:
+		return s.last
+	}
+	return s.first + 1
+}
+
+var readResponses = sequence{wire.OpReadResponseFirst, wire.OpReadResponseLast, wire.OpReadResponseOnly}
+
+var operations = [...]sequence{
 	ring.WRSend:             {wire.OpSendFirst, wire.OpSendLast, wire.OpSendOnly},
 	ring.WRSendWithImm:      {wire.OpSendFirst, wire.OpSendLastImmediate, wire.OpSendOnlyImmediate},
 	ring.WRSendWithInv:      {wire.OpSendFirst, wire.OpSendLastInvalidate, wire.OpSendOnlyInvalidate},

@@ -74,16 +74,8 @@ func scatter(pieces [][]byte, p *wire.Packet) {
 	}
 	var grh [wire.GRHLen]byte
 	p.PutGRH(&grh)
-	from := grh[:]
-	for _, piece := range pieces {
-		for len(piece) > 0 && len(from)+len(payload) > 0 {
-			if len(from) == 0 {
-				from, payload = payload, nil
-			}
-			n := copy(piece, from)
-			piece, from = piece[n:], from[n:]
-		}
-	}
+	scatterAt(pieces, 0, grh[:])
+	scatterAt(pieces, wire.GRHLen, payload)
 }
 
 // completeUD writes the completion of a packet that is in the program's memory.
