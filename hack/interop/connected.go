@@ -18,6 +18,7 @@ type idProgram struct {
 	server, client string // the peer's command as either; %v is the address of the server
 	port           uint16
 	mtu            int                                       // of the link
+	private        func(e *idEnd) []byte                     // what roced tells when it connects
 	serve, ask     func(ctx context.Context, e *idEnd) error // roced's part as a server, and as a client
 	says           string                                    // what the program writes when all is well, if its exit code does not tell
 	shows          string                                    // what that shows
@@ -30,6 +31,7 @@ type idEnd struct {
 	id      *cm.ID
 	region  *verbs.MR // that the peer may read and write
 	sent    *verbs.CQ // of requests
+	heard   []byte    // the peer's private data
 }
 
 // maxConnected is how many messages roced expects at once.
@@ -84,11 +86,19 @@ func (p *idProgram) run(ctx context.Context, l *testbed, play func(*idEnd) (*job
 	return "both ends are content", nil
 }
 
+// told is the private data.
+func (p *idProgram) told(e *idEnd) []byte {
+	if p.private == nil {
+		return nil
+	}
+	return p.private(e)
+}
+
 // beClient is roced's part as the client.
 func (p *idProgram) beClient(ctx context.Context, l *testbed, e *idEnd, ipv6 bool) (*job.Job, error) {
 	to := netip.AddrPortFrom(ends(ipv6).peer, p.port)
 	server := l.peer.Start(ctx, fmt.Sprintf(p.server, to.Addr()))
-	if err := e.connect(ctx, to); err != nil {
+	if err := e.connect(ctx, to, p.told(e)); err != nil {
 		return nil, err
 	}
 	if err := p.ask(ctx, e); err != nil {
@@ -113,8 +123,8 @@ func (p *idProgram) beServer(ctx context.Context, l *testbed, e *idEnd, ipv6 boo
 	if err != nil {
 		return nil, err
 	}
-	e.id = asked.ID
-	param := cm.ConnParam{ResponderResources: cm.MaxResources, InitiatorDepth: cm.MaxResources, RNRRetryCount: 7}
+	e.id, e.heard = asked.ID, asked.PrivateData
+	param := cm.ConnParam{ResponderResources: cm.MaxResources, InitiatorDepth: cm.MaxResources, RNRRetryCount: 7, PrivateData: p.told(e)}
 	if err := errors.Join(e.beginConnected(), e.id.Accept(&param)); err != nil {
 		return nil, err
 	}
@@ -125,17 +135,18 @@ func (p *idProgram) beServer(ctx context.Context, l *testbed, e *idEnd, ipv6 boo
 }
 
 // connect asks until the peer listens, which it says only when it ends.
-func (e *idEnd) connect(ctx context.Context, to netip.AddrPort) (err error) {
+func (e *idEnd) connect(ctx context.Context, to netip.AddrPort, private []byte) (err error) {
 	const nobodyListens = 8 // the reason of a REJ
 	for {
 		if e.id, err = e.channel.CreateID(cm.PortSpaceTCP, nil); err != nil {
 			return err
 		}
-		event, err := e.tryConnect(ctx, to)
+		event, err := e.tryConnect(ctx, to, private)
 		switch {
 		case err != nil:
 			return err
 		case event.Type == cm.EventEstablished:
+			e.heard = event.PrivateData
 			return nil
 		case event.Status != nobodyListens:
 			return fmt.Errorf("%v: %w", event.Type, event.Err())
@@ -148,7 +159,7 @@ func (e *idEnd) connect(ctx context.Context, to netip.AddrPort) (err error) {
 	}
 }
 
-func (e *idEnd) tryConnect(ctx context.Context, to netip.AddrPort) (*cm.Event, error) {
+func (e *idEnd) tryConnect(ctx context.Context, to netip.AddrPort, private []byte) (*cm.Event, error) {
 	if err := e.id.ResolveAddr(netip.AddrPort{}, to, 5*time.Second); err != nil {
 		return nil, err
 	}
@@ -161,7 +172,7 @@ func (e *idEnd) tryConnect(ctx context.Context, to netip.AddrPort) (*cm.Event, e
 	if _, err := e.channel.Expect(ctx, cm.EventRouteResolved); err != nil {
 		return nil, err
 	}
-	param := cm.ConnParam{ResponderResources: cm.MaxResources, InitiatorDepth: cm.MaxResources, RetryCount: 7, RNRRetryCount: 7}
+	param := cm.ConnParam{ResponderResources: cm.MaxResources, InitiatorDepth: cm.MaxResources, RetryCount: 7, RNRRetryCount: 7, PrivateData: private}
 	if err := errors.Join(e.beginConnected(), e.id.Connect(&param)); err != nil {
 		return nil, err
 	}

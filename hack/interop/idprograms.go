@@ -12,6 +12,7 @@ import (
 // idPrograms are the programs, and what roced does at the other end of each.
 var idPrograms = []idProgram{
 	newRping(10, 64, 0), newRping(10, 10_000, 0), newRping(10, 60_000, jumboMTU), newCmatose(), newRdmaClient(),
+	newRstream(100, 0), newRstream(100_000, 0), newRstream(100_000, jumboMTU),
 }
 
 // newRping is rping: the client has a region that the server reads, and then writes to another one. Each step is
