@@ -57,7 +57,8 @@ With --rc or --uc, on both sides, the messages go over a connection, as those of
 ibv_uc_pingpong, with up to 1 MiB; of a reliable one none is lost. --srq is ibv_srq_pingpong's.
 
 With --cm, on both sides, they meet by connection ids instead, and TCP is not needed: the server listens
-at a port of rdma_cm's port space UDP, and HOST is an address of its device.`
+at a port of rdma_cm's port space UDP, with --rc TCP, and HOST is an address of its device. The path MTU of
+the connection is then that of the device.`
 
 const examples = `  roced ping -d eth0                            on one host
   roced ping -d eth0 10.0.0.1                   on the other
@@ -97,7 +98,7 @@ func (o *options) addFlags(cmd *cobra.Command) {
 	f.DurationVarP(&o.timeout, "timeout", "W", 5*time.Second, "how long to wait for a message until it counts as lost")
 	f.BoolVarP(&o.check, "check", "c", false, "check every byte that comes; both sides need it, as ibv_ud_pingpong's -c")
 	f.BoolVarP(&o.sleep, "sleep", "e", false, "sleep while waiting, else spin")
-	f.BoolVar(&o.byID, "cm", false, "meet by connection ids (rdma_cm), at --port of port space UDP, instead of over TCP")
+	f.BoolVar(&o.byID, "cm", false, "meet by connection ids (rdma_cm), at --port of port space UDP (with --rc TCP), instead of over TCP")
 	f.BoolVar(&o.rc, "rc", false, "a reliable connection, as ibv_rc_pingpong's, instead of datagrams")
 	f.BoolVar(&o.uc, "uc", false, "an unreliable connection, as ibv_uc_pingpong's")
 	f.BoolVar(&o.srq, "srq", false, "a reliable connection whose receives are an SRQ's, as ibv_srq_pingpong's (with -q 1)")
@@ -110,8 +111,8 @@ func (o *options) validate() error {
 	switch {
 	case o.uc && (o.rc || o.srq):
 		return errors.New("--uc excludes --rc and --srq: a connection is reliable or not")
-	case o.connects() && o.byID:
-		return errors.New("--cm is for datagrams; leave it or --rc and --uc out")
+	case o.uc && o.byID:
+		return errors.New("--cm excludes --uc: ids connect reliably")
 	case o.connects() && o.pathMTU() == 0:
 		return fmt.Errorf("--mtu %d: 256, 512, 1024, 2048 or 4096 bytes", o.mtu)
 	case o.connects() && (o.size < 0 || o.size > maxMessage):

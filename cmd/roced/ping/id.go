@@ -15,23 +15,48 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// meetByID has the two sides find each other by connection ids (rdma_cm), without TCP. The client's
-// request says its queue pair, in the first 4 bytes of the private data, and the answer the server's.
+// ids are what meetByID has opened. They live as long as the exchange: a connection ends with its id.
+type ids struct {
+	channel   *cm.EventChannel
+	first     *cm.ID // that listens, or asks
+	asked     *cm.ID // that a request has made
+	connected *cm.ID // the one of them that has a connection; nil of datagrams
+}
+
+// Close closes them. A request that was not accepted is rejected by that, and a peer that is connected is told.
+func (i *ids) Close() (err error) {
+	for _, id := range []*cm.ID{i.asked, i.first} {
+		if id != nil {
+			err = errors.Join(err, id.Close())
+		}
+	}
+	if i.channel != nil {
+		err = errors.Join(err, i.channel.Close())
+	}
+	return err
+}
+
+// meetByID has the two sides find each other by connection ids (rdma_cm), without TCP. For datagrams the
+// client's request says its queue pair, in the first 4 bytes of the private data, and the answer the
+// server's; a connection's requests and answers say both themselves.
 func (r *meeting) meetByID(ctx context.Context) (err error) {
-	channel, err := cm.CreateEventChannel(r.device.Context)
-	if err != nil {
+	if r.ids.channel, err = cm.CreateEventChannel(r.device.Context); err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, channel.Close()) }()
-	id, err := channel.CreateID(cm.PortSpaceUDP, nil)
-	if err != nil {
+	if r.ids.first, err = r.ids.channel.CreateID(r.options.portSpace(), nil); err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, id.Close()) }()
 	if r.options.Host == "" {
-		return r.serve(ctx, channel, id)
+		return r.serve(ctx)
 	}
-	return r.ask(ctx, channel, id)
+	return r.ask(ctx)
+}
+
+func (o *options) portSpace() cm.PortSpace {
+	if o.connects() {
+		return cm.PortSpaceTCP
+	}
+	return cm.PortSpaceUDP
 }
 
 // bind binds an id to the address that --gid-index chooses; without that to all.
@@ -50,7 +75,8 @@ func (r *meeting) bind(id *cm.ID, port int) error {
 }
 
 // serve waits for a client's request, and answers it.
-func (r *meeting) serve(ctx context.Context, channel *cm.EventChannel, id *cm.ID) (err error) {
+func (r *meeting) serve(ctx context.Context) (err error) {
+	id := r.ids.first
 	if err := errors.Join(r.bind(id, r.options.TCPPort), id.Listen(1)); err != nil {
 		return err
 	}
@@ -61,40 +87,64 @@ func (r *meeting) serve(ctx context.Context, channel *cm.EventChannel, id *cm.ID
 	if err := meet.Announce(r.device, r.options.out, at, "a client", r.options.GIDIndex); err != nil {
 		return err
 	}
-	asked, err := await(ctx, channel, cm.EventConnectRequest)
+	request, err := r.ids.await(ctx, cm.EventConnectRequest)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, asked.ID.Close()) }() // which rejects it, if it was not accepted
-	if err := r.meetClient(ctx, asked); err != nil {
+	r.ids.asked = request.ID
+	local, err := request.ID.LocalAddr()
+	if err != nil {
 		return err
 	}
-	return asked.ID.Accept(&cm.ConnParam{QPN: r.endpoint.QPN(), QKey: card.TestQKey})
+	r.local = local.Addr()
+	if r.options.connects() {
+		return r.accept(ctx)
+	}
+	return r.answer(ctx, request)
 }
 
-// meetClient makes the endpoint for a client, with the address that it has asked.
-func (r *meeting) meetClient(ctx context.Context, asked *cm.Event) error {
-	qpn := binary.BigEndian.Uint32(asked.PrivateData)
+// answer has datagrams go to the queue pair that a client's request names.
+func (r *meeting) answer(ctx context.Context, request *cm.Event) error {
+	qpn := binary.BigEndian.Uint32(request.PrivateData)
 	if qpn <= 1 || qpn >= uint32(verbs.MulticastQPN) {
 		return fmt.Errorf("the client's request names QP 0x%x, which takes no messages; is it roced ping --cm? %w", qpn, unix.EBADMSG)
 	}
-	local, err := asked.ID.LocalAddr()
-	if err != nil {
-		return err
-	}
-	peer := meet.Destination{QPN: verbs.QPN(qpn), GID: asked.AH.GRH.DGID}
-	r.local = local.Addr()
+	peer := meet.Destination{QPN: verbs.QPN(qpn), GID: request.AH.GRH.DGID}
 	if err := r.listen(peer.GID); err != nil {
 		return err
 	}
-	return r.aim(ctx, peer)
+	if err := r.aim(ctx, peer); err != nil {
+		return err
+	}
+	return request.ID.Accept(&cm.ConnParam{QPN: r.endpoint.QPN(), QKey: card.TestQKey})
 }
 
+// accept makes the connection that a client has asked for.
+func (r *meeting) accept(ctx context.Context) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, meet.ReplyTimeout, fmt.Errorf("the client does not confirm the connection: %w", unix.ETIMEDOUT))
+	defer cancel()
+	r.ids.connected = r.ids.asked
+	if err := r.listen(verbs.GIDFromAddr(r.local)); err != nil {
+		return err
+	}
+	if err := r.ids.connected.Accept(&cm.ConnParam{RNRRetryCount: maxRetries}); err != nil {
+		return err
+	}
+	if _, err := r.ids.await(ctx, cm.EventEstablished); err != nil {
+		return err
+	}
+	return r.notePeer()
+}
+
+// maxRetries are those of ibv_rc_pingpong; not ready for a message may a peer be for ever.
+const maxRetries = 7
+
 // ask finds the way to the server, and asks for its queue pair.
-func (r *meeting) ask(ctx context.Context, channel *cm.EventChannel, id *cm.ID) error {
+func (r *meeting) ask(ctx context.Context) error {
+	id := r.ids.first
 	ctx, cancel := context.WithTimeoutCause(ctx, meet.ReplyTimeout, fmt.Errorf("%s does not answer: %w; is the server running there (roced ping --cm -d DEVICE)?", r.options.Host, unix.ETIMEDOUT))
 	defer cancel()
-	if err := r.resolve(ctx, channel, id); err != nil {
+	if err := r.resolve(ctx, id); err != nil {
 		return err
 	}
 	local, err := id.LocalAddr()
@@ -102,22 +152,38 @@ func (r *meeting) ask(ctx context.Context, channel *cm.EventChannel, id *cm.ID) 
 		return err
 	}
 	r.local = local.Addr()
+	param := cm.ConnParam{RetryCount: maxRetries, RNRRetryCount: maxRetries}
+	if r.options.connects() {
+		r.ids.connected = id
+	}
 	if err := r.listen(verbs.GIDFromAddr(r.local)); err != nil {
 		return err
 	}
-	if err := id.Connect(&cm.ConnParam{PrivateData: binary.BigEndian.AppendUint32(nil, uint32(r.endpoint.QPN()))}); err != nil {
+	if !r.options.connects() {
+		param = cm.ConnParam{PrivateData: binary.BigEndian.AppendUint32(nil, uint32(r.endpoint.QPN()))}
+	}
+	if err := id.Connect(&param); err != nil {
 		return err
 	}
-	answer, err := await(ctx, channel, cm.EventEstablished)
+	answer, err := r.ids.await(ctx, cm.EventEstablished)
 	if err != nil {
 		return err
+	}
+	if r.options.connects() {
+		return r.notePeer()
 	}
 	return r.aim(ctx, meet.Destination{QPN: answer.QPN, GID: answer.AH.GRH.DGID})
 }
 
-func (r *meeting) resolve(ctx context.Context, channel *cm.EventChannel, id *cm.ID) error {
+// notePeer notes what the connection goes to.
+func (r *meeting) notePeer() (err error) {
+	r.peer.QPN, r.peer.PSN, r.peer.GID, err = r.stream.Peer()
+	return err
+}
+
+func (r *meeting) resolve(ctx context.Context, id *cm.ID) error {
 	o := r.options
-	found, err := cm.GetAddrInfo(ctx, o.Host, strconv.Itoa(o.TCPPort), &cm.AddrInfo{PortSpace: cm.PortSpaceUDP})
+	found, err := cm.GetAddrInfo(ctx, o.Host, strconv.Itoa(o.TCPPort), &cm.AddrInfo{PortSpace: o.portSpace()})
 	if err != nil {
 		return err
 	}
@@ -129,19 +195,19 @@ func (r *meeting) resolve(ctx context.Context, channel *cm.EventChannel, id *cm.
 	if err := id.ResolveAddr(netip.AddrPort{}, found[0].Dest, meet.ReplyTimeout); err != nil {
 		return err
 	}
-	if _, err := await(ctx, channel, cm.EventAddrResolved); err != nil {
+	if _, err := r.ids.await(ctx, cm.EventAddrResolved); err != nil {
 		return err
 	}
 	if err := id.ResolveRoute(); err != nil {
 		return err
 	}
-	_, err = await(ctx, channel, cm.EventRouteResolved)
+	_, err = r.ids.await(ctx, cm.EventRouteResolved)
 	return err
 }
 
 // await waits for an event, with the cause if the wait is ended.
-func await(ctx context.Context, channel *cm.EventChannel, want cm.EventType) (*cm.Event, error) {
-	event, err := channel.Expect(ctx, want)
+func (i *ids) await(ctx context.Context, want cm.EventType) (*cm.Event, error) {
+	event, err := i.channel.Expect(ctx, want)
 	if err != nil && ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}

@@ -58,6 +58,7 @@ func TestPingByID(t *testing.T) {
 	hosts := labtest.Pair(t)
 	for _, row := range []struct{ server, client, says string }{
 		{"--cm", "--cm 10.77.0.1", "GID ::ffff:10.77.0.1"}, {"--cm", "--cm fd77::1", "GID fd77::1"}, {"--cm -g 1", "--cm -g 1 fd77::1", "GID fd77::1"},
+		{"--cm --rc -s 10000", "--cm --rc -s 10000 10.77.0.1", "GID ::ffff:10.77.0.1"}, {"--cm --srq -e", "--cm --srq -e fd77::1", "GID fd77::1"},
 	} {
 		checkPingByID(t, pingArgs(hosts.A, row.server), pingArgs(hosts.B, row.client), row.says)
 	}

@@ -27,6 +27,7 @@ type meeting struct {
 	source    verbs.GIDEntry
 	peer      meet.Destination
 	before    []card.Counter
+	ids       ids // with --cm
 }
 
 // run meets the peer, exchanges messages, and prints how long that took.
@@ -65,15 +66,16 @@ func (r *meeting) meet(ctx context.Context) (err error) {
 	return c.Handshake(func(conn io.ReadWriter) error { return r.exchange(ctx, conn) })
 }
 
-// Close closes the endpoint, if there is one yet.
+// Close closes what there is.
 func (r *meeting) Close() error {
+	var err error
 	switch {
 	case r.endpoint != nil:
-		return r.endpoint.Close()
+		err = r.endpoint.Close()
 	case r.stream != nil:
-		return r.stream.Close()
+		err = r.stream.Close()
 	}
-	return nil
+	return errors.Join(err, r.ids.Close())
 }
 
 func (r *meeting) connect(ctx context.Context) (net.Conn, error) {
@@ -118,7 +120,7 @@ func (r *meeting) listen(peer verbs.GID) (err error) {
 	}
 	if o.connects() {
 		r.stream, err = card.OpenStream(r.device, r.source, card.StreamOptions{
-			Type: o.service(), Size: o.size, RecvDepth: o.rxDepth, Shared: o.srq, MTU: o.pathMTU(), TrafficClass: o.trafficClass, Spin: !o.sleep,
+			Type: o.service(), ID: r.ids.connected, Size: o.size, RecvDepth: o.rxDepth, Shared: o.srq, MTU: o.pathMTU(), TrafficClass: o.trafficClass, Spin: !o.sleep,
 		})
 		return err
 	}

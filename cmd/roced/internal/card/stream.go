@@ -8,6 +8,7 @@ import (
 
 	"github.com/roced/roced/cmd/roced/internal/cli"
 	"github.com/roced/roced/verbs"
+	"github.com/roced/roced/verbs/cm"
 	"github.com/roced/roced/verbs/ud"
 	"golang.org/x/sys/unix"
 )
@@ -27,13 +28,15 @@ type Stream struct {
 	srq    *verbs.SRQ // nil unless receives are shared
 	qp     *verbs.QP
 	lent   []uint64 // receives whose messages the caller has
-	posted int      // sends
+	wcs    [32]verbs.WC
+	posted int // sends
 	done   int
 }
 
 // StreamOptions say what a Stream is like.
 type StreamOptions struct {
 	Type         verbs.QPType // RC or UC
+	ID           *cm.ID       // which has the queue pair, and connects it; nil: Connect does
 	Size         int          // bytes of the longest message
 	RecvDepth    int
 	Shared       bool      // receives are an SRQ's
@@ -46,7 +49,7 @@ type StreamOptions struct {
 const streamSends = 16
 
 // OpenStream makes a queue pair whose packets leave from a line of the GID table. Its receives are posted
-// when it is connected.
+// when it is connected; that of an id has them at once.
 func OpenStream(d *Device, source verbs.GIDEntry, o StreamOptions) (s *Stream, err error) {
 	if o.Spin {
 		cli.MakeRoom(2)
@@ -76,15 +79,26 @@ func (s *Stream) open() (err error) {
 			return err
 		}
 	}
-	s.qp, err = s.pd.CreateQP(&verbs.QPInitAttr{
+	init := verbs.QPInitAttr{
 		Type: s.options.Type, SendCQ: s.sends, RecvCQ: s.recvs, SRQ: s.srq, Cap: verbs.QPCap{MaxSendWR: streamSends, MaxRecvWR: uint32(s.options.RecvDepth)},
-	})
-	return err
+	}
+	if s.options.ID == nil {
+		s.qp, err = s.pd.CreateQP(&init)
+		return err
+	}
+	if s.qp, err = s.options.ID.CreateQP(s.pd, &init); err != nil {
+		return err
+	}
+	return s.postRecvs()
 }
 
 // Close frees what there is. Messages that are on their way leave first.
 func (s *Stream) Close() (err error) {
-	if s.qp != nil {
+	switch {
+	case s.qp == nil:
+	case s.options.ID != nil:
+		err = s.options.ID.DestroyQP()
+	default:
 		err = s.qp.Close()
 	}
 	for _, cq := range []*verbs.CQ{s.sends, s.recvs} {
@@ -118,12 +132,23 @@ func (s *Stream) Connect(qpn verbs.QPN, psn verbs.PSN, gid verbs.GID) error {
 	if err := s.qp.Connect(&attr); err != nil {
 		return fmt.Errorf("connect to %v: %w", gid.Addr(), s.Device.explain(err))
 	}
+	return s.postRecvs()
+}
+
+func (s *Stream) postRecvs() error {
 	for i := range s.options.RecvDepth {
 		if err := s.postRecv(uint64(i)); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// Peer is the queue pair to which an id has connected it, and the PSN of that one's first packet.
+func (s *Stream) Peer() (qpn verbs.QPN, psn verbs.PSN, gid verbs.GID, err error) {
+	attr, _, err := s.qp.Query()
+	s.psn = attr.SQPSN
+	return attr.DestQPN, attr.RQPSN, attr.AHAttr.GRH.DGID, err
 }
 
 // slot is the memory of a receive, or, after those, of a send.
@@ -200,7 +225,7 @@ func (s *Stream) Receive(ctx context.Context, sleep bool, messages []ud.Message)
 		}
 	}
 	s.lent = s.lent[:0]
-	wcs := make([]verbs.WC, len(messages))
+	wcs := s.wcs[:min(len(s.wcs), len(messages))]
 	n, err := s.Device.Completions(ctx, s.recvs, sleep, wcs)
 	if err != nil {
 		return 0, s.cause(err)
