@@ -70,10 +70,12 @@ func (s *session) receive() {
 			return
 		}
 		h, err := c.check(&m)
-		if err != nil {
+		switch {
+		case err == nil:
+			s.program.note(h.Round)
+		case !s.ends(): // with it the message's memory goes
 			s.program.fault(err)
 		}
-		s.program.note(h.Round)
 		m.Release()
 	}
 }
