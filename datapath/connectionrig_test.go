@@ -29,7 +29,7 @@ type end struct {
 }
 
 const (
-	endMemory = 4 << 20
+	endMemory = 16 << 20
 	endDepth  = 256
 	endBase   = 0x7f00_0000_0000 // of region 1: addresses as C programs have them
 )

@@ -58,7 +58,7 @@ var allowed = map[string][]string{
 	"cmd/roced/run/systemd":       {},
 	"cmd/roced/show":              {"cmd/roced/internal/card", "cmd/roced/internal/cli", "cmd/roced/internal/daemon", "verbs", "verbs/client", "verbs/hca", "verbs/proto"},
 	"cmd/roced/version":           {"cmd/roced/internal/cli"},
-	"cmd/roced/internal/card":     {"cmd/roced/internal/cli", "cmd/roced/internal/daemon", "internal/capability", "mcast", "verbs", "verbs/client", "verbs/hca", "verbs/ud"},
+	"cmd/roced/internal/card":     {"cmd/roced/internal/cli", "cmd/roced/internal/daemon", "internal/capability", "mcast", "verbs", "verbs/client", "verbs/cm", "verbs/hca", "verbs/ud"},
 	"cmd/roced/internal/cardtest": {"cmd/roced/internal/card", "verbs/hca", "verbs/ud"},
 	"cmd/roced/internal/cli":      {"internal/capability"},
 	"cmd/roced/internal/cmdtest":  {"cmd/roced/internal/cli", "cmd/roced/internal/meet", "internal/lab", "internal/lab/labtest", "verbs", "verbs/hca", "verbs/server"},
