@@ -14,18 +14,19 @@ type testCase struct {
 	name string
 	mtu  int  // of the link; 0 stands for standardMTU
 	uso  bool // the peer's TAP hands trains on to it
+	bad  bool // over a bad wire
 	// run does it, and says in a few words what it showed.
 	run func(ctx context.Context, bed *testbed) (detail string, err error)
 }
 
 // bed is the testbed that it wants.
-func (c *testCase) bed() bedKind { return bedKind{cmp.Or(c.mtu, standardMTU), c.uso} }
+func (c *testCase) bed() bedKind { return bedKind{cmp.Or(c.mtu, standardMTU), c.uso, c.bad} }
 
 // caseTime bounds a case; it takes a few seconds.
 const caseTime = 90 * time.Second
 
 func allCases() []testCase {
-	return slices.Concat(udCases(), pingpongCases(), mcastCases(), burstCases(), perftestCases(), connectionCases(), mishapCases(), refusalCases(), udaddyCases(), idProgramCases(), jumboCases())
+	return slices.Concat(udCases(), pingpongCases(), mcastCases(), burstCases(), perftestCases(), connectionCases(), mishapCases(), refusalCases(), udaddyCases(), idProgramCases(), badWireCases(), jumboCases())
 }
 
 // try runs a case, captures its frames and has them judged.

@@ -46,6 +46,18 @@ func idProgramCases() (cases []testCase) {
 	return cases
 }
 
+// badWireCases are some of them over a bad wire, both ends of which get over it.
+func badWireCases() (cases []testCase) {
+	for _, p := range []idProgram{newRping(20, 60_000, 0), newRstream(100_000, 0)} {
+		cases = append(cases, p.testCase("the server", p.server, false, p.beClient), p.testCase("the client", p.client, false, p.beServer))
+	}
+	for i := range cases {
+		cases[i].name += ", over a bad wire"
+		cases[i].bad = true
+	}
+	return cases
+}
+
 // testCase is one in which the peer runs a command, and roced is what the other end takes.
 func (p *idProgram) testCase(role, command string, ipv6 bool, be func(context.Context, *testbed, *idEnd, bool) (*job.Job, error)) testCase {
 	program, _, _ := strings.Cut(command, " ")

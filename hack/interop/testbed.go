@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"net/netip"
 	"os"
 	"path/filepath"
+	"time"
 
 	"github.com/roced/roced/hack/interop/vm"
 	"github.com/roced/roced/internal/lab"
@@ -46,7 +48,9 @@ type testbed struct {
 	host     *lab.Namespace
 	bridge   *lab.Bridge
 	peer     *vm.VM
-	hostPort string // of the bridge
+	wire     *lab.BadWire   // nil: the host is at the bridge
+	middle   *lab.Namespace // where it is
+	hostPort string         // of the bridge
 	peerPort string
 	kernel   string // the peer's release
 	bedKind
@@ -65,13 +69,17 @@ type testbed struct {
 type bedKind struct {
 	mtu int
 	uso bool // the peer's kernel gets trains, and cuts them
+	bad bool // packets are lost, repeated and delayed between the host and the bridge
 }
 
 // bedKinds are all that there are.
-var bedKinds = []bedKind{{mtu: standardMTU}, {mtu: jumboMTU}, {mtu: standardMTU, uso: true}}
+var bedKinds = []bedKind{{mtu: standardMTU}, {mtu: jumboMTU}, {mtu: standardMTU, bad: true}, {mtu: standardMTU, uso: true}}
 
 func (k bedKind) String() string {
-	if k.uso {
+	switch {
+	case k.bad:
+		return fmt.Sprintf("link MTU %d, over a bad wire", k.mtu)
+	case k.uso:
 		return fmt.Sprintf("link MTU %d, the peer takes trains (USO)", k.mtu)
 	}
 	return fmt.Sprintf("link MTU %d", k.mtu)
@@ -95,7 +103,7 @@ func (l *testbed) open(ctx context.Context, image string) (err error) {
 	if l.bridge, err = lab.NewBridge(labPrefix + "-switch"); err != nil {
 		return err
 	}
-	if l.hostPort, err = l.bridge.Port(l.host, "eth0", lab.WithMTU(l.mtu)); err != nil {
+	if err := l.openWire(); err != nil {
 		return err
 	}
 	for _, address := range []string{hostIPv4.String() + "/24", hostIPv6.String() + "/64"} {
@@ -113,10 +121,40 @@ func (l *testbed) open(ctx context.Context, image string) (err error) {
 	return err
 }
 
+// badWire loses, repeats and reorders. That it damages packets would be found by those who judge them.
+var badWire = lab.Impairment{Loss: 0.01, Duplication: 0.02, Delay: 0.01, DelayTime: 200 * time.Microsecond}
+
+// openWire joins the host to the bridge.
+func (l *testbed) openWire() (err error) {
+	if !l.bad {
+		l.hostPort, err = l.bridge.Port(l.host, "eth0", lab.WithMTU(l.mtu))
+		return err
+	}
+	if l.middle, err = lab.New(labPrefix + "-wire"); err != nil {
+		return err
+	}
+	if err := lab.Veth(l.host, l.middle, "eth0", "a", lab.WithMTU(l.mtu)); err != nil {
+		return err
+	}
+	if l.hostPort, err = l.bridge.Port(l.middle, "b", lab.WithMTU(l.mtu)); err != nil {
+		return err
+	}
+	seed := rand.Uint64()
+	fmt.Printf("\nthe seed of the bad wire is %d\n", seed)
+	l.wire, err = lab.NewBadWire(l.middle, "a", "b", seed, badWire)
+	return err
+}
+
 // Close ends the peer and removes the namespaces.
 func (l *testbed) Close() (err error) {
 	if l.peer != nil {
 		err = errors.Join(err, l.peer.Close())
+	}
+	if l.wire != nil {
+		err = errors.Join(err, l.wire.Close())
+	}
+	if l.middle != nil {
+		err = errors.Join(err, l.middle.Close())
 	}
 	if l.bridge != nil {
 		err = errors.Join(err, l.bridge.Close())

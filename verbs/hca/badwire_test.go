@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/roced/roced/internal/lab"
 	"github.com/roced/roced/internal/lab/labtest"
 	"github.com/roced/roced/verbs"
 )
@@ -188,14 +189,14 @@ func TestConnectionOverABadWire(t *testing.T) {
 	}
 	for _, row := range []struct {
 		name string
-		labtest.Impairment
+		lab.Impairment
 	}{
-		{"loss", labtest.Impairment{Loss: 0.02}},
-		{"duplication", labtest.Impairment{Duplication: 0.1}},
-		{"corruption", labtest.Impairment{Corruption: 0.02}},
-		{"reordering", labtest.Impairment{Delay: 0.02, DelayTime: 500 * time.Microsecond}},
-		{"delay", labtest.Impairment{Delay: 1, DelayTime: 200 * time.Microsecond}},
-		{"all", labtest.Impairment{Loss: 0.01, Duplication: 0.02, Corruption: 0.01, Delay: 0.01, DelayTime: time.Millisecond}},
+		{"loss", lab.Impairment{Loss: 0.02}},
+		{"duplication", lab.Impairment{Duplication: 0.1}},
+		{"corruption", lab.Impairment{Corruption: 0.02}},
+		{"reordering", lab.Impairment{Delay: 0.02, DelayTime: 500 * time.Microsecond}},
+		{"delay", lab.Impairment{Delay: 1, DelayTime: 200 * time.Microsecond}},
+		{"all", lab.Impairment{Loss: 0.01, Duplication: 0.02, Corruption: 0.01, Delay: 0.01, DelayTime: time.Millisecond}},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			t.Logf("seed %d", seed)

@@ -51,3 +51,26 @@ func addAddresses(t testing.TB, ns *lab.Namespace, addresses ...string) {
 		}
 	}
 }
+
+// BadPair is Pair with a bad wire.
+func BadPair(t testing.TB, seed uint64, i lab.Impairment) *PairLab {
+	t.Helper()
+	pair, middle := &PairLab{A: New(t, "labtest-a"), B: New(t, "labtest-b")}, New(t, "labtest-w")
+	for _, err := range []error{lab.Veth(pair.A, middle, "eth0", "a"), lab.Veth(pair.B, middle, "eth0", "b")} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	wire, err := lab.NewBadWire(middle, "a", "b", seed, i)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := wire.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	addAddresses(t, pair.A, "10.77.0.1/24", "fd77::1/64")
+	addAddresses(t, pair.B, "10.77.0.2/24", "fd77::2/64")
+	return pair
+}

@@ -1,4 +1,4 @@
-package labtest
+package lab
 
 import (
 	"encoding/binary"
@@ -7,10 +7,8 @@ import (
 	"os"
 	"slices"
 	"sync"
-	"testing"
 	"time"
 
-	"github.com/roced/roced/internal/lab"
 	"golang.org/x/sys/unix"
 )
 
@@ -21,43 +19,45 @@ type Impairment struct {
 	DelayTime time.Duration
 }
 
-// BadPair is Pair with a bad wire, which this process is: it takes frames from one half of it and sends them on the
-// other. (netem would do the same, but few test machines have its module.)
-func BadPair(t testing.TB, seed uint64, i Impairment) *PairLab {
-	t.Helper()
-	pair, middle := &PairLab{A: New(t, "labtest-a"), B: New(t, "labtest-b")}, New(t, "labtest-w")
-	for _, err := range []error{lab.Veth(pair.A, middle, "eth0", "a"), lab.Veth(pair.B, middle, "eth0", "b")} {
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-	halves := [2]*os.File{openHalf(t, middle, "a"), openHalf(t, middle, "b")}
-	var ends sync.WaitGroup
-	for n, from := range halves {
-		w := badWire{Impairment: i, r: rand.New(rand.NewPCG(seed, uint64(n))), to: halves[1-n]}
-		ends.Go(func() {
-			if err := w.relay(from); err != nil {
-				t.Error(err)
-			}
-		})
-	}
-	t.Cleanup(func() {
-		if err := errors.Join(halves[0].Close(), halves[1].Close()); err != nil {
-			t.Error(err)
-		}
-		ends.Wait()
-	})
-	addAddresses(t, pair.A, "10.77.0.1/24", "fd77::1/64")
-	addAddresses(t, pair.B, "10.77.0.2/24", "fd77::2/64")
-	return pair
+// BadWire is a wire between two links of a namespace, which this process is: it takes frames from one and sends them
+// on the other. (netem would do the same, but few test machines have its module.)
+type BadWire struct {
+	halves [2]*os.File
+	ends   sync.WaitGroup
+	errs   [2]error
 }
 
-// openHalf opens a link for raw frames. They have the header of virtio-net in front, by which a train stays one.
-func openHalf(t testing.TB, ns *lab.Namespace, link string) *os.File {
-	t.Helper()
+// NewBadWire joins two links. Close ends that.
+func NewBadWire(ns *Namespace, a, b string, seed uint64, i Impairment) (w *BadWire, err error) {
+	w = &BadWire{}
+	for n, link := range []string{a, b} {
+		if w.halves[n], err = ns.openRaw(link); err != nil {
+			return nil, errors.Join(err, w.Close())
+		}
+	}
+	for n, from := range w.halves {
+		d := direction{Impairment: i, r: rand.New(rand.NewPCG(seed, uint64(n))), to: w.halves[1-n]}
+		w.ends.Go(func() { w.errs[n] = d.relay(from) })
+	}
+	return w, nil
+}
+
+// Close lets go of the links, and says what has gone wrong.
+func (w *BadWire) Close() error {
+	for _, half := range w.halves {
+		if half != nil {
+			_ = half.Close()
+		}
+	}
+	w.ends.Wait()
+	return errors.Join(w.errs[:]...)
+}
+
+// openRaw opens a link for raw frames. They have the header of virtio-net in front, by which a train stays one.
+func (ns *Namespace) openRaw(link string) (*os.File, error) {
 	index, err := ns.Index(link)
 	if err != nil {
-		t.Fatal(err)
+		return nil, err
 	}
 	fd := -1
 	err = ns.Do(func() (err error) {
@@ -72,60 +72,63 @@ func openHalf(t testing.TB, ns *lab.Namespace, link string) *os.File {
 			unix.Bind(fd, &unix.SockaddrLinklayer{Protocol: all, Ifindex: index}),
 		)
 	})
+	if fd < 0 {
+		return nil, err
+	}
 	file := os.NewFile(uintptr(fd), link) // for the runtime's poller: Close ends a Read
 	if err != nil {
-		t.Fatal(errors.Join(err, file.Close()))
+		return nil, errors.Join(err, file.Close())
 	}
-	return file
+	return file, nil
 }
 
-// badWire is one direction.
-type badWire struct {
+// direction is one of the two.
+type direction struct {
 	Impairment
 	r  *rand.Rand
 	to *os.File
 }
 
 // relay runs until a half is closed.
-func (w *badWire) relay(from *os.File) error {
+func (d *direction) relay(from *os.File) error {
 	buffer := make([]byte, 1<<17)
 	for {
 		n, err := from.Read(buffer)
 		switch {
 		case errors.Is(err, os.ErrClosed):
 			return nil
-		case errors.Is(err, unix.ENETDOWN): // a namespace is being removed, or a test sets the link down
+		case errors.Is(err, unix.ENETDOWN): // its namespace is being removed, or the link is set down
 			continue
 		case err != nil:
 			return err
 		}
-		w.pass(buffer[:n])
+		d.pass(buffer[:n])
 	}
 }
 
 // pass does to a frame what the wire does, and sends what is left of it. That a link does not take it is one more
 // loss.
-func (w *badWire) pass(frame []byte) {
+func (d *direction) pass(frame []byte) {
 	if !isRoCE(frame) {
-		_, _ = w.to.Write(frame)
+		_, _ = d.to.Write(frame)
 		return
 	}
-	chance := func(p float64) bool { return w.r.Float64() < p }
-	if chance(w.Loss) {
+	chance := func(p float64) bool { return d.r.Float64() < p }
+	if chance(d.Loss) {
 		return
 	}
-	if chance(w.Corruption) { // behind the headers that the kernel reads
-		frame[len(frame)-1-w.r.IntN(16)] ^= 1 << w.r.IntN(8)
+	if chance(d.Corruption) { // behind the headers that the kernel reads
+		frame[len(frame)-1-d.r.IntN(16)] ^= 1 << d.r.IntN(8)
 	}
-	if chance(w.Duplication) {
-		_, _ = w.to.Write(frame)
+	if chance(d.Duplication) {
+		_, _ = d.to.Write(frame)
 	}
-	if chance(w.Delay) {
+	if chance(d.Delay) {
 		late := slices.Clone(frame)
-		time.AfterFunc(w.DelayTime, func() { _, _ = w.to.Write(late) })
+		time.AfterFunc(d.DelayTime, func() { _, _ = d.to.Write(late) })
 		return
 	}
-	_, _ = w.to.Write(frame)
+	_, _ = d.to.Write(frame)
 }
 
 // isRoCE reports whether a frame, with the header of virtio-net, is a RoCEv2 packet: UDP to port 4791.
