@@ -24,6 +24,8 @@ type bandwidthResult struct {
 	Unaccounted      *uint64           `json:"unaccounted"` // lost, and in none of Drops
 	LinkDrops        map[string]uint64 `json:"link_drops"`  // the interfaces' own counts; may repeat Drops
 
+	Packets *packets `json:"packets,omitempty"` // of connections: what this side sent
+
 	NotMeasured string `json:"not_measured,omitempty"` // why something is nil
 }
 

@@ -15,7 +15,7 @@ func (r *report) writeBandwidth(out io.Writer) error {
 	fmt.Fprintln(w, "BYTES\tSENT\tSENT/s\tIN TRAINS %\tRECEIVED\tRECEIVED/s\tMB/s\tLOST\tLOST %\t")
 	for i := range r.Bandwidth {
 		b := &r.Bandwidth[i]
-		fmt.Fprintf(w, "%d\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t\n", b.Size, known(b.Sent, cli.Grouped), known(b.SentPerSecond, cli.Grouped), known(b.InTrains, b.percentOfSent), known(b.Received, cli.Grouped),
+		fmt.Fprintf(w, "%d\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t\n", b.Size, known(b.Sent, cli.Grouped), known(b.SentPerSecond, cli.Grouped), b.inTrains(), known(b.Received, cli.Grouped),
 			known(b.ReceivedPerSec, cli.Grouped), known(b.ReceivedBytesSec, megabytesOf), known(b.Lost, cli.Grouped), known(b.Lost, b.percentOfSent))
 	}
 	if err := w.Flush(); err != nil {
@@ -34,15 +34,17 @@ func known(n *uint64, text func(uint64) string) string {
 
 func megabytesOf(bytes uint64) string { return cli.Megabytes(float64(bytes)) }
 
-func (b *bandwidthResult) percentOfSent(lost uint64) string {
-	return fmt.Sprintf("%.2f", 100*float64(lost)/float64(max(*b.Sent, 1)))
+func (b *bandwidthResult) percentOfSent(some uint64) string { return percent(some, *b.Sent) }
+
+func percent(some, all uint64) string {
+	return fmt.Sprintf("%.2f", 100*float64(some)/float64(max(all, 1)))
 }
 
 // writeNotes says where the lost packets were lost, and what was not measured.
 func (r *report) writeNotes(w io.Writer) error {
 	for i := range r.Bandwidth {
 		b := &r.Bandwidth[i]
-		for _, note := range []string{b.losses(), b.eachByItself(), b.NotMeasured} {
+		for _, note := range []string{b.losses(), b.Packets.again(), b.eachByItself(), b.NotMeasured} {
 			if note == "" {
 				continue
 			}
@@ -52,6 +54,14 @@ func (r *report) writeNotes(w io.Writer) error {
 		}
 	}
 	return nil
+}
+
+// inTrains is the share of packets that left in trains: of messages, where each is a packet.
+func (b *bandwidthResult) inTrains() string {
+	if b.Packets != nil {
+		return percent(b.Packets.InTrains, b.Packets.Sent)
+	}
+	return known(b.InTrains, b.percentOfSent)
 }
 
 // eachByItself says why no packet left in a train.

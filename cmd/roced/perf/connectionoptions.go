@@ -46,6 +46,14 @@ func (o *options) program() string {
 	return fmt.Sprintf("ib_%s_%s -c %v", operation, kind, o.service())
 }
 
+// either says who the other end may be. Over connections roced perf speaks as perftest does.
+func (o *options) either(perftest string) string {
+	if o.connects() {
+		return "roced perf or " + perftest
+	}
+	return perftest
+}
+
 // checkConnections finds what does not go with connections, or with one kind of them.
 func (o *options) checkConnections(cmd *cobra.Command) (err error) {
 	if o.operation, err = connection.ParseOperation(o.op); err != nil {

@@ -54,6 +54,9 @@ func TestConnectionsBandwidth(t *testing.T) {
 			if b.Size != row.size || *b.Sent != uint64(row.count) || *b.SentPerSecond == 0 || *b.Duration == 0 {
 				t.Errorf("%+v", b)
 			}
+			if b.Packets == nil || b.Packets.Sent == 0 {
+				t.Errorf("packets: %+v", b.Packets)
+			}
 			if row.over.Service == "RC" && (*b.Received != *b.Sent || *b.Lost != 0 || b.NotMeasured != "") {
 				t.Errorf("not all arrived: %+v", b)
 			}

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/roced/roced/cmd/roced/internal/card"
+	"github.com/roced/roced/cmd/roced/internal/cli"
 	"github.com/roced/roced/cmd/roced/perf/perftest"
 )
 
@@ -25,6 +26,33 @@ func (o *over) String() string {
 	return fmt.Sprintf("%s over %s, %s, path MTU %d", o.Operation, o.Service, pairs, o.PathMTU)
 }
 
+// packets are what a side's card has sent for its connections, and why some of it again.
+type packets struct {
+	Sent         uint64 `json:"sent"` // answers among them
+	InTrains     uint64 `json:"sent_in_trains"`
+	Again        uint64 `json:"sent_again"`
+	Timeouts     uint64 `json:"timeouts"`
+	SequenceNAKs uint64 `json:"sequence_naks"` // the peer misses something
+	RNRNAKs      uint64 `json:"rnr_naks"`      // it has no receive posted
+}
+
+func newPackets(changed []card.Counter) *packets {
+	count := func(name string) uint64 { return card.Count(changed, "engine", name) }
+	return &packets{
+		Sent: count("sent"), InTrains: card.Count(changed, "socket", "tx_in_trains"), Again: count("retransmits"),
+		Timeouts: count("timeouts"), SequenceNAKs: count("sequence_naks"), RNRNAKs: count("rnr_naks"),
+	}
+}
+
+// again is empty if nothing was sent again.
+func (p *packets) again() string {
+	if p == nil || p.Again == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%s of %s packets were sent again: %s time-outs, %s times the peer missed one, %s times it was not ready",
+		cli.Grouped(p.Again), cli.Grouped(p.Sent), cli.Grouped(p.Timeouts), cli.Grouped(p.SequenceNAKs), cli.Grouped(p.RNRNAKs))
+}
+
 // addRequested reports what a client knows: of a reliable connection, all was carried out.
 func (c *connections) addRequested(elapsed time.Duration) (b bandwidthResult, err error) {
 	b = bandwidthResult{Size: c.test.Size, NotMeasured: c.notTold("received")}
@@ -35,6 +63,7 @@ func (c *connections) addRequested(elapsed time.Duration) (b bandwidthResult, er
 	}
 	changed, err := c.changed()
 	b.Drops, b.LinkDrops = bySide(card.Losses(changed), nil), bySide(card.LinkLosses(changed), nil)
+	b.Packets = newPackets(changed)
 	c.report.Bandwidth = append(c.report.Bandwidth, b)
 	return b, err
 }

@@ -76,7 +76,7 @@ func (r *perftestRun) connect(ctx context.Context, namespace string) (net.Conn, 
 	if o.json {
 		out = o.errOut
 	}
-	whom := fmt.Sprintf("%s of perftest %s", o.program(), perftest.Version)
+	whom := o.either(fmt.Sprintf("%s of perftest %s", o.program(), perftest.Version))
 	if err := meet.Announce(r.device, out, listener.Addr(), whom, o.GIDIndex); err != nil {
 		return nil, errors.Join(err, listener.Close())
 	}
@@ -157,7 +157,7 @@ func (r *perftestRun) finish() error {
 // describe fills in who the two sides are.
 func (r *perftestRun) describe(mtu int) {
 	own := r.device.Side(r.exchange.Own[0].GID.Addr().String())
-	peer := card.Side{Device: "perftest " + perftest.Version, Address: r.exchange.Peer[0].GID.Addr().String(), MTU: mtu}
+	peer := card.Side{Device: r.options.either("perftest " + perftest.Version), Address: r.exchange.Peer[0].GID.Addr().String(), MTU: mtu}
 	r.report.Client, r.report.Server = own, peer
 	if !r.exchange.Client {
 		r.report.Client, r.report.Server = peer, own
