@@ -113,6 +113,9 @@ func (l *testbed) measure(ctx context.Context, m measurement) (map[string][]figu
 	figures := map[string][]figure{}
 	for range l.options.rounds {
 		for _, c := range contenders {
+			if m.op != "" && !c.rc {
+				continue
+			}
 			f, err := l.turn(ctx, c, m)
 			if err != nil {
 				return nil, fmt.Errorf("%s: %w", c.name, err)
@@ -129,6 +132,9 @@ func (l *testbed) traceAll(ctx context.Context, m measurement) error {
 		return nil
 	}
 	for _, c := range contenders {
+		if m.op != "" && !c.rc {
+			continue
+		}
 		err := l.traced(ctx, strings.NewReplacer(" ", "-", ",", "").Replace(m.name)+"-"+c.name, func() error {
 			_, err := l.turn(ctx, c, m)
 			return err

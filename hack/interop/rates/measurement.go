@@ -17,19 +17,25 @@ const (
 type measurement struct {
 	name  string
 	kind  kind
-	size  int  // payload, bytes
-	sleep bool // roced and rxe sleep while they wait, else they spin; a rate of UDP always sleeps
+	size  int    // payload, bytes
+	op    string // of a reliable connection: send or write; empty: datagrams
+	sleep bool   // roced and rxe sleep while they wait, else they spin; a rate of UDP always sleeps
 }
 
 var measurements = []measurement{
-	{"rate 64, sleeping", rate, 64, true},
-	{"rate 1024, sleeping", rate, 1024, true},
-	{"rate 64, spinning", rate, 64, false},
-	{"rate 1024, spinning", rate, 1024, false},
-	{"round trip 64, sleeping", roundTrip, 64, true},
-	{"round trip 1024, sleeping", roundTrip, 1024, true},
-	{"round trip 64, spinning", roundTrip, 64, false},
-	{"round trip 1024, spinning", roundTrip, 1024, false},
+	{"rate 64, sleeping", rate, 64, "", true},
+	{"rate 1024, sleeping", rate, 1024, "", true},
+	{"rate 64, spinning", rate, 64, "", false},
+	{"rate 1024, spinning", rate, 1024, "", false},
+	{"round trip 64, sleeping", roundTrip, 64, "", true},
+	{"round trip 1024, sleeping", roundTrip, 1024, "", true},
+	{"round trip 64, spinning", roundTrip, 64, "", false},
+	{"round trip 1024, spinning", roundTrip, 1024, "", false},
+	{"RC SEND 64 KiB, sleeping", rate, 1 << 16, "send", true},
+	{"RC SEND 64 KiB, spinning", rate, 1 << 16, "send", false},
+	{"RC WRITE 64 KiB, spinning", rate, 1 << 16, "write", false},
+	{"RC round trip 64, sleeping", roundTrip, 64, "send", true},
+	{"RC round trip 64, spinning", roundTrip, 64, "send", false},
 }
 
 // figure is one measurement of one contender.
@@ -43,11 +49,15 @@ type figure struct {
 type contender struct {
 	name    string
 	rxe     bool // needs Soft-RoCE on the card
+	rc      bool // has reliable connections
 	measure func(context.Context, *testbed, measurement) (figure, error)
 }
 
 var contenders = []contender{
-	{"udp", false, measureUDP},
-	{"rxe", true, measureRXE},
-	{"roced", false, measureRoced},
+	{"udp", false, false, measureUDP},
+	{"rxe", true, true, measureRXE},
+	{"roced", false, true, measureRoced},
 }
+
+// bulkMessages are sent over a connection; they take some seconds.
+const bulkMessages = 400

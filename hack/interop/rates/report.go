@@ -50,7 +50,7 @@ func printBest(all []result) {
 	fmt.Println("\neach in its better way of waiting:")
 	for i, r := range all {
 		for _, other := range all[i+1:] {
-			if r.kind != other.kind || r.size != other.size {
+			if r.kind != other.kind || r.size != other.size || r.op != other.op {
 				continue
 			}
 			best := map[string]float64{}
@@ -68,12 +68,18 @@ func printBest(all []result) {
 func printLine(name string, k kind, values, lost map[string]float64) {
 	line := fmt.Sprintf("%-26s", name)
 	for _, c := range contenders {
+		if values[c.name] == 0 {
+			continue
+		}
 		line += fmt.Sprintf("  %s %s", c.name, k.show(values[c.name]))
 		if lost[c.name] > 0.005 {
 			line += fmt.Sprintf(" (%.0f%% lost)", 100*lost[c.name])
 		}
 	}
 	for _, other := range []string{"rxe", "udp"} {
+		if values[other] == 0 {
+			continue
+		}
 		line += fmt.Sprintf("  roced/%s %.2f", other, k.ratio(values["roced"], values[other]))
 	}
 	fmt.Println(line)

@@ -44,16 +44,41 @@ func (l *testbed) perf(ctx context.Context, m measurement) (r perfReport, err er
 	if m.sleep {
 		what += " --sleep"
 	}
+	if m.op != "" {
+		return l.perfConnected(ctx, m)
+	}
 	client := fmt.Sprintf("/host/roced perf -d eth0 %s --json --sizes %d %s 2>/dev/null", rightAddress, m.size, what)
 	_, said, err := l.talk(ctx, "/host/roced perf -d eth0 --once", client)
 	if err != nil {
 		return r, err
 	}
-	if err := json.Unmarshal([]byte(said), &r); err != nil {
-		return r, fmt.Errorf("%w in %s", err, said)
+	return r, r.parse(said)
+}
+
+// perfConnected is perf over a connection, for which both sides need the same.
+func (l *testbed) perfConnected(ctx context.Context, m measurement) (r perfReport, err error) {
+	both := fmt.Sprintf("/host/roced perf -d eth0 --json --rc --op %s --sizes %d", m.op, m.size)
+	if m.kind == rate {
+		both += fmt.Sprintf(" --bandwidth --count %d", bulkMessages)
+	} else {
+		both += fmt.Sprintf(" --latency --count %d", l.options.trips)
+	}
+	if m.sleep {
+		both += " --sleep"
+	}
+	_, said, err := l.talk(ctx, both+" 2>&1", both+" "+rightAddress+" 2>/dev/null")
+	if err != nil {
+		return r, err
+	}
+	return r, r.parse(said)
+}
+
+func (r *perfReport) parse(said string) error {
+	if err := json.Unmarshal([]byte(said), r); err != nil {
+		return fmt.Errorf("%w in %s", err, said)
 	}
 	if len(r.Bandwidth)+len(r.Latency) != 1 {
-		return r, fmt.Errorf("roced perf measured nothing: %s", said)
+		return fmt.Errorf("roced perf measured nothing: %s", said)
 	}
-	return r, nil
+	return nil
 }

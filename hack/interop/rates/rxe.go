@@ -19,19 +19,29 @@ func measureRXE(ctx context.Context, l *testbed, m measurement) (figure, error) 
 		half, err := column(said, m.size, latencyTypical)
 		return figure{trip: time.Duration(2 * half * float64(time.Microsecond))}, err
 	}
+	if m.op != "" {
+		millions, err := column(said, m.size, bandwidthRate)
+		return figure{perSecond: 1e6 * millions}, err
+	}
 	return rxeRate(served, said, m.size)
 }
 
 // perftest's server waits forever for what was lost, but for its duration mode, where it
 // counts what comes in the middle half of the time. That mode it has for spinning only.
 func perftest(m measurement, o options) string {
-	common := fmt.Sprintf("-F -c UD -x 1 -s %d", m.size)
+	service, operation := "UD", "send"
+	if m.op != "" {
+		service, operation = "RC", m.op
+	}
+	common := fmt.Sprintf("-F -c %s -x 1 -s %d", service, m.size)
 	if m.sleep {
 		common += " -e"
 	}
 	switch {
 	case m.kind == roundTrip:
-		return fmt.Sprintf("ib_send_lat %s -n %d", common, o.trips)
+		return fmt.Sprintf("ib_%s_lat %s -n %d", operation, common, o.trips)
+	case m.op != "":
+		return fmt.Sprintf("ib_%s_bw %s -n %d", operation, common, bulkMessages)
 	case m.sleep:
 		return fmt.Sprintf("ib_send_bw %s -n %d -r 4096", common, rxeMessages)
 	}
