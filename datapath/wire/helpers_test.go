@@ -49,12 +49,23 @@ func filler(length int) []byte { return bytes.Repeat([]byte{0x7B}, length) }
 // sees to it that nothing behind the packet is written.
 func build(t testing.TB, path Path, d Datagram, payload []byte) []byte {
 	t.Helper()
-	const guard = 32
 	template := NewTemplate(path)
-	offset := template.PayloadOffset(d.HasImm)
+	return sealed(t, payload, template.PayloadOffset(d.HasImm), func(frame []byte) int { return template.Seal(frame, &d, len(payload)) })
+}
+
+// buildTransport is build for a packet of a connected queue pair.
+func buildTransport(t testing.TB, path Path, h Transport, payload []byte) []byte {
+	t.Helper()
+	template := NewTemplate(path)
+	return sealed(t, payload, template.PayloadOffsetOf(h.Opcode), func(frame []byte) int { return template.SealTransport(frame, &h, len(payload)) })
+}
+
+func sealed(t testing.TB, payload []byte, offset int, seal func(frame []byte) int) []byte {
+	t.Helper()
+	const guard = 32
 	buffer := bytes.Repeat([]byte{0xA5}, offset+len(payload)+MaxTrailer+guard)
 	copy(buffer[offset:], payload)
-	n := template.Seal(buffer, &d, len(payload))
+	n := seal(buffer)
 	for i, b := range buffer[n:] {
 		if b != 0xA5 {
 			t.Fatalf("byte %d behind the packet was written: %#02x", i, b)

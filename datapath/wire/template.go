@@ -119,20 +119,32 @@ func (t *Template) PayloadOffset(hasImm bool) int {
 // after the payload.
 func (t *Template) Seal(frame []byte, d *Datagram, length int) int {
 	payload := t.PayloadOffset(d.HasImm)
-	pad := -length & 3
-	end := payload + length + pad
+	frame = t.begin(frame, payload, length, d.ID, t.sourcePort(d.SourceQP, d.DestQP))
+	d.put(frame[t.bth:payload], length)
+	return t.finish(frame)
+}
+
+// begin writes what is around the transport headers and the payload: the headers before the BTH, and the pad.
+// It returns the frame, as long as it will be.
+func (t *Template) begin(frame []byte, payload, length int, id, port uint16) []byte {
+	end := payload + length + padOf(length)
 	frame = frame[:end+ICRCLen]
 	clear(frame[payload+length : end])
-
 	t.putHeaders(frame)
-	t.putLengths(frame, d.ID, t.sourcePort(d.SourceQP, d.DestQP), end+ICRCLen)
-	putBTH(frame[t.bth:], d, pad)
-
-	sum := icrc(frame[t.ip:end])
-	binary.LittleEndian.PutUint32(frame[end:], sum)
-	t.unmask(frame)
-	return end + ICRCLen
+	t.putLengths(frame, id, port, len(frame))
+	return frame
 }
+
+// finish writes the ICRC, and returns the length of the frame.
+func (t *Template) finish(frame []byte) int {
+	end := len(frame) - ICRCLen
+	binary.LittleEndian.PutUint32(frame[end:], icrc(frame[t.ip:end]))
+	t.unmask(frame)
+	return len(frame)
+}
+
+// padOf is how many bytes follow a payload of a length, so that all is a multiple of four.
+func padOf(length int) int { return -length & 3 }
 
 // putHeaders copies the Ethernet, IP and UDP headers. It always copies the length with a VLAN tag,
 // because a constant length is fast; without a tag, the BTH overwrites the surplus.
@@ -168,20 +180,29 @@ func (t *Template) sourcePort(local, remote QPN) uint16 {
 	return SourcePort(label)
 }
 
-// putBTH writes BTH, DETH and immediate data. The FECN byte of the BTH is masked for the ICRC.
-func putBTH(h []byte, d *Datagram, pad int) {
-	opcode, flags := uint64(OpcodeUDSend), uint64(bthMigReq|pad<<bthPadShift)
+// put writes BTH, DETH and immediate data.
+func (d *Datagram) put(b []byte, length int) {
+	opcode := OpcodeUDSend
 	if d.HasImm {
-		opcode = uint64(OpcodeUDSendImmediate)
-		binary.BigEndian.PutUint32(h[BTHLen+DETHLen:], d.Imm)
+		opcode = OpcodeUDSendImmediate
+		binary.BigEndian.PutUint32(b[BTHLen+DETHLen:], d.Imm)
 	}
-	if d.Solicited {
+	putBTH(b, opcode, d.Solicited, false, padOf(length), d.PKey, d.DestQP, d.PSN)
+	binary.BigEndian.PutUint64(b[BTHLen:], uint64(d.QKey)<<32|uint64(d.SourceQP&QPNMax))
+}
+
+// putBTH writes the BTH, with its FECN byte masked for the ICRC.
+func putBTH(b []byte, opcode Opcode, solicited, ackReq bool, pad int, pkey PKey, dest QPN, psn PSN) {
+	flags, last := uint64(bthMigReq|pad<<bthPadShift), uint32(psn&PSNMask)
+	if solicited {
 		flags |= bthSolicited
 	}
-	_ = h[BTHLen+DETHLen-1]
-	binary.BigEndian.PutUint64(h, opcode<<56|flags<<48|uint64(d.PKey)<<32|0xFF<<24|uint64(d.DestQP&QPNMax))
-	binary.BigEndian.PutUint32(h[bthAckReq:], uint32(d.PSN&PSNMask))
-	binary.BigEndian.PutUint64(h[BTHLen:], uint64(d.QKey)<<32|uint64(d.SourceQP&QPNMax))
+	if ackReq {
+		last |= bthAckRequested << 24
+	}
+	_ = b[BTHLen-1]
+	binary.BigEndian.PutUint64(b, uint64(opcode)<<56|flags<<48|uint64(pkey)<<32|0xFF<<24|uint64(dest&QPNMax))
+	binary.BigEndian.PutUint32(b[bthAckReq:], last)
 }
 
 // unmask writes the real values of the fields that were ones for the ICRC.

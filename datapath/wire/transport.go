@@ -29,23 +29,14 @@ func (t *Template) PayloadOffsetOf(o Opcode) int { return t.bth + opcodes[o].Pay
 // SealTransport is Seal for a packet of a connected queue pair, whose payload is at PayloadOffsetOf.
 func (t *Template) SealTransport(frame []byte, h *Transport, length int) int {
 	payload := t.PayloadOffsetOf(h.Opcode)
-	pad := -length & 3
-	end := payload + length + pad
-	frame = frame[:end+ICRCLen]
-	clear(frame[payload+length : end])
-
-	t.putHeaders(frame)
-	t.putLengths(frame, h.ID, t.sourcePort(h.SourceQP, h.DestQP), end+ICRCLen)
-	h.put(frame[t.bth:payload:payload], pad)
-
-	binary.LittleEndian.PutUint32(frame[end:], icrc(frame[t.ip:end]))
-	t.unmask(frame)
-	return end + ICRCLen
+	frame = t.begin(frame, payload, length, h.ID, t.sourcePort(h.SourceQP, h.DestQP))
+	h.put(frame[t.bth:payload:payload], length)
+	return t.finish(frame)
 }
 
 // put writes BTH and extended headers, in the order in which they follow each other.
-func (h *Transport) put(b []byte, pad int) {
-	h.putBTH(b, pad)
+func (h *Transport) put(b []byte, length int) {
+	putBTH(b, h.Opcode, h.Solicited, h.AckReq, padOf(length), h.PKey, h.DestQP, h.PSN)
 	b = b[BTHLen:]
 	mask := opcodes[h.Opcode].Mask
 	if mask&HeaderRETH != 0 {
@@ -73,18 +64,4 @@ func (h *Transport) put(b []byte, pad int) {
 	if mask&HeaderIETH != 0 {
 		binary.BigEndian.PutUint32(b, h.RKey)
 	}
-}
-
-// putBTH writes the BTH, with its FECN byte masked for the ICRC.
-func (h *Transport) putBTH(b []byte, pad int) {
-	flags, psn := uint64(bthMigReq|pad<<bthPadShift), uint32(h.PSN&PSNMask)
-	if h.Solicited {
-		flags |= bthSolicited
-	}
-	if h.AckReq {
-		psn |= bthAckRequested << 24
-	}
-	_ = b[BTHLen-1]
-	binary.BigEndian.PutUint64(b, uint64(h.Opcode)<<56|flags<<48|uint64(h.PKey)<<32|0xFF<<24|uint64(h.DestQP&QPNMax))
-	binary.BigEndian.PutUint32(b[bthAckReq:], psn)
 }

@@ -16,21 +16,6 @@ func transport(o Opcode) Transport {
 	}
 }
 
-// buildTransport is build for a packet of a connected queue pair.
-func buildTransport(t testing.TB, path Path, h Transport, payload []byte) []byte {
-	t.Helper()
-	const guard = 32
-	template := NewTemplate(path)
-	offset := template.PayloadOffsetOf(h.Opcode)
-	buffer := bytes.Repeat([]byte{0xA5}, offset+len(payload)+MaxTrailer+guard)
-	copy(buffer[offset:], payload)
-	n := template.SealTransport(buffer, &h, len(payload))
-	if bytes.Count(buffer[n:], []byte{0xA5}) != len(buffer)-n {
-		t.Fatalf("bytes behind the packet were written: % x", buffer[n:])
-	}
-	return buffer[:n:n]
-}
-
 // parsedTransport gives what a packet was built from; zero for what its opcode has not.
 func parsedTransport(p *Packet) Transport {
 	bth := p.BTH()
