@@ -1,0 +1,236 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"strconv"
+	"time"
+
+	"github.com/roced/roced/verbs"
+	"github.com/roced/roced/verbs/hca"
+)
+
+// connected is a program with queue pairs that are connected to those of a peer.
+type connected struct {
+	*program
+	qps    []*verbs.QP
+	remote remote
+}
+
+// remote is what the two sides tell each other.
+type remote struct {
+	QPNs []verbs.QPN
+	RKey verbs.RKey
+}
+
+const (
+	bulkDepth      = 16 // messages of a queue pair that are outstanding
+	connectionPort = 18515
+)
+
+// openConnected opens the queue pairs, meets the peer over TCP, and connects them. A side without peer is
+// the server, which announces that it listens.
+func openConnected(j job, server bool) (p *connected, err error) {
+	own := j
+	own.Size = j.Size * bulkDepth // a slot for the whole depth
+	p = &connected{}
+	if p.program, err = openProgram(own); err != nil {
+		return nil, err
+	}
+	if p.send, err = p.ctx.CreateCQ(bulkDepth * max(j.QueuePairs, 1)); err != nil {
+		return nil, err
+	}
+	if p.recv, err = p.ctx.CreateCQ(2 * bulkDepth * max(j.QueuePairs, 1)); err != nil {
+		return nil, err
+	}
+	access := verbs.AccessLocalWrite | verbs.AccessRemoteWrite | verbs.AccessRemoteRead
+	if p.mr, err = p.pd.AllocMR(max(j.Size*bulkDepth, 1<<16), access); err != nil {
+		return nil, err
+	}
+	told := remote{RKey: p.mr.RKey()}
+	for range max(j.QueuePairs, 1) {
+		qp, err := p.pd.CreateQP(&verbs.QPInitAttr{Type: verbs.QPTypeRC, SendCQ: p.send, RecvCQ: p.recv, Cap: verbs.QPCap{MaxSendWR: bulkDepth, MaxRecvWR: 2 * bulkDepth}})
+		if err != nil {
+			return nil, err
+		}
+		p.qps, told.QPNs = append(p.qps, qp), append(told.QPNs, qp.Number())
+	}
+	if p.remote, err = meet(j, server, told); err != nil {
+		return nil, err
+	}
+	return p, p.connect(j)
+}
+
+// connect connects the queue pairs, and posts receives.
+func (p *connected) connect(j job) error {
+	gid := gidOf(j.Peer)
+	for i, qp := range p.qps {
+		attr := verbs.QPAttr{
+			AHAttr: verbs.AHAttr{Port: 1, GRH: verbs.GlobalRoute{DGID: gid}}, Port: 1, DestQPN: p.remote.QPNs[i], AccessFlags: verbs.AccessRemoteWrite | verbs.AccessRemoteRead,
+			MaxRDAtomic: bulkDepth, MaxDestRDAtomic: bulkDepth, MinRNRTimer: 1, Timeout: 14, RetryCnt: 7, RNRRetry: 7,
+		}
+		if err := qp.Connect(&attr); err != nil {
+			return err
+		}
+		for range 2 * bulkDepth {
+			if err := p.receive(qp, j.Size); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (p *connected) receive(qp *verbs.QP, size int) error {
+	return qp.PostRecv([]verbs.RecvWR{{SGList: []verbs.SGE{p.mr.SGE(0, size)}}})
+}
+
+// meet exchanges what the two sides have to know.
+func meet(j job, server bool, own remote) (peer remote, err error) {
+	err = hca.RunIn(j.Namespace, func() error {
+		conn, err := meetOver(j, server)
+		if err != nil {
+			return err
+		}
+		defer conn.Close()
+		return errors.Join(json.NewEncoder(conn).Encode(own), json.NewDecoder(conn).Decode(&peer))
+	})
+	return peer, err
+}
+
+func meetOver(j job, server bool) (net.Conn, error) {
+	if !server {
+		return net.DialTimeout("tcp", net.JoinHostPort(j.Peer.Address, strconv.Itoa(connectionPort)), 10*time.Second)
+	}
+	listener, err := net.Listen("tcp", fmt.Sprint(":", connectionPort))
+	if err != nil {
+		return nil, err
+	}
+	defer listener.Close()
+	if err := announce(endpoint{}); err != nil {
+		return nil, err
+	}
+	return listener.Accept()
+}
+
+// connectedReceive is the side that has things done to its memory.
+func connectedReceive(j job) (result, error) {
+	p, err := openConnected(j, true)
+	if err != nil {
+		return result{}, err
+	}
+	qps := map[verbs.QPN]*verbs.QP{}
+	for _, qp := range p.qps {
+		qps[qp.Number()] = qp
+	}
+	for !stopping.Load() {
+		n, err := p.poll(p.recv)
+		if err != nil {
+			return result{}, err
+		}
+		for _, wc := range p.wcs[:n] {
+			if err := p.receive(qps[wc.QPN], j.Size); err != nil {
+				return result{}, err
+			}
+		}
+	}
+	return result{}, p.close()
+}
+
+// connectedSend sends, writes or reads as fast as it goes, and counts packets.
+func connectedSend(j job) (result, error) {
+	p, err := openConnected(j, false)
+	if err != nil {
+		return result{}, err
+	}
+	if err := announce(endpoint{}); err != nil {
+		return result{}, err
+	}
+	wrs := []verbs.SendWR{{
+		Opcode: map[string]verbs.Opcode{"rc send": verbs.WRSend, "rc write": verbs.WRRDMAWrite, "rc read": verbs.WRRDMARead}[j.Variant], Flags: verbs.SendSignaled,
+		SGList: []verbs.SGE{p.mr.SGE(0, j.Size)}, RKey: p.remote.RKey,
+	}}
+	outstanding := map[verbs.QPN]int{}
+	var m meter
+	for start := time.Now(); time.Since(start) < j.Duration; {
+		for _, qp := range p.qps {
+			for ; outstanding[qp.Number()] < bulkDepth; outstanding[qp.Number()]++ {
+				if err := qp.PostSend(wrs); err != nil {
+					return result{}, err
+				}
+			}
+		}
+		n, err := p.poll(p.send)
+		if err != nil {
+			return result{}, err
+		}
+		for _, wc := range p.wcs[:n] {
+			outstanding[wc.QPN]--
+		}
+		if n > 0 {
+			m.add(n * (j.Size / j.MTU))
+		}
+	}
+	return m.result(), p.close()
+}
+
+// connectedPing and connectedPong exchange messages one at a time.
+func connectedPing(j job) (result, error) {
+	p, err := openConnected(j, false)
+	if err != nil {
+		return result{}, err
+	}
+	if err := announce(endpoint{}); err != nil {
+		return result{}, err
+	}
+	var failed error
+	r := measureTrips(j.Count, func() bool {
+		failed = errors.Join(failed, p.one(j), p.await(j))
+		return failed == nil
+	})
+	return r, errors.Join(failed, p.close())
+}
+
+func connectedPong(j job) (result, error) {
+	p, err := openConnected(j, true)
+	if err != nil {
+		return result{}, err
+	}
+	for !stopping.Load() {
+		if err := p.await(j); err != nil {
+			return result{}, err
+		}
+		if stopping.Load() {
+			break
+		}
+		if err := p.one(j); err != nil {
+			return result{}, err
+		}
+	}
+	return result{}, p.close()
+}
+
+// one sends a message; its completion is taken when there is time.
+func (p *connected) one(j job) error {
+	n, err := p.send.Poll(p.wcs[:])
+	if _, err = p.check(n, err); err != nil {
+		return err
+	}
+	return p.qps[0].PostSend([]verbs.SendWR{{Opcode: verbs.WRSend, Flags: verbs.SendSignaled, SGList: []verbs.SGE{p.mr.SGE(0, j.Size)}}})
+}
+
+// await takes a message.
+func (p *connected) await(j job) error {
+	for !stopping.Load() {
+		n, err := p.poll(p.recv)
+		if err != nil {
+			return err
+		}
+		if n > 0 {
+			return p.receive(p.qps[0], j.Size)
+		}
+	}
+	return nil
+}
