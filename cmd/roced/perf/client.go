@@ -163,7 +163,7 @@ func (c *client) measureBandwidth(t test, p *cli.Progress) error {
 	result := newBandwidthResult(t.Size, sent, elapsed, o)
 	result.InTrains = new(card.Count(changed, "socket", "tx_in_trains"))
 	if *result.InTrains == 0 {
-		result.NoTrains = c.whyNoTrains()
+		result.NoTrains = whyNoTrains(c.device)
 	}
 	result.addDrops(card.Losses(changed), o.Drops)
 	result.LinkDrops = bySide(card.LinkLosses(changed), o.Link)
@@ -171,9 +171,9 @@ func (c *client) measureBandwidth(t test, p *cli.Progress) error {
 	return nil
 }
 
-// whyNoTrains is what the card says now; empty if it says nothing.
-func (c *client) whyNoTrains() string {
-	attr, err := c.device.QueryDevice()
+// whyNoTrains is what a card says now; empty if it says nothing.
+func whyNoTrains(d *card.Device) string {
+	attr, err := d.QueryDevice()
 	if err != nil {
 		return ""
 	}

@@ -64,6 +64,9 @@ func (c *connections) addRequested(elapsed time.Duration) (b bandwidthResult, er
 	changed, err := c.changed()
 	b.Drops, b.LinkDrops = bySide(card.Losses(changed), nil), bySide(card.LinkLosses(changed), nil)
 	b.Packets = newPackets(changed)
+	if bursts := !c.options.operation.HasAnswer() && c.test.Size > c.report.Over.PathMTU; bursts && b.Packets.InTrains == 0 {
+		b.NoTrains = whyNoTrains(c.device)
+	}
 	c.report.Bandwidth = append(c.report.Bandwidth, b)
 	return b, err
 }
