@@ -19,7 +19,8 @@ type Context struct {
 	doorbell *ring.Doorbell
 	done     <-chan struct{} // closed when the card is gone
 
-	lastEmpty atomic.Pointer[CQ] // the queue that the last poll without a completion looked at
+	emptyPolls atomic.Uint32 // polls of any queue that found nothing
+	othersPoll atomic.Bool   // several goroutines poll: at the last yield others did
 
 	mu       sync.Mutex
 	slots    qpSlots

@@ -18,7 +18,6 @@ type CQ struct {
 	events   chan struct{}
 	closed   chan struct{} // closed by Close
 	waiters  atomic.Int32
-	empty    atomic.Uint32 // polls that found nothing
 
 	resizing sync.Mutex // one Resize or ReqNcompNotif at a time; before mu
 	acks     acks

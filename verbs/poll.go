@@ -26,26 +26,26 @@ import (
 func (q *CQ) Poll(wcs []WC) (int, error) {
 	n, err := q.poll(wcs)
 	if n == 0 && err == nil {
-		q.yield()
+		q.ctx.yield()
 	}
 	return n, err
 }
 
-// pollsPerYield is how many empty polls a queue that is polled alone has for one yield, about
-// 0.4 ms of them. Each yield has Go wake a thread that looks for work, on a processor that another
-// program may need: with a yield every 64 polls, a round trip between two programs took twice as
-// long.
+// pollsPerYield is how many empty polls a goroutine that polls alone has for one yield, about 0.4 ms of
+// them. Each yield has Go wake a thread that looks for work, on a processor that another program may need:
+// with a yield every 64 polls, a round trip between two programs took twice as long.
 const pollsPerYield = 4096
 
-// yield lets other goroutines run: at each empty poll if another queue was polled since the last
-// one, else once in pollsPerYield. It holds no lock.
-func (q *CQ) yield() {
-	alone := q.ctx.lastEmpty.Load() == q
-	if !alone {
-		q.ctx.lastEmpty.Store(q)
+// yield lets other goroutines run: once in pollsPerYield, or at each empty poll if others poll too, which a
+// yield shows: they have polled when it returns. One goroutine may poll several queues. It holds no lock.
+func (c *Context) yield() {
+	polls := c.emptyPolls.Add(1)
+	if polls%pollsPerYield != 0 && !c.othersPoll.Load() {
+		return
 	}
-	if q.empty.Add(1)%pollsPerYield == 0 || !alone {
-		runtime.Gosched()
+	runtime.Gosched()
+	if others := c.emptyPolls.Load() != polls; others != c.othersPoll.Load() {
+		c.othersPoll.Store(others)
 	}
 }
 
