@@ -36,3 +36,29 @@ func TestTableHandles(t *testing.T) {
 		refused(t, err, verbs.ErrInvalid, "no such thing")
 	}
 }
+
+// A peer that may use one region cannot tell the keys of others, or of those of another session.
+func TestKeysAreNotGuessed(t *testing.T) {
+	w := newStillPair(t)
+	seen := map[verbs.LKey]bool{}
+	const sessions, each = 8, 8
+	for range sessions {
+		session, err := w.a.device.NewSession(SessionConfig{})
+		check(t, err)
+		c, err := verbs.Open(session)
+		check(t, err)
+		pd, err := c.AllocPD()
+		check(t, err)
+		first, err := pd.AllocMR(1, verbs.AccessLocalWrite)
+		check(t, err)
+		for i := range verbs.LKey(each) {
+			mr, err := pd.AllocMR(1, verbs.AccessLocalWrite)
+			check(t, err)
+			seen[mr.LKey()-first.LKey()-i<<8] = true
+		}
+		check(t, c.Close())
+	}
+	if len(seen) < sessions*each/2 {
+		t.Errorf("of %d keys only %d are not what one would guess", sessions*each, len(seen))
+	}
+}

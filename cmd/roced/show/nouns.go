@@ -37,8 +37,8 @@ var nouns = []*noun{
 	},
 	{
 		use: "qp", short: "List queue pairs",
-		help:   "SENDS is how many requests wait, RECVS how many are posted, of how many that fit. RQPN is\nthe peer's queue pair, of a connected one.\n\n" + objectHelp,
-		header: headerOf("LQPN", "TYPE", "STATE", "QKEY", "SENDS", "RECVS", "GROUPS", "PDN", "SCQN", "RCQN", "RQPN"), rows: objects(newQPRow, proto.QPs),
+		help:   "SENDS is how many requests wait, RECVS how many are posted, of how many that fit. RQPN and\nDGID are the peer's queue pair and address, of a connected one.\n\n" + objectHelp,
+		header: headerOf("LQPN", "TYPE", "STATE", "QKEY", "SENDS", "RECVS", "GROUPS", "PDN", "SCQN", "RCQN", "RQPN", "DGID"), rows: objects(newQPRow, proto.QPs),
 	},
 	{
 		use: "srq", short: "List shared receive queues",

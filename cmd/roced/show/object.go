@@ -148,7 +148,7 @@ func (r *qpRow) cells() []string {
 		peer = fmt.Sprintf("0x%06x", uint32(r.PeerQPN))
 	}
 	return r.around(fmt.Sprintf("0x%06x", r.QPN), r.Type, r.State, r.QKey, level(r.Sends, r.MaxSends), recvs, number(r.Groups), number(r.PD),
-		number(r.SendCQ), number(r.RecvCQ), peer)
+		number(r.SendCQ), number(r.RecvCQ), peer, orDash(r.Peer))
 }
 
 type srqRow struct {
