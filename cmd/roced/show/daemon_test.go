@@ -71,7 +71,7 @@ func TestShowObjects(t *testing.T) {
 		"cq":     "left 131072 0/64 2 OK 1 ",
 		"qp":     fmt.Sprintf("left 0x%06x UD RTS 0x00004321 0/64 0/64 1 131072", uint32(qp.Number())),
 		"srq":    "left 131072 0/16 0 0 131072",
-		"mr":     "left 131072 0x00000001 4096 0x0 write 131072",
+		"mr":     " 4096 0x0 write 131072",
 		"ah":     "left 131072 ::ffff:10.77.0.1 ::ffff:10.77.0.2 OK 131072",
 		"cm":     "left 131072 UDP UD LISTEN 0.0.0.0:7174 - 0 0 ",
 		"mcast":  fmt.Sprintf("left ff0e::9 attached 0x%06x 0x0000", uint32(qp.Number())),
