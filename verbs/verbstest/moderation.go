@@ -84,8 +84,9 @@ func moderatedWaits(t *testing.T, w *world) {
 		if n, err = c.cq.Poll(wcs); n > 0 || err != nil {
 			return n, 0, err
 		}
-		n, err = c.cq.Wait(ctx, wcs)
-		return n, 1, err
+		reader := watch(ctx)
+		n, err = c.cq.Wait(reader, wcs)
+		return n, len(reader.asked), err // 0: it did not sleep
 	})
 }
 
