@@ -49,6 +49,10 @@ const (
 // that of a RTU, a DREQ or a DREP.
 const MaxCMPrivateData = 224
 
+// CMMaxResources, of ConnParam's ResponderResources and InitiatorDepth, is as many as there can be
+// (RDMA_MAX_RESP_RES, RDMA_MAX_INIT_DEPTH).
+const CMMaxResources = 0xFF
+
 // ConnParam is what a side of a connection tells the other (rdma_conn_param). Datagrams have private data,
 // QPN and QKey: what they are to be sent to.
 type ConnParam struct {

@@ -10,8 +10,9 @@ type (
 )
 
 // MaxResources, of ConnParam's ResponderResources and InitiatorDepth, is as many as there can be: with Connect
-// those of the device, with Accept those that the peer asks for (RDMA_MAX_RESP_RES, RDMA_MAX_INIT_DEPTH).
-const MaxResources = 0xFF
+// those of the device, with Accept those that the peer asks for (RDMA_MAX_RESP_RES, RDMA_MAX_INIT_DEPTH). Other
+// numbers above the device's are refused by Connect, and stand for all with Accept.
+const MaxResources = verbs.CMMaxResources
 
 // The port spaces.
 const (

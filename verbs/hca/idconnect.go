@@ -46,7 +46,7 @@ func (i *id) ask(param *verbs.ConnParam) error {
 
 // connect asks for a connection. The queue pair is the program's affair; its number is what is needed.
 func (i *id) connect(param *verbs.ConnParam) error {
-	if err := checkNumber("connect", param.QPN); err != nil {
+	if err := errors.Join(checkNumber("connect", param.QPN), checkResources(param)); err != nil {
 		return err
 	}
 	card := i.session.card
@@ -61,6 +61,16 @@ func (i *id) connect(param *verbs.ConnParam) error {
 		i.connection, err = m.Connect(now, config)
 		return err
 	})
+}
+
+// checkResources refuses to ask for more READs and atomics at once than the card can have, as librdmacm does.
+func checkResources(p *verbs.ConnParam) error {
+	for name, n := range map[string]uint8{"ResponderResources": p.ResponderResources, "InitiatorDepth": p.InitiatorDepth} {
+		if n > maxRDAtomic && n != verbs.CMMaxResources {
+			return fmt.Errorf("%w: connect with %s of %d; the device has %d, and MaxResources asks for all", verbs.ErrInvalid, name, n, maxRDAtomic)
+		}
+	}
+	return nil
 }
 
 // reaches is the MTU of a path: the card's, unless the route has a smaller one.

@@ -49,6 +49,9 @@ func (e *idEnd) connectIn(space cm.PortSpace, dest netip.AddrPort, privateData s
 	e.Helper()
 	id := e.id(space)
 	e.routed(id, dest)
+	if id.PortSpace() == cm.PortSpaceTCP {
+		refused(e, id.Connect(&cm.ConnParam{QPN: otherQPN(), ResponderResources: 17}), unix.EINVAL, "MaxResources")
+	}
 	check(e, id.Connect(&cm.ConnParam{PrivateData: []byte(privateData), QPN: otherQPN(), ResponderResources: 2, InitiatorDepth: 3, RetryCount: 7, RNRRetryCount: 6}))
 	return id
 }
