@@ -54,6 +54,14 @@ func (e *Endpoint) open(ctx context.Context, info *AddrInfo) error {
 	if info.Flags&AddrInfoPassive != 0 {
 		return e.Bind(info.Source)
 	}
+	if err := e.resolve(ctx, info); err != nil {
+		return fmt.Errorf("for %v: %w", info.Dest, err)
+	}
+	_, err := e.CreateQP(e.pd, &e.init)
+	return err
+}
+
+func (e *Endpoint) resolve(ctx context.Context, info *AddrInfo) error {
 	if err := e.ResolveAddr(info.Source, info.Dest, endpointTimeout); err != nil {
 		return err
 	}
@@ -63,10 +71,7 @@ func (e *Endpoint) open(ctx context.Context, info *AddrInfo) error {
 	if err := e.ResolveRoute(); err != nil {
 		return err
 	}
-	if _, err := e.channel.Expect(ctx, EventRouteResolved); err != nil {
-		return err
-	}
-	_, err := e.CreateQP(e.pd, &e.init)
+	_, err := e.channel.Expect(ctx, EventRouteResolved)
 	return err
 }
 
@@ -75,7 +80,12 @@ func (e *Endpoint) Connect(ctx context.Context, param *ConnParam) (*Event, error
 	if err := e.ID.Connect(param); err != nil {
 		return nil, err
 	}
-	return e.channel.Expect(ctx, EventEstablished)
+	event, err := e.channel.Expect(ctx, EventEstablished)
+	if err != nil {
+		to, _ := e.PeerAddr()
+		return event, fmt.Errorf("connect to %v: %w", to, err)
+	}
+	return event, nil
 }
 
 // GetRequest waits for a request to an endpoint that listens (rdma_get_request). It gives an endpoint for it,
