@@ -66,10 +66,10 @@ func newStormEnd(t *testing.T, seed uint64, own, peer *end) *stormEnd {
 
 // length is mostly that of few packets, sometimes of many.
 func (s *stormEnd) length() int {
-	switch n := s.r.IntN(100); {
-	case n < 2:
+	switch n := s.r.IntN(1000); {
+	case n < 5:
 		return s.r.IntN(stormSlot - 8)
-	case n < 20:
+	case n < 200:
 		return s.r.IntN(32 << 10)
 	}
 	return s.r.IntN(4 << 10)
@@ -171,7 +171,7 @@ func TestStorm(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Logf("seed %d", seed)
-			p := connect(t, wire.ServiceRC, seed, func(c *Connection) { c.Timeout = 11 })
+			p := connect(t, wire.ServiceRC, seed, func(c *Connection) { c.Timeout = 14 })
 			a, b := newStormEnd(t, seed, p.a, p.b), newStormEnd(t, seed, p.b, p.a)
 			p.network.Impair(i)
 			for a.done < messages || b.done < messages {
