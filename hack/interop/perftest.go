@@ -53,6 +53,9 @@ func (p perftest) program() string {
 	if p.latency {
 		kind = "lat"
 	}
+	if p.op == "swap" {
+		return fmt.Sprintf("ib_atomic_%s -A CMP_AND_SWAP", kind)
+	}
 	return fmt.Sprintf("ib_%s_%s", cmp.Or(p.op, "send"), kind)
 }
 

@@ -14,12 +14,14 @@ func connectionCases() (cases []testCase) {
 		{service: "RC", op: "write", size: 10_000, count: 300},
 		{service: "RC", op: "read", size: 10_000, count: 300},
 		{service: "RC", op: "atomic", size: 8, count: 300},
+		{service: "RC", op: "swap", size: 8, count: 300},
 		{service: "UC", op: "send", size: 3000, count: 30},
 		{service: "UC", op: "write", size: 3000, count: 100},
 		{service: "RC", op: "send", size: 64, count: 200, latency: true},
 		{service: "RC", op: "write", size: 3000, count: 200, latency: true},
 		{service: "RC", op: "read", size: 3000, count: 200, latency: true},
 		{service: "RC", op: "atomic", size: 8, count: 200, latency: true},
+		{service: "RC", op: "swap", size: 8, count: 200, latency: true},
 		{service: "UC", op: "send", size: 64, count: 100, latency: true},
 		{service: "UC", op: "write", size: 64, count: 100, latency: true},
 	} {
@@ -53,10 +55,12 @@ func connectionCases() (cases []testCase) {
 	return cases
 }
 
+func (p perftest) atomic() bool { return p.op == "atomic" || p.op == "swap" }
+
 // theirConnections are the flags of the peer's program. That of atomics has no size.
 func (p perftest) theirConnections() string {
 	line := fmt.Sprintf(" -c %s -m %d", p.service, cmp.Or(p.mtu, 1024))
-	if p.op != "atomic" {
+	if !p.atomic() {
 		line += fmt.Sprint(" -s ", p.size)
 	}
 	if p.pairs > 1 {
@@ -73,7 +77,7 @@ func (p perftest) ourConnections() []any {
 // isPassive says whether a side's program measures nothing: the server's, whose card answers reads and
 // atomics by itself.
 func (p perftest) isPassive(server bool) bool {
-	return server && p.latency && (p.op == "read" || p.op == "atomic")
+	return server && p.latency && (p.op == "read" || p.atomic())
 }
 
 // compareConnections looks at what roced counted. The client of a connection knows what it sent; the

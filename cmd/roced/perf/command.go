@@ -36,13 +36,13 @@ both for latency, each with a group of its own. Theirs is -M, the MGID byte by
 byte: 0:0:0:0:0:0:0:0:0:0:255:255:239:1:2:3. Without it they take an IPv6 group that
 stays within the interface.
 
-With --rc or --uc the two measure over connections: --op send, write, read or atomic (reads
-and atomics with --rc only), messages of up to 8 MiB. Both sides need the same flags, and speak
-as ib_send_bw, ib_write_lat and so on, -c RC or -c UC: each may be that program, with the same -s, -n and
--q. By themselves they have perftest's sizes and counts: 65536 bytes for bandwidth,
-2 for latency, 8 of an atomic (which is fetch-and-add). Of WRITEs, reads and atomics the
-server's card does all by itself: what the server prints is what the client tells it. RC loses
-nothing; what has to be sent again is in the counters, and in the time.`
+With --rc or --uc the two measure over connections: --op send, write, read, atomic (fetch-and-add) or
+swap (compare-and-swap; reads and both atomics with --rc only), messages of up to 8 MiB. Both sides
+need the same flags, and speak as ib_send_bw, ib_write_lat and so on, -c RC or -c UC: each may be
+that program, with the same -s, -n and -q (of swap ib_atomic_bw -A CMP_AND_SWAP). By themselves they
+have perftest's sizes and counts: 65536 bytes for bandwidth, 2 for latency, 8 of an atomic. Of WRITEs,
+reads and atomics the server's card does all by itself: what the server prints is what the client
+tells it. RC loses nothing; packets that were sent again are told of, and cost time.`
 
 const examples = `  roced perf -d eth0                       on one host
   roced perf -d eth0 10.0.0.1              on the other
@@ -96,7 +96,7 @@ func (o *options) addFlags(cmd *cobra.Command) {
 	f.DurationVarP(&o.timeout, "timeout", "W", meet.ReplyTimeout, "perftest: how long to wait until messages count as lost")
 	f.BoolVar(&o.rc, "rc", false, "over reliable connections, instead of datagrams; the other end is roced perf --rc, or perftest -c RC")
 	f.BoolVar(&o.uc, "uc", false, "over unreliable connections; the other end is roced perf --uc, or perftest -c UC")
-	f.StringVar(&o.op, "op", string(connection.Send), "connections: `operation`: send, write, read or atomic (ib_send_bw, ib_write_bw, ...)")
+	f.StringVar(&o.op, "op", string(connection.Send), "connections: `operation`: send, write, read, atomic or swap (ib_send_bw, ib_write_bw, ..., ib_atomic_bw -A CMP_AND_SWAP)")
 	f.IntVarP(&o.pairs, "qps", "q", 1, "connections: `queue pairs` on each side, for bandwidth")
 	f.IntVarP(&o.depth, "depth", "t", 128, "connections: `requests` of a queue pair that are outstanding at most")
 	f.IntVarP(&o.mtu, "mtu", "m", 0, "connections: path MTU in `bytes`; 0: the smaller of both sides' RDMA MTU")

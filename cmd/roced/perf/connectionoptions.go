@@ -43,6 +43,9 @@ func (o *options) program() string {
 	if o.connects() {
 		operation = o.operation
 	}
+	if operation == connection.Swap {
+		return fmt.Sprintf("ib_atomic_%s -A CMP_AND_SWAP -c %v", kind, o.service())
+	}
 	return fmt.Sprintf("ib_%s_%s -c %v", operation, kind, o.service())
 }
 
@@ -88,7 +91,7 @@ func (o *options) checkOperation() error {
 	switch {
 	case o.kind() == latency && o.pairs > 1:
 		return errors.New("--qps: one for --latency")
-	case o.operation == connection.Atomic && o.ownSizes && o.sizes[0] != connection.AtomicSize:
+	case o.operation.IsAtomic() && o.ownSizes && o.sizes[0] != connection.AtomicSize:
 		return fmt.Errorf("--sizes %d: an atomic is of %d bytes", o.sizes[0], connection.AtomicSize)
 	case write && o.sleep:
 		return errors.New("--sleep: nothing wakes a program whose memory is written; leave it out, or measure --op send")

@@ -32,7 +32,7 @@ const perftestBandwidthSize = 65536
 
 func (c *connections) size() (int, error) {
 	switch {
-	case c.options.operation == connection.Atomic:
+	case c.options.operation.IsAtomic():
 		return connection.AtomicSize, nil
 	case c.options.ownSizes:
 		return c.options.sizes[0], nil

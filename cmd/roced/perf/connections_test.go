@@ -42,6 +42,7 @@ func TestConnectionsBandwidth(t *testing.T) {
 		{"write, unreliable", "--uc --op write -n 200 -s 5000", "10.77.0.1", 5000, 200, over{"UC", "write", 1, 128, 1024}},
 		{"read", "--rc --op read -n 200", "10.77.0.1", 65536, 200, over{"RC", "read", 1, 128, 1024}},
 		{"atomic", "--rc --op atomic -n 200", "10.77.0.1", 8, 200, over{"RC", "atomic", 1, 128, 1024}},
+		{"swap", "--rc --op swap -n 200", "10.77.0.1", 8, 200, over{"RC", "swap", 1, 128, 1024}},
 		{"send, queue pairs", "--rc -q 5 -n 1000 -s 100", "10.77.0.1", 100, 5000, over{"RC", "send", 5, 128, 1024}},
 		{"read, queue pairs", "--rc -q 3 -n 100 --op read -s 9000 --sleep", "fd77::1", 9000, 300, over{"RC", "read", 3, 128, 1024}},
 	} {

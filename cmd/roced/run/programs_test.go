@@ -284,8 +284,8 @@ func TestSuccessor(t *testing.T) {
 func TestLoopbackErrors(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct{ args, want string }{
-		{"--loopback -d eth0", "leave out --config and --device"},
-		{"-d eth0 --host a=10.0.0.1", "--host is for --loopback"},
+		{"--loopback -d nowhere0", "leave out --config and --device"},
+		{"-d nowhere0 --host a=10.0.0.1", "--host is for --loopback"},
 		{"--loopback --host a", "write NAME=ADDRESS"},
 		{"--loopback --host loop=10.0.0.1", "the device of all others"},
 		{"--loopback --host a=b", `"b" is not an IP address`},

@@ -16,6 +16,7 @@ const (
 	Write  Operation = "write"
 	Read   Operation = "read"
 	Atomic Operation = "atomic" // fetch-and-add
+	Swap   Operation = "swap"   // compare-and-swap, the other atomic
 )
 
 // AtomicSize is how many bytes an atomic is of.
@@ -24,14 +25,17 @@ const AtomicSize = 8
 // ParseOperation is the operation of a name.
 func ParseOperation(name string) (Operation, error) {
 	switch o := Operation(name); o {
-	case Send, Write, Read, Atomic:
+	case Send, Write, Read, Atomic, Swap:
 		return o, nil
 	}
-	return "", fmt.Errorf("--op %s: send, write, read or atomic: %w", name, unix.EINVAL)
+	return "", fmt.Errorf("--op %s: send, write, read, atomic or swap: %w", name, unix.EINVAL)
 }
 
 // HasAnswer says whether the peer's card answers with data, as only that of a reliable connection does.
-func (o Operation) HasAnswer() bool { return o == Read || o == Atomic }
+func (o Operation) HasAnswer() bool { return o == Read || o.IsAtomic() }
+
+// IsAtomic says that it works on AtomicSize bytes.
+func (o Operation) IsAtomic() bool { return o == Atomic || o == Swap }
 
 func (o Operation) opcode() verbs.Opcode {
 	switch o {
@@ -41,6 +45,8 @@ func (o Operation) opcode() verbs.Opcode {
 		return verbs.WRRDMARead
 	case Atomic:
 		return verbs.WRAtomicFetchAndAdd
+	case Swap:
+		return verbs.WRAtomicCmpAndSwp
 	}
 	return verbs.WRSend
 }

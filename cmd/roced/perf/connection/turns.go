@@ -23,7 +23,7 @@ func (p *Pairs) Turns(ctx context.Context, begins bool, count uint64, line *cli.
 	ctx, w := watch(ctx, p.options.Timeout)
 	defer w.stop()
 	t := &turns{Pairs: p, q: p.all[0], trips: make([]time.Duration, 0, count)}
-	t.wait = map[Operation]func(context.Context, uint64) error{Send: t.awaitMessage, Write: t.awaitByte, Read: t.awaitDone, Atomic: t.awaitDone}[p.options.Operation]
+	t.wait = map[Operation]func(context.Context, uint64) error{Send: t.awaitMessage, Write: t.awaitByte, Read: t.awaitDone, Atomic: t.awaitDone, Swap: t.awaitDone}[p.options.Operation]
 	steps := [2]func(context.Context, uint64) error{t.request, t.answered}
 	if !begins {
 		steps[0], steps[1] = steps[1], steps[0]
