@@ -158,12 +158,13 @@ func (s *stormEnd) received(c *ring.CQE) {
 // TestStorm has both ends send each other requests of all kinds and lengths while the network loses,
 // repeats, damages, delays and reorders packets: each is carried out once, in order, and right.
 func TestStorm(t *testing.T) {
-	messages, seed := 1500, rand.Uint64()
+	messages, timeout, seed := 1500, uint8(14), rand.Uint64() // 67 ms: the race detector is slow
 	if text := os.Getenv(stormVariable); text != "" {
 		var err error
 		if messages, err = strconv.Atoi(text); err != nil {
 			t.Fatal(err)
 		}
+		timeout = 11 // 8 ms
 	}
 	for name, i := range map[string]link.Impairment{
 		"nothing": {}, "loss": {Loss: 0.02}, "duplication": {Duplication: 0.2}, "corruption": {Corruption: 0.05}, "reordering": {Jitter: 20 * time.Microsecond},
@@ -171,7 +172,7 @@ func TestStorm(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Logf("seed %d", seed)
-			p := connect(t, wire.ServiceRC, seed, func(c *Connection) { c.Timeout = 14 })
+			p := connect(t, wire.ServiceRC, seed, func(c *Connection) { c.Timeout = timeout })
 			a, b := newStormEnd(t, seed, p.a, p.b), newStormEnd(t, seed, p.b, p.a)
 			p.network.Impair(i)
 			for a.done < messages || b.done < messages {
