@@ -1,9 +1,9 @@
 # "make" alone lists the targets. All need only Go (lint and package a network too, for staticcheck and nfpm), but
 # for generate (clang, llvm, libbpf-dev) and those that run virtual machines (interop, test-kernels, test-package).
-# Root: demo, test, race, bench, soak, chaos, and the virtual machines.
+# Root: demo, test, race, bench, soak, storm, chaos, and the virtual machines.
 
 .DEFAULT_GOAL := help
-.PHONY: help build test race model fuzz lint cross generate demo bench soak chaos interop test-kernels package test-package
+.PHONY: help build test race model fuzz lint cross generate demo bench soak storm chaos interop test-kernels package test-package
 
 # Run by version, not from go.mod, so that it is no dependency of who uses the packages.
 STATICCHECK := go run honnef.co/go/tools/cmd/staticcheck@v0.8.2
@@ -56,6 +56,11 @@ bench: ## roced beside kernel UDP and raw AF_XDP; writes and draws docs/bench.js
 soak: ## 10 million messages, every one accounted for; then 10 minutes of hosts that change all the time
 	ROCED_SOAK=10000000 go test -count=1 -v -timeout 30m -run TestSoak ./verbs/hca
 	ROCED_STRESS=10m go test -race -count=1 -v -timeout 20m -run TestStress ./verbs/hca
+
+storm: ## a million requests over connections that lose, repeat, damage and reorder packets; 10^8 forged packets
+	ROCED_STORM=90000 go test -count=1 -v -timeout 60m -run TestStorm ./datapath
+	ROCED_BADWIRE=3000 go test -count=1 -v -timeout 60m -run TestConnectionOverABadWire ./verbs/hca
+	ROCED_HOSTILE=50000000 go test -count=1 -v -timeout 60m -run TestHostilePeer ./datapath
 
 chaos: ## ten minutes of two services and ten programs that are killed and stopped, while their links change
 	ROCED_CHAOS=10m go test -race -count=1 -v -timeout 20m -run TestChaos ./cmd/roced/run/chaos

@@ -12,8 +12,10 @@
 // case are captured on the peer's port; tshark must find nothing wrong in them.
 //
 // Roced sends as -tx says, by default automatically, which on this wire means without trains; "make
-// interop" runs all cases with trains as well. Those with "trains" in their name always have them. A frame that was captured as a train is judged as its packets.
+// interop" runs all cases with trains as well. Those with "trains" in their name always have them. A frame that
+// was captured as a train is judged as its packets.
 //
 // Cases run one after another. Each gets a testbed, which lives as long as the cases of one kind: an MTU,
-// or a peer that takes trains from its TAP (USO), which needs QEMU 8.2 and has Linux 6.12.
+// a wire between host and switch that loses, repeats and delays packets (lab.BadWire), or a peer that takes
+// trains from its TAP (USO), which needs QEMU 8.2 and has Linux 6.12.
 package main

@@ -8,6 +8,7 @@
 //	└────────────────────────┘         └────────────────────────┘
 //	     ▲ Do: a function runs inside, then the thread goes back
 //
+//	BadWire: two links of a namespace, joined by a wire that loses, repeats, damages and delays packets
 //	Bridge: any number of such hosts, each on a port; IGMP and MLD snooping, a querier
 //
 // Namespaces are named as by ip-netns(8), so that "ip netns exec NAME" works. Links are created
