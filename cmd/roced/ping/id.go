@@ -123,17 +123,23 @@ func (r *meeting) answer(ctx context.Context, request *cm.Event) error {
 func (r *meeting) accept(ctx context.Context) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, meet.ReplyTimeout, fmt.Errorf("the client does not confirm the connection: %w", unix.ETIMEDOUT))
 	defer cancel()
-	r.ids.connected = r.ids.asked
+	return r.establish(ctx, r.ids.asked, r.ids.asked.Accept)
+}
+
+// establish makes the queue pair of an id, and the connection by what begins it: to ask, or to accept.
+func (r *meeting) establish(ctx context.Context, id *cm.ID, begin func(*cm.ConnParam) error) (err error) {
+	r.ids.connected = id
 	if err := r.listen(verbs.GIDFromAddr(r.local)); err != nil {
 		return err
 	}
-	if err := r.ids.connected.Accept(&cm.ConnParam{RNRRetryCount: maxRetries}); err != nil {
+	if err := begin(&cm.ConnParam{RetryCount: maxRetries, RNRRetryCount: maxRetries}); err != nil {
 		return err
 	}
 	if _, err := r.ids.await(ctx, cm.EventEstablished); err != nil {
 		return err
 	}
-	return r.notePeer()
+	r.peer.QPN, r.peer.PSN, r.peer.GID, err = r.stream.Peer()
+	return err
 }
 
 // maxRetries are those of ibv_rc_pingpong; not ready for a message may a peer be for ever.
@@ -152,33 +158,25 @@ func (r *meeting) ask(ctx context.Context) error {
 		return err
 	}
 	r.local = local.Addr()
-	param := cm.ConnParam{RetryCount: maxRetries, RNRRetryCount: maxRetries}
 	if r.options.connects() {
-		r.ids.connected = id
+		return r.establish(ctx, id, id.Connect)
 	}
+	return r.inquire(ctx, id)
+}
+
+// inquire tells the server the own queue pair, and is told where datagrams go.
+func (r *meeting) inquire(ctx context.Context, id *cm.ID) error {
 	if err := r.listen(verbs.GIDFromAddr(r.local)); err != nil {
 		return err
 	}
-	if !r.options.connects() {
-		param = cm.ConnParam{PrivateData: binary.BigEndian.AppendUint32(nil, uint32(r.endpoint.QPN()))}
-	}
-	if err := id.Connect(&param); err != nil {
+	if err := id.Connect(&cm.ConnParam{PrivateData: binary.BigEndian.AppendUint32(nil, uint32(r.endpoint.QPN()))}); err != nil {
 		return err
 	}
 	answer, err := r.ids.await(ctx, cm.EventEstablished)
 	if err != nil {
 		return err
 	}
-	if r.options.connects() {
-		return r.notePeer()
-	}
 	return r.aim(ctx, meet.Destination{QPN: answer.QPN, GID: answer.AH.GRH.DGID})
-}
-
-// notePeer notes what the connection goes to.
-func (r *meeting) notePeer() (err error) {
-	r.peer.QPN, r.peer.PSN, r.peer.GID, err = r.stream.Peer()
-	return err
 }
 
 func (r *meeting) resolve(ctx context.Context, id *cm.ID) error {
