@@ -33,8 +33,8 @@ func (i *ID) Listen(backlog int) error {
 //
 // In port space TCP, the id has a queue pair, or param the number of one. Without param, requests are tried 7
 // times and for ever where the peer has no receive, and as many reads and atomics may be outstanding as there
-// can be, as with librdmacm. EventConnectResponse follows, to
-// be accepted or rejected; or EventRejected, or EventUnreachable after 16 tries in 98 seconds.
+// can be, as with librdmacm. EventConnectResponse follows, to be accepted or rejected; or EventRejected, or
+// EventUnreachable after 16 tries in 98 seconds.
 func (i *ID) Connect(param *ConnParam) error {
 	if param == nil && i.connects() {
 		param = &defaultParam
@@ -47,8 +47,8 @@ func (i *ID) Connect(param *ConnParam) error {
 // Accept accepts the request that the id stands for (rdma_accept): the peer is told the number of the id's
 // queue pair, or that in param if the program made one of its own, and its Q_Key. EventEstablished follows
 // when the peer has confirmed a connection. Without parameters it accepts a request as Connect makes one
-// without; a response to Connect, of which there is none in port space UDP, it confirms. In case of error the request is rejected, and the id's
-// queue pair goes to ERR.
+// without; a response to Connect, of which there is none in port space UDP, it confirms. In case of error the
+// request is rejected, and the id's queue pair goes to ERR.
 func (i *ID) Accept(param *ConnParam) error {
 	if param == nil && i.asked && i.connects() {
 		param = &defaultParam
