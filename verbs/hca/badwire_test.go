@@ -157,10 +157,10 @@ func badStep(ends [2]*badEnd, count int) {
 		for e.posted < count && e.posted < e.done+badSlots {
 			e.post()
 		}
-		sent[i] = poll(e.sends)
+		sent[i] = e.poll(e.sends)
 	}
 	for i, e := range ends {
-		received[i] = poll(e.recvs)
+		received[i] = e.poll(e.recvs)
 	}
 	for i, e := range ends {
 		for _, wc := range received[1-i] {
@@ -172,9 +172,10 @@ func badStep(ends [2]*badEnd, count int) {
 	}
 }
 
-func poll(cq *verbs.CQ) []verbs.WC {
+func (e *badEnd) poll(cq *verbs.CQ) []verbs.WC {
 	var wcs [2 * badSlots]verbs.WC
-	n, _ := cq.Poll(wcs[:])
+	n, err := cq.Poll(wcs[:])
+	check(e, err)
 	return wcs[:n]
 }
 
