@@ -38,9 +38,15 @@ func Pair(t testing.TB, options ...lab.VethOption) *PairLab {
 	if err := lab.Veth(pair.A, pair.B, "eth0", "eth0", options...); err != nil {
 		t.Fatal(err)
 	}
-	addAddresses(t, pair.A, "10.77.0.1/24", "fd77::1/64")
-	addAddresses(t, pair.B, "10.77.0.2/24", "fd77::2/64")
+	pair.addAddresses(t)
 	return pair
+}
+
+// addAddresses gives the two their addresses.
+func (p *PairLab) addAddresses(t testing.TB) {
+	t.Helper()
+	addAddresses(t, p.A, "10.77.0.1/24", "fd77::1/64")
+	addAddresses(t, p.B, "10.77.0.2/24", "fd77::2/64")
 }
 
 func addAddresses(t testing.TB, ns *lab.Namespace, addresses ...string) {
@@ -70,7 +76,6 @@ func BadPair(t testing.TB, seed uint64, i lab.Impairment) *PairLab {
 			t.Error(err)
 		}
 	})
-	addAddresses(t, pair.A, "10.77.0.1/24", "fd77::1/64")
-	addAddresses(t, pair.B, "10.77.0.2/24", "fd77::2/64")
+	pair.addAddresses(t)
 	return pair
 }

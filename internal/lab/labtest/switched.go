@@ -38,7 +38,6 @@ func Switched(t testing.TB, options ...lab.VethOption) *SwitchLab {
 	if hosts.PortB, err = bridge.Port(hosts.B, "eth0", options...); err != nil {
 		t.Fatal(err)
 	}
-	addAddresses(t, hosts.A, "10.77.0.1/24", "fd77::1/64")
-	addAddresses(t, hosts.B, "10.77.0.2/24", "fd77::2/64")
+	hosts.addAddresses(t)
 	return hosts
 }
