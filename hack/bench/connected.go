@@ -187,7 +187,9 @@ func connectedPing(j job) (result, error) {
 	}
 	var failed error
 	r := measureTrips(j.Count, func() bool {
-		failed = errors.Join(failed, p.one(j), p.await(j))
+		if failed == nil {
+			failed = errors.Join(p.one(j), p.await(j))
+		}
 		return failed == nil
 	})
 	return r, errors.Join(failed, p.close())
