@@ -12,7 +12,7 @@ import (
 
 // end is one of the two ends of a connection, each with an engine of its own, which the test runs.
 type end struct {
-	*testing.T
+	testing.TB
 	engine  *Engine
 	session *Session
 	bell    *ring.Doorbell
@@ -51,9 +51,9 @@ func connect(t *testing.T, service wire.Service, seed uint64, change func(c *Con
 	return p
 }
 
-func newEnd(t *testing.T, network *link.Network, host byte) *end {
+func newEnd(t testing.TB, network *link.Network, host byte) *end {
 	t.Helper()
-	e := &end{T: t, memory: make([]byte, endMemory), mac: wire.MAC{2, 0, 0, 0, 0, host}, bell: ring.NewDoorbell(ring.Alloc(ring.DoorbellSize))}
+	e := &end{TB: t, memory: make([]byte, endMemory), mac: wire.MAC{2, 0, 0, 0, 0, host}, bell: ring.NewDoorbell(ring.Alloc(ring.DoorbellSize))}
 	e.gid = gidOf("10.0.0.0")
 	e.gid[15] = host
 	port, err := network.Port(e.mac)
@@ -73,9 +73,9 @@ func newEnd(t *testing.T, network *link.Network, host byte) *end {
 		e.engine.AddSession(e.session)
 		e.engine.SetAddresses([]wire.GID{e.gid})
 		all := ring.AccessRemoteRead | ring.AccessRemoteWrite | ring.AccessRemoteAtomic | ring.AccessMWBind
-		e.session.SetMR(1, &MR{LKey: LKeyFor(1), PD: testPD, Base: endBase, Memory: e.memory, Write: true, Remote: all})
-		e.session.SetMR(2, &MR{LKey: LKeyFor(2), PD: testPD + 1, Base: endBase, Memory: e.memory, Write: true, Remote: all})
-		e.session.SetMR(3, &MR{LKey: LKeyFor(3), PD: testPD, Base: endBase, Memory: e.memory, Write: true})
+		e.session.SetMR(&MR{LKey: testKey(1), PD: testPD, Base: endBase, Memory: e.memory, Write: true, Remote: all})
+		e.session.SetMR(&MR{LKey: testKey(2), PD: testPD + 1, Base: endBase, Memory: e.memory, Write: true, Remote: all})
+		e.session.SetMR(&MR{LKey: testKey(3), PD: testPD, Base: endBase, Memory: e.memory, Write: true})
 	})
 	e.makeQueues()
 	return e
@@ -150,18 +150,20 @@ func (e *end) post(s ring.Send, operands ring.Atomic, sges ...ring.SGE) {
 		ring.PutSGE(data[i*ring.SGELen:], sge)
 	}
 	e.send.Publish()
-	e.bell.Ring(e.qp.DoorbellIndex)
+	if e.bell.Ring(e.qp.DoorbellIndex) {
+		e.engine.call(e.session)
+	}
 }
 
 // at names a part of region 1.
 func at(from, length int) ring.SGE {
-	return ring.SGE{Addr: endBase + uint64(from), Length: uint32(length), LKey: LKeyFor(1)}
+	return ring.SGE{Addr: endBase + uint64(from), Length: uint32(length), LKey: testKey(1)}
 }
 
 // to makes a request one to a part of the peer's region 1.
 func to(o ring.Opcode, from int) (s ring.Send) {
 	s.Opcode, s.Flags = o, ring.SendSignaled
-	s.SetRemote(endBase+uint64(from), ring.RKey(LKeyFor(1)))
+	s.SetRemote(endBase+uint64(from), ring.RKey(testKey(1)))
 	return s
 }
 

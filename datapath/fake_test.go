@@ -133,9 +133,9 @@ func newRigWith(t *testing.T, link link.Link, worker WorkerConfig) *rig {
 		e.SetGroup(hostGroup, []*QP{r.qp})
 		e.AddQP(r.qp)
 		e.SetState(r.qp, ring.QPStateRTS)
-		r.session.SetMR(1, &MR{LKey: LKeyFor(1), PD: testPD, Memory: r.memory, Write: true})
-		r.session.SetMR(2, &MR{LKey: LKeyFor(2), PD: testPD, Memory: r.memory})
-		r.session.SetMR(3, &MR{LKey: LKeyFor(3), PD: testPD + 1, Memory: r.memory, Write: true})
+		r.session.SetMR(&MR{LKey: testKey(1), PD: testPD, Memory: r.memory, Write: true})
+		r.session.SetMR(&MR{LKey: testKey(2), PD: testPD, Memory: r.memory})
+		r.session.SetMR(&MR{LKey: testKey(3), PD: testPD + 1, Memory: r.memory, Write: true})
 		r.session.SetAH(0, r.ah(PathAttr{State: PathOpen}, peerGID))
 		r.session.SetAH(1, r.ah(PathAttr{State: PathLocal}, ownGID))
 		r.session.SetAH(2, &AH{PD: testPD + 1})
@@ -200,7 +200,7 @@ func (r *rig) postRecv(id uint64, sges ...ring.SGE) {
 }
 
 func piece(from, length int) ring.SGE {
-	return ring.SGE{Addr: uint64(from), Length: uint32(length), LKey: LKeyFor(1)}
+	return ring.SGE{Addr: uint64(from), Length: uint32(length), LKey: testKey(1)}
 }
 
 // postSend posts a send and rings.
@@ -240,6 +240,9 @@ func (r *rig) completions() (all []ring.CQE) {
 	r.cq.Publish()
 	return all
 }
+
+// testKey is the key of the region of this number.
+func testKey(number uint32) ring.LKey { return ring.LKey(number<<8 | 0x5A) }
 
 // datagram is a frame from the peer to the queue pair.
 func datagram(payload []byte) []byte {

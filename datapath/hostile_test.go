@@ -39,9 +39,9 @@ func newVictim(t *testing.T, service wire.Service) *victim {
 	v.before = bytes.Clone(v.memory)
 	v.engine.Do(func() {
 		open := ring.AccessRemoteRead | ring.AccessRemoteWrite | ring.AccessRemoteAtomic
-		v.session.SetMR(1, &MR{LKey: LKeyFor(1), PD: testPD, Base: endBase, Memory: v.memory[:openLen:openLen], Write: true, Remote: open})
-		v.session.SetMR(3, &MR{LKey: LKeyFor(3), PD: testPD, Base: endBase, Memory: v.memory[ownFrom:][:ownLen:ownLen], Write: true})
-		v.session.SetMR(4, &MR{LKey: LKeyFor(4), PD: testPD, Base: endBase, Memory: v.memory[2*ownFrom:][:ownLen:ownLen], Remote: ring.AccessRemoteRead})
+		v.session.SetMR(&MR{LKey: testKey(1), PD: testPD, Base: endBase, Memory: v.memory[:openLen:openLen], Write: true, Remote: open})
+		v.session.SetMR(&MR{LKey: testKey(3), PD: testPD, Base: endBase, Memory: v.memory[ownFrom:][:ownLen:ownLen], Write: true})
+		v.session.SetMR(&MR{LKey: testKey(4), PD: testPD, Base: endBase, Memory: v.memory[2*ownFrom:][:ownLen:ownLen], Remote: ring.AccessRemoteRead})
 	})
 	return v
 }
@@ -57,7 +57,7 @@ func (v *victim) revive(r *rand.Rand) {
 	})
 	v.polled = v.send.Signaled()
 	own := func(length int) ring.SGE {
-		return ring.SGE{Addr: endBase + uint64(r.IntN(ownLen-length+1)), Length: uint32(length), LKey: LKeyFor(3)}
+		return ring.SGE{Addr: endBase + uint64(r.IntN(ownLen-length+1)), Length: uint32(length), LKey: testKey(3)}
 	}
 	for i := range 8 {
 		v.postRecv(uint64(i), own(r.IntN(ownLen)))
@@ -80,7 +80,7 @@ func (v *victim) forge(r *rand.Rand) []byte {
 	c := v.qp.Connection
 	h := wire.Transport{
 		Opcode: c.Service.Of(wire.Opcode(r.IntN(24))), DestQP: testQP, PKey: wire.PKeyDefault, AckReq: r.IntN(2) == 0, Solicited: r.IntN(2) == 0,
-		RKey: uint32(LKeyFor(uint32(1 + r.IntN(4)))), Addr: endBase + uint64(r.IntN(openLen+64)) - 32, Length: uint32(r.IntN(600)),
+		RKey: uint32(testKey(uint32(1 + r.IntN(4)))), Addr: endBase + uint64(r.IntN(openLen+64)) - 32, Length: uint32(r.IntN(600)),
 		SwapAdd: r.Uint64(), Compare: r.Uint64(), Syndrome: wire.Syndrome(r.Uint32()), MSN: r.Uint32() & uint32(wire.PSNMask), Original: r.Uint64(), Imm: r.Uint32(),
 	}
 	h.PSN = plus(c.ExpectedPSN, uint32(max(0, r.IntN(8)-5)))
@@ -191,7 +191,7 @@ func FuzzHostilePeer(f *testing.F) {
 			b := packets[:8]
 			packets = packets[8:]
 			h := wire.Transport{
-				Opcode: wire.Opcode(b[0] % 24), DestQP: testQP, PKey: wire.PKeyDefault, AckReq: b[1]&1 != 0, RKey: uint32(LKeyFor(uint32(b[1] >> 1 & 7))),
+				Opcode: wire.Opcode(b[0] % 24), DestQP: testQP, PKey: wire.PKeyDefault, AckReq: b[1]&1 != 0, RKey: uint32(testKey(uint32(b[1] >> 1 & 7))),
 				Addr: endBase + uint64(b[2])*64, Length: uint32(b[3]) * 8, Syndrome: wire.Syndrome(b[4]), PSN: plus(v.qp.ExpectedPSN, uint32(int8(b[5]))&uint32(wire.PSNMask)),
 			}
 			if b[6]&1 != 0 {

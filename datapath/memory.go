@@ -12,15 +12,6 @@ func (s *Session) memory(sge ring.SGE, pd PD, write bool) []byte {
 	return memory
 }
 
-// region finds the memory region that a key names; nil if there is none.
-func (s *Session) region(key ring.LKey) *MR {
-	place := lkeyPlace(key)
-	if place >= len(s.mrs) || s.mrs[place] == nil || s.mrs[place].LKey != key {
-		return nil
-	}
-	return s.mrs[place]
-}
-
 // portion is length bytes of memory from an offset on. An address below the base has wrapped round to a
 // large offset.
 func portion(memory []byte, offset, length uint64) (_ []byte, ok bool) {

@@ -25,8 +25,8 @@ func FuzzMemory(f *testing.F) {
 			return // the control plane refuses it
 		}
 		s := &Session{}
-		s.SetMR(1, &MR{LKey: LKeyFor(1), PD: testPD, Base: base, Memory: memory})
-		got := s.memory(ring.SGE{Addr: address, Length: length, LKey: LKeyFor(1)}, testPD, false)
+		s.SetMR(&MR{LKey: testKey(1), PD: testPD, Base: base, Memory: memory})
+		got := s.memory(ring.SGE{Addr: address, Length: length, LKey: testKey(1)}, testPD, false)
 		from := new(big.Int).SetUint64(address)
 		to := new(big.Int).Add(from, new(big.Int).SetUint64(uint64(length)))
 		first := new(big.Int).SetUint64(base)
@@ -45,20 +45,21 @@ func FuzzMemory(f *testing.F) {
 // no access, whatever the address.
 func TestMemoryIsChecked(t *testing.T) {
 	s := &Session{}
-	s.SetMR(1, &MR{LKey: LKeyFor(1), PD: testPD, Base: 4096, Memory: make([]byte, 10)})
-	good := ring.SGE{Addr: 4096, Length: 10, LKey: LKeyFor(1)}
+	s.SetMR(&MR{LKey: testKey(1), PD: testPD, Base: 4096, Memory: make([]byte, 10)})
+	good := ring.SGE{Addr: 4096, Length: 10, LKey: testKey(1)}
 	for name, row := range map[string]struct {
 		key   ring.LKey
 		pd    PD
 		write bool
 		want  bool
 	}{
-		"all right":       {LKeyFor(1), testPD, false, true},
-		"write":           {LKeyFor(1), testPD, true, false},
-		"another PD":      {LKeyFor(1), testPD + 1, false, false},
-		"another low key": {LKeyFor(1) ^ 1, testPD, false, false},
-		"free place":      {LKeyFor(0), testPD, false, false},
-		"no such place":   {LKeyFor(2), testPD, false, false},
+		"all right":       {testKey(1), testPD, false, true},
+		"write":           {testKey(1), testPD, true, false},
+		"another PD":      {testKey(1), testPD + 1, false, false},
+		"another low key": {testKey(1) ^ 1, testPD, false, false},
+		"key 0":           {0, testPD, false, false},
+		"free place":      {testKey(2), testPD, false, false},
+		"the same place":  {testKey(1 + 8), testPD, false, false},
 		"last place":      {math.MaxUint32, testPD, false, false},
 	} {
 		sge := good

@@ -22,13 +22,11 @@ type MR struct {
 }
 
 // A handle is a place in a table and a generation, which counts the objects that the place has
-// had. So the handle or lkey of a destroyed object in a queue never means the next object there.
+// had. So the handle of a destroyed object in a queue never means the next object there.
 //
-//	handle  generation 15 | place 17
-//	lkey    generation, high 7 | place 17 | generation, low 8 (ib_inc_rkey changes only these)
+//	generation 15 | place 17
 const (
 	placeBits         = 17
-	lkeyBits          = 8
 	HandlePlaces      = 1 << placeBits        // the most objects in a table
 	HandleGenerations = 1 << (32 - placeBits) // the number of generations, which start at 0
 )
@@ -40,16 +38,6 @@ func HandleFor(place, generation uint32) uint32 { return generation<<placeBits |
 func SplitHandle(handle uint32) (place, generation uint32) {
 	return handle % HandlePlaces, handle >> placeBits
 }
-
-// LKeyFor makes the lkey of a memory region with this handle.
-func LKeyFor(handle uint32) ring.LKey {
-	place, generation := SplitHandle(handle)
-	high := generation >> lkeyBits
-	return ring.LKey((high<<placeBits|place)<<lkeyBits | generation&(1<<lkeyBits-1))
-}
-
-// lkeyPlace is the place in the table that an lkey names.
-func lkeyPlace(k ring.LKey) int { return int(k >> lkeyBits % HandlePlaces) }
 
 // AH is the engine's entry of an address handle: a path and the headers of its packets.
 type AH struct {

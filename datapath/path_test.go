@@ -123,7 +123,7 @@ func TestPathMTU(t *testing.T) {
 	r := newRig(t)
 	r.engine.Do(func() { r.session.SetAH(5, r.ah(PathAttr{State: PathOpen, MTU: wire.MTU256}, peerGID)) })
 	for _, length := range []uint32{256, 257} {
-		r.postSend(ring.Send{AH: 5}, ring.SGE{Length: length, LKey: LKeyFor(1)})
+		r.postSend(ring.Send{AH: 5}, ring.SGE{Length: length, LKey: testKey(1)})
 	}
 	r.run()
 	if c := r.engine.Counters(); len(r.link.out) != 1 || c.Drops[DropPathMTU] != 1 || c.Sent != 2 {

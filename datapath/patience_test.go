@@ -127,7 +127,7 @@ func TestMemoryIsTakenAway(t *testing.T) {
 	for range 3 {
 		p.round()
 	}
-	p.a.engine.Do(func() { p.a.session.SetMR(1, nil) })
+	p.a.engine.Do(func() { p.a.session.ClearKey(testKey(1)) })
 	ofA, _ := p.await(2, 0)
 	expect(t, ofA, ring.WCLocProtErr, ring.WCWRFlushErr)
 
@@ -136,7 +136,7 @@ func TestMemoryIsTakenAway(t *testing.T) {
 	for range 3 {
 		p.round()
 	}
-	p.b.engine.Do(func() { p.b.session.SetMR(1, nil) })
+	p.b.engine.Do(func() { p.b.session.ClearKey(testKey(1)) })
 	ofA, _ = p.await(1, 0)
 	expect(t, ofA, ring.WCRemAccessErr)
 	if !slices.Equal(p.b.events, []ring.EventType{ring.EventQPAccessErr}) || !slices.Equal(p.b.states, []ring.QPState{ring.QPStateErr}) {
@@ -150,7 +150,7 @@ func TestTimers(t *testing.T) {
 	start := time.Unix(1000, 0)
 	qps := make([]*QP, 50)
 	for i := range qps {
-		qps[i] = &QP{Connection: &Connection{}}
+		qps[i] = &QP{Connection: &Connection{}, Session: new(Session)}
 		all.set(qps[i], start.Add(time.Duration((i*37)%50)*time.Second))
 	}
 	all.clear(qps[3])

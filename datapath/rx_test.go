@@ -177,13 +177,13 @@ func (r *rig) setState(s ring.QPState) { r.engine.Do(func() { r.engine.SetState(
 // reason, and takes the queue pair to ERR.
 func TestReceiveProtection(t *testing.T) {
 	rows := map[string]ring.SGE{
-		"unknown lkey":            {Length: 100, LKey: LKeyFor(99)},
-		"lkey of an earlier life": {Length: 100, LKey: LKeyFor(HandleFor(1, 1))},
-		"read only":               {Length: 100, LKey: LKeyFor(2)},
-		"another PD":              {Length: 100, LKey: LKeyFor(3)},
-		"past the end":            {Addr: 4*slotLen - 99, Length: 100, LKey: LKeyFor(1)},
-		"address wraps":           {Addr: 1<<64 - 50, Length: 100, LKey: LKeyFor(1)},
-		"length wraps":            {Addr: 1, Length: 1<<32 - 1, LKey: LKeyFor(1)},
+		"unknown lkey":           {Length: 100, LKey: testKey(99)},
+		"lkey of the same place": {Length: 100, LKey: testKey(1 + 8)},
+		"read only":              {Length: 100, LKey: testKey(2)},
+		"another PD":             {Length: 100, LKey: testKey(3)},
+		"past the end":           {Addr: 4*slotLen - 99, Length: 100, LKey: testKey(1)},
+		"address wraps":          {Addr: 1<<64 - 50, Length: 100, LKey: testKey(1)},
+		"length wraps":           {Addr: 1, Length: 1<<32 - 1, LKey: testKey(1)},
 	}
 	for name, sge := range rows {
 		t.Run(name, func(t *testing.T) {

@@ -16,10 +16,10 @@ type Session struct {
 	doorbell *ring.Doorbell
 	addTurn  func(index uint32) // gives the queue pair at a place in the doorbell a turn
 	qps      []*QP              // by DoorbellIndex
-	mrs      []*MR
-	mws      []*MW
+	keys     keys               // of memory regions and windows
 	ahs      []*AH
 
+	flights int      // its queue pairs that have packets on their way; see timers
 	inTurn  qpList   // its queue pairs with work left
 	waiting bool     // it is in the engine's turns, before the next one
 	behind  *Session // the next one
@@ -181,14 +181,6 @@ func (e *Engine) pending() bool {
 // removed has none: its doorbell's memory may be unmapped.
 func (e *Engine) unsentBy(s *Session) bool {
 	return !s.removed && (s.inTurn.first != nil || s.doorbell.Pending() || e.blocked || e.looping.pending())
-}
-
-// SetMR puts a memory region at its handle's place; nil clears the place. The region's LKey is
-// LKeyFor(handle). It runs in Do.
-func (s *Session) SetMR(handle uint32, mr *MR) {
-	place, _ := SplitHandle(handle)
-	s.mrs = grow(s.mrs, int(place))
-	s.mrs[place] = mr
 }
 
 // SetAH puts an address handle at its handle's place; nil clears the place. It runs in Do.

@@ -94,8 +94,8 @@ func TestNumbersOfASession(t *testing.T) {
 	r := newRig(t)
 	other := r.crowd(1)[0]
 	r.engine.Do(func() {
-		other.SetMR(1, &MR{LKey: LKeyFor(1), PD: testPD, Memory: make([]byte, slotLen), Write: true})
-		other.SetMR(4, &MR{LKey: LKeyFor(4), PD: testPD, Memory: make([]byte, slotLen), Write: true})
+		other.SetMR(&MR{LKey: testKey(1), PD: testPD, Memory: make([]byte, slotLen), Write: true})
+		other.SetMR(&MR{LKey: testKey(4), PD: testPD, Memory: make([]byte, slotLen), Write: true})
 		other.SetAH(5, r.ah(PathAttr{State: PathOpen}, peerGID))
 	})
 	for name, s := range map[string]ring.Send{"memory of another": {}, "address handle of another": {AH: 5}} {
@@ -103,7 +103,7 @@ func TestNumbersOfASession(t *testing.T) {
 		sge := piece(0, 10)
 		want := ring.WCLocQPOpErr
 		if name == "memory of another" {
-			sge.LKey, want = LKeyFor(4), ring.WCLocProtErr
+			sge.LKey, want = testKey(4), ring.WCLocProtErr
 		}
 		r.engine.Do(func() { r.engine.SetState(r.qp, ring.QPStateRTS) })
 		r.postSend(s, sge)

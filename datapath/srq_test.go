@@ -141,8 +141,8 @@ func TestHostileSRQ(t *testing.T) {
 		"no SGE":                        {func(slot []byte) { binary.LittleEndian.PutUint32(slot[8:], 0) }, ring.WCSuccess},
 		"address plus length overflows": {func(slot []byte) { binary.LittleEndian.PutUint64(slot[16:], math.MaxUint64-10) }, ring.WCLocProtErr},
 		"past the region":               {func(slot []byte) { binary.LittleEndian.PutUint64(slot[16:], 4*slotLen-50) }, ring.WCLocProtErr},
-		"key of another PD":             {func(slot []byte) { binary.LittleEndian.PutUint32(slot[28:], uint32(LKeyFor(3))) }, ring.WCLocProtErr},
-		"read-only region":              {func(slot []byte) { binary.LittleEndian.PutUint32(slot[28:], uint32(LKeyFor(2))) }, ring.WCLocProtErr},
+		"key of another PD":             {func(slot []byte) { binary.LittleEndian.PutUint32(slot[28:], uint32(testKey(3))) }, ring.WCLocProtErr},
+		"read-only region":              {func(slot []byte) { binary.LittleEndian.PutUint32(slot[28:], uint32(testKey(2))) }, ring.WCLocProtErr},
 		"key of nothing":                {func(slot []byte) { binary.LittleEndian.PutUint32(slot[28:], 0xDEADBEEF) }, ring.WCLocProtErr},
 	}
 	for name, row := range rows {

@@ -111,10 +111,10 @@ func TestLocalErrors(t *testing.T) {
 		{"address handle of another PD", ring.Send{AH: 2}, nil, ring.WCLocQPOpErr},
 		{"longer than the MTU", ring.Send{}, big, ring.WCLocLenErr},
 		{"more inline than fits", ring.Send{Flags: ring.SendInline, InlineLen: 1 << 20}, nil, ring.WCLocLenErr},
-		{"unknown lkey", ring.Send{}, []ring.SGE{{Length: 1, LKey: LKeyFor(50)}}, ring.WCLocProtErr},
+		{"unknown lkey", ring.Send{}, []ring.SGE{{Length: 1, LKey: testKey(50)}}, ring.WCLocProtErr},
 		{"lkey past all tables", ring.Send{}, []ring.SGE{{Length: 1, LKey: 0xFFFFFFFF}}, ring.WCLocProtErr},
-		{"memory of another PD", ring.Send{}, []ring.SGE{{Length: 1, LKey: LKeyFor(3)}}, ring.WCLocProtErr},
-		{"second SGE past the end", ring.Send{}, []ring.SGE{piece(0, 1), {Addr: 4 * slotLen, Length: 1, LKey: LKeyFor(1)}}, ring.WCLocProtErr},
+		{"memory of another PD", ring.Send{}, []ring.SGE{{Length: 1, LKey: testKey(3)}}, ring.WCLocProtErr},
+		{"second SGE past the end", ring.Send{}, []ring.SGE{piece(0, 1), {Addr: 4 * slotLen, Length: 1, LKey: testKey(1)}}, ring.WCLocProtErr},
 	}
 	for _, row := range rows {
 		t.Run(row.name, func(t *testing.T) {
@@ -153,7 +153,7 @@ func TestSendAtItsMost(t *testing.T) {
 	}{
 		{"the MTU", ring.Send{}, []ring.SGE{piece(0, 1024)}, 1024},
 		{"to the last byte of the memory", ring.Send{}, []ring.SGE{piece(4*slotLen-5, 5)}, 5},
-		{"no bytes of no memory", ring.Send{}, []ring.SGE{{LKey: LKeyFor(50)}, piece(0, 2)}, 2},
+		{"no bytes of no memory", ring.Send{}, []ring.SGE{{LKey: testKey(50)}, piece(0, 2)}, 2},
 		{"all SGEs", ring.Send{}, slices.Repeat([]ring.SGE{piece(0, 1)}, int(shape.MaxSendSGE)), int(shape.MaxSendSGE)},
 		{"all inline", ring.Send{Flags: ring.SendInline, InlineLen: shape.MaxInline}, nil, int(shape.MaxInline)},
 	} {
@@ -185,7 +185,7 @@ func TestIdentification(t *testing.T) {
 // Reading from memory that is not writable is allowed: sends read.
 func TestSendFromReadOnlyMemory(t *testing.T) {
 	r := newRig(t)
-	r.postSend(ring.Send{}, ring.SGE{Length: 3, LKey: LKeyFor(2)})
+	r.postSend(ring.Send{}, ring.SGE{Length: 3, LKey: testKey(2)})
 	r.run()
 	if got := r.sent().Payload(); len(got) != 3 {
 		t.Errorf("payload % x", got)

@@ -16,20 +16,6 @@ type MW struct {
 	qp     *QP // of type 2: only packets for it may use the window
 }
 
-// SetMW puts a memory window at its handle's place; nil clears the place. Regions and windows share their
-// handles' places, so that a key names one or the other. It runs in Do.
-func (s *Session) SetMW(handle uint32, mw *MW) {
-	place, _ := SplitHandle(handle)
-	s.mws = grow(s.mws, int(place))
-	if old := s.mws[place]; old != nil {
-		old.unbind()
-	}
-	s.mws[place] = mw
-	if mw != nil {
-		mw.key = ring.RKey(LKeyFor(handle))
-	}
-}
-
 // Windows is how many memory windows are bound to the region. It runs in Do.
 func (m *MR) Windows() int { return m.windows }
 
@@ -43,16 +29,6 @@ func (w *MW) unbind() {
 // admits says that packets for a queue pair may use the window under a key.
 func (w *MW) admits(key ring.RKey, qp *QP) bool {
 	return w.of != nil && w.key == key && w.PD == qp.PD && (w.qp == nil || w.qp == qp)
-}
-
-// window finds the window that a key names; its low 8 bits are the program's to choose.
-func (s *Session) window(key ring.RKey) *MW {
-	const chosen = 1<<lkeyBits - 1
-	place := lkeyPlace(ring.LKey(key))
-	if place >= len(s.mws) || s.mws[place] == nil || (s.mws[place].key^key)&^chosen != 0 {
-		return nil
-	}
-	return s.mws[place]
 }
 
 // runLocal carries out a request that has no packets.

@@ -8,7 +8,7 @@ import (
 	"github.com/roced/roced/verbs"
 )
 
-// mr is a memory region. Its lkey is made of its handle.
+// mr is a memory region.
 type mr struct {
 	pd     *pd
 	entry  *datapath.MR
@@ -114,15 +114,17 @@ func (s *Session) register(pdHandle verbs.Handle, m *mr) (grant verbs.MRGrant, e
 		return grant, err
 	}
 	m.pd.users++
-	m.entry = m.newEntry(handle)
-	s.card.engine.Do(func() { s.entry.SetMR(uint32(handle), m.entry) })
+	s.card.engine.Do(func() {
+		m.entry = m.newEntry(s.entry.DrawKey(randomKey))
+		s.entry.SetMR(m.entry)
+	})
 	return verbs.MRGrant{MR: handle, LKey: m.entry.LKey, Memory: m.memory}, nil
 }
 
 // newEntry makes the entry in the engine's tables of a region as it is now.
-func (m *mr) newEntry(handle verbs.Handle) *datapath.MR {
+func (m *mr) newEntry(key verbs.LKey) *datapath.MR {
 	return &datapath.MR{
-		LKey: datapath.LKeyFor(uint32(handle)), PD: m.pd.number,
+		LKey: key, PD: m.pd.number,
 		Base: m.iova, Memory: m.memory, Write: m.access&verbs.AccessLocalWrite != 0, Remote: m.access & remoteAccess,
 	}
 }
@@ -138,7 +140,7 @@ func (s *Session) DeregMR(r verbs.DeregMRRequest) error {
 	if err != nil {
 		return err
 	}
-	if err := s.changeRegion(m, func() { s.entry.SetMR(uint32(r.MR), nil) }); err != nil {
+	if err := s.changeRegion(m, func() { s.entry.ClearKey(m.entry.LKey) }); err != nil {
 		return err
 	}
 	s.keys.remove(r.MR)

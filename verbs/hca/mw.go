@@ -15,7 +15,13 @@ type keyed struct {
 }
 
 // mw is a memory window. The engine knows what it is bound to.
-type mw struct{ pd *pd }
+type mw struct {
+	pd  *pd
+	key verbs.RKey // whose low 8 bits each bind may replace
+}
+
+// randomKey is what keys are drawn from: peers may not guess them.
+func randomKey() uint32 { return uint32(randomNumber()) }
 
 // region finds a memory region.
 func (s *Session) region(handle verbs.Handle) (*mr, error) {
@@ -59,8 +65,11 @@ func (s *Session) AllocMW(r verbs.AllocMWRequest) (grant verbs.AllocMWGrant, err
 	}
 	w.pd.users++
 	entry := &datapath.MW{PD: w.pd.number, Type2: r.Type == verbs.MWType2}
-	s.card.engine.Do(func() { s.entry.SetMW(uint32(grant.MW), entry) })
-	grant.RKey = verbs.RKey(datapath.LKeyFor(uint32(grant.MW)))
+	s.card.engine.Do(func() {
+		w.key = verbs.RKey(s.entry.DrawKey(randomKey))
+		s.entry.SetMW(w.key, entry)
+	})
+	grant.RKey = w.key
 	return grant, nil
 }
 
@@ -77,7 +86,7 @@ func (s *Session) DeallocMW(r verbs.DeallocMWRequest) error {
 	case k.window == nil:
 		return fmt.Errorf("%w: an MR, not a memory window", verbs.ErrInvalid)
 	}
-	s.card.engine.Do(func() { s.entry.SetMW(uint32(r.MW), nil) })
+	s.card.engine.Do(func() { s.entry.ClearKey(verbs.LKey(k.window.key)) })
 	s.keys.remove(r.MW)
 	k.window.pd.users--
 	return nil

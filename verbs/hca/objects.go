@@ -6,7 +6,6 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/roced/roced/datapath"
 	"github.com/roced/roced/datapath/wire"
 	"github.com/roced/roced/mcast"
 	"github.com/roced/roced/verbs"
@@ -154,7 +153,7 @@ func (p *page) mr(handle verbs.Handle, k *keyed) bool {
 		return false
 	}
 	return p.put(Object{
-		Handle: handle, Number: uint32(datapath.LKeyFor(uint32(handle))), PD: m.pd.handle,
+		Handle: handle, Number: uint32(m.entry.LKey), PD: m.pd.handle,
 		Address: m.iova, Length: uint64(len(m.memory)), Access: m.access,
 	})
 }

@@ -56,7 +56,7 @@ func (s *Session) returnGSI(kind verbs.QPType) {
 // numberFor gives a new queue pair its number. The caller holds mu.
 func (card *Card) numberFor(kind verbs.QPType) wire.QPN {
 	if kind != verbs.QPTypeGSI {
-		return card.numbers.take(func(n wire.QPN) bool { return card.qpsByPlace[n] == nil })
+		return card.numbers.take(func(place wire.QPN) bool { return card.qpsByPlace[place] == nil })
 	}
 	return wire.QPNGSI // manager.yield has seen to it that nobody has it
 }

@@ -26,8 +26,8 @@ func (s *Session) ReregMR(r verbs.ReregMRRequest) error {
 	if err != nil {
 		return err
 	}
-	next.entry = next.newEntry(r.MR)
-	if err := s.changeRegion(m, func() { s.entry.SetMR(uint32(r.MR), next.entry) }); err != nil {
+	next.entry = next.newEntry(m.entry.LKey)
+	if err := s.changeRegion(m, func() { s.entry.SetMR(next.entry) }); err != nil {
 		return err
 	}
 	m.pd.users--

@@ -69,7 +69,6 @@ func (card *Card) newSession(config SessionConfig, internal bool) (*Session, err
 		qps: newTable[qp]("QP", &config, limitQPs), srqs: newTable[srq]("SRQ", &config, limitSRQs), joins: newTable[joined]("membership", &config, limitMemberships),
 		eventChannels: newTable[eventChannel]("event channel", &config, limitEventChannels), ids: newTable[id]("id", &config, limitIDs),
 	}
-	s.keys.secret = true
 	s.events.init()
 	s.events.tell = s.config.Noticed
 	var err error

@@ -2,7 +2,6 @@ package hca
 
 import (
 	"fmt"
-	"math/rand/v2"
 
 	"github.com/roced/roced/datapath"
 	"github.com/roced/roced/verbs"
@@ -16,7 +15,6 @@ type table[T any] struct {
 	limit       int // at most datapath.HandlePlaces
 	quota       *Quota
 	kind        kind // of the quota
-	secret      bool // generations begin anywhere: handles are keys, which peers may not guess
 	objects     []*T
 	generations []uint32 // by place: of its object, or of its next one
 	free        []uint32 // places; the one that has been free for longest comes first
@@ -34,7 +32,7 @@ func (t *table[T]) add(object *T) (verbs.Handle, error) {
 	switch {
 	case len(t.objects) < t.limit:
 		t.objects = append(t.objects, nil)
-		t.generations = append(t.generations, t.firstGeneration())
+		t.generations = append(t.generations, 1)
 	case len(t.free) > 0:
 		place = t.free[0]
 		t.free = t.free[1:]
@@ -44,13 +42,6 @@ func (t *table[T]) add(object *T) (verbs.Handle, error) {
 	}
 	t.objects[place] = object
 	return verbs.Handle(datapath.HandleFor(place, t.generations[place])), nil
-}
-
-func (t *table[T]) firstGeneration() uint32 {
-	if t.secret {
-		return 1 + rand.Uint32N(datapath.HandleGenerations-1)
-	}
-	return 1
 }
 
 func (t *table[T]) get(handle verbs.Handle) (*T, error) {
