@@ -39,10 +39,12 @@ func (w *work) holds(psn wire.PSN) bool { return uint32(psn-w.first)&uint32(wire
 // missing is the first PSN of a READ's or atomic's response that is not here.
 func (w *work) missing() wire.PSN { return plus(w.first, w.answered) }
 
-// wcOpcode is the kind of request in a completion.
+// wcOpcode is the kind of request in a completion. A program can post a request of a kind that there is not:
+// the completion of it has an error, which says all that counts.
 func (w *work) wcOpcode() ring.WCOpcode { return wcOpcodes[w.Opcode] }
 
-var wcOpcodes = [...]ring.WCOpcode{
+// wcOpcodes has a row for each value that a program can write.
+var wcOpcodes = [1 << 8]ring.WCOpcode{
 	ring.WRRDMAWrite: ring.WCRDMAWrite, ring.WRRDMAWriteWithImm: ring.WCRDMAWrite,
 	ring.WRSend: ring.WCSend, ring.WRSendWithImm: ring.WCSend, ring.WRSendWithInv: ring.WCSend,
 	ring.WRRDMARead: ring.WCRDMARead, ring.WRAtomicCmpAndSwp: ring.WCCompSwap, ring.WRAtomicFetchAndAdd: ring.WCFetchAdd,

@@ -1,0 +1,274 @@
+package datapath
+
+import (
+	"encoding/binary"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/roced/roced/datapath/link"
+	"github.com/roced/roced/datapath/ring"
+	"github.com/roced/roced/datapath/wire"
+)
+
+// What a program can write is in its queues. These tests write all of it, on every service, in every state.
+
+// scribbler is an end whose program writes into its queues what it likes. Its queue pair is connected to
+// itself, so that what it sends is received, answered and completed too.
+type scribbler struct {
+	*end
+	sendMemory, recvMemory []byte
+	window                 ring.RKey
+}
+
+// Places in a queue's memory; see ring.h.
+const (
+	producerAt = 0
+	consumerAt = 128
+	slotsAt    = 256
+)
+
+// newScribbler makes the queue pair of a service, with an SRQ or without.
+func newScribbler(t testing.TB, service wire.Service, shared bool) *scribbler {
+	t.Helper()
+	network := link.NewNetwork(1)
+	s := &scribbler{end: newEnd(t, network, 1)}
+	sendShape, recvShape := ring.ConnectedGeometry(8, 2, 64), ring.RecvGeometry(8, 2)
+	s.sendMemory, s.recvMemory = ring.Alloc(sendShape.Size()), ring.Alloc(recvShape.Size())
+	s.qp.MaxSendSGE, s.qp.MaxInline = sendShape.SendRoom()
+	s.qp.Send, _ = ring.NewSendConsumer(s.sendMemory, sendShape)
+	s.qp.Recv, _ = ring.NewRecvConsumer(s.recvMemory, recvShape)
+	s.qp.SendCQ.NoteOverrun = func() {} // who does not poll
+	if shared {
+		s.qp.SRQ = &SRQ{Queue: s.qp.Recv, PD: testPD, NoteLimit: func() {}}
+	}
+	s.engine.Do(func() {
+		s.window = ring.RKey(testKey(5))
+		s.session.SetMW(s.window, &MW{PD: testPD, Type2: true})
+		s.session.SetAH(0, &AH{PD: testPD, Path: &Path{state: PathLocal}, Template: wire.NewTemplate(wire.Path{Source: s.gid, Dest: s.gid})})
+		if service != wire.ServiceUD {
+			s.qp.Connection = &Connection{
+				Service: service, PeerQPN: testQP, Peer: s.gid, Path: &Path{state: PathLocal}, MTU: wire.MTU256,
+				Template: wire.NewTemplate(wire.Path{Source: s.gid, Dest: s.gid}), Timeout: 1, RetryCnt: 1, RNRRetry: 1, MaxRDAtomic: 2, MaxDestRDAtomic: 2,
+				Access: ring.AccessRemoteRead | ring.AccessRemoteWrite | ring.AccessRemoteAtomic,
+			}
+		}
+		s.qp.QKey = testQKey
+		s.engine.AddQP(s.qp)
+	})
+	return s
+}
+
+// enter brings the queue pair into a state, with empty queues.
+func (s *scribbler) enter(state ring.QPState) {
+	s.engine.Do(func() {
+		s.engine.SetState(s.qp, ring.QPStateReset)
+		for _, next := range statesTo(state) {
+			s.engine.SetState(s.qp, next)
+		}
+	})
+	for _, memory := range [][]byte{s.sendMemory, s.recvMemory} {
+		index := binary.NativeEndian.Uint32(memory[consumerAt:])
+		binary.NativeEndian.PutUint32(memory[producerAt:], index)
+	}
+	if s.qp.SRQ == nil {
+		return
+	}
+	s.engine.Do(s.qp.Recv.Skip)
+}
+
+// statesTo are the states by which a queue pair gets to one.
+func statesTo(state ring.QPState) []ring.QPState {
+	way := []ring.QPState{ring.QPStateInit, ring.QPStateRTR, ring.QPStateRTS}
+	for i, one := range way {
+		if one == state {
+			return way[:i+1]
+		}
+	}
+	if state == ring.QPStateReset {
+		return nil
+	}
+	return append(way, state)
+}
+
+// slot is the memory of the slot that is posted next.
+func slot(memory []byte, entries int) []byte {
+	stride := (len(memory) - slotsAt) / entries
+	next := int(binary.NativeEndian.Uint32(memory[producerAt:])) % entries
+	return memory[slotsAt+next*stride:][:stride]
+}
+
+// announce posts what is in the next slot.
+func announce(memory []byte) {
+	binary.NativeEndian.PutUint32(memory[producerAt:], binary.NativeEndian.Uint32(memory[producerAt:])+1)
+}
+
+// base writes a request of each kind that is right, so that one changed byte is all that is wrong.
+func (s *scribbler) base(o ring.Opcode) {
+	recv := slot(s.recvMemory, 8)
+	clear(recv)
+	binary.LittleEndian.PutUint64(recv, 1)
+	binary.LittleEndian.PutUint32(recv[8:], 1)
+	ring.PutSGE(recv[16:], at(8192, 2048))
+	send := slot(s.sendMemory, 8)
+	clear(send)
+	w := to(o, 4096)
+	w.SGECount = 1
+	length, data := 600, send[32:]
+	if s.qp.Connection == nil {
+		w.AH, w.RemoteQPN, w.RemoteQKey = 0, testQP, testQKey
+	}
+	switch o {
+	case ring.WRAtomicCmpAndSwp, ring.WRAtomicFetchAndAdd:
+		length, data = 8, data[ring.AtomicLen:]
+	case ring.WRBindMW:
+		w.SetRemote(endBase, s.window)
+		ring.PutBind(data, ring.Bind{Length: 100, LKey: testKey(1), Access: ring.AccessRemoteRead})
+		data = nil
+	case ring.WRLocalInv, ring.WRSendWithInv:
+		w.Imm = uint32(s.window)
+	}
+	if data != nil {
+		ring.PutSGE(data, at(0, length))
+	}
+	head := uint64(w.Opcode) | uint64(w.Flags)<<8 | uint64(w.SGECount)<<16 | uint64(w.Imm)<<32
+	binary.LittleEndian.PutUint64(send[8:], head)
+	binary.LittleEndian.PutUint64(send[16:], w.RemoteAddr())
+	binary.LittleEndian.PutUint64(send[24:], uint64(w.RemoteQKey))
+}
+
+// run rings, and runs the engine until it has come to rest or has had enough.
+func (s *scribbler) run() {
+	s.bell.Ring(s.qp.DoorbellIndex)
+	e := s.engine
+	e.lease.Lock()
+	for range 8 {
+		if !e.runRound() {
+			break
+		}
+	}
+	e.lease.Unlock()
+	s.poll()
+}
+
+var scribbledStates = []ring.QPState{ring.QPStateInit, ring.QPStateRTR, ring.QPStateRTS, ring.QPStateSQD, ring.QPStateSQE, ring.QPStateErr}
+
+// TestEveryByteOfARequest writes each value into each byte of a send request and of a receive: of each kind
+// of request, on each service, with an SRQ and without, in each state. The engine goes on, and each packet is
+// counted once.
+func TestEveryByteOfARequest(t *testing.T) {
+	t.Parallel()
+	for _, service := range []wire.Service{wire.ServiceRC, wire.ServiceUC, wire.ServiceUD} {
+		for _, shared := range []bool{false, true} {
+			s := newScribbler(t, service, shared)
+			for _, state := range scribbledStates {
+				s.everyByte(state)
+			}
+			if c := s.engine.Counters(); c.Received+c.Copies != c.Delivered+c.Dropped() || c.Sent == 0 {
+				t.Errorf("service %v: %+v", service, c)
+			}
+		}
+	}
+}
+
+func (s *scribbler) everyByte(state ring.QPState) {
+	kinds := []ring.Opcode{
+		ring.WRSend, ring.WRSendWithImm, ring.WRSendWithInv, ring.WRRDMAWrite, ring.WRRDMAWriteWithImm, ring.WRRDMARead,
+		ring.WRAtomicCmpAndSwp, ring.WRAtomicFetchAndAdd, ring.WRBindMW, ring.WRLocalInv,
+	}
+	if state != ring.QPStateRTS {
+		kinds = kinds[:1] // the request is not read there, except to flush it
+	}
+	for _, o := range kinds {
+		for at := range 32 + 16 + 2*ring.SGELen {
+			for value := range 1 << 8 {
+				s.try(state, o, func() { slot(s.sendMemory, 8)[at] = byte(value) })
+			}
+		}
+		for at := range 16 + 2*ring.SGELen {
+			for _, value := range []byte{0, 1, 2, 3, 0x1F, 0x20, 0x7F, 0x80, 0xFE, 0xFF} {
+				s.try(state, o, func() { slot(s.recvMemory, 8)[at] = value })
+			}
+		}
+	}
+}
+
+// try posts a request and a receive of which something has been changed.
+func (s *scribbler) try(state ring.QPState, o ring.Opcode, change func()) {
+	if s.qp.State != state {
+		s.enter(state)
+	}
+	s.base(o)
+	change()
+	announce(s.recvMemory)
+	announce(s.sendMemory)
+	s.run()
+	if s.qp.State != state || state != ring.QPStateRTS {
+		s.enter(state) // with queues that are not full
+	}
+}
+
+// TestEveryIndex writes indices that cannot be, into the words of both sides.
+func TestEveryIndex(t *testing.T) {
+	for _, service := range []wire.Service{wire.ServiceRC, wire.ServiceUC, wire.ServiceUD} {
+		s := newScribbler(t, service, false)
+		r := rand.New(rand.NewPCG(1, 1))
+		for range 20_000 {
+			s.enter(scribbledStates[r.IntN(len(scribbledStates))])
+			s.base(ring.Opcode(r.IntN(12)))
+			announce(s.recvMemory)
+			announce(s.sendMemory)
+			memory := s.sendMemory
+			if r.IntN(2) == 0 {
+				memory = s.recvMemory
+			}
+			word := memory[r.IntN(2)*consumerAt+4*r.IntN(3):]
+			binary.NativeEndian.PutUint32(word, []uint32{0, 1, 9, 1 << 31, r.Uint32(), binary.NativeEndian.Uint32(word) + uint32(r.IntN(20)) - 10}[r.IntN(6)])
+			s.run()
+		}
+	}
+}
+
+// FuzzProgram has a program write where it likes, and the engine run in between: each four bytes of the
+// input are a step.
+func FuzzProgram(f *testing.F) {
+	f.Add(uint8(0), []byte{1, 8, 10, 0, 0, 0, 0, 0})
+	f.Add(uint8(1), []byte{1, 9, 2, 0, 2, 8, 255, 0, 3, 0, 0, 0})
+	f.Fuzz(func(t *testing.T, kind uint8, steps []byte) {
+		s := newScribbler(t, []wire.Service{wire.ServiceRC, wire.ServiceUC, wire.ServiceUD}[kind%3], kind&4 != 0)
+		s.scribble(steps)
+	})
+}
+
+// scribble carries out steps: what is done, where, and with what value.
+func (s *scribbler) scribble(steps []byte) {
+	s.enter(ring.QPStateRTS)
+	for len(steps) >= 4 {
+		do, at, value, high := steps[0], steps[1], steps[2], steps[3]
+		steps = steps[4:]
+		switch do % 8 {
+		case 0:
+			s.base(ring.Opcode(value % 12))
+		case 1:
+			slot := slot(s.sendMemory, 8)
+			slot[int(at)%len(slot)] = value
+		case 2:
+			slot := slot(s.recvMemory, 8)
+			slot[int(at)%len(slot)] = value
+		case 3:
+			announce(s.sendMemory)
+		case 4:
+			announce(s.recvMemory)
+		case 5:
+			s.run()
+		case 6:
+			s.enter(scribbledStates[int(value)%len(scribbledStates)])
+		case 7: // anywhere, also in what has been posted already
+			memory := s.sendMemory
+			if high&0x80 != 0 {
+				memory = s.recvMemory
+			}
+			memory[(int(high&0x7F)<<8|int(at))%len(memory)] = value
+		}
+	}
+	s.run()
+}
