@@ -97,7 +97,7 @@ func (e *Engine) advance(qp *QP, to wire.PSN) {
 		c.current = c.works.find(to)
 	}
 	c.refreshRetries()
-	c.patient = false
+	c.patient, c.silent = false, false
 	if c.arrived += uint32(packets); c.arrived >= c.window {
 		c.arrived, c.window = 0, min(c.window+c.window/8+1, maxWindow)
 	}
@@ -176,7 +176,7 @@ func (e *Engine) timeOut(qp *QP) {
 	case c.works.count == 0 || c.works.at(0).packets == 0:
 	default:
 		e.counters.Timeouts++
-		c.again = false
+		c.again, c.silent = false, true
 		e.lost(qp, &e.rx, c.oldest)
 	}
 	qp.Send.Publish()

@@ -24,10 +24,7 @@ func (e *Engine) forgetFrames() {
 		return
 	}
 	clear(e.burst[:])
-	e.rx.packet, e.arriving.frame = wire.Packet{}, nil
-	if !e.looping.pending() {
-		e.tx.looped.packet = wire.Packet{}
-	}
+	e.rx.packet, e.arriving.frame, e.tx.looped.packet = wire.Packet{}, nil, wire.Packet{}
 }
 
 // Until runs rounds in the caller's thread until done, which runs between them, and reports whether it

@@ -68,7 +68,8 @@ func (e *Engine) enter(qp *QP, state ring.QPState) {
 }
 
 // receiveConnected checks a packet in this order: state, service, P_Key, peer. What it is decides which
-// half takes it.
+// half takes it. Of packets from this card only those of the queue pair that is the peer count: another
+// program's can carry the same addresses and numbers, and its keys and PSNs are soon guessed.
 func (e *Engine) receiveConnected(qp *QP, a *arrival) Drop {
 	c, bth := qp.Connection, a.packet.BTH()
 	switch {
@@ -80,7 +81,7 @@ func (e *Engine) receiveConnected(qp *QP, a *arrival) Drop {
 		return DropUnsupported
 	case !qp.PKey.Matches(bth.PKey()):
 		return DropPKey
-	case a.packet.Source() != c.Peer:
+	case a.packet.Source() != c.Peer, a.sender != nil && a.sender.Number != c.PeerQPN:
 		return DropNotPeer
 	}
 	if qp.State == ring.QPStateRTR && !c.established {
@@ -159,8 +160,8 @@ func (e *Engine) sealConnected(qp *QP, d *departure, frame []byte, length int) {
 	e.counters.Sent++
 	e.counters.SentBytes += uint64(length)
 	if len(e.taps) == 0 {
-		e.dispatch(d, c.Path, frame, n, length)
+		e.dispatch(qp, d, c.Path, frame, n, length)
 	} else {
-		e.tap(true, frame[:n], func() { e.dispatch(d, c.Path, frame, n, length) })
+		e.tap(true, frame[:n], func() { e.dispatch(qp, d, c.Path, frame, n, length) })
 	}
 }

@@ -3,10 +3,10 @@ package datapath
 import "github.com/roced/roced/datapath/wire"
 
 // dispatch sends a packet as its path says, or counts why not.
-func (e *Engine) dispatch(d *departure, path *Path, frame []byte, n, length int) {
+func (e *Engine) dispatch(qp *QP, d *departure, path *Path, frame []byte, n, length int) {
 	switch {
 	case path.state == PathLocal:
-		e.loopBack(d, frame[:n], length)
+		e.loopBack(qp, d, frame[:n], length)
 	case e.down: // the neighbour may have failed only because of this
 		e.counters.Drops[DropLinkDown]++
 	case path.state == PathUnreachable:
@@ -20,27 +20,30 @@ func (e *Engine) dispatch(d *departure, path *Path, frame []byte, n, length int)
 	}
 }
 
-// loopBack delivers a packet that is for this card itself: XDP never sees what the host sends.
-func (e *Engine) loopBack(d *departure, frame []byte, length int) {
-	if e.parseOwn(&d.looped, frame, length) {
+// loopBack delivers a packet that is for this card itself: XDP never sees what the host sends. Its sender is
+// known, whatever its headers say.
+func (e *Engine) loopBack(sender *QP, d *departure, frame []byte, length int) {
+	if e.parseOwn(&d.looped, sender, frame, length) {
 		e.deliver(&d.looped)
 	}
 }
 
 // loopBackGroup delivers a packet to the members of its group on this card. The frame also goes
-// out on the link, so later rounds work on a copy.
+// out on the link, and the next packet may be built in it, so later rounds work on a copy.
 func (e *Engine) loopBackGroup(d *departure, frame []byte, length int, members []*QP, sender *QP) {
-	if len(members) == 0 || !e.parseOwn(&d.looped, frame, length) {
+	if len(members) == 0 || !e.parseOwn(&d.looped, sender, frame, length) {
 		return
 	}
 	f := &e.looping
 	if e.deliverGroup(&d.looped, f, frame, members, sender); f.pending() {
-		f.frame = d.frame[:copy(d.frame, frame)]
+		f.own = append(f.own[:0], frame...)
+		f.frame = f.own
 	}
 }
 
 // parseOwn counts and parses a packet that this card sends to itself. Its ICRC needs no check.
-func (e *Engine) parseOwn(a *arrival, frame []byte, length int) bool {
+func (e *Engine) parseOwn(a *arrival, sender *QP, frame []byte, length int) bool {
+	a.sender = sender
 	e.counters.Loopback++
 	e.counters.Received++
 	e.counters.ReceivedBytes += uint64(length)

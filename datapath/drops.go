@@ -36,7 +36,7 @@ const (
 	DropCongestion          // congestion notification: counted, not acted on
 	DropUnsupported         // a transport service that is not implemented
 	DropPKey                // partition key mismatch
-	DropNotPeer             // from an address that is not the connection's peer's
+	DropNotPeer             // from an address, or a queue pair of this card, that is not the connection's peer's
 	DropDuplicate           // it came again: answered again, not carried out again
 	DropOutOfSequence       // packets before it are missing
 	DropStrayAnswer         // an answer that the connection does not wait for

@@ -6,7 +6,8 @@ import "github.com/roced/roced/datapath/wire"
 // fanout continues in the next round when the budget ends. There are two, one for packets from the
 // link and one for packets that this card sent.
 type fanout struct {
-	frame  []byte // borrowed, or in the engine's scratch, until the fanout ends
+	frame  []byte // borrowed, or in own, until the fanout ends
+	own    []byte // a copy of a frame that is not borrowed so long
 	mgid   wire.GID
 	rest   []*QP // members that have not got the packet yet
 	sender *QP   // sent the packet; nil if another host did

@@ -10,7 +10,7 @@ import (
 // responses are kept, as many as the peer may have outstanding, to be sent again.
 type replies struct {
 	kept    []reply       // a ring of them
-	next    uint32        // counts responses: the place of the next one, modulo the length
+	next    int           // the place of the next one, which is that of the oldest
 	pending int           // responses that are not wholly sent
 	due     bool          // an ACK or a NAK is to be sent
 	nak     wire.Syndrome // zero: an ACK
@@ -33,13 +33,11 @@ type reply struct {
 
 // add notes a response. It returns false if the peer has more requests outstanding than it may have.
 func (r *replies) add(one *reply, most uint8) bool {
-	if len(r.kept) != int(most) {
-		r.kept, r.next, r.pending = make([]reply, most), 0, 0
-	}
+	r.keep(int(most))
 	if len(r.kept) == 0 {
 		return false
 	}
-	oldest := &r.kept[r.next%uint32(most)]
+	oldest := &r.kept[r.next]
 	if oldest.sent < oldest.packets {
 		if !oldest.whole {
 			return false
@@ -47,26 +45,56 @@ func (r *replies) add(one *reply, most uint8) bool {
 		r.pending-- // it is repeated for a late duplicate: the peer has gone on
 	}
 	*oldest = *one
-	r.next++
+	r.next = (r.next + 1) % len(r.kept)
 	r.pending++
 	return true
 }
 
+// keep makes room for the newest responses: for as many as the peer may have outstanding, and for all that
+// were never wholly sent. The number may change in SQD, while the peer waits for them.
+func (r *replies) keep(most int) {
+	if len(r.kept) == most {
+		return
+	}
+	owed := 0
+	for i := range r.kept {
+		if one := &r.kept[i]; !one.whole && one.packets > 0 {
+			owed++
+		}
+	}
+	if most = max(most, owed); len(r.kept) == most {
+		return
+	}
+	old := *r
+	r.kept, r.next, r.pending = make([]reply, most), 0, 0
+	for i := range min(most, len(old.kept)) {
+		one := old.newest(i)
+		r.kept[most-1-i] = *one
+		if one.sent < one.packets {
+			r.pending++
+		}
+	}
+}
+
 // takeBack forgets the newest.
 func (r *replies) takeBack() {
-	*r.newest() = reply{}
-	r.next--
+	newest := r.newest(0)
+	*newest = reply{}
+	r.next = (r.next + len(r.kept) - 1) % len(r.kept)
 	r.pending--
 }
 
-func (r *replies) newest() *reply { return &r.kept[(r.next-1)%uint32(len(r.kept))] }
+// newest is the response that so many are newer than.
+func (r *replies) newest(than int) *reply {
+	return &r.kept[(r.next+len(r.kept)-1-than)%len(r.kept)]
+}
 
 // first is the oldest response that is not wholly sent; nil if there is none.
 func (r *replies) first() *reply {
 	if r.pending == 0 {
 		return nil
 	}
-	n := uint32(len(r.kept))
+	n := len(r.kept)
 	for i := range n {
 		if one := &r.kept[(r.next+i)%n]; one.sent < one.packets {
 			return one
@@ -79,7 +107,7 @@ func (r *replies) first() *reply {
 // find is the response that has the PSN; nil if it is not kept.
 func (r *replies) find(psn wire.PSN) *reply {
 	for i := range r.kept {
-		if one := &r.kept[i]; one.packets > 0 && uint32(psn-one.psn)&uint32(wire.PSNMask) < one.packets {
+		if one := r.newest(i); one.packets > 0 && uint32(psn-one.psn)&uint32(wire.PSNMask) < one.packets {
 			return one
 		}
 	}

@@ -27,6 +27,7 @@ type requester struct {
 	retries        uint8    // left, see Connection.RetryCnt
 	rnrRetries     uint8
 	patient        bool // waits for the time of an RNR NAK
+	silent         bool // the peer has not answered in time, and not since
 	again          bool // goes back to oldest; what was sent before does not count until it has moved
 	draining       bool // in SQD, and that it is drained has not been said
 	timer          timer
@@ -35,7 +36,7 @@ type requester struct {
 const (
 	maxWindow = 128 // packets, as Soft-RoCE's
 	minWindow = 4
-	// maxFlight is how many packets all connections have on their way: half of what a card's receive ring
+	// maxFlight is how many packets a card's connections have on their way: half of what a card's receive ring
 	// holds.
 	maxFlight = 1024
 	// askGap is after how many packets of a long message an acknowledgement is asked for.
@@ -56,22 +57,23 @@ func (c *Connection) refreshRetries() { c.retries, c.rnrRetries = c.RetryCnt, c.
 
 // windowFull says that as many packets are on their way as may be. The PSNs of READs do not count: their
 // packets are the peer's. It is not full while no answer to any of them is asked for.
-func (e *Engine) windowFull(c *Connection, next wire.PSN) bool {
-	flying := ahead(next, c.afterRead)
-	return flying >= int(e.windowOf(c)) && flying > int(c.unasked)
+func (e *Engine) windowFull(qp *QP) bool {
+	flying := ahead(qp.PSN, qp.afterRead)
+	return flying >= int(e.windowOf(qp)) && flying > int(qp.unasked)
 }
 
-// windowOf is how many packets a connection may have on their way. Those that wait for answers share what a
-// receiver has room for: they are taken to be as many as are in the heap of timers, which one leaves only
-// some time after its last answer.
-func (e *Engine) windowOf(c *Connection) uint32 {
-	return min(c.window, max(minWindow, maxFlight/max(1, uint32(len(e.timers.heap)))))
+// windowOf is how many packets a queue pair may have on their way. What a receiver has room for is shared by
+// the sessions that have packets on their way, and a session's share by its queue pairs. One whose peer is
+// not ready, or has not answered in time, has none.
+func (e *Engine) windowOf(qp *QP) uint32 {
+	sharing := uint32(max(1, e.timers.flights*qp.Session.flights))
+	return min(qp.window, max(minWindow, maxFlight/sharing))
 }
 
 // sendRequest sends the next packet of a queue pair's requests.
 func (e *Engine) sendRequest(qp *QP, d *departure) sending {
 	c := qp.Connection
-	if c.patient || c.reliable() && e.windowFull(c, qp.PSN) {
+	if c.patient || c.reliable() && e.windowFull(qp) {
 		return sentNone
 	}
 	if c.current == c.works.count && !e.takeRequest(qp, d) {
@@ -212,7 +214,7 @@ func (e *Engine) countSent(qp *QP, w *work, place uint32, h *wire.Transport) {
 	if !c.reliable() {
 		return
 	}
-	if c.unasked++; last && !w.wantsAnswer() || c.unasked >= askGap || c.unasked >= e.windowOf(c)/2 {
+	if c.unasked++; last && !w.wantsAnswer() || c.unasked >= askGap || c.unasked >= e.windowOf(qp)/2 {
 		h.AckReq = !w.wantsAnswer()
 		c.unasked = 0
 	}

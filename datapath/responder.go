@@ -119,7 +119,7 @@ func (e *Engine) takeRead(qp *QP, a *arrival) (packets uint32, s wire.Syndrome, 
 		return 0, wire.NAKRemoteAccess, DropRemoteAccess
 	}
 	c.countMessage()
-	c.replies.newest().msn = c.msn
+	c.replies.newest(0).msn = c.msn
 	e.turns.add(qp)
 	return r.packets, wire.SyndromeACK, DropNone
 }
@@ -151,7 +151,7 @@ func (e *Engine) takeAtomic(qp *QP, a *arrival, operation wire.Opcode) (wire.Syn
 		writeRemote(memory, number[:])
 	}
 	c.countMessage()
-	done := c.replies.newest()
+	done := c.replies.newest(0)
 	done.original, done.msn = original, c.msn
 	e.turns.add(qp)
 	return wire.SyndromeACK, DropNone

@@ -10,6 +10,7 @@ import (
 // so that sending and receiving share none.
 type arrival struct {
 	packet wire.Packet
+	sender *QP // the queue pair of this card that sent it; nil: it came from the link
 	recv   ring.Recv
 	pieces [ring.MaxSGE][]byte // memory of recv
 	cqe    ring.CQE

@@ -11,9 +11,13 @@ import (
 // every answer, which is only noted: a heap orders the queue pairs by when they are asked, and one whose
 // time has moved on meanwhile goes back into it. So an answer costs nothing, and a time-out a step in the
 // heap, where a wheel would have to be turned through empty slots.
+//
+// Of those in it, flights are the ones that have packets on their way. A queue pair leaves them only when it
+// is asked, some time after its last answer: so they are as many as send, not as happen to wait just now.
 type timers struct {
-	heap  timerHeap
-	timed atomic.Bool // it is not empty; for who has not the lease
+	heap    timerHeap
+	timed   atomic.Bool // it is not empty; for who has not the lease
+	flights int         // sessions with queue pairs in flight
 }
 
 // timer is a queue pair's part.
@@ -21,6 +25,7 @@ type timer struct {
 	due   time.Time // zero: none
 	asked time.Time // when it is looked at; not after due
 	place int       // in the heap, from 1; 0: not in it
+	flies bool      // it counts as in flight
 }
 
 func (t *timers) empty() bool { return len(t.heap) == 0 }
@@ -29,6 +34,7 @@ func (t *timers) empty() bool { return len(t.heap) == 0 }
 func (t *timers) set(qp *QP, due time.Time) {
 	m := &qp.timer
 	m.due = due
+	t.count(qp, !qp.patient && !qp.silent)
 	switch {
 	case m.place == 0:
 		m.asked = due
@@ -36,6 +42,21 @@ func (t *timers) set(qp *QP, due time.Time) {
 	case due.Before(m.asked):
 		m.asked = due
 		heap.Fix(&t.heap, m.place-1)
+	}
+}
+
+// count notes whether a queue pair is in flight.
+func (t *timers) count(qp *QP, flies bool) {
+	m, s := &qp.timer, qp.Session
+	if m.flies == flies {
+		return
+	}
+	if m.flies = flies; flies {
+		if s.flights++; s.flights == 1 {
+			t.flights++
+		}
+	} else if s.flights--; s.flights == 0 {
+		t.flights--
 	}
 }
 
@@ -47,6 +68,7 @@ func (t *timers) stop(qp *QP) {
 	if place := qp.timer.place; place != 0 {
 		heap.Remove(&t.heap, place-1)
 	}
+	t.count(qp, false)
 	qp.timer = timer{}
 }
 

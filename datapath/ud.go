@@ -183,5 +183,5 @@ func (e *Engine) depart(qp *QP, d *departure, ah *AH, frame []byte, n, length in
 	if ah.Group {
 		e.loopBackGroup(d, frame[:n], length, e.groups[ah.Dest], qp)
 	}
-	e.dispatch(d, ah.Path, frame, n, length)
+	e.dispatch(qp, d, ah.Path, frame, n, length)
 }

@@ -1,0 +1,83 @@
+package datapath
+
+import (
+	"testing"
+
+	"github.com/roced/roced/datapath/link"
+	"github.com/roced/roced/datapath/ring"
+	"github.com/roced/roced/datapath/wire"
+)
+
+// another makes a queue pair of another program on the end's engine. Its template has the addresses of the
+// peer of a victim on the same card: they are the card's own.
+func (e *end) another(number wire.QPN, service wire.Service) *end {
+	e.Helper()
+	o := &end{TB: e.TB, engine: e.engine, memory: make([]byte, 4096), mac: e.mac, gid: e.gid, bell: ring.NewDoorbell(ring.Alloc(ring.DoorbellSize))}
+	o.session = NewSession(o.bell)
+	o.engine.Do(func() {
+		o.engine.AddSession(o.session)
+		o.session.SetMR(&MR{LKey: testKey(1), PD: testPD, Base: endBase, Memory: o.memory, Write: true})
+	})
+	o.addQP(number)
+	o.meet(e, service, nil)
+	o.engine.Do(func() { o.engine.SetPath(o.qp.Path, PathAttr{State: PathLocal}) })
+	return o
+}
+
+// addQP gives the program a further queue pair, which the end is about from then on.
+func (e *end) addQP(number wire.QPN) {
+	e.makeQueues()
+	e.qp.Number, e.qp.DoorbellIndex = number, uint32(number)
+}
+
+// A connection on one card hears its peer and nobody else, whatever another program of the card sends, with
+// right keys and the PSN that is next.
+func TestOthersAreNotHeard(t *testing.T) {
+	for _, service := range []wire.Service{wire.ServiceRC, wire.ServiceUC} {
+		network := link.NewNetwork(1)
+		victim := newEnd(t, network, 1)
+		peer := victim.another(0x777, service)
+		victim.meet(peer, service, func(c *Connection) { c.PeerQPN = peer.qp.Number })
+		victim.engine.Do(func() { victim.engine.SetPath(victim.qp.Path, PathAttr{State: PathLocal}) })
+		attacker := victim.another(0x888, service)
+		p := &pairOf{T: t, network: network, a: victim, b: newEnd(t, network, 2)}
+
+		copy(attacker.memory, "forged")
+		victim.postRecv(1, at(0, 100))
+		attacker.post(to(ring.WRSend, 0), ring.Atomic{}, at(0, 6))
+		attacker.post(to(ring.WRRDMAWrite, 1000), ring.Atomic{}, at(0, 6))
+		for range 50 {
+			p.round()
+		}
+		if got := victim.poll(); len(got) != 0 || string(victim.memory[1000:1006]) == "forged" {
+			t.Fatalf("%v: a stranger's message was taken: %+v", service, got)
+		}
+		if c := victim.engine.Counters(); c.Drops[DropNotPeer] < 2 {
+			t.Errorf("%v: %+v", service, c.Drops)
+		}
+		peer.post(to(ring.WRSend, 0), ring.Atomic{}, at(0, 6))
+		taken, _ := p.await(1, 0)
+		expect(t, taken, ring.WCSuccess)
+	}
+}
+
+// An answer that another program forges acknowledges nothing.
+func TestForgedAnswers(t *testing.T) {
+	network := link.NewNetwork(1)
+	victim := newEnd(t, network, 1)
+	peer := victim.another(0x777, wire.ServiceRC)
+	victim.meet(peer, wire.ServiceRC, func(c *Connection) { c.PeerQPN = 0x999 }) // who is silent
+	victim.engine.Do(func() { victim.engine.SetPath(victim.qp.Path, PathAttr{State: PathLocal}) })
+	p := &pairOf{T: t, network: network, a: victim, b: newEnd(t, network, 2)}
+	victim.post(to(ring.WRSend, 0), ring.Atomic{}, at(0, 6))
+	peer.engine.Do(func() { // it acknowledges what it has not got
+		peer.qp.replies.due, peer.qp.replies.psn = true, victim.qp.oldest
+		peer.engine.turns.add(peer.qp)
+	})
+	for range 20 {
+		p.round()
+	}
+	if got := victim.poll(); len(got) != 0 && got[0].Status == ring.WCSuccess {
+		t.Errorf("%+v", got)
+	}
+}

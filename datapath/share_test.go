@@ -1,0 +1,142 @@
+package datapath
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/roced/roced/datapath/ring"
+	"github.com/roced/roced/datapath/wire"
+)
+
+// silentQPs gives the end's program queue pairs whose peer there is not, and has each send.
+func (e *end) silentQPs(count int, peer *end) {
+	for i := range count {
+		e.addQP(wire.QPN(0x1000 + i))
+		e.meet(peer, wire.ServiceRC, func(c *Connection) { c.Timeout, c.RetryCnt = 10, 7 })
+		e.post(to(ring.WRSend, 0), ring.Atomic{}, at(0, 6))
+	}
+}
+
+func (p *pairOf) windowOfA() (packets uint32) {
+	p.a.engine.Do(func() { packets = p.a.engine.windowOf(p.a.qp) })
+	return packets
+}
+
+// Connections of another program that wait for a dead peer do not make a connection's window smaller.
+func TestWindowBesideSilentSession(t *testing.T) {
+	p := connect(t, wire.ServiceRC, 1, nil)
+	other := p.a.another(0x999, wire.ServiceRC)
+	other.silentQPs(128, p.b)
+	p.a.post(to(ring.WRRDMAWrite, 0), ring.Atomic{}, at(0, 1<<20))
+	most := uint32(0)
+	for len(p.a.poll()) == 0 {
+		p.round()
+		if w := p.windowOfA(); w < maxWindow {
+			t.Fatalf("a window of %d packets", w)
+		}
+		most = max(most, uint32(ahead(p.a.qp.PSN, p.a.qp.oldest)))
+	}
+	if most < maxWindow {
+		t.Errorf("at most %d packets were on their way", most)
+	}
+}
+
+// Of a program's own connections those that its peers have not answered in time do not count either, nor
+// those whose peer is not ready. One that is answered again does.
+func TestWindowBesideOwnSilentOnes(t *testing.T) {
+	p := connect(t, wire.ServiceRC, 1, nil)
+	one := p.a.qp
+	p.a.silentQPs(128, p.b)
+	last := p.a.qp
+	p.a.qp = one
+	for p.round(); p.windowOfA() == maxWindow; p.round() { // until they have sent
+	}
+	for e := p.a.engine; e.timers.flights != 0; { // until all have waited in vain
+		p.round()
+	}
+	if w := p.windowOfA(); w != maxWindow {
+		t.Errorf("a window of %d packets", w)
+	}
+	p.a.engine.Do(func() {
+		e := p.a.engine
+		e.advance(last, plus(last.oldest, 1))
+		last.newest = plus(last.oldest, 1)
+		e.startTimer(last)
+		if flights := last.Session.flights; e.timers.flights != 1 || flights != 1 {
+			t.Errorf("%d sessions and %d queue pairs are in flight", e.timers.flights, flights)
+		}
+		e.RemoveQP(last)
+		if flights := last.Session.flights; e.timers.flights != 0 || flights != 0 {
+			t.Errorf("%d sessions and %d queue pairs are left in flight", e.timers.flights, flights)
+		}
+	})
+}
+
+// A peer that waits for the responses of its READs has them also if fewer, or more, may be outstanding from
+// now on, as a program may say in SQD.
+func TestReadLimitChanges(t *testing.T) {
+	for _, most := range []uint8{1, 2, 3, 8} {
+		p := connect(t, wire.ServiceRC, 1, nil) // 4
+		for i := range 5 {
+			p.a.post(to(ring.WRRDMARead, i*50_000), ring.Atomic{}, at(1<<20+i*50_000, 50_000))
+		}
+		add := to(ring.WRAtomicFetchAndAdd, 8)
+		p.a.post(add, ring.Atomic{CompareAdd: 1}, at(2<<20, 8))
+		for p.b.qp.replies.pending == 0 {
+			p.round()
+		}
+		p.b.engine.Do(func() { p.b.engine.SetState(p.b.qp, ring.QPStateSQD) })
+		p.b.engine.Do(func() { p.b.qp.MaxDestRDAtomic = most })
+		p.b.engine.Do(func() { p.b.engine.SetState(p.b.qp, ring.QPStateRTS) })
+		p.a.engine.Do(func() { p.a.qp.MaxRDAtomic = min(most, 4) })
+		all, _ := p.await(6, 0)
+		expect(t, all, slices.Repeat([]ring.WCStatus{ring.WCSuccess}, 6)...)
+		if r := &p.b.qp.replies; len(r.kept) != int(most) || r.pending != 0 {
+			t.Errorf("limit %d: %d responses are kept, %d pending", most, len(r.kept), r.pending)
+		}
+	}
+}
+
+// What a connection still has to say when it ends does not change the message that is being copied to the
+// members of a group.
+func TestEndDuringFanOut(t *testing.T) {
+	r := newRig(t)
+	members := []*rig{r}
+	for i := range 400 {
+		members = append(members, r.member(wire.QPN(0x1000+i)))
+	}
+	r.setGroup(testGroup, members...)
+	for _, m := range members {
+		m.postRecv(1, piece(0, 100))
+	}
+	c := &end{TB: t, engine: r.engine, session: r.session, gid: ownGID, memory: r.memory}
+	c.addQP(0x2000)
+	c.meet(c, wire.ServiceRC, nil)
+	r.engine.Do(func() { r.engine.SetPath(c.qp.Path, PathAttr{State: PathLocal}) })
+
+	r.engine.Do(func() {
+		path := new(Path)
+		r.engine.SetPath(path, PathAttr{State: PathOpen})
+		r.session.SetAH(9, &AH{PD: testPD, Path: path, Group: true, Dest: testGroup, Template: wire.NewTemplate(wire.Path{Source: ownGID, Dest: testGroup})})
+	})
+	r.send.Put(&ring.Send{Opcode: ring.WRSend, AH: 9, RemoteQPN: wire.QPNMulticast, RemoteQKey: testQKey})
+	r.send.Publish()
+	r.doorbell.Ring(3)
+	r.engine.lease.Lock()
+	r.engine.runRound()
+	pending := r.engine.looping.pending()
+	r.engine.lease.Unlock()
+	if !pending {
+		t.Fatal("the round had room for all members")
+	}
+	r.engine.Do(func() {
+		c.qp.replies.due = true
+		r.engine.RemoveQP(c.qp)
+	})
+	r.run()
+	for i, m := range members {
+		if got := m.completions(); len(got) != 1 || got[0].Status != ring.WCSuccess {
+			t.Fatalf("member %d got %+v", i, got)
+		}
+	}
+}
