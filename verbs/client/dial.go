@@ -32,8 +32,8 @@ func Devices(path string) ([]string, error) {
 }
 
 // Dial opens a device of the daemon whose socket is at path. An empty name is the daemon's only device.
-// The errors are verbs.ErrHost if there is no daemon, it does not answer within 10 s or the socket may not
-// be used, verbs.ErrInvalid if it has no such device, verbs.ErrLimit, and verbs.ErrUnsupported for a daemon
+// While others wait to connect, it waits in turn. The errors are verbs.ErrHost if there is no daemon, it does
+// not answer within 10 s, the socket may not be used or the user connects too often (250 times a second), verbs.ErrInvalid if it has no such device, verbs.ErrLimit, and verbs.ErrUnsupported for a daemon
 // of another release.
 func Dial(path, device string) (*Client, error) {
 	return DialContext(context.Background(), path, device)
@@ -68,11 +68,15 @@ type attempt struct {
 
 // connect says hello.
 func connect(ctx context.Context, path string) (*attempt, error) {
-	socket, err := net.DialUnix("unixpacket", nil, &net.UnixAddr{Name: path, Net: "unixpacket"}) // it does not wait
-	if err != nil {
-		return nil, fmt.Errorf("%w: reach the daemon: %w; %s", verbs.ErrHost, err, hint(path, err))
+	deadline := time.Now().Add(dialTimeout)
+	socket, err := reach(ctx, path, deadline)
+	switch {
+	case err != nil && ctx.Err() != nil:
+		return nil, fmt.Errorf("reach the daemon at %s: %w", path, context.Cause(ctx))
+	case err != nil:
+		return nil, fmt.Errorf("%w: reach the daemon at %s: %w; %s", verbs.ErrHost, path, err, hint(path, err))
 	}
-	_ = socket.SetDeadline(time.Now().Add(dialTimeout))
+	_ = socket.SetDeadline(deadline)
 	a := &attempt{ctx: ctx, path: path, socket: socket, conn: proto.NewConn(socket, true)}
 	a.stop = context.AfterFunc(ctx, func() { _ = socket.SetDeadline(time.Unix(0, 1)) })
 	welcome, _, err := first(a.conn, proto.Hello, &proto.HelloRequest{Magic: proto.Magic, Oldest: proto.Version, Newest: proto.Version})
@@ -112,7 +116,7 @@ func hint(path string, err error) string {
 	case errors.Is(err, os.ErrNotExist), errors.Is(err, unix.ECONNREFUSED):
 		return "is it running? systemctl status roced"
 	case errors.Is(err, unix.EAGAIN):
-		return "too many wait for it to answer: is it stopped? systemctl status roced"
+		return "others wait to connect too, and it does not answer: is it stopped? systemctl status roced"
 	}
 	return "is it a socket of roced?"
 }
@@ -128,8 +132,8 @@ func first[Q, G any](conn *proto.Conn, command proto.Command[Q, G], request *Q) 
 	}
 	m, descriptors, err := conn.Receive()
 	switch {
-	case errors.Is(err, io.EOF):
-		return grant, nil, fmt.Errorf("%w: it has closed the connection", verbs.ErrHost)
+	case errors.Is(err, io.EOF), errors.Is(err, unix.ECONNRESET):
+		return grant, nil, fmt.Errorf("%w: it has closed the connection: it ends, or its user connects too often", verbs.ErrHost)
 	case err != nil:
 		return grant, nil, fmt.Errorf("%w: %w", verbs.ErrHost, err)
 	case m.Kind != proto.Reply || m.Code != command.Code:

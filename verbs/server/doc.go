@@ -35,5 +35,6 @@
 // for as long as it takes to copy it.
 //
 // Users are told apart by the socket's peer credentials (SO_PEERCRED). All connections of a user share
-// a quota (hca.Quota). Who may connect at all is decided by the socket's mode and owner.
+// a quota (hca.Quota). Who may connect at all is decided by the socket's mode and owner. Who connects more
+// often than is served (pace.go) has its connections closed unread, so that the others' come in turn.
 package server

@@ -41,6 +41,7 @@ type Server struct {
 	group      int
 	log        *slog.Logger
 	complaints complaints
+	pace       pace
 	monitors   monitors
 
 	mu          sync.Mutex
@@ -144,6 +145,11 @@ func (s *Server) accept(socket *net.UnixConn) {
 	peer, err := peerOf(socket)
 	if err != nil {
 		s.complain(s.log, nobody, "cannot accept a connection", err)
+		_ = socket.Close()
+		return
+	}
+	if !s.pace.may(int64(peer.uid), time.Now()) {
+		s.complain(s.log, int64(peer.uid), "connections of a user are closed unread", tooOften(peer.uid))
 		_ = socket.Close()
 		return
 	}

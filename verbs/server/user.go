@@ -3,9 +3,7 @@ package server
 import (
 	"fmt"
 	"net"
-	"os/user"
 	"slices"
-	"strconv"
 
 	"github.com/roced/roced/verbs"
 	"github.com/roced/roced/verbs/hca"
@@ -67,7 +65,7 @@ func (s *Server) enter(uid uint32) (*account, error) {
 	defer s.mu.Unlock()
 	a := s.accounts[uid]
 	if a == nil {
-		name := userName(uid)
+		name := fmt.Sprintf("user %d", uid) // the user's name is not looked up: that may take long
 		a = &account{name: name, quota: hca.NewQuota(name, s.limits.Limits)}
 		s.accounts[uid] = a
 	}
@@ -86,12 +84,4 @@ func (s *Server) leave(uid uint32) {
 	if a.connections--; a.connections == 0 {
 		delete(s.accounts, uid)
 	}
-}
-
-func userName(uid uint32) string {
-	id := strconv.FormatUint(uint64(uid), 10)
-	if u, err := user.LookupId(id); err == nil {
-		return "user " + u.Username
-	}
-	return "user " + id
 }

@@ -49,7 +49,7 @@ func newService(c *config.Config, o *options, passed systemd.Sockets, level *slo
 		server: server, network: network, serving: make(chan error), changed: make(chan struct{}, 1),
 	}
 	s.devices = newDevices(s.server, c.StateDir, log, s.stateChanged)
-	s.metrics = metrics.NewServer(s.metered, s.server.Users, log)
+	s.metrics = metrics.NewServer(s.metered, s.server, log)
 	return s, nil
 }
 

@@ -18,10 +18,16 @@ type Device interface {
 	Counters() ([]hca.Counter, error)
 }
 
+// Programs is where metrics of programs are read from. *server.Server is one.
+type Programs interface {
+	Users() []server.User
+	Refused() uint64 // connections
+}
+
 // collector reads everything at each scrape, and keeps nothing.
 type collector struct {
-	devices func() []Device
-	users   func() []server.User
+	devices  func() []Device
+	programs Programs
 }
 
 // Describe implements prometheus.Collector.
@@ -34,7 +40,8 @@ func (c *collector) Describe(descriptions chan<- *prometheus.Desc) {
 // Collect implements prometheus.Collector.
 func (c *collector) Collect(out chan<- prometheus.Metric) {
 	gauge(out, buildInfo, 1, version())
-	collectUsers(out, c.users())
+	collectUsers(out, c.programs.Users())
+	count(out, refused, c.programs.Refused())
 	for _, d := range c.devices() {
 		state := d.State()
 		gauge(out, deviceOpen, truth(state.Open), d.Name())

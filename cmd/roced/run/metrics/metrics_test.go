@@ -24,6 +24,12 @@ var used = []server.User{
 	{UID: 2, Used: server.Limits{Connections: 1, Limits: hca.Limits{PDs: 100, Memory: 1000}}},
 }
 
+// programs have what used says, and connected too often five times.
+type programs struct{}
+
+func (programs) Users() []server.User { return used }
+func (programs) Refused() uint64      { return 5 }
+
 // TestUsersAreAddedUp, each kind for itself.
 func TestUsersAreAddedUp(t *testing.T) {
 	want := `
@@ -46,11 +52,14 @@ roced_objects{kind="mr"} 2
 roced_objects{kind="pd"} 101
 roced_objects{kind="qp"} 4
 roced_objects{kind="srq"} 6
+# HELP roced_refused_connections_total Connections closed unread: their user connects too often.
+# TYPE roced_refused_connections_total counter
+roced_refused_connections_total 5
 # HELP roced_users Users with programs that are connected.
 # TYPE roced_users gauge
 roced_users 2
 `
-	err := testutil.GatherAndCompare(registry(t), strings.NewReader(want), "roced_clients", "roced_users", "roced_objects", "roced_memory_bytes")
+	err := testutil.GatherAndCompare(registry(t), strings.NewReader(want), "roced_clients", "roced_users", "roced_objects", "roced_memory_bytes", "roced_refused_connections_total")
 	if err != nil {
 		t.Error(err)
 	}
@@ -66,7 +75,7 @@ func registry(t *testing.T) *prometheus.Registry {
 	t.Cleanup(func() { a.Close(); b.Close() })
 	open := device.NewOpen(config.NewDevice("eth0"), a)
 	missing := device.New(config.NewDevice("eth1"), "", slog.New(slog.DiscardHandler), nil)
-	return newRegistry(func() []Device { return []Device{open, missing} }, func() []server.User { return used })
+	return newRegistry(func() []Device { return []Device{open, missing} }, programs{})
 }
 
 var metricName = regexp.MustCompile(`\broced_[a-z_]+\b`)

@@ -18,6 +18,7 @@ var (
 	buildInfo = describe("roced_build_info", "Always 1; the version is a label.", versionLabel)
 	clients   = describe("roced_clients", "Programs that are connected.")
 	users     = describe("roced_users", "Users with programs that are connected.")
+	refused   = describe("roced_refused_connections_total", "Connections closed unread: their user connects too often.")
 	objects   = describe("roced_objects", "What programs hold, all together.", kindLabel)
 	memory    = describe("roced_memory_bytes", "Memory of programs' queues and regions, all together.")
 

@@ -11,7 +11,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
-	"github.com/roced/roced/verbs/server"
 )
 
 // Server serves the metrics over HTTP.
@@ -35,14 +34,14 @@ const (
 )
 
 // NewServer serves nothing yet.
-func NewServer(devices func() []Device, users func() []server.User, log *slog.Logger) *Server {
-	return &Server{handler: handler(newRegistry(devices, users)), log: log}
+func NewServer(devices func() []Device, programs Programs, log *slog.Logger) *Server {
+	return &Server{handler: handler(newRegistry(devices, programs)), log: log}
 }
 
-func newRegistry(devices func() []Device, users func() []server.User) *prometheus.Registry {
+func newRegistry(devices func() []Device, programs Programs) *prometheus.Registry {
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(
-		&collector{devices, users}, collectors.NewGoCollector(),
+		&collector{devices, programs}, collectors.NewGoCollector(),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 	)
 	return registry
