@@ -27,7 +27,7 @@ func (s *Server) Clients() (list []Client) {
 	return list
 }
 
-// User is what a user has in all connections.
+// User is what a user has in all connections, also those of further uids.
 type User struct {
 	UID  uint32
 	Used Limits

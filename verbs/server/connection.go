@@ -76,7 +76,7 @@ func (c *connection) run() {
 		}
 	}
 	if !hasDied(err) {
-		c.server.complain(c.log, int64(c.peer.uid), "connection of a client ended", err)
+		c.server.complain(c.log, int64(c.peer.owner), "connection of a client ended", err)
 	}
 	c.end()
 }
@@ -131,7 +131,7 @@ func (c *connection) giveBack() {
 	if c.arena != nil {
 		c.arena.close(!c.lost && !c.server.isClosed())
 	}
-	c.server.leave(c.peer.uid)
+	c.server.leave(c.peer.owner)
 }
 
 // handle carries out a message. An error ends the connection.

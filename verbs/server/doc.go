@@ -34,7 +34,7 @@
 // page, counters. Root and the daemon's own user see all, others what is their own. A page holds a card
 // for as long as it takes to copy it.
 //
-// Users are told apart by the socket's peer credentials (SO_PEERCRED). All connections of a user share
-// a quota (hca.Quota). Who may connect at all is decided by the socket's mode and owner. Who connects more
+// Users are told apart by the socket's peer credentials (SO_PEERCRED). An ordinary user has 65,536 further
+// uids (subuid.go), which count as the user's. All connections of a user share a quota (hca.Quota). Who may connect at all is decided by the socket's mode and owner. Who connects more
 // often than is served (pace.go) has its connections closed unread, so that the others' come in turn.
 package server

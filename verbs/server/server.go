@@ -33,7 +33,10 @@ type Config struct {
 	Limits  Limits
 	// PrivilegedGroup may use privileged Q_Keys, besides root; -1 for none. Group 0 is a group.
 	PrivilegedGroup int
-	Log             *slog.Logger // nil for none
+	// SubUIDs is a file of whose further uids are (subuid(5)), /etc/subuid for example; empty for none. What
+	// they have counts as their owner's.
+	SubUIDs string
+	Log     *slog.Logger // nil for none
 }
 
 // Server gives clients sessions on devices. It owns the connections, not the devices.
@@ -41,13 +44,14 @@ type Server struct {
 	group      int
 	log        *slog.Logger
 	complaints complaints
+	owners     owners
 	pace       pace
 	monitors   monitors
 
 	mu          sync.Mutex
 	devices     []Source
 	limits      Limits
-	accounts    map[uint32]*account // by uid
+	accounts    map[uint32]*account // by the owner of a uid
 	connections map[*connection]struct{}
 	listeners   []net.Listener
 	closed      bool
@@ -61,7 +65,7 @@ type Server struct {
 func New(c Config) (*Server, error) {
 	s := &Server{
 		group: c.PrivilegedGroup, log: c.Log, limits: c.Limits,
-		monitors: newMonitors(),
+		owners: owners{path: c.SubUIDs}, monitors: newMonitors(),
 		accounts: map[uint32]*account{}, connections: map[*connection]struct{}{},
 		hurry: make(chan struct{}),
 	}
@@ -148,14 +152,16 @@ func (s *Server) accept(socket *net.UnixConn) {
 		_ = socket.Close()
 		return
 	}
-	if !s.pace.may(int64(peer.uid), time.Now()) {
-		s.complain(s.log, int64(peer.uid), "connections of a user are closed unread", tooOften(peer.uid))
+	now := time.Now()
+	peer.owner = s.owners.of(peer.uid, now)
+	if !s.pace.may(int64(peer.owner), now) {
+		s.complain(s.log, int64(peer.owner), "connections of a user are closed unread", tooOften(peer.owner))
 		_ = socket.Close()
 		return
 	}
-	account, err := s.enter(peer.uid)
+	account, err := s.enter(peer.owner)
 	if err != nil {
-		s.complain(s.log, int64(peer.uid), "connections of a user are refused", err)
+		s.complain(s.log, int64(peer.owner), "connections of a user are refused", err)
 		refuse(socket, err)
 		return
 	}

@@ -16,6 +16,7 @@ type peer struct {
 	pid    int
 	uid    uint32
 	groups []uint32 // the effective group, and the supplementary ones
+	owner  uint32   // the user whose uid it is, to whom all counts
 }
 
 func peerOf(socket *net.UnixConn) (p peer, err error) {
@@ -43,7 +44,7 @@ func readPeer(fd int) (p peer, err error) {
 	if err != nil {
 		return p, err
 	}
-	return peer{int(credentials.Pid), credentials.Uid, append(groups, credentials.Gid)}, nil
+	return peer{pid: int(credentials.Pid), uid: credentials.Uid, groups: append(groups, credentials.Gid)}, nil
 }
 
 // privileged reports whether the peer may use privileged Q_Keys: root, and members of the group.

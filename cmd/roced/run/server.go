@@ -10,13 +10,16 @@ import (
 	"github.com/roced/roced/verbs/server"
 )
 
+// subUIDs is the host's file of users' further uids, which count as theirs.
+const subUIDs = "/etc/subuid"
+
 // newServer makes the server that programs talk to; it has no devices yet.
 func newServer(c *config.Config, log *slog.Logger) (*server.Server, error) {
 	group, err := groupID(c.Access.PrivilegedGroup)
 	if err != nil {
 		return nil, cli.Usage(fmt.Errorf("access.privileged_group: %w", err))
 	}
-	return server.New(server.Config{Limits: limits(c.Limits), PrivilegedGroup: group, Log: log})
+	return server.New(server.Config{Limits: limits(c.Limits), PrivilegedGroup: group, SubUIDs: subUIDs, Log: log})
 }
 
 // limits are the configuration's in the server's terms.
