@@ -159,6 +159,9 @@ func (t *Table[Q]) Groups() []*Group[Q] {
 	return all
 }
 
+// Len is how many groups there are.
+func (t *Table[Q]) Len() int { return len(t.groups) }
+
 // TreeEmpty counts the ports that still have groups (rvt_mcast_tree_empty). Despite its name, which
 // is the kernel's, it returns 0 if there are no groups.
 func TreeEmpty[Q comparable](ports ...*Table[Q]) (inUse int) {

@@ -123,7 +123,7 @@ func TestSessionsSharePorts(t *testing.T) {
 	first, second := newID(t, newChannel(t, open(t, host))), newID(t, newChannel(t, open(t, session)))
 	check(t, first.Bind(addr("10.0.0.1:7174")))
 	refused(t, second.Bind(addr("10.0.0.1:7174")), unix.EADDRINUSE)
-	stranger, err := host.NewSession(hca.SessionConfig{Quota: hca.NewQuota("user stranger", hca.Limits{IDs: 2})})
+	stranger, err := host.NewSession(hca.SessionConfig{Quota: hca.NewQuota("user stranger", hca.Limits{IDs: 2}, nil)})
 	check(t, err)
 	c := newChannel(t, open(t, stranger))
 	third, fourth := newID(t, c), newID(t, c)

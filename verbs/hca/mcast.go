@@ -31,6 +31,12 @@ func (s *Session) AttachMcast(r verbs.McastRequest) error {
 		}
 	}
 	isNew := card.groups.Members(mgid) == nil
+	if isNew {
+		if err := s.admitGroup(); err != nil {
+			s.giveAttachment()
+			return err
+		}
+	}
 	if err := card.groups.Add(mcast.NewGroup[*datapath.QP](mgid, r.MLID), q.entry); err != nil && !errors.Is(err, mcast.ErrGroupExists) {
 		return s.refuseAttachment(q, mgid, err)
 	}
@@ -55,6 +61,12 @@ func (s *Session) takeAttachment() error {
 	}
 	s.attached++
 	return nil
+}
+
+// admitGroup says whether the session's user may have a group that the card does not have yet.
+func (s *Session) admitGroup() error {
+	groups := shared{"groups of the card", uint64(s.card.groups.Len()), uint64(groupLimits.Groups)}
+	return s.config.Quota.admit(limitAttachments, groups)
 }
 
 func (s *Session) giveAttachment() {

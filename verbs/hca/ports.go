@@ -17,6 +17,7 @@ import (
 type ports struct {
 	mu    sync.Mutex
 	bound map[portKey][]*binding
+	given map[wire.PortSpace]int // ports of those that are given out, which are bound
 }
 
 type portKey struct {
@@ -41,7 +42,22 @@ const (
 	privilegedPorts = 1024 // those below need a privilege
 )
 
-func newPorts() *ports { return &ports{bound: map[portKey][]*binding{}} }
+func newPorts() *ports {
+	return &ports{bound: map[portKey][]*binding{}, given: map[wire.PortSpace]int{}}
+}
+
+// add enters a binding. The caller holds mu.
+func (p *ports) add(b *binding) {
+	if len(p.bound[b.portKey]) == 0 && b.isGivenOut() {
+		p.given[b.space]++
+	}
+	p.bound[b.portKey] = append(p.bound[b.portKey], b)
+}
+
+// isGivenOut says whether ids that ask for any port get this one.
+func (k portKey) isGivenOut() bool {
+	return k.port >= firstEphemeral && k.port < firstEphemeral+ephemeralPorts
+}
 
 // bind takes the binding's port, or chooses one if that is 0.
 func (p *ports) bind(b *binding) error {
@@ -51,6 +67,8 @@ func (p *ports) bind(b *binding) error {
 		if err := p.choose(b); err != nil {
 			return err
 		}
+	} else if err := p.admit(b); err != nil {
+		return err
 	}
 	for _, other := range p.bound[b.portKey] {
 		if err := b.conflict(other, b.reuse); err != nil {
@@ -58,7 +76,7 @@ func (p *ports) bind(b *binding) error {
 		}
 	}
 	b.owner = b
-	p.bound[b.portKey] = append(p.bound[b.portKey], b)
+	p.add(b)
 	return nil
 }
 
@@ -69,24 +87,37 @@ func (p *ports) share(b *binding) error {
 	for _, other := range p.bound[b.portKey] {
 		if other.user == b.user && other.address == b.address {
 			b.owner = other.owner
-			p.bound[b.portKey] = append(p.bound[b.portKey], b)
+			p.add(b)
 			return nil
 		}
 	}
 	return fmt.Errorf("%w: no id of this user has port %d of all addresses, to share it", verbs.ErrAddrNotAvail, b.port)
 }
 
+// admit says whether the binding's user may have one more port of those that are given out.
+func (p *ports) admit(b *binding) error {
+	if b.port != 0 && (!b.isGivenOut() || len(p.bound[b.portKey]) > 0) {
+		return nil
+	}
+	return b.user.admit(limitIDs, shared{"ports that are given out", uint64(p.given[b.space]), ephemeralPorts})
+}
+
 // choose finds a port that nobody has.
 func (p *ports) choose(b *binding) error {
+	if p.given[b.space] == ephemeralPorts {
+		return fmt.Errorf("%w: all %d ports that are given out are in use; destroy some ids", verbs.ErrAddrNotAvail, ephemeralPorts)
+	}
+	if err := p.admit(b); err != nil {
+		return err
+	}
 	first := rand.IntN(ephemeralPorts)
-	for i := range ephemeralPorts {
+	for i := 0; ; i++ {
 		key := portKey{b.space, uint16(firstEphemeral + (first+i)%ephemeralPorts)}
 		if len(p.bound[key]) == 0 {
 			b.portKey = key
 			return nil
 		}
 	}
-	return fmt.Errorf("%w: all %d ports that are given out are in use; destroy some ids", verbs.ErrAddrNotAvail, ephemeralPorts)
 }
 
 // conflict refuses two bindings of one port that a packet could be for both of. reuse allows it to
@@ -134,6 +165,9 @@ func (p *ports) release(b *binding) {
 	left := slices.DeleteFunc(p.bound[b.portKey], func(other *binding) bool { return other == b })
 	if p.bound[b.portKey] = left; len(left) == 0 {
 		delete(p.bound, b.portKey)
+		if b.isGivenOut() {
+			p.given[b.space]--
+		}
 	}
 }
 

@@ -156,6 +156,9 @@ func (s *Session) addQP(q *qp, r *verbs.CreateQPRequest, grant *verbs.CreateQPGr
 	if len(card.qpsByPlace) == maxQP && !s.internal {
 		return fmt.Errorf("%w: the sessions of this card have %d QPs together; destroy some", verbs.ErrLimit, maxQP)
 	}
+	if err := s.config.Quota.admit(limitQPs, shared{"QPs of the card", uint64(len(card.qpsByPlace)), maxQP}); err != nil {
+		return err
+	}
 	q.entry.Number = card.numberFor(q.kind)
 	q.events.number = uint32(q.entry.Number)
 	if grant.QP, err = s.qps.add(q); err != nil {

@@ -12,14 +12,19 @@ import (
 // when what was in them is freed. A nil Quota limits nothing.
 type Quota struct {
 	owner string
+	pool  *Pool
 
-	mu     sync.Mutex
-	limits Limits
-	used   Limits
+	mu          sync.Mutex
+	limits      Limits
+	used        Limits
+	descriptors uint64 // of the pool's
 }
 
-// NewQuota makes a quota. A limit of 0 is none. The owner's name is for errors.
-func NewQuota(owner string, limits Limits) *Quota { return &Quota{owner: owner, limits: limits} }
+// NewQuota makes a quota. A limit of 0 is none. The owner's name is for errors. What the owner takes is
+// taken from the pool too, which may be nil.
+func NewQuota(owner string, limits Limits, pool *Pool) *Quota {
+	return &Quota{owner: owner, limits: limits, pool: pool}
+}
 
 // SetLimits changes the limits. What is there already stays, also beyond them.
 func (q *Quota) SetLimits(limits Limits) {
@@ -35,21 +40,25 @@ func (q *Quota) Used() Limits {
 	return q.used
 }
 
-// kind is a field of Limits.
-type kind func(*Limits) *int
+// kind is a field of Limits, and how many descriptors of the process one takes.
+type kind struct {
+	field       func(*Limits) *int
+	descriptors uint64
+}
 
-func limitPDs(l *Limits) *int          { return &l.PDs }
-func limitMRs(l *Limits) *int          { return &l.MRs }
-func limitCQs(l *Limits) *int          { return &l.CQs }
-func limitQPs(l *Limits) *int          { return &l.QPs }
-func limitAHs(l *Limits) *int          { return &l.AHs }
-func limitSRQs(l *Limits) *int         { return &l.SRQs }
-func limitCompChannels(l *Limits) *int { return &l.CompChannels }
-func limitMemberships(l *Limits) *int  { return &l.Memberships }
-func limitAttachments(l *Limits) *int  { return &l.Attachments }
-
-func limitIDs(l *Limits) *int           { return &l.IDs }
-func limitEventChannels(l *Limits) *int { return &l.EventChannels }
+var (
+	limitPDs           = kind{field: func(l *Limits) *int { return &l.PDs }}
+	limitMRs           = kind{field: func(l *Limits) *int { return &l.MRs }}
+	limitCQs           = kind{field: func(l *Limits) *int { return &l.CQs }}
+	limitQPs           = kind{field: func(l *Limits) *int { return &l.QPs }}
+	limitAHs           = kind{field: func(l *Limits) *int { return &l.AHs }}
+	limitSRQs          = kind{field: func(l *Limits) *int { return &l.SRQs }}
+	limitCompChannels  = kind{func(l *Limits) *int { return &l.CompChannels }, 1}
+	limitMemberships   = kind{func(l *Limits) *int { return &l.Memberships }, 1} // of some groups
+	limitAttachments   = kind{field: func(l *Limits) *int { return &l.Attachments }}
+	limitIDs           = kind{field: func(l *Limits) *int { return &l.IDs }}
+	limitEventChannels = kind{func(l *Limits) *int { return &l.EventChannels }, 1}
+)
 
 // take takes an object of a kind.
 func (q *Quota) take(of kind, noun string) error {
@@ -58,10 +67,14 @@ func (q *Quota) take(of kind, noun string) error {
 	}
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if limit := *of(&q.limits); limit > 0 && *of(&q.used) >= limit {
-		return fmt.Errorf("%w: %s has %d %ss, in all its programs; close some", verbs.ErrLimit, q.owner, *of(&q.used), noun)
+	used := of.field(&q.used)
+	if limit := *of.field(&q.limits); limit > 0 && *used >= limit {
+		return fmt.Errorf("%w: %s has %d %ss, in all its programs, and may have %d; close some", verbs.ErrLimit, q.owner, *used, noun, limit)
 	}
-	*of(&q.used)++
+	if err := q.takeDescriptors(of.descriptors); err != nil {
+		return err
+	}
+	*used++
 	return nil
 }
 
@@ -72,18 +85,64 @@ func (q *Quota) give(of kind, n int) {
 	}
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	*of(&q.used) -= n
+	*of.field(&q.used) -= n
+	q.giveDescriptors(of.descriptors * uint64(n))
 }
 
-// TakeMemory takes bytes; ErrLimit if there are too few.
+// admit says whether the owner, who has so many of a kind, may take one of what a card has for all.
+func (q *Quota) admit(of kind, s shared) error {
+	if q == nil {
+		return nil // a program in this process
+	}
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return s.admit(q.owner, uint64(*of.field(&q.used)), 1)
+}
+
+// TakeDescriptors takes descriptors of the process, which a connection has; ErrLimit if there are too few.
+func (q *Quota) TakeDescriptors(n uint64) error {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.takeDescriptors(n)
+}
+
+// GiveDescriptors gives descriptors back.
+func (q *Quota) GiveDescriptors(n uint64) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.giveDescriptors(n)
+}
+
+// takeDescriptors is for who holds mu.
+func (q *Quota) takeDescriptors(n uint64) error {
+	if n == 0 {
+		return nil
+	}
+	if err := q.pool.take(poolDescriptors, q.owner, q.descriptors, n); err != nil {
+		return err
+	}
+	q.descriptors += n
+	return nil
+}
+
+// giveDescriptors is for who holds mu.
+func (q *Quota) giveDescriptors(n uint64) {
+	q.descriptors -= n
+	q.pool.give(poolDescriptors, n)
+}
+
+// TakeMemory takes bytes, before they are touched; ErrLimit if there are too few.
 func (q *Quota) TakeMemory(size uint64) error {
 	if q == nil {
 		return nil
 	}
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if q.limits.Memory > 0 && (q.used.Memory >= q.limits.Memory || size > q.limits.Memory-q.used.Memory) {
-		return fmt.Errorf("%w: %d bytes of memory; %s has %d of %d, in all its programs", verbs.ErrLimit, size, q.owner, q.used.Memory, q.limits.Memory)
+	if most := q.limits.Memory; most > 0 && (q.used.Memory >= most || size > most-q.used.Memory) {
+		return fmt.Errorf("%w: %d bytes of memory; %s has %d of %d, in all its programs", verbs.ErrLimit, size, q.owner, q.used.Memory, most)
+	}
+	if err := q.pool.take(poolMemory, q.owner, q.used.Memory, size); err != nil {
+		return err
 	}
 	q.used.Memory += size
 	return nil
@@ -97,4 +156,5 @@ func (q *Quota) GiveMemory(size uint64) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.used.Memory -= size
+	q.pool.give(poolMemory, size)
 }

@@ -107,11 +107,28 @@ func (card *Card) addSession(s *Session) error {
 	if len(card.sessions) == maxSessions && !s.internal {
 		return fmt.Errorf("%w: a card has %d sessions", verbs.ErrLimit, maxSessions)
 	}
+	if err := card.admitSession(s.config.Quota); err != nil {
+		return err
+	}
 	if !s.internal {
 		card.sessions = append(card.sessions, s)
 	}
 	card.engine.Do(func() { card.engine.AddSession(s.entry) })
 	return nil
+}
+
+// admitSession says whether a user may have another session. The caller holds card.mu.
+func (card *Card) admitSession(of *Quota) error {
+	if of == nil {
+		return nil
+	}
+	own := 0
+	for _, other := range card.sessions {
+		if other.config.Quota == of {
+			own++
+		}
+	}
+	return shared{"sessions of the card", uint64(len(card.sessions)), maxSessions}.admit(of.owner, uint64(own), 1)
 }
 
 // Close ends the session and frees all that it has: objects, attachments to groups, memberships.

@@ -21,7 +21,7 @@ type table[T any] struct {
 }
 
 func newTable[T any](noun string, c *SessionConfig, of kind) table[T] {
-	return table[T]{noun: noun, limit: *of(&c.Limits), quota: c.Quota, kind: of}
+	return table[T]{noun: noun, limit: *of.field(&c.Limits), quota: c.Quota, kind: of}
 }
 
 func (t *table[T]) add(object *T) (verbs.Handle, error) {

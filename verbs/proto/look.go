@@ -26,6 +26,7 @@ type ClientList struct {
 type ClientInfo struct {
 	Number     uint64 // counts connections
 	PID, UID   uint32
+	Owner      uint32 // the user whose uid it is (subuid(5)), to whom all counts; else UID
 	Device     string // empty until it has opened one
 	Command    string // the process's name, as ps shows it
 	Since      uint64 // ns since 1970
@@ -140,7 +141,7 @@ func visitClient(c *coder, i *ClientInfo) {
 	u32(c, "comp_channels", &i.Channels)
 	u32(c, "memberships", &i.Members)
 	u32(c, "attachments", &i.Attached)
-	c.reserved(4)
+	u32(c, "owner", &i.Owner)
 	u64(c, "memory_size", &i.MemorySize)
 }
 

@@ -208,7 +208,7 @@ struct roced_list_clients_entry {
 	uint32_t comp_channels;
 	uint32_t memberships;
 	uint32_t attachments;
-	uint8_t reserved140[4];
+	uint32_t owner;
 	uint64_t memory_size;
 };
 

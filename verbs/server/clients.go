@@ -38,7 +38,7 @@ func (s *Server) Users() (list []User) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for uid, a := range s.accounts {
-		list = append(list, User{uid, Limits{a.connections, a.quota.Used()}})
+		list = append(list, User{uid, Limits{Connections: a.connections, Limits: a.quota.Used()}})
 	}
 	slices.SortFunc(list, func(a, b User) int { return cmp.Compare(a.UID, b.UID) })
 	return list

@@ -18,11 +18,11 @@
 // session ends, its pages are given back to the kernel (MADV_REMOVE), also if the client keeps them mapped.
 //
 // The kernel charges a page to who touches it first: the daemon's control group, not the client's. So an
-// administrator limits users by Limits.Memory, and the daemon by its unit's MemoryMax, above what all
-// users may have together. A client can punch holes into its own memfd: both sides read zeros there, and
-// who touches a hole next gets a new page, and is charged for it; the card waits as long as the kernel
-// takes to make the hole. Only with vm.overcommit_memory=2, and no memory left, does the card then not get
-// a page, which ends the daemon.
+// administrator limits users by Limits.Memory, and all of them together by Limits.All, which is asked before
+// a page is touched; the unit's MemoryMax has to be above that. A client can punch holes into its own memfd:
+// both sides read zeros there, and who touches a hole next gets a new page, and is charged for it; the card
+// waits as long as the kernel takes to make the hole. Only with vm.overcommit_memory=2, and no memory left,
+// does the card then not get a page, which ends the daemon.
 //
 // A client that misbehaves harms itself. What is no message ends its connection. One that does not read
 // its replies is not read from, and after writeTimeout its connection ends. Descriptors that it sends are

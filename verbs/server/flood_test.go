@@ -59,8 +59,8 @@ func TestDialWaits(t *testing.T) {
 	check(t, <-dialled)
 }
 
-// asUser runs do as another user, in a thread of its own, which ends with it.
-func asUser(t *testing.T, uid int, do func()) {
+// asUser runs do as another user, in a thread of its own, which ends with it. Its error is the test's.
+func asUser(t *testing.T, uid int, do func() error) {
 	t.Helper()
 	if os.Geteuid() != 0 {
 		t.Skip("needs root: a thread becomes another user's")
@@ -73,7 +73,9 @@ func asUser(t *testing.T, uid int, do func()) {
 			t.Error(err)
 			return
 		}
-		do()
+		if err := do(); err != nil {
+			t.Error(err)
+		}
 	}()
 	<-over
 }
@@ -93,7 +95,7 @@ func TestDialAmongOthers(t *testing.T) {
 	var others sync.WaitGroup
 	over := make(chan struct{})
 	for range 2 {
-		others.Go(func() { asUser(t, 4711, func() { connectOnAndOn(r.a.path, over) }) })
+		others.Go(func() { asUser(t, 4711, func() error { return connectOnAndOn(r.a.path, over) }) })
 	}
 	defer others.Wait()
 	defer close(over)
@@ -105,17 +107,19 @@ func TestDialAmongOthers(t *testing.T) {
 	}
 }
 
-func connectOnAndOn(path string, over <-chan struct{}) {
+func connectOnAndOn(path string, over <-chan struct{}) error {
 	for {
 		select {
 		case <-over:
-			return
+			return nil
 		default:
 		}
-		if fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0); err == nil {
-			_ = unix.Connect(fd, &unix.SockaddrUnix{Name: path})
-			_ = unix.Close(fd)
+		fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
+		if err != nil {
+			return err
 		}
+		_ = unix.Connect(fd, &unix.SockaddrUnix{Name: path})
+		_ = unix.Close(fd)
 	}
 }
 

@@ -78,7 +78,7 @@ func (c *connection) info() proto.ClientInfo {
 	peer := c.peer
 	session, device := c.use()
 	info := proto.ClientInfo{
-		Number: c.number, PID: uint32(peer.pid), UID: peer.uid, Command: commandOf(peer.pid), Device: device, Since: uint64(c.since.UnixNano()),
+		Number: c.number, PID: uint32(peer.pid), UID: peer.uid, Owner: peer.owner, Command: commandOf(peer.pid), Device: device, Since: uint64(c.since.UnixNano()),
 	}
 	if session == nil {
 		return info

@@ -21,10 +21,12 @@ type Source interface {
 	NewSession(hca.SessionConfig) (*hca.Session, error)
 }
 
-// Limits are what a user may have at once, in all connections together. 0 is no limit but the card's.
+// Limits are what a user may have at once, in all connections together, and what all users may. 0 is no
+// limit but the card's.
 type Limits struct {
 	Connections int
 	hca.Limits
+	All hca.PoolLimits
 }
 
 // Config is how a server works.
@@ -45,6 +47,7 @@ type Server struct {
 	log        *slog.Logger
 	complaints complaints
 	owners     owners
+	pool       *hca.Pool // of all users
 	pace       pace
 	monitors   monitors
 
@@ -65,7 +68,7 @@ type Server struct {
 func New(c Config) (*Server, error) {
 	s := &Server{
 		group: c.PrivilegedGroup, log: c.Log, limits: c.Limits,
-		owners: owners{path: c.SubUIDs}, monitors: newMonitors(),
+		owners: owners{path: c.SubUIDs}, pool: hca.NewPool(c.Limits.All), monitors: newMonitors(),
 		accounts: map[uint32]*account{}, connections: map[*connection]struct{}{},
 		hurry: make(chan struct{}),
 	}
@@ -99,6 +102,7 @@ func (s *Server) SetLimits(limits Limits) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.limits = limits
+	s.pool.SetLimits(limits.All)
 	for _, a := range s.accounts {
 		a.quota.SetLimits(limits.Limits)
 	}

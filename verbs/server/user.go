@@ -67,14 +67,28 @@ func (s *Server) enter(uid uint32) (*account, error) {
 	a := s.accounts[uid]
 	if a == nil {
 		name := fmt.Sprintf("user %d", uid) // the user's name is not looked up: that may take long
-		a = &account{name: name, quota: hca.NewQuota(name, s.limits.Limits)}
+		a = &account{name: name, quota: hca.NewQuota(name, s.limits.Limits, s.pool)}
 		s.accounts[uid] = a
 	}
 	if limit := s.limits.Connections; limit > 0 && a.connections >= limit {
-		return nil, fmt.Errorf("%w: %s has %d connections; close some", verbs.ErrLimit, a.name, a.connections)
+		return nil, fmt.Errorf("%w: %s has %d connections, and may have %d; close some", verbs.ErrLimit, a.name, a.connections, limit)
+	}
+	if err := a.quota.TakeDescriptors(connectionDescriptors); err != nil {
+		s.forget(uid, a)
+		return nil, err
 	}
 	a.connections++
 	return a, nil
+}
+
+// connectionDescriptors are those of a connection: its socket, and its signals.
+const connectionDescriptors = 2
+
+// forget forgets a user without connections. The caller holds mu.
+func (s *Server) forget(uid uint32, a *account) {
+	if a.connections == 0 {
+		delete(s.accounts, uid)
+	}
 }
 
 // leave forgets a user with the last connection.
@@ -82,7 +96,7 @@ func (s *Server) leave(uid uint32) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	a := s.accounts[uid]
-	if a.connections--; a.connections == 0 {
-		delete(s.accounts, uid)
-	}
+	a.quota.GiveDescriptors(connectionDescriptors)
+	a.connections--
+	s.forget(uid, a)
 }

@@ -24,8 +24,12 @@ type clientRow struct {
 }
 
 func newClientRow(i *proto.ClientInfo) *clientRow {
+	user := daemon.UserName(i.UID)
+	if i.Owner != i.UID {
+		user += " of " + daemon.UserName(i.Owner)
+	}
 	return &clientRow{
-		owner{i.Device, i.Number, i.PID, i.Command, daemon.UserName(i.UID)}, time.Unix(0, int64(i.Since)),
+		owner{i.Device, i.Number, i.PID, i.Command, user}, time.Unix(0, int64(i.Since)),
 		i.PDs, i.CQs, i.QPs, i.SRQs, i.MRs, i.AHs, i.Channels, i.Members, i.Attached, i.MemorySize,
 	}
 }

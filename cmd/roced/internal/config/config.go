@@ -52,6 +52,7 @@ type Limits struct {
 	IDs           int    // of connection management
 	EventChannels int    // of ids
 	Memory        uint64 // bytes of queues and regions
+	TotalMemory   uint64 // bytes of all users; 0: half of what there is
 }
 
 // Metrics says where metrics are served.

@@ -49,6 +49,7 @@ var keys = []key{
 	number("limits.ids", 1, mostObjects, func(c *Config) *int { return &c.Limits.IDs }),
 	number("limits.event_channels", 1, mostObjects, func(c *Config) *int { return &c.Limits.EventChannels }),
 	size("limits.memory", 1<<20, mostMemory, func(c *Config) *uint64 { return &c.Limits.Memory }),
+	size("limits.total_memory", 0, mostMemory, func(c *Config) *uint64 { return &c.Limits.TotalMemory }),
 
 	text("metrics.listen", `"unix:/run/roced/metrics.sock", "127.0.0.1:9464", or "" for none`, isListenAddress, func(c *Config) *string { return &c.Metrics.Listen }),
 

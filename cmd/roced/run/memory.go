@@ -1,0 +1,55 @@
+package run
+
+import (
+	"io/fs"
+	"os"
+	"path"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// totalMemory is what all users may have: the configuration's, or half of what there is.
+func totalMemory(configured uint64) uint64 {
+	if configured > 0 {
+		return configured
+	}
+	var machine unix.Sysinfo_t
+	if unix.Sysinfo(&machine) != nil {
+		return 0
+	}
+	return memoryOf(os.DirFS("/"), uint64(machine.Totalram)*uint64(machine.Unit)) / 2
+}
+
+// memoryOf is what this process may have of a machine's memory: that of the smallest limit of its control
+// group and those above it, of which some may be out of sight (cgroups(7), version 2).
+func memoryOf(root fs.FS, machine uint64) uint64 {
+	text, err := fs.ReadFile(root, "proc/self/cgroup")
+	if err != nil {
+		return machine
+	}
+	for line := range strings.Lines(string(text)) {
+		group, unified := strings.CutPrefix(strings.TrimSpace(line), "0::")
+		for unified && group != "/" && group != "." {
+			limit, err := fs.ReadFile(root, path.Join("sys/fs/cgroup", group, "memory.max"))
+			if bytes, wrong := strconv.ParseUint(strings.TrimSpace(string(limit)), 10, 64); err == nil && wrong == nil {
+				machine = min(machine, bytes) // else it is "max"
+			}
+			group = path.Dir(group)
+		}
+	}
+	return machine
+}
+
+// ownDescriptors are those that the service keeps for itself: of devices, groups and metrics.
+const ownDescriptors = 1024
+
+// descriptors is how many users may have together.
+func descriptors() uint64 {
+	var limit unix.Rlimit
+	if unix.Getrlimit(unix.RLIMIT_NOFILE, &limit) != nil {
+		return 0
+	}
+	return max(limit.Cur-min(ownDescriptors, limit.Cur/4), 1)
+}

@@ -1,0 +1,94 @@
+package hca
+
+import (
+	"fmt"
+	"sync"
+
+	"github.com/roced/roced/verbs"
+)
+
+// Pool is what the users of a daemon have together (Quota). A nil Pool limits nothing.
+type Pool struct {
+	mu     sync.Mutex
+	limits PoolLimits
+	used   PoolLimits
+}
+
+// PoolLimits are what all users may have together. 0 is no limit.
+type PoolLimits struct {
+	Memory      uint64 // bytes
+	Descriptors uint64 // of the process, which connections, channels and memberships take
+}
+
+// NewPool makes a pool, of which nothing is taken.
+func NewPool(limits PoolLimits) *Pool { return &Pool{limits: limits} }
+
+// SetLimits changes the limits. What is there already stays, also beyond them.
+func (p *Pool) SetLimits(limits PoolLimits) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.limits = limits
+}
+
+// poolKind is a field of PoolLimits.
+type poolKind struct {
+	field func(*PoolLimits) *uint64
+	noun  string
+}
+
+var (
+	poolMemory      = poolKind{func(l *PoolLimits) *uint64 { return &l.Memory }, "bytes of memory"}
+	poolDescriptors = poolKind{func(l *PoolLimits) *uint64 { return &l.Descriptors }, "descriptors of the daemon"}
+)
+
+// take takes so much for an owner, who has own of it.
+func (p *Pool) take(of poolKind, owner string, own, asked uint64) error {
+	if p == nil {
+		return nil
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	used, most := of.field(&p.used), *of.field(&p.limits)
+	if most > 0 {
+		if err := (shared{of.noun, *used, most}).admit(owner, own, asked); err != nil {
+			return err
+		}
+	}
+	*used += asked
+	return nil
+}
+
+func (p *Pool) give(of poolKind, n uint64) {
+	if p == nil {
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	*of.field(&p.used) -= n
+}
+
+// shared is something of which a card, or a daemon, has only so much for all users.
+type shared struct {
+	noun       string
+	used, most uint64
+}
+
+const (
+	reserveParts = 8  // an eighth is kept for users that have little
+	littleParts  = 32 // that is at most this part of it
+)
+
+// admit says whether a user who has own of it may take so much more. However many users take what they may,
+// some is left for those that have none yet.
+func (s shared) admit(owner string, own, asked uint64) error {
+	reserve := s.most / reserveParts
+	little := max(reserve/littleParts, 1)
+	switch {
+	case s.used >= s.most || asked > s.most-s.used:
+		return fmt.Errorf("%w: %d %s: all users together have %d of %d; close some", verbs.ErrLimit, asked, s.noun, s.used, s.most)
+	case s.used+asked > s.most-reserve && own+asked > little:
+		return fmt.Errorf("%w: %d %s: all users together have %d of %d, the last eighth is for those with at most %d, and %s has %d",
+			verbs.ErrLimit, asked, s.noun, s.used, s.most, little, owner, own)
+	}
+	return nil
+}

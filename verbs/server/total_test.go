@@ -1,0 +1,81 @@
+package server
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/roced/roced/verbs"
+	"github.com/roced/roced/verbs/client"
+	"github.com/roced/roced/verbs/hca"
+)
+
+// TestMemoryOfAll: users within their own limits do not get more than there is for all, and who comes then
+// gets some still. It can be raised while they are there.
+func TestMemoryOfAll(t *testing.T) {
+	limits := Limits{Limits: hca.Limits{Memory: 48 << 20}, All: hca.PoolLimits{Memory: 64 << 20}}
+	r := newRig(t, Config{Limits: limits, PrivilegedGroup: -1})
+	r.a.open(t)
+	as := func(uid int) *program {
+		var c *client.Client
+		asUser(t, uid, func() (err error) {
+			c, err = client.Dial(r.a.path, "")
+			return err
+		})
+		if c == nil {
+			t.FailNow()
+		}
+		t.Cleanup(func() { c.Close() })
+		ctx, err := verbs.Open(c)
+		check(t, err)
+		pd, err := ctx.AllocPD()
+		check(t, err)
+		return &program{TB: t, ctx: ctx, pd: pd}
+	}
+	one, two := as(4711), as(4712)
+	_, err := one.pd.AllocMR(40<<20, 0)
+	check(t, err)
+	if _, err := two.pd.AllocMR(20<<20, 0); !errors.Is(err, verbs.ErrLimit) || !strings.Contains(err.Error(), "all users together have") {
+		t.Errorf("more than there is: %v", err)
+	}
+	_, err = two.pd.AllocMR(14<<20, 0)
+	check(t, err)
+	three := as(4713)
+	_, err = three.pd.AllocMR(64<<10, 0)
+	check(t, err)
+	limits.All.Memory = 0
+	r.a.SetLimits(limits)
+	_, err = two.pd.AllocMR(20<<20, 0)
+	check(t, err)
+	check(t, two.ctx.Close())
+	eventually(t, "its memory is given back", func() bool { return len(r.a.Users()) == 2 })
+}
+
+// TestDescriptorsOfAll: connections that say nothing take no more than what there is, and give it back.
+func TestDescriptorsOfAll(t *testing.T) {
+	r := newRig(t, Config{Limits: Limits{All: hca.PoolLimits{Descriptors: 512}}, PrivilegedGroup: -1})
+	r.a.open(t)
+	var conns []*client.Client
+	for {
+		c, err := client.Dial(r.a.path, "")
+		if err != nil {
+			if !errors.Is(err, verbs.ErrLimit) || !strings.Contains(err.Error(), "descriptors of the daemon") || len(conns) != 512*7/8/2 {
+				t.Errorf("connection %d: %v", len(conns), err)
+			}
+			break
+		}
+		conns = append(conns, c)
+	}
+	asUser(t, 4711, func() error {
+		c, err := client.Dial(r.a.path, "")
+		if err != nil {
+			return err
+		}
+		return c.Close()
+	})
+	for _, c := range conns {
+		check(t, c.Close())
+	}
+	eventually(t, "all is given back", func() bool { return len(r.a.Users()) == 0 })
+	r.a.dial(t)
+}
