@@ -153,6 +153,9 @@ func (s *Session) DestroyCQ(r verbs.DestroyCQRequest) error {
 		c.channel.remove(c)
 	}
 	s.events.forget(&c.events)
+	if s.config.Forget != nil {
+		s.config.Forget(c.events.id)
+	}
 	s.release(c.memory, c.left)
 	return nil
 }

@@ -22,6 +22,9 @@ type SessionConfig struct {
 	// engine calls it between packets, so it must not wait. If nil, the card sends to the grant's
 	// Events channel instead.
 	Wake func(eventID uint64)
+	// Forget says that the CQ of an EventID is destroyed, so that nobody waits for its event any more. It is
+	// called with the card's lock, so it must not wait. May be nil.
+	Forget func(eventID uint64)
 	// Calls is a descriptor of which reads do not block, and from which the card reads until the session is
 	// closed. Each byte is a Wake by the program. 0 for none.
 	Calls int

@@ -141,3 +141,22 @@ func TestFailureIsToldToEach(t *testing.T) {
 	<-failed
 	busy.expectEvents(deviceFatal)
 }
+
+// TestForgetCQ: who wakes those who wait hears which CQs are gone, and of no others.
+func TestForgetCQ(t *testing.T) {
+	w := newWirePair(t)
+	var gone []uint64
+	session, err := w.a.device.NewSession(SessionConfig{Wake: func(uint64) {}, Forget: func(id uint64) { gone = append(gone, id) }})
+	check(t, err)
+	make := func(id uint64) verbs.Handle {
+		grant, err := session.CreateCQ(verbs.CreateCQRequest{Entries: 1, EventID: id})
+		check(t, err)
+		return grant.CQ
+	}
+	one, other := make(77), make(88)
+	check(t, session.DestroyCQ(verbs.DestroyCQRequest{CQ: one}))
+	if err := session.DestroyCQ(verbs.DestroyCQRequest{CQ: one}); err == nil || len(gone) != 1 || gone[0] != 77 {
+		t.Errorf("%v are gone; %v", gone, err)
+	}
+	check(t, session.DestroyCQ(verbs.DestroyCQRequest{CQ: other}))
+}

@@ -26,8 +26,8 @@
 //
 // A client that misbehaves harms itself. What is no message ends its connection. One that does not read
 // its replies is not read from, and after writeTimeout its connection ends. Descriptors that it sends are
-// dropped by the kernel. When the socket of events is full, an event is kept, and delivered when there is
-// room: the card never waits. Each side has its own end, so no flag that one sets is the other's. A
+// dropped by the kernel. When the socket of events is full, an event is kept, one for each CQ that there is,
+// and delivered when there is room: the card never waits. Each side has its own end, so no flag that one sets is the other's. A
 // client that is stopped is like one that is idle.
 //
 // Those who look (look.go) have a connection without a session: lists of clients and of objects, page by

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"encoding/binary"
 	"errors"
 	"io"
 	"net"
@@ -310,6 +311,53 @@ func TestEventsAreOwed(t *testing.T) {
 			t.Fatalf("%d bytes, %v", n, err)
 		}
 		told[uint64(record[0])|uint64(record[1])<<8]++
+	}
+}
+
+// TestEventsOfDestroyedCQsAreForgotten: of a client that takes no events, and makes and destroys CQs on and
+// on, as many events are owed as there are CQs. Those of others still come.
+func TestEventsOfDestroyedCQsAreForgotten(t *testing.T) {
+	s, err := newSignals()
+	check(t, err)
+	defer s.close()
+	owed := func() int {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		return s.owed.Len()
+	}
+	stays := uint64(1)
+	for ; owed() == 0; stays++ {
+		s.tell(stays) // until the socket is full
+	}
+	const last = 1 << 40
+	for id := range uint64(1000) {
+		s.tell(last + 1 + id)
+		s.forget(last + 1 + id)
+	}
+	s.tell(last)
+	if n := owed(); n > 2 {
+		t.Errorf("%d events are owed", n)
+	}
+	told := map[uint64]bool{}
+	var record [8]byte
+	for !told[last] {
+		n, err := unix.Read(s.client, record[:])
+		if errors.Is(err, unix.EAGAIN) {
+			time.Sleep(time.Millisecond)
+			continue
+		}
+		if err != nil || n != 8 {
+			t.Fatalf("%d bytes, %v", n, err)
+		}
+		told[binary.LittleEndian.Uint64(record[:])] = true
+	}
+	if len(told) != int(stays) {
+		t.Errorf("%d events were told, want %d", len(told), stays)
+	}
+	eventually(t, "nothing is owed", func() bool { s.mu.Lock(); defer s.mu.Unlock(); return !s.delivering })
+	s.tell(7) // at once, as before
+	if _, err := unix.Read(s.client, record[:]); err != nil || record[0] != 7 {
+		t.Errorf("%v, %v", record, err)
 	}
 }
 

@@ -67,7 +67,7 @@ func (c *connection) newSession(name string) (*hca.Session, error) {
 		return nil, fmt.Errorf("%w: %w", verbs.ErrHost, err)
 	}
 	session, err := device.NewSession(hca.SessionConfig{
-		Quota: c.account.quota, Memory: arena, Wake: signals.tell, Calls: signals.fd,
+		Quota: c.account.quota, Memory: arena, Wake: signals.tell, Forget: signals.forget, Calls: signals.fd,
 		Observe: c.observe(device.Name()), Noticed: c.server.monitors.note,
 		Privileged: func() bool { return c.peer.privileged(c.server.group) },
 	})

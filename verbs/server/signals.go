@@ -1,6 +1,7 @@
 package server
 
 import (
+	"container/list"
 	"encoding/binary"
 	"fmt"
 	"sync"
@@ -16,9 +17,11 @@ type signals struct {
 	client int // the client's end, until it has it, then -1
 
 	mu   sync.Mutex
-	owed []uint64        // EventIDs: the socket was full
-	kept map[uint64]bool // those in owed: each is there once
+	owed list.List                // of EventIDs: the socket was full
+	kept map[uint64]*list.Element // those in owed: each is there once
 	all  sync.WaitGroup
+
+	delivering bool // by deliver; what comes meanwhile is owed too
 }
 
 func newSignals() (*signals, error) {
@@ -26,7 +29,7 @@ func newSignals() (*signals, error) {
 	if err != nil {
 		return nil, fmt.Errorf("socket pair: %w", err)
 	}
-	return &signals{fd: ends[0], client: ends[1], kept: map[uint64]bool{}}, nil
+	return &signals{fd: ends[0], client: ends[1], kept: map[uint64]*list.Element{}}, nil
 }
 
 // handedOver closes the client's end.
@@ -50,59 +53,65 @@ func (s *signals) close() {
 func (s *signals) tell(id uint64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if len(s.owed) > 0 {
+	if s.delivering {
 		s.owe(id)
 		return
 	}
-	var record [8]byte
-	binary.LittleEndian.PutUint64(record[:], id)
-	if sendNow(s.fd, record[:]) == unix.EAGAIN {
+	if send(s.fd, id) == unix.EAGAIN {
 		s.owe(id)
+		s.delivering = true
 		s.all.Go(s.deliver)
 	}
 }
 
 // owe keeps an event, once a CQ: a second one would say nothing new.
 func (s *signals) owe(id uint64) {
-	if !s.kept[id] {
-		s.kept[id] = true
-		s.owed = append(s.owed, id)
+	if s.kept[id] == nil {
+		s.kept[id] = s.owed.PushBack(id)
+	}
+}
+
+// forget is hca.SessionConfig.Forget: the event of a CQ that is destroyed is not owed any more.
+func (s *signals) forget(id uint64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.drop(id)
+}
+
+func (s *signals) drop(id uint64) {
+	if place := s.kept[id]; place != nil {
+		s.owed.Remove(place)
+		delete(s.kept, id)
 	}
 }
 
 // deliver sends what is owed, and waits while the socket is full. Then it holds a thread.
 func (s *signals) deliver() {
-	for {
-		id, some := s.oldest()
-		if !some {
-			return
-		}
-		var record [8]byte
-		binary.LittleEndian.PutUint64(record[:], id)
-		switch sendNow(s.fd, record[:]) {
-		case 0:
-			s.paid()
-		case unix.EAGAIN:
-			_, _ = unix.Poll([]unix.PollFd{{Fd: int32(s.fd), Events: unix.POLLOUT}}, -1)
-		default:
-			return // closed, here or there; nothing more is sent, since something is owed
-		}
+	for s.pay() == unix.EAGAIN {
+		_, _ = unix.Poll([]unix.PollFd{{Fd: int32(s.fd), Events: unix.POLLOUT}}, -1)
 	}
 }
 
-func (s *signals) oldest() (id uint64, some bool) {
+// pay sends what is owed, as far as there is room. After another error the socket is closed, here or there, and
+// nothing more is sent. An event is owed until it has been sent, both under the lock: else one that is told in
+// between would be taken for it, and be lost.
+func (s *signals) pay() unix.Errno {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if len(s.owed) == 0 {
-		return 0, false
+	for first := s.owed.Front(); first != nil; first = s.owed.Front() {
+		id := first.Value.(uint64)
+		if err := send(s.fd, id); err != 0 {
+			return err
+		}
+		s.drop(id)
 	}
-	return s.owed[0], true
+	s.delivering = false
+	return 0
 }
 
-// paid forgets the event that has been delivered.
-func (s *signals) paid() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	delete(s.kept, s.owed[0])
-	s.owed = s.owed[1:]
+// send sends an EventID without waiting.
+func send(fd int, id uint64) unix.Errno {
+	var record [8]byte
+	binary.LittleEndian.PutUint64(record[:], id)
+	return sendNow(fd, record[:])
 }
