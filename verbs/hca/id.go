@@ -1,6 +1,7 @@
 package hca
 
 import (
+	"container/list"
 	"context"
 	"fmt"
 	"net/netip"
@@ -19,7 +20,8 @@ type id struct {
 	space   wire.PortSpace
 	kind    verbs.QPType
 	channel *eventChannel
-	events  []*idEvent // that the program has not read, in their order
+	events  list.List // of *idEvent that the program has not read, in their order
+	asked   int       // of these, requests: as many as wait at the listener
 	state   idState
 
 	reuse, afonly bool
@@ -157,9 +159,9 @@ func (s *Session) MigrateID(r verbs.MigrateIDRequest) error {
 		}
 		i.channel.ids--
 		to.ids++
-		for _, e := range i.events {
-			i.channel.remove(e)
-			to.put(e)
+		for at := i.events.Front(); at != nil; at = at.Next() {
+			i.channel.remove(at.Value.(*idEvent))
+			to.put(at.Value.(*idEvent))
 		}
 		i.channel = to
 		return nil
@@ -243,10 +245,10 @@ func (s *Session) endID(i *id) {
 	i.state = idDestroyed
 	i.cancel()
 	i.leaveCM()
-	for _, e := range i.events {
-		i.channel.remove(e)
+	for at := i.events.Front(); at != nil; at = at.Next() {
+		i.channel.remove(at.Value.(*idEvent))
 	}
-	i.events = nil
+	i.events.Init()
 	i.channel.ids--
 }
 

@@ -138,7 +138,11 @@ func (i *id) cmEvent(e cm.Event) {
 	card := i.session.card
 	card.mu.Lock()
 	defer card.mu.Unlock()
-	if i.usesCM {
+	switch {
+	case !i.usesCM:
+	case e.Kind == cm.EventRequest || e.Kind == cm.EventWithdrawn:
+		i.showRequests()
+	default:
 		i.put(&idEvent{CMEvent: i.eventOf(&e)})
 	}
 }
@@ -146,8 +150,6 @@ func (i *id) cmEvent(e cm.Event) {
 // eventOf is an event of the connection manager as the program gets it.
 func (i *id) eventOf(e *cm.Event) verbs.CMEvent {
 	switch e.Kind {
-	case cm.EventRequest:
-		return verbs.CMEvent{Type: verbs.CMEventConnectRequest}
 	case cm.EventReply:
 		return i.answered(&e.Answer)
 	case cm.EventResponse:

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"slices"
 
 	"github.com/roced/roced/verbs"
 	"golang.org/x/sys/unix"
@@ -26,8 +25,9 @@ type eventChannel struct {
 type idEvent struct {
 	verbs.CMEvent
 	id    *id
-	join  *idJoin // of a join, else nil
-	place *list.Element
+	join  *idJoin       // of a join, else nil
+	place *list.Element // in its channel
+	own   *list.Element // in its id
 }
 
 // CreateEventChannel implements verbs.Provider.
@@ -126,8 +126,8 @@ const maxEvents = 64
 
 // room refuses to begin what ends with an event, if too many wait.
 func (i *id) room() error {
-	if len(i.events) >= maxEvents+len(i.joins) {
-		return fmt.Errorf("%w: %d events of the id wait; get some", verbs.ErrLimit, len(i.events))
+	if n := i.events.Len(); n >= maxEvents+len(i.joins) {
+		return fmt.Errorf("%w: %d events of the id wait; get some", verbs.ErrLimit, n)
 	}
 	return nil
 }
@@ -135,14 +135,41 @@ func (i *id) room() error {
 // put reports an event of an id. The caller holds card.mu.
 func (i *id) put(e *idEvent) {
 	e.id, e.ID = i, i.handle
-	i.events = append(i.events, e)
+	e.own = i.events.PushBack(e)
+	if e.Type == verbs.CMEventConnectRequest {
+		i.asked++
+	}
 	i.channel.put(e)
 }
 
 // forget removes an event.
 func (i *id) forget(e *idEvent) {
-	i.events = slices.DeleteFunc(i.events, func(other *idEvent) bool { return other == e })
+	i.events.Remove(e.own)
+	if e.Type == verbs.CMEventConnectRequest {
+		i.asked--
+	}
 	i.channel.remove(e)
+}
+
+// showRequests has as many events as requests wait: one more, or, of one that is withdrawn, one less. So they
+// are bounded by the listener's backlog. The caller holds card.mu.
+func (i *id) showRequests() {
+	if i.listener == nil {
+		return
+	}
+	m := i.session.card.manager
+	m.mu.Lock()
+	waiting := i.listener.Waiting()
+	m.mu.Unlock()
+	for i.asked < waiting { // put and forget count
+		i.put(&idEvent{CMEvent: verbs.CMEvent{Type: verbs.CMEventConnectRequest}})
+	}
+	for at := i.events.Back(); i.asked > waiting; {
+		e := at.Value.(*idEvent)
+		if at = at.Prev(); e.Type == verbs.CMEventConnectRequest {
+			i.forget(e)
+		}
+	}
 }
 
 // statusOf is an error as an event carries it: an errno, negative.

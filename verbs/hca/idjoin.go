@@ -120,17 +120,22 @@ func (s *Session) takeIDJoin(r *verbs.LeaveIDRequest) (*idJoin, error) {
 			continue
 		}
 		i.joins = slices.Delete(i.joins, at, at+1)
-		for _, e := range i.events {
-			if e.join == j {
-				i.forget(e)
-				break
-			}
-		}
+		i.forgetJoin(j)
 		j.left = true
 		s.commands.Add(1)
 		return j, nil
 	}
 	return nil, fmt.Errorf("%w: the id has not joined %v", verbs.ErrAddrNotAvail, r.Group)
+}
+
+// forgetJoin removes the event of a join, if it waits.
+func (i *id) forgetJoin(j *idJoin) {
+	for at := i.events.Front(); at != nil; at = at.Next() {
+		if e := at.Value.(*idEvent); e.join == j {
+			i.forget(e)
+			return
+		}
+	}
 }
 
 // leaveJoin ends the membership, unless the host has not joined yet: then who joins leaves.

@@ -40,7 +40,7 @@ func (s *Session) IDs(from Cursor, most int) (list []IDInfo, next Cursor, more b
 		}
 		list = append(list, IDInfo{
 			Handle: i.handle, PortSpace: i.space, Type: i.kind, State: stateNames[i.state], Local: i.source, Remote: i.dest,
-			Events: uint32(len(i.events)), Groups: uint32(len(i.joins)),
+			Events: uint32(i.events.Len()), Groups: uint32(len(i.joins)),
 		})
 	}
 	return list, next, false, nil

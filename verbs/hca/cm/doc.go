@@ -19,7 +19,7 @@
 //
 // Strangers cannot make it grow. A listener holds as many requests as its backlog, of one sender a
 // quarter of that or 8; others are dropped, not refused, so that an honest sender's retry finds room
-// when the owner has taken some. Where senders are forged too, a try succeeds as often as the owner is
+// when the owner has taken some. One that is withdrawn before it is taken leaves nothing. Where senders are forged too, a try succeeds as often as the owner is
 // fast: an owner that takes a tenth of what comes lets in a tenth of the tries. What is remembered of
 // requests that were taken is bounded in number and time, and only spares the owner duplicates. What
 // is refused without an owner costs no state; answers of this kind are limited to so many a second, as

@@ -19,9 +19,10 @@ type EventKind uint8
 
 // The kinds.
 const (
-	// EventRequest: a request waits at the listener; Next or NextConnection takes it. Each request has one
-	// event, and is gone by then if its sender has withdrawn it.
+	// EventRequest: a further request waits at the listener; Next or NextConnection takes it.
 	EventRequest EventKind = iota
+	// EventWithdrawn: one that waited does not any more, since its sender has withdrawn it.
+	EventWithdrawn
 	// EventReply: the inquiry has ended with this answer, which may be a refusal.
 	EventReply
 	// EventTimeout: the inquiry, or the making of the connection, has ended without an answer.

@@ -69,7 +69,7 @@ func TestWithdrawn(t *testing.T) {
 				t.Errorf("%+v", e)
 			}
 			refused(t, s.passive.Accept(s.now, 2, verbs.ConnParam{}), verbs.ErrInvalid, "withdrawn")
-		} else if s.tells(s.server, EventRequest); s.listener.NextConnection() != nil || len(s.listener.senders) != 0 {
+		} else if s.tells(s.server, EventRequest, EventWithdrawn); s.listener.NextConnection() != nil || len(s.listener.senders) != 0 {
 			t.Error("the request waits still")
 		}
 		none(t, "events of a closed connection", told(s.client))

@@ -137,8 +137,8 @@ func (s *stage) consistent(m *Manager) {
 			s.Fatalf("a queue pair's connection in state %d is not there", c.state)
 		}
 	}
-	if timed != len(m.timers) || s.listener.waiting.len() > 4 {
-		s.Fatalf("%d timers of %d run; %d requests wait", timed, len(m.timers), s.listener.waiting.len())
+	if timed != len(m.timers) || s.listener.Waiting() > 4 {
+		s.Fatalf("%d timers of %d run; %d requests wait", timed, len(m.timers), s.listener.Waiting())
 	}
 }
 
@@ -177,4 +177,31 @@ func FuzzConnections(f *testing.F) {
 		}
 		s.leave()
 	})
+}
+
+// TestWithdrawnLeavesNothing: a request that is withdrawn before anybody has taken it leaves nothing behind,
+// whatever the reason that its sender gives, and pushes nothing out.
+func TestWithdrawnLeavesNothing(t *testing.T) {
+	s := newSides(t)
+	for i := range 3 * maxKept {
+		id := wire.CommID(i + 1)
+		_, err := s.client.Connect(s.now, connect(back, wire.QPN(100+i), nil))
+		check(t, err)
+		req := one(t, sent(s.client))
+		s.toServer(req)
+		rej := wire.REJ{CommIDs: wire.CommIDs{Local: mad(req).REQ().LocalID}, Reason: wire.RejectStaleConnection}
+		if id%2 == 0 {
+			rej.Reason = wire.RejectTimeout
+		}
+		answer := make(wire.MAD, wire.MADLen)
+		answer.PutREJ(mad(req).Header().TransactionID, &rej)
+		s.server.Receive(s.now, there, answer)
+		told(s.server)
+		if all := &s.server.connections; len(all.byID)+len(all.byPeer)+len(all.byQP)+all.orphans.Len()+len(s.server.timers) > 0 {
+			t.Fatalf("%+v, %d timers", all, len(s.server.timers))
+		}
+	}
+	if n := s.listener.Waiting(); n != 0 || len(s.listener.senders) != 0 {
+		t.Errorf("%d wait, %d senders", n, len(s.listener.senders))
+	}
 }

@@ -1,6 +1,7 @@
 package cm
 
 import (
+	"container/list"
 	"fmt"
 	"net/netip"
 	"slices"
@@ -34,7 +35,8 @@ type ListenConfig struct {
 type Listener struct {
 	manager *Manager
 	config  ListenConfig
-	waiting queue[caller]
+	waiting list.List // of callers
+	places  map[caller]*list.Element
 	senders map[wire.GID]int // requests of each that wait
 }
 
@@ -63,7 +65,7 @@ func (m *Manager) Listen(c ListenConfig) (*Listener, error) {
 	if slices.ContainsFunc(all, func(l *Listener) bool { return l.config.Address == c.Address }) {
 		return nil, fmt.Errorf("%w: there is a listener for service %v on this address", verbs.ErrBusy, c.Service)
 	}
-	l := &Listener{manager: m, config: c, senders: map[wire.GID]int{}}
+	l := &Listener{manager: m, config: c, places: map[caller]*list.Element{}, senders: map[wire.GID]int{}}
 	m.listeners[c.key()] = append(all, l)
 	return l, nil
 }
@@ -93,31 +95,41 @@ func (l *Listener) NextConnection() *Connection {
 	return c
 }
 
+// Waiting is how many requests wait.
+func (l *Listener) Waiting() int { return l.waiting.Len() }
+
 // next takes what has waited for longest; nil if nothing does.
 func (l *Listener) next() caller {
-	r, some := l.waiting.pop()
-	if some {
-		l.release(r)
+	first := l.waiting.Front()
+	if first == nil {
+		return nil
 	}
+	r := first.Value.(caller)
+	l.remove(r)
 	return r
 }
 
 // add has a request wait, and tells the owner.
 func (l *Listener) add(r caller) {
-	l.waiting.push(r)
+	l.places[r] = l.waiting.PushBack(r)
 	l.senders[r.sender()]++
 	l.manager.tell(Event{Kind: EventRequest, Owner: l.config.Owner})
 }
 
-// withdraw ends the wait of a request whose sender does not want it any more.
-func (l *Listener) withdraw(r caller) {
-	if l.waiting.remove(func(other caller) bool { return other == r }) {
-		l.release(r)
+// withdraw ends the wait of a request whose sender does not want it any more; false if it does not wait.
+func (l *Listener) withdraw(r caller) bool {
+	if l.places[r] == nil {
+		return false
 	}
+	l.remove(r)
+	l.manager.tell(Event{Kind: EventWithdrawn, Owner: l.config.Owner})
+	return true
 }
 
-// release gives back the share that a request had of the backlog.
-func (l *Listener) release(r caller) {
+// remove gives back what a request had of the backlog.
+func (l *Listener) remove(r caller) {
+	l.waiting.Remove(l.places[r])
+	delete(l.places, r)
 	if l.senders[r.sender()]--; l.senders[r.sender()] == 0 {
 		delete(l.senders, r.sender())
 	}
@@ -125,7 +137,7 @@ func (l *Listener) release(r caller) {
 
 // hasRoom says whether a request of a sender may wait.
 func (l *Listener) hasRoom(sender wire.GID) bool {
-	return l.waiting.len() < l.config.Backlog && l.senders[sender] < max(l.config.Backlog/4, senderShare)
+	return l.Waiting() < l.config.Backlog && l.senders[sender] < max(l.config.Backlog/4, senderShare)
 }
 
 // takes says whether the listener takes requests for an address, and how exactly it names that one.

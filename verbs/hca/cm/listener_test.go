@@ -117,7 +117,7 @@ func TestBacklog(t *testing.T) {
 		for sender := range byte(200) {
 			knock(wire.GIDFromAddr(netip.AddrFrom4([4]byte{10, 98, 0, sender})), 0, 20)
 		}
-		if n := row.share + len(told(m)); n != row.whole || l.waiting.len() != n {
+		if n := row.share + len(told(m)); n != row.whole || l.Waiting() != n {
 			t.Errorf("backlog %d: %d wait, want %d", row.backlog, n, row.whole)
 		}
 		none(t, "answers", sent(m))
@@ -134,8 +134,8 @@ func TestBacklog(t *testing.T) {
 		}
 		for l.Next() != nil {
 		}
-		if len(l.senders) != 0 || l.waiting.len() != 0 {
-			t.Errorf("left: %v, %d", l.senders, l.waiting.len())
+		if len(l.senders) != 0 || l.Waiting() != 0 {
+			t.Errorf("left: %v, %d", l.senders, l.Waiting())
 		}
 	}
 }

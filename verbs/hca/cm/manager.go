@@ -1,7 +1,6 @@
 package cm
 
 import (
-	"slices"
 	"time"
 
 	"github.com/roced/roced/datapath/wire"
@@ -89,15 +88,6 @@ func (q *queue[T]) first() (item T, some bool) {
 		return item, false
 	}
 	return q.items[0], true
-}
-
-// remove takes the first item that is the one, wherever it is; false if none is.
-func (q *queue[T]) remove(is func(T) bool) bool {
-	at := slices.IndexFunc(q.items, is)
-	if at >= 0 {
-		q.items = slices.Delete(q.items, at, at+1)
-	}
-	return at >= 0
 }
 
 func (q *queue[T]) pop() (item T, some bool) {

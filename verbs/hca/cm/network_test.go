@@ -182,8 +182,8 @@ func TestFlood(t *testing.T) {
 				}
 			}
 			sent(m)
-			if len(m.requests) > maxKept+128 || m.kept.len() > maxKept || l.waiting.len() > 128 || len(l.senders) > 128 {
-				t.Fatalf("%s: %d requests, %d kept, %d wait of %d senders", name, len(m.requests), m.kept.len(), l.waiting.len(), len(l.senders))
+			if len(m.requests) > maxKept+128 || m.kept.len() > maxKept || l.Waiting() > 128 || len(l.senders) > 128 {
+				t.Fatalf("%s: %d requests, %d kept, %d wait of %d senders", name, len(m.requests), m.kept.len(), l.Waiting(), len(l.senders))
 			}
 		}
 		if !in || tries > row.tries {

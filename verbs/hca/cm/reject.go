@@ -66,8 +66,9 @@ func (m *Manager) rejected(now time.Time, path Path, mad wire.MAD) {
 
 // refused ends the connection as the peer has it.
 func (c *Connection) refused(now time.Time, rej *wire.REJ) {
-	if c.state == stateREQReceived && c.listener != nil {
-		c.listener.withdraw(c)
+	if c.listener != nil && c.listener.withdraw(c) {
+		c.forget() // nobody has seen it, so no packet of it is on its way
+		return
 	}
 	if c.state == stateEstablished || rej.Reason == wire.RejectStaleConnection {
 		c.timewait(now)
