@@ -215,14 +215,18 @@ func (m *manager) regain() {
 	m.wakeUp()
 }
 
-// flush sends what waits to be sent, before the card ends.
+// flush sends what waits to be sent, before the card ends: at least one round, since another may have taken a
+// message and not have sent it yet.
 func (m *manager) flush() {
-	if m == nil {
-		return // the card could not be opened
+	if m == nil || isClosed(m.card.done) {
+		return // the card could not be opened, or has ended
 	}
-	for end := time.Now().Add(closeTimeout); m.waiting() && time.Now().Before(end); {
+	for end := time.Now().Add(closeTimeout); ; {
 		m.round()
 		m.card.engine.Settle(m.gsi.session.entry, closeTimeout)
+		if !m.waiting() || time.Now().After(end) {
+			return
+		}
 	}
 }
 

@@ -1,0 +1,74 @@
+package hca
+
+import (
+	"testing"
+	"time"
+
+	"github.com/roced/roced/internal/lab/labtest"
+	"github.com/roced/roced/verbs/cm"
+)
+
+// TestLastWordsReachAnUnknownNeighbour: who rejects, or disconnects, and closes in order has been heard, also
+// if the peer's neighbour entry is gone. Else the peer would wait for a minute and more.
+func TestLastWordsReachAnUnknownNeighbour(t *testing.T) {
+	t.Parallel()
+	hosts := labtest.Pair(t)
+	for range 20 {
+		for _, connected := range []bool{false, true} {
+			a, b := newStation(t, open(t, hosts.A)), newStation(t, open(t, hosts.B))
+			c := newConnector(t, a, b, "10.77.0.2")
+			want := cm.EventRejected
+			var id *cm.ID
+			if connected {
+				want = cm.EventDisconnected
+				_, id = c.connect()
+			} else {
+				c.ask()
+				id = c.expect(c.to, cm.EventConnectRequest)
+			}
+			forget(t, hosts.B, address("10.77.0.1"))
+			if connected {
+				check(t, id.Disconnect())
+				check(t, id.DestroyQP())
+			} else {
+				check(t, id.Reject([]byte("no")))
+			}
+			check(t, id.Close())
+			check(t, c.service.Close())
+			check(t, c.to.Close())
+			check(t, b.device.Close())
+			active := c.expect(c.from, want)
+			check(t, active.DestroyQP())
+			check(t, active.Close())
+			check(t, c.from.Close())
+			check(t, a.device.Close())
+		}
+	}
+}
+
+// TestCloseWaitsForAMessageInHand: the manager's goroutine has taken a message and not sent it yet.
+func TestCloseWaitsForAMessageInHand(t *testing.T) {
+	w := newWirePair(t)
+	c := newConnector(t, w.a, w.b, "10.0.0.2")
+	c.ask()
+	id := c.expect(c.to, cm.EventConnectRequest)
+	m := w.b.device.manager
+	m.serving.Lock()
+	check(t, id.Reject(nil))
+	rej, some := m.next()
+	if !some {
+		t.Fatal("no message")
+	}
+	closed := make(chan error, 1)
+	go func() { closed <- w.b.device.Close() }()
+	select {
+	case <-w.b.device.stop:
+		t.Error("it does not wait")
+	case <-time.After(20 * time.Millisecond): // more than Close takes to come to that
+	}
+	err := m.gsi.post(time.Now(), &rej)
+	m.serving.Unlock()
+	check(t, err)
+	check(t, <-closed)
+	c.expect(c.from, cm.EventRejected)
+}
