@@ -50,10 +50,10 @@ func (i *ID) Connect(param *ConnParam) error {
 // without; a response to Connect, of which there is none in port space UDP, it confirms. In case of error the
 // request is rejected, and the id's queue pair goes to ERR.
 func (i *ID) Accept(param *ConnParam) error {
-	if param == nil && i.asked && i.connects() {
-		param = &defaultParam
-	}
 	return i.do("accept", func(p part) error {
+		if param == nil && i.asked && i.connects() {
+			param = &defaultParam
+		}
 		err := i.accept(p, param)
 		if err != nil && i.asked {
 			_ = p.provider.RejectID(verbs.RejectIDRequest{ID: p.handle}) // else the card has, or the peer has withdrawn

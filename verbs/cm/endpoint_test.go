@@ -3,6 +3,8 @@ package cm_test
 import (
 	"context"
 	"net/netip"
+	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/roced/roced/verbs"
@@ -114,6 +116,39 @@ func TestEndpointsFail(t *testing.T) {
 	close(closed)
 	check(t, <-ended)
 	check(t, pd.Close())
+}
+
+// TestAcceptAtOnce: of several goroutines that accept one request, one does.
+func TestAcceptAtOnce(t *testing.T) {
+	w := newWire(t)
+	a, b := device(t, w, "a", "10.0.0.1"), device(t, w, "b", "10.0.0.2")
+	pd, init := endpointAttr(t, a)
+	service := listenAt(t, b, cm.PortSpaceTCP, "0.0.0.0:7174")
+	client, err := cm.CreateEP(guard(t), &cm.AddrInfo{PortSpace: cm.PortSpaceTCP, Dest: addr("10.0.0.2:7174")}, pd, init)
+	check(t, err)
+	connected := make(chan error, 1)
+	go func() {
+		_, err := client.Connect(guard(t), nil)
+		connected <- err
+	}()
+	asked, _, err := service.GetRequest(guard(t))
+	check(t, err)
+	var all sync.WaitGroup
+	var accepted atomic.Int32
+	for range 4 {
+		all.Go(func() {
+			if asked.ID.Accept(nil) == nil {
+				accepted.Add(1)
+			}
+		})
+	}
+	all.Wait()
+	check(t, <-connected)
+	if n := accepted.Load(); n != 1 {
+		t.Errorf("%d have accepted it", n)
+	}
+	check(t, asked.Close())
+	check(t, client.Close())
 }
 
 // Datagrams have endpoints too.
