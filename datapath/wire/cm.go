@@ -97,6 +97,7 @@ const (
 	RejectTransport       RejectReason = 9
 	RejectStaleConnection RejectReason = 10
 	RejectPrimaryGID      RejectReason = 12 // the path is not the one that the request came by
+	RejectMTU             RejectReason = 26 // the path MTU cannot be
 	RejectConsumer        RejectReason = 28
 	RejectClassVersion    RejectReason = 31
 )

@@ -43,6 +43,8 @@ func unacceptable(path Path, req *wire.REQ) wire.RejectReason {
 		return wire.RejectTransport
 	case req.Primary.Local != path.Remote || req.Primary.Remote != path.Local:
 		return wire.RejectPrimaryGID
+	case req.PathMTU.Bytes() == 0:
+		return wire.RejectMTU
 	}
 	return 0
 }

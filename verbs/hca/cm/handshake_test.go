@@ -215,6 +215,9 @@ func TestUnacceptable(t *testing.T) {
 		"UC":               {func(r *wire.REQ) { r.TransportService = 1 }, wire.RejectTransport},
 		"another source":   {func(r *wire.REQ) { r.Primary.Local[15]++ }, wire.RejectPrimaryGID},
 		"another path":     {func(r *wire.REQ) { r.Primary.Remote[15]++ }, wire.RejectPrimaryGID},
+		"MTU 0":            {func(r *wire.REQ) { r.PathMTU = 0 }, wire.RejectMTU},
+		"MTU beyond 4096":  {func(r *wire.REQ) { r.PathMTU = wire.MTU4096 + 1 }, wire.RejectMTU},
+		"MTU 15":           {func(r *wire.REQ) { r.PathMTU = 15 }, wire.RejectMTU},
 		"a false address":  {func(r *wire.REQ) { r.PrivateData[19]++ }, wire.RejectConsumer},
 		"no address known": {func(r *wire.REQ) { r.PrivateData[0] = 7 }, wire.RejectConsumer},
 	} {
