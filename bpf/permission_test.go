@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"slices"
+	"strings"
 	"syscall"
 	"testing"
 
@@ -28,7 +29,8 @@ var children = map[string]func(){
 		}
 		report(err)
 	},
-	"uncounted": func() { fmt.Print(uncounted()) },
+	"without descriptors": withoutDescriptors,
+	"uncounted":           func() { fmt.Print(uncounted()) },
 	// What a daemon does that gives up its capabilities once it has loaded.
 	"use": func() {
 		s, err := Load(Config{})
@@ -38,6 +40,33 @@ var children = map[string]func(){
 		}
 		report(err)
 	},
+}
+
+// withoutDescriptors loads with room for more and more of them, until that succeeds.
+func withoutDescriptors() {
+	fd, err := unix.Eventfd(0, unix.EFD_CLOEXEC)
+	if err != nil {
+		report(err)
+		return
+	}
+	_ = unix.Close(fd) // the next one that is opened
+	var limit unix.Rlimit
+	_ = unix.Getrlimit(unix.RLIMIT_NOFILE, &limit)
+	for room := range uint64(2 * loadDescriptors) { // some behind fd are open
+		limit.Cur = uint64(fd) + room
+		_ = unix.Setrlimit(unix.RLIMIT_NOFILE, &limit)
+		s, err := Load(Config{Renewable: true})
+		if err == nil {
+			fmt.Print("fine at last")
+			_ = s.Close()
+			return
+		}
+		if !errors.Is(err, unix.EMFILE) || !strings.Contains(err.Error(), "LimitNOFILE=") {
+			fmt.Printf("with room for %d: %v", room, err)
+			return
+		}
+	}
+	fmt.Print("never")
 }
 
 func report(err error) {
@@ -101,6 +130,14 @@ func TestCapabilities(t *testing.T) {
 				t.Errorf("%s\nwant %q", got, test.want)
 			}
 		})
+	}
+}
+
+// TestNoDescriptors: that there are none left is said, whatever Load makes just then.
+func TestNoDescriptors(t *testing.T) {
+	ns := labtest.New(t, "roced-bpf")
+	if got := runChild(t, ns, "without descriptors", unix.CAP_BPF, unix.CAP_NET_ADMIN, unix.CAP_PERFMON); got != "fine at last" {
+		t.Error(got)
 	}
 }
 

@@ -65,6 +65,9 @@ func Load(config Config) (*Steering, error) {
 	if config.Queues < 0 || config.Queues > maxRings {
 		return nil, fmt.Errorf("load the steering program: %d queues: %w: at most %d", config.Queues, ErrInvalid, maxRings)
 	}
+	if err := checkDescriptors(); err != nil {
+		return nil, fmt.Errorf("load the steering program: %w", err)
+	}
 	s := &Steering{vlan: config.VLAN, roles: make(map[netip.Addr]roles), tails: make(map[uint32]int)}
 	if err := s.load(config); err != nil {
 		return nil, explainLoad(err)
