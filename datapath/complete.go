@@ -39,21 +39,23 @@ func (e *Engine) overrun(cq *CQ) {
 func (e *Engine) publish() {
 	e.publishSRQs() // first: a program that polls a completion may post to the slot at once
 	for len(e.dirty) > 0 {
-		cq := e.dirty[len(e.dirty)-1]
-		e.dirty = e.dirty[:len(e.dirty)-1]
+		cq := pop(&e.dirty)
+		e.hand = cq.Session
+		solicited := cq.solicited
+		cq.dirty, cq.solicited = false, false
 		cq.Queue.Publish()
 		if cq.Queue.Armed() != 0 {
-			e.notify(cq)
+			e.notify(cq, solicited)
 		} else {
 			cq.reported = cq.Queue.Written()
 		}
-		cq.dirty, cq.solicited = false, false
 	}
 	e.noteSRQs()
 	e.acceptLater()
 	if len(e.postponed) > 0 {
 		e.reportPostponed()
 	}
+	e.hand = nil
 	e.setAlarm()
 }
 

@@ -24,8 +24,15 @@ func (e *Engine) dispatch(qp *QP, d *departure, path *Path, frame []byte, n, len
 // known, whatever its headers say.
 func (e *Engine) loopBack(sender *QP, d *departure, frame []byte, length int) {
 	if e.parseOwn(&d.looped, sender, frame, length) {
-		e.deliver(&d.looped)
+		e.deliverOwn(&d.looped)
+		e.hand = sender.Session
 	}
+}
+
+// deliverOwn is deliver for a packet that this card sends to itself. What goes wrong there is not the sender's.
+func (e *Engine) deliverOwn(a *arrival) {
+	defer e.contain()
+	e.deliver(a)
 }
 
 // loopBackGroup delivers a packet to the members of its group on this card. The frame also goes
@@ -35,10 +42,17 @@ func (e *Engine) loopBackGroup(d *departure, frame []byte, length int, members [
 		return
 	}
 	f := &e.looping
-	if e.deliverGroup(&d.looped, f, frame, members, sender); f.pending() {
+	e.deliverOwnGroup(&d.looped, f, frame, members, sender)
+	e.hand = sender.Session
+	if f.pending() {
 		f.own = append(f.own[:0], frame...)
 		f.frame = f.own
 	}
+}
+
+func (e *Engine) deliverOwnGroup(a *arrival, f *fanout, frame []byte, members []*QP, sender *QP) {
+	defer e.contain()
+	e.deliverGroup(a, f, frame, members, sender)
 }
 
 // parseOwn counts and parses a packet that this card sends to itself. Its ICRC needs no check.

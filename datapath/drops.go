@@ -49,6 +49,7 @@ const (
 	DropProtection          // receive request names memory that it may not write
 	DropCQFull              // the completion queue was overrun
 	DropSelfLoopback        // a queue pair's own message to a group, with NoSelfLoopback set
+	DropFault               // it was in hand when a mistake of roced's own ended a round; see Fault
 	DropUnreachable         // not sent: no route, or the neighbour does not answer
 	DropUnresolved          // not sent: too many packets wait for the neighbour's answer
 	DropPathMTU             // not sent: longer than the MTU of its route allows
@@ -63,7 +64,7 @@ var dropNames = [dropCount]string{
 	"unknown_opcode", "pad", "icrc", "not_own", "other_host", "martian_source", "own_source", "group_source", "vlan", "unknown_qp", "no_group", "group_qpn",
 	"qp_state", "congestion_notification", "unsupported", "pkey",
 	"not_peer", "duplicate", "out_of_sequence", "stray_answer", "invalid_request", "remote_access", "qkey", "too_long", "no_receive", "no_room",
-	"protection", "cq_full", "self_loopback", "unreachable", "unresolved",
+	"protection", "cq_full", "self_loopback", "fault", "unreachable", "unresolved",
 	"path_mtu", "link_down", "interface",
 }
 
@@ -95,6 +96,7 @@ type Counters struct {
 	Retransmits               uint64 // packets of connections that were sent again
 	Timeouts                  uint64 // times that a connection's peer did not answer in time
 	SequenceNAKs, RNRNAKs     uint64 // answers of peers: packets are missing; no receive is posted
+	Faults                    uint64 // rounds that a mistake of roced's own has ended; see Fault
 	Drops                     [dropCount]uint64
 }
 
@@ -104,6 +106,14 @@ func Reasons() (all []Drop) {
 		all = append(all, reason)
 	}
 	return all
+}
+
+// dropped is the sum over the reasons that are not Unsent.
+func (c *Counters) dropped() (sum uint64) {
+	for _, n := range c.Drops[:DropUnreachable] {
+		sum += n
+	}
+	return sum
 }
 
 // Dropped is the sum over all reasons.

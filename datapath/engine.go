@@ -41,8 +41,11 @@ type Engine struct {
 	rx       arrival   // the packet from the link in hand
 	tx       departure // the send request in hand
 	counters Counters
-	// noteRefused: see Config.
+	hand     *Session // whose work is in hand; nil: nobody's
+	faults   int      // rounds in a row that have ended in one
+	// noteRefused and noteFault: see Config.
 	noteRefused func()
+	noteFault   func(Fault)
 }
 
 // tables are set by the control plane. They change in Do only.
@@ -90,6 +93,8 @@ type Config struct {
 	// NoteRefused is called when the interface dropped frames to send. It may have lost its
 	// carrier, which the kernel reports only later. It runs under the lease and must not block.
 	NoteRefused func()
+	// NoteFault is called when a round has ended in a panic. It runs under the lease and must not block.
+	NoteFault func(Fault)
 }
 
 // New makes an engine. Its worker runs from Start on; Progress and Kick work without it.
@@ -104,6 +109,9 @@ func New(c Config) (*Engine, error) {
 	}
 	if e.noteRefused = c.NoteRefused; e.noteRefused == nil {
 		e.noteRefused = func() {}
+	}
+	if e.noteFault = c.NoteFault; e.noteFault == nil {
+		e.noteFault = func(Fault) {}
 	}
 	if err := e.alarm.open(); err != nil {
 		return nil, err

@@ -27,16 +27,16 @@ func (e *Engine) deliverGroup(a *arrival, f *fanout, frame []byte, members []*QP
 		e.counters.Drops[DropNoGroup]++
 		return
 	}
-	f.frame, f.rest, f.sender = frame, members, sender
+	f.frame, f.rest, f.sender, f.mgid = frame, members, sender, p.Destination()
 	e.counters.Copies--
-	if e.copyOut(a, f); f.pending() {
-		f.mgid = p.Destination()
-	}
+	e.copyOut(a, f)
 }
 
 // copyOut delivers the packet to the next members: at least to one, then while the budget lasts.
 func (e *Engine) copyOut(a *arrival, f *fanout) {
-	for i, qp := range f.rest {
+	for len(f.rest) > 0 {
+		qp := f.rest[0]
+		f.rest = f.rest[1:]
 		e.counters.Copies++
 		if qp == f.sender && qp.NoSelfLoopback {
 			e.counters.Drops[DropSelfLoopback]++
@@ -44,11 +44,9 @@ func (e *Engine) copyOut(a *arrival, f *fanout) {
 			e.deliverTo(qp, a)
 		}
 		if e.budget--; e.budget <= 0 {
-			f.rest = f.rest[i+1:]
 			return
 		}
 	}
-	f.rest = nil
 }
 
 // resume continues a fanout that an earlier round left, and reports whether there was one. The

@@ -37,8 +37,8 @@ type latecomers struct {
 
 // notify sends the events of an armed CQ whose completions have just been published, or puts them off.
 // Those of an overrun are not put off.
-func (e *Engine) notify(cq *CQ) {
-	due := cq.Queue.Due(cq.solicited)
+func (e *Engine) notify(cq *CQ, solicited bool) {
+	due := cq.Queue.Due(solicited)
 	if cq.due |= due; cq.due == 0 {
 		cq.reported = cq.Queue.Written()
 		return
@@ -97,6 +97,7 @@ func (e *Engine) reportPostponed() {
 	e.earliest = time.Time{}
 	e.postponed = slices.DeleteFunc(e.postponed, func(cq *CQ) bool {
 		if !cq.deadline.IsZero() && !now.Before(cq.deadline) {
+			e.hand, cq.deadline = cq.Session, time.Time{}
 			e.report(cq)
 		}
 		if cq.postponed = !cq.deadline.IsZero(); !cq.postponed {

@@ -52,8 +52,9 @@ type AH struct {
 
 // CQ is the card's end of a completion queue.
 type CQ struct {
-	Queue *ring.CompletionProducer
-	QPs   map[*QP]struct{}
+	Session *Session
+	Queue   *ring.CompletionProducer
+	QPs     map[*QP]struct{}
 	// Wake wakes those who wait (ring.ArmedWait), and Notify sends the event of the other armings. Both
 	// run under the lease and never block.
 	Wake, Notify func()

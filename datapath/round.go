@@ -4,33 +4,47 @@ import "time"
 
 // Do runs change between two rounds and returns when it has run. What the change removed from
 // the engine's tables is no longer in use then. If the change left work, Do calls the worker.
+//
+// A panic in change is its caller's, and leaves the lease free. One in what Do does itself is contained.
 func (e *Engine) Do(change func()) {
 	e.wanted.Add(1)
-	e.lease.Lock()
-	e.wanted.Add(-1)
-	e.budget, e.time = changeBudget, time.Time{}
-	change()
-	e.publish()
-	more := e.more()
-	e.lease.Unlock()
-	if more {
+	if e.change(change) {
 		e.worker.call()
 	}
 }
 
-// runRound is one round: receive, send, publish completions.
+// change is Do, under the lease. It says whether the change left work.
+func (e *Engine) change(change func()) (more bool) {
+	e.lease.Lock()
+	defer e.lease.Unlock()
+	e.wanted.Add(-1)
+	e.budget, e.time = changeBudget, time.Time{}
+	change()
+	e.publishContained()
+	return e.more()
+}
+
+// runRound is one round: receive, send, publish completions. One that ends in a fault has worked.
 func (e *Engine) runRound() (worked bool) {
+	worked = true
+	defer e.contain()
 	e.announceRest()
 	e.time = time.Time{}
 	received := e.receive()
 	expired := e.expire()
 	sent := e.transmit()
 	e.publish()
+	e.faults = 0
 	return received || expired || sent
 }
 
+func (e *Engine) publishContained() {
+	defer e.contain()
+	e.publish()
+}
+
 // more reports whether a round left work of which no doorbell or frame will give notice again.
-func (e *Engine) more() bool { return e.taken > 0 || e.unsent() }
+func (e *Engine) more() bool { return e.taken > 0 || len(e.dirty) > 0 || e.unsent() }
 
 // unsent reports whether posted requests wait to be sent or flushed. Requests that the state of
 // their queue pair holds back do not count.
@@ -49,22 +63,28 @@ func (e *Engine) Settle(s *Session, timeout time.Duration) {
 }
 
 // settle is one round of Settle. It returns false if nothing is left.
-func (e *Engine) settle(s *Session) (unsent bool) {
-	e.lease.Lock()
-	if e.closed || !e.unsentBy(s) {
-		e.lease.Unlock()
-		return false
-	}
-	e.call(s)
-	e.time = time.Time{}
-	moved := e.transmit()
-	e.publish()
-	unsent = e.unsentBy(s)
-	e.lease.Unlock()
+func (e *Engine) settle(s *Session) bool {
+	moved, unsent := e.sendFor(s)
 	if unsent && !moved {
 		time.Sleep(retryTime)
 	}
 	return unsent
+}
+
+// sendFor is a round of sending, if a session has anything to send.
+func (e *Engine) sendFor(s *Session) (moved, unsent bool) {
+	e.lease.Lock()
+	defer e.lease.Unlock()
+	if e.closed || !e.unsentBy(s) {
+		return false, false
+	}
+	moved, unsent = true, true
+	defer e.contain()
+	e.call(s)
+	e.time = time.Time{}
+	moved = e.transmit()
+	e.publish()
+	return moved, e.unsentBy(s)
 }
 
 // Progress runs a round in the thread of a program that polls, if nobody else is running one,

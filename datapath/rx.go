@@ -20,7 +20,7 @@ type arrival struct {
 // frames are borrowed until Release. Each copy to a group member counts against the budget, so
 // that large groups do not make a round long.
 func (e *Engine) receive() bool {
-	e.budget = receiveBudget
+	e.budget, e.hand = receiveBudget, nil
 	resumed := e.resume(&e.rx, &e.arriving)
 	if e.taken == 0 {
 		e.taken = e.link.Receive(e.burst[:])
@@ -47,6 +47,7 @@ func (e *Engine) receive() bool {
 // receiveFrame makes the checks that do not depend on the receiver, once, and delivers the packet.
 func (e *Engine) receiveFrame(a *arrival, frame []byte) {
 	p := &a.packet
+	e.hand = nil
 	e.counters.Received++
 	if fault := wire.Parse(frame, p); fault != wire.FaultNone {
 		e.counters.Drops[faultDrop(fault)]++
@@ -85,6 +86,7 @@ func (e *Engine) deliver(a *arrival) {
 // deliverTo gives a packet to a queue pair and counts the result.
 func (e *Engine) deliverTo(qp *QP, a *arrival) {
 	reason := DropNone
+	e.hand = qp.Session
 	if qp.Connection == nil {
 		reason = e.receiveUD(qp, a)
 	} else {

@@ -27,6 +27,7 @@ type Session struct {
 	quiet     int         // rounds since the doorbell was last rung
 	suspended atomic.Bool // its doorbell is not polled
 	removed   bool        // the engine serves it no more
+	faulted   bool        // its work has ended in a fault; see stopServing
 	called    atomic.Bool // it is in the engine's list of those that have called, before the next one
 	nextCall  *Session    // the next one
 }
@@ -85,6 +86,7 @@ func (e *Engine) collect() (rung bool) {
 	}
 	for i := range count {
 		s := e.sessions[(e.firstSession+i)%count]
+		e.hand = s
 		if taken >= e.budget {
 			break
 		}
@@ -131,6 +133,7 @@ func (e *Engine) resumeCalled() {
 
 // resumeSession makes a doorbell polled again.
 func (e *Engine) resumeSession(s *Session) {
+	e.hand = s
 	s.quiet = 0
 	s.suspended.Store(false)
 	s.doorbell.SetAsleep(e.resting)
@@ -159,6 +162,7 @@ func (e *Engine) announceRest() {
 	}
 	e.resting = rests
 	for _, s := range e.sessions {
+		e.hand = s
 		s.doorbell.SetAsleep(rests)
 	}
 }

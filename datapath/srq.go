@@ -10,8 +10,9 @@ import "github.com/roced/roced/datapath/ring"
 type SRQ struct {
 	// Queue is the one in use: QP.Recv of all queue pairs. When another one comes into use, that is
 	// copied into it, so that the pointer stays.
-	Queue *ring.RecvConsumer
-	PD    PD
+	Queue   *ring.RecvConsumer
+	Session *Session
+	PD      PD
 	// NoteLimit is called when the number of receives has dropped below the limit; see SetLimit. It
 	// runs under the lease.
 	NoteLimit func()
@@ -88,8 +89,8 @@ func (s *SRQ) use(q *ring.RecvConsumer) {
 // publishSRQs gives the slots of the receives that the round has taken back to the programs.
 func (e *Engine) publishSRQs() {
 	for len(e.takenFrom) > 0 {
-		s := e.takenFrom[len(e.takenFrom)-1]
-		e.takenFrom = e.takenFrom[:len(e.takenFrom)-1]
+		s := pop(&e.takenFrom)
+		e.hand = s.Session
 		s.Queue.Publish()
 		s.dirty = false
 	}
@@ -97,15 +98,25 @@ func (e *Engine) publishSRQs() {
 
 // noteSRQs reports limits that were reached, and queue pairs that take no more receives.
 func (e *Engine) noteSRQs() {
-	for _, s := range e.reached {
+	for len(e.reached) > 0 {
+		s := pop(&e.reached)
+		e.hand = s.Session
 		s.NoteLimit()
 	}
-	for _, qp := range e.ended {
+	for len(e.ended) > 0 {
+		qp := pop(&e.ended)
+		e.hand = qp.Session
 		qp.NoteLastWQE()
 	}
-	clear(e.reached)
-	clear(e.ended)
-	e.reached, e.ended = e.reached[:0], e.ended[:0]
+}
+
+// pop takes the last out of a list, before it is looked at: what ends in a fault is not tried again.
+func pop[T any](list *[]*T) *T {
+	last := len(*list) - 1
+	one := (*list)[last]
+	(*list)[last] = nil
+	*list = (*list)[:last]
+	return one
 }
 
 // SetLimit arms an SRQ: NoteLimit is called once, as soon as fewer receives than the limit wait,

@@ -130,6 +130,7 @@ func (e *Engine) expire() (some bool) {
 		if qp == nil {
 			break
 		}
+		e.hand = qp.Session
 		e.timeOut(qp)
 		some = true
 	}

@@ -10,12 +10,12 @@ type turns struct {
 
 func (t *turns) empty() bool { return t.count == 0 }
 
-// add puts a queue pair behind the others of its session, unless it is in turn.
+// add puts a queue pair behind the others of its session, unless it is in turn, or the session has ended.
 func (t *turns) add(qp *QP) {
-	if qp.waiting {
+	s := qp.Session
+	if qp.waiting || s.removed {
 		return
 	}
-	s := qp.Session
 	s.inTurn.add(qp)
 	t.count++
 	t.addSession(s)

@@ -20,7 +20,7 @@ type departure struct {
 // reports whether anything was done. All queue pairs share the round's budget; they take turns,
 // also across rounds.
 func (e *Engine) transmit() (moved bool) {
-	e.budget = sendBudget
+	e.budget, e.hand = sendBudget, nil
 	resumed, rung := e.resume(&e.tx.looped, &e.looping), e.collect()
 	moved = resumed || rung
 	visits := e.budget // also bounds visits to queue pairs that have nothing to send
@@ -43,6 +43,7 @@ func (e *Engine) transmit() (moved bool) {
 // flushLink flushes the link, and reports whether that unblocked it.
 func (e *Engine) flushLink() (unblocked bool) {
 	was := e.blocked
+	e.hand = nil
 	e.blocked = !e.link.Flush() && !e.down // a link that is down is tried again after SetLink
 	e.counters.Drops[DropLinkDown] += uint64(e.link.TakenBack())
 	if refused := e.link.Refused(); refused > 0 {
@@ -56,6 +57,7 @@ func (e *Engine) flushLink() (unblocked bool) {
 // queue pair holds it back. It also stops, not done, when the queue pair's turn or the round's
 // budget ends, or when the link has no free frame.
 func (e *Engine) sendSome(qp *QP, d *departure) (moved, done bool) {
+	e.hand = qp.Session
 	if qp.Connection != nil {
 		return e.sendConnected(qp, d)
 	}

@@ -2,6 +2,7 @@ package datapath
 
 import (
 	"runtime"
+	"runtime/debug"
 	"sync/atomic"
 	"time"
 )
@@ -114,6 +115,7 @@ const manyRounds = 2
 func (e *Engine) work() {
 	w := &e.worker
 	defer close(w.done)
+	debug.SetPanicOnFault(true) // memory that a program shares can turn out not to be there; see contain
 	lastWork, busy := time.Now(), 0
 	for !w.stop.Load() {
 		if w.notNeeded() {

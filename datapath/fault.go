@@ -1,0 +1,68 @@
+package datapath
+
+import (
+	"runtime/debug"
+
+	"github.com/roced/roced/datapath/ring"
+)
+
+// A panic in a round is a mistake of roced's own, which some program or some packet has found. It costs the
+// session whose work was in hand, not the card: its queue pairs stop, Config.NoteFault tells the control
+// plane, which ends it, and the next round goes on with what is left. Where the work of no session was in
+// hand, it costs the packet.
+
+// Fault is a panic in a round.
+type Fault struct {
+	Session *Session // whose work was in hand; nil: nobody's
+	Cause   any      // what recover gave
+	Stack   []byte
+	// Ends: this many rounds in a row have ended so that the engine runs no more of them.
+	Ends bool
+}
+
+// maxFaults is how many rounds in a row may end in a fault before the engine stops: what is broken then is not
+// a session's.
+const maxFaults = 100
+
+// contain ends a panic of what is done under the lease. It is deferred.
+func (e *Engine) contain() {
+	cause := recover()
+	if cause == nil {
+		return
+	}
+	f := Fault{Session: e.hand, Cause: cause, Stack: debug.Stack()}
+	e.hand = nil
+	e.counters.Faults++
+	e.counters.Drops[DropFault] += e.counters.Received + e.counters.Copies - e.counters.Delivered - e.counters.dropped()
+	if f.Session != nil {
+		e.stopServing(f.Session)
+	}
+	if e.faults++; e.faults >= maxFaults {
+		e.closed, f.Ends = true, true
+	}
+	e.noteFault(f)
+}
+
+// stopServing stops all queue pairs of a session, and touches none of its memory. The control plane has them
+// flushed; if that ends in a fault too, the session is not served any more at all.
+func (e *Engine) stopServing(s *Session) {
+	for _, qp := range s.qps {
+		if qp == nil {
+			continue
+		}
+		e.turns.remove(qp)
+		if qp.Connection != nil {
+			e.timers.stop(qp)
+		}
+		if qp.State != ring.QPStateReset {
+			qp.State = ring.QPStateErr
+		}
+	}
+	if s.faulted {
+		e.RemoveSession(s)
+	}
+	s.faulted = true
+}
+
+// Restore has a session served as if it had had no fault. It runs in Do.
+func (e *Engine) Restore(s *Session) { s.faulted = false }

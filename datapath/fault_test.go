@@ -1,0 +1,275 @@
+package datapath
+
+import (
+	"testing"
+
+	"github.com/roced/roced/datapath/link"
+	"github.com/roced/roced/datapath/ring"
+	"github.com/roced/roced/datapath/wire"
+)
+
+// broken is a card that two programs share. Something of the first one's is broken.
+type broken struct {
+	*testing.T
+	engine *Engine
+	bad    *end // a connection, to itself
+	ud     *rig // datagrams of the same program
+	good   *end // another program's connection, to itself
+	faults []Fault
+}
+
+func newBroken(t *testing.T) *broken {
+	network := link.NewNetwork(1)
+	b := &broken{T: t, good: newEnd(t, network, 1)}
+	b.engine = b.good.engine
+	b.engine.noteFault = func(f Fault) { b.faults = append(b.faults, f) }
+	b.bad = b.good.another(0x888, wire.ServiceRC)
+	for _, e := range []*end{b.good, b.bad} {
+		e.qp.SendCQ.Session = e.session
+		e.meet(e, wire.ServiceRC, func(c *Connection) { c.PeerQPN, c.Timeout = e.qp.Number, 1 })
+		b.engine.Do(func() { b.engine.SetPath(e.qp.Path, PathAttr{State: PathLocal}) })
+	}
+	b.ud = &rig{T: t, engine: b.engine, doorbell: b.bad.bell, session: b.bad.session, wake: make(chan struct{}, 1), memory: b.bad.memory}
+	b.ud.makeQP(b.ud.makeCQ(4 * rigDepth))
+	b.ud.qp.Number, b.ud.qp.DoorbellIndex = 0x889, 0x89
+	b.ud.qp.SendCQ.Session = b.bad.session
+	b.engine.Do(func() {
+		b.engine.AddQP(b.ud.qp)
+		b.engine.SetState(b.ud.qp, ring.QPStateRTS)
+		b.bad.session.SetAH(0, &AH{PD: testPD, Path: &Path{state: PathLocal}, Template: wire.NewTemplate(wire.Path{Source: b.good.gid, Dest: b.good.gid})})
+	})
+	return b
+}
+
+// rounds runs the engine until it has come to rest.
+func (b *broken) rounds() {
+	b.Helper()
+	for range 1000 {
+		b.engine.lease.Lock()
+		moved := b.engine.runRound()
+		b.engine.lease.Unlock()
+		if !moved {
+			return
+		}
+	}
+	b.Fatal("the engine does not come to rest")
+}
+
+// connected has the broken program send a message over its connection.
+func (b *broken) connected() {
+	b.bad.postRecv(1, at(0, 100))
+	b.bad.post(to(ring.WRSend, 0), ring.Atomic{}, at(0, 6))
+}
+
+// datagram has the broken program send a datagram to itself.
+func (b *broken) datagram() {
+	b.ud.postRecv(1, ring.SGE{Addr: endBase, Length: 100, LKey: testKey(1)})
+	b.ud.send.Put(&ring.Send{Opcode: ring.WRSend, RemoteQPN: b.ud.qp.Number, RemoteQKey: testQKey, Flags: ring.SendSignaled})
+	b.ud.send.Publish()
+	if b.ud.doorbell.Ring(b.ud.qp.DoorbellIndex) {
+		b.engine.call(b.ud.session)
+	}
+}
+
+// goesOn insists that the other program's messages arrive.
+func (b *broken) goesOn() {
+	b.Helper()
+	b.good.postRecv(1, at(5000, 100))
+	b.good.post(to(ring.WRSend, 0), ring.Atomic{}, at(0, 9))
+	b.rounds()
+	expect(b.T, b.good.poll(), ring.WCSuccess, ring.WCSuccess)
+}
+
+// A fault at any stage of a round costs the session whose work was in hand.
+func TestFaultCostsOneSession(t *testing.T) {
+	panics := func() { panic("a mistake") }
+	for name, row := range map[string]struct {
+		spoil func(b *broken)
+		act   func(b *broken)
+	}{
+		"doorbell":             {func(b *broken) { b.bad.session.addTurn = nil }, (*broken).connected},
+		"send, datagram":       {func(b *broken) { b.bad.session.ahs[0].Path = nil }, (*broken).datagram},
+		"send queue, datagram": {func(b *broken) { b.ud.qp.Send = nil }, (*broken).datagram},
+		"send, connection":     {func(b *broken) { b.bad.qp.Path = nil }, (*broken).connected},
+		"receive, datagram":    {func(b *broken) { b.ud.qp.Recv = nil }, (*broken).datagram},
+		"receive, connection":  {func(b *broken) { b.bad.qp.Recv = nil }, (*broken).connected},
+		"completion of a send": {func(b *broken) { b.ud.qp.SendCQ = nil }, (*broken).datagram},
+		"completion, receive":  {func(b *broken) { b.bad.qp.RecvCQ = nil }, (*broken).connected},
+		"event of a CQ":        {func(b *broken) { b.bad.qp.RecvCQ.Notify = panics; b.bad.cq.Arm(false) }, (*broken).connected},
+		"wake-up":              {func(b *broken) { b.bad.qp.RecvCQ.Wake = panics; b.bad.cq.ArmWait() }, (*broken).connected},
+		"state":                {func(b *broken) { b.ud.qp.NoteState = nil; b.bad.session.ahs[0] = nil }, (*broken).datagram},
+		"event of a queue pair": {func(b *broken) {
+			b.bad.qp.NoteEvent = nil
+			b.bad.qp.State, b.bad.qp.established = ring.QPStateSQD, false
+			b.bad.qp.draining = true
+		}, (*broken).connected},
+		"SRQ's limit": {func(b *broken) {
+			b.bad.qp.SRQ = &SRQ{Session: b.bad.session, PD: testPD, Queue: b.bad.qp.Recv, NoteLimit: panics, limit: 5}
+		}, (*broken).connected},
+		"last WQE": {func(b *broken) {
+			b.bad.qp.SRQ, b.bad.qp.NoteLastWQE = &SRQ{Session: b.bad.session, PD: testPD, Queue: b.bad.qp.Recv}, panics
+		}, func(b *broken) { b.bad.post(to(99, 0), ring.Atomic{}) }},
+		"timer": {func(b *broken) { b.bad.qp.Path, b.bad.qp.Timeout = &Path{state: PathUnreachable}, 13 }, func(b *broken) {
+			b.bad.post(to(ring.WRSend, 0), ring.Atomic{}, at(0, 6))
+			b.rounds()
+			b.bad.qp.Send = nil
+			for len(b.faults) == 0 {
+				b.rounds()
+			}
+		}},
+		"postponed event": {func(b *broken) {
+			b.bad.qp.RecvCQ.Notify = panics
+			b.engine.ModerateCQ(b.bad.qp.RecvCQ, Moderation{Count: 100, Period: 1})
+			b.bad.cq.Arm(false)
+		}, func(b *broken) {
+			b.connected()
+			for len(b.faults) == 0 {
+				b.rounds()
+			}
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBroken(t)
+			b.engine.Do(func() { row.spoil(b) })
+			row.act(b)
+			b.rounds()
+			if len(b.faults) == 0 || len(b.faults) > 2 { // one is its sender and its receiver
+				t.Fatalf("%d faults", len(b.faults))
+			}
+			for _, f := range b.faults {
+				if f.Session != b.bad.session || f.Ends || len(f.Stack) == 0 {
+					t.Errorf("%v of %p, not %p; it ends %v", f.Cause, f.Session, b.bad.session, f.Ends)
+				}
+			}
+			b.goesOn()
+			b.ends()
+			b.goesOn()
+			if c := b.engine.Counters(); c.Faults == 0 || c.Received+c.Copies != c.Delivered+c.dropped() {
+				t.Errorf("%+v", c)
+			}
+		})
+	}
+}
+
+// ends flushes what the broken program has posted, as the control plane does, and takes its queue pairs away.
+// What is broken may end that too.
+func (b *broken) ends() {
+	quietly := func(do func()) {
+		defer func() { _ = recover() }()
+		b.engine.Do(do)
+	}
+	for _, qp := range []*QP{b.bad.qp, b.ud.qp} {
+		quietly(func() { b.engine.SetState(qp, ring.QPStateErr) })
+		b.rounds()
+		quietly(func() { b.engine.RemoveQP(qp) })
+	}
+	b.engine.Do(func() { b.engine.RemoveSession(b.bad.session) })
+	b.rounds()
+}
+
+// A fault in the copies of one member does not keep the others from theirs.
+func TestFaultInAGroup(t *testing.T) {
+	r := newRig(t)
+	other := NewSession(r.doorbell)
+	members := []*rig{r, r.member(0x10), r.member(0x11)}
+	r.run() // nobody is in turn
+	members[1].qp.Session, members[1].qp.Recv = other, nil
+	r.setGroup(testGroup, members...)
+	r.postRecv(1, piece(0, 200))
+	members[2].postRecv(2, piece(400, 200))
+	var faults []Fault
+	r.engine.noteFault = func(f Fault) { faults = append(faults, f) }
+	r.link.in = [][]byte{toGroup(testGroup, []byte("to all"))}
+	r.run()
+	for _, m := range []*rig{r, members[2]} {
+		if got := m.completions(); len(got) != 1 || got[0].Status != ring.WCSuccess {
+			t.Errorf("%+v", got)
+		}
+	}
+	if len(faults) != 1 || faults[0].Session != other {
+		t.Errorf("%d faults", len(faults))
+	}
+	if c := r.engine.Counters(); c.Drops[DropFault] != 1 || c.Received+c.Copies != c.Delivered+c.dropped() {
+		t.Errorf("%+v", c)
+	}
+}
+
+// A fault where a message is received is not its sender's on the same card: the message is sent once, and the
+// other members of its group get it.
+func TestFaultIsNotTheSenders(t *testing.T) {
+	r := newRig(t)
+	other := NewSession(r.doorbell)
+	members := []*rig{r.member(0x10), r.member(0x11), r}
+	r.run() // nobody is in turn
+	members[0].qp.Session, members[0].qp.Recv = other, nil
+	r.setGroup(testGroup, members...)
+	for i, m := range members {
+		m.recv.Put(uint64(i), []ring.SGE{piece(i*400, 200)})
+		m.recv.Publish()
+	}
+	var faults []Fault
+	r.engine.noteFault = func(f Fault) { faults = append(faults, f) }
+	r.sendToGroup(testGroup)
+	r.sent() // one frame
+	if len(faults) != 1 || faults[0].Session != other {
+		t.Errorf("%d faults", len(faults))
+	}
+	for _, m := range members[1:] {
+		if got := m.completions(); len(got) != 1 || got[0].Status != ring.WCSuccess {
+			t.Errorf("%+v", got)
+		}
+	}
+}
+
+// brokenLink panics when frames are asked of it.
+type brokenLink struct {
+	fakeLink
+	times int
+}
+
+func (l *brokenLink) Receive(burst [][]byte) int {
+	if l.times--; l.times >= 0 {
+		panic("no frames")
+	}
+	return l.fakeLink.Receive(burst)
+}
+
+// A fault of nobody's costs what was in hand. If there is no end of them, the engine stops, and says so.
+func TestFaultOfNobody(t *testing.T) {
+	for _, times := range []int{1, maxFaults - 1, maxFaults} {
+		l := &brokenLink{times: times}
+		r := newRigOn(t, l)
+		var faults []Fault
+		r.engine.noteFault = func(f Fault) { faults = append(faults, f) }
+		r.postRecv(1, piece(0, 200))
+		l.in = [][]byte{datagram(nil)}
+		for range times + 3 {
+			r.engine.lease.Lock()
+			_, _, _ = r.engine.runHeld()
+		}
+		stopped := times == maxFaults
+		if got := r.completions(); (len(got) == 0) != stopped {
+			t.Errorf("%d faults: %+v", times, got)
+		}
+		if len(faults) != times || faults[0].Session != nil || faults[times-1].Ends != stopped {
+			t.Errorf("%d faults: %d were told", times, len(faults))
+		}
+	}
+}
+
+// What a change panics with is its caller's, and the engine goes on.
+func TestFaultInAChange(t *testing.T) {
+	b := newBroken(t)
+	func() {
+		defer func() {
+			if recover() != "a mistake" {
+				t.Error("the caller did not hear of it")
+			}
+		}()
+		b.engine.Do(func() { panic("a mistake") })
+	}()
+	b.goesOn()
+	if len(b.faults) != 0 {
+		t.Errorf("%d faults", len(b.faults))
+	}
+}
