@@ -54,7 +54,9 @@ func (e *Engine) enter(qp *QP, state ring.QPState) {
 	c := qp.Connection
 	switch {
 	case state == ring.QPStateReset:
-		e.replyLast(qp)
+		if !qp.Session.faulted {
+			e.replyLast(qp)
+		}
 		e.timers.stop(qp)
 		c.requester, c.responder, c.established = requester{}, responder{}, false
 	case state == ring.QPStateRTS && qp.State == ring.QPStateRTR:

@@ -65,4 +65,10 @@ func (e *Engine) stopServing(s *Session) {
 }
 
 // Restore has a session served as if it had had no fault. It runs in Do.
-func (e *Engine) Restore(s *Session) { s.faulted = false }
+func (e *Engine) Restore(s *Session) {
+	s.faulted = false
+	if s.removed {
+		s.removed = false
+		e.AddSession(s)
+	}
+}

@@ -72,7 +72,7 @@ func (e *Engine) AddQP(qp *QP) {
 
 // RemoveQP removes a queue pair.
 func (e *Engine) RemoveQP(qp *QP) {
-	if qp.Connection != nil {
+	if qp.Connection != nil && !qp.Session.faulted {
 		e.replyLast(qp)
 	}
 	e.qps[qp.Number%maxQPs] = nil

@@ -13,6 +13,7 @@ import (
 	"github.com/roced/roced/datapath"
 	"github.com/roced/roced/datapath/link"
 	"github.com/roced/roced/datapath/wire"
+	"github.com/roced/roced/internal/fault"
 	"github.com/roced/roced/mcast"
 	"github.com/roced/roced/verbs"
 )
@@ -42,11 +43,13 @@ type Card struct {
 	background sync.WaitGroup // the goroutines that follow the host
 	closing    sync.WaitGroup // calls of Session.Close
 
-	changes *pendingChanges
-	refused chan struct{} // of capacity 1: the interface dropped a packet instead of sending it
-	tooBig  tooBig
-	lagging atomic.Bool // the last query of the host failed
-	manager *manager    // of connections, on QP 1
+	changes     *pendingChanges
+	refused     chan struct{} // of capacity 1: the interface dropped a packet instead of sending it
+	tooBig      tooBig
+	lagging     atomic.Bool   // the last query of the host failed
+	faults      atomic.Uint64 // contained, but for those of the engine's rounds
+	faultLogged atomic.Int64  // when one was logged; Unix time, ns
+	manager     *manager      // of connections, on QP 1
 
 	// asking is held from a query of the host until its answer is acted on.
 	asking      sync.Mutex
@@ -93,7 +96,7 @@ func newCard(p parts, o options) (*Card, error) {
 	card.name.Store(&p.name)
 	engine, err := datapath.New(datapath.Config{
 		Link: p.link, MTU: p.carried, VLAN: p.vlan, Worker: datapath.WorkerConfig{Spin: o.spin, Alone: !o.inline},
-		NoteRefused: card.noteRefused,
+		NoteRefused: card.noteRefused, NoteFault: card.noteFault,
 	})
 	if err != nil {
 		return nil, errors.Join(err, p.link.Close(), p.host.close())
@@ -112,7 +115,13 @@ func newCard(p parts, o options) (*Card, error) {
 		engine.Start()
 	}
 	for _, run := range []func(){card.keepUp, card.watch, card.manager.run, func() { card.host.follow(card.changes) }, func() { card.host.listen(card.noteTooBig) }} {
-		card.background.Go(run)
+		card.background.Go(func() {
+			if f := fault.Contain(run); f != nil { // nobody follows the host any more
+				card.faults.Add(1)
+				card.logFault(f, "device", card.Name())
+				card.fail(f)
+			}
+		})
 	}
 	return card, nil
 }
@@ -237,15 +246,7 @@ const flushTimeout = 10 * time.Second
 func (card *Card) fail(cause error) {
 	var flushing sync.WaitGroup
 	for _, s := range card.startFailing(cause) {
-		flushing.Go(func() {
-			card.engine.Settle(s.entry, flushTimeout)
-			card.mu.Lock()
-			defer card.mu.Unlock()
-			s.putNoted() // the last event is that of the device
-			s.removeDevice()
-			s.events.put(verbs.EventReport{Type: verbs.EventDeviceFatal})
-			s.wakeWaiters()
-		})
+		flushing.Go(s.sayFatal)
 	}
 	flushing.Wait()
 }

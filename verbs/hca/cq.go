@@ -73,7 +73,8 @@ func (s *Session) CreateCQ(r verbs.CreateCQRequest) (grant verbs.CreateCQGrant, 
 	}
 	c.memory, grant.Memory = memory, memory
 	c.entry = &datapath.CQ{
-		Queue: queue, QPs: map[*datapath.QP]struct{}{},
+		Session: s.entry,
+		Queue:   queue, QPs: map[*datapath.QP]struct{}{},
 		NoteOverrun: func() { s.note(&c.events, notedEvent(verbs.EventCQErr)) },
 	}
 	c.entry.Wake, grant.Events = s.waker(r.EventID)

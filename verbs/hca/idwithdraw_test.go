@@ -39,7 +39,9 @@ func (s *stranger) ask(id wire.CommID) {
 
 // withdraw sends a REJ.
 func (s *stranger) withdraw(id wire.CommID, reason wire.RejectReason) {
-	s.receive(func(mad wire.MAD) { mad.PutREJ(uint64(id), &wire.REJ{CommIDs: wire.CommIDs{Local: id}, Reason: reason}) })
+	s.receive(func(mad wire.MAD) {
+		mad.PutREJ(uint64(id), &wire.REJ{CommIDs: wire.CommIDs{Local: id}, Reason: reason})
+	})
 }
 
 // waiting is how many events of a channel's ids wait, of all channels of a card's sessions.

@@ -19,16 +19,17 @@ func (card *Card) use(p *path) {
 func (card *Card) leavePath(p *path) {
 	card.asking.Lock()
 	defer card.asking.Unlock()
-	card.mu.Lock()
 	var unused *hop
-	if p.users--; p.users == 0 {
+	card.locked(func() {
+		if p.users--; p.users > 0 {
+			return
+		}
 		if card.lingers(p) {
 			p.idle = time.Now()
 		} else {
 			unused = card.freePath(p)
 		}
-	}
-	card.mu.Unlock()
+	})
 	card.dropHop(unused)
 }
 
@@ -65,21 +66,21 @@ func (card *Card) freeIdle() {
 		return // Close frees all
 	}
 	var left []*hop
-	card.mu.Lock()
-	card.lingering, card.freeing = 0, false
-	for _, p := range card.paths {
-		switch {
-		case p.users > 0:
-		case time.Since(p.idle) >= pathLinger/2: // a younger one stays until the next call
-			left = append(left, card.freePath(p))
-		default:
-			card.lingering++
+	card.locked(func() {
+		card.lingering, card.freeing = 0, false
+		for _, p := range card.paths {
+			switch {
+			case p.users > 0:
+			case time.Since(p.idle) >= pathLinger/2: // a younger one stays until the next call
+				left = append(left, card.freePath(p))
+			default:
+				card.lingering++
+			}
 		}
-	}
-	if card.lingering > 0 {
-		card.freeIdleLater()
-	}
-	card.mu.Unlock()
+		if card.lingering > 0 {
+			card.freeIdleLater()
+		}
+	})
 	for _, h := range left {
 		card.dropHop(h)
 	}

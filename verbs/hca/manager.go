@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/roced/roced/internal/fault"
 	"github.com/roced/roced/verbs"
 	"github.com/roced/roced/verbs/hca/cm"
 )
@@ -22,6 +23,7 @@ type manager struct {
 
 	serving sync.Mutex // held for a round; before Card.asking
 	gsi     *gsi
+	faults  int // rounds in a row that ended in a mistake; of the goroutine
 
 	mu      sync.Mutex // innermost
 	machine *cm.Manager
@@ -61,10 +63,10 @@ func (m *manager) wakeUp() {
 // events, are on their way when it has returned. The caller may hold Card.mu.
 func (card *Card) withCM(do func(m *cm.Manager, now time.Time)) {
 	m := card.manager
+	defer m.wakeUp()
 	m.mu.Lock()
+	defer m.mu.Unlock()
 	do(m.machine, time.Now())
-	m.mu.Unlock()
-	m.wakeUp()
 }
 
 // useCM counts a connection id that uses the connection manager, until leaveCM. ErrBusy while a program
@@ -98,7 +100,7 @@ func (m *manager) run() {
 		case <-m.card.done:
 			return
 		}
-		for m.round() {
+		for m.roundContained() {
 			m.deliver()
 		}
 		m.deliver()
@@ -120,16 +122,51 @@ func (m *manager) round() (more bool) {
 		return false
 	}
 	arrived, completions := m.gsi.poll()
-	m.mu.Lock()
 	now := time.Now()
 	for _, a := range arrived {
-		m.machine.Receive(now, a.path, a.payload)
+		m.contain(func() { m.machine.Receive(now, a.path, a.payload) })
 	}
-	m.machine.Expire(now)
-	m.mu.Unlock()
+	m.contain(func() { m.machine.Expire(now) })
 	m.gsi.recycle(arrived)
 	m.gsi.send(now, m.next)
 	return completions > 0
+}
+
+// roundContained is round. One that ends in a mistake is followed by another, unless many in a row do.
+func (m *manager) roundContained() (more bool) {
+	f := fault.Contain(func() { more = m.round() })
+	if f == nil {
+		m.faults = 0
+		return more
+	}
+	m.faulted(f, nil)
+	m.faults++
+	return m.faults < maxManagerFaults
+}
+
+// maxManagerFaults is how many rounds in a row may end in a mistake before the manager waits for what comes next.
+const maxManagerFaults = 16
+
+// contain has the connection manager do something. A mistake costs the session of the id whose message or
+// timer was in hand.
+func (m *manager) contain(do func()) {
+	m.mu.Lock()
+	f := fault.Contain(do)
+	owner := m.machine.InHand()
+	m.mu.Unlock()
+	if f != nil {
+		m.faulted(f, owner)
+	}
+}
+
+// faulted ends the session of an owner in whose work there was a mistake; nil for nobody's.
+func (m *manager) faulted(f *fault.Fault, owner any) {
+	if i, is := owner.(*id); is {
+		go fault.Contain(func() { i.session.Faulted(f) }) // which needs locks that may be held here
+		return
+	}
+	m.card.faults.Add(1)
+	m.card.logFault(f, "device", m.card.Name(), "in", "connection management")
 }
 
 // sendNow sends what waits before it returns, as far as there is room. The caller holds no lock.
@@ -157,7 +194,9 @@ func (m *manager) deliver() {
 		if !some {
 			return
 		}
-		e.Owner.(cmOwner).cmEvent(e)
+		if f := fault.Contain(func() { e.Owner.(cmOwner).cmEvent(e) }); f != nil {
+			m.faulted(f, e.Owner)
+		}
 	}
 }
 

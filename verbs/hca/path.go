@@ -90,15 +90,16 @@ func (card *Card) takePath(ends pair) (*path, error) {
 			return nil, err
 		}
 	}
-	card.mu.Lock()
-	if p == nil {
-		p = &path{ends: ends, entry: new(datapath.Path)}
-		card.paths[ends] = p
-	}
-	card.use(p)
-	unused := card.setWay(p, w)
-	card.showAll(append(pathsOver(w.hop), p))
-	card.mu.Unlock()
+	var unused *hop
+	card.locked(func() {
+		if p == nil {
+			p = &path{ends: ends, entry: new(datapath.Path)}
+			card.paths[ends] = p
+		}
+		card.use(p)
+		unused = card.setWay(p, w)
+		card.showAll(append(pathsOver(w.hop), p))
+	})
 	card.dropHop(unused)
 	return p, nil
 }

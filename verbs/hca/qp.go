@@ -8,6 +8,7 @@ import (
 	"github.com/roced/roced/datapath"
 	"github.com/roced/roced/datapath/ring"
 	"github.com/roced/roced/datapath/wire"
+	"github.com/roced/roced/internal/fault"
 	"github.com/roced/roced/verbs"
 )
 
@@ -236,15 +237,15 @@ func (s *Session) DestroyQP(r verbs.DestroyQPRequest) error {
 	s.commands.Add(1)
 	defer s.commands.Done()
 	peer, err := s.destroyQP(r.QP)
-	s.card.mu.Unlock()
 	if peer != nil {
 		s.abandon(peer)
 	}
 	return err
 }
 
-// destroyQP does it under card.mu. The peer's path is left without that lock.
+// destroyQP does it under card.mu, which it releases. The peer's path is left without that lock.
 func (s *Session) destroyQP(handle verbs.Handle) (peer *ah, err error) {
+	defer s.card.mu.Unlock()
 	q, err := s.qps.get(handle)
 	if err != nil {
 		return nil, err
@@ -290,12 +291,26 @@ func (s *Session) forgetQPs(all []*qp) (failed error) {
 	return failed
 }
 
+// flushEach is flushAll for a session in whose work there was a mistake, which may show again. The caller holds
+// card.mu.
+func (s *Session) flushEach() {
+	for _, q := range s.qps.all() {
+		fault.Contain(func() {
+			s.card.engine.Do(func() { s.flush(q) })
+		})
+	}
+}
+
 // flushAll changes the state of all queue pairs to ERR. It runs between two rounds.
 func (s *Session) flushAll() {
 	for _, q := range s.qps.all() {
-		if verbs.QPState(q.state.Load()) != verbs.QPStateReset {
-			q.state.Store(uint32(verbs.QPStateErr))
-			s.card.engine.SetState(q.entry, verbs.QPStateErr)
-		}
+		s.flush(q)
+	}
+}
+
+func (s *Session) flush(q *qp) {
+	if verbs.QPState(q.state.Load()) != verbs.QPStateReset {
+		q.state.Store(uint32(verbs.QPStateErr))
+		s.card.engine.SetState(q.entry, verbs.QPStateErr)
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -28,10 +27,11 @@ type Session struct {
 	claimed        atomic.Bool   // by a Context
 	memory         atomic.Uint64 // bytes allocated
 
-	stop     chan struct{}  // closed by Close
-	done     chan struct{}  // closed by Close, or when the card is gone
-	freed    chan struct{}  // closed when free has freed everything
-	commands sync.WaitGroup // commands that work or wait without card.mu
+	failure  atomic.Pointer[error] // why it has ended before its card and its Close; see Faulted
+	stop     chan struct{}         // closed by Close
+	done     chan struct{}         // closed by Close, or when the card is gone
+	freed    chan struct{}         // closed when free has freed everything
+	commands sync.WaitGroup        // commands that work or wait without card.mu
 
 	// Under card.mu.
 	pds           table[pd]
@@ -175,66 +175,6 @@ func (s *Session) wakeWaiters() {
 	}
 }
 
-// free frees all that the session has. No command of it runs any more. However a session ends, this
-// is the only place that frees its objects.
-func (s *Session) free() error {
-	card := s.card
-	card.engine.EndCalls(s.config.Calls)
-	card.mu.Lock()
-	queuePairs, handles, joins, ids := s.qps.all(), s.ahs.all(), s.joins.all(), s.ids.all()
-	for _, i := range ids {
-		s.endID(i)
-	}
-	failed := s.forgetQPs(queuePairs)
-	queues := s.cqs.all()
-	card.engine.Do(func() {
-		card.engine.RemoveSession(s.entry)
-		for _, c := range queues {
-			card.engine.RemoveCQ(c.entry)
-		}
-	})
-	card.sessions = slices.DeleteFunc(card.sessions, func(other *Session) bool { return other == s })
-	card.mu.Unlock()
-	for _, i := range ids {
-		s.freeID(i)
-	}
-	for _, a := range handles {
-		card.leavePath(a.path)
-	}
-	for _, m := range joins {
-		if m.full {
-			failed = errors.Join(failed, card.host.leave(m.group))
-		}
-	}
-	for _, q := range queuePairs {
-		if q.peer != nil {
-			card.leavePath(q.peer.path)
-		}
-		s.release(q.memory...)
-	}
-	for _, q := range s.srqs.all() {
-		s.release(q.memory...)
-		s.release(q.unused...)
-	}
-	for _, c := range queues {
-		s.release(c.memory, c.left)
-	}
-	for _, k := range s.keys.all() {
-		if k.region != nil {
-			s.release(k.region.own)
-		}
-	}
-	s.release(s.doorbellMemory)
-	for _, give := range []func(){
-		s.pds.close, s.channels.close, s.cqs.close, s.keys.close, s.srqs.close, s.qps.close, s.ahs.close, s.joins.close,
-		s.eventChannels.close, s.ids.close,
-	} {
-		give()
-	}
-	close(s.freed)
-	return hostError(failed)
-}
-
 // Done implements verbs.Provider.
 func (s *Session) Done() <-chan struct{} { return s.done }
 
@@ -242,6 +182,9 @@ func (s *Session) Done() <-chan struct{} { return s.done }
 func (s *Session) Err() error {
 	if isClosed(s.stop) {
 		return verbs.ErrClosed
+	}
+	if failure := s.failure.Load(); failure != nil {
+		return *failure
 	}
 	return s.card.ended()
 }

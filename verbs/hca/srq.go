@@ -49,7 +49,7 @@ func (s *Session) CreateSRQ(r verbs.CreateSRQRequest) (verbs.CreateSRQGrant, err
 		return verbs.CreateSRQGrant{}, err
 	}
 	q.memory, q.maxWR, q.maxSGE = [][]byte{grant.Memory}, grant.Attr.MaxWR, grant.Attr.MaxSGE
-	q.entry = &datapath.SRQ{Queue: queue, NoteLimit: func() { s.note(&q.events, notedEvent(verbs.EventSRQLimitReached)) }}
+	q.entry = &datapath.SRQ{Queue: queue, Session: s.entry, NoteLimit: func() { s.note(&q.events, notedEvent(verbs.EventSRQLimitReached)) }}
 	if grant.SRQ, err = s.addSRQ(q, r.PD); err != nil {
 		s.release(grant.Memory)
 		return verbs.CreateSRQGrant{}, err

@@ -28,6 +28,9 @@ type Statistics struct {
 	CM cm.Counters
 	// TooBig counts packets that routers reported as too big for a link on the path (ICMP).
 	TooBig uint64
+	// Faults counts mistakes of roced's own that were contained: in rounds of the engine, in commands, in the
+	// connection manager. Each has cost a session, or a packet.
+	Faults uint64
 }
 
 // Statistics reads all counters, not all at the same instant. A card that has failed still has them;
@@ -43,6 +46,7 @@ func (card *Card) Statistics() (Statistics, error) {
 
 func (card *Card) readStatistics() (s Statistics, err error) {
 	s.Engine, s.TooBig, s.CM = card.engine.Counters(), card.tooBig.packets.Load(), card.manager.counters()
+	s.Faults = s.Engine.Faults + card.faults.Load()
 	if s.Steering, err = card.steering.Counters(); err != nil {
 		return s, err
 	}
@@ -82,7 +86,7 @@ func (s *Statistics) All() (all []Counter) {
 		count("socket", "tx_trains", s.Sent.Trains, false),
 		count("socket", "tx_in_trains", s.Sent.InTrains, false),
 	)
-	all = append(all, count("routers", "too_big", s.TooBig, false))
+	all = append(all, count("routers", "too_big", s.TooBig, false), count("roced", "faults", s.Faults, false))
 	e := &s.Engine
 	for _, c := range []struct {
 		name  string

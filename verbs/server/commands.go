@@ -7,6 +7,7 @@ import (
 	"os"
 	"time"
 
+	"github.com/roced/roced/internal/fault"
 	"github.com/roced/roced/verbs"
 	"github.com/roced/roced/verbs/hca"
 	"github.com/roced/roced/verbs/proto"
@@ -135,9 +136,16 @@ func waits[Q, G any](command proto.Command[Q, G], do func(*hca.Session, context.
 		}
 		m.Body = nil // it is the next message's
 		c.background.Go(func() {
-			grant, err := do(c.session, w, request)
+			var grant G
+			var err error
+			f := fault.Contain(func() { grant, err = do(c.session, w, request) })
 			c.endWaiting(m.ID)
-			if answer(c, command, m, &grant, err) != nil {
+			if f != nil {
+				err = c.faulted(m, f)
+			} else {
+				err = answer(c, command, m, &grant, err)
+			}
+			if err != nil {
 				c.hangUp()
 			}
 		})

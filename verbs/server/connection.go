@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/roced/roced/internal/fault"
 	"github.com/roced/roced/verbs"
 	"github.com/roced/roced/verbs/hca"
 	"github.com/roced/roced/verbs/proto"
@@ -72,7 +73,7 @@ func (c *connection) run() {
 	for err == nil {
 		var m proto.Message
 		if m, _, err = c.conn.Receive(); err == nil {
-			err = c.handle(m)
+			err = c.handleContained(m)
 		}
 	}
 	if !hasDied(err) {
@@ -99,7 +100,12 @@ func (c *connection) end() {
 	}
 	c.mu.Unlock()
 	if session != nil {
-		if err := session.Close(); err != nil {
+		var err error
+		if f := fault.Contain(func() { err = session.Close() }); f != nil {
+			session.Faulted(f)
+			err = f
+		}
+		if err != nil {
 			c.log.Warn("not all that a client had could be undone", "error", err)
 		}
 	}

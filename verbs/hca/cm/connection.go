@@ -137,6 +137,7 @@ func (m *Manager) connectionOf(path Path, ids wire.CommIDs) *Connection {
 	if c == nil || c.Path.Remote != path.Remote || c.Path.Local != path.Local || c.state != stateREQSent && c.remote != ids.Local {
 		return nil
 	}
+	m.hand = c.Owner
 	return c
 }
 
@@ -182,6 +183,7 @@ func (c *Connection) answered() {
 
 // expire repeats a message, or gives up, or ends the timewait.
 func (c *Connection) expire(now time.Time) {
+	c.manager.hand = c.Owner
 	counters := &c.manager.counters
 	switch {
 	case c.state == stateTimewait:

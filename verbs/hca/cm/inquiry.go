@@ -123,6 +123,7 @@ func (q *Inquiry) end(e Event) {
 
 // expire repeats the request, or gives up.
 func (q *Inquiry) expire(now time.Time) {
+	q.manager.hand = q.config.Owner
 	if q.retries == 0 {
 		q.manager.counters[Timeouts]++
 		q.end(Event{Kind: EventTimeout})
@@ -142,6 +143,7 @@ func (m *Manager) reply(path Path, mad wire.MAD) {
 		m.counters[Stray]++
 		return
 	}
+	m.hand = q.config.Owner
 	m.counters[Replies]++
 	q.end(Event{Kind: EventReply, Answer: Answer{Status: rep.Status, QPN: rep.QPN, QKey: rep.QKey, PrivateData: rep.PrivateData[:]}})
 }

@@ -158,7 +158,7 @@ func (m *Manager) listenerFor(key listenerKey, dest netip.Addr) (found *Listener
 	best := 0
 	for _, l := range m.listeners[key] {
 		if rank := l.takes(dest); rank > best {
-			found, best = l, rank
+			found, best, m.hand = l, rank, l.config.Owner
 		}
 	}
 	return found

@@ -19,6 +19,7 @@ type Manager struct {
 	out         queue[Datagram]
 	events      queue[Event]
 	counters    Counters
+	hand        any // see InHand
 }
 
 // New makes a manager. The numbers from random become the ids in its requests: who cannot see them
@@ -29,6 +30,10 @@ func New(random func() uint64) *Manager {
 		listeners: map[listenerKey][]*Listener{}, requests: map[requestKey]*Request{},
 	}
 }
+
+// InHand is the owner of what the last Receive or Expire had in hand when it ended: for who contains a panic of
+// theirs, and wants to know whose it was. nil for nobody.
+func (m *Manager) InHand() any { return m.hand }
 
 // NextDatagram gives the next message to send; false if there is none.
 func (m *Manager) NextDatagram() (Datagram, bool) { return m.out.pop() }
@@ -54,6 +59,7 @@ func (m *Manager) Expire(now time.Time) {
 	for t := m.timers.due(now); t != nil; t = m.timers.due(now) {
 		t.expire(now)
 	}
+	m.hand = nil
 	for oldest, some := m.kept.first(); some && !oldest.forget.After(now); oldest, some = m.kept.first() {
 		m.forgetOldest()
 	}

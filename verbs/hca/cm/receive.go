@@ -9,6 +9,7 @@ import (
 // Receive takes a datagram that QP 1 received: its payload, and the path that it came by. Each is
 // counted once, under what became of it.
 func (m *Manager) Receive(now time.Time, path Path, payload []byte) {
+	m.hand = nil
 	mad, ok := wire.ParseMAD(payload)
 	if !ok {
 		m.counters[BadLength]++

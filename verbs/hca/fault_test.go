@@ -1,0 +1,152 @@
+package hca
+
+import (
+	"net/netip"
+	"os"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/roced/roced/verbs"
+	"github.com/roced/roced/verbs/cm"
+	"golang.org/x/sys/unix"
+)
+
+// brokenMemory is memory of files, which a test can take away: who touches it then gets SIGBUS.
+type brokenMemory struct {
+	testing.TB
+	mu    sync.Mutex
+	files []*os.File
+}
+
+func (m *brokenMemory) Alloc(size int) ([]byte, error) {
+	fd, err := unix.MemfdCreate("broken", unix.MFD_CLOEXEC)
+	check(m, err)
+	file := os.NewFile(uintptr(fd), "broken")
+	m.Cleanup(func() { check(m, file.Close()) })
+	check(m, file.Truncate(int64(size)))
+	memory, err := unix.Mmap(fd, 0, size, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
+	check(m, err)
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.files = append(m.files, file)
+	return memory, nil
+}
+
+func (m *brokenMemory) Free(memory []byte) { check(m, unix.Munmap(memory)) }
+
+// takeAway takes the memory that was allocated after the first pieces.
+func (m *brokenMemory) takeAway(first int) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, file := range m.files[first:] {
+		check(m, file.Truncate(0))
+	}
+}
+
+// Memory of a session's that is not there any more costs that session, in the engine's worker too: its program
+// gets DEVICE_FATAL and errors, and is closed as always. The other sessions go on.
+func TestMemoryThatIsNotThere(t *testing.T) {
+	w := newWirePair(t, WithoutInline())
+	before := w.a.remains()
+	memory := &brokenMemory{TB: t}
+	broken := w.a.another(SessionConfig{Memory: memory})
+	entry := broken.ctx
+	check(t, broken.qp.PostRecv([]verbs.RecvWR{{ID: 1, SGList: []verbs.SGE{broken.piece(1, slotLen)}}}))
+	memory.takeAway(1) // all but the doorbell
+	w.b.post(w.b.send(7, w.b.ah("10.0.0.1"), broken, w.b.piece(0, 8)))
+	w.b.wait(1)
+
+	broken.expectEvents(deviceFatal)
+	_, err := entry.AllocPD()
+	refused(t, err, verbs.ErrDeviceFatal, "please report it")
+	w.b.post(w.b.send(8, w.b.ah("10.0.0.1"), broken, w.b.piece(0, 8))) // nobody takes it
+	w.b.wait(1)
+
+	w.a.receive(1)
+	w.b.post(w.b.send(9, w.b.ah("10.0.0.1"), w.a, w.b.piece(0, 8)))
+	w.b.wait(1)
+	w.a.wait(1)
+	statistics, err := w.a.device.Statistics()
+	check(t, err)
+	if statistics.Faults == 0 {
+		t.Error("no fault is counted")
+	}
+	check(t, broken.session().Close())
+	if after := w.a.remains(); after != before {
+		t.Errorf("%+v are left, %+v were there before", after, before)
+	}
+}
+
+// session is the station's, of its card.
+func (s *station) session() *Session {
+	s.device.mu.Lock()
+	defer s.device.mu.Unlock()
+	return s.device.sessions[len(s.device.sessions)-1]
+}
+
+// A mistake in what the connection manager does for an id costs the session of that id.
+func TestFaultInConnectionManagement(t *testing.T) {
+	w := newWirePair(t)
+	broken := w.a.another(SessionConfig{})
+	c := newConnector(t, w.b, broken, "10.0.0.1")
+	card := w.a.device
+	session := broken.session()
+	card.locked(func() {
+		for _, i := range session.ids.all() {
+			i.channel = nil // an event for it is a nil pointer
+		}
+	})
+	id := c.id(c.from)
+	check(t, id.ResolveAddr(netip.AddrPort{}, c.at, time.Minute))
+	c.expect(c.from, cm.EventAddrResolved)
+	check(t, id.ResolveRoute())
+	c.expect(c.from, cm.EventRouteResolved)
+	c.queuePair(w.b, id)
+	check(t, id.Connect(nil))
+	eventually(t, "the session ends", func() bool { return isClosed(session.Done()) })
+	refused(t, session.Err(), verbs.ErrDeviceFatal)
+	refused(t, session.Close(), verbs.ErrHost, "please report it") // its id cannot be ended either
+	if _, err := broken.ctx.AllocPD(); err == nil || len(card.sessions) != 1 {
+		t.Errorf("%v, %d sessions", err, len(card.sessions))
+	}
+
+	other := newConnector(t, w.b, w.a, "10.0.0.1") // another program's listener
+	second := other.id(other.from)
+	check(t, second.ResolveAddr(netip.AddrPort{}, other.at, time.Minute))
+	other.expect(other.from, cm.EventAddrResolved)
+	check(t, second.ResolveRoute())
+	other.expect(other.from, cm.EventRouteResolved)
+	other.queuePair(w.b, second)
+	check(t, second.Connect(nil))
+	other.expect(other.to, cm.EventConnectRequest)
+}
+
+// A mistake in the work of the card's own session, which does connection management, is mended: it has another
+// queue pair afterwards.
+func TestFaultOfTheManager(t *testing.T) {
+	w := newWirePair(t)
+	card := w.a.device
+	gsi := card.manager.gsi.session
+	card.engine.Do(func() {
+		for _, q := range gsi.qps.all() {
+			q.entry.Recv = nil
+		}
+	})
+	for range 2 { // the first request finds the mistake
+		c := newConnector(t, w.b, w.a, "10.0.0.1")
+		id := c.id(c.from)
+		check(t, id.ResolveAddr(netip.AddrPort{}, c.at, time.Minute))
+		c.expect(c.from, cm.EventAddrResolved)
+		check(t, id.ResolveRoute())
+		c.expect(c.from, cm.EventRouteResolved)
+		c.queuePair(w.b, id)
+		check(t, id.Connect(nil))
+		c.expect(c.to, cm.EventConnectRequest)
+	}
+	statistics, err := card.Statistics()
+	check(t, err)
+	if statistics.Faults == 0 || isClosed(card.done) {
+		t.Errorf("%d faults, the card has ended: %v", statistics.Faults, isClosed(card.done))
+	}
+}

@@ -1,0 +1,119 @@
+package hca
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/roced/roced/internal/fault"
+	"github.com/roced/roced/verbs"
+)
+
+// How a session ends. A mistake in one step does not keep the others from being done.
+
+// fail ends the session as if its device had failed.
+func (s *Session) fail(cause error) {
+	failure := fmt.Errorf("%w: %w", verbs.ErrDeviceFatal, cause)
+	first := false
+	s.card.locked(func() {
+		if first = s.Err() == nil; first {
+			s.failure.Store(&failure)
+			s.flushEach()
+		}
+	})
+	if first {
+		s.sayFatal()
+	}
+}
+
+// sayFatal tells the program that its device has failed, when its outstanding requests are flushed.
+func (s *Session) sayFatal() {
+	s.card.engine.Settle(s.entry, flushTimeout)
+	s.card.mu.Lock()
+	defer s.card.mu.Unlock()
+	fatal := func() { s.events.put(verbs.EventReport{Type: verbs.EventDeviceFatal}) }
+	for _, step := range []func(){s.putNoted, s.removeDevice, fatal, s.wakeWaiters} { // the last event is that of the device
+		fault.Contain(step)
+	}
+}
+
+// free frees all that the session has. No command of it runs any more. However a session ends, this
+// is the only place that frees its objects.
+func (s *Session) free() (failed error) {
+	defer close(s.freed)
+	card := s.card
+	step := func(do func() error) { failed = errors.Join(failed, fault.Call(do)) }
+	locked := func(do func() error) {
+		step(func() (err error) {
+			card.locked(func() { err = do() })
+			return err
+		})
+	}
+	queuePairs, ids, queues := s.qps.all(), s.ids.all(), s.cqs.all()
+	card.engine.EndCalls(s.config.Calls)
+	for _, i := range ids {
+		locked(func() error { s.endID(i); return nil })
+	}
+	locked(func() error { return s.forgetQPs(queuePairs) })
+	locked(func() error {
+		card.sessions = slices.DeleteFunc(card.sessions, func(other *Session) bool { return other == s })
+		card.engine.Do(func() {
+			card.engine.RemoveSession(s.entry)
+			for _, c := range queues {
+				card.engine.RemoveCQ(c.entry)
+			}
+		})
+		return nil
+	})
+	for _, i := range ids {
+		step(func() error { s.freeID(i); return nil })
+	}
+	step(s.leavePaths)
+	for _, m := range s.joins.all() {
+		if m.full {
+			step(func() error { return card.host.leave(m.group) })
+		}
+	}
+	step(s.releaseAll)
+	return hostError(failed)
+}
+
+// leavePaths leaves those of address handles and connections.
+func (s *Session) leavePaths() error {
+	for _, a := range s.ahs.all() {
+		s.card.leavePath(a.path)
+	}
+	for _, q := range s.qps.all() {
+		if q.peer != nil {
+			s.card.leavePath(q.peer.path)
+		}
+	}
+	return nil
+}
+
+// releaseAll gives back the session's memory, and what it takes of limits.
+func (s *Session) releaseAll() error {
+	for _, q := range s.qps.all() {
+		s.release(q.memory...)
+	}
+	for _, q := range s.srqs.all() {
+		s.release(q.memory...)
+		s.release(q.unused...)
+	}
+	for _, c := range s.cqs.all() {
+		s.release(c.memory, c.left)
+	}
+	for _, k := range s.keys.all() {
+		if k.region != nil {
+			s.release(k.region.own)
+		}
+	}
+	s.release(s.doorbellMemory)
+	for _, give := range []func(){
+		s.pds.close, s.channels.close, s.cqs.close, s.keys.close, s.srqs.close, s.qps.close, s.ahs.close, s.joins.close,
+		s.eventChannels.close, s.ids.close,
+	} {
+		give()
+	}
+	return nil
+}

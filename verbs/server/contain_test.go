@@ -1,0 +1,104 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"os"
+	"testing"
+
+	"github.com/roced/roced/verbs"
+	"github.com/roced/roced/verbs/hca"
+	"github.com/roced/roced/verbs/proto"
+)
+
+// spoil has a command panic until the test ends.
+func spoil(t *testing.T, table map[uint16]handler, h handler) {
+	good := table[h.code]
+	table[h.code] = h
+	t.Cleanup(func() { table[h.code] = good })
+}
+
+// A mistake in a command costs the session of the client that gave it: the command fails, the program's device
+// has failed, and is closed as always. Other clients do not notice.
+func TestMistakeInACommand(t *testing.T) {
+	for name, row := range map[string]struct {
+		spoilt handler
+		give   func(p *program) error
+	}{
+		"at once": {
+			grants(proto.QueryPKey, func(*hca.Session, verbs.QueryPKeyRequest) (verbs.QueryPKeyGrant, error) { panic("a mistake") }),
+			func(p *program) error { _, err := p.ctx.QueryPKey(1, 0); return err },
+		},
+		"that frees": {
+			does(proto.DestroyQP, func(*hca.Session, verbs.DestroyQPRequest) error { panic("a mistake") }),
+			func(p *program) error { return p.qp.Close() },
+		},
+		"that waits": {
+			waits(proto.CreateAH, func(*hca.Session, context.Context, verbs.CreateAHRequest) (verbs.CreateAHGrant, error) {
+				panic("a mistake")
+			}),
+			func(p *program) error {
+				_, err := p.pd.CreateAH(guard(p), &verbs.AHAttr{Port: 1, GRH: verbs.GlobalRoute{DGID: verbs.GIDFromAddr(addressesB[0])}})
+				return err
+			},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t, anyone)
+			bad, good, peer := newProgram(t, r.a.dial(t)), newProgram(t, r.a.dial(t)), newProgram(t, r.b.dial(t))
+			ah := good.ah(addressesB[0])
+			check(t, bad.qp.PostRecv([]verbs.RecvWR{{ID: 5, SGList: []verbs.SGE{bad.mr.SGE(0, 100)}}}))
+			t.Run("the command", func(t *testing.T) {
+				spoil(t, commands, row.spoilt)
+				if err := row.give(bad); !isFatal(err) {
+					t.Errorf("%v", err)
+				}
+			})
+			var wcs [4]verbs.WC
+			n, err := bad.cq.Wait(guard(t), wcs[:])
+			if err != nil || n != 1 || wcs[0].ID != 5 || wcs[0].Status != verbs.WCWRFlushErr {
+				t.Errorf("%d completions, %+v, %v", n, wcs[0], err)
+			}
+			event, err := bad.ctx.GetAsyncEvent(guard(t))
+			for err == nil && event.Type != verbs.EventDeviceFatal {
+				event, err = bad.ctx.GetAsyncEvent(guard(t))
+			}
+			check(t, err)
+			if _, err := bad.ctx.AllocPD(); !isFatal(err) {
+				t.Errorf("afterwards: %v", err)
+			}
+			good.exchange(ah, peer, "nobody has noticed")
+			check(t, bad.client.Close())
+			eventually(t, "the account is that of one client", func() bool { return r.a.connectionsOf(os.Geteuid()) == 1 })
+			statistics, err := r.hosts[0].Statistics()
+			check(t, err)
+			if statistics.Faults != 1 {
+				t.Errorf("%d faults", statistics.Faults)
+			}
+		})
+	}
+}
+
+func isFatal(err error) bool { return errors.Is(err, verbs.ErrDeviceFatal) }
+
+func (s *Server) connectionsOf(uid int) int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.accounts[uint32(uid)].connections
+}
+
+// A mistake before a device is open costs the connection.
+func TestMistakeBeforeASession(t *testing.T) {
+	r := newRig(t, anyone)
+	good := newProgram(t, r.a.dial(t))
+	spoil(t, looks, handler{proto.LookDevice.Code, func(*connection, proto.Message) error { panic("a mistake") }})
+	bad := r.a.raw(t)
+	ask(bad, proto.Hello, &proto.HelloRequest{Magic: proto.Magic, Oldest: 1, Newest: 1})
+	packet, err := proto.LookDevice.EncodeRequest(1, &proto.LookDeviceRequest{})
+	check(t, err)
+	check(t, bad.Send(packet))
+	bad.hungUp()
+	_, err = good.ctx.AllocPD()
+	check(t, err)
+	eventually(t, "the account is that of one client", func() bool { return r.a.connectionsOf(os.Geteuid()) == 1 })
+}
