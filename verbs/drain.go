@@ -74,9 +74,30 @@ func (q *QP) unsent() (left uint32, err error) {
 	return left, err
 }
 
-// drainToClose waits until posted sends have left, for closeTimeout at most.
+// drainToClose waits until posted sends have left, for closeTimeout at most. DestroyQP drops those that are
+// left. Of an RC queue pair the peer's answers are not waited for: it may be dead.
 func (q *QP) drainToClose() {
 	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
 	defer cancel()
-	_ = q.awaitSent(ctx) // DestroyQP drops those that are left
+	if q.init.Type != QPTypeRC {
+		_ = q.awaitSent(ctx)
+		return
+	}
+	for {
+		if left, err := q.unsent(); left == 0 || err != nil {
+			return
+		}
+		if q.ctx.progress != nil {
+			q.ctx.progress.Progress()
+		}
+		grant, err := q.ctx.provider.QueryQP(QueryQPRequest{q.handle})
+		if err != nil || !grant.Leaving {
+			return
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(drainPause):
+		}
+	}
 }

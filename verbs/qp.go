@@ -233,7 +233,9 @@ func (q *QP) Query() (QPAttr, QPInitAttr, error) {
 }
 
 // Close destroys the queue pair (ibv_destroy_qp). Posted sends are carried out first, as with Drain: Close
-// waits for them up to a second, but not in SQD or when the card is gone. Then it drops all
+// waits for them up to a second, but not in SQD or when the card is gone. Of an RC queue pair it waits until
+// they have left, not for the peer's answer, without which it is not known whether they have arrived: Drain
+// waits for that. Then it drops all
 // outstanding sends and receives, except those of an SRQ, and all completions that have not been
 // polled. ErrBusy while it is attached to a group (DetachMcast).
 func (q *QP) Close() error {

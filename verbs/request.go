@@ -203,7 +203,11 @@ type (
 	// QueryQPRequest asks for a queue pair's attributes.
 	QueryQPRequest struct{ QP Handle }
 	// QueryQPGrant is a queue pair's attributes, without its capabilities.
-	QueryQPGrant struct{ Attr QPAttr }
+	QueryQPGrant struct {
+		Attr QPAttr
+		// Leaving: the card has not sent all requests once, and still can.
+		Leaving bool
+	}
 	// DestroyQPRequest frees a queue pair.
 	DestroyQPRequest struct{ QP Handle }
 

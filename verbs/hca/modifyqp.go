@@ -144,6 +144,7 @@ func (s *Session) QueryQP(r verbs.QueryQPRequest) (grant verbs.QueryQPGrant, err
 		return grant, err
 	}
 	grant.Attr = s.attrOf(q)
+	s.card.engine.Do(func() { grant.Leaving = s.card.engine.Leaving(q.entry) })
 	return grant, nil
 }
 

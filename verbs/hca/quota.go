@@ -89,6 +89,14 @@ func (q *Quota) give(of kind, n int) {
 	q.giveDescriptors(of.descriptors * uint64(n))
 }
 
+// most is how much of what a card has for all the owner can have: not what is kept for others.
+func (q *Quota) most(all int) int {
+	if q == nil {
+		return all // a program in this process
+	}
+	return all - all/reserveParts
+}
+
 // admit says whether the owner, who has so many of a kind, may take one of what a card has for all.
 func (q *Quota) admit(of kind, s shared) error {
 	if q == nil {

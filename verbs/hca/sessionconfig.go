@@ -96,6 +96,7 @@ func (c *SessionConfig) setDefaults() error {
 			*limit.asked = limit.most
 		}
 	}
+	l.QPs = min(l.QPs, c.Quota.most(maxQP))
 	if l.Memory == 0 {
 		l.Memory = maxMemory
 	}

@@ -853,6 +853,8 @@ struct roced_query_qp_grant {
 	uint8_t ah_traffic_class;
 	uint8_t ah_port;
 	uint8_t ah_sl;
+	uint8_t leaving;
+	uint8_t reserved89[7];
 };
 
 struct roced_destroy_qp_request {

@@ -79,6 +79,11 @@ func visitModifyQP(c *coder, r *verbs.ModifyQPRequest) {
 func visitQueryQP(c *coder, r *verbs.QueryQPRequest) { visitHandle(c, "qp", &r.QP) }
 
 func visitModifiedQP(c *coder, g *verbs.ModifyQPGrant) { visitQPAttr(c, &g.Attr) }
-func visitQPGrant(c *coder, g *verbs.QueryQPGrant)     { visitQPAttr(c, &g.Attr) }
+
+func visitQPGrant(c *coder, g *verbs.QueryQPGrant) {
+	visitQPAttr(c, &g.Attr)
+	c.flag("leaving", &g.Leaving)
+	c.reserved(7)
+}
 
 func visitDestroyQP(c *coder, r *verbs.DestroyQPRequest) { visitHandle(c, "qp", &r.QP) }
