@@ -32,6 +32,9 @@ type CompChannel struct {
 
 // CreateCompChannel makes a completion channel (ibv_create_comp_channel).
 func (c *Context) CreateCompChannel() (*CompChannel, error) {
+	if c == nil {
+		return nil, fmt.Errorf("create completion channel: %w", errNil)
+	}
 	grant, err := c.provider.CreateCompChannel()
 	if err != nil {
 		return nil, fmt.Errorf("create completion channel: %w", err)
@@ -125,6 +128,9 @@ func (c *CompChannel) failure(doing string, cause error) error {
 // SyscallConn gives the descriptor to read records from; see CompChannel. Who reads records by it
 // neither calls Get nor acknowledges. ErrObjectClosed after Close, ErrClosed when the context is.
 func (c *CompChannel) SyscallConn() (syscall.RawConn, error) {
+	if c == nil {
+		return nil, fmt.Errorf("descriptor of a channel: %w", errNil)
+	}
 	select {
 	case <-c.closed:
 		return nil, c.failure("descriptor of a completion channel", os.ErrClosed)
@@ -206,6 +212,9 @@ func (a *acks) close(destroy func() error) error {
 // ErrInvalid for more than there were, ErrObjectClosed when the queue is closed. It takes a lock: acknowledge several at once where there are
 // many.
 func (q *CQ) AckEvents(n int) error {
+	if q == nil {
+		return fmt.Errorf("acknowledge CQ events: %w", errNil)
+	}
 	q.acks.mu.Lock()
 	defer q.acks.mu.Unlock()
 	if q.acks.closed {

@@ -1,5 +1,7 @@
 package verbs
 
+import "fmt"
+
 // RTValues are values of the card as of now (ibv_values_ex).
 type RTValues struct {
 	// RawClock is the free-running clock of completions' timestamps, in ns. It is the host's
@@ -8,4 +10,9 @@ type RTValues struct {
 }
 
 // QueryRTValues reads the card's clock (ibv_query_rt_values_ex).
-func (c *Context) QueryRTValues() (RTValues, error) { return c.provider.QueryRTValues() }
+func (c *Context) QueryRTValues() (RTValues, error) {
+	if c == nil {
+		return RTValues{}, fmt.Errorf("query RT values: %w", errNil)
+	}
+	return c.provider.QueryRTValues()
+}

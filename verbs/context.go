@@ -63,7 +63,12 @@ func (c *Context) Close() error {
 
 // Provider is the session that the context is on, for packages that give it commands themselves, as cm
 // does. Who frees by it what the context made confuses the context.
-func (c *Context) Provider() Provider { return c.provider }
+func (c *Context) Provider() Provider {
+	if c == nil {
+		return nil
+	}
+	return c.provider
+}
 
 // gone is why the card is gone: ErrClosed or ErrDeviceFatal; nil while it is there.
 func (c *Context) gone() error {
@@ -76,22 +81,36 @@ func (c *Context) gone() error {
 }
 
 // QueryDevice tells what the device can do (ibv_query_device).
-func (c *Context) QueryDevice() (DeviceAttr, error) { return c.provider.QueryDevice() }
+func (c *Context) QueryDevice() (DeviceAttr, error) {
+	if c == nil {
+		return DeviceAttr{}, fmt.Errorf("query device: %w", errNil)
+	}
+	return c.provider.QueryDevice()
+}
 
 // QueryPort tells the state of a port; there is one, number 1 (ibv_query_port).
 func (c *Context) QueryPort(port uint8) (PortAttr, error) {
+	if c == nil {
+		return PortAttr{}, fmt.Errorf("query port: %w", errNil)
+	}
 	return c.provider.QueryPort(QueryPortRequest{port})
 }
 
 // QueryGID gives a GID of a port's table (ibv_query_gid). Index 0 is the default. ErrNoGID (ENODATA) for an
 // index that is not in use, ErrInvalid for one that the table does not have (PortAttr.GIDTableLen).
 func (c *Context) QueryGID(port uint8, index int) (GID, error) {
+	if c == nil {
+		return GID{}, fmt.Errorf("query GID: %w", errNil)
+	}
 	entry, err := c.QueryGIDEx(port, index)
 	return entry.GID, err
 }
 
 // QueryGIDEx gives an entry of a port's GID table (ibv_query_gid_ex). Its errors are those of QueryGID.
 func (c *Context) QueryGIDEx(port uint8, index int) (GIDEntry, error) {
+	if c == nil {
+		return GIDEntry{}, fmt.Errorf("query GID: %w", errNil)
+	}
 	table, err := c.provider.QueryGIDTable(QueryGIDTableRequest{port})
 	if err != nil {
 		return GIDEntry{}, err
@@ -109,12 +128,18 @@ func (c *Context) QueryGIDEx(port uint8, index int) (GIDEntry, error) {
 // QueryGIDTable lists the entries of a port's GID table that are in use, in one command
 // (ibv_query_gid_table).
 func (c *Context) QueryGIDTable(port uint8) ([]GIDEntry, error) {
+	if c == nil {
+		return nil, fmt.Errorf("query GID table: %w", errNil)
+	}
 	grant, err := c.provider.QueryGIDTable(QueryGIDTableRequest{port})
 	return grant.Entries, err
 }
 
 // QueryPKey gives a port's partition key (ibv_query_pkey). The table has one: the default P_Key.
 func (c *Context) QueryPKey(port uint8, index int) (PKey, error) {
+	if c == nil {
+		return 0, fmt.Errorf("query P_Key: %w", errNil)
+	}
 	grant, err := c.provider.QueryPKey(QueryPKeyRequest{port, index})
 	return grant.PKey, err
 }

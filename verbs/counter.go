@@ -20,6 +20,9 @@ type CounterReader interface {
 // Counters gives all counters of the card (hw_counters in the kernel), always in the same order;
 // ErrUnsupported if it has none. They are not all read at the same instant.
 func (c *Context) Counters() ([]Counter, error) {
+	if c == nil {
+		return nil, fmt.Errorf("read counters: %w", errNil)
+	}
 	reader, ok := c.provider.(CounterReader)
 	if !ok {
 		return nil, fmt.Errorf("read counters: %w: the card has none", ErrUnsupported)

@@ -43,6 +43,9 @@ type CQInitAttr struct {
 // It must be polled before it is full: an overrun puts it and its queue pairs into error, which
 // EventCQErr and EventQPFatal report. From then on it is of no use: no queue pair can begin with it.
 func (c *Context) CreateCQ(entries int) (*CQ, error) {
+	if c == nil {
+		return nil, fmt.Errorf("create CQ: %w", errNil)
+	}
 	return c.CreateCQEx(&CQInitAttr{Entries: entries})
 }
 
@@ -86,14 +89,29 @@ func (c *Context) createCQ(attr CQInitAttr, eventID uint64) (*CQ, error) {
 }
 
 // Capacity is how many completions the queue can hold, at least what was asked for.
-func (q *CQ) Capacity() int { return int(q.capacity.Load()) }
+func (q *CQ) Capacity() int {
+	if q == nil {
+		return 0
+	}
+	return int(q.capacity.Load())
+}
 
 // CQContext is the value that the program made the CQ with (cq_context).
-func (q *CQ) CQContext() any { return q.attr.CQContext }
+func (q *CQ) CQContext() any {
+	if q == nil {
+		return nil
+	}
+	return q.attr.CQContext
+}
 
 // EventID is the number that names the CQ in the records of its completion channel. No other CQ of the
 // context has it, at any time.
-func (q *CQ) EventID() uint64 { return q.eventID }
+func (q *CQ) EventID() uint64 {
+	if q == nil {
+		return 0
+	}
+	return q.eventID
+}
 
 // purge drops completions of queue pairs that were reset or destroyed, which would take up room
 // until polled, and moves the other completions to kept. The caller holds mu.

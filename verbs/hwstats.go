@@ -30,6 +30,9 @@ type HWStats struct {
 // engine_sent. Values live for lifespan; 0 stands for 10 ms, as in the kernel. ErrInvalid for a name
 // that the card does not have, ErrUnsupported if it has no counters.
 func (c *Context) AllocHWStats(names []string, lifespan time.Duration) (*HWStats, error) {
+	if c == nil {
+		return nil, fmt.Errorf("allocate hardware statistics: %w", errNil)
+	}
 	h, err := newHWStats(c.Counters, time.Now, names, lifespan)
 	if err != nil {
 		return nil, fmt.Errorf("allocate hardware statistics: %w", err)
@@ -67,15 +70,28 @@ func newHWStats(read func() ([]Counter, error), now func() time.Time, names []st
 func hwStatsName(c *Counter) string { return strings.ToLower(c.Place + "_" + c.Name) }
 
 // Names are the counters' names.
-func (h *HWStats) Names() []string { return slices.Clone(h.names) }
+func (h *HWStats) Names() []string {
+	if h == nil {
+		return nil
+	}
+	return slices.Clone(h.names)
+}
 
 // Lifespan is how old values become at most.
-func (h *HWStats) Lifespan() time.Duration { return h.lifespan }
+func (h *HWStats) Lifespan() time.Duration {
+	if h == nil {
+		return 0
+	}
+	return h.lifespan
+}
 
 // Get gives the counters' values, in the order of Names, and when the card was asked for them: less
 // than the lifespan ago, or now. It asks the card only if that is longer ago. The error is that of
 // Context.Counters.
 func (h *HWStats) Get() (values []uint64, timestamp time.Time, err error) {
+	if h == nil {
+		return nil, time.Time{}, fmt.Errorf("read hardware statistics: %w", errNil)
+	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	now := h.now()

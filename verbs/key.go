@@ -15,13 +15,28 @@ const keyMask = 0xFF
 func IncRKey(key RKey) RKey { return key&^keyMask | (key+1)&keyMask }
 
 // LKey is the region's local key.
-func (m *MR) LKey() LKey { return LKey(m.shown.Load()) }
+func (m *MR) LKey() LKey {
+	if m == nil {
+		return 0
+	}
+	return LKey(m.shown.Load())
+}
 
 // RKey is the region's remote key.
-func (m *MR) RKey() RKey { return RKey(m.shown.Load()) }
+func (m *MR) RKey() RKey {
+	if m == nil {
+		return 0
+	}
+	return RKey(m.shown.Load())
+}
 
 // UpdateFastRegKey replaces the low 8 bits of the keys that LKey and RKey give
 // (ib_update_fast_reg_key). As in the kernel it changes this object only, and the card learns the new
 // key from a fast registration. There is none as yet, so that requests which carry the new key fail
 // (WCLocProtErr). The region stays as it is: SGEs that SGE makes carry the key that the card knows.
-func (m *MR) UpdateFastRegKey(key uint8) { m.shown.Store(uint32(m.lkey)&^keyMask | uint32(key)) }
+func (m *MR) UpdateFastRegKey(key uint8) {
+	if m == nil {
+		return
+	}
+	m.shown.Store(uint32(m.lkey)&^keyMask | uint32(key))
+}

@@ -21,6 +21,9 @@ const MulticastQPN QPN = 0xFFFFFF
 // From then on the group's packets do not reach other listeners on the same interface, such as the
 // host's own sockets or the stacks of macvlan children.
 func (q *QP) AttachMcast(mgid GID, mlid MLID) error {
+	if q == nil {
+		return fmt.Errorf("attach to group: %w", errNil)
+	}
 	if err := q.ctx.provider.AttachMcast(McastRequest{q.handle, mgid, mlid}); err != nil {
 		return fmt.Errorf("attach QP %v to group %v: %w", q.number, mgid, err)
 	}
@@ -31,6 +34,9 @@ func (q *QP) AttachMcast(mgid GID, mlid MLID) error {
 // through the attachment. ErrInvalid if the queue pair is not attached, ErrState in RESET,
 // unless a CQ of the queue pair was overrun, so that it cannot leave RESET.
 func (q *QP) DetachMcast(mgid GID, mlid MLID) error {
+	if q == nil {
+		return fmt.Errorf("detach from group: %w", errNil)
+	}
 	if err := q.ctx.provider.DetachMcast(McastRequest{q.handle, mgid, mlid}); err != nil {
 		return fmt.Errorf("detach QP %v from group %v: %w", q.number, mgid, err)
 	}
@@ -52,6 +58,9 @@ type Membership struct {
 // join attaches no queue pair; AttachMcast does. A full member that only receives needs no address
 // on the interface. A zone in the address, as in ff02::1%eth0, must be the interface's name.
 func (c *Context) JoinMulticast(group netip.Addr, flags JoinFlags) (*Membership, error) {
+	if c == nil {
+		return nil, fmt.Errorf("join group: %w", errNil)
+	}
 	grant, err := c.provider.JoinMulticast(JoinMulticastRequest{group, flags})
 	if err != nil {
 		return nil, fmt.Errorf("join group %v: %w", group, err)
@@ -60,7 +69,12 @@ func (c *Context) JoinMulticast(group netip.Addr, flags JoinFlags) (*Membership,
 }
 
 // MGID is the group's multicast GID, for AttachMcast.
-func (m *Membership) MGID() GID { return m.grant.MGID }
+func (m *Membership) MGID() GID {
+	if m == nil {
+		return GID{}
+	}
+	return m.grant.MGID
+}
 
 // MLID is the group's multicast LID, always 0: Ethernet has none.
 func (m *Membership) MLID() MLID { return 0 }
@@ -69,6 +83,9 @@ func (m *Membership) MLID() MLID { return 0 }
 // Q_Key. ErrNoGID if the interface does not have the address any more that the join chose to send
 // from, or had none.
 func (m *Membership) AHAttr() (AHAttr, error) {
+	if m == nil {
+		return AHAttr{}, fmt.Errorf("AH of a group: %w", errNil)
+	}
 	entries, err := m.ctx.QueryGIDTable(1)
 	if err != nil {
 		return AHAttr{}, err

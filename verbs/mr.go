@@ -144,14 +144,27 @@ func (m *MR) Close() error {
 
 // Bytes is the region's memory. What a request names belongs to the card from its posting to its
 // completion.
-func (m *MR) Bytes() []byte { return m.now.Load().memory }
+func (m *MR) Bytes() []byte {
+	if m == nil {
+		return nil
+	}
+	return m.now.Load().memory
+}
 
 // IOVA is the address that the region begins at.
-func (m *MR) IOVA() uint64 { return m.now.Load().iova }
+func (m *MR) IOVA() uint64 {
+	if m == nil {
+		return 0
+	}
+	return m.now.Load().iova
+}
 
 // SGE names length bytes of the region from an offset on. If they do not lie in the region, the
 // card refuses the request that uses them (WCLocProtErr).
 func (m *MR) SGE(offset, length int) SGE {
+	if m == nil {
+		return SGE{}
+	}
 	if offset < 0 || length < 0 || length > math.MaxUint32 {
 		return SGE{Addr: math.MaxUint64, Length: math.MaxUint32, LKey: m.lkey}
 	}

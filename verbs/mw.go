@@ -35,10 +35,20 @@ func (p *PD) AllocMW(kind MWType) (*MW, error) {
 }
 
 // Type is the kind of the window.
-func (w *MW) Type() MWType { return w.kind }
+func (w *MW) Type() MWType {
+	if w == nil {
+		return 0
+	}
+	return w.kind
+}
 
 // RKey is the key of the bind that was posted last. IncRKey gives one for the next.
-func (w *MW) RKey() RKey { return RKey(w.rkey.Load()) }
+func (w *MW) RKey() RKey {
+	if w == nil {
+		return 0
+	}
+	return RKey(w.rkey.Load())
+}
 
 // Close frees the window (ibv_dealloc_mw). When it returns, nothing is read or written by its key.
 func (w *MW) Close() error {

@@ -9,6 +9,9 @@ import (
 // Peek is the number of completions that are queued, but at most n (ib_peek_cq). Its errors are those
 // of Poll.
 func (q *CQ) Peek(n int) (int, error) {
+	if q == nil {
+		return 0, fmt.Errorf("peek CQ: %w", errNil)
+	}
 	if n < 0 {
 		return 0, fmt.Errorf("peek CQ: %w: a negative number", ErrInvalid)
 	}
@@ -52,6 +55,9 @@ func (q *CQ) ReqNotify(flags CQNotifyFlags) (missed bool, err error) {
 // ReqNotify too: there is one notification, of what comes first. Armed again it waits for the new number.
 // ErrInvalid for more than Capacity.
 func (q *CQ) ReqNcompNotif(n int) error {
+	if q == nil {
+		return fmt.Errorf("arm CQ: %w", errNil)
+	}
 	q.resizing.Lock()
 	defer q.resizing.Unlock()
 	if n < 1 || n > q.Capacity() {
@@ -99,6 +105,9 @@ func (q *CQ) countKept() { q.queue.SetThreshold(uint32(max(q.counted-len(q.kept)
 // alone might never be reached. Solicited and failed completions are delayed like others, an overrun
 // is not. Completions that are polled while the event is delayed do not cancel it.
 func (q *CQ) Modify(count, period uint16) error {
+	if q == nil {
+		return fmt.Errorf("modify CQ: %w", errNil)
+	}
 	if err := q.ctx.provider.ModifyCQ(ModifyCQRequest{q.handle, count, period}); err != nil {
 		return fmt.Errorf("modify CQ: %w", err)
 	}

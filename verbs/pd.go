@@ -11,6 +11,9 @@ type PD struct {
 
 // AllocPD makes a protection domain (ibv_alloc_pd).
 func (c *Context) AllocPD() (*PD, error) {
+	if c == nil {
+		return nil, fmt.Errorf("allocate PD: %w", errNil)
+	}
 	grant, err := c.provider.AllocPD()
 	if err != nil {
 		return nil, fmt.Errorf("allocate PD: %w", err)
@@ -19,7 +22,12 @@ func (c *Context) AllocPD() (*PD, error) {
 }
 
 // Context is the device that the protection domain is of.
-func (p *PD) Context() *Context { return p.ctx }
+func (p *PD) Context() *Context {
+	if p == nil {
+		return nil
+	}
+	return p.ctx
+}
 
 // Close frees the protection domain (ibv_dealloc_pd); ErrBusy while it has objects.
 func (p *PD) Close() error {

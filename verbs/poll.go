@@ -24,6 +24,9 @@ import (
 // The loop needs a processor of its own. Where programs or goroutines share processors, Wait is
 // quicker, and it uses no processor while there is nothing to do.
 func (q *CQ) Poll(wcs []WC) (int, error) {
+	if q == nil {
+		return 0, fmt.Errorf("poll CQ: %w", errNil)
+	}
 	n, err := q.poll(wcs)
 	if n == 0 && err == nil {
 		q.ctx.yield()

@@ -122,11 +122,21 @@ func (c *Context) releaseSlot(token uint32) {
 }
 
 // Number is the queue pair's number, which peers send to.
-func (q *QP) Number() QPN { return q.number }
+func (q *QP) Number() QPN {
+	if q == nil {
+		return 0
+	}
+	return q.number
+}
 
 // State is the state that this program set last. The card may have moved the queue pair to SQE or
 // ERR since; completions show that, and Query gives the card's state.
-func (q *QP) State() QPState { return QPState(q.state.Load()) }
+func (q *QP) State() QPState {
+	if q == nil {
+		return 0
+	}
+	return QPState(q.state.Load())
+}
 
 // Modify changes the attributes in mask, which may include the state (ibv_modify_qp), and sets these
 // fields of attr to what they are now. ModifyQPIsOK says which attributes a change of state needs and
@@ -224,6 +234,9 @@ func (q *QP) lockCQs() (unlock func()) {
 // Query gives all attributes as the card has them, and those that the queue pair was created with
 // (ibv_query_qp, whose mask only spares work).
 func (q *QP) Query() (QPAttr, QPInitAttr, error) {
+	if q == nil {
+		return QPAttr{}, QPInitAttr{}, fmt.Errorf("query QP: %w", errNil)
+	}
 	grant, err := q.ctx.provider.QueryQP(QueryQPRequest{q.handle})
 	if err != nil {
 		return QPAttr{}, QPInitAttr{}, fmt.Errorf("query QP %v: %w", q.number, err)

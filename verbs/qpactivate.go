@@ -23,6 +23,9 @@ func (q *QP) bring(attr QPAttr, steps ...step) error {
 // Activate makes the three changes of state that a UD program always makes: to INIT with this Q_Key
 // on port 1, to RTR, and to RTS with SQ PSN 0. A GSI queue pair has one Q_Key: 0x80010000.
 func (q *QP) Activate(qkey QKey) error {
+	if q == nil {
+		return fmt.Errorf("activate QP: %w", errNil)
+	}
 	init := QPAttrPKeyIndex | QPAttrPort | QPAttrQKey
 	if q.init.Type == QPTypeGSI {
 		init &^= QPAttrPort // QPInitAttr has it

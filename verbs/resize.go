@@ -11,6 +11,9 @@ import (
 // card may complete: nothing is lost or out of order. ErrInvalid below the number that an armed
 // ReqNcompNotif waits for: its event would never come. ErrCQOverrun for a queue that was overrun.
 func (q *CQ) Resize(entries int) error {
+	if q == nil {
+		return fmt.Errorf("resize CQ: %w", errNil)
+	}
 	q.resizing.Lock()
 	defer q.resizing.Unlock()
 	if err := q.checkRoom(entries); err != nil {

@@ -62,6 +62,9 @@ func newChannel(contexts []*verbs.Context) (_ *EventChannel, err error) {
 // CreateID makes an id, whose events come through the channel (rdma_create_id). The context is the
 // program's own. ErrUnsupported for a port space that is InfiniBand's.
 func (c *EventChannel) CreateID(space PortSpace, context any) (*ID, error) {
+	if c == nil {
+		return nil, fmt.Errorf("create id: %w", errNil)
+	}
 	i, err := c.newID(space, context)
 	if err != nil {
 		return nil, fmt.Errorf("create id: %w", err)
@@ -168,10 +171,18 @@ func (c *EventChannel) wait(ctx context.Context) error {
 
 // SyscallConn gives the channel's descriptor, which is readable when there is an event, or a device is
 // gone. Nothing can be read from it: Get takes the event.
-func (c *EventChannel) SyscallConn() (syscall.RawConn, error) { return c.poll.file.SyscallConn() }
+func (c *EventChannel) SyscallConn() (syscall.RawConn, error) {
+	if c == nil {
+		return nil, fmt.Errorf("descriptor of an event channel: %w", errNil)
+	}
+	return c.poll.file.SyscallConn()
+}
 
 // Close destroys the channel (rdma_destroy_event_channel): verbs.ErrBusy while it has ids.
 func (c *EventChannel) Close() error {
+	if c == nil {
+		return fmt.Errorf("destroy event channel: %w", errNil)
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.closed {

@@ -12,6 +12,9 @@ import (
 // by their senders. 0 or less, or more than 1024, stands for 1024. The id has to be bound.
 // verbs.ErrBusy while a program has the card's QP 1.
 func (i *ID) Listen(backlog int) error {
+	if i == nil {
+		return fmt.Errorf("listen: %w", errNil)
+	}
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	err := i.each(func(p part) error {
@@ -36,6 +39,9 @@ func (i *ID) Listen(backlog int) error {
 // can be, as with librdmacm. EventConnectResponse follows, to be accepted or rejected; or EventRejected, or
 // EventUnreachable after 16 tries in 98 seconds.
 func (i *ID) Connect(param *ConnParam) error {
+	if i == nil {
+		return fmt.Errorf("connect: %w", errNil)
+	}
 	if param == nil && i.connects() {
 		param = &defaultParam
 	}
@@ -50,6 +56,9 @@ func (i *ID) Connect(param *ConnParam) error {
 // without; a response to Connect, of which there is none in port space UDP, it confirms. In case of error the
 // request is rejected, and the id's queue pair goes to ERR.
 func (i *ID) Accept(param *ConnParam) error {
+	if i == nil {
+		return fmt.Errorf("accept: %w", errNil)
+	}
 	return i.do("accept", func(p part) error {
 		if param == nil && i.asked && i.connects() {
 			param = &defaultParam
@@ -77,6 +86,9 @@ func (i *ID) accept(p part, param *ConnParam) error {
 // Reject rejects the request that the id stands for, or the response to Connect (rdma_reject), with at most
 // 148 bytes of private data, 136 in port space UDP.
 func (i *ID) Reject(privateData []byte) error {
+	if i == nil {
+		return fmt.Errorf("reject: %w", errNil)
+	}
 	return i.do("reject", func(p part) error {
 		return p.provider.RejectID(verbs.RejectIDRequest{ID: p.handle, PrivateData: privateData})
 	})
@@ -86,6 +98,9 @@ func (i *ID) Reject(privateData []byte) error {
 // (rdma_disconnect). EventDisconnected follows if the peer has not ended it before, and EventTimewaitExit
 // when the queue pair can have another connection. In port space UDP nobody is told, since there is none.
 func (i *ID) Disconnect() error {
+	if i == nil {
+		return fmt.Errorf("disconnect: %w", errNil)
+	}
 	return i.do("disconnect", func(p part) error {
 		if err := p.provider.DisconnectID(verbs.DisconnectIDRequest{ID: p.handle}); err != nil {
 			return err
@@ -106,6 +121,9 @@ func (i *ID) failQP() error {
 // data that came before the peer's confirmation, has the connection established. Others are
 // verbs.ErrInvalid.
 func (i *ID) Notify(event verbs.EventType) error {
+	if i == nil {
+		return fmt.Errorf("notify: %w", errNil)
+	}
 	return i.do("notify", func(p part) error {
 		return p.provider.NotifyID(verbs.NotifyIDRequest{ID: p.handle, Event: event})
 	})

@@ -77,6 +77,9 @@ func (e *Endpoint) resolve(ctx context.Context, info *AddrInfo) error {
 
 // Connect connects, and waits until the queue pair can send, or fails. The event has what the peer says.
 func (e *Endpoint) Connect(ctx context.Context, param *ConnParam) (*Event, error) {
+	if e == nil {
+		return nil, fmt.Errorf("connect: %w", errNil)
+	}
 	if err := e.ID.Connect(param); err != nil {
 		return nil, err
 	}
@@ -91,6 +94,9 @@ func (e *Endpoint) Connect(ctx context.Context, param *ConnParam) (*Event, error
 // GetRequest waits for a request to an endpoint that listens (rdma_get_request). It gives an endpoint for it,
 // with a queue pair: receives can be posted, and Accept or Reject follows. The event has what the peer says.
 func (e *Endpoint) GetRequest(ctx context.Context) (*Endpoint, *Event, error) {
+	if e == nil {
+		return nil, nil, fmt.Errorf("get request: %w", errNil)
+	}
 	event, err := e.channel.Expect(ctx, EventConnectRequest)
 	if err != nil {
 		return nil, nil, err
@@ -112,6 +118,9 @@ func (e *Endpoint) GetRequest(ctx context.Context) (*Endpoint, *Event, error) {
 // Accept accepts the request, and waits until the peer has confirmed the connection. Of datagrams there is
 // nothing to wait for.
 func (e *Endpoint) Accept(ctx context.Context, param *ConnParam) error {
+	if e == nil {
+		return fmt.Errorf("accept: %w", errNil)
+	}
 	err := e.ID.Accept(param)
 	if err == nil && e.connects() {
 		_, err = e.channel.Expect(ctx, EventEstablished)
@@ -121,6 +130,9 @@ func (e *Endpoint) Accept(ctx context.Context, param *ConnParam) error {
 
 // Disconnect ends the connection, and waits until the peer has agreed, or has ended it before.
 func (e *Endpoint) Disconnect(ctx context.Context) error {
+	if e == nil {
+		return fmt.Errorf("disconnect: %w", errNil)
+	}
 	err := e.ID.Disconnect()
 	if err == nil && e.connects() {
 		err = e.Disconnected(ctx)
@@ -131,6 +143,9 @@ func (e *Endpoint) Disconnect(ctx context.Context) error {
 // Disconnected waits until the connection has ended. If the peer has ended it, call Disconnect, for which
 // the peer waits.
 func (e *Endpoint) Disconnected(ctx context.Context) error {
+	if e == nil {
+		return fmt.Errorf("await the end: %w", errNil)
+	}
 	if e.ended.Load() {
 		return nil
 	}
@@ -142,6 +157,9 @@ func (e *Endpoint) Disconnected(ctx context.Context) error {
 // Close destroys the endpoint with its queue pair, not the PD (rdma_destroy_ep). The peer of a connection is
 // told that it has ended.
 func (e *Endpoint) Close() error {
+	if e == nil {
+		return fmt.Errorf("destroy endpoint: %w", errNil)
+	}
 	var err error
 	if e.ID != nil && e.QP() != nil {
 		err = e.DestroyQP()

@@ -27,6 +27,9 @@ type ID struct {
 	joined  uint64           // joins that there have been
 }
 
+// errNil is for a nil id, endpoint or channel, often after an error that was not checked.
+var errNil = fmt.Errorf("%w: nil, where an id, an endpoint or a channel is needed", verbs.ErrInvalid)
+
 // part is an id on a device.
 type part struct {
 	*device
@@ -94,18 +97,27 @@ func (i *ID) do(what string, command func(part) error) error {
 // SetServiceType sets the type of service (rdma_set_service_type): the traffic class of what is sent
 // to what is resolved or joined from then on.
 func (i *ID) SetServiceType(tos uint8) error {
+	if i == nil {
+		return fmt.Errorf("set service type: %w", errNil)
+	}
 	return i.set("set service type", verbs.IDOptionTOS, uint32(tos))
 }
 
 // SetReuseAddr allows several ids of a user one address and port, if all allow it (rdma_set_reuseaddr).
 // None of them can listen. verbs.ErrInvalid when the id is bound.
 func (i *ID) SetReuseAddr(reuse bool) error {
+	if i == nil {
+		return fmt.Errorf("set the reuse of addresses: %w", errNil)
+	}
 	return i.set("set the reuse of addresses", verbs.IDOptionReuseAddr, number(reuse))
 }
 
 // SetAFOnly restricts an id to the IP version of the address that it listens at (rdma_set_afonly);
 // otherwise one at :: or 0.0.0.0 takes requests of both. verbs.ErrInvalid when it listens.
 func (i *ID) SetAFOnly(only bool) error {
+	if i == nil {
+		return fmt.Errorf("set the address family: %w", errNil)
+	}
 	return i.set("set the address family", verbs.IDOptionAFOnly, number(only))
 }
 
@@ -119,6 +131,9 @@ func number(b bool) uint32 {
 // LocalAddr is the id's own address and port (rdma_get_local_addr, rdma_get_src_port); zero as long as
 // it has none.
 func (i *ID) LocalAddr() (netip.AddrPort, error) {
+	if i == nil {
+		return netip.AddrPort{}, fmt.Errorf("get the local address: %w", errNil)
+	}
 	grant, err := i.query("get the local address")
 	return grant.Local, err
 }
@@ -126,6 +141,9 @@ func (i *ID) LocalAddr() (netip.AddrPort, error) {
 // PeerAddr is the address and port of the destination (rdma_get_peer_addr, rdma_get_dst_port); zero as
 // long as it is not resolved.
 func (i *ID) PeerAddr() (netip.AddrPort, error) {
+	if i == nil {
+		return netip.AddrPort{}, fmt.Errorf("get the peer's address: %w", errNil)
+	}
 	grant, err := i.query("get the peer's address")
 	return grant.Remote, err
 }
@@ -133,12 +151,20 @@ func (i *ID) PeerAddr() (netip.AddrPort, error) {
 // Route describes the address handle to the destination (the path records of rdma_route); zero as long
 // as that is not resolved.
 func (i *ID) Route() (verbs.AHAttr, error) {
+	if i == nil {
+		return verbs.AHAttr{}, fmt.Errorf("get the route: %w", errNil)
+	}
 	grant, err := i.query("get the route")
 	return grant.AH, err
 }
 
 // PortSpace is the id's port space.
-func (i *ID) PortSpace() PortSpace { return i.space }
+func (i *ID) PortSpace() PortSpace {
+	if i == nil {
+		return 0
+	}
+	return i.space
+}
 
 // query asks the first device: as long as the id is on several, it is the same on all.
 func (i *ID) query(what string) (grant verbs.QueryIDGrant, err error) {
@@ -157,6 +183,9 @@ func (i *ID) query(what string) (grant verbs.QueryIDGrant, err error) {
 // Device is the device that the id is bound to (rdma_cm_id.verbs); nil as long as there is none: it is not
 // bound, or to all addresses.
 func (i *ID) Device() (*verbs.Context, error) {
+	if i == nil {
+		return nil, fmt.Errorf("get the device: %w", errNil)
+	}
 	grant, err := i.query("get the device")
 	if err != nil || !grant.OnDevice {
 		return nil, err
@@ -177,6 +206,9 @@ func (i *ID) Device() (*verbs.Context, error) {
 // It waits for the id's handler, if that runs. So a handler must not call it for its own id, nor for
 // the id that listens: it returns an error instead, which closes the id.
 func (i *ID) Close() error {
+	if i == nil {
+		return fmt.Errorf("destroy id: %w", errNil)
+	}
 	i.mu.Lock()
 	if i.qp != nil {
 		i.mu.Unlock()

@@ -44,6 +44,9 @@ type join struct {
 
 // JoinMulticast joins a group as a full member (rdma_join_multicast); see JoinMulticastEx.
 func (i *ID) JoinMulticast(group netip.Addr, context any) error {
+	if i == nil {
+		return fmt.Errorf("join group: %w", errNil)
+	}
 	return i.JoinMulticastEx(JoinAttr{JoinAttrAddress | JoinAttrFlags, JoinFullMember, group}, context)
 }
 
@@ -85,6 +88,9 @@ func (a *JoinAttr) check() error {
 // this address, whether its event has come or not. The id's queue pair is detached, unless another
 // membership of the id keeps it attached. verbs.ErrAddrNotAvail for a group that was not joined.
 func (i *ID) LeaveMulticast(group netip.Addr) error {
+	if i == nil {
+		return fmt.Errorf("leave group: %w", errNil)
+	}
 	return i.do(fmt.Sprintf("leave group %v", group), func(p part) error {
 		grant, err := p.provider.LeaveID(verbs.LeaveIDRequest{ID: p.handle, Group: group})
 		if err != nil {

@@ -14,6 +14,9 @@ import (
 // The PD is of the id's device; a type of 0 is that of the port space. verbs.ErrInvalid if the id is not
 // bound to a device, or has a queue pair.
 func (i *ID) CreateQP(pd *verbs.PD, init *verbs.QPInitAttr) (*verbs.QP, error) {
+	if i == nil {
+		return nil, fmt.Errorf("create the id's QP: %w", errNil)
+	}
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	qp, err := i.createQP(pd, init)
@@ -133,6 +136,9 @@ func (p part) qpAttr(state verbs.QPState) (verbs.QPAttr, verbs.QPAttrMask, error
 // RTR or RTS (rdma_init_qp_attr). verbs.ErrInvalid if the id is not bound to a device; of a connection, for
 // RTR and RTS before the peer has answered.
 func (i *ID) InitQPAttr(state verbs.QPState) (attr verbs.QPAttr, mask verbs.QPAttrMask, err error) {
+	if i == nil {
+		return verbs.QPAttr{}, 0, fmt.Errorf("attributes of the id's QP: %w", errNil)
+	}
 	err = i.do("attributes of the id's QP", func(p part) (err error) {
 		attr, mask, err = p.qpAttr(state)
 		return err
@@ -142,6 +148,9 @@ func (i *ID) InitQPAttr(state verbs.QPState) (attr verbs.QPAttr, mask verbs.QPAt
 
 // QP is the queue pair that CreateQP made; nil if there is none.
 func (i *ID) QP() *verbs.QP {
+	if i == nil {
+		return nil
+	}
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	return i.qp
@@ -150,6 +159,9 @@ func (i *ID) QP() *verbs.QP {
 // DestroyQP destroys the id's queue pair (rdma_destroy_qp). What the id has attached it to, it is
 // detached from first.
 func (i *ID) DestroyQP() error {
+	if i == nil {
+		return fmt.Errorf("destroy the id's QP: %w", errNil)
+	}
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	if i.qp == nil {

@@ -15,6 +15,9 @@ import (
 // verbs.ErrAddrNotAvail for an address that no device has, or one of a port that another id has of all
 // addresses; verbs.ErrAddrInUse; verbs.ErrPermission for a port below 1024 without privilege.
 func (i *ID) Bind(to netip.AddrPort) error {
+	if i == nil {
+		return fmt.Errorf("bind: %w", errNil)
+	}
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	var err error
@@ -41,6 +44,9 @@ func (i *ID) Bind(to netip.AddrPort) error {
 // EventAddrResolved or EventAddrError follows, after the timeout at the latest. That there is no route
 // is found at once: verbs.ErrUnreachable.
 func (i *ID) ResolveAddr(source, dest netip.AddrPort, timeout time.Duration) error {
+	if i == nil {
+		return fmt.Errorf("resolve address: %w", errNil)
+	}
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	if err := i.resolve(source, dest, timeout); err != nil {
@@ -64,6 +70,9 @@ func (i *ID) resolve(source, dest netip.AddrPort, timeout time.Duration) error {
 // ResolveRoute resolves the route to the destination (rdma_resolve_route). On Ethernet it is known with
 // the address: EventRouteResolved follows at once.
 func (i *ID) ResolveRoute() error {
+	if i == nil {
+		return fmt.Errorf("resolve route: %w", errNil)
+	}
 	return i.do("resolve route", func(p part) error {
 		return p.provider.ResolveIDRoute(verbs.ResolveIDRouteRequest{ID: p.handle})
 	})
@@ -75,6 +84,9 @@ var migrating = make(chan struct{}, 1)
 // Migrate moves the id, with its events that nobody has got, to another channel (rdma_migrate_id), which
 // has to be of the same devices. Neither may be that of an id with a handler.
 func (i *ID) Migrate(to *EventChannel) error {
+	if i == nil {
+		return fmt.Errorf("migrate id: %w", errNil)
+	}
 	migrating <- struct{}{}
 	defer func() { <-migrating }()
 	i.mu.Lock()

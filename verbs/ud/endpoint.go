@@ -142,6 +142,9 @@ func lines(length int) int { return (length + cacheLine - 1) &^ (cacheLine - 1) 
 // Addr is the endpoint's address, to pass on to peers: Options.Source, else the device's default
 // address. The GID is zero while the device has no address.
 func (e *Endpoint) Addr() Addr {
+	if e == nil {
+		return Addr{}
+	}
 	a := Addr{QPN: e.qp.Number(), QKey: e.qkey}
 	if e.options.Source.IsValid() {
 		a.GID = verbs.GIDFromAddr(e.options.Source)
@@ -153,6 +156,9 @@ func (e *Endpoint) Addr() Addr {
 
 // Addrs are all addresses of the endpoint, the default first.
 func (e *Endpoint) Addrs() ([]Addr, error) {
+	if e == nil {
+		return nil, fmt.Errorf("own addresses: %w", errNil)
+	}
 	entries, err := e.verbs.QueryGIDTable(port)
 	if err != nil {
 		return nil, e.explain(err)
@@ -171,12 +177,20 @@ func (e *Endpoint) Addrs() ([]Addr, error) {
 // Options.MaxMessage and the port's active MTU. The endpoint learns of another MTU when it sends, at
 // most once a second: until then this is the length of before, and if the MTU has shrunk a longer
 // message is queued and a later call gives a SendError for it.
-func (e *Endpoint) MaxMessage() int { return int(e.longest.Load()) }
+func (e *Endpoint) MaxMessage() int {
+	if e == nil {
+		return 0
+	}
+	return int(e.longest.Load())
+}
 
 // Close leaves all groups, waits up to a second until sent messages have left, and frees the
 // endpoint's objects. Calls that wait return ErrClosed. Lent buffers must not be used any more.
 // Closing again does nothing.
 func (e *Endpoint) Close() error {
+	if e == nil {
+		return fmt.Errorf("close: %w", errNil)
+	}
 	if !e.shut() {
 		return nil
 	}

@@ -23,6 +23,9 @@ var (
 	ErrClosed error = &said{"endpoint: closed already", []error{verbs.ErrObjectClosed, net.ErrClosed}}
 )
 
+// errNil is for a nil endpoint, often after an error that was not checked.
+var errNil = fmt.Errorf("%w: nil, where an endpoint is needed", verbs.ErrInvalid)
+
 // said is an error in words of its own that is others too, and does not repeat their words.
 type said struct {
 	text string

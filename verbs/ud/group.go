@@ -26,16 +26,29 @@ type joined struct {
 // nothing, but makes a send-only member a full one.
 //
 // From then on the group's packets do not reach the host's own sockets on the interface.
-func (e *Endpoint) Join(group netip.Addr) error { return e.join(group, true) }
+func (e *Endpoint) Join(group netip.Addr) error {
+	if e == nil {
+		return fmt.Errorf("join: %w", errNil)
+	}
+	return e.join(group, true)
+}
 
 // JoinSendOnly makes the endpoint a member that only sends to a group. The host never reports it by
 // IGMP or MLD. A full member stays a full member.
-func (e *Endpoint) JoinSendOnly(group netip.Addr) error { return e.join(group, false) }
+func (e *Endpoint) JoinSendOnly(group netip.Addr) error {
+	if e == nil {
+		return fmt.Errorf("join send only: %w", errNil)
+	}
+	return e.join(group, false)
+}
 
 // Attach has the endpoint receive a group's messages, of which the program makes the host a member by
 // other means: a connection id (package cm). For a group that the endpoint is in it does nothing. Leave
 // and Close undo it.
 func (e *Endpoint) Attach(group netip.Addr) error {
+	if e == nil {
+		return fmt.Errorf("attach: %w", errNil)
+	}
 	if err := e.enter(); err != nil {
 		return err
 	}
@@ -101,6 +114,9 @@ func (e *Endpoint) newMember(group netip.Addr, full bool) (*joined, error) {
 // Leave ends a membership; verbs.ErrNoGID if there is none. Messages that have come before can still
 // be received.
 func (e *Endpoint) Leave(group netip.Addr) error {
+	if e == nil {
+		return fmt.Errorf("leave: %w", errNil)
+	}
 	if err := e.enter(); err != nil {
 		return err
 	}

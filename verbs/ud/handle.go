@@ -190,5 +190,8 @@ func closeAll(handles []*verbs.AH) (err error) {
 // Resolve resolves a destination now, so that the first message to it does not wait for that. It
 // waits, and fails, as Send does.
 func (e *Endpoint) Resolve(ctx context.Context, to Addr) error {
+	if e == nil {
+		return fmt.Errorf("resolve: %w", errNil)
+	}
 	return e.explain(e.makeHandle(ctx, &Message{To: to}))
 }

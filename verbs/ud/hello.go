@@ -23,6 +23,9 @@ const (
 // Call it before other messages are expected: it discards messages to groups that come meanwhile, and
 // takes any message to this endpoint for the answer. ErrInvalid of package verbs if group is not one.
 func (e *Endpoint) Hello(ctx context.Context, group Addr, hello []byte) (Message, error) {
+	if e == nil {
+		return Message{}, fmt.Errorf("hello: %w", errNil)
+	}
 	if to := e.destination(&Message{To: group}); !to.IsGroup() {
 		return Message{}, fmt.Errorf("hello to %v: %w: not the address of a group; Ask is for queue pairs", *to, verbs.ErrInvalid)
 	}
@@ -36,6 +39,9 @@ func (e *Endpoint) Hello(ctx context.Context, group Addr, hello []byte) (Message
 //
 // Other messages that come meanwhile are discarded, so nothing else should receive from the endpoint.
 func (e *Endpoint) Ask(ctx context.Context, to Addr, question []byte, isAnswer func(*Message) bool) (Message, error) {
+	if e == nil {
+		return Message{}, fmt.Errorf("ask: %w", errNil)
+	}
 	from := *e.destination(&Message{To: to})
 	if from.IsGroup() {
 		return Message{}, fmt.Errorf("ask %v: %w: the address of a group; Hello is for groups", from, verbs.ErrInvalid)

@@ -33,6 +33,9 @@ func (e *Endpoint) PacketConn() *PacketConn {
 // Addr. After the read deadline the error is os.ErrDeadlineExceeded, after Close, or when the program
 // closes the context or the card, net.ErrClosed.
 func (c *PacketConn) ReadFrom(b []byte) (int, net.Addr, error) {
+	if c == nil {
+		return 0, nil, fmt.Errorf("read from: %w", errNil)
+	}
 	n, from, err := c.readMessage(b)
 	if err != nil {
 		return 0, nil, err
@@ -42,6 +45,9 @@ func (c *PacketConn) ReadFrom(b []byte) (int, net.Addr, error) {
 
 // Read is ReadFrom without the address.
 func (c *PacketConn) Read(b []byte) (int, error) {
+	if c == nil {
+		return 0, fmt.Errorf("read: %w", errNil)
+	}
 	n, _, err := c.readMessage(b)
 	return n, err
 }
@@ -59,6 +65,9 @@ func (c *PacketConn) readMessage(b []byte) (int, Addr, error) {
 // WriteTo sends a message to an Addr, or a *Addr. It waits, until the write deadline, for room and for
 // a new destination's hardware address.
 func (c *PacketConn) WriteTo(b []byte, to net.Addr) (int, error) {
+	if c == nil {
+		return 0, fmt.Errorf("write to: %w", errNil)
+	}
 	a := asAddr(to)
 	if a.IsZero() {
 		if _, ok := to.(*Addr); ok {
@@ -83,7 +92,12 @@ func asAddr(to net.Addr) Addr {
 }
 
 // Write sends a message to the peer.
-func (c *PacketConn) Write(b []byte) (int, error) { return c.writeMessage(b, Addr{}) }
+func (c *PacketConn) Write(b []byte) (int, error) {
+	if c == nil {
+		return 0, fmt.Errorf("write: %w", errNil)
+	}
+	return c.writeMessage(b, Addr{})
+}
 
 func (c *PacketConn) writeMessage(b []byte, to Addr) (int, error) {
 	if err := c.endpoint.Send(c.write.context(), to, b); err != nil {
@@ -97,6 +111,9 @@ func (c *PacketConn) writeMessage(b []byte, to Addr) (int, error) {
 
 // Close closes the endpoint. Calls that wait return net.ErrClosed.
 func (c *PacketConn) Close() error {
+	if c == nil {
+		return fmt.Errorf("close: %w", errNil)
+	}
 	if err := c.endpoint.Close(); err != nil {
 		return c.error("close", nil, err)
 	}
@@ -104,14 +121,27 @@ func (c *PacketConn) Close() error {
 }
 
 // LocalAddr is the endpoint's Addr.
-func (c *PacketConn) LocalAddr() net.Addr { return c.endpoint.Addr() }
+func (c *PacketConn) LocalAddr() net.Addr {
+	if c == nil {
+		return nil
+	}
+	return c.endpoint.Addr()
+}
 
 // RemoteAddr is the peer's Addr, the zero one if there is none.
-func (c *PacketConn) RemoteAddr() net.Addr { return c.endpoint.peer }
+func (c *PacketConn) RemoteAddr() net.Addr {
+	if c == nil {
+		return nil
+	}
+	return c.endpoint.peer
+}
 
 // SetDeadline sets the deadlines of reading and writing, also of calls that wait now. The zero time
 // is none.
 func (c *PacketConn) SetDeadline(t time.Time) error {
+	if c == nil {
+		return fmt.Errorf("set deadline: %w", errNil)
+	}
 	c.read.set(t)
 	c.write.set(t)
 	return c.closed()
@@ -119,12 +149,18 @@ func (c *PacketConn) SetDeadline(t time.Time) error {
 
 // SetReadDeadline sets the deadline of reading.
 func (c *PacketConn) SetReadDeadline(t time.Time) error {
+	if c == nil {
+		return fmt.Errorf("set read deadline: %w", errNil)
+	}
 	c.read.set(t)
 	return c.closed()
 }
 
 // SetWriteDeadline sets the deadline of writing.
 func (c *PacketConn) SetWriteDeadline(t time.Time) error {
+	if c == nil {
+		return fmt.Errorf("set write deadline: %w", errNil)
+	}
 	c.write.set(t)
 	return c.closed()
 }

@@ -133,6 +133,9 @@ func (e *Endpoint) allSettled() bool {
 // Flush waits until all sent messages have left the endpoint. If the card refused one, it returns a
 // *SendError.
 func (e *Endpoint) Flush(ctx context.Context) error {
+	if e == nil {
+		return fmt.Errorf("flush: %w", errNil)
+	}
 	for {
 		if err := e.qp.Drain(ctx); err != nil {
 			return e.explain(err)

@@ -53,6 +53,9 @@ func (e *Endpoint) recvSlot(slot uint32) []byte {
 // Recv waits for a message until ctx is done. The message is the caller's until its Release.
 // ErrKept if the program holds all buffers.
 func (e *Endpoint) Recv(ctx context.Context) (Message, error) {
+	if e == nil {
+		return Message{}, fmt.Errorf("receive: %w", errNil)
+	}
 	var one [1]Message
 	_, err := e.RecvBatch(ctx, one[:])
 	return one[0], err
@@ -61,6 +64,9 @@ func (e *Endpoint) Recv(ctx context.Context) (Message, error) {
 // RecvBatch waits for messages, and takes those that are there, at most 64 and as many as fit. It
 // returns their number: at least 1 if the error is nil. Endpoint.Release returns them together.
 func (e *Endpoint) RecvBatch(ctx context.Context, messages []Message) (int, error) {
+	if e == nil {
+		return 0, fmt.Errorf("receive: %w", errNil)
+	}
 	if err := ctx.Err(); err != nil {
 		return 0, e.explain(err)
 	}
@@ -74,6 +80,9 @@ func (e *Endpoint) RecvBatch(ctx context.Context, messages []Message) (int, erro
 
 // Poll is RecvBatch, but does not wait: 0 if there are no messages.
 func (e *Endpoint) Poll(messages []Message) (int, error) {
+	if e == nil {
+		return 0, fmt.Errorf("poll: %w", errNil)
+	}
 	if len(messages) == 0 {
 		return 0, nil
 	}
@@ -199,6 +208,9 @@ func (r *receiver) countLent(n int) {
 
 // Release returns the buffers of messages, for new messages.
 func (e *Endpoint) Release(messages []Message) {
+	if e == nil {
+		return
+	}
 	r := &e.recv
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -74,6 +74,9 @@ const (
 // if nobody answers. A nil error means that the message is queued; like any datagram it may be lost.
 // A *SendError is about earlier messages.
 func (e *Endpoint) Send(ctx context.Context, to Addr, data []byte) error {
+	if e == nil {
+		return fmt.Errorf("send: %w", errNil)
+	}
 	one := [1]Message{{To: to, Data: data}}
 	_, err := e.SendBatch(ctx, one[:])
 	return err
@@ -82,12 +85,18 @@ func (e *Endpoint) Send(ctx context.Context, to Addr, data []byte) error {
 // SendBatch sends messages, each to its To, as Send does, and gives the number that were queued. A
 // received message whose To has been set to its From is a reply, as with Message.Reply.
 func (e *Endpoint) SendBatch(ctx context.Context, messages []Message) (int, error) {
+	if e == nil {
+		return 0, fmt.Errorf("send batch: %w", errNil)
+	}
 	return e.sendAll(ctx, messages, true)
 }
 
 // TrySend is SendBatch, but does not wait for room: verbs.ErrQueueFull if there is not enough for all
 // messages.
 func (e *Endpoint) TrySend(ctx context.Context, messages []Message) (int, error) {
+	if e == nil {
+		return 0, fmt.Errorf("try send: %w", errNil)
+	}
 	return e.sendAll(ctx, messages, false)
 }
 

@@ -1,6 +1,10 @@
 package ud
 
-import "github.com/roced/roced/verbs"
+import (
+	"fmt"
+
+	"github.com/roced/roced/verbs"
+)
 
 // Stats are an endpoint's own numbers.
 type Stats struct {
@@ -19,6 +23,9 @@ type Stats struct {
 
 // Stats reads the endpoint's numbers.
 func (e *Endpoint) Stats() Stats {
+	if e == nil {
+		return Stats{}
+	}
 	r, s := &e.recv, &e.send
 	r.mu.Lock()
 	stats := Stats{
@@ -37,6 +44,9 @@ func (e *Endpoint) Stats() Stats {
 // name such as "engine drop_qkey". Each dropped packet has one name; package hca's Statistics
 // explains them. verbs.ErrUnsupported if the card does not count.
 func (e *Endpoint) Drops() (map[string]uint64, error) {
+	if e == nil {
+		return nil, fmt.Errorf("read drops: %w", errNil)
+	}
 	all, err := e.verbs.Counters()
 	if err != nil {
 		return nil, err

@@ -1,0 +1,114 @@
+package structure
+
+import (
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/roced/roced/verbs"
+	"github.com/roced/roced/verbs/cm"
+	"github.com/roced/roced/verbs/ud"
+)
+
+// nothing are nil pointers to the objects that programs get from these packages, often after an error that was
+// not checked.
+var nothing = map[string][]any{
+	"verbs": {
+		(*verbs.AH)(nil), (*verbs.CQ)(nil), (*verbs.CompChannel)(nil), (*verbs.Context)(nil), (*verbs.HWStats)(nil), (*verbs.MR)(nil),
+		(*verbs.MW)(nil), (*verbs.Membership)(nil), (*verbs.PD)(nil), (*verbs.QP)(nil), (*verbs.SRQ)(nil),
+	},
+	"verbs/cm": {(*cm.Endpoint)(nil), (*cm.EventChannel)(nil), (*cm.ID)(nil)},
+	"verbs/ud": {(*ud.Endpoint)(nil), (*ud.PacketConn)(nil)},
+}
+
+// plain are types with methods that are values: a program has them in its own variables.
+var plain = []string{"Addr", "BadWRError", "Event", "Message", "QPAttr", "SendError", "WC"}
+
+// TestNilReceivers: a method of a nil pointer returns an error or, where it has none, nothing; it does not
+// panic. Methods of an embedded type are that one's: Go looks for it before they are called.
+func TestNilReceivers(t *testing.T) {
+	for folder, list := range nothing {
+		methods := methodsOf(t, "../../"+folder)
+		for _, one := range list {
+			kind := reflect.TypeOf(one)
+			for _, name := range methods[kind.Elem().Name()] {
+				method, _ := kind.MethodByName(name)
+				if err := callNil(reflect.ValueOf(one), method); err != nil {
+					t.Errorf("%v.%s of nil: %v", kind, name, err)
+				}
+			}
+			delete(methods, kind.Elem().Name())
+		}
+		for name := range methods {
+			if !slices.Contains(plain, name) {
+				t.Errorf("%s.%s is not tested", folder, name)
+			}
+		}
+	}
+}
+
+var errorType = reflect.TypeFor[error]()
+
+// callNil calls a method with arguments that are nothing.
+func callNil(receiver reflect.Value, method reflect.Method) (failed error) {
+	defer func() {
+		if cause := recover(); cause != nil {
+			failed = fmt.Errorf("panic: %v", cause)
+		}
+	}()
+	arguments := []reflect.Value{receiver}
+	for i := 1; i < method.Type.NumIn(); i++ {
+		arguments = append(arguments, reflect.Zero(method.Type.In(i)))
+	}
+	call := method.Func.Call
+	if method.Type.IsVariadic() {
+		call = method.Func.CallSlice
+	}
+	for i, result := range call(arguments) {
+		if of := method.Type.Out(i); of == errorType && method.Name != "Unwrap" && result.IsNil() {
+			return fmt.Errorf("no error")
+		}
+	}
+	return nil
+}
+
+// methodsOf gives the exported methods of pointers to the exported types of a package.
+func methodsOf(t *testing.T, folder string) map[string][]string {
+	t.Helper()
+	own := func(f fs.FileInfo) bool { return !strings.HasSuffix(f.Name(), "_test.go") }
+	packages, err := parser.ParseDir(token.NewFileSet(), folder, own, parser.SkipObjectResolution)
+	if err != nil {
+		t.Fatal(err)
+	}
+	methods := map[string][]string{}
+	for _, one := range packages {
+		for _, file := range one.Files {
+			for _, declaration := range file.Decls {
+				if kind, name := methodOf(declaration); kind != "" {
+					methods[kind] = append(methods[kind], name)
+				}
+			}
+		}
+	}
+	return methods
+}
+
+// methodOf is the type of which a declaration is an exported method, with a pointer; empty if it is none.
+func methodOf(declaration ast.Decl) (kind, name string) {
+	method, is := declaration.(*ast.FuncDecl)
+	if !is || method.Recv == nil || !method.Name.IsExported() {
+		return "", ""
+	}
+	if pointer, is := method.Recv.List[0].Type.(*ast.StarExpr); is {
+		if of, is := pointer.X.(*ast.Ident); is && of.IsExported() {
+			return of.Name, method.Name.Name
+		}
+	}
+	return "", ""
+}
