@@ -170,7 +170,7 @@ func (c *Connection) resend() { c.send(func(mad wire.MAD) { copy(mad, c.message[
 
 // ask sends a message, and repeats it until answered, or until the retries are used up.
 func (c *Connection) ask(now time.Time, write func(wire.MAD)) {
-	c.retries, c.delayed = c.patience, false
+	c.retries = c.patience
 	c.manager.timers.set(&c.timer, now.Add(c.timeout))
 	c.keep(write)
 }

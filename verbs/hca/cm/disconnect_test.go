@@ -1,6 +1,7 @@
 package cm
 
 import (
+	"encoding/binary"
 	"testing"
 	"time"
 
@@ -124,6 +125,10 @@ func TestStale(t *testing.T) {
 	}
 	s.toServer(one(t, sent(other))) // the DREP
 	s.tells(s.server, EventDisconnected)
+	other.Expire(s.now.Add(duration(ackTimeout)))
+	if e := told(other); len(e) != 1 || e[0].Kind != EventTimewaitExit {
+		t.Errorf("after timewait: %+v", e)
+	}
 	again.Close(s.now)
 	_, err = other.Connect(s.now, connect(back, 11, "and again")) // although timewait is not over
 	check(t, err)
@@ -148,9 +153,7 @@ func TestForgedMessages(t *testing.T) {
 				continue // which others do not name
 			}
 			came, forged := there, dreq
-			h := forged.mad().Header()
-			h.Attribute = attribute
-			forged.mad().PutHeader(h)
+			binary.BigEndian.PutUint16(forged.mad()[16:], uint16(attribute)) // the ids stay where they are
 			forge(&came, forged.mad())
 			s.server.Receive(s.now, came, forged.MAD[:])
 			if !s.passive.Agreed() {
