@@ -57,6 +57,18 @@ func TestPeersTimes(t *testing.T) {
 	s.tells(s.server, EventTimewaitExit)
 }
 
+// TestPeersRetries: a REP is repeated as often as the peer says.
+func TestPeersRetries(t *testing.T) {
+	s := asking(t, func(r *wire.REQ) { r.MaxCMRetries = 3 })
+	check(t, s.passive.Accept(s.now, 2, verbs.ConnParam{QPN: 12}))
+	for range 1 + 3 {
+		one(t, sent(s.server))
+		s.tells(s.server)
+		s.pass(s.passive.timeout)
+	}
+	s.tells(s.server, EventTimeout)
+}
+
 // TestStaleWhileEnding: a connection whose peer has asked for its end, and whose owner has not agreed, is stale
 // too; the owner agrees all the same.
 func TestStaleWhileEnding(t *testing.T) {
