@@ -2,6 +2,7 @@ package server
 
 import (
 	"errors"
+	"log/slog"
 	"net"
 	"os"
 	"path/filepath"
@@ -123,9 +124,12 @@ func connectOnAndOn(path string, over <-chan struct{}) error {
 	}
 }
 
-// TestConnectingTooOften: the client says what it may be.
+// TestConnectingTooOften: the client says what it may be, and the log whose it is, once.
 func TestConnectingTooOften(t *testing.T) {
-	r := newRig(t, anyone)
+	var log locked
+	c := anyone
+	c.Log = slog.New(slog.NewTextHandler(&log, nil))
+	r := newRig(t, c)
 	eventually(t, "it is refused", func() bool {
 		for before := r.a.Refused(); r.a.Refused() == before; {
 			if conn, err := net.Dial("unixpacket", r.a.path); err == nil {
@@ -140,6 +144,9 @@ func TestConnectingTooOften(t *testing.T) {
 		}
 		return err != nil
 	})
+	if said := log.String(); strings.Count(said, "connects too often: 250 a second are served, after 1000 at once") != 1 {
+		t.Errorf("the log says %q", said)
+	}
 	eventually(t, "it is served again", func() bool {
 		c, err := client.Dial(r.a.path, "")
 		return err == nil && c.Close() == nil
