@@ -69,6 +69,11 @@ type ConnParam struct {
 	RetryCount                         uint8 // 0 to 7, of both sides; Connect says it
 	RNRRetryCount                      uint8 // 0 to 7, where 7 is for ever: of the peer, for requests to this side
 	SRQ                                bool  // the side receives by a shared receive queue
+
+	// Exact says that zeros in the four numbers above are meant, as in rdma_conn_param: no READs, no retries.
+	// Else package cm takes 0 for what librdmacm has without parameters: as many READs and atomics as there can
+	// be, and retries of 7. In an event it is true. A Provider takes the numbers as they are.
+	Exact bool
 }
 
 // CMEvent is an event of an id, as a card reports it (rdma_cm_event).

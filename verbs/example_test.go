@@ -241,7 +241,7 @@ func ExampleQP_Connect() {
 	}
 	attr := verbs.QPAttr{
 		AccessFlags: verbs.AccessRemoteRead | verbs.AccessRemoteWrite, MaxRDAtomic: 1, MaxDestRDAtomic: 1,
-		MinRNRTimer: 12, Timeout: 14, RetryCnt: 7, RNRRetry: 7,
+		MinRNRTimer: verbs.RNRTimerCode(640 * time.Microsecond), Timeout: verbs.TimeoutCode(67 * time.Millisecond), RetryCnt: 7, RNRRetry: 7,
 	}
 	ours, theirs := connected(client), connected(server)
 	for _, end := range []struct {
@@ -266,6 +266,19 @@ func ExampleQP_Connect() {
 	fmt.Printf("%v, %d bytes: %s, and here %s\n", wcs[0].Opcode, wcs[0].ByteLen, remote.Bytes()[:17], client.mr.Bytes()[100:117])
 	// Output:
 	// RDMA read, 17 bytes: written from afar, and here written from afar
+}
+
+// Times of connections are codes, of which 0 is not a short time.
+func ExampleRNRTimerCode() {
+	for _, code := range []uint8{0, 1, verbs.RNRTimerCode(5 * time.Millisecond)} {
+		fmt.Println(code, verbs.RNRTimerDuration(code))
+	}
+	fmt.Println(verbs.TimeoutCode(time.Second), verbs.TimeoutDuration(18))
+	// Output:
+	// 0 655.36ms
+	// 1 10µs
+	// 18 5.12ms
+	// 18 1.073741824s
 }
 
 // One goroutine serves several completion queues through a channel, as with ibv_get_cq_event(3).

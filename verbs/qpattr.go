@@ -57,8 +57,8 @@ type QPAttr struct {
 	// Of RC only. The two of reads and atomics are at most DeviceAttr.MaxQPRDAtom.
 	MaxRDAtomic     uint8 // own reads and atomics that are outstanding at once
 	MaxDestRDAtomic uint8 // the peer's
-	MinRNRTimer     uint8 // how long a peer that finds no receive is to wait: a code, 0 to 31 (IBA 9.7.5.2.8)
-	Timeout         uint8 // for an answer: 4.096 µs × 2ⁿ, n to 31; 0 is for ever
+	MinRNRTimer     uint8 // how long a peer that finds no receive is to wait: RNRTimerCode of a time; 0 is 655.36 ms
+	Timeout         uint8 // for an answer: TimeoutCode of a time, 4.096 µs × 2ⁿ, n to 31; 0 is for ever
 	RetryCnt        uint8 // after how many timeouts a request fails, to 7
 	RNRRetry        uint8 // after how many "receiver not ready"; 7 is for ever
 }

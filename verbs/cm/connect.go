@@ -1,6 +1,7 @@
 package cm
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 
@@ -36,14 +37,11 @@ func (i *ID) Listen(backlog int) error {
 //
 // In port space TCP, the id has a queue pair, or param the number of one. Without param, requests are tried 7
 // times and for ever where the peer has no receive, and as many reads and atomics may be outstanding as there
-// can be, as with librdmacm. EventConnectResponse follows, to be accepted or rejected; or EventRejected, or
-// EventUnreachable after 16 tries in 98 seconds.
+// can be, as with librdmacm; of param, a 0 stands for the same, unless Exact is set. EventConnectResponse
+// follows, to be accepted or rejected; or EventRejected, or EventUnreachable after 16 tries in 98 seconds.
 func (i *ID) Connect(param *ConnParam) error {
 	if i == nil {
 		return fmt.Errorf("connect: %w", errNil)
-	}
-	if param == nil && i.connects() {
-		param = &defaultParam
 	}
 	return i.do("connect", func(p part) error {
 		return p.provider.ConnectID(verbs.ConnectIDRequest{ID: p.handle, Param: i.param(param)})
@@ -53,15 +51,16 @@ func (i *ID) Connect(param *ConnParam) error {
 // Accept accepts the request that the id stands for (rdma_accept): the peer is told the number of the id's
 // queue pair, or that in param if the program made one of its own, and its Q_Key. EventEstablished follows
 // when the peer has confirmed a connection. Without parameters it accepts a request as Connect makes one
-// without; a response to Connect, of which there is none in port space UDP, it confirms. In case of error the
-// request is rejected, and the id's queue pair goes to ERR.
+// without, and of param a 0 stands for the same, unless Exact is set. A response to Connect, of which there is
+// none in port space UDP, it confirms. In case of error the request is rejected, and the id's queue pair goes to
+// ERR; the error names both ends' path MTUs if the peer's is larger than the device's.
 func (i *ID) Accept(param *ConnParam) error {
 	if i == nil {
 		return fmt.Errorf("accept: %w", errNil)
 	}
 	return i.do("accept", func(p part) error {
 		if param == nil && i.asked && i.connects() {
-			param = &defaultParam
+			param = &ConnParam{}
 		}
 		err := i.accept(p, param)
 		if err != nil && i.asked {
@@ -75,12 +74,13 @@ func (i *ID) Accept(param *ConnParam) error {
 
 // accept has a connection's queue pair ready before the peer knows of it.
 func (i *ID) accept(p part, param *ConnParam) error {
+	whole := i.param(param)
 	if i.asked && i.connects() && i.qp != nil && param != nil {
-		if err := p.bring(i.qp, param, allStates...); err != nil {
+		if err := i.bring(p, i.qp, &whole, allStates...); err != nil {
 			return err
 		}
 	}
-	return p.provider.AcceptID(verbs.AcceptIDRequest{ID: p.handle, Response: param == nil, Param: i.param(param)})
+	return p.provider.AcceptID(verbs.AcceptIDRequest{ID: p.handle, Response: param == nil, Param: whole})
 }
 
 // Reject rejects the request that the id stands for, or the response to Connect (rdma_reject), with at most
@@ -129,16 +129,21 @@ func (i *ID) Notify(event verbs.EventType) error {
 	})
 }
 
-// defaultParam is librdmacm's.
-var defaultParam = ConnParam{ResponderResources: MaxResources, InitiatorDepth: MaxResources, RetryCount: 7, RNRRetryCount: 7}
-
-// param fills in the number of the id's queue pair. The caller holds mu.
+// param is what the card is told: what is given, librdmacm's defaults for what is not, and the number of the
+// id's queue pair. The caller holds mu.
 func (i *ID) param(given *ConnParam) (p ConnParam) {
 	if given != nil {
 		p = *given
+	}
+	if i.connects() && !p.Exact {
+		p.ResponderResources, p.InitiatorDepth = cmp.Or(p.ResponderResources, MaxResources), cmp.Or(p.InitiatorDepth, MaxResources)
+		p.RetryCount, p.RNRRetryCount = cmp.Or(p.RetryCount, defaultRetries), cmp.Or(p.RNRRetryCount, defaultRetries)
 	}
 	if i.qp != nil {
 		p.QPN, p.SRQ = i.qp.Number(), i.srq
 	}
 	return p
 }
+
+// defaultRetries are librdmacm's: of timeouts 7, of "receiver not ready" without an end.
+const defaultRetries = 7

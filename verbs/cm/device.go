@@ -108,6 +108,7 @@ func (d *device) drain() {
 // event finds the ids that an event is about; nil if they have been closed.
 func (d *device) event(e *verbs.CMEvent) *Event {
 	event := &Event{Type: e.Type, Status: int(e.Status), AH: e.AH, ConnParam: e.ConnParam}
+	event.Exact = true // of ConnParam: what the peer says
 	if e.Type == EventConnectRequest {
 		event.Listener = d.find(e.Listener)
 		event.ID = d.child(event.Listener, e.ID)

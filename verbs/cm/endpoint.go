@@ -12,12 +12,16 @@ import (
 
 // Endpoint is an id whose calls wait for what they begin (rdma_create_ep, and librdmacm's synchronous ids).
 // It has a channel of its own. What the context ends is not undone: Close does that.
+//
+// When the peer of a connection ends it, or its program dies, the endpoint agrees by itself: its queue pair goes
+// to ERR, and what is posted completes with WCWRFlushErr, so that a program that waits for completions learns of
+// the end at once. Of a peer's host that dies it learns by what it sends: by the default timeouts after 17 s.
 type Endpoint struct {
 	*ID
 	channel *EventChannel
 	pd      *verbs.PD
-	init    verbs.QPInitAttr // of its queue pair, or of those of requests to it
-	ended   atomic.Bool      // EventDisconnected has come
+	init    verbs.QPInitAttr       // of its queue pair, or of those of requests to it
+	ending  atomic.Pointer[ending] // of the connection; nil before there is one
 }
 
 // endpointTimeout is how long the address of an endpoint's next hop may take.
@@ -25,7 +29,8 @@ const endpointTimeout = 4 * time.Second
 
 // CreateEP makes an endpoint on the PD's device (rdma_create_ep). With AddrInfoPassive it is bound to
 // info.Source: Listen and GetRequest follow. Otherwise info.Dest is resolved, and it has a queue pair: receives
-// can be posted, and Connect follows.
+// can be posted, and Connect follows. Where its queue pair has no receive, the peer of a connection waits 0.64 ms and
+// sends again; SetMinRNRTimer says otherwise.
 func CreateEP(ctx context.Context, info *AddrInfo, pd *verbs.PD, init *verbs.QPInitAttr) (*Endpoint, error) {
 	if info == nil || pd == nil || init == nil {
 		return nil, fmt.Errorf("create endpoint: %w: no address, no PD, or no attributes", verbs.ErrInvalid)
@@ -75,7 +80,8 @@ func (e *Endpoint) resolve(ctx context.Context, info *AddrInfo) error {
 	return err
 }
 
-// Connect connects, and waits until the queue pair can send, or fails. The event has what the peer says.
+// Connect connects, and waits until the queue pair can send, or fails. The event has what the peer says. Without
+// parameters, and for those that are 0, it has librdmacm's defaults (ID.Connect).
 func (e *Endpoint) Connect(ctx context.Context, param *ConnParam) (*Event, error) {
 	if e == nil {
 		return nil, fmt.Errorf("connect: %w", errNil)
@@ -88,6 +94,7 @@ func (e *Endpoint) Connect(ctx context.Context, param *ConnParam) (*Event, error
 		to, _ := e.PeerAddr()
 		return event, fmt.Errorf("connect to %v: %w", to, err)
 	}
+	e.watch()
 	return event, nil
 }
 
@@ -116,7 +123,7 @@ func (e *Endpoint) GetRequest(ctx context.Context) (*Endpoint, *Event, error) {
 }
 
 // Accept accepts the request, and waits until the peer has confirmed the connection. Of datagrams there is
-// nothing to wait for.
+// nothing to wait for. Parameters are as with Connect.
 func (e *Endpoint) Accept(ctx context.Context, param *ConnParam) error {
 	if e == nil {
 		return fmt.Errorf("accept: %w", errNil)
@@ -124,6 +131,9 @@ func (e *Endpoint) Accept(ctx context.Context, param *ConnParam) error {
 	err := e.ID.Accept(param)
 	if err == nil && e.connects() {
 		_, err = e.channel.Expect(ctx, EventEstablished)
+	}
+	if err == nil {
+		e.watch()
 	}
 	return err
 }
@@ -140,20 +150,6 @@ func (e *Endpoint) Disconnect(ctx context.Context) error {
 	return err
 }
 
-// Disconnected waits until the connection has ended. If the peer has ended it, call Disconnect, for which
-// the peer waits.
-func (e *Endpoint) Disconnected(ctx context.Context) error {
-	if e == nil {
-		return fmt.Errorf("await the end: %w", errNil)
-	}
-	if e.ended.Load() {
-		return nil
-	}
-	_, err := e.channel.Expect(ctx, EventDisconnected)
-	e.ended.Store(err == nil)
-	return err
-}
-
 // Close destroys the endpoint with its queue pair, not the PD (rdma_destroy_ep). The peer of a connection is
 // told that it has ended.
 func (e *Endpoint) Close() error {
@@ -167,5 +163,9 @@ func (e *Endpoint) Close() error {
 	if e.ID != nil {
 		err = errors.Join(err, e.ID.Close())
 	}
-	return errors.Join(err, e.channel.Close())
+	err = errors.Join(err, e.channel.Close())
+	if ending := e.ending.Load(); ending != nil && err == nil {
+		<-ending.over
+	}
+	return err
 }

@@ -149,7 +149,7 @@ func ExampleEndpoint() {
 		defer client.Close()
 		mr := must(pd.AllocMR(4096, verbs.AccessLocalWrite))
 		do(client.QP().PostRecv([]verbs.RecvWR{{SGList: []verbs.SGE{mr.SGE(0, 4096)}}}))
-		do(client.Accept(ctx, &cm.ConnParam{RNRRetryCount: 7}))
+		do(client.Accept(ctx, nil))
 		var wc [1]verbs.WC
 		must(init.RecvCQ.Wait(ctx, wc[:]))
 		heard <- fmt.Sprintf("%s says %q", bytes.TrimRight(event.PrivateData, "\x00"), mr.Bytes()[:wc[0].ByteLen])
@@ -159,7 +159,7 @@ func ExampleEndpoint() {
 	// The client connects, and sends when it is accepted.
 	own, ownInit := objects(left)
 	server := must(cm.CreateEP(ctx, &cm.AddrInfo{PortSpace: cm.PortSpaceTCP, Dest: netip.MustParseAddrPort("10.0.0.2:7174")}, own, ownInit))
-	must(server.Connect(ctx, &cm.ConnParam{PrivateData: []byte("left"), RetryCount: 7, RNRRetryCount: 7}))
+	must(server.Connect(ctx, &cm.ConnParam{PrivateData: []byte("left")}))
 	do(server.QP().PostSend([]verbs.SendWR{{Opcode: verbs.WRSend, Flags: verbs.SendInline, InlineData: []byte("hello")}}))
 	fmt.Println(<-heard)
 	do(server.Disconnect(ctx))

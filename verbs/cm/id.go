@@ -25,6 +25,8 @@ type ID struct {
 	srq     bool             // the queue pair has one
 	joins   map[uint64]*join // by what the card calls their contexts
 	joined  uint64           // joins that there have been
+
+	minRNRTimer uint8 // of the queue pair, or of those of requests
 }
 
 // errNil is for a nil id, endpoint or channel, often after an error that was not checked.
@@ -48,7 +50,7 @@ func (c *EventChannel) newID(space PortSpace, context any) (*ID, error) {
 	if c.closed {
 		return nil, fmt.Errorf("%w: the event channel", verbs.ErrObjectClosed)
 	}
-	i := &ID{Context: context, space: space, channel: c, joins: map[uint64]*join{}}
+	i := &ID{Context: context, space: space, channel: c, joins: map[uint64]*join{}, minRNRTimer: defaultRNRTimer}
 	if err := i.open(); err != nil {
 		return nil, err
 	}
@@ -62,7 +64,10 @@ func (d *device) child(listener *ID, handle verbs.Handle) *ID {
 		_ = d.provider.DestroyID(verbs.DestroyIDRequest{ID: handle})
 		return nil
 	}
-	i := &ID{Context: listener.Context, space: listener.space, channel: listener.channel, joins: map[uint64]*join{}, parts: []part{{d, handle}}, asked: true}
+	i := &ID{
+		Context: listener.Context, space: listener.space, channel: listener.channel, joins: map[uint64]*join{},
+		parts: []part{{d, handle}}, asked: true, minRNRTimer: listener.rnrTimer(),
+	}
 	i.bound.Store(true)
 	d.enter(handle, i)
 	i.channel.ids.Add(1)

@@ -11,6 +11,9 @@ import (
 // returns. One for connections is in INIT: receives can be posted. It can receive and send when Accept has
 // returned, or when Get has given EventEstablished instead of EventConnectResponse; Get takes it there.
 //
+// Where a connection's queue pair has no receive, the peer waits 0.64 ms and sends again, as with ibv_rc_pingpong
+// and perftest; SetMinRNRTimer says otherwise.
+//
 // The PD is of the id's device; a type of 0 is that of the port space. verbs.ErrInvalid if the id is not
 // bound to a device, or has a queue pair.
 func (i *ID) CreateQP(pd *verbs.PD, init *verbs.QPInitAttr) (*verbs.QP, error) {
@@ -53,7 +56,7 @@ func (i *ID) createQP(pd *verbs.PD, init *verbs.QPInitAttr) (*verbs.QP, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := p.bring(qp, &ConnParam{}, i.firstStates()...); err != nil {
+	if err := i.bring(p, qp, &ConnParam{}, i.firstStates()...); err != nil {
 		return nil, errors.Join(err, qp.Close())
 	}
 	return qp, nil
@@ -82,8 +85,8 @@ var allStates = []verbs.QPState{verbs.QPStateInit, verbs.QPStateRTR, verbs.QPSta
 func (i *ID) connects() bool { return i.qpType() == verbs.QPTypeRC }
 
 // bring takes a queue pair through states, with the attributes that the card gives, but with no more READs and
-// atomics at once than most has.
-func (p part) bring(qp *verbs.QP, most *ConnParam, states ...verbs.QPState) error {
+// atomics at once than most has, and with the id's RNR timer. The caller holds mu.
+func (i *ID) bring(p part, qp *verbs.QP, most *ConnParam, states ...verbs.QPState) error {
 	for _, state := range states {
 		attr, mask, err := p.qpAttr(state)
 		if err != nil {
@@ -91,11 +94,22 @@ func (p part) bring(qp *verbs.QP, most *ConnParam, states ...verbs.QPState) erro
 		}
 		attr.MaxDestRDAtomic = min(attr.MaxDestRDAtomic, most.ResponderResources)
 		attr.MaxRDAtomic = min(attr.MaxRDAtomic, most.InitiatorDepth)
+		attr.MinRNRTimer = i.minRNRTimer
 		if err := qp.Modify(&attr, mask); err != nil {
-			return err
+			return errors.Join(p.checkMTU(&attr, mask), err)
 		}
 	}
 	return nil
+}
+
+// checkMTU names both ends' MTU if the peer's is the larger one, which a queue pair here cannot have.
+func (p part) checkMTU(attr *verbs.QPAttr, mask verbs.QPAttrMask) error {
+	port, err := p.ctx.QueryPort(1)
+	if err != nil || mask&verbs.QPAttrPathMTU == 0 || attr.PathMTU <= port.ActiveMTU {
+		return nil
+	}
+	return fmt.Errorf("%w: the path MTU of %v, which asks, is %d bytes, and this device's is %d: give both interfaces the same MTU, or the asking one the smaller",
+		verbs.ErrInvalid, attr.AHAttr.GRH.DGID.Addr(), attr.PathMTU.Bytes(), port.ActiveMTU.Bytes())
 }
 
 // respond takes the peer's acceptance for an id that has a queue pair: this can send when the program gets the
@@ -108,7 +122,7 @@ func (i *ID) respond(e *Event) {
 		return
 	}
 	all := ConnParam{ResponderResources: MaxResources, InitiatorDepth: MaxResources}
-	if err = p.bring(i.qp, &all, allStates...); err == nil {
+	if err = i.bring(p, i.qp, &all, allStates...); err == nil {
 		err = p.provider.AcceptID(verbs.AcceptIDRequest{ID: p.handle, Response: true})
 	}
 	if err == nil {
@@ -134,7 +148,8 @@ func (p part) qpAttr(state verbs.QPState) (verbs.QPAttr, verbs.QPAttrMask, error
 
 // InitQPAttr gives the attributes by which a queue pair of the program's own comes to a state, INIT,
 // RTR or RTS (rdma_init_qp_attr). verbs.ErrInvalid if the id is not bound to a device; of a connection, for
-// RTR and RTS before the peer has answered.
+// RTR and RTS before the peer has answered. MinRNRTimer is rdma_cm's 0, which is 655.36 ms: set another
+// (verbs.RNRTimerCode).
 func (i *ID) InitQPAttr(state verbs.QPState) (attr verbs.QPAttr, mask verbs.QPAttrMask, err error) {
 	if i == nil {
 		return verbs.QPAttr{}, 0, fmt.Errorf("attributes of the id's QP: %w", errNil)

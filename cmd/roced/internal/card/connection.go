@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/roced/roced/verbs"
 	"golang.org/x/sys/unix"
@@ -11,9 +12,9 @@ import (
 
 // The attributes of the connections that ibv_rc_pingpong and perftest make.
 const (
-	connectionTimeout  = 14 // 4.096 µs × 2ⁿ: 67 ms
+	connectionTimeout  = 67 * time.Millisecond // code 14
 	connectionRetries  = 7
-	connectionRNRTimer = 12 // 0.64 ms
+	connectionRNRTimer = 640 * time.Microsecond // code 12
 	foreverRNR         = 7
 )
 
@@ -23,7 +24,8 @@ func ConnectionAttr(source verbs.GIDEntry, peer verbs.GID) verbs.QPAttr {
 	return verbs.QPAttr{
 		AHAttr: verbs.AHAttr{Port: Port, GRH: verbs.GlobalRoute{DGID: peer, SGIDIndex: source.Index}},
 		Port:   Port, AccessFlags: verbs.AccessRemoteRead | verbs.AccessRemoteWrite, MaxRDAtomic: 1, MaxDestRDAtomic: 1,
-		MinRNRTimer: connectionRNRTimer, Timeout: connectionTimeout, RetryCnt: connectionRetries, RNRRetry: foreverRNR,
+		MinRNRTimer: verbs.RNRTimerCode(connectionRNRTimer), Timeout: verbs.TimeoutCode(connectionTimeout),
+		RetryCnt: connectionRetries, RNRRetry: foreverRNR,
 	}
 }
 
