@@ -19,6 +19,7 @@ type Context struct {
 	doorbell *ring.Doorbell
 	done     <-chan struct{} // closed when the card is gone
 
+	manners    *manners      // nil where programs run the card
 	emptyPolls atomic.Uint32 // polls of any queue that found nothing
 	othersPoll atomic.Bool   // several goroutines poll: at the last yield others did
 
@@ -44,6 +45,9 @@ func Open(session Provider) (*Context, error) {
 	c.eventSources.all = map[uint64]*eventSource{}
 	c.progress, _ = session.(Progressor)
 	c.leader, _ = session.(Leader)
+	if spinner, is := session.(Spinner); is {
+		c.manners = newManners(spinner)
+	}
 	return c, nil
 }
 

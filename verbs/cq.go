@@ -22,6 +22,8 @@ type CQ struct {
 	resizing sync.Mutex // one Resize or ReqNcompNotif at a time; before mu
 	acks     acks
 
+	armedIn atomic.Uint32 // the turn in which an empty poll has armed it, see manners
+
 	mu      sync.Mutex
 	queue   *ring.CompletionConsumer
 	kept    []ring.CQE // older than those in the queue; see purge and Resize

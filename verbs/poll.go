@@ -22,14 +22,19 @@ import (
 //	}
 //
 // The loop needs a processor of its own. Where programs or goroutines share processors, Wait is
-// quicker, and it uses no processor while there is nothing to do.
+// quicker, and it uses no processor while there is nothing to do. Over the service, which needs a processor too,
+// a poll that finds nothing yields it; where others want it, some such polls wait for up to 1 ms for what
+// comes to the program's queues.
 func (q *CQ) Poll(wcs []WC) (int, error) {
 	if q == nil {
 		return 0, fmt.Errorf("poll CQ: %w", errNil)
 	}
-	n, err := q.poll(wcs)
+	n, armed, err := q.poll(wcs)
 	if n == 0 && err == nil {
 		q.ctx.yield()
+		if q.ctx.manners != nil {
+			q.ctx.manners.empty(q.events, armed)
+		}
 	}
 	return n, err
 }
@@ -52,14 +57,18 @@ func (c *Context) yield() {
 	}
 }
 
-func (q *CQ) poll(wcs []WC) (int, error) {
+// poll also says whether the next empty poll is to wait.
+func (q *CQ) poll(wcs []WC) (n int, armed bool, err error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	n := q.take(wcs)
+	n = q.take(wcs)
 	if n == 0 && q.ctx.progress != nil && q.ctx.progress.Progress() {
 		n = q.take(wcs)
 	}
-	return n, q.failure("poll CQ", n)
+	if q.ctx.manners != nil {
+		n, armed = q.armToDoze(wcs, n)
+	}
+	return n, armed, q.failure("poll CQ", n)
 }
 
 // failure is why no more completions will come, once all have been taken; nil if more may come. doing is

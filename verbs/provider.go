@@ -74,6 +74,16 @@ type Leader interface {
 	WakeLeader()
 }
 
+// Spinner is implemented by a Provider whose card runs in another process, which may need the processor on which
+// a program polls an empty queue. Package verbs calls it, programs do not.
+type Spinner interface {
+	// Yield lets other threads of the host run.
+	Yield()
+	// Doze waits until the card says something, has said it to events, or 1 ms has passed. The caller has armed
+	// the queues that it polls.
+	Doze(events <-chan struct{})
+}
+
 // DeviceProvider gives the properties of the card and its port.
 type DeviceProvider interface {
 	QueryDevice() (DeviceAttr, error)

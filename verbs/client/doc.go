@@ -14,8 +14,8 @@
 // when the daemon ends. Of the goroutines that wait for completions one, the leader, reads the signals.
 //
 // What differs from a card in the own process: RegMR is verbs.ErrUnsupported, since the daemon cannot
-// reach the program's memory; polling does not run the card; limits are the user's, over all its
-// programs. Memory of closed regions may later be that of new ones; after Close all regions read as
+// reach the program's memory; polling does not run the card, but yields the processor, which the card needs,
+// and where others want it waits up to 1 ms; limits are the user's, over all its programs. Memory of closed regions may later be that of new ones; after Close all regions read as
 // zeros (completions can still be polled). It is unmapped when the Client has been closed, and neither it
 // nor any object made from it is reachable any more: bytes of a region are not to be kept longer than that.
 //

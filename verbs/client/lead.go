@@ -4,6 +4,9 @@ import (
 	"context"
 	"runtime"
 	"time"
+
+	"github.com/roced/roced/verbs"
+	"golang.org/x/sys/unix"
 )
 
 // yieldGap is how often a leader yields. If it did not for 10 ms, the runtime's monitor would wake every
@@ -51,6 +54,39 @@ func (c *Client) lead(ctx context.Context, events, closed <-chan struct{}) {
 		}
 		_ = c.signals.raw.Control(c.signals.wait)
 		c.signals.take(c.notify)
+	}
+}
+
+var _ verbs.Spinner = (*Client)(nil)
+
+// dozeTime is how long a program that spins waits at most.
+const dozeTime = time.Millisecond
+
+// Yield implements verbs.Spinner.
+func (c *Client) Yield() { _, _, _ = unix.Syscall(unix.SYS_SCHED_YIELD, 0, 0, 0) }
+
+// Doze implements verbs.Spinner. Who dozes leads, unless somebody does.
+func (c *Client) Doze(events <-chan struct{}) {
+	select {
+	case <-events:
+		return
+	default:
+	}
+	select {
+	case c.leading <- struct{}{}:
+		if !isClosed(c.done) {
+			c.signals.timeout = int(dozeTime / time.Millisecond)
+			_ = c.signals.raw.Control(c.signals.wait)
+			c.signals.timeout = forEver
+			c.signals.take(c.notify)
+		}
+		<-c.leading
+	default:
+		select {
+		case <-events:
+		case <-c.done:
+		case <-time.After(dozeTime):
+		}
 	}
 }
 

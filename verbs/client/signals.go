@@ -19,6 +19,7 @@ type signals struct {
 
 	// Of the leader.
 	wait    func(fd uintptr) // poll, made once
+	timeout int              // of wait, in ms; forEver
 	records [4096]byte
 	kept    int  // bytes of a record that has not come whole
 	ended   bool // the daemon has closed its end
@@ -27,7 +28,7 @@ type signals struct {
 // newSignals takes the end. Whether it blocks is for this side to set: nobody else has it.
 func newSignals(fd int) (*signals, error) {
 	_ = unix.SetNonblock(fd, false)
-	s := &signals{file: os.NewFile(uintptr(fd), "signals")}
+	s := &signals{file: os.NewFile(uintptr(fd), "signals"), timeout: forEver}
 	interrupts, err := unix.Eventfd(0, unix.EFD_CLOEXEC)
 	if err == nil {
 		s.interrupts = os.NewFile(uintptr(interrupts), "interrupts")
@@ -49,13 +50,16 @@ func (s *signals) close() {
 // interrupt ends the leader's present wait, or the next one.
 func (s *signals) interrupt() { _, _ = s.interrupts.Write([]byte{1, 0, 0, 0, 0, 0, 0, 0}) }
 
-// poll sleeps until the card says something, or there is an interrupt.
+// forEver is no timeout.
+const forEver = -1
+
+// poll sleeps until the card says something, there is an interrupt, or the time is over.
 func (s *signals) poll(fd, interrupts int32) {
 	set := [2]unix.PollFd{{Fd: fd, Events: unix.POLLIN}, {Fd: interrupts, Events: unix.POLLIN}}
 	if s.ended {
 		set[0].Fd = -1
 	}
-	_, _ = unix.Poll(set[:], -1)
+	_, _ = unix.Poll(set[:], s.timeout)
 	if set[1].Revents != 0 {
 		var count [8]byte
 		_, _ = unix.Read(int(interrupts), count[:])

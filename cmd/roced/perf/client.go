@@ -61,7 +61,7 @@ func (c *client) meet() error {
 	if err != nil {
 		return err
 	}
-	if c.endpoint, err = card.Listen(c.device, endpointOptions(source.GID, !c.options.sleep)); err != nil {
+	if c.endpoint, err = card.Listen(c.device, endpointOptions(source.GID, !c.options.waiting.Sleep)); err != nil {
 		return err
 	}
 	err = c.Exchange(func(conn io.ReadWriter) error {

@@ -88,7 +88,7 @@ func (o *options) addFlags(cmd *cobra.Command) {
 	f.IntVarP(&o.trips, "count", "n", 10000, "client: round `trips`, for each size of latency")
 	f.BoolVar(&o.bandwidth, "bandwidth", false, "client: measure bandwidth (both if neither is given)")
 	f.BoolVar(&o.latency, "latency", false, "client: measure latency")
-	f.BoolVar(&o.sleep, "sleep", false, "client: both sides sleep while they wait, else they spin")
+	o.waiting.Add(f, "", "client: both sides ")
 	f.BoolVar(&o.json, "json", false, "client: JSON, times in nanoseconds")
 	f.BoolVar(&o.perftest, "perftest", false, "the other end is ib_send_bw or ib_send_lat -c UD")
 	f.StringVar(&o.group, "group", "", "perftest: multicast `address` to receive from")
@@ -106,6 +106,9 @@ func (o *options) run(cmd *cobra.Command) error {
 	d, err := o.Open(cmd.Context())
 	if err != nil {
 		return err
+	}
+	if !o.seesWrites() {
+		o.waiting.Choose(d)
 	}
 	run := runClient
 	switch {

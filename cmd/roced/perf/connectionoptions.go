@@ -85,15 +85,20 @@ func (o *options) checkConnections(cmd *cobra.Command) (err error) {
 	return o.checkOperation()
 }
 
+// seesWrites says that the command waits for what a peer writes into its memory.
+func (o *options) seesWrites() bool {
+	return o.connects() && o.operation == connection.Write && o.kind() == latency
+}
+
 // checkOperation finds what one operation cannot do.
 func (o *options) checkOperation() error {
-	write := o.operation == connection.Write && o.kind() == latency
+	write := o.seesWrites()
 	switch {
 	case o.kind() == latency && o.pairs > 1:
 		return errors.New("--qps: one for --latency")
 	case o.operation.IsAtomic() && o.ownSizes && o.sizes[0] != connection.AtomicSize:
 		return fmt.Errorf("--sizes %d: an atomic is of %d bytes", o.sizes[0], connection.AtomicSize)
-	case write && o.sleep:
+	case write && o.waiting.Sleep:
 		return errors.New("--sleep: nothing wakes a program whose memory is written; leave it out, or measure --op send")
 	case write && o.ownSizes && o.sizes[0] == 0:
 		return errors.New("--sizes 0: nobody sees a WRITE of nothing; 1 or more")

@@ -60,7 +60,7 @@ func (c *connections) open(peer *perftest.Keys) error {
 	}
 	o := c.options
 	c.pairs, err = connection.Open(c.device, source, connection.Options{
-		Type: o.service(), Operation: o.operation, Size: c.test.Size, Count: o.pairs, Depth: o.depth, Spin: !o.sleep, Timeout: o.timeout,
+		Type: o.service(), Operation: o.operation, Size: c.test.Size, Count: o.pairs, Depth: o.depth, Spin: !o.waiting.Sleep, Timeout: o.timeout,
 	})
 	return err
 }

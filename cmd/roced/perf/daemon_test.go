@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/roced/roced/cmd/roced/internal/cli"
 	"github.com/roced/roced/cmd/roced/internal/cmdtest"
 )
 
@@ -28,7 +29,15 @@ func TestPerfOverADaemon(t *testing.T) {
 	if !r.Client.Daemon || !r.Server.Daemon || r.Client.Device != "right" || r.Server.Device != "left" {
 		t.Errorf("between %+v and %+v", r.Client, r.Server)
 	}
+	if r.Waiting != waitSleep {
+		t.Errorf("both sides %s, though the service needs their processors", r.Waiting)
+	}
+	spun := measured(t, args("-d right --latency -n 10 -s 64 --spin -p "+port+" 127.0.0.1"))
+	if spun.Waiting != waitSpin {
+		t.Errorf("both sides %s, and are to spin", spun.Waiting)
+	}
 	server.End(t)
+	cmdtest.CheckFailure(t, args("-d right --spin --sleep 127.0.0.1"), cli.ExitUsage, "--sleep excludes --spin")
 }
 
 // TestConnectionsOverADaemon: a program sees in its memory what the daemon's card writes there.

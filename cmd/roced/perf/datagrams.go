@@ -41,7 +41,7 @@ func (d *datagrams) prepare(peer *perftest.Keys) (own perftest.Keys, err error) 
 	if err != nil {
 		return own, err
 	}
-	o := endpointOptions(source.GID, !d.options.sleep)
+	o := endpointOptions(source.GID, !d.options.waiting.Sleep)
 	o.NoLoopback = true
 	if d.endpoint, err = card.Listen(d.device, o); err != nil {
 		return own, err

@@ -1,10 +1,12 @@
 package perf
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"time"
 
+	"github.com/roced/roced/cmd/roced/internal/card"
 	"github.com/roced/roced/cmd/roced/internal/cli"
 	"github.com/roced/roced/cmd/roced/internal/meet"
 	"github.com/roced/roced/cmd/roced/internal/pingpong"
@@ -26,7 +28,7 @@ type options struct {
 	trips     int
 	bandwidth bool
 	latency   bool
-	sleep     bool
+	waiting   card.Waiting
 	json      bool
 
 	// with --perftest
@@ -58,7 +60,7 @@ var (
 
 // check finds mistakes before anything is opened.
 func (o *options) check(cmd *cobra.Command) error {
-	if err := o.Flags.Check(); err != nil {
+	if err := errors.Join(o.Flags.Check(), o.waiting.Check()); err != nil {
 		return err
 	}
 	if err := o.checkSides(cmd); err != nil {
@@ -125,7 +127,7 @@ func (o *options) tests() (tests []test) {
 			continue
 		}
 		for _, size := range o.sizes {
-			tests = append(tests, test{Kind: kind, Size: size, Sleep: o.sleep})
+			tests = append(tests, test{Kind: kind, Size: size, Sleep: o.waiting.Sleep})
 		}
 	}
 	return tests

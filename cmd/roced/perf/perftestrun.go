@@ -44,7 +44,7 @@ type traffic interface {
 
 // runPerftest measures, and prints what was measured.
 func runPerftest(ctx context.Context, d *card.Device, namespace string, o *options) (err error) {
-	r := &perftestRun{device: d, options: o, test: test{Kind: o.kind(), Sleep: o.sleep}, report: newReport(o)}
+	r := &perftestRun{device: d, options: o, test: test{Kind: o.kind(), Sleep: o.waiting.Sleep}, report: newReport(o)}
 	r.traffic = &datagrams{perftestRun: r}
 	if o.connects() {
 		r.traffic = &connections{perftestRun: r}

@@ -28,7 +28,7 @@ type report struct {
 }
 
 func newReport(o *options) report {
-	if o.sleep {
+	if o.waiting.Sleep {
 		return report{Waiting: waitSleep}
 	}
 	return report{Waiting: waitSpin}

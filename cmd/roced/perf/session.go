@@ -38,6 +38,7 @@ func (s *server) serve(ctx context.Context, conn net.Conn) (err error) {
 		return err
 	}
 	for _, t := range r.Tests {
+		t.Sleep = t.Sleep || s.options.waiting.Sleep
 		if err := c.serveTest(t); err != nil {
 			return fmt.Errorf("%s of %d bytes: %w", t.Kind, t.Size, err)
 		}

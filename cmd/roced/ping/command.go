@@ -25,7 +25,7 @@ type options struct {
 	trafficClass uint8
 	timeout      time.Duration
 	check        bool
-	sleep        bool
+	waiting      card.Waiting
 	byID         bool
 	rc, uc, srq  bool
 	mtu          int
@@ -97,7 +97,7 @@ func (o *options) addFlags(cmd *cobra.Command) {
 	f.IntVarP(&o.rxDepth, "rx-depth", "r", 500, "`receives` that are posted ahead")
 	f.DurationVarP(&o.timeout, "timeout", "W", 5*time.Second, "how long to wait for a message until it counts as lost")
 	f.BoolVarP(&o.check, "check", "c", false, "check every byte that comes; both sides need it, as ibv_ud_pingpong's -c")
-	f.BoolVarP(&o.sleep, "sleep", "e", false, "sleep while waiting, else spin")
+	o.waiting.Add(f, "e", "")
 	f.BoolVar(&o.byID, "cm", false, "meet by connection ids (rdma_cm), at --port of port space UDP (with --rc TCP), instead of over TCP")
 	f.BoolVar(&o.rc, "rc", false, "a reliable connection, as ibv_rc_pingpong's, instead of datagrams")
 	f.BoolVar(&o.uc, "uc", false, "an unreliable connection, as ibv_uc_pingpong's")
@@ -126,7 +126,7 @@ func (o *options) validate() error {
 	case o.timeout <= 0 || o.timeout > cli.MaxDuration:
 		return fmt.Errorf("--timeout %v: more than 0, at most %v", o.timeout, cli.MaxDuration)
 	}
-	return o.Flags.Check()
+	return errors.Join(o.waiting.Check(), o.Flags.Check())
 }
 
 // connects says that there is a connection, and not datagrams.
@@ -159,5 +159,6 @@ func (o *options) run(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
+	o.waiting.Choose(d)
 	return d.Use(cmd.Context(), func(ctx context.Context) error { return run(ctx, d, o.Path(), o) })
 }

@@ -120,12 +120,12 @@ func (r *meeting) listen(peer verbs.GID) (err error) {
 	}
 	if o.connects() {
 		r.stream, err = card.OpenStream(r.device, r.source, card.StreamOptions{
-			Type: o.service(), ID: r.ids.connected, Size: o.size, RecvDepth: o.rxDepth, Shared: o.srq, MTU: o.pathMTU(), TrafficClass: o.trafficClass, Spin: !o.sleep,
+			Type: o.service(), ID: r.ids.connected, Size: o.size, RecvDepth: o.rxDepth, Shared: o.srq, MTU: o.pathMTU(), TrafficClass: o.trafficClass, Spin: !o.waiting.Sleep,
 		})
 		return err
 	}
 	r.endpoint, err = card.Listen(r.device, ud.Options{
-		QKey: card.TestQKey, RecvDepth: o.rxDepth, Source: r.source.GID.Addr(), TrafficClass: o.trafficClass, Spin: !o.sleep,
+		QKey: card.TestQKey, RecvDepth: o.rxDepth, Source: r.source.GID.Addr(), TrafficClass: o.trafficClass, Spin: !o.waiting.Sleep,
 	})
 	return err
 }
@@ -162,7 +162,7 @@ func (r *meeting) play(ctx context.Context) error {
 	payload := pingpong.Payload(o.size)
 	p := &pingpong.Exchange{
 		Endpoint: r.via(), To: r.peer.Addr(), Data: payload, Peer: r.peer.QPN, Begins: o.Host != "", Numbers: o.Host != "",
-		Size: o.size, Count: o.count, Timeout: o.timeout, Sleep: o.sleep,
+		Size: o.size, Count: o.count, Timeout: o.timeout, Sleep: o.waiting.Sleep,
 	}
 	if o.check {
 		p.Payload = payload
