@@ -7,15 +7,17 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/roced/roced/cmd/roced/internal/cli"
 	"github.com/roced/roced/cmd/roced/internal/cmdtest"
 	"github.com/roced/roced/cmd/roced/internal/config"
+	"golang.org/x/sys/unix"
 )
 
 // pages writes the manual, and gives its folder.
 func pages(t *testing.T) (dir string) {
 	t.Helper()
 	dir = filepath.Join(t.TempDir(), "man")
-	if code, _, stderr := cmdtest.Run(t, "man", dir); code != 0 {
+	if code, _, stderr := cmdtest.Run(t, "man", "--write", dir); code != 0 {
 		t.Fatal(stderr)
 	}
 	return dir
@@ -36,7 +38,7 @@ func TestEveryCommandHasAPage(t *testing.T) {
 	dir := pages(t)
 	overview := readPage(t, dir, "roced.8")
 	commands := []string{
-		"config", "config check", "config example", "demo", "doctor", "dump", "mcast", "monitor", "perf", "ping", "run", "show", "show ah", "show client", "show cm", "show cq", "show dev",
+		"config", "config check", "config example", "demo", "doctor", "dump", "man", "mcast", "monitor", "perf", "ping", "run", "show", "show ah", "show client", "show cm", "show cq", "show dev",
 		"show gid", "show mcast", "show mr", "show pd", "show port", "show qp", "show srq", "show stat", "version",
 	}
 	for _, command := range commands {
@@ -83,5 +85,45 @@ func TestPagesAreRoff(t *testing.T) {
 				t.Errorf("%s: %v: %s", name, err, said)
 			}
 		}
+	}
+}
+
+// TestManShowsAPage of a command, of one below another, of the configuration and of roced itself.
+func TestManShowsAPage(t *testing.T) {
+	if _, err := exec.LookPath("man"); err == nil {
+		for args, want := range map[string]string{"man": "roced - ", "man ping": "roced-ping - ", "man show gid": "roced-show-gid - ", "man roced.toml": "roced.toml - "} {
+			code, stdout, stderr := cmdtest.Run(t, strings.Fields(args)...)
+			if code != 0 || !strings.Contains(strings.Join(strings.Fields(stdout), " "), want) {
+				t.Errorf("%s: exit code %d, %s\n%s", args, code, stderr, stdout)
+			}
+		}
+	}
+	cmdtest.CheckFailure(t, []string{"man", "pings"}, cli.ExitUsage, `no page of "pings"`)
+	cmdtest.CheckFailure(t, []string{"man", "ping", "--write", "x"}, cli.ExitUsage, "no COMMAND")
+}
+
+// TestVersionOfEveryCommand: --version says the same everywhere.
+func TestVersionOfEveryCommand(t *testing.T) {
+	_, want, _ := cmdtest.Run(t, "version")
+	for _, args := range []string{"--version", "ping --version", "show gid --version", "config check --version"} {
+		if code, stdout, stderr := cmdtest.Run(t, strings.Fields(args)...); code != 0 || stdout != want || !strings.HasPrefix(want, "roced ") {
+			t.Errorf("%s: exit code %d, %q, %s", args, code, stdout, stderr)
+		}
+	}
+}
+
+// TestBrokenPipe: a command whose reader has gone says nothing, and ends as one that the signal has ended.
+func TestBrokenPipe(t *testing.T) {
+	read, write, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = read.Close()
+	child := cmdtest.Command(t, "config", "example")
+	child.Stdout = write
+	_ = child.Run()
+	_ = write.Close()
+	if code := child.ProcessState.ExitCode(); code != cli.ExitSignal+int(unix.SIGPIPE) || child.Said() != "" {
+		t.Errorf("exit code %d: %s", code, child.Said())
 	}
 }

@@ -69,7 +69,7 @@ func (j *job) binary() error {
 
 // pages writes and compresses the manual.
 func (j *job) pages() error {
-	if err := j.run(j.path("here"), "", "man", j.path("man")); err != nil {
+	if err := j.run(j.path("here"), "", "man", "--write", j.path("man")); err != nil {
 		return err
 	}
 	pages, err := filepath.Glob(j.path("man/*"))

@@ -26,13 +26,22 @@ type led struct {
 	verbs.Leader
 }
 
+// remote is a judged Provider whose card runs in another process.
+type remote struct {
+	led
+	verbs.Spinner
+}
+
 func judge(t testing.TB, p verbs.Provider) verbs.Provider {
 	j := judged{p, t}
 	leader, leads := p.(verbs.Leader)
 	progress, runs := p.(verbs.Progressor)
+	spinner, spins := p.(verbs.Spinner)
 	switch {
 	case runs && leads:
 		return runnable{led{j, leader}, progress}
+	case leads && spins:
+		return remote{led{j, leader}, spinner}
 	case leads:
 		return led{j, leader}
 	case runs:

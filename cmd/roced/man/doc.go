@@ -1,3 +1,3 @@
-// Package man is roced man, which packagers use: it writes the manual pages (internal/manual). It is not
-// listed.
+// Package man is roced man: it shows a manual page (internal/manual) with man(1), or writes all of them, for
+// packagers.
 package man

@@ -2,24 +2,67 @@ package man
 
 import (
 	"errors"
+	"fmt"
+	"io"
+	"os/exec"
+	"strings"
 
 	"github.com/roced/roced/cmd/roced/internal/cli"
 	"github.com/roced/roced/cmd/roced/internal/manual"
 	"github.com/spf13/cobra"
+	"golang.org/x/sys/unix"
 )
+
+const help = `Without a name it shows roced(8), else the page of that command, as of "roced man ping"
+and "roced man show gid"; "roced man roced.toml" shows that of the service's configuration.
+It needs man(1); --help of each command says the same without.`
 
 // New is the command.
 func New() *cobra.Command {
-	return &cobra.Command{
-		Use:    "man DIRECTORY",
-		Short:  "Write the manual pages into a directory",
-		Hidden: true,
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) != 1 {
-				return cli.Usage(errors.New("roced man takes one DIRECTORY"))
+	write := ""
+	cmd := &cobra.Command{
+		Use:     "man [COMMAND]",
+		Short:   "Show a manual page",
+		Long:    help,
+		Example: "  roced man\n  roced man ping\n  roced man --write ./man",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			switch {
+			case write != "" && len(args) > 0:
+				return cli.Usage(errors.New("--write writes all pages, and takes no COMMAND"))
+			case write != "":
+				return manual.Write(cmd.Root(), write)
 			}
-			return nil
+			return show(cmd, args)
 		},
-		RunE: func(cmd *cobra.Command, args []string) error { return manual.Write(cmd.Root(), args[0]) },
 	}
+	cmd.Flags().StringVar(&write, "write", "", "write all pages into a `folder` instead")
+	return cmd
+}
+
+// show has man(1) show a page.
+func show(cmd *cobra.Command, args []string) error {
+	pages := manual.Pages(cmd.Root())
+	name := strings.Join(append([]string{"roced"}, args...), "-")
+	page := pages[name+".8"]
+	if len(args) == 1 && page == "" {
+		page = pages[args[0]+".5"] // roced.toml
+	}
+	if page == "" {
+		return cli.Usage(fmt.Errorf("there is no page of %q; roced help lists the commands", strings.Join(args, " ")))
+	}
+	viewer, err := exec.LookPath("man")
+	if err != nil {
+		return fmt.Errorf("man(1) is not installed: %w; roced %s --help says the same", unix.ENOENT, strings.Join(args, " "))
+	}
+	return run(cmd, viewer, page)
+}
+
+func run(cmd *cobra.Command, viewer, page string) error {
+	said := &strings.Builder{}
+	man := exec.CommandContext(cmd.Context(), viewer, "--local-file", "-")
+	man.Stdin, man.Stdout, man.Stderr = strings.NewReader(page), cmd.OutOrStdout(), io.Writer(said)
+	if err := man.Run(); err != nil {
+		return fmt.Errorf("man: %w: %s", err, strings.TrimSpace(said.String()))
+	}
+	return nil
 }

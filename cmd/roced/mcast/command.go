@@ -102,7 +102,7 @@ func (o *options) addFlags(cmd *cobra.Command) {
 	f.Var(&o.qkey, "qkey", "Q_Key, `32 bits`")
 	f.IntVarP(&o.count, "count", "n", 0, "end after so many `messages`; 0: not before Ctrl-C (default 0, with --send 10)")
 	f.BoolVarP(&o.quiet, "quiet", "q", false, "print the summary only")
-	f.BoolVar(&o.json, "json", false, "print JSON, an object a line")
+	f.BoolVarP(&o.json, "json", "j", false, "print JSON, an object a line")
 	f.Var(&o.membership, "membership", "`how` the host joins IPv4 groups: auto, netlink (an address with autojoin), socket")
 	f.BoolVar(&o.send, "send", false, "send")
 	f.BoolVar(&o.sendOnly, "send-only", false, "with --send: as a send-only member")

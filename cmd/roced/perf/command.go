@@ -89,7 +89,7 @@ func (o *options) addFlags(cmd *cobra.Command) {
 	f.BoolVar(&o.bandwidth, "bandwidth", false, "client: measure bandwidth (both if neither is given)")
 	f.BoolVar(&o.latency, "latency", false, "client: measure latency")
 	o.waiting.Add(f, "", "client: both sides ")
-	f.BoolVar(&o.json, "json", false, "client: JSON, times in nanoseconds")
+	f.BoolVarP(&o.json, "json", "j", false, "client: JSON, times in nanoseconds")
 	f.BoolVar(&o.perftest, "perftest", false, "the other end is ib_send_bw or ib_send_lat -c UD")
 	f.StringVar(&o.group, "group", "", "perftest: multicast `address` to receive from")
 	f.IntVar(&o.rate, "rate", 0, "perftest, bandwidth: `messages` a second to send; 0: as fast as it goes")

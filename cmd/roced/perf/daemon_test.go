@@ -29,11 +29,11 @@ func TestPerfOverADaemon(t *testing.T) {
 	if !r.Client.Daemon || !r.Server.Daemon || r.Client.Device != "right" || r.Server.Device != "left" {
 		t.Errorf("between %+v and %+v", r.Client, r.Server)
 	}
-	if r.Waiting != waitSleep {
+	if r.Waiting != "sleep" {
 		t.Errorf("both sides %s, though the service needs their processors", r.Waiting)
 	}
 	spun := measured(t, args("-d right --latency -n 10 -s 64 --spin -p "+port+" 127.0.0.1"))
-	if spun.Waiting != waitSpin {
+	if spun.Waiting != "spin" {
 		t.Errorf("both sides %s, and are to spin", spun.Waiting)
 	}
 	server.End(t)

@@ -57,10 +57,10 @@ func TestPerf(t *testing.T) {
 		args                       []string
 		waiting                    string
 	}{
-		{"spin IPv4", "10.77.0.1", "10.77.0.2", "10.77.0.1", nil, waitSpin},
-		{"sleep IPv4", "10.77.0.1", "10.77.0.2", "10.77.0.1", []string{"--sleep"}, waitSleep},
-		{"spin IPv6", "fd77::1", "fd77::2", "fd77::1", nil, waitSpin},
-		{"other GID", "10.77.0.1", "fd77::2", "fd77::1", []string{"-g", "1"}, waitSpin},
+		{"spin IPv4", "10.77.0.1", "10.77.0.2", "10.77.0.1", nil, "spin"},
+		{"sleep IPv4", "10.77.0.1", "10.77.0.2", "10.77.0.1", []string{"--sleep"}, "sleep"},
+		{"spin IPv6", "fd77::1", "fd77::2", "fd77::1", nil, "spin"},
+		{"other GID", "10.77.0.1", "fd77::2", "fd77::1", []string{"-g", "1"}, "spin"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			args := append([]string{"--sizes", "0,1024", "--duration", "50ms", "--count", "200"}, row.args...)

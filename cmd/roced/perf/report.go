@@ -11,12 +11,6 @@ import (
 	"github.com/roced/roced/cmd/roced/internal/cli"
 )
 
-// What report.Waiting can be.
-const (
-	waitSpin  = "spin"
-	waitSleep = "sleep"
-)
-
 // report is what perf prints, as a table or as JSON.
 type report struct {
 	Client    card.Side         `json:"client"`
@@ -28,10 +22,7 @@ type report struct {
 }
 
 func newReport(o *options) report {
-	if o.waiting.Sleep {
-		return report{Waiting: waitSleep}
-	}
-	return report{Waiting: waitSpin}
+	return report{Waiting: o.waiting.String()}
 }
 
 // print prints what was measured, if anything was.
@@ -80,7 +71,7 @@ func (r *report) writeLatency(out io.Writer) error {
 
 func (r *report) manner() string {
 	manner := "spinning while waiting"
-	if r.Waiting == waitSleep {
+	if r.Waiting == "sleep" {
 		manner = "sleeping while waiting"
 	}
 	if r.Over != nil {

@@ -30,6 +30,8 @@ type options struct {
 	rc, uc, srq  bool
 	mtu          int
 
+	json bool
+
 	out, errOut io.Writer
 }
 
@@ -98,6 +100,7 @@ func (o *options) addFlags(cmd *cobra.Command) {
 	f.DurationVarP(&o.timeout, "timeout", "W", 5*time.Second, "how long to wait for a message until it counts as lost")
 	f.BoolVarP(&o.check, "check", "c", false, "check every byte that comes; both sides need it, as ibv_ud_pingpong's -c")
 	o.waiting.Add(f, "e", "")
+	f.BoolVarP(&o.json, "json", "j", false, "JSON, times in nanoseconds")
 	f.BoolVar(&o.byID, "cm", false, "meet by connection ids (rdma_cm), at --port of port space UDP (with --rc TCP), instead of over TCP")
 	f.BoolVar(&o.rc, "rc", false, "a reliable connection, as ibv_rc_pingpong's, instead of datagrams")
 	f.BoolVar(&o.uc, "uc", false, "an unreliable connection, as ibv_uc_pingpong's")
@@ -142,16 +145,27 @@ func (o *options) addresses() int {
 
 // service is the connection's.
 func (o *options) service() verbs.QPType {
-	if o.uc {
+	switch {
+	case o.uc:
 		return verbs.QPTypeUC
+	case o.connects():
+		return verbs.QPTypeRC
 	}
-	return verbs.QPTypeRC
+	return verbs.QPTypeUD
 }
 
 // pathMTU is --mtu; 0 if it is none.
 func (o *options) pathMTU() verbs.MTU {
 	mtu, _ := card.ParseMTU(o.mtu)
 	return mtu
+}
+
+// notes is where everything goes that is no result.
+func (o *options) notes() io.Writer {
+	if o.json {
+		return o.errOut
+	}
+	return o.out
 }
 
 func (o *options) run(cmd *cobra.Command) error {

@@ -1,6 +1,7 @@
 package ping
 
 import (
+	"encoding/json"
 	"strings"
 	"testing"
 
@@ -52,5 +53,28 @@ func checkPingByID(t *testing.T, server, client []string, says string) {
 	cmdtest.CheckSays(t, stdout, says, "\n50 iters in ", "round trip min")
 	if code, _ := background.Wait(); code != 0 {
 		t.Errorf("server: exit code %d: %s", code, background.Stderr())
+	}
+}
+
+// TestPingInJSON: one object on stdout, and the rest on stderr.
+func TestPingInJSON(t *testing.T) {
+	t.Parallel()
+	socket := cmdtest.ServeWire(t)
+	for what, service := range map[string]string{"": "UD", "--rc": "RC"} {
+		args := func(rest string) []string {
+			return strings.Fields("ping -n 50 --daemon=" + socket + " " + what + " " + rest)
+		}
+		server, port := cmdtest.StartWaiting(t, args("-d left"))
+		code, stdout, stderr := cmdtest.Run(t, args("-d right -j -p "+port+" 127.0.0.1")...)
+		var r result
+		if err := json.Unmarshal([]byte(stdout), &r); err != nil || code != 0 {
+			t.Fatalf("%v, exit code %d: %s%s", err, code, stdout, stderr)
+		}
+		if r.Service != service || r.Waiting != "sleep" || r.Sent != 50 || r.Received != 50 || r.Min <= 0 || r.Min > r.P50 || r.P99 > r.Max || r.Elapsed < r.Max || r.Local.Device != "right" {
+			t.Errorf("%+v", r)
+		}
+		if code, _ := server.Wait(); code != 0 {
+			t.Errorf("server: exit code %d: %s", code, server.Stderr())
+		}
 	}
 }

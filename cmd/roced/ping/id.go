@@ -84,7 +84,7 @@ func (r *meeting) serve(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	if err := meet.Announce(r.device, r.options.out, at, "a client", r.options.GIDIndex); err != nil {
+	if err := meet.Announce(r.device, r.options.notes(), at, "a client", r.options.GIDIndex); err != nil {
 		return err
 	}
 	request, err := r.ids.await(ctx, cm.EventConnectRequest)

@@ -2,6 +2,7 @@ package ping
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -87,7 +88,7 @@ func (r *meeting) connect(ctx context.Context) (net.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := meet.Announce(r.device, o.out, listener.Addr(), "a client", o.GIDIndex); err != nil {
+	if err := meet.Announce(r.device, o.notes(), listener.Addr(), "a client", o.GIDIndex); err != nil {
 		return nil, errors.Join(err, listener.Close())
 	}
 	return meet.Accept(ctx, listener)
@@ -156,7 +157,7 @@ func (r *meeting) via() pingpong.Endpoint {
 // play exchanges the messages and prints the result, also if not all messages went.
 func (r *meeting) play(ctx context.Context) error {
 	o := r.options
-	if _, err := fmt.Fprintf(o.out, "  local address:  %v\n  remote address: %v\n", r.own(), r.peer); err != nil {
+	if _, err := fmt.Fprintf(o.notes(), "  local address:  %v\n  remote address: %v\n", r.own(), r.peer); err != nil {
 		return err
 	}
 	payload := pingpong.Payload(o.size)
@@ -175,6 +176,9 @@ func (r *meeting) play(ctx context.Context) error {
 	}
 	if p.Sent == 0 || p.Received == 0 {
 		return failed
+	}
+	if o.json {
+		return errors.Join(failed, json.NewEncoder(o.out).Encode(r.result(p)))
 	}
 	return errors.Join(failed, printTotals(o.out, p))
 }

@@ -4,7 +4,9 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"time"
 
+	"github.com/roced/roced/cmd/roced/internal/card"
 	"github.com/roced/roced/cmd/roced/internal/cli"
 	"github.com/roced/roced/cmd/roced/internal/pingpong"
 )
@@ -22,4 +24,29 @@ func printTotals(out io.Writer, p *pingpong.Exchange) error {
 	_, err = fmt.Fprintf(out, "round trip min/median/p99/max = %.1f/%.1f/%.1f/%.1f usec\n", float64(p.Trips[0])/1e3,
 		float64(cli.Percentile(p.Trips, 50))/1e3, float64(cli.Percentile(p.Trips, 99))/1e3, float64(p.Trips[len(p.Trips)-1])/1e3)
 	return err
+}
+
+// result is what came of an exchange, in JSON.
+type result struct {
+	Local    card.Side     `json:"local"`
+	Peer     string        `json:"peer"`    // its address
+	Service  string        `json:"service"` // UD, RC or UC
+	Waiting  string        `json:"waiting"` // spin or sleep
+	Size     int           `json:"size"`    // bytes
+	Sent     int           `json:"sent"`
+	Received int           `json:"received"`
+	Elapsed  time.Duration `json:"elapsed_ns"`
+	Min      time.Duration `json:"min_ns"` // of round trips, as the next three
+	P50      time.Duration `json:"p50_ns"`
+	P99      time.Duration `json:"p99_ns"`
+	Max      time.Duration `json:"max_ns"`
+}
+
+func (r *meeting) result(p *pingpong.Exchange) *result {
+	slices.Sort(p.Trips)
+	return &result{
+		Local: r.device.Side(r.source.GID.Addr().String()), Peer: r.peer.GID.Addr().String(), Service: r.options.service().String(), Waiting: r.options.waiting.String(),
+		Size: p.Size, Sent: p.Sent, Received: p.Received, Elapsed: p.Elapsed(),
+		Min: cli.Percentile(p.Trips, 0), P50: cli.Percentile(p.Trips, 50), P99: cli.Percentile(p.Trips, 99), Max: cli.Percentile(p.Trips, 100),
+	}
 }

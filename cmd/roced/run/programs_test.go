@@ -286,6 +286,8 @@ func TestLoopbackErrors(t *testing.T) {
 	for _, row := range []struct{ args, want string }{
 		{"--loopback -d nowhere0", "leave out --config and --device"},
 		{"-d nowhere0 --host a=10.0.0.1", "--host is for --loopback"},
+		{"-d nowhere0 --mode 0888", "--mode: permissions"},
+		{"-d nowhere0 --mode 4755", "--mode: permissions"},
 		{"--loopback --host a", "write NAME=ADDRESS"},
 		{"--loopback --host loop=10.0.0.1", "the device of all others"},
 		{"--loopback --host a=b", `"b" is not an IP address`},

@@ -20,6 +20,8 @@ type options struct {
 	file    string
 	devices []string
 	socket  string
+	group   string
+	mode    string
 	metrics string
 	network loopbackFlags
 	level   string // empty unless --log-level is given
@@ -43,8 +45,8 @@ With --loopback there is no interface: a wire in memory, which needs no privileg
 no kernel's help. A program that opens the device "loop" is a host of its own on it,
 with the lowest free address of each --pool. A --host is a device of its name, whose
 addresses are known beforehand; programs that open it share it. No file is read. The
-socket is for the own user alone, so its directory has to be one that others cannot
-write to.
+socket is for the own user alone, unless --group or --mode says otherwise, so its
+directory has to be one that others cannot write to.
 
 Exit codes: 0 after SIGTERM or SIGINT; 1 if something failed; 2 if the command line or
 the configuration is wrong.`
@@ -70,6 +72,8 @@ func New() *cobra.Command {
 	f.StringVarP(&o.file, "config", "c", "", "configuration `file`")
 	f.StringArrayVarP(&o.devices, "device", "d", nil, "network `interface` to make a device of; may be given several times")
 	f.StringVar(&o.socket, "socket", "", "`path` of the socket that programs connect to (default "+config.DefaultSocket+"; with --loopback "+loopbackSocket+")")
+	f.StringVar(&o.group, "group", "", "`group` of the socket, by name or number, whose members may connect")
+	f.StringVar(&o.mode, "mode", "", "`permissions` of the socket, as chmod takes them (default 0660; with --loopback and no --group 0600)")
 	o.network.add(f)
 	f.StringVar(&o.metrics, "metrics", "", "`address` for Prometheus: unix:PATH or HOST:PORT (default none)")
 	return cmd
@@ -96,6 +100,9 @@ func (o *options) load() (*config.Config, error) {
 	if o.socket != "" {
 		c.Socket.Path = o.socket
 	}
+	if err := o.loadPermissions(&c.Socket); err != nil {
+		return nil, cli.Usage(err)
+	}
 	if o.metrics != "" {
 		c.Metrics.Listen = o.metrics
 	}
@@ -105,6 +112,20 @@ func (o *options) load() (*config.Config, error) {
 		}
 	}
 	return c, nil
+}
+
+// loadPermissions takes --group and --mode. Who names a group means its members.
+func (o *options) loadPermissions(s *config.Socket) (err error) {
+	if o.group != "" {
+		s.Group = o.group
+		s.Mode |= 0o060
+	}
+	if o.mode != "" {
+		if s.Mode, err = config.ParseMode(o.mode); err != nil {
+			return fmt.Errorf("--mode: %w", err)
+		}
+	}
+	return nil
 }
 
 // path is the configuration's file, empty for none.

@@ -3,6 +3,7 @@ package run
 import (
 	"context"
 	"io"
+	"io/fs"
 	"net"
 	"net/http"
 	"os"
@@ -258,5 +259,29 @@ func TestMistakes(t *testing.T) {
 	lines := strings.Split(strings.TrimSpace(stderr), "\n")
 	if code != cli.ExitUsage || len(lines) != 3 || !strings.Contains(lines[0], ":3:1: nonsense") || !strings.Contains(lines[1], ":4:1: spin") || !strings.HasPrefix(lines[2], "roced: 2 mistakes in ") {
 		t.Errorf("exit code %d: %s", code, stderr)
+	}
+}
+
+// TestPermissionsOfTheSocket: --group and --mode go before the file and what is usual.
+func TestPermissionsOfTheSocket(t *testing.T) {
+	t.Parallel()
+	for _, row := range []struct {
+		o     options
+		mode  fs.FileMode
+		group string
+	}{
+		{options{devices: []string{"a"}}, 0o660, ""},
+		{options{devices: []string{"a"}, group: "roced", mode: "0620"}, 0o620, "roced"},
+		{options{network: loopbackFlags{on: true}}, 0o600, ""},
+		{options{network: loopbackFlags{on: true}, group: "users"}, 0o660, "users"},
+		{options{network: loopbackFlags{on: true}, mode: "0666"}, 0o666, ""},
+	} {
+		c, err := row.o.load()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if c.Socket.Mode != row.mode || c.Socket.Group != row.group {
+			t.Errorf("%+v: mode %v, group %q", row.o, c.Socket.Mode, c.Socket.Group)
+		}
 	}
 }

@@ -1,9 +1,9 @@
 package version
 
 import (
+	"encoding/json"
 	"fmt"
 	"runtime"
-	"runtime/debug"
 
 	"github.com/roced/roced/cmd/roced/internal/cli"
 	"github.com/spf13/cobra"
@@ -11,21 +11,27 @@ import (
 
 // New is the command.
 func New() *cobra.Command {
-	return &cobra.Command{
+	asJSON := false
+	cmd := &cobra.Command{
 		Use:   "version",
 		Short: "Show the version",
 		Args:  cli.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			_, err := fmt.Fprintf(cmd.OutOrStdout(), "roced %s (%s, %s/%s)\n", version(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
+			if asJSON {
+				return json.NewEncoder(cmd.OutOrStdout()).Encode(described{cli.Version(), runtime.Version(), runtime.GOOS, runtime.GOARCH})
+			}
+			_, err := fmt.Fprintln(cmd.OutOrStdout(), cli.VersionLine())
 			return err
 		},
 	}
+	cmd.Flags().BoolVarP(&asJSON, "json", "j", false, "JSON")
+	return cmd
 }
 
-// version is what the go command wrote into the binary: a tag, or "(devel)".
-func version() string {
-	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {
-		return info.Main.Version
-	}
-	return "(devel)"
+// described is the version in JSON.
+type described struct {
+	Version string `json:"version"`
+	Go      string `json:"go"`
+	OS      string `json:"os"`
+	Arch    string `json:"arch"`
 }

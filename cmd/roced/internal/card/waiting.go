@@ -29,3 +29,11 @@ func (w *Waiting) Check() error {
 
 // Choose chooses what suits the device, if no flag has.
 func (w *Waiting) Choose(d *Device) { w.Sleep = w.Sleep || d.Daemon != "" && !w.spin }
+
+// String is "sleep" or "spin".
+func (w *Waiting) String() string {
+	if w.Sleep {
+		return "sleep"
+	}
+	return "spin"
+}

@@ -5,11 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"log/slog"
 	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
+	"golang.org/x/sys/unix"
 )
 
 // Exit codes. A run that a signal ended has 128 and the signal's number, as in a shell.
@@ -40,6 +42,9 @@ func Run(ctx context.Context, commands Commands, args []string, stdout, stderr i
 	if err == nil {
 		return 0
 	}
+	if isBrokenPipe(err) {
+		return ExitSignal + int(unix.SIGPIPE)
+	}
 	fmt.Fprintln(stderr, "roced:", oneLine(err))
 	return exitCode(err)
 }
@@ -56,6 +61,12 @@ func exitCode(err error) int {
 }
 
 // oneLine joins what errors.Join keeps on lines of their own.
+// isBrokenPipe says that who read the output has gone, as head(1) does: that is no news.
+func isBrokenPipe(err error) bool {
+	var failed *fs.PathError
+	return errors.As(err, &failed) && failed.Path == os.Stdout.Name() && errors.Is(failed, unix.EPIPE)
+}
+
 func oneLine(err error) string { return strings.ReplaceAll(err.Error(), "\n", "; ") }
 
 // newRootCommand is roced without a subcommand: it lists them.
@@ -76,6 +87,7 @@ func newRootCommand(commands Commands, stderr io.Writer) *cobra.Command {
 		return Usage(fmt.Errorf("%w; see %s --help", err, cmd.CommandPath()))
 	})
 	root.AddCommand(commands(log)...)
+	addVersion(root)
 	return root
 }
 

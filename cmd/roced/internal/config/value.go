@@ -111,13 +111,22 @@ func duration(name string, least, most time.Duration, field func(*Config) *time.
 // fileMode is a key with permissions as chmod(1) takes them.
 func fileMode(name string, field func(*Config) *fs.FileMode) key {
 	return key{name, `permissions in octal as a string, such as "0660"`, func(c *Config, value any) bool {
-		s, ok := value.(string)
-		n, err := strconv.ParseUint(s, 8, 32)
-		if ok = ok && err == nil && n <= 0o777; ok {
-			*field(c) = fs.FileMode(n)
+		s, _ := value.(string)
+		mode, err := ParseMode(s)
+		if err == nil {
+			*field(c) = mode
 		}
-		return ok
+		return err == nil
 	}}
+}
+
+// ParseMode reads permissions as chmod(1) takes them: digits, to 0777.
+func ParseMode(text string) (fs.FileMode, error) {
+	n, err := strconv.ParseUint(text, 8, 32)
+	if err != nil || n > 0o777 {
+		return 0, fmt.Errorf("permissions %q: digits as chmod takes them, 0600 to 0777", text)
+	}
+	return fs.FileMode(n), nil
 }
 
 func anyText(string) bool { return true }
