@@ -149,3 +149,19 @@ func TestClientIsInterrupted(t *testing.T) {
 	}
 	measured(t, s.client("10.77.0.1", "--latency", "--sizes", "64", "-n", "10"))
 }
+
+// TestFinishedSizesArePrinted also if the client is interrupted at a later one.
+func TestFinishedSizesArePrinted(t *testing.T) {
+	t.Parallel()
+	s := startServer(t, labtest.Pair(t))
+	defer s.End(t)
+	c := cmdtest.Command(t, s.client("10.77.0.1", "--sizes", "64"+strings.Repeat(",65", 60), "--bandwidth", "--duration", "1s", "--sleep")...)
+	c.Start(t)
+	s.Await(t, "bandwidth of 64 bytes: ")
+	s.Await(t, "bandwidth of 65 bytes: ") // so the client has had the first one's result
+	c.Process.Signal(unix.SIGINT)
+	code, stdout := c.End(t)
+	if code != cli.ExitSignal+int(unix.SIGINT) || !strings.Contains(stdout, "RECEIVED/s") || !strings.Contains(stdout, "\n      64 ") {
+		t.Errorf("exit code %d: %s%s", code, stdout, c.Said())
+	}
+}

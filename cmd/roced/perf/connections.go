@@ -149,7 +149,7 @@ func (c *connections) receive() error {
 	if err := c.addReceived(c.test.Size, outcome{Received: c.pairs.Received, Elapsed: c.pairs.Elapsed()}); err != nil {
 		return err
 	}
-	return errors.Join(c.checkCount(c.pairs.Received), c.Handshake(func(io.ReadWriter) error { return c.exchange.End() }))
+	return errors.Join(c.checkReceived(), c.Handshake(func(io.ReadWriter) error { return c.exchange.End() }))
 }
 
 // drain takes what is still on its way.
@@ -185,6 +185,17 @@ func (c *connections) awaitResult() error {
 		return fmt.Errorf("messages of %d bytes, not %d; give both sides the same -s: %w", told.Size, c.test.Size, unix.EMSGSIZE)
 	}
 	return c.checkCount(told.Messages)
+}
+
+// checkReceived says how many SENDs are missing. That is a failure of a reliable connection alone: others may lose,
+// and their client ends well too.
+func (c *connections) checkReceived() error {
+	missing := c.checkCount(c.pairs.Received)
+	if missing == nil || c.options.rc || c.pairs.Received == 0 || c.pairs.Received > c.all() {
+		return missing
+	}
+	_, err := fmt.Fprintf(c.options.errOut, "%v\n", missing)
+	return err
 }
 
 // all is how many messages there are to be.

@@ -118,3 +118,26 @@ func TestConnectionsDiffer(t *testing.T) {
 		}
 	}
 }
+
+// TestUnreliableConnectionsMayLose: the server says how many messages did not come, and ends well, as the client.
+func TestUnreliableConnectionsMayLose(t *testing.T) {
+	t.Parallel()
+	socket := cmdtest.ServeWire(t)
+	args := func(rest string) []string { return strings.Fields("perf --uc --bandwidth -s 64 --daemon=" + socket + " " + rest) }
+	for _, row := range []struct {
+		server, client string
+		code           int
+		want           string
+	}{
+		{"-n 60", "-n 50", 0, "50 messages came, not 60"},
+		{"-n 40", "-n 50", cli.ExitFailed, "50 messages came, not 40"},
+	} {
+		server, port := cmdtest.StartWaiting(t, args("-d left "+row.server))
+		if code, _, stderr := cmdtest.Run(t, args("-d right -p "+port+" 127.0.0.1 "+row.client)...); code != 0 {
+			t.Errorf("client: exit code %d: %s", code, stderr)
+		}
+		if code, _ := server.Wait(); code != row.code || !strings.Contains(server.Stderr(), row.want) {
+			t.Errorf("%s: exit code %d, want %d and %q: %s", row.server, code, row.code, row.want, server.Stderr())
+		}
+	}
+}

@@ -13,24 +13,25 @@ import (
 const (
 	progressAfter = 2 * time.Second
 	progressEvery = 500 * time.Millisecond
+	// progressLines is how often a line is written where there is no terminal.
+	progressLines = 10 * time.Second
 )
 
-// Progress is a line on a terminal that shows how far a long test is. A nil one prints nothing.
+// Progress shows how far a long test is: by one line on a terminal, which is written again and again, elsewhere
+// by a line now and then. A nil one shows nothing.
 type Progress struct {
-	out   io.Writer
-	label string
-	start time.Time
-	done  atomic.Uint64 // messages
-	stop  chan struct{}
-	ended chan struct{}
+	out      io.Writer
+	terminal bool
+	label    string
+	start    time.Time
+	done     atomic.Uint64 // messages
+	stop     chan struct{}
+	ended    chan struct{}
 }
 
-// StartProgress shows the line after a while, if out is a terminal.
+// StartProgress shows the first line after a while.
 func StartProgress(out io.Writer, label string) *Progress {
-	if !IsTerminal(out) {
-		return nil
-	}
-	p := &Progress{out: out, label: label, start: time.Now(), stop: make(chan struct{}), ended: make(chan struct{})}
+	p := &Progress{out: out, terminal: IsTerminal(out), label: label, start: time.Now(), stop: make(chan struct{}), ended: make(chan struct{})}
 	go p.run()
 	return p
 }
@@ -54,12 +55,16 @@ func (p *Progress) Add(messages uint64) {
 
 func (p *Progress) run() {
 	defer close(p.ended)
-	ticker := time.NewTicker(progressEvery)
+	every, after := progressEvery, progressAfter
+	if !p.terminal {
+		every, after = progressLines, 0
+	}
+	ticker := time.NewTicker(every)
 	defer ticker.Stop()
 	for {
 		select {
 		case now := <-ticker.C:
-			if now.Sub(p.start) >= progressAfter {
+			if now.Sub(p.start) >= after {
 				fmt.Fprint(p.out, p.line(now))
 			}
 		case <-p.stop:
@@ -72,7 +77,11 @@ func (p *Progress) run() {
 func (p *Progress) line(now time.Time) string {
 	elapsed := now.Sub(p.start)
 	done := p.done.Load()
-	return fmt.Sprintf("\r\x1b[K%s: %v, %s messages, %s/s", p.label, elapsed.Round(progressEvery), Grouped(done), Grouped(PerSecond(done, elapsed)))
+	text := fmt.Sprintf("%s: %v, %s messages, %s/s", p.label, elapsed.Round(progressEvery), Grouped(done), Grouped(PerSecond(done, elapsed)))
+	if p.terminal {
+		return "\r\x1b[K" + text
+	}
+	return text + "\n"
 }
 
 // End takes the line away.
@@ -82,7 +91,7 @@ func (p *Progress) End() {
 	}
 	close(p.stop)
 	<-p.ended
-	if time.Since(p.start) >= progressAfter {
+	if p.terminal && time.Since(p.start) >= progressAfter {
 		fmt.Fprint(p.out, "\r\x1b[K")
 	}
 }

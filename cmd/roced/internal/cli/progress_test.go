@@ -3,12 +3,13 @@ package cli
 import (
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 )
 
 func TestProgressLine(t *testing.T) {
 	start := time.Unix(1000, 0)
-	p := &Progress{label: "bandwidth of 64 bytes", start: start}
+	p := &Progress{label: "bandwidth of 64 bytes", start: start, terminal: true}
 	p.Add(3000)
 	line := p.line(start.Add(3 * time.Second))
 	for _, want := range []string{"\r", "bandwidth of 64 bytes", "3s", "3,000 messages", "1,000/s"} {
@@ -18,11 +19,25 @@ func TestProgressLine(t *testing.T) {
 	}
 }
 
-func TestProgressNeedsATerminal(t *testing.T) {
-	p := StartProgress(&strings.Builder{}, "x")
-	if p != nil {
-		t.Error("progress in a buffer")
-	}
-	p.Add(1)
-	p.End()
+// Where there is no terminal, a line is written every ten seconds, and nothing of a short test.
+func TestProgressWithoutATerminal(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var out strings.Builder
+		p := StartProgress(&out, "x")
+		p.Add(100)
+		time.Sleep(9 * time.Second)
+		p.End()
+		if out.String() != "" {
+			t.Errorf("%q of a short test", out.String())
+		}
+		p = StartProgress(&out, "x")
+		p.Add(1000)
+		time.Sleep(25 * time.Second)
+		p.End()
+		if want := "x: 10s, 1,000 messages, 100/s\nx: 20s, 1,000 messages, 50/s\n"; out.String() != want {
+			t.Errorf("%q, want %q", out.String(), want)
+		}
+		(*Progress)(nil).Add(1)
+		(*Progress)(nil).End()
+	})
 }
