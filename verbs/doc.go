@@ -1,6 +1,6 @@
 // Package verbs is the API for programs: libibverbs' nouns with Go's habits.
 //
-//	card  hca.Open("eth0"), client.Dial of the daemon, or any other Provider
+//	card  hca.Open("eth0"), client.Dial of the service, or any other Provider
 //	 └ Context            Open
 //	    ├ PD              AllocPD            protection domain
 //	    │  ├ MR           AllocMR, RegMR     memory that the card may use; Rereg

@@ -56,7 +56,7 @@ func (p *PD) AllocMRIOVA(length int, iova uint64, access AccessFlags) (*MR, erro
 }
 
 // RegMR registers the caller's memory (ibv_reg_mr). Any slice will do; the region keeps it alive
-// until it is closed. Addresses in the region begin at 0. ErrUnsupported over the daemon, which
+// until it is closed. Addresses in the region begin at 0. ErrUnsupported over the service, which
 // cannot reach a client's memory. Sizes and access flags are AllocMR's.
 func (p *PD) RegMR(memory []byte, access AccessFlags) (*MR, error) {
 	return p.RegMRIOVA(memory, 0, access)

@@ -63,7 +63,7 @@ type Progressor interface {
 }
 
 // Leader is implemented by a Provider for which one of those who wait for completions can do the work
-// that brings them: run the card, or read what the daemon says. Package verbs calls it, programs do not.
+// that brings them: run the card, or read what the service says. Package verbs calls it, programs do not.
 type Leader interface {
 	// Lead does it in the caller's thread, asleep while there is nothing to do. It returns true when it
 	// has taken something from events, closed is closed, the session has ended or ctx is done. It returns

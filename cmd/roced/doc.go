@@ -7,11 +7,11 @@
 //	  dump/       packets that XDP steers away from tcpdump, and those sent, as pcapng
 //	  man/        the manual pages, for packagers; not listed
 //	  mcast/      a member of a group, that receives or sends
-//	  monitor/    what happens at the daemon, as it happens
+//	  monitor/    what happens at the service, as it happens
 //	  perf/       bandwidth and latency between two hosts; also with ib_send_bw and ib_send_lat
 //	  ping/       there and back, as ibv_ud_pingpong does
 //	  run/        the service: devices that programs share
-//	  show/       what the daemon has; the GID table of an interface, which opens nothing
+//	  show/       what the service has; the GID table of an interface, which opens nothing
 //	  version/
 //	internal/   packages that several subcommands use
 //	  cli/        a command line: flags, exit codes, signals, privileges, numbers as text

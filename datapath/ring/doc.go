@@ -1,6 +1,6 @@
 // Package ring defines the memory that a program and the card share: send queues, receive queues,
 // completion queues, the doorbell, and the numbers in them. It is the interface at the trust
-// boundary, both embedded (Go memory) and over the daemon (a memfd).
+// boundary, both embedded (Go memory) and over the service (a memfd).
 //
 //	program                       memory                          card
 //	SendProducer  ── WQE ──►  [producer|consumer|slots]  ── WQE ──►  SendConsumer

@@ -14,7 +14,7 @@ import (
 	"github.com/roced/roced/verbs/proto"
 )
 
-// Client is a session on a device of the daemon: a verbs.Provider and a verbs.CounterReader.
+// Client is a session on a device of the service: a verbs.Provider and a verbs.CounterReader.
 type Client struct {
 	device   string
 	conn     *proto.Conn
@@ -43,7 +43,7 @@ type Client struct {
 	cqs     map[verbs.Handle]cq
 }
 
-// maxWaits is how many commands that may wait are given at once; the daemon has a limit too.
+// maxWaits is how many commands that may wait are given at once; the service has a limit too.
 const maxWaits = 32
 
 // answer is a Reply or a Failure.
@@ -62,14 +62,14 @@ func (c *Client) receive() {
 			err = c.take(m, descriptors)
 		}
 	}
-	c.fail(fmt.Errorf("%w: the connection to the daemon has ended (%w); Close, and Dial again", verbs.ErrDeviceFatal, err))
+	c.fail(fmt.Errorf("%w: the connection to the service has ended (%w); Close, and Dial again", verbs.ErrDeviceFatal, err))
 	close(c.ended)
 	_ = c.socket.Close()
 	c.leading <- struct{}{} // for ever: done is closed
 	c.signals.close()
 }
 
-// take takes a message from the daemon.
+// take takes a message from the service.
 func (c *Client) take(m proto.Message, descriptors []int) error {
 	switch m.Kind {
 	case proto.Ended:
@@ -89,7 +89,7 @@ func (c *Client) take(m proto.Message, descriptors []int) error {
 		return nil
 	}
 	proto.CloseAll(descriptors)
-	return fmt.Errorf("%w: kind %d from the daemon", proto.ErrMalformed, m.Kind)
+	return fmt.Errorf("%w: kind %d from the service", proto.ErrMalformed, m.Kind)
 }
 
 // fail ends the session: those who wait are woken.
@@ -143,7 +143,7 @@ func (c *Client) Err() error {
 	return c.failure
 }
 
-// closeTimeout is how long Close waits for the daemon, which sends what was posted, for up to a second.
+// closeTimeout is how long Close waits for the service, which sends what was posted, for up to a second.
 const closeTimeout = 5 * time.Second
 
 // Close implements verbs.Provider. Closing again waits for the first Close, and does nothing.
@@ -160,7 +160,7 @@ func (c *Client) Close() error {
 	if err == nil {
 		err = c.keepCompletions()
 	} else if errors.Is(err, verbs.ErrClosed) || isClosed(c.ended) {
-		err = nil // it had ended, and the daemon has freed all
+		err = nil // it had ended, and the service has freed all
 	}
 	_ = c.socket.Close()
 	c.background.Wait()

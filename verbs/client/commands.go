@@ -48,7 +48,7 @@ func (c *Client) AllocMR(r verbs.AllocMRRequest) (verbs.MRGrant, error) {
 }
 
 // errReach is for the program's own memory.
-var errReach = fmt.Errorf("%w: the daemon cannot reach the program's memory; AllocMR makes memory that both can access", verbs.ErrUnsupported)
+var errReach = fmt.Errorf("%w: the service cannot reach the program's memory; AllocMR makes memory that both can access", verbs.ErrUnsupported)
 
 // RegMR implements verbs.Provider.
 func (c *Client) RegMR(verbs.RegMRRequest) (verbs.MRGrant, error) { return verbs.MRGrant{}, errReach }

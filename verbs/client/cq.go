@@ -63,7 +63,7 @@ func (c *Client) DestroyCQ(r verbs.DestroyCQRequest) error {
 	return nil
 }
 
-// keepCompletions keeps those that have not been polled when the session has been closed. The daemon
+// keepCompletions keeps those that have not been polled when the session has been closed. The service
 // waits for the connection to end before it takes the memory back.
 func (c *Client) keepCompletions() error {
 	c.mu.Lock()

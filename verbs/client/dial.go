@@ -16,13 +16,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// DefaultPath is the daemon's socket.
+// DefaultPath is the service's socket.
 const DefaultPath = "/run/roced/roced.sock"
 
-// dialTimeout is how long the daemon may take to answer to a new connection.
+// dialTimeout is how long the service may take to answer to a new connection.
 const dialTimeout = 10 * time.Second
 
-// Devices lists the names of the daemon's devices. Its errors are those of Dial.
+// Devices lists the names of the service's devices. Its errors are those of Dial.
 func Devices(path string) ([]string, error) {
 	a, err := connect(context.Background(), path)
 	if err != nil {
@@ -31,9 +31,10 @@ func Devices(path string) ([]string, error) {
 	return a.devices, a.socket.Close()
 }
 
-// Dial opens a device of the daemon whose socket is at path. An empty name is the daemon's only device.
-// While others wait to connect, it waits in turn. The errors are verbs.ErrHost if there is no daemon, it does
-// not answer within 10 s, the socket may not be used or the user connects too often (250 times a second), verbs.ErrInvalid if it has no such device, verbs.ErrLimit, and verbs.ErrUnsupported for a daemon
+// Dial opens a device of the service whose socket is at path. An empty name is the service's only device.
+// While others wait to connect, it waits in turn. The errors are verbs.ErrHost if there is no service, it does
+// not answer within 10 s, the socket may not be used or the user connects too often (250 times a second),
+// verbs.ErrInvalid if it has no such device, verbs.ErrLimit, and verbs.ErrUnsupported for a service
 // of another release.
 func Dial(path, device string) (*Client, error) {
 	return DialContext(context.Background(), path, device)
@@ -72,16 +73,16 @@ func connect(ctx context.Context, path string) (*attempt, error) {
 	socket, err := reach(ctx, path, deadline)
 	switch {
 	case err != nil && ctx.Err() != nil:
-		return nil, fmt.Errorf("reach the daemon at %s: %w", path, context.Cause(ctx))
+		return nil, fmt.Errorf("reach the service at %s: %w", path, context.Cause(ctx))
 	case err != nil:
-		return nil, fmt.Errorf("%w: reach the daemon at %s: %w; %s", verbs.ErrHost, path, err, hint(path, err))
+		return nil, fmt.Errorf("%w: reach the service at %s: %w; %s", verbs.ErrHost, path, err, hint(path, err))
 	}
 	_ = socket.SetDeadline(deadline)
 	a := &attempt{ctx: ctx, path: path, socket: socket, conn: proto.NewConn(socket, true)}
 	a.stop = context.AfterFunc(ctx, func() { _ = socket.SetDeadline(time.Unix(0, 1)) })
 	welcome, _, err := first(a.conn, proto.Hello, &proto.HelloRequest{Magic: proto.Magic, Oldest: proto.Version, Newest: proto.Version})
 	if err != nil {
-		return nil, a.fail(fmt.Errorf("greet the daemon at %s: %w", path, err))
+		return nil, a.fail(fmt.Errorf("greet the service at %s: %w", path, err))
 	}
 	a.devices = welcome.Devices
 	return a, nil
@@ -93,7 +94,7 @@ func (a *attempt) fail(err error) error {
 	_ = a.socket.Close()
 	switch {
 	case a.ctx.Err() != nil:
-		return fmt.Errorf("reach the daemon at %s: %w", a.path, context.Cause(a.ctx))
+		return fmt.Errorf("reach the service at %s: %w", a.path, context.Cause(a.ctx))
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		return fmt.Errorf("%w; it does not answer: is it stopped? systemctl status roced", err)
 	}

@@ -7,7 +7,7 @@ import (
 	"github.com/roced/roced/verbs/proto"
 )
 
-// GetAsyncEvent implements verbs.Provider. Events are kept by the daemon. One caller at a time asks it;
+// GetAsyncEvent implements verbs.Provider. Events are kept by the service. One caller at a time asks it;
 // the others wait for their turn.
 func (c *Client) GetAsyncEvent(ctx context.Context) (verbs.EventReport, error) {
 	select {

@@ -24,7 +24,7 @@ func must[T any](value T, err error) T {
 	return value
 }
 
-// daemon is one with a device on a wire in memory. The host's own is at client.DefaultPath.
+// service is one with a device on a wire in memory. The host's own is at client.DefaultPath.
 func daemon(name string) (path string, stop func()) {
 	wire := must(hca.NewWire(0, hca.WithoutInline()))
 	host := must(wire.AddHost("eth0", netip.MustParseAddr("10.0.0.1")))
@@ -39,7 +39,7 @@ func daemon(name string) (path string, stop func()) {
 	}
 }
 
-// A program lists the daemon's devices, opens one, and uses it as it would a card of its own. Two
+// A program lists the service's devices, opens one, and uses it as it would a card of its own. Two
 // programs on one device reach each other too.
 func ExampleDial() {
 	path, stop := daemon(filepath.Base(client.DefaultPath))

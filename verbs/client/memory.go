@@ -8,10 +8,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// shared is the memory that the daemon shares with the program, mapped. It is a proto.Memory.
+// shared is the memory that the service shares with the program, mapped. It is a proto.Memory.
 type shared []byte
 
-// mapShared maps the daemon's memfd.
+// mapShared maps the service's memfd.
 func mapShared(fd int, size uint64) (shared, error) {
 	var stat unix.Stat_t
 	if err := unix.Fstat(fd, &stat); err != nil || uint64(stat.Size) < size {

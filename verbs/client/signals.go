@@ -22,7 +22,7 @@ type signals struct {
 	timeout int              // of wait, in ms; forEver
 	records [4096]byte
 	kept    int  // bytes of a record that has not come whole
-	ended   bool // the daemon has closed its end
+	ended   bool // the service has closed its end
 }
 
 // newSignals takes the end. Whether it blocks is for this side to set: nobody else has it.
@@ -80,7 +80,7 @@ func (s *signals) take(notify func(eventID uint64)) {
 	s.kept = copy(s.records[:], s.records[whole:s.kept])
 }
 
-// Wake implements verbs.Provider. If the socket is full, the daemon is being woken already.
+// Wake implements verbs.Provider. If the socket is full, the service is being woken already.
 func (c *Client) Wake() { _ = c.signals.raw.Write(sendByte) }
 
 func sendByte(fd uintptr) (done bool) {

@@ -7,7 +7,7 @@ import (
 	"github.com/roced/roced/verbs"
 )
 
-// Quota limits what several sessions have together, on any cards: those of one user of a daemon, for
+// Quota limits what several sessions have together, on any cards: those of one user of a service, for
 // example. Memory is counted by who allocates it (SessionConfig.Memory), since pages may stay in use
 // when what was in them is freed. A nil Quota limits nothing.
 type Quota struct {

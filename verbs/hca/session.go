@@ -279,7 +279,7 @@ func (s *Session) mayPrivileged() bool {
 // privilege names what mayPrivileged asks for.
 func (s *Session) privilege() string {
 	if s.config.Privileged != nil {
-		return "a privilege that the session was not given: over the daemon root, or its privileged group"
+		return "a privilege that the session was not given: over the service root, or its privileged group"
 	}
 	return "CAP_NET_RAW"
 }

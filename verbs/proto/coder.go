@@ -11,7 +11,7 @@ type Place struct{ Offset, Length uint64 } // bytes
 
 // Memory translates between places and memory as one side has it mapped.
 type Memory interface {
-	// PlaceOf gives the place of memory that the daemon has granted.
+	// PlaceOf gives the place of memory that the service has granted.
 	PlaceOf(memory []byte) (Place, error)
 	// At gives the memory at a place.
 	At(Place) ([]byte, error)

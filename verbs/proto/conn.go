@@ -18,7 +18,7 @@ type Conn struct {
 	rights []byte // nil: descriptors are not taken, the kernel drops them
 }
 
-// NewConn is a connection. A client takes descriptors, the daemon none.
+// NewConn is a connection. A client takes descriptors, the service none.
 func NewConn(socket *net.UnixConn, takesDescriptors bool) *Conn {
 	c := &Conn{socket: socket, buffer: make([]byte, MaxMessage+1)}
 	if takesDescriptors {

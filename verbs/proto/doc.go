@@ -1,7 +1,7 @@
-// Package proto is what client and daemon say to each other: messages of fixed little-endian
+// Package proto is what client and service say to each other: messages of fixed little-endian
 // structures over a unix socket of type SOCK_SEQPACKET, one message a packet.
 //
-//	client                                           daemon
+//	client                                           service
 //	  │ ── hello ──────────────────────────────────►   │  versions; the devices' names come back
 //	  │ ── open device ────────────────────────────►   │  a session; its memory and a socket come back
 //	  │ ── request (command, id) ──────────────────►   │
@@ -18,15 +18,15 @@
 // places in shared memory. After that nothing can fail for its form. What the fields ask for is
 // checked by the Provider.
 //
-// What a session's two sides share lies in one memfd, which the daemon makes and hands over with the
+// What a session's two sides share lies in one memfd, which the service makes and hands over with the
 // reply to "open device"; the client maps it whole. Grants name parts of it by offset and length. The
 // same reply brings the end of a socket pair, for wake-ups: a byte from the client wakes the card, 8
-// bytes from the daemon are the EventID of a CQ that had an event. Apart from it, only the replies that
+// bytes from the service are the EventID of a CQ that had an event. Apart from it, only the replies that
 // make a channel carry a descriptor: the program's end of the channel.
 //
 // A failure is the errnos, the kinds (verbs.Err values) and the text of an error, so that errors.Is and
 // the message survive.
 //
 // Versions: a structure never changes within a version; new commands get new numbers, which an older
-// daemon answers with verbs.ErrUnsupported.
+// service answers with verbs.ErrUnsupported.
 package proto

@@ -16,10 +16,10 @@ type EventKind uint8
 const (
 	ClientOpened EventKind = 1 // a device; its session has begun
 	ClientClosed EventKind = 2 // or was killed: what it had is gone
-	DeviceEvent  EventKind = 3 // Type, of the daemon's device
+	DeviceEvent  EventKind = 3 // Type, of the service's device
 	ObjectEvent  EventKind = 4 // Type, of a client's object
 	QPFailed     EventKind = 5 // the card has moved a QP to SQE or ERR: State
-	DeviceOpened EventKind = 6 // the daemon's device has a card: for the first time, or again
+	DeviceOpened EventKind = 6 // the service's device has a card: for the first time, or again
 )
 
 // Events are what has happened, in its order.

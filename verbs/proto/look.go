@@ -2,7 +2,7 @@ package proto
 
 import "github.com/roced/roced/verbs"
 
-// The commands of those who look: they need no session. uid 0 and the daemon's own user see all, others
+// The commands of those who look: they need no session. uid 0 and the service's own user see all, others
 // what is their own.
 var (
 	ListClients  = command(4, "list_clients", visitListClients, visitClients)

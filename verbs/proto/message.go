@@ -18,7 +18,7 @@ var ErrMalformed = errno.New("malformed message", unix.EPROTO)
 // Kind says what a message is.
 type Kind uint16
 
-// The kinds. Request and Cancel are the client's, the others the daemon's.
+// The kinds. Request and Cancel are the client's, the others the service's.
 const (
 	Request Kind = 1 // a command, with its request
 	Cancel  Kind = 2 // of the command with this id, which waits; it is answered all the same

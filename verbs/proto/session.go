@@ -50,7 +50,7 @@ func visitWelcome(c *coder, g *Welcome) {
 type OpenRequest struct{ Device string }
 
 // Opened is a session. Its reply carries two descriptors: the memory that both sides share, a memfd,
-// and a stream socket. There the client sends a byte, any, to wake the daemon, and the daemon sends
+// and a stream socket. There the client sends a byte, any, to wake the service, and the service sends
 // the EventIDs of CQs that had an event, 8 bytes each.
 type Opened struct {
 	Size     uint64 // of the memory, in bytes

@@ -136,7 +136,7 @@ func (a *arena) PlaceOf(memory []byte) (proto.Place, error) {
 	return proto.Place{}, fmt.Errorf("%w: memory of a grant is not of the session's arena", proto.ErrMalformed)
 }
 
-// At implements proto.Memory: the daemon is never told places.
+// At implements proto.Memory: the service is never told places.
 func (a *arena) At(proto.Place) ([]byte, error) {
 	return nil, fmt.Errorf("%w: a client grants no memory", proto.ErrMalformed)
 }

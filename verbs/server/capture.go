@@ -52,7 +52,7 @@ func startCapture(c *connection, m proto.Message) error {
 func (c *connection) capture(r proto.CaptureRequest) (*hca.Capture, error) {
 	switch {
 	case !c.peer.seesAll():
-		return nil, fmt.Errorf("%w: packets are all users'; run it as root or as the daemon's user", verbs.ErrPermission)
+		return nil, fmt.Errorf("%w: packets are all users'; run it as root or as the service's user", verbs.ErrPermission)
 	case c.stream != nil:
 		return nil, fmt.Errorf("%w: the connection has a capture already", verbs.ErrBusy)
 	}

@@ -202,7 +202,7 @@ func (c *connection) request(m proto.Message) error {
 	}
 	h, known := commands[m.Code]
 	if !known {
-		return c.fail(m, fmt.Errorf("%w: command %d; the daemon is older than the client", verbs.ErrUnsupported, m.Code))
+		return c.fail(m, fmt.Errorf("%w: command %d; the service is older than the client", verbs.ErrUnsupported, m.Code))
 	}
 	return h.run(c, m)
 }

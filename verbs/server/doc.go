@@ -1,4 +1,4 @@
-// Package server is the daemon's side of clients: it gives programs sessions on the daemon's devices,
+// Package server is the service's side of clients: it gives programs sessions on the service's devices,
 // over a unix socket.
 //
 //	client ── socket ──► connection ── commands ──► hca.Session ── on a Source (a card)
@@ -14,15 +14,15 @@
 // Memory (arena.go). A session has one memfd, sealed against shrinking and growing; most of it is never
 // touched and takes no memory. Pages are made when a piece is allocated (MADV_POPULATE_WRITE), so that the
 // card never meets one that cannot be had, and zeroed when they are used again. No two sessions share a
-// memfd, so nobody sees another's memory, live or stale. The daemon keeps no descriptor of it. When the
+// memfd, so nobody sees another's memory, live or stale. The service keeps no descriptor of it. When the
 // session ends, its pages are given back to the kernel (MADV_REMOVE), also if the client keeps them mapped.
 //
-// The kernel charges a page to who touches it first: the daemon's control group, not the client's. So an
+// The kernel charges a page to who touches it first: the service's control group, not the client's. So an
 // administrator limits users by Limits.Memory, and all of them together by Limits.All, which is asked before
 // a page is touched; the unit's MemoryMax has to be above that. A client can punch holes into its own memfd:
 // both sides read zeros there, and who touches a hole next gets a new page, and is charged for it; the card
 // waits as long as the kernel takes to make the hole. Only with vm.overcommit_memory=2, and no memory left,
-// does the card then not get a page, which ends the daemon.
+// does the card then not get a page, which ends the session.
 //
 // A client that misbehaves harms itself. What is no message ends its connection. One that does not read
 // its replies is not read from, and after writeTimeout its connection ends. Descriptors that it sends are
@@ -31,10 +31,11 @@
 // client that is stopped is like one that is idle.
 //
 // Those who look (look.go) have a connection without a session: lists of clients and of objects, page by
-// page, counters. Root and the daemon's own user see all, others what is their own. A page holds a card
+// page, counters. Root and the service's own user see all, others what is their own. A page holds a card
 // for as long as it takes to copy it.
 //
 // Users are told apart by the socket's peer credentials (SO_PEERCRED). An ordinary user has 65,536 further
-// uids (subuid.go), which count as the user's. All connections of a user share a quota (hca.Quota). Who may connect at all is decided by the socket's mode and owner. Who connects more
-// often than is served (pace.go) has its connections closed unread, so that the others' come in turn.
+// uids (subuid.go), which count as the user's. All connections of a user share a quota (hca.Quota). Who may
+// connect at all is decided by the socket's mode and owner. Who connects more often than is served (pace.go)
+// has its connections closed unread, so that the others' come in turn.
 package server

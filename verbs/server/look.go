@@ -39,7 +39,7 @@ func shows[Q, G any](command proto.Command[Q, G], do func(*connection, Q) (G, er
 	}}
 }
 
-// seesAll reports whether a peer may see what is others': root, and the daemon's own user.
+// seesAll reports whether a peer may see what is others': root, and the service's own user.
 func (p *peer) seesAll() bool { return p.uid == 0 || p.uid == uint32(os.Geteuid()) }
 
 // seen are the connections that the client may see, from a number on, by their numbers.
@@ -90,7 +90,7 @@ func (c *connection) info() proto.ClientInfo {
 	return info
 }
 
-// commandOf is a process's name; empty if the daemon cannot see it.
+// commandOf is a process's name; empty if the service cannot see it.
 func commandOf(pid int) string {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/comm", pid))
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// signals is the daemon's end of the socket pair by which client and card wake each other. It is no
+// signals is the service's end of the socket pair by which client and card wake each other. It is no
 // pipe: who reads from a pipe into memory that is not there yet, or puts such pages into one, holds up
 // the other side, whatever that side's flags say.
 type signals struct {

@@ -57,8 +57,8 @@ func New() *cobra.Command {
 	f.SortFlags = false
 	o.InterfaceFlags.Add(f)
 	o.socket = client.DefaultPath
-	daemon.AddSocket(f, &o.socket, "daemon", "`socket` of the service")
-	f.StringVar(&o.socket, "socket", client.DefaultPath, "as --daemon, its former name")
+	daemon.AddSocket(f, &o.socket, "`socket` of the service")
+	f.StringVar(&o.socket, "socket", client.DefaultPath, "as --service, its former name")
 	_ = f.MarkHidden("socket") // there is one
 	f.DurationVar(&o.listen, "listen", 0, "`time` to listen for IGMP and MLD queries")
 	f.BoolVarP(&o.json, "json", "j", false, "JSON")

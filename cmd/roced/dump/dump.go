@@ -28,7 +28,7 @@ type options struct {
 	filter proto.CaptureRequest
 }
 
-const help = `Writes the packets of a device of the daemon: those that XDP steers to it, which tcpdump
+const help = `Writes the packets of a device of the service: those that XDP steers to it, which tcpdump
 does not see, and those that it sends, until Ctrl-C or the device's end. It is pcapng,
 which tshark and Wireshark read while it is written.
 
@@ -41,7 +41,7 @@ Packets that XDP itself drops or passes to the host are not in it.
 The device does not wait: what is not read in time is lost, and the next packet says how
 many were (frame.drop_count in tshark).
 
-Only root and the daemon's own user may: all programs' messages are in it.`
+Only root and the service's own user may: all programs' messages are in it.`
 
 const examples = `  roced dump -d eth0 | tshark -i -
   roced dump -d eth0 --qp 0x4711 -w qp.pcapng
@@ -126,14 +126,14 @@ func (o *options) run(ctx context.Context, out io.Writer) (err error) {
 	if err != nil {
 		return err
 	}
-	return fmt.Errorf("the device %s, or the daemon, has ended", o.filter.Device)
+	return fmt.Errorf("the device %s, or the service, has ended", o.filter.Device)
 }
 
 // device is the one that is asked for, or the only one.
 func (o *options) device(c *daemon.Connection) (string, error) {
 	names, err := c.Choose(o.Device)
 	if err == nil && len(names) != 1 {
-		err = fmt.Errorf("which device? -d; the daemon has %q", names)
+		err = fmt.Errorf("which device? -d; the service has %q", names)
 	}
 	if err != nil {
 		return "", err

@@ -15,7 +15,7 @@ import (
 	"github.com/roced/roced/verbs/ud"
 )
 
-// endpoint is a program's on a device of a daemon.
+// endpoint is a program's on a device of a service.
 func endpoint(t *testing.T, socket, device string) *ud.Endpoint {
 	t.Helper()
 	session, err := client.Dial(socket, device)
@@ -41,7 +41,7 @@ func TestDump(t *testing.T) {
 	socket := cmdtest.ServeWire(t)
 	left, right := endpoint(t, socket, "left"), endpoint(t, socket, "right")
 	file := filepath.Join(t.TempDir(), "x.pcapng")
-	b := cmdtest.Start(t, "dump", "--daemon", socket, "-d", "right", "-w", file)
+	b := cmdtest.Start(t, "dump", "--service", socket, "-d", "right", "-w", file)
 	holds := func(text string) bool {
 		written, _ := os.ReadFile(file)
 		return bytes.Contains(written, []byte(text))
@@ -63,7 +63,9 @@ func TestDump(t *testing.T) {
 func TestDumpErrors(t *testing.T) {
 	t.Parallel()
 	socket := cmdtest.ServeWire(t)
-	args := func(rest string) []string { return strings.Fields("dump -w /dev/null --daemon " + socket + " " + rest) }
+	args := func(rest string) []string {
+		return strings.Fields("dump -w /dev/null --service " + socket + " " + rest)
+	}
 	cmdtest.CheckFailure(t, args(""), cli.ExitFailed, "which device?", `"left"`)
 	cmdtest.CheckFailure(t, args("-d eth9"), cli.ExitFailed, `no device "eth9"`)
 	cmdtest.CheckFailure(t, args("-d left --qp 0x1000000"), cli.ExitUsage, "--qp 0x1000000")

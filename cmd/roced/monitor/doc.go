@@ -1,5 +1,5 @@
-// Package monitor is roced monitor: what happens at the daemon, as it happens.
+// Package monitor is roced monitor: what happens at the service, as it happens.
 //
-//	monitor.go   the command line; asks the daemon again and again
+//	monitor.go   the command line; asks the service again and again
 //	event.go     an event as a line, or in JSON
 package monitor

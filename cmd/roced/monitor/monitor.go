@@ -17,21 +17,21 @@ type options struct {
 	json bool
 }
 
-const help = `Prints what happens at the daemon, a line an event, until Ctrl-C or the daemon's end:
+const help = `Prints what happens at the service, a line an event, until Ctrl-C or the service's end:
 
 - programs that open a device, and that close it or end;
 - events of devices: link up and down, addresses, MTU, failure, and that one is open (again);
 - events of programs' objects: a completion queue that is overrun, a queue pair that fails or
   has ended, a limit of a shared receive queue; and queue pairs that the card moves to SQE or ERR.
 
-Of all programs for root and the daemon's own user, for others of their own. Events are
+Of all programs for root and the service's own user, for others of their own. Events are
 kept while they are printed; if that is too slow, a line says how many were lost.`
 
 // New is the command.
 func New() *cobra.Command {
 	o := &options{}
 	cmd := &cobra.Command{
-		Use: "monitor", Short: "Print what happens at the daemon, as it happens", Long: help, Args: cli.NoArguments,
+		Use: "monitor", Short: "Print what happens at the service, as it happens", Long: help, Args: cli.NoArguments,
 		Example: "  roced monitor\n  roced monitor -d eth0 -j",
 		RunE:    func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context(), cmd.OutOrStdout()) },
 	}

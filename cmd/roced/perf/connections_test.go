@@ -123,7 +123,9 @@ func TestConnectionsDiffer(t *testing.T) {
 func TestUnreliableConnectionsMayLose(t *testing.T) {
 	t.Parallel()
 	socket := cmdtest.ServeWire(t)
-	args := func(rest string) []string { return strings.Fields("perf --uc --bandwidth -s 64 --daemon=" + socket + " " + rest) }
+	args := func(rest string) []string {
+		return strings.Fields("perf --uc --bandwidth -s 64 --service=" + socket + " " + rest)
+	}
 	for _, row := range []struct {
 		server, client string
 		code           int

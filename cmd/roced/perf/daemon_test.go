@@ -13,7 +13,7 @@ import (
 func TestPerfOverADaemon(t *testing.T) {
 	t.Parallel()
 	socket := cmdtest.ServeWire(t)
-	args := func(rest string) []string { return strings.Fields("perf --daemon=" + socket + " " + rest) }
+	args := func(rest string) []string { return strings.Fields("perf --service=" + socket + " " + rest) }
 	server := cmdtest.Start(t, args("-d left -p 0")...)
 	_, address, _ := strings.Cut(server.Await(t, "waiting for clients on "), "clients on ")
 	address, _, _ = strings.Cut(address, ": ")
@@ -40,13 +40,13 @@ func TestPerfOverADaemon(t *testing.T) {
 	cmdtest.CheckFailure(t, args("-d right --spin --sleep 127.0.0.1"), cli.ExitUsage, "--sleep excludes --spin")
 }
 
-// TestConnectionsOverADaemon: a program sees in its memory what the daemon's card writes there.
+// TestConnectionsOverADaemon: a program sees in its memory what the service's card writes there.
 func TestConnectionsOverADaemon(t *testing.T) {
 	t.Parallel()
 	socket := cmdtest.ServeWire(t)
 	for _, what := range []string{"--bandwidth --op send -q 3", "--bandwidth --op write", "--latency --op write", "--latency --op atomic"} {
 		args := func(rest string) []string {
-			return strings.Fields("perf --rc -n 100 -s 8 --daemon=" + socket + " " + what + " " + rest)
+			return strings.Fields("perf --rc -n 100 -s 8 --service=" + socket + " " + what + " " + rest)
 		}
 		server, port := cmdtest.StartWaiting(t, args("-d left"))
 		r := measured(t, args("-d right 127.0.0.1 -p "+port))

@@ -15,7 +15,7 @@ import (
 	"github.com/roced/roced/verbs/server"
 )
 
-// service is the daemon.
+// service is what roced run runs.
 type service struct {
 	config  *config.Config
 	load    func() (*config.Config, error) // the configuration as it is now

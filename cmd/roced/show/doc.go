@@ -1,4 +1,4 @@
-// Package show is roced show: what the daemon has, and the GID table of an interface.
+// Package show is roced show: what the service has, and the GID table of an interface.
 //
 //	show.go      the subcommands, one a noun
 //	list.go      what they have in common: ask, columns or JSON, again and again (--watch)
@@ -6,5 +6,5 @@
 //	object.go    pd, cq, qp, srq, mr, ah, mcast of all clients, or of the own user's
 //	client.go    client                         what each has
 //	stat.go      stat                           counters
-//	gid.go       gid                            also without a daemon, of an interface
+//	gid.go       gid                            also without a service, of an interface
 package show

@@ -28,8 +28,8 @@ interface, each with the line that -g (--gid-index) takes. Line 0 is the default
 routable IPv4 address; where there is none, it repeats the best other line. Programs
 that run keep an address's line as long as the address stays.
 
-Nothing is opened, and no privilege is needed, but for --netns. With --daemon it is the
-table that programs of the daemon have now; of the device "loop" of a wire in memory the
+Nothing is opened, and no privilege is needed, but for --netns. With --service it is the
+table that programs of the service have now; of the device "loop" of a wire in memory the
 tables of all its hosts, of which NETDEV is the name. Devices without a card have none.`
 
 func newGIDCommand() *cobra.Command {
@@ -41,7 +41,7 @@ func newGIDCommand() *cobra.Command {
 		Example: "  roced show gid -d eth0\n  roced show gid -d eth0 -j",
 		Args:    cli.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if cmd.Flags().Changed("daemon") {
+			if daemon.SocketGiven(cmd.Flags()) {
 				return o.ask(cmd.Context(), cmd.OutOrStdout())
 			}
 			if err := o.Check(); err != nil {
@@ -53,7 +53,7 @@ func newGIDCommand() *cobra.Command {
 	f := cmd.Flags()
 	f.SortFlags = false
 	o.InterfaceFlags.Add(f)
-	daemon.AddSocket(f, &o.socket, "daemon", "`socket` of a daemon, such as "+client.DefaultPath+": list the GIDs of its devices, or of the one that -d names, instead")
+	daemon.AddSocket(f, &o.socket, "`socket` of a service, such as "+client.DefaultPath+": list the GIDs of its devices, or of the one that -d names, instead")
 	f.BoolVarP(&o.json, "json", "j", false, "JSON")
 	return cmd
 }
@@ -97,7 +97,7 @@ func (o *gidOptions) run(out io.Writer) error {
 	return o.write(out, entries)
 }
 
-// ask lists those of the daemon's devices.
+// ask lists those of the service's devices.
 func (o *gidOptions) ask(ctx context.Context, out io.Writer) error {
 	c, err := daemon.Dial(ctx, o.socket)
 	if err != nil {

@@ -4,18 +4,18 @@ import "github.com/roced/roced/verbs/proto"
 
 const statUse = "stat"
 
-const objectHelp = `Of all clients for root and the daemon's own user, for others of their own programs.
+const objectHelp = `Of all clients for root and the service's own user, for others of their own programs.
 Columns and the names in JSON are those of rdma(8) where it has them.`
 
-// nouns are what the daemon can be asked for.
+// nouns are what the service can be asked for.
 var nouns = []*noun{
 	{
-		use: "dev", short: "List the daemon's devices",
+		use: "dev", short: "List the service's devices",
 		help:   "As a program sees them that opens them now. A device that has no card now says why.\nThe device \"loop\" of a wire in memory gives each program a host of its own, with a GUID of its own.",
 		header: []string{"DEV", "NETDEV", "NODE_GUID", "STATE", "XDP", "AF_XDP", "SEND", "FW", ""}, rows: devices(newDeviceRow),
 	},
 	{
-		use: "port", short: "List the ports of the daemon's devices",
+		use: "port", short: "List the ports of the service's devices",
 		help:   "Each device has one. MTU is the RDMA MTU: the longest datagram.",
 		header: []string{"LINK", "STATE", "PHYSICAL", "NETDEV", "MTU", "NETDEV_MTU", "SPEED", ""}, rows: devices(newPortRow),
 	},

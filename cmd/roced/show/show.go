@@ -11,7 +11,7 @@ import (
 func New() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "show",
-		Short: "Show what the daemon has: devices, clients, objects, counters",
+		Short: "Show what the service has: devices, clients, objects, counters",
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 {
 				return cli.Usage(fmt.Errorf("roced show knows no %q; roced show --help lists what it shows", args[0]))

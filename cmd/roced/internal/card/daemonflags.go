@@ -15,28 +15,28 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// DaemonFlags say whose card is used: the daemon's, or one of the own process.
+// DaemonFlags say whose card is used: the service's, or one of the own process.
 type DaemonFlags struct {
-	Daemon string // its socket, or noDaemon; empty: that of a daemon that has the interface
+	Daemon string // its socket, or noDaemon; empty: that of a service that has the interface
 	flags  *pflag.FlagSet
 }
 
-// noDaemon is the value of --daemon that keeps a command from looking for one.
+// noDaemon is the value of --service that keeps a command from looking for one.
 const noDaemon = "none"
 
-// ownFlags are about a card in this process: the daemon's configuration says what holds for its devices.
+// ownFlags are about a card in this process: the service's configuration says what holds for its devices.
 var ownFlags = []string{"xdp", "tx", "copy", "zerocopy", "membership"}
 
 // Add adds the flag to a command's.
 func (d *DaemonFlags) Add(f *pflag.FlagSet) {
 	d.flags = f
-	daemon.AddSocket(f, &d.Daemon, "daemon", "`socket` of the daemon whose device to use; by itself that at "+client.DefaultPath+" is used if it has the interface, and \""+noDaemon+"\" keeps from that", noDaemon)
+	daemon.AddSocket(f, &d.Daemon, "`socket` of the service whose device to use; by itself that at "+client.DefaultPath+" is used if it has the interface, and \""+noDaemon+"\" keeps from that", noDaemon)
 }
 
-// isAsked reports whether a daemon's device is asked for.
+// isAsked reports whether a service's device is asked for.
 func (d *DaemonFlags) isAsked() bool { return d.Daemon != "" && d.Daemon != noDaemon }
 
-// mayShare reports whether a daemon's device will do if it has the interface.
+// mayShare reports whether a service's device will do if it has the interface.
 func (d *DaemonFlags) mayShare() bool { return d.Daemon == "" && d.own() == "" }
 
 // own gives the first flag that is about a card in this process; empty if none is given.
@@ -51,12 +51,12 @@ func (d *DaemonFlags) own() string {
 
 func (d *DaemonFlags) checkDaemon() error {
 	if own := d.own(); own != "" {
-		return fmt.Errorf("--%s and --daemon exclude each other: the daemon's configuration says how its devices are opened", own)
+		return fmt.Errorf("--%s and --service exclude each other: the service's configuration says how its devices are opened", own)
 	}
 	return nil
 }
 
-// daemons are the sockets of those that may have the interface: the host's, and that of a named
+// services are the sockets of those that may have the interface: the host's, and that of a named
 // network namespace (roced@.service).
 func (c *Flags) daemons() []string {
 	if c.sockets != nil {
@@ -69,8 +69,8 @@ func (c *Flags) daemons() []string {
 	return paths
 }
 
-// openShared opens the device of a daemon that has the interface, which is why the own process cannot
-// open it, or need not be able to. Without such a daemon it gives that failure.
+// openShared opens the device of a service that has the interface, which is why the own process cannot
+// open it, or need not be able to. Without such a service it gives that failure.
 func (c *Flags) openShared(ctx context.Context, failed error) (*Device, error) {
 	if !errors.Is(failed, unix.EBUSY) && !errors.Is(failed, unix.EPERM) {
 		return nil, failed
@@ -81,14 +81,14 @@ func (c *Flags) openShared(ctx context.Context, failed error) (*Device, error) {
 		case err != nil && ctx.Err() != nil:
 			return nil, err
 		case errors.Is(err, unix.EACCES), errors.Is(err, os.ErrDeadlineExceeded):
-			return nil, fmt.Errorf("%w; the daemon may have it: %w", failed, err)
-		case errors.Is(err, verbs.ErrHost), errors.Is(err, verbs.ErrInvalid): // no daemon, or no such device
+			return nil, fmt.Errorf("%w; the service may have it: %w", failed, err)
+		case errors.Is(err, verbs.ErrHost), errors.Is(err, verbs.ErrInvalid): // no service, or no such device
 			continue
 		case err != nil:
-			return nil, fmt.Errorf("%w; the daemon may have one of this name: %w", failed, err)
+			return nil, fmt.Errorf("%w; the service may have one of this name: %w", failed, err)
 		}
 		if c.isSame(d) {
-			c.Log.Info("the daemon has the interface: its device is used", "device", c.Device, "socket", path)
+			c.Log.Info("the service has the interface: its device is used", "device", c.Device, "socket", path)
 			return d, nil
 		}
 		if err := d.Close(); err != nil {
@@ -98,7 +98,7 @@ func (c *Flags) openShared(ctx context.Context, failed error) (*Device, error) {
 	return nil, failed
 }
 
-// isSame reports whether a daemon's device is on the interface that is asked for, and not on one of
+// isSame reports whether a service's device is on the interface that is asked for, and not on one of
 // the same name in another network namespace: they have an address and a number in common.
 func (c *Flags) isSame(d *Device) bool {
 	own, err := hca.ListGIDs(c.Device, hca.InNamespace(c.Path()))

@@ -19,7 +19,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// daemonIn is a daemon with a card on a namespace's eth0, and its socket.
+// daemonIn is a service with a card on a namespace's eth0, and its socket.
 func daemonIn(t *testing.T, ns *lab.Namespace) (socket string) {
 	t.Helper()
 	opened, err := hca.Open("eth0", hca.InNamespace(ns.Path()), hca.WithLogger(slog.New(slog.DiscardHandler)))
@@ -65,13 +65,13 @@ func TestOpenFindsTheDaemon(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if d.Daemon != holder || d.Attr.Name != "eth0" || !strings.HasSuffix(d.Side("10.77.0.1").String(), ", over the daemon") {
-		t.Errorf("%v of the daemon %q", d.Side("10.77.0.1"), d.Daemon)
+	if d.Daemon != holder || d.Attr.Name != "eth0" || !strings.HasSuffix(d.Side("10.77.0.1").String(), ", over the service") {
+		t.Errorf("%v of the service %q", d.Side("10.77.0.1"), d.Daemon)
 	}
 	if err := d.Close(); err != nil {
 		t.Error(err)
 	}
-	for _, args := range []string{"--xdp native", "--tx trains", "--copy", "--daemon=none"} {
+	for _, args := range []string{"--xdp native", "--tx trains", "--copy", "--service=none"} {
 		f := flagsOf(t, hosts.A, args)
 		f.sockets = []string{holder}
 		if _, err := f.Open(t.Context()); !errors.Is(err, unix.EBUSY) {
@@ -81,9 +81,9 @@ func TestOpenFindsTheDaemon(t *testing.T) {
 	f = flagsOf(t, hosts.B, "") // a free interface of the same name
 	f.sockets = []string{holder}
 	if d, err = f.Open(t.Context()); err != nil || d.Daemon != "" {
-		t.Fatalf("a free interface: %v, of the daemon %q", err, d.Daemon)
+		t.Fatalf("a free interface: %v, of the service %q", err, d.Daemon)
 	}
-	if _, err := f.Open(t.Context()); !errors.Is(err, unix.EBUSY) { // it is not free any more, and the daemon has another
+	if _, err := f.Open(t.Context()); !errors.Is(err, unix.EBUSY) { // it is not free any more, and the service has another
 		t.Errorf("the other namespace's eth0 is taken for this one's: %v", err)
 	}
 	if err := d.Close(); err != nil {
@@ -124,7 +124,7 @@ func TestDaemonFlag(t *testing.T) {
 	err = d.Use(t.Context(), func(context.Context) error {
 		all, err := d.Counters()
 		if err == nil && (len(all) == 0 || LinkLosses(all) != nil) {
-			t.Errorf("counters of the daemon's card and no interface's: %v", all)
+			t.Errorf("counters of the service's card and no interface's: %v", all)
 		}
 		return err
 	})
@@ -133,10 +133,10 @@ func TestDaemonFlag(t *testing.T) {
 	}
 	f.Device = "nope"
 	if _, err := f.Open(t.Context()); !errors.Is(err, verbs.ErrInvalid) || !strings.Contains(err.Error(), `there are ["eth0"]`) {
-		t.Errorf("a device that the daemon has not: %v", err)
+		t.Errorf("a device that the service has not: %v", err)
 	}
-	f = flagsOf(t, hosts.A, "--xdp generic --daemon="+socket)
-	if err := f.Check(); err == nil || !strings.Contains(err.Error(), "--xdp and --daemon exclude each other") {
-		t.Errorf("a mode and --daemon: %v", err)
+	f = flagsOf(t, hosts.A, "--xdp generic --service="+socket)
+	if err := f.Check(); err == nil || !strings.Contains(err.Error(), "--xdp and --service exclude each other") {
+		t.Errorf("a mode and --service: %v", err)
 	}
 }

@@ -16,14 +16,14 @@ import (
 // Port is the one port that a device has.
 const Port = 1
 
-// Device is a card in this process, or a session on the daemon's, with a context on it.
+// Device is a card in this process, or a session on the service's, with a context on it.
 type Device struct {
 	*verbs.Context
 	provider verbs.Provider
 	Attr     verbs.DeviceAttr
 	MTU      int             // RDMA MTU in bytes: the longest message
 	Daemon   string          // its socket; empty for a card in this process
-	links    *netlink.Handle // in the interface's namespace; nil without an interface, and over the daemon
+	links    *netlink.Handle // in the interface's namespace; nil without an interface, and over the service
 	log      *slog.Logger
 }
 
@@ -48,8 +48,8 @@ func Open(name, namespace string, log *slog.Logger, options ...hca.Option) (*Dev
 	return d, nil
 }
 
-// Connect opens a device of the daemon at a socket; its only one if name is empty. The Device has the
-// counters of the daemon's card, on which there may be other programs, and none of an interface, which
+// Connect opens a device of the service at a socket; its only one if name is empty. The Device has the
+// counters of the service's card, on which there may be other programs, and none of an interface, which
 // may be in another network namespace. When ctx is done it gives up.
 func Connect(ctx context.Context, socket, name string, log *slog.Logger) (*Device, error) {
 	session, err := client.DialContext(ctx, socket, name)
@@ -58,7 +58,7 @@ func Connect(ctx context.Context, socket, name string, log *slog.Logger) (*Devic
 	}
 	d, err := Take(session, log)
 	if err != nil {
-		return nil, fmt.Errorf("open %s of the daemon at %s: %w", name, socket, err)
+		return nil, fmt.Errorf("open %s of the service at %s: %w", name, socket, err)
 	}
 	d.Daemon = socket
 	return d, nil

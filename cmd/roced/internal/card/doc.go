@@ -1,4 +1,4 @@
-// Package card opens a card on the interface that a command's flags name, or the daemon's device of
+// Package card opens a card on the interface that a command's flags name, or the service's device of
 // that name, closes it when the command has ended or the card has failed, and gives its counters by name.
 //
 //	flags.go (interfaceflags.go, modeflags.go, daemonflags.go: whose card it is)

@@ -18,7 +18,7 @@ type Flags struct {
 	GIDIndex int
 	Log      *slog.Logger
 
-	sockets []string // of daemons, instead of the usual; for tests
+	sockets []string // of services, instead of the usual; for tests
 }
 
 // Add adds the flags to a command's.
@@ -40,8 +40,8 @@ func (c *Flags) Check() error {
 	return errors.Join(c.InterfaceFlags.Check(), c.ModeFlags.Check())
 }
 
-// Open opens the daemon's device if --daemon names one. Else it makes a card, or, if that cannot be
-// because a daemon has the interface, opens that daemon's device; not if a flag is given that is about
+// Open opens the service's device if --service names one. Else it makes a card, or, if that cannot be
+// because a service has the interface, opens that service's device; not if a flag is given that is about
 // a card of the own process.
 func (c *Flags) Open(ctx context.Context, options ...hca.Option) (*Device, error) {
 	if c.isAsked() {

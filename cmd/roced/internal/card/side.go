@@ -16,7 +16,7 @@ type Side struct {
 	MTU     int    `json:"mtu"` // RDMA MTU, bytes
 	XDP     string `json:"xdp,omitempty"`
 	AFXDP   string `json:"af_xdp,omitempty"`
-	Daemon  bool   `json:"daemon,omitempty"` // the card is the daemon's
+	Daemon  bool   `json:"service,omitempty"` // the card is the service's
 }
 
 func (s Side) String() string {
@@ -25,7 +25,7 @@ func (s Side) String() string {
 		text += fmt.Sprintf(", XDP %s, AF_XDP %s", s.XDP, s.AFXDP)
 	}
 	if s.Daemon {
-		text += ", over the daemon"
+		text += ", over the service"
 	}
 	return text
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/roced/roced/verbs/server"
 )
 
-// Serve has a daemon in this process serve devices, and gives its socket. Its limits and privileges are
-// those of a daemon without configuration.
+// Serve has a service in this process serve devices, and gives its socket. Its limits and privileges are
+// those of a service without configuration.
 func Serve(t *testing.T, devices ...server.Source) (socket string) {
 	t.Helper()
 	s, err := server.New(server.Config{Devices: devices, PrivilegedGroup: -1})

@@ -14,7 +14,7 @@ const DefaultPath = "/etc/roced/roced.toml"
 // DefaultSocket is the socket that programs connect to unless the configuration names another.
 const DefaultSocket = "/run/roced/roced.sock"
 
-// Config is a daemon's configuration.
+// Config is a service's configuration.
 type Config struct {
 	LogLevel slog.Level
 	StateDir string
@@ -29,7 +29,7 @@ type Config struct {
 type Socket struct {
 	Path  string
 	Mode  fs.FileMode
-	Group string // empty: the daemon's own
+	Group string // empty: the service's own
 }
 
 // Access says who may do what only some may.

@@ -1,4 +1,4 @@
-// Package config is the daemon's configuration: strict TOML.
+// Package config is the service's configuration: strict TOML.
 //
 //	roced.toml    the reference: every key, its default, and what it is for
 //	config.go     what a configuration says, and its defaults

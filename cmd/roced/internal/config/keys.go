@@ -33,7 +33,7 @@ var keys = []key{
 
 	text("socket.path", `a path of at most 107 bytes, such as "/run/roced/roced.sock"`, isSocketPath, func(c *Config) *string { return &c.Socket.Path }),
 	fileMode("socket.mode", func(c *Config) *fs.FileMode { return &c.Socket.Mode }),
-	text("socket.group", `the name or number of a group, or "" for the daemon's own`, anyText, func(c *Config) *string { return &c.Socket.Group }),
+	text("socket.group", `the name or number of a group, or "" for the service's own`, anyText, func(c *Config) *string { return &c.Socket.Group }),
 	text("access.privileged_group", `the name or number of a group, or "" for root alone`, anyText, func(c *Config) *string { return &c.Access.PrivilegedGroup }),
 
 	number("limits.clients", 1, mostObjects, func(c *Config) *int { return &c.Limits.Clients }),

@@ -8,7 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Capture has the daemon write packets, as pcapng, until the connection is closed or the device ends.
+// Capture has the service write packets, as pcapng, until the connection is closed or the device ends.
 // The caller closes the stream.
 func (c *Connection) Capture(r proto.CaptureRequest) (*os.File, error) {
 	_, ends, err := askRights(c, proto.StartCapture, r)

@@ -14,9 +14,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Connection is one to the daemon, for one goroutine.
+// Connection is one to the service, for one goroutine.
 type Connection struct {
-	Devices []string // the daemon's
+	Devices []string // the service's
 	path    string
 	socket  *net.UnixConn
 	conn    *proto.Conn
@@ -25,15 +25,15 @@ type Connection struct {
 	ended   func() error // why it has ended with the context; nil if it has not
 }
 
-// greetTimeout is how long the daemon may take to answer.
+// greetTimeout is how long the service may take to answer.
 const greetTimeout = 10 * time.Second
 
-// Dial connects to the daemon whose socket is at path. When ctx is done, the connection ends, and whoever
+// Dial connects to the service whose socket is at path. When ctx is done, the connection ends, and whoever
 // waits gets its cause.
 func Dial(ctx context.Context, path string) (*Connection, error) {
 	socket, err := net.DialUnix("unixpacket", nil, &net.UnixAddr{Name: path, Net: "unixpacket"}) // it does not wait
 	if err != nil {
-		return nil, fmt.Errorf("reach the daemon: %w; %s", err, hint(path, err))
+		return nil, fmt.Errorf("reach the service: %w; %s", err, hint(path, err))
 	}
 	c := &Connection{path: path, socket: socket, conn: proto.NewConn(socket, true), ended: func() error { return context.Cause(ctx) }}
 	_ = socket.SetDeadline(time.Now().Add(greetTimeout))
@@ -50,9 +50,9 @@ func (c *Connection) greet() error {
 	case c.ended() != nil:
 		return c.ended()
 	case errors.Is(err, os.ErrDeadlineExceeded):
-		return fmt.Errorf("the daemon at %s does not answer: is it stopped? systemctl status roced (%w)", c.path, err)
+		return fmt.Errorf("the service at %s does not answer: is it stopped? systemctl status roced (%w)", c.path, err)
 	case err != nil:
-		return fmt.Errorf("greet the daemon at %s: %w", c.path, err)
+		return fmt.Errorf("greet the service at %s: %w", c.path, err)
 	}
 	c.Devices = welcome.Devices
 	return c.socket.SetDeadline(time.Time{})
@@ -64,7 +64,7 @@ func hint(path string, err error) string {
 	case errors.Is(err, os.ErrPermission):
 		return "its group may use it: ls -l " + path
 	case errors.Is(err, os.ErrNotExist), errors.Is(err, unix.ECONNREFUSED):
-		return "is it running? systemctl status roced; --daemon names another socket"
+		return "is it running? systemctl status roced; --service names another socket"
 	case errors.Is(err, unix.EAGAIN):
 		return "too many wait for it to answer: is it stopped? systemctl status roced"
 	}
@@ -90,7 +90,7 @@ func (c *Connection) Choose(name string) ([]string, error) {
 			return []string{name}, nil
 		}
 	}
-	return nil, fmt.Errorf("%w: the daemon at %s has no device %q; it has %q", verbs.ErrInvalid, c.path, name, c.Devices)
+	return nil, fmt.Errorf("%w: the service at %s has no device %q; it has %q", verbs.ErrInvalid, c.path, name, c.Devices)
 }
 
 // ask gives a command and waits for its answer.
@@ -113,14 +113,14 @@ func askRights[Q, G any](c *Connection, command proto.Command[Q, G], request Q) 
 		return grant, nil, err
 	}
 	if err := c.conn.Send(packet); err != nil && !errors.Is(err, unix.EPIPE) { // then it has said why
-		return grant, nil, fmt.Errorf("the daemon: %w", err)
+		return grant, nil, fmt.Errorf("the service: %w", err)
 	}
 	m, descriptors, err := c.conn.Receive()
 	switch {
 	case errors.Is(err, io.EOF):
-		return grant, nil, fmt.Errorf("%w: the daemon has closed the connection", verbs.ErrHost)
+		return grant, nil, fmt.Errorf("%w: the service has closed the connection", verbs.ErrHost)
 	case err != nil:
-		return grant, nil, fmt.Errorf("the daemon: %w", err)
+		return grant, nil, fmt.Errorf("the service: %w", err)
 	case m.Kind == proto.Failure || m.Kind == proto.Ended:
 		cause, err := proto.DecodeFailure(m.Body)
 		return grant, nil, errors.Join(cause, err)

@@ -5,9 +5,9 @@ import (
 	"github.com/roced/roced/verbs/proto"
 )
 
-// Device is what a device of the daemon is. Limits are those of the user.
+// Device is what a device of the service is. Limits are those of the user.
 type Device struct {
-	Name string // in the daemon's configuration
+	Name string // in the service's configuration
 	Attr verbs.DeviceAttr
 	Port verbs.PortAttr
 	GIDs []verbs.GIDEntry

@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// Flags name a daemon, and one of its devices.
+// Flags name a service, and one of its devices.
 type Flags struct {
 	Socket string
 	Device string // empty: all
@@ -19,14 +19,25 @@ type Flags struct {
 func (s *Flags) Add(f *pflag.FlagSet) {
 	f.StringVarP(&s.Device, "device", "d", "", "`name` of the one device to look at (default all)")
 	s.Socket = client.DefaultPath
-	AddSocket(f, &s.Socket, "daemon", "`socket` of the daemon")
+	AddSocket(f, &s.Socket, "`socket` of the service")
 }
 
-// AddSocket adds a flag with the path of a daemon's socket, or one of some words. It always takes a value:
-// --daemon PATH and --daemon=PATH are the same in all commands.
-func AddSocket(f *pflag.FlagSet, path *string, name, usage string, words ...string) {
-	f.Var(&socketValue{path, words}, name, usage)
+const (
+	socketFlag = "service"
+	formerFlag = "daemon" // what it was called before, and still may be
+)
+
+// AddSocket adds the flag --service with the path of the service's socket, or one of some words. It always takes
+// a value: --service PATH and --service=PATH are the same in all commands.
+func AddSocket(f *pflag.FlagSet, path *string, usage string, words ...string) {
+	value := &socketValue{path, words}
+	f.Var(value, socketFlag, usage)
+	f.Var(value, formerFlag, usage)
+	f.Lookup(formerFlag).Hidden = true
 }
+
+// SocketGiven says whether the flag was given.
+func SocketGiven(f *pflag.FlagSet) bool { return f.Changed(socketFlag) || f.Changed(formerFlag) }
 
 // socketValue is the value of such a flag. A path has a slash, so that what was meant for something else
 // is not taken for one.

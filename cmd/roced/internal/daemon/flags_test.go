@@ -11,15 +11,15 @@ import (
 // TestSocketFlag: it takes a value in both ways of writing, and nothing else for one.
 func TestSocketFlag(t *testing.T) {
 	for args, want := range map[string]string{
-		"": client.DefaultPath, "--daemon /a/b": "/a/b", "--daemon=./b": "./b",
+		"": client.DefaultPath, "--service /a/b": "/a/b", "--service=./b": "./b",
 	} {
 		if got, err := parse(args); err != nil || got != want {
 			t.Errorf("%q: %q, %v", args, got, err)
 		}
 	}
 	for args, want := range map[string]string{
-		"--daemon": "needs an argument", "--daemon 10.0.0.1": "write the path of a socket", "--daemon -j": "write the path", "--daemon=": "write the path",
-		"--daemon none": "write the path",
+		"--service": "needs an argument", "--service 10.0.0.1": "write the path of a socket", "--service -j": "write the path", "--service=": "write the path",
+		"--service none": "write the path",
 	} {
 		if got, err := parse(args); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %q, %v", args, got, err)
