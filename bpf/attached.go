@@ -14,6 +14,9 @@ import (
 const sharingAdvice = "end that process, or give each program an interface of its own: " +
 	"`ip link add link %s name NAME type macvlan mode bridge`"
 
+// serviceAdvice is what to do when that is a service.
+const serviceAdvice = "use its device, by client.Dial or --service %s"
+
 // describeAttached says which XDP program is attached already, who holds it and what to do, as far
 // as the process has the privilege to know. tag is that of the steering program.
 func describeAttached(ifindex int, tag string) string {
@@ -30,6 +33,11 @@ func describeAttached(ifindex int, tag string) string {
 	what := fmt.Sprintf("program id %d%s on %s", id, inBrackets(program), name)
 	holders := findHolders(id)
 	if isRoced(program, tag, holders) {
+		for _, h := range holders {
+			if socket := serviceSocket(h.pid); socket != "" {
+				return fmt.Sprintf("%s, roced's, held by process %d%s, the service at %s: "+serviceAdvice, what, h.pid, inBrackets(h.command), socket, socket)
+			}
+		}
 		return fmt.Sprintf("%s, roced's, held by %s: "+sharingAdvice, what, describeHolders(holders), name)
 	}
 	if holder, ok := findLink(id, ifindex); ok {

@@ -95,10 +95,16 @@ func (a *arena) cut(size int) (piece, fresh []byte, err error) {
 
 // noRoom is that a piece does not fit. The arena is as large as all that the user may have, or as any is.
 func (a *arena) noRoom(size int) error {
-	if len(a.memory) < maxArena {
-		return fmt.Errorf("%w: %d bytes of memory; the user may have %d, in all programs", verbs.ErrLimit, size, len(a.memory))
+	left, longest := 0, 0
+	for _, e := range a.free {
+		left, longest = left+e.to-e.from, max(longest, e.to-e.from)
 	}
-	return fmt.Errorf("%w: %d bytes of memory; a session has room for %d, and what is free is in pieces", verbs.ErrLimit, size, len(a.memory))
+	whose := "a session has room for"
+	if len(a.memory) < maxArena {
+		whose = "the user may have"
+	}
+	return fmt.Errorf("%w: %d bytes of memory asked for, in whole pages %d; %s %d, of which this program uses %d and has %d left, at most %d in one piece",
+		verbs.ErrLimit, size, pages(size), whose, len(a.memory), len(a.memory)-left, left, longest)
 }
 
 // Free implements hca.Memory.
