@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"strings"
 	"time"
 
 	"github.com/roced/roced/cmd/roced/internal/cli"
@@ -21,6 +22,9 @@ type noun struct {
 	header           []string
 	rows             func(*daemon.Connection, *listOptions) ([]row, error)
 }
+
+// isOfUsers says whether the list has what users have, of which each sees the own alone.
+func (n *noun) isOfUsers() bool { return strings.HasSuffix(n.help, objectHelp) }
 
 // listOptions is the command line of a list.
 type listOptions struct {
@@ -50,7 +54,7 @@ func (n *noun) command() *cobra.Command {
 			if o.watch < 0 || cmd.Flags().Changed("watch") && o.watch == 0 {
 				return cli.Usage(fmt.Errorf("--watch %v: an interval is more than 0, as --watch=2s", o.watch))
 			}
-			return o.run(cmd.Context(), n, cmd.OutOrStdout())
+			return o.run(cmd.Context(), n, cmd.OutOrStdout(), cmd.ErrOrStderr())
 		},
 	}
 	o.add(cmd)
@@ -73,12 +77,15 @@ func (o *listOptions) takeInterval(cmd *cobra.Command, args []string) error {
 }
 
 // run shows the list once, or until ctx is done.
-func (o *listOptions) run(ctx context.Context, n *noun, out io.Writer) error {
+func (o *listOptions) run(ctx context.Context, n *noun, out, errOut io.Writer) error {
 	c, err := daemon.Dial(ctx, o.Socket)
 	if err != nil {
 		return err
 	}
 	defer c.Close()
+	if n.isOfUsers() && !o.json && !c.SeesAll() {
+		fmt.Fprintln(errOut, "what other users have is hidden; root sees all")
+	}
 	if o.watch > 0 && !o.json && cli.IsTerminal(out) {
 		screen := openScreen(out)
 		defer screen.close()

@@ -80,6 +80,24 @@ func (c *Connection) Close() error {
 	return nil
 }
 
+// SeesAll says whether the service shows what all users have, and not only the own user's: to root, and to its own
+// user.
+func (c *Connection) SeesAll() bool {
+	if os.Geteuid() == 0 {
+		return true
+	}
+	raw, err := c.socket.SyscallConn()
+	if err != nil {
+		return false
+	}
+	own := false
+	_ = raw.Control(func(fd uintptr) {
+		service, err := unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED)
+		own = err == nil && int(service.Uid) == os.Geteuid()
+	})
+	return own
+}
+
 // Choose gives the names of the devices to look at: all, or the one that is named.
 func (c *Connection) Choose(name string) ([]string, error) {
 	if name == "" {
