@@ -45,18 +45,16 @@ func visitGetCMEvent(c *coder, r *verbs.GetCMEventRequest) { visitHandle(c, "cha
 
 func visitCMEvent(c *coder, g *verbs.GetCMEventGrant) {
 	e := &g.Event
-	status := uint32(e.Status)
 	c.flag("found", &g.Found)
 	c.flag("drained", &g.Drained)
 	u8(c, "type", &e.Type)
 	c.reserved(1)
-	u32(c, "status", &status)
+	i32(c, "status", &e.Status)
 	u32(c, "id", &e.ID)
 	u32(c, "listener", &e.Listener)
 	u64(c, "context", &e.Context)
 	visitAHAttr(c, &e.AH)
 	visitConnParam(c, &e.ConnParam)
-	e.Status = int32(status)
 }
 
 // visitPrivateData comes last in a structure.

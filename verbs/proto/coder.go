@@ -102,6 +102,16 @@ func (c *coder) whole(name string, v *int) {
 	*v = int(int64(c.number(name, 8, uint64(*v))))
 }
 
+// i32 visits a number that may be below 0.
+func i32(c *coder, name string, v *int32) {
+	raw := uint32(*v)
+	u32(c, name, &raw)
+	if c.direction == describing {
+		c.fields[len(c.fields)-1].kind = "int32_t"
+	}
+	*v = int32(raw)
+}
+
 // flag visits a byte that is 0 or 1.
 func (c *coder) flag(name string, v *bool) {
 	var b uint8

@@ -38,7 +38,7 @@ func structures() (list []structure) {
 			suffix string
 			fields []field
 		}{{"request", d.request}, {"grant", d.grant}} {
-			if n := len(half.fields); n > 0 && half.fields[n-1].count == -1 {
+			if n := len(half.fields); n > 0 && half.fields[n-1].entry != nil {
 				list = append(list, structure{d.name + "_entry", "An entry of the list in struct roced_" + d.name + "_" + half.suffix + ".", half.fields[n-1].entry})
 			}
 			if len(half.fields) > 0 {
@@ -101,7 +101,7 @@ func header() string {
 		}
 		b.WriteString("};\n")
 	}
-	return b.String() + "\n#endif\n"
+	return b.String() + "\n#ifdef __cplusplus\n}\n#endif\n\n#endif\n"
 }
 
 // declaration is a field in C.
@@ -113,6 +113,9 @@ func declaration(of string, f field) string {
 		command := strings.TrimSuffix(strings.TrimSuffix(of, "_grant"), "_request")
 		return fmt.Sprintf("struct roced_%s_entry %s[];", command, f.name)
 	case f.count > 0:
+		if strings.HasPrefix(f.name, "reserved") {
+			return fmt.Sprintf("%s %s[%d]; /* 0 */", f.kind, f.name, f.count)
+		}
 		return fmt.Sprintf("%s %s[%d];", f.kind, f.name, f.count)
 	}
 	return fmt.Sprintf("%s %s;", f.kind, f.name)
@@ -124,8 +127,14 @@ const preamble = `/* What client and service of roced say to each other. See the
  * Written by the tests of verbs/proto from its Go side: go test ./verbs/proto -update
  *
  * A packet is a struct roced_message and the structure of its kind: a command's request or grant
- * (none if it has no fields), or one of those below. All is little-endian, aligned by its size;
- * reserved bytes are 0. A list has as many entries as its count says.
+ * (none if it has no fields), or one of those below. All is little-endian, aligned by its size. A list
+ * has as many entries as its count says.
+ *
+ * What has to be 0, else the packet is malformed: reserved bytes; what is behind
+ * the end of a text (char), of which the last byte is 0; of an address whose family is 0 (none) its bytes
+ * and zone, and of one of IPv4 (4; IPv6 is 6) its last 12 bytes and zone; the port of the addresses of
+ * find_route and of groups, which have none. Fields that say yes or no are 0 or 1. Other fields that mean
+ * nothing for what is asked for may be 0.
  *
  * NAME_offset and NAME_length name a part of the session's shared memory.
  */
@@ -133,6 +142,10 @@ const preamble = `/* What client and service of roced say to each other. See the
 #define ROCED_PROTO_H
 
 #include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
 
 `
 
@@ -191,9 +204,15 @@ func TestLayout(t *testing.T) {
 				t.Errorf("%s has two fields %s", s.name, f.name)
 			}
 			names[f.name] = true
+			if f.entry == nil && f.count == -1 && f.size != 1 || f.entry != nil && len(f.entry) == 0 {
+				t.Errorf("%s.%s is a list of nothing that C knows", s.name, f.name)
+			}
 			if f.entry == nil && f.offset%f.size != 0 {
 				t.Errorf("%s.%s lies at %d", s.name, f.name, f.offset)
 			}
+		}
+		if len(s.fields) == 0 {
+			t.Errorf("%s is empty, which C does not know", s.name)
 		}
 		if s.size()%8 != 0 {
 			t.Errorf("%s has %d bytes", s.name, s.size())

@@ -4,8 +4,14 @@
  * Written by the tests of verbs/proto from its Go side: go test ./verbs/proto -update
  *
  * A packet is a struct roced_message and the structure of its kind: a command's request or grant
- * (none if it has no fields), or one of those below. All is little-endian, aligned by its size;
- * reserved bytes are 0. A list has as many entries as its count says.
+ * (none if it has no fields), or one of those below. All is little-endian, aligned by its size. A list
+ * has as many entries as its count says.
+ *
+ * What has to be 0, else the packet is malformed: reserved bytes; what is behind
+ * the end of a text (char), of which the last byte is 0; of an address whose family is 0 (none) its bytes
+ * and zone, and of one of IPv4 (4; IPv6 is 6) its last 12 bytes and zone; the port of the addresses of
+ * find_route and of groups, which have none. Fields that say yes or no are 0 or 1. Other fields that mean
+ * nothing for what is asked for may be 0.
  *
  * NAME_offset and NAME_length name a part of the session's shared memory.
  */
@@ -13,6 +19,10 @@
 #define ROCED_PROTO_H
 
 #include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
 
 enum {
 	ROCED_PROTO_MAGIC = 0x64636f72,
@@ -148,14 +158,14 @@ struct roced_failure {
 	uint64_t kinds;
 	uint32_t errnos[4];
 	uint32_t text_count;
-	uint8_t reserved28[4];
+	uint8_t reserved28[4]; /* 0 */
 	uint8_t text[];
 };
 
 /* Of Cancel; see enum roced_cancel_reason. */
 struct roced_cancel {
 	uint32_t reason;
-	uint8_t reserved4[4];
+	uint8_t reserved4[4]; /* 0 */
 };
 
 struct roced_hello_request {
@@ -171,9 +181,9 @@ struct roced_hello_entry {
 
 struct roced_hello_grant {
 	uint16_t version;
-	uint8_t reserved2[6];
+	uint8_t reserved2[6]; /* 0 */
 	uint32_t devices_count;
-	uint8_t reserved12[4];
+	uint8_t reserved12[4]; /* 0 */
 	struct roced_hello_entry devices[];
 };
 
@@ -214,15 +224,15 @@ struct roced_list_clients_entry {
 
 struct roced_list_clients_grant {
 	uint8_t more;
-	uint8_t reserved1[7];
+	uint8_t reserved1[7]; /* 0 */
 	uint32_t clients_count;
-	uint8_t reserved12[4];
+	uint8_t reserved12[4]; /* 0 */
 	struct roced_list_clients_entry clients[];
 };
 
 struct roced_list_objects_request {
 	uint16_t kind;
-	uint8_t reserved2[6];
+	uint8_t reserved2[6]; /* 0 */
 	uint64_t client;
 	uint32_t place;
 	uint32_t index;
@@ -252,7 +262,7 @@ struct roced_list_objects_entry {
 	uint32_t qkey;
 	uint32_t psn;
 	uint16_t mlid;
-	uint8_t reserved78[2];
+	uint8_t reserved78[2]; /* 0 */
 	uint32_t access;
 	uint32_t peer_qpn;
 	uint64_t address;
@@ -263,12 +273,12 @@ struct roced_list_objects_entry {
 
 struct roced_list_objects_grant {
 	uint8_t more;
-	uint8_t reserved1[7];
+	uint8_t reserved1[7]; /* 0 */
 	uint64_t client;
 	uint32_t place;
 	uint32_t index;
 	uint32_t objects_count;
-	uint8_t reserved28[4];
+	uint8_t reserved28[4]; /* 0 */
 	struct roced_list_objects_entry objects[];
 };
 
@@ -282,12 +292,12 @@ struct roced_read_counters_entry {
 	char name[40];
 	uint64_t value;
 	uint8_t lost;
-	uint8_t reserved65[7];
+	uint8_t reserved65[7]; /* 0 */
 };
 
 struct roced_read_counters_grant {
 	uint32_t counters_count;
-	uint8_t reserved4[4];
+	uint8_t reserved4[4]; /* 0 */
 	struct roced_read_counters_entry counters[];
 };
 
@@ -302,17 +312,17 @@ struct roced_next_events_entry {
 	uint8_t kind;
 	uint8_t type;
 	uint8_t state;
-	uint8_t reserved107[1];
+	uint8_t reserved107[1]; /* 0 */
 	uint16_t object;
-	uint8_t reserved110[2];
+	uint8_t reserved110[2]; /* 0 */
 	uint32_t number;
-	uint8_t reserved116[4];
+	uint8_t reserved116[4]; /* 0 */
 };
 
 struct roced_next_events_grant {
 	uint64_t lost;
 	uint32_t events_count;
-	uint8_t reserved12[4];
+	uint8_t reserved12[4]; /* 0 */
 	struct roced_next_events_entry events[];
 };
 
@@ -326,7 +336,7 @@ struct roced_start_capture_request {
 struct roced_look_device_request {
 	char device[64];
 	uint32_t from;
-	uint8_t reserved68[4];
+	uint8_t reserved68[4]; /* 0 */
 };
 
 /* An entry of the list in struct roced_look_device_grant. */
@@ -337,13 +347,13 @@ struct roced_look_device_entry {
 	uint32_t ifindex;
 	uint8_t type;
 	uint8_t port;
-	uint8_t reserved46[2];
+	uint8_t reserved46[2]; /* 0 */
 };
 
 struct roced_look_device_grant {
 	uint8_t open;
 	uint8_t more;
-	uint8_t reserved2[6];
+	uint8_t reserved2[6]; /* 0 */
 	char why[256];
 	char name[64];
 	char firmware_version[64];
@@ -381,7 +391,7 @@ struct roced_look_device_grant {
 	uint16_t max_cq_count;
 	uint16_t max_cq_period;
 	uint8_t atomic_cap;
-	uint8_t reserved901[3];
+	uint8_t reserved901[3]; /* 0 */
 	int64_t max_mw;
 	int64_t max_qp_rd_atom;
 	int64_t max_qp_init_rd_atom;
@@ -389,7 +399,7 @@ struct roced_look_device_grant {
 	uint8_t state;
 	uint8_t max_mtu;
 	uint8_t active_mtu;
-	uint8_t reserved939[1];
+	uint8_t reserved939[1]; /* 0 */
 	uint32_t max_msg_size;
 	uint64_t qkey_violations;
 	int64_t gid_table_length;
@@ -407,12 +417,12 @@ struct roced_look_device_grant {
 	uint8_t sm_sl;
 	uint8_t subnet_timeout;
 	uint8_t init_type_reply;
-	uint8_t reserved1005[3];
+	uint8_t reserved1005[3]; /* 0 */
 	uint16_t lid;
 	uint16_t sm_lid;
-	uint8_t reserved1012[4];
+	uint8_t reserved1012[4]; /* 0 */
 	uint32_t gids_count;
-	uint8_t reserved1020[4];
+	uint8_t reserved1020[4]; /* 0 */
 	struct roced_look_device_entry gids[];
 };
 
@@ -430,32 +440,32 @@ struct roced_list_ids_entry {
 	uint32_t handle;
 	uint16_t port_space;
 	uint8_t type;
-	uint8_t reserved23[1];
+	uint8_t reserved23[1]; /* 0 */
 	uint32_t events;
 	uint32_t groups;
 	char state[16];
 	uint8_t local_family;
-	uint8_t reserved49[1];
+	uint8_t reserved49[1]; /* 0 */
 	uint16_t local_port;
 	uint8_t local[16];
 	char local_zone[64];
-	uint8_t reserved132[4];
+	uint8_t reserved132[4]; /* 0 */
 	uint8_t remote_family;
-	uint8_t reserved137[1];
+	uint8_t reserved137[1]; /* 0 */
 	uint16_t remote_port;
 	uint8_t remote[16];
 	char remote_zone[64];
-	uint8_t reserved220[4];
+	uint8_t reserved220[4]; /* 0 */
 };
 
 struct roced_list_ids_grant {
 	uint8_t more;
-	uint8_t reserved1[7];
+	uint8_t reserved1[7]; /* 0 */
 	uint64_t client;
 	uint32_t place;
 	uint32_t index;
 	uint32_t ids_count;
-	uint8_t reserved28[4];
+	uint8_t reserved28[4]; /* 0 */
 	struct roced_list_ids_entry ids[];
 };
 
@@ -496,7 +506,7 @@ struct roced_query_device_grant {
 	uint16_t max_cq_count;
 	uint16_t max_cq_period;
 	uint8_t atomic_cap;
-	uint8_t reserved637[3];
+	uint8_t reserved637[3]; /* 0 */
 	int64_t max_mw;
 	int64_t max_qp_rd_atom;
 	int64_t max_qp_init_rd_atom;
@@ -505,14 +515,14 @@ struct roced_query_device_grant {
 
 struct roced_query_port_request {
 	uint8_t port;
-	uint8_t reserved1[7];
+	uint8_t reserved1[7]; /* 0 */
 };
 
 struct roced_query_port_grant {
 	uint8_t state;
 	uint8_t max_mtu;
 	uint8_t active_mtu;
-	uint8_t reserved3[1];
+	uint8_t reserved3[1]; /* 0 */
 	uint32_t max_msg_size;
 	uint64_t qkey_violations;
 	int64_t gid_table_length;
@@ -530,15 +540,15 @@ struct roced_query_port_grant {
 	uint8_t sm_sl;
 	uint8_t subnet_timeout;
 	uint8_t init_type_reply;
-	uint8_t reserved69[3];
+	uint8_t reserved69[3]; /* 0 */
 	uint16_t lid;
 	uint16_t sm_lid;
-	uint8_t reserved76[4];
+	uint8_t reserved76[4]; /* 0 */
 };
 
 struct roced_query_gid_table_request {
 	uint8_t port;
-	uint8_t reserved1[7];
+	uint8_t reserved1[7]; /* 0 */
 };
 
 /* An entry of the list in struct roced_query_gid_table_grant. */
@@ -549,25 +559,25 @@ struct roced_query_gid_table_entry {
 	uint32_t ifindex;
 	uint8_t type;
 	uint8_t port;
-	uint8_t reserved46[2];
+	uint8_t reserved46[2]; /* 0 */
 };
 
 struct roced_query_gid_table_grant {
 	int64_t table_length;
 	uint32_t gids_count;
-	uint8_t reserved12[4];
+	uint8_t reserved12[4]; /* 0 */
 	struct roced_query_gid_table_entry gids[];
 };
 
 struct roced_query_pkey_request {
 	uint8_t port;
-	uint8_t reserved1[7];
+	uint8_t reserved1[7]; /* 0 */
 	int64_t index;
 };
 
 struct roced_query_pkey_grant {
 	uint16_t pkey;
-	uint8_t reserved2[6];
+	uint8_t reserved2[6]; /* 0 */
 };
 
 /* An entry of the list in struct roced_counters_grant. */
@@ -576,19 +586,19 @@ struct roced_counters_entry {
 	char name[40];
 	uint64_t value;
 	uint8_t lost;
-	uint8_t reserved65[7];
+	uint8_t reserved65[7]; /* 0 */
 };
 
 struct roced_counters_grant {
 	uint32_t counters_count;
-	uint8_t reserved4[4];
+	uint8_t reserved4[4]; /* 0 */
 	struct roced_counters_entry counters[];
 };
 
 struct roced_get_async_event_grant {
 	uint8_t type;
 	uint8_t port;
-	uint8_t reserved2[6];
+	uint8_t reserved2[6]; /* 0 */
 	uint64_t event_id;
 };
 
@@ -598,12 +608,12 @@ struct roced_query_rt_values_grant {
 
 struct roced_alloc_pd_grant {
 	uint32_t pd;
-	uint8_t reserved4[4];
+	uint8_t reserved4[4]; /* 0 */
 };
 
 struct roced_dealloc_pd_request {
 	uint32_t pd;
-	uint8_t reserved4[4];
+	uint8_t reserved4[4]; /* 0 */
 };
 
 struct roced_alloc_mr_request {
@@ -622,7 +632,7 @@ struct roced_alloc_mr_grant {
 
 struct roced_dereg_mr_request {
 	uint32_t mr;
-	uint8_t reserved4[4];
+	uint8_t reserved4[4]; /* 0 */
 };
 
 struct roced_rereg_mr_request {
@@ -636,7 +646,7 @@ struct roced_rereg_mr_request {
 struct roced_alloc_mw_request {
 	uint32_t pd;
 	uint8_t type;
-	uint8_t reserved5[3];
+	uint8_t reserved5[3]; /* 0 */
 };
 
 struct roced_alloc_mw_grant {
@@ -646,7 +656,7 @@ struct roced_alloc_mw_grant {
 
 struct roced_dealloc_mw_request {
 	uint32_t mw;
-	uint8_t reserved4[4];
+	uint8_t reserved4[4]; /* 0 */
 };
 
 struct roced_create_cq_request {
@@ -660,7 +670,7 @@ struct roced_create_cq_request {
 
 struct roced_create_cq_grant {
 	uint32_t cq;
-	uint8_t reserved4[4];
+	uint8_t reserved4[4]; /* 0 */
 	uint64_t queue_offset;
 	uint64_t queue_length;
 	uint32_t queue_entries;
@@ -669,12 +679,12 @@ struct roced_create_cq_grant {
 
 struct roced_destroy_cq_request {
 	uint32_t cq;
-	uint8_t reserved4[4];
+	uint8_t reserved4[4]; /* 0 */
 };
 
 struct roced_resize_cq_request {
 	uint32_t cq;
-	uint8_t reserved4[4];
+	uint8_t reserved4[4]; /* 0 */
 	int64_t entries;
 };
 
@@ -698,12 +708,12 @@ struct roced_check_cq_request {
 
 struct roced_create_comp_channel_grant {
 	uint32_t channel;
-	uint8_t reserved4[4];
+	uint8_t reserved4[4]; /* 0 */
 };
 
 struct roced_destroy_comp_channel_request {
 	uint32_t channel;
-	uint8_t reserved4[4];
+	uint8_t reserved4[4]; /* 0 */
 };
 
 struct roced_create_qp_request {
@@ -733,7 +743,7 @@ struct roced_create_qp_grant {
 	uint32_t max_send_sge;
 	uint32_t max_recv_sge;
 	uint32_t max_inline_data;
-	uint8_t reserved28[4];
+	uint8_t reserved28[4]; /* 0 */
 	uint64_t send_queue_offset;
 	uint64_t send_queue_length;
 	uint32_t send_queue_entries;
@@ -752,7 +762,7 @@ struct roced_modify_qp_request {
 	uint16_t pkey_index;
 	uint8_t port;
 	uint8_t en_sqd_async_notify;
-	uint8_t reserved14[2];
+	uint8_t reserved14[2]; /* 0 */
 	uint32_t qkey;
 	uint32_t sq_psn;
 	uint32_t max_send_wr;
@@ -779,7 +789,7 @@ struct roced_modify_qp_request {
 	uint8_t ah_port;
 	uint8_t ah_sl;
 	uint32_t completion_token;
-	uint8_t reserved100[4];
+	uint8_t reserved100[4]; /* 0 */
 };
 
 struct roced_modify_qp_grant {
@@ -788,7 +798,7 @@ struct roced_modify_qp_grant {
 	uint16_t pkey_index;
 	uint8_t port;
 	uint8_t en_sqd_async_notify;
-	uint8_t reserved6[2];
+	uint8_t reserved6[2]; /* 0 */
 	uint32_t qkey;
 	uint32_t sq_psn;
 	uint32_t max_send_wr;
@@ -818,7 +828,7 @@ struct roced_modify_qp_grant {
 
 struct roced_query_qp_request {
 	uint32_t qp;
-	uint8_t reserved4[4];
+	uint8_t reserved4[4]; /* 0 */
 };
 
 struct roced_query_qp_grant {
@@ -827,7 +837,7 @@ struct roced_query_qp_grant {
 	uint16_t pkey_index;
 	uint8_t port;
 	uint8_t en_sqd_async_notify;
-	uint8_t reserved6[2];
+	uint8_t reserved6[2]; /* 0 */
 	uint32_t qkey;
 	uint32_t sq_psn;
 	uint32_t max_send_wr;
@@ -854,17 +864,17 @@ struct roced_query_qp_grant {
 	uint8_t ah_port;
 	uint8_t ah_sl;
 	uint8_t leaving;
-	uint8_t reserved89[7];
+	uint8_t reserved89[7]; /* 0 */
 };
 
 struct roced_destroy_qp_request {
 	uint32_t qp;
-	uint8_t reserved4[4];
+	uint8_t reserved4[4]; /* 0 */
 };
 
 struct roced_create_srq_request {
 	uint32_t pd;
-	uint8_t reserved4[4];
+	uint8_t reserved4[4]; /* 0 */
 	uint32_t max_wr;
 	uint32_t max_sge;
 	uint64_t event_id;
@@ -887,14 +897,14 @@ struct roced_modify_srq_request {
 	uint32_t max_sge;
 	uint32_t limit;
 	uint32_t mask;
-	uint8_t reserved20[4];
+	uint8_t reserved20[4]; /* 0 */
 };
 
 struct roced_modify_srq_grant {
 	uint32_t max_wr;
 	uint32_t max_sge;
 	uint32_t limit;
-	uint8_t reserved12[4];
+	uint8_t reserved12[4]; /* 0 */
 	uint64_t queue_offset;
 	uint64_t queue_length;
 	uint32_t queue_entries;
@@ -903,25 +913,25 @@ struct roced_modify_srq_grant {
 
 struct roced_query_srq_request {
 	uint32_t srq;
-	uint8_t reserved4[4];
+	uint8_t reserved4[4]; /* 0 */
 };
 
 struct roced_query_srq_grant {
 	uint32_t max_wr;
 	uint32_t max_sge;
 	uint32_t limit;
-	uint8_t reserved12[4];
+	uint8_t reserved12[4]; /* 0 */
 };
 
 struct roced_destroy_srq_request {
 	uint32_t srq;
-	uint8_t reserved4[4];
+	uint8_t reserved4[4]; /* 0 */
 };
 
 struct roced_create_ah_request {
 	uint32_t pd;
 	uint8_t no_wait;
-	uint8_t reserved5[3];
+	uint8_t reserved5[3]; /* 0 */
 	uint8_t dgid[16];
 	int64_t sgid_index;
 	uint32_t flow_label;
@@ -933,17 +943,17 @@ struct roced_create_ah_request {
 
 struct roced_create_ah_grant {
 	uint32_t ah;
-	uint8_t reserved4[4];
+	uint8_t reserved4[4]; /* 0 */
 };
 
 struct roced_destroy_ah_request {
 	uint32_t ah;
-	uint8_t reserved4[4];
+	uint8_t reserved4[4]; /* 0 */
 };
 
 struct roced_modify_ah_request {
 	uint32_t ah;
-	uint8_t reserved4[4];
+	uint8_t reserved4[4]; /* 0 */
 	uint8_t dgid[16];
 	int64_t sgid_index;
 	uint32_t flow_label;
@@ -955,7 +965,7 @@ struct roced_modify_ah_request {
 
 struct roced_query_ah_request {
 	uint32_t ah;
-	uint8_t reserved4[4];
+	uint8_t reserved4[4]; /* 0 */
 };
 
 struct roced_query_ah_grant {
@@ -971,62 +981,58 @@ struct roced_query_ah_grant {
 struct roced_attach_mcast_request {
 	uint32_t qp;
 	uint16_t mlid;
-	uint8_t reserved6[2];
+	uint8_t reserved6[2]; /* 0 */
 	uint8_t mgid[16];
 };
 
 struct roced_detach_mcast_request {
 	uint32_t qp;
 	uint16_t mlid;
-	uint8_t reserved6[2];
+	uint8_t reserved6[2]; /* 0 */
 	uint8_t mgid[16];
 };
 
 struct roced_join_multicast_request {
 	uint32_t flags;
 	uint8_t family;
-	uint8_t reserved5[3];
+	uint8_t reserved5[3]; /* 0 */
 	uint8_t group[16];
 	char zone[64];
 };
 
 struct roced_join_multicast_grant {
 	uint32_t membership;
-	uint8_t reserved4[4];
+	uint8_t reserved4[4]; /* 0 */
 	uint8_t mgid[16];
 	uint8_t sgid[16];
 };
 
 struct roced_leave_multicast_request {
 	uint32_t membership;
-	uint8_t reserved4[4];
+	uint8_t reserved4[4]; /* 0 */
 };
 
 struct roced_create_event_channel_grant {
 	uint32_t channel;
-	uint8_t reserved4[4];
+	uint8_t reserved4[4]; /* 0 */
 };
 
 struct roced_destroy_event_channel_request {
 	uint32_t channel;
-	uint8_t reserved4[4];
+	uint8_t reserved4[4]; /* 0 */
 };
 
 struct roced_get_cm_event_request {
 	uint32_t channel;
-	uint8_t reserved4[4];
-};
-
-/* An entry of the list in struct roced_get_cm_event_grant. */
-struct roced_get_cm_event_entry {
+	uint8_t reserved4[4]; /* 0 */
 };
 
 struct roced_get_cm_event_grant {
 	uint8_t found;
 	uint8_t drained;
 	uint8_t type;
-	uint8_t reserved3[1];
-	uint32_t status;
+	uint8_t reserved3[1]; /* 0 */
+	int32_t status;
 	uint32_t id;
 	uint32_t listener;
 	uint64_t context;
@@ -1045,9 +1051,9 @@ struct roced_get_cm_event_grant {
 	uint8_t retry_count;
 	uint8_t rnr_retry_count;
 	uint8_t srq;
-	uint8_t reserved70[2];
+	uint8_t reserved70[2]; /* 0 */
 	uint32_t private_data_count;
-	uint8_t reserved76[4];
+	uint8_t reserved76[4]; /* 0 */
 	uint8_t private_data[];
 };
 
@@ -1055,17 +1061,17 @@ struct roced_create_id_request {
 	uint32_t channel;
 	uint16_t port_space;
 	uint8_t qp_type;
-	uint8_t reserved7[1];
+	uint8_t reserved7[1]; /* 0 */
 };
 
 struct roced_create_id_grant {
 	uint32_t id;
-	uint8_t reserved4[4];
+	uint8_t reserved4[4]; /* 0 */
 };
 
 struct roced_destroy_id_request {
 	uint32_t id;
-	uint8_t reserved4[4];
+	uint8_t reserved4[4]; /* 0 */
 };
 
 struct roced_migrate_id_request {
@@ -1076,21 +1082,21 @@ struct roced_migrate_id_request {
 struct roced_set_id_option_request {
 	uint32_t id;
 	uint8_t option;
-	uint8_t reserved5[3];
+	uint8_t reserved5[3]; /* 0 */
 	uint32_t value;
-	uint8_t reserved12[4];
+	uint8_t reserved12[4]; /* 0 */
 };
 
 struct roced_query_id_request {
 	uint32_t id;
-	uint8_t reserved4[4];
+	uint8_t reserved4[4]; /* 0 */
 };
 
 struct roced_query_id_grant {
 	uint16_t port_space;
 	uint8_t qp_type;
 	uint8_t on_device;
-	uint8_t reserved4[4];
+	uint8_t reserved4[4]; /* 0 */
 	uint8_t dgid[16];
 	int64_t sgid_index;
 	uint32_t flow_label;
@@ -1099,102 +1105,102 @@ struct roced_query_id_grant {
 	uint8_t port;
 	uint8_t sl;
 	uint8_t local_family;
-	uint8_t reserved41[1];
+	uint8_t reserved41[1]; /* 0 */
 	uint16_t local_port;
 	uint8_t local[16];
 	char local_zone[64];
-	uint8_t reserved124[4];
+	uint8_t reserved124[4]; /* 0 */
 	uint8_t remote_family;
-	uint8_t reserved129[1];
+	uint8_t reserved129[1]; /* 0 */
 	uint16_t remote_port;
 	uint8_t remote[16];
 	char remote_zone[64];
-	uint8_t reserved212[4];
+	uint8_t reserved212[4]; /* 0 */
 };
 
 struct roced_bind_id_request {
 	uint32_t id;
 	uint8_t shared;
-	uint8_t reserved5[3];
+	uint8_t reserved5[3]; /* 0 */
 	uint8_t addr_family;
-	uint8_t reserved9[1];
+	uint8_t reserved9[1]; /* 0 */
 	uint16_t addr_port;
 	uint8_t addr[16];
 	char addr_zone[64];
-	uint8_t reserved92[4];
+	uint8_t reserved92[4]; /* 0 */
 };
 
 struct roced_bind_id_grant {
 	uint8_t addr_family;
-	uint8_t reserved1[1];
+	uint8_t reserved1[1]; /* 0 */
 	uint16_t addr_port;
 	uint8_t addr[16];
 	char addr_zone[64];
-	uint8_t reserved84[4];
+	uint8_t reserved84[4]; /* 0 */
 };
 
 struct roced_find_route_request {
 	uint8_t source_family;
-	uint8_t reserved1[1];
+	uint8_t reserved1[1]; /* 0 */
 	uint16_t source_port;
 	uint8_t source[16];
 	char source_zone[64];
-	uint8_t reserved84[4];
+	uint8_t reserved84[4]; /* 0 */
 	uint8_t dest_family;
-	uint8_t reserved89[1];
+	uint8_t reserved89[1]; /* 0 */
 	uint16_t dest_port;
 	uint8_t dest[16];
 	char dest_zone[64];
-	uint8_t reserved172[4];
+	uint8_t reserved172[4]; /* 0 */
 };
 
 struct roced_find_route_grant {
 	uint8_t source_family;
-	uint8_t reserved1[1];
+	uint8_t reserved1[1]; /* 0 */
 	uint16_t source_port;
 	uint8_t source[16];
 	char source_zone[64];
-	uint8_t reserved84[4];
+	uint8_t reserved84[4]; /* 0 */
 };
 
 struct roced_resolve_id_addr_request {
 	uint32_t id;
-	uint8_t reserved4[4];
+	uint8_t reserved4[4]; /* 0 */
 	int64_t timeout_ns;
 	uint8_t source_family;
-	uint8_t reserved17[1];
+	uint8_t reserved17[1]; /* 0 */
 	uint16_t source_port;
 	uint8_t source[16];
 	char source_zone[64];
-	uint8_t reserved100[4];
+	uint8_t reserved100[4]; /* 0 */
 	uint8_t dest_family;
-	uint8_t reserved105[1];
+	uint8_t reserved105[1]; /* 0 */
 	uint16_t dest_port;
 	uint8_t dest[16];
 	char dest_zone[64];
-	uint8_t reserved188[4];
+	uint8_t reserved188[4]; /* 0 */
 };
 
 struct roced_resolve_id_route_request {
 	uint32_t id;
-	uint8_t reserved4[4];
+	uint8_t reserved4[4]; /* 0 */
 };
 
 struct roced_init_id_qp_attr_request {
 	uint32_t id;
 	uint8_t state;
-	uint8_t reserved5[3];
+	uint8_t reserved5[3]; /* 0 */
 };
 
 struct roced_init_id_qp_attr_grant {
 	uint32_t mask;
-	uint8_t reserved4[4];
+	uint8_t reserved4[4]; /* 0 */
 	uint8_t state;
 	uint8_t cur_state;
 	uint16_t pkey_index;
 	uint8_t port;
 	uint8_t en_sqd_async_notify;
-	uint8_t reserved14[2];
+	uint8_t reserved14[2]; /* 0 */
 	uint32_t qkey;
 	uint32_t sq_psn;
 	uint32_t max_send_wr;
@@ -1224,17 +1230,13 @@ struct roced_init_id_qp_attr_grant {
 
 struct roced_listen_id_request {
 	uint32_t id;
-	uint8_t reserved4[4];
+	uint8_t reserved4[4]; /* 0 */
 	int64_t backlog;
-};
-
-/* An entry of the list in struct roced_connect_id_request. */
-struct roced_connect_id_entry {
 };
 
 struct roced_connect_id_request {
 	uint32_t id;
-	uint8_t reserved4[4];
+	uint8_t reserved4[4]; /* 0 */
 	uint32_t qpn;
 	uint32_t qkey;
 	uint8_t responder_resources;
@@ -1243,20 +1245,16 @@ struct roced_connect_id_request {
 	uint8_t retry_count;
 	uint8_t rnr_retry_count;
 	uint8_t srq;
-	uint8_t reserved22[2];
+	uint8_t reserved22[2]; /* 0 */
 	uint32_t private_data_count;
-	uint8_t reserved28[4];
+	uint8_t reserved28[4]; /* 0 */
 	uint8_t private_data[];
-};
-
-/* An entry of the list in struct roced_accept_id_request. */
-struct roced_accept_id_entry {
 };
 
 struct roced_accept_id_request {
 	uint32_t id;
 	uint8_t response;
-	uint8_t reserved5[3];
+	uint8_t reserved5[3]; /* 0 */
 	uint32_t qpn;
 	uint32_t qkey;
 	uint8_t responder_resources;
@@ -1265,33 +1263,29 @@ struct roced_accept_id_request {
 	uint8_t retry_count;
 	uint8_t rnr_retry_count;
 	uint8_t srq;
-	uint8_t reserved22[2];
+	uint8_t reserved22[2]; /* 0 */
 	uint32_t private_data_count;
-	uint8_t reserved28[4];
+	uint8_t reserved28[4]; /* 0 */
 	uint8_t private_data[];
-};
-
-/* An entry of the list in struct roced_reject_id_request. */
-struct roced_reject_id_entry {
 };
 
 struct roced_reject_id_request {
 	uint32_t id;
-	uint8_t reserved4[4];
+	uint8_t reserved4[4]; /* 0 */
 	uint32_t private_data_count;
-	uint8_t reserved12[4];
+	uint8_t reserved12[4]; /* 0 */
 	uint8_t private_data[];
 };
 
 struct roced_disconnect_id_request {
 	uint32_t id;
-	uint8_t reserved4[4];
+	uint8_t reserved4[4]; /* 0 */
 };
 
 struct roced_notify_id_request {
 	uint32_t id;
 	uint8_t event;
-	uint8_t reserved5[3];
+	uint8_t reserved5[3]; /* 0 */
 };
 
 struct roced_join_id_request {
@@ -1299,26 +1293,30 @@ struct roced_join_id_request {
 	uint32_t flags;
 	uint64_t context;
 	uint8_t group_family;
-	uint8_t reserved17[1];
+	uint8_t reserved17[1]; /* 0 */
 	uint16_t group_port;
 	uint8_t group[16];
 	char group_zone[64];
-	uint8_t reserved100[4];
+	uint8_t reserved100[4]; /* 0 */
 };
 
 struct roced_leave_id_request {
 	uint32_t id;
-	uint8_t reserved4[4];
+	uint8_t reserved4[4]; /* 0 */
 	uint8_t group_family;
-	uint8_t reserved9[1];
+	uint8_t reserved9[1]; /* 0 */
 	uint16_t group_port;
 	uint8_t group[16];
 	char group_zone[64];
-	uint8_t reserved92[4];
+	uint8_t reserved92[4]; /* 0 */
 };
 
 struct roced_leave_id_grant {
 	uint64_t context;
 };
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif
