@@ -51,9 +51,13 @@ func (b *bench) measureVariant(variant string, do func() error) error {
 	return b.withDaemons(func(_, _ *child) error { return do() })
 }
 
+// daemonRates also measures a stream of TCP, in parts as long as the messages.
 func (b *bench) daemonRates() error {
 	for _, size := range []int{64, 1024} {
-		err := b.inTurns("daemon oneway", size, "", []string{"udp", "inline", "worker", "daemon", "daemon spinning"}, func(variant string) (rate float64, err error) {
+		err := b.inTurns("daemon oneway", size, "", []string{"udp", "tcp", "inline", "worker", "daemon", "daemon spinning"}, func(variant string) (rate float64, err error) {
+			if variant == "tcp" {
+				return b.connectionRate(variant, size, 1)
+			}
 			err = b.measureVariant(variant, func() (err error) {
 				rate, err = b.oneWayRate(job{Variant: variant, Size: size})
 				return err

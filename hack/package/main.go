@@ -26,7 +26,7 @@ func main() {
 	var j job
 	flag.StringVar(&j.version, "version", "0.0.0~dev", "the packages' version")
 	flag.StringVar(&j.arch, "arch", runtime.GOARCH, "the processor, as Go calls it")
-	flag.StringVar(&j.maintainer, "maintainer", "roced <roced@localhost>", "name and `address` of who makes the packages; lintian wants one that can be reached")
+	flag.StringVar(&j.maintainer, "maintainer", "roced <roced@users.noreply.github.com>", "name and `address` of who makes the packages; by itself one that nobody reads")
 	flag.StringVar(&j.output, "output", "dist", "the folder to write to")
 	formats := flag.String("formats", "deb,rpm", "a `list` of deb and rpm")
 	flag.Parse()

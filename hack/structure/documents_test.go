@@ -109,3 +109,30 @@ func TestDocumentsAreWrapped(t *testing.T) {
 		}
 	}
 }
+
+// fieldTag is the name that a field of a structure has in JSON.
+var fieldTag = regexp.MustCompile("`json:\"([^,\"]+)")
+
+// TestEveryFieldOfJSONIsDocumented, but for those of what two commands say to each other.
+func TestEveryFieldOfJSONIsDocumented(t *testing.T) {
+	text, err := os.ReadFile("../../docs/JSON.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := 0
+	err = filepath.WalkDir("../../cmd/roced", func(name string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() || !strings.HasSuffix(name, ".go") || strings.HasSuffix(name, "_test.go") || path.Base(name) == "protocol.go" {
+			return err
+		}
+		source, err := os.ReadFile(name)
+		for _, tag := range fieldTag.FindAllStringSubmatch(string(source), -1) {
+			if found++; !strings.Contains(string(text), "`"+tag[1]+"`") {
+				t.Errorf("%s: docs/JSON.md does not say %s", name, tag[1])
+			}
+		}
+		return err
+	})
+	if err != nil || found < 100 {
+		t.Errorf("%d fields, %v", found, err)
+	}
+}
