@@ -41,7 +41,7 @@ var allowed = map[string][]string{
 
 	"cmd/roced":                   {"cmd/roced/config", "cmd/roced/demo", "cmd/roced/doctor", "cmd/roced/dump", "cmd/roced/internal/cli", "cmd/roced/man", "cmd/roced/mcast", "cmd/roced/monitor", "cmd/roced/perf", "cmd/roced/ping", "cmd/roced/run", "cmd/roced/show", "cmd/roced/version"},
 	"cmd/roced/config":            {"cmd/roced/internal/cli", "cmd/roced/internal/config"},
-	"cmd/roced/demo":              {"cmd/roced/internal/card", "cmd/roced/internal/cli", "datapath/wire", "internal/capability", "internal/lab", "internal/lab/capture", "verbs", "verbs/hca", "verbs/ud"},
+	"cmd/roced/demo":              {"cmd/roced/internal/card", "cmd/roced/internal/cli", "datapath/wire", "internal/capability", "internal/lab", "internal/lab/capture", "verbs", "verbs/hca", "verbs/server", "verbs/ud"},
 	"cmd/roced/doctor":            {"cmd/roced/internal/card", "cmd/roced/internal/cli", "cmd/roced/internal/daemon", "internal/capability", "internal/host", "verbs", "verbs/client", "verbs/hca"},
 	"cmd/roced/dump":              {"cmd/roced/internal/card", "cmd/roced/internal/cli", "cmd/roced/internal/daemon", "mcast", "verbs", "verbs/proto"},
 	"cmd/roced/man":               {"cmd/roced/internal/cli", "cmd/roced/internal/manual"},

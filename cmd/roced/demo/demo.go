@@ -33,6 +33,9 @@ func (d *demo) run(ctx context.Context) error {
 		err = g.inLab(ctx, g.show)
 	}
 	if err == nil {
+		err = d.showService(ctx)
+	}
+	if err == nil {
 		_, err = fmt.Fprintln(d.out, "\nEverything is removed: devices, links, namespaces.")
 	}
 	return err
@@ -59,7 +62,10 @@ func (d *demo) show(ctx context.Context) error {
 	if err := errors.Join(err, d.printCounters()); err != nil {
 		return err
 	}
-	return d.checkBalance()
+	if err := d.checkBalance(); err != nil {
+		return err
+	}
+	return d.showConnections(ctx)
 }
 
 func (d *demo) sendAll(ctx context.Context) error {

@@ -4,9 +4,11 @@
 //	command.go ── demo.go          two hosts on a wire (pair.go), a table of what happened (table.go)
 //	                │   stream.go      messages one way, every byte checked (pattern.go)
 //	                │   mishap.go      messages that must be dropped, by name
+//	                │   connection.go  what a reliable connection can do, and sends again
 //	              group.go         three hosts on a switch (switch.go, station.go), and their table
 //	                  grouprun.go      a group that is joined, sent to and left; groupcheck.go checks
 //	                  watch.go         counts what passes the switch's ports, IGMP and MLD too
+//	              service.go       a service with two programs, on a wire in memory
 //
 // Everything is removed at the end, also after an error, a signal or a panic. After a kill -9 the
 // namespaces stay; the next demo removes them.

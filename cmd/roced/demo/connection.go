@@ -1,0 +1,301 @@
+package demo
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"text/tabwriter"
+	"time"
+
+	"github.com/roced/roced/cmd/roced/internal/card"
+	"github.com/roced/roced/cmd/roced/internal/cli"
+	"github.com/roced/roced/verbs"
+)
+
+// connection is a reliable connection between the two hosts. Each end has a region, in which there is a place
+// for each request that is outstanding; the left one asks, and checks what comes of it.
+type connection struct {
+	left, right *end
+	mtu         verbs.MTU
+	recvs       uint64 // that have been posted at the right end
+}
+
+// end is one end.
+type end struct {
+	*host
+	pd *verbs.PD
+	cq *verbs.CQ
+	qp *verbs.QP
+	mr *verbs.MR
+}
+
+// operation is what one row of the table does, again and again.
+type operation struct {
+	name   string
+	opcode verbs.Opcode
+	size   int // bytes of each
+}
+
+var operations = []operation{
+	{"SEND", verbs.WRSend, 4096}, {"RDMA WRITE", verbs.WRRDMAWrite, 65536}, {"RDMA READ", verbs.WRRDMARead, 65536},
+	{"fetch and add", verbs.WRAtomicFetchAndAdd, 8},
+}
+
+const (
+	outstanding = 16 // requests at once
+	longest     = 65536
+	// notReady is how long the demo's peer waits that finds no receive.
+	notReady = 10 * time.Millisecond
+)
+
+// requestsFor is how many there are of an operation, whose packets are many or wait for one another.
+func (d *demo) requestsFor() int { return max(1, d.messages/10) }
+
+// showConnections connects the two hosts, and has one do to the other all that a connection can do.
+func (d *demo) showConnections(ctx context.Context) (err error) {
+	c := &connection{left: &end{host: d.lab.left}, right: &end{host: d.lab.right}}
+	defer func() { err = errors.Join(err, c.close()) }()
+	if err := errors.Join(c.left.open(), c.right.open()); err != nil {
+		return err
+	}
+	if err := c.connect(); err != nil {
+		return err
+	}
+	fmt.Fprintf(d.out, "\nA reliable connection between them, path MTU %d, at most %d requests outstanding:\n\n", c.mtu.Bytes(), outstanding)
+	before, err := c.left.Counters()
+	if err != nil {
+		return err
+	}
+	if err := d.carryOut(ctx, c); err != nil {
+		return err
+	}
+	if err := c.sendTooSoon(ctx); err != nil {
+		return fmt.Errorf("a message that came before its receive: %w", err)
+	}
+	after, err := c.left.Counters()
+	if err != nil {
+		return err
+	}
+	return d.printAgain(card.Since(before, after))
+}
+
+// carryOut prints a row for each operation. It is there only if all of it was right.
+func (d *demo) carryOut(ctx context.Context, c *connection) error {
+	w := tabwriter.NewWriter(d.out, 0, 0, 3, ' ', tabwriter.AlignRight)
+	fmt.Fprintln(w, "  OPERATION\tBYTES EACH\tREQUESTS\tMB\tREQUESTS/s\tCHECKED\t")
+	for i := range operations {
+		o, n := &operations[i], d.requestsFor()
+		start := time.Now()
+		if err := c.run(ctx, o, n); err != nil {
+			return fmt.Errorf("%s of %d bytes: %w", o.name, o.size, err)
+		}
+		fmt.Fprintf(w, "  %13s\t%d\t%s\t%s\t%s\tok\t\n", o.name, o.size, cli.Grouped(uint64(n)), cli.Megabytes(float64(n*o.size)),
+			cli.Grouped(cli.PerSecond(uint64(n), time.Since(start))))
+	}
+	return w.Flush()
+}
+
+// printAgain says what the left card has sent again, and why.
+func (d *demo) printAgain(changed []card.Counter) error {
+	count := func(name string) uint64 { return card.Count(changed, "engine", name) }
+	if count("rnr_naks") == 0 || count("retransmits") == 0 {
+		return fmt.Errorf("a message that came before its receive was not sent again: %d times not ready", count("rnr_naks"))
+	}
+	_, err := fmt.Fprintf(d.out, "\n%s packets sent, %s of them again: %s after a time-out, %s since one was missing, and one message whose\n"+
+		"receive was not posted yet, on purpose: %s told to wait %v.\n",
+		cli.Grouped(count("sent")), cli.Grouped(count("retransmits")), cli.Grouped(count("timeouts")), cli.Grouped(count("sequence_naks")),
+		cli.Several(count("rnr_naks"), "time"), verbs.RNRTimerDuration(verbs.RNRTimerCode(notReady)))
+	return err
+}
+
+func (e *end) open() (err error) {
+	if e.pd, err = e.AllocPD(); err != nil {
+		return err
+	}
+	if e.cq, err = e.CreateCQ(4 * outstanding); err != nil {
+		return err
+	}
+	access := verbs.AccessLocalWrite | verbs.AccessRemoteRead | verbs.AccessRemoteWrite | verbs.AccessRemoteAtomic
+	if e.mr, err = e.pd.AllocMR(outstanding*longest, access); err != nil {
+		return err
+	}
+	e.qp, err = e.pd.CreateQP(&verbs.QPInitAttr{
+		Type: verbs.QPTypeRC, SendCQ: e.cq, RecvCQ: e.cq, SQSigAll: true, Cap: verbs.QPCap{MaxSendWR: outstanding, MaxRecvWR: 2 * outstanding},
+	})
+	return err
+}
+
+// connect makes the connection, over IPv6.
+func (c *connection) connect() error {
+	for _, way := range [][2]*end{{c.left, c.right}, {c.right, c.left}} {
+		own, peer := way[0], way[1]
+		gid, err := peer.source("IPv6")
+		if err != nil {
+			return err
+		}
+		source, err := own.ChooseGID(card.AnyGID, gid.Addr(), gid)
+		if err != nil {
+			return err
+		}
+		attr := card.ConnectionAttr(source, gid)
+		attr.DestQPN, attr.AccessFlags = peer.qp.Number(), attr.AccessFlags|verbs.AccessRemoteAtomic
+		attr.MaxRDAtomic, attr.MaxDestRDAtomic, attr.MinRNRTimer = outstanding, outstanding, verbs.RNRTimerCode(notReady)
+		if err := own.qp.Connect(&attr); err != nil {
+			return err
+		}
+	}
+	attr, _, err := c.left.qp.Query()
+	c.mtu = attr.PathMTU
+	return err
+}
+
+// run carries out so many requests of an operation, of which as many as can be are outstanding.
+func (c *connection) run(ctx context.Context, o *operation, n int) error {
+	for _, e := range []*end{c.left, c.right} {
+		clear(e.mr.Bytes())
+	}
+	for done := 0; done < n; {
+		some := min(outstanding, n-done)
+		if err := c.post(o, done, some); err != nil {
+			return err
+		}
+		if err := c.await(ctx, c.left, some); err != nil {
+			return err
+		}
+		if o.opcode == verbs.WRSend {
+			if err := c.await(ctx, c.right, some); err != nil {
+				return err
+			}
+		}
+		if err := c.check(o, done, some); err != nil {
+			return err
+		}
+		done += some
+	}
+	return nil
+}
+
+// post posts requests, the first of a number, with what they need at the right end.
+func (c *connection) post(o *operation, first, n int) error {
+	var wrs [outstanding]verbs.SendWR
+	for i := range n {
+		at := i * longest
+		from, to := c.left, c.right
+		if o.opcode == verbs.WRRDMARead {
+			from, to = to, from
+		}
+		if o.opcode != verbs.WRAtomicFetchAndAdd {
+			newPattern(0, uint32(first+i)).fill(from.mr.Bytes()[at:][:o.size])
+			clear(to.mr.Bytes()[at:][:o.size])
+		}
+		wrs[i] = verbs.SendWR{
+			ID: uint64(i), Opcode: o.opcode, SGList: []verbs.SGE{c.left.mr.SGE(at, o.size)},
+			RemoteAddr: c.right.mr.IOVA() + uint64(at), RKey: c.right.mr.RKey(), CompareAdd: 1,
+		}
+		if o.opcode == verbs.WRAtomicFetchAndAdd {
+			wrs[i].RemoteAddr = c.right.mr.IOVA() // one counter for all
+		}
+		if o.opcode == verbs.WRSend {
+			if err := c.receive(at, o.size); err != nil {
+				return err
+			}
+		}
+	}
+	return c.left.qp.PostSend(wrs[:n])
+}
+
+// receive posts a receive at the right end.
+func (c *connection) receive(at, size int) error {
+	c.recvs++
+	return c.right.qp.PostRecv([]verbs.RecvWR{{ID: c.recvs, SGList: []verbs.SGE{c.right.mr.SGE(at, size)}}})
+}
+
+// await takes so many completions of an end.
+func (c *connection) await(ctx context.Context, e *end, n int) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, card.StallTimeout, errors.New("requests do not complete"))
+	defer cancel()
+	for n > 0 {
+		var wcs [outstanding]verbs.WC
+		got, err := e.Completions(ctx, e.cq, true, wcs[:min(n, outstanding)])
+		if err != nil {
+			return err
+		}
+		n -= got
+	}
+	return nil
+}
+
+// check compares what lies where requests should have put it.
+func (c *connection) check(o *operation, first, n int) error {
+	at := c.right
+	if o.opcode == verbs.WRRDMARead {
+		at = c.left
+	}
+	for i := range n {
+		place := at.mr.Bytes()[i*longest:][:o.size]
+		var err error
+		if o.opcode == verbs.WRAtomicFetchAndAdd {
+			if was := binary.NativeEndian.Uint64(c.left.mr.Bytes()[i*longest:]); was != uint64(first+i) {
+				err = fmt.Errorf("the counter was %d, should be %d", was, first+i)
+			}
+		} else {
+			err = newPattern(0, uint32(first+i)).check(place)
+		}
+		if err != nil {
+			return fmt.Errorf("request %d: %w", first+i, err)
+		}
+	}
+	return nil
+}
+
+// sendTooSoon sends a message for which there is no receive yet.
+func (c *connection) sendTooSoon(ctx context.Context) error {
+	hello := []byte("too soon")
+	copy(c.left.mr.Bytes(), hello)
+	before, err := c.left.Counters()
+	if err != nil {
+		return err
+	}
+	if err := c.left.qp.PostSend([]verbs.SendWR{{Opcode: verbs.WRSend, SGList: []verbs.SGE{c.left.mr.SGE(0, len(hello))}}}); err != nil {
+		return err
+	}
+	refused := func() (bool, error) {
+		now, err := c.left.Counters()
+		return card.Count(card.Since(before, now), "engine", "rnr_naks") > 0, err
+	}
+	waiting, cancel := context.WithTimeoutCause(ctx, card.StallTimeout, errors.New("it is not told to wait"))
+	defer cancel()
+	if err := poll(waiting, refused); err != nil {
+		return err
+	}
+	if err := c.receive(0, len(hello)); err != nil {
+		return err
+	}
+	if err := errors.Join(c.await(ctx, c.left, 1), c.await(ctx, c.right, 1)); err != nil {
+		return err
+	}
+	if got := c.right.mr.Bytes()[:len(hello)]; !bytes.Equal(got, hello) {
+		return fmt.Errorf("%q came", got)
+	}
+	return nil
+}
+
+func (c *connection) close() (err error) {
+	for _, e := range []*end{c.left, c.right} {
+		if e.qp != nil {
+			err = errors.Join(err, e.qp.Close())
+		}
+		if e.mr != nil {
+			err = errors.Join(err, e.mr.Close())
+		}
+		if e.cq != nil {
+			err = errors.Join(err, e.cq.Close())
+		}
+		if e.pd != nil {
+			err = errors.Join(err, e.pd.Close())
+		}
+	}
+	return err
+}
