@@ -38,7 +38,7 @@ func drawAll(folder string) (drawings map[string][]byte, err error) {
 	drawings = map[string][]byte{}
 	for name, figureOf := range map[string]func(*records) (*figure, error){
 		"rates.svg": rates, "fanout.svg": fanOut, "latency.svg": latency, "receive.svg": receive,
-		"requests.svg": requests, "waiting.svg": waiting,
+		"requests.svg": requests, "waiting.svg": waiting, "connections.svg": connections, "service.svg": service,
 	} {
 		figure, err := figureOf(f)
 		if err != nil {

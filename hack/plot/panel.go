@@ -33,6 +33,9 @@ func (p *panel) plot(least, most float64) (*plot.Plot, error) {
 	axes := plot.New()
 	axes.BackgroundColor = white
 	axes.Title.Text, axes.X.Label.Text, axes.Y.Label.Text = p.title, p.x, p.y
+	if !p.fromZero {
+		axes.Y.Label.Text += " (logarithmic)"
+	}
 	axes.Title.TextStyle = sans(11, axes.Title.TextStyle)
 	axes.Title.Padding = vg.Points(8)
 	for _, axis := range []*plot.Axis{&axes.X, &axes.Y} {

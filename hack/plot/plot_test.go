@@ -59,12 +59,14 @@ func TestDrawingsSayWhatTheyShow(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, labels := range map[string][]string{
-		"rates.svg":    {udp.label, "payload, bytes", "million messages a second", "1024", udpTrains.label, udpCut.label, raw.label, rocedSpin.label, rocedSleep.label},
-		"fanout.svg":   {udp.label, "receivers on one host", "million deliveries a second", "64 bytes", "1024 bytes", rocedSpin.label},
-		"latency.svg":  {udp.label, "per cent of the round trips", "µs", "99.9", rocedSpin.label, rocedSleep.label},
-		"receive.svg":  {"million steps a second", "there and back, ns", "million messages a second", raw.label, rocedSpin.label},
-		"requests.svg": {udp.label, "clients", "thousand requests a second", "processor time, µs", rocedSleep.label + ", whole machine"},
-		"waiting.svg":  {udp.label, "20000 requests a second", "per cent of the requests", "µs", "99", rocedSleep.label},
+		"rates.svg":       {udp.label, "payload, bytes", "million messages a second", "1024", udpTrains.label, udpCut.label, raw.label, rocedSpin.label, rocedSleep.label},
+		"fanout.svg":      {udp.label, "receivers on one host", "million deliveries a second", "64 bytes", "1024 bytes", rocedSpin.label},
+		"latency.svg":     {udp.label, "per cent of the round trips", "µs", "99.9", rocedSpin.label, rocedSleep.label},
+		"receive.svg":     {"million steps a second", "there and back, ns", "million messages a second", raw.label, rocedSpin.label},
+		"requests.svg":    {udp.label, "clients", "thousand requests a second", "processor time, µs", rocedSleep.label + ", whole machine"},
+		"waiting.svg":     {udp.label, "20000 requests a second", "per cent of the requests", "µs (logarithmic)", "99", rocedSleep.label},
+		"connections.svg": {tcp.label, tcpPlain.label, reads.label, "Gbit/s of payload", "4096"},
+		"service.svg":     {tcp.label, udp.label, served.label, "million a second (logarithmic)", "99.9"},
 	} {
 		text := textOf(t, name, drawings[name])
 		for _, label := range append(labels, "processors, Linux", "Commit ", "rounds of") {
@@ -77,7 +79,7 @@ func TestDrawingsSayWhatTheyShow(t *testing.T) {
 
 // TestGapIsAnError: a drawing lacks nothing in silence.
 func TestGapIsAnError(t *testing.T) {
-	for _, figureOf := range []func(*records) (*figure, error){rates, receive, fanOut, latency, requests, waiting} {
+	for _, figureOf := range []func(*records) (*figure, error){rates, receive, fanOut, latency, requests, waiting, connections, service} {
 		f, err := readRecords(filepath.Join(docs, "bench.json"))
 		if err != nil {
 			t.Fatal(err)
@@ -86,7 +88,7 @@ func TestGapIsAnError(t *testing.T) {
 			t.Fatal(err)
 		}
 		for i := range f.Parts {
-			f.Parts[i].Records = slices.DeleteFunc(f.Parts[i].Records, func(r record) bool { return r.Variant == "udp" || r.Name == "receive alone" })
+			f.Parts[i].Records = slices.DeleteFunc(f.Parts[i].Records, func(r record) bool { return r.Variant == "udp" || r.Variant == "tcp" || r.Name == "receive alone" })
 		}
 		if _, err := figureOf(f); err == nil {
 			t.Error("no error with records that lack")

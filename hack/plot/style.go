@@ -31,6 +31,15 @@ var (
 	raw        = contender{"raw AF_XDP", color.RGBA{120, 120, 120, 255}, draw.CrossGlyph{}}
 	rocedSpin  = contender{"roced, spinning", color.RGBA{0, 114, 178, 255}, draw.CircleGlyph{}}
 	rocedSleep = contender{"roced, sleeping", color.RGBA{0, 158, 115, 255}, draw.RingGlyph{}}
+
+	tcp         = contender{"TCP, one stream", color.RGBA{0, 0, 0, 255}, draw.PlusGlyph{}}
+	tcpPlain    = contender{"TCP without offload", color.RGBA{120, 120, 120, 255}, draw.CrossGlyph{}}
+	datagrams   = contender{"roced, datagrams", color.RGBA{0, 114, 178, 255}, draw.CircleGlyph{}}
+	sends       = contender{"roced, SEND", color.RGBA{0, 158, 115, 255}, draw.RingGlyph{}}
+	writes      = contender{"roced, RDMA WRITE", color.RGBA{204, 121, 167, 255}, draw.TriangleGlyph{}}
+	reads       = contender{"roced, RDMA READ", color.RGBA{230, 159, 0, 255}, draw.PyramidGlyph{}}
+	served      = contender{"through the service, sleeping", color.RGBA{204, 121, 167, 255}, draw.TriangleGlyph{}}
+	servedSpins = contender{"through the service, spinning", color.RGBA{230, 159, 0, 255}, draw.PyramidGlyph{}}
 )
 
 // line is one contender's figures: one for each tick of the panel's x axis, joined; or points at places
