@@ -29,6 +29,19 @@
 // A received message can be answered; its sender is taken to have this endpoint's Q_Key. A question
 // that may be lost is repeated until its answer comes by Endpoint.Ask.
 //
+// # Pacing
+//
+// Nothing holds a sender back: a publisher that sends as fast as it can, to receivers that take time for each
+// message, has most of them dropped. Each is counted at the receiver (Endpoint.Drops, roced show stat:
+// "engine drop_no_receive"), and the publisher does not learn of it. What helps:
+//   - Options.Rate or ByteRate: below what the slowest receiver takes, which its Drops show, or half of what
+//     roced perf measures between the two hosts.
+//   - A larger Options.RecvDepth at receivers takes longer bursts, up to their length; it does not help
+//     against a rate that is too high.
+//   - Answers: a receiver that sends every n-th number back lets the publisher keep n in flight (Endpoint.Ask
+//     does it for questions).
+//   - A connection (verbs.QPTypeRC, package cm) for who must have all: it waits for its receiver.
+//
 // # Who owns what
 //
 // The endpoint owns a protection domain, two CQs, a queue pair, one memory region for both

@@ -44,6 +44,7 @@ type Endpoint struct {
 
 	recv   receiver
 	send   sender
+	pace   *pace // nil without Options.Rate and ByteRate
 	groups groups
 }
 
@@ -85,6 +86,7 @@ func open(c *verbs.Context, o Options) (*Endpoint, error) {
 	}
 	e := &Endpoint{verbs: c, options: o, qkey: o.QKey, begin: time.Now()}
 	e.life, e.end = context.WithCancel(context.Background())
+	e.pace = newPace(&e.options)
 	e.groups.joined = map[netip.Addr]*joined{}
 	if err := e.make(); err != nil {
 		return nil, errors.Join(err, e.Close())

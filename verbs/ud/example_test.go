@@ -194,3 +194,31 @@ func ExampleEndpoint_PacketConn() {
 	// hello true <nil>
 	// true
 }
+
+// A publisher that keeps to what its slowest receiver takes. Without a rate it sends as fast as it can, and what
+// receivers have no buffer for is dropped there.
+func ExampleOptions() {
+	left, right := hosts()
+	defer left.Close()
+	defer right.Close()
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+
+	subscriber := must(ud.Listen(right, ud.Options{RecvDepth: 1024}))
+	defer subscriber.Close()
+	publisher := must(ud.Dial(ctx, left, subscriber.Addr(), ud.Options{Rate: 20_000}))
+	defer publisher.Close()
+	go func() {
+		for i := range 1000 {
+			if err := publisher.Send(ctx, ud.Addr{}, fmt.Append(nil, i)); err != nil {
+				panic(err)
+			}
+		}
+	}()
+	for range 1000 {
+		m := must(subscriber.Recv(ctx))
+		m.Release()
+	}
+	fmt.Println(subscriber.Stats().Received, "received, dropped for lack of a buffer:", must(subscriber.Drops())["engine drop_no_receive"])
+	// Output: 1000 received, dropped for lack of a buffer: 0
+}

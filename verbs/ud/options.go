@@ -42,6 +42,12 @@ type Options struct {
 	// occupies a processor while they wait.
 	Spin bool
 
+	// Rate is how many messages a second leave at most, ByteRate how many bytes of payload; 0 is no limit. Calls
+	// that send wait until a message is due; TrySend refuses. After a pause as many may leave at once as belong
+	// to 2 ms. Datagrams have no flow control: who sends more than receivers take loses the rest there, counted
+	// as "engine drop_no_receive". See Pacing in the package's documentation.
+	Rate, ByteRate int
+
 	// MaxHandles is how many destinations are kept resolved; 0 stands for 1024. If there are more,
 	// the least recently used one is dropped, and resolved again when needed.
 	MaxHandles int
@@ -62,7 +68,7 @@ func (o *Options) complete(port *verbs.PortAttr) error {
 	longest := port.MaxMTU.Bytes()
 	o.MaxMessage = cmp.Or(o.MaxMessage, min(max(port.ActiveMTU, verbs.MTU1024).Bytes(), longest))
 	switch {
-	case o.RecvDepth < 0 || o.SendDepth < 0 || o.MaxHandles < 0 || o.MaxMessage < 0:
+	case o.RecvDepth < 0 || o.SendDepth < 0 || o.MaxHandles < 0 || o.MaxMessage < 0 || o.Rate < 0 || o.ByteRate < 0:
 		return fmt.Errorf("%w: a number in Options is negative", verbs.ErrInvalid)
 	case o.FlowLabel > maxFlowLabel:
 		return fmt.Errorf("%w: FlowLabel 0x%x has more than 20 bits", verbs.ErrInvalid, o.FlowLabel)

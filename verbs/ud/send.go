@@ -69,8 +69,8 @@ const (
 	needMending      // restart the queue, which an earlier message has stopped
 )
 
-// Send sends a message. It copies data, which can be reused at once. It waits, until ctx is done, for
-// room if all buffers are in use, and for a new destination's hardware address; verbs.ErrUnreachable
+// Send sends a message. It copies data, which can be reused at once. It waits, until ctx is done, until the
+// message is due by Options.Rate, for room if all buffers are in use, and for a new destination's hardware address; verbs.ErrUnreachable
 // if nobody answers. A nil error means that the message is queued; like any datagram it may be lost.
 // A *SendError is about earlier messages.
 func (e *Endpoint) Send(ctx context.Context, to Addr, data []byte) error {
@@ -91,8 +91,8 @@ func (e *Endpoint) SendBatch(ctx context.Context, messages []Message) (int, erro
 	return e.sendAll(ctx, messages, true)
 }
 
-// TrySend is SendBatch, but does not wait for room: verbs.ErrQueueFull if there is not enough for all
-// messages.
+// TrySend is SendBatch, but does not wait for room, nor until a message is due by Options.Rate:
+// verbs.ErrQueueFull if not all messages can be queued now.
 func (e *Endpoint) TrySend(ctx context.Context, messages []Message) (int, error) {
 	if e == nil {
 		return 0, fmt.Errorf("try send: %w", errNil)
@@ -106,8 +106,15 @@ func (e *Endpoint) sendAll(ctx context.Context, messages []Message, wait bool) (
 	}
 	now := time.Since(e.begin)
 	e.lookAgain(now)
-	for sent < len(messages) {
-		n, need, err := e.post(messages[sent:], now)
+	for allowed := 0; sent < len(messages); {
+		if sent == allowed {
+			n, err := e.pace.await(ctx, e.life, messages[sent:], wait)
+			if err != nil {
+				return sent, e.explain(err)
+			}
+			allowed += n
+		}
+		n, need, err := e.post(messages[sent:allowed], now)
 		sent += n
 		if err == nil && need != needNothing {
 			err = e.meet(ctx, need, &messages[sent], wait)

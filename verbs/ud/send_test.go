@@ -7,6 +7,7 @@ import (
 	"net/netip"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/roced/roced/verbs"
 	"github.com/roced/roced/verbs/hca"
@@ -280,4 +281,31 @@ func TestRefusedMessagesHoldUpNothing(t *testing.T) {
 		}
 		check(t, a.Flush(ctx))
 	}
+}
+
+// An endpoint with a rate refuses what must not wait, and a message that waits for its time ends with the
+// endpoint, or with the context.
+func TestSendsAreHeldBack(t *testing.T) {
+	left, right := wire(t)
+	for _, o := range []ud.Options{{Rate: -1}, {ByteRate: -1}} {
+		_, err := ud.Listen(left, o)
+		refused(t, err, verbs.ErrInvalid)
+	}
+	a, b := listen(t, left, ud.Options{ByteRate: 1}), listen(t, right, ud.Options{})
+	check(t, a.Resolve(guard(t), b.Addr()))
+	check(t, a.Send(guard(t), b.Addr(), make([]byte, 1000))) // due at once; the next in 1000 s
+	two := []ud.Message{{To: b.Addr()}, {To: b.Addr()}}
+	n, err := a.TrySend(guard(t), two)
+	refused(t, err, verbs.ErrQueueFull)
+	some, cancel := context.WithTimeout(guard(t), time.Millisecond)
+	defer cancel()
+	refused(t, a.Send(some, b.Addr(), nil), context.DeadlineExceeded)
+	if n != 0 || a.Stats().Sent != 1 {
+		t.Errorf("%d queued, %d in all", n, a.Stats().Sent)
+	}
+	held := make(chan error)
+	go func() { held <- a.Send(guard(t), b.Addr(), nil) }()
+	check(t, a.Close())
+	refused(t, <-held, ud.ErrClosed)
+	said(t, b, string(make([]byte, 1000)))
 }

@@ -1,0 +1,95 @@
+package ud
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/roced/roced/verbs"
+)
+
+// pace keeps an endpoint to Options.Rate and Options.ByteRate: a bucket of time. A message is due when those
+// before it have had theirs; what was not used counts for paceAhead at most.
+type pace struct {
+	each, eachByte time.Duration // of a message and of a byte; in units of paceUnit
+	now            func() time.Duration
+	sleep          func(ctx, life context.Context, d time.Duration) error
+
+	mu  sync.Mutex
+	due time.Duration // when the next message may leave
+}
+
+// paceAhead is the time whose messages may leave at once: longer than a sleep is late.
+const paceAhead = 2 * time.Millisecond
+
+// paceUnit divides a nanosecond, so that the time of a byte is exact enough.
+const paceUnit = 1 << 10
+
+// perUnit is the time of one of so many a second, in units; 0 of 0.
+func perUnit(rate int) time.Duration {
+	if rate == 0 {
+		return 0
+	}
+	return paceUnit * time.Second / time.Duration(rate)
+}
+
+// newPace gives nil if there is nothing to keep to.
+func newPace(o *Options) *pace {
+	if o.Rate == 0 && o.ByteRate == 0 {
+		return nil
+	}
+	begin := time.Now()
+	return &pace{each: perUnit(o.Rate), eachByte: perUnit(o.ByteRate), now: func() time.Duration { return time.Since(begin) }, sleep: sleep}
+}
+
+func sleep(ctx, life context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-life.Done():
+		return life.Err()
+	}
+}
+
+// cost is the time that a message takes up.
+func (p *pace) cost(m *Message) time.Duration {
+	return max(p.each, p.eachByte*time.Duration(len(m.Data))) / paceUnit
+}
+
+// take gives how many of the messages may leave now, and if none may, in how long one may.
+func (p *pace) take(messages []Message) (n int, wait time.Duration) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	now := p.now()
+	p.due = max(p.due, now-paceAhead)
+	for n < len(messages) && p.due <= now {
+		p.due += p.cost(&messages[n])
+		n++
+	}
+	return n, p.due - now
+}
+
+// await gives how many of the messages may leave, one at least, and waits for that unless it must not. The
+// endpoint's life ends the wait too.
+func (p *pace) await(ctx, life context.Context, messages []Message, wait bool) (int, error) {
+	if p == nil {
+		return len(messages), nil
+	}
+	for {
+		n, due := p.take(messages)
+		switch {
+		case n > 0:
+			return n, nil
+		case !wait:
+			return 0, fmt.Errorf("send: %w: the next message is due in %v by Options.Rate; try again, or use SendBatch, which waits", verbs.ErrQueueFull, due)
+		}
+		if err := p.sleep(ctx, life, due); err != nil {
+			return 0, err
+		}
+	}
+}
