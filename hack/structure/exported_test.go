@@ -86,7 +86,6 @@ var byOthers = map[string]string{
 
 	// What a program may want, and ours do not.
 	"verbs/ud.Endpoint.Addrs":   "all addresses of an endpoint, to be handed to peers",
-	"verbs/ud.Endpoint.Stats":   "an endpoint's own numbers",
 	"verbs/ud.Endpoint.TrySend": "SendBatch that does not wait",
 	"verbs.CounterReader":       "what a Provider has that counts; found by its method",
 	"verbs.Leader":              "what a Provider has that works in the thread of who waits; found by its methods",

@@ -1,0 +1,62 @@
+package hca_test
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+	"time"
+
+	"github.com/roced/roced/verbs/hca"
+	"github.com/roced/roced/verbs/ud"
+)
+
+// A test of a program's own protocol needs no network and no privilege. This one asks and answers by datagrams,
+// over a wire that loses one frame in ten, at random by the seed. In a test, t.Fatal takes must's place.
+func ExampleWire_Impair() {
+	must := func(err error) {
+		if err != nil {
+			panic(err)
+		}
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	wire, err := hca.NewWire(1)
+	must(err)
+	defer wire.Close()
+	var ends [2]*ud.Endpoint
+	for i, address := range []string{"10.0.0.1", "10.0.0.2"} {
+		host, err := wire.AddHost("host "+address, netip.MustParseAddr(address))
+		must(err)
+		ends[i], err = listen(host)
+		must(err)
+	}
+	client, server := ends[0], ends[1]
+	must(client.Resolve(ctx, server.Addr()))
+	must(wire.Impair(hca.Impairment{Loss: 0.1}))
+
+	// What is under test: the server doubles a number, the client asks until the answer to its question comes.
+	go func() {
+		for {
+			question, err := server.Recv(ctx)
+			if err != nil {
+				return
+			}
+			n := question.Data[0]
+			if question.Reply(ctx, []byte{n, 2 * n}) != nil {
+				return // the wire is closed
+			}
+			question.Release()
+		}
+	}()
+	right := 0
+	for n := range byte(20) {
+		answer, err := client.Ask(ctx, server.Addr(), []byte{n}, func(m *ud.Message) bool { return m.Data[0] == n })
+		must(err)
+		if answer.Data[1] == 2*n {
+			right++
+		}
+		answer.Release()
+	}
+	fmt.Println(right, "right answers of 20")
+	// Output: 20 right answers of 20
+}
