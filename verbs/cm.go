@@ -7,9 +7,16 @@ import (
 
 // What connection ids and their events are made of (rdma_cm). Package cm has the ids themselves.
 type (
-	PortSpace   = wire.PortSpace   // rdma_port_space
-	CMEventType = ring.CMEventType // rdma_cm_event_type: what has happened to an id
-	IDOption    = ring.IDOption    // RDMA_OPTION_ID_*: what can be set of an id
+	// PortSpace is rdma_port_space. Values: PortSpaceTCP or PortSpaceUDP.
+	PortSpace = wire.PortSpace
+
+	// CMEventType is rdma_cm_event_type: what has happened to an id. Values: CMEventAddrResolved to
+	// CMEventTimewaitExit, which go doc verbs.CMEventAddrResolved lists.
+	CMEventType = ring.CMEventType
+
+	// IDOption is RDMA_OPTION_ID_*: what can be set of an id. Values: IDOptionTOS, IDOptionReuseAddr or
+	// IDOptionAFOnly.
+	IDOption = ring.IDOption
 )
 
 // The port spaces of rdma_cm.

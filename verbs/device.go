@@ -8,12 +8,18 @@ import (
 
 // Types of package wire that programs use. Their methods: go doc ./datapath/wire.
 type (
-	QPN  = wire.QPN
-	PSN  = wire.PSN
+	// QPN is the number of a queue pair. MulticastQPN is that of messages to groups.
+	QPN = wire.QPN
+
+	// QKey is a Q_Key. UDPQKey is rdma_cm's.
 	QKey = wire.QKey
+
+	// MTU is an RDMA MTU (ibv_mtu): MTU256, MTU512, MTU1024, MTU2048 or MTU4096.
+	MTU = wire.MTU
+
+	PSN  = wire.PSN
 	PKey = wire.PKey
 	GID  = wire.GID
-	MTU  = wire.MTU
 	GRH  = wire.GRH
 	MLID = wire.MLID
 	MAC  = wire.MAC

@@ -5,32 +5,97 @@ import "github.com/roced/roced/datapath/ring"
 // The numbers of libibverbs, by its names. They are defined and documented in datapath/ring
 // (go doc github.com/roced/roced/datapath/ring.EventType, and so for each).
 type (
-	Opcode         = ring.Opcode         // ibv_wr_opcode: the operation of a send work request
-	SendFlags      = ring.SendFlags      // ibv_send_flags
-	WCStatus       = ring.WCStatus       // ibv_wc_status: how a work request ended
-	WCOpcode       = ring.WCOpcode       // ibv_wc_opcode: what kind of request ended
-	WCFlags        = ring.WCFlags        // ibv_wc_flags: what a completion carries
-	NetworkType    = ring.NetworkType    // rdma_network_type: the header of a received packet
-	QPType         = ring.QPType         // ibv_qp_type: the transport service
-	QPState        = ring.QPState        // ibv_qp_state
-	QPAttrMask     = ring.QPAttrMask     // ibv_qp_attr_mask: which attributes count
-	SRQAttrMask    = ring.SRQAttrMask    // ibv_srq_attr_mask: which attributes of an SRQ count
-	LinkLayer      = ring.LinkLayer      // rdma_link_layer: the kind of network that a port is on
-	AccessFlags    = ring.AccessFlags    // ibv_access_flags: what may be done with a memory region
-	MWType         = ring.MWType         // ibv_mw_type
-	ReregFlags     = ring.ReregFlags     // ibv_rereg_mr_flags: what changes of a memory region
-	EventType      = ring.EventType      // ibv_event_type
-	PortState      = ring.PortState      // ibv_port_state
-	PortPhysState  = ring.PortPhysState  // ib_port_phys_state
-	PortCapFlags   = ring.PortCapFlags   // ibv_port_cap_flags
-	DeviceCapFlags = ring.DeviceCapFlags // ibv_device_cap_flags
-	AtomicCap      = ring.AtomicCap      // ibv_atomic_cap
-	PathMigState   = ring.PathMigState   // ibv_mig_state
-	GIDType        = ring.GIDType        // ibv_gid_type
-	JoinFlags      = ring.JoinFlags      // what a member of a group does; a join has one
-	CQNotifyFlags  = ring.CQNotifyFlags  // ib_cq_notify_flags: of which completion a CQ notifies
-	CQFlags        = ring.CQFlags        // ibv_create_cq_attr_flags
-	CQWCFlags      = ring.CQWCFlags      // ibv_create_cq_wc_flags: what completions are to carry
+	// Opcode is ibv_wr_opcode: the operation of a send work request. Values: WRSend to WRSendWithInv, which go doc
+	// verbs.WRSend lists.
+	Opcode = ring.Opcode
+
+	// SendFlags is ibv_send_flags. Bits: SendFence, SendSignaled, SendSolicited and SendInline.
+	SendFlags = ring.SendFlags
+
+	// WCStatus is ibv_wc_status: how a work request ended. Values: WCSuccess to WCGeneralErr, which go doc
+	// verbs.WCSuccess lists.
+	WCStatus = ring.WCStatus
+
+	// WCOpcode is ibv_wc_opcode: what kind of request ended. Values: WCSend to WCRecvRDMAWithImm, which go doc
+	// verbs.WCSend lists.
+	WCOpcode = ring.WCOpcode
+
+	// WCFlags is ibv_wc_flags: what a completion carries. Bits: WCGRH, WCWithImm, WCWithInv, WCWithSMAC,
+	// WCWithVLAN and WCWithNetworkHdrType.
+	WCFlags = ring.WCFlags
+
+	// NetworkType is rdma_network_type: the header of a received packet. Values: NetworkIPv4 or NetworkIPv6.
+	NetworkType = ring.NetworkType
+
+	// QPType is ibv_qp_type: the transport service. Values: QPTypeSMI, QPTypeGSI, QPTypeRC, QPTypeUC,
+	// QPTypeUD, QPTypeRawPacket, QPTypeXRCSend or QPTypeXRCRecv.
+	QPType = ring.QPType
+
+	// QPState is ibv_qp_state. Values: QPStateReset, QPStateInit, QPStateRTR, QPStateRTS, QPStateSQD,
+	// QPStateSQE or QPStateErr.
+	QPState = ring.QPState
+
+	// QPAttrMask is ibv_qp_attr_mask: which attributes count. Bits: QPAttrState to QPAttrRateLimit, which go doc
+	// verbs.QPAttrState lists.
+	QPAttrMask = ring.QPAttrMask
+
+	// SRQAttrMask is ibv_srq_attr_mask: which attributes of an SRQ count. Bits: SRQMaxWR and SRQLimit.
+	SRQAttrMask = ring.SRQAttrMask
+
+	// LinkLayer is rdma_link_layer: the kind of network that a port is on. Values: LinkLayerUnspecified,
+	// LinkLayerInfiniBand or LinkLayerEthernet.
+	LinkLayer = ring.LinkLayer
+
+	// AccessFlags is ibv_access_flags: what may be done with a memory region. Bits: AccessLocalWrite to
+	// AccessOptionalRange, which go doc verbs.AccessLocalWrite lists.
+	AccessFlags = ring.AccessFlags
+
+	// MWType is ibv_mw_type. Values: MWType1 or MWType2.
+	MWType = ring.MWType
+
+	// ReregFlags is ibv_rereg_mr_flags: what changes of a memory region. Bits: ReregChangeTranslation,
+	// ReregChangePD and ReregChangeAccess.
+	ReregFlags = ring.ReregFlags
+
+	// EventType is ibv_event_type. Values: EventCQErr to EventMTUChange, which go doc verbs.EventCQErr lists.
+	EventType = ring.EventType
+
+	// PortState is ibv_port_state. Values: PortDown or PortActive.
+	PortState = ring.PortState
+
+	// PortPhysState is ib_port_phys_state. Values: PhysStatePolling, PhysStateDisabled or PhysStateLinkUp.
+	PortPhysState = ring.PortPhysState
+
+	// PortCapFlags is ibv_port_cap_flags. Bits: PortCapIPBasedGIDs is one.
+	PortCapFlags = ring.PortCapFlags
+
+	// DeviceCapFlags is ibv_device_cap_flags. Bits: DeviceBadPKeyCntr to DeviceMemWindowType2B, which go doc
+	// verbs.DeviceBadPKeyCntr lists.
+	DeviceCapFlags = ring.DeviceCapFlags
+
+	// AtomicCap is ibv_atomic_cap. Values: AtomicNone, AtomicHCA or AtomicGlob.
+	AtomicCap = ring.AtomicCap
+
+	// PathMigState is ibv_mig_state. Values: MigMigrated, MigRearm or MigArmed.
+	PathMigState = ring.PathMigState
+
+	// GIDType is ibv_gid_type. Values: GIDTypeIB, GIDTypeRoCEv1 or GIDTypeRoCEv2.
+	GIDType = ring.GIDType
+
+	// JoinFlags is what a member of a group does; a join has one. Bits: JoinFullMember and
+	// JoinSendOnlyFullMember.
+	JoinFlags = ring.JoinFlags
+
+	// CQNotifyFlags is ib_cq_notify_flags: of which completion a CQ notifies. Bits: CQSolicited, CQNextComp
+	// and CQReportMissedEvents.
+	CQNotifyFlags = ring.CQNotifyFlags
+
+	// CQFlags is ibv_create_cq_attr_flags. Bits: CQSingleThreaded and CQIgnoreOverrun.
+	CQFlags = ring.CQFlags
+
+	// CQWCFlags is ibv_create_cq_wc_flags: what completions are to carry. Bits: WCExWithByteLen to
+	// WCExWithTMInfo, which go doc verbs.WCExWithByteLen lists.
+	CQWCFlags = ring.CQWCFlags
 )
 
 // The operations of send work requests. Datagrams have the first two, UC no reads, atomics and

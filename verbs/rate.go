@@ -2,7 +2,8 @@ package verbs
 
 import "github.com/roced/roced/datapath/ring"
 
-// Rate is the rate of a link (ib_rate, ibv_rate).
+// Rate is the rate of a link (ib_rate, ibv_rate). Values: RatePortCurrent to Rate1600Gbps, which go doc
+// verbs.RatePortCurrent lists.
 type Rate = ring.Rate
 
 // The rates, by Gbit/s.

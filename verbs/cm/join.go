@@ -7,7 +7,7 @@ import (
 	"github.com/roced/roced/verbs"
 )
 
-// JoinFlags is what a member does; a join has one.
+// JoinFlags is what a member does: JoinFullMember or JoinSendOnlyFullMember.
 type JoinFlags = verbs.JoinFlags
 
 // The flags (RDMA_MC_JOIN_FLAG_*).

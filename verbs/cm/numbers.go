@@ -4,9 +4,14 @@ import "github.com/roced/roced/verbs"
 
 // The numbers of rdma_cm, which package verbs has for what it gives the card.
 type (
-	PortSpace = verbs.PortSpace   // rdma_port_space
-	EventType = verbs.CMEventType // rdma_cm_event_type; its String is rdma_event_str
-	ConnParam = verbs.ConnParam   // rdma_conn_param
+	// PortSpace is rdma_port_space. Values: PortSpaceTCP or PortSpaceUDP.
+	PortSpace = verbs.PortSpace
+
+	// EventType is rdma_cm_event_type; its String is rdma_event_str. Values: EventAddrResolved to
+	// EventTimewaitExit, which go doc cm.EventAddrResolved lists.
+	EventType = verbs.CMEventType
+
+	ConnParam = verbs.ConnParam // rdma_conn_param
 )
 
 // MaxResources, of ConnParam's ResponderResources and InitiatorDepth, is as many as there can be: with Connect

@@ -1,0 +1,97 @@
+package structure
+
+import (
+	"go/ast"
+	"go/importer"
+	"go/parser"
+	"go/token"
+	"go/types"
+	"path"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestTypesNameTheirConstants: of a type that is another package's, go doc does not show the constants. So its
+// comment names one at least.
+func TestTypesNameTheirConstants(t *testing.T) {
+	for _, folder := range []string{"verbs", "verbs/cm"} {
+		fset := token.NewFileSet()
+		files := commented(t, fset, folder)
+		config := types.Config{Importer: importer.ForCompiler(fset, "source", nil)}
+		checked, err := config.Check(folder, fset, files, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		constants := constantsByType(checked)
+		for _, file := range files {
+			for spec, comment := range aliases(file) {
+				of := constants[types.Unalias(checked.Scope().Lookup(spec.Name.Name).Type())]
+				if named := namesOne(comment, of); spec.Name.IsExported() && len(of) > 0 && !named {
+					t.Errorf("%s.%s: its comment names none of its constants, such as %s: %s", path.Base(folder), spec.Name, of[0], comment)
+				}
+			}
+		}
+	}
+}
+
+// commented are a folder's files with their comments, but for tests.
+func commented(t *testing.T, fset *token.FileSet, folder string) (files []*ast.File) {
+	t.Helper()
+	names, err := filepath.Glob(filepath.Join("../..", folder, "*.go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range names {
+		if strings.HasSuffix(name, "_test.go") {
+			continue
+		}
+		file, err := parser.ParseFile(fset, name, nil, parser.ParseComments)
+		if err != nil {
+			t.Fatal(err)
+		}
+		files = append(files, file)
+	}
+	return files
+}
+
+func constantsByType(checked *types.Package) map[types.Type][]string {
+	all := map[types.Type][]string{}
+	for _, name := range checked.Scope().Names() {
+		if c, is := checked.Scope().Lookup(name).(*types.Const); is && c.Exported() {
+			of := types.Unalias(c.Type())
+			all[of] = append(all[of], name)
+		}
+	}
+	return all
+}
+
+// aliases are the types that are others', and what is said of each.
+func aliases(file *ast.File) map[*ast.TypeSpec]string {
+	all := map[*ast.TypeSpec]string{}
+	for _, d := range file.Decls {
+		group, is := d.(*ast.GenDecl)
+		if !is || group.Tok != token.TYPE {
+			continue
+		}
+		for _, s := range group.Specs {
+			if spec := s.(*ast.TypeSpec); spec.Assign.IsValid() {
+				comment := spec.Doc.Text()
+				if comment == "" && len(group.Specs) == 1 {
+					comment = group.Doc.Text()
+				}
+				all[spec] = comment
+			}
+		}
+	}
+	return all
+}
+
+func namesOne(comment string, names []string) bool {
+	for _, name := range names {
+		if strings.Contains(comment, name) {
+			return true
+		}
+	}
+	return false
+}
