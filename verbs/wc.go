@@ -18,9 +18,9 @@ var statuses = map[WCStatus]error{
 	WCBadRespErr:   errno.New("bad response error: the peer's answer does not fit the request; it is no RDMA peer that works, or another has its address", unix.EPROTO),
 	WCLocAccessErr: errno.New("local access error: the peer wrote to memory of this side that it may not write to", unix.EACCES),
 	WCRemInvReqErr: errno.New("remote invalid request error: the receiving side's receive is too short, its queue pair does not allow this access, an atomic's address is no multiple of 8, "+
-		"the key to invalidate is none, or there are more reads and atomics at once than its max_dest_rd_atomic", unix.EREMOTEIO),
+		"the key to invalidate is none, or there are more reads and atomics at once than its max_dest_rd_atomic", errno.RemoteIO),
 	WCRemAccessErr:   errno.New("remote access error: no region or window of the peer with that RKey covers the range, or it does not allow this access", unix.EACCES),
-	WCRemOpErr:       errno.New("remote operation error: the peer could not carry out the request; its queue pair went to ERR, and its completions say why", unix.EREMOTEIO),
+	WCRemOpErr:       errno.New("remote operation error: the peer could not carry out the request; its queue pair went to ERR, and its completions say why", errno.RemoteIO),
 	WCRetryExcErr:    errno.New("the peer does not answer: no response after retry_cnt timeouts; does the peer's queue pair exist, in RTR or RTS, and is the way to it whole?", unix.ETIMEDOUT),
 	WCRNRRetryExcErr: errno.New("the peer has no receive: it was not ready after rnr_retry attempts; post more receives there, or wait longer (rnr_retry 7 is for ever)", unix.ENOBUFS),
 	WCRemAbortErr:    errno.New("the peer has aborted the request", unix.ECONNABORTED),

@@ -2,6 +2,7 @@ package structure
 
 import (
 	"go/ast"
+	"go/build"
 	"go/importer"
 	"go/parser"
 	"go/token"
@@ -43,7 +44,7 @@ func commented(t *testing.T, fset *token.FileSet, folder string) (files []*ast.F
 		t.Fatal(err)
 	}
 	for _, name := range names {
-		if strings.HasSuffix(name, "_test.go") {
+		if here, err := build.Default.MatchFile(filepath.Split(name)); err != nil || !here || strings.HasSuffix(name, "_test.go") {
 			continue
 		}
 		file, err := parser.ParseFile(fset, name, nil, parser.ParseComments)

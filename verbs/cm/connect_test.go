@@ -134,7 +134,8 @@ func TestEndpointsLearnOfTheEnd(t *testing.T) {
 	cancel()
 	alive := connect(t, service, a, "10.0.0.2:7174", nil, nil)
 	refused(t, alive.client.Disconnected(over), context.Canceled)
-	refused(t, alive.client.Disconnected(nil), unix.EINVAL) //nolint:staticcheck // on purpose
+	//lint:ignore SA1012 a program's mistake
+	refused(t, alive.client.Disconnected(nil), unix.EINVAL)
 }
 
 // A program learns that its device is gone where it waits for the end of a connection.

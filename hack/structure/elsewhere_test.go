@@ -1,0 +1,32 @@
+package structure
+
+import (
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestWhatNeedsLinuxSaysSo: of packages that need Linux, other.go alone is for other systems, so that programs on the
+// network in memory compile there (make cross).
+func TestWhatNeedsLinuxSaysSo(t *testing.T) {
+	for _, folder := range []string{"verbs/hca", "verbs/client"} {
+		names, err := filepath.Glob(filepath.Join("../..", folder, "*.go"))
+		if err != nil || len(names) == 0 {
+			t.Fatalf("%s: %v", folder, err)
+		}
+		for _, name := range names {
+			want := "//go:build linux\n"
+			switch base := path.Base(name); {
+			case base == "doc.go" || strings.HasSuffix(base, "_test.go"):
+				continue
+			case base == "other.go":
+				want = "//go:build !linux\n"
+			}
+			if text, err := os.ReadFile(name); err != nil || !strings.HasPrefix(string(text), want) {
+				t.Errorf("%s/%s has to begin with %s: %v", folder, path.Base(name), strings.TrimSpace(want), err)
+			}
+		}
+	}
+}

@@ -1,0 +1,51 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+	"os"
+
+	"github.com/roced/roced/verbs"
+	"github.com/roced/roced/verbs/client"
+	"github.com/roced/roced/verbs/cm"
+	"github.com/roced/roced/verbs/hca"
+	"github.com/roced/roced/verbs/ud"
+)
+
+func main() {
+	if err := run(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
+
+func run() error {
+	wire, err := hca.NewWire(1, hca.WithoutInline())
+	if err != nil {
+		return err
+	}
+	defer wire.Close()
+	host, err := wire.AddHost("host", netip.MustParseAddr("10.0.0.1"))
+	if err != nil {
+		return err
+	}
+	if err := wire.Impair(hca.Impairment{Loss: 0.1}); err != nil {
+		return err
+	}
+	c, err := verbs.Open(host)
+	if err != nil {
+		return err
+	}
+	if _, err := client.Dial(client.DefaultPath, ""); err == nil {
+		fmt.Println("the service runs")
+	}
+	if _, err := cm.CreateEventChannel(c); err != nil {
+		return err
+	}
+	e, err := ud.Listen(c, ud.Options{})
+	if err != nil {
+		return err
+	}
+	return e.Send(context.Background(), e.Addr(), []byte("hello"))
+}

@@ -1,0 +1,6 @@
+package errno
+
+import "golang.org/x/sys/unix"
+
+// RemoteIO is EREMOTEIO, which Linux alone has; EIO elsewhere.
+const RemoteIO = unix.EREMOTEIO
