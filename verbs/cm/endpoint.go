@@ -29,8 +29,8 @@ const endpointTimeout = 4 * time.Second
 
 // CreateEP makes an endpoint on the PD's device (rdma_create_ep). With AddrInfoPassive it is bound to
 // info.Source: Listen and GetRequest follow. Otherwise info.Dest is resolved, and it has a queue pair: receives
-// can be posted, and Connect follows. Where its queue pair has no receive, the peer of a connection waits 0.64 ms and
-// sends again; SetMinRNRTimer says otherwise.
+// can be posted, and Connect follows. Where its queue pair has no receive, the peer of a connection waits 0.64 ms
+// and sends again; SetMinRNRTimer says otherwise.
 func CreateEP(ctx context.Context, info *AddrInfo, pd *verbs.PD, init *verbs.QPInitAttr) (*Endpoint, error) {
 	if info == nil || pd == nil || init == nil {
 		return nil, fmt.Errorf("create endpoint: %w: no address, no PD, or no attributes", verbs.ErrInvalid)

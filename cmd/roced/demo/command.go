@@ -19,11 +19,12 @@ func New(log *slog.Logger) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "demo",
 		Short: "Show that it works: datagrams, connections, groups, the service; needs no set-up",
-		Long: `Makes two network namespaces, joins them by a veth pair, opens a device in each
-and sends unreliable datagrams both ways over IPv4 and IPv6. It connects the two, and
-sends, writes, reads and adds over the connection. Then it puts three such hosts on a
-bridge, and one of them sends to a multicast group that another one is in. Last, two
-programs share the device of a service. Every byte is checked. Nothing on this host is touched, and nothing is left behind.`,
+		Long: `Makes two network namespaces, joins them by a veth pair, opens a device in each and
+sends unreliable datagrams both ways over IPv4 and IPv6. It connects the two, and
+sends, writes, reads and adds over the connection. Then it puts three such hosts on
+a bridge, and one of them sends to a multicast group that another one is in. Last,
+two programs share the device of a service. Every byte is checked. Nothing on this
+host is touched, and nothing is left behind.`,
 		Args: cli.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if messages < 1 {
