@@ -59,7 +59,7 @@ var reasons = map[int]string{
 	1: "the peer has no queue pair for it", 3: "the peer has no resources for it", 4: "the peer has given up",
 	5: "the peer does not support what was asked for", 6: "the peer does not know the connection", 8: nobodyListens,
 	9: "the peer has no such transport", 10: "the peer still had another connection with this queue pair; it ends now, so try again",
-	12: "the peer does not accept the addresses", 26: "the peer's path MTU is smaller than this end's, which asks; give both interfaces the same MTU, or this one the smaller", 27: "the peer has too few responder resources",
+	12: "the peer does not accept the addresses", 26: "the peer does not accept the path MTU: give both interfaces the same MTU, or this one the smaller", 27: "the peer has too few responder resources",
 	28: "the peer's program has rejected it", 31: otherVersion,
 }
 
