@@ -21,6 +21,9 @@ var defaultRNRTimer = verbs.RNRTimerCode(640 * time.Microsecond)
 //
 // verbs.ErrInvalid for a code above 31, and in port space UDP.
 func (i *ID) SetMinRNRTimer(code uint8) error {
+	if i == nil {
+		return fmt.Errorf("set the RNR timer: %w", errNil)
+	}
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	switch {
