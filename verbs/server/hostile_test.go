@@ -233,6 +233,37 @@ func TestTooManyWaiting(t *testing.T) {
 	ask(bad, proto.AllocPD, &proto.None{})
 }
 
+// TestWaitingTwice: a command that waits already is refused under the same number, and goes on.
+func TestWaitingTwice(t *testing.T) {
+	r := newRig(t, anyone)
+	bad := r.a.opened(t)
+	packet, err := proto.GetAsyncEvent.EncodeRequest(7, &proto.None{})
+	check(t, err)
+	check(t, bad.Send(packet))
+	check(t, bad.Send(packet))
+	m, _, err := bad.Receive()
+	check(t, err)
+	if cause, _ := proto.DecodeFailure(m.Body); m.ID != 7 || !errors.Is(cause, verbs.ErrInvalid) {
+		t.Errorf("%+v: %v", m, cause)
+	}
+	check(t, bad.Send(proto.EncodeCancel(7, proto.Canceled)))
+	if m, _, err = bad.Receive(); err != nil || m.ID != 7 || m.Kind != proto.Failure {
+		t.Errorf("cancelled: %+v %v", m, err)
+	}
+}
+
+// TestWriteDeadlineIsRenewed: a client that reads is served for longer than one that does not may take.
+func TestWriteDeadlineIsRenewed(t *testing.T) {
+	r := newRig(t, anyone)
+	good := r.a.opened(t)
+	c := r.a.youngest()
+	c.sendMu.Lock()
+	c.renewed = time.Now().Add(-writeTimeout)
+	check(t, c.socket.SetWriteDeadline(c.renewed.Add(writeTimeout)))
+	c.sendMu.Unlock()
+	ask(good, proto.AllocPD, &proto.None{})
+}
+
 // Whatever a client does to its descriptors is its own affair.
 func TestDescriptorGames(t *testing.T) {
 	r := newRig(t, anyone)

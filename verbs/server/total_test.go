@@ -77,5 +77,18 @@ func TestDescriptorsOfAll(t *testing.T) {
 		check(t, c.Close())
 	}
 	eventually(t, "all is given back", func() bool { return len(r.a.Users()) == 0 })
-	r.a.dial(t)
+	for range conns { // as many as before
+		r.a.dial(t)
+	}
+}
+
+// TestRefusedUserIsForgotten: who is refused before the first connection leaves no account.
+func TestRefusedUserIsForgotten(t *testing.T) {
+	r := newRig(t, Config{Limits: Limits{All: hca.PoolLimits{Descriptors: 1}}, PrivilegedGroup: -1})
+	if _, err := client.Dial(r.a.path, ""); !errors.Is(err, verbs.ErrLimit) {
+		t.Error(err)
+	}
+	if users := r.a.Users(); len(users) != 0 {
+		t.Errorf("%+v", users)
+	}
 }

@@ -17,7 +17,7 @@ func TestFaultsAreTested(t *testing.T) {
 	text, err := os.ReadFile(root + "/docs/FAULTS.md")
 	check(t, err)
 	var tests strings.Builder
-	for _, folder := range []string{"/cmd/roced", "/datapath", "/verbs"} {
+	for _, folder := range []string{"/cmd/roced", "/datapath", "/mcast", "/verbs"} {
 		check(t, filepath.WalkDir(root+folder, func(path string, _ fs.DirEntry, err error) error {
 			if err != nil || !strings.HasSuffix(path, "_test.go") {
 				return err
