@@ -4,28 +4,24 @@ import (
 	"context"
 	"fmt"
 	"sync/atomic"
+
+	"github.com/roced/roced/verbs/provider"
 )
 
 // GlobalRoute is where a packet goes and how (ibv_global_route).
-type GlobalRoute struct {
-	DGID         GID
-	SGIDIndex    int
-	FlowLabel    uint32 // 20 bits; also picks the UDP source port
-	HopLimit     uint8  // 0 stands for 64
-	TrafficClass uint8
-}
+//
+// Its fields: [provider.GlobalRoute].
+type GlobalRoute = provider.GlobalRoute
 
 // AHAttr describes an address (ibv_ah_attr). On Ethernet the route is all there is.
-type AHAttr struct {
-	GRH  GlobalRoute
-	Port uint8 // always 1
-	SL   uint8 // service level, 0 to 7; the frames' Ethernet priority does not follow it
-}
+//
+// Its fields: [provider.AHAttr].
+type AHAttr = provider.AHAttr
 
 // AH is an address handle: a destination, resolved (ibv_ah).
 type AH struct {
 	pd     *PD
-	handle Handle
+	handle provider.Handle
 	closed atomic.Bool
 }
 
@@ -46,7 +42,7 @@ func (p *PD) createAH(ctx context.Context, attr *AHAttr, noWait bool) (*AH, erro
 	if p == nil || attr == nil {
 		return nil, fmt.Errorf("create AH: %w", errNil)
 	}
-	grant, err := p.ctx.provider.CreateAH(ctx, CreateAHRequest{PD: p.handle, Attr: *attr, NoWait: noWait})
+	grant, err := p.ctx.provider.CreateAH(ctx, provider.CreateAHRequest{PD: p.handle, Attr: *attr, NoWait: noWait})
 	if err != nil {
 		return nil, fmt.Errorf("create AH to %v: %w", attr.GRH.DGID, err)
 	}
@@ -64,7 +60,7 @@ func (a *AH) Modify(ctx context.Context, attr *AHAttr) error {
 	if a == nil || attr == nil {
 		return fmt.Errorf("modify AH: %w", errNil)
 	}
-	if err := a.pd.ctx.provider.ModifyAH(ctx, ModifyAHRequest{AH: a.handle, Attr: *attr}); err != nil {
+	if err := a.pd.ctx.provider.ModifyAH(ctx, provider.ModifyAHRequest{AH: a.handle, Attr: *attr}); err != nil {
 		return fmt.Errorf("modify AH to %v: %w", attr.GRH.DGID, err)
 	}
 	return nil
@@ -76,7 +72,7 @@ func (a *AH) Query() (AHAttr, error) {
 	if a == nil {
 		return AHAttr{}, fmt.Errorf("query AH: %w", errNil)
 	}
-	grant, err := a.pd.ctx.provider.QueryAH(QueryAHRequest{a.handle})
+	grant, err := a.pd.ctx.provider.QueryAH(provider.QueryAHRequest{AH: a.handle})
 	if err != nil {
 		return AHAttr{}, fmt.Errorf("query AH: %w", err)
 	}
@@ -89,7 +85,7 @@ func (a *AH) Close() error {
 	if a == nil {
 		return fmt.Errorf("destroy AH: %w", errNil)
 	}
-	if err := a.pd.ctx.provider.DestroyAH(DestroyAHRequest{a.handle}); err != nil {
+	if err := a.pd.ctx.provider.DestroyAH(provider.DestroyAHRequest{AH: a.handle}); err != nil {
 		return fmt.Errorf("destroy AH: %w", err)
 	}
 	a.closed.Store(true)

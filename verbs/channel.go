@@ -10,6 +10,8 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"github.com/roced/roced/verbs/provider"
 )
 
 // CompChannel is a completion channel (ibv_comp_channel): the notifications of one or more CQs arrive
@@ -23,7 +25,7 @@ import (
 // the card is gone.
 type CompChannel struct {
 	ctx     *Context
-	handle  Handle
+	handle  provider.Handle
 	file    *os.File
 	reading chan struct{} // of capacity 1: full while somebody reads
 	closed  chan struct{}
@@ -144,7 +146,7 @@ func (c *CompChannel) Close() error {
 	if c == nil {
 		return fmt.Errorf("destroy completion channel: %w", errNil)
 	}
-	err := c.ctx.provider.DestroyCompChannel(DestroyCompChannelRequest{c.handle})
+	err := c.ctx.provider.DestroyCompChannel(provider.DestroyCompChannelRequest{Channel: c.handle})
 	if err == nil || errors.Is(err, ErrClosed) {
 		c.release()
 	}

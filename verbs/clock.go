@@ -1,13 +1,15 @@
 package verbs
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/roced/roced/verbs/provider"
+)
 
 // RTValues are values of the card as of now (ibv_values_ex).
-type RTValues struct {
-	// RawClock is the free-running clock of completions' timestamps, in ns. It is the host's
-	// CLOCK_MONOTONIC, so cards of one host can be compared.
-	RawClock uint64
-}
+//
+// Its fields: [provider.RTValues].
+type RTValues = provider.RTValues
 
 // QueryRTValues reads the card's clock (ibv_query_rt_values_ex).
 func (c *Context) QueryRTValues() (RTValues, error) {

@@ -7,15 +7,16 @@ import (
 	"sync/atomic"
 
 	"github.com/roced/roced/datapath/ring"
+	"github.com/roced/roced/verbs/provider"
 )
 
 // Context is a program's use of a device (ibv_context). Everything that is made
 // from it belongs to it. All methods of it and of its objects are safe for
 // concurrent use, unless they say otherwise.
 type Context struct {
-	provider Provider
-	progress Progressor // nil where a program cannot run the card
-	leader   Leader     // nil where it cannot do anything while it waits
+	provider provider.Provider
+	progress provider.Progressor // nil where a program cannot run the card
+	leader   provider.Leader     // nil where it cannot do anything while it waits
 	doorbell *ring.Doorbell
 	done     <-chan struct{} // closed when the card is gone
 
@@ -34,7 +35,7 @@ type Context struct {
 // Open makes a context on a session. A session has at most one: ErrBusy for a second. A card is
 // itself the session of the program that opened it; hca.Card.NewSession makes more. Closing the
 // context closes the session, and, if the session is the card itself, the card.
-func Open(session Provider) (*Context, error) {
+func Open(session provider.Provider) (*Context, error) {
 	if session == nil {
 		return nil, fmt.Errorf("open: %w: no card", ErrInvalid)
 	}
@@ -43,9 +44,9 @@ func Open(session Provider) (*Context, error) {
 	}
 	c := &Context{provider: session, doorbell: session.Doorbell(), done: session.Done(), mrs: map[ring.LKey]*MR{}, channels: map[*CompChannel]struct{}{}}
 	c.eventSources.all = map[uint64]*eventSource{}
-	c.progress, _ = session.(Progressor)
-	c.leader, _ = session.(Leader)
-	if spinner, is := session.(Spinner); is {
+	c.progress, _ = session.(provider.Progressor)
+	c.leader, _ = session.(provider.Leader)
+	if spinner, is := session.(provider.Spinner); is {
 		c.manners = newManners(spinner)
 	}
 	return c, nil
@@ -67,7 +68,7 @@ func (c *Context) Close() error {
 
 // Provider is the session that the context is on, for packages that give it commands themselves, as cm
 // does. Who frees by it what the context made confuses the context.
-func (c *Context) Provider() Provider {
+func (c *Context) Provider() provider.Provider {
 	if c == nil {
 		return nil
 	}
@@ -97,7 +98,7 @@ func (c *Context) QueryPort(port uint8) (PortAttr, error) {
 	if c == nil {
 		return PortAttr{}, fmt.Errorf("query port: %w", errNil)
 	}
-	return c.provider.QueryPort(QueryPortRequest{port})
+	return c.provider.QueryPort(provider.QueryPortRequest{Port: port})
 }
 
 // QueryGID gives a GID of a port's table (ibv_query_gid). Index 0 is the default. ErrNoGID (ENODATA) for an
@@ -115,7 +116,7 @@ func (c *Context) QueryGIDEx(port uint8, index int) (GIDEntry, error) {
 	if c == nil {
 		return GIDEntry{}, fmt.Errorf("query GID: %w", errNil)
 	}
-	table, err := c.provider.QueryGIDTable(QueryGIDTableRequest{port})
+	table, err := c.provider.QueryGIDTable(provider.QueryGIDTableRequest{Port: port})
 	if err != nil {
 		return GIDEntry{}, err
 	}
@@ -135,7 +136,7 @@ func (c *Context) QueryGIDTable(port uint8) ([]GIDEntry, error) {
 	if c == nil {
 		return nil, fmt.Errorf("query GID table: %w", errNil)
 	}
-	grant, err := c.provider.QueryGIDTable(QueryGIDTableRequest{port})
+	grant, err := c.provider.QueryGIDTable(provider.QueryGIDTableRequest{Port: port})
 	return grant.Entries, err
 }
 
@@ -144,7 +145,7 @@ func (c *Context) QueryPKey(port uint8, index int) (PKey, error) {
 	if c == nil {
 		return 0, fmt.Errorf("query P_Key: %w", errNil)
 	}
-	grant, err := c.provider.QueryPKey(QueryPKeyRequest{port, index})
+	grant, err := c.provider.QueryPKey(provider.QueryPKeyRequest{Port: port, Index: index})
 	return grant.PKey, err
 }
 

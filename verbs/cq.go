@@ -6,13 +6,14 @@ import (
 	"sync/atomic"
 
 	"github.com/roced/roced/datapath/ring"
+	"github.com/roced/roced/verbs/provider"
 )
 
 // CQ is a completion queue (ibv_cq).
 type CQ struct {
 	ctx      *Context
 	eventID  uint64 // see eventSources
-	handle   Handle
+	handle   provider.Handle
 	attr     CQInitAttr
 	capacity atomic.Int64
 	events   chan struct{}
@@ -69,7 +70,7 @@ func (c *Context) CreateCQEx(attr *CQInitAttr) (*CQ, error) {
 }
 
 func (c *Context) createCQ(attr CQInitAttr, eventID uint64) (*CQ, error) {
-	request := CreateCQRequest{Entries: attr.Entries, EventID: eventID, CompVector: attr.CompVector, WCFlags: attr.WCFlags, Flags: attr.Flags}
+	request := provider.CreateCQRequest{Entries: attr.Entries, EventID: eventID, CompVector: attr.CompVector, WCFlags: attr.WCFlags, Flags: attr.Flags}
 	if attr.Channel != nil {
 		if attr.Channel.ctx != c {
 			return nil, fmt.Errorf("%w: the completion channel is another context's", ErrInvalid)
@@ -82,7 +83,7 @@ func (c *Context) createCQ(attr CQInitAttr, eventID uint64) (*CQ, error) {
 	}
 	queue, err := ring.NewCompletionConsumer(grant.Memory, grant.Geometry)
 	if err != nil {
-		_ = c.provider.DestroyCQ(DestroyCQRequest{grant.CQ})
+		_ = c.provider.DestroyCQ(provider.DestroyCQRequest{CQ: grant.CQ})
 		return nil, err
 	}
 	q := &CQ{ctx: c, eventID: eventID, handle: grant.CQ, attr: attr, events: grant.Events, closed: make(chan struct{}), queue: queue}
@@ -160,7 +161,7 @@ func (q *CQ) destroy() error {
 	q.resizing.Lock()
 	defer q.resizing.Unlock()
 	was := q.swap(emptyQueue())
-	err := q.ctx.provider.DestroyCQ(DestroyCQRequest{q.handle})
+	err := q.ctx.provider.DestroyCQ(provider.DestroyCQRequest{CQ: q.handle})
 	if err != nil {
 		q.swap(was)
 		q.wakeOne()

@@ -16,7 +16,7 @@
 //	program ── PostSend ──► queue in memory ──► card ──► wire
 //	program ◄── Poll ────── queue in memory ◄── card ◄── wire
 //
-// Commands (create, modify, query, destroy) go through a Provider. Work requests and completions go
+// Commands (create, modify, query, destroy) go through a Provider (package provider). Work requests and completions go
 // through queues in memory (package ring), which the card reads and writes directly. Posting and
 // polling allocate nothing. They make a system call only to wake a card that sleeps.
 //

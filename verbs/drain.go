@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"runtime"
 	"time"
+
+	"github.com/roced/roced/verbs/provider"
 )
 
 const (
@@ -31,7 +33,7 @@ func (q *QP) Drain(ctx context.Context) error {
 	}
 	// The card has taken the last request, but may not have finished the round that sends and
 	// completes it. A command waits until that round has ended.
-	_, _ = q.ctx.provider.QueryQP(QueryQPRequest{q.handle})
+	_, _ = q.ctx.provider.QueryQP(provider.QueryQPRequest{QP: q.handle})
 	return nil
 }
 
@@ -90,7 +92,7 @@ func (q *QP) drainToClose() {
 		if q.ctx.progress != nil {
 			q.ctx.progress.Progress()
 		}
-		grant, err := q.ctx.provider.QueryQP(QueryQPRequest{q.handle})
+		grant, err := q.ctx.provider.QueryQP(provider.QueryQPRequest{QP: q.handle})
 		if err != nil || !grant.Leaving {
 			return
 		}

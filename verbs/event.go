@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+
+	"github.com/roced/roced/verbs/provider"
 )
 
 // AsyncEvent is something that happened to a device, apart from completions (ibv_async_event).
@@ -48,7 +50,7 @@ func (c *Context) GetAsyncEvent(ctx context.Context) (AsyncEvent, error) {
 }
 
 // event finds the object that a report is about; false if it has been closed since.
-func (c *Context) event(r EventReport) (AsyncEvent, bool) {
+func (c *Context) event(r provider.EventReport) (AsyncEvent, bool) {
 	event := AsyncEvent{Type: r.Type, Port: r.Port}
 	if r.EventID == 0 {
 		return event, true

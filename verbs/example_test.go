@@ -8,6 +8,7 @@ import (
 
 	"github.com/roced/roced/verbs"
 	"github.com/roced/roced/verbs/hca"
+	"github.com/roced/roced/verbs/provider"
 )
 
 // program is the objects that a program in these examples has on a card.
@@ -20,7 +21,7 @@ type program struct {
 }
 
 // open makes one of each object. Errors are left out here: each call gives one that says what to do.
-func open(card verbs.Provider) (p program) {
+func open(card provider.Provider) (p program) {
 	p.ctx, _ = verbs.Open(card)
 	p.pd, _ = p.ctx.AllocPD()
 	p.mr, _ = p.pd.AllocMR(64<<10, verbs.AccessLocalWrite)

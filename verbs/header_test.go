@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/roced/roced/datapath/wire"
+	"github.com/roced/roced/verbs/provider"
 )
 
 // goldenHeaders are headers as they lie in a receive buffer.
@@ -90,12 +91,12 @@ func FuzzAnswer(f *testing.F) {
 
 // tableOf is a Provider that has nothing but a GID table.
 type tableOf struct {
-	Provider
+	provider.Provider
 	entries []GIDEntry
 }
 
-func (t tableOf) QueryGIDTable(QueryGIDTableRequest) (QueryGIDTableGrant, error) {
-	return QueryGIDTableGrant{Entries: t.entries}, nil
+func (t tableOf) QueryGIDTable(provider.QueryGIDTableRequest) (provider.QueryGIDTableGrant, error) {
+	return provider.QueryGIDTableGrant{Entries: t.entries}, nil
 }
 
 func gidOf(text string) GID { return GIDFromAddr(netip.MustParseAddr(text)) }

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"net/netip"
 	"slices"
+
+	"github.com/roced/roced/verbs/provider"
 )
 
 // MulticastQPN is the queue pair number that datagrams to a group are sent to (IBA 10.5).
@@ -24,7 +26,7 @@ func (q *QP) AttachMcast(mgid GID, mlid MLID) error {
 	if q == nil {
 		return fmt.Errorf("attach to group: %w", errNil)
 	}
-	if err := q.ctx.provider.AttachMcast(McastRequest{q.handle, mgid, mlid}); err != nil {
+	if err := q.ctx.provider.AttachMcast(provider.McastRequest{QP: q.handle, MGID: mgid, MLID: mlid}); err != nil {
 		return fmt.Errorf("attach QP %v to group %v: %w", q.number, mgid, err)
 	}
 	return nil
@@ -37,7 +39,7 @@ func (q *QP) DetachMcast(mgid GID, mlid MLID) error {
 	if q == nil {
 		return fmt.Errorf("detach from group: %w", errNil)
 	}
-	if err := q.ctx.provider.DetachMcast(McastRequest{q.handle, mgid, mlid}); err != nil {
+	if err := q.ctx.provider.DetachMcast(provider.McastRequest{QP: q.handle, MGID: mgid, MLID: mlid}); err != nil {
 		return fmt.Errorf("detach QP %v from group %v: %w", q.number, mgid, err)
 	}
 	return nil
@@ -49,7 +51,7 @@ const UDPQKey QKey = 0x01234567
 // Membership is a program's membership of a group, until Close.
 type Membership struct {
 	ctx   *Context
-	grant JoinMulticastGrant
+	grant provider.JoinMulticastGrant
 }
 
 // JoinMulticast joins a group by its address (rdma_join_multicast_ex). A full member makes the host
@@ -61,7 +63,7 @@ func (c *Context) JoinMulticast(group netip.Addr, flags JoinFlags) (*Membership,
 	if c == nil {
 		return nil, fmt.Errorf("join group: %w", errNil)
 	}
-	grant, err := c.provider.JoinMulticast(JoinMulticastRequest{group, flags})
+	grant, err := c.provider.JoinMulticast(provider.JoinMulticastRequest{Group: group, Flags: flags})
 	if err != nil {
 		return nil, fmt.Errorf("join group %v: %w", group, err)
 	}
@@ -107,7 +109,7 @@ func (m *Membership) Close() error {
 	if m == nil {
 		return fmt.Errorf("leave group: %w", errNil)
 	}
-	if err := m.ctx.provider.LeaveMulticast(LeaveMulticastRequest{m.grant.Membership}); err != nil {
+	if err := m.ctx.provider.LeaveMulticast(provider.LeaveMulticastRequest{Membership: m.grant.Membership}); err != nil {
 		return fmt.Errorf("leave group %v: %w", m.grant.MGID, err)
 	}
 	return nil

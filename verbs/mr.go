@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 
 	"github.com/roced/roced/datapath/ring"
+	"github.com/roced/roced/verbs/provider"
 )
 
 // SGE is a piece of a memory region (ibv_sge). Addr is an address in the region, which begins at the
@@ -18,7 +19,7 @@ type SGE = ring.SGE
 // MR is a memory region that the card may use (ibv_mr).
 type MR struct {
 	ctx    *Context
-	handle Handle
+	handle provider.Handle
 	lkey   LKey          // the card's, by which requests are checked
 	shown  atomic.Uint32 // what LKey and RKey give; see UpdateFastRegKey
 
@@ -48,7 +49,7 @@ func (p *PD) AllocMRIOVA(length int, iova uint64, access AccessFlags) (*MR, erro
 	if p == nil {
 		return nil, fmt.Errorf("allocate MR: %w", errNil)
 	}
-	grant, err := p.ctx.provider.AllocMR(AllocMRRequest{PD: p.handle, Length: length, IOVA: iova, Access: access})
+	grant, err := p.ctx.provider.AllocMR(provider.AllocMRRequest{PD: p.handle, Length: length, IOVA: iova, Access: access})
 	if err != nil {
 		return nil, fmt.Errorf("allocate MR of %d bytes: %w", length, err)
 	}
@@ -70,14 +71,14 @@ func (p *PD) RegMRIOVA(memory []byte, iova uint64, access AccessFlags) (*MR, err
 	if p == nil {
 		return nil, fmt.Errorf("register MR: %w", errNil)
 	}
-	grant, err := p.ctx.provider.RegMR(RegMRRequest{PD: p.handle, Memory: memory, IOVA: iova, Access: access})
+	grant, err := p.ctx.provider.RegMR(provider.RegMRRequest{PD: p.handle, Memory: memory, IOVA: iova, Access: access})
 	if err != nil {
 		return nil, fmt.Errorf("register MR of %d bytes: %w", len(memory), err)
 	}
 	return p.ctx.addMR(grant, iova), nil
 }
 
-func (c *Context) addMR(grant MRGrant, iova uint64) *MR {
+func (c *Context) addMR(grant provider.MRGrant, iova uint64) *MR {
 	mr := &MR{ctx: c, handle: grant.MR, lkey: grant.LKey}
 	mr.shown.Store(uint32(grant.LKey))
 	mr.now.Store(&region{iova, grant.Memory})
@@ -103,7 +104,7 @@ func (m *MR) Rereg(attr *ReregAttr, flags ReregFlags) error {
 	if m == nil || attr == nil {
 		return fmt.Errorf("reregister MR: %w", errNil)
 	}
-	request := ReregMRRequest{MR: m.handle, Flags: flags, Memory: attr.Memory, IOVA: attr.IOVA, Access: attr.Access}
+	request := provider.ReregMRRequest{MR: m.handle, Flags: flags, Memory: attr.Memory, IOVA: attr.IOVA, Access: attr.Access}
 	if flags&ReregChangePD != 0 {
 		if attr.PD == nil {
 			return fmt.Errorf("reregister MR: %w", errNil)
@@ -131,7 +132,7 @@ func (m *MR) Close() error {
 	if m == nil {
 		return fmt.Errorf("deregister MR: %w", errNil)
 	}
-	if err := m.ctx.provider.DeregMR(DeregMRRequest{m.handle}); err != nil {
+	if err := m.ctx.provider.DeregMR(provider.DeregMRRequest{MR: m.handle}); err != nil {
 		return fmt.Errorf("deregister MR: %w", err)
 	}
 	m.ctx.mu.Lock()

@@ -5,6 +5,7 @@ import (
 	"sync/atomic"
 
 	"github.com/roced/roced/datapath/ring"
+	"github.com/roced/roced/verbs/provider"
 )
 
 // MW is a memory window (ibv_mw): an RKey to a part of a region, with access of its own, which costs no
@@ -15,7 +16,7 @@ import (
 // invalidates its key; only then can it be bound again.
 type MW struct {
 	ctx    *Context
-	handle Handle
+	handle provider.Handle
 	kind   MWType
 	rkey   atomic.Uint32
 }
@@ -25,7 +26,7 @@ func (p *PD) AllocMW(kind MWType) (*MW, error) {
 	if p == nil {
 		return nil, fmt.Errorf("allocate MW: %w", errNil)
 	}
-	grant, err := p.ctx.provider.AllocMW(AllocMWRequest{PD: p.handle, Type: kind})
+	grant, err := p.ctx.provider.AllocMW(provider.AllocMWRequest{PD: p.handle, Type: kind})
 	if err != nil {
 		return nil, fmt.Errorf("allocate MW: %w", err)
 	}
@@ -55,7 +56,7 @@ func (w *MW) Close() error {
 	if w == nil {
 		return fmt.Errorf("deallocate MW: %w", errNil)
 	}
-	if err := w.ctx.provider.DeallocMW(DeallocMWRequest{w.handle}); err != nil {
+	if err := w.ctx.provider.DeallocMW(provider.DeallocMWRequest{MW: w.handle}); err != nil {
 		return fmt.Errorf("deallocate MW: %w", err)
 	}
 	return nil

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/roced/roced/datapath/ring"
+	"github.com/roced/roced/verbs/provider"
 )
 
 // Peek is the number of completions that are queued, but at most n (ib_peek_cq). Its errors are those
@@ -70,7 +71,7 @@ func (q *CQ) ReqNcompNotif(n int) error {
 	if err != nil || !there {
 		return err
 	}
-	if err := q.ctx.provider.CheckCQ(CheckCQRequest{q.handle, ring.ArmedCount}); err != nil {
+	if err := q.ctx.provider.CheckCQ(provider.CheckCQRequest{CQ: q.handle, Armings: ring.ArmedCount}); err != nil {
 		return fmt.Errorf("arm CQ: %w", err)
 	}
 	return nil
@@ -108,7 +109,7 @@ func (q *CQ) Modify(count, period uint16) error {
 	if q == nil {
 		return fmt.Errorf("modify CQ: %w", errNil)
 	}
-	if err := q.ctx.provider.ModifyCQ(ModifyCQRequest{q.handle, count, period}); err != nil {
+	if err := q.ctx.provider.ModifyCQ(provider.ModifyCQRequest{CQ: q.handle, Count: count, Period: period}); err != nil {
 		return fmt.Errorf("modify CQ: %w", err)
 	}
 	return nil

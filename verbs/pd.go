@@ -1,12 +1,16 @@
 package verbs
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/roced/roced/verbs/provider"
+)
 
 // PD is a protection domain (ibv_pd). Queue pairs, memory regions and address handles work together
 // only if they belong to the same one.
 type PD struct {
 	ctx    *Context
-	handle Handle
+	handle provider.Handle
 }
 
 // AllocPD makes a protection domain (ibv_alloc_pd).
@@ -34,7 +38,7 @@ func (p *PD) Close() error {
 	if p == nil {
 		return fmt.Errorf("deallocate PD: %w", errNil)
 	}
-	if err := p.ctx.provider.DeallocPD(DeallocPDRequest{p.handle}); err != nil {
+	if err := p.ctx.provider.DeallocPD(provider.DeallocPDRequest{PD: p.handle}); err != nil {
 		return fmt.Errorf("deallocate PD: %w", err)
 	}
 	return nil

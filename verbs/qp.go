@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 
 	"github.com/roced/roced/datapath/ring"
+	"github.com/roced/roced/verbs/provider"
 )
 
 // QP is a queue pair (ibv_qp).
@@ -13,7 +14,7 @@ type QP struct {
 	ctx             *Context
 	pd              *PD
 	eventID         uint64 // see eventSources
-	handle          Handle
+	handle          provider.Handle
 	number          QPN
 	init            QPInitAttr    // with what was granted
 	connected       bool          // RC or UC
@@ -66,7 +67,7 @@ func (p *PD) createQP(attr QPInitAttr, eventID uint64) (*QP, error) {
 	if err != nil {
 		return nil, err
 	}
-	request := CreateQPRequest{
+	request := provider.CreateQPRequest{
 		PD: p.handle, Type: attr.Type, Cap: attr.Cap, SigAll: attr.SQSigAll, BlockSelfMcast: attr.BlockSelfMcastLB,
 		Port: attr.Port, SendCQ: attr.SendCQ.handle, RecvCQ: attr.RecvCQ.handle,
 		DoorbellIndex: token % ring.MaxQueuePairs, CompletionToken: token, EventID: eventID,
@@ -82,7 +83,7 @@ func (p *PD) createQP(attr QPInitAttr, eventID uint64) (*QP, error) {
 	attr.Cap = grant.Cap
 	qp := &QP{ctx: p.ctx, pd: p, eventID: eventID, handle: grant.QP, number: grant.Number, init: attr, connected: attr.Type == QPTypeRC || attr.Type == QPTypeUC}
 	if err := qp.mapQueues(grant); err != nil {
-		_ = p.ctx.provider.DestroyQP(DestroyQPRequest{grant.QP})
+		_ = p.ctx.provider.DestroyQP(provider.DestroyQPRequest{QP: grant.QP})
 		p.ctx.releaseSlot(token)
 		return nil, err
 	}
@@ -91,7 +92,7 @@ func (p *PD) createQP(attr QPInitAttr, eventID uint64) (*QP, error) {
 	return qp, nil
 }
 
-func (q *QP) mapQueues(grant CreateQPGrant) (err error) {
+func (q *QP) mapQueues(grant provider.CreateQPGrant) (err error) {
 	if q.send, err = ring.NewSendProducer(grant.SendMemory, grant.SendGeometry); err != nil {
 		return err
 	}
@@ -155,7 +156,7 @@ func (q *QP) Modify(attr *QPAttr, mask QPAttrMask) error {
 	if mask&QPAttrState != 0 && attr.State == QPStateReset {
 		return q.reset(attr, mask)
 	}
-	grant, err := q.ctx.provider.ModifyQP(ModifyQPRequest{QP: q.handle, Attr: *attr, Mask: mask})
+	grant, err := q.ctx.provider.ModifyQP(provider.ModifyQPRequest{QP: q.handle, Attr: *attr, Mask: mask})
 	if err != nil {
 		return fmt.Errorf("modify QP %v: %w", q.number, err)
 	}
@@ -172,7 +173,7 @@ func (q *QP) Modify(attr *QPAttr, mask QPAttrMask) error {
 func (q *QP) reset(attr *QPAttr, mask QPAttrMask) error {
 	was := q.enterReset()
 	token := q.ctx.nextToken(q.completionToken.Load())
-	grant, err := q.ctx.provider.ModifyQP(ModifyQPRequest{QP: q.handle, Attr: *attr, Mask: mask, CompletionToken: token})
+	grant, err := q.ctx.provider.ModifyQP(provider.ModifyQPRequest{QP: q.handle, Attr: *attr, Mask: mask, CompletionToken: token})
 	if err != nil {
 		q.state.Store(was)
 		return fmt.Errorf("modify QP %v: %w", q.number, err)
@@ -237,7 +238,7 @@ func (q *QP) Query() (QPAttr, QPInitAttr, error) {
 	if q == nil {
 		return QPAttr{}, QPInitAttr{}, fmt.Errorf("query QP: %w", errNil)
 	}
-	grant, err := q.ctx.provider.QueryQP(QueryQPRequest{q.handle})
+	grant, err := q.ctx.provider.QueryQP(provider.QueryQPRequest{QP: q.handle})
 	if err != nil {
 		return QPAttr{}, QPInitAttr{}, fmt.Errorf("query QP %v: %w", q.number, err)
 	}
@@ -259,7 +260,7 @@ func (q *QP) Close() error {
 	q.modifyMu.Lock()
 	defer q.modifyMu.Unlock()
 	was := q.enterReset() // first: the queues' memory may be another's once the card has freed it
-	if err := q.ctx.provider.DestroyQP(DestroyQPRequest{q.handle}); err != nil {
+	if err := q.ctx.provider.DestroyQP(provider.DestroyQPRequest{QP: q.handle}); err != nil {
 		q.state.Store(was)
 		return fmt.Errorf("destroy QP %v: %w", q.number, err)
 	}

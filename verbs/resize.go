@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/roced/roced/datapath/ring"
+	"github.com/roced/roced/verbs/provider"
 )
 
 // Resize changes the queue's capacity to at least that many completions (ibv_resize_cq), and keeps
@@ -19,7 +20,7 @@ func (q *CQ) Resize(entries int) error {
 	if err := q.checkRoom(entries); err != nil {
 		return fmt.Errorf("resize CQ to %d entries: %w", entries, err)
 	}
-	grant, err := q.ctx.provider.ResizeCQ(ResizeCQRequest{q.handle, entries})
+	grant, err := q.ctx.provider.ResizeCQ(provider.ResizeCQRequest{CQ: q.handle, Entries: entries})
 	if err != nil {
 		return fmt.Errorf("resize CQ to %d entries: %w", entries, err)
 	}
@@ -29,7 +30,7 @@ func (q *CQ) Resize(entries int) error {
 	}
 	q.capacity.Store(int64(grant.Geometry.Entries))
 	if owed := q.moveTo(queue); owed != 0 {
-		_ = q.ctx.provider.CheckCQ(CheckCQRequest{q.handle, owed}) // fails only if the CQ is gone
+		_ = q.ctx.provider.CheckCQ(provider.CheckCQRequest{CQ: q.handle, Armings: owed}) // fails only if the CQ is gone
 	}
 	return nil
 }

@@ -3,6 +3,8 @@ package verbs
 import (
 	"sync/atomic"
 	"time"
+
+	"github.com/roced/roced/verbs/provider"
 )
 
 // manners are those of a program that spins on the queues of a Spinner, whose card may need the processor that
@@ -13,7 +15,7 @@ import (
 // waits only when a whole turn was empty, in which each queue was armed: at the second empty poll of a queue
 // with nothing found in between.
 type manners struct {
-	spinner Spinner
+	spinner provider.Spinner
 	now     func() time.Time
 	dozes   atomic.Int32  // how many empty polls are still to wait
 	turn    atomic.Uint32 // when something is found, another one begins
@@ -24,7 +26,7 @@ const (
 	dozesPerYield = 256
 )
 
-func newManners(spinner Spinner) *manners {
+func newManners(spinner provider.Spinner) *manners {
 	m := &manners{spinner: spinner, now: time.Now}
 	m.turn.Store(1) // which no queue has been armed in
 	return m

@@ -5,6 +5,7 @@ import (
 	"sync"
 
 	"github.com/roced/roced/datapath/ring"
+	"github.com/roced/roced/verbs/provider"
 )
 
 // SRQ is a shared receive queue (ibv_srq): receives that any of its queue pairs takes. The memory
@@ -12,7 +13,7 @@ import (
 type SRQ struct {
 	pd      *PD
 	eventID uint64 // see eventSources
-	handle  Handle
+	handle  provider.Handle
 
 	modifyMu sync.Mutex // one Modify or Close at a time; before mu
 
@@ -26,17 +27,14 @@ type SRQ struct {
 
 // SRQInitAttr are the attributes that an SRQ is created with (ibv_srq_init_attr). It has no limit at
 // first: see Modify.
-type SRQInitAttr struct {
-	MaxWR  uint32
-	MaxSGE uint32 // 0 stands for 1
-}
+//
+// Its fields: [provider.SRQInitAttr].
+type SRQInitAttr = provider.SRQInitAttr
 
 // SRQAttr are the attributes of an SRQ (ibv_srq_attr).
-type SRQAttr struct {
-	MaxWR  uint32 // receives that can wait
-	MaxSGE uint32 // of a receive; fixed when the SRQ is created
-	Limit  uint32 // receives; 0: none is armed
-}
+//
+// Its fields: [provider.SRQAttr].
+type SRQAttr = provider.SRQAttr
 
 // CreateSRQ makes a shared receive queue (ibv_create_srq). MaxWR and MaxSGE are met or exceeded, and
 // set in attr to what was granted.
@@ -57,13 +55,13 @@ func (p *PD) CreateSRQ(attr *SRQInitAttr) (*SRQ, error) {
 }
 
 func (p *PD) createSRQ(attr SRQInitAttr, eventID uint64) (*SRQ, error) {
-	grant, err := p.ctx.provider.CreateSRQ(CreateSRQRequest{p.handle, attr, eventID})
+	grant, err := p.ctx.provider.CreateSRQ(provider.CreateSRQRequest{PD: p.handle, Attr: attr, EventID: eventID})
 	if err != nil {
 		return nil, err
 	}
 	queue, err := ring.NewRecvProducer(grant.Memory, grant.Geometry)
 	if err != nil {
-		_ = p.ctx.provider.DestroySRQ(DestroySRQRequest{grant.SRQ})
+		_ = p.ctx.provider.DestroySRQ(provider.DestroySRQRequest{SRQ: grant.SRQ})
 		return nil, err
 	}
 	return &SRQ{pd: p, eventID: eventID, handle: grant.SRQ, attr: grant.Attr, queue: queue}, nil
@@ -158,7 +156,7 @@ func (q *SRQ) Modify(attr *SRQAttr, mask SRQAttrMask) error {
 	q.modifyMu.Lock()
 	defer q.modifyMu.Unlock()
 	q.forgetEmpty()
-	grant, err := q.pd.ctx.provider.ModifySRQ(ModifySRQRequest{q.handle, *attr, mask})
+	grant, err := q.pd.ctx.provider.ModifySRQ(provider.ModifySRQRequest{SRQ: q.handle, Attr: *attr, Mask: mask})
 	if err == nil && grant.Memory != nil {
 		err = q.replace(&grant)
 	}
@@ -182,7 +180,7 @@ func (q *SRQ) forgetEmpty() {
 }
 
 // replace makes posts go to the queue of a resize. The card takes what is in the older ones first.
-func (q *SRQ) replace(grant *ModifySRQGrant) error {
+func (q *SRQ) replace(grant *provider.ModifySRQGrant) error {
 	queue, err := ring.NewRecvProducer(grant.Memory, grant.Geometry)
 	if err != nil {
 		return err
@@ -200,7 +198,7 @@ func (q *SRQ) Query() (SRQAttr, error) {
 	if q == nil {
 		return SRQAttr{}, fmt.Errorf("query SRQ: %w", errNil)
 	}
-	grant, err := q.pd.ctx.provider.QuerySRQ(QuerySRQRequest{q.handle})
+	grant, err := q.pd.ctx.provider.QuerySRQ(provider.QuerySRQRequest{SRQ: q.handle})
 	if err != nil {
 		return SRQAttr{}, fmt.Errorf("query SRQ: %w", err)
 	}
@@ -216,7 +214,7 @@ func (q *SRQ) Close() error {
 	q.modifyMu.Lock()
 	defer q.modifyMu.Unlock()
 	q.set(&q.closing, true)
-	if err := q.pd.ctx.provider.DestroySRQ(DestroySRQRequest{q.handle}); err != nil {
+	if err := q.pd.ctx.provider.DestroySRQ(provider.DestroySRQRequest{SRQ: q.handle}); err != nil {
 		q.set(&q.closing, false)
 		return fmt.Errorf("destroy SRQ: %w", err)
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/roced/roced/verbs"
 	"github.com/roced/roced/verbs/hca"
+	"github.com/roced/roced/verbs/provider"
 )
 
 const (
@@ -62,7 +63,7 @@ func (p *program) close() error {
 	return p.device.Close()
 }
 
-func newProgram(session verbs.Provider, wait bool, size int) (p *program, err error) {
+func newProgram(session provider.Provider, wait bool, size int) (p *program, err error) {
 	p = &program{wait: wait, slot: memberSlot(size), cancel: func() {}}
 	if p.ctx, err = verbs.Open(session); err != nil {
 		return nil, err

@@ -11,7 +11,7 @@ import (
 // public packages are those that other modules may import.
 var public = []string{
 	"bpf", "datapath", "datapath/link", "datapath/ring", "datapath/wire", "datapath/xsk",
-	"mcast", "mcast/membership", "verbs", "verbs/client", "verbs/hca", "verbs/ud", "verbs/verbstest",
+	"mcast", "mcast/membership", "verbs", "verbs/client", "verbs/hca", "verbs/provider", "verbs/ud", "verbs/verbstest",
 }
 
 // byOthers says why an exported name stays that nobody here calls outside of its package. A name
@@ -19,6 +19,9 @@ var public = []string{
 var byOthers = map[string]string{
 	// The specifications' names.
 	"verbs.Access*":                "ibv_access_flags",
+	"verbs.DeviceCapFlags":         "ibv_device_cap_flags, of DeviceAttr",
+	"verbs.PortCapFlags":           "the port's capabilities, of PortAttr",
+	"verbs.PathMigState":           "ibv_mig_state, of QPAttr",
 	"verbs.Event*":                 "ibv_event_type",
 	"verbs.Network*":               "rdma_network_type",
 	"verbs.QPAttr*":                "ibv_qp_attr_mask",
@@ -87,9 +90,6 @@ var byOthers = map[string]string{
 	// What a program may want, and ours do not.
 	"verbs/ud.Endpoint.Addrs":   "all addresses of an endpoint, to be handed to peers",
 	"verbs/ud.Endpoint.TrySend": "SendBatch that does not wait",
-	"verbs.CounterReader":       "what a Provider has that counts; found by its method",
-	"verbs.Leader":              "what a Provider has that works in the thread of who waits; found by its methods",
-	"verbs.Progressor":          "what a Provider has that runs the card in the caller's thread; found by its methods",
 
 	// What another Provider needs, in Go or in another language.
 	"verbs/verbstest.*":     "what a test of a Provider calls",

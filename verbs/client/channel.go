@@ -9,18 +9,19 @@ import (
 
 	"github.com/roced/roced/verbs"
 	"github.com/roced/roced/verbs/proto"
+	"github.com/roced/roced/verbs/provider"
 	"golang.org/x/sys/unix"
 )
 
-// CreateCompChannel implements verbs.Provider. The card writes to the channel itself.
-func (c *Client) CreateCompChannel() (grant verbs.CreateCompChannelGrant, err error) {
+// CreateCompChannel implements provider.Provider. The card writes to the channel itself.
+func (c *Client) CreateCompChannel() (grant provider.CreateCompChannelGrant, err error) {
 	grant, events, err := openChannel(c, proto.CreateCompChannel, "completion channel")
 	grant.Events = events
 	return grant, err
 }
 
-// CreateEventChannel implements verbs.Provider, likewise.
-func (c *Client) CreateEventChannel() (grant verbs.CreateEventChannelGrant, err error) {
+// CreateEventChannel implements provider.Provider, likewise.
+func (c *Client) CreateEventChannel() (grant provider.CreateEventChannelGrant, err error) {
 	grant, events, err := openChannel(c, proto.CreateEventChannel, "event channel")
 	grant.Events = events
 	return grant, err
@@ -47,7 +48,7 @@ func openChannel[G any](c *Client, command proto.Command[proto.None, G], name st
 	return grant, os.NewFile(uintptr(ends[0]), name), nil
 }
 
-// DestroyCompChannel implements verbs.Provider.
-func (c *Client) DestroyCompChannel(r verbs.DestroyCompChannelRequest) error {
+// DestroyCompChannel implements provider.Provider.
+func (c *Client) DestroyCompChannel(r provider.DestroyCompChannelRequest) error {
 	return free(c, proto.DestroyCompChannel, r)
 }

@@ -14,9 +14,10 @@ import (
 	"github.com/roced/roced/datapath/ring"
 	"github.com/roced/roced/verbs"
 	"github.com/roced/roced/verbs/proto"
+	"github.com/roced/roced/verbs/provider"
 )
 
-// Client is a session on a device of the service: a verbs.Provider and a verbs.CounterReader.
+// Client is a session on a device of the service: a provider.Provider and a provider.CounterReader.
 type Client struct {
 	device   string
 	conn     *proto.Conn
@@ -42,7 +43,7 @@ type Client struct {
 	lastID  uint32
 	pending map[uint32]chan answer // of requests, by their ids
 	events  map[uint64]chan struct{}
-	cqs     map[verbs.Handle]cq
+	cqs     map[provider.Handle]cq
 }
 
 // maxWaits is how many commands that may wait are given at once; the service has a limit too.
@@ -121,7 +122,7 @@ func isClosed(c <-chan struct{}) bool {
 	}
 }
 
-// Claim implements verbs.Provider.
+// Claim implements provider.Provider.
 func (c *Client) Claim() error {
 	if c.claimed.Swap(true) {
 		return fmt.Errorf("%w: this session on %s has a Context already; Dial makes another", verbs.ErrBusy, c.device)
@@ -129,13 +130,13 @@ func (c *Client) Claim() error {
 	return nil
 }
 
-// Doorbell implements verbs.Provider.
+// Doorbell implements provider.Provider.
 func (c *Client) Doorbell() *ring.Doorbell { return c.doorbell }
 
-// Done implements verbs.Provider.
+// Done implements provider.Provider.
 func (c *Client) Done() <-chan struct{} { return c.done }
 
-// Err implements verbs.Provider.
+// Err implements provider.Provider.
 func (c *Client) Err() error {
 	if isClosed(c.closing) {
 		return verbs.ErrClosed
@@ -148,7 +149,7 @@ func (c *Client) Err() error {
 // closeTimeout is how long Close waits for the service, which sends what was posted, for up to a second.
 const closeTimeout = 5 * time.Second
 
-// Close implements verbs.Provider. Closing again waits for the first Close, and does nothing.
+// Close implements provider.Provider. Closing again waits for the first Close, and does nothing.
 func (c *Client) Close() error {
 	if !c.startClosing() {
 		<-c.closed

@@ -8,134 +8,137 @@ import (
 
 	"github.com/roced/roced/verbs"
 	"github.com/roced/roced/verbs/proto"
+	"github.com/roced/roced/verbs/provider"
 )
 
-// QueryDevice implements verbs.Provider.
+// QueryDevice implements provider.Provider.
 func (c *Client) QueryDevice() (verbs.DeviceAttr, error) {
 	return ask(c, proto.QueryDevice, proto.None{})
 }
 
-// QueryPort implements verbs.Provider.
-func (c *Client) QueryPort(r verbs.QueryPortRequest) (verbs.PortAttr, error) {
+// QueryPort implements provider.Provider.
+func (c *Client) QueryPort(r provider.QueryPortRequest) (verbs.PortAttr, error) {
 	return ask(c, proto.QueryPort, r)
 }
 
-// QueryGIDTable implements verbs.Provider.
-func (c *Client) QueryGIDTable(r verbs.QueryGIDTableRequest) (verbs.QueryGIDTableGrant, error) {
+// QueryGIDTable implements provider.Provider.
+func (c *Client) QueryGIDTable(r provider.QueryGIDTableRequest) (provider.QueryGIDTableGrant, error) {
 	return ask(c, proto.QueryGIDTable, r)
 }
 
-// QueryPKey implements verbs.Provider.
-func (c *Client) QueryPKey(r verbs.QueryPKeyRequest) (verbs.QueryPKeyGrant, error) {
+// QueryPKey implements provider.Provider.
+func (c *Client) QueryPKey(r provider.QueryPKeyRequest) (provider.QueryPKeyGrant, error) {
 	return ask(c, proto.QueryPKey, r)
 }
 
-// QueryRTValues implements verbs.Provider.
+// QueryRTValues implements provider.Provider.
 func (c *Client) QueryRTValues() (verbs.RTValues, error) {
 	return ask(c, proto.QueryRTValues, proto.None{})
 }
 
-// Counters implements verbs.CounterReader.
+// Counters implements provider.CounterReader.
 func (c *Client) Counters() ([]verbs.Counter, error) { return ask(c, proto.Counters, proto.None{}) }
 
-// AllocPD implements verbs.Provider.
-func (c *Client) AllocPD() (verbs.AllocPDGrant, error) { return ask(c, proto.AllocPD, proto.None{}) }
+// AllocPD implements provider.Provider.
+func (c *Client) AllocPD() (provider.AllocPDGrant, error) { return ask(c, proto.AllocPD, proto.None{}) }
 
-// DeallocPD implements verbs.Provider.
-func (c *Client) DeallocPD(r verbs.DeallocPDRequest) error { return free(c, proto.DeallocPD, r) }
+// DeallocPD implements provider.Provider.
+func (c *Client) DeallocPD(r provider.DeallocPDRequest) error { return free(c, proto.DeallocPD, r) }
 
-// AllocMR implements verbs.Provider.
-func (c *Client) AllocMR(r verbs.AllocMRRequest) (verbs.MRGrant, error) {
+// AllocMR implements provider.Provider.
+func (c *Client) AllocMR(r provider.AllocMRRequest) (provider.MRGrant, error) {
 	return ask(c, proto.AllocMR, r)
 }
 
 // errReach is for the program's own memory.
 var errReach = fmt.Errorf("%w: the service cannot reach the program's memory; AllocMR makes memory that both can access", verbs.ErrUnsupported)
 
-// RegMR implements verbs.Provider.
-func (c *Client) RegMR(verbs.RegMRRequest) (verbs.MRGrant, error) { return verbs.MRGrant{}, errReach }
+// RegMR implements provider.Provider.
+func (c *Client) RegMR(provider.RegMRRequest) (provider.MRGrant, error) {
+	return provider.MRGrant{}, errReach
+}
 
-// ReregMR implements verbs.Provider.
-func (c *Client) ReregMR(r verbs.ReregMRRequest) error { return do(c, proto.ReregMR, r) }
+// ReregMR implements provider.Provider.
+func (c *Client) ReregMR(r provider.ReregMRRequest) error { return do(c, proto.ReregMR, r) }
 
-// DeregMR implements verbs.Provider.
-func (c *Client) DeregMR(r verbs.DeregMRRequest) error { return free(c, proto.DeregMR, r) }
+// DeregMR implements provider.Provider.
+func (c *Client) DeregMR(r provider.DeregMRRequest) error { return free(c, proto.DeregMR, r) }
 
-// AllocMW implements verbs.Provider.
-func (c *Client) AllocMW(r verbs.AllocMWRequest) (verbs.AllocMWGrant, error) {
+// AllocMW implements provider.Provider.
+func (c *Client) AllocMW(r provider.AllocMWRequest) (provider.AllocMWGrant, error) {
 	return ask(c, proto.AllocMW, r)
 }
 
-// DeallocMW implements verbs.Provider.
-func (c *Client) DeallocMW(r verbs.DeallocMWRequest) error { return free(c, proto.DeallocMW, r) }
+// DeallocMW implements provider.Provider.
+func (c *Client) DeallocMW(r provider.DeallocMWRequest) error { return free(c, proto.DeallocMW, r) }
 
-// CreateQP implements verbs.Provider.
-func (c *Client) CreateQP(r verbs.CreateQPRequest) (verbs.CreateQPGrant, error) {
+// CreateQP implements provider.Provider.
+func (c *Client) CreateQP(r provider.CreateQPRequest) (provider.CreateQPGrant, error) {
 	return ask(c, proto.CreateQP, r)
 }
 
-// ModifyQP implements verbs.Provider.
-func (c *Client) ModifyQP(r verbs.ModifyQPRequest) (verbs.ModifyQPGrant, error) {
+// ModifyQP implements provider.Provider.
+func (c *Client) ModifyQP(r provider.ModifyQPRequest) (provider.ModifyQPGrant, error) {
 	return ask(c, proto.ModifyQP, r)
 }
 
-// QueryQP implements verbs.Provider.
-func (c *Client) QueryQP(r verbs.QueryQPRequest) (verbs.QueryQPGrant, error) {
+// QueryQP implements provider.Provider.
+func (c *Client) QueryQP(r provider.QueryQPRequest) (provider.QueryQPGrant, error) {
 	return ask(c, proto.QueryQP, r)
 }
 
-// DestroyQP implements verbs.Provider.
-func (c *Client) DestroyQP(r verbs.DestroyQPRequest) error { return free(c, proto.DestroyQP, r) }
+// DestroyQP implements provider.Provider.
+func (c *Client) DestroyQP(r provider.DestroyQPRequest) error { return free(c, proto.DestroyQP, r) }
 
-// CreateSRQ implements verbs.Provider.
-func (c *Client) CreateSRQ(r verbs.CreateSRQRequest) (verbs.CreateSRQGrant, error) {
+// CreateSRQ implements provider.Provider.
+func (c *Client) CreateSRQ(r provider.CreateSRQRequest) (provider.CreateSRQGrant, error) {
 	return ask(c, proto.CreateSRQ, r)
 }
 
-// ModifySRQ implements verbs.Provider.
-func (c *Client) ModifySRQ(r verbs.ModifySRQRequest) (verbs.ModifySRQGrant, error) {
+// ModifySRQ implements provider.Provider.
+func (c *Client) ModifySRQ(r provider.ModifySRQRequest) (provider.ModifySRQGrant, error) {
 	return ask(c, proto.ModifySRQ, r)
 }
 
-// QuerySRQ implements verbs.Provider.
-func (c *Client) QuerySRQ(r verbs.QuerySRQRequest) (verbs.QuerySRQGrant, error) {
+// QuerySRQ implements provider.Provider.
+func (c *Client) QuerySRQ(r provider.QuerySRQRequest) (provider.QuerySRQGrant, error) {
 	return ask(c, proto.QuerySRQ, r)
 }
 
-// DestroySRQ implements verbs.Provider.
-func (c *Client) DestroySRQ(r verbs.DestroySRQRequest) error { return free(c, proto.DestroySRQ, r) }
+// DestroySRQ implements provider.Provider.
+func (c *Client) DestroySRQ(r provider.DestroySRQRequest) error { return free(c, proto.DestroySRQ, r) }
 
-// CreateAH implements verbs.Provider.
-func (c *Client) CreateAH(ctx context.Context, r verbs.CreateAHRequest) (verbs.CreateAHGrant, error) {
+// CreateAH implements provider.Provider.
+func (c *Client) CreateAH(ctx context.Context, r provider.CreateAHRequest) (provider.CreateAHGrant, error) {
 	return askAndWait(ctx, c, proto.CreateAH, r)
 }
 
-// ModifyAH implements verbs.Provider.
-func (c *Client) ModifyAH(ctx context.Context, r verbs.ModifyAHRequest) error {
+// ModifyAH implements provider.Provider.
+func (c *Client) ModifyAH(ctx context.Context, r provider.ModifyAHRequest) error {
 	_, err := askAndWait(ctx, c, proto.ModifyAH, r)
 	return err
 }
 
-// QueryAH implements verbs.Provider.
-func (c *Client) QueryAH(r verbs.QueryAHRequest) (verbs.QueryAHGrant, error) {
+// QueryAH implements provider.Provider.
+func (c *Client) QueryAH(r provider.QueryAHRequest) (provider.QueryAHGrant, error) {
 	return ask(c, proto.QueryAH, r)
 }
 
-// DestroyAH implements verbs.Provider.
-func (c *Client) DestroyAH(r verbs.DestroyAHRequest) error { return free(c, proto.DestroyAH, r) }
+// DestroyAH implements provider.Provider.
+func (c *Client) DestroyAH(r provider.DestroyAHRequest) error { return free(c, proto.DestroyAH, r) }
 
-// AttachMcast implements verbs.Provider.
-func (c *Client) AttachMcast(r verbs.McastRequest) error { return do(c, proto.AttachMcast, r) }
+// AttachMcast implements provider.Provider.
+func (c *Client) AttachMcast(r provider.McastRequest) error { return do(c, proto.AttachMcast, r) }
 
-// DetachMcast implements verbs.Provider.
-func (c *Client) DetachMcast(r verbs.McastRequest) error { return free(c, proto.DetachMcast, r) }
+// DetachMcast implements provider.Provider.
+func (c *Client) DetachMcast(r provider.McastRequest) error { return free(c, proto.DetachMcast, r) }
 
-// JoinMulticast implements verbs.Provider.
-func (c *Client) JoinMulticast(r verbs.JoinMulticastRequest) (verbs.JoinMulticastGrant, error) {
+// JoinMulticast implements provider.Provider.
+func (c *Client) JoinMulticast(r provider.JoinMulticastRequest) (provider.JoinMulticastGrant, error) {
 	return ask(c, proto.JoinMulticast, r)
 }
 
-// LeaveMulticast implements verbs.Provider.
-func (c *Client) LeaveMulticast(r verbs.LeaveMulticastRequest) error {
+// LeaveMulticast implements provider.Provider.
+func (c *Client) LeaveMulticast(r provider.LeaveMulticastRequest) error {
 	return free(c, proto.LeaveMulticast, r)
 }

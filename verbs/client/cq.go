@@ -7,6 +7,7 @@ import (
 
 	"github.com/roced/roced/verbs"
 	"github.com/roced/roced/verbs/proto"
+	"github.com/roced/roced/verbs/provider"
 )
 
 // cq is what the client knows of a completion queue.
@@ -15,8 +16,8 @@ type cq struct {
 	memory, left []byte // its queue, and the one before the last resize
 }
 
-// CreateCQ implements verbs.Provider. The queue's events are taken from before it is made.
-func (c *Client) CreateCQ(r verbs.CreateCQRequest) (verbs.CreateCQGrant, error) {
+// CreateCQ implements provider.Provider. The queue's events are taken from before it is made.
+func (c *Client) CreateCQ(r provider.CreateCQRequest) (provider.CreateCQGrant, error) {
 	events := make(chan struct{}, 1)
 	c.mu.Lock()
 	c.events[r.EventID] = events
@@ -33,8 +34,8 @@ func (c *Client) CreateCQ(r verbs.CreateCQRequest) (verbs.CreateCQGrant, error) 
 	return grant, err
 }
 
-// ResizeCQ implements verbs.Provider.
-func (c *Client) ResizeCQ(r verbs.ResizeCQRequest) (verbs.ResizeCQGrant, error) {
+// ResizeCQ implements provider.Provider.
+func (c *Client) ResizeCQ(r provider.ResizeCQRequest) (provider.ResizeCQGrant, error) {
 	grant, err := ask(c, proto.ResizeCQ, r)
 	if err != nil {
 		return grant, err
@@ -47,14 +48,14 @@ func (c *Client) ResizeCQ(r verbs.ResizeCQRequest) (verbs.ResizeCQGrant, error) 
 	return grant, nil
 }
 
-// ModifyCQ implements verbs.Provider.
-func (c *Client) ModifyCQ(r verbs.ModifyCQRequest) error { return do(c, proto.ModifyCQ, r) }
+// ModifyCQ implements provider.Provider.
+func (c *Client) ModifyCQ(r provider.ModifyCQRequest) error { return do(c, proto.ModifyCQ, r) }
 
-// CheckCQ implements verbs.Provider.
-func (c *Client) CheckCQ(r verbs.CheckCQRequest) error { return do(c, proto.CheckCQ, r) }
+// CheckCQ implements provider.Provider.
+func (c *Client) CheckCQ(r provider.CheckCQRequest) error { return do(c, proto.CheckCQ, r) }
 
-// DestroyCQ implements verbs.Provider.
-func (c *Client) DestroyCQ(r verbs.DestroyCQRequest) error {
+// DestroyCQ implements provider.Provider.
+func (c *Client) DestroyCQ(r provider.DestroyCQRequest) error {
 	if err := free(c, proto.DestroyCQ, r); err != nil {
 		return err
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/roced/roced/datapath/ring"
 	"github.com/roced/roced/verbs"
 	"github.com/roced/roced/verbs/proto"
+	"github.com/roced/roced/verbs/provider"
 	"golang.org/x/sys/unix"
 )
 
@@ -218,7 +219,7 @@ func share(fd int, opened proto.Opened) (shared, *ring.Doorbell, error) {
 func newClient(conn *proto.Conn, socket *net.UnixConn, device string) *Client {
 	return &Client{
 		device: device, conn: conn, socket: socket,
-		pending: map[uint32]chan answer{}, events: map[uint64]chan struct{}{}, cqs: map[verbs.Handle]cq{},
+		pending: map[uint32]chan answer{}, events: map[uint64]chan struct{}{}, cqs: map[provider.Handle]cq{},
 		closing: make(chan struct{}), done: make(chan struct{}), ended: make(chan struct{}), closed: make(chan struct{}),
 		waits: make(chan struct{}, maxWaits), reader: make(chan struct{}, 1), leading: make(chan struct{}, 1),
 	}

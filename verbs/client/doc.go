@@ -1,4 +1,4 @@
-// Package client is a verbs.Provider over the service: a program without privileges that uses one of
+// Package client is a provider.Provider over the service: a program without privileges that uses one of
 // the service's devices.
 //
 //	session, err := client.Dial(client.DefaultPath, "eth0")

@@ -7,21 +7,22 @@ import (
 
 	"github.com/roced/roced/verbs"
 	"github.com/roced/roced/verbs/proto"
+	"github.com/roced/roced/verbs/provider"
 )
 
-// GetAsyncEvent implements verbs.Provider. Events are kept by the service. One caller at a time asks it;
+// GetAsyncEvent implements provider.Provider. Events are kept by the service. One caller at a time asks it;
 // the others wait for their turn.
-func (c *Client) GetAsyncEvent(ctx context.Context) (verbs.EventReport, error) {
+func (c *Client) GetAsyncEvent(ctx context.Context) (provider.EventReport, error) {
 	select {
 	case c.reader <- struct{}{}:
 		defer func() { <-c.reader }()
 	case <-c.closing:
-		return verbs.EventReport{}, verbs.ErrClosed
+		return provider.EventReport{}, verbs.ErrClosed
 	case <-ctx.Done():
-		return verbs.EventReport{}, ctx.Err()
+		return provider.EventReport{}, ctx.Err()
 	}
 	if isClosed(c.closing) {
-		return verbs.EventReport{}, verbs.ErrClosed
+		return provider.EventReport{}, verbs.ErrClosed
 	}
 	report, err := exchange(ctx, c, proto.GetAsyncEvent, &proto.None{}, false)
 	if err == nil {
@@ -31,10 +32,10 @@ func (c *Client) GetAsyncEvent(ctx context.Context) (verbs.EventReport, error) {
 		return report, nil
 	}
 	if isClosed(c.ended) && !isClosed(c.closing) && !c.fatalTold.Swap(true) {
-		return verbs.EventReport{Type: verbs.EventDeviceFatal}, nil
+		return provider.EventReport{Type: verbs.EventDeviceFatal}, nil
 	}
 	if ended := ctx.Err(); ended != nil && verbs.KindOf(err) == nil {
 		err = ended
 	}
-	return verbs.EventReport{}, err
+	return provider.EventReport{}, err
 }

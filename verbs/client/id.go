@@ -3,86 +3,88 @@
 package client
 
 import (
-	"github.com/roced/roced/verbs"
 	"github.com/roced/roced/verbs/proto"
+	"github.com/roced/roced/verbs/provider"
 )
 
-// DestroyEventChannel implements verbs.Provider.
-func (c *Client) DestroyEventChannel(r verbs.DestroyEventChannelRequest) error {
+// DestroyEventChannel implements provider.Provider.
+func (c *Client) DestroyEventChannel(r provider.DestroyEventChannelRequest) error {
 	return free(c, proto.DestroyEventChannel, r)
 }
 
-// GetCMEvent implements verbs.Provider.
-func (c *Client) GetCMEvent(r verbs.GetCMEventRequest) (verbs.GetCMEventGrant, error) {
+// GetCMEvent implements provider.Provider.
+func (c *Client) GetCMEvent(r provider.GetCMEventRequest) (provider.GetCMEventGrant, error) {
 	return ask(c, proto.GetCMEvent, r)
 }
 
-// CreateID implements verbs.Provider.
-func (c *Client) CreateID(r verbs.CreateIDRequest) (verbs.CreateIDGrant, error) {
+// CreateID implements provider.Provider.
+func (c *Client) CreateID(r provider.CreateIDRequest) (provider.CreateIDGrant, error) {
 	return ask(c, proto.CreateID, r)
 }
 
-// DestroyID implements verbs.Provider.
-func (c *Client) DestroyID(r verbs.DestroyIDRequest) error { return free(c, proto.DestroyID, r) }
+// DestroyID implements provider.Provider.
+func (c *Client) DestroyID(r provider.DestroyIDRequest) error { return free(c, proto.DestroyID, r) }
 
-// MigrateID implements verbs.Provider.
-func (c *Client) MigrateID(r verbs.MigrateIDRequest) error { return do(c, proto.MigrateID, r) }
+// MigrateID implements provider.Provider.
+func (c *Client) MigrateID(r provider.MigrateIDRequest) error { return do(c, proto.MigrateID, r) }
 
-// SetIDOption implements verbs.Provider.
-func (c *Client) SetIDOption(r verbs.SetIDOptionRequest) error { return do(c, proto.SetIDOption, r) }
+// SetIDOption implements provider.Provider.
+func (c *Client) SetIDOption(r provider.SetIDOptionRequest) error { return do(c, proto.SetIDOption, r) }
 
-// QueryID implements verbs.Provider.
-func (c *Client) QueryID(r verbs.QueryIDRequest) (verbs.QueryIDGrant, error) {
+// QueryID implements provider.Provider.
+func (c *Client) QueryID(r provider.QueryIDRequest) (provider.QueryIDGrant, error) {
 	return ask(c, proto.QueryID, r)
 }
 
-// BindID implements verbs.Provider.
-func (c *Client) BindID(r verbs.BindIDRequest) (verbs.BindIDGrant, error) {
+// BindID implements provider.Provider.
+func (c *Client) BindID(r provider.BindIDRequest) (provider.BindIDGrant, error) {
 	return ask(c, proto.BindID, r)
 }
 
-// FindRoute implements verbs.Provider.
-func (c *Client) FindRoute(r verbs.FindRouteRequest) (verbs.FindRouteGrant, error) {
+// FindRoute implements provider.Provider.
+func (c *Client) FindRoute(r provider.FindRouteRequest) (provider.FindRouteGrant, error) {
 	return ask(c, proto.FindRoute, r)
 }
 
-// ResolveIDAddr implements verbs.Provider.
-func (c *Client) ResolveIDAddr(r verbs.ResolveIDAddrRequest) error {
+// ResolveIDAddr implements provider.Provider.
+func (c *Client) ResolveIDAddr(r provider.ResolveIDAddrRequest) error {
 	return do(c, proto.ResolveIDAddr, r)
 }
 
-// ResolveIDRoute implements verbs.Provider.
-func (c *Client) ResolveIDRoute(r verbs.ResolveIDRouteRequest) error {
+// ResolveIDRoute implements provider.Provider.
+func (c *Client) ResolveIDRoute(r provider.ResolveIDRouteRequest) error {
 	return do(c, proto.ResolveIDRoute, r)
 }
 
-// InitIDQPAttr implements verbs.Provider.
-func (c *Client) InitIDQPAttr(r verbs.InitIDQPAttrRequest) (verbs.InitIDQPAttrGrant, error) {
+// InitIDQPAttr implements provider.Provider.
+func (c *Client) InitIDQPAttr(r provider.InitIDQPAttrRequest) (provider.InitIDQPAttrGrant, error) {
 	return ask(c, proto.InitIDQPAttr, r)
 }
 
-// ListenID implements verbs.Provider.
-func (c *Client) ListenID(r verbs.ListenIDRequest) error { return do(c, proto.ListenID, r) }
+// ListenID implements provider.Provider.
+func (c *Client) ListenID(r provider.ListenIDRequest) error { return do(c, proto.ListenID, r) }
 
-// ConnectID implements verbs.Provider.
-func (c *Client) ConnectID(r verbs.ConnectIDRequest) error { return do(c, proto.ConnectID, r) }
+// ConnectID implements provider.Provider.
+func (c *Client) ConnectID(r provider.ConnectIDRequest) error { return do(c, proto.ConnectID, r) }
 
-// AcceptID implements verbs.Provider.
-func (c *Client) AcceptID(r verbs.AcceptIDRequest) error { return do(c, proto.AcceptID, r) }
+// AcceptID implements provider.Provider.
+func (c *Client) AcceptID(r provider.AcceptIDRequest) error { return do(c, proto.AcceptID, r) }
 
-// RejectID implements verbs.Provider.
-func (c *Client) RejectID(r verbs.RejectIDRequest) error { return do(c, proto.RejectID, r) }
+// RejectID implements provider.Provider.
+func (c *Client) RejectID(r provider.RejectIDRequest) error { return do(c, proto.RejectID, r) }
 
-// DisconnectID implements verbs.Provider.
-func (c *Client) DisconnectID(r verbs.DisconnectIDRequest) error { return do(c, proto.DisconnectID, r) }
+// DisconnectID implements provider.Provider.
+func (c *Client) DisconnectID(r provider.DisconnectIDRequest) error {
+	return do(c, proto.DisconnectID, r)
+}
 
-// NotifyID implements verbs.Provider.
-func (c *Client) NotifyID(r verbs.NotifyIDRequest) error { return do(c, proto.NotifyID, r) }
+// NotifyID implements provider.Provider.
+func (c *Client) NotifyID(r provider.NotifyIDRequest) error { return do(c, proto.NotifyID, r) }
 
-// JoinID implements verbs.Provider.
-func (c *Client) JoinID(r verbs.JoinIDRequest) error { return do(c, proto.JoinID, r) }
+// JoinID implements provider.Provider.
+func (c *Client) JoinID(r provider.JoinIDRequest) error { return do(c, proto.JoinID, r) }
 
-// LeaveID implements verbs.Provider.
-func (c *Client) LeaveID(r verbs.LeaveIDRequest) (verbs.LeaveIDGrant, error) {
+// LeaveID implements provider.Provider.
+func (c *Client) LeaveID(r provider.LeaveIDRequest) (provider.LeaveIDGrant, error) {
 	return ask(c, proto.LeaveID, r)
 }

@@ -7,7 +7,7 @@ import (
 	"runtime"
 	"time"
 
-	"github.com/roced/roced/verbs"
+	"github.com/roced/roced/verbs/provider"
 	"golang.org/x/sys/unix"
 )
 
@@ -19,7 +19,7 @@ const yieldGap = 5 * time.Millisecond
 // thread, and hands on what is for others. A goroutine that read all the time would be woken first each
 // time, and wake the one that waits.
 
-// Lead implements verbs.Leader: it waits, as the leader as soon as there is no other.
+// Lead implements provider.Leader: it waits, as the leader as soon as there is no other.
 func (c *Client) Lead(ctx context.Context, events, closed <-chan struct{}) (over bool) {
 	select {
 	case c.leading <- struct{}{}:
@@ -59,15 +59,15 @@ func (c *Client) lead(ctx context.Context, events, closed <-chan struct{}) {
 	}
 }
 
-var _ verbs.Spinner = (*Client)(nil)
+var _ provider.Spinner = (*Client)(nil)
 
 // dozeTime is how long a program that spins waits at most.
 const dozeTime = time.Millisecond
 
-// Yield implements verbs.Spinner.
+// Yield implements provider.Spinner.
 func (c *Client) Yield() { _, _, _ = unix.Syscall(unix.SYS_SCHED_YIELD, 0, 0, 0) }
 
-// Doze implements verbs.Spinner. Who dozes leads, unless somebody does.
+// Doze implements provider.Spinner. Who dozes leads, unless somebody does.
 func (c *Client) Doze(events <-chan struct{}) {
 	select {
 	case <-events:
@@ -92,7 +92,7 @@ func (c *Client) Doze(events <-chan struct{}) {
 	}
 }
 
-// WakeLeader implements verbs.Leader.
+// WakeLeader implements provider.Leader.
 func (c *Client) WakeLeader() { c.signals.interrupt() }
 
 // notify wakes one that waits for a CQ.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	"github.com/roced/roced/verbs"
+	"github.com/roced/roced/verbs/provider"
 )
 
 // The service needs Linux. Elsewhere there are the names that programs use, so that they compile; what connects is
@@ -18,7 +19,7 @@ var errLinux = fmt.Errorf("%w: the service needs Linux", verbs.ErrUnsupported)
 const DefaultPath = "/run/roced/roced.sock"
 
 // Client is a session on a device of the service.
-type Client struct{ verbs.Provider }
+type Client struct{ provider.Provider }
 
 // Devices lists the names of the service's devices.
 func Devices(string) ([]string, error) { return nil, errLinux }

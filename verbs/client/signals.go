@@ -82,7 +82,7 @@ func (s *signals) take(notify func(eventID uint64)) {
 	s.kept = copy(s.records[:], s.records[whole:s.kept])
 }
 
-// Wake implements verbs.Provider. If the socket is full, the service is being woken already.
+// Wake implements provider.Provider. If the socket is full, the service is being woken already.
 func (c *Client) Wake() { _ = c.signals.raw.Write(sendByte) }
 
 func sendByte(fd uintptr) (done bool) {

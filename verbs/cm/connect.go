@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/roced/roced/verbs"
+	"github.com/roced/roced/verbs/provider"
 )
 
 // Listen takes requests for the id's address and port (rdma_listen): EventConnectRequest for each. At
@@ -19,7 +20,7 @@ func (i *ID) Listen(backlog int) error {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	err := i.each(func(p part) error {
-		return p.provider.ListenID(verbs.ListenIDRequest{ID: p.handle, Backlog: backlog})
+		return p.provider.ListenID(provider.ListenIDRequest{ID: p.handle, Backlog: backlog})
 	})
 	if err != nil {
 		return fmt.Errorf("listen: %w", err)
@@ -44,7 +45,7 @@ func (i *ID) Connect(param *ConnParam) error {
 		return fmt.Errorf("connect: %w", errNil)
 	}
 	return i.do("connect", func(p part) error {
-		return p.provider.ConnectID(verbs.ConnectIDRequest{ID: p.handle, Param: i.param(param)})
+		return p.provider.ConnectID(provider.ConnectIDRequest{ID: p.handle, Param: i.param(param)})
 	})
 }
 
@@ -64,7 +65,7 @@ func (i *ID) Accept(param *ConnParam) error {
 		}
 		err := i.accept(p, param)
 		if err != nil && i.asked {
-			_ = p.provider.RejectID(verbs.RejectIDRequest{ID: p.handle}) // else the card has, or the peer has withdrawn
+			_ = p.provider.RejectID(provider.RejectIDRequest{ID: p.handle}) // else the card has, or the peer has withdrawn
 			err = errors.Join(err, i.failQP())
 		}
 		i.asked = false
@@ -80,7 +81,7 @@ func (i *ID) accept(p part, param *ConnParam) error {
 			return err
 		}
 	}
-	return p.provider.AcceptID(verbs.AcceptIDRequest{ID: p.handle, Response: param == nil, Param: whole})
+	return p.provider.AcceptID(provider.AcceptIDRequest{ID: p.handle, Response: param == nil, Param: whole})
 }
 
 // Reject rejects the request that the id stands for, or the response to Connect (rdma_reject), with at most
@@ -90,7 +91,7 @@ func (i *ID) Reject(privateData []byte) error {
 		return fmt.Errorf("reject: %w", errNil)
 	}
 	return i.do("reject", func(p part) error {
-		return p.provider.RejectID(verbs.RejectIDRequest{ID: p.handle, PrivateData: privateData})
+		return p.provider.RejectID(provider.RejectIDRequest{ID: p.handle, PrivateData: privateData})
 	})
 }
 
@@ -102,7 +103,7 @@ func (i *ID) Disconnect() error {
 		return fmt.Errorf("disconnect: %w", errNil)
 	}
 	return i.do("disconnect", func(p part) error {
-		if err := p.provider.DisconnectID(verbs.DisconnectIDRequest{ID: p.handle}); err != nil {
+		if err := p.provider.DisconnectID(provider.DisconnectIDRequest{ID: p.handle}); err != nil {
 			return err
 		}
 		return i.failQP()
@@ -125,7 +126,7 @@ func (i *ID) Notify(event verbs.EventType) error {
 		return fmt.Errorf("notify: %w", errNil)
 	}
 	return i.do("notify", func(p part) error {
-		return p.provider.NotifyID(verbs.NotifyIDRequest{ID: p.handle, Event: event})
+		return p.provider.NotifyID(provider.NotifyIDRequest{ID: p.handle, Event: event})
 	})
 }
 

@@ -7,30 +7,31 @@ import (
 	"sync"
 
 	"github.com/roced/roced/verbs"
+	"github.com/roced/roced/verbs/provider"
 	"golang.org/x/sys/unix"
 )
 
 // device is a device as a channel uses it.
 type device struct {
 	ctx      *verbs.Context
-	provider verbs.CMProvider
-	channel  verbs.Handle
+	provider provider.CMProvider
+	channel  provider.Handle
 	events   *os.File // readable while there is an event
 
 	// Under the channel's lock.
-	gone    error                 // why the card tells no more events
-	removed map[verbs.Handle]bool // ids of which it has told that their device is removed
-	bereft  []verbs.Handle        // those of which it has not, and could not any more
+	gone    error                    // why the card tells no more events
+	removed map[provider.Handle]bool // ids of which it has told that their device is removed
+	bereft  []provider.Handle        // those of which it has not, and could not any more
 
 	mu  sync.Mutex
-	ids map[verbs.Handle]*ID
+	ids map[provider.Handle]*ID
 }
 
 func newDevice(ctx *verbs.Context, poll *poller) (*device, error) {
 	if ctx == nil {
 		return nil, fmt.Errorf("%w: a device that is nil", verbs.ErrInvalid)
 	}
-	d := &device{ctx: ctx, provider: ctx.Provider(), ids: map[verbs.Handle]*ID{}, removed: map[verbs.Handle]bool{}}
+	d := &device{ctx: ctx, provider: ctx.Provider(), ids: map[provider.Handle]*ID{}, removed: map[provider.Handle]bool{}}
 	grant, err := d.provider.CreateEventChannel()
 	if err != nil {
 		return nil, err
@@ -45,7 +46,7 @@ func newDevice(ctx *verbs.Context, poll *poller) (*device, error) {
 
 // close frees the card's end and the program's.
 func (d *device) close() {
-	_ = d.provider.DestroyEventChannel(verbs.DestroyEventChannelRequest{Channel: d.channel}) // it has no ids, or the card is gone
+	_ = d.provider.DestroyEventChannel(provider.DestroyEventChannelRequest{Channel: d.channel}) // it has no ids, or the card is gone
 	_ = d.events.Close()
 }
 
@@ -53,7 +54,7 @@ func (d *device) close() {
 // why if there will be none.
 func (d *device) take() (*Event, error) {
 	for d.gone == nil {
-		grant, err := d.provider.GetCMEvent(verbs.GetCMEventRequest{Channel: d.channel})
+		grant, err := d.provider.GetCMEvent(provider.GetCMEventRequest{Channel: d.channel})
 		if err != nil {
 			d.gone, d.bereft = err, d.bound(err)
 			break
@@ -79,7 +80,7 @@ func (d *device) take() (*Event, error) {
 
 // bound gives the ids that are bound to a device which is gone. An embedded card tells of them itself. Over
 // the service its word may be lost, since the connection ends with the card.
-func (d *device) bound(gone error) (ids []verbs.Handle) {
+func (d *device) bound(gone error) (ids []provider.Handle) {
 	if !errors.Is(gone, verbs.ErrDeviceFatal) {
 		return nil // the program has closed it
 	}
@@ -106,7 +107,7 @@ func (d *device) drain() {
 }
 
 // event finds the ids that an event is about; nil if they have been closed.
-func (d *device) event(e *verbs.CMEvent) *Event {
+func (d *device) event(e *provider.CMEvent) *Event {
 	event := &Event{Type: e.Type, Status: int(e.Status), AH: e.AH, ConnParam: e.ConnParam}
 	event.Exact = true // of ConnParam: what the peer says
 	if e.Type == EventConnectRequest {
@@ -124,19 +125,19 @@ func (d *device) event(e *verbs.CMEvent) *Event {
 	return event
 }
 
-func (d *device) find(handle verbs.Handle) *ID {
+func (d *device) find(handle provider.Handle) *ID {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.ids[handle]
 }
 
-func (d *device) enter(handle verbs.Handle, i *ID) {
+func (d *device) enter(handle provider.Handle, i *ID) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.ids[handle] = i
 }
 
-func (d *device) remove(handle verbs.Handle) {
+func (d *device) remove(handle provider.Handle) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	delete(d.ids, handle)

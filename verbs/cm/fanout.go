@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/roced/roced/verbs"
+	"github.com/roced/roced/verbs/provider"
 )
 
 // An id is an id on each of its channel's devices, until an address or a route says which it is on.
@@ -28,7 +29,7 @@ func (i *ID) open() (err error) {
 }
 
 func (i *ID) openOn(d *device) error {
-	grant, err := d.provider.CreateID(verbs.CreateIDRequest{Channel: d.channel, PortSpace: i.space})
+	grant, err := d.provider.CreateID(provider.CreateIDRequest{Channel: d.channel, PortSpace: i.space})
 	if err != nil {
 		return err
 	}
@@ -44,11 +45,11 @@ func (i *ID) openOn(d *device) error {
 }
 
 func (p part) set(o option) error {
-	return p.provider.SetIDOption(verbs.SetIDOptionRequest{ID: p.handle, Option: o.option, Value: o.value})
+	return p.provider.SetIDOption(provider.SetIDOptionRequest{ID: p.handle, Option: o.option, Value: o.value})
 }
 
 func (p part) close() {
-	_ = p.provider.DestroyID(verbs.DestroyIDRequest{ID: p.handle}) // else the card is gone, and has freed it
+	_ = p.provider.DestroyID(provider.DestroyIDRequest{ID: p.handle}) // else the card is gone, and has freed it
 	p.remove(p.handle)
 }
 
@@ -129,7 +130,7 @@ func (i *ID) bindAll(to netip.AddrPort) error {
 }
 
 func (p part) bind(to netip.AddrPort, shared bool) (netip.AddrPort, error) {
-	grant, err := p.provider.BindID(verbs.BindIDRequest{ID: p.handle, Address: to, Shared: shared})
+	grant, err := p.provider.BindID(provider.BindIDRequest{ID: p.handle, Address: to, Shared: shared})
 	return grant.Address, err
 }
 
@@ -140,7 +141,7 @@ func (i *ID) choose(source, dest netip.Addr) (on part, err error) {
 	}
 	var failed error
 	for _, p := range i.parts {
-		if _, err := p.provider.FindRoute(verbs.FindRouteRequest{Source: source, Dest: dest}); err != nil {
+		if _, err := p.provider.FindRoute(provider.FindRouteRequest{Source: source, Dest: dest}); err != nil {
 			failed = errors.Join(failed, err)
 			continue
 		}

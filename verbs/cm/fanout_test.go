@@ -8,6 +8,7 @@ import (
 	"github.com/roced/roced/verbs"
 	"github.com/roced/roced/verbs/cm"
 	"github.com/roced/roced/verbs/hca"
+	"github.com/roced/roced/verbs/provider"
 	"golang.org/x/sys/unix"
 )
 
@@ -160,13 +161,13 @@ func TestDeviceIsRemoved(t *testing.T) {
 
 // dying is a session whose connection ends before the card has told of its ids.
 type dying struct {
-	verbs.Provider
+	provider.Provider
 	dead atomic.Bool
 }
 
-func (d *dying) GetCMEvent(r verbs.GetCMEventRequest) (verbs.GetCMEventGrant, error) {
+func (d *dying) GetCMEvent(r provider.GetCMEventRequest) (provider.GetCMEventGrant, error) {
 	if d.dead.Load() {
-		return verbs.GetCMEventGrant{}, verbs.ErrDeviceFatal
+		return provider.GetCMEventGrant{}, verbs.ErrDeviceFatal
 	}
 	return d.Provider.GetCMEvent(r)
 }

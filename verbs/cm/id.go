@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 
 	"github.com/roced/roced/verbs"
+	"github.com/roced/roced/verbs/provider"
 )
 
 // ID is a connection id (rdma_cm_id).
@@ -35,7 +36,7 @@ var errNil = fmt.Errorf("%w: nil, where an id, an endpoint or a channel is neede
 // part is an id on a device.
 type part struct {
 	*device
-	handle verbs.Handle
+	handle provider.Handle
 }
 
 // option is one that was set, in case the id has to be made again.
@@ -59,9 +60,9 @@ func (c *EventChannel) newID(space PortSpace, context any) (*ID, error) {
 }
 
 // child is the id that a request has made on the device.
-func (d *device) child(listener *ID, handle verbs.Handle) *ID {
+func (d *device) child(listener *ID, handle provider.Handle) *ID {
 	if listener == nil { // it was closed just now; the card rejects the request
-		_ = d.provider.DestroyID(verbs.DestroyIDRequest{ID: handle})
+		_ = d.provider.DestroyID(provider.DestroyIDRequest{ID: handle})
 		return nil
 	}
 	i := &ID{
@@ -172,14 +173,14 @@ func (i *ID) PortSpace() PortSpace {
 }
 
 // query asks the first device: as long as the id is on several, it is the same on all.
-func (i *ID) query(what string) (grant verbs.QueryIDGrant, err error) {
+func (i *ID) query(what string) (grant provider.QueryIDGrant, err error) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	if len(i.parts) == 0 {
 		return grant, fmt.Errorf("%s: %w: the id", what, verbs.ErrObjectClosed)
 	}
 	p := i.parts[0]
-	if grant, err = p.provider.QueryID(verbs.QueryIDRequest{ID: p.handle}); err != nil {
+	if grant, err = p.provider.QueryID(provider.QueryIDRequest{ID: p.handle}); err != nil {
 		return grant, fmt.Errorf("%s: %w", what, err)
 	}
 	return grant, nil

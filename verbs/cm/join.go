@@ -5,6 +5,7 @@ import (
 	"net/netip"
 
 	"github.com/roced/roced/verbs"
+	"github.com/roced/roced/verbs/provider"
 )
 
 // JoinFlags is what a member does: JoinFullMember or JoinSendOnlyFullMember.
@@ -65,7 +66,7 @@ func (i *ID) JoinMulticastEx(attr JoinAttr, context any) error {
 		i.joined++
 		token := i.joined
 		i.joins[token] = &join{context: context, full: attr.Flags == JoinFullMember}
-		err := p.provider.JoinID(verbs.JoinIDRequest{ID: p.handle, Group: attr.Address, Flags: attr.Flags, Context: token})
+		err := p.provider.JoinID(provider.JoinIDRequest{ID: p.handle, Group: attr.Address, Flags: attr.Flags, Context: token})
 		if err != nil {
 			delete(i.joins, token)
 		}
@@ -92,7 +93,7 @@ func (i *ID) LeaveMulticast(group netip.Addr) error {
 		return fmt.Errorf("leave group: %w", errNil)
 	}
 	return i.do(fmt.Sprintf("leave group %v", group), func(p part) error {
-		grant, err := p.provider.LeaveID(verbs.LeaveIDRequest{ID: p.handle, Group: group})
+		grant, err := p.provider.LeaveID(provider.LeaveIDRequest{ID: p.handle, Group: group})
 		if err != nil {
 			return err
 		}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/roced/roced/verbs"
+	"github.com/roced/roced/verbs/provider"
 )
 
 // CreateQP makes the id's queue pair (rdma_create_qp). One for datagrams can send and receive when this
@@ -123,13 +124,13 @@ func (i *ID) respond(e *Event) {
 	}
 	all := ConnParam{ResponderResources: MaxResources, InitiatorDepth: MaxResources}
 	if err = i.bring(p, i.qp, &all, allStates...); err == nil {
-		err = p.provider.AcceptID(verbs.AcceptIDRequest{ID: p.handle, Response: true})
+		err = p.provider.AcceptID(provider.AcceptIDRequest{ID: p.handle, Response: true})
 	}
 	if err == nil {
 		e.Type = EventEstablished
 		return
 	}
-	_ = p.provider.RejectID(verbs.RejectIDRequest{ID: p.handle}) // else there is nobody to be told
+	_ = p.provider.RejectID(provider.RejectIDRequest{ID: p.handle}) // else there is nobody to be told
 	_ = i.failQP()
 	e.fail(EventConnectError, err)
 }
@@ -142,7 +143,7 @@ func (i *ID) rejected() {
 }
 
 func (p part) qpAttr(state verbs.QPState) (verbs.QPAttr, verbs.QPAttrMask, error) {
-	grant, err := p.provider.InitIDQPAttr(verbs.InitIDQPAttrRequest{ID: p.handle, State: state})
+	grant, err := p.provider.InitIDQPAttr(provider.InitIDQPAttrRequest{ID: p.handle, State: state})
 	return grant.Attr, grant.Mask, err
 }
 

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/roced/roced/verbs"
+	"github.com/roced/roced/verbs/provider"
 )
 
 // Bind binds the id to an address of a device, and so to the device; or to 0.0.0.0 or ::, all addresses of
@@ -60,7 +61,7 @@ func (i *ID) resolve(source, dest netip.AddrPort, timeout time.Duration) error {
 	if err != nil {
 		return err
 	}
-	err = p.provider.ResolveIDAddr(verbs.ResolveIDAddrRequest{ID: p.handle, Source: source, Dest: dest, Timeout: timeout})
+	err = p.provider.ResolveIDAddr(provider.ResolveIDAddrRequest{ID: p.handle, Source: source, Dest: dest, Timeout: timeout})
 	if err == nil {
 		i.bound.Store(true)
 	}
@@ -74,7 +75,7 @@ func (i *ID) ResolveRoute() error {
 		return fmt.Errorf("resolve route: %w", errNil)
 	}
 	return i.do("resolve route", func(p part) error {
-		return p.provider.ResolveIDRoute(verbs.ResolveIDRouteRequest{ID: p.handle})
+		return p.provider.ResolveIDRoute(provider.ResolveIDRouteRequest{ID: p.handle})
 	})
 }
 
@@ -124,7 +125,7 @@ func (i *ID) migrate(to *EventChannel) error {
 		moved[n] = part{d, p.handle}
 	}
 	for n, p := range i.parts {
-		if err := p.provider.MigrateID(verbs.MigrateIDRequest{ID: p.handle, Channel: moved[n].channel}); err != nil {
+		if err := p.provider.MigrateID(provider.MigrateIDRequest{ID: p.handle, Channel: moved[n].channel}); err != nil {
 			return err
 		}
 		p.remove(p.handle)

@@ -11,6 +11,7 @@ import (
 	"github.com/roced/roced/verbs"
 	"github.com/roced/roced/verbs/cm"
 	"github.com/roced/roced/verbs/hca"
+	"github.com/roced/roced/verbs/provider"
 )
 
 func TestMain(m *testing.M) { labtest.Main(m) }
@@ -62,7 +63,7 @@ func device(t testing.TB, w *hca.Wire, name string, addresses ...string) *verbs.
 	return open(t, host)
 }
 
-func open(t testing.TB, session verbs.Provider) *verbs.Context {
+func open(t testing.TB, session provider.Provider) *verbs.Context {
 	t.Helper()
 	ctx, err := verbs.Open(session)
 	check(t, err)

@@ -10,6 +10,7 @@ import (
 	"github.com/roced/roced/datapath/wire"
 	"github.com/roced/roced/mcast"
 	"github.com/roced/roced/verbs"
+	"github.com/roced/roced/verbs/provider"
 )
 
 // ah is an address handle, with its attributes and its path.
@@ -20,8 +21,8 @@ type ah struct {
 	path   *path
 }
 
-// CreateAH implements verbs.Provider. It holds no lock while it waits for a neighbour.
-func (s *Session) CreateAH(ctx context.Context, r verbs.CreateAHRequest) (grant verbs.CreateAHGrant, err error) {
+// CreateAH implements provider.Provider. It holds no lock while it waits for a neighbour.
+func (s *Session) CreateAH(ctx context.Context, r provider.CreateAHRequest) (grant provider.CreateAHGrant, err error) {
 	if err := checkAH(&r.Attr); err != nil {
 		return grant, err
 	}
@@ -77,7 +78,7 @@ func (s *Session) newAH(attr *verbs.AHAttr, find func() (*pd, error)) (*ah, erro
 }
 
 // openAH finds the path, waits for its neighbour unless noWait is set, and adds the handle.
-func (s *Session) openAH(ctx context.Context, a *ah, noWait bool) (_ verbs.Handle, err error) {
+func (s *Session) openAH(ctx context.Context, a *ah, noWait bool) (_ provider.Handle, err error) {
 	if err := s.findPath(ctx, a, noWait); err != nil {
 		return 0, err
 	}
@@ -105,7 +106,7 @@ func (s *Session) findPath(ctx context.Context, a *ah, noWait bool) (err error) 
 }
 
 // showAH gives a handle as it is now to the engine, between two bursts. The caller holds card.mu.
-func (s *Session) showAH(handle verbs.Handle, a *ah) {
+func (s *Session) showAH(handle provider.Handle, a *ah) {
 	entry := a.entry(s.card.vlan)
 	s.card.engine.Do(func() { s.entry.SetAH(uint32(handle), entry) })
 }
@@ -132,8 +133,8 @@ func (s *Session) abandon(a *ah) {
 	a.pd.users--
 }
 
-// DestroyAH implements verbs.Provider.
-func (s *Session) DestroyAH(r verbs.DestroyAHRequest) error {
+// DestroyAH implements provider.Provider.
+func (s *Session) DestroyAH(r provider.DestroyAHRequest) error {
 	a, err := s.takeAH(r.AH)
 	if err != nil {
 		return err
@@ -145,7 +146,7 @@ func (s *Session) DestroyAH(r verbs.DestroyAHRequest) error {
 
 // takeAH removes a handle from the engine and from the session's table. The card stays open until
 // commands.Done.
-func (s *Session) takeAH(handle verbs.Handle) (*ah, error) {
+func (s *Session) takeAH(handle provider.Handle) (*ah, error) {
 	if err := s.enterToFree(); err != nil {
 		return nil, err
 	}

@@ -18,10 +18,11 @@ import (
 	"github.com/roced/roced/internal/fault"
 	"github.com/roced/roced/mcast"
 	"github.com/roced/roced/verbs"
+	"github.com/roced/roced/verbs/provider"
 )
 
 // Card is an RDMA card with one port, on one interface. Programs share it; each has a session. The
-// card is itself the session of the program that opened it, and so a verbs.Provider. NewSession
+// card is itself the session of the program that opened it, and so a provider.Provider. NewSession
 // makes more, for other programs or for parts of a program that must not affect each other.
 type Card struct {
 	*Session // of the program that opened it
@@ -276,7 +277,7 @@ func (card *Card) startFailing(cause error) []*Session {
 }
 
 // tell reports an event to all sessions. The caller holds mu.
-func (card *Card) tell(report verbs.EventReport) {
+func (card *Card) tell(report provider.EventReport) {
 	for _, s := range card.sessions {
 		s.events.put(report)
 	}

@@ -11,6 +11,7 @@ import (
 	"sync"
 
 	"github.com/roced/roced/verbs"
+	"github.com/roced/roced/verbs/provider"
 	"golang.org/x/sys/unix"
 )
 
@@ -30,8 +31,8 @@ type compChannel struct {
 	cqs []*cq
 }
 
-// CreateCompChannel implements verbs.Provider.
-func (s *Session) CreateCompChannel() (grant verbs.CreateCompChannelGrant, err error) {
+// CreateCompChannel implements provider.Provider.
+func (s *Session) CreateCompChannel() (grant provider.CreateCompChannelGrant, err error) {
 	if err := s.enter(); err != nil {
 		return grant, err
 	}
@@ -43,14 +44,14 @@ func (s *Session) CreateCompChannel() (grant verbs.CreateCompChannelGrant, err e
 	c := &compChannel{file: os.NewFile(uintptr(ends[1]), "completion channel"), fd: ends[1], owing: make(chan struct{}, 1)}
 	grant.Events = os.NewFile(uintptr(ends[0]), "completion channel")
 	if grant.Channel, err = s.channels.add(c); err != nil {
-		return verbs.CreateCompChannelGrant{}, errors.Join(err, c.file.Close(), grant.Events.Close())
+		return provider.CreateCompChannelGrant{}, errors.Join(err, c.file.Close(), grant.Events.Close())
 	}
 	go c.deliver()
 	return grant, nil
 }
 
-// DestroyCompChannel implements verbs.Provider.
-func (s *Session) DestroyCompChannel(r verbs.DestroyCompChannelRequest) error {
+// DestroyCompChannel implements provider.Provider.
+func (s *Session) DestroyCompChannel(r provider.DestroyCompChannelRequest) error {
 	if err := s.enterToFree(); err != nil {
 		return err
 	}

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/roced/roced/verbs"
+	"github.com/roced/roced/verbs/provider"
 )
 
 // When the card fails, a program gets the events of what was flushed, and then the reason; channels and
@@ -47,8 +48,8 @@ func TestChannelThatNobodyReads(t *testing.T) {
 	check(t, err)
 	_, err = session.CreateCompChannel()
 	refused(t, err, verbs.ErrLimit, "completion channel")
-	for _, channel := range []verbs.Handle{deaf.Channel, silent.Channel} {
-		grant, err := session.CreateCQ(verbs.CreateCQRequest{Entries: 8, EventID: 7, Channel: channel})
+	for _, channel := range []provider.Handle{deaf.Channel, silent.Channel} {
+		grant, err := session.CreateCQ(provider.CreateCQRequest{Entries: 8, EventID: 7, Channel: channel})
 		check(t, err)
 		c, err := session.cqs.get(grant.CQ)
 		check(t, err)

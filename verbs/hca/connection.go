@@ -7,6 +7,7 @@ import (
 
 	"github.com/roced/roced/datapath/wire"
 	"github.com/roced/roced/verbs"
+	"github.com/roced/roced/verbs/provider"
 )
 
 // maxRDAtomic is how many reads and atomics a queue pair can have outstanding, each way.
@@ -50,7 +51,7 @@ func (s *Session) checkConnection(attr *verbs.QPAttr, mask verbs.QPAttrMask) err
 }
 
 // preparePeer makes the address of a request's peer ready, without waiting for its neighbour.
-func (s *Session) preparePeer(r *verbs.ModifyQPRequest) (*ah, error) {
+func (s *Session) preparePeer(r *provider.ModifyQPRequest) (*ah, error) {
 	peer, err := s.newAH(&r.Attr.AHAttr, func() (*pd, error) {
 		q, err := s.qps.get(r.QP)
 		if err != nil {

@@ -9,11 +9,12 @@ import (
 	"github.com/roced/roced/datapath"
 	"github.com/roced/roced/datapath/ring"
 	"github.com/roced/roced/verbs"
+	"github.com/roced/roced/verbs/provider"
 )
 
 // cq is a completion queue, with the number of queues that complete to it.
 type cq struct {
-	handle  verbs.Handle
+	handle  provider.Handle
 	entry   *datapath.CQ // the engine's part of it
 	memory  []byte
 	left    []byte       // the queue before the last resize, which the program may still read
@@ -38,7 +39,7 @@ const (
 		verbs.WCExWithSL | verbs.WCExWithDLIDPathBits | verbs.WCExWithCVLAN
 )
 
-func checkCQ(r *verbs.CreateCQRequest) error {
+func checkCQ(r *provider.CreateCQRequest) error {
 	switch {
 	case r.CompVector != 0:
 		return fmt.Errorf("%w: completion vector %d; there is one, 0", verbs.ErrInvalid, r.CompVector)
@@ -58,8 +59,8 @@ func cqGeometry(entries int, stamped bool) ring.Geometry {
 	return ring.CompletionGeometry(uint32(entries))
 }
 
-// CreateCQ implements verbs.Provider.
-func (s *Session) CreateCQ(r verbs.CreateCQRequest) (grant verbs.CreateCQGrant, err error) {
+// CreateCQ implements provider.Provider.
+func (s *Session) CreateCQ(r provider.CreateCQRequest) (grant provider.CreateCQGrant, err error) {
 	if err := checkCQ(&r); err != nil {
 		return grant, err
 	}
@@ -71,7 +72,7 @@ func (s *Session) CreateCQ(r verbs.CreateCQRequest) (grant verbs.CreateCQGrant, 
 	grant.Geometry = cqGeometry(r.Entries, c.stamped)
 	queue, memory, err := s.newQueue(grant.Geometry)
 	if err != nil {
-		return verbs.CreateCQGrant{}, err
+		return provider.CreateCQGrant{}, err
 	}
 	c.memory, grant.Memory = memory, memory
 	c.entry = &datapath.CQ{
@@ -82,7 +83,7 @@ func (s *Session) CreateCQ(r verbs.CreateCQRequest) (grant verbs.CreateCQGrant, 
 	c.entry.Wake, grant.Events = s.waker(r.EventID)
 	if grant.CQ, err = s.addCQ(c, r.Channel); err != nil {
 		s.release(memory)
-		return verbs.CreateCQGrant{}, err
+		return provider.CreateCQGrant{}, err
 	}
 	return grant, nil
 }
@@ -100,7 +101,7 @@ func (s *Session) newQueue(g ring.Geometry) (queue *ring.CompletionProducer, mem
 }
 
 // addCQ adds a queue to the session's table, and to its channel.
-func (s *Session) addCQ(c *cq, channel verbs.Handle) (handle verbs.Handle, err error) {
+func (s *Session) addCQ(c *cq, channel provider.Handle) (handle provider.Handle, err error) {
 	if err := s.enter(); err != nil {
 		return 0, err
 	}
@@ -137,8 +138,8 @@ func (s *Session) waker(id uint64) (wake func(), events chan struct{}) {
 	}, events
 }
 
-// DestroyCQ implements verbs.Provider.
-func (s *Session) DestroyCQ(r verbs.DestroyCQRequest) error {
+// DestroyCQ implements provider.Provider.
+func (s *Session) DestroyCQ(r provider.DestroyCQRequest) error {
 	if err := s.enterToFree(); err != nil {
 		return err
 	}

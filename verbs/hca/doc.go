@@ -1,5 +1,5 @@
 // Package hca is the card's control plane. A card is on a network interface (Open) or on a wire in
-// memory (NewWire); programs have sessions on it, each a verbs.Provider.
+// memory (NewWire); programs have sessions on it, each a provider.Provider.
 //
 //	verbs.Context   verbs.Context
 //	     │ commands      │

@@ -9,14 +9,15 @@ import (
 	"sync/atomic"
 
 	"github.com/roced/roced/verbs"
+	"github.com/roced/roced/verbs/provider"
 )
 
 // events is the queue of events that the program has not read. Each waits at most once, so the limits
 // of objects limit the queue too.
 type events struct {
 	mu      sync.Mutex
-	waiting list.List // of verbs.EventReport
-	places  map[verbs.EventReport]*list.Element
+	waiting list.List // of provider.EventReport
+	places  map[provider.EventReport]*list.Element
 	ready   chan struct{} // of capacity 1
 
 	noted atomic.Pointer[eventSource] // what the engine has noted of objects: a list
@@ -24,13 +25,13 @@ type events struct {
 }
 
 func (e *events) init() {
-	e.places = map[verbs.EventReport]*list.Element{}
+	e.places = map[provider.EventReport]*list.Element{}
 	e.ready = make(chan struct{}, 1)
 }
 
 // put appends an event, and removes the same event if it waits already. So the last event that is
 // read tells the present state.
-func (e *events) put(r verbs.EventReport) {
+func (e *events) put(r provider.EventReport) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if place := e.places[r]; place != nil {
@@ -42,14 +43,14 @@ func (e *events) put(r verbs.EventReport) {
 }
 
 // take gives the oldest event, and wakes the next reader if there are more.
-func (e *events) take() (r verbs.EventReport, ok bool) {
+func (e *events) take() (r provider.EventReport, ok bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	oldest := e.waiting.Front()
 	if oldest == nil {
 		return r, false
 	}
-	r = oldest.Value.(verbs.EventReport)
+	r = oldest.Value.(provider.EventReport)
 	e.drop(r)
 	if e.waiting.Len() > 0 {
 		e.wake()
@@ -69,11 +70,11 @@ func (e *events) forget(from *eventSource) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	for _, kind := range objectEvents {
-		e.drop(verbs.EventReport{Type: kind, EventID: from.id})
+		e.drop(provider.EventReport{Type: kind, EventID: from.id})
 	}
 }
 
-func (e *events) drop(r verbs.EventReport) {
+func (e *events) drop(r provider.EventReport) {
 	if place := e.places[r]; place != nil {
 		e.waiting.Remove(place)
 		delete(e.places, r)
@@ -87,24 +88,24 @@ func (e *events) wake() {
 	}
 }
 
-// GetAsyncEvent implements verbs.Provider.
-func (s *Session) GetAsyncEvent(ctx context.Context) (verbs.EventReport, error) {
+// GetAsyncEvent implements provider.Provider.
+func (s *Session) GetAsyncEvent(ctx context.Context) (provider.EventReport, error) {
 	for {
 		s.ReportNoticed()
 		if isClosed(s.stop) {
-			return verbs.EventReport{}, verbs.ErrClosed
+			return provider.EventReport{}, verbs.ErrClosed
 		}
 		if r, ok := s.events.take(); ok {
 			return r, nil
 		}
 		if isClosed(s.done) {
-			return verbs.EventReport{}, s.Err()
+			return provider.EventReport{}, s.Err()
 		}
 		select {
 		case <-s.events.ready:
 		case <-s.done:
 		case <-ctx.Done():
-			return verbs.EventReport{}, ctx.Err()
+			return provider.EventReport{}, ctx.Err()
 		}
 	}
 }

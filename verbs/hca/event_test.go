@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/roced/roced/verbs"
+	"github.com/roced/roced/verbs/provider"
 )
 
 // event waits for the next one.
@@ -159,7 +160,7 @@ func TestEventsOfClosedObjects(t *testing.T) {
 	// A card may tell of them all the same, when both happen at once.
 	cq, qps := w.b.overrunnable(1)
 	w.overrun(t, qps[0])
-	var late []verbs.EventReport
+	var late []provider.EventReport
 	for range 2 {
 		report, err := w.b.device.GetAsyncEvent(guard(t))
 		check(t, err)
@@ -215,7 +216,7 @@ func TestEventWakesTheNextReader(t *testing.T) {
 	var e events
 	e.init()
 	for id := range uint64(3) {
-		e.put(verbs.EventReport{Type: verbs.EventCQErr, EventID: id})
+		e.put(provider.EventReport{Type: verbs.EventCQErr, EventID: id})
 	}
 	for id := range uint64(3) {
 		select {

@@ -11,6 +11,7 @@ import (
 	"github.com/roced/roced/datapath/wire"
 	"github.com/roced/roced/verbs"
 	"github.com/roced/roced/verbs/hca/cm"
+	"github.com/roced/roced/verbs/provider"
 )
 
 // gsi is QP 1 as the connection manager uses it, in a session of its own, which no program sees and
@@ -56,10 +57,10 @@ const (
 
 // quiet is an internal session as package verbs sees it. The card is never run in its caller's thread,
 // and its address handles wait for no neighbour: the engine holds their packets meanwhile.
-type quiet struct{ verbs.Provider }
+type quiet struct{ provider.Provider }
 
-// CreateAH implements verbs.Provider.
-func (q quiet) CreateAH(ctx context.Context, r verbs.CreateAHRequest) (verbs.CreateAHGrant, error) {
+// CreateAH implements provider.Provider.
+func (q quiet) CreateAH(ctx context.Context, r provider.CreateAHRequest) (provider.CreateAHGrant, error) {
 	r.NoWait = true
 	return q.Provider.CreateAH(ctx, r)
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/roced/roced/datapath/wire"
 	"github.com/roced/roced/verbs"
 	"github.com/roced/roced/verbs/hca/cm"
+	"github.com/roced/roced/verbs/provider"
 	"golang.org/x/sys/unix"
 )
 
@@ -109,7 +110,7 @@ func TestQP1IsKept(t *testing.T) {
 	ah, m := peer.ah("10.0.0.1"), w.a.device.manager
 	s, err := w.a.device.NewSession(SessionConfig{Privileged: func() bool { return true }})
 	check(t, err)
-	_, err = s.CreateQP(verbs.CreateQPRequest{Type: verbs.QPTypeGSI, Port: 1, PD: 12345})
+	_, err = s.CreateQP(provider.CreateQPRequest{Type: verbs.QPTypeGSI, Port: 1, PD: 12345})
 	refused(t, err, verbs.ErrInvalid, "no such PD")
 	check(t, w.a.device.useCM())
 	for range 2 {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/roced/roced/datapath/ring"
 	"github.com/roced/roced/verbs"
+	"github.com/roced/roced/verbs/provider"
 	"golang.org/x/sys/unix"
 )
 
@@ -136,12 +137,12 @@ func (kernelMemory) Free(memory []byte) { _ = unix.Munmap(memory) }
 type attacker struct {
 	*scene
 	session   *Session
-	pd        verbs.Handle
-	mr, other verbs.MRGrant // the other is of another PD, with canaries in it
-	ah        verbs.Handle
-	cq        verbs.CreateCQGrant
-	qp        verbs.CreateQPGrant
-	srq       verbs.CreateSRQGrant // none, unless it was made with one
+	pd        provider.Handle
+	mr, other provider.MRGrant // the other is of another PD, with canaries in it
+	ah        provider.Handle
+	cq        provider.CreateCQGrant
+	qp        provider.CreateQPGrant
+	srq       provider.CreateSRQGrant // none, unless it was made with one
 	send      *ring.SendProducer
 	recv      *ring.RecvProducer
 	polls     *ring.CompletionConsumer
@@ -161,15 +162,15 @@ func (s *scene) newAttacker() *attacker {
 	foreign, err := session.AllocPD()
 	check(s, err)
 	a.pd = pd.PD
-	a.mr, err = session.AllocMR(verbs.AllocMRRequest{PD: pd.PD, Length: 2 * slotLen, Access: verbs.AccessLocalWrite})
+	a.mr, err = session.AllocMR(provider.AllocMRRequest{PD: pd.PD, Length: 2 * slotLen, Access: verbs.AccessLocalWrite})
 	check(s, err)
-	a.other, err = session.AllocMR(verbs.AllocMRRequest{PD: foreign.PD, Length: slotLen, Access: verbs.AccessLocalWrite})
+	a.other, err = session.AllocMR(provider.AllocMRRequest{PD: foreign.PD, Length: slotLen, Access: verbs.AccessLocalWrite})
 	check(s, err)
 	copy(a.other.Memory, bytes.Repeat(canary, slotLen))
-	ah, err := session.CreateAH(guard(s), verbs.CreateAHRequest{PD: pd.PD, Attr: *s.a.route("10.0.0.2")})
+	ah, err := session.CreateAH(guard(s), provider.CreateAHRequest{PD: pd.PD, Attr: *s.a.route("10.0.0.2")})
 	check(s, err)
 	a.ah = ah.AH
-	a.cq, err = session.CreateCQ(verbs.CreateCQRequest{Entries: 64})
+	a.cq, err = session.CreateCQ(provider.CreateCQRequest{Entries: 64})
 	check(s, err)
 	return a
 }
@@ -185,7 +186,7 @@ func (a *attacker) withQP() *attacker {
 func (a *attacker) withSRQ() *attacker {
 	a.Helper()
 	var err error
-	a.srq, err = a.session.CreateSRQ(verbs.CreateSRQRequest{PD: a.pd, Attr: verbs.SRQInitAttr{MaxWR: depth, MaxSGE: 4}})
+	a.srq, err = a.session.CreateSRQ(provider.CreateSRQRequest{PD: a.pd, Attr: verbs.SRQInitAttr{MaxWR: depth, MaxSGE: 4}})
 	check(a, err)
 	return a.withQP()
 }
@@ -193,7 +194,7 @@ func (a *attacker) withSRQ() *attacker {
 func (a *attacker) makeQP() {
 	a.Helper()
 	var err error
-	a.qp, err = a.session.CreateQP(verbs.CreateQPRequest{
+	a.qp, err = a.session.CreateQP(provider.CreateQPRequest{
 		PD: a.pd, Type: verbs.QPTypeUD, Cap: defaultCap(), SendCQ: a.cq.CQ, RecvCQ: a.cq.CQ, SRQ: a.srq.SRQ, DoorbellIndex: attackerIndex, CompletionToken: attackerIndex,
 	})
 	check(a, err)
@@ -217,7 +218,7 @@ func (a *attacker) openQueues() {
 
 // modify makes a change of state as Activate makes it.
 func (a *attacker) modify(state verbs.QPState) error {
-	r := verbs.ModifyQPRequest{QP: a.qp.QP, Attr: verbs.QPAttr{State: state, Port: 1, QKey: testQKey}, Mask: verbs.QPAttrState, CompletionToken: attackerIndex}
+	r := provider.ModifyQPRequest{QP: a.qp.QP, Attr: verbs.QPAttr{State: state, Port: 1, QKey: testQKey}, Mask: verbs.QPAttrState, CompletionToken: attackerIndex}
 	switch state {
 	case verbs.QPStateInit:
 		r.Mask |= verbs.QPAttrPKeyIndex | verbs.QPAttrPort | verbs.QPAttrQKey

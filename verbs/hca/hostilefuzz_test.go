@@ -8,6 +8,7 @@ import (
 
 	"github.com/roced/roced/datapath/ring"
 	"github.com/roced/roced/verbs"
+	"github.com/roced/roced/verbs/provider"
 )
 
 // FuzzHostileProgram has an attacker do what bytes say: write to its queues, ring, change states, and take
@@ -72,7 +73,7 @@ var hostileSteps = []func(a *attacker, p *instructions){
 	8: (*attacker).ringAny,
 	9: (*attacker).changeGroups,
 	10: func(a *attacker, _ *instructions) {
-		_ = a.session.DestroyAH(verbs.DestroyAHRequest{AH: a.ah})
+		_ = a.session.DestroyAH(provider.DestroyAHRequest{AH: a.ah})
 	},
 	11: func(a *attacker, _ *instructions) { a.results() },
 }
@@ -163,7 +164,7 @@ func (a *attacker) ringAny(p *instructions) {
 
 // changeGroups attaches or detaches, and has the peer send to the group.
 func (a *attacker) changeGroups(p *instructions) {
-	r := verbs.McastRequest{QP: a.qp.QP, MGID: gid(groupV4), MLID: 0}
+	r := provider.McastRequest{QP: a.qp.QP, MGID: gid(groupV4), MLID: 0}
 	if p.next()%2 == 0 {
 		_ = a.session.AttachMcast(r)
 	} else {

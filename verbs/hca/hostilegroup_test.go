@@ -7,6 +7,7 @@ import (
 
 	"github.com/roced/roced/datapath/ring"
 	"github.com/roced/roced/verbs"
+	"github.com/roced/roced/verbs/provider"
 )
 
 // A group published before it is programmed: queue pairs attach and detach while messages for the group
@@ -18,7 +19,7 @@ func TestGroupPublishedBeforeItIsProgrammed(t *testing.T) {
 		a := s.newAttacker().withQP()
 		a.recv.Put(1, []ring.SGE{{Length: 200, LKey: a.mr.LKey}})
 		a.recv.Publish()
-		group := verbs.McastRequest{QP: a.qp.QP, MGID: gid(groupV4)}
+		group := provider.McastRequest{QP: a.qp.QP, MGID: gid(groupV4)}
 		check(t, a.session.AttachMcast(group))
 		var c ring.CQE
 		eventually(t, "a message to the group", func() bool { return a.polls.Available(1) > 0 })

@@ -8,6 +8,7 @@ import (
 
 	"github.com/roced/roced/datapath/ring"
 	"github.com/roced/roced/verbs"
+	"github.com/roced/roced/verbs/provider"
 )
 
 // Classes of mistakes with what a program writes into its queues, among them those that the kernel's
@@ -160,13 +161,13 @@ func TestHostileKeysOfTheGone(t *testing.T) {
 	s := newScene(t, WithoutWorker())
 	a := s.newAttacker().withQP()
 	sge := ring.SGE{Length: 100, LKey: a.mr.LKey}
-	check(t, a.session.DeregMR(verbs.DeregMRRequest{MR: a.mr.MR}))
+	check(t, a.session.DeregMR(provider.DeregMRRequest{MR: a.mr.MR}))
 	ring.PutSGE(a.send.Put(&ring.Send{ID: 1, Opcode: ring.WRSend, AH: uint32(a.ah), RemoteQPN: s.sink.Number(), SGECount: 1}), sge)
 	a.send.Publish()
 	a.ring()
-	_, err := a.session.ModifyQP(verbs.ModifyQPRequest{QP: a.qp.QP, Attr: verbs.QPAttr{State: verbs.QPStateRTS}, Mask: verbs.QPAttrState})
+	_, err := a.session.ModifyQP(provider.ModifyQPRequest{QP: a.qp.QP, Attr: verbs.QPAttr{State: verbs.QPStateRTS}, Mask: verbs.QPAttrState})
 	check(t, err) // from SQE
-	check(t, a.session.DestroyAH(verbs.DestroyAHRequest{AH: a.ah}))
+	check(t, a.session.DestroyAH(provider.DestroyAHRequest{AH: a.ah}))
 	a.send.Put(&ring.Send{ID: 2, Opcode: ring.WRSend, AH: uint32(a.ah), RemoteQPN: s.sink.Number()})
 	a.send.Publish()
 	a.ring()

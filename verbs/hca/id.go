@@ -13,12 +13,13 @@ import (
 	"github.com/roced/roced/datapath/wire"
 	"github.com/roced/roced/verbs"
 	"github.com/roced/roced/verbs/hca/cm"
+	"github.com/roced/roced/verbs/provider"
 )
 
 // id is a connection id (rdma_cm_id). All of it is under card.mu, but for work.
 type id struct {
 	session *Session
-	handle  verbs.Handle
+	handle  provider.Handle
 	space   wire.PortSpace
 	kind    verbs.QPType
 	channel *eventChannel
@@ -89,8 +90,8 @@ func (i *id) in(what string, states ...idState) error {
 	return fmt.Errorf("%w: %s an id that is %v; it has to be %s", verbs.ErrInvalid, what, i.state, strings.Join(allowed, ", or "))
 }
 
-// CreateID implements verbs.Provider.
-func (s *Session) CreateID(r verbs.CreateIDRequest) (grant verbs.CreateIDGrant, err error) {
+// CreateID implements provider.Provider.
+func (s *Session) CreateID(r provider.CreateIDRequest) (grant provider.CreateIDGrant, err error) {
 	kind, err := checkSpace(r.PortSpace, r.QPType)
 	if err != nil {
 		return grant, err
@@ -107,7 +108,7 @@ func (s *Session) CreateID(r verbs.CreateIDRequest) (grant verbs.CreateIDGrant, 
 	if err != nil {
 		return grant, err
 	}
-	return verbs.CreateIDGrant{ID: i.handle}, nil
+	return provider.CreateIDGrant{ID: i.handle}, nil
 }
 
 // newID makes an id. The caller holds card.mu.
@@ -140,7 +141,7 @@ func checkSpace(space wire.PortSpace, asked verbs.QPType) (kind verbs.QPType, er
 }
 
 // withID finds an id, and holds card.mu for what is done with it.
-func (s *Session) withID(handle verbs.Handle, do func(*id) error) error {
+func (s *Session) withID(handle provider.Handle, do func(*id) error) error {
 	if err := s.enter(); err != nil {
 		return err
 	}
@@ -152,8 +153,8 @@ func (s *Session) withID(handle verbs.Handle, do func(*id) error) error {
 	return do(i)
 }
 
-// MigrateID implements verbs.Provider.
-func (s *Session) MigrateID(r verbs.MigrateIDRequest) error {
+// MigrateID implements provider.Provider.
+func (s *Session) MigrateID(r provider.MigrateIDRequest) error {
 	return s.withID(r.ID, func(i *id) error {
 		to, err := s.eventChannels.get(r.Channel)
 		if err != nil {
@@ -170,8 +171,8 @@ func (s *Session) MigrateID(r verbs.MigrateIDRequest) error {
 	})
 }
 
-// SetIDOption implements verbs.Provider.
-func (s *Session) SetIDOption(r verbs.SetIDOptionRequest) error {
+// SetIDOption implements provider.Provider.
+func (s *Session) SetIDOption(r provider.SetIDOptionRequest) error {
 	return s.withID(r.ID, func(i *id) error { return i.set(r.Option, r.Value) })
 }
 
@@ -194,10 +195,10 @@ func (i *id) set(option verbs.IDOption, value uint32) (err error) {
 	return fmt.Errorf("%w: no id has an option %d, value %d", verbs.ErrInvalid, option, value)
 }
 
-// QueryID implements verbs.Provider.
-func (s *Session) QueryID(r verbs.QueryIDRequest) (grant verbs.QueryIDGrant, err error) {
+// QueryID implements provider.Provider.
+func (s *Session) QueryID(r provider.QueryIDRequest) (grant provider.QueryIDGrant, err error) {
 	err = s.withID(r.ID, func(i *id) error {
-		grant = verbs.QueryIDGrant{PortSpace: i.space, QPType: i.kind, Local: i.source, Remote: i.dest, OnDevice: i.onDevice()}
+		grant = provider.QueryIDGrant{PortSpace: i.space, QPType: i.kind, Local: i.source, Remote: i.dest, OnDevice: i.onDevice()}
 		if i.ends != (pair{}) {
 			grant.AH = s.card.attrOf(i.ends, i.tos)
 		}
@@ -211,8 +212,8 @@ func (card *Card) attrOf(ends pair, class uint8) verbs.AHAttr {
 	return verbs.AHAttr{Port: 1, GRH: verbs.GlobalRoute{DGID: ends.dest, SGIDIndex: card.gids.index[ends.source], TrafficClass: class}}
 }
 
-// DestroyID implements verbs.Provider. It waits for what has begun, which it ends.
-func (s *Session) DestroyID(r verbs.DestroyIDRequest) error {
+// DestroyID implements provider.Provider. It waits for what has begun, which it ends.
+func (s *Session) DestroyID(r provider.DestroyIDRequest) error {
 	i, err := s.takeID(r.ID)
 	if err != nil {
 		return err
@@ -227,7 +228,7 @@ func (s *Session) DestroyID(r verbs.DestroyIDRequest) error {
 }
 
 // takeID removes an id from the session's table. The card stays open until commands.Done.
-func (s *Session) takeID(handle verbs.Handle) (*id, error) {
+func (s *Session) takeID(handle provider.Handle) (*id, error) {
 	if err := s.enterToFree(); err != nil {
 		return nil, err
 	}

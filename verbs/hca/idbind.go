@@ -8,11 +8,12 @@ import (
 
 	"github.com/roced/roced/datapath/wire"
 	"github.com/roced/roced/verbs"
+	"github.com/roced/roced/verbs/provider"
 	"golang.org/x/sys/unix"
 )
 
-// BindID implements verbs.Provider.
-func (s *Session) BindID(r verbs.BindIDRequest) (grant verbs.BindIDGrant, err error) {
+// BindID implements provider.Provider.
+func (s *Session) BindID(r provider.BindIDRequest) (grant provider.BindIDGrant, err error) {
 	err = s.withID(r.ID, func(i *id) error {
 		if err := i.in("bind", idIdle); err != nil {
 			return err

@@ -10,12 +10,13 @@ import (
 	"github.com/roced/roced/datapath/wire"
 	"github.com/roced/roced/verbs"
 	"github.com/roced/roced/verbs/hca/cm"
+	"github.com/roced/roced/verbs/provider"
 	"golang.org/x/sys/unix"
 )
 
-// ConnectID implements verbs.Provider: it asks the destination for a connection, or in port space UDP for
+// ConnectID implements provider.Provider: it asks the destination for a connection, or in port space UDP for
 // its queue pair (SIDR).
-func (s *Session) ConnectID(r verbs.ConnectIDRequest) error {
+func (s *Session) ConnectID(r provider.ConnectIDRequest) error {
 	return s.withID(r.ID, func(i *id) error {
 		if err := errors.Join(i.in("connect", idRouteResolved), i.room()); err != nil {
 			return err
@@ -150,37 +151,37 @@ func (i *id) cmEvent(e cm.Event) {
 }
 
 // eventOf is an event of the connection manager as the program gets it.
-func (i *id) eventOf(e *cm.Event) verbs.CMEvent {
+func (i *id) eventOf(e *cm.Event) provider.CMEvent {
 	switch e.Kind {
 	case cm.EventReply:
 		return i.answered(&e.Answer)
 	case cm.EventResponse:
-		return verbs.CMEvent{Type: verbs.CMEventConnectResponse, ConnParam: e.Peer}
+		return provider.CMEvent{Type: verbs.CMEventConnectResponse, ConnParam: e.Peer}
 	case cm.EventEstablished:
-		return verbs.CMEvent{Type: verbs.CMEventEstablished}
+		return provider.CMEvent{Type: verbs.CMEventEstablished}
 	case cm.EventRejected:
-		return verbs.CMEvent{Type: verbs.CMEventRejected, Status: int32(e.Reason), ConnParam: e.Peer}
+		return provider.CMEvent{Type: verbs.CMEventRejected, Status: int32(e.Reason), ConnParam: e.Peer}
 	case cm.EventDisconnected:
-		return verbs.CMEvent{Type: verbs.CMEventDisconnected}
+		return provider.CMEvent{Type: verbs.CMEventDisconnected}
 	case cm.EventTimewaitExit:
-		return verbs.CMEvent{Type: verbs.CMEventTimewaitExit}
+		return provider.CMEvent{Type: verbs.CMEventTimewaitExit}
 	}
-	return verbs.CMEvent{Type: verbs.CMEventUnreachable, Status: -int32(unix.ETIMEDOUT)}
+	return provider.CMEvent{Type: verbs.CMEventUnreachable, Status: -int32(unix.ETIMEDOUT)}
 }
 
 // answered is the event of an answer.
-func (i *id) answered(a *cm.Answer) verbs.CMEvent {
+func (i *id) answered(a *cm.Answer) provider.CMEvent {
 	if a.Status != wire.SIDRValid {
-		return verbs.CMEvent{Type: verbs.CMEventUnreachable, Status: int32(a.Status), ConnParam: verbs.ConnParam{PrivateData: a.PrivateData}}
+		return provider.CMEvent{Type: verbs.CMEventUnreachable, Status: int32(a.Status), ConnParam: verbs.ConnParam{PrivateData: a.PrivateData}}
 	}
-	return verbs.CMEvent{
+	return provider.CMEvent{
 		Type: verbs.CMEventEstablished, AH: i.session.card.attrOf(i.ends, i.tos),
 		ConnParam: verbs.ConnParam{QPN: a.QPN, QKey: a.QKey, PrivateData: a.PrivateData},
 	}
 }
 
-// DisconnectID implements verbs.Provider. Datagrams have no connection: there is nobody to be told.
-func (s *Session) DisconnectID(r verbs.DisconnectIDRequest) error {
+// DisconnectID implements provider.Provider. Datagrams have no connection: there is nobody to be told.
+func (s *Session) DisconnectID(r provider.DisconnectIDRequest) error {
 	return s.withID(r.ID, func(i *id) error {
 		err := i.in("disconnect", idConnecting)
 		if err == nil && i.connection != nil {
@@ -190,8 +191,8 @@ func (s *Session) DisconnectID(r verbs.DisconnectIDRequest) error {
 	})
 }
 
-// NotifyID implements verbs.Provider: a packet that came before the peer's RTU establishes the connection.
-func (s *Session) NotifyID(r verbs.NotifyIDRequest) error {
+// NotifyID implements provider.Provider: a packet that came before the peer's RTU establishes the connection.
+func (s *Session) NotifyID(r provider.NotifyIDRequest) error {
 	return s.withID(r.ID, func(i *id) (err error) {
 		if i.connection == nil || r.Event != verbs.EventCommEst {
 			return fmt.Errorf("%w: event %v; %v of a connection's queue pair is what there is to tell", verbs.ErrInvalid, r.Event, verbs.EventCommEst)

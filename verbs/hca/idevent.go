@@ -10,6 +10,7 @@ import (
 	"os"
 
 	"github.com/roced/roced/verbs"
+	"github.com/roced/roced/verbs/provider"
 	"golang.org/x/sys/unix"
 )
 
@@ -25,15 +26,15 @@ type eventChannel struct {
 
 // idEvent is an event that waits.
 type idEvent struct {
-	verbs.CMEvent
+	provider.CMEvent
 	id    *id
 	join  *idJoin       // of a join, else nil
 	place *list.Element // in its channel
 	own   *list.Element // in its id
 }
 
-// CreateEventChannel implements verbs.Provider.
-func (s *Session) CreateEventChannel() (grant verbs.CreateEventChannelGrant, err error) {
+// CreateEventChannel implements provider.Provider.
+func (s *Session) CreateEventChannel() (grant provider.CreateEventChannelGrant, err error) {
 	if err := s.enter(); err != nil {
 		return grant, err
 	}
@@ -45,13 +46,13 @@ func (s *Session) CreateEventChannel() (grant verbs.CreateEventChannelGrant, err
 	c := &eventChannel{file: os.NewFile(uintptr(ends[1]), "event channel"), fd: ends[1]}
 	grant.Events = os.NewFile(uintptr(ends[0]), "event channel")
 	if grant.Channel, err = s.eventChannels.add(c); err != nil {
-		return verbs.CreateEventChannelGrant{}, errors.Join(err, c.file.Close(), grant.Events.Close())
+		return provider.CreateEventChannelGrant{}, errors.Join(err, c.file.Close(), grant.Events.Close())
 	}
 	return grant, nil
 }
 
-// DestroyEventChannel implements verbs.Provider.
-func (s *Session) DestroyEventChannel(r verbs.DestroyEventChannelRequest) error {
+// DestroyEventChannel implements provider.Provider.
+func (s *Session) DestroyEventChannel(r provider.DestroyEventChannelRequest) error {
 	if err := s.enterToFree(); err != nil {
 		return err
 	}
@@ -68,8 +69,8 @@ func (s *Session) DestroyEventChannel(r verbs.DestroyEventChannelRequest) error 
 	return nil
 }
 
-// GetCMEvent implements verbs.Provider. When the card has failed, it gives what is left.
-func (s *Session) GetCMEvent(r verbs.GetCMEventRequest) (grant verbs.GetCMEventGrant, err error) {
+// GetCMEvent implements provider.Provider. When the card has failed, it gives what is left.
+func (s *Session) GetCMEvent(r provider.GetCMEventRequest) (grant provider.GetCMEventGrant, err error) {
 	if err := s.enterToFree(); err != nil {
 		return grant, err
 	}
@@ -164,7 +165,7 @@ func (i *id) showRequests() {
 	waiting := i.listener.Waiting()
 	m.mu.Unlock()
 	for i.asked < waiting { // put and forget count
-		i.put(&idEvent{CMEvent: verbs.CMEvent{Type: verbs.CMEventConnectRequest}})
+		i.put(&idEvent{CMEvent: provider.CMEvent{Type: verbs.CMEventConnectRequest}})
 	}
 	for at := i.events.Back(); i.asked > waiting; {
 		e := at.Value.(*idEvent)
@@ -190,7 +191,7 @@ func statusOf(err error) int32 {
 func (s *Session) removeDevice() {
 	for _, i := range s.ids.all() {
 		if i.onDevice() || i.state == idListening {
-			i.put(&idEvent{CMEvent: verbs.CMEvent{Type: verbs.CMEventDeviceRemoval}})
+			i.put(&idEvent{CMEvent: provider.CMEvent{Type: verbs.CMEventDeviceRemoval}})
 		}
 	}
 }

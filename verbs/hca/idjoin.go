@@ -10,19 +10,20 @@ import (
 
 	"github.com/roced/roced/datapath/wire"
 	"github.com/roced/roced/verbs"
+	"github.com/roced/roced/verbs/provider"
 )
 
 // idJoin is a membership that an id has asked for. It stays in the id's list until it fails or is left.
 type idJoin struct {
 	group      netip.Addr
 	context    uint64
-	membership verbs.Handle // 0 as long as the host has not joined
-	left       bool         // before that
+	membership provider.Handle // 0 as long as the host has not joined
+	left       bool            // before that
 }
 
-// JoinID implements verbs.Provider.
-func (s *Session) JoinID(r verbs.JoinIDRequest) error {
-	m, mgid, err := s.checkJoin(verbs.JoinMulticastRequest{Group: r.Group, Flags: r.Flags})
+// JoinID implements provider.Provider.
+func (s *Session) JoinID(r provider.JoinIDRequest) error {
+	m, mgid, err := s.checkJoin(provider.JoinMulticastRequest{Group: r.Group, Flags: r.Flags})
 	if err != nil {
 		return err
 	}
@@ -34,14 +35,14 @@ func (s *Session) JoinID(r verbs.JoinIDRequest) error {
 		defer s.endWork(i)
 		grant, err := s.finishJoin(handle, m, mgid)
 		if !s.joined(i, j, grant, err) && err == nil {
-			_ = s.LeaveMulticast(verbs.LeaveMulticastRequest{Membership: grant.Membership})
+			_ = s.LeaveMulticast(provider.LeaveMulticastRequest{Membership: grant.Membership})
 		}
 	}()
 	return nil
 }
 
 // startJoin finds the id, and reserves the membership.
-func (s *Session) startJoin(r *verbs.JoinIDRequest, m *joined) (i *id, j *idJoin, handle verbs.Handle, err error) {
+func (s *Session) startJoin(r *provider.JoinIDRequest, m *joined) (i *id, j *idJoin, handle provider.Handle, err error) {
 	err = s.withID(r.ID, func(found *id) error {
 		i = found
 		if err := i.mayJoin(); err != nil {
@@ -71,7 +72,7 @@ func (i *id) mayJoin() error {
 }
 
 // joined reports the end of a join; false if nobody is there for the membership.
-func (s *Session) joined(i *id, j *idJoin, grant verbs.JoinMulticastGrant, failed error) bool {
+func (s *Session) joined(i *id, j *idJoin, grant provider.JoinMulticastGrant, failed error) bool {
 	s.card.mu.Lock()
 	defer s.card.mu.Unlock()
 	if i.state == idDestroyed || j.left {
@@ -79,7 +80,7 @@ func (s *Session) joined(i *id, j *idJoin, grant verbs.JoinMulticastGrant, faile
 	}
 	if failed != nil {
 		i.joins = slices.DeleteFunc(i.joins, func(other *idJoin) bool { return other == j })
-		i.put(&idEvent{CMEvent: verbs.CMEvent{Type: verbs.CMEventMulticastError, Context: j.context, Status: statusOf(failed)}})
+		i.put(&idEvent{CMEvent: provider.CMEvent{Type: verbs.CMEventMulticastError, Context: j.context, Status: statusOf(failed)}})
 		return false
 	}
 	j.membership = grant.Membership
@@ -87,27 +88,27 @@ func (s *Session) joined(i *id, j *idJoin, grant verbs.JoinMulticastGrant, faile
 	if source.IsIPv4() != grant.MGID.IsIPv4() {
 		source = grant.SGID
 	}
-	i.put(&idEvent{join: j, CMEvent: verbs.CMEvent{
+	i.put(&idEvent{join: j, CMEvent: provider.CMEvent{
 		Type: verbs.CMEventMulticastJoin, Context: j.context,
 		AH: s.card.attrOf(pair{source, grant.MGID}, i.tos), ConnParam: verbs.ConnParam{QPN: verbs.MulticastQPN, QKey: i.qkey},
 	}})
 	return true
 }
 
-// LeaveID implements verbs.Provider.
-func (s *Session) LeaveID(r verbs.LeaveIDRequest) (grant verbs.LeaveIDGrant, err error) {
+// LeaveID implements provider.Provider.
+func (s *Session) LeaveID(r provider.LeaveIDRequest) (grant provider.LeaveIDGrant, err error) {
 	j, err := s.takeIDJoin(&r)
 	if err != nil {
 		return grant, err
 	}
 	defer s.commands.Done()
 	s.leaveJoin(j)
-	return verbs.LeaveIDGrant{Context: j.context}, nil
+	return provider.LeaveIDGrant{Context: j.context}, nil
 }
 
 // takeIDJoin removes the last join of a group from an id, with its event. The card stays open until
 // commands.Done.
-func (s *Session) takeIDJoin(r *verbs.LeaveIDRequest) (*idJoin, error) {
+func (s *Session) takeIDJoin(r *provider.LeaveIDRequest) (*idJoin, error) {
 	if err := s.enterToFree(); err != nil {
 		return nil, err
 	}
@@ -146,6 +147,6 @@ func (s *Session) leaveJoin(j *idJoin) {
 	membership := j.membership
 	s.card.mu.Unlock()
 	if membership != 0 {
-		_ = s.LeaveMulticast(verbs.LeaveMulticastRequest{Membership: membership}) // else the program has left by its handle
+		_ = s.LeaveMulticast(provider.LeaveMulticastRequest{Membership: membership}) // else the program has left by its handle
 	}
 }

@@ -7,11 +7,12 @@ import (
 
 	"github.com/roced/roced/datapath/wire"
 	"github.com/roced/roced/verbs"
+	"github.com/roced/roced/verbs/provider"
 )
 
 // IDInfo is a connection id, for those who look.
 type IDInfo struct {
-	Handle        verbs.Handle
+	Handle        provider.Handle
 	PortSpace     wire.PortSpace
 	Type          verbs.QPType
 	State         string         // as rdma(8) names it

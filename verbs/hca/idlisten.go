@@ -10,10 +10,11 @@ import (
 	"github.com/roced/roced/datapath/wire"
 	"github.com/roced/roced/verbs"
 	"github.com/roced/roced/verbs/hca/cm"
+	"github.com/roced/roced/verbs/provider"
 )
 
-// ListenID implements verbs.Provider.
-func (s *Session) ListenID(r verbs.ListenIDRequest) error {
+// ListenID implements provider.Provider.
+func (s *Session) ListenID(r provider.ListenIDRequest) error {
 	return s.withID(r.ID, func(i *id) error {
 		if err := i.in("listen with", idBound); err != nil {
 			return err
@@ -45,7 +46,7 @@ func (i *id) listensAt() netip.Addr {
 
 // takeRequest makes the new id for the event of a request, which the program is getting; false if there
 // is none: then the request is rejected. The caller holds card.mu.
-func (i *id) takeRequest(e *verbs.CMEvent) bool {
+func (i *id) takeRequest(e *provider.CMEvent) bool {
 	request, connection := i.nextRequest()
 	if request == nil && connection == nil {
 		return false
@@ -120,9 +121,9 @@ func (i *id) standForConnection(c *cm.Connection) verbs.ConnParam {
 	return c.Peer
 }
 
-// AcceptID implements verbs.Provider. If it fails, the request is rejected. When it has accepted a response, the
+// AcceptID implements provider.Provider. If it fails, the request is rejected. When it has accepted a response, the
 // peer is told so before the program can send data.
-func (s *Session) AcceptID(r verbs.AcceptIDRequest) error {
+func (s *Session) AcceptID(r provider.AcceptIDRequest) error {
 	if err := s.begin(); err != nil {
 		return err
 	}
@@ -134,7 +135,7 @@ func (s *Session) AcceptID(r verbs.AcceptIDRequest) error {
 	return err
 }
 
-func (s *Session) acceptWith(r *verbs.AcceptIDRequest) error {
+func (s *Session) acceptWith(r *provider.AcceptIDRequest) error {
 	return s.withID(r.ID, func(i *id) error {
 		if err := i.toAnswer("accept with"); err != nil {
 			return err
@@ -151,7 +152,7 @@ func (s *Session) acceptWith(r *verbs.AcceptIDRequest) error {
 	})
 }
 
-func (i *id) accept(r *verbs.AcceptIDRequest) error {
+func (i *id) accept(r *provider.AcceptIDRequest) error {
 	if r.Response {
 		return fmt.Errorf("%w: accept a request without parameters; a response, which takes none, has not come", verbs.ErrInvalid)
 	}
@@ -162,7 +163,7 @@ func (i *id) accept(r *verbs.AcceptIDRequest) error {
 }
 
 // acceptConnection accepts the request for a connection, or the response to one.
-func (i *id) acceptConnection(r *verbs.AcceptIDRequest) (err error) {
+func (i *id) acceptConnection(r *provider.AcceptIDRequest) (err error) {
 	card := i.session.card
 	if r.Response {
 		card.withCM(func(*cm.Manager, time.Time) { err = i.connection.Confirm() })
@@ -185,8 +186,8 @@ func (i *id) keyFor(asked wire.QKey) wire.QKey {
 	return asked
 }
 
-// RejectID implements verbs.Provider.
-func (s *Session) RejectID(r verbs.RejectIDRequest) error {
+// RejectID implements provider.Provider.
+func (s *Session) RejectID(r provider.RejectIDRequest) error {
 	return s.withID(r.ID, func(i *id) error {
 		if err := i.toAnswer("reject with"); err != nil {
 			return err

@@ -8,10 +8,11 @@ import (
 
 	"github.com/roced/roced/verbs"
 	"github.com/roced/roced/verbs/hca/cm"
+	"github.com/roced/roced/verbs/provider"
 )
 
-// InitIDQPAttr implements verbs.Provider.
-func (s *Session) InitIDQPAttr(r verbs.InitIDQPAttrRequest) (grant verbs.InitIDQPAttrGrant, err error) {
+// InitIDQPAttr implements provider.Provider.
+func (s *Session) InitIDQPAttr(r provider.InitIDQPAttrRequest) (grant provider.InitIDQPAttrGrant, err error) {
 	err = s.withID(r.ID, func(i *id) (err error) {
 		grant, err = i.qpAttr(r.State)
 		return err
@@ -20,7 +21,7 @@ func (s *Session) InitIDQPAttr(r verbs.InitIDQPAttrRequest) (grant verbs.InitIDQ
 }
 
 // qpAttr are the attributes by which a queue pair of the id comes to a state.
-func (i *id) qpAttr(state verbs.QPState) (grant verbs.InitIDQPAttrGrant, err error) {
+func (i *id) qpAttr(state verbs.QPState) (grant provider.InitIDQPAttrGrant, err error) {
 	if !i.onDevice() {
 		return grant, fmt.Errorf("%w: the id is not bound to a device: bind it to an address, or resolve one", verbs.ErrInvalid)
 	}
@@ -29,14 +30,14 @@ func (i *id) qpAttr(state verbs.QPState) (grant verbs.InitIDQPAttrGrant, err err
 		attr = i.connectedAttr
 	}
 	if grant, err = attr(state); err != nil {
-		return verbs.InitIDQPAttrGrant{}, err
+		return provider.InitIDQPAttrGrant{}, err
 	}
 	grant.Attr.State = state
 	grant.Mask |= verbs.QPAttrState
 	return grant, nil
 }
 
-func (i *id) datagramAttr(state verbs.QPState) (grant verbs.InitIDQPAttrGrant, err error) {
+func (i *id) datagramAttr(state verbs.QPState) (grant provider.InitIDQPAttrGrant, err error) {
 	switch state {
 	case verbs.QPStateInit:
 		grant.Attr.Port, grant.Attr.QKey = 1, i.qkey
@@ -56,7 +57,7 @@ func noAttributes(state verbs.QPState) error {
 
 // connectedAttr are those of a connection. Before both sides have named their queue pairs, there are
 // attributes for INIT alone.
-func (i *id) connectedAttr(state verbs.QPState) (grant verbs.InitIDQPAttrGrant, err error) {
+func (i *id) connectedAttr(state verbs.QPState) (grant provider.InitIDQPAttrGrant, err error) {
 	terms, agreed := i.terms()
 	switch {
 	case state == verbs.QPStateInit:
@@ -96,7 +97,7 @@ func accessFor(responderResources uint8) verbs.AccessFlags {
 }
 
 // attrToReceive is what a queue pair needs to receive.
-func (i *id) attrToReceive(t *cm.Terms) (grant verbs.InitIDQPAttrGrant) {
+func (i *id) attrToReceive(t *cm.Terms) (grant provider.InitIDQPAttrGrant) {
 	a := &grant.Attr
 	a.AHAttr = i.session.card.attrOf(i.ends, t.Path.TrafficClass)
 	a.AHAttr.GRH.FlowLabel, a.AHAttr.GRH.HopLimit = t.Path.FlowLabel, t.Path.HopLimit
@@ -106,7 +107,7 @@ func (i *id) attrToReceive(t *cm.Terms) (grant verbs.InitIDQPAttrGrant) {
 }
 
 // attrToSend is what it needs to send, too.
-func attrToSend(t *cm.Terms) (grant verbs.InitIDQPAttrGrant) {
+func attrToSend(t *cm.Terms) (grant provider.InitIDQPAttrGrant) {
 	a := &grant.Attr
 	a.SQPSN, a.Timeout, a.RetryCnt, a.RNRRetry, a.MaxRDAtomic = t.SQPSN, t.AckTimeout, t.RetryCount, t.RNRRetryCount, t.InitiatorDepth
 	grant.Mask = verbs.QPAttrSQPSN | verbs.QPAttrTimeout | verbs.QPAttrRetryCnt | verbs.QPAttrRNRRetry | verbs.QPAttrMaxQPRDAtomic

@@ -13,10 +13,11 @@ import (
 	"github.com/roced/roced/internal/host"
 	"github.com/roced/roced/mcast"
 	"github.com/roced/roced/verbs"
+	"github.com/roced/roced/verbs/provider"
 )
 
-// FindRoute implements verbs.Provider.
-func (s *Session) FindRoute(r verbs.FindRouteRequest) (grant verbs.FindRouteGrant, err error) {
+// FindRoute implements provider.Provider.
+func (s *Session) FindRoute(r provider.FindRouteRequest) (grant provider.FindRouteGrant, err error) {
 	if err := s.begin(); err != nil {
 		return grant, err
 	}
@@ -104,9 +105,9 @@ func (card *Card) bestSource(v4 bool) (netip.Addr, error) {
 	return best.Addr(), nil
 }
 
-// ResolveIDAddr implements verbs.Provider. That there is no route is found at once; whether the next hop
+// ResolveIDAddr implements provider.Provider. That there is no route is found at once; whether the next hop
 // answers is told by the event.
-func (s *Session) ResolveIDAddr(r verbs.ResolveIDAddrRequest) error {
+func (s *Session) ResolveIDAddr(r provider.ResolveIDAddrRequest) error {
 	i, err := s.startResolving(&r)
 	if err != nil {
 		return err
@@ -128,7 +129,7 @@ func (s *Session) ResolveIDAddr(r verbs.ResolveIDAddrRequest) error {
 }
 
 // startResolving binds the id if need be.
-func (s *Session) startResolving(r *verbs.ResolveIDAddrRequest) (*id, error) {
+func (s *Session) startResolving(r *provider.ResolveIDAddrRequest) (*id, error) {
 	if err := s.enter(); err != nil {
 		return nil, err
 	}
@@ -202,24 +203,24 @@ func (s *Session) resolved(i *id, p *path, source netip.Addr, dest netip.AddrPor
 		return false
 	case failed != nil:
 		i.state = idBound
-		i.put(&idEvent{CMEvent: verbs.CMEvent{Type: verbs.CMEventAddrError, Status: statusOf(failed)}})
+		i.put(&idEvent{CMEvent: provider.CMEvent{Type: verbs.CMEventAddrError, Status: statusOf(failed)}})
 		return false
 	}
 	s.card.host.portSpaces().narrow(i.binding, source)
 	i.path, i.ends, i.state = p, p.ends, idAddrResolved
 	i.source, i.dest = netip.AddrPortFrom(source, i.source.Port()), dest
-	i.put(&idEvent{CMEvent: verbs.CMEvent{Type: verbs.CMEventAddrResolved}})
+	i.put(&idEvent{CMEvent: provider.CMEvent{Type: verbs.CMEventAddrResolved}})
 	return true
 }
 
-// ResolveIDRoute implements verbs.Provider. On Ethernet the route is known with the address.
-func (s *Session) ResolveIDRoute(r verbs.ResolveIDRouteRequest) error {
+// ResolveIDRoute implements provider.Provider. On Ethernet the route is known with the address.
+func (s *Session) ResolveIDRoute(r provider.ResolveIDRouteRequest) error {
 	return s.withID(r.ID, func(i *id) error {
 		if err := errors.Join(i.in("resolve a route for", idAddrResolved), i.room()); err != nil {
 			return err
 		}
 		i.state = idRouteResolved
-		i.put(&idEvent{CMEvent: verbs.CMEvent{Type: verbs.CMEventRouteResolved}})
+		i.put(&idEvent{CMEvent: provider.CMEvent{Type: verbs.CMEventRouteResolved}})
 		return nil
 	})
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/roced/roced/datapath/wire"
 	"github.com/roced/roced/mcast"
 	"github.com/roced/roced/verbs"
+	"github.com/roced/roced/verbs/provider"
 )
 
 // joined is a membership of a group. The host is a member only for full ones.
@@ -18,9 +19,9 @@ type joined struct {
 	done  bool // the host has joined; until then nobody knows the membership's handle
 }
 
-// JoinMulticast implements verbs.Provider. It does not hold the card's lock while it waits for the
+// JoinMulticast implements provider.Provider. It does not hold the card's lock while it waits for the
 // kernel to join.
-func (s *Session) JoinMulticast(r verbs.JoinMulticastRequest) (grant verbs.JoinMulticastGrant, err error) {
+func (s *Session) JoinMulticast(r provider.JoinMulticastRequest) (grant provider.JoinMulticastGrant, err error) {
 	m, mgid, err := s.checkJoin(r)
 	if err != nil {
 		return grant, err
@@ -35,7 +36,7 @@ func (s *Session) JoinMulticast(r verbs.JoinMulticastRequest) (grant verbs.JoinM
 
 // reserveJoin counts a membership before the host joins, so that those that are on their way are limited
 // too. The card stays open until commands.Done.
-func (s *Session) reserveJoin(m *joined) (verbs.Handle, error) {
+func (s *Session) reserveJoin(m *joined) (provider.Handle, error) {
 	if err := s.enter(); err != nil {
 		return 0, err
 	}
@@ -48,7 +49,7 @@ func (s *Session) reserveJoin(m *joined) (verbs.Handle, error) {
 }
 
 // finishJoin has the host join. If that fails the membership is gone.
-func (s *Session) finishJoin(handle verbs.Handle, m *joined, mgid wire.GID) (grant verbs.JoinMulticastGrant, err error) {
+func (s *Session) finishJoin(handle provider.Handle, m *joined, mgid wire.GID) (grant provider.JoinMulticastGrant, err error) {
 	source, err := s.sourceFor(m)
 	if err == nil && m.full {
 		err = hostError(s.card.host.join(m.group))
@@ -60,10 +61,10 @@ func (s *Session) finishJoin(handle verbs.Handle, m *joined, mgid wire.GID) (gra
 		return grant, err
 	}
 	m.done = true
-	return verbs.JoinMulticastGrant{Membership: handle, MGID: mgid, SGID: source}, nil
+	return provider.JoinMulticastGrant{Membership: handle, MGID: mgid, SGID: source}, nil
 }
 
-func (s *Session) checkJoin(r verbs.JoinMulticastRequest) (*joined, wire.GID, error) {
+func (s *Session) checkJoin(r provider.JoinMulticastRequest) (*joined, wire.GID, error) {
 	if r.Flags != verbs.JoinFullMember && r.Flags != verbs.JoinSendOnlyFullMember {
 		return nil, wire.GID{}, fmt.Errorf("%w: join flags 0x%x; one of full member (1) and send-only full member (2)", verbs.ErrInvalid, uint32(r.Flags))
 	}
@@ -92,8 +93,8 @@ func (s *Session) sourceFor(m *joined) (best wire.GID, err error) {
 	return best, nil
 }
 
-// LeaveMulticast implements verbs.Provider.
-func (s *Session) LeaveMulticast(r verbs.LeaveMulticastRequest) error {
+// LeaveMulticast implements provider.Provider.
+func (s *Session) LeaveMulticast(r provider.LeaveMulticastRequest) error {
 	m, err := s.takeJoin(r.Membership)
 	if err != nil {
 		return err
@@ -106,7 +107,7 @@ func (s *Session) LeaveMulticast(r verbs.LeaveMulticastRequest) error {
 }
 
 // takeJoin removes a membership from the session's table. The card stays open until commands.Done.
-func (s *Session) takeJoin(handle verbs.Handle) (*joined, error) {
+func (s *Session) takeJoin(handle provider.Handle) (*joined, error) {
 	if err := s.enterToFree(); err != nil {
 		return nil, err
 	}

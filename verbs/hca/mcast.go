@@ -10,6 +10,7 @@ import (
 	"github.com/roced/roced/datapath/wire"
 	"github.com/roced/roced/mcast"
 	"github.com/roced/roced/verbs"
+	"github.com/roced/roced/verbs/provider"
 )
 
 // groupLimits are a card's limits of groups. The steering table has room for as many groups.
@@ -18,9 +19,9 @@ var groupLimits = mcast.Limits{Groups: 16384, QPsPerGroup: maxQP, Attachments: 1
 // groups are a card's groups, with the queue pairs that are attached to them.
 type groups = mcast.Table[*datapath.QP]
 
-// AttachMcast implements verbs.Provider. The engine has a group before XDP redirects its packets, and
+// AttachMcast implements provider.Provider. The engine has a group before XDP redirects its packets, and
 // until XDP does not any more.
-func (s *Session) AttachMcast(r verbs.McastRequest) error {
+func (s *Session) AttachMcast(r provider.McastRequest) error {
 	q, err := s.enterGroup(s.enter, r, (*qp).mayAttach)
 	if err != nil {
 		return err
@@ -91,8 +92,8 @@ func (s *Session) refuseAttachment(q *qp, mgid wire.GID, err error) error {
 	return fmt.Errorf("%w: %w", verbs.ErrInvalid, err)
 }
 
-// DetachMcast implements verbs.Provider.
-func (s *Session) DetachMcast(r verbs.McastRequest) error {
+// DetachMcast implements provider.Provider.
+func (s *Session) DetachMcast(r provider.McastRequest) error {
 	q, err := s.enterGroup(s.enterToFree, r, s.mayDetach)
 	if err != nil {
 		return err
@@ -102,7 +103,7 @@ func (s *Session) DetachMcast(r verbs.McastRequest) error {
 }
 
 // enterGroup takes the card's lock for an attach or a detach, and makes the checks of both.
-func (s *Session) enterGroup(enter func() error, r verbs.McastRequest, may func(*qp) bool) (*qp, error) {
+func (s *Session) enterGroup(enter func() error, r provider.McastRequest, may func(*qp) bool) (*qp, error) {
 	if err := enter(); err != nil {
 		return nil, err
 	}

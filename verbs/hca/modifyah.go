@@ -6,12 +6,12 @@ import (
 	"context"
 
 	"github.com/roced/roced/datapath/wire"
-	"github.com/roced/roced/verbs"
+	"github.com/roced/roced/verbs/provider"
 )
 
-// ModifyAH implements verbs.Provider. The new address is made ready aside, as for a new handle, and
+// ModifyAH implements provider.Provider. The new address is made ready aside, as for a new handle, and
 // takes the old one's place between two bursts.
-func (s *Session) ModifyAH(ctx context.Context, r verbs.ModifyAHRequest) error {
+func (s *Session) ModifyAH(ctx context.Context, r provider.ModifyAHRequest) error {
 	if err := checkAH(&r.Attr); err != nil {
 		return err
 	}
@@ -35,7 +35,7 @@ func (s *Session) ModifyAH(ctx context.Context, r verbs.ModifyAHRequest) error {
 
 // replaceAH exchanges a handle, which may have been destroyed meanwhile, with what replaces it: next
 // is the old one afterwards.
-func (s *Session) replaceAH(handle verbs.Handle, next *ah) error {
+func (s *Session) replaceAH(handle provider.Handle, next *ah) error {
 	if err := s.enter(); err != nil {
 		return err
 	}
@@ -49,8 +49,8 @@ func (s *Session) replaceAH(handle verbs.Handle, next *ah) error {
 	return nil
 }
 
-// QueryAH implements verbs.Provider.
-func (s *Session) QueryAH(r verbs.QueryAHRequest) (grant verbs.QueryAHGrant, err error) {
+// QueryAH implements provider.Provider.
+func (s *Session) QueryAH(r provider.QueryAHRequest) (grant provider.QueryAHGrant, err error) {
 	if err := s.enter(); err != nil {
 		return grant, err
 	}

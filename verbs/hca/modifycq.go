@@ -9,11 +9,12 @@ import (
 	"github.com/roced/roced/datapath"
 	"github.com/roced/roced/datapath/ring"
 	"github.com/roced/roced/verbs"
+	"github.com/roced/roced/verbs/provider"
 )
 
-// ResizeCQ implements verbs.Provider. The card begins with the new queue between two rounds. The memory
+// ResizeCQ implements provider.Provider. The card begins with the new queue between two rounds. The memory
 // of the old one stays the CQ's, since the program reads what is left there.
-func (s *Session) ResizeCQ(r verbs.ResizeCQRequest) (grant verbs.ResizeCQGrant, err error) {
+func (s *Session) ResizeCQ(r provider.ResizeCQRequest) (grant provider.ResizeCQGrant, err error) {
 	if err := checkEntries(r.Entries); err != nil {
 		return grant, err
 	}
@@ -28,18 +29,18 @@ func (s *Session) ResizeCQ(r verbs.ResizeCQRequest) (grant verbs.ResizeCQGrant, 
 	grant.Geometry = cqGeometry(r.Entries, stamped)
 	queue, memory, err := s.newQueue(grant.Geometry)
 	if err != nil {
-		return verbs.ResizeCQGrant{}, err
+		return provider.ResizeCQGrant{}, err
 	}
 	grant.Memory = memory
 	if err := s.withCQ(r.CQ, func(c *cq) error { return s.moveCQ(c, queue, memory, r.Entries) }); err != nil {
 		s.release(memory)
-		return verbs.ResizeCQGrant{}, err
+		return provider.ResizeCQGrant{}, err
 	}
 	return grant, nil
 }
 
 // withCQ does something with a CQ under the card's lock.
-func (s *Session) withCQ(handle verbs.Handle, do func(c *cq) error) error {
+func (s *Session) withCQ(handle provider.Handle, do func(c *cq) error) error {
 	if err := s.enter(); err != nil {
 		return err
 	}
@@ -72,8 +73,8 @@ func (s *Session) moveCQ(c *cq, queue *ring.CompletionProducer, memory []byte, e
 	return nil
 }
 
-// ModifyCQ implements verbs.Provider.
-func (s *Session) ModifyCQ(r verbs.ModifyCQRequest) error {
+// ModifyCQ implements provider.Provider.
+func (s *Session) ModifyCQ(r provider.ModifyCQRequest) error {
 	m := datapath.Moderation{Count: uint32(r.Count), Period: time.Duration(r.Period) * time.Microsecond}
 	return s.withCQ(r.CQ, func(c *cq) error {
 		s.card.engine.Do(func() { s.card.engine.ModerateCQ(c.entry, m) })
@@ -81,8 +82,8 @@ func (s *Session) ModifyCQ(r verbs.ModifyCQRequest) error {
 	})
 }
 
-// CheckCQ implements verbs.Provider.
-func (s *Session) CheckCQ(r verbs.CheckCQRequest) error {
+// CheckCQ implements provider.Provider.
+func (s *Session) CheckCQ(r provider.CheckCQRequest) error {
 	return s.withCQ(r.CQ, func(c *cq) error {
 		s.card.engine.Do(func() { s.card.engine.CheckCQ(c.entry, r.Armings) })
 		return nil

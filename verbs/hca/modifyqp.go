@@ -7,11 +7,12 @@ import (
 
 	"github.com/roced/roced/datapath/wire"
 	"github.com/roced/roced/verbs"
+	"github.com/roced/roced/verbs/provider"
 )
 
-// ModifyQP implements verbs.Provider. A new peer's path is made ready aside, as for an address handle,
+// ModifyQP implements provider.Provider. A new peer's path is made ready aside, as for an address handle,
 // and the queue pair has it with the other attributes.
-func (s *Session) ModifyQP(r verbs.ModifyQPRequest) (grant verbs.ModifyQPGrant, err error) {
+func (s *Session) ModifyQP(r provider.ModifyQPRequest) (grant provider.ModifyQPGrant, err error) {
 	if err := s.begin(); err != nil {
 		return grant, err
 	}
@@ -31,7 +32,7 @@ func (s *Session) ModifyQP(r verbs.ModifyQPRequest) (grant verbs.ModifyQPGrant, 
 
 // modifyQP makes the change if all of it is allowed. left is the address that is not used, or not any
 // more: the old one or, after an error, the new one.
-func (s *Session) modifyQP(r *verbs.ModifyQPRequest, peer *ah) (grant verbs.ModifyQPGrant, left *ah, err error) {
+func (s *Session) modifyQP(r *provider.ModifyQPRequest, peer *ah) (grant provider.ModifyQPGrant, left *ah, err error) {
 	if err := s.enter(); err != nil {
 		return grant, peer, err
 	}
@@ -54,9 +55,9 @@ func (s *Session) modifyQP(r *verbs.ModifyQPRequest, peer *ah) (grant verbs.Modi
 	if c.mask&verbs.QPAttrEnSQDAsyncNotify != 0 && c.attr.EnSQDAsyncNotify && !q.connected() {
 		// The card carries out a datagram in one go, so the queue has drained: what was taken from it
 		// is sent and completed, and nothing else will be.
-		s.events.put(verbs.EventReport{Type: verbs.EventSQDrained, EventID: q.events.id})
+		s.events.put(provider.EventReport{Type: verbs.EventSQDrained, EventID: q.events.id})
 	}
-	return verbs.ModifyQPGrant{Attr: s.attrOf(q)}, left, nil
+	return provider.ModifyQPGrant{Attr: s.attrOf(q)}, left, nil
 }
 
 // qpChange is a change of a queue pair.
@@ -69,7 +70,7 @@ type qpChange struct {
 }
 
 // changeOf is the change that a request asks for, checked. The caller holds card.mu.
-func (s *Session) changeOf(q *qp, r *verbs.ModifyQPRequest) (qpChange, error) {
+func (s *Session) changeOf(q *qp, r *provider.ModifyQPRequest) (qpChange, error) {
 	c := qpChange{attr: &r.Attr, mask: r.Mask, token: r.CompletionToken}
 	c.current = verbs.QPState(q.state.Load())
 	c.next = c.current
@@ -135,8 +136,8 @@ func (s *Session) apply(q *qp, c *qpChange) (left *ah, err error) {
 	return left, nil
 }
 
-// QueryQP implements verbs.Provider.
-func (s *Session) QueryQP(r verbs.QueryQPRequest) (grant verbs.QueryQPGrant, err error) {
+// QueryQP implements provider.Provider.
+func (s *Session) QueryQP(r provider.QueryQPRequest) (grant provider.QueryQPGrant, err error) {
 	if err := s.enter(); err != nil {
 		return grant, err
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/roced/roced/datapath"
 	"github.com/roced/roced/verbs"
+	"github.com/roced/roced/verbs/provider"
 )
 
 // mr is a memory region.
@@ -20,18 +21,18 @@ type mr struct {
 	access verbs.AccessFlags
 }
 
-// AllocMR implements verbs.Provider.
-func (s *Session) AllocMR(r verbs.AllocMRRequest) (verbs.MRGrant, error) {
+// AllocMR implements provider.Provider.
+func (s *Session) AllocMR(r provider.AllocMRRequest) (provider.MRGrant, error) {
 	if err := checkMR(r.Length, r.IOVA, r.Access); err != nil {
-		return verbs.MRGrant{}, err
+		return provider.MRGrant{}, err
 	}
 	if err := s.begin(); err != nil {
-		return verbs.MRGrant{}, err
+		return provider.MRGrant{}, err
 	}
 	defer s.commands.Done()
 	memory, err := s.alloc(r.Length)
 	if err != nil {
-		return verbs.MRGrant{}, err
+		return provider.MRGrant{}, err
 	}
 	grant, err := s.register(r.PD, &mr{own: memory, memory: memory, iova: r.IOVA, access: r.Access})
 	if err != nil {
@@ -40,14 +41,14 @@ func (s *Session) AllocMR(r verbs.AllocMRRequest) (verbs.MRGrant, error) {
 	return grant, err
 }
 
-// RegMR implements verbs.Provider. If SessionConfig sets Memory, the card cannot access the
+// RegMR implements provider.Provider. If SessionConfig sets Memory, the card cannot access the
 // program's own memory.
-func (s *Session) RegMR(r verbs.RegMRRequest) (verbs.MRGrant, error) {
+func (s *Session) RegMR(r provider.RegMRRequest) (provider.MRGrant, error) {
 	if err := s.checkReach(); err != nil {
-		return verbs.MRGrant{}, err
+		return provider.MRGrant{}, err
 	}
 	if err := checkMR(len(r.Memory), r.IOVA, r.Access); err != nil {
-		return verbs.MRGrant{}, err
+		return provider.MRGrant{}, err
 	}
 	return s.register(r.PD, &mr{memory: r.Memory, iova: r.IOVA, access: r.Access})
 }
@@ -103,7 +104,7 @@ func whyNoAccess(access verbs.AccessFlags) string {
 }
 
 // register makes a memory region.
-func (s *Session) register(pdHandle verbs.Handle, m *mr) (grant verbs.MRGrant, err error) {
+func (s *Session) register(pdHandle provider.Handle, m *mr) (grant provider.MRGrant, err error) {
 	if err := s.enter(); err != nil {
 		return grant, err
 	}
@@ -120,7 +121,7 @@ func (s *Session) register(pdHandle verbs.Handle, m *mr) (grant verbs.MRGrant, e
 		m.entry = m.newEntry(s.entry.DrawKey(randomKey))
 		s.entry.SetMR(m.entry)
 	})
-	return verbs.MRGrant{MR: handle, LKey: m.entry.LKey, Memory: m.memory}, nil
+	return provider.MRGrant{MR: handle, LKey: m.entry.LKey, Memory: m.memory}, nil
 }
 
 // newEntry makes the entry in the engine's tables of a region as it is now.
@@ -131,9 +132,9 @@ func (m *mr) newEntry(key verbs.LKey) *datapath.MR {
 	}
 }
 
-// DeregMR implements verbs.Provider. When it returns, no request that uses the region is running;
+// DeregMR implements provider.Provider. When it returns, no request that uses the region is running;
 // later ones fail.
-func (s *Session) DeregMR(r verbs.DeregMRRequest) error {
+func (s *Session) DeregMR(r provider.DeregMRRequest) error {
 	if err := s.enterToFree(); err != nil {
 		return err
 	}

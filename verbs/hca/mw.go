@@ -7,6 +7,7 @@ import (
 
 	"github.com/roced/roced/datapath"
 	"github.com/roced/roced/verbs"
+	"github.com/roced/roced/verbs/provider"
 )
 
 // keyed is what a key names: a memory region or a memory window. Both are in one table, so that no key
@@ -26,7 +27,7 @@ type mw struct {
 func randomKey() uint32 { return uint32(randomNumber()) }
 
 // region finds a memory region.
-func (s *Session) region(handle verbs.Handle) (*mr, error) {
+func (s *Session) region(handle provider.Handle) (*mr, error) {
 	k, err := s.keys.get(handle)
 	if err == nil && k.region == nil {
 		err = fmt.Errorf("%w: a memory window, not an MR", verbs.ErrInvalid)
@@ -49,8 +50,8 @@ func (s *Session) changeRegion(m *mr, change func()) (err error) {
 	return err
 }
 
-// AllocMW implements verbs.Provider. A window counts as a region in the session's limits.
-func (s *Session) AllocMW(r verbs.AllocMWRequest) (grant verbs.AllocMWGrant, err error) {
+// AllocMW implements provider.Provider. A window counts as a region in the session's limits.
+func (s *Session) AllocMW(r provider.AllocMWRequest) (grant provider.AllocMWGrant, err error) {
 	if r.Type != verbs.MWType1 && r.Type != verbs.MWType2 {
 		return grant, fmt.Errorf("%w: memory windows of type %d; there are 1 and 2", verbs.ErrInvalid, r.Type)
 	}
@@ -75,8 +76,8 @@ func (s *Session) AllocMW(r verbs.AllocMWRequest) (grant verbs.AllocMWGrant, err
 	return grant, nil
 }
 
-// DeallocMW implements verbs.Provider. When it returns, no request that uses the window is running.
-func (s *Session) DeallocMW(r verbs.DeallocMWRequest) error {
+// DeallocMW implements provider.Provider. When it returns, no request that uses the window is running.
+func (s *Session) DeallocMW(r provider.DeallocMWRequest) error {
 	if err := s.enterToFree(); err != nil {
 		return err
 	}

@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 
 	"github.com/roced/roced/verbs"
+	"github.com/roced/roced/verbs/provider"
 )
 
 // eventSource is an object that has events. The engine notes them between packets, where it must not
@@ -81,7 +82,7 @@ func (s *Session) putSource(from *eventSource, noted uint32) {
 	}
 	for _, event := range objectEvents {
 		if noted&notedEvent(event) != 0 {
-			s.events.put(verbs.EventReport{Type: event, EventID: from.id})
+			s.events.put(provider.EventReport{Type: event, EventID: from.id})
 			s.observe(ObjectEvent{Kind: from.kind, Number: from.number, Type: event})
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/roced/roced/datapath/wire"
 	"github.com/roced/roced/mcast"
 	"github.com/roced/roced/verbs"
+	"github.com/roced/roced/verbs/provider"
 )
 
 // ObjectKind is what Session.Objects lists.
@@ -30,14 +31,14 @@ const (
 
 // Object is an object of a session, for those who look. What a kind does not have is 0.
 type Object struct {
-	Handle          verbs.Handle // of an attachment the queue pair's
-	Number          uint32       // a QP's, also of an attachment; of an MR the lkey
+	Handle          provider.Handle // of an attachment the queue pair's
+	Number          uint32          // a QP's, also of an attachment; of an MR the lkey
 	Type            verbs.QPType
 	State           verbs.QPState
 	Failed          bool // a CQ that was overrun; an AH whose destination cannot be reached now
 	Full            bool // a membership that is not send-only
-	PD, SRQ         verbs.Handle
-	SendCQ, RecvCQ  verbs.Handle
+	PD, SRQ         provider.Handle
+	SendCQ, RecvCQ  provider.Handle
 	Users           uint32 // objects that refer to it; of a QP the groups that it is attached to
 	Size, Used      uint32 // entries of a CQ or an SRQ, or of a QP to send, and how many are taken
 	RecvSize        uint32 // of a QP without SRQ: the receives that it has room for
@@ -96,7 +97,7 @@ type page struct {
 func (p *page) full() bool { return len(p.list) == cap(p.list) }
 
 // fill adds the objects of a table until the page is full; more says that it was not the last.
-func fill[T any](p *page, t *table[T], add func(verbs.Handle, *T) (more bool)) (more bool) {
+func fill[T any](p *page, t *table[T], add func(provider.Handle, *T) (more bool)) (more bool) {
 	for ; int(p.next.Place) < len(t.objects); p.next = (Cursor{Place: p.next.Place + 1}) {
 		object := t.objects[p.next.Place]
 		if object == nil {
@@ -115,17 +116,17 @@ func (p *page) put(o Object) (more bool) {
 	return false
 }
 
-func (p *page) pd(handle verbs.Handle, d *pd) bool {
+func (p *page) pd(handle provider.Handle, d *pd) bool {
 	return p.put(Object{Handle: handle, Users: uint32(d.users)})
 }
 
-func (p *page) cq(handle verbs.Handle, c *cq) bool {
+func (p *page) cq(handle provider.Handle, c *cq) bool {
 	return p.put(Object{
 		Handle: handle, Users: uint32(c.users), Size: c.entry.Queue.Entries(), Used: c.entry.Queue.Unread(), Failed: c.entry.Overrun(),
 	})
 }
 
-func (p *page) qp(handle verbs.Handle, q *qp) bool {
+func (p *page) qp(handle provider.Handle, q *qp) bool {
 	e := q.entry
 	o := Object{
 		Handle: handle, Number: uint32(e.Number), Type: q.kind, State: e.State, QKey: e.QKey, PSN: e.PSN, Users: uint32(len(q.groups)),
@@ -143,13 +144,13 @@ func (p *page) qp(handle verbs.Handle, q *qp) bool {
 	return p.put(o)
 }
 
-func (p *page) srq(handle verbs.Handle, q *srq) bool {
+func (p *page) srq(handle provider.Handle, q *srq) bool {
 	return p.put(Object{
 		Handle: handle, PD: q.pd.handle, Users: uint32(q.users), Size: q.maxWR, Used: q.entry.Waiting(), Limit: q.entry.Limit(),
 	})
 }
 
-func (p *page) mr(handle verbs.Handle, k *keyed) bool {
+func (p *page) mr(handle provider.Handle, k *keyed) bool {
 	m := k.region
 	if m == nil {
 		return false
@@ -160,14 +161,14 @@ func (p *page) mr(handle verbs.Handle, k *keyed) bool {
 	})
 }
 
-func (p *page) ah(handle verbs.Handle, a *ah) bool {
+func (p *page) ah(handle provider.Handle, a *ah) bool {
 	return p.put(Object{
 		Handle: handle, PD: a.pd.handle, Source: a.source, Dest: a.attr.GRH.DGID, Failed: a.path.why != nil,
 	})
 }
 
 // attachments adds those of a queue pair, of which there may be more than a page has room for.
-func (p *page) attachments(handle verbs.Handle, q *qp) (more bool) {
+func (p *page) attachments(handle provider.Handle, q *qp) (more bool) {
 	groups := slices.SortedFunc(maps.Keys(q.groups), func(a, b wire.GID) int { return bytes.Compare(a[:], b[:]) })
 	for int(p.next.Index) < len(groups) {
 		if p.full() {
@@ -180,7 +181,7 @@ func (p *page) attachments(handle verbs.Handle, q *qp) (more bool) {
 	return false
 }
 
-func (p *page) membership(handle verbs.Handle, m *joined) bool {
+func (p *page) membership(handle provider.Handle, m *joined) bool {
 	mgid, _ := mcast.MGID(m.group) // it was joined
 	return p.put(Object{Handle: handle, Dest: mgid, Full: m.full})
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/roced/roced/verbs"
+	"github.com/roced/roced/verbs/provider"
 )
 
 // The package's work needs Linux. Elsewhere it has the names that programs on a wire in memory use, so that they
@@ -17,7 +18,7 @@ import (
 var errLinux = fmt.Errorf("%w: package hca needs Linux", verbs.ErrUnsupported)
 
 // Session is one program's use of a card.
-type Session struct{ verbs.Provider }
+type Session struct{ provider.Provider }
 
 // Card is an RDMA card with one port.
 type Card struct{ *Session }

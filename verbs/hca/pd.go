@@ -7,17 +7,18 @@ import (
 
 	"github.com/roced/roced/datapath"
 	"github.com/roced/roced/verbs"
+	"github.com/roced/roced/verbs/provider"
 )
 
 // pd is a protection domain, with the number of objects in it.
 type pd struct {
-	handle verbs.Handle
+	handle provider.Handle
 	number datapath.PD
 	users  int
 }
 
-// AllocPD implements verbs.Provider.
-func (s *Session) AllocPD() (grant verbs.AllocPDGrant, err error) {
+// AllocPD implements provider.Provider.
+func (s *Session) AllocPD() (grant provider.AllocPDGrant, err error) {
 	if err := s.enter(); err != nil {
 		return grant, err
 	}
@@ -29,8 +30,8 @@ func (s *Session) AllocPD() (grant verbs.AllocPDGrant, err error) {
 	return grant, err
 }
 
-// DeallocPD implements verbs.Provider.
-func (s *Session) DeallocPD(r verbs.DeallocPDRequest) error {
+// DeallocPD implements provider.Provider.
+func (s *Session) DeallocPD(r provider.DeallocPDRequest) error {
 	if err := s.enterToFree(); err != nil {
 		return err
 	}

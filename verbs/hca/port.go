@@ -11,6 +11,7 @@ import (
 	"github.com/roced/roced/datapath/link"
 	"github.com/roced/roced/datapath/wire"
 	"github.com/roced/roced/verbs"
+	"github.com/roced/roced/verbs/provider"
 )
 
 // portChange is what has changed at the port since the last look.
@@ -172,15 +173,15 @@ func (card *Card) report(was portView, gids bool, tooSmall error) {
 	}
 	switch {
 	case now.up && !was.up:
-		card.tell(verbs.EventReport{Type: verbs.EventPortActive, Port: 1})
+		card.tell(provider.EventReport{Type: verbs.EventPortActive, Port: 1})
 	case was.up && !now.up:
-		card.tell(verbs.EventReport{Type: verbs.EventPortErr, Port: 1})
+		card.tell(provider.EventReport{Type: verbs.EventPortErr, Port: 1})
 	}
 	if was.rdma != now.rdma || now.stuck != nil && now.stuck != was.stuck {
-		card.tell(verbs.EventReport{Type: verbs.EventMTUChange, Port: 1})
+		card.tell(provider.EventReport{Type: verbs.EventMTUChange, Port: 1})
 	}
 	if gids {
-		card.tell(verbs.EventReport{Type: verbs.EventGIDChange, Port: 1})
+		card.tell(provider.EventReport{Type: verbs.EventGIDChange, Port: 1})
 	}
 }
 

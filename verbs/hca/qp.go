@@ -12,6 +12,7 @@ import (
 	"github.com/roced/roced/datapath/wire"
 	"github.com/roced/roced/internal/fault"
 	"github.com/roced/roced/verbs"
+	"github.com/roced/roced/verbs/provider"
 )
 
 // qp is a queue pair. The engine owns its state, and keeps the copy in state up to date.
@@ -51,20 +52,20 @@ func checkCap(c *verbs.QPCap, shared bool) error {
 	return nil
 }
 
-// CreateQP implements verbs.Provider. The queue pair is in RESET.
-func (s *Session) CreateQP(r verbs.CreateQPRequest) (verbs.CreateQPGrant, error) {
+// CreateQP implements provider.Provider. The queue pair is in RESET.
+func (s *Session) CreateQP(r provider.CreateQPRequest) (provider.CreateQPGrant, error) {
 	if err := s.checkType(&r); err != nil {
-		return verbs.CreateQPGrant{}, err
+		return provider.CreateQPGrant{}, err
 	}
 	if err := checkCap(&r.Cap, r.SRQ != 0); err != nil {
-		return verbs.CreateQPGrant{}, err
+		return provider.CreateQPGrant{}, err
 	}
 	if err := s.begin(); err != nil {
-		return verbs.CreateQPGrant{}, err
+		return provider.CreateQPGrant{}, err
 	}
 	defer s.commands.Done()
 	if err := s.obtainGSI(r.Type); err != nil {
-		return verbs.CreateQPGrant{}, err
+		return provider.CreateQPGrant{}, err
 	}
 	q := &qp{kind: r.Type, groups: map[wire.GID]wire.MLID{}}
 	q.events.id, q.events.kind, q.events.state = r.EventID, ObjectQP, &q.state
@@ -77,13 +78,13 @@ func (s *Session) CreateQP(r verbs.CreateQPRequest) (verbs.CreateQPGrant, error)
 	if err != nil {
 		s.release(q.memory...)
 		s.returnGSI(r.Type)
-		return verbs.CreateQPGrant{}, err
+		return provider.CreateQPGrant{}, err
 	}
 	return grant, nil
 }
 
 // newQPEntry makes the entry in the engine's tables, as far as the request says.
-func (s *Session) newQPEntry(q *qp, r *verbs.CreateQPRequest) *datapath.QP {
+func (s *Session) newQPEntry(q *qp, r *provider.CreateQPRequest) *datapath.QP {
 	entry := &datapath.QP{
 		Session: s.entry, DoorbellIndex: r.DoorbellIndex, CompletionToken: r.CompletionToken, PKey: wire.PKeyDefault, SigAll: r.SigAll, NoSelfLoopback: r.BlockSelfMcast,
 		NoteState: func(state verbs.QPState, fatal bool) {
@@ -108,7 +109,7 @@ func (s *Session) newQPEntry(q *qp, r *verbs.CreateQPRequest) *datapath.QP {
 }
 
 // makeQueues allocates the queues, and fills in the grant's part about them.
-func (s *Session) makeQueues(q *qp, r *verbs.CreateQPRequest) (grant verbs.CreateQPGrant, err error) {
+func (s *Session) makeQueues(q *qp, r *provider.CreateQPRequest) (grant provider.CreateQPGrant, err error) {
 	if err := s.makeSendQueue(q, r.Cap, &grant); err != nil {
 		return grant, err
 	}
@@ -127,7 +128,7 @@ func (s *Session) makeQueues(q *qp, r *verbs.CreateQPRequest) (grant verbs.Creat
 	return grant, nil
 }
 
-func (s *Session) makeSendQueue(q *qp, c verbs.QPCap, grant *verbs.CreateQPGrant) (err error) {
+func (s *Session) makeSendQueue(q *qp, c verbs.QPCap, grant *provider.CreateQPGrant) (err error) {
 	geometry := ring.SendGeometry
 	if q.connected() {
 		geometry = ring.ConnectedGeometry
@@ -147,7 +148,7 @@ func (s *Session) makeSendQueue(q *qp, c verbs.QPCap, grant *verbs.CreateQPGrant
 
 // addQP gives the queue pair its number, and adds it to XDP's table, then to the engine's. If XDP
 // redirects a packet for it before the engine knows it, the engine drops and counts the packet.
-func (s *Session) addQP(q *qp, r *verbs.CreateQPRequest, grant *verbs.CreateQPGrant) (err error) {
+func (s *Session) addQP(q *qp, r *provider.CreateQPRequest, grant *provider.CreateQPGrant) (err error) {
 	if err := s.enter(); err != nil {
 		return err
 	}
@@ -187,7 +188,7 @@ func (s *Session) addQP(q *qp, r *verbs.CreateQPRequest, grant *verbs.CreateQPGr
 }
 
 // bindQP finds the objects that a queue pair refers to.
-func (s *Session) bindQP(q *qp, r *verbs.CreateQPRequest) (err error) {
+func (s *Session) bindQP(q *qp, r *provider.CreateQPRequest) (err error) {
 	if q.pd, err = s.pds.get(r.PD); err != nil {
 		return err
 	}
@@ -220,7 +221,7 @@ func (q *qp) checkCQs() error {
 
 // bindSRQ makes a queue pair take its receives from an SRQ, unless that is 0. The memory that those
 // name is checked against the SRQ's PD (IBA 10.2.9).
-func (s *Session) bindSRQ(q *qp, handle verbs.Handle) (err error) {
+func (s *Session) bindSRQ(q *qp, handle provider.Handle) (err error) {
 	if handle == 0 {
 		return nil
 	}
@@ -231,8 +232,8 @@ func (s *Session) bindSRQ(q *qp, handle verbs.Handle) (err error) {
 	return nil
 }
 
-// DestroyQP implements verbs.Provider.
-func (s *Session) DestroyQP(r verbs.DestroyQPRequest) error {
+// DestroyQP implements provider.Provider.
+func (s *Session) DestroyQP(r provider.DestroyQPRequest) error {
 	if err := s.enterToFree(); err != nil {
 		return err
 	}
@@ -246,7 +247,7 @@ func (s *Session) DestroyQP(r verbs.DestroyQPRequest) error {
 }
 
 // destroyQP does it under card.mu, which it releases. The peer's path is left without that lock.
-func (s *Session) destroyQP(handle verbs.Handle) (peer *ah, err error) {
+func (s *Session) destroyQP(handle provider.Handle) (peer *ah, err error) {
 	defer s.card.mu.Unlock()
 	q, err := s.qps.get(handle)
 	if err != nil {

@@ -7,11 +7,12 @@ import (
 
 	"github.com/roced/roced/datapath/wire"
 	"github.com/roced/roced/verbs"
+	"github.com/roced/roced/verbs/provider"
 )
 
 // checkType refuses types of queue pairs that there are not, and a GSI queue pair for a program that
 // may not have one.
-func (s *Session) checkType(r *verbs.CreateQPRequest) error {
+func (s *Session) checkType(r *provider.CreateQPRequest) error {
 	switch r.Type {
 	case verbs.QPTypeUD, verbs.QPTypeRC, verbs.QPTypeUC:
 		return nil
@@ -30,7 +31,7 @@ const typesThere = "RC (2), UC (3), UD (4), and GSI (1) once a card"
 // connected says whether the queue pair has one peer.
 func (q *qp) connected() bool { return q.kind == verbs.QPTypeRC || q.kind == verbs.QPTypeUC }
 
-func (s *Session) checkGSI(r *verbs.CreateQPRequest) error {
+func (s *Session) checkGSI(r *provider.CreateQPRequest) error {
 	switch {
 	case r.Port != 1:
 		return fmt.Errorf("%w: port %d of the GSI queue pair; the device has port 1", verbs.ErrInvalid, r.Port)

@@ -11,9 +11,10 @@ import (
 	"github.com/roced/roced/datapath/ring"
 	"github.com/roced/roced/datapath/wire"
 	"github.com/roced/roced/verbs"
+	"github.com/roced/roced/verbs/provider"
 )
 
-// QueryDevice implements verbs.Provider.
+// QueryDevice implements provider.Provider.
 func (s *Session) QueryDevice() (verbs.DeviceAttr, error) {
 	if err := s.enter(); err != nil {
 		return verbs.DeviceAttr{}, err
@@ -85,7 +86,7 @@ func guid(m wire.MAC) (g uint64) {
 	return g
 }
 
-// QueryRTValues implements verbs.Provider.
+// QueryRTValues implements provider.Provider.
 func (s *Session) QueryRTValues() (verbs.RTValues, error) {
 	if err := s.enter(); err != nil {
 		return verbs.RTValues{}, err
@@ -101,8 +102,8 @@ func checkPort(port uint8) error {
 	return nil
 }
 
-// QueryGIDTable implements verbs.Provider.
-func (s *Session) QueryGIDTable(r verbs.QueryGIDTableRequest) (grant verbs.QueryGIDTableGrant, err error) {
+// QueryGIDTable implements provider.Provider.
+func (s *Session) QueryGIDTable(r provider.QueryGIDTableRequest) (grant provider.QueryGIDTableGrant, err error) {
 	if err := checkPort(r.Port); err != nil {
 		return grant, err
 	}
@@ -115,8 +116,8 @@ func (s *Session) QueryGIDTable(r verbs.QueryGIDTableRequest) (grant verbs.Query
 	return grant, nil
 }
 
-// QueryPKey implements verbs.Provider.
-func (s *Session) QueryPKey(r verbs.QueryPKeyRequest) (grant verbs.QueryPKeyGrant, err error) {
+// QueryPKey implements provider.Provider.
+func (s *Session) QueryPKey(r provider.QueryPKeyRequest) (grant provider.QueryPKeyGrant, err error) {
 	if err := checkPort(r.Port); err != nil {
 		return grant, err
 	}
@@ -127,5 +128,5 @@ func (s *Session) QueryPKey(r verbs.QueryPKeyRequest) (grant verbs.QueryPKeyGran
 	if r.Index != 0 {
 		return grant, fmt.Errorf("%w: P_Key index %d; the table has index 0", verbs.ErrInvalid, r.Index)
 	}
-	return verbs.QueryPKeyGrant{PKey: wire.PKeyDefault}, nil
+	return provider.QueryPKeyGrant{PKey: wire.PKeyDefault}, nil
 }

@@ -5,11 +5,12 @@ package hca
 import (
 	"github.com/roced/roced/datapath"
 	"github.com/roced/roced/verbs"
+	"github.com/roced/roced/verbs/provider"
 	"github.com/safchain/ethtool"
 )
 
-// QueryPort implements verbs.Provider.
-func (s *Session) QueryPort(r verbs.QueryPortRequest) (verbs.PortAttr, error) {
+// QueryPort implements provider.Provider.
+func (s *Session) QueryPort(r provider.QueryPortRequest) (verbs.PortAttr, error) {
 	if err := checkPort(r.Port); err != nil {
 		return verbs.PortAttr{}, err
 	}

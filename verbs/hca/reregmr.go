@@ -6,13 +6,14 @@ import (
 	"fmt"
 
 	"github.com/roced/roced/verbs"
+	"github.com/roced/roced/verbs/provider"
 )
 
 const reregFlags = verbs.ReregChangeTranslation | verbs.ReregChangePD | verbs.ReregChangeAccess
 
-// ReregMR implements verbs.Provider. A request in the engine's hands uses the region as it was; all
+// ReregMR implements provider.Provider. A request in the engine's hands uses the region as it was; all
 // that run after ReregMR use it as it is then.
-func (s *Session) ReregMR(r verbs.ReregMRRequest) error {
+func (s *Session) ReregMR(r provider.ReregMRRequest) error {
 	if err := s.checkRereg(&r); err != nil {
 		return err
 	}
@@ -43,7 +44,7 @@ func (s *Session) ReregMR(r verbs.ReregMRRequest) error {
 }
 
 // checkRereg refuses what can be seen from the request alone.
-func (s *Session) checkRereg(r *verbs.ReregMRRequest) error {
+func (s *Session) checkRereg(r *provider.ReregMRRequest) error {
 	switch {
 	case r.Flags == 0 || r.Flags&^reregFlags != 0:
 		return fmt.Errorf("%w: flags 0x%x; there are ReregChangeTranslation, ReregChangePD and ReregChangeAccess", verbs.ErrInvalid, uint32(r.Flags))
@@ -62,7 +63,7 @@ func (s *Session) checkRereg(r *verbs.ReregMRRequest) error {
 }
 
 // changedMR is a region as a request changes it. The caller holds card.mu.
-func (s *Session) changedMR(m mr, r *verbs.ReregMRRequest) (_ mr, err error) {
+func (s *Session) changedMR(m mr, r *provider.ReregMRRequest) (_ mr, err error) {
 	if r.Flags&verbs.ReregChangePD != 0 {
 		if m.pd, err = s.pds.get(r.PD); err != nil {
 			return m, err

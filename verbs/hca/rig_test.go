@@ -14,6 +14,7 @@ import (
 	"github.com/roced/roced/datapath/wire"
 	"github.com/roced/roced/internal/lab/labtest"
 	"github.com/roced/roced/verbs"
+	"github.com/roced/roced/verbs/provider"
 )
 
 func TestMain(m *testing.M) {
@@ -98,7 +99,7 @@ func newStation(t testing.TB, d *Card) *station {
 }
 
 // newStationIn is newStation in a session of the card.
-func newStationIn(t testing.TB, d *Card, session verbs.Provider) *station {
+func newStationIn(t testing.TB, d *Card, session provider.Provider) *station {
 	t.Helper()
 	s := &station{TB: t, device: d}
 	var err error

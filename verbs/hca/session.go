@@ -16,7 +16,7 @@ import (
 )
 
 // Session is one program's use of a card: objects with handles, a doorbell, events, limits and
-// privileges of its own. It is a verbs.Provider. Sessions do not affect each other; closing one
+// privileges of its own. It is a provider.Provider. Sessions do not affect each other; closing one
 // frees only its own objects.
 type Session struct {
 	card           *Card
@@ -177,10 +177,10 @@ func (s *Session) wakeWaiters() {
 	}
 }
 
-// Done implements verbs.Provider.
+// Done implements provider.Provider.
 func (s *Session) Done() <-chan struct{} { return s.done }
 
-// Err implements verbs.Provider.
+// Err implements provider.Provider.
 func (s *Session) Err() error {
 	if isClosed(s.stop) {
 		return verbs.ErrClosed
@@ -223,7 +223,7 @@ func (s *Session) enterToFree() error {
 	return nil
 }
 
-// Claim implements verbs.Provider.
+// Claim implements provider.Provider.
 func (s *Session) Claim() error {
 	if s.claimed.Swap(true) {
 		return fmt.Errorf("%w: this session on %s has a Context already; Card.NewSession makes another session", verbs.ErrBusy, s.card.Name())
@@ -231,13 +231,13 @@ func (s *Session) Claim() error {
 	return nil
 }
 
-// Doorbell implements verbs.Provider.
+// Doorbell implements provider.Provider.
 func (s *Session) Doorbell() *ring.Doorbell { return s.doorbell }
 
 // DoorbellMemory is the doorbell's, from SessionConfig.Memory.
 func (s *Session) DoorbellMemory() []byte { return s.doorbellMemory }
 
-// Wake implements verbs.Provider. If inline progress is on, the caller's thread does the work.
+// Wake implements provider.Provider. If inline progress is on, the caller's thread does the work.
 func (s *Session) Wake() {
 	if s.card.inline {
 		s.card.engine.Kick(s.entry)
@@ -246,28 +246,28 @@ func (s *Session) Wake() {
 	}
 }
 
-// Progress implements verbs.Progressor.
+// Progress implements provider.Progressor.
 func (s *Session) Progress() bool { return s.card.inline && s.card.engine.Progress() }
 
-// BeginWait implements verbs.Progressor.
+// BeginWait implements provider.Progressor.
 func (s *Session) BeginWait() { s.card.engine.BeginWait() }
 
-// EndWait implements verbs.Progressor.
+// EndWait implements provider.Progressor.
 func (s *Session) EndWait() { s.card.engine.EndWait() }
 
-// NoteReady implements verbs.Progressor.
+// NoteReady implements provider.Progressor.
 func (s *Session) NoteReady() {
 	if s.card.inline {
 		s.card.engine.NoteReady()
 	}
 }
 
-// Lead implements verbs.Leader.
+// Lead implements provider.Leader.
 func (s *Session) Lead(ctx context.Context, events, closed <-chan struct{}) (over bool) {
 	return s.card.inline && s.card.engine.Lead(datapath.Waiter{Context: ctx, Events: events, Closed: closed, Done: s.done})
 }
 
-// WakeLeader implements verbs.Leader.
+// WakeLeader implements provider.Leader.
 func (s *Session) WakeLeader() { s.card.engine.WakeLeader() }
 
 // mayPrivileged reports whether the program may set a Q_Key with the high bit.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/roced/roced/internal/fault"
 	"github.com/roced/roced/verbs"
+	"github.com/roced/roced/verbs/provider"
 )
 
 // How a session ends. A mistake in one step does not keep the others from being done.
@@ -33,7 +34,7 @@ func (s *Session) sayFatal() {
 	s.card.engine.Settle(s.entry, flushTimeout)
 	s.card.mu.Lock()
 	defer s.card.mu.Unlock()
-	fatal := func() { s.events.put(verbs.EventReport{Type: verbs.EventDeviceFatal}) }
+	fatal := func() { s.events.put(provider.EventReport{Type: verbs.EventDeviceFatal}) }
 	for _, step := range []func(){s.putNoted, s.removeDevice, fatal, s.wakeWaiters} { // the last event is that of the device
 		fault.Contain(step)
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/roced/roced/datapath/ring"
 	"github.com/roced/roced/verbs"
+	"github.com/roced/roced/verbs/provider"
 )
 
 // What happens to the port all sessions are told; what happens to an object its own.
@@ -75,7 +76,7 @@ func TestWakeOfASession(t *testing.T) {
 	defer session.Close()
 	pd, err := session.AllocPD()
 	check(t, err)
-	grant, err := session.CreateCQ(verbs.CreateCQRequest{Entries: 8, EventID: 4711})
+	grant, err := session.CreateCQ(provider.CreateCQRequest{Entries: 8, EventID: 4711})
 	check(t, err)
 	if grant.Events != nil {
 		t.Error("a channel, where the session has its own way")
@@ -83,7 +84,7 @@ func TestWakeOfASession(t *testing.T) {
 	queue, err := ring.NewCompletionConsumer(grant.Memory, grant.Geometry)
 	check(t, err)
 	queue.ArmWait()
-	qp, err := session.CreateQP(verbs.CreateQPRequest{PD: pd.PD, Type: verbs.QPTypeUD, SendCQ: grant.CQ, RecvCQ: grant.CQ, Cap: defaultCap()})
+	qp, err := session.CreateQP(provider.CreateQPRequest{PD: pd.PD, Type: verbs.QPTypeUD, SendCQ: grant.CQ, RecvCQ: grant.CQ, Cap: defaultCap()})
 	check(t, err)
 	for _, step := range []struct {
 		attr verbs.QPAttr
@@ -92,7 +93,7 @@ func TestWakeOfASession(t *testing.T) {
 		{verbs.QPAttr{State: verbs.QPStateInit, Port: 1}, verbs.QPAttrState | verbs.QPAttrPKeyIndex | verbs.QPAttrPort | verbs.QPAttrQKey},
 		{verbs.QPAttr{State: verbs.QPStateErr}, verbs.QPAttrState},
 	} {
-		_, err := session.ModifyQP(verbs.ModifyQPRequest{QP: qp.QP, Attr: step.attr, Mask: step.mask})
+		_, err := session.ModifyQP(provider.ModifyQPRequest{QP: qp.QP, Attr: step.attr, Mask: step.mask})
 		check(t, err)
 	}
 	recv, err := ring.NewRecvProducer(qp.RecvMemory, qp.RecvGeometry)
@@ -148,15 +149,15 @@ func TestForgetCQ(t *testing.T) {
 	var gone []uint64
 	session, err := w.a.device.NewSession(SessionConfig{Wake: func(uint64) {}, Forget: func(id uint64) { gone = append(gone, id) }})
 	check(t, err)
-	make := func(id uint64) verbs.Handle {
-		grant, err := session.CreateCQ(verbs.CreateCQRequest{Entries: 1, EventID: id})
+	make := func(id uint64) provider.Handle {
+		grant, err := session.CreateCQ(provider.CreateCQRequest{Entries: 1, EventID: id})
 		check(t, err)
 		return grant.CQ
 	}
 	one, other := make(77), make(88)
-	check(t, session.DestroyCQ(verbs.DestroyCQRequest{CQ: one}))
-	if err := session.DestroyCQ(verbs.DestroyCQRequest{CQ: one}); err == nil || len(gone) != 1 || gone[0] != 77 {
+	check(t, session.DestroyCQ(provider.DestroyCQRequest{CQ: one}))
+	if err := session.DestroyCQ(provider.DestroyCQRequest{CQ: one}); err == nil || len(gone) != 1 || gone[0] != 77 {
 		t.Errorf("%v are gone; %v", gone, err)
 	}
-	check(t, session.DestroyCQ(verbs.DestroyCQRequest{CQ: other}))
+	check(t, session.DestroyCQ(provider.DestroyCQRequest{CQ: other}))
 }

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/roced/roced/verbs"
+	"github.com/roced/roced/verbs/provider"
 	"golang.org/x/sys/unix"
 )
 
@@ -57,7 +58,7 @@ func TestLimitsOfASession(t *testing.T) {
 	check(t, events.Events.Close())
 	_, err = session.CreateEventChannel()
 	refused(t, err, verbs.ErrLimit, "1 event channels")
-	id := verbs.CreateIDRequest{Channel: events.Channel, PortSpace: verbs.PortSpaceUDP}
+	id := provider.CreateIDRequest{Channel: events.Channel, PortSpace: verbs.PortSpaceUDP}
 	_, err = session.CreateID(id)
 	check(t, err)
 	_, err = session.CreateID(id)

@@ -9,11 +9,12 @@ import (
 	"github.com/roced/roced/datapath"
 	"github.com/roced/roced/datapath/ring"
 	"github.com/roced/roced/verbs"
+	"github.com/roced/roced/verbs/provider"
 )
 
 // srq is a shared receive queue, with the number of queue pairs that take from it.
 type srq struct {
-	handle verbs.Handle
+	handle provider.Handle
 	entry  *datapath.SRQ // the engine's part of it
 	pd     *pd
 	memory [][]byte // of its queues; the last is the one that the program posts to
@@ -36,45 +37,45 @@ func checkSRQ(a *verbs.SRQInitAttr) error {
 	return nil
 }
 
-// CreateSRQ implements verbs.Provider.
-func (s *Session) CreateSRQ(r verbs.CreateSRQRequest) (verbs.CreateSRQGrant, error) {
+// CreateSRQ implements provider.Provider.
+func (s *Session) CreateSRQ(r provider.CreateSRQRequest) (provider.CreateSRQGrant, error) {
 	if err := checkSRQ(&r.Attr); err != nil {
-		return verbs.CreateSRQGrant{}, err
+		return provider.CreateSRQGrant{}, err
 	}
 	if err := s.begin(); err != nil {
-		return verbs.CreateSRQGrant{}, err
+		return provider.CreateSRQGrant{}, err
 	}
 	defer s.commands.Done()
 	q := &srq{events: eventSource{id: r.EventID, kind: ObjectSRQ}}
 	queue, grant, err := s.makeSharedQueue(r.Attr.MaxWR, r.Attr.MaxSGE)
 	if err != nil {
-		return verbs.CreateSRQGrant{}, err
+		return provider.CreateSRQGrant{}, err
 	}
 	q.memory, q.maxWR, q.maxSGE = [][]byte{grant.Memory}, grant.Attr.MaxWR, grant.Attr.MaxSGE
 	q.entry = &datapath.SRQ{Queue: queue, Session: s.entry, NoteLimit: func() { s.note(&q.events, notedEvent(verbs.EventSRQLimitReached)) }}
 	if grant.SRQ, err = s.addSRQ(q, r.PD); err != nil {
 		s.release(grant.Memory)
-		return verbs.CreateSRQGrant{}, err
+		return provider.CreateSRQGrant{}, err
 	}
 	return grant, nil
 }
 
 // makeSharedQueue allocates a queue, and makes a grant that has all but the handle.
-func (s *Session) makeSharedQueue(maxWR, maxSGE uint32) (*ring.RecvConsumer, verbs.CreateSRQGrant, error) {
+func (s *Session) makeSharedQueue(maxWR, maxSGE uint32) (*ring.RecvConsumer, provider.CreateSRQGrant, error) {
 	g := ring.RecvGeometry(maxWR, maxSGE)
 	memory, err := s.alloc(g.Size())
 	if err != nil {
-		return nil, verbs.CreateSRQGrant{}, err
+		return nil, provider.CreateSRQGrant{}, err
 	}
 	queue, err := ring.NewRecvConsumer(memory, g)
 	if err != nil {
 		s.release(memory)
-		return nil, verbs.CreateSRQGrant{}, fmt.Errorf("%w: %w", verbs.ErrInvalid, err)
+		return nil, provider.CreateSRQGrant{}, fmt.Errorf("%w: %w", verbs.ErrInvalid, err)
 	}
-	return queue, verbs.CreateSRQGrant{Attr: verbs.SRQAttr{MaxWR: g.Entries, MaxSGE: g.RecvRoom()}, Memory: memory, Geometry: g}, nil
+	return queue, provider.CreateSRQGrant{Attr: verbs.SRQAttr{MaxWR: g.Entries, MaxSGE: g.RecvRoom()}, Memory: memory, Geometry: g}, nil
 }
 
-func (s *Session) addSRQ(q *srq, in verbs.Handle) (handle verbs.Handle, err error) {
+func (s *Session) addSRQ(q *srq, in provider.Handle) (handle provider.Handle, err error) {
 	if err := s.enter(); err != nil {
 		return 0, err
 	}
@@ -90,25 +91,25 @@ func (s *Session) addSRQ(q *srq, in verbs.Handle) (handle verbs.Handle, err erro
 	return handle, nil
 }
 
-// ModifySRQ implements verbs.Provider.
-func (s *Session) ModifySRQ(r verbs.ModifySRQRequest) (verbs.ModifySRQGrant, error) {
+// ModifySRQ implements provider.Provider.
+func (s *Session) ModifySRQ(r provider.ModifySRQRequest) (provider.ModifySRQGrant, error) {
 	if extra := r.Mask &^ (verbs.SRQMaxWR | verbs.SRQLimit); extra != 0 {
-		return verbs.ModifySRQGrant{}, fmt.Errorf("%w: an SRQ has no attribute 0x%x", verbs.ErrInvalid, uint32(extra))
+		return provider.ModifySRQGrant{}, fmt.Errorf("%w: an SRQ has no attribute 0x%x", verbs.ErrInvalid, uint32(extra))
 	}
 	if err := s.begin(); err != nil {
-		return verbs.ModifySRQGrant{}, err
+		return provider.ModifySRQGrant{}, err
 	}
 	defer s.commands.Done()
 	maxSGE, err := s.checkModifySRQ(&r)
 	if err != nil {
-		return verbs.ModifySRQGrant{}, err
+		return provider.ModifySRQGrant{}, err
 	}
 	if r.Mask&verbs.SRQMaxWR == 0 {
-		return s.changeSRQ(r, nil, verbs.CreateSRQGrant{})
+		return s.changeSRQ(r, nil, provider.CreateSRQGrant{})
 	}
 	queue, made, err := s.makeSharedQueue(r.Attr.MaxWR, maxSGE)
 	if err != nil {
-		return verbs.ModifySRQGrant{}, err
+		return provider.ModifySRQGrant{}, err
 	}
 	grant, err := s.changeSRQ(r, queue, made)
 	if err != nil {
@@ -119,7 +120,7 @@ func (s *Session) ModifySRQ(r verbs.ModifySRQRequest) (verbs.ModifySRQGrant, err
 
 // checkModifySRQ checks a request before memory is made for it, and gives the size of that memory's
 // slots.
-func (s *Session) checkModifySRQ(r *verbs.ModifySRQRequest) (maxSGE uint32, err error) {
+func (s *Session) checkModifySRQ(r *provider.ModifySRQRequest) (maxSGE uint32, err error) {
 	if err := s.enter(); err != nil {
 		return 0, err
 	}
@@ -137,7 +138,7 @@ func (s *Session) checkModifySRQ(r *verbs.ModifySRQRequest) (maxSGE uint32, err 
 
 // changeSRQ makes the change, between two bursts: all of it or nothing. queue is the new one of a
 // resize.
-func (s *Session) changeSRQ(r verbs.ModifySRQRequest, queue *ring.RecvConsumer, made verbs.CreateSRQGrant) (grant verbs.ModifySRQGrant, err error) {
+func (s *Session) changeSRQ(r provider.ModifySRQRequest, queue *ring.RecvConsumer, made provider.CreateSRQGrant) (grant provider.ModifySRQGrant, err error) {
 	if err := s.enter(); err != nil {
 		return grant, err
 	}
@@ -162,7 +163,7 @@ func (s *Session) changeSRQ(r verbs.ModifySRQRequest, queue *ring.RecvConsumer, 
 }
 
 // apply changes the engine's part.
-func (q *srq) apply(e *datapath.Engine, r *verbs.ModifySRQRequest, queue *ring.RecvConsumer, maxWR uint32) error {
+func (q *srq) apply(e *datapath.Engine, r *provider.ModifySRQRequest, queue *ring.RecvConsumer, maxWR uint32) error {
 	limit := q.entry.Limit()
 	if r.Mask&verbs.SRQLimit != 0 {
 		limit = r.Attr.Limit
@@ -216,8 +217,8 @@ func (s *Session) srqAttr(q *srq) verbs.SRQAttr {
 	return attr
 }
 
-// QuerySRQ implements verbs.Provider.
-func (s *Session) QuerySRQ(r verbs.QuerySRQRequest) (grant verbs.QuerySRQGrant, err error) {
+// QuerySRQ implements provider.Provider.
+func (s *Session) QuerySRQ(r provider.QuerySRQRequest) (grant provider.QuerySRQGrant, err error) {
 	if err := s.enter(); err != nil {
 		return grant, err
 	}
@@ -226,11 +227,11 @@ func (s *Session) QuerySRQ(r verbs.QuerySRQRequest) (grant verbs.QuerySRQGrant, 
 	if err != nil {
 		return grant, err
 	}
-	return verbs.QuerySRQGrant{Attr: s.srqAttr(q)}, nil
+	return provider.QuerySRQGrant{Attr: s.srqAttr(q)}, nil
 }
 
-// DestroySRQ implements verbs.Provider.
-func (s *Session) DestroySRQ(r verbs.DestroySRQRequest) error {
+// DestroySRQ implements provider.Provider.
+func (s *Session) DestroySRQ(r provider.DestroySRQRequest) error {
 	if err := s.enterToFree(); err != nil {
 		return err
 	}

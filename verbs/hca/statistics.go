@@ -66,7 +66,7 @@ func count(place, name string, value uint64, lost bool) Counter {
 	return Counter{Place: place, Name: name, Value: value, Lost: lost}
 }
 
-// Counters implements verbs.CounterReader: Card.Statistics as a list with names.
+// Counters implements provider.CounterReader: Card.Statistics as a list with names.
 func (s *Session) Counters() ([]Counter, error) {
 	statistics, err := s.card.Statistics()
 	if err != nil {

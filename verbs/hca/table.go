@@ -7,6 +7,7 @@ import (
 
 	"github.com/roced/roced/datapath"
 	"github.com/roced/roced/verbs"
+	"github.com/roced/roced/verbs/provider"
 )
 
 // table gives objects their handles. A handle is a place in the table and the generation of the
@@ -26,7 +27,7 @@ func newTable[T any](noun string, c *SessionConfig, of kind) table[T] {
 	return table[T]{noun: noun, limit: *of.field(&c.Limits), quota: c.Quota, kind: of}
 }
 
-func (t *table[T]) add(object *T) (verbs.Handle, error) {
+func (t *table[T]) add(object *T) (provider.Handle, error) {
 	if err := t.quota.take(t.kind, t.noun); err != nil {
 		return 0, err
 	}
@@ -43,10 +44,10 @@ func (t *table[T]) add(object *T) (verbs.Handle, error) {
 		return 0, fmt.Errorf("%w: %d %ss are open; close some", verbs.ErrLimit, t.limit, t.noun)
 	}
 	t.objects[place] = object
-	return verbs.Handle(datapath.HandleFor(place, t.generations[place])), nil
+	return provider.Handle(datapath.HandleFor(place, t.generations[place])), nil
 }
 
-func (t *table[T]) get(handle verbs.Handle) (*T, error) {
+func (t *table[T]) get(handle provider.Handle) (*T, error) {
 	place, generation := datapath.SplitHandle(uint32(handle))
 	switch {
 	case int(place) >= len(t.objects) || generation == 0:
@@ -58,7 +59,7 @@ func (t *table[T]) get(handle verbs.Handle) (*T, error) {
 }
 
 // remove frees the place of a handle that get has just found.
-func (t *table[T]) remove(handle verbs.Handle) {
+func (t *table[T]) remove(handle provider.Handle) {
 	place, generation := datapath.SplitHandle(uint32(handle))
 	t.objects[place] = nil
 	t.generations[place] = max((generation+1)%datapath.HandleGenerations, 1)
@@ -80,8 +81,8 @@ func (t *table[T]) all() (list []*T) {
 }
 
 // handle is that of the object at a place.
-func (t *table[T]) handle(place uint32) verbs.Handle {
-	return verbs.Handle(datapath.HandleFor(place, t.generations[place]))
+func (t *table[T]) handle(place uint32) provider.Handle {
+	return provider.Handle(datapath.HandleFor(place, t.generations[place]))
 }
 
 // count is how many objects there are.

@@ -5,13 +5,14 @@ import (
 
 	"github.com/roced/roced/datapath"
 	"github.com/roced/roced/verbs"
+	"github.com/roced/roced/verbs/provider"
 )
 
 // A place is used again when all others have been, and then by other handles, until its
 // generations begin anew; never by handle 0.
 func TestTableHandles(t *testing.T) {
 	table := table[int]{noun: "thing", limit: 3, kind: limitPDs}
-	seen := map[verbs.Handle]bool{0: true}
+	seen := map[provider.Handle]bool{0: true}
 	for range 3 * (datapath.HandleGenerations - 1) {
 		handle, err := table.add(new(int))
 		check(t, err)
@@ -31,7 +32,7 @@ func TestTableHandles(t *testing.T) {
 	if !seen[again] || again == 0 {
 		t.Errorf("handle %#x when all were used", again)
 	}
-	for _, none := range []verbs.Handle{0, 1, 5, verbs.Handle(datapath.HandleFor(3, 1))} {
+	for _, none := range []provider.Handle{0, 1, 5, provider.Handle(datapath.HandleFor(3, 1))} {
 		_, err := table.get(none)
 		refused(t, err, verbs.ErrInvalid, "no such thing")
 	}

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/roced/roced/verbs"
+	"github.com/roced/roced/verbs/provider"
 	"github.com/roced/roced/verbs/verbstest"
 )
 
@@ -34,11 +34,11 @@ func wireEnds(t *testing.T, options ...Option) verbstest.Pair {
 	t.Cleanup(func() { check(t, w.Close()) })
 	a, b := wireEnd(t, w, "a", addressesA), wireEnd(t, w, "b", addressesB)
 	card := a.Provider.(*WireHost).Card
-	return verbstest.Pair{A: a, B: b, Unreachable: address("192.0.2.1"), Beside: func() verbs.Provider { return beside(t, card) }}
+	return verbstest.Pair{A: a, B: b, Unreachable: address("192.0.2.1"), Beside: func() provider.Provider { return beside(t, card) }}
 }
 
 // beside makes another session on a card.
-func beside(t *testing.T, card *Card) verbs.Provider {
+func beside(t *testing.T, card *Card) provider.Provider {
 	t.Helper()
 	session, err := card.NewSession(SessionConfig{Limits: Limits{PDs: 100, MRs: 110, CQs: 120, QPs: 130, AHs: 140}})
 	check(t, err)

@@ -6,7 +6,7 @@ import (
 
 	"github.com/roced/roced/internal/lab"
 	"github.com/roced/roced/internal/lab/labtest"
-	"github.com/roced/roced/verbs"
+	"github.com/roced/roced/verbs/provider"
 	"github.com/roced/roced/verbs/verbstest"
 	"github.com/vishvananda/netlink"
 )
@@ -22,7 +22,7 @@ func TestVerbsOnLink(t *testing.T) {
 		return verbstest.Pair{
 			A:           linkEnd(t, a, hosts.A, address("10.77.0.1"), address("fd77::1"), addresses[0]),
 			B:           linkEnd(t, b, hosts.B, address("10.77.0.2"), address("fd77::2"), addresses[1]),
-			Unreachable: address("192.0.2.1"), Beside: func() verbs.Provider { return beside(t, a) },
+			Unreachable: address("192.0.2.1"), Beside: func() provider.Provider { return beside(t, a) },
 		}
 	})
 }

@@ -30,7 +30,7 @@ type Wire struct {
 	closed bool
 }
 
-// WireHost is a host on a Wire: a card, and what happens around it. It is a verbs.Provider.
+// WireHost is a host on a Wire: a card, and what happens around it. It is a provider.Provider.
 type WireHost struct {
 	*Card
 	wire *Wire

@@ -4,6 +4,7 @@ import (
 	"net/netip"
 
 	"github.com/roced/roced/verbs"
+	"github.com/roced/roced/verbs/provider"
 )
 
 // The commands about address handles and groups.
@@ -31,25 +32,25 @@ func visitAHAttrOf(c *coder, prefix string, a *verbs.AHAttr) {
 	u8(c, prefix+"sl", &a.SL)
 }
 
-func visitCreateAH(c *coder, r *verbs.CreateAHRequest) {
+func visitCreateAH(c *coder, r *provider.CreateAHRequest) {
 	u32(c, "pd", &r.PD)
 	c.flag("no_wait", &r.NoWait)
 	c.reserved(3)
 	visitAHAttr(c, &r.Attr)
 }
 
-func visitAH(c *coder, g *verbs.CreateAHGrant)           { visitHandle(c, "ah", &g.AH) }
-func visitDestroyAH(c *coder, r *verbs.DestroyAHRequest) { visitHandle(c, "ah", &r.AH) }
+func visitAH(c *coder, g *provider.CreateAHGrant)           { visitHandle(c, "ah", &g.AH) }
+func visitDestroyAH(c *coder, r *provider.DestroyAHRequest) { visitHandle(c, "ah", &r.AH) }
 
-func visitModifyAH(c *coder, r *verbs.ModifyAHRequest) {
+func visitModifyAH(c *coder, r *provider.ModifyAHRequest) {
 	visitHandle(c, "ah", &r.AH)
 	visitAHAttr(c, &r.Attr)
 }
 
-func visitQueryAH(c *coder, r *verbs.QueryAHRequest) { visitHandle(c, "ah", &r.AH) }
-func visitAHGrant(c *coder, g *verbs.QueryAHGrant)   { visitAHAttr(c, &g.Attr) }
+func visitQueryAH(c *coder, r *provider.QueryAHRequest) { visitHandle(c, "ah", &r.AH) }
+func visitAHGrant(c *coder, g *provider.QueryAHGrant)   { visitAHAttr(c, &g.Attr) }
 
-func visitMcast(c *coder, r *verbs.McastRequest) {
+func visitMcast(c *coder, r *provider.McastRequest) {
 	u32(c, "qp", &r.QP)
 	u16(c, "mlid", &r.MLID)
 	c.reserved(2)
@@ -63,7 +64,7 @@ const (
 	familyIPv6 = 6
 )
 
-func visitJoin(c *coder, r *verbs.JoinMulticastRequest) {
+func visitJoin(c *coder, r *provider.JoinMulticastRequest) {
 	u32(c, "flags", &r.Flags)
 	visitAddress(c, &r.Group)
 }
@@ -104,12 +105,12 @@ func parseAddress(c *coder, family uint8, raw [16]byte, zone string) netip.Addr 
 	return netip.Addr{}
 }
 
-func visitMembership(c *coder, g *verbs.JoinMulticastGrant) {
+func visitMembership(c *coder, g *provider.JoinMulticastGrant) {
 	visitHandle(c, "membership", &g.Membership)
 	c.raw("mgid", g.MGID[:])
 	c.raw("sgid", g.SGID[:])
 }
 
-func visitLeave(c *coder, r *verbs.LeaveMulticastRequest) {
+func visitLeave(c *coder, r *provider.LeaveMulticastRequest) {
 	visitHandle(c, "membership", &r.Membership)
 }

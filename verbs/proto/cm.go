@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/roced/roced/verbs"
+	"github.com/roced/roced/verbs/provider"
 )
 
 // The commands about connection ids. The reply to "create event channel" carries a descriptor: the
@@ -33,17 +34,17 @@ var (
 	LeaveID             = command(132, "leave_id", visitLeaveID, visitLeft)
 )
 
-func visitEventChannel(c *coder, g *verbs.CreateEventChannelGrant) {
+func visitEventChannel(c *coder, g *provider.CreateEventChannelGrant) {
 	visitHandle(c, "channel", &g.Channel)
 }
 
-func visitDestroyEventChannel(c *coder, r *verbs.DestroyEventChannelRequest) {
+func visitDestroyEventChannel(c *coder, r *provider.DestroyEventChannelRequest) {
 	visitHandle(c, "channel", &r.Channel)
 }
 
-func visitGetCMEvent(c *coder, r *verbs.GetCMEventRequest) { visitHandle(c, "channel", &r.Channel) }
+func visitGetCMEvent(c *coder, r *provider.GetCMEventRequest) { visitHandle(c, "channel", &r.Channel) }
 
-func visitCMEvent(c *coder, g *verbs.GetCMEventGrant) {
+func visitCMEvent(c *coder, g *provider.GetCMEventGrant) {
 	e := &g.Event
 	c.flag("found", &g.Found)
 	c.flag("drained", &g.Drained)
@@ -62,23 +63,23 @@ func visitPrivateData(c *coder, data *[]byte) {
 	list(c, "private_data", verbs.MaxCMPrivateData, data, func(c *coder, b *byte) { u8(c, "byte", b) })
 }
 
-func visitCreateID(c *coder, r *verbs.CreateIDRequest) {
+func visitCreateID(c *coder, r *provider.CreateIDRequest) {
 	u32(c, "channel", &r.Channel)
 	u16(c, "port_space", &r.PortSpace)
 	u8(c, "qp_type", &r.QPType)
 	c.reserved(1)
 }
 
-func visitID(c *coder, g *verbs.CreateIDGrant)           { visitHandle(c, "id", &g.ID) }
-func visitDestroyID(c *coder, r *verbs.DestroyIDRequest) { visitHandle(c, "id", &r.ID) }
-func visitQueryID(c *coder, r *verbs.QueryIDRequest)     { visitHandle(c, "id", &r.ID) }
+func visitID(c *coder, g *provider.CreateIDGrant)           { visitHandle(c, "id", &g.ID) }
+func visitDestroyID(c *coder, r *provider.DestroyIDRequest) { visitHandle(c, "id", &r.ID) }
+func visitQueryID(c *coder, r *provider.QueryIDRequest)     { visitHandle(c, "id", &r.ID) }
 
-func visitMigrateID(c *coder, r *verbs.MigrateIDRequest) {
+func visitMigrateID(c *coder, r *provider.MigrateIDRequest) {
 	u32(c, "id", &r.ID)
 	u32(c, "channel", &r.Channel)
 }
 
-func visitSetIDOption(c *coder, r *verbs.SetIDOptionRequest) {
+func visitSetIDOption(c *coder, r *provider.SetIDOptionRequest) {
 	u32(c, "id", &r.ID)
 	u8(c, "option", &r.Option)
 	c.reserved(3)
@@ -86,7 +87,7 @@ func visitSetIDOption(c *coder, r *verbs.SetIDOptionRequest) {
 	c.reserved(4)
 }
 
-func visitIDGrant(c *coder, g *verbs.QueryIDGrant) {
+func visitIDGrant(c *coder, g *provider.QueryIDGrant) {
 	u16(c, "port_space", &g.PortSpace)
 	u8(c, "qp_type", &g.QPType)
 	c.flag("on_device", &g.OnDevice)
@@ -96,23 +97,23 @@ func visitIDGrant(c *coder, g *verbs.QueryIDGrant) {
 	visitAddrPort(c, "remote", &g.Remote)
 }
 
-func visitBindID(c *coder, r *verbs.BindIDRequest) {
+func visitBindID(c *coder, r *provider.BindIDRequest) {
 	u32(c, "id", &r.ID)
 	c.flag("shared", &r.Shared)
 	c.reserved(3)
 	visitAddrPort(c, "addr", &r.Address)
 }
 
-func visitBound(c *coder, g *verbs.BindIDGrant) { visitAddrPort(c, "addr", &g.Address) }
+func visitBound(c *coder, g *provider.BindIDGrant) { visitAddrPort(c, "addr", &g.Address) }
 
-func visitFindRoute(c *coder, r *verbs.FindRouteRequest) {
+func visitFindRoute(c *coder, r *provider.FindRouteRequest) {
 	visitPrefixedAddress(c, "source", &r.Source)
 	visitPrefixedAddress(c, "dest", &r.Dest)
 }
 
-func visitRoute(c *coder, g *verbs.FindRouteGrant) { visitPrefixedAddress(c, "source", &g.Source) }
+func visitRoute(c *coder, g *provider.FindRouteGrant) { visitPrefixedAddress(c, "source", &g.Source) }
 
-func visitResolveAddr(c *coder, r *verbs.ResolveIDAddrRequest) {
+func visitResolveAddr(c *coder, r *provider.ResolveIDAddrRequest) {
 	timeout := int(r.Timeout)
 	visitHandle(c, "id", &r.ID)
 	c.whole("timeout_ns", &timeout)
@@ -121,21 +122,21 @@ func visitResolveAddr(c *coder, r *verbs.ResolveIDAddrRequest) {
 	r.Timeout = time.Duration(timeout)
 }
 
-func visitResolveRoute(c *coder, r *verbs.ResolveIDRouteRequest) { visitHandle(c, "id", &r.ID) }
+func visitResolveRoute(c *coder, r *provider.ResolveIDRouteRequest) { visitHandle(c, "id", &r.ID) }
 
-func visitInitQPAttr(c *coder, r *verbs.InitIDQPAttrRequest) {
+func visitInitQPAttr(c *coder, r *provider.InitIDQPAttrRequest) {
 	u32(c, "id", &r.ID)
 	u8(c, "state", &r.State)
 	c.reserved(3)
 }
 
-func visitInitialQPAttr(c *coder, g *verbs.InitIDQPAttrGrant) {
+func visitInitialQPAttr(c *coder, g *provider.InitIDQPAttrGrant) {
 	u32(c, "mask", &g.Mask)
 	c.reserved(4)
 	visitQPAttr(c, &g.Attr)
 }
 
-func visitListen(c *coder, r *verbs.ListenIDRequest) {
+func visitListen(c *coder, r *provider.ListenIDRequest) {
 	visitHandle(c, "id", &r.ID)
 	c.whole("backlog", &r.Backlog)
 }
@@ -153,44 +154,44 @@ func visitConnParam(c *coder, p *verbs.ConnParam) {
 	visitPrivateData(c, &p.PrivateData)
 }
 
-func visitConnect(c *coder, r *verbs.ConnectIDRequest) {
+func visitConnect(c *coder, r *provider.ConnectIDRequest) {
 	visitHandle(c, "id", &r.ID)
 	visitConnParam(c, &r.Param)
 }
 
-func visitAccept(c *coder, r *verbs.AcceptIDRequest) {
+func visitAccept(c *coder, r *provider.AcceptIDRequest) {
 	u32(c, "id", &r.ID)
 	c.flag("response", &r.Response)
 	c.reserved(3)
 	visitConnParam(c, &r.Param)
 }
 
-func visitReject(c *coder, r *verbs.RejectIDRequest) {
+func visitReject(c *coder, r *provider.RejectIDRequest) {
 	visitHandle(c, "id", &r.ID)
 	visitPrivateData(c, &r.PrivateData)
 }
 
-func visitDisconnect(c *coder, r *verbs.DisconnectIDRequest) { visitHandle(c, "id", &r.ID) }
+func visitDisconnect(c *coder, r *provider.DisconnectIDRequest) { visitHandle(c, "id", &r.ID) }
 
-func visitNotify(c *coder, r *verbs.NotifyIDRequest) {
+func visitNotify(c *coder, r *provider.NotifyIDRequest) {
 	u32(c, "id", &r.ID)
 	u8(c, "event", &r.Event)
 	c.reserved(3)
 }
 
-func visitJoinID(c *coder, r *verbs.JoinIDRequest) {
+func visitJoinID(c *coder, r *provider.JoinIDRequest) {
 	u32(c, "id", &r.ID)
 	u32(c, "flags", &r.Flags)
 	u64(c, "context", &r.Context)
 	visitPrefixedAddress(c, "group", &r.Group)
 }
 
-func visitLeaveID(c *coder, r *verbs.LeaveIDRequest) {
+func visitLeaveID(c *coder, r *provider.LeaveIDRequest) {
 	visitHandle(c, "id", &r.ID)
 	visitPrefixedAddress(c, "group", &r.Group)
 }
 
-func visitLeft(c *coder, g *verbs.LeaveIDGrant) { u64(c, "context", &g.Context) }
+func visitLeft(c *coder, g *provider.LeaveIDGrant) { u64(c, "context", &g.Context) }
 
 // visitPrefixedAddress is an address without a port, in a structure that may have several.
 func visitPrefixedAddress(c *coder, name string, a *netip.Addr) {

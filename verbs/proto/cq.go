@@ -2,7 +2,7 @@ package proto
 
 import (
 	"github.com/roced/roced/datapath/ring"
-	"github.com/roced/roced/verbs"
+	"github.com/roced/roced/verbs/provider"
 )
 
 // The commands about completion queues and completion channels.
@@ -23,7 +23,7 @@ func visitGeometry(c *coder, name string, g *ring.Geometry) {
 	u32(c, name+"_stride", &g.Stride)
 }
 
-func visitCreateCQ(c *coder, r *verbs.CreateCQRequest) {
+func visitCreateCQ(c *coder, r *provider.CreateCQRequest) {
 	c.whole("entries", &r.Entries)
 	u64(c, "event_id", &r.EventID)
 	u32(c, "channel", &r.Channel)
@@ -32,39 +32,39 @@ func visitCreateCQ(c *coder, r *verbs.CreateCQRequest) {
 	u64(c, "wc_flags", &r.WCFlags)
 }
 
-func visitCQ(c *coder, g *verbs.CreateCQGrant) {
+func visitCQ(c *coder, g *provider.CreateCQGrant) {
 	visitHandle(c, "cq", &g.CQ)
 	c.shared("queue", &g.Memory)
 	visitGeometry(c, "queue", &g.Geometry)
 }
 
-func visitDestroyCQ(c *coder, r *verbs.DestroyCQRequest) { visitHandle(c, "cq", &r.CQ) }
+func visitDestroyCQ(c *coder, r *provider.DestroyCQRequest) { visitHandle(c, "cq", &r.CQ) }
 
-func visitResizeCQ(c *coder, r *verbs.ResizeCQRequest) {
+func visitResizeCQ(c *coder, r *provider.ResizeCQRequest) {
 	visitHandle(c, "cq", &r.CQ)
 	c.whole("entries", &r.Entries)
 }
 
-func visitResizedCQ(c *coder, g *verbs.ResizeCQGrant) {
+func visitResizedCQ(c *coder, g *provider.ResizeCQGrant) {
 	c.shared("queue", &g.Memory)
 	visitGeometry(c, "queue", &g.Geometry)
 }
 
-func visitModifyCQ(c *coder, r *verbs.ModifyCQRequest) {
+func visitModifyCQ(c *coder, r *provider.ModifyCQRequest) {
 	u32(c, "cq", &r.CQ)
 	u16(c, "count", &r.Count)
 	u16(c, "period", &r.Period)
 }
 
-func visitCheckCQ(c *coder, r *verbs.CheckCQRequest) {
+func visitCheckCQ(c *coder, r *provider.CheckCQRequest) {
 	u32(c, "cq", &r.CQ)
 	u32(c, "armings", &r.Armings)
 }
 
-func visitCompChannel(c *coder, g *verbs.CreateCompChannelGrant) {
+func visitCompChannel(c *coder, g *provider.CreateCompChannelGrant) {
 	visitHandle(c, "channel", &g.Channel)
 }
 
-func visitDestroyCompChannel(c *coder, r *verbs.DestroyCompChannelRequest) {
+func visitDestroyCompChannel(c *coder, r *provider.DestroyCompChannelRequest) {
 	visitHandle(c, "channel", &r.Channel)
 }

@@ -1,6 +1,9 @@
 package proto
 
-import "github.com/roced/roced/verbs"
+import (
+	"github.com/roced/roced/verbs"
+	"github.com/roced/roced/verbs/provider"
+)
 
 // The commands about the device and its port.
 var (
@@ -71,7 +74,7 @@ func visitPortNumber(c *coder, port *uint8) {
 	c.reserved(7)
 }
 
-func visitQueryPort(c *coder, r *verbs.QueryPortRequest) { visitPortNumber(c, &r.Port) }
+func visitQueryPort(c *coder, r *provider.QueryPortRequest) { visitPortNumber(c, &r.Port) }
 
 func visitPort(c *coder, a *verbs.PortAttr) {
 	u8(c, "state", &a.State)
@@ -101,9 +104,9 @@ func visitPort(c *coder, a *verbs.PortAttr) {
 	c.reserved(4)
 }
 
-func visitQueryGIDTable(c *coder, r *verbs.QueryGIDTableRequest) { visitPortNumber(c, &r.Port) }
+func visitQueryGIDTable(c *coder, r *provider.QueryGIDTableRequest) { visitPortNumber(c, &r.Port) }
 
-func visitGIDTable(c *coder, g *verbs.QueryGIDTableGrant) {
+func visitGIDTable(c *coder, g *provider.QueryGIDTableGrant) {
 	c.whole("table_length", &g.Length)
 	list(c, "gids", MaxGIDs, &g.Entries, visitGID)
 }
@@ -118,12 +121,12 @@ func visitGID(c *coder, e *verbs.GIDEntry) {
 	c.reserved(2)
 }
 
-func visitQueryPKey(c *coder, r *verbs.QueryPKeyRequest) {
+func visitQueryPKey(c *coder, r *provider.QueryPKeyRequest) {
 	visitPortNumber(c, &r.Port)
 	c.whole("index", &r.Index)
 }
 
-func visitPKey(c *coder, g *verbs.QueryPKeyGrant) {
+func visitPKey(c *coder, g *provider.QueryPKeyGrant) {
 	u16(c, "pkey", &g.PKey)
 	c.reserved(6)
 }
@@ -140,7 +143,7 @@ func visitCounter(c *coder, v *verbs.Counter) {
 	c.reserved(7)
 }
 
-func visitEvent(c *coder, e *verbs.EventReport) {
+func visitEvent(c *coder, e *provider.EventReport) {
 	u8(c, "type", &e.Type)
 	u8(c, "port", &e.Port)
 	c.reserved(6)

@@ -1,6 +1,9 @@
 package proto
 
-import "github.com/roced/roced/verbs"
+import (
+	"github.com/roced/roced/verbs"
+	"github.com/roced/roced/verbs/provider"
+)
 
 // The commands of those who look: they need no session. uid 0 and the service's own user see all, others
 // what is their own.
@@ -87,14 +90,14 @@ type ClientObject struct {
 
 // Object is an object as hca.Object describes it. What a kind does not have is 0.
 type Object struct {
-	Handle          verbs.Handle
+	Handle          provider.Handle
 	Number          uint32
 	Type            verbs.QPType
 	State           verbs.QPState
 	Failed          bool
 	Full            bool
-	PD, SRQ         verbs.Handle
-	SendCQ, RecvCQ  verbs.Handle
+	PD, SRQ         provider.Handle
+	SendCQ, RecvCQ  provider.Handle
 	Users           uint32
 	Size, Used      uint32
 	RecvSize        uint32

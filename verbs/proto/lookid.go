@@ -4,6 +4,7 @@ import (
 	"net/netip"
 
 	"github.com/roced/roced/verbs"
+	"github.com/roced/roced/verbs/provider"
 )
 
 // ListIDs is a command of those who look, as ListObjects.
@@ -31,7 +32,7 @@ type ClientID struct {
 
 // ID is a connection id as hca.IDInfo describes it.
 type ID struct {
-	Handle        verbs.Handle
+	Handle        provider.Handle
 	PortSpace     verbs.PortSpace
 	Type          verbs.QPType
 	State         string // as rdma(8) names it

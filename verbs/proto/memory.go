@@ -1,6 +1,6 @@
 package proto
 
-import "github.com/roced/roced/verbs"
+import "github.com/roced/roced/verbs/provider"
 
 // The commands about protection domains and memory.
 var (
@@ -14,15 +14,15 @@ var (
 )
 
 // visitHandle visits the handle that is all a structure has.
-func visitHandle(c *coder, name string, h *verbs.Handle) {
+func visitHandle(c *coder, name string, h *provider.Handle) {
 	u32(c, name, h)
 	c.reserved(4)
 }
 
-func visitPD(c *coder, g *verbs.AllocPDGrant)            { visitHandle(c, "pd", &g.PD) }
-func visitDeallocPD(c *coder, r *verbs.DeallocPDRequest) { visitHandle(c, "pd", &r.PD) }
+func visitPD(c *coder, g *provider.AllocPDGrant)            { visitHandle(c, "pd", &g.PD) }
+func visitDeallocPD(c *coder, r *provider.DeallocPDRequest) { visitHandle(c, "pd", &r.PD) }
 
-func visitAllocMR(c *coder, r *verbs.AllocMRRequest) {
+func visitAllocMR(c *coder, r *provider.AllocMRRequest) {
 	u32(c, "pd", &r.PD)
 	u32(c, "access", &r.Access)
 	c.whole("length", &r.Length)
@@ -30,7 +30,7 @@ func visitAllocMR(c *coder, r *verbs.AllocMRRequest) {
 }
 
 // visitReregMR visits all but memory of the program, which the service cannot reach.
-func visitReregMR(c *coder, r *verbs.ReregMRRequest) {
+func visitReregMR(c *coder, r *provider.ReregMRRequest) {
 	u32(c, "mr", &r.MR)
 	u32(c, "flags", &r.Flags)
 	u32(c, "pd", &r.PD)
@@ -38,23 +38,23 @@ func visitReregMR(c *coder, r *verbs.ReregMRRequest) {
 	u64(c, "iova", &r.IOVA)
 }
 
-func visitMR(c *coder, g *verbs.MRGrant) {
+func visitMR(c *coder, g *provider.MRGrant) {
 	u32(c, "mr", &g.MR)
 	u32(c, "lkey", &g.LKey)
 	c.shared("memory", &g.Memory)
 }
 
-func visitDeregMR(c *coder, r *verbs.DeregMRRequest) { visitHandle(c, "mr", &r.MR) }
+func visitDeregMR(c *coder, r *provider.DeregMRRequest) { visitHandle(c, "mr", &r.MR) }
 
-func visitAllocMW(c *coder, r *verbs.AllocMWRequest) {
+func visitAllocMW(c *coder, r *provider.AllocMWRequest) {
 	u32(c, "pd", &r.PD)
 	u8(c, "type", &r.Type)
 	c.reserved(3)
 }
 
-func visitMW(c *coder, g *verbs.AllocMWGrant) {
+func visitMW(c *coder, g *provider.AllocMWGrant) {
 	u32(c, "mw", &g.MW)
 	u32(c, "rkey", &g.RKey)
 }
 
-func visitDeallocMW(c *coder, r *verbs.DeallocMWRequest) { visitHandle(c, "mw", &r.MW) }
+func visitDeallocMW(c *coder, r *provider.DeallocMWRequest) { visitHandle(c, "mw", &r.MW) }

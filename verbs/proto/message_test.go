@@ -10,6 +10,7 @@ import (
 
 	"github.com/roced/roced/datapath/ring"
 	"github.com/roced/roced/verbs"
+	"github.com/roced/roced/verbs/provider"
 )
 
 // onePiece is memory of which a place is known by its first byte.
@@ -31,7 +32,7 @@ var shared = make(onePiece, 4096)
 
 // golden are packets byte by byte.
 func TestGolden(t *testing.T) {
-	packet, err := CreateQP.EncodeRequest(0x01020304, &verbs.CreateQPRequest{
+	packet, err := CreateQP.EncodeRequest(0x01020304, &provider.CreateQPRequest{
 		PD: 0x11, Type: verbs.QPTypeUD, Cap: verbs.QPCap{MaxSendWR: 1, MaxRecvWR: 2, MaxSendSGE: 3, MaxRecvSGE: 4, MaxInlineData: 5},
 		SigAll: true, SendCQ: 0x22, RecvCQ: 0x33, DoorbellIndex: 6, CompletionToken: 7, EventID: 8,
 	})
@@ -55,7 +56,7 @@ func TestGolden(t *testing.T) {
 	if err != nil || !bytes.Equal(packet, want) {
 		t.Errorf("%v\n%v, want\n%v", err, packet, want)
 	}
-	grant := verbs.MRGrant{MR: 1, LKey: 2, Memory: shared[0x80:0x180]}
+	grant := provider.MRGrant{MR: 1, LKey: 2, Memory: shared[0x80:0x180]}
 	packet, err = AllocMR.EncodeGrant(9, &grant, shared)
 	want = []byte{
 		34, 0, 3, 0, 9, 0, 0, 0, // alloc_mr, reply, id
@@ -72,20 +73,20 @@ func TestGolden(t *testing.T) {
 // What is encoded is decoded.
 func TestRoundTrip(t *testing.T) {
 	for _, group := range []netip.Addr{{}, netip.MustParseAddr("239.1.2.3"), netip.MustParseAddr("ff02::1%eth0"), netip.MustParseAddr("::ffff:224.0.0.1")} {
-		requestCrosses(t, JoinMulticast, verbs.JoinMulticastRequest{Group: group, Flags: 1})
+		requestCrosses(t, JoinMulticast, provider.JoinMulticastRequest{Group: group, Flags: 1})
 	}
-	requestCrosses(t, AllocMR, verbs.AllocMRRequest{PD: 1, Length: -1 << 63, Access: 1 << 31})
-	requestCrosses(t, CreateAH, verbs.CreateAHRequest{PD: 1, NoWait: true, Attr: verbs.AHAttr{Port: 1, SL: 2, GRH: verbs.GlobalRoute{DGID: verbs.GID{1, 15: 2}, SGIDIndex: -3, FlowLabel: 4, HopLimit: 5, TrafficClass: 6}}})
-	requestCrosses(t, ModifyQP, verbs.ModifyQPRequest{QP: 1, Mask: 2, CompletionToken: 3, Attr: verbs.QPAttr{State: 4, CurState: 5, PKeyIndex: 6, Port: 7, QKey: 8, SQPSN: 9, Cap: verbs.QPCap{MaxSendWR: 10}, EnSQDAsyncNotify: true,
+	requestCrosses(t, AllocMR, provider.AllocMRRequest{PD: 1, Length: -1 << 63, Access: 1 << 31})
+	requestCrosses(t, CreateAH, provider.CreateAHRequest{PD: 1, NoWait: true, Attr: verbs.AHAttr{Port: 1, SL: 2, GRH: verbs.GlobalRoute{DGID: verbs.GID{1, 15: 2}, SGIDIndex: -3, FlowLabel: 4, HopLimit: 5, TrafficClass: 6}}})
+	requestCrosses(t, ModifyQP, provider.ModifyQPRequest{QP: 1, Mask: 2, CompletionToken: 3, Attr: verbs.QPAttr{State: 4, CurState: 5, PKeyIndex: 6, Port: 7, QKey: 8, SQPSN: 9, Cap: verbs.QPCap{MaxSendWR: 10}, EnSQDAsyncNotify: true,
 		DestQPN: 11, RQPSN: 12, AccessFlags: 13, PathMTU: 1, PathMigState: 2, MaxRDAtomic: 14, MaxDestRDAtomic: 15, MinRNRTimer: 16, Timeout: 17, RetryCnt: 3, RNRRetry: 4,
 		AHAttr: verbs.AHAttr{Port: 1, SL: 2, GRH: verbs.GlobalRoute{DGID: verbs.GID{1, 15: 2}, SGIDIndex: 3, FlowLabel: 4, HopLimit: 5, TrafficClass: 6}}}})
-	requestCrosses(t, AllocMW, verbs.AllocMWRequest{PD: 1, Type: verbs.MWType2})
-	grantCrosses(t, AllocMW, verbs.AllocMWGrant{MW: 1, RKey: 2})
+	requestCrosses(t, AllocMW, provider.AllocMWRequest{PD: 1, Type: verbs.MWType2})
+	grantCrosses(t, AllocMW, provider.AllocMWGrant{MW: 1, RKey: 2})
 	grantCrosses(t, QueryDevice, verbs.DeviceAttr{Name: "eth0", FirmwareVersion: "v1", NodeGUID: 1 << 63, MaxQP: 1, MaxMRSize: 1 << 40, SendReason: "why"})
 	grantCrosses(t, QueryPort, verbs.PortAttr{State: 4, MaxMTU: 5, ActiveMTU: 3, GIDTableLen: 16, MaxMsgSize: 1024, QKeyViolations: 1 << 50, InterfaceMTU: 1500})
-	grantCrosses(t, QueryGIDTable, verbs.QueryGIDTableGrant{Length: 16, Entries: []verbs.GIDEntry{{GID: verbs.GID{1}, Index: 0, Interface: "eth0"}, {GID: verbs.GID{2}, Index: 3, Interface: "eth0"}}})
+	grantCrosses(t, QueryGIDTable, provider.QueryGIDTableGrant{Length: 16, Entries: []verbs.GIDEntry{{GID: verbs.GID{1}, Index: 0, Interface: "eth0"}, {GID: verbs.GID{2}, Index: 3, Interface: "eth0"}}})
 	grantCrosses(t, Counters, []verbs.Counter{{Place: "engine", Name: "sent", Value: 7}, {Place: "XDP", Name: "drop", Value: 1 << 60, Lost: true}})
-	grantCrosses(t, CreateQP, verbs.CreateQPGrant{QP: 1, Number: 2, Cap: verbs.QPCap{MaxRecvSGE: 3}, SendMemory: shared[128:256], SendGeometry: ring.Geometry{Entries: 4, Stride: 64}})
+	grantCrosses(t, CreateQP, provider.CreateQPGrant{QP: 1, Number: 2, Cap: verbs.QPCap{MaxRecvSGE: 3}, SendMemory: shared[128:256], SendGeometry: ring.Geometry{Entries: 4, Stride: 64}})
 	grantCrosses(t, Hello, Welcome{Version: 1, Devices: []string{"eth0", "eth1"}})
 }
 
@@ -122,7 +123,7 @@ func grantCrosses[Q, G any](t *testing.T, c Command[Q, G], want G) {
 // What cannot cross is the caller's mistake.
 func TestTooLong(t *testing.T) {
 	group := netip.MustParseAddr("ff02::1").WithZone(strings.Repeat("z", nameLen))
-	_, err := JoinMulticast.EncodeRequest(1, &verbs.JoinMulticastRequest{Group: group})
+	_, err := JoinMulticast.EncodeRequest(1, &provider.JoinMulticastRequest{Group: group})
 	if !errors.Is(err, verbs.ErrInvalid) {
 		t.Errorf("a long zone: %v", err)
 	}
@@ -139,13 +140,13 @@ func TestTooLong(t *testing.T) {
 // The largest messages fit.
 func TestMaxMessage(t *testing.T) {
 	grantCrosses(t, Counters, make([]verbs.Counter, maxCounters))
-	grantCrosses(t, QueryGIDTable, verbs.QueryGIDTableGrant{Entries: make([]verbs.GIDEntry, MaxGIDs)})
+	grantCrosses(t, QueryGIDTable, provider.QueryGIDTableGrant{Entries: make([]verbs.GIDEntry, MaxGIDs)})
 	grantCrosses(t, Hello, Welcome{Devices: make([]string, maxDevices)})
 }
 
 // What is malformed is refused.
 func TestMalformed(t *testing.T) {
-	good, err := CreateCQ.EncodeRequest(1, &verbs.CreateCQRequest{Entries: 1})
+	good, err := CreateCQ.EncodeRequest(1, &provider.CreateCQRequest{Entries: 1})
 	if err != nil {
 		t.Fatal(err)
 	}

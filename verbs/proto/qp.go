@@ -1,6 +1,9 @@
 package proto
 
-import "github.com/roced/roced/verbs"
+import (
+	"github.com/roced/roced/verbs"
+	"github.com/roced/roced/verbs/provider"
+)
 
 // The commands about queue pairs.
 var (
@@ -18,7 +21,7 @@ func visitCap(c *coder, v *verbs.QPCap) {
 	u32(c, "max_inline_data", &v.MaxInlineData)
 }
 
-func visitCreateQP(c *coder, r *verbs.CreateQPRequest) {
+func visitCreateQP(c *coder, r *provider.CreateQPRequest) {
 	u32(c, "pd", &r.PD)
 	u32(c, "send_cq", &r.SendCQ)
 	u32(c, "recv_cq", &r.RecvCQ)
@@ -33,7 +36,7 @@ func visitCreateQP(c *coder, r *verbs.CreateQPRequest) {
 	u32(c, "srq", &r.SRQ)
 }
 
-func visitQP(c *coder, g *verbs.CreateQPGrant) {
+func visitQP(c *coder, g *provider.CreateQPGrant) {
 	u32(c, "qp", &g.QP)
 	u32(c, "qp_num", &g.Number)
 	visitCap(c, &g.Cap)
@@ -68,7 +71,7 @@ func visitQPAttr(c *coder, a *verbs.QPAttr) {
 	visitAHAttrOf(c, "ah_", &a.AHAttr)
 }
 
-func visitModifyQP(c *coder, r *verbs.ModifyQPRequest) {
+func visitModifyQP(c *coder, r *provider.ModifyQPRequest) {
 	u32(c, "qp", &r.QP)
 	u32(c, "mask", &r.Mask)
 	visitQPAttr(c, &r.Attr)
@@ -76,14 +79,14 @@ func visitModifyQP(c *coder, r *verbs.ModifyQPRequest) {
 	c.reserved(4)
 }
 
-func visitQueryQP(c *coder, r *verbs.QueryQPRequest) { visitHandle(c, "qp", &r.QP) }
+func visitQueryQP(c *coder, r *provider.QueryQPRequest) { visitHandle(c, "qp", &r.QP) }
 
-func visitModifiedQP(c *coder, g *verbs.ModifyQPGrant) { visitQPAttr(c, &g.Attr) }
+func visitModifiedQP(c *coder, g *provider.ModifyQPGrant) { visitQPAttr(c, &g.Attr) }
 
-func visitQPGrant(c *coder, g *verbs.QueryQPGrant) {
+func visitQPGrant(c *coder, g *provider.QueryQPGrant) {
 	visitQPAttr(c, &g.Attr)
 	c.flag("leaving", &g.Leaving)
 	c.reserved(7)
 }
 
-func visitDestroyQP(c *coder, r *verbs.DestroyQPRequest) { visitHandle(c, "qp", &r.QP) }
+func visitDestroyQP(c *coder, r *provider.DestroyQPRequest) { visitHandle(c, "qp", &r.QP) }

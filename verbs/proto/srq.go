@@ -1,6 +1,9 @@
 package proto
 
-import "github.com/roced/roced/verbs"
+import (
+	"github.com/roced/roced/verbs"
+	"github.com/roced/roced/verbs/provider"
+)
 
 // The commands about shared receive queues.
 var (
@@ -16,39 +19,39 @@ func visitSRQAttr(c *coder, a *verbs.SRQAttr) {
 	u32(c, "limit", &a.Limit)
 }
 
-func visitCreateSRQ(c *coder, r *verbs.CreateSRQRequest) {
+func visitCreateSRQ(c *coder, r *provider.CreateSRQRequest) {
 	visitHandle(c, "pd", &r.PD)
 	u32(c, "max_wr", &r.Attr.MaxWR)
 	u32(c, "max_sge", &r.Attr.MaxSGE)
 	u64(c, "event_id", &r.EventID)
 }
 
-func visitSRQ(c *coder, g *verbs.CreateSRQGrant) {
+func visitSRQ(c *coder, g *provider.CreateSRQGrant) {
 	u32(c, "srq", &g.SRQ)
 	visitSRQAttr(c, &g.Attr)
 	c.shared("queue", &g.Memory)
 	visitGeometry(c, "queue", &g.Geometry)
 }
 
-func visitModifySRQ(c *coder, r *verbs.ModifySRQRequest) {
+func visitModifySRQ(c *coder, r *provider.ModifySRQRequest) {
 	u32(c, "srq", &r.SRQ)
 	visitSRQAttr(c, &r.Attr)
 	u32(c, "mask", &r.Mask)
 	c.reserved(4)
 }
 
-func visitModifiedSRQ(c *coder, g *verbs.ModifySRQGrant) {
+func visitModifiedSRQ(c *coder, g *provider.ModifySRQGrant) {
 	visitSRQAttr(c, &g.Attr)
 	c.reserved(4)
 	c.shared("queue", &g.Memory)
 	visitGeometry(c, "queue", &g.Geometry)
 }
 
-func visitQuerySRQ(c *coder, r *verbs.QuerySRQRequest) { visitHandle(c, "srq", &r.SRQ) }
+func visitQuerySRQ(c *coder, r *provider.QuerySRQRequest) { visitHandle(c, "srq", &r.SRQ) }
 
-func visitSRQGrant(c *coder, g *verbs.QuerySRQGrant) {
+func visitSRQGrant(c *coder, g *provider.QuerySRQGrant) {
 	visitSRQAttr(c, &g.Attr)
 	c.reserved(4)
 }
 
-func visitDestroySRQ(c *coder, r *verbs.DestroySRQRequest) { visitHandle(c, "srq", &r.SRQ) }
+func visitDestroySRQ(c *coder, r *provider.DestroySRQRequest) { visitHandle(c, "srq", &r.SRQ) }

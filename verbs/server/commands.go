@@ -11,6 +11,7 @@ import (
 	"github.com/roced/roced/verbs"
 	"github.com/roced/roced/verbs/hca"
 	"github.com/roced/roced/verbs/proto"
+	"github.com/roced/roced/verbs/provider"
 )
 
 // commands are those of a session, by their codes.
@@ -21,7 +22,7 @@ var commands = tableOf(
 	grants(proto.QueryPKey, (*hca.Session).QueryPKey),
 	grants(proto.QueryRTValues, asks((*hca.Session).QueryRTValues)),
 	grants(proto.Counters, asks((*hca.Session).Counters)),
-	waits(proto.GetAsyncEvent, func(s *hca.Session, ctx context.Context, _ proto.None) (verbs.EventReport, error) {
+	waits(proto.GetAsyncEvent, func(s *hca.Session, ctx context.Context, _ proto.None) (provider.EventReport, error) {
 		return s.GetAsyncEvent(ctx)
 	}),
 	grants(proto.AllocPD, asks((*hca.Session).AllocPD)),
@@ -31,7 +32,7 @@ var commands = tableOf(
 	does(proto.DeregMR, (*hca.Session).DeregMR),
 	grants(proto.AllocMW, (*hca.Session).AllocMW),
 	does(proto.DeallocMW, (*hca.Session).DeallocMW),
-	handsOver(proto.CreateCompChannel, (*hca.Session).CreateCompChannel, func(g *verbs.CreateCompChannelGrant) *os.File { return g.Events }),
+	handsOver(proto.CreateCompChannel, (*hca.Session).CreateCompChannel, func(g *provider.CreateCompChannelGrant) *os.File { return g.Events }),
 	does(proto.DestroyCompChannel, (*hca.Session).DestroyCompChannel),
 	grants(proto.CreateCQ, (*hca.Session).CreateCQ),
 	grants(proto.ResizeCQ, (*hca.Session).ResizeCQ),
@@ -47,7 +48,7 @@ var commands = tableOf(
 	grants(proto.QueryQP, (*hca.Session).QueryQP),
 	does(proto.DestroyQP, (*hca.Session).DestroyQP),
 	waits(proto.CreateAH, (*hca.Session).CreateAH),
-	waits(proto.ModifyAH, func(s *hca.Session, ctx context.Context, r verbs.ModifyAHRequest) (proto.None, error) {
+	waits(proto.ModifyAH, func(s *hca.Session, ctx context.Context, r provider.ModifyAHRequest) (proto.None, error) {
 		return proto.None{}, s.ModifyAH(ctx, r)
 	}),
 	grants(proto.QueryAH, (*hca.Session).QueryAH),
@@ -56,7 +57,7 @@ var commands = tableOf(
 	does(proto.DetachMcast, (*hca.Session).DetachMcast),
 	grants(proto.JoinMulticast, (*hca.Session).JoinMulticast),
 	does(proto.LeaveMulticast, (*hca.Session).LeaveMulticast),
-	handsOver(proto.CreateEventChannel, (*hca.Session).CreateEventChannel, func(g *verbs.CreateEventChannelGrant) *os.File { return g.Events }),
+	handsOver(proto.CreateEventChannel, (*hca.Session).CreateEventChannel, func(g *provider.CreateEventChannelGrant) *os.File { return g.Events }),
 	does(proto.DestroyEventChannel, (*hca.Session).DestroyEventChannel),
 	grants(proto.GetCMEvent, (*hca.Session).GetCMEvent),
 	grants(proto.CreateID, (*hca.Session).CreateID),
@@ -81,7 +82,7 @@ var commands = tableOf(
 
 // firstGIDs gives as many lines of the GID table as a message has room for. An interface with more
 // addresses is beyond what programs look through.
-func firstGIDs(s *hca.Session, r verbs.QueryGIDTableRequest) (verbs.QueryGIDTableGrant, error) {
+func firstGIDs(s *hca.Session, r provider.QueryGIDTableRequest) (provider.QueryGIDTableGrant, error) {
 	grant, err := s.QueryGIDTable(r)
 	grant.Entries = grant.Entries[:min(len(grant.Entries), proto.MaxGIDs)]
 	return grant, err

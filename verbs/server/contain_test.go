@@ -9,6 +9,7 @@ import (
 	"github.com/roced/roced/verbs"
 	"github.com/roced/roced/verbs/hca"
 	"github.com/roced/roced/verbs/proto"
+	"github.com/roced/roced/verbs/provider"
 )
 
 // spoil has a command panic until the test ends.
@@ -26,15 +27,15 @@ func TestMistakeInACommand(t *testing.T) {
 		give   func(p *program) error
 	}{
 		"at once": {
-			grants(proto.QueryPKey, func(*hca.Session, verbs.QueryPKeyRequest) (verbs.QueryPKeyGrant, error) { panic("a mistake") }),
+			grants(proto.QueryPKey, func(*hca.Session, provider.QueryPKeyRequest) (provider.QueryPKeyGrant, error) { panic("a mistake") }),
 			func(p *program) error { _, err := p.ctx.QueryPKey(1, 0); return err },
 		},
 		"that frees": {
-			does(proto.DestroyQP, func(*hca.Session, verbs.DestroyQPRequest) error { panic("a mistake") }),
+			does(proto.DestroyQP, func(*hca.Session, provider.DestroyQPRequest) error { panic("a mistake") }),
 			func(p *program) error { return p.qp.Close() },
 		},
 		"that waits": {
-			waits(proto.CreateAH, func(*hca.Session, context.Context, verbs.CreateAHRequest) (verbs.CreateAHGrant, error) {
+			waits(proto.CreateAH, func(*hca.Session, context.Context, provider.CreateAHRequest) (provider.CreateAHGrant, error) {
 				panic("a mistake")
 			}),
 			func(p *program) error {

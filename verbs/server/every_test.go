@@ -7,12 +7,13 @@ import (
 
 	"github.com/roced/roced/verbs"
 	"github.com/roced/roced/verbs/proto"
+	"github.com/roced/roced/verbs/provider"
 )
 
 // whole is a client that has one object of each kind.
 type whole struct {
 	*raw
-	pd, mr, mw, channel, cq, srq, qp, ah, membership verbs.Handle
+	pd, mr, mw, channel, cq, srq, qp, ah, membership provider.Handle
 	mgid                                             verbs.GID
 	wholeIDs
 }
@@ -22,21 +23,21 @@ func (d *daemon) whole(t testing.TB) *whole {
 	w := &whole{raw: d.opened(t)}
 	pd, _ := ask(w.raw, proto.AllocPD, &proto.None{})
 	w.pd = pd.PD
-	mr, _ := ask(w.raw, proto.AllocMR, &verbs.AllocMRRequest{PD: w.pd, Length: 1 << 16, Access: verbs.AccessLocalWrite})
+	mr, _ := ask(w.raw, proto.AllocMR, &provider.AllocMRRequest{PD: w.pd, Length: 1 << 16, Access: verbs.AccessLocalWrite})
 	channel, ends := ask(w.raw, proto.CreateCompChannel, &proto.None{})
 	t.Cleanup(func() { proto.CloseAll(ends) })
-	cq, _ := ask(w.raw, proto.CreateCQ, &verbs.CreateCQRequest{Entries: 64, EventID: 1, Channel: channel.Channel})
-	srq, _ := ask(w.raw, proto.CreateSRQ, &verbs.CreateSRQRequest{PD: w.pd, Attr: verbs.SRQInitAttr{MaxWR: 16, MaxSGE: 1}, EventID: 2})
+	cq, _ := ask(w.raw, proto.CreateCQ, &provider.CreateCQRequest{Entries: 64, EventID: 1, Channel: channel.Channel})
+	srq, _ := ask(w.raw, proto.CreateSRQ, &provider.CreateSRQRequest{PD: w.pd, Attr: verbs.SRQInitAttr{MaxWR: 16, MaxSGE: 1}, EventID: 2})
 	w.mr, w.channel, w.cq, w.srq = mr.MR, channel.Channel, cq.CQ, srq.SRQ
-	qp, _ := ask(w.raw, proto.CreateQP, &verbs.CreateQPRequest{
+	qp, _ := ask(w.raw, proto.CreateQP, &provider.CreateQPRequest{
 		PD: w.pd, Type: verbs.QPTypeUD, Cap: verbs.QPCap{MaxSendWR: 16, MaxSendSGE: 1}, SendCQ: w.cq, RecvCQ: w.cq, SRQ: w.srq, EventID: 3,
 	})
 	ask(w.raw, proto.ModifyQP, w.init(qp.QP))
 	ah, _ := ask(w.raw, proto.CreateAH, w.aim(w.pd))
-	joined, _ := ask(w.raw, proto.JoinMulticast, &verbs.JoinMulticastRequest{Group: netip.MustParseAddr("239.1.2.3"), Flags: verbs.JoinFullMember})
+	joined, _ := ask(w.raw, proto.JoinMulticast, &provider.JoinMulticastRequest{Group: netip.MustParseAddr("239.1.2.3"), Flags: verbs.JoinFullMember})
 	w.qp, w.ah, w.membership, w.mgid = qp.QP, ah.AH, joined.Membership, joined.MGID
-	ask(w.raw, proto.AttachMcast, &verbs.McastRequest{QP: w.qp, MGID: w.mgid})
-	window, _ := ask(w.raw, proto.AllocMW, &verbs.AllocMWRequest{PD: w.pd, Type: verbs.MWType2})
+	ask(w.raw, proto.AttachMcast, &provider.McastRequest{QP: w.qp, MGID: w.mgid})
+	window, _ := ask(w.raw, proto.AllocMW, &provider.AllocMWRequest{PD: w.pd, Type: verbs.MWType2})
 	w.mw = window.MW
 	w.connect()
 	w.wholeIDs = w.ids(t)
@@ -45,29 +46,29 @@ func (d *daemon) whole(t testing.TB) *whole {
 
 // connect makes a queue pair that has a peer.
 func (w *whole) connect() {
-	qp, _ := ask(w.raw, proto.CreateQP, &verbs.CreateQPRequest{
+	qp, _ := ask(w.raw, proto.CreateQP, &provider.CreateQPRequest{
 		PD: w.pd, Type: verbs.QPTypeRC, Cap: verbs.QPCap{MaxSendWR: 16, MaxSendSGE: 1}, SendCQ: w.cq, RecvCQ: w.cq, DoorbellIndex: 2, EventID: 7,
 	})
 	attr := verbs.QPAttr{State: verbs.QPStateInit, Port: 1, PathMTU: verbs.MTU1024, DestQPN: 5, AHAttr: w.aim(w.pd).Attr}
-	ask(w.raw, proto.ModifyQP, &verbs.ModifyQPRequest{
+	ask(w.raw, proto.ModifyQP, &provider.ModifyQPRequest{
 		QP: qp.QP, Attr: attr, Mask: verbs.QPAttrState | verbs.QPAttrPKeyIndex | verbs.QPAttrPort | verbs.QPAttrAccessFlags,
 	})
 	attr.State = verbs.QPStateRTR
-	ask(w.raw, proto.ModifyQP, &verbs.ModifyQPRequest{
+	ask(w.raw, proto.ModifyQP, &provider.ModifyQPRequest{
 		QP: qp.QP, Attr: attr, Mask: verbs.QPAttrState | verbs.QPAttrAV | verbs.QPAttrPathMTU | verbs.QPAttrDestQPN | verbs.QPAttrRQPSN |
 			verbs.QPAttrMaxDestRDAtomic | verbs.QPAttrMinRNRTimer,
 	})
 }
 
-func (w *whole) init(qp verbs.Handle) *verbs.ModifyQPRequest {
-	return &verbs.ModifyQPRequest{
+func (w *whole) init(qp provider.Handle) *provider.ModifyQPRequest {
+	return &provider.ModifyQPRequest{
 		QP: qp, Attr: verbs.QPAttr{State: verbs.QPStateInit, Port: 1, QKey: testQKey},
 		Mask: verbs.QPAttrState | verbs.QPAttrPKeyIndex | verbs.QPAttrPort | verbs.QPAttrQKey,
 	}
 }
 
-func (w *whole) aim(pd verbs.Handle) *verbs.CreateAHRequest {
-	return &verbs.CreateAHRequest{PD: pd, Attr: verbs.AHAttr{Port: 1, GRH: verbs.GlobalRoute{DGID: verbs.GIDFromAddr(addressesB[0])}}}
+func (w *whole) aim(pd provider.Handle) *provider.CreateAHRequest {
+	return &provider.CreateAHRequest{PD: pd, Attr: verbs.AHAttr{Port: 1, GRH: verbs.GlobalRoute{DGID: verbs.GIDFromAddr(addressesB[0])}}}
 }
 
 // packets are requests, one of each command, by their codes. Each does what it asks for.
@@ -82,45 +83,45 @@ func put[Q, G any](p packets, t testing.TB, c proto.Command[Q, G], request *Q) {
 
 func (w *whole) packets() packets {
 	p, t, none := packets{}, w.TB, &proto.None{}
-	group := &verbs.McastRequest{QP: w.qp, MGID: w.mgid}
+	group := &provider.McastRequest{QP: w.qp, MGID: w.mgid}
 	put(p, t, proto.QueryDevice, none)
-	put(p, t, proto.QueryPort, &verbs.QueryPortRequest{Port: 1})
-	put(p, t, proto.QueryGIDTable, &verbs.QueryGIDTableRequest{Port: 1})
-	put(p, t, proto.QueryPKey, &verbs.QueryPKeyRequest{Port: 1})
+	put(p, t, proto.QueryPort, &provider.QueryPortRequest{Port: 1})
+	put(p, t, proto.QueryGIDTable, &provider.QueryGIDTableRequest{Port: 1})
+	put(p, t, proto.QueryPKey, &provider.QueryPKeyRequest{Port: 1})
 	put(p, t, proto.QueryRTValues, none)
 	put(p, t, proto.Counters, none)
 	put(p, t, proto.GetAsyncEvent, none)
 	put(p, t, proto.AllocPD, none)
-	put(p, t, proto.AllocMR, &verbs.AllocMRRequest{PD: w.pd, Length: 4 << 20})
-	put(p, t, proto.ReregMR, &verbs.ReregMRRequest{MR: w.mr, Flags: verbs.ReregChangeAccess})
-	put(p, t, proto.DeregMR, &verbs.DeregMRRequest{MR: w.mr})
-	put(p, t, proto.AllocMW, &verbs.AllocMWRequest{PD: w.pd, Type: verbs.MWType1})
-	put(p, t, proto.DeallocMW, &verbs.DeallocMWRequest{MW: w.mw})
+	put(p, t, proto.AllocMR, &provider.AllocMRRequest{PD: w.pd, Length: 4 << 20})
+	put(p, t, proto.ReregMR, &provider.ReregMRRequest{MR: w.mr, Flags: verbs.ReregChangeAccess})
+	put(p, t, proto.DeregMR, &provider.DeregMRRequest{MR: w.mr})
+	put(p, t, proto.AllocMW, &provider.AllocMWRequest{PD: w.pd, Type: verbs.MWType1})
+	put(p, t, proto.DeallocMW, &provider.DeallocMWRequest{MW: w.mw})
 	put(p, t, proto.CreateCompChannel, none)
-	put(p, t, proto.CreateCQ, &verbs.CreateCQRequest{Entries: 1000, EventID: 4, Channel: w.channel})
-	put(p, t, proto.ResizeCQ, &verbs.ResizeCQRequest{CQ: w.cq, Entries: 1000})
-	put(p, t, proto.ModifyCQ, &verbs.ModifyCQRequest{CQ: w.cq, Count: 5, Period: 5})
-	put(p, t, proto.CheckCQ, &verbs.CheckCQRequest{CQ: w.cq})
-	put(p, t, proto.CreateSRQ, &verbs.CreateSRQRequest{PD: w.pd, Attr: verbs.SRQInitAttr{MaxWR: 16, MaxSGE: 1}, EventID: 5})
-	put(p, t, proto.ModifySRQ, &verbs.ModifySRQRequest{SRQ: w.srq, Attr: verbs.SRQAttr{MaxWR: 64}, Mask: verbs.SRQMaxWR})
-	put(p, t, proto.QuerySRQ, &verbs.QuerySRQRequest{SRQ: w.srq})
-	put(p, t, proto.CreateQP, &verbs.CreateQPRequest{PD: w.pd, Type: verbs.QPTypeUD, SendCQ: w.cq, RecvCQ: w.cq, DoorbellIndex: 1, EventID: 6})
-	put(p, t, proto.ModifyQP, &verbs.ModifyQPRequest{QP: w.qp, Attr: verbs.QPAttr{State: verbs.QPStateErr}, Mask: verbs.QPAttrState})
-	put(p, t, proto.QueryQP, &verbs.QueryQPRequest{QP: w.qp})
+	put(p, t, proto.CreateCQ, &provider.CreateCQRequest{Entries: 1000, EventID: 4, Channel: w.channel})
+	put(p, t, proto.ResizeCQ, &provider.ResizeCQRequest{CQ: w.cq, Entries: 1000})
+	put(p, t, proto.ModifyCQ, &provider.ModifyCQRequest{CQ: w.cq, Count: 5, Period: 5})
+	put(p, t, proto.CheckCQ, &provider.CheckCQRequest{CQ: w.cq})
+	put(p, t, proto.CreateSRQ, &provider.CreateSRQRequest{PD: w.pd, Attr: verbs.SRQInitAttr{MaxWR: 16, MaxSGE: 1}, EventID: 5})
+	put(p, t, proto.ModifySRQ, &provider.ModifySRQRequest{SRQ: w.srq, Attr: verbs.SRQAttr{MaxWR: 64}, Mask: verbs.SRQMaxWR})
+	put(p, t, proto.QuerySRQ, &provider.QuerySRQRequest{SRQ: w.srq})
+	put(p, t, proto.CreateQP, &provider.CreateQPRequest{PD: w.pd, Type: verbs.QPTypeUD, SendCQ: w.cq, RecvCQ: w.cq, DoorbellIndex: 1, EventID: 6})
+	put(p, t, proto.ModifyQP, &provider.ModifyQPRequest{QP: w.qp, Attr: verbs.QPAttr{State: verbs.QPStateErr}, Mask: verbs.QPAttrState})
+	put(p, t, proto.QueryQP, &provider.QueryQPRequest{QP: w.qp})
 	put(p, t, proto.CreateAH, w.aim(w.pd))
-	put(p, t, proto.ModifyAH, &verbs.ModifyAHRequest{AH: w.ah, Attr: w.aim(w.pd).Attr})
-	put(p, t, proto.QueryAH, &verbs.QueryAHRequest{AH: w.ah})
-	put(p, t, proto.DestroyAH, &verbs.DestroyAHRequest{AH: w.ah})
+	put(p, t, proto.ModifyAH, &provider.ModifyAHRequest{AH: w.ah, Attr: w.aim(w.pd).Attr})
+	put(p, t, proto.QueryAH, &provider.QueryAHRequest{AH: w.ah})
+	put(p, t, proto.DestroyAH, &provider.DestroyAHRequest{AH: w.ah})
 	put(p, t, proto.AttachMcast, group)
 	put(p, t, proto.DetachMcast, group)
-	put(p, t, proto.JoinMulticast, &verbs.JoinMulticastRequest{Group: netip.MustParseAddr("239.1.2.4"), Flags: verbs.JoinFullMember})
-	put(p, t, proto.LeaveMulticast, &verbs.LeaveMulticastRequest{Membership: w.membership})
+	put(p, t, proto.JoinMulticast, &provider.JoinMulticastRequest{Group: netip.MustParseAddr("239.1.2.4"), Flags: verbs.JoinFullMember})
+	put(p, t, proto.LeaveMulticast, &provider.LeaveMulticastRequest{Membership: w.membership})
 	// These are EBUSY here: others use the object.
-	put(p, t, proto.DeallocPD, &verbs.DeallocPDRequest{PD: w.pd})
-	put(p, t, proto.DestroyCompChannel, &verbs.DestroyCompChannelRequest{Channel: w.channel})
-	put(p, t, proto.DestroyCQ, &verbs.DestroyCQRequest{CQ: w.cq})
-	put(p, t, proto.DestroySRQ, &verbs.DestroySRQRequest{SRQ: w.srq})
-	put(p, t, proto.DestroyQP, &verbs.DestroyQPRequest{QP: w.qp})
+	put(p, t, proto.DeallocPD, &provider.DeallocPDRequest{PD: w.pd})
+	put(p, t, proto.DestroyCompChannel, &provider.DestroyCompChannelRequest{Channel: w.channel})
+	put(p, t, proto.DestroyCQ, &provider.DestroyCQRequest{CQ: w.cq})
+	put(p, t, proto.DestroySRQ, &provider.DestroySRQRequest{SRQ: w.srq})
+	put(p, t, proto.DestroyQP, &provider.DestroyQPRequest{QP: w.qp})
 	put(p, t, proto.Close, none)
 	w.idPackets(p)
 	return p

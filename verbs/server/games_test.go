@@ -8,6 +8,7 @@ import (
 	"github.com/roced/roced/verbs"
 	"github.com/roced/roced/verbs/client"
 	"github.com/roced/roced/verbs/proto"
+	"github.com/roced/roced/verbs/provider"
 	"golang.org/x/sys/unix"
 )
 
@@ -34,12 +35,12 @@ func TestHolesAllTheTime(t *testing.T) {
 		}
 	})
 	for range 20 {
-		mr, _ := ask(bad.raw, proto.AllocMR, &verbs.AllocMRRequest{PD: bad.pd, Length: 1 << 20})
-		ask(bad.raw, proto.ResizeCQ, &verbs.ResizeCQRequest{CQ: bad.cq, Entries: 500})
-		ask(bad.raw, proto.ModifyQP, &verbs.ModifyQPRequest{QP: bad.qp, Attr: verbs.QPAttr{State: verbs.QPStateErr}, Mask: verbs.QPAttrState})
-		ask(bad.raw, proto.ModifyQP, &verbs.ModifyQPRequest{QP: bad.qp, Attr: verbs.QPAttr{State: verbs.QPStateReset}, Mask: verbs.QPAttrState})
+		mr, _ := ask(bad.raw, proto.AllocMR, &provider.AllocMRRequest{PD: bad.pd, Length: 1 << 20})
+		ask(bad.raw, proto.ResizeCQ, &provider.ResizeCQRequest{CQ: bad.cq, Entries: 500})
+		ask(bad.raw, proto.ModifyQP, &provider.ModifyQPRequest{QP: bad.qp, Attr: verbs.QPAttr{State: verbs.QPStateErr}, Mask: verbs.QPAttrState})
+		ask(bad.raw, proto.ModifyQP, &provider.ModifyQPRequest{QP: bad.qp, Attr: verbs.QPAttr{State: verbs.QPStateReset}, Mask: verbs.QPAttrState})
 		ask(bad.raw, proto.ModifyQP, bad.init(bad.qp))
-		ask(bad.raw, proto.DeregMR, &verbs.DeregMRRequest{MR: mr.MR})
+		ask(bad.raw, proto.DeregMR, &provider.DeregMRRequest{MR: mr.MR})
 		stillWell()
 	}
 	close(stop)

@@ -11,6 +11,7 @@ import (
 	"github.com/roced/roced/verbs"
 	"github.com/roced/roced/verbs/client"
 	"github.com/roced/roced/verbs/proto"
+	"github.com/roced/roced/verbs/provider"
 	"golang.org/x/sys/unix"
 )
 
@@ -106,7 +107,7 @@ func TestMalformedMessages(t *testing.T) {
 	stillWell := neighbours(t, r)
 	hello, err := proto.Hello.EncodeRequest(1, &proto.HelloRequest{Magic: proto.Magic, Oldest: 1, Newest: 1})
 	check(t, err)
-	create, err := proto.CreateQP.EncodeRequest(2, &verbs.CreateQPRequest{})
+	create, err := proto.CreateQP.EncodeRequest(2, &provider.CreateQPRequest{})
 	check(t, err)
 	for name, packet := range map[string][]byte{
 		"empty":                {},
@@ -308,7 +309,7 @@ func TestDescriptorGames(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			bad := r.a.opened(t)
-			_, _ = ask(bad, proto.CreateCQ, &verbs.CreateCQRequest{Entries: 100, EventID: 1})
+			_, _ = ask(bad, proto.CreateCQ, &provider.CreateCQRequest{Entries: 100, EventID: 1})
 			play(t, bad)
 			_ = unix.Sendto(bad.signal, []byte{1}, unix.MSG_DONTWAIT|unix.MSG_NOSIGNAL, nil)
 			ask(bad, proto.AllocPD, &proto.None{})

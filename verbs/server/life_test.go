@@ -14,6 +14,7 @@ import (
 	"github.com/roced/roced/verbs/client"
 	"github.com/roced/roced/verbs/hca"
 	"github.com/roced/roced/verbs/proto"
+	"github.com/roced/roced/verbs/provider"
 	"golang.org/x/sys/unix"
 )
 
@@ -318,7 +319,7 @@ func TestLongGIDTable(t *testing.T) {
 	}
 	check(t, r.hosts[0].SetAddresses(many...))
 	c := r.a.dial(t)
-	table, err := c.QueryGIDTable(verbs.QueryGIDTableRequest{Port: 1})
+	table, err := c.QueryGIDTable(provider.QueryGIDTableRequest{Port: 1})
 	if err != nil || len(table.Entries) != proto.MaxGIDs {
 		t.Errorf("%d lines, %v", len(table.Entries), err)
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/roced/roced/verbs/client"
 	"github.com/roced/roced/verbs/hca"
 	"github.com/roced/roced/verbs/proto"
+	"github.com/roced/roced/verbs/provider"
 )
 
 // looker is a connection of a user that asks, without a socket.
@@ -238,7 +239,7 @@ type crowd struct {
 	lines int
 }
 
-func (c crowd) QueryGIDTable(verbs.QueryGIDTableRequest) (g verbs.QueryGIDTableGrant, _ error) {
+func (c crowd) QueryGIDTable(provider.QueryGIDTableRequest) (g provider.QueryGIDTableGrant, _ error) {
 	for i := range c.lines {
 		g.Entries = append(g.Entries, verbs.GIDEntry{Index: i})
 	}
@@ -257,10 +258,10 @@ func TestListIDs(t *testing.T) {
 		check(t, err)
 		t.Cleanup(func() { check(t, channel.Events.Close()) })
 		for i := range ids {
-			grant, err := session.CreateID(verbs.CreateIDRequest{Channel: channel.Channel, PortSpace: verbs.PortSpaceUDP})
+			grant, err := session.CreateID(provider.CreateIDRequest{Channel: channel.Channel, PortSpace: verbs.PortSpaceUDP})
 			check(t, err)
 			if n == 1 && i == ids-1 {
-				_, err := session.BindID(verbs.BindIDRequest{ID: grant.ID, Address: bound})
+				_, err := session.BindID(provider.BindIDRequest{ID: grant.ID, Address: bound})
 				check(t, err)
 			}
 		}

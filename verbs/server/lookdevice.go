@@ -7,14 +7,15 @@ import (
 
 	"github.com/roced/roced/verbs"
 	"github.com/roced/roced/verbs/proto"
+	"github.com/roced/roced/verbs/provider"
 )
 
 // describing is a Source that says what it is without a session, as a *hca.Card does. While it has no
 // card it says verbs.ErrDeviceFatal.
 type describing interface {
 	QueryDevice() (verbs.DeviceAttr, error)
-	QueryPort(verbs.QueryPortRequest) (verbs.PortAttr, error)
-	QueryGIDTable(verbs.QueryGIDTableRequest) (verbs.QueryGIDTableGrant, error)
+	QueryPort(provider.QueryPortRequest) (verbs.PortAttr, error)
+	QueryGIDTable(provider.QueryGIDTableRequest) (provider.QueryGIDTableGrant, error)
 }
 
 // NoCardError is that a Source has no card now. It is a verbs.ErrDeviceFatal.
@@ -54,10 +55,10 @@ func view(source describing, from int) (v proto.DeviceView, err error) {
 	if v.Attr, err = source.QueryDevice(); err != nil {
 		return v, err
 	}
-	if v.Port, err = source.QueryPort(verbs.QueryPortRequest{Port: 1}); err != nil {
+	if v.Port, err = source.QueryPort(provider.QueryPortRequest{Port: 1}); err != nil {
 		return v, err
 	}
-	table, err := source.QueryGIDTable(verbs.QueryGIDTableRequest{Port: 1})
+	table, err := source.QueryGIDTable(provider.QueryGIDTableRequest{Port: 1})
 	if err != nil {
 		return v, err
 	}

@@ -5,8 +5,8 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/roced/roced/verbs"
 	"github.com/roced/roced/verbs/hca"
+	"github.com/roced/roced/verbs/provider"
 	"github.com/roced/roced/verbs/verbstest"
 )
 
@@ -21,7 +21,7 @@ func TestVerbsOverDaemons(t *testing.T) {
 func clientPair(t *testing.T, r *rig) verbstest.Pair {
 	return verbstest.Pair{
 		A: clientEnd(t, r.a, r.hosts[0], addressesA), B: clientEnd(t, r.b, r.hosts[1], addressesB),
-		Unreachable: netip.MustParseAddr("192.0.2.1"), Beside: func() verbs.Provider { return r.a.dial(t) },
+		Unreachable: netip.MustParseAddr("192.0.2.1"), Beside: func() provider.Provider { return r.a.dial(t) },
 	}
 }
 

@@ -6,8 +6,8 @@ import (
 
 	"github.com/roced/roced/internal/lab"
 	"github.com/roced/roced/internal/lab/labtest"
-	"github.com/roced/roced/verbs"
 	"github.com/roced/roced/verbs/hca"
+	"github.com/roced/roced/verbs/provider"
 	"github.com/roced/roced/verbs/verbstest"
 )
 
@@ -20,7 +20,7 @@ func TestVerbsOverDaemonsOnLink(t *testing.T) {
 		return verbstest.Pair{
 			A:           linkEnd(t, a, "10.77.0.1", "fd77::1"),
 			B:           linkEnd(t, b, "10.77.0.2", "fd77::2"),
-			Unreachable: netip.MustParseAddr("192.0.2.1"), Beside: func() verbs.Provider { return a.daemon.dial(t) },
+			Unreachable: netip.MustParseAddr("192.0.2.1"), Beside: func() provider.Provider { return a.daemon.dial(t) },
 		}
 	})
 }
@@ -48,7 +48,7 @@ func linkEnd(t *testing.T, d onLink, v4, v6 string) verbstest.End {
 		end.MAC[i], end.MAC[5-i] = byte(device.NodeGUID>>(56-8*i)), byte(device.NodeGUID>>(8*i))
 	}
 	end.MAC[0] ^= 2
-	table, err := d.card.QueryGIDTable(verbs.QueryGIDTableRequest{Port: 1})
+	table, err := d.card.QueryGIDTable(provider.QueryGIDTableRequest{Port: 1})
 	check(t, err)
 	for _, entry := range table.Entries {
 		if entry.GID.IsLinkLocal() && !entry.GID.IsIPv4() {

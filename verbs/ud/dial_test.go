@@ -6,6 +6,7 @@ import (
 
 	"github.com/roced/roced/verbs"
 	"github.com/roced/roced/verbs/hca"
+	"github.com/roced/roced/verbs/provider"
 	"github.com/roced/roced/verbs/ud"
 )
 
@@ -71,7 +72,7 @@ func TestDropsByName(t *testing.T) {
 }
 
 // plain is a card without counters.
-type plain struct{ verbs.Provider }
+type plain struct{ provider.Provider }
 
 func TestNoCounters(t *testing.T) {
 	card, other, err := hca.OpenWire(addressesA, addressesB)

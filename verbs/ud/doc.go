@@ -2,7 +2,7 @@
 // receives ahead, and polls for completions itself. Work requests, slots of memory, address handles
 // and queue pair states are hidden.
 //
-//	card, err := hca.Open("eth0")             // any verbs.Provider
+//	card, err := hca.Open("eth0")             // any provider.Provider
 //	c, err := verbs.Open(card)
 //	e, err := ud.Listen(c, ud.Options{})      // or Dial, with a peer
 //	err = e.Join(group)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/roced/roced/verbs"
 	"github.com/roced/roced/verbs/hca"
+	"github.com/roced/roced/verbs/provider"
 	"github.com/roced/roced/verbs/ud"
 )
 
@@ -44,7 +45,7 @@ func TestClosedBelow(t *testing.T) {
 }
 
 // failing is a card that has failed: its commands say so, and it is gone.
-type failing struct{ verbs.Provider }
+type failing struct{ provider.Provider }
 
 func (f failing) Err() error { return verbs.ErrDeviceFatal }
 

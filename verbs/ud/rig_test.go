@@ -11,6 +11,7 @@ import (
 	"github.com/roced/roced/internal/lab/labtest"
 	"github.com/roced/roced/verbs"
 	"github.com/roced/roced/verbs/hca"
+	"github.com/roced/roced/verbs/provider"
 	"github.com/roced/roced/verbs/ud"
 )
 
@@ -71,7 +72,7 @@ func wire(t testing.TB, options ...hca.Option) (a, b *verbs.Context) {
 	return contextOn(t, left), contextOn(t, right)
 }
 
-func contextOn(t testing.TB, card verbs.Provider) *verbs.Context {
+func contextOn(t testing.TB, card provider.Provider) *verbs.Context {
 	t.Helper()
 	c, err := verbs.Open(card)
 	check(t, err)

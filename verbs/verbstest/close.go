@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/roced/roced/verbs"
+	"github.com/roced/roced/verbs/provider"
 )
 
 var closeTests = []test{
@@ -41,7 +42,7 @@ func everythingAfterClose(t *testing.T, w *world) {
 	}
 	<-s.session.Done()
 	s.session.Wake() // without effect
-	if run, is := s.session.(verbs.Progressor); is {
+	if run, is := s.session.(provider.Progressor); is {
 		run.Progress()
 	}
 }

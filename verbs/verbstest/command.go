@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/roced/roced/verbs"
+	"github.com/roced/roced/verbs/provider"
 )
 
 var commandTests = []test{
@@ -56,17 +57,17 @@ func refuseArguments(t *testing.T, w *world) {
 	h.free(t, w.a.session)
 }
 
-func queryCommands(p verbs.Provider) (all []command) {
+func queryCommands(p provider.Provider) (all []command) {
 	for _, port := range []uint8{0, 2, 255} {
 		all = append(all,
-			command{fmt.Sprint("QueryPort ", port), func() error { _, err := p.QueryPort(verbs.QueryPortRequest{Port: port}); return err }},
-			command{fmt.Sprint("QueryGIDTable ", port), func() error { _, err := p.QueryGIDTable(verbs.QueryGIDTableRequest{Port: port}); return err }},
-			command{fmt.Sprint("QueryPKey of port ", port), func() error { _, err := p.QueryPKey(verbs.QueryPKeyRequest{Port: port}); return err }},
+			command{fmt.Sprint("QueryPort ", port), func() error { _, err := p.QueryPort(provider.QueryPortRequest{Port: port}); return err }},
+			command{fmt.Sprint("QueryGIDTable ", port), func() error { _, err := p.QueryGIDTable(provider.QueryGIDTableRequest{Port: port}); return err }},
+			command{fmt.Sprint("QueryPKey of port ", port), func() error { _, err := p.QueryPKey(provider.QueryPKeyRequest{Port: port}); return err }},
 		)
 	}
 	for _, index := range []int{-1, 1, math.MaxInt, math.MinInt} {
 		all = append(all, command{fmt.Sprint("QueryPKey ", index), func() error {
-			_, err := p.QueryPKey(verbs.QueryPKeyRequest{Port: 1, Index: index})
+			_, err := p.QueryPKey(provider.QueryPKeyRequest{Port: 1, Index: index})
 			return err
 		}})
 	}
@@ -74,23 +75,23 @@ func queryCommands(p verbs.Provider) (all []command) {
 }
 
 // sizeCommands are of lengths, sizes and access flags.
-func sizeCommands(p verbs.Provider, h handles, device verbs.DeviceAttr) (all []command) {
+func sizeCommands(p provider.Provider, h handles, device verbs.DeviceAttr) (all []command) {
 	for _, n := range []int{-1, math.MinInt, math.MaxInt, math.MaxInt - 4096, math.MaxUint32 + 1, int(device.MaxMRSize) + 1} {
 		all = append(all, command{fmt.Sprint("AllocMR of ", n), func() error {
-			_, err := p.AllocMR(verbs.AllocMRRequest{PD: h.pd, Length: n})
+			_, err := p.AllocMR(provider.AllocMRRequest{PD: h.pd, Length: n})
 			return err
 		}})
 	}
 	for _, n := range []int{0, -1, math.MinInt, math.MaxInt, math.MaxUint32 + 2, 1<<31 + 1, device.MaxCQE + 1} {
 		all = append(all, command{fmt.Sprint("CreateCQ of ", n), func() error {
-			_, err := p.CreateCQ(verbs.CreateCQRequest{Entries: n})
+			_, err := p.CreateCQ(provider.CreateCQRequest{Entries: n})
 			return err
 		}}, command{fmt.Sprint("ResizeCQ to ", n), func() error {
-			_, err := p.ResizeCQ(verbs.ResizeCQRequest{CQ: h.cq, Entries: n})
+			_, err := p.ResizeCQ(provider.ResizeCQRequest{CQ: h.cq, Entries: n})
 			return err
 		}})
 	}
-	for name, r := range map[string]verbs.CreateCQRequest{
+	for name, r := range map[string]provider.CreateCQRequest{
 		"no such channel":  {Entries: 1, Channel: h.channel + 1},
 		"vector 1":         {Entries: 1, CompVector: 1},
 		"vector min":       {Entries: 1, CompVector: math.MinInt},
@@ -106,50 +107,50 @@ func sizeCommands(p verbs.Provider, h handles, device verbs.DeviceAttr) (all []c
 		}
 		all = append(all,
 			command{fmt.Sprintf("AllocMR, access %#x", uint32(access)), func() error {
-				_, err := p.AllocMR(verbs.AllocMRRequest{PD: h.pd, Length: 1, Access: access})
+				_, err := p.AllocMR(provider.AllocMRRequest{PD: h.pd, Length: 1, Access: access})
 				return err
 			}},
 			command{fmt.Sprintf("RegMR, access %#x", uint32(access)), func() error {
-				_, err := p.RegMR(verbs.RegMRRequest{PD: h.pd, Memory: make([]byte, 1), Access: access})
+				_, err := p.RegMR(provider.RegMRRequest{PD: h.pd, Memory: make([]byte, 1), Access: access})
 				return err
 			}},
 			command{fmt.Sprintf("ReregMR, access %#x", uint32(access)), func() error {
-				return p.ReregMR(verbs.ReregMRRequest{MR: h.mr, Flags: verbs.ReregChangeAccess, Access: access})
+				return p.ReregMR(provider.ReregMRRequest{MR: h.mr, Flags: verbs.ReregChangeAccess, Access: access})
 			}})
 	}
 	for _, flags := range []verbs.ReregFlags{0, verbs.ReregChangeTranslation, verbs.ReregChangePD, 1 << 3, math.MaxUint32} {
 		all = append(all, command{fmt.Sprintf("ReregMR, flags %#x and nothing else", uint32(flags)), func() error {
-			return p.ReregMR(verbs.ReregMRRequest{MR: h.mr, Flags: flags})
+			return p.ReregMR(provider.ReregMRRequest{MR: h.mr, Flags: flags})
 		}})
 	}
 	for _, iova := range []uint64{math.MaxUint64, math.MaxUint64 - 1, math.MaxUint64 - 4095} {
 		all = append(all, command{fmt.Sprintf("AllocMR at %#x", iova), func() error {
-			_, err := p.AllocMR(verbs.AllocMRRequest{PD: h.pd, Length: 4096, IOVA: iova})
+			_, err := p.AllocMR(provider.AllocMRRequest{PD: h.pd, Length: 4096, IOVA: iova})
 			return err
 		}})
 	}
 	return all
 }
 
-func queuePairCommands(p verbs.Provider, h handles, device verbs.DeviceAttr) (all []command) {
-	for name, spoil := range map[string]func(r *verbs.CreateQPRequest){
-		"type 0":              func(r *verbs.CreateQPRequest) { r.Type = 0 },
-		"type XRC":            func(r *verbs.CreateQPRequest) { r.Type = verbs.QPTypeXRCSend },
-		"GSI of port 0":       func(r *verbs.CreateQPRequest) { r.Type = verbs.QPTypeGSI },
-		"GSI of port 2":       func(r *verbs.CreateQPRequest) { r.Type, r.Port = verbs.QPTypeGSI, 2 },
-		"type 5":              func(r *verbs.CreateQPRequest) { r.Type = 5 },
-		"type 255":            func(r *verbs.CreateQPRequest) { r.Type = 255 },
-		"doorbell taken":      func(r *verbs.CreateQPRequest) { r.DoorbellIndex = doorbells },
-		"doorbell too far":    func(r *verbs.CreateQPRequest) { r.DoorbellIndex = 1 << 24 },
-		"doorbell 2^32-1":     func(r *verbs.CreateQPRequest) { r.DoorbellIndex = math.MaxUint32 },
-		"max_send_wr":         func(r *verbs.CreateQPRequest) { r.Cap.MaxSendWR = uint32(device.MaxQPWR) + 1 },
-		"max_send_wr 2^32-1":  func(r *verbs.CreateQPRequest) { r.Cap.MaxSendWR = math.MaxUint32 },
-		"max_recv_wr 2^31+1":  func(r *verbs.CreateQPRequest) { r.Cap.MaxRecvWR = 1<<31 + 1 },
-		"max_recv_wr 2^32-1":  func(r *verbs.CreateQPRequest) { r.Cap.MaxRecvWR = math.MaxUint32 },
-		"max_send_sge":        func(r *verbs.CreateQPRequest) { r.Cap.MaxSendSGE = uint32(device.MaxSGE) + 1 },
-		"max_send_sge 2^28":   func(r *verbs.CreateQPRequest) { r.Cap.MaxSendSGE = 1 << 28 }, // times 16 is 0
-		"max_recv_sge 2^32-1": func(r *verbs.CreateQPRequest) { r.Cap.MaxRecvSGE = math.MaxUint32 },
-		"max_inline_data":     func(r *verbs.CreateQPRequest) { r.Cap.MaxInlineData = math.MaxUint32 },
+func queuePairCommands(p provider.Provider, h handles, device verbs.DeviceAttr) (all []command) {
+	for name, spoil := range map[string]func(r *provider.CreateQPRequest){
+		"type 0":              func(r *provider.CreateQPRequest) { r.Type = 0 },
+		"type XRC":            func(r *provider.CreateQPRequest) { r.Type = verbs.QPTypeXRCSend },
+		"GSI of port 0":       func(r *provider.CreateQPRequest) { r.Type = verbs.QPTypeGSI },
+		"GSI of port 2":       func(r *provider.CreateQPRequest) { r.Type, r.Port = verbs.QPTypeGSI, 2 },
+		"type 5":              func(r *provider.CreateQPRequest) { r.Type = 5 },
+		"type 255":            func(r *provider.CreateQPRequest) { r.Type = 255 },
+		"doorbell taken":      func(r *provider.CreateQPRequest) { r.DoorbellIndex = doorbells },
+		"doorbell too far":    func(r *provider.CreateQPRequest) { r.DoorbellIndex = 1 << 24 },
+		"doorbell 2^32-1":     func(r *provider.CreateQPRequest) { r.DoorbellIndex = math.MaxUint32 },
+		"max_send_wr":         func(r *provider.CreateQPRequest) { r.Cap.MaxSendWR = uint32(device.MaxQPWR) + 1 },
+		"max_send_wr 2^32-1":  func(r *provider.CreateQPRequest) { r.Cap.MaxSendWR = math.MaxUint32 },
+		"max_recv_wr 2^31+1":  func(r *provider.CreateQPRequest) { r.Cap.MaxRecvWR = 1<<31 + 1 },
+		"max_recv_wr 2^32-1":  func(r *provider.CreateQPRequest) { r.Cap.MaxRecvWR = math.MaxUint32 },
+		"max_send_sge":        func(r *provider.CreateQPRequest) { r.Cap.MaxSendSGE = uint32(device.MaxSGE) + 1 },
+		"max_send_sge 2^28":   func(r *provider.CreateQPRequest) { r.Cap.MaxSendSGE = 1 << 28 }, // times 16 is 0
+		"max_recv_sge 2^32-1": func(r *provider.CreateQPRequest) { r.Cap.MaxRecvSGE = math.MaxUint32 },
+		"max_inline_data":     func(r *provider.CreateQPRequest) { r.Cap.MaxInlineData = math.MaxUint32 },
 	} {
 		all = append(all, command{"CreateQP, " + name, func() error {
 			r := request(h.pd, h.cq, doorbells+100)
@@ -162,42 +163,42 @@ func queuePairCommands(p verbs.Provider, h handles, device verbs.DeviceAttr) (al
 }
 
 // srqCommands leave the SRQ as it is.
-func srqCommands(p verbs.Provider, h handles, device verbs.DeviceAttr) (all []command) {
+func srqCommands(p provider.Provider, h handles, device verbs.DeviceAttr) (all []command) {
 	for _, n := range []uint32{0, uint32(device.MaxSRQWR) + 1, 1<<31 + 1, math.MaxUint32} {
 		all = append(all,
 			command{fmt.Sprint("CreateSRQ, max_wr ", n), func() error {
-				_, err := p.CreateSRQ(verbs.CreateSRQRequest{PD: h.pd, Attr: verbs.SRQInitAttr{MaxWR: n}})
+				_, err := p.CreateSRQ(provider.CreateSRQRequest{PD: h.pd, Attr: verbs.SRQInitAttr{MaxWR: n}})
 				return err
 			}},
 			command{fmt.Sprint("ModifySRQ, max_wr ", n), func() error {
-				_, err := p.ModifySRQ(verbs.ModifySRQRequest{SRQ: h.srq, Attr: verbs.SRQAttr{MaxWR: n}, Mask: verbs.SRQMaxWR})
+				_, err := p.ModifySRQ(provider.ModifySRQRequest{SRQ: h.srq, Attr: verbs.SRQAttr{MaxWR: n}, Mask: verbs.SRQMaxWR})
 				return err
 			}})
 	}
 	for _, n := range []uint32{uint32(device.MaxSRQSGE) + 1, 1 << 28, math.MaxUint32} {
 		all = append(all, command{fmt.Sprint("CreateSRQ, max_sge ", n), func() error {
-			_, err := p.CreateSRQ(verbs.CreateSRQRequest{PD: h.pd, Attr: verbs.SRQInitAttr{MaxWR: 1, MaxSGE: n}})
+			_, err := p.CreateSRQ(provider.CreateSRQRequest{PD: h.pd, Attr: verbs.SRQInitAttr{MaxWR: 1, MaxSGE: n}})
 			return err
 		}})
 	}
 	for bit := 2; bit < 32; bit++ {
 		mask := verbs.SRQAttrMask(1) << bit
 		all = append(all, command{fmt.Sprintf("ModifySRQ, mask %#x", uint32(mask)), func() error {
-			_, err := p.ModifySRQ(verbs.ModifySRQRequest{SRQ: h.srq, Attr: verbs.SRQAttr{MaxWR: 16, Limit: 1}, Mask: mask | verbs.SRQMaxWR | verbs.SRQLimit})
+			_, err := p.ModifySRQ(provider.ModifySRQRequest{SRQ: h.srq, Attr: verbs.SRQAttr{MaxWR: 16, Limit: 1}, Mask: mask | verbs.SRQMaxWR | verbs.SRQLimit})
 			return err
 		}})
 	}
 	return append(all, command{"ModifySRQ, limit 2^32-1", func() error {
-		_, err := p.ModifySRQ(verbs.ModifySRQRequest{SRQ: h.srq, Attr: verbs.SRQAttr{Limit: math.MaxUint32}, Mask: verbs.SRQLimit})
+		_, err := p.ModifySRQ(provider.ModifySRQRequest{SRQ: h.srq, Attr: verbs.SRQAttr{Limit: math.MaxUint32}, Mask: verbs.SRQLimit})
 		return err
 	}})
 }
 
 // modifyCommands are for a queue pair in RESET, and leave it there.
-func modifyCommands(p verbs.Provider, h handles) (all []command) {
+func modifyCommands(p provider.Provider, h handles) (all []command) {
 	add := func(name string, attr verbs.QPAttr, mask verbs.QPAttrMask) {
 		all = append(all, command{"ModifyQP, " + name, func() error {
-			_, err := p.ModifyQP(verbs.ModifyQPRequest{QP: h.qp, Attr: attr, Mask: mask})
+			_, err := p.ModifyQP(provider.ModifyQPRequest{QP: h.qp, Attr: attr, Mask: mask})
 			return err
 		}})
 	}
@@ -246,22 +247,22 @@ func addressCommands(s *station, h handles) (all []command) {
 			all = append(all, command{"CreateAH, " + name, func() error {
 				attr := *s.route(s.end.IPv4)
 				spoil(&attr)
-				_, err := p.CreateAH(guard(s), verbs.CreateAHRequest{PD: h.pd, Attr: attr, NoWait: noWait})
+				_, err := p.CreateAH(guard(s), provider.CreateAHRequest{PD: h.pd, Attr: attr, NoWait: noWait})
 				return err
 			}})
 		}
 		all = append(all, command{"ModifyAH, " + name, func() error {
 			attr := *s.route(s.end.IPv4)
 			spoil(&attr)
-			return p.ModifyAH(guard(s), verbs.ModifyAHRequest{AH: h.ah, Attr: attr})
+			return p.ModifyAH(guard(s), provider.ModifyAHRequest{AH: h.ah, Attr: attr})
 		}})
 	}
 	for _, mgid := range []verbs.GID{{}, gid(s.end.IPv4), gid(s.end.IPv6), gid(groupV4)} { // the last to a queue pair in RESET
-		r := verbs.McastRequest{QP: h.qp, MGID: mgid, MLID: 1}
+		r := provider.McastRequest{QP: h.qp, MGID: mgid, MLID: 1}
 		all = append(all, command{fmt.Sprint("AttachMcast to ", mgid), func() error { return p.AttachMcast(r) }},
 			command{fmt.Sprint("DetachMcast from ", mgid), func() error { return p.DetachMcast(r) }})
 	}
-	for _, r := range []verbs.JoinMulticastRequest{
+	for _, r := range []provider.JoinMulticastRequest{
 		{}, {Flags: verbs.JoinFullMember}, {Group: s.end.IPv4, Flags: verbs.JoinFullMember},
 		{Group: groupV4}, {Group: groupV4, Flags: 3}, {Group: groupV4, Flags: 1 << 31},
 		{Group: netip.MustParseAddr("ff01::1"), Flags: verbs.JoinFullMember},

@@ -1,4 +1,4 @@
-// Package verbstest tests a verbs.Provider: the promises of the verbs API, using only that API. Every
+// Package verbstest tests a provider.Provider: the promises of the verbs API, using only that API. Every
 // Provider must pass it.
 //
 //	func TestVerbs(t *testing.T) { verbstest.Run(t, newPair) }

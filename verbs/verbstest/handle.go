@@ -7,60 +7,61 @@ import (
 	"testing"
 
 	"github.com/roced/roced/verbs"
+	"github.com/roced/roced/verbs/provider"
 )
 
 // doorbells are places in the doorbell that no Context of these tests comes to.
 const doorbells = 5000
 
 // handles are one of each kind, made past the API.
-type handles struct{ pd, mr, mw, channel, cq, srq, qp, ah, membership, events, id verbs.Handle }
+type handles struct{ pd, mr, mw, channel, cq, srq, qp, ah, membership, events, id provider.Handle }
 
-func (s *station) newHandles(p verbs.Provider, number uint32) (h handles) {
+func (s *station) newHandles(p provider.Provider, number uint32) (h handles) {
 	s.Helper()
 	pd, err := p.AllocPD()
 	check(s, err)
-	mr, err := p.AllocMR(verbs.AllocMRRequest{PD: pd.PD, Length: 1})
+	mr, err := p.AllocMR(provider.AllocMRRequest{PD: pd.PD, Length: 1})
 	check(s, err)
-	mw, err := p.AllocMW(verbs.AllocMWRequest{PD: pd.PD, Type: verbs.MWType1})
+	mw, err := p.AllocMW(provider.AllocMWRequest{PD: pd.PD, Type: verbs.MWType1})
 	check(s, err)
 	channel, err := p.CreateCompChannel()
 	check(s, err)
 	check(s, channel.Events.Close())
-	cq, err := p.CreateCQ(verbs.CreateCQRequest{Entries: 8, EventID: uint64(doorbells + number), Channel: channel.Channel})
+	cq, err := p.CreateCQ(provider.CreateCQRequest{Entries: 8, EventID: uint64(doorbells + number), Channel: channel.Channel})
 	check(s, err)
-	srq, err := p.CreateSRQ(verbs.CreateSRQRequest{PD: pd.PD, Attr: verbs.SRQInitAttr{MaxWR: 8}, EventID: uint64(doorbells+number) << 20})
+	srq, err := p.CreateSRQ(provider.CreateSRQRequest{PD: pd.PD, Attr: verbs.SRQInitAttr{MaxWR: 8}, EventID: uint64(doorbells+number) << 20})
 	check(s, err)
 	qp, err := p.CreateQP(request(pd.PD, cq.CQ, doorbells+number))
 	check(s, err)
-	ah, err := p.CreateAH(guard(s), verbs.CreateAHRequest{PD: pd.PD, Attr: *s.route(s.end.IPv4)})
+	ah, err := p.CreateAH(guard(s), provider.CreateAHRequest{PD: pd.PD, Attr: *s.route(s.end.IPv4)})
 	check(s, err)
-	m, err := p.JoinMulticast(verbs.JoinMulticastRequest{Group: groupV4, Flags: verbs.JoinSendOnlyFullMember})
+	m, err := p.JoinMulticast(provider.JoinMulticastRequest{Group: groupV4, Flags: verbs.JoinSendOnlyFullMember})
 	check(s, err)
 	events, err := p.CreateEventChannel()
 	check(s, err)
 	check(s, events.Events.Close())
-	id, err := p.CreateID(verbs.CreateIDRequest{Channel: events.Channel, PortSpace: verbs.PortSpaceUDP})
+	id, err := p.CreateID(provider.CreateIDRequest{Channel: events.Channel, PortSpace: verbs.PortSpaceUDP})
 	check(s, err)
 	return handles{pd.PD, mr.MR, mw.MW, channel.Channel, cq.CQ, srq.SRQ, qp.QP, ah.AH, m.Membership, events.Channel, id.ID}
 }
 
 // request is one for a queue pair, with nothing wrong.
-func request(pd, cq verbs.Handle, index uint32) verbs.CreateQPRequest {
-	return verbs.CreateQPRequest{
+func request(pd, cq provider.Handle, index uint32) provider.CreateQPRequest {
+	return provider.CreateQPRequest{
 		PD: pd, Type: verbs.QPTypeUD, Cap: defaultCap(), SendCQ: cq, RecvCQ: cq,
 		DoorbellIndex: index, CompletionToken: index, EventID: 1<<40 + uint64(index),
 	}
 }
 
 // free gives back what newHandles made.
-func (h handles) free(t testing.TB, p verbs.Provider) {
+func (h handles) free(t testing.TB, p provider.Provider) {
 	t.Helper()
 	for _, err := range []error{
-		p.DestroyID(verbs.DestroyIDRequest{ID: h.id}), p.DestroyEventChannel(verbs.DestroyEventChannelRequest{Channel: h.events}),
-		p.LeaveMulticast(verbs.LeaveMulticastRequest{Membership: h.membership}), p.DestroyAH(verbs.DestroyAHRequest{AH: h.ah}),
-		p.DestroyQP(verbs.DestroyQPRequest{QP: h.qp}), p.DestroySRQ(verbs.DestroySRQRequest{SRQ: h.srq}), p.DestroyCQ(verbs.DestroyCQRequest{CQ: h.cq}),
-		p.DestroyCompChannel(verbs.DestroyCompChannelRequest{Channel: h.channel}),
-		p.DeallocMW(verbs.DeallocMWRequest{MW: h.mw}), p.DeregMR(verbs.DeregMRRequest{MR: h.mr}), p.DeallocPD(verbs.DeallocPDRequest{PD: h.pd}),
+		p.DestroyID(provider.DestroyIDRequest{ID: h.id}), p.DestroyEventChannel(provider.DestroyEventChannelRequest{Channel: h.events}),
+		p.LeaveMulticast(provider.LeaveMulticastRequest{Membership: h.membership}), p.DestroyAH(provider.DestroyAHRequest{AH: h.ah}),
+		p.DestroyQP(provider.DestroyQPRequest{QP: h.qp}), p.DestroySRQ(provider.DestroySRQRequest{SRQ: h.srq}), p.DestroyCQ(provider.DestroyCQRequest{CQ: h.cq}),
+		p.DestroyCompChannel(provider.DestroyCompChannelRequest{Channel: h.channel}),
+		p.DeallocMW(provider.DeallocMWRequest{MW: h.mw}), p.DeregMR(provider.DeregMRRequest{MR: h.mr}), p.DeallocPD(provider.DeallocPDRequest{PD: h.pd}),
 	} {
 		check(t, err)
 	}
@@ -73,7 +74,7 @@ func refuseHandles(t *testing.T, w *world) {
 	good, closed := w.a.newHandles(p, 0), w.a.newHandles(p, 1)
 	closed.free(t, p)
 	rows := map[string]handles{"closed": closed, "another session's": w.foreign()}
-	for _, h := range []verbs.Handle{0, 0xBAD, 0xDEADBEEF, 1 << 31, math.MaxUint32} {
+	for _, h := range []provider.Handle{0, 0xBAD, 0xDEADBEEF, 1 << 31, math.MaxUint32} {
 		rows[fmt.Sprintf("number %#x", uint32(h))] = handles{h, h, h, h, h, h, h, h, h, h, h}
 	}
 	for name, bad := range rows {
@@ -105,7 +106,7 @@ func handleCommands(s *station, good, bad handles) []command {
 // objectCommands make, change and free objects.
 func objectCommands(s *station, good, bad handles) []command {
 	p := s.session
-	qp := func(pd, send, recv verbs.Handle) error {
+	qp := func(pd, send, recv provider.Handle) error {
 		r := request(pd, send, doorbells+100)
 		r.RecvCQ = recv
 		_, err := p.CreateQP(r)
@@ -121,74 +122,77 @@ func objectCommands(s *station, good, bad handles) []command {
 	}
 	init := verbs.QPAttr{State: verbs.QPStateInit, Port: 1}
 	return []command{
-		{"DeallocPD", func() error { return p.DeallocPD(verbs.DeallocPDRequest{PD: bad.pd}) }},
-		{"AllocMR", func() error { _, err := p.AllocMR(verbs.AllocMRRequest{PD: bad.pd, Length: 1}); return err }},
-		{"RegMR", func() error { _, err := p.RegMR(verbs.RegMRRequest{PD: bad.pd, Memory: make([]byte, 1)}); return err }},
-		{"ReregMR", func() error {
-			return p.ReregMR(verbs.ReregMRRequest{MR: bad.mr, Flags: verbs.ReregChangeAccess})
-		}},
-		{"ReregMR, PD", func() error {
-			return p.ReregMR(verbs.ReregMRRequest{MR: good.mr, Flags: verbs.ReregChangePD, PD: bad.pd})
-		}},
-		{"DeregMR", func() error { return p.DeregMR(verbs.DeregMRRequest{MR: bad.mr}) }},
-		{"DeregMR, of a window", func() error { return p.DeregMR(verbs.DeregMRRequest{MR: good.mw}) }},
-		{"ReregMR, of a window", func() error {
-			return p.ReregMR(verbs.ReregMRRequest{MR: good.mw, Flags: verbs.ReregChangeAccess})
-		}},
-		{"AllocMW", func() error {
-			_, err := p.AllocMW(verbs.AllocMWRequest{PD: bad.pd, Type: verbs.MWType2})
+		{"DeallocPD", func() error { return p.DeallocPD(provider.DeallocPDRequest{PD: bad.pd}) }},
+		{"AllocMR", func() error { _, err := p.AllocMR(provider.AllocMRRequest{PD: bad.pd, Length: 1}); return err }},
+		{"RegMR", func() error {
+			_, err := p.RegMR(provider.RegMRRequest{PD: bad.pd, Memory: make([]byte, 1)})
 			return err
 		}},
-		{"DeallocMW", func() error { return p.DeallocMW(verbs.DeallocMWRequest{MW: bad.mw}) }},
-		{"DeallocMW, of a region", func() error { return p.DeallocMW(verbs.DeallocMWRequest{MW: good.mr}) }},
-		{"DestroyCompChannel", func() error {
-			return p.DestroyCompChannel(verbs.DestroyCompChannelRequest{Channel: bad.channel})
+		{"ReregMR", func() error {
+			return p.ReregMR(provider.ReregMRRequest{MR: bad.mr, Flags: verbs.ReregChangeAccess})
 		}},
-		{"ResizeCQ", func() error { _, err := p.ResizeCQ(verbs.ResizeCQRequest{CQ: bad.cq, Entries: 8}); return err }},
-		{"ModifyCQ", func() error { return p.ModifyCQ(verbs.ModifyCQRequest{CQ: bad.cq}) }},
-		{"CheckCQ", func() error { return p.CheckCQ(verbs.CheckCQRequest{CQ: bad.cq}) }},
-		{"DestroyCQ", func() error { return p.DestroyCQ(verbs.DestroyCQRequest{CQ: bad.cq}) }},
+		{"ReregMR, PD", func() error {
+			return p.ReregMR(provider.ReregMRRequest{MR: good.mr, Flags: verbs.ReregChangePD, PD: bad.pd})
+		}},
+		{"DeregMR", func() error { return p.DeregMR(provider.DeregMRRequest{MR: bad.mr}) }},
+		{"DeregMR, of a window", func() error { return p.DeregMR(provider.DeregMRRequest{MR: good.mw}) }},
+		{"ReregMR, of a window", func() error {
+			return p.ReregMR(provider.ReregMRRequest{MR: good.mw, Flags: verbs.ReregChangeAccess})
+		}},
+		{"AllocMW", func() error {
+			_, err := p.AllocMW(provider.AllocMWRequest{PD: bad.pd, Type: verbs.MWType2})
+			return err
+		}},
+		{"DeallocMW", func() error { return p.DeallocMW(provider.DeallocMWRequest{MW: bad.mw}) }},
+		{"DeallocMW, of a region", func() error { return p.DeallocMW(provider.DeallocMWRequest{MW: good.mr}) }},
+		{"DestroyCompChannel", func() error {
+			return p.DestroyCompChannel(provider.DestroyCompChannelRequest{Channel: bad.channel})
+		}},
+		{"ResizeCQ", func() error { _, err := p.ResizeCQ(provider.ResizeCQRequest{CQ: bad.cq, Entries: 8}); return err }},
+		{"ModifyCQ", func() error { return p.ModifyCQ(provider.ModifyCQRequest{CQ: bad.cq}) }},
+		{"CheckCQ", func() error { return p.CheckCQ(provider.CheckCQRequest{CQ: bad.cq}) }},
+		{"DestroyCQ", func() error { return p.DestroyCQ(provider.DestroyCQRequest{CQ: bad.cq}) }},
 		{"CreateQP, PD", func() error { return qp(bad.pd, good.cq, good.cq) }},
 		{"CreateQP, send CQ", func() error { return qp(good.pd, bad.cq, good.cq) }},
 		{"CreateQP, receive CQ", func() error { return qp(good.pd, good.cq, bad.cq) }},
 		{"CreateQP, SRQ", srq},
 		{"CreateSRQ", func() error {
-			_, err := p.CreateSRQ(verbs.CreateSRQRequest{PD: bad.pd, Attr: verbs.SRQInitAttr{MaxWR: 1}})
+			_, err := p.CreateSRQ(provider.CreateSRQRequest{PD: bad.pd, Attr: verbs.SRQInitAttr{MaxWR: 1}})
 			return err
 		}},
 		{"ModifySRQ", func() error {
-			_, err := p.ModifySRQ(verbs.ModifySRQRequest{SRQ: bad.srq, Attr: verbs.SRQAttr{MaxWR: 1}, Mask: verbs.SRQMaxWR})
+			_, err := p.ModifySRQ(provider.ModifySRQRequest{SRQ: bad.srq, Attr: verbs.SRQAttr{MaxWR: 1}, Mask: verbs.SRQMaxWR})
 			return err
 		}},
-		{"ModifySRQ, nothing", func() error { _, err := p.ModifySRQ(verbs.ModifySRQRequest{SRQ: bad.srq}); return err }},
-		{"QuerySRQ", func() error { _, err := p.QuerySRQ(verbs.QuerySRQRequest{SRQ: bad.srq}); return err }},
-		{"DestroySRQ", func() error { return p.DestroySRQ(verbs.DestroySRQRequest{SRQ: bad.srq}) }},
+		{"ModifySRQ, nothing", func() error { _, err := p.ModifySRQ(provider.ModifySRQRequest{SRQ: bad.srq}); return err }},
+		{"QuerySRQ", func() error { _, err := p.QuerySRQ(provider.QuerySRQRequest{SRQ: bad.srq}); return err }},
+		{"DestroySRQ", func() error { return p.DestroySRQ(provider.DestroySRQRequest{SRQ: bad.srq}) }},
 		{"ModifyQP", func() error {
-			_, err := p.ModifyQP(verbs.ModifyQPRequest{QP: bad.qp, Attr: init, Mask: initMask})
+			_, err := p.ModifyQP(provider.ModifyQPRequest{QP: bad.qp, Attr: init, Mask: initMask})
 			return err
 		}},
-		{"ModifyQP, nothing", func() error { _, err := p.ModifyQP(verbs.ModifyQPRequest{QP: bad.qp}); return err }},
-		{"QueryQP", func() error { _, err := p.QueryQP(verbs.QueryQPRequest{QP: bad.qp}); return err }},
-		{"DestroyQP", func() error { return p.DestroyQP(verbs.DestroyQPRequest{QP: bad.qp}) }},
+		{"ModifyQP, nothing", func() error { _, err := p.ModifyQP(provider.ModifyQPRequest{QP: bad.qp}); return err }},
+		{"QueryQP", func() error { _, err := p.QueryQP(provider.QueryQPRequest{QP: bad.qp}); return err }},
+		{"DestroyQP", func() error { return p.DestroyQP(provider.DestroyQPRequest{QP: bad.qp}) }},
 	}
 }
 
 // useCommands are of addresses and groups.
 func useCommands(s *station, bad handles) []command {
 	p := s.session
-	group := verbs.McastRequest{QP: bad.qp, MGID: gid(groupV4)}
+	group := provider.McastRequest{QP: bad.qp, MGID: gid(groupV4)}
 	return []command{
 		{"CreateAH", func() error {
-			_, err := p.CreateAH(guard(s), verbs.CreateAHRequest{PD: bad.pd, Attr: *s.route(s.end.IPv4)})
+			_, err := p.CreateAH(guard(s), provider.CreateAHRequest{PD: bad.pd, Attr: *s.route(s.end.IPv4)})
 			return err
 		}},
 		{"ModifyAH", func() error {
-			return p.ModifyAH(guard(s), verbs.ModifyAHRequest{AH: bad.ah, Attr: *s.route(s.end.IPv4)})
+			return p.ModifyAH(guard(s), provider.ModifyAHRequest{AH: bad.ah, Attr: *s.route(s.end.IPv4)})
 		}},
-		{"QueryAH", func() error { _, err := p.QueryAH(verbs.QueryAHRequest{AH: bad.ah}); return err }},
-		{"DestroyAH", func() error { return p.DestroyAH(verbs.DestroyAHRequest{AH: bad.ah}) }},
+		{"QueryAH", func() error { _, err := p.QueryAH(provider.QueryAHRequest{AH: bad.ah}); return err }},
+		{"DestroyAH", func() error { return p.DestroyAH(provider.DestroyAHRequest{AH: bad.ah}) }},
 		{"AttachMcast", func() error { return p.AttachMcast(group) }},
 		{"DetachMcast", func() error { return p.DetachMcast(group) }},
-		{"LeaveMulticast", func() error { return p.LeaveMulticast(verbs.LeaveMulticastRequest{Membership: bad.membership}) }},
+		{"LeaveMulticast", func() error { return p.LeaveMulticast(provider.LeaveMulticastRequest{Membership: bad.membership}) }},
 	}
 }

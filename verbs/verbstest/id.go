@@ -9,6 +9,7 @@ import (
 
 	"github.com/roced/roced/verbs"
 	"github.com/roced/roced/verbs/cm"
+	"github.com/roced/roced/verbs/provider"
 	"golang.org/x/sys/unix"
 )
 
@@ -102,9 +103,9 @@ func idOptions(t *testing.T, w *world) {
 	channel, err := p.CreateEventChannel()
 	check(t, err)
 	defer channel.Events.Close()
-	grant, err := p.CreateID(verbs.CreateIDRequest{Channel: channel.Channel, PortSpace: cm.PortSpaceUDP})
+	grant, err := p.CreateID(provider.CreateIDRequest{Channel: channel.Channel, PortSpace: cm.PortSpaceUDP})
 	check(t, err)
-	for _, r := range []verbs.SetIDOptionRequest{
+	for _, r := range []provider.SetIDOptionRequest{
 		{ID: grant.ID, Option: 3, Value: 1}, {ID: grant.ID, Option: verbs.IDOptionTOS, Value: 256}, {ID: grant.ID, Option: verbs.IDOptionReuseAddr, Value: 2},
 	} {
 		refused(t, p.SetIDOption(r), unix.EINVAL)

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/roced/roced/verbs"
+	"github.com/roced/roced/verbs/provider"
 )
 
 // Pair is two cards that reach each other, and a session on each. Beside is the one field that may
@@ -16,14 +17,14 @@ type Pair struct {
 	// Unreachable is an IPv4 address that is neither card's and that no route leads to.
 	Unreachable netip.Addr
 	// Beside gives another session on A's card; nil where there can be none.
-	Beside func() verbs.Provider
+	Beside func() provider.Provider
 }
 
 // End is a session that no Context has claimed, and its card. The card has an address of each
 // kind. The functions change the card's world, and fail the test if they cannot; each may be nil,
 // the other fields are required.
 type End struct {
-	Provider  verbs.Provider
+	Provider  provider.Provider
 	IPv4      netip.Addr
 	IPv6      netip.Addr // not a link-local one
 	LinkLocal netip.Addr // of IPv6

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/roced/roced/verbs"
+	"github.com/roced/roced/verbs/provider"
 )
 
 // Whatever a client writes into its queues harms nobody else: the card goes on, and the queue pairs
@@ -19,7 +20,7 @@ func scribbledQueues(t *testing.T, w *world) {
 	for round := range uint32(40) {
 		s.scribble(w, random, pd.PD, doorbells+round)
 	}
-	check(t, s.session.DeallocPD(verbs.DeallocPDRequest{PD: pd.PD}))
+	check(t, s.session.DeallocPD(provider.DeallocPDRequest{PD: pd.PD}))
 	for bit := range uint32(1 << 14) { // most of nobody
 		s.session.Doorbell().Ring(bit)
 	}
@@ -29,18 +30,18 @@ func scribbledQueues(t *testing.T, w *world) {
 
 // scribble makes a queue pair, writes at random over its queues before the card has looked at
 // them, and rings; then a message comes for it.
-func (s *station) scribble(w *world, random *rand.Rand, pd verbs.Handle, index uint32) {
+func (s *station) scribble(w *world, random *rand.Rand, pd provider.Handle, index uint32) {
 	s.Helper()
 	p := s.session
-	cq, err := p.CreateCQ(verbs.CreateCQRequest{Entries: 8, EventID: 1 << 41})
+	cq, err := p.CreateCQ(provider.CreateCQRequest{Entries: 8, EventID: 1 << 41})
 	check(s, err)
 	scrawl(random, cq.Memory)
-	check(s, p.ModifyCQ(verbs.ModifyCQRequest{CQ: cq.CQ, Count: uint16(random.IntN(3)), Period: uint16(random.IntN(3))}))
+	check(s, p.ModifyCQ(provider.ModifyCQRequest{CQ: cq.CQ, Count: uint16(random.IntN(3)), Period: uint16(random.IntN(3))}))
 	qp, err := p.CreateQP(request(pd, cq.CQ, index))
 	check(s, err)
 	scrawl(random, qp.SendMemory)
 	scrawl(random, qp.RecvMemory)
-	for _, step := range []verbs.ModifyQPRequest{
+	for _, step := range []provider.ModifyQPRequest{
 		{Attr: verbs.QPAttr{State: verbs.QPStateInit, Port: 1, QKey: testQKey}, Mask: initMask},
 		{Attr: verbs.QPAttr{State: verbs.QPStateRTR}, Mask: verbs.QPAttrState},
 		{Attr: verbs.QPAttr{State: verbs.QPStateRTS}, Mask: verbs.QPAttrState | verbs.QPAttrSQPSN},
@@ -58,11 +59,11 @@ func (s *station) scribble(w *world, random *rand.Rand, pd verbs.Handle, index u
 	w.b.post(wr)
 	w.b.expect(ok(1))
 	check(s, ah.Close())
-	check(s, p.CheckCQ(verbs.CheckCQRequest{CQ: cq.CQ}))
-	_, _ = p.ResizeCQ(verbs.ResizeCQRequest{CQ: cq.CQ, Entries: 4 << random.IntN(3)}) // it may be overrun, or say that it is full
+	check(s, p.CheckCQ(provider.CheckCQRequest{CQ: cq.CQ}))
+	_, _ = p.ResizeCQ(provider.ResizeCQRequest{CQ: cq.CQ, Entries: 4 << random.IntN(3)}) // it may be overrun, or say that it is full
 	w.settle()
-	check(s, p.DestroyQP(verbs.DestroyQPRequest{QP: qp.QP}))
-	check(s, p.DestroyCQ(verbs.DestroyCQRequest{CQ: cq.CQ}))
+	check(s, p.DestroyQP(provider.DestroyQPRequest{QP: qp.QP}))
+	check(s, p.DestroyCQ(provider.DestroyCQRequest{CQ: cq.CQ}))
 }
 
 // scrawl writes into memory: anything, or numbers that are small enough to be looked at.

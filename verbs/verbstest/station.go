@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/roced/roced/verbs"
+	"github.com/roced/roced/verbs/provider"
 )
 
 const (
@@ -18,7 +19,7 @@ const (
 type station struct {
 	testing.TB
 	end     End
-	session verbs.Provider // the end's, judged
+	session provider.Provider // the end's, judged
 	ctx     *verbs.Context
 	pd      *verbs.PD
 	mr      *verbs.MR

@@ -11,6 +11,7 @@ import (
 	"github.com/roced/roced/cmd/roced/run/loopback"
 	"github.com/roced/roced/cmd/roced/run/metrics"
 	"github.com/roced/roced/verbs"
+	"github.com/roced/roced/verbs/provider"
 	"github.com/roced/roced/verbs/server"
 	"github.com/spf13/pflag"
 )
@@ -76,7 +77,7 @@ type wireDevice struct{ loopback.Device }
 
 // State implements metrics.Device.
 func (d wireDevice) State() device.State {
-	port, err := d.QueryPort(verbs.QueryPortRequest{Port: 1})
+	port, err := d.QueryPort(provider.QueryPortRequest{Port: 1})
 	return device.State{Open: err == nil, Active: err == nil && port.State == verbs.PortActive, Text: d.Name()}
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/roced/roced/verbs"
 	"github.com/roced/roced/verbs/client"
 	"github.com/roced/roced/verbs/cm"
+	"github.com/roced/roced/verbs/provider"
 	"github.com/roced/roced/verbs/server"
 )
 
@@ -146,9 +147,9 @@ func (a absent) QueryDevice() (verbs.DeviceAttr, error) {
 	return verbs.DeviceAttr{}, &server.NoCardError{Device: "absent", Cause: errors.New("nobody has plugged it in")}
 }
 
-func (absent) QueryPort(verbs.QueryPortRequest) (a verbs.PortAttr, _ error) { return a, nil }
+func (absent) QueryPort(provider.QueryPortRequest) (a verbs.PortAttr, _ error) { return a, nil }
 
-func (absent) QueryGIDTable(verbs.QueryGIDTableRequest) (g verbs.QueryGIDTableGrant, _ error) {
+func (absent) QueryGIDTable(provider.QueryGIDTableRequest) (g provider.QueryGIDTableGrant, _ error) {
 	return g, nil
 }
 

@@ -4,20 +4,20 @@ import (
 	"net/netip"
 
 	"github.com/roced/roced/cmd/roced/internal/daemon"
-	"github.com/roced/roced/verbs"
 	"github.com/roced/roced/verbs/proto"
+	"github.com/roced/roced/verbs/provider"
 )
 
 type idRow struct {
 	owner
-	ID        verbs.Handle `json:"cm-idn"`
-	PortSpace string       `json:"ps"`
-	Type      string       `json:"qp-type"`
-	State     string       `json:"state"`
-	Source    string       `json:"src-addr,omitempty"`
-	Dest      string       `json:"dst-addr,omitempty"`
-	Events    uint32       `json:"events"`
-	Groups    uint32       `json:"groups"`
+	ID        provider.Handle `json:"cm-idn"`
+	PortSpace string          `json:"ps"`
+	Type      string          `json:"qp-type"`
+	State     string          `json:"state"`
+	Source    string          `json:"src-addr,omitempty"`
+	Dest      string          `json:"dst-addr,omitempty"`
+	Events    uint32          `json:"events"`
+	Groups    uint32          `json:"groups"`
 }
 
 // idRows lists connection ids.

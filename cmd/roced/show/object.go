@@ -7,6 +7,7 @@ import (
 	"github.com/roced/roced/cmd/roced/internal/daemon"
 	"github.com/roced/roced/verbs"
 	"github.com/roced/roced/verbs/proto"
+	"github.com/roced/roced/verbs/provider"
 )
 
 // owner is whose an object is. The names in JSON are those of rdma(8), as are all of this package where
@@ -76,8 +77,8 @@ func ownersOf(c *daemon.Connection, device string) (map[uint64]owner, error) {
 
 type pdRow struct {
 	owner
-	PD    verbs.Handle `json:"pdn"`
-	Users uint32       `json:"users"`
+	PD    provider.Handle `json:"pdn"`
+	Users uint32          `json:"users"`
 }
 
 func newPDRow(o owner, p *proto.ClientObject, _ proto.ObjectKind) row {
@@ -88,11 +89,11 @@ func (r *pdRow) cells() []string { return r.around(number(r.PD), number(r.Users)
 
 type cqRow struct {
 	owner
-	CQ      verbs.Handle `json:"cqn"`
-	Entries uint32       `json:"cqe"`
-	Unread  uint32       `json:"unread"`
-	Users   uint32       `json:"users"`
-	State   string       `json:"state"` // OK or OVERRUN
+	CQ      provider.Handle `json:"cqn"`
+	Entries uint32          `json:"cqe"`
+	Unread  uint32          `json:"unread"`
+	Users   uint32          `json:"users"`
+	State   string          `json:"state"` // OK or OVERRUN
 }
 
 func newCQRow(o owner, p *proto.ClientObject, _ proto.ObjectKind) row {
@@ -109,22 +110,22 @@ func (r *cqRow) cells() []string {
 
 type qpRow struct {
 	owner
-	QPN      uint32       `json:"lqpn"`
-	Type     string       `json:"type"`
-	State    string       `json:"state"`
-	PSN      verbs.PSN    `json:"sq-psn"`
-	PeerQPN  verbs.QPN    `json:"rqpn,omitempty"` // of a connected queue pair, as is the next
-	Peer     string       `json:"dgid,omitempty"`
-	QKey     string       `json:"qkey"`
-	PD       verbs.Handle `json:"pdn"`
-	SendCQ   verbs.Handle `json:"scqn"`
-	RecvCQ   verbs.Handle `json:"rcqn"`
-	SRQ      verbs.Handle `json:"srqn,omitempty"`
-	Sends    uint32       `json:"sends"` // that wait
-	MaxSends uint32       `json:"max_send_wr"`
-	Recvs    uint32       `json:"recvs"` // that are posted
-	MaxRecvs uint32       `json:"max_recv_wr"`
-	Groups   uint32       `json:"groups"` // that it is attached to
+	QPN      uint32          `json:"lqpn"`
+	Type     string          `json:"type"`
+	State    string          `json:"state"`
+	PSN      verbs.PSN       `json:"sq-psn"`
+	PeerQPN  verbs.QPN       `json:"rqpn,omitempty"` // of a connected queue pair, as is the next
+	Peer     string          `json:"dgid,omitempty"`
+	QKey     string          `json:"qkey"`
+	PD       provider.Handle `json:"pdn"`
+	SendCQ   provider.Handle `json:"scqn"`
+	RecvCQ   provider.Handle `json:"rcqn"`
+	SRQ      provider.Handle `json:"srqn,omitempty"`
+	Sends    uint32          `json:"sends"` // that wait
+	MaxSends uint32          `json:"max_send_wr"`
+	Recvs    uint32          `json:"recvs"` // that are posted
+	MaxRecvs uint32          `json:"max_recv_wr"`
+	Groups   uint32          `json:"groups"` // that it is attached to
 }
 
 func newQPRow(o owner, q *proto.ClientObject, _ proto.ObjectKind) row {
@@ -153,12 +154,12 @@ func (r *qpRow) cells() []string {
 
 type srqRow struct {
 	owner
-	SRQ   verbs.Handle `json:"srqn"`
-	PD    verbs.Handle `json:"pdn"`
-	Recvs uint32       `json:"recvs"`
-	MaxWR uint32       `json:"max_wr"`
-	Limit uint32       `json:"limit"` // 0: not armed
-	Users uint32       `json:"users"`
+	SRQ   provider.Handle `json:"srqn"`
+	PD    provider.Handle `json:"pdn"`
+	Recvs uint32          `json:"recvs"`
+	MaxWR uint32          `json:"max_wr"`
+	Limit uint32          `json:"limit"` // 0: not armed
+	Users uint32          `json:"users"`
 }
 
 func newSRQRow(o owner, q *proto.ClientObject, _ proto.ObjectKind) row {
@@ -171,12 +172,12 @@ func (r *srqRow) cells() []string {
 
 type mrRow struct {
 	owner
-	MR     verbs.Handle `json:"mrn"`
-	LKey   string       `json:"lkey"`
-	Length uint64       `json:"mrlen"`
-	IOVA   string       `json:"iova"`
-	Access string       `json:"access"`
-	PD     verbs.Handle `json:"pdn"`
+	MR     provider.Handle `json:"mrn"`
+	LKey   string          `json:"lkey"`
+	Length uint64          `json:"mrlen"`
+	IOVA   string          `json:"iova"`
+	Access string          `json:"access"`
+	PD     provider.Handle `json:"pdn"`
 }
 
 func newMRRow(o owner, m *proto.ClientObject, _ proto.ObjectKind) row {
@@ -201,11 +202,11 @@ func (r *mrRow) cells() []string {
 
 type ahRow struct {
 	owner
-	AH     verbs.Handle `json:"ahn"`
-	PD     verbs.Handle `json:"pdn"`
-	Source string       `json:"sgid"`
-	Dest   string       `json:"dgid"`
-	State  string       `json:"state"` // OK or UNREACHABLE
+	AH     provider.Handle `json:"ahn"`
+	PD     provider.Handle `json:"pdn"`
+	Source string          `json:"sgid"`
+	Dest   string          `json:"dgid"`
+	State  string          `json:"state"` // OK or UNREACHABLE
 }
 
 func newAHRow(o owner, a *proto.ClientObject, _ proto.ObjectKind) row {

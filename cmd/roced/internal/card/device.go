@@ -9,6 +9,7 @@ import (
 	"github.com/roced/roced/verbs"
 	"github.com/roced/roced/verbs/client"
 	"github.com/roced/roced/verbs/hca"
+	"github.com/roced/roced/verbs/provider"
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 )
@@ -19,7 +20,7 @@ const Port = 1
 // Device is a card in this process, or a session on the service's, with a context on it.
 type Device struct {
 	*verbs.Context
-	provider verbs.Provider
+	provider provider.Provider
 	Attr     verbs.DeviceAttr
 	MTU      int             // RDMA MTU in bytes: the longest message
 	Daemon   string          // its socket; empty for a card in this process
@@ -66,7 +67,7 @@ func Connect(ctx context.Context, socket, name string, log *slog.Logger) (*Devic
 
 // Take makes a Device of a card or a session, and closes that if it fails. The Device has no counters
 // of an interface, since a card on a wire in memory has none.
-func Take(provider verbs.Provider, log *slog.Logger) (*Device, error) {
+func Take(provider provider.Provider, log *slog.Logger) (*Device, error) {
 	d := &Device{provider: provider, log: log}
 	var err error
 	if d.Context, err = verbs.Open(provider); err != nil {

@@ -9,6 +9,7 @@ import (
 	"github.com/roced/roced/internal/errno"
 	"github.com/roced/roced/verbs"
 	"github.com/roced/roced/verbs/hca"
+	"github.com/roced/roced/verbs/provider"
 	"golang.org/x/sys/unix"
 )
 
@@ -86,7 +87,7 @@ func (d *Device) Check() error {
 	if card == nil {
 		return nil
 	}
-	if _, err := card.QueryPort(verbs.QueryPortRequest{Port: 1}); err != nil && !errors.Is(err, verbs.ErrDeviceFatal) && !errors.Is(err, verbs.ErrClosed) {
+	if _, err := card.QueryPort(provider.QueryPortRequest{Port: 1}); err != nil && !errors.Is(err, verbs.ErrDeviceFatal) && !errors.Is(err, verbs.ErrClosed) {
 		return fmt.Errorf("device %s: %w", d.config.Name, err)
 	}
 	return nil

@@ -1,6 +1,9 @@
 package device
 
-import "github.com/roced/roced/verbs"
+import (
+	"github.com/roced/roced/verbs"
+	"github.com/roced/roced/verbs/provider"
+)
 
 // QueryDevice asks the card. While there is none, here and below, verbs.ErrDeviceFatal says why.
 func (d *Device) QueryDevice() (verbs.DeviceAttr, error) {
@@ -12,7 +15,7 @@ func (d *Device) QueryDevice() (verbs.DeviceAttr, error) {
 }
 
 // QueryPort asks the card.
-func (d *Device) QueryPort(r verbs.QueryPortRequest) (verbs.PortAttr, error) {
+func (d *Device) QueryPort(r provider.QueryPortRequest) (verbs.PortAttr, error) {
 	card, err := d.theCard()
 	if err != nil {
 		return verbs.PortAttr{}, err
@@ -21,10 +24,10 @@ func (d *Device) QueryPort(r verbs.QueryPortRequest) (verbs.PortAttr, error) {
 }
 
 // QueryGIDTable asks the card.
-func (d *Device) QueryGIDTable(r verbs.QueryGIDTableRequest) (verbs.QueryGIDTableGrant, error) {
+func (d *Device) QueryGIDTable(r provider.QueryGIDTableRequest) (provider.QueryGIDTableGrant, error) {
 	card, err := d.theCard()
 	if err != nil {
-		return verbs.QueryGIDTableGrant{}, err
+		return provider.QueryGIDTableGrant{}, err
 	}
 	return card.QueryGIDTable(r)
 }

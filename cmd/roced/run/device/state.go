@@ -6,6 +6,7 @@ import (
 
 	"github.com/roced/roced/verbs"
 	"github.com/roced/roced/verbs/hca"
+	"github.com/roced/roced/verbs/provider"
 )
 
 // State is a device's, for people and for metrics.
@@ -21,7 +22,7 @@ func (d *Device) State() State {
 	if card == nil {
 		return State{Text: d.config.Name + ": " + firstLine(why)}
 	}
-	port, err := card.QueryPort(verbs.QueryPortRequest{Port: 1})
+	port, err := card.QueryPort(provider.QueryPortRequest{Port: 1})
 	return State{Open: err == nil, Active: err == nil && port.State == verbs.PortActive, Text: d.config.Name + " " + describe(card)}
 }
 
@@ -32,7 +33,7 @@ func firstLine(err error) string {
 
 // describe is a card's state, for people.
 func describe(card *hca.Card) string {
-	port, err := card.QueryPort(verbs.QueryPortRequest{Port: 1})
+	port, err := card.QueryPort(provider.QueryPortRequest{Port: 1})
 	if err != nil {
 		return firstLine(err)
 	}
@@ -49,7 +50,7 @@ func describe(card *hca.Card) string {
 
 // address is that of the default GID.
 func address(card *hca.Card) string {
-	grant, err := card.QueryGIDTable(verbs.QueryGIDTableRequest{Port: 1})
+	grant, err := card.QueryGIDTable(provider.QueryGIDTableRequest{Port: 1})
 	if err != nil || len(grant.Entries) == 0 {
 		return "no address"
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/roced/roced/verbs"
 	"github.com/roced/roced/verbs/hca"
+	"github.com/roced/roced/verbs/provider"
 	"github.com/roced/roced/verbs/server"
 )
 
@@ -17,8 +18,8 @@ import (
 type Device interface {
 	server.Source
 	QueryDevice() (verbs.DeviceAttr, error)
-	QueryPort(verbs.QueryPortRequest) (verbs.PortAttr, error)
-	QueryGIDTable(verbs.QueryGIDTableRequest) (verbs.QueryGIDTableGrant, error)
+	QueryPort(provider.QueryPortRequest) (verbs.PortAttr, error)
+	QueryGIDTable(provider.QueryGIDTableRequest) (provider.QueryGIDTableGrant, error)
 	Counters() ([]verbs.Counter, error)
 }
 
@@ -105,14 +106,14 @@ func (g *guests) QueryDevice() (verbs.DeviceAttr, error) {
 }
 
 // QueryPort gives what is the same for all hosts, whose links are up.
-func (g *guests) QueryPort(r verbs.QueryPortRequest) (verbs.PortAttr, error) {
+func (g *guests) QueryPort(r provider.QueryPortRequest) (verbs.PortAttr, error) {
 	attr, err := g.blank.QueryPort(r)
 	attr.State, attr.PhysState = verbs.PortActive, verbs.PhysStateLinkUp
 	return attr, err
 }
 
 // QueryGIDTable gives the lines of all hosts, each with its host's name and its index there.
-func (g *guests) QueryGIDTable(r verbs.QueryGIDTableRequest) (verbs.QueryGIDTableGrant, error) {
+func (g *guests) QueryGIDTable(r provider.QueryGIDTableRequest) (provider.QueryGIDTableGrant, error) {
 	all, err := g.blank.QueryGIDTable(r)
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -11,6 +11,7 @@ import (
 	"github.com/roced/roced/internal/lab/labtest"
 	"github.com/roced/roced/verbs"
 	"github.com/roced/roced/verbs/hca"
+	"github.com/roced/roced/verbs/provider"
 	"github.com/roced/roced/verbs/ud"
 )
 
@@ -51,7 +52,7 @@ func TestPoolIsUsedUp(t *testing.T) {
 		t.Errorf("a host without an address: %v", err)
 	}
 	for i, want := range []string{"10.0.0.1", "10.0.0.3"} {
-		grant, err := sessions[i].QueryGIDTable(verbs.QueryGIDTableRequest{Port: 1})
+		grant, err := sessions[i].QueryGIDTable(provider.QueryGIDTableRequest{Port: 1})
 		if err != nil || grant.Entries[0].GID.Addr().Unmap() != netip.MustParseAddr(want) || len(grant.Entries) != 2 {
 			t.Errorf("%+v, %v, want %s", grant, err, want)
 		}
@@ -111,7 +112,7 @@ func TestLoopIsSeen(t *testing.T) {
 	n := newNetwork(t, []string{"10.0.0.0/24"}, []string{"server=10.0.0.9"})
 	loop := n.Devices()[0]
 	attr, err := loop.QueryDevice()
-	port, failed := loop.QueryPort(verbs.QueryPortRequest{Port: 1})
+	port, failed := loop.QueryPort(provider.QueryPortRequest{Port: 1})
 	if err != nil || failed != nil || attr.Name != Name || attr.MaxQP == 0 || port.State != verbs.PortActive {
 		t.Errorf("%+v, %v, %+v, %v", attr, err, port, failed)
 	}
@@ -170,7 +171,7 @@ func receive(t *testing.T, e *ud.Endpoint) error {
 // gidsOf are the hosts and addresses that a device says it has.
 func gidsOf(t *testing.T, d Device) (list []string) {
 	t.Helper()
-	table, err := d.QueryGIDTable(verbs.QueryGIDTableRequest{Port: 1})
+	table, err := d.QueryGIDTable(provider.QueryGIDTableRequest{Port: 1})
 	if err != nil {
 		t.Fatal(err)
 	}

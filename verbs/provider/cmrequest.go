@@ -1,9 +1,12 @@
-package verbs
+package provider
 
 import (
 	"net/netip"
 	"os"
 	"time"
+
+	"github.com/roced/roced/datapath/ring"
+	"github.com/roced/roced/datapath/wire"
 )
 
 // The requests and grants of CMProvider, in the order of its commands.
@@ -30,8 +33,8 @@ type (
 	// CreateIDRequest asks for an id, whose events come through the channel.
 	CreateIDRequest struct {
 		Channel   Handle
-		PortSpace PortSpace
-		QPType    QPType // 0: that of the port space
+		PortSpace wire.PortSpace
+		QPType    ring.QPType // 0: that of the port space
 	}
 	// CreateIDGrant is a new id.
 	CreateIDGrant struct{ ID Handle }
@@ -40,15 +43,15 @@ type (
 	// SetIDOptionRequest sets an option; of a switch the value is 0 or 1.
 	SetIDOptionRequest struct {
 		ID     Handle
-		Option IDOption
+		Option ring.IDOption
 		Value  uint32
 	}
 	// QueryIDRequest asks what an id is.
 	QueryIDRequest struct{ ID Handle }
 	// QueryIDGrant is what an id is now.
 	QueryIDGrant struct {
-		PortSpace     PortSpace
-		QPType        QPType
+		PortSpace     wire.PortSpace
+		QPType        ring.QPType
 		Local, Remote netip.AddrPort // zero as long as it has none
 		OnDevice      bool           // it is bound to this card: its local address is one of the card's
 		AH            AHAttr         // to the remote address; zero as long as that is not resolved
@@ -82,12 +85,12 @@ type (
 	// InitIDQPAttrRequest asks for the attributes by which a queue pair comes to a state.
 	InitIDQPAttrRequest struct {
 		ID    Handle
-		State QPState
+		State ring.QPState
 	}
 	// InitIDQPAttrGrant is these attributes.
 	InitIDQPAttrGrant struct {
 		Attr QPAttr
-		Mask QPAttrMask
+		Mask ring.QPAttrMask
 	}
 
 	// ListenIDRequest has an id take requests. Backlog is how many may wait.
@@ -116,14 +119,14 @@ type (
 	// NotifyIDRequest tells the connection manager of an asynchronous event of the id's queue pair.
 	NotifyIDRequest struct {
 		ID    Handle
-		Event EventType
+		Event ring.EventType
 	}
 
 	// JoinIDRequest asks for a membership of a group; the event carries Context.
 	JoinIDRequest struct {
 		ID      Handle
 		Group   netip.Addr
-		Flags   JoinFlags
+		Flags   ring.JoinFlags
 		Context uint64
 	}
 	// LeaveIDRequest ends the last membership that the id asked for with this address.

@@ -1,4 +1,4 @@
-package verbs
+package provider
 
 import (
 	"context"
@@ -204,7 +204,7 @@ type CMProvider interface {
 
 // EventReport is an asynchronous event as a card reports it.
 type EventReport struct {
-	Type    EventType
+	Type    ring.EventType
 	Port    uint8  // for events of a port
 	EventID uint64 // for events of a CQ, SRQ or queue pair: the one that it was created with
 }

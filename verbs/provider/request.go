@@ -1,4 +1,4 @@
-package verbs
+package provider
 
 import (
 	"net/netip"
@@ -40,14 +40,14 @@ type (
 		PD     Handle
 		Length int    // bytes
 		IOVA   uint64 // the address that the region begins at
-		Access AccessFlags
+		Access ring.AccessFlags
 	}
 	// RegMRRequest asks for the caller's memory to be registered.
 	RegMRRequest struct {
 		PD     Handle
 		Memory []byte
 		IOVA   uint64
-		Access AccessFlags
+		Access ring.AccessFlags
 	}
 	// MRGrant is a registered memory region.
 	MRGrant struct {
@@ -59,11 +59,11 @@ type (
 	// names count; the others are 0.
 	ReregMRRequest struct {
 		MR     Handle
-		Flags  ReregFlags
+		Flags  ring.ReregFlags
 		PD     Handle
 		Memory []byte
 		IOVA   uint64
-		Access AccessFlags
+		Access ring.AccessFlags
 	}
 	// DeregMRRequest ends the registration of a memory region.
 	DeregMRRequest struct{ MR Handle }
@@ -71,7 +71,7 @@ type (
 	// AllocMWRequest asks for a memory window.
 	AllocMWRequest struct {
 		PD   Handle
-		Type MWType
+		Type ring.MWType
 	}
 	// AllocMWGrant is a new memory window, not bound.
 	AllocMWGrant struct {
@@ -98,8 +98,8 @@ type (
 		EventID    uint64 // chosen by the program; its events carry it
 		Channel    Handle // to which its notifications go; 0: to none
 		CompVector int
-		WCFlags    CQWCFlags
-		Flags      CQFlags
+		WCFlags    ring.CQWCFlags
+		Flags      ring.CQFlags
 	}
 	// CreateCQGrant is a completion queue as it was made: at least as large as requested.
 	CreateCQGrant struct {
@@ -150,7 +150,7 @@ type (
 	ModifySRQRequest struct {
 		SRQ  Handle
 		Attr SRQAttr
-		Mask SRQAttrMask
+		Mask ring.SRQAttrMask
 	}
 	// ModifySRQGrant is the attributes after the change. After a resize the program posts to the new
 	// queue in Memory, and never again to an older one, of which the card takes what is left first. By
@@ -170,7 +170,7 @@ type (
 	// CreateQPRequest asks for a queue pair, in RESET.
 	CreateQPRequest struct {
 		PD              Handle
-		Type            QPType
+		Type            ring.QPType
 		Cap             QPCap
 		SigAll          bool
 		BlockSelfMcast  bool
@@ -195,7 +195,7 @@ type (
 	ModifyQPRequest struct {
 		QP              Handle
 		Attr            QPAttr
-		Mask            QPAttrMask
+		Mask            ring.QPAttrMask
 		CompletionToken uint32 // the queue pair's new one, if the mask has the state and it is RESET
 	}
 	// ModifyQPGrant is a queue pair's attributes after the change, without its capabilities.
@@ -243,7 +243,7 @@ type (
 	// JoinMulticastRequest asks for a membership.
 	JoinMulticastRequest struct {
 		Group netip.Addr
-		Flags JoinFlags
+		Flags ring.JoinFlags
 	}
 	// JoinMulticastGrant is a membership, with what the join computed.
 	JoinMulticastGrant struct {
