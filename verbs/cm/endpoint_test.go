@@ -157,12 +157,16 @@ func TestEndpointsOfDatagrams(t *testing.T) {
 	a, b := device(t, w, "a", "10.0.0.1"), device(t, w, "b", "10.0.0.2")
 	pd, init := endpointAttr(t, a)
 	service := listenAt(t, b, cm.PortSpaceUDP, "0.0.0.0:7174")
+	check(t, service.SetServiceType(0x20))
 	numbers := make(chan verbs.QPN, 1)
 	go func() {
 		defer close(numbers)
-		asked, _, err := service.GetRequest(guard(t))
+		asked, event, err := service.GetRequest(guard(t))
 		if err != nil {
 			return
+		}
+		if event.AH.GRH.TrafficClass != 0x20 { // the service's
+			t.Errorf("to answer to: %+v", event.AH)
 		}
 		if asked.Accept(guard(t), &cm.ConnParam{}) == nil {
 			numbers <- asked.QP().Number()

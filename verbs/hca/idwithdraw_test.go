@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/roced/roced/datapath/wire"
+	"github.com/roced/roced/verbs"
 	cmapi "github.com/roced/roced/verbs/cm"
 	"github.com/roced/roced/verbs/hca/cm"
 )
@@ -100,4 +101,80 @@ func TestEventsOfAListenerAreBounded(t *testing.T) {
 	eventually(t, "the backlog is full", func() bool { return w.b.device.manager.counters()[cm.ConnectionBacklogFull] > 0 })
 	w.b.device.withCM(func(*cm.Manager, time.Time) {})
 	eventually(t, "there are as many events", func() bool { return w.b.device.waitingEvents() == cm.MaxBacklog })
+}
+
+// TestConfirmationLeavesFirst: before the program learns that it can send data, the peer is told so.
+func TestConfirmationLeavesFirst(t *testing.T) {
+	w := newWirePair(t)
+	c := newConnector(t, w.a, w.b, "10.0.0.2")
+	c.ask()
+	c.accept()
+	eventually(t, "the response is there", func() bool { return w.a.device.waitingEvents() == 1 })
+	m := w.a.device.manager
+	m.serving.Lock()
+	done := make(chan *cmapi.ID, 1)
+	go func() { done <- c.expect(c.from, cmapi.EventEstablished) }()
+	select {
+	case <-done:
+		t.Error("the program has the event before")
+	case <-time.After(20 * time.Millisecond): // more than that takes
+	}
+	m.serving.Unlock()
+	c.end(<-done, c.expect(c.to, cmapi.EventEstablished))
+}
+
+// TestMigratedIDLeavesItsChannel: the card's end of the old channel can be destroyed, that of the new one not.
+func TestMigratedIDLeavesItsChannel(t *testing.T) {
+	w := newWirePair(t)
+	s := w.a.device.Session
+	var channels [2]verbs.Handle
+	for i := range channels {
+		grant, err := s.CreateEventChannel()
+		check(t, err)
+		check(t, grant.Events.Close())
+		channels[i] = grant.Channel
+	}
+	id, err := s.CreateID(verbs.CreateIDRequest{Channel: channels[0], PortSpace: verbs.PortSpaceUDP})
+	check(t, err)
+	refused(t, s.DestroyEventChannel(verbs.DestroyEventChannelRequest{Channel: channels[0]}), verbs.ErrBusy)
+	check(t, s.MigrateID(verbs.MigrateIDRequest{ID: id.ID, Channel: channels[1]}))
+	check(t, s.DestroyEventChannel(verbs.DestroyEventChannelRequest{Channel: channels[0]}))
+	refused(t, s.DestroyEventChannel(verbs.DestroyEventChannelRequest{Channel: channels[1]}), verbs.ErrBusy)
+	check(t, s.DestroyID(verbs.DestroyIDRequest{ID: id.ID}))
+	check(t, s.DestroyEventChannel(verbs.DestroyEventChannelRequest{Channel: channels[1]}))
+}
+
+// TestRoomForEvents: an id begins nothing more when so many of its events wait, and one more for each join.
+func TestRoomForEvents(t *testing.T) {
+	i := &id{channel: &eventChannel{}, joins: make([]*idJoin, 2)}
+	for range maxEvents + 2 {
+		check(t, i.room())
+		i.put(&idEvent{})
+	}
+	refused(t, i.room(), verbs.ErrLimit, "66 events of the id wait")
+	i.channel.next()
+	check(t, i.room())
+}
+
+// TestDeviceRemovalOfAListener: also one that listens at all addresses is told, and one that is only bound to
+// them is not.
+func TestDeviceRemovalOfAListener(t *testing.T) {
+	w := newWirePair(t)
+	c := idsOn(w.a)
+	listening, bound := newID(t, c), newID(t, c)
+	for _, id := range []*cmapi.ID{listening, bound} {
+		check(t, id.Bind(netip.AddrPortFrom(netip.IPv4Unspecified(), 0)))
+	}
+	check(t, listening.Listen(1))
+	w.a.device.fail(errInterfaceGone)
+	event, err := c.Expect(guard(t), cmapi.EventDeviceRemoval)
+	check(t, err)
+	if event.ID != listening {
+		t.Error("of an id that does not listen")
+	}
+	_, err = c.Get(guard(t))
+	refused(t, err, verbs.ErrDeviceFatal)
+	check(t, listening.Close())
+	check(t, bound.Close())
+	check(t, c.Close())
 }
