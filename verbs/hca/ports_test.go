@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/roced/roced/datapath/wire"
+	"github.com/roced/roced/verbs"
 	"golang.org/x/sys/unix"
 )
 
@@ -34,4 +35,50 @@ func TestNarrowedPort(t *testing.T) {
 	p.narrow(one, address("10.0.0.1"))
 	check(t, p.bind(other))
 	refused(t, p.bind(&binding{portKey: key, address: address("10.0.0.1")}), unix.EADDRINUSE)
+}
+
+// TestAnyPortNeedsNoPrivilege: port 0 is no port below 1024.
+func TestAnyPortNeedsNoPrivilege(t *testing.T) {
+	w := newWirePair(t)
+	c := idsOn(w.a.another(SessionConfig{Privileged: func() bool { return false }}))
+	id := newID(t, c)
+	refused(t, id.Bind(netip.AddrPortFrom(address("10.0.0.1"), 80)), unix.EACCES)
+	check(t, id.Bind(netip.AddrPortFrom(address("10.0.0.1"), 0)))
+	check(t, id.Close())
+	check(t, c.Close())
+}
+
+// TestReachOfAPath: the card's MTU, or the route's if that is smaller.
+func TestReachOfAPath(t *testing.T) {
+	for _, row := range [][3]wire.MTU{{0, wire.MTU1024, wire.MTU1024}, {wire.MTU512, wire.MTU1024, wire.MTU512}, {wire.MTU4096, wire.MTU1024, wire.MTU1024}} {
+		if got := (&path{mtu: row[0]}).reaches(row[1]); got != row[2] {
+			t.Errorf("route %v, card %v: %v", row[0], row[1], got)
+		}
+	}
+}
+
+// TestLeaveTheLastJoin: of two memberships of one group the last is left first.
+func TestLeaveTheLastJoin(t *testing.T) {
+	w := newWirePair(t)
+	s := w.a.device.Session
+	channel, err := s.CreateEventChannel()
+	check(t, err)
+	defer channel.Events.Close()
+	made, err := s.CreateID(verbs.CreateIDRequest{Channel: channel.Channel, PortSpace: verbs.PortSpaceUDP})
+	check(t, err)
+	_, err = s.BindID(verbs.BindIDRequest{ID: made.ID, Address: netip.AddrPortFrom(address("10.0.0.1"), 0)})
+	check(t, err)
+	group := address("239.1.2.3")
+	for context := range uint64(2) {
+		check(t, s.JoinID(verbs.JoinIDRequest{ID: made.ID, Group: group, Flags: verbs.JoinFullMember, Context: 5 + context}))
+	}
+	for _, want := range []uint64{6, 5} {
+		grant, err := s.LeaveID(verbs.LeaveIDRequest{ID: made.ID, Group: group})
+		check(t, err)
+		if grant.Context != want {
+			t.Errorf("left %d, want %d", grant.Context, want)
+		}
+	}
+	check(t, s.DestroyID(verbs.DestroyIDRequest{ID: made.ID}))
+	check(t, s.DestroyEventChannel(verbs.DestroyEventChannelRequest{Channel: channel.Channel}))
 }
