@@ -116,7 +116,8 @@ func TestConfirmationLeavesFirst(t *testing.T) {
 	go func() { done <- c.expect(c.from, cmapi.EventEstablished) }()
 	select {
 	case <-done:
-		t.Error("the program has the event before")
+		m.serving.Unlock()
+		t.Fatal("the program has the event before")
 	case <-time.After(20 * time.Millisecond): // more than that takes
 	}
 	m.serving.Unlock()
