@@ -11,6 +11,7 @@ import (
 	"github.com/roced/roced/verbs"
 	cmapi "github.com/roced/roced/verbs/cm"
 	"github.com/roced/roced/verbs/hca/cm"
+	"github.com/roced/roced/verbs/provider"
 )
 
 // stranger asks for connections with the messages alone.
@@ -128,21 +129,21 @@ func TestConfirmationLeavesFirst(t *testing.T) {
 func TestMigratedIDLeavesItsChannel(t *testing.T) {
 	w := newWirePair(t)
 	s := w.a.device.Session
-	var channels [2]verbs.Handle
+	var channels [2]provider.Handle
 	for i := range channels {
 		grant, err := s.CreateEventChannel()
 		check(t, err)
 		check(t, grant.Events.Close())
 		channels[i] = grant.Channel
 	}
-	id, err := s.CreateID(verbs.CreateIDRequest{Channel: channels[0], PortSpace: verbs.PortSpaceUDP})
+	id, err := s.CreateID(provider.CreateIDRequest{Channel: channels[0], PortSpace: verbs.PortSpaceUDP})
 	check(t, err)
-	refused(t, s.DestroyEventChannel(verbs.DestroyEventChannelRequest{Channel: channels[0]}), verbs.ErrBusy)
-	check(t, s.MigrateID(verbs.MigrateIDRequest{ID: id.ID, Channel: channels[1]}))
-	check(t, s.DestroyEventChannel(verbs.DestroyEventChannelRequest{Channel: channels[0]}))
-	refused(t, s.DestroyEventChannel(verbs.DestroyEventChannelRequest{Channel: channels[1]}), verbs.ErrBusy)
-	check(t, s.DestroyID(verbs.DestroyIDRequest{ID: id.ID}))
-	check(t, s.DestroyEventChannel(verbs.DestroyEventChannelRequest{Channel: channels[1]}))
+	refused(t, s.DestroyEventChannel(provider.DestroyEventChannelRequest{Channel: channels[0]}), verbs.ErrBusy)
+	check(t, s.MigrateID(provider.MigrateIDRequest{ID: id.ID, Channel: channels[1]}))
+	check(t, s.DestroyEventChannel(provider.DestroyEventChannelRequest{Channel: channels[0]}))
+	refused(t, s.DestroyEventChannel(provider.DestroyEventChannelRequest{Channel: channels[1]}), verbs.ErrBusy)
+	check(t, s.DestroyID(provider.DestroyIDRequest{ID: id.ID}))
+	check(t, s.DestroyEventChannel(provider.DestroyEventChannelRequest{Channel: channels[1]}))
 }
 
 // TestRoomForEvents: an id begins nothing more when so many of its events wait, and one more for each join.

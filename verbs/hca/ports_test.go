@@ -6,6 +6,7 @@ import (
 
 	"github.com/roced/roced/datapath/wire"
 	"github.com/roced/roced/verbs"
+	"github.com/roced/roced/verbs/provider"
 	"golang.org/x/sys/unix"
 )
 
@@ -64,21 +65,21 @@ func TestLeaveTheLastJoin(t *testing.T) {
 	channel, err := s.CreateEventChannel()
 	check(t, err)
 	defer channel.Events.Close()
-	made, err := s.CreateID(verbs.CreateIDRequest{Channel: channel.Channel, PortSpace: verbs.PortSpaceUDP})
+	made, err := s.CreateID(provider.CreateIDRequest{Channel: channel.Channel, PortSpace: verbs.PortSpaceUDP})
 	check(t, err)
-	_, err = s.BindID(verbs.BindIDRequest{ID: made.ID, Address: netip.AddrPortFrom(address("10.0.0.1"), 0)})
+	_, err = s.BindID(provider.BindIDRequest{ID: made.ID, Address: netip.AddrPortFrom(address("10.0.0.1"), 0)})
 	check(t, err)
 	group := address("239.1.2.3")
 	for context := range uint64(2) {
-		check(t, s.JoinID(verbs.JoinIDRequest{ID: made.ID, Group: group, Flags: verbs.JoinFullMember, Context: 5 + context}))
+		check(t, s.JoinID(provider.JoinIDRequest{ID: made.ID, Group: group, Flags: verbs.JoinFullMember, Context: 5 + context}))
 	}
 	for _, want := range []uint64{6, 5} {
-		grant, err := s.LeaveID(verbs.LeaveIDRequest{ID: made.ID, Group: group})
+		grant, err := s.LeaveID(provider.LeaveIDRequest{ID: made.ID, Group: group})
 		check(t, err)
 		if grant.Context != want {
 			t.Errorf("left %d, want %d", grant.Context, want)
 		}
 	}
-	check(t, s.DestroyID(verbs.DestroyIDRequest{ID: made.ID}))
-	check(t, s.DestroyEventChannel(verbs.DestroyEventChannelRequest{Channel: channel.Channel}))
+	check(t, s.DestroyID(provider.DestroyIDRequest{ID: made.ID}))
+	check(t, s.DestroyEventChannel(provider.DestroyEventChannelRequest{Channel: channel.Channel}))
 }
