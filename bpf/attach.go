@@ -3,6 +3,7 @@ package bpf
 import (
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/cilium/ebpf/link"
 	"github.com/vishvananda/netlink"
@@ -85,7 +86,7 @@ func (s *Steering) attach(device netlink.Link, mode Mode) error {
 	if mode == Generic {
 		flags = link.XDPGenericMode
 	}
-	attached, err := link.AttachXDP(link.XDPOptions{
+	attached, err := attachLink(link.XDPOptions{
 		Program:   s.objs.RocedSteer,
 		Interface: device.Attrs().Index,
 		Flags:     flags,
@@ -99,6 +100,24 @@ func (s *Steering) attach(device netlink.Link, mode Mode) error {
 	}
 	s.link, s.mode, s.program = attached, mode, info.Program
 	return nil
+}
+
+// An interface that was just given up, or whose holder was just killed, can be taken a moment later: the kernel is
+// done with a bpf_link when the last descriptor of it is closed, of which a process that is being forked has one.
+const (
+	attachTries = 20
+	attachPause = 10 * time.Millisecond
+)
+
+func attachLink(options link.XDPOptions) (attached link.Link, err error) {
+	for range attachTries {
+		attached, err = link.AttachXDP(options)
+		if !errors.Is(err, unix.EBUSY) && !errors.Is(err, unix.EEXIST) {
+			break
+		}
+		time.Sleep(attachPause)
+	}
+	return attached, err
 }
 
 // explainAttach interprets the errors of dev_xdp_attach (net/core/dev.c in the kernel). Any other

@@ -111,6 +111,20 @@ func TestAttachTwice(t *testing.T) {
 	}
 }
 
+// TestAttachAfterAnother: an interface whose program goes in this moment can be taken.
+func TestAttachAfterAnother(t *testing.T) {
+	ns := labtest.New(t, "roced-bpf")
+	before, after := load(t, Config{}), load(t, Config{})
+	must(t, attachIn(ns, before, "lo", Generic))
+	closed := make(chan error)
+	go func() {
+		time.Sleep(3 * attachPause)
+		closed <- before.Close()
+	}()
+	must(t, attachIn(ns, after, "lo", Generic))
+	must(t, <-closed)
+}
+
 func TestNoSuchInterface(t *testing.T) {
 	ns := labtest.New(t, "roced-bpf")
 	s := load(t, Config{})

@@ -136,3 +136,29 @@ func TestEveryFieldOfJSONIsDocumented(t *testing.T) {
 		t.Errorf("%d fields, %v", found, err)
 	}
 }
+
+// aTest is the name of a test or a fuzz target in a document.
+var aTest = regexp.MustCompile("`((?:Test|Fuzz|Benchmark)[A-Z]\\w*)`")
+
+// TestDocumentsNameTests: the tests that documents name are there.
+func TestDocumentsNameTests(t *testing.T) {
+	var all strings.Builder
+	err := filepath.WalkDir("../..", func(name string, _ fs.DirEntry, err error) error {
+		if err != nil || !strings.HasSuffix(name, "_test.go") {
+			return err
+		}
+		source, err := os.ReadFile(name)
+		all.Write(source)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, d := range documents(t) {
+		for _, match := range aTest.FindAllStringSubmatch(d.text, -1) {
+			if !strings.Contains(all.String(), "func "+match[1]+"(") {
+				t.Errorf("%s names %s, which is not there", d.name, match[1])
+			}
+		}
+	}
+}
