@@ -58,10 +58,11 @@ soak: ## 10 million messages, every one accounted for; then 10 minutes of hosts 
 	ROCED_SOAK=10000000 go test -count=1 -v -timeout 30m -run TestSoak ./verbs/hca
 	ROCED_STRESS=10m go test -race -count=1 -v -timeout 20m -run TestStress ./verbs/hca
 
-storm: ## a million requests over connections that lose, repeat, damage and reorder packets; 10^8 forged packets
+storm: ## a million requests over connections that lose, repeat, damage and reorder packets; 10^8 forged packets, and wrong requests
 	ROCED_STORM=90000 go test -count=1 -v -timeout 60m -run TestStorm ./datapath
 	ROCED_BADWIRE=3000 go test -count=1 -v -timeout 60m -run TestConnectionOverABadWire ./verbs/hca
 	ROCED_HOSTILE=50000000 go test -count=1 -v -timeout 60m -run TestHostilePeer ./datapath
+	ROCED_HOSTILE=100000000 go test -count=1 -v -timeout 60m -run TestHostileProgram ./datapath
 
 chaos: ## ten minutes of two services and ten programs that are killed and stopped, while their links change
 	ROCED_CHAOS=10m go test -race -count=1 -v -timeout 20m -run TestChaos ./cmd/roced/run/chaos

@@ -11,7 +11,7 @@ import (
 	"github.com/roced/roced/datapath/wire"
 )
 
-// hostileVariable is how many packets TestHostilePeer forges.
+// hostileVariable is how many packets TestHostilePeer forges, and how many requests TestHostileProgram posts.
 const hostileVariable = "ROCED_HOSTILE"
 
 // The parts of the memory of an end with a hostile peer. Only the first may be written by it, and only
@@ -152,16 +152,24 @@ func (v *victim) harass(r *rand.Rand) {
 	}
 }
 
+// hostileCount is how many packets are forged, or requests posted: those of the variable, if it is set.
+func hostileCount(t *testing.T, usual int) int {
+	t.Helper()
+	text := os.Getenv(hostileVariable)
+	if text == "" {
+		return usual
+	}
+	count, err := strconv.Atoi(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return count
+}
+
 // TestHostilePeer: whatever a connection's peer sends, nothing is written that no key allows, and each
 // packet is counted once.
 func TestHostilePeer(t *testing.T) {
-	packets := 200_000
-	if text := os.Getenv(hostileVariable); text != "" {
-		var err error
-		if packets, err = strconv.Atoi(text); err != nil {
-			t.Fatal(err)
-		}
-	}
+	packets := hostileCount(t, 200_000)
 	for _, service := range []wire.Service{wire.ServiceRC, wire.ServiceUC} {
 		seed := rand.Uint64()
 		t.Logf("seed %d", seed)

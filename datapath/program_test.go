@@ -228,6 +228,49 @@ func TestEveryIndex(t *testing.T) {
 	}
 }
 
+// TestHostileProgram posts requests and receives of which some bytes are random, in random states, on each
+// service, with an SRQ and without. ROCED_HOSTILE is how many.
+func TestHostileProgram(t *testing.T) {
+	t.Parallel()
+	posts := hostileCount(t, 100_000)
+	for _, service := range []wire.Service{wire.ServiceRC, wire.ServiceUC, wire.ServiceUD} {
+		for _, shared := range []bool{false, true} {
+			seed := rand.Uint64()
+			t.Logf("service %v, SRQ %v: seed %d", service, shared, seed)
+			s, r := newScribbler(t, service, shared), rand.New(rand.NewPCG(seed, 0))
+			for posted := 0; posted < posts/6; {
+				posted += s.postWrongly(r)
+			}
+			if c := s.engine.Counters(); c.Received+c.Copies != c.Delivered+c.dropped() || c.Sent == 0 || c.Faults != 0 {
+				t.Errorf("service %v: %+v", service, c)
+			}
+		}
+	}
+}
+
+// postWrongly posts some requests with wrong bytes, and gives their number.
+func (s *scribbler) postWrongly(r *rand.Rand) (posted int) {
+	if s.qp.State != ring.QPStateRTS || r.IntN(16) == 0 {
+		s.enter(scribbledStates[r.IntN(len(scribbledStates))])
+	}
+	for range 1 + r.IntN(4) {
+		s.base(ring.Opcode(r.IntN(12)))
+		for range r.IntN(4) {
+			send, recv := slot(s.sendMemory, 8), slot(s.recvMemory, 8)
+			send[r.IntN(len(send))] = byte(r.Uint32())
+			recv[r.IntN(len(recv))] = byte(r.Uint32())
+		}
+		announce(s.recvMemory)
+		announce(s.sendMemory)
+		posted++
+	}
+	s.run()
+	if s.qp.State == ring.QPStateRTS { // what is left in the queues is not in the way of the next
+		s.enter(ring.QPStateRTS)
+	}
+	return posted
+}
+
 // FuzzProgram has a program write where it likes, and the engine run in between: each four bytes of the
 // input are a step.
 func FuzzProgram(f *testing.F) {
