@@ -9,7 +9,7 @@ import (
 	"github.com/roced/roced/verbs"
 )
 
-// Pool is what the users of a daemon have together (Quota). A nil Pool limits nothing.
+// Pool is what the users of a service have together (Quota). A nil Pool limits nothing.
 type Pool struct {
 	mu     sync.Mutex
 	limits PoolLimits
@@ -40,7 +40,7 @@ type poolKind struct {
 
 var (
 	poolMemory      = poolKind{func(l *PoolLimits) *uint64 { return &l.Memory }, "bytes of memory"}
-	poolDescriptors = poolKind{func(l *PoolLimits) *uint64 { return &l.Descriptors }, "descriptors of the daemon"}
+	poolDescriptors = poolKind{func(l *PoolLimits) *uint64 { return &l.Descriptors }, "descriptors of the service"}
 )
 
 // take takes so much for an owner, who has own of it.
@@ -69,7 +69,7 @@ func (p *Pool) give(of poolKind, n uint64) {
 	*of.field(&p.used) -= n
 }
 
-// shared is something of which a card, or a daemon, has only so much for all users.
+// shared is something of which a card, or a service, has only so much for all users.
 type shared struct {
 	noun       string
 	used, most uint64

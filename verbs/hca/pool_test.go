@@ -55,7 +55,7 @@ func TestPoolOfAll(t *testing.T) {
 	check(t, eve.take(limitEventChannels, "event channel"))
 	check(t, eve.take(limitMemberships, "membership"))
 	check(t, eve.take(limitPDs, "PD")) // has none
-	refused(t, eve.take(limitEventChannels, "event channel"), verbs.ErrLimit, "1 descriptors of the daemon", "eve has 896")
+	refused(t, eve.take(limitEventChannels, "event channel"), verbs.ErrLimit, "1 descriptors of the service", "eve has 896")
 	check(t, mia.TakeDescriptors(2))
 	eve.give(limitCompChannels, 890)
 	check(t, mia.TakeDescriptors(880))
