@@ -6,14 +6,14 @@ import "github.com/roced/roced/datapath/wire"
 // fanout continues in the next round when the budget ends. There are two, one for packets from the
 // link and one for packets that this card sent.
 type fanout struct {
-	frame  []byte // borrowed, or in own, until the fanout ends
-	own    []byte // a copy of a frame that is not borrowed so long
-	mgid   wire.GID
-	rest   []*QP // members that have not got the packet yet
-	sender *QP   // sent the packet; nil if another host did
+	frame   []byte // borrowed, or in own, until the fanout ends
+	own     []byte // a copy of a frame that is not borrowed so long
+	members []*QP
+	next    int // the member that gets the packet next
+	sender  *QP // sent the packet; nil if another host did
 }
 
-func (f *fanout) pending() bool { return len(f.rest) > 0 }
+func (f *fanout) pending() bool { return f.next < len(f.members) }
 
 // deliverGroup gives every member of a group its own copy, with its own checks and its own result.
 // Members that the budget does not reach stay in f.
@@ -27,16 +27,16 @@ func (e *Engine) deliverGroup(a *arrival, f *fanout, frame []byte, members []*QP
 		e.counters.Drops[DropNoGroup]++
 		return
 	}
-	f.frame, f.rest, f.sender, f.mgid = frame, members, sender, p.Destination()
+	f.frame, f.members, f.next, f.sender = frame, members, 0, sender
 	e.counters.Copies--
 	e.copyOut(a, f)
 }
 
 // copyOut delivers the packet to the next members: at least to one, then while the budget lasts.
 func (e *Engine) copyOut(a *arrival, f *fanout) {
-	for len(f.rest) > 0 {
-		qp := f.rest[0]
-		f.rest = f.rest[1:]
+	for f.pending() {
+		qp := f.members[f.next]
+		f.next++
 		e.counters.Copies++
 		if qp == f.sender && qp.NoSelfLoopback {
 			e.counters.Drops[DropSelfLoopback]++
@@ -63,18 +63,19 @@ func (e *Engine) resume(a *arrival, f *fanout) bool {
 
 // keepMembers removes the queue pairs from a group's fanout that are no longer attached to it.
 func (f *fanout) keepMembers(mgid wire.GID, members []*QP) {
-	if !f.pending() || f.mgid != mgid {
+	var p wire.Packet
+	if !f.pending() || wire.Parse(f.frame, &p) != wire.FaultNone || p.Destination() != mgid {
 		return
 	}
 	attached := make(map[*QP]struct{}, len(members))
 	for _, qp := range members {
 		attached[qp] = struct{}{}
 	}
-	var rest []*QP // a copy: f.rest shares memory with the group's list
-	for _, qp := range f.rest {
+	var rest []*QP // a copy: the list is the group's
+	for _, qp := range f.members[f.next:] {
 		if _, ok := attached[qp]; ok {
 			rest = append(rest, qp)
 		}
 	}
-	f.rest = rest
+	f.members, f.next = rest, 0
 }
