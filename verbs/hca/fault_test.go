@@ -1,11 +1,9 @@
 package hca
 
 import (
-	"net/netip"
 	"os"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/roced/roced/verbs"
 	"github.com/roced/roced/verbs/cm"
@@ -97,13 +95,9 @@ func TestFaultInConnectionManagement(t *testing.T) {
 			i.channel = nil // an event for it is a nil pointer
 		}
 	})
-	id := c.id(c.from)
-	check(t, id.ResolveAddr(netip.AddrPort{}, c.at, time.Minute))
-	c.expect(c.from, cm.EventAddrResolved)
-	check(t, id.ResolveRoute())
-	c.expect(c.from, cm.EventRouteResolved)
-	c.queuePair(w.b, id)
-	check(t, id.Connect(nil))
+	asks := c.ask()
+	defer asks.Close()
+	defer asks.DestroyQP()
 	eventually(t, "the session ends", func() bool { return isClosed(session.Done()) })
 	refused(t, session.Err(), verbs.ErrDeviceFatal)
 	refused(t, session.Close(), verbs.ErrHost, "please report it") // its id cannot be ended either
@@ -112,14 +106,11 @@ func TestFaultInConnectionManagement(t *testing.T) {
 	}
 
 	other := newConnector(t, w.b, w.a, "10.0.0.1") // another program's listener
-	second := other.id(other.from)
-	check(t, second.ResolveAddr(netip.AddrPort{}, other.at, time.Minute))
-	other.expect(other.from, cm.EventAddrResolved)
-	check(t, second.ResolveRoute())
-	other.expect(other.from, cm.EventRouteResolved)
-	other.queuePair(w.b, second)
-	check(t, second.Connect(nil))
-	other.expect(other.to, cm.EventConnectRequest)
+	asks = other.ask()
+	check(t, other.expect(other.to, cm.EventConnectRequest).Close())
+	other.expect(other.from, cm.EventRejected)
+	check(t, asks.DestroyQP())
+	check(t, asks.Close())
 }
 
 // A mistake in the work of the card's own session, which does connection management, is mended: it has another
@@ -135,14 +126,11 @@ func TestFaultOfTheManager(t *testing.T) {
 	})
 	for range 2 { // the first request finds the mistake
 		c := newConnector(t, w.b, w.a, "10.0.0.1")
-		id := c.id(c.from)
-		check(t, id.ResolveAddr(netip.AddrPort{}, c.at, time.Minute))
-		c.expect(c.from, cm.EventAddrResolved)
-		check(t, id.ResolveRoute())
-		c.expect(c.from, cm.EventRouteResolved)
-		c.queuePair(w.b, id)
-		check(t, id.Connect(nil))
-		c.expect(c.to, cm.EventConnectRequest)
+		asks := c.ask()
+		check(t, c.expect(c.to, cm.EventConnectRequest).Close())
+		c.expect(c.from, cm.EventRejected)
+		check(t, asks.DestroyQP())
+		check(t, asks.Close())
 	}
 	statistics, err := card.Statistics()
 	check(t, err)

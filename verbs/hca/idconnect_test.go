@@ -60,7 +60,7 @@ func (c *connector) expect(of *cm.EventChannel, want cm.EventType) *cm.ID {
 }
 
 // ask begins a connection.
-func (c *connector) ask() {
+func (c *connector) ask() *cm.ID {
 	c.Helper()
 	id := c.id(c.from)
 	check(c, id.ResolveAddr(netip.AddrPort{}, c.at, waitTimeout))
@@ -69,6 +69,7 @@ func (c *connector) ask() {
 	c.expect(c.from, cm.EventRouteResolved)
 	c.queuePair(c.a, id)
 	check(c, id.Connect(&cm.ConnParam{RetryCount: 7, RNRRetryCount: 7}))
+	return id
 }
 
 // accept takes a request.
