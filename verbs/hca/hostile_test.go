@@ -137,6 +137,7 @@ func (kernelMemory) Free(memory []byte) { _ = unix.Munmap(memory) }
 type attacker struct {
 	*scene
 	session   *Session
+	kind      verbs.QPType // of its queue pair
 	pd        provider.Handle
 	mr, other provider.MRGrant // the other is of another PD, with canaries in it
 	ah        provider.Handle
@@ -156,13 +157,13 @@ func (s *scene) newAttacker() *attacker {
 	s.Helper()
 	session, err := s.a.device.NewSession(SessionConfig{Memory: kernelMemory{}})
 	check(s, err)
-	a := &attacker{scene: s, session: session}
+	a := &attacker{scene: s, session: session, kind: verbs.QPTypeUD}
 	pd, err := session.AllocPD()
 	check(s, err)
 	foreign, err := session.AllocPD()
 	check(s, err)
 	a.pd = pd.PD
-	a.mr, err = session.AllocMR(provider.AllocMRRequest{PD: pd.PD, Length: 2 * slotLen, Access: verbs.AccessLocalWrite})
+	a.mr, err = session.AllocMR(provider.AllocMRRequest{PD: pd.PD, Length: 2 * slotLen, Access: verbs.AccessLocalWrite | remoteAccess})
 	check(s, err)
 	a.other, err = session.AllocMR(provider.AllocMRRequest{PD: foreign.PD, Length: slotLen, Access: verbs.AccessLocalWrite})
 	check(s, err)
@@ -175,27 +176,30 @@ func (s *scene) newAttacker() *attacker {
 	return a
 }
 
-// withQP makes a queue pair in RTS.
-func (a *attacker) withQP() *attacker {
+// withQP makes a queue pair in RTS: of datagrams, unless another kind is asked for.
+func (a *attacker) withQP(kind ...verbs.QPType) *attacker {
 	a.Helper()
+	for _, k := range kind {
+		a.kind = k
+	}
 	a.makeQP()
 	return a
 }
 
 // withSRQ is withQP, on an SRQ.
-func (a *attacker) withSRQ() *attacker {
+func (a *attacker) withSRQ(kind ...verbs.QPType) *attacker {
 	a.Helper()
 	var err error
 	a.srq, err = a.session.CreateSRQ(provider.CreateSRQRequest{PD: a.pd, Attr: verbs.SRQInitAttr{MaxWR: depth, MaxSGE: 4}})
 	check(a, err)
-	return a.withQP()
+	return a.withQP(kind...)
 }
 
 func (a *attacker) makeQP() {
 	a.Helper()
 	var err error
 	a.qp, err = a.session.CreateQP(provider.CreateQPRequest{
-		PD: a.pd, Type: verbs.QPTypeUD, Cap: defaultCap(), SendCQ: a.cq.CQ, RecvCQ: a.cq.CQ, SRQ: a.srq.SRQ, DoorbellIndex: attackerIndex, CompletionToken: attackerIndex,
+		PD: a.pd, Type: a.kind, Cap: defaultCap(), SendCQ: a.cq.CQ, RecvCQ: a.cq.CQ, SRQ: a.srq.SRQ, DoorbellIndex: attackerIndex, CompletionToken: attackerIndex,
 	})
 	check(a, err)
 	if a.srq.SRQ != 0 {
@@ -216,14 +220,40 @@ func (a *attacker) openQueues() {
 	check(a, err)
 }
 
-// modify makes a change of state as Activate makes it.
+// modify makes a change of state as Activate makes it. A connection is one to itself.
 func (a *attacker) modify(state verbs.QPState) error {
+	if a.kind != verbs.QPTypeUD {
+		return a.modifyConnected(state)
+	}
 	r := provider.ModifyQPRequest{QP: a.qp.QP, Attr: verbs.QPAttr{State: state, Port: 1, QKey: testQKey}, Mask: verbs.QPAttrState, CompletionToken: attackerIndex}
 	switch state {
 	case verbs.QPStateInit:
 		r.Mask |= verbs.QPAttrPKeyIndex | verbs.QPAttrPort | verbs.QPAttrQKey
 	case verbs.QPStateRTS:
 		r.Mask |= verbs.QPAttrSQPSN
+	}
+	_, err := a.session.ModifyQP(r)
+	return err
+}
+
+func (a *attacker) modifyConnected(state verbs.QPState) error {
+	r := provider.ModifyQPRequest{QP: a.qp.QP, Mask: verbs.QPAttrState, CompletionToken: attackerIndex, Attr: verbs.QPAttr{
+		State: state, Port: 1, AccessFlags: verbs.AccessRemoteRead | remoteChange, AHAttr: *a.a.route("10.0.0.1"), PathMTU: verbs.MTU1024,
+		DestQPN: a.qp.Number, MaxDestRDAtomic: 2, MinRNRTimer: 1, Timeout: 1, RetryCnt: 1, RNRRetry: 1, MaxRDAtomic: 2,
+	}}
+	reliable := verbs.QPAttrMask(0)
+	switch state {
+	case verbs.QPStateInit:
+		r.Mask |= verbs.QPAttrPKeyIndex | verbs.QPAttrPort | verbs.QPAttrAccessFlags
+	case verbs.QPStateRTR:
+		r.Mask |= verbs.QPAttrAV | verbs.QPAttrPathMTU | verbs.QPAttrDestQPN | verbs.QPAttrRQPSN
+		reliable = verbs.QPAttrMaxDestRDAtomic | verbs.QPAttrMinRNRTimer
+	case verbs.QPStateRTS:
+		r.Mask |= verbs.QPAttrSQPSN
+		reliable = verbs.QPAttrTimeout | verbs.QPAttrRetryCnt | verbs.QPAttrRNRRetry | verbs.QPAttrMaxQPRDAtomic
+	}
+	if a.kind == verbs.QPTypeRC {
+		r.Mask |= reliable
 	}
 	_, err := a.session.ModifyQP(r)
 	return err

@@ -11,23 +11,28 @@ import (
 	"github.com/roced/roced/verbs/provider"
 )
 
+// hostileKinds are the services that an attacker's queue pair can have.
+var hostileKinds = []verbs.QPType{verbs.QPTypeUD, verbs.QPTypeRC, verbs.QPTypeUC}
+
 // FuzzHostileProgram has an attacker do what bytes say: write to its queues, ring, change states, and take
 // messages. Neighbour and peer are unharmed, and its session can be closed.
 func FuzzHostileProgram(f *testing.F) {
 	for _, program := range hostileSeeds() {
-		f.Add(program)
-		f.Add(append(program, 0)) // the length decides whether there is an SRQ
+		for kind := range byte(2 * len(hostileKinds)) {
+			f.Add(append([]byte{kind}, program...))
+		}
 	}
 	s := newScene(f, WithoutWorker()) // for one input after the other
 	f.Fuzz(func(t *testing.T, program []byte) {
 		s.TB, s.a.TB, s.b.TB = t, t, t
 		a := s.newAttacker()
-		if len(program)%2 == 0 {
-			a.withQP()
+		p := &instructions{rest: program}
+		if kind := p.next(); kind&1 == 0 {
+			a.withQP(hostileKinds[int(kind>>1)%len(hostileKinds)])
 		} else {
-			a.withSRQ()
+			a.withSRQ(hostileKinds[int(kind>>1)%len(hostileKinds)])
 		}
-		for p := (&instructions{rest: program}); len(p.rest) > 0 && p.taken < 200; p.taken++ {
+		for ; len(p.rest) > 0 && p.taken < 200; p.taken++ {
 			hostileSteps[int(p.next())%len(hostileSteps)](a, p)
 		}
 		a.run()
@@ -109,6 +114,9 @@ func (a *attacker) postOdd(p *instructions) {
 		func() { s.RemoteQPN = verbs.QPN(p.word()) },
 		func() { s.SGECount = uint16(p.odd()) },
 		func() { s.InlineLen = uint32(p.odd()) },
+		func() { s.SetRemote(p.odd(), verbs.RKey(a.mr.LKey)) },
+		func() { s.SetRemote(p.odd(), verbs.RKey(a.other.LKey)) },
+		func() { s.Imm = uint32(a.mr.LKey) },
 	} {
 		if odd>>bit&1 != 0 {
 			set()
