@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/roced/roced/bpf"
+	"github.com/roced/roced/internal/host"
 	"github.com/roced/roced/internal/lab"
 	"github.com/roced/roced/internal/lab/labtest"
 	"github.com/roced/roced/verbs"
@@ -164,11 +165,14 @@ func TestIPVlan(t *testing.T) {
 }
 
 // openWithSteering opens bond0 as if it were a plain interface: native.
-func openWithSteering(t *testing.T, host *lab.Namespace, s *bpf.Steering) *Card {
+func openWithSteering(t *testing.T, where *lab.Namespace, s *bpf.Steering) *Card {
 	t.Helper()
 	b := &builder{name: "bond0", options: newOptions(nil), multiBuffer: func() (bool, error) { return false, nil }}
 	b.steering = s
-	check(t, host.Do(func() (err error) {
+	var err error
+	b.inside, err = host.Enter(where.Path())
+	check(t, err)
+	check(t, b.inside.Do(func() (err error) {
 		b.tuned = func() error { return nil }
 		if b.netlink, err = netlink.NewHandle(unix.NETLINK_ROUTE); err != nil {
 			return err
