@@ -140,7 +140,10 @@ func (a *addresses) isLocal(group netip.Addr) bool {
 	return err == nil && len(routes) > 0 && routes[0].Scope == unix.RT_SCOPE_HOST
 }
 
-// explain adds which limit was reached.
+// groupMemory is what the kernel's socket keeps for a group (struct ip_mc_socklist), in bytes.
+const groupMemory = 48
+
+// explain adds which limits there are.
 func (a *addresses) explain(err error) error {
 	if !errors.Is(err, unix.ENOBUFS) {
 		return err
@@ -153,7 +156,9 @@ func (a *addresses) explain(err error) error {
 		}
 		return err
 	})
-	return fmt.Errorf("%w: all addresses with autojoin of a network namespace share the sysctl net.ipv4.igmp_max_memberships, now %s; raise it, or use method socket", err, limit)
+	return fmt.Errorf("%w: all addresses with autojoin of a network namespace share the limits of one socket: the sysctl "+
+		"net.ipv4.igmp_max_memberships, now %s, and of the host net.core.optmem_max, in bytes, of which a group takes %d; "+
+		"raise the one that is reached, or use method socket", err, limit, groupMemory)
 }
 
 // sweep removes the addresses that killed processes left in the namespace.

@@ -2,9 +2,13 @@ package membership
 
 import (
 	"net/netip"
+	"os"
+	"strconv"
+	"strings"
 	"testing"
 	"time"
 
+	"github.com/roced/roced/internal/lab"
 	"github.com/roced/roced/internal/lab/labtest"
 	"golang.org/x/sys/unix"
 )
@@ -22,15 +26,22 @@ func nth6(i int) netip.Addr {
 func TestThousandGroups(t *testing.T) {
 	const n = 1000
 	rows := []struct {
-		name string
-		via  Method
-		nth  func(int) netip.Addr
-	}{{"auto IPv4", Auto, nth4}, {"socket IPv4", Socket, nth4}, {"socket IPv6", Socket, nth6}, {"netlink, its limit raised", Netlink, nth4}}
+		name   string
+		via    Method
+		nth    func(int) netip.Addr
+		raised bool // igmp_max_memberships
+	}{
+		{"auto IPv4", Auto, nth4, false}, {"socket IPv4", Socket, nth4, false}, {"socket IPv6", Socket, nth6, false},
+		{"netlink, its limit raised", Netlink, nth4, true}, {"auto, its limit raised", Auto, nth4, true},
+	}
 	for _, row := range rows {
 		t.Run(row.name, func(t *testing.T) {
-			host := pair(t).A
-			bare := bareJoins(t, host.Do, eth0(t, host).Attrs().Index, n, row.nth)
+			host, n := pair(t).A, n
 			if row.via == Netlink {
+				n = min(n, mostByMemory(t, host))
+			}
+			bare := bareJoins(t, host.Do, eth0(t, host).Attrs().Index, n, row.nth)
+			if row.raised {
 				sysctl(t, host, "ipv4/igmp_max_memberships", "2000")
 			}
 			before := labtest.Descriptors()
@@ -55,6 +66,36 @@ func TestThousandGroups(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestAutojoinMemory: where the kernel's socket for autojoin has memory for fewer groups than
+// net.ipv4.igmp_max_memberships allows, the error says so.
+func TestAutojoinMemory(t *testing.T) {
+	host := pair(t).A
+	_ = host.Do(func() error { return os.WriteFile(optmemLimit, []byte("5000"), 0) }) // quicker, where that can be
+	n := mostByMemory(t, host)
+	sysctl(t, host, "ipv4/igmp_max_memberships", strconv.Itoa(n+1))
+	m := open(t, host, Netlink)
+	for i := range n {
+		check(t, m.Join(nth4(i)))
+	}
+	refused(t, m.Join(nth4(n)), unix.ENOBUFS, "net.core.optmem_max", "48", "socket")
+}
+
+// optmemLimit is a file of each namespace from Linux 6.8 on, of the host alone before.
+const optmemLimit = "/proc/sys/net/core/optmem_max"
+
+// mostByMemory is how many groups a host's socket for autojoin has memory for.
+func mostByMemory(t *testing.T, host *lab.Namespace) int {
+	t.Helper()
+	var text []byte
+	read := func() (err error) { text, err = os.ReadFile(optmemLimit); return err }
+	if host.Do(read) != nil {
+		check(t, read())
+	}
+	bytes, err := strconv.Atoi(strings.TrimSpace(string(text)))
+	check(t, err)
+	return bytes / groupMemory
 }
 
 // bareJoins is how long sockets take that do nothing else.

@@ -147,7 +147,7 @@ func (m *Memberships) unfollow() error {
 //
 // Errors: EINVAL if the address is not multicast, has a zone, or is IPv6 and the interface does not
 // carry IPv6; EMFILE if the process may open no more files; ENODEV if the interface has gone;
-// ENOBUFS if net.ipv4.igmp_max_memberships is reached and Via is Netlink.
+// ENOBUFS if net.ipv4.igmp_max_memberships or net.core.optmem_max is reached and Via is Netlink.
 func (m *Memberships) Join(group netip.Addr) error {
 	group = group.Unmap()
 	if !group.IsMulticast() || group.Zone() != "" {

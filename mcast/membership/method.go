@@ -11,7 +11,8 @@ const (
 	Auto Method = iota
 	// Netlink gives the interface the group's address, with IFA_F_MCAUTOJOIN
 	// (ip-address(8), autojoin). All such addresses of a namespace share
-	// net.ipv4.igmp_max_memberships, 20 by default.
+	// net.ipv4.igmp_max_memberships, 20 by default, and net.core.optmem_max: 426 groups as Linux has it
+	// before 6.8.
 	Netlink
 	// Socket opens a UDP socket for each group. It costs a file descriptor.
 	Socket
