@@ -1,9 +1,10 @@
 # "make" alone lists the targets. All need only Go (lint and package a network too, for staticcheck and nfpm), but
-# for generate (clang, llvm, libbpf-dev) and those that run virtual machines (interop, test-kernels, test-package).
+# for generate (clang, llvm, libbpf-dev) and those that run virtual machines (interop, test-kernels,
+# kernels-short, test-package).
 # Root: demo, test, race, bench, soak, storm, chaos, and the virtual machines.
 
 .DEFAULT_GOAL := help
-.PHONY: help build test race model fuzz lint cross generate demo bench soak storm chaos interop test-kernels package test-package
+.PHONY: help build test race model fuzz lint cross generate demo bench soak storm chaos interop test-kernels kernels-short package test-package
 
 # Run by version, not from go.mod, so that it is no dependency of who uses the packages.
 STATICCHECK := go run honnef.co/go/tools/cmd/staticcheck@v0.8.2
@@ -74,6 +75,9 @@ interop: ## against Soft-RoCE of Linux in a virtual machine; a line a case
 test-kernels: ## the tests inside virtual machines with Linux 6.1 and 6.12, and rates between two
 	go run ./hack/interop/kernels
 	go run ./hack/interop/rates
+
+kernels-short: ## of test-kernels what CI runs: VLANs, bonds, the steering program's tests; three minutes
+	go run ./hack/interop/kernels -short
 
 package: ## a Debian package and an RPM, into dist/
 	go run ./hack/package

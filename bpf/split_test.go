@@ -1,4 +1,8 @@
+//go:build !vlan
+
 package bpf
+
+// The kernels of the guests (tag vlan) cannot split the frame of a test run.
 
 import (
 	"errors"

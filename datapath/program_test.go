@@ -3,6 +3,9 @@ package datapath
 import (
 	"encoding/binary"
 	"math/rand/v2"
+	"os"
+	"slices"
+	"strconv"
 	"testing"
 
 	"github.com/roced/roced/datapath/link"
@@ -157,11 +160,12 @@ var scribbledStates = []ring.QPState{ring.QPStateInit, ring.QPStateRTR, ring.QPS
 // counted once.
 func TestEveryByteOfARequest(t *testing.T) {
 	t.Parallel()
+	values := byteValues(t)
 	for _, service := range []wire.Service{wire.ServiceRC, wire.ServiceUC, wire.ServiceUD} {
 		for _, shared := range []bool{false, true} {
 			s := newScribbler(t, service, shared)
 			for _, state := range scribbledStates {
-				s.everyByte(state)
+				s.everyByte(state, values)
 			}
 			if c := s.engine.Counters(); c.Received+c.Copies != c.Delivered+c.Dropped() || c.Sent == 0 {
 				t.Errorf("service %v: %+v", service, c)
@@ -170,7 +174,31 @@ func TestEveryByteOfARequest(t *testing.T) {
 	}
 }
 
-func (s *scribbler) everyByte(state ring.QPState) {
+// valuesVariable is how many values TestEveryByteOfARequest tries in each byte: the first of byteValues.
+const valuesVariable = "ROCED_VALUES"
+
+// edges are the values that something may happen at.
+var edges = []byte{0, 1, 2, 3, 0x1F, 0x20, 0x7F, 0x80, 0xFE, 0xFF}
+
+// byteValues are all values of a byte, edges first; then small ones, which opcodes and counts are.
+func byteValues(t *testing.T) []byte {
+	values := slices.Clone(edges)
+	for v := range 1 << 8 {
+		if !slices.Contains(edges, byte(v)) {
+			values = append(values, byte(v))
+		}
+	}
+	if text := os.Getenv(valuesVariable); text != "" {
+		n, err := strconv.Atoi(text)
+		if err != nil || n < 1 || n > len(values) {
+			t.Fatalf("%s=%s: %v; a number from 1 to %d", valuesVariable, text, err, len(values))
+		}
+		values = values[:n]
+	}
+	return values
+}
+
+func (s *scribbler) everyByte(state ring.QPState, values []byte) {
 	kinds := []ring.Opcode{
 		ring.WRSend, ring.WRSendWithImm, ring.WRSendWithInv, ring.WRRDMAWrite, ring.WRRDMAWriteWithImm, ring.WRRDMARead,
 		ring.WRAtomicCmpAndSwp, ring.WRAtomicFetchAndAdd, ring.WRBindMW, ring.WRLocalInv,
@@ -180,12 +208,12 @@ func (s *scribbler) everyByte(state ring.QPState) {
 	}
 	for _, o := range kinds {
 		for at := range 32 + 16 + 2*ring.SGELen {
-			for value := range 1 << 8 {
-				s.try(state, o, func() { slot(s.sendMemory, 8)[at] = byte(value) })
+			for _, value := range values {
+				s.try(state, o, func() { slot(s.sendMemory, 8)[at] = value })
 			}
 		}
 		for at := range 16 + 2*ring.SGELen {
-			for _, value := range []byte{0, 1, 2, 3, 0x1F, 0x20, 0x7F, 0x80, 0xFE, 0xFF} {
+			for _, value := range edges {
 				s.try(state, o, func() { slot(s.recvMemory, 8)[at] = value })
 			}
 		}

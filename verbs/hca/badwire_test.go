@@ -29,10 +29,6 @@ const (
 	badNumber   = badConstant + 1
 )
 
-// badTimeout is 268 ms; eight of them without an answer end a connection. It is far more than the wire takes, also
-// where an emulated processor is the card, its peer and the wire.
-const badTimeout = 16
-
 // badEnd is one end of a connection, and what it has asked for.
 type badEnd struct {
 	*station
@@ -68,11 +64,11 @@ func newBadEnd(t *testing.T, card *Card, seed uint64) *badEnd {
 	return e
 }
 
-func (e *badEnd) connect(peer *badEnd, to string) {
+func (e *badEnd) connect(peer *badEnd, to string, timeout uint8) {
 	e.peer = peer
 	check(e, e.qp.Connect(&verbs.QPAttr{
 		AHAttr: *e.route(to), DestQPN: peer.qp.Number(), AccessFlags: verbs.AccessRemoteRead | verbs.AccessRemoteWrite | verbs.AccessRemoteAtomic,
-		MaxRDAtomic: badSlots, MaxDestRDAtomic: badSlots, MinRNRTimer: 1, Timeout: badTimeout, RetryCnt: 7, RNRRetry: 7,
+		MaxRDAtomic: badSlots, MaxDestRDAtomic: badSlots, MinRNRTimer: 1, Timeout: timeout, RetryCnt: 7, RNRRetry: 7,
 	}))
 	for slot := range badSlots {
 		e.postRecv(slot)
@@ -188,11 +184,13 @@ func (e *badEnd) poll(cq *verbs.CQ) []verbs.WC {
 // TestConnectionOverABadWire has both ends of a connection ask for all there is, over a wire that does all that a wire
 // may do: each request is carried out once, in order, and right.
 func TestConnectionOverABadWire(t *testing.T) {
-	count, seed := 60, rand.Uint64()
+	// 268 ms, of which eight end a connection: an emulated processor may be both ends and the wire.
+	count, timeout, seed := 60, uint8(16), rand.Uint64()
 	if text := os.Getenv(badWireVariable); text != "" {
 		var err error
 		count, err = strconv.Atoi(text)
 		check(t, err)
+		timeout = 12 // 17 ms: each loss of a last packet costs one
 	}
 	for _, row := range []struct {
 		name string
@@ -209,8 +207,8 @@ func TestConnectionOverABadWire(t *testing.T) {
 			t.Logf("seed %d", seed)
 			hosts := labtest.BadPair(t, seed, row.Impairment)
 			a, b := newBadEnd(t, open(t, hosts.A), seed), newBadEnd(t, open(t, hosts.B), seed+1)
-			a.connect(b, "10.77.0.2")
-			b.connect(a, "10.77.0.1")
+			a.connect(b, "10.77.0.2", timeout)
+			b.connect(a, "10.77.0.1", timeout)
 			for a.done < count || b.done < count {
 				if !badStep([2]*badEnd{a, b}, count) {
 					time.Sleep(50 * time.Microsecond) // the wire needs a processor

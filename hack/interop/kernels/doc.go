@@ -4,6 +4,7 @@
 //
 //	go test -c ── a binary a package, in a folder ── 9p ──► /host, run one after another
 //
-// It is run by "make test-kernels". The VLAN tests (build tag vlan) run here only: the
-// module they need is missing from many kernels that the quick tests run on.
+// It is run by "make test-kernels". The tests of VLANs and bonds (build tag vlan) run here only:
+// the modules they need are missing from many kernels that the quick tests run on. With -short it
+// runs these, and the steering program's: "make kernels-short", a step of .ci/run.
 package main

@@ -6,9 +6,7 @@ import (
 	"flag"
 	"fmt"
 	"os"
-	"os/exec"
 	"os/signal"
-	"path/filepath"
 	"regexp"
 	"strings"
 	"time"
@@ -16,15 +14,6 @@ import (
 	"github.com/roced/roced/hack/interop/vm"
 	"github.com/roced/roced/internal/lab"
 )
-
-// packages are those whose tests need the kernel.
-var packages = []string{
-	"internal/lab", "internal/lab/capture", "bpf", "datapath/xsk", "datapath/link", "datapath", "mcast", "mcast/membership", "verbs/hca", "verbs/ud",
-	"internal/host", "internal/journal",
-	"cmd/roced", "cmd/roced/demo", "cmd/roced/mcast", "cmd/roced/perf", "cmd/roced/ping", "cmd/roced/show",
-}
-
-const module = "github.com/roced/roced/"
 
 // What a guest is given. Its root file system is in memory.
 const (
@@ -35,30 +24,39 @@ const (
 // suiteTime bounds the tests of one package, if nothing else is asked for: emulation is
 // slow. What hangs then says where, for which it has a while more.
 const (
-	suiteTime = 15 * time.Minute
+	suiteTime = 40 * time.Minute
 	dumpTime  = time.Minute
 )
+
+// budgets make tests shorter that only compute, which takes ten times as long under emulation.
+const budgets = "ROCED_VALUES=24"
 
 // namespacePrefix is what this program's namespaces are called.
 const namespacePrefix = "kernels"
 
-// suite is the tests of a package, as a binary.
-type suite struct{ name, binary string }
-
-// selection is what to run of each suite.
-type selection struct {
+// options are the command line's.
+type options struct {
+	kernels []vm.Kernel
+	only    *regexp.Regexp
 	run     string        // as go test's -run
 	timeout time.Duration // as go test's -timeout
+	short   bool
 }
 
 func main() {
-	kernels := flag.String("kernels", string(vm.Stable)+","+string(vm.Backports), "a `list`: stable is Debian's 6.1, backports its newest")
-	only := flag.String("only", "", "the packages that match a regular `expression`")
-	run := flag.String("run", "", "the tests that match, as go test has it")
-	timeout := flag.Duration("timeout", suiteTime, "time for the tests of one package, as go test has it")
-	flag.Parse()
+	o, err := parseOptions()
+	if err == nil && os.Geteuid() != 0 {
+		err = errors.New("namespaces and TAPs need root")
+	}
+	if err == nil {
+		err = vm.Requirements()
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "kernels:", err)
+		os.Exit(2)
+	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	err := test(ctx, strings.Split(*kernels, ","), *only, selection{*run, *timeout})
+	err = test(ctx, o)
 	stop()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "kernels:", err)
@@ -66,15 +64,32 @@ func main() {
 	}
 }
 
-func test(ctx context.Context, kernels []string, only string, selected selection) error {
-	if os.Geteuid() != 0 {
-		return errors.New("namespaces and TAPs need root")
+func parseOptions() (o options, err error) {
+	kernels := flag.String("kernels", string(vm.Stable)+","+string(vm.Backports), "a `list`: stable is Debian's 6.1, backports its newest")
+	only := flag.String("only", "", "the packages that match a regular `expression`")
+	flag.StringVar(&o.run, "run", "", "the tests that match, as go test has it")
+	flag.DurationVar(&o.timeout, "timeout", suiteTime, "time for the tests of one package, as go test has it")
+	flag.BoolVar(&o.short, "short", false, "only what runs nowhere else (VLANs, bonds), and the steering program's tests")
+	flag.Parse()
+	if flag.NArg() > 0 {
+		return o, fmt.Errorf("what is %q? See -help", flag.Arg(0))
 	}
+	if o.short && o.run != "" {
+		return o, errors.New("-short says which tests are run; leave out -run")
+	}
+	for _, name := range strings.Split(*kernels, ",") {
+		kernel, err := vm.ParseKernel(name)
+		if err != nil {
+			return o, err
+		}
+		o.kernels = append(o.kernels, kernel)
+	}
+	o.only, err = regexp.Compile(*only)
+	return o, err
+}
+
+func test(ctx context.Context, o options) error {
 	if err := lab.Prune(namespacePrefix); err != nil {
-		return err
-	}
-	wanted, err := regexp.Compile(only)
-	if err != nil {
 		return err
 	}
 	share, err := os.MkdirTemp("", "roced-kernels-")
@@ -82,17 +97,18 @@ func test(ctx context.Context, kernels []string, only string, selected selection
 		return err
 	}
 	defer os.RemoveAll(share)
-	suites, err := buildAll(ctx, share, wanted)
-	if err != nil {
+	suites := allSuites(o.run)
+	if o.short {
+		if suites, err = shortSuites(ctx); err != nil {
+			return err
+		}
+	}
+	if suites, err = build(ctx, share, suites, o.only); err != nil {
 		return err
 	}
 	failed := 0
-	for _, name := range kernels {
-		kernel, err := vm.ParseKernel(name)
-		if err != nil {
-			return err
-		}
-		n, err := onKernel(ctx, kernel, share, suites, selected)
+	for _, kernel := range o.kernels {
+		n, err := onKernel(ctx, kernel, share, suites, o.timeout)
 		if err != nil {
 			return err
 		}
@@ -104,28 +120,9 @@ func test(ctx context.Context, kernels []string, only string, selected selection
 	return nil
 }
 
-// buildAll compiles the tests into a folder.
-func buildAll(ctx context.Context, folder string, wanted *regexp.Regexp) (suites []suite, err error) {
-	for _, name := range packages {
-		if !wanted.MatchString(name) {
-			continue
-		}
-		s := suite{name, strings.ReplaceAll(name, "/", "-") + ".test"}
-		cmd := exec.CommandContext(ctx, "go", "test", "-c", "-tags", "vlan", "-o", filepath.Join(folder, s.binary), module+name)
-		cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
-		if out, err := cmd.CombinedOutput(); err != nil {
-			return nil, fmt.Errorf("build the tests of %s: %w: %s", name, err, out)
-		}
-		suites = append(suites, s)
-	}
-	if len(suites) == 0 {
-		return nil, fmt.Errorf("no package matches; there are %v", packages)
-	}
-	return suites, nil
-}
-
-// onKernel boots a kernel and runs the suites there. It returns how many failed.
-func onKernel(ctx context.Context, kernel vm.Kernel, share string, suites []suite, selected selection) (failed int, err error) {
+// onKernel boots a kernel and runs the suites there. It returns how many failed; it is an error if none
+// had a test to run.
+func onKernel(ctx context.Context, kernel vm.Kernel, share string, suites []suite, timeout time.Duration) (failed int, err error) {
 	image, err := vm.Image(ctx, kernel, os.Stderr)
 	if err != nil {
 		return 0, err
@@ -148,37 +145,41 @@ func onKernel(ctx context.Context, kernel vm.Kernel, share string, suites []suit
 	}
 	defer func() { err = errors.Join(err, guest.Close()) }()
 	fmt.Printf("\nLinux %s\n", vm.Release(image))
+	ran := 0
 	for _, s := range suites {
-		if !s.run(ctx, guest, selected) {
+		passed, err := s.test(ctx, guest, timeout)
+		if err != nil {
 			failed++
 		}
-		if ctx.Err() != nil {
+		if ran += passed; ctx.Err() != nil {
 			return failed, context.Cause(ctx)
 		}
+	}
+	if ran == 0 && failed == 0 {
+		return 0, fmt.Errorf("kernel %s: no test matches", vm.Release(image))
 	}
 	return failed, nil
 }
 
-// run prints a line on how the suite went, and all that it said if it failed.
-func (s suite) run(ctx context.Context, guest *vm.VM, selected selection) bool {
-	ctx, cancel := context.WithTimeout(ctx, selected.timeout+dumpTime)
+// test prints a line on how the suite went, and all that it said if it failed.
+func (s suite) test(ctx context.Context, guest *vm.VM, timeout time.Duration) (tests int, err error) {
+	ctx, cancel := context.WithTimeout(ctx, timeout+dumpTime)
 	defer cancel()
 	start := time.Now()
-	script := fmt.Sprintf("cd /tmp && /host/%s -test.v -test.run '%s' -test.timeout %v", s.binary, selected.run, selected.timeout)
-	out, err := guest.Run(ctx, script)
+	out, err := guest.Run(ctx, fmt.Sprintf("cd /tmp && %s /host/%s -test.v -test.run '%s' -test.timeout %v", budgets, s.binary, s.run, timeout))
 	passed, skipped := results(out, "PASS"), results(out, "SKIP")
 	if err == nil && len(skipped) > 0 {
 		err = fmt.Errorf("skipped tests do not count as passed: %s", strings.Join(skipped, ", "))
 	}
-	if err == nil && len(passed) == 0 && selected.run == "" {
+	if err == nil && s.must && len(passed) == 0 {
 		err = errors.New("no test ran")
 	}
 	if err != nil {
-		fmt.Printf("FAIL  %-20s %v\n%s\n", s.name, err, failures(out))
-		return false
+		fmt.Printf("FAIL  %-20s %v, after %v\n%s\n", s.name, err, time.Since(start).Round(time.Second), failures(out))
+		return len(passed), err
 	}
 	fmt.Printf("ok    %-20s %d passed, none skipped, %v\n", s.name, len(passed), time.Since(start).Round(time.Second))
-	return true
+	return len(passed), nil
 }
 
 // result is a line of go test -v that says how a test ended.

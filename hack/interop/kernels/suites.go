@@ -1,0 +1,126 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+const module = "github.com/roced/roced/"
+
+// suite is the tests of a package, as a binary.
+type suite struct {
+	name   string
+	run    string // those that match, as go test's -run
+	must   bool   // it is a failure if none does
+	binary string
+}
+
+// packages are those whose tests need the kernel.
+var packages = []string{
+	"internal/lab", "internal/lab/capture", "bpf", "datapath/xsk", "datapath/link", "datapath", "mcast", "mcast/membership", "verbs/hca", "verbs/ud",
+	"internal/host", "internal/journal",
+	"cmd/roced", "cmd/roced/demo", "cmd/roced/mcast", "cmd/roced/perf", "cmd/roced/ping", "cmd/roced/show",
+}
+
+// allSuites are the tests of all packages that match a pattern.
+func allSuites(run string) (suites []suite) {
+	for _, name := range packages {
+		suites = append(suites, suite{name: name, run: run, must: run == ""})
+	}
+	return suites
+}
+
+// shortSuites are the tests that run in guests only, and those of the steering program: each kernel has a
+// verifier of its own.
+func shortSuites(ctx context.Context) ([]suite, error) {
+	plain, err := testFiles(ctx, "")
+	if err != nil {
+		return nil, err
+	}
+	tagged, err := testFiles(ctx, guestTag)
+	if err != nil {
+		return nil, err
+	}
+	suites := []suite{{name: "bpf", must: true}}
+	for _, name := range packages {
+		var tests []string
+		for _, file := range tagged[name] {
+			if slices.Contains(plain[name], file) {
+				continue
+			}
+			found, err := testsIn(file)
+			if err != nil {
+				return nil, err
+			}
+			tests = append(tests, found...)
+		}
+		if len(tests) > 0 {
+			suites = append(suites, suite{name: name, run: "^(" + strings.Join(tests, "|") + ")$", must: true})
+		}
+	}
+	if len(suites) == 1 {
+		return nil, fmt.Errorf("no test has the build tag %s", guestTag)
+	}
+	return suites, nil
+}
+
+// guestTag is the build tag of tests that run in guests only.
+const guestTag = "vlan"
+
+// testFiles are the paths of all packages' test files.
+func testFiles(ctx context.Context, tags string) (files map[string][]string, err error) {
+	const format = `{{range .TestGoFiles}}{{$.ImportPath}} {{$.Dir}}/{{.}}{{"\n"}}{{end}}`
+	args := []string{"list", "-tags", tags, "-f", format}
+	for _, name := range packages {
+		args = append(args, module+name)
+	}
+	out, err := exec.CommandContext(ctx, "go", args...).Output()
+	if err != nil {
+		return nil, fmt.Errorf("list test files: %w", err)
+	}
+	files = map[string][]string{}
+	for line := range strings.Lines(string(out)) {
+		path, file, _ := strings.Cut(strings.TrimSpace(line), " ")
+		name := strings.TrimPrefix(path, module)
+		files[name] = append(files[name], file)
+	}
+	return files, nil
+}
+
+// testFunction is a test in a source file.
+var testFunction = regexp.MustCompile(`(?m)^func (Test\w+)\(\w+ \*testing\.T\)`)
+
+// testsIn are the names of a file's tests.
+func testsIn(file string) (names []string, err error) {
+	text, err := os.ReadFile(file)
+	for _, match := range testFunction.FindAllStringSubmatch(string(text), -1) {
+		names = append(names, match[1])
+	}
+	return names, err
+}
+
+// build compiles the suites whose package is wanted into a folder.
+func build(ctx context.Context, folder string, suites []suite, wanted *regexp.Regexp) (built []suite, err error) {
+	for _, s := range suites {
+		if !wanted.MatchString(s.name) {
+			continue
+		}
+		s.binary = strings.ReplaceAll(s.name, "/", "-") + ".test"
+		cmd := exec.CommandContext(ctx, "go", "test", "-c", "-tags", guestTag, "-o", filepath.Join(folder, s.binary), module+s.name)
+		cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
+		if out, err := cmd.CombinedOutput(); err != nil {
+			return nil, fmt.Errorf("build the tests of %s: %w: %s", s.name, err, out)
+		}
+		built = append(built, s)
+	}
+	if len(built) == 0 {
+		return nil, fmt.Errorf("no package matches; there are %v", packages)
+	}
+	return built, nil
+}
