@@ -89,12 +89,6 @@ func xskSocket(t testing.TB) int {
 	return fd
 }
 
-// xdpMD is struct xdp_md, the context of a run: <linux/bpf.h>.
-type xdpMD struct {
-	Data, DataEnd, DataMeta                     uint32
-	IngressIfindex, RxQueueIndex, EgressIfindex uint32
-}
-
 // run gives the program one frame. It fails unless that moved exactly one counter,
 // by one, and the action is the one that goes with it.
 func (h *host) run(t testing.TB, options ebpf.RunOptions) Verdict {

@@ -12,6 +12,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// xdpMD is struct xdp_md, the context of a run: <linux/bpf.h>.
+type xdpMD struct {
+	Data, DataEnd, DataMeta                     uint32
+	IngressIfindex, RxQueueIndex, EgressIfindex uint32
+}
+
 // TestEverySplit puts the end of the linear part everywhere in a good frame, the rest
 // into fragments, as a driver that splits headers does. The transport headers must be
 // in the linear part, the payload need not.
