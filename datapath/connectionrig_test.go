@@ -218,8 +218,10 @@ func expect(t *testing.T, all []ring.CQE, statuses ...ring.WCStatus) {
 // fill puts random bytes into a part of the memory.
 func (e *end) fill(r *rand.Rand, from, length int) []byte {
 	part := e.memory[from : from+length]
-	for i := range part {
-		part[i] = byte(r.Uint32())
+	var eight [8]byte
+	for rest := part; len(rest) > 0; {
+		binary.NativeEndian.PutUint64(eight[:], r.Uint64())
+		rest = rest[copy(rest, eight[:]):]
 	}
 	return part
 }

@@ -1,0 +1,148 @@
+package datapath
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/roced/roced/datapath/ring"
+	"github.com/roced/roced/datapath/wire"
+)
+
+// exchange is a victim whose peer is the test: it says what comes in, packet by packet, and sees what leaves.
+// Times do not matter: nothing is sent again unless the peer asks.
+type exchange struct {
+	*victim
+	tap   *Tap
+	first wire.PSN // of the requests of both sides
+}
+
+func newExchange(t *testing.T, service wire.Service, change func(c *Connection)) *exchange {
+	t.Helper()
+	p := connect(t, service, 1, func(c *Connection) {
+		c.MTU, c.Timeout = wire.MTU256, 0
+		if change != nil {
+			change(c)
+		}
+	})
+	x := &exchange{tap: NewTap(TapFilter{}), first: p.a.qp.ExpectedPSN}
+	x.victim = &victim{end: p.a, template: wire.NewTemplate(wire.Path{Source: p.b.gid, Dest: p.a.gid, DestMAC: p.a.mac, SourceMAC: p.b.mac})}
+	for i := range 1 << 11 {
+		x.memory[i] = byte(i >> 3)
+	}
+	x.engine.Do(func() { x.engine.AddTap(x.tap) })
+	return x
+}
+
+// line is a packet of the peer's, and what comes of it. Its PSN counts from the first, its address from the
+// start of the region; its key is that of the region if it has none.
+type line struct {
+	wire.Transport
+	length int // bytes of payload
+	drop   Drop
+	heard  string // see hear
+}
+
+// say has the end take a packet, and returns why it was dropped.
+func (x *exchange) say(l line) Drop {
+	x.Helper()
+	h := l.Transport
+	h.Opcode, h.DestQP, h.PKey, h.PSN = x.qp.Service.Of(h.Opcode), testQP, wire.PKeyDefault, plus(x.first, uint32(h.PSN))
+	if h.Addr += endBase; h.RKey == 0 {
+		h.RKey = uint32(testKey(1))
+	}
+	before := x.engine.counters.Drops
+	x.take(x.seal(&h, l.length))
+	for _, reason := range Reasons() {
+		if x.engine.counters.Drops[reason] != before[reason] {
+			return reason
+		}
+	}
+	return DropNone
+}
+
+// hear runs the engine until it has nothing to do, and says what has left, and what has completed.
+func (x *exchange) hear() string {
+	x.Helper()
+	x.engine.lease.Lock()
+	for x.engine.runRound() || x.qp.patient { // an RNR NAK's time is short
+	}
+	x.engine.lease.Unlock()
+	var all []string
+	for len(x.tap.Packets()) > 0 {
+		if one := <-x.tap.Packets(); one.Out {
+			all = append(all, x.describe(one.Frame))
+		}
+	}
+	for _, c := range x.poll() {
+		all = append(all, describeCompletion(&c))
+	}
+	return strings.Join(all, ", ")
+}
+
+func describeCompletion(c *ring.CQE) string {
+	switch c.Status {
+	case ring.WCSuccess:
+	case ring.WCWRFlushErr:
+		return fmt.Sprintf("%d: flushed", c.ID)
+	default:
+		return fmt.Sprintf("%d: %v", c.ID, c.Status)
+	}
+	text := fmt.Sprintf("%d: %v %dB", c.ID, c.Opcode, c.ByteLen)
+	if c.Flags&ring.WCWithImm != 0 {
+		text += fmt.Sprintf(" imm %d", c.Imm)
+	}
+	if c.Flags&ring.WCWithInv != 0 {
+		text += fmt.Sprintf(" inv %#x", c.Imm)
+	}
+	return text
+}
+
+// describe says what is in a packet that has left; of its payload the length and the first byte, which is an
+// eighth of its address.
+func (x *exchange) describe(frame []byte) string {
+	var p wire.Packet
+	if fault := wire.Parse(frame, &p); fault != wire.FaultNone || !p.CheckICRC() {
+		x.Fatalf("what has left is wrong: %v", fault)
+	}
+	bth := p.BTH()
+	_, name, _ := strings.Cut(bth.Opcode().String(), "_") // the service
+	name = strings.TrimPrefix(name, "RDMA_")
+	text := fmt.Sprintf("%s %d", name, ahead(bth.PSN(), x.first))
+	if p.Has(wire.HeaderRETH) {
+		text += fmt.Sprintf(" at %d of %d", p.RETH().Addr()-endBase, p.RETH().Length())
+	}
+	if p.Has(wire.HeaderAtomicETH) {
+		h := p.AtomicETH()
+		text += fmt.Sprintf(" at %d: %d, %d", h.Addr()-endBase, h.SwapAdd(), h.Compare())
+	}
+	if p.Has(wire.HeaderAETH) {
+		text += fmt.Sprintf(" %#02x msn %d", uint8(p.AETH().Syndrome()), p.AETH().MSN())
+	}
+	if p.Has(wire.HeaderAtomicAckETH) {
+		text += fmt.Sprintf(" was %d", p.Original())
+	}
+	if n := len(p.Payload()); n > 0 {
+		text += fmt.Sprintf(" %dB(%d)", n, p.Payload()[0])
+	}
+	if bth.AckReq() {
+		text += " asks"
+	}
+	if bth.Solicited() {
+		text += " solicited"
+	}
+	return text
+}
+
+// follow plays lines.
+func (x *exchange) follow(name string, lines []line) {
+	x.Helper()
+	for i, l := range lines {
+		if drop := x.say(l); drop != l.drop {
+			x.Errorf("%s, line %d: dropped: %v", name, i, drop)
+		}
+		if heard := x.hear(); heard != l.heard {
+			x.Errorf("%s, line %d: heard\n%s\nnot\n%s", name, i, heard, l.heard)
+		}
+	}
+}

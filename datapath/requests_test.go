@@ -1,0 +1,120 @@
+package datapath
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/roced/roced/datapath/ring"
+	"github.com/roced/roced/datapath/wire"
+)
+
+// Requests that a program may not post, and those that are just allowed. Nothing leaves of one that may not be,
+// it completes with its reason in its turn, and what is behind it is flushed (IBA 10.8.6, 11.6.2).
+func TestRequestsAreChecked(t *testing.T) {
+	four, eight := at(0, 4), at(0, 8)
+	inline := func(o ring.Opcode, length uint32) ring.Send {
+		s := to(o, 0)
+		s.Flags |= ring.SendInline
+		s.InlineLen = length
+		return s
+	}
+	none := func(c *Connection) { c.MaxRDAtomic = 0 }
+	for name, row := range map[string]struct {
+		service wire.Service
+		change  func(c *Connection)
+		send    ring.Send
+		sges    []ring.SGE
+		status  ring.WCStatus
+	}{
+		"no such operation":               {wire.ServiceRC, nil, to(10, 0), []ring.SGE{eight}, ring.WCLocQPOpErr},
+		"READ over UC":                    {wire.ServiceUC, nil, to(ring.WRRDMARead, 0), []ring.SGE{eight}, ring.WCLocQPOpErr},
+		"compare and swap over UC":        {wire.ServiceUC, nil, to(ring.WRAtomicCmpAndSwp, 0), []ring.SGE{eight}, ring.WCLocQPOpErr},
+		"fetch and add over UC":           {wire.ServiceUC, nil, to(ring.WRAtomicFetchAndAdd, 0), []ring.SGE{eight}, ring.WCLocQPOpErr},
+		"SEND with invalidate over UC":    {wire.ServiceUC, nil, to(ring.WRSendWithInv, 0), []ring.SGE{eight}, ring.WCLocQPOpErr},
+		"SEND over UC":                    {wire.ServiceUC, nil, to(ring.WRSend, 0), []ring.SGE{eight}, ring.WCSuccess},
+		"READ, none may be outstanding":   {wire.ServiceRC, none, to(ring.WRRDMARead, 0), []ring.SGE{eight}, ring.WCLocQPOpErr},
+		"atomic, none may be":             {wire.ServiceRC, none, to(ring.WRAtomicFetchAndAdd, 0), []ring.SGE{eight}, ring.WCLocQPOpErr},
+		"SEND where no READ may be":       {wire.ServiceRC, none, to(ring.WRSend, 0), []ring.SGE{eight}, ring.WCSuccess},
+		"SEND of two SGEs":                {wire.ServiceRC, nil, to(ring.WRSend, 0), []ring.SGE{four, four}, ring.WCSuccess},
+		"SEND of all SGEs":                {wire.ServiceRC, nil, to(ring.WRSend, 0), []ring.SGE{four, four, four, four}, ring.WCSuccess},
+		"SEND of nothing":                 {wire.ServiceRC, nil, to(ring.WRSend, 0), nil, ring.WCSuccess},
+		"SEND of memory of another PD":    {wire.ServiceRC, nil, to(ring.WRSend, 0), []ring.SGE{four, {Addr: endBase, Length: 4, LKey: testKey(2)}}, ring.WCLocProtErr},
+		"SEND of no bytes of no memory":   {wire.ServiceRC, nil, to(ring.WRSend, 0), []ring.SGE{four, {LKey: testKey(50)}}, ring.WCSuccess},
+		"READ into memory that is not":    {wire.ServiceRC, nil, to(ring.WRRDMARead, 0), []ring.SGE{{Addr: endBase, Length: 4, LKey: testKey(6)}}, ring.WCLocProtErr},
+		"SEND of memory that is read":     {wire.ServiceRC, nil, to(ring.WRSend, 0), []ring.SGE{{Addr: endBase, Length: 4, LKey: testKey(6)}}, ring.WCSuccess},
+		"READ inline":                     {wire.ServiceRC, nil, inline(ring.WRRDMARead, 8), nil, ring.WCLocQPOpErr},
+		"READ of two SGEs":                {wire.ServiceRC, nil, to(ring.WRRDMARead, 0), []ring.SGE{four, four}, ring.WCSuccess},
+		"atomic inline":                   {wire.ServiceRC, nil, inline(ring.WRAtomicFetchAndAdd, 8), []ring.SGE{eight}, ring.WCLocQPOpErr},
+		"atomic without memory":           {wire.ServiceRC, nil, to(ring.WRAtomicFetchAndAdd, 0), nil, ring.WCLocQPOpErr},
+		"atomic of two SGEs":              {wire.ServiceRC, nil, to(ring.WRAtomicCmpAndSwp, 0), []ring.SGE{four, four}, ring.WCLocQPOpErr},
+		"atomic of four bytes":            {wire.ServiceRC, nil, to(ring.WRAtomicFetchAndAdd, 0), []ring.SGE{four}, ring.WCLocLenErr},
+		"atomic of nine bytes":            {wire.ServiceRC, nil, to(ring.WRAtomicCmpAndSwp, 0), []ring.SGE{at(0, 9)}, ring.WCLocLenErr},
+		"WRITE inline":                    {wire.ServiceRC, nil, inline(ring.WRRDMAWrite, 8), nil, ring.WCSuccess},
+		"SEND inline, as much as fits":    {wire.ServiceRC, nil, inline(ring.WRSend, 64), nil, ring.WCSuccess},
+		"SEND inline, a byte too much":    {wire.ServiceRC, nil, inline(ring.WRSend, 65), nil, ring.WCLocLenErr},
+		"SEND inline, more than is there": {wire.ServiceRC, nil, inline(ring.WRSend, 1<<31), nil, ring.WCLocLenErr},
+		"invalidates what is no window":   {wire.ServiceRC, nil, to(ring.WRLocalInv, 0), nil, ring.WCLocQPOpErr},
+		"binds what is no window":         {wire.ServiceUC, nil, to(ring.WRBindMW, 0), nil, ring.WCMWBindErr},
+	} {
+		x := newExchange(t, row.service, row.change)
+		x.engine.Do(func() {
+			x.session.SetMR(&MR{LKey: testKey(6), PD: testPD, Base: endBase, Memory: x.memory})
+			x.qp.MaxInline = 64
+		})
+		write, behind := posted{o: ring.WRRDMAWrite, length: 8}, to(ring.WRSend, 0)
+		x.postAll(write)
+		row.send.ID, behind.ID = 2, 3
+		x.post(row.send, ring.Atomic{}, row.sges...)
+		x.post(behind, ring.Atomic{}, eight)
+		heard := x.hear()
+		if row.status == ring.WCSuccess {
+			if sent := x.engine.Counters().Sent; sent != 3 {
+				t.Errorf("%s: %s", name, heard)
+			}
+			continue
+		}
+		state := ring.QPStateSQE
+		if row.service == wire.ServiceRC {
+			state = ring.QPStateErr
+			if heard != "WRITE_ONLY 0 at 0 of 8 8B(0) asks" {
+				t.Errorf("%s, before what is ahead of it has completed: %s", name, heard)
+			}
+			x.say(line{Transport: answer(0, ackOf)})
+			heard += ", " + x.hear()
+		}
+		want := fmt.Sprintf(", 1: RDMA write 8B, 2: %v, 3: flushed", row.status)
+		if sent := x.engine.Counters().Sent; sent != 1 || !strings.HasSuffix(heard, want) || !slices.Equal(x.states, []ring.QPState{state}) {
+			t.Errorf("%s: %s; states %v", name, heard, x.states)
+		}
+	}
+}
+
+// The longest message, of four pieces, is MaxMessage.
+func TestLongestRequest(t *testing.T) {
+	const quarter = MaxMessage / 4
+	x := newExchange(t, wire.ServiceRC, nil)
+	memory, err := unix.Mmap(-1, 0, quarter+1, unix.PROT_READ, unix.MAP_PRIVATE|unix.MAP_ANON)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unix.Munmap(memory)
+	x.engine.Do(func() {
+		x.session.SetMR(&MR{LKey: testKey(6), PD: testPD, Base: endBase, Memory: memory})
+	})
+	for length, want := range map[uint32]ring.WCStatus{quarter: ring.WCSuccess, quarter + 1: ring.WCLocLenErr} {
+		w := work{Send: to(ring.WRSend, 0)}
+		w.SGECount = 4
+		data := make([]byte, 4*ring.SGELen)
+		for i := range 4 {
+			ring.PutSGE(data[i*ring.SGELen:], ring.SGE{Addr: endBase, Length: quarter, LKey: testKey(6)})
+		}
+		ring.PutSGE(data, ring.SGE{Addr: endBase, Length: length, LKey: testKey(6)})
+		if x.qp.checkRequest(&w, data); w.status != want {
+			t.Errorf("%d bytes: %v", length+3*quarter, w.status)
+		}
+	}
+}

@@ -1,0 +1,221 @@
+package datapath
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/roced/roced/datapath/ring"
+	"github.com/roced/roced/datapath/wire"
+)
+
+// Requests of a peer's, for lines.
+func ask(o wire.Opcode, psn wire.PSN) wire.Transport {
+	return wire.Transport{Opcode: o, PSN: psn, AckReq: true, Addr: 1 << 20, Length: 8, Imm: 7}
+}
+
+func read(psn wire.PSN, addr uint64, length uint32) wire.Transport {
+	return wire.Transport{Opcode: wire.OpReadRequest, PSN: psn, Addr: addr, Length: length}
+}
+
+func atomicOf(o wire.Opcode, psn wire.PSN, addr, swapAdd, compare uint64) wire.Transport {
+	return wire.Transport{Opcode: o, PSN: psn, Addr: addr, SwapAdd: swapAdd, Compare: compare}
+}
+
+// quiet is a request that asks for no acknowledgement.
+func quiet(h wire.Transport) wire.Transport {
+	h.AckReq = false
+	return h
+}
+
+// under has a request name other memory.
+func under(key uint32, h wire.Transport) wire.Transport {
+	h.RKey = uint32(testKey(key))
+	return h
+}
+
+func denies(access ring.AccessFlags) func(*Connection) {
+	return func(c *Connection) { c.Access &^= access }
+}
+
+func limit(most uint8) func(*Connection) {
+	return func(c *Connection) { c.MaxDestRDAtomic = most }
+}
+
+// What a responder says to requests in their order, too early, twice, and that it has no receive for (IBA 9.7.4,
+// 9.7.5, 9.9.3). Two receives of 264 bytes are posted.
+func TestResponder(t *testing.T) {
+	for name, row := range map[string]struct {
+		change func(c *Connection)
+		lines  []line
+	}{
+		"in order": {nil, []line{
+			{quiet(ask(wire.OpSendOnly, 0)), 8, DropNone, "100: receive 8B"},
+		}},
+		"a packet is missing": {nil, []line{
+			{ask(wire.OpSendOnly, 1), 8, DropOutOfSequence, "ACKNOWLEDGE 0 0x60 msn 0"},
+			{ask(wire.OpSendOnly, 2), 8, DropOutOfSequence, ""}, // said once
+			{quiet(ask(wire.OpSendOnly, 0)), 8, DropNone, "100: receive 8B"},
+			{ask(wire.OpSendOnly, 2), 8, DropOutOfSequence, "ACKNOWLEDGE 1 0x60 msn 1"},
+			{ask(wire.OpSendOnly, 1), 8, DropNone, "ACKNOWLEDGE 1 0x00 msn 2, 101: receive 8B"},
+		}},
+		"a packet comes twice": {nil, []line{
+			{ask(wire.OpSendOnly, 0), 8, DropNone, "ACKNOWLEDGE 0 0x01 msn 1, 100: receive 8B"},
+			{ask(wire.OpSendOnly, 0), 8, DropDuplicate, "ACKNOWLEDGE 0 0x01 msn 1"},
+			{quiet(ask(wire.OpWriteOnly, 1)), 8, DropNone, ""},
+			{quiet(ask(wire.OpSendOnly, 0)), 8, DropDuplicate, "ACKNOWLEDGE 1 0x01 msn 2"},
+		}},
+		"no receive is posted": {func(c *Connection) { c.MinRNRTimer = 0x41 }, []line{
+			{ask(wire.OpSendOnly, 0), 8, DropNone, "ACKNOWLEDGE 0 0x01 msn 1, 100: receive 8B"},
+			{ask(wire.OpSendOnly, 1), 8, DropNone, "ACKNOWLEDGE 1 0x00 msn 2, 101: receive 8B"},
+			{ask(wire.OpSendOnly, 2), 8, DropNoReceive, "ACKNOWLEDGE 2 0x21 msn 2"},
+			{ask(wire.OpSendOnly, 3), 8, DropOutOfSequence, ""}, // said
+			{ask(wire.OpSendOnly, 2), 8, DropNoReceive, "ACKNOWLEDGE 2 0x21 msn 2"},
+			{ask(wire.OpWriteFirst, 2), 256, DropInvalidRequest, "ACKNOWLEDGE 2 0x61 msn 2"},
+		}},
+		"no receive is posted for the last packet": {nil, []line{
+			{quiet(ask(wire.OpSendOnly, 0)), 8, DropNone, "100: receive 8B"},
+			{quiet(ask(wire.OpWriteOnlyImmediate, 1)), 8, DropNone, "101: receive RDMA with immediate 8B imm 7"},
+			{wire.Transport{Opcode: wire.OpWriteFirst, PSN: 2, Length: 264}, 256, DropNone, ""},
+			{ask(wire.OpWriteLastImmediate, 3), 8, DropNoReceive, "ACKNOWLEDGE 3 0x21 msn 2"},
+			{ask(wire.OpWriteLastImmediate, 3), 8, DropNoReceive, "ACKNOWLEDGE 3 0x21 msn 2"},
+			{ask(wire.OpWriteLast, 3), 8, DropNone, "ACKNOWLEDGE 3 0x00 msn 3"},
+			{ask(wire.OpSendFirst, 4), 256, DropNoReceive, "ACKNOWLEDGE 4 0x21 msn 3"},
+			{ask(wire.OpWriteOnly, 4), 8, DropNone, "ACKNOWLEDGE 4 0x00 msn 4"},
+		}},
+		"messages of several packets": {nil, []line{
+			{ask(wire.OpSendFirst, 0), 256, DropNone, "ACKNOWLEDGE 0 0x01 msn 0"},
+			{ask(wire.OpSendLastImmediate, 1), 5, DropNone, "ACKNOWLEDGE 1 0x01 msn 1, 100: receive 261B imm 7"},
+			{wire.Transport{Opcode: wire.OpWriteFirst, PSN: 2, Length: 520}, 256, DropNone, ""},
+			{ask(wire.OpWriteMiddle, 3), 256, DropNone, "ACKNOWLEDGE 3 0x01 msn 1"},
+			{ask(wire.OpWriteLastImmediate, 4), 8, DropNone, "ACKNOWLEDGE 4 0x00 msn 2, 101: receive RDMA with immediate 520B imm 7"},
+		}},
+		"a READ": {nil, []line{
+			{read(0, 0, 600), 0, DropNone, "READ_RESPONSE_FIRST 0 0x02 msn 1 256B(0), READ_RESPONSE_MIDDLE 1 256B(32), READ_RESPONSE_LAST 2 0x02 msn 1 88B(64)"},
+			{ask(wire.OpWriteOnly, 3), 8, DropNone, "ACKNOWLEDGE 3 0x02 msn 2"},
+			{read(0, 0, 600), 0, DropDuplicate, "READ_RESPONSE_FIRST 0 0x02 msn 1 256B(0), READ_RESPONSE_MIDDLE 1 256B(32), READ_RESPONSE_LAST 2 0x02 msn 1 88B(64)"},
+			{read(1, 256, 344), 0, DropDuplicate, "READ_RESPONSE_MIDDLE 1 256B(32), READ_RESPONSE_LAST 2 0x02 msn 1 88B(64)"},
+			{read(2, 512, 88), 0, DropDuplicate, "READ_RESPONSE_LAST 2 0x02 msn 1 88B(64)"},
+			{read(1, 256, 343), 0, DropDuplicate, ""}, // not what was asked for
+			{read(1, 255, 344), 0, DropDuplicate, ""},
+			{under(4, read(1, 256, 344)), 0, DropDuplicate, ""},
+			{atomicOf(wire.OpFetchAdd, 0, 0, 1, 0), 0, DropDuplicate, ""},
+			{read(4, 0, 0), 0, DropNone, "READ_RESPONSE_ONLY 4 0x02 msn 3"},
+		}},
+		"more READs than are kept": {limit(2), []line{
+			{read(0, 0, 8), 0, DropNone, "READ_RESPONSE_ONLY 0 0x02 msn 1 8B(0)"},
+			{read(1, 8, 8), 0, DropNone, "READ_RESPONSE_ONLY 1 0x02 msn 2 8B(1)"},
+			{read(2, 16, 8), 0, DropNone, "READ_RESPONSE_ONLY 2 0x02 msn 3 8B(2)"},
+			{read(0, 0, 8), 0, DropDuplicate, ""},
+			{read(1, 8, 8), 0, DropDuplicate, "READ_RESPONSE_ONLY 1 0x02 msn 2 8B(1)"},
+			{read(2, 16, 8), 0, DropDuplicate, "READ_RESPONSE_ONLY 2 0x02 msn 3 8B(2)"},
+		}},
+		"atomics": {nil, []line{
+			{atomicOf(wire.OpFetchAdd, 0, endMemory-8, 5, 0), 0, DropNone, "ATOMIC_ACKNOWLEDGE 0 0x02 msn 1 was 0"},
+			{atomicOf(wire.OpCompareSwap, 1, endMemory-8, 9, 5), 0, DropNone, "ATOMIC_ACKNOWLEDGE 1 0x02 msn 2 was 5"},
+			{atomicOf(wire.OpCompareSwap, 2, endMemory-8, 1, 5), 0, DropNone, "ATOMIC_ACKNOWLEDGE 2 0x02 msn 3 was 9"},
+			{atomicOf(wire.OpFetchAdd, 0, endMemory-8, 5, 0), 0, DropDuplicate, "ATOMIC_ACKNOWLEDGE 0 0x02 msn 1 was 0"},
+			{atomicOf(wire.OpCompareSwap, 1, endMemory-8, 9, 5), 0, DropDuplicate, "ATOMIC_ACKNOWLEDGE 1 0x02 msn 2 was 5"},
+			{atomicOf(wire.OpFetchAdd, 1, endMemory-8, 9, 5), 0, DropDuplicate, ""},
+			{atomicOf(wire.OpFetchAdd, 3, endMemory-8, 0, 0), 0, DropNone, "ATOMIC_ACKNOWLEDGE 3 0x02 msn 4 was 9"},
+			{ask(wire.OpWriteOnly, 4), 8, DropNone, "ACKNOWLEDGE 4 0x02 msn 5"},
+		}},
+	} {
+		x := newExchange(t, wire.ServiceRC, row.change)
+		x.postRecv(100, at(4096, 264))
+		x.postRecv(101, at(8192, 264))
+		x.follow(name, row.lines)
+	}
+}
+
+// What a responder says to the request that ends it, and what its program is told (IBA 9.9.3, table 60).
+func TestResponderEnds(t *testing.T) {
+	const none = ring.EventType(0xFF)
+	for name, row := range map[string]struct {
+		change func(c *Connection)
+		lines  []line
+		event  ring.EventType // none: a receive's completion tells
+	}{
+		"READ, not allowed":                      {denies(ring.AccessRemoteRead), []line{{read(0, 0, 8), 0, DropInvalidRequest, "ACKNOWLEDGE 0 0x61 msn 0, 100: flushed, 101: flushed"}}, ring.EventQPReqErr},
+		"READ, none may be outstanding":          {limit(0), []line{{read(0, 0, 8), 0, DropInvalidRequest, "ACKNOWLEDGE 0 0x61 msn 0, 100: flushed, 101: flushed"}}, ring.EventQPReqErr},
+		"READ, too long":                         {nil, []line{{read(0, 0, MaxMessage+1), 0, DropInvalidRequest, "ACKNOWLEDGE 0 0x61 msn 0, 100: flushed, 101: flushed"}}, ring.EventQPReqErr},
+		"READ, longer than the region":           {nil, []line{{read(0, 0, MaxMessage), 0, DropRemoteAccess, "ACKNOWLEDGE 0 0x62 msn 0, 100: flushed, 101: flushed"}}, ring.EventQPAccessErr},
+		"READ, of a region that is not readable": {nil, []line{{under(3, read(0, 0, 8)), 0, DropRemoteAccess, "ACKNOWLEDGE 0 0x62 msn 0, 100: flushed, 101: flushed"}}, ring.EventQPAccessErr},
+		"READ, within a SEND": {nil, []line{
+			{ask(wire.OpSendFirst, 0), 256, DropNone, "ACKNOWLEDGE 0 0x01 msn 0"},
+			{read(1, 0, 8), 0, DropInvalidRequest, "ACKNOWLEDGE 1 0x61 msn 0, 100: remote invalid request error, 101: flushed"},
+		}, none},
+		"atomic, not allowed":             {denies(ring.AccessRemoteAtomic), []line{{atomicOf(wire.OpFetchAdd, 0, 0, 1, 0), 0, DropInvalidRequest, "ACKNOWLEDGE 0 0x61 msn 0, 100: flushed, 101: flushed"}}, ring.EventQPReqErr},
+		"atomic, none may be outstanding": {limit(0), []line{{atomicOf(wire.OpFetchAdd, 0, 0, 1, 0), 0, DropInvalidRequest, "ACKNOWLEDGE 0 0x61 msn 0, 100: flushed, 101: flushed"}}, ring.EventQPReqErr},
+		"atomic, not aligned":             {nil, []line{{atomicOf(wire.OpFetchAdd, 0, 4, 1, 0), 0, DropInvalidRequest, "ACKNOWLEDGE 0 0x61 msn 0, 100: flushed, 101: flushed"}}, ring.EventQPReqErr},
+		"atomic, outside of the region":   {nil, []line{{atomicOf(wire.OpCompareSwap, 0, endMemory, 1, 0), 0, DropRemoteAccess, "ACKNOWLEDGE 0 0x62 msn 0, 100: flushed, 101: flushed"}}, ring.EventQPAccessErr},
+		"atomic, within a WRITE": {nil, []line{
+			{wire.Transport{Opcode: wire.OpWriteFirst, Length: 300}, 256, DropNone, ""},
+			{atomicOf(wire.OpFetchAdd, 1, 0, 1, 0), 0, DropInvalidRequest, "ACKNOWLEDGE 1 0x61 msn 0, 100: flushed, 101: flushed"},
+		}, ring.EventQPReqErr},
+		"WRITE, not allowed":            {denies(ring.AccessRemoteWrite), []line{{ask(wire.OpWriteOnly, 0), 8, DropInvalidRequest, "ACKNOWLEDGE 0 0x61 msn 0, 100: flushed, 101: flushed"}}, ring.EventQPReqErr},
+		"WRITE, too long":               {nil, []line{{wire.Transport{Opcode: wire.OpWriteFirst, Length: MaxMessage + 1}, 256, DropInvalidRequest, "ACKNOWLEDGE 0 0x61 msn 0, 100: flushed, 101: flushed"}}, ring.EventQPReqErr},
+		"WRITE, longer than the region": {nil, []line{{wire.Transport{Opcode: wire.OpWriteFirst, Length: MaxMessage}, 256, DropRemoteAccess, "ACKNOWLEDGE 0 0x62 msn 0, 100: flushed, 101: flushed"}}, ring.EventQPAccessErr},
+		"WRITE, of another PD":          {nil, []line{{under(2, ask(wire.OpWriteOnlyImmediate, 0)), 8, DropRemoteAccess, "ACKNOWLEDGE 0 0x62 msn 0, 100: remote access error, 101: flushed"}}, none},
+		"WRITE in the place of a SEND": {nil, []line{
+			{ask(wire.OpSendFirst, 0), 256, DropNone, "ACKNOWLEDGE 0 0x01 msn 0"},
+			{ask(wire.OpWriteMiddle, 1), 256, DropInvalidRequest, "ACKNOWLEDGE 1 0x61 msn 0, 100: remote invalid request error, 101: flushed"},
+		}, none},
+		"SEND, a middle packet first": {nil, []line{{ask(wire.OpSendMiddle, 0), 256, DropInvalidRequest, "ACKNOWLEDGE 0 0x61 msn 0, 100: flushed, 101: flushed"}}, ring.EventQPReqErr},
+		"SEND, longer than the receive": {nil, []line{
+			{ask(wire.OpSendFirst, 0), 256, DropNone, "ACKNOWLEDGE 0 0x01 msn 0"},
+			{ask(wire.OpSendLast, 1), 9, DropNoRoom, "ACKNOWLEDGE 1 0x61 msn 0, 100: local length error, 101: flushed"},
+		}, none},
+		"SEND, invalidates what is no window": {nil, []line{{ask(wire.OpSendOnlyInvalidate, 0), 8, DropInvalidRequest, "ACKNOWLEDGE 0 0x61 msn 0, 100: remote invalid request error, 101: flushed"}}, none},
+	} {
+		x := newExchange(t, wire.ServiceRC, row.change)
+		x.postRecv(100, at(4096, 264))
+		x.postRecv(101, at(8192, 264))
+		x.follow(name, row.lines)
+		if events := append(x.events, none); events[0] != row.event || len(events) > 2 || !slices.Equal(x.states, []ring.QPState{ring.QPStateErr}) {
+			t.Errorf("%s: events %v, states %v", name, x.events, x.states)
+		}
+		x.follow(name, []line{{ask(wire.OpSendOnly, 0), 8, DropQPState, ""}})
+	}
+}
+
+// An unreliable connection loses the message of which a packet is missing, or which does not fit, and its receive
+// takes the next one (IBA 9.8.2.2).
+func TestUnreliableResponder(t *testing.T) {
+	for name, lines := range map[string][]line{
+		"in order": {
+			{ask(wire.OpSendFirst, 0), 256, DropNone, ""},
+		},
+		"the middle is missing": {
+			{ask(wire.OpSendFirst, 0), 200, DropInvalidRequest, ""},
+			{ask(wire.OpSendOnly, 1), 8, DropNone, "100: receive 8B"},
+			{ask(wire.OpWriteFirst, 2), 256, DropInvalidRequest, ""},
+			{ask(wire.OpSendFirst, 3), 256, DropNone, ""},
+			{ask(wire.OpSendLast, 5), 8, DropOutOfSequence, ""},
+			{ask(wire.OpSendLast, 6), 8, DropOutOfSequence, ""},
+			{ask(wire.OpSendOnlyImmediate, 7), 8, DropNone, "101: receive 8B imm 7"},
+		},
+		"the end is missing": {
+			{ask(wire.OpSendFirst, 0), 256, DropNone, ""},
+			{ask(wire.OpSendOnly, 2), 8, DropNone, "100: receive 8B"},
+			{ask(wire.OpSendFirst, 3), 256, DropNone, ""},
+			{ask(wire.OpWriteOnly, 4), 8, DropNone, ""},
+			{ask(wire.OpSendOnly, 5), 8, DropNone, "101: receive 8B"},
+		},
+		"the start is missing": {
+			{ask(wire.OpSendLast, 1), 8, DropOutOfSequence, ""},
+			{ask(wire.OpSendMiddle, 2), 256, DropOutOfSequence, ""},
+			{ask(wire.OpSendOnly, 1), 8, DropNone, "100: receive 8B"},
+		},
+		"no receive": {
+			{ask(wire.OpSendOnly, 0), 8, DropNone, "100: receive 8B"},
+			{ask(wire.OpSendOnly, 1), 8, DropNone, "101: receive 8B"},
+			{ask(wire.OpSendFirst, 2), 256, DropNoReceive, ""},
+			{ask(wire.OpSendLast, 3), 8, DropOutOfSequence, ""},
+		},
+	} {
+		x := newExchange(t, wire.ServiceUC, nil)
+		x.postRecv(100, at(4096, 264))
+		x.postRecv(101, at(8192, 264))
+		x.follow(name, lines)
+	}
+}
