@@ -79,10 +79,11 @@ func (w *works) drop() {
 	w.count--
 }
 
-// find is the place of the request that has the PSN; the count if none has.
+// find is the place of the request that has the PSN, or that has none since it cannot be carried out, which is
+// the last; the count if there is none.
 func (w *works) find(psn wire.PSN) uint32 {
 	for i := range w.count {
-		if w.at(i).holds(psn) {
+		if one := w.at(i); one.packets == 0 || one.holds(psn) {
 			return i
 		}
 	}

@@ -1,0 +1,68 @@
+package datapath
+
+import (
+	"math/rand/v2"
+	"testing"
+
+	"github.com/roced/roced/datapath/ring"
+)
+
+// Keys are found after others have come and gone, and no others are. The table is never more than half full.
+func TestKeys(t *testing.T) {
+	seed := rand.Uint64()
+	t.Logf("seed %d", seed)
+	r := rand.New(rand.NewPCG(seed, 0))
+	s := new(Session)
+	regions, windows := map[ring.LKey]*MR{}, map[ring.LKey]*MW{}
+	for range 2000 {
+		key := s.DrawKey(r.Uint32)
+		if s.keys.find(key) != nil && !s.keys.find(key).free() {
+			t.Fatalf("%#x is drawn twice", key)
+		}
+		if r.IntN(2) == 0 {
+			regions[key] = &MR{LKey: key}
+			s.SetMR(regions[key])
+		} else {
+			windows[key] = new(MW)
+			s.SetMW(ring.RKey(key), windows[key])
+		}
+		for key := range regions {
+			if r.IntN(3) == 0 {
+				s.ClearKey(key)
+				delete(regions, key)
+			}
+			break
+		}
+		if n := len(regions) + len(windows); s.keys.count != n || 2*n > len(s.keys.slots) || len(s.keys.slots) > max(8, 8*n) {
+			t.Fatalf("%d keys are counted, %d are there, in %d slots", s.keys.count, n, len(s.keys.slots))
+		}
+	}
+	for key, mr := range regions {
+		if s.region(key) != mr || s.region(key^1) != nil || s.window(ring.RKey(key)) != nil {
+			t.Fatalf("region %#x: %v", key, s.region(key))
+		}
+	}
+	for key, mw := range windows {
+		if s.window(ring.RKey(key)) != mw || s.window(ring.RKey(key^1)) != mw || s.region(key) != nil || mw.key != ring.RKey(key) {
+			t.Fatalf("window %#x: %v", key, s.window(ring.RKey(key)))
+		}
+	}
+	s.ClearKey(0x12345678) // there is none
+}
+
+// A key's index is not 0, and its slot is free.
+func TestDrawnKeys(t *testing.T) {
+	s := new(Session)
+	s.SetMR(&MR{LKey: 0x155})
+	next := []uint32{0x55, 0x1AA, 0x9AA, 0x2AA} // no index, taken, its slot is, free
+	key := s.DrawKey(func() (one uint32) {
+		one, next = next[0], next[1:]
+		return one
+	})
+	if key != 0x2AA {
+		t.Errorf("%#x was drawn", key)
+	}
+	if s.region(0x9AA) != nil || s.region(0x155) == nil || s.region(0x156) != nil {
+		t.Error("a key is another's")
+	}
+}
