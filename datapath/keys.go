@@ -9,7 +9,6 @@ import "github.com/roced/roced/datapath/ring"
 //
 // The index is drawn so that its low bits are those of a free slot. Of a table that is never more than half
 // full that takes one bit of 24; and one look finds a key, or that there is none.
-func keyIndex(key ring.LKey) uint32 { return uint32(key) >> 8 }
 
 // keys is the table of a session's keys.
 type keys struct {
@@ -23,6 +22,8 @@ type keyed struct {
 	mr    *MR
 	mw    *MW
 }
+
+func keyIndex(key ring.LKey) uint32 { return uint32(key) >> 8 }
 
 func (k *keyed) free() bool { return k.mr == nil && k.mw == nil }
 
