@@ -76,7 +76,7 @@ test-kernels: ## the tests inside virtual machines with Linux 6.1 and 6.12, and 
 	go run ./hack/interop/kernels
 	go run ./hack/interop/rates
 
-kernels-short: ## of test-kernels what CI runs: VLANs, bonds, the steering program's tests; three minutes
+kernels-short: ## of test-kernels what CI runs: VLANs, bonds, the steering program's tests; four minutes of CPU time
 	go run ./hack/interop/kernels -short
 
 package: ## a Debian package and an RPM, into dist/
