@@ -24,6 +24,7 @@ type end struct {
 	polled  uint32
 	events  []ring.EventType
 	states  []ring.QPState
+	fatal   bool // one of the states was
 	mac     wire.MAC
 	gid     wire.GID
 }
@@ -94,7 +95,7 @@ func (e *end) makeQueues() {
 	sendMemory, recvMemory := ring.Alloc(sendShape.Size()), ring.Alloc(recvShape.Size())
 	e.qp = &QP{
 		Session: e.session, Number: testQP, PD: testPD, RecvPD: testPD, DoorbellIndex: 3, PKey: wire.PKeyDefault, SendCQ: cq, RecvCQ: cq,
-		NoteState: func(s ring.QPState, _ bool) { e.states = append(e.states, s) }, NoteEvent: func(t ring.EventType) { e.events = append(e.events, t) }, NoteLastWQE: func() {},
+		NoteState: func(s ring.QPState, fatal bool) { e.states, e.fatal = append(e.states, s), e.fatal || fatal }, NoteEvent: func(t ring.EventType) { e.events = append(e.events, t) }, NoteLastWQE: func() {},
 	}
 	e.qp.MaxSendSGE, e.qp.MaxInline = sendShape.SendRoom()
 	e.qp.Send, _ = ring.NewSendConsumer(sendMemory, sendShape)

@@ -1,6 +1,7 @@
 package datapath
 
 import (
+	"bytes"
 	"fmt"
 	"strings"
 	"testing"
@@ -15,6 +16,7 @@ type exchange struct {
 	*victim
 	tap   *Tap
 	first wire.PSN // of the requests of both sides
+	peer  *end
 }
 
 func newExchange(t *testing.T, service wire.Service, change func(c *Connection)) *exchange {
@@ -25,7 +27,7 @@ func newExchange(t *testing.T, service wire.Service, change func(c *Connection))
 			change(c)
 		}
 	})
-	x := &exchange{tap: NewTap(TapFilter{}), first: p.a.qp.ExpectedPSN}
+	x := &exchange{tap: NewTap(TapFilter{}), first: p.a.qp.ExpectedPSN, peer: p.b}
 	x.victim = &victim{end: p.a, template: wire.NewTemplate(wire.Path{Source: p.b.gid, Dest: p.a.gid, DestMAC: p.a.mac, SourceMAC: p.b.mac})}
 	for i := range 1 << 11 {
 		x.memory[i] = byte(i >> 3)
@@ -46,13 +48,8 @@ type line struct {
 // say has the end take a packet, and returns why it was dropped.
 func (x *exchange) say(l line) Drop {
 	x.Helper()
-	h := l.Transport
-	h.Opcode, h.DestQP, h.PKey, h.PSN = x.qp.Service.Of(h.Opcode), testQP, wire.PKeyDefault, plus(x.first, uint32(h.PSN))
-	if h.Addr += endBase; h.RKey == 0 {
-		h.RKey = uint32(testKey(1))
-	}
 	before := x.engine.counters.Drops
-	x.take(x.seal(&h, l.length))
+	x.take(x.packet(l))
 	for _, reason := range Reasons() {
 		if x.engine.counters.Drops[reason] != before[reason] {
 			return reason
@@ -61,13 +58,45 @@ func (x *exchange) say(l line) Drop {
 	return DropNone
 }
 
+// sayAll has the end take packets that arrive together: it answers when it has them all.
+func (x *exchange) sayAll(lines ...line) {
+	x.engine.lease.Lock()
+	for _, l := range lines {
+		x.engine.receiveFrame(&x.engine.rx, x.packet(l))
+	}
+	x.engine.publish()
+	x.engine.lease.Unlock()
+}
+
+func (x *exchange) packet(l line) []byte {
+	h := l.Transport
+	h.Opcode, h.DestQP, h.PKey, h.PSN = x.qp.Service.Of(h.Opcode), testQP, wire.PKeyDefault, plus(x.first, uint32(h.PSN))
+	if h.Addr += endBase; h.RKey == 0 {
+		h.RKey = uint32(testKey(1))
+	}
+	return x.seal(&h, l.length)
+}
+
+// rest runs the engine until it has nothing to do. The peer's card takes all that is sent.
+func (x *exchange) rest() {
+	x.Helper()
+	x.engine.lease.Lock()
+	defer x.engine.lease.Unlock()
+	var burst [16][]byte
+	for moved := true; moved || x.qp.patient; moved = x.engine.runRound() { // an RNR NAK's time is short
+		for x.peer.engine.link.Receive(burst[:]) > 0 {
+			x.peer.engine.link.Release()
+		}
+	}
+	if x.engine.more() || x.fatal {
+		x.Errorf("the engine is not at rest, or the end was fatal: %v", x.fatal)
+	}
+}
+
 // hear runs the engine until it has nothing to do, and says what has left, and what has completed.
 func (x *exchange) hear() string {
 	x.Helper()
-	x.engine.lease.Lock()
-	for x.engine.runRound() || x.qp.patient { // an RNR NAK's time is short
-	}
-	x.engine.lease.Unlock()
+	x.rest()
 	var all []string
 	for len(x.tap.Packets()) > 0 {
 		if one := <-x.tap.Packets(); one.Out {
@@ -75,6 +104,9 @@ func (x *exchange) hear() string {
 		}
 	}
 	for _, c := range x.poll() {
+		if c.Status == ring.WCSuccess && c.Opcode.IsRecv() && (c.Port != 1 || c.SourceQP != testQP || c.Flags&^(ring.WCWithImm|ring.WCWithInv) != 0) {
+			x.Errorf("%+v", c)
+		}
 		all = append(all, describeCompletion(&c))
 	}
 	return strings.Join(all, ", ")
@@ -104,6 +136,9 @@ func (x *exchange) describe(frame []byte) string {
 	var p wire.Packet
 	if fault := wire.Parse(frame, &p); fault != wire.FaultNone || !p.CheckICRC() {
 		x.Fatalf("what has left is wrong: %v", fault)
+	}
+	if !bytes.Equal(frame[:12], append(x.peer.mac[:], x.mac[:]...)) {
+		x.Errorf("Ethernet header % x", frame[:12])
 	}
 	bth := p.BTH()
 	_, name, _ := strings.Cut(bth.Opcode().String(), "_") // the service

@@ -13,8 +13,7 @@ func TestFailsAfterALateAnswer(t *testing.T) {
 	x := newExchange(t, wire.ServiceRC, nil)
 	x.postAll(posted{o: ring.WRSend, length: 8}, posted{o: 99}, posted{o: ring.WRSend, length: 8})
 	x.hear()
-	x.say(line{Transport: answer(0, wire.SyndromeRNR|31)}) // 0.5 s
-	x.say(line{Transport: answer(0, ackOf)})
+	x.sayAll(line{Transport: answer(0, wire.NAKSequence)}, line{Transport: answer(0, ackOf)})
 	if heard := x.hear(); heard != "1: send 8B, 2: local QP operation error, 3: flushed" {
 		t.Errorf("heard %q", heard)
 	}

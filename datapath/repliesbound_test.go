@@ -1,6 +1,10 @@
 package datapath
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/roced/roced/datapath/wire"
+)
 
 // TestPeerAsksForTooMuch: of a peer's READs and atomics as many are kept as it may have outstanding, those that
 // have been answered among them.
@@ -24,5 +28,43 @@ func TestPeerAsksForTooMuch(t *testing.T) {
 	r.kept[0].sent, r.kept[0].whole = 2, true
 	if !r.add(&reply{packets: 2}, most) || r.add(&reply{packets: 2}, most) || len(r.kept) != most {
 		t.Errorf("when the oldest was answered: %d are kept", len(r.kept))
+	}
+}
+
+// Of responses as many are kept as the peer may have outstanding, and all that were not sent yet.
+func TestResponsesAreKept(t *testing.T) {
+	var r replies
+	for i := range 4 {
+		r.add(&reply{psn: wire.PSN(10 * i), packets: 2}, 6)
+	}
+	for _, psn := range []wire.PSN{0, 10} {
+		one := r.find(psn + 1)
+		one.sent, one.whole = 2, true
+		r.pending--
+	}
+	for _, row := range []struct{ most, kept int }{{6, 6}, {3, 3}, {1, 2}, {5, 5}, {2, 2}} {
+		r.keep(row.most)
+		if first := r.first(); len(r.kept) != row.kept || r.pending != 2 || first == nil || first.psn != 20 || r.newest(0).psn != 30 {
+			t.Errorf("limit %d: %d are kept, %d pending, first %+v", row.most, len(r.kept), r.pending, first)
+		}
+		for _, psn := range []wire.PSN{20, 21, 30, 31} {
+			if one := r.find(psn); one == nil || one.psn != psn/10*10 {
+				t.Errorf("limit %d: PSN %d is of %+v", row.most, psn, one)
+			}
+		}
+	}
+	if r.find(32) != nil || r.find(19) != nil || r.find(0) != nil {
+		t.Error("a response to nothing")
+	}
+	r.first().sent, r.first().whole = 1, true // it is repeated
+	if !r.add(&reply{psn: 40, packets: 1}, 2) || r.pending != 2 || r.first().psn != 30 {
+		t.Errorf("%d are pending, first %+v", r.pending, r.first())
+	}
+}
+
+// An SRQ's receives are not the peer's alone.
+func TestCreditsOfAnSRQ(t *testing.T) {
+	if s := (&QP{SRQ: &SRQ{}}).credits(); s != wire.AckUncounted {
+		t.Errorf("%#x", s)
 	}
 }

@@ -54,6 +54,7 @@ func retries(count uint8) func(c *Connection) {
 func TestRequester(t *testing.T) {
 	write, send, readOf := posted{o: ring.WRRDMAWrite, length: 8}, posted{o: ring.WRSend, length: 8}, posted{o: ring.WRRDMARead, length: 600}
 	three := []posted{write, write, write}
+	fenced := func(s *ring.Send) { s.Flags |= ring.SendFence }
 	unsignaled := func(s *ring.Send) { s.Flags = 0 }
 	for name, row := range map[string]struct {
 		change func(c *Connection)
@@ -166,11 +167,18 @@ func TestRequester(t *testing.T) {
 			{response(wire.OpAtomicAcknowledge, 0), 0, DropNone, "1: fetch and add 8B"},
 			{answer(1, ackOf), 0, DropNone, "2: RDMA write 8B"},
 		}},
-		"fenced": {nil, []posted{{ring.WRRDMARead, 8, nil}, {ring.WRRDMAWrite, 8, func(s *ring.Send) { s.Flags |= ring.SendFence }}, write}, "READ_REQUEST 0 at 0 of 8", []line{
+		"fenced": {nil, []posted{{ring.WRRDMARead, 8, nil}, {ring.WRRDMAWrite, 8, fenced}, write}, "READ_REQUEST 0 at 0 of 8", []line{
 			{response(wire.OpReadResponseOnly, 0), 8, DropNone, "WRITE_ONLY 1 at 8 of 8 8B(1) asks, WRITE_ONLY 2 at 16 of 8 8B(2) asks, 1: RDMA read 8B"},
 			{answer(2, ackOf), 0, DropNone, "2: RDMA write 8B, 3: RDMA write 8B"},
 		}},
-		"fenced, nothing is waited for": {nil, []posted{write, {ring.WRRDMAWrite, 8, func(s *ring.Send) { s.Flags |= ring.SendFence }}}, "WRITE_ONLY 0 at 0 of 8 8B(0) asks, WRITE_ONLY 1 at 8 of 8 8B(1) asks", nil},
+		"fenced, unsignaled": {nil, []posted{{ring.WRRDMAWrite, 8, func(s *ring.Send) { s.Flags = ring.SendFence }}, write}, "WRITE_ONLY 0 at 0 of 8 8B(0) asks, WRITE_ONLY 1 at 8 of 8 8B(1) asks", []line{
+			{answer(1, ackOf), 0, DropNone, "2: RDMA write 8B"},
+		}},
+		"fenced READs and atomics": {nil, []posted{{ring.WRRDMARead, 8, fenced}, {ring.WRAtomicFetchAndAdd, 8, fenced}}, "READ_REQUEST 0 at 0 of 8", []line{
+			{response(wire.OpReadResponseOnly, 0), 8, DropNone, "FETCH_ADD 1 at 8: 5, 0, 1: RDMA read 8B"},
+			{response(wire.OpAtomicAcknowledge, 1), 0, DropNone, "2: fetch and add 8B"},
+		}},
+		"fenced, nothing is waited for": {nil, []posted{write, {ring.WRRDMAWrite, 8, fenced}}, "WRITE_ONLY 0 at 0 of 8 8B(0) asks, WRITE_ONLY 1 at 8 of 8 8B(1) asks", nil},
 	} {
 		x := newExchange(t, wire.ServiceRC, row.change)
 		x.postAll(row.posts...)
@@ -179,4 +187,102 @@ func TestRequester(t *testing.T) {
 		}
 		x.follow(name, row.lines)
 	}
+}
+
+// All completions are asked for by a queue pair that is made so.
+func TestAllAreSignaled(t *testing.T) {
+	x := newExchange(t, wire.ServiceRC, nil)
+	x.qp.SigAll = true
+	x.postAll(posted{o: ring.WRSend, length: 8, change: func(s *ring.Send) { s.Flags = 0 }})
+	x.hear()
+	x.follow("all", []line{{answer(0, ackOf), 0, DropNone, "1: send 8B"}})
+}
+
+// A program that waits for solicited completions only is woken by errors, and by what the peer solicits.
+func TestSolicitedCompletions(t *testing.T) {
+	for name, row := range map[string]struct {
+		line  line
+		wakes bool
+	}{
+		"a SEND is acknowledged": {line{Transport: answer(0, ackOf)}, false},
+		"a SEND is refused":      {line{Transport: answer(0, wire.NAKRemoteAccess)}, true},
+		"a SEND arrives":         {line{Transport: ask(wire.OpSendOnly, 0), length: 8}, false},
+		"a solicited one":        {line{Transport: wire.Transport{Opcode: wire.OpSendOnly, Solicited: true}, length: 8}, true},
+		"one that does not fit":  {line{Transport: ask(wire.OpSendOnly, 0), length: 9}, true},
+	} {
+		x := newExchange(t, wire.ServiceRC, nil)
+		events := 0
+		x.qp.SendCQ.Notify = func() { events++ }
+		x.postRecv(100, at(4096, 8))
+		x.postAll(posted{o: ring.WRSend, length: 8})
+		x.hear()
+		x.cq.Arm(true)
+		x.say(row.line)
+		if woken := events != 0; woken != row.wakes {
+			t.Errorf("%s: %d events, %s", name, events, x.hear())
+		}
+	}
+}
+
+// Requests that fail take no slots: of a queue pair that has ended none is outstanding.
+func TestFailedRequestsAreTakenBack(t *testing.T) {
+	x := newExchange(t, wire.ServiceRC, nil)
+	unsignaled := func(s *ring.Send) { s.Flags = 0 }
+	x.postAll(posted{ring.WRSend, 8, unsignaled}, posted{99, 8, unsignaled}, posted{ring.WRSend, 8, unsignaled})
+	x.hear()
+	x.follow("refused", []line{{answer(0, ackOf), 0, DropNone, "2: local QP operation error, 3: flushed"}})
+	if n := x.send.Outstanding(x.polled); n != 0 || x.qp.State != ring.QPStateErr {
+		t.Errorf("%d are outstanding; state %v", n, x.qp.State)
+	}
+}
+
+// In SQD an event says once that all that was begun is finished, if it was asked for.
+func TestDrainedIsSaidOnce(t *testing.T) {
+	for _, wanted := range []bool{false, true} {
+		x := newExchange(t, wire.ServiceRC, func(c *Connection) { c.NotifyDrained = wanted })
+		enter := func(state ring.QPState) { x.engine.Do(func() { x.engine.SetState(x.qp, state) }) }
+		var want []ring.EventType
+		if wanted {
+			want = []ring.EventType{ring.EventSQDrained}
+		}
+		x.postAll(posted{o: ring.WRSend, length: 8})
+		x.hear()
+		enter(ring.QPStateSQD)
+		x.postAll(posted{o: ring.WRSend, length: 8})
+		if x.hear(); len(x.events) != 0 {
+			t.Errorf("before the answer: %v", x.events)
+		}
+		x.follow("in SQD", []line{{answer(0, ackOf), 0, DropNone, "1: send 8B"}})
+		enter(ring.QPStateSQD) // again
+		if x.hear(); !slices.Equal(x.events, want) {
+			t.Errorf("drained: %v", x.events)
+		}
+		enter(ring.QPStateRTS)
+		if heard := x.hear(); heard != "SEND_ONLY 1 8B(0) asks" {
+			t.Errorf("in RTS again: %s", heard)
+		}
+		enter(ring.QPStateSQD)
+		enter(ring.QPStateRTS) // before it has drained
+		x.follow("in RTS", []line{{answer(1, ackOf), 0, DropNone, "1: send 8B"}})
+		if x.hear(); !slices.Equal(x.events, want) {
+			t.Errorf("in RTS: %v", x.events)
+		}
+	}
+}
+
+// What is to be sent again may not be there any more: it fails when all before it are acknowledged.
+func TestMemoryIsGoneWhenItIsSentAgain(t *testing.T) {
+	x := newExchange(t, wire.ServiceRC, nil)
+	x.engine.Do(func() { x.session.SetMR(&MR{LKey: testKey(7), PD: testPD, Base: endBase, Memory: x.memory}) })
+	for i, key := range []uint32{1, 7, 1} {
+		s := to(ring.WRSend, 0)
+		s.ID = uint64(i + 1)
+		x.post(s, ring.Atomic{}, ring.SGE{Addr: endBase, Length: 8, LKey: testKey(key)})
+	}
+	x.hear()
+	x.engine.Do(func() { x.session.ClearKey(testKey(7)) })
+	x.follow("again", []line{
+		{answer(0, wire.NAKSequence), 0, DropNone, "SEND_ONLY 0 8B(0) asks"},
+		{answer(0, ackOf), 0, DropNone, "1: send 8B, 2: local protection error, 3: flushed"},
+	})
 }

@@ -72,7 +72,8 @@ func TestRequestsAreChecked(t *testing.T) {
 		x.post(behind, ring.Atomic{}, eight)
 		heard := x.hear()
 		if row.status == ring.WCSuccess {
-			if sent := x.engine.Counters().Sent; sent != 3 {
+			bytes := fmt.Sprintf(" %dB(0)", row.send.InlineLen)
+			if sent := x.engine.Counters().Sent; sent != 3 || row.send.Flags&ring.SendInline != 0 && !strings.Contains(heard, bytes) {
 				t.Errorf("%s: %s", name, heard)
 			}
 			continue
@@ -87,7 +88,7 @@ func TestRequestsAreChecked(t *testing.T) {
 			heard += ", " + x.hear()
 		}
 		want := fmt.Sprintf(", 1: RDMA write 8B, 2: %v, 3: flushed", row.status)
-		if sent := x.engine.Counters().Sent; sent != 1 || !strings.HasSuffix(heard, want) || !slices.Equal(x.states, []ring.QPState{state}) {
+		if sent := x.engine.Counters().Sent; sent != 1 || !strings.HasSuffix(heard, want) || x.qp.State != state || !slices.Equal(x.states, []ring.QPState{state}) {
 			t.Errorf("%s: %s; states %v", name, heard, x.states)
 		}
 	}
@@ -101,7 +102,7 @@ func TestLongestRequest(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer unix.Munmap(memory)
+	defer func() { _ = unix.Munmap(memory) }()
 	x.engine.Do(func() {
 		x.session.SetMR(&MR{LKey: testKey(6), PD: testPD, Base: endBase, Memory: memory})
 	})

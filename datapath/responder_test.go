@@ -34,7 +34,7 @@ func under(key uint32, h wire.Transport) wire.Transport {
 }
 
 func denies(access ring.AccessFlags) func(*Connection) {
-	return func(c *Connection) { c.Access &^= access }
+	return func(c *Connection) { c.Access = c.Access&^access | ring.AccessLocalWrite }
 }
 
 func limit(most uint8) func(*Connection) {
@@ -48,8 +48,9 @@ func TestResponder(t *testing.T) {
 		change func(c *Connection)
 		lines  []line
 	}{
-		"in order": {nil, []line{
+		"SENDs only": {denies(ring.AccessRemoteRead | ring.AccessRemoteWrite | ring.AccessRemoteAtomic), []line{
 			{quiet(ask(wire.OpSendOnly, 0)), 8, DropNone, "100: receive 8B"},
+			{ask(wire.OpSendOnlyImmediate, 1), 8, DropNone, "ACKNOWLEDGE 1 0x00 msn 2, 101: receive 8B imm 7"},
 		}},
 		"a packet is missing": {nil, []line{
 			{ask(wire.OpSendOnly, 1), 8, DropOutOfSequence, "ACKNOWLEDGE 0 0x60 msn 0"},
@@ -64,12 +65,12 @@ func TestResponder(t *testing.T) {
 			{quiet(ask(wire.OpWriteOnly, 1)), 8, DropNone, ""},
 			{quiet(ask(wire.OpSendOnly, 0)), 8, DropDuplicate, "ACKNOWLEDGE 1 0x01 msn 2"},
 		}},
-		"no receive is posted": {func(c *Connection) { c.MinRNRTimer = 0x41 }, []line{
+		"no receive is posted": {func(c *Connection) { c.MinRNRTimer = 0x42 }, []line{
 			{ask(wire.OpSendOnly, 0), 8, DropNone, "ACKNOWLEDGE 0 0x01 msn 1, 100: receive 8B"},
 			{ask(wire.OpSendOnly, 1), 8, DropNone, "ACKNOWLEDGE 1 0x00 msn 2, 101: receive 8B"},
-			{ask(wire.OpSendOnly, 2), 8, DropNoReceive, "ACKNOWLEDGE 2 0x21 msn 2"},
+			{ask(wire.OpSendOnly, 2), 8, DropNoReceive, "ACKNOWLEDGE 2 0x22 msn 2"},
 			{ask(wire.OpSendOnly, 3), 8, DropOutOfSequence, ""}, // said
-			{ask(wire.OpSendOnly, 2), 8, DropNoReceive, "ACKNOWLEDGE 2 0x21 msn 2"},
+			{ask(wire.OpSendOnly, 2), 8, DropNoReceive, "ACKNOWLEDGE 2 0x22 msn 2"},
 			{ask(wire.OpWriteFirst, 2), 256, DropInvalidRequest, "ACKNOWLEDGE 2 0x61 msn 2"},
 		}},
 		"no receive is posted for the last packet": {nil, []line{
@@ -124,6 +125,25 @@ func TestResponder(t *testing.T) {
 		x.postRecv(100, at(4096, 264))
 		x.postRecv(101, at(8192, 264))
 		x.follow(name, row.lines)
+	}
+}
+
+// A receive whose memory may not be written, and a CQ that is full, are not the peer's mistake.
+func TestResponderCannotReceive(t *testing.T) {
+	for name, row := range map[string]struct {
+		key     uint32
+		overrun bool
+		drop    Drop
+		heard   string
+	}{
+		"memory of another PD": {2, false, DropProtection, "ACKNOWLEDGE 0 0x63 msn 0, 100: local protection error"},
+		"read-only memory":     {readOnly, false, DropProtection, "ACKNOWLEDGE 0 0x63 msn 0, 100: local protection error"},
+		"no room in the CQ":    {1, true, DropCQFull, "ACKNOWLEDGE 0 0x63 msn 1"},
+	} {
+		x := newWindows(t)
+		x.qp.RecvCQ.overrun = row.overrun
+		x.postRecv(100, ring.SGE{Addr: endBase, Length: 8, LKey: testKey(row.key)})
+		x.follow(name, []line{{ask(wire.OpSendOnly, 0), 8, row.drop, row.heard}})
 	}
 }
 
@@ -217,5 +237,117 @@ func TestUnreliableResponder(t *testing.T) {
 		x.postRecv(100, at(4096, 264))
 		x.postRecv(101, at(8192, 264))
 		x.follow(name, lines)
+	}
+}
+
+// What a queue pair does not take at all.
+func TestConnectionIsNotMeant(t *testing.T) {
+	frame := func(x *exchange, h wire.Transport) []byte {
+		h.DestQP, h.PSN = testQP, x.first
+		return x.frame[:x.template.SealTransport(x.frame[:], &h, 0)]
+	}
+	for name, row := range map[string]struct {
+		h    wire.Transport
+		drop Drop
+	}{
+		"another partition":      {wire.Transport{Opcode: wire.ServiceRC.Of(wire.OpSendOnly), PKey: 0x8001}, DropPKey},
+		"another service":        {wire.Transport{Opcode: wire.ServiceUC.Of(wire.OpSendOnly), PKey: wire.PKeyDefault}, DropUnsupported},
+		"congestion":             {wire.Transport{Opcode: wire.OpcodeCNP, PKey: wire.PKeyDefault}, DropCongestion},
+		"congestion, elsewhere":  {wire.Transport{Opcode: wire.OpcodeCNP, PKey: 0x8001}, DropCongestion},
+		"a SEND without receive": {wire.Transport{Opcode: wire.ServiceRC.Of(wire.OpSendOnly), PKey: wire.PKeyDefault}, DropNoReceive},
+	} {
+		x := newExchange(t, wire.ServiceRC, nil)
+		x.take(frame(x, row.h))
+		if c := x.engine.Counters(); c.Drops[row.drop] != 1 || c.Dropped() != 1 {
+			t.Errorf("%s: %v", name, c.Drops)
+		}
+	}
+}
+
+// A queue pair that was reset knows nothing of what was before. Its program hears once that the peer has begun.
+func TestConnectionBeginsAgain(t *testing.T) {
+	x := newExchange(t, wire.ServiceRC, nil)
+	for range 2 {
+		x.events = nil
+		x.engine.Do(func() {
+			x.engine.SetState(x.qp, ring.QPStateReset)
+			x.engine.SetState(x.qp, ring.QPStateInit)
+			x.qp.ExpectedPSN, x.qp.PSN = x.first, x.first
+			x.engine.SetState(x.qp, ring.QPStateRTR)
+		})
+		x.postRecv(100, at(4096, 264))
+		x.postRecv(101, at(4096, 264))
+		x.follow("in RTR", []line{
+			{answer(0, ackOf), 0, DropQPState, ""},
+			{ask(wire.OpSendOnly, 0), 8, DropNone, "ACKNOWLEDGE 0 0x01 msn 1, 100: receive 8B"},
+			{read(1, 0, 8), 0, DropNone, "READ_RESPONSE_ONLY 1 0x01 msn 2 8B(0)"},
+			{ask(wire.OpSendFirst, 2), 256, DropNone, "ACKNOWLEDGE 2 0x00 msn 2"},
+			{ask(wire.OpSendOnly, 4), 256, DropOutOfSequence, "ACKNOWLEDGE 3 0x60 msn 2"},
+		})
+		if !slices.Equal(x.events, []ring.EventType{ring.EventCommEst}) {
+			t.Errorf("events %v", x.events)
+		}
+		x.engine.Do(func() { x.engine.SetState(x.qp, ring.QPStateRTS) })
+		x.postAll(posted{o: ring.WRSend, length: 8}, posted{o: ring.WRRDMARead, length: 8})
+		if sent := x.hear(); sent != "SEND_ONLY 0 8B(0) asks, READ_REQUEST 1 at 8 of 8" {
+			t.Errorf("sent %s", sent)
+		}
+	}
+}
+
+// A queue pair that ends says what it owes: one acknowledgement, or responses, as many as are one's turn.
+func TestLastWords(t *testing.T) {
+	for name, row := range map[string]struct {
+		says    line
+		packets int
+	}{
+		"nothing":         {line{Transport: quiet(ask(wire.OpWriteOnly, 0)), length: 8}, 0},
+		"an ACK":          {line{Transport: ask(wire.OpWriteOnly, 0), length: 8}, 1},
+		"a response":      {line{Transport: read(0, 0, 600)}, 3},
+		"all of its turn": {line{Transport: read(0, 0, sendTurn*256)}, sendTurn},
+		"more than that":  {line{Transport: read(0, 0, sendTurn*256+1)}, sendTurn},
+	} {
+		for how, end := range map[string]func(x *exchange){
+			"reset":   func(x *exchange) { x.engine.SetState(x.qp, ring.QPStateReset) },
+			"removed": func(x *exchange) { x.engine.RemoveQP(x.qp) },
+			"faulted": func(x *exchange) {
+				x.session.faulted = true
+				x.engine.SetState(x.qp, ring.QPStateReset)
+			},
+		} {
+			x := newExchange(t, wire.ServiceRC, nil)
+			x.sayAll(row.says)
+			x.engine.Do(func() { end(x) })
+			want := row.packets
+			if how == "faulted" {
+				want = 0
+			}
+			heard := x.hear()
+			if sent := x.engine.Counters().Sent; int(sent) != want {
+				t.Errorf("%s, %s: %s", name, how, heard)
+			}
+		}
+	}
+}
+
+// A READ whose region goes away while it is answered ends there.
+func TestRegionGoesWhileItIsRead(t *testing.T) {
+	x := newExchange(t, wire.ServiceRC, nil)
+	x.say(line{Transport: read(0, 0, 200*256)})
+	sent := int(x.engine.Counters().Sent)
+	x.engine.Do(func() { x.session.ClearKey(testKey(1)) })
+	x.hear()
+	c := x.engine.Counters()
+	if sent == 0 || sent >= 200 || int(c.Sent) != sent+1 || c.Drops[DropRemoteAccess] != 1 || !slices.Equal(x.events, []ring.EventType{ring.EventQPAccessErr}) {
+		t.Errorf("%d packets before, then %d; %v, events %v", sent, c.Sent, c.Drops, x.events)
+	}
+}
+
+// A NAK is not replaced by an ACK that is due in the same round.
+func TestRefusalStays(t *testing.T) {
+	x := newExchange(t, wire.ServiceRC, nil)
+	x.sayAll(line{Transport: ask(wire.OpWriteOnly, 0), length: 8}, line{Transport: ask(wire.OpWriteOnly, 2), length: 8}, line{Transport: ask(wire.OpWriteOnly, 0), length: 8})
+	if heard := x.hear(); heard != "ACKNOWLEDGE 1 0x60 msn 1" {
+		t.Errorf("heard %s", heard)
 	}
 }

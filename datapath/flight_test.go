@@ -1,0 +1,163 @@
+package datapath
+
+import (
+	"slices"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/roced/roced/datapath/ring"
+	"github.com/roced/roced/datapath/wire"
+)
+
+// flight runs the engine until it waits, and returns the PSNs of what has left, and those of which an
+// acknowledgement was asked for.
+func (x *exchange) flight() (sent, asked []int) {
+	x.Helper()
+	x.rest()
+	for len(x.tap.Packets()) > 0 {
+		var p wire.Packet
+		if one := <-x.tap.Packets(); !one.Out || wire.Parse(one.Frame, &p) != wire.FaultNone {
+			continue
+		}
+		psn := ahead(p.BTH().PSN(), x.first)
+		sent = append(sent, psn)
+		if p.BTH().AckReq() {
+			asked = append(asked, psn)
+		}
+	}
+	return sent, asked
+}
+
+// Of a long message an acknowledgement is asked for now and then. A loss halves the window, down to a few packets;
+// what arrives lets it grow again, and acknowledgements are asked for twice a window.
+func TestFlight(t *testing.T) {
+	x := newExchange(t, wire.ServiceRC, nil)
+	x.postAll(posted{o: ring.WRRDMAWrite, length: 2000 * 256})
+	next := 0 // the oldest packet that is not acknowledged
+	for i, row := range []struct {
+		acked, first, window int // packets; those that are sent are from first to the window's end
+		lost                 bool
+		asked                []int
+	}{
+		{0, 0, 128, false, []int{31, 63, 95, 127}},
+		{64, 64, 128, false, []int{95, 127}}, // the others are on their way
+		{128, 0, 128, false, []int{31, 63, 95, 127}},
+		{0, 0, 64, true, []int{31, 63}},
+		{1, 0, 32, true, []int{15, 31}},
+		{1, 0, 16, true, []int{7, 15}},
+		{1, 0, 8, true, []int{3, 7}},
+		{1, 0, 4, true, []int{1, 3}},
+		{1, 0, 4, true, []int{1, 3}},
+		{4, 0, 5, false, []int{1, 3}},
+		{5, 0, 6, false, []int{1, 4}}, // three after the last that asked
+		{6, 0, 7, false, []int{1, 4}},
+		{7, 0, 8, false, []int{1, 5}},
+		{8, 0, 10, false, []int{2, 7}},
+		{10, 0, 12, false, []int{3, 9}},
+		{11, 1, 12, false, []int{4, 10}},
+	} {
+		next += row.acked
+		h := answer(wire.PSN(next-1), ackOf)
+		if row.lost {
+			h = answer(wire.PSN(next), wire.NAKSequence)
+		}
+		if i > 0 {
+			x.say(line{Transport: h})
+		}
+		sent, asked := x.flight()
+		for i := range asked {
+			asked[i] -= next
+		}
+		if len(sent) != row.window-row.first || sent[0] != next+row.first || !slices.Equal(asked, row.asked) {
+			t.Errorf("row %d: %d packets from %d on, %v asks", i, len(sent), sent[0]-next, asked)
+		}
+	}
+	if c := x.engine.Counters(); c.SequenceNAKs != 6 || c.SentBytes != 256*c.Sent {
+		t.Errorf("%+v", c)
+	}
+}
+
+// Nobody waits for an answer that was not asked for: if the window gets smaller than what is on its way, one more
+// packet asks.
+func TestSmallerWindowAsks(t *testing.T) {
+	x := newExchange(t, wire.ServiceRC, func(c *Connection) { c.Timeout = 31 }) // hours
+	x.postAll(posted{o: ring.WRRDMAWrite, length: 100 * 256})
+	x.engine.Do(func() {
+		x.engine.budget = 20
+		x.engine.sendConnected(x.qp, &x.engine.tx)
+		x.engine.timers.flights = 1000 // sessions
+	})
+	sent, asked := x.flight()
+	if len(sent) != 21 || !slices.Equal(asked, []int{20}) {
+		t.Errorf("sent %v, asked for %v", sent, asked)
+	}
+	x.say(line{Transport: answer(20, ackOf)})
+	if sent, asked := x.flight(); !slices.Equal(sent, []int{21, 22, 23, 24}) || !slices.Equal(asked, []int{22, 24}) {
+		t.Errorf("sent %v, asked for %v", sent, asked)
+	}
+}
+
+// The packets of a READ are the peer's: they take no room in the window.
+func TestReadsTakeNoWindow(t *testing.T) {
+	x := newExchange(t, wire.ServiceRC, nil)
+	x.postAll(posted{o: ring.WRRDMARead, length: 200 * 256}, posted{o: ring.WRRDMAWrite, length: 150 * 256}, posted{o: ring.WRRDMARead, length: 8})
+	if sent, _ := x.flight(); len(sent) != 1+128 || sent[128] != 200+127 {
+		t.Errorf("%d packets, %v", len(sent), sent)
+	}
+	x.say(line{Transport: response(wire.OpReadResponseFirst, 0), length: 256}) // no WRITE has arrived
+	if sent, _ := x.flight(); len(sent) != 0 {
+		t.Errorf("sent %v", sent)
+	}
+	x.say(line{Transport: response(wire.OpReadResponseFirst, 2), length: 256}) // one is lost
+	if sent, _ := x.flight(); len(sent) != 1+64 || sent[0] != 1 || sent[64] != 200+63 {
+		t.Errorf("again: %d packets, %v", len(sent), sent)
+	}
+}
+
+// Requests whose packets are more than half of all PSNs are not under way together.
+func TestHalfOfThePSNs(t *testing.T) {
+	const quarter = MaxMessage / 4
+	memory, err := unix.Mmap(-1, 0, quarter, unix.PROT_READ, unix.MAP_PRIVATE|unix.MAP_ANON)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = unix.Munmap(memory) }()
+	for less, count := range []int{1, 2} { // two of the longest are one packet too many
+		x := newExchange(t, wire.ServiceRC, nil)
+		x.engine.Do(func() { x.session.SetMR(&MR{LKey: testKey(7), PD: testPD, Base: endBase, Memory: memory, Write: true}) })
+		piece := ring.SGE{Addr: endBase, Length: quarter, LKey: testKey(7)}
+		short := ring.SGE{Addr: endBase, Length: quarter - uint32(less)*256, LKey: testKey(7)}
+		x.post(to(ring.WRRDMARead, 0), ring.Atomic{}, piece, piece, piece, piece)
+		x.post(to(ring.WRRDMARead, 0), ring.Atomic{}, piece, piece, piece, short)
+		if sent, _ := x.flight(); len(sent) != count {
+			t.Errorf("%d packets less: %v", less, sent)
+		}
+	}
+}
+
+// A queue pair's turn ends when it has sent its share, or the round's; it is done when there is no more.
+func TestConnectionsTakeTurns(t *testing.T) {
+	x := newExchange(t, wire.ServiceRC, nil)
+	x.postAll(posted{o: ring.WRRDMAWrite, length: 60 * 256})
+	for i, row := range []struct {
+		budget, sent int
+		moved, done  bool
+	}{
+		{0, 0, false, false},
+		{10, 10, true, false},
+		{100, sendTurn, true, false},
+		{100, 60 - 10 - sendTurn, true, true},
+		{100, 0, false, true},
+	} {
+		x.engine.Do(func() {
+			before := x.engine.counters.Sent
+			x.engine.budget = row.budget
+			moved, done := x.engine.sendConnected(x.qp, &x.engine.tx)
+			sent := int(x.engine.counters.Sent - before)
+			if moved != row.moved || done != row.done || sent != row.sent || x.engine.budget != row.budget-sent {
+				t.Errorf("row %d: %d sent, moved %v, done %v, %d left", i, sent, moved, done, x.engine.budget)
+			}
+		})
+	}
+}
