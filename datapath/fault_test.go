@@ -273,3 +273,61 @@ func TestFaultInAChange(t *testing.T) {
 		t.Errorf("%d faults", len(b.faults))
 	}
 }
+
+// A session with a fault stops: its queue pairs are in ERR, but for those in RESET, and are not served. After a
+// second one it is not looked at any more, until it is restored.
+func TestFaultStopsASession(t *testing.T) {
+	b := newBroken(t)
+	s, idle := b.bad.session, b.bad.qp
+	b.bad.addQP(0x88A)
+	b.bad.meet(b.good, wire.ServiceRC, nil)
+	b.connected() // to a peer that does not answer
+	b.rounds()
+	b.engine.Do(func() { b.engine.SetState(idle, ring.QPStateReset) })
+	if b.engine.timers.empty() {
+		t.Fatal("the message is answered")
+	}
+	for _, removed := range []bool{false, true} {
+		b.engine.Do(func() { b.engine.stopServing(s) })
+		if !s.faulted || s.removed != removed || !b.engine.timers.empty() || !b.engine.turns.empty() {
+			t.Errorf("faulted %v, removed %v, timers %v", s.faulted, s.removed, b.engine.timers.heap)
+		}
+		if idle.State != ring.QPStateReset || b.bad.qp.State != ring.QPStateErr || b.ud.qp.State != ring.QPStateErr {
+			t.Errorf("states %v, %v, %v", idle.State, b.bad.qp.State, b.ud.qp.State)
+		}
+	}
+	b.engine.Do(func() { b.engine.Restore(s) })
+	b.bad.qp = idle
+	b.engine.Do(func() {
+		for _, state := range []ring.QPState{ring.QPStateReset, ring.QPStateInit, ring.QPStateRTR, ring.QPStateRTS} {
+			b.engine.SetState(b.ud.qp, state)
+		}
+	})
+	b.datagram()
+	b.rounds()
+	if got := b.ud.completions(); s.faulted || s.removed || len(got) != 2 {
+		t.Errorf("restored: faulted %v, removed %v, %+v", s.faulted, s.removed, got)
+	}
+	b.engine.Do(func() { b.engine.Restore(s) }) // it was not removed
+	b.goesOn()
+}
+
+// Each fault is counted, and is of whose work is in hand then: not of who had one before.
+func TestFaultsAreCounted(t *testing.T) {
+	b := newBroken(t)
+	b.bad.qp.Recv = nil
+	b.connected()
+	for len(b.faults) == 0 {
+		b.engine.Do(func() { b.engine.runRound() })
+	}
+	whole := b.engine.link
+	b.engine.Do(func() {
+		b.engine.link = &brokenLink{times: 1}
+		b.engine.runRound()
+		b.engine.link = whole
+	})
+	n := len(b.faults)
+	if b.faults[0].Session != b.bad.session || b.faults[n-1].Session != nil || b.engine.Counters().Faults != uint64(n) {
+		t.Errorf("%d faults, %d counted, the last of %v", n, b.engine.Counters().Faults, b.faults[n-1].Session)
+	}
+}
