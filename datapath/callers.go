@@ -1,14 +1,11 @@
 package datapath
 
-import (
-	"sync/atomic"
+import "sync/atomic"
 
-	"golang.org/x/sys/unix"
-)
-
-// callers are the programs of other processes: each calls by sending a byte to a descriptor, which wakes
-// the worker itself. Were a goroutine to read it and wake the worker, each message would take two more
-// switches between threads.
+// callers are the programs of other processes: each calls by writing to an eventfd, which wakes the worker
+// itself. Were a goroutine to read it and wake the worker, each message would take two more switches between
+// threads. The worker does not read it either: it hears each write (EPOLLET). So nothing that a program does
+// with its end can make the worker wait.
 type callers struct {
 	byFD  map[int]*Session // under sleeper.mu
 	there atomic.Bool      // there are any
@@ -18,11 +15,10 @@ type callers struct {
 // callRounds is how many rounds a busy worker runs until it looks for calls of suspended sessions.
 const callRounds = 32
 
-// HearCalls has the worker read a descriptor, of which reads do not block, and take each byte for a Wake of
-// the session. Any goroutine may call it, but under the lease.
+// HearCalls has the worker watch an eventfd, and take each write to it for a Wake of the session. Any goroutine may call it, but under the lease.
 func (e *Engine) HearCalls(s *Session, fd int) error { return e.worker.sleeper.hearCalls(s, fd) }
 
-// EndCalls ends HearCalls: the descriptor is not read any more. Any goroutine may call it, but under the
+// EndCalls ends HearCalls: the descriptor is not watched any more. Any goroutine may call it, but under the
 // lease.
 func (e *Engine) EndCalls(fd int) { e.worker.sleeper.endCalls(fd) }
 
@@ -34,7 +30,7 @@ func (s *sleeper) hearCalls(session *Session, fd int) error {
 	}
 	s.callers.byFD[fd] = session
 	s.callers.there.Store(true)
-	return s.all.add(fd)
+	return s.all.addEdges(fd)
 }
 
 func (s *sleeper) endCalls(fd int) {
@@ -48,19 +44,11 @@ func (s *sleeper) endCalls(fd int) {
 	s.callers.there.Store(len(s.callers.byFD) > 0)
 }
 
-// hear takes the calls of a descriptor that is readable. One whose program has closed its end is not
-// listened to any more.
+// hear takes the calls of a descriptor that was written to.
 func (s *sleeper) hear(fd int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	session := s.callers.byFD[fd]
-	if session == nil {
-		return
+	if session := s.callers.byFD[fd]; session != nil {
+		s.callers.call(session)
 	}
-	var bytes [64]byte
-	n, err := unix.Read(fd, bytes[:])
-	if n == 0 || err != nil && err != unix.EAGAIN && err != unix.EINTR {
-		s.all.remove(fd)
-	}
-	s.callers.call(session)
 }

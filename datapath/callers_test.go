@@ -1,50 +1,57 @@
 package datapath
 
 import (
+	"encoding/binary"
 	"testing"
 
 	"github.com/roced/roced/datapath/ring"
 	"golang.org/x/sys/unix"
 )
 
-// newCalled is a station whose worker is alone, and the program's end of its calls.
-func newCalled(t *testing.T) (r *rig, card, program int) {
+// newCalled is a station whose worker is alone, and the eventfd of its calls.
+func newCalled(t *testing.T) (r *rig, calls int) {
 	t.Helper()
 	left, _ := newWire(t)
 	r = newRigWith(t, left, WorkerConfig{Alone: true})
 	r.engine.Start()
-	ends, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
+	calls, err := unix.Eventfd(0, unix.EFD_CLOEXEC)
 	if err != nil {
 		t.Fatal(err)
 	}
-	card, program = ends[0], ends[1]
-	t.Cleanup(func() { _ = unix.Close(card) })
-	if err := r.engine.HearCalls(r.session, card); err != nil {
+	t.Cleanup(func() { _ = unix.Close(calls) })
+	if err := r.engine.HearCalls(r.session, calls); err != nil {
 		t.Fatal(err)
 	}
-	return r, card, program
+	return r, calls
+}
+
+// call writes 1.
+func call(t *testing.T, calls int) {
+	t.Helper()
+	var one [8]byte
+	binary.NativeEndian.PutUint64(one[:], 1)
+	if _, err := unix.Write(calls, one[:]); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // post posts a request, and calls as the program of another process does.
-func (r *rig) postAndCall(t *testing.T, program int) {
+func (r *rig) postAndCall(t *testing.T, calls int) {
 	t.Helper()
 	s := ring.Send{Opcode: ring.WRSend, Flags: ring.SendSignaled, RemoteQPN: testQP, RemoteQKey: testQKey}
 	r.send.Put(&s)
 	r.send.Publish()
 	if r.doorbell.Ring(3) {
-		if _, err := unix.Write(program, []byte{1}); err != nil {
-			t.Fatal(err)
-		}
+		call(t, calls)
 	}
 }
 
-// A byte wakes the worker, each time that it sleeps, and also for a session that is suspended.
+// A write wakes the worker, each time that it sleeps, and also for a session that is suspended.
 func TestCallsAreHeard(t *testing.T) {
-	r, _, program := newCalled(t)
-	defer unix.Close(program)
+	r, calls := newCalled(t)
 	for range 50 {
 		wait(t, "sleep of the worker", r.doorbell.Asleep)
-		r.postAndCall(t, program)
+		r.postAndCall(t, calls)
 		wait(t, "the completion", func() bool { return len(r.completions()) == 1 })
 	}
 	other := NewSession(ring.NewDoorbell(ring.Alloc(ring.DoorbellSize)))
@@ -54,38 +61,22 @@ func TestCallsAreHeard(t *testing.T) {
 		r.session.suspended.Store(true)
 		r.doorbell.SetAsleep(true)
 	})
-	r.postAndCall(t, program)
+	r.postAndCall(t, calls)
 	wait(t, "the completion", func() bool { return len(r.completions()) == 1 })
 }
 
-// Once the program has closed its end nobody looks there again, and the worker sleeps.
-func TestCallerIsGone(t *testing.T) {
-	r, card, program := newCalled(t)
-	wait(t, "sleep of the worker", r.doorbell.Asleep)
-	if err := unix.Close(program); err != nil {
-		t.Fatal(err)
-	}
-	s := r.engine.worker.sleeper
-	wait(t, "that the end is noticed", func() bool {
-		err := unix.EpollCtl(s.all.fd, unix.EPOLL_CTL_MOD, card, &unix.EpollEvent{Fd: int32(card)})
-		return err == unix.ENOENT
-	})
-	r.engine.EndCalls(card)
-	wait(t, "sleep of the worker", r.doorbell.Asleep)
-}
-
-// After EndCalls the descriptor is the owner's again: nothing reads from it.
+// After EndCalls the descriptor is the owner's again, and nobody has read from it, then or before.
 func TestCallsEnd(t *testing.T) {
-	r, card, program := newCalled(t)
-	defer unix.Close(program)
+	r, calls := newCalled(t)
 	wait(t, "sleep of the worker", r.doorbell.Asleep)
-	r.engine.EndCalls(card)
-	if _, err := unix.Write(program, []byte{1}); err != nil {
-		t.Fatal(err)
-	}
+	call(t, calls)
+	wait(t, "sleep of the worker", r.doorbell.Asleep)
+	r.engine.EndCalls(calls)
+	call(t, calls)
 	r.engine.Wake(r.session)
 	wait(t, "sleep of the worker", r.doorbell.Asleep)
-	if n, err := unix.Read(card, make([]byte, 8)); n != 1 || err != nil {
-		t.Errorf("the byte is not there: %d, %v", n, err)
+	var count [8]byte
+	if _, err := unix.Read(calls, count[:]); err != nil || binary.NativeEndian.Uint64(count[:]) != 2 {
+		t.Errorf("%v, %v", count, err)
 	}
 }

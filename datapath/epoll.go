@@ -34,6 +34,11 @@ func (s *epollSet) share() (err error) {
 // add makes the set readable while fd is.
 func (s *epollSet) add(fd int) error { return s.control(unix.EPOLL_CTL_ADD, fd, unix.EPOLLIN) }
 
+// addEdges makes the set readable each time that fd becomes so, or is written to again.
+func (s *epollSet) addEdges(fd int) error {
+	return s.control(unix.EPOLL_CTL_ADD, fd, unix.EPOLLIN|unix.EPOLLET)
+}
+
 func (s *epollSet) remove(fd int) { _ = s.control(unix.EPOLL_CTL_DEL, fd, 0) }
 
 // mute keeps fd in the set, but ignores it.

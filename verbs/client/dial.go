@@ -169,14 +169,14 @@ func failureOf(m proto.Message) error {
 // open makes the session.
 func (a *attempt) open(device string) (*Client, error) {
 	opened, ends, err := first(a.conn, proto.OpenDevice, &proto.OpenRequest{Device: device})
-	if err == nil && len(ends) != 2 {
+	if err == nil && len(ends) != 3 {
 		proto.CloseAll(ends)
-		err = fmt.Errorf("%w: %w: %d descriptors, not 2", verbs.ErrHost, proto.ErrMalformed, len(ends))
+		err = fmt.Errorf("%w: %w: %d descriptors, not 3", verbs.ErrHost, proto.ErrMalformed, len(ends))
 	}
 	if err != nil {
 		return nil, err
 	}
-	signals, err := newSignals(ends[1])
+	signals, err := newSignals(ends[1], ends[2])
 	if err != nil {
 		proto.CloseAll(ends[:1])
 		return nil, err

@@ -7,7 +7,7 @@
 //	verbs.Context ── commands ──► Client ── socket ──────────────► the service (verbs/server)
 //	     │                                                                 │
 //	     └── post, poll ──► queues and regions in a memfd, mapped once ◄── the card
-//	                        Wake ── socket pair ── events of CQs
+//	                        Wake: eventfd; events of CQs: socket pair
 //
 // Commands may be given by many goroutines at once. Those that may wait (CreateAH, GetAsyncEvent) are
 // cancelled by their contexts. A goroutine belongs to a Client, which reads the socket. It ends with Close, or

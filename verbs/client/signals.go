@@ -12,12 +12,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// signals is the program's end of the socket pair by which program and card wake each other, and what
-// interrupts who waits for it. Both descriptors block, so that the runtime's poller does not know them: a
-// wake-up is to reach the thread that waits, and no other.
+// signals are the program's end of the socket pair by which the card wakes it, the eventfd by which it wakes the
+// card, and what interrupts who waits. The runtime's poller does not know them: a wake-up is to reach the thread
+// that waits, and no other.
 type signals struct {
-	file, interrupts *os.File
-	raw              syscall.RawConn // of file
+	file, calls, interrupts *os.File
+	raw                     syscall.RawConn // of file
+	rawCalls                syscall.RawConn // of calls
 
 	// Of the leader.
 	wait    func(fd uintptr) // poll, made once
@@ -27,14 +28,17 @@ type signals struct {
 	ended   bool // the service has closed its end
 }
 
-// newSignals takes the end. Whether it blocks is for this side to set: nobody else has it.
-func newSignals(fd int) (*signals, error) {
+// newSignals takes the socket and the eventfd. Whether the first blocks is for this side to set: nobody else has it.
+func newSignals(fd, calls int) (*signals, error) {
 	_ = unix.SetNonblock(fd, false)
-	s := &signals{file: os.NewFile(uintptr(fd), "signals"), timeout: forEver}
+	s := &signals{file: os.NewFile(uintptr(fd), "signals"), calls: os.NewFile(uintptr(calls), "calls"), timeout: forEver}
 	interrupts, err := unix.Eventfd(0, unix.EFD_CLOEXEC)
 	if err == nil {
 		s.interrupts = os.NewFile(uintptr(interrupts), "interrupts")
 		s.raw, err = s.file.SyscallConn()
+	}
+	if err == nil {
+		s.rawCalls, err = s.calls.SyscallConn()
 	}
 	if err != nil {
 		s.close()
@@ -46,7 +50,10 @@ func newSignals(fd int) (*signals, error) {
 
 func (s *signals) close() {
 	_ = s.file.Close()
-	_ = s.interrupts.Close()
+	_ = s.calls.Close()
+	if s.interrupts != nil {
+		_ = s.interrupts.Close()
+	}
 }
 
 // interrupt ends the leader's present wait, or the next one.
@@ -82,10 +89,12 @@ func (s *signals) take(notify func(eventID uint64)) {
 	s.kept = copy(s.records[:], s.records[whole:s.kept])
 }
 
-// Wake implements provider.Provider. If the socket is full, the service is being woken already.
-func (c *Client) Wake() { _ = c.signals.raw.Write(sendByte) }
+// Wake implements provider.Provider.
+func (c *Client) Wake() { _ = c.signals.rawCalls.Write(writeOne) }
 
-func sendByte(fd uintptr) (done bool) {
-	_ = unix.Sendto(int(fd), []byte{1}, unix.MSG_DONTWAIT|unix.MSG_NOSIGNAL, nil)
+func writeOne(fd uintptr) (done bool) {
+	var one [8]byte
+	binary.NativeEndian.PutUint64(one[:], 1) // it adds up, and is never read
+	_, _ = unix.Write(int(fd), one[:])
 	return true
 }

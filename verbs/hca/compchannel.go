@@ -41,6 +41,7 @@ func (s *Session) CreateCompChannel() (grant provider.CreateCompChannelGrant, er
 	if err != nil {
 		return grant, hostError(fmt.Errorf("sockets of a completion channel: %w", err))
 	}
+	_ = unix.Shutdown(ends[1], unix.SHUT_RD) // what the program would send there could make a close wait
 	c := &compChannel{file: os.NewFile(uintptr(ends[1]), "completion channel"), fd: ends[1], owing: make(chan struct{}, 1)}
 	grant.Events = os.NewFile(uintptr(ends[0]), "completion channel")
 	if grant.Channel, err = s.channels.add(c); err != nil {

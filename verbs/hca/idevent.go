@@ -43,6 +43,7 @@ func (s *Session) CreateEventChannel() (grant provider.CreateEventChannelGrant, 
 	if err != nil {
 		return grant, hostError(fmt.Errorf("sockets of an event channel: %w", err))
 	}
+	_ = unix.Shutdown(ends[1], unix.SHUT_RD) // what the program would send there could make a close wait
 	c := &eventChannel{file: os.NewFile(uintptr(ends[1]), "event channel"), fd: ends[1]}
 	grant.Events = os.NewFile(uintptr(ends[0]), "event channel")
 	if grant.Channel, err = s.eventChannels.add(c); err != nil {

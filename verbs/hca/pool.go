@@ -78,13 +78,14 @@ type shared struct {
 const (
 	reserveParts = 8  // an eighth is kept for users that have little
 	littleParts  = 32 // that is at most this part of it
+	littleLeast  = 3  // and not less than a connection has descriptors
 )
 
 // admit says whether a user who has own of it may take so much more. However many users take what they may,
 // some is left for those that have none yet.
 func (s shared) admit(owner string, own, asked uint64) error {
 	reserve := s.most / reserveParts
-	little := max(reserve/littleParts, 1)
+	little := max(reserve/littleParts, littleLeast)
 	switch {
 	case s.used >= s.most || asked > s.most-s.used:
 		return fmt.Errorf("%w: %d %s: all users together have %d of %d; close some", verbs.ErrLimit, asked, s.noun, s.used, s.most)

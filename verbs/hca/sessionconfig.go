@@ -27,8 +27,8 @@ type SessionConfig struct {
 	// Forget says that the CQ of an EventID is destroyed, so that nobody waits for its event any more. It is
 	// called with the card's lock, so it must not wait. May be nil.
 	Forget func(eventID uint64)
-	// Calls is a descriptor of which reads do not block, and from which the card reads until the session is
-	// closed. Each byte is a Wake by the program. 0 for none.
+	// Calls is an eventfd, which the card watches and does not read until the session is closed: each write is a
+	// Wake by the program. 0 for none.
 	Calls int
 	// Observe hears of the session's objects what its program hears by GetAsyncEvent, and of queue pairs
 	// that the card has moved to SQE or ERR. It is called with the card's lock, so it must not wait.

@@ -9,7 +9,7 @@ import (
 )
 
 // MaxDescriptors is the most that a message carries.
-const MaxDescriptors = 2
+const MaxDescriptors = 3
 
 // Conn sends and receives packets. One goroutine receives; any may send, one packet each.
 type Conn struct {

@@ -1,7 +1,7 @@
 package proto
 
 // Version is the protocol's. Both sides say which they have; the highest that both have is used.
-const Version = 1
+const Version = 2
 
 // Magic begins a hello: "rocd" in memory.
 const Magic = 0x64636F72
@@ -49,9 +49,9 @@ func visitWelcome(c *coder, g *Welcome) {
 // OpenRequest asks for a session on a device. A connection has at most one.
 type OpenRequest struct{ Device string }
 
-// Opened is a session. Its reply carries two descriptors: the memory that both sides share, a memfd,
-// and a stream socket. There the client sends a byte, any, to wake the service, and the service sends
-// the EventIDs of CQs that had an event, 8 bytes each.
+// Opened is a session. Its reply carries three descriptors: the memory that both sides share, a memfd; a stream
+// socket, by which the service sends the EventIDs of CQs that had an event, 8 bytes each; and an eventfd, to
+// which the client writes to wake the service: 1, which is not read.
 type Opened struct {
 	Size     uint64 // of the memory, in bytes
 	Doorbell Place

@@ -38,6 +38,7 @@ func startCapture(c *connection, m proto.Message) error {
 		capture.Close()
 		return c.fail(m, fmt.Errorf("%w: a stream for packets: %w", verbs.ErrHost, err))
 	}
+	_ = unix.Shutdown(ends[0], unix.SHUT_RD) // nobody sends there
 	defer unix.Close(ends[1])
 	c.stream = os.NewFile(uintptr(ends[0]), "capture")
 	c.background.Go(func() {

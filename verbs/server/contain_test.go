@@ -94,7 +94,7 @@ func TestMistakeBeforeASession(t *testing.T) {
 	good := newProgram(t, r.a.dial(t))
 	spoil(t, looks, handler{proto.LookDevice.Code, func(*connection, proto.Message) error { panic("a mistake") }})
 	bad := r.a.raw(t)
-	ask(bad, proto.Hello, &proto.HelloRequest{Magic: proto.Magic, Oldest: 1, Newest: 1})
+	ask(bad, proto.Hello, &proto.HelloRequest{Magic: proto.Magic, Oldest: proto.Version, Newest: proto.Version})
 	packet, err := proto.LookDevice.EncodeRequest(1, &proto.LookDeviceRequest{})
 	check(t, err)
 	check(t, bad.Send(packet))

@@ -4,7 +4,7 @@
 //	client ── socket ──► connection ── commands ──► hca.Session ── on a Source (a card)
 //	   │                     │                          │
 //	   ├─── memfd ──────── arena: queues and regions ───┤
-//	   └─── socket pair ── signals: wake-ups, both ways ┘
+//	   └─── eventfd, socket pair ── signals: wake-ups ──┘
 //
 // A connection is a session. Its goroutines: one reads the socket and carries out commands; commands
 // that may wait have one each, at most maxWaiting; one tells the client when its session ends. The card

@@ -31,7 +31,7 @@ func TestHolesAllTheTime(t *testing.T) {
 				t.Error(err)
 				return
 			}
-			_ = unix.Sendto(bad.signal, []byte{1}, unix.MSG_DONTWAIT|unix.MSG_NOSIGNAL, nil)
+			bad.wake()
 		}
 	})
 	for range 20 {
@@ -64,7 +64,7 @@ func TestChannelGames(t *testing.T) {
 			for err == nil {
 				err = unix.Sendto(end, make([]byte, 1000), unix.MSG_DONTWAIT|unix.MSG_NOSIGNAL, nil)
 			}
-			if !errors.Is(err, unix.EAGAIN) {
+			if !errors.Is(err, unix.EPIPE) { // it is for the card to send
 				t.Error(err)
 			}
 		},

@@ -45,7 +45,7 @@ func (c *connection) open(m proto.Message) error {
 	if err != nil {
 		return err
 	}
-	err = reply(c, proto.OpenDevice, m.ID, &proto.Opened{Size: uint64(len(c.arena.memory)), Doorbell: doorbell}, c.arena.fd, c.signals.client)
+	err = reply(c, proto.OpenDevice, m.ID, &proto.Opened{Size: uint64(len(c.arena.memory)), Doorbell: doorbell}, c.arena.fd, c.signals.client, c.signals.calls)
 	c.arena.handedOver()
 	c.signals.handedOver()
 	return err
@@ -67,7 +67,7 @@ func (c *connection) newSession(name string) (*hca.Session, error) {
 		return nil, fmt.Errorf("%w: %w", verbs.ErrHost, err)
 	}
 	session, err := device.NewSession(hca.SessionConfig{
-		Quota: c.account.quota, Memory: arena, Wake: signals.tell, Forget: signals.forget, Calls: signals.fd,
+		Quota: c.account.quota, Memory: arena, Wake: signals.tell, Forget: signals.forget, Calls: signals.calls,
 		Observe: c.observe(device.Name()), Noticed: c.server.monitors.note,
 		Privileged: func() bool { return c.peer.privileged(c.server.group) },
 	})

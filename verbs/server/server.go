@@ -46,6 +46,7 @@ type Server struct {
 	group      int
 	log        *slog.Logger
 	complaints complaints
+	dismissals dismissals
 	owners     owners
 	pool       *hca.Pool // of all users
 	pace       pace
@@ -70,7 +71,7 @@ func New(c Config) (*Server, error) {
 		group: c.PrivilegedGroup, log: c.Log, limits: c.Limits,
 		owners: owners{path: c.SubUIDs}, pool: hca.NewPool(c.Limits.All), monitors: newMonitors(),
 		accounts: map[uint32]*account{}, connections: map[*connection]struct{}{},
-		hurry: make(chan struct{}),
+		hurry: make(chan struct{}), dismissals: make(dismissals, maxDismissals),
 	}
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)
@@ -144,6 +145,7 @@ func (s *Server) addListener(listener net.Listener) error {
 		_ = listener.Close()
 		return fmt.Errorf("serve: %w", verbs.ErrClosed)
 	}
+	refuseRightsOf(listener)
 	s.listeners = append(s.listeners, listener)
 	return nil
 }
@@ -153,20 +155,20 @@ func (s *Server) accept(socket *net.UnixConn) {
 	peer, err := peerOf(socket)
 	if err != nil {
 		s.complain(s.log, nobody, "cannot accept a connection", err)
-		_ = socket.Close()
+		s.dismissals.dismiss(socket, nil)
 		return
 	}
 	now := time.Now()
 	peer.owner = s.owners.of(peer.uid, now)
 	if !s.pace.may(int64(peer.owner), now) {
 		s.complain(s.log, int64(peer.owner), "connections of a user are closed unread", tooOften(peer.owner))
-		_ = socket.Close()
+		s.dismissals.dismiss(socket, nil)
 		return
 	}
 	account, err := s.enter(peer.owner)
 	if err != nil {
 		s.complain(s.log, int64(peer.owner), "connections of a user are refused", err)
-		refuse(socket, err)
+		s.dismissals.dismiss(socket, err)
 		return
 	}
 	s.start(newConnection(s, socket, peer, account))

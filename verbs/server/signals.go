@@ -3,18 +3,21 @@ package server
 import (
 	"container/list"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"sync"
 
 	"golang.org/x/sys/unix"
 )
 
-// signals is the service's end of the socket pair by which client and card wake each other. It is no
-// pipe: who reads from a pipe into memory that is not there yet, or puts such pages into one, holds up
-// the other side, whatever that side's flags say.
+// signals are how client and card wake each other: the card by a socket pair, in which the client cannot send,
+// and the client by an eventfd, which the card does not read. The first is no pipe: who reads from a pipe into
+// memory that is not there yet, or puts such pages into one, holds up the other side, whatever that side's flags
+// say. The second is no socket: what a client sends there can make wait who takes it out, see refuseRights.
 type signals struct {
-	fd     int // the runtime's poller does not know it: a call of the client is to wake the card, and nobody else
-	client int // the client's end, until it has it, then -1
+	fd     int // of the socket pair
+	calls  int // the eventfd; the runtime's poller does not know it: a call is to wake the card, and nobody else
+	client int // the client's end of the socket pair, until it has it, then -1
 
 	mu   sync.Mutex
 	owed list.List                // of EventIDs: the socket was full
@@ -29,7 +32,12 @@ func newSignals() (*signals, error) {
 	if err != nil {
 		return nil, fmt.Errorf("socket pair: %w", err)
 	}
-	return &signals{fd: ends[0], client: ends[1], kept: map[uint64]*list.Element{}}, nil
+	_ = unix.Shutdown(ends[0], unix.SHUT_RD)
+	calls, err := unix.Eventfd(0, unix.EFD_CLOEXEC)
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("eventfd: %w", err), unix.Close(ends[0]), unix.Close(ends[1]))
+	}
+	return &signals{fd: ends[0], calls: calls, client: ends[1], kept: map[uint64]*list.Element{}}, nil
 }
 
 // handedOver closes the client's end.
@@ -46,6 +54,7 @@ func (s *signals) close() {
 	_ = unix.Shutdown(s.fd, unix.SHUT_RDWR) // whoever waits for room
 	s.all.Wait()
 	_ = unix.Close(s.fd)
+	_ = unix.Close(s.calls)
 }
 
 // tell is hca.SessionConfig.Wake: it sends an EventID, without ever waiting for the client. Once

@@ -59,7 +59,7 @@ func TestDescriptorsOfAll(t *testing.T) {
 	for {
 		c, err := client.Dial(r.a.path, "")
 		if err != nil {
-			if !errors.Is(err, verbs.ErrLimit) || !strings.Contains(err.Error(), "descriptors of the service") || len(conns) != 512*7/8/2 {
+			if !errors.Is(err, verbs.ErrLimit) || !strings.Contains(err.Error(), "descriptors of the service") || len(conns) != 512*7/8/connectionDescriptors {
 				t.Errorf("connection %d: %v", len(conns), err)
 			}
 			break

@@ -82,7 +82,7 @@ func (s *Server) enter(uid uint32) (*account, error) {
 }
 
 // connectionDescriptors are those of a connection: its socket, and its signals.
-const connectionDescriptors = 2
+const connectionDescriptors = 3
 
 // forget forgets a user without connections. The caller holds mu.
 func (s *Server) forget(uid uint32, a *account) {

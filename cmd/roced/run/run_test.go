@@ -220,7 +220,7 @@ func TestFailures(t *testing.T) {
 	cmdtest.CheckFailure(t, []string{"run", "x"}, cli.ExitUsage, "no argument")
 	cmdtest.CheckFailure(t, []string{"run", "--config", "/nonexistent"}, cli.ExitUsage, "no such file")
 	cmdtest.CheckFailure(t, []string{"run", "-d", "eth0", "-d", "eth0"}, cli.ExitUsage, "already")
-	cmdtest.CheckFailure(t, []string{"run", "-d", "eth0", "--log-level", "x"}, cli.ExitUsage, "log-level")
+	cmdtest.CheckFailure(t, []string{"run", "-d", "nope0", "--log-level", "x"}, cli.ExitUsage, "log-level")
 }
 
 // TestMissingCapabilities: it ends, and does not try again for ever.
