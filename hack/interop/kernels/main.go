@@ -173,6 +173,9 @@ func (s suite) test(ctx context.Context, guest *vm.VM, timeout time.Duration) (t
 	}
 	if err != nil {
 		fmt.Printf("FAIL  %-20s %v, after %v\n%s\n", s.name, err, time.Since(start).Round(time.Second), failures(out))
+		if names := unfinished(out); len(names) > 0 {
+			fmt.Printf("begun, and not ended: %s\n", strings.Join(names, ", "))
+		}
 		return len(passed), err
 	}
 	fmt.Printf("ok    %-20s %d passed, none skipped, %v\n", s.name, len(passed), time.Since(start).Round(time.Second))
@@ -198,6 +201,23 @@ func results(out, how string) (names []string) {
 	for _, match := range result.FindAllStringSubmatch(out, -1) {
 		if match[1] == how {
 			names = append(names, match[2])
+		}
+	}
+	return names
+}
+
+// begin is a line of go test -v that says that a test begins.
+var begin = regexp.MustCompile(`(?m)^=== RUN +(\S+)`)
+
+// unfinished are the names of the tests that a guest did not live to end.
+func unfinished(out string) (names []string) {
+	ended := map[string]bool{}
+	for _, match := range result.FindAllStringSubmatch(out, -1) {
+		ended[match[2]] = true
+	}
+	for _, match := range begin.FindAllStringSubmatch(out, -1) {
+		if !ended[match[1]] {
+			names = append(names, match[1])
 		}
 	}
 	return names

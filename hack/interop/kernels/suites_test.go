@@ -50,3 +50,10 @@ func TestIncomplete(t *testing.T) {
 		}
 	}
 }
+
+func TestUnfinished(t *testing.T) {
+	const out = "=== RUN   TestA\n=== RUN   TestA/one\n    --- PASS: TestA/one (0.00s)\n--- FAIL: TestA (0.00s)\n=== RUN   TestB\n=== RUN   TestB/one\n"
+	if got := unfinished(out); !slices.Equal(got, []string{"TestB", "TestB/one"}) {
+		t.Errorf("%q", got)
+	}
+}

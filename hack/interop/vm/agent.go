@@ -41,7 +41,7 @@ func (v *VM) run(ctx context.Context, script string, out io.Writer) error {
 		defer func() { v.ports <- p }()
 		status, err := p.run(ctx, script, out)
 		if err != nil {
-			return fmt.Errorf("%s's agent: %w; the console's end:\n%s", v.config.Name, err, v.consoleTail())
+			return fmt.Errorf("%s's agent: %w%s; the console's end:\n%s", v.config.Name, err, v.ending(), v.consoleTail())
 		}
 		if status != 0 {
 			return ExitError(status)

@@ -187,6 +187,17 @@ func (v *VM) dial(ctx context.Context, path string) (net.Conn, error) {
 	}
 }
 
+// ending says how QEMU has ended, if it has. An agent's silence may come a little earlier.
+func (v *VM) ending() string {
+	select {
+	case <-v.qemu.Done():
+		said, err := v.qemu.Wait()
+		return fmt.Sprintf("; QEMU has ended: %v: %s", err, said)
+	case <-time.After(time.Second):
+		return ""
+	}
+}
+
 // consoleTail is the last of what the guest's kernel said.
 func (v *VM) consoleTail() string {
 	text, _ := os.ReadFile(v.console())
