@@ -3,6 +3,7 @@ package datapath
 import (
 	"slices"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -160,4 +161,41 @@ func TestConnectionsTakeTurns(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A queue pair whose peer is not ready is not in flight until it sends again.
+func TestNotReadyIsNotInFlight(t *testing.T) {
+	x := newExchange(t, wire.ServiceRC, func(c *Connection) { c.Timeout = 31 }) // hours
+	x.postAll(posted{o: ring.WRSend, length: 8})
+	for _, code := range []wire.Syndrome{1, 31} { // 10 µs, 0.5 s
+		if x.rest(); x.session.flights != 1 {
+			t.Errorf("%d are in flight when it has sent", x.session.flights)
+		}
+		if x.say(line{Transport: answer(0, wire.SyndromeRNR|code)}); code == 31 && x.session.flights != 0 {
+			t.Errorf("%d are in flight when the peer is not ready", x.session.flights)
+		}
+	}
+}
+
+// Of the times that have come at once a round looks at as many as it may do; the others are looked at in the next.
+func TestManyTimeOutAtOnce(t *testing.T) {
+	const more = 2
+	p := connect(t, wire.ServiceRC, 1, nil)
+	for i := range sendBudget + more {
+		p.a.addQP(wire.QPN(0x1000 + i))
+		p.a.meet(p.b, wire.ServiceRC, func(c *Connection) { c.Timeout = 31 }) // 2.4 hours
+		p.a.post(to(ring.WRSend, 0), ring.Atomic{}, at(0, 6))
+	}
+	for p.a.engine.Counters().Sent < sendBudget+more {
+		p.round()
+	}
+	p.a.engine.Do(func() {
+		e := p.a.engine
+		e.time = time.Now().Add(3 * time.Hour)
+		for i, want := range []uint64{sendBudget, sendBudget + more, sendBudget + more} {
+			if some := e.expire(); some != (i < 2) || e.counters.Timeouts != want {
+				t.Errorf("call %d: %v, %d in all", i, some, e.counters.Timeouts)
+			}
+		}
+	})
 }
