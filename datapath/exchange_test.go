@@ -157,6 +157,9 @@ func (x *exchange) describe(frame []byte) string {
 	if p.Has(wire.HeaderAtomicAckETH) {
 		text += fmt.Sprintf(" was %d", p.Original())
 	}
+	if p.Has(wire.HeaderIETH) {
+		text += fmt.Sprintf(" inv %#x", p.InvalidateRKey())
+	}
 	if n := len(p.Payload()); n > 0 {
 		text += fmt.Sprintf(" %dB(%d)", n, p.Payload()[0])
 	}

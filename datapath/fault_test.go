@@ -331,3 +331,24 @@ func TestFaultsAreCounted(t *testing.T) {
 		t.Errorf("%d faults, %d counted, the last of %v", n, b.engine.Counters().Faults, b.faults[n-1].Session)
 	}
 }
+
+// The same of a message to one queue pair.
+func TestFaultIsNotTheSendersOfOne(t *testing.T) {
+	r := newRig(t)
+	m := r.member(0x10)
+	other := NewSession(r.doorbell)
+	r.run() // nobody is in turn
+	m.qp.Session, m.qp.Recv = other, nil
+	var faults []Fault
+	r.engine.noteFault = func(f Fault) { faults = append(faults, f) }
+	r.send.Put(&ring.Send{Opcode: ring.WRSend, AH: 1, RemoteQPN: m.qp.Number, RemoteQKey: testQKey, Flags: ring.SendSignaled})
+	r.send.Publish()
+	r.doorbell.Ring(3)
+	r.run()
+	if got := r.completions(); len(got) != 1 || got[0].Status != ring.WCSuccess || r.qp.State != ring.QPStateRTS {
+		t.Errorf("the sender: %+v, state %v", got, r.qp.State)
+	}
+	if len(faults) != 1 || faults[0].Session != other {
+		t.Errorf("%d faults", len(faults))
+	}
+}

@@ -116,6 +116,19 @@ func TestReadsTakeNoWindow(t *testing.T) {
 	}
 }
 
+// A READ that is behind what is sent again makes the window no larger.
+func TestWindowBeforeAREAD(t *testing.T) {
+	x := newExchange(t, wire.ServiceRC, nil)
+	x.postAll(posted{o: ring.WRRDMAWrite, length: 20 * 256}, posted{o: ring.WRRDMARead, length: 8})
+	x.flight()
+	for psn, want := range []int{21, 20, 16, 8, 4} { // windows of 64, 32, 16, 8 and 4
+		x.say(line{Transport: answer(wire.PSN(psn), wire.NAKSequence)})
+		if sent, _ := x.flight(); len(sent) != want {
+			t.Errorf("from %d on: sent %v", psn, sent)
+		}
+	}
+}
+
 // Requests whose packets are more than half of all PSNs are not under way together.
 func TestHalfOfThePSNs(t *testing.T) {
 	const quarter = MaxMessage / 4

@@ -62,7 +62,35 @@ func TestDrawnKeys(t *testing.T) {
 	if key != 0x2AA {
 		t.Errorf("%#x was drawn", key)
 	}
+	s.SetMW(0x2AA, new(MW))
+	if s.window(0x2BB) == nil || s.window(0xAAA) != nil || s.window(0x1AA) != nil {
+		t.Error("a window's key is another's")
+	}
 	if s.region(0x9AA) != nil || s.region(0x155) == nil || s.region(0x156) != nil {
 		t.Error("a key is another's")
+	}
+}
+
+// Keys are counted once, whatever is done to them.
+func TestKeysAreCounted(t *testing.T) {
+	s := new(Session)
+	s.ClearKey(0x155)
+	if s.region(0x155) != nil || s.window(0x155) != nil {
+		t.Error("a key of an empty table")
+	}
+	for i, step := range []struct {
+		do    func()
+		count int
+	}{
+		{func() { s.SetMR(&MR{LKey: 0x155}) }, 1},
+		{func() { s.SetMR(&MR{LKey: 0x155}) }, 1},
+		{func() { s.SetMW(0x255, new(MW)) }, 2},
+		{func() { s.ClearKey(0x155) }, 1},
+		{func() { s.ClearKey(0x155) }, 1},
+		{func() { s.ClearKey(0x255) }, 0},
+	} {
+		if step.do(); s.keys.count != step.count {
+			t.Errorf("step %d: %d are counted", i, s.keys.count)
+		}
 	}
 }

@@ -18,3 +18,63 @@ func TestFailsAfterALateAnswer(t *testing.T) {
 		t.Errorf("heard %q", heard)
 	}
 }
+
+// What is acknowledged after all is not sent again, nor counted as on its way.
+func TestLateAnswers(t *testing.T) {
+	write := posted{o: ring.WRRDMAWrite, length: 8}
+	for acked, row := range []string{
+		"WRITE_ONLY 1 at 8 of 8 8B(1) asks, WRITE_ONLY 2 at 16 of 8 8B(2) asks, 1: RDMA write 8B",
+		"WRITE_ONLY 2 at 16 of 8 8B(2) asks, 1: RDMA write 8B, 2: RDMA write 8B",
+		"1: RDMA write 8B, 2: RDMA write 8B, 3: RDMA write 8B",
+	} {
+		x := newExchange(t, wire.ServiceRC, nil)
+		x.postAll(write, write, write)
+		x.hear()
+		x.sayAll(line{Transport: answer(0, wire.NAKSequence)}, line{Transport: answer(wire.PSN(acked), ackOf)})
+		if heard := x.hear(); heard != row {
+			t.Errorf("%d: heard %s", acked, heard)
+		}
+	}
+}
+
+// One acknowledgement is for all that arrived together.
+func TestOneAcknowledgement(t *testing.T) {
+	x := newExchange(t, wire.ServiceRC, nil)
+	x.sayAll(line{Transport: ask(wire.OpWriteOnly, 0), length: 8}, line{Transport: ask(wire.OpWriteOnly, 1), length: 8})
+	if heard := x.hear(); heard != "ACKNOWLEDGE 1 0x00 msn 2" {
+		t.Errorf("heard %s", heard)
+	}
+}
+
+// A READ's memory may be taken away before its response is here.
+func TestNowhereToReadTo(t *testing.T) {
+	x := newExchange(t, wire.ServiceRC, nil)
+	x.postAll(posted{o: ring.WRRDMARead, length: 8})
+	x.hear()
+	x.engine.Do(func() { x.session.ClearKey(testKey(1)) })
+	x.follow("READ", []line{{response(wire.OpReadResponseOnly, 0), 8, DropProtection, "1: local protection error"}})
+}
+
+// A link that has no room is tried again: nothing is lost, and nothing is flushed.
+func TestConnectionWaitsForTheLink(t *testing.T) {
+	for name, begin := range map[string]func(x *exchange){
+		"request":  func(x *exchange) { x.postAll(posted{o: ring.WRSend, length: 8}) },
+		"response": func(x *exchange) { x.sayAll(line{Transport: read(0, 0, 8)}) },
+	} {
+		x := newExchange(t, wire.ServiceRC, nil)
+		whole, full := x.engine.link, &fakeLink{full: true}
+		x.engine.link = full
+		begin(x)
+		x.engine.Do(func() {
+			x.engine.budget = 10
+			if moved, done := x.engine.sendConnected(x.qp, &x.engine.tx); moved || done || len(full.out) != 0 {
+				t.Errorf("%s: moved %v, done %v, %d sent", name, moved, done, len(full.out))
+			}
+			full.full = false
+			if moved, done := x.engine.sendConnected(x.qp, &x.engine.tx); !moved || !done || len(full.out) != 1 {
+				t.Errorf("%s, then: moved %v, done %v, %d sent", name, moved, done, len(full.out))
+			}
+			x.engine.link = whole
+		})
+	}
+}

@@ -56,6 +56,7 @@ func TestRequester(t *testing.T) {
 	three := []posted{write, write, write}
 	fenced := func(s *ring.Send) { s.Flags |= ring.SendFence }
 	unsignaled := func(s *ring.Send) { s.Flags = 0 }
+	invalidates := func(s *ring.Send) { s.Imm = 0x77 }
 	for name, row := range map[string]struct {
 		change func(c *Connection)
 		posts  []posted
@@ -81,6 +82,9 @@ func TestRequester(t *testing.T) {
 		}},
 		"solicited": {nil, []posted{{ring.WRSendWithImm, 300, func(s *ring.Send) { s.Flags |= ring.SendSolicited }}}, "SEND_FIRST 0 256B(0), SEND_LAST_WITH_IMMEDIATE 1 44B(32) asks solicited", []line{
 			{answer(1, ackOf), 0, DropNone, "1: send 300B"},
+		}},
+		"invalidating": {nil, []posted{{ring.WRSendWithInv, 300, invalidates}, {ring.WRSendWithInv, 8, invalidates}}, "SEND_FIRST 0 256B(0), SEND_LAST_WITH_INVALIDATE 1 inv 0x77 44B(32) asks, SEND_ONLY_WITH_INVALIDATE 2 inv 0x77 8B(1) asks", []line{
+			{answer(2, ackOf), 0, DropNone, "1: send 300B, 2: send 8B"},
 		}},
 		"a packet is lost": {nil, three, "WRITE_ONLY 0 at 0 of 8 8B(0) asks, WRITE_ONLY 1 at 8 of 8 8B(1) asks, WRITE_ONLY 2 at 16 of 8 8B(2) asks", []line{
 			{answer(1, wire.NAKSequence), 0, DropNone, "WRITE_ONLY 1 at 8 of 8 8B(1) asks, WRITE_ONLY 2 at 16 of 8 8B(2) asks, 1: RDMA write 8B"},
@@ -213,7 +217,9 @@ func TestSolicitedCompletions(t *testing.T) {
 		x := newExchange(t, wire.ServiceRC, nil)
 		events := 0
 		x.qp.SendCQ.Notify = func() { events++ }
-		x.postRecv(100, at(4096, 8))
+		if row.line.length > 0 {
+			x.postRecv(100, at(4096, 8))
+		}
 		x.postAll(posted{o: ring.WRSend, length: 8})
 		x.hear()
 		x.cq.Arm(true)
@@ -285,4 +291,19 @@ func TestMemoryIsGoneWhenItIsSentAgain(t *testing.T) {
 		{answer(0, wire.NAKSequence), 0, DropNone, "SEND_ONLY 0 8B(0) asks"},
 		{answer(0, ackOf), 0, DropNone, "1: send 8B, 2: local protection error, 3: flushed"},
 	})
+}
+
+// A request that fails and overruns its CQ leaves its queue pair in ERR, not in SQE.
+func TestFailureOverrunsTheCQ(t *testing.T) {
+	x := newExchange(t, wire.ServiceUC, nil)
+	cq, g := x.qp.SendCQ, ring.CompletionGeometry(1)
+	cq.Queue, _ = ring.NewCompletionProducer(ring.Alloc(g.Size()), g)
+	cq.Queue.Put(new(ring.CQE))
+	cq.NoteOverrun = func() {}
+	x.engine.Do(func() { cq.QPs[x.qp] = struct{}{} })
+	x.postAll(posted{o: 99})
+	x.engine.Do(func() { x.engine.runRound() })
+	if x.qp.State != ring.QPStateErr || !cq.overrun {
+		t.Errorf("state %v", x.qp.State)
+	}
 }

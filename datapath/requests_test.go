@@ -1,7 +1,9 @@
 package datapath
 
 import (
+	"bytes"
 	"fmt"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
@@ -40,7 +42,9 @@ func TestRequestsAreChecked(t *testing.T) {
 		"atomic, none may be":             {wire.ServiceRC, none, to(ring.WRAtomicFetchAndAdd, 0), []ring.SGE{eight}, ring.WCLocQPOpErr},
 		"SEND where no READ may be":       {wire.ServiceRC, none, to(ring.WRSend, 0), []ring.SGE{eight}, ring.WCSuccess},
 		"SEND of two SGEs":                {wire.ServiceRC, nil, to(ring.WRSend, 0), []ring.SGE{four, four}, ring.WCSuccess},
-		"SEND of all SGEs":                {wire.ServiceRC, nil, to(ring.WRSend, 0), []ring.SGE{four, four, four, four}, ring.WCSuccess},
+		"SEND of all SGEs":                {wire.ServiceRC, nil, to(ring.WRSend, 0), []ring.SGE{four, four, four}, ring.WCSuccess},
+		"SEND of an SGE too many":         {wire.ServiceRC, nil, to(ring.WRSend, 0), []ring.SGE{four, four, four, four}, ring.WCLocQPOpErr},
+		"SEND of a byte of another PD":    {wire.ServiceRC, nil, to(ring.WRSend, 0), []ring.SGE{{Addr: endBase, Length: 1, LKey: testKey(2)}}, ring.WCLocProtErr},
 		"SEND of nothing":                 {wire.ServiceRC, nil, to(ring.WRSend, 0), nil, ring.WCSuccess},
 		"SEND of memory of another PD":    {wire.ServiceRC, nil, to(ring.WRSend, 0), []ring.SGE{four, {Addr: endBase, Length: 4, LKey: testKey(2)}}, ring.WCLocProtErr},
 		"SEND of no bytes of no memory":   {wire.ServiceRC, nil, to(ring.WRSend, 0), []ring.SGE{four, {LKey: testKey(50)}}, ring.WCSuccess},
@@ -63,7 +67,7 @@ func TestRequestsAreChecked(t *testing.T) {
 		x := newExchange(t, row.service, row.change)
 		x.engine.Do(func() {
 			x.session.SetMR(&MR{LKey: testKey(6), PD: testPD, Base: endBase, Memory: x.memory})
-			x.qp.MaxInline = 64
+			x.qp.MaxInline, x.qp.MaxSendSGE = 64, 3
 		})
 		write, behind := posted{o: ring.WRRDMAWrite, length: 8}, to(ring.WRSend, 0)
 		x.postAll(write)
@@ -91,6 +95,98 @@ func TestRequestsAreChecked(t *testing.T) {
 		if sent := x.engine.Counters().Sent; sent != 1 || !strings.HasSuffix(heard, want) || x.qp.State != state || !slices.Equal(x.states, []ring.QPState{state}) {
 			t.Errorf("%s: %s; states %v", name, heard, x.states)
 		}
+		if state == ring.QPStateErr {
+			continue
+		}
+		x.engine.Do(func() { x.engine.SetState(x.qp, ring.QPStateRTS) })
+		x.post(behind, ring.Atomic{}, eight)
+		if heard := x.hear(); heard != "SEND_ONLY 1 8B(0), 3: send 8B" {
+			t.Errorf("%s, in RTS again: %s", name, heard)
+		}
+	}
+}
+
+// A message is gathered of all its pieces, whatever packets they are in, and a READ is spread over them. What
+// they were when they were measured does not count when they are used.
+func TestPieces(t *testing.T) {
+	x := newExchange(t, wire.ServiceRC, nil)
+	x.fill(rand.New(rand.NewPCG(1, 1)), 0, 1<<16)
+	pieces := []ring.SGE{at(5000, 100), at(0, 0), at(9000, 300), at(1000, 200)}
+	var want, got []byte
+	for _, p := range pieces {
+		want = append(want, x.memory[p.Addr-endBase:][:p.Length]...)
+	}
+	x.post(to(ring.WRSend, 0), ring.Atomic{}, pieces...)
+	x.rest()
+	for range 3 {
+		var p wire.Packet
+		if one := <-x.tap.Packets(); wire.Parse(one.Frame, &p) == wire.FaultNone {
+			got = append(got, p.Payload()...)
+		}
+	}
+	if !bytes.Equal(got, want) {
+		t.Error("other bytes are sent")
+	}
+	x.say(line{Transport: answer(2, ackOf)})
+
+	x.post(to(ring.WRRDMARead, 0), ring.Atomic{}, pieces...)
+	x.rest()
+	got = nil
+	for i, o := range []wire.Opcode{wire.OpReadResponseFirst, wire.OpReadResponseMiddle, wire.OpReadResponseLast} {
+		h := wire.Transport{Opcode: wire.ServiceRC.Of(o), DestQP: testQP, PKey: wire.PKeyDefault, PSN: plus(x.first, 3+uint32(i))}
+		payload := x.frame[x.template.PayloadOffsetOf(h.Opcode):][:min(256, 600-i*256)]
+		for j := range payload {
+			payload[j] = byte(7*i + j)
+		}
+		got = append(got, payload...)
+		x.take(x.seal(&h, len(payload)))
+	}
+	for _, p := range pieces {
+		if part := x.memory[p.Addr-endBase:][:p.Length]; !bytes.Equal(part, got[:p.Length]) {
+			t.Errorf("the %d bytes at %#x", p.Length, p.Addr)
+		}
+		got = got[p.Length:]
+	}
+
+	s := to(ring.WRSend, 0)
+	s.SGECount, s.ID = 1, 9
+	data := x.send.Put(&s)
+	ring.PutSGE(data, at(0, 600))
+	x.ring()
+	x.hear()
+	ring.PutSGE(data, at(0, 300))
+	x.follow("shorter", []line{{answer(6, wire.NAKSequence), 0, DropNone, "SEND_FIRST 6 256B(" + fmt.Sprint(x.memory[0]) + "), 9: local protection error"}})
+}
+
+// What is posted inline is in the slot.
+func TestInlineOverAConnection(t *testing.T) {
+	x := newExchange(t, wire.ServiceRC, nil)
+	s := to(ring.WRSend, 0)
+	s.Flags, s.InlineLen = ring.SendInline, 5
+	copy(x.send.Put(&s), "\x07\x08\x09")
+	x.ring()
+	if heard := x.hear(); heard != "SEND_ONLY 0 5B(7) asks" {
+		t.Errorf("heard %s", heard)
+	}
+}
+
+// Requests that are under way are found, however many, in the order in which they were taken.
+func TestWorks(t *testing.T) {
+	var w works
+	for i := range uint32(40) {
+		one := w.add()
+		*one = work{first: wire.PSN(10 * i), packets: 10}
+		if i%4 == 3 {
+			w.drop()
+		}
+	}
+	for i := range w.count {
+		if first := wire.PSN(100 + 10*i); w.at(i).first != first || w.find(first+9) != i {
+			t.Errorf("place %d: the first PSN is %d, found at %d", i, w.at(i).first, w.find(first+9))
+		}
+	}
+	if w.find(99) != 30 || w.find(400) != 30 {
+		t.Error("a request with no such PSN")
 	}
 }
 

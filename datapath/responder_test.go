@@ -110,6 +110,11 @@ func TestResponder(t *testing.T) {
 			{read(1, 8, 8), 0, DropDuplicate, "READ_RESPONSE_ONLY 1 0x02 msn 2 8B(1)"},
 			{read(2, 16, 8), 0, DropDuplicate, "READ_RESPONSE_ONLY 2 0x02 msn 3 8B(2)"},
 		}},
+		"no bytes need no key": {nil, []line{
+			{under(50, wire.Transport{Opcode: wire.OpWriteOnly, AckReq: true}), 0, DropNone, "ACKNOWLEDGE 0 0x02 msn 1"},
+			{under(50, read(1, 0, 0)), 0, DropNone, "READ_RESPONSE_ONLY 1 0x02 msn 2"},
+			{under(50, wire.Transport{Opcode: wire.OpWriteOnly, PSN: 2, Length: 1}), 1, DropRemoteAccess, "ACKNOWLEDGE 2 0x62 msn 2, 100: flushed, 101: flushed"},
+		}},
 		"atomics": {nil, []line{
 			{atomicOf(wire.OpFetchAdd, 0, endMemory-8, 5, 0), 0, DropNone, "ATOMIC_ACKNOWLEDGE 0 0x02 msn 1 was 0"},
 			{atomicOf(wire.OpCompareSwap, 1, endMemory-8, 9, 5), 0, DropNone, "ATOMIC_ACKNOWLEDGE 1 0x02 msn 2 was 5"},
@@ -226,6 +231,12 @@ func TestUnreliableResponder(t *testing.T) {
 			{ask(wire.OpSendMiddle, 2), 256, DropOutOfSequence, ""},
 			{ask(wire.OpSendOnly, 1), 8, DropNone, "100: receive 8B"},
 		},
+		"longer than the receive": {
+			{ask(wire.OpSendFirst, 0), 256, DropNone, ""},
+			{ask(wire.OpSendMiddle, 1), 256, DropNoRoom, ""},
+			{ask(wire.OpSendLast, 2), 8, DropOutOfSequence, ""},
+			{ask(wire.OpSendOnly, 3), 8, DropNone, "100: receive 8B"},
+		},
 		"no receive": {
 			{ask(wire.OpSendOnly, 0), 8, DropNone, "100: receive 8B"},
 			{ask(wire.OpSendOnly, 1), 8, DropNone, "101: receive 8B"},
@@ -322,8 +333,11 @@ func TestLastWords(t *testing.T) {
 			if how == "faulted" {
 				want = 0
 			}
+			var burst [2 * sendTurn][]byte
+			arrived := x.peer.engine.link.Receive(burst[:]) // without a further round
+			x.peer.engine.link.Release()
 			heard := x.hear()
-			if sent := x.engine.Counters().Sent; int(sent) != want {
+			if sent := x.engine.Counters().Sent; int(sent) != want || arrived != want {
 				t.Errorf("%s, %s: %s", name, how, heard)
 			}
 		}

@@ -101,6 +101,9 @@ func TestBindIsChecked(t *testing.T) {
 		if got := x.bind(row.bound); got != row.want {
 			t.Errorf("%s: %s", name, got)
 		}
+		if mw := x.session.window(row.key); mw != nil && mw.of != nil && (mw.qp == x.qp) != mw.Type2 {
+			t.Errorf("%s: it is bound to the queue pair %p", name, mw.qp)
+		}
 		want := 0
 		if row.want == isBound && row.length > 0 {
 			want = 1
@@ -158,6 +161,12 @@ func TestWindowsAdmit(t *testing.T) {
 			x.say(line{Transport: named(two.key, wire.Transport{Opcode: wire.OpSendOnlyInvalidate}), length: 8})
 			return x.hear()
 		}, "5: receive 8B inv 0x95a", line{named(two.key, read(1, 1008, 8)), 0, DropRemoteAccess, "ACKNOWLEDGE 1 0x62 msn 1"}},
+		"invalidated by a longer message": {two, func(x *exchange) string {
+			x.postRecv(5, at(4096, 300))
+			x.say(line{Transport: wire.Transport{Opcode: wire.OpSendFirst}, length: 256})
+			x.say(line{Transport: named(two.key, wire.Transport{Opcode: wire.OpSendLastInvalidate, PSN: 1}), length: 8})
+			return x.hear()
+		}, "5: receive 264B inv 0x95a", line{named(two.key, read(2, 1008, 8)), 0, DropRemoteAccess, "ACKNOWLEDGE 2 0x62 msn 1"}},
 		"destroyed": {one, func(x *exchange) string {
 			x.engine.Do(func() { x.session.ClearKey(ring.LKey(one.key)) })
 			return ""
@@ -192,14 +201,17 @@ func read8(window uint32, addr uint64) wire.Transport { return under(window, rea
 // A request that is carried out here waits for all before it, and those behind wait for it.
 func TestLocalRequestsWait(t *testing.T) {
 	x := newWindows(t)
+	x.bind(bound{windowKey(window2), 1000, 16, 1, ring.AccessRemoteRead})
 	x.postAll(posted{o: ring.WRRDMAWrite, length: 8})
-	x.bind(bound{windowKey(window1), 1000, 16, 1, ring.AccessRemoteRead})
-	x.post(to(ring.WRSend, 0), ring.Atomic{}, at(0, 8))
+	x.invalidate(windowKey(window2))
+	fenced := to(ring.WRSend, 0)
+	fenced.Flags |= ring.SendFence // no READ is outstanding
+	x.post(fenced, ring.Atomic{}, at(0, 8))
 	if heard := x.hear(); heard != "" {
 		t.Errorf("before the WRITE is acknowledged: %s", heard)
 	}
-	x.follow("bind", []line{
-		{answer(0, ackOf), 0, DropNone, "SEND_ONLY 1 8B(0) asks, 1: RDMA write 8B, " + isBound},
+	x.follow("invalidate", []line{
+		{answer(0, ackOf), 0, DropNone, "SEND_ONLY 1 8B(0) asks, 1: RDMA write 8B, " + isInvalidated},
 		{answer(1, ackOf), 0, DropNone, "0: send 8B"},
 	})
 }
