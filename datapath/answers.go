@@ -138,10 +138,10 @@ func (e *Engine) waitReady(qp *QP, a *arrival, s wire.Syndrome) Drop {
 	switch {
 	case c.works.count == 0:
 		return DropStrayAnswer
+	case c.patient: // of several of one try the first counts
+		return DropNone
 	case c.RNRRetry != foreverRNR && c.rnrRetries == 0:
 		e.failRequest(qp, &a.cqe, ring.WCRNRRetryExcErr)
-		return DropNone
-	case c.patient:
 		return DropNone
 	}
 	c.rnrRetries -= min(c.rnrRetries, 1)

@@ -83,7 +83,7 @@ func (x *exchange) rest() {
 	x.engine.lease.Lock()
 	defer x.engine.lease.Unlock()
 	var burst [16][]byte
-	for moved := true; moved || x.qp.patient; moved = x.engine.runRound() { // an RNR NAK's time is short
+	for moved := true; moved || !x.engine.timers.empty() && x.qp.patient; moved = x.engine.runRound() { // an RNR NAK's time is short
 		for x.peer.engine.link.Receive(burst[:]) > 0 {
 			x.peer.engine.link.Release()
 		}

@@ -288,7 +288,12 @@ func TestFaultStopsASession(t *testing.T) {
 		t.Fatal("the message is answered")
 	}
 	for _, removed := range []bool{false, true} {
-		b.engine.Do(func() { b.engine.stopServing(s) })
+		b.engine.Do(func() {
+			if !removed {
+				b.engine.turns.add(b.ud.qp)
+			}
+			b.engine.stopServing(s)
+		})
 		if !s.faulted || s.removed != removed || !b.engine.timers.empty() || !b.engine.turns.empty() {
 			t.Errorf("faulted %v, removed %v, timers %v", s.faulted, s.removed, b.engine.timers.heap)
 		}
@@ -317,15 +322,15 @@ func TestFaultsAreCounted(t *testing.T) {
 	b := newBroken(t)
 	b.bad.qp.Recv = nil
 	b.connected()
+	b.engine.lease.Lock()
 	for len(b.faults) == 0 {
-		b.engine.Do(func() { b.engine.runRound() })
+		b.engine.runRound()
 	}
 	whole := b.engine.link
-	b.engine.Do(func() {
-		b.engine.link = &brokenLink{times: 1}
-		b.engine.runRound()
-		b.engine.link = whole
-	})
+	b.engine.link = &brokenLink{times: 1}
+	b.engine.runRound() // nothing else is in between
+	b.engine.link = whole
+	b.engine.lease.Unlock()
 	n := len(b.faults)
 	if b.faults[0].Session != b.bad.session || b.faults[n-1].Session != nil || b.engine.Counters().Faults != uint64(n) {
 		t.Errorf("%d faults, %d counted, the last of %v", n, b.engine.Counters().Faults, b.faults[n-1].Session)

@@ -78,3 +78,30 @@ func TestConnectionWaitsForTheLink(t *testing.T) {
 		})
 	}
 }
+
+// Of several RNR NAKs of one try the first counts, as when the network makes two of one.
+func TestNotReadyTwice(t *testing.T) {
+	x := newExchange(t, wire.ServiceRC, retries(1))
+	x.postAll(posted{o: ring.WRSend, length: 8})
+	x.hear()
+	x.sayAll(line{Transport: answer(0, rnr)}, line{Transport: answer(0, rnr)})
+	if heard := x.hear(); heard != "SEND_ONLY 0 8B(0) asks" {
+		t.Errorf("heard %s", heard)
+	}
+	x.follow("then", []line{{answer(0, rnr), 0, DropNone, "1: RNR retry counter exceeded"}})
+}
+
+// A packet that is longer than its route carries is not sent.
+func TestConnectionIsLongerThanItsPath(t *testing.T) {
+	for length, drops := range map[int]uint64{512: 0, 513: 1} {
+		x := newExchange(t, wire.ServiceRC, func(c *Connection) { c.MTU = wire.MTU1024 })
+		x.engine.Do(func() {
+			x.engine.SetPath(x.qp.Path, PathAttr{State: PathOpen, DestMAC: x.peer.mac, FromMAC: x.mac, MTU: wire.MTU512})
+		})
+		x.postAll(posted{o: ring.WRSend, length: length})
+		x.hear()
+		if c := x.engine.Counters(); c.Sent != 1 || c.Drops[DropPathMTU] != drops {
+			t.Errorf("%d bytes: %d sent, %v", length, c.Sent, c.Drops)
+		}
+	}
+}

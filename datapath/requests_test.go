@@ -158,6 +158,22 @@ func TestPieces(t *testing.T) {
 	x.follow("shorter", []line{{answer(6, wire.NAKSequence), 0, DropNone, "SEND_FIRST 6 256B(" + fmt.Sprint(x.memory[0]) + "), 9: local protection error"}})
 }
 
+// What was in a slot before is not part of the request.
+func TestSlotIsUsedAgain(t *testing.T) {
+	x := newExchange(t, wire.ServiceRC, nil)
+	s := to(ring.WRSend, 0)
+	s.SGECount = 1
+	data := x.send.Put(&s)
+	for i := range data {
+		data[i] = 0xA5
+	}
+	ring.PutSGE(data, at(0, 8))
+	x.ring()
+	if heard := x.hear(); heard != "SEND_ONLY 0 8B(0) asks" {
+		t.Errorf("heard %s", heard)
+	}
+}
+
 // What is posted inline is in the slot.
 func TestInlineOverAConnection(t *testing.T) {
 	x := newExchange(t, wire.ServiceRC, nil)

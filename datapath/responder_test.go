@@ -344,16 +344,28 @@ func TestLastWords(t *testing.T) {
 	}
 }
 
-// A READ whose region goes away while it is answered ends there.
+// A READ whose region goes away while it is answered ends there. The program hears of it, if its queue pair has
+// not ended before.
 func TestRegionGoesWhileItIsRead(t *testing.T) {
-	x := newExchange(t, wire.ServiceRC, nil)
-	x.say(line{Transport: read(0, 0, 200*256)})
-	sent := int(x.engine.Counters().Sent)
-	x.engine.Do(func() { x.session.ClearKey(testKey(1)) })
-	x.hear()
-	c := x.engine.Counters()
-	if sent == 0 || sent >= 200 || int(c.Sent) != sent+1 || c.Drops[DropRemoteAccess] != 1 || !slices.Equal(x.events, []ring.EventType{ring.EventQPAccessErr}) {
-		t.Errorf("%d packets before, then %d; %v, events %v", sent, c.Sent, c.Drops, x.events)
+	for _, ended := range []bool{false, true} {
+		x := newExchange(t, wire.ServiceRC, nil)
+		x.say(line{Transport: read(0, 0, 200*256)})
+		sent := int(x.engine.Counters().Sent)
+		x.engine.Do(func() {
+			if ended {
+				x.engine.SetState(x.qp, ring.QPStateErr)
+			}
+			x.session.ClearKey(testKey(1))
+			x.engine.turns.add(x.qp)
+		})
+		x.hear()
+		c := x.engine.Counters()
+		if sent == 0 || sent >= 200 || int(c.Sent) != sent+1 || c.Drops[DropRemoteAccess] != 1 {
+			t.Errorf("%d packets before, then %d; %v", sent, c.Sent, c.Drops)
+		}
+		if told := slices.Equal(x.events, []ring.EventType{ring.EventQPAccessErr}); told == ended {
+			t.Errorf("ended %v: events %v", ended, x.events)
+		}
 	}
 }
 
