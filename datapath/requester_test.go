@@ -54,6 +54,7 @@ func retries(count uint8) func(c *Connection) {
 func TestRequester(t *testing.T) {
 	write, send, readOf := posted{o: ring.WRRDMAWrite, length: 8}, posted{o: ring.WRSend, length: 8}, posted{o: ring.WRRDMARead, length: 600}
 	three := []posted{write, write, write}
+	const allThree = "WRITE_ONLY 0 at 0 of 8 8B(0) asks, WRITE_ONLY 1 at 8 of 8 8B(1) asks, WRITE_ONLY 2 at 16 of 8 8B(2) asks"
 	fenced := func(s *ring.Send) { s.Flags |= ring.SendFence }
 	unsignaled := func(s *ring.Send) { s.Flags = 0 }
 	invalidates := func(s *ring.Send) { s.Imm = 0x77 }
@@ -63,7 +64,7 @@ func TestRequester(t *testing.T) {
 		sent   string
 		lines  []line
 	}{
-		"acknowledged": {nil, three, "WRITE_ONLY 0 at 0 of 8 8B(0) asks, WRITE_ONLY 1 at 8 of 8 8B(1) asks, WRITE_ONLY 2 at 16 of 8 8B(2) asks", []line{
+		"acknowledged": {nil, three, allThree, []line{
 			{answer(3, ackOf), 0, DropStrayAnswer, ""},
 			{answer(1, ackOf), 0, DropNone, "1: RDMA write 8B, 2: RDMA write 8B"},
 			{answer(1, ackOf), 0, DropStrayAnswer, ""},
@@ -71,56 +72,65 @@ func TestRequester(t *testing.T) {
 			{answer(2, ackOf), 0, DropNone, "3: RDMA write 8B"},
 			{answer(2, ackOf), 0, DropStrayAnswer, ""},
 		}},
-		"acknowledged in parts": {nil, []posted{{ring.WRSend, 600, nil}, {ring.WRRDMAWriteWithImm, 300, nil}}, "SEND_FIRST 0 256B(0), SEND_MIDDLE 1 256B(32), SEND_LAST 2 88B(64) asks, WRITE_FIRST 3 at 8 of 300 256B(1), WRITE_LAST_WITH_IMMEDIATE 4 44B(33) asks", []line{
-			{answer(1, ackOf), 0, DropNone, ""},
-			{answer(2, ackOf), 0, DropNone, "1: send 600B"},
-			{answer(4, ackOf), 0, DropNone, "2: RDMA write 300B"},
-		}},
-		"unsignaled": {nil, []posted{{ring.WRSend, 8, unsignaled}, send, {ring.WRSend, 8, unsignaled}}, "SEND_ONLY 0 8B(0) asks, SEND_ONLY 1 8B(1) asks, SEND_ONLY 2 8B(2) asks", []line{
-			{answer(0, ackOf), 0, DropNone, ""},
-			{answer(2, ackOf), 0, DropNone, "2: send 8B"},
-		}},
-		"solicited": {nil, []posted{{ring.WRSendWithImm, 300, func(s *ring.Send) { s.Flags |= ring.SendSolicited }}}, "SEND_FIRST 0 256B(0), SEND_LAST_WITH_IMMEDIATE 1 44B(32) asks solicited", []line{
-			{answer(1, ackOf), 0, DropNone, "1: send 300B"},
-		}},
-		"invalidating": {nil, []posted{{ring.WRSendWithInv, 300, invalidates}, {ring.WRSendWithInv, 8, invalidates}}, "SEND_FIRST 0 256B(0), SEND_LAST_WITH_INVALIDATE 1 inv 0x77 44B(32) asks, SEND_ONLY_WITH_INVALIDATE 2 inv 0x77 8B(1) asks", []line{
-			{answer(2, ackOf), 0, DropNone, "1: send 300B, 2: send 8B"},
-		}},
-		"a packet is lost": {nil, three, "WRITE_ONLY 0 at 0 of 8 8B(0) asks, WRITE_ONLY 1 at 8 of 8 8B(1) asks, WRITE_ONLY 2 at 16 of 8 8B(2) asks", []line{
-			{answer(1, wire.NAKSequence), 0, DropNone, "WRITE_ONLY 1 at 8 of 8 8B(1) asks, WRITE_ONLY 2 at 16 of 8 8B(2) asks, 1: RDMA write 8B"},
+		"acknowledged in parts": {nil, []posted{{ring.WRSend, 600, nil}, {ring.WRRDMAWriteWithImm, 300, nil}},
+			"SEND_FIRST 0 256B(0), SEND_MIDDLE 1 256B(32), SEND_LAST 2 88B(64) asks, WRITE_FIRST 3 at 8 of 300 256B(1), WRITE_LAST_WITH_IMMEDIATE 4 44B(33) asks", []line{
+				{answer(1, ackOf), 0, DropNone, ""},
+				{answer(2, ackOf), 0, DropNone, "1: send 600B"},
+				{answer(4, ackOf), 0, DropNone, "2: RDMA write 300B"},
+			}},
+		"unsignaled": {nil, []posted{{ring.WRSend, 8, unsignaled}, send, {ring.WRSend, 8, unsignaled}},
+			"SEND_ONLY 0 8B(0) asks, SEND_ONLY 1 8B(1) asks, SEND_ONLY 2 8B(2) asks", []line{
+				{answer(0, ackOf), 0, DropNone, ""},
+				{answer(2, ackOf), 0, DropNone, "2: send 8B"},
+			}},
+		"solicited": {nil, []posted{{ring.WRSendWithImm, 300, func(s *ring.Send) { s.Flags |= ring.SendSolicited }}},
+			"SEND_FIRST 0 256B(0), SEND_LAST_WITH_IMMEDIATE 1 44B(32) asks solicited", []line{
+				{answer(1, ackOf), 0, DropNone, "1: send 300B"},
+			}},
+		"invalidating": {nil, []posted{{ring.WRSendWithInv, 300, invalidates}, {ring.WRSendWithInv, 8, invalidates}},
+			"SEND_FIRST 0 256B(0), SEND_LAST_WITH_INVALIDATE 1 inv 0x77 44B(32) asks, SEND_ONLY_WITH_INVALIDATE 2 inv 0x77 8B(1) asks", []line{
+				{answer(2, ackOf), 0, DropNone, "1: send 300B, 2: send 8B"},
+			}},
+		"a packet is lost": {nil, three, allThree, []line{
+			{answer(1, wire.NAKSequence), 0, DropNone,
+				"WRITE_ONLY 1 at 8 of 8 8B(1) asks, WRITE_ONLY 2 at 16 of 8 8B(2) asks, 1: RDMA write 8B"},
 			{answer(1, wire.NAKSequence), 0, DropNone, ""}, // of the same loss
 			{answer(1, ackOf), 0, DropNone, "2: RDMA write 8B"},
 			{answer(2, wire.NAKSequence), 0, DropNone, "WRITE_ONLY 2 at 16 of 8 8B(2) asks"},
 			{answer(2, ackOf), 0, DropNone, "3: RDMA write 8B"},
 		}},
-		"a part is lost": {nil, []posted{{ring.WRRDMAWrite, 600, nil}, write}, "WRITE_FIRST 0 at 0 of 600 256B(0), WRITE_MIDDLE 1 256B(32), WRITE_LAST 2 88B(64) asks, WRITE_ONLY 3 at 8 of 8 8B(1) asks", []line{
-			{answer(1, wire.NAKSequence), 0, DropNone, "WRITE_MIDDLE 1 256B(32), WRITE_LAST 2 88B(64) asks, WRITE_ONLY 3 at 8 of 8 8B(1) asks"},
-			{answer(3, ackOf), 0, DropNone, "1: RDMA write 600B, 2: RDMA write 8B"},
-		}},
-		"a packet is lost, no retries": {retries(0), three, "WRITE_ONLY 0 at 0 of 8 8B(0) asks, WRITE_ONLY 1 at 8 of 8 8B(1) asks, WRITE_ONLY 2 at 16 of 8 8B(2) asks", []line{
+		"a part is lost": {nil, []posted{{ring.WRRDMAWrite, 600, nil}, write},
+			"WRITE_FIRST 0 at 0 of 600 256B(0), WRITE_MIDDLE 1 256B(32), WRITE_LAST 2 88B(64) asks, WRITE_ONLY 3 at 8 of 8 8B(1) asks", []line{
+				{answer(1, wire.NAKSequence), 0, DropNone, "WRITE_MIDDLE 1 256B(32), WRITE_LAST 2 88B(64) asks, WRITE_ONLY 3 at 8 of 8 8B(1) asks"},
+				{answer(3, ackOf), 0, DropNone, "1: RDMA write 600B, 2: RDMA write 8B"},
+			}},
+		"a packet is lost, no retries": {retries(0), three, allThree, []line{
 			{answer(1, wire.NAKSequence), 0, DropNone, "1: RDMA write 8B, 2: transport retry counter exceeded, 3: flushed"},
 			{answer(1, ackOf), 0, DropQPState, ""},
 		}},
-		"retries count from the last progress": {retries(1), three, "WRITE_ONLY 0 at 0 of 8 8B(0) asks, WRITE_ONLY 1 at 8 of 8 8B(1) asks, WRITE_ONLY 2 at 16 of 8 8B(2) asks", []line{
-			{answer(0, wire.NAKSequence), 0, DropNone, "WRITE_ONLY 0 at 0 of 8 8B(0) asks, WRITE_ONLY 1 at 8 of 8 8B(1) asks, WRITE_ONLY 2 at 16 of 8 8B(2) asks"},
-			{answer(1, wire.NAKSequence), 0, DropNone, "WRITE_ONLY 1 at 8 of 8 8B(1) asks, WRITE_ONLY 2 at 16 of 8 8B(2) asks, 1: RDMA write 8B"},
+		"retries count from the last progress": {retries(1), three, allThree, []line{
+			{answer(0, wire.NAKSequence), 0, DropNone,
+				allThree},
+			{answer(1, wire.NAKSequence), 0, DropNone,
+				"WRITE_ONLY 1 at 8 of 8 8B(1) asks, WRITE_ONLY 2 at 16 of 8 8B(2) asks, 1: RDMA write 8B"},
 			{answer(2, wire.NAKSequence), 0, DropNone, "WRITE_ONLY 2 at 16 of 8 8B(2) asks, 2: RDMA write 8B"},
 			{answer(2, ackOf), 0, DropNone, "3: RDMA write 8B"},
 		}},
-		"not ready": {retries(1), []posted{send, send, send}, "SEND_ONLY 0 8B(0) asks, SEND_ONLY 1 8B(1) asks, SEND_ONLY 2 8B(2) asks", []line{
-			{answer(0, rnr), 0, DropNone, "SEND_ONLY 0 8B(0) asks, SEND_ONLY 1 8B(1) asks, SEND_ONLY 2 8B(2) asks"},
-			{answer(1, rnr), 0, DropNone, "SEND_ONLY 1 8B(1) asks, SEND_ONLY 2 8B(2) asks, 1: send 8B"},
-			{answer(1, rnr), 0, DropNone, "2: RNR retry counter exceeded, 3: flushed"},
-		}},
+		"not ready": {retries(1), []posted{send, send, send},
+			"SEND_ONLY 0 8B(0) asks, SEND_ONLY 1 8B(1) asks, SEND_ONLY 2 8B(2) asks", []line{
+				{answer(0, rnr), 0, DropNone, "SEND_ONLY 0 8B(0) asks, SEND_ONLY 1 8B(1) asks, SEND_ONLY 2 8B(2) asks"},
+				{answer(1, rnr), 0, DropNone, "SEND_ONLY 1 8B(1) asks, SEND_ONLY 2 8B(2) asks, 1: send 8B"},
+				{answer(1, rnr), 0, DropNone, "2: RNR retry counter exceeded, 3: flushed"},
+			}},
 		"not ready for long": {retries(7), []posted{send, send}, "SEND_ONLY 0 8B(0) asks, SEND_ONLY 1 8B(1) asks", append(
 			slices.Repeat([]line{{answer(0, rnr), 0, DropNone, "SEND_ONLY 0 8B(0) asks, SEND_ONLY 1 8B(1) asks"}}, 9),
 			line{answer(1, ackOf), 0, DropNone, "1: send 8B, 2: send 8B"},
 		)},
-		"invalid request":          {nil, three, "WRITE_ONLY 0 at 0 of 8 8B(0) asks, WRITE_ONLY 1 at 8 of 8 8B(1) asks, WRITE_ONLY 2 at 16 of 8 8B(2) asks", []line{{answer(1, wire.NAKInvalidRequest), 0, DropNone, "1: RDMA write 8B, 2: remote invalid request error, 3: flushed"}}},
-		"remote access error":      {nil, three, "WRITE_ONLY 0 at 0 of 8 8B(0) asks, WRITE_ONLY 1 at 8 of 8 8B(1) asks, WRITE_ONLY 2 at 16 of 8 8B(2) asks", []line{{answer(1, wire.NAKRemoteAccess), 0, DropNone, "1: RDMA write 8B, 2: remote access error, 3: flushed"}}},
-		"remote operational error": {nil, three, "WRITE_ONLY 0 at 0 of 8 8B(0) asks, WRITE_ONLY 1 at 8 of 8 8B(1) asks, WRITE_ONLY 2 at 16 of 8 8B(2) asks", []line{{answer(1, wire.NAKRemoteOperational), 0, DropNone, "1: RDMA write 8B, 2: remote operation error, 3: flushed"}}},
-		"a NAK that is not known":  {nil, three, "WRITE_ONLY 0 at 0 of 8 8B(0) asks, WRITE_ONLY 1 at 8 of 8 8B(1) asks, WRITE_ONLY 2 at 16 of 8 8B(2) asks", []line{{answer(1, wire.SyndromeNAK|4), 0, DropStrayAnswer, "1: RDMA write 8B"}}},
-		"a kind that is reserved":  {nil, three, "WRITE_ONLY 0 at 0 of 8 8B(0) asks, WRITE_ONLY 1 at 8 of 8 8B(1) asks, WRITE_ONLY 2 at 16 of 8 8B(2) asks", []line{{answer(1, 0x40), 0, DropStrayAnswer, ""}}},
+		"invalid request":          {nil, three, allThree, []line{{answer(1, wire.NAKInvalidRequest), 0, DropNone, "1: RDMA write 8B, 2: remote invalid request error, 3: flushed"}}},
+		"remote access error":      {nil, three, allThree, []line{{answer(1, wire.NAKRemoteAccess), 0, DropNone, "1: RDMA write 8B, 2: remote access error, 3: flushed"}}},
+		"remote operational error": {nil, three, allThree, []line{{answer(1, wire.NAKRemoteOperational), 0, DropNone, "1: RDMA write 8B, 2: remote operation error, 3: flushed"}}},
+		"a NAK that is not known":  {nil, three, allThree, []line{{answer(1, wire.SyndromeNAK|4), 0, DropStrayAnswer, "1: RDMA write 8B"}}},
+		"a kind that is reserved":  {nil, three, allThree, []line{{answer(1, 0x40), 0, DropStrayAnswer, ""}}},
 		"READ": {nil, []posted{readOf}, "READ_REQUEST 0 at 0 of 600", []line{
 			{response(wire.OpReadResponseFirst, 0), 256, DropNone, ""},
 			{response(wire.OpReadResponseMiddle, 1), 256, DropNone, ""},
@@ -140,11 +150,16 @@ func TestRequester(t *testing.T) {
 			{response(wire.OpReadResponseFirst, 0), 256, DropNone, ""},
 			{answer(3, ackOf), 0, DropNone, "READ_REQUEST 1 at 256 of 344, WRITE_ONLY 3 at 8 of 8 8B(1) asks"},
 		}},
-		"READ, no retries":         {retries(0), []posted{readOf, write}, "READ_REQUEST 0 at 0 of 600, WRITE_ONLY 3 at 8 of 8 8B(1) asks", []line{{answer(3, ackOf), 0, DropNone, "1: transport retry counter exceeded, 2: flushed"}}},
-		"READ, a short response":   {nil, []posted{readOf}, "READ_REQUEST 0 at 0 of 600", []line{{response(wire.OpReadResponseFirst, 0), 252, DropInvalidRequest, "1: bad response error"}}},
-		"READ, ends too early":     {nil, []posted{readOf}, "READ_REQUEST 0 at 0 of 600", []line{{response(wire.OpReadResponseLast, 0), 256, DropInvalidRequest, "1: bad response error"}}},
-		"READ, an only response":   {nil, []posted{readOf}, "READ_REQUEST 0 at 0 of 600", []line{{response(wire.OpReadResponseOnly, 0), 256, DropInvalidRequest, "1: bad response error"}}},
-		"READ, an atomic's answer": {nil, []posted{readOf}, "READ_REQUEST 0 at 0 of 600", []line{{response(wire.OpAtomicAcknowledge, 0), 0, DropInvalidRequest, "1: bad response error"}}},
+		"READ, no retries": {retries(0), []posted{readOf, write},
+			"READ_REQUEST 0 at 0 of 600, WRITE_ONLY 3 at 8 of 8 8B(1) asks", []line{{answer(3, ackOf), 0, DropNone, "1: transport retry counter exceeded, 2: flushed"}}},
+		"READ, a short response": {nil, []posted{readOf},
+			"READ_REQUEST 0 at 0 of 600", []line{{response(wire.OpReadResponseFirst, 0), 252, DropInvalidRequest, "1: bad response error"}}},
+		"READ, ends too early": {nil, []posted{readOf},
+			"READ_REQUEST 0 at 0 of 600", []line{{response(wire.OpReadResponseLast, 0), 256, DropInvalidRequest, "1: bad response error"}}},
+		"READ, an only response": {nil, []posted{readOf},
+			"READ_REQUEST 0 at 0 of 600", []line{{response(wire.OpReadResponseOnly, 0), 256, DropInvalidRequest, "1: bad response error"}}},
+		"READ, an atomic's answer": {nil, []posted{readOf},
+			"READ_REQUEST 0 at 0 of 600", []line{{response(wire.OpAtomicAcknowledge, 0), 0, DropInvalidRequest, "1: bad response error"}}},
 		"READ, does not end": {nil, []posted{{ring.WRRDMARead, 512, nil}}, "READ_REQUEST 0 at 0 of 512", []line{
 			{response(wire.OpReadResponseFirst, 0), 256, DropNone, ""},
 			{response(wire.OpReadResponseMiddle, 1), 256, DropInvalidRequest, "1: bad response error"},
@@ -152,37 +167,46 @@ func TestRequester(t *testing.T) {
 		"READ, of nothing": {nil, []posted{{ring.WRRDMARead, 0, nil}}, "READ_REQUEST 0 at 0 of 0", []line{
 			{response(wire.OpReadResponseOnly, 0), 0, DropNone, "1: RDMA read 0B"},
 		}},
-		"READ, its answer acknowledges what is before": {nil, []posted{write, send, readOf}, "WRITE_ONLY 0 at 0 of 8 8B(0) asks, SEND_ONLY 1 8B(1) asks, READ_REQUEST 2 at 16 of 600", []line{
-			{response(wire.OpReadResponseFirst, 1), 8, DropStrayAnswer, ""},
-			{response(wire.OpReadResponseFirst, 2), 256, DropNone, "1: RDMA write 8B, 2: send 8B"},
-		}},
+		"READ, its answer acknowledges what is before": {nil, []posted{write, send, readOf},
+			"WRITE_ONLY 0 at 0 of 8 8B(0) asks, SEND_ONLY 1 8B(1) asks, READ_REQUEST 2 at 16 of 600", []line{
+				{response(wire.OpReadResponseFirst, 1), 8, DropStrayAnswer, ""},
+				{response(wire.OpReadResponseFirst, 2), 256, DropNone, "1: RDMA write 8B, 2: send 8B"},
+			}},
 		"READs, not more than may be": {func(c *Connection) { c.MaxRDAtomic = 1 }, []posted{{ring.WRRDMARead, 8, nil}, {ring.WRRDMARead, 8, nil}, write}, "READ_REQUEST 0 at 0 of 8", []line{
-			{response(wire.OpReadResponseOnly, 0), 8, DropNone, "READ_REQUEST 1 at 8 of 8, WRITE_ONLY 2 at 16 of 8 8B(2) asks, 1: RDMA read 8B"},
+			{response(wire.OpReadResponseOnly, 0), 8, DropNone,
+				"READ_REQUEST 1 at 8 of 8, WRITE_ONLY 2 at 16 of 8 8B(2) asks, 1: RDMA read 8B"},
 			{response(wire.OpReadResponseOnly, 1), 8, DropNone, "2: RDMA read 8B"},
 		}},
-		"a response to nothing": {nil, []posted{write}, "WRITE_ONLY 0 at 0 of 8 8B(0) asks", []line{{response(wire.OpReadResponseOnly, 0), 8, DropStrayAnswer, ""}}},
-		"atomics": {nil, []posted{{ring.WRAtomicFetchAndAdd, 8, nil}, {ring.WRAtomicCmpAndSwp, 8, nil}}, "FETCH_ADD 0 at 0: 5, 0, COMPARE_SWAP 1 at 8: 6, 5", []line{
-			{response(wire.OpAtomicAcknowledge, 0), 0, DropNone, "1: fetch and add 8B"},
-			{response(wire.OpAtomicAcknowledge, 1), 0, DropNone, "2: compare and swap 8B"},
-		}},
-		"atomic, a READ's answer": {nil, []posted{{ring.WRAtomicFetchAndAdd, 8, nil}}, "FETCH_ADD 0 at 0: 5, 0", []line{{response(wire.OpReadResponseOnly, 0), 8, DropInvalidRequest, "1: bad response error"}}},
-		"atomic, its answer is lost": {nil, []posted{{ring.WRAtomicFetchAndAdd, 8, nil}, write}, "FETCH_ADD 0 at 0: 5, 0, WRITE_ONLY 1 at 8 of 8 8B(1) asks", []line{
-			{answer(1, ackOf), 0, DropNone, "FETCH_ADD 0 at 0: 5, 0, WRITE_ONLY 1 at 8 of 8 8B(1) asks"},
-			{response(wire.OpAtomicAcknowledge, 0), 0, DropNone, "1: fetch and add 8B"},
-			{answer(1, ackOf), 0, DropNone, "2: RDMA write 8B"},
-		}},
+		"a response to nothing": {nil, []posted{write},
+			"WRITE_ONLY 0 at 0 of 8 8B(0) asks", []line{{response(wire.OpReadResponseOnly, 0), 8, DropStrayAnswer, ""}}},
+		"atomics": {nil, []posted{{ring.WRAtomicFetchAndAdd, 8, nil}, {ring.WRAtomicCmpAndSwp, 8, nil}},
+			"FETCH_ADD 0 at 0: 5, 0, COMPARE_SWAP 1 at 8: 6, 5", []line{
+				{response(wire.OpAtomicAcknowledge, 0), 0, DropNone, "1: fetch and add 8B"},
+				{response(wire.OpAtomicAcknowledge, 1), 0, DropNone, "2: compare and swap 8B"},
+			}},
+		"atomic, a READ's answer": {nil, []posted{{ring.WRAtomicFetchAndAdd, 8, nil}},
+			"FETCH_ADD 0 at 0: 5, 0", []line{{response(wire.OpReadResponseOnly, 0), 8, DropInvalidRequest, "1: bad response error"}}},
+		"atomic, its answer is lost": {nil, []posted{{ring.WRAtomicFetchAndAdd, 8, nil}, write},
+			"FETCH_ADD 0 at 0: 5, 0, WRITE_ONLY 1 at 8 of 8 8B(1) asks", []line{
+				{answer(1, ackOf), 0, DropNone, "FETCH_ADD 0 at 0: 5, 0, WRITE_ONLY 1 at 8 of 8 8B(1) asks"},
+				{response(wire.OpAtomicAcknowledge, 0), 0, DropNone, "1: fetch and add 8B"},
+				{answer(1, ackOf), 0, DropNone, "2: RDMA write 8B"},
+			}},
 		"fenced": {nil, []posted{{ring.WRRDMARead, 8, nil}, {ring.WRRDMAWrite, 8, fenced}, write}, "READ_REQUEST 0 at 0 of 8", []line{
-			{response(wire.OpReadResponseOnly, 0), 8, DropNone, "WRITE_ONLY 1 at 8 of 8 8B(1) asks, WRITE_ONLY 2 at 16 of 8 8B(2) asks, 1: RDMA read 8B"},
+			{response(wire.OpReadResponseOnly, 0), 8, DropNone,
+				"WRITE_ONLY 1 at 8 of 8 8B(1) asks, WRITE_ONLY 2 at 16 of 8 8B(2) asks, 1: RDMA read 8B"},
 			{answer(2, ackOf), 0, DropNone, "2: RDMA write 8B, 3: RDMA write 8B"},
 		}},
-		"fenced, unsignaled": {nil, []posted{{ring.WRRDMAWrite, 8, func(s *ring.Send) { s.Flags = ring.SendFence }}, write}, "WRITE_ONLY 0 at 0 of 8 8B(0) asks, WRITE_ONLY 1 at 8 of 8 8B(1) asks", []line{
-			{answer(1, ackOf), 0, DropNone, "2: RDMA write 8B"},
-		}},
+		"fenced, unsignaled": {nil, []posted{{ring.WRRDMAWrite, 8, func(s *ring.Send) { s.Flags = ring.SendFence }}, write},
+			"WRITE_ONLY 0 at 0 of 8 8B(0) asks, WRITE_ONLY 1 at 8 of 8 8B(1) asks", []line{
+				{answer(1, ackOf), 0, DropNone, "2: RDMA write 8B"},
+			}},
 		"fenced READs and atomics": {nil, []posted{{ring.WRRDMARead, 8, fenced}, {ring.WRAtomicFetchAndAdd, 8, fenced}}, "READ_REQUEST 0 at 0 of 8", []line{
 			{response(wire.OpReadResponseOnly, 0), 8, DropNone, "FETCH_ADD 1 at 8: 5, 0, 1: RDMA read 8B"},
 			{response(wire.OpAtomicAcknowledge, 1), 0, DropNone, "2: fetch and add 8B"},
 		}},
-		"fenced, nothing is waited for": {nil, []posted{write, {ring.WRRDMAWrite, 8, fenced}}, "WRITE_ONLY 0 at 0 of 8 8B(0) asks, WRITE_ONLY 1 at 8 of 8 8B(1) asks", nil},
+		"fenced, nothing is waited for": {nil, []posted{write, {ring.WRRDMAWrite, 8, fenced}},
+			"WRITE_ONLY 0 at 0 of 8 8B(0) asks, WRITE_ONLY 1 at 8 of 8 8B(1) asks", nil},
 	} {
 		x := newExchange(t, wire.ServiceRC, row.change)
 		x.postAll(row.posts...)
