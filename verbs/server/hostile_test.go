@@ -170,7 +170,7 @@ func TestWrongOrder(t *testing.T) {
 	refused(verbs.ErrInvalid, packet, err)
 	packet, err = proto.OpenDevice.EncodeRequest(1, &proto.OpenRequest{Device: "nowhere"})
 	refused(verbs.ErrInvalid, packet, err)
-	packet, err = proto.Hello.EncodeRequest(1, &proto.HelloRequest{Magic: proto.Magic, Oldest: 2, Newest: 7})
+	packet, err = proto.Hello.EncodeRequest(1, &proto.HelloRequest{Magic: proto.Magic, Oldest: proto.Version + 1, Newest: 7})
 	refused(verbs.ErrUnsupported, packet, err)
 	_, ends := ask(bad, proto.OpenDevice, &proto.OpenRequest{})
 	proto.CloseAll(ends)
