@@ -298,3 +298,35 @@ func TestFanOutKeepsItsPacket(t *testing.T) {
 		}
 	}
 }
+
+// So does one that this card sends, whose frame is used for the next packet.
+func TestFanOutKeepsItsOwnPacket(t *testing.T) {
+	const members = 2 * sendBudget
+	r := newRig(t)
+	_, all := r.fullGroup(bigGroup, members, 1)
+	r.engine.Do(func() {
+		ah := r.ah(PathAttr{State: PathOpen, DestMAC: wire.MulticastMAC(bigGroup)}, bigGroup)
+		ah.Group, ah.Dest = true, bigGroup
+		r.session.SetAH(9, ah)
+	})
+	r.send.Put(&ring.Send{Opcode: ring.WRSend, AH: 9, RemoteQPN: wire.QPNMulticast, RemoteQKey: testQKey})
+	r.send.Publish()
+	r.doorbell.Ring(3)
+	r.round()
+	if !r.engine.looping.pending() {
+		t.Fatal("nothing is left of the fan-out")
+	}
+	for i := range r.link.frame {
+		r.link.frame[i] = 0xA5
+	}
+	r.run()
+	for i, s := range all {
+		var c ring.CQE
+		if s.cq.Available(1) == 0 {
+			t.Fatalf("member %d has no message", i)
+		}
+		if s.cq.Get(&c); c.ByteLen != wire.GRHLen || c.Status != ring.WCSuccess {
+			t.Fatalf("member %d: %+v", i, c)
+		}
+	}
+}

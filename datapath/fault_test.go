@@ -1,6 +1,7 @@
 package datapath
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/roced/roced/datapath/link"
@@ -310,7 +311,7 @@ func TestFaultStopsASession(t *testing.T) {
 	})
 	b.datagram()
 	b.rounds()
-	if got := b.ud.completions(); s.faulted || s.removed || len(got) != 2 {
+	if got := b.ud.completions(); s.faulted || s.removed || len(got) != 2 || !slices.Contains(b.engine.sessions, s) {
 		t.Errorf("restored: faulted %v, removed %v, %+v", s.faulted, s.removed, got)
 	}
 	b.engine.Do(func() { b.engine.Restore(s) }) // it was not removed
@@ -354,6 +355,23 @@ func TestFaultIsNotTheSendersOfOne(t *testing.T) {
 		t.Errorf("the sender: %+v, state %v", got, r.qp.State)
 	}
 	if len(faults) != 1 || faults[0].Session != other {
+		t.Errorf("%d faults", len(faults))
+	}
+}
+
+// After a message to a group of this card it is the sender's work again that is in hand.
+func TestFaultAfterAGroup(t *testing.T) {
+	r := newRig(t)
+	m := r.member(0x10)
+	r.run() // nobody is in turn
+	m.qp.Session = NewSession(r.doorbell)
+	r.setGroup(testGroup, m)
+	r.qp.SendCQ = nil
+	r.qp.SigAll = true
+	var faults []Fault
+	r.engine.noteFault = func(f Fault) { faults = append(faults, f) }
+	r.sendToGroup(testGroup)
+	if len(faults) != 1 || faults[0].Session != r.session {
 		t.Errorf("%d faults", len(faults))
 	}
 }

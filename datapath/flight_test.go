@@ -144,7 +144,7 @@ func TestHalfOfThePSNs(t *testing.T) {
 		short := ring.SGE{Addr: endBase, Length: quarter - uint32(less)*256, LKey: testKey(7)}
 		x.post(to(ring.WRRDMARead, 0), ring.Atomic{}, piece, piece, piece, piece)
 		x.post(to(ring.WRRDMARead, 0), ring.Atomic{}, piece, piece, piece, short)
-		if sent, _ := x.flight(); len(sent) != count {
+		if sent, _ := x.flight(); len(sent) != count || len(x.poll()) != 0 {
 			t.Errorf("%d packets less: %v", less, sent)
 		}
 	}
