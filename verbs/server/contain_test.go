@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"os"
+	"sync/atomic"
 	"testing"
 
 	"github.com/roced/roced/verbs"
@@ -12,11 +13,26 @@ import (
 	"github.com/roced/roced/verbs/provider"
 )
 
+// spoilt is the command that panics now, if any. All commands look there, in tests.
+var spoilt atomic.Pointer[handler]
+
+func init() {
+	for _, table := range []map[uint16]handler{commands, looks} {
+		for code, good := range table {
+			table[code] = handler{code, func(c *connection, m proto.Message) error {
+				if bad := spoilt.Load(); bad != nil && bad.code == code {
+					return bad.run(c, m)
+				}
+				return good.run(c, m)
+			}}
+		}
+	}
+}
+
 // spoil has a command panic until the test ends.
-func spoil(t *testing.T, table map[uint16]handler, h handler) {
-	good := table[h.code]
-	table[h.code] = h
-	t.Cleanup(func() { table[h.code] = good })
+func spoil(t *testing.T, h handler) {
+	spoilt.Store(&h)
+	t.Cleanup(func() { spoilt.Store(nil) })
 }
 
 // A mistake in a command costs the session of the client that gave it: the command fails, the program's device
@@ -50,7 +66,7 @@ func TestMistakeInACommand(t *testing.T) {
 			ah := good.ah(addressesB[0])
 			check(t, bad.qp.PostRecv([]verbs.RecvWR{{ID: 5, SGList: []verbs.SGE{bad.mr.SGE(0, 100)}}}))
 			t.Run("the command", func(t *testing.T) {
-				spoil(t, commands, row.spoilt)
+				spoil(t, row.spoilt)
 				if err := row.give(bad); !isFatal(err) {
 					t.Errorf("%v", err)
 				}
@@ -92,7 +108,7 @@ func (s *Server) connectionsOf(uid int) int {
 func TestMistakeBeforeASession(t *testing.T) {
 	r := newRig(t, anyone)
 	good := newProgram(t, r.a.dial(t))
-	spoil(t, looks, handler{proto.LookDevice.Code, func(*connection, proto.Message) error { panic("a mistake") }})
+	spoil(t, handler{proto.LookDevice.Code, func(*connection, proto.Message) error { panic("a mistake") }})
 	bad := r.a.raw(t)
 	ask(bad, proto.Hello, &proto.HelloRequest{Magic: proto.Magic, Oldest: proto.Version, Newest: proto.Version})
 	packet, err := proto.LookDevice.EncodeRequest(1, &proto.LookDeviceRequest{})
