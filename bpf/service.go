@@ -13,22 +13,38 @@ import (
 // serviceSocket is the socket at which a process takes programs (roced run); empty if it has none, or may not be
 // looked at.
 func serviceSocket(pid int) string {
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/net/unix", pid))
-	if err != nil {
-		return ""
-	}
 	own := socketsOf(pid)
-	for _, line := range strings.Split(string(text), "\n") {
-		// Num RefCount Protocol Flags Type St Inode Path
-		f := strings.Fields(line)
-		if len(f) != 8 || f[3] != "00010000" || f[4] != "0005" || !own[f[6]] { // it listens, by SOCK_SEQPACKET
-			continue
-		}
-		if path := servedAt(f[7], pid); path != "" {
-			return path
+	for _, table := range socketTables(pid) {
+		for _, line := range strings.Split(table, "\n") {
+			// Num RefCount Protocol Flags Type St Inode Path
+			f := strings.Fields(line)
+			if len(f) != 8 || f[3] != "00010000" || f[4] != "0005" || !own[f[6]] { // it listens, by SOCK_SEQPACKET
+				continue
+			}
+			if path := servedAt(f[7], pid); path != "" {
+				return path
+			}
 		}
 	}
 	return ""
+}
+
+// socketTables are the lists of Unix sockets of the network namespaces that the threads of a process are in.
+// /proc/PID/net has the first thread's only, and that thread may have been left in the namespace of a card.
+func socketTables(pid int) (tables []string) {
+	seen := map[string]bool{}
+	threads, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*", pid)) // the only error is a bad pattern
+	for _, thread := range threads {
+		namespace, err := os.Readlink(filepath.Join(thread, "ns/net"))
+		if err != nil || seen[namespace] {
+			continue
+		}
+		if text, err := os.ReadFile(filepath.Join(thread, "net/unix")); err == nil {
+			seen[namespace] = true
+			tables = append(tables, string(text))
+		}
+	}
+	return tables
 }
 
 // socketsOf are the inodes of a process's sockets.
