@@ -1,6 +1,7 @@
 package bpf
 
 import (
+	"errors"
 	"net"
 	"os"
 	"path/filepath"
@@ -36,4 +37,27 @@ func TestHolderIsAService(t *testing.T) {
 			t.Errorf("%v", err)
 		}
 	}
+}
+
+// TestServiceOfAnotherThread: the threads of a process may be in different namespaces, and any of them may have made
+// the socket. Of the two threads here, one at least is not the process's first.
+func TestServiceOfAnotherThread(t *testing.T) {
+	hosts := labtest.Pair(t)
+	isFound := func() error {
+		path := filepath.Join(t.TempDir(), "roced.sock")
+		listener, err := net.ListenUnix("unixpacket", &net.UnixAddr{Name: path, Net: "unixpacket"})
+		if err != nil {
+			return err
+		}
+		defer listener.Close()
+		if found := serviceSocket(os.Getpid()); found != path {
+			t.Errorf("the socket is %s, found %q", path, found)
+		}
+		return nil
+	}
+	must(t, hosts.A.Do(func() error {
+		other := make(chan error)
+		go func() { other <- hosts.B.Do(isFound) }()
+		return errors.Join(<-other, isFound())
+	}))
 }
