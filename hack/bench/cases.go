@@ -31,7 +31,7 @@ func (b *bench) pair(receiver, sender job) (sent, received result, err error) {
 		return sent, received, err
 	}
 	peer := b.right
-	peer.QPN = r.ready.QPN
+	peer.QPN, peer.QPNs = r.ready.QPN, r.ready.QPNs
 	sender.Namespace, sender.Own, sender.Peer, sender.Duration = b.a.Path(), b.left, peer, b.duration
 	s, err := start(sender)
 	if err != nil {

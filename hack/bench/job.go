@@ -3,6 +3,7 @@ package main
 import (
 	"time"
 
+	"github.com/roced/roced/verbs"
 	"github.com/roced/roced/verbs/hca"
 )
 
@@ -30,7 +31,8 @@ type job struct {
 type endpoint struct {
 	Address string // IPv4
 	MAC     string
-	QPN     uint32 // told by a child that receives
+	QPN     uint32      // told by a child that receives
+	QPNs    []verbs.QPN // likewise, of one with several
 }
 
 // result is what a child has to say when it is done.

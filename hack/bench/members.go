@@ -27,13 +27,13 @@ type members struct {
 	mr     *verbs.MR
 	stride int // of the slots of mr, bytes
 	all    []*member
-	base   verbs.QPN // of the first: their numbers follow each other
+	depth  int // receives of each
 	sges   []verbs.SGE
 }
 
 // newMembers makes queue pairs with so many receives each, a multiple of memberBatch.
 func (p *program) newMembers(count, depth, size int) (m *members, err error) {
-	m = &members{program: p, stride: memberSlot(size)}
+	m = &members{program: p, stride: memberSlot(size), depth: depth}
 	if m.mr, err = p.pd.AllocMR(count*depth*m.stride, verbs.AccessLocalWrite); err != nil {
 		return nil, err
 	}
@@ -50,12 +50,11 @@ func (p *program) newMembers(count, depth, size int) (m *members, err error) {
 		}
 		m.all = append(m.all, &member{qp: qp})
 		for k := range depth {
-			if err := m.post(i, uint64(i*depth+k)); err != nil {
+			if err := m.post(uint64(i*depth + k)); err != nil {
 				return nil, err
 			}
 		}
 	}
-	m.base = m.all[0].qp.Number()
 	return m, nil
 }
 
@@ -76,9 +75,9 @@ func (p *program) joinGroup(j job) (*members, error) {
 	return m, nil
 }
 
-// post queues a receive, and posts when there is a batch of them.
-func (m *members) post(i int, slot uint64) error {
-	to := m.all[i]
+// post queues a receive, and posts when there is a batch of them. The slots of a member follow each other.
+func (m *members) post(slot uint64) error {
+	to := m.all[int(slot)/m.depth]
 	to.recvs[to.queued] = verbs.RecvWR{ID: slot, SGList: m.sges[slot : slot+1]}
 	if to.queued++; to.queued < memberBatch {
 		return nil
@@ -107,7 +106,7 @@ func rocedReceiveGroup(j job) (result, error) {
 		}
 		for i := range p.wcs[:n] {
 			wc := &p.wcs[i]
-			if err := m.post(int(wc.QPN-m.base), wc.ID); err != nil {
+			if err := m.post(wc.ID); err != nil {
 				return result{}, err
 			}
 		}

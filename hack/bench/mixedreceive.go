@@ -3,6 +3,8 @@ package main
 import (
 	"errors"
 	"time"
+
+	"github.com/roced/roced/verbs"
 )
 
 // drainTime is how long nothing more comes before a receiver takes it that all has come.
@@ -18,7 +20,7 @@ func receiveMixed(j job) (result, error) {
 	if err != nil {
 		return result{}, err
 	}
-	if err := announce(endpoint{QPN: uint32(m.base)}); err != nil {
+	if err := announce(endpoint{QPNs: m.numbers()}); err != nil {
 		return result{}, err
 	}
 	var counted meter
@@ -37,6 +39,14 @@ func receiveMixed(j job) (result, error) {
 	return r, errors.Join(r.addDrops(p.device), p.close())
 }
 
+// numbers are the members' QPNs.
+func (m *members) numbers() (all []verbs.QPN) {
+	for _, member := range m.all {
+		all = append(all, member.qp.Number())
+	}
+	return all
+}
+
 // take takes messages, checks them, and posts their receives again.
 func (m *members) take(seen *sequences) (int, error) {
 	n, err := m.poll(m.recv)
@@ -49,7 +59,7 @@ func (m *members) take(seen *sequences) (int, error) {
 		if err := seen.check(message); err != nil {
 			return 0, err
 		}
-		if err := m.post(int(wc.QPN-m.base), wc.ID); err != nil {
+		if err := m.post(wc.ID); err != nil {
 			return 0, err
 		}
 	}

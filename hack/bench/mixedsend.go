@@ -74,7 +74,7 @@ func (p *program) newCrowdSender(j job) (s *crowdSender, err error) {
 		if err != nil {
 			return nil, err
 		}
-		s.to = append(s.to, target{ah: ah, number: verbs.QPN(j.Peer.QPN) + verbs.QPN(i)})
+		s.to = append(s.to, target{ah: ah, number: j.Peer.QPNs[i]})
 	}
 	return s, nil
 }
