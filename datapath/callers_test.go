@@ -12,7 +12,7 @@ import (
 func newCalled(t *testing.T) (r *rig, calls int) {
 	t.Helper()
 	left, _ := newWire(t)
-	r = newRigWith(t, left, WorkerConfig{Alone: true})
+	r = newRigWith(t, left, true)
 	r.engine.Start()
 	calls, err := unix.Eventfd(0, unix.EFD_CLOEXEC)
 	if err != nil {

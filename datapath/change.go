@@ -3,6 +3,7 @@ package datapath
 import (
 	"time"
 
+	"github.com/roced/roced/datapath/runner"
 	"github.com/roced/roced/datapath/wire"
 )
 
@@ -15,7 +16,7 @@ func (e *Engine) ChangeLink(change func()) {
 		e.forgetFrames()
 		descriptors = e.link.Descriptors()
 	})
-	e.worker.sleeper.sleepOn(descriptors)
+	e.runner.SleepOn(descriptors)
 }
 
 // forgetFrames clears what points to frames that are not borrowed any more: their memory may be unmapped.
@@ -43,7 +44,7 @@ func (e *Engine) Until(done func() bool, timeout time.Duration) bool {
 		case time.Now().After(end):
 			return false
 		case !worked:
-			time.Sleep(retryTime)
+			time.Sleep(runner.RetryTime)
 		}
 	}
 }

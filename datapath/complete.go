@@ -56,7 +56,7 @@ func (e *Engine) publish() {
 		e.reportPostponed()
 	}
 	e.hand = nil
-	e.setAlarm()
+	e.runner.SetAlarm(e.earliest, e.timers.earliest(), e.now)
 }
 
 // completeSend completes the send request in hand. A successful one gets a completion only if it

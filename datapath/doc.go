@@ -29,7 +29,7 @@
 // Receiving does not send: it notes what is to be answered, and gives the queue pair a turn.
 //
 // Connections have timers (timers.go), one each while something is outstanding. They are looked at
-// once a round; an alarm wakes the worker for the next one.
+// once a round; the runner wakes somebody for the next one.
 //
 // A queue pair's receives are its own or come from an SRQ (srq.go), which others take from too.
 //
@@ -37,28 +37,12 @@
 // other and a round stays short. The next round continues what is left: queue pairs (turns.go),
 // copies of a packet to a group (fanout.go), frames of a burst, doorbell bits.
 //
-// The worker (worker.go) makes sure that there is a next round:
+// Who runs rounds is decided by package runner: a worker, programs that poll or post, or one that waits. While the
+// worker rests the doorbells say "asleep", and a post calls the engine (Kick), which runs a round in the caller's
+// thread. When the link's sockets are replaced, who sleeps does so on the new ones (change.go).
 //
-//	        nothing to do for the spin time       programs poll or post all the time, and none waits
-//	asleep ◄───────────────────────── busy ─────────────────────────► parked
-//	  │                               ▲  ▲                              │
-//	  └───────────────────────────────┘  └──────────────────────────────┘
-//	   a frame, if no leader is there;      a call; a program begins to wait; 1 ms
-//	   a call; 1 ms, if the link could
-//	   not take everything
-//
-// A busy worker runs rounds and finds new work by itself. In the other two states the doorbell
-// says "asleep", and a post calls the engine (Kick), which runs a round in the caller's thread.
-// Whoever leaves work behind while the worker is asleep wakes it. Before the worker stops looking
-// it first sets "asleep" and then runs a last round, so that no post is missed.
-//
-// While the worker is asleep, a program that waits alone is the leader (leader.go): a frame wakes it
-// and not the worker, and it runs the round that completes its own request. When it leaves, frames
-// wake the worker again (watch.go). If several programs wait, the worker runs the engine for all.
-// When the link's sockets are replaced, both sleep on the new ones (change.go).
-//
-// Events of CQs that are moderated are put off (notify.go). The alarm rings when they are due, too;
-// it runs only while there is something to wait for. If the worker is parked and nobody runs rounds any
+// Events of CQs that are moderated are put off (notify.go). The runner's alarm rings when they are due, as it does for
+// timers; it runs only while there is something to wait for. If the worker is parked and nobody runs rounds any
 // more, events and timers come up to 1 ms late.
 //
 // Order of locks: the control plane's, then the lease. Nothing that runs under the lease takes

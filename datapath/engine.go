@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/roced/roced/datapath/link"
+	"github.com/roced/roced/datapath/runner"
 	"github.com/roced/roced/datapath/wire"
 )
 
@@ -26,8 +27,7 @@ type Engine struct {
 	wanted atomic.Int32            // calls of Do that wait for the lease
 	called atomic.Pointer[Session] // suspended sessions that have called; see Session
 	rests  atomic.Bool             // the worker rests: see announceRest
-	worker worker
-	leader leader
+	runner *runner.Runner
 	link   link.Link
 	closed bool // the link is closed, nothing runs any more
 
@@ -86,10 +86,11 @@ type backlog struct {
 
 // Config is what an engine is made with.
 type Config struct {
-	Link   link.Link
-	MTU    wire.MTU
-	VLAN   uint16 // 0: untagged
-	Worker WorkerConfig
+	Link  link.Link
+	MTU   wire.MTU
+	VLAN  uint16        // 0: untagged
+	Spin  time.Duration // how long the worker looks for work before it sleeps, see runner.Config
+	Alone bool          // no program of this process runs the engine, likewise
 	// NoteRefused is called when the interface dropped frames to send. It may have lost its
 	// carrier, which the kernel reports only later. It runs under the lease and must not block.
 	NoteRefused func()
@@ -113,12 +114,23 @@ func New(c Config) (*Engine, error) {
 	if e.noteFault = c.NoteFault; e.noteFault == nil {
 		e.noteFault = func(Fault) {}
 	}
-	if err := e.alarm.open(); err != nil {
-		return nil, err
-	}
-	if err := e.worker.init(c.Worker, c.Link.Descriptors(), e.alarm.fd, e.call); err != nil {
-		e.alarm.close()
+	var err error
+	if e.runner, err = runner.New(runner.Config{Spin: c.Spin, Alone: c.Alone, Descriptors: c.Link.Descriptors()}, e); err != nil {
 		return nil, err
 	}
 	return e, nil
+}
+
+// Start starts the worker.
+func (e *Engine) Start() { e.runner.Start() }
+
+// Close stops the worker and closes the link. Requests that were posted and not sent are lost; see
+// Settle. Afterwards Progress does nothing, and Do runs its change without a round.
+func (e *Engine) Close() error {
+	e.runner.Stop()
+	e.lease.Lock()
+	defer e.lease.Unlock()
+	e.closed = true
+	e.runner.Close()
+	return e.link.Close()
 }

@@ -107,15 +107,15 @@ func newRig(t *testing.T) *rig {
 // newRigOn is newRig on another link.
 func newRigOn(t *testing.T, link link.Link) *rig {
 	t.Helper()
-	return newRigWith(t, link, WorkerConfig{})
+	return newRigWith(t, link, false)
 }
 
-func newRigWith(t *testing.T, link link.Link, worker WorkerConfig) *rig {
+func newRigWith(t *testing.T, link link.Link, alone bool) *rig {
 	t.Helper()
 	r := &rig{T: t, doorbell: ring.NewDoorbell(ring.Alloc(ring.DoorbellSize)), wake: make(chan struct{}, 1), memory: make([]byte, 4*slotLen)}
 	r.session = NewSession(r.doorbell)
 	var err error
-	if r.engine, err = New(Config{Link: link, MTU: wire.MTU1024, Worker: worker}); err != nil {
+	if r.engine, err = New(Config{Link: link, MTU: wire.MTU1024, Alone: alone}); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {

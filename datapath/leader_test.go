@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/roced/roced/datapath/ring"
+	"github.com/roced/roced/datapath/runner"
 	"github.com/roced/roced/datapath/wire"
 )
 
@@ -23,7 +24,7 @@ func newHosts(t *testing.T) (a, b *rig) {
 
 func (r *rig) asleep() {
 	r.Helper()
-	wait(r.T, "sleep of the worker", func() bool { return r.engine.worker.is(workerAsleep) })
+	wait(r.T, "sleep of the worker", func() bool { return r.engine.runner.State() == runner.Asleep })
 }
 
 // frameWith posts a receive at one end, and sends a message from the other.
@@ -85,12 +86,12 @@ func isClosed(c <-chan struct{}) bool {
 func (r *rig) leads() {
 	r.Helper()
 	wait(r.T, "a leader that sleeps", func() bool {
-		if r.engine.leader.asleep.Load() {
+		if r.engine.runner.LeaderSleeps() {
 			return true
 		}
 		r.woken()
 		time.Sleep(100 * time.Microsecond)
-		return r.engine.leader.asleep.Load()
+		return r.engine.runner.LeaderSleeps()
 	})
 }
 
@@ -116,7 +117,7 @@ func TestLeaderRunsTheEngine(t *testing.T) {
 		if !<-got {
 			t.Fatal("it did not lead")
 		}
-		if !b.engine.worker.is(workerAsleep) {
+		if b.engine.runner.State() != runner.Asleep {
 			awake++ // it has looked at the end of a grace
 		}
 	}
@@ -148,7 +149,7 @@ func TestLeaderLeaves(t *testing.T) {
 		first := b.background(ctx, closed)
 		b.leads()
 		second := b.background(t.Context(), nil)
-		wait(t, "a second waiter", func() bool { return b.engine.worker.waiters.Load() == 2 })
+		wait(t, "a second waiter", func() bool { return b.engine.runner.Waiters() == 2 })
 		if i%2 == 0 {
 			cancel()
 		} else {
@@ -180,28 +181,6 @@ func TestLeaderDoesNotComeBack(t *testing.T) {
 			b.asleep()
 		}
 	}
-}
-
-// A program that never needs to sleep is not told of frames; when it does something else, the worker
-// finds them.
-func TestReadyProgramLeaves(t *testing.T) {
-	a, b := newHosts(t)
-	s := b.engine.worker.sleeper
-	for range 20 {
-		b.asleep()
-		b.engine.worker.ready.Store(0)
-		for range manyReady {
-			b.engine.NoteReady()
-		}
-		frameWith(a, b)
-		wait(t, "the message", func() bool { return len(b.completions()) == 1 })
-	}
-	b.asleep()
-	wait(t, "the end of the grace", func() bool {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		return !s.grace.running && s.watched && !s.muted
-	})
 }
 
 // Closing the engine ends the leader's sleep.
@@ -262,28 +241,5 @@ func TestNoLostWakeup(t *testing.T) {
 	others.Wait()
 	if c := b.engine.Counters(); c.Delivered != messages || c.Dropped() != 0 {
 		t.Errorf("delivered %d, drops %v", c.Delivered, named(&c))
-	}
-}
-
-// Spinning that never pays is tried ever less, and again after it has paid.
-func TestSpin(t *testing.T) {
-	var s spin
-	tries := func(hit bool, most time.Duration) (n int) {
-		for range 1000 {
-			if s.begin() {
-				n++
-				s.end(hit, most)
-			}
-		}
-		return n
-	}
-	if n := tries(false, time.Hour); n < 15 || n > 25 {
-		t.Errorf("%d tries of 1000, and none paid", n)
-	}
-	if n := tries(true, time.Hour); n < 900 {
-		t.Errorf("%d tries of 1000, and all paid", n)
-	}
-	if n := tries(true, -1); n < mostLate || n > 2*mostLate {
-		t.Errorf("%d tries of 1000, and all were late", n)
 	}
 }

@@ -2,7 +2,6 @@ package datapath
 
 import (
 	"slices"
-	"sync/atomic"
 	"time"
 
 	"github.com/roced/roced/datapath/ring"
@@ -30,9 +29,7 @@ type moderated struct {
 // latecomers are the CQs whose events are put off.
 type latecomers struct {
 	postponed []*CQ
-	some      atomic.Bool // there are; for who has not the lease
-	earliest  time.Time   // no deadline is before it
-	alarm     alarm
+	earliest  time.Time // no deadline is before it; zero: there are none
 }
 
 // notify sends the events of an armed CQ whose completions have just been published, or puts them off.
@@ -59,7 +56,7 @@ func (e *Engine) report(cq *CQ) {
 	}
 	if ended.Waits() {
 		cq.Wake()
-		e.WakeLeader()
+		e.runner.WakeLeader()
 	}
 }
 
@@ -84,7 +81,6 @@ func (e *Engine) postpone(cq *CQ) {
 	if !cq.postponed {
 		cq.postponed = true
 		e.postponed = append(e.postponed, cq)
-		e.some.Store(true)
 	}
 }
 
@@ -109,13 +105,8 @@ func (e *Engine) reportPostponed() {
 		return false
 	})
 	if len(e.postponed) == 0 {
-		e.nothingPostponed()
+		e.earliest = time.Time{}
 	}
-}
-
-func (e *Engine) nothingPostponed() {
-	e.some.Store(false)
-	e.earliest = time.Time{}
 }
 
 // ModerateCQ sets a CQ's moderation. Events that were put off are sent. It runs in Do.
@@ -150,7 +141,7 @@ func (e *Engine) RemoveCQ(cq *CQ) {
 	cq.deadline = time.Time{}
 	if cq.postponed {
 		if e.postponed = slices.DeleteFunc(e.postponed, func(one *CQ) bool { return one == cq }); len(e.postponed) == 0 {
-			e.nothingPostponed()
+			e.earliest = time.Time{}
 		}
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/roced/roced/datapath/ring"
+	"github.com/roced/roced/datapath/runner"
 )
 
 // A change that leaves work wakes a worker that sleeps, because nothing else would.
@@ -29,11 +30,11 @@ func TestChangeWakesTheWorker(t *testing.T) {
 // parked makes the worker step back for a program that polls.
 func (r *rig) parked() {
 	wait(r.T, "a parked worker", func() bool {
-		if r.engine.worker.is(workerAsleep) {
+		if r.engine.runner.State() == runner.Asleep {
 			r.engine.Wake(r.session) // a frame does
 		}
 		r.engine.Progress()
-		return r.engine.worker.is(workerParked)
+		return r.engine.runner.State() == runner.Parked
 	})
 }
 
@@ -48,7 +49,7 @@ func TestPostToAParkedWorker(t *testing.T) {
 		a.parked()
 		a.send.Put(&ring.Send{Opcode: ring.WRSend, Flags: ring.SendSignaled, RemoteQPN: peerQP})
 		a.send.Publish()
-		if a.doorbell.Ring(3) && a.engine.worker.is(workerParked) {
+		if a.doorbell.Ring(3) && a.engine.runner.State() == runner.Parked {
 			a.engine.Kick(a.session)
 			if len(a.completions()) == 1 {
 				sent++
@@ -79,14 +80,14 @@ func TestManyKicks(t *testing.T) {
 	for range 5 {
 		wait(t, "a parked worker", func() bool {
 			post()
-			return a.engine.worker.is(workerParked)
+			return a.engine.runner.State() == runner.Parked
 		})
 		a.engine.BeginWait()
-		wait(t, "the end of the parking", func() bool { return !a.engine.worker.is(workerParked) })
-		for range 4 * manyKicks {
-			wait(t, "sleep", func() bool { return a.engine.worker.is(workerAsleep) })
+		wait(t, "the end of the parking", func() bool { return a.engine.runner.State() != runner.Parked })
+		for range 64 {
+			wait(t, "sleep", func() bool { return a.engine.runner.State() == runner.Asleep })
 			post()
-			if a.engine.worker.is(workerParked) {
+			if a.engine.runner.State() == runner.Parked {
 				t.Fatal("parked while a program waits")
 			}
 		}
@@ -100,15 +101,14 @@ func TestNoParkingWhileAProgramWaits(t *testing.T) {
 	left, right := newWire(t)
 	a := newStation(t, left, true)
 	newStation(t, right, true)
-	w := &a.engine.worker
 	for range 50 {
 		a.parked()
 		a.engine.BeginWait()
-		wait(t, "the end of the parking", func() bool { return !w.is(workerParked) })
+		wait(t, "the end of the parking", func() bool { return a.engine.runner.State() != runner.Parked })
 		parkings, was := 0, false
-		for end := time.Now().Add(3 * retryTime); time.Now().Before(end); {
+		for end := time.Now().Add(3 * runner.RetryTime); time.Now().Before(end); {
 			a.engine.Progress()
-			is := w.is(workerParked)
+			is := a.engine.runner.State() == runner.Parked
 			if is && !was {
 				parkings++
 			}
@@ -118,26 +118,6 @@ func TestNoParkingWhileAProgramWaits(t *testing.T) {
 			t.Fatalf("parked %d times while a program waits", parkings)
 		}
 		a.engine.EndWait()
-	}
-}
-
-// Polls of long ago are no reason to step back: a frame that wakes the worker is
-// delivered by it.
-func TestPollsOfLongAgo(t *testing.T) {
-	left, right := newWire(t)
-	a := newStation(t, left, true)
-	newStation(t, right, true)
-	w := &a.engine.worker
-	for range 20 {
-		wait(t, "sleep", func() bool { return w.is(workerAsleep) })
-		a.engine.Progress()
-		a.engine.Wake(a.session)
-		wait(t, "the next sleep, without parking", func() bool {
-			if w.is(workerParked) {
-				t.Fatal("parked")
-			}
-			return !w.polling.Load() && w.is(workerAsleep)
-		})
 	}
 }
 

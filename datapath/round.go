@@ -1,6 +1,11 @@
 package datapath
 
-import "time"
+import (
+	"runtime"
+	"time"
+
+	"github.com/roced/roced/datapath/runner"
+)
 
 // Do runs change between two rounds and returns when it has run. What the change removed from
 // the engine's tables is no longer in use then. If the change left work, Do calls the worker.
@@ -9,7 +14,7 @@ import "time"
 func (e *Engine) Do(change func()) {
 	e.wanted.Add(1)
 	if e.change(change) {
-		e.worker.call()
+		e.runner.Call()
 	}
 }
 
@@ -66,7 +71,7 @@ func (e *Engine) Settle(s *Session, timeout time.Duration) {
 func (e *Engine) settle(s *Session) bool {
 	moved, unsent := e.sendFor(s)
 	if unsent && !moved {
-		time.Sleep(retryTime)
+		time.Sleep(runner.RetryTime)
 	}
 	return unsent
 }
@@ -87,6 +92,35 @@ func (e *Engine) sendFor(s *Session) (moved, unsent bool) {
 	return moved, e.unsentBy(s)
 }
 
+// Round implements runner.Rounds. Calls of Do that wait for the lease go first.
+func (e *Engine) Round() (worked, more bool) {
+	for tries := 0; tries < 100 && e.wanted.Load() != 0; tries++ {
+		runtime.Gosched()
+	}
+	e.lease.Lock()
+	worked, more, _ = e.runHeld()
+	return worked, more
+}
+
+// LastRound implements runner.Rounds.
+func (e *Engine) LastRound() (worked, more bool) {
+	if !e.lease.TryLock() {
+		return false, false
+	}
+	defer e.lease.Unlock()
+	e.announceRest()
+	if !e.pending() {
+		return false, false
+	}
+	return e.runRound(), e.more()
+}
+
+// Rest implements runner.Rounds.
+func (e *Engine) Rest(state runner.State) {
+	e.rests.Store(state != runner.Busy)
+	e.link.SetAsleep(state == runner.Asleep)
+}
+
 // Progress runs a round in the thread of a program that polls, if nobody else is running one,
 // and reports whether it did. If the control plane waits for the lease, Progress queues behind it,
 // so that polling cannot keep the control plane from the engine.
@@ -94,7 +128,7 @@ func (e *Engine) Progress() bool {
 	if e.wanted.Load() != 0 {
 		e.lease.Lock()
 	} else if !e.lease.TryLock() {
-		e.worker.notePolling()
+		e.runner.NotePolling()
 		return false
 	}
 	return e.runInline()
@@ -105,11 +139,11 @@ func (e *Engine) Progress() bool {
 func (e *Engine) Kick(s *Session) {
 	e.call(s)
 	if e.wanted.Load() != 0 || !e.lease.TryLock() {
-		e.worker.call()
+		e.runner.Call()
 		return
 	}
 	e.runInline()
-	e.worker.noteKick()
+	e.runner.NoteKick()
 }
 
 // runInline runs a round in the caller's thread. The caller has taken the lease, which runInline
@@ -119,9 +153,9 @@ func (e *Engine) runInline() bool {
 	if !ran {
 		return false
 	}
-	e.worker.notePolling()
-	if more && e.worker.is(workerAsleep) {
-		e.worker.call()
+	e.runner.NotePolling()
+	if more && e.runner.State() == runner.Asleep {
+		e.runner.Call()
 	}
 	return true
 }

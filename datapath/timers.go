@@ -2,7 +2,6 @@ package datapath
 
 import (
 	"container/heap"
-	"sync/atomic"
 	"time"
 )
 
@@ -16,8 +15,7 @@ import (
 // is asked, some time after its last answer: so they are as many as send, not as happen to wait just now.
 type timers struct {
 	heap    timerHeap
-	timed   atomic.Bool // it is not empty; for who has not the lease
-	flights int         // sessions with queue pairs in flight
+	flights int // sessions with queue pairs in flight
 }
 
 // timer is a queue pair's part.
@@ -94,8 +92,13 @@ func (t *timers) next(now time.Time) *QP {
 	return nil
 }
 
-// earliest is when to ask next. There is one.
-func (t *timers) earliest() time.Time { return t.heap[0].timer.asked }
+// earliest is when to ask next; zero if there is none.
+func (t *timers) earliest() time.Time {
+	if t.empty() {
+		return time.Time{}
+	}
+	return t.heap[0].timer.asked
+}
 
 // timerHeap is a heap.Interface: queue pairs by timer.asked.
 type timerHeap []*QP

@@ -100,7 +100,6 @@ var byOthers = map[string]string{
 	"datapath.Counters.Dropped":     "the sum of drops",
 	"datapath.Drop.Unsent":          "which drops are of sends",
 	"datapath.HandlePlaces":         "the limit that verbs/hca's tables keep to",
-	"datapath/ring.Doorbell.Asleep": "whether the worker sleeps",
 }
 
 // TestExportedNamesHaveCallers: a name is exported for somebody: another package's code that is

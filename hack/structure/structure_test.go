@@ -36,7 +36,8 @@ var allowed = map[string][]string{
 	"mcast":                  {"datapath/wire", "internal/errno"},
 	"mcast/membership":       {"internal/errno", "internal/host", "internal/journal"},
 	"datapath/link":          {"datapath/wire", "datapath/xsk"},
-	"datapath":               {"datapath/link", "datapath/ring", "datapath/wire"},
+	"datapath":               {"datapath/link", "datapath/ring", "datapath/runner", "datapath/wire"},
+	"datapath/runner":        {},
 	"verbs/hca":              {"bpf", "datapath", "datapath/link", "datapath/ring", "datapath/wire", "datapath/xsk", "internal/capability", "internal/errno", "internal/fault", "internal/host", "internal/journal", "mcast", "mcast/membership", "verbs", "verbs/hca/cm", "verbs/provider"},
 	"verbs/hca/cm":           {"datapath/wire", "verbs"},
 

@@ -98,7 +98,7 @@ func newCard(p parts, o options) (*Card, error) {
 	}
 	card.name.Store(&p.name)
 	engine, err := datapath.New(datapath.Config{
-		Link: p.link, MTU: p.carried, VLAN: p.vlan, Worker: datapath.WorkerConfig{Spin: o.spin, Alone: !o.inline},
+		Link: p.link, MTU: p.carried, VLAN: p.vlan, Spin: o.spin, Alone: !o.inline,
 		NoteRefused: card.noteRefused, NoteFault: card.noteFault,
 	})
 	if err != nil {

@@ -1,4 +1,4 @@
-package datapath
+package runner
 
 import (
 	"context"
@@ -31,12 +31,12 @@ func (w *Waiter) over() bool {
 	return true
 }
 
-// leader is a program that waits, alone, and meanwhile runs the engine itself: it sleeps on the
+// leader is a program that waits, alone, and meanwhile has rounds run itself: it sleeps on the
 // sockets, runs a round when a frame has come, and finds its own completion. If the worker did that,
 // each message would pass from one goroutine to another, and for each such wake-up the runtime wakes
 // a further thread.
 //
-// If several programs wait, the worker runs the engine for all of them.
+// If several programs wait, the worker runs the rounds of all.
 type leader struct {
 	waiter Waiter
 	spin   spin
@@ -53,34 +53,34 @@ const waitsPerYield = 64
 // Lead makes a program that waits the leader, and returns true when it need not wait any more. It
 // returns false, at once, if another program waits too or the worker is not asleep: then the program
 // has to wait for its event. The caller has called BeginWait.
-func (e *Engine) Lead(waiter Waiter) (over bool) {
-	w, l := &e.worker, &e.leader
-	if !w.is(workerAsleep) {
+func (r *Runner) Lead(waiter Waiter) (over bool) {
+	l := &r.leader
+	if r.State() != Asleep {
 		return false // it attends to the sockets when it falls asleep
 	}
-	if w.waiters.Load() != 1 || !l.there.CompareAndSwap(false, true) {
-		w.sleeper.attend()
+	if r.waiters.Load() != 1 || !l.there.CompareAndSwap(false, true) {
+		r.sleeper.attend()
 		return false
 	}
 	if l.waits++; l.waits%waitsPerYield == 0 {
 		runtime.Gosched()
 	}
 	l.waiter = waiter
-	w.sleeper.takeOver()
-	e.lead()
-	w.sleeper.handOver(&w.waiters, e.some.Load() || e.timers.timed.Load())
+	r.sleeper.takeOver()
+	r.lead()
+	r.sleeper.handOver(&r.waiters, r.alarm.events.Load() || r.alarm.timers.Load())
 	l.waiter = Waiter{}
 	l.there.Store(false)
 	return true
 }
 
-func (e *Engine) lead() {
-	l, frames := &e.leader, &e.worker.sleeper.frames
+func (r *Runner) lead() {
+	l, frames := &r.leader, &r.sleeper.frames
 	if ctx := l.waiter.Context; ctx.Done() != nil {
-		defer context.AfterFunc(ctx, e.WakeLeader)()
+		defer context.AfterFunc(ctx, r.WakeLeader)()
 	}
 	for {
-		err := frames.conn.Read(e.runAsLeader)
+		err := frames.conn.Read(r.runAsLeader)
 		if l.asleep.Store(false); !errors.Is(err, os.ErrDeadlineExceeded) {
 			return
 		}
@@ -90,10 +90,10 @@ func (e *Engine) lead() {
 
 // runAsLeader runs rounds until the program need not wait any more, or there is nothing to do; then
 // it returns false, and the runtime waits for a frame.
-func (e *Engine) runAsLeader(uintptr) (over bool) {
-	l := &e.leader
+func (r *Runner) runAsLeader(uintptr) (over bool) {
+	l := &r.leader
 	l.asleep.Store(false)
-	if e.runUntilOver() {
+	if r.runUntilOver() {
 		return true
 	}
 	l.asleep.Store(true) // before the last look, so that nothing is missed
@@ -102,37 +102,40 @@ func (e *Engine) runAsLeader(uintptr) (over bool) {
 
 // runUntilOver runs rounds as long as they find work, and spins if that pays. If it leaves work
 // behind, it calls the worker.
-func (e *Engine) runUntilOver() (over bool) {
-	l, spinning, more := &e.leader, false, false
+func (r *Runner) runUntilOver() (over bool) {
+	l, spinning, more := &r.leader, false, false
 	for looks := true; looks; {
 		var worked bool
-		worked, more = e.workOnce()
+		worked, more = r.rounds.Round()
 		switch over = l.waiter.over(); {
 		case over || more && !worked:
 			looks = false
 		case worked:
 		case !spinning:
-			spinning = e.worker.spin > 0 && !e.some.Load() && l.spin.begin()
+			spinning = r.worker.spin > 0 && !r.alarm.events.Load() && l.spin.begin()
 			looks = spinning
 		default:
-			looks = l.spin.goesOn(e.worker.spin)
+			looks = l.spin.goesOn(r.worker.spin)
 		}
 	}
 	if spinning {
-		l.spin.end(over, e.worker.spin)
+		l.spin.end(over, r.worker.spin)
 	}
 	if over && more { // an acknowledgement, mostly
-		_, more = e.workOnce()
+		_, more = r.rounds.Round()
 	}
 	if more {
-		e.worker.call()
+		r.Call()
 	}
 	return over
 }
 
 // WakeLeader makes the leader look whether it need not wait any more. Any goroutine may call it.
-func (e *Engine) WakeLeader() {
-	if e.leader.asleep.Load() {
-		_ = e.worker.sleeper.frames.file.SetReadDeadline(time.Unix(1, 0))
+func (r *Runner) WakeLeader() {
+	if r.leader.asleep.Load() {
+		_ = r.sleeper.frames.file.SetReadDeadline(time.Unix(1, 0))
 	}
 }
+
+// LeaderSleeps reports whether a leader sleeps, or is about to.
+func (r *Runner) LeaderSleeps() bool { return r.leader.asleep.Load() }

@@ -1,6 +1,12 @@
-package datapath
+package runner
 
-import "sync/atomic"
+import (
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
 
 // This file decides whom a frame wakes. While the worker sleeps, one of these holds: a leader is there;
 // the descriptors are watched and not muted, so that a frame wakes the worker; or the grace runs, at
@@ -113,4 +119,53 @@ func (s *sleeper) unmute() {
 		s.muted = false
 		s.all.unmute(s.frames.fd)
 	}
+}
+
+// graceTime is how long the worker leaves the frames to a program that has stopped waiting and will
+// soon wait again. Frames that come meanwhile wait for the program, at most for twice this time.
+const graceTime = time.Millisecond
+
+// grace is a timer of the kernel. A timer of the runtime would wake a second thread, to watch it. To
+// set either takes about as long as to send a message (10 µs where the timer is the hypervisor's), so
+// it is not set for each wait, but at most once in graceTime, and not at all where programs wait
+// less often than that.
+type grace struct {
+	fd      int
+	running bool
+	again   bool      // it was started anew meanwhile
+	noted   time.Time // when the last leader left
+}
+
+func (g *grace) open() (err error) {
+	if g.fd, err = unix.TimerfdCreate(unix.CLOCK_MONOTONIC, unix.TFD_CLOEXEC|unix.TFD_NONBLOCK); err != nil {
+		return fmt.Errorf("timer: %w", err)
+	}
+	return nil
+}
+
+// start starts the timer. If it runs already, end will say that it is to run once more.
+func (g *grace) start() {
+	if g.running {
+		g.again = true
+		return
+	}
+	g.running = true
+	value := unix.ItimerSpec{Value: unix.NsecToTimespec(graceTime.Nanoseconds())}
+	_ = unix.TimerfdSettime(g.fd, 0, &value, nil)
+}
+
+// end is called when the timer has expired.
+func (g *grace) end() (again bool) {
+	drain(g.fd)
+	again = g.again
+	g.running, g.again = false, false
+	return again
+}
+
+// note notes that a leader leaves, and reports whether the one before left less than graceTime ago.
+func (g *grace) note() (often bool) {
+	now := time.Now()
+	often = now.Sub(g.noted) < graceTime
+	g.noted = now
+	return often
 }

@@ -1,4 +1,4 @@
-package datapath
+package runner
 
 import (
 	"fmt"
@@ -20,11 +20,11 @@ import (
 type sleeper struct {
 	frames, all epollSet
 	wakeFD      int
-	alarmFD     int        // of the engine's alarm
+	alarmFD     int
 	mu          sync.Mutex // guards the fields below; wake and close hold it too
 	descriptors []int
 	callers     callers
-	alone       bool // there are no leaders, and the worker sleeps in its thread
+	alone       bool // there is no leader, and the worker sleeps in its thread
 	grace       grace
 	watched     bool // the descriptors are in frames
 	muted       bool // frames is muted in all
@@ -32,10 +32,10 @@ type sleeper struct {
 	closed      bool
 }
 
-func newSleeper(c WorkerConfig, descriptors []int, alarmFD int, call func(*Session)) (s *sleeper, err error) {
+func newSleeper(c Config, alarmFD int) (s *sleeper, err error) {
 	s = &sleeper{
-		descriptors: descriptors, wakeFD: -1, alarmFD: alarmFD, grace: grace{fd: -1}, alone: c.Alone,
-		callers: callers{byFD: map[int]*Session{}, call: call},
+		descriptors: c.Descriptors, wakeFD: -1, alarmFD: alarmFD, grace: grace{fd: -1}, alone: c.Alone,
+		callers: callers{byFD: map[int]func(){}},
 	}
 	s.frames.fd, s.all.fd = -1, -1
 	for _, step := range []func() error{s.openSets, s.openWake, s.grace.open, s.connect} {

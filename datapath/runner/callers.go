@@ -1,4 +1,4 @@
-package datapath
+package runner
 
 import "sync/atomic"
 
@@ -7,28 +7,24 @@ import "sync/atomic"
 // threads. The worker does not read it either: it hears each write (EPOLLET). So nothing that a program does
 // with its end can make the worker wait.
 type callers struct {
-	byFD  map[int]*Session // under sleeper.mu
-	there atomic.Bool      // there are any
-	call  func(*Session)
+	byFD  map[int]func() // under sleeper.mu
+	there atomic.Bool    // there are any
 }
 
-// callRounds is how many rounds a busy worker runs until it looks for calls of suspended sessions.
-const callRounds = 32
+// HearCalls has the worker watch an eventfd, and call called for each write to it. Any goroutine may call it, except
+// under the lease.
+func (r *Runner) HearCalls(fd int, called func()) error { return r.sleeper.hearCalls(fd, called) }
 
-// HearCalls has the worker watch an eventfd, and take each write to it for a Wake of the session. Any goroutine may call it, but under the lease.
-func (e *Engine) HearCalls(s *Session, fd int) error { return e.worker.sleeper.hearCalls(s, fd) }
+// EndCalls ends HearCalls: the descriptor is not watched any more. Any goroutine may call it, except under the lease.
+func (r *Runner) EndCalls(fd int) { r.sleeper.endCalls(fd) }
 
-// EndCalls ends HearCalls: the descriptor is not watched any more. Any goroutine may call it, but under the
-// lease.
-func (e *Engine) EndCalls(fd int) { e.worker.sleeper.endCalls(fd) }
-
-func (s *sleeper) hearCalls(session *Session, fd int) error {
+func (s *sleeper) hearCalls(fd int, called func()) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {
 		return nil
 	}
-	s.callers.byFD[fd] = session
+	s.callers.byFD[fd] = called
 	s.callers.there.Store(true)
 	return s.all.addEdges(fd)
 }
@@ -48,7 +44,7 @@ func (s *sleeper) endCalls(fd int) {
 func (s *sleeper) hear(fd int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if session := s.callers.byFD[fd]; session != nil {
-		s.callers.call(session)
+	if called := s.callers.byFD[fd]; called != nil {
+		called()
 	}
 }

@@ -1,0 +1,351 @@
+package runner
+
+import (
+	"context"
+	"slices"
+	"testing"
+	"time"
+)
+
+// TestStates: in each state of the worker, what happens, who runs the round of it, and the state after it.
+func TestStates(t *testing.T) {
+	for _, row := range []struct {
+		name  string
+		alone bool
+		run   func(w *work)
+	}{
+		{"nothing to do", false, func(w *work) { w.is(Asleep) }},
+		{"a frame", false, func(w *work) { w.frameFor("worker") }},
+		{"a frame, alone", true, func(w *work) { w.frameFor("worker") }},
+		{"a call", false, func(w *work) { w.postFor("worker") }},
+		{"a call, alone", true, func(w *work) { w.postFor("worker") }},
+		{"a call of another process", true, heard},
+		{"a timer", false, func(w *work) { w.alarmFor(&w.timers) }},
+		{"an event that was put off", false, func(w *work) { w.alarmFor(&w.events) }},
+		{"a timer, alone", true, func(w *work) { w.alarmFor(&w.timers) }},
+		{"work that the link does not take", false, stuck},
+		{"a program polls", false, polled},
+		{"a program polls, and another waits", false, polledAndWaited},
+		{"a program posts again and again", false, kicked},
+		{"a program posts again and again, and another waits", false, kickedAndWaited},
+		{"polls of long ago", false, polledLongAgo},
+		{"a program waits", false, led},
+		{"a program waits, and its time is over", false, over},
+		{"two programs wait", false, twoWait},
+		{"a leader has left", false, left},
+		{"completions are there each time", false, alwaysReady},
+		{"other descriptors", false, replaced},
+		{"other descriptors for a leader", false, replacedForLeader},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			t.Parallel()
+			w := newWork(t, Config{Alone: row.alone})
+			w.Start()
+			w.is(Asleep)
+			row.run(w)
+			w.is(Asleep)
+			w.postFor("worker") // it works on
+		})
+	}
+}
+
+func (w *work) frameFor(who string) {
+	w.Helper()
+	write(w.T, w.frames)
+	w.foundBy(who)
+}
+
+func (w *work) postFor(who string) {
+	w.Helper()
+	w.post()
+	w.foundBy(who)
+}
+
+func (w *work) alarmFor(due *time.Time) {
+	w.mu.Lock()
+	*due = time.Now().Add(time.Millisecond)
+	w.SetAlarm(w.events, w.timers, time.Now)
+	w.mu.Unlock()
+	w.foundBy("worker")
+}
+
+// heard: each write wakes the worker, and is taken for a call; after EndCalls none is.
+func heard(w *work) {
+	fd := newEventfd(w.T)
+	if err := w.HearCalls(fd, func() { w.posted.Add(1) }); err != nil {
+		w.Fatal(err)
+	}
+	for range 3 {
+		write(w.T, fd)
+		w.foundBy("worker")
+		w.is(Asleep)
+	}
+	w.EndCalls(fd)
+	write(w.T, fd)
+	w.postFor("worker")
+	if len(w.found) != 0 || w.posted.Load() != 0 {
+		w.Error("a call was heard after EndCalls")
+	}
+}
+
+func stuck(w *work) {
+	w.stuck.Store(true)
+	w.post()
+	w.wait("tries", func() bool {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		return w.rounds > 10
+	})
+	w.stuck.Store(false)
+	w.foundBy("worker")
+}
+
+// park makes the worker park.
+func (w *work) park() {
+	w.Helper()
+	w.wait("parked worker", func() bool {
+		if w.State() == Asleep {
+			w.Call()
+		}
+		w.poll()
+		return w.State() == Parked
+	})
+}
+
+// polled: a parked worker comes back by itself, and at once when it is called.
+func polled(w *work) {
+	w.park()
+	w.is(Asleep)
+	w.park()
+	w.postFor("worker")
+}
+
+func polledAndWaited(w *work) {
+	w.park()
+	w.BeginWait()
+	defer w.EndWait()
+	w.is(Asleep)
+	w.mu.Lock()
+	w.rests = nil
+	w.mu.Unlock()
+	for range 100 {
+		w.poll()
+		w.Call()
+	}
+	w.is(Asleep)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if slices.Contains(w.rests, Parked) {
+		w.Error("parked while a program waits")
+	}
+}
+
+// kick is a program that posts, and runs the round itself.
+func (w *work) kick() {
+	w.Helper()
+	w.posted.Add(1)
+	w.poll()
+	w.NoteKick()
+}
+
+func kicked(w *work) {
+	w.wait("parked worker", func() bool {
+		w.kick()
+		<-w.found
+		return w.State() == Parked
+	})
+}
+
+func kickedAndWaited(w *work) {
+	w.BeginWait()
+	defer w.EndWait()
+	for range 4 * manyKicks {
+		w.kick()
+		w.foundBy("test")
+		if w.State() != Asleep {
+			w.Fatalf("the worker is %v while a program waits", w.State())
+		}
+	}
+}
+
+// polledLongAgo: a worker that a frame wakes does not step back for one that polled before it slept.
+func polledLongAgo(w *work) {
+	w.poll()
+	w.frameFor("worker")
+	w.wait("sleep", func() bool { return w.State() == Asleep && !w.worker.polling.Load() })
+	w.mu.Lock()
+	w.rests = nil
+	w.mu.Unlock()
+	w.frameFor("worker")
+	w.is(Asleep)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if slices.Contains(w.rests, Parked) {
+		w.Error("parked for polls of long ago")
+	}
+}
+
+// lead is a program that waits, until a round has found work.
+func (w *work) lead(ctx context.Context) (result chan bool) {
+	result = make(chan bool, 1)
+	events := make(chan struct{}, 1)
+	go func() {
+		w.BeginWait()
+		defer w.EndWait()
+		result <- w.Lead(Waiter{Context: ctx, Events: events})
+	}()
+	w.wait("leader that sleeps", func() bool { return w.LeaderSleeps() })
+	return result
+}
+
+func led(w *work) {
+	ctx, cancel := context.WithCancel(w.Context())
+	result := w.lead(ctx)
+	for range 100 {
+		write(w.T, w.frames)
+		<-w.found
+	}
+	if w.State() != Asleep {
+		w.Errorf("the worker is %v while a program leads", w.State())
+	}
+	w.frameFor("leader")
+	cancel()
+	if !<-result {
+		w.Error("it did not lead")
+	}
+	w.frameFor("worker")
+}
+
+// over: a leader ends with its context, by an event, or when what it waits on is closed.
+func over(w *work) {
+	closed, events := make(chan struct{}), make(chan struct{}, 1)
+	ctx, cancel := context.WithCancel(w.Context())
+	for _, row := range []struct {
+		waiter Waiter
+		end    func()
+	}{
+		{Waiter{Context: ctx}, cancel},
+		{Waiter{Context: w.Context(), Events: events}, func() { events <- struct{}{} }},
+		{Waiter{Context: w.Context(), Closed: closed}, func() { close(closed) }},
+		{Waiter{Context: w.Context(), Done: closed}, func() {}},
+	} {
+		w.is(Asleep)
+		ended := make(chan bool)
+		w.BeginWait()
+		go func() { ended <- w.Lead(row.waiter) }()
+		if row.waiter.Done == nil { // else it need not sleep
+			w.wait("leader that sleeps", w.LeaderSleeps)
+		}
+		row.end()
+		w.WakeLeader()
+		if !<-ended {
+			w.Error("it did not lead")
+		}
+		w.EndWait()
+	}
+}
+
+func twoWait(w *work) {
+	w.BeginWait() // a program that has gone to sleep already
+	defer w.EndWait()
+	w.BeginWait()
+	defer w.EndWait()
+	if w.Lead(Waiter{Context: w.Context()}) {
+		w.Error("one of two waiters leads")
+	}
+	w.frameFor("worker")
+}
+
+// left: a leader that has gone leaves its frames to the worker, also if leaders have come and gone so quickly that the
+// worker left them a while.
+func left(w *work) {
+	for _, times := range []int{1, 2, 50} {
+		for range times {
+			ctx, cancel := context.WithCancel(w.Context())
+			result := w.lead(ctx)
+			cancel()
+			<-result
+		}
+		for range 3 {
+			w.frameFor("worker")
+			w.is(Asleep)
+		}
+	}
+}
+
+// alwaysReady: a program that never needs to sleep is not told of frames; when it does something else, the worker
+// finds them.
+func alwaysReady(w *work) {
+	for range 20 {
+		w.is(Asleep)
+		w.BeginWait() // forgets what was noted
+		w.EndWait()
+		for range manyReady {
+			w.NoteReady()
+		}
+		w.frameFor("worker")
+	}
+	w.wait("the end of the grace", func() bool {
+		s := w.sleeper
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		return !s.grace.running && s.watched && !s.muted
+	})
+}
+
+func replaced(w *work) {
+	old := w.frames
+	w.replace()
+	write(w.T, old)
+	w.frameFor("worker")
+}
+
+func replacedForLeader(w *work) {
+	ctx, cancel := context.WithCancel(w.Context())
+	result := w.lead(ctx)
+	w.replace()
+	w.frameFor("leader")
+	cancel()
+	<-result
+}
+
+func (w *work) replace() {
+	fd := newEventfd(w.T)
+	w.mu.Lock()
+	w.frames = fd
+	w.mu.Unlock()
+	w.SleepOn([]int{fd})
+}
+
+// TestStop: a runner ends in each state, and calls after that do nothing.
+func TestStop(t *testing.T) {
+	for _, row := range []struct {
+		name   string
+		before func(w *work)
+	}{
+		{"not started", func(*work) {}},
+		{"at once", func(w *work) { w.Start() }},
+		{"asleep", func(w *work) { w.Start(); w.is(Asleep) }},
+		{"parked", func(w *work) { w.Start(); w.is(Asleep); w.Runner.NotePolling(); w.Call() }},
+	} {
+		for _, alone := range []bool{false, true} {
+			t.Run(row.name, func(t *testing.T) {
+				t.Parallel()
+				w := newWork(t, Config{Alone: alone, Spin: 10 * time.Microsecond})
+				row.before(w)
+				w.Stop()
+				w.Call()
+				w.SleepOn(nil)
+				w.NoteKick()
+				if err := w.HearCalls(w.frames, func() {}); err != nil {
+					t.Error(err)
+				}
+				w.BeginWait()
+				if w.Lead(Waiter{Context: t.Context()}) {
+					t.Error("a runner that was stopped has a leader")
+				}
+				w.EndWait()
+			})
+		}
+	}
+}

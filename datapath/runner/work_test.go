@@ -1,0 +1,174 @@
+package runner
+
+import (
+	"bytes"
+	"encoding/binary"
+	"runtime"
+	"runtime/debug"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// work is rounds that find what is written to an eventfd, which stands for the link's frames, and what was posted.
+type work struct {
+	*testing.T
+	*Runner
+	frames int // eventfd
+	posted atomic.Int32
+	stuck  atomic.Bool // the link does not take what was posted: a round leaves it
+	events time.Time   // for SetAlarm
+	timers time.Time
+
+	mu     sync.Mutex // the lease
+	rounds int
+	found  chan string // who ran each round that found work: the worker, the leader or the test
+	rest   State
+	rests  []State // in their order
+}
+
+func newWork(t *testing.T, c Config) *work {
+	t.Helper()
+	w := &work{T: t, frames: newEventfd(t), found: make(chan string, 1000)}
+	c.Descriptors = []int{w.frames}
+	var err error
+	if w.Runner, err = New(c, w); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		w.Stop()
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		w.Close()
+	})
+	return w
+}
+
+func newEventfd(t *testing.T) int {
+	t.Helper()
+	fd, err := unix.Eventfd(0, unix.EFD_CLOEXEC|unix.EFD_NONBLOCK)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = unix.Close(fd) })
+	return fd
+}
+
+func write(t *testing.T, fd int) {
+	t.Helper()
+	var one [8]byte
+	binary.NativeEndian.PutUint64(one[:], 1)
+	if _, err := unix.Write(fd, one[:]); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Round implements Rounds.
+func (w *work) Round() (worked, more bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.round()
+}
+
+// LastRound implements Rounds.
+func (w *work) LastRound() (worked, more bool) {
+	if !w.mu.TryLock() {
+		return false, false
+	}
+	defer w.mu.Unlock()
+	if w.posted.Load() == 0 {
+		return false, false
+	}
+	return w.round()
+}
+
+func (w *work) round() (worked, more bool) {
+	w.rounds++
+	var count [8]byte
+	if _, err := unix.Read(w.frames, count[:]); err == nil {
+		worked = true
+	}
+	if !w.stuck.Load() && w.posted.Swap(0) > 0 {
+		worked = true
+	}
+	for _, due := range []*time.Time{&w.events, &w.timers} {
+		if !due.IsZero() && !time.Now().Before(*due) {
+			*due, worked = time.Time{}, true
+		}
+	}
+	if worked {
+		w.found <- runs()
+	}
+	w.SetAlarm(w.events, w.timers, time.Now)
+	return worked, w.stuck.Load() && w.posted.Load() > 0
+}
+
+// runs says who runs the round: whose function is on the stack.
+func runs() string {
+	stack := debug.Stack()
+	switch {
+	case bytes.Contains(stack, []byte("runUntilOver")):
+		return "leader"
+	case bytes.Contains(stack, []byte("(*Runner).work")):
+		return "worker"
+	}
+	return "test"
+}
+
+// Rest implements Rounds.
+func (w *work) Rest(s State) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.rest = s
+	w.rests = append(w.rests, s)
+}
+
+// is waits for the worker's state.
+func (w *work) is(s State) {
+	w.Helper()
+	w.wait("worker "+s.String(), func() bool { return w.State() == s })
+}
+
+// wait runs until done. The limit is only there to end a test that hangs.
+func (w *work) wait(what string, done func() bool) {
+	w.Helper()
+	for start := time.Now(); !done(); {
+		if time.Since(start) > 30*time.Second {
+			w.Fatalf("%s did not come", what)
+		}
+		runtime.Gosched()
+	}
+}
+
+// foundBy waits for a round that has found work, and checks who ran it.
+func (w *work) foundBy(who string) {
+	w.Helper()
+	select {
+	case got := <-w.found:
+		if got != who {
+			w.Errorf("the round was the %s's, not the %s's", got, who)
+		}
+	case <-time.After(30 * time.Second):
+		w.Fatal("no round found the work")
+	}
+}
+
+// poll is a round of a program that polls.
+func (w *work) poll() {
+	w.Round()
+	w.NotePolling()
+}
+
+// post is a program that posts. It calls if that is needed, and the worker runs the round.
+func (w *work) post() {
+	w.posted.Add(1)
+	w.mu.Lock()
+	rests := w.rest
+	w.mu.Unlock()
+	if rests != Busy {
+		w.Call()
+	}
+}
