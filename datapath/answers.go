@@ -21,7 +21,7 @@ func (e *Engine) receiveAnswer(qp *QP, a *arrival) Drop {
 		return DropStrayAnswer
 	}
 	defer qp.Send.Publish()
-	if a.packet.BTH().Opcode().Operation() == wire.OpAcknowledge {
+	if a.packet.BTH().Opcode().Means().Is(wire.MeansAcknowledge) {
 		return e.receiveACK(qp, a, psn, a.packet.AETH().Syndrome())
 	}
 	return e.receiveResponse(qp, a, psn)
@@ -237,12 +237,11 @@ const atomicSize = 8
 
 // isAnswer reports whether a packet can be the part of the response that is missing first.
 func (w *work) isAnswer(p *wire.Packet, mtu uint32) bool {
-	operation, length := p.BTH().Opcode().Operation(), uint32(len(p.Payload()))
-	if w.atomic() || operation == wire.OpAtomicAcknowledge {
-		return w.atomic() && operation == wire.OpAtomicAcknowledge
+	means, length := p.BTH().Opcode().Means(), uint32(len(p.Payload()))
+	if answersAtomic := means.Is(wire.MeansAtomicAcknowledge); w.atomic() || answersAtomic {
+		return w.atomic() && answersAtomic
 	}
-	ends := operation == wire.OpReadResponseLast || operation == wire.OpReadResponseOnly
-	return ends == (w.answered+1 == w.packets) && length == min(w.length-w.answered*mtu, mtu)
+	return means.Is(wire.MeansEnd) == (w.answered+1 == w.packets) && length == min(w.length-w.answered*mtu, mtu)
 }
 
 // now is the time of this round.

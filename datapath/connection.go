@@ -90,10 +90,10 @@ func (e *Engine) receiveConnected(qp *QP, a *arrival) Drop {
 		c.established = true
 		qp.NoteEvent(ring.EventCommEst)
 	}
-	switch operation := bth.Opcode().Operation(); {
+	switch {
 	case c.Service == wire.ServiceUC:
 		return e.receiveUC(qp, a)
-	case operation >= wire.OpReadResponseFirst && operation <= wire.OpAtomicAcknowledge:
+	case bth.Opcode().Means().Is(wire.MeansAnswer):
 		return e.receiveAnswer(qp, a)
 	}
 	return e.receiveRequest(qp, a)

@@ -41,7 +41,7 @@ func TestConnectedOperations(t *testing.T) {
 				ofA, ofB := p.await(1, takes)
 				for p.round() { // a WRITE over UC completes before it has arrived
 				}
-				if c := ofA[0]; c.Status != ring.WCSuccess || c.ID != 7 || c.Opcode != wcOpcodes[o] || c.ByteLen != uint32(length) {
+				if c := ofA[0]; c.Status != ring.WCSuccess || c.ID != 7 || c.Opcode != o.Completes() || c.ByteLen != uint32(length) {
 					t.Errorf("%v of %d bytes: %+v", o, length, c)
 				}
 				if takes == 1 {
@@ -76,7 +76,7 @@ func TestAtomics(t *testing.T) {
 		p.a.post(to(row.o, 800), row.a, at(16, 8))
 		ofA, _ := p.await(1, 0)
 		expect(t, ofA, ring.WCSuccess)
-		if ofA[0].Opcode != wcOpcodes[row.o] || ofA[0].ByteLen != 8 || number(p.a.memory[16:]) != row.before || number(place) != row.then {
+		if ofA[0].Opcode != row.o.Completes() || ofA[0].ByteLen != 8 || number(p.a.memory[16:]) != row.before || number(place) != row.then {
 			t.Errorf("%+v: found %d, then %d; %+v", row, number(p.a.memory[16:]), number(place), ofA[0])
 		}
 	}

@@ -64,7 +64,7 @@ func (v *victim) revive(r *rand.Rand) {
 	}
 	for range hostileOp {
 		o := ring.Opcode(r.IntN(7))
-		if !connectedOp(v.qp.Service, o) {
+		if !o.On(v.qp.Service) {
 			o = ring.WRSend
 		}
 		length := r.IntN(2000)

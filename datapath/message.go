@@ -7,9 +7,9 @@ import (
 
 // message is the SEND or RDMA WRITE of the peer's that has begun and not ended.
 type message struct {
-	kind     messageKind
-	received uint32 // bytes that are in memory
-	hasRecv  bool   // recv is taken, and not completed
+	kind     wire.Meaning // MeansSend or MeansWrite; 0: there is none
+	received uint32       // bytes that are in memory
+	hasRecv  bool         // recv is taken, and not completed
 	recv     ring.Recv
 
 	addr   uint64 // of a WRITE, like the next two
@@ -17,49 +17,24 @@ type message struct {
 	length uint32
 }
 
-// messageKind is what a message does.
-type messageKind uint8
-
-const (
-	messageNone messageKind = iota
-	messageSend
-	messageWrite
-)
-
-// part says what an operation is in its message.
-type part struct {
-	kind        messageKind
-	first, last bool
-	usesRecv    bool // it takes a receive, or completes one
-}
-
-// parts are the operations of SENDs and WRITEs.
-var parts = [32]part{
-	wire.OpSendFirst: {messageSend, true, false, true}, wire.OpSendMiddle: {messageSend, false, false, true},
-	wire.OpSendLast: {messageSend, false, true, true}, wire.OpSendLastImmediate: {messageSend, false, true, true}, wire.OpSendLastInvalidate: {messageSend, false, true, true},
-	wire.OpSendOnly: {messageSend, true, true, true}, wire.OpSendOnlyImmediate: {messageSend, true, true, true}, wire.OpSendOnlyInvalidate: {messageSend, true, true, true},
-	wire.OpWriteFirst: {messageWrite, true, false, false}, wire.OpWriteMiddle: {messageWrite, false, false, false},
-	wire.OpWriteLast: {messageWrite, false, true, false}, wire.OpWriteLastImmediate: {messageWrite, false, true, true},
-	wire.OpWriteOnly: {messageWrite, true, true, false}, wire.OpWriteOnlyImmediate: {messageWrite, true, true, true},
-}
-
 // takePart carries out a packet of a SEND or a WRITE. What it checks comes before anything that it changes.
 func (e *Engine) takePart(qp *QP, a *arrival) Drop {
-	m, p := &qp.message, parts[a.packet.BTH().Opcode().Operation()]
+	m, means := &qp.message, a.packet.BTH().Opcode().Means()
+	kind, first, last := means.Kind(), means.Is(wire.MeansStart), means.Is(wire.MeansEnd)
 	length := uint32(len(a.packet.Payload()))
 	switch mtu := uint32(qp.MTU.Bytes()); {
-	case p.kind == messageNone, p.first != (m.kind == messageNone), !p.first && p.kind != m.kind:
+	case !kind.Is(wire.MeansSend | wire.MeansWrite), first != (m.kind == 0), !first && kind != m.kind:
 		return DropInvalidRequest
-	case !p.last && length != mtu, p.last && length > mtu, p.last && !p.first && length == 0:
+	case !last && length != mtu, last && length > mtu, last && !first && length == 0:
 		return DropInvalidRequest
-	case p.kind == messageWrite && qp.Access&ring.AccessRemoteWrite == 0:
+	case kind == wire.MeansWrite && qp.Access&ring.AccessRemoteWrite == 0:
 		return DropInvalidRequest
 	}
 	begun := *m
-	if p.first {
-		m.begin(p.kind, &a.packet)
+	if first {
+		m.begin(kind, &a.packet)
 	}
-	reason := e.store(qp, a, p, length)
+	reason := e.store(qp, a, means, length)
 	if reason == DropNoReceive {
 		*m = begun
 	}
@@ -67,29 +42,29 @@ func (e *Engine) takePart(qp *QP, a *arrival) Drop {
 		return reason
 	}
 	m.received += length
-	if !p.last {
+	if !last {
 		return DropNone
 	}
-	return e.endMessage(qp, a, p)
+	return e.endMessage(qp, a, means)
 }
 
 // begin notes what the first packet says.
-func (m *message) begin(kind messageKind, p *wire.Packet) {
+func (m *message) begin(kind wire.Meaning, p *wire.Packet) {
 	m.kind, m.received = kind, 0
-	if kind == messageWrite {
+	if kind == wire.MeansWrite {
 		h := p.RETH()
 		m.addr, m.key, m.length = h.Addr(), ring.RKey(h.RKey()), h.Length()
 	}
 }
 
 // store writes a packet of the message in hand to memory.
-func (e *Engine) store(qp *QP, a *arrival, p part, length uint32) Drop {
+func (e *Engine) store(qp *QP, a *arrival, means wire.Meaning, length uint32) Drop {
 	m := &qp.message
-	if p.usesRecv && !m.hasRecv && !e.takeRecv(qp) {
+	if means.Is(wire.MeansReceive) && !m.hasRecv && !e.takeRecv(qp) {
 		return DropNoReceive
 	}
-	if p.kind == messageWrite {
-		return e.storeWrite(qp, a, p, length)
+	if means.Is(wire.MeansWrite) {
+		return e.storeWrite(qp, a, means, length)
 	}
 	if recvRoom(&m.recv)-uint64(m.received) < uint64(length) {
 		if qp.reliable() { // else the receive takes the next message
@@ -127,13 +102,13 @@ func (e *Engine) failRecv(qp *QP, a *arrival, status ring.WCStatus) {
 }
 
 // storeWrite writes a packet of a WRITE. The first one's key must be good for the whole message.
-func (e *Engine) storeWrite(qp *QP, a *arrival, p part, length uint32) Drop {
+func (e *Engine) storeWrite(qp *QP, a *arrival, means wire.Meaning, length uint32) Drop {
 	m := &qp.message
-	if m.length > MaxMessage || m.length-m.received < length || p.last && m.length-m.received != length {
+	if m.length > MaxMessage || m.length-m.received < length || means.Is(wire.MeansEnd) && m.length-m.received != length {
 		return DropInvalidRequest
 	}
 	from, size := m.addr+uint64(m.received), length
-	if p.first {
+	if means.Is(wire.MeansStart) {
 		size = m.length
 	}
 	memory, ok := qp.remote(m.key, from, size, ring.AccessRemoteWrite)
@@ -143,7 +118,7 @@ func (e *Engine) storeWrite(qp *QP, a *arrival, p part, length uint32) Drop {
 	if length == 0 {
 		return DropNone
 	}
-	if !p.last {
+	if !means.Is(wire.MeansEnd) {
 		writeRemote(memory, a.packet.Payload())
 		return DropNone
 	}
@@ -168,20 +143,20 @@ func scatterAt(pieces [][]byte, offset int, payload []byte) {
 }
 
 // endMessage completes the message in hand.
-func (e *Engine) endMessage(qp *QP, a *arrival, p part) Drop {
+func (e *Engine) endMessage(qp *QP, a *arrival, means wire.Meaning) Drop {
 	m := &qp.message
-	m.kind = messageNone
+	m.kind = 0
 	if a.packet.Has(wire.HeaderIETH) && !qp.invalidate(ring.RKey(a.packet.InvalidateRKey())) {
 		return DropInvalidRequest
 	}
 	qp.countMessage()
-	if !p.usesRecv {
+	if !means.Is(wire.MeansReceive) {
 		return DropNone
 	}
 	m.hasRecv = false
 	c := &a.cqe
 	c.Set(m.recv.ID, ring.WCSuccess, ring.WCRecv, qp.Number, qp.CompletionToken)
-	if p.kind == messageWrite {
+	if means.Is(wire.MeansWrite) {
 		c.Opcode = ring.WCRecvRDMAWithImm
 	}
 	c.ByteLen, c.SourceQP, c.Port = m.received, qp.PeerQPN, 1

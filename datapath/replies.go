@@ -19,16 +19,16 @@ type replies struct {
 
 // reply is a response: to a READ, or to an atomic.
 type reply struct {
-	operation wire.Opcode // of the request
-	psn       wire.PSN    // of the first packet
-	packets   uint32
-	sent      uint32 // packets
-	whole     bool   // all were sent, maybe before some are repeated
-	msn       uint32
-	key       ring.RKey // of a READ, like the next two
-	addr      uint64
-	length    uint32
-	original  uint64 // of an atomic
+	kind     wire.Meaning // of the request
+	psn      wire.PSN     // of the first packet
+	packets  uint32
+	sent     uint32 // packets
+	whole    bool   // all were sent, maybe before some are repeated
+	msn      uint32
+	key      ring.RKey // of a READ, like the next two
+	addr     uint64
+	length   uint32
+	original uint64 // of an atomic
 }
 
 // add notes a response. It returns false if the peer has more requests outstanding than it may have.
@@ -159,17 +159,17 @@ func (e *Engine) refuse(qp *QP, s wire.Syndrome) {
 // again, but answered as before.
 func (e *Engine) repeat(qp *QP, a *arrival) {
 	r, p := &qp.replies, &a.packet
-	operation := p.BTH().Opcode().Operation()
-	if operation != wire.OpReadRequest && operation != wire.OpCompareSwap && operation != wire.OpFetchAdd {
+	kind := p.BTH().Opcode().Means().Kind()
+	if !kind.Is(wire.MeansAnswered) {
 		e.acceptTo(qp)
 		return
 	}
 	one := r.find(p.BTH().PSN())
-	if one == nil || one.operation != operation {
+	if one == nil || one.kind != kind {
 		return
 	}
 	place := uint32(p.BTH().PSN()-one.psn) & uint32(wire.PSNMask)
-	if operation == wire.OpReadRequest {
+	if kind == wire.MeansRead {
 		skipped := place * uint32(qp.MTU.Bytes())
 		if h := p.RETH(); h.Addr() != one.addr+uint64(skipped) || ring.RKey(h.RKey()) != one.key || h.Length() != one.length-skipped {
 			return
@@ -197,7 +197,7 @@ func (e *Engine) reply(qp *QP, d *departure) sending {
 	h := &d.transport
 	*h = wire.Transport{PSN: plus(one.psn, one.sent), Opcode: wire.ServiceRC.Of(one.response()), Syndrome: qp.credits(), MSN: one.msn, Original: one.original}
 	length := 0
-	if one.operation == wire.OpReadRequest {
+	if one.kind == wire.MeansRead {
 		var ok bool
 		if length, ok = qp.readPart(one, frame[c.Template.PayloadOffsetOf(h.Opcode):]); !ok {
 			e.endReading(qp, one)
@@ -214,10 +214,10 @@ func (e *Engine) reply(qp *QP, d *departure) sending {
 
 // response is the operation of the next packet.
 func (r *reply) response() wire.Opcode {
-	if r.operation != wire.OpReadRequest {
+	if r.kind != wire.MeansRead {
 		return wire.OpAtomicAcknowledge
 	}
-	return readResponses.at(r.sent, r.packets)
+	return readResponses.At(r.sent, r.packets)
 }
 
 // readPart copies the next part of a READ, if its key is still good.

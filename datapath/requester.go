@@ -140,7 +140,7 @@ func (c *Connection) mustWait(w *work) bool {
 func (qp *QP) checkRequest(w *work, data []byte) {
 	length, status := 0, ring.WCSuccess
 	switch {
-	case !connectedOp(qp.Service, w.Opcode), w.wantsAnswer() && qp.MaxRDAtomic == 0:
+	case !w.Opcode.On(qp.Service), w.wantsAnswer() && qp.MaxRDAtomic == 0:
 		status = ring.WCLocQPOpErr
 	case w.local():
 	case w.atomic() && (w.SGECount != 1 || w.Flags&ring.SendInline != 0), w.Opcode == ring.WRRDMARead && w.Flags&ring.SendInline != 0:
@@ -231,7 +231,7 @@ func (e *Engine) finishRequest(qp *QP, cqe *ring.CQE, status ring.WCStatus) {
 		e.failRequest(qp, cqe, status)
 		return
 	}
-	cqe.Set(w.ID, ring.WCSuccess, w.wcOpcode(), qp.Number, qp.CompletionToken)
+	cqe.Set(w.ID, ring.WCSuccess, w.Opcode.Completes(), qp.Number, qp.CompletionToken)
 	cqe.ByteLen = w.length
 	signaled := qp.SigAll || w.Flags&ring.SendSignaled != 0
 	qp.Send.Advance(signaled)
@@ -246,7 +246,7 @@ func (e *Engine) finishRequest(qp *QP, cqe *ring.CQE, status ring.WCStatus) {
 // it is flushed.
 func (e *Engine) failRequest(qp *QP, cqe *ring.CQE, status ring.WCStatus) {
 	w := qp.works.at(0)
-	cqe.Set(w.ID, status, w.wcOpcode(), qp.Number, qp.CompletionToken)
+	cqe.Set(w.ID, status, w.Opcode.Completes(), qp.Number, qp.CompletionToken)
 	e.complete(qp.SendCQ, cqe, true)
 	qp.Send.Advance(true)
 	if qp.reliable() {

@@ -44,27 +44,21 @@ func (e *Engine) receiveRequest(qp *QP, a *arrival) Drop {
 	default:
 		c.told = false
 		c.ExpectedPSN = plus(c.ExpectedPSN, packets)
-		if h := a.packet.BTH(); h.AckReq() && !isAnswered(h.Opcode().Operation()) {
+		if h := a.packet.BTH(); h.AckReq() && !h.Opcode().Means().Is(wire.MeansAnswered) {
 			e.acceptTo(qp)
 		}
 	}
 	return reason
 }
 
-// isAnswered says whether an operation's answer is its acknowledgement too (IBA 9.7.5.1.2).
-func isAnswered(operation wire.Opcode) bool {
-	return operation == wire.OpReadRequest || operation == wire.OpCompareSwap || operation == wire.OpFetchAdd
-}
-
 // carryOut carries out the packet in hand, which is the expected one. It returns how many PSNs it has, and
 // how the peer is to be told: by an ACK if that is the zero syndrome.
 func (e *Engine) carryOut(qp *QP, a *arrival) (packets uint32, s wire.Syndrome, reason Drop) {
-	operation := a.packet.BTH().Opcode().Operation()
-	switch {
-	case operation == wire.OpReadRequest:
+	switch kind := a.packet.BTH().Opcode().Means().Kind(); {
+	case kind == wire.MeansRead:
 		return e.takeRead(qp, a)
-	case operation == wire.OpCompareSwap || operation == wire.OpFetchAdd:
-		s, reason = e.takeAtomic(qp, a, operation)
+	case kind.Is(wire.MeansAtomic):
+		s, reason = e.takeAtomic(qp, a, kind)
 		return 1, s, reason
 	}
 	reason = e.takePart(qp, a)
@@ -107,9 +101,9 @@ func (e *Engine) failPeer(qp *QP, a *arrival, s wire.Syndrome) {
 // takeRead notes a READ, whose response is sent packet by packet.
 func (e *Engine) takeRead(qp *QP, a *arrival) (packets uint32, s wire.Syndrome, reason Drop) {
 	c, h := qp.Connection, a.packet.RETH()
-	r := reply{psn: c.ExpectedPSN, addr: h.Addr(), key: ring.RKey(h.RKey()), length: h.Length(), packets: packetsOf(h.Length(), c.MTU), operation: wire.OpReadRequest}
+	r := reply{psn: c.ExpectedPSN, addr: h.Addr(), key: ring.RKey(h.RKey()), length: h.Length(), packets: packetsOf(h.Length(), c.MTU), kind: wire.MeansRead}
 	switch {
-	case c.message.kind != messageNone, c.Access&ring.AccessRemoteRead == 0, h.Length() > MaxMessage:
+	case c.message.kind != 0, c.Access&ring.AccessRemoteRead == 0, h.Length() > MaxMessage:
 		return 0, wire.NAKInvalidRequest, DropInvalidRequest
 	case !c.replies.add(&r, c.MaxDestRDAtomic):
 		return 0, wire.NAKInvalidRequest, DropInvalidRequest
@@ -125,11 +119,11 @@ func (e *Engine) takeRead(qp *QP, a *arrival) (packets uint32, s wire.Syndrome, 
 }
 
 // takeAtomic carries out an atomic, and notes its response. It is atomic to all that the card does.
-func (e *Engine) takeAtomic(qp *QP, a *arrival, operation wire.Opcode) (wire.Syndrome, Drop) {
+func (e *Engine) takeAtomic(qp *QP, a *arrival, kind wire.Meaning) (wire.Syndrome, Drop) {
 	c, h := qp.Connection, a.packet.AtomicETH()
-	r := reply{psn: c.ExpectedPSN, packets: 1, operation: operation}
+	r := reply{psn: c.ExpectedPSN, packets: 1, kind: kind}
 	switch {
-	case c.message.kind != messageNone, c.Access&ring.AccessRemoteAtomic == 0, h.Addr()%atomicSize != 0:
+	case c.message.kind != 0, c.Access&ring.AccessRemoteAtomic == 0, h.Addr()%atomicSize != 0:
 		return wire.NAKInvalidRequest, DropInvalidRequest
 	case !c.replies.add(&r, c.MaxDestRDAtomic):
 		return wire.NAKInvalidRequest, DropInvalidRequest
@@ -144,7 +138,7 @@ func (e *Engine) takeAtomic(qp *QP, a *arrival, operation wire.Opcode) (wire.Syn
 	original := binary.NativeEndian.Uint64(number[:])
 	binary.NativeEndian.PutUint64(number[:], h.SwapAdd())
 	switch {
-	case operation == wire.OpFetchAdd:
+	case kind == wire.MeansFetchAdd:
 		binary.NativeEndian.PutUint64(number[:], original+h.SwapAdd())
 		writeRemote(memory, number[:])
 	case original == h.Compare():

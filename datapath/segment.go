@@ -8,17 +8,6 @@ import (
 // How a request of a connected queue pair becomes packets: as many as path MTUs fit its message, the first
 // and the last of which say what it is.
 
-// connectedOp reports whether a service has the operation.
-func connectedOp(service wire.Service, o ring.Opcode) bool {
-	switch o {
-	case ring.WRSend, ring.WRSendWithImm, ring.WRRDMAWrite, ring.WRRDMAWriteWithImm, ring.WRBindMW, ring.WRLocalInv:
-		return true
-	case ring.WRSendWithInv, ring.WRRDMARead, ring.WRAtomicCmpAndSwp, ring.WRAtomicFetchAndAdd:
-		return service == wire.ServiceRC
-	}
-	return false
-}
-
 // packetsOf is how many packets a message of a length is.
 func packetsOf(length uint32, mtu wire.MTU) uint32 {
 	size := uint32(mtu.Bytes())
@@ -26,43 +15,19 @@ func packetsOf(length uint32, mtu wire.MTU) uint32 {
 }
 
 // operation is that of the packet at a place in the request.
-func (w *work) operation(place uint32) wire.Opcode {
-	switch w.Opcode {
-	case ring.WRRDMARead:
-		return wire.OpReadRequest
-	case ring.WRAtomicCmpAndSwp:
-		return wire.OpCompareSwap
-	case ring.WRAtomicFetchAndAdd:
-		return wire.OpFetchAdd
+func (w *work) operation(place uint32) wire.Opcode { return sequences[w.Opcode].At(place, w.packets) }
+
+var readResponses = wire.SequenceOf(wire.MeansReadResponse)
+
+// sequences are the operations of the packets of each request that has packets.
+var sequences = func() (all [1 << 8]wire.Sequence) {
+	for i := range all {
+		if means := ring.Opcode(i).Means(); means != 0 {
+			all[i] = wire.SequenceOf(means)
+		}
 	}
-	return operations[w.Opcode].at(place, w.packets)
-}
-
-// sequence is the operations of a message's packets: that of the middle ones is the one after the first.
-type sequence struct{ first, last, only wire.Opcode }
-
-func (s sequence) at(place, packets uint32) wire.Opcode {
-	first, last := place == 0, place+1 == packets
-	switch {
-	case first && last:
-		return s.only
-	case first:
-		return s.first
-	case last:
-		return s.last
-	}
-	return s.first + 1
-}
-
-var readResponses = sequence{wire.OpReadResponseFirst, wire.OpReadResponseLast, wire.OpReadResponseOnly}
-
-var operations = [...]sequence{
-	ring.WRSend:             {wire.OpSendFirst, wire.OpSendLast, wire.OpSendOnly},
-	ring.WRSendWithImm:      {wire.OpSendFirst, wire.OpSendLastImmediate, wire.OpSendOnlyImmediate},
-	ring.WRSendWithInv:      {wire.OpSendFirst, wire.OpSendLastInvalidate, wire.OpSendOnlyInvalidate},
-	ring.WRRDMAWrite:        {wire.OpWriteFirst, wire.OpWriteLast, wire.OpWriteOnly},
-	ring.WRRDMAWriteWithImm: {wire.OpWriteFirst, wire.OpWriteLastImmediate, wire.OpWriteOnlyImmediate},
-}
+	return all
+}()
 
 // describe fills in what the headers say of the request, and returns the packet's length, in bytes.
 func (w *work) describe(c *Connection, h *wire.Transport, place uint32) (length int) {

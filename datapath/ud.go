@@ -136,7 +136,7 @@ func (e *Engine) buildUD(qp *QP, d *departure, ah *AH, length int) bool {
 func (e *Engine) checkUD(qp *QP, d *departure, data []byte) (ah *AH, length int, status ring.WCStatus) {
 	s := &d.send
 	ah = qp.Session.ah(s.AH)
-	if s.Opcode != ring.WRSend && s.Opcode != ring.WRSendWithImm || ah == nil || ah.PD != qp.PD {
+	if !s.Opcode.On(wire.ServiceUD) || ah == nil || ah.PD != qp.PD {
 		return nil, 0, ring.WCLocQPOpErr
 	}
 	if s.Flags&ring.SendInline != 0 {

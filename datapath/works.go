@@ -20,14 +20,14 @@ type work struct {
 
 // wantsAnswer says that the peer answers the request with data.
 func (w *work) wantsAnswer() bool {
-	return w.Opcode >= ring.WRRDMARead && w.Opcode <= ring.WRAtomicFetchAndAdd
+	return w.Opcode.Means().Is(wire.MeansAnswered)
 }
 
 // local says that the request is carried out here, and has no packets.
-func (w *work) local() bool { return w.Opcode == ring.WRBindMW || w.Opcode == ring.WRLocalInv }
+func (w *work) local() bool { return w.Opcode.Local() }
 
 func (w *work) atomic() bool {
-	return w.Opcode == ring.WRAtomicCmpAndSwp || w.Opcode == ring.WRAtomicFetchAndAdd
+	return w.Opcode.Means().Is(wire.MeansAtomic)
 }
 
 // end is the PSN after the request's last one.
@@ -38,18 +38,6 @@ func (w *work) holds(psn wire.PSN) bool { return uint32(psn-w.first)&uint32(wire
 
 // missing is the first PSN of a READ's or atomic's response that is not here.
 func (w *work) missing() wire.PSN { return plus(w.first, w.answered) }
-
-// wcOpcode is the kind of request in a completion. A program can post a request of a kind that there is not:
-// the completion of it has an error, which says all that counts.
-func (w *work) wcOpcode() ring.WCOpcode { return wcOpcodes[w.Opcode] }
-
-// wcOpcodes has a row for each value that a program can write.
-var wcOpcodes = [1 << 8]ring.WCOpcode{
-	ring.WRRDMAWrite: ring.WCRDMAWrite, ring.WRRDMAWriteWithImm: ring.WCRDMAWrite,
-	ring.WRSend: ring.WCSend, ring.WRSendWithImm: ring.WCSend, ring.WRSendWithInv: ring.WCSend,
-	ring.WRRDMARead: ring.WCRDMARead, ring.WRAtomicCmpAndSwp: ring.WCCompSwap, ring.WRAtomicFetchAndAdd: ring.WCFetchAdd,
-	ring.WRLocalInv: ring.WCLocalInv, ring.WRBindMW: ring.WCBindMW,
-}
 
 // works is a ring of requests, the oldest first. It grows as needed.
 type works struct {

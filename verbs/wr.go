@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/roced/roced/datapath/ring"
+	"github.com/roced/roced/datapath/wire"
 )
 
 // SendWR is a send work request (ibv_send_wr). What its operation and its queue pair's type have no use
@@ -121,7 +122,7 @@ func (q *QP) checkSend(wr *SendWR) error {
 	switch state := q.State(); {
 	case state < QPStateRTS && !q.failedIn(state):
 		return q.wrongState("send requests can be posted from RTS on", state)
-	case !q.connected && wr.Opcode != WRSend && wr.Opcode != WRSendWithImm:
+	case !q.connected && !wr.Opcode.On(wire.ServiceUD):
 		return fmt.Errorf("%w: %v (%d) is not an operation of datagrams; set Opcode to WRSend or WRSendWithImm", ErrInvalid, wr.Opcode, uint8(wr.Opcode))
 	case wr.Flags&^sendFlags != 0:
 		return fmt.Errorf("%w: send flags 0x%x are unknown; there are SendFence, SendSignaled, SendSolicited and SendInline", ErrInvalid, uint8(wr.Flags&^sendFlags))

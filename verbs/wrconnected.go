@@ -2,44 +2,25 @@ package verbs
 
 import (
 	"fmt"
-	"math"
 
 	"github.com/roced/roced/datapath/ring"
+	"github.com/roced/roced/datapath/wire"
 )
-
-// operation is what a connected queue pair can be asked to do.
-type operation struct {
-	rc, uc bool // the services that have it
-	inline bool // it sends data, which may be in the request's slot
-}
-
-// operations are those of connected queue pairs (IBA table 97).
-var operations = [math.MaxUint8 + 1]operation{
-	WRSend:              {rc: true, uc: true, inline: true},
-	WRSendWithImm:       {rc: true, uc: true, inline: true},
-	WRSendWithInv:       {rc: true, inline: true},
-	WRRDMAWrite:         {rc: true, uc: true, inline: true},
-	WRRDMAWriteWithImm:  {rc: true, uc: true, inline: true},
-	WRRDMARead:          {rc: true},
-	WRAtomicCmpAndSwp:   {rc: true},
-	WRAtomicFetchAndAdd: {rc: true},
-	WRLocalInv:          {rc: true, uc: true},
-	WRBindMW:            {rc: true, uc: true},
-}
-
-func isAtomic(o Opcode) bool { return o == WRAtomicCmpAndSwp || o == WRAtomicFetchAndAdd }
 
 // checkConnected finds mistakes in what only requests of connected queue pairs have.
 func (q *QP) checkConnected(wr *SendWR) error {
-	op := &operations[wr.Opcode]
-	switch uc := q.init.Type == QPTypeUC; {
-	case uc && !op.uc || !uc && !op.rc:
+	service := wire.ServiceRC
+	if q.init.Type == QPTypeUC {
+		service = wire.ServiceUC
+	}
+	switch means := wr.Opcode.Means(); {
+	case !wr.Opcode.On(service):
 		return fmt.Errorf("%w: %v (%d) is not an operation of %v queue pairs", ErrInvalid, wr.Opcode, uint8(wr.Opcode), q.init.Type)
-	case wr.Flags&SendInline != 0 && !op.inline:
+	case wr.Flags&SendInline != 0 && !means.Is(wire.MeansSend|wire.MeansWrite):
 		return fmt.Errorf("%w: SendInline with %v, which sends no data", ErrInvalid, wr.Opcode)
-	case isAtomic(wr.Opcode) && (len(wr.SGList) != 1 || wr.SGList[0].Length != atomicSize):
+	case means.Is(wire.MeansAtomic) && (len(wr.SGList) != 1 || wr.SGList[0].Length != atomicSize):
 		return fmt.Errorf("%w: %v needs one SGE, of %d bytes, for the value that was there", ErrInvalid, wr.Opcode, atomicSize)
-	case (wr.Opcode == WRLocalInv || wr.Opcode == WRBindMW) && len(wr.SGList) != 0:
+	case wr.Opcode.Local() && len(wr.SGList) != 0:
 		return fmt.Errorf("%w: %v with SGEs, which it has no use for", ErrInvalid, wr.Opcode)
 	case wr.Opcode == WRBindMW:
 		return wr.Bind.check(wr.RKey)

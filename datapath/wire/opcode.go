@@ -111,34 +111,35 @@ func (o Opcode) String() string {
 // dropped.
 var opcodes = makeOpcodes()
 
-// operations lists the operations by the low five bits of the opcode. Services share them.
+// operations lists the operations by the low five bits of the opcode: all that each means. Services share them.
 var operations = [32]struct {
-	name string
-	mask HeaderMask
+	name  string
+	mask  HeaderMask
+	means Meaning
 }{
-	0x00: {"SEND_FIRST", 0},
-	0x01: {"SEND_MIDDLE", 0},
-	0x02: {"SEND_LAST", 0},
-	0x03: {"SEND_LAST_WITH_IMMEDIATE", HeaderImm},
-	0x04: {"SEND_ONLY", 0},
-	0x05: {"SEND_ONLY_WITH_IMMEDIATE", HeaderImm},
-	0x06: {"RDMA_WRITE_FIRST", HeaderRETH},
-	0x07: {"RDMA_WRITE_MIDDLE", 0},
-	0x08: {"RDMA_WRITE_LAST", 0},
-	0x09: {"RDMA_WRITE_LAST_WITH_IMMEDIATE", HeaderImm},
-	0x0A: {"RDMA_WRITE_ONLY", HeaderRETH},
-	0x0B: {"RDMA_WRITE_ONLY_WITH_IMMEDIATE", HeaderRETH | HeaderImm},
-	0x0C: {"RDMA_READ_REQUEST", HeaderRETH | HeaderNoPayload},
-	0x0D: {"RDMA_READ_RESPONSE_FIRST", HeaderAETH},
-	0x0E: {"RDMA_READ_RESPONSE_MIDDLE", 0},
-	0x0F: {"RDMA_READ_RESPONSE_LAST", HeaderAETH},
-	0x10: {"RDMA_READ_RESPONSE_ONLY", HeaderAETH},
-	0x11: {"ACKNOWLEDGE", HeaderAETH | HeaderNoPayload},
-	0x12: {"ATOMIC_ACKNOWLEDGE", HeaderAETH | HeaderAtomicAckETH | HeaderNoPayload},
-	0x13: {"COMPARE_SWAP", HeaderAtomicETH | HeaderNoPayload},
-	0x14: {"FETCH_ADD", HeaderAtomicETH | HeaderNoPayload},
-	0x16: {"SEND_LAST_WITH_INVALIDATE", HeaderIETH},
-	0x17: {"SEND_ONLY_WITH_INVALIDATE", HeaderIETH},
+	0x00: {"SEND_FIRST", 0, MeansSend | MeansStart},
+	0x01: {"SEND_MIDDLE", 0, MeansSend},
+	0x02: {"SEND_LAST", 0, MeansSend | MeansEnd},
+	0x03: {"SEND_LAST_WITH_IMMEDIATE", HeaderImm, MeansSend | MeansEnd | MeansImmediate},
+	0x04: {"SEND_ONLY", 0, MeansSend | alone},
+	0x05: {"SEND_ONLY_WITH_IMMEDIATE", HeaderImm, MeansSend | alone | MeansImmediate},
+	0x06: {"RDMA_WRITE_FIRST", HeaderRETH, MeansWrite | MeansStart},
+	0x07: {"RDMA_WRITE_MIDDLE", 0, MeansWrite},
+	0x08: {"RDMA_WRITE_LAST", 0, MeansWrite | MeansEnd},
+	0x09: {"RDMA_WRITE_LAST_WITH_IMMEDIATE", HeaderImm, MeansWrite | MeansEnd | MeansImmediate},
+	0x0A: {"RDMA_WRITE_ONLY", HeaderRETH, MeansWrite | alone},
+	0x0B: {"RDMA_WRITE_ONLY_WITH_IMMEDIATE", HeaderRETH | HeaderImm, MeansWrite | alone | MeansImmediate},
+	0x0C: {"RDMA_READ_REQUEST", HeaderRETH | HeaderNoPayload, MeansRead | alone},
+	0x0D: {"RDMA_READ_RESPONSE_FIRST", HeaderAETH, MeansReadResponse | MeansStart},
+	0x0E: {"RDMA_READ_RESPONSE_MIDDLE", 0, MeansReadResponse},
+	0x0F: {"RDMA_READ_RESPONSE_LAST", HeaderAETH, MeansReadResponse | MeansEnd},
+	0x10: {"RDMA_READ_RESPONSE_ONLY", HeaderAETH, MeansReadResponse | alone},
+	0x11: {"ACKNOWLEDGE", HeaderAETH | HeaderNoPayload, MeansAcknowledge | alone},
+	0x12: {"ATOMIC_ACKNOWLEDGE", HeaderAETH | HeaderAtomicAckETH | HeaderNoPayload, MeansAtomicAcknowledge | alone},
+	0x13: {"COMPARE_SWAP", HeaderAtomicETH | HeaderNoPayload, MeansCompareSwap | alone},
+	0x14: {"FETCH_ADD", HeaderAtomicETH | HeaderNoPayload, MeansFetchAdd | alone},
+	0x16: {"SEND_LAST_WITH_INVALIDATE", HeaderIETH, MeansSend | MeansEnd | MeansInvalidate},
+	0x17: {"SEND_ONLY_WITH_INVALIDATE", HeaderIETH, MeansSend | alone | MeansInvalidate},
 }
 
 func makeOpcodes() (table [256]Headers) {

@@ -66,7 +66,6 @@ var byOthers = map[string]string{
 	"datapath/wire.IPv?":           "an IP header, as the other headers are views",
 	"datapath/wire.FlowLabel":      "what the UDP source port follows from, in IPv4 too",
 	"datapath/wire.SourcePort":     "the UDP source port that follows from a flow label",
-	"datapath/wire.Opcode.Headers": "the opcode table: IBTA volume 1, 9.2.1",
 	"datapath/wire.MAD.*":          "messages of connection management: IBTA volume 1, 12.6",
 	"datapath/wire.LAP":            "IBTA volume 1, 12.8.1",
 	"datapath/wire.Packet.ICRC":    "what the packet says; IBTA volume 1, 7.8.1",

@@ -1,0 +1,37 @@
+package ring
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/roced/roced/datapath/wire"
+)
+
+// TestRequests: what services have which operations (IBA table 97), and what each of them completes as.
+func TestRequests(t *testing.T) {
+	rows := map[Opcode]string{
+		WRRDMAWrite: "RC UC, RDMA write", WRRDMAWriteWithImm: "RC UC, RDMA write", WRSend: "RC UC UD, send", WRSendWithImm: "RC UC UD, send",
+		WRRDMARead: "RC, RDMA read", WRAtomicCmpAndSwp: "RC, compare and swap", WRAtomicFetchAndAdd: "RC, fetch and add",
+		WRLocalInv: "RC UC, local invalidate", WRBindMW: "RC UC, bind memory window", WRSendWithInv: "RC, send",
+	}
+	for value := range 256 {
+		o, got := Opcode(value), ""
+		for _, s := range []struct {
+			name    string
+			service wire.Service
+		}{{"RC", wire.ServiceRC}, {"UC", wire.ServiceUC}, {"UD", wire.ServiceUD}} {
+			if o.On(s.service) {
+				got += " " + s.name
+			}
+		}
+		if got != "" {
+			got = fmt.Sprintf("%s, %v", got[1:], o.Completes())
+		}
+		if got != rows[o] {
+			t.Errorf("%d (%v): %q, want %q", value, o, got, rows[o])
+		}
+		if local := o == WRLocalInv || o == WRBindMW; o.Local() != local {
+			t.Errorf("%v is local: %v", o, o.Local())
+		}
+	}
+}

@@ -1,0 +1,69 @@
+package wire
+
+import (
+	"strings"
+	"testing"
+)
+
+// TestMeanings: an operation means what its name in the specification says.
+func TestMeanings(t *testing.T) {
+	for opcode, row := range specified {
+		service, name, _ := strings.Cut(row.name, "_")
+		if service == "CNP" || name == "RESYNC" {
+			continue
+		}
+		has := func(words ...string) bool {
+			for _, word := range words {
+				if strings.Contains(name, word) {
+					return true
+				}
+			}
+			return false
+		}
+		var want Meaning
+		for bit, is := range map[Meaning]bool{
+			MeansSend: has("SEND"), MeansWrite: has("RDMA_WRITE"), MeansRead: has("READ_REQUEST"), MeansReadResponse: has("READ_RESPONSE"),
+			MeansCompareSwap: has("COMPARE_SWAP"), MeansFetchAdd: has("FETCH_ADD"),
+			MeansAcknowledge: name == "ACKNOWLEDGE", MeansAtomicAcknowledge: has("ATOMIC_ACKNOWLEDGE"),
+			MeansStart: !has("MIDDLE", "LAST"), MeansEnd: !has("FIRST", "MIDDLE"), MeansImmediate: has("IMMEDIATE"), MeansInvalidate: has("INVALIDATE"),
+		} {
+			if is {
+				want |= bit
+			}
+		}
+		if got := opcode.Means(); got != want {
+			t.Errorf("%v means %b, want %b", opcode, got, want)
+		}
+	}
+	if Opcode(0x1F).Means() != 0 {
+		t.Error("an opcode that there is not means something")
+	}
+}
+
+// TestSequences: the packets of messages of one, two and four packets, by what they do.
+func TestSequences(t *testing.T) {
+	for _, row := range []struct {
+		means Meaning
+		want  []Opcode // of four packets, and of one
+	}{
+		{MeansSend, []Opcode{OpSendFirst, OpSendMiddle, OpSendMiddle, OpSendLast, OpSendOnly}},
+		{MeansSend | MeansImmediate, []Opcode{OpSendFirst, OpSendMiddle, OpSendMiddle, OpSendLastImmediate, OpSendOnlyImmediate}},
+		{MeansSend | MeansInvalidate, []Opcode{OpSendFirst, OpSendMiddle, OpSendMiddle, OpSendLastInvalidate, OpSendOnlyInvalidate}},
+		{MeansWrite, []Opcode{OpWriteFirst, OpWriteMiddle, OpWriteMiddle, OpWriteLast, OpWriteOnly}},
+		{MeansWrite | MeansImmediate, []Opcode{OpWriteFirst, OpWriteMiddle, OpWriteMiddle, OpWriteLastImmediate, OpWriteOnlyImmediate}},
+		{MeansReadResponse, []Opcode{OpReadResponseFirst, OpReadResponseMiddle, OpReadResponseMiddle, OpReadResponseLast, OpReadResponseOnly}},
+		{MeansRead, []Opcode{OpReadRequest, OpReadRequest, OpReadRequest, OpReadRequest, OpReadRequest}},
+		{MeansCompareSwap, []Opcode{OpCompareSwap, OpCompareSwap, OpCompareSwap, OpCompareSwap, OpCompareSwap}},
+		{MeansFetchAdd, []Opcode{OpFetchAdd, OpFetchAdd, OpFetchAdd, OpFetchAdd, OpFetchAdd}},
+	} {
+		s := SequenceOf(row.means)
+		for place := range uint32(4) {
+			if got := s.At(place, 4); got != row.want[place] {
+				t.Errorf("%b, packet %d of 4: %#x", row.means, place, uint8(got))
+			}
+		}
+		if first, last, only := s.At(0, 2), s.At(1, 2), s.At(0, 1); first != row.want[0] || last != row.want[3] || only != row.want[4] {
+			t.Errorf("%b: %#x, %#x of two, %#x alone", row.means, uint8(first), uint8(last), uint8(only))
+		}
+	}
+}
