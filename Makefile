@@ -45,7 +45,7 @@ cross: ## build and vet for other processors, one of them big-endian, and a prog
 	GOARCH=s390x go vet ./...
 	GOOS=darwin go vet ./hack/structure/testdata/elsewhere
 
-generate: ## the eBPF objects; needs clang, llvm, libbpf-dev
+generate: ## the eBPF objects, with clang, llvm, libbpf-dev; and what follows from the table of numbers
 	go generate ./...
 
 demo: ## two hosts in two namespaces exchange messages

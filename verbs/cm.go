@@ -1,7 +1,6 @@
 package verbs
 
 import (
-	"github.com/roced/roced/datapath/ring"
 	"github.com/roced/roced/datapath/wire"
 	"github.com/roced/roced/verbs/provider"
 )
@@ -10,47 +9,12 @@ import (
 type (
 	// PortSpace is rdma_port_space. Values: PortSpaceTCP or PortSpaceUDP.
 	PortSpace = wire.PortSpace
-
-	// CMEventType is rdma_cm_event_type: what has happened to an id. Values: CMEventAddrResolved to
-	// CMEventTimewaitExit, which go doc verbs.CMEventAddrResolved lists.
-	CMEventType = ring.CMEventType
-
-	// IDOption is RDMA_OPTION_ID_*: what can be set of an id. Values: IDOptionTOS, IDOptionReuseAddr or
-	// IDOptionAFOnly.
-	IDOption = ring.IDOption
 )
 
 // The port spaces of rdma_cm.
 const (
 	PortSpaceTCP = wire.PortSpaceTCP // connections
 	PortSpaceUDP = wire.PortSpaceUDP // datagrams
-)
-
-// The events of ids.
-const (
-	CMEventAddrResolved    = ring.CMEventAddrResolved
-	CMEventAddrError       = ring.CMEventAddrError
-	CMEventRouteResolved   = ring.CMEventRouteResolved
-	CMEventRouteError      = ring.CMEventRouteError
-	CMEventConnectRequest  = ring.CMEventConnectRequest
-	CMEventConnectResponse = ring.CMEventConnectResponse
-	CMEventConnectError    = ring.CMEventConnectError
-	CMEventUnreachable     = ring.CMEventUnreachable
-	CMEventRejected        = ring.CMEventRejected
-	CMEventEstablished     = ring.CMEventEstablished
-	CMEventDisconnected    = ring.CMEventDisconnected
-	CMEventDeviceRemoval   = ring.CMEventDeviceRemoval
-	CMEventMulticastJoin   = ring.CMEventMulticastJoin
-	CMEventMulticastError  = ring.CMEventMulticastError
-	CMEventAddrChange      = ring.CMEventAddrChange
-	CMEventTimewaitExit    = ring.CMEventTimewaitExit
-)
-
-// The options of ids.
-const (
-	IDOptionTOS       = ring.IDOptionTOS // the traffic class of what is sent, 8 bits
-	IDOptionReuseAddr = ring.IDOptionReuseAddr
-	IDOptionAFOnly    = ring.IDOptionAFOnly
 )
 
 // MaxCMPrivateData is the most private data that a connection management message has room for, in bytes:

@@ -1,40 +1,5 @@
 package verbs
 
-import "github.com/roced/roced/datapath/ring"
-
-// Rate is the rate of a link (ib_rate, ibv_rate). Values: RatePortCurrent to Rate1600Gbps, which go doc
-// verbs.RatePortCurrent lists.
-type Rate = ring.Rate
-
-// The rates, by Gbit/s.
-const (
-	RatePortCurrent = ring.RatePortCurrent // the port's own; IBV_RATE_MAX in libibverbs
-	Rate2p5Gbps     = ring.Rate2p5Gbps
-	Rate5Gbps       = ring.Rate5Gbps
-	Rate10Gbps      = ring.Rate10Gbps
-	Rate20Gbps      = ring.Rate20Gbps
-	Rate30Gbps      = ring.Rate30Gbps
-	Rate40Gbps      = ring.Rate40Gbps
-	Rate60Gbps      = ring.Rate60Gbps
-	Rate80Gbps      = ring.Rate80Gbps
-	Rate120Gbps     = ring.Rate120Gbps
-	Rate14Gbps      = ring.Rate14Gbps
-	Rate56Gbps      = ring.Rate56Gbps
-	Rate112Gbps     = ring.Rate112Gbps
-	Rate168Gbps     = ring.Rate168Gbps
-	Rate25Gbps      = ring.Rate25Gbps
-	Rate100Gbps     = ring.Rate100Gbps
-	Rate200Gbps     = ring.Rate200Gbps
-	Rate300Gbps     = ring.Rate300Gbps
-	Rate28Gbps      = ring.Rate28Gbps
-	Rate50Gbps      = ring.Rate50Gbps
-	Rate400Gbps     = ring.Rate400Gbps
-	Rate600Gbps     = ring.Rate600Gbps
-	Rate800Gbps     = ring.Rate800Gbps
-	Rate1200Gbps    = ring.Rate1200Gbps
-	Rate1600Gbps    = ring.Rate1600Gbps
-)
-
 // rates are what each Rate stands for: a multiple of the base rate of 2.5 Gbit/s, which is rounded,
 // and Mbit/s.
 var rates = [...]struct{ mult, mbps int }{

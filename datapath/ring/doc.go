@@ -32,8 +32,10 @@
 // Integers in entries are little-endian on every machine. The index words have the host's byte
 // order: both sides are on one host.
 //
-// numbers.go defines every number of libibverbs that the fields hold, once, for both sides. ring.h
-// is the same in C; a test compares the two.
+// numbers.txt has every number of libibverbs that the fields hold, once; numbers.go, numbers.h for C and the aliases of
+// package verbs are made from it. ring.h has the layouts for C; a test compares them with these.
 //
 // Left out: what an entry does. That is verbs on the program's side and datapath on the card's.
 package ring
+
+//go:generate go run ../../hack/numbers

@@ -14,6 +14,18 @@ const (
 	maxStride = 1 << 11
 )
 
+// The limits of queues and their entries.
+const (
+	// MaxEntries is the most slots a queue may have.
+	MaxEntries = 1 << 20
+	// MaxSGE is the most scatter/gather entries a work request may have.
+	MaxSGE = 16
+	// MaxInline is the most bytes that a send's slot may hold. The card allows 512 (verbs.DeviceAttr.MaxInline).
+	MaxInline = 1024
+	// MaxQueuePairs is how many queue pairs one doorbell serves.
+	MaxQueuePairs = 1 << 16
+)
+
 // ErrLayout means that the geometry of a queue is invalid or does not fit its memory.
 var ErrLayout = errors.New("ring: memory does not fit the queue")
 

@@ -40,7 +40,7 @@ type LKey uint32
 
 // SGE is a scatter/gather entry: a piece of a memory region.
 type SGE struct {
-	Addr   uint64 // offset from the start of the region, in bytes
+	Addr   uint64 // of a byte of the region; its first one has the region's base, 0 unless it was registered with one
 	Length uint32 // bytes
 	LKey   LKey
 }

@@ -52,3 +52,9 @@ func (o Opcode) Completes() WCOpcode { return requests[o].completes }
 
 // On reports whether a service has the operation: RC, UC or UD.
 func (o Opcode) On(s wire.Service) bool { return requests[o].services&(1<<s) != 0 }
+
+// IsRecv reports whether the completed request was a receive, for any operation of the peer.
+func (o WCOpcode) IsRecv() bool { return o&WCRecv != 0 }
+
+// Receives reports whether a queue pair in this state receives packets.
+func (s QPState) Receives() bool { return s >= QPStateRTR && s <= QPStateSQE }
