@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/roced/roced/verbs/verbstest"
+	"github.com/roced/roced/verbs/verbstest/model"
 )
 
 // modelVariable is how many steps TestModel takes; "make model" sets it. modelSeed is the seed of a
@@ -30,7 +31,7 @@ func TestModel(t *testing.T) {
 	}
 	run := func(name string, seed uint64, options ...Option) {
 		t.Run(name, func(t *testing.T) {
-			verbstest.RunModel(t, func(t *testing.T) verbstest.Pair { return wireEnds(t, options...) }, seed, steps/2)
+			model.Run(t, func(t *testing.T) verbstest.Pair { return wireEnds(t, options...) }, seed, steps/2)
 		})
 	}
 	run("programs run the cards", first, WithoutWorker())

@@ -6,12 +6,13 @@ import (
 	"testing"
 
 	"github.com/roced/roced/verbs"
+	"github.com/roced/roced/verbs/verbstest/rig"
 	"golang.org/x/sys/unix"
 )
 
-var accessTests = []test{
-	{name: "access flags", run: accessFlags},
-	{name: "size of an MR", run: sizeOfMR},
+var accessTests = []rig.Test{
+	{Name: "access flags", Run: accessFlags},
+	{Name: "size of an MR", Run: sizeOfMR},
 }
 
 // accessRows are flags, and what becomes of a region that asks for them.
@@ -45,37 +46,37 @@ var accessRows = []struct {
 
 // Flags of what is built are taken, optional ones have no effect, those of flush and paging are not
 // supported, and the rest is invalid: for new regions and for old ones alike.
-func accessFlags(t *testing.T, w *world) {
-	s := w.a
-	old, err := s.pd.AllocMR(1, 0)
-	check(t, err)
+func accessFlags(t *testing.T, w *rig.World) {
+	s := w.A
+	old, err := s.PD.AllocMR(1, 0)
+	rig.Check(t, err)
 	for _, row := range accessRows {
 		t.Run(row.name, func(t *testing.T) {
-			allocated, err := s.pd.AllocMR(1, row.access)
-			refused(t, err, row.want)
+			allocated, err := s.PD.AllocMR(1, row.access)
+			rig.Refused(t, err, row.want)
 			if row.says != "" {
-				refused(t, err, row.want, row.says)
+				rig.Refused(t, err, row.want, row.says)
 			}
 			if err == nil {
-				check(t, allocated.Close())
+				rig.Check(t, allocated.Close())
 			}
-			registered, err := s.pd.RegMR(make([]byte, 1), row.access)
+			registered, err := s.PD.RegMR(make([]byte, 1), row.access)
 			if verbs.KindOf(err) != verbs.ErrUnsupported { // else it may be for the memory
-				refused(t, err, row.want)
+				rig.Refused(t, err, row.want)
 			}
 			if err == nil {
-				check(t, registered.Close())
+				rig.Check(t, registered.Close())
 			}
-			refused(t, old.Rereg(&verbs.ReregAttr{Access: row.access}, verbs.ReregChangeAccess), row.want)
+			rig.Refused(t, old.Rereg(&verbs.ReregAttr{Access: row.access}, verbs.ReregChangeAccess), row.want)
 		})
 	}
 }
 
 // A region has at least one byte, and ends below 2^64.
-func sizeOfMR(t *testing.T, w *world) {
-	s := w.a
-	device, err := s.ctx.QueryDevice()
-	check(t, err)
+func sizeOfMR(t *testing.T, w *rig.World) {
+	s := w.A
+	device, err := s.Ctx.QueryDevice()
+	rig.Check(t, err)
 	for _, row := range []struct {
 		length int
 		iova   uint64
@@ -86,14 +87,14 @@ func sizeOfMR(t *testing.T, w *world) {
 		{1, 4096, verbs.AccessZeroBased},
 	} {
 		t.Run(fmt.Sprintf("%+v", row), func(t *testing.T) {
-			_, err := s.pd.AllocMRIOVA(row.length, row.iova, row.access)
-			refused(t, err, unix.EINVAL)
+			_, err := s.PD.AllocMRIOVA(row.length, row.iova, row.access)
+			rig.Refused(t, err, unix.EINVAL)
 		})
 	}
-	last, err := s.pd.AllocMRIOVA(4096, math.MaxUint64-4096, 0)
-	check(t, err)
+	last, err := s.PD.AllocMRIOVA(4096, math.MaxUint64-4096, 0)
+	rig.Check(t, err)
 	if got := last.SGE(4095, 1).Addr; got != math.MaxUint64-1 || last.IOVA() != math.MaxUint64-4096 {
 		t.Errorf("the last byte is at %#x, the first at %#x", got, last.IOVA())
 	}
-	check(t, last.Close())
+	rig.Check(t, last.Close())
 }

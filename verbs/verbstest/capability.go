@@ -4,9 +4,10 @@ import (
 	"testing"
 
 	"github.com/roced/roced/verbs"
+	"github.com/roced/roced/verbs/verbstest/rig"
 )
 
-var capabilityTests = []test{{name: "capabilities", run: capabilities}}
+var capabilityTests = []rig.Test{{Name: "capabilities", Run: capabilities}}
 
 // capabilityRows are what a port can be asked, and what one of RoCE v2 answers.
 var capabilityRows = []struct {
@@ -32,10 +33,10 @@ var capabilityRows = []struct {
 
 // The device answers as one with a port of RoCE v2. Ports that do not exist have no capability, and
 // cannot be queried.
-func capabilities(t *testing.T, w *world) {
-	c := w.a.ctx
+func capabilities(t *testing.T, w *rig.World) {
+	c := w.A.Ctx
 	device, err := c.QueryDevice()
-	check(t, err)
+	rig.Check(t, err)
 	if c.CapIBSwitch() || c.StartPort() != 1 || int(c.EndPort()) != device.PhysicalPorts || c.MaxMADSize(1) != 256 {
 		t.Errorf("switch %v, ports %d to %d of %d, MADs of %d bytes", c.CapIBSwitch(), c.StartPort(), c.EndPort(), device.PhysicalPorts, c.MaxMADSize(1))
 	}

@@ -9,134 +9,135 @@ import (
 	"time"
 
 	"github.com/roced/roced/verbs"
+	"github.com/roced/roced/verbs/verbstest/rig"
 	"golang.org/x/sys/unix"
 )
 
-var channelTests = []test{
-	{name: "several CQs on a channel", run: severalCQs},
-	{name: "channel in use", run: channelInUse},
-	{name: "unacknowledged events", run: unacknowledged},
-	{name: "events of a closed CQ", run: eventsOfClosedCQ},
-	{name: "get is cancelled", run: getCancelled},
-	{name: "several readers of a channel", run: severalReaders},
-	{name: "channel as a descriptor", run: channelDescriptor},
-	{name: "full channel", run: fullChannel},
-	{name: "close while getting", run: closeWhileGetting},
-	{name: "device closed while getting", run: deviceClosedWhileGetting},
-	{name: "CQ attributes", run: cqAttributes},
+var channelTests = []rig.Test{
+	{Name: "several CQs on a channel", Run: severalCQs},
+	{Name: "channel in use", Run: channelInUse},
+	{Name: "unacknowledged events", Run: unacknowledged},
+	{Name: "events of a closed CQ", Run: eventsOfClosedCQ},
+	{Name: "get is cancelled", Run: getCancelled},
+	{Name: "several readers of a channel", Run: severalReaders},
+	{Name: "channel as a descriptor", Run: channelDescriptor},
+	{Name: "full channel", Run: fullChannel},
+	{Name: "close while getting", Run: closeWhileGetting},
+	{Name: "device closed while getting", Run: deviceClosedWhileGetting},
+	{Name: "CQ attributes", Run: cqAttributes},
 }
 
 // Each event names its CQ, also by what the program gave it.
-func severalCQs(t *testing.T, w *world) {
-	first := w.newNotified(16)
-	second := w.newNotified(16)
-	third, err := w.b.ctx.CreateCQEx(&verbs.CQInitAttr{Entries: 16, Channel: first.channel, CQContext: "third"})
-	check(t, err)
-	if third.CQContext() != "third" || first.cq.CQContext() != nil {
+func severalCQs(t *testing.T, w *rig.World) {
+	first := w.NewNotified(16)
+	second := w.NewNotified(16)
+	third, err := w.B.Ctx.CreateCQEx(&verbs.CQInitAttr{Entries: 16, Channel: first.Channel, CQContext: "third"})
+	rig.Check(t, err)
+	if third.CQContext() != "third" || first.CQ.CQContext() != nil {
 		t.Error("not the program's value")
 	}
-	qp := w.b.newQPWith(verbs.QPInitAttr{SendCQ: third, RecvCQ: third, Cap: defaultCap()})
-	check(t, qp.Activate(testQKey))
+	qp := w.B.NewQPWith(verbs.QPInitAttr{SendCQ: third, RecvCQ: third, Cap: rig.DefaultCap()})
+	rig.Check(t, qp.Activate(rig.TestQKey))
 	for range 3 {
-		first.arm(verbs.CQNextComp)
-		second.arm(verbs.CQNextComp)
+		first.Arm(verbs.CQNextComp)
+		second.Arm(verbs.CQNextComp)
 		_, err := third.ReqNotify(verbs.CQNextComp)
-		check(t, err)
-		check(t, qp.PostSend([]verbs.SendWR{w.b.send(7, w.b.ah(w.a.end.IPv4), w.a.qp)}))
-		cq, err := first.channel.Get(guard(t))
-		check(t, err)
+		rig.Check(t, err)
+		rig.Check(t, qp.PostSend([]verbs.SendWR{w.B.Send(7, w.B.AH(w.A.End.IPv4), w.A.QP)}))
+		cq, err := first.Channel.Get(rig.Guard(t))
+		rig.Check(t, err)
 		if cq != third {
 			t.Errorf("not the CQ's event")
 		}
-		check(t, cq.AckEvents(1))
-		first.arrive(1, 0)
-		first.expectEvent()
-		first.noEvent()
-		second.arrive(1, 0)
-		second.expectEvent()
-		w.b.waitOn(third, 1)
+		rig.Check(t, cq.AckEvents(1))
+		first.Arrive(1, 0)
+		first.ExpectEvent()
+		first.NoEvent()
+		second.Arrive(1, 0)
+		second.ExpectEvent()
+		w.B.WaitOn(third, 1)
 	}
 }
 
 // A channel is not destroyed before its CQs.
-func channelInUse(t *testing.T, w *world) {
-	channel := w.a.newChannel()
-	one, two := w.a.newCQOn(channel, 1), w.a.newCQOn(channel, 1)
+func channelInUse(t *testing.T, w *rig.World) {
+	channel := w.A.NewChannel()
+	one, two := w.A.NewCQOn(channel, 1), w.A.NewCQOn(channel, 1)
 	for _, cq := range []*verbs.CQ{one, two} {
-		refused(t, channel.Close(), unix.EBUSY, "close them first")
-		check(t, cq.Close())
+		rig.Refused(t, channel.Close(), unix.EBUSY, "close them first")
+		rig.Check(t, cq.Close())
 	}
-	check(t, channel.Close())
-	refused(t, channel.Close(), verbs.ErrObjectClosed)
-	_, err := w.a.ctx.CreateCQEx(&verbs.CQInitAttr{Entries: 1, Channel: channel})
-	refused(t, err, verbs.ErrObjectClosed)
-	_, err = w.a.ctx.CreateCQEx(&verbs.CQInitAttr{Entries: 1, Channel: w.b.newChannel()})
-	refused(t, err, unix.EINVAL, "another context")
-	_, err = channel.Get(guard(t))
-	refused(t, err, verbs.ErrObjectClosed)
+	rig.Check(t, channel.Close())
+	rig.Refused(t, channel.Close(), verbs.ErrObjectClosed)
+	_, err := w.A.Ctx.CreateCQEx(&verbs.CQInitAttr{Entries: 1, Channel: channel})
+	rig.Refused(t, err, verbs.ErrObjectClosed)
+	_, err = w.A.Ctx.CreateCQEx(&verbs.CQInitAttr{Entries: 1, Channel: w.B.NewChannel()})
+	rig.Refused(t, err, unix.EINVAL, "another context")
+	_, err = channel.Get(rig.Guard(t))
+	rig.Refused(t, err, verbs.ErrObjectClosed)
 }
 
 // A CQ is not destroyed before the events that the program got are acknowledged.
-func unacknowledged(t *testing.T, w *world) {
-	c := w.newNotified(16)
+func unacknowledged(t *testing.T, w *rig.World) {
+	c := w.NewNotified(16)
 	for range 3 {
-		c.arm(verbs.CQNextComp)
-		c.arrive(1, 0)
-		_, err := c.channel.Get(guard(t))
-		check(t, err)
+		c.Arm(verbs.CQNextComp)
+		c.Arrive(1, 0)
+		_, err := c.Channel.Get(rig.Guard(t))
+		rig.Check(t, err)
 	}
-	check(t, c.qp.Close())
-	refused(t, c.cq.Close(), unix.EBUSY, "3 notifications")
-	refused(t, c.cq.AckEvents(4), unix.EINVAL)
-	refused(t, c.cq.AckEvents(-1), unix.EINVAL)
-	check(t, c.cq.AckEvents(2))
-	refused(t, c.cq.Close(), unix.EBUSY, ": 1 notification to")
-	check(t, c.cq.AckEvents(1))
-	check(t, c.cq.Close())
-	refused(t, c.cq.AckEvents(0), verbs.ErrObjectClosed)
+	rig.Check(t, c.QP.Close())
+	rig.Refused(t, c.CQ.Close(), unix.EBUSY, "3 notifications")
+	rig.Refused(t, c.CQ.AckEvents(4), unix.EINVAL)
+	rig.Refused(t, c.CQ.AckEvents(-1), unix.EINVAL)
+	rig.Check(t, c.CQ.AckEvents(2))
+	rig.Refused(t, c.CQ.Close(), unix.EBUSY, ": 1 notification to")
+	rig.Check(t, c.CQ.AckEvents(1))
+	rig.Check(t, c.CQ.Close())
+	rig.Refused(t, c.CQ.AckEvents(0), verbs.ErrObjectClosed)
 }
 
 // Events that nobody has got do not keep a CQ, and do not come when it is closed.
-func eventsOfClosedCQ(t *testing.T, w *world) {
-	c := w.newNotified(16)
-	c.arm(verbs.CQNextComp)
-	c.arrive(1, 0)
-	check(t, c.qp.Close())
-	check(t, c.cq.Close())
-	c.noEvent()
-	_, err := c.channel.SyscallConn()
-	check(t, err)
-	check(t, c.channel.Close())
-	_, err = c.channel.SyscallConn()
-	refused(t, err, verbs.ErrObjectClosed, "completion channel")
+func eventsOfClosedCQ(t *testing.T, w *rig.World) {
+	c := w.NewNotified(16)
+	c.Arm(verbs.CQNextComp)
+	c.Arrive(1, 0)
+	rig.Check(t, c.QP.Close())
+	rig.Check(t, c.CQ.Close())
+	c.NoEvent()
+	_, err := c.Channel.SyscallConn()
+	rig.Check(t, err)
+	rig.Check(t, c.Channel.Close())
+	_, err = c.Channel.SyscallConn()
+	rig.Refused(t, err, verbs.ErrObjectClosed, "completion channel")
 }
 
 // A cancelled Get gives its context's error, and loses no event.
-func getCancelled(t *testing.T, w *world) {
-	c := w.newNotified(slots)
+func getCancelled(t *testing.T, w *rig.World) {
+	c := w.NewNotified(rig.Slots)
 	for range 20 {
-		ctx, cancel := context.WithCancel(guard(t))
-		done := waiting(ctx, t, 1, func(ctx context.Context) error { _, err := c.channel.Get(ctx); return err })
+		ctx, cancel := context.WithCancel(rig.Guard(t))
+		done := rig.Waiting(ctx, t, 1, func(ctx context.Context) error { _, err := c.Channel.Get(ctx); return err })
 		cancel()
 		if err := <-done; !errors.Is(err, context.Canceled) {
 			t.Fatal(err)
 		}
-		_, err := c.channel.Get(ctx)
+		_, err := c.Channel.Get(ctx)
 		if !errors.Is(err, context.Canceled) {
 			t.Error(err)
 		}
-		c.arm(verbs.CQNextComp)
-		c.arrive(1, 0)
-		c.expectEvent()
-		c.waitOn(c.cq, 1)
+		c.Arm(verbs.CQNextComp)
+		c.Arrive(1, 0)
+		c.ExpectEvent()
+		c.WaitOn(c.CQ, 1)
 	}
 }
 
 // Several goroutines get: each event goes to one, and a cancelled one disturbs no other.
-func severalReaders(t *testing.T, w *world) {
-	c := w.newNotified(slots)
+func severalReaders(t *testing.T, w *rig.World) {
+	c := w.NewNotified(rig.Slots)
 	const events = 200
-	ctx, stop := context.WithCancel(guard(t))
+	ctx, stop := context.WithCancel(rig.Guard(t))
 	defer stop()
 	got := make(chan struct{}, events)
 	var readers sync.WaitGroup
@@ -147,7 +148,7 @@ func severalReaders(t *testing.T, w *world) {
 				if i == 0 {
 					own, cancel = context.WithTimeout(ctx, 50*time.Microsecond)
 				}
-				cq, err := c.channel.Get(own)
+				cq, err := c.Channel.Get(own)
 				cancel()
 				switch {
 				case err == nil:
@@ -164,32 +165,32 @@ func severalReaders(t *testing.T, w *world) {
 		})
 	}
 	for range events {
-		c.arm(verbs.CQNextComp)
-		c.arrive(1, 0)
+		c.Arm(verbs.CQNextComp)
+		c.Arrive(1, 0)
 		select {
 		case <-got:
-		case <-guard(t).Done():
+		case <-rig.Guard(t).Done():
 			t.Fatal("an event is lost")
 		}
-		c.waitOn(c.cq, 1)
+		c.WaitOn(c.CQ, 1)
 	}
 	stop()
 	readers.Wait()
 }
 
 // The descriptor is readable when there is an event, and gives records of 8 bytes.
-func channelDescriptor(t *testing.T, w *world) {
-	c := w.newNotified(16)
-	conn, err := c.channel.SyscallConn()
-	check(t, err)
-	check(t, conn.Control(func(fd uintptr) {
+func channelDescriptor(t *testing.T, w *rig.World) {
+	c := w.NewNotified(16)
+	conn, err := c.Channel.SyscallConn()
+	rig.Check(t, err)
+	rig.Check(t, conn.Control(func(fd uintptr) {
 		readable := func(timeout int) bool {
 			fds := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}
 			n, err := unix.Poll(fds, timeout)
 			for errors.Is(err, unix.EINTR) {
 				n, err = unix.Poll(fds, timeout)
 			}
-			check(t, err)
+			rig.Check(t, err)
 			return n == 1
 		}
 		var record [9]byte
@@ -200,14 +201,14 @@ func channelDescriptor(t *testing.T, w *world) {
 			t.Errorf("read of an empty channel: %v", err)
 		}
 		for range 3 {
-			c.arm(verbs.CQNextComp)
-			c.arrive(1, 0)
-			if !readable(int(waitTimeout.Milliseconds())) {
+			c.Arm(verbs.CQNextComp)
+			c.Arrive(1, 0)
+			if !readable(int(rig.WaitTimeout.Milliseconds())) {
 				t.Fatal("no event")
 			}
 			n, err := unix.Read(int(fd), record[:])
-			if id := binary.NativeEndian.Uint64(record[:]); n != 8 || id != c.cq.EventID() || err != nil {
-				t.Errorf("read %d bytes, CQ %d, %v; want CQ %d", n, id, err, c.cq.EventID())
+			if id := binary.NativeEndian.Uint64(record[:]); n != 8 || id != c.CQ.EventID() || err != nil {
+				t.Errorf("read %d bytes, CQ %d, %v; want CQ %d", n, id, err, c.CQ.EventID())
 			}
 		}
 	}))
@@ -215,65 +216,65 @@ func channelDescriptor(t *testing.T, w *world) {
 
 // A program that arms and never reads loses no event: those for which there is no room come when it
 // reads at last. Meanwhile the card is not held up.
-func fullChannel(t *testing.T, w *world) {
+func fullChannel(t *testing.T, w *rig.World) {
 	const events = 20_000 // more than a pipe has room for
-	s := w.b
-	channel := s.newChannel()
-	cq := s.newCQOn(channel, 8)
-	qp := s.newQPWith(verbs.QPInitAttr{SendCQ: cq, RecvCQ: cq, Cap: verbs.QPCap{MaxRecvWR: 1}})
-	toInit(t, qp)
-	to(t, qp, verbs.QPStateErr)
+	s := w.B
+	channel := s.NewChannel()
+	cq := s.NewCQOn(channel, 8)
+	qp := s.NewQPWith(verbs.QPInitAttr{SendCQ: cq, RecvCQ: cq, Cap: verbs.QPCap{MaxRecvWR: 1}})
+	rig.ToInit(t, qp)
+	rig.To(t, qp, verbs.QPStateErr)
 	for range events {
 		_, err := cq.ReqNotify(verbs.CQNextComp)
-		check(t, err)
-		check(t, qp.PostRecv([]verbs.RecvWR{{}}))
-		s.waitOn(cq, 1)
+		rig.Check(t, err)
+		rig.Check(t, qp.PostRecv([]verbs.RecvWR{{}}))
+		s.WaitOn(cq, 1)
 		// The completion is seen before its event is sent; armed in between, the queue would have one
 		// event for both. A command waits until the round has ended.
 		_, _, err = qp.Query()
-		check(t, err)
+		rig.Check(t, err)
 	}
-	w.alive()
+	w.Alive()
 	for range events {
-		got, err := channel.Get(guard(t))
-		check(t, err)
+		got, err := channel.Get(rig.Guard(t))
+		rig.Check(t, err)
 		if got != cq {
 			t.Fatal("not the CQ's event")
 		}
 	}
-	check(t, cq.AckEvents(events))
-	check(t, noEventOf(t, channel, s))
+	rig.Check(t, cq.AckEvents(events))
+	rig.Check(t, rig.NoEventOf(t, channel, s))
 }
 
 // Closing a channel ends the calls that wait on it.
-func closeWhileGetting(t *testing.T, w *world) {
-	channel := w.a.newChannel()
-	done := waiting(guard(t), t, 3, func(ctx context.Context) error { _, err := channel.Get(ctx); return err })
-	check(t, channel.Close())
+func closeWhileGetting(t *testing.T, w *rig.World) {
+	channel := w.A.NewChannel()
+	done := rig.Waiting(rig.Guard(t), t, 3, func(ctx context.Context) error { _, err := channel.Get(ctx); return err })
+	rig.Check(t, channel.Close())
 	for range 3 {
-		refused(t, <-done, verbs.ErrObjectClosed)
+		rig.Refused(t, <-done, verbs.ErrObjectClosed)
 	}
 }
 
 // So does closing the device.
-func deviceClosedWhileGetting(t *testing.T, w *world) {
-	channel := w.a.newChannel()
-	done := waiting(guard(t), t, 3, func(ctx context.Context) error { _, err := channel.Get(ctx); return err })
-	check(t, w.a.ctx.Close())
+func deviceClosedWhileGetting(t *testing.T, w *rig.World) {
+	channel := w.A.NewChannel()
+	done := rig.Waiting(rig.Guard(t), t, 3, func(ctx context.Context) error { _, err := channel.Get(ctx); return err })
+	rig.Check(t, w.A.Ctx.Close())
 	for range 3 {
-		refused(t, <-done, verbs.ErrClosed)
+		rig.Refused(t, <-done, verbs.ErrClosed)
 	}
-	_, err := channel.Get(guard(t))
-	refused(t, err, verbs.ErrClosed)
-	refused(t, channel.Close(), verbs.ErrClosed)
+	_, err := channel.Get(rig.Guard(t))
+	rig.Refused(t, err, verbs.ErrClosed)
+	rig.Refused(t, channel.Close(), verbs.ErrClosed)
 }
 
 // What a CQ is made with is checked, and what cannot be fulfilled is refused.
-func cqAttributes(t *testing.T, w *world) {
+func cqAttributes(t *testing.T, w *rig.World) {
 	create := func(change func(a *verbs.CQInitAttr)) error {
 		attr := verbs.CQInitAttr{Entries: 1}
 		change(&attr)
-		cq, err := w.a.ctx.CreateCQEx(&attr)
+		cq, err := w.A.Ctx.CreateCQEx(&attr)
 		if err == nil {
 			err = cq.Close()
 		}
@@ -281,8 +282,8 @@ func cqAttributes(t *testing.T, w *world) {
 	}
 	const always = verbs.WCExWithByteLen | verbs.WCExWithImm | verbs.WCExWithQPNum | verbs.WCExWithSrcQP | verbs.WCExWithSLID |
 		verbs.WCExWithSL | verbs.WCExWithDLIDPathBits | verbs.WCExWithCVLAN
-	check(t, create(func(a *verbs.CQInitAttr) { a.WCFlags, a.Flags = always, verbs.CQSingleThreaded }))
-	_, nothing := w.a.ctx.CreateCQEx(nil)
+	rig.Check(t, create(func(a *verbs.CQInitAttr) { a.WCFlags, a.Flags = always, verbs.CQSingleThreaded }))
+	_, nothing := w.A.Ctx.CreateCQEx(nil)
 	refusals(t, []refusal{
 		{"nil", nothing, unix.EINVAL, "nil"},
 		{"no entries", create(func(a *verbs.CQInitAttr) { a.Entries = 0 }), unix.EINVAL, "1 to"},

@@ -5,17 +5,16 @@ import (
 	"testing"
 
 	"github.com/roced/roced/verbs"
+	"github.com/roced/roced/verbs/verbstest/rig"
 	"golang.org/x/sys/unix"
 )
 
-var connectedTests = []test{
-	{name: "connected queue pairs have attributes", run: connectedAttributes},
-	{name: "connected queue pairs refuse attributes", run: connectedRefuses},
-	{name: "a connected queue pair without a route", run: connectedWithoutRoute},
-	{name: "connected queue pairs refuse requests", run: connectedPosts},
+var connectedTests = []rig.Test{
+	{Name: "connected queue pairs have attributes", Run: connectedAttributes},
+	{Name: "connected queue pairs refuse attributes", Run: connectedRefuses},
+	{Name: "a connected queue pair without a route", Run: connectedWithoutRoute},
+	{Name: "connected queue pairs refuse requests", Run: connectedPosts},
 }
-
-var connectedTypes = []verbs.QPType{verbs.QPTypeRC, verbs.QPTypeUC}
 
 const (
 	masksOfInit  = verbs.QPAttrState | verbs.QPAttrPKeyIndex | verbs.QPAttrPort | verbs.QPAttrAccessFlags
@@ -40,34 +39,15 @@ func rtsMask(kind verbs.QPType) verbs.QPAttrMask {
 	return masksOfRTS
 }
 
-// allAccess is everything that a peer can be allowed.
-const allAccess = verbs.AccessRemoteWrite | verbs.AccessRemoteRead | verbs.AccessRemoteAtomic
-
-// connection is attributes for a connection with a peer's queue pair. A test takes what it wants and
-// changes the rest.
-func (s *station) connection(to netip.Addr, peer verbs.QPN) verbs.QPAttr {
-	s.Helper()
-	return verbs.QPAttr{
-		Port: 1, AHAttr: *s.route(to), DestQPN: peer, PathMTU: verbs.MTU256, RQPSN: 0xFFFFF0, SQPSN: 0xFFFFF0, AccessFlags: allAccess,
-		MaxRDAtomic: 4, MaxDestRDAtomic: 4, MinRNRTimer: 1, Timeout: 14, RetryCnt: 7, RNRRetry: 7,
-	}
-}
-
-// newConnected makes a connected queue pair in RESET, which completes to the station's CQ.
-func (s *station) newConnected(kind verbs.QPType) *verbs.QP {
-	s.Helper()
-	return s.newQPWith(verbs.QPInitAttr{Type: kind, SendCQ: s.cq, RecvCQ: s.cq, Cap: defaultCap()})
-}
-
 // Query gives each attribute as it was set, and RESET forgets them.
-func connectedAttributes(t *testing.T, w *world) {
-	for _, kind := range connectedTypes {
-		for _, address := range w.b.end.addresses() {
-			qp := w.a.newConnected(kind)
-			want := w.a.connection(address, 0x123456)
-			check(t, qp.Connect(&want))
+func connectedAttributes(t *testing.T, w *rig.World) {
+	for _, kind := range rig.ConnectedTypes {
+		for _, address := range w.B.End.Addresses() {
+			qp := w.A.NewConnected(kind)
+			want := w.A.Connection(address, 0x123456)
+			rig.Check(t, qp.Connect(&want))
 			got, init, err := qp.Query()
-			check(t, err)
+			rig.Check(t, err)
 			want.State, want.CurState, want.Cap = verbs.QPStateRTS, verbs.QPStateRTS, init.Cap
 			if kind == verbs.QPTypeUC { // has none of these
 				want.MaxRDAtomic, want.MaxDestRDAtomic, want.MinRNRTimer, want.Timeout, want.RetryCnt, want.RNRRetry = 0, 0, 0, 0, 0, 0
@@ -75,38 +55,38 @@ func connectedAttributes(t *testing.T, w *world) {
 			if got != want || init.Type != kind {
 				t.Errorf("%v: %+v, want %+v", kind, got, want)
 			}
-			to(t, qp, verbs.QPStateReset)
+			rig.To(t, qp, verbs.QPStateReset)
 			got, _, err = qp.Query()
-			check(t, err)
+			rig.Check(t, err)
 			if want := (verbs.QPAttr{Cap: init.Cap}); got != want {
 				t.Errorf("%v after RESET: %+v", kind, got)
 			}
-			check(t, qp.Connect(&want))
-			check(t, qp.Close())
+			rig.Check(t, qp.Connect(&want))
+			rig.Check(t, qp.Close())
 		}
 	}
 }
 
 // What is refused changes nothing.
-func connectedRefuses(t *testing.T, w *world) {
-	for _, kind := range connectedTypes {
-		qp := w.a.newConnected(kind)
+func connectedRefuses(t *testing.T, w *rig.World) {
+	for _, kind := range rig.ConnectedTypes {
+		qp := w.A.NewConnected(kind)
 		at := func(state verbs.QPState, mask verbs.QPAttrMask, says string, spoil func(a *verbs.QPAttr)) {
 			t.Helper()
 			before := qp.State()
-			attr := w.a.connection(w.b.end.IPv4, 5)
+			attr := w.A.Connection(w.B.End.IPv4, 5)
 			attr.State = state
 			spoil(&attr)
-			refused(t, qp.Modify(&attr, mask), unix.EINVAL, says)
-			if got := stateOf(t, qp); got != before {
+			rig.Refused(t, qp.Modify(&attr, mask), unix.EINVAL, says)
+			if got := rig.StateOf(t, qp); got != before {
 				t.Fatalf("%s: state %v", says, got)
 			}
 		}
 		step := func(state verbs.QPState, mask verbs.QPAttrMask) {
 			t.Helper()
-			attr := w.a.connection(w.b.end.IPv4, 5)
+			attr := w.A.Connection(w.B.End.IPv4, 5)
 			attr.State = state
-			check(t, qp.Modify(&attr, mask))
+			rig.Check(t, qp.Modify(&attr, mask))
 		}
 		nothing := func(*verbs.QPAttr) {}
 		at(verbs.QPStateInit, masksOfInit|verbs.QPAttrQKey, "cannot set Q_Key", nothing)
@@ -117,7 +97,7 @@ func connectedRefuses(t *testing.T, w *world) {
 		rtr := rtrMask(kind)
 		at(verbs.QPStateRTR, rtr&^verbs.QPAttrAV, "needs address vector", nothing)
 		at(verbs.QPStateRTR, rtr, "no destination GID", func(a *verbs.QPAttr) { a.AHAttr.GRH.DGID = verbs.GID{} })
-		at(verbs.QPStateRTR, rtr, "is a group", func(a *verbs.QPAttr) { a.AHAttr.GRH.DGID = gid(netip.MustParseAddr("239.1.2.3")) })
+		at(verbs.QPStateRTR, rtr, "is a group", func(a *verbs.QPAttr) { a.AHAttr.GRH.DGID = rig.GID(netip.MustParseAddr("239.1.2.3")) })
 		at(verbs.QPStateRTR, rtr, "port 0", func(a *verbs.QPAttr) { a.AHAttr.Port = 0 })
 		at(verbs.QPStateRTR, rtr, "path MTU number 0", func(a *verbs.QPAttr) { a.PathMTU = 0 })
 		at(verbs.QPStateRTR, rtr, "path MTU number 6", func(a *verbs.QPAttr) { a.PathMTU = 6 })
@@ -145,24 +125,24 @@ func connectedRefuses(t *testing.T, w *world) {
 }
 
 // A queue pair does not come to RTR without a route to its peer, and may try another.
-func connectedWithoutRoute(t *testing.T, w *world) {
-	for _, kind := range connectedTypes {
-		qp := w.a.newConnected(kind)
-		attr := w.a.connection(w.pair.Unreachable, 5)
-		refused(t, qp.Connect(&attr), unix.EHOSTUNREACH)
-		if got := stateOf(t, qp); got != verbs.QPStateInit {
+func connectedWithoutRoute(t *testing.T, w *rig.World) {
+	for _, kind := range rig.ConnectedTypes {
+		qp := w.A.NewConnected(kind)
+		attr := w.A.Connection(w.Pair.Unreachable, 5)
+		rig.Refused(t, qp.Connect(&attr), unix.EHOSTUNREACH)
+		if got := rig.StateOf(t, qp); got != verbs.QPStateInit {
 			t.Fatalf("state %v", got)
 		}
-		attr = w.a.connection(w.b.end.IPv6, 5)
+		attr = w.A.Connection(w.B.End.IPv6, 5)
 		attr.State = verbs.QPStateRTR
-		check(t, qp.Modify(&attr, rtrMask(kind)))
+		rig.Check(t, qp.Modify(&attr, rtrMask(kind)))
 	}
 }
 
 // What a queue pair's service does not have is refused when it is posted.
-func connectedPosts(t *testing.T, w *world) {
-	a := w.a
-	word := []verbs.SGE{a.piece(0, 8)}
+func connectedPosts(t *testing.T, w *rig.World) {
+	a := w.A
+	word := []verbs.SGE{a.Piece(0, 8)}
 	for _, row := range []struct {
 		wr   verbs.SendWR
 		on   verbs.QPType // 0: both
@@ -175,23 +155,23 @@ func connectedPosts(t *testing.T, w *world) {
 		{verbs.SendWR{Opcode: verbs.WRSendWithInv}, verbs.QPTypeUC, "not an operation of UC"},
 		{verbs.SendWR{Opcode: verbs.WRRDMARead, Flags: verbs.SendInline}, verbs.QPTypeRC, "SendInline with RDMA read"},
 		{verbs.SendWR{Opcode: verbs.WRAtomicFetchAndAdd}, verbs.QPTypeRC, "needs one SGE"},
-		{verbs.SendWR{Opcode: verbs.WRAtomicFetchAndAdd, SGList: []verbs.SGE{a.piece(0, 4)}}, verbs.QPTypeRC, "of 8 bytes"},
+		{verbs.SendWR{Opcode: verbs.WRAtomicFetchAndAdd, SGList: []verbs.SGE{a.Piece(0, 4)}}, verbs.QPTypeRC, "of 8 bytes"},
 		{verbs.SendWR{Opcode: verbs.WRAtomicCmpAndSwp, SGList: append(word, word...)}, verbs.QPTypeRC, "needs one SGE"},
 		{verbs.SendWR{Opcode: verbs.WRLocalInv, SGList: word}, 0, "with SGEs"},
 		{verbs.SendWR{Opcode: verbs.WRSend, Flags: 1 << 7}, 0, "unknown"},
 		{verbs.SendWR{Opcode: verbs.WRRDMAWrite, SGList: make([]verbs.SGE, 100)}, 0, "100 SGEs"},
 		{verbs.SendWR{Opcode: verbs.WRRDMAWrite, Flags: verbs.SendInline, InlineData: make([]byte, 4096)}, 0, "4096 bytes inline"},
 	} {
-		for _, kind := range connectedTypes {
+		for _, kind := range rig.ConnectedTypes {
 			if row.on != 0 && row.on != kind {
 				continue
 			}
-			qp := a.newConnected(kind)
-			refused(t, qp.PostSend([]verbs.SendWR{row.wr}), unix.EINVAL, "posted from RTS on")
-			attr := a.connection(w.b.end.IPv4, 5)
-			check(t, qp.Connect(&attr))
-			refused(t, qp.PostSend([]verbs.SendWR{row.wr}), unix.EINVAL, row.says)
-			check(t, qp.Close())
+			qp := a.NewConnected(kind)
+			rig.Refused(t, qp.PostSend([]verbs.SendWR{row.wr}), unix.EINVAL, "posted from RTS on")
+			attr := a.Connection(w.B.End.IPv4, 5)
+			rig.Check(t, qp.Connect(&attr))
+			rig.Refused(t, qp.PostSend([]verbs.SendWR{row.wr}), unix.EINVAL, row.says)
+			rig.Check(t, qp.Close())
 		}
 	}
 }

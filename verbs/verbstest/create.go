@@ -5,10 +5,11 @@ import (
 	"testing"
 
 	"github.com/roced/roced/verbs"
+	"github.com/roced/roced/verbs/verbstest/rig"
 	"golang.org/x/sys/unix"
 )
 
-var createTests = []test{{name: "create refuses", run: createRefuses}}
+var createTests = []rig.Test{{Name: "create refuses", Run: createRefuses}}
 
 // refusal is a row: an error, and what it must be and say.
 type refusal struct {
@@ -21,29 +22,29 @@ type refusal struct {
 func refusals(t *testing.T, rows []refusal) {
 	t.Helper()
 	for _, row := range rows {
-		t.Run(row.name, func(t *testing.T) { refused(t, row.err, row.want, row.says) })
+		t.Run(row.name, func(t *testing.T) { rig.Refused(t, row.err, row.want, row.says) })
 	}
 }
 
 // Arguments that cannot be are refused with what can.
-func createRefuses(t *testing.T, w *world) {
-	device, err := w.a.ctx.QueryDevice()
-	check(t, err)
-	pd, err := w.a.ctx.AllocPD()
-	check(t, err)
+func createRefuses(t *testing.T, w *rig.World) {
+	device, err := w.A.Ctx.QueryDevice()
+	rig.Check(t, err)
+	pd, err := w.A.Ctx.AllocPD()
+	rig.Check(t, err)
 	refusals(t, smallRefusals(w, pd, device))
 	refusals(t, qpRefusals(w, pd, device))
-	check(t, pd.Close()) // what was refused does not use it
+	rig.Check(t, pd.Close()) // what was refused does not use it
 }
 
 // smallRefusals are those of contexts, CQs and MRs.
-func smallRefusals(w *world, pd *verbs.PD, device verbs.DeviceAttr) []refusal {
+func smallRefusals(w *rig.World, pd *verbs.PD, device verbs.DeviceAttr) []refusal {
 	mr := func(length int, access verbs.AccessFlags) error {
 		_, err := pd.AllocMR(length, access)
 		return err
 	}
 	cq := func(entries int) error {
-		_, err := w.a.ctx.CreateCQ(entries)
+		_, err := w.A.Ctx.CreateCQ(entries)
 		return err
 	}
 	_, noCard := verbs.Open(nil)
@@ -59,10 +60,10 @@ func smallRefusals(w *world, pd *verbs.PD, device verbs.DeviceAttr) []refusal {
 }
 
 // qpRefusals are those of queue pairs.
-func qpRefusals(w *world, pd *verbs.PD, device verbs.DeviceAttr) []refusal {
-	s := w.a
+func qpRefusals(w *rig.World, pd *verbs.PD, device verbs.DeviceAttr) []refusal {
+	s := w.A
 	qp := func(change func(a *verbs.QPInitAttr)) error {
-		attr := verbs.QPInitAttr{Type: verbs.QPTypeUD, SendCQ: s.cq, RecvCQ: s.cq}
+		attr := verbs.QPInitAttr{Type: verbs.QPTypeUD, SendCQ: s.CQ, RecvCQ: s.CQ}
 		change(&attr)
 		_, err := pd.CreateQP(&attr)
 		return err
@@ -73,7 +74,7 @@ func qpRefusals(w *world, pd *verbs.PD, device verbs.DeviceAttr) []refusal {
 	}
 	return []refusal{
 		{"no CQ", qp(func(a *verbs.QPInitAttr) { a.RecvCQ = nil }), unix.EINVAL, "RecvCQ"},
-		{"CQ of another device", qp(func(a *verbs.QPInitAttr) { a.SendCQ = w.b.cq }), unix.EINVAL, "another context"},
+		{"CQ of another device", qp(func(a *verbs.QPInitAttr) { a.SendCQ = w.B.CQ }), unix.EINVAL, "another context"},
 		{"XRC", qp(func(a *verbs.QPInitAttr) { a.Type = verbs.QPTypeXRCSend }), unix.EOPNOTSUPP, "UD (4), and GSI (1)"},
 		{"too many sends", qp(func(a *verbs.QPInitAttr) { a.Cap.MaxSendWR = wr + 1 }), unix.EINVAL, most("max_send_wr", wr)},
 		{"too many receives", qp(func(a *verbs.QPInitAttr) { a.Cap.MaxRecvWR = 1<<32 - 1 }), unix.EINVAL, "max_recv_wr"},

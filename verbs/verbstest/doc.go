@@ -5,7 +5,7 @@
 //
 //	Run ── newPair(t) ──► Pair    A: a session ┐         ┌ B: a session
 //	 │                               on a card ┴─ reach ─┴ on another card
-//	 └─ each test ──────► world   station a                station b
+//	 └─ each test ──────► World   Station A                Station B
 //	                              Context, PD, MR, CQ, QP  the same
 //
 // To test a new Provider, write a function that makes a Pair: two sessions that no Context has
@@ -16,11 +16,12 @@
 // then, or omit the check. The package's example makes a Pair.
 //
 // The tests let the card run by itself and wait for what must come. To find out that nothing else
-// comes, they send one more message and wait for that (world.settle). judge.go checks that every
-// error of every command is one of package verbs. command.go and handle.go send requests as a
-// hostile client would.
+// comes, they send one more message and wait for that (rig.World.Settle).
 //
-// RunModel holds a Provider to a model of the specification (model.go) by random calls.
+//	verbstest ──► ids      connection ids
+//	    │    └──► hostile  a client that keeps to no rule
+//	    ▼
+//	   rig      stations and what they do ◄── model: random calls, compared with a model of the specification
 //
 // run.go has the table of all tests. Left out: what shows only inside the card (steering, leaks,
 // counters other than drops), and what the host does (routes, neighbours, IGMP). Those are tests of

@@ -6,44 +6,15 @@ import (
 	"testing"
 
 	"github.com/roced/roced/verbs"
+	"github.com/roced/roced/verbs/verbstest/rig"
 )
 
-var eventTests = []test{
-	{name: "no event of a completion", run: noEventOfACompletion},
-	{name: "events wake readers", run: eventsWakeReaders},
-	{name: "waiting for an event ends", run: eventWaitEnds},
-	{name: "unread events", run: unreadEvents},
-	{name: "no events of closed objects", run: eventsOfClosedObjects},
-}
-
-// event waits for the next one.
-func (s *station) event() verbs.AsyncEvent {
-	s.Helper()
-	event, err := s.ctx.GetAsyncEvent(guard(s))
-	check(s, err)
-	return event
-}
-
-// expectEvents reads events and compares them in their order.
-func (s *station) expectEvents(want ...verbs.AsyncEvent) {
-	s.Helper()
-	for i, w := range want {
-		if got := s.event(); got != w {
-			s.Errorf("event %d: %v %+v, want %v %+v", i, got.Type, got, w.Type, w)
-		}
-	}
-}
-
-// noEvent checks that none waits.
-func (s *station) noEvent() {
-	s.Helper()
-	ended, cancel := context.WithCancel(context.Background())
-	cancel()
-	for range 20 { // of several that are ready a select takes any
-		if event, err := s.ctx.GetAsyncEvent(ended); !errors.Is(err, context.Canceled) {
-			s.Errorf("event %v, %v", event.Type, err)
-		}
-	}
+var eventTests = []rig.Test{
+	{Name: "no event of a completion", Run: noEventOfACompletion},
+	{Name: "events wake readers", Run: eventsWakeReaders},
+	{Name: "waiting for an event ends", Run: eventWaitEnds},
+	{Name: "unread events", Run: unreadEvents},
+	{Name: "no events of closed objects", Run: eventsOfClosedObjects},
 }
 
 func cqErr(cq *verbs.CQ) verbs.AsyncEvent { return verbs.AsyncEvent{Type: verbs.EventCQErr, CQ: cq} }
@@ -53,27 +24,27 @@ func qpFatal(qp *verbs.QP) verbs.AsyncEvent {
 }
 
 // A completion tells of an error that is one request's: there is no event of it.
-func noEventOfACompletion(t *testing.T, w *world) {
-	a, b := w.a, w.b
-	check(t, b.qp.PostRecv([]verbs.RecvWR{{ID: 7, SGList: []verbs.SGE{{LKey: 12345, Length: slotLen}}}}))
-	a.post(a.send(1, a.ah(b.end.IPv4), b.qp))
-	b.expect(outcome{7, verbs.WCLocProtErr})
-	b.noEvent()
+func noEventOfACompletion(t *testing.T, w *rig.World) {
+	a, b := w.A, w.B
+	rig.Check(t, b.QP.PostRecv([]verbs.RecvWR{{ID: 7, SGList: []verbs.SGE{{LKey: 12345, Length: rig.SlotLen}}}}))
+	a.Post(a.Send(1, a.AH(b.End.IPv4), b.QP))
+	b.Expect(rig.Ended(7, verbs.WCLocProtErr))
+	b.NoEvent()
 }
 
 // Readers are woken by what the card does, each by one event.
-func eventsWakeReaders(t *testing.T, w *world) {
-	cq, qps := w.b.overrunnable(2)
+func eventsWakeReaders(t *testing.T, w *rig.World) {
+	cq, qps := w.B.Overrunnable(2)
 	got := make(chan verbs.AsyncEvent, 3)
-	done := waiting(guard(t), t, 3, func(ctx context.Context) error {
-		event, err := w.b.ctx.GetAsyncEvent(ctx)
+	done := rig.Waiting(rig.Guard(t), t, 3, func(ctx context.Context) error {
+		event, err := w.B.Ctx.GetAsyncEvent(ctx)
 		got <- event
 		return err
 	})
-	w.overrun(qps[0], cq, 1)
+	w.Overrun(qps[0], cq, 1)
 	want := map[verbs.AsyncEvent]bool{cqErr(cq): true, qpFatal(qps[0]): true, qpFatal(qps[1]): true}
 	for range 3 {
-		check(t, <-done)
+		rig.Check(t, <-done)
 		if event := <-got; !want[event] {
 			t.Errorf("%v, twice or of another", event.Type)
 		} else {
@@ -83,42 +54,42 @@ func eventsWakeReaders(t *testing.T, w *world) {
 }
 
 // Waiting for an event ends with the caller's context, and with Close.
-func eventWaitEnds(t *testing.T, w *world) {
+func eventWaitEnds(t *testing.T, w *rig.World) {
 	read := func(ctx context.Context) error {
-		_, err := w.a.ctx.GetAsyncEvent(ctx)
+		_, err := w.A.Ctx.GetAsyncEvent(ctx)
 		return err
 	}
-	ctx, cancel := context.WithCancel(guard(t))
-	done := waiting(ctx, t, 1, read)
+	ctx, cancel := context.WithCancel(rig.Guard(t))
+	done := rig.Waiting(ctx, t, 1, read)
 	cancel()
 	if err := <-done; !errors.Is(err, context.Canceled) {
 		t.Errorf("cancelled: %v", err)
 	}
-	done = waiting(guard(t), t, 3, read)
-	check(t, w.a.ctx.Close())
+	done = rig.Waiting(rig.Guard(t), t, 3, read)
+	rig.Check(t, w.A.Ctx.Close())
 	for range 3 {
-		refused(t, <-done, verbs.ErrClosed)
+		rig.Refused(t, <-done, verbs.ErrClosed)
 	}
-	refused(t, read(guard(t)), verbs.ErrClosed)
+	rig.Refused(t, read(rig.Guard(t)), verbs.ErrClosed)
 }
 
 // What was not read when the session is closed is gone.
-func unreadEvents(t *testing.T, w *world) {
-	cq, qps := w.b.overrunnable(1)
-	w.overrun(qps[0], cq, 1)
-	w.settle()
-	check(t, w.b.ctx.Close())
-	_, err := w.b.ctx.GetAsyncEvent(guard(t))
-	refused(t, err, verbs.ErrClosed)
+func unreadEvents(t *testing.T, w *rig.World) {
+	cq, qps := w.B.Overrunnable(1)
+	w.Overrun(qps[0], cq, 1)
+	w.Settle()
+	rig.Check(t, w.B.Ctx.Close())
+	_, err := w.B.Ctx.GetAsyncEvent(rig.Guard(t))
+	rig.Refused(t, err, verbs.ErrClosed)
 }
 
 // There are no events of what has been closed.
-func eventsOfClosedObjects(t *testing.T, w *world) {
+func eventsOfClosedObjects(t *testing.T, w *rig.World) {
 	for range 10 {
-		cq, qps := w.b.overrunnable(2)
-		w.overrun(qps[0], cq, 1)
-		w.settle()
-		check(t, errors.Join(qps[0].Close(), qps[1].Close(), cq.Close()))
+		cq, qps := w.B.Overrunnable(2)
+		w.Overrun(qps[0], cq, 1)
+		w.Settle()
+		rig.Check(t, errors.Join(qps[0].Close(), qps[1].Close(), cq.Close()))
 	}
-	w.b.noEvent()
+	w.B.NoEvent()
 }

@@ -4,22 +4,23 @@ import (
 	"testing"
 
 	"github.com/roced/roced/verbs"
+	"github.com/roced/roced/verbs/verbstest/rig"
 	"golang.org/x/sys/unix"
 )
 
-var headerTests = []test{{name: "headers of received packets", run: headers}}
+var headerTests = []rig.Test{{Name: "headers of received packets", Run: headers}}
 
 // The 40 bytes in front of a message tell version and GIDs, as the GRH's methods do, over IPv4 and
 // IPv6.
-func headers(t *testing.T, w *world) {
-	a, b := w.a, w.b
-	for i, from := range a.end.addresses() {
-		dest := b.end.addresses()[i]
-		b.receive(0)
-		a.post(a.send(1, a.ah(dest), b.qp))
-		a.expect(ok(1))
-		wc := b.expect(ok(0))[0]
-		grh, _ := b.received(wc)
+func headers(t *testing.T, w *rig.World) {
+	a, b := w.A, w.B
+	for i, from := range a.End.Addresses() {
+		dest := b.End.Addresses()[i]
+		b.Receive(0)
+		a.Post(a.Send(1, a.AH(dest), b.QP))
+		a.Expect(rig.OK(1))
+		wc := b.Expect(rig.OK(0))[0]
+		grh, _ := b.Received(wc)
 		version := 6
 		if dest.Is4() {
 			version = 4
@@ -28,8 +29,8 @@ func headers(t *testing.T, w *world) {
 			t.Errorf("to %v: version %d", dest, got)
 		}
 		sgid, dgid, err := verbs.GetGIDsFromRDMAHdr(grh, wc.NetworkHeader)
-		check(t, err)
-		if sgid != gid(from) || dgid != gid(dest) {
+		rig.Check(t, err)
+		if sgid != rig.GID(from) || dgid != rig.GID(dest) {
 			t.Errorf("from %v to %v, want %v and %v", sgid, dgid, from, dest)
 		}
 		for name, refuse := range map[string]func() error{
@@ -39,7 +40,7 @@ func headers(t *testing.T, w *world) {
 			"RoCE v1":     func() error { _, _, err := verbs.GetGIDsFromRDMAHdr(grh, 1); return err },
 			"no such one": func() error { _, _, err := verbs.GetGIDsFromRDMAHdr(grh, 255); return err },
 		} {
-			t.Run(name, func(t *testing.T) { refused(t, refuse(), unix.EINVAL) })
+			t.Run(name, func(t *testing.T) { rig.Refused(t, refuse(), unix.EINVAL) })
 		}
 	}
 }

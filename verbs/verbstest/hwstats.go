@@ -5,50 +5,39 @@ import (
 	"testing"
 	"time"
 
-	"github.com/roced/roced/verbs"
+	"github.com/roced/roced/verbs/verbstest/rig"
 	"golang.org/x/sys/unix"
 )
 
-var hwStatsTests = []test{
-	{name: "hardware statistics", run: hwStats},
-	{name: "hardware statistics refuse", run: hwStatsRefuse},
-}
-
-// hasCounters says whether a station's card counts.
-func (s *station) hasCounters() bool {
-	s.Helper()
-	_, err := s.ctx.AllocHWStats(nil, 0)
-	if verbs.KindOf(err) == verbs.ErrUnsupported {
-		return false
-	}
-	check(s, err)
-	return true
+var hwStatsTests = []rig.Test{
+	{Name: "hardware statistics", Run: hwStats},
+	{Name: "hardware statistics refuse", Run: hwStatsRefuse},
 }
 
 // The statistics are the card's counters, each name once. What is sent shows when the values that were
 // read before have ended.
-func hwStats(t *testing.T, w *world) {
-	s := w.a
-	if !s.hasCounters() {
+func hwStats(t *testing.T, w *rig.World) {
+	s := w.A
+	if !s.HasCounters() {
 		return
 	}
-	short, err := s.ctx.AllocHWStats(nil, time.Nanosecond)
-	check(t, err)
+	short, err := s.Ctx.AllocHWStats(nil, time.Nanosecond)
+	rig.Check(t, err)
 	names := short.Names()
 	sent := slices.Index(names, "engine_sent")
 	slices.Sort(names)
 	if len(slices.Compact(names)) != len(short.Names()) || sent < 0 {
 		t.Fatalf("names %q", short.Names())
 	}
-	long, err := s.ctx.AllocHWStats([]string{"engine_sent"}, time.Hour)
-	check(t, err)
+	long, err := s.Ctx.AllocHWStats([]string{"engine_sent"}, time.Hour)
+	rig.Check(t, err)
 	before, at, err := long.Get()
-	check(t, err)
-	s.post(s.send(1, s.ah(w.b.end.IPv4), w.b.qp))
-	s.expect(ok(1))
-	eventually(t, "the packet to be counted", func() bool {
+	rig.Check(t, err)
+	s.Post(s.Send(1, s.AH(w.B.End.IPv4), w.B.QP))
+	s.Expect(rig.OK(1))
+	rig.Eventually(t, "the packet to be counted", func() bool {
 		now, _, err := short.Get()
-		check(t, err)
+		rig.Check(t, err)
 		return now[sent] > before[0]
 	})
 	if after, same, err := long.Get(); after[0] != before[0] || !same.Equal(at) || err != nil {
@@ -56,13 +45,13 @@ func hwStats(t *testing.T, w *world) {
 	}
 }
 
-func hwStatsRefuse(t *testing.T, w *world) {
-	s := w.a
-	if !s.hasCounters() {
+func hwStatsRefuse(t *testing.T, w *rig.World) {
+	s := w.A
+	if !s.HasCounters() {
 		return
 	}
-	_, err := s.ctx.AllocHWStats([]string{"engine_sent", "no_such"}, 0)
-	refused(t, err, unix.EINVAL, "no_such", "Counters")
-	_, err = s.ctx.AllocHWStats(nil, -time.Second)
-	refused(t, err, unix.EINVAL, "-1s")
+	_, err := s.Ctx.AllocHWStats([]string{"engine_sent", "no_such"}, 0)
+	rig.Refused(t, err, unix.EINVAL, "no_such", "Counters")
+	_, err = s.Ctx.AllocHWStats(nil, -time.Second)
+	rig.Refused(t, err, unix.EINVAL, "-1s")
 }

@@ -6,45 +6,38 @@ import (
 	"testing"
 
 	"github.com/roced/roced/verbs"
+	"github.com/roced/roced/verbs/verbstest/rig"
 	"golang.org/x/sys/unix"
 )
 
-var iovaTests = []test{
-	{name: "addressed region", run: addressedRegion},
-	{name: "addressed region: protection", run: addressedProtection},
-	{name: "addressed region: inline", run: addressedInline},
+var iovaTests = []rig.Test{
+	{Name: "addressed region", Run: addressedRegion},
+	{Name: "addressed region: protection", Run: addressedProtection},
+	{Name: "addressed region: inline", Run: addressedInline},
 }
 
 // bases are addresses that regions of the tests begin at: also such as no memory has, and one whose
 // region ends right below 2^64.
-var bases = []uint64{0, 1, 4096, 0x7f12_3456_7000, 1<<63 - 100, math.MaxUint64 - slotLen}
-
-// addressed gives a station's region that begins at an address.
-func (s *station) addressed(iova uint64) *verbs.MR {
-	s.Helper()
-	mr, err := s.pd.AllocMRIOVA(slotLen, iova, verbs.AccessLocalWrite)
-	check(s, err)
-	return mr
-}
+var bases = []uint64{0, 1, 4096, 0x7f12_3456_7000, 1<<63 - 100, math.MaxUint64 - rig.SlotLen}
 
 // A region with a base address is used by SGEs with addresses in it, as C programs write them; what
 // SGE makes are such.
-func addressedRegion(t *testing.T, w *world) {
-	a, b := w.a, w.b
-	ah := a.ah(b.end.IPv4)
+func addressedRegion(t *testing.T, w *rig.World) {
+	a, b := w.A, w.B
+	ah := a.AH(b.End.IPv4)
 	for _, base := range bases {
 		t.Run(fmt.Sprintf("%#x", base), func(t *testing.T) {
-			from, into := a.addressed(base), b.addressed(base)
+			from, into := a.Addressed(base), b.Addressed(base)
 			copy(from.Bytes()[100:], "by its address")
-			check(t, b.qp.PostRecv([]verbs.RecvWR{{ID: 1, SGList: []verbs.SGE{{Addr: base + 8, Length: slotLen - 8, LKey: into.LKey()}}}}))
-			a.post(a.send(2, ah, b.qp, verbs.SGE{Addr: base + 100, Length: 6, LKey: from.LKey()}, from.SGE(106, 8)))
-			a.expect(ok(2))
-			got := b.expect(ok(1))
+			rig.Check(t, b.QP.PostRecv([]verbs.RecvWR{{ID: 1, SGList: []verbs.SGE{{Addr: base + 8, Length: rig.SlotLen - 8, LKey: into.LKey()}}}}))
+			a.Post(a.Send(2, ah, b.QP, verbs.SGE{Addr: base + 100, Length: 6, LKey: from.LKey()}, from.SGE(106, 8)))
+			a.Expect(rig.OK(2))
+			got := b.Expect(rig.OK(1))
 			if _, payload := got[0].Payload(into.Bytes()[8:]); string(payload) != "by its address" {
 				t.Errorf("got %q", payload)
 			}
-			check(t, from.Close())
-			check(t, into.Close())
+			rig.Check(t, from.Close())
+			rig.Check(t, into.Close())
 		})
 	}
 }
@@ -72,52 +65,52 @@ func outside(mr *verbs.MR) map[string]verbs.SGE {
 }
 
 // What does not lie in an addressed region is refused, whichever way its address is wrong.
-func addressedProtection(t *testing.T, w *world) {
-	a, b := w.a, w.b
-	ah := a.ah(b.end.IPv4)
+func addressedProtection(t *testing.T, w *rig.World) {
+	a, b := w.A, w.B
+	ah := a.AH(b.End.IPv4)
 	for _, base := range bases {
-		mr := a.addressed(base)
+		mr := a.Addressed(base)
 		for name, sge := range outside(mr) {
 			t.Run(fmt.Sprintf("%#x, %s", base, name), func(t *testing.T) {
-				a.post(a.send(1, ah, b.qp, mr.SGE(0, 10), sge))
-				a.expect(outcome{1, verbs.WCLocProtErr})
-				to(t, a.qp, verbs.QPStateRTS)
+				a.Post(a.Send(1, ah, b.QP, mr.SGE(0, 10), sge))
+				a.Expect(rig.Ended(1, verbs.WCLocProtErr))
+				rig.To(t, a.QP, verbs.QPStateRTS)
 			})
 		}
 	}
-	w.nothingElse() // nothing was sent
+	w.NothingElse() // nothing was sent
 }
 
 // Inline data is found by address too. The key of an SGE without length does not matter.
-func addressedInline(t *testing.T, w *world) {
-	a, b := w.a, w.b
-	ah := a.ah(b.end.IPv4)
+func addressedInline(t *testing.T, w *rig.World) {
+	a, b := w.A, w.B
+	ah := a.AH(b.End.IPv4)
 	inline := func(sges ...verbs.SGE) verbs.SendWR {
-		wr := a.send(1, ah, b.qp, sges...)
+		wr := a.Send(1, ah, b.QP, sges...)
 		wr.Flags |= verbs.SendInline
 		return wr
 	}
 	for _, base := range bases {
-		mr := a.addressed(base)
+		mr := a.Addressed(base)
 		copy(mr.Bytes()[10:], "inline")
-		b.receive(0)
-		a.post(inline(verbs.SGE{Addr: 1, LKey: 77}, verbs.SGE{Addr: base + 10, Length: 6, LKey: mr.LKey()}))
-		a.expect(ok(1))
-		got := b.expect(ok(0))
-		if _, payload := b.received(got[0]); string(payload) != "inline" {
+		b.Receive(0)
+		a.Post(inline(verbs.SGE{Addr: 1, LKey: 77}, verbs.SGE{Addr: base + 10, Length: 6, LKey: mr.LKey()}))
+		a.Expect(rig.OK(1))
+		got := b.Expect(rig.OK(0))
+		if _, payload := b.Received(got[0]); string(payload) != "inline" {
 			t.Errorf("at %#x: got %q", base, payload)
 		}
 		for name, sge := range outside(mr) {
 			sge.Length = min(sge.Length, 32)
-			if sge.Addr-base < slotLen-32 {
+			if sge.Addr-base < rig.SlotLen-32 {
 				continue // it was the length that did not fit
 			}
-			err := a.qp.PostSend([]verbs.SendWR{inline(sge)})
-			refused(t, err, unix.EINVAL)
+			err := a.QP.PostSend([]verbs.SendWR{inline(sge)})
+			rig.Refused(t, err, unix.EINVAL)
 			if err == nil {
 				t.Errorf("at %#x: %s", base, name)
 			}
 		}
 	}
-	w.nothingElse()
+	w.NothingElse()
 }

@@ -5,63 +5,64 @@ import (
 	"testing"
 
 	"github.com/roced/roced/verbs"
+	"github.com/roced/roced/verbs/verbstest/rig"
 	"golang.org/x/sys/unix"
 )
 
-var joinTests = []test{
-	{name: "join refused", run: joinRefused},
-	{name: "groups that no link carries", run: groupsThatNoLinkCarries},
-	{name: "joined twice", run: joinedTwice},
+var joinTests = []rig.Test{
+	{Name: "join refused", Run: joinRefused},
+	{Name: "groups that no link carries", Run: groupsThatNoLinkCarries},
+	{Name: "joined twice", Run: joinedTwice},
 }
 
-func joinRefused(t *testing.T, w *world) {
-	s := w.a
+func joinRefused(t *testing.T, w *rig.World) {
+	s := w.A
 	for _, flags := range []verbs.JoinFlags{0, 3, 4} {
-		_, err := s.ctx.JoinMulticast(groupV4, flags)
-		refused(t, err, unix.EINVAL, "join flags")
+		_, err := s.Ctx.JoinMulticast(rig.GroupV4, flags)
+		rig.Refused(t, err, unix.EINVAL, "join flags")
 	}
-	_, err := s.ctx.JoinMulticast(w.b.end.IPv4, verbs.JoinFullMember)
-	refused(t, err, unix.EINVAL, "not a multicast address")
-	m := s.join(groupV4)
-	check(t, m.Close())
-	refused(t, m.Close(), unix.EINVAL, "membership")
-	sender, err := s.ctx.JoinMulticast(groupV6, verbs.JoinSendOnlyFullMember)
-	check(t, err)
+	_, err := s.Ctx.JoinMulticast(w.B.End.IPv4, verbs.JoinFullMember)
+	rig.Refused(t, err, unix.EINVAL, "not a multicast address")
+	m := s.Join(rig.GroupV4)
+	rig.Check(t, m.Close())
+	rig.Refused(t, m.Close(), unix.EINVAL, "membership")
+	sender, err := s.Ctx.JoinMulticast(rig.GroupV6, verbs.JoinSendOnlyFullMember)
+	rig.Check(t, err)
 	attr, err := sender.AHAttr()
-	check(t, err)
-	if source, err := s.ctx.QueryGIDEx(1, attr.GRH.SGIDIndex); attr.GRH.DGID != gid(groupV6) || err != nil || source.GID != gid(s.end.IPv6) {
+	rig.Check(t, err)
+	if source, err := s.Ctx.QueryGIDEx(1, attr.GRH.SGIDIndex); attr.GRH.DGID != rig.GID(rig.GroupV6) || err != nil || source.GID != rig.GID(s.End.IPv6) {
 		t.Errorf("%+v from %v, %v", attr, source, err)
 	}
 }
 
 // Groups that no link carries, and those of other interfaces, are refused.
-func groupsThatNoLinkCarries(t *testing.T, w *world) {
+func groupsThatNoLinkCarries(t *testing.T, w *rig.World) {
 	for _, row := range []struct{ group, says string }{
 		{"ff01::1", "interface-local"}, {"ff00::1", "reserved"}, {"ff31::1", "inside a host"}, {"ff02::1%other7", "other7"},
 	} {
 		group := netip.MustParseAddr(row.group)
-		_, err := w.a.ctx.JoinMulticast(group, verbs.JoinFullMember)
-		refused(t, err, unix.EINVAL, row.says)
+		_, err := w.A.Ctx.JoinMulticast(group, verbs.JoinFullMember)
+		rig.Refused(t, err, unix.EINVAL, row.says)
 		if group.Zone() != "" {
 			continue
 		}
-		route := w.a.route(w.b.end.IPv6)
-		route.GRH.DGID = gid(group)
-		_, err = w.a.pd.CreateAH(guard(t), route)
-		refused(t, err, unix.EINVAL, row.says)
+		route := w.A.Route(w.B.End.IPv6)
+		route.GRH.DGID = rig.GID(group)
+		_, err = w.A.PD.CreateAH(rig.Guard(t), route)
+		rig.Refused(t, err, unix.EINVAL, row.says)
 	}
 }
 
 // Two memberships of a group are two: the end of one leaves the other.
-func joinedTwice(t *testing.T, w *world) {
-	a, b := w.a, w.b
-	first, second := b.join(groupV4), b.join(groupV4)
-	check(t, b.qp.AttachMcast(second.MGID(), second.MLID()))
-	check(t, first.Close())
-	b.receive(0)
-	copy(a.slot(9), "to the group")
-	a.post(a.toGroup(groupV4, 9, 12))
-	checkGroup(t, b, b.expect(ok(0))[0], groupV4, a.qp)
-	check(t, second.Close())
-	refused(t, first.Close(), verbs.ErrObjectClosed)
+func joinedTwice(t *testing.T, w *rig.World) {
+	a, b := w.A, w.B
+	first, second := b.Join(rig.GroupV4), b.Join(rig.GroupV4)
+	rig.Check(t, b.QP.AttachMcast(second.MGID(), second.MLID()))
+	rig.Check(t, first.Close())
+	b.Receive(0)
+	copy(a.Slot(9), "to the group")
+	a.Post(a.ToGroup(rig.GroupV4, 9, 12))
+	rig.CheckGroup(t, b, b.Expect(rig.OK(0))[0], rig.GroupV4, a.QP)
+	rig.Check(t, second.Close())
+	rig.Refused(t, first.Close(), verbs.ErrObjectClosed)
 }

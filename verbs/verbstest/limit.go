@@ -4,56 +4,57 @@ import (
 	"testing"
 
 	"github.com/roced/roced/verbs"
+	"github.com/roced/roced/verbs/verbstest/rig"
 	"golang.org/x/sys/unix"
 )
 
-var limitTests = []test{{name: "limits", run: limits}}
+var limitTests = []rig.Test{{Name: "limits", Run: limits}}
 
 // Each limit that QueryDevice gives can be reached, beyond it is ErrLimit, and a refusal leaves
 // nothing behind.
-func limits(t *testing.T, w *world) {
-	s := w.a
-	device, err := s.ctx.QueryDevice()
-	check(t, err)
-	pd, err := s.ctx.AllocPD()
-	check(t, err)
+func limits(t *testing.T, w *rig.World) {
+	s := w.A
+	device, err := s.Ctx.QueryDevice()
+	rig.Check(t, err)
+	pd, err := s.Ctx.AllocPD()
+	rig.Check(t, err)
 	rows := []struct {
 		name   string
 		used   int // by the station and this test
 		limit  int
-		create func() (closer, error)
+		create func() (rig.Closer, error)
 	}{
-		{"PD", 2, device.MaxPD, func() (closer, error) { return s.ctx.AllocPD() }},
-		{"CQ", 1, device.MaxCQ, func() (closer, error) { return s.ctx.CreateCQ(1) }},
-		{"MR", 1, device.MaxMR, func() (closer, error) { return pd.AllocMR(1, 0) }},
-		{"SRQ", 1, device.MaxSRQ, func() (closer, error) { return pd.CreateSRQ(&verbs.SRQInitAttr{MaxWR: 1}) }},
-		{"QP", 1, device.MaxQP, func() (closer, error) {
-			return pd.CreateQP(&verbs.QPInitAttr{Type: verbs.QPTypeUD, SendCQ: s.cq, RecvCQ: s.cq})
+		{"PD", 2, device.MaxPD, func() (rig.Closer, error) { return s.Ctx.AllocPD() }},
+		{"CQ", 1, device.MaxCQ, func() (rig.Closer, error) { return s.Ctx.CreateCQ(1) }},
+		{"MR", 1, device.MaxMR, func() (rig.Closer, error) { return pd.AllocMR(1, 0) }},
+		{"SRQ", 1, device.MaxSRQ, func() (rig.Closer, error) { return pd.CreateSRQ(&verbs.SRQInitAttr{MaxWR: 1}) }},
+		{"QP", 1, device.MaxQP, func() (rig.Closer, error) {
+			return pd.CreateQP(&verbs.QPInitAttr{Type: verbs.QPTypeUD, SendCQ: s.CQ, RecvCQ: s.CQ})
 		}},
-		{"AH", 0, device.MaxAH, func() (closer, error) { return pd.CreateAH(guard(t), s.route(w.b.end.IPv4)) }},
+		{"AH", 0, device.MaxAH, func() (rig.Closer, error) { return pd.CreateAH(rig.Guard(t), s.Route(w.B.End.IPv4)) }},
 	}
 	for _, row := range rows {
 		t.Run(row.name, func(t *testing.T) { reach(t, row.name, row.limit-row.used, row.create) })
 	}
-	check(t, pd.Close()) // what was refused does not use it
+	rig.Check(t, pd.Close()) // what was refused does not use it
 }
 
 // reach makes as many objects as there can be, and frees them.
-func reach(t *testing.T, name string, most int, create func() (closer, error)) {
-	var all []closer
+func reach(t *testing.T, name string, most int, create func() (rig.Closer, error)) {
+	var all []rig.Closer
 	for range most {
 		object, err := create()
-		check(t, err)
+		rig.Check(t, err)
 		all = append(all, object)
 	}
 	for range 3 {
 		_, err := create()
-		refused(t, err, unix.ENOMEM, "limit reached", name)
+		rig.Refused(t, err, unix.ENOMEM, "limit reached", name)
 	}
 	for _, object := range all {
-		check(t, object.Close())
+		rig.Check(t, object.Close())
 	}
 	again, err := create()
-	check(t, err)
-	check(t, again.Close())
+	rig.Check(t, err)
+	rig.Check(t, again.Close())
 }

@@ -6,14 +6,15 @@ import (
 	"time"
 
 	"github.com/roced/roced/verbs"
+	"github.com/roced/roced/verbs/verbstest/rig"
 )
 
-var moderationTests = []test{
-	{name: "moderated events under load", run: moderatedEvents},
-	{name: "moderated waits under load", run: moderatedWaits},
-	{name: "fewer completions than the count", run: fewerThanCount},
-	{name: "moderation off", run: moderationOff},
-	{name: "moderated CQ is closed", run: moderatedClose},
+var moderationTests = []rig.Test{
+	{Name: "moderated events under load", Run: moderatedEvents},
+	{Name: "moderated waits under load", Run: moderatedWaits},
+	{Name: "fewer completions than the count", Run: fewerThanCount},
+	{Name: "moderation off", Run: moderationOff},
+	{Name: "moderated CQ is closed", Run: moderatedClose},
 }
 
 const (
@@ -28,24 +29,24 @@ func mostEvents(completions int, since time.Time) int {
 }
 
 // moderate has a reader take completions under load, and compares how often it was woken.
-func moderate(t *testing.T, w *world, take func(ctx context.Context, c *notified, wcs []verbs.WC) (n, woken int, err error)) {
+func moderate(t *testing.T, w *rig.World, take func(ctx context.Context, c *rig.Notified, wcs []verbs.WC) (n, woken int, err error)) {
 	const messages = 4000
-	c := w.newNotified(256)
-	check(t, c.cq.Modify(moderationCount, moderationPeriod))
-	ctx, stop := context.WithCancel(guard(t))
+	c := w.NewNotified(256)
+	rig.Check(t, c.CQ.Modify(moderationCount, moderationPeriod))
+	ctx, stop := context.WithCancel(rig.Guard(t))
 	defer stop()
-	reader := watch(ctx)
+	reader := rig.Watch(ctx)
 	began := time.Now()
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		<-reader.asked // it is about to sleep
-		c.post(ctx, messages)
+		<-reader.Asked // it is about to sleep
+		c.Post(ctx, messages)
 	}()
 	events, wcs := 0, make([]verbs.WC, 3)
 	for got := 0; got < messages; {
 		n, woken, err := take(reader, c, wcs)
-		check(t, err)
+		rig.Check(t, err)
 		got += n
 		events += woken
 	}
@@ -59,18 +60,18 @@ func moderate(t *testing.T, w *world, take func(ctx context.Context, c *notified
 }
 
 // Under load, a reader that arms after each event has at most one for each count or period.
-func moderatedEvents(t *testing.T, w *world) {
-	moderate(t, w, func(ctx context.Context, c *notified, wcs []verbs.WC) (n, woken int, err error) {
-		if n, err = c.cq.Poll(wcs); n > 0 || err != nil {
+func moderatedEvents(t *testing.T, w *rig.World) {
+	moderate(t, w, func(ctx context.Context, c *rig.Notified, wcs []verbs.WC) (n, woken int, err error) {
+		if n, err = c.CQ.Poll(wcs); n > 0 || err != nil {
 			return n, 0, err
 		}
-		if _, err = c.cq.ReqNotify(verbs.CQNextComp); err != nil {
+		if _, err = c.CQ.ReqNotify(verbs.CQNextComp); err != nil {
 			return 0, 0, err
 		}
-		if n, err = c.cq.Poll(wcs); n > 0 || err != nil {
+		if n, err = c.CQ.Poll(wcs); n > 0 || err != nil {
 			return n, 0, err
 		}
-		cq, err := c.channel.Get(ctx)
+		cq, err := c.Channel.Get(ctx)
 		if err != nil {
 			return 0, 0, err
 		}
@@ -79,68 +80,68 @@ func moderatedEvents(t *testing.T, w *world) {
 }
 
 // So has one that waits.
-func moderatedWaits(t *testing.T, w *world) {
-	moderate(t, w, func(ctx context.Context, c *notified, wcs []verbs.WC) (n, woken int, err error) {
-		if n, err = c.cq.Poll(wcs); n > 0 || err != nil {
+func moderatedWaits(t *testing.T, w *rig.World) {
+	moderate(t, w, func(ctx context.Context, c *rig.Notified, wcs []verbs.WC) (n, woken int, err error) {
+		if n, err = c.CQ.Poll(wcs); n > 0 || err != nil {
 			return n, 0, err
 		}
-		reader := watch(ctx)
-		n, err = c.cq.Wait(reader, wcs)
-		return n, len(reader.asked), err // 0: it did not sleep
+		reader := rig.Watch(ctx)
+		n, err = c.CQ.Wait(reader, wcs)
+		return n, len(reader.Asked), err // 0: it did not sleep
 	})
 }
 
 // If fewer come than the count, the period ends the wait: nothing is stuck.
-func fewerThanCount(t *testing.T, w *world) {
-	c := w.newNotified(64)
-	check(t, c.cq.Modify(1000, moderationPeriod))
+func fewerThanCount(t *testing.T, w *rig.World) {
+	c := w.NewNotified(64)
+	rig.Check(t, c.CQ.Modify(1000, moderationPeriod))
 	for range 5 {
-		c.arm(verbs.CQNextComp)
-		c.arrive(2, 0)
-		c.expectEvent()
-		c.noEvent()
-		c.waitOn(c.cq, 2)
-		done := waiting(guard(t), t, 1, func(ctx context.Context) error {
+		c.Arm(verbs.CQNextComp)
+		c.Arrive(2, 0)
+		c.ExpectEvent()
+		c.NoEvent()
+		c.WaitOn(c.CQ, 2)
+		done := rig.Waiting(rig.Guard(t), t, 1, func(ctx context.Context) error {
 			var wcs [1]verbs.WC
-			_, err := c.cq.Wait(ctx, wcs[:])
+			_, err := c.CQ.Wait(ctx, wcs[:])
 			return err
 		})
-		c.receiveOn(c.qp, 0)
-		c.peer.post(c.peer.send(1, c.ah, c.qp))
-		c.peer.expect(ok(1))
-		check(t, <-done)
+		c.ReceiveOn(c.QP, 0)
+		c.Peer.Post(c.Peer.Send(1, c.AH, c.QP))
+		c.Peer.Expect(rig.OK(1))
+		rig.Check(t, <-done)
 	}
 }
 
 // With one of the two at 0 nothing is put off: each completion has its event. What was put off comes.
-func moderationOff(t *testing.T, w *world) {
-	c := w.newNotified(64)
+func moderationOff(t *testing.T, w *rig.World) {
+	c := w.NewNotified(64)
 	for _, off := range []struct{ count, period uint16 }{{0, 0}, {1000, 0}, {0, 65535}} {
-		check(t, c.cq.Modify(1000, 65535))
-		c.arm(verbs.CQNextComp)
-		c.arrive(1, 0)
-		check(t, c.cq.Modify(off.count, off.period))
-		c.expectEvent()
+		rig.Check(t, c.CQ.Modify(1000, 65535))
+		c.Arm(verbs.CQNextComp)
+		c.Arrive(1, 0)
+		rig.Check(t, c.CQ.Modify(off.count, off.period))
+		c.ExpectEvent()
 		for range 3 {
-			c.arm(verbs.CQNextComp)
-			c.arrive(1, 0)
-			c.expectEvent()
+			c.Arm(verbs.CQNextComp)
+			c.Arrive(1, 0)
+			c.ExpectEvent()
 		}
-		c.waitOn(c.cq, 4)
+		c.WaitOn(c.CQ, 4)
 	}
 }
 
 // A CQ with an event put off can be closed, and resized.
-func moderatedClose(t *testing.T, w *world) {
+func moderatedClose(t *testing.T, w *rig.World) {
 	for range 10 {
-		c := w.newNotified(16)
-		check(t, c.cq.Modify(1000, 1000))
-		c.arm(verbs.CQNextComp)
-		c.arrive(1, 0)
-		check(t, c.cq.Resize(32))
-		check(t, c.qp.Close())
-		check(t, c.cq.Close())
-		check(t, c.channel.Close())
+		c := w.NewNotified(16)
+		rig.Check(t, c.CQ.Modify(1000, 1000))
+		c.Arm(verbs.CQNextComp)
+		c.Arrive(1, 0)
+		rig.Check(t, c.CQ.Resize(32))
+		rig.Check(t, c.QP.Close())
+		rig.Check(t, c.CQ.Close())
+		rig.Check(t, c.Channel.Close())
 	}
-	w.alive()
+	w.Alive()
 }

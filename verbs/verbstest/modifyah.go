@@ -8,79 +8,80 @@ import (
 	"testing"
 
 	"github.com/roced/roced/verbs"
+	"github.com/roced/roced/verbs/verbstest/rig"
 	"golang.org/x/sys/unix"
 )
 
-var modifyAHTests = []test{
-	{name: "query AH", run: queryAH},
-	{name: "modify AH", run: modifyAH},
-	{name: "modify AH refuses", run: modifyAHRefuses},
-	{name: "modify AH while requests wait", run: modifyAHWhileReferredTo},
-	{name: "modify AH under traffic", run: modifyAHUnderTraffic},
-	{name: "life cycles of AHs at once", run: lifeCyclesOfAHs},
+var modifyAHTests = []rig.Test{
+	{Name: "query AH", Run: queryAH},
+	{Name: "modify AH", Run: modifyAH},
+	{Name: "modify AH refuses", Run: modifyAHRefuses},
+	{Name: "modify AH while requests wait", Run: modifyAHWhileReferredTo},
+	{Name: "modify AH under traffic", Run: modifyAHUnderTraffic},
+	{Name: "life cycles of AHs at once", Run: lifeCyclesOfAHs},
 }
 
 // What a handle was asked for with comes back; for a hop limit of 0 the one that packets have.
-func queryAH(t *testing.T, w *world) {
-	s := w.a
-	route := s.route(w.b.end.IPv4)
+func queryAH(t *testing.T, w *rig.World) {
+	s := w.A
+	route := s.Route(w.B.End.IPv4)
 	route.GRH.HopLimit = 0
 	route.GRH.TrafficClass, route.GRH.FlowLabel, route.SL = 0x20, 77, 3
-	ah, err := s.pd.CreateAH(guard(t), route)
-	check(t, err)
+	ah, err := s.PD.CreateAH(rig.Guard(t), route)
+	rig.Check(t, err)
 	attr, err := ah.Query()
-	check(t, err)
-	w.b.receive(0)
-	s.post(s.send(1, ah, w.b.qp))
-	s.expect(ok(1))
-	grh, _ := w.b.received(w.b.expect(ok(0))[0])
+	rig.Check(t, err)
+	w.B.Receive(0)
+	s.Post(s.Send(1, ah, w.B.QP))
+	s.Expect(rig.OK(1))
+	grh, _ := w.B.Received(w.B.Expect(rig.OK(0))[0])
 	if attr.GRH.HopLimit == 0 || attr.GRH.HopLimit != grh.HopLimit() {
 		t.Errorf("hop limit %d, packets have %d", attr.GRH.HopLimit, grh.HopLimit())
 	}
 	if attr.GRH.HopLimit = 0; attr != *route {
 		t.Errorf("%+v, want %+v", attr, *route)
 	}
-	check(t, ah.Close())
+	rig.Check(t, ah.Close())
 	_, err = ah.Query()
-	refused(t, err, verbs.ErrObjectClosed, "AH")
+	rig.Refused(t, err, verbs.ErrObjectClosed, "AH")
 }
 
 // A handle is turned to other addresses, of each kind and of a group, and back; everything of the
 // attributes counts.
-func modifyAH(t *testing.T, w *world) {
-	a, b := w.a, w.b
-	ah := a.ah(a.end.IPv4)
-	check(t, b.qp.AttachMcast(gid(groupV4), 0))
-	b.join(groupV4)
-	for i, dest := range append(b.end.addresses(), groupV4, b.end.IPv4) {
-		route := a.route(dest)
+func modifyAH(t *testing.T, w *rig.World) {
+	a, b := w.A, w.B
+	ah := a.AH(a.End.IPv4)
+	rig.Check(t, b.QP.AttachMcast(rig.GID(rig.GroupV4), 0))
+	b.Join(rig.GroupV4)
+	for i, dest := range append(b.End.Addresses(), rig.GroupV4, b.End.IPv4) {
+		route := a.Route(dest)
 		route.GRH.HopLimit, route.GRH.TrafficClass = uint8(10+i), uint8(i<<2)
-		check(t, ah.Modify(guard(t), route))
+		rig.Check(t, ah.Modify(rig.Guard(t), route))
 		if attr, err := ah.Query(); attr != *route || err != nil {
 			t.Errorf("%+v (%v), want %+v", attr, err, *route)
 		}
-		b.receive(0)
-		wr := a.send(1, ah, b.qp)
+		b.Receive(0)
+		wr := a.Send(1, ah, b.QP)
 		if dest.IsMulticast() {
 			wr.RemoteQPN = verbs.MulticastQPN
 		}
-		a.post(wr)
-		a.expect(ok(1))
-		grh, _ := b.received(b.expect(ok(0))[0])
-		if grh.DGID() != gid(dest) || grh.HopLimit() != uint8(10+i) || grh.TrafficClass() != uint8(i<<2) {
+		a.Post(wr)
+		a.Expect(rig.OK(1))
+		grh, _ := b.Received(b.Expect(rig.OK(0))[0])
+		if grh.DGID() != rig.GID(dest) || grh.HopLimit() != uint8(10+i) || grh.TrafficClass() != uint8(i<<2) {
 			t.Errorf("a packet to %v with hop limit %d, want %v", grh.DGID(), grh.HopLimit(), dest)
 		}
 	}
 }
 
 // What is refused leaves the handle as it was.
-func modifyAHRefuses(t *testing.T, w *world) {
-	s := w.a
-	good := *s.route(w.b.end.IPv4)
-	pd, err := s.ctx.AllocPD()
-	check(t, err)
-	ah, err := pd.CreateAH(guard(t), &good)
-	check(t, err)
+func modifyAHRefuses(t *testing.T, w *rig.World) {
+	s := w.A
+	good := *s.Route(w.B.End.IPv4)
+	pd, err := s.Ctx.AllocPD()
+	rig.Check(t, err)
+	ah, err := pd.CreateAH(rig.Guard(t), &good)
+	rig.Check(t, err)
 	for _, row := range []struct {
 		change func(a *verbs.AHAttr)
 		want   error
@@ -89,39 +90,39 @@ func modifyAHRefuses(t *testing.T, w *world) {
 		{func(a *verbs.AHAttr) { a.Port = 2 }, unix.EINVAL},
 		{func(a *verbs.AHAttr) { a.SL = 8 }, unix.EINVAL},
 		{func(a *verbs.AHAttr) { a.GRH.FlowLabel = 1 << 20 }, unix.EINVAL},
-		{func(a *verbs.AHAttr) { a.GRH.SGIDIndex = s.emptyLine() }, unix.ENODATA},
+		{func(a *verbs.AHAttr) { a.GRH.SGIDIndex = s.EmptyLine() }, unix.ENODATA},
 		{func(a *verbs.AHAttr) { a.GRH.SGIDIndex = -1 }, unix.EINVAL},
-		{func(a *verbs.AHAttr) { a.GRH.SGIDIndex = s.gidTableLen() }, unix.EINVAL},
-		{func(a *verbs.AHAttr) { a.GRH.SGIDIndex = s.line(s.end.IPv6) }, unix.EINVAL},
-		{func(a *verbs.AHAttr) { a.GRH.DGID = gid(w.pair.Unreachable) }, unix.EHOSTUNREACH},
+		{func(a *verbs.AHAttr) { a.GRH.SGIDIndex = s.GIDTableLen() }, unix.EINVAL},
+		{func(a *verbs.AHAttr) { a.GRH.SGIDIndex = s.Line(s.End.IPv6) }, unix.EINVAL},
+		{func(a *verbs.AHAttr) { a.GRH.DGID = rig.GID(w.Pair.Unreachable) }, unix.EHOSTUNREACH},
 	} {
 		attr := good
 		row.change(&attr)
-		refused(t, ah.Modify(guard(t), &attr), row.want)
+		rig.Refused(t, ah.Modify(rig.Guard(t), &attr), row.want)
 	}
-	refused(t, ah.Modify(guard(t), nil), unix.EINVAL, "nil")
+	rig.Refused(t, ah.Modify(rig.Guard(t), nil), unix.EINVAL, "nil")
 	var none context.Context
-	refused(t, ah.Modify(none, &good), unix.EINVAL, "context")
+	rig.Refused(t, ah.Modify(none, &good), unix.EINVAL, "context")
 	if attr, err := ah.Query(); attr.GRH.DGID != good.GRH.DGID || err != nil {
 		t.Errorf("%+v, %v", attr, err)
 	}
-	check(t, ah.Close())
-	refused(t, ah.Modify(guard(t), &good), verbs.ErrObjectClosed, "AH")
-	check(t, pd.Close()) // what was refused does not use it
+	rig.Check(t, ah.Close())
+	rig.Refused(t, ah.Modify(rig.Guard(t), &good), verbs.ErrObjectClosed, "AH")
+	rig.Check(t, pd.Close()) // what was refused does not use it
 }
 
 // Requests that wait go to the address that the handle has when they run.
-func modifyAHWhileReferredTo(t *testing.T, w *world) {
-	a, b := w.a, w.b
-	ah := a.ah(b.end.IPv6)
-	to(t, a.qp, verbs.QPStateSQD)
-	a.post(a.send(1, ah, b.qp), a.send(2, ah, b.qp))
-	b.receive(0, 1)
-	check(t, ah.Modify(guard(t), a.route(b.end.IPv4)))
-	to(t, a.qp, verbs.QPStateRTS)
-	a.expect(ok(1), ok(2))
-	for _, wc := range b.expect(ok(0), ok(1)) {
-		if grh, _ := b.received(wc); grh.DGID() != gid(b.end.IPv4) || grh.SGID() != gid(a.end.IPv4) {
+func modifyAHWhileReferredTo(t *testing.T, w *rig.World) {
+	a, b := w.A, w.B
+	ah := a.AH(b.End.IPv6)
+	rig.To(t, a.QP, verbs.QPStateSQD)
+	a.Post(a.Send(1, ah, b.QP), a.Send(2, ah, b.QP))
+	b.Receive(0, 1)
+	rig.Check(t, ah.Modify(rig.Guard(t), a.Route(b.End.IPv4)))
+	rig.To(t, a.QP, verbs.QPStateRTS)
+	a.Expect(rig.OK(1), rig.OK(2))
+	for _, wc := range b.Expect(rig.OK(0), rig.OK(1)) {
+		if grh, _ := b.Received(wc); grh.DGID() != rig.GID(b.End.IPv4) || grh.SGID() != rig.GID(a.End.IPv4) {
 			t.Errorf("from %v to %v", grh.SGID(), grh.DGID())
 		}
 	}
@@ -129,13 +130,13 @@ func modifyAHWhileReferredTo(t *testing.T, w *world) {
 
 // While messages are sent, their handle is turned to and fro: all of each packet's header is of one of
 // the two addresses.
-func modifyAHUnderTraffic(t *testing.T, w *world) {
-	a, b := w.a, w.b
-	routes := [2]verbs.AHAttr{*a.route(b.end.IPv4), *a.route(b.end.IPv6)}
+func modifyAHUnderTraffic(t *testing.T, w *rig.World) {
+	a, b := w.A, w.B
+	routes := [2]verbs.AHAttr{*a.Route(b.End.IPv4), *a.Route(b.End.IPv6)}
 	routes[0].GRH.HopLimit, routes[0].GRH.TrafficClass = 44, 4
 	routes[1].GRH.HopLimit, routes[1].GRH.TrafficClass = 66, 8
-	ah, err := a.pd.CreateAH(guard(t), &routes[0])
-	check(t, err)
+	ah, err := a.PD.CreateAH(rig.Guard(t), &routes[0])
+	rig.Check(t, err)
 	stop := make(chan struct{})
 	var changes sync.WaitGroup
 	changes.Go(func() {
@@ -153,15 +154,15 @@ func modifyAHUnderTraffic(t *testing.T, w *world) {
 		}
 	})
 	whole := map[string]bool{
-		fmt.Sprint(gid(a.end.IPv4), gid(b.end.IPv4), 44, 4, verbs.NetworkIPv4): true,
-		fmt.Sprint(gid(a.end.IPv6), gid(b.end.IPv6), 66, 8, verbs.NetworkIPv6): true,
+		fmt.Sprint(rig.GID(a.End.IPv4), rig.GID(b.End.IPv4), 44, 4, verbs.NetworkIPv4): true,
+		fmt.Sprint(rig.GID(a.End.IPv6), rig.GID(b.End.IPv6), 66, 8, verbs.NetworkIPv6): true,
 	}
 	for range 500 {
-		b.receive(0)
-		a.post(a.send(1, ah, b.qp))
-		a.expect(ok(1))
-		wc := b.expect(ok(0))[0]
-		grh, _ := b.received(wc)
+		b.Receive(0)
+		a.Post(a.Send(1, ah, b.QP))
+		a.Expect(rig.OK(1))
+		wc := b.Expect(rig.OK(0))[0]
+		grh, _ := b.Received(wc)
 		if got := fmt.Sprint(grh.SGID(), grh.DGID(), grh.HopLimit(), grh.TrafficClass(), wc.NetworkHeader); !whole[got] {
 			t.Fatalf("a mixture: %s", got)
 		}
@@ -172,19 +173,19 @@ func modifyAHUnderTraffic(t *testing.T, w *world) {
 
 // Handles are made, turned, asked for and closed by several at once, the same ones too: each of these
 // works, or says that the handle is closed.
-func lifeCyclesOfAHs(t *testing.T, w *world) {
-	s := w.a
-	pd, err := s.ctx.AllocPD()
-	check(t, err)
-	here, there := s.route(s.end.IPv4), s.route(w.b.end.IPv4)
+func lifeCyclesOfAHs(t *testing.T, w *rig.World) {
+	s := w.A
+	pd, err := s.Ctx.AllocPD()
+	rig.Check(t, err)
+	here, there := s.Route(s.End.IPv4), s.Route(w.B.End.IPv4)
 	allowed := func(err error) {
 		if err != nil && verbs.KindOf(err) != verbs.ErrObjectClosed {
 			t.Error(err)
 		}
 	}
 	for range 20 {
-		ah, err := pd.CreateAH(guard(t), there)
-		check(t, err)
+		ah, err := pd.CreateAH(rig.Guard(t), there)
+		rig.Check(t, err)
 		var all sync.WaitGroup
 		for range 3 {
 			all.Go(func() { allowed(ah.Modify(context.Background(), here)) })
@@ -195,10 +196,10 @@ func lifeCyclesOfAHs(t *testing.T, w *world) {
 					t.Errorf("%+v", attr)
 				}
 			})
-			all.Go(func() { allowed(closed(pd.CreateAH(context.Background(), there))) })
+			all.Go(func() { allowed(rig.Closed(pd.CreateAH(context.Background(), there))) })
 			all.Go(func() { allowed(ah.Close()) })
 		}
 		all.Wait()
 	}
-	check(t, pd.Close()) // nothing is left in it
+	rig.Check(t, pd.Close()) // nothing is left in it
 }

@@ -4,115 +4,114 @@ import (
 	"testing"
 
 	"github.com/roced/roced/verbs"
+	"github.com/roced/roced/verbs/verbstest/rig"
 	"golang.org/x/sys/unix"
 )
 
-var objectTests = []test{
-	{name: "busy", run: busy},
-	{name: "second close", run: secondClose},
-	{name: "closed QP says so", run: closedQP},
-	{name: "second context", run: secondContext},
-	{name: "nil", run: nilObjects},
+var objectTests = []rig.Test{
+	{Name: "busy", Run: busy},
+	{Name: "second close", Run: secondClose},
+	{Name: "closed QP says so", Run: closedQP},
+	{Name: "second context", Run: secondContext},
+	{Name: "nil", Run: nilObjects},
 }
 
-type closer interface{ Close() error }
-
 // An object that others use cannot be closed.
-func busy(t *testing.T, w *world) {
-	s := w.a
-	pd, err := s.ctx.AllocPD()
-	check(t, err)
-	cq, other := s.newCQ(1), s.newCQ(1)
+func busy(t *testing.T, w *rig.World) {
+	s := w.A
+	pd, err := s.Ctx.AllocPD()
+	rig.Check(t, err)
+	cq, other := s.NewCQ(1), s.NewCQ(1)
 	mr, err := pd.AllocMR(1, 0)
-	check(t, err)
-	refused(t, pd.Close(), unix.EBUSY, "1 objects")
-	ah, err := pd.CreateAH(guard(t), s.route(w.b.end.IPv4))
-	check(t, err)
-	check(t, mr.Close())
-	refused(t, pd.Close(), unix.EBUSY)
+	rig.Check(t, err)
+	rig.Refused(t, pd.Close(), unix.EBUSY, "1 objects")
+	ah, err := pd.CreateAH(rig.Guard(t), s.Route(w.B.End.IPv4))
+	rig.Check(t, err)
+	rig.Check(t, mr.Close())
+	rig.Refused(t, pd.Close(), unix.EBUSY)
 	qp, err := pd.CreateQP(&verbs.QPInitAttr{Type: verbs.QPTypeUD, SendCQ: cq, RecvCQ: other})
-	check(t, err)
-	check(t, ah.Close())
-	refused(t, pd.Close(), unix.EBUSY)
-	refused(t, cq.Close(), unix.EBUSY, "close their QPs")
-	refused(t, other.Close(), unix.EBUSY)
-	check(t, qp.Close())
-	for _, object := range []closer{cq, other, pd} {
-		check(t, object.Close())
-		refused(t, object.Close(), unix.EINVAL, "closed already")
+	rig.Check(t, err)
+	rig.Check(t, ah.Close())
+	rig.Refused(t, pd.Close(), unix.EBUSY)
+	rig.Refused(t, cq.Close(), unix.EBUSY, "close their QPs")
+	rig.Refused(t, other.Close(), unix.EBUSY)
+	rig.Check(t, qp.Close())
+	for _, object := range []rig.Closer{cq, other, pd} {
+		rig.Check(t, object.Close())
+		rig.Refused(t, object.Close(), unix.EINVAL, "closed already")
 	}
-	for _, object := range []closer{mr, ah} {
-		refused(t, object.Close(), unix.EINVAL, "closed already")
+	for _, object := range []rig.Closer{mr, ah} {
+		rig.Refused(t, object.Close(), unix.EINVAL, "closed already")
 	}
 	_, err = pd.AllocMR(1, 0)
-	refused(t, err, unix.EINVAL, "PD")
+	rig.Refused(t, err, unix.EINVAL, "PD")
 }
 
 // A second Close, the usual deferred one, never hits what was made in between.
-func secondClose(t *testing.T, w *world) {
-	s := w.a
-	makers := map[string]func() (closer, error){
-		"PD":  func() (closer, error) { return s.ctx.AllocPD() },
-		"CQ":  func() (closer, error) { return s.ctx.CreateCQ(1) },
-		"MR":  func() (closer, error) { return s.pd.AllocMR(1, 0) },
-		"AH":  func() (closer, error) { return s.pd.CreateAH(guard(t), s.route(w.b.end.IPv4)) },
-		"SRQ": func() (closer, error) { return s.pd.CreateSRQ(&verbs.SRQInitAttr{MaxWR: 1}) },
-		"QP": func() (closer, error) {
-			return s.pd.CreateQP(&verbs.QPInitAttr{Type: verbs.QPTypeUD, SendCQ: s.cq, RecvCQ: s.cq})
+func secondClose(t *testing.T, w *rig.World) {
+	s := w.A
+	makers := map[string]func() (rig.Closer, error){
+		"PD":  func() (rig.Closer, error) { return s.Ctx.AllocPD() },
+		"CQ":  func() (rig.Closer, error) { return s.Ctx.CreateCQ(1) },
+		"MR":  func() (rig.Closer, error) { return s.PD.AllocMR(1, 0) },
+		"AH":  func() (rig.Closer, error) { return s.PD.CreateAH(rig.Guard(t), s.Route(w.B.End.IPv4)) },
+		"SRQ": func() (rig.Closer, error) { return s.PD.CreateSRQ(&verbs.SRQInitAttr{MaxWR: 1}) },
+		"QP": func() (rig.Closer, error) {
+			return s.PD.CreateQP(&verbs.QPInitAttr{Type: verbs.QPTypeUD, SendCQ: s.CQ, RecvCQ: s.CQ})
 		},
-		"membership": func() (closer, error) { return s.ctx.JoinMulticast(groupV4, verbs.JoinFullMember) },
+		"membership": func() (rig.Closer, error) { return s.Ctx.JoinMulticast(rig.GroupV4, verbs.JoinFullMember) },
 	}
 	for name, create := range makers {
 		first, err := create()
-		check(t, err)
-		check(t, first.Close())
-		var others []closer
+		rig.Check(t, err)
+		rig.Check(t, first.Close())
+		var others []rig.Closer
 		for range 8 { // also of other kinds: none may be hit
 			for _, create := range makers {
 				other, err := create()
-				check(t, err)
+				rig.Check(t, err)
 				others = append(others, other)
 			}
 		}
-		refused(t, first.Close(), verbs.ErrObjectClosed, name)
+		rig.Refused(t, first.Close(), verbs.ErrObjectClosed, name)
 		for _, other := range others {
-			check(t, other.Close())
+			rig.Check(t, other.Close())
 		}
 	}
 }
 
 // A closed queue pair says so.
-func closedQP(t *testing.T, w *world) {
-	a := w.a
-	ah := a.ah(w.b.end.IPv4)
-	check(t, a.qp.Close())
-	_, _, query := a.qp.Query()
+func closedQP(t *testing.T, w *rig.World) {
+	a := w.A
+	ah := a.AH(w.B.End.IPv4)
+	rig.Check(t, a.QP.Close())
+	_, _, query := a.QP.Query()
 	for name, err := range map[string]error{
-		"send":   a.qp.PostSend([]verbs.SendWR{a.send(1, ah, w.b.qp)}),
-		"recv":   a.qp.PostRecv([]verbs.RecvWR{{}}),
-		"modify": a.qp.Modify(&verbs.QPAttr{State: verbs.QPStateInit}, verbs.QPAttrState),
+		"send":   a.QP.PostSend([]verbs.SendWR{a.Send(1, ah, w.B.QP)}),
+		"recv":   a.QP.PostRecv([]verbs.RecvWR{{}}),
+		"modify": a.QP.Modify(&verbs.QPAttr{State: verbs.QPStateInit}, verbs.QPAttrState),
 		"query":  query,
-		"attach": a.qp.AttachMcast(gid(groupV4), 0),
-		"close":  a.qp.Close(),
+		"attach": a.QP.AttachMcast(rig.GID(rig.GroupV4), 0),
+		"close":  a.QP.Close(),
 	} {
 		t.Run(name, func(t *testing.T) {
-			refused(t, err, verbs.ErrObjectClosed, "the QP")
-			refused(t, err, unix.EINVAL)
+			rig.Refused(t, err, verbs.ErrObjectClosed, "the QP")
+			rig.Refused(t, err, unix.EINVAL)
 		})
 	}
 }
 
 // A session has one context: a second is refused.
-func secondContext(t *testing.T, w *world) {
-	attr, err := w.a.ctx.QueryDevice()
-	check(t, err)
-	_, err = verbs.Open(w.a.session)
-	refused(t, err, unix.EBUSY, attr.Name+" has a Context")
+func secondContext(t *testing.T, w *rig.World) {
+	attr, err := w.A.Ctx.QueryDevice()
+	rig.Check(t, err)
+	_, err = verbs.Open(w.A.Session)
+	rig.Refused(t, err, unix.EBUSY, attr.Name+" has a Context")
 }
 
 // nil where an object or attributes are needed is an error.
-func nilObjects(t *testing.T, w *world) {
-	s := w.a
+func nilObjects(t *testing.T, w *rig.World) {
+	s := w.A
 	var (
 		noPD         *verbs.PD
 		noQP         *verbs.QP
@@ -122,29 +121,29 @@ func nilObjects(t *testing.T, w *world) {
 		noMembership *verbs.Membership
 		noContext    *verbs.Context
 	)
-	_, createQP := s.pd.CreateQP(nil)
-	_, createAH := s.pd.CreateAH(guard(t), nil)
-	_, fromWC := s.pd.CreateAHFromWC(nil, nil, 1)
+	_, createQP := s.PD.CreateQP(nil)
+	_, createAH := s.PD.CreateAH(rig.Guard(t), nil)
+	_, fromWC := s.PD.CreateAHFromWC(nil, nil, 1)
 	_, queryAH := noAH.Query()
-	_, attrFromWC := s.ctx.InitAHFromWC(nil, nil, 1)
+	_, attrFromWC := s.Ctx.InitAHFromWC(nil, nil, 1)
 	_, ofNoPD := noPD.CreateQP(&verbs.QPInitAttr{})
-	_, ahOfNoPD := noPD.CreateAH(guard(t), &verbs.AHAttr{})
+	_, ahOfNoPD := noPD.CreateAH(rig.Guard(t), &verbs.AHAttr{})
 	_, fromWCOfNoPD := noPD.CreateAHFromWC(&verbs.WC{}, nil, 1)
 	_, mrOfNoPD := noPD.AllocMR(1, 0)
 	_, regOfNoPD := noPD.RegMR(make([]byte, 1), 0)
 	for name, err := range map[string]error{
 		"CreateQP(nil)": createQP, "CreateAH(nil)": createAH, "CreateAHFromWC(nil)": fromWC, "InitAHFromWC(nil)": attrFromWC,
 		"nil PD: CreateQP": ofNoPD, "nil PD: CreateAH": ahOfNoPD, "nil PD: CreateAHFromWC": fromWCOfNoPD, "nil PD: AllocMR": mrOfNoPD, "nil PD: RegMR": regOfNoPD,
-		"Modify(nil)": s.qp.Modify(nil, verbs.QPAttrState), "nil QP: Modify": noQP.Modify(&verbs.QPAttr{}, 0), "nil QP: Close": noQP.Close(),
-		"nil CQ: Close": noCQ.Close(), "nil MR: Close": noMR.Close(), "nil AH: Modify": noAH.Modify(guard(t), &verbs.AHAttr{}), "nil AH: Query": queryAH,
+		"Modify(nil)": s.QP.Modify(nil, verbs.QPAttrState), "nil QP: Modify": noQP.Modify(&verbs.QPAttr{}, 0), "nil QP: Close": noQP.Close(),
+		"nil CQ: Close": noCQ.Close(), "nil MR: Close": noMR.Close(), "nil AH: Modify": noAH.Modify(rig.Guard(t), &verbs.AHAttr{}), "nil AH: Query": queryAH,
 		"nil AH: Close": noAH.Close(), "nil PD: Close": noPD.Close(),
 		"nil membership: Close": noMembership.Close(), "nil context: Close": noContext.Close(),
 	} {
-		t.Run(name, func(t *testing.T) { refused(t, err, unix.EINVAL, "nil") })
+		t.Run(name, func(t *testing.T) { rig.Refused(t, err, unix.EINVAL, "nil") })
 	}
-	check(t, s.qp.PostSend(nil))
-	check(t, s.qp.PostRecv(nil))
-	n, err := s.cq.Poll(nil)
+	rig.Check(t, s.QP.PostSend(nil))
+	rig.Check(t, s.QP.PostRecv(nil))
+	n, err := s.CQ.Poll(nil)
 	if n != 0 || err != nil {
 		t.Errorf("poll of nothing: %d, %v", n, err)
 	}

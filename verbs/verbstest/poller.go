@@ -8,11 +8,12 @@ import (
 	"testing"
 
 	"github.com/roced/roced/verbs"
+	"github.com/roced/roced/verbs/verbstest/rig"
 )
 
-var pollerTests = []test{
-	{name: "many pollers", run: manyPollers},
-	{name: "reset while polling", run: resetWhilePolling},
+var pollerTests = []rig.Test{
+	{Name: "many pollers", Run: manyPollers},
+	{Name: "reset while polling", Run: resetWhilePolling},
 }
 
 // poller is a client of a card, with a queue pair and a CQ of its own and the loop that
@@ -24,23 +25,23 @@ type poller struct {
 	mr *verbs.MR
 }
 
-func newPoller(s *station, to netip.Addr) *poller {
+func newPoller(s *rig.Station, to netip.Addr) *poller {
 	s.Helper()
-	p := &poller{ah: s.ah(to), cq: s.newCQ(2 * depth)}
+	p := &poller{ah: s.AH(to), cq: s.NewCQ(2 * rig.Depth)}
 	var err error
-	p.mr, err = s.pd.AllocMR(slotLen, verbs.AccessLocalWrite)
-	check(s, err)
-	p.qp = s.newQPWith(verbs.QPInitAttr{SendCQ: p.cq, RecvCQ: p.cq, Cap: defaultCap()})
-	check(s, p.qp.Activate(testQKey))
+	p.mr, err = s.PD.AllocMR(rig.SlotLen, verbs.AccessLocalWrite)
+	rig.Check(s, err)
+	p.qp = s.NewQPWith(verbs.QPInitAttr{SendCQ: p.cq, RecvCQ: p.cq, Cap: rig.DefaultCap()})
+	rig.Check(s, p.qp.Activate(rig.TestQKey))
 	return p
 }
 
 func (p *poller) receive() error {
-	return p.qp.PostRecv([]verbs.RecvWR{{SGList: []verbs.SGE{p.mr.SGE(0, slotLen)}}})
+	return p.qp.PostRecv([]verbs.RecvWR{{SGList: []verbs.SGE{p.mr.SGE(0, rig.SlotLen)}}})
 }
 
 func (p *poller) send(peer verbs.QPN) error {
-	return p.qp.PostSend([]verbs.SendWR{{Opcode: verbs.WRSend, SGList: []verbs.SGE{p.mr.SGE(0, 64)}, AH: p.ah, RemoteQPN: peer, RemoteQKey: testQKey}})
+	return p.qp.PostSend([]verbs.SendWR{{Opcode: verbs.WRSend, SGList: []verbs.SGE{p.mr.SGE(0, 64)}, AH: p.ah, RemoteQPN: peer, RemoteQKey: rig.TestQKey}})
 }
 
 func (p *poller) await() error {
@@ -67,13 +68,13 @@ func repeat(rounds int, steps ...func() error) error {
 
 // Eight goroutines poll, each in the plain loop, and none starves the others: every
 // one makes its round trips.
-func manyPollers(t *testing.T, w *world) {
+func manyPollers(t *testing.T, w *rig.World) {
 	const rounds = 300
 	var all sync.WaitGroup
 	var trips atomic.Int64
 	for range 8 {
-		client, server := newPoller(w.a, w.b.end.IPv4), newPoller(w.b, w.a.end.IPv4)
-		check(t, server.receive())
+		client, server := newPoller(w.A, w.B.End.IPv4), newPoller(w.B, w.A.End.IPv4)
+		rig.Check(t, server.receive())
 		run := func(steps ...func() error) {
 			all.Go(func() {
 				if err := repeat(rounds, steps...); err != nil {
@@ -93,23 +94,23 @@ func manyPollers(t *testing.T, w *world) {
 
 // A queue pair that is reset while its completions are polled: its slots are counted
 // right afterwards, whichever was first.
-func resetWhilePolling(t *testing.T, w *world) {
-	a, b := w.a, w.b
+func resetWhilePolling(t *testing.T, w *rig.World) {
+	a, b := w.A, w.B
 	const many = 4096
-	sendCQ, recvCQ := a.newCQ(many), a.newCQ(many)
-	qp := a.newQPWith(verbs.QPInitAttr{SendCQ: sendCQ, RecvCQ: recvCQ, Cap: verbs.QPCap{MaxSendWR: many, MaxRecvWR: many}})
+	sendCQ, recvCQ := a.NewCQ(many), a.NewCQ(many)
+	qp := a.NewQPWith(verbs.QPInitAttr{SendCQ: sendCQ, RecvCQ: recvCQ, Cap: verbs.QPCap{MaxSendWR: many, MaxRecvWR: many}})
 	sends, receives := make([]verbs.SendWR, many), make([]verbs.RecvWR, many)
-	ah := a.ah(b.end.IPv4)
+	ah := a.AH(b.End.IPv4)
 	for i := range sends {
-		sends[i] = a.send(1, ah, b.qp)
+		sends[i] = a.Send(1, ah, b.QP)
 	}
 	wcs := [2][]verbs.WC{make([]verbs.WC, many), make([]verbs.WC, many)}
 	for range 100 {
-		check(t, qp.Activate(testQKey))
-		check(t, qp.PostSend(sends)) // all slots are free
-		check(t, qp.PostRecv(receives))
-		drained(t, qp)
-		to(t, qp, verbs.QPStateErr) // receives complete too
+		rig.Check(t, qp.Activate(rig.TestQKey))
+		rig.Check(t, qp.PostSend(sends)) // all slots are free
+		rig.Check(t, qp.PostRecv(receives))
+		rig.Drained(t, qp)
+		rig.To(t, qp, verbs.QPStateErr) // receives complete too
 		var pollers sync.WaitGroup
 		for i, cq := range []*verbs.CQ{sendCQ, recvCQ} {
 			pollers.Go(func() {
@@ -119,7 +120,7 @@ func resetWhilePolling(t *testing.T, w *world) {
 			})
 		}
 		runtime.Gosched()
-		to(t, qp, verbs.QPStateReset)
+		rig.To(t, qp, verbs.QPStateReset)
 		pollers.Wait()
 	}
 }

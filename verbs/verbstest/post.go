@@ -5,23 +5,24 @@ import (
 	"testing"
 
 	"github.com/roced/roced/verbs"
+	"github.com/roced/roced/verbs/verbstest/rig"
 	"golang.org/x/sys/unix"
 )
 
-var postTests = []test{
-	{name: "post send refuses", run: postSendRefuses},
-	{name: "post receive refuses", run: postRecvRefuses},
+var postTests = []rig.Test{
+	{Name: "post send refuses", Run: postSendRefuses},
+	{Name: "post receive refuses", Run: postRecvRefuses},
 }
 
 // What is refused at once, and with which errno. What precedes the bad request of a
 // list is queued, what follows is not.
-func postSendRefuses(t *testing.T, w *world) {
-	a, b := w.a, w.b
-	ah := a.ah(b.end.IPv4)
-	otherPD, err := a.ctx.AllocPD()
-	check(t, err)
-	foreign, err := otherPD.CreateAH(guard(t), a.route(b.end.IPv4))
-	check(t, err)
+func postSendRefuses(t *testing.T, w *rig.World) {
+	a, b := w.A, w.B
+	ah := a.AH(b.End.IPv4)
+	otherPD, err := a.Ctx.AllocPD()
+	rig.Check(t, err)
+	foreign, err := otherPD.CreateAH(rig.Guard(t), a.Route(b.End.IPv4))
+	rig.Check(t, err)
 	rows := []struct {
 		name  string
 		spoil func(wr *verbs.SendWR)
@@ -39,10 +40,10 @@ func postSendRefuses(t *testing.T, w *world) {
 		{"inline too long", func(wr *verbs.SendWR) { wr.Flags, wr.InlineData = verbs.SendInline, make([]byte, 1025) }, unix.EINVAL, "max_inline_data"},
 		{"inline of no region", func(wr *verbs.SendWR) { wr.Flags, wr.SGList[0].LKey = verbs.SendInline, 0x1234 }, unix.EINVAL, "lkey 0x1234"},
 		{"inline beyond the region", func(wr *verbs.SendWR) {
-			wr.Flags, wr.SGList = verbs.SendInline, []verbs.SGE{a.mr.SGE(slots*slotLen-1, 2)}
+			wr.Flags, wr.SGList = verbs.SendInline, []verbs.SGE{a.MR.SGE(rig.Slots*rig.SlotLen-1, 2)}
 		}, unix.EINVAL, "exceeds"},
 		{"inline from a wrapping address", func(wr *verbs.SendWR) {
-			wr.Flags, wr.SGList = verbs.SendInline, []verbs.SGE{{Addr: 1<<64 - 1, Length: 2, LKey: a.mr.LKey()}}
+			wr.Flags, wr.SGList = verbs.SendInline, []verbs.SGE{{Addr: 1<<64 - 1, Length: 2, LKey: a.MR.LKey()}}
 		}, unix.EINVAL, "exceeds"},
 		{"inline data without the flag", func(wr *verbs.SendWR) { wr.InlineData = []byte("x") }, unix.EINVAL, "SendInline"},
 	}
@@ -50,37 +51,37 @@ func postSendRefuses(t *testing.T, w *world) {
 		t.Run(row.name, func(t *testing.T) {
 			list := make([]verbs.SendWR, 4)
 			for i := range list {
-				list[i] = a.send(uint64(i), ah, b.qp, a.piece(i, 10))
+				list[i] = a.Send(uint64(i), ah, b.QP, a.Piece(i, 10))
 			}
 			row.spoil(&list[2])
-			b.receive(0, 1, 2, 3)
-			err := a.qp.PostSend(list)
-			refused(t, err, row.want, "work request 2", row.says)
+			b.Receive(0, 1, 2, 3)
+			err := a.QP.PostSend(list)
+			rig.Refused(t, err, row.want, "work request 2", row.says)
 			var bad *verbs.BadWRError
 			if !errors.As(err, &bad) || bad.Index != 2 {
 				t.Errorf("%v does not name request 2", err)
 			}
-			a.expect(ok(0), ok(1))
-			b.expect(ok(0), ok(1))
-			w.nothingElse()
-			to(t, b.qp, verbs.QPStateReset)
-			check(t, b.qp.Activate(testQKey))
+			a.Expect(rig.OK(0), rig.OK(1))
+			b.Expect(rig.OK(0), rig.OK(1))
+			w.NothingElse()
+			rig.To(t, b.QP, verbs.QPStateReset)
+			rig.Check(t, b.QP.Activate(rig.TestQKey))
 		})
 	}
 }
 
-func postRecvRefuses(t *testing.T, w *world) {
-	a, b := w.a, w.b
-	good := verbs.RecvWR{SGList: []verbs.SGE{b.piece(0, slotLen)}}
+func postRecvRefuses(t *testing.T, w *rig.World) {
+	a, b := w.A, w.B
+	good := verbs.RecvWR{SGList: []verbs.SGE{b.Piece(0, rig.SlotLen)}}
 	bad := verbs.RecvWR{SGList: make([]verbs.SGE, 17)}
-	err := b.qp.PostRecv([]verbs.RecvWR{good, good, bad, good})
-	refused(t, err, unix.EINVAL, "work request 2", "max_recv_sge")
-	ah := a.ah(b.end.IPv4)
+	err := b.QP.PostRecv([]verbs.RecvWR{good, good, bad, good})
+	rig.Refused(t, err, unix.EINVAL, "work request 2", "max_recv_sge")
+	ah := a.AH(b.End.IPv4)
 	for i := range 4 {
-		a.post(a.send(uint64(i), ah, b.qp))
+		a.Post(a.Send(uint64(i), ah, b.QP))
 	}
-	a.wait(4)
-	b.wait(2)
-	w.nothingElse()
-	b.expectDrops(map[string]uint64{"no_receive": 2})
+	a.Wait(4)
+	b.Wait(2)
+	w.NothingElse()
+	b.ExpectDrops(map[string]uint64{"no_receive": 2})
 }

@@ -5,21 +5,22 @@ import (
 	"testing"
 
 	"github.com/roced/roced/verbs"
+	"github.com/roced/roced/verbs/verbstest/rig"
 	"golang.org/x/sys/unix"
 )
 
-var queryTests = []test{
-	{name: "query device", run: queryDevice},
-	{name: "query device: extended attributes", run: queryExtended},
-	{name: "query port: all attributes", run: queryPort},
-	{name: "query port while the link is down", run: queryDownPort, needs: func(p *Pair) bool { return p.A.SetLink != nil }},
+var queryTests = []rig.Test{
+	{Name: "query device", Run: queryDevice},
+	{Name: "query device: extended attributes", Run: queryExtended},
+	{Name: "query port: all attributes", Run: queryPort},
+	{Name: "query port while the link is down", Run: queryDownPort, Needs: func(p *rig.Pair) bool { return p.A.SetLink != nil }},
 }
 
 // The attributes of device and port can be used, and queries of what does not exist are refused.
-func queryDevice(t *testing.T, w *world) {
-	s := w.a
-	device, err := s.ctx.QueryDevice()
-	check(t, err)
+func queryDevice(t *testing.T, w *rig.World) {
+	s := w.A
+	device, err := s.Ctx.QueryDevice()
+	rig.Check(t, err)
 	for name, n := range map[string]int{
 		"MaxQP": device.MaxQP, "MaxQPWR": device.MaxQPWR, "MaxSGE": device.MaxSGE, "MaxInline": device.MaxInline,
 		"MaxCQ": device.MaxCQ, "MaxCQE": device.MaxCQE, "MaxMR": device.MaxMR, "MaxMRSize": int(device.MaxMRSize), "MaxPD": device.MaxPD,
@@ -32,13 +33,13 @@ func queryDevice(t *testing.T, w *world) {
 	if device.Name == "" || device.FirmwareVersion == "" || device.NodeGUID == 0 || device.PhysicalPorts != 1 || device.MaxPKeys != 1 {
 		t.Errorf("%+v", device)
 	}
-	port, err := s.ctx.QueryPort(1)
-	check(t, err)
+	port, err := s.Ctx.QueryPort(1)
+	rig.Check(t, err)
 	mtu := port.ActiveMTU.Bytes()
 	if port.State != verbs.PortActive || mtu < 256 || port.ActiveMTU > port.MaxMTU || int(port.MaxMsgSize) < mtu || port.PKeyTableLen != 1 || port.InterfaceMTU < mtu {
 		t.Errorf("port %+v", port)
 	}
-	if key, err := s.ctx.QueryPKey(1, 0); key != 0xFFFF || err != nil {
+	if key, err := s.Ctx.QueryPKey(1, 0); key != 0xFFFF || err != nil {
 		t.Errorf("P_Key %v, %v", key, err)
 	}
 	queryGIDs(t, s, port)
@@ -46,10 +47,10 @@ func queryDevice(t *testing.T, w *world) {
 }
 
 // queryGIDs checks that each address has a line, and that line 0 is the IPv4 one's.
-func queryGIDs(t *testing.T, s *station, port verbs.PortAttr) {
+func queryGIDs(t *testing.T, s *rig.Station, port verbs.PortAttr) {
 	t.Helper()
-	gids, err := s.ctx.QueryGIDTable(1)
-	check(t, err)
+	gids, err := s.Ctx.QueryGIDTable(1)
+	rig.Check(t, err)
 	if len(gids) < 3 || len(gids) > port.GIDTableLen {
 		t.Errorf("%d lines of %d are in use", len(gids), port.GIDTableLen)
 	}
@@ -58,25 +59,25 @@ func queryGIDs(t *testing.T, s *station, port verbs.PortAttr) {
 			t.Errorf("%+v", entry)
 		}
 	}
-	for _, own := range s.end.addresses() {
-		entry, err := s.ctx.QueryGIDEx(1, s.line(own))
-		check(t, err)
-		if entry.GID != gid(own) {
+	for _, own := range s.End.Addresses() {
+		entry, err := s.Ctx.QueryGIDEx(1, s.Line(own))
+		rig.Check(t, err)
+		if entry.GID != rig.GID(own) {
 			t.Errorf("%+v, want %v", entry, own)
 		}
-		if plain, err := s.ctx.QueryGID(1, entry.Index); plain != entry.GID || err != nil {
+		if plain, err := s.Ctx.QueryGID(1, entry.Index); plain != entry.GID || err != nil {
 			t.Errorf("%v, %v; want %v", plain, err, entry.GID)
 		}
 	}
-	if first, err := s.ctx.QueryGIDEx(1, 0); err != nil || !first.GID.IsIPv4() {
+	if first, err := s.Ctx.QueryGIDEx(1, 0); err != nil || !first.GID.IsIPv4() {
 		t.Errorf("line 0 is %v, %v", first, err)
 	}
 }
 
 // What is fixed for every device is what it says: atomics of its own, no vendor, timestamps in ns.
-func queryExtended(t *testing.T, w *world) {
-	device, err := w.a.ctx.QueryDevice()
-	check(t, err)
+func queryExtended(t *testing.T, w *rig.World) {
+	device, err := w.A.Ctx.QueryDevice()
+	rig.Check(t, err)
 	const abilities = verbs.DeviceBadPKeyCntr | verbs.DeviceBadQKeyCntr | verbs.DeviceCurrQPStateMod | verbs.DevicePortActiveEvent | verbs.DeviceSysImageGUID
 	if device.SysImageGUID != device.NodeGUID || device.AtomicCap != verbs.AtomicHCA || device.CapFlags&abilities != abilities || device.VendorID != 0xFFFFFF {
 		t.Errorf("%+v", device)
@@ -91,9 +92,9 @@ func queryExtended(t *testing.T, w *world) {
 }
 
 // A port that is up tells the kind and the speed of its link, and counts keys that do not match.
-func queryPort(t *testing.T, w *world) {
-	port, err := w.a.ctx.QueryPort(1)
-	check(t, err)
+func queryPort(t *testing.T, w *rig.World) {
+	port, err := w.A.Ctx.QueryPort(1)
+	rig.Check(t, err)
 	if port.PhysState != verbs.PhysStateLinkUp || port.LinkLayer != verbs.LinkLayerEthernet || port.CapFlags&verbs.PortCapIPBasedGIDs == 0 || port.MaxVLNum != 1 {
 		t.Errorf("%+v", port)
 	}
@@ -103,30 +104,30 @@ func queryPort(t *testing.T, w *world) {
 	if port.LID != 0 || port.SMLID != 0 || port.LMC != 0 || port.SMSL != 0 {
 		t.Errorf("a subnet manager's: %+v", port)
 	}
-	wrong := w.a.send(1, w.a.ah(w.b.end.IPv4), w.b.qp)
+	wrong := w.A.Send(1, w.A.AH(w.B.End.IPv4), w.B.QP)
 	wrong.RemoteQKey = 3
-	before, err := w.b.ctx.QueryPort(1)
-	check(t, err)
-	w.a.post(wrong)
-	w.a.expect(ok(1))
-	w.settle()
-	after, err := w.b.ctx.QueryPort(1)
-	check(t, err)
+	before, err := w.B.Ctx.QueryPort(1)
+	rig.Check(t, err)
+	w.A.Post(wrong)
+	w.A.Expect(rig.OK(1))
+	w.Settle()
+	after, err := w.B.Ctx.QueryPort(1)
+	rig.Check(t, err)
 	if after.QKeyViolations != before.QKeyViolations+1 || after.PKeyViolations != before.PKeyViolations {
 		t.Errorf("violations %d and %d, before %d and %d", after.QKeyViolations, after.PKeyViolations, before.QKeyViolations, before.PKeyViolations)
 	}
 }
 
 // A port whose link is down says so in both of its states, and keeps its tables.
-func queryDownPort(t *testing.T, w *world) {
-	s := w.a
-	before, err := s.ctx.QueryPort(1)
-	check(t, err)
-	s.end.SetLink(false)
+func queryDownPort(t *testing.T, w *rig.World) {
+	s := w.A
+	before, err := s.Ctx.QueryPort(1)
+	rig.Check(t, err)
+	s.End.SetLink(false)
 	var port verbs.PortAttr
-	eventually(t, "the link to be down", func() bool {
-		port, err = s.ctx.QueryPort(1)
-		check(t, err)
+	rig.Eventually(t, "the link to be down", func() bool {
+		port, err = s.Ctx.QueryPort(1)
+		rig.Check(t, err)
 		return port.State == verbs.PortDown
 	})
 	if port.PhysState != verbs.PhysStatePolling && port.PhysState != verbs.PhysStateDisabled {
@@ -135,40 +136,25 @@ func queryDownPort(t *testing.T, w *world) {
 	if port.GIDTableLen != before.GIDTableLen || port.MaxMTU != before.MaxMTU || port.ActiveWidth == 0 || port.ActiveSpeed == 0 {
 		t.Errorf("%+v, before %+v", port, before)
 	}
-	s.end.SetLink(true)
-	eventually(t, "the link to be up", func() bool {
-		port, err = s.ctx.QueryPort(1)
-		check(t, err)
+	s.End.SetLink(true)
+	rig.Eventually(t, "the link to be up", func() bool {
+		port, err = s.Ctx.QueryPort(1)
+		rig.Check(t, err)
 		return port.State == verbs.PortActive && port.PhysState == verbs.PhysStateLinkUp
 	})
 }
 
-func queryRefuses(t *testing.T, s *station) {
+func queryRefuses(t *testing.T, s *rig.Station) {
 	t.Helper()
-	_, noPort := s.ctx.QueryPort(2)
-	_, noPKey := s.ctx.QueryPKey(1, 1)
-	_, noGID := s.ctx.QueryGIDEx(1, s.emptyLine())
-	refused(t, noPort, unix.EINVAL, "port 2")
-	refused(t, noPKey, unix.EINVAL, "index 1")
-	refused(t, noGID, verbs.ErrNoGID, "index ")
-	refused(t, noGID, unix.ENODATA)
-	for _, index := range []int{-1, s.gidTableLen(), 1 << 30} {
-		_, err := s.ctx.QueryGID(1, index)
-		refused(t, err, verbs.ErrInvalid, fmt.Sprint("index ", index))
+	_, noPort := s.Ctx.QueryPort(2)
+	_, noPKey := s.Ctx.QueryPKey(1, 1)
+	_, noGID := s.Ctx.QueryGIDEx(1, s.EmptyLine())
+	rig.Refused(t, noPort, unix.EINVAL, "port 2")
+	rig.Refused(t, noPKey, unix.EINVAL, "index 1")
+	rig.Refused(t, noGID, verbs.ErrNoGID, "index ")
+	rig.Refused(t, noGID, unix.ENODATA)
+	for _, index := range []int{-1, s.GIDTableLen(), 1 << 30} {
+		_, err := s.Ctx.QueryGID(1, index)
+		rig.Refused(t, err, verbs.ErrInvalid, fmt.Sprint("index ", index))
 	}
-}
-
-func (s *station) gidTableLen() int {
-	s.Helper()
-	port, err := s.ctx.QueryPort(1)
-	check(s, err)
-	return port.GIDTableLen
-}
-
-// emptyLine is a line of the GID table that is not in use.
-func (s *station) emptyLine() int {
-	s.Helper()
-	gids, err := s.ctx.QueryGIDTable(1)
-	check(s, err)
-	return gids[len(gids)-1].Index + 1
 }

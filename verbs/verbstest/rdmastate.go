@@ -5,18 +5,19 @@ import (
 	"testing"
 
 	"github.com/roced/roced/verbs"
+	"github.com/roced/roced/verbs/verbstest/rig"
 	"golang.org/x/sys/unix"
 )
 
-var rdmaStateTests = []test{
-	{name: "communication is established", run: commEst},
-	{name: "a connected queue pair drains in SQD", run: connectedSQD},
-	{name: "a connected queue pair changes in SQD", run: connectedChangeInSQD},
-	{name: "a connected queue pair in ERR", run: connectedErr},
-	{name: "a connected queue pair is reset", run: connectedReset},
-	{name: "connected queue pairs share receives", run: connectedSRQ},
-	{name: "a connected queue pair closes while its peer sends", run: connectedClose},
-	{name: "what a connected queue pair's requests may be", run: connectedFlags},
+var rdmaStateTests = []rig.Test{
+	{Name: "communication is established", Run: commEst},
+	{Name: "a connected queue pair drains in SQD", Run: connectedSQD},
+	{Name: "a connected queue pair changes in SQD", Run: connectedChangeInSQD},
+	{Name: "a connected queue pair in ERR", Run: connectedErr},
+	{Name: "a connected queue pair is reset", Run: connectedReset},
+	{Name: "connected queue pairs share receives", Run: connectedSRQ},
+	{Name: "a connected queue pair closes while its peer sends", Run: connectedClose},
+	{Name: "what a connected queue pair's requests may be", Run: connectedFlags},
 }
 
 func eventOf(kind verbs.EventType, qp *verbs.QP) verbs.AsyncEvent {
@@ -24,140 +25,140 @@ func eventOf(kind verbs.EventType, qp *verbs.QP) verbs.AsyncEvent {
 }
 
 // The first packet that comes in RTR says that the peer is in RTS. It is taken.
-func commEst(t *testing.T, w *world) {
-	for _, kind := range connectedTypes {
-		p := &peers{w.a.peer(kind), w.b.peer(kind)}
-		attr := p.b.connection(w.a.end.IPv4, p.a.qp.Number())
+func commEst(t *testing.T, w *rig.World) {
+	for _, kind := range rig.ConnectedTypes {
+		p := &rig.Peers{A: w.A.Peer(kind), B: w.B.Peer(kind)}
+		attr := p.B.Connection(w.A.End.IPv4, p.A.QP.Number())
 		for _, step := range []struct {
 			state verbs.QPState
 			mask  verbs.QPAttrMask
 		}{{verbs.QPStateInit, masksOfInit}, {verbs.QPStateRTR, rtrMask(kind)}} {
 			now := attr
 			now.State = step.state
-			check(t, p.b.qp.Modify(&now, step.mask))
+			rig.Check(t, p.B.QP.Modify(&now, step.mask))
 		}
-		p.a.connect(&p.b, nil)
-		p.b.recv(1, 0, 100)
-		p.b.recv(2, 0, 100)
-		w.b.noEvent()
-		send := p.a.request(verbs.WRSend, &p.b, 5)
-		p.a.post(send, send)
-		p.a.expect(ok(1), ok(1))
-		p.b.expect(ok(1), ok(2))
-		p.b.expectEvents(eventOf(verbs.EventCommEst, p.b.qp))
-		p.b.noEvent()
+		p.A.Connect(&p.B, nil)
+		p.B.Recv(1, 0, 100)
+		p.B.Recv(2, 0, 100)
+		w.B.NoEvent()
+		send := p.A.Request(verbs.WRSend, &p.B, 5)
+		p.A.Post(send, send)
+		p.A.Expect(rig.OK(1), rig.OK(1))
+		p.B.Expect(rig.OK(1), rig.OK(2))
+		p.B.ExpectEvents(eventOf(verbs.EventCommEst, p.B.QP))
+		p.B.NoEvent()
 		attr.State = verbs.QPStateRTS
-		check(t, p.b.qp.Modify(&attr, rtsMask(kind)))
-		p.a.recv(3, 0, 100)
-		p.b.post(p.b.request(verbs.WRSend, &p.a, 5))
-		p.b.expect(ok(1))
-		p.a.expect(ok(3))
-		p.a.noEvent() // it was in RTS
+		rig.Check(t, p.B.QP.Modify(&attr, rtsMask(kind)))
+		p.A.Recv(3, 0, 100)
+		p.B.Post(p.B.Request(verbs.WRSend, &p.A, 5))
+		p.B.Expect(rig.OK(1))
+		p.A.Expect(rig.OK(3))
+		p.A.NoEvent() // it was in RTS
 	}
 }
 
 // In SQD what has begun is finished, and the event says when it is; what is posted waits for RTS.
-func connectedSQD(t *testing.T, w *world) {
-	for _, kind := range connectedTypes {
-		p := w.connect(kind, nil)
+func connectedSQD(t *testing.T, w *rig.World) {
+	for _, kind := range rig.ConnectedTypes {
+		p := w.Connect(kind, nil)
 		for range 3 {
-			toSQD(t, p.a.qp, true)
-			p.a.expectEvents(sqDrained(p.a.qp))
-			p.a.post(p.a.request(verbs.WRRDMAWrite, &p.b, 5000))
-			w.nothingElse()
-			to(t, p.a.qp, verbs.QPStateRTS)
-			p.a.expect(ok(1))
+			toSQD(t, p.A.QP, true)
+			p.A.ExpectEvents(sqDrained(p.A.QP))
+			p.A.Post(p.A.Request(verbs.WRRDMAWrite, &p.B, 5000))
+			w.NothingElse()
+			rig.To(t, p.A.QP, verbs.QPStateRTS)
+			p.A.Expect(rig.OK(1))
 		}
 		if kind == verbs.QPTypeUC {
 			continue
 		}
-		p.a.post(p.a.request(verbs.WRSend, &p.b, 5000)) // the peer has no receive
-		w.settle()
-		toSQD(t, p.a.qp, true)
-		w.a.noEvent()
-		p.b.recv(4, 0, 5000)
-		p.a.expect(ok(1))
-		p.b.expect(ok(4))
-		p.a.expectEvents(sqDrained(p.a.qp))
-		p.a.noEvent()
+		p.A.Post(p.A.Request(verbs.WRSend, &p.B, 5000)) // the peer has no receive
+		w.Settle()
+		toSQD(t, p.A.QP, true)
+		w.A.NoEvent()
+		p.B.Recv(4, 0, 5000)
+		p.A.Expect(rig.OK(1))
+		p.B.Expect(rig.OK(4))
+		p.A.ExpectEvents(sqDrained(p.A.QP))
+		p.A.NoEvent()
 	}
 }
 
 // In SQD the way to the peer and other attributes may change. Requests take the new ones.
-func connectedChangeInSQD(t *testing.T, w *world) {
-	p := w.connect(verbs.QPTypeRC, nil)
-	toSQD(t, p.a.qp, false)
-	to(t, p.b.qp, verbs.QPStateSQD)
+func connectedChangeInSQD(t *testing.T, w *rig.World) {
+	p := w.Connect(verbs.QPTypeRC, nil)
+	toSQD(t, p.A.QP, false)
+	rig.To(t, p.B.QP, verbs.QPStateSQD)
 	for _, end := range []struct {
 		qp *verbs.QP
 		to *verbs.AHAttr
-	}{{p.a.qp, w.a.route(w.b.end.IPv6)}, {p.b.qp, w.b.route(w.a.end.IPv6)}} {
+	}{{p.A.QP, w.A.Route(w.B.End.IPv6)}, {p.B.QP, w.B.Route(w.A.End.IPv6)}} {
 		attr := verbs.QPAttr{AHAttr: *end.to, Timeout: 15, RetryCnt: 6, RNRRetry: 6, MaxRDAtomic: 2, MaxDestRDAtomic: 2, MinRNRTimer: 3}
 		mask := verbs.QPAttrAV | verbs.QPAttrTimeout | verbs.QPAttrRetryCnt | verbs.QPAttrRNRRetry | verbs.QPAttrMaxQPRDAtomic |
 			verbs.QPAttrMaxDestRDAtomic | verbs.QPAttrMinRNRTimer
-		check(t, end.qp.Modify(&attr, mask))
+		rig.Check(t, end.qp.Modify(&attr, mask))
 		got, _, err := end.qp.Query()
-		check(t, err)
+		rig.Check(t, err)
 		if got.AHAttr != *end.to || got.Timeout != 15 || got.MaxDestRDAtomic != 2 || got.State != verbs.QPStateSQD || got.PathMTU != verbs.MTU256 {
 			t.Errorf("%+v", got)
 		}
 		bad := verbs.QPAttr{AHAttr: *end.to}
-		bad.AHAttr.GRH.DGID = gid(w.pair.Unreachable)
-		refused(t, end.qp.Modify(&bad, verbs.QPAttrAV), unix.EINVAL) // of another IP version
-		to(t, end.qp, verbs.QPStateRTS)
+		bad.AHAttr.GRH.DGID = rig.GID(w.Pair.Unreachable)
+		rig.Refused(t, end.qp.Modify(&bad, verbs.QPAttrAV), unix.EINVAL) // of another IP version
+		rig.To(t, end.qp, verbs.QPStateRTS)
 	}
-	w.a.noEvent() // nobody asked for one
-	copy(p.b.mr.Bytes(), pattern(1000, 4))
-	p.a.post(p.a.request(verbs.WRRDMARead, &p.b, 1000))
-	p.a.expect(ok(1))
-	if !bytes.Equal(p.a.mr.Bytes()[:1000], pattern(1000, 4)) {
+	w.A.NoEvent() // nobody asked for one
+	copy(p.B.MR.Bytes(), rig.Pattern(1000, 4))
+	p.A.Post(p.A.Request(verbs.WRRDMARead, &p.B, 1000))
+	p.A.Expect(rig.OK(1))
+	if !bytes.Equal(p.A.MR.Bytes()[:1000], rig.Pattern(1000, 4)) {
 		t.Error("other bytes")
 	}
 }
 
 // ERR flushes what is outstanding, begun or not, in order, and what is posted later.
-func connectedErr(t *testing.T, w *world) {
-	for _, kind := range connectedTypes {
-		p := w.connect(kind, nil)
-		p.a.recv(7, 0, 10)
+func connectedErr(t *testing.T, w *rig.World) {
+	for _, kind := range rig.ConnectedTypes {
+		p := w.Connect(kind, nil)
+		p.A.Recv(7, 0, 10)
 		if kind == verbs.QPTypeUC {
-			to(t, p.a.qp, verbs.QPStateSQD) // else they would be sent
+			rig.To(t, p.A.QP, verbs.QPStateSQD) // else they would be sent
 		}
 		for id := range 3 {
-			wr := p.a.request(verbs.WRSend, &p.b, 5000) // RC: the peer has no receive
+			wr := p.A.Request(verbs.WRSend, &p.B, 5000) // RC: the peer has no receive
 			wr.ID = uint64(id)
-			p.a.post(wr)
+			p.A.Post(wr)
 		}
-		w.settle()
-		to(t, p.a.qp, verbs.QPStateErr)
-		p.a.expect(flushed(0), flushed(1), flushed(2), flushed(7))
-		p.a.post(p.a.request(verbs.WRRDMAWrite, &p.b, 1))
-		p.a.expect(flushed(1))
-		p.a.recv(8, 0, 10)
-		p.a.expect(flushed(8))
-		p.a.noEvent()
-		w.nothingElse()
+		w.Settle()
+		rig.To(t, p.A.QP, verbs.QPStateErr)
+		p.A.Expect(rig.Flushed(0), rig.Flushed(1), rig.Flushed(2), rig.Flushed(7))
+		p.A.Post(p.A.Request(verbs.WRRDMAWrite, &p.B, 1))
+		p.A.Expect(rig.Flushed(1))
+		p.A.Recv(8, 0, 10)
+		p.A.Expect(rig.Flushed(8))
+		p.A.NoEvent()
+		w.NothingElse()
 	}
 }
 
 // RESET forgets requests, completions and the peer. Connected again, both begin anew.
-func connectedReset(t *testing.T, w *world) {
-	for _, kind := range connectedTypes {
-		p := w.connect(kind, nil)
+func connectedReset(t *testing.T, w *rig.World) {
+	for _, kind := range rig.ConnectedTypes {
+		p := w.Connect(kind, nil)
 		for range 3 {
-			p.a.recv(7, 0, 10)
-			p.a.post(p.a.request(verbs.WRSend, &p.b, 5000))
-			to(t, p.a.qp, verbs.QPStateReset)
-			to(t, p.b.qp, verbs.QPStateReset)
-			w.nothingElse()
-			p.a.connect(&p.b, func(a *verbs.QPAttr) { a.SQPSN = 77 })
-			p.b.connect(&p.a, func(a *verbs.QPAttr) { a.RQPSN = 77 })
-			copy(p.a.mr.Bytes(), pattern(700, 8))
-			p.b.recv(1, 2000, 1000)
-			p.a.post(p.a.request(verbs.WRSend, &p.b, 700))
-			p.a.expect(ok(1))
-			p.b.expect(ok(1))
-			if !bytes.Equal(p.b.mr.Bytes()[2000:2700], pattern(700, 8)) {
+			p.A.Recv(7, 0, 10)
+			p.A.Post(p.A.Request(verbs.WRSend, &p.B, 5000))
+			rig.To(t, p.A.QP, verbs.QPStateReset)
+			rig.To(t, p.B.QP, verbs.QPStateReset)
+			w.NothingElse()
+			p.A.Connect(&p.B, func(a *verbs.QPAttr) { a.SQPSN = 77 })
+			p.B.Connect(&p.A, func(a *verbs.QPAttr) { a.RQPSN = 77 })
+			copy(p.A.MR.Bytes(), rig.Pattern(700, 8))
+			p.B.Recv(1, 2000, 1000)
+			p.A.Post(p.A.Request(verbs.WRSend, &p.B, 700))
+			p.A.Expect(rig.OK(1))
+			p.B.Expect(rig.OK(1))
+			if !bytes.Equal(p.B.MR.Bytes()[2000:2700], rig.Pattern(700, 8)) {
 				t.Error("other bytes")
 			}
 		}
@@ -165,82 +166,82 @@ func connectedReset(t *testing.T, w *world) {
 }
 
 // Connected queue pairs take receives of an SRQ in turn. One that goes to ERR leaves them to the others.
-func connectedSRQ(t *testing.T, w *world) {
-	var all []*peers
+func connectedSRQ(t *testing.T, w *rig.World) {
+	var all []*rig.Peers
 	for range 3 {
-		p := &peers{w.a.peer(verbs.QPTypeRC), peer{station: w.b}}
-		p.b.mr, p.b.qp = w.b.mr, w.b.newQPWith(verbs.QPInitAttr{Type: verbs.QPTypeRC, SendCQ: w.b.cq, RecvCQ: w.b.cq, SRQ: w.b.srq, Cap: defaultCap()})
-		p.a.connect(&p.b, nil)
-		p.b.connect(&p.a, nil)
+		p := &rig.Peers{A: w.A.Peer(verbs.QPTypeRC), B: rig.Peer{Station: w.B}}
+		p.B.MR, p.B.QP = w.B.MR, w.B.NewQPWith(verbs.QPInitAttr{Type: verbs.QPTypeRC, SendCQ: w.B.CQ, RecvCQ: w.B.CQ, SRQ: w.B.SRQ, Cap: rig.DefaultCap()})
+		p.A.Connect(&p.B, nil)
+		p.B.Connect(&p.A, nil)
 		all = append(all, p)
 	}
 	post := func(id int) {
 		t.Helper()
-		check(t, w.b.srq.PostRecv([]verbs.RecvWR{{ID: uint64(id), SGList: []verbs.SGE{w.b.piece(id, slotLen)}}}))
+		rig.Check(t, w.B.SRQ.PostRecv([]verbs.RecvWR{{ID: uint64(id), SGList: []verbs.SGE{w.B.Piece(id, rig.SlotLen)}}}))
 	}
 	for round := range 4 {
 		for i, p := range all {
 			post(i)
-			copy(p.a.mr.Bytes(), pattern(1500, byte(16*round+i)))
-			p.a.post(p.a.request(verbs.WRSend, &p.b, 1500))
-			p.a.expect(ok(1))
-			if wc := p.b.expect(ok(uint64(i)))[0]; wc.QPN != p.b.qp.Number() || !bytes.Equal(w.b.slot(i)[:1500], pattern(1500, byte(16*round+i))) {
+			copy(p.A.MR.Bytes(), rig.Pattern(1500, byte(16*round+i)))
+			p.A.Post(p.A.Request(verbs.WRSend, &p.B, 1500))
+			p.A.Expect(rig.OK(1))
+			if wc := p.B.Expect(rig.OK(uint64(i)))[0]; wc.QPN != p.B.QP.Number() || !bytes.Equal(w.B.Slot(i)[:1500], rig.Pattern(1500, byte(16*round+i))) {
 				t.Errorf("round %d, %d: %+v", round, i, wc)
 			}
 		}
 	}
 	post(5)
-	to(t, all[0].b.qp, verbs.QPStateErr)
-	w.b.expectEvents(eventOf(verbs.EventQPLastWQEReached, all[0].b.qp))
-	all[1].a.post(all[1].a.request(verbs.WRSend, &all[1].b, 5))
-	all[1].a.expect(ok(1))
-	w.b.expect(ok(5))
+	rig.To(t, all[0].B.QP, verbs.QPStateErr)
+	w.B.ExpectEvents(eventOf(verbs.EventQPLastWQEReached, all[0].B.QP))
+	all[1].A.Post(all[1].A.Request(verbs.WRSend, &all[1].B, 5))
+	all[1].A.Expect(rig.OK(1))
+	w.B.Expect(rig.OK(5))
 }
 
 // When Close returns, no byte of the peer's comes any more.
-func connectedClose(t *testing.T, w *world) {
+func connectedClose(t *testing.T, w *rig.World) {
 	for range 20 {
-		p := w.connect(verbs.QPTypeRC, func(a *verbs.QPAttr) { a.Timeout, a.RetryCnt = 4, 1 })
-		copy(p.a.mr.Bytes(), pattern(regionLen, 1))
-		for range depth {
-			p.a.post(p.a.request(verbs.WRRDMAWrite, &p.b, regionLen))
+		p := w.Connect(verbs.QPTypeRC, func(a *verbs.QPAttr) { a.Timeout, a.RetryCnt = 4, 1 })
+		copy(p.A.MR.Bytes(), rig.Pattern(rig.RegionLen, 1))
+		for range rig.Depth {
+			p.A.Post(p.A.Request(verbs.WRRDMAWrite, &p.B, rig.RegionLen))
 		}
-		check(t, p.b.qp.Close())
-		clear(p.b.mr.Bytes())
-		p.a.wait(depth)
-		if !bytes.Equal(p.b.mr.Bytes(), make([]byte, regionLen)) {
+		rig.Check(t, p.B.QP.Close())
+		clear(p.B.MR.Bytes())
+		p.A.Wait(rig.Depth)
+		if !bytes.Equal(p.B.MR.Bytes(), make([]byte, rig.RegionLen)) {
 			t.Fatal("a closed queue pair has taken a write")
 		}
-		check(t, p.a.qp.Close())
+		rig.Check(t, p.A.QP.Close())
 	}
 }
 
 // Requests may be unsignaled, inline, fenced and solicited.
-func connectedFlags(t *testing.T, w *world) {
-	for _, kind := range connectedTypes {
-		p := w.connect(kind, nil)
+func connectedFlags(t *testing.T, w *rig.World) {
+	for _, kind := range rig.ConnectedTypes {
+		p := w.Connect(kind, nil)
 		for id := range 4 {
-			p.b.recv(uint64(id), 100*id, 100)
+			p.B.Recv(uint64(id), 100*id, 100)
 		}
-		copy(p.a.mr.Bytes(), "four")
-		four := []verbs.SGE{p.a.mr.SGE(0, 4)}
-		check(t, p.a.qp.PostSend([]verbs.SendWR{
+		copy(p.A.MR.Bytes(), "four")
+		four := []verbs.SGE{p.A.MR.SGE(0, 4)}
+		rig.Check(t, p.A.QP.PostSend([]verbs.SendWR{
 			{ID: 1, Opcode: verbs.WRSend, SGList: four},
 			{ID: 2, Opcode: verbs.WRSend, InlineData: []byte("inline"), Flags: verbs.SendInline},
 			{ID: 3, Opcode: verbs.WRSend, SGList: four, Flags: verbs.SendInline | verbs.SendFence | verbs.SendSolicited},
 			{ID: 4, Opcode: verbs.WRSend, Flags: verbs.SendSignaled},
 		}))
-		p.a.expect(ok(4))
-		p.b.expect(ok(0), ok(1), ok(2), ok(3))
+		p.A.Expect(rig.OK(4))
+		p.B.Expect(rig.OK(0), rig.OK(1), rig.OK(2), rig.OK(3))
 		for i, want := range []string{"four", "inline", "four"} {
-			if got := string(p.b.mr.Bytes()[100*i:][:len(want)]); got != want {
+			if got := string(p.B.MR.Bytes()[100*i:][:len(want)]); got != want {
 				t.Errorf("%v: %q, want %q", kind, got, want)
 			}
 		}
-		check(t, p.a.qp.PostSend([]verbs.SendWR{{Opcode: verbs.WRRDMAWrite, InlineData: []byte("written"), Flags: verbs.SendInline, RKey: p.b.mr.RKey(), RemoteAddr: 50}}))
-		drained(t, p.a.qp)
-		w.settle()
-		if got := string(p.b.mr.Bytes()[50:57]); got != "written" {
+		rig.Check(t, p.A.QP.PostSend([]verbs.SendWR{{Opcode: verbs.WRRDMAWrite, InlineData: []byte("written"), Flags: verbs.SendInline, RKey: p.B.MR.RKey(), RemoteAddr: 50}}))
+		rig.Drained(t, p.A.QP)
+		w.Settle()
+		if got := string(p.B.MR.Bytes()[50:57]); got != "written" {
 			t.Errorf("%v: %q", kind, got)
 		}
 	}

@@ -5,80 +5,54 @@ import (
 	"testing"
 
 	"github.com/roced/roced/verbs"
+	"github.com/roced/roced/verbs/verbstest/rig"
 )
 
-var revokeTests = []test{
-	{name: "memory that is taken away", run: memoryTakenAway, rounds: 5},
+var revokeTests = []rig.Test{
+	{Name: "memory that is taken away", Run: memoryTakenAway, Rounds: 5},
 }
 
 // Once a key is revoked, by whatever means, no byte is written by it and none is read, also not for a
 // request that had begun.
-func memoryTakenAway(t *testing.T, w *world) {
-	for name, revoke := range map[string]func(p *peer, mw *verbs.MW){
-		"the region is closed":     func(p *peer, mw *verbs.MW) { check(p, mw.Close()); check(p, p.mr.Close()) },
-		"the region's rights end":  func(p *peer, mw *verbs.MW) { check(p, mw.Close()); p.forbid() },
-		"the window is closed":     func(p *peer, mw *verbs.MW) { check(p, mw.Close()) },
-		"the window is unbound":    func(p *peer, mw *verbs.MW) { p.unbind(mw) },
-		"the queue pair is closed": func(p *peer, _ *verbs.MW) { check(p, p.qp.Close()) },
-		"the queue pair is reset":  func(p *peer, _ *verbs.MW) { to(p, p.qp, verbs.QPStateReset) },
+func memoryTakenAway(t *testing.T, w *rig.World) {
+	for name, revoke := range map[string]func(p *rig.Peer, mw *verbs.MW){
+		"the region is closed":     func(p *rig.Peer, mw *verbs.MW) { rig.Check(p, mw.Close()); rig.Check(p, p.MR.Close()) },
+		"the region's rights end":  func(p *rig.Peer, mw *verbs.MW) { rig.Check(p, mw.Close()); p.Forbid() },
+		"the window is closed":     func(p *rig.Peer, mw *verbs.MW) { rig.Check(p, mw.Close()) },
+		"the window is unbound":    func(p *rig.Peer, mw *verbs.MW) { p.Unbind(mw) },
+		"the queue pair is closed": func(p *rig.Peer, _ *verbs.MW) { rig.Check(p, p.QP.Close()) },
+		"the queue pair is reset":  func(p *rig.Peer, _ *verbs.MW) { rig.To(p, p.QP, verbs.QPStateReset) },
 	} {
-		for _, op := range opsOfRDMA {
+		for _, op := range rig.OpsOfRDMA {
 			t.Run(name+", "+op.String(), func(t *testing.T) {
-				p := w.connect(verbs.QPTypeRC, func(a *verbs.QPAttr) { a.Timeout, a.RetryCnt, a.RNRRetry = 4, 2, 0 })
-				mw := p.b.window(verbs.MWType1)
-				p.b.bound(mw, 0, regionLen, verbs.AccessRemoteWrite|verbs.AccessRemoteRead)
-				memory := p.b.mr.Bytes()
-				copy(p.a.mr.Bytes(), pattern(regionLen, 1))
-				copy(memory, pattern(regionLen, 1))
-				wr := p.a.request(op, &p.b, regionLen)
+				p := w.Connect(verbs.QPTypeRC, func(a *verbs.QPAttr) { a.Timeout, a.RetryCnt, a.RNRRetry = 4, 2, 0 })
+				mw := p.B.Window(verbs.MWType1)
+				p.B.Bound(mw, 0, rig.RegionLen, verbs.AccessRemoteWrite|verbs.AccessRemoteRead)
+				memory := p.B.MR.Bytes()
+				copy(p.A.MR.Bytes(), rig.Pattern(rig.RegionLen, 1))
+				copy(memory, rig.Pattern(rig.RegionLen, 1))
+				wr := p.A.Request(op, &p.B, rig.RegionLen)
 				if name == "the window is closed" || name == "the window is unbound" {
 					wr.RKey = mw.RKey()
 				}
-				defer p.close()
-				for range depth {
-					p.b.recv(recvID, 0, 0) // for immediate data
-					p.a.post(wr)
+				defer p.Close()
+				for range rig.Depth {
+					p.B.Recv(recvID, 0, 0) // for immediate data
+					p.A.Post(wr)
 				}
-				revoke(&p.b, mw)
+				revoke(&p.B, mw)
 				clear(memory)
-				failed := p.a.wait(depth)
-				if failed[depth-1].Status == verbs.WCSuccess {
+				failed := p.A.Wait(rig.Depth)
+				if failed[rig.Depth-1].Status == verbs.WCSuccess {
 					return // all was over before it began
 				}
-				if !bytes.Equal(memory, make([]byte, regionLen)) {
+				if !bytes.Equal(memory, make([]byte, rig.RegionLen)) {
 					t.Error("a byte was written by a key that is revoked")
 				}
-				if op == verbs.WRRDMARead && !bytes.Equal(p.a.mr.Bytes(), pattern(regionLen, 1)) {
+				if op == verbs.WRRDMARead && !bytes.Equal(p.A.MR.Bytes(), rig.Pattern(rig.RegionLen, 1)) {
 					t.Error("a byte was read by a key that is revoked")
 				}
 			})
 		}
 	}
-}
-
-// unbind unbinds a window. Receives may complete before that has.
-func (p *peer) unbind(mw *verbs.MW) {
-	p.Helper()
-	p.post(p.bind(mw, 0, 0, 0))
-	for {
-		if wc := p.wait(1)[0]; wc.Opcode == verbs.WCBindMW {
-			check(p, wc.Err())
-			return
-		}
-	}
-}
-
-// close ends both queue pairs, of which the test may have closed one.
-func (p *peers) close() {
-	for _, end := range []*peer{&p.a, &p.b} {
-		if err := end.qp.Close(); verbs.KindOf(err) != verbs.ErrObjectClosed {
-			check(end, err)
-		}
-	}
-}
-
-// forbid takes all remote rights from the peer's region.
-func (p *peer) forbid() {
-	p.Helper()
-	check(p, p.mr.Rereg(&verbs.ReregAttr{Access: verbs.AccessLocalWrite}, verbs.ReregChangeAccess))
 }

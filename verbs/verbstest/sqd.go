@@ -4,12 +4,13 @@ import (
 	"testing"
 
 	"github.com/roced/roced/verbs"
+	"github.com/roced/roced/verbs/verbstest/rig"
 	"golang.org/x/sys/unix"
 )
 
-var sqdTests = []test{
-	{name: "SQD event", run: sqdEvent},
-	{name: "SQD without event", run: sqdWithoutEvent},
+var sqdTests = []rig.Test{
+	{Name: "SQD event", Run: sqdEvent},
+	{Name: "SQD without event", Run: sqdWithoutEvent},
 }
 
 func sqDrained(qp *verbs.QP) verbs.AsyncEvent {
@@ -20,58 +21,58 @@ func sqDrained(qp *verbs.QP) verbs.AsyncEvent {
 func toSQD(t testing.TB, qp *verbs.QP, notify bool) {
 	t.Helper()
 	attr := verbs.QPAttr{State: verbs.QPStateSQD, EnSQDAsyncNotify: notify}
-	check(t, qp.Modify(&attr, verbs.QPAttrState|verbs.QPAttrEnSQDAsyncNotify))
+	rig.Check(t, qp.Modify(&attr, verbs.QPAttrState|verbs.QPAttrEnSQDAsyncNotify))
 }
 
 // When the event of a drained send queue comes, what the card has sent is in the CQ, and the rest
 // waits for RTS. Each SQD that asks has one.
-func sqdEvent(t *testing.T, w *world) {
-	a, b := w.a, w.b
-	ah := a.ah(b.end.IPv4)
+func sqdEvent(t *testing.T, w *rig.World) {
+	a, b := w.A, w.B
+	ah := a.AH(b.End.IPv4)
 	for range 3 {
-		for i := range depth {
-			a.post(a.send(uint64(i), ah, b.qp))
+		for i := range rig.Depth {
+			a.Post(a.Send(uint64(i), ah, b.QP))
 		}
-		toSQD(t, a.qp, true)
-		a.expectEvents(sqDrained(a.qp))
-		sent := completions(t, a.cq)
-		w.nothingElse()
-		to(t, a.qp, verbs.QPStateRTS)
-		sent = append(sent, a.wait(depth-len(sent))...)
+		toSQD(t, a.QP, true)
+		a.ExpectEvents(sqDrained(a.QP))
+		sent := rig.Completions(t, a.CQ)
+		w.NothingElse()
+		rig.To(t, a.QP, verbs.QPStateRTS)
+		sent = append(sent, a.Wait(rig.Depth-len(sent))...)
 		for i, wc := range sent {
 			if wc.ID != uint64(i) || wc.Status != verbs.WCSuccess {
 				t.Errorf("send %d: %+v", i, wc)
 			}
 		}
 	}
-	a.noEvent()
-	check(t, a.qp.Close())
-	a.noEvent()
+	a.NoEvent()
+	rig.Check(t, a.QP.Close())
+	a.NoEvent()
 }
 
 // Who does not ask has none, and Query says so.
-func sqdWithoutEvent(t *testing.T, w *world) {
-	a := w.a
+func sqdWithoutEvent(t *testing.T, w *rig.World) {
+	a := w.A
 	asked := func(want bool) {
 		t.Helper()
-		attr, _, err := a.qp.Query()
-		check(t, err)
+		attr, _, err := a.QP.Query()
+		rig.Check(t, err)
 		if attr.EnSQDAsyncNotify != want || attr.State != verbs.QPStateSQD {
 			t.Errorf("%+v, want the notification %v", attr, want)
 		}
 	}
-	to(t, a.qp, verbs.QPStateSQD)
+	rig.To(t, a.QP, verbs.QPStateSQD)
 	asked(false)
-	to(t, a.qp, verbs.QPStateSQD)
-	to(t, a.qp, verbs.QPStateRTS)
-	toSQD(t, a.qp, false)
+	rig.To(t, a.QP, verbs.QPStateSQD)
+	rig.To(t, a.QP, verbs.QPStateRTS)
+	toSQD(t, a.QP, false)
 	asked(false)
 	again := verbs.QPAttr{State: verbs.QPStateSQD, EnSQDAsyncNotify: true}
-	refused(t, a.qp.Modify(&again, verbs.QPAttrState|verbs.QPAttrEnSQDAsyncNotify), unix.EINVAL, "SQD to SQD")
-	a.noEvent()
-	to(t, a.qp, verbs.QPStateRTS)
-	toSQD(t, a.qp, true)
+	rig.Refused(t, a.QP.Modify(&again, verbs.QPAttrState|verbs.QPAttrEnSQDAsyncNotify), unix.EINVAL, "SQD to SQD")
+	a.NoEvent()
+	rig.To(t, a.QP, verbs.QPStateRTS)
+	toSQD(t, a.QP, true)
 	asked(true)
-	a.expectEvents(sqDrained(a.qp))
-	a.noEvent()
+	a.ExpectEvents(sqDrained(a.QP))
+	a.NoEvent()
 }

@@ -4,14 +4,15 @@ import (
 	"testing"
 
 	"github.com/roced/roced/verbs"
+	"github.com/roced/roced/verbs/verbstest/rig"
 )
 
-var srqEventTests = []test{
-	{name: "SRQ limit", run: srqLimit},
-	{name: "SRQ limit at once", run: srqLimitAtOnce},
-	{name: "SRQ limit and resize", run: srqLimitAndResize},
-	{name: "last WQE", run: lastWQE},
-	{name: "no events of a closed SRQ", run: eventsOfClosedSRQ},
+var srqEventTests = []rig.Test{
+	{Name: "SRQ limit", Run: srqLimit},
+	{Name: "SRQ limit at once", Run: srqLimitAtOnce},
+	{Name: "SRQ limit and resize", Run: srqLimitAndResize},
+	{Name: "last WQE", Run: lastWQE},
+	{Name: "no events of a closed SRQ", Run: eventsOfClosedSRQ},
 }
 
 func limitReached(q *verbs.SRQ) verbs.AsyncEvent {
@@ -25,96 +26,96 @@ func lastReached(qp *verbs.QP) verbs.AsyncEvent {
 // arm sets an SRQ's limit.
 func arm(t testing.TB, q *verbs.SRQ, limit uint32) {
 	t.Helper()
-	check(t, q.Modify(&verbs.SRQAttr{Limit: limit}, verbs.SRQLimit))
+	rig.Check(t, q.Modify(&verbs.SRQAttr{Limit: limit}, verbs.SRQLimit))
 }
 
 // The event comes once an arming, when fewer receives than the limit are left.
-func srqLimit(t *testing.T, w *world) {
-	b := w.b
-	q := b.newSRQ(8)
-	qp := b.sharer(q, b.cq)
-	b.give(q, 0, 1, 2, 3, 4, 5, 6, 7)
+func srqLimit(t *testing.T, w *rig.World) {
+	b := w.B
+	q := b.NewSRQ(8)
+	qp := b.Sharer(q, b.CQ)
+	b.Give(q, 0, 1, 2, 3, 4, 5, 6, 7)
 	arm(t, q, 6)
-	w.tell(qp, qp)
-	b.noEvent() // six are left
-	w.tell(qp)
-	b.expectEvents(limitReached(q))
+	w.Tell(qp, qp)
+	b.NoEvent() // six are left
+	w.Tell(qp)
+	b.ExpectEvents(limitReached(q))
 	if got := queried(t, q); got.Limit != 0 {
 		t.Errorf("the limit is %d after its event", got.Limit)
 	}
-	w.tell(qp)
-	b.noEvent() // it is not armed
-	b.give(q, 0, 1, 2, 3)
-	w.tell(qp, qp, qp)
-	b.noEvent()
+	w.Tell(qp)
+	b.NoEvent() // it is not armed
+	b.Give(q, 0, 1, 2, 3)
+	w.Tell(qp, qp, qp)
+	b.NoEvent()
 	arm(t, q, 3)
 	arm(t, q, 0)
-	w.tell(qp, qp, qp)
-	b.noEvent() // disarmed
-	b.wait(10)
-	w.nothingElse()
+	w.Tell(qp, qp, qp)
+	b.NoEvent() // disarmed
+	b.Wait(10)
+	w.NothingElse()
 }
 
 // A queue that is armed when it has too few receives already has its event at once.
-func srqLimitAtOnce(t *testing.T, w *world) {
-	b := w.b
-	q := b.newSRQ(8)
+func srqLimitAtOnce(t *testing.T, w *rig.World) {
+	b := w.B
+	q := b.NewSRQ(8)
 	arm(t, q, 1)
-	b.expectEvents(limitReached(q))
-	b.give(q, 0, 1)
+	b.ExpectEvents(limitReached(q))
+	b.Give(q, 0, 1)
 	arm(t, q, 2)
-	b.noEvent()
+	b.NoEvent()
 	arm(t, q, 3)
-	b.expectEvents(limitReached(q))
-	b.noEvent()
+	b.ExpectEvents(limitReached(q))
+	b.NoEvent()
 }
 
 // What waits in a queue that a resize has replaced counts too.
-func srqLimitAndResize(t *testing.T, w *world) {
-	b := w.b
-	q := b.newSRQ(4)
-	qp := b.sharer(q, b.cq)
-	b.give(q, 0, 1, 2, 3)
-	check(t, q.Modify(&verbs.SRQAttr{MaxWR: 8, Limit: 4}, verbs.SRQMaxWR|verbs.SRQLimit))
-	b.give(q, 4, 5)
-	w.tell(qp, qp)
-	b.noEvent()
-	w.tell(qp)
-	b.expectEvents(limitReached(q))
-	b.expect(ok(0), ok(1), ok(2))
+func srqLimitAndResize(t *testing.T, w *rig.World) {
+	b := w.B
+	q := b.NewSRQ(4)
+	qp := b.Sharer(q, b.CQ)
+	b.Give(q, 0, 1, 2, 3)
+	rig.Check(t, q.Modify(&verbs.SRQAttr{MaxWR: 8, Limit: 4}, verbs.SRQMaxWR|verbs.SRQLimit))
+	b.Give(q, 4, 5)
+	w.Tell(qp, qp)
+	b.NoEvent()
+	w.Tell(qp)
+	b.ExpectEvents(limitReached(q))
+	b.Expect(rig.OK(0), rig.OK(1), rig.OK(2))
 }
 
 // A queue pair with an SRQ that goes to ERR, by Modify or by an error, takes no more receives: the
 // event says so. One with a queue of its own has no such event.
-func lastWQE(t *testing.T, w *world) {
-	b := w.b
-	q := b.newSRQ(depth)
-	first, second, own := b.sharer(q, b.cq), b.sharer(q, b.cq), b.active(defaultCap())
-	to(t, own, verbs.QPStateErr)
-	b.noEvent()
-	b.give(q, 0)
-	w.tell(first)
-	to(t, first, verbs.QPStateErr)
-	to(t, first, verbs.QPStateErr)
-	b.expectEvents(lastReached(first))
-	same(t, completions(t, b.cq), ok(0)) // those that it took are there
-	check(t, q.PostRecv([]verbs.RecvWR{{ID: 5, SGList: []verbs.SGE{{LKey: 12345, Length: slotLen}}}}))
-	w.tell(second)
-	b.expectEvents(lastReached(second))
-	same(t, completions(t, b.cq), outcome{5, verbs.WCLocProtErr})
-	b.noEvent()
-	w.nothingElse()
+func lastWQE(t *testing.T, w *rig.World) {
+	b := w.B
+	q := b.NewSRQ(rig.Depth)
+	first, second, own := b.Sharer(q, b.CQ), b.Sharer(q, b.CQ), b.Active(rig.DefaultCap())
+	rig.To(t, own, verbs.QPStateErr)
+	b.NoEvent()
+	b.Give(q, 0)
+	w.Tell(first)
+	rig.To(t, first, verbs.QPStateErr)
+	rig.To(t, first, verbs.QPStateErr)
+	b.ExpectEvents(lastReached(first))
+	rig.Same(t, rig.Completions(t, b.CQ), rig.OK(0)) // those that it took are there
+	rig.Check(t, q.PostRecv([]verbs.RecvWR{{ID: 5, SGList: []verbs.SGE{{LKey: 12345, Length: rig.SlotLen}}}}))
+	w.Tell(second)
+	b.ExpectEvents(lastReached(second))
+	rig.Same(t, rig.Completions(t, b.CQ), rig.Ended(5, verbs.WCLocProtErr))
+	b.NoEvent()
+	w.NothingElse()
 }
 
 // There are no events of what has been closed.
-func eventsOfClosedSRQ(t *testing.T, w *world) {
+func eventsOfClosedSRQ(t *testing.T, w *rig.World) {
 	for range 10 {
-		q := w.b.newSRQ(1)
-		qp := w.b.sharer(q, w.b.cq)
+		q := w.B.NewSRQ(1)
+		qp := w.B.Sharer(q, w.B.CQ)
 		arm(t, q, 1)
-		to(t, qp, verbs.QPStateErr)
-		check(t, qp.Close())
-		check(t, q.Close())
+		rig.To(t, qp, verbs.QPStateErr)
+		rig.Check(t, qp.Close())
+		rig.Check(t, q.Close())
 	}
-	w.b.noEvent()
+	w.B.NoEvent()
 }

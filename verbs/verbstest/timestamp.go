@@ -5,33 +5,34 @@ import (
 	"time"
 
 	"github.com/roced/roced/verbs"
+	"github.com/roced/roced/verbs/verbstest/rig"
 )
 
-var timestampTests = []test{
-	{name: "timestamps", run: timestamps},
-	{name: "no timestamps without the wish", run: noTimestamps},
+var timestampTests = []rig.Test{
+	{Name: "timestamps", Run: timestamps},
+	{Name: "no timestamps without the wish", Run: noTimestamps},
 }
 
 // A CQ that was made with the wish has both clocks in each completion, of sends and of receives, and
 // still after a resize: no earlier than the request, and no later than its completion is polled.
-func timestamps(t *testing.T, w *world) {
+func timestamps(t *testing.T, w *rig.World) {
 	const both = verbs.WCExWithCompletionTimestamp | verbs.WCExWithCompletionTimestampWallclock
-	cq, err := w.a.ctx.CreateCQEx(&verbs.CQInitAttr{Entries: 8, WCFlags: both})
-	check(t, err)
-	qp := w.a.newQPWith(verbs.QPInitAttr{SendCQ: cq, RecvCQ: cq, Cap: defaultCap()})
-	check(t, qp.Activate(testQKey))
-	ah, back := w.a.ah(w.b.end.IPv4), w.b.ah(w.a.end.IPv4)
+	cq, err := w.A.Ctx.CreateCQEx(&verbs.CQInitAttr{Entries: 8, WCFlags: both})
+	rig.Check(t, err)
+	qp := w.A.NewQPWith(verbs.QPInitAttr{SendCQ: cq, RecvCQ: cq, Cap: rig.DefaultCap()})
+	rig.Check(t, qp.Activate(rig.TestQKey))
+	ah, back := w.A.AH(w.B.End.IPv4), w.B.AH(w.A.End.IPv4)
 	last := uint64(0)
 	for range 5 {
-		before, wallBefore := w.a.clock(), uint64(time.Now().UnixNano())
-		w.b.receive(0)
-		w.a.receiveOn(qp, 1)
-		check(t, qp.PostSend([]verbs.SendWR{w.a.send(2, ah, w.b.qp)}))
-		sent := w.a.waitOn(cq, 1)
-		w.b.post(w.b.send(3, back, qp))
-		w.b.wait(2)
-		received := w.a.waitOn(cq, 1)
-		after, wallAfter := w.a.clock(), uint64(time.Now().UnixNano())
+		before, wallBefore := w.A.Clock(), uint64(time.Now().UnixNano())
+		w.B.Receive(0)
+		w.A.ReceiveOn(qp, 1)
+		rig.Check(t, qp.PostSend([]verbs.SendWR{w.A.Send(2, ah, w.B.QP)}))
+		sent := w.A.WaitOn(cq, 1)
+		w.B.Post(w.B.Send(3, back, qp))
+		w.B.Wait(2)
+		received := w.A.WaitOn(cq, 1)
+		after, wallAfter := w.A.Clock(), uint64(time.Now().UnixNano())
 		for _, wc := range append(sent, received...) {
 			if wc.Timestamp < before || wc.Timestamp < last || wc.Timestamp > after {
 				t.Errorf("clock %d, between %d and %d, after %d", wc.Timestamp, before, after, last)
@@ -41,23 +42,16 @@ func timestamps(t *testing.T, w *world) {
 			}
 			last = wc.Timestamp
 		}
-		check(t, cq.Resize(cq.Capacity()+8))
+		rig.Check(t, cq.Resize(cq.Capacity()+8))
 	}
 }
 
-func (s *station) clock() uint64 {
-	s.Helper()
-	values, err := s.ctx.QueryRTValues()
-	check(s, err)
-	return values.RawClock
-}
-
 // Another CQ has none, also when its completions are taken into memory that held some.
-func noTimestamps(t *testing.T, w *world) {
-	w.a.post(w.a.send(1, w.a.ah(w.b.end.IPv4), w.b.qp))
+func noTimestamps(t *testing.T, w *rig.World) {
+	w.A.Post(w.A.Send(1, w.A.AH(w.B.End.IPv4), w.B.QP))
 	wcs := []verbs.WC{{Timestamp: 1, Wallclock: 1}}
-	n, err := w.a.cq.Wait(guard(t), wcs)
-	check(t, err)
+	n, err := w.A.CQ.Wait(rig.Guard(t), wcs)
+	rig.Check(t, err)
 	if n != 1 || wcs[0].Timestamp != 0 || wcs[0].Wallclock != 0 {
 		t.Errorf("%+v", wcs[:n])
 	}

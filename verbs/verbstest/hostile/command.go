@@ -1,0 +1,265 @@
+package hostile
+
+import (
+	"fmt"
+	"math"
+	"net/netip"
+	"testing"
+
+	"github.com/roced/roced/verbs"
+	"github.com/roced/roced/verbs/provider"
+	"github.com/roced/roced/verbs/verbstest/rig"
+)
+
+var Tests = []rig.Test{
+	{Name: "commands refuse handles", Run: refuseHandles},
+	{Name: "commands refuse arguments", Run: refuseArguments},
+	{Name: "scribbled queues", Run: scribbledQueues},
+}
+
+// A command asks the card's side directly, past the checks of package verbs.
+type command struct {
+	name string
+	ask  func() error
+}
+
+// refuseAll gives commands that must be refused. That the error is one of verbs its judge sees.
+func refuseAll(t *testing.T, w *rig.World, commands []command) {
+	t.Helper()
+	for _, c := range commands {
+		if err := c.ask(); err == nil {
+			t.Errorf("%s is not refused", c.name)
+		}
+	}
+	w.Alive()
+}
+
+// Every command refuses numbers, masks and lengths that cannot be.
+func refuseArguments(t *testing.T, w *rig.World) {
+	device, err := w.A.Ctx.QueryDevice()
+	rig.Check(t, err)
+	h := NewHandles(w.A, w.A.Session, 0)
+	refuseAll(t, w, queryCommands(w.A.Session))
+	refuseAll(t, w, sizeCommands(w.A.Session, h, device))
+	refuseAll(t, w, queuePairCommands(w.A.Session, h, device))
+	refuseAll(t, w, modifyCommands(w.A.Session, h))
+	refuseAll(t, w, srqCommands(w.A.Session, h, device))
+	refuseAll(t, w, addressCommands(w.A, h))
+	h.free(t, w.A.Session)
+}
+
+func queryCommands(p provider.Provider) (all []command) {
+	for _, port := range []uint8{0, 2, 255} {
+		all = append(all,
+			command{fmt.Sprint("QueryPort ", port), func() error { _, err := p.QueryPort(provider.QueryPortRequest{Port: port}); return err }},
+			command{fmt.Sprint("QueryGIDTable ", port), func() error { _, err := p.QueryGIDTable(provider.QueryGIDTableRequest{Port: port}); return err }},
+			command{fmt.Sprint("QueryPKey of port ", port), func() error { _, err := p.QueryPKey(provider.QueryPKeyRequest{Port: port}); return err }},
+		)
+	}
+	for _, index := range []int{-1, 1, math.MaxInt, math.MinInt} {
+		all = append(all, command{fmt.Sprint("QueryPKey ", index), func() error {
+			_, err := p.QueryPKey(provider.QueryPKeyRequest{Port: 1, Index: index})
+			return err
+		}})
+	}
+	return append(all, command{"Claim", p.Claim})
+}
+
+// sizeCommands are of lengths, sizes and access flags.
+func sizeCommands(p provider.Provider, h handles, device verbs.DeviceAttr) (all []command) {
+	for _, n := range []int{-1, math.MinInt, math.MaxInt, math.MaxInt - 4096, math.MaxUint32 + 1, int(device.MaxMRSize) + 1} {
+		all = append(all, command{fmt.Sprint("AllocMR of ", n), func() error {
+			_, err := p.AllocMR(provider.AllocMRRequest{PD: h.PD, Length: n})
+			return err
+		}})
+	}
+	for _, n := range []int{0, -1, math.MinInt, math.MaxInt, math.MaxUint32 + 2, 1<<31 + 1, device.MaxCQE + 1} {
+		all = append(all, command{fmt.Sprint("CreateCQ of ", n), func() error {
+			_, err := p.CreateCQ(provider.CreateCQRequest{Entries: n})
+			return err
+		}}, command{fmt.Sprint("ResizeCQ to ", n), func() error {
+			_, err := p.ResizeCQ(provider.ResizeCQRequest{CQ: h.CQ, Entries: n})
+			return err
+		}})
+	}
+	for name, r := range map[string]provider.CreateCQRequest{
+		"no such channel":  {Entries: 1, Channel: h.channel + 1},
+		"vector 1":         {Entries: 1, CompVector: 1},
+		"vector min":       {Entries: 1, CompVector: math.MinInt},
+		"all of WCFlags":   {Entries: 1, WCFlags: math.MaxUint64},
+		"all of the flags": {Entries: 1, Flags: math.MaxUint32},
+	} {
+		all = append(all, command{"CreateCQ, " + name, func() error { _, err := p.CreateCQ(r); return err }})
+	}
+	for bit := range 32 {
+		access := verbs.AccessFlags(1) << bit
+		if access&(verbs.AccessLocalWrite|verbs.AccessRemoteRead|verbs.AccessMWBind|verbs.AccessZeroBased|verbs.AccessOptionalRange) != 0 {
+			continue
+		}
+		all = append(all,
+			command{fmt.Sprintf("AllocMR, access %#x", uint32(access)), func() error {
+				_, err := p.AllocMR(provider.AllocMRRequest{PD: h.PD, Length: 1, Access: access})
+				return err
+			}},
+			command{fmt.Sprintf("RegMR, access %#x", uint32(access)), func() error {
+				_, err := p.RegMR(provider.RegMRRequest{PD: h.PD, Memory: make([]byte, 1), Access: access})
+				return err
+			}},
+			command{fmt.Sprintf("ReregMR, access %#x", uint32(access)), func() error {
+				return p.ReregMR(provider.ReregMRRequest{MR: h.mr, Flags: verbs.ReregChangeAccess, Access: access})
+			}})
+	}
+	for _, flags := range []verbs.ReregFlags{0, verbs.ReregChangeTranslation, verbs.ReregChangePD, 1 << 3, math.MaxUint32} {
+		all = append(all, command{fmt.Sprintf("ReregMR, flags %#x and nothing else", uint32(flags)), func() error {
+			return p.ReregMR(provider.ReregMRRequest{MR: h.mr, Flags: flags})
+		}})
+	}
+	for _, iova := range []uint64{math.MaxUint64, math.MaxUint64 - 1, math.MaxUint64 - 4095} {
+		all = append(all, command{fmt.Sprintf("AllocMR at %#x", iova), func() error {
+			_, err := p.AllocMR(provider.AllocMRRequest{PD: h.PD, Length: 4096, IOVA: iova})
+			return err
+		}})
+	}
+	return all
+}
+
+func queuePairCommands(p provider.Provider, h handles, device verbs.DeviceAttr) (all []command) {
+	for name, spoil := range map[string]func(r *provider.CreateQPRequest){
+		"type 0":              func(r *provider.CreateQPRequest) { r.Type = 0 },
+		"type XRC":            func(r *provider.CreateQPRequest) { r.Type = verbs.QPTypeXRCSend },
+		"GSI of port 0":       func(r *provider.CreateQPRequest) { r.Type = verbs.QPTypeGSI },
+		"GSI of port 2":       func(r *provider.CreateQPRequest) { r.Type, r.Port = verbs.QPTypeGSI, 2 },
+		"type 5":              func(r *provider.CreateQPRequest) { r.Type = 5 },
+		"type 255":            func(r *provider.CreateQPRequest) { r.Type = 255 },
+		"doorbell taken":      func(r *provider.CreateQPRequest) { r.DoorbellIndex = Doorbells },
+		"doorbell too far":    func(r *provider.CreateQPRequest) { r.DoorbellIndex = 1 << 24 },
+		"doorbell 2^32-1":     func(r *provider.CreateQPRequest) { r.DoorbellIndex = math.MaxUint32 },
+		"max_send_wr":         func(r *provider.CreateQPRequest) { r.Cap.MaxSendWR = uint32(device.MaxQPWR) + 1 },
+		"max_send_wr 2^32-1":  func(r *provider.CreateQPRequest) { r.Cap.MaxSendWR = math.MaxUint32 },
+		"max_recv_wr 2^31+1":  func(r *provider.CreateQPRequest) { r.Cap.MaxRecvWR = 1<<31 + 1 },
+		"max_recv_wr 2^32-1":  func(r *provider.CreateQPRequest) { r.Cap.MaxRecvWR = math.MaxUint32 },
+		"max_send_sge":        func(r *provider.CreateQPRequest) { r.Cap.MaxSendSGE = uint32(device.MaxSGE) + 1 },
+		"max_send_sge 2^28":   func(r *provider.CreateQPRequest) { r.Cap.MaxSendSGE = 1 << 28 }, // times 16 is 0
+		"max_recv_sge 2^32-1": func(r *provider.CreateQPRequest) { r.Cap.MaxRecvSGE = math.MaxUint32 },
+		"max_inline_data":     func(r *provider.CreateQPRequest) { r.Cap.MaxInlineData = math.MaxUint32 },
+	} {
+		all = append(all, command{"CreateQP, " + name, func() error {
+			r := Request(h.PD, h.CQ, Doorbells+100)
+			spoil(&r)
+			_, err := p.CreateQP(r)
+			return err
+		}})
+	}
+	return all
+}
+
+// srqCommands leave the SRQ as it is.
+func srqCommands(p provider.Provider, h handles, device verbs.DeviceAttr) (all []command) {
+	for _, n := range []uint32{0, uint32(device.MaxSRQWR) + 1, 1<<31 + 1, math.MaxUint32} {
+		all = append(all,
+			command{fmt.Sprint("CreateSRQ, max_wr ", n), func() error {
+				_, err := p.CreateSRQ(provider.CreateSRQRequest{PD: h.PD, Attr: verbs.SRQInitAttr{MaxWR: n}})
+				return err
+			}},
+			command{fmt.Sprint("ModifySRQ, max_wr ", n), func() error {
+				_, err := p.ModifySRQ(provider.ModifySRQRequest{SRQ: h.srq, Attr: verbs.SRQAttr{MaxWR: n}, Mask: verbs.SRQMaxWR})
+				return err
+			}})
+	}
+	for _, n := range []uint32{uint32(device.MaxSRQSGE) + 1, 1 << 28, math.MaxUint32} {
+		all = append(all, command{fmt.Sprint("CreateSRQ, max_sge ", n), func() error {
+			_, err := p.CreateSRQ(provider.CreateSRQRequest{PD: h.PD, Attr: verbs.SRQInitAttr{MaxWR: 1, MaxSGE: n}})
+			return err
+		}})
+	}
+	for bit := 2; bit < 32; bit++ {
+		mask := verbs.SRQAttrMask(1) << bit
+		all = append(all, command{fmt.Sprintf("ModifySRQ, mask %#x", uint32(mask)), func() error {
+			_, err := p.ModifySRQ(provider.ModifySRQRequest{SRQ: h.srq, Attr: verbs.SRQAttr{MaxWR: 16, Limit: 1}, Mask: mask | verbs.SRQMaxWR | verbs.SRQLimit})
+			return err
+		}})
+	}
+	return append(all, command{"ModifySRQ, limit 2^32-1", func() error {
+		_, err := p.ModifySRQ(provider.ModifySRQRequest{SRQ: h.srq, Attr: verbs.SRQAttr{Limit: math.MaxUint32}, Mask: verbs.SRQLimit})
+		return err
+	}})
+}
+
+// modifyCommands are for a queue pair in RESET, and leave it there.
+func modifyCommands(p provider.Provider, h handles) (all []command) {
+	add := func(name string, attr verbs.QPAttr, mask verbs.QPAttrMask) {
+		all = append(all, command{"ModifyQP, " + name, func() error {
+			_, err := p.ModifyQP(provider.ModifyQPRequest{QP: h.qp, Attr: attr, Mask: mask})
+			return err
+		}})
+	}
+	good := verbs.QPAttr{State: verbs.QPStateInit, Port: 1, QKey: rig.TestQKey}
+	add("all of the mask", good, math.MaxUint32)
+	for bit := range 32 {
+		if extra := verbs.QPAttrMask(1) << bit; rig.InitMask&extra == 0 {
+			add(fmt.Sprintf("mask %#x besides", uint32(extra)), good, rig.InitMask|extra)
+		} else {
+			add(fmt.Sprintf("mask without %#x", uint32(extra)), good, rig.InitMask&^extra)
+		}
+	}
+	for _, state := range []verbs.QPState{verbs.QPStateRTR, verbs.QPStateRTS, verbs.QPStateSQD, verbs.QPStateSQE, verbs.QPStateErr, 7, 8, 255} {
+		add(fmt.Sprint("to state ", uint8(state)), verbs.QPAttr{State: state, Port: 1}, rig.InitMask)
+		add(fmt.Sprint("to state alone ", uint8(state)), verbs.QPAttr{State: state}, verbs.QPAttrState)
+	}
+	for _, port := range []uint8{0, 2, 255} {
+		attr := good
+		attr.Port = port
+		add(fmt.Sprint("port ", port), attr, rig.InitMask)
+	}
+	for _, index := range []uint16{1, 65535} {
+		attr := good
+		attr.PKeyIndex = index
+		add(fmt.Sprint("P_Key index ", index), attr, rig.InitMask)
+	}
+	return all
+}
+
+// addressCommands are of address handles and groups.
+func addressCommands(s *rig.Station, h handles) (all []command) {
+	p := s.Session
+	for name, spoil := range map[string]func(a *verbs.AHAttr){
+		"no destination": func(a *verbs.AHAttr) { a.GRH.DGID = verbs.GID{} },
+		"port 0":         func(a *verbs.AHAttr) { a.Port = 0 },
+		"port 255":       func(a *verbs.AHAttr) { a.Port = 255 },
+		"SL 255":         func(a *verbs.AHAttr) { a.SL = 255 },
+		"flow label":     func(a *verbs.AHAttr) { a.GRH.FlowLabel = math.MaxUint32 },
+		"GID -1":         func(a *verbs.AHAttr) { a.GRH.SGIDIndex = -1 },
+		"GID min":        func(a *verbs.AHAttr) { a.GRH.SGIDIndex = math.MinInt },
+		"GID max":        func(a *verbs.AHAttr) { a.GRH.SGIDIndex = math.MaxInt },
+		"other family":   func(a *verbs.AHAttr) { a.GRH.SGIDIndex = s.Line(s.End.IPv6) },
+		"no such scope":  func(a *verbs.AHAttr) { a.GRH.DGID = verbs.GID{0xff, 0x01, 15: 1} },
+	} {
+		for _, noWait := range []bool{false, true} {
+			all = append(all, command{"CreateAH, " + name, func() error {
+				attr := *s.Route(s.End.IPv4)
+				spoil(&attr)
+				_, err := p.CreateAH(rig.Guard(s), provider.CreateAHRequest{PD: h.PD, Attr: attr, NoWait: noWait})
+				return err
+			}})
+		}
+		all = append(all, command{"ModifyAH, " + name, func() error {
+			attr := *s.Route(s.End.IPv4)
+			spoil(&attr)
+			return p.ModifyAH(rig.Guard(s), provider.ModifyAHRequest{AH: h.ah, Attr: attr})
+		}})
+	}
+	for _, mgid := range []verbs.GID{{}, rig.GID(s.End.IPv4), rig.GID(s.End.IPv6), rig.GID(rig.GroupV4)} { // the last to a queue pair in RESET
+		r := provider.McastRequest{QP: h.qp, MGID: mgid, MLID: 1}
+		all = append(all, command{fmt.Sprint("AttachMcast to ", mgid), func() error { return p.AttachMcast(r) }},
+			command{fmt.Sprint("DetachMcast from ", mgid), func() error { return p.DetachMcast(r) }})
+	}
+	for _, r := range []provider.JoinMulticastRequest{
+		{}, {Flags: verbs.JoinFullMember}, {Group: s.End.IPv4, Flags: verbs.JoinFullMember},
+		{Group: rig.GroupV4}, {Group: rig.GroupV4, Flags: 3}, {Group: rig.GroupV4, Flags: 1 << 31},
+		{Group: netip.MustParseAddr("ff01::1"), Flags: verbs.JoinFullMember},
+		{Group: rig.GroupV6.WithZone("nowhere"), Flags: verbs.JoinFullMember},
+	} {
+		all = append(all, command{fmt.Sprintf("JoinMulticast %+v", r), func() error { _, err := p.JoinMulticast(r); return err }})
+	}
+	return all
+}

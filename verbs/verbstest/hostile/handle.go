@@ -1,0 +1,199 @@
+package hostile
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"testing"
+
+	"github.com/roced/roced/verbs"
+	"github.com/roced/roced/verbs/provider"
+	"github.com/roced/roced/verbs/verbstest/rig"
+)
+
+// Doorbells are places in the doorbell that no Context of these tests comes to.
+const Doorbells = 5000
+
+// handles are one of each kind, made past the API.
+type handles struct{ PD, mr, mw, channel, CQ, srq, qp, ah, membership, events, id provider.Handle }
+
+func NewHandles(s *rig.Station, p provider.Provider, number uint32) (h handles) {
+	s.Helper()
+	pd, err := p.AllocPD()
+	rig.Check(s, err)
+	mr, err := p.AllocMR(provider.AllocMRRequest{PD: pd.PD, Length: 1})
+	rig.Check(s, err)
+	mw, err := p.AllocMW(provider.AllocMWRequest{PD: pd.PD, Type: verbs.MWType1})
+	rig.Check(s, err)
+	channel, err := p.CreateCompChannel()
+	rig.Check(s, err)
+	rig.Check(s, channel.Events.Close())
+	cq, err := p.CreateCQ(provider.CreateCQRequest{Entries: 8, EventID: uint64(Doorbells + number), Channel: channel.Channel})
+	rig.Check(s, err)
+	srq, err := p.CreateSRQ(provider.CreateSRQRequest{PD: pd.PD, Attr: verbs.SRQInitAttr{MaxWR: 8}, EventID: uint64(Doorbells+number) << 20})
+	rig.Check(s, err)
+	qp, err := p.CreateQP(Request(pd.PD, cq.CQ, Doorbells+number))
+	rig.Check(s, err)
+	ah, err := p.CreateAH(rig.Guard(s), provider.CreateAHRequest{PD: pd.PD, Attr: *s.Route(s.End.IPv4)})
+	rig.Check(s, err)
+	m, err := p.JoinMulticast(provider.JoinMulticastRequest{Group: rig.GroupV4, Flags: verbs.JoinSendOnlyFullMember})
+	rig.Check(s, err)
+	events, err := p.CreateEventChannel()
+	rig.Check(s, err)
+	rig.Check(s, events.Events.Close())
+	id, err := p.CreateID(provider.CreateIDRequest{Channel: events.Channel, PortSpace: verbs.PortSpaceUDP})
+	rig.Check(s, err)
+	return handles{pd.PD, mr.MR, mw.MW, channel.Channel, cq.CQ, srq.SRQ, qp.QP, ah.AH, m.Membership, events.Channel, id.ID}
+}
+
+// Request is one for a queue pair, with nothing wrong.
+func Request(pd, cq provider.Handle, index uint32) provider.CreateQPRequest {
+	return provider.CreateQPRequest{
+		PD: pd, Type: verbs.QPTypeUD, Cap: rig.DefaultCap(), SendCQ: cq, RecvCQ: cq,
+		DoorbellIndex: index, CompletionToken: index, EventID: 1<<40 + uint64(index),
+	}
+}
+
+// free gives back what newHandles made.
+func (h handles) free(t testing.TB, p provider.Provider) {
+	t.Helper()
+	for _, err := range []error{
+		p.DestroyID(provider.DestroyIDRequest{ID: h.id}), p.DestroyEventChannel(provider.DestroyEventChannelRequest{Channel: h.events}),
+		p.LeaveMulticast(provider.LeaveMulticastRequest{Membership: h.membership}), p.DestroyAH(provider.DestroyAHRequest{AH: h.ah}),
+		p.DestroyQP(provider.DestroyQPRequest{QP: h.qp}), p.DestroySRQ(provider.DestroySRQRequest{SRQ: h.srq}), p.DestroyCQ(provider.DestroyCQRequest{CQ: h.CQ}),
+		p.DestroyCompChannel(provider.DestroyCompChannelRequest{Channel: h.channel}),
+		p.DeallocMW(provider.DeallocMWRequest{MW: h.mw}), p.DeregMR(provider.DeregMRRequest{MR: h.mr}), p.DeallocPD(provider.DeallocPDRequest{PD: h.PD}),
+	} {
+		rig.Check(t, err)
+	}
+}
+
+// Every command that takes a handle refuses one that was never given, one of what is closed, and
+// one of another session.
+func refuseHandles(t *testing.T, w *rig.World) {
+	p := w.A.Session
+	good, closed := NewHandles(w.A, p, 0), NewHandles(w.A, p, 1)
+	closed.free(t, p)
+	rows := map[string]handles{"closed": closed, "another session's": foreign(w)}
+	for _, h := range []provider.Handle{0, 0xBAD, 0xDEADBEEF, 1 << 31, math.MaxUint32} {
+		rows[fmt.Sprintf("number %#x", uint32(h))] = handles{h, h, h, h, h, h, h, h, h, h, h}
+	}
+	for name, bad := range rows {
+		t.Run(name, func(t *testing.T) { refuseAll(t, w, handleCommands(w.A, good, bad)) })
+	}
+	good.free(t, p) // none of it was hit
+}
+
+// foreign is what another session has, on the same card if there can be one: further along in
+// its tables than A's session is in its own.
+func foreign(w *rig.World) (last handles) {
+	w.A.Helper()
+	owner, session := w.B, w.B.Session
+	if w.Pair.Beside != nil {
+		owner, session = w.A, rig.Judge(w.A, w.Pair.Beside())
+		w.A.Cleanup(func() { rig.Check(w.A, session.Close()) })
+	}
+	for i := range uint32(20) {
+		last = NewHandles(owner, session, 2+i)
+	}
+	return last
+}
+
+// handleCommands are all that take a handle, with one bad one each.
+func handleCommands(s *rig.Station, good, bad handles) []command {
+	return slices.Concat(objectCommands(s, good, bad), useCommands(s, bad), idCommands(s.Session, good, bad))
+}
+
+// objectCommands make, change and free objects.
+func objectCommands(s *rig.Station, good, bad handles) []command {
+	p := s.Session
+	qp := func(pd, send, recv provider.Handle) error {
+		r := Request(pd, send, Doorbells+100)
+		r.RecvCQ = recv
+		_, err := p.CreateQP(r)
+		return err
+	}
+	srq := func() error {
+		r := Request(good.PD, good.CQ, Doorbells+100)
+		if r.SRQ = bad.srq; r.SRQ == 0 { // means none
+			return verbs.ErrInvalid
+		}
+		_, err := p.CreateQP(r)
+		return err
+	}
+	init := verbs.QPAttr{State: verbs.QPStateInit, Port: 1}
+	return []command{
+		{"DeallocPD", func() error { return p.DeallocPD(provider.DeallocPDRequest{PD: bad.PD}) }},
+		{"AllocMR", func() error { _, err := p.AllocMR(provider.AllocMRRequest{PD: bad.PD, Length: 1}); return err }},
+		{"RegMR", func() error {
+			_, err := p.RegMR(provider.RegMRRequest{PD: bad.PD, Memory: make([]byte, 1)})
+			return err
+		}},
+		{"ReregMR", func() error {
+			return p.ReregMR(provider.ReregMRRequest{MR: bad.mr, Flags: verbs.ReregChangeAccess})
+		}},
+		{"ReregMR, PD", func() error {
+			return p.ReregMR(provider.ReregMRRequest{MR: good.mr, Flags: verbs.ReregChangePD, PD: bad.PD})
+		}},
+		{"DeregMR", func() error { return p.DeregMR(provider.DeregMRRequest{MR: bad.mr}) }},
+		{"DeregMR, of a window", func() error { return p.DeregMR(provider.DeregMRRequest{MR: good.mw}) }},
+		{"ReregMR, of a window", func() error {
+			return p.ReregMR(provider.ReregMRRequest{MR: good.mw, Flags: verbs.ReregChangeAccess})
+		}},
+		{"AllocMW", func() error {
+			_, err := p.AllocMW(provider.AllocMWRequest{PD: bad.PD, Type: verbs.MWType2})
+			return err
+		}},
+		{"DeallocMW", func() error { return p.DeallocMW(provider.DeallocMWRequest{MW: bad.mw}) }},
+		{"DeallocMW, of a region", func() error { return p.DeallocMW(provider.DeallocMWRequest{MW: good.mr}) }},
+		{"DestroyCompChannel", func() error {
+			return p.DestroyCompChannel(provider.DestroyCompChannelRequest{Channel: bad.channel})
+		}},
+		{"ResizeCQ", func() error { _, err := p.ResizeCQ(provider.ResizeCQRequest{CQ: bad.CQ, Entries: 8}); return err }},
+		{"ModifyCQ", func() error { return p.ModifyCQ(provider.ModifyCQRequest{CQ: bad.CQ}) }},
+		{"CheckCQ", func() error { return p.CheckCQ(provider.CheckCQRequest{CQ: bad.CQ}) }},
+		{"DestroyCQ", func() error { return p.DestroyCQ(provider.DestroyCQRequest{CQ: bad.CQ}) }},
+		{"CreateQP, PD", func() error { return qp(bad.PD, good.CQ, good.CQ) }},
+		{"CreateQP, send CQ", func() error { return qp(good.PD, bad.CQ, good.CQ) }},
+		{"CreateQP, receive CQ", func() error { return qp(good.PD, good.CQ, bad.CQ) }},
+		{"CreateQP, SRQ", srq},
+		{"CreateSRQ", func() error {
+			_, err := p.CreateSRQ(provider.CreateSRQRequest{PD: bad.PD, Attr: verbs.SRQInitAttr{MaxWR: 1}})
+			return err
+		}},
+		{"ModifySRQ", func() error {
+			_, err := p.ModifySRQ(provider.ModifySRQRequest{SRQ: bad.srq, Attr: verbs.SRQAttr{MaxWR: 1}, Mask: verbs.SRQMaxWR})
+			return err
+		}},
+		{"ModifySRQ, nothing", func() error { _, err := p.ModifySRQ(provider.ModifySRQRequest{SRQ: bad.srq}); return err }},
+		{"QuerySRQ", func() error { _, err := p.QuerySRQ(provider.QuerySRQRequest{SRQ: bad.srq}); return err }},
+		{"DestroySRQ", func() error { return p.DestroySRQ(provider.DestroySRQRequest{SRQ: bad.srq}) }},
+		{"ModifyQP", func() error {
+			_, err := p.ModifyQP(provider.ModifyQPRequest{QP: bad.qp, Attr: init, Mask: rig.InitMask})
+			return err
+		}},
+		{"ModifyQP, nothing", func() error { _, err := p.ModifyQP(provider.ModifyQPRequest{QP: bad.qp}); return err }},
+		{"QueryQP", func() error { _, err := p.QueryQP(provider.QueryQPRequest{QP: bad.qp}); return err }},
+		{"DestroyQP", func() error { return p.DestroyQP(provider.DestroyQPRequest{QP: bad.qp}) }},
+	}
+}
+
+// useCommands are of addresses and groups.
+func useCommands(s *rig.Station, bad handles) []command {
+	p := s.Session
+	group := provider.McastRequest{QP: bad.qp, MGID: rig.GID(rig.GroupV4)}
+	return []command{
+		{"CreateAH", func() error {
+			_, err := p.CreateAH(rig.Guard(s), provider.CreateAHRequest{PD: bad.PD, Attr: *s.Route(s.End.IPv4)})
+			return err
+		}},
+		{"ModifyAH", func() error {
+			return p.ModifyAH(rig.Guard(s), provider.ModifyAHRequest{AH: bad.ah, Attr: *s.Route(s.End.IPv4)})
+		}},
+		{"QueryAH", func() error { _, err := p.QueryAH(provider.QueryAHRequest{AH: bad.ah}); return err }},
+		{"DestroyAH", func() error { return p.DestroyAH(provider.DestroyAHRequest{AH: bad.ah}) }},
+		{"AttachMcast", func() error { return p.AttachMcast(group) }},
+		{"DetachMcast", func() error { return p.DetachMcast(group) }},
+		{"LeaveMulticast", func() error { return p.LeaveMulticast(provider.LeaveMulticastRequest{Membership: bad.membership}) }},
+	}
+}

@@ -1,0 +1,44 @@
+package hostile
+
+import (
+	"net/netip"
+
+	"github.com/roced/roced/verbs"
+	"github.com/roced/roced/verbs/provider"
+	"github.com/roced/roced/verbs/verbstest/rig"
+)
+
+// idCommands are those of ids and their channels that take a handle, with one bad one each.
+func idCommands(p provider.Provider, good, bad handles) []command {
+	all := netip.AddrPortFrom(netip.IPv4Unspecified(), 0)
+	return []command{
+		{"DestroyEventChannel", func() error { return p.DestroyEventChannel(provider.DestroyEventChannelRequest{Channel: bad.events}) }},
+		{"GetCMEvent", func() error { _, err := p.GetCMEvent(provider.GetCMEventRequest{Channel: bad.events}); return err }},
+		{"CreateID", func() error {
+			_, err := p.CreateID(provider.CreateIDRequest{Channel: bad.events, PortSpace: verbs.PortSpaceUDP})
+			return err
+		}},
+		{"MigrateID", func() error { return p.MigrateID(provider.MigrateIDRequest{ID: bad.id, Channel: good.events}) }},
+		{"MigrateID, channel", func() error { return p.MigrateID(provider.MigrateIDRequest{ID: good.id, Channel: bad.events}) }},
+		{"SetIDOption", func() error { return p.SetIDOption(provider.SetIDOptionRequest{ID: bad.id}) }},
+		{"QueryID", func() error { _, err := p.QueryID(provider.QueryIDRequest{ID: bad.id}); return err }},
+		{"DestroyID", func() error { return p.DestroyID(provider.DestroyIDRequest{ID: bad.id}) }},
+		{"BindID", func() error { _, err := p.BindID(provider.BindIDRequest{ID: bad.id, Address: all}); return err }},
+		{"ResolveIDAddr", func() error { return p.ResolveIDAddr(provider.ResolveIDAddrRequest{ID: bad.id, Dest: all}) }},
+		{"ResolveIDRoute", func() error { return p.ResolveIDRoute(provider.ResolveIDRouteRequest{ID: bad.id}) }},
+		{"InitIDQPAttr", func() error {
+			_, err := p.InitIDQPAttr(provider.InitIDQPAttrRequest{ID: bad.id, State: verbs.QPStateInit})
+			return err
+		}},
+		{"ListenID", func() error { return p.ListenID(provider.ListenIDRequest{ID: bad.id}) }},
+		{"ConnectID", func() error { return p.ConnectID(provider.ConnectIDRequest{ID: bad.id}) }},
+		{"AcceptID", func() error { return p.AcceptID(provider.AcceptIDRequest{ID: bad.id}) }},
+		{"RejectID", func() error { return p.RejectID(provider.RejectIDRequest{ID: bad.id}) }},
+		{"DisconnectID", func() error { return p.DisconnectID(provider.DisconnectIDRequest{ID: bad.id}) }},
+		{"NotifyID", func() error { return p.NotifyID(provider.NotifyIDRequest{ID: bad.id}) }},
+		{"JoinID", func() error {
+			return p.JoinID(provider.JoinIDRequest{ID: bad.id, Group: rig.GroupV4, Flags: verbs.JoinFullMember})
+		}},
+		{"LeaveID", func() error { _, err := p.LeaveID(provider.LeaveIDRequest{ID: bad.id, Group: rig.GroupV4}); return err }},
+	}
+}

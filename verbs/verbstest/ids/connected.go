@@ -1,0 +1,165 @@
+package ids
+
+import (
+	"bytes"
+	"net/netip"
+	"testing"
+
+	"github.com/roced/roced/verbs"
+	"github.com/roced/roced/verbs/cm"
+	"github.com/roced/roced/verbs/verbstest/rig"
+	"golang.org/x/sys/unix"
+)
+
+// Connections of ids with queue pairs.
+var connectedTests = []rig.Test{
+	{Name: "ids: queue pairs of a connection", Run: idConnectedQPs},
+	{Name: "ids: attributes of a connection's queue pairs", Run: idConnectedAttributes},
+	{Name: "ids: queue pairs of the program's own", Run: idConnectedOwnQPs},
+	{Name: "ids: queue pairs of connections that fail", Run: idConnectedFails},
+}
+
+// queuePairOf makes an id's queue pair, with a region that its peer may use.
+func (e *idEnd) queuePairOf(id *cm.ID) rig.Peer {
+	e.Helper()
+	mr, err := e.PD.AllocMR(rig.RegionLen, verbs.AccessLocalWrite|rig.AllAccess)
+	rig.Check(e, err)
+	return rig.Peer{Station: e.Station, QP: e.queuePair(id), MR: mr}
+}
+
+// meetAt connects two ids that have queue pairs.
+func (m *meeting) meetAt(address netip.Addr) *rig.Peers {
+	m.Helper()
+	m.active = m.a.id(cm.PortSpaceTCP)
+	m.a.routed(m.active, port(address, m.at))
+	a := m.a.queuePairOf(m.active)
+	rig.Check(m, m.active.Connect(&cm.ConnParam{ResponderResources: cm.MaxResources, InitiatorDepth: 4, RetryCount: 6, RNRRetryCount: 5}))
+	asked := m.b.request(m.service)
+	m.passive = asked.ID
+	b := m.b.queuePairOf(m.passive)
+	rig.Check(m, m.passive.Accept(&cm.ConnParam{ResponderResources: cm.MaxResources, InitiatorDepth: 2, RNRRetryCount: 7}))
+	m.a.event(m.active, cm.EventEstablished)
+	m.b.event(m.passive, cm.EventEstablished)
+	return &rig.Peers{A: a, B: b}
+}
+
+// idConnectedQPs: the queue pairs of both ends can do all that connected ones can, until one end disconnects.
+func idConnectedQPs(t *testing.T, w *rig.World) {
+	m := newMeeting(t, w)
+	for _, address := range []netip.Addr{w.B.End.IPv4, w.B.End.IPv6} {
+		p := m.meetAt(address)
+		for _, way := range [][2]*rig.Peer{{&p.A, &p.B}, {&p.B, &p.A}} {
+			from, to := way[0], way[1]
+			want := rig.Pattern(5000, 3)
+			copy(from.MR.Bytes(), want)
+			to.Recv(5, 0, rig.RegionLen)
+			from.Post(from.Request(verbs.WRSend, to, 5000))
+			to.Expect(rig.OK(5))
+			from.Expect(rig.OK(1))
+			clear(from.MR.Bytes())
+			from.Post(from.Request(verbs.WRRDMARead, to, 5000))
+			from.Expect(rig.OK(1))
+			if !bytes.Equal(from.MR.Bytes()[:5000], want) {
+				t.Errorf("to %v: other bytes came than were sent", address)
+			}
+		}
+		p.B.Recv(6, 0, 1)
+		rig.Check(t, m.active.Disconnect())
+		m.b.event(m.passive, cm.EventDisconnected)
+		rig.Check(t, m.passive.Disconnect())
+		p.B.Expect(rig.Outcome{ID: 6, Status: verbs.WCWRFlushErr})
+		m.a.event(m.active, cm.EventDisconnected)
+		for _, id := range []*cm.ID{m.active, m.passive} {
+			if id.QP().State() != verbs.QPStateErr {
+				t.Errorf("%v after the end", id.QP().State())
+			}
+			rig.Check(t, id.DestroyQP())
+			rig.Check(t, id.Close())
+		}
+	}
+}
+
+// idConnectedAttributes: both queue pairs are set to what the ends have agreed on.
+func idConnectedAttributes(t *testing.T, w *rig.World) {
+	m := newMeeting(t, w)
+	p := m.meetAt(w.B.End.IPv4)
+	a, _, err := p.A.QP.Query()
+	rig.Check(t, err)
+	b, _, err := p.B.QP.Query()
+	rig.Check(t, err)
+	if a.SQPSN != b.RQPSN || b.SQPSN != a.RQPSN || a.DestQPN != p.B.QP.Number() || b.DestQPN != p.A.QP.Number() || a.PathMTU != b.PathMTU || a.PathMTU == 0 {
+		t.Errorf("%+v and\n%+v", a, b)
+	}
+	const all = verbs.AccessRemoteRead | verbs.AccessRemoteWrite | verbs.AccessRemoteAtomic
+	if a.MaxRDAtomic != 4 || b.MaxDestRDAtomic != 4 || b.MaxRDAtomic != 2 || a.MaxDestRDAtomic != 2 || a.AccessFlags != all || b.AccessFlags != all {
+		t.Errorf("READs and atomics: %+v and\n%+v", a, b)
+	}
+	if a.RetryCnt != 6 || b.RetryCnt != 6 || a.RNRRetry != 7 || b.RNRRetry != 5 || a.Timeout != 19 || b.Timeout != 19 {
+		t.Errorf("retries: %+v and\n%+v", a, b)
+	}
+	if a.AHAttr.GRH.FlowLabel == 0 || a.AHAttr.GRH.FlowLabel != b.AHAttr.GRH.FlowLabel || a.AHAttr.GRH.HopLimit != 64 || b.AHAttr.GRH.HopLimit != 64 {
+		t.Errorf("paths: %+v and\n%+v", a.AHAttr, b.AHAttr)
+	}
+}
+
+// idConnectedOwnQPs: a program makes its queue pairs itself, by the attributes that the ids give.
+func idConnectedOwnQPs(t *testing.T, w *rig.World) {
+	m := newMeeting(t, w)
+	a, b := w.A.Peer(verbs.QPTypeRC), w.B.Peer(verbs.QPTypeRC)
+	m.active = m.a.id(cm.PortSpaceTCP)
+	m.a.routed(m.active, port(w.B.End.IPv4, m.at))
+	rig.Check(t, m.active.Connect(&cm.ConnParam{QPN: a.QP.Number(), InitiatorDepth: 1, RetryCount: 7, RNRRetryCount: 7}))
+	m.passive = m.b.request(m.service).ID
+	bring := func(id *cm.ID, qp *verbs.QP) {
+		t.Helper()
+		for _, state := range []verbs.QPState{verbs.QPStateInit, verbs.QPStateRTR, verbs.QPStateRTS} {
+			attr, mask, err := id.InitQPAttr(state)
+			rig.Check(t, err)
+			rig.Check(t, qp.Modify(&attr, mask))
+		}
+	}
+	bring(m.passive, b.QP)
+	rig.Check(t, m.passive.Accept(&cm.ConnParam{QPN: b.QP.Number(), ResponderResources: 1, RNRRetryCount: 7}))
+	m.a.event(m.active, cm.EventConnectResponse)
+	bring(m.active, a.QP)
+	rig.Check(t, m.active.Accept(nil))
+	m.b.event(m.passive, cm.EventEstablished)
+	b.Recv(5, 0, 100)
+	a.Post(a.Request(verbs.WRSend, &b, 100))
+	b.Expect(rig.OK(5))
+	a.Expect(rig.OK(1))
+}
+
+// idConnectedFails: the queue pair of an end that fails, or that is rejected, is in ERR, and the other end is told.
+func idConnectedFails(t *testing.T, w *rig.World) {
+	m := newMeeting(t, w)
+	ask := func() *verbs.QP {
+		m.active = m.a.id(cm.PortSpaceTCP)
+		m.a.routed(m.active, port(w.B.End.IPv4, m.at))
+		qp := m.a.queuePair(m.active)
+		rig.Check(t, m.active.Connect(nil))
+		m.passive = m.b.request(m.service).ID
+		return qp
+	}
+	fails := func(qp *verbs.QP) {
+		t.Helper()
+		if qp.State() != verbs.QPStateErr {
+			t.Errorf("the queue pair is in %v", qp.State())
+		}
+	}
+	qp := ask()
+	rig.Check(t, m.passive.Reject(nil))
+	m.a.rejected(m.active, 28, "")
+	fails(qp)
+	qp = ask()
+	rig.Check(t, m.passive.Accept(anyParam()))
+	rig.To(t, qp, verbs.QPStateErr)
+	event := m.a.event(m.active, cm.EventConnectError) // ERR leads to no other state
+	rig.Refused(t, event.Err(), unix.EINVAL)
+	m.b.rejected(m.passive, 28, "")
+	ask()
+	qp = m.b.queuePair(m.passive)
+	rig.To(t, qp, verbs.QPStateErr)
+	rig.Refused(t, m.passive.Accept(&cm.ConnParam{}), unix.EINVAL)
+	m.a.rejected(m.active, 28, "")
+}

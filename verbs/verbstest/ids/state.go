@@ -1,0 +1,148 @@
+package ids
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+	"testing"
+
+	"github.com/roced/roced/verbs"
+	"github.com/roced/roced/verbs/cm"
+	"github.com/roced/roced/verbs/verbstest/rig"
+	"golang.org/x/sys/unix"
+)
+
+// idState is how an id can be, and how it comes there.
+type idState struct {
+	name  string
+	enter func(r *idRig, id *cm.ID) *cm.ID // gives another id where that is what it takes
+}
+
+// idRig is what the calls are made with: ids of e, and a peer.
+type idRig struct {
+	e       *idEnd
+	peer    *rig.Station
+	nowhere netip.AddrPort // of the peer: nobody listens
+}
+
+// idStateRows are the columns of idCalls, in their order. Those from "accepted by the peer" on are of port
+// space TCP only.
+var idStateRows = []idState{
+	{"idle", func(_ *idRig, id *cm.ID) *cm.ID { return id }},
+	{"bound to all", func(r *idRig, id *cm.ID) *cm.ID { return r.bound(id, netip.IPv4Unspecified()) }},
+	{"bound", func(r *idRig, id *cm.ID) *cm.ID { return r.bound(id, r.e.End.IPv4) }},
+	{"address resolved", func(r *idRig, id *cm.ID) *cm.ID { r.e.resolved(id, r.nowhere); return id }},
+	{"route resolved", func(r *idRig, id *cm.ID) *cm.ID { r.e.routed(id, r.nowhere); return id }},
+	{"listening", func(r *idRig, id *cm.ID) *cm.ID { rig.Check(r.e, r.bound(id, r.e.End.IPv4).Listen(0)); return id }},
+	{"connecting", func(r *idRig, id *cm.ID) *cm.ID {
+		r.e.routed(id, r.nowhere)
+		rig.Check(r.e, id.Connect(anyParam()))
+		return id
+	}},
+	{"asked", (*idRig).asked},
+	{"accepted by the peer", (*idRig).accepted},
+	{"established", func(r *idRig, id *cm.ID) *cm.ID { rig.Check(r.e, r.accepted(id).Accept(nil)); return id }},
+}
+
+// anyParam names a queue pair, as connections need it.
+func anyParam() *cm.ConnParam { return &cm.ConnParam{QPN: otherQPN()} }
+
+func (r *idRig) bound(id *cm.ID, to netip.Addr) *cm.ID {
+	rig.Check(r.e, id.Bind(port(to, 0)))
+	return id
+}
+
+// asked is the id of a request to one that listens.
+func (r *idRig) asked(id *cm.ID) *cm.ID {
+	rig.Check(r.e, r.bound(id, r.e.End.IPv4).Listen(0))
+	local, err := id.LocalAddr()
+	rig.Check(r.e, err)
+	newIDEnd(r.peer).connectIn(id.PortSpace(), local, "") // its answer comes through a channel of its own
+	return r.e.request(id).ID
+}
+
+// accepted is an id whose request for a connection has been accepted.
+func (r *idRig) accepted(id *cm.ID) *cm.ID {
+	peer := newIDEnd(r.peer)
+	service, at := peer.serviceIn(cm.PortSpaceTCP)
+	r.e.routed(id, port(r.peer.End.IPv4, at))
+	rig.Check(r.e, id.Connect(anyParam()))
+	rig.Check(r.e, peer.request(service).ID.Accept(anyParam()))
+	r.e.event(id, cm.EventConnectResponse)
+	return id
+}
+
+// idCall is a call of an id, and what it gives in each state: in port space UDP, and in TCP.
+type idCall struct {
+	name     string
+	call     func(r *idRig, id *cm.ID) error
+	udp, tcp string
+}
+
+// The letters of idCall: y for no error.
+var idErrnos = map[byte]error{'y': nil, 'i': unix.EINVAL, 's': unix.EOPNOTSUPP, 'a': unix.EADDRNOTAVAIL}
+
+// idCalls are all calls of an id but Close, which is always allowed, Migrate and QP.
+var idCalls = []idCall{
+	{"bind", func(r *idRig, id *cm.ID) error { return id.Bind(port(r.e.End.IPv4, 0)) }, "yiiiiiii", "yiiiiiiiii"},
+	{"resolve address", func(r *idRig, id *cm.ID) error { return id.ResolveAddr(netip.AddrPort{}, r.nowhere, resolveTimeout) }, "yyyiiiii", "yyyiiiiiii"},
+	{"resolve route", func(_ *idRig, id *cm.ID) error { return id.ResolveRoute() }, "iiiyiiii", "iiiyiiiiii"},
+	{"attributes", func(_ *idRig, id *cm.ID) error { _, _, err := id.InitQPAttr(verbs.QPStateRTS); return err }, "iiyyyyyy", "iiiiiiiyyy"},
+	{"attributes of ERR", func(_ *idRig, id *cm.ID) error { _, _, err := id.InitQPAttr(verbs.QPStateErr); return err }, "iiiiiiii", "iiiiiiiiii"},
+	{"create QP", func(r *idRig, id *cm.ID) error {
+		_, err := id.CreateQP(r.e.PD, &verbs.QPInitAttr{SendCQ: r.e.CQ, RecvCQ: r.e.CQ})
+		return err
+	}, "iiyyyyyy", "iiyyyyyyyy"},
+	{"destroy QP", func(_ *idRig, id *cm.ID) error { return id.DestroyQP() }, "iiiiiiii", "iiiiiiiiii"},
+	{"join", func(_ *idRig, id *cm.ID) error { return id.JoinMulticast(rig.GroupV4, nil) }, "iiyyiiii", "iiiiiiiiii"},
+	{"leave", func(_ *idRig, id *cm.ID) error { return id.LeaveMulticast(rig.GroupV4) }, "aaaaaaaa", "aaaaaaaaaa"},
+	{"listen", func(_ *idRig, id *cm.ID) error { return id.Listen(0) }, "iyyiiiii", "iyyiiiiiii"},
+	{"connect", func(_ *idRig, id *cm.ID) error { return id.Connect(anyParam()) }, "iiiiyiii", "iiiiyiiiii"},
+	{"accept", func(_ *idRig, id *cm.ID) error { return id.Accept(anyParam()) }, "iiiiiiiy", "iiiiiiiyii"},
+	{"accept a response", func(_ *idRig, id *cm.ID) error { return id.Accept(nil) }, "iiiiiiii", "iiiiiiiiyi"},
+	{"reject", func(_ *idRig, id *cm.ID) error { return id.Reject(nil) }, "iiiiiiiy", "iiiiiiiyyi"},
+	{"disconnect", func(_ *idRig, id *cm.ID) error { return id.Disconnect() }, "iiiiiiyy", "iiiiiiyyyy"},
+	{"notify", func(_ *idRig, id *cm.ID) error { return id.Notify(verbs.EventCommEst) }, "iiiiiiii", "iiiiiiiiiy"},
+	{"reuse", func(_ *idRig, id *cm.ID) error { return id.SetReuseAddr(true) }, "yiiiiiii", "yiiiiiiiii"},
+	{"af only", func(_ *idRig, id *cm.ID) error { return id.SetAFOnly(true) }, "yyyiiiii", "yyyiiiiiii"},
+	{"service type", func(_ *idRig, id *cm.ID) error { return id.SetServiceType(8) }, "yyyyyyyy", "yyyyyyyyyy"},
+	{"addresses", func(_ *idRig, id *cm.ID) error {
+		_, local := id.LocalAddr()
+		_, peer := id.PeerAddr()
+		_, route := id.Route()
+		_, device := id.Device()
+		return errors.Join(local, peer, route, device)
+	}, "yyyyyyyy", "yyyyyyyyyy"},
+}
+
+// idStates makes each call in each state, in both port spaces.
+func idStates(t *testing.T, w *rig.World) {
+	r := &idRig{e: newIDEnd(w.A), peer: w.B, nowhere: port(w.B.End.IPv4, 7)}
+	for _, call := range idCalls {
+		for at := range call.udp {
+			r.try(t, &call, cm.PortSpaceUDP, idStateRows[at], idErrnos[call.udp[at]])
+		}
+		for at := range call.tcp {
+			r.try(t, &call, cm.PortSpaceTCP, idStateRows[at], idErrnos[call.tcp[at]])
+		}
+	}
+}
+
+func (r *idRig) try(t *testing.T, call *idCall, space cm.PortSpace, state idState, want error) {
+	t.Helper()
+	first := r.e.id(space)
+	id := state.enter(r, first)
+	err := call.call(r, id)
+	what := fmt.Sprintf("%s in port space %v, %s", call.name, space, state.name)
+	if want == nil && err != nil || !errors.Is(err, want) {
+		t.Errorf("%s: %v, want %v", what, err, want)
+	}
+	if id.QP() != nil {
+		rig.Check(t, id.DestroyQP())
+	}
+	rig.Check(t, id.Close())
+	rig.Refused(t, call.call(r, id), unix.EINVAL)
+	if first != id {
+		rig.Check(t, first.Close())
+	}
+}

@@ -1,0 +1,10 @@
+package ids
+
+import (
+	"slices"
+
+	"github.com/roced/roced/verbs/verbstest/rig"
+)
+
+// Tests are the tests of this package.
+var Tests = slices.Concat([]rig.Test(nil), lifeTests, joinTests, connectTests, connectionTests, connectedTests)

@@ -1,0 +1,138 @@
+package model
+
+import (
+	"fmt"
+	"net/netip"
+
+	"github.com/roced/roced/verbs"
+	"github.com/roced/roced/verbs/verbstest/rig"
+	"golang.org/x/sys/unix"
+)
+
+// Steps with address handles and groups.
+
+// modelGroups are those that are attached to and sent to.
+var modelGroups = []netip.Addr{rig.GroupV4, rig.OtherGroup, rig.GroupV6}
+
+// address is one that can be sent to: of either card, or a group's.
+func (s *side) address() netip.Addr {
+	if s.chance(3) {
+		return modelGroups[s.random.IntN(len(modelGroups))]
+	}
+	return s.sides[s.random.IntN(2)].end.Addresses()[s.random.IntN(3)]
+}
+
+func (s *side) createAH() {
+	pd := s.likelyPD()
+	if pd == nil || len(s.ahs) == fewAHs {
+		return
+	}
+	attr, source := s.anyRoute()
+	ah, err := pd.CreateAH(guardless, attr)
+	s.want("create AH", err, 0)
+	pd.model.users++
+	s.ahs = append(s.ahs, &playedAH{AH: ah, model: &modelAH{pd: pd.model, source: source, route: attr.GRH}})
+	s.note(s, "create AH to %v", attr.GRH.DGID)
+}
+
+// anyRoute is a way to an address, and the GID that it starts from.
+func (s *side) anyRoute() (*verbs.AHAttr, verbs.GID) {
+	attr := s.route(s.address())
+	attr.GRH.TrafficClass, attr.GRH.HopLimit, attr.GRH.FlowLabel = uint8(s.random.Uint32()), uint8(s.random.Uint32()), s.random.Uint32()&0xFFFFF
+	source, err := s.ctx.QueryGID(1, attr.GRH.SGIDIndex)
+	s.want("query GID", err, 0)
+	return attr, source
+}
+
+// refuseAH asks for handles that cannot be.
+func (s *side) refuseAH() {
+	pd := one(s, s.pds)
+	if pd == nil {
+		return
+	}
+	s.note(s, "create AH, bad")
+	ask := func(what string, want unix.Errno, spoil func(a *verbs.AHAttr)) {
+		attr := s.route(s.end.IPv4)
+		spoil(attr)
+		_, err := pd.CreateAH(guardless, attr)
+		s.want("AH: "+what, err, want)
+	}
+	ask("no destination", unix.EINVAL, func(a *verbs.AHAttr) { a.GRH.DGID = verbs.GID{} })
+	ask("port 2", unix.EINVAL, func(a *verbs.AHAttr) { a.Port = 2 })
+	ask("unused GID", unix.ENODATA, func(a *verbs.AHAttr) { a.GRH.SGIDIndex = s.unusedGID() })
+	ask("no such GID", unix.EINVAL, func(a *verbs.AHAttr) { a.GRH.SGIDIndex = 1000 })
+	ask("source of another IP version", unix.EINVAL, func(a *verbs.AHAttr) { a.GRH.DGID = rig.GID(s.end.IPv6) })
+	ask("no route", unix.EHOSTUNREACH, func(a *verbs.AHAttr) { a.GRH.DGID = rig.GID(s.pair.Unreachable) })
+}
+
+func (s *side) unusedGID() int { return (&rig.Station{TB: s, Ctx: s.ctx}).EmptyLine() }
+
+// usedAH is a handle that a request names which has not been sent; nil if none is.
+func (s *side) usedAH() *playedAH {
+	for _, q := range s.qps {
+		for _, a := range s.ahs {
+			if len(q.model.sends) > 0 && q.model.sends[0].ah == a.model {
+				return a
+			}
+		}
+	}
+	return nil
+}
+
+func (s *side) closeAH() {
+	a := s.usedAH()
+	if a == nil || a.model.closed {
+		a = one(s, s.ahs)
+	}
+	if a == nil {
+		return
+	}
+	s.note(s, "close AH to %v", a.model.route.DGID)
+	if a.model.closed {
+		s.wantIf("close AH again", a.Close(), false)
+		s.ahs = remove(s.ahs, a)
+		return
+	}
+	s.want("close AH", a.Close(), 0)
+	a.model.closed = true
+	a.model.pd.users--
+}
+
+// group is a group's GID, or now and then none, with an MLID that seldom differs.
+func (s *side) group() (verbs.GID, verbs.MLID) {
+	mlid := verbs.MLID(0)
+	if s.chance(8) {
+		mlid = 1
+	}
+	if s.chance(12) {
+		return rig.GID(s.end.IPv4), mlid
+	}
+	return rig.GID(modelGroups[s.random.IntN(len(modelGroups))]), mlid
+}
+
+func (s *side) attach() {
+	q := one(s, s.qps)
+	if q == nil {
+		return
+	}
+	mgid, mlid := s.group()
+	s.note(s, "attach %s to %v, MLID %d", q, mgid, mlid)
+	s.wantIf("attach", q.AttachMcast(mgid, mlid), !q.closed && q.model.attach(mgid, mlid))
+}
+
+func (s *side) detach() {
+	q := one(s, s.qps)
+	if q == nil {
+		return
+	}
+	mgid, mlid := s.group()
+	s.note(s, "detach %s from %v, MLID %d", q, mgid, mlid)
+	s.wantIf("detach", q.DetachMcast(mgid, mlid), !q.closed && q.model.detach(mgid, mlid))
+}
+
+func (a *playedAH) String() string {
+	if a == nil {
+		return "no AH"
+	}
+	return fmt.Sprintf("AH to %v, closed %t", a.model.route.DGID, a.model.closed)
+}

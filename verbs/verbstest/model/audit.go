@@ -1,0 +1,118 @@
+package model
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"maps"
+
+	"github.com/roced/roced/verbs"
+	"github.com/roced/roced/verbs/verbstest/rig"
+)
+
+// Steps that look at everything.
+
+// write changes memory that nothing happens to.
+func (s *side) write() {
+	m := one(s, s.mrs)
+	if m == nil || m.closed {
+		return
+	}
+	from := s.random.IntN(len(m.model.memory))
+	n := min(s.random.IntN(300), len(m.model.memory)-from)
+	s.note(s, "write %d bytes at %d of MR %#x", n, from, m.model.lkey)
+	s.fill(m, from, n)
+}
+
+// readEvents compares the events that wait.
+func (s *side) readEvents() {
+	s.note(s, "read events")
+	ended, cancel := context.WithCancel(context.Background())
+	cancel()
+	got := map[modelEvent]bool{}
+	for {
+		event, err := s.ctx.GetAsyncEvent(ended)
+		if errors.Is(err, context.Canceled) {
+			break
+		}
+		s.want("read events", err, 0)
+		if e := s.eventOf(event); e != (modelEvent{}) {
+			got[e] = true
+		}
+	}
+	if !maps.Equal(got, s.card.events) {
+		s.part("events %v, the model has %v", got, s.card.events)
+	}
+	for e := range got {
+		s.seen["event "+e.kind.String()]++
+	}
+	clear(s.card.events)
+}
+
+// eventOf is an event of an object. What happens to the port is not the model's.
+func (s *side) eventOf(event verbs.AsyncEvent) (e modelEvent) {
+	for _, c := range s.cqs {
+		if c.CQ == event.CQ {
+			return modelEvent{kind: event.Type, cq: c.model}
+		}
+	}
+	for _, q := range s.srqs {
+		if q.SRQ == event.SRQ {
+			return modelEvent{kind: event.Type, srq: q.model}
+		}
+	}
+	for _, q := range s.qps {
+		if q.QP == event.QP {
+			return modelEvent{kind: event.Type, qp: q.model}
+		}
+	}
+	if talker := s.talk.endOf(s); talker.qp == event.QP {
+		return modelEvent{kind: event.Type, qp: talker.stub}
+	}
+	return e
+}
+
+// audit compares all memory, all queue pairs, and what was dropped.
+func (s *side) audit() {
+	s.note(s, "audit")
+	for _, m := range s.mrs {
+		if !m.closed && !bytes.Equal(m.Bytes(), m.model.memory) {
+			s.part("the memory of MR %#x differs", m.model.lkey)
+		}
+	}
+	for _, q := range s.qps {
+		s.compareQP(q)
+	}
+	for _, q := range s.srqs {
+		s.querySRQ(q)
+	}
+	s.compareDrops()
+}
+
+// modelDropNames are the reasons that the model counts. The others depend on what is before the card.
+var modelDropNames = []string{"qp_state", "qkey", "no_receive", "no_room", "protection", "cq_full", "self_loopback"}
+
+// modelDrops are those that the card has counted; nil if it does not count.
+func (s *side) modelDrops() map[string]uint64 {
+	all := (&rig.Station{TB: s, Ctx: s.ctx}).Counters()
+	if all == nil {
+		return nil
+	}
+	drops := map[string]uint64{}
+	for _, name := range modelDropNames {
+		drops[name] = all[name]
+	}
+	return drops
+}
+
+func (s *side) compareDrops() {
+	for name, n := range s.modelDrops() {
+		if got, want := n-s.before[name], s.card.drops[name]; got != want {
+			s.part("%d packets dropped for %s, the model has %d", got, name, want)
+		}
+	}
+	for name, n := range s.card.drops {
+		s.seen["drop "+name] += int(n - s.counted[name])
+		s.counted[name] = n
+	}
+}

@@ -1,0 +1,200 @@
+package model
+
+import (
+	"encoding/binary"
+
+	"github.com/roced/roced/verbs"
+	"github.com/roced/roced/verbs/verbstest/rig"
+)
+
+// The model of a connection: what its requests do to two memories and two lists of receives. A request
+// is carried out when it is posted, one after the other.
+
+// modelEnd is a queue pair that is connected to another, and a region that is all that it uses.
+type modelEnd struct {
+	unreliable bool
+	mtu        int
+	access     verbs.AccessFlags // of the queue pair
+	rights     verbs.AccessFlags // of the region
+	memory     []byte
+	recvs      []modelPlace
+	state      verbs.QPState // RTS or, after an error, ERR; of UC after one of its own, SQE
+
+	done  []rig.Outcome   // completions that it has
+	event verbs.EventType // that it has, unless it is noEvent
+}
+
+// modelPlace is a part of a region that a request or a receive names.
+type modelPlace struct {
+	id         uint64
+	from, size int
+	bad        bool // the key is another
+}
+
+// modelTask is a request: an operation on a part of each region.
+type modelTask struct {
+	op         verbs.Opcode
+	own, peers modelPlace
+	compareAdd uint64
+	swap       uint64
+}
+
+// carryOut does what requests ask for, and notes what completes at both ends.
+func (e *modelEnd) carryOut(peer *modelEnd, tasks []modelTask) {
+	for i := range tasks {
+		task := &tasks[i]
+		if e.state != verbs.QPStateRTS {
+			e.done = append(e.done, rig.Flushed(task.own.id))
+			continue
+		}
+		status := e.do(peer, task)
+		if e.unreliable && status != verbs.WCLocProtErr {
+			status = verbs.WCSuccess // nobody tells
+		}
+		e.done = append(e.done, rig.Ended(task.own.id, status))
+		switch {
+		case status != verbs.WCSuccess && e.unreliable:
+			e.state = verbs.QPStateSQE
+		case status != verbs.WCSuccess:
+			e.state = verbs.QPStateErr
+		}
+	}
+	for _, end := range []*modelEnd{e, peer} {
+		if end.state == verbs.QPStateErr {
+			for _, recv := range end.recvs {
+				end.done = append(end.done, rig.Flushed(recv.id))
+			}
+			end.recvs = nil
+		}
+	}
+}
+
+// do carries one request out.
+func (e *modelEnd) do(peer *modelEnd, t *modelTask) verbs.WCStatus {
+	switch {
+	case t.own.bad && t.own.size > 0:
+		return verbs.WCLocProtErr
+	case peer.state == verbs.QPStateErr:
+		return verbs.WCRetryExcErr // of UC: it is not told
+	}
+	data := e.memory[t.own.from:][:t.own.size]
+	switch t.op {
+	case verbs.WRSend, verbs.WRSendWithImm:
+		return peer.takeSend(data)
+	case verbs.WRRDMAWrite, verbs.WRRDMAWriteWithImm:
+		return peer.takeWrite(data, t)
+	case verbs.WRRDMARead:
+		if status := peer.check(&t.peers, verbs.AccessRemoteRead, true); status != verbs.WCSuccess {
+			return status
+		}
+		copy(data, peer.memory[min(t.peers.from, len(peer.memory)):])
+		return verbs.WCSuccess
+	}
+	return peer.takeAtomic(data, t)
+}
+
+// fail is what becomes of the peer when it refuses a request with a NAK.
+func (e *modelEnd) fail(status verbs.WCStatus, event verbs.EventType) verbs.WCStatus {
+	if !e.unreliable {
+		e.state, e.event = verbs.QPStateErr, event
+	}
+	return status
+}
+
+// check says whether a peer may access a place; tells: an event does.
+func (e *modelEnd) check(p *modelPlace, access verbs.AccessFlags, tells bool) verbs.WCStatus {
+	switch {
+	case e.access&access == 0:
+		return e.fail(verbs.WCRemInvReqErr, verbs.EventQPReqErr)
+	case p.size == 0:
+		return verbs.WCSuccess
+	case p.bad || e.rights&access == 0 || p.from+p.size > len(e.memory):
+		if !tells {
+			return e.fail(verbs.WCRemAccessErr, rig.NoEvent)
+		}
+		return e.fail(verbs.WCRemAccessErr, verbs.EventQPAccessErr)
+	}
+	return verbs.WCSuccess
+}
+
+// complete ends the oldest receive.
+func (e *modelEnd) complete(status verbs.WCStatus) {
+	e.done = append(e.done, rig.Ended(e.recvs[0].id, status))
+	e.recvs = e.recvs[1:]
+}
+
+// takeSend puts a message into the oldest receive. What has arrived of one that is too long is there.
+func (e *modelEnd) takeSend(data []byte) verbs.WCStatus {
+	if len(e.recvs) == 0 {
+		return verbs.WCRNRRetryExcErr
+	}
+	recv := e.recvs[0]
+	for from := 0; from < len(data) || from == 0; from += e.mtu {
+		packet := data[from:min(from+e.mtu, len(data))]
+		switch {
+		case from+len(packet) > recv.size:
+			if !e.unreliable {
+				e.complete(verbs.WCLocLenErr)
+			}
+			return e.fail(verbs.WCRemInvReqErr, rig.NoEvent)
+		case recv.bad && recv.size > 0:
+			e.complete(verbs.WCLocProtErr)
+			e.state = verbs.QPStateErr
+			return verbs.WCRemOpErr
+		}
+		copy(e.memory[recv.from+from:], packet)
+	}
+	e.complete(verbs.WCSuccess)
+	return verbs.WCSuccess
+}
+
+// takeWrite writes. Immediate data comes with the last packet, and takes a receive before that is looked at.
+func (e *modelEnd) takeWrite(data []byte, t *modelTask) verbs.WCStatus {
+	imm, single := t.op == verbs.WRRDMAWriteWithImm, len(data) <= e.mtu
+	if imm && single && len(e.recvs) == 0 && e.access&verbs.AccessRemoteWrite != 0 {
+		return verbs.WCRNRRetryExcErr
+	}
+	if status := e.check(&t.peers, verbs.AccessRemoteWrite, !imm || !single); status != verbs.WCSuccess {
+		if imm && single && status == verbs.WCRemAccessErr && !e.unreliable {
+			e.complete(status)
+		}
+		return status
+	}
+	whole := len(data)
+	if imm && len(e.recvs) == 0 {
+		whole = (whole - 1) / e.mtu * e.mtu // all packets but the last
+	}
+	if whole > 0 {
+		copy(e.memory[t.peers.from:], data[:whole])
+	}
+	switch {
+	case !imm:
+	case len(e.recvs) == 0:
+		return verbs.WCRNRRetryExcErr
+	default:
+		e.complete(verbs.WCSuccess)
+	}
+	return verbs.WCSuccess
+}
+
+// takeAtomic carries an atomic out, and gives what was there.
+func (e *modelEnd) takeAtomic(data []byte, t *modelTask) verbs.WCStatus {
+	if t.peers.from%atomicLen != 0 {
+		return e.fail(verbs.WCRemInvReqErr, verbs.EventQPReqErr)
+	}
+	if status := e.check(&t.peers, verbs.AccessRemoteAtomic, true); status != verbs.WCSuccess {
+		return status
+	}
+	there := e.memory[t.peers.from:][:atomicLen]
+	was := binary.NativeEndian.Uint64(there)
+	copy(data, there)
+	switch {
+	case t.op == verbs.WRAtomicFetchAndAdd:
+		binary.NativeEndian.PutUint64(there, was+t.compareAdd)
+	case was == t.compareAdd:
+		binary.NativeEndian.PutUint64(there, t.swap)
+	}
+	return verbs.WCSuccess
+}
+
+const atomicLen = 8

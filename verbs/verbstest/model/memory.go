@@ -1,0 +1,122 @@
+package model
+
+import (
+	"slices"
+
+	"github.com/roced/roced/verbs"
+)
+
+// Steps with memory regions.
+
+func (s *side) createMR() {
+	pd := s.likelyPD()
+	if pd == nil || len(s.mrs) == fewMRs {
+		return
+	}
+	length, access := 64+s.random.IntN(1500), verbs.AccessFlags(0)
+	if s.chance(2) {
+		length += s.world.mtu
+	}
+	if !s.chance(3) {
+		access = verbs.AccessLocalWrite
+	}
+	base := s.base(length)
+	mr, err := s.newMR(pd, length, base, access)
+	s.want("create MR", err, 0)
+	m := &playedMR{MR: mr, model: &modelMR{pd: pd.model, lkey: mr.LKey(), base: base, memory: make([]byte, length), write: access != 0}}
+	pd.model.users++
+	s.card.mrs[mr.LKey()] = m.model
+	s.bytes[m.model] = mr.Bytes()
+	s.mrs = append(s.mrs, m)
+	s.fill(m, 0, length)
+	s.note(s, "create MR %#x of %d bytes, access %d", mr.LKey(), length, access)
+}
+
+// newMR makes a region in the program's memory, where that can be.
+func (s *side) newMR(pd *playedPD, length int, base uint64, access verbs.AccessFlags) (*verbs.MR, error) {
+	if s.chance(2) {
+		mr, err := pd.RegMRIOVA(make([]byte, length), base, access)
+		if verbs.KindOf(err) != verbs.ErrUnsupported {
+			return mr, err
+		}
+	}
+	return pd.AllocMRIOVA(length, base, access)
+}
+
+// base is the first address of a region: often 0, sometimes the highest that can be.
+func (s *side) base(length int) uint64 {
+	switch s.random.IntN(4) {
+	case 0:
+		return s.random.Uint64() >> 1
+	case 1:
+		return -uint64(length) - 1
+	}
+	return 0
+}
+
+// reregMR changes a region, while no request that has been posted is to be sent.
+func (s *side) reregMR() {
+	m, pd := one(s, s.mrs), s.likelyPD()
+	if m == nil || pd == nil || slices.ContainsFunc(s.qps, func(q *playedQP) bool { return len(q.model.sends) > 0 }) {
+		return
+	}
+	attr := verbs.ReregAttr{PD: pd.PD, Memory: make([]byte, s.random.IntN(2000))}
+	attr.IOVA = s.base(len(attr.Memory))
+	if s.chance(2) {
+		attr.Access = verbs.AccessLocalWrite
+	}
+	flags := verbs.ReregFlags(1 + s.random.IntN(7))
+	s.note(s, "rereg MR %#x with flags %d: %d bytes at %#x, access %d", m.model.lkey, flags, len(attr.Memory), attr.IOVA, attr.Access)
+	err := m.Rereg(&attr, flags)
+	if verbs.KindOf(err) == verbs.ErrUnsupported {
+		return
+	}
+	ok := !m.closed && (flags&verbs.ReregChangeTranslation == 0 || len(attr.Memory) > 0) &&
+		(flags&verbs.ReregChangeAccess != 0 || attr.Access == 0)
+	if s.wantIf("rereg", err, ok); ok {
+		s.reregistered(m, pd, &attr, flags)
+	}
+}
+
+// reregistered makes the change in the model.
+func (s *side) reregistered(m *playedMR, pd *playedPD, attr *verbs.ReregAttr, flags verbs.ReregFlags) {
+	if flags&verbs.ReregChangeTranslation != 0 {
+		m.model.memory, m.model.base, s.bytes[m.model] = make([]byte, len(attr.Memory)), attr.IOVA, attr.Memory
+		s.fill(m, 0, len(attr.Memory))
+	}
+	if flags&verbs.ReregChangePD != 0 {
+		m.model.pd.users--
+		pd.model.users++
+		m.model.pd = pd.model
+	}
+	if flags&verbs.ReregChangeAccess != 0 {
+		m.model.write = attr.Access != 0
+	}
+}
+
+// fill writes to both memories.
+func (s *side) fill(m *playedMR, from, n int) {
+	into := m.model.memory[from:][:n]
+	value := s.random.Uint64()
+	for i := range into {
+		into[i] = byte(value >> (i % 57))
+	}
+	copy(m.Bytes()[from:], into)
+}
+
+func (s *side) closeMR() {
+	m := one(s, s.mrs)
+	if m == nil {
+		return
+	}
+	s.note(s, "close MR %#x", m.LKey())
+	if m.closed {
+		s.wantIf("close MR again", m.Close(), false)
+		s.mrs = remove(s.mrs, m)
+		return
+	}
+	s.want("close MR", m.Close(), 0)
+	m.closed = true
+	m.model.pd.users--
+	delete(s.card.mrs, m.model.lkey)
+}

@@ -1,0 +1,136 @@
+package model
+
+import (
+	"github.com/roced/roced/verbs"
+	"github.com/roced/roced/verbs/verbstest/rig"
+	"golang.org/x/sys/unix"
+)
+
+// Steps that change and query queue pairs.
+
+// qkey is one of two, so that most messages have the right one.
+func (s *side) qkey() verbs.QKey {
+	if s.chance(12) {
+		return rig.TestQKey + 1
+	}
+	return rig.TestQKey
+}
+
+// advance makes the change towards RTS.
+func (s *side) advance() {
+	if q := one(s, s.qps); q != nil && !q.closed {
+		s.advanceQP(q)
+	}
+}
+
+func (s *side) advanceQP(q *playedQP) {
+	state := q.model.state
+	switch state {
+	case verbs.QPStateRTS:
+		return
+	case verbs.QPStateSQD, verbs.QPStateSQE:
+		state = verbs.QPStateRTS
+	case verbs.QPStateErr:
+		state = verbs.QPStateReset
+	default:
+		state++
+	}
+	change := modelChanges[[2]verbs.QPState{q.model.state, state}]
+	s.change(q, verbs.QPAttr{State: state, Port: 1, QKey: s.qkey(), SQPSN: verbs.PSN(s.random.Uint32()) & 0xFFFFFF}, verbs.QPAttrState|change.required)
+}
+
+var modelBits = []verbs.QPAttrMask{
+	verbs.QPAttrState, verbs.QPAttrCurState, verbs.QPAttrEnSQDAsyncNotify, verbs.QPAttrPKeyIndex, verbs.QPAttrPort,
+	verbs.QPAttrQKey, verbs.QPAttrSQPSN, verbs.QPAttrCap, 1 << 3, 1 << 31,
+}
+
+// modify changes to any state, with the attributes that it needs, more or fewer.
+func (s *side) modify() {
+	q := one(s, s.qps)
+	if q == nil {
+		return
+	}
+	attr := verbs.QPAttr{State: verbs.QPState(s.random.IntN(8)), CurState: q.model.state, Port: 1, QKey: s.qkey(), SQPSN: verbs.PSN(s.random.Uint32()) & 0xFFFFFF, EnSQDAsyncNotify: s.chance(2)}
+	if s.chance(2) {
+		attr.State = verbs.QPStateSQD // from RTS: it takes a while to be left
+	}
+	change := modelChanges[[2]verbs.QPState{q.model.state, attr.State}]
+	mask := verbs.QPAttrState | change.required
+	for _, bit := range modelBits {
+		if s.chance(12) || change.optional&bit != 0 && s.chance(2) {
+			mask ^= bit
+		}
+	}
+	if s.chance(8) {
+		s.spoilAttr(&attr)
+	}
+	s.change(q, attr, mask)
+}
+
+func (s *side) spoilAttr(attr *verbs.QPAttr) {
+	switch s.random.IntN(4) {
+	case 0:
+		attr.CurState = verbs.QPState(s.random.IntN(8))
+	case 1:
+		attr.Port = 2
+	case 2:
+		attr.PKeyIndex = 1
+	case 3:
+		attr.SQPSN = 1 << 24
+	}
+}
+
+// given is what modify gives back in a state: the attributes in the mask as they are now.
+func given(attr verbs.QPAttr, mask verbs.QPAttrMask, state verbs.QPState) verbs.QPAttr {
+	if mask&verbs.QPAttrState != 0 {
+		attr.State = state
+	}
+	if mask&verbs.QPAttrCurState != 0 {
+		attr.CurState = state
+	}
+	return attr
+}
+
+func (s *side) change(q *playedQP, attr verbs.QPAttr, mask verbs.QPAttrMask) {
+	s.note(s, "modify %s (%d sends, %d receives) to %v with %v", q, len(q.model.sends), len(q.model.recvs), attr.State, mask)
+	now := attr
+	err := q.Modify(&now, mask)
+	want := unix.EINVAL
+	if !q.closed {
+		want = q.model.modify(&attr, mask)
+	}
+	s.want("modify", err, want)
+	ok := want == 0
+	at := q.model.state
+	if ok {
+		s.seen["state "+at.String()]++
+		s.settle(q)
+	}
+	// What waited may fail at once: then the state is another by now.
+	if !ok && now != attr || ok && now != given(attr, mask, at) && now != given(attr, mask, q.model.state) {
+		s.part("modify gives %+v, the model has %+v", now, given(attr, mask, at))
+	}
+}
+
+// query compares what can be asked of a queue pair.
+func (s *side) query() {
+	q := one(s, s.qps)
+	if q == nil {
+		return
+	}
+	s.note(s, "query %s", q)
+	s.compareQP(q)
+}
+
+func (s *side) compareQP(q *playedQP) {
+	attr, _, err := q.Query()
+	s.wantIf("query", err, !q.closed)
+	if q.closed {
+		return
+	}
+	m := q.model
+	s.seen["state "+m.state.String()]++
+	if attr.State != m.state || attr.CurState != m.state || attr.QKey != m.qkey || attr.Port != m.port || attr.SQPSN != m.psn {
+		s.part("query: %+v, the model has %v, Q_Key %v, port %d, PSN %v", attr, m.state, m.qkey, m.port, m.psn)
+	}
+}

@@ -1,0 +1,124 @@
+package model
+
+import (
+	"github.com/roced/roced/verbs"
+)
+
+// modelArrival is a message in the memory of a receive request.
+type modelArrival struct {
+	card   *modelCard
+	packet *modelPacket
+	pieces []modelPiece // the request's; the GRH is in the first 40 bytes of them
+	length int          // with the GRH
+}
+
+// receive takes a packet to a queue pair. One that nobody has is lost.
+func (c *modelCard) receive(p *modelPacket) {
+	if q := c.qps[p.qpn]; q != nil {
+		q.receive(p)
+	}
+}
+
+// receiveGroup takes a packet to the members of its group, a copy each, in the order in which they
+// were attached. (The specification has no order.) A packet to a group is to QP 0xFFFFFF.
+func (c *modelCard) receiveGroup(p *modelPacket) {
+	group := c.groups[p.route.DGID]
+	if group == nil || p.qpn != verbs.MulticastQPN {
+		return
+	}
+	for _, q := range group.members {
+		if q == p.from && q.block {
+			c.drops["self_loopback"]++
+		} else {
+			q.receive(p)
+		}
+	}
+}
+
+// receive takes a packet, if the queue pair receives, the Q_Key is its own, and there is a request
+// with room. Else the packet is dropped, and nothing has changed.
+func (q *modelQP) receive(p *modelPacket) {
+	drops := q.card.drops
+	switch {
+	case q.state < verbs.QPStateRTR || q.state == verbs.QPStateErr:
+		drops["qp_state"]++
+	case p.qkey != q.qkey:
+		drops["qkey"]++
+	case q.nextRecv() == nil:
+		drops["no_receive"]++
+	case lengthOf(q.nextRecv().sges) < grhLen+len(p.payload):
+		drops["no_room"]++
+	default:
+		q.take(p, q.takeRecv())
+	}
+}
+
+// take writes a packet into the memory of a request. Memory that it may not use fails the request
+// and the queue pair, which goes to ERR.
+func (q *modelQP) take(p *modelPacket, r *modelRecv) {
+	pd := q.pd
+	if q.srq != nil {
+		pd = q.srq.pd
+	}
+	pieces, ok := q.card.pieces(pd, r.sges, true)
+	if !ok {
+		q.card.drops["protection"]++
+		q.completeRecv(modelWC{WC: verbs.WC{ID: r.id, Status: verbs.WCLocProtErr}})
+		q.fail(false)
+		return
+	}
+	scatterModel(pieces, p.payload)
+	length := grhLen + len(p.payload)
+	q.card.world.arrivals = append(q.card.world.arrivals, modelArrival{q.card, p, pieces, length})
+	if !q.completeRecv(q.received(p, r)) {
+		q.card.drops["cq_full"]++
+	}
+}
+
+// scatterModel writes a payload into memory, behind 40 bytes for the GRH.
+func scatterModel(pieces []modelPiece, payload []byte) {
+	skip := grhLen
+	for _, piece := range pieces {
+		into := piece.bytes()
+		n := min(skip, len(into))
+		skip -= n
+		payload = payload[copy(into[n:], payload):]
+	}
+}
+
+// received is the completion of a message.
+func (q *modelQP) received(p *modelPacket, r *modelRecv) modelWC {
+	wc := verbs.WC{
+		ID: r.id, Opcode: verbs.WCRecv, ByteLen: uint32(grhLen + len(p.payload)), SrcQP: p.from.number,
+		Flags: verbs.WCGRH | verbs.WCWithSMAC | verbs.WCWithNetworkHdrType,
+		SMAC:  p.from.card.mac, NetworkHeader: verbs.NetworkIPv6, Port: 1,
+	}
+	if p.route.DGID.IsIPv4() {
+		wc.NetworkHeader = verbs.NetworkIPv4
+	}
+	if p.imm != nil {
+		wc.Flags |= verbs.WCWithImm
+		wc.ImmData = *p.imm
+	}
+	return modelWC{WC: wc}
+}
+
+// completeRecv completes a receive request; false if the CQ did not take that.
+func (q *modelQP) completeRecv(wc modelWC) bool {
+	q.recvsDone++
+	wc.qp, wc.QPN = q, q.number
+	return q.recvCQ.add(wc)
+}
+
+// fail moves a queue pair to ERR, unless it is there, or in RESET, from which ERR cannot be reached.
+// With an event, if no completion says why.
+func (q *modelQP) fail(fatal bool) {
+	if q.state == verbs.QPStateErr || q.state == verbs.QPStateReset {
+		return
+	}
+	q.toErr()
+	if fatal {
+		q.card.events[modelEvent{kind: verbs.EventQPFatal, qp: q}] = true
+	}
+	q.card.world.failed = append(q.card.world.failed, q)
+}

@@ -1,0 +1,93 @@
+package model
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+	"slices"
+
+	"github.com/roced/roced/verbs"
+	"github.com/roced/roced/verbs/verbstest/rig"
+)
+
+// guardless is for waits that the card ends by itself.
+var guardless = context.Background()
+
+// open makes a side's context, joins the groups, and makes the model's card.
+func (s *side) open() {
+	var err error
+	s.ctx, err = verbs.Open(rig.Judge(s, s.end.Provider))
+	rig.Check(s, err)
+	s.Cleanup(func() { rig.Check(s, s.ctx.Close()) })
+	for _, group := range modelGroups {
+		_, err := s.ctx.JoinMulticast(group, verbs.JoinFullMember)
+		rig.Check(s, err)
+	}
+	port, err := s.ctx.QueryPort(1)
+	rig.Check(s, err)
+	s.world.mtu = port.ActiveMTU.Bytes()
+	s.card = &modelCard{
+		world: s.world, mac: s.end.MAC, own: map[verbs.GID]bool{}, qps: map[verbs.QPN]*modelQP{}, mrs: map[verbs.LKey]*modelMR{},
+		groups: map[verbs.GID]*modelGroup{}, events: map[modelEvent]bool{}, drops: map[string]uint64{},
+	}
+	for _, own := range s.end.Addresses() {
+		s.card.own[rig.GID(own)] = true
+	}
+}
+
+// furnish gives a side what it needs to send and receive at once, so that few steps show something.
+func (s *side) furnish() {
+	s.readEvents()
+	s.before = s.modelDrops()
+	s.source.Seed(1, 2)
+	for range 2 {
+		s.createPD()
+	}
+	for range 4 {
+		s.createMR()
+	}
+	s.createCQOf(bigCQ)
+	for range 3 {
+		s.createCQOf(1 + s.random.IntN(8))
+		s.createQP()
+	}
+	for range 6 {
+		s.createAH()
+	}
+}
+
+// one is any of those that there are, seldom one that has been closed; nil if there is none.
+func one[T any](s *side, list []*T) (object *T) {
+	if len(list) == 0 {
+		return nil
+	}
+	for range 3 {
+		object = list[s.random.IntN(len(list))]
+		if closed, is := any(object).(interface{ isClosed() bool }); !is || !closed.isClosed() {
+			return object
+		}
+	}
+	return object
+}
+
+func (m *playedMR) isClosed() bool { return m.closed }
+func (c *playedCQ) isClosed() bool { return c.closed }
+func (a *playedAH) isClosed() bool { return a.model.closed }
+func (q *playedQP) isClosed() bool { return q.closed }
+
+// remove takes an object out of a list.
+func remove[T any](list []*T, object *T) []*T {
+	return slices.DeleteFunc(list, func(other *T) bool { return other == object })
+}
+
+// chance is true once in n times.
+func (p *player) chance(n int) bool { return p.random.IntN(n) == 0 }
+
+// route is the way to an address, from the side's own of the same kind.
+func (s *side) route(to netip.Addr) *verbs.AHAttr {
+	return (&rig.Station{TB: s, End: s.end, Ctx: s.ctx}).Route(to)
+}
+
+func (q *playedQP) String() string {
+	return fmt.Sprintf("QP %v in %v", q.model.number, q.model.state)
+}

@@ -1,0 +1,84 @@
+package model
+
+import (
+	"github.com/roced/roced/verbs"
+	"golang.org/x/sys/unix"
+)
+
+// modelSRQ is a shared receive queue. Its receives name memory of its own PD. A slot is free when a
+// queue pair has taken its receive.
+type modelSRQ struct {
+	card          *modelCard
+	pd            *modelPD
+	maxWR, maxSGE int
+	limit         int // 0: none is armed
+	recvs         []*modelRecv
+	users         int // queue pairs
+}
+
+// postRecv queues requests up to the first bad one, as a queue pair does.
+func (q *modelSRQ) postRecv(list []*modelRecv) (bad int, errno unix.Errno) {
+	for i, r := range list {
+		switch {
+		case len(r.sges) > q.maxSGE:
+			return i, unix.EINVAL
+		case len(q.recvs) == q.maxWR:
+			return i, unix.ENOMEM
+		}
+		q.recvs = append(q.recvs, r)
+	}
+	return -1, 0
+}
+
+// mayModify says whether the queue can have this size, or this limit; below 0 is what stays as it is.
+// granted is the size that a Provider makes of it.
+func (q *modelSRQ) mayModify(size, granted, limit int) bool {
+	if limit < 0 {
+		limit = q.limit
+	}
+	if size < 0 {
+		return limit <= q.maxWR
+	}
+	return size > 0 && len(q.recvs) <= size && limit <= granted
+}
+
+// check disarms a limit that is reached: there are fewer receives. Its event comes once.
+func (q *modelSRQ) check() {
+	if len(q.recvs) < q.limit {
+		q.limit = 0
+		q.card.events[modelEvent{kind: verbs.EventSRQLimitReached, srq: q}] = true
+	}
+}
+
+// nextRecv is the receive that a message would take; nil if there is none.
+func (q *modelQP) nextRecv() *modelRecv {
+	list := q.recvs
+	if q.srq != nil {
+		list = q.srq.recvs
+	}
+	if len(list) == 0 {
+		return nil
+	}
+	return list[0]
+}
+
+// takeRecv takes it.
+func (q *modelQP) takeRecv() *modelRecv {
+	r := q.nextRecv()
+	if q.srq == nil {
+		q.recvs = q.recvs[1:]
+	} else {
+		q.srq.recvs = q.srq.recvs[1:]
+		q.srq.check()
+	}
+	return r
+}
+
+// toErr moves a queue pair to ERR. The receives of an SRQ stay there; the program is told that the
+// queue pair takes no more of them.
+func (q *modelQP) toErr() {
+	if q.state != verbs.QPStateErr && q.srq != nil {
+		q.card.events[modelEvent{kind: verbs.EventQPLastWQEReached, qp: q}] = true
+	}
+	q.state = verbs.QPStateErr
+}

@@ -1,0 +1,148 @@
+package model
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/roced/roced/verbs"
+)
+
+// Steps that post and poll.
+
+// maxList is the most requests that are posted together.
+const maxList = 5
+
+func (s *side) postSend() {
+	q := s.likely(verbs.QPStateRTS)
+	if q == nil {
+		return
+	}
+	n := 1
+	if s.chance(3) {
+		n += s.random.IntN(maxList)
+	}
+	list, wrs := make([]*modelSend, n), make([]verbs.SendWR, n)
+	for i := range list {
+		list[i], wrs[i] = s.sendRequest(q, n == 1)
+	}
+	s.note(s, "post to %s: %s", q, describe(wrs))
+	err := q.PostSend(wrs)
+	if q.closed {
+		s.wantIf("post send to what is closed", err, false)
+		return
+	}
+	bad, errno := q.model.postSend(list)
+	s.want("post send", err, errno)
+	s.wantBad(err, bad)
+	s.settle(q)
+}
+
+// likely is a queue pair in that state or later, most of the time.
+func (s *side) likely(from verbs.QPState) (q *playedQP) {
+	for range 4 {
+		if q = one(s, s.qps); q != nil && !q.closed && q.model.state >= from && q.model.state != verbs.QPStateErr {
+			return q
+		}
+	}
+	return q
+}
+
+// wantBad compares the index of the request that was refused.
+func (s *side) wantBad(err error, bad int) {
+	if refused, is := err.(*verbs.BadWRError); is && refused.Index != bad || !is && bad >= 0 {
+		s.part("%v: the model has request %d", err, bad)
+	}
+}
+
+func (s *side) postRecv() {
+	q := s.likely(verbs.QPStateInit)
+	if q == nil || (q.model.srq != nil || !s.canReceive(q.model.pd)) && !s.chance(rarely) {
+		return
+	}
+	list, wrs := s.recvRequests(q.model.pd, int(q.model.cap.MaxRecvSGE))
+	s.note(s, "post to %s: receives %+v", q, wrs)
+	err := q.PostRecv(wrs)
+	if q.closed {
+		s.wantIf("post receive to what is closed", err, false)
+		return
+	}
+	bad, errno := q.model.postRecv(list)
+	s.want("post receive", err, errno)
+	s.wantBad(err, bad)
+	if q.model.state == verbs.QPStateErr {
+		s.settle(q)
+	}
+}
+
+// recvRequests are a list of receives.
+func (s *side) recvRequests(pd *modelPD, most int) (list []*modelRecv, wrs []verbs.RecvWR) {
+	for range 1 + s.random.IntN(maxList) {
+		s.ids++
+		sges := s.recvPieces(pd, most)
+		list = append(list, &modelRecv{s.ids, sges})
+		wrs = append(wrs, verbs.RecvWR{ID: s.ids, SGList: sges})
+	}
+	return list, wrs
+}
+
+// canReceive says whether there is memory for receives of a PD. Without any they would be too small for
+// every message, and hold up those behind them.
+func (s *side) canReceive(pd *modelPD) bool {
+	return slices.ContainsFunc(s.mrs, func(m *playedMR) bool {
+		return !m.closed && m.model.write && m.model.pd == pd && len(m.model.memory) > 300
+	})
+}
+
+func (s *side) poll() {
+	c := one(s, s.cqs)
+	if c == nil {
+		return
+	}
+	s.pollUpTo(c, s.random.IntN(12))
+}
+
+// pollUpTo compares what a poll of n gives.
+func (s *side) pollUpTo(c *playedCQ, n int) {
+	s.note(s, "poll %d of %s", n, c)
+	wcs := make([]verbs.WC, n)
+	got, err := c.Poll(wcs)
+	if c.closed {
+		s.wantIf("poll what is closed", err, false)
+		return
+	}
+	count, errno := c.model.expect(n)
+	s.want("poll", err, errno)
+	for i := range wcs[:got] {
+		s.compareWC(c.model, &wcs[i])
+	}
+	if got != count {
+		s.part("poll of %d gives %d, the model has %d", n, got, count)
+	}
+}
+
+func (s *side) compareWC(c *modelCQ, got *verbs.WC) {
+	wc, ok := c.take(got.ID)
+	if !ok || !wc.same(got, s.world.mtu) {
+		s.part("completion %+v, the model has %+v, of %d", *got, wc.WC, len(c.entries))
+	}
+	kind := "recv "
+	if wc.send {
+		kind = "send "
+	}
+	s.seen[kind+statusNames[wc.Status]]++
+}
+
+func describe(wrs []verbs.SendWR) (text string) {
+	for _, wr := range wrs {
+		to := "nothing"
+		if wr.AH != nil {
+			attr, err := wr.AH.Query()
+			to = attr.GRH.DGID.String()
+			if err != nil {
+				to = err.Error()
+			}
+		}
+		text += fmt.Sprintf("[%d %v flags %v to %v %v %v, inline %d, %+v] ", wr.ID, wr.Opcode, wr.Flags, to, wr.RemoteQPN, wr.RemoteQKey, len(wr.InlineData), wr.SGList)
+	}
+	return text
+}

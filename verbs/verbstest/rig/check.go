@@ -1,0 +1,127 @@
+package rig
+
+import (
+	"context"
+	"errors"
+	"net/netip"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/roced/roced/verbs"
+)
+
+// WaitTimeout bounds every wait, so that a hang fails the test. No test measures time.
+const WaitTimeout = time.Minute
+
+func Check(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Refused checks that an error is the one that is wanted, and says what it should.
+func Refused(t testing.TB, err, want error, says ...string) {
+	t.Helper()
+	if !errors.Is(err, want) {
+		t.Errorf("%v, want %v", err, want)
+		return
+	}
+	for _, text := range says {
+		if !strings.Contains(err.Error(), text) {
+			t.Errorf("%q does not say %q", err, text)
+		}
+	}
+}
+
+// Eventually waits for something that the card or another goroutine does.
+func Eventually(t testing.TB, what string, done func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(WaitTimeout); !done(); time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("%s: did not come", what)
+		}
+	}
+}
+
+// Guard ends a wait that hangs.
+func Guard(t testing.TB) context.Context {
+	ctx, cancel := context.WithTimeout(context.Background(), WaitTimeout)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+// watched is a context that tells when somebody waits on it.
+type watched struct {
+	context.Context
+	Asked chan struct{} // of capacity 1
+}
+
+func Watch(ctx context.Context) *watched { return &watched{ctx, make(chan struct{}, 1)} }
+
+// Done is asked for by those who are about to sleep.
+func (w *watched) Done() <-chan struct{} {
+	select {
+	case w.Asked <- struct{}{}:
+	default:
+	}
+	return w.Context.Done()
+}
+
+// Waiting starts n goroutines in a call that waits with a context, and returns when all of them do. What
+// they gave comes through the channel.
+func Waiting(ctx context.Context, t testing.TB, n int, wait func(ctx context.Context) error) <-chan error {
+	t.Helper()
+	done := make(chan error, n)
+	for range n {
+		own := Watch(ctx)
+		go func() { done <- wait(own) }()
+		select {
+		case <-own.Asked:
+		case <-ctx.Done():
+			t.Fatal("nobody waits")
+		}
+	}
+	return done
+}
+
+func GID(address netip.Addr) verbs.GID { return verbs.GIDFromAddr(address) }
+
+// Outcome is what a completion says first.
+type Outcome struct {
+	ID     uint64
+	Status verbs.WCStatus
+}
+
+// Ended is a completion with a status; OK one with success; Flushed one that was flushed.
+func Ended(id uint64, status verbs.WCStatus) Outcome { return Outcome{id, status} }
+
+func OK(id uint64) Outcome { return Outcome{id, verbs.WCSuccess} }
+
+func Flushed(id uint64) Outcome { return Outcome{id, verbs.WCWRFlushErr} }
+
+// Same compares completions by id and status.
+func Same(t testing.TB, got []verbs.WC, want ...Outcome) {
+	t.Helper()
+	bad := len(got) != len(want)
+	for i := 0; !bad && i < len(got); i++ {
+		bad = got[i].ID != want[i].ID || got[i].Status != want[i].Status
+	}
+	if bad {
+		t.Errorf("completions %+v, want %+v", got, want)
+	}
+}
+
+// Completions polls a queue until it is empty.
+func Completions(t testing.TB, cq *verbs.CQ) (all []verbs.WC) {
+	t.Helper()
+	for {
+		var wcs [16]verbs.WC
+		n, err := cq.Poll(wcs[:])
+		Check(t, err)
+		if all = append(all, wcs[:n]...); n == 0 {
+			return all
+		}
+	}
+}

@@ -1,0 +1,48 @@
+package rig
+
+import (
+	"net/netip"
+	"testing"
+
+	"github.com/roced/roced/verbs"
+)
+
+var (
+	GroupV4    = netip.MustParseAddr("239.1.2.3")
+	OtherGroup = netip.MustParseAddr("239.129.2.3") // of the same Ethernet address
+	GroupV6    = netip.MustParseAddr("ff0e::1:2:3")
+	Groups     = []netip.Addr{GroupV4, GroupV6}
+)
+
+// ToGroup is a request to send to a group what lies in a slot.
+func (s *Station) ToGroup(group netip.Addr, slot, length int) verbs.SendWR {
+	s.Helper()
+	wr := s.Send(99, s.AH(group), s.QP, s.Piece(slot, length))
+	wr.RemoteQPN = verbs.MulticastQPN
+	return wr
+}
+
+// Join makes the station a full member, without which nothing may reach it.
+func (s *Station) Join(group netip.Addr) *verbs.Membership {
+	s.Helper()
+	m, err := s.Ctx.JoinMulticast(group, verbs.JoinFullMember)
+	Check(s, err)
+	return m
+}
+
+// Member is another queue pair of a station, attached to a group.
+func (s *Station) Member(group netip.Addr) *verbs.QP {
+	s.Helper()
+	qp := s.Active(DefaultCap())
+	Check(s, qp.AttachMcast(GID(group), 0))
+	return qp
+}
+
+// CheckGroup checks a message that came to a group.
+func CheckGroup(t *testing.T, s *Station, wc verbs.WC, group netip.Addr, from *verbs.QP) {
+	t.Helper()
+	grh, payload := s.Received(wc)
+	if payload != "to the group" || grh.DGID() != GID(group) || wc.SrcQP != from.Number() {
+		t.Errorf("%q to %v from %v", payload, grh.DGID(), wc.SrcQP)
+	}
+}

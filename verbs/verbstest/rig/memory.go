@@ -1,0 +1,47 @@
+package rig
+
+import (
+	"github.com/roced/roced/verbs"
+)
+
+// Addressed gives a station's region that begins at an address.
+func (s *Station) Addressed(iova uint64) *verbs.MR {
+	s.Helper()
+	mr, err := s.PD.AllocMRIOVA(SlotLen, iova, verbs.AccessLocalWrite)
+	Check(s, err)
+	return mr
+}
+
+// Reaches says whether the card can access memory of the program's own.
+func (s *Station) Reaches() bool {
+	s.Helper()
+	mr, err := s.PD.RegMR(make([]byte, 1), 0)
+	if verbs.KindOf(err) == verbs.ErrUnsupported {
+		return false
+	}
+	Check(s, err)
+	Check(s, mr.Close())
+	return true
+}
+
+// Sends has a station send a piece of memory to itself, and gives what arrived.
+func (s *Station) Sends(sge verbs.SGE) string {
+	s.Helper()
+	ah := s.AH(s.End.IPv4)
+	s.Receive(0)
+	s.Post(s.Send(1, ah, s.QP, sge))
+	got := s.Expect(OK(0), OK(1))
+	_, payload := s.Received(got[0])
+	Check(s, ah.Close())
+	return string(payload)
+}
+
+// CannotSend has a station send a piece of memory that it may not send.
+func (s *Station) CannotSend(sge verbs.SGE) {
+	s.Helper()
+	ah := s.AH(s.End.IPv4)
+	s.Post(s.Send(1, ah, s.QP, sge))
+	s.Expect(Outcome{1, verbs.WCLocProtErr})
+	To(s, s.QP, verbs.QPStateRTS)
+	Check(s, ah.Close())
+}

@@ -1,0 +1,111 @@
+package rig
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/roced/roced/verbs"
+)
+
+// Notified is a station with a queue pair whose completions go to a CQ of a channel.
+type Notified struct {
+	*Station
+	Peer    *Station
+	Channel *verbs.CompChannel
+	CQ      *verbs.CQ
+	QP      *verbs.QP
+	AH      *verbs.AH // of the peer's, to here
+}
+
+// NewNotified makes one at b, with room for n receives and their completions, n a power of two.
+func (w *World) NewNotified(n int) *Notified {
+	w.B.Helper()
+	c := &Notified{Station: w.B, Peer: w.A, Channel: w.B.NewChannel(), AH: w.A.AH(w.B.End.IPv4)}
+	c.CQ = w.B.NewCQOn(c.Channel, n)
+	capacity := DefaultCap()
+	capacity.MaxRecvWR = uint32(n)
+	c.QP = w.B.NewQPWith(verbs.QPInitAttr{SendCQ: w.B.CQ, RecvCQ: c.CQ, Cap: capacity})
+	Check(w.B, c.QP.Activate(TestQKey))
+	return c
+}
+
+func (s *Station) NewChannel() *verbs.CompChannel {
+	s.Helper()
+	channel, err := s.Ctx.CreateCompChannel()
+	Check(s, err)
+	return channel
+}
+
+func (s *Station) NewCQOn(channel *verbs.CompChannel, entries int) *verbs.CQ {
+	s.Helper()
+	cq, err := s.Ctx.CreateCQEx(&verbs.CQInitAttr{Entries: entries, Channel: channel})
+	Check(s, err)
+	return cq
+}
+
+// Arrive has so many messages come, and returns when their completions are there.
+func (c *Notified) Arrive(n int, flags verbs.SendFlags) {
+	c.Helper()
+	before := c.peeked()
+	for i := range n {
+		c.ReceiveOn(c.QP, i%Slots)
+		wr := c.Peer.Send(1, c.AH, c.QP)
+		wr.Flags |= flags
+		c.Peer.Post(wr)
+		c.Peer.Expect(OK(1))
+	}
+	Eventually(c, "completions", func() bool { return c.peeked() == before+n })
+}
+
+func (c *Notified) peeked() int {
+	c.Helper()
+	n, err := c.CQ.Peek(1 << 20)
+	Check(c, err)
+	return n
+}
+
+func (c *Notified) Arm(flags verbs.CQNotifyFlags) (missed bool) {
+	c.Helper()
+	missed, err := c.CQ.ReqNotify(flags)
+	Check(c, err)
+	return missed
+}
+
+// ExpectEvent waits for an event of this CQ, and acknowledges it.
+func (c *Notified) ExpectEvent() {
+	c.Helper()
+	cq, err := c.Channel.Get(Guard(c))
+	Check(c, err)
+	if cq != c.CQ {
+		c.Errorf("an event of another CQ")
+	}
+	Check(c, cq.AckEvents(1))
+}
+
+// NoEvent checks that no event is there: another one that is asked for now comes first.
+func (c *Notified) NoEvent() {
+	c.Helper()
+	Check(c, NoEventOf(c, c.Channel, c.Station))
+}
+
+// NoEventOf has an event made on a CQ of its own, and looks whether it comes first.
+func NoEventOf(t testing.TB, channel *verbs.CompChannel, s *Station) error {
+	t.Helper()
+	probe := s.NewCQOn(channel, 1)
+	qp := s.NewQPWith(verbs.QPInitAttr{SendCQ: probe, RecvCQ: probe, Cap: verbs.QPCap{MaxRecvWR: 1}})
+	ToInit(t, qp)
+	_, err := probe.ReqNotify(verbs.CQNextComp)
+	Check(t, err)
+	Check(t, qp.PostRecv([]verbs.RecvWR{{}}))
+	To(t, qp, verbs.QPStateErr)
+	cq, err := channel.Get(Guard(t))
+	Check(t, err)
+	if err := cq.AckEvents(1); err != nil {
+		return err
+	}
+	if cq != probe {
+		return errors.New("an event that nobody has asked for")
+	}
+	Check(t, qp.Close())
+	return probe.Close()
+}

@@ -1,0 +1,149 @@
+package rig
+
+import (
+	"slices"
+
+	"github.com/roced/roced/verbs"
+)
+
+// Peers are two queue pairs that are connected to each other, and a region at each end that the other
+// may use.
+type Peers struct{ A, B Peer }
+
+type Peer struct {
+	*Station
+	QP *verbs.QP
+	MR *verbs.MR
+}
+
+const RegionLen = 64 << 10
+
+// Connect makes peers on the world's two stations. change, unless nil, is for the attributes of both.
+func (w *World) Connect(kind verbs.QPType, change func(*verbs.QPAttr)) *Peers {
+	w.A.Helper()
+	return Connect(w.A, w.B, kind, change)
+}
+
+func Connect(a, b *Station, kind verbs.QPType, change func(*verbs.QPAttr)) *Peers {
+	a.Helper()
+	p := &Peers{a.Peer(kind), b.Peer(kind)}
+	p.A.Connect(&p.B, change)
+	p.B.Connect(&p.A, change)
+	return p
+}
+
+func (s *Station) Peer(kind verbs.QPType) Peer {
+	s.Helper()
+	mr, err := s.PD.AllocMR(RegionLen, verbs.AccessLocalWrite|AllAccess|verbs.AccessMWBind)
+	Check(s, err)
+	return Peer{s, s.NewConnected(kind), mr}
+}
+
+// Connect brings a peer to RTS.
+func (p *Peer) Connect(other *Peer, change func(*verbs.QPAttr)) {
+	p.Helper()
+	attr := p.Connection(other.End.IPv4, other.QP.Number())
+	if change != nil {
+		change(&attr)
+	}
+	Check(p, p.QP.Connect(&attr))
+}
+
+// Post posts requests to the peer's queue pair, signaled.
+func (p *Peer) Post(wrs ...verbs.SendWR) {
+	p.Helper()
+	for i := range wrs {
+		wrs[i].Flags |= verbs.SendSignaled
+	}
+	Check(p, p.QP.PostSend(wrs))
+}
+
+// Recv posts a receive to a part of the peer's region.
+func (p *Peer) Recv(id uint64, offset, length int) {
+	p.Helper()
+	Check(p, p.QP.PostRecv([]verbs.RecvWR{{ID: id, SGList: []verbs.SGE{p.MR.SGE(offset, length)}}}))
+}
+
+// Request is one about as many bytes at the start of both regions.
+func (p *Peer) Request(op verbs.Opcode, other *Peer, length int) verbs.SendWR {
+	wr := verbs.SendWR{ID: 1, Opcode: op, RemoteAddr: other.MR.IOVA(), RKey: other.MR.RKey()}
+	if length > 0 {
+		wr.SGList = []verbs.SGE{p.MR.SGE(0, length)}
+	}
+	return wr
+}
+
+// Pattern is bytes of which no two parts are alike.
+func Pattern(length int, seed byte) []byte {
+	b := make([]byte, length)
+	for i := range b {
+		b[i] = byte(i) ^ byte(i>>8)*31 ^ seed
+	}
+	return b
+}
+
+// Operations by what they do to the peer.
+var (
+	OpsOfSend   = []verbs.Opcode{verbs.WRSend, verbs.WRSendWithImm}
+	OpsOfWrite  = []verbs.Opcode{verbs.WRRDMAWrite, verbs.WRRDMAWriteWithImm}
+	OpsOfRead   = []verbs.Opcode{verbs.WRRDMARead}
+	OpsOfAtomic = []verbs.Opcode{verbs.WRAtomicCmpAndSwp, verbs.WRAtomicFetchAndAdd}
+	OpsOfRDMA   = slices.Concat(OpsOfWrite, OpsOfRead)
+	OpsOfRemote = slices.Concat(OpsOfRDMA, OpsOfAtomic)
+	OpsOfAll    = slices.Concat(OpsOfSend, OpsOfRemote)
+)
+
+const NoEvent verbs.EventType = 0
+
+// Aim turns a request to another region of the peer's.
+func (p *Peer) Aim(wr *verbs.SendWR, pd *verbs.PD, access verbs.AccessFlags) *verbs.MR {
+	p.Helper()
+	mr, err := pd.AllocMR(RegionLen, verbs.AccessLocalWrite|access)
+	Check(p, err)
+	wr.RKey, wr.RemoteAddr = mr.RKey(), mr.IOVA()
+	return mr
+}
+
+func (s *Station) AnotherPD() *verbs.PD {
+	s.Helper()
+	pd, err := s.Ctx.AllocPD()
+	Check(s, err)
+	return pd
+}
+
+// Reconnect gives a queue pair that is connected to the other station's other attributes.
+func (p *Peer) Reconnect(change func(*verbs.QPAttr)) {
+	p.Helper()
+	attr, _, err := p.QP.Query()
+	Check(p, err)
+	To(p, p.QP, verbs.QPStateReset)
+	change(&attr)
+	Check(p, p.QP.Connect(&attr))
+}
+
+// Unbind unbinds a window. Receives may complete before that has.
+func (p *Peer) Unbind(mw *verbs.MW) {
+	p.Helper()
+	p.Post(p.Bind(mw, 0, 0, 0))
+	for {
+		if wc := p.Wait(1)[0]; wc.Opcode == verbs.WCBindMW {
+			Check(p, wc.Err())
+			return
+		}
+	}
+}
+
+// Close ends both queue pairs, of which the test may have closed one.
+func (p *Peers) Close() {
+	for _, end := range []*Peer{&p.A, &p.B} {
+		if err := end.QP.Close(); verbs.KindOf(err) != verbs.ErrObjectClosed {
+			Check(end, err)
+		}
+	}
+}
+
+// Forbid takes all remote rights from the peer's region.
+func (p *Peer) Forbid() {
+	p.Helper()
+	Check(p, p.MR.Rereg(&verbs.ReregAttr{Access: verbs.AccessLocalWrite}, verbs.ReregChangeAccess))
+}

@@ -1,0 +1,155 @@
+package rig
+
+import (
+	"errors"
+	"maps"
+	"strings"
+	"testing"
+
+	"github.com/roced/roced/verbs"
+)
+
+// Alive checks that the station that a hostile client shares its card with is as it was.
+func (w *World) Alive() {
+	w.A.Helper()
+	w.B.Receive(0)
+	w.A.Post(w.A.Send(1, w.A.AH(w.B.End.IPv4), w.B.QP))
+	w.A.Expect(OK(1))
+	w.B.Expect(OK(0))
+	w.NothingElse()
+}
+
+// Failed makes a queue pair that the card moves from a state to ERR: an overrun of its CQ does that.
+func (w *World) Failed(from verbs.QPState) *verbs.QP {
+	w.B.Helper()
+	cq, qps := w.B.Overrunnable(1)
+	qp := w.B.NewQPWith(verbs.QPInitAttr{SendCQ: w.B.CQ, RecvCQ: cq, Cap: DefaultCap()})
+	ToInit(w.B, qp)
+	To(w.B, qp, verbs.QPStateRTR)
+	if from == verbs.QPStateSQD {
+		ToRTS(w.B, qp, 0)
+		To(w.B, qp, from)
+	}
+	w.Overrun(qps[0], cq, 1)
+	w.Settle()
+	return qp
+}
+
+// Messages sends some from a to a queue pair of b.
+func (w *World) Messages(qp *verbs.QP, n int) {
+	w.A.Helper()
+	ah := w.A.AH(w.B.End.IPv4)
+	for range n {
+		w.A.Post(w.A.Send(1, ah, qp))
+		w.A.Expect(OK(1))
+	}
+	Check(w.A, ah.Close())
+}
+
+// World is what a test has: a station at each end.
+type World struct {
+	Pair Pair
+	A, B *Station
+}
+
+func NewWorld(t testing.TB, pair Pair) *World {
+	t.Helper()
+	w := &World{Pair: pair, A: newStation(t, pair.A), B: newStation(t, pair.B)}
+	w.Settle() // nothing of what was before comes later
+	for _, s := range []*Station{w.A, w.B} {
+		s.dropped = s.Counters()
+	}
+	return w
+}
+
+// Settle waits until what was sent before has arrived: a message each way comes after it.
+func (w *World) Settle() {
+	w.A.Helper()
+	w.A.mark(w.B)
+	w.B.mark(w.A)
+}
+
+// mark sends a message that is no test's, from a queue pair of its own to another.
+func (s *Station) mark(peer *Station) {
+	s.Helper()
+	from, to := newMarker(s), newMarker(peer)
+	ah := s.AH(peer.End.IPv4)
+	Check(s, to.qp.PostRecv([]verbs.RecvWR{{SGList: []verbs.SGE{to.mr.SGE(0, 40)}}}))
+	Check(s, from.qp.PostSend([]verbs.SendWR{s.Send(0, ah, to.qp)}))
+	Same(s, s.WaitOn(from.cq, 1), OK(0))
+	Same(s, peer.WaitOn(to.cq, 1), OK(0))
+	Check(s, ah.Close())
+	from.close()
+	to.close()
+}
+
+type marker struct {
+	*Station
+	mr *verbs.MR
+	cq *verbs.CQ
+	qp *verbs.QP
+}
+
+func newMarker(s *Station) *marker {
+	s.Helper()
+	m := &marker{Station: s, cq: s.NewCQ(1)}
+	var err error
+	m.mr, err = s.PD.AllocMR(40, verbs.AccessLocalWrite)
+	Check(s, err)
+	m.qp = s.NewQPWith(verbs.QPInitAttr{SendCQ: m.cq, RecvCQ: m.cq, Cap: verbs.QPCap{MaxSendWR: 1, MaxRecvWR: 1}})
+	Check(s, m.qp.Activate(TestQKey))
+	return m
+}
+
+func (m *marker) close() {
+	m.Helper()
+	for _, object := range []Closer{m.qp, m.cq, m.mr} {
+		Check(m, object.Close())
+	}
+}
+
+// NothingElse checks that no completion comes any more.
+func (w *World) NothingElse() {
+	w.A.Helper()
+	w.Settle()
+	for _, s := range []*Station{w.A, w.B} {
+		Same(s, Completions(s, s.CQ))
+	}
+}
+
+// Counters are the packets that the card's engine has dropped, by reason; nil if it does not
+// count them.
+func (s *Station) Counters() map[string]uint64 {
+	s.Helper()
+	all, err := s.Ctx.Counters()
+	if errors.Is(err, verbs.ErrUnsupported) {
+		return nil
+	}
+	Check(s, err)
+	dropped := map[string]uint64{}
+	for _, c := range all {
+		if c.Lost && c.Place == "engine" && c.Value != 0 {
+			dropped[strings.TrimPrefix(c.Name, "drop_")] = c.Value
+		}
+	}
+	return dropped
+}
+
+// Drops are how many packets the card has dropped since the test began, by reason.
+func (s *Station) Drops() map[string]uint64 {
+	now := s.Counters()
+	for name, n := range s.dropped {
+		if now[name] -= n; now[name] == 0 {
+			delete(now, name)
+		}
+	}
+	return now
+}
+
+// ExpectDrops checks which packets the card has dropped, where it counts; settle comes before.
+func (s *Station) ExpectDrops(want map[string]uint64) {
+	s.Helper()
+	if got := s.Drops(); got != nil && !maps.Equal(got, want) {
+		s.Errorf("drops %v, want %v", got, want)
+	}
+}
