@@ -51,8 +51,8 @@ type Info struct {
 }
 
 // Open makes a socket in the network namespace of the calling thread and binds it. The socket
-// receives nothing until an XDP program redirects frames to it. A busy queue is tried again for a
-// second, because the kernel frees a queue only a moment after its socket is closed. The errors
+// receives nothing until an XDP program redirects frames to it. A busy queue is tried again for four
+// seconds, because the kernel frees a queue only a moment after its socket is closed. The errors
 // are listed with ErrPermission.
 func Open(config Config) (*Socket, error) {
 	s, err := Prepare(config)
@@ -89,7 +89,7 @@ func prepare(config Config) (*Socket, error) {
 	return s, nil
 }
 
-// Bind binds a socket of Prepare. It tries a busy queue again for a second, as Open does. If it fails,
+// Bind binds a socket of Prepare. It tries a busy queue again for four seconds, as Open does. If it fails,
 // it may be called again.
 func (s *Socket) Bind() error {
 	err := s.bind()
