@@ -24,7 +24,7 @@ func TestAnswersAcknowledge(t *testing.T) {
 	} {
 		h := wire.Transport{
 			Opcode: wire.ServiceRC.Of(row.operation), DestQP: testQP, PKey: wire.PKeyDefault, AckReq: true,
-			PSN: v.qp.ExpectedPSN, RKey: uint32(testKey(1)), Addr: endBase, Length: row.length,
+			PSN: v.c.Responder.ExpectedPSN, RKey: uint32(testKey(1)), Addr: endBase, Length: row.length,
 		}
 		v.take(v.seal(&h, int(row.length)))
 		v.engine.lease.Lock()

@@ -59,31 +59,24 @@ func (e *Engine) publish() {
 	e.runner.SetAlarm(e.earliest, e.timers.earliest(), e.now)
 }
 
-// completeSend completes the send request in hand. A successful one gets a completion only if it
-// is signaled.
-func (e *Engine) completeSend(qp *QP, d *departure, status ring.WCStatus) (signaled bool) {
-	if status == ring.WCSuccess && !qp.SigAll && d.send.Flags&ring.SendSignaled == 0 {
+// completeSend completes a send request of datagrams, or one that is flushed. A successful one gets a completion
+// only if it is signaled.
+func (e *Engine) completeSend(qp *QP, s *ring.Send, status ring.WCStatus) (signaled bool) {
+	if status == ring.WCSuccess && !qp.SigAll && s.Flags&ring.SendSignaled == 0 {
 		return false
 	}
-	d.cqe.Set(d.send.ID, status, ring.WCSend, qp.Number, qp.CompletionToken)
+	e.cqe.Set(s.ID, status, ring.WCSend, qp.Number, qp.CompletionToken)
 	if status == ring.WCLocLenErr {
-		d.cqe.VendorErr = uint32(e.mtu) // the longest payload allowed, for the error message
+		e.cqe.VendorErr = uint32(e.mtu) // the longest payload allowed, for the error message
 	}
-	e.complete(qp.SendCQ, &d.cqe, status != ring.WCSuccess)
+	e.complete(qp.SendCQ, &e.cqe, status != ring.WCSuccess)
 	return true
 }
 
-// completeRecv completes the receive request in hand with an error. An error counts as solicited.
-func (e *Engine) completeRecv(qp *QP, a *arrival, status ring.WCStatus) {
-	a.cqe.Set(a.recv.ID, status, ring.WCRecv, qp.Number, qp.CompletionToken)
-	e.complete(qp.RecvCQ, &a.cqe, true)
-}
-
-// completeTaken completes the receive that a connection's message has taken with an error.
-func (e *Engine) completeTaken(qp *QP, a *arrival, status ring.WCStatus) {
-	qp.message.hasRecv = false
-	a.recv.ID = qp.message.recv.ID
-	e.completeRecv(qp, a, status)
+// completeRecv completes a receive request with an error. An error counts as solicited.
+func (e *Engine) completeRecv(qp *QP, id uint64, status ring.WCStatus) {
+	e.cqe.Set(id, status, ring.WCRecv, qp.Number, qp.CompletionToken)
+	e.complete(qp.RecvCQ, &e.cqe, true)
 }
 
 // fail moves a queue pair to ERR and reports that to the control plane; see QP.NoteState. Its
@@ -95,6 +88,12 @@ func (e *Engine) fail(qp *QP, fatal bool) {
 	}
 	e.setState(qp, ring.QPStateErr)
 	qp.NoteState(ring.QPStateErr, fatal)
+}
+
+// stopSending moves a queue pair to SQE: a request of its could not be carried out.
+func (e *Engine) stopSending(qp *QP) {
+	e.setState(qp, ring.QPStateSQE)
+	qp.NoteState(ring.QPStateSQE, false)
 }
 
 // SetState moves a queue pair to a state that the control plane chose. RESET empties its queues
@@ -110,16 +109,14 @@ func (e *Engine) SetState(qp *QP, state ring.QPState) {
 		}
 		e.turns.remove(qp)
 	case ring.QPStateErr:
-		if _, done := e.flush(qp, &e.tx); done {
+		if _, done := e.flush(qp); done {
 			e.turns.remove(qp)
 		}
 	}
 }
 
 func (e *Engine) setState(qp *QP, state ring.QPState) {
-	if qp.Connection != nil {
-		e.enter(qp, state)
-	}
+	qp.service.enter(state)
 	if qp.SRQ == nil {
 		qp.Recv.SetFlush(state == ring.QPStateErr)
 	} else if state == ring.QPStateErr && qp.State != state {
@@ -135,23 +132,24 @@ func (e *Engine) setState(qp *QP, state ring.QPState) {
 // flush completes the outstanding requests of a queue pair with WR_FLUSH_ERR, in order: sends in
 // SQE and ERR, receives in ERR only. Those of an SRQ are left for its other queue pairs. It is not
 // done if the budget ends first.
-func (e *Engine) flush(qp *QP, d *departure) (moved, done bool) {
+func (e *Engine) flush(qp *QP) (moved, done bool) {
 	defer qp.Send.Publish()
-	a := &d.looped // free here: no packet of this card is in hand
+	var send ring.Send
 	for ; e.budget > 0 && qp.Send.Available() > 0; e.budget-- {
-		qp.Send.Get(&d.send)
-		qp.Send.Advance(e.completeSend(qp, d, ring.WCWRFlushErr))
+		qp.Send.Get(&send)
+		qp.Send.Advance(e.completeSend(qp, &send, ring.WCWRFlushErr))
 		moved = true
 	}
-	if qp.State == ring.QPStateErr && qp.Connection != nil && qp.message.hasRecv { // before those that were not taken
-		e.completeTaken(qp, a, ring.WCWRFlushErr)
+	if qp.State == ring.QPStateErr {
+		qp.service.flush() // before the receives that were not taken
 	}
 	if qp.State != ring.QPStateErr || qp.SRQ != nil {
 		return moved, e.budget > 0
 	}
-	for ; e.budget > 0 && qp.Recv.Peek(&a.recv); e.budget-- {
+	var recv ring.Recv
+	for ; e.budget > 0 && qp.Recv.Peek(&recv); e.budget-- {
 		qp.Recv.Advance()
-		e.completeRecv(qp, a, ring.WCWRFlushErr)
+		e.completeRecv(qp, recv.ID, ring.WCWRFlushErr)
 		moved = true
 	}
 	return moved, e.budget > 0

@@ -1,79 +1,109 @@
 package datapath
 
 import (
+	"github.com/roced/roced/datapath/conn"
 	"github.com/roced/roced/datapath/ring"
 	"github.com/roced/roced/datapath/wire"
 )
 
-// Connection is what a connected queue pair (RC, UC) knows of its peer, and how far the two are. The
-// control plane sets the exported fields in Do: those of the peer before RTR, the others at any time.
+// Connection is what a connected queue pair (RC, UC) has: its peer, the way to it, and the two halves of the
+// machine that carries out requests (package conn). The control plane sets the exported fields in Do: those of
+// the peer before RTR, the others at any time.
 //
-//	            requester.go   requests → packets (segment.go), again from one that was lost ──►
-//	program ──► works.go       requests that are sent and not completed
-//	            answers.go     ACK, NAK, READ and atomic responses → completions    ◄──
-//	            responder.go   requests → memory, receives, completions             ◄──
-//	program ◄── message.go     the SEND or WRITE in hand
-//	            replies.go     ACK, NAK, READ and atomic responses                  ──►
+//	a packet ──► receive ──► Requester.Receive, Responder.Receive ──► Memory, CompleteSend, Fail, …
+//	a turn   ──► send ─────► Next: headers ──► a frame ──► Fill: payload ──► seal ──► dispatch
+//	a time   ──► expire ───► Requester.Expire
+//
+// After each of them the engine does what the halves ask for: a turn, a time.
 type Connection struct {
-	Service  wire.Service // ServiceRC or ServiceUC
+	conn.Attr
 	PeerQPN  wire.QPN
 	Peer     wire.GID // whose packets are taken
 	Path     *Path
 	Template wire.Template // without Ethernet addresses: those are in Path
-	MTU      wire.MTU      // of the path
 
-	Access          ring.AccessFlags // what the peer may do: remote read, write, atomic
-	ExpectedPSN     wire.PSN         // of the next request from the peer; set before RTR
-	MinRNRTimer     uint8            // code of 5 bits that a peer is told when no receive is posted
-	MaxDestRDAtomic uint8            // reads and atomics of the peer's that may be outstanding here
+	Requester conn.Requester
+	Responder conn.Responder
 
-	Timeout     uint8 // 4.096 µs × 2ⁿ; 0 is for ever
-	RetryCnt    uint8 // 0 to 7
-	RNRRetry    uint8 // 0 to 7; 7 is for ever
-	MaxRDAtomic uint8 // own reads and atomics that may be outstanding
-
-	NotifyDrained bool // send EventSQDrained in SQD when what was begun is finished
-
+	engine      *Engine
+	qp          *QP
 	established bool // EventCommEst has been sent
-	requester
-	responder
+	timer       timer
 }
 
-// ahead is how far a PSN is ahead of another: negative if it is behind. Half of the 2²⁴ numbers are
-// ahead, half behind (IBA 9.7.1).
-func ahead(psn, of wire.PSN) int { return int(int32((psn-of)<<8) >> 8) }
+// MaxMessage is the length of a connection's longest message, in bytes.
+const MaxMessage = conn.MaxMessage
 
-// plus is the PSN n packets after another.
-func plus(psn wire.PSN, n uint32) wire.PSN { return (psn + wire.PSN(n)) & wire.PSNMask }
+// NewConnection makes a connection of a service: ServiceRC or ServiceUC.
+func NewConnection(service wire.Service) *Connection {
+	return &Connection{Attr: conn.Attr{Service: service}}
+}
+
+// open makes the connection the queue pair's.
+func (c *Connection) open(e *Engine, qp *QP) {
+	c.engine, c.qp = e, qp
+	r := &c.Requester
+	r.Attr, r.QP, r.Counters = &c.Attr, c, &e.counters.Counters
+	r.Queue, r.SigAll, r.MaxInline, r.MaxSendSGE = qp.Send, qp.SigAll, qp.MaxInline, qp.MaxSendSGE
+	c.Responder.Attr, c.Responder.QP = &c.Attr, c
+}
+
+func (c *Connection) psn() *wire.PSN { return &c.Requester.PSN }
 
 // reliable says that packets are acknowledged.
 func (c *Connection) reliable() bool { return c.Service == wire.ServiceRC }
 
 // enter begins what a state is for. The state in the queue pair is still the old one.
-func (e *Engine) enter(qp *QP, state ring.QPState) {
-	c := qp.Connection
-	switch {
-	case state == ring.QPStateReset:
-		if !qp.Session.faulted {
-			e.replyLast(qp)
+func (c *Connection) enter(state ring.QPState) {
+	switch state {
+	case ring.QPStateReset:
+		if !c.qp.Session.faulted {
+			c.replyLast()
 		}
-		e.timers.stop(qp)
-		c.requester, c.responder, c.established = requester{}, responder{}, false
-	case state == ring.QPStateRTS && qp.State == ring.QPStateRTR:
-		c.begin(qp.PSN)
-	case state == ring.QPStateErr || state == ring.QPStateSQE: // what was begun is flushed with the rest
-		e.timers.stop(qp)
-		c.cut(0)
-	case state == ring.QPStateSQD && qp.State != state:
-		c.draining = c.NotifyDrained
+		c.established = false
+		c.engine.timers.stop(c)
+	case ring.QPStateErr, ring.QPStateSQE:
+		c.engine.timers.stop(c)
 	}
+	c.Requester.Enter(state)
+	c.Responder.Enter(state)
 }
 
-// receiveConnected checks a packet in this order: state, service, P_Key, peer. What it is decides which
-// half takes it. Of packets from this card only those of the queue pair that is the peer count: another
-// program's can carry the same addresses and numbers, and its keys and PSNs are soon guessed.
-func (e *Engine) receiveConnected(qp *QP, a *arrival) Drop {
-	c, bth := qp.Connection, a.packet.BTH()
+// halt is for a fault: the queue pair stops, and nothing of its program's is touched.
+func (c *Connection) halt() { c.engine.timers.stop(c) }
+
+// close is for a queue pair that is removed.
+func (c *Connection) close() {
+	if !c.qp.Session.faulted {
+		c.replyLast()
+	}
+	c.engine.timers.stop(c)
+	c.engine.forgetAccepting(c.qp)
+}
+
+// flush completes the receive that a message has taken.
+func (c *Connection) flush() { c.Responder.Flush() }
+
+// leaving: see Engine.Leaving.
+func (c *Connection) leaving() bool {
+	if !c.reliable() || c.qp.State != ring.QPStateRTS {
+		return c.qp.Send.Waiting() > 0
+	}
+	return c.Requester.Leaving()
+}
+
+// drops are the conn.Reasons as drops.
+var drops = [conn.Reasons]Drop{
+	conn.Taken: DropNone, conn.QPState: DropQPState, conn.Duplicate: DropDuplicate, conn.OutOfSequence: DropOutOfSequence,
+	conn.StrayAnswer: DropStrayAnswer, conn.InvalidRequest: DropInvalidRequest, conn.RemoteAccess: DropRemoteAccess,
+	conn.NoReceive: DropNoReceive, conn.NoRoom: DropNoRoom, conn.Protection: DropProtection, conn.CQFull: DropCQFull,
+}
+
+// receive checks a packet in this order: state, service, P_Key, peer. What it is decides which half takes it. Of
+// packets from this card only those of the queue pair that is the peer count: another program's can carry the
+// same addresses and numbers, and its keys and PSNs are soon guessed.
+func (c *Connection) receive(a *arrival) Drop {
+	qp, bth := c.qp, a.packet.BTH()
 	switch {
 	case !qp.State.Receives():
 		return DropQPState
@@ -90,29 +120,50 @@ func (e *Engine) receiveConnected(qp *QP, a *arrival) Drop {
 		c.established = true
 		qp.NoteEvent(ring.EventCommEst)
 	}
-	switch {
-	case c.Service == wire.ServiceUC:
-		return e.receiveUC(qp, a)
-	case bth.Opcode().Means().Is(wire.MeansAnswer):
-		return e.receiveAnswer(qp, a)
+	if bth.Opcode().Means().Is(wire.MeansAnswer) { // of RC only
+		reason := c.Requester.Receive(c.engine.now(), &a.packet)
+		c.follow()
+		return drops[reason]
 	}
-	return e.receiveRequest(qp, a)
+	reason := c.Responder.Receive(&a.packet)
+	switch c.Responder.Turn() {
+	case conn.TurnNow:
+		c.engine.turns.add(qp)
+	case conn.TurnLater:
+		c.engine.accepting = append(c.engine.accepting, qp)
+	}
+	return drops[reason]
 }
 
-// sendConnected is sendSome for a connected queue pair: it sends packets, answers first.
-func (e *Engine) sendConnected(qp *QP, d *departure) (moved, done bool) {
+// follow does what the requester asks for: a turn, and a time.
+func (c *Connection) follow() {
+	if c.Requester.Turn() != conn.NoTurn {
+		c.engine.turns.add(c.qp)
+	}
+	c.engine.timers.follow(c)
+}
+
+// expire is called when the requester's time has come.
+func (c *Connection) expire() {
+	c.Requester.Expire(c.engine.now())
+	c.follow()
+}
+
+// send sends packets, answers first.
+func (c *Connection) send(d *departure) (moved, done bool) {
+	e, qp := c.engine, c.qp
 	defer qp.Send.Publish()
 	for range sendTurn {
 		if e.budget <= 0 || e.looping.pending() {
 			return moved, false
 		}
-		switch e.sendPacket(qp, d) {
+		switch c.sendPacket(d) {
 		case sentNone:
 			return moved, true
 		case sentLater:
 			return moved, false
 		case sentFlushed:
-			some, done := e.flush(qp, d)
+			some, done := e.flush(qp)
 			return some || moved, done
 		}
 		e.budget--
@@ -132,38 +183,114 @@ const (
 )
 
 // sendPacket sends an answer, or a packet of a request.
-func (e *Engine) sendPacket(qp *QP, d *departure) sending {
-	switch {
-	case qp.replies.pending > 0 || qp.replies.due:
-		return e.reply(qp, d)
-	case qp.State == ring.QPStateErr || qp.State == ring.QPStateSQE:
+func (c *Connection) sendPacket(d *departure) sending {
+	switch state := c.qp.State; {
+	case c.Responder.Owes():
+		return c.reply(d)
+	case state == ring.QPStateErr || state == ring.QPStateSQE:
 		return sentFlushed
-	case qp.State == ring.QPStateRTS || qp.State == ring.QPStateSQD:
-		return e.sendRequest(qp, d)
+	case state == ring.QPStateRTS || state == ring.QPStateSQD:
+		return c.sendRequest(d)
 	}
 	return sentNone
 }
 
-// frameTo gives a frame for a packet along the connection's path; nil if the link has none that is free.
-func (e *Engine) frameTo(c *Connection, d *departure) []byte {
-	if c.Path.state == PathOpen && !e.down {
-		return e.link.Reserve()
+// sendRequest sends the next packet of the requests.
+func (c *Connection) sendRequest(d *departure) sending {
+	p := &d.packet
+	switch c.Requester.Next(c.share(), p) {
+	case conn.Idle:
+		return sentNone
+	case conn.Worked:
+		return sentOne
+	}
+	frame := c.frame(d)
+	if frame == nil {
+		return sentLater
+	}
+	switch c.Requester.Fill(c.engine.now(), p, c.payload(frame, p)) {
+	case conn.Idle:
+		return sentNone
+	case conn.Worked:
+		return sentOne
+	}
+	if c.timer.due.IsZero() { // else it goes on
+		c.engine.timers.follow(c)
+	}
+	c.seal(d, frame)
+	c.Requester.Sent()
+	return sentOne
+}
+
+// reply sends the next packet of what there is to tell the peer.
+func (c *Connection) reply(d *departure) sending {
+	p := &d.packet
+	if c.Responder.Next(p) != conn.Ready {
+		return sentOne
+	}
+	frame := c.frame(d)
+	if frame == nil {
+		return sentLater
+	}
+	if reason := c.Responder.Fill(p, c.payload(frame, p)); reason != conn.Taken {
+		c.engine.counters.Drops[drops[reason]]++
+		return sentOne
+	}
+	c.seal(d, frame)
+	return sentOne
+}
+
+// replyLast sends what a queue pair that ends has to tell: its program may have ended it because of a message
+// that is not acknowledged yet.
+func (c *Connection) replyLast() {
+	e, sent := c.engine, 0
+	for sent < sendTurn && c.Responder.Owes() && c.reply(&e.tx) == sentOne {
+		sent++
+	}
+	if sent > 0 {
+		e.flushLink()
+	}
+}
+
+// frame gives a frame for a packet along the connection's path; nil if the link has none that is free.
+func (c *Connection) frame(d *departure) []byte {
+	if c.Path.state == PathOpen && !c.engine.down {
+		return c.engine.link.Reserve()
 	}
 	return d.frame
 }
 
-// sealConnected writes headers and ICRC of the packet in hand around its payload, and sends it.
-func (e *Engine) sealConnected(qp *QP, d *departure, frame []byte, length int) {
-	c, h := qp.Connection, &d.transport
-	h.DestQP, h.SourceQP, h.PKey, h.ID = c.PeerQPN, qp.Number, qp.PKey, e.id
+// payload is where in a frame a packet's payload is.
+func (c *Connection) payload(frame []byte, p *conn.Packet) []byte {
+	return frame[c.Template.PayloadOffsetOf(p.Opcode):][:p.Length]
+}
+
+// seal writes headers and ICRC of the packet in hand around its payload, and sends it.
+func (c *Connection) seal(d *departure, frame []byte) {
+	e, h, length := c.engine, &d.packet.Transport, d.packet.Length
+	h.DestQP, h.SourceQP, h.PKey, h.ID = c.PeerQPN, c.qp.Number, c.qp.PKey, e.id
 	e.id++
 	n := c.Template.SealTransport(frame, h, length)
 	copy(frame, c.Path.ethernet[:])
 	e.counters.Sent++
 	e.counters.SentBytes += uint64(length)
 	if len(e.taps) == 0 {
-		e.dispatch(qp, d, c.Path, frame, n, length)
+		e.dispatch(c.qp, d, c.Path, frame, n, length)
 	} else {
-		e.tap(true, frame[:n], func() { e.dispatch(qp, d, c.Path, frame, n, length) })
+		e.tap(true, frame[:n], func() { e.dispatch(c.qp, d, c.Path, frame, n, length) })
 	}
+}
+
+// maxFlight is how many packets a card's connections have on their way: half of what a card's receive ring
+// holds.
+const maxFlight = 1024
+
+// share is how many of these may be the connection's: they are shared by the sessions that have packets on their
+// way, and a session's share by its queue pairs. One whose peer is not ready, or has not answered in time, has
+// none.
+func (c *Connection) share() uint32 {
+	if !c.reliable() {
+		return maxFlight
+	}
+	return maxFlight / uint32(max(1, c.engine.timers.flights*c.qp.Session.flights))
 }

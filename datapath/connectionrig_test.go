@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"github.com/roced/roced/datapath/conn"
 	"github.com/roced/roced/datapath/link"
 	"github.com/roced/roced/datapath/ring"
 	"github.com/roced/roced/datapath/wire"
@@ -17,6 +18,7 @@ type end struct {
 	session *Session
 	bell    *ring.Doorbell
 	qp      *QP
+	c       *Connection
 	send    *ring.SendProducer
 	recv    *ring.RecvProducer
 	cq      *ring.CompletionConsumer
@@ -107,20 +109,24 @@ func (e *end) makeQueues() {
 // meet connects the end's queue pair to another's.
 func (e *end) meet(peer *end, service wire.Service, change func(c *Connection)) {
 	c := &Connection{
-		Service: service, PeerQPN: testQP, Peer: peer.gid, Path: new(Path), Template: wire.NewTemplate(wire.Path{Source: e.gid, Dest: peer.gid}), MTU: wire.MTU1024,
-		Access: ring.AccessRemoteRead | ring.AccessRemoteWrite | ring.AccessRemoteAtomic, ExpectedPSN: wire.PSNMask - 5, MinRNRTimer: 1, MaxDestRDAtomic: 4,
-		Timeout: 8, RetryCnt: 7, RNRRetry: 7, MaxRDAtomic: 4,
+		PeerQPN: testQP, Peer: peer.gid, Path: new(Path), Template: wire.NewTemplate(wire.Path{Source: e.gid, Dest: peer.gid}),
+		Attr: conn.Attr{
+			Service: service, MTU: wire.MTU1024, Access: ring.AccessRemoteRead | ring.AccessRemoteWrite | ring.AccessRemoteAtomic,
+			MinRNRTimer: 1, MaxDestRDAtomic: 4, Timeout: 8, RetryCnt: 7, RNRRetry: 7, MaxRDAtomic: 4,
+		},
 	}
+	c.Responder.ExpectedPSN = wire.PSNMask - 5
+	e.c = c
 	if change != nil {
 		change(c)
 	}
 	e.engine.Do(func() {
-		e.qp.Connection = c
+		e.qp.Serve(c)
 		e.engine.AddQP(e.qp)
 		e.engine.SetPath(c.Path, PathAttr{State: PathOpen, DestMAC: peer.mac, FromMAC: e.mac})
 		e.engine.SetState(e.qp, ring.QPStateInit)
 		e.engine.SetState(e.qp, ring.QPStateRTR)
-		e.qp.PSN = c.ExpectedPSN
+		e.qp.SetPSN(c.Responder.ExpectedPSN)
 		e.engine.SetState(e.qp, ring.QPStateRTS)
 	})
 }
@@ -197,7 +203,7 @@ func (p *pairOf) await(a, b int) (ofA, ofB []ring.CQE) {
 		if moved || len(x)+len(y) > 0 {
 			idle = 0
 		} else if idle++; idle > 50_000_000 {
-			p.Fatalf("completions: %d of %d, %d of %d; %+v %+v", len(ofA), a, len(ofB), b, p.a.qp.requester, p.b.qp.requester)
+			p.Fatalf("completions: %d of %d, %d of %d; %+v %+v", len(ofA), a, len(ofB), b, p.a.c.Requester.PSN, p.b.c.Requester.PSN)
 		}
 	}
 	return ofA, ofB
@@ -228,3 +234,23 @@ func (e *end) fill(r *rand.Rand, from, length int) []byte {
 }
 
 func number(memory []byte) uint64 { return binary.NativeEndian.Uint64(memory) }
+
+// packet is one of a peer's that a half of a connection takes.
+func packet(t testing.TB, h wire.Transport) *wire.Packet {
+	t.Helper()
+	h.DestQP, h.PKey = testQP, wire.PKeyDefault
+	template, frame, p := wire.NewTemplate(wire.Path{Source: peerGID, Dest: ownGID}), make([]byte, 512), new(wire.Packet)
+	if fault := wire.Parse(frame[:template.SealTransport(frame, &h, 0)], p); fault != wire.FaultNone {
+		t.Fatal(fault)
+	}
+	return p
+}
+
+// owe has the end owe an acknowledgement of all that it has, as for a packet that came twice.
+func (e *end) owe() {
+	e.Helper()
+	r := &e.c.Responder
+	if reason := r.Receive(packet(e, wire.Transport{Opcode: wire.OpSendOnly, PSN: r.ExpectedPSN.Plus(uint32(wire.PSNMask))})); reason != conn.Duplicate || !r.Owes() {
+		e.Fatalf("%v: nothing is owed", reason)
+	}
+}

@@ -6,7 +6,8 @@
 //	          ▼                                            │
 //	tx.go  doorbells → turns of queue pairs         rx.go  Parse → ICRC → own? → queue pair
 //	ud.go  check the copy → gather → Seal           ud.go  checks → scatter → complete
-//	requester.go, replies.go: connections           answers.go, responder.go: connections
+//	connection.go: what conn.Requester              connection.go: to conn.Requester
+//	and conn.Responder have to send                 and conn.Responder
 //	dispatch.go                                         ▲
 //	          │         └────── own destination ────────┘
 //	          ▼                                             │
@@ -23,10 +24,8 @@
 // handles and memory regions that its requests name. What a packet needs on its way (parsed
 // headers, the request, its memory, the completion) is an arrival or a departure, which is handed
 // down; there is one for each direction, since receiving may send. What depends on the transport
-// service is in files of its own: ud.go, and those of connections, of which connection.go has the
-// picture. A connection's requests stay in the send queue until they are acknowledged, and packets
-// that are sent again are gathered from the program's memory again: nothing is copied for that.
-// Receiving does not send: it notes what is to be answered, and gives the queue pair a turn.
+// service is a Service of the queue pair: ud.go, and connection.go, which drives the machine of
+// package conn, and is the queue pair to it (queuepair.go).
 //
 // Connections have timers (timers.go), one each while something is outstanding. They are looked at
 // once a round; the runner wakes somebody for the next one.

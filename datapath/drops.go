@@ -3,6 +3,7 @@ package datapath
 import (
 	"fmt"
 
+	"github.com/roced/roced/datapath/conn"
 	"github.com/roced/roced/datapath/wire"
 )
 
@@ -93,9 +94,7 @@ type Counters struct {
 	Copies                    uint64 // of packets to groups, beyond the first of each
 	Delivered, DeliveredBytes uint64
 	Loopback                  uint64 // packets that this card sent to itself
-	Retransmits               uint64 // packets of connections that were sent again
-	Timeouts                  uint64 // times that a connection's peer did not answer in time
-	SequenceNAKs, RNRNAKs     uint64 // answers of peers: packets are missing; no receive is posted
+	conn.Counters                    // of connections
 	Faults                    uint64 // rounds that a mistake of roced's own has ended; see Fault
 	Drops                     [dropCount]uint64
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/roced/roced/datapath/link"
+	"github.com/roced/roced/datapath/ring"
 	"github.com/roced/roced/datapath/runner"
 	"github.com/roced/roced/datapath/wire"
 )
@@ -35,11 +36,12 @@ type Engine struct {
 	backlog
 	latecomers
 	timers   timers
-	time     time.Time     // of this round; zero until it is needed
-	order    atomic.Uint32 // keeps a WRITE's last byte behind the others
+	time     time.Time // of this round; zero until it is needed
 	clock    clock
-	rx       arrival   // the packet from the link in hand
-	tx       departure // the send request in hand
+	rx       arrival             // the packet from the link in hand
+	tx       departure           // the send request in hand
+	cqe      ring.CQE            // the completion in hand
+	pieces   [ring.MaxSGE][]byte // of the receive that a connection's packet is written to
 	counters Counters
 	hand     *Session // whose work is in hand; nil: nobody's
 	faults   int      // rounds in a row that have ended in one

@@ -27,7 +27,7 @@ func newExchange(t *testing.T, service wire.Service, change func(c *Connection))
 			change(c)
 		}
 	})
-	x := &exchange{tap: NewTap(TapFilter{}), first: p.a.qp.ExpectedPSN, peer: p.b}
+	x := &exchange{tap: NewTap(TapFilter{}), first: p.a.c.Responder.ExpectedPSN, peer: p.b}
 	x.victim = &victim{end: p.a, template: wire.NewTemplate(wire.Path{Source: p.b.gid, Dest: p.a.gid, DestMAC: p.a.mac, SourceMAC: p.b.mac})}
 	for i := range 1 << 11 {
 		x.memory[i] = byte(i >> 3)
@@ -70,7 +70,7 @@ func (x *exchange) sayAll(lines ...line) {
 
 func (x *exchange) packet(l line) []byte {
 	h := l.Transport
-	h.Opcode, h.DestQP, h.PKey, h.PSN = x.qp.Service.Of(h.Opcode), testQP, wire.PKeyDefault, plus(x.first, uint32(h.PSN))
+	h.Opcode, h.DestQP, h.PKey, h.PSN = x.c.Service.Of(h.Opcode), testQP, wire.PKeyDefault, x.first.Plus(uint32(h.PSN))
 	if h.Addr += endBase; h.RKey == 0 {
 		h.RKey = uint32(testKey(1))
 	}
@@ -83,7 +83,7 @@ func (x *exchange) rest() {
 	x.engine.lease.Lock()
 	defer x.engine.lease.Unlock()
 	var burst [16][]byte
-	for moved := true; moved || !x.engine.timers.empty() && x.qp.patient; moved = x.engine.runRound() { // an RNR NAK's time is short
+	for moved := true; moved || !x.engine.timers.empty() && !x.c.Requester.InFlight(); moved = x.engine.runRound() { // an RNR NAK's time is short
 		for x.peer.engine.link.Receive(burst[:]) > 0 {
 			x.peer.engine.link.Release()
 		}
@@ -143,7 +143,7 @@ func (x *exchange) describe(frame []byte) string {
 	bth := p.BTH()
 	_, name, _ := strings.Cut(bth.Opcode().String(), "_") // the service
 	name = strings.TrimPrefix(name, "RDMA_")
-	text := fmt.Sprintf("%s %d", name, ahead(bth.PSN(), x.first))
+	text := fmt.Sprintf("%s %d", name, bth.PSN().Ahead(x.first))
 	if p.Has(wire.HeaderRETH) {
 		text += fmt.Sprintf(" at %d of %d", p.RETH().Addr()-endBase, p.RETH().Length())
 	}

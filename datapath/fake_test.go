@@ -174,6 +174,7 @@ func (r *rig) woken() {
 
 func (r *rig) makeQP(cq *CQ) {
 	r.qp = &QP{Session: r.session, Number: testQP, PD: testPD, RecvPD: testPD, DoorbellIndex: 3, CompletionToken: 77, QKey: testQKey, PKey: wire.PKeyDefault, SendCQ: cq, RecvCQ: cq}
+	r.qp.Serve(new(Datagrams))
 	r.qp.NoteState = func(s ring.QPState, fatal bool) {
 		r.states = append(r.states, s)
 		r.fatal = r.fatal || fatal

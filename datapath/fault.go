@@ -51,9 +51,7 @@ func (e *Engine) stopServing(s *Session) {
 			continue
 		}
 		e.turns.remove(qp)
-		if qp.Connection != nil {
-			e.timers.stop(qp)
-		}
+		qp.service.halt()
 		if qp.State != ring.QPStateReset {
 			qp.State = ring.QPStateErr
 		}

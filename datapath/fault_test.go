@@ -28,7 +28,7 @@ func newBroken(t *testing.T) *broken {
 	for _, e := range []*end{b.good, b.bad} {
 		e.qp.SendCQ.Session = e.session
 		e.meet(e, wire.ServiceRC, func(c *Connection) { c.PeerQPN, c.Timeout = e.qp.Number, 1 })
-		b.engine.Do(func() { b.engine.SetPath(e.qp.Path, PathAttr{State: PathLocal}) })
+		b.engine.Do(func() { b.engine.SetPath(e.c.Path, PathAttr{State: PathLocal}) })
 	}
 	b.ud = &rig{T: t, engine: b.engine, doorbell: b.bad.bell, session: b.bad.session, wake: make(chan struct{}, 1), memory: b.bad.memory}
 	b.ud.makeQP(b.ud.makeCQ(4 * rigDepth))
@@ -91,7 +91,7 @@ func TestFaultCostsOneSession(t *testing.T) {
 		"doorbell":             {func(b *broken) { b.bad.session.addTurn = nil }, (*broken).connected},
 		"send, datagram":       {func(b *broken) { b.bad.session.ahs[0].Path = nil }, (*broken).datagram},
 		"send queue, datagram": {func(b *broken) { b.ud.qp.Send = nil }, (*broken).datagram},
-		"send, connection":     {func(b *broken) { b.bad.qp.Path = nil }, (*broken).connected},
+		"send, connection":     {func(b *broken) { b.bad.c.Path = nil }, (*broken).connected},
 		"receive, datagram":    {func(b *broken) { b.ud.qp.Recv = nil }, (*broken).datagram},
 		"receive, connection":  {func(b *broken) { b.bad.qp.Recv = nil }, (*broken).connected},
 		"completion of a send": {func(b *broken) { b.ud.qp.SendCQ = nil }, (*broken).datagram},
@@ -101,8 +101,8 @@ func TestFaultCostsOneSession(t *testing.T) {
 		"state":                {func(b *broken) { b.ud.qp.NoteState = nil; b.bad.session.ahs[0] = nil }, (*broken).datagram},
 		"event of a queue pair": {func(b *broken) {
 			b.bad.qp.NoteEvent = nil
-			b.bad.qp.State, b.bad.qp.established = ring.QPStateSQD, false
-			b.bad.qp.draining = true
+			b.bad.c.NotifyDrained = true
+			b.engine.SetState(b.bad.qp, ring.QPStateSQD)
 		}, (*broken).connected},
 		"SRQ's limit": {func(b *broken) {
 			b.bad.qp.SRQ = &SRQ{Session: b.bad.session, PD: testPD, Queue: b.bad.qp.Recv, NoteLimit: panics, limit: 5}
@@ -110,7 +110,7 @@ func TestFaultCostsOneSession(t *testing.T) {
 		"last WQE": {func(b *broken) {
 			b.bad.qp.SRQ, b.bad.qp.NoteLastWQE = &SRQ{Session: b.bad.session, PD: testPD, Queue: b.bad.qp.Recv}, panics
 		}, func(b *broken) { b.bad.post(to(99, 0), ring.Atomic{}) }},
-		"timer": {func(b *broken) { b.bad.qp.Path, b.bad.qp.Timeout = &Path{state: PathUnreachable}, 13 }, func(b *broken) {
+		"timer": {func(b *broken) { b.bad.c.Path, b.bad.c.Timeout = &Path{state: PathUnreachable}, 13 }, func(b *broken) {
 			b.bad.post(to(ring.WRSend, 0), ring.Atomic{}, at(0, 6))
 			b.rounds()
 			b.bad.qp.Send = nil

@@ -7,6 +7,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/roced/roced/datapath/conn"
 	"github.com/roced/roced/datapath/ring"
 	"github.com/roced/roced/datapath/wire"
 )
@@ -21,7 +22,7 @@ func (x *exchange) flight() (sent, asked []int) {
 		if one := <-x.tap.Packets(); !one.Out || wire.Parse(one.Frame, &p) != wire.FaultNone {
 			continue
 		}
-		psn := ahead(p.BTH().PSN(), x.first)
+		psn := p.BTH().PSN().Ahead(x.first)
 		sent = append(sent, psn)
 		if p.BTH().AckReq() {
 			asked = append(asked, psn)
@@ -86,7 +87,7 @@ func TestSmallerWindowAsks(t *testing.T) {
 	x.postAll(posted{o: ring.WRRDMAWrite, length: 100 * 256})
 	x.engine.Do(func() {
 		x.engine.budget = 20
-		x.engine.sendConnected(x.qp, &x.engine.tx)
+		x.c.send(&x.engine.tx)
 		x.engine.timers.flights = 1000 // sessions
 	})
 	sent, asked := x.flight()
@@ -131,7 +132,7 @@ func TestWindowBeforeAREAD(t *testing.T) {
 
 // Requests whose packets are more than half of all PSNs are not under way together.
 func TestHalfOfThePSNs(t *testing.T) {
-	const quarter = MaxMessage / 4
+	const quarter = conn.MaxMessage / 4
 	memory, err := unix.Mmap(-1, 0, quarter, unix.PROT_READ, unix.MAP_PRIVATE|unix.MAP_ANON)
 	if err != nil {
 		t.Fatal(err)
@@ -167,7 +168,7 @@ func TestConnectionsTakeTurns(t *testing.T) {
 		x.engine.Do(func() {
 			before := x.engine.counters.Sent
 			x.engine.budget = row.budget
-			moved, done := x.engine.sendConnected(x.qp, &x.engine.tx)
+			moved, done := x.c.send(&x.engine.tx)
 			sent := int(x.engine.counters.Sent - before)
 			if moved != row.moved || done != row.done || sent != row.sent || x.engine.budget != row.budget-sent {
 				t.Errorf("row %d: %d sent, moved %v, done %v, %d left", i, sent, moved, done, x.engine.budget)

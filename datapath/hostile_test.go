@@ -51,7 +51,8 @@ func (v *victim) revive(r *rand.Rand) {
 	v.engine.Do(func() {
 		v.engine.SetState(v.qp, ring.QPStateReset)
 		v.engine.SetState(v.qp, ring.QPStateInit)
-		v.qp.ExpectedPSN, v.qp.PSN = wire.PSN(r.Uint32())&wire.PSNMask, wire.PSN(r.Uint32())&wire.PSNMask
+		v.c.Responder.ExpectedPSN = wire.PSN(r.Uint32()) & wire.PSNMask
+		v.qp.SetPSN(wire.PSN(r.Uint32()) & wire.PSNMask)
 		v.engine.SetState(v.qp, ring.QPStateRTR)
 		v.engine.SetState(v.qp, ring.QPStateRTS)
 	})
@@ -64,7 +65,7 @@ func (v *victim) revive(r *rand.Rand) {
 	}
 	for range hostileOp {
 		o := ring.Opcode(r.IntN(7))
-		if !o.On(v.qp.Service) {
+		if !o.On(v.c.Service) {
 			o = ring.WRSend
 		}
 		length := r.IntN(2000)
@@ -77,21 +78,21 @@ func (v *victim) revive(r *rand.Rand) {
 
 // forge is a packet that may be the next one, or nearly: of each field, values that matter come up often.
 func (v *victim) forge(r *rand.Rand) []byte {
-	c := v.qp.Connection
+	c := v.c
 	h := wire.Transport{
 		Opcode: c.Service.Of(wire.Opcode(r.IntN(24))), DestQP: testQP, PKey: wire.PKeyDefault, AckReq: r.IntN(2) == 0, Solicited: r.IntN(2) == 0,
 		RKey: uint32(testKey(uint32(1 + r.IntN(4)))), Addr: endBase + uint64(r.IntN(openLen+64)) - 32, Length: uint32(r.IntN(600)),
 		SwapAdd: r.Uint64(), Compare: r.Uint64(), Syndrome: wire.Syndrome(r.Uint32()), MSN: r.Uint32() & uint32(wire.PSNMask), Original: r.Uint64(), Imm: r.Uint32(),
 	}
-	h.PSN = plus(c.ExpectedPSN, uint32(max(0, r.IntN(8)-5)))
+	h.PSN = c.Responder.ExpectedPSN.Plus(uint32(max(0, r.IntN(8)-5)))
 	if o := h.Opcode.Operation(); o >= wire.OpReadResponseFirst && o <= wire.OpAtomicAcknowledge {
-		h.PSN = plus(c.oldest, uint32(max(0, r.IntN(8)-5)))
+		h.PSN = c.Requester.Oldest().Plus(uint32(max(0, r.IntN(8)-5)))
 	}
 	switch r.IntN(16) {
 	case 0:
 		h.PSN = wire.PSN(r.Uint32()) & wire.PSNMask
 	case 1:
-		h.PSN = plus(h.PSN, uint32(wire.PSNMask)-uint32(r.IntN(8)))
+		h.PSN = h.PSN.Plus(uint32(wire.PSNMask) - uint32(r.IntN(8)))
 	case 2:
 		h.RKey, h.Addr, h.Length = r.Uint32(), r.Uint64(), r.Uint32()
 	case 3:
@@ -107,7 +108,7 @@ func (v *victim) forge(r *rand.Rand) []byte {
 func (v *victim) seal(h *wire.Transport, length int) []byte {
 	row, ok := h.Opcode.Headers()
 	if !ok {
-		h.Opcode = v.qp.Service.Of(wire.OpSendOnly)
+		h.Opcode = v.c.Service.Of(wire.OpSendOnly)
 		row, _ = h.Opcode.Headers()
 	}
 	if row.Mask&wire.HeaderNoPayload != 0 {
@@ -200,10 +201,10 @@ func FuzzHostilePeer(f *testing.F) {
 			packets = packets[8:]
 			h := wire.Transport{
 				Opcode: wire.Opcode(b[0] % 24), DestQP: testQP, PKey: wire.PKeyDefault, AckReq: b[1]&1 != 0, RKey: uint32(testKey(uint32(b[1] >> 1 & 7))),
-				Addr: endBase + uint64(b[2])*64, Length: uint32(b[3]) * 8, Syndrome: wire.Syndrome(b[4]), PSN: plus(v.qp.ExpectedPSN, uint32(int8(b[5]))&uint32(wire.PSNMask)),
+				Addr: endBase + uint64(b[2])*64, Length: uint32(b[3]) * 8, Syndrome: wire.Syndrome(b[4]), PSN: v.c.Responder.ExpectedPSN.Plus(uint32(int8(b[5])) & uint32(wire.PSNMask)),
 			}
 			if b[6]&1 != 0 {
-				h.PSN = plus(v.qp.oldest, uint32(int8(b[5]))&uint32(wire.PSNMask))
+				h.PSN = v.c.Requester.Oldest().Plus(uint32(int8(b[5])) & uint32(wire.PSNMask))
 			}
 			v.take(v.seal(&h, int(b[7])+int(b[6]>>1)))
 		}

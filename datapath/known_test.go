@@ -20,7 +20,7 @@ func (e *end) another(number wire.QPN, service wire.Service) *end {
 	})
 	o.addQP(number)
 	o.meet(e, service, nil)
-	o.engine.Do(func() { o.engine.SetPath(o.qp.Path, PathAttr{State: PathLocal}) })
+	o.engine.Do(func() { o.engine.SetPath(o.c.Path, PathAttr{State: PathLocal}) })
 	return o
 }
 
@@ -38,7 +38,7 @@ func TestOthersAreNotHeard(t *testing.T) {
 		victim := newEnd(t, network, 1)
 		peer := victim.another(0x777, service)
 		victim.meet(peer, service, func(c *Connection) { c.PeerQPN = peer.qp.Number })
-		victim.engine.Do(func() { victim.engine.SetPath(victim.qp.Path, PathAttr{State: PathLocal}) })
+		victim.engine.Do(func() { victim.engine.SetPath(victim.c.Path, PathAttr{State: PathLocal}) })
 		attacker := victim.another(0x888, service)
 		p := &pairOf{T: t, network: network, a: victim, b: newEnd(t, network, 2)}
 
@@ -67,11 +67,12 @@ func TestForgedAnswers(t *testing.T) {
 	victim := newEnd(t, network, 1)
 	peer := victim.another(0x777, wire.ServiceRC)
 	victim.meet(peer, wire.ServiceRC, func(c *Connection) { c.PeerQPN = 0x999 }) // who is silent
-	victim.engine.Do(func() { victim.engine.SetPath(victim.qp.Path, PathAttr{State: PathLocal}) })
+	victim.engine.Do(func() { victim.engine.SetPath(victim.c.Path, PathAttr{State: PathLocal}) })
 	p := &pairOf{T: t, network: network, a: victim, b: newEnd(t, network, 2)}
 	victim.post(to(ring.WRSend, 0), ring.Atomic{}, at(0, 6))
 	peer.engine.Do(func() { // it acknowledges what it has not got
-		peer.qp.replies.due, peer.qp.replies.psn = true, victim.qp.oldest
+		peer.c.Responder.ExpectedPSN = victim.c.Requester.Oldest().Plus(1)
+		peer.owe()
 		peer.engine.turns.add(peer.qp)
 	})
 	for range 20 {

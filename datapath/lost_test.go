@@ -67,11 +67,11 @@ func TestConnectionWaitsForTheLink(t *testing.T) {
 		begin(x)
 		x.engine.Do(func() {
 			x.engine.budget = 10
-			if moved, done := x.engine.sendConnected(x.qp, &x.engine.tx); moved || done || len(full.out) != 0 {
+			if moved, done := x.c.send(&x.engine.tx); moved || done || len(full.out) != 0 {
 				t.Errorf("%s: moved %v, done %v, %d sent", name, moved, done, len(full.out))
 			}
 			full.full = false
-			if moved, done := x.engine.sendConnected(x.qp, &x.engine.tx); !moved || !done || len(full.out) != 1 {
+			if moved, done := x.c.send(&x.engine.tx); !moved || !done || len(full.out) != 1 {
 				t.Errorf("%s, then: moved %v, done %v, %d sent", name, moved, done, len(full.out))
 			}
 			x.engine.link = whole
@@ -96,7 +96,7 @@ func TestConnectionIsLongerThanItsPath(t *testing.T) {
 	for length, drops := range map[int]uint64{512: 0, 513: 1} {
 		x := newExchange(t, wire.ServiceRC, func(c *Connection) { c.MTU = wire.MTU1024 })
 		x.engine.Do(func() {
-			x.engine.SetPath(x.qp.Path, PathAttr{State: PathOpen, DestMAC: x.peer.mac, FromMAC: x.mac, MTU: wire.MTU512})
+			x.engine.SetPath(x.c.Path, PathAttr{State: PathOpen, DestMAC: x.peer.mac, FromMAC: x.mac, MTU: wire.MTU512})
 		})
 		x.postAll(posted{o: ring.WRSend, length: length})
 		x.hear()

@@ -71,7 +71,6 @@ type CQ struct {
 // is set; RecvPD is the PD of the memory that receives may write to: the SRQ's or its own.
 type QP struct {
 	Session         *Session
-	*Connection     // nil for datagrams
 	Number          wire.QPN
 	PD              PD
 	DoorbellIndex   uint32 // its bit in the session's doorbell
@@ -79,7 +78,6 @@ type QP struct {
 	State           ring.QPState
 	QKey            wire.QKey
 	PKey            wire.PKey
-	PSN             wire.PSN
 	SigAll          bool
 	// NoSelfLoopback: the queue pair does not receive its own messages to groups.
 	NoSelfLoopback bool
@@ -101,6 +99,29 @@ type QP struct {
 	// EventQPReqErr, EventQPAccessErr. It runs under the lease.
 	NoteEvent func(ring.EventType)
 
+	service        Service
 	waiting        bool // it is in the engine's turns
 	before, behind *QP  // its neighbours there
 }
+
+// Service is what a queue pair does with packets and requests: Datagrams, or a Connection.
+type Service interface {
+	open(e *Engine, qp *QP)               // the queue pair is added
+	close()                               // it is removed
+	halt()                                // it stops, after a fault
+	enter(state ring.QPState)             // its state changes
+	receive(a *arrival) Drop              // a packet
+	send(d *departure) (moved, done bool) // its turn; see sendSome
+	flush()                               // it is in ERR: what is taken and not completed is flushed
+	leaving() bool                        // see Engine.Leaving
+	psn() *wire.PSN                       // of the next packet to send
+}
+
+// Serve gives a queue pair its service, before it is added.
+func (qp *QP) Serve(s Service) { qp.service = s }
+
+// PSN is that of the next packet to send. It runs in Do.
+func (qp *QP) PSN() wire.PSN { return *qp.service.psn() }
+
+// SetPSN sets it, before RTS. It runs in Do.
+func (qp *QP) SetPSN(psn wire.PSN) { *qp.service.psn() = psn }

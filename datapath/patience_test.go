@@ -61,7 +61,7 @@ func TestConnectionDrains(t *testing.T) {
 	}
 	p.round()
 	p.a.engine.Do(func() { p.a.engine.SetState(p.a.qp, ring.QPStateSQD) })
-	begun := p.a.qp.works.count
+	begun := p.a.c.Requester.Begun()
 	for len(p.a.events) == 0 {
 		p.round()
 	}
@@ -87,13 +87,21 @@ func TestFenceAndReadLimit(t *testing.T) {
 	fenced := to(ring.WRRDMAWrite, 0)
 	fenced.Flags |= ring.SendFence
 	p.a.post(fenced, ring.Atomic{}, at(0, 10))
+	tap, sent := NewTap(TapFilter{}), map[wire.Opcode]map[wire.PSN]bool{wire.OpReadRequest: {}, wire.OpWriteOnly: {}}
+	p.a.engine.Do(func() { p.a.engine.AddTap(tap) })
 	var all []ring.CQE
 	for len(all) < 7 {
 		p.round()
-		if c := p.a.qp.Connection; c.reads > 2 || c.reads > 0 && c.works.at(c.works.count-1).Opcode == ring.WRRDMAWrite {
-			t.Fatalf("%d READs, %d requests under way", c.reads, c.works.count)
-		}
 		all = append(all, p.a.poll()...)
+		for len(tap.Packets()) > 0 {
+			var one wire.Packet
+			if wire.Parse((<-tap.Packets()).Frame, &one) == wire.FaultNone && sent[one.BTH().Opcode()] != nil {
+				sent[one.BTH().Opcode()][one.BTH().PSN()] = true
+			}
+		}
+		if reads := len(sent[wire.OpReadRequest]); reads > len(all)+2 || len(sent[wire.OpWriteOnly]) > 0 && len(all) < 6 {
+			t.Fatalf("%d READs and %d WRITEs are sent, %d requests completed", reads, len(sent[wire.OpWriteOnly]), len(all))
+		}
 	}
 	expect(t, all, slices.Repeat([]ring.WCStatus{ring.WCSuccess}, 7)...)
 }
@@ -103,7 +111,7 @@ func TestConnectedToItself(t *testing.T) {
 	network := link.NewNetwork(1)
 	e := newEnd(t, network, 1)
 	e.meet(e, wire.ServiceRC, nil)
-	e.engine.Do(func() { e.engine.SetPath(e.qp.Path, PathAttr{State: PathLocal}) })
+	e.engine.Do(func() { e.engine.SetPath(e.c.Path, PathAttr{State: PathLocal}) })
 	p := &pairOf{T: t, network: network, a: e, b: newEnd(t, network, 2)}
 	copy(e.memory, "to itself")
 	e.postRecv(1, at(5000, 100))
@@ -148,9 +156,9 @@ func TestMemoryIsTakenAway(t *testing.T) {
 func TestTimers(t *testing.T) {
 	var all timers
 	start := time.Unix(1000, 0)
-	qps := make([]*QP, 50)
+	qps := make([]*Connection, 50)
 	for i := range qps {
-		qps[i] = &QP{Connection: &Connection{}, Session: new(Session)}
+		qps[i] = &Connection{qp: &QP{Session: new(Session)}}
 		all.set(qps[i], start.Add(time.Duration((i*37)%50)*time.Second))
 	}
 	all.clear(qps[3])
@@ -223,8 +231,8 @@ func TestConnectionOverrunsItsCQ(t *testing.T) {
 		}
 		for p.round() {
 		}
-		if overruns != 1 || p.a.qp.works.count != 0 || !p.a.engine.timers.empty() {
-			t.Errorf("%d overruns, %d requests are left, timers %v", overruns, p.a.qp.works.count, p.a.engine.timers.heap)
+		if overruns != 1 || p.a.c.Requester.Begun() != 0 || !p.a.engine.timers.empty() {
+			t.Errorf("%d overruns, %d requests are left, timers %v", overruns, p.a.c.Requester.Begun(), p.a.engine.timers.heap)
 		}
 	}
 }
@@ -241,7 +249,7 @@ func TestOwnMessageOverrunsTheCQ(t *testing.T) {
 		}
 		cq := &CQ{Queue: producer, Wake: func() {}, Notify: func() {}, QPs: map[*QP]struct{}{e.qp: {}}, NoteOverrun: func() {}}
 		e.engine.Do(func() {
-			e.engine.SetPath(e.qp.Path, PathAttr{State: PathLocal})
+			e.engine.SetPath(e.c.Path, PathAttr{State: PathLocal})
 			e.qp.SendCQ, e.qp.RecvCQ = cq, cq
 		})
 		for i := range 4 {
@@ -251,8 +259,8 @@ func TestOwnMessageOverrunsTheCQ(t *testing.T) {
 		for e.qp.State != ring.QPStateErr {
 			e.engine.Do(func() { e.engine.runRound() })
 		}
-		if e.qp.works.count != 0 {
-			t.Errorf("%v: %d requests are left", service, e.qp.works.count)
+		if e.c.Requester.Begun() != 0 {
+			t.Errorf("%v: %d requests are left", service, e.c.Requester.Begun())
 		}
 	}
 }

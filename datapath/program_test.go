@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"testing"
 
+	"github.com/roced/roced/datapath/conn"
 	"github.com/roced/roced/datapath/link"
 	"github.com/roced/roced/datapath/ring"
 	"github.com/roced/roced/datapath/wire"
@@ -49,11 +50,16 @@ func newScribbler(t testing.TB, service wire.Service, shared bool) *scribbler {
 		s.session.SetMW(s.window, &MW{PD: testPD, Type2: true})
 		s.session.SetAH(0, &AH{PD: testPD, Path: &Path{state: PathLocal}, Template: wire.NewTemplate(wire.Path{Source: s.gid, Dest: s.gid})})
 		if service != wire.ServiceUD {
-			s.qp.Connection = &Connection{
-				Service: service, PeerQPN: testQP, Peer: s.gid, Path: &Path{state: PathLocal}, MTU: wire.MTU256,
-				Template: wire.NewTemplate(wire.Path{Source: s.gid, Dest: s.gid}), Timeout: 1, RetryCnt: 1, RNRRetry: 1, MaxRDAtomic: 2, MaxDestRDAtomic: 2,
-				Access: ring.AccessRemoteRead | ring.AccessRemoteWrite | ring.AccessRemoteAtomic,
+			s.c = &Connection{
+				PeerQPN: testQP, Peer: s.gid, Path: &Path{state: PathLocal}, Template: wire.NewTemplate(wire.Path{Source: s.gid, Dest: s.gid}),
+				Attr: conn.Attr{
+					Service: service, MTU: wire.MTU256, Timeout: 1, RetryCnt: 1, RNRRetry: 1, MaxRDAtomic: 2, MaxDestRDAtomic: 2,
+					Access: ring.AccessRemoteRead | ring.AccessRemoteWrite | ring.AccessRemoteAtomic,
+				},
 			}
+			s.qp.Serve(s.c)
+		} else {
+			s.qp.Serve(new(Datagrams))
 		}
 		s.qp.QKey = testQKey
 		s.engine.AddQP(s.qp)
@@ -117,7 +123,7 @@ func (s *scribbler) base(o ring.Opcode) {
 	w := to(o, 4096)
 	w.SGECount = 1
 	length, data := 600, send[32:]
-	if s.qp.Connection == nil {
+	if s.c == nil {
 		w.AH, w.RemoteQPN, w.RemoteQKey = 0, testQP, testQKey
 	}
 	switch o {

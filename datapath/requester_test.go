@@ -25,7 +25,7 @@ func (x *exchange) postAll(requests ...posted) {
 			r.change(&s)
 		}
 		local := at(8*i, r.length)
-		if (&work{Send: s}).wantsAnswer() {
+		if s.Opcode >= ring.WRRDMARead && s.Opcode <= ring.WRAtomicFetchAndAdd {
 			local = at(1<<20, r.length) // not what others are sent from
 		}
 		x.post(s, ring.Atomic{CompareAdd: 5, Swap: 6}, local)
@@ -220,7 +220,7 @@ func TestRequester(t *testing.T) {
 // All completions are asked for by a queue pair that is made so.
 func TestAllAreSignaled(t *testing.T) {
 	x := newExchange(t, wire.ServiceRC, nil)
-	x.qp.SigAll = true
+	x.c.Requester.SigAll = true
 	x.postAll(posted{o: ring.WRSend, length: 8, change: func(s *ring.Send) { s.Flags = 0 }})
 	x.hear()
 	x.follow("all", []line{{answer(0, ackOf), 0, DropNone, "1: send 8B"}})

@@ -8,8 +8,6 @@ import (
 	"strings"
 	"testing"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/roced/roced/datapath/ring"
 	"github.com/roced/roced/datapath/wire"
 )
@@ -67,7 +65,7 @@ func TestRequestsAreChecked(t *testing.T) {
 		x := newExchange(t, row.service, row.change)
 		x.engine.Do(func() {
 			x.session.SetMR(&MR{LKey: testKey(6), PD: testPD, Base: endBase, Memory: x.memory})
-			x.qp.MaxInline, x.qp.MaxSendSGE = 64, 3
+			x.c.Requester.MaxInline, x.c.Requester.MaxSendSGE = 64, 3
 		})
 		write, behind := posted{o: ring.WRRDMAWrite, length: 8}, to(ring.WRSend, 0)
 		x.postAll(write)
@@ -133,7 +131,7 @@ func TestPieces(t *testing.T) {
 	x.rest()
 	got = nil
 	for i, o := range []wire.Opcode{wire.OpReadResponseFirst, wire.OpReadResponseMiddle, wire.OpReadResponseLast} {
-		h := wire.Transport{Opcode: wire.ServiceRC.Of(o), DestQP: testQP, PKey: wire.PKeyDefault, PSN: plus(x.first, 3+uint32(i))}
+		h := wire.Transport{Opcode: wire.ServiceRC.Of(o), DestQP: testQP, PKey: wire.PKeyDefault, PSN: x.first.Plus(3 + uint32(i))}
 		payload := x.frame[x.template.PayloadOffsetOf(h.Opcode):][:min(256, 600-i*256)]
 		for j := range payload {
 			payload[j] = byte(7*i + j)
@@ -183,51 +181,5 @@ func TestInlineOverAConnection(t *testing.T) {
 	x.ring()
 	if heard := x.hear(); heard != "SEND_ONLY 0 5B(7) asks" {
 		t.Errorf("heard %s", heard)
-	}
-}
-
-// Requests that are under way are found, however many, in the order in which they were taken.
-func TestWorks(t *testing.T) {
-	var w works
-	for i := range uint32(40) {
-		one := w.add()
-		*one = work{first: wire.PSN(10 * i), packets: 10}
-		if i%4 == 3 {
-			w.drop()
-		}
-	}
-	for i := range w.count {
-		if first := wire.PSN(100 + 10*i); w.at(i).first != first || w.find(first+9) != i {
-			t.Errorf("place %d: the first PSN is %d, found at %d", i, w.at(i).first, w.find(first+9))
-		}
-	}
-	if w.find(99) != 30 || w.find(400) != 30 {
-		t.Error("a request with no such PSN")
-	}
-}
-
-// The longest message, of four pieces, is MaxMessage.
-func TestLongestRequest(t *testing.T) {
-	const quarter = MaxMessage / 4
-	x := newExchange(t, wire.ServiceRC, nil)
-	memory, err := unix.Mmap(-1, 0, quarter+1, unix.PROT_READ, unix.MAP_PRIVATE|unix.MAP_ANON)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = unix.Munmap(memory) }()
-	x.engine.Do(func() {
-		x.session.SetMR(&MR{LKey: testKey(6), PD: testPD, Base: endBase, Memory: memory})
-	})
-	for length, want := range map[uint32]ring.WCStatus{quarter: ring.WCSuccess, quarter + 1: ring.WCLocLenErr} {
-		w := work{Send: to(ring.WRSend, 0)}
-		w.SGECount = 4
-		data := make([]byte, 4*ring.SGELen)
-		for i := range 4 {
-			ring.PutSGE(data[i*ring.SGELen:], ring.SGE{Addr: endBase, Length: quarter, LKey: testKey(6)})
-		}
-		ring.PutSGE(data, ring.SGE{Addr: endBase, Length: length, LKey: testKey(6)})
-		if x.qp.checkRequest(&w, data); w.status != want {
-			t.Errorf("%d bytes: %v", length+3*quarter, w.status)
-		}
 	}
 }

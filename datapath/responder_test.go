@@ -4,6 +4,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/roced/roced/datapath/conn"
 	"github.com/roced/roced/datapath/ring"
 	"github.com/roced/roced/datapath/wire"
 )
@@ -167,9 +168,9 @@ func TestResponderEnds(t *testing.T) {
 			"ACKNOWLEDGE 0 0x61 msn 0, 100: flushed, 101: flushed"}}, ring.EventQPReqErr},
 		"READ, none may be outstanding": {limit(0), []line{{read(0, 0, 8), 0, DropInvalidRequest,
 			"ACKNOWLEDGE 0 0x61 msn 0, 100: flushed, 101: flushed"}}, ring.EventQPReqErr},
-		"READ, too long": {nil, []line{{read(0, 0, MaxMessage+1), 0, DropInvalidRequest,
+		"READ, too long": {nil, []line{{read(0, 0, conn.MaxMessage+1), 0, DropInvalidRequest,
 			"ACKNOWLEDGE 0 0x61 msn 0, 100: flushed, 101: flushed"}}, ring.EventQPReqErr},
-		"READ, longer than the region": {nil, []line{{read(0, 0, MaxMessage), 0, DropRemoteAccess,
+		"READ, longer than the region": {nil, []line{{read(0, 0, conn.MaxMessage), 0, DropRemoteAccess,
 			"ACKNOWLEDGE 0 0x62 msn 0, 100: flushed, 101: flushed"}}, ring.EventQPAccessErr},
 		"READ, of a region that is not readable": {nil, []line{{under(3, read(0, 0, 8)), 0, DropRemoteAccess,
 			"ACKNOWLEDGE 0 0x62 msn 0, 100: flushed, 101: flushed"}}, ring.EventQPAccessErr},
@@ -191,9 +192,9 @@ func TestResponderEnds(t *testing.T) {
 		}, ring.EventQPReqErr},
 		"WRITE, not allowed": {denies(ring.AccessRemoteWrite), []line{{ask(wire.OpWriteOnly, 0), 8, DropInvalidRequest,
 			"ACKNOWLEDGE 0 0x61 msn 0, 100: flushed, 101: flushed"}}, ring.EventQPReqErr},
-		"WRITE, too long": {nil, []line{{wire.Transport{Opcode: wire.OpWriteFirst, Length: MaxMessage + 1}, 256, DropInvalidRequest,
+		"WRITE, too long": {nil, []line{{wire.Transport{Opcode: wire.OpWriteFirst, Length: conn.MaxMessage + 1}, 256, DropInvalidRequest,
 			"ACKNOWLEDGE 0 0x61 msn 0, 100: flushed, 101: flushed"}}, ring.EventQPReqErr},
-		"WRITE, longer than the region": {nil, []line{{wire.Transport{Opcode: wire.OpWriteFirst, Length: MaxMessage}, 256, DropRemoteAccess,
+		"WRITE, longer than the region": {nil, []line{{wire.Transport{Opcode: wire.OpWriteFirst, Length: conn.MaxMessage}, 256, DropRemoteAccess,
 			"ACKNOWLEDGE 0 0x62 msn 0, 100: flushed, 101: flushed"}}, ring.EventQPAccessErr},
 		"WRITE, of another PD": {nil, []line{{under(2, ask(wire.OpWriteOnlyImmediate, 0)), 8, DropRemoteAccess,
 			"ACKNOWLEDGE 0 0x62 msn 0, 100: remote access error, 101: flushed"}}, none},
@@ -301,7 +302,8 @@ func TestConnectionBeginsAgain(t *testing.T) {
 		x.engine.Do(func() {
 			x.engine.SetState(x.qp, ring.QPStateReset)
 			x.engine.SetState(x.qp, ring.QPStateInit)
-			x.qp.ExpectedPSN, x.qp.PSN = x.first, x.first
+			x.c.Responder.ExpectedPSN = x.first
+			x.qp.SetPSN(x.first)
 			x.engine.SetState(x.qp, ring.QPStateRTR)
 		})
 		x.postRecv(100, at(4096, 264))
@@ -393,5 +395,12 @@ func TestRefusalStays(t *testing.T) {
 	x.sayAll(line{Transport: ask(wire.OpWriteOnly, 0), length: 8}, line{Transport: ask(wire.OpWriteOnly, 2), length: 8}, line{Transport: ask(wire.OpWriteOnly, 0), length: 8})
 	if heard := x.hear(); heard != "ACKNOWLEDGE 1 0x60 msn 1" {
 		t.Errorf("heard %s", heard)
+	}
+}
+
+// An SRQ's receives are not the peer's alone.
+func TestCreditsOfAnSRQ(t *testing.T) {
+	if s := (&Connection{qp: &QP{SRQ: &SRQ{}}}).Credits(); s != wire.AckUncounted {
+		t.Errorf("%#x", s)
 	}
 }

@@ -2,6 +2,7 @@ package datapath
 
 import (
 	"runtime"
+	"slices"
 	"time"
 
 	"github.com/roced/roced/datapath/runner"
@@ -175,4 +176,26 @@ func (e *Engine) runHeld() (worked, more, ran bool) {
 func (e *Engine) Counters() (c Counters) {
 	e.Do(func() { c = e.counters })
 	return c
+}
+
+// now is the time of this round.
+func (e *Engine) now() time.Time {
+	if e.time.IsZero() {
+		e.time = time.Now()
+	}
+	return e.time
+}
+
+// acceptLater gives the queue pairs a turn that have something to acknowledge.
+func (e *Engine) acceptLater() {
+	for _, qp := range e.accepting {
+		e.turns.add(qp)
+	}
+	clear(e.accepting)
+	e.accepting = e.accepting[:0]
+}
+
+// forgetAccepting is for a queue pair that is removed.
+func (e *Engine) forgetAccepting(qp *QP) {
+	e.accepting = slices.DeleteFunc(e.accepting, func(one *QP) bool { return one == qp })
 }

@@ -13,7 +13,6 @@ type arrival struct {
 	sender *QP // the queue pair of this card that sent it; nil: it came from the link
 	recv   ring.Recv
 	pieces [ring.MaxSGE][]byte // memory of recv
-	cqe    ring.CQE
 }
 
 // receive processes a burst from the link, or what the budget of earlier rounds left of one. The
@@ -85,14 +84,8 @@ func (e *Engine) deliver(a *arrival) {
 
 // deliverTo gives a packet to a queue pair and counts the result.
 func (e *Engine) deliverTo(qp *QP, a *arrival) {
-	reason := DropNone
 	e.hand = qp.Session
-	if qp.Connection == nil {
-		reason = e.receiveUD(qp, a)
-	} else {
-		reason = e.receiveConnected(qp, a)
-	}
-	if reason != DropNone {
+	if reason := qp.service.receive(a); reason != DropNone {
 		e.counters.Drops[reason]++
 		return
 	}

@@ -8,6 +8,8 @@ import (
 	"github.com/roced/roced/datapath/wire"
 )
 
+const wholeWindow = 128 // packets
+
 // silentQPs gives the end's program queue pairs whose peer there is not, and has each send.
 func (e *end) silentQPs(count int, peer *end) {
 	for i := range count {
@@ -18,7 +20,7 @@ func (e *end) silentQPs(count int, peer *end) {
 }
 
 func (p *pairOf) windowOfA() (packets uint32) {
-	p.a.engine.Do(func() { packets = p.a.engine.windowOf(p.a.qp) })
+	p.a.engine.Do(func() { packets = p.a.c.Requester.Window(p.a.c.share()) })
 	return packets
 }
 
@@ -31,12 +33,12 @@ func TestWindowBesideSilentSession(t *testing.T) {
 	most := uint32(0)
 	for len(p.a.poll()) == 0 {
 		p.round()
-		if w := p.windowOfA(); w < maxWindow {
+		if w := p.windowOfA(); w < wholeWindow {
 			t.Fatalf("a window of %d packets", w)
 		}
-		most = max(most, uint32(ahead(p.a.qp.PSN, p.a.qp.oldest)))
+		most = max(most, uint32(p.a.qp.PSN().Ahead(p.a.c.Requester.Oldest())))
 	}
-	if most < maxWindow {
+	if most < wholeWindow {
 		t.Errorf("at most %d packets were on their way", most)
 	}
 }
@@ -45,28 +47,31 @@ func TestWindowBesideSilentSession(t *testing.T) {
 // those whose peer is not ready. One that is answered again does.
 func TestWindowBesideOwnSilentOnes(t *testing.T) {
 	p := connect(t, wire.ServiceRC, 1, nil)
-	one := p.a.qp
+	one := p.a.c
 	p.a.silentQPs(128, p.b)
-	last := p.a.qp
-	p.a.qp = one
-	for p.round(); p.windowOfA() == maxWindow; p.round() { // until they have sent
+	last := p.a.c
+	p.a.c = one
+	for p.round(); p.windowOfA() == wholeWindow; p.round() { // until they have sent
 	}
 	for e := p.a.engine; e.timers.flights != 0; { // until all have waited in vain
 		p.round()
 	}
-	if w := p.windowOfA(); w != maxWindow {
+	if w := p.windowOfA(); w != wholeWindow {
 		t.Errorf("a window of %d packets", w)
+	}
+	p.a.post(to(ring.WRSend, 0), ring.Atomic{}, at(0, 6)) // to the last one, behind what is not answered
+	for before := last.qp.PSN(); last.qp.PSN() == before; {
+		p.round()
 	}
 	p.a.engine.Do(func() {
 		e := p.a.engine
-		e.advance(last, plus(last.oldest, 1))
-		last.newest = plus(last.oldest, 1)
-		e.startTimer(last)
-		if flights := last.Session.flights; e.timers.flights != 1 || flights != 1 {
+		last.Requester.Receive(e.now(), packet(t, wire.Transport{Opcode: wire.OpAcknowledge, PSN: last.Requester.Oldest()}))
+		last.follow()
+		if flights := last.qp.Session.flights; e.timers.flights != 1 || flights != 1 {
 			t.Errorf("%d sessions and %d queue pairs are in flight", e.timers.flights, flights)
 		}
-		e.RemoveQP(last)
-		if flights := last.Session.flights; e.timers.flights != 0 || flights != 0 {
+		e.RemoveQP(last.qp)
+		if flights := last.qp.Session.flights; e.timers.flights != 0 || flights != 0 {
 			t.Errorf("%d sessions and %d queue pairs are left in flight", e.timers.flights, flights)
 		}
 	})
@@ -82,17 +87,17 @@ func TestReadLimitChanges(t *testing.T) {
 		}
 		add := to(ring.WRAtomicFetchAndAdd, 8)
 		p.a.post(add, ring.Atomic{CompareAdd: 1}, at(2<<20, 8))
-		for p.b.qp.replies.pending == 0 {
+		for !p.b.c.Responder.Owes() {
 			p.round()
 		}
 		p.b.engine.Do(func() { p.b.engine.SetState(p.b.qp, ring.QPStateSQD) })
-		p.b.engine.Do(func() { p.b.qp.MaxDestRDAtomic = most })
+		p.b.engine.Do(func() { p.b.c.MaxDestRDAtomic = most })
 		p.b.engine.Do(func() { p.b.engine.SetState(p.b.qp, ring.QPStateRTS) })
-		p.a.engine.Do(func() { p.a.qp.MaxRDAtomic = min(most, 4) })
+		p.a.engine.Do(func() { p.a.c.MaxRDAtomic = min(most, 4) })
 		all, _ := p.await(6, 0)
 		expect(t, all, slices.Repeat([]ring.WCStatus{ring.WCSuccess}, 6)...)
-		if r := &p.b.qp.replies; len(r.kept) != int(most) || r.pending != 0 {
-			t.Errorf("limit %d: %d responses are kept, %d pending", most, len(r.kept), r.pending)
+		if kept := p.b.c.Responder.Kept(); kept != int(most) || p.b.c.Responder.Owes() {
+			t.Errorf("limit %d: %d responses are kept", most, kept)
 		}
 	}
 }
@@ -112,7 +117,7 @@ func TestEndDuringFanOut(t *testing.T) {
 	c := &end{TB: t, engine: r.engine, session: r.session, gid: ownGID, memory: r.memory}
 	c.addQP(0x2000)
 	c.meet(c, wire.ServiceRC, nil)
-	r.engine.Do(func() { r.engine.SetPath(c.qp.Path, PathAttr{State: PathLocal}) })
+	r.engine.Do(func() { r.engine.SetPath(c.c.Path, PathAttr{State: PathLocal}) })
 
 	r.engine.Do(func() {
 		path := new(Path)
@@ -130,7 +135,7 @@ func TestEndDuringFanOut(t *testing.T) {
 		t.Fatal("the round had room for all members")
 	}
 	r.engine.Do(func() {
-		c.qp.replies.due = true
+		c.owe()
 		r.engine.RemoveQP(c.qp)
 	})
 	r.run()

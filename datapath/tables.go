@@ -1,10 +1,6 @@
 package datapath
 
-import (
-	"slices"
-
-	"github.com/roced/roced/datapath/wire"
-)
+import "github.com/roced/roced/datapath/wire"
 
 // The exported methods of this file change the engine's tables. They may only be called inside Do.
 
@@ -62,6 +58,7 @@ func (e *Engine) SetLink(up bool) {
 // AddQP makes the engine serve a queue pair. The control plane chooses numbers so that no two queue
 // pairs have the same number modulo the size of the table.
 func (e *Engine) AddQP(qp *QP) {
+	qp.service.open(e, qp)
 	e.qps[qp.Number%maxQPs] = qp
 	s := qp.Session
 	s.qps = grow(s.qps, int(qp.DoorbellIndex))
@@ -72,16 +69,15 @@ func (e *Engine) AddQP(qp *QP) {
 
 // RemoveQP removes a queue pair.
 func (e *Engine) RemoveQP(qp *QP) {
-	if qp.Connection != nil && !qp.Session.faulted {
-		e.replyLast(qp)
-	}
+	qp.service.close()
 	e.qps[qp.Number%maxQPs] = nil
 	qp.Session.qps[qp.DoorbellIndex] = nil
 	delete(qp.SendCQ.QPs, qp)
 	delete(qp.RecvCQ.QPs, qp)
 	e.turns.remove(qp)
-	if qp.Connection != nil {
-		e.timers.stop(qp)
-		e.accepting = slices.DeleteFunc(e.accepting, func(one *QP) bool { return one == qp })
-	}
 }
+
+// Leaving says whether who closes a queue pair is to wait for its send requests: some have not wholly left, and
+// can still. It is not to wait for answers: a peer that is dead gives none, and requests that were sent are
+// completed by nothing else.
+func (e *Engine) Leaving(qp *QP) bool { return qp.service.leaving() }

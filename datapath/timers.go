@@ -18,7 +18,7 @@ type timers struct {
 	flights int // sessions with queue pairs in flight
 }
 
-// timer is a queue pair's part.
+// timer is a connection's part.
 type timer struct {
 	due   time.Time // zero: none
 	asked time.Time // when it is looked at; not after due
@@ -28,24 +28,36 @@ type timer struct {
 
 func (t *timers) empty() bool { return len(t.heap) == 0 }
 
-// set makes the queue pair's time come at due, and not before.
-func (t *timers) set(qp *QP, due time.Time) {
-	m := &qp.timer
+// follow makes the connection's time come at its requester's deadline, if that has one.
+func (t *timers) follow(c *Connection) {
+	if due := c.Requester.Deadline(); !due.IsZero() {
+		t.set(c, due)
+	} else {
+		t.clear(c)
+	}
+}
+
+// set makes the connection's time come at due, and not before.
+func (t *timers) set(c *Connection, due time.Time) {
+	m := &c.timer
 	m.due = due
-	t.count(qp, !qp.patient && !qp.silent)
+	t.count(c, c.Requester.InFlight())
 	switch {
 	case m.place == 0:
 		m.asked = due
-		heap.Push(&t.heap, qp)
+		heap.Push(&t.heap, c)
 	case due.Before(m.asked):
 		m.asked = due
 		heap.Fix(&t.heap, m.place-1)
 	}
 }
 
-// count notes whether a queue pair is in flight.
-func (t *timers) count(qp *QP, flies bool) {
-	m, s := &qp.timer, qp.Session
+// clear makes it not come. The connection leaves the heap when it is asked next.
+func (t *timers) clear(c *Connection) { c.timer.due = time.Time{} }
+
+// count notes whether a connection is in flight.
+func (t *timers) count(c *Connection, flies bool) {
+	m, s := &c.timer, c.qp.Session
 	if m.flies == flies {
 		return
 	}
@@ -58,23 +70,20 @@ func (t *timers) count(qp *QP, flies bool) {
 	}
 }
 
-// clear makes it not come. The queue pair leaves the heap when it is asked next.
-func (t *timers) clear(qp *QP) { qp.timer.due = time.Time{} }
-
-// stop takes the queue pair out.
-func (t *timers) stop(qp *QP) {
-	if place := qp.timer.place; place != 0 {
+// stop takes the connection out.
+func (t *timers) stop(c *Connection) {
+	if place := c.timer.place; place != 0 {
 		heap.Remove(&t.heap, place-1)
 	}
-	t.count(qp, false)
-	qp.timer = timer{}
+	t.count(c, false)
+	c.timer = timer{}
 }
 
-// next takes out a queue pair whose time has come; nil if there is none.
-func (t *timers) next(now time.Time) *QP {
+// next takes out a connection whose time has come; nil if there is none.
+func (t *timers) next(now time.Time) *Connection {
 	for len(t.heap) > 0 {
-		qp := t.heap[0]
-		m := &qp.timer
+		c := t.heap[0]
+		m := &c.timer
 		if m.asked.After(now) {
 			return nil
 		}
@@ -84,9 +93,9 @@ func (t *timers) next(now time.Time) *QP {
 			continue
 		}
 		none := m.due.IsZero()
-		t.stop(qp)
+		t.stop(c)
 		if !none {
-			return qp
+			return c
 		}
 	}
 	return nil
@@ -100,8 +109,8 @@ func (t *timers) earliest() time.Time {
 	return t.heap[0].timer.asked
 }
 
-// timerHeap is a heap.Interface: queue pairs by timer.asked.
-type timerHeap []*QP
+// timerHeap is a heap.Interface: connections by timer.asked.
+type timerHeap []*Connection
 
 func (h timerHeap) Len() int           { return len(h) }
 func (h timerHeap) Less(i, j int) bool { return h[i].timer.asked.Before(h[j].timer.asked) }
@@ -111,7 +120,7 @@ func (h timerHeap) Swap(i, j int) {
 }
 
 func (h *timerHeap) Push(one any) {
-	*h = append(*h, one.(*QP))
+	*h = append(*h, one.(*Connection))
 	(*h)[len(*h)-1].timer.place = len(*h)
 }
 
@@ -129,12 +138,12 @@ func (e *Engine) expire() (some bool) {
 		return false
 	}
 	for e.budget = sendBudget; e.budget > 0; e.budget-- {
-		qp := e.timers.next(e.now())
-		if qp == nil {
+		c := e.timers.next(e.now())
+		if c == nil {
 			break
 		}
-		e.hand = qp.Session
-		e.timeOut(qp)
+		e.hand = c.qp.Session
+		c.expire()
 		some = true
 	}
 	return some

@@ -1,19 +1,19 @@
 package datapath
 
 import (
+	"github.com/roced/roced/datapath/conn"
 	"github.com/roced/roced/datapath/ring"
 	"github.com/roced/roced/datapath/wire"
 )
 
 // departure is the scratch of sending: the request in hand and the packet made of it.
 type departure struct {
-	send      ring.Send
-	pieces    [ring.MaxSGE][]byte // the request's memory
-	datagram  wire.Datagram
-	transport wire.Transport // of a connection's packet
-	frame     []byte         // packets that the link does not take are built here
-	cqe       ring.CQE
-	looped    arrival // of a packet that this card sends to itself
+	send     ring.Send
+	pieces   [ring.MaxSGE][]byte // the request's memory
+	datagram wire.Datagram
+	packet   conn.Packet // of a connection
+	frame    []byte      // packets that the link does not take are built here
+	looped   arrival     // of a packet that this card sends to itself
 }
 
 // transmit sends requests of the queue pairs whose doorbells were rung, flushes the link once, and
@@ -58,22 +58,5 @@ func (e *Engine) flushLink() (unblocked bool) {
 // budget ends, or when the link has no free frame.
 func (e *Engine) sendSome(qp *QP, d *departure) (moved, done bool) {
 	e.hand = qp.Session
-	if qp.Connection != nil {
-		return e.sendConnected(qp, d)
-	}
-	defer qp.Send.Publish()
-	for range sendTurn {
-		switch {
-		case qp.State == ring.QPStateSQE || qp.State == ring.QPStateErr:
-			some, done := e.flush(qp, d)
-			return some || moved, done
-		case qp.State != ring.QPStateRTS || qp.Send.Available() == 0:
-			return moved, true
-		case e.budget <= 0 || e.looping.pending() || !e.sendUD(qp, d):
-			return moved, false
-		}
-		e.budget--
-		moved = true
-	}
-	return true, false
+	return qp.service.send(d)
 }

@@ -31,7 +31,7 @@ func TestSend(t *testing.T) {
 	r := newRig(t)
 	copy(r.memory, "hello, ")
 	copy(r.memory[slotLen:], "world")
-	r.qp.PSN = 0xFFFFFF
+	r.qp.SetPSN(0xFFFFFF)
 	r.postSend(ring.Send{ID: 4, Opcode: ring.WRSendWithImm, Flags: ring.SendSignaled | ring.SendSolicited, Imm: 7}, piece(0, 7), piece(slotLen, 5))
 	r.run()
 	p := r.sent()
@@ -42,8 +42,8 @@ func TestSend(t *testing.T) {
 	if b.DestQP() != peerQP || d.SrcQP() != testQP || d.QKey() != testQKey || b.PSN() != 0xFFFFFF || !b.Solicited() || b.PKey() != wire.PKeyDefault {
 		t.Errorf("BTH % x, DETH % x", []byte(b), []byte(d))
 	}
-	if r.qp.PSN != 0 {
-		t.Errorf("PSN goes on at %#x, not at 0", r.qp.PSN)
+	if r.qp.PSN() != 0 {
+		t.Errorf("PSN goes on at %#x, not at 0", r.qp.PSN())
 	}
 	want := ring.CQE{ID: 4, Opcode: ring.WCSend, QPN: testQP, Token: 77}
 	if got := r.completions(); len(got) != 1 || got[0] != want {

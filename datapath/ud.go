@@ -1,19 +1,39 @@
 package datapath
 
 import (
+	"github.com/roced/roced/datapath/conn"
 	"github.com/roced/roced/datapath/ring"
 	"github.com/roced/roced/datapath/wire"
 )
 
-// The unreliable datagram service (UD).
+// Datagrams is what a queue pair of the unreliable datagram service (UD) has.
 //
-//	receiveUD   checks in a fixed order → takeUD: memory, scatter, completion
-//	sendUD      copy the request → checkUD: the copy → buildUD: gather, seal, dispatch → completion
+//	receive   checks in a fixed order → take: memory, scatter, completion
+//	sendOne   copy the request → check: the copy → build: gather, seal, dispatch → completion
+type Datagrams struct {
+	engine *Engine
+	qp     *QP
+	next   wire.PSN // of the next packet to send
+}
 
-// receiveUD checks a packet in this order: state, service, P_Key, Q_Key, length, and whether there
+func (u *Datagrams) open(e *Engine, qp *QP) { u.engine, u.qp = e, qp }
+
+func (u *Datagrams) psn() *wire.PSN { return &u.next }
+
+// What a connection does when its state changes, and when it ends, datagrams have nothing of.
+
+func (u *Datagrams) enter(ring.QPState) {}
+func (u *Datagrams) flush()             {}
+func (u *Datagrams) halt()              {}
+func (u *Datagrams) close()             {}
+
+// leaving: see Engine.Leaving.
+func (u *Datagrams) leaving() bool { return u.qp.Send.Waiting() > 0 }
+
+// receive checks a packet in this order: state, service, P_Key, Q_Key, length, and whether there
 // is a receive request, its own or its SRQ's, that has room. A packet that fails a check changes nothing.
-func (e *Engine) receiveUD(qp *QP, a *arrival) Drop {
-	p := &a.packet
+func (u *Datagrams) receive(a *arrival) Drop {
+	e, qp, p := u.engine, u.qp, &a.packet
 	bth := p.BTH()
 	length := len(p.Payload())
 	switch {
@@ -31,34 +51,27 @@ func (e *Engine) receiveUD(qp *QP, a *arrival) Drop {
 		return DropTooLong
 	case !qp.Recv.Peek(&a.recv) && !qp.SRQ.peekNewer(&a.recv):
 		return DropNoReceive
-	case recvRoom(&a.recv) < uint64(wire.GRHLen+length):
+	case a.recv.Room() < uint64(wire.GRHLen+length):
 		return DropNoRoom
 	}
-	return e.takeUD(qp, a)
+	return u.take(a)
 }
 
-// recvRoom is the length of a receive request's memory, in bytes.
-func recvRoom(r *ring.Recv) (room uint64) {
-	for _, s := range r.SGEs[:r.SGECount] {
-		room += uint64(s.Length)
-	}
-	return room
-}
-
-// takeUD consumes the receive request in hand and writes the packet to its memory.
-func (e *Engine) takeUD(qp *QP, a *arrival) Drop {
+// take consumes the receive request in hand and writes the packet to its memory.
+func (u *Datagrams) take(a *arrival) Drop {
+	e, qp := u.engine, u.qp
 	ok := qp.Session.resolve(a.pieces[:a.recv.SGECount], a.recv.SGEs[:a.recv.SGECount], qp.RecvPD, true)
 	qp.Recv.Advance()
 	if qp.SRQ != nil {
 		e.took(qp.SRQ)
 	}
 	if !ok {
-		e.completeRecv(qp, a, ring.WCLocProtErr)
+		e.completeRecv(qp, a.recv.ID, ring.WCLocProtErr)
 		e.fail(qp, false)
 		return DropProtection
 	}
 	scatter(a.pieces[:a.recv.SGECount], &a.packet)
-	if !e.completeUD(qp, a) {
+	if !u.complete(a) {
 		return DropCQFull
 	}
 	return DropNone
@@ -74,13 +87,13 @@ func scatter(pieces [][]byte, p *wire.Packet) {
 	}
 	var grh [wire.GRHLen]byte
 	p.PutGRH(&grh)
-	scatterAt(pieces, 0, grh[:])
-	scatterAt(pieces, wire.GRHLen, payload)
+	conn.Scatter(pieces, 0, grh[:])
+	conn.Scatter(pieces, wire.GRHLen, payload)
 }
 
-// completeUD writes the completion of a packet that is in the program's memory.
-func (e *Engine) completeUD(qp *QP, a *arrival) bool {
-	c, p := &a.cqe, &a.packet
+// complete writes the completion of a packet that is in the program's memory.
+func (u *Datagrams) complete(a *arrival) bool {
+	qp, c, p := u.qp, &u.engine.cqe, &a.packet
 	c.Set(a.recv.ID, ring.WCSuccess, ring.WCRecv, qp.Number, qp.CompletionToken)
 	c.Flags, c.ByteLen, c.SourceQP = ring.WCGRH|ring.WCWithSMAC|ring.WCWithNetworkHdrType, uint32(wire.GRHLen+len(p.Payload())), p.DETH().SrcQP()
 	if p.Has(wire.HeaderImm) {
@@ -96,27 +109,48 @@ func (e *Engine) completeUD(qp *QP, a *arrival) bool {
 		c.Flags |= ring.WCWithVLAN
 		c.VLAN = id
 	}
-	return e.complete(qp.RecvCQ, c, p.BTH().Solicited())
+	return u.engine.complete(qp.RecvCQ, c, p.BTH().Solicited())
 }
 
-// sendUD copies the next request out, checks the copy and sends it. A local error stops the send
+// send sends requests, or flushes them.
+func (u *Datagrams) send(d *departure) (moved, done bool) {
+	e, qp := u.engine, u.qp
+	defer qp.Send.Publish()
+	for range sendTurn {
+		switch {
+		case qp.State == ring.QPStateSQE || qp.State == ring.QPStateErr:
+			some, done := e.flush(qp)
+			return some || moved, done
+		case qp.State != ring.QPStateRTS || qp.Send.Available() == 0:
+			return moved, true
+		case e.budget <= 0 || e.looping.pending() || !u.sendOne(d):
+			return moved, false
+		}
+		e.budget--
+		moved = true
+	}
+	return true, false
+}
+
+// sendOne copies the next request out, checks the copy and sends it. A local error stops the send
 // queue (SQE). It returns false, and has changed nothing, if the link has no free frame.
-func (e *Engine) sendUD(qp *QP, d *departure) bool {
+func (u *Datagrams) sendOne(d *departure) bool {
+	e, qp := u.engine, u.qp
 	data := qp.Send.Get(&d.send)
-	ah, length, status := e.checkUD(qp, d, data)
-	if status == ring.WCSuccess && !e.buildUD(qp, d, ah, length) {
+	ah, length, status := u.check(d, data)
+	if status == ring.WCSuccess && !u.build(d, ah, length) {
 		return false
 	}
-	qp.Send.Advance(e.completeSend(qp, d, status))
+	qp.Send.Advance(e.completeSend(qp, &d.send, status))
 	if status != ring.WCSuccess && qp.State != ring.QPStateErr { // that completion may have been an overrun
-		e.setState(qp, ring.QPStateSQE)
-		qp.NoteState(ring.QPStateSQE, false)
+		e.stopSending(qp)
 	}
 	return true
 }
 
-// buildUD makes a packet of a request and sends it. It returns false if the link has no free frame.
-func (e *Engine) buildUD(qp *QP, d *departure, ah *AH, length int) bool {
+// build makes a packet of a request and sends it. It returns false if the link has no free frame.
+func (u *Datagrams) build(d *departure, ah *AH, length int) bool {
+	e := u.engine
 	frame := d.frame
 	if ah.Path.state == PathOpen && !e.down {
 		if frame = e.link.Reserve(); frame == nil {
@@ -127,14 +161,14 @@ func (e *Engine) buildUD(qp *QP, d *departure, ah *AH, length int) bool {
 	for _, piece := range d.pieces[:d.send.SGECount] {
 		payload = payload[copy(payload, piece):]
 	}
-	e.sealUD(qp, d, ah, frame, length)
+	u.seal(d, ah, frame, length)
 	return true
 }
 
-// checkUD checks the copy of a request, finds its memory, and returns its address handle and
+// check checks the copy of a request, finds its memory, and returns its address handle and
 // length, in bytes.
-func (e *Engine) checkUD(qp *QP, d *departure, data []byte) (ah *AH, length int, status ring.WCStatus) {
-	s := &d.send
+func (u *Datagrams) check(d *departure, data []byte) (ah *AH, length int, status ring.WCStatus) {
+	qp, s := u.qp, &d.send
 	ah = qp.Session.ah(s.AH)
 	if !s.Opcode.On(wire.ServiceUD) || ah == nil || ah.PD != qp.PD {
 		return nil, 0, ring.WCLocQPOpErr
@@ -148,40 +182,41 @@ func (e *Engine) checkUD(qp *QP, d *departure, data []byte) (ah *AH, length int,
 	} else if length, status = d.findMemory(qp, data); status != ring.WCSuccess {
 		return nil, 0, status
 	}
-	if length > e.mtu {
+	if length > u.engine.mtu {
 		return nil, 0, ring.WCLocLenErr
 	}
 	return ah, length, ring.WCSuccess
 }
 
-// sealUD writes headers and ICRC around the payload, and sends the packet: to the group members on
+// seal writes headers and ICRC around the payload, and sends the packet: to the group members on
 // this card, and along its path.
-func (e *Engine) sealUD(qp *QP, d *departure, ah *AH, frame []byte, length int) {
-	s, h := &d.send, &d.datagram
-	h.DestQP, h.SourceQP, h.PSN, h.PKey, h.ID = s.RemoteQPN, qp.Number, qp.PSN, qp.PKey, e.id
+func (u *Datagrams) seal(d *departure, ah *AH, frame []byte, length int) {
+	e, qp, s, h := u.engine, u.qp, &d.send, &d.datagram
+	h.DestQP, h.SourceQP, h.PSN, h.PKey, h.ID = s.RemoteQPN, qp.Number, u.next, qp.PKey, e.id
 	h.QKey = s.RemoteQKey
 	if h.QKey&wire.QKeyPrivileged != 0 {
 		h.QKey = qp.QKey
 	}
 	h.Solicited = s.Flags&ring.SendSolicited != 0
 	h.HasImm, h.Imm = s.Opcode == ring.WRSendWithImm, s.Imm
-	qp.PSN = (qp.PSN + 1) & wire.PSNMask
+	u.next = u.next.Plus(1)
 	e.id++
 	n := ah.Template.Seal(frame, h, length)
 	copy(frame, ah.Path.ethernet[:])
 	e.counters.Sent++
 	e.counters.SentBytes += uint64(length)
 	if len(e.taps) == 0 {
-		e.depart(qp, d, ah, frame, n, length)
+		u.depart(d, ah, frame, n, length)
 	} else {
-		e.tap(true, frame[:n], func() { e.depart(qp, d, ah, frame, n, length) })
+		e.tap(true, frame[:n], func() { u.depart(d, ah, frame, n, length) })
 	}
 }
 
 // depart sends a packet of n bytes: to the group members on this card, and along its path.
-func (e *Engine) depart(qp *QP, d *departure, ah *AH, frame []byte, n, length int) {
+func (u *Datagrams) depart(d *departure, ah *AH, frame []byte, n, length int) {
+	e := u.engine
 	if ah.Group {
-		e.loopBackGroup(d, frame[:n], length, e.groups[ah.Dest], qp)
+		e.loopBackGroup(d, frame[:n], length, e.groups[ah.Dest], u.qp)
 	}
-	e.dispatch(qp, d, ah.Path, frame, n, length)
+	e.dispatch(u.qp, d, ah.Path, frame, n, length)
 }

@@ -31,41 +31,30 @@ func (w *MW) admits(key ring.RKey, qp *QP) bool {
 	return w.of != nil && w.key == key && w.PD == qp.PD && (w.qp == nil || w.qp == qp)
 }
 
-// runLocal carries out a request that has no packets.
-func (e *Engine) runLocal(qp *QP, w *work) ring.WCStatus {
-	if w.Opcode == ring.WRLocalInv {
-		if !qp.invalidate(w.InvalidateRKey()) {
-			return ring.WCLocQPOpErr
-		}
-		return ring.WCSuccess
-	}
-	return qp.bind(w, ring.GetBind(qp.Send.Data(0)))
-}
-
 // bindAccess is what a window may allow.
 const bindAccess = ring.AccessRemoteWrite | ring.AccessRemoteRead | ring.AccessRemoteAtomic | ring.AccessZeroBased
 
 // bind makes a window one to a part of a region, under a new key. A window of type 1 may be bound again, and
 // is unbound by a length of 0; one of type 2 has to be invalidated first.
-func (qp *QP) bind(w *work, b ring.Bind) ring.WCStatus {
-	mw, mr := qp.Session.window(w.RKey()), qp.Session.region(b.LKey)
+func (qp *QP) bind(key ring.RKey, addr uint64, b ring.Bind) ring.WCStatus {
+	mw, mr := qp.Session.window(key), qp.Session.region(b.LKey)
 	switch {
 	case mw == nil || mw.PD != qp.PD || b.Access&^bindAccess != 0 || mw.Type2 && (mw.of != nil || b.Length == 0):
 		return ring.WCMWBindErr
 	case !mw.Type2 && b.Length == 0:
 		mw.unbind()
-		mw.key = w.RKey()
+		mw.key = key
 		return ring.WCSuccess
 	case mr == nil:
 		return ring.WCMWBindErr
 	}
 	changes := b.Access & (ring.AccessRemoteWrite | ring.AccessRemoteAtomic)
-	memory, ok := portion(mr.Memory, w.RemoteAddr()-mr.Base, b.Length)
+	memory, ok := portion(mr.Memory, addr-mr.Base, b.Length)
 	if mr.PD != qp.PD || mr.Remote&ring.AccessMWBind == 0 || changes != 0 && !mr.Write || !ok {
 		return ring.WCMWBindErr
 	}
 	mw.unbind()
-	mw.key, mw.of, mw.memory, mw.access, mw.base = w.RKey(), mr, memory, b.Access, w.RemoteAddr()
+	mw.key, mw.of, mw.memory, mw.access, mw.base = key, mr, memory, b.Access, addr
 	if b.Access&ring.AccessZeroBased != 0 {
 		mw.base = 0
 	}

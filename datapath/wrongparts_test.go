@@ -19,7 +19,7 @@ type packetOf struct {
 func (v *victim) takeAll(addr uint64, length uint32, packets ...packetOf) {
 	for _, p := range packets {
 		v.take(v.seal(&wire.Transport{
-			Opcode: v.qp.Service.Of(p.operation), DestQP: testQP, PKey: wire.PKeyDefault, PSN: v.qp.ExpectedPSN,
+			Opcode: v.c.Service.Of(p.operation), DestQP: testQP, PKey: wire.PKeyDefault, PSN: v.c.Responder.ExpectedPSN,
 			RKey: uint32(testKey(1)), Addr: addr, Length: length,
 		}, p.length))
 	}

@@ -85,6 +85,14 @@ type Recv struct {
 	SGEs     [MaxSGE]SGE
 }
 
+// Room is the length of the request's memory, in bytes.
+func (r *Recv) Room() (room uint64) {
+	for _, s := range r.SGEs[:r.SGECount] {
+		room += uint64(s.Length)
+	}
+	return room
+}
+
 // RecvConsumer is the card's end of a receive queue.
 type RecvConsumer struct {
 	consumer

@@ -2,6 +2,7 @@ package wire
 
 import (
 	"encoding/binary"
+	mathbits "math/bits"
 	"time"
 )
 
@@ -111,20 +112,19 @@ func AckTimeout(code uint8) time.Duration {
 	return 4096 * time.Nanosecond << code
 }
 
-// creditLimits are the numbers of receives by the code that an ACK has for them (IBA table 46).
-var creditLimits = [31]uint32{
-	0, 1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192,
-	256, 384, 512, 768, 1024, 1536, 2048, 3072, 4096, 6144, 8192, 12288, 16384, 24576, 32768,
+// AckCredits is the ACK that says that at least so many receives are posted: the largest number with a code.
+// The codes stand for 0, 1, 2, 3, 4, 6, 8, 12, 16, 24, …, 32768: the power of two, and the bit below it (IBA table
+// 46).
+func AckCredits(receives uint32) Syndrome {
+	if receives < 2 {
+		return SyndromeACK | Syndrome(receives)
+	}
+	power := mathbits.Len32(min(receives, maxCredits)) - 1
+	return SyndromeACK | Syndrome(2*power) | Syndrome(min(receives, maxCredits)>>(power-1)&1)
 }
 
-// AckCredits is the ACK that says that at least so many receives are posted: the largest number with a code.
-func AckCredits(receives uint32) Syndrome {
-	code := len(creditLimits) - 1
-	for receives < creditLimits[code] {
-		code--
-	}
-	return SyndromeACK | Syndrome(code)
-}
+// maxCredits is the largest number of receives with a code.
+const maxCredits = 32768
 
 // RETH is the header of RDMA requests. Call it only for packets that have HeaderRETH.
 func (p *Packet) RETH() RETH { return RETH(p.extended(RETHLen)) }

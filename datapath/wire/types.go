@@ -25,6 +25,13 @@ type PSN uint32
 // PSNMask keeps a PSN in its 24 bits.
 const PSNMask PSN = 0xFFFFFF
 
+// Plus is the PSN n packets after p.
+func (p PSN) Plus(n uint32) PSN { return (p + PSN(n)) & PSNMask }
+
+// Ahead is how far p is ahead of another: negative if it is behind. Half of the 2²⁴ numbers are ahead, half
+// behind (IBA 9.7.1).
+func (p PSN) Ahead(of PSN) int { return int(int32((p-of)<<8) >> 8) }
+
 // QKey is the key of a datagram queue pair: packets with another Q_Key are dropped.
 type QKey uint32
 

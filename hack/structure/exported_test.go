@@ -31,7 +31,6 @@ var byOthers = map[string]string{
 	"verbs.Send*":                "ibv_send_flags",
 	"verbs.WC*":                  "ibv_wc_status, ibv_wc_opcode, ibv_wc_flags",
 	"verbs.WR*":                  "ibv_wr_opcode",
-	"datapath/wire.AETH.MSN":     "a field of the header",
 	"verbs.PKey":                 "a type of the field that attributes show by their fields",
 	"verbs.ModifyQPIsOK":         "ib_modify_qp_is_ok",
 	"verbs.PD.RegMR*":            "ibv_reg_mr, ibv_reg_mr_iova",

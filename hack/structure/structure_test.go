@@ -40,7 +40,8 @@ var allowed = map[string][]string{
 	"mcast":                   {"datapath/wire", "internal/errno"},
 	"mcast/membership":        {"internal/errno", "internal/host", "internal/journal"},
 	"datapath/link":           {"datapath/wire", "datapath/xsk"},
-	"datapath":                {"datapath/link", "datapath/ring", "datapath/runner", "datapath/wire"},
+	"datapath":                {"datapath/conn", "datapath/link", "datapath/ring", "datapath/runner", "datapath/wire"},
+	"datapath/conn":           {"datapath/ring", "datapath/wire"},
 	"datapath/runner":         {},
 	"verbs/hca":               {"bpf", "datapath", "datapath/link", "datapath/ring", "datapath/wire", "datapath/xsk", "internal/capability", "internal/errno", "internal/fault", "internal/host", "internal/journal", "mcast", "mcast/membership", "verbs", "verbs/hca/cm", "verbs/provider"},
 	"verbs/hca/cm":            {"datapath/wire", "verbs"},
@@ -78,6 +79,7 @@ var allowed = map[string][]string{
 
 // heavy packages stay out of what a program links that only uses verbs.
 var heavy = map[string][]string{
+	"datapath/conn": {"github.com/", "golang.org/x/sys"},
 	"datapath/link": {"github.com/vishvananda/netlink", "github.com/cilium/ebpf"},
 	"datapath":      {"github.com/vishvananda/netlink", "github.com/cilium/ebpf"},
 	"datapath/wire": {"github.com/", "golang.org/x/sys"},

@@ -74,12 +74,12 @@ func (s *Session) preparePeer(r *provider.ModifyQPRequest) (*ah, error) {
 // connect gives the engine a connected queue pair's attributes as they are now, and gives the address
 // that is not used any more. It runs in Do.
 func (q *qp) connect(c *qpChange, vlan uint16) (left *ah) {
-	e, attr := q.entry.Connection, &q.attr
+	e, attr := q.connection, &q.attr
 	e.PeerQPN, e.MTU, e.Access = attr.DestQPN, attr.PathMTU, attr.AccessFlags
 	e.MinRNRTimer, e.MaxDestRDAtomic = attr.MinRNRTimer, attr.MaxDestRDAtomic
 	e.Timeout, e.RetryCnt, e.RNRRetry, e.MaxRDAtomic = attr.Timeout, attr.RetryCnt, attr.RNRRetry, attr.MaxRDAtomic
 	if c.mask&verbs.QPAttrRQPSN != 0 || c.next == verbs.QPStateReset {
-		e.ExpectedPSN = attr.RQPSN
+		e.Responder.ExpectedPSN = attr.RQPSN
 	}
 	if c.mask&verbs.QPAttrEnSQDAsyncNotify != 0 || c.next != verbs.QPStateSQD {
 		e.NotifyDrained = c.next == verbs.QPStateSQD && c.attr.EnSQDAsyncNotify

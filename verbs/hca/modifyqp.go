@@ -116,7 +116,7 @@ func (s *Session) apply(q *qp, c *qpChange) (left *ah, err error) {
 	}
 	q.attr.Set(c.attr, c.mask&^(verbs.QPAttrState|verbs.QPAttrCurState))
 	if q.entry.QKey = q.attr.QKey; c.mask&verbs.QPAttrSQPSN != 0 {
-		q.entry.PSN = c.attr.SQPSN
+		q.entry.SetPSN(c.attr.SQPSN)
 	}
 	changes, resets := c.mask&verbs.QPAttrState != 0, c.next == verbs.QPStateReset
 	if changes && resets {
@@ -154,7 +154,8 @@ func (s *Session) QueryQP(r provider.QueryQPRequest) (grant provider.QueryQPGran
 // clearAttr sets the attributes to those of RESET. The GSI queue pair has its port and its Q_Key from
 // the beginning.
 func (q *qp) clearAttr() {
-	q.attr, q.entry.QKey, q.entry.PSN = verbs.QPAttr{}, 0, 0
+	q.attr, q.entry.QKey = verbs.QPAttr{}, 0
+	q.entry.SetPSN(0)
 	if q.kind == verbs.QPTypeGSI {
 		q.attr.Port, q.attr.QKey, q.entry.QKey = 1, wire.QKeyGSI, wire.QKeyGSI
 	}
@@ -164,9 +165,9 @@ func (q *qp) clearAttr() {
 func (s *Session) attrOf(q *qp) (attr verbs.QPAttr) {
 	s.card.engine.Do(func() {
 		attr = q.attr
-		attr.SQPSN = q.entry.PSN
+		attr.SQPSN = q.entry.PSN()
 		if q.connected() {
-			attr.RQPSN = q.entry.ExpectedPSN
+			attr.RQPSN = q.connection.Responder.ExpectedPSN
 		}
 		attr.State = verbs.QPState(q.state.Load())
 		attr.CurState = attr.State

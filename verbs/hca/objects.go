@@ -129,12 +129,12 @@ func (p *page) cq(handle provider.Handle, c *cq) bool {
 func (p *page) qp(handle provider.Handle, q *qp) bool {
 	e := q.entry
 	o := Object{
-		Handle: handle, Number: uint32(e.Number), Type: q.kind, State: e.State, QKey: e.QKey, PSN: e.PSN, Users: uint32(len(q.groups)),
+		Handle: handle, Number: uint32(e.Number), Type: q.kind, State: e.State, QKey: e.QKey, PSN: e.PSN(), Users: uint32(len(q.groups)),
 		PD: q.pd.handle, SendCQ: q.sendCQ.handle, RecvCQ: q.recvCQ.handle,
 		Size: e.Send.Entries(), Used: e.Send.Waiting(),
 	}
 	if q.peer != nil {
-		o.PeerQPN, o.Source, o.Dest = e.PeerQPN, q.peer.source, e.Peer
+		o.PeerQPN, o.Source, o.Dest = q.connection.PeerQPN, q.peer.source, q.connection.Peer
 	}
 	if q.srq != nil {
 		o.SRQ = q.srq.handle

@@ -18,6 +18,7 @@ import (
 // qp is a queue pair. The engine owns its state, and keeps the copy in state up to date.
 type qp struct {
 	entry          *datapath.QP
+	connection     *datapath.Connection // nil for datagrams
 	kind           verbs.QPType
 	pd             *pd
 	sendCQ, recvCQ *cq
@@ -101,10 +102,14 @@ func (s *Session) newQPEntry(q *qp, r *provider.CreateQPRequest) *datapath.QP {
 	}
 	switch q.kind {
 	case verbs.QPTypeRC:
-		entry.Connection = &datapath.Connection{Service: wire.ServiceRC}
+		q.connection = datapath.NewConnection(wire.ServiceRC)
 	case verbs.QPTypeUC:
-		entry.Connection = &datapath.Connection{Service: wire.ServiceUC}
+		q.connection = datapath.NewConnection(wire.ServiceUC)
+	default:
+		entry.Serve(new(datapath.Datagrams))
+		return entry
 	}
+	entry.Serve(q.connection)
 	return entry
 }
 

@@ -1,6 +1,6 @@
 //go:build race
 
-package datapath
+package conn
 
 // The race detector does not look at what is done for a peer: it knows no order that comes by a network.
 // copy would tell it, whatever the function says.

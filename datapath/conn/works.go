@@ -1,4 +1,4 @@
-package datapath
+package conn
 
 import (
 	"github.com/roced/roced/datapath/ring"
@@ -31,13 +31,13 @@ func (w *work) atomic() bool {
 }
 
 // end is the PSN after the request's last one.
-func (w *work) end() wire.PSN { return plus(w.first, w.packets) }
+func (w *work) end() wire.PSN { return w.first.Plus(w.packets) }
 
 // holds reports whether the PSN is one of the request's.
 func (w *work) holds(psn wire.PSN) bool { return uint32(psn-w.first)&uint32(wire.PSNMask) < w.packets }
 
 // missing is the first PSN of a READ's or atomic's response that is not here.
-func (w *work) missing() wire.PSN { return plus(w.first, w.answered) }
+func (w *work) missing() wire.PSN { return w.first.Plus(w.answered) }
 
 // works is a ring of requests, the oldest first. It grows as needed.
 type works struct {

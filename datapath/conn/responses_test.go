@@ -1,4 +1,4 @@
-package datapath
+package conn
 
 import (
 	"testing"
@@ -10,32 +10,32 @@ import (
 // have been answered among them.
 func TestPeerAsksForTooMuch(t *testing.T) {
 	const most = 4
-	var r replies
+	var r responses
 	for i := range most {
-		if !r.add(&reply{packets: 2}, most) {
+		if !r.add(&response{packets: 2}, most) {
 			t.Fatalf("request %d is refused", i)
 		}
 	}
 	for range 3 {
-		if r.add(&reply{packets: 2}, most) {
+		if r.add(&response{packets: 2}, most) {
 			t.Fatal("one more is taken")
 		}
 	}
 	r.kept[0].sent = 1
-	if r.add(&reply{packets: 2}, most) {
+	if r.add(&response{packets: 2}, most) {
 		t.Error("one more is taken while the oldest is being answered")
 	}
 	r.kept[0].sent, r.kept[0].whole = 2, true
-	if !r.add(&reply{packets: 2}, most) || r.add(&reply{packets: 2}, most) || len(r.kept) != most {
+	if !r.add(&response{packets: 2}, most) || r.add(&response{packets: 2}, most) || len(r.kept) != most {
 		t.Errorf("when the oldest was answered: %d are kept", len(r.kept))
 	}
 }
 
 // Of responses as many are kept as the peer may have outstanding, and all that were not sent yet.
 func TestResponsesAreKept(t *testing.T) {
-	var r replies
+	var r responses
 	for i := range 4 {
-		r.add(&reply{psn: wire.PSN(10 * i), packets: 2 - uint32(i)/3}, 6) // the last is of one
+		r.add(&response{psn: wire.PSN(10 * i), packets: 2 - uint32(i)/3}, 6) // the last is of one
 	}
 	for _, psn := range []wire.PSN{0, 10} {
 		one := r.find(psn + 1)
@@ -57,14 +57,7 @@ func TestResponsesAreKept(t *testing.T) {
 		t.Error("a response to nothing")
 	}
 	r.first().sent, r.first().whole = 1, true // it is repeated
-	if !r.add(&reply{psn: 40, packets: 1}, 2) || r.pending != 2 || r.first().psn != 30 {
+	if !r.add(&response{psn: 40, packets: 1}, 2) || r.pending != 2 || r.first().psn != 30 {
 		t.Errorf("%d are pending, first %+v", r.pending, r.first())
-	}
-}
-
-// An SRQ's receives are not the peer's alone.
-func TestCreditsOfAnSRQ(t *testing.T) {
-	if s := (&QP{SRQ: &SRQ{}}).credits(); s != wire.AckUncounted {
-		t.Errorf("%#x", s)
 	}
 }

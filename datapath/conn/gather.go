@@ -1,4 +1,4 @@
-package datapath
+package conn
 
 import "github.com/roced/roced/datapath/ring"
 
@@ -7,7 +7,7 @@ import "github.com/roced/roced/datapath/ring"
 // may have taken the memory away.
 
 // sges are a request's SGEs in its slot, each of which is to be read once.
-func (qp *QP) sges(w *work, data []byte) []byte {
+func (r *Requester) sges(w *work, data []byte) []byte {
 	if w.atomic() {
 		data = data[ring.AtomicLen:]
 	}
@@ -15,14 +15,14 @@ func (qp *QP) sges(w *work, data []byte) []byte {
 }
 
 // measure finds the memory of a request's SGEs, and adds up its length, in bytes.
-func (qp *QP) measure(w *work, data []byte) (length int, status ring.WCStatus) {
-	list := qp.sges(w, data)
-	if uint32(w.SGECount) > qp.MaxSendSGE || len(list) < int(w.SGECount)*ring.SGELen {
+func (r *Requester) measure(w *work, data []byte) (length int, status ring.WCStatus) {
+	list := r.sges(w, data)
+	if uint32(w.SGECount) > r.MaxSendSGE || len(list) < int(w.SGECount)*ring.SGELen {
 		return 0, ring.WCLocQPOpErr
 	}
 	for ; len(list) > 0; list = list[ring.SGELen:] {
 		sge := ring.GetSGE(list)
-		if sge.Length != 0 && qp.Session.memory(sge, qp.PD, w.wantsAnswer()) == nil {
+		if sge.Length != 0 && r.QP.Memory(sge, w.wantsAnswer()) == nil {
 			return 0, ring.WCLocProtErr
 		}
 		length += int(sge.Length)
@@ -31,26 +31,26 @@ func (qp *QP) measure(w *work, data []byte) (length int, status ring.WCStatus) {
 }
 
 // gather fills to with the part of a message that begins at an offset.
-func (qp *QP) gather(w *work, to []byte, offset int) ring.WCStatus {
+func (r *Requester) gather(w *work, to []byte, offset int) ring.WCStatus {
 	if len(to) == 0 {
 		return ring.WCSuccess
 	}
-	data := qp.Send.Data(qp.current)
+	data := r.Queue.Data(r.current)
 	if w.Flags&ring.SendInline != 0 {
 		copy(to, data[offset:])
 		return ring.WCSuccess
 	}
-	return qp.walk(w, data, offset, len(to), func(piece []byte) { to = to[copy(to, piece):] })
+	return r.walk(w, data, offset, len(to), func(piece []byte) { to = to[copy(to, piece):] })
 }
 
 // spread writes a part of an answer to the memory of the oldest request.
-func (qp *QP) spread(w *work, offset int, from []byte) ring.WCStatus {
-	return qp.walk(w, qp.Send.Data(0), offset, len(from), func(piece []byte) { from = from[copy(piece, from):] })
+func (r *Requester) spread(w *work, offset int, from []byte) ring.WCStatus {
+	return r.walk(w, r.Queue.Data(0), offset, len(from), func(piece []byte) { from = from[copy(piece, from):] })
 }
 
 // walk visits the memory of length bytes of a request's SGEs from an offset on.
-func (qp *QP) walk(w *work, data []byte, offset, length int, visit func(piece []byte)) ring.WCStatus {
-	for list := qp.sges(w, data); length > 0; list = list[ring.SGELen:] {
+func (r *Requester) walk(w *work, data []byte, offset, length int, visit func(piece []byte)) ring.WCStatus {
+	for list := r.sges(w, data); length > 0; list = list[ring.SGELen:] {
 		if len(list) == 0 {
 			return ring.WCLocProtErr // they were longer when they were measured
 		}
@@ -59,7 +59,7 @@ func (qp *QP) walk(w *work, data []byte, offset, length int, visit func(piece []
 			offset -= int(sge.Length)
 			continue
 		}
-		memory := qp.Session.memory(sge, qp.PD, w.wantsAnswer())
+		memory := r.QP.Memory(sge, w.wantsAnswer())
 		if memory == nil {
 			return ring.WCLocProtErr
 		}

@@ -1,4 +1,4 @@
-package datapath
+package conn
 
 import (
 	"github.com/roced/roced/datapath/ring"
@@ -30,8 +30,7 @@ var sequences = func() (all [1 << 8]wire.Sequence) {
 }()
 
 // describe fills in what the headers say of the request, and returns the packet's length, in bytes.
-func (w *work) describe(c *Connection, h *wire.Transport, place uint32) (length int) {
-	mtu := uint32(c.MTU.Bytes())
+func (w *work) describe(mtu uint32, h *wire.Transport, place uint32) (length int) {
 	h.Solicited = w.Flags&ring.SendSolicited != 0 && place == w.packets-1
 	h.Addr, h.RKey, h.Length, h.Imm = w.RemoteAddr(), uint32(w.RKey()), w.length, w.Imm
 	switch w.Opcode {

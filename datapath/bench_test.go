@@ -1,0 +1,86 @@
+package datapath
+
+import (
+	"fmt"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/roced/roced/datapath/link"
+	"github.com/roced/roced/datapath/ring"
+	"github.com/roced/roced/datapath/wire"
+)
+
+// BenchmarkConnection is messages over a connection between two engines on a network in memory: what requester
+// and responder cost, with the engines around them.
+func BenchmarkConnection(b *testing.B) {
+	for _, service := range []wire.Service{wire.ServiceRC, wire.ServiceUC} {
+		for _, o := range []ring.Opcode{ring.WRSend, ring.WRRDMAWrite, ring.WRRDMARead} {
+			for _, length := range []int{8, 1024, 65536} {
+				if o == ring.WRRDMARead && service == wire.ServiceUC {
+					continue
+				}
+				b.Run(fmt.Sprintf("%v/%v/%d", service, o, length), func(b *testing.B) { benchmarkConnection(b, service, o, length) })
+			}
+		}
+	}
+}
+
+func benchmarkConnection(b *testing.B, service wire.Service, o ring.Opcode, length int) {
+	const depth = 32
+	network := link.NewNetwork(1)
+	from, to2 := newEnd(b, network, 1), newEnd(b, network, 2)
+	from.meet(to2, service, nil)
+	to2.meet(from, service, nil)
+	round := func() {
+		for _, e := range []*end{from, to2} {
+			e.engine.lease.Lock()
+			e.engine.runRound()
+			e.engine.lease.Unlock()
+		}
+	}
+	request := to(o, 0)
+	request.SGECount = 1
+	if o == ring.WRSend {
+		for range endDepth {
+			to2.postRecv(1, at(0, length))
+		}
+	}
+	b.SetBytes(int64(length))
+	b.ReportAllocs()
+	b.ResetTimer()
+	before := cpuTime(b)
+	defer func() { b.ReportMetric(float64(cpuTime(b)-before)/float64(b.N), "cpu-ns/op") }()
+	for posted, done := 0, 0; done < b.N; {
+		for posted < b.N && posted < done+depth {
+			ring.PutSGE(from.send.Put(&request), at(1<<20, length))
+			posted++
+		}
+		from.send.Publish()
+		from.bell.Ring(from.qp.DoorbellIndex)
+		round()
+		done += from.drop()
+		for range to2.drop() {
+			to2.postRecv(1, at(0, length))
+		}
+	}
+}
+
+// cpuTime is what the process has used so far, in ns: on a machine that others use too it says more than the time.
+func cpuTime(b *testing.B) int64 {
+	var used unix.Rusage
+	if err := unix.Getrusage(unix.RUSAGE_SELF, &used); err != nil {
+		b.Fatal(err)
+	}
+	return used.Utime.Nano() + used.Stime.Nano()
+}
+
+// drop takes what is in the CQ, and says how much.
+func (e *end) drop() (n int) {
+	for ; e.cq.Available(1) > 0; n++ {
+		var c ring.CQE
+		e.cq.Get(&c)
+	}
+	e.cq.Publish()
+	return n
+}

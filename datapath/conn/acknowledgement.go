@@ -1,0 +1,101 @@
+package conn
+
+import (
+	"time"
+
+	"github.com/roced/roced/datapath/ring"
+	"github.com/roced/roced/datapath/wire"
+)
+
+// What the requester does with the peer's acknowledgements (IBA 9.7.3 to 9.7.5), which count for all requests
+// before theirs. The responses to READs and atomics acknowledge too: readresponse.go.
+
+// Receive takes an ACK, a NAK, or a response to a READ or an atomic.
+func (r *Requester) Receive(now time.Time, p *wire.Packet) (reason Reason) {
+	bth := p.BTH()
+	switch psn := bth.PSN(); {
+	case r.state != ring.QPStateRTS && r.state != ring.QPStateSQD:
+		return QPState
+	case psn.Ahead(r.oldest) < 0 || psn.Ahead(r.newest) >= 0:
+		return StrayAnswer
+	case bth.Opcode().Means().Is(wire.MeansAcknowledge):
+		reason = r.receiveACK(now, psn, p.AETH().Syndrome())
+	default:
+		reason = r.receiveResponse(now, psn, p)
+	}
+	r.Queue.Publish()
+	return reason
+}
+
+func (r *Requester) receiveACK(now time.Time, psn wire.PSN, s wire.Syndrome) Reason {
+	switch s.Kind() {
+	case wire.SyndromeACK:
+		r.acknowledge(now, psn.Plus(1))
+		return Taken
+	case wire.SyndromeRNR:
+		r.acknowledge(now, psn)
+		r.Counters.RNRNAKs++
+		return r.waitReady(now, s)
+	case wire.SyndromeNAK:
+		r.acknowledge(now, psn)
+		if s == wire.NAKSequence {
+			r.Counters.SequenceNAKs++
+			r.lost(now, psn)
+			return Taken
+		}
+	}
+	status, known := refusals[s]
+	if !known || r.works.count == 0 {
+		return StrayAnswer
+	}
+	r.fail(status)
+	return Taken
+}
+
+// refusals are the completion statuses of NAKs (IBA table 62).
+var refusals = map[wire.Syndrome]ring.WCStatus{
+	wire.NAKInvalidRequest: ring.WCRemInvReqErr, wire.NAKRemoteAccess: ring.WCRemAccessErr, wire.NAKRemoteOperational: ring.WCRemOpErr,
+}
+
+// acknowledge notes that the peer has all packets before a PSN, and completes requests. A READ or an atomic
+// before it whose response is not here stops that: the response was lost.
+func (r *Requester) acknowledge(now time.Time, before wire.PSN) {
+	for r.works.count > 0 {
+		w := r.works.at(0)
+		if w.status != ring.WCSuccess || before.Ahead(w.missing()) <= 0 {
+			break
+		}
+		if w.wantsAnswer() {
+			r.advance(now, w.missing())
+			r.lost(now, w.missing())
+			return
+		}
+		if before.Ahead(w.end()) < 0 {
+			break
+		}
+		r.advance(now, w.end())
+		r.finish(ring.WCSuccess)
+	}
+	r.advance(now, before)
+}
+
+// advance moves the oldest PSN on.
+func (r *Requester) advance(now time.Time, to wire.PSN) {
+	packets := to.Ahead(r.oldest)
+	if packets <= 0 {
+		return
+	}
+	r.oldest, r.again = to, false
+	if r.afterRead.Ahead(to) < 0 {
+		r.afterRead = to
+	}
+	if r.PSN.Ahead(to) < 0 { // what was about to be sent again has arrived after all
+		r.PSN = to
+		r.current = r.works.find(to)
+	}
+	r.refreshRetries()
+	r.rnrWait, r.silent = false, false
+	r.window.arrive(uint32(packets))
+	r.startTimer(now)
+	r.turn = TurnNow
+}

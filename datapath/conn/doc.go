@@ -1,0 +1,34 @@
+// Package conn is the machine of a connection (RC, UC): a requester and a responder, which take requests, packets
+// and the time, and give packets, completions and verdicts.
+//
+//	           requests                                          responses, ACK, NAK
+//	program ─► send queue ─► Requester ─► Next, Fill ─► packets ─► Responder ─► memory, receives, completions
+//	        ◄─ completions ◄─┘     ▲                                │
+//	                               └─ Receive ◄──────── packets ◄── Next, Fill
+//	                     Deadline, Expire(now)
+//
+// A request's life, in the order of the files:
+//
+//	requester.go        Next takes it from the send queue and checks it
+//	works.go            it is one of those that are sent and not completed; its slot stays the card's
+//	segment.go          it becomes packets: as many as path MTUs fit its message
+//	window.go           as many are on their way as the window has room for
+//	send.go, gather.go  Next describes a packet, Fill gathers its payload from the program's memory
+//	acknowledgement.go  an ACK is for all before it: completions; a NAK fails it, or has packets sent again
+//	readresponse.go     the responses to a READ or an atomic, which acknowledge it
+//	loss.go             a sequence NAK, a gap, an RNR NAK's wait, a time-out: back to the oldest packet
+//
+// And a packet's at the responder:
+//
+//	responder.go        expected, too early, or a duplicate
+//	message.go, uc.go   a SEND or a WRITE: written to a receive's memory, or to what its R_Key names
+//	remote.go           a READ is noted, an atomic is carried out
+//	responses.go        what was answered with data is kept, to be answered again
+//	respond.go          Next and Fill give the responses, then one ACK or NAK for all
+//
+// It knows no engine, no frame and no clock. What it needs of its queue pair is QueuePair (queuepair.go). It
+// has no lock and no goroutine. A packet is not copied before it is in the program's memory, and what is sent
+// again is gathered again.
+//
+// Left out: congestion control beyond a window that a loss halves; queue pair states and their rules.
+package conn

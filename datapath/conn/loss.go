@@ -1,0 +1,91 @@
+package conn
+
+import (
+	"time"
+
+	"github.com/roced/roced/datapath/ring"
+	"github.com/roced/roced/datapath/wire"
+)
+
+// What a requester does when something was lost (IBA 9.7.5.1.3, 9.7.6): a NAK or a gap among responses says so,
+// or nothing comes in time; or the peer has no receive, and says how long to wait.
+
+// foreverRNR is the RNRRetry that never ends.
+const foreverRNR = 7
+
+// Deadline is when Expire is to be called; zero if nothing expires.
+func (r *Requester) Deadline() time.Time { return r.deadline }
+
+// InFlight says whether the peer's answers are awaited: it has neither said that it is not ready, nor been silent
+// for as long as Timeout says.
+func (r *Requester) InFlight() bool { return !r.rnrWait && !r.silent }
+
+// Expire is called when the deadline has come: the peer is ready again, or has not answered.
+func (r *Requester) Expire(now time.Time) {
+	r.deadline = time.Time{}
+	switch {
+	case r.rnrWait:
+		r.rnrWait = false
+		r.startTimer(now)
+		r.turn = TurnNow
+	case r.works.count == 0 || r.works.at(0).packets == 0:
+	default:
+		r.Counters.Timeouts++
+		r.again, r.silent = false, true
+		r.lost(now, r.oldest)
+	}
+	r.Queue.Publish()
+}
+
+// startTimer begins the time within which the peer has to answer; it ends the time if nothing is outstanding.
+func (r *Requester) startTimer(now time.Time) {
+	timeout := wire.AckTimeout(r.Timeout)
+	if timeout == 0 || r.oldest == r.newest || r.works.count == 0 {
+		r.deadline = time.Time{}
+		return
+	}
+	r.deadline = now.Add(timeout)
+}
+
+// lost goes back to a packet that the peer has not got, or whose response is not here. Of several signs of
+// one loss the first counts.
+func (r *Requester) lost(now time.Time, psn wire.PSN) {
+	switch {
+	case r.again || r.works.count == 0:
+	case r.retries == 0:
+		r.fail(ring.WCRetryExcErr)
+	default:
+		r.retries--
+		r.goBack(now, psn)
+		r.again = true
+	}
+}
+
+// goBack has the packets from a PSN on sent again.
+func (r *Requester) goBack(now time.Time, psn wire.PSN) {
+	r.PSN = psn
+	r.current = r.works.find(psn)
+	r.afterRead, r.unasked = r.oldest, 0
+	r.window.halve()
+	r.startTimer(now)
+	r.turn = TurnNow
+}
+
+// waitReady waits as long as the peer says before it goes back to the request that the peer had no receive
+// for.
+func (r *Requester) waitReady(now time.Time, s wire.Syndrome) Reason {
+	switch {
+	case r.works.count == 0:
+		return StrayAnswer
+	case r.rnrWait: // of several of one try the first counts
+		return Taken
+	case r.RNRRetry != foreverRNR && r.rnrRetries == 0:
+		r.fail(ring.WCRNRRetryExcErr)
+		return Taken
+	}
+	r.rnrRetries -= min(r.rnrRetries, 1)
+	r.goBack(now, r.oldest)
+	r.rnrWait = true
+	r.deadline = now.Add(s.RNRTime())
+	return Taken
+}

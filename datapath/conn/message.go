@@ -1,0 +1,165 @@
+package conn
+
+import (
+	"github.com/roced/roced/datapath/ring"
+	"github.com/roced/roced/datapath/wire"
+)
+
+// message is the SEND or RDMA WRITE of the peer's that has begun and not ended.
+type message struct {
+	extent
+	hasRecv bool // recv is taken, and not completed
+	recv    ring.Recv
+}
+
+// extent is what a message is, and how much of it is here.
+type extent struct {
+	kind     wire.Meaning // MeansSend or MeansWrite; 0: there is none
+	received uint32       // bytes that are in memory
+	addr     uint64       // of a WRITE, like the next two
+	key      ring.RKey
+	length   uint32
+}
+
+// takePart carries out a packet of a SEND or a WRITE. What it checks comes before anything that it changes.
+func (r *Responder) takePart(packet *wire.Packet) Reason {
+	m, means := &r.message, packet.BTH().Opcode().Means()
+	kind, first, last := means.Kind(), means.Is(wire.MeansStart), means.Is(wire.MeansEnd)
+	length := uint32(len(packet.Payload()))
+	switch mtu := uint32(r.MTU.Bytes()); {
+	case !kind.Is(wire.MeansSend | wire.MeansWrite), first != (m.kind == 0), !first && kind != m.kind:
+		return InvalidRequest
+	case !last && length != mtu, last && length > mtu, last && !first && length == 0:
+		return InvalidRequest
+	case kind == wire.MeansWrite && r.Access&ring.AccessRemoteWrite == 0:
+		return InvalidRequest
+	}
+	begun := m.extent
+	if first {
+		m.begin(kind, packet)
+	}
+	reason := r.store(packet, means, length)
+	if reason == NoReceive {
+		m.extent = begun
+	}
+	if reason != Taken {
+		return reason
+	}
+	m.received += length
+	if !last {
+		return Taken
+	}
+	return r.endMessage(packet, means)
+}
+
+// begin notes what the first packet says.
+func (m *message) begin(kind wire.Meaning, p *wire.Packet) {
+	m.kind, m.received = kind, 0
+	if kind == wire.MeansWrite {
+		h := p.RETH()
+		m.addr, m.key, m.length = h.Addr(), ring.RKey(h.RKey()), h.Length()
+	}
+}
+
+// store writes a packet of the message in hand to memory.
+func (r *Responder) store(packet *wire.Packet, means wire.Meaning, length uint32) Reason {
+	m := &r.message
+	if means.Is(wire.MeansReceive) && !m.hasRecv {
+		if m.hasRecv = r.QP.TakeRecv(&m.recv); !m.hasRecv {
+			return NoReceive
+		}
+	}
+	if means.Is(wire.MeansWrite) {
+		return r.storeWrite(packet, means, length)
+	}
+	if m.recv.Room()-uint64(m.received) < uint64(length) {
+		if r.reliable() { // else the receive takes the next message
+			r.failRecv(ring.WCLocLenErr)
+		}
+		return NoRoom
+	}
+	pieces, ok := r.QP.RecvMemory(m.recv.SGEs[:m.recv.SGECount])
+	if !ok {
+		r.failRecv(ring.WCLocProtErr)
+		return Protection
+	}
+	Scatter(pieces, int(m.received), packet.Payload())
+	return Taken
+}
+
+// failRecv completes the message's receive with an error, which ends the queue pair.
+func (r *Responder) failRecv(status ring.WCStatus) {
+	r.completeTaken(status)
+	r.QP.Fail(ring.QPStateErr)
+}
+
+// storeWrite writes a packet of a WRITE. The first one's key must be good for the whole message.
+func (r *Responder) storeWrite(packet *wire.Packet, means wire.Meaning, length uint32) Reason {
+	m := &r.message
+	if m.length > MaxMessage || m.length-m.received < length || means.Is(wire.MeansEnd) && m.length-m.received != length {
+		return InvalidRequest
+	}
+	from, size := m.addr+uint64(m.received), length
+	if means.Is(wire.MeansStart) {
+		size = m.length
+	}
+	memory, ok := r.QP.Remote(m.key, from, size, ring.AccessRemoteWrite)
+	if !ok {
+		return RemoteAccess
+	}
+	if length == 0 {
+		return Taken
+	}
+	if !means.Is(wire.MeansEnd) {
+		writeRemote(memory, packet.Payload())
+		return Taken
+	}
+	// A program may poll for the last byte: the others are there before it.
+	end := length - 1
+	writeRemote(memory, packet.Payload()[:end])
+	r.order.Add(1)
+	writeRemote(memory[end:], packet.Payload()[end:])
+	return Taken
+}
+
+// Scatter writes a payload into the pieces of a receive's memory from an offset on.
+func Scatter(pieces [][]byte, offset int, payload []byte) {
+	for _, piece := range pieces {
+		if offset >= len(piece) {
+			offset -= len(piece)
+			continue
+		}
+		payload = payload[copy(piece[offset:], payload):]
+		offset = 0
+	}
+}
+
+// endMessage completes the message in hand.
+func (r *Responder) endMessage(packet *wire.Packet, means wire.Meaning) Reason {
+	m := &r.message
+	m.kind = 0
+	if packet.Has(wire.HeaderIETH) && !r.QP.Invalidate(ring.RKey(packet.InvalidateRKey())) {
+		return InvalidRequest
+	}
+	r.countMessage()
+	if !means.Is(wire.MeansReceive) {
+		return Taken
+	}
+	m.hasRecv = false
+	c := Completion{ID: m.recv.ID, Status: ring.WCSuccess, Opcode: ring.WCRecv, ByteLen: m.received, Solicited: packet.BTH().Solicited()}
+	if means.Is(wire.MeansWrite) {
+		c.Opcode = ring.WCRecvRDMAWithImm
+	}
+	if packet.Has(wire.HeaderImm) {
+		c.Flags |= ring.WCWithImm
+		c.Imm = packet.Imm()
+	}
+	if packet.Has(wire.HeaderIETH) {
+		c.Flags |= ring.WCWithInv
+		c.Imm = packet.InvalidateRKey()
+	}
+	if !r.QP.CompleteRecv(c) {
+		return CQFull
+	}
+	return Taken
+}

@@ -1,0 +1,130 @@
+package conn
+
+import (
+	"github.com/roced/roced/datapath/ring"
+	"github.com/roced/roced/datapath/wire"
+)
+
+// QueuePair is what a requester and a responder need of the queue pair that they are halves of. All of it runs
+// within a call of theirs. CompleteSend and CompleteRecv may bring the queue pair to ERR, and call Enter: their
+// CQ may be overrun.
+type QueuePair interface {
+	// Memory is what an SGE of a request names, to be written or only read; nil if that may not be accessed.
+	Memory(sge ring.SGE, write bool) []byte
+	// RecvMemory is what the SGEs of a receive name. It is used before the next call.
+	RecvMemory(sges []ring.SGE) (pieces [][]byte, ok bool)
+	// Remote is the memory that the peer names by an R_Key; ok is false if it may not be accessed in this way.
+	// No bytes need no key (IBA 9.7.4.1.2).
+	Remote(key ring.RKey, addr uint64, length uint32, access ring.AccessFlags) (memory []byte, ok bool)
+	// Bind makes a window one to a part of a region, under a new key (IBA 10.6.7).
+	Bind(key ring.RKey, addr uint64, b ring.Bind) ring.WCStatus
+	// Invalidate revokes the key of a window; false if the queue pair may not.
+	Invalidate(key ring.RKey) bool
+	// TakeRecv takes the next receive; false if there is none.
+	TakeRecv(r *ring.Recv) bool
+	// Credits is the ACK that says how many receives are posted.
+	Credits() wire.Syndrome
+	// CompleteSend and CompleteRecv write a completion. The second returns false if its CQ was overrun.
+	CompleteSend(c Completion)
+	CompleteRecv(c Completion) bool
+	// Fail moves the queue pair to ERR or SQE, by Enter, and tells the program.
+	Fail(state ring.QPState)
+	// Note tells the program of an event.
+	Note(event ring.EventType)
+}
+
+// Completion is what a half says in a work completion.
+type Completion struct {
+	ID        uint64
+	Status    ring.WCStatus
+	Opcode    ring.WCOpcode
+	Flags     ring.WCFlags
+	ByteLen   uint32
+	Imm       uint32 // or the key that was invalidated
+	Solicited bool
+}
+
+// Attr are the attributes of a connection (ibv_qp_attr). They change between two calls.
+type Attr struct {
+	Service wire.Service // ServiceRC or ServiceUC
+	MTU     wire.MTU     // of the path
+
+	Access          ring.AccessFlags // what the peer may do: remote read, write, atomic
+	MinRNRTimer     uint8            // code of 5 bits that a peer is told when no receive is posted
+	MaxDestRDAtomic uint8            // reads and atomics of the peer's that may be outstanding here
+
+	Timeout     uint8 // 4.096 µs × 2ⁿ; 0 is for ever
+	RetryCnt    uint8 // 0 to 7
+	RNRRetry    uint8 // 0 to 7; 7 is for ever
+	MaxRDAtomic uint8 // own reads and atomics that may be outstanding
+
+	NotifyDrained bool // send EventSQDrained in SQD when what was begun is finished
+}
+
+// reliable says that packets are acknowledged.
+func (a *Attr) reliable() bool { return a.Service == wire.ServiceRC }
+
+// MaxMessage is the length of the longest message, in bytes. The PSNs of two of them are less than half of all
+// at any MTU.
+const MaxMessage = 1 << 30
+
+// Counters count what requesters see of a bad network.
+type Counters struct {
+	Retransmits           uint64 // packets that were sent again
+	Timeouts              uint64 // times that the peer did not answer in time
+	SequenceNAKs, RNRNAKs uint64 // answers of peers: packets are missing; no receive is posted
+}
+
+// Reason says why a packet was not taken. The zero Reason means that it was.
+type Reason uint8
+
+// The reasons.
+const (
+	Taken          Reason = iota
+	QPState               // the queue pair's state does not allow it
+	Duplicate             // it came again: answered again, not carried out again
+	OutOfSequence         // packets before it are missing
+	StrayAnswer           // an answer that the requester does not wait for
+	InvalidRequest        // what a peer may not ask for, or in this order; or a response that is none
+	RemoteAccess          // memory that a peer may not access in this way
+	NoReceive             // no receive is posted
+	NoRoom                // the receive is too short
+	Protection            // the program's own memory may not be written
+	CQFull                // the completion queue was overrun
+
+	Reasons int = iota // how many there are
+)
+
+// Turn says when a half has packets to send.
+type Turn uint8
+
+// The turns. A later one is in the next round: a program that answers a message at once has its answer and the
+// acknowledgement leave together.
+const (
+	NoTurn Turn = iota
+	TurnLater
+	TurnNow
+)
+
+// Step is what Next found.
+type Step uint8
+
+// The steps.
+const (
+	Idle   Step = iota // there is nothing to send now
+	Worked             // something was done without a packet; there may be more
+	Ready              // a packet is described, to be filled
+)
+
+// Packet is one to be sent: Next describes it, and Fill writes its payload. A packet that is not filled has
+// changed nothing.
+type Packet struct {
+	wire.Transport     // but what is the path's and the card's
+	Length         int // of the payload, in bytes
+
+	work     *work // of a requester's, like the next three
+	place    uint32
+	packets  uint32 // PSNs that it takes
+	asks     bool   // for an answer
+	response *response
+}

@@ -1,0 +1,73 @@
+package conn
+
+import (
+	"encoding/binary"
+	"time"
+
+	"github.com/roced/roced/datapath/ring"
+	"github.com/roced/roced/datapath/wire"
+)
+
+// The responses to a requester's READs and atomics, which come in order.
+
+// receiveResponse takes a response to a READ or an atomic.
+func (r *Requester) receiveResponse(now time.Time, psn wire.PSN, p *wire.Packet) Reason {
+	w := r.nextAnswer(now, psn)
+	if w == nil {
+		return StrayAnswer
+	}
+	if psn != w.missing() {
+		r.lost(now, w.missing())
+		return OutOfSequence
+	}
+	mtu := uint32(r.MTU.Bytes())
+	if !w.isAnswer(p, mtu) {
+		r.fail(ring.WCBadRespErr)
+		return InvalidRequest
+	}
+	data := p.Payload()
+	var original [atomicSize]byte
+	if w.atomic() {
+		binary.NativeEndian.PutUint64(original[:], p.Original())
+		data = original[:]
+	}
+	if status := r.spread(w, int(w.answered*mtu), data); status != ring.WCSuccess {
+		r.fail(status)
+		return Protection
+	}
+	if w.answered++; w.answered == w.packets {
+		r.reads--
+		r.finish(ring.WCSuccess)
+	}
+	r.advance(now, psn.Plus(1))
+	return Taken
+}
+
+// nextAnswer is the oldest READ or atomic that is not answered, after all that its answer acknowledges;
+// nil if the PSN is not one of its.
+func (r *Requester) nextAnswer(now time.Time, psn wire.PSN) *work {
+	for i := range r.works.count {
+		if w := r.works.at(i); w.wantsAnswer() {
+			if psn.Ahead(w.first) < 0 {
+				return nil
+			}
+			if r.acknowledge(now, w.first); r.works.count == 0 { // a completion was an overrun
+				return nil
+			}
+			return r.works.at(0)
+		}
+	}
+	return nil
+}
+
+// atomicSize is the size of what atomics work on, in bytes.
+const atomicSize = 8
+
+// isAnswer reports whether a packet can be the part of the response that is missing first.
+func (w *work) isAnswer(p *wire.Packet, mtu uint32) bool {
+	means, length := p.BTH().Opcode().Means(), uint32(len(p.Payload()))
+	if answersAtomic := means.Is(wire.MeansAtomicAcknowledge); w.atomic() || answersAtomic {
+		return w.atomic() && answersAtomic
+	}
+	return means.Is(wire.MeansEnd) == (w.answered+1 == w.packets) && length == min(w.length-w.answered*mtu, mtu)
+}

@@ -1,0 +1,69 @@
+package conn
+
+import (
+	"encoding/binary"
+
+	"github.com/roced/roced/datapath/ring"
+	"github.com/roced/roced/datapath/wire"
+)
+
+// READs and atomics of the peer's. Both have responses, which are kept: responses.go.
+
+// takeRead notes a READ, whose response is sent packet by packet.
+func (r *Responder) takeRead(p *wire.Packet) (packets uint32, s wire.Syndrome, reason Reason) {
+	h := p.RETH()
+	one := response{psn: r.ExpectedPSN, addr: h.Addr(), key: ring.RKey(h.RKey()), length: h.Length(), packets: packetsOf(h.Length(), r.MTU), kind: wire.MeansRead}
+	switch {
+	case r.message.kind != 0, r.Access&ring.AccessRemoteRead == 0, h.Length() > MaxMessage:
+		return 0, wire.NAKInvalidRequest, InvalidRequest
+	case !r.responses.add(&one, r.MaxDestRDAtomic):
+		return 0, wire.NAKInvalidRequest, InvalidRequest
+	}
+	if _, ok := r.QP.Remote(one.key, one.addr, one.length, ring.AccessRemoteRead); !ok {
+		r.responses.takeBack()
+		return 0, wire.NAKRemoteAccess, RemoteAccess
+	}
+	r.countMessage()
+	r.responses.newest(0).msn = r.msn
+	r.turn = TurnNow
+	return one.packets, wire.SyndromeACK, Taken
+}
+
+// takeAtomic carries out an atomic, and notes its response. It is atomic to all that the card does.
+func (r *Responder) takeAtomic(p *wire.Packet, kind wire.Meaning) (wire.Syndrome, Reason) {
+	h := p.AtomicETH()
+	one := response{psn: r.ExpectedPSN, packets: 1, kind: kind}
+	switch {
+	case r.message.kind != 0, r.Access&ring.AccessRemoteAtomic == 0, h.Addr()%atomicSize != 0:
+		return wire.NAKInvalidRequest, InvalidRequest
+	case !r.responses.add(&one, r.MaxDestRDAtomic):
+		return wire.NAKInvalidRequest, InvalidRequest
+	}
+	memory, ok := r.QP.Remote(ring.RKey(h.RKey()), h.Addr(), atomicSize, ring.AccessRemoteAtomic)
+	if !ok {
+		r.responses.takeBack()
+		return wire.NAKRemoteAccess, RemoteAccess
+	}
+	original := carryOutAtomic(memory, kind, h)
+	r.countMessage()
+	done := r.responses.newest(0)
+	done.original, done.msn = original, r.msn
+	r.turn = TurnNow
+	return wire.SyndromeACK, Taken
+}
+
+// carryOutAtomic changes the number in memory, and gives what it was.
+func carryOutAtomic(memory []byte, kind wire.Meaning, h wire.AtomicETH) (original uint64) {
+	var number [atomicSize]byte
+	readRemote(number[:], memory)
+	original = binary.NativeEndian.Uint64(number[:])
+	binary.NativeEndian.PutUint64(number[:], h.SwapAdd())
+	switch {
+	case kind == wire.MeansFetchAdd:
+		binary.NativeEndian.PutUint64(number[:], original+h.SwapAdd())
+		writeRemote(memory, number[:])
+	case original == h.Compare():
+		writeRemote(memory, number[:])
+	}
+	return original
+}

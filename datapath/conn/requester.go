@@ -1,0 +1,225 @@
+package conn
+
+import (
+	"time"
+
+	"github.com/roced/roced/datapath/ring"
+	"github.com/roced/roced/datapath/wire"
+)
+
+// Requester is the half of a connection that sends requests (IBA 9.7.2 to 9.7.5).
+//
+// Packets are sent in the order of their PSNs. oldest is the first that is not acknowledged, PSN the next
+// to send, newest the one after the last that was ever sent: what is sent below it is sent again.
+//
+//	      oldest            PSN             newest
+//	───────┴─ sent ─────────┴─ sent before ───┴──────►
+type Requester struct {
+	*Attr
+	QP       QueuePair
+	Counters *Counters
+
+	Queue      *ring.SendConsumer
+	SigAll     bool   // every request has a completion
+	MaxInline  uint32 // bytes of inline data
+	MaxSendSGE uint32
+
+	PSN wire.PSN // of the next packet to send
+	progress
+}
+
+// progress is what a requester has in hand between two resets.
+type progress struct {
+	state          ring.QPState
+	works          works
+	current        uint32 // place among works of the request that is sent next; the count: one to be taken
+	oldest, newest wire.PSN
+	afterRead      wire.PSN // where the last READ that was sent ends, or oldest
+	reads          int      // READs and atomics that are not answered
+	window
+	retries    uint8 // left, see Attr.RetryCnt
+	rnrRetries uint8
+	rnrWait    bool // waits for the time of an RNR NAK
+	silent     bool // the peer has not answered in time, and not since
+	again      bool // goes back to oldest; what was sent before does not count until it has moved
+	draining   bool // in SQD, and that it is drained has not been said
+	turn       Turn
+	deadline   time.Time // zero: none
+}
+
+// Enter begins what a state of the queue pair is for.
+func (r *Requester) Enter(state ring.QPState) {
+	switch {
+	case state == ring.QPStateReset:
+		r.progress = progress{}
+	case state == ring.QPStateRTS && r.state == ring.QPStateRTR:
+		r.begin()
+	case state == ring.QPStateErr || state == ring.QPStateSQE: // what was begun is flushed with the rest
+		r.deadline = time.Time{}
+		r.cut(0)
+	case state == ring.QPStateSQD && r.state != state:
+		r.draining = r.NotifyDrained
+	}
+	r.state = state
+}
+
+// begin prepares a requester that sends its PSN first.
+func (r *Requester) begin() {
+	r.progress = progress{state: r.state, oldest: r.PSN, newest: r.PSN, afterRead: r.PSN, window: window{size: maxWindow}}
+	r.refreshRetries()
+}
+
+func (r *Requester) refreshRetries() { r.retries, r.rnrRetries = r.RetryCnt, r.RNRRetry }
+
+// Turn says, once, that there may be packets to send.
+func (r *Requester) Turn() (t Turn) {
+	t, r.turn = r.turn, NoTurn
+	return t
+}
+
+// Begun is how many requests are taken and not completed.
+func (r *Requester) Begun() uint32 { return r.works.count }
+
+// Oldest is the first PSN that is not acknowledged.
+func (r *Requester) Oldest() wire.PSN { return r.oldest }
+
+// Leaving says whether requests have not wholly left, and can still. Beyond what a window holds they leave as
+// answers come; a peer that is dead gives none, so it ends with the first packet that had to be sent again.
+func (r *Requester) Leaving() bool {
+	begun := r.current < r.works.count || r.Queue.Behind(r.works.count) > 0
+	return begun && !r.rnrWait && r.retries == r.RetryCnt
+}
+
+// take checks the next request that is posted, and adds it to those that are being sent. It returns false if
+// there is none, or if it has to wait: for reads and atomics before it, or for all.
+func (r *Requester) take() bool {
+	if r.state != ring.QPStateRTS || r.failing() {
+		r.drained()
+		return false
+	}
+	if r.Queue.Behind(r.works.count) == 0 {
+		return false
+	}
+	var w work
+	data := r.Queue.GetAt(r.works.count, &w.Send)
+	if r.mustWait(&w) {
+		return false
+	}
+	if r.check(&w, data); !w.local() && w.status == ring.WCSuccess {
+		w.packets, w.first = packetsOf(w.length, r.MTU), r.PSN
+		if r.PSN.Ahead(r.oldest)+int(w.packets) > int(wire.PSNMask)/2 {
+			return false
+		}
+	}
+	if w.wantsAnswer() {
+		r.reads++
+	}
+	*r.works.add() = w
+	return true
+}
+
+// failing says that the last request taken cannot be carried out: nothing is taken behind it.
+func (r *Requester) failing() bool {
+	return r.works.count > 0 && r.works.at(r.works.count-1).status != ring.WCSuccess
+}
+
+// mustWait says that a request may not be begun before others are completed: a local one waits for all
+// others, a fenced one for READs and atomics (IBA 10.8.3.3), and of these there may be MaxRDAtomic.
+func (r *Requester) mustWait(w *work) bool {
+	return w.local() && r.works.count > 0 ||
+		w.Flags&ring.SendFence != 0 && r.reads > 0 ||
+		w.wantsAnswer() && r.reads >= max(1, int(r.MaxRDAtomic))
+}
+
+// check checks the copy of a request, and measures its memory.
+func (r *Requester) check(w *work, data []byte) {
+	length, status := 0, ring.WCSuccess
+	switch {
+	case !w.Opcode.On(r.Service), w.wantsAnswer() && r.MaxRDAtomic == 0:
+		status = ring.WCLocQPOpErr
+	case w.local():
+	case w.atomic() && (w.SGECount != 1 || w.Flags&ring.SendInline != 0), w.Opcode == ring.WRRDMARead && w.Flags&ring.SendInline != 0:
+		status = ring.WCLocQPOpErr
+	case w.Flags&ring.SendInline != 0:
+		if length = int(w.InlineLen); w.InlineLen > r.MaxInline || length > len(data) {
+			status = ring.WCLocLenErr
+		}
+	default:
+		if w.atomic() {
+			w.operands = ring.GetAtomic(data)
+		}
+		length, status = r.measure(w, data)
+	}
+	if status == ring.WCSuccess && (length > MaxMessage || w.atomic() && length != atomicSize) {
+		status = ring.WCLocLenErr
+	}
+	w.length, w.status = uint32(length), status
+}
+
+// runLocal carries out a request that has no packets.
+func (r *Requester) runLocal(w *work) ring.WCStatus {
+	if w.Opcode == ring.WRBindMW {
+		return r.QP.Bind(w.RKey(), w.RemoteAddr(), ring.GetBind(r.Queue.Data(0)))
+	}
+	if !r.QP.Invalidate(w.InvalidateRKey()) {
+		return ring.WCLocQPOpErr
+	}
+	return ring.WCSuccess
+}
+
+// finish completes the oldest request.
+func (r *Requester) finish(status ring.WCStatus) {
+	w := r.works.at(0)
+	if status != ring.WCSuccess {
+		r.fail(status)
+		return
+	}
+	done := Completion{ID: w.ID, Status: ring.WCSuccess, Opcode: w.Opcode.Completes(), ByteLen: w.length}
+	signaled := r.SigAll || w.Flags&ring.SendSignaled != 0
+	r.Queue.Advance(signaled)
+	r.works.drop()
+	r.current -= min(r.current, 1)
+	if signaled { // last: an overrun ends the queue pair, and all that is left of its requests
+		r.QP.CompleteSend(done)
+	}
+}
+
+// fail completes the oldest request with an error, and moves the queue pair to ERR or SQE: what is behind it is
+// flushed.
+func (r *Requester) fail(status ring.WCStatus) {
+	w := r.works.at(0)
+	r.QP.CompleteSend(Completion{ID: w.ID, Status: status, Opcode: w.Opcode.Completes(), Solicited: true})
+	r.Queue.Advance(true)
+	if r.reliable() {
+		r.QP.Fail(ring.QPStateErr)
+	} else {
+		r.QP.Fail(ring.QPStateSQE)
+	}
+}
+
+// failFirst completes a request that cannot be carried out, once all before it are completed.
+func (r *Requester) failFirst() Step {
+	if r.works.count > 1 {
+		return Idle
+	}
+	r.fail(r.works.at(0).status)
+	return Worked
+}
+
+// cut forgets the requests from a place on.
+func (r *Requester) cut(from uint32) {
+	for ; r.works.count > from; r.works.count-- {
+		if r.works.at(r.works.count - 1).wantsAnswer() {
+			r.reads--
+		}
+	}
+	r.current = min(r.current, from)
+}
+
+// drained says that a queue pair in SQD has finished what it had begun.
+func (r *Requester) drained() {
+	if r.state == ring.QPStateSQD && r.draining && r.works.count == 0 {
+		r.draining = false
+		r.QP.Note(ring.EventSQDrained)
+	}
+}

@@ -1,0 +1,40 @@
+package conn
+
+import (
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/roced/roced/datapath/ring"
+	"github.com/roced/roced/datapath/wire"
+)
+
+// longPair is a queue pair of which only the memory is asked for.
+type longPair struct {
+	QueuePair
+	memory []byte
+}
+
+func (l *longPair) Memory(sge ring.SGE, write bool) []byte { return l.memory[:sge.Length] }
+
+// The longest message, of four pieces, is MaxMessage.
+func TestLongestRequest(t *testing.T) {
+	const quarter = MaxMessage / 4
+	memory, err := unix.Mmap(-1, 0, quarter+1, unix.PROT_READ, unix.MAP_PRIVATE|unix.MAP_ANON)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = unix.Munmap(memory) }()
+	r := &Requester{Attr: &Attr{Service: wire.ServiceRC}, QP: &longPair{memory: memory}, MaxSendSGE: 4}
+	for length, want := range map[uint32]ring.WCStatus{quarter: ring.WCSuccess, quarter + 1: ring.WCLocLenErr} {
+		w := work{Send: ring.Send{Opcode: ring.WRSend, SGECount: 4}}
+		data := make([]byte, 4*ring.SGELen)
+		for i := range 4 {
+			ring.PutSGE(data[i*ring.SGELen:], ring.SGE{Length: quarter})
+		}
+		ring.PutSGE(data, ring.SGE{Length: length})
+		if r.check(&w, data); w.status != want {
+			t.Errorf("%d bytes: %v", length+3*quarter, w.status)
+		}
+	}
+}

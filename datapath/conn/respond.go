@@ -1,0 +1,133 @@
+package conn
+
+import (
+	"github.com/roced/roced/datapath/ring"
+	"github.com/roced/roced/datapath/wire"
+)
+
+// What a responder tells its peer. Receiving notes what is to be told, and asks for a turn; then Next and Fill
+// give the packets.
+
+// Owes says that there is something to tell.
+func (r *Responder) Owes() bool { return r.responses.pending > 0 || r.responses.due }
+
+// Kept is how many responses are kept.
+func (r *Responder) Kept() int { return len(r.responses.kept) }
+
+// acknowledge has all requests before the expected one acknowledged, later. A NAK that is due stays.
+func (r *Responder) acknowledge() {
+	one := &r.responses
+	if one.due && one.nak != 0 {
+		return
+	}
+	if !one.due && r.turn == NoTurn {
+		r.turn = TurnLater
+	}
+	one.due, one.psn = true, r.ExpectedPSN.Plus(uint32(wire.PSNMask)) // the one before
+}
+
+// refuse has the peer told why the expected packet was not taken.
+func (r *Responder) refuse(s wire.Syndrome) {
+	one := &r.responses
+	one.due, one.nak, one.psn = true, s, r.ExpectedPSN
+	r.turn = TurnNow
+}
+
+// repeat answers a duplicate again. A READ is read again, maybe only its end; an atomic is not carried out
+// again, but answered as before.
+func (r *Responder) repeat(p *wire.Packet) {
+	kind := p.BTH().Opcode().Means().Kind()
+	if !kind.Is(wire.MeansAnswered) {
+		r.acknowledge()
+		return
+	}
+	one := r.responses.find(p.BTH().PSN())
+	if one == nil || one.kind != kind {
+		return
+	}
+	place := uint32(p.BTH().PSN()-one.psn) & uint32(wire.PSNMask)
+	if kind == wire.MeansRead {
+		skipped := place * uint32(r.MTU.Bytes())
+		if h := p.RETH(); h.Addr() != one.addr+uint64(skipped) || ring.RKey(h.RKey()) != one.key || h.Length() != one.length-skipped {
+			return
+		}
+	}
+	if one.sent == one.packets {
+		r.responses.pending++
+	}
+	one.sent = min(one.sent, place)
+	r.turn = TurnNow
+}
+
+// Next describes the next packet of what there is to tell: the responses, then an ACK or a NAK.
+func (r *Responder) Next(p *Packet) Step {
+	one := r.responses.first()
+	p.response, p.Solicited, p.AckReq = one, false, false
+	switch {
+	case one != nil:
+		operation := one.next()
+		p.Opcode, p.PSN, p.MSN, p.Original = wire.ServiceRC.Of(operation), one.psn.Plus(one.sent), one.msn, one.original
+		p.Length = one.partLen(uint32(r.MTU.Bytes()))
+		if operation != wire.OpReadResponseMiddle { // which says nothing of it
+			p.Syndrome = r.QP.Credits()
+		}
+	case r.responses.due:
+		p.Opcode, p.PSN, p.MSN, p.Syndrome = wire.ServiceRC.Of(wire.OpAcknowledge), r.responses.psn, r.msn, r.responses.nak
+		p.Length = 0
+		if p.Syndrome == 0 {
+			p.Syndrome = r.QP.Credits()
+		}
+	default:
+		return Worked
+	}
+	return Ready
+}
+
+// Fill writes the payload of a packet that Next has described, and counts it as sent. The peer is refused the
+// rest of a READ whose key was revoked while it was answered.
+func (r *Responder) Fill(p *Packet, payload []byte) Reason {
+	one := p.response
+	if one == nil {
+		r.responses.due, r.responses.nak = false, 0
+		return Taken
+	}
+	if p.Length > 0 {
+		from := uint64(one.sent) * uint64(r.MTU.Bytes())
+		memory, ok := r.QP.Remote(one.key, one.addr+from, uint32(p.Length), ring.AccessRemoteRead)
+		if !ok {
+			r.endReading(one)
+			return RemoteAccess
+		}
+		readRemote(payload, memory)
+	}
+	if one.sent++; one.sent == one.packets {
+		one.whole = true
+		r.responses.pending--
+	}
+	return Taken
+}
+
+// endReading refuses the rest of a READ.
+func (r *Responder) endReading(one *response) {
+	r.responses = responses{due: true, nak: wire.NAKRemoteAccess, psn: one.psn.Plus(one.sent)}
+	if r.state != ring.QPStateErr {
+		r.QP.Note(ring.EventQPAccessErr)
+		r.QP.Fail(ring.QPStateErr)
+	}
+}
+
+// next is the operation of the next packet.
+func (r *response) next() wire.Opcode {
+	if r.kind != wire.MeansRead {
+		return wire.OpAtomicAcknowledge
+	}
+	return readResponses.At(r.sent, r.packets)
+}
+
+// partLen is the length of the next packet's payload, in bytes.
+func (r *response) partLen(mtu uint32) int {
+	if r.kind != wire.MeansRead {
+		return 0
+	}
+	return int(min(r.length-r.sent*mtu, mtu))
+}

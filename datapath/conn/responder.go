@@ -1,0 +1,142 @@
+package conn
+
+import (
+	"sync/atomic"
+
+	"github.com/roced/roced/datapath/ring"
+	"github.com/roced/roced/datapath/wire"
+)
+
+// Responder is the half of a connection that carries out the peer's requests (IBA 9.7.4, 9.9.3).
+//
+//	PSN ahead of the expected one   something was lost: one NAK, then silence until the expected one comes
+//	PSN behind it                   a duplicate: acknowledged or answered again, not carried out again
+//	the expected one                checked, carried out, answered
+type Responder struct {
+	*Attr
+	QP QueuePair
+
+	ExpectedPSN wire.PSN // of the next request from the peer; set before RTR
+	service
+}
+
+// service is what a responder has in hand between two resets.
+type service struct {
+	state     ring.QPState
+	message   message // in hand, of several packets
+	msn       uint32  // messages completed
+	nakSent   bool    // the peer has been told that the expected packet is missing, or was not taken
+	responses responses
+	turn      Turn
+	order     atomic.Uint32 // keeps a WRITE's last byte behind the others
+}
+
+// Enter begins what a state of the queue pair is for.
+func (r *Responder) Enter(state ring.QPState) {
+	if state == ring.QPStateReset {
+		r.message, r.msn, r.nakSent, r.responses, r.turn = message{}, 0, false, responses{}, NoTurn
+	}
+	r.state = state
+}
+
+// Turn says, once, when there are packets to send.
+func (r *Responder) Turn() (t Turn) {
+	t, r.turn = r.turn, NoTurn
+	return t
+}
+
+// Receive takes a packet of the peer's requests.
+func (r *Responder) Receive(p *wire.Packet) Reason {
+	if !r.reliable() {
+		return r.receiveUC(p)
+	}
+	switch distance := p.BTH().PSN().Ahead(r.ExpectedPSN); {
+	case distance > 0:
+		if !r.nakSent {
+			r.nakSent = true
+			r.refuse(wire.NAKSequence)
+		}
+		return OutOfSequence
+	case distance < 0:
+		r.repeat(p)
+		return Duplicate
+	}
+	packets, syndrome, reason := r.carryOut(p)
+	switch {
+	case syndrome.Kind() == wire.SyndromeRNR:
+		r.nakSent = true
+		r.refuse(syndrome)
+	case syndrome.Kind() == wire.SyndromeNAK:
+		r.refuse(syndrome)
+		r.failPeer(syndrome)
+	default:
+		r.nakSent = false
+		r.ExpectedPSN = r.ExpectedPSN.Plus(packets)
+		if h := p.BTH(); h.AckReq() && !h.Opcode().Means().Is(wire.MeansAnswered) {
+			r.acknowledge()
+		}
+	}
+	return reason
+}
+
+// carryOut carries out the packet in hand, which is the expected one. It returns how many PSNs it has, and
+// how the peer is to be told: by an ACK if that is the zero syndrome.
+func (r *Responder) carryOut(p *wire.Packet) (packets uint32, s wire.Syndrome, reason Reason) {
+	switch kind := p.BTH().Opcode().Means().Kind(); {
+	case kind == wire.MeansRead:
+		return r.takeRead(p)
+	case kind.Is(wire.MeansAtomic):
+		s, reason = r.takeAtomic(p, kind)
+		return 1, s, reason
+	}
+	reason = r.takePart(p)
+	return 1, r.syndromeOf(reason), reason
+}
+
+// syndromeOf is what a peer is told of a packet that was not taken.
+func (r *Responder) syndromeOf(reason Reason) wire.Syndrome {
+	switch reason {
+	case Taken:
+		return wire.SyndromeACK
+	case NoReceive:
+		return wire.SyndromeRNR | wire.Syndrome(r.MinRNRTimer&0x1F)
+	case RemoteAccess:
+		return wire.NAKRemoteAccess
+	case Protection, CQFull:
+		return wire.NAKRemoteOperational
+	}
+	return wire.NAKInvalidRequest
+}
+
+// failPeer ends a queue pair whose peer asked for what may not be. A receive that it had begun to use
+// completes with that; else an event tells (IBA 9.9.3, table 60).
+func (r *Responder) failPeer(s wire.Syndrome) {
+	if r.state == ring.QPStateErr { // by a completion that was an overrun, or by the receive's own error
+		return
+	}
+	status, event := ring.WCRemInvReqErr, ring.EventQPReqErr
+	if s == wire.NAKRemoteAccess {
+		status, event = ring.WCRemAccessErr, ring.EventQPAccessErr
+	}
+	if r.message.hasRecv {
+		r.completeTaken(status)
+	} else {
+		r.QP.Note(event)
+	}
+	r.QP.Fail(ring.QPStateErr)
+}
+
+// Flush completes the receive that a message has taken, if there is one, before those that were not taken.
+func (r *Responder) Flush() {
+	if r.message.hasRecv {
+		r.completeTaken(ring.WCWRFlushErr)
+	}
+}
+
+// completeTaken completes the receive that a message has taken with an error.
+func (r *Responder) completeTaken(status ring.WCStatus) {
+	r.message.hasRecv = false
+	r.QP.CompleteRecv(Completion{ID: r.message.recv.ID, Status: status, Opcode: ring.WCRecv, Solicited: true})
+}
+
+func (r *Responder) countMessage() { r.msn = (r.msn + 1) & uint32(wire.PSNMask) }

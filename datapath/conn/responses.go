@@ -1,0 +1,116 @@
+package conn
+
+import (
+	"github.com/roced/roced/datapath/ring"
+	"github.com/roced/roced/datapath/wire"
+)
+
+// responses are what the responder still has to tell its peer. Responses to READs and atomics come first, in
+// the order of their requests; then one ACK or NAK, which stands for all requests before it. The last
+// responses are kept, as many as the peer may have outstanding, to be sent again.
+type responses struct {
+	kept    []response    // a ring of them
+	next    int           // the place of the next one, which is that of the oldest
+	pending int           // responses that are not wholly sent
+	due     bool          // an ACK or a NAK is to be sent
+	nak     wire.Syndrome // zero: an ACK
+	psn     wire.PSN      // of it
+}
+
+// response is a response: to a READ, or to an atomic.
+type response struct {
+	kind     wire.Meaning // of the request
+	psn      wire.PSN     // of the first packet
+	packets  uint32
+	sent     uint32 // packets
+	whole    bool   // all were sent, maybe before some are repeated
+	msn      uint32
+	key      ring.RKey // of a READ, like the next two
+	addr     uint64
+	length   uint32
+	original uint64 // of an atomic
+}
+
+// add notes a response. It returns false if the peer has more requests outstanding than it may have.
+func (r *responses) add(one *response, most uint8) bool {
+	r.keep(int(most))
+	if len(r.kept) == 0 {
+		return false
+	}
+	oldest := &r.kept[r.next]
+	if oldest.sent < oldest.packets {
+		if !oldest.whole {
+			return false
+		}
+		r.pending-- // it is repeated for a late duplicate: the peer has gone on
+	}
+	*oldest = *one
+	r.next = (r.next + 1) % len(r.kept)
+	r.pending++
+	return true
+}
+
+// keep makes room for the newest responses: for as many as the peer may have outstanding, and for all that
+// were never wholly sent. The number may change in SQD, while the peer waits for them.
+func (r *responses) keep(most int) {
+	if len(r.kept) == most {
+		return
+	}
+	owed := 0
+	for i := range r.kept {
+		if one := &r.kept[i]; !one.whole && one.packets > 0 {
+			owed++
+		}
+	}
+	if most = max(most, owed); len(r.kept) == most {
+		return
+	}
+	old := *r
+	r.kept, r.next, r.pending = make([]response, most), 0, 0
+	for i := range min(most, len(old.kept)) {
+		one := old.newest(i)
+		r.kept[most-1-i] = *one
+		if one.sent < one.packets {
+			r.pending++
+		}
+	}
+}
+
+// takeBack forgets the newest.
+func (r *responses) takeBack() {
+	newest := r.newest(0)
+	*newest = response{}
+	r.next = (r.next + len(r.kept) - 1) % len(r.kept)
+	r.pending--
+}
+
+// newest is the response that so many are newer than.
+func (r *responses) newest(than int) *response {
+	return &r.kept[(r.next+len(r.kept)-1-than)%len(r.kept)]
+}
+
+// first is the oldest response that is not wholly sent; nil if there is none.
+func (r *responses) first() *response {
+	if r.pending == 0 {
+		return nil
+	}
+	for _, part := range [2][]response{r.kept[r.next:], r.kept[:r.next]} {
+		for i := range part {
+			if one := &part[i]; one.sent < one.packets {
+				return one
+			}
+		}
+	}
+	r.pending = 0
+	return nil
+}
+
+// find is the response that has the PSN; nil if it is not kept.
+func (r *responses) find(psn wire.PSN) *response {
+	for i := range r.kept {
+		if one := r.newest(i); one.packets > 0 && uint32(psn-one.psn)&uint32(wire.PSNMask) < one.packets {
+			return one
+		}
+	}
+	return nil
+}

@@ -1,0 +1,91 @@
+package conn
+
+import (
+	"time"
+
+	"github.com/roced/roced/datapath/ring"
+	"github.com/roced/roced/datapath/wire"
+)
+
+// How a requester sends: Next describes the packet that has its PSN, Fill gathers the payload and counts it, and
+// Sent is told when it has left.
+
+// Next describes the next packet of the requests. share is how many packets the queue pair may have on its way at
+// most; see window.
+func (r *Requester) Next(share uint32, p *Packet) Step {
+	if r.rnrWait || r.reliable() && r.windowFull(share) {
+		return Idle
+	}
+	if r.current == r.works.count && !r.take() {
+		return Idle
+	}
+	w := r.works.at(r.current)
+	switch {
+	case w.status != ring.WCSuccess:
+		return r.failFirst()
+	case w.packets == 0: // it is carried out here
+		r.finish(r.runLocal(w))
+		return Worked
+	}
+	r.describe(w, share, p)
+	return Ready
+}
+
+// describe describes the packet of a request that has the PSN.
+func (r *Requester) describe(w *work, share uint32, p *Packet) {
+	p.work, p.place, p.packets = w, uint32(r.PSN-w.first)&uint32(wire.PSNMask), 1
+	p.PSN, p.Opcode, p.AckReq = r.PSN, r.Service.Of(w.operation(p.place)), false
+	p.Length = w.describe(uint32(r.MTU.Bytes()), &p.Transport, p.place)
+	if w.Opcode == ring.WRRDMARead { // a request has the PSNs of its response
+		p.packets = w.packets - p.place
+	}
+	if r.reliable() {
+		last := p.place+p.packets == w.packets && !w.wantsAnswer()
+		p.asks = last || r.asks(share)
+		p.AckReq = p.asks && !w.wantsAnswer()
+	}
+}
+
+// Fill gathers the payload of a packet that Next has described, and moves on past it. It does not return Ready
+// if the packet cannot be sent: the request's memory was taken away, or the request changed, since it was checked.
+func (r *Requester) Fill(now time.Time, p *Packet, payload []byte) Step {
+	if status := r.gather(p.work, payload, int(p.place)*r.MTU.Bytes()); status != ring.WCSuccess {
+		p.work.status = status
+		r.cut(r.current + 1)
+		return r.failFirst()
+	}
+	r.count(now, p)
+	return Ready
+}
+
+// count moves the requester on past a packet.
+func (r *Requester) count(now time.Time, p *Packet) {
+	if r.newest.Ahead(r.PSN) > 0 {
+		r.Counters.Retransmits++
+	}
+	if r.PSN = r.PSN.Plus(p.packets); r.PSN.Ahead(r.newest) > 0 {
+		r.newest = r.PSN
+	}
+	if p.place+p.packets == p.work.packets {
+		r.current++
+	}
+	if p.work.Opcode == ring.WRRDMARead {
+		r.afterRead = r.PSN
+	}
+	if !r.reliable() {
+		return
+	}
+	if r.unasked++; p.asks {
+		r.unasked = 0
+	}
+	if r.deadline.IsZero() {
+		r.startTimer(now)
+	}
+}
+
+// Sent is called when a packet that was filled has left. An unreliable connection's request is completed then.
+func (r *Requester) Sent() {
+	if !r.reliable() && r.works.count > 0 && r.current == r.works.count { // none: its own packet overran a CQ
+		r.finish(ring.WCSuccess)
+	}
+}

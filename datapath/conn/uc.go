@@ -1,0 +1,23 @@
+package conn
+
+import "github.com/roced/roced/datapath/wire"
+
+// receiveUC takes a packet of an unreliable connection (IBA 9.8.2). If packets before it are missing, the
+// message that they belong to is dropped whole, and its receive takes the next message.
+func (r *Responder) receiveUC(packet *wire.Packet) Reason {
+	bth := packet.BTH()
+	gap := bth.PSN() != r.ExpectedPSN
+	r.ExpectedPSN = bth.PSN().Plus(1)
+	first := bth.Opcode().Means().Is(wire.MeansStart)
+	if gap || first {
+		r.message.kind = 0
+	}
+	if !first && r.message.kind == 0 { // of a message whose beginning is missing, or was dropped
+		return OutOfSequence
+	}
+	reason := r.takePart(packet)
+	if reason != Taken {
+		r.message.kind = 0
+	}
+	return reason
+}

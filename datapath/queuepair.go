@@ -1,0 +1,85 @@
+package datapath
+
+import (
+	"github.com/roced/roced/datapath/conn"
+	"github.com/roced/roced/datapath/ring"
+	"github.com/roced/roced/datapath/wire"
+)
+
+// A Connection is a conn.QueuePair: what the halves of the machine need of it.
+
+// Memory implements conn.QueuePair.
+func (c *Connection) Memory(sge ring.SGE, write bool) []byte {
+	return c.qp.Session.memory(sge, c.qp.PD, write)
+}
+
+// RecvMemory implements conn.QueuePair.
+func (c *Connection) RecvMemory(sges []ring.SGE) (pieces [][]byte, ok bool) {
+	pieces = c.engine.pieces[:len(sges)]
+	return pieces, c.qp.Session.resolve(pieces, sges, c.qp.RecvPD, true)
+}
+
+// Remote implements conn.QueuePair. A key is looked up for each packet, so that nothing is touched through one
+// that was revoked before.
+func (c *Connection) Remote(key ring.RKey, addr uint64, length uint32, access ring.AccessFlags) (memory []byte, ok bool) {
+	return c.qp.remote(key, addr, length, access)
+}
+
+// Bind implements conn.QueuePair.
+func (c *Connection) Bind(key ring.RKey, addr uint64, b ring.Bind) ring.WCStatus {
+	return c.qp.bind(key, addr, b)
+}
+
+// Invalidate implements conn.QueuePair.
+func (c *Connection) Invalidate(key ring.RKey) bool { return c.qp.invalidate(key) }
+
+// TakeRecv implements conn.QueuePair: it takes the queue pair's own receive, or its SRQ's.
+func (c *Connection) TakeRecv(r *ring.Recv) bool {
+	qp := c.qp
+	if !qp.Recv.Peek(r) && !qp.SRQ.peekNewer(r) {
+		return false
+	}
+	qp.Recv.Advance()
+	if qp.SRQ != nil {
+		c.engine.took(qp.SRQ)
+	}
+	return true
+}
+
+// Credits implements conn.QueuePair. The receives of an SRQ are not the peer's alone.
+func (c *Connection) Credits() wire.Syndrome {
+	if c.qp.SRQ != nil {
+		return wire.AckUncounted
+	}
+	return wire.AckCredits(c.qp.Recv.Waiting())
+}
+
+// CompleteSend implements conn.QueuePair.
+func (c *Connection) CompleteSend(done conn.Completion) {
+	cqe := &c.engine.cqe
+	cqe.Set(done.ID, done.Status, done.Opcode, c.qp.Number, c.qp.CompletionToken)
+	cqe.ByteLen = done.ByteLen
+	c.engine.complete(c.qp.SendCQ, cqe, done.Solicited)
+}
+
+// CompleteRecv implements conn.QueuePair.
+func (c *Connection) CompleteRecv(done conn.Completion) bool {
+	cqe := &c.engine.cqe
+	cqe.Set(done.ID, done.Status, done.Opcode, c.qp.Number, c.qp.CompletionToken)
+	if done.Status == ring.WCSuccess {
+		cqe.Flags, cqe.ByteLen, cqe.Imm, cqe.SourceQP, cqe.Port = done.Flags, done.ByteLen, done.Imm, c.PeerQPN, 1
+	}
+	return c.engine.complete(c.qp.RecvCQ, cqe, done.Solicited)
+}
+
+// Fail implements conn.QueuePair. A queue pair that a completion's overrun has brought to ERR stays there.
+func (c *Connection) Fail(state ring.QPState) {
+	if state == ring.QPStateErr {
+		c.engine.fail(c.qp, false)
+	} else if c.qp.State != ring.QPStateErr {
+		c.engine.stopSending(c.qp)
+	}
+}
+
+// Note implements conn.QueuePair.
+func (c *Connection) Note(event ring.EventType) { c.qp.NoteEvent(event) }
