@@ -10,6 +10,7 @@ import (
 	"github.com/roced/roced/datapath/wire"
 	"github.com/roced/roced/mcast"
 	"github.com/roced/roced/verbs"
+	"github.com/roced/roced/verbs/hca/paths"
 	"github.com/roced/roced/verbs/provider"
 )
 
@@ -18,7 +19,7 @@ type ah struct {
 	pd     *pd
 	attr   verbs.AHAttr
 	source wire.GID
-	path   *path
+	path   *paths.Path
 }
 
 // CreateAH implements provider.Provider. It holds no lock while it waits for a neighbour.
@@ -86,8 +87,8 @@ func (s *Session) openAH(ctx context.Context, a *ah, noWait bool) (_ provider.Ha
 		return 0, err
 	}
 	defer s.card.mu.Unlock()
-	if noWait && a.path.why != nil {
-		return 0, a.path.why
+	if noWait && a.path.Err() != nil {
+		return 0, a.path.Err()
 	}
 	handle, err := s.ahs.add(a)
 	if err != nil {
@@ -99,10 +100,10 @@ func (s *Session) openAH(ctx context.Context, a *ah, noWait bool) (_ provider.Ha
 
 // findPath finds a handle's path, and waits for its neighbour unless noWait is set.
 func (s *Session) findPath(ctx context.Context, a *ah, noWait bool) (err error) {
-	if a.path, err = s.card.takePath(pair{a.source, a.attr.GRH.DGID}); err != nil || noWait {
+	if a.path, err = s.card.paths.Take(paths.Ends{Source: a.source, Dest: a.attr.GRH.DGID}); err != nil || noWait {
 		return err
 	}
-	return s.awaitPath(ctx, a.path)
+	return s.card.paths.Await(ctx, a.path, s)
 }
 
 // showAH gives a handle as it is now to the engine, between two bursts. The caller holds card.mu.
@@ -115,7 +116,7 @@ func (s *Session) showAH(handle provider.Handle, a *ah) {
 func (a *ah) entry(vlan uint16) *datapath.AH {
 	route := a.attr.GRH
 	return &datapath.AH{
-		PD: a.pd.number, Path: a.path.entry, Group: route.DGID.IsMulticast(), Dest: route.DGID,
+		PD: a.pd.number, Path: a.path.Entry(), Group: route.DGID.IsMulticast(), Dest: route.DGID,
 		Template: wire.NewTemplate(wire.Path{
 			VLAN: vlan, Source: a.source, Dest: route.DGID,
 			TrafficClass: route.TrafficClass, HopLimit: route.HopLimit, FlowLabel: route.FlowLabel,
@@ -126,7 +127,7 @@ func (a *ah) entry(vlan uint16) *datapath.AH {
 // abandon releases what a handle holds that could not be made, or that was destroyed.
 func (s *Session) abandon(a *ah) {
 	if a.path != nil {
-		s.card.leavePath(a.path)
+		s.card.paths.Leave(a.path)
 	}
 	s.card.mu.Lock()
 	defer s.card.mu.Unlock()

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net/netip"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -18,6 +17,7 @@ import (
 	"github.com/roced/roced/internal/fault"
 	"github.com/roced/roced/mcast"
 	"github.com/roced/roced/verbs"
+	"github.com/roced/roced/verbs/hca/paths"
 	"github.com/roced/roced/verbs/provider"
 )
 
@@ -54,13 +54,9 @@ type Card struct {
 	faultLogged atomic.Int64  // when one was logged; Unix time, ns
 	manager     *manager      // of connections, on QP 1
 
-	// asking is held from a query of the host until its answer is acted on.
-	asking      sync.Mutex
-	paths       map[pair]*path
-	hops        map[netip.Addr]*hop
-	lingering   int  // paths without users; needs asking and mu
-	freeing     bool // a timer will call freeIdle; as lingering
-	unreachable int  // paths that have users but no route; as lingering
+	paths *paths.Table
+
+	asking sync.Mutex // held from a query of the port until its answer is acted on
 
 	mu         sync.Mutex
 	status     portStatus
@@ -93,7 +89,7 @@ func newCard(p parts, o options) (*Card, error) {
 		sockets: p.sockets, carried: p.carried, mostMTU: p.mostMTU, askedMTU: o.mtu, vlan: p.vlan, log: o.log,
 		stop: make(chan struct{}), done: make(chan struct{}), closed: make(chan struct{}),
 		changes: newPendingChanges(), refused: make(chan struct{}, 1),
-		paths: map[pair]*path{}, hops: map[netip.Addr]*hop{}, gids: newGIDTable(),
+		gids:       newGIDTable(),
 		qpsByPlace: map[wire.QPN]*qp{}, numbers: newQPNumbers(), groups: mcast.NewTable[*datapath.QP](groupLimits),
 	}
 	card.name.Store(&p.name)
@@ -105,6 +101,7 @@ func newCard(p parts, o options) (*Card, error) {
 		return nil, errors.Join(err, p.link.Close(), p.host.close())
 	}
 	card.engine = engine
+	card.paths = paths.NewTable(paths.Config{Host: p.host, Engine: engine, Name: card.Name, Log: card.log})
 	if card.Session, err = card.NewSession(SessionConfig{}); err == nil {
 		err = card.firstLook()
 	}
@@ -166,7 +163,7 @@ func (card *Card) Close() error {
 	}
 	card.closing.Wait()
 	card.settle(sessions)
-	card.abandonPaths()
+	card.paths.Close()
 	for _, s := range sessions {
 		s.free()
 	}
@@ -178,6 +175,28 @@ func (card *Card) Close() error {
 	card.final = &final
 	return err
 }
+
+// settle sends posted requests, for closeTimeout at most. It asks for neighbours that have not
+// answered yet itself, since keepUp has ended.
+func (card *Card) settle(sessions []*Session) {
+	end := time.Now().Add(closeTimeout)
+	settle := func() {
+		for _, s := range sessions {
+			card.engine.Settle(s.entry, time.Until(end))
+		}
+	}
+	settle()
+	for held := 1; time.Now().Before(end); time.Sleep(settlePause) {
+		if card.engine.Do(func() { held = card.engine.Held() }); held == 0 {
+			break
+		}
+		_ = card.paths.AskHops(false)
+	}
+	settle()
+}
+
+// settlePause is the time between two looks for neighbours that settle waits for.
+const settlePause = 2 * time.Millisecond
 
 // quitIDs ends what the connection manager does for ids, so that their peers are told.
 func (card *Card) quitIDs() {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/roced/roced/datapath/wire"
 	"github.com/roced/roced/verbs"
+	"github.com/roced/roced/verbs/hca/paths"
 	"github.com/roced/roced/verbs/provider"
 )
 
@@ -64,7 +65,7 @@ func (s *Session) preparePeer(r *provider.ModifyQPRequest) (*ah, error) {
 		return nil, err
 	}
 	defer s.commands.Done() // the caller has one of its own
-	if peer.path, err = s.card.takePath(pair{peer.source, peer.attr.GRH.DGID}); err != nil {
+	if peer.path, err = s.card.paths.Take(paths.Ends{Source: peer.source, Dest: peer.attr.GRH.DGID}); err != nil {
 		s.abandon(peer)
 		return nil, hostError(err)
 	}

@@ -39,11 +39,9 @@ func TestConnectionsFollowNeighbours(t *testing.T) {
 
 // pathUsers is how many use the path to an address.
 func (s *station) pathUsers(to string) (users int) {
-	s.device.asking.Lock()
-	defer s.device.asking.Unlock()
-	for ends, p := range s.device.paths {
-		if ends.dest == gid(to) {
-			users += p.users
+	for _, p := range s.device.paths.List() {
+		if p.Ends.Dest == gid(to) {
+			users += p.Users
 		}
 	}
 	return users

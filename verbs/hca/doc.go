@@ -20,32 +20,25 @@
 //
 // What the host knows is followed. News of the kernel only name what to look at; one
 // goroutine looks, brings GIDs, paths, name, MTU, sockets and port state up to date, and raises the
-// events of it (follow.go, update.go, port.go, event.go). A look that fails changes nothing and is
+// events of it (follow.go, port.go, event.go). A look that fails changes nothing and is
 // repeated; only the kernel's word that the link is down, or the interface gone, means that. When
 // the interface goes, the card fails, until it is closed.
 //
-//	AH ─┐
-//	AH ─┼─► path (source, destination) ─┬─► hop (neighbour)     path.go, hop.go
-//	AH ─┘   path ───────────────────────┘    held: the kernel keeps it fresh
-//
-// Handles with the same ends share a path, and paths with the same next hop share that. A connected queue
-// pair has a path as a handle has (connection.go), for as long as it knows its peer. A path is
-// kept for a few seconds after its last handle is closed (linger.go). While the link is down, paths
-// and hops stay as they were. When it comes up they are looked up again, and the neighbours are
-// asked at once. A journal records what a card changes in the kernel, so that after a kill the next
+// The ways of packets are a table with a lock of its own (package paths). An address handle has a path, and so
+// has a connected queue pair (connection.go), for as long as it knows its peer. A journal records what a card changes in the kernel, so that after a kill the next
 // card can undo it (leftover.go).
 //
 // Every descriptor is opened on a thread inside the card's network namespace, and stays in that
 // namespace. After Open nothing enters the namespace again; a thread stays inside, for sockets of
 // queues and MTUs that the interface gets later (sockets.go, enlarge.go).
 //
-// Locks, in order: manager.serving, Card.asking, Card.mu, then the engine's lease (in Do), kernelHost.mu,
-// events.mu, manager.mu or ports.mu. The host is asked under Card.asking, never under Card.mu. Waits for a
-// neighbour hold no lock; Close ends them. The engine takes no lock to report what happens to an object:
+// Locks, in order: manager.serving, Card.asking, Card.mu, then one of these: the mu of paths.Table and under it the
+// engine's lease (in Do), the lease itself, kernelHost.mu, events.mu, manager.mu, ports.mu. The host is asked under
+// Card.asking or the asking of paths.Table, never under Card.mu. Waits for a neighbour hold no lock; Close ends them. The engine takes no lock to report what happens to an object:
 // it sets atomics, from which readers of events make events (noted.go).
 //
-// A completion channel (compchannel.go) is a pipe. The engine writes to it and never waits for it; what
-// finds no room is owed, and a goroutine of the channel delivers it.
+// A completion channel (compchannel.go) is a socket pair, of which the program has one end. The engine writes to it
+// and never waits for it; what finds no room is owed, and a goroutine of the channel delivers it.
 //
 // A session owns its objects and their memory; the card owns everything else. Session.free frees
 // all that a session has; both Session.Close and Card.Close call it.

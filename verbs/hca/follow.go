@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/roced/roced/internal/host"
+	"github.com/roced/roced/verbs/hca/paths"
 )
 
 var (
@@ -99,14 +100,29 @@ func (card *Card) noteRefused() {
 	}
 }
 
-func (card *Card) askAgain() (failed error) {
-	if !card.linkUp() {
+func (card *Card) askAgain() error {
+	if !card.portStatus().up {
 		return nil
 	}
-	for hops := range slices.Chunk(card.hopsThat(func(*hop) bool { return true }), batchSize) {
-		failed = errors.Join(failed, card.updateHops(hops, true))
+	return card.paths.AskHops(true)
+}
+
+// update looks up what has changed.
+func (card *Card) update(c changes) (cameUp bool, err error) {
+	var moved portChange
+	if c.port {
+		if moved, err = card.updatePort(); err != nil {
+			return false, err
+		}
 	}
-	return failed
+	up := card.portStatus().up
+	err = card.paths.Update(paths.Change{Changes: c.Changes, GIDs: moved.gids, Up: up, CameUp: moved.up})
+	return up && moved.up, errors.Join(moved.unsteered, err)
+}
+
+func (card *Card) wantsCarrier() bool {
+	now := card.portStatus()
+	return now.enabled && !now.up && now.lost == nil
 }
 
 // looked is what a look has found.
@@ -131,5 +147,5 @@ func (card *Card) look(c changes) (found looked) {
 	case err == nil && was:
 		card.log.Info("changes on the host can be read again", "device", card.Name())
 	}
-	return looked{cameUp: cameUp, noCarrier: card.wantsCarrier(), failed: err != nil || card.lacksSocket()}
+	return looked{cameUp: cameUp, noCarrier: card.wantsCarrier(), failed: err != nil || card.portStatus().lost != nil}
 }

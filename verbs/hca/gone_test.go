@@ -220,7 +220,7 @@ func TestDeviceFailsWhileWaitingForANeighbour(t *testing.T) {
 		_, err := l.a.pd.CreateAH(context.Background(), route)
 		done <- err
 	}()
-	eventually(t, "waiting", func() bool { return waiting("Session).awaitPath") == 1 })
+	eventually(t, "waiting", func() bool { return waiting("Table).Await") == 1 })
 	l.a.device.fail(errInterfaceGone)
 	refused(t, <-done, verbs.ErrDeviceFatal)
 }

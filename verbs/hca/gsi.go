@@ -11,6 +11,7 @@ import (
 	"github.com/roced/roced/datapath/wire"
 	"github.com/roced/roced/verbs"
 	"github.com/roced/roced/verbs/hca/cm"
+	"github.com/roced/roced/verbs/hca/paths"
 	"github.com/roced/roced/verbs/provider"
 )
 
@@ -47,12 +48,12 @@ type handle struct {
 }
 
 const (
-	gsiReceives = 256                       // that are posted
-	gsiBuffer   = wire.GRHLen + wire.MADLen // bytes; longer messages are not MADs, and find no room
-	gsiSends    = 32                        // that are outstanding
-	gsiBatch    = 64                        // completions that a round takes
-	gsiHandles  = 2 * gsiSends              // so that one is free whenever a send is
-	handleIdle  = 2 * neighbourTimeout      // after which a handle is closed
+	gsiReceives = 256                        // that are posted
+	gsiBuffer   = wire.GRHLen + wire.MADLen  // bytes; longer messages are not MADs, and find no room
+	gsiSends    = 32                         // that are outstanding
+	gsiBatch    = 64                         // completions that a round takes
+	gsiHandles  = 2 * gsiSends               // so that one is free whenever a send is
+	handleIdle  = 2 * paths.NeighbourTimeout // after which a handle is closed
 )
 
 // quiet is an internal session as package verbs sees it. The card is never run in its caller's thread,

@@ -10,6 +10,7 @@ import (
 	"github.com/roced/roced/datapath/wire"
 	"github.com/roced/roced/internal/errno"
 	"github.com/roced/roced/internal/host"
+	"github.com/roced/roced/verbs/hca/network"
 	"golang.org/x/sys/unix"
 )
 
@@ -19,20 +20,12 @@ type surroundings interface {
 	// port gives the interface's present state; errInterfaceGone if it does not exist any more in
 	// this network namespace.
 	port() (portStatus, error)
-	// route gives the route from one of the card's addresses to a destination: host.ErrNoRoute,
-	// host.ErrLocal.
-	route(source, dest netip.Addr) (host.Route, error)
+	network.Routes
 	// source gives the address that the host would send from to a destination, if the way there leads
 	// through the interface; zero if it leaves that open. host.ErrNoRoute, host.ErrLocal.
 	source(dest netip.Addr) (netip.Addr, error)
 	// portSpaces are those of the interface's network namespace.
 	portSpaces() *ports
-	// neighbour gives what the host knows of a next hop now.
-	neighbour(hop netip.Addr) (hopStatus, error)
-	// hold has the host ask a next hop for its MAC at once, and keep the answer up to date until
-	// release. A second call has it ask again.
-	hold(hop netip.Addr) error
-	release(hop netip.Addr)
 	// join makes the host a member of a group. Each join needs a leave; the last one ends the
 	// membership.
 	join(group netip.Addr) error
@@ -68,14 +61,6 @@ type portStatus struct {
 	receiveQueues int
 	lost          error // a receive queue has no socket: the port is down
 	stuck         error // why the RDMA MTU is not what the interface's allows
-}
-
-// hopStatus is what the host knows of a next hop.
-type hopStatus struct {
-	mac    wire.MAC
-	known  bool // mac is valid
-	failed bool // it was asked and has not answered
-	absent bool // the host has no entry for it
 }
 
 // steering decides which packets reach the engine: *bpf.Steering, or noSteering on a wire in memory.

@@ -13,6 +13,7 @@ import (
 	"github.com/roced/roced/datapath/wire"
 	"github.com/roced/roced/verbs"
 	"github.com/roced/roced/verbs/hca/cm"
+	"github.com/roced/roced/verbs/hca/paths"
 	"github.com/roced/roced/verbs/provider"
 )
 
@@ -33,8 +34,8 @@ type id struct {
 
 	binding      *binding // nil: it has no port
 	source, dest netip.AddrPort
-	ends         pair  // of what goes to dest; zero as long as it is not resolved
-	path         *path // with these ends; nil if dest was not resolved here
+	ends         paths.Ends  // of what goes to dest; zero as long as it is not resolved
+	path         *paths.Path // with these ends; nil if dest was not resolved here
 	joins        []*idJoin
 
 	usesCM     bool           // the connection manager does one of these for the id
@@ -199,7 +200,7 @@ func (i *id) set(option verbs.IDOption, value uint32) (err error) {
 func (s *Session) QueryID(r provider.QueryIDRequest) (grant provider.QueryIDGrant, err error) {
 	err = s.withID(r.ID, func(i *id) error {
 		grant = provider.QueryIDGrant{PortSpace: i.space, QPType: i.kind, Local: i.source, Remote: i.dest, OnDevice: i.onDevice()}
-		if i.ends != (pair{}) {
+		if i.ends != (paths.Ends{}) {
 			grant.AH = s.card.attrOf(i.ends, i.tos)
 		}
 		return nil
@@ -208,8 +209,8 @@ func (s *Session) QueryID(r provider.QueryIDRequest) (grant provider.QueryIDGran
 }
 
 // attrOf describes the address handle of a path. The caller holds card.mu.
-func (card *Card) attrOf(ends pair, class uint8) verbs.AHAttr {
-	return verbs.AHAttr{Port: 1, GRH: verbs.GlobalRoute{DGID: ends.dest, SGIDIndex: card.gids.index[ends.source], TrafficClass: class}}
+func (card *Card) attrOf(ends paths.Ends, class uint8) verbs.AHAttr {
+	return verbs.AHAttr{Port: 1, GRH: verbs.GlobalRoute{DGID: ends.Dest, SGIDIndex: card.gids.index[ends.Source], TrafficClass: class}}
 }
 
 // DestroyID implements provider.Provider. It waits for what has begun, which it ends.
@@ -259,7 +260,7 @@ func (s *Session) endID(i *id) {
 // any more.
 func (s *Session) freeID(i *id) {
 	if i.path != nil {
-		s.card.leavePath(i.path)
+		s.card.paths.Leave(i.path)
 	}
 	if i.binding != nil {
 		s.card.host.portSpaces().release(i.binding)

@@ -21,7 +21,7 @@ func (s *Session) ConnectID(r provider.ConnectIDRequest) error {
 		if err := errors.Join(i.in("connect", idRouteResolved), i.room()); err != nil {
 			return err
 		}
-		if i.ends.dest.IsMulticast() {
+		if i.ends.Dest.IsMulticast() {
 			return fmt.Errorf("%w: connect to a group, which has no queue pair of its own; join it", verbs.ErrInvalid)
 		}
 		ask := i.ask
@@ -40,7 +40,7 @@ func (s *Session) ConnectID(r provider.ConnectIDRequest) error {
 func (i *id) ask(param *verbs.ConnParam) error {
 	return i.useCM(func(m *cm.Manager, now time.Time) (err error) {
 		i.inquiry, err = m.Ask(now, cm.AskConfig{
-			Path:    cm.Path{Local: i.ends.source, Remote: i.ends.dest, TrafficClass: i.tos},
+			Path:    cm.Path{Local: i.ends.Source, Remote: i.ends.Dest, TrafficClass: i.tos},
 			Service: i.service(i.dest.Port()), Source: i.source, Dest: i.dest, PrivateData: param.PrivateData, Owner: i,
 		})
 		return err
@@ -54,9 +54,9 @@ func (i *id) connect(param *verbs.ConnParam) error {
 	}
 	card := i.session.card
 	config := cm.ConnectConfig{
-		Path:    cm.Path{Local: i.ends.source, Remote: i.ends.dest, TrafficClass: i.tos, HopLimit: wire.DefaultHopLimit, FlowLabel: cm.FlowLabel(i.source.Port(), i.dest.Port())},
+		Path:    cm.Path{Local: i.ends.Source, Remote: i.ends.Dest, TrafficClass: i.tos, HopLimit: wire.DefaultHopLimit, FlowLabel: cm.FlowLabel(i.source.Port(), i.dest.Port())},
 		Service: i.service(i.dest.Port()), Source: i.source, Dest: i.dest,
-		GUID: guid(card.status.mac), MTU: i.path.reaches(card.activeMTU), Param: *param, Owner: i,
+		GUID: guid(card.status.mac), MTU: i.path.MTU(card.activeMTU), Param: *param, Owner: i,
 	}
 	config.Param.ResponderResources = min(param.ResponderResources, maxRDAtomic)
 	config.Param.InitiatorDepth = min(param.InitiatorDepth, maxRDAtomic)
@@ -74,14 +74,6 @@ func checkResources(p *verbs.ConnParam) error {
 		}
 	}
 	return nil
-}
-
-// reaches is the MTU of a path: the card's, unless the route has a smaller one.
-func (p *path) reaches(card wire.MTU) wire.MTU {
-	if p.mtu == 0 {
-		return card
-	}
-	return min(p.mtu, card)
 }
 
 // checkNumber refuses the number of a queue pair that a peer cannot send to.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/roced/roced/datapath/wire"
 	"github.com/roced/roced/verbs"
+	"github.com/roced/roced/verbs/hca/paths"
 	"github.com/roced/roced/verbs/provider"
 )
 
@@ -90,7 +91,7 @@ func (s *Session) joined(i *id, j *idJoin, grant provider.JoinMulticastGrant, fa
 	}
 	i.put(&idEvent{join: j, CMEvent: provider.CMEvent{
 		Type: verbs.CMEventMulticastJoin, Context: j.context,
-		AH: s.card.attrOf(pair{source, grant.MGID}, i.tos), ConnParam: verbs.ConnParam{QPN: verbs.MulticastQPN, QKey: i.qkey},
+		AH: s.card.attrOf(paths.Ends{Source: source, Dest: grant.MGID}, i.tos), ConnParam: verbs.ConnParam{QPN: verbs.MulticastQPN, QKey: i.qkey},
 	}})
 	return true
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/roced/roced/datapath/wire"
 	"github.com/roced/roced/verbs"
 	"github.com/roced/roced/verbs/hca/cm"
+	"github.com/roced/roced/verbs/hca/paths"
 	"github.com/roced/roced/verbs/provider"
 )
 
@@ -110,14 +111,14 @@ func (i *id) newChild() (*id, error) {
 
 func (i *id) standFor(r *cm.Request) {
 	i.request = r
-	i.source, i.dest, i.ends = r.Dest, r.Source, pair{r.Path.Local, r.Path.Remote}
+	i.source, i.dest, i.ends = r.Dest, r.Source, paths.Ends{Source: r.Path.Local, Dest: r.Path.Remote}
 }
 
 // standForConnection makes the id the connection's, and gives what the peer says. The connection manager is
 // locked.
 func (i *id) standForConnection(c *cm.Connection) verbs.ConnParam {
 	i.connection, c.Owner = c, i
-	i.source, i.dest, i.ends, i.tos = c.Dest, c.Source, pair{c.Path.Local, c.Path.Remote}, c.Path.TrafficClass
+	i.source, i.dest, i.ends, i.tos = c.Dest, c.Source, paths.Ends{Source: c.Path.Local, Dest: c.Path.Remote}, c.Path.TrafficClass
 	return c.Peer
 }
 

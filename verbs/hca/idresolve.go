@@ -13,6 +13,7 @@ import (
 	"github.com/roced/roced/internal/host"
 	"github.com/roced/roced/mcast"
 	"github.com/roced/roced/verbs"
+	"github.com/roced/roced/verbs/hca/paths"
 	"github.com/roced/roced/verbs/provider"
 )
 
@@ -122,7 +123,7 @@ func (s *Session) ResolveIDAddr(r provider.ResolveIDAddrRequest) error {
 		defer s.endWork(i)
 		err := s.awaitHop(i, p, r.Timeout)
 		if !s.resolved(i, p, source, netip.AddrPortFrom(dest, r.Dest.Port()), err) {
-			s.card.leavePath(p)
+			s.card.paths.Leave(p)
 		}
 	}()
 	return nil
@@ -159,21 +160,18 @@ func (s *Session) startResolving(r *provider.ResolveIDAddrRequest) (*id, error) 
 }
 
 // resolvePath finds the path to a destination, which the id becomes a user of.
-func (s *Session) resolvePath(i *id, dest netip.Addr) (from, to netip.Addr, p *path, err error) {
+func (s *Session) resolvePath(i *id, dest netip.Addr) (from, to netip.Addr, p *paths.Path, err error) {
 	s.card.mu.Lock()
 	from = i.source.Addr()
 	s.card.mu.Unlock()
 	if from, to, err = s.card.findEnds(from, dest); err != nil {
 		return from, to, nil, err
 	}
-	if p, err = s.card.takePath(pair{wire.GIDFromAddr(from), wire.GIDFromAddr(to)}); err != nil {
+	if p, err = s.card.paths.Take(paths.Ends{Source: wire.GIDFromAddr(from), Dest: wire.GIDFromAddr(to)}); err != nil {
 		return from, to, nil, err
 	}
-	s.card.mu.Lock()
-	err = p.why
-	s.card.mu.Unlock()
-	if err != nil {
-		s.card.leavePath(p)
+	if err = p.Err(); err != nil {
+		s.card.paths.Leave(p)
 	}
 	return from, to, p, err
 }
@@ -188,14 +186,14 @@ func (s *Session) stopResolving(i *id) {
 }
 
 // awaitHop waits for the next hop to answer, until the timeout or the end of the id.
-func (s *Session) awaitHop(i *id, p *path, timeout time.Duration) error {
+func (s *Session) awaitHop(i *id, p *paths.Path, timeout time.Duration) error {
 	ctx, cancel := context.WithTimeout(i.life, timeout)
 	defer cancel()
-	return s.awaitPath(ctx, p)
+	return s.card.paths.Await(ctx, p, s)
 }
 
 // resolved reports the end of a resolution; false if the id has no use for the path.
-func (s *Session) resolved(i *id, p *path, source netip.Addr, dest netip.AddrPort, failed error) bool {
+func (s *Session) resolved(i *id, p *paths.Path, source netip.Addr, dest netip.AddrPort, failed error) bool {
 	s.card.mu.Lock()
 	defer s.card.mu.Unlock()
 	switch {
@@ -207,7 +205,7 @@ func (s *Session) resolved(i *id, p *path, source netip.Addr, dest netip.AddrPor
 		return false
 	}
 	s.card.host.portSpaces().narrow(i.binding, source)
-	i.path, i.ends, i.state = p, p.ends, idAddrResolved
+	i.path, i.ends, i.state = p, p.Ends(), idAddrResolved
 	i.source, i.dest = netip.AddrPortFrom(source, i.source.Port()), dest
 	i.put(&idEvent{CMEvent: provider.CMEvent{Type: verbs.CMEventAddrResolved}})
 	return true

@@ -8,11 +8,13 @@ import (
 	"log/slog"
 	"net/netip"
 	"sync"
+	"sync/atomic"
 
 	"github.com/roced/roced/bpf"
 	"github.com/roced/roced/datapath/wire"
 	"github.com/roced/roced/internal/host"
 	"github.com/roced/roced/mcast/membership"
+	"github.com/roced/roced/verbs/hca/network"
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 )
@@ -26,7 +28,7 @@ type kernelHost struct {
 	followers []*host.Subscription
 	routers   *host.Routers
 	log       *slog.Logger
-	name      string // as of the last look; under Card.asking
+	name      atomic.Pointer[string] // as of the last look
 	steering  *bpf.Steering
 	sockets   *sockets
 	sending   sending
@@ -41,28 +43,31 @@ type kernelHost struct {
 	warned  bool                // it was logged that the journal cannot be written
 }
 
+// Name is the interface's, as of the last look.
+func (h *kernelHost) Name() string { return *h.name.Load() }
+
 // port implements surroundings.
 func (h *kernelHost) port() (portStatus, error) {
 	link, err := h.queries.Link()
 	if errors.Is(err, host.ErrNoInterface) {
-		return portStatus{}, fmt.Errorf("%s: %w", h.name, errInterfaceGone)
+		return portStatus{}, fmt.Errorf("%s: %w", h.Name(), errInterfaceGone)
 	}
 	below := link
 	if err == nil && h.base != nil {
 		below, err = h.base.Link()
 	}
 	if err != nil {
-		return portStatus{}, fmt.Errorf("interface %s: %w", h.name, err)
+		return portStatus{}, fmt.Errorf("interface %s: %w", h.Name(), err)
 	}
 	attrs := link.Attrs()
-	h.name = attrs.Name
-	status := portStatus{name: h.name, enabled: attrs.RawFlags&unix.IFF_UP != 0, up: isUp(attrs), mtu: attrs.MTU}
-	status.index, status.speed = uint32(attrs.Index), speedOf(h.sending.tool, h.name)
+	h.name.Store(&attrs.Name)
+	status := portStatus{name: attrs.Name, enabled: attrs.RawFlags&unix.IFF_UP != 0, up: isUp(attrs), mtu: attrs.MTU}
+	status.index, status.speed = uint32(attrs.Index), speedOf(h.sending.tool, attrs.Name)
 	copy(status.mac[:], attrs.HardwareAddr)
 	status.macs = h.macsOf(status.mac, below)
 	list, err := h.queries.Addresses()
 	if err != nil {
-		return portStatus{}, fmt.Errorf("%s: %w", h.name, err)
+		return portStatus{}, fmt.Errorf("%s: %w", attrs.Name, err)
 	}
 	for _, a := range list {
 		if a.Usable() {
@@ -76,7 +81,7 @@ func (h *kernelHost) port() (portStatus, error) {
 		status.trains, status.noTrains, err = h.sending.trains(below, queues.send)
 	}
 	if err != nil {
-		return portStatus{}, fmt.Errorf("%s: how frames can leave: %w", h.name, err)
+		return portStatus{}, fmt.Errorf("%s: how frames can leave: %w", attrs.Name, err)
 	}
 	return status, nil
 }
@@ -85,8 +90,8 @@ func isUp(attrs *netlink.LinkAttrs) bool {
 	return attrs.RawFlags&unix.IFF_UP != 0 && attrs.RawFlags&unix.IFF_LOWER_UP != 0
 }
 
-// route implements surroundings.
-func (h *kernelHost) route(source, dest netip.Addr) (host.Route, error) {
+// Route implements network.Routes.
+func (h *kernelHost) Route(source, dest netip.Addr) (host.Route, error) {
 	return h.queries.Route(source, dest)
 }
 
@@ -96,20 +101,20 @@ func (h *kernelHost) source(dest netip.Addr) (netip.Addr, error) { return h.quer
 // portSpaces implements surroundings.
 func (h *kernelHost) portSpaces() *ports { return h.spaces }
 
-// neighbour implements surroundings.
-func (h *kernelHost) neighbour(hop netip.Addr) (hopStatus, error) {
+// Neighbour implements network.Routes.
+func (h *kernelHost) Neighbour(hop netip.Addr) (network.Neighbour, error) {
 	n, err := h.queries.Neighbour(hop)
 	if err != nil {
-		return hopStatus{}, err
+		return network.Neighbour{}, err
 	}
-	status := hopStatus{known: n.Known() && len(n.MAC) == len(wire.MAC{}), failed: n.Failed(), absent: n.State == 0}
-	copy(status.mac[:], n.MAC)
+	status := network.Neighbour{Known: n.Known() && len(n.MAC) == len(wire.MAC{}), Failed: n.Failed(), Absent: n.State == 0}
+	copy(status.MAC[:], n.MAC)
 	return status, nil
 }
 
-// hold implements surroundings. It leaves alone an entry that is permanent or managed by another
+// Hold implements network.Routes. It leaves alone an entry that is permanent or managed by another
 // program. An entry of ours that has no answer yet is asked for again at once.
-func (h *kernelHost) hold(hop netip.Addr) error {
+func (h *kernelHost) Hold(hop netip.Addr) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	entry, err := h.queries.Neighbour(hop)
@@ -126,14 +131,14 @@ func (h *kernelHost) hold(hop netip.Addr) error {
 	}
 	if err := h.journals.neighbours.Add(hop.String()); err != nil && !h.warned {
 		h.warned = true
-		h.log.Warn("cannot write the journal: if this process is killed, the kernel will keep its managed neighbour entries", "device", h.name, "error", err)
+		h.log.Warn("cannot write the journal: if this process is killed, the kernel will keep its managed neighbour entries", "device", h.Name(), "error", err)
 	}
 	h.managed[hop] = true
 	return h.queries.Manage(hop)
 }
 
-// release implements surroundings.
-func (h *kernelHost) release(hop netip.Addr) {
+// Release implements network.Routes.
+func (h *kernelHost) Release(hop netip.Addr) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.unmanage(hop)

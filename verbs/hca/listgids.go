@@ -44,7 +44,9 @@ func lookAt(name string) (status portStatus, err error) {
 		return status, err
 	}
 	defer queries.Close()
-	return (&kernelHost{queries: queries, name: name, sending: sending{never: "no card is open"}}).port()
+	h := &kernelHost{queries: queries, sending: sending{never: "no card is open"}}
+	h.name.Store(&name)
+	return h.port()
 }
 
 func firstTable(name string, status portStatus) []verbs.GIDEntry {

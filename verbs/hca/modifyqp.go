@@ -45,8 +45,8 @@ func (s *Session) modifyQP(r *provider.ModifyQPRequest, peer *ah) (grant provide
 	if err != nil {
 		return grant, peer, err
 	}
-	if c.peer = peer; peer != nil && peer.path.why != nil {
-		return grant, peer, peer.path.why
+	if c.peer = peer; peer != nil && peer.path.Err() != nil {
+		return grant, peer, peer.path.Err()
 	}
 	s.card.engine.Do(func() { left, err = s.apply(q, &c) })
 	if err != nil {

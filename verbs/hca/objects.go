@@ -163,7 +163,7 @@ func (p *page) mr(handle provider.Handle, k *keyed) bool {
 
 func (p *page) ah(handle provider.Handle, a *ah) bool {
 	return p.put(Object{
-		Handle: handle, PD: a.pd.handle, Source: a.source, Dest: a.attr.GRH.DGID, Failed: a.path.why != nil,
+		Handle: handle, PD: a.pd.handle, Source: a.source, Dest: a.attr.GRH.DGID, Failed: a.path.Err() != nil,
 	})
 }
 

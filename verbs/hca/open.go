@@ -162,10 +162,11 @@ func (b *builder) parts() parts {
 	xdp := link.NewXDP(b.sockets, b.packets)
 	sockets := newSockets(b.plan(), b.inside, b.steering, xdp, b.sockets, b.maxMTU)
 	h := &kernelHost{
-		queries: b.queries, base: b.below, anyMAC: b.generic != nil, followers: b.followers, routers: b.routers, name: b.name, log: b.options.log,
+		queries: b.queries, base: b.below, anyMAC: b.generic != nil, followers: b.followers, routers: b.routers, log: b.options.log,
 		steering: b.steering, sockets: sockets, tuned: b.tuned, journals: b.journals, managed: map[netip.Addr]bool{},
 		memberships: b.memberships, sending: b.sending, spaces: takePorts(b.inside.ID()),
 	}
+	h.name.Store(&b.name)
 	return parts{name: b.name, host: h, steering: b.steering, link: xdp, sockets: sockets, carried: b.maxMTU, mostMTU: b.mostMTU, vlan: b.vlan}
 }
 

@@ -21,13 +21,6 @@ type portChange struct {
 	unsteered error                 // addresses that XDP cannot take; they are not in the GID table
 }
 
-// concerns says whether a path depends on what has changed.
-func (c *portChange) concerns(p *path) bool {
-	_, source := c.gids[p.ends.source]
-	_, dest := c.gids[p.ends.dest]
-	return source || dest
-}
-
 // updatePort reads link state, MTU, MAC and addresses. If the MTU is too small for any RDMA MTU, the
 // port is down. XDP steers an address before it is in the GID table, and until it is removed there.
 func (card *Card) updatePort() (c portChange, err error) {
@@ -111,12 +104,8 @@ func (card *Card) movePort(status portStatus, added, removed []wire.GID, c *port
 		if xdp, ok := card.link.(*link.XDP); ok {
 			xdp.SetTrains(status.trains)
 		}
-		if was.mac != status.mac {
-			for _, p := range card.paths {
-				card.show(p)
-			}
-		}
 	})
+	card.paths.SetPort(status.mac, card.gids.all())
 	card.report(was, len(c.gids) > 0, tooSmall)
 	return nil
 }

@@ -49,15 +49,6 @@ func TestAnyPortNeedsNoPrivilege(t *testing.T) {
 	check(t, c.Close())
 }
 
-// TestReachOfAPath: the card's MTU, or the route's if that is smaller.
-func TestReachOfAPath(t *testing.T) {
-	for _, row := range [][3]wire.MTU{{0, wire.MTU1024, wire.MTU1024}, {wire.MTU512, wire.MTU1024, wire.MTU512}, {wire.MTU4096, wire.MTU1024, wire.MTU1024}} {
-		if got := (&path{mtu: row[0]}).reaches(row[1]); got != row[2] {
-			t.Errorf("route %v, card %v: %v", row[0], row[1], got)
-		}
-	}
-}
-
 // TestLeaveTheLastJoin: of two memberships of one group the last is left first.
 func TestLeaveTheLastJoin(t *testing.T) {
 	w := newWirePair(t)

@@ -86,11 +86,7 @@ func TestAnswersNeverWait(t *testing.T) {
 	check(t, err)
 	message(t, l.a, l.b, ah, []byte("an answer"))
 	eventually(t, "drops by name", func() bool { return l.a.drops()["unreachable"] == 5 })
-	eventually(t, "the end of its path", func() bool {
-		l.a.device.asking.Lock()
-		defer l.a.device.asking.Unlock()
-		return len(l.a.device.paths) == 1 && len(l.a.device.hops) == 1
-	})
+	eventually(t, "the end of its path", func() bool { return len(l.a.device.paths.List()) == 1 && l.a.device.paths.Held() == 1 })
 }
 
 // The context ends the wait for a neighbour.
@@ -222,8 +218,7 @@ func TestCloseSendsWhatWaitsForANeighbour(t *testing.T) {
 	}
 }
 
-// A path lingers when its last handle is closed, so that the next one asks nobody; and of those
-// that do there is a limit.
+// A path lingers when its last handle is closed, so that the next one asks nobody.
 func TestPathsLinger(t *testing.T) {
 	t.Parallel()
 	w, f := newFailingPair(t)
@@ -234,10 +229,5 @@ func TestPathsLinger(t *testing.T) {
 	if n := f.routes.Load(); n > 2 { // the follower's first look may be one
 		t.Errorf("100 handles, one after the other, took %d look-ups", n)
 	}
-	eventually(t, "the path's end", func() bool { return len(a.device.pathsThat(func(*path) bool { return true })) == 0 })
-	a.device.lingering = maxLingering
-	check(t, a.ah("10.0.0.2").Close())
-	if n := len(a.device.pathsThat(func(*path) bool { return true })); n != 0 {
-		t.Errorf("%d paths linger beyond the limit", n)
-	}
+	eventually(t, "the path's end", func() bool { return len(a.device.paths.List()) == 0 })
 }

@@ -19,14 +19,12 @@ type remains struct{ sessions, queuePairs, groups, paths int }
 
 func (s *station) remains() remains {
 	card := s.device
-	card.asking.Lock()
-	defer card.asking.Unlock()
+	used := 0
+	for _, p := range card.paths.List() {
+		used += p.Users
+	}
 	card.mu.Lock()
 	defer card.mu.Unlock()
-	used := 0
-	for _, p := range card.paths {
-		used += p.users
-	}
 	return remains{len(card.sessions), len(card.qpsByPlace), len(card.groups.Groups()), used}
 }
 

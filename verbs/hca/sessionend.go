@@ -84,11 +84,11 @@ func (s *Session) free() (failed error) {
 // leavePaths leaves those of address handles and connections.
 func (s *Session) leavePaths() error {
 	for _, a := range s.ahs.all() {
-		s.card.leavePath(a.path)
+		s.card.paths.Leave(a.path)
 	}
 	for _, q := range s.qps.all() {
 		if q.peer != nil {
-			s.card.leavePath(q.peer.path)
+			s.card.paths.Leave(q.peer.path)
 		}
 	}
 	return nil

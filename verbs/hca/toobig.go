@@ -23,7 +23,7 @@ const logPause = time.Minute
 
 // noteTooBig is called by the listener, for all packets of the host to the RoCEv2 port.
 func (card *Card) noteTooBig(said host.TooBig) {
-	if source, _ := card.hasGIDs(pair{source: wire.GIDFromAddr(said.Source)}); !source {
+	if _, err := card.gidIndex(wire.GIDFromAddr(said.Source)); err != nil {
 		return // another interface's
 	}
 	card.tooBig.packets.Add(1)

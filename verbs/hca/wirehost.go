@@ -13,6 +13,7 @@ import (
 	"github.com/roced/roced/datapath/wire"
 	"github.com/roced/roced/internal/host"
 	"github.com/roced/roced/verbs"
+	"github.com/roced/roced/verbs/hca/network"
 )
 
 // wireHost is the surroundings of a card on a Wire.
@@ -118,7 +119,7 @@ func (h *wireHost) notify() {
 
 func (h *wireHost) port() (portStatus, error) { return h.now(), nil }
 
-func (h *wireHost) route(_, dest netip.Addr) (host.Route, error) {
+func (h *wireHost) Route(_, dest netip.Addr) (host.Route, error) {
 	if _, found := h.wire.find(dest); found {
 		return host.Route{Hop: dest}, nil
 	}
@@ -127,7 +128,7 @@ func (h *wireHost) route(_, dest netip.Addr) (host.Route, error) {
 
 func (h *wireHost) source(dest netip.Addr) (netip.Addr, error) {
 	if !dest.IsMulticast() {
-		_, err := h.route(netip.Addr{}, dest)
+		_, err := h.Route(netip.Addr{}, dest)
 		return netip.Addr{}, err
 	}
 	return netip.Addr{}, nil
@@ -135,14 +136,14 @@ func (h *wireHost) source(dest netip.Addr) (netip.Addr, error) {
 
 func (h *wireHost) portSpaces() *ports { return h.spaces }
 
-func (h *wireHost) neighbour(hop netip.Addr) (hopStatus, error) {
+func (h *wireHost) Neighbour(hop netip.Addr) (network.Neighbour, error) {
 	mac, found := h.wire.find(hop)
-	return hopStatus{mac: mac, known: found, failed: !found}, nil
+	return network.Neighbour{MAC: mac, Known: found, Failed: !found}, nil
 }
 
-func (h *wireHost) hold(netip.Addr) error { return nil }
+func (h *wireHost) Hold(netip.Addr) error { return nil }
 
-func (h *wireHost) release(netip.Addr) {}
+func (h *wireHost) Release(netip.Addr) {}
 
 func (h *wireHost) join(netip.Addr) error  { return nil }
 func (h *wireHost) leave(netip.Addr) error { return nil }

@@ -1,0 +1,85 @@
+package paths
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/roced/roced/verbs"
+	"github.com/roced/roced/verbs/hca/network"
+)
+
+// user is a session that ends when the test says so.
+type user chan struct{}
+
+func (u user) Done() <-chan struct{} { return u }
+
+func (u user) Err() error {
+	select {
+	case <-u:
+		return verbs.ErrClosed
+	default:
+		return nil
+	}
+}
+
+// Who waits for a neighbour hears that it answers, that it does not, or that the wait is over.
+func TestAwait(t *testing.T) {
+	for _, row := range []struct {
+		name   string
+		after  func(*Table, *around, user, context.CancelFunc)
+		want   error
+		within time.Duration
+	}{
+		{"it answers", func(table *Table, a *around, _ user, _ context.CancelFunc) {
+			a.says("10.0.0.2", network.Neighbour{Known: true})
+			_ = table.AskHops(false)
+		}, nil, time.Second},
+		{"it fails", func(table *Table, a *around, _ user, _ context.CancelFunc) {
+			a.says("10.0.0.2", network.Neighbour{Failed: true})
+			_ = table.AskHops(false)
+		}, verbs.ErrUnreachable, time.Second},
+		{"nothing", func(*Table, *around, user, context.CancelFunc) {}, verbs.ErrUnreachable, NeighbourTimeout},
+		{"the session ends", func(_ *Table, _ *around, u user, _ context.CancelFunc) { close(u) }, verbs.ErrClosed, time.Second},
+		{"the context ends", func(_ *Table, _ *around, _ user, cancel context.CancelFunc) { cancel() }, context.Canceled, time.Second},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				table, a := newTable()
+				a.says("10.0.0.2", network.Neighbour{})
+				p, u := take(t, table, "10.0.0.2"), make(user)
+				ctx, cancel := context.WithCancel(t.Context())
+				defer cancel()
+				began := time.Now()
+				go func() {
+					time.Sleep(time.Second)
+					row.after(table, a, u, cancel)
+				}()
+				if err := table.Await(ctx, p, u); row.want == nil {
+					check(t, err)
+				} else {
+					refused(t, err, row.want)
+				}
+				if took := time.Since(began); took != row.within {
+					t.Errorf("after %v, want %v", took, row.within)
+				}
+				time.Sleep(time.Minute) // nobody is left
+			})
+		})
+	}
+}
+
+// A neighbour that failed is asked again by the next who takes a path to it, and its old MAC stays in use
+// while it is asked.
+func TestNeighboursAreAskedAgain(t *testing.T) {
+	table, a := newTable()
+	a.says("10.0.0.2", network.Neighbour{Failed: true})
+	take(t, table, "10.0.0.2")
+	delete(a.neighbours, gid("10.0.0.2").Addr())
+	p := take(t, table, "10.0.0.2")
+	check(t, table.Await(t.Context(), p, make(user)))
+	a.says("10.0.0.2", network.Neighbour{Absent: true})
+	check(t, table.AskHops(false))
+	check(t, table.Await(t.Context(), p, make(user)))
+}

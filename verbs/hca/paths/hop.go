@@ -1,0 +1,144 @@
+package paths
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"net/netip"
+	"slices"
+	"time"
+
+	"github.com/roced/roced/verbs"
+	"github.com/roced/roced/verbs/hca/network"
+)
+
+// hop is a neighbour that is the next hop of paths.
+type hop struct {
+	address netip.Addr
+	status  network.Neighbour
+	paths   map[*Path]struct{}
+	settled chan struct{} // closed when it has answered, or failed
+}
+
+// unanswered says that the neighbour has been asked and has not answered yet.
+func (h *hop) unanswered() bool { return !h.status.Known && !h.status.Failed }
+
+// obtainHop finds the hop of an address, or makes one and asks the neighbour.
+func (t *Table) obtainHop(address netip.Addr) (*hop, error) {
+	if h := t.hops[address]; h != nil {
+		return h, nil
+	}
+	h := &hop{address: address, paths: map[*Path]struct{}{}, settled: make(chan struct{})}
+	if err := t.askFor(h); err != nil {
+		return nil, err
+	}
+	t.hops[address] = h
+	return h, nil
+}
+
+// askFor has the kernel ask a neighbour, and reads what the kernel knows of it already.
+func (t *Table) askFor(h *hop) error {
+	if err := t.Host.Hold(h.address); err != nil {
+		return err
+	}
+	status, err := t.Host.Neighbour(h.address)
+	if err != nil {
+		return err
+	}
+	t.locked(func() { h.setStatus(status) })
+	return nil
+}
+
+// setStatus stores what the host knows of a hop, and wakes those that wait for it. While the
+// neighbour is asked again, its old MAC stays in use.
+func (h *hop) setStatus(status network.Neighbour) {
+	was := h.unanswered()
+	if h.status.Known && !status.Known && !status.Failed {
+		status.MAC, status.Known = h.status.MAC, true
+	}
+	h.status = status
+	switch now := h.unanswered(); {
+	case was && !now:
+		close(h.settled)
+	case now && !was:
+		h.settled = make(chan struct{})
+	}
+}
+
+// dropHop forgets a hop that no path uses.
+func (t *Table) dropHop(h *hop) {
+	if h != nil && len(h.paths) == 0 {
+		delete(t.hops, h.address)
+		t.Host.Release(h.address)
+	}
+}
+
+// pathsOver lists the paths that use hops.
+func pathsOver(hops ...*hop) (all []*Path) {
+	for _, h := range hops {
+		if h != nil {
+			all = slices.AppendSeq(all, maps.Keys(h.paths))
+		}
+	}
+	return all
+}
+
+// NeighbourTimeout is how long Await waits for a neighbour at most. The kernel asks three times,
+// a second apart.
+const NeighbourTimeout = 4 * time.Second
+
+// User is who waits for a path: a session.
+type User interface {
+	Done() <-chan struct{} // closed when it has ended
+	Err() error            // why
+}
+
+// Await waits until it is known whether packets can be sent on a path. It fails with verbs.ErrUnreachable if
+// there is no route, or nobody answers, and with the user's error if that ends.
+func (t *Table) Await(ctx context.Context, p *Path, user User) error {
+	timeout := time.NewTimer(NeighbourTimeout)
+	defer timeout.Stop()
+	for expired := false; ; {
+		h, why, settled := p.wait()
+		switch ended := user.Err(); {
+		case ended != nil:
+			return ended
+		case h.Known || settled == nil:
+			return why
+		case h.Failed || expired:
+			return fmt.Errorf("%w: %v does not answer on %s%s; is it up, and in the same VLAN?",
+				verbs.ErrUnreachable, h.address, t.Name(), onBehalf(h.address, p.ends.Dest.Addr()))
+		}
+		select {
+		case <-settled:
+		case <-timeout.C:
+			expired = true
+		case <-user.Done():
+		case <-ctx.Done():
+			return fmt.Errorf("%w: %v has not answered yet on %s: %w", verbs.ErrUnreachable, h.address, t.Name(), ctx.Err())
+		}
+	}
+}
+
+// awaited is a next hop, as who waits for it sees it.
+type awaited struct {
+	network.Neighbour
+	address netip.Addr
+}
+
+// wait gives what there is to wait for: nil if there is no next hop.
+func (p *Path) wait() (h awaited, why error, settled chan struct{}) {
+	p.table.mu.Lock()
+	defer p.table.mu.Unlock()
+	if p.hop == nil {
+		return awaited{}, p.why, nil
+	}
+	return awaited{p.hop.status, p.hop.address}, p.why, p.hop.settled
+}
+
+func onBehalf(hop, dest netip.Addr) string {
+	if hop == dest {
+		return ""
+	}
+	return fmt.Sprintf(", the next hop to %v", dest)
+}

@@ -1,0 +1,142 @@
+package paths
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/roced/roced/datapath"
+	"github.com/roced/roced/datapath/wire"
+	"github.com/roced/roced/internal/host"
+	"github.com/roced/roced/verbs"
+)
+
+// Ends are the two ends of a path.
+type Ends struct{ Source, Dest wire.GID }
+
+// Path is the route and next hop from one of the card's addresses to a destination, for all who have taken
+// it. The table follows changes of both.
+type Path struct {
+	table *Table
+	ends  Ends
+	entry *datapath.Path
+	users int
+	idle  time.Time // when its last user left, if it lingers
+	local bool
+	hop   *hop  // nil for a group or a local destination, and if there is no route
+	why   error // why there is no route
+	mtu   wire.MTU
+}
+
+// Ends are the path's.
+func (p *Path) Ends() Ends { return p.ends }
+
+// Entry is the engine's part of the path.
+func (p *Path) Entry() *datapath.Path { return p.entry }
+
+// Err says why there is no route now; nil if there is one.
+func (p *Path) Err() error {
+	p.table.mu.Lock()
+	defer p.table.mu.Unlock()
+	return p.why
+}
+
+// MTU is the RDMA MTU that the path carries, of a card that has so much.
+func (p *Path) MTU(card wire.MTU) wire.MTU {
+	p.table.mu.Lock()
+	defer p.table.mu.Unlock()
+	if p.mtu == 0 {
+		return card
+	}
+	return min(p.mtu, card)
+}
+
+// way is the result of a look-up.
+type way struct {
+	local bool
+	route host.Route
+	hop   *hop
+	why   error
+}
+
+// lookUp asks the host for the route between two ends, under asking alone. An error means that the host could not
+// be asked; the path then stays as it was.
+func (t *Table) lookUp(ends Ends) (w way, err error) {
+	ours, local := t.owns(ends)
+	switch {
+	case local || ends.Dest.IsMulticast():
+		return way{local: local}, nil
+	case !ours:
+		return way{why: fmt.Errorf("%w: %s does not have the source address %v any more", verbs.ErrNoGID, t.Name(), ends.Source)}, nil
+	}
+	source, dest := ends.Source.Addr(), ends.Dest.Addr()
+	w.route, err = t.Host.Route(source, dest)
+	switch {
+	case errors.Is(err, host.ErrLocal):
+		return way{why: fmt.Errorf("%w: %v is an address of this host, but not of %s: devices of one host do not reach each other; send from the device that has it",
+			verbs.ErrUnreachable, dest, t.Name())}, nil
+	case errors.Is(err, host.ErrNoRoute):
+		return way{why: fmt.Errorf("%w: no route to %v from %v through %s (%v); ip route get %v oif %[4]s", verbs.ErrUnreachable, dest, source, t.Name(), err, dest)}, nil
+	case err != nil:
+		return way{}, err
+	}
+	w.hop, err = t.obtainHop(w.route.Hop)
+	return w, err
+}
+
+// owns says which of the ends are addresses of the port.
+func (t *Table) owns(ends Ends) (source, dest bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	_, source = t.own[ends.Source]
+	_, dest = t.own[ends.Dest]
+	return source, dest
+}
+
+// setWay changes a path to the result of a look-up, under both locks. It gives the path's old hop if no other path
+// uses that.
+func (t *Table) setWay(p *Path, w way) (unused *hop) {
+	p.local, p.why = w.local, w.why
+	p.mtu = 0
+	if w.route.MTU != 0 {
+		p.mtu = max(wire.MTUFor(w.route.MTU), wire.MTU256)
+	}
+	if old := p.hop; old != nil && old != w.hop {
+		delete(old.paths, p)
+		if len(old.paths) == 0 {
+			unused = old
+		}
+	}
+	p.hop = w.hop
+	if p.hop != nil {
+		p.hop.paths[p] = struct{}{}
+	}
+	return unused
+}
+
+// showAll calls show for several paths, between two bursts.
+func (t *Table) showAll(paths []*Path) {
+	t.Engine.Do(func() {
+		for _, p := range paths {
+			t.show(p)
+		}
+	})
+}
+
+// show gives a path's present route and next hop to the engine. It runs in Do.
+func (t *Table) show(p *Path) {
+	a := datapath.PathAttr{FromMAC: t.mac, MTU: p.mtu}
+	switch {
+	case p.local:
+		a.State = datapath.PathLocal
+	case p.ends.Dest.IsMulticast():
+		a.State, a.DestMAC = datapath.PathOpen, wire.MulticastMAC(p.ends.Dest)
+	case p.hop == nil || p.hop.status.Failed:
+		a.State = datapath.PathUnreachable
+	case p.hop.status.Known:
+		a.State, a.DestMAC = datapath.PathOpen, p.hop.status.MAC
+	default:
+		a.State = datapath.PathResolving
+	}
+	t.Engine.SetPath(p.entry, a)
+}
