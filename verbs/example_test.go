@@ -8,6 +8,7 @@ import (
 
 	"github.com/roced/roced/verbs"
 	"github.com/roced/roced/verbs/hca"
+	"github.com/roced/roced/verbs/hca/memnet"
 	"github.com/roced/roced/verbs/provider"
 )
 
@@ -34,10 +35,10 @@ func open(card provider.Provider) (p program) {
 	return p
 }
 
-// newCards makes two cards on a wire in memory, 10.0.0.1 and 10.0.0.2. hca.Open("eth0") gives one on an
+// newCards makes two cards on a network in memory, 10.0.0.1 and 10.0.0.2. hca.Open("eth0") gives one on an
 // interface.
 func newCards() (left, right *hca.Card) {
-	left, right, _ = hca.OpenWire([]netip.Addr{netip.MustParseAddr("10.0.0.1")}, []netip.Addr{netip.MustParseAddr("10.0.0.2")})
+	left, right, _ = hca.OpenPair([]netip.Addr{netip.MustParseAddr("10.0.0.1")}, []netip.Addr{netip.MustParseAddr("10.0.0.2")})
 	return left, right
 }
 
@@ -176,10 +177,11 @@ func ExampleCQ_Wait() {
 
 // What happens to a device apart from completions comes as events.
 func ExampleContext_GetAsyncEvent() {
-	wire, _ := hca.NewWire(0)
-	defer wire.Close()
-	host, _ := wire.AddHost("host", netip.MustParseAddr("10.0.0.1"))
-	c, _ := verbs.Open(host)
+	network := memnet.New(0)
+	defer network.Close()
+	host, _ := network.AddHost("host", netip.MustParseAddr("10.0.0.1"))
+	card, _ := hca.New(host)
+	c, _ := verbs.Open(card)
 	defer c.Close()
 
 	host.SetUp(false) // somebody pulls the plug

@@ -9,7 +9,7 @@ import (
 	"github.com/roced/roced/cmd/roced/internal/cmdtest"
 )
 
-// startDaemon starts the service with two hosts on a wire in memory, and gives the flag that names it.
+// startDaemon starts the service with two hosts on a network in memory, and gives the flag that names it.
 func startDaemon(t *testing.T) (flag string) {
 	t.Helper()
 	socket := filepath.Join(t.TempDir(), "roced.sock")

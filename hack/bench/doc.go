@@ -14,7 +14,7 @@
 //	fanout.go, members.go   one group, many receivers; joins.go: a thousand joins
 //	requests*.go    server and clients that sleep, and their twins over package net
 //	blocking.go     a receiver that sleeps for each of 10,000 messages a second
-//	engine.go   the engine alone, over a wire in memory, in this process
+//	engine.go   the engine alone, over a network in memory, in this process
 //	idle.go     what a device costs that does nothing
 //	daemon*.go  the same through a daemon on each side, programs as its clients
 //	report.go   table, ratios

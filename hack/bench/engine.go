@@ -14,7 +14,7 @@ const (
 	many       = 10000
 )
 
-// engineAlone measures one thread that sends and receives over a wire in memory:
+// engineAlone measures one thread that sends and receives over a network in memory:
 // to one queue pair, to one among many, and to many in turn; then the same with
 // groups.
 func (b *bench) engineAlone() error {
@@ -45,7 +45,7 @@ type target struct {
 	qp     *verbs.QP
 }
 
-// runEngine opens two devices on a wire in memory, makes targets, and sends to
+// runEngine opens two devices on a network in memory, makes targets, and sends to
 // those that the variant, one of three, means: the only one, one of many, all in turn.
 func (b *bench) runEngine(make targetMaker, variant string, variants []string) (rate float64, err error) {
 	count, used := many, 1
@@ -70,7 +70,7 @@ func (b *bench) runEngine(make targetMaker, variant string, variants []string) (
 // wireReceiver is the address of the receiver's card.
 var wireReceiver = netip.MustParseAddr("10.0.0.2")
 
-// onWire is two cards on a wire in memory, which run in the thread of the programs on them.
+// onWire is two cards on a network in memory, which run in the thread of the programs on them.
 type onWire struct {
 	left, right      *hca.Card
 	sender, receiver *program
@@ -78,7 +78,7 @@ type onWire struct {
 
 func openWire() (w *onWire, err error) {
 	w = &onWire{}
-	if w.left, w.right, err = hca.OpenWire([]netip.Addr{netip.MustParseAddr("10.0.0.1")}, []netip.Addr{wireReceiver}, hca.WithoutWorker()); err != nil {
+	if w.left, w.right, err = hca.OpenPair([]netip.Addr{netip.MustParseAddr("10.0.0.1")}, []netip.Addr{wireReceiver}, hca.WithoutWorker()); err != nil {
 		return nil, err
 	}
 	if w.sender, err = newProgram(w.left, false, engineSize); err == nil {

@@ -7,7 +7,6 @@ import (
 	"net/netip"
 	"slices"
 
-	"github.com/roced/roced/bpf"
 	"github.com/roced/roced/datapath"
 	"github.com/roced/roced/datapath/wire"
 	"github.com/roced/roced/verbs"
@@ -166,9 +165,9 @@ func (s *station) drops() (map[string]uint64, error) {
 		return nil, err
 	}
 	drops := map[string]uint64{}
-	for verdict, packets := range statistics.Steering {
-		if v := bpf.Verdict(verdict); v >= bpf.DropOptions && packets > 0 {
-			drops[v.String()] = packets
+	for _, c := range statistics.Steering {
+		if c.Lost && c.Value > 0 {
+			drops[c.Name] = c.Value
 		}
 	}
 	for _, reason := range datapath.Reasons() {

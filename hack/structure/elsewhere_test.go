@@ -11,7 +11,7 @@ import (
 // TestWhatNeedsLinuxSaysSo: of packages that need Linux, other.go alone is for other systems, so that programs on the
 // network in memory compile there (make cross).
 func TestWhatNeedsLinuxSaysSo(t *testing.T) {
-	for _, folder := range []string{"verbs/hca", "verbs/client"} {
+	for _, folder := range []string{"verbs/hca", "verbs/hca/memnet", "verbs/client"} {
 		names, err := filepath.Glob(filepath.Join("../..", folder, "*.go"))
 		if err != nil || len(names) == 0 {
 			t.Fatalf("%s: %v", folder, err)

@@ -12,6 +12,7 @@ import (
 	"github.com/roced/roced/verbs"
 	"github.com/roced/roced/verbs/client"
 	"github.com/roced/roced/verbs/hca"
+	"github.com/roced/roced/verbs/hca/memnet"
 	"github.com/roced/roced/verbs/server"
 	"github.com/roced/roced/verbs/ud"
 )
@@ -24,17 +25,17 @@ func must[T any](value T, err error) T {
 	return value
 }
 
-// service is one with a device on a wire in memory. The host's own is at client.DefaultPath.
+// service is one with a device on a network in memory. The host's own is at client.DefaultPath.
 func daemon(name string) (path string, stop func()) {
-	wire := must(hca.NewWire(0, hca.WithoutInline()))
-	host := must(wire.AddHost("eth0", netip.MustParseAddr("10.0.0.1")))
-	s := must(server.New(server.Config{Devices: []server.Source{host}, PrivilegedGroup: -1}))
+	host := must(memnet.New(0).AddHost("eth0", netip.MustParseAddr("10.0.0.1")))
+	card := must(hca.New(host, hca.WithoutInline()))
+	s := must(server.New(server.Config{Devices: []server.Source{card}, PrivilegedGroup: -1}))
 	folder := must(os.MkdirTemp("", "roced"))
 	path = filepath.Join(folder, name)
 	go s.Serve(must(net.Listen("unixpacket", path)))
 	return path, func() {
 		_ = s.Close()
-		_ = wire.Close()
+		_ = card.Close()
 		_ = os.RemoveAll(folder)
 	}
 }

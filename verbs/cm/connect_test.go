@@ -50,8 +50,8 @@ func connect(t testing.TB, service *cm.Endpoint, client *verbs.Context, to strin
 // Who only adds private data has the READs, atomics and retries of who gives no parameters. Zeros are meant
 // if the program says so.
 func TestZeroParametersAreDefaults(t *testing.T) {
-	w := newWire(t)
-	a, b := device(t, w, "a", "10.0.0.1"), device(t, w, "b", "10.0.0.2")
+	n := newNetwork(t)
+	a, b := device(t, n, "a", "10.0.0.1"), device(t, n, "b", "10.0.0.2")
 	service := listenAt(t, b, cm.PortSpaceTCP, "0.0.0.0:7174")
 	read := func(c accepted) [5]uint8 {
 		attr, _, err := c.client.QP().Query()
@@ -80,8 +80,8 @@ func TestZeroParametersAreDefaults(t *testing.T) {
 // A peer that finds no receive waits 0.64 ms, unless the program says otherwise. Requests have what their
 // listener has.
 func TestMinRNRTimer(t *testing.T) {
-	w := newWire(t)
-	a, b := device(t, w, "a", "10.0.0.1"), device(t, w, "b", "10.0.0.2")
+	n := newNetwork(t)
+	a, b := device(t, n, "a", "10.0.0.1"), device(t, n, "b", "10.0.0.2")
 	service := listenAt(t, b, cm.PortSpaceTCP, "0.0.0.0:7174")
 	timers := func() (of [2]time.Duration) {
 		c := connect(t, service, a, "10.0.0.2:7174", nil, nil)
@@ -114,8 +114,8 @@ func TestMinRNRTimer(t *testing.T) {
 // An endpoint whose peer ends the connection has its requests flushed, though its program waits for
 // completions and not for events.
 func TestEndpointsLearnOfTheEnd(t *testing.T) {
-	w := newWire(t)
-	a, b := device(t, w, "a", "10.0.0.1"), device(t, w, "b", "10.0.0.2")
+	n := newNetwork(t)
+	a, b := device(t, n, "a", "10.0.0.1"), device(t, n, "b", "10.0.0.2")
 	service := listenAt(t, b, cm.PortSpaceTCP, "0.0.0.0:7174")
 	c := connect(t, service, a, "10.0.0.2:7174", nil, nil)
 	check(t, c.client.QP().PostRecv([]verbs.RecvWR{{ID: 5}}))
@@ -140,15 +140,14 @@ func TestEndpointsLearnOfTheEnd(t *testing.T) {
 
 // A program learns that its device is gone where it waits for the end of a connection.
 func TestEndpointsLearnThatTheDeviceIsGone(t *testing.T) {
-	w := newWire(t)
-	a := device(t, w, "a", "10.0.0.1")
-	host, err := w.AddHost("b", addr("10.0.0.2:0").Addr())
-	check(t, err)
-	b, err := verbs.Open(host)
+	n := newNetwork(t)
+	a := device(t, n, "a", "10.0.0.1")
+	card, _ := newCard(t, n, "b", "10.0.0.2")
+	b, err := verbs.Open(card)
 	check(t, err)
 	service := listenAt(t, a, cm.PortSpaceTCP, "0.0.0.0:7174")
 	c := connect(t, service, b, "10.0.0.1:7174", nil, nil)
-	check(t, host.Close())
+	check(t, card.Close())
 	if err := c.client.Disconnected(guard(t)); err == nil || guard(t).Err() != nil {
 		t.Errorf("%v when the device is gone", err)
 	}
@@ -157,12 +156,11 @@ func TestEndpointsLearnThatTheDeviceIsGone(t *testing.T) {
 
 // Both ends learn of path MTUs that do not fit: the one that is asked names both.
 func TestPathMTUsDiffer(t *testing.T) {
-	w := newWire(t)
-	a := device(t, w, "a", "10.0.0.1")
-	host, err := w.AddHost("b", addr("10.0.0.2:0").Addr())
-	check(t, err)
+	n := newNetwork(t)
+	a := device(t, n, "a", "10.0.0.1")
+	card, host := newCard(t, n, "b", "10.0.0.2")
 	check(t, host.SetMTU(1500))
-	service := listenAt(t, open(t, host), cm.PortSpaceTCP, "0.0.0.0:7174")
+	service := listenAt(t, open(t, card), cm.PortSpaceTCP, "0.0.0.0:7174")
 	client, _ := connects(t, a, "10.0.0.2:7174")
 	defer client.Close()
 	done := make(chan error)
@@ -174,7 +172,7 @@ func TestPathMTUsDiffer(t *testing.T) {
 		}
 		done <- err
 	}()
-	_, err = client.Connect(guard(t), nil)
+	_, err := client.Connect(guard(t), nil)
 	refused(t, err, unix.ECONNREFUSED)
 	err = <-done
 	refused(t, err, unix.EINVAL)

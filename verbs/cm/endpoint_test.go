@@ -35,8 +35,8 @@ func listenAt(t testing.TB, device *verbs.Context, space cm.PortSpace, at string
 
 // Two endpoints are connected, send, and part; the one that listens takes the next.
 func TestEndpoints(t *testing.T) {
-	w := newWire(t)
-	a, b := device(t, w, "a", "10.0.0.1", "fd00::1"), device(t, w, "b", "10.0.0.2", "fd00::2")
+	n := newNetwork(t)
+	a, b := device(t, n, "a", "10.0.0.1", "fd00::1"), device(t, n, "b", "10.0.0.2", "fd00::2")
 	pd, init := endpointAttr(t, a)
 	service := listenAt(t, b, cm.PortSpaceTCP, "[::]:7174")
 	for _, to := range []string{"10.0.0.2:7174", "[fd00::2]:7174"} {
@@ -81,8 +81,8 @@ func serveOne(ctx context.Context, service *cm.Endpoint) error {
 
 // What cannot be made, is refused or is given up leaves nothing behind.
 func TestEndpointsFail(t *testing.T) {
-	w := newWire(t)
-	a, b := device(t, w, "a", "10.0.0.1"), device(t, w, "b", "10.0.0.2")
+	n := newNetwork(t)
+	a, b := device(t, n, "a", "10.0.0.1"), device(t, n, "b", "10.0.0.2")
 	pd, init := endpointAttr(t, a)
 	tcp := func(to string) *cm.AddrInfo { return &cm.AddrInfo{PortSpace: cm.PortSpaceTCP, Dest: addr(to)} }
 	_, err := cm.CreateEP(guard(t), nil, pd, init)
@@ -120,8 +120,8 @@ func TestEndpointsFail(t *testing.T) {
 
 // TestAcceptAtOnce: of several goroutines that accept one request, one does.
 func TestAcceptAtOnce(t *testing.T) {
-	w := newWire(t)
-	a, b := device(t, w, "a", "10.0.0.1"), device(t, w, "b", "10.0.0.2")
+	n := newNetwork(t)
+	a, b := device(t, n, "a", "10.0.0.1"), device(t, n, "b", "10.0.0.2")
 	pd, init := endpointAttr(t, a)
 	service := listenAt(t, b, cm.PortSpaceTCP, "0.0.0.0:7174")
 	client, err := cm.CreateEP(guard(t), &cm.AddrInfo{PortSpace: cm.PortSpaceTCP, Dest: addr("10.0.0.2:7174")}, pd, init)
@@ -153,8 +153,8 @@ func TestAcceptAtOnce(t *testing.T) {
 
 // Datagrams have endpoints too.
 func TestEndpointsOfDatagrams(t *testing.T) {
-	w := newWire(t)
-	a, b := device(t, w, "a", "10.0.0.1"), device(t, w, "b", "10.0.0.2")
+	n := newNetwork(t)
+	a, b := device(t, n, "a", "10.0.0.1"), device(t, n, "b", "10.0.0.2")
 	pd, init := endpointAttr(t, a)
 	service := listenAt(t, b, cm.PortSpaceUDP, "0.0.0.0:7174")
 	check(t, service.SetServiceType(0x20))

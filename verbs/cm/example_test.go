@@ -24,10 +24,10 @@ func do(err error) {
 	}
 }
 
-// hosts are two cards on a wire in memory, which needs no privilege and no network. A program on a
+// hosts are two cards on a network in memory, which needs no privilege and no network. A program on a
 // network has hca.Open("eth0"), or client.Dial of the service.
 func hosts() (left, right *verbs.Context) {
-	a, b, err := hca.OpenWire([]netip.Addr{netip.MustParseAddr("10.0.0.1")}, []netip.Addr{netip.MustParseAddr("10.0.0.2")})
+	a, b, err := hca.OpenPair([]netip.Addr{netip.MustParseAddr("10.0.0.1")}, []netip.Addr{netip.MustParseAddr("10.0.0.2")})
 	do(err)
 	return must(verbs.Open(a)), must(verbs.Open(b))
 }

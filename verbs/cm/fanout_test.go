@@ -21,7 +21,7 @@ type station struct {
 
 func newStation(t *testing.T) *station {
 	t.Helper()
-	a, b := newWire(t), newWire(t)
+	a, b := newNetwork(t), newNetwork(t)
 	s := &station{
 		left: device(t, a, "left", "10.1.0.1"), leftPeer: device(t, a, "left-peer", "10.1.0.2"),
 		right: device(t, b, "right", "10.2.0.1"), rightPeer: device(t, b, "right-peer", "10.2.0.2"),
@@ -116,15 +116,14 @@ func TestPortOfAllDevicesIsTaken(t *testing.T) {
 
 // The sessions of two programs on one card share its ports.
 func TestSessionsSharePorts(t *testing.T) {
-	w := newWire(t)
-	host, err := w.AddHost("host", addr("10.0.0.1:0").Addr())
+	n := newNetwork(t)
+	card, _ := newCard(t, n, "host", "10.0.0.1")
+	session, err := card.NewSession(hca.SessionConfig{})
 	check(t, err)
-	session, err := host.NewSession(hca.SessionConfig{})
-	check(t, err)
-	first, second := newID(t, newChannel(t, open(t, host))), newID(t, newChannel(t, open(t, session)))
+	first, second := newID(t, newChannel(t, open(t, card))), newID(t, newChannel(t, open(t, session)))
 	check(t, first.Bind(addr("10.0.0.1:7174")))
 	refused(t, second.Bind(addr("10.0.0.1:7174")), unix.EADDRINUSE)
-	stranger, err := host.NewSession(hca.SessionConfig{Quota: hca.NewQuota("user stranger", hca.Limits{IDs: 2}, nil)})
+	stranger, err := card.NewSession(hca.SessionConfig{Quota: hca.NewQuota("user stranger", hca.Limits{IDs: 2}, nil)})
 	check(t, err)
 	c := newChannel(t, open(t, stranger))
 	third, fourth := newID(t, c), newID(t, c)
@@ -175,10 +174,9 @@ func (d *dying) GetCMEvent(r provider.GetCMEventRequest) (provider.GetCMEventGra
 // Each id that is bound hears that its device is gone, also if the card cannot tell any more; then the
 // channel ends.
 func TestRemovalIsToldByTheProgramsSide(t *testing.T) {
-	w := newWire(t)
-	host, err := w.AddHost("left", netip.MustParseAddr("10.0.0.1"))
-	check(t, err)
-	session, err := host.NewSession(hca.SessionConfig{})
+	n := newNetwork(t)
+	card, _ := newCard(t, n, "left", "10.0.0.1")
+	session, err := card.NewSession(hca.SessionConfig{})
 	check(t, err)
 	d := &dying{Provider: session}
 	ctx, err := verbs.Open(d)

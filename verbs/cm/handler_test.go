@@ -11,8 +11,8 @@ import (
 
 // A handler hears of its id, and of requests to it; its error closes the id that the event is about.
 func TestHandler(t *testing.T) {
-	w := newWire(t)
-	left, right := device(t, w, "left", "10.0.0.1"), device(t, w, "right", "10.0.0.2")
+	n := newNetwork(t)
+	left, right := device(t, n, "left", "10.0.0.1"), device(t, n, "right", "10.0.0.2")
 	heard := make(chan *cm.Event, 10)
 	handler := func(e *cm.Event) error {
 		defer func() { heard <- e }()
@@ -55,7 +55,7 @@ func TestHandler(t *testing.T) {
 
 // Close waits for the handler that runs.
 func TestCloseWaitsForHandler(t *testing.T) {
-	ctx := device(t, newWire(t), "host", "10.0.0.1")
+	ctx := device(t, newNetwork(t), "host", "10.0.0.1")
 	entered, leave, over := make(chan struct{}), make(chan struct{}), make(chan struct{})
 	id, err := cm.CreateID(cm.PortSpaceUDP, nil, func(*cm.Event) error {
 		close(entered)
@@ -76,7 +76,7 @@ func TestCloseWaitsForHandler(t *testing.T) {
 }
 
 func TestHandlerRefused(t *testing.T) {
-	ctx := device(t, newWire(t), "host", "10.0.0.1")
+	ctx := device(t, newNetwork(t), "host", "10.0.0.1")
 	_, err := cm.CreateID(cm.PortSpaceUDP, nil, nil, ctx)
 	refused(t, err, unix.EINVAL)
 	_, err = cm.CreateID(cm.PortSpaceUDP, nil, func(*cm.Event) error { return nil })

@@ -13,9 +13,8 @@ import (
 // A join beyond the limit is refused at once, and leaves nothing to be left; one whose queue pair cannot be
 // attached says so by its event, and has to be left.
 func TestJoinFails(t *testing.T) {
-	host, err := newWire(t).AddHost("host", netip.MustParseAddr("10.0.0.1"))
-	check(t, err)
-	session, err := host.NewSession(hca.SessionConfig{Limits: hca.Limits{Memberships: 2, Attachments: 1}})
+	card, _ := newCard(t, newNetwork(t), "host", "10.0.0.1")
+	session, err := card.NewSession(hca.SessionConfig{Limits: hca.Limits{Memberships: 2, Attachments: 1}})
 	check(t, err)
 	ctx := open(t, session)
 	c := newChannel(t, ctx)

@@ -11,6 +11,7 @@ import (
 	"github.com/roced/roced/verbs"
 	"github.com/roced/roced/verbs/cm"
 	"github.com/roced/roced/verbs/hca"
+	"github.com/roced/roced/verbs/hca/memnet"
 	"github.com/roced/roced/verbs/provider"
 )
 
@@ -42,25 +43,33 @@ func guard(t testing.TB) context.Context {
 
 func addr(text string) netip.AddrPort { return netip.MustParseAddrPort(text) }
 
-// newWire is a wire without hosts.
-func newWire(t testing.TB) *hca.Wire {
+// newNetwork is a network in memory without hosts.
+func newNetwork(t testing.TB) *memnet.Network {
 	t.Helper()
-	w, err := hca.NewWire(1)
-	check(t, err)
-	t.Cleanup(func() { check(t, w.Close()) })
-	return w
+	n := memnet.New(1)
+	t.Cleanup(func() { check(t, n.Close()) })
+	return n
 }
 
-// device is a host on a wire.
-func device(t testing.TB, w *hca.Wire, name string, addresses ...string) *verbs.Context {
+// newCard is a card on a new host.
+func newCard(t testing.TB, n *memnet.Network, name string, addresses ...string) (*hca.Card, *memnet.Host) {
 	t.Helper()
 	var list []netip.Addr
 	for _, text := range addresses {
 		list = append(list, netip.MustParseAddr(text))
 	}
-	host, err := w.AddHost(name, list...)
+	host, err := n.AddHost(name, list...)
 	check(t, err)
-	return open(t, host)
+	card, err := hca.New(host)
+	check(t, err)
+	return card, host
+}
+
+// device is a program's on such a card.
+func device(t testing.TB, n *memnet.Network, name string, addresses ...string) *verbs.Context {
+	t.Helper()
+	card, _ := newCard(t, n, name, addresses...)
+	return open(t, card)
 }
 
 func open(t testing.TB, session provider.Provider) *verbs.Context {

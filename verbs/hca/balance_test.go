@@ -59,9 +59,9 @@ func (b *balance) read() (sum uint64) {
 	// What the interface refused it has counted too.
 	refused := b.rows["not sent: "+datapath.DropInterface.String()]
 	b.rows["link tx_dropped"] -= min(refused, b.rows["link tx_dropped"])
-	for v, n := range s.Steering {
-		if verdict := bpf.Verdict(v); verdict != bpf.Redirected && verdict != bpf.PassNotRoCE {
-			b.rows["steering "+verdict.String()] = n
+	for _, c := range s.Steering {
+		if c.Name != bpf.Redirected.String() && c.Name != bpf.PassNotRoCE.String() {
+			b.rows["steering "+c.Name] = c.Value
 		}
 	}
 	for _, n := range b.rows {

@@ -189,7 +189,7 @@ func openWithSteering(t *testing.T, where *lab.Namespace, s *bpf.Steering) *Card
 		}
 		return b.openMemberships()
 	}))
-	d, err := newCard(b.parts(), b.options)
+	d, err := newCard(b.host(), b.options)
 	check(t, err)
 	return d
 }

@@ -12,11 +12,11 @@ import (
 	"time"
 
 	"github.com/roced/roced/datapath"
-	"github.com/roced/roced/datapath/link"
 	"github.com/roced/roced/datapath/wire"
 	"github.com/roced/roced/internal/fault"
 	"github.com/roced/roced/mcast"
 	"github.com/roced/roced/verbs"
+	"github.com/roced/roced/verbs/hca/network"
 	"github.com/roced/roced/verbs/hca/paths"
 	"github.com/roced/roced/verbs/provider"
 )
@@ -28,15 +28,12 @@ type Card struct {
 	*Session // of the program that opened it
 
 	name     atomic.Pointer[string] // the interface's now
-	host     surroundings
-	steering steering
+	host     network.Host
 	engine   *datapath.Engine
-	link     link.Link
 	inline   bool
-	sockets  *sockets // of the link; nil on a wire in memory
-	mostMTU  wire.MTU // what the link can come to carry
 	askedMTU wire.MTU // from WithMTU; 0 for the largest that fits
 	vlan     uint16
+	ports    *ports
 	log      *slog.Logger
 
 	stop       chan struct{}  // closed by Close, at its beginning
@@ -59,8 +56,7 @@ type Card struct {
 	asking sync.Mutex // held from a query of the port until its answer is acted on
 
 	mu         sync.Mutex
-	status     portStatus
-	carried    wire.MTU // what the link can carry now; written under asking too
+	status     network.Port
 	activeMTU  wire.MTU
 	gids       gidTable
 	sessions   []*Session // of programs
@@ -70,38 +66,26 @@ type Card struct {
 	final      *Statistics // as of Close; nil before
 }
 
-// parts are what newCard makes a card from.
-type parts struct {
-	name     string
-	host     surroundings
-	steering steering
-	link     link.Link
-	sockets  *sockets // of the link; nil on a wire in memory
-	carried  wire.MTU // by the link
-	mostMTU  wire.MTU
-	vlan     uint16
-}
-
-// newCard starts a card. It owns the parts, and closes them if it fails.
-func newCard(p parts, o options) (*Card, error) {
+// newCard starts a card on a host. It owns the host, and closes it if it fails.
+func newCard(on network.Host, o options) (*Card, error) {
+	name := on.Name()
 	card := &Card{
-		host: p.host, steering: p.steering, link: p.link, inline: o.inline,
-		sockets: p.sockets, carried: p.carried, mostMTU: p.mostMTU, askedMTU: o.mtu, vlan: p.vlan, log: o.log,
+		host: on, inline: o.inline, askedMTU: o.mtu, vlan: on.VLAN(), log: o.log, ports: takePorts(on.Namespace()),
 		stop: make(chan struct{}), done: make(chan struct{}), closed: make(chan struct{}),
-		changes: newPendingChanges(), refused: make(chan struct{}, 1),
-		gids:       newGIDTable(),
+		changes: newPendingChanges(), refused: make(chan struct{}, 1), gids: newGIDTable(),
 		qpsByPlace: map[wire.QPN]*qp{}, numbers: newQPNumbers(), groups: mcast.NewTable[*datapath.QP](groupLimits),
 	}
-	card.name.Store(&p.name)
+	card.name.Store(&name)
 	engine, err := datapath.New(datapath.Config{
-		Link: p.link, MTU: p.carried, VLAN: p.vlan, Spin: o.spin, Alone: !o.inline,
+		Link: on.Link(), MTU: wire.MTU256, VLAN: card.vlan, Spin: o.spin, Alone: !o.inline,
 		NoteRefused: card.noteRefused, NoteFault: card.noteFault,
 	})
 	if err != nil {
-		return nil, errors.Join(err, p.link.Close(), p.host.close())
+		return nil, errors.Join(err, on.Link().Close(), card.leaveHost())
 	}
+	on.Start(engine)
 	card.engine = engine
-	card.paths = paths.NewTable(paths.Config{Host: p.host, Engine: engine, Name: card.Name, Log: card.log})
+	card.paths = paths.NewTable(paths.Config{Host: on, Engine: engine, Name: card.Name, Log: card.log})
 	if card.Session, err = card.NewSession(SessionConfig{}); err == nil {
 		err = card.firstLook()
 	}
@@ -114,7 +98,8 @@ func newCard(p parts, o options) (*Card, error) {
 	if o.worker {
 		engine.Start()
 	}
-	for _, run := range []func(){card.keepUp, card.watch, card.manager.run, func() { card.host.follow(card.changes) }, func() { card.host.listen(card.noteTooBig) }} {
+	on.Follow(follower{card.changes, card})
+	for _, run := range []func(){card.keepUp, card.watch, card.manager.run, on.Listen} {
 		card.background.Go(func() {
 			if f := fault.Contain(run); f != nil { // nobody follows the host any more
 				card.faults.Add(1)
@@ -136,8 +121,8 @@ func (card *Card) firstLook() error {
 	if first.unsteered != nil {
 		card.log.Error("not all addresses can be used", "device", card.Name(), "error", first.unsteered)
 	}
-	_, tooSmall := fittingMTU(card.Name(), card.status.mtu, card.carried)
-	return errors.Join(tooSmall, card.status.lost)
+	_, tooSmall := fittingMTU(card.Name(), card.status.MTU, card.status.Carried)
+	return errors.Join(tooSmall, card.status.Lost)
 }
 
 // closeTimeout is how long Close waits for posted requests to be sent.
@@ -156,7 +141,7 @@ func (card *Card) Close() error {
 		return nil
 	}
 	defer close(card.closed)
-	card.host.interrupt()
+	card.host.Interrupt()
 	card.background.Wait()
 	for _, s := range sessions {
 		s.commands.Wait()
@@ -170,7 +155,7 @@ func (card *Card) Close() error {
 	card.mu.Lock()
 	defer card.mu.Unlock()
 	final, _ := card.readStatistics() // counters that cannot be read stay 0
-	err := errors.Join(card.engine.Close(), card.host.close())
+	err := errors.Join(card.engine.Close(), card.leaveHost())
 	final.Engine = card.engine.Counters()
 	card.final = &final
 	return err
@@ -197,6 +182,12 @@ func (card *Card) settle(sessions []*Session) {
 
 // settlePause is the time between two looks for neighbours that settle waits for.
 const settlePause = 2 * time.Millisecond
+
+// leaveHost closes the host, when the engine has closed its link.
+func (card *Card) leaveHost() error {
+	leavePorts(card.host.Namespace())
+	return card.host.Close()
+}
 
 // quitIDs ends what the connection manager does for ids, so that their peers are told.
 func (card *Card) quitIDs() {
@@ -284,7 +275,7 @@ func (card *Card) startFailing(cause error) []*Session {
 	card.log.Error("device has failed", "device", card.Name(), "error", cause)
 	card.failure = fmt.Errorf("%w: %w", verbs.ErrDeviceFatal, cause)
 	close(card.done)
-	card.status.up = false
+	card.status.Up = false
 	all := card.allSessions()
 	card.engine.Do(func() {
 		card.engine.SetLink(false)

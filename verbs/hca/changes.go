@@ -42,6 +42,27 @@ func (p *pendingChanges) Route(dest netip.Prefix, _ int) {
 	}
 }
 
+// follower is a card as its host sees it: network.Card.
+type follower struct {
+	*pendingChanges
+	card *Card
+}
+
+// TooBig implements network.Card.
+func (f follower) TooBig(said host.TooBig) { f.card.noteTooBig(said) }
+
+// Look implements network.Card.
+func (f follower) Look() (done bool) {
+	if f.card.look(everything()).failed {
+		f.Missed()
+		return false
+	}
+	return true
+}
+
+// Close implements network.Card.
+func (f follower) Close() error { return f.card.Close() }
+
 // Neighbour implements host.Changes.
 func (p *pendingChanges) Neighbour(address netip.Addr) {
 	p.Note(func(c *changes) { c.AddNeighbour(address) })

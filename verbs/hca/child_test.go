@@ -53,7 +53,7 @@ func openLocked(bytes uint64, options ...Option) error {
 
 // activateWire gives a queue pair a Q_Key.
 func activateWire(qkey verbs.QKey) error {
-	a, b, err := OpenWire(addressesA, addressesB)
+	a, b, err := OpenPair(addressesA, addressesB)
 	if err != nil {
 		return err
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"slices"
 	"sync/atomic"
 	"testing"
 
@@ -12,6 +13,8 @@ import (
 	"github.com/roced/roced/internal/host"
 	"github.com/roced/roced/internal/lab/labtest"
 	"github.com/roced/roced/verbs"
+	"github.com/roced/roced/verbs/hca/memnet"
+	"github.com/roced/roced/verbs/hca/network"
 	"github.com/vishvananda/netlink"
 )
 
@@ -64,23 +67,23 @@ func TestChurnOnAnotherInterface(t *testing.T) {
 
 // failing is a host on which looking can fail, and which counts the questions.
 type failing struct {
-	*wireHost
+	*memnet.Host
 	fails         atomic.Bool
 	mtu           atomic.Int32 // 0: the wire's
 	ports, routes atomic.Int32
-	steering      fullSteering // the station's
+	fullSteering  // the station's
 }
 
 var errLook = errors.New("the look failed")
 
-func (f *failing) port() (portStatus, error) {
+func (f *failing) Port() (network.Port, error) {
 	f.ports.Add(1)
 	if f.fails.Load() {
-		return portStatus{}, errLook
+		return network.Port{}, errLook
 	}
-	status, err := f.wireHost.port()
+	status, err := f.Host.Port()
 	if mtu := f.mtu.Load(); mtu != 0 {
-		status.mtu = int(mtu)
+		status.MTU = int(mtu)
 	}
 	return status, err
 }
@@ -90,7 +93,7 @@ func (f *failing) Route(source, dest netip.Addr) (host.Route, error) {
 	if f.fails.Load() {
 		return host.Route{}, errLook
 	}
-	return f.wireHost.Route(source, dest)
+	return f.Host.Route(source, dest)
 }
 
 func (f *failing) forgetCounts() {
@@ -101,18 +104,14 @@ func (f *failing) forgetCounts() {
 // newFailingPair is newStillPair with such a host under the first station.
 func newFailingPair(t *testing.T) (*wirePair, *failing) {
 	t.Helper()
-	w, err := NewWire(0, WithoutWorker())
+	n := newNetwork(t, 0)
+	b := newHost(t, n, "b", addressesB, WithoutWorker())
+	host, err := n.AddHost("a", addressesA...)
 	check(t, err)
-	t.Cleanup(func() { check(t, w.Close()) })
-	b, err := w.AddHost("wire-b", addressesB...)
+	f := &failing{Host: host}
+	a, err := New(f, WithoutWorker())
 	check(t, err)
-	f := new(failing)
-	a, err := w.addHost("wire-a", addressesA, func(h *wireHost) (surroundings, steering) {
-		f.wireHost = h
-		return f, &f.steering
-	})
-	check(t, err)
-	return &wirePair{newStation(t, a.Card), newStation(t, b.Card)}, f
+	return &wirePair{newStation(t, a), newStation(t, b.Card)}, f
 }
 
 // A look that fails says nothing: the port stays up and packets flow. It is made again by
@@ -221,9 +220,9 @@ func TestCarrierLossIsCounted(t *testing.T) {
 		all, err := l.b.device.Statistics()
 		check(t, err)
 		arrived := all.Engine.Received + all.Socket.RxDropped + all.Socket.RxRingFull
-		for verdict, n := range all.Steering {
-			if bpf.Verdict(verdict) != bpf.Redirected && bpf.Verdict(verdict) != bpf.PassNotRoCE {
-				arrived += n
+		for _, c := range all.Steering {
+			if c.Name != bpf.Redirected.String() && c.Name != bpf.PassNotRoCE.String() {
+				arrived += c.Value
 			}
 		}
 		a := l.a.device.engine.Counters()
@@ -232,14 +231,11 @@ func TestCarrierLossIsCounted(t *testing.T) {
 }
 
 // fullSteering takes no more addresses.
-type fullSteering struct {
-	noSteering
-	full atomic.Bool
-}
+type fullSteering struct{ full atomic.Bool }
 
 func (s *fullSteering) AddAddress(netip.Addr) error {
 	if s.full.Load() {
-		return bpf.ErrTableFull
+		return verbs.ErrLimit
 	}
 	return nil
 }
@@ -247,12 +243,10 @@ func (s *fullSteering) AddAddress(netip.Addr) error {
 // An address that XDP cannot be told of is no GID, the port stays up, and it is tried again.
 func TestAddressThatIsNotSteered(t *testing.T) {
 	w, f := newFailingPair(t)
-	d, steering := w.a.device, &f.steering
+	d, steering := w.a.device, &f.fullSteering
 	steering.full.Store(true)
-	f.mu.Lock()
-	f.status.addresses = append(f.status.addresses, address("10.0.0.77"))
-	f.mu.Unlock()
 	looks := f.ports.Load()
+	check(t, f.SetAddresses(append(slices.Clone(addressesA), address("10.0.0.77"))...))
 	d.changes.Port()
 	eventually(t, "several tries", func() bool { return f.ports.Load() > looks+2 })
 	if hasGID(w.a, "10.0.0.77") || w.a.port().State != verbs.PortActive {

@@ -92,16 +92,16 @@ func TestStatisticsWhileClosing(t *testing.T) {
 func TestNothingIsLeft(t *testing.T) {
 	before := runtime.NumGoroutine()
 	for range 20 {
-		a, b, err := OpenWire(addressesA, addressesB)
+		a, b, err := OpenPair(addressesA, addressesB)
 		check(t, err)
 		check(t, errors.Join(a.Close(), b.Close()))
 	}
 	quietGoroutines(t, before)
 }
 
-func TestOpenWireRefuses(t *testing.T) {
+func TestOpenPairRefuses(t *testing.T) {
 	before := runtime.NumGoroutine()
-	_, _, err := OpenWire(addressesA, addressesB, WithMTU(6))
+	_, _, err := OpenPair(addressesA, addressesB, WithMTU(6))
 	refused(t, err, verbs.ErrInvalid, "MTU256 (1) to MTU4096 (5)")
 	quietGoroutines(t, before)
 }

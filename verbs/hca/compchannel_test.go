@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/roced/roced/verbs"
+	"github.com/roced/roced/verbs/hca/network"
 	"github.com/roced/roced/verbs/provider"
 )
 
@@ -23,7 +24,7 @@ func TestChannelOfAFailedCard(t *testing.T) {
 	check(t, qp.PostRecv([]verbs.RecvWR{{}}))
 	_, err = cq.ReqNotify(verbs.CQSolicited)
 	check(t, err)
-	w.a.device.fail(errInterfaceGone)
+	w.a.device.fail(network.ErrGone)
 	got, err := channel.Get(guard(t))
 	check(t, err)
 	if got != cq {

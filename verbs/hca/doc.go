@@ -1,5 +1,5 @@
-// Package hca is the card's control plane. A card is on a network interface (Open) or on a wire in
-// memory (NewWire); programs have sessions on it, each a provider.Provider.
+// Package hca is the card's control plane. A card is on a network interface (Open) or on a host of a network in
+// memory or of any other (New); programs have sessions on it, each a provider.Provider.
 //
 //	verbs.Context   verbs.Context
 //	     │ commands      │
@@ -11,8 +11,8 @@
 //	     │         ▼
 //	     │      datapath.Engine ── link.XDP ── AF_XDP sockets ─┐
 //	     ▼                                                    │
-//	surroundings ── addresses, routes, neighbours (netlink)   │
-//	     └──── bpf.Steering: own addresses, queue pairs ──────┴── interface
+//	network.Host ── port, routes, neighbours, groups, steering ┘
+//	     └──── the kernel (kernel.go), or memnet.Host
 //
 // A change has three steps: it is prepared (allocated, checked, resolved); it is made under
 // Engine.Do; then what it replaced is freed. XDP passes a queue pair's packets before anyone knows
@@ -25,8 +25,8 @@
 // the interface goes, the card fails, until it is closed.
 //
 // The ways of packets are a table with a lock of its own (package paths). An address handle has a path, and so
-// has a connected queue pair (connection.go), for as long as it knows its peer. A journal records what a card changes in the kernel, so that after a kill the next
-// card can undo it (leftover.go).
+// has a connected queue pair (connection.go), for as long as it knows its peer. A journal records what a card
+// changes in the kernel, so that after a kill the next card can undo it (leftover.go).
 //
 // Every descriptor is opened on a thread inside the card's network namespace, and stays in that
 // namespace. After Open nothing enters the namespace again; a thread stays inside, for sockets of

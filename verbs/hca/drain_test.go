@@ -3,6 +3,7 @@ package hca
 import (
 	"context"
 	"errors"
+	"reflect"
 	"testing"
 
 	"github.com/roced/roced/datapath/wire"
@@ -89,7 +90,7 @@ func TestStatisticsAfterClose(t *testing.T) {
 	check(t, a.device.Close())
 	after, err := a.device.Statistics()
 	check(t, err)
-	if after != before {
+	if !reflect.DeepEqual(after, before) {
 		t.Errorf("after Close %v, before %v", after, before)
 	}
 	if text := (Statistics{}).String(); text != "all counters are 0" {

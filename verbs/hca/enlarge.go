@@ -14,10 +14,9 @@ import (
 // enlarge replaces sockets whose chunks are too small for the RDMA MTU that the interface allows now. If
 // that fails, the card keeps what it has, and tries again when the interface's MTU is set anew. They are
 // not replaced by smaller ones.
-func (card *Card) enlarge(interfaceMTU int) {
-	s := card.sockets
-	mtu := min(wire.MTUFor(interfaceMTU), card.mostMTU)
-	if mtu <= card.carried || s.queues[0] == nil {
+func (s *sockets) enlarge(interfaceMTU int) {
+	mtu := min(wire.MTUFor(interfaceMTU), s.most)
+	if mtu <= s.carried || s.queues[0] == nil {
 		s.refused, s.stuck = 0, nil
 		return
 	}
@@ -25,53 +24,50 @@ func (card *Card) enlarge(interfaceMTU int) {
 		return
 	}
 	s.refused, s.stuck = 0, nil
-	if err := card.replaceAll(mtu); err != nil {
-		s.refused, s.stuck = interfaceMTU, fmt.Errorf("the RDMA MTU stays %v: no sockets for packets of %v: %w", card.carried, mtu, err)
+	if err := s.replaceAll(mtu); err != nil {
+		s.refused, s.stuck = interfaceMTU, fmt.Errorf("the RDMA MTU stays %v: no sockets for packets of %v: %w", s.carried, mtu, err)
 		return
 	}
-	card.mu.Lock()
-	defer card.mu.Unlock()
-	card.carried = mtu
+	s.carried = mtu
 }
 
 // replaceAll replaces all sockets that do not carry an RDMA MTU: first that of queue 0, which shows
 // whether the driver can do it.
-func (card *Card) replaceAll(mtu wire.MTU) error {
+func (s *sockets) replaceAll(mtu wire.MTU) error {
 	var first, others []int
-	for queue, carries := range card.sockets.carries {
+	for queue, carries := range s.carries {
 		switch {
-		case carries >= mtu || card.sockets.queues[queue] == nil:
+		case carries >= mtu || s.queues[queue] == nil:
 		case queue == 0:
 			first = append(first, queue)
 		default:
 			others = append(others, queue)
 		}
 	}
-	if err := card.replace(first, mtu); err != nil {
+	if err := s.replace(first, mtu); err != nil {
 		return err
 	}
-	return card.replace(others, mtu)
+	return s.replace(others, mtu)
 }
 
-// replace replaces the sockets of some queues. Everything but the binding is done while the old ones
+// replace replaces the sockets of some queues. Everything except the binding is done while the old ones
 // still work. If the kernel refuses the new ones, there are others like the old ones.
-func (card *Card) replace(queues []int, mtu wire.MTU) (failed error) {
-	s := card.sockets
+func (s *sockets) replace(queues []int, mtu wire.MTU) (failed error) {
 	fresh, err := s.prepareAll(queues, mtu)
 	if err != nil {
 		return err
 	}
 	carried := slices.Clone(s.carries)
-	card.retire(queues)
+	s.retire(queues)
 	for i, queue := range queues {
-		err := card.install(queue, fresh[i], mtu)
+		err := s.install(queue, fresh[i], mtu)
 		if err == nil {
 			continue
 		}
 		failed = errors.Join(failed, err)
 		again, err := s.prepare(queue, carried[queue])
 		if err == nil {
-			err = card.install(queue, again, carried[queue])
+			err = s.install(queue, again, carried[queue])
 		}
 		failed = errors.Join(failed, err) // without any, cover tries again later
 	}

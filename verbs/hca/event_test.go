@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/roced/roced/verbs"
+	"github.com/roced/roced/verbs/hca/memnet"
+	"github.com/roced/roced/verbs/hca/network"
 	"github.com/roced/roced/verbs/provider"
 )
 
@@ -53,19 +55,19 @@ func qpFatal(qp *verbs.QP) verbs.AsyncEvent {
 	return verbs.AsyncEvent{Type: verbs.EventQPFatal, QP: qp}
 }
 
-// hostSays changes what the host of a station on a wire says.
-func (s *station) hostSays(change func(*portStatus)) {
-	host := s.device.host.(*wireHost)
-	host.mu.Lock()
-	change(&host.status)
-	host.mu.Unlock()
-	s.device.look(everything())
-}
+// host is that of a station on a network in memory.
+func (s *station) host() *memnet.Host { return s.device.host.(*memnet.Host) }
 
-func (s *station) link(up bool) { s.hostSays(func(p *portStatus) { p.up = up }) }
+func (s *station) link(up bool) { s.host().SetUp(up) }
 
 func (s *station) addresses(list ...netip.Addr) {
-	s.hostSays(func(p *portStatus) { p.addresses = list })
+	s.Helper()
+	check(s, s.host().SetAddresses(list...))
+}
+
+func (s *station) mtu(bytes int) {
+	s.Helper()
+	check(s, s.host().SetMTU(bytes))
 }
 
 // Each change is one event, and what is as it was is none.
@@ -83,14 +85,12 @@ func TestPortEvents(t *testing.T) {
 	a.addresses(addressesA[0], address("10.0.0.9"))
 	a.device.look(everything())
 	a.expectEvents(gidChange)
-	a.addresses(addressesA[0], address("10.0.0.9"), address("239.1.1.1")) // no GID
-	a.noEvent()
-	a.hostSays(func(p *portStatus) { p.mtu, p.up = 300, true }) // too small for any RDMA MTU
+	a.mtu(300) // too small for any RDMA MTU
 	a.device.look(everything())
 	a.expectEvents(portErr)
-	a.hostSays(func(p *portStatus) { p.mtu = 1500 })
+	a.mtu(1500)
 	a.expectEvents(portActive, mtuChange)
-	a.hostSays(func(p *portStatus) { p.mtu = 1501 }) // the same RDMA MTU
+	a.mtu(1501) // the same RDMA MTU
 	a.noEvent()
 }
 
@@ -193,7 +193,7 @@ func TestEventsRace(t *testing.T) {
 			for i := range 20 {
 				w.a.link(i%2 == 0)
 			}
-			w.a.device.fail(errInterfaceGone)
+			w.a.device.fail(network.ErrGone)
 			done <- nil
 		}()
 		cq, err := w.a.ctx.CreateCQ(4)

@@ -7,17 +7,18 @@ import (
 
 	"github.com/roced/roced/verbs"
 	"github.com/roced/roced/verbs/hca"
+	"github.com/roced/roced/verbs/hca/memnet"
 	"github.com/roced/roced/verbs/ud"
 )
 
 // A network in memory, with three hosts: one that answers, one that asks, and one that moves its
 // address away. Errors are left out.
-func ExampleNewWire() {
+func ExampleNew() {
 	ctx := context.Background()
-	wire, _ := hca.NewWire(1) // the seed of what happens at random
-	defer wire.Close()
-	first, _ := wire.AddHost("first", netip.MustParseAddr("10.0.0.1"))
-	second, _ := wire.AddHost("second", netip.MustParseAddr("10.0.0.2"))
+	network := memnet.New(1) // the seed of what happens at random
+	defer network.Close()    // with all hosts and their cards
+	first, _ := network.AddHost("first", netip.MustParseAddr("10.0.0.1"))
+	second, _ := network.AddHost("second", netip.MustParseAddr("10.0.0.2"))
 
 	server, _ := listen(first)
 	client, _ := listen(second)
@@ -26,17 +27,21 @@ func ExampleNewWire() {
 	fmt.Printf("%s asks: %s\n", message.From.IP(), message.Data)
 	message.Release()
 
-	_ = second.SetMTU(1500)                  // as "ip link set" does
-	_ = first.SetAddresses()                 // the address goes, and with it whoever was there
-	_ = wire.Impair(hca.Impairment{Loss: 1}) // and nothing arrives any more
+	_ = second.SetMTU(1500)                        // as "ip link set" does
+	_ = first.SetAddresses()                       // the address goes, and with it whoever was there
+	_ = network.Impair(memnet.Impairment{Loss: 1}) // and nothing arrives any more
 	_ = client.Send(ctx, server.Addr(), []byte("?"))
 	first.SetUp(false)
 	// Output: 10.0.0.2 asks: are you there?
 }
 
-// listen makes an endpoint on a host of a wire.
-func listen(host *hca.WireHost) (*ud.Endpoint, error) {
-	program, err := verbs.Open(host)
+// listen makes a card on a host, and an endpoint on that.
+func listen(host *memnet.Host) (*ud.Endpoint, error) {
+	card, err := hca.New(host)
+	if err != nil {
+		return nil, err
+	}
+	program, err := verbs.Open(card)
 	if err != nil {
 		return nil, err
 	}
@@ -45,7 +50,7 @@ func listen(host *hca.WireHost) (*ud.Endpoint, error) {
 
 // Two parts of a program share a card, and know nothing of each other. Errors are left out.
 func ExampleCard_NewSession() {
-	card, other, _ := hca.OpenWire([]netip.Addr{netip.MustParseAddr("10.0.0.1")}, []netip.Addr{netip.MustParseAddr("10.0.0.2")})
+	card, other, _ := hca.OpenPair([]netip.Addr{netip.MustParseAddr("10.0.0.1")}, []netip.Addr{netip.MustParseAddr("10.0.0.2")})
 	defer card.Close() // and all its sessions
 	defer other.Close()
 

@@ -6,13 +6,13 @@ import (
 	"net/netip"
 	"time"
 
-	"github.com/roced/roced/verbs/hca"
+	"github.com/roced/roced/verbs/hca/memnet"
 	"github.com/roced/roced/verbs/ud"
 )
 
 // A test of a program's own protocol needs no network and no privilege. This one asks and answers by datagrams,
-// over a wire that loses one frame in ten, at random by the seed. In a test, t.Fatal takes must's place.
-func ExampleWire_Impair() {
+// over a network that loses one frame in ten, at random by the seed. In a test, t.Fatal takes must's place.
+func ExampleNew_lossy() {
 	must := func(err error) {
 		if err != nil {
 			panic(err)
@@ -20,19 +20,18 @@ func ExampleWire_Impair() {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
-	wire, err := hca.NewWire(1)
-	must(err)
-	defer wire.Close()
+	network := memnet.New(1)
+	defer network.Close()
 	var ends [2]*ud.Endpoint
 	for i, address := range []string{"10.0.0.1", "10.0.0.2"} {
-		host, err := wire.AddHost("host "+address, netip.MustParseAddr(address))
+		host, err := network.AddHost("host "+address, netip.MustParseAddr(address))
 		must(err)
 		ends[i], err = listen(host)
 		must(err)
 	}
 	client, server := ends[0], ends[1]
 	must(client.Resolve(ctx, server.Addr()))
-	must(wire.Impair(hca.Impairment{Loss: 0.1}))
+	must(network.Impair(memnet.Impairment{Loss: 0.1}))
 
 	// What is under test: the server doubles a number, the client asks until the answer to its question comes.
 	go func() {
@@ -43,7 +42,7 @@ func ExampleWire_Impair() {
 			}
 			n := question.Data[0]
 			if question.Reply(ctx, []byte{n, 2 * n}) != nil {
-				return // the wire is closed
+				return // the network is closed
 			}
 			question.Release()
 		}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/roced/roced/internal/host"
+	"github.com/roced/roced/verbs/hca/network"
 	"github.com/roced/roced/verbs/hca/paths"
 )
 
@@ -101,7 +102,7 @@ func (card *Card) noteRefused() {
 }
 
 func (card *Card) askAgain() error {
-	if !card.portStatus().up {
+	if !card.port().Up {
 		return nil
 	}
 	return card.paths.AskHops(true)
@@ -115,14 +116,14 @@ func (card *Card) update(c changes) (cameUp bool, err error) {
 			return false, err
 		}
 	}
-	up := card.portStatus().up
+	up := card.port().Up
 	err = card.paths.Update(paths.Change{Changes: c.Changes, GIDs: moved.gids, Up: up, CameUp: moved.up})
 	return up && moved.up, errors.Join(moved.unsteered, err)
 }
 
 func (card *Card) wantsCarrier() bool {
-	now := card.portStatus()
-	return now.enabled && !now.up && now.lost == nil
+	now := card.port()
+	return now.Enabled && !now.Up && now.Lost == nil
 }
 
 // looked is what a look has found.
@@ -137,7 +138,7 @@ type looked struct {
 func (card *Card) look(c changes) (found looked) {
 	cameUp, err := card.update(c)
 	switch was := card.lagging.Swap(err != nil); {
-	case errors.Is(err, errInterfaceGone):
+	case errors.Is(err, network.ErrGone):
 		card.fail(err)
 		return looked{}
 	case card.ended() != nil:
@@ -147,5 +148,5 @@ func (card *Card) look(c changes) (found looked) {
 	case err == nil && was:
 		card.log.Info("changes on the host can be read again", "device", card.Name())
 	}
-	return looked{cameUp: cameUp, noCarrier: card.wantsCarrier(), failed: err != nil || card.portStatus().lost != nil}
+	return looked{cameUp: cameUp, noCarrier: card.wantsCarrier(), failed: err != nil || card.port().Lost != nil}
 }

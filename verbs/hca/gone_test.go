@@ -11,6 +11,7 @@ import (
 	"github.com/cilium/ebpf"
 	"github.com/roced/roced/internal/lab/labtest"
 	"github.com/roced/roced/verbs"
+	"github.com/roced/roced/verbs/hca/network"
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 )
@@ -31,7 +32,7 @@ func (s *station) awaitFatal() {
 // for those who poll; then everything says so, but what frees works.
 func TestDeviceFails(t *testing.T) {
 	w := newWirePair(t)
-	deviceFails(t, w.a, w.b, "10.0.0.2", func() { w.a.device.fail(errInterfaceGone) })
+	deviceFails(t, w.a, w.b, "10.0.0.2", func() { w.a.device.fail(network.ErrGone) })
 }
 
 func TestDeviceFailsOnLink(t *testing.T) {
@@ -95,8 +96,8 @@ func TestDeviceFailsInAnyState(t *testing.T) {
 	check(t, initial.Modify(&init, verbs.QPAttrState|verbs.QPAttrPKeyIndex|verbs.QPAttrPort|verbs.QPAttrQKey))
 	a.receiveOn(initial, 5)
 	a.post(a.send(1, a.ah("10.0.0.2"), w.b)) // nobody sends it: there is no worker
-	a.device.fail(errInterfaceGone)
-	a.device.fail(errInterfaceGone)
+	a.device.fail(network.ErrGone)
+	a.device.fail(network.ErrGone)
 	got := map[uint64]verbs.WCStatus{}
 	var wcs [4]verbs.WC
 	n, err := a.cq.Poll(wcs[:])
@@ -221,7 +222,7 @@ func TestDeviceFailsWhileWaitingForANeighbour(t *testing.T) {
 		done <- err
 	}()
 	eventually(t, "waiting", func() bool { return waiting("Table).Await") == 1 })
-	l.a.device.fail(errInterfaceGone)
+	l.a.device.fail(network.ErrGone)
 	refused(t, <-done, verbs.ErrDeviceFatal)
 }
 
@@ -230,7 +231,7 @@ func TestDeviceFailsWhileWaitingForANeighbour(t *testing.T) {
 func TestSessionIsClosedWhileTheCardFails(t *testing.T) {
 	w := newWirePair(t)
 	s := w.a.another(SessionConfig{Memory: kernelMemory{}})
-	failing := w.a.device.startFailing(errInterfaceGone)
+	failing := w.a.device.startFailing(network.ErrGone)
 	check(t, s.ctx.Close())
 	for _, session := range failing { // as fail goes on
 		w.a.device.engine.Settle(session.entry, closeTimeout)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/roced/roced/datapath/ring"
 	"github.com/roced/roced/verbs"
+	"github.com/roced/roced/verbs/hca/memnet"
 	"github.com/roced/roced/verbs/provider"
 )
 
@@ -37,7 +38,7 @@ func TestGroupPublishedBeforeItIsProgrammed(t *testing.T) {
 
 // groupSteering says when the card has XDP redirect a group's packets, and when no more.
 type groupSteering struct {
-	noSteering
+	*memnet.Host
 	changed func()
 }
 
@@ -53,15 +54,13 @@ func (g *groupSteering) RemoveGroup(netip.Addr) error {
 
 // As soon as XDP redirects a group's packets, and as long as it does, the card delivers them.
 func TestGroupIsProgrammedWhenItIsSteered(t *testing.T) {
-	w, err := NewWire(0)
+	n := newNetwork(t, 0)
+	host, err := n.AddHost("a", addressesA...)
 	check(t, err)
-	t.Cleanup(func() { check(t, w.Close()) })
-	group := &groupSteering{}
-	one, err := w.addHost("a", addressesA, func(h *wireHost) (surroundings, steering) { return h, group })
+	group := &groupSteering{Host: host}
+	one, err := New(group)
 	check(t, err)
-	two, err := w.AddHost("b", addressesB...)
-	check(t, err)
-	a, b := newStation(t, one.Card), newStation(t, two.Card)
+	a, b := newStation(t, one), newStation(t, newHost(t, n, "b", addressesB).Card)
 	a.receive(0, 1)
 	message := b.toGroup(groupV4, 0, 5)
 	changes := 0

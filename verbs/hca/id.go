@@ -263,7 +263,7 @@ func (s *Session) freeID(i *id) {
 		s.card.paths.Leave(i.path)
 	}
 	if i.binding != nil {
-		s.card.host.portSpaces().release(i.binding)
+		s.card.ports.release(i.binding)
 	}
 }
 

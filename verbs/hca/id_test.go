@@ -10,6 +10,7 @@ import (
 
 	"github.com/roced/roced/verbs"
 	"github.com/roced/roced/verbs/cm"
+	"github.com/roced/roced/verbs/hca/network"
 )
 
 // idsOn is an event channel on a station.
@@ -32,8 +33,8 @@ func newID(t testing.TB, c *cm.EventChannel) *cm.ID {
 func (card *Card) nothingLeft(t testing.TB) {
 	t.Helper()
 	used := card.Used()
-	if used.IDs != 0 || used.Memberships != 0 || len(card.host.portSpaces().bound) != 0 || card.manager.users != 0 {
-		t.Errorf("left: %+v, %d ports, %d users of the connection manager", used, len(card.host.portSpaces().bound), card.manager.users)
+	if used.IDs != 0 || used.Memberships != 0 || len(card.ports.bound) != 0 || card.manager.users != 0 {
+		t.Errorf("left: %+v, %d ports, %d users of the connection manager", used, len(card.ports.bound), card.manager.users)
 	}
 }
 
@@ -168,7 +169,7 @@ func TestDeviceRemoval(t *testing.T) {
 	c := idsOn(w.a)
 	bound, idle := newID(t, c), newID(t, c)
 	check(t, bound.Bind(netip.AddrPortFrom(address("10.0.0.1"), 0)))
-	w.a.device.fail(errInterfaceGone)
+	w.a.device.fail(network.ErrGone)
 	event, err := c.Expect(guard(t), cm.EventDeviceRemoval)
 	check(t, err)
 	if event.ID != bound {

@@ -36,9 +36,9 @@ func (s *Session) bind(i *id, to netip.AddrPort, shared bool) error {
 	}
 	b := &binding{portKey: portKey{i.space, to.Port()}, address: address, reuse: i.reuse, afonly: i.afonly, user: s.config.Quota}
 	if shared {
-		err = s.card.host.portSpaces().share(b)
+		err = s.card.ports.share(b)
 	} else {
-		err = s.card.host.portSpaces().bind(b)
+		err = s.card.ports.bind(b)
 	}
 	if err != nil {
 		return err

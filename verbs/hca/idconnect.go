@@ -56,7 +56,7 @@ func (i *id) connect(param *verbs.ConnParam) error {
 	config := cm.ConnectConfig{
 		Path:    cm.Path{Local: i.ends.Source, Remote: i.ends.Dest, TrafficClass: i.tos, HopLimit: wire.DefaultHopLimit, FlowLabel: cm.FlowLabel(i.source.Port(), i.dest.Port())},
 		Service: i.service(i.dest.Port()), Source: i.source, Dest: i.dest,
-		GUID: guid(card.status.mac), MTU: i.path.MTU(card.activeMTU), Param: *param, Owner: i,
+		GUID: guid(card.status.MAC), MTU: i.path.MTU(card.activeMTU), Param: *param, Owner: i,
 	}
 	config.Param.ResponderResources = min(param.ResponderResources, maxRDAtomic)
 	config.Param.InitiatorDepth = min(param.InitiatorDepth, maxRDAtomic)

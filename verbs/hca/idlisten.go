@@ -20,7 +20,7 @@ func (s *Session) ListenID(r provider.ListenIDRequest) error {
 		if err := i.in("listen with", idBound); err != nil {
 			return err
 		}
-		if err := s.card.host.portSpaces().alone(i.binding); err != nil {
+		if err := s.card.ports.alone(i.binding); err != nil {
 			return err
 		}
 		err := i.useCM(func(m *cm.Manager, _ time.Time) (err error) {
@@ -175,7 +175,7 @@ func (i *id) acceptConnection(r *provider.AcceptIDRequest) (err error) {
 		return err
 	}
 	param.ResponderResources, param.InitiatorDepth = min(param.ResponderResources, maxRDAtomic), min(param.InitiatorDepth, maxRDAtomic)
-	card.withCM(func(_ *cm.Manager, now time.Time) { err = i.connection.Accept(now, guid(card.status.mac), param) })
+	card.withCM(func(_ *cm.Manager, now time.Time) { err = i.connection.Accept(now, guid(card.status.MAC), param) })
 	return err
 }
 

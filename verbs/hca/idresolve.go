@@ -34,7 +34,7 @@ func (card *Card) findEnds(source, dest netip.Addr) (from, to netip.Addr, err er
 		return from, to, err
 	}
 	card.asking.Lock()
-	from, err = card.host.source(to)
+	from, err = card.host.Source(to)
 	card.asking.Unlock()
 	switch {
 	case errors.Is(err, host.ErrNoRoute), errors.Is(err, host.ErrLocal):
@@ -204,7 +204,7 @@ func (s *Session) resolved(i *id, p *paths.Path, source netip.Addr, dest netip.A
 		i.put(&idEvent{CMEvent: provider.CMEvent{Type: verbs.CMEventAddrError, Status: statusOf(failed)}})
 		return false
 	}
-	s.card.host.portSpaces().narrow(i.binding, source)
+	s.card.ports.narrow(i.binding, source)
 	i.path, i.ends, i.state = p, p.Ends(), idAddrResolved
 	i.source, i.dest = netip.AddrPortFrom(source, i.source.Port()), dest
 	i.put(&idEvent{CMEvent: provider.CMEvent{Type: verbs.CMEventAddrResolved}})

@@ -11,6 +11,7 @@ import (
 	"github.com/roced/roced/verbs"
 	cmapi "github.com/roced/roced/verbs/cm"
 	"github.com/roced/roced/verbs/hca/cm"
+	"github.com/roced/roced/verbs/hca/network"
 	"github.com/roced/roced/verbs/provider"
 )
 
@@ -168,7 +169,7 @@ func TestDeviceRemovalOfAListener(t *testing.T) {
 		check(t, id.Bind(netip.AddrPortFrom(netip.IPv4Unspecified(), 0)))
 	}
 	check(t, listening.Listen(1))
-	w.a.device.fail(errInterfaceGone)
+	w.a.device.fail(network.ErrGone)
 	event, err := c.Expect(guard(t), cmapi.EventDeviceRemoval)
 	check(t, err)
 	if event.ID != listening {

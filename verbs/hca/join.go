@@ -52,7 +52,7 @@ func (s *Session) reserveJoin(m *joined) (provider.Handle, error) {
 func (s *Session) finishJoin(handle provider.Handle, m *joined, mgid wire.GID) (grant provider.JoinMulticastGrant, err error) {
 	source, err := s.sourceFor(m)
 	if err == nil && m.full {
-		err = hostError(s.card.host.join(m.group))
+		err = hostError(s.card.host.Join(m.group))
 	}
 	s.card.mu.Lock()
 	defer s.card.mu.Unlock()
@@ -103,7 +103,7 @@ func (s *Session) LeaveMulticast(r provider.LeaveMulticastRequest) error {
 	if !m.full {
 		return nil
 	}
-	return hostError(s.card.host.leave(m.group))
+	return hostError(s.card.host.Leave(m.group))
 }
 
 // takeJoin removes a membership from the session's table. The card stays open until commands.Done.

@@ -121,7 +121,7 @@ func TestSendOnlyIsSilent(t *testing.T) {
 }
 
 func TestJoinWithoutAnAddress(t *testing.T) {
-	d, other, err := OpenWire([]netip.Addr{address("10.0.0.1")}, nil)
+	d, other, err := OpenPair([]netip.Addr{address("10.0.0.1")}, nil)
 	check(t, err)
 	t.Cleanup(func() { check(t, d.Close()); check(t, other.Close()) })
 	ctx, err := verbs.Open(d)

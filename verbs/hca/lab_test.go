@@ -7,7 +7,6 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/roced/roced/bpf"
 	"github.com/roced/roced/internal/lab"
 	"github.com/roced/roced/internal/lab/labtest"
 	"github.com/roced/roced/verbs"
@@ -139,9 +138,9 @@ func counts(t testing.TB, d *Card) map[string]uint64 {
 			m[name] = n
 		}
 	}
-	for v, n := range s.Steering {
-		if n != 0 {
-			m[bpf.Verdict(v).String()] = n
+	for _, c := range s.Steering {
+		if c.Value != 0 {
+			m[c.Name] = c.Value
 		}
 	}
 	return m

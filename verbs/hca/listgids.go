@@ -7,6 +7,7 @@ import (
 
 	"github.com/roced/roced/internal/host"
 	"github.com/roced/roced/verbs"
+	"github.com/roced/roced/verbs/hca/network"
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 )
@@ -30,7 +31,7 @@ func ListGIDs(name string, list ...Option) (entries []verbs.GIDEntry, err error)
 }
 
 // lookAt reads the state of an interface's port.
-func lookAt(name string) (status portStatus, err error) {
+func lookAt(name string) (status network.Port, err error) {
 	b := &builder{name: name}
 	if b.netlink, err = netlink.NewHandle(unix.NETLINK_ROUTE); err != nil {
 		return status, fmt.Errorf("netlink: %w", err)
@@ -46,11 +47,12 @@ func lookAt(name string) (status portStatus, err error) {
 	defer queries.Close()
 	h := &kernelHost{queries: queries, sending: sending{never: "no card is open"}}
 	h.name.Store(&name)
-	return h.port()
+	status, _, _, err = h.look()
+	return status, err
 }
 
-func firstTable(name string, status portStatus) []verbs.GIDEntry {
+func firstTable(name string, status network.Port) []verbs.GIDEntry {
 	table := newGIDTable()
-	table.apply(table.changes(status.addresses))
-	return table.entries(name, status.index)
+	table.apply(table.changes(status.Addresses))
+	return table.entries(name, status.Index)
 }

@@ -162,7 +162,7 @@ func TestFloodOfRequests(t *testing.T) {
 }
 
 func floodOfRequests(t *testing.T, senders int) {
-	_, hosts, stations := newWireOf(t, 3, 0)
+	_, hosts, stations := newHosts(t, 3, 0)
 	a, honest, flooder := stations[0], stations[1], stations[2].withQP1()
 	a.listen(77)
 	var from []netip.Addr
@@ -229,7 +229,7 @@ func TestManagerSleeps(t *testing.T) {
 
 // What the manager was asked to send when the card is closed is sent.
 func TestCloseSendsWhatWaits(t *testing.T) {
-	_, hosts, stations := newWireOf(t, 2, 0)
+	_, hosts, stations := newHosts(t, 2, 0)
 	a, id := stations[0], newCMID()
 	var l *cm.Listener
 	a.device.withCM(func(m *cm.Manager, _ time.Time) {
@@ -249,17 +249,12 @@ func TestCloseSendsWhatWaits(t *testing.T) {
 
 // The manager's handles are bounded, however many it answers, and its counters are the card's.
 func TestManagerHandlesAreBounded(t *testing.T) {
-	w, err := NewWire(0)
-	check(t, err)
-	t.Cleanup(func() { check(t, w.Close()) })
+	n := newNetwork(t, 0)
 	var many []netip.Addr
 	for i := range 3 * gsiHandles {
 		many = append(many, netip.AddrFrom4([4]byte{10, 1, byte(i >> 8), byte(i)}))
 	}
-	server, err := w.AddHost("server", hostAddress(0))
-	check(t, err)
-	client, err := w.AddHost("client", many...)
-	check(t, err)
+	server, client := newHost(t, n, "server", []netip.Addr{hostAddress(0)}), newHost(t, n, "client", many)
 	a, b := newStation(t, server.Card), newStation(t, client.Card)
 	a.listen(77)
 	id := newCMID()

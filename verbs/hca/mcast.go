@@ -48,7 +48,7 @@ func (s *Session) AttachMcast(r provider.McastRequest) error {
 	if !isNew {
 		return nil
 	}
-	if err := card.steering.AddGroup(mgid.Addr()); err != nil {
+	if err := card.host.AddGroup(mgid.Addr()); err != nil {
 		return hostError(errors.Join(err, s.detach(q, mgid, r.MLID)))
 	}
 	return nil
@@ -143,7 +143,7 @@ func (s *Session) detach(q *qp, mgid wire.GID, mlid wire.MLID) error {
 	delete(q.groups, mgid)
 	s.giveAttachment()
 	if card.groups.Members(mgid) == nil {
-		if err := card.steering.RemoveGroup(mgid.Addr()); err != nil {
+		if err := card.host.RemoveGroup(mgid.Addr()); err != nil {
 			card.log.Error("cannot remove a group from the steering table", "device", card.Name(), "group", mgid, "error", err)
 		}
 	}

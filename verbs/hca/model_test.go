@@ -18,7 +18,7 @@ const (
 	modelDefault  = 40_000
 )
 
-// TestModel holds cards on a wire in memory to the model: those that run in the program's thread only,
+// TestModel holds cards on a network in memory to the model: those that run in the program's thread only,
 // and those with a worker, which the race detector can say something about. Each half has a seed of its
 // own. To repeat a difference, run its half (-run) with the seed that it names.
 func TestModel(t *testing.T) {

@@ -31,7 +31,7 @@ func TestNamesOfModes(t *testing.T) {
 	} {
 		_, err := Open("eth0", option)
 		refused(t, err, unix.EINVAL, name)
-		_, err = NewWire(0, option)
+		_, _, err = OpenPair(nil, nil, option)
 		refused(t, err, unix.EINVAL, name)
 	}
 }

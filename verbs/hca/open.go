@@ -63,7 +63,7 @@ func Open(name string, list ...Option) (*Card, error) {
 	if err := b.inside.Do(b.build); err != nil {
 		return nil, fmt.Errorf("open %s: %w", name, errors.Join(err, b.undo()))
 	}
-	card, err := newCard(b.parts(), o)
+	card, err := newCard(b.host(), o)
 	if err != nil {
 		return nil, fmt.Errorf("open %s: %w", name, err)
 	}
@@ -157,17 +157,20 @@ func (b *builder) undo() (err error) {
 	return err
 }
 
-func (b *builder) parts() parts {
+// host gives the host that was opened.
+func (b *builder) host() *kernelHost {
 	b.netlink.Close() // from now on the card uses queries
 	xdp := link.NewXDP(b.sockets, b.packets)
-	sockets := newSockets(b.plan(), b.inside, b.steering, xdp, b.sockets, b.maxMTU)
+	sockets := newSockets(&sockets{
+		plan: b.plan(), inside: b.inside, steering: b.steering, link: xdp, log: b.options.log, carried: b.maxMTU, most: b.mostMTU,
+	}, b.sockets)
 	h := &kernelHost{
-		queries: b.queries, base: b.below, anyMAC: b.generic != nil, followers: b.followers, routers: b.routers, log: b.options.log,
-		steering: b.steering, sockets: sockets, tuned: b.tuned, journals: b.journals, managed: map[netip.Addr]bool{},
-		memberships: b.memberships, sending: b.sending, spaces: takePorts(b.inside.ID()),
+		filter: filter{b.steering}, queries: b.queries, base: b.below, anyMAC: b.generic != nil, followers: b.followers, routers: b.routers, log: b.options.log,
+		xdp: xdp, sockets: sockets, sending: b.sending, vlan: b.vlan, tuned: b.tuned, journals: b.journals,
+		memberships: b.memberships, managed: map[netip.Addr]bool{},
 	}
 	h.name.Store(&b.name)
-	return parts{name: b.name, host: h, steering: b.steering, link: xdp, sockets: sockets, carried: b.maxMTU, mostMTU: b.mostMTU, vlan: b.vlan}
+	return h
 }
 
 // listen starts to follow the interface.

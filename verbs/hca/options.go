@@ -12,7 +12,7 @@ import (
 )
 
 // Option changes how a card is opened. Options that concern an interface or its kernel have no
-// meaning on a wire in memory, and NewWire refuses them: InNamespace, WithXDPMode, WithSocketMode,
+// meaning elsewhere, and New refuses them: InNamespace, WithXDPMode, WithSocketMode,
 // WithSendMode, WithFrames, WithTuning, WithMembership and WithStateDir.
 type Option func(*options)
 
@@ -95,7 +95,7 @@ func WithoutWorker() Option { return func(o *options) { o.worker = false } }
 func WithTuning(t Tuning) Option { return func(o *options) { o.tuning = t } }
 
 // WithLogger sets the logger for the card's messages: fallbacks, and changes on the host. By default
-// warnings and errors go to slog.Default(), and other messages nowhere; a wire in memory logs nothing.
+// warnings and errors go to slog.Default(), and other messages nowhere; with New all go nowhere.
 func WithLogger(log *slog.Logger) Option { return func(o *options) { o.log = log } }
 
 // WithMembership says how the host joins IPv4 groups. The default is MembershipAuto.

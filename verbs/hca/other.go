@@ -12,7 +12,7 @@ import (
 	"github.com/roced/roced/verbs/provider"
 )
 
-// The package's work needs Linux. Elsewhere it has the names that programs on a wire in memory use, so that they
+// The package's work needs Linux. Elsewhere it has the names that programs on a network in memory use, so that they
 // compile, and their editors and go vet find mistakes; what opens a card is verbs.ErrUnsupported.
 
 var errLinux = fmt.Errorf("%w: package hca needs Linux", verbs.ErrUnsupported)
@@ -44,44 +44,11 @@ func (*Card) NewSession(SessionConfig) (*Session, error) { return nil, errLinux 
 // Open makes a card of an interface.
 func Open(string, ...Option) (*Card, error) { return nil, errLinux }
 
-// OpenWire makes two cards on a wire in memory.
-func OpenWire(_, _ []netip.Addr, _ ...Option) (*Card, *Card, error) { return nil, nil, errLinux }
+// New makes a card on a host.
+func New(any, ...Option) (*Card, error) { return nil, errLinux }
 
-// Wire is a network in memory.
-type Wire struct{}
-
-// WireHost is a host on a Wire.
-type WireHost struct{ *Card }
-
-// Impairment is what a wire does to frames.
-type Impairment struct {
-	Loss, Duplication, Corruption float64
-	Delay, Jitter                 time.Duration
-}
-
-// NewWire makes a network without hosts.
-func NewWire(uint64, ...Option) (*Wire, error) { return nil, errLinux }
-
-// AddHost adds a host.
-func (*Wire) AddHost(string, ...netip.Addr) (*WireHost, error) { return nil, errLinux }
-
-// Impair has the wire lose, repeat, damage and delay frames.
-func (*Wire) Impair(Impairment) error { return errLinux }
-
-// Close ends it with its hosts.
-func (*Wire) Close() error { return errLinux }
-
-// SetAddresses gives the host other addresses.
-func (*WireHost) SetAddresses(...netip.Addr) error { return errLinux }
-
-// SetUp takes the host's link up or down.
-func (*WireHost) SetUp(bool) {}
-
-// SetMTU sets its interface's MTU.
-func (*WireHost) SetMTU(int) error { return errLinux }
-
-// MAC is its interface's.
-func (*WireHost) MAC() verbs.MAC { return verbs.MAC{} }
+// OpenPair makes the cards of two hosts on a network in memory.
+func OpenPair(_, _ []netip.Addr, _ ...Option) (*Card, *Card, error) { return nil, nil, errLinux }
 
 // Option changes how a card is opened.
 type Option func(*struct{})

@@ -3,14 +3,15 @@
 package hca
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net/netip"
 	"slices"
 
-	"github.com/roced/roced/datapath/link"
 	"github.com/roced/roced/datapath/wire"
 	"github.com/roced/roced/verbs"
+	"github.com/roced/roced/verbs/hca/network"
 	"github.com/roced/roced/verbs/provider"
 )
 
@@ -26,25 +27,28 @@ type portChange struct {
 func (card *Card) updatePort() (c portChange, err error) {
 	card.asking.Lock()
 	defer card.asking.Unlock()
-	status, err := card.host.port()
+	if ended := card.ended(); ended != nil {
+		return c, ended
+	}
+	status, err := card.host.Port()
 	if err != nil {
 		return c, err
 	}
-	card.fitSockets(&status)
-	added, removed := card.gidChanges(status.addresses)
+	added, removed := card.gidChanges(status.Addresses)
 	added, c.unsteered = card.steered(added)
-	was := card.portStatus()
+	was := card.port()
 	c.unsteered = errors.Join(c.unsteered, card.steerPort(was, status))
 	if err := card.movePort(status, added, removed, &c); err != nil {
 		return c, err
 	}
 	for _, gid := range removed {
-		c.unsteered = errors.Join(c.unsteered, card.steering.RemoveAddress(gid.Addr()))
+		c.unsteered = errors.Join(c.unsteered, card.host.RemoveAddress(gid.Addr()))
 	}
 	return c, nil
 }
 
-func (card *Card) portStatus() portStatus {
+// port is the port as of the last look.
+func (card *Card) port() network.Port {
 	card.mu.Lock()
 	defer card.mu.Unlock()
 	return card.status
@@ -60,7 +64,7 @@ func (card *Card) gidChanges(addresses []netip.Addr) (added, removed []wire.GID)
 func (card *Card) steered(gids []wire.GID) (done []wire.GID, failed error) {
 	refused := 0
 	for _, gid := range gids {
-		if err := card.steering.AddAddress(gid.Addr()); err != nil {
+		if err := card.host.AddAddress(gid.Addr()); err != nil {
 			refused, failed = refused+1, err
 			continue
 		}
@@ -73,39 +77,36 @@ func (card *Card) steered(gids []wire.GID) (done []wire.GID, failed error) {
 }
 
 // movePort sets the card's state to what was found.
-func (card *Card) movePort(status portStatus, added, removed []wire.GID, c *portChange) error {
+func (card *Card) movePort(status network.Port, added, removed []wire.GID, c *portChange) error {
 	card.mu.Lock()
 	defer card.mu.Unlock()
 	if ended := card.ended(); ended != nil {
 		return ended
 	}
-	card.rename(status.name)
+	card.rename(status.Name)
 	was := card.portNow()
-	mtu, tooSmall := fittingMTU(card.Name(), status.mtu, card.carried)
+	mtu, tooSmall := fittingMTU(card.Name(), status.MTU, status.Carried)
 	if tooSmall == nil {
 		card.activeMTU = mtu
 		if card.askedMTU != 0 {
 			card.activeMTU = min(mtu, card.askedMTU)
 		}
 	}
-	status.up = status.up && tooSmall == nil && status.lost == nil
+	status.Up = status.Up && tooSmall == nil && status.Lost == nil
 	card.status = status
 	card.gids.apply(added, removed)
-	c.up = status.up && !was.up
+	c.up = status.Up && !was.Up
 	c.gids = map[wire.GID]struct{}{}
 	for _, gid := range slices.Concat(added, removed) {
 		c.gids[gid] = struct{}{}
 	}
 	card.engine.Do(func() {
-		card.engine.SetLink(status.up)
+		card.engine.SetLink(status.Up)
 		card.engine.SetMTU(card.activeMTU)
 		card.engine.SetAddresses(card.gids.all())
 		card.setPort(status)
-		if xdp, ok := card.link.(*link.XDP); ok {
-			xdp.SetTrains(status.trains)
-		}
 	})
-	card.paths.SetPort(status.mac, card.gids.all())
+	card.paths.SetPort(status.MAC, card.gids.all())
 	card.report(was, len(c.gids) > 0, tooSmall)
 	return nil
 }
@@ -120,18 +121,18 @@ func (card *Card) rename(now string) {
 
 // portNow is the part of the port's state that programs see.
 func (card *Card) portNow() portView {
-	return portView{portStatus: card.status, rdma: card.activeMTU}
+	return portView{Port: card.status, rdma: card.activeMTU}
 }
 
 type portView struct {
-	portStatus
+	network.Port
 	rdma wire.MTU
 }
 
 func (card *Card) logTrains(now *portView) {
-	log := card.log.With("device", card.Name(), "in_trains", now.trains.Use)
-	if now.noTrains != "" {
-		log = log.With("because", now.noTrains)
+	log := card.log.With("device", card.Name(), "in_trains", now.Trains)
+	if now.NoTrains != "" {
+		log = log.With("because", now.NoTrains)
 	}
 	log.Info("bursts leave the interface")
 }
@@ -139,34 +140,34 @@ func (card *Card) logTrains(now *portView) {
 // report logs changes since the last look, and makes events of them.
 func (card *Card) report(was portView, gids bool, tooSmall error) {
 	now := card.portNow()
-	if was.mtu == 0 || was.trains.Use != now.trains.Use {
+	if was.MTU == 0 || was.Trains != now.Trains {
 		card.logTrains(&now)
 	}
-	if was.mtu == 0 {
+	if was.MTU == 0 {
 		return // the first look
 	}
-	if was.up != now.up {
-		card.log.Warn("port changed", "device", card.Name(), "up", now.up)
+	if was.Up != now.Up {
+		card.log.Warn("port changed", "device", card.Name(), "up", now.Up)
 	}
-	if was.mtu != now.mtu {
-		card.log.Info("interface MTU changed", "device", card.Name(), "bytes", now.mtu, "rdma_mtu", now.rdma, "rdma_mtu_limit", card.largestMTU())
+	if was.MTU != now.MTU {
+		card.log.Info("interface MTU changed", "device", card.Name(), "bytes", now.MTU, "rdma_mtu", now.rdma, "rdma_mtu_limit", card.largestMTU())
 		if tooSmall != nil {
 			card.log.Error("port is down", "device", card.Name(), "error", tooSmall)
 		}
 	}
-	if now.lost != nil && was.lost == nil {
-		card.log.Error("port is down", "device", card.Name(), "error", now.lost)
+	if now.Lost != nil && was.Lost == nil {
+		card.log.Error("port is down", "device", card.Name(), "error", now.Lost)
 	}
-	if now.stuck != nil && now.stuck != was.stuck {
-		card.log.Error("the RDMA MTU does not follow the interface's; set that again when the cause is gone, or close the device and open it again", "device", card.Name(), "error", now.stuck)
+	if now.Stuck != nil && now.Stuck != was.Stuck {
+		card.log.Error("the RDMA MTU does not follow the interface's; set that again when the cause is gone, or close the device and open it again", "device", card.Name(), "error", now.Stuck)
 	}
 	switch {
-	case now.up && !was.up:
+	case now.Up && !was.Up:
 		card.tell(provider.EventReport{Type: verbs.EventPortActive, Port: 1})
-	case was.up && !now.up:
+	case was.Up && !now.Up:
 		card.tell(provider.EventReport{Type: verbs.EventPortErr, Port: 1})
 	}
-	if was.rdma != now.rdma || now.stuck != nil && now.stuck != was.stuck {
+	if was.rdma != now.rdma || now.Stuck != nil && now.Stuck != was.Stuck {
 		card.tell(provider.EventReport{Type: verbs.EventMTUChange, Port: 1})
 	}
 	if gids {
@@ -176,10 +177,39 @@ func (card *Card) report(was portView, gids bool, tooSmall error) {
 
 // largestMTU is the largest RDMA MTU that the port can have. The caller holds mu.
 func (card *Card) largestMTU() wire.MTU {
-	if card.status.stuck != nil {
-		return card.carried
+	most := card.status.Most
+	if card.status.Stuck != nil {
+		most = card.status.Carried
 	}
-	return card.mostMTU
+	return min(most, cmp.Or(card.askedMTU, most))
+}
+
+// steerPort gives the port's MACs and its subnets' broadcast addresses to the steering.
+func (card *Card) steerPort(was, now network.Port) error {
+	macs := make([][6]byte, len(now.MACs))
+	for i, mac := range now.MACs {
+		macs[i] = mac
+	}
+	err := card.host.SetMACs(macs...)
+	for _, address := range now.Broadcasts {
+		err = errors.Join(err, card.host.AddBroadcast(address))
+	}
+	for _, address := range was.Broadcasts {
+		if !slices.Contains(now.Broadcasts, address) {
+			err = errors.Join(err, card.host.RemoveBroadcast(address))
+		}
+	}
+	return err
+}
+
+// setPort is steerPort for the engine, in Do.
+func (card *Card) setPort(now network.Port) {
+	card.engine.SetMACs(now.MACs...)
+	broadcasts := make([]wire.GID, len(now.Broadcasts))
+	for i, address := range now.Broadcasts {
+		broadcasts[i] = wire.GIDFromAddr(address)
+	}
+	card.engine.SetBroadcasts(broadcasts)
 }
 
 // fittingMTU is the largest RDMA MTU, up to most, that fits an interface.

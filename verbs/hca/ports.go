@@ -10,7 +10,6 @@ import (
 	"sync"
 
 	"github.com/roced/roced/datapath/wire"
-	"github.com/roced/roced/internal/journal"
 	"github.com/roced/roced/verbs"
 )
 
@@ -176,8 +175,8 @@ func (p *ports) release(b *binding) {
 // namespaces are the port spaces of the network namespaces that this process has cards in.
 var namespaces = struct {
 	mu  sync.Mutex
-	all map[journal.Namespace]*namespace
-}{all: map[journal.Namespace]*namespace{}}
+	all map[any]*namespace
+}{all: map[any]*namespace{}}
 
 type namespace struct {
 	ports *ports
@@ -185,7 +184,7 @@ type namespace struct {
 }
 
 // takePorts gives the port spaces of a namespace, for a card in it.
-func takePorts(id journal.Namespace) *ports {
+func takePorts(id any) *ports {
 	namespaces.mu.Lock()
 	defer namespaces.mu.Unlock()
 	n := namespaces.all[id]
@@ -198,7 +197,7 @@ func takePorts(id journal.Namespace) *ports {
 }
 
 // leavePorts forgets them with the namespace's last card.
-func leavePorts(id journal.Namespace) {
+func leavePorts(id any) {
 	namespaces.mu.Lock()
 	defer namespaces.mu.Unlock()
 	if n := namespaces.all[id]; n.cards == 1 {

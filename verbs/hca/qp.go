@@ -173,7 +173,7 @@ func (s *Session) addQP(q *qp, r *provider.CreateQPRequest, grant *provider.Crea
 	if grant.QP, err = s.qps.add(q); err != nil {
 		return err
 	}
-	if err := card.steering.AddQP(uint32(q.entry.Number)); err != nil {
+	if err := card.host.AddQP(uint32(q.entry.Number)); err != nil {
 		s.qps.remove(grant.QP)
 		return hostError(err)
 	}
@@ -293,7 +293,7 @@ func (s *Session) forgetQPs(all []*qp) (failed error) {
 		if q.srq != nil {
 			q.srq.users--
 		}
-		failed = errors.Join(failed, card.steering.RemoveQP(uint32(q.entry.Number)))
+		failed = errors.Join(failed, card.host.RemoveQP(uint32(q.entry.Number)))
 		s.returnGSI(q.kind)
 	}
 	return failed

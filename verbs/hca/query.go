@@ -7,7 +7,6 @@ import (
 	"math"
 	"runtime/debug"
 
-	"github.com/roced/roced/datapath/link"
 	"github.com/roced/roced/datapath/ring"
 	"github.com/roced/roced/datapath/wire"
 	"github.com/roced/roced/verbs"
@@ -22,7 +21,7 @@ func (s *Session) QueryDevice() (verbs.DeviceAttr, error) {
 	card, limits := s.card, &s.config.Limits
 	defer card.mu.Unlock()
 	attr := verbs.DeviceAttr{
-		Name: card.Name(), FirmwareVersion: version(), NodeGUID: guid(card.status.mac), PhysicalPorts: 1,
+		Name: card.Name(), FirmwareVersion: version(), NodeGUID: guid(card.status.MAC), PhysicalPorts: 1,
 		MaxQP: limits.QPs, MaxQPWR: maxQPWR, MaxSGE: ring.MaxSGE, MaxInline: maxInline, MaxCQ: limits.CQs, MaxCQE: maxCQE,
 		MaxSRQ: limits.SRQs, MaxSRQWR: maxSRQWR, MaxSRQSGE: ring.MaxSGE,
 		MaxMR: limits.MRs, MaxMW: limits.MRs, MaxMRSize: maxMRSize, MaxPD: limits.PDs, MaxAH: limits.AHs, MaxPKeys: 1,
@@ -30,8 +29,8 @@ func (s *Session) QueryDevice() (verbs.DeviceAttr, error) {
 		MaxMcastGrp: s.config.Quota.most(groupLimits.Groups), MaxMcastQPAttach: groupLimits.QPsPerGroup, MaxTotalMcastQPAttach: limits.Attachments,
 	}
 	describeCard(&attr)
-	attr.XDPMode, attr.AFXDPMode = card.host.describe()
-	attr.SendMode, attr.SendReason = card.sendMode()
+	modes := card.host.Modes()
+	attr.XDPMode, attr.AFXDPMode, attr.SendMode, attr.SendReason = modes.XDP, modes.Socket, modes.Send, modes.SendReason
 	return attr, nil
 }
 
@@ -48,20 +47,6 @@ func describeCard(attr *verbs.DeviceAttr) {
 	attr.AtomicCap = verbs.AtomicHCA
 	attr.CompletionTimestampMask, attr.HCACoreClock = math.MaxUint64, 1e6 // ns
 	attr.MaxCQCount, attr.MaxCQPeriod = math.MaxUint16, math.MaxUint16
-}
-
-// sendMode names how bursts leave now, and why not in trains. The caller holds mu.
-func (card *Card) sendMode() (mode, why string) {
-	xdp, ok := card.link.(*link.XDP)
-	switch {
-	case !ok:
-		return "none", ""
-	case card.status.trains.Use && xdp.TrainsUnable():
-		return string(SendAFXDP), "the kernel has refused a train"
-	case card.status.trains.Use:
-		return string(SendTrains), ""
-	}
-	return string(SendAFXDP), card.status.noTrains
 }
 
 // version is roced's version from the program's build information: a tag, or "(devel)".
@@ -112,7 +97,7 @@ func (s *Session) QueryGIDTable(r provider.QueryGIDTableRequest) (grant provider
 	}
 	defer s.card.mu.Unlock()
 	grant.Length = len(s.card.gids.lines)
-	grant.Entries = s.card.gids.entries(s.card.Name(), s.card.status.index)
+	grant.Entries = s.card.gids.entries(s.card.Name(), s.card.status.Index)
 	return grant, nil
 }
 

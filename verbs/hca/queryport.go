@@ -5,6 +5,7 @@ package hca
 import (
 	"github.com/roced/roced/datapath"
 	"github.com/roced/roced/verbs"
+	"github.com/roced/roced/verbs/hca/network"
 	"github.com/roced/roced/verbs/provider"
 	"github.com/safchain/ethtool"
 )
@@ -22,22 +23,22 @@ func (s *Session) QueryPort(r provider.QueryPortRequest) (verbs.PortAttr, error)
 	drops := card.engine.Counters().Drops
 	attr := verbs.PortAttr{
 		State: verbs.PortDown, MaxMTU: card.largestMTU(), ActiveMTU: card.activeMTU, GIDTableLen: len(card.gids.lines), PKeyTableLen: 1,
-		MaxMsgSize: datapath.MaxMessage, QKeyViolations: drops[datapath.DropQKey], InterfaceMTU: card.status.mtu,
+		MaxMsgSize: datapath.MaxMessage, QKeyViolations: drops[datapath.DropQKey], InterfaceMTU: card.status.MTU,
 		PhysState: physState(&card.status), LinkLayer: verbs.LinkLayerEthernet, CapFlags: verbs.PortCapIPBasedGIDs, MaxVLNum: 1,
-		PKeyViolations: drops[datapath.DropPKey], InterfaceSpeed: card.status.speed,
+		PKeyViolations: drops[datapath.DropPKey], InterfaceSpeed: card.status.Speed,
 	}
-	if card.status.up {
+	if card.status.Up {
 		attr.State = verbs.PortActive
 	}
-	attr.ActiveWidth, attr.ActiveSpeed = widthAndSpeed(card.status.speed)
+	attr.ActiveWidth, attr.ActiveSpeed = widthAndSpeed(card.status.Speed)
 	return attr, nil
 }
 
-func physState(status *portStatus) verbs.PortPhysState {
+func physState(status *network.Port) verbs.PortPhysState {
 	switch {
-	case status.up:
+	case status.Up:
 		return verbs.PhysStateLinkUp
-	case status.enabled:
+	case status.Enabled:
 		return verbs.PhysStatePolling
 	}
 	return verbs.PhysStateDisabled

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/roced/roced/verbs"
+	"github.com/roced/roced/verbs/hca/network"
 )
 
 // A speed is described as the kernel describes it: by the first link that is fast enough.
@@ -27,7 +28,7 @@ func TestPhysState(t *testing.T) {
 		enabled, up bool
 		want        verbs.PortPhysState
 	}{{false, false, verbs.PhysStateDisabled}, {true, false, verbs.PhysStatePolling}, {true, true, verbs.PhysStateLinkUp}} {
-		if got := physState(&portStatus{enabled: row.enabled, up: row.up}); got != row.want {
+		if got := physState(&network.Port{Enabled: row.enabled, Up: row.up}); got != row.want {
 			t.Errorf("enabled %v, up %v: %v", row.enabled, row.up, got)
 		}
 	}

@@ -73,7 +73,7 @@ func (b *builder) openSockets() error {
 }
 
 func (b *builder) plan() *socketPlan {
-	return &socketPlan{index: b.base.Attrs().Index, mode: b.modes.socket, frames: b.options.frames, tuning: b.options.tuning}
+	return &socketPlan{name: b.base.Attrs().Name, index: b.base.Attrs().Index, mode: b.modes.socket, frames: b.options.frames, tuning: b.options.tuning}
 }
 
 func (b *builder) socketConfig(queue int) xsk.Config {

@@ -19,7 +19,7 @@ func TestManyQueues(t *testing.T) {
 	const queues, flows = 100, 1200
 	hosts := labtest.Pair(t, lab.WithQueues(queues))
 	b := newStation(t, open(t, hosts.B))
-	if n := len(b.device.link.Descriptors()); n != queues {
+	if n := len(b.device.host.Link().Descriptors()); n != queues {
 		t.Fatalf("%d sockets on %d queues", n, queues)
 	}
 	r := newRawSender(t, hosts.A, hosts.B, b.qp.Number())

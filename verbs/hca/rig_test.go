@@ -14,6 +14,7 @@ import (
 	"github.com/roced/roced/datapath/wire"
 	"github.com/roced/roced/internal/lab/labtest"
 	"github.com/roced/roced/verbs"
+	"github.com/roced/roced/verbs/hca/memnet"
 	"github.com/roced/roced/verbs/provider"
 )
 
@@ -126,7 +127,7 @@ func (s *station) newQP(c verbs.QPCap) *verbs.QP {
 func (s *station) mac() wire.MAC {
 	s.device.mu.Lock()
 	defer s.device.mu.Unlock()
-	return s.device.status.mac
+	return s.device.status.MAC
 }
 
 // slot is the memory of a request.
@@ -203,7 +204,45 @@ func dropsOf(d *Card) map[string]uint64 {
 	return m
 }
 
-// pair is two stations at the ends of a wire in memory. Without workers they
+// hostCard is a host on a network in memory, and its card.
+type hostCard struct {
+	*Card
+	*memnet.Host
+}
+
+// Close closes the card, and with it the host.
+func (h *hostCard) Close() error { return h.Card.Close() }
+
+// Name is the card's and the host's.
+func (h *hostCard) Name() string { return h.Card.Name() }
+
+// addHost adds a host and its card.
+func addHost(n *memnet.Network, name string, addresses []netip.Addr, options ...Option) (*hostCard, error) {
+	host, err := n.AddHost(name, addresses...)
+	if err != nil {
+		return nil, err
+	}
+	card, err := New(host, options...)
+	return &hostCard{card, host}, err
+}
+
+// newHost is addHost for what must work.
+func newHost(t testing.TB, n *memnet.Network, name string, addresses []netip.Addr, options ...Option) *hostCard {
+	t.Helper()
+	h, err := addHost(n, name, addresses, options...)
+	check(t, err)
+	return h
+}
+
+// newNetwork is a network in memory without hosts.
+func newNetwork(t testing.TB, seed uint64) *memnet.Network {
+	t.Helper()
+	n := memnet.New(seed)
+	t.Cleanup(func() { check(t, n.Close()) })
+	return n
+}
+
+// pair is two stations at the ends of a network in memory. Without workers they
 // move only when the test says so.
 type wirePair struct{ a, b *station }
 
@@ -214,7 +253,7 @@ var (
 
 func newWirePair(t testing.TB, options ...Option) *wirePair {
 	t.Helper()
-	a, b, err := OpenWire(addressesA, addressesB, options...)
+	a, b, err := OpenPair(addressesA, addressesB, options...)
 	check(t, err)
 	t.Cleanup(func() { check(t, errors.Join(a.Close(), b.Close())) })
 	return &wirePair{newStation(t, a), newStation(t, b)}

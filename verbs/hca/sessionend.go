@@ -74,7 +74,7 @@ func (s *Session) free() (failed error) {
 	step(s.leavePaths)
 	for _, m := range s.joins.all() {
 		if m.full {
-			step(func() error { return card.host.leave(m.group) })
+			step(func() error { return card.host.Leave(m.group) })
 		}
 	}
 	step(s.releaseAll)

@@ -14,10 +14,10 @@ import (
 func TestEventsOfSessions(t *testing.T) {
 	w := newWirePair(t)
 	other := w.a.another(SessionConfig{})
-	w.a.hostSays(func(p *portStatus) { p.up = false })
+	w.a.link(false)
 	w.a.expectEvents(portErr)
 	other.expectEvents(portErr)
-	w.a.hostSays(func(p *portStatus) { p.up = true })
+	w.a.link(true)
 	w.a.expectEvents(portActive)
 	other.expectEvents(portActive)
 

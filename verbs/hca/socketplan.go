@@ -22,7 +22,8 @@ const (
 
 // socketPlan says how the sockets of an interface are opened.
 type socketPlan struct {
-	index  int // of the interface
+	name   string // the interface's, as it was opened
+	index  int    // and its
 	mode   xsk.Mode
 	frames uint32 // of each ring, as asked for; 0: what the budget allows
 	tuning Tuning

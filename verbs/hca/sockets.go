@@ -6,13 +6,17 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"log/slog"
 	"slices"
+	"sync"
+	"time"
 
 	"github.com/roced/roced/bpf"
 	"github.com/roced/roced/datapath/link"
 	"github.com/roced/roced/datapath/wire"
 	"github.com/roced/roced/datapath/xsk"
 	"github.com/roced/roced/internal/host"
+	"github.com/roced/roced/verbs/hca/network"
 )
 
 // sockets are a card's AF_XDP sockets. They follow the interface while the card is open: each receive
@@ -24,36 +28,47 @@ import (
 //
 // What arrives in between for a queue without socket is dropped and counted (drop_no_ring); what is to
 // be sent meanwhile waits in its queue pair.
+//
+// One at a time fits them; mu is for those who ask for the mode meanwhile.
 type sockets struct {
 	plan     *socketPlan
 	inside   *host.Namespace // where sockets are opened
 	steering *bpf.Steering
 	link     *link.XDP
-	queues   []*xsk.Socket // by queue; nil where there is none. Changed under Card.mu and asking
-	carries  []wire.MTU    // by queue
-	steered  int           // queues that the XDP program runs on
-	refused  int           // the interface's MTU for which larger chunks could not be had
-	stuck    error         // why not
+	log      *slog.Logger
+	engine   network.Engine // nil until the card has started
+	carries  []wire.MTU     // by queue
+	carried  wire.MTU       // by all
+	most     wire.MTU       // that they can be replaced for
+	steered  int            // queues that the XDP program runs on
+	lost     error          // a queue has no socket
+	refused  int            // the interface's MTU for which larger chunks could not be had
+	stuck    error          // why not
+
+	mu     sync.Mutex
+	queues []*xsk.Socket // by queue; nil where there is none
 }
 
 // newSockets takes the sockets that Open has opened.
-func newSockets(plan *socketPlan, inside *host.Namespace, steering *bpf.Steering, link *link.XDP, opened []*xsk.Socket, mtu wire.MTU) *sockets {
-	s := &sockets{plan: plan, inside: inside, steering: steering, link: link, queues: slices.Clone(opened), steered: len(opened)}
+func newSockets(s *sockets, opened []*xsk.Socket) *sockets {
+	s.queues, s.steered = slices.Clone(opened), len(opened)
 	for range opened {
-		s.carries = append(s.carries, mtu)
+		s.carries = append(s.carries, s.carried)
 	}
 	return s
 }
 
-// mode names how frames get into the sockets' memory. The caller holds Card.mu.
+// mode names how frames get into the sockets' memory.
 func (s *sockets) mode() SocketMode {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	if first := s.queues[0]; first != nil && first.Attached().ZeroCopy {
 		return SocketZeroCopy
 	}
 	return SocketCopy
 }
 
-// prepare opens a socket for a queue, but for the binding.
+// prepare opens a socket for a queue, except for the binding.
 func (s *sockets) prepare(queue int, mtu wire.MTU) (socket *xsk.Socket, err error) {
 	err = s.inside.Do(func() (err error) {
 		if socket, err = xsk.Prepare(s.plan.config(queue, len(s.queues), mtu)); err == nil {
@@ -67,39 +82,32 @@ func (s *sockets) prepare(queue int, mtu wire.MTU) (socket *xsk.Socket, err erro
 	return socket, err
 }
 
-// fitSockets makes the sockets fit the interface. lost says which queue has none; stuck, why the RDMA
-// MTU cannot follow. While the interface is down nothing can be bound. The caller holds card.asking.
-func (card *Card) fitSockets(status *portStatus) {
-	s := card.sockets
-	if s == nil {
-		return
+// fit makes the sockets fit the interface, which uses so many receive queues (0: the driver does not say).
+// While the interface is down nothing can be bound. What was found is in the port's Lost and Stuck.
+func (s *sockets) fit(p *network.Port, receiveQueues int) {
+	if s.engine != nil && p.Enabled {
+		count := cmp.Or(receiveQueues, len(s.queues))
+		tooMany := checkQueues(p.Name, count)
+		count = min(count, maxQueues)
+		if was := len(s.queues); was != count {
+			s.log.Info("number of receive queues changed", "device", p.Name, "was", was, "now", count)
+		}
+		s.resize(count)
+		s.lost = errors.Join(tooMany, s.cover(), s.steer())
+		s.enlarge(p.MTU)
 	}
-	if was := card.portStatus(); !status.enabled || card.ended() != nil {
-		status.lost, status.stuck = was.lost, was.stuck
-		return
-	}
-	count := cmp.Or(status.receiveQueues, len(s.queues))
-	status.lost = checkQueues(status.name, count)
-	count = min(count, maxQueues)
-	if was := len(s.queues); was != count {
-		card.log.Info("number of receive queues changed", "device", status.name, "was", was, "now", count)
-	}
-	card.resizeSockets(count)
-	status.lost = errors.Join(status.lost, card.cover(), s.steer())
-	card.enlarge(status.mtu)
-	status.stuck = s.stuck
+	p.Carried, p.Most, p.Lost, p.Stuck = s.carried, s.most, s.lost, s.stuck
 }
 
-// resizeSockets makes room for the sockets of so many queues, and closes those of queues beyond.
-func (card *Card) resizeSockets(count int) {
-	s := card.sockets
+// resize makes room for the sockets of so many queues, and closes those of queues beyond.
+func (s *sockets) resize(count int) {
 	var gone []int
 	for queue := count; queue < len(s.queues); queue++ {
 		gone = append(gone, queue)
 	}
-	card.retire(gone)
-	card.mu.Lock()
-	defer card.mu.Unlock()
+	s.retire(gone)
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	for len(s.queues) < count {
 		s.queues, s.carries = append(s.queues, nil), append(s.carries, 0)
 	}
@@ -107,15 +115,14 @@ func (card *Card) resizeSockets(count int) {
 }
 
 // cover opens sockets for queues that have none.
-func (card *Card) cover() error {
-	s := card.sockets
+func (s *sockets) cover() error {
 	for queue, socket := range s.queues {
 		if socket != nil {
 			continue
 		}
-		socket, err := s.prepare(queue, card.carried)
+		socket, err := s.prepare(queue, s.carried)
 		if err == nil {
-			err = card.install(queue, socket, card.carried)
+			err = s.install(queue, socket, s.carried)
 		}
 		if err != nil {
 			return fmt.Errorf("queue %d of %d has no AF_XDP socket, and its packets are lost: %w", queue, len(s.queues), err)
@@ -138,8 +145,7 @@ func (s *sockets) steer() error {
 }
 
 // install binds a prepared socket to its queue and has the card use it, or closes it.
-func (card *Card) install(queue int, socket *xsk.Socket, mtu wire.MTU) error {
-	s := card.sockets
+func (s *sockets) install(queue int, socket *xsk.Socket, mtu wire.MTU) error {
 	err := socket.Bind()
 	if err == nil {
 		err = s.steering.SetRing(queue, socket.FD())
@@ -147,22 +153,29 @@ func (card *Card) install(queue int, socket *xsk.Socket, mtu wire.MTU) error {
 	if err != nil {
 		return errors.Join(err, socket.Close())
 	}
-	card.mu.Lock()
-	defer card.mu.Unlock()
-	card.engine.ChangeLink(func() { s.link.Add(socket) })
-	s.queues[queue], s.carries[queue] = socket, mtu
+	s.engine.ChangeLink(func() { s.link.Add(socket) })
+	s.put(queue, socket, mtu)
 	return nil
 }
 
+// put notes the socket of a queue; nil for none.
+func (s *sockets) put(queue int, socket *xsk.Socket, mtu wire.MTU) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.queues[queue], s.carries[queue] = socket, mtu
+}
+
+// drainTimeout is how long sockets that are taken out of use may go on to send.
+const drainTimeout = time.Second
+
 // retire takes the sockets of some queues out of use and closes them. What they have received is
 // delivered before, and what was given to them to send has left, or is counted as lost.
-func (card *Card) retire(queues []int) {
+func (s *sockets) retire(queues []int) {
 	if len(queues) == 0 {
 		return
 	}
-	s := card.sockets
 	if err := s.steering.ClearRings(queues...); err != nil {
-		card.log.Error("cannot take a queue out of the steering table", "device", card.Name(), "error", err)
+		s.log.Error("cannot take a queue out of the steering table", "device", s.plan.name, "error", err)
 	}
 	var retired []*xsk.Socket
 	for _, queue := range queues {
@@ -170,27 +183,19 @@ func (card *Card) retire(queues []int) {
 			retired = append(retired, socket)
 		}
 	}
-	card.engine.Until(func() bool { return s.drained(retired) }, closeTimeout)
-	card.forgetSockets(queues, retired)
-	for _, socket := range retired {
-		if err := socket.Close(); err != nil {
-			card.log.Error("cannot close a socket", "device", card.Name(), "error", err)
-		}
-	}
-}
-
-// forgetSockets has the card use sockets no more.
-func (card *Card) forgetSockets(queues []int, retired []*xsk.Socket) {
-	s := card.sockets
-	card.mu.Lock()
-	defer card.mu.Unlock()
-	card.engine.ChangeLink(func() {
+	s.engine.Until(func() bool { return s.drained(retired) }, drainTimeout)
+	s.engine.ChangeLink(func() {
 		for _, socket := range retired {
 			s.link.Remove(socket)
 		}
 	})
 	for _, queue := range queues {
-		s.queues[queue], s.carries[queue] = nil, 0
+		s.put(queue, nil, 0)
+	}
+	for _, socket := range retired {
+		if err := socket.Close(); err != nil {
+			s.log.Error("cannot close a socket", "device", s.plan.name, "error", err)
+		}
 	}
 }
 

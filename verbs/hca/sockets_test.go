@@ -44,16 +44,17 @@ func newWidePair(t testing.TB) *labtest.PairLab {
 
 // socketsOf is how many sockets a card has.
 func socketsOf(card *Card) int {
-	card.mu.Lock()
-	defer card.mu.Unlock()
-	return len(card.link.Descriptors())
+	n := 0
+	card.engine.Do(func() { n = len(card.host.Link().Descriptors()) })
+	return n
 }
 
 // firstSocket is that of queue 0.
 func firstSocket(card *Card) *xsk.Socket {
-	card.mu.Lock()
-	defer card.mu.Unlock()
-	return card.sockets.queues[0]
+	s := card.host.(*kernelHost).sockets
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.queues[0]
 }
 
 // flow sends messages until it is stopped, and its receiver takes them.
@@ -128,9 +129,9 @@ func (f *flow) account() (sent, found uint64, text string) {
 	to, err := f.to.device.Statistics()
 	check(f, err)
 	found = to.Engine.Received + to.Socket.RxDropped + to.Socket.RxRingFull + to.Socket.Malformed + from.Engine.Dropped()
-	for verdict, n := range to.Steering {
-		if bpf.Verdict(verdict) != bpf.Redirected && bpf.Verdict(verdict) != bpf.PassNotRoCE {
-			found += n
+	for _, c := range to.Steering {
+		if c.Name != bpf.Redirected.String() && c.Name != bpf.PassNotRoCE.String() {
+			found += c.Value
 		}
 	}
 	byLink := lostBy(f, f.sentBy) - f.before

@@ -11,8 +11,8 @@ import (
 func refuseSockets(card *Card, refuse bool) {
 	card.asking.Lock()
 	defer card.asking.Unlock()
-	if card.sockets.plan.frames = 0; refuse {
-		card.sockets.plan.frames = 3 // not a power of two
+	if card.host.(*kernelHost).sockets.plan.frames = 0; refuse {
+		card.host.(*kernelHost).sockets.plan.frames = 3 // not a power of two
 	}
 }
 
@@ -49,10 +49,10 @@ func TestMTUThatCannotBeFollowed(t *testing.T) {
 // gets one as soon as that works again.
 func TestSocketsComeBackAfterAFailure(t *testing.T) {
 	l := newStations(t)
-	s := l.a.device.sockets
+	s := l.a.device.host.(*kernelHost).sockets
 	l.a.device.asking.Lock()
 	s.plan.index++ // no such interface
-	err := l.a.device.replace([]int{0}, verbs.MTU2048)
+	err := s.replace([]int{0}, verbs.MTU2048)
 	lost := s.queues[0] == nil
 	s.plan.index--
 	l.a.device.asking.Unlock()

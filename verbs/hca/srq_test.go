@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/roced/roced/verbs"
+	"github.com/roced/roced/verbs/hca/network"
 	"golang.org/x/sys/unix"
 )
 
@@ -84,7 +85,7 @@ func TestDeviceFailsWithSRQ(t *testing.T) {
 	check(t, err)
 	check(t, qp.Activate(testQKey))
 	check(t, q.PostRecv(make([]verbs.RecvWR, 3)))
-	s.device.fail(errInterfaceGone)
+	s.device.fail(network.ErrGone)
 	s.expectEvents(verbs.AsyncEvent{Type: verbs.EventQPLastWQEReached, QP: qp}, deviceFatal)
 	s.awaitEnd()
 	refused(t, q.PostRecv(make([]verbs.RecvWR, 1)), verbs.ErrDeviceFatal)

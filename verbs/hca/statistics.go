@@ -4,6 +4,7 @@ package hca
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/roced/roced/bpf"
@@ -20,7 +21,7 @@ import (
 // datapath.Drop and bpf.Verdict, the connection manager's counters at cm.Counter.
 type Statistics struct {
 	Engine   datapath.Counters
-	Steering bpf.Counters
+	Steering []Counter
 	Socket   xsk.Statistics
 	// Sent counts packets by the way that they were given to the kernel, see SendMode; what it gave back
 	// unsent is in the engine's drops too.
@@ -49,13 +50,8 @@ func (card *Card) Statistics() (Statistics, error) {
 func (card *Card) readStatistics() (s Statistics, err error) {
 	s.Engine, s.TooBig, s.CM = card.engine.Counters(), card.tooBig.packets.Load(), card.manager.counters()
 	s.Faults = s.Engine.Faults + card.faults.Load()
-	if s.Steering, err = card.steering.Counters(); err != nil {
-		return s, err
-	}
-	if xdp, ok := card.link.(*link.XDP); ok {
-		s.Sent = xdp.Sent()
-		s.Socket, err = xdp.Statistics()
-	}
+	of, err := card.host.Statistics()
+	s.Steering, s.Socket, s.Sent = of.Steering, of.Socket, of.Sent
 	return s, err
 }
 
@@ -77,8 +73,8 @@ func (s *Session) Counters() ([]Counter, error) {
 
 // All lists all numbers with their names, always in the same order.
 func (s *Statistics) All() (all []Counter) {
-	for v, n := range s.Steering {
-		all = append(all, count("XDP", bpf.Verdict(v).String(), n, bpf.Verdict(v) >= bpf.DropOptions))
+	if all = slices.Clone(s.Steering); all == nil { // a network without steering
+		all = steeringCounters(new(bpf.Counters))
 	}
 	all = append(all,
 		count("socket", "rx_dropped", s.Socket.RxDropped, true),

@@ -4,41 +4,11 @@ package hca
 
 import (
 	"encoding/binary"
-	"errors"
 	"net/netip"
-	"slices"
 
 	"github.com/roced/roced/datapath/wire"
 	"github.com/roced/roced/internal/host"
 )
-
-// steerPort gives the port's MACs and its subnets' broadcast addresses to the steering.
-func (card *Card) steerPort(was, now portStatus) error {
-	macs := make([][6]byte, len(now.macs))
-	for i, mac := range now.macs {
-		macs[i] = mac
-	}
-	err := card.steering.SetMACs(macs...)
-	for _, address := range now.broadcasts {
-		err = errors.Join(err, card.steering.AddBroadcast(address))
-	}
-	for _, address := range was.broadcasts {
-		if !slices.Contains(now.broadcasts, address) {
-			err = errors.Join(err, card.steering.RemoveBroadcast(address))
-		}
-	}
-	return err
-}
-
-// setPort is steerPort for the engine, in Do.
-func (card *Card) setPort(now portStatus) {
-	card.engine.SetMACs(now.macs...)
-	broadcasts := make([]wire.GID, len(now.broadcasts))
-	for i, address := range now.broadcasts {
-		broadcasts[i] = wire.GIDFromAddr(address)
-	}
-	card.engine.SetBroadcasts(broadcasts)
-}
 
 // broadcastsOf are the broadcast addresses that the kernel derives from the interface's own
 // addresses (fib_add_ifaddr in net/ipv4/fib_frontend.c).

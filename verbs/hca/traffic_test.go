@@ -131,7 +131,7 @@ func pairOf(t *testing.T, mtu int) *labtest.PairLab {
 func TestQueues(t *testing.T) {
 	const queues, flows = 4, 64
 	l := newStationsOn(t, labtest.Pair(t, lab.WithQueues(queues)))
-	if n := len(l.b.device.link.Descriptors()); n != queues {
+	if n := len(l.b.device.host.Link().Descriptors()); n != queues {
 		t.Fatalf("%d sockets on %d queues", n, queues)
 	}
 	r := newRawSender(t, l.A, l.B, l.b.qp.Number())

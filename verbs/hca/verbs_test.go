@@ -5,11 +5,12 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/roced/roced/verbs/hca/memnet"
 	"github.com/roced/roced/verbs/provider"
 	"github.com/roced/roced/verbs/verbstest"
 )
 
-// A card at the end of a wire in memory is a whole Provider.
+// A card at the end of a network in memory is a whole Provider.
 func TestVerbsOverTheWire(t *testing.T) {
 	verbstest.Run(t, func(t *testing.T) verbstest.Pair {
 		t.Parallel()
@@ -22,18 +23,16 @@ func TestVerbsInAnotherSession(t *testing.T) {
 	verbstest.Run(t, func(t *testing.T) verbstest.Pair {
 		t.Parallel()
 		pair := wireEnds(t)
-		newStation(t, pair.A.Provider.(*WireHost).Card)
+		newStation(t, pair.A.Provider.(*hostCard).Card)
 		pair.A.Provider = pair.Beside()
 		return pair
 	})
 }
 
 func wireEnds(t *testing.T, options ...Option) verbstest.Pair {
-	w, err := NewWire(0, options...)
-	check(t, err)
-	t.Cleanup(func() { check(t, w.Close()) })
-	a, b := wireEnd(t, w, "a", addressesA), wireEnd(t, w, "b", addressesB)
-	card := a.Provider.(*WireHost).Card
+	n := newNetwork(t, 0)
+	a, b := wireEnd(t, n, "a", addressesA, options...), wireEnd(t, n, "b", addressesB, options...)
+	card := a.Provider.(*hostCard).Card
 	return verbstest.Pair{A: a, B: b, Unreachable: address("192.0.2.1"), Beside: func() provider.Provider { return beside(t, card) }}
 }
 
@@ -45,11 +44,10 @@ func beside(t *testing.T, card *Card) provider.Provider {
 	return session
 }
 
-// wireEnd is a host on a wire in memory.
-func wireEnd(t *testing.T, w *Wire, name string, addresses []netip.Addr) verbstest.End {
+// wireEnd is a host on a network in memory.
+func wireEnd(t *testing.T, n *memnet.Network, name string, addresses []netip.Addr, options ...Option) verbstest.End {
 	t.Helper()
-	h, err := w.AddHost(name, addresses...)
-	check(t, err)
+	h := newHost(t, n, name, addresses, options...)
 	addresses = slices.Clone(addresses)
 	return verbstest.End{
 		Provider: h, IPv4: addresses[0], IPv6: addresses[1], LinkLocal: addresses[2], MAC: h.MAC(),

@@ -30,7 +30,7 @@ type DeviceAttr struct {
 	MaxMcastQPAttach      int // queue pairs to a group
 	MaxTotalMcastQPAttach int
 	PhysicalPorts         int
-	XDPMode               string // "native", "generic", or "none" on a wire in memory
+	XDPMode               string // "native", "generic", or "none" on a network in memory
 	AFXDPMode             string // "copy", "zero-copy", or "none"
 	// SendMode is how bursts of packets leave now: "trains" (the kernel gets several in one frame),
 	// "af_xdp" (each by itself), or "none".
@@ -95,7 +95,7 @@ type GIDEntry struct {
 	GID       wire.GID
 	Index     int
 	Interface string
-	IfIndex   uint32 // the interface's (ndev_ifindex); 0 on a wire in memory
+	IfIndex   uint32 // the interface's (ndev_ifindex); 0 on a network in memory
 	Type      ring.GIDType
 	Port      uint8
 }

@@ -93,7 +93,7 @@ func TestWhoMayCapture(t *testing.T) {
 		device string
 		want   error
 	}{{12345, "a", verbs.ErrPermission}, {0, "none", verbs.ErrInvalid}, {0, "many", verbs.ErrUnsupported}} {
-		check(t, r.a.SetDevices(r.hosts[0], &manyHosts{r.hosts[:]}))
+		check(t, r.a.SetDevices(r.cards[0], &manyHosts{r.cards[:]}))
 		if _, err := r.a.looker(row.uid).capture(proto.CaptureRequest{Device: row.device}); !errors.Is(err, row.want) {
 			t.Errorf("user %d, device %s: %v, want %v", row.uid, row.device, err, row.want)
 		}

@@ -87,7 +87,7 @@ func TestMistakeInACommand(t *testing.T) {
 			good.exchange(ah, peer, "nobody has noticed")
 			check(t, bad.client.Close())
 			eventually(t, "the account is that of one client", func() bool { return r.a.connectionsOf(os.Geteuid()) == 1 })
-			statistics, err := r.hosts[0].Statistics()
+			statistics, err := r.cards[0].Statistics()
 			check(t, err)
 			if statistics.Faults != 1 {
 				t.Errorf("%d faults", statistics.Faults)

@@ -176,19 +176,15 @@ func TestDaemonEnds(t *testing.T) {
 	if _, err := client.Dial(r.a.path, ""); !errors.Is(err, verbs.ErrHost) {
 		t.Errorf("dial without a daemon: %v", err)
 	}
-	again := startDaemon(t, Config{Devices: []Source{r.hosts[0]}, PrivilegedGroup: -1})
+	again := startDaemon(t, Config{Devices: []Source{r.cards[0]}, PrivilegedGroup: -1})
 	newProgram(t, again.dial(t))
 }
 
 // When a device fails under its daemon, its clients learn it; other devices go on.
 func TestDeviceFails(t *testing.T) {
-	w, err := hca.NewWire(0, hca.WithoutInline())
-	check(t, err)
-	t.Cleanup(func() { check(t, w.Close()) })
-	left, err := w.AddHost("left", addressesA...)
-	check(t, err)
-	right, err := w.AddHost("right", addressesB...)
-	check(t, err)
+	n := newNetwork(t)
+	left, _ := newCard(t, n, "left", addressesA...)
+	right, _ := newCard(t, n, "right", addressesB...)
 	d := startDaemon(t, Config{Devices: []Source{left, right}, PrivilegedGroup: -1})
 	if names, err := client.Devices(d.path); err != nil || len(names) != 2 {
 		t.Fatalf("%v, %v", names, err)
@@ -209,8 +205,7 @@ func TestDeviceFails(t *testing.T) {
 		t.Error(err)
 	}
 	well.exchange(well.ah(addressesB[0]), peer, "to another program of the device")
-	back, err := w.AddHost("left", addressesA...)
-	check(t, err)
+	back, _ := newCard(t, n, "left", addressesA...)
 	check(t, d.SetDevices(back, right))
 	newProgram(t, dial("left"))
 	if err := d.SetDevices(right, right); !errors.Is(err, verbs.ErrInvalid) {

@@ -119,7 +119,7 @@ func TestOthersAreNotSeen(t *testing.T) {
 }
 
 // manyHosts is a source that makes a host for each session, and has no counters of its own.
-type manyHosts struct{ hosts []*hca.WireHost }
+type manyHosts struct{ hosts []*hca.Card }
 
 func (m *manyHosts) Name() string { return "many" }
 
@@ -133,7 +133,7 @@ func (m *manyHosts) NewSession(c hca.SessionConfig) (*hca.Session, error) {
 func TestReadCounters(t *testing.T) {
 	r := newRig(t, anyone)
 	r.b.dial(t) // it serves before the test is over
-	check(t, r.a.SetDevices(r.hosts[0], &manyHosts{r.hosts[:]}))
+	check(t, r.a.SetDevices(r.cards[0], &manyHosts{r.cards[:]}))
 	look := r.a.looker(0)
 	count := func(device, name string) (value uint64) {
 		all, err := look.readCounters(proto.ReadCountersRequest{Device: device})
@@ -167,7 +167,7 @@ func TestReadCounters(t *testing.T) {
 func TestLookDevice(t *testing.T) {
 	r := newRig(t, anyone)
 	r.b.dial(t) // it serves before the test is over
-	check(t, r.a.SetDevices(r.hosts[0], absent{}, &manyHosts{}))
+	check(t, r.a.SetDevices(r.cards[0], absent{}, &manyHosts{}))
 	r.a.SetLimits(Limits{Connections: 1, Limits: hca.Limits{QPs: 3}})
 	look := r.a.looker(12345)
 	v, err := look.lookDevice(proto.LookDeviceRequest{Device: "a"})
@@ -190,7 +190,7 @@ func TestLookDevice(t *testing.T) {
 	if clients := r.a.Clients(); len(clients) != 0 {
 		t.Errorf("looking has made sessions: %v", clients)
 	}
-	check(t, r.hosts[0].Close())
+	check(t, r.cards[0].Close())
 	if v, err = look.lookDevice(proto.LookDeviceRequest{Device: "a"}); err != nil || v.Open || v.Why == "" {
 		t.Errorf("a card that is closed: %+v, %v", v, err)
 	}
@@ -211,7 +211,7 @@ func (absent) QueryDevice() (verbs.DeviceAttr, error) {
 func TestManyGIDs(t *testing.T) {
 	r := newRig(t, anyone)
 	r.b.dial(t) // it serves before the test is over
-	many := crowd{r.hosts[0], 2*proto.PageEntries + 1}
+	many := crowd{r.cards[0], 2*proto.PageEntries + 1}
 	check(t, r.a.SetDevices(many))
 	seen := 0
 	for more := true; more; {
@@ -235,7 +235,7 @@ func TestManyGIDs(t *testing.T) {
 
 // crowd is a device with many GIDs.
 type crowd struct {
-	*hca.WireHost
+	*hca.Card
 	lines int
 }
 

@@ -41,7 +41,7 @@ func TestDeviceIsClosed(t *testing.T) {
 				}
 			}
 		})
-		check(t, r.hosts[0].Close())
+		check(t, r.cards[0].Close())
 		all.Wait()
 	}
 }

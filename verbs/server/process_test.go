@@ -16,6 +16,7 @@ import (
 	"github.com/roced/roced/verbs"
 	"github.com/roced/roced/verbs/client"
 	"github.com/roced/roced/verbs/hca"
+	"github.com/roced/roced/verbs/hca/memnet"
 	"golang.org/x/sys/unix"
 )
 
@@ -100,15 +101,15 @@ func idleClient(path string) error {
 
 // childDaemon serves a device of its own.
 func childDaemon(path string) error {
-	w, err := hca.NewWire(0, hca.WithoutInline())
+	host, err := memnet.New(0).AddHost("a", addressesA...)
 	if err != nil {
 		return err
 	}
-	host, err := w.AddHost("a", addressesA...)
+	card, err := hca.New(host, hca.WithoutInline())
 	if err != nil {
 		return err
 	}
-	s, err := New(Config{Devices: []Source{host}, PrivilegedGroup: -1})
+	s, err := New(Config{Devices: []Source{card}, PrivilegedGroup: -1})
 	if err != nil {
 		return err
 	}

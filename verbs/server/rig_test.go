@@ -16,6 +16,7 @@ import (
 	"github.com/roced/roced/verbs"
 	"github.com/roced/roced/verbs/client"
 	"github.com/roced/roced/verbs/hca"
+	"github.com/roced/roced/verbs/hca/memnet"
 )
 
 func TestMain(m *testing.M) {
@@ -96,24 +97,38 @@ func (d *daemon) dial(t testing.TB) *client.Client {
 	return c
 }
 
-// rig is two hosts on a wire in memory, with a daemon each.
+// rig is two hosts on a network in memory, with a card and a daemon each.
 type rig struct {
-	a, b  *daemon
-	hosts [2]*hca.WireHost
-	wire  *hca.Wire
+	a, b    *daemon
+	cards   [2]*hca.Card
+	hosts   [2]*memnet.Host
+	network *memnet.Network
+}
+
+// newCard makes a card on a new host.
+func newCard(t testing.TB, n *memnet.Network, name string, addresses ...netip.Addr) (*hca.Card, *memnet.Host) {
+	t.Helper()
+	host, err := n.AddHost(name, addresses...)
+	check(t, err)
+	card, err := hca.New(host, hca.WithoutInline())
+	check(t, err)
+	return card, host
+}
+
+// newNetwork is a network in memory without hosts.
+func newNetwork(t testing.TB) *memnet.Network {
+	t.Helper()
+	n := memnet.New(0)
+	t.Cleanup(func() { check(t, n.Close()) })
+	return n
 }
 
 func newRig(t testing.TB, c Config) *rig {
 	t.Helper()
-	w, err := hca.NewWire(0, hca.WithoutInline())
-	check(t, err)
-	t.Cleanup(func() { check(t, w.Close()) })
-	r := &rig{wire: w}
+	r := &rig{network: newNetwork(t)}
 	for i, addresses := range [][]netip.Addr{addressesA, addressesB} {
-		host, err := w.AddHost([]string{"a", "b"}[i], addresses...)
-		check(t, err)
-		r.hosts[i] = host
-		c.Devices = []Source{host}
+		r.cards[i], r.hosts[i] = newCard(t, r.network, []string{"a", "b"}[i], addresses...)
+		c.Devices = []Source{r.cards[i]}
 		d := startDaemon(t, c)
 		if i == 0 {
 			r.a = d

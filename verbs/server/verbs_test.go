@@ -5,12 +5,12 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/roced/roced/verbs/hca"
+	"github.com/roced/roced/verbs/hca/memnet"
 	"github.com/roced/roced/verbs/provider"
 	"github.com/roced/roced/verbs/verbstest"
 )
 
-// A client of a daemon is a whole Provider: two daemons, on a wire in memory.
+// A client of a daemon is a whole Provider: two daemons, on a network in memory.
 func TestVerbsOverDaemons(t *testing.T) {
 	verbstest.Run(t, func(t *testing.T) verbstest.Pair {
 		t.Parallel()
@@ -25,7 +25,7 @@ func clientPair(t *testing.T, r *rig) verbstest.Pair {
 	}
 }
 
-func clientEnd(t *testing.T, d *daemon, h *hca.WireHost, addresses []netip.Addr) verbstest.End {
+func clientEnd(t *testing.T, d *daemon, h *memnet.Host, addresses []netip.Addr) verbstest.End {
 	t.Helper()
 	addresses = slices.Clone(addresses)
 	return verbstest.End{

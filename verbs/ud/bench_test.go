@@ -8,7 +8,7 @@ import (
 	"github.com/roced/roced/verbs/ud"
 )
 
-// What the short way costs beside bare verbs, on a wire in memory: a message from one end to the
+// What the short way costs beside bare verbs, on a network in memory: a message from one end to the
 // other, 32 at a time, and one there and back. go test -bench . ./verbs/ud
 
 const benchBatch = 32

@@ -75,7 +75,7 @@ func TestDropsByName(t *testing.T) {
 type plain struct{ provider.Provider }
 
 func TestNoCounters(t *testing.T) {
-	card, other, err := hca.OpenWire(addressesA, addressesB)
+	card, other, err := hca.OpenPair(addressesA, addressesB)
 	check(t, err)
 	t.Cleanup(func() { check(t, other.Close()) })
 	c := contextOn(t, plain{card})

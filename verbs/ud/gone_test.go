@@ -19,7 +19,7 @@ func TestClosedBelow(t *testing.T) {
 		"card":    func(_ *verbs.Context, card *hca.Card) error { return card.Close() },
 	} {
 		t.Run(name, func(t *testing.T) {
-			card, other, err := hca.OpenWire(addressesA, addressesB)
+			card, other, err := hca.OpenPair(addressesA, addressesB)
 			check(t, err)
 			t.Cleanup(func() { check(t, errors.Join(card.Close(), other.Close())) })
 			session, err := card.NewSession(hca.SessionConfig{})
@@ -51,7 +51,7 @@ func (f failing) Err() error { return verbs.ErrDeviceFatal }
 
 // TestFailedBelow: a device that has failed was closed by nobody.
 func TestFailedBelow(t *testing.T) {
-	card, other, err := hca.OpenWire(addressesA, addressesB)
+	card, other, err := hca.OpenPair(addressesA, addressesB)
 	check(t, err)
 	t.Cleanup(func() { check(t, other.Close()) })
 	c := contextOn(t, failing{card})

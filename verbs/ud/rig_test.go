@@ -64,10 +64,10 @@ func eventually(t testing.TB, what string, done func() bool) {
 	}
 }
 
-// wire is two contexts at the ends of a wire in memory.
+// wire is two contexts at the ends of a network in memory.
 func wire(t testing.TB, options ...hca.Option) (a, b *verbs.Context) {
 	t.Helper()
-	left, right, err := hca.OpenWire(addressesA, addressesB, options...)
+	left, right, err := hca.OpenPair(addressesA, addressesB, options...)
 	check(t, err)
 	return contextOn(t, left), contextOn(t, right)
 }

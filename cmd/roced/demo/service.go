@@ -15,15 +15,16 @@ import (
 	"github.com/roced/roced/cmd/roced/internal/cli"
 	"github.com/roced/roced/verbs"
 	"github.com/roced/roced/verbs/hca"
+	"github.com/roced/roced/verbs/hca/memnet"
 	"github.com/roced/roced/verbs/server"
 	"github.com/roced/roced/verbs/ud"
 )
 
-// service is one as roced run has it, on a wire in memory, and two programs that share its device. Programs are
+// service is one as roced run has it, on a network in memory, and two programs that share its device. Programs are
 // sessions; that these are in one process makes no difference to it.
 type service struct {
 	folder   string
-	wire     *hca.Wire
+	device   *hca.Card
 	server   *server.Server
 	serving  chan error
 	programs [2]*card.Endpoint
@@ -62,14 +63,14 @@ func (s *service) open() (err error) {
 	if s.folder, err = os.MkdirTemp("", labPrefix); err != nil {
 		return err
 	}
-	if s.wire, err = hca.NewWire(0, hca.WithoutInline()); err != nil {
-		return err
-	}
-	device, err := s.wire.AddHost("shared", netip.MustParseAddr(serviceAddress))
+	host, err := memnet.New(0).AddHost("shared", netip.MustParseAddr(serviceAddress))
 	if err != nil {
 		return err
 	}
-	if s.server, err = server.New(server.Config{Devices: []server.Source{device}, PrivilegedGroup: -1}); err != nil {
+	if s.device, err = hca.New(host, hca.WithoutInline()); err != nil {
+		return err
+	}
+	if s.server, err = server.New(server.Config{Devices: []server.Source{s.device}, PrivilegedGroup: -1}); err != nil {
 		return err
 	}
 	listener, err := net.Listen("unixpacket", s.socket())
@@ -143,8 +144,8 @@ func (s *service) Close() (err error) {
 	if s.serving != nil {
 		err = errors.Join(err, s.server.Close(), <-s.serving)
 	}
-	if s.wire != nil {
-		err = errors.Join(err, s.wire.Close())
+	if s.device != nil {
+		err = errors.Join(err, s.device.Close())
 	}
 	return errors.Join(err, os.RemoveAll(s.folder))
 }

@@ -38,7 +38,7 @@ func endpoint(t *testing.T, socket, device string) *ud.Endpoint {
 // TestDump: a file grows with each packet, while it is written, with what became of it.
 func TestDump(t *testing.T) {
 	t.Parallel()
-	socket := cmdtest.ServeWire(t)
+	socket := cmdtest.ServeMemory(t)
 	left, right := endpoint(t, socket, "left"), endpoint(t, socket, "right")
 	file := filepath.Join(t.TempDir(), "x.pcapng")
 	b := cmdtest.Start(t, "dump", "--service", socket, "-d", "right", "-w", file)
@@ -62,7 +62,7 @@ func TestDump(t *testing.T) {
 
 func TestDumpErrors(t *testing.T) {
 	t.Parallel()
-	socket := cmdtest.ServeWire(t)
+	socket := cmdtest.ServeMemory(t)
 	args := func(rest string) []string {
 		return strings.Fields("dump -w /dev/null --service " + socket + " " + rest)
 	}

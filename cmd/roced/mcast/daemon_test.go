@@ -11,7 +11,7 @@ import (
 // TestMcastOverADaemon: a receiver and a sender are programs of one, without privileges.
 func TestMcastOverADaemon(t *testing.T) {
 	t.Parallel()
-	socket := cmdtest.ServeWire(t)
+	socket := cmdtest.ServeMemory(t)
 	args := func(rest string) []string { return strings.Fields("mcast --service=" + socket + " 239.1.2.3 " + rest) }
 	receiver := cmdtest.Start(t, args("-d left --count 3")...)
 	receiver.Await(t, listening)
@@ -31,7 +31,7 @@ func TestMcastOverADaemon(t *testing.T) {
 // TestMcastByIDOverADaemon: both are members by connection ids.
 func TestMcastByIDOverADaemon(t *testing.T) {
 	t.Parallel()
-	socket := cmdtest.ServeWire(t)
+	socket := cmdtest.ServeMemory(t)
 	args := func(rest string) []string {
 		return strings.Fields("mcast --cm --service=" + socket + " 239.1.2.3 " + rest)
 	}

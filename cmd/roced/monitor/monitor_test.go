@@ -14,7 +14,7 @@ import (
 // TestMonitor: of one device, in lines and in JSON, until it is stopped.
 func TestMonitor(t *testing.T) {
 	t.Parallel()
-	socket := cmdtest.ServeWire(t)
+	socket := cmdtest.ServeMemory(t)
 	lines := cmdtest.Start(t, "monitor", "--service", socket)
 	objects := cmdtest.Start(t, "monitor", "--service", socket, "-j", "-d", "right")
 	come := func(device string) {
@@ -77,7 +77,7 @@ func TestLines(t *testing.T) {
 
 func TestMonitorErrors(t *testing.T) {
 	t.Parallel()
-	socket := cmdtest.ServeWire(t)
+	socket := cmdtest.ServeMemory(t)
 	cmdtest.CheckFailure(t, []string{"monitor", "--service", "/no/such.sock"}, cli.ExitFailed, "is it running?")
 	cmdtest.CheckFailure(t, []string{"monitor", "--service", socket, "-d", "eth9"}, cli.ExitFailed, `no device "eth9"`)
 }

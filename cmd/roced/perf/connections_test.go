@@ -122,7 +122,7 @@ func TestConnectionsDiffer(t *testing.T) {
 // TestUnreliableConnectionsMayLose: the server says how many messages did not come, and ends well, as the client.
 func TestUnreliableConnectionsMayLose(t *testing.T) {
 	t.Parallel()
-	socket := cmdtest.ServeWire(t)
+	socket := cmdtest.ServeMemory(t)
 	args := func(rest string) []string {
 		return strings.Fields("perf --uc --bandwidth -s 64 --service=" + socket + " " + rest)
 	}

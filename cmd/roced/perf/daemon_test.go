@@ -12,7 +12,7 @@ import (
 // TestPerfOverADaemon: both sides are programs of one, and the report says so.
 func TestPerfOverADaemon(t *testing.T) {
 	t.Parallel()
-	socket := cmdtest.ServeWire(t)
+	socket := cmdtest.ServeMemory(t)
 	args := func(rest string) []string { return strings.Fields("perf --service=" + socket + " " + rest) }
 	server := cmdtest.Start(t, args("-d left -p 0")...)
 	_, address, _ := strings.Cut(server.Await(t, "waiting for clients on "), "clients on ")
@@ -43,7 +43,7 @@ func TestPerfOverADaemon(t *testing.T) {
 // TestConnectionsOverADaemon: a program sees in its memory what the service's card writes there.
 func TestConnectionsOverADaemon(t *testing.T) {
 	t.Parallel()
-	socket := cmdtest.ServeWire(t)
+	socket := cmdtest.ServeMemory(t)
 	for _, what := range []string{"--bandwidth --op send -q 3", "--bandwidth --op write", "--latency --op write", "--latency --op atomic"} {
 		args := func(rest string) []string {
 			return strings.Fields("perf --rc -n 100 -s 8 --service=" + socket + " " + what + " " + rest)

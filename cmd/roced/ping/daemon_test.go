@@ -12,7 +12,7 @@ import (
 // TestPingOverADaemon: both sides are programs of one, without privileges.
 func TestPingOverADaemon(t *testing.T) {
 	t.Parallel()
-	socket := cmdtest.ServeWire(t)
+	socket := cmdtest.ServeMemory(t)
 	args := func(rest string) []string { return strings.Fields("ping --service=" + socket + " -n 50 -c " + rest) }
 	server, port := cmdtest.StartWaiting(t, args("-e -d left"))
 	code, stdout, stderr := cmdtest.Run(t, args("-d right -p "+port+" 127.0.0.1")...)
@@ -31,7 +31,7 @@ func TestPingOverADaemon(t *testing.T) {
 // TestPingByIDOverADaemon: the two meet by connection ids.
 func TestPingByIDOverADaemon(t *testing.T) {
 	t.Parallel()
-	socket := cmdtest.ServeWire(t)
+	socket := cmdtest.ServeMemory(t)
 	args := func(rest string) []string { return strings.Fields("ping --cm --service=" + socket + " " + rest) }
 	checkPingByID(t, args("-e -d left"), args("-d right 10.77.0.1"), "GID ::ffff:10.77.0.1")
 	checkPingByID(t, args("-e --rc -d left"), args("--rc -d right 10.77.0.1"), "GID ::ffff:10.77.0.1")
@@ -59,7 +59,7 @@ func checkPingByID(t *testing.T, server, client []string, says string) {
 // TestPingInJSON: one object on stdout, and the rest on stderr.
 func TestPingInJSON(t *testing.T) {
 	t.Parallel()
-	socket := cmdtest.ServeWire(t)
+	socket := cmdtest.ServeMemory(t)
 	for what, service := range map[string]string{"": "UD", "--rc": "RC"} {
 		args := func(rest string) []string {
 			return strings.Fields("ping -n 50 --service=" + socket + " " + what + " " + rest)

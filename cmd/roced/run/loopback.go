@@ -16,14 +16,14 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// loopbackFlags are those of a wire in memory.
+// loopbackFlags are those of a network in memory.
 type loopbackFlags struct {
 	on    bool
 	pools []string
 	hosts []string
 }
 
-// loopbackSocket is where programs connect to a wire in memory by default: a place that needs no
+// loopbackSocket is where programs connect to a network in memory by default: a place that needs no
 // privilege.
 var loopbackSocket = filepath.Join(runtimeDir(), "roced.sock")
 
@@ -36,7 +36,7 @@ func runtimeDir() string {
 }
 
 func (l *loopbackFlags) add(f *pflag.FlagSet) {
-	f.BoolVar(&l.on, "loopback", false, "a wire in memory instead of interfaces: no privilege is needed")
+	f.BoolVar(&l.on, "loopback", false, "a network in memory instead of interfaces: no privilege is needed")
 	f.StringArrayVar(&l.hosts, "host", nil, "with --loopback: a `name`=address[,address] of a host; may be given several times")
 	f.StringSliceVar(&l.pools, "pool", loopback.DefaultPools, "with --loopback: `networks` that other hosts have addresses of")
 }

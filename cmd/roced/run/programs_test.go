@@ -185,14 +185,14 @@ func TestLimitsAreReloaded(t *testing.T) {
 	r.terminate(t)
 }
 
-// newLoopback is a service on a wire in memory, without any privilege.
+// newLoopback is a service on a network in memory, without any privilege.
 func newLoopback(t *testing.T, args ...string) *serviceRig {
 	t.Helper()
 	r := newManager(t)
 	r.prepare(t, append([]string{"--loopback", "--socket", r.path("roced.sock")}, args...)...)
 	r.StartWithout(t, allCapabilities()...)
 	t.Cleanup(func() { r.Process.Kill() })
-	r.await(t, "READY=1", "a wire in memory")
+	r.await(t, "READY=1", "a network in memory")
 	return r
 }
 

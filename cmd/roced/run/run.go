@@ -41,7 +41,7 @@ needs a restart. SIGTERM and SIGINT end the service.
 Programs' socket is systemd's if it passes one (roced.socket), else the
 configuration's. With systemd, readiness, state and a watchdog are reported.
 
-With --loopback there is no interface: a wire in memory, which needs no privilege and
+With --loopback there is no interface: a network in memory, which needs no privilege and
 no kernel's help. A program that opens the device "loop" is a host of its own on it,
 with the lowest free address of each --pool. A --host is a device of its name, whose
 addresses are known beforehand; programs that open it share it. No file is read. The

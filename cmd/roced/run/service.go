@@ -147,7 +147,7 @@ func (s *service) describe() string {
 	}
 	switch {
 	case s.network != nil:
-		parts = append(parts, "a wire in memory")
+		parts = append(parts, "a network in memory")
 	case len(parts) == 1:
 		parts = append(parts, "no device: name one in "+s.file+", then reload")
 	}

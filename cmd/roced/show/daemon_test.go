@@ -62,7 +62,7 @@ func check(t *testing.T, err error) {
 // TestShowObjects: each noun has the line of what a program has, in columns and in JSON.
 func TestShowObjects(t *testing.T) {
 	t.Parallel()
-	socket := cmdtest.ServeWire(t)
+	socket := cmdtest.ServeMemory(t)
 	qp := guest(t, socket, "left")
 	for noun, want := range map[string]string{
 		"dev":    "right right 0000:00ff:fe00:000",
@@ -97,7 +97,7 @@ func TestShowObjects(t *testing.T) {
 
 func TestShowStat(t *testing.T) {
 	t.Parallel()
-	socket := cmdtest.ServeWire(t)
+	socket := cmdtest.ServeMemory(t)
 	_, some, _ := cmdtest.Run(t, "show", "stat", "--service", socket)
 	_, all, _ := cmdtest.Run(t, "show", "stat", "-a", "-d", "left", "--service", socket)
 	if lines := strings.Count(some, "\n"); lines != 1 || !strings.Contains(all, "drop_qkey") || strings.Contains(all, "right") {
@@ -113,7 +113,7 @@ func TestShowStat(t *testing.T) {
 // TestShowGIDOfTheDaemon: those of all its devices, or of one.
 func TestShowGIDOfTheDaemon(t *testing.T) {
 	t.Parallel()
-	socket := cmdtest.ServeWire(t)
+	socket := cmdtest.ServeMemory(t)
 	_, all, _ := cmdtest.Run(t, "show", "gid", "--service="+socket)
 	_, one, _ := cmdtest.Run(t, "show", "gid", "-d", "left", "--service="+socket)
 	cmdtest.CheckSays(t, all, "::ffff:10.77.0.1", "::ffff:10.77.0.2")
@@ -125,7 +125,7 @@ func TestShowGIDOfTheDaemon(t *testing.T) {
 // TestShowWatch: it looks again until it is stopped.
 func TestShowWatch(t *testing.T) {
 	t.Parallel()
-	socket := cmdtest.ServeWire(t)
+	socket := cmdtest.ServeMemory(t)
 	b := cmdtest.Start(t, "show", "qp", "--watch=1ms", "--service", socket)
 	apart := cmdtest.Start(t, "show", "qp", "--watch", "1ms", "--service", socket)
 	b.Await(t, "LQPN")
@@ -179,7 +179,7 @@ func (mute) Name() string { return "mute" }
 
 func TestShowDaemonErrors(t *testing.T) {
 	t.Parallel()
-	socket := cmdtest.ServeWire(t)
+	socket := cmdtest.ServeMemory(t)
 	cmdtest.CheckFailure(t, []string{"show", "qp", "--service", "/no/such.sock"}, cli.ExitFailed, "is it running?")
 	cmdtest.CheckFailure(t, []string{"show", "qp", "--service", socket, "-d", "eth9"}, cli.ExitFailed, `no device "eth9"`, `"left"`)
 	cmdtest.CheckFailure(t, []string{"show", "qp", "--service", socket, "--watch=-1s"}, cli.ExitUsage, "--watch")

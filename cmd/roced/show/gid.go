@@ -29,7 +29,7 @@ routable IPv4 address; where there is none, it repeats the best other line. Prog
 that run keep an address's line as long as the address stays.
 
 Nothing is opened, and no privilege is needed, but for --netns. With --service it is the
-table that programs of the service have now; of the device "loop" of a wire in memory the
+table that programs of the service have now; of the device "loop" of a network in memory the
 tables of all its hosts, of which NETDEV is the name. Devices without a card have none.`
 
 func newGIDCommand() *cobra.Command {

@@ -17,7 +17,7 @@ func TestOthersAreHidden(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("it needs root")
 	}
-	socket := cmdtest.ServeWire(t)
+	socket := cmdtest.ServeMemory(t)
 	for name := socket; strings.HasPrefix(name, os.TempDir()+"/"); name = filepath.Dir(name) {
 		if err := os.Chmod(name, 0o777); err != nil {
 			t.Fatal(err)

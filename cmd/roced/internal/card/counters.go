@@ -32,7 +32,7 @@ func (d *Device) cardCounters() (all []Counter, err error) {
 
 // linkCounters is what the interface itself lost (ip -s link). It counts packets of all kinds, and on
 // veth counts the socket's losses again, so it is shown beside the other counters and never added to
-// them. An interface that is gone, a wire in memory
+// them. An interface that is gone, a network in memory
 // and the service's device have none.
 func (d *Device) linkCounters() ([]Counter, error) {
 	if d.links == nil {

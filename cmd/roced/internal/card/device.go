@@ -66,7 +66,7 @@ func Connect(ctx context.Context, socket, name string, log *slog.Logger) (*Devic
 }
 
 // Take makes a Device of a card or a session, and closes that if it fails. The Device has no counters
-// of an interface, since a card on a wire in memory has none.
+// of an interface, since a card on a network in memory has none.
 func Take(provider provider.Provider, log *slog.Logger) (*Device, error) {
 	d := &Device{provider: provider, log: log}
 	var err error

@@ -1,2 +1,2 @@
-// Package cardtest is queue pairs on a wire in memory, for tests that need no privileges.
+// Package cardtest is queue pairs on a network in memory, for tests that need no privileges.
 package cardtest

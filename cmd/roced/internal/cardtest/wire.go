@@ -16,11 +16,11 @@ const Depth = 64
 // Options are those of the ends of a wire.
 var Options = ud.Options{QKey: card.TestQKey, RecvDepth: 2 * Depth, SendDepth: Depth}
 
-// Wire is two queue pairs on a wire in memory, which needs no privileges.
+// Wire is two queue pairs on a network in memory, which needs no privileges.
 func Wire(t *testing.T) (left, right *card.Endpoint) {
 	t.Helper()
 	addr := func(s string) []netip.Addr { return []netip.Addr{netip.MustParseAddr(s)} }
-	a, b, err := hca.OpenWire(addr("10.77.0.1"), addr("10.77.0.2"))
+	a, b, err := hca.OpenPair(addr("10.77.0.1"), addr("10.77.0.2"))
 	if err != nil {
 		t.Fatal(err)
 	}

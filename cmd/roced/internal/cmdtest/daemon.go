@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/roced/roced/verbs/hca"
+	"github.com/roced/roced/verbs/hca/memnet"
 	"github.com/roced/roced/verbs/server"
 )
 
@@ -36,25 +37,26 @@ func Serve(t *testing.T, devices ...server.Source) (socket string) {
 	return socket
 }
 
-// ServeWire is Serve with two devices, left (10.77.0.1) and right (10.77.0.2), on a wire in memory.
-func ServeWire(t *testing.T) (socket string) {
+// ServeMemory is Serve with two devices, left (10.77.0.1) and right (10.77.0.2), on a network in memory.
+func ServeMemory(t *testing.T) (socket string) {
 	t.Helper()
-	wire, err := hca.NewWire(0, hca.WithoutInline())
-	if err != nil {
-		t.Fatal(err)
-	}
+	network := memnet.New(0)
 	t.Cleanup(func() {
-		if err := wire.Close(); err != nil {
+		if err := network.Close(); err != nil {
 			t.Error(err)
 		}
 	})
 	var devices []server.Source
 	for name, address := range map[string]string{"left": "10.77.0.1", "right": "10.77.0.2"} {
-		host, err := wire.AddHost(name, netip.MustParseAddr(address))
+		host, err := network.AddHost(name, netip.MustParseAddr(address))
 		if err != nil {
 			t.Fatal(err)
 		}
-		devices = append(devices, host)
+		card, err := hca.New(host, hca.WithoutInline())
+		if err != nil {
+			t.Fatal(err)
+		}
+		devices = append(devices, card)
 	}
 	return Serve(t, devices...)
 }

@@ -12,7 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// pingpongPair is both sides on a wire in memory, aimed at each other.
+// pingpongPair is both sides on a network in memory, aimed at each other.
 func pingpongPair(t *testing.T, size, count int) (client, server *Exchange) {
 	t.Helper()
 	left, right := cardtest.Wire(t)

@@ -13,6 +13,7 @@ import (
 	"github.com/roced/roced/internal/lab/labtest"
 	"github.com/roced/roced/verbs"
 	"github.com/roced/roced/verbs/hca"
+	"github.com/roced/roced/verbs/hca/memnet"
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 )
@@ -60,21 +61,18 @@ func (k *kept) await(t *testing.T, text string) State {
 
 // TestAttemptsUntilItOpens: each reason is shown; sessions are refused with it.
 func TestAttemptsUntilItOpens(t *testing.T) {
-	wire, err := hca.NewWire(1)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer wire.Close()
+	network := memnet.New(1)
+	defer network.Close()
 	attempts := 0
 	d := keep(t, func() (*hca.Card, error) {
 		if attempts++; attempts < 3 {
 			return nil, fmt.Errorf("attempt %d: %w", attempts, unix.ENODEV)
 		}
-		host, err := wire.AddHost("eth0", netip.MustParseAddr("10.0.0.1"))
+		host, err := network.AddHost("eth0", netip.MustParseAddr("10.0.0.1"))
 		if err != nil {
 			return nil, err
 		}
-		return host.Card, nil
+		return hca.New(host)
 	})
 	<-d.first
 	if _, err := d.NewSession(hca.SessionConfig{}); !errors.Is(err, verbs.ErrDeviceFatal) || !errors.Is(err, unix.ENODEV) {

@@ -1,8 +1,8 @@
-// Package loopback is the device of roced run --loopback: a wire in memory, which needs no privilege, no
+// Package loopback is the device of roced run --loopback: a network in memory, which needs no privilege, no
 // network and no kernel's help.
 //
 //	program ── session ── host 10.88.0.1, fd88::1 ──┐
-//	program ── session ── host 10.88.0.2, fd88::2 ──┼── hca.Wire
+//	program ── session ── host 10.88.0.2, fd88::2 ──┼── memnet.Network
 //	program ──┬ session ─ host "server" 10.1.2.3 ───┘
 //	program ──┘
 //

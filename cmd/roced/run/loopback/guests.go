@@ -10,6 +10,7 @@ import (
 
 	"github.com/roced/roced/verbs"
 	"github.com/roced/roced/verbs/hca"
+	"github.com/roced/roced/verbs/hca/memnet"
 	"github.com/roced/roced/verbs/provider"
 	"github.com/roced/roced/verbs/server"
 )
@@ -26,25 +27,29 @@ type Device interface {
 // guests is the device that makes a host for each session. What it is it knows of a host that no program
 // gets: one without addresses, whose link is down, so that it gets no packets.
 type guests struct {
-	blank  *hca.WireHost // that host
-	wire   *hca.Wire
+	blank  *hca.Card // of that host
+	memory *memnet.Network
 	pools  []*pool
 	log    *slog.Logger
 	last   atomic.Uint64 // host, for its name
 	ending sync.WaitGroup
 
 	mu    sync.Mutex
-	hosts []*hca.WireHost // of programs, in the order in which they came
+	hosts []*hca.Card     // of programs, in the order in which they came
 	gone  []verbs.Counter // the sums of those that have ended; nil if none has
 }
 
-func newGuests(wire *hca.Wire, pools []*pool, log *slog.Logger) (*guests, error) {
-	host, err := wire.AddHost(Name)
+func newGuests(memory *memnet.Network, pools []*pool, log *slog.Logger) (*guests, error) {
+	host, err := memory.AddHost(Name)
 	if err != nil {
 		return nil, err
 	}
 	host.SetUp(false)
-	return &guests{blank: host, wire: wire, pools: pools, log: log}, nil
+	blank, err := hca.New(host, hca.WithoutInline())
+	if err != nil {
+		return nil, err
+	}
+	return &guests{blank: blank, memory: memory, pools: pools, log: log}, nil
 }
 
 // Name implements server.Source.
@@ -68,12 +73,12 @@ func (g *guests) NewSession(c hca.SessionConfig) (*hca.Session, error) {
 	return session, nil
 }
 
-func (g *guests) newHost() (*hca.WireHost, []netip.Addr, error) {
+func (g *guests) newHost() (*hca.Card, []netip.Addr, error) {
 	addresses, err := g.takeAddresses()
 	if err != nil {
 		return nil, nil, err
 	}
-	host, err := g.wire.AddHost(fmt.Sprintf("%s%d", Name, g.last.Add(1)), addresses...)
+	host, err := newCard(g.memory, fmt.Sprintf("%s%d", Name, g.last.Add(1)), addresses...)
 	if err != nil {
 		g.giveAddresses(addresses)
 		return nil, nil, err
@@ -85,7 +90,7 @@ func (g *guests) newHost() (*hca.WireHost, []netip.Addr, error) {
 }
 
 // remove ends a host. What it has counted stays.
-func (g *guests) remove(host *hca.WireHost, addresses []netip.Addr) {
+func (g *guests) remove(host *hca.Card, addresses []netip.Addr) {
 	if err := host.Close(); err != nil {
 		g.log.Warn("a host did not close cleanly", "addresses", addresses, "error", err)
 	}
@@ -93,7 +98,7 @@ func (g *guests) remove(host *hca.WireHost, addresses []netip.Addr) {
 	final, err := host.Counters()
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if g.hosts = slices.DeleteFunc(g.hosts, func(h *hca.WireHost) bool { return h == host }); err == nil {
+	if g.hosts = slices.DeleteFunc(g.hosts, func(h *hca.Card) bool { return h == host }); err == nil {
 		g.gone = add(g.gone, final)
 	}
 }

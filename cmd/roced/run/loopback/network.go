@@ -7,24 +7,21 @@ import (
 	"net/netip"
 
 	"github.com/roced/roced/verbs/hca"
+	"github.com/roced/roced/verbs/hca/memnet"
 )
 
-// Network is the wire with its hosts.
+// Network is the network in memory with its hosts.
 type Network struct {
-	wire   *hca.Wire
+	memory *memnet.Network
 	guests *guests
-	named  []*hca.WireHost
+	named  []*hca.Card
 }
 
-// New makes the wire, with the hosts that have names.
+// New makes the network, with the hosts that have names.
 func New(o Options, log *slog.Logger) (*Network, error) {
-	wire, err := hca.NewWire(0, hca.WithoutInline())
-	if err != nil {
-		return nil, err
-	}
-	n := &Network{wire: wire}
+	n := &Network{memory: memnet.New(0)}
 	if err := n.fill(o, log); err != nil {
-		return nil, errors.Join(err, wire.Close())
+		return nil, errors.Join(err, n.memory.Close())
 	}
 	return n, nil
 }
@@ -32,19 +29,28 @@ func New(o Options, log *slog.Logger) (*Network, error) {
 func (n *Network) fill(o Options, log *slog.Logger) (err error) {
 	var fixed []netip.Addr
 	for _, h := range o.Hosts {
-		host, err := n.wire.AddHost(h.Name, h.Addresses...)
+		card, err := newCard(n.memory, h.Name, h.Addresses...)
 		if err != nil {
 			return fmt.Errorf("--host %s: %w", h.Name, err)
 		}
-		n.named = append(n.named, host)
+		n.named = append(n.named, card)
 		fixed = append(fixed, h.Addresses...)
 	}
 	var pools []*pool
 	for _, prefix := range o.Pools {
 		pools = append(pools, newPool(prefix, fixed...))
 	}
-	n.guests, err = newGuests(n.wire, pools, log)
+	n.guests, err = newGuests(n.memory, pools, log)
 	return err
+}
+
+// newCard makes a card on a new host. No program runs it: they are in other processes.
+func newCard(n *memnet.Network, name string, addresses ...netip.Addr) (*hca.Card, error) {
+	host, err := n.AddHost(name, addresses...)
+	if err != nil {
+		return nil, err
+	}
+	return hca.New(host, hca.WithoutInline())
 }
 
 // Devices are those that programs open.
@@ -58,7 +64,7 @@ func (n *Network) Devices() []Device {
 
 // Close ends all hosts, and what programs have on them.
 func (n *Network) Close() error {
-	err := n.wire.Close()
+	err := n.memory.Close()
 	n.guests.ending.Wait()
 	return err
 }

@@ -68,7 +68,7 @@ roced_users 2
 // registry has metrics of a device with all its counters, and of one without a card.
 func registry(t *testing.T) *prometheus.Registry {
 	t.Helper()
-	a, b, err := hca.OpenWire(nil, nil)
+	a, b, err := hca.OpenPair(nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

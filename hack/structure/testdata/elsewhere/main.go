@@ -10,6 +10,7 @@ import (
 	"github.com/roced/roced/verbs/client"
 	"github.com/roced/roced/verbs/cm"
 	"github.com/roced/roced/verbs/hca"
+	"github.com/roced/roced/verbs/hca/memnet"
 	"github.com/roced/roced/verbs/ud"
 )
 
@@ -21,19 +22,20 @@ func main() {
 }
 
 func run() error {
-	wire, err := hca.NewWire(1, hca.WithoutInline())
+	network := memnet.New(1)
+	defer network.Close()
+	host, err := network.AddHost("host", netip.MustParseAddr("10.0.0.1"))
 	if err != nil {
 		return err
 	}
-	defer wire.Close()
-	host, err := wire.AddHost("host", netip.MustParseAddr("10.0.0.1"))
+	if err := network.Impair(memnet.Impairment{Loss: 0.1}); err != nil {
+		return err
+	}
+	card, err := hca.New(host, hca.WithoutInline())
 	if err != nil {
 		return err
 	}
-	if err := wire.Impair(hca.Impairment{Loss: 0.1}); err != nil {
-		return err
-	}
-	c, err := verbs.Open(host)
+	c, err := verbs.Open(card)
 	if err != nil {
 		return err
 	}

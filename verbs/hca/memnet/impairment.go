@@ -1,6 +1,6 @@
 //go:build linux
 
-package hca
+package memnet
 
 import (
 	"fmt"
@@ -10,7 +10,7 @@ import (
 	"github.com/roced/roced/verbs"
 )
 
-// Impairment is what a Wire does to frames beside delivering them. Without Jitter frames stay in
+// Impairment is what a Network does to frames beside delivering them. Without Jitter frames stay in
 // order.
 type Impairment struct {
 	Loss        float64       // probability that a frame is lost, 0 to 1
@@ -20,13 +20,13 @@ type Impairment struct {
 	Jitter      time.Duration // random further delay, less than this: frames overtake each other
 }
 
-// WireCounters count what a Wire has done to frames since it was made. A frame for several hosts
+// Counters count what a Network has done to frames since it was made. A frame for several hosts
 // counts at each.
-type WireCounters struct {
+type Counters struct {
 	Lost       uint64 // by Impairment.Loss
 	Duplicated uint64 // by Impairment.Duplication
 	Corrupted  uint64 // by Impairment.Corruption
-	Overflowed uint64 // lost because 65,536 frames waited for the receiver already, see Wire.Impair
+	Overflowed uint64 // lost because 65,536 frames waited for the receiver already, see Network.Impair
 }
 
 // Impair has frames that are sent from now on lost, duplicated, corrupted and delayed, as a network may do
@@ -34,23 +34,23 @@ type WireCounters struct {
 // they are due and it takes them, up to 65,536 for each host; further ones are lost, and counted as
 // Overflowed. verbs.ErrInvalid for probabilities outside 0 to 1 and negative times,
 // ErrClosed after Close.
-func (w *Wire) Impair(i Impairment) error {
+func (n *Network) Impair(i Impairment) error {
 	for name, p := range map[string]float64{"Loss": i.Loss, "Duplication": i.Duplication, "Corruption": i.Corruption} {
 		if !(p >= 0 && p <= 1) { // NaN neither
-			return fmt.Errorf("impair the wire: %w: %s %v: a probability is 0 to 1", verbs.ErrInvalid, name, p)
+			return fmt.Errorf("impair the network in memory: %w: %s %v: a probability is 0 to 1", verbs.ErrInvalid, name, p)
 		}
 	}
 	if i.Delay < 0 || i.Jitter < 0 {
-		return fmt.Errorf("impair the wire: %w: Delay %v, Jitter %v: 0 or more", verbs.ErrInvalid, i.Delay, i.Jitter)
+		return fmt.Errorf("impair the network in memory: %w: Delay %v, Jitter %v: 0 or more", verbs.ErrInvalid, i.Delay, i.Jitter)
 	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.closed {
-		return fmt.Errorf("impair the wire: %w", errWireClosed)
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.closed {
+		return fmt.Errorf("impair the network in memory: %w", errClosed)
 	}
-	w.network.Impair(link.Impairment(i))
+	n.frames.Impair(link.Impairment(i))
 	return nil
 }
 
-// Counters are what the wire has done to frames so far.
-func (w *Wire) Counters() WireCounters { return WireCounters(w.network.Counters()) }
+// Counters are what the network has done to frames so far.
+func (n *Network) Counters() Counters { return Counters(n.frames.Counters()) }

@@ -7,29 +7,27 @@ import (
 	"testing"
 
 	"github.com/roced/roced/verbs"
+	"github.com/roced/roced/verbs/hca/memnet"
 )
 
-// newWireOf makes a wire of so many hosts, 10.0.0.1 and so on, with a station on each.
-func newWireOf(t *testing.T, hosts int, seed uint64) (*Wire, []*WireHost, []*station) {
+// newHosts makes a network in memory of so many hosts, 10.0.0.1 and so on, with a station on each.
+func newHosts(t *testing.T, hosts int, seed uint64) (*memnet.Network, []*hostCard, []*station) {
 	t.Helper()
-	w, err := NewWire(seed)
-	check(t, err)
-	t.Cleanup(func() { check(t, w.Close()) })
-	var list []*WireHost
+	n := newNetwork(t, seed)
+	var list []*hostCard
 	var stations []*station
 	for i := range hosts {
-		h, err := w.AddHost(fmt.Sprintf("host%d", i+1), hostAddress(i))
-		check(t, err)
+		h := newHost(t, n, fmt.Sprintf("host%d", i+1), []netip.Addr{hostAddress(i)})
 		list, stations = append(list, h), append(stations, newStation(t, h.Card))
 	}
-	return w, list, stations
+	return n, list, stations
 }
 
 func hostAddress(i int) netip.Addr { return netip.AddrFrom4([4]byte{10, 0, 0, byte(i + 1)}) }
 
 // Each host reaches each other one, and all members of a group get what is sent to it.
-func TestWireOfManyHosts(t *testing.T) {
-	_, _, stations := newWireOf(t, 6, 0)
+func TestManyHosts(t *testing.T) {
+	_, _, stations := newHosts(t, 6, 0)
 	for i, from := range stations {
 		for k, to := range stations {
 			to.receive(1)
@@ -53,12 +51,12 @@ func TestWireOfManyHosts(t *testing.T) {
 }
 
 // Addresses come, move to another host and go; handles that exist follow.
-func TestAddressesOfAWire(t *testing.T) {
-	_, hosts, stations := newWireOf(t, 3, 0)
+func TestAddressesComeAndGo(t *testing.T) {
+	_, hosts, stations := newHosts(t, 3, 0)
 	a, b, c := stations[0], stations[1], stations[2]
 	moving := address("10.0.0.100")
 	_, err := a.pd.CreateAH(guard(t), a.route(moving.String()))
-	refused(t, err, verbs.ErrUnreachable, "no host of the wire")
+	refused(t, err, verbs.ErrUnreachable, "no host of the network")
 	check(t, hosts[1].SetAddresses(hostAddress(1), moving))
 	b.expectEvents(gidChange)
 	ah := a.ah(moving.String())
@@ -80,8 +78,8 @@ func TestAddressesOfAWire(t *testing.T) {
 }
 
 // A link goes down and comes up: events, and what is sent meanwhile is counted.
-func TestLinkOfAWire(t *testing.T) {
-	_, hosts, stations := newWireOf(t, 2, 0)
+func TestLinkGoesDown(t *testing.T) {
+	_, hosts, stations := newHosts(t, 2, 0)
 	a, b := stations[0], stations[1]
 	ah := a.ah("10.0.0.2")
 	hosts[0].SetUp(false)
@@ -101,13 +99,13 @@ func TestLinkOfAWire(t *testing.T) {
 	a.expectEvents(mtuChange)
 }
 
-// What the wire loses is in its counters: sent = delivered + lost, and the seed decides.
-func TestLossOnAWire(t *testing.T) {
+// What the network loses is in its counters: sent = delivered + lost, and the seed decides.
+func TestLossInMemory(t *testing.T) {
 	lost := func(seed uint64) uint64 {
-		w, _, stations := newWireOf(t, 2, seed)
+		n, _, stations := newHosts(t, 2, seed)
 		a, b := stations[0], stations[1]
 		ah := a.ah("10.0.0.2")
-		check(t, w.Impair(Impairment{Loss: 0.3}))
+		check(t, n.Impair(memnet.Impairment{Loss: 0.3}))
 		const count = 200
 		for i := range count {
 			if i%depth == 0 && i > 0 {
@@ -118,9 +116,9 @@ func TestLossOnAWire(t *testing.T) {
 			a.wait(1)
 		}
 		eventually(t, "all that was not lost", func() bool {
-			return b.device.engine.Counters().Received+w.Counters().Lost == count
+			return b.device.engine.Counters().Received+n.Counters().Lost == count
 		})
-		return w.Counters().Lost
+		return n.Counters().Lost
 	}
 	first, again, other := lost(1), lost(1), lost(2)
 	if first != again || first == other || first == 0 {
@@ -135,9 +133,9 @@ func (s *station) poll() {
 	check(s, err)
 }
 
-// A host that is closed is gone for the others; the wire closes those that are left.
-func TestHostLeavesTheWire(t *testing.T) {
-	w, hosts, stations := newWireOf(t, 3, 0)
+// A host that is closed is gone for the others; the network closes those that are left.
+func TestHostLeaves(t *testing.T) {
+	n, hosts, stations := newHosts(t, 3, 0)
 	ah := stations[0].ah("10.0.0.2")
 	check(t, hosts[1].Close())
 	eventually(t, "the address to be unreachable", func() bool {
@@ -145,13 +143,11 @@ func TestHostLeavesTheWire(t *testing.T) {
 		stations[0].wait(1)
 		return stations[0].drops()["unreachable"] > 0
 	})
-	late, err := w.AddHost("late", address("10.0.0.9"))
-	check(t, err)
-	s := newStation(t, late.Card)
+	s := newStation(t, newHost(t, n, "late", []netip.Addr{address("10.0.0.9")}).Card)
 	s.receive(0)
 	stations[2].post(stations[2].send(1, stations[2].ah("10.0.0.9"), s))
 	s.wait(1)
-	check(t, errors.Join(w.Close(), w.Close()))
-	_, err = s.ctx.AllocPD()
+	check(t, errors.Join(n.Close(), n.Close()))
+	_, err := s.ctx.AllocPD()
 	refused(t, err, verbs.ErrClosed)
 }

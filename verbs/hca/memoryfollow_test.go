@@ -4,16 +4,18 @@ import (
 	"bytes"
 	"fmt"
 	"log/slog"
+	"net/netip"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/roced/roced/verbs"
+	"github.com/roced/roced/verbs/hca/memnet"
 )
 
 // A change has been followed by all cards when its method returns: what is sent then arrives.
 func TestSentRightAfterAChange(t *testing.T) {
-	w, hosts, stations := newWireOf(t, 3, 0)
+	n, hosts, stations := newHosts(t, 3, 0)
 	a, b := stations[0], stations[1]
 	ah, moving := a.ah("10.0.0.2"), address("10.0.0.100")
 	const count = 50
@@ -27,8 +29,7 @@ func TestSentRightAfterAChange(t *testing.T) {
 		expectMessage(a, a.ah(moving.String()), b)
 		check(t, hosts[1].SetAddresses(hostAddress(1)))
 
-		late, err := w.AddHost(fmt.Sprint("late", i), address("10.0.0.99"))
-		check(t, err)
+		late := newHost(t, n, fmt.Sprint("late", i), []netip.Addr{address("10.0.0.99")})
 		expectMessage(a, a.ah("10.0.0.99"), newStation(t, late.Card))
 		check(t, late.Close())
 	}
@@ -52,7 +53,7 @@ func expectMessage(from *station, ah *verbs.AH, to *station) {
 
 // Hosts change side by side, and come and go: nothing hangs, and in the end all is as said last.
 func TestChangesSideBySide(t *testing.T) {
-	w, hosts, stations := newWireOf(t, 3, 0)
+	n, hosts, stations := newHosts(t, 3, 0)
 	var group sync.WaitGroup
 	for i, h := range hosts {
 		group.Go(func() {
@@ -65,7 +66,7 @@ func TestChangesSideBySide(t *testing.T) {
 		})
 		group.Go(func() {
 			for range 10 {
-				one, err := w.AddHost(fmt.Sprint("passing", i), hostAddress(200+i))
+				one, err := addHost(n, fmt.Sprint("passing", i), []netip.Addr{hostAddress(200 + i)})
 				if err != nil {
 					t.Error(err)
 					return
@@ -86,51 +87,49 @@ func TestChangesSideBySide(t *testing.T) {
 }
 
 // All of a burst arrives that is far longer than what a port has room for, however it is impaired.
-func TestImpairedBurstOnAWire(t *testing.T) {
+func TestImpairedBurst(t *testing.T) {
 	for _, row := range []struct {
-		impairment Impairment
+		impairment memnet.Impairment
 		copies     uint64
 	}{
-		{Impairment{Delay: time.Millisecond}, 1},
-		{Impairment{Duplication: 1}, 2},
-		{Impairment{Duplication: 1, Delay: time.Millisecond}, 2},
+		{memnet.Impairment{Delay: time.Millisecond}, 1},
+		{memnet.Impairment{Duplication: 1}, 2},
+		{memnet.Impairment{Duplication: 1, Delay: time.Millisecond}, 2},
 	} {
-		w, _, stations := newWireOf(t, 2, 0)
+		n, _, stations := newHosts(t, 2, 0)
 		a, b := stations[0], stations[1]
 		ah := a.ah("10.0.0.2")
-		check(t, w.Impair(row.impairment))
+		check(t, n.Impair(row.impairment))
 		const count = 5000
 		for i := range count {
 			a.post(a.send(uint64(i), ah, b, a.piece(0, 10)))
 			a.wait(1)
 		}
 		eventually(t, "all frames", func() bool { return b.device.engine.Counters().Received == count*row.copies })
-		if c := w.Counters(); c != (WireCounters{Duplicated: count * (row.copies - 1)}) {
+		if c := n.Counters(); c != (memnet.Counters{Duplicated: count * (row.copies - 1)}) {
 			t.Errorf("%+v: %+v", row.impairment, c)
 		}
 	}
 }
 
-// A wire logs nothing, unless it is given a logger.
-func TestWireIsSilent(t *testing.T) {
+// A card in memory logs nothing, unless it is given a logger.
+func TestMemoryIsSilent(t *testing.T) {
 	was := slog.Default()
 	defer slog.SetDefault(was)
 	var text bytes.Buffer
 	slog.SetDefault(slog.New(slog.NewTextHandler(&text, nil)))
 	var log logged
 	for _, options := range [][]Option{nil, {log.option()}} {
-		w, err := NewWire(0, options...)
-		check(t, err)
-		h, err := w.AddHost("a", hostAddress(0))
-		check(t, err)
+		n := memnet.New(0)
+		h := newHost(t, n, "a", []netip.Addr{hostAddress(0)}, options...)
 		h.SetUp(false)
 		check(t, h.SetMTU(100))
-		check(t, w.Close())
+		check(t, n.Close())
 	}
 	if text.Len() > 0 {
 		t.Errorf("the program's logger got %q", &text)
 	}
 	if !log.says("port changed") {
-		t.Error("the wire's logger got nothing")
+		t.Error("the logger got nothing")
 	}
 }

@@ -1,0 +1,13 @@
+// Package memnet is hosts on a network in memory, for programs and tests that want verbs without a network and
+// without privileges: any number of hosts, each with a card (hca.New).
+//
+//	net := memnet.New(1)                        // the seed of what happens at random
+//	host, err := net.AddHost("a", address)      // its link, its addresses, its MTU
+//	card, err := hca.New(host)
+//
+//	hca.Card ── asks ──► Host ── find ──► Network ── hosts, names, addresses, MACs
+//	   └── engine ──► link.Port ── frames ──► link.Network: delivers, loses, repeats, damages, delays
+//
+// Frames are datapath/link's; hosts, and what happens to them, are here. The RDMA MTU is 4096. Names and addresses
+// are each one host's. There are no routers, and a frame for a group reaches all hosts.
+package memnet

@@ -1,0 +1,159 @@
+//go:build linux
+
+package memnet
+
+import (
+	"fmt"
+	"net/netip"
+	"slices"
+	"sync"
+
+	"github.com/roced/roced/datapath/link"
+	"github.com/roced/roced/internal/host"
+	"github.com/roced/roced/verbs"
+	"github.com/roced/roced/verbs/hca/network"
+)
+
+// Host is a host on a Network. hca.New makes its card. It implements network.Host.
+type Host struct {
+	network.NoSteering // all frames for the port reach it
+
+	network *Network
+	name    string
+	port    link.Port
+
+	mu     sync.Mutex
+	status network.Port
+	card   network.Card // nil until it follows
+}
+
+// SetAddresses replaces the host's addresses. verbs.ErrInvalid for one that no host can have, ErrBusy
+// for one that another host has, ErrClosed when the host is gone: then the addresses stay.
+func (h *Host) SetAddresses(addresses ...netip.Addr) error {
+	allowed := func() error { return h.network.checkAddresses(h, addresses) }
+	if err := h.network.set(h, allowed, func(p *network.Port) { p.Addresses = slices.Clone(addresses) }); err != nil {
+		return fmt.Errorf("set addresses of %s: %w", h.name, err)
+	}
+	h.network.look()
+	return nil
+}
+
+// SetUp has the host's link come up or go down: meanwhile nothing leaves, and nothing arrives. Nothing
+// happens when the host is gone.
+func (h *Host) SetUp(up bool) {
+	h.port.SetUp(up)
+	h.change(func(p *network.Port) { p.Up = up })
+	h.network.look()
+}
+
+// minInterfaceMTU is the least that IPv4 needs (RFC 791).
+const minInterfaceMTU = 68
+
+// SetMTU sets the interface's MTU, in bytes, 68 at least: verbs.ErrInvalid below. With one that is too
+// small for any RDMA MTU the port is down. ErrClosed when the host is gone.
+func (h *Host) SetMTU(bytes int) error {
+	allowed := func() error {
+		if bytes < minInterfaceMTU {
+			return fmt.Errorf("%w: %d bytes; an interface has %d or more", verbs.ErrInvalid, bytes, minInterfaceMTU)
+		}
+		return nil
+	}
+	if err := h.network.set(h, allowed, func(p *network.Port) { p.MTU = bytes }); err != nil {
+		return fmt.Errorf("set MTU of %s: %w", h.name, err)
+	}
+	h.network.look()
+	return nil
+}
+
+// MAC is the host's hardware address, which the other hosts of the network see.
+func (h *Host) MAC() verbs.MAC { return h.now().MAC }
+
+func (h *Host) change(change func(*network.Port)) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	change(&h.status)
+}
+
+func (h *Host) now() network.Port {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.status
+}
+
+// follower is the host's card, if there is one.
+func (h *Host) follower() network.Card {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.card
+}
+
+// Close implements network.Host: it takes the host away.
+func (h *Host) Close() error {
+	h.network.remove(h)
+	return h.port.Close()
+}
+
+// Name implements network.Host.
+func (h *Host) Name() string { return h.name }
+
+// VLAN implements network.Host.
+func (h *Host) VLAN() uint16 { return 0 }
+
+// Port implements network.Host.
+func (h *Host) Port() (network.Port, error) { return h.now(), nil }
+
+// Link implements network.Host.
+func (h *Host) Link() link.Link { return h.port }
+
+// Namespace implements network.Host: each host has its own port numbers.
+func (h *Host) Namespace() any { return h }
+
+// Follow implements network.Host.
+func (h *Host) Follow(card network.Card) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.card = card
+}
+
+// Route implements network.Routes.
+func (h *Host) Route(_, dest netip.Addr) (host.Route, error) {
+	if _, found := h.network.find(dest); found {
+		return host.Route{Hop: dest}, nil
+	}
+	return host.Route{}, fmt.Errorf("%w: no host of the network in memory has that address", host.ErrNoRoute)
+}
+
+// Source implements network.Host.
+func (h *Host) Source(dest netip.Addr) (netip.Addr, error) {
+	if dest.IsMulticast() {
+		return netip.Addr{}, nil
+	}
+	_, err := h.Route(netip.Addr{}, dest)
+	return netip.Addr{}, err
+}
+
+// Neighbour implements network.Routes.
+func (h *Host) Neighbour(hop netip.Addr) (network.Neighbour, error) {
+	mac, found := h.network.find(hop)
+	return network.Neighbour{MAC: mac, Known: found, Failed: !found}, nil
+}
+
+// Hold and Release implement network.Routes: a MAC is always at hand.
+func (h *Host) Hold(netip.Addr) error { return nil }
+func (h *Host) Release(netip.Addr)    {}
+
+// Join and Leave implement network.Groups: a frame for a group reaches all hosts.
+func (h *Host) Join(netip.Addr) error  { return nil }
+func (h *Host) Leave(netip.Addr) error { return nil }
+
+// Start, Listen, Interrupt and Check implement network.Host: nothing runs here, and nothing breaks.
+func (h *Host) Start(network.Engine) {}
+func (h *Host) Listen()              {}
+func (h *Host) Interrupt()           {}
+func (h *Host) Check() error         { return nil }
+
+// Modes implements network.Host.
+func (h *Host) Modes() network.Modes { return network.Modes{XDP: "none", Socket: "none", Send: "none"} }
+
+// Statistics implements network.Host; Network.Counters are of all hosts.
+func (h *Host) Statistics() (s network.Statistics, err error) { return s, nil }

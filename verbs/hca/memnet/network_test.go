@@ -1,0 +1,123 @@
+package memnet
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"net/netip"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/roced/roced/verbs"
+)
+
+func address(s string) netip.Addr { return netip.MustParseAddr(s) }
+
+func hostAddress(i int) netip.Addr { return netip.AddrFrom4([4]byte{10, 0, 0, byte(i + 1)}) }
+
+// newHosts makes a network of so many hosts, host1 (10.0.0.1) and so on, without cards.
+func newHosts(t *testing.T, hosts int) (n *Network, list []*Host) {
+	t.Helper()
+	n = New(0)
+	t.Cleanup(func() { check(t, n.Close()) })
+	for i := range hosts {
+		h, err := n.AddHost(fmt.Sprintf("host%d", i+1), hostAddress(i))
+		check(t, err)
+		list = append(list, h)
+	}
+	return n, list
+}
+
+func check(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// refused checks that an error is the one that is wanted, and says what it should.
+func refused(t testing.TB, err, want error, says ...string) {
+	t.Helper()
+	if !errors.Is(err, want) {
+		t.Errorf("%v, want %v", err, want)
+		return
+	}
+	for _, text := range says {
+		if !strings.Contains(err.Error(), text) {
+			t.Errorf("%q does not say %q", err, text)
+		}
+	}
+}
+
+// A host that cannot be is refused, with what to do, and leaves nothing: the network goes on, and a name
+// and addresses are free again when their host has gone.
+func TestHostsThatAreRefused(t *testing.T) {
+	n, hosts := newHosts(t, 2)
+	free := address("10.0.0.50")
+	for _, row := range []struct {
+		name      string
+		addresses []netip.Addr
+		want      error
+		says      string
+	}{
+		{"", []netip.Addr{free}, verbs.ErrInvalid, "no name"},
+		{"host1", []netip.Addr{free}, verbs.ErrBusy, "choose another"},
+		{"new", []netip.Addr{free, {}}, verbs.ErrInvalid, "no address"},
+		{"new", []netip.Addr{address("239.1.2.3")}, verbs.ErrInvalid, "a group's"},
+		{"new", []netip.Addr{address("ff02::1")}, verbs.ErrInvalid, "a group's"},
+		{"new", []netip.Addr{address("0.0.0.0")}, verbs.ErrInvalid, "unspecified"},
+		{"new", []netip.Addr{address("::")}, verbs.ErrInvalid, "unspecified"},
+		{"new", []netip.Addr{address("127.0.0.2")}, verbs.ErrInvalid, "loopback"},
+		{"new", []netip.Addr{address("::1")}, verbs.ErrInvalid, "loopback"},
+		{"new", []netip.Addr{address("255.255.255.255")}, verbs.ErrInvalid, "broadcast"},
+		{"new", []netip.Addr{address("::ffff:10.0.0.1")}, verbs.ErrInvalid, "Unmap"},
+		{"new", []netip.Addr{address("fe80::1%eth0")}, verbs.ErrInvalid, "WithZone"},
+		{"new", []netip.Addr{free, free}, verbs.ErrInvalid, "twice"},
+		{"new", []netip.Addr{free, hostAddress(1)}, verbs.ErrBusy, "host2 has 10.0.0.2"},
+	} {
+		_, err := n.AddHost(row.name, row.addresses...)
+		refused(t, err, row.want, row.says)
+		if row.name == "new" {
+			refused(t, hosts[0].SetAddresses(row.addresses...), row.want, row.says, "set addresses of host1")
+		}
+	}
+	if got := hosts[0].now().Addresses; len(got) != 1 || got[0] != hostAddress(0) {
+		t.Errorf("addresses %v after all that was refused", got)
+	}
+	check(t, hosts[0].SetAddresses(hostAddress(0), free)) // its own address is not in its way
+	check(t, hosts[1].Close())
+	refused(t, hosts[1].SetAddresses(address("10.0.0.51")), verbs.ErrClosed, "left the network")
+	refused(t, hosts[1].SetMTU(1500), verbs.ErrClosed, "set MTU of ", "left the network")
+	_, err := n.AddHost("host2", hostAddress(1))
+	check(t, err)
+	check(t, n.Close())
+	_, err = n.AddHost("late", address("10.0.0.52"))
+	refused(t, err, verbs.ErrClosed, "make another")
+}
+
+func TestImpairmentsThatAreRefused(t *testing.T) {
+	n, _ := newHosts(t, 1)
+	for _, i := range []Impairment{
+		{Loss: -0.1}, {Loss: 1.1}, {Loss: math.NaN()}, {Duplication: -1}, {Duplication: 2}, {Duplication: math.NaN()},
+	} {
+		refused(t, n.Impair(i), verbs.ErrInvalid, "0 to 1")
+	}
+	for _, i := range []Impairment{{Delay: -1}, {Jitter: -time.Second}} {
+		refused(t, n.Impair(i), verbs.ErrInvalid, "0 or more")
+	}
+	check(t, n.Impair(Impairment{Loss: 1, Duplication: 1, Delay: 1, Jitter: 1}))
+	check(t, n.Impair(Impairment{}))
+}
+
+// A network that is closed takes nothing any more.
+func TestClosedNetwork(t *testing.T) {
+	n, hosts := newHosts(t, 1)
+	h := hosts[0]
+	check(t, n.Close())
+	_, again := n.AddHost("host2", hostAddress(1))
+	for _, err := range []error{again, n.Impair(Impairment{Loss: 1}), h.SetMTU(1500), h.SetAddresses()} {
+		refused(t, err, verbs.ErrClosed)
+	}
+	h.SetUp(true) // without effect
+}

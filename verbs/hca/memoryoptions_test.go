@@ -1,0 +1,39 @@
+package hca
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/roced/roced/verbs"
+)
+
+func TestMTUsThatAHostRefuses(t *testing.T) {
+	_, hosts, stations := newHosts(t, 1, 0)
+	before := stations[0].port()
+	for _, bytes := range []int{-1, 0, 67} {
+		refused(t, hosts[0].SetMTU(bytes), verbs.ErrInvalid, "68 or more")
+	}
+	if stations[0].port() != before {
+		t.Errorf("%+v, was %+v", stations[0].port(), before)
+	}
+	check(t, hosts[0].SetMTU(68))
+	if got := stations[0].port(); got.State != verbs.PortDown || got.InterfaceMTU != 68 {
+		t.Errorf("%+v", got)
+	}
+}
+
+// What is about an interface and its kernel is no option of a card elsewhere; what a card on any link has is.
+func TestOptionsWithoutAnInterface(t *testing.T) {
+	for name, option := range map[string]Option{
+		"InNamespace": InNamespace("/proc/self/ns/net"), "WithXDPMode": WithXDPMode(XDPGeneric), "WithSocketMode": WithSocketMode(SocketCopy),
+		"WithFrames": WithFrames(64), "WithTuning": WithTuning(Tuning{DeferHardIRQs: 1}),
+		"WithMembership": WithMembership(MembershipSocket), "WithStateDir": WithStateDir("/tmp"),
+	} {
+		_, _, err := OpenPair(nil, nil, option)
+		refused(t, err, verbs.ErrInvalid, name, "leave it out")
+	}
+	a, b, err := OpenPair(nil, nil, WithMTU(verbs.MTU1024), WithSpin(time.Millisecond), WithoutInline(), WithXDPMode(XDPAuto), WithSocketMode(SocketAuto), WithMembership(MembershipAuto))
+	check(t, err)
+	check(t, errors.Join(a.Close(), b.Close()))
+}
