@@ -43,10 +43,11 @@ var allowed = map[string][]string{
 	"datapath":                {"datapath/conn", "datapath/link", "datapath/ring", "datapath/runner", "datapath/wire"},
 	"datapath/conn":           {"datapath/ring", "datapath/wire"},
 	"datapath/runner":         {},
-	"verbs/hca":               {"bpf", "datapath", "datapath/link", "datapath/ring", "datapath/wire", "datapath/xsk", "internal/capability", "internal/errno", "internal/fault", "internal/host", "internal/journal", "mcast", "mcast/membership", "verbs", "verbs/hca/cm", "verbs/hca/memnet", "verbs/hca/network", "verbs/hca/paths", "verbs/provider"},
+	"verbs/hca":               {"datapath", "datapath/link", "datapath/ring", "datapath/wire", "datapath/xsk", "internal/capability", "internal/fault", "internal/host", "mcast", "verbs", "verbs/hca/cm", "verbs/hca/memnet", "verbs/hca/network", "verbs/hca/nic", "verbs/hca/paths", "verbs/provider"},
 	"verbs/hca/cm":            {"datapath/wire", "verbs"},
 	"verbs/hca/memnet":        {"datapath/link", "datapath/wire", "internal/host", "verbs", "verbs/hca/network"},
 	"verbs/hca/network":       {"datapath/link", "datapath/wire", "datapath/xsk", "internal/errno", "internal/host", "verbs"},
+	"verbs/hca/nic":           {"bpf", "datapath/link", "datapath/wire", "datapath/xsk", "internal/capability", "internal/host", "internal/journal", "mcast/membership", "verbs", "verbs/hca/network"},
 	"verbs/hca/paths":         {"datapath", "datapath/wire", "internal/host", "verbs", "verbs/hca/network"},
 
 	"cmd/roced":                   {"cmd/roced/config", "cmd/roced/demo", "cmd/roced/doctor", "cmd/roced/dump", "cmd/roced/internal/cli", "cmd/roced/man", "cmd/roced/mcast", "cmd/roced/monitor", "cmd/roced/perf", "cmd/roced/ping", "cmd/roced/run", "cmd/roced/show", "cmd/roced/version"},

@@ -7,12 +7,10 @@ import (
 	"testing"
 
 	"github.com/roced/roced/bpf"
-	"github.com/roced/roced/internal/host"
 	"github.com/roced/roced/internal/lab"
 	"github.com/roced/roced/internal/lab/labtest"
 	"github.com/roced/roced/verbs"
 	"github.com/vishvananda/netlink"
-	"golang.org/x/sys/unix"
 )
 
 // newBonds puts a bond on both hosts' eth0, with the addresses of labtest's VLAN picture.
@@ -70,7 +68,7 @@ func TestBonds(t *testing.T) {
 			a, b := openNamed(t, hosts.A, "bond0", log.option()), openNamed(t, hosts.B, "bond0")
 			l := &stations{hosts, a, b}
 			l.bothWays(t, "10.99.0.1", "10.99.0.2", 512)
-			if !log.says("bond0 is a bond") || a.device.host.(*kernelHost).steering.AttachedMode() != bpf.Generic {
+			if !log.says("bond0 is a bond") || a.device.host.Modes().XDP != "generic" {
 				t.Error("it is not generic, or not said")
 			}
 			if got := counts(t, b.device); got["drop_redirect"] != 0 || got["pass_other_host"] != 0 {
@@ -98,28 +96,6 @@ func TestBondRefused(t *testing.T) {
 	refused(t, err, bpf.ErrNoNative, "bond0 is a bond")
 	_, err = Open("eth0", InNamespace(hosts.A.Path()))
 	refused(t, err, verbs.ErrUnsupported, "eth0 is a slave of the bond bond0", "open bond0")
-}
-
-// What native XDP on a bond loses is counted, where somebody forces it.
-func TestBondNativeIsCounted(t *testing.T) {
-	hosts := newBonds(t, netlink.BOND_MODE_ACTIVE_BACKUP)
-	s, err := bpf.Load(bpf.Config{AnyMAC: true})
-	check(t, err)
-	defer s.Close()
-	check(t, s.Uncounted())
-	b := newStation(t, openWithSteering(t, hosts.B, s))
-	defer b.device.Close()
-	a := openNamed(t, hosts.A, "bond0")
-	ah := a.ah("10.99.0.2")
-	for range 8 {
-		a.post(a.send(1, ah, b, a.piece(0, 64)))
-		a.wait(1)
-	}
-	eventually(t, "the count", func() bool {
-		c, err := s.Counters()
-		check(t, err)
-		return c[bpf.DropRedirect] == 8 && c[bpf.Redirected] == 0
-	})
 }
 
 // A team is as a bond: generic, and its slave is refused.
@@ -162,34 +138,4 @@ func TestIPVlan(t *testing.T) {
 		l := &stations{hosts, openNamed(t, hosts.A, "ipvl0"), openNamed(t, hosts.B, "ipvl0")}
 		l.bothWays(t, "10.98.0.1", "10.98.0.2", 512)
 	}
-}
-
-// openWithSteering opens bond0 as if it were a plain interface: native.
-func openWithSteering(t *testing.T, where *lab.Namespace, s *bpf.Steering) *Card {
-	t.Helper()
-	b := &builder{name: "bond0", options: newOptions(nil), multiBuffer: func() (bool, error) { return false, nil }}
-	b.steering = s
-	var err error
-	b.inside, err = host.Enter(where.Path())
-	check(t, err)
-	check(t, b.inside.Do(func() (err error) {
-		b.tuned = func() error { return nil }
-		if b.netlink, err = netlink.NewHandle(unix.NETLINK_ROUTE); err != nil {
-			return err
-		}
-		for _, step := range []func() error{b.findLink, func() error { return b.fitMTU(1500) }, b.countQueues, b.listen, b.openJournals,
-			func() error { return s.Attach(b.base.Attrs().Index, bpf.Native) }} {
-			if err := step(); err != nil {
-				return err
-			}
-		}
-		b.queues.count = 1
-		if err := b.openSockets(); err != nil {
-			return err
-		}
-		return b.openMemberships()
-	}))
-	d, err := newCard(b.host(), b.options)
-	check(t, err)
-	return d
 }

@@ -121,7 +121,7 @@ func (card *Card) firstLook() error {
 	if first.unsteered != nil {
 		card.log.Error("not all addresses can be used", "device", card.Name(), "error", first.unsteered)
 	}
-	_, tooSmall := fittingMTU(card.Name(), card.status.MTU, card.status.Carried)
+	_, tooSmall := card.status.RDMAMTU()
 	return errors.Join(tooSmall, card.status.Lost)
 }
 

@@ -6,36 +6,37 @@
 //	     ▼               ▼
 //	Session          Session ── its tables of PD, MR, CQ, SRQ, QP, AH …; doorbell, events, limits
 //	     └──────┬────────┘
-//	          Card ── shared by programs: QP numbers, groups, GIDs, paths     (mutex)
-//	     │         │ Engine.Do: between two bursts
-//	     │         ▼
-//	     │      datapath.Engine ── link.XDP ── AF_XDP sockets ─┐
-//	     ▼                                                    │
-//	network.Host ── port, routes, neighbours, groups, steering ┘
-//	     └──── the kernel (kernel.go), or memnet.Host
+//	          Card ── shared by programs: QP numbers, groups, GIDs             (mutex)
+//	     │      │  │ Engine.Do: between two bursts
+//	     │      │  ▼
+//	     │      │ datapath.Engine ── link ── packets ──┐
+//	     │      ▼                                      │
+//	     │    paths.Table ── routes, next hops         │
+//	     ▼      ▼                                      │
+//	   network.Host ── port, routes, neighbours, groups, steering
+//	     └──── nic: an interface; memnet: a host in memory
+//
+// The rooms below it (paths, nic, memnet, cm) import nothing of this package. So Open can be here: a program that
+// has an interface needs verbs and hca, one that has another network gives that to New.
 //
 // A change has three steps: it is prepared (allocated, checked, resolved); it is made under
-// Engine.Do; then what it replaced is freed. XDP passes a queue pair's packets before anyone knows
+// Engine.Do; then what it replaced is freed. The steering passes a queue pair's packets before anyone knows
 // its number, and until after the engine has removed it.
 //
 // What the host knows is followed. News of the kernel only name what to look at; one
-// goroutine looks, brings GIDs, paths, name, MTU, sockets and port state up to date, and raises the
+// goroutine looks, brings GIDs, paths, name, MTU and port state up to date, and raises the
 // events of it (follow.go, port.go, event.go). A look that fails changes nothing and is
-// repeated; only the kernel's word that the link is down, or the interface gone, means that. When
-// the interface goes, the card fails, until it is closed.
+// repeated; only the host's word that the link is down, or the interface gone, means that. When
+// the interface goes, or packets cannot come any more for another reason, the card fails, until it is closed.
 //
-// The ways of packets are a table with a lock of its own (package paths). An address handle has a path, and so
-// has a connected queue pair (connection.go), for as long as it knows its peer. A journal records what a card
-// changes in the kernel, so that after a kill the next card can undo it (leftover.go).
-//
-// Every descriptor is opened on a thread inside the card's network namespace, and stays in that
-// namespace. After Open nothing enters the namespace again; a thread stays inside, for sockets of
-// queues and MTUs that the interface gets later (sockets.go, enlarge.go).
+// An address handle has a path, and so has a connected queue pair (connection.go), for as long as it knows its
+// peer.
 //
 // Locks, in order: manager.serving, Card.asking, Card.mu, then one of these: the mu of paths.Table and under it the
-// engine's lease (in Do), the lease itself, kernelHost.mu, events.mu, manager.mu, ports.mu. The host is asked under
-// Card.asking or the asking of paths.Table, never under Card.mu. Waits for a neighbour hold no lock; Close ends them. The engine takes no lock to report what happens to an object:
-// it sets atomics, from which readers of events make events (noted.go).
+// engine's lease (in Do), the lease itself, a lock of the network.Host, events.mu, manager.mu, ports.mu. The host is
+// asked under Card.asking or the asking of paths.Table, never under Card.mu, except about steering and modes. Waits
+// for a neighbour hold no lock; Close ends them. The engine takes no lock to report what happens to an object: it
+// sets atomics, from which readers of events make events (noted.go).
 //
 // A completion channel (compchannel.go) is a socket pair, of which the program has one end. The engine writes to it
 // and never waits for it; what finds no room is owed, and a goroutine of the channel delivers it.
@@ -45,9 +46,6 @@
 //
 // Groups have two independent parts. Attachments (mcast.go) decide what is steered here and
 // delivered; joins (join.go) make the host a member.
-//
-// The kind of interface decides how it is opened (kind.go). If somebody detaches the XDP program,
-// the card fails (watch.go).
 //
 // QP 1 is the connection manager's (package cm), from when the card opens. manager.go has its clock, its
 // lock and its goroutine, which sleeps while nothing happens; gsi.go is QP 1 itself, in a session that

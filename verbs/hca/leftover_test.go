@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/roced/roced/internal/host"
 	"github.com/roced/roced/internal/journal"
 	"github.com/roced/roced/internal/lab/labtest"
 	"github.com/vishvananda/netlink"
@@ -32,18 +33,18 @@ func TestChangesAreJournaled(t *testing.T) {
 	hosts, dir := labtest.Pair(t), t.TempDir()
 	s := newStation(t, open(t, hosts.A, WithStateDir(dir), WithTuning(Tuning{DeferHardIRQs: 3})))
 	first, second := s.ah("10.77.0.2"), s.ah("fd77::2")
-	if got := journaled(t, dir, neighboursKind); got != "10.77.0.2 fd77::2" {
+	if got := journaled(t, dir, "neighbours"); got != "10.77.0.2 fd77::2" {
 		t.Errorf("neighbours %q", got)
 	}
 	check(t, first.Close())
-	eventually(t, "the first path's end", func() bool { return journaled(t, dir, neighboursKind) == "fd77::2" })
+	eventually(t, "the first path's end", func() bool { return journaled(t, dir, "neighbours") == "fd77::2" })
 	check(t, second.Close())
-	if got := journaled(t, dir, knobsKind); got != "napi_defer_hard_irqs 0" {
+	if got := journaled(t, dir, "knobs"); got != "napi_defer_hard_irqs 0" {
 		t.Errorf("knobs %q", got)
 	}
 	s.ah("10.77.0.2")
 	check(t, s.device.Close())
-	for _, kind := range []string{neighboursKind, knobsKind} {
+	for _, kind := range []string{"neighbours", "knobs"} {
 		if got := journaled(t, dir, kind); got != "" {
 			t.Errorf("%s %q after Close", kind, got)
 		}
@@ -62,18 +63,18 @@ func TestLeftoversAreUndone(t *testing.T) {
 	manage("10.77.0.3", netlink.NTF_EXT_LEARNED)
 	manage("10.77.0.4", 0) // the administrator's: in no journal
 	check(t, hosts.A.Do(func() error {
-		fs, err := mountSysfs()
+		fs, err := host.MountSysfs()
 		if err != nil {
 			return err
 		}
-		defer fs.close()
-		if err := fs.write(knobPath("eth0", knobDeferHardIRQs), "7"); err != nil {
+		defer fs.Close()
+		if err := fs.Write("class/net/eth0/napi_defer_hard_irqs", "7"); err != nil {
 			return err
 		}
 		here, err := journal.ThisNamespace()
 		for kind, lines := range map[string][]string{
-			neighboursKind: {"10.77.0.2", "fd77::2", "10.77.0.3", "10.77.0.99", "nonsense"},
-			knobsKind:      {knobDeferHardIRQs + " 2", "../../../../tmp/x 1", "nonsense"},
+			"neighbours": {"10.77.0.2", "fd77::2", "10.77.0.3", "10.77.0.99", "nonsense"},
+			"knobs":      {"napi_defer_hard_irqs 2", "../../../../tmp/x 1", "nonsense"},
 		} {
 			killed := journal.New(dir, kind, journal.Place{Namespace: here, Index: index})
 			for _, line := range lines {
@@ -89,10 +90,10 @@ func TestLeftoversAreUndone(t *testing.T) {
 			t.Errorf("%s is managed: %v", ip, !want)
 		}
 	}
-	if value := knob(t, hosts.A, knobDeferHardIRQs); value != "2" {
+	if value := knob(t, hosts.A, "napi_defer_hard_irqs"); value != "2" {
 		t.Errorf("the knob is %s", value)
 	}
-	if got := journaled(t, dir, neighboursKind) + journaled(t, dir, knobsKind); got != "" {
+	if got := journaled(t, dir, "neighbours") + journaled(t, dir, "knobs"); got != "" {
 		t.Errorf("journals are left: %q", got)
 	}
 }
@@ -106,7 +107,7 @@ func TestNothingIsJournaledAfterTheInterface(t *testing.T) {
 	check(t, hosts.A.Netlink().LinkDel(eth0(t, hosts.A)))
 	s.awaitFatal()
 	check(t, s.device.Close())
-	for _, kind := range []string{neighboursKind, knobsKind} {
+	for _, kind := range []string{"neighbours", "knobs"} {
 		if got := journaled(t, dir, kind); got != "" {
 			t.Errorf("%s %q after Close", kind, got)
 		}

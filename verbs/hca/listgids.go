@@ -5,11 +5,9 @@ package hca
 import (
 	"fmt"
 
-	"github.com/roced/roced/internal/host"
 	"github.com/roced/roced/verbs"
 	"github.com/roced/roced/verbs/hca/network"
-	"github.com/vishvananda/netlink"
-	"golang.org/x/sys/unix"
+	"github.com/roced/roced/verbs/hca/nic"
 )
 
 // ListGIDs gives the entries that the GID table of a card on the interface would have if it were
@@ -18,9 +16,9 @@ import (
 func ListGIDs(name string, list ...Option) (entries []verbs.GIDEntry, err error) {
 	o := newOptions(list)
 	err = RunIn(o.namespace, func() error {
-		status, err := lookAt(name)
+		port, err := nic.Look(name)
 		if err == nil {
-			entries = firstTable(name, status)
+			entries = firstTable(name, port)
 		}
 		return err
 	})
@@ -28,27 +26,6 @@ func ListGIDs(name string, list ...Option) (entries []verbs.GIDEntry, err error)
 		return nil, fmt.Errorf("GIDs of %s: %w", name, err)
 	}
 	return entries, nil
-}
-
-// lookAt reads the state of an interface's port.
-func lookAt(name string) (status network.Port, err error) {
-	b := &builder{name: name}
-	if b.netlink, err = netlink.NewHandle(unix.NETLINK_ROUTE); err != nil {
-		return status, fmt.Errorf("netlink: %w", err)
-	}
-	defer b.netlink.Close()
-	if err := b.findLink(); err != nil {
-		return status, err
-	}
-	queries, err := host.OpenQueries(b.link.Attrs().Index)
-	if err != nil {
-		return status, err
-	}
-	defer queries.Close()
-	h := &kernelHost{queries: queries, sending: sending{never: "no card is open"}}
-	h.name.Store(&name)
-	status, _, _, err = h.look()
-	return status, err
 }
 
 func firstTable(name string, status network.Port) []verbs.GIDEntry {

@@ -3,14 +3,9 @@
 package hca
 
 import (
-	"fmt"
-	"slices"
-	"strings"
+	"time"
 
-	"github.com/roced/roced/bpf"
-	"github.com/roced/roced/datapath/xsk"
-	"github.com/roced/roced/mcast/membership"
-	"github.com/roced/roced/verbs"
+	"github.com/roced/roced/verbs/hca/nic"
 )
 
 // XDPMode is the name of the mode that the steering program runs in. The zero value is XDPAuto.
@@ -87,37 +82,22 @@ const (
 	MembershipSocket MembershipMethod = "socket"
 )
 
-// modes are the options' modes in the types of the packages below.
-type modes struct {
-	xdp        bpf.Mode
-	socket     xsk.Mode
-	membership membership.Method
+// Tuning are settings of the kernel that affect speed. Which values help depends on the case, so
+// measure. A zero value leaves a setting as it is.
+type Tuning struct {
+	// DeferHardIRQs is how often NAPI is polled without work before interrupts
+	// are turned on again (napi_defer_hard_irqs).
+	DeferHardIRQs int
+	// GROFlushTimeout is how long NAPI waits between those polls (gro_flush_timeout).
+	GROFlushTimeout time.Duration
+	// BusyPoll is how long one call may poll the driver (SO_PREFER_BUSY_POLL), and
+	// BusyPollBudget how many frames it takes.
+	BusyPoll       time.Duration
+	BusyPollBudget int
 }
 
-// find gives a name's place in the list of names; 0, the default, for an empty name.
-func find[Name ~string, Number ~int](what string, name Name, names ...Name) (Number, error) {
-	if name == "" {
-		return 0, nil
-	}
-	place := slices.Index(names, name)
-	if place < 0 {
-		list := fmt.Sprint(names)
-		return 0, fmt.Errorf("%w: %s %q; it must be one of %s", verbs.ErrInvalid, what, name, strings.ReplaceAll(list[1:len(list)-1], " ", ", "))
-	}
-	return Number(place), nil
-}
-
-// modes translates the options' names.
-func (o *options) modes() (m modes, err error) {
-	if m.xdp, err = find[XDPMode, bpf.Mode]("XDP mode", o.xdp, XDPAuto, XDPNative, XDPGeneric); err != nil {
-		return m, err
-	}
-	if m.socket, err = find[SocketMode, xsk.Mode]("AF_XDP mode", o.socket, SocketAuto, SocketCopy, SocketZeroCopy); err != nil {
-		return m, err
-	}
-	if _, err = find[SendMode, int]("send mode", o.send, SendAuto, SendAFXDP, SendTrains); err != nil {
-		return m, err
-	}
-	m.membership, err = find[MembershipMethod, membership.Method]("membership method", o.membership, MembershipAuto, MembershipNetlink, MembershipSocket)
-	return m, err
+// Apply changes the settings of an interface in the calling thread's namespace; restore sets the old
+// values again.
+func (t Tuning) Apply(name string) (restore func() error, err error) {
+	return nic.Tuning(t).Apply(name)
 }

@@ -3,20 +3,17 @@
 package hca
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net/netip"
 	"runtime"
 
-	"github.com/roced/roced/bpf"
-	"github.com/roced/roced/datapath/link"
-	"github.com/roced/roced/datapath/wire"
-	"github.com/roced/roced/datapath/xsk"
 	"github.com/roced/roced/internal/host"
-	"github.com/roced/roced/mcast/membership"
-	"github.com/vishvananda/netlink"
-	"golang.org/x/sys/unix"
+	"github.com/roced/roced/verbs"
+	"github.com/roced/roced/verbs/hca/memnet"
+	"github.com/roced/roced/verbs/hca/network"
+	"github.com/roced/roced/verbs/hca/nic"
 )
 
 // Open makes a card on a network interface. It needs CAP_NET_RAW (sockets), CAP_BPF, CAP_PERFMON
@@ -49,236 +46,100 @@ import (
 // the bridge's port leaves the tag out: ethtool -K … txvlan off there.
 func Open(name string, list ...Option) (*Card, error) {
 	o := newOptions(list)
-	modes, err := o.check()
+	card, err := o.open(name)
 	if err != nil {
 		return nil, fmt.Errorf("open %s: %w", name, err)
 	}
-	b := &builder{name: name, options: o, modes: modes, multiBuffer: xsk.MultiBufferSupported}
-	if err := b.checkEntry(); err != nil {
-		return nil, fmt.Errorf("open %s: %w", name, err)
-	}
-	if b.inside, err = host.Enter(o.namespace); err != nil {
-		return nil, fmt.Errorf("open %s: %w", name, err)
-	}
-	if err := b.inside.Do(b.build); err != nil {
-		return nil, fmt.Errorf("open %s: %w", name, errors.Join(err, b.undo()))
-	}
-	card, err := newCard(b.host(), o)
-	if err != nil {
-		return nil, fmt.Errorf("open %s: %w", name, err)
-	}
-	b.logModes()
 	return card, nil
 }
 
-// builder opens the parts of a card, on a thread in its namespace.
-type builder struct {
-	name    string
-	options options
-	modes   modes
-	// multiBuffer says whether the kernel takes frames of several chunks.
-	multiBuffer func() (bool, error)
-
-	inside  *host.Namespace // where all is opened, also later
-	netlink *netlink.Handle
-	queries *host.Queries
-	below   *host.Queries // about the interface below a VLAN's
-	// followers tell of changes of the interface, and of the one below a VLAN's.
-	followers []*host.Subscription
-	routers   *host.Routers
-	link      netlink.Link // has the addresses
-	base      netlink.Link // has the NIC's queues: link, or the interface below a VLAN
-	vlan      uint16
-	maxMTU    wire.MTU // what the sockets are opened for
-	mostMTU   wire.MTU // what they can be replaced for
-	queues    queues
-	generic   error // why XDP must be generic; nil if it need not
-	steering  *bpf.Steering
-	sockets   []*xsk.Socket
-	packets   *link.Packets // nil: frames leave through sockets only
-	sending   sending
-
-	memberships *membership.Memberships
-	journals    journals
-	tuned       func() error
+func (o *options) open(name string) (*Card, error) {
+	if err := o.check(); err != nil {
+		return nil, err
+	}
+	on, err := nic.Open(name, o.nic())
+	if err != nil {
+		return nil, err
+	}
+	if now := runtime.GOMAXPROCS(0); now < min(2, runtime.NumCPU()) && o.worker {
+		o.log.Warn("GOMAXPROCS is low: a program that computes delays the card's worker by 10 ms and more; set it to 2 or more", "device", name, "gomaxprocs", now)
+	}
+	return newCard(on, *o)
 }
 
-// build opens everything. The XDP program that it attaches passes all packets until the card adds
-// addresses.
-func (b *builder) build() (err error) {
-	b.tuned = func() error { return nil }
-	if b.netlink, err = netlink.NewHandle(unix.NETLINK_ROUTE); err != nil {
-		return fmt.Errorf("netlink: %w", err)
+// nic are the options that are about an interface and its kernel.
+func (o *options) nic() nic.Config {
+	return nic.Config{
+		Namespace: o.namespace, MTU: o.mtu, XDP: string(o.xdp), Socket: string(o.socket), Send: string(o.send), Membership: string(o.membership),
+		Frames: o.frames, Tuning: nic.Tuning(o.tuning), StateDir: o.stateDir, Log: o.log,
 	}
-	for _, step := range []func() error{
-		b.findLink, b.checkLink, b.countQueues, b.checkPermission, b.checkMultiBuffer, b.warnOfConflicts,
-		b.listen, b.openJournals, b.loadProgram, b.openSockets, b.openSending, b.openMemberships, b.tune,
-	} {
-		if err := step(); err != nil {
-			return err
+}
+
+// New makes a card on a host: one of a network in memory (memnet.Network.AddHost), or of any other network. The
+// card owns the host, and closes it, also if New fails. Options that are about an interface and its kernel
+// are refused. Without WithLogger nothing is logged.
+func New(on network.Host, list ...Option) (*Card, error) {
+	o := newOptions(append([]Option{WithLogger(slog.New(slog.DiscardHandler))}, list...))
+	if err := o.checkApart(); err != nil {
+		return nil, fmt.Errorf("open %s: %w", on.Name(), errors.Join(err, on.Link().Close(), on.Close()))
+	}
+	card, err := newCard(on, o)
+	if err != nil {
+		return nil, fmt.Errorf("open %s: %w", on.Name(), err)
+	}
+	return card, nil
+}
+
+// OpenPair makes the cards of two hosts on a network in memory of their own.
+func OpenPair(a, b []netip.Addr, options ...Option) (*Card, *Card, error) {
+	n := memnet.New(0)
+	var cards [2]*Card
+	for i, addresses := range [][]netip.Addr{a, b} {
+		host, err := n.AddHost([]string{"memory-a", "memory-b"}[i], addresses...)
+		if err == nil {
+			cards[i], err = New(host, options...)
 		}
-	}
-	return nil
-}
-
-// undo closes what a failed build has opened.
-func (b *builder) undo() (err error) {
-	for _, s := range b.sockets {
-		err = errors.Join(err, s.Close())
-	}
-	if b.packets != nil {
-		err = errors.Join(err, b.packets.Close())
-	}
-	b.sending.close()
-	if b.memberships != nil {
-		err = errors.Join(err, b.memberships.Close())
-	}
-	if b.steering != nil {
-		err = errors.Join(err, b.steering.Close())
-	}
-	if b.netlink != nil {
-		b.netlink.Close()
-	}
-	for _, f := range b.followers {
-		f.Close()
-	}
-	if b.routers != nil {
-		err = errors.Join(err, b.routers.Close())
-	}
-	if b.below != nil {
-		b.below.Close()
-	}
-	if b.queries != nil {
-		b.queries.Close()
-	}
-	if b.inside != nil {
-		b.inside.Close()
-	}
-	return err
-}
-
-// host gives the host that was opened.
-func (b *builder) host() *kernelHost {
-	b.netlink.Close() // from now on the card uses queries
-	xdp := link.NewXDP(b.sockets, b.packets)
-	sockets := newSockets(&sockets{
-		plan: b.plan(), inside: b.inside, steering: b.steering, link: xdp, log: b.options.log, carried: b.maxMTU, most: b.mostMTU,
-	}, b.sockets)
-	h := &kernelHost{
-		filter: filter{b.steering}, queries: b.queries, base: b.below, anyMAC: b.generic != nil, followers: b.followers, routers: b.routers, log: b.options.log,
-		xdp: xdp, sockets: sockets, sending: b.sending, vlan: b.vlan, tuned: b.tuned, journals: b.journals,
-		memberships: b.memberships, managed: map[netip.Addr]bool{},
-	}
-	h.name.Store(&b.name)
-	return h
-}
-
-// listen starts to follow the interface.
-func (b *builder) listen() (err error) {
-	index := b.link.Attrs().Index
-	if b.queries, err = host.OpenQueries(index); err != nil {
-		return err
-	}
-	indexes := []int{index}
-	if b.base != b.link {
-		indexes = append(indexes, b.base.Attrs().Index)
-		if b.below, err = host.OpenQueries(indexes[1]); err != nil {
-			return err
-		}
-	}
-	for _, index := range indexes {
-		follower, err := host.Follow(index)
 		if err != nil {
-			return err
+			return nil, nil, errors.Join(err, n.Close())
 		}
-		b.followers = append(b.followers, follower)
 	}
-	b.routers, err = host.ListenToRouters(wire.UDPPort)
-	return err
+	return cards[0], cards[1], nil
 }
 
-// fitMTU finds the largest RDMA MTU that fits the interface, and refuses a requested one that does
-// not.
-func (b *builder) fitMTU(interfaceMTU int) error {
-	fits, err := fittingMTU(b.name, interfaceMTU, wire.MTU4096)
-	if err == nil {
-		err = checkAskedMTU(b.name, interfaceMTU, b.options.mtu, fits)
-	}
-	if err != nil {
+// checkApart is check for a card that is on no interface: it refuses what is about one and its kernel too.
+func (o *options) checkApart() error {
+	if err := o.check(); err != nil {
 		return err
 	}
-	b.maxMTU = max(cmp.Or(b.options.mtu, fits), wire.MTU1024)
+	for _, option := range []struct {
+		name string
+		used bool
+	}{
+		{"InNamespace", o.namespace != ""},
+		{"WithXDPMode", o.xdp != "" && o.xdp != XDPAuto},
+		{"WithSocketMode", o.socket != "" && o.socket != SocketAuto},
+		{"WithSendMode", o.send != "" && o.send != SendAuto},
+		{"WithFrames", o.frames != 0},
+		{"WithTuning", o.tuning != Tuning{}},
+		{"WithMembership", o.membership != "" && o.membership != MembershipAuto},
+		{"WithStateDir", o.stateDir != ""},
+	} {
+		if option.used {
+			return fmt.Errorf("%w: %s means nothing without an interface; leave it out", verbs.ErrInvalid, option.name)
+		}
+	}
 	return nil
 }
 
-// checkMultiBuffer finds the largest RDMA MTU that the device can come to. It lowers one of 4096, whose
-// packets do not fit one chunk, to 2048 if the kernel does not support frames of several chunks (Linux
-// 6.6).
-func (b *builder) checkMultiBuffer() error {
-	b.mostMTU = cmp.Or(b.options.mtu, wire.MTU4096)
-	if b.mostMTU < wire.MTU4096 {
-		return nil
-	}
-	supported, err := b.multiBuffer()
+// RunIn runs fn on a thread inside a network namespace, named by its file. Sockets
+// that fn opens stay in it, goroutines that it starts are outside. The thread is not
+// used for anything else afterwards: it ends with its goroutine. With no file it is
+// the caller's own thread, which takes no privilege.
+func RunIn(path string, fn func() error) error {
+	namespace, err := host.Enter(path)
 	if err != nil {
 		return err
 	}
-	if supported {
-		return nil
-	}
-	b.mostMTU = wire.MTU2048
-	if b.maxMTU < wire.MTU4096 {
-		return nil
-	}
-	b.maxMTU = wire.MTU2048
-	if b.options.mtu == wire.MTU4096 {
-		return fmt.Errorf("RDMA MTU 4096: %w; ask for 2048", xsk.ErrMultiBuffer)
-	}
-	b.options.log.Warn("RDMA MTU is limited to 2048: an MTU of 4096 needs Linux 6.6", "device", b.name)
-	return nil
-}
-
-func (b *builder) loadProgram() (err error) {
-	if b.steering, err = bpf.Load(bpf.Config{
-		VLAN: b.vlan, Queues: b.queues.most, AnyMAC: b.generic != nil,
-		Renewable: b.base.Type() == "veth" && b.queues.most > b.queues.count,
-	}); err != nil {
-		return err
-	}
-	mode := b.modes.xdp
-	if b.generic != nil {
-		mode = bpf.Generic
-	}
-	return b.steering.Attach(b.base.Attrs().Index, mode)
-}
-
-// openMemberships gets ready to join groups, and removes what a killed process left.
-func (b *builder) openMemberships() (err error) {
-	b.memberships, err = membership.Open(membership.Config{
-		Interface: b.name, Namespace: b.options.namespace, Via: b.modes.membership,
-		StateDir: b.options.stateDir, Log: b.options.log,
-	})
-	return err
-}
-
-// tune sets the kernel's knobs.
-func (b *builder) tune() (err error) {
-	b.tuned, err = b.options.tuning.apply(b.base.Attrs().Name, b.journals.knobs)
-	return err
-}
-
-// logModes logs the modes in use, and warns of those that are slow.
-func (b *builder) logModes() {
-	log := b.options.log.With("device", b.name)
-	if why := cmp.Or(b.generic, b.steering.Fallback()); why != nil && b.modes.xdp == bpf.Auto {
-		log.Warn("XDP runs in generic mode, which is slow", "because", why)
-	}
-	if now := runtime.GOMAXPROCS(0); now < min(2, runtime.NumCPU()) && b.options.worker {
-		log.Warn("GOMAXPROCS is low: a program that computes delays the card's worker by 10 ms and more; set it to 2 or more", "gomaxprocs", now)
-	}
-	if why := b.steering.Uncounted(); why != nil {
-		log.Warn("some lost packets will not be counted", "because", why)
-	}
-	info := b.sockets[0].Attached()
-	log.Info("device is open", "xdp", b.steering.AttachedMode(), "zerocopy", info.ZeroCopy, "multibuffer", info.MultiBuffer, "queues", len(b.sockets))
+	defer namespace.Close()
+	return namespace.Do(fn)
 }

@@ -3,6 +3,7 @@
 package hca
 
 import (
+	"context"
 	"fmt"
 	"log/slog"
 	"time"
@@ -44,12 +45,13 @@ func newOptions(list []Option) options {
 	return o
 }
 
-// check refuses options that no interface supports, and translates the names of modes.
-func (o *options) check() (modes, error) {
+// check refuses options that no card supports.
+func (o *options) check() error {
 	if o.mtu > wire.MTU4096 {
-		return modes{}, fmt.Errorf("%w: RDMA MTU %d does not exist; MTU256 (1) to MTU4096 (5) do", verbs.ErrInvalid, o.mtu)
+		return fmt.Errorf("%w: RDMA MTU %d does not exist; MTU256 (1) to MTU4096 (5) do", verbs.ErrInvalid, o.mtu)
 	}
-	return o.modes()
+	c := o.nic()
+	return c.Check()
 }
 
 // defaultSpin is short, since on a machine with few processors a spinning worker keeps the programs
@@ -104,3 +106,23 @@ func WithMembership(via MembershipMethod) Option { return func(o *options) { o.m
 // WithStateDir sets the directory of the journals that let the next card undo what a killed process
 // left. The default is /run/roced.
 func WithStateDir(dir string) Option { return func(o *options) { o.stateDir = dir } }
+
+// defaultLog is where messages of a device go unless WithLogger was given: warnings and errors to the
+// program's default logger, the rest nowhere.
+func defaultLog() *slog.Logger { return slog.New(warnings{slog.Default().Handler()}) }
+
+// warnings lets nothing through below slog.LevelWarn.
+type warnings struct{ slog.Handler }
+
+// Enabled implements slog.Handler.
+func (w warnings) Enabled(ctx context.Context, level slog.Level) bool {
+	return level >= slog.LevelWarn && w.Handler.Enabled(ctx, level)
+}
+
+// WithAttrs implements slog.Handler.
+func (w warnings) WithAttrs(attrs []slog.Attr) slog.Handler {
+	return warnings{w.Handler.WithAttrs(attrs)}
+}
+
+// WithGroup implements slog.Handler.
+func (w warnings) WithGroup(name string) slog.Handler { return warnings{w.Handler.WithGroup(name)} }

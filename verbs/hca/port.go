@@ -85,7 +85,7 @@ func (card *Card) movePort(status network.Port, added, removed []wire.GID, c *po
 	}
 	card.rename(status.Name)
 	was := card.portNow()
-	mtu, tooSmall := fittingMTU(card.Name(), status.MTU, status.Carried)
+	mtu, tooSmall := status.RDMAMTU()
 	if tooSmall == nil {
 		card.activeMTU = mtu
 		if card.askedMTU != 0 {
@@ -210,23 +210,4 @@ func (card *Card) setPort(now network.Port) {
 		broadcasts[i] = wire.GIDFromAddr(address)
 	}
 	card.engine.SetBroadcasts(broadcasts)
-}
-
-// fittingMTU is the largest RDMA MTU, up to most, that fits an interface.
-func fittingMTU(name string, interfaceMTU int, most wire.MTU) (wire.MTU, error) {
-	fits := min(wire.MTUFor(interfaceMTU), most)
-	if fits == 0 {
-		return 0, fmt.Errorf("%w: MTU %d is too small for any RDMA MTU: the smallest, 256, needs %d; ip link set dev %s mtu 1500",
-			verbs.ErrInvalid, interfaceMTU, wire.MTU256.Bytes()+wire.MTUOverhead, name)
-	}
-	return fits, nil
-}
-
-// checkAskedMTU refuses a requested RDMA MTU that does not fit the interface.
-func checkAskedMTU(name string, interfaceMTU int, asked, fits wire.MTU) error {
-	if asked > fits {
-		return fmt.Errorf("%w: RDMA MTU %v does not fit: an interface MTU of %d allows %v, %v needs %d; ip link set dev %s mtu %[6]d",
-			verbs.ErrInvalid, asked, interfaceMTU, fits, asked, asked.Bytes()+wire.MTUOverhead, name)
-	}
-	return nil
 }

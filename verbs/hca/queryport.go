@@ -7,7 +7,6 @@ import (
 	"github.com/roced/roced/verbs"
 	"github.com/roced/roced/verbs/hca/network"
 	"github.com/roced/roced/verbs/provider"
-	"github.com/safchain/ethtool"
 )
 
 // QueryPort implements provider.Provider.
@@ -68,17 +67,4 @@ func widthAndSpeed(mbps int) (width, speed uint8) {
 		}
 	}
 	return width4x, speed100G
-}
-
-// speedOf asks an interface for its speed in Mbit/s; 0 if it does not tell.
-func speedOf(tool *ethtool.Ethtool, name string) int {
-	if tool == nil {
-		return 0
-	}
-	var command ethtool.EthtoolCmd
-	speed, err := tool.CmdGet(&command, name)
-	if err != nil || int32(speed) <= 0 { // not known: -1, or 0
-		return 0
-	}
-	return int(speed)
 }

@@ -10,7 +10,6 @@ import (
 	"github.com/roced/roced/bpf"
 	"github.com/roced/roced/datapath"
 	"github.com/roced/roced/datapath/wire"
-	"github.com/roced/roced/datapath/xsk"
 	"github.com/roced/roced/internal/lab"
 	"github.com/roced/roced/internal/lab/labtest"
 	"github.com/roced/roced/verbs"
@@ -49,12 +48,10 @@ func socketsOf(card *Card) int {
 	return n
 }
 
-// firstSocket is that of queue 0.
-func firstSocket(card *Card) *xsk.Socket {
-	s := card.host.(*kernelHost).sockets
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.queues[0]
+// firstSocket is the descriptor of the socket of queue 0.
+func firstSocket(card *Card) (fd int) {
+	card.engine.Do(func() { fd = card.host.Link().Descriptors()[0] })
+	return fd
 }
 
 // flow sends messages until it is stopped, and its receiver takes them.

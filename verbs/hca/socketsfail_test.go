@@ -4,16 +4,18 @@ import (
 	"testing"
 
 	"github.com/roced/roced/verbs"
-	"golang.org/x/sys/unix"
+	"github.com/roced/roced/verbs/hca/nic"
 )
 
 // refuseSockets makes the card's further sockets impossible, or possible again.
 func refuseSockets(card *Card, refuse bool) {
 	card.asking.Lock()
 	defer card.asking.Unlock()
-	if card.host.(*kernelHost).sockets.plan.frames = 0; refuse {
-		card.host.(*kernelHost).sockets.plan.frames = 3 // not a power of two
+	frames := uint32(0)
+	if refuse {
+		frames = 3 // not a power of two
 	}
+	card.host.(*nic.Interface).SetFrames(frames)
 }
 
 // If there can be no sockets for a larger MTU, the RDMA MTU stays, an event and the log say so, and
@@ -43,28 +45,6 @@ func TestMTUThatCannotBeFollowed(t *testing.T) {
 	}
 	eventually(t, "the other end's MTU", func() bool { return l.b.port().ActiveMTU == verbs.MTU2048 })
 	message(t, l.a, l.b, ah, pattern(2000, 1))
-}
-
-// A driver may refuse larger sockets only when they are bound, and those like the old ones too. The queue
-// gets one as soon as that works again.
-func TestSocketsComeBackAfterAFailure(t *testing.T) {
-	l := newStations(t)
-	s := l.a.device.host.(*kernelHost).sockets
-	l.a.device.asking.Lock()
-	s.plan.index++ // no such interface
-	err := s.replace([]int{0}, verbs.MTU2048)
-	lost := s.queues[0] == nil
-	s.plan.index--
-	l.a.device.asking.Unlock()
-	refused(t, err, unix.ENODEV)
-	if !lost {
-		t.Error("a socket on an interface that does not exist")
-	}
-	l.a.device.changes.Port()
-	flows(t, l, l.a.ah("10.77.0.2"))
-	if socketsOf(l.a.device) != 1 || l.a.port().ActiveMTU != verbs.MTU1024 {
-		t.Errorf("%d sockets, port %+v", socketsOf(l.a.device), l.a.port())
-	}
 }
 
 // A receive queue that gets no socket takes the port down, with an event, until it has one.

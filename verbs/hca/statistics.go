@@ -7,12 +7,12 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/roced/roced/bpf"
 	"github.com/roced/roced/datapath"
 	"github.com/roced/roced/datapath/link"
 	"github.com/roced/roced/datapath/xsk"
 	"github.com/roced/roced/verbs"
 	"github.com/roced/roced/verbs/hca/cm"
+	"github.com/roced/roced/verbs/hca/nic"
 )
 
 // Statistics are a card's counters. Each received packet ends in one counter: of Steering, unless it
@@ -74,7 +74,7 @@ func (s *Session) Counters() ([]Counter, error) {
 // All lists all numbers with their names, always in the same order.
 func (s *Statistics) All() (all []Counter) {
 	if all = slices.Clone(s.Steering); all == nil { // a network without steering
-		all = steeringCounters(new(bpf.Counters))
+		all = nic.NoCounters()
 	}
 	all = append(all,
 		count("socket", "rx_dropped", s.Socket.RxDropped, true),

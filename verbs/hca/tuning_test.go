@@ -7,21 +7,22 @@ import (
 	"testing"
 	"time"
 
+	"github.com/roced/roced/internal/host"
 	"github.com/roced/roced/internal/lab"
 	"github.com/roced/roced/internal/lab/labtest"
 	"golang.org/x/sys/unix"
 )
 
 // knob reads a knob of a host's eth0, through a sysfs of that host.
-func knob(t *testing.T, host *lab.Namespace, name string) (value string) {
+func knob(t *testing.T, ns *lab.Namespace, name string) (value string) {
 	t.Helper()
-	check(t, host.Do(func() error {
-		fs, err := mountSysfs()
+	check(t, ns.Do(func() error {
+		fs, err := host.MountSysfs()
 		if err != nil {
 			return err
 		}
-		defer fs.close()
-		file, err := fs.open("class/net/eth0/" + name)
+		defer fs.Close()
+		file, err := fs.Open("class/net/eth0/" + name)
 		if err != nil {
 			return err
 		}

@@ -1,5 +1,5 @@
 // Package network is what a card asks of the network that it is on, and of the host around it: small
-// interfaces and the types of their answers, no code. A room that implements them gives cards a network of
+// interfaces and the types of their answers, and hardly any code. A room that implements them gives cards a network of
 // its own.
 //
 //	hca ── asks ──► network.Host ◄── implement ── nic      an interface of this host

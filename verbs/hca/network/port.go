@@ -1,9 +1,11 @@
 package network
 
 import (
+	"fmt"
 	"net/netip"
 
 	"github.com/roced/roced/datapath/wire"
+	"github.com/roced/roced/verbs"
 )
 
 // Port is the state of a port.
@@ -25,4 +27,14 @@ type Port struct {
 	NoTrains      string // why not
 	Lost          error  // a receive queue has no socket: the port is down
 	Stuck         error  // why Carried is not what the MTU allows
+}
+
+// RDMAMTU is the largest RDMA MTU, up to Carried, that fits the port's MTU; verbs.ErrInvalid if none does.
+func (p *Port) RDMAMTU() (wire.MTU, error) {
+	fits := min(wire.MTUFor(p.MTU), p.Carried)
+	if fits == 0 {
+		return 0, fmt.Errorf("%w: MTU %d is too small for any RDMA MTU: the smallest, 256, needs %d; ip link set dev %s mtu 1500",
+			verbs.ErrInvalid, p.MTU, wire.MTU256.Bytes()+wire.MTUOverhead, p.Name)
+	}
+	return fits, nil
 }

@@ -1,6 +1,6 @@
 //go:build linux
 
-package hca
+package nic
 
 import (
 	"fmt"
@@ -12,17 +12,17 @@ import (
 )
 
 // sending decides how a card's frames leave its interface: each by itself through the AF_XDP socket,
-// or bursts as trains; see SendMode.
+// or bursts as trains; see hca.SendMode.
 type sending struct {
-	mode  SendMode
+	mode  string
 	never string           // why frames never leave in trains; empty if they may
 	tool  *ethtool.Ethtool // in the interface's namespace
 }
 
 // openSending opens what trains need, where frames may leave in trains.
 func (b *builder) openSending() error {
-	mode, zeroCopy := b.options.send, b.sockets[0].Attached().ZeroCopy
-	if zeroCopy && mode == SendTrains {
+	mode, zeroCopy := b.config.Send, b.sockets[0].Attached().ZeroCopy
+	if zeroCopy && mode == sendTrains {
 		return fmt.Errorf("%w: trains with zero-copy sockets, which are faster: the NIC reads the frames itself; leave one of the two out", verbs.ErrUnsupported)
 	}
 	b.sending.mode = mode
@@ -30,7 +30,7 @@ func (b *builder) openSending() error {
 		return nil
 	}
 	err := b.openTrains()
-	if err != nil && mode != SendTrains {
+	if err != nil && mode != sendTrains {
 		b.sending.never = err.Error()
 		return nil
 	}
@@ -38,13 +38,13 @@ func (b *builder) openSending() error {
 }
 
 // whyNever says why frames can never leave in trains; empty if they may.
-func (b *builder) whyNever(mode SendMode, zeroCopy bool) string {
+func (b *builder) whyNever(mode string, zeroCopy bool) string {
 	switch {
-	case mode == SendAFXDP:
+	case mode == sendAFXDP:
 		return "as asked for"
 	case zeroCopy:
 		return "opened with zero-copy sockets: the NIC reads the frames itself"
-	case mode == SendTrains:
+	case mode == sendTrains:
 		return ""
 	case b.base.Type() != "veth":
 		return "automatic on veth only"
@@ -82,7 +82,7 @@ func (s *sending) trains(below host.Link, queues int) (t link.Trains, why string
 	switch {
 	case queues != 1:
 		why = fmt.Sprintf("%s sends through %d queues, in which packets could overtake each other; ethtool -L changes it", t.Name, queues)
-	case s.mode == SendTrains:
+	case s.mode == sendTrains:
 	case t.Queued:
 		why = t.Name + " has a queueing discipline, " + below.Discipline
 	default:

@@ -1,6 +1,6 @@
 //go:build linux
 
-package hca
+package nic
 
 import (
 	"errors"
@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/roced/roced/internal/host"
 	"github.com/roced/roced/internal/journal"
 	"golang.org/x/sys/unix"
 )
@@ -50,11 +51,11 @@ func (t Tuning) apply(name string, old *journal.Journal) (restore func() error, 
 	if len(values) == 0 {
 		return restore, nil
 	}
-	fs, err := mountSysfs()
+	fs, err := host.MountSysfs()
 	if err != nil {
 		return restore, fmt.Errorf("tune %s: %w", name, err)
 	}
-	defer fs.close()
+	defer fs.Close()
 	var undo []func() error
 	restore = func() (err error) {
 		for _, u := range undo {
@@ -100,8 +101,8 @@ func (c change) forget() error {
 
 // setKnob writes a knob; restore writes the old value. It writes to the file as it was opened, since
 // the path may not lead there later.
-func setKnob(fs sysfs, path string, value int64, from func(was string) change) (restore func() error, err error) {
-	file, err := fs.open(path)
+func setKnob(fs host.Sysfs, path string, value int64, from func(was string) change) (restore func() error, err error) {
+	file, err := fs.Open(path)
 	if err != nil {
 		return nil, err
 	}

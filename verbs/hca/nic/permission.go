@@ -1,6 +1,6 @@
 //go:build linux
 
-package hca
+package nic
 
 import (
 	"fmt"
@@ -20,50 +20,50 @@ type need struct {
 	optional bool
 }
 
-// needs are the capabilities that Open needs with these options. CAP_IPC_LOCK is checked separately,
+// needs are the capabilities that Open needs with this configuration. CAP_IPC_LOCK is checked separately,
 // since a high enough memlock limit replaces it.
-func (o *options) needs() []need {
+func (c *Config) needs() []need {
 	list := []need{
 		{Capability: capability.NetRaw},
 		{Capability: capability.BPF},
 		{Capability: capability.NetAdmin},
 		{Capability: capability.PerfMon, optional: true},
 	}
-	if o.needsSysAdmin() {
+	if c.needsSysAdmin() {
 		list = append(list, need{Capability: capability.SysAdmin})
 	}
 	return list
 }
 
 // needsSysAdmin: for setns(2), and for a sysfs of the namespace.
-func (o *options) needsSysAdmin() bool {
-	return o.namespace != "" || o.tuning.DeferHardIRQs != 0 || o.tuning.GROFlushTimeout != 0
+func (c *Config) needsSysAdmin() bool {
+	return c.Namespace != "" || c.Tuning.DeferHardIRQs != 0 || c.Tuning.GROFlushTimeout != 0
 }
 
 // checkEntry is checkPermission for the case that the namespace cannot be entered. The interface is
 // not known then, so it assumes one queue.
 func (b *builder) checkEntry() error {
-	if b.options.namespace == "" || capability.SysAdmin.Held() {
+	if b.config.Namespace == "" || capability.SysAdmin.Held() {
 		return nil
 	}
-	return b.options.checkPermission(0)
+	return b.config.checkPermission(0)
 }
 
 // checkPermission names all missing permissions in one error, before anything is opened.
-func (b *builder) checkPermission() error { return b.options.checkPermission(b.lockedBytes()) }
+func (b *builder) checkPermission() error { return b.config.checkPermission(b.lockedBytes()) }
 
 // checkPermission compares the calling thread's capabilities and memlock limit with what Open needs;
 // lock is in bytes.
-func (o *options) checkPermission(lock uint64) error {
-	needed := o.needs()
+func (c *Config) checkPermission(lock uint64) error {
+	needed := c.needs()
 	var missing []string
 	refused := false
-	for _, c := range needed {
-		if c.Held() {
+	for _, n := range needed {
+		if n.Held() {
 			continue
 		}
-		missing = append(missing, c.String())
-		refused = refused || !c.optional
+		missing = append(missing, n.String())
+		refused = refused || !n.optional
 	}
 	limit, enough := memoryLimit(lock)
 	if !refused && enough {
@@ -82,8 +82,8 @@ func (o *options) checkPermission(lock uint64) error {
 // grantHint says how to grant all that is needed to a program file and to a service.
 func grantHint(needed []need, lock uint64) string {
 	var names []string
-	for _, c := range needed {
-		names = append(names, c.String())
+	for _, n := range needed {
+		names = append(names, n.String())
 	}
 	names = append(names, capability.IPCLock.String())
 	program, err := os.Executable()

@@ -1,6 +1,6 @@
 //go:build linux
 
-package hca
+package nic
 
 import (
 	"cmp"
@@ -32,10 +32,10 @@ func (b *builder) openJournals() error {
 	if err != nil {
 		return err
 	}
-	dir := cmp.Or(b.options.stateDir, journal.Dir)
+	dir := cmp.Or(b.config.StateDir, journal.Dir)
 	for kind, undo := range map[string]func(int, []string) error{neighboursKind: unmanageAll, knobsKind: b.resetKnobs} {
 		if err := journal.Sweep(dir, kind, here, undo); err != nil {
-			b.options.log.Warn("cannot undo what a killed process changed", "what", kind, "error", err)
+			b.config.Log.Warn("cannot undo what a killed process changed", "what", kind, "error", err)
 		}
 	}
 	b.journals = journals{
@@ -85,14 +85,14 @@ func (b *builder) resetKnobs(index int, lines []string) error {
 	if err != nil {
 		return err
 	}
-	fs, err := mountSysfs()
+	fs, err := host.MountSysfs()
 	if err != nil {
 		return err
 	}
-	defer fs.close()
+	defer fs.Close()
 	for _, line := range lines {
 		if knob, value, ok := strings.Cut(line, " "); ok && isKnob(knob) {
-			err = errors.Join(err, fs.write(knobPath(link.Attrs().Name, knob), value))
+			err = errors.Join(err, fs.Write(knobPath(link.Attrs().Name, knob), value))
 		}
 	}
 	return err

@@ -1,6 +1,6 @@
 //go:build linux
 
-package hca
+package nic
 
 import (
 	"errors"
@@ -9,6 +9,8 @@ import (
 	"github.com/roced/roced/datapath/xsk"
 	"github.com/roced/roced/verbs"
 	"github.com/safchain/ethtool"
+	"github.com/vishvananda/netlink"
+	"golang.org/x/sys/unix"
 )
 
 // maxQueues is how many receive queues an interface may have. Each needs a socket, with memory and a
@@ -73,7 +75,7 @@ func (b *builder) openSockets() error {
 }
 
 func (b *builder) plan() *socketPlan {
-	return &socketPlan{name: b.base.Attrs().Name, index: b.base.Attrs().Index, mode: b.modes.socket, frames: b.options.frames, tuning: b.options.tuning}
+	return &socketPlan{name: b.base.Attrs().Name, index: b.base.Attrs().Index, mode: b.modes.socket, frames: b.config.Frames, tuning: b.config.Tuning}
 }
 
 func (b *builder) socketConfig(queue int) xsk.Config {
@@ -88,4 +90,46 @@ func (b *builder) lockedBytes() (sum uint64) {
 		sum += (2*uint64(c.RxSize) + perFrame*uint64(c.TxFrames)) * uint64(c.ChunkSize)
 	}
 	return sum
+}
+
+// channels are how many queues an interface uses now (ethtool -l).
+type channels struct {
+	receive int // 0: the driver does not say
+	send    int
+}
+
+// channelsOf asks for the queues of an interface. tool is nil where a sandbox refuses its socket.
+func channelsOf(tool *ethtool.Ethtool, link netlink.Link) (c channels, err error) {
+	attrs := link.Attrs()
+	c.send = max(attrs.NumTxQueues, 1)
+	if isAggregate(link) {
+		c.send = 1 // it has queues in name only: its slaves choose
+	}
+	if tun, ok := link.(*netlink.Tuntap); ok {
+		c.receive = tun.Queues
+	}
+	if tool == nil {
+		return c, nil
+	}
+	said, err := tool.GetChannels(attrs.Name)
+	switch {
+	case errors.Is(err, unix.ENODEV): // it was renamed just now, or has gone
+		return c, fmt.Errorf("ethtool %s: %w", attrs.Name, err)
+	case err != nil:
+		return c, nil
+	}
+	return channels{receive: int(said.RxCount + said.CombinedCount), send: int(said.TxCount + said.CombinedCount)}, nil
+}
+
+// speedOf asks an interface for its speed in Mbit/s; 0 if it does not tell.
+func speedOf(tool *ethtool.Ethtool, name string) int {
+	if tool == nil {
+		return 0
+	}
+	var command ethtool.EthtoolCmd
+	speed, err := tool.CmdGet(&command, name)
+	if err != nil || int32(speed) <= 0 { // not known: -1, or 0
+		return 0
+	}
+	return int(speed)
 }

@@ -1,6 +1,6 @@
 //go:build linux
 
-package hca
+package nic
 
 import (
 	"cmp"
@@ -59,14 +59,17 @@ func newSockets(s *sockets, opened []*xsk.Socket) *sockets {
 }
 
 // mode names how frames get into the sockets' memory.
-func (s *sockets) mode() SocketMode {
+func (s *sockets) mode() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if first := s.queues[0]; first != nil && first.Attached().ZeroCopy {
-		return SocketZeroCopy
+		return socketZeroCopy
 	}
-	return SocketCopy
+	return socketCopy
 }
+
+// SetFrames is Config.Frames for sockets that are opened from now on. It is called as Port is.
+func (i *Interface) SetFrames(frames uint32) { i.sockets.plan.frames = frames }
 
 // prepare opens a socket for a queue, except for the binding.
 func (s *sockets) prepare(queue int, mtu wire.MTU) (socket *xsk.Socket, err error) {

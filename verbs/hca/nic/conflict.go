@@ -1,6 +1,6 @@
 //go:build linux
 
-package hca
+package nic
 
 import (
 	"fmt"
@@ -18,7 +18,7 @@ import (
 // warnOfConflicts logs what on the host can keep packets from the card: VLAN offload, an RDMA device
 // on the same interface, another interface in the same subnet. What cannot be found out is no error.
 func (b *builder) warnOfConflicts() error {
-	log := b.options.log.With("device", b.name)
+	log := b.config.Log.With("device", b.name)
 	if b.vlan != 0 && stripsTags(b.base.Attrs().Name) {
 		log.Warn("the NIC may take VLAN tags out of frames before XDP sees them, and then nothing arrives here; "+
 			"ethtool -K DEV rxvlan off (on a veth: txvlan off at the sending end)", "DEV", b.base.Attrs().Name)
@@ -121,7 +121,7 @@ func (b *builder) warnOfARP(other sibling) {
 		return
 	}
 	name := link.Attrs().Name
-	b.options.log.Warn("two interfaces are in one subnet: the other answers ARP for this one's addresses too, and packets that are then sent there do not arrive here",
+	b.config.Log.Warn("two interfaces are in one subnet: the other answers ARP for this one's addresses too, and packets that are then sent there do not arrive here",
 		"device", b.name, "other", name, "subnet", other.subnet, "cure", fmt.Sprintf("sysctl -w net.ipv4.conf.%s.arp_ignore=1", strings.ReplaceAll(name, ".", "/")))
 }
 

@@ -1,4 +1,4 @@
-package hca
+package nic
 
 import (
 	"net/netip"

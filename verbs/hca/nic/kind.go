@@ -1,6 +1,6 @@
 //go:build linux
 
-package hca
+package nic
 
 import (
 	"errors"
@@ -83,7 +83,7 @@ func (b *builder) judgeMaster(master netlink.Link) error {
 			verbs.ErrUnsupported, name, kind, of)
 	case kind == "vrf": // the interface keeps its own addresses and neighbours
 	default:
-		b.options.log.Warn("the interface is a port of another: the host's addresses, neighbours and memberships are its master's; open the master, or use this one for receiving only",
+		b.config.Log.Warn("the interface is a port of another: the host's addresses, neighbours and memberships are its master's; open the master, or use this one for receiving only",
 			"device", name, "master", of, "kind", kind)
 	}
 	return nil

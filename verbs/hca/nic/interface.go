@@ -1,0 +1,272 @@
+//go:build linux
+
+package nic
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/netip"
+	"sync"
+	"sync/atomic"
+
+	"github.com/roced/roced/bpf"
+	"github.com/roced/roced/datapath/link"
+	"github.com/roced/roced/internal/host"
+	"github.com/roced/roced/mcast/membership"
+	"github.com/roced/roced/verbs"
+	"github.com/roced/roced/verbs/hca/network"
+	"github.com/vishvananda/netlink"
+	"golang.org/x/sys/unix"
+)
+
+// Interface implements network.Host with the kernel, over netlink.
+type Interface struct {
+	filter
+	queries *host.Queries
+	base    *host.Queries // about the interface below a VLAN; else nil
+	// followers tell of changes of the interface, and of the one below a VLAN's.
+	followers []*host.Subscription
+	routers   *host.Routers
+	log       *slog.Logger
+	name      atomic.Pointer[string] // as of the last look
+	generic   error                  // why XDP must be generic; nil if it need not. Then frames for any MAC are taken
+	wanted    bpf.Mode               // as asked for
+	xdp       *link.XDP
+	sockets   *sockets
+	sending   sending
+	card      network.Card // that follows
+	vlan      uint16       // the tag of frames; 0 for none
+	tuned     func() error // puts the kernel's knobs back
+	journals  journals
+	// memberships are the host's, of groups.
+	memberships *membership.Memberships
+
+	mu       sync.Mutex
+	trains   link.Trains         // as the link has them
+	noTrains string              // why frames do not leave in trains
+	managed  map[netip.Addr]bool // neighbours that the kernel keeps fresh because we asked
+	warned   bool                // it was logged that the journal cannot be written
+}
+
+// Name is the interface's, as of the last look.
+func (i *Interface) Name() string { return *i.name.Load() }
+
+// Link implements network.Host.
+func (i *Interface) Link() link.Link { return i.xdp }
+
+// VLAN implements network.Host.
+func (i *Interface) VLAN() uint16 { return i.vlan }
+
+// Start implements network.Host.
+func (i *Interface) Start(e network.Engine) { i.sockets.engine = e }
+
+// Port implements network.Host. The sockets are made to fit the interface, and the link to send as it allows.
+func (i *Interface) Port() (network.Port, error) {
+	p, queues, trains, err := i.look()
+	if err != nil {
+		return network.Port{}, err
+	}
+	i.sockets.fit(&p, queues.receive)
+	if i.setTrains(trains, p.NoTrains) && i.sockets.engine != nil {
+		i.sockets.engine.Do(func() { i.xdp.SetTrains(trains) })
+	}
+	return p, nil
+}
+
+func (i *Interface) setTrains(now link.Trains, why string) (changed bool) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	changed = i.trains != now
+	i.trains, i.noTrains = now, why
+	return changed
+}
+
+// look asks for the interface's present state.
+func (i *Interface) look() (p network.Port, queues channels, trains link.Trains, err error) {
+	own, err := i.queries.Link()
+	if errors.Is(err, host.ErrNoInterface) {
+		return p, queues, trains, fmt.Errorf("%s: %w", i.Name(), network.ErrGone)
+	}
+	below := own
+	if err == nil && i.base != nil {
+		below, err = i.base.Link()
+	}
+	if err != nil {
+		return p, queues, trains, fmt.Errorf("interface %s: %w", i.Name(), err)
+	}
+	attrs := own.Attrs()
+	i.name.Store(&attrs.Name)
+	p = network.Port{Name: attrs.Name, Enabled: attrs.RawFlags&unix.IFF_UP != 0, Up: isUp(attrs), MTU: attrs.MTU}
+	p.Index, p.Speed = uint32(attrs.Index), speedOf(i.sending.tool, attrs.Name)
+	copy(p.MAC[:], attrs.HardwareAddr)
+	p.MACs = i.macsOf(p.MAC, below)
+	list, err := i.queries.Addresses()
+	if err != nil {
+		return p, queues, trains, fmt.Errorf("%s: %w", attrs.Name, err)
+	}
+	for _, a := range list {
+		if a.Usable() {
+			p.Addresses = append(p.Addresses, a.IP)
+		}
+	}
+	p.Broadcasts = broadcastsOf(list)
+	if queues, err = channelsOf(i.sending.tool, below.Link); err == nil {
+		trains, p.NoTrains, err = i.sending.trains(below, queues.send)
+	}
+	if err != nil {
+		return p, queues, trains, fmt.Errorf("%s: how frames can leave: %w", attrs.Name, err)
+	}
+	p.Trains = trains.Use
+	return p, queues, trains, nil
+}
+
+func isUp(attrs *netlink.LinkAttrs) bool {
+	return attrs.RawFlags&unix.IFF_UP != 0 && attrs.RawFlags&unix.IFF_LOWER_UP != 0
+}
+
+// Route implements network.Routes.
+func (i *Interface) Route(source, dest netip.Addr) (host.Route, error) {
+	return i.queries.Route(source, dest)
+}
+
+// Source implements network.Host.
+func (i *Interface) Source(dest netip.Addr) (netip.Addr, error) { return i.queries.Source(dest) }
+
+// Namespace implements network.Host.
+func (i *Interface) Namespace() any { return i.sockets.inside.ID() }
+
+// Join implements network.Groups.
+func (i *Interface) Join(group netip.Addr) error { return i.memberships.Join(group) }
+
+// Leave implements network.Groups.
+func (i *Interface) Leave(group netip.Addr) error { return i.memberships.Leave(group) }
+
+// Follow implements network.Host.
+func (i *Interface) Follow(card network.Card) {
+	i.card = card
+	i.logModes()
+	for _, f := range i.followers {
+		f.Tell(card)
+	}
+}
+
+// logModes logs the modes in use, and warns of those that are slow.
+func (i *Interface) logModes() {
+	log := i.log.With("device", i.Name())
+	if why := cmp.Or(i.generic, i.steering.Fallback()); why != nil && i.wanted == bpf.Auto {
+		log.Warn("XDP runs in generic mode, which is slow", "because", why)
+	}
+	if why := i.steering.Uncounted(); why != nil {
+		log.Warn("some lost packets will not be counted", "because", why)
+	}
+	info := i.sockets.queues[0].Attached()
+	log.Info("device is open", "xdp", i.steering.AttachedMode(), "zerocopy", info.ZeroCopy, "multibuffer", info.MultiBuffer, "queues", len(i.sockets.queues))
+}
+
+// Listen implements network.Host.
+func (i *Interface) Listen() { i.routers.Listen(i.card.TooBig) }
+
+// Interrupt implements network.Host.
+func (i *Interface) Interrupt() {
+	_ = i.routers.Close()
+	for _, f := range i.followers {
+		f.Close()
+	}
+}
+
+// Check implements network.Host: the steering program may have been detached. The card would receive nothing,
+// without a sign. It is not attached again, since it was detached on purpose.
+//
+// netlink reports nothing of the MAC of an interface below a VLAN, so the card looks at each check.
+func (i *Interface) Check() error {
+	if i.base != nil {
+		i.card.Port()
+	}
+	err := i.steering.Check()
+	if !errors.Is(err, bpf.ErrDetached) {
+		return nil
+	}
+	if i.gone() {
+		return fmt.Errorf("%s: %w", i.Name(), network.ErrGone)
+	}
+	return fmt.Errorf("%w (bpftool link detach?); open the device again", err)
+}
+
+// Modes implements network.Host.
+func (i *Interface) Modes() network.Modes {
+	m := network.Modes{XDP: i.steering.AttachedMode().String(), Socket: i.sockets.mode(), Send: sendAFXDP}
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	switch {
+	case !i.trains.Use:
+		m.SendReason = i.noTrains
+	case i.xdp.TrainsUnable():
+		m.SendReason = "the kernel has refused a train"
+	default:
+		m.Send = sendTrains
+	}
+	return m
+}
+
+// Statistics implements network.Host.
+func (i *Interface) Statistics() (s network.Statistics, err error) {
+	verdicts, err := i.steering.Counters()
+	if err != nil {
+		return s, err
+	}
+	s.Steering, s.Sent = steeringCounters(&verdicts), i.xdp.Sent()
+	s.Socket, err = i.xdp.Statistics()
+	return s, err
+}
+
+// NoCounters are the counters of steering where there is none.
+func NoCounters() []verbs.Counter { return steeringCounters(new(bpf.Counters)) }
+
+func steeringCounters(c *bpf.Counters) (list []verbs.Counter) {
+	for v, n := range c {
+		list = append(list, verbs.Counter{Place: "XDP", Name: bpf.Verdict(v).String(), Value: n, Lost: bpf.Verdict(v) >= bpf.DropOptions})
+	}
+	return list
+}
+
+// Close implements network.Host.
+func (i *Interface) Close() error {
+	i.mu.Lock()
+	for address := range i.managed {
+		i.unmanage(address)
+	}
+	i.mu.Unlock()
+	err := errors.Join(i.memberships.Close(), i.steering.Close(), i.tuned(), i.journals.close())
+	i.Interrupt() // again, unless nobody followed
+	if i.base != nil {
+		i.base.Close()
+	}
+	i.queries.Close()
+	i.sending.close()
+	i.sockets.inside.Close()
+	return err
+}
+
+// Look reads the state of an interface's port, in the calling thread's namespace. It opens nothing and needs no
+// privilege.
+func Look(name string) (status network.Port, err error) {
+	b := &builder{name: name}
+	if b.netlink, err = netlink.NewHandle(unix.NETLINK_ROUTE); err != nil {
+		return status, fmt.Errorf("netlink: %w", err)
+	}
+	defer b.netlink.Close()
+	if err := b.findLink(); err != nil {
+		return status, err
+	}
+	queries, err := host.OpenQueries(b.link.Attrs().Index)
+	if err != nil {
+		return status, err
+	}
+	defer queries.Close()
+	i := &Interface{queries: queries, sending: sending{never: "no card is open"}}
+	i.name.Store(&name)
+	status, _, _, err = i.look()
+	return status, err
+}
