@@ -11,17 +11,17 @@ import (
 	"github.com/vishvananda/netlink"
 )
 
-// Cards on two hosts pass the same tests, through XDP. The hosts stay, each test has cards of
+// Cards on two hosts pass the same tests, through XDP. Two pairs of hosts stay; each test has cards of
 // its own.
 func TestVerbsOnLink(t *testing.T) {
-	hosts := labtest.Pair(t)
-	addresses := [2]netip.Addr{address(linkLocal(t, hosts.A)), address(linkLocal(t, hosts.B))}
+	pool := labtest.NewPool(t, 2)
 	verbstest.Run(t, func(t *testing.T) verbstest.Pair {
+		hosts := pool.Take(t)
 		state := WithStateDir(t.TempDir())
 		a, b := open(t, hosts.A, state), open(t, hosts.B, state)
 		return verbstest.Pair{
-			A:           linkEnd(t, a, hosts.A, address("10.77.0.1"), address("fd77::1"), addresses[0]),
-			B:           linkEnd(t, b, hosts.B, address("10.77.0.2"), address("fd77::2"), addresses[1]),
+			A:           linkEnd(t, a, hosts.A, address("10.77.0.1"), address("fd77::1"), address(linkLocal(t, hosts.A))),
+			B:           linkEnd(t, b, hosts.B, address("10.77.0.2"), address("fd77::2"), address(linkLocal(t, hosts.B))),
 			Unreachable: address("192.0.2.1"), Beside: func() provider.Provider { return beside(t, a) },
 		}
 	})

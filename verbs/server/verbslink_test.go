@@ -11,11 +11,12 @@ import (
 	"github.com/roced/roced/verbs/verbstest"
 )
 
-// So is one of daemons on two hosts, through XDP. The hosts stay, each test has cards and daemons of
+// So is one of daemons on two hosts, through XDP. Two pairs of hosts stay; each test has cards and daemons of
 // its own.
 func TestVerbsOverDaemonsOnLink(t *testing.T) {
-	hosts := labtest.Pair(t)
+	pool := labtest.NewPool(t, 2)
 	verbstest.Run(t, func(t *testing.T) verbstest.Pair {
+		hosts := pool.Take(t)
 		a, b := linkDaemon(t, hosts.A), linkDaemon(t, hosts.B)
 		return verbstest.Pair{
 			A:           linkEnd(t, a, "10.77.0.1", "fd77::1"),
