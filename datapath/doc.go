@@ -45,12 +45,12 @@
 // more, events and timers come up to 1 ms late.
 //
 // Order of locks: the control plane's, then the lease. Nothing that runs under the lease takes
-// another lock or calls a program's code; waking a program is a send on a channel or a write to a pipe that
+// another lock or calls a program's code; waking a program is a send on a channel or on a socket, which
 // never blocks, and a leader is woken by the deadline of what it sleeps on.
 //
 // A panic in a round costs the session whose work was in hand, not the card (fault.go).
 //
-// The path of a packet returns no errors and allocates nothing, but that a connection's lists grow to the
+// The path of a packet returns no errors and allocates nothing, except that a connection's lists grow to the
 // length that they need. Every packet ends in exactly one
 // counter: delivered, or a Drop with a name.
 //

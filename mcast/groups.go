@@ -71,7 +71,7 @@ func (t *Table[Q]) Put(group *Group[Q]) { group.refs-- }
 // Add adds a group and attaches a queue pair to it (rvt_mcast_add). It returns nil if both were
 // added; ErrGroupExists if the MGID had a group and the queue pair was attached to that one;
 // ErrAttached if the queue pair was attached already; ErrMLID if the MGID has another MLID;
-// ErrLimit. After any error but ErrGroupExists nothing has changed.
+// ErrLimit. After any error except ErrGroupExists nothing has changed.
 func (t *Table[Q]) Add(group *Group[Q], qp Q) error {
 	known := t.groups[group.MGID]
 	if known != nil {

@@ -31,7 +31,7 @@ type CQ struct {
 	counted int        // what ReqNcompNotif has asked for last
 }
 
-// CQInitAttr is what a CQ is made with (ibv_cq_init_attr_ex). The zero value of each field but Entries
+// CQInitAttr is what a CQ is made with (ibv_cq_init_attr_ex). The zero value of each field except Entries
 // will do.
 type CQInitAttr struct {
 	Entries    int          // room for at least that many completions

@@ -28,7 +28,7 @@ type AsyncEvent struct {
 //
 // EventDeviceFatal comes when the interface is deleted. By then all outstanding requests have
 // completed with WCWRFlushErr. Once the events are read, GetAsyncEvent returns ErrDeviceFatal, as
-// do posts and all commands but those that close something. After Close it returns ErrClosed, even
+// do posts and all commands except those that close something. After Close it returns ErrClosed, even
 // if events were left. With an error there is no event: look at that first, since the zero AsyncEvent
 // has the Type EventCQErr, which is libibverbs' number 0.
 func (c *Context) GetAsyncEvent(ctx context.Context) (AsyncEvent, error) {

@@ -32,7 +32,7 @@ func CheckModifyQP(current, next QPState, kind QPType, mask QPAttrMask, layer Li
 }
 
 // alwaysAllowed are the changes that need no attributes and take none: every state may change to
-// RESET, and every state but RESET to ERR.
+// RESET, and every state except RESET to ERR.
 func alwaysAllowed(current, next QPState) bool {
 	return next == QPStateReset || next == QPStateErr && current != QPStateReset
 }

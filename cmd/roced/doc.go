@@ -27,5 +27,5 @@
 // Everything runs on the caller's goroutine, except the cards' workers, the readers of a card's
 // events and of a control connection, and the progress line. There are no locks here.
 //
-// Left out as yet: commands that show the service's state; roced show has only GIDs.
+// Left out: what changes a device while it runs; a device is what its file or its flags say.
 package main

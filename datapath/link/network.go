@@ -90,7 +90,7 @@ func (n *Network) remove(p *port) {
 	n.changes.Add(1)
 }
 
-// portsBut lists all ports but one.
+// portsBut lists all ports except one.
 func (n *Network) portsBut(one *port) (list []*port) {
 	n.mu.RLock()
 	defer n.mu.RUnlock()

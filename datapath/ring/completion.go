@@ -79,7 +79,7 @@ type CQE struct {
 	Wallclock uint64 // ns since 1970, UTC
 }
 
-// Set fills the entry for a request of a queue pair and clears the other fields but the timestamps,
+// Set fills the entry for a request of a queue pair and clears the other fields except the timestamps,
 // which whoever puts it into a queue that has them sets. It assigns field
 // by field: the compiler would build a composite literal in temporary memory and copy it with wider
 // loads than the stores that wrote it, which defeats store forwarding and stalls the processor.

@@ -15,7 +15,7 @@ type CommID uint32
 // CommIDs are those of both sides, as the sender of the message sees them.
 type CommIDs struct{ Local, Remote CommID }
 
-// CommIDs reads the ids of a message of a connection: any but SIDR_REQ and SIDR_REP.
+// CommIDs reads the ids of a message of a connection: any except SIDR_REQ and SIDR_REP.
 func (m MAD) CommIDs() CommIDs {
 	d := m[madData:]
 	return CommIDs{CommID(binary.BigEndian.Uint32(d[cmLocalID:])), CommID(binary.BigEndian.Uint32(d[cmRemoteID:]))}

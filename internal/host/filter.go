@@ -23,7 +23,7 @@ var (
 )
 
 // filterFor is a socket filter that drops notifications about links, addresses, neighbours and queueing
-// disciplines of all interfaces but these. Otherwise a host where thousands of them come and go would
+// disciplines of all interfaces except these. Otherwise a host where thousands of them come and go would
 // overflow the socket, and after each overflow everything must be asked again. For more than
 // maxFiltered interfaces it drops only what nobody wants. Each notification is a message of its own:
 //

@@ -47,7 +47,7 @@ func listenToQueues() (*nl.NetlinkSocket, error) {
 	return socket, nil
 }
 
-// filterQueues is a socket filter that drops all but changes of the number of queues of these
+// filterQueues is a socket filter that drops all except changes of the number of queues of these
 // interfaces; for more than maxFiltered, of any.
 func filterQueues(indexes []int) []unix.SockFilter {
 	program := []unix.SockFilter{load(unix.BPF_B, commandAt), jump(unix.ETHTOOL_MSG_CHANNELS_NTF, 1, 0), keepNone}

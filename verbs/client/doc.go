@@ -20,7 +20,7 @@
 // nor any object made from it is reachable any more: bytes of a region are not to be kept longer than that.
 //
 // When the service ends, or closes the connection, it is for a program as if the device had failed: an
-// EventDeviceFatal, then ErrDeviceFatal from everything but polls of completions that are there already,
+// EventDeviceFatal, then ErrDeviceFatal from everything except polls of completions that are there already,
 // and commands that free something, which succeed. Requests that were outstanding get no completion. To
 // go on: Close, Dial again (which fails until the service is there), open a Context on the new Client, and
 // make everything anew. Queue pair numbers are then others, so peers are to be told.

@@ -29,7 +29,7 @@ func visitAllocMR(c *coder, r *provider.AllocMRRequest) {
 	u64(c, "iova", &r.IOVA)
 }
 
-// visitReregMR visits all but memory of the program, which the service cannot reach.
+// visitReregMR visits all except memory of the program, which the service cannot reach.
 func visitReregMR(c *coder, r *provider.ReregMRRequest) {
 	u32(c, "mr", &r.MR)
 	u32(c, "flags", &r.Flags)

@@ -106,7 +106,7 @@ var mistakes = []mistake{
 	},
 }
 
-// without is all access but what an operation needs.
+// without is all access except what an operation needs.
 func without(op verbs.Opcode) verbs.AccessFlags {
 	switch {
 	case slices.Contains(rig.OpsOfWrite, op):

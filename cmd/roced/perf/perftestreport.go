@@ -36,7 +36,7 @@ func (r *perftestRun) addReceived(size int, o outcome) error {
 
 // notTold says why half of a result is missing.
 func (r *perftestRun) notTold(what string) string {
-	return fmt.Sprintf("not measured: what was %s, and so what was lost; perftest tells it to nobody but who reads what %s prints", what, r.options.program())
+	return fmt.Sprintf("not measured: what was %s, and so what was lost; perftest tells it to nobody except who reads what %s prints", what, r.options.program())
 }
 
 // changed is what this side has counted since the conversation began.

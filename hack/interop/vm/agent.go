@@ -97,7 +97,7 @@ func (p *port) run(ctx context.Context, script string, out io.Writer) (status in
 }
 
 // copyUntil copies what comes before mark, at once. The agent writes a newline before a
-// mark, which has none but at its end: a match that fails need not be tried again inside.
+// mark, which has none except at its end: a match that fails need not be tried again inside.
 func (p *port) copyUntil(w io.Writer, mark string) error {
 	matched := 0
 	for matched < len(mark) {

@@ -82,7 +82,7 @@ type idCall struct {
 // The letters of idCall: y for no error.
 var idErrnos = map[byte]error{'y': nil, 'i': unix.EINVAL, 's': unix.EOPNOTSUPP, 'a': unix.EADDRNOTAVAIL}
 
-// idCalls are all calls of an id but Close, which is always allowed, Migrate and QP.
+// idCalls are all calls of an id except Close, which is always allowed, Migrate and QP.
 var idCalls = []idCall{
 	{"bind", func(r *idRig, id *cm.ID) error { return id.Bind(port(r.e.End.IPv4, 0)) }, "yiiiiiii", "yiiiiiiiii"},
 	{"resolve address", func(r *idRig, id *cm.ID) error { return id.ResolveAddr(netip.AddrPort{}, r.nowhere, resolveTimeout) }, "yyyiiiii", "yyyiiiiiii"},

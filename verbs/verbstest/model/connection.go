@@ -162,7 +162,7 @@ func (e *modelEnd) takeWrite(data []byte, t *modelTask) verbs.WCStatus {
 	}
 	whole := len(data)
 	if imm && len(e.recvs) == 0 {
-		whole = (whole - 1) / e.mtu * e.mtu // all packets but the last
+		whole = (whole - 1) / e.mtu * e.mtu // all packets except the last
 	}
 	if whole > 0 {
 		copy(e.memory[t.peers.from:], data[:whole])

@@ -17,7 +17,7 @@ type modelCQ struct {
 	users   int // queues that complete to it
 }
 
-// modelWC is a completion in a CQ. Those of one wave may be polled in any order, but for the order
+// modelWC is a completion in a CQ. Those of one wave may be polled in any order, except for the order
 // within a work queue: when an overrun fails several queue pairs at once, there is no order among
 // them. All others have waves of their own.
 type modelWC struct {
@@ -104,7 +104,7 @@ func (q *modelQP) polled(send bool) {
 }
 
 // same compares a completion with the one that is due: of a failed request only ID, status and
-// queue pair are valid, and of a send there is no more but its opcode.
+// queue pair are valid, and of a send there is no more than its opcode.
 func (wc *modelWC) same(got *verbs.WC, mtu int) bool {
 	switch {
 	case got.ID != wc.ID, got.Status != wc.Status, got.QPN != wc.QPN:

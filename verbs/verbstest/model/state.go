@@ -14,7 +14,7 @@ const (
 )
 
 // modelChanges are the changes of state of datagrams (IBA 11.2.5.2), but for those to RESET, which
-// all states have, and to ERR, which all but RESET have.
+// all states have, and to ERR, which all except RESET have.
 var modelChanges = map[[2]verbs.QPState]modelChange{
 	{verbs.QPStateReset, verbs.QPStateInit}: {required: pkeyAndQKey | verbs.QPAttrPort},
 	{verbs.QPStateInit, verbs.QPStateInit}:  {optional: pkeyAndQKey | verbs.QPAttrPort},

@@ -89,7 +89,7 @@ func Default() *Config {
 	}
 }
 
-// NewDevice is a device with defaults for all but its interface.
+// NewDevice is a device with defaults for all except its interface.
 func NewDevice(name string) Device {
 	return Device{
 		Interface: name, Name: name, Spin: 20 * time.Microsecond,
