@@ -12,6 +12,7 @@ import (
 	"github.com/roced/roced/cmd/roced/internal/card"
 	"github.com/roced/roced/cmd/roced/internal/cli"
 	"github.com/roced/roced/cmd/roced/internal/cmdtest"
+	"github.com/roced/roced/cmd/roced/perf/protocol"
 	"github.com/roced/roced/internal/lab/labtest"
 	"golang.org/x/sys/unix"
 )
@@ -23,7 +24,7 @@ func say(conn io.Writer, messages ...any) {
 }
 
 // welcome is what a good server says first.
-var welcome = greeting{Server: card.Side{Device: "fake", Address: "10.77.0.1", MTU: 1024}}
+var welcome = protocol.Greeting{Server: card.Side{Device: "fake", Address: "10.77.0.1", MTU: 1024}}
 
 func TestClientOfBadServers(t *testing.T) {
 	t.Parallel()
@@ -35,22 +36,22 @@ func TestClientOfBadServers(t *testing.T) {
 		want string
 	}{
 		{"goes away at once", func(net.Conn) {}, "--latency", "closed the connection"},
-		{"refuses", func(c net.Conn) { say(c, greeting{Error: "not today"}) }, "--latency", "refuses: not today"},
+		{"refuses", func(c net.Conn) { say(c, protocol.Greeting{Error: "not today"}) }, "--latency", "refuses: not today"},
 		{"is something else", func(c net.Conn) { io.WriteString(c, "220 mail.example ESMTP\n") }, "--latency", "not roced perf's protocol"},
 		{"is nobody", func(c net.Conn) { say(c, nil) }, "--latency", "not roced perf's protocol"},
-		{"refuses in colour", func(c net.Conn) { say(c, greeting{Error: "\x1b[31mno\r\n"}) }, "--latency", `refuses: \x1b[31mno\r\n`},
+		{"refuses in colour", func(c net.Conn) { say(c, protocol.Greeting{Error: "\x1b[31mno\r\n"}) }, "--latency", `refuses: \x1b[31mno\r\n`},
 		{"refuses, and no more", func(c net.Conn) { io.WriteString(c, `{"error":"not today"}`+"\n") }, "--latency", "refuses: not today"},
-		{"has no MTU", func(c net.Conn) { say(c, greeting{}) }, "--latency", "the peer says server.mtu 0, which cannot be"},
+		{"has no MTU", func(c net.Conn) { say(c, protocol.Greeting{}) }, "--latency", "the peer says server.mtu 0, which cannot be"},
 		{"never ends a line", func(c net.Conn) { io.WriteString(c, strings.Repeat("x", 1<<21)) }, "--latency", "the peer's line is longer than 1 MiB"},
 		{"goes away before a test", func(c net.Conn) { say(c, welcome) }, "--latency", "latency of 64 bytes: 10.77.0.1"},
-		{"goes away during bandwidth", func(c net.Conn) { say(c, welcome, turn{}) }, "--bandwidth --duration 1h --sleep", "closed the connection"},
-		{"goes away during latency", func(c net.Conn) { say(c, welcome, turn{}) }, "--latency", "closed the connection"},
-		{"fails", func(c net.Conn) { say(c, welcome, turn{}, outcome{Error: "ran out of luck"}) }, "--bandwidth --duration 1ms", "failed: ran out of luck"},
-		{"fails in colour", func(c net.Conn) { say(c, welcome, turn{}, outcome{Error: "\x1b[31mno"}) }, "--bandwidth --duration 1ms", `failed: \x1b[31mno`},
-		{"says go again", func(c net.Conn) { say(c, welcome, turn{}, turn{}, turn{}) }, "--bandwidth --duration 1ms", `no "received"`},
-		{"received more than was sent", afterTheWord(outcome{Received: math.MaxUint64}), "--bandwidth --duration 1ms", "the peer says received 18,446,744,073,709,551,615 of "},
-		{"dropped too much", afterTheWord(outcome{Drops: map[string]uint64{"\x1b": math.MaxUint64}}), "--bandwidth --duration 1ms", `the peer says drops \x1b 18,446`},
-		{"never answers a ping", func(c net.Conn) { say(c, welcome, turn{}); io.Copy(io.Discard, c) }, "--latency", "in a row without an answer"},
+		{"goes away during bandwidth", func(c net.Conn) { say(c, welcome, protocol.Turn{}) }, "--bandwidth --duration 1h --sleep", "closed the connection"},
+		{"goes away during latency", func(c net.Conn) { say(c, welcome, protocol.Turn{}) }, "--latency", "closed the connection"},
+		{"fails", func(c net.Conn) { say(c, welcome, protocol.Turn{}, protocol.Outcome{Error: "ran out of luck"}) }, "--bandwidth --duration 1ms", "failed: ran out of luck"},
+		{"fails in colour", func(c net.Conn) { say(c, welcome, protocol.Turn{}, protocol.Outcome{Error: "\x1b[31mno"}) }, "--bandwidth --duration 1ms", `failed: \x1b[31mno`},
+		{"says go again", func(c net.Conn) { say(c, welcome, protocol.Turn{}, protocol.Turn{}, protocol.Turn{}) }, "--bandwidth --duration 1ms", `no "received"`},
+		{"received more than was sent", afterTheWord(protocol.Outcome{Received: math.MaxUint64}), "--bandwidth --duration 1ms", "the peer says received 18,446,744,073,709,551,615 of "},
+		{"dropped too much", afterTheWord(protocol.Outcome{Drops: map[string]uint64{"\x1b": math.MaxUint64}}), "--bandwidth --duration 1ms", `the peer says drops \x1b 18,446`},
+		{"never answers a ping", func(c net.Conn) { say(c, welcome, protocol.Turn{}); io.Copy(io.Discard, c) }, "--latency", "in a row without an answer"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			s := &perfServer{lab: hosts, port: cmdtest.FakeServer(t, hosts, row.play)}
@@ -60,9 +61,9 @@ func TestClientOfBadServers(t *testing.T) {
 }
 
 // afterTheWord plays a server who gives an outcome when it is due.
-func afterTheWord(o outcome) func(net.Conn) {
+func afterTheWord(o protocol.Outcome) func(net.Conn) {
 	return func(c net.Conn) {
-		say(c, welcome, turn{})
+		say(c, welcome, protocol.Turn{})
 		bufio.NewReader(c).ReadString('\n')
 		say(c, o)
 		io.Copy(io.Discard, c)
@@ -74,11 +75,11 @@ func TestTextsOfAPeer(t *testing.T) {
 	t.Parallel()
 	hosts := labtest.Pair(t)
 	const evil = "\x1b]0;OWNED\a\nforged\r"
-	forged := greeting{Server: card.Side{Device: evil, Address: evil, MTU: 1024, XDP: evil, AFXDP: evil}}
+	forged := protocol.Greeting{Server: card.Side{Device: evil, Address: evil, MTU: 1024, XDP: evil, AFXDP: evil}}
 	s := &perfServer{lab: hosts, port: cmdtest.FakeServer(t, hosts, func(c net.Conn) {
-		say(c, forged, turn{})
+		say(c, forged, protocol.Turn{})
 		bufio.NewReader(c).ReadString('\n')
-		say(c, outcome{Received: 1, Drops: map[string]uint64{evil: 1}, Link: map[string]uint64{evil: 1}})
+		say(c, protocol.Outcome{Received: 1, Drops: map[string]uint64{evil: 1}, Link: map[string]uint64{evil: 1}})
 	})}
 	for _, format := range [][]string{nil, {"--json"}} {
 		code, stdout, stderr := cmdtest.Run(t, s.client("10.77.0.1", append(format, "--bandwidth", "--sizes", "64", "--duration", "100ms")...)...)

@@ -3,13 +3,15 @@ package perf
 import (
 	"context"
 	"log/slog"
-	"time"
 
 	"github.com/roced/roced/cmd/roced/internal/card"
 	"github.com/roced/roced/cmd/roced/internal/cli"
 	"github.com/roced/roced/cmd/roced/internal/meet"
-	"github.com/roced/roced/cmd/roced/perf/connection"
+	"github.com/roced/roced/cmd/roced/perf/compatible"
+	"github.com/roced/roced/cmd/roced/perf/options"
+	"github.com/roced/roced/cmd/roced/perf/own"
 	"github.com/roced/roced/cmd/roced/perf/perftest"
+	"github.com/roced/roced/cmd/roced/perf/traffic"
 	"github.com/spf13/cobra"
 )
 
@@ -57,7 +59,7 @@ const examples = `  roced perf -d eth0                       on one host
 
 // New is the command. It logs to log.
 func New(log *slog.Logger) *cobra.Command {
-	o := &options{Flags: meet.Flags{Flags: card.Flags{Log: log}}, quiet: quietLimit}
+	o := &options.Options{Flags: meet.Flags{Flags: card.Flags{Log: log}}, Quiet: traffic.QuietLimit}
 	cmd := &cobra.Command{
 		Use:     "perf -d DEVICE [HOST]",
 		Short:   "Measure bandwidth and latency of datagrams and connections between two hosts",
@@ -65,57 +67,34 @@ func New(log *slog.Logger) *cobra.Command {
 		Example: examples,
 		Args:    meet.OneHost,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			o.out, o.errOut = cmd.OutOrStdout(), cmd.ErrOrStderr()
+			o.Out, o.ErrOut = cmd.OutOrStdout(), cmd.ErrOrStderr()
 			o.Take(args)
-			o.takePerftest(cmd)
-			if err := o.check(cmd); err != nil {
+			o.TakePerftest(cmd)
+			if err := o.Check(cmd); err != nil {
 				return cli.Usage(err)
 			}
-			return o.run(cmd)
+			return run(cmd, o)
 		},
 	}
-	o.addFlags(cmd)
+	o.AddFlags(cmd)
 	return cmd
 }
 
-func (o *options) addFlags(cmd *cobra.Command) {
-	f := cmd.Flags()
-	f.SortFlags = false
-	o.Flags.Add(f)
-	f.BoolVar(&o.once, "once", false, "server: end after one client")
-	f.IntSliceVarP(&o.sizes, "sizes", "s", []int{64, 256, 1024}, "client: `bytes` of payload, a list")
-	f.DurationVar(&o.duration, "duration", 2*time.Second, "client: how long to send, for each size of bandwidth")
-	f.IntVarP(&o.trips, "count", "n", 10000, "client: round `trips`, for each size of latency")
-	f.BoolVar(&o.bandwidth, "bandwidth", false, "client: measure bandwidth (both if neither is given)")
-	f.BoolVar(&o.latency, "latency", false, "client: measure latency")
-	o.waiting.Add(f, "", "client: both sides ")
-	f.BoolVarP(&o.json, "json", "j", false, "client: JSON, times in nanoseconds")
-	f.BoolVar(&o.perftest, "perftest", false, "the other end is ib_send_bw or ib_send_lat -c UD")
-	f.StringVar(&o.group, "group", "", "perftest: multicast `address` to receive from")
-	f.IntVar(&o.rate, "rate", 0, "perftest, bandwidth: `messages` a second to send; 0: as fast as it goes")
-	f.DurationVarP(&o.timeout, "timeout", "W", meet.ReplyTimeout, "perftest: how long to wait until messages count as lost")
-	f.BoolVar(&o.rc, "rc", false, "over reliable connections, instead of datagrams; the other end is roced perf --rc, or perftest -c RC")
-	f.BoolVar(&o.uc, "uc", false, "over unreliable connections; the other end is roced perf --uc, or perftest -c UC")
-	f.StringVar(&o.op, "op", string(connection.Send), "connections: `operation`: send, write, read, atomic or swap (ib_send_bw, ib_write_bw, ..., ib_atomic_bw -A CMP_AND_SWAP)")
-	f.IntVarP(&o.pairs, "qps", "q", 1, "connections: `queue pairs` on each side, for bandwidth")
-	f.IntVarP(&o.depth, "depth", "t", 128, "connections: `requests` of a queue pair that are outstanding at most")
-	f.IntVarP(&o.mtu, "mtu", "m", 0, "connections: path MTU in `bytes`; 0: the smaller of both sides' RDMA MTU")
-}
-
-func (o *options) run(cmd *cobra.Command) error {
+// run opens the card, and is the client or the server of the measurement.
+func run(cmd *cobra.Command, o *options.Options) error {
 	d, err := o.Open(cmd.Context())
 	if err != nil {
 		return err
 	}
-	if !o.seesWrites() {
-		o.waiting.Choose(d)
+	if !o.SeesWrites() {
+		o.Waiting.Choose(d)
 	}
-	run := runClient
+	measure := own.RunClient
 	switch {
-	case o.perftest || o.connects():
-		run = runPerftest
+	case o.Perftest || o.Connects():
+		measure = compatible.RunPerftest
 	case o.Host == "":
-		run = runServer
+		measure = own.RunServer
 	}
-	return d.Use(cmd.Context(), func(ctx context.Context) error { return run(ctx, d, o.Path(), o) })
+	return d.Use(cmd.Context(), func(ctx context.Context) error { return measure(ctx, d, o.Path(), o) })
 }

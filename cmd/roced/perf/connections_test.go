@@ -7,6 +7,7 @@ import (
 
 	"github.com/roced/roced/cmd/roced/internal/cli"
 	"github.com/roced/roced/cmd/roced/internal/cmdtest"
+	"github.com/roced/roced/cmd/roced/perf/report"
 	"github.com/roced/roced/internal/lab"
 	"github.com/roced/roced/internal/lab/labtest"
 )
@@ -16,7 +17,7 @@ func connectionArgs(ns *lab.Namespace, args string) []string {
 }
 
 // connectionsBetween runs both sides with the same flags, and gives the client's report.
-func connectionsBetween(t *testing.T, hosts *labtest.PairLab, both, host string) (client report, serverText string) {
+func connectionsBetween(t *testing.T, hosts *labtest.PairLab, both, host string) (client report.Report, serverText string) {
 	t.Helper()
 	server, port := cmdtest.StartWaiting(t, connectionArgs(hosts.A, both))
 	client = measured(t, connectionArgs(hosts.B, strings.Join([]string{both, host, "-p", port}, " ")))
@@ -33,18 +34,18 @@ func TestConnectionsBandwidth(t *testing.T) {
 	for _, row := range []struct {
 		name, both, host string
 		size, count      int
-		over             over
+		over             report.Over
 	}{
-		{"send", "--rc -n 200", "10.77.0.1", 65536, 200, over{"RC", "send", 1, 128, 1024}},
-		{"send, unreliable, asleep", "--uc -n 200 -s 3000 -t 4 --sleep", "fd77::1", 3000, 200, over{"UC", "send", 1, 4, 1024}},
-		{"send of nothing", "--rc -n 200 -s 0 -t 1", "10.77.0.1", 0, 200, over{"RC", "send", 1, 1, 1024}},
-		{"write", "--rc --op write -n 200 -s 1048576 -m 512", "fd77::1", 1 << 20, 200, over{"RC", "write", 1, 128, 512}},
-		{"write, unreliable", "--uc --op write -n 200 -s 5000", "10.77.0.1", 5000, 200, over{"UC", "write", 1, 128, 1024}},
-		{"read", "--rc --op read -n 200", "10.77.0.1", 65536, 200, over{"RC", "read", 1, 128, 1024}},
-		{"atomic", "--rc --op atomic -n 200", "10.77.0.1", 8, 200, over{"RC", "atomic", 1, 128, 1024}},
-		{"swap", "--rc --op swap -n 200", "10.77.0.1", 8, 200, over{"RC", "swap", 1, 128, 1024}},
-		{"send, queue pairs", "--rc -q 5 -n 1000 -s 100", "10.77.0.1", 100, 5000, over{"RC", "send", 5, 128, 1024}},
-		{"read, queue pairs", "--rc -q 3 -n 100 --op read -s 9000 --sleep", "fd77::1", 9000, 300, over{"RC", "read", 3, 128, 1024}},
+		{"send", "--rc -n 200", "10.77.0.1", 65536, 200, over("RC", "send", 1, 128, 1024)},
+		{"send, unreliable, asleep", "--uc -n 200 -s 3000 -t 4 --sleep", "fd77::1", 3000, 200, over("UC", "send", 1, 4, 1024)},
+		{"send of nothing", "--rc -n 200 -s 0 -t 1", "10.77.0.1", 0, 200, over("RC", "send", 1, 1, 1024)},
+		{"write", "--rc --op write -n 200 -s 1048576 -m 512", "fd77::1", 1 << 20, 200, over("RC", "write", 1, 128, 512)},
+		{"write, unreliable", "--uc --op write -n 200 -s 5000", "10.77.0.1", 5000, 200, over("UC", "write", 1, 128, 1024)},
+		{"read", "--rc --op read -n 200", "10.77.0.1", 65536, 200, over("RC", "read", 1, 128, 1024)},
+		{"atomic", "--rc --op atomic -n 200", "10.77.0.1", 8, 200, over("RC", "atomic", 1, 128, 1024)},
+		{"swap", "--rc --op swap -n 200", "10.77.0.1", 8, 200, over("RC", "swap", 1, 128, 1024)},
+		{"send, queue pairs", "--rc -q 5 -n 1000 -s 100", "10.77.0.1", 100, 5000, over("RC", "send", 5, 128, 1024)},
+		{"read, queue pairs", "--rc -q 3 -n 100 --op read -s 9000 --sleep", "fd77::1", 9000, 300, over("RC", "read", 3, 128, 1024)},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			r, text := connectionsBetween(t, hosts, "--bandwidth "+row.both, row.host)
@@ -142,4 +143,8 @@ func TestUnreliableConnectionsMayLose(t *testing.T) {
 			t.Errorf("%s: exit code %d, want %d and %q: %s", row.server, code, row.code, row.want, server.Stderr())
 		}
 	}
+}
+
+func over(service, operation string, pairs, depth, mtu int) report.Over {
+	return report.Over{Service: service, Operation: operation, Pairs: pairs, Depth: depth, PathMTU: mtu}
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/roced/roced/cmd/roced/internal/cli"
 	"github.com/roced/roced/cmd/roced/internal/cmdtest"
+	"github.com/roced/roced/cmd/roced/perf/report"
 )
 
 // TestPerfOverADaemon: both sides are programs of one, and the report says so.
@@ -22,7 +23,7 @@ func TestPerfOverADaemon(t *testing.T) {
 	if code != 0 {
 		t.Fatalf("exit code %d: %s", code, stderr)
 	}
-	var r report
+	var r report.Report
 	if err := json.Unmarshal([]byte(stdout), &r); err != nil {
 		t.Fatalf("%v in %s", err, stdout)
 	}

@@ -10,6 +10,8 @@ import (
 	"testing/synctest"
 
 	"github.com/roced/roced/cmd/roced/internal/meet"
+	"github.com/roced/roced/cmd/roced/perf/own"
+	"github.com/roced/roced/cmd/roced/perf/protocol"
 	"golang.org/x/sys/unix"
 )
 
@@ -40,9 +42,9 @@ func TestFinishTakesTheAnswer(t *testing.T) {
 }
 
 // finishWith is what finish gives of a server who says one line before the question, and one after it.
-func finishWith(t *testing.T, before, after string) (outcome, error) {
+func finishWith(t *testing.T, before, after string) (protocol.Outcome, error) {
 	here, there := net.Pipe()
-	c := &client{Control: meet.NewControl(t.Context(), here, "a test")}
+	c := &own.Client{Control: meet.NewControl(t.Context(), here, "a test")}
 	defer there.Close()
 	defer c.Control.Close()
 	if err := c.Exchange(func(io.ReadWriter) error { return nil }); err != nil {
@@ -56,5 +58,5 @@ func finishWith(t *testing.T, before, after string) (outcome, error) {
 		bufio.NewReader(there).ReadString('\n')
 		io.WriteString(there, after+"\n")
 	}()
-	return c.finish(100)
+	return c.Finish(100)
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/roced/roced/cmd/roced/internal/card"
 	"github.com/roced/roced/cmd/roced/internal/cmdtest"
+	"github.com/roced/roced/cmd/roced/perf/report"
 	"github.com/roced/roced/internal/lab/labtest"
 )
 
@@ -36,7 +37,7 @@ func (s *perfServer) client(host string, args ...string) []string {
 	return append([]string{"perf", "-d", "eth0", "--netns", s.lab.B.Path(), "-p", s.port, host}, args...)
 }
 
-func measured(t *testing.T, args []string) (r report) {
+func measured(t *testing.T, args []string) (r report.Report) {
 	t.Helper()
 	code, stdout, stderr := cmdtest.Run(t, append(args, "--json")...)
 	if code != 0 {
@@ -80,7 +81,7 @@ func TestPerf(t *testing.T) {
 }
 
 // checkBandwidth insists that lost packets are named; how many are lost is the machine's affair.
-func checkBandwidth(t *testing.T, b bandwidthResult, size int) {
+func checkBandwidth(t *testing.T, b report.BandwidthResult, size int) {
 	t.Helper()
 	switch {
 	case b.Size != size, *b.Sent == 0, *b.Received == 0, *b.SentPerSecond == 0, *b.ReceivedPerSec == 0, b.NotMeasured != "":
@@ -92,7 +93,7 @@ func checkBandwidth(t *testing.T, b bandwidthResult, size int) {
 	}
 }
 
-func checkLatency(t *testing.T, l latencyResult, size, trips int) {
+func checkLatency(t *testing.T, l report.LatencyResult, size, trips int) {
 	t.Helper()
 	if l.Size != size || l.Trips+l.Lost != trips {
 		t.Errorf("%+v", l)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/roced/roced/cmd/roced/internal/cli"
 	"github.com/roced/roced/cmd/roced/internal/cmdtest"
+	"github.com/roced/roced/cmd/roced/perf/report"
 	"github.com/roced/roced/internal/lab"
 	"github.com/roced/roced/internal/lab/labtest"
 )
@@ -22,7 +23,7 @@ func perftestArgs(ns *lab.Namespace, args string) []string {
 }
 
 // perftestBetween runs both sides, and gives their reports.
-func perftestBetween(t *testing.T, hosts *labtest.PairLab, serverArgs, clientArgs string) (client report, serverText string) {
+func perftestBetween(t *testing.T, hosts *labtest.PairLab, serverArgs, clientArgs string) (client report.Report, serverText string) {
 	t.Helper()
 	server, port := cmdtest.StartWaiting(t, perftestArgs(hosts.A, serverArgs))
 	client = measured(t, perftestArgs(hosts.B, clientArgs+" -p "+port))
@@ -107,7 +108,7 @@ func TestPerftestJSONServer(t *testing.T) {
 		}
 	}
 	code, text := server.Wait()
-	var r report
+	var r report.Report
 	if err := json.Unmarshal([]byte(text), &r); code != 0 || err != nil || len(r.Bandwidth) != 1 || *r.Bandwidth[0].Received != 5 || r.Bandwidth[0].Sent != nil {
 		t.Errorf("exit code %d: %v in %q: %s", code, err, text, server.Stderr())
 	}

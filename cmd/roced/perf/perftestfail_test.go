@@ -14,6 +14,8 @@ import (
 	"github.com/roced/roced/cmd/roced/internal/cmdtest"
 	"github.com/roced/roced/cmd/roced/internal/meet"
 	"github.com/roced/roced/cmd/roced/perf/perftest"
+	"github.com/roced/roced/cmd/roced/perf/protocol"
+	"github.com/roced/roced/cmd/roced/perf/traffic"
 	"github.com/roced/roced/internal/lab/labtest"
 	"github.com/roced/roced/verbs"
 	"github.com/roced/roced/verbs/ud"
@@ -146,7 +148,7 @@ func sendAsServer(t *testing.T, hosts *labtest.PairLab, listener net.Listener) (
 		return err
 	}
 	defer func() { err = errors.Join(err, d.Close()) }()
-	e, err := card.Listen(d, endpointOptions(verbs.GID{}, false))
+	e, err := card.Listen(d, traffic.EndpointOptions(verbs.GID{}, false))
 	if err != nil {
 		return err
 	}
@@ -169,7 +171,10 @@ func sendAsServer(t *testing.T, hosts *labtest.PairLab, listener net.Listener) (
 			})
 		},
 		x.Prepare,
-		func() error { _, err := sendSome(t.Context(), e, to, test{Size: d.MTU}, 20, 0, nil); return err },
+		func() error {
+			_, err := traffic.SendSome(t.Context(), e, to, protocol.Test{Size: d.MTU}, 20, 0, nil)
+			return err
+		},
 		x.AwaitEnd,
 		x.End,
 	} {

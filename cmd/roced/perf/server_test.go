@@ -1,7 +1,6 @@
 package perf
 
 import (
-	"errors"
 	"io"
 	"net"
 	"strings"
@@ -41,25 +40,5 @@ func TestServerEndsOnSignal(t *testing.T) {
 	c.Process.Signal(unix.SIGINT)
 	if code, _ := c.End(t); code != 0 {
 		t.Errorf("exit code %d: %s", code, c.Said())
-	}
-}
-
-func TestRequestCheck(t *testing.T) {
-	good := test{Kind: latency, Size: 64}
-	for _, row := range []struct {
-		r    request
-		want error
-	}{
-		{request{protocolVersion, []test{good}}, nil},
-		{request{protocolVersion + 1, []test{good}}, unix.EPROTONOSUPPORT},
-		{request{protocolVersion, nil}, unix.EINVAL},
-		{request{protocolVersion, make([]test, maxTests+1)}, unix.EINVAL},
-		{request{protocolVersion, []test{good, {Kind: "magic"}}}, unix.EINVAL},
-		{request{protocolVersion, []test{{Kind: bandwidth, Size: 1025}}}, unix.EMSGSIZE},
-		{request{protocolVersion, []test{{Kind: bandwidth, Size: -1}}}, unix.EMSGSIZE},
-	} {
-		if err := row.r.check(1024); !errors.Is(err, row.want) {
-			t.Errorf("%d tests, version %d: %v, want %v", len(row.r.Tests), row.r.Version, err, row.want)
-		}
 	}
 }

@@ -16,6 +16,9 @@ import (
 	"github.com/roced/roced/cmd/roced/internal/card"
 	"github.com/roced/roced/cmd/roced/internal/cmdtest"
 	"github.com/roced/roced/cmd/roced/internal/meet"
+	"github.com/roced/roced/cmd/roced/perf/options"
+	"github.com/roced/roced/cmd/roced/perf/own"
+	"github.com/roced/roced/cmd/roced/perf/protocol"
 	"github.com/roced/roced/internal/lab/labtest"
 )
 
@@ -24,7 +27,7 @@ func impatientServer(t *testing.T, hosts *labtest.PairLab, quiet time.Duration) 
 	t.Helper()
 	var logged bytes.Buffer
 	read, write := io.Pipe()
-	o := &options{quiet: quiet, out: write}
+	o := &options.Options{Quiet: quiet, Out: write}
 	o.Log = slog.New(slog.NewTextHandler(&logged, nil))
 	o.Device, o.Namespace, o.GIDIndex = "eth0", hosts.A.Path(), card.AnyGID
 	d, err := card.Open(o.Device, o.Path(), o.Log)
@@ -33,7 +36,9 @@ func impatientServer(t *testing.T, hosts *labtest.PairLab, quiet time.Duration) 
 	}
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
-	go func() { ended <- d.Use(ctx, func(ctx context.Context) error { return runServer(ctx, d, o.Path(), o) }) }()
+	go func() {
+		ended <- d.Use(ctx, func(ctx context.Context) error { return own.RunServer(ctx, d, o.Path(), o) })
+	}()
 	lines := bufio.NewScanner(read)
 	lines.Scan()
 	_, address, _ := strings.Cut(lines.Text(), " on ")
@@ -54,7 +59,7 @@ func TestSilentClient(t *testing.T) {
 	t.Parallel()
 	hosts := labtest.Pair(t)
 	s, log := impatientServer(t, hosts, 3*time.Second)
-	for _, kind := range []testKind{bandwidth, latency} {
+	for _, kind := range []protocol.TestKind{protocol.Bandwidth, protocol.Latency} {
 		conn := s.dial(t, hosts)
 		defer conn.Close()
 		said := askOnce(t, conn, kind)
@@ -69,12 +74,12 @@ func TestSilentClient(t *testing.T) {
 }
 
 // askOnce asks for one test and says nothing more: it gives all that the server says then.
-func askOnce(t *testing.T, conn net.Conn, kind testKind) string {
+func askOnce(t *testing.T, conn net.Conn, kind protocol.TestKind) string {
 	t.Helper()
 	io.WriteString(conn, cmdtest.PingpongAddress)
 	io.ReadFull(conn, make([]byte, len(cmdtest.PingpongAddress)))
 	io.WriteString(conn, meet.DoneMessage)
-	say(conn, request{protocolVersion, []test{{Kind: kind, Size: 64}}})
+	say(conn, protocol.Request{Version: protocol.Version, Tests: []protocol.Test{{Kind: kind, Size: 64}}})
 	said, err := io.ReadAll(conn)
 	if err != nil {
 		t.Error(err)

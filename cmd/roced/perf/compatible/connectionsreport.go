@@ -1,0 +1,51 @@
+package compatible
+
+import (
+	"time"
+
+	"github.com/roced/roced/cmd/roced/internal/card"
+	"github.com/roced/roced/cmd/roced/perf/perftest"
+	"github.com/roced/roced/cmd/roced/perf/protocol"
+	"github.com/roced/roced/cmd/roced/perf/report"
+	"github.com/roced/roced/cmd/roced/perf/traffic"
+)
+
+func newPackets(changed []card.Counter) *report.Packets {
+	count := func(name string) uint64 { return card.Count(changed, "engine", name) }
+	return &report.Packets{
+		Sent: count("sent"), InTrains: card.Count(changed, "socket", "tx_in_trains"), Again: count("retransmits"),
+		Timeouts: count("timeouts"), SequenceNAKs: count("sequence_naks"), RNRNAKs: count("rnr_naks"),
+	}
+}
+
+// addRequested reports what a client knows: of a reliable connection, all was carried out.
+func (c *connections) addRequested(elapsed time.Duration) (b report.BandwidthResult, err error) {
+	b = report.BandwidthResult{Size: c.test.Size, NotMeasured: c.notTold("received")}
+	b.AddSent(c.all(), elapsed)
+	if c.options.RC {
+		b.AddReceived(protocol.Outcome{Received: c.all(), Elapsed: elapsed})
+		b.Lost, b.NotMeasured = new(uint64(0)), ""
+	}
+	changed, err := c.changed()
+	b.Drops, b.LinkDrops = report.BySide(card.Losses(changed), nil), report.BySide(card.LinkLosses(changed), nil)
+	b.Packets = newPackets(changed)
+	if bursts := !c.options.Operation.HasAnswer() && c.test.Size > c.report.Over.PathMTU; bursts && b.Packets.InTrains == 0 {
+		b.NoTrains = traffic.WhyNoTrains(c.device)
+	}
+	c.report.Bandwidth = append(c.report.Bandwidth, b)
+	return b, err
+}
+
+// addTold reports what a client has told of what this side's card did.
+func (c *connections) addTold(told perftest.Result) error {
+	b := report.BandwidthResult{Size: c.test.Size, NotMeasured: "not measured here: the numbers are the client's, as the card did all by itself"}
+	b.Sent, b.SentPerSecond = new(told.Messages), new(told.PerSecond())
+	if c.options.RC {
+		b.Received, b.ReceivedPerSec, b.ReceivedBytesSec = b.Sent, b.SentPerSecond, new(told.BytesPerSecond())
+		b.Lost = new(uint64(0))
+	}
+	changed, err := c.changed()
+	b.Drops, b.LinkDrops = report.BySide(nil, card.Losses(changed)), report.BySide(nil, card.LinkLosses(changed))
+	c.report.Bandwidth = append(c.report.Bandwidth, b)
+	return err
+}

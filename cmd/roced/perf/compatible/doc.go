@@ -1,0 +1,7 @@
+// Package compatible is measurements whose other end is one of perftest's programs, or speaks as they do:
+//
+//	run.go          meets the other end, with the words of package perftest
+//	datagrams.go    ib_send_bw and ib_send_lat -c UD: send.go, receive.go
+//	connections.go  the others, and -c RC and UC; package connection does what is measured
+//	report.go, connectionsreport.go    what is known of it
+package compatible

@@ -1,0 +1,93 @@
+package compatible
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"time"
+
+	"github.com/roced/roced/cmd/roced/perf/protocol"
+	"github.com/roced/roced/cmd/roced/perf/traffic"
+	"golang.org/x/sys/unix"
+)
+
+// receiveAll is the server of ib_send_bw. If messages are lost, ib_send_bw's own server waits
+// forever. This one lets the client end normally, and reports an error.
+func (d *datagrams) receiveAll() error {
+	a := traffic.Arrivals{Size: d.test.Size}
+	if err := d.receiveUntilEnd(&a); err != nil {
+		return err
+	}
+	count := uint64(d.options.Trips)
+	// the client has not said how many it sent
+	if err := a.DrainFor(d.Context(), d.endpoint, math.MaxUint64, d.Timeout); err != nil {
+		return err
+	}
+	if err := d.addReceived(d.test.Size, protocol.Outcome{Received: a.Packets, Elapsed: a.Elapsed()}); err != nil {
+		return err
+	}
+	err := d.Handshake(func(io.ReadWriter) error { return d.exchange.End() })
+	if a.Packets != count {
+		err = errors.Join(fmt.Errorf("%d messages came, not %d (%s); was %s given the same -n, and not -D?", a.Packets, count, d.device.DropsSince(d.before), d.options.Program()), err)
+	}
+	return err
+}
+
+// receiveUntilEnd counts until the client says that it has sent all.
+func (d *datagrams) receiveUntilEnd(a *traffic.Arrivals) error {
+	return d.untilEnd(func(ctx context.Context) error {
+		for ctx.Err() == nil {
+			packets := a.Packets
+			if err := d.countFor(ctx, a, d.Timeout); err != nil {
+				return err
+			}
+			if ctx.Err() == nil && a.Packets == packets {
+				return fmt.Errorf("%d messages came, and nothing more for %v (%s)%s: %w", a.Packets, d.Timeout, d.device.DropsSince(d.before), d.suspicion(a.Packets), unix.ETIMEDOUT)
+			}
+		}
+		return nil
+	})
+}
+
+// untilEnd has a server count messages, until the client's last words end the context.
+func (r *perftestRun) untilEnd(count func(context.Context) error) error {
+	ctx, stop := context.WithCancel(r.Context())
+	defer stop()
+	word := make(chan error, 1)
+	go func() {
+		word <- r.exchange.AwaitEnd()
+		stop()
+	}()
+	if err := count(ctx); err != nil {
+		return err
+	}
+	if r.Context().Err() != nil {
+		return context.Cause(r.Context())
+	}
+	if err := <-word; err != nil {
+		return r.Explain(err)
+	}
+	return nil
+}
+
+// suspicion is a possible reason for a client's silence: that it waits for messages itself.
+func (d *datagrams) suspicion(packets uint64) string {
+	option := ""
+	switch packets {
+	case 0:
+		option = "--reversed"
+	case uint64(d.options.Trips):
+		option = "-b"
+	default:
+		return ""
+	}
+	return fmt.Sprintf("; was %s started with %s? roced perf sends nothing as its server", d.options.Program(), option)
+}
+
+func (d *datagrams) countFor(ctx context.Context, a *traffic.Arrivals, duration time.Duration) error {
+	ctx, cancel := context.WithTimeout(ctx, duration)
+	defer cancel()
+	return a.CountUntil(ctx, d.endpoint, d.test.Sleep)
+}

@@ -1,0 +1,51 @@
+package compatible
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/roced/roced/cmd/roced/internal/card"
+	"github.com/roced/roced/cmd/roced/perf/protocol"
+	"github.com/roced/roced/cmd/roced/perf/report"
+)
+
+// addSent reports what a sender knows.
+func (r *perftestRun) addSent(sent uint64, elapsed time.Duration) error {
+	b := report.BandwidthResult{Size: r.test.Size, NotMeasured: r.notTold("received")}
+	b.AddSent(sent, elapsed)
+	changed, err := r.changed()
+	if err != nil {
+		return err
+	}
+	b.InTrains = new(card.Count(changed, "socket", "tx_in_trains"))
+	b.Drops, b.LinkDrops = report.BySide(card.Losses(changed), nil), report.BySide(card.LinkLosses(changed), nil)
+	r.report.Bandwidth = append(r.report.Bandwidth, b)
+	return nil
+}
+
+// addReceived reports what a receiver of messages of a size knows.
+func (r *perftestRun) addReceived(size int, o protocol.Outcome) error {
+	b := report.BandwidthResult{Size: size, NotMeasured: r.notTold("sent")}
+	b.AddReceived(o)
+	changed, err := r.changed()
+	if err != nil {
+		return err
+	}
+	b.Drops, b.LinkDrops = report.BySide(nil, card.Losses(changed)), report.BySide(nil, card.LinkLosses(changed))
+	r.report.Bandwidth = append(r.report.Bandwidth, b)
+	return nil
+}
+
+// notTold says why half of a result is missing.
+func (r *perftestRun) notTold(what string) string {
+	return fmt.Sprintf("not measured: what was %s, and so what was lost; perftest tells it to nobody except who reads what %s prints", what, r.options.Program())
+}
+
+// changed is what this side has counted since the conversation began.
+func (r *perftestRun) changed() ([]card.Counter, error) {
+	after, err := r.device.Counters()
+	if err != nil {
+		return nil, err
+	}
+	return card.Since(r.before, after), nil
+}

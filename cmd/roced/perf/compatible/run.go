@@ -1,0 +1,168 @@
+package compatible
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/netip"
+
+	"github.com/roced/roced/cmd/roced/internal/card"
+	"github.com/roced/roced/cmd/roced/internal/cli"
+	"github.com/roced/roced/cmd/roced/internal/meet"
+	"github.com/roced/roced/cmd/roced/perf/options"
+	"github.com/roced/roced/cmd/roced/perf/perftest"
+	"github.com/roced/roced/cmd/roced/perf/protocol"
+	"github.com/roced/roced/cmd/roced/perf/report"
+	"github.com/roced/roced/verbs"
+	"golang.org/x/sys/unix"
+)
+
+// perftestRun is one run of perf with one of perftest's programs as its peer.
+type perftestRun struct {
+	*meet.Control
+	device   *card.Device
+	options  *options.Options
+	test     protocol.Test
+	exchange perftest.Conversation
+	measured measured
+	mtu      verbs.MTU // of the path, for both
+	local    netip.Addr
+	before   []card.Counter
+	report   report.Report
+}
+
+// measured is what is measured: datagrams, or what goes over connections.
+type measured interface {
+	// size is that of the messages: what was asked for, else what perftest takes by itself.
+	size() (int, error)
+	// prepare makes the next queue pair, before the peer learns its address.
+	prepare(peer *perftest.Keys) (perftest.Keys, error)
+	// aim has messages go where the peer receives.
+	aim() error
+	measure(line *cli.Progress) error
+	Close() error
+}
+
+// RunPerftest measures, and prints what was measured.
+func RunPerftest(ctx context.Context, d *card.Device, namespace string, o *options.Options) (err error) {
+	r := &perftestRun{device: d, options: o, test: protocol.Test{Kind: o.Kind(), Sleep: o.Waiting.Sleep}, report: report.NewReport(o)}
+	r.measured = &datagrams{perftestRun: r}
+	if o.Connects() {
+		r.measured = &connections{perftestRun: r}
+	}
+	conn, err := r.connect(ctx, namespace)
+	if err != nil {
+		return err
+	}
+	r.Control = meet.NewControl(ctx, conn, o.Program())
+	r.Timeout = o.Timeout
+	r.exchange = perftest.Conversation{Conn: conn, Client: o.Host != "", Pairs: o.Pairs, Reports: o.Reports()}
+	defer func() { err = errors.Join(err, r.measured.Close(), r.Control.Close()) }()
+	if err := r.Handshake(r.meet); err != nil {
+		return err
+	}
+	return r.measure()
+}
+
+func (r *perftestRun) connect(ctx context.Context, namespace string) (net.Conn, error) {
+	o := r.options
+	if o.Host != "" {
+		return meet.Dial(ctx, namespace, o.Host, o.TCPPort, o.Program()+", without -R")
+	}
+	listener, err := meet.Listen(ctx, namespace, o.TCPPort)
+	if err != nil {
+		return nil, err
+	}
+	out := o.Out
+	if o.JSON {
+		out = o.ErrOut
+	}
+	whom := o.Either(fmt.Sprintf("%s of perftest %s", o.Program(), perftest.Version))
+	if err := meet.Announce(r.device, out, listener.Addr(), whom, o.GIDIndex); err != nil {
+		return nil, errors.Join(err, listener.Close())
+	}
+	return meet.Accept(ctx, listener)
+}
+
+// meet exchanges all that comes before the messages.
+func (r *perftestRun) meet(io.ReadWriter) (err error) {
+	if r.local, err = r.LocalAddr(); err != nil {
+		return err
+	}
+	peerMTU, err := r.greet()
+	if err != nil {
+		return err
+	}
+	if r.test.Size, err = r.measured.size(); err != nil {
+		return err
+	}
+	if err := r.exchange.Meet(r.measured.prepare); err != nil {
+		return err
+	}
+	if err := r.aim(); err != nil {
+		return err
+	}
+	r.describe(peerMTU.Bytes())
+	if r.before, err = r.device.Counters(); err != nil {
+		return err
+	}
+	return r.exchange.Prepare()
+}
+
+// greet agrees on the path's MTU: the smaller one, of what --mtu says or the port has.
+func (r *perftestRun) greet() (peer verbs.MTU, err error) {
+	attr, err := r.device.QueryPort(card.Port)
+	if err != nil {
+		return 0, err
+	}
+	own := attr.ActiveMTU
+	if r.options.MTU != 0 {
+		if own, err = card.ParseMTU(r.options.MTU); err != nil {
+			return 0, err
+		}
+	}
+	peer, err = r.exchange.Greet(own)
+	r.mtu = min(own, peer)
+	return peer, err
+}
+
+func (r *perftestRun) aim() error {
+	own, peer := r.exchange.Own[0], r.exchange.Peer[0]
+	if own.GID.IsIPv4() != peer.GID.IsIPv4() {
+		return fmt.Errorf("the peer is %v, this side %v: one is IPv4, the other IPv6; perftest's -x, or --gid-index here, chooses: %w",
+			peer.GID.Addr(), own.GID.Addr(), unix.EAFNOSUPPORT)
+	}
+	return r.measured.aim()
+}
+
+// measure prints the report also of what failed, if there is one.
+func (r *perftestRun) measure() error {
+	line := cli.StartProgress(r.options.ErrOut, fmt.Sprintf("%s of %d bytes", r.test.Kind, r.test.Size))
+	err := r.measured.measure(line)
+	line.End()
+	return errors.Join(err, r.report.Print(r.options))
+}
+
+// finish exchanges the last words.
+func (r *perftestRun) finish() error {
+	return r.Handshake(func(io.ReadWriter) error {
+		if !r.exchange.Client {
+			if err := r.exchange.AwaitEnd(); err != nil {
+				return err
+			}
+		}
+		return r.exchange.End()
+	})
+}
+
+// describe fills in who the two sides are.
+func (r *perftestRun) describe(mtu int) {
+	own := r.device.Side(r.exchange.Own[0].GID.Addr().String())
+	peer := card.Side{Device: r.options.Either("perftest " + perftest.Version), Address: r.exchange.Peer[0].GID.Addr().String(), MTU: mtu}
+	r.report.Client, r.report.Server = own, peer
+	if !r.exchange.Client {
+		r.report.Client, r.report.Server = peer, own
+	}
+}

@@ -1,0 +1,33 @@
+package options
+
+import (
+	"time"
+
+	"github.com/roced/roced/cmd/roced/internal/meet"
+	"github.com/roced/roced/cmd/roced/perf/connection"
+	"github.com/spf13/cobra"
+)
+
+func (o *Options) AddFlags(cmd *cobra.Command) {
+	f := cmd.Flags()
+	f.SortFlags = false
+	o.Flags.Add(f)
+	f.BoolVar(&o.Once, "once", false, "server: end after one client")
+	f.IntSliceVarP(&o.Sizes, "sizes", "s", []int{64, 256, 1024}, "client: `bytes` of payload, a list")
+	f.DurationVar(&o.Duration, "duration", 2*time.Second, "client: how long to send, for each size of bandwidth")
+	f.IntVarP(&o.Trips, "count", "n", 10000, "client: round `trips`, for each size of latency")
+	f.BoolVar(&o.bandwidth, "bandwidth", false, "client: measure bandwidth (both if neither is given)")
+	f.BoolVar(&o.latency, "latency", false, "client: measure latency")
+	o.Waiting.Add(f, "", "client: both sides ")
+	f.BoolVarP(&o.JSON, "json", "j", false, "client: JSON, times in nanoseconds")
+	f.BoolVar(&o.Perftest, "perftest", false, "the other end is ib_send_bw or ib_send_lat -c UD")
+	f.StringVar(&o.Group, "group", "", "perftest: multicast `address` to receive from")
+	f.IntVar(&o.Rate, "rate", 0, "perftest, bandwidth: `messages` a second to send; 0: as fast as it goes")
+	f.DurationVarP(&o.Timeout, "timeout", "W", meet.ReplyTimeout, "perftest: how long to wait until messages count as lost")
+	f.BoolVar(&o.RC, "rc", false, "over reliable connections, instead of datagrams; the other end is roced perf --rc, or perftest -c RC")
+	f.BoolVar(&o.uc, "uc", false, "over unreliable connections; the other end is roced perf --uc, or perftest -c UC")
+	f.StringVar(&o.op, "op", string(connection.Send), "connections: `operation`: send, write, read, atomic or swap (ib_send_bw, ib_write_bw, ..., ib_atomic_bw -A CMP_AND_SWAP)")
+	f.IntVarP(&o.Pairs, "qps", "q", 1, "connections: `queue pairs` on each side, for bandwidth")
+	f.IntVarP(&o.Depth, "depth", "t", 128, "connections: `requests` of a queue pair that are outstanding at most")
+	f.IntVarP(&o.MTU, "mtu", "m", 0, "connections: path MTU in `bytes`; 0: the smaller of both sides' RDMA MTU")
+}

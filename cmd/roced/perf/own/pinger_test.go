@@ -1,0 +1,22 @@
+package own
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/roced/roced/cmd/roced/internal/cardtest"
+)
+
+func TestLatencyOfAnswersThatComeTwice(t *testing.T) {
+	const count = 10
+	left, right := cardtest.Wire(t)
+	served := make(chan error, 1)
+	go func() { served <- cardtest.AnswerTwice(t.Context(), right, count) }()
+	p := &pinger{e: left, peer: right.Addr(), sleep: true}
+	p.shape(8)
+	times, err := p.trips(t.Context(), count, nil)
+	if err := errors.Join(err, <-served); err != nil {
+		t.Fatal(err)
+	}
+	cardtest.CheckTrips(t, times, count-p.lost)
+}

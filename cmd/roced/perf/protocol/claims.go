@@ -1,0 +1,73 @@
+package protocol
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/roced/roced/cmd/roced/internal/card"
+	"github.com/roced/roced/cmd/roced/internal/cli"
+	"github.com/roced/roced/cmd/roced/internal/meet"
+)
+
+// What a server says is a claim: numbers that cannot be are an error that names them, and
+// texts are made printable before they are in a report.
+
+const (
+	// maxPackets is beyond what a test can drop, and what JSON's readers take as a whole number.
+	maxPackets = 1 << 53
+	// maxNames bounds how many counters a server may have.
+	maxNames = 1000
+)
+
+// Checked is the greeting's device, as it may be shown.
+func (g *Greeting) Checked() (card.Side, error) {
+	s := g.Server
+	if s.MTU < 256 || s.MTU > 4096 {
+		return card.Side{}, meet.Impossible("server.mtu", s.MTU)
+	}
+	s.Device, s.Address = meet.Printable(s.Device), meet.Printable(s.Address)
+	s.XDP, s.AFXDP = meet.Printable(s.XDP), meet.Printable(s.AFXDP)
+	return s, nil
+}
+
+// Check holds an outcome of bandwidth against what was sent, which took so long. Its names
+// are printable afterwards.
+func (o *Outcome) Check(sent uint64, took time.Duration) (err error) {
+	switch {
+	case o.Received > sent:
+		return meet.Impossible("received", fmt.Sprintf("%s of %s sent", cli.Grouped(o.Received), cli.Grouped(sent)))
+	case o.Elapsed < 0 || o.Elapsed > longest(took):
+		return meet.Impossible("elapsed_ns", fmt.Sprintf("%d (%v)", int64(o.Elapsed), o.Elapsed))
+	case o.Elapsed > 0 && o.Received > uint64(o.Elapsed)+card.Batch: // a batch counts as one arrival
+		return meet.Impossible("elapsed_ns", fmt.Sprintf("%d for %s messages", int64(o.Elapsed), cli.Grouped(o.Received)))
+	}
+	var dropped, linkDropped error
+	o.Drops, dropped = checkDrops("drops", o.Drops)
+	o.Link, linkDropped = checkDrops("link_drops", o.Link)
+	return errors.Join(dropped, linkDropped)
+}
+
+// longest is how long messages can take to arrive: until the server must have answered. Twice
+// what sending took is for clocks that differ.
+func longest(took time.Duration) time.Duration { return 2*took + meet.ReplyTimeout }
+
+// checkDrops gives the drops with names that may be shown.
+func checkDrops(field string, drops map[string]uint64) (map[string]uint64, error) {
+	if drops == nil {
+		return nil, nil // not known
+	}
+	if len(drops) > maxNames {
+		return nil, meet.Impossible(field, fmt.Sprintf("of %d names", len(drops)))
+	}
+	total := uint64(0)
+	printable := make(map[string]uint64, len(drops))
+	for name, packets := range drops {
+		if packets > maxPackets-total {
+			return nil, meet.Impossible(field, fmt.Sprintf("%s %s", name, cli.Grouped(packets)))
+		}
+		total += packets
+		printable[meet.Printable(name)] += packets
+	}
+	return printable, nil
+}

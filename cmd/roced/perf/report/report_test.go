@@ -1,0 +1,78 @@
+package report
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/roced/roced/cmd/roced/internal/card"
+	"github.com/roced/roced/cmd/roced/perf/protocol"
+)
+
+func TestLossesAddUp(t *testing.T) {
+	before := []card.Counter{
+		{Place: "engine", Name: "drop_no_receive", Packets: 5, Lost: true}, {Place: "link", Name: "rx_dropped", Packets: 1}, {Place: "engine", Name: "sent", Packets: 7},
+	}
+	after := []card.Counter{
+		{Place: "engine", Name: "drop_no_receive", Packets: 9, Lost: true}, {Place: "link", Name: "rx_dropped", Packets: 4}, {Place: "engine", Name: "sent", Packets: 99},
+	}
+	changed := card.Since(before, after)
+	b := NewBandwidthResult(64, 100, time.Second, protocol.Outcome{Received: 90, Elapsed: time.Second})
+	b.AddDrops(nil, card.Losses(changed))
+	if *b.Lost != 10 || b.Drops["server engine drop_no_receive"] != 4 || len(b.Drops) != 1 || *b.Unaccounted != 6 {
+		t.Errorf("%+v", b)
+	}
+	if link := card.LinkLosses(changed); len(link) != 1 || link["link rx_dropped"] != 3 {
+		t.Errorf("%v", link)
+	}
+	if *b.SentPerSecond != 100 || *b.ReceivedBytesSec != 90*64 {
+		t.Errorf("rates %d/s, %d B/s", *b.SentPerSecond, *b.ReceivedBytesSec)
+	}
+}
+
+// TestBandwidthNotes: what is lost has a place, and an empty list is no place.
+func TestBandwidthNotes(t *testing.T) {
+	for _, row := range []struct {
+		drops, link map[string]uint64
+		want        string
+	}{
+		{nil, nil, "lost: elsewhere 10"},
+		{nil, map[string]uint64{"link rx_dropped": 7}, "lost: elsewhere 10 (the interfaces count: server link rx_dropped 7)"},
+		{map[string]uint64{"engine drop_no_receive": 4}, nil, "lost: server engine drop_no_receive 4, elsewhere 6"},
+		{map[string]uint64{"engine drop_no_receive": 10}, nil, "lost: server engine drop_no_receive 10"},
+	} {
+		b := NewBandwidthResult(64, 100, time.Second, protocol.Outcome{Received: 90, Elapsed: time.Second})
+		b.AddDrops(nil, row.drops)
+		b.LinkDrops = BySide(nil, row.link)
+		if got := b.losses(); got != row.want {
+			t.Errorf("%q, want %q", got, row.want)
+		}
+	}
+	all := NewBandwidthResult(64, 100, time.Second, protocol.Outcome{Received: 100, Elapsed: time.Second})
+	if all.AddDrops(nil, nil); all.losses() != "" {
+		t.Errorf("nothing was lost: %q", all.losses())
+	}
+}
+
+// TestUnmeasuredIsNull: a number in the report is one that was measured.
+func TestUnmeasuredIsNull(t *testing.T) {
+	b := BandwidthResult{Size: 64, NotMeasured: "nobody told"}
+	b.AddSent(10, time.Second)
+	r := Report{Bandwidth: []BandwidthResult{b}}
+	var out strings.Builder
+	if err := r.writeJSON(&out); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{`"sent": 10`, `"received": null`, `"lost": null`, `"received_per_second": null`, `"unaccounted": null`, `"drops": null`, `"not_measured": "nobody told"`} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("%s is not in %s", want, out.String())
+		}
+	}
+	out.Reset()
+	if err := r.writeTable(&out); err != nil {
+		t.Fatal(err)
+	}
+	if text := strings.Join(strings.Fields(out.String()), " "); !strings.Contains(text, "64 10 10 - - - - - - 64 bytes: nobody told") {
+		t.Errorf("the table: %s", out.String())
+	}
+}

@@ -1,0 +1,95 @@
+package report
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/roced/roced/cmd/roced/internal/cli"
+)
+
+func (r *Report) writeBandwidth(out io.Writer) error {
+	fmt.Fprintf(out, "\nBandwidth, client to server, %s (MB: 10^6 bytes of payload)\n\n", r.manner())
+	w := tabwriter.NewWriter(out, 0, 0, 3, ' ', tabwriter.AlignRight)
+	fmt.Fprintln(w, "BYTES\tSENT\tSENT/s\tIN TRAINS %\tRECEIVED\tRECEIVED/s\tMB/s\tLOST\tLOST %\t")
+	for i := range r.Bandwidth {
+		b := &r.Bandwidth[i]
+		fmt.Fprintf(w, "%d\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t\n", b.Size, known(b.Sent, cli.Grouped), known(b.SentPerSecond, cli.Grouped), b.inTrains(), known(b.Received, cli.Grouped),
+			known(b.ReceivedPerSec, cli.Grouped), known(b.ReceivedBytesSec, megabytesOf), known(b.Lost, cli.Grouped), known(b.Lost, b.percentOfSent))
+	}
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	return r.writeNotes(out)
+}
+
+// known is the text of a number, if it was measured.
+func known(n *uint64, text func(uint64) string) string {
+	if n == nil {
+		return cli.Dash
+	}
+	return text(*n)
+}
+
+func megabytesOf(bytes uint64) string { return cli.Megabytes(float64(bytes)) }
+
+func (b *BandwidthResult) percentOfSent(some uint64) string { return percent(some, *b.Sent) }
+
+func percent(some, all uint64) string {
+	return fmt.Sprintf("%.2f", 100*float64(some)/float64(max(all, 1)))
+}
+
+// writeNotes says where the lost packets were lost, and what was not measured.
+func (r *Report) writeNotes(w io.Writer) error {
+	for i := range r.Bandwidth {
+		b := &r.Bandwidth[i]
+		for _, note := range []string{b.losses(), b.Packets.again(), b.eachByItself(), b.NotMeasured} {
+			if note == "" {
+				continue
+			}
+			if _, err := fmt.Fprintf(w, "%d bytes: %s\n", b.Size, note); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// inTrains is the share of packets that left in trains: of messages, where each is a packet.
+func (b *BandwidthResult) inTrains() string {
+	if b.Packets != nil {
+		return percent(b.Packets.InTrains, b.Packets.Sent)
+	}
+	return known(b.InTrains, b.percentOfSent)
+}
+
+// eachByItself says why no packet left in a train.
+func (b *BandwidthResult) eachByItself() string {
+	if b.NoTrains == "" {
+		return ""
+	}
+	return "no trains, each packet left by itself: " + b.NoTrains
+}
+
+// losses is empty if nothing was lost, as far as is known.
+func (b *BandwidthResult) losses() string {
+	if b.Lost != nil && *b.Lost == 0 {
+		return ""
+	}
+	var parts []string
+	if len(b.Drops) > 0 {
+		parts = append(parts, cli.List(b.Drops))
+	}
+	if b.Unaccounted != nil && *b.Unaccounted > 0 {
+		elsewhere := "elsewhere " + cli.Grouped(*b.Unaccounted)
+		if len(b.LinkDrops) > 0 {
+			elsewhere += fmt.Sprintf(" (the interfaces count: %s)", cli.List(b.LinkDrops))
+		}
+		parts = append(parts, elsewhere)
+	}
+	if len(parts) == 0 {
+		return ""
+	}
+	return "lost: " + strings.Join(parts, ", ")
+}

@@ -1,0 +1,77 @@
+package traffic
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/roced/roced/cmd/roced/internal/card"
+	"github.com/roced/roced/cmd/roced/internal/cli"
+	"github.com/roced/roced/cmd/roced/perf/protocol"
+	"github.com/roced/roced/verbs/ud"
+	"golang.org/x/sys/unix"
+)
+
+// Copies are messages of one size to one destination.
+func Copies(to ud.Addr, size int) (messages [card.Batch]ud.Message) {
+	data := make([]byte, size)
+	for i := range messages {
+		messages[i] = ud.Message{To: to, Data: data}
+	}
+	return messages
+}
+
+// SendFor is the client's half of a bandwidth test: it sends as fast as the card takes
+// it, and returns when all has left.
+func SendFor(ctx context.Context, e *card.Endpoint, to ud.Addr, t protocol.Test, duration time.Duration, p *cli.Progress) (sent uint64, elapsed time.Duration, err error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, duration+card.StallTimeout, fmt.Errorf("sends do not complete: %w", unix.ETIMEDOUT))
+	defer cancel()
+	messages := Copies(to, t.Size)
+	start := time.Now()
+	for time.Since(start) < duration && err == nil {
+		if err = e.SendAll(ctx, messages[:]); err == nil {
+			sent += card.Batch
+			p.Add(card.Batch)
+		}
+	}
+	if err == nil {
+		err = e.Finish(ctx)
+	}
+	return sent, time.Since(start), err
+}
+
+// SendSome sends so many messages, at a rate or as fast as the card takes them, and
+// returns when all have left.
+func SendSome(ctx context.Context, e *card.Endpoint, to ud.Addr, t protocol.Test, count uint64, rate int, p *cli.Progress) (elapsed time.Duration, err error) {
+	messages := Copies(to, t.Size)
+	pace := pace{start: time.Now(), rate: rate}
+	for sent := uint64(0); sent < count; {
+		n := min(card.Batch, count-sent)
+		if rate > 0 {
+			n = min(n, pace.wait(sent))
+		}
+		if err := e.SendAll(ctx, messages[:n]); err != nil {
+			return 0, err
+		}
+		sent += n
+		p.Add(n)
+	}
+	err = e.Finish(ctx)
+	return time.Since(pace.start), err
+}
+
+// pace spreads messages over time.
+type pace struct {
+	start time.Time
+	rate  int // messages a second
+}
+
+// wait rests until a message is due, for a while at most, and says how many are.
+func (p *pace) wait(sent uint64) uint64 {
+	due := time.Duration(float64(sent) / float64(p.rate) * float64(time.Second))
+	time.Sleep(min(due-time.Since(p.start), maxRest))
+	return uint64(max(0, time.Since(p.start).Seconds()*float64(p.rate)+1-float64(sent)))
+}
+
+// maxRest bounds for how long the end of a context goes unnoticed.
+const maxRest = 10 * time.Millisecond

@@ -1,0 +1,88 @@
+package traffic
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// callers is a card to which messages come at some times after the start, in order.
+type callers struct {
+	start         time.Time
+	times         []time.Duration
+	taken         uint64
+	spins, sleeps time.Duration // for how long it was waited so
+}
+
+func (c *callers) take(ctx context.Context, sleep bool) error {
+	from := time.Now()
+	defer func() {
+		if sleep {
+			c.sleeps += time.Since(from)
+		} else {
+			c.spins += time.Since(from)
+		}
+	}()
+	if len(c.times) == 0 {
+		<-ctx.Done()
+		return context.Cause(ctx)
+	}
+	select {
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case <-time.After(c.times[0] - time.Since(c.start)):
+		c.times = c.times[1:]
+		c.taken++
+		return nil
+	}
+}
+
+func (c *callers) watch(ctx context.Context, sleep bool) error {
+	c.start = time.Now()
+	w := Watch{Take: c.take, Taken: &c.taken, Limit: QuietLimit}
+	return w.Until(ctx, sleep)
+}
+
+// TestWatchGivesUp: after the last message, not after the first.
+func TestWatchGivesUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := &callers{times: []time.Duration{time.Second, 30 * time.Second, 59 * time.Second}}
+		err := c.watch(t.Context(), false)
+		if took := time.Since(c.start); !errors.Is(err, unix.ETIMEDOUT) || c.taken != 3 || took < 89*time.Second || took > 90*time.Second {
+			t.Errorf("%d messages, %v, %v", c.taken, took, err)
+		}
+		if spun := 4*spinLimit + 8*glance; c.spins > spun || c.sleeps < 80*time.Second {
+			t.Errorf("spun for %v, slept for %v", c.spins, c.sleeps)
+		}
+	})
+}
+
+// TestWatchEnds: the word of the client, and its end, are no errors of the wait.
+func TestWatchEnds(t *testing.T) {
+	gone := errors.New("gone")
+	for _, cause := range []error{nil, gone} {
+		synctest.Test(t, func(t *testing.T) {
+			ctx, stop := context.WithCancelCause(t.Context())
+			time.AfterFunc(29*time.Second, func() { stop(cause) })
+			c := &callers{}
+			if err := c.watch(ctx, true); err != nil || c.spins != 0 || time.Since(c.start) != 29*time.Second {
+				t.Errorf("%v after %v, spun for %v", err, time.Since(c.start), c.spins)
+			}
+		})
+	}
+}
+
+// TestWatchFails: an error of the card is not taken for the end of a glance, whenever it comes.
+func TestWatchFails(t *testing.T) {
+	take := func(ctx context.Context, _ bool) error { <-ctx.Done(); return unix.EMSGSIZE }
+	synctest.Test(t, func(t *testing.T) {
+		w := Watch{Take: take, Taken: new(uint64), Limit: QuietLimit}
+		if err := w.Until(t.Context(), true); !errors.Is(err, unix.EMSGSIZE) {
+			t.Error(err)
+		}
+	})
+}
