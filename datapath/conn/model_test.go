@@ -1,0 +1,524 @@
+package conn
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/roced/roced/datapath/ring"
+	"github.com/roced/roced/datapath/wire"
+)
+
+// model is what a side's requests do if nothing is ever lost: each once, in order.
+type model struct {
+	posted   []request // and not completed
+	expected []request // that take a receive of the peer's, and have not
+	number   uint32    // of the next request
+	target   []byte    // the peer's target area when all are carried out
+	numbers  [numberCount]uint64
+	history  [1 << 10]request // of an unreliable connection: what may arrive, by number
+	original []byte           // the areas that nobody writes to
+	taken    int              // receives, in all
+}
+
+// request is one of a side's.
+type request struct {
+	ring.Send
+	number   uint32
+	slot     uint32
+	data     []byte // what it sends
+	length   int
+	from     int    // of a READ: where in the peer's area; of an atomic: which number
+	found    uint64 // by an atomic
+	signaled bool
+}
+
+// learn has the model begin with what is in the peer's memory.
+func (s *side) learn() {
+	s.posted, s.expected = s.posted[:0], s.expected[:0]
+	s.target = append(s.target[:0], s.peer.memory[targetArea:][:targetLen]...)
+	for i := range s.numbers {
+		s.numbers[i] = binary.NativeEndian.Uint64(s.peer.memory[numberArea+8*i:])
+	}
+	if s.original == nil {
+		s.original = bytes.Clone(s.memory[:targetArea])
+	}
+	clear(s.history[:])
+}
+
+// post posts a random request, if there is room.
+func (s *side) post() {
+	if s.queue.Outstanding(s.polled) == depth || len(s.posted) == depth || s.state == ring.QPStateErr {
+		return
+	}
+	q := request{number: s.number, slot: s.number % depth, length: s.IntN(300)}
+	s.number++
+	if q.Opcode = ring.Opcode(s.IntN(10)); !q.Opcode.On(s.Service) {
+		q.Opcode = ring.WRSendWithImm
+	}
+	if s.Service == wire.ServiceUC && q.Opcode == ring.WRSend {
+		q.Opcode = ring.WRSendWithImm // which says its number
+	}
+	if s.IntN(4) == 0 {
+		q.length = s.IntN(mostBytes)
+	}
+	q.ID, q.Imm = uint64(q.number), q.number
+	for _, flag := range []ring.SendFlags{ring.SendSignaled, ring.SendFence, ring.SendSolicited} {
+		if s.IntN(3) == 0 {
+			q.Flags |= flag
+		}
+	}
+	q.signaled = s.requester.SigAll || q.Flags&ring.SendSignaled != 0
+	s.place(&q)
+	if q.Opcode.Means().Is(wire.MeansReceive) {
+		s.expected = append(s.expected, q)
+	}
+	s.history[q.number%uint32(len(s.history))] = q
+	s.posted = append(s.posted, q)
+}
+
+// place puts the request with its memory into the queue, and has the model carry it out.
+func (s *side) place(q *request) {
+	var operands ring.Atomic
+	switch means := q.Opcode.Means(); {
+	case q.Opcode.Local():
+		q.length = 0
+	case means.Is(wire.MeansRead):
+		q.from = s.IntN(readLen - q.length)
+		q.SetRemote(readArea+uint64(q.from), key)
+	case means.Is(wire.MeansAtomic):
+		q.length, q.from = 8, s.IntN(numberCount)
+		q.SetRemote(numberArea+8*uint64(q.from), key)
+		operands = s.operands(q)
+	default:
+		to := s.IntN(targetLen - q.length)
+		q.SetRemote(targetArea+uint64(to), key)
+		s.gatherModel(q)
+		if means.Is(wire.MeansWrite) {
+			copy(s.target[to:], q.data)
+		}
+	}
+	s.put1(q, operands)
+}
+
+// gatherModel chooses what is sent.
+func (s *side) gatherModel(q *request) {
+	from := s.IntN(sourceLen - q.length)
+	q.data = s.memory[sourceArea+from:][:q.length] // which never changes
+}
+
+// operands are an atomic's, half of which change the number.
+func (s *side) operands(q *request) (a ring.Atomic) {
+	number := &s.numbers[q.from]
+	q.found = *number
+	a = ring.Atomic{CompareAdd: *number + uint64(s.IntN(2)), Swap: s.Uint64()}
+	switch {
+	case q.Opcode == ring.WRAtomicFetchAndAdd:
+		*number += a.CompareAdd
+	case a.CompareAdd == *number:
+		*number = a.Swap
+	}
+	return a
+}
+
+// put1 writes the request into its slot: inline, or in pieces.
+func (s *side) put1(q *request, operands ring.Atomic) {
+	send := q.Send
+	at := sinkArea + int(q.slot)*mostBytes
+	if q.data != nil {
+		at = sourceArea + cap(s.memory) - cap(q.data) // the data is a part of the memory
+	}
+	var pieces []ring.SGE
+	for rest := q.length; !q.Opcode.Local() && (rest > 0 || len(pieces) == 0); {
+		n := rest
+		if len(pieces) < 2 && !q.Opcode.Means().Is(wire.MeansAtomic) {
+			n = s.IntN(rest + 1)
+		}
+		pieces = append(pieces, ring.SGE{Addr: uint64(at), Length: uint32(n), LKey: ring.LKey(key)})
+		at, rest = at+n, rest-n
+	}
+	inline := q.data != nil && q.length <= inlineMax && s.IntN(2) == 0
+	if send.SGECount = uint16(len(pieces)); inline {
+		send.SGECount, send.Flags, send.InlineLen = 0, send.Flags|ring.SendInline, uint32(q.length)
+	}
+	data := s.queue.Put(&send)
+	switch {
+	case inline:
+		copy(data, q.data)
+	case q.Opcode == ring.WRBindMW:
+		ring.PutBind(data, ring.Bind{Length: uint64(q.number)})
+	case q.Opcode.Means().Is(wire.MeansAtomic):
+		ring.PutAtomic(data, operands)
+		data = data[ring.AtomicLen:]
+	}
+	for i, one := range pieces {
+		if !inline {
+			ring.PutSGE(data[i*ring.SGELen:], one)
+		}
+	}
+	s.queue.Publish()
+}
+
+// postRecv posts a receive of one of the slots that are free.
+func (s *side) postRecv() {
+	if len(s.slots) == 0 {
+		return
+	}
+	slot := s.slots[0]
+	s.slots = s.slots[1:]
+	first := uint32(s.IntN(mostBytes))
+	r := ring.Recv{ID: slot, SGECount: 2}
+	r.SGEs[0] = ring.SGE{Addr: recvArea + slot*mostBytes, Length: first, LKey: ring.LKey(key)}
+	r.SGEs[1] = ring.SGE{Addr: recvArea + slot*mostBytes + uint64(first), Length: mostBytes - first, LKey: ring.LKey(key)}
+	s.recvs = append(s.recvs, r)
+}
+
+// A side is the QueuePair of its halves.
+
+func (s *side) part(addr uint64, length uint32) []byte {
+	if addr > memoryLen || uint64(length) > memoryLen-addr {
+		return nil
+	}
+	return s.memory[addr:][:length]
+}
+
+func (s *side) Memory(sge ring.SGE, write bool) []byte {
+	if write && sge.Addr < sinkArea {
+		s.Fatalf("a request writes to %d", sge.Addr)
+	}
+	return s.part(sge.Addr, sge.Length)
+}
+
+func (s *side) RecvMemory(sges []ring.SGE) (pieces [][]byte, ok bool) {
+	for i, one := range sges {
+		s.pieces[i] = s.part(one.Addr, one.Length)
+	}
+	return s.pieces[:len(sges)], true
+}
+
+func (s *side) Remote(k ring.RKey, addr uint64, length uint32, access ring.AccessFlags) (memory []byte, ok bool) {
+	if length > 0 && (k != key || access == ring.AccessRemoteWrite && (addr < targetArea || addr+uint64(length) > numberArea)) {
+		s.Fatalf("the peer names %d bytes at %d by %#x", length, addr, k)
+	}
+	memory = s.part(addr, length)
+	return memory, memory != nil
+}
+
+// Bind is of a request that is carried out here: all before it are completed.
+func (s *side) Bind(_ ring.RKey, _ uint64, b ring.Bind) ring.WCStatus {
+	s.isOldest(uint32(b.Length))
+	return ring.WCSuccess
+}
+
+func (s *side) Invalidate(k ring.RKey) bool { return true }
+
+// isOldest insists that all requests before one are completed.
+func (s *side) isOldest(number uint32) {
+	for _, q := range s.posted {
+		if q.number == number {
+			return
+		}
+		if q.signaled {
+			s.Fatalf("request %d is carried out before %d", number, q.number)
+		}
+	}
+}
+
+func (s *side) TakeRecv(r *ring.Recv) bool {
+	if len(s.recvs) == 0 {
+		return false
+	}
+	*r = s.recvs[0]
+	s.recvs = append(s.recvs[:0], s.recvs[1:]...)
+	return true
+}
+
+func (s *side) Credits() wire.Syndrome { return wire.AckCredits(uint32(len(s.recvs))) }
+
+func (s *side) Fail(state ring.QPState) {
+	if s.state != ring.QPStateErr {
+		s.enter(state)
+	}
+}
+
+// Note is of a queue pair that has drained, which is said once.
+func (s *side) Note(event ring.EventType) {
+	if event != ring.EventSQDrained || s.state != ring.QPStateSQD || s.requester.Begun() != 0 || s.drained {
+		s.Fatalf("event %v; drained %v, %s", event, s.drained, s.describe())
+	}
+	s.drained = true
+}
+
+// overrun says that the completion finds no room: the queue pair ends.
+func (s *side) overrun() bool {
+	if !s.overruns || s.IntN(5000) > 0 {
+		return false
+	}
+	s.overran = true
+	s.Fail(ring.QPStateErr)
+	return true
+}
+
+// CompleteSend checks what a request has done. Those before it were not signaled, and have succeeded.
+func (s *side) CompleteSend(c Completion) {
+	for len(s.posted) > 0 {
+		q := s.posted[0]
+		s.posted = append(s.posted[:0], s.posted[1:]...)
+		s.carriedOut(&q, c.Status == ring.WCSuccess || q.ID != c.ID)
+		if q.ID == c.ID {
+			s.polled++
+			s.status(&q, &c)
+			s.overrun()
+			return
+		}
+		if q.signaled {
+			s.Fatalf("request %d has no completion: %+v", q.number, c)
+		}
+	}
+	s.Fatalf("a completion of no request: %+v", c)
+}
+
+func (s *side) status(q *request, c *Completion) {
+	possible := c.Status == ring.WCSuccess && q.signaled && c.Opcode == q.Opcode.Completes() && int(c.ByteLen) == q.length
+	if s.Service == wire.ServiceRC && c.Solicited {
+		possible = c.Status == ring.WCRetryExcErr || c.Status == ring.WCRNRRetryExcErr && s.RNRRetry != foreverRNR || c.Status == ring.WCRemOpErr && s.overruns
+	}
+	if !possible {
+		s.Fatalf("request %d (%v, %d bytes): %+v", q.number, q.Opcode, q.length, c)
+	}
+}
+
+// carriedOut checks what a request that has succeeded has brought. A WRITE that arrived is in the peer's memory
+// until another one is.
+func (s *side) carriedOut(q *request, succeeded bool) {
+	sink := s.memory[sinkArea+int(q.slot)*mostBytes:][:q.length]
+	switch means := q.Opcode.Means(); {
+	case !succeeded:
+	case means.Is(wire.MeansRead) && !bytes.Equal(sink, s.peer.memory[readArea+q.from:][:q.length]):
+		s.Fatalf("request %d: a READ of %d bytes gave others", q.number, q.length)
+	case means.Is(wire.MeansAtomic) && binary.NativeEndian.Uint64(sink) != q.found:
+		s.Fatalf("request %d: the number was %d, not %d", q.number, binary.NativeEndian.Uint64(sink), q.found)
+	}
+}
+
+// CompleteRecv checks a receive: of a reliable connection each message takes one, in order.
+func (s *side) CompleteRecv(c Completion) bool {
+	s.slots = append(s.slots, c.ID)
+	if c.Status != ring.WCSuccess {
+		s.Fatalf("receive: %+v", c)
+	}
+	from, q := s.peer, request{}
+	if s.Service == wire.ServiceRC {
+		if len(from.expected) == 0 {
+			s.Fatalf("a receive of no message: %+v", c)
+		}
+		q = from.expected[0]
+		from.expected = append(from.expected[:0], from.expected[1:]...)
+	} else if q = from.history[c.Imm%uint32(len(from.history))]; q.number != c.Imm {
+		s.Fatalf("a receive of a message long ago: %+v", c)
+	}
+	means := q.Opcode.Means()
+	imm, inv := means.Is(wire.MeansImmediate), means.Is(wire.MeansInvalidate)
+	if int(c.ByteLen) != q.length || imm != (c.Flags&ring.WCWithImm != 0) || inv != (c.Flags&ring.WCWithInv != 0) || (imm || inv) && c.Imm != q.number ||
+		c.Solicited != (q.Flags&ring.SendSolicited != 0) {
+		s.Fatalf("message %d (%v, %d bytes): %+v", q.number, q.Opcode, q.length, c)
+	}
+	if into := s.memory[recvArea+int(c.ID)*mostBytes:][:q.length]; means.Is(wire.MeansSend) && !bytes.Equal(into, q.data) {
+		s.Fatalf("message %d: other bytes", q.number)
+	}
+	s.taken++
+	return !s.overrun()
+}
+
+// sane checks what is always true of the two halves.
+func (s *side) sane() {
+	r, reads, owed := &s.requester, 0, 0
+	for i := range r.works.count {
+		if r.works.at(i).wantsAnswer() {
+			reads++
+		}
+	}
+	for i := range s.responder.responses.kept {
+		if one := &s.responder.responses.kept[i]; one.sent < one.packets {
+			owed++
+		}
+	}
+	begun := s.state == ring.QPStateRTS || s.state == ring.QPStateSQD
+	waits := begun && s.Service == wire.ServiceRC && r.works.count > 0 && r.oldest != r.newest
+	switch {
+	case reads != r.reads, r.current > r.works.count, owed != s.responder.responses.pending:
+		s.Fatalf("%d READs, not %d; %d of %d requests are sent; %d responses are owed, not %d", reads, r.reads, r.current, r.works.count, owed, s.responder.responses.pending)
+	case begun && s.Service == wire.ServiceRC && (r.PSN.Ahead(r.oldest) < 0 || r.newest.Ahead(r.PSN) < 0 || r.PSN.Ahead(r.afterRead) > maxWindow+askGap):
+		s.Fatalf("PSNs %d, %d, %d, %d", r.oldest, r.afterRead, r.PSN, r.newest)
+	case begun && (r.window.size < minWindow || r.window.size > maxWindow):
+		s.Fatalf("a window of %d packets", r.window.size)
+	case waits && r.deadline.IsZero():
+		s.Fatalf("nothing ends the wait for PSN %d", r.oldest)
+	}
+}
+
+// mayBegin insists that the last request taken may be under way: not in SQD, and a fenced one not before READs and
+// atomics are answered.
+func (s *side) mayBegin() {
+	r := &s.requester
+	last, others := r.works.at(r.works.count-1), r.reads
+	if last.wantsAnswer() {
+		others--
+	}
+	if s.state == ring.QPStateSQD || last.Flags&ring.SendFence != 0 && others > 0 || r.reads > int(s.MaxRDAtomic) || last.local() && r.works.count > 1 {
+		s.Fatalf("%v was begun beside %d READs: %s", last.Opcode, others, s.describe())
+	}
+}
+
+// do does one random thing.
+func (w *world) do() {
+	s := []*side{w.a, w.b}[w.IntN(2)]
+	switch n := w.IntN(1000); {
+	case s.state == ring.QPStateErr && n < 100: // the program begins anew
+		w.deaths++
+		w.begin()
+	case n < 150:
+		s.post()
+	case n < 190:
+		s.postRecv()
+	case n < 400:
+		s.turn(1 + w.IntN(32))
+	case n < 940:
+		w.arrive(w.loss, w.twice, w.overtakes)
+	case n < 970:
+		w.sleep(time.Duration(w.IntN(1000)) * time.Microsecond)
+	case n < 980:
+		w.untilDue()
+	case n < 981:
+		w.sleep(time.Duration(w.IntN(48)-1) * time.Hour) // the clock jumps, forward or back
+	case n < 992:
+	case s.state == ring.QPStateRTS:
+		s.NotifyDrained, s.drained = w.IntN(2) == 0, false
+		s.enter(ring.QPStateSQD)
+	case s.state == ring.QPStateSQD:
+		s.enter(ring.QPStateRTS)
+	}
+	s.sane()
+}
+
+// manyRetries are enough for what was lost before the network loses nothing any more.
+const manyRetries = 3
+
+// calm has the network lose nothing until all that was posted is carried out, and compares with the model.
+func (w *world) calm() {
+	mayEnd := w.a.mayEnd() || w.b.mayEnd()
+	for rounds := 0; ; rounds++ {
+		moved := false
+		for _, s := range []*side{w.a, w.b} {
+			if s.state == ring.QPStateErr {
+				if !mayEnd && !w.a.overran && !w.b.overran {
+					w.Fatalf("a network that loses nothing has ended %s %s", w.a.describe(), w.b.describe())
+				}
+				w.deaths++
+				w.begin()
+				return
+			}
+			if s.state == ring.QPStateSQD {
+				s.enter(ring.QPStateRTS)
+			}
+			for len(s.slots) > 0 {
+				s.postRecv()
+			}
+			moved = s.turn(64) || moved
+		}
+		for moved = moved || len(w.flying) > 0; len(w.flying) > 0; {
+			w.arrive(0, 0, 0)
+		}
+		if !moved && !w.untilDue() && w.a.idle() && w.b.idle() {
+			break
+		}
+		if rounds > 20_000 {
+			w.Fatalf("no end: %s %s", w.a.describe(), w.b.describe())
+		}
+	}
+	w.a.compare()
+	w.b.compare()
+}
+
+// mayEnd says that the connection may end, or has, for what was lost before.
+func (s *side) mayEnd() bool {
+	return s.state == ring.QPStateErr || s.requester.retries < manyRetries || s.RNRRetry != foreverRNR
+}
+
+func (s *side) idle() bool { return s.requester.Queue.Waiting() == 0 && !s.responder.Owes() }
+
+func (s *side) describe() string {
+	r := &s.requester
+	return fmt.Sprintf("%v, %d begun, %d waiting, PSNs %d, %d, %d, deadline %v, rnrWait %v, again %v;", s.state, r.works.count, r.Queue.Waiting(), r.oldest, r.PSN, r.newest, r.deadline, r.rnrWait, r.again)
+}
+
+// compare insists that all requests of a side are carried out: exactly once, and nothing else.
+func (s *side) compare() {
+	for _, q := range s.posted {
+		if q.signaled {
+			s.Fatalf("request %d is not completed", q.number)
+		}
+		s.carriedOut(&q, true)
+	}
+	s.posted = s.posted[:0]
+	if !bytes.Equal(s.memory[:targetArea], s.original) {
+		s.Fatal("memory was written that is only read")
+	}
+	if s.Service == wire.ServiceUC {
+		return
+	}
+	if len(s.expected) != 0 || !bytes.Equal(s.target, s.peer.memory[targetArea:][:targetLen]) {
+		s.Fatalf("%d messages have not arrived, or WRITEs have other bytes than the model's", len(s.expected))
+	}
+	for i, number := range s.numbers {
+		if got := binary.NativeEndian.Uint64(s.peer.memory[numberArea+8*i:]); got != number {
+			s.Fatalf("number %d is %d, not %d", i, got, number)
+		}
+	}
+}
+
+// stepsVariable is how many random steps TestModel takes.
+const stepsVariable = "ROCED_CONN"
+
+// TestModel takes random steps of two connected machines, and compares what they have done with a model that knows
+// no packets: requests, receives, packets that are lost, come twice and overtake, links without room, completion
+// queues without room, time that passes and clocks that jump, and queue pairs that drain.
+func TestModel(t *testing.T) {
+	steps, seed := 3_000_000, rand.Uint64()
+	if text := os.Getenv(stepsVariable); text != "" {
+		var err error
+		if steps, err = strconv.Atoi(text); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Logf("seed %d", seed)
+	r := rand.New(rand.NewPCG(seed, 0))
+	var sum Counters
+	taken, deaths, worlds := 0, 0, 0
+	for step := 0; step < steps; worlds++ {
+		service := wire.ServiceRC
+		if worlds%4 == 3 {
+			service = wire.ServiceUC
+		}
+		w := newWorld(t, r, service)
+		for range 10 {
+			for range 1 + r.IntN(2000) {
+				w.do()
+				step++
+			}
+			w.calm()
+		}
+		for _, s := range []*side{w.a, w.b} {
+			sum.Retransmits, sum.Timeouts = sum.Retransmits+s.counters.Retransmits, sum.Timeouts+s.counters.Timeouts
+			sum.SequenceNAKs, sum.RNRNAKs = sum.SequenceNAKs+s.counters.SequenceNAKs, sum.RNRNAKs+s.counters.RNRNAKs
+			taken += s.taken
+		}
+		deaths += w.deaths
+	}
+	t.Logf("%d worlds, %d messages received, %d connections ended; %+v", worlds, taken, deaths, sum)
+}

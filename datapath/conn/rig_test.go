@@ -1,0 +1,278 @@
+package conn
+
+import (
+	"math/rand/v2"
+	"net/netip"
+	"testing"
+	"time"
+
+	"github.com/roced/roced/datapath/ring"
+	"github.com/roced/roced/datapath/wire"
+)
+
+// world is two connected sides with a bad network between them, in simulated time.
+type world struct {
+	testing.TB
+	*rand.Rand
+	now    time.Time
+	a, b   *side
+	flying []flight
+	free   [][]byte
+	// how probable each is of a packet that arrives
+	loss, twice, overtakes float64
+	overruns               bool // now and then a completion finds no room
+	deaths                 int
+	step                   int
+}
+
+// flight is a packet on its way.
+type flight struct {
+	to    *side
+	frame []byte
+}
+
+const (
+	depth     = 16 // requests, and receives, that a side has posted at most
+	mostBytes = 4000
+	inlineMax = 64
+	manyFly   = 400 // packets; what comes on top is lost
+	frameLen  = wire.MaxHeaders + 1024 + wire.MaxTrailer
+	key       = ring.RKey(0x777)
+
+	// The areas of a side's memory. Two never change: what requests send, and what the peer reads. The peer
+	// writes to a third; and a slot each have receives, and what READs and atomics bring.
+	sourceArea  = 0
+	sourceLen   = 16 << 10
+	readArea    = sourceArea + sourceLen
+	readLen     = 16 << 10
+	targetArea  = readArea + readLen
+	targetLen   = 16 << 10
+	numberArea  = targetArea + targetLen
+	numberCount = 4
+	recvArea    = numberArea + 8*numberCount
+	sinkArea    = recvArea + depth*mostBytes
+	memoryLen   = sinkArea + depth*mostBytes
+)
+
+var start = time.Date(2026, 11, 23, 8, 0, 0, 0, time.UTC)
+
+// newWorld makes a world whose attributes and network are random too.
+func newWorld(t testing.TB, r *rand.Rand, service wire.Service) *world {
+	w := &world{TB: t, Rand: r, now: start}
+	if r.IntN(4) > 0 {
+		w.loss, w.twice, w.overtakes = r.Float64()*0.1, r.Float64()*0.1, r.Float64()*0.1
+	}
+	w.overruns = r.IntN(4) == 0
+	attr := Attr{
+		Service: service, MTU: []wire.MTU{wire.MTU256, wire.MTU1024}[r.IntN(2)], Access: ring.AccessRemoteRead | ring.AccessRemoteWrite | ring.AccessRemoteAtomic,
+		MinRNRTimer: uint8(r.IntN(32)), MaxDestRDAtomic: uint8(1 + r.IntN(4)), Timeout: uint8(1 + r.IntN(31)), RetryCnt: 7, RNRRetry: 7,
+	}
+	if r.IntN(4) == 0 {
+		attr.RetryCnt, attr.RNRRetry = uint8(r.IntN(8)), uint8(r.IntN(8))
+	}
+	attr.MaxRDAtomic = attr.MaxDestRDAtomic
+	w.a, w.b = newSide(w, attr), newSide(w, attr)
+	w.a.peer, w.b.peer = w.b, w.a
+	w.begin()
+	return w
+}
+
+// begin connects the sides, with new PSNs.
+func (w *world) begin() {
+	for _, f := range w.flying {
+		w.free = append(w.free, f.frame)
+	}
+	w.flying = w.flying[:0]
+	for _, s := range []*side{w.a, w.b} {
+		s.enter(ring.QPStateReset)
+		s.requester.PSN = wire.PSN(w.Uint32()) & wire.PSNMask
+		s.peer.responder.ExpectedPSN = s.requester.PSN
+		s.clear()
+		for _, state := range []ring.QPState{ring.QPStateInit, ring.QPStateRTR, ring.QPStateRTS} {
+			s.enter(state)
+		}
+	}
+	w.a.learn()
+	w.b.learn()
+}
+
+// put sends a packet: it is lost if there are too many.
+func (w *world) put(from *side, p *Packet) {
+	frame := w.frame()
+	copy(frame[from.template.PayloadOffsetOf(p.Opcode):], from.payload[:p.Length])
+	p.DestQP, p.SourceQP, p.PKey = 1, 1, wire.PKeyDefault
+	n := from.template.SealTransport(frame, &p.Transport, p.Length)
+	if len(w.flying) == manyFly {
+		w.free = append(w.free, frame)
+		return
+	}
+	w.flying = append(w.flying, flight{from.peer, frame[:n]})
+}
+
+func (w *world) frame() []byte {
+	if last := len(w.free) - 1; last >= 0 {
+		frame := w.free[last]
+		w.free = w.free[:last]
+		return frame[:frameLen]
+	}
+	return make([]byte, frameLen)
+}
+
+// arrive has a packet that flies arrive, or not.
+func (w *world) arrive(loss, twice, overtakes float64) {
+	if len(w.flying) == 0 {
+		return
+	}
+	i := 0
+	if w.Float64() < overtakes {
+		i = w.IntN(len(w.flying))
+	}
+	f := w.flying[i]
+	stays := w.Float64() < twice
+	if !stays {
+		w.flying = append(w.flying[:i], w.flying[i+1:]...)
+	}
+	if w.Float64() >= loss {
+		f.to.hear(f.frame)
+	}
+	if !stays {
+		w.free = append(w.free, f.frame)
+	}
+}
+
+// sleep lets time pass, and has happen what is due. A clock that goes back does no harm either.
+func (w *world) sleep(d time.Duration) {
+	w.now = w.now.Add(d)
+	for _, s := range []*side{w.a, w.b} {
+		if at := s.requester.Deadline(); !at.IsZero() && !at.After(w.now) {
+			s.requester.Expire(w.now)
+		}
+	}
+}
+
+// untilDue lets time pass until something is due; false if nothing is.
+func (w *world) untilDue() bool {
+	var next time.Time
+	for _, s := range []*side{w.a, w.b} {
+		if at := s.requester.Deadline(); !at.IsZero() && (next.IsZero() || at.Before(next)) {
+			next = at
+		}
+	}
+	if next.IsZero() {
+		return false
+	}
+	w.sleep(max(0, next.Sub(w.now)))
+	return true
+}
+
+// side is one of the two: requester and responder, what their queue pair has, and a model of what it asks for.
+type side struct {
+	*world
+	Attr
+	requester Requester
+	responder Responder
+	counters  Counters
+	peer      *side
+	template  wire.Template
+	packet    Packet
+	payload   [1024]byte
+
+	state   ring.QPState
+	drained bool // it was said
+	overran bool // a completion found no room
+	queue   *ring.SendProducer
+	polled  uint32
+	recvs   []ring.Recv // posted
+	slots   []uint64    // of receives that are not posted
+	memory  []byte
+	pieces  [ring.MaxSGE][]byte
+	model
+}
+
+func newSide(w *world, attr Attr) *side {
+	s := &side{world: w, Attr: attr, memory: make([]byte, memoryLen)}
+	ends := wire.GIDFromAddr(netip.AddrFrom4([4]byte{10, 0, 0, 1}))
+	s.template = wire.NewTemplate(wire.Path{Source: ends, Dest: ends})
+	g := ring.ConnectedGeometry(depth, 4, inlineMax)
+	memory := ring.Alloc(g.Size())
+	var err error
+	if s.queue, err = ring.NewSendProducer(memory, g); err != nil {
+		w.Fatal(err)
+	}
+	s.requester = Requester{Attr: &s.Attr, QP: s, Counters: &s.counters, SigAll: w.IntN(2) == 0}
+	if s.requester.Queue, err = ring.NewSendConsumer(memory, g); err != nil {
+		w.Fatal(err)
+	}
+	s.requester.MaxSendSGE, s.requester.MaxInline = g.SendRoom()
+	s.responder.Attr, s.responder.QP = &s.Attr, s
+	for i := range s.memory[:numberArea] {
+		s.memory[i] = byte(w.Uint32())
+	}
+	return s
+}
+
+// enter is what SetState of the engine does.
+func (s *side) enter(state ring.QPState) {
+	s.requester.Enter(state)
+	s.responder.Enter(state)
+	s.state = state
+}
+
+// clear empties the queues.
+func (s *side) clear() {
+	s.requester.Queue.Skip()
+	s.polled = s.queue.Signaled()
+	s.recvs, s.slots, s.overran = s.recvs[:0], s.slots[:0], false
+	for i := range uint64(depth) {
+		s.slots = append(s.slots, i)
+	}
+}
+
+// hear takes a frame, as an engine does that has found whose it is.
+func (s *side) hear(frame []byte) {
+	var p wire.Packet
+	if fault := wire.Parse(frame, &p); fault != wire.FaultNone {
+		s.Fatalf("what was sent is wrong: %v", fault)
+	}
+	switch {
+	case !s.state.Receives():
+	case p.BTH().Opcode().Means().Is(wire.MeansAnswer):
+		s.requester.Receive(s.now, &p)
+	default:
+		s.responder.Receive(&p)
+	}
+}
+
+// turn sends some packets, as many as are one's turn at most.
+func (s *side) turn(most int) (moved bool) {
+	share := []uint32{1, 16, 1 << 10}[s.IntN(3)]
+	for range most {
+		step, begun := Idle, s.requester.Begun()
+		switch p := &s.packet; {
+		case s.responder.Owes():
+			if step = s.responder.Next(p); step == Ready && s.responder.Fill(p, s.payload[:p.Length]) != Taken {
+				step = Worked
+			}
+		case s.state == ring.QPStateRTS || s.state == ring.QPStateSQD:
+			if step = s.requester.Next(share, p); step == Ready && s.IntN(50) > 0 { // else the link has no room
+				step = s.requester.Fill(s.now, p, s.payload[:p.Length])
+			} else if step == Ready {
+				step = Idle
+			}
+		}
+		if s.requester.Begun() > begun {
+			s.mayBegin()
+		}
+		switch step {
+		case Idle:
+			s.requester.Queue.Publish()
+			return moved
+		case Ready:
+			s.put(s, &s.packet)
+			s.requester.Sent()
+		}
+		moved = true
+	}
+	s.requester.Queue.Publish()
+	return moved
+}
