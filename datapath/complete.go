@@ -56,7 +56,7 @@ func (e *Engine) publish() {
 		e.reportPostponed()
 	}
 	e.hand = nil
-	e.runner.SetAlarm(e.earliest, e.timers.earliest(), e.now)
+	e.runner.SetAlarm(earliest(e.postponed), earliest(e.timers.heap), e.now)
 }
 
 // completeSend completes a send request of datagrams, or one that is flushed. A successful one gets a completion

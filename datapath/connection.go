@@ -28,7 +28,7 @@ type Connection struct {
 	engine      *Engine
 	qp          *QP
 	established bool // EventCommEst has been sent
-	timer       timer
+	deadline    deadline
 }
 
 // MaxMessage is the length of a connection's longest message, in bytes.
@@ -214,7 +214,7 @@ func (c *Connection) sendRequest(d *departure) sending {
 	case conn.Worked:
 		return sentOne
 	}
-	if c.timer.due.IsZero() { // else it goes on
+	if c.deadline.due.IsZero() { // else it goes on
 		c.engine.timers.follow(c)
 	}
 	c.seal(d, frame)

@@ -9,6 +9,7 @@ import (
 	"github.com/roced/roced/datapath/ring"
 	"github.com/roced/roced/datapath/runner"
 	"github.com/roced/roced/datapath/wire"
+	"github.com/roced/roced/internal/timers"
 )
 
 const (
@@ -34,17 +35,17 @@ type Engine struct {
 
 	tables
 	backlog
-	latecomers
-	timers   timers
-	time     time.Time // of this round; zero until it is needed
-	clock    clock
-	rx       arrival             // the packet from the link in hand
-	tx       departure           // the send request in hand
-	cqe      ring.CQE            // the completion in hand
-	pieces   [ring.MaxSGE][]byte // of the receive that a connection's packet is written to
-	counters Counters
-	hand     *Session // whose work is in hand; nil: nobody's
-	faults   int      // rounds in a row that have ended in one
+	postponed timers.Heap[*CQ] // whose events are put off
+	timers    deadlines
+	time      time.Time // of this round; zero until it is needed
+	clock     clock
+	rx        arrival             // the packet from the link in hand
+	tx        departure           // the send request in hand
+	cqe       ring.CQE            // the completion in hand
+	pieces    [ring.MaxSGE][]byte // of the receive that a connection's packet is written to
+	counters  Counters
+	hand      *Session // whose work is in hand; nil: nobody's
+	faults    int      // rounds in a row that have ended in one
 	// noteRefused and noteFault: see Config.
 	noteRefused func()
 	noteFault   func(Fault)

@@ -1,10 +1,10 @@
 package datapath
 
 import (
-	"slices"
 	"time"
 
 	"github.com/roced/roced/datapath/ring"
+	"github.com/roced/roced/internal/timers"
 )
 
 // Moderation spares a program events (ibv_modify_cq). The event of an armed CQ then comes when Count
@@ -20,16 +20,9 @@ func (m *Moderation) on() bool { return m.Count > 0 && m.Period > 0 }
 // moderated is a CQ's part of it.
 type moderated struct {
 	moderation Moderation
-	due        ring.Arming // events that are put off
-	reported   uint32      // the completions up to which none is owed
-	deadline   time.Time   // of those put off; zero if there are none
-	postponed  bool        // it is in the engine's list
-}
-
-// latecomers are the CQs whose events are put off.
-type latecomers struct {
-	postponed []*CQ
-	earliest  time.Time // no deadline is before it; zero: there are none
+	due        ring.Arming       // events that are put off
+	reported   uint32            // the completions up to which none is owed
+	deadline   timers.Timer[*CQ] // of those put off; it runs while there are some
 }
 
 // notify sends the events of an armed CQ whose completions have just been published, or puts them off.
@@ -50,7 +43,8 @@ func (e *Engine) notify(cq *CQ, solicited bool) {
 // report sends a CQ's events that are due.
 func (e *Engine) report(cq *CQ) {
 	ended := cq.Queue.Disarm(cq.due)
-	cq.settle()
+	cq.due, cq.reported = 0, cq.Queue.Written()
+	e.postponed.Stop(&cq.deadline)
 	if ended.Notifies() {
 		cq.Notify()
 	}
@@ -63,49 +57,20 @@ func (e *Engine) report(cq *CQ) {
 // Overrun reports whether the CQ was overrun. It runs in Do.
 func (cq *CQ) Overrun() bool { return cq.overrun }
 
-// settle forgets what was put off.
-func (cq *CQ) settle() {
-	cq.due, cq.reported, cq.deadline = 0, cq.Queue.Written(), time.Time{}
-}
-
 // postpone puts a CQ's events off.
 func (e *Engine) postpone(cq *CQ) {
-	if !cq.deadline.IsZero() {
-		return
-	}
-	now := time.Now()
-	cq.deadline = now.Add(cq.moderation.Period)
-	if len(e.postponed) == 0 || cq.deadline.Before(e.earliest) {
-		e.earliest = cq.deadline
-	}
-	if !cq.postponed {
-		cq.postponed = true
-		e.postponed = append(e.postponed, cq)
+	if !cq.deadline.Runs() {
+		cq.deadline.Of = cq
+		e.postponed.Set(&cq.deadline, time.Now().Add(cq.moderation.Period))
 	}
 }
 
 // reportPostponed sends the events whose time has come.
 func (e *Engine) reportPostponed() {
 	now := time.Now()
-	if now.Before(e.earliest) {
-		return
-	}
-	e.earliest = time.Time{}
-	e.postponed = slices.DeleteFunc(e.postponed, func(cq *CQ) bool {
-		if !cq.deadline.IsZero() && !now.Before(cq.deadline) {
-			e.hand, cq.deadline = cq.Session, time.Time{}
-			e.report(cq)
-		}
-		if cq.postponed = !cq.deadline.IsZero(); !cq.postponed {
-			return true
-		}
-		if e.earliest.IsZero() || cq.deadline.Before(e.earliest) {
-			e.earliest = cq.deadline
-		}
-		return false
-	})
-	if len(e.postponed) == 0 {
-		e.earliest = time.Time{}
+	for due := e.postponed.Due(now); due != nil; due = e.postponed.Due(now) {
+		e.hand = due.Of.Session
+		e.report(due.Of)
 	}
 }
 
@@ -137,11 +102,4 @@ func (e *Engine) MoveCQ(cq *CQ, to *ring.CompletionProducer) {
 }
 
 // RemoveCQ forgets a CQ that no queue pair completes to. It runs in Do.
-func (e *Engine) RemoveCQ(cq *CQ) {
-	cq.deadline = time.Time{}
-	if cq.postponed {
-		if e.postponed = slices.DeleteFunc(e.postponed, func(one *CQ) bool { return one == cq }); len(e.postponed) == 0 {
-			e.earliest = time.Time{}
-		}
-	}
-}
+func (e *Engine) RemoveCQ(cq *CQ) { e.postponed.Stop(&cq.deadline) }

@@ -154,7 +154,7 @@ func TestMemoryIsTakenAway(t *testing.T) {
 
 // Timers come in the order of their times, whatever was set, cleared and set again.
 func TestTimers(t *testing.T) {
-	var all timers
+	var all deadlines
 	start := time.Unix(1000, 0)
 	qps := make([]*Connection, 50)
 	for i := range qps {

@@ -1,100 +1,89 @@
 package datapath
 
 import (
-	"container/heap"
 	"time"
+
+	"github.com/roced/roced/internal/timers"
 )
 
-// timers are the times at which connected queue pairs have something to do: to send again what was not
-// answered, or what the peer was not ready for. There is one for each queue pair. It is moved on with
-// every answer, which is only noted: a heap orders the queue pairs by when they are asked, and one whose
-// time has moved on meanwhile goes back into it. So an answer costs nothing, and a time-out a step in the
-// heap, where a wheel would have to be turned through empty slots.
+// deadlines are the times at which connections have something to do: to send again what was not answered, or what
+// the peer was not ready for. There is one for each connection. It is moved on with every answer, which is only
+// noted: a heap orders the connections by when they are asked, and one whose time has moved on meanwhile goes back
+// into it. So an answer costs nothing, and a time-out a step in the heap, where a wheel would have to be turned
+// through empty slots.
 //
-// Of those in it, flights are the ones that have packets on their way. A queue pair leaves them only when it
-// is asked, some time after its last answer: so they are as many as send, not as happen to wait just now.
-type timers struct {
-	heap    timerHeap
+// Of those in it, flights are the ones that have packets on their way. A connection leaves them only when it is
+// asked, some time after its last answer: so they are as many as send, not as happen to wait just now.
+type deadlines struct {
+	heap    timers.Heap[*Connection]
 	flights int // sessions with queue pairs in flight
 }
 
-// timer is a connection's part.
-type timer struct {
-	due   time.Time // zero: none
-	asked time.Time // when it is looked at; not after due
-	place int       // in the heap, from 1; 0: not in it
-	flies bool      // it counts as in flight
+// deadline is a connection's part.
+type deadline struct {
+	due   time.Time                 // zero: none
+	asked timers.Timer[*Connection] // when it is looked at; not after due
+	flies bool                      // it counts as in flight
 }
 
-func (t *timers) empty() bool { return len(t.heap) == 0 }
+func (d *deadlines) empty() bool { return len(d.heap) == 0 }
 
 // follow makes the connection's time come at its requester's deadline, if that has one.
-func (t *timers) follow(c *Connection) {
+func (d *deadlines) follow(c *Connection) {
 	if due := c.Requester.Deadline(); !due.IsZero() {
-		t.set(c, due)
+		d.set(c, due)
 	} else {
-		t.clear(c)
+		d.clear(c)
 	}
 }
 
 // set makes the connection's time come at due, and not before.
-func (t *timers) set(c *Connection, due time.Time) {
-	m := &c.timer
+func (d *deadlines) set(c *Connection, due time.Time) {
+	m := &c.deadline
 	m.due = due
-	t.count(c, c.Requester.InFlight())
-	switch {
-	case m.place == 0:
-		m.asked = due
-		heap.Push(&t.heap, c)
-	case due.Before(m.asked):
-		m.asked = due
-		heap.Fix(&t.heap, m.place-1)
+	d.count(c, c.Requester.InFlight())
+	if !m.asked.Runs() || due.Before(m.asked.At()) {
+		m.asked.Of = c
+		d.heap.Set(&m.asked, due)
 	}
 }
 
 // clear makes it not come. The connection leaves the heap when it is asked next.
-func (t *timers) clear(c *Connection) { c.timer.due = time.Time{} }
+func (d *deadlines) clear(c *Connection) { c.deadline.due = time.Time{} }
 
 // count notes whether a connection is in flight.
-func (t *timers) count(c *Connection, flies bool) {
-	m, s := &c.timer, c.qp.Session
+func (d *deadlines) count(c *Connection, flies bool) {
+	m, s := &c.deadline, c.qp.Session
 	if m.flies == flies {
 		return
 	}
 	if m.flies = flies; flies {
 		if s.flights++; s.flights == 1 {
-			t.flights++
+			d.flights++
 		}
 	} else if s.flights--; s.flights == 0 {
-		t.flights--
+		d.flights--
 	}
 }
 
 // stop takes the connection out.
-func (t *timers) stop(c *Connection) {
-	if place := c.timer.place; place != 0 {
-		heap.Remove(&t.heap, place-1)
-	}
-	t.count(c, false)
-	c.timer = timer{}
+func (d *deadlines) stop(c *Connection) {
+	d.heap.Stop(&c.deadline.asked)
+	d.count(c, false)
+	d.clear(c)
 }
 
 // next takes out a connection whose time has come; nil if there is none.
-func (t *timers) next(now time.Time) *Connection {
-	for len(t.heap) > 0 {
-		c := t.heap[0]
-		m := &c.timer
-		if m.asked.After(now) {
-			return nil
-		}
-		if m.due.After(now) {
-			m.asked = m.due
-			heap.Fix(&t.heap, 0)
+func (d *deadlines) next(now time.Time) *Connection {
+	for first := d.heap.First(); first != nil && !first.At().After(now); first = d.heap.First() {
+		c := first.Of
+		due := c.deadline.due
+		if due.After(now) {
+			d.heap.Set(first, due)
 			continue
 		}
-		none := m.due.IsZero()
-		t.stop(c)
-		if !none {
+		d.stop(c)
+		if !due.IsZero() {
 			return c
 		}
 	}
@@ -102,34 +91,11 @@ func (t *timers) next(now time.Time) *Connection {
 }
 
 // earliest is when to ask next; zero if there is none.
-func (t *timers) earliest() time.Time {
-	if t.empty() {
-		return time.Time{}
+func earliest[T any](heap timers.Heap[T]) time.Time {
+	if first := heap.First(); first != nil {
+		return first.At()
 	}
-	return t.heap[0].timer.asked
-}
-
-// timerHeap is a heap.Interface: connections by timer.asked.
-type timerHeap []*Connection
-
-func (h timerHeap) Len() int           { return len(h) }
-func (h timerHeap) Less(i, j int) bool { return h[i].timer.asked.Before(h[j].timer.asked) }
-func (h timerHeap) Swap(i, j int) {
-	h[i], h[j] = h[j], h[i]
-	h[i].timer.place, h[j].timer.place = i+1, j+1
-}
-
-func (h *timerHeap) Push(one any) {
-	*h = append(*h, one.(*Connection))
-	(*h)[len(*h)-1].timer.place = len(*h)
-}
-
-func (h *timerHeap) Pop() any {
-	last := len(*h) - 1
-	one := (*h)[last]
-	(*h)[last] = nil
-	*h = (*h)[:last]
-	return one
+	return time.Time{}
 }
 
 // expire acts on the times that have come.

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/roced/roced/datapath/wire"
+	"github.com/roced/roced/internal/timers"
 	"github.com/roced/roced/verbs"
 )
 
@@ -39,7 +40,7 @@ type Connection struct {
 	timeout  time.Duration      // of a try
 	patience int                // retries of a message
 	delayed  bool               // the peer has said that the answer to this try takes longer
-	timer    timer
+	timer    timers.Timer[func(now time.Time)]
 	place    *list.Element // among those without an owner
 }
 
@@ -114,7 +115,7 @@ func newConnections() connections {
 func (m *Manager) newConnection(path Path) *Connection {
 	c := &Connection{manager: m, tid: m.random(), patience: maxCMRetries}
 	c.Path, c.AckTimeout = path, ackTimeout
-	c.timer.expire = c.expire
+	c.timer.Of = c.expire
 	for c.local = wire.CommID(m.random()); m.connections.byID[c.local] != nil; {
 		c.local = wire.CommID(m.random())
 	}
@@ -171,13 +172,13 @@ func (c *Connection) resend() { c.send(func(mad wire.MAD) { copy(mad, c.message[
 // ask sends a message, and repeats it until answered, or until the retries are used up.
 func (c *Connection) ask(now time.Time, write func(wire.MAD)) {
 	c.retries = c.patience
-	c.manager.timers.set(&c.timer, now.Add(c.timeout))
+	c.manager.timers.Set(&c.timer, now.Add(c.timeout))
 	c.keep(write)
 }
 
 // answered ends the repetition.
 func (c *Connection) answered() {
-	c.manager.timers.stop(&c.timer)
+	c.manager.timers.Stop(&c.timer)
 	c.message = nil
 }
 
@@ -195,7 +196,7 @@ func (c *Connection) expire(now time.Time) {
 		c.retries--
 		c.delayed = false
 		counters[Retries]++
-		c.manager.timers.set(&c.timer, now.Add(c.timeout))
+		c.manager.timers.Set(&c.timer, now.Add(c.timeout))
 		c.resend()
 	default:
 		counters[Timeouts]++

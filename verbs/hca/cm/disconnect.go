@@ -77,7 +77,7 @@ func (c *Connection) timewait(now time.Time) {
 	c.answered()
 	c.state = stateTimewait
 	c.forgetPeer()
-	c.manager.timers.set(&c.timer, now.Add(duration(min(c.AckTimeout, maxTimewait))))
+	c.manager.timers.Set(&c.timer, now.Add(duration(min(c.AckTimeout, maxTimewait))))
 }
 
 // maxTimewait bounds what a peer's timeout may ask for: 17 s.

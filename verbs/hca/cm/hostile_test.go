@@ -116,7 +116,7 @@ func (s *stage) collect() {
 func (s *stage) consistent(m *Manager) {
 	timed := 0
 	for id, c := range m.connections.byID {
-		runs := c.timer.place != 0
+		runs := c.timer.Runs()
 		wants := c.state == stateREQSent || c.state == stateREPSent || c.state == stateDREQSent || c.state == stateTimewait || c.state == stateRejected
 		if runs {
 			timed++

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/roced/roced/datapath/wire"
+	"github.com/roced/roced/internal/timers"
 	"github.com/roced/roced/verbs"
 )
 
@@ -41,7 +42,7 @@ type Inquiry struct {
 	tid     uint64
 	message wire.SIDRReq
 	retries int // that are left
-	timer   timer
+	timer   timers.Timer[func(now time.Time)]
 }
 
 // Ask sends a request, and repeats it until it is answered. It ends with one event, EventReply or
@@ -61,8 +62,8 @@ func (m *Manager) Ask(now time.Time, c AskConfig) (*Inquiry, error) {
 	copy(q.message.PrivateData[wire.CMAddressLen:], c.PrivateData)
 	q.config.PrivateData = nil // it is the caller's
 	m.inquiries[q.message.RequestID] = q
-	q.timer.expire = q.expire
-	m.timers.set(&q.timer, now.Add(q.timeout()))
+	q.timer.Of = q.expire
+	m.timers.Set(&q.timer, now.Add(q.timeout()))
 	q.send()
 	return q, nil
 }
@@ -109,7 +110,7 @@ func (q *Inquiry) send() {
 // Cancel ends the inquiry without an event, but for one that NextEvent will give because it was there
 // already. Nothing happens if it has ended.
 func (q *Inquiry) Cancel() {
-	q.manager.timers.stop(&q.timer)
+	q.manager.timers.Stop(&q.timer)
 	if q.manager.inquiries[q.message.RequestID] == q {
 		delete(q.manager.inquiries, q.message.RequestID)
 	}
@@ -130,7 +131,7 @@ func (q *Inquiry) expire(now time.Time) {
 		return
 	}
 	q.retries--
-	q.manager.timers.set(&q.timer, now.Add(q.timeout()))
+	q.manager.timers.Set(&q.timer, now.Add(q.timeout()))
 	q.manager.counters[Retries]++
 	q.send()
 }

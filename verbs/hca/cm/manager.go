@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/roced/roced/datapath/wire"
+	"github.com/roced/roced/internal/timers"
 )
 
 // Manager is the connection manager of one port. See the package's documentation for how it is used.
@@ -11,7 +12,7 @@ type Manager struct {
 	random      func() uint64
 	inquiries   map[uint32]*Inquiry // by request id
 	connections connections
-	timers      timers
+	timers      timers.Heap[func(now time.Time)] // each calls what is to be done then
 	listeners   map[listenerKey][]*Listener
 	requests    map[requestKey]*Request
 	kept        queue[*Request] // of requests: those that have a reply, in the order in which they are forgotten
@@ -46,7 +47,9 @@ func (m *Manager) Waiting() bool { return m.out.len() > 0 }
 
 // Deadline is when Expire is to be called; false if nothing expires.
 func (m *Manager) Deadline() (at time.Time, ok bool) {
-	at, ok = m.timers.first()
+	if first := m.timers.First(); first != nil {
+		at, ok = first.At(), true
+	}
 	if oldest, some := m.kept.first(); some && (!ok || oldest.forget.Before(at)) {
 		return oldest.forget, true
 	}
@@ -56,8 +59,8 @@ func (m *Manager) Deadline() (at time.Time, ok bool) {
 // Expire does what is due: it repeats what was not answered in time, or ends it, and forgets old
 // requests.
 func (m *Manager) Expire(now time.Time) {
-	for t := m.timers.due(now); t != nil; t = m.timers.due(now) {
-		t.expire(now)
+	for t := m.timers.Due(now); t != nil; t = m.timers.Due(now) {
+		t.Of(now)
 	}
 	m.hand = nil
 	for oldest, some := m.kept.first(); some && !oldest.forget.After(now); oldest, some = m.kept.first() {

@@ -33,7 +33,7 @@ func (c *Connection) reject(now time.Time, reason wire.RejectReason, privateData
 	c.answered()
 	c.state = stateRejected
 	c.forgetPeer()
-	c.manager.timers.set(&c.timer, now.Add(keepReply))
+	c.manager.timers.Set(&c.timer, now.Add(keepReply))
 	c.sendREJ(rejected, reason, privateData)
 	c.abandon()
 }
@@ -97,7 +97,7 @@ func (m *Manager) postponed(now time.Time, path Path, mad wire.MAD) {
 	default:
 		m.counters[ConnectionMessages]++
 		c.delayed = true
-		m.timers.set(&c.timer, now.Add(duration(mra.ServiceTimeout)+c.timeout))
+		m.timers.Set(&c.timer, now.Add(duration(mra.ServiceTimeout)+c.timeout))
 	}
 }
 

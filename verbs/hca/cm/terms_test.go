@@ -205,19 +205,3 @@ func TestDeadlineIsTheFirst(t *testing.T) {
 		t.Errorf("%v, %v", at, some)
 	}
 }
-
-// TestTimersAreSetAgain: earlier or later, and the first comes first.
-func TestTimersAreSetAgain(t *testing.T) {
-	var all timers
-	one, two := &timer{}, &timer{}
-	all.set(one, start.Add(2))
-	all.set(two, start.Add(3))
-	all.set(two, start.Add(1))
-	if at, _ := all.first(); !at.Equal(start.Add(1)) {
-		t.Errorf("earlier: %v", at)
-	}
-	all.set(two, start.Add(9))
-	if all.due(start.Add(5)) != one || all.due(start.Add(5)) != nil || all.due(start.Add(9)) != two {
-		t.Error("later: in another order")
-	}
-}
