@@ -4,7 +4,8 @@
 //	    │ errors.Is(err, err)          the error of this module
 //	    └ errors.Is(err, unix.ENOMEM)  the errno of libibverbs and the kernel
 //
-// Each package declares its errors with New, and wraps them with %w to say what failed.
+// Each package declares its errors with New, or with Kin if they are several others, and wraps them with %w to
+// say what failed.
 //
 // Left out: the text of the errno. It would only repeat the error's.
 package errno

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net"
 
+	"github.com/roced/roced/internal/errno"
 	"github.com/roced/roced/verbs"
 	"golang.org/x/sys/unix"
 )
@@ -12,28 +13,19 @@ import (
 var (
 	// ErrTooLong means that a message is longer than MaxMessage or the port's active MTU. Nothing of
 	// it was sent. It wraps EMSGSIZE.
-	ErrTooLong error = &said{"message too long", []error{unix.EMSGSIZE}}
+	ErrTooLong = errno.New("message too long", unix.EMSGSIZE)
 
 	// ErrKept means that the program holds all receive buffers: no message can be received until it
 	// calls Message.Release. It wraps ENOBUFS.
-	ErrKept error = &said{"the program holds all receive buffers", []error{unix.ENOBUFS}}
+	ErrKept = errno.New("the program holds all receive buffers", unix.ENOBUFS)
 
 	// ErrClosed means that the endpoint is closed. Calls that wait while it is closed return it too.
 	// It wraps net.ErrClosed and verbs.ErrObjectClosed.
-	ErrClosed error = &said{"endpoint: closed already", []error{verbs.ErrObjectClosed, net.ErrClosed}}
+	ErrClosed = errno.Kin("endpoint: closed already", verbs.ErrObjectClosed, net.ErrClosed)
 )
 
 // errNil is for a nil endpoint, often after an error that was not checked.
 var errNil = fmt.Errorf("%w: nil, where an endpoint is needed", verbs.ErrInvalid)
-
-// said is an error in words of its own that is others too, and does not repeat their words.
-type said struct {
-	text string
-	is   []error
-}
-
-func (s *said) Error() string   { return s.text }
-func (s *said) Unwrap() []error { return s.is }
 
 // toError is the error of a message that was not sent. Who names the destination anyway takes only
 // err (see bare).
@@ -76,7 +68,7 @@ func (e *Endpoint) explain(err error) error {
 	case e.life.Err() != nil:
 		return ErrClosed
 	case errors.Is(err, verbs.ErrClosed):
-		return &said{err.Error(), []error{err, net.ErrClosed}}
+		return errno.Kin(err.Error(), err, net.ErrClosed)
 	}
 	return err
 }

@@ -7,6 +7,7 @@ import (
 	"os"
 	"time"
 
+	"github.com/roced/roced/internal/deadline"
 	"github.com/roced/roced/verbs"
 )
 
@@ -15,7 +16,7 @@ import (
 // for each.
 type PacketConn struct {
 	endpoint    *Endpoint
-	read, write *deadline
+	read, write *deadline.Deadline
 }
 
 var (
@@ -26,7 +27,7 @@ var (
 // PacketConn gives the endpoint as a net.PacketConn. Each one has deadlines of its own. Closing one
 // closes the endpoint.
 func (e *Endpoint) PacketConn() *PacketConn {
-	return &PacketConn{endpoint: e, read: newDeadline(), write: newDeadline()}
+	return &PacketConn{endpoint: e, read: deadline.New(), write: deadline.New()}
 }
 
 // ReadFrom copies the next message to b; what does not fit is lost, as with UDP. The address is an
@@ -53,7 +54,7 @@ func (c *PacketConn) Read(b []byte) (int, error) {
 }
 
 func (c *PacketConn) readMessage(b []byte) (int, Addr, error) {
-	m, err := c.endpoint.Recv(c.read.context())
+	m, err := c.endpoint.Recv(c.read.Context())
 	if err != nil {
 		return 0, Addr{}, c.error("read", nil, err)
 	}
@@ -100,7 +101,7 @@ func (c *PacketConn) Write(b []byte) (int, error) {
 }
 
 func (c *PacketConn) writeMessage(b []byte, to Addr) (int, error) {
-	if err := c.endpoint.Send(c.write.context(), to, b); err != nil {
+	if err := c.endpoint.Send(c.write.Context(), to, b); err != nil {
 		if to.IsZero() {
 			to = c.endpoint.peer
 		}
@@ -142,8 +143,8 @@ func (c *PacketConn) SetDeadline(t time.Time) error {
 	if c == nil {
 		return fmt.Errorf("set deadline: %w", errNil)
 	}
-	c.read.set(t)
-	c.write.set(t)
+	c.read.Set(t)
+	c.write.Set(t)
 	return c.closed()
 }
 
@@ -152,7 +153,7 @@ func (c *PacketConn) SetReadDeadline(t time.Time) error {
 	if c == nil {
 		return fmt.Errorf("set read deadline: %w", errNil)
 	}
-	c.read.set(t)
+	c.read.Set(t)
 	return c.closed()
 }
 
@@ -161,7 +162,7 @@ func (c *PacketConn) SetWriteDeadline(t time.Time) error {
 	if c == nil {
 		return fmt.Errorf("set write deadline: %w", errNil)
 	}
-	c.write.set(t)
+	c.write.Set(t)
 	return c.closed()
 }
 

@@ -1,4 +1,4 @@
-package ud
+package deadline
 
 import (
 	"context"
@@ -7,17 +7,18 @@ import (
 	"time"
 )
 
-// deadline is a time that can be changed while somebody waits for it, as net.Conn has it.
-type deadline struct {
+// Deadline is a time that can be changed while somebody waits for it. Its methods are safe for concurrent use.
+type Deadline struct {
 	mu    sync.Mutex
 	timer *time.Timer
 	over  chan struct{} // closed at the time
 }
 
-func newDeadline() *deadline { return &deadline{over: make(chan struct{})} }
+// New makes a deadline that is none yet.
+func New() *Deadline { return &Deadline{over: make(chan struct{})} }
 
-// set changes the deadline, also for calls that wait now; the zero time means none.
-func (d *deadline) set(at time.Time) {
+// Set changes the deadline, also for calls that wait now; the zero time means none.
+func (d *Deadline) Set(at time.Time) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.timer != nil && !d.timer.Stop() {
@@ -37,8 +38,8 @@ func (d *deadline) set(at time.Time) {
 	}
 }
 
-// context gives a context that ends at the deadline, including later changes of it.
-func (d *deadline) context() context.Context {
+// Context gives a context that ends at the deadline, including later changes of it.
+func (d *Deadline) Context() context.Context {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return expiry{d.over}
