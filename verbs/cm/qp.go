@@ -173,7 +173,7 @@ func (i *ID) QP() *verbs.QP {
 }
 
 // DestroyQP destroys the id's queue pair (rdma_destroy_qp). What the id has attached it to, it is
-// detached from first.
+// detached from first. One whose device is gone went with it, and the id can be closed.
 func (i *ID) DestroyQP() error {
 	if i == nil {
 		return fmt.Errorf("destroy the id's QP: %w", errNil)
@@ -184,9 +184,14 @@ func (i *ID) DestroyQP() error {
 		return fmt.Errorf("destroy the id's QP: %w: it has none", verbs.ErrInvalid)
 	}
 	i.detachAll()
-	if err := i.qp.Close(); err != nil && !errors.Is(err, verbs.ErrObjectClosed) { // the program may have closed it
+	if err := i.qp.Close(); err != nil && !isGone(err) {
 		return fmt.Errorf("destroy the id's QP: %w", err)
 	}
 	i.qp = nil
 	return nil
+}
+
+// isGone says that a queue pair is gone already: the program has closed it, or it was its device's.
+func isGone(err error) bool {
+	return errors.Is(err, verbs.ErrObjectClosed) || errors.Is(err, verbs.ErrClosed) || errors.Is(err, verbs.ErrDeviceFatal)
 }

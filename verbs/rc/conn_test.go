@@ -1,0 +1,352 @@
+package rc_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"sync"
+	"testing"
+
+	"github.com/roced/roced/verbs"
+	"github.com/roced/roced/verbs/rc"
+	"golang.org/x/sys/unix"
+)
+
+func TestMessages(t *testing.T) {
+	t.Parallel()
+	for _, spin := range []bool{false, true} {
+		a, b := pair(t, rc.Options{Spin: spin})
+		ctx := guard(t)
+		const count = 1000
+		go func() {
+			for i := range count {
+				if err := a.Send(ctx, []byte(text(i))); err != nil {
+					t.Error(err)
+				}
+			}
+		}()
+		for i := range count {
+			said(t, b, text(i))
+		}
+		n, err := b.SendBatch(ctx, []rc.Message{{Data: []byte("one")}, {Imm: 7, HasImm: true}, {Data: make([]byte, 4096)}})
+		if check(t, err); n != 3 {
+			t.Errorf("%d queued", n)
+		}
+		check(t, b.Flush(ctx))
+		var got [8]rc.Message
+		n, err = a.RecvBatch(ctx, got[:])
+		if check(t, err); n != 3 || string(got[0].Data) != "one" || got[0].HasImm || !got[1].HasImm || got[1].Imm != 7 || got[2].Length != 4096 {
+			t.Errorf("%d came: %v", n, got[:n])
+		}
+		a.Release(got[:n])
+		a.Release(got[:n])
+		got[0].Release()
+		if n, err := a.Poll(got[:]); n != 0 || err != nil {
+			t.Errorf("%d more, %v", n, err)
+		}
+		if done, left, err := b.Done(); done != 3 || left != 0 || err != nil {
+			t.Errorf("%d done, %d outstanding, %v", done, left, err)
+		}
+	}
+}
+
+// TestBothWays has many goroutines send and receive at both ends at once: each message arrives once.
+func TestBothWays(t *testing.T) {
+	t.Parallel()
+	const senders, each, receivers = 3, 400, 2
+	for _, spin := range []bool{false, true} {
+		a, b := pair(t, rc.Options{Spin: spin, RecvDepth: 32, SendDepth: 16})
+		var all sync.WaitGroup
+		for _, c := range []*rc.Conn{a, b} {
+			ctx, done := context.WithCancel(guard(t))
+			seen := make(chan string, senders*each)
+			for range receivers {
+				all.Go(func() { collect(t, ctx, c, seen) })
+			}
+			for sender := range senders {
+				all.Go(func() {
+					for i := range each {
+						if err := c.Send(guard(t), []byte(fmt.Sprint(sender, " ", i))); err != nil {
+							t.Error(err)
+						}
+					}
+				})
+			}
+			all.Go(func() {
+				messages := map[string]bool{}
+				for range senders * each {
+					messages[<-seen] = true
+				}
+				if done(); len(messages) != senders*each {
+					t.Errorf("%d different messages came, want %d", len(messages), senders*each)
+				}
+			})
+		}
+		all.Wait()
+	}
+}
+
+func collect(t testing.TB, ctx context.Context, c *rc.Conn, seen chan<- string) {
+	messages := make([]rc.Message, 16)
+	for {
+		n, err := c.RecvBatch(ctx, messages)
+		if err != nil {
+			if !errors.Is(err, context.Canceled) {
+				t.Error(err)
+			}
+			return
+		}
+		for _, m := range messages[:n] {
+			seen <- string(m.Data)
+		}
+		c.Release(messages[:n])
+	}
+}
+
+// TestSlowReceiver: a peer that does not receive holds the sender up, and loses nothing.
+func TestSlowReceiver(t *testing.T) {
+	t.Parallel()
+	a, b := pair(t, rc.Options{RecvDepth: 4, SendDepth: 4})
+	ctx := guard(t)
+	var kept [4]rc.Message
+	for i := range 8 {
+		check(t, a.Send(ctx, []byte(text(i))))
+	}
+	for i := range kept {
+		kept[i] = receive(t, b)
+	}
+	_, err := b.Recv(ctx)
+	refused(t, err, rc.ErrKept)
+	refused(t, err, unix.ENOBUFS)
+	full, cancel := context.WithCancel(ctx)
+	result := make(chan error)
+	go func() { result <- a.Send(full, []byte("one too many")) }()
+	cancel()
+	refused(t, <-result, context.Canceled)
+	_, err = a.TryPost([]rc.Request{{Opcode: verbs.WRSend}})
+	refused(t, err, verbs.ErrQueueFull)
+	go func() { result <- a.Flush(ctx) }()
+	b.Release(kept[:])
+	for i := range 4 {
+		said(t, b, text(4+i))
+	}
+	check(t, <-result)
+}
+
+func TestAddresses(t *testing.T) {
+	t.Parallel()
+	left, right := wire(t)
+	for _, to := range []string{addressB, "fd00::2"} {
+		l, err := rc.Listen(right, netip.MustParseAddrPort("[::]:0"), rc.Options{PrivateData: []byte("hello yourself")})
+		check(t, err)
+		place := netip.AddrPortFrom(netip.MustParseAddr(to), l.Addr().Port())
+		a, err := rc.Dial(guard(t), left, place, rc.Options{PrivateData: []byte("hello")})
+		closed(t, a, err)
+		b := accept(t, l)
+		check(t, l.Close())
+		if a.PeerAddr() != place || b.LocalAddr() != place || a.LocalAddr() != b.PeerAddr() {
+			t.Errorf("%v to %v, at the other end %v to %v", a.LocalAddr(), a.PeerAddr(), b.LocalAddr(), b.PeerAddr())
+		}
+		if mine, its := a.Local(), b.Peer(); mine.QPN != its.QPN || mine.GID != its.GID || mine.PSN != its.PSN {
+			t.Errorf("%v is known as %v", mine, its)
+		}
+		if string(a.PeerData()[:14]) != "hello yourself" || string(b.PeerData()[:5]) != "hello" {
+			t.Errorf("%q and %q", a.PeerData(), b.PeerData())
+		}
+	}
+}
+
+// TestNew connects ends that tell each other their addresses, reliable and not.
+func TestNew(t *testing.T) {
+	t.Parallel()
+	for _, kind := range []verbs.QPType{verbs.QPTypeRC, verbs.QPTypeUC} {
+		left, right := wire(t)
+		for _, source := range []int{0, 1} {
+			a, b := joined(t, left, right, rc.Options{Type: kind, Source: addresses(addressA)[source]}, rc.Options{Type: kind, Source: addresses(addressB)[source]})
+			ctx := guard(t)
+			check(t, a.Send(ctx, []byte("there")))
+			said(t, b, "there")
+			check(t, b.Send(ctx, []byte("and back")))
+			said(t, a, "and back")
+			r := region(t, b, 100)
+			check(t, a.Write(ctx, r.Remote(), 10, []byte("written")))
+			check(t, a.Send(ctx, nil))
+			if said(t, b, ""); string(r.Bytes()[10:17]) != "written" {
+				t.Errorf("%q", r.Bytes())
+			}
+			err := a.Read(ctx, r.Remote(), 10, make([]byte, 7))
+			if kind == verbs.QPTypeRC {
+				check(t, err)
+			} else {
+				refused(t, err, verbs.ErrInvalid)
+			}
+			if a.Peer().QPN != b.Local().QPN || a.LocalAddr().Addr() != addresses(addressA)[source] || b.PeerAddr().Addr() != a.LocalAddr().Addr() {
+				t.Errorf("%v, %v", a.Peer(), b.Local())
+			}
+		}
+	}
+}
+
+func TestRefusals(t *testing.T) {
+	t.Parallel()
+	left, right := wire(t)
+	for _, o := range []rc.Options{{Type: verbs.QPTypeUD}, {RecvDepth: -1}, {Reads: 1000}, {RecvInto: &rc.Region{}}} {
+		_, err := rc.New(left, o)
+		refused(t, err, verbs.ErrInvalid)
+		_, err = rc.Listen(left, at, o)
+		refused(t, err, verbs.ErrInvalid)
+	}
+	_, err := rc.New(left, rc.Options{Source: netip.MustParseAddr("10.9.9.9")})
+	refused(t, err, verbs.ErrNoGID)
+	_, err = rc.New(nil, rc.Options{})
+	refused(t, err, verbs.ErrInvalid)
+	_, err = rc.Listen(left, at, rc.Options{})
+	refused(t, err, verbs.ErrAddrNotAvail)
+	_, err = rc.Listen(right, at, rc.Options{Type: verbs.QPTypeUC})
+	refused(t, err, verbs.ErrInvalid)
+	_, err = rc.Dial(guard(t), left, at, rc.Options{Type: verbs.QPTypeUC})
+	refused(t, err, verbs.ErrInvalid)
+	_, err = rc.Dial(guard(t), left, netip.MustParseAddrPort("10.0.0.77:1"), rc.Options{})
+	if err == nil {
+		t.Error("nobody was reached")
+	}
+	domain, err := rc.NewDomain(right, rc.DomainOptions{})
+	closed(t, domain, err)
+	_, err = rc.New(left, rc.Options{Domain: domain})
+	refused(t, err, verbs.ErrInvalid)
+	listen(t, right, rc.Options{})
+	_, err = rc.Listen(right, at, rc.Options{})
+	refused(t, err, verbs.ErrAddrInUse)
+	a, err := rc.New(left, rc.Options{})
+	closed(t, a, err)
+	refused(t, a.Connect(rc.Address{GID: verbs.GIDFromAddr(netip.MustParseAddr("fd00::2")), QPN: 5}), verbs.ErrInvalid)
+	refused(t, a.Send(guard(t), make([]byte, 5000)), rc.ErrTooLong)
+	refused(t, a.Send(guard(t), make([]byte, 5000)), unix.EMSGSIZE)
+	over, cancel := context.WithCancel(guard(t))
+	cancel()
+	refused(t, a.Send(over, nil), context.Canceled)
+	_, err = a.Recv(over)
+	refused(t, err, context.Canceled)
+	_, err = rc.Dial(over, left, at, rc.Options{})
+	refused(t, err, context.Canceled)
+}
+
+// TestRejected: a peer that does not want the connection says why.
+func TestRejected(t *testing.T) {
+	t.Parallel()
+	left, right := wire(t)
+	_, err := rc.Dial(guard(t), left, at, rc.Options{})
+	var rejected *rc.RejectedError
+	if !errors.As(err, &rejected) || rejected.Reason != 8 {
+		t.Errorf("nobody listens there: %v", err)
+	}
+	refused(t, err, unix.ECONNREFUSED)
+	l := listen(t, right, rc.Options{Admit: func(client netip.AddrPort, said []byte) ([]byte, error) {
+		if client.Addr() != netip.MustParseAddr(addressA) {
+			t.Errorf("client %v", client)
+		}
+		if string(said[:6]) != "sesame" {
+			return nil, errors.New("say the word")
+		}
+		return []byte("come in"), nil
+	}})
+	_, err = rc.Dial(guard(t), left, at, rc.Options{PrivateData: []byte("please")})
+	if !errors.As(err, &rejected) || rejected.Reason != 28 || string(rejected.PrivateData[:12]) != "say the word" {
+		t.Errorf("rejected: %v", err)
+	}
+	a := dial(t, left, rc.Options{PrivateData: []byte("sesame")})
+	if accept(t, l); string(a.PeerData()[:7]) != "come in" {
+		t.Errorf("%q", a.PeerData())
+	}
+	refused(t, err, unix.ECONNREFUSED)
+}
+
+// TestManyClients of one server share its region and its receives.
+func TestManyClients(t *testing.T) {
+	t.Parallel()
+	for _, depth := range []int{0, 8} {
+		left, right := wire(t)
+		domain, err := rc.NewDomain(right, rc.DomainOptions{RecvDepth: depth, MaxMessage: 256})
+		closed(t, domain, err)
+		shared := region(t, domain, 8)
+		l := listen(t, right, rc.Options{Domain: domain, MaxMessage: 256})
+		const clients, rounds = 6, 20
+		var all sync.WaitGroup
+		for range clients {
+			all.Go(func() {
+				c := dial(t, left, rc.Options{})
+				var counter rc.Remote
+				m := receive(t, c)
+				check(t, counter.UnmarshalBinary(m.Data))
+				m.Release()
+				for range rounds {
+					_, err := c.FetchAdd(guard(t), counter, 0, 1)
+					check(t, err)
+					check(t, c.Send(guard(t), []byte("done")))
+				}
+				said(t, c, "well done")
+				check(t, c.Close())
+			})
+			conn := accept(t, l)
+			all.Go(func() {
+				handle, err := shared.Remote().MarshalBinary()
+				check(t, errors.Join(err, conn.Send(guard(t), handle)))
+				for range rounds {
+					said(t, conn, "done")
+				}
+				check(t, conn.Send(guard(t), []byte("well done")))
+				_, err = conn.Recv(guard(t))
+				refused(t, err, rc.ErrDisconnected)
+				check(t, conn.Close())
+			})
+		}
+		refused(t, domain.Close(), verbs.ErrBusy)
+		all.Wait()
+		if shared.Bytes()[0] != clients*rounds {
+			t.Errorf("counted %d", shared.Bytes()[0])
+		}
+	}
+}
+
+// TestNetClosed: calls after Close, and those that wait meanwhile.
+func TestNetClosed(t *testing.T) {
+	t.Parallel()
+	for _, o := range []rc.Options{{}, {Spin: true}, {SendDepth: 1, RecvDepth: 1}} {
+		left, right := wire(t)
+		l := listen(t, right, o)
+		a := dial(t, left, o)
+		accept(t, l) // and never receives
+		waits := []func() error{
+			func() error { _, err := a.Recv(guard(t)); return err },
+			func() error {
+				for {
+					if err := a.Send(guard(t), nil); err != nil {
+						return err
+					}
+				}
+			},
+			func() error { _, err := l.Accept(guard(t)); return err },
+		}
+		result := make(chan error, 2*len(waits))
+		for _, wait := range waits {
+			go func() { result <- wait() }()
+			go func() { result <- wait() }()
+		}
+		check(t, a.Close())
+		check(t, l.Close())
+		for range cap(result) {
+			err := <-result
+			refused(t, err, rc.ErrClosed)
+			refused(t, err, net.ErrClosed)
+		}
+		for _, wait := range waits {
+			refused(t, wait(), rc.ErrClosed)
+		}
+		refused(t, a.Flush(guard(t)), rc.ErrClosed)
+		_, err := a.Poll(make([]rc.Message, 1))
+		refused(t, err, rc.ErrClosed)
+		check(t, a.Close())
+	}
+}

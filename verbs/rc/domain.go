@@ -1,0 +1,145 @@
+package rc
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/roced/roced/verbs"
+)
+
+// Domain is what several connections of a program share: a protection domain, so that the peers of all of them can
+// use its regions, and receives, if it has some. A server with many clients has one.
+type Domain struct {
+	verbs   *verbs.Context
+	options DomainOptions
+	pd      *verbs.PD
+	srq     *verbs.SRQ
+	mr      *verbs.MR // of the receives
+	recvs   *pool     // nil: connections have their own
+
+	mu      sync.Mutex
+	users   int // its owner, connections, listeners
+	closed  bool
+	regions map[*Region]bool
+	watcher *watcher // nil until there is a connection id
+}
+
+// DomainOptions are the options of a domain.
+type DomainOptions struct {
+	// RecvDepth is the number of receive buffers that all connections share (an SRQ); 0 means that each has its own.
+	RecvDepth int
+	// MaxMessage is their length in bytes; 0 stands for 4096.
+	MaxMessage int
+}
+
+// NewDomain makes a domain on a device.
+func NewDomain(c *verbs.Context, o DomainOptions) (*Domain, error) {
+	d, err := newDomain(c, o)
+	if err != nil {
+		return nil, fmt.Errorf("new domain: %w", err)
+	}
+	return d, nil
+}
+
+func newDomain(c *verbs.Context, o DomainOptions) (*Domain, error) {
+	if c == nil {
+		return nil, fmt.Errorf("%w: no verbs.Context", verbs.ErrInvalid)
+	}
+	if o.RecvDepth < 0 || o.MaxMessage < 0 {
+		return nil, fmt.Errorf("%w: a number in DomainOptions is negative", verbs.ErrInvalid)
+	}
+	o.MaxMessage = cmp.Or(o.MaxMessage, defaultMessage)
+	d := &Domain{verbs: c, options: o, users: 1, regions: map[*Region]bool{}}
+	if err := d.make(); err != nil {
+		return nil, errors.Join(err, d.free())
+	}
+	return d, nil
+}
+
+func (d *Domain) make() (err error) {
+	if d.pd, err = d.verbs.AllocPD(); err != nil || d.options.RecvDepth == 0 {
+		return err
+	}
+	depth, stride := d.options.RecvDepth, lines(d.options.MaxMessage)
+	if d.mr, err = d.pd.AllocMR(depth*stride, verbs.AccessLocalWrite); err != nil {
+		return err
+	}
+	if d.srq, err = d.pd.CreateSRQ(&verbs.SRQInitAttr{MaxWR: uint32(depth), MaxSGE: 1}); err != nil {
+		return err
+	}
+	d.recvs = newPool(d.mr, depth, stride, d.options.MaxMessage, d.srq.PostRecv)
+	return d.recvs.postAll()
+}
+
+// enter counts a user, which leaves later.
+func (d *Domain) enter() error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.closed {
+		return fmt.Errorf("%w: the domain", verbs.ErrObjectClosed)
+	}
+	d.users++
+	return nil
+}
+
+// leave frees the domain with its last user.
+func (d *Domain) leave() error {
+	d.mu.Lock()
+	d.users--
+	last := d.users == 0
+	d.closed = d.closed || last
+	d.mu.Unlock()
+	if !last {
+		return nil
+	}
+	return d.free()
+}
+
+// Close frees the domain with its regions; verbs.ErrBusy while a connection or a listener uses it. Closing again does
+// nothing.
+func (d *Domain) Close() error {
+	if d == nil {
+		return fmt.Errorf("close: %w", errNil)
+	}
+	d.mu.Lock()
+	switch others := d.users - 1; {
+	case d.closed:
+		d.mu.Unlock()
+		return nil
+	case others > 0:
+		d.mu.Unlock()
+		return fmt.Errorf("close domain: %w: connections and listeners that use it: %d; close them first", verbs.ErrBusy, others)
+	}
+	d.closed = true
+	d.mu.Unlock()
+	return d.free()
+}
+
+func (d *Domain) free() (err error) {
+	if d.watcher != nil {
+		err = d.watcher.close()
+	}
+	for region := range d.regions {
+		err = errors.Join(err, freed(region.mr.Close()))
+	}
+	if d.srq != nil {
+		err = errors.Join(err, freed(d.srq.Close()))
+	}
+	if d.mr != nil {
+		err = errors.Join(err, freed(d.mr.Close()))
+	}
+	if d.pd != nil {
+		err = errors.Join(err, freed(d.pd.Close()))
+	}
+	return err
+}
+
+// freed ignores the error of a command to free something on a closed device: Close of the device has freed it.
+func freed(err error) error {
+	if errors.Is(err, verbs.ErrClosed) || errors.Is(err, verbs.ErrDeviceFatal) {
+		return nil
+	}
+	return err
+}

@@ -1,0 +1,312 @@
+package rc_test
+
+import (
+	"context"
+	"errors"
+	"net"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/roced/roced/verbs"
+	"github.com/roced/roced/verbs/provider"
+	"github.com/roced/roced/verbs/rc"
+	"golang.org/x/sys/unix"
+)
+
+// ends is what calls say when a connection has ended.
+func ends(t testing.TB, c *rc.Conn, want error) {
+	t.Helper()
+	for _, call := range []func() error{
+		func() error { _, err := c.Recv(guard(t)); return err },
+		func() error { return c.Send(guard(t), []byte("?")) },
+		func() error { return c.Read(guard(t), rc.Remote{Length: 8}, 0, make([]byte, 8)) },
+		func() error { return c.Do(guard(t), rc.Request{Opcode: verbs.WRSend}) },
+	} {
+		refused(t, call(), want)
+	}
+}
+
+// TestRefusedAccess: the peer does not allow a request, and says so; those behind it are flushed.
+func TestRefusedAccess(t *testing.T) {
+	t.Parallel()
+	for _, spin := range []bool{false, true} {
+		a, b := pair(t, rc.Options{Spin: spin})
+		ctx := guard(t)
+		closedMemory, err := b.NewRegion(100, verbs.AccessRemoteWrite)
+		check(t, err)
+		there := closedMemory.Remote()
+		waits := make(chan error, 1)
+		go func() { _, err := a.Recv(ctx); waits <- err }()
+		check(t, a.Write(ctx, there, 0, []byte("allowed")))
+		check(t, a.Flush(ctx))
+		own := region(t, a, 50)
+		posted, err := a.Post(ctx, []rc.Request{
+			{Opcode: verbs.WRRDMAWrite, Region: own, Length: 1, Remote: there},
+			{Opcode: verbs.WRRDMARead, Region: own, Length: 50, Remote: there, RemoteOffset: 3},
+			{Opcode: verbs.WRRDMAWrite, Region: own, Length: 2, Remote: there},
+		})
+		if check(t, err); posted != 3 {
+			t.Errorf("%d posted", posted)
+		}
+		err = a.Flush(ctx)
+		refused(t, err, unix.EACCES)
+		var request *rc.RequestError
+		if !errors.As(err, &request) || request.Opcode != verbs.WRRDMARead || request.Length != 50 || request.Remote != there {
+			t.Errorf("%v", err)
+		}
+		if !strings.Contains(err.Error(), "behind another") || !strings.Contains(err.Error(), there.String()) {
+			t.Errorf("%v does not say that", err)
+		}
+		if done, _, err := a.Done(); done != 2 || !errors.Is(err, unix.EACCES) {
+			t.Errorf("%d done, %v", done, err)
+		}
+		refused(t, <-waits, unix.EACCES)
+		ends(t, a, unix.EACCES)
+		ends(t, b, rc.ErrAborted)
+		check(t, b.Flush(ctx)) // it has sent nothing
+	}
+}
+
+// TestTooLongForThePeer: a message that is longer than the peer's receives.
+func TestTooLongForThePeer(t *testing.T) {
+	t.Parallel()
+	left, right := wire(t)
+	a, b := linked(t, left, right, rc.Options{}, rc.Options{MaxMessage: 100})
+	check(t, a.Send(guard(t), make([]byte, 100)))
+	check(t, a.Send(guard(t), make([]byte, 101)))
+	refused(t, a.Flush(guard(t)), unix.EREMOTEIO)
+	ends(t, a, unix.EREMOTEIO)
+	said(t, b, string(make([]byte, 100)))
+	_, err := b.Recv(guard(t))
+	refused(t, err, unix.EMSGSIZE)
+	ends(t, b, unix.EMSGSIZE)
+}
+
+// TestDisconnected: the peer closes, or its program dies. What it has sent before is received.
+func TestDisconnected(t *testing.T) {
+	t.Parallel()
+	for _, shared := range []int{0, 16} {
+		for _, spin := range []bool{false, true} {
+			left, right := wire(t)
+			domain, err := rc.NewDomain(left, rc.DomainOptions{RecvDepth: shared})
+			closed(t, domain, err)
+			a, b := linked(t, left, right, rc.Options{Domain: domain, Spin: spin}, rc.Options{})
+			check(t, b.Send(guard(t), []byte("the last")))
+			waits := make(chan error)
+			go func() {
+				said(t, a, "the last")
+				_, err := a.Recv(guard(t))
+				waits <- err
+			}()
+			check(t, b.Close())
+			err = <-waits
+			refused(t, err, rc.ErrDisconnected)
+			refused(t, err, unix.ECONNRESET)
+			ends(t, a, rc.ErrDisconnected)
+			check(t, a.Close())
+		}
+	}
+}
+
+func TestKilled(t *testing.T) {
+	t.Parallel()
+	left, right, err := cards()
+	check(t, err)
+	t.Cleanup(func() { check(t, errors.Join(left.Close(), right.Close())) })
+	victim := sessionOf(t, right)
+	a, _ := linked(t, sessionOf(t, left), victim, rc.Options{}, rc.Options{})
+	check(t, victim.Close())
+	_, err = a.Recv(guard(t))
+	refused(t, err, rc.ErrDisconnected)
+	ends(t, a, rc.ErrDisconnected)
+}
+
+// TestCutOff: the peer does not answer any more. Receives of a domain have no flush by which that shows.
+func TestCutOff(t *testing.T) {
+	t.Parallel()
+	for _, shared := range []int{0, 16} {
+		for _, spin := range []bool{false, true} {
+			left, right, cut := cutWire(t)
+			domain, err := rc.NewDomain(left, rc.DomainOptions{RecvDepth: shared})
+			closed(t, domain, err)
+			a, b := joined(t, left, right, rc.Options{Timeout: time.Millisecond, Domain: domain, Spin: spin, Linger: time.Millisecond}, rc.Options{})
+			check(t, a.Send(guard(t), []byte("before")))
+			said(t, b, "before")
+			cut(true)
+			check(t, a.Send(guard(t), []byte("after")))
+			_, err = a.Recv(guard(t))
+			refused(t, err, unix.ETIMEDOUT)
+			var request *rc.RequestError
+			if !errors.As(err, &request) || request.Opcode != verbs.WRSend || request.Length != 5 {
+				t.Errorf("%v", err)
+			}
+			ends(t, a, unix.ETIMEDOUT)
+		}
+	}
+}
+
+// TestAbortedShared: a request of the peer's that is refused ends a connection of which the receives are shared.
+func TestAbortedShared(t *testing.T) {
+	t.Parallel()
+	left, right := wire(t)
+	domain, err := rc.NewDomain(right, rc.DomainOptions{RecvDepth: 4})
+	closed(t, domain, err)
+	a, b := linked(t, left, right, rc.Options{}, rc.Options{Domain: domain})
+	check(t, a.Write(guard(t), rc.Remote{Length: 8, Key: 1}, 0, make([]byte, 8)))
+	_, err = b.Recv(guard(t))
+	refused(t, err, rc.ErrAborted)
+	refused(t, err, unix.ECONNABORTED)
+	refused(t, a.Flush(guard(t)), unix.EACCES)
+}
+
+// TestSharedReceivesComeBack: those of messages that nobody has taken are posted again when the connection is closed.
+func TestSharedReceivesComeBack(t *testing.T) {
+	t.Parallel()
+	left, right := wire(t)
+	domain, err := rc.NewDomain(right, rc.DomainOptions{RecvDepth: 4, MaxMessage: 8192})
+	closed(t, domain, err)
+	l := listen(t, right, rc.Options{Domain: domain, MaxMessage: 8192})
+	for range 10 {
+		a := dial(t, left, rc.Options{MaxMessage: 8192, Linger: time.Millisecond})
+		b := accept(t, l)
+		for range 3 {
+			check(t, a.Send(guard(t), make([]byte, 8192)))
+		}
+		check(t, a.Flush(guard(t)))
+		check(t, b.Close())
+		check(t, a.Close())
+	}
+}
+
+// TestDeviceGone closes the context below a connection and a listener.
+func TestDeviceGone(t *testing.T) {
+	t.Parallel()
+	left, right := wire(t)
+	l := listen(t, right, rc.Options{})
+	a := dial(t, left, rc.Options{})
+	b := accept(t, l)
+	result := make(chan error)
+	go func() { _, err := b.Recv(guard(t)); result <- err }()
+	go func() { _, err := l.Accept(guard(t)); result <- err }()
+	check(t, right.Close())
+	for range 2 {
+		refused(t, <-result, verbs.ErrClosed)
+	}
+	err := b.Send(guard(t), nil)
+	refused(t, err, verbs.ErrClosed)
+	refused(t, err, net.ErrClosed)
+	check(t, b.Close())
+	check(t, l.Close())
+	_, err = a.Recv(guard(t))
+	refused(t, err, rc.ErrDisconnected)
+}
+
+// failing is a card that has failed: its commands say so, and it is gone.
+type failing struct{ provider.Provider }
+
+func (f failing) Err() error { return verbs.ErrDeviceFatal }
+
+// TestDeviceFailed: a device that has failed was closed by nobody, and Close has nothing to free.
+func TestDeviceFailed(t *testing.T) {
+	t.Parallel()
+	left, right, err := cards()
+	check(t, err)
+	t.Cleanup(func() { check(t, right.Close()) })
+	c := contextOn(t, failing{left})
+	l, err := rc.Listen(contextOn(t, right), at, rc.Options{})
+	closed(t, l, err)
+	a := dial(t, c, rc.Options{})
+	domain, err := rc.NewDomain(c, rc.DomainOptions{RecvDepth: 2})
+	closed(t, domain, err)
+	b, err := rc.New(c, rc.Options{Domain: domain})
+	closed(t, b, err)
+	check(t, left.Close())
+	for _, one := range []*rc.Conn{a, b} {
+		_, err = one.Recv(guard(t))
+		refused(t, err, verbs.ErrDeviceFatal)
+		if errors.Is(err, net.ErrClosed) {
+			t.Errorf("%v is net.ErrClosed", err)
+		}
+	}
+}
+
+// TestNothingIsLeft makes more connections than the device has room for, one after the other; some fail.
+func TestNothingIsLeft(t *testing.T) {
+	t.Parallel()
+	left, right := wire(t)
+	before := runtime.NumGoroutine()
+	small := rc.Options{RecvDepth: 1, SendDepth: 1, MaxMessage: 8}
+	l := listen(t, right, small)
+	nobody := at.Addr()
+	for i := range 300 {
+		a, err := rc.Dial(guard(t), left, at, small)
+		check(t, err)
+		b, err := l.Accept(guard(t))
+		check(t, err)
+		check(t, errors.Join(a.Close(), b.Close()))
+		if i%10 == 0 {
+			_, err = rc.New(left, rc.Options{Source: nobody})
+			refused(t, err, verbs.ErrNoGID)
+		}
+	}
+	check(t, l.Close())
+	eventually(t, "the end of all goroutines", func() bool { return runtime.NumGoroutine() <= before+50 }) // other tests have some
+	for _, c := range []*verbs.Context{left, right} {
+		d, err := rc.NewDomain(c, rc.DomainOptions{RecvDepth: 3})
+		check(t, err)
+		region(t, d, 10)
+		check(t, d.Close())
+		check(t, d.Close())
+		_, err = d.NewRegion(1, 0)
+		refused(t, err, verbs.ErrObjectClosed)
+		_, err = rc.New(c, rc.Options{Domain: d})
+		refused(t, err, verbs.ErrObjectClosed)
+	}
+}
+
+// TestCloseAmidst closes while everything is going on.
+func TestCloseAmidst(t *testing.T) {
+	t.Parallel()
+	for round := range 12 {
+		left, right := wire(t)
+		domain, err := rc.NewDomain(right, rc.DomainOptions{RecvDepth: 16 * (round % 2)})
+		closed(t, domain, err)
+		l := listen(t, right, rc.Options{Domain: domain, SendDepth: 4, Spin: round%3 == 0})
+		a := dial(t, left, rc.Options{SendDepth: 4})
+		b := accept(t, l)
+		there := region(t, b, 64).Remote()
+		var all sync.WaitGroup
+		for _, work := range []func(context.Context) error{
+			func(ctx context.Context) error { return a.Send(ctx, []byte("x")) },
+			func(ctx context.Context) error { return b.Send(ctx, []byte("x")) },
+			func(ctx context.Context) error { return a.Write(ctx, there, 0, []byte("x")) },
+			func(ctx context.Context) error { return a.Read(ctx, there, 0, make([]byte, 5)) },
+			func(ctx context.Context) error { _, err := a.FetchAdd(ctx, there, 8, 1); return err },
+			func(ctx context.Context) error { return a.Flush(ctx) },
+			func(ctx context.Context) error { _, _, err := a.Done(); return err },
+			func(ctx context.Context) error { m, err := a.Recv(ctx); m.Release(); return err },
+			func(ctx context.Context) error { m, err := b.Recv(ctx); m.Release(); return err },
+		} {
+			all.Go(func() {
+				var err error
+				for err == nil {
+					err = work(guard(t))
+				}
+				if !errors.Is(err, rc.ErrClosed) && !errors.Is(err, rc.ErrDisconnected) {
+					t.Errorf("%v", err)
+				}
+			})
+		}
+		time.Sleep(time.Millisecond)
+		if round%4 < 2 {
+			check(t, a.Close())
+		} else {
+			check(t, b.Close())
+		}
+		all.Wait()
+		check(t, errors.Join(a.Close(), b.Close()))
+	}
+}

@@ -1,0 +1,241 @@
+package rc
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"sync"
+
+	"github.com/roced/roced/verbs"
+	"github.com/roced/roced/verbs/cm"
+)
+
+// Listener accepts connections at an address and port. Its methods are safe for concurrent use.
+type Listener struct {
+	verbs   *verbs.Context
+	options Options
+	domain  *Domain
+	channel *cm.EventChannel // of requests, which wait on the card until they are taken
+	id      *cm.ID
+	addr    netip.AddrPort
+
+	life   context.Context // ends with Close
+	end    context.CancelFunc
+	room   chan struct{} // full while as many connections wait for Accept as Options.Backlog says
+	ready  chan *Conn
+	failed chan struct{} // closed when no more requests come
+	reason error         // of failed
+	making sync.WaitGroup
+	mu     sync.Mutex
+}
+
+// Listen takes connections at an address of the device and a port; at all addresses with 0.0.0.0 or ::, at any port that
+// is free with 0. verbs.ErrAddrInUse, verbs.ErrAddrNotAvail, and verbs.ErrPermission for a port below 1024 without
+// privilege.
+func Listen(c *verbs.Context, at netip.AddrPort, o Options) (*Listener, error) {
+	l, err := newListener(c, o)
+	if err != nil {
+		return nil, fmt.Errorf("listen at %v: %w", at, err)
+	}
+	if err := l.open(at); err != nil {
+		return nil, errors.Join(fmt.Errorf("listen at %v: %w", at, err), l.Close())
+	}
+	l.making.Go(l.serve)
+	return l, nil
+}
+
+func newListener(c *verbs.Context, o Options) (*Listener, error) {
+	if c == nil {
+		return nil, fmt.Errorf("%w: no verbs.Context", verbs.ErrInvalid)
+	}
+	if err := o.complete(c); err != nil {
+		return nil, err
+	}
+	if o.Type != verbs.QPTypeRC {
+		return nil, fmt.Errorf("%w: Options.Type is %v; connection ids make RC", verbs.ErrInvalid, o.Type)
+	}
+	d, err := domainFor(c, o.Domain)
+	if err != nil {
+		return nil, err
+	}
+	o.Domain = d
+	l := &Listener{verbs: c, options: o, domain: d, room: make(chan struct{}, o.Backlog), ready: make(chan *Conn, o.Backlog), failed: make(chan struct{})}
+	l.life, l.end = context.WithCancel(context.Background())
+	return l, nil
+}
+
+func (l *Listener) open(at netip.AddrPort) (err error) {
+	if _, err = l.domain.watch(); err != nil {
+		return err
+	}
+	if l.channel, err = cm.CreateEventChannel(l.verbs); err != nil {
+		return err
+	}
+	if l.id, err = l.channel.CreateID(cm.PortSpaceTCP, nil); err != nil {
+		return err
+	}
+	if err = l.id.Bind(at); err != nil {
+		return err
+	}
+	if err = l.id.Listen(0); err != nil {
+		return err
+	}
+	l.addr, err = l.id.LocalAddr()
+	return err
+}
+
+// Addr is the address and port at which the listener is.
+func (l *Listener) Addr() netip.AddrPort {
+	if l == nil {
+		return netip.AddrPort{}
+	}
+	return l.addr
+}
+
+// Accept waits for a connection, until ctx is done. The connection can be used, and its peer may have sent already.
+func (l *Listener) Accept(ctx context.Context) (*Conn, error) {
+	if l == nil {
+		return nil, fmt.Errorf("accept: %w", errNil)
+	}
+	if l.life.Err() != nil {
+		return nil, ErrClosed
+	}
+	select {
+	case conn := <-l.ready:
+		<-l.room
+		return conn, nil
+	case <-l.life.Done():
+		return nil, ErrClosed
+	case <-l.failed:
+		if l.life.Err() != nil {
+			return nil, ErrClosed
+		}
+		return nil, fmt.Errorf("accept: %w", l.reason)
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// serve takes requests, as long as there is room for connections.
+func (l *Listener) serve() {
+	defer close(l.failed)
+	for {
+		select {
+		case l.room <- struct{}{}:
+		case <-l.life.Done():
+			return
+		}
+		event, err := l.channel.Get(l.life)
+		if err != nil {
+			l.reason = err
+			return
+		}
+		if event.Type != cm.EventConnectRequest {
+			<-l.room
+			continue
+		}
+		l.take(event)
+	}
+}
+
+// take accepts a request. Whether the client confirms the connection, another goroutine waits for.
+func (l *Listener) take(request *cm.Event) {
+	conn, err := l.accept(request)
+	if err != nil {
+		_ = request.ID.Reject(clip(err.Error())) // else the peer has withdrawn
+		l.drop(conn, request.ID)
+		return
+	}
+	l.making.Go(func() {
+		if conn.established(l.life) != nil {
+			l.drop(conn, nil)
+			return
+		}
+		l.ready <- conn
+	})
+}
+
+// accept makes the connection of a request. It gives what there is of it if it fails.
+func (l *Listener) accept(request *cm.Event) (conn *Conn, err error) {
+	answer := l.options.PrivateData
+	if admit := l.options.Admit; admit != nil {
+		client, err := request.ID.PeerAddr()
+		if err != nil {
+			return nil, err
+		}
+		if answer, err = admit(client, request.PrivateData); err != nil {
+			return nil, err
+		}
+	}
+	watcher, err := l.domain.watch()
+	if err != nil {
+		return nil, err
+	}
+	if conn, err = newConn(l.verbs, l.options); err != nil {
+		return nil, err
+	}
+	conn.said = append([]byte{}, request.PrivateData...)
+	request.ID.Context = conn
+	if err := request.ID.Migrate(watcher.channel); err != nil {
+		return conn, err
+	}
+	if err := conn.takeID(request.ID); err != nil {
+		return conn, err
+	}
+	param := conn.param(answer)
+	return conn, request.ID.Accept(&param)
+}
+
+// drop forgets a connection that was not made, with the id if it has none.
+func (l *Listener) drop(conn *Conn, id *cm.ID) {
+	<-l.room
+	if conn != nil && conn.id != nil {
+		id = nil
+	}
+	if conn != nil {
+		_ = conn.Close()
+	}
+	if id != nil {
+		_ = id.Close()
+	}
+}
+
+// maxRejection is how many bytes of private data a rejection has.
+const maxRejection = 148
+
+func clip(text string) []byte { return []byte(text[:min(len(text), maxRejection)]) }
+
+// Close ends listening. Connections that Accept has given stay; others are closed. Calls that wait return ErrClosed.
+// Closing again does nothing.
+func (l *Listener) Close() error {
+	if l == nil {
+		return fmt.Errorf("close: %w", errNil)
+	}
+	if !l.shut() {
+		return nil
+	}
+	l.making.Wait()
+	var err error
+	for len(l.ready) > 0 {
+		conn := <-l.ready
+		err = errors.Join(err, conn.Close())
+	}
+	if l.id != nil {
+		err = errors.Join(err, freed(l.id.Close()))
+	}
+	if l.channel != nil {
+		err = errors.Join(err, freed(l.channel.Close()))
+	}
+	return errors.Join(err, l.domain.leave())
+}
+
+func (l *Listener) shut() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.life.Err() != nil {
+		return false
+	}
+	l.end()
+	return true
+}

@@ -1,0 +1,213 @@
+package rc
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"github.com/roced/roced/verbs"
+)
+
+// receiver is a connection's receiving half.
+type receiver struct {
+	pool    *pool
+	flushed atomic.Bool // no message comes any more
+}
+
+// Recv waits for a message until ctx is done. The message is the caller's until its Release. When the connection has
+// ended, and what came before has been received, the error is the reason: ErrDisconnected if the peer has closed it.
+// ErrKept if the program holds all buffers.
+func (c *Conn) Recv(ctx context.Context) (Message, error) {
+	if c == nil {
+		return Message{}, fmt.Errorf("receive: %w", errNil)
+	}
+	var one [1]Message
+	_, err := c.RecvBatch(ctx, one[:])
+	return one[0], err
+}
+
+// RecvBatch waits for messages, and takes those that are there, at most 64 and as many as fit. It returns their number:
+// at least 1 if the error is nil. Conn.Release returns them together.
+func (c *Conn) RecvBatch(ctx context.Context, messages []Message) (int, error) {
+	if c == nil {
+		return 0, fmt.Errorf("receive: %w", errNil)
+	}
+	if err := ctx.Err(); err != nil {
+		return 0, c.explain(err)
+	}
+	if len(messages) == 0 {
+		return 0, nil
+	}
+	return c.take(ctx, true, messages)
+}
+
+// Poll is RecvBatch, but does not wait: 0 if there are no messages.
+func (c *Conn) Poll(messages []Message) (int, error) {
+	if c == nil {
+		return 0, fmt.Errorf("poll: %w", errNil)
+	}
+	if len(messages) == 0 {
+		return 0, nil
+	}
+	return c.take(context.Background(), false, messages)
+}
+
+// take takes messages; it waits for some if wait is set.
+func (c *Conn) take(ctx context.Context, wait bool, messages []Message) (n int, err error) {
+	r := &c.recv
+	if r.flushed.Load() {
+		return 0, c.explain(c.flushedBy(ctx))
+	}
+	wcs, err := r.pool.borrow()
+	if err != nil {
+		return 0, c.explain(err)
+	}
+	done := wcs[:min(len(messages), batch)]
+	switch {
+	case !wait:
+		n, err = c.recvCQ.Poll(done)
+	case c.domain.recvs != nil:
+		n, err = c.awaitShared(ctx, done)
+	default:
+		n, err = await(ctx, c.recvCQ, c.options.Spin, done)
+	}
+	n, failed := c.lend(wcs, n, messages)
+	switch {
+	case n > 0:
+		return n, nil // the next call returns the error
+	case failed != nil:
+		return 0, c.explain(failed)
+	case r.flushed.Load():
+		return 0, c.explain(c.flushedBy(ctx))
+	}
+	return 0, c.explain(err)
+}
+
+// lend makes messages of n completions, and takes their array back.
+func (c *Conn) lend(wcs *[batch]verbs.WC, n int, messages []Message) (lent int, failed error) {
+	p := c.recv.pool
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for i := range wcs[:n] {
+		wc := &wcs[i]
+		if wc.Status == verbs.WCSuccess {
+			c.fill(&messages[lent], wc)
+			lent++
+			continue
+		}
+		if c.recv.flushed.Store(true); wc.Status != verbs.WCWRFlushErr {
+			failed = fmt.Errorf("receive: %w", wc.Err())
+			c.ending.set(failed)
+		}
+		if c.domain.recvs != nil {
+			p.giveBack(uint32(wc.ID))
+		}
+	}
+	p.spare = append(p.spare, wcs)
+	return lent, failed
+}
+
+// fill assigns field by field: a composite literal would be built on the stack and copied.
+func (c *Conn) fill(m *Message, wc *verbs.WC) {
+	p, slot := c.recv.pool, uint32(wc.ID)
+	m.Imm, m.HasImm, m.Length = wc.ImmData, wc.Flags&verbs.WCWithImm != 0, int(wc.ByteLen)
+	if m.Written = wc.Opcode == verbs.WCRecvRDMAWithImm; m.Written {
+		m.Data = nil
+	} else {
+		m.Data = p.data(slot, wc.ByteLen)
+	}
+	p.lend(m, slot)
+}
+
+// Release returns the buffers of messages, for new messages.
+func (c *Conn) Release(messages []Message) {
+	if c == nil || c.recv.pool == nil {
+		return
+	}
+	p := c.recv.pool
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for i := range messages {
+		p.takeBack(&messages[i])
+	}
+}
+
+const (
+	// sharedPause is after how long a connection without receives of its own looks whether it has ended.
+	sharedPause = 100 * time.Millisecond
+	// sharedPolls is the same for one that spins: so many polls.
+	sharedPolls = 4096
+)
+
+// awaitShared waits for messages in receives of a domain. The end of the connection flushes none of these, so it is
+// looked for beside them.
+func (c *Conn) awaitShared(ctx context.Context, wcs []verbs.WC) (n int, err error) {
+	for polls := 1; ; polls++ {
+		over := c.over()
+		if n, err = c.recvCQ.Poll(wcs); n > 0 || err != nil {
+			return n, err
+		}
+		switch {
+		case over != nil:
+			c.recv.flushed.Store(true)
+			return 0, over
+		case c.options.Spin && polls%sharedPolls != 0:
+			err = ctx.Err()
+		default:
+			if n, err = c.doze(ctx, wcs); n == 0 && err == nil {
+				err = c.lookForEnd()
+			}
+		}
+		if n > 0 || err != nil {
+			return n, err
+		}
+	}
+}
+
+// doze waits for messages for a while, or until the connection has ended; one that spins does not.
+func (c *Conn) doze(ctx context.Context, wcs []verbs.WC) (int, error) {
+	if c.options.Spin {
+		return 0, ctx.Err()
+	}
+	some, cancel := context.WithTimeout(ctx, sharedPause)
+	defer cancel()
+	defer context.AfterFunc(c.ending.down, cancel)()
+	n, err := c.recvCQ.Wait(some, wcs)
+	if errors.Is(err, some.Err()) && ctx.Err() == nil {
+		err = nil
+	}
+	return n, err
+}
+
+// lookForEnd looks whether a request has failed, or one of the peer's has ended the connection.
+func (c *Conn) lookForEnd() error {
+	if err := c.reap(); err != nil || c.ending.down.Err() != nil {
+		return err
+	}
+	attr, _, err := c.qp.Query()
+	if err == nil && attr.State == verbs.QPStateErr {
+		c.ending.set(ErrAborted)
+	}
+	return err
+}
+
+// discard gives the receives of messages that nobody has taken back to the domain.
+func (r *receiver) discard(c *Conn) {
+	if r.pool == nil {
+		return
+	}
+	var wcs [batch]verbs.WC
+	for {
+		n, err := c.recvCQ.Poll(wcs[:])
+		if n == 0 || err != nil {
+			return
+		}
+		r.pool.mu.Lock()
+		for i := range wcs[:n] {
+			r.pool.giveBack(uint32(wcs[i].ID))
+		}
+		r.pool.mu.Unlock()
+	}
+}

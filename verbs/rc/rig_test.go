@@ -1,0 +1,138 @@
+package rc_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"testing"
+	"time"
+
+	"github.com/roced/roced/internal/lab/labtest"
+	"github.com/roced/roced/verbs"
+	"github.com/roced/roced/verbs/rc"
+)
+
+func TestMain(m *testing.M) { labtest.Main(m) }
+
+// timeout bounds every wait of these tests. No test is about time.
+const timeout = time.Minute
+
+// at is where these tests listen: on the right.
+var at = netip.MustParseAddrPort(addressB + ":7174")
+
+func check(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func refused(t testing.TB, err, want error) {
+	t.Helper()
+	if !errors.Is(err, want) {
+		t.Fatalf("%v, want %v", err, want)
+	}
+}
+
+// guard ends a wait that hangs.
+func guard(t testing.TB) context.Context {
+	ctx, cancel := context.WithTimeout(context.Background(), timeout)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+// eventually waits for something that another thread does.
+func eventually(t testing.TB, what string, done func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(timeout); !done(); time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("%s: did not come", what)
+		}
+	}
+}
+
+// closed closes something when the test ends, and checks that this frees all.
+func closed[T interface{ Close() error }](t testing.TB, one T, err error) T {
+	t.Helper()
+	check(t, err)
+	t.Cleanup(func() { check(t, one.Close()) })
+	return one
+}
+
+func listen(t testing.TB, c *verbs.Context, o rc.Options) *rc.Listener {
+	t.Helper()
+	l, err := rc.Listen(c, at, o)
+	return closed(t, l, err)
+}
+
+func dial(t testing.TB, c *verbs.Context, o rc.Options) *rc.Conn {
+	t.Helper()
+	conn, err := rc.Dial(guard(t), c, at, o)
+	return closed(t, conn, err)
+}
+
+func accept(t testing.TB, l *rc.Listener) *rc.Conn {
+	t.Helper()
+	conn, err := l.Accept(guard(t))
+	return closed(t, conn, err)
+}
+
+// linked is a connection from one device to another, by ids.
+func linked(t testing.TB, left, right *verbs.Context, o, other rc.Options) (a, b *rc.Conn) {
+	t.Helper()
+	l := listen(t, right, other)
+	a = dial(t, left, o)
+	b = accept(t, l)
+	check(t, l.Close())
+	return a, b
+}
+
+// pair is a connection over a wire, by ids.
+func pair(t testing.TB, o rc.Options) (a, b *rc.Conn) {
+	t.Helper()
+	left, right := wire(t)
+	return linked(t, left, right, o, o)
+}
+
+// joined is a connection of which the ends have told each other their addresses.
+func joined(t testing.TB, left, right *verbs.Context, o, other rc.Options) (a, b *rc.Conn) {
+	t.Helper()
+	a, err := rc.New(left, o)
+	closed(t, a, err)
+	b, err = rc.New(right, other)
+	closed(t, b, err)
+	check(t, a.Connect(b.Local()))
+	check(t, b.Connect(a.Local()))
+	return a, b
+}
+
+// receive takes one message, which the test releases.
+func receive(t testing.TB, c *rc.Conn) rc.Message {
+	t.Helper()
+	m, err := c.Recv(guard(t))
+	check(t, err)
+	return m
+}
+
+// said is a message that is checked and released.
+func said(t testing.TB, c *rc.Conn, want string) {
+	t.Helper()
+	m := receive(t, c)
+	if string(m.Data) != want {
+		t.Fatalf("%q came, want %q", m.Data, want)
+	}
+	m.Release()
+}
+
+// region makes one that peers may do all with.
+func region(t testing.TB, c interface {
+	NewRegion(int, verbs.AccessFlags) (*rc.Region, error)
+}, length int) *rc.Region {
+	t.Helper()
+	r, err := c.NewRegion(length, verbs.AccessRemoteRead|verbs.AccessRemoteWrite|verbs.AccessRemoteAtomic)
+	check(t, err)
+	return r
+}
+
+func text(i int) string { return fmt.Sprint("message ", i) }

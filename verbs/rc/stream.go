@@ -1,0 +1,260 @@
+package rc
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/netip"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/roced/roced/internal/deadline"
+)
+
+// Stream is a connection as a stream of bytes, a net.Conn, for existing code. Both ends have to be one. It copies what is
+// written and read, in messages of at most Options.MaxMessage, and tells the end of what is written by an empty message
+// with immediate data.
+type Stream struct {
+	conn        *Conn
+	read, write *deadline.Deadline
+
+	reading sync.Mutex
+	message Message // of which rest is left
+	rest    []byte
+	ended   bool // the peer writes no more
+
+	writing sync.Mutex
+	closed  bool // for writing
+}
+
+var _ net.Conn = (*Stream)(nil)
+
+// endOfStream is the immediate data of the last message.
+const endOfStream = 0x454f46 // EOF
+
+// Stream gives the connection as a stream. Only one should be made, and Send and Recv not be used beside it. Closing it
+// closes the connection.
+func (c *Conn) Stream() *Stream {
+	return &Stream{conn: c, read: deadline.New(), write: deadline.New()}
+}
+
+// Read reads what has come, at least a byte; io.EOF when the peer has closed its stream, or its end of it for writing.
+// After the read deadline the error is os.ErrDeadlineExceeded, after Close net.ErrClosed.
+func (s *Stream) Read(b []byte) (int, error) {
+	if s == nil {
+		return 0, fmt.Errorf("read: %w", errNil)
+	}
+	s.reading.Lock()
+	defer s.reading.Unlock()
+	if err := s.read.Context().Err(); err != nil {
+		return 0, s.error("read", err)
+	}
+	for len(s.rest) == 0 && len(b) > 0 {
+		if s.ended {
+			return 0, io.EOF
+		}
+		if err := s.next(); err != nil {
+			return 0, s.error("read", err)
+		}
+	}
+	n := copy(b, s.rest)
+	if s.rest = s.rest[n:]; len(s.rest) == 0 {
+		s.message.Release()
+	}
+	return n, nil
+}
+
+// next takes the next message.
+func (s *Stream) next() (err error) {
+	if s.message, err = s.conn.Recv(s.read.Context()); err != nil {
+		return err
+	}
+	if s.rest = s.message.Data; len(s.rest) == 0 {
+		s.ended = s.message.HasImm && s.message.Imm == endOfStream
+		s.message.Release()
+	}
+	return nil
+}
+
+// Write sends a copy of b. It waits, until the write deadline, while the peer does not read.
+func (s *Stream) Write(b []byte) (n int, err error) {
+	if s == nil {
+		return 0, fmt.Errorf("write: %w", errNil)
+	}
+	s.writing.Lock()
+	defer s.writing.Unlock()
+	if s.closed {
+		return 0, s.error("write", net.ErrClosed)
+	}
+	ctx := s.write.Context()
+	var messages [16]Message
+	for n < len(b) {
+		count, taken := s.cut(b[n:], messages[:])
+		sent, err := s.conn.SendBatch(ctx, messages[:count])
+		if err != nil {
+			for _, m := range messages[:sent] {
+				n += len(m.Data)
+			}
+			return n, s.error("write", err)
+		}
+		n += taken
+	}
+	return n, nil
+}
+
+// cut makes messages of the first bytes.
+func (s *Stream) cut(b []byte, messages []Message) (count, taken int) {
+	for count < len(messages) && taken < len(b) {
+		length := min(len(b)-taken, s.conn.options.MaxMessage)
+		messages[count] = Message{Data: b[taken : taken+length]}
+		count, taken = count+1, taken+length
+	}
+	return count, taken
+}
+
+// CloseWrite tells the peer that nothing more is written. What it writes can still be read.
+func (s *Stream) CloseWrite() error {
+	if s == nil {
+		return fmt.Errorf("close for writing: %w", errNil)
+	}
+	s.writing.Lock()
+	defer s.writing.Unlock()
+	if err := s.sayEnd(s.write.Context()); err != nil {
+		return s.error("close", err)
+	}
+	return nil
+}
+
+// sayEnd tells the peer, once. The caller holds writing.
+func (s *Stream) sayEnd(ctx context.Context) error {
+	if s.closed {
+		return nil
+	}
+	s.closed = true
+	_, err := s.conn.SendBatch(ctx, []Message{{Imm: endOfStream, HasImm: true}})
+	return err
+}
+
+// Close closes the connection, when the peer's card has what was written, or after Options.Linger. Calls that wait return
+// net.ErrClosed.
+func (s *Stream) Close() error {
+	if s == nil {
+		return fmt.Errorf("close: %w", errNil)
+	}
+	if s.writing.TryLock() { // else a Write waits, and is ended
+		ctx, cancel := context.WithTimeout(context.Background(), s.conn.options.Linger)
+		_ = s.sayEnd(ctx) // a peer that does not take it, or is gone
+		cancel()
+		s.writing.Unlock()
+	}
+	if err := s.conn.Close(); err != nil {
+		return s.error("close", err)
+	}
+	return nil
+}
+
+// LocalAddr is this end's address and port.
+func (s *Stream) LocalAddr() net.Addr {
+	if s == nil {
+		return nil
+	}
+	return place(s.conn.LocalAddr())
+}
+
+// RemoteAddr is the other end's.
+func (s *Stream) RemoteAddr() net.Addr {
+	if s == nil {
+		return nil
+	}
+	return place(s.conn.PeerAddr())
+}
+
+// SetDeadline sets the deadlines of reading and writing, also of calls that wait now. The zero time is none.
+func (s *Stream) SetDeadline(t time.Time) error {
+	if s == nil {
+		return fmt.Errorf("set deadline: %w", errNil)
+	}
+	return s.set(t, s.read, s.write)
+}
+
+// SetReadDeadline sets the deadline of reading.
+func (s *Stream) SetReadDeadline(t time.Time) error {
+	if s == nil {
+		return fmt.Errorf("set read deadline: %w", errNil)
+	}
+	return s.set(t, s.read)
+}
+
+// SetWriteDeadline sets the deadline of writing.
+func (s *Stream) SetWriteDeadline(t time.Time) error {
+	if s == nil {
+		return fmt.Errorf("set write deadline: %w", errNil)
+	}
+	return s.set(t, s.write)
+}
+
+func (s *Stream) set(t time.Time, deadlines ...*deadline.Deadline) error {
+	for _, d := range deadlines {
+		d.Set(t)
+	}
+	if s.conn.life.Err() != nil {
+		return s.error("set", ErrClosed)
+	}
+	return nil
+}
+
+// error wraps err as package net does. A net.OpError is a net.Error, whose Timeout is true only if its Err is the
+// deadline's error itself, not one that wraps it.
+func (s *Stream) error(what string, err error) error {
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		err = os.ErrDeadlineExceeded
+	}
+	return &net.OpError{Op: what, Net: network, Source: s.LocalAddr(), Addr: s.RemoteAddr(), Err: err}
+}
+
+const network = "roce"
+
+// place is an address and port as a net.Addr.
+type place netip.AddrPort
+
+func (place) Network() string  { return network }
+func (p place) String() string { return netip.AddrPort(p).String() }
+
+// StreamListener is a listener of streams, a net.Listener, for existing code.
+type StreamListener struct{ listener *Listener }
+
+var _ net.Listener = (*StreamListener)(nil)
+
+// Streams gives the listener as a net.Listener, of which each connection is a Stream.
+func (l *Listener) Streams() *StreamListener { return &StreamListener{l} }
+
+// Accept waits for a connection.
+func (s *StreamListener) Accept() (net.Conn, error) {
+	if s == nil {
+		return nil, fmt.Errorf("accept: %w", errNil)
+	}
+	conn, err := s.listener.Accept(context.Background())
+	if err != nil {
+		return nil, &net.OpError{Op: "accept", Net: network, Addr: s.Addr(), Err: err}
+	}
+	return conn.Stream(), nil
+}
+
+// Close closes the listener.
+func (s *StreamListener) Close() error {
+	if s == nil {
+		return fmt.Errorf("close: %w", errNil)
+	}
+	return s.listener.Close()
+}
+
+// Addr is where the listener is.
+func (s *StreamListener) Addr() net.Addr {
+	if s == nil {
+		return nil
+	}
+	return place(s.listener.Addr())
+}

@@ -1,0 +1,51 @@
+package rc
+
+import (
+	"context"
+
+	"github.com/roced/roced/verbs/cm"
+)
+
+// watcher gives the events of ids to the connections that have them, in a goroutine of its own.
+type watcher struct {
+	channel *cm.EventChannel
+	over    chan struct{}
+}
+
+// watch is the domain's watcher, which ends with the domain.
+func (d *Domain) watch() (*watcher, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.watcher != nil {
+		return d.watcher, nil
+	}
+	channel, err := cm.CreateEventChannel(d.verbs)
+	if err != nil {
+		return nil, err
+	}
+	d.watcher = &watcher{channel, make(chan struct{})}
+	go d.watcher.run()
+	return d.watcher, nil
+}
+
+func (w *watcher) run() {
+	defer close(w.over)
+	for {
+		event, err := w.channel.Get(context.Background())
+		if err != nil {
+			return // closed; or the device is gone, which calls learn by their CQs
+		}
+		if conn, is := event.ID.Context.(*Conn); is {
+			conn.happened(event)
+		}
+	}
+}
+
+// close ends the goroutine. No id is left.
+func (w *watcher) close() error {
+	err := w.channel.Close()
+	if err == nil {
+		<-w.over
+	}
+	return err
+}
