@@ -11,7 +11,7 @@ import (
 // public packages are those that other modules may import.
 var public = []string{
 	"bpf", "datapath", "datapath/link", "datapath/ring", "datapath/wire", "datapath/xsk",
-	"mcast", "mcast/membership", "verbs", "verbs/client", "verbs/hca", "verbs/hca/memnet", "verbs/provider", "verbs/ud", "verbs/verbstest",
+	"mcast", "mcast/membership", "verbs", "verbs/client", "verbs/hca", "verbs/hca/memnet", "verbs/provider", "verbs/rc", "verbs/ud", "verbs/verbstest",
 }
 
 // byOthers says why an exported name stays that nobody here calls outside of its package. A name
@@ -83,6 +83,7 @@ var byOthers = map[string]string{
 	"datapath/xsk.Err*":     "sentinel errors",
 	"mcast.Err*":            "sentinel errors",
 	"mcast/membership.Err*": "sentinel errors",
+	"verbs/rc.Err*":         "sentinel errors",
 	"verbs/ud.Err*":         "sentinel errors",
 
 	// What a program may want, and ours do not.

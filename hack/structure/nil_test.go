@@ -13,6 +13,7 @@ import (
 
 	"github.com/roced/roced/verbs"
 	"github.com/roced/roced/verbs/cm"
+	"github.com/roced/roced/verbs/rc"
 	"github.com/roced/roced/verbs/ud"
 )
 
@@ -24,11 +25,12 @@ var nothing = map[string][]any{
 		(*verbs.MW)(nil), (*verbs.Membership)(nil), (*verbs.PD)(nil), (*verbs.QP)(nil), (*verbs.SRQ)(nil),
 	},
 	"verbs/cm": {(*cm.Endpoint)(nil), (*cm.EventChannel)(nil), (*cm.ID)(nil)},
+	"verbs/rc": {(*rc.Conn)(nil), (*rc.Domain)(nil), (*rc.Listener)(nil), (*rc.Region)(nil), (*rc.Stream)(nil), (*rc.StreamListener)(nil)},
 	"verbs/ud": {(*ud.Endpoint)(nil), (*ud.PacketConn)(nil)},
 }
 
 // plain are types with methods that are values: a program has them in its own variables.
-var plain = []string{"Addr", "BadWRError", "Event", "Message", "QPAttr", "SendError", "WC"}
+var plain = []string{"Addr", "BadWRError", "Event", "Message", "QPAttr", "RejectedError", "Remote", "RequestError", "SendError", "WC"}
 
 // TestNilReceivers: a method of a nil pointer returns an error or, where it has none, nothing; it does not
 // panic. Methods of an embedded type are that one's: Go looks for it before they are called.

@@ -318,16 +318,17 @@ func TestNetClosed(t *testing.T) {
 		l := listen(t, right, o)
 		a := dial(t, left, o)
 		accept(t, l) // and never receives
+		ctx := guard(t)
 		waits := []func() error{
-			func() error { _, err := a.Recv(guard(t)); return err },
+			func() error { _, err := a.Recv(ctx); return err },
 			func() error {
 				for {
-					if err := a.Send(guard(t), nil); err != nil {
+					if err := a.Send(ctx, nil); err != nil {
 						return err
 					}
 				}
 			},
-			func() error { _, err := l.Accept(guard(t)); return err },
+			func() error { _, err := l.Accept(ctx); return err },
 		}
 		result := make(chan error, 2*len(waits))
 		for _, wait := range waits {

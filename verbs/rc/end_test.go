@@ -278,6 +278,7 @@ func TestCloseAmidst(t *testing.T) {
 		a := dial(t, left, rc.Options{SendDepth: 4})
 		b := accept(t, l)
 		there := region(t, b, 64).Remote()
+		ctx := guard(t)
 		var all sync.WaitGroup
 		for _, work := range []func(context.Context) error{
 			func(ctx context.Context) error { return a.Send(ctx, []byte("x")) },
@@ -285,15 +286,15 @@ func TestCloseAmidst(t *testing.T) {
 			func(ctx context.Context) error { return a.Write(ctx, there, 0, []byte("x")) },
 			func(ctx context.Context) error { return a.Read(ctx, there, 0, make([]byte, 5)) },
 			func(ctx context.Context) error { _, err := a.FetchAdd(ctx, there, 8, 1); return err },
-			func(ctx context.Context) error { return a.Flush(ctx) },
-			func(ctx context.Context) error { _, _, err := a.Done(); return err },
+			func(ctx context.Context) error { return errors.Join(a.Flush(ctx), a.Send(ctx, nil)) },
+			func(ctx context.Context) error { _, _, err := a.Done(); return errors.Join(err, a.Send(ctx, nil)) },
 			func(ctx context.Context) error { m, err := a.Recv(ctx); m.Release(); return err },
 			func(ctx context.Context) error { m, err := b.Recv(ctx); m.Release(); return err },
 		} {
 			all.Go(func() {
 				var err error
 				for err == nil {
-					err = work(guard(t))
+					err = work(ctx)
 				}
 				if !errors.Is(err, rc.ErrClosed) && !errors.Is(err, rc.ErrDisconnected) {
 					t.Errorf("%v", err)

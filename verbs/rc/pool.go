@@ -12,7 +12,7 @@ import (
 type pool struct {
 	memory []byte
 	stride int
-	length int // of a buffer
+	fit    uint32 // how many slots the memory has; others are the same ones again
 	put    func([]verbs.RecvWR) error
 
 	mu       sync.Mutex
@@ -26,7 +26,10 @@ type pool struct {
 
 // newPool makes the requests, which are used again and again. Slots overlap if the memory is too short for all.
 func newPool(mr *verbs.MR, depth, stride, length int, put func([]verbs.RecvWR) error) *pool {
-	p := &pool{memory: mr.Bytes(), stride: stride, length: length, put: put, enough: max(1, min(batch/2, depth/8))}
+	p := &pool{memory: mr.Bytes(), stride: stride, fit: 1, put: put, enough: max(1, min(batch/2, depth/8))}
+	if stride > 0 {
+		p.fit += uint32((len(p.memory) - length) / stride)
+	}
 	p.requests, p.lives = make([]verbs.RecvWR, depth), make([]uint32, depth)
 	p.returned = make([]verbs.RecvWR, 0, p.enough+depth)
 	sges := make([]verbs.SGE, depth)
@@ -41,8 +44,10 @@ func (p *pool) postAll() error { return p.put(p.requests) }
 
 // start is where a slot begins.
 func (p *pool) start(slot uint32) int {
-	fit := max(1, (len(p.memory)-p.length+p.stride)/max(1, p.stride))
-	return int(slot) % fit * p.stride
+	if slot >= p.fit {
+		slot %= p.fit
+	}
+	return int(slot) * p.stride
 }
 
 // data is what a slot holds.

@@ -105,13 +105,14 @@ func (c *Conn) settle(n int) {
 	for i := range s.done[:n] {
 		wc := &s.done[i]
 		s.reaped = max(s.reaped, wc.ID)
-		at := &s.slots[wc.ID%s.depth]
+		place := int(wc.ID % s.depth)
+		at := &s.slots[place]
 		if wc.Status != verbs.WCSuccess {
 			c.failed(wc, at)
 			continue
 		}
 		if at.into != nil {
-			memory, _ := s.buffer(wc.ID)
+			memory, _ := s.buffer(place)
 			copy(at.into, memory)
 			at.into = nil
 		}

@@ -65,7 +65,7 @@ func (c *Conn) putRequest(n int, r *Request) error {
 	if err := c.check(r); err != nil {
 		return err
 	}
-	wr, _, at := c.request(n, r.Opcode, r.Length)
+	wr, at, _ := c.request(n, r.Opcode, r.Length)
 	wr.ImmData = r.Imm
 	if r.Fence {
 		wr.Flags |= verbs.SendFence
@@ -236,15 +236,15 @@ func (c *Conn) putSmall(n int, r *small) error {
 			return err
 		}
 	}
-	wr, number, at := c.request(n, r.opcode, length)
+	wr, at, place := c.request(n, r.opcode, length)
 	at.remote = r.remote
 	wr.RemoteAddr, wr.RKey = r.remote.Addr+uint64(r.offset), r.remote.Key
 	wr.CompareAdd, wr.Swap = r.compare+r.add, r.swap
 	if r.opcode == verbs.WRRDMAWrite {
-		c.copyIn(n, number, r.data)
+		c.copyIn(n, place, r.data)
 		return nil
 	}
-	_, offset := c.send.buffer(number)
+	_, offset := c.send.buffer(place)
 	c.send.sges[n], at.into = c.mr.SGE(offset, length), r.data
 	return nil
 }

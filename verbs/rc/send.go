@@ -61,8 +61,8 @@ func (s *sender) prepare(c *Conn, stride int) {
 }
 
 // buffer is the memory of a slot, and where it begins in the connection's.
-func (s *sender) buffer(number uint64) (memory []byte, offset int) {
-	start := int(number%s.depth) * s.stride
+func (s *sender) buffer(place int) (memory []byte, offset int) {
+	start := place * s.stride
 	return s.memory[start : start+s.stride], s.base + start
 }
 
@@ -174,22 +174,23 @@ func (c *Conn) submit(n int) (int, error) {
 	return n, err
 }
 
-// request begins the n-th request of a list: its number, and its slot.
-func (c *Conn) request(n int, opcode verbs.Opcode, length int) (wr *verbs.SendWR, number uint64, at *slot) {
+// request begins the n-th request of a list, and gives the place of its slot.
+func (c *Conn) request(n int, opcode verbs.Opcode, length int) (wr *verbs.SendWR, at *slot, place int) {
 	s := &c.send
-	number = s.posted + uint64(n) + 1
-	wr, at = &s.requests[n], &s.slots[number%s.depth]
+	number := s.posted + uint64(n) + 1
+	place = int(number % s.depth)
+	wr, at = &s.requests[n], &s.slots[place]
 	wr.ID, wr.Opcode, wr.Flags = number, opcode, 0
 	if number-s.signaled >= s.every {
 		wr.Flags, s.signaled = verbs.SendSignaled, number
 	}
 	at.opcode, at.length, at.remote, at.into = opcode, length, Remote{}, nil
-	return wr, number, at
+	return wr, at, place
 }
 
 // copyIn has a request send a copy of data.
-func (c *Conn) copyIn(n int, number uint64, data []byte) {
-	memory, offset := c.send.buffer(number)
+func (c *Conn) copyIn(n, place int, data []byte) {
+	memory, offset := c.send.buffer(place)
 	copy(memory, data)
 	c.send.sges[n] = c.mr.SGE(offset, len(data))
 }
@@ -210,8 +211,8 @@ func (c *Conn) putMessage(n int, m *Message) error {
 	if m.HasImm {
 		opcode = verbs.WRSendWithImm
 	}
-	wr, number, _ := c.request(n, opcode, len(m.Data))
+	wr, _, place := c.request(n, opcode, len(m.Data))
 	wr.ImmData = m.Imm
-	c.copyIn(n, number, m.Data)
+	c.copyIn(n, place, m.Data)
 	return nil
 }

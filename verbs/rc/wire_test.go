@@ -21,7 +21,9 @@ func addresses(text string) []netip.Addr {
 }
 
 // cards are two cards on a wire in memory, which needs no privilege and no network.
-func cards() (a, b *hca.Card, err error) { return hca.OpenWire(addresses(addressA), addresses(addressB)) }
+func cards() (a, b *hca.Card, err error) {
+	return hca.OpenWire(addresses(addressA), addresses(addressB))
+}
 
 // wire is two contexts at the ends of a wire in memory.
 func wire(t testing.TB) (a, b *verbs.Context) {
