@@ -6,6 +6,8 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/roced/roced/verbs/hca/network"
+
 	"github.com/roced/roced/datapath"
 	"github.com/roced/roced/datapath/wire"
 	"github.com/roced/roced/mcast"
@@ -35,7 +37,7 @@ func (s *Session) CreateAH(ctx context.Context, r provider.CreateAHRequest) (gra
 	if grant.AH, err = s.openAH(ctx, a, r.NoWait); err != nil {
 		s.abandon(a)
 	}
-	return grant, hostError(err)
+	return grant, network.HostError(err)
 }
 
 func checkAH(attr *verbs.AHAttr) error {

@@ -16,6 +16,7 @@ import (
 	"github.com/roced/roced/internal/fault"
 	"github.com/roced/roced/mcast"
 	"github.com/roced/roced/verbs"
+	"github.com/roced/roced/verbs/hca/ids"
 	"github.com/roced/roced/verbs/hca/network"
 	"github.com/roced/roced/verbs/hca/paths"
 	"github.com/roced/roced/verbs/provider"
@@ -33,7 +34,6 @@ type Card struct {
 	inline   bool
 	askedMTU wire.MTU // from WithMTU; 0 for the largest that fits
 	vlan     uint16
-	ports    *ports
 	log      *slog.Logger
 
 	stop       chan struct{}  // closed by Close, at its beginning
@@ -49,7 +49,7 @@ type Card struct {
 	lagging     atomic.Bool   // the last query of the host failed
 	faults      atomic.Uint64 // contained, but for those of the engine's rounds
 	faultLogged atomic.Int64  // when one was logged; Unix time, ns
-	manager     *manager      // of connections, on QP 1
+	manager     *ids.Manager
 
 	paths *paths.Table
 
@@ -60,6 +60,7 @@ type Card struct {
 	activeMTU  wire.MTU
 	gids       gidTable
 	sessions   []*Session // of programs
+	own        *Session   // the manager's; nil until it has one
 	qpsByPlace map[wire.QPN]*qp
 	numbers    qpNumbers
 	groups     *groups
@@ -70,7 +71,7 @@ type Card struct {
 func newCard(on network.Host, o options) (*Card, error) {
 	name := on.Name()
 	card := &Card{
-		host: on, inline: o.inline, askedMTU: o.mtu, vlan: on.VLAN(), log: o.log, ports: takePorts(on.Namespace()),
+		host: on, inline: o.inline, askedMTU: o.mtu, vlan: on.VLAN(), log: o.log,
 		stop: make(chan struct{}), done: make(chan struct{}), closed: make(chan struct{}),
 		changes: newPendingChanges(), refused: make(chan struct{}, 1), gids: newGIDTable(),
 		qpsByPlace: map[wire.QPN]*qp{}, numbers: newQPNumbers(), groups: mcast.NewTable[*datapath.QP](groupLimits),
@@ -86,11 +87,12 @@ func newCard(on network.Host, o options) (*Card, error) {
 	on.Start(engine)
 	card.engine = engine
 	card.paths = paths.NewTable(paths.Config{Host: on, Engine: engine, Name: card.Name, Log: card.log})
+	card.manager = ids.NewManager(ids.Config{Card: cmCard{card}, Paths: card.paths, Ports: ids.TakePorts(on.Namespace()), Log: card.log})
 	if card.Session, err = card.NewSession(SessionConfig{}); err == nil {
 		err = card.firstLook()
 	}
 	if err == nil {
-		card.manager, err = newManager(card)
+		err = card.manager.Open(card.openOwn)
 	}
 	if err != nil {
 		return nil, errors.Join(err, card.Close())
@@ -99,7 +101,7 @@ func newCard(on network.Host, o options) (*Card, error) {
 		engine.Start()
 	}
 	on.Follow(follower{card.changes, card})
-	for _, run := range []func(){card.keepUp, card.watch, card.manager.run, on.Listen} {
+	for _, run := range []func(){card.keepUp, card.watch, card.manager.Run, on.Listen} {
 		card.background.Go(func() {
 			if f := fault.Contain(run); f != nil { // nobody follows the host any more
 				card.faults.Add(1)
@@ -134,7 +136,7 @@ const closeTimeout = time.Second
 // again does nothing. A card that has failed must be closed too.
 func (card *Card) Close() error {
 	card.quitIDs()
-	card.manager.flush()
+	card.manager.Flush()
 	sessions, first := card.end()
 	if !first {
 		<-card.closed
@@ -144,6 +146,10 @@ func (card *Card) Close() error {
 	card.host.Interrupt()
 	card.background.Wait()
 	for _, s := range sessions {
+		s.cm.Shut()
+	}
+	for _, s := range sessions {
+		s.cm.Wait()
 		s.commands.Wait()
 	}
 	card.closing.Wait()
@@ -185,18 +191,16 @@ const settlePause = 2 * time.Millisecond
 
 // leaveHost closes the host, when the engine has closed its link.
 func (card *Card) leaveHost() error {
-	leavePorts(card.host.Namespace())
+	ids.LeavePorts(card.host.Namespace())
 	return card.host.Close()
 }
 
 // quitIDs ends what the connection manager does for ids, so that their peers are told.
 func (card *Card) quitIDs() {
-	card.mu.Lock()
-	defer card.mu.Unlock()
-	for _, s := range card.sessions {
-		for _, i := range s.ids.all() {
-			i.leaveCM()
-		}
+	var sessions []*Session
+	card.locked(func() { sessions = slices.Clone(card.sessions) })
+	for _, s := range sessions {
+		s.cm.Quit()
 	}
 }
 
@@ -223,8 +227,8 @@ func (card *Card) end() (sessions []*Session, first bool) {
 // allSessions are those of programs and the manager's. The caller holds mu.
 func (card *Card) allSessions() []*Session {
 	all := slices.Clone(card.sessions)
-	if card.manager != nil {
-		all = append(all, card.manager.gsi.session)
+	if card.own != nil {
+		all = append(all, card.own)
 	}
 	return all
 }

@@ -10,6 +10,8 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/roced/roced/verbs/hca/network"
+
 	"github.com/roced/roced/verbs"
 	"github.com/roced/roced/verbs/provider"
 	"golang.org/x/sys/unix"
@@ -39,7 +41,7 @@ func (s *Session) CreateCompChannel() (grant provider.CreateCompChannelGrant, er
 	defer s.card.mu.Unlock()
 	ends, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
 	if err != nil {
-		return grant, hostError(fmt.Errorf("sockets of a completion channel: %w", err))
+		return grant, network.HostError(fmt.Errorf("sockets of a completion channel: %w", err))
 	}
 	_ = unix.Shutdown(ends[1], unix.SHUT_RD) // what the program would send there could make a close wait
 	c := &compChannel{file: os.NewFile(uintptr(ends[1]), "completion channel"), fd: ends[1], owing: make(chan struct{}, 1)}

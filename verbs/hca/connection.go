@@ -5,6 +5,9 @@ package hca
 import (
 	"fmt"
 
+	"github.com/roced/roced/verbs/hca/ids"
+	"github.com/roced/roced/verbs/hca/network"
+
 	"github.com/roced/roced/datapath/wire"
 	"github.com/roced/roced/verbs"
 	"github.com/roced/roced/verbs/hca/paths"
@@ -12,7 +15,7 @@ import (
 )
 
 // maxRDAtomic is how many reads and atomics a queue pair can have outstanding, each way.
-const maxRDAtomic = 16
+const maxRDAtomic = ids.MaxRDAtomic
 
 // qpAccess is what a queue pair's access flags may have. Those of memory alone mean nothing there.
 const qpAccess = verbs.AccessLocalWrite | remoteAccess | verbs.AccessOptionalRange
@@ -67,7 +70,7 @@ func (s *Session) preparePeer(r *provider.ModifyQPRequest) (*ah, error) {
 	defer s.commands.Done() // the caller has one of its own
 	if peer.path, err = s.card.paths.Take(paths.Ends{Source: peer.source, Dest: peer.attr.GRH.DGID}); err != nil {
 		s.abandon(peer)
-		return nil, hostError(err)
+		return nil, network.HostError(err)
 	}
 	return peer, nil
 }

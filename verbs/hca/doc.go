@@ -16,7 +16,7 @@
 //	   network.Host ── port, routes, neighbours, groups, steering
 //	     └──── nic: an interface; memnet: a host in memory
 //
-// The rooms below it (paths, nic, memnet, cm) import nothing of this package. So Open can be here: a program that
+// The rooms below it (paths, ids, nic, memnet, cm) import nothing of this package. So Open can be here: a program that
 // has an interface needs verbs and hca, one that has another network gives that to New.
 //
 // A change has three steps: it is prepared (allocated, checked, resolved); it is made under
@@ -32,8 +32,9 @@
 // An address handle has a path, and so has a connected queue pair (connection.go), for as long as it knows its
 // peer.
 //
-// Locks, in order: manager.serving, Card.asking, Card.mu, then one of these: the mu of paths.Table and under it the
-// engine's lease (in Do), the lease itself, a lock of the network.Host, events.mu, manager.mu, ports.mu. The host is
+// Locks, in order: those of ids.Manager.serving and ids.Session, Card.asking, Card.mu, then one of these: the mu of
+// paths.Table and under it the engine's lease (in Do), the lease itself, a lock of the network.Host, events.mu,
+// ids.Manager.mu. The host is
 // asked under Card.asking or the asking of paths.Table, never under Card.mu, except about steering and modes. Waits
 // for a neighbour hold no lock; Close ends them. The engine takes no lock to report what happens to an object: it
 // sets atomics, from which readers of events make events (noted.go).
@@ -47,19 +48,8 @@
 // Groups have two independent parts. Attachments (mcast.go) decide what is steered here and
 // delivered; joins (join.go) make the host a member.
 //
-// QP 1 is the connection manager's (package cm), from when the card opens. manager.go has its clock, its
-// lock and its goroutine, which sleeps while nothing happens; gsi.go is QP 1 itself, in a session that
-// no program sees and that counts against no limit. A privileged program can have QP 1 instead, while no
-// connection id uses the manager.
-//
-//	ids ── withCM ──►┌────────────┐  messages   ┌─────┐
-//	ids ◄─ cmEvent ──┤ cm.Manager │ ◄─────────► │ gsi │ ── QP 1
-//	                 └────────────┘             └─────┘
-//
-// A connection id (id.go, and the files id*.go by what it does) is under Card.mu. What waits, for a next hop
-// or for the host to join, goes on in a goroutine of the id (id.work), which ends with the id. Its events
-// wait in its channel (idevent.go). Ports belong to a network namespace (ports.go): cards in one share
-// them.
+// Connection ids, and the connection manager on QP 1, are package ids; cm.go has what that asks of cards and sessions.
+// QP 1 is in a session of the card's own, which no program sees and which counts against no limit.
 //
 // VLAN interfaces are tested in virtual machines (build tag vlan), since many kernels lack 8021q.
 package hca

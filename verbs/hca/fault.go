@@ -57,12 +57,7 @@ func (s *Session) Faulted(cause error) {
 
 // restore has the card's own session go on: the manager makes another queue pair.
 func (card *Card) restore(s *Session) {
-	m := card.manager
-	m.serving.Lock()
-	m.gsi.failed = true
-	m.serving.Unlock()
-	card.engine.Do(func() { card.engine.Restore(s.entry) })
-	m.wakeUp()
+	card.manager.Mend(func() { card.engine.Do(func() { card.engine.Restore(s.entry) }) })
 }
 
 // faultLogPause is the least time between two reports of mistakes: who can provoke one is not to fill the log.

@@ -90,11 +90,7 @@ func TestFaultInConnectionManagement(t *testing.T) {
 	c := newConnector(t, w.b, broken, "10.0.0.1")
 	card := w.a.device
 	session := broken.session()
-	card.locked(func() {
-		for _, i := range session.ids.all() {
-			i.channel = nil // an event for it is a nil pointer
-		}
-	})
+	session.cm.Break()
 	asks := c.ask()
 	defer asks.Close()
 	defer asks.DestroyQP()
@@ -118,7 +114,7 @@ func TestFaultInConnectionManagement(t *testing.T) {
 func TestFaultOfTheManager(t *testing.T) {
 	w := newWirePair(t)
 	card := w.a.device
-	gsi := card.manager.gsi.session
+	gsi := card.own
 	card.engine.Do(func() {
 		for _, q := range gsi.qps.all() {
 			q.entry.Recv = nil

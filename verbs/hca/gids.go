@@ -10,6 +10,7 @@ import (
 
 	"github.com/roced/roced/datapath/wire"
 	"github.com/roced/roced/verbs"
+	"github.com/roced/roced/verbs/hca/paths"
 )
 
 // gidTableLen is the least length of the GID table; it grows with the number of addresses.
@@ -127,6 +128,13 @@ func (t *gidTable) hint(v4 bool) string {
 		return ": the interface has no address of the destination's"
 	}
 	return fmt.Sprintf(": %d is %v", t.index[best], best.Addr())
+}
+
+// attrOf describes the address handle of a path.
+func (card *Card) attrOf(ends paths.Ends, class uint8) verbs.AHAttr {
+	card.mu.Lock()
+	defer card.mu.Unlock()
+	return verbs.AHAttr{Port: 1, GRH: verbs.GlobalRoute{DGID: ends.Dest, SGIDIndex: card.gids.index[ends.Source], TrafficClass: class}}
 }
 
 // gidIndex is the line of an address of the card.

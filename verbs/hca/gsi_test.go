@@ -7,6 +7,7 @@ import (
 	"github.com/roced/roced/datapath/wire"
 	"github.com/roced/roced/verbs"
 	"github.com/roced/roced/verbs/hca/cm"
+	"github.com/roced/roced/verbs/hca/ids"
 	"github.com/roced/roced/verbs/provider"
 	"golang.org/x/sys/unix"
 )
@@ -72,25 +73,24 @@ func TestQP1ChangesHands(t *testing.T) {
 	ah := peer.ah("10.0.0.1")
 	program := w.a.another(SessionConfig{Privileged: func() bool { return true }})
 	gsi := &verbs.QPInitAttr{Type: verbs.QPTypeGSI, SendCQ: program.cq, RecvCQ: program.cq, Port: 1}
-	refused(t, w.b.device.useCM(), unix.EBUSY, "a program has QP 1")
-	check(t, w.a.device.useCM())
+	refused(t, w.b.device.manager.Use(), unix.EBUSY, "a program has QP 1")
+	check(t, w.a.device.manager.Use())
 	_, err := program.pd.CreateQP(gsi)
 	refused(t, err, unix.EBUSY, "QP 1", "1 connection ids")
-	w.a.device.leaveCM()
+	w.a.device.manager.Leave()
 	for range 3 {
 		qp, err := program.pd.CreateQP(gsi)
 		check(t, err)
-		refused(t, w.a.device.useCM(), unix.EBUSY, "a program has QP 1")
+		refused(t, w.a.device.manager.Use(), unix.EBUSY, "a program has QP 1")
 		check(t, qp.Close())
-		check(t, w.a.device.useCM())
-		w.a.device.leaveCM()
+		check(t, w.a.device.manager.Use())
+		w.a.device.manager.Leave()
 	}
 	manages := func(what string) {
 		t.Helper()
 		eventually(t, what, func() bool {
-			w.a.device.manager.serving.Lock()
-			defer w.a.device.manager.serving.Unlock()
-			return w.a.device.manager.gsi.qp != nil
+			qp, _ := qp1Of(w.a.device)
+			return qp != nil
 		})
 		if rej := peer.refusal(ah); rej != noService {
 			t.Errorf("%s: %+v", what, rej)
@@ -103,6 +103,12 @@ func TestQP1ChangesHands(t *testing.T) {
 	manages("the program has ended")
 }
 
+// qp1Of is the manager's QP 1, nil while it has none, and whether it is to be replaced.
+func qp1Of(card *Card) (qp *verbs.QP, failed bool) {
+	card.manager.Serving(func(q *ids.QP1) { qp, failed = q.QP, q.Failed })
+	return qp, failed
+}
+
 // A QP 1 that could not be made for a program stays the manager's; one in error is replaced.
 func TestQP1IsKept(t *testing.T) {
 	w := newWirePair(t)
@@ -112,22 +118,18 @@ func TestQP1IsKept(t *testing.T) {
 	check(t, err)
 	_, err = s.CreateQP(provider.CreateQPRequest{Type: verbs.QPTypeGSI, Port: 1, PD: 12345})
 	refused(t, err, verbs.ErrInvalid, "no such PD")
-	check(t, w.a.device.useCM())
+	check(t, w.a.device.manager.Use())
 	for range 2 {
 		var was *verbs.QP
 		eventually(t, "the manager has a queue pair", func() bool {
-			m.serving.Lock()
-			defer m.serving.Unlock()
-			was = m.gsi.qp
-			return was != nil && !m.gsi.failed
+			qp, failed := qp1Of(w.a.device)
+			was = qp
+			return qp != nil && !failed
 		})
-		m.serving.Lock()
-		check(t, was.Modify(&verbs.QPAttr{State: verbs.QPStateErr}, verbs.QPAttrState))
-		m.serving.Unlock()
+		m.Serving(func(*ids.QP1) { check(t, was.Modify(&verbs.QPAttr{State: verbs.QPStateErr}, verbs.QPAttrState)) })
 		eventually(t, "it has another", func() bool {
-			m.serving.Lock()
-			defer m.serving.Unlock()
-			return m.gsi.qp != nil && m.gsi.qp != was
+			qp, _ := qp1Of(w.a.device)
+			return qp != nil && qp != was
 		})
 		if rej := peer.refusal(ah); rej != noService {
 			t.Errorf("%+v", rej)
@@ -154,14 +156,14 @@ func TestQP1IsContested(t *testing.T) {
 		})
 		all.Go(func() {
 			for i := range uint64(50) {
-				if err := w.a.device.useCM(); err != nil {
+				if err := w.a.device.manager.Use(); err != nil {
 					refused(t, err, unix.EBUSY)
 					continue
 				}
 				id := newCMID()
 				w.a.ask("10.0.0.1", "10.0.0.2", i, id)
 				answered(t, id.next(t), 77, i)
-				w.a.device.leaveCM()
+				w.a.device.manager.Leave()
 			}
 		})
 	}

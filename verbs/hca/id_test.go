@@ -33,8 +33,8 @@ func newID(t testing.TB, c *cm.EventChannel) *cm.ID {
 func (card *Card) nothingLeft(t testing.TB) {
 	t.Helper()
 	used := card.Used()
-	if used.IDs != 0 || used.Memberships != 0 || len(card.ports.bound) != 0 || card.manager.users != 0 {
-		t.Errorf("left: %+v, %d ports, %d users of the connection manager", used, len(card.ports.bound), card.manager.users)
+	if used.IDs != 0 || used.Memberships != 0 || card.manager.Ports.Len() != 0 || card.manager.Users() != 0 {
+		t.Errorf("left: %+v, %d ports, %d users of the connection manager", used, card.manager.Ports.Len(), card.manager.Users())
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 
 	"github.com/roced/roced/internal/lab/labtest"
 	"github.com/roced/roced/verbs/cm"
+	"github.com/roced/roced/verbs/hca/ids"
 )
 
 // TestLastWordsReachAnUnknownNeighbour: who rejects, or disconnects, and closes in order has been heard, also
@@ -53,22 +54,22 @@ func TestCloseWaitsForAMessageInHand(t *testing.T) {
 	c.ask()
 	id := c.expect(c.to, cm.EventConnectRequest)
 	m := w.b.device.manager
-	m.serving.Lock()
-	check(t, id.Reject(nil))
-	rej, some := m.next()
-	if !some {
-		t.Fatal("no message")
-	}
 	closed := make(chan error, 1)
-	go func() { closed <- w.b.device.Close() }()
-	select {
-	case <-w.b.device.stop:
-		t.Error("it does not wait")
-	case <-time.After(20 * time.Millisecond): // more than Close takes to come to that
-	}
-	err := m.gsi.post(time.Now(), &rej)
-	m.serving.Unlock()
-	check(t, err)
+	m.Serving(func(q *ids.QP1) {
+		check(t, id.Reject(nil))
+		rej, some := m.Next()
+		if !some {
+			t.Error("no message")
+			return
+		}
+		go func() { closed <- w.b.device.Close() }()
+		select {
+		case <-w.b.device.stop:
+			t.Error("it does not wait")
+		case <-time.After(20 * time.Millisecond): // more than Close takes to come to that
+		}
+		check(t, q.Post(time.Now(), &rej))
+	})
 	check(t, <-closed)
 	c.expect(c.from, cm.EventRejected)
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/netip"
+	"slices"
 	"testing"
 	"time"
 
@@ -11,6 +12,7 @@ import (
 	"github.com/roced/roced/verbs"
 	cmapi "github.com/roced/roced/verbs/cm"
 	"github.com/roced/roced/verbs/hca/cm"
+	"github.com/roced/roced/verbs/hca/ids"
 	"github.com/roced/roced/verbs/hca/network"
 	"github.com/roced/roced/verbs/provider"
 )
@@ -26,7 +28,7 @@ type stranger struct {
 func (s *stranger) receive(write func(wire.MAD)) {
 	mad := make(wire.MAD, wire.MADLen)
 	write(mad)
-	s.card.withCM(func(m *cm.Manager, now time.Time) { m.Receive(now, s.path, mad) })
+	s.card.manager.With(func(m *cm.Manager, now time.Time) { m.Receive(now, s.path, mad) })
 }
 
 // ask sends a REQ.
@@ -49,12 +51,10 @@ func (s *stranger) withdraw(id wire.CommID, reason wire.RejectReason) {
 
 // waiting is how many events of a channel's ids wait, of all channels of a card's sessions.
 func (card *Card) waitingEvents() (n int) {
-	card.mu.Lock()
-	defer card.mu.Unlock()
-	for _, s := range card.sessions {
-		for _, c := range s.eventChannels.all() {
-			n += c.waiting.Len()
-		}
+	var sessions []*Session
+	card.locked(func() { sessions = slices.Clone(card.sessions) })
+	for _, s := range sessions {
+		n += s.cm.Waiting()
 	}
 	return n
 }
@@ -100,8 +100,8 @@ func TestEventsOfAListenerAreBounded(t *testing.T) {
 			s.ask(id)
 		}
 	}
-	eventually(t, "the backlog is full", func() bool { return w.b.device.manager.counters()[cm.ConnectionBacklogFull] > 0 })
-	w.b.device.withCM(func(*cm.Manager, time.Time) {})
+	eventually(t, "the backlog is full", func() bool { return w.b.device.manager.Counters()[cm.ConnectionBacklogFull] > 0 })
+	w.b.device.manager.With(func(*cm.Manager, time.Time) {})
 	eventually(t, "there are as many events", func() bool { return w.b.device.waitingEvents() == cm.MaxBacklog })
 }
 
@@ -112,17 +112,15 @@ func TestConfirmationLeavesFirst(t *testing.T) {
 	c.ask()
 	c.accept()
 	eventually(t, "the response is there", func() bool { return w.a.device.waitingEvents() == 1 })
-	m := w.a.device.manager
-	m.serving.Lock()
 	done := make(chan *cmapi.ID, 1)
-	go func() { done <- c.expect(c.from, cmapi.EventEstablished) }()
-	select {
-	case <-done:
-		m.serving.Unlock()
-		t.Fatal("the program has the event before")
-	case <-time.After(20 * time.Millisecond): // more than that takes
-	}
-	m.serving.Unlock()
+	w.a.device.manager.Serving(func(*ids.QP1) {
+		go func() { done <- c.expect(c.from, cmapi.EventEstablished) }()
+		select {
+		case <-done:
+			t.Fatal("the program has the event before")
+		case <-time.After(20 * time.Millisecond): // more than that takes
+		}
+	})
 	c.end(<-done, c.expect(c.to, cmapi.EventEstablished))
 }
 
@@ -145,18 +143,6 @@ func TestMigratedIDLeavesItsChannel(t *testing.T) {
 	refused(t, s.DestroyEventChannel(provider.DestroyEventChannelRequest{Channel: channels[1]}), verbs.ErrBusy)
 	check(t, s.DestroyID(provider.DestroyIDRequest{ID: id.ID}))
 	check(t, s.DestroyEventChannel(provider.DestroyEventChannelRequest{Channel: channels[1]}))
-}
-
-// TestRoomForEvents: an id begins nothing more when so many of its events wait, and one more for each join.
-func TestRoomForEvents(t *testing.T) {
-	i := &id{channel: &eventChannel{}, joins: make([]*idJoin, 2)}
-	for range maxEvents + 2 {
-		check(t, i.room())
-		i.put(&idEvent{})
-	}
-	refused(t, i.room(), verbs.ErrLimit, "66 events of the id wait")
-	i.channel.next()
-	check(t, i.room())
 }
 
 // TestDeviceRemovalOfAListener: also one that listens at all addresses is told, and one that is only bound to

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"net/netip"
 
+	"github.com/roced/roced/verbs/hca/network"
+
 	"github.com/roced/roced/datapath/wire"
 	"github.com/roced/roced/mcast"
 	"github.com/roced/roced/verbs"
@@ -22,46 +24,62 @@ type joined struct {
 // JoinMulticast implements provider.Provider. It does not hold the card's lock while it waits for the
 // kernel to join.
 func (s *Session) JoinMulticast(r provider.JoinMulticastRequest) (grant provider.JoinMulticastGrant, err error) {
+	join, err := s.prepareJoin(r)
+	if err != nil {
+		return grant, err
+	}
+	if err := join.Reserve(); err != nil {
+		return grant, err
+	}
+	return join.Finish()
+}
+
+// joining is a membership on its way: ids.Join.
+type joining struct {
+	session *Session
+	joined  *joined
+	mgid    wire.GID
+	handle  provider.Handle
+}
+
+func (s *Session) prepareJoin(r provider.JoinMulticastRequest) (*joining, error) {
 	m, mgid, err := s.checkJoin(r)
 	if err != nil {
-		return grant, err
+		return nil, err
 	}
-	handle, err := s.reserveJoin(m)
-	if err != nil {
-		return grant, err
-	}
-	defer s.commands.Done()
-	return s.finishJoin(handle, m, mgid)
+	return &joining{session: s, joined: m, mgid: mgid}, nil
 }
 
-// reserveJoin counts a membership before the host joins, so that those that are on their way are limited
-// too. The card stays open until commands.Done.
-func (s *Session) reserveJoin(m *joined) (provider.Handle, error) {
+// Reserve counts a membership before the host joins, so that those that are on their way are limited
+// too. The card stays open until Finish has returned.
+func (j *joining) Reserve() (err error) {
+	s := j.session
 	if err := s.enter(); err != nil {
-		return 0, err
+		return err
 	}
 	defer s.card.mu.Unlock()
-	handle, err := s.joins.add(m)
-	if err == nil {
+	if j.handle, err = s.joins.add(j.joined); err == nil {
 		s.commands.Add(1)
 	}
-	return handle, err
+	return err
 }
 
-// finishJoin has the host join. If that fails the membership is gone.
-func (s *Session) finishJoin(handle provider.Handle, m *joined, mgid wire.GID) (grant provider.JoinMulticastGrant, err error) {
+// Finish has the host join. If that fails the membership is gone.
+func (j *joining) Finish() (grant provider.JoinMulticastGrant, err error) {
+	s, m := j.session, j.joined
+	defer s.commands.Done()
 	source, err := s.sourceFor(m)
 	if err == nil && m.full {
-		err = hostError(s.card.host.Join(m.group))
+		err = network.HostError(s.card.host.Join(m.group))
 	}
 	s.card.mu.Lock()
 	defer s.card.mu.Unlock()
 	if err != nil {
-		s.joins.remove(handle)
+		s.joins.remove(j.handle)
 		return grant, err
 	}
 	m.done = true
-	return provider.JoinMulticastGrant{Membership: handle, MGID: mgid, SGID: source}, nil
+	return provider.JoinMulticastGrant{Membership: j.handle, MGID: j.mgid, SGID: source}, nil
 }
 
 func (s *Session) checkJoin(r provider.JoinMulticastRequest) (*joined, wire.GID, error) {
@@ -103,7 +121,7 @@ func (s *Session) LeaveMulticast(r provider.LeaveMulticastRequest) error {
 	if !m.full {
 		return nil
 	}
-	return hostError(s.card.host.Leave(m.group))
+	return network.HostError(s.card.host.Leave(m.group))
 }
 
 // takeJoin removes a membership from the session's table. The card stays open until commands.Done.

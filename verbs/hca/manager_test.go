@@ -10,6 +10,7 @@ import (
 	"github.com/roced/roced/datapath/wire"
 	"github.com/roced/roced/verbs"
 	"github.com/roced/roced/verbs/hca/cm"
+	"github.com/roced/roced/verbs/hca/ids"
 )
 
 var testService = wire.ServiceIDFor(wire.PortSpaceUDP, 7174)
@@ -19,7 +20,7 @@ type cmID struct{ events chan cm.Event }
 
 func newCMID() *cmID { return &cmID{make(chan cm.Event, 1<<16)} }
 
-func (o *cmID) cmEvent(e cm.Event) { o.events <- e }
+func (o *cmID) CMEvent(e cm.Event) { o.events <- e }
 
 func (o *cmID) next(t testing.TB) cm.Event {
 	t.Helper()
@@ -35,8 +36,8 @@ func (o *cmID) next(t testing.TB) cm.Event {
 // listen answers all requests with a queue pair, and their private data.
 func (s *station) listen(qpn wire.QPN) (l *cm.Listener) {
 	s.Helper()
-	check(s, s.device.useCM())
-	s.device.withCM(func(m *cm.Manager, _ time.Time) {
+	check(s, s.device.manager.Use())
+	s.device.manager.With(func(m *cm.Manager, _ time.Time) {
 		var err error
 		l, err = m.Listen(cm.ListenConfig{Service: testService, Owner: &accepter{s.device, func() *cm.Listener { return l }, qpn}})
 		check(s, err)
@@ -50,8 +51,8 @@ type accepter struct {
 	qpn      wire.QPN
 }
 
-func (a *accepter) cmEvent(cm.Event) {
-	a.card.withCM(func(_ *cm.Manager, now time.Time) {
+func (a *accepter) CMEvent(cm.Event) {
+	a.card.manager.With(func(_ *cm.Manager, now time.Time) {
 		if r := a.listener().Next(); r != nil {
 			_ = r.Reply(now, cm.Answer{QPN: a.qpn, QKey: 0x01234567, PrivateData: r.PrivateData[:8]})
 		}
@@ -59,10 +60,10 @@ func (a *accepter) cmEvent(cm.Event) {
 }
 
 // ask asks for the service.
-func (s *station) ask(from, to string, number uint64, owner cmOwner) *cm.Inquiry {
+func (s *station) ask(from, to string, number uint64, owner ids.Owner) *cm.Inquiry {
 	s.Helper()
 	var q *cm.Inquiry
-	s.device.withCM(func(m *cm.Manager, now time.Time) {
+	s.device.manager.With(func(m *cm.Manager, now time.Time) {
 		var err error
 		q, err = m.Ask(now, cm.AskConfig{
 			Path: cm.Path{Local: gid(from), Remote: gid(to), TrafficClass: 0x68}, Service: testService,
@@ -97,7 +98,7 @@ func TestCardsAsk(t *testing.T) {
 	}
 	id := newCMID()
 	w.b.ask("10.0.0.9", "10.0.0.1", 1, id).Cancel() // not an address of b
-	eventually(t, "it has no way", func() bool { return w.b.device.manager.counters()[cm.Unroutable] == 1 })
+	eventually(t, "it has no way", func() bool { return w.b.device.manager.Counters()[cm.Unroutable] == 1 })
 	if n := len(id.events); n != 0 {
 		t.Errorf("%d events of a cancelled inquiry", n)
 	}
@@ -118,12 +119,12 @@ func TestCardsAskOverVeth(t *testing.T) {
 		}
 	}
 	m := l.a.device.manager
-	m.serving.Lock()
-	for _, h := range m.gsi.handles {
-		h.used = h.used.Add(-handleIdle)
-	}
-	m.serving.Unlock()
-	m.wakeUp()
+	m.Serving(func(q *ids.QP1) {
+		for _, h := range q.Handles {
+			h.Used = h.Used.Add(-ids.HandleIdle)
+		}
+	})
+	m.WakeUp()
 	eventually(t, "the end of the path", func() bool { return !managed(t, l.A, "10.77.0.2") })
 }
 
@@ -143,8 +144,8 @@ func TestManyConnects(t *testing.T) {
 	for range 50 {
 		id.next(t)
 	}
-	w.a.device.withCM(func(m *cm.Manager, now time.Time) { listener.Close(now) })
-	a := w.a.device.manager.counters()
+	w.a.device.manager.With(func(m *cm.Manager, now time.Time) { listener.Close(now) })
+	a := w.a.device.manager.Counters()
 	if a[cm.BacklogFull] != 0 || a[cm.Requests] != 1000 {
 		t.Errorf("a: %v", a)
 	}
@@ -156,7 +157,7 @@ func TestManyConnects(t *testing.T) {
 // While one host sends requests as fast as it can, from one address or from more than a backlog or the
 // manager's handles have room for, another host is served.
 func TestFloodOfRequests(t *testing.T) {
-	for _, senders := range []int{1, 2 * gsiHandles} {
+	for _, senders := range []int{1, 2 * ids.MaxHandles} {
 		t.Run(fmt.Sprint(senders, " senders"), func(t *testing.T) { floodOfRequests(t, senders) })
 	}
 }
@@ -195,7 +196,7 @@ func floodOfRequests(t *testing.T, senders int) {
 			t.Errorf("%+v", e)
 		}
 	}
-	if used := a.device.manager.gsi.session.Used(); used.AHs > gsiHandles {
+	if used := a.device.own.Used(); used.AHs > ids.MaxHandles {
 		t.Errorf("%+v", used)
 	}
 }
@@ -204,25 +205,25 @@ func floodOfRequests(t *testing.T, senders int) {
 func TestManagerSleeps(t *testing.T) {
 	w := newWirePair(t)
 	m := w.b.device.manager
-	if at, some := m.due(); some {
+	if at, some := m.Due(); some {
 		t.Errorf("something is due at %v", at)
 	}
 	w.a.listen(77)
 	id := newCMID()
 	w.b.ask("10.0.0.2", "10.0.0.1", 1, id)
 	answered(t, id.next(t), 77, 1)
-	at, some := m.due()
-	if !some || time.Until(at) > handleIdle {
+	at, some := m.Due()
+	if !some || time.Until(at) > ids.HandleIdle {
 		t.Errorf("the handle is to be closed at %v, %v", at, some)
 	}
-	m.serving.Lock()
-	for _, h := range m.gsi.handles {
-		h.used = h.used.Add(-handleIdle)
-	}
-	m.serving.Unlock()
-	m.wakeUp()
-	eventually(t, "the end of the handle", func() bool { _, some := m.due(); return !some })
-	if used := m.gsi.session.Used(); used.AHs != 0 {
+	m.Serving(func(q *ids.QP1) {
+		for _, h := range q.Handles {
+			h.Used = h.Used.Add(-ids.HandleIdle)
+		}
+	})
+	m.WakeUp()
+	eventually(t, "the end of the handle", func() bool { _, some := m.Due(); return !some })
+	if used := w.b.device.own.Used(); used.AHs != 0 {
 		t.Errorf("%+v", used)
 	}
 }
@@ -232,7 +233,7 @@ func TestCloseSendsWhatWaits(t *testing.T) {
 	_, hosts, stations := newHosts(t, 2, 0)
 	a, id := stations[0], newCMID()
 	var l *cm.Listener
-	a.device.withCM(func(m *cm.Manager, _ time.Time) {
+	a.device.manager.With(func(m *cm.Manager, _ time.Time) {
 		var err error
 		l, err = m.Listen(cm.ListenConfig{Service: testService, Owner: id})
 		check(t, err)
@@ -240,7 +241,7 @@ func TestCloseSendsWhatWaits(t *testing.T) {
 	asker := newCMID()
 	stations[1].ask("10.0.0.2", "10.0.0.1", 1, asker)
 	id.next(t)
-	a.device.withCM(func(m *cm.Manager, now time.Time) { l.Close(now) })
+	a.device.manager.With(func(m *cm.Manager, now time.Time) { l.Close(now) })
 	check(t, hosts[0].Close())
 	if e := asker.next(t); e.Kind != cm.EventReply || e.Answer.Status != wire.SIDRReject {
 		t.Errorf("%+v", e)
@@ -251,7 +252,7 @@ func TestCloseSendsWhatWaits(t *testing.T) {
 func TestManagerHandlesAreBounded(t *testing.T) {
 	n := newNetwork(t, 0)
 	var many []netip.Addr
-	for i := range 3 * gsiHandles {
+	for i := range 3 * ids.MaxHandles {
 		many = append(many, netip.AddrFrom4([4]byte{10, 1, byte(i >> 8), byte(i)}))
 	}
 	server, client := newHost(t, n, "server", []netip.Addr{hostAddress(0)}), newHost(t, n, "client", many)
@@ -263,7 +264,7 @@ func TestManagerHandlesAreBounded(t *testing.T) {
 		answered(t, id.next(t), 77, uint64(i))
 	}
 	for _, s := range []*station{a, b} {
-		if used := s.device.manager.gsi.session.Used(); used.AHs > gsiHandles || used.QPs != 1 {
+		if used := s.device.own.Used(); used.AHs > ids.MaxHandles || used.QPs != 1 {
 			t.Errorf("%+v", used)
 		}
 	}

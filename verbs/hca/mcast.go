@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/roced/roced/verbs/hca/network"
+
 	"github.com/roced/roced/datapath"
 	"github.com/roced/roced/datapath/wire"
 	"github.com/roced/roced/mcast"
@@ -49,7 +51,7 @@ func (s *Session) AttachMcast(r provider.McastRequest) error {
 		return nil
 	}
 	if err := card.host.AddGroup(mgid.Addr()); err != nil {
-		return hostError(errors.Join(err, s.detach(q, mgid, r.MLID)))
+		return network.HostError(errors.Join(err, s.detach(q, mgid, r.MLID)))
 	}
 	return nil
 }

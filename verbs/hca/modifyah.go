@@ -5,6 +5,8 @@ package hca
 import (
 	"context"
 
+	"github.com/roced/roced/verbs/hca/network"
+
 	"github.com/roced/roced/datapath/wire"
 	"github.com/roced/roced/verbs/provider"
 )
@@ -30,7 +32,7 @@ func (s *Session) ModifyAH(ctx context.Context, r provider.ModifyAHRequest) erro
 		err = s.replaceAH(r.AH, next)
 	}
 	s.abandon(next)
-	return hostError(err)
+	return network.HostError(err)
 }
 
 // replaceAH exchanges a handle, which may have been destroyed meanwhile, with what replaces it: next

@@ -3,6 +3,8 @@
 package hca
 
 import (
+	"crypto/rand"
+	"encoding/binary"
 	"fmt"
 
 	"github.com/roced/roced/datapath"
@@ -24,7 +26,11 @@ type mw struct {
 }
 
 // randomKey is what keys are drawn from: peers may not guess them.
-func randomKey() uint32 { return uint32(randomNumber()) }
+func randomKey() uint32 {
+	var b [4]byte
+	_, _ = rand.Read(b[:]) // never fails
+	return binary.NativeEndian.Uint32(b[:])
+}
 
 // region finds a memory region.
 func (s *Session) region(handle provider.Handle) (*mr, error) {

@@ -188,10 +188,11 @@ func (p *page) membership(handle provider.Handle, m *joined) bool {
 
 // Used is what the session has.
 func (s *Session) Used() (used Limits) {
+	usedIDs, usedChannels := s.cm.Used()
 	s.card.mu.Lock()
 	defer s.card.mu.Unlock()
 	return Limits{
 		PDs: s.pds.count(), MRs: s.keys.count(), CQs: s.cqs.count(), QPs: s.qps.count(), AHs: s.ahs.count(), SRQs: s.srqs.count(),
-		CompChannels: s.channels.count(), Memberships: s.joins.count(), Attachments: s.attached, IDs: s.ids.count(), EventChannels: s.eventChannels.count(), Memory: s.memory.Load(),
+		CompChannels: s.channels.count(), Memberships: s.joins.count(), Attachments: s.attached, IDs: usedIDs, EventChannels: usedChannels, Memory: s.memory.Load(),
 	}
 }

@@ -113,52 +113,18 @@ func TestSessionsAreLeftForOthers(t *testing.T) {
 	check(t, err)
 }
 
-// TestPortsAreLeftForOthers: and with the ports that are given out, of which what is given back counts no more.
+// TestPortsAreLeftForOthers: and with the ports that are given out.
 func TestPortsAreLeftForOthers(t *testing.T) {
-	p := newPorts()
-	bind := func(user *Quota, port uint16) (*binding, error) {
-		b := &binding{portKey: portKey{wire.PortSpaceTCP, port}, address: netip.IPv4Unspecified(), user: user}
-		err := user.take(limitIDs, "id")
-		if err == nil {
-			err = p.bind(b)
-		}
-		return b, err
-	}
-	greedy, late := NewQuota("greedy", Limits{}, nil), NewQuota("late", Limits{}, nil)
-	var last *binding
-	var err error
-	for err == nil {
-		var b *binding
-		if b, err = bind(greedy, 0); err == nil {
-			last = b
+	greedy, late := cmUser{NewQuota("greedy", Limits{}, nil)}, cmUser{NewQuota("late", Limits{}, nil)}
+	refusedAt := uint64(0)
+	for used := uint64(0); refusedAt == 0; used++ {
+		check(t, greedy.quota.take(limitIDs, "id"))
+		if err := greedy.AdmitPort(used, 28232); err != nil {
+			refused(t, err, verbs.ErrLimit, "ports that are given out", "24703 of 28232")
+			refusedAt = used
 		}
 	}
-	refused(t, err, verbs.ErrLimit, "ports that are given out", "24703 of 28232")
-	_, err = bind(greedy, 0)
-	refused(t, err, verbs.ErrLimit)
-	free := uint16(firstEphemeral)
-	for len(p.bound[portKey{wire.PortSpaceTCP, free}]) > 0 {
-		free++
-	}
-	_, err = bind(greedy, free)
-	refused(t, err, verbs.ErrLimit)
-	_, err = bind(greedy, 2000)
-	check(t, err)
-	_, err = bind(late, 0)
-	check(t, err)
-	p.release(last)
-	p.release(mustBind(t, p, last.port))
-	if n := p.given[wire.PortSpaceTCP]; n != 24703 {
-		t.Errorf("%d ports are given out", n)
-	}
-}
-
-// mustBind binds a port for a program of this process.
-func mustBind(t *testing.T, p *ports, port uint16) *binding {
-	t.Helper()
-	b := &binding{portKey: portKey{wire.PortSpaceTCP, port}, address: netip.IPv4Unspecified()}
-	check(t, p.bind(b))
-	return b
+	check(t, late.AdmitPort(refusedAt, 28232))
 }
 
 // TestGroupsAreLeftForOthers: and with groups.

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"sync/atomic"
 
+	"github.com/roced/roced/verbs/hca/network"
+
 	"github.com/roced/roced/datapath"
 	"github.com/roced/roced/datapath/ring"
 	"github.com/roced/roced/datapath/wire"
@@ -175,7 +177,7 @@ func (s *Session) addQP(q *qp, r *provider.CreateQPRequest, grant *provider.Crea
 	}
 	if err := card.host.AddQP(uint32(q.entry.Number)); err != nil {
 		s.qps.remove(grant.QP)
-		return hostError(err)
+		return network.HostError(err)
 	}
 	grant.Number = q.entry.Number
 	if !s.internal {
@@ -265,7 +267,7 @@ func (s *Session) destroyQP(handle provider.Handle) (peer *ah, err error) {
 	err = s.forgetQPs([]*qp{q})
 	s.events.forget(&q.events)
 	s.release(q.memory...)
-	return q.peer, hostError(err)
+	return q.peer, network.HostError(err)
 }
 
 // forgetQPs removes queue pairs from their groups, the engine and XDP, in this order. The caller

@@ -46,13 +46,13 @@ func (s *Session) obtainGSI(kind verbs.QPType) error {
 	if kind != verbs.QPTypeGSI || s.internal {
 		return nil
 	}
-	return s.card.manager.yield()
+	return s.card.manager.Yield()
 }
 
 // returnGSI gives QP 1 back. The caller may hold Card.mu.
 func (s *Session) returnGSI(kind verbs.QPType) {
 	if kind == verbs.QPTypeGSI && !s.internal {
-		s.card.manager.regain()
+		s.card.manager.Regain()
 	}
 }
 
@@ -61,5 +61,5 @@ func (card *Card) numberFor(kind verbs.QPType) wire.QPN {
 	if kind != verbs.QPTypeGSI {
 		return card.numbers.take(func(place wire.QPN) bool { return card.qpsByPlace[place] == nil })
 	}
-	return wire.QPNGSI // manager.yield has seen to it that nobody has it
+	return wire.QPNGSI // Manager.Yield has seen to it that nobody has it
 }

@@ -13,14 +13,21 @@ import (
 	"github.com/roced/roced/datapath/ring"
 	"github.com/roced/roced/internal/capability"
 	"github.com/roced/roced/verbs"
+	"github.com/roced/roced/verbs/hca/ids"
+	"github.com/roced/roced/verbs/provider"
 )
 
 // Session is one program's use of a card: objects with handles, a doorbell, events, limits and
 // privileges of its own. It is a provider.Provider. Sessions do not affect each other; closing one
 // frees only its own objects.
 type Session struct {
+	provider.CMProvider // cm
+
 	card           *Card
 	config         SessionConfig
+	cm             *ids.Session
+	cmChannels     table[ids.Channel] // under the lock of cm, as cmIDs
+	cmIDs          table[ids.ID]
 	doorbell       *ring.Doorbell
 	doorbellMemory []byte
 	entry          *datapath.Session // in the engine's tables
@@ -44,8 +51,6 @@ type Session struct {
 	qps           table[qp]
 	ahs           table[ah]
 	joins         table[joined]
-	eventChannels table[eventChannel]
-	ids           table[id]
 	qpsByDoorbell map[uint32]*qp
 	lastPD        datapath.PD
 	attached      int // attachments of queue pairs to groups
@@ -69,8 +74,10 @@ func (card *Card) newSession(config SessionConfig, internal bool) (*Session, err
 		pds: newTable[pd]("PD", &config, limitPDs), keys: newTable[keyed]("MR", &config, limitMRs), ahs: newTable[ah]("AH", &config, limitAHs),
 		channels: newTable[compChannel]("completion channel", &config, limitCompChannels), cqs: newTable[cq]("CQ", &config, limitCQs),
 		qps: newTable[qp]("QP", &config, limitQPs), srqs: newTable[srq]("SRQ", &config, limitSRQs), joins: newTable[joined]("membership", &config, limitMemberships),
-		eventChannels: newTable[eventChannel]("event channel", &config, limitEventChannels), ids: newTable[id]("id", &config, limitIDs),
+		cmChannels: newTable[ids.Channel]("event channel", &config, limitEventChannels), cmIDs: newTable[ids.ID]("id", &config, limitIDs),
 	}
+	s.cm = card.manager.NewSession(s.cmConfig())
+	s.CMProvider = s.cm
 	s.events.init()
 	s.events.tell = s.config.Noticed
 	var err error
@@ -148,6 +155,8 @@ func (s *Session) Close() error {
 		return nil
 	}
 	defer s.card.closing.Done()
+	s.cm.Shut()
+	s.cm.Wait()
 	s.commands.Wait()
 	s.card.engine.Settle(s.entry, closeTimeout)
 	return s.free()
@@ -169,9 +178,6 @@ func (s *Session) wakeWaiters() {
 		close(s.done)
 		for _, c := range s.channels.all() {
 			s.shut(c)
-		}
-		for _, c := range s.eventChannels.all() {
-			c.shut()
 		}
 		s.card.engine.WakeLeader()
 	}

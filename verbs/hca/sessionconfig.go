@@ -5,6 +5,8 @@ package hca
 import (
 	"fmt"
 
+	"github.com/roced/roced/verbs/hca/network"
+
 	"github.com/roced/roced/datapath/ring"
 	"github.com/roced/roced/verbs"
 )
@@ -142,7 +144,7 @@ func (s *Session) alloc(size int) ([]byte, error) {
 	piece, err := s.config.Memory.Alloc(size)
 	if err != nil {
 		s.memory.Add(-uint64(size))
-		return nil, hostError(err)
+		return nil, network.HostError(err)
 	}
 	return piece, nil
 }

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/roced/roced/verbs/hca/network"
+
 	"github.com/roced/roced/internal/fault"
 	"github.com/roced/roced/verbs"
 	"github.com/roced/roced/verbs/provider"
@@ -32,10 +34,9 @@ func (s *Session) fail(cause error) {
 // sayFatal tells the program that its device has failed, when its outstanding requests are flushed.
 func (s *Session) sayFatal() {
 	s.card.engine.Settle(s.entry, flushTimeout)
-	s.card.mu.Lock()
-	defer s.card.mu.Unlock()
 	fatal := func() { s.events.put(provider.EventReport{Type: verbs.EventDeviceFatal}) }
-	for _, step := range []func(){s.putNoted, s.removeDevice, fatal, s.wakeWaiters} { // the last event is that of the device
+	locked := func(do func()) func() { return func() { s.card.locked(do) } }
+	for _, step := range []func(){locked(s.putNoted), s.cm.RemoveDevice, locked(fatal), locked(s.wakeWaiters), s.cm.Shut} { // the last event is that of the device
 		fault.Contain(step)
 	}
 }
@@ -52,11 +53,9 @@ func (s *Session) free() (failed error) {
 			return err
 		})
 	}
-	queuePairs, ids, queues := s.qps.all(), s.ids.all(), s.cqs.all()
+	queuePairs, queues := s.qps.all(), s.cqs.all()
 	card.engine.EndCalls(s.config.Calls)
-	for _, i := range ids {
-		locked(func() error { s.endID(i); return nil })
-	}
+	step(s.cm.End)
 	locked(func() error { return s.forgetQPs(queuePairs) })
 	locked(func() error {
 		card.sessions = slices.DeleteFunc(card.sessions, func(other *Session) bool { return other == s })
@@ -68,9 +67,7 @@ func (s *Session) free() (failed error) {
 		})
 		return nil
 	})
-	for _, i := range ids {
-		step(func() error { s.freeID(i); return nil })
-	}
+	step(s.cm.Free)
 	step(s.leavePaths)
 	for _, m := range s.joins.all() {
 		if m.full {
@@ -78,7 +75,7 @@ func (s *Session) free() (failed error) {
 		}
 	}
 	step(s.releaseAll)
-	return hostError(failed)
+	return network.HostError(failed)
 }
 
 // leavePaths leaves those of address handles and connections.
@@ -114,7 +111,7 @@ func (s *Session) releaseAll() error {
 	s.release(s.doorbellMemory)
 	for _, give := range []func(){
 		s.pds.close, s.channels.close, s.cqs.close, s.keys.close, s.srqs.close, s.qps.close, s.ahs.close, s.joins.close,
-		s.eventChannels.close, s.ids.close,
+		s.cmChannels.close, s.cmIDs.close,
 	} {
 		give()
 	}

@@ -48,7 +48,7 @@ func (card *Card) Statistics() (Statistics, error) {
 }
 
 func (card *Card) readStatistics() (s Statistics, err error) {
-	s.Engine, s.TooBig, s.CM = card.engine.Counters(), card.tooBig.packets.Load(), card.manager.counters()
+	s.Engine, s.TooBig, s.CM = card.engine.Counters(), card.tooBig.packets.Load(), card.manager.Counters()
 	s.Faults = s.Engine.Faults + card.faults.Load()
 	of, err := card.host.Statistics()
 	s.Steering, s.Socket, s.Sent = of.Steering, of.Socket, of.Sent

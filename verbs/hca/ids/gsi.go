@@ -1,6 +1,6 @@
 //go:build linux
 
-package hca
+package ids
 
 import (
 	"context"
@@ -15,19 +15,20 @@ import (
 	"github.com/roced/roced/verbs/provider"
 )
 
-// gsi is QP 1 as the connection manager uses it, in a session of its own, which no program sees and
-// which counts against nobody's limits. It is used under manager.serving.
-type gsi struct {
-	session    *Session
+// QP1 is QP 1 as the connection manager uses it, in a session of its own, which no program sees and
+// which counts against nobody's limits. It is used under Manager.serving.
+type QP1 struct {
+	Session    Own
+	card       Card
 	pd         *verbs.PD
 	cq         *verbs.CQ
 	mr         *verbs.MR
-	qp         *verbs.QP // nil while a program has QP 1
-	failed     bool      // the queue pair is in error, and is to be replaced
+	QP         *verbs.QP // nil while a program has QP 1
+	Failed     bool      // the queue pair is in error, and is to be replaced
 	wcs        []verbs.WC
 	arrived    []arrival
-	handles    map[cm.Path]*handle
-	sending    []*handle     // of the requests that have not completed, in order
+	Handles    map[cm.Path]*Handle
+	sending    []*Handle     // of the requests that have not completed, in order
 	unroutable atomic.Uint64 // messages that were not sent
 }
 
@@ -38,13 +39,13 @@ type arrival struct {
 	payload []byte
 }
 
-// handle is an address handle, kept for some time: for further messages, and since a message waits
+// Handle is an address handle, kept for some time: for further messages, and since a message waits
 // with it for the neighbour's answer.
-type handle struct {
+type Handle struct {
 	ah      *verbs.AH
 	path    cm.Path
 	sending int // requests that have not completed
-	used    time.Time
+	Used    time.Time
 }
 
 const (
@@ -52,8 +53,8 @@ const (
 	gsiBuffer   = wire.GRHLen + wire.MADLen  // bytes; longer messages are not MADs, and find no room
 	gsiSends    = 32                         // that are outstanding
 	gsiBatch    = 64                         // completions that a round takes
-	gsiHandles  = 2 * gsiSends               // so that one is free whenever a send is
-	handleIdle  = 2 * paths.NeighbourTimeout // after which a handle is closed
+	MaxHandles  = 2 * gsiSends               // so that one is free whenever a send is
+	HandleIdle  = 2 * paths.NeighbourTimeout // after which a handle is closed
 )
 
 // quiet is an internal session as package verbs sees it. The card is never run in its caller's thread,
@@ -66,22 +67,28 @@ func (q quiet) CreateAH(ctx context.Context, r provider.CreateAHRequest) (provid
 	return q.Provider.CreateAH(ctx, r)
 }
 
-// openGSI takes QP 1. It calls wake when there is something to poll.
-func openGSI(card *Card, wake func()) (*gsi, error) {
-	g := &gsi{wcs: make([]verbs.WC, gsiBatch), handles: map[cm.Path]*handle{}}
+// Own is the session that QP 1 is in: the card's own.
+type Own interface {
+	provider.Provider
+	// Settle sends what was posted, for so long at most.
+	Settle(timeout time.Duration)
+}
+
+// openQP1 takes QP 1.
+func openQP1(open func(wake func()) (Own, error), c Config, wake func()) (*QP1, error) {
+	g := &QP1{card: c.Card, wcs: make([]verbs.WC, gsiBatch), Handles: map[cm.Path]*Handle{}}
 	var err error
-	config := SessionConfig{Wake: func(uint64) { wake() }, Privileged: func() bool { return true }}
-	if g.session, err = card.newSession(config, true); err != nil {
+	if g.Session, err = open(wake); err != nil {
 		return nil, err
 	}
 	if err := g.openObjects(); err != nil {
-		return nil, errors.Join(err, g.session.Close())
+		return nil, errors.Join(err, g.Session.Close())
 	}
 	return g, nil
 }
 
-func (g *gsi) openObjects() error {
-	ctx, err := verbs.Open(quiet{g.session})
+func (g *QP1) openObjects() error {
+	ctx, err := verbs.Open(quiet{g.Session})
 	if err != nil {
 		return err
 	}
@@ -98,15 +105,15 @@ func (g *gsi) openObjects() error {
 }
 
 // open makes the queue pair if there is none; false if there cannot be one now.
-func (g *gsi) open(taken bool) bool {
-	if g.failed {
+func (g *QP1) open(taken bool) bool {
+	if g.Failed {
 		g.closeQP()
 	}
-	return g.qp != nil || !taken && g.openQP() == nil
+	return g.QP != nil || !taken && g.openQP() == nil
 }
 
 // openQP makes the queue pair, with all receives posted.
-func (g *gsi) openQP() (err error) {
+func (g *QP1) openQP() (err error) {
 	qp, err := g.pd.CreateQP(&verbs.QPInitAttr{
 		Type: verbs.QPTypeGSI, SendCQ: g.cq, RecvCQ: g.cq, Port: 1,
 		Cap: verbs.QPCap{MaxSendWR: gsiSends, MaxRecvWR: gsiReceives, MaxInlineData: wire.MADLen},
@@ -118,7 +125,7 @@ func (g *gsi) openQP() (err error) {
 	for i := range buffers {
 		buffers[i].buffer = uint64(i)
 	}
-	g.qp, g.failed = qp, false
+	g.QP, g.Failed = qp, false
 	if err := qp.Activate(wire.QKeyGSI); err != nil {
 		g.closeQP()
 		return err
@@ -128,12 +135,12 @@ func (g *gsi) openQP() (err error) {
 }
 
 // closeQP destroys the queue pair and what was sent with it.
-func (g *gsi) closeQP() {
-	if g.qp != nil {
-		_ = g.qp.Close() // it is this session's; the card has ended, if that fails
+func (g *QP1) closeQP() {
+	if g.QP != nil {
+		_ = g.QP.Close() // it is this session's; the card has ended, if that fails
 	}
-	g.qp, g.failed, g.sending = nil, false, nil
-	for _, h := range g.handles {
+	g.QP, g.Failed, g.sending = nil, false, nil
+	for _, h := range g.Handles {
 		h.sending = 0
 		g.drop(h)
 	}
@@ -148,7 +155,7 @@ var over = func() context.Context {
 
 // poll takes completions, and gives the messages that have arrived; n is 0 if there was no completion:
 // then the next one wakes.
-func (g *gsi) poll() (arrived []arrival, n int) {
+func (g *QP1) poll() (arrived []arrival, n int) {
 	n, _ = g.cq.Wait(over, g.wcs) // it fails with the context's error, or the card has ended
 	g.arrived = g.arrived[:0]
 	for i := range g.wcs[:n] {
@@ -158,7 +165,7 @@ func (g *gsi) poll() (arrived []arrival, n int) {
 		case wc.Status == verbs.WCSuccess:
 			g.arrived = append(g.arrived, g.arrival(wc))
 		default:
-			g.failed = true // flushed: the queue pair is in error
+			g.Failed = true // flushed: the queue pair is in error
 		}
 	}
 	return g.arrived, n
@@ -167,7 +174,7 @@ func (g *gsi) poll() (arrived []arrival, n int) {
 // sendID is the ID of all sends; receives have the number of their buffer.
 const sendID = ^uint64(0)
 
-func (g *gsi) arrival(wc *verbs.WC) arrival {
+func (g *QP1) arrival(wc *verbs.WC) arrival {
 	memory := g.mr.Bytes()[int(wc.ID)*gsiBuffer:][:wc.ByteLen]
 	grh := verbs.GRH(memory[:wire.GRHLen])
 	remote, local := grh.Addresses()
@@ -177,45 +184,46 @@ func (g *gsi) arrival(wc *verbs.WC) arrival {
 }
 
 // recycle posts the buffers of messages again.
-func (g *gsi) recycle(arrived []arrival) {
+func (g *QP1) recycle(arrived []arrival) {
 	wrs := make([]verbs.RecvWR, len(arrived))
 	for i, a := range arrived {
 		wrs[i] = verbs.RecvWR{ID: a.buffer, SGList: []verbs.SGE{g.mr.SGE(int(a.buffer)*gsiBuffer, gsiBuffer)}}
 	}
-	if err := g.qp.PostRecv(wrs); err != nil {
-		g.failed = true
+	if err := g.QP.PostRecv(wrs); err != nil {
+		g.Failed = true
 	}
 }
 
 // send sends what next gives, as far as there is room, and closes handles that were not used for long.
-func (g *gsi) send(now time.Time, next func() (cm.Datagram, bool)) {
+func (g *QP1) send(now time.Time, next func() (cm.Datagram, bool)) {
 	for len(g.sending) < gsiSends {
 		d, some := next()
 		if !some {
 			break
 		}
-		if err := g.post(now, &d); err != nil {
+		if err := g.Post(now, &d); err != nil {
 			g.unroutable.Add(1)
 		}
 	}
-	for _, h := range g.handles {
-		if h.sending == 0 && now.Sub(h.used) >= handleIdle {
+	for _, h := range g.Handles {
+		if h.sending == 0 && now.Sub(h.Used) >= HandleIdle {
 			g.drop(h)
 		}
 	}
 }
 
-func (g *gsi) post(now time.Time, d *cm.Datagram) error {
+// Post sends a message.
+func (g *QP1) Post(now time.Time, d *cm.Datagram) error {
 	h, err := g.handleTo(d.Path)
 	if err != nil {
 		return err
 	}
-	h.used = now
-	if err := g.qp.PostSend([]verbs.SendWR{{
+	h.Used = now
+	if err := g.QP.PostSend([]verbs.SendWR{{
 		ID: sendID, Opcode: verbs.WRSend, Flags: verbs.SendSignaled | verbs.SendInline, InlineData: d.MAD[:],
 		AH: h.ah, RemoteQPN: wire.QPNGSI, RemoteQKey: wire.QKeyGSI,
 	}}); err != nil {
-		g.failed = true
+		g.Failed = true
 		return err
 	}
 	h.sending++
@@ -224,25 +232,25 @@ func (g *gsi) post(now time.Time, d *cm.Datagram) error {
 }
 
 // sent takes the completion of the oldest send.
-func (g *gsi) sent(wc *verbs.WC) {
+func (g *QP1) sent(wc *verbs.WC) {
 	g.sending[0].sending--
 	g.sending = g.sending[1:]
 	if wc.Status != verbs.WCSuccess {
-		g.failed = true
+		g.Failed = true
 		g.unroutable.Add(1)
 	}
 }
 
 // handleTo finds or makes the handle for a path.
-func (g *gsi) handleTo(path cm.Path) (*handle, error) {
-	if h := g.handles[path]; h != nil {
+func (g *QP1) handleTo(path cm.Path) (*Handle, error) {
+	if h := g.Handles[path]; h != nil {
 		return h, nil
 	}
-	source, err := g.session.card.gidIndex(path.Local)
+	source, err := g.card.GIDIndex(path.Local)
 	if err != nil {
 		return nil, err
 	}
-	if len(g.handles) == gsiHandles {
+	if len(g.Handles) == MaxHandles {
 		g.dropOldest()
 	}
 	ah, err := g.pd.CreateAH(context.Background(), &verbs.AHAttr{Port: 1, GRH: verbs.GlobalRoute{
@@ -251,22 +259,22 @@ func (g *gsi) handleTo(path cm.Path) (*handle, error) {
 	if err != nil {
 		return nil, err
 	}
-	h := &handle{ah: ah, path: path}
-	g.handles[path] = h
+	h := &Handle{ah: ah, path: path}
+	g.Handles[path] = h
 	return h, nil
 }
 
 // drop closes a handle.
-func (g *gsi) drop(h *handle) {
+func (g *QP1) drop(h *Handle) {
 	_ = h.ah.Close() // it is this session's; the card has ended, if that fails
-	delete(g.handles, h.path)
+	delete(g.Handles, h.path)
 }
 
 // dropOldest closes the handle that was not used for longest.
-func (g *gsi) dropOldest() {
-	var oldest *handle
-	for _, h := range g.handles {
-		if h.sending == 0 && (oldest == nil || h.used.Before(oldest.used)) {
+func (g *QP1) dropOldest() {
+	var oldest *Handle
+	for _, h := range g.Handles {
+		if h.sending == 0 && (oldest == nil || h.Used.Before(oldest.Used)) {
 			oldest = h
 		}
 	}
@@ -274,9 +282,9 @@ func (g *gsi) dropOldest() {
 }
 
 // idleAt is when the first handle is to be closed, of those that nothing is being sent with.
-func (g *gsi) idleAt() (at time.Time, some bool) {
-	for _, h := range g.handles {
-		if idle := h.used.Add(handleIdle); h.sending == 0 && (!some || idle.Before(at)) {
+func (g *QP1) idleAt() (at time.Time, some bool) {
+	for _, h := range g.Handles {
+		if idle := h.Used.Add(HandleIdle); h.sending == 0 && (!some || idle.Before(at)) {
 			at, some = idle, true
 		}
 	}

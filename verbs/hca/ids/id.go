@@ -1,6 +1,6 @@
 //go:build linux
 
-package hca
+package ids
 
 import (
 	"container/list"
@@ -17,13 +17,13 @@ import (
 	"github.com/roced/roced/verbs/provider"
 )
 
-// id is a connection id (rdma_cm_id). All of it is under card.mu, but for work.
-type id struct {
+// ID is a connection id (rdma_cm_id). All of it is under its session's lock, except work.
+type ID struct {
 	session *Session
 	handle  provider.Handle
 	space   wire.PortSpace
 	kind    verbs.QPType
-	channel *eventChannel
+	channel *Channel
 	events  list.List // of *idEvent that the program has not read, in their order
 	asked   int       // of these, requests: as many as wait at the listener
 	state   idState
@@ -44,7 +44,7 @@ type id struct {
 	request    *cm.Request    // that the id stands for, until it is answered
 	connection *cm.Connection // of one that has asked for a connection, or was asked for one
 
-	work   sync.WaitGroup  // what goes on without card.mu
+	work   sync.WaitGroup  // what goes on without the lock
 	life   context.Context // of work; ends with the id
 	cancel func()
 }
@@ -75,10 +75,10 @@ func (s idState) String() string {
 }
 
 // onDevice says whether the id is bound to the card: to one of its addresses.
-func (i *id) onDevice() bool { return i.source.IsValid() && !i.source.Addr().IsUnspecified() }
+func (i *ID) onDevice() bool { return i.source.IsValid() && !i.source.Addr().IsUnspecified() }
 
 // in refuses what an id may not do in its state.
-func (i *id) in(what string, states ...idState) error {
+func (i *ID) in(what string, states ...idState) error {
 	for _, s := range states {
 		if i.state == s {
 			return nil
@@ -100,8 +100,8 @@ func (s *Session) CreateID(r provider.CreateIDRequest) (grant provider.CreateIDG
 	if err := s.enter(); err != nil {
 		return grant, err
 	}
-	defer s.card.mu.Unlock()
-	c, err := s.eventChannels.get(r.Channel)
+	defer s.mu.Unlock()
+	c, err := s.channels.Get(r.Channel)
 	if err != nil {
 		return grant, err
 	}
@@ -112,10 +112,10 @@ func (s *Session) CreateID(r provider.CreateIDRequest) (grant provider.CreateIDG
 	return provider.CreateIDGrant{ID: i.handle}, nil
 }
 
-// newID makes an id. The caller holds card.mu.
-func (s *Session) newID(c *eventChannel, space wire.PortSpace, kind verbs.QPType) (_ *id, err error) {
-	i := &id{session: s, space: space, kind: kind, channel: c, qkey: verbs.UDPQKey}
-	if i.handle, err = s.ids.add(i); err != nil {
+// newID makes an id.
+func (s *Session) newID(c *Channel, space wire.PortSpace, kind verbs.QPType) (_ *ID, err error) {
+	i := &ID{session: s, space: space, kind: kind, channel: c, qkey: verbs.UDPQKey}
+	if i.handle, err = s.ids.Add(i); err != nil {
 		return nil, err
 	}
 	i.life, i.cancel = context.WithCancel(context.Background())
@@ -141,13 +141,13 @@ func checkSpace(space wire.PortSpace, asked verbs.QPType) (kind verbs.QPType, er
 	return kind, nil
 }
 
-// withID finds an id, and holds card.mu for what is done with it.
-func (s *Session) withID(handle provider.Handle, do func(*id) error) error {
+// withID finds an id, and locks the session for what is done with it.
+func (s *Session) withID(handle provider.Handle, do func(*ID) error) error {
 	if err := s.enter(); err != nil {
 		return err
 	}
-	defer s.card.mu.Unlock()
-	i, err := s.ids.get(handle)
+	defer s.mu.Unlock()
+	i, err := s.ids.Get(handle)
 	if err != nil {
 		return err
 	}
@@ -156,8 +156,8 @@ func (s *Session) withID(handle provider.Handle, do func(*id) error) error {
 
 // MigrateID implements provider.Provider.
 func (s *Session) MigrateID(r provider.MigrateIDRequest) error {
-	return s.withID(r.ID, func(i *id) error {
-		to, err := s.eventChannels.get(r.Channel)
+	return s.withID(r.ID, func(i *ID) error {
+		to, err := s.channels.Get(r.Channel)
 		if err != nil {
 			return err
 		}
@@ -174,10 +174,10 @@ func (s *Session) MigrateID(r provider.MigrateIDRequest) error {
 
 // SetIDOption implements provider.Provider.
 func (s *Session) SetIDOption(r provider.SetIDOptionRequest) error {
-	return s.withID(r.ID, func(i *id) error { return i.set(r.Option, r.Value) })
+	return s.withID(r.ID, func(i *ID) error { return i.set(r.Option, r.Value) })
 }
 
-func (i *id) set(option verbs.IDOption, value uint32) (err error) {
+func (i *ID) set(option verbs.IDOption, value uint32) (err error) {
 	switch {
 	case option == verbs.IDOptionTOS && value <= 0xFF:
 		i.tos = uint8(value)
@@ -198,19 +198,14 @@ func (i *id) set(option verbs.IDOption, value uint32) (err error) {
 
 // QueryID implements provider.Provider.
 func (s *Session) QueryID(r provider.QueryIDRequest) (grant provider.QueryIDGrant, err error) {
-	err = s.withID(r.ID, func(i *id) error {
+	err = s.withID(r.ID, func(i *ID) error {
 		grant = provider.QueryIDGrant{PortSpace: i.space, QPType: i.kind, Local: i.source, Remote: i.dest, OnDevice: i.onDevice()}
 		if i.ends != (paths.Ends{}) {
-			grant.AH = s.card.attrOf(i.ends, i.tos)
+			grant.AH = s.manager.Card.AHAttr(i.ends, i.tos)
 		}
 		return nil
 	})
 	return grant, err
-}
-
-// attrOf describes the address handle of a path. The caller holds card.mu.
-func (card *Card) attrOf(ends paths.Ends, class uint8) verbs.AHAttr {
-	return verbs.AHAttr{Port: 1, GRH: verbs.GlobalRoute{DGID: ends.Dest, SGIDIndex: card.gids.index[ends.Source], TrafficClass: class}}
 }
 
 // DestroyID implements provider.Provider. It waits for what has begun, which it ends.
@@ -219,7 +214,7 @@ func (s *Session) DestroyID(r provider.DestroyIDRequest) error {
 	if err != nil {
 		return err
 	}
-	defer s.commands.Done()
+	defer s.work.Done()
 	i.work.Wait()
 	for _, j := range i.joins {
 		s.leaveJoin(j)
@@ -228,24 +223,24 @@ func (s *Session) DestroyID(r provider.DestroyIDRequest) error {
 	return nil
 }
 
-// takeID removes an id from the session's table. The card stays open until commands.Done.
-func (s *Session) takeID(handle provider.Handle) (*id, error) {
+// takeID removes an id from the session's table. The session waits for work.Done.
+func (s *Session) takeID(handle provider.Handle) (*ID, error) {
 	if err := s.enterToFree(); err != nil {
 		return nil, err
 	}
-	defer s.card.mu.Unlock()
-	i, err := s.ids.get(handle)
+	defer s.mu.Unlock()
+	i, err := s.ids.Get(handle)
 	if err != nil {
 		return nil, err
 	}
-	s.ids.remove(handle)
+	s.ids.Remove(handle)
 	s.endID(i)
-	s.commands.Add(1)
+	s.work.Add(1)
 	return i, nil
 }
 
-// endID ends what an id has begun, and drops its events. The caller holds card.mu.
-func (s *Session) endID(i *id) {
+// endID ends what an id has begun, and drops its events.
+func (s *Session) endID(i *ID) {
 	i.state = idDestroyed
 	i.cancel()
 	i.leaveCM()
@@ -258,23 +253,22 @@ func (s *Session) endID(i *id) {
 
 // freeID frees what an id has, but for its memberships, which are the session's. Nothing of it goes on
 // any more.
-func (s *Session) freeID(i *id) {
+func (s *Session) freeID(i *ID) {
 	if i.path != nil {
-		s.card.paths.Leave(i.path)
+		s.manager.Paths.Leave(i.path)
 	}
 	if i.binding != nil {
-		s.card.ports.release(i.binding)
+		s.manager.Ports.release(i.binding)
 	}
 }
 
-// beginWork is for what goes on without card.mu, which the caller holds. Neither the id nor the session is
-// freed before work.Done and commands.Done.
-func (s *Session) beginWork(i *id) {
-	s.commands.Add(1)
+// beginWork is for what goes on without the lock. Neither the id nor the session is freed before endWork.
+func (s *Session) beginWork(i *ID) {
+	s.work.Add(1)
 	i.work.Add(1)
 }
 
-func (s *Session) endWork(i *id) {
+func (s *Session) endWork(i *ID) {
 	i.work.Done()
-	s.commands.Done()
+	s.work.Done()
 }

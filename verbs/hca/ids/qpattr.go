@@ -1,6 +1,6 @@
 //go:build linux
 
-package hca
+package ids
 
 import (
 	"fmt"
@@ -13,7 +13,7 @@ import (
 
 // InitIDQPAttr implements provider.Provider.
 func (s *Session) InitIDQPAttr(r provider.InitIDQPAttrRequest) (grant provider.InitIDQPAttrGrant, err error) {
-	err = s.withID(r.ID, func(i *id) (err error) {
+	err = s.withID(r.ID, func(i *ID) (err error) {
 		grant, err = i.qpAttr(r.State)
 		return err
 	})
@@ -21,7 +21,7 @@ func (s *Session) InitIDQPAttr(r provider.InitIDQPAttrRequest) (grant provider.I
 }
 
 // qpAttr are the attributes by which a queue pair of the id comes to a state.
-func (i *id) qpAttr(state verbs.QPState) (grant provider.InitIDQPAttrGrant, err error) {
+func (i *ID) qpAttr(state verbs.QPState) (grant provider.InitIDQPAttrGrant, err error) {
 	if !i.onDevice() {
 		return grant, fmt.Errorf("%w: the id is not bound to a device: bind it to an address, or resolve one", verbs.ErrInvalid)
 	}
@@ -37,7 +37,7 @@ func (i *id) qpAttr(state verbs.QPState) (grant provider.InitIDQPAttrGrant, err 
 	return grant, nil
 }
 
-func (i *id) datagramAttr(state verbs.QPState) (grant provider.InitIDQPAttrGrant, err error) {
+func (i *ID) datagramAttr(state verbs.QPState) (grant provider.InitIDQPAttrGrant, err error) {
 	switch state {
 	case verbs.QPStateInit:
 		grant.Attr.Port, grant.Attr.QKey = 1, i.qkey
@@ -57,7 +57,7 @@ func noAttributes(state verbs.QPState) error {
 
 // connectedAttr are those of a connection. Before both sides have named their queue pairs, there are
 // attributes for INIT alone.
-func (i *id) connectedAttr(state verbs.QPState) (grant provider.InitIDQPAttrGrant, err error) {
+func (i *ID) connectedAttr(state verbs.QPState) (grant provider.InitIDQPAttrGrant, err error) {
 	terms, agreed := i.terms()
 	switch {
 	case state == verbs.QPStateInit:
@@ -80,11 +80,11 @@ func (i *id) connectedAttr(state verbs.QPState) (grant provider.InitIDQPAttrGran
 
 // terms are those of the id's connection, with no more READs and atomics at once than the card has; agreed if
 // they are complete.
-func (i *id) terms() (terms cm.Terms, agreed bool) {
+func (i *ID) terms() (terms cm.Terms, agreed bool) {
 	if i.connection != nil {
-		i.session.card.withCM(func(*cm.Manager, time.Time) { terms, agreed = i.connection.Terms, i.connection.Agreed() })
+		i.session.manager.With(func(*cm.Manager, time.Time) { terms, agreed = i.connection.Terms, i.connection.Agreed() })
 	}
-	terms.ResponderResources, terms.InitiatorDepth = min(terms.ResponderResources, maxRDAtomic), min(terms.InitiatorDepth, maxRDAtomic)
+	terms.ResponderResources, terms.InitiatorDepth = min(terms.ResponderResources, MaxRDAtomic), min(terms.InitiatorDepth, MaxRDAtomic)
 	return terms, agreed
 }
 
@@ -97,9 +97,9 @@ func accessFor(responderResources uint8) verbs.AccessFlags {
 }
 
 // attrToReceive is what a queue pair needs to receive.
-func (i *id) attrToReceive(t *cm.Terms) (grant provider.InitIDQPAttrGrant) {
+func (i *ID) attrToReceive(t *cm.Terms) (grant provider.InitIDQPAttrGrant) {
 	a := &grant.Attr
-	a.AHAttr = i.session.card.attrOf(i.ends, t.Path.TrafficClass)
+	a.AHAttr = i.session.manager.Card.AHAttr(i.ends, t.Path.TrafficClass)
 	a.AHAttr.GRH.FlowLabel, a.AHAttr.GRH.HopLimit = t.Path.FlowLabel, t.Path.HopLimit
 	a.PathMTU, a.DestQPN, a.RQPSN, a.MaxDestRDAtomic = t.MTU, t.RemoteQPN, t.RQPSN, t.ResponderResources
 	grant.Mask = verbs.QPAttrAV | verbs.QPAttrPathMTU | verbs.QPAttrDestQPN | verbs.QPAttrRQPSN | verbs.QPAttrMaxDestRDAtomic | verbs.QPAttrMinRNRTimer

@@ -1,6 +1,6 @@
 //go:build linux
 
-package hca
+package ids
 
 import (
 	"errors"
@@ -17,7 +17,7 @@ import (
 // ConnectID implements provider.Provider: it asks the destination for a connection, or in port space UDP for
 // its queue pair (SIDR).
 func (s *Session) ConnectID(r provider.ConnectIDRequest) error {
-	return s.withID(r.ID, func(i *id) error {
+	return s.withID(r.ID, func(i *ID) error {
 		if err := errors.Join(i.in("connect", idRouteResolved), i.room()); err != nil {
 			return err
 		}
@@ -37,7 +37,7 @@ func (s *Session) ConnectID(r provider.ConnectIDRequest) error {
 }
 
 // ask asks for the queue pair of a service of datagrams.
-func (i *id) ask(param *verbs.ConnParam) error {
+func (i *ID) ask(param *verbs.ConnParam) error {
 	return i.useCM(func(m *cm.Manager, now time.Time) (err error) {
 		i.inquiry, err = m.Ask(now, cm.AskConfig{
 			Path:    cm.Path{Local: i.ends.Source, Remote: i.ends.Dest, TrafficClass: i.tos},
@@ -48,29 +48,32 @@ func (i *id) ask(param *verbs.ConnParam) error {
 }
 
 // connect asks for a connection. The queue pair is the program's affair; its number is what is needed.
-func (i *id) connect(param *verbs.ConnParam) error {
+func (i *ID) connect(param *verbs.ConnParam) error {
 	if err := errors.Join(checkNumber("connect", param.QPN), checkResources(param)); err != nil {
 		return err
 	}
-	card := i.session.card
+	card := i.session.manager.Card
 	config := cm.ConnectConfig{
 		Path:    cm.Path{Local: i.ends.Source, Remote: i.ends.Dest, TrafficClass: i.tos, HopLimit: wire.DefaultHopLimit, FlowLabel: cm.FlowLabel(i.source.Port(), i.dest.Port())},
 		Service: i.service(i.dest.Port()), Source: i.source, Dest: i.dest,
-		GUID: guid(card.status.MAC), MTU: i.path.MTU(card.activeMTU), Param: *param, Owner: i,
+		GUID: card.GUID(), MTU: i.path.MTU(card.ActiveMTU()), Param: *param, Owner: i,
 	}
-	config.Param.ResponderResources = min(param.ResponderResources, maxRDAtomic)
-	config.Param.InitiatorDepth = min(param.InitiatorDepth, maxRDAtomic)
+	config.Param.ResponderResources = min(param.ResponderResources, MaxRDAtomic)
+	config.Param.InitiatorDepth = min(param.InitiatorDepth, MaxRDAtomic)
 	return i.useCM(func(m *cm.Manager, now time.Time) (err error) {
 		i.connection, err = m.Connect(now, config)
 		return err
 	})
 }
 
+// MaxRDAtomic is how many READs and atomics a queue pair can have outstanding, each way.
+const MaxRDAtomic = 16
+
 // checkResources refuses to ask for more READs and atomics at once than the card can have, as librdmacm does.
 func checkResources(p *verbs.ConnParam) error {
 	for name, n := range map[string]uint8{"ResponderResources": p.ResponderResources, "InitiatorDepth": p.InitiatorDepth} {
-		if n > maxRDAtomic && n != verbs.CMMaxResources {
-			return fmt.Errorf("%w: connect with %s of %d; the device has %d, and MaxResources asks for all", verbs.ErrInvalid, name, n, maxRDAtomic)
+		if n > MaxRDAtomic && n != verbs.CMMaxResources {
+			return fmt.Errorf("%w: connect with %s of %d; the device has %d, and MaxResources asks for all", verbs.ErrInvalid, name, n, MaxRDAtomic)
 		}
 	}
 	return nil
@@ -85,19 +88,18 @@ func checkNumber(what string, qpn wire.QPN) error {
 }
 
 // service names a port to the connection manager.
-func (i *id) service(port uint16) wire.ServiceID { return wire.ServiceIDFor(i.space, port) }
+func (i *ID) service(port uint16) wire.ServiceID { return wire.ServiceIDFor(i.space, port) }
 
-// useCM begins the id's use of the connection manager, until leaveCM. The caller holds card.mu, as with
-// all that follows.
-func (i *id) useCM(do func(m *cm.Manager, now time.Time) error) error {
-	card := i.session.card
-	if err := card.useCM(); err != nil {
+// useCM begins the id's use of the connection manager, until leaveCM.
+func (i *ID) useCM(do func(m *cm.Manager, now time.Time) error) error {
+	manager := i.session.manager
+	if err := manager.Use(); err != nil {
 		return err
 	}
 	var err error
-	card.withCM(func(m *cm.Manager, now time.Time) { err = do(m, now) })
+	manager.With(func(m *cm.Manager, now time.Time) { err = do(m, now) })
 	if err != nil {
-		card.leaveCM()
+		manager.Leave()
 		return err
 	}
 	i.usesCM = true
@@ -106,11 +108,11 @@ func (i *id) useCM(do func(m *cm.Manager, now time.Time) error) error {
 
 // leaveCM ends what the connection manager does for the id: a request that it has not answered is
 // rejected in its name, and its connection ended. Calling it again does nothing.
-func (i *id) leaveCM() {
+func (i *ID) leaveCM() {
 	if !i.usesCM {
 		return
 	}
-	i.session.card.withCM(func(_ *cm.Manager, now time.Time) {
+	i.session.manager.With(func(_ *cm.Manager, now time.Time) {
 		if i.inquiry != nil {
 			i.inquiry.Cancel()
 		}
@@ -125,14 +127,13 @@ func (i *id) leaveCM() {
 		}
 	})
 	i.inquiry, i.listener, i.request, i.connection, i.usesCM = nil, nil, nil, nil, false
-	i.session.card.leaveCM()
+	i.session.manager.Leave()
 }
 
-// cmEvent implements cmOwner.
-func (i *id) cmEvent(e cm.Event) {
-	card := i.session.card
-	card.mu.Lock()
-	defer card.mu.Unlock()
+// CMEvent implements Owner.
+func (i *ID) CMEvent(e cm.Event) {
+	i.session.mu.Lock()
+	defer i.session.mu.Unlock()
 	switch {
 	case !i.usesCM:
 	case e.Kind == cm.EventRequest || e.Kind == cm.EventWithdrawn:
@@ -143,7 +144,7 @@ func (i *id) cmEvent(e cm.Event) {
 }
 
 // eventOf is an event of the connection manager as the program gets it.
-func (i *id) eventOf(e *cm.Event) provider.CMEvent {
+func (i *ID) eventOf(e *cm.Event) provider.CMEvent {
 	switch e.Kind {
 	case cm.EventReply:
 		return i.answered(&e.Answer)
@@ -162,22 +163,22 @@ func (i *id) eventOf(e *cm.Event) provider.CMEvent {
 }
 
 // answered is the event of an answer.
-func (i *id) answered(a *cm.Answer) provider.CMEvent {
+func (i *ID) answered(a *cm.Answer) provider.CMEvent {
 	if a.Status != wire.SIDRValid {
 		return provider.CMEvent{Type: verbs.CMEventUnreachable, Status: int32(a.Status), ConnParam: verbs.ConnParam{PrivateData: a.PrivateData}}
 	}
 	return provider.CMEvent{
-		Type: verbs.CMEventEstablished, AH: i.session.card.attrOf(i.ends, i.tos),
+		Type: verbs.CMEventEstablished, AH: i.session.manager.Card.AHAttr(i.ends, i.tos),
 		ConnParam: verbs.ConnParam{QPN: a.QPN, QKey: a.QKey, PrivateData: a.PrivateData},
 	}
 }
 
 // DisconnectID implements provider.Provider. Datagrams have no connection: there is nobody to be told.
 func (s *Session) DisconnectID(r provider.DisconnectIDRequest) error {
-	return s.withID(r.ID, func(i *id) error {
+	return s.withID(r.ID, func(i *ID) error {
 		err := i.in("disconnect", idConnecting)
 		if err == nil && i.connection != nil {
-			s.card.withCM(func(_ *cm.Manager, now time.Time) { i.connection.Disconnect(now) })
+			s.manager.With(func(_ *cm.Manager, now time.Time) { i.connection.Disconnect(now) })
 		}
 		return err
 	})
@@ -185,11 +186,11 @@ func (s *Session) DisconnectID(r provider.DisconnectIDRequest) error {
 
 // NotifyID implements provider.Provider: a packet that came before the peer's RTU establishes the connection.
 func (s *Session) NotifyID(r provider.NotifyIDRequest) error {
-	return s.withID(r.ID, func(i *id) (err error) {
+	return s.withID(r.ID, func(i *ID) (err error) {
 		if i.connection == nil || r.Event != verbs.EventCommEst {
 			return fmt.Errorf("%w: event %v; %v of a connection's queue pair is what there is to tell", verbs.ErrInvalid, r.Event, verbs.EventCommEst)
 		}
-		s.card.withCM(func(*cm.Manager, time.Time) { err = i.connection.Establish() })
+		s.manager.With(func(*cm.Manager, time.Time) { err = i.connection.Establish() })
 		return err
 	})
 }

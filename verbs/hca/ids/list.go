@@ -1,6 +1,6 @@
 //go:build linux
 
-package hca
+package ids
 
 import (
 	"net/netip"
@@ -10,8 +10,8 @@ import (
 	"github.com/roced/roced/verbs/provider"
 )
 
-// IDInfo is a connection id, for those who look.
-type IDInfo struct {
+// Info is a connection id, for those who look.
+type Info struct {
 	Handle        provider.Handle
 	PortSpace     wire.PortSpace
 	Type          verbs.QPType
@@ -27,21 +27,21 @@ var stateNames = [...]string{
 	idRouteResolved: "ROUTE_RESOLVED", idConnecting: "CONNECT", idListening: "LISTEN", idDestroyed: "DESTROYING",
 }
 
-// IDs lists ids, at most so many, from a place on, as Objects does.
-func (s *Session) IDs(from Cursor, most int) (list []IDInfo, next Cursor, more bool, err error) {
+// List lists ids, at most so many, from a place on; next is where to go on, if there is more.
+func (s *Session) List(from uint32, most int) (list []Info, next uint32, more bool, err error) {
 	if err := s.enter(); err != nil {
 		return nil, from, false, err
 	}
-	defer s.card.mu.Unlock()
-	for next = from; int(next.Place) < len(s.ids.objects); next.Place++ {
-		i := s.ids.objects[next.Place]
+	defer s.mu.Unlock()
+	for next = from; next < s.ids.Places(); next++ {
+		i := s.ids.At(next)
 		if i == nil {
 			continue
 		}
 		if len(list) == most {
 			return list, next, true, nil
 		}
-		list = append(list, IDInfo{
+		list = append(list, Info{
 			Handle: i.handle, PortSpace: i.space, Type: i.kind, State: stateNames[i.state], Local: i.source, Remote: i.dest,
 			Events: uint32(i.events.Len()), Groups: uint32(len(i.joins)),
 		})

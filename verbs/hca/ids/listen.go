@@ -1,6 +1,6 @@
 //go:build linux
 
-package hca
+package ids
 
 import (
 	"fmt"
@@ -16,11 +16,11 @@ import (
 
 // ListenID implements provider.Provider.
 func (s *Session) ListenID(r provider.ListenIDRequest) error {
-	return s.withID(r.ID, func(i *id) error {
+	return s.withID(r.ID, func(i *ID) error {
 		if err := i.in("listen with", idBound); err != nil {
 			return err
 		}
-		if err := s.card.ports.alone(i.binding); err != nil {
+		if err := s.manager.Ports.alone(i.binding); err != nil {
 			return err
 		}
 		err := i.useCM(func(m *cm.Manager, _ time.Time) (err error) {
@@ -37,7 +37,7 @@ func (s *Session) ListenID(r provider.ListenIDRequest) error {
 }
 
 // listensAt is the address as the connection manager's listener has it.
-func (i *id) listensAt() netip.Addr {
+func (i *ID) listensAt() netip.Addr {
 	address := i.source.Addr()
 	if address.IsUnspecified() && !i.afonly {
 		return netip.Addr{}
@@ -46,36 +46,36 @@ func (i *id) listensAt() netip.Addr {
 }
 
 // takeRequest makes the new id for the event of a request, which the program is getting; false if there
-// is none: then the request is rejected. The caller holds card.mu.
-func (i *id) takeRequest(e *provider.CMEvent) bool {
+// is none: then the request is rejected.
+func (i *ID) takeRequest(e *provider.CMEvent) bool {
 	request, connection := i.nextRequest()
 	if request == nil && connection == nil {
 		return false
 	}
-	card := i.session.card
+	manager := i.session.manager
 	child, err := i.newChild()
 	if err != nil {
-		card.withCM(func(_ *cm.Manager, now time.Time) { turnAway(request, connection, now) })
-		card.log.Debug("a request was rejected: its id cannot be made", "device", card.Name(), "port", i.source.Port(), "error", err)
+		manager.With(func(_ *cm.Manager, now time.Time) { turnAway(request, connection, now) })
+		manager.Log.Debug("a request was rejected: its id cannot be made", "device", manager.Card.Name(), "port", i.source.Port(), "error", err)
 		return false
 	}
 	e.ID, e.Listener = child.handle, i.handle
 	if connection != nil {
-		card.withCM(func(*cm.Manager, time.Time) { e.ConnParam = child.standForConnection(connection) })
+		manager.With(func(*cm.Manager, time.Time) { e.ConnParam = child.standForConnection(connection) })
 	} else {
 		child.standFor(request)
 		e.PrivateData = request.PrivateData[:]
 	}
-	e.AH = card.attrOf(child.ends, child.tos)
+	e.AH = manager.Card.AHAttr(child.ends, child.tos)
 	return true
 }
 
 // nextRequest takes the oldest request that waits, for datagrams or for a connection; nil if none does.
-func (i *id) nextRequest() (request *cm.Request, connection *cm.Connection) {
+func (i *ID) nextRequest() (request *cm.Request, connection *cm.Connection) {
 	if i.listener == nil {
 		return nil, nil
 	}
-	i.session.card.withCM(func(*cm.Manager, time.Time) {
+	i.session.manager.With(func(*cm.Manager, time.Time) {
 		if i.kind == verbs.QPTypeRC {
 			connection = i.listener.NextConnection()
 		} else {
@@ -95,13 +95,13 @@ func turnAway(request *cm.Request, connection *cm.Connection, now time.Time) {
 }
 
 // newChild makes an id for a request.
-func (i *id) newChild() (*id, error) {
+func (i *ID) newChild() (*ID, error) {
 	child, err := i.session.newID(i.channel, i.space, i.kind)
 	if err != nil {
 		return nil, err
 	}
 	if err := child.useCM(func(*cm.Manager, time.Time) error { return nil }); err != nil {
-		i.session.ids.remove(child.handle)
+		i.session.ids.Remove(child.handle)
 		i.session.endID(child)
 		return nil, err
 	}
@@ -109,14 +109,14 @@ func (i *id) newChild() (*id, error) {
 	return child, nil
 }
 
-func (i *id) standFor(r *cm.Request) {
+func (i *ID) standFor(r *cm.Request) {
 	i.request = r
 	i.source, i.dest, i.ends = r.Dest, r.Source, paths.Ends{Source: r.Path.Local, Dest: r.Path.Remote}
 }
 
 // standForConnection makes the id the connection's, and gives what the peer says. The connection manager is
 // locked.
-func (i *id) standForConnection(c *cm.Connection) verbs.ConnParam {
+func (i *ID) standForConnection(c *cm.Connection) verbs.ConnParam {
 	i.connection, c.Owner = c, i
 	i.source, i.dest, i.ends, i.tos = c.Dest, c.Source, paths.Ends{Source: c.Path.Local, Dest: c.Path.Remote}, c.Path.TrafficClass
 	return c.Peer
@@ -128,16 +128,16 @@ func (s *Session) AcceptID(r provider.AcceptIDRequest) error {
 	if err := s.begin(); err != nil {
 		return err
 	}
-	defer s.commands.Done()
+	defer s.work.Done()
 	err := s.acceptWith(&r)
 	if err == nil && r.Response {
-		s.card.manager.sendNow()
+		s.manager.sendNow()
 	}
 	return err
 }
 
 func (s *Session) acceptWith(r *provider.AcceptIDRequest) error {
-	return s.withID(r.ID, func(i *id) error {
+	return s.withID(r.ID, func(i *ID) error {
 		if err := i.toAnswer("accept with"); err != nil {
 			return err
 		}
@@ -153,7 +153,7 @@ func (s *Session) acceptWith(r *provider.AcceptIDRequest) error {
 	})
 }
 
-func (i *id) accept(r *provider.AcceptIDRequest) error {
+func (i *ID) accept(r *provider.AcceptIDRequest) error {
 	if r.Response {
 		return fmt.Errorf("%w: accept a request without parameters; a response, which takes none, has not come", verbs.ErrInvalid)
 	}
@@ -164,23 +164,24 @@ func (i *id) accept(r *provider.AcceptIDRequest) error {
 }
 
 // acceptConnection accepts the request for a connection, or the response to one.
-func (i *id) acceptConnection(r *provider.AcceptIDRequest) (err error) {
-	card := i.session.card
+func (i *ID) acceptConnection(r *provider.AcceptIDRequest) (err error) {
+	manager := i.session.manager
 	if r.Response {
-		card.withCM(func(*cm.Manager, time.Time) { err = i.connection.Confirm() })
+		manager.With(func(*cm.Manager, time.Time) { err = i.connection.Confirm() })
 		return err
 	}
 	param := r.Param
 	if err := checkNumber("accept", param.QPN); err != nil {
 		return err
 	}
-	param.ResponderResources, param.InitiatorDepth = min(param.ResponderResources, maxRDAtomic), min(param.InitiatorDepth, maxRDAtomic)
-	card.withCM(func(_ *cm.Manager, now time.Time) { err = i.connection.Accept(now, guid(card.status.MAC), param) })
+	param.ResponderResources, param.InitiatorDepth = min(param.ResponderResources, MaxRDAtomic), min(param.InitiatorDepth, MaxRDAtomic)
+	guid := manager.Card.GUID()
+	manager.With(func(_ *cm.Manager, now time.Time) { err = i.connection.Accept(now, guid, param) })
 	return err
 }
 
 // keyFor is the Q_Key that the peer is told: 0 stands for that of the id.
-func (i *id) keyFor(asked wire.QKey) wire.QKey {
+func (i *ID) keyFor(asked wire.QKey) wire.QKey {
 	if asked == 0 {
 		return i.qkey
 	}
@@ -189,7 +190,7 @@ func (i *id) keyFor(asked wire.QKey) wire.QKey {
 
 // RejectID implements provider.Provider.
 func (s *Session) RejectID(r provider.RejectIDRequest) error {
-	return s.withID(r.ID, func(i *id) error {
+	return s.withID(r.ID, func(i *ID) error {
 		if err := i.toAnswer("reject with"); err != nil {
 			return err
 		}
@@ -197,17 +198,17 @@ func (s *Session) RejectID(r provider.RejectIDRequest) error {
 	})
 }
 
-func (i *id) reject(privateData []byte) (err error) {
+func (i *ID) reject(privateData []byte) (err error) {
 	if i.connection == nil {
 		return i.answer(cm.Answer{Status: wire.SIDRReject, PrivateData: privateData})
 	}
-	i.session.card.withCM(func(_ *cm.Manager, now time.Time) { err = i.connection.Reject(now, privateData) })
+	i.session.manager.With(func(_ *cm.Manager, now time.Time) { err = i.connection.Reject(now, privateData) })
 	return err
 }
 
 // toAnswer checks that the id stands for a request that was not answered, or for a connection, which knows
 // by itself what it can answer.
-func (i *id) toAnswer(what string) error {
+func (i *ID) toAnswer(what string) error {
 	if err := i.in(what, idConnecting); err != nil {
 		return err
 	}
@@ -218,8 +219,8 @@ func (i *id) toAnswer(what string) error {
 }
 
 // answer answers the request.
-func (i *id) answer(a cm.Answer) (err error) {
-	i.session.card.withCM(func(_ *cm.Manager, now time.Time) { err = i.request.Reply(now, a) })
+func (i *ID) answer(a cm.Answer) (err error) {
+	i.session.manager.With(func(_ *cm.Manager, now time.Time) { err = i.request.Reply(now, a) })
 	if err == nil {
 		i.request = nil
 	}

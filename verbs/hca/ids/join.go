@@ -1,6 +1,6 @@
 //go:build linux
 
-package hca
+package ids
 
 import (
 	"errors"
@@ -24,43 +24,43 @@ type idJoin struct {
 
 // JoinID implements provider.Provider.
 func (s *Session) JoinID(r provider.JoinIDRequest) error {
-	m, mgid, err := s.checkJoin(provider.JoinMulticastRequest{Group: r.Group, Flags: r.Flags})
+	join, err := s.program.PrepareJoin(provider.JoinMulticastRequest{Group: r.Group, Flags: r.Flags})
 	if err != nil {
 		return err
 	}
-	i, j, handle, err := s.startJoin(&r, m)
+	i, j, err := s.startJoin(&r, join)
 	if err != nil {
 		return err
 	}
 	go func() {
 		defer s.endWork(i)
-		grant, err := s.finishJoin(handle, m, mgid)
+		grant, err := join.Finish()
 		if !s.joined(i, j, grant, err) && err == nil {
-			_ = s.LeaveMulticast(provider.LeaveMulticastRequest{Membership: grant.Membership})
+			_ = s.program.LeaveMulticast(provider.LeaveMulticastRequest{Membership: grant.Membership})
 		}
 	}()
 	return nil
 }
 
 // startJoin finds the id, and reserves the membership.
-func (s *Session) startJoin(r *provider.JoinIDRequest, m *joined) (i *id, j *idJoin, handle provider.Handle, err error) {
-	err = s.withID(r.ID, func(found *id) error {
+func (s *Session) startJoin(r *provider.JoinIDRequest, join Join) (i *ID, j *idJoin, err error) {
+	err = s.withID(r.ID, func(found *ID) error {
 		i = found
 		if err := i.mayJoin(); err != nil {
 			return err
 		}
-		if handle, err = s.joins.add(m); err != nil {
+		if err = join.Reserve(); err != nil {
 			return err
 		}
-		j = &idJoin{group: m.group, context: r.Context}
+		j = &idJoin{group: r.Group.Unmap().WithZone(""), context: r.Context}
 		i.joins = append(i.joins, j)
 		s.beginWork(i)
 		return nil
 	})
-	return i, j, handle, err
+	return i, j, err
 }
 
-func (i *id) mayJoin() error {
+func (i *ID) mayJoin() error {
 	err := errors.Join(i.in("join a group with", idBound, idAddrResolved), i.room())
 	switch {
 	case err != nil:
@@ -73,9 +73,9 @@ func (i *id) mayJoin() error {
 }
 
 // joined reports the end of a join; false if nobody is there for the membership.
-func (s *Session) joined(i *id, j *idJoin, grant provider.JoinMulticastGrant, failed error) bool {
-	s.card.mu.Lock()
-	defer s.card.mu.Unlock()
+func (s *Session) joined(i *ID, j *idJoin, grant provider.JoinMulticastGrant, failed error) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	if i.state == idDestroyed || j.left {
 		return false
 	}
@@ -91,7 +91,7 @@ func (s *Session) joined(i *id, j *idJoin, grant provider.JoinMulticastGrant, fa
 	}
 	i.put(&idEvent{join: j, CMEvent: provider.CMEvent{
 		Type: verbs.CMEventMulticastJoin, Context: j.context,
-		AH: s.card.attrOf(paths.Ends{Source: source, Dest: grant.MGID}, i.tos), ConnParam: verbs.ConnParam{QPN: verbs.MulticastQPN, QKey: i.qkey},
+		AH: s.manager.Card.AHAttr(paths.Ends{Source: source, Dest: grant.MGID}, i.tos), ConnParam: verbs.ConnParam{QPN: verbs.MulticastQPN, QKey: i.qkey},
 	}})
 	return true
 }
@@ -102,19 +102,19 @@ func (s *Session) LeaveID(r provider.LeaveIDRequest) (grant provider.LeaveIDGran
 	if err != nil {
 		return grant, err
 	}
-	defer s.commands.Done()
+	defer s.work.Done()
 	s.leaveJoin(j)
 	return provider.LeaveIDGrant{Context: j.context}, nil
 }
 
-// takeIDJoin removes the last join of a group from an id, with its event. The card stays open until
-// commands.Done.
+// takeIDJoin removes the last join of a group from an id, with its event. The session waits for
+// work.Done.
 func (s *Session) takeIDJoin(r *provider.LeaveIDRequest) (*idJoin, error) {
 	if err := s.enterToFree(); err != nil {
 		return nil, err
 	}
-	defer s.card.mu.Unlock()
-	i, err := s.ids.get(r.ID)
+	defer s.mu.Unlock()
+	i, err := s.ids.Get(r.ID)
 	if err != nil {
 		return nil, err
 	}
@@ -126,14 +126,14 @@ func (s *Session) takeIDJoin(r *provider.LeaveIDRequest) (*idJoin, error) {
 		i.joins = slices.Delete(i.joins, at, at+1)
 		i.forgetJoin(j)
 		j.left = true
-		s.commands.Add(1)
+		s.work.Add(1)
 		return j, nil
 	}
 	return nil, fmt.Errorf("%w: the id has not joined %v", verbs.ErrAddrNotAvail, r.Group)
 }
 
 // forgetJoin removes the event of a join, if it waits.
-func (i *id) forgetJoin(j *idJoin) {
+func (i *ID) forgetJoin(j *idJoin) {
 	for at := i.events.Front(); at != nil; at = at.Next() {
 		if e := at.Value.(*idEvent); e.join == j {
 			i.forget(e)
@@ -144,10 +144,10 @@ func (i *id) forgetJoin(j *idJoin) {
 
 // leaveJoin ends the membership, unless the host has not joined yet: then who joins leaves.
 func (s *Session) leaveJoin(j *idJoin) {
-	s.card.mu.Lock()
+	s.mu.Lock()
 	membership := j.membership
-	s.card.mu.Unlock()
+	s.mu.Unlock()
 	if membership != 0 {
-		_ = s.LeaveMulticast(provider.LeaveMulticastRequest{Membership: membership}) // else the program has left by its handle
+		_ = s.program.LeaveMulticast(provider.LeaveMulticastRequest{Membership: membership}) // else the program has left by its handle
 	}
 }

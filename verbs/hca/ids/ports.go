@@ -1,6 +1,6 @@
 //go:build linux
 
-package hca
+package ids
 
 import (
 	"fmt"
@@ -13,9 +13,9 @@ import (
 	"github.com/roced/roced/verbs"
 )
 
-// ports are the port spaces of a network namespace, for the ids of all cards in it. Its lock is the
+// Ports are the port spaces of a network namespace, for the ids of all cards in it. Its lock is the
 // last to be taken.
-type ports struct {
+type Ports struct {
 	mu    sync.Mutex
 	bound map[portKey][]*binding
 	given map[wire.PortSpace]int // ports of those that are given out, which are bound
@@ -32,7 +32,7 @@ type binding struct {
 	portKey
 	address       netip.Addr // 0.0.0.0 or :: for all
 	reuse, afonly bool
-	user          *Quota // whose it is; nil for a program of this process
+	user          User // whose it is; nil for a program of this process
 	owner         *binding
 }
 
@@ -43,12 +43,12 @@ const (
 	privilegedPorts = 1024 // those below need a privilege
 )
 
-func newPorts() *ports {
-	return &ports{bound: map[portKey][]*binding{}, given: map[wire.PortSpace]int{}}
+func newPorts() *Ports {
+	return &Ports{bound: map[portKey][]*binding{}, given: map[wire.PortSpace]int{}}
 }
 
 // add enters a binding. The caller holds mu.
-func (p *ports) add(b *binding) {
+func (p *Ports) add(b *binding) {
 	if len(p.bound[b.portKey]) == 0 && b.isGivenOut() {
 		p.given[b.space]++
 	}
@@ -61,7 +61,7 @@ func (k portKey) isGivenOut() bool {
 }
 
 // bind takes the binding's port, or chooses one if that is 0.
-func (p *ports) bind(b *binding) error {
+func (p *Ports) bind(b *binding) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if b.port == 0 {
@@ -82,7 +82,7 @@ func (p *ports) bind(b *binding) error {
 }
 
 // share adds a binding to that of the same user and address.
-func (p *ports) share(b *binding) error {
+func (p *Ports) share(b *binding) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, other := range p.bound[b.portKey] {
@@ -96,15 +96,18 @@ func (p *ports) share(b *binding) error {
 }
 
 // admit says whether the binding's user may have one more port of those that are given out.
-func (p *ports) admit(b *binding) error {
+func (p *Ports) admit(b *binding) error {
 	if b.port != 0 && (!b.isGivenOut() || len(p.bound[b.portKey]) > 0) {
 		return nil
 	}
-	return b.user.admit(limitIDs, shared{"ports that are given out", uint64(p.given[b.space]), ephemeralPorts})
+	if b.user == nil {
+		return nil
+	}
+	return b.user.AdmitPort(uint64(p.given[b.space]), ephemeralPorts)
 }
 
 // choose finds a port that nobody has.
-func (p *ports) choose(b *binding) error {
+func (p *Ports) choose(b *binding) error {
 	if p.given[b.space] == ephemeralPorts {
 		return fmt.Errorf("%w: all %d ports that are given out are in use; destroy some ids", verbs.ErrAddrNotAvail, ephemeralPorts)
 	}
@@ -138,7 +141,7 @@ func (b *binding) conflict(other *binding, reuse bool) error {
 }
 
 // alone checks that no other id could get the requests of one that is to listen.
-func (p *ports) alone(b *binding) error {
+func (p *Ports) alone(b *binding) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, other := range p.bound[b.portKey] {
@@ -153,14 +156,14 @@ func (p *ports) alone(b *binding) error {
 }
 
 // narrow binds to one address what was bound to all.
-func (p *ports) narrow(b *binding, address netip.Addr) {
+func (p *Ports) narrow(b *binding, address netip.Addr) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	b.address = address
 }
 
 // release gives the port back.
-func (p *ports) release(b *binding) {
+func (p *Ports) release(b *binding) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	left := slices.DeleteFunc(p.bound[b.portKey], func(other *binding) bool { return other == b })
@@ -172,6 +175,13 @@ func (p *ports) release(b *binding) {
 	}
 }
 
+// Len is how many ports are bound.
+func (p *Ports) Len() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return len(p.bound)
+}
+
 // namespaces are the port spaces of the network namespaces that this process has cards in.
 var namespaces = struct {
 	mu  sync.Mutex
@@ -179,12 +189,12 @@ var namespaces = struct {
 }{all: map[any]*namespace{}}
 
 type namespace struct {
-	ports *ports
+	ports *Ports
 	cards int
 }
 
-// takePorts gives the port spaces of a namespace, for a card in it.
-func takePorts(id any) *ports {
+// TakePorts gives the port spaces of a namespace, for a card in it.
+func TakePorts(id any) *Ports {
 	namespaces.mu.Lock()
 	defer namespaces.mu.Unlock()
 	n := namespaces.all[id]
@@ -196,8 +206,8 @@ func takePorts(id any) *ports {
 	return n.ports
 }
 
-// leavePorts forgets them with the namespace's last card.
-func leavePorts(id any) {
+// LeavePorts forgets them with the namespace's last card.
+func LeavePorts(id any) {
 	namespaces.mu.Lock()
 	defer namespaces.mu.Unlock()
 	if n := namespaces.all[id]; n.cards == 1 {

@@ -1,6 +1,6 @@
 //go:build linux
 
-package hca
+package ids
 
 import (
 	"container/list"
@@ -9,14 +9,16 @@ import (
 	"fmt"
 	"os"
 
+	"github.com/roced/roced/verbs/hca/network"
+
 	"github.com/roced/roced/verbs"
 	"github.com/roced/roced/verbs/provider"
 	"golang.org/x/sys/unix"
 )
 
-// eventChannel is the card's end of a channel of events of ids, under card.mu. The program has the other
+// Channel is the card's end of a channel of events of ids, under its session's lock. The program has the other
 // end of its socket pair. Events wait here; a byte in the socket says that there are some.
-type eventChannel struct {
+type Channel struct {
 	file    *os.File // nil after shut
 	fd      int
 	ids     int
@@ -27,7 +29,7 @@ type eventChannel struct {
 // idEvent is an event that waits.
 type idEvent struct {
 	provider.CMEvent
-	id    *id
+	id    *ID
 	join  *idJoin       // of a join, else nil
 	place *list.Element // in its channel
 	own   *list.Element // in its id
@@ -38,15 +40,15 @@ func (s *Session) CreateEventChannel() (grant provider.CreateEventChannelGrant, 
 	if err := s.enter(); err != nil {
 		return grant, err
 	}
-	defer s.card.mu.Unlock()
+	defer s.mu.Unlock()
 	ends, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
 	if err != nil {
-		return grant, hostError(fmt.Errorf("sockets of an event channel: %w", err))
+		return grant, network.HostError(fmt.Errorf("sockets of an event channel: %w", err))
 	}
 	_ = unix.Shutdown(ends[1], unix.SHUT_RD) // what the program would send there could make a close wait
-	c := &eventChannel{file: os.NewFile(uintptr(ends[1]), "event channel"), fd: ends[1]}
+	c := &Channel{file: os.NewFile(uintptr(ends[1]), "event channel"), fd: ends[1]}
 	grant.Events = os.NewFile(uintptr(ends[0]), "event channel")
-	if grant.Channel, err = s.eventChannels.add(c); err != nil {
+	if grant.Channel, err = s.channels.Add(c); err != nil {
 		return provider.CreateEventChannelGrant{}, errors.Join(err, c.file.Close(), grant.Events.Close())
 	}
 	return grant, nil
@@ -57,15 +59,15 @@ func (s *Session) DestroyEventChannel(r provider.DestroyEventChannelRequest) err
 	if err := s.enterToFree(); err != nil {
 		return err
 	}
-	defer s.card.mu.Unlock()
-	c, err := s.eventChannels.get(r.Channel)
+	defer s.mu.Unlock()
+	c, err := s.channels.Get(r.Channel)
 	if err != nil {
 		return err
 	}
 	if c.ids > 0 {
 		return fmt.Errorf("%w: ids whose events come through the channel: %d; destroy or migrate them first", verbs.ErrBusy, c.ids)
 	}
-	s.eventChannels.remove(r.Channel)
+	s.channels.Remove(r.Channel)
 	c.shut()
 	return nil
 }
@@ -75,14 +77,14 @@ func (s *Session) GetCMEvent(r provider.GetCMEventRequest) (grant provider.GetCM
 	if err := s.enterToFree(); err != nil {
 		return grant, err
 	}
-	defer s.card.mu.Unlock()
-	c, err := s.eventChannels.get(r.Channel)
+	defer s.mu.Unlock()
+	c, err := s.channels.Get(r.Channel)
 	if err != nil {
 		return grant, err
 	}
 	e := c.next()
-	if e == nil && s.Err() != nil {
-		return grant, s.Err()
+	if ended := s.program.Err(); e == nil && ended != nil {
+		return grant, ended
 	}
 	if e != nil {
 		grant.Found, grant.Event = true, e.CMEvent
@@ -94,7 +96,7 @@ func (s *Session) GetCMEvent(r provider.GetCMEventRequest) (grant provider.GetCM
 }
 
 // next takes the oldest event; nil if there is none.
-func (c *eventChannel) next() *idEvent {
+func (c *Channel) next() *idEvent {
 	for first := c.waiting.Front(); first != nil; first = c.waiting.Front() {
 		e := first.Value.(*idEvent)
 		e.id.forget(e)
@@ -106,7 +108,7 @@ func (c *eventChannel) next() *idEvent {
 }
 
 // put appends an event.
-func (c *eventChannel) put(e *idEvent) {
+func (c *Channel) put(e *idEvent) {
 	e.place = c.waiting.PushBack(e)
 	if !c.told && c.file != nil {
 		c.told = true
@@ -114,10 +116,10 @@ func (c *eventChannel) put(e *idEvent) {
 	}
 }
 
-func (c *eventChannel) remove(e *idEvent) { c.waiting.Remove(e.place) }
+func (c *Channel) remove(e *idEvent) { c.waiting.Remove(e.place) }
 
 // shut ends the connection: the program finds its end.
-func (c *eventChannel) shut() {
+func (c *Channel) shut() {
 	if c.file != nil {
 		_ = c.file.Close()
 		c.file = nil
@@ -129,15 +131,15 @@ func (c *eventChannel) shut() {
 const maxEvents = 64
 
 // room refuses to begin what ends with an event, if too many wait.
-func (i *id) room() error {
+func (i *ID) room() error {
 	if n := i.events.Len(); n >= maxEvents+len(i.joins) {
 		return fmt.Errorf("%w: %d events of the id wait; get some", verbs.ErrLimit, n)
 	}
 	return nil
 }
 
-// put reports an event of an id. The caller holds card.mu.
-func (i *id) put(e *idEvent) {
+// put reports an event of an id.
+func (i *ID) put(e *idEvent) {
 	e.id, e.ID = i, i.handle
 	e.own = i.events.PushBack(e)
 	if e.Type == verbs.CMEventConnectRequest {
@@ -147,7 +149,7 @@ func (i *id) put(e *idEvent) {
 }
 
 // forget removes an event.
-func (i *id) forget(e *idEvent) {
+func (i *ID) forget(e *idEvent) {
 	i.events.Remove(e.own)
 	if e.Type == verbs.CMEventConnectRequest {
 		i.asked--
@@ -156,12 +158,12 @@ func (i *id) forget(e *idEvent) {
 }
 
 // showRequests has as many events as requests wait: one more, or, of one that is withdrawn, one less. So they
-// are bounded by the listener's backlog. The caller holds card.mu.
-func (i *id) showRequests() {
+// are bounded by the listener's backlog.
+func (i *ID) showRequests() {
 	if i.listener == nil {
 		return
 	}
-	m := i.session.card.manager
+	m := i.session.manager
 	m.mu.Lock()
 	waiting := i.listener.Waiting()
 	m.mu.Unlock()
@@ -188,9 +190,11 @@ func statusOf(err error) int32 {
 	return -int32(errno)
 }
 
-// removeDevice tells ids that their card has gone. The caller holds card.mu.
-func (s *Session) removeDevice() {
-	for _, i := range s.ids.all() {
+// RemoveDevice tells ids that their card has gone.
+func (s *Session) RemoveDevice() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, i := range s.ids.All() {
 		if i.onDevice() || i.state == idListening {
 			i.put(&idEvent{CMEvent: provider.CMEvent{Type: verbs.CMEventDeviceRemoval}})
 		}

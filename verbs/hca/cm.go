@@ -1,0 +1,105 @@
+//go:build linux
+
+package hca
+
+import (
+	"net/netip"
+	"time"
+
+	"github.com/roced/roced/datapath/wire"
+	"github.com/roced/roced/verbs"
+	"github.com/roced/roced/verbs/hca/ids"
+	"github.com/roced/roced/verbs/hca/paths"
+	"github.com/roced/roced/verbs/provider"
+)
+
+// What connection management (package ids) knows of cards and sessions.
+
+// cmCard is a card: ids.Card.
+type cmCard struct{ card *Card }
+
+func (c cmCard) Name() string                                  { return c.card.Name() }
+func (c cmCard) Ended() <-chan struct{}                        { return c.card.done }
+func (c cmCard) GIDIndex(gid wire.GID) (int, error)            { return c.card.gidIndex(gid) }
+func (c cmCard) GUID() uint64                                  { return guid(c.card.port().MAC) }
+func (c cmCard) AHAttr(e paths.Ends, class uint8) verbs.AHAttr { return c.card.attrOf(e, class) }
+func (c cmCard) FindEnds(source, dest netip.Addr) (from, to netip.Addr, err error) {
+	return c.card.findEnds(source, dest)
+}
+
+func (c cmCard) Own(a netip.Addr) (netip.Addr, error) {
+	c.card.mu.Lock()
+	defer c.card.mu.Unlock()
+	return c.card.ownAddress(a)
+}
+
+func (c cmCard) ActiveMTU() wire.MTU {
+	c.card.mu.Lock()
+	defer c.card.mu.Unlock()
+	return c.card.activeMTU
+}
+
+func (c cmCard) NoteFault(cause error) {
+	c.card.faults.Add(1)
+	c.card.logFault(cause, "device", c.card.Name(), "in", "connection management")
+}
+
+// cmProgram is a session whose program has ids: ids.Program.
+type cmProgram struct{ *Session }
+
+func (p cmProgram) MayPrivileged() bool { return p.mayPrivileged() }
+func (p cmProgram) Privilege() string   { return p.privilege() }
+func (p cmProgram) PrepareJoin(r provider.JoinMulticastRequest) (ids.Join, error) {
+	return p.prepareJoin(r)
+}
+
+// cmUser is whose a session is, of those that share the port numbers: ids.User. It can be compared.
+type cmUser struct{ quota *Quota }
+
+func (u cmUser) AdmitPort(used, most uint64) error {
+	return u.quota.admit(limitIDs, shared{"ports that are given out", used, most})
+}
+
+func (s *Session) cmConfig() ids.SessionConfig {
+	c := ids.SessionConfig{Program: cmProgram{s}, Channels: places[ids.Channel]{&s.cmChannels}, IDs: places[ids.ID]{&s.cmIDs}}
+	if s.config.Quota != nil {
+		c.User = cmUser{s.config.Quota}
+	}
+	return c
+}
+
+// places is a table as package ids sees it: ids.Table.
+type places[T any] struct{ table *table[T] }
+
+func (p places[T]) Add(object *T) (provider.Handle, error) { return p.table.add(object) }
+func (p places[T]) Get(handle provider.Handle) (*T, error) { return p.table.get(handle) }
+func (p places[T]) Remove(handle provider.Handle)          { p.table.remove(handle) }
+func (p places[T]) All() []*T                              { return p.table.all() }
+func (p places[T]) At(place uint32) *T                     { return p.table.objects[place] }
+func (p places[T]) Places() uint32                         { return uint32(len(p.table.objects)) }
+
+// ownSession is the card's own, for QP 1: ids.Own. No program sees it, and it counts against no limit.
+type ownSession struct{ *Session }
+
+// Settle implements ids.Own.
+func (s ownSession) Settle(timeout time.Duration) { s.card.engine.Settle(s.entry, timeout) }
+
+// openOwn makes it.
+func (card *Card) openOwn(wake func()) (ids.Own, error) {
+	config := SessionConfig{Wake: func(uint64) { wake() }, Privileged: func() bool { return true }}
+	s, err := card.newSession(config, true)
+	if err != nil {
+		return nil, err
+	}
+	card.locked(func() { card.own = s })
+	return ownSession{s}, nil
+}
+
+// IDInfo is a connection id, for those who look.
+type IDInfo = ids.Info
+
+// IDs lists ids, at most so many, from a place on, as Objects does.
+func (s *Session) IDs(from Cursor, most int) (list []IDInfo, next Cursor, more bool, err error) {
+	list, next.Place, more, err = s.cm.List(from.Place, most)
+	return list, next, more, err
+}

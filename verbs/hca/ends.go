@@ -1,0 +1,110 @@
+//go:build linux
+
+package hca
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+
+	"github.com/roced/roced/datapath/wire"
+	"github.com/roced/roced/internal/host"
+	"github.com/roced/roced/mcast"
+	"github.com/roced/roced/verbs"
+)
+
+// findEnds gives the addresses of a message to a destination: the source may be left to the host, and
+// a destination of 0.0.0.0 or :: is the source. It holds no lock of the caller's.
+func (card *Card) findEnds(source, dest netip.Addr) (from, to netip.Addr, err error) {
+	if from, to, err = card.checkEnds(source, dest); err != nil || !from.IsUnspecified() {
+		return from, to, err
+	}
+	card.asking.Lock()
+	from, err = card.host.Source(to)
+	card.asking.Unlock()
+	switch {
+	case errors.Is(err, host.ErrNoRoute), errors.Is(err, host.ErrLocal):
+		return from, to, fmt.Errorf("%w: the host does not reach %v through %s: %w; ip route get %[2]v", verbs.ErrUnreachable, dest, card.Name(), err)
+	case err != nil:
+		return from, to, err
+	}
+	card.mu.Lock()
+	defer card.mu.Unlock()
+	if from.IsValid() && card.gids.contains(wire.GIDFromAddr(from)) {
+		return from, to, nil
+	}
+	from, err = card.bestSource(to.Is4())
+	return from, to, err
+}
+
+// checkEnds is findEnds as far as the card itself knows: from is 0.0.0.0 or :: if the host must say.
+func (card *Card) checkEnds(source, dest netip.Addr) (from, to netip.Addr, err error) {
+	to = dest.Unmap()
+	if !to.IsValid() {
+		return from, to, fmt.Errorf("%w: no destination", verbs.ErrInvalid)
+	}
+	if to.IsMulticast() {
+		if _, err := mcast.MGID(to); err != nil {
+			return from, to, fmt.Errorf("%w: %w", verbs.ErrInvalid, err)
+		}
+	}
+	card.mu.Lock()
+	defer card.mu.Unlock()
+	from = anyAddress(to)
+	if source.IsValid() {
+		if from, err = card.ownAddress(source); err != nil {
+			return from, to, err
+		}
+	}
+	zone := to.Zone()
+	to = to.WithZone("")
+	switch {
+	case from.Is4() != to.Is4():
+		return from, to, fmt.Errorf("%w: source %v and destination %v are not of one IP version", verbs.ErrInvalid, from, to)
+	case zone != "" && zone != card.Name():
+		return from, to, fmt.Errorf("%w: %v is on the link of %s, not of %s", verbs.ErrUnreachable, to, zone, card.Name())
+	case !from.IsUnspecified() && to.IsUnspecified():
+		return from, from, nil
+	case from.IsUnspecified() && to.IsUnspecified():
+		from, err = card.bestSource(to.Is4())
+		return from, from, err
+	case from.IsUnspecified() && card.gids.contains(wire.GIDFromAddr(to)):
+		return to, to, nil
+	}
+	return from, to, nil
+}
+
+// anyAddress is 0.0.0.0 or ::, as an address's version is.
+func anyAddress(of netip.Addr) netip.Addr {
+	if of.Is4() {
+		return netip.IPv4Unspecified()
+	}
+	return netip.IPv6Unspecified()
+}
+
+// bestSource is an own address to send from: a link-local one only if there is no other. The caller
+// holds card.mu.
+func (card *Card) bestSource(v4 bool) (netip.Addr, error) {
+	best := card.gids.best(v4)
+	if best.IsZero() {
+		return netip.Addr{}, fmt.Errorf("%w: %s has no address of that IP version to send from; ip address add", verbs.ErrNoGID, card.Name())
+	}
+	return best.Addr(), nil
+}
+
+// ownAddress checks an address to bind to: one of the card's, or all. The caller holds card.mu.
+func (card *Card) ownAddress(a netip.Addr) (netip.Addr, error) {
+	a = a.Unmap()
+	zone := a.Zone()
+	switch {
+	case !a.IsValid():
+		return a, fmt.Errorf("%w: no address; 0.0.0.0 or :: stands for all", verbs.ErrInvalid)
+	case a.IsUnspecified():
+		return a, nil
+	case a.IsLinkLocalUnicast() && a.Is6() && zone == "":
+		return a, fmt.Errorf("%w: %v without its interface; %[2]v%%%s", verbs.ErrInvalid, a, card.Name())
+	case zone != "" && zone != card.Name() || !card.gids.contains(wire.GIDFromAddr(a)):
+		return a, fmt.Errorf("%w: %v is no address of %s", verbs.ErrAddrNotAvail, a, card.Name())
+	}
+	return a, nil
+}

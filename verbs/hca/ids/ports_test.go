@@ -1,0 +1,108 @@
+package ids
+
+import (
+	"errors"
+	"net/netip"
+	"strings"
+	"testing"
+
+	"github.com/roced/roced/datapath/wire"
+	"github.com/roced/roced/verbs"
+	"golang.org/x/sys/unix"
+)
+
+// TestBothVersionsOfAPort: one port of 0.0.0.0 and of :: is two ids' only if both are for their version alone.
+func TestBothVersionsOfAPort(t *testing.T) {
+	for _, row := range []struct{ four, six, fits bool }{{true, true, true}, {true, false, false}, {false, true, false}, {false, false, false}} {
+		p := newPorts()
+		key := portKey{wire.PortSpaceTCP, 2000}
+		check(t, p.bind(&binding{portKey: key, address: netip.IPv4Unspecified(), afonly: row.four}))
+		err := p.bind(&binding{portKey: key, address: netip.IPv6Unspecified(), afonly: row.six})
+		if row.fits {
+			check(t, err)
+		} else {
+			refused(t, err, unix.EADDRNOTAVAIL, "port 2000")
+		}
+	}
+}
+
+// TestNarrowedPort: what was bound to all addresses, and has one now, leaves the port of others to others.
+func TestNarrowedPort(t *testing.T) {
+	p := newPorts()
+	key := portKey{wire.PortSpaceTCP, 2000}
+	one := &binding{portKey: key, address: netip.IPv4Unspecified()}
+	check(t, p.bind(one))
+	other := &binding{portKey: key, address: address("10.0.0.2")}
+	refused(t, p.bind(other), unix.EADDRNOTAVAIL)
+	p.narrow(one, address("10.0.0.1"))
+	check(t, p.bind(other))
+	refused(t, p.bind(&binding{portKey: key, address: address("10.0.0.1")}), unix.EADDRINUSE)
+}
+
+// greedyUser may have so many ports.
+type greedyUser struct{ most uint64 }
+
+func (g *greedyUser) AdmitPort(used, _ uint64) error {
+	if used >= g.most {
+		return verbs.ErrLimit
+	}
+	return nil
+}
+
+// TestPortsAreCounted: those that are given out, of which what is given back counts no more; a user is asked for
+// each of these that nobody has.
+func TestPortsAreCounted(t *testing.T) {
+	p, greedy := newPorts(), &greedyUser{most: 100}
+	bind := func(user User, port uint16) (*binding, error) {
+		b := &binding{portKey: portKey{wire.PortSpaceTCP, port}, address: netip.IPv4Unspecified(), user: user}
+		return b, p.bind(b)
+	}
+	var last *binding
+	for range 100 {
+		var err error
+		last, err = bind(greedy, 0)
+		check(t, err)
+	}
+	_, err := bind(greedy, 0)
+	refused(t, err, verbs.ErrLimit)
+	free := uint16(firstEphemeral)
+	for len(p.bound[portKey{wire.PortSpaceTCP, free}]) > 0 {
+		free++
+	}
+	_, err = bind(greedy, free)
+	refused(t, err, verbs.ErrLimit)
+	_, err = bind(greedy, 2000)
+	check(t, err)
+	_, err = bind(nil, 0)
+	check(t, err)
+	p.release(last)
+	one, err := bind(nil, last.port)
+	check(t, err)
+	p.release(one)
+	if n := p.given[wire.PortSpaceTCP]; n != 100 || p.Len() != 101 {
+		t.Errorf("%d ports are given out, %d bound", n, p.Len())
+	}
+}
+
+func address(s string) netip.Addr { return netip.MustParseAddr(s) }
+
+func check(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// refused checks that an error is the one that is wanted, and says what it should.
+func refused(t testing.TB, err, want error, says ...string) {
+	t.Helper()
+	if !errors.Is(err, want) {
+		t.Errorf("%v, want %v", err, want)
+		return
+	}
+	for _, text := range says {
+		if !strings.Contains(err.Error(), text) {
+			t.Errorf("%q does not say %q", err, text)
+		}
+	}
+}

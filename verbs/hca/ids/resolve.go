@@ -1,0 +1,153 @@
+//go:build linux
+
+package ids
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"time"
+
+	"github.com/roced/roced/verbs/hca/network"
+
+	"github.com/roced/roced/datapath/wire"
+	"github.com/roced/roced/verbs"
+	"github.com/roced/roced/verbs/hca/paths"
+	"github.com/roced/roced/verbs/provider"
+)
+
+// FindRoute implements provider.Provider.
+func (s *Session) FindRoute(r provider.FindRouteRequest) (grant provider.FindRouteGrant, err error) {
+	if err := s.begin(); err != nil {
+		return grant, err
+	}
+	defer s.work.Done()
+	grant.Source, _, err = s.manager.Card.FindEnds(r.Source, r.Dest)
+	return grant, network.HostError(err)
+}
+
+// ResolveIDAddr implements provider.Provider. That there is no route is found at once; whether the next hop
+// answers is told by the event.
+func (s *Session) ResolveIDAddr(r provider.ResolveIDAddrRequest) error {
+	i, err := s.startResolving(&r)
+	if err != nil {
+		return err
+	}
+	source, dest, p, err := s.resolvePath(i, r.Dest.Addr())
+	if err != nil {
+		s.stopResolving(i)
+		s.endWork(i)
+		return network.HostError(err)
+	}
+	go func() {
+		defer s.endWork(i)
+		err := s.awaitHop(i, p, r.Timeout)
+		if !s.resolved(i, p, source, netip.AddrPortFrom(dest, r.Dest.Port()), err) {
+			s.manager.Paths.Leave(p)
+		}
+	}()
+	return nil
+}
+
+// startResolving binds the id if need be.
+func (s *Session) startResolving(r *provider.ResolveIDAddrRequest) (*ID, error) {
+	if err := s.enter(); err != nil {
+		return nil, err
+	}
+	defer s.mu.Unlock()
+	i, err := s.ids.Get(r.ID)
+	if err != nil {
+		return nil, err
+	}
+	if err := errors.Join(i.in("resolve an address for", idIdle, idBound), i.room()); err != nil {
+		return nil, err
+	}
+	if !r.Dest.Addr().IsValid() {
+		return nil, fmt.Errorf("%w: no destination", verbs.ErrInvalid)
+	}
+	if i.state == idIdle {
+		from := r.Source
+		if !from.Addr().IsValid() {
+			from = netip.AddrPortFrom(anyAddress(r.Dest.Addr().Unmap()), from.Port())
+		}
+		if err := s.bind(i, from, false); err != nil {
+			return nil, err
+		}
+	}
+	i.state = idResolving
+	s.beginWork(i)
+	return i, nil
+}
+
+// resolvePath finds the path to a destination, which the id becomes a user of.
+func (s *Session) resolvePath(i *ID, dest netip.Addr) (from, to netip.Addr, p *paths.Path, err error) {
+	s.mu.Lock()
+	from = i.source.Addr()
+	s.mu.Unlock()
+	if from, to, err = s.manager.Card.FindEnds(from, dest); err != nil {
+		return from, to, nil, err
+	}
+	if p, err = s.manager.Paths.Take(paths.Ends{Source: wire.GIDFromAddr(from), Dest: wire.GIDFromAddr(to)}); err != nil {
+		return from, to, nil, err
+	}
+	if err = p.Err(); err != nil {
+		s.manager.Paths.Leave(p)
+	}
+	return from, to, p, err
+}
+
+// stopResolving puts the id back after a failure.
+func (s *Session) stopResolving(i *ID) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if i.state == idResolving {
+		i.state = idBound
+	}
+}
+
+// awaitHop waits for the next hop to answer, until the timeout or the end of the id.
+func (s *Session) awaitHop(i *ID, p *paths.Path, timeout time.Duration) error {
+	ctx, cancel := context.WithTimeout(i.life, timeout)
+	defer cancel()
+	return s.manager.Paths.Await(ctx, p, s.program)
+}
+
+// resolved reports the end of a resolution; false if the id has no use for the path.
+func (s *Session) resolved(i *ID, p *paths.Path, source netip.Addr, dest netip.AddrPort, failed error) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case i.state != idResolving:
+		return false
+	case failed != nil:
+		i.state = idBound
+		i.put(&idEvent{CMEvent: provider.CMEvent{Type: verbs.CMEventAddrError, Status: statusOf(failed)}})
+		return false
+	}
+	s.manager.Ports.narrow(i.binding, source)
+	i.path, i.ends, i.state = p, p.Ends(), idAddrResolved
+	i.source, i.dest = netip.AddrPortFrom(source, i.source.Port()), dest
+	i.put(&idEvent{CMEvent: provider.CMEvent{Type: verbs.CMEventAddrResolved}})
+	return true
+}
+
+// ResolveIDRoute implements provider.Provider. On Ethernet the route is known with the address.
+func (s *Session) ResolveIDRoute(r provider.ResolveIDRouteRequest) error {
+	return s.withID(r.ID, func(i *ID) error {
+		if err := errors.Join(i.in("resolve a route for", idAddrResolved), i.room()); err != nil {
+			return err
+		}
+		i.state = idRouteResolved
+		i.put(&idEvent{CMEvent: provider.CMEvent{Type: verbs.CMEventRouteResolved}})
+		return nil
+	})
+}
+
+// anyAddress is 0.0.0.0 or ::, as an address's version is.
+func anyAddress(of netip.Addr) netip.Addr {
+	if of.Is4() {
+		return netip.IPv4Unspecified()
+	}
+	return netip.IPv6Unspecified()
+}

@@ -1,0 +1,180 @@
+//go:build linux
+
+package ids
+
+import (
+	"errors"
+	"sync"
+
+	"github.com/roced/roced/internal/fault"
+	"github.com/roced/roced/verbs"
+	"github.com/roced/roced/verbs/provider"
+)
+
+// Session is the connection ids of one program, and the channels of their events. It implements
+// provider.CMProvider. All of it is under one lock, which is taken before the card's.
+type Session struct {
+	manager *Manager
+	program Program
+	user    User
+	work    sync.WaitGroup // commands and what they have begun, which work or wait without mu
+
+	mu       sync.Mutex
+	channels Table[Channel]
+	ids      Table[ID]
+}
+
+// Program is a session of the card, as its ids need it. Its methods may take the card's locks.
+type Program interface {
+	Done() <-chan struct{}
+	// Err is verbs.ErrClosed from the session's Close on, and why it has failed before that.
+	Err() error
+	// Faulted ends the session because of a mistake in its work.
+	Faulted(cause error)
+	// MayPrivileged says whether the program may bind to a port below 1024, and Privilege what it needs for that.
+	MayPrivileged() bool
+	Privilege() string
+	PrepareJoin(provider.JoinMulticastRequest) (Join, error)
+	LeaveMulticast(provider.LeaveMulticastRequest) error
+}
+
+// Join is a membership of a group that an id asks for: it is counted first, then the host joins, which may take
+// some time.
+type Join interface {
+	Reserve() error
+	Finish() (provider.JoinMulticastGrant, error)
+}
+
+// User is whose a program is, of those that share port numbers.
+type User interface {
+	// AdmitPort says whether the user may have one more port, of which so many are used.
+	AdmitPort(used, most uint64) error
+}
+
+// Table gives objects their handles, within the session's limits.
+type Table[T any] interface {
+	Add(*T) (provider.Handle, error)
+	Get(provider.Handle) (*T, error)
+	Remove(provider.Handle)
+	All() []*T
+	// At gives what is at a place, of which there are Places; nil for nothing.
+	At(place uint32) *T
+	Places() uint32
+}
+
+// SessionConfig is what a Session works with. User is nil for a program of this process.
+type SessionConfig struct {
+	Program  Program
+	User     User
+	Channels Table[Channel]
+	IDs      Table[ID]
+}
+
+// NewSession makes a session without ids.
+func (m *Manager) NewSession(c SessionConfig) *Session {
+	return &Session{manager: m, program: c.Program, user: c.User, channels: c.Channels, ids: c.IDs}
+}
+
+// enter locks the session for a command, unless it has ended.
+func (s *Session) enter() error {
+	s.mu.Lock()
+	err := s.program.Err()
+	if err != nil {
+		s.mu.Unlock()
+	}
+	return err
+}
+
+// enterToFree is enter for a command that frees something, which is also allowed on a card that has
+// failed.
+func (s *Session) enterToFree() error {
+	s.mu.Lock()
+	if err := s.program.Err(); errors.Is(err, verbs.ErrClosed) {
+		s.mu.Unlock()
+		return err
+	}
+	return nil
+}
+
+// begin is for a command that works without the lock, until work.Done.
+func (s *Session) begin() error {
+	if err := s.enter(); err != nil {
+		return err
+	}
+	defer s.mu.Unlock()
+	s.work.Add(1)
+	return nil
+}
+
+// Quit ends what the connection manager does for the ids, so that their peers are told.
+func (s *Session) Quit() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, i := range s.ids.All() {
+		i.leaveCM()
+	}
+}
+
+// Shut ends the channels: programs find their end. The session has ended.
+func (s *Session) Shut() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, c := range s.channels.All() {
+		c.shut()
+	}
+}
+
+// Wait waits for what goes on. The session has ended, so that nothing begins.
+func (s *Session) Wait() {
+	s.mu.Lock() // a command that came before has begun its work
+	s.mu.Unlock()
+	s.work.Wait()
+}
+
+// End ends what the ids have begun. A mistake with one does not keep the others from it.
+func (s *Session) End() error {
+	return s.each(func(i *ID) {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.endID(i)
+	})
+}
+
+// Free frees what the ids have, except their memberships, which are the program's.
+func (s *Session) Free() error { return s.each(s.freeID) }
+
+func (s *Session) each(do func(*ID)) (failed error) {
+	s.mu.Lock()
+	all := s.ids.All()
+	s.mu.Unlock()
+	for _, i := range all {
+		failed = errors.Join(failed, fault.Call(func() error { do(i); return nil }))
+	}
+	return failed
+}
+
+// Break has whatever concerns an id of the session end in a mistake: for tests of what contains those.
+func (s *Session) Break() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, i := range s.ids.All() {
+		i.channel = nil
+	}
+}
+
+// Used is how many ids and channels there are.
+func (s *Session) Used() (ids, channels int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.ids.All()), len(s.channels.All())
+}
+
+// Waiting is how many events wait.
+func (s *Session) Waiting() (n int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, c := range s.channels.All() {
+		n += c.waiting.Len()
+	}
+	return n
+}
