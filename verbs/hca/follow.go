@@ -7,6 +7,9 @@ import (
 	"slices"
 	"time"
 
+	"sync/atomic"
+
+	"github.com/roced/roced/datapath/wire"
 	"github.com/roced/roced/internal/host"
 	"github.com/roced/roced/verbs/hca/network"
 	"github.com/roced/roced/verbs/hca/paths"
@@ -149,4 +152,49 @@ func (card *Card) look(c changes) (found looked) {
 		card.log.Info("changes on the host can be read again", "device", card.Name())
 	}
 	return looked{cameUp: cameUp, noCarrier: card.wantsCarrier(), failed: err != nil || card.port().Lost != nil}
+}
+
+// watchPause is the time between two checks that packets can still come. The kernel has no notification of
+// `bpftool link detach` (and refuses `ip link set … xdp off`), so the card polls. A check is one system call.
+const watchPause = time.Second
+
+// watch fails a card to which no packets come any more.
+func (card *Card) watch() {
+	look := time.NewTicker(watchPause)
+	defer look.Stop()
+	for {
+		select {
+		case <-card.done:
+			return
+		case <-look.C:
+		}
+		if err := card.host.Check(); err != nil {
+			card.fail(err)
+			return
+		}
+	}
+}
+
+// tooBig counts routers' reports of packets that they could not forward. The card does not act on
+// them, since anybody can forge them. It logs them, since nothing else shows that packets are lost at
+// a router. The administrator can give the route an MTU (ip route … mtu), which the card follows.
+type tooBig struct {
+	packets atomic.Uint64
+	logged  time.Time
+}
+
+// logPause is the shortest time between two log lines about packets that are too big.
+const logPause = time.Minute
+
+// noteTooBig is called by the listener, for all packets of the host to the RoCEv2 port.
+func (card *Card) noteTooBig(said host.TooBig) {
+	if _, err := card.gidIndex(wire.GIDFromAddr(said.Source)); err != nil {
+		return // another interface's
+	}
+	card.tooBig.packets.Add(1)
+	if now := time.Now(); now.Sub(card.tooBig.logged) > logPause {
+		card.tooBig.logged = now
+		card.log.Warn("a router cannot forward packets of this size: send less, or tell the route (ip route change … mtu)",
+			"device", card.Name(), "destination", said.Dest, "mtu", said.MTU, "rdma_mtu", wire.MTUFor(said.MTU))
+	}
 }
