@@ -6,6 +6,7 @@ import (
 
 	"github.com/roced/roced/verbs"
 	"github.com/roced/roced/verbs/hca"
+	"github.com/roced/roced/verbs/hca/memnet"
 	"github.com/roced/roced/verbs/provider"
 )
 
@@ -20,12 +21,26 @@ func addresses(text string) []netip.Addr {
 	return []netip.Addr{netip.MustParseAddr(text), netip.MustParseAddr("fd00::" + text[len(text)-1:])}
 }
 
-// cards are two cards on a wire in memory, which needs no privilege and no network.
+// cards are two cards on a network in memory, which needs no privilege and no other network.
 func cards() (a, b *hca.Card, err error) {
-	return hca.OpenWire(addresses(addressA), addresses(addressB))
+	network := memnet.New(1)
+	if a, err = newCard(network, addressA); err != nil {
+		return nil, nil, err
+	}
+	b, err = newCard(network, addressB)
+	return a, b, err
 }
 
-// wire is two contexts at the ends of a wire in memory.
+// newCard is a card on a host with an address.
+func newCard(network *memnet.Network, address string) (*hca.Card, error) {
+	host, err := network.AddHost(address, addresses(address)...)
+	if err != nil {
+		return nil, err
+	}
+	return hca.New(host)
+}
+
+// wire is two contexts at the ends of a network in memory.
 func wire(t testing.TB) (a, b *verbs.Context) {
 	t.Helper()
 	left, right, err := cards()
@@ -36,21 +51,20 @@ func wire(t testing.TB) (a, b *verbs.Context) {
 // cutWire is the same, and what cuts it, or ends that.
 func cutWire(t testing.TB) (a, b *verbs.Context, cut func(bool)) {
 	t.Helper()
-	w, err := hca.NewWire(1)
-	check(t, err)
-	t.Cleanup(func() { check(t, w.Close()) })
+	network := memnet.New(1)
+	t.Cleanup(func() { check(t, network.Close()) })
 	var ends [2]*verbs.Context
-	for i, text := range []string{addressA, addressB} {
-		host, err := w.AddHost(text, addresses(text)...)
+	for i, address := range []string{addressA, addressB} {
+		card, err := newCard(network, address)
 		check(t, err)
-		ends[i] = contextOn(t, host)
+		ends[i] = contextOn(t, card)
 	}
 	return ends[0], ends[1], func(off bool) {
-		impairment := hca.Impairment{}
+		impairment := memnet.Impairment{}
 		if off {
 			impairment.Loss = 1
 		}
-		check(t, w.Impair(impairment))
+		check(t, network.Impair(impairment))
 	}
 }
 
