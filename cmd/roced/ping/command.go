@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"net/netip"
 	"time"
 
 	"github.com/roced/roced/cmd/roced/internal/card"
@@ -152,6 +153,13 @@ func (o *options) service() verbs.QPType {
 		return verbs.QPTypeRC
 	}
 	return verbs.QPTypeUD
+}
+
+// stream says what the connection is like.
+func (o *options) stream(source netip.Addr) card.StreamOptions {
+	return card.StreamOptions{
+		Type: o.service(), Size: o.size, RecvDepth: o.rxDepth, Shared: o.srq, MTU: o.pathMTU(), Source: source, TrafficClass: o.trafficClass, Spin: !o.waiting.Sleep,
+	}
 }
 
 // pathMTU is --mtu; 0 if it is none.

@@ -15,15 +15,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ids are what meetByID has opened. They live as long as the exchange: a connection ends with its id.
+// ids are what meetByID has opened for datagrams. They live as long as the exchange.
 type ids struct {
-	channel   *cm.EventChannel
-	first     *cm.ID // that listens, or asks
-	asked     *cm.ID // that a request has made
-	connected *cm.ID // the one of them that has a connection; nil of datagrams
+	channel *cm.EventChannel
+	first   *cm.ID // that listens, or asks
+	asked   *cm.ID // that a request has made
 }
 
-// Close closes them. A request that was not accepted is rejected by that, and a peer that is connected is told.
+// Close closes them. A request that was not accepted is rejected by that.
 func (i *ids) Close() (err error) {
 	for _, id := range []*cm.ID{i.asked, i.first} {
 		if id != nil {
@@ -40,36 +39,91 @@ func (i *ids) Close() (err error) {
 // client's request says its queue pair, in the first 4 bytes of the private data, and the answer the
 // server's; a connection's requests and answers say both themselves.
 func (r *meeting) meetByID(ctx context.Context) (err error) {
+	if r.options.connects() {
+		return r.connectByID(ctx)
+	}
 	if r.ids.channel, err = cm.CreateEventChannel(r.device.Context); err != nil {
 		return err
 	}
-	if r.ids.first, err = r.ids.channel.CreateID(r.options.portSpace(), nil); err != nil {
+	if r.ids.first, err = r.ids.channel.CreateID(cm.PortSpaceUDP, nil); err != nil {
 		return err
 	}
 	if r.options.Host == "" {
 		return r.serve(ctx)
 	}
+	ctx, cancel := r.patience(ctx)
+	defer cancel()
 	return r.ask(ctx)
 }
 
-func (o *options) portSpace() cm.PortSpace {
-	if o.connects() {
-		return cm.PortSpaceTCP
+// connectByID makes a connection.
+func (r *meeting) connectByID(ctx context.Context) error {
+	o := r.options
+	own, err := r.ownAddress()
+	if err != nil {
+		return err
 	}
-	return cm.PortSpaceUDP
-}
-
-// bind binds an id to the address that --gid-index chooses; without that to all.
-func (r *meeting) bind(id *cm.ID, port int) error {
-	address := netip.IPv6Unspecified()
-	if index := r.options.GIDIndex; index != card.AnyGID {
-		entry, err := r.device.ChooseGID(index, netip.Addr{}, verbs.GID{})
-		if err != nil {
+	if o.Host == "" {
+		at := netip.AddrPortFrom(own, uint16(o.TCPPort))
+		r.stream, err = card.AcceptStream(ctx, r.device, at, o.stream(netip.Addr{}), r.announce)
+	} else {
+		ctx, cancel := r.patience(ctx)
+		defer cancel()
+		var to netip.AddrPort
+		if to, err = r.find(ctx, cm.PortSpaceTCP); err != nil {
 			return err
 		}
-		if address = entry.GID.Addr(); address.Is6() && address.IsLinkLocalUnicast() {
-			address = address.WithZone(r.device.Attr.Name)
+		if r.stream, err = card.DialStream(ctx, r.device, to, o.stream(own)); err != nil && ctx.Err() != nil {
+			return context.Cause(ctx)
 		}
+	}
+	if err != nil {
+		return err
+	}
+	r.peer = destination(r.stream.Peer())
+	return nil
+}
+
+// patience bounds the wait for a server.
+func (r *meeting) patience(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeoutCause(ctx, meet.ReplyTimeout, fmt.Errorf("%s does not answer: %w; is the server running there (roced ping --cm -d DEVICE)?", r.options.Host, unix.ETIMEDOUT))
+}
+
+func (r *meeting) announce(at netip.AddrPort) error {
+	return meet.Announce(r.device, r.options.notes(), at, "a client", r.options.GIDIndex)
+}
+
+// find is the server's address and port.
+func (r *meeting) find(ctx context.Context, space cm.PortSpace) (netip.AddrPort, error) {
+	found, err := cm.GetAddrInfo(ctx, r.options.Host, strconv.Itoa(r.options.TCPPort), &cm.AddrInfo{PortSpace: space})
+	if err != nil {
+		return netip.AddrPort{}, err
+	}
+	return found[0].Dest, nil
+}
+
+// ownAddress is the address that --gid-index chooses; without that all.
+func (r *meeting) ownAddress() (netip.Addr, error) {
+	index := r.options.GIDIndex
+	if index == card.AnyGID {
+		return netip.IPv6Unspecified(), nil
+	}
+	entry, err := r.device.ChooseGID(index, netip.Addr{}, verbs.GID{})
+	if err != nil {
+		return netip.Addr{}, err
+	}
+	address := entry.GID.Addr()
+	if address.Is6() && address.IsLinkLocalUnicast() {
+		address = address.WithZone(r.device.Attr.Name)
+	}
+	return address, nil
+}
+
+// bind binds an id to that address.
+func (r *meeting) bind(id *cm.ID, port int) error {
+	address, err := r.ownAddress()
+	if err != nil {
+		return err
 	}
 	return id.Bind(netip.AddrPortFrom(address, uint16(port)))
 }
@@ -84,7 +138,7 @@ func (r *meeting) serve(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	if err := meet.Announce(r.device, r.options.notes(), at, "a client", r.options.GIDIndex); err != nil {
+	if err := r.announce(at); err != nil {
 		return err
 	}
 	request, err := r.ids.await(ctx, cm.EventConnectRequest)
@@ -97,9 +151,6 @@ func (r *meeting) serve(ctx context.Context) (err error) {
 		return err
 	}
 	r.local = local.Addr()
-	if r.options.connects() {
-		return r.accept(ctx)
-	}
 	return r.answer(ctx, request)
 }
 
@@ -119,37 +170,9 @@ func (r *meeting) answer(ctx context.Context, request *cm.Event) error {
 	return request.ID.Accept(&cm.ConnParam{QPN: r.endpoint.QPN(), QKey: card.TestQKey})
 }
 
-// accept makes the connection that a client has asked for.
-func (r *meeting) accept(ctx context.Context) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, meet.ReplyTimeout, fmt.Errorf("the client does not confirm the connection: %w", unix.ETIMEDOUT))
-	defer cancel()
-	return r.establish(ctx, r.ids.asked, r.ids.asked.Accept)
-}
-
-// establish makes the queue pair of an id, and the connection by what begins it: to ask, or to accept.
-func (r *meeting) establish(ctx context.Context, id *cm.ID, begin func(*cm.ConnParam) error) (err error) {
-	r.ids.connected = id
-	if err := r.listen(verbs.GIDFromAddr(r.local)); err != nil {
-		return err
-	}
-	if err := begin(&cm.ConnParam{RetryCount: maxRetries, RNRRetryCount: maxRetries}); err != nil {
-		return err
-	}
-	if _, err := r.ids.await(ctx, cm.EventEstablished); err != nil {
-		return err
-	}
-	r.peer.QPN, r.peer.PSN, r.peer.GID, err = r.stream.Peer()
-	return err
-}
-
-// maxRetries are those of ibv_rc_pingpong; not ready for a message may a peer be for ever.
-const maxRetries = 7
-
 // ask finds the way to the server, and asks for its queue pair.
 func (r *meeting) ask(ctx context.Context) error {
 	id := r.ids.first
-	ctx, cancel := context.WithTimeoutCause(ctx, meet.ReplyTimeout, fmt.Errorf("%s does not answer: %w; is the server running there (roced ping --cm -d DEVICE)?", r.options.Host, unix.ETIMEDOUT))
-	defer cancel()
 	if err := r.resolve(ctx, id); err != nil {
 		return err
 	}
@@ -158,9 +181,6 @@ func (r *meeting) ask(ctx context.Context) error {
 		return err
 	}
 	r.local = local.Addr()
-	if r.options.connects() {
-		return r.establish(ctx, id, id.Connect)
-	}
 	return r.inquire(ctx, id)
 }
 
@@ -180,17 +200,16 @@ func (r *meeting) inquire(ctx context.Context, id *cm.ID) error {
 }
 
 func (r *meeting) resolve(ctx context.Context, id *cm.ID) error {
-	o := r.options
-	found, err := cm.GetAddrInfo(ctx, o.Host, strconv.Itoa(o.TCPPort), &cm.AddrInfo{PortSpace: o.portSpace()})
+	to, err := r.find(ctx, cm.PortSpaceUDP)
 	if err != nil {
 		return err
 	}
-	if o.GIDIndex != card.AnyGID {
+	if r.options.GIDIndex != card.AnyGID {
 		if err := r.bind(id, 0); err != nil {
 			return err
 		}
 	}
-	if err := id.ResolveAddr(netip.AddrPort{}, found[0].Dest, meet.ReplyTimeout); err != nil {
+	if err := id.ResolveAddr(netip.AddrPort{}, to, meet.ReplyTimeout); err != nil {
 		return err
 	}
 	if _, err := r.ids.await(ctx, cm.EventAddrResolved); err != nil {

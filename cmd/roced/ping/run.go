@@ -14,6 +14,7 @@ import (
 	"github.com/roced/roced/cmd/roced/internal/meet"
 	"github.com/roced/roced/cmd/roced/internal/pingpong"
 	"github.com/roced/roced/verbs"
+	"github.com/roced/roced/verbs/rc"
 	"github.com/roced/roced/verbs/ud"
 )
 
@@ -120,9 +121,7 @@ func (r *meeting) listen(peer verbs.GID) (err error) {
 		return err
 	}
 	if o.connects() {
-		r.stream, err = card.OpenStream(r.device, r.source, card.StreamOptions{
-			Type: o.service(), ID: r.ids.connected, Size: o.size, RecvDepth: o.rxDepth, Shared: o.srq, MTU: o.pathMTU(), TrafficClass: o.trafficClass, Spin: !o.waiting.Sleep,
-		})
+		r.stream, err = card.OpenStream(r.device, o.stream(r.source.GID.Addr()))
 		return err
 	}
 	r.endpoint, err = card.Listen(r.device, ud.Options{
@@ -131,9 +130,13 @@ func (r *meeting) listen(peer verbs.GID) (err error) {
 	return err
 }
 
+func destination(a rc.Address) meet.Destination {
+	return meet.Destination{QPN: a.QPN, PSN: a.PSN, GID: a.GID}
+}
+
 func (r *meeting) own() meet.Destination {
 	if r.stream != nil {
-		return meet.Destination{QPN: r.stream.QPN(), PSN: r.stream.PSN(), GID: r.source.GID}
+		return destination(r.stream.Local())
 	}
 	return meet.Destination{QPN: r.endpoint.QPN(), GID: r.source.GID}
 }
@@ -141,7 +144,7 @@ func (r *meeting) own() meet.Destination {
 func (r *meeting) aim(ctx context.Context, peer meet.Destination) error {
 	r.peer = peer
 	if r.stream != nil {
-		return r.stream.Connect(peer.QPN, peer.PSN, peer.GID)
+		return r.stream.Connect(rc.Address{GID: peer.GID, QPN: peer.QPN, PSN: peer.PSN})
 	}
 	return r.endpoint.Aim(ctx, peer.Addr())
 }

@@ -57,7 +57,7 @@ func (d *Device) Completions(ctx context.Context, cq *verbs.CQ, sleep bool, wcs 
 		err = wcs[i].Err()
 	}
 	if errors.Is(err, unix.EMSGSIZE) { // of a connection, which the port's MTU does not limit
-		return n, fmt.Errorf("the peer's message is longer than the receive; give both sides the same size: %w", err)
+		return n, fmt.Errorf("%w: %w", errSizes, err)
 	}
 	return n, d.explain(err)
 }
