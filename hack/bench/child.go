@@ -81,7 +81,7 @@ func runChild(text string) error {
 		if err := enter(j.Namespace); err != nil {
 			return err
 		}
-	case "inline", "ud inline", "rc send", "rc write", "rc read":
+	case "inline", "ud inline", "rc send", "rc write", "rc read", "short send", "short write", "short read":
 		runtime.LockOSThread() // a program that spins has a thread for it, as raw and udp have
 	case "worker", "moderated", "ud worker", "daemon spinning":
 		runtime.GOMAXPROCS(max(runtime.NumCPU(), 3))
@@ -115,6 +115,9 @@ func runChild(text string) error {
 		"daemon run": runDaemon, "daemon connect": connectMany, "daemon objects": makeObjects, "worker objects": makeObjects,
 		"rc send receive": connectedReceive, "rc write receive": connectedReceive, "rc read receive": connectedReceive,
 		"rc send send": connectedSend, "rc write send": connectedSend, "rc read send": connectedSend, "rc send ping": connectedPing, "rc send pong": connectedPong,
+		"short send receive": shortConnectedReceive, "short write receive": shortConnectedReceive, "short read receive": shortConnectedReceive,
+		"short send send": shortConnectedSend, "short write send": shortConnectedSend, "short read send": shortConnectedSend,
+		"short send ping": shortConnectedPing, "short send pong": shortConnectedPong,
 		"tcp receive": tcpReceive, "tcp send": tcpSend, "tcp unsegmented receive": tcpReceive, "tcp unsegmented send": tcpSend,
 		"udp join": udpJoin, "worker join": rocedJoin,
 	}

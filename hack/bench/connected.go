@@ -88,7 +88,7 @@ func (p *connected) receive(qp *verbs.QP, size int) error {
 }
 
 // meet exchanges what the two sides have to know.
-func meet(j job, server bool, own remote) (peer remote, err error) {
+func meet[T any](j job, server bool, own T) (peer T, err error) {
 	err = hca.RunIn(j.Namespace, func() error {
 		conn, err := meetOver(j, server)
 		if err != nil {

@@ -35,6 +35,25 @@ func (b *bench) connectedTrips() error {
 	return b.trip([]tripKind{{"roundtrip connected", false, []string{"inline", "rc send"}}})
 }
 
+// shortConnections measures package rc beside bare verbs: messages of 64 KiB on one connection and on sixteen, then
+// round trips.
+func (b *bench) shortConnections() error {
+	err := b.atEachMTU(func(mtu int) error {
+		variants := []string{"rc send", "short send", "rc write", "short write", "rc read", "short read"}
+		err := b.inTurns("connection short", mtu, "64 KiB", variants, func(variant string) (float64, error) { return b.connectionRate(variant, mtu, 1) })
+		if err != nil {
+			return err
+		}
+		return b.inTurns("connections short", mtu, "16 of 64 KiB", []string{"rc write", "short write"}, func(variant string) (float64, error) {
+			return b.connectionRate(variant, mtu, 16)
+		})
+	})
+	if err != nil {
+		return err
+	}
+	return b.trip([]tripKind{{"roundtrip short connected", false, []string{"rc send", "short send"}}})
+}
+
 // atEachMTU measures with links for both MTUs, and leaves the smaller one.
 func (b *bench) atEachMTU(measure func(mtu int) error) error {
 	for _, mtu := range []int{4096, 1024} {

@@ -23,7 +23,7 @@ func main() {
 	flag.IntVar(&b.trips, "trips", 50000, "round trips of each latency measurement")
 	flag.StringVar(&b.sends, "send", "auto,af_xdp", "send modes that mixed traffic is measured in")
 	flag.StringVar(&b.output, "output", "bench.json", "file for the records, of which other parts are left as they are; empty for none")
-	only := flag.String("only", "", "run only the parts that match: oneway, mixed, roundtrip, ud, receive, requests, blocking, fanout, joins, engine, idle, connections (bulk, many, trips), daemon (rates, trips, group, objects, idle, crowd)")
+	only := flag.String("only", "", "run only the parts that match: oneway, mixed, roundtrip, ud, receive, requests, blocking, fanout, joins, engine, idle, connections (bulk, many, trips, short), daemon (rates, trips, group, objects, idle, crowd)")
 	flag.Parse()
 	exit(b.main(regexp.MustCompile(*only)))
 }
@@ -77,7 +77,7 @@ func (b *bench) runParts(only *regexp.Regexp) error {
 		run  func() error
 	}{
 		{"oneway", b.oneWay}, {"mixed", b.mixed}, {"roundtrip", b.roundTrips}, {"ud", b.shortWay}, {"receive", b.receiveAlone}, {"requests", b.requests},
-		{"blocking", b.blocking}, {"fanout", b.fanOut}, {"joins", b.joins}, {"engine", b.engineAlone}, {"idle", b.idleCost}, {"connections bulk", b.bulkRates}, {"connections many", b.manyRates}, {"connections trips", b.connectedTrips},
+		{"blocking", b.blocking}, {"fanout", b.fanOut}, {"joins", b.joins}, {"engine", b.engineAlone}, {"idle", b.idleCost}, {"connections bulk", b.bulkRates}, {"connections many", b.manyRates}, {"connections trips", b.connectedTrips}, {"connections short", b.shortConnections},
 		{"daemon rates", b.daemonRates}, {"daemon trips", b.daemonTrips}, {"daemon group", b.daemonGroup},
 		{"daemon objects", b.daemonObjects}, {"daemon idle", b.daemonIdle}, {"daemon crowd", b.daemonCrowd},
 	} {

@@ -1,0 +1,178 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/roced/roced/verbs"
+	"github.com/roced/roced/verbs/rc"
+)
+
+// Package rc compared with bare verbs: the same card, the same depths, the same sizes.
+
+// shortConnected is what a user of package rc has: connections, and one region for all.
+type shortConnected struct {
+	ctx      *verbs.Context
+	domain   *rc.Domain
+	region   *rc.Region
+	conns    []*rc.Conn
+	there    rc.Remote
+	messages [64]rc.Message
+}
+
+// introduction is what the two sides tell each other.
+type introduction struct {
+	Addresses []rc.Address
+	Region    rc.Remote
+}
+
+// openShortConnected opens the connections, and meets the peer over TCP.
+func openShortConnected(j job, server bool) (s *shortConnected, err error) {
+	device, err := openCard(j)
+	if err != nil {
+		return nil, err
+	}
+	s = &shortConnected{}
+	if s.ctx, err = verbs.Open(device); err != nil {
+		return nil, err
+	}
+	if s.domain, err = rc.NewDomain(s.ctx, rc.DomainOptions{}); err != nil {
+		return nil, err
+	}
+	if s.region, err = s.domain.NewRegion(max(j.Size*bulkDepth, 1<<16), verbs.AccessRemoteWrite|verbs.AccessRemoteRead); err != nil {
+		return nil, err
+	}
+	own := introduction{Region: s.region.Remote()}
+	for range max(j.QueuePairs, 1) {
+		o := rc.Options{Domain: s.domain, SendDepth: bulkDepth, RecvDepth: 2 * bulkDepth, MaxMessage: j.Size, Spin: true}
+		if j.Size == bulk {
+			o.RecvInto, err = s.domain.NewRegion(bulk, 0) // all messages into one place, as with bare verbs
+		}
+		if err != nil {
+			return nil, err
+		}
+		conn, err := rc.New(s.ctx, o)
+		if err != nil {
+			return nil, err
+		}
+		s.conns, own.Addresses = append(s.conns, conn), append(own.Addresses, conn.Local())
+	}
+	peer, err := meet(j, server, own)
+	if err != nil {
+		return nil, err
+	}
+	s.there = peer.Region
+	for i, conn := range s.conns {
+		if err := conn.Connect(peer.Addresses[i]); err != nil {
+			return nil, err
+		}
+	}
+	return s, nil
+}
+
+func (s *shortConnected) close() (err error) {
+	for _, conn := range s.conns {
+		err = errors.Join(err, conn.Close())
+	}
+	return errors.Join(err, s.domain.Close(), s.ctx.Close())
+}
+
+// shortConnectedReceive is the side that has things done to its memory.
+func shortConnectedReceive(j job) (result, error) {
+	s, err := openShortConnected(j, true)
+	if err != nil {
+		return result{}, err
+	}
+	for !stopping.Load() {
+		for _, conn := range s.conns {
+			n, err := conn.Poll(s.messages[:])
+			if err != nil {
+				return result{}, err
+			}
+			conn.Release(s.messages[:n])
+		}
+	}
+	return result{}, s.close()
+}
+
+// shortConnectedSend sends, writes or reads as fast as it goes, and counts packets.
+func shortConnectedSend(j job) (result, error) {
+	s, err := openShortConnected(j, false)
+	if err != nil {
+		return result{}, err
+	}
+	if err := announce(endpoint{}); err != nil {
+		return result{}, err
+	}
+	requests := make([]rc.Request, bulkDepth/4)
+	for i := range requests {
+		opcode := map[string]verbs.Opcode{"short send": verbs.WRSend, "short write": verbs.WRRDMAWrite, "short read": verbs.WRRDMARead}[j.Variant]
+		requests[i] = rc.Request{Opcode: opcode, Region: s.region, Length: j.Size, Remote: s.there}
+	}
+	var m meter
+	for start := time.Now(); time.Since(start) < j.Duration; {
+		all := uint64(0)
+		for _, conn := range s.conns {
+			if _, err := conn.TryPost(requests); err != nil && !errors.Is(err, verbs.ErrQueueFull) {
+				return result{}, err
+			}
+			done, _, err := conn.Done()
+			if err != nil {
+				return result{}, err
+			}
+			all += done
+		}
+		if packets := all * uint64(j.Size/j.MTU); packets > m.messages {
+			m.add(int(packets - m.messages))
+		}
+	}
+	return m.result(), s.close()
+}
+
+// shortConnectedPing and shortConnectedPong exchange messages one at a time.
+func shortConnectedPing(j job) (result, error) {
+	s, err := openShortConnected(j, false)
+	if err != nil {
+		return result{}, err
+	}
+	if err := announce(endpoint{}); err != nil {
+		return result{}, err
+	}
+	data := make([]byte, j.Size)
+	var failed error
+	r := measureTrips(j.Count, func() bool {
+		if failed == nil {
+			failed = s.conns[0].Send(context.Background(), data)
+		}
+		if failed == nil {
+			failed = s.await()
+		}
+		return failed == nil
+	})
+	return r, errors.Join(failed, s.close())
+}
+
+func shortConnectedPong(j job) (result, error) {
+	s, err := openShortConnected(j, true)
+	if err != nil {
+		return result{}, err
+	}
+	data := make([]byte, j.Size)
+	for err == nil && !stopping.Load() {
+		if err = s.await(); err == nil && !stopping.Load() {
+			err = s.conns[0].Send(context.Background(), data)
+		}
+	}
+	return result{}, errors.Join(err, s.close())
+}
+
+// await takes a message, none when the parent says stop.
+func (s *shortConnected) await() error {
+	n, err := s.conns[0].RecvBatch(untilStopped, s.messages[:1])
+	s.conns[0].Release(s.messages[:n])
+	if errors.Is(err, context.Canceled) {
+		return nil
+	}
+	return err
+}
