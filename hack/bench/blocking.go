@@ -2,6 +2,8 @@ package main
 
 import (
 	"time"
+
+	"github.com/roced/roced/hack/bench/harness"
 )
 
 // blockingRate is how many messages a second come to a receiver that sleeps.
@@ -15,10 +17,10 @@ const moderationCount, moderationPeriod = 32, 2000
 // processor time of its whole process, and how often it woke; then one whose CQ is moderated.
 func (b *bench) blocking() error {
 	variants := []string{"udp", "worker", "moderated"}
-	all := map[string][]result{}
-	for range b.rounds {
+	all := map[string][]harness.Result{}
+	for range b.Rounds {
 		for _, variant := range variants {
-			j := job{Variant: variant, Size: 64, Rate: blockingRate}
+			j := harness.Job{Variant: variant, Size: 64, Rate: blockingRate}
 			receiver, sender := j, j
 			receiver.Role, sender.Role = "receive paced", "send paced"
 			if variant == "moderated" {
@@ -32,26 +34,26 @@ func (b *bench) blocking() error {
 		}
 	}
 	for _, variant := range variants {
-		b.add(record{
-			Name: "blocking", Variant: variant, Size: 64, Rate: blockingRate, CPU: middle(all[variant], func(r result) float64 { return r.CPU }),
-			PerSecond: middle(all[variant], func(r result) float64 { return r.PerSecond }), Wakes: middle(all[variant], func(r result) float64 { return r.Wakes }),
+		b.Add(harness.Record{
+			Name: "blocking", Variant: variant, Size: 64, Rate: blockingRate, CPU: middle(all[variant], func(r harness.Result) float64 { return r.CPU }),
+			PerSecond: middle(all[variant], func(r harness.Result) float64 { return r.PerSecond }), Wakes: middle(all[variant], func(r harness.Result) float64 { return r.Wakes }),
 		})
 	}
 	return nil
 }
 
 // middle is the median of one figure of all rounds.
-func middle(rounds []result, figure func(result) float64) float64 {
+func middle(rounds []harness.Result, figure func(harness.Result) float64) float64 {
 	var all []float64
 	for _, r := range rounds {
 		all = append(all, figure(r))
 	}
-	return median(all)
+	return harness.Median(all)
 }
 
 // sleeper measures a receiver from its first message to its last: each take is a wake-up.
 type sleeper struct {
-	meter
+	harness.Meter
 	wakes  float64
 	before time.Duration // processor time at the first message
 	used   time.Duration // and since then, at the last
@@ -61,23 +63,23 @@ func (s *sleeper) take(n int) {
 	if n == 0 {
 		return
 	}
-	if s.messages == 0 {
+	if s.Messages == 0 {
 		s.before = processorTime()
 	}
-	s.add(n)
+	s.Add(n)
 	s.wakes++
 	s.used = processorTime() - s.before
 }
 
-func (s *sleeper) result() result {
-	r := s.meter.result()
-	elapsed := s.last.Sub(s.first).Seconds()
+func (s *sleeper) result() harness.Result {
+	r := s.Meter.Result()
+	elapsed := s.Last.Sub(s.First).Seconds()
 	r.CPU, r.Wakes = s.used.Seconds()/elapsed, s.wakes/elapsed
 	return r
 }
 
 // pace calls send so many times a second. It spins, since a sleep would be later than asked for.
-func pace(j job, send func() error) (sent int, err error) {
+func pace(j harness.Job, send func() error) (sent int, err error) {
 	each := paceOf(j.Rate)
 	start := time.Now()
 	for next := start; time.Since(start) < j.Duration; next = next.Add(each) {
@@ -91,30 +93,30 @@ func pace(j job, send func() error) (sent int, err error) {
 	return sent, nil
 }
 
-func udpSendPaced(j job) (result, error) {
+func udpSendPaced(j harness.Job) (harness.Result, error) {
 	fd, err := udpSocket(j, time.Second)
 	if err != nil {
-		return result{}, err
+		return harness.Result{}, err
 	}
-	if err := announce(endpoint{}); err != nil {
-		return result{}, err
+	if err := harness.Announce(harness.Endpoint{}); err != nil {
+		return harness.Result{}, err
 	}
 	batch := newMessageBatch(1, j.Size)
 	sent, err := pace(j, func() error { _, err := batch.send(fd); return err })
-	return result{Messages: uint64(sent)}, err
+	return harness.Result{Messages: uint64(sent)}, err
 }
 
-func udpReceivePaced(j job) (result, error) {
+func udpReceivePaced(j harness.Job) (harness.Result, error) {
 	fd, err := udpSocket(j, 100*time.Millisecond)
 	if err != nil {
-		return result{}, err
+		return harness.Result{}, err
 	}
-	if err := announce(endpoint{}); err != nil {
-		return result{}, err
+	if err := harness.Announce(harness.Endpoint{}); err != nil {
+		return harness.Result{}, err
 	}
 	message := make([]byte, 2048)
 	var s sleeper
-	for !stopping.Load() {
+	for !harness.Stopping.Load() {
 		if udpRead(fd, message, true) > 0 {
 			s.take(1)
 		}
@@ -123,19 +125,19 @@ func udpReceivePaced(j job) (result, error) {
 }
 
 // rocedSendPaced polls for its completions, as a sender does that has a processor.
-func rocedSendPaced(j job) (result, error) {
+func rocedSendPaced(j harness.Job) (harness.Result, error) {
 	p, err := openProgram(j)
 	if err != nil {
-		return result{}, err
+		return harness.Result{}, err
 	}
 	p.wait = false
 	ah, err := p.addressOf(j.Peer)
 	if err != nil {
-		return result{}, err
+		return harness.Result{}, err
 	}
 	wrs := p.sends(j, ah)[batch-1:]
-	if err := announce(endpoint{}); err != nil {
-		return result{}, err
+	if err := harness.Announce(harness.Endpoint{}); err != nil {
+		return harness.Result{}, err
 	}
 	sent, err := pace(j, func() error {
 		if err := p.qp.PostSend(wrs); err != nil {
@@ -145,34 +147,34 @@ func rocedSendPaced(j job) (result, error) {
 		return err
 	})
 	if err != nil {
-		return result{}, err
+		return harness.Result{}, err
 	}
-	return result{Messages: uint64(sent)}, p.close()
+	return harness.Result{Messages: uint64(sent)}, p.close()
 }
 
-func rocedReceivePaced(j job) (result, error) {
+func rocedReceivePaced(j harness.Job) (harness.Result, error) {
 	p, err := openReceiver(j)
 	if err != nil {
-		return result{}, err
+		return harness.Result{}, err
 	}
-	if err := announce(endpoint{QPN: uint32(p.qp.Number())}); err != nil {
-		return result{}, err
+	if err := harness.Announce(harness.Endpoint{QPN: uint32(p.qp.Number())}); err != nil {
+		return harness.Result{}, err
 	}
 	if j.Variant == "moderated" {
 		p.wait = true
 		if err := p.recv.Modify(moderationCount, moderationPeriod); err != nil {
-			return result{}, err
+			return harness.Result{}, err
 		}
 	}
 	var s sleeper
-	for !stopping.Load() {
+	for !harness.Stopping.Load() {
 		n, err := p.poll(p.recv)
 		if err != nil {
-			return result{}, err
+			return harness.Result{}, err
 		}
 		s.take(n)
 		if err := p.repost(n); err != nil {
-			return result{}, err
+			return harness.Result{}, err
 		}
 	}
 	return s.result(), p.close()

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/roced/roced/hack/bench/harness"
 	"github.com/roced/roced/verbs/hca"
 )
 
@@ -23,26 +24,26 @@ var payloads = []int{64, 256, 1024}
 
 // pair runs a job on each host: a receiving one, then a sending one, until the
 // sender is done.
-func (b *bench) pair(receiver, sender job) (sent, received result, err error) {
+func (b *bench) pair(receiver, sender harness.Job) (sent, received harness.Result, err error) {
 	receiver.Namespace, receiver.Own, receiver.Peer = b.b.Path(), b.right, b.left
 	receiver.Socket, sender.Socket = b.socketsFor(receiver.Variant)
-	r, err := start(receiver)
+	r, err := harness.Start(receiver)
 	if err != nil {
 		return sent, received, err
 	}
 	peer := b.right
-	peer.QPN, peer.QPNs = r.ready.QPN, r.ready.QPNs
-	sender.Namespace, sender.Own, sender.Peer, sender.Duration = b.a.Path(), b.left, peer, b.duration
-	s, err := start(sender)
+	peer.QPN, peer.QPNs = r.Ready.QPN, r.Ready.QPNs
+	sender.Namespace, sender.Own, sender.Peer, sender.Duration = b.a.Path(), b.left, peer, b.Duration
+	s, err := harness.Start(sender)
 	if err != nil {
-		_, _ = r.finish(true)
+		_, _ = r.Finish(true)
 		return sent, received, err
 	}
-	if sent, err = s.finish(false); err != nil {
-		_, _ = r.finish(true)
+	if sent, err = s.Finish(false); err != nil {
+		_, _ = r.Finish(true)
 		return sent, received, err
 	}
-	received, err = r.finish(true)
+	received, err = r.Finish(true)
 	return sent, received, err
 }
 
@@ -54,8 +55,8 @@ func (b *bench) oneWay() error {
 		if err != nil {
 			return err
 		}
-		err = b.inTurns("oneway", size, "its best", []string{"udp", "udp gso", "udp gso cut", "raw", "inline", "worker"}, func(variant string) (float64, error) {
-			return b.oneWayRate(job{Variant: variant, Size: size, Tuning: tuning[variant]})
+		err = b.InTurns("oneway", size, "its best", []string{"udp", "udp gso", "udp gso cut", "raw", "inline", "worker"}, func(variant string) (float64, error) {
+			return b.oneWayRate(harness.Job{Variant: variant, Size: size, Tuning: tuning[variant]})
 		})
 		if err != nil {
 			return err
@@ -64,7 +65,7 @@ func (b *bench) oneWay() error {
 	return nil
 }
 
-func (b *bench) oneWayRate(j job) (float64, error) {
+func (b *bench) oneWayRate(j harness.Job) (float64, error) {
 	receiver, sender := j, j
 	receiver.Role, sender.Role = "receive", "send"
 	_, received, err := b.pair(receiver, sender)
@@ -77,9 +78,9 @@ func (b *bench) bestTunings(size int) (best map[string]hca.Tuning, err error) {
 	best, fastest := map[string]hca.Tuning{}, map[string]float64{}
 	for _, setting := range settings {
 		rates := map[string][]float64{}
-		for range max(b.rounds/2, 2) {
+		for range max(b.Rounds/2, 2) {
 			for _, variant := range variants {
-				rate, err := b.oneWayRate(job{Variant: variant, Size: size, Tuning: setting.tuning})
+				rate, err := b.oneWayRate(harness.Job{Variant: variant, Size: size, Tuning: setting.tuning})
 				if err != nil {
 					return nil, fmt.Errorf("%s, %d bytes, %s: %w", variant, size, setting.name, err)
 				}
@@ -87,8 +88,8 @@ func (b *bench) bestTunings(size int) (best map[string]hca.Tuning, err error) {
 			}
 		}
 		for _, variant := range variants {
-			rate := median(rates[variant])
-			b.add(record{Name: "settings", Variant: variant, Size: size, Setting: setting.name, PerSecond: rate})
+			rate := harness.Median(rates[variant])
+			b.Add(harness.Record{Name: "settings", Variant: variant, Size: size, Setting: setting.name, PerSecond: rate})
 			if rate > fastest[variant] {
 				best[variant], fastest[variant] = setting.tuning, rate
 			}
@@ -96,25 +97,6 @@ func (b *bench) bestTunings(size int) (best map[string]hca.Tuning, err error) {
 	}
 	best["worker"] = best["inline"]
 	return best, nil
-}
-
-// inTurns measures the variants one after the other, b.rounds times over, and keeps the medians.
-func (b *bench) inTurns(name string, size int, setting string, variants []string, measure func(variant string) (float64, error)) error {
-	rates := map[string][]float64{}
-	for range b.rounds {
-		for _, variant := range variants {
-			rate, err := measure(variant)
-			if err != nil {
-				return fmt.Errorf("%s, %d bytes: %w", variant, size, err)
-			}
-			rates[variant] = append(rates[variant], rate)
-			fmt.Fprint(os.Stderr, ".")
-		}
-	}
-	for _, variant := range variants {
-		b.add(record{Name: name, Variant: variant, Size: size, Setting: setting, PerSecond: median(rates[variant]), Rates: rates[variant]})
-	}
-	return nil
 }
 
 // roundTrips measures 64 bytes there and back: spinning, then sleeping.
@@ -135,9 +117,9 @@ type tripKind struct {
 func (b *bench) trip(kinds []tripKind) error {
 	for _, kind := range kinds {
 		trips, busy, switches := map[string][]time.Duration{}, map[string]time.Duration{}, map[string]uint64{}
-		for range b.rounds {
+		for range b.Rounds {
 			for _, variant := range kind.variants {
-				j := job{Variant: variant, Size: 64, Sleep: kind.sleep, Count: b.trips / b.rounds}
+				j := harness.Job{Variant: variant, Size: 64, Sleep: kind.sleep, Count: b.Trips / b.Rounds}
 				receiver, sender := j, j
 				receiver.Role, sender.Role = "pong", "ping"
 				r, _, err := b.pair(receiver, sender)
@@ -154,8 +136,8 @@ func (b *bench) trip(kinds []tripKind) error {
 			all := trips[variant]
 			slices.Sort(all)
 			count := max(len(all), 1)
-			b.add(record{
-				Name: kind.name, Variant: variant, Size: 64, P50: percentile(all, 50), P90: percentile(all, 90), P99: percentile(all, 99), P999: percentile(all, 99.9),
+			b.Add(harness.Record{
+				Name: kind.name, Variant: variant, Size: 64, P50: harness.Percentile(all, 50), P90: harness.Percentile(all, 90), P99: harness.Percentile(all, 99), P999: harness.Percentile(all, 99.9),
 				Busy: busy[variant].Nanoseconds() / int64(count), Switches: float64(switches[variant]) / float64(count),
 			})
 		}
@@ -166,8 +148,8 @@ func (b *bench) trip(kinds []tripKind) error {
 // shortWay measures package ud beside bare verbs: one way as fast as it goes, then round trips.
 func (b *bench) shortWay() error {
 	for _, size := range payloads {
-		err := b.inTurns("short way", size, "", []string{"inline", "ud inline", "worker", "ud worker"}, func(variant string) (float64, error) {
-			receiver := job{Role: "receive", Variant: variant, Size: size}
+		err := b.InTurns("short way", size, "", []string{"inline", "ud inline", "worker", "ud worker"}, func(variant string) (float64, error) {
+			receiver := harness.Job{Role: "receive", Variant: variant, Size: size}
 			sender := receiver
 			sender.Role = "send"
 			_, received, err := b.pair(receiver, sender)
@@ -185,11 +167,11 @@ func (b *bench) shortWay() error {
 
 // idleCost measures a device that has nothing to do.
 func (b *bench) idleCost() error {
-	c, err := start(job{Role: "idle", Variant: "worker", Namespace: b.a.Path(), Own: b.left, Peer: b.right, Duration: 2 * time.Second})
+	c, err := harness.Start(harness.Job{Role: "idle", Variant: "worker", Namespace: b.a.Path(), Own: b.left, Peer: b.right, Duration: 2 * time.Second})
 	if err != nil {
 		return err
 	}
-	r, err := c.finish(false)
-	b.add(record{Name: "idle", Variant: "worker", CPU: r.CPU, Resident: r.Resident})
+	r, err := c.Finish(false)
+	b.Add(harness.Record{Name: "idle", Variant: "worker", CPU: r.CPU, Resident: r.Resident})
 	return err
 }

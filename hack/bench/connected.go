@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/roced/roced/hack/bench/harness"
 	"github.com/roced/roced/verbs"
 	"github.com/roced/roced/verbs/hca"
 )
@@ -32,7 +33,7 @@ const (
 
 // openConnected opens the queue pairs, meets the peer over TCP, and connects them. A side without peer is
 // the server, which announces that it listens.
-func openConnected(j job, server bool) (p *connected, err error) {
+func openConnected(j harness.Job, server bool) (p *connected, err error) {
 	own := j
 	own.Size = j.Size * bulkDepth // a slot for the whole depth
 	p = &connected{}
@@ -64,7 +65,7 @@ func openConnected(j job, server bool) (p *connected, err error) {
 }
 
 // connect connects the queue pairs, and posts receives.
-func (p *connected) connect(j job) error {
+func (p *connected) connect(j harness.Job) error {
 	gid := gidOf(j.Peer)
 	for i, qp := range p.qps {
 		attr := verbs.QPAttr{
@@ -88,7 +89,7 @@ func (p *connected) receive(qp *verbs.QP, size int) error {
 }
 
 // meet exchanges what the two sides have to know.
-func meet[T any](j job, server bool, own T) (peer T, err error) {
+func meet[T any](j harness.Job, server bool, own T) (peer T, err error) {
 	err = hca.RunIn(j.Namespace, func() error {
 		conn, err := meetOver(j, server)
 		if err != nil {
@@ -100,7 +101,7 @@ func meet[T any](j job, server bool, own T) (peer T, err error) {
 	return peer, err
 }
 
-func meetOver(j job, server bool) (net.Conn, error) {
+func meetOver(j harness.Job, server bool) (net.Conn, error) {
 	if !server {
 		return net.DialTimeout("tcp", net.JoinHostPort(j.Peer.Address, strconv.Itoa(connectionPort)), 10*time.Second)
 	}
@@ -109,81 +110,81 @@ func meetOver(j job, server bool) (net.Conn, error) {
 		return nil, err
 	}
 	defer listener.Close()
-	if err := announce(endpoint{}); err != nil {
+	if err := harness.Announce(harness.Endpoint{}); err != nil {
 		return nil, err
 	}
 	return listener.Accept()
 }
 
 // connectedReceive is the side that has things done to its memory.
-func connectedReceive(j job) (result, error) {
+func connectedReceive(j harness.Job) (harness.Result, error) {
 	p, err := openConnected(j, true)
 	if err != nil {
-		return result{}, err
+		return harness.Result{}, err
 	}
 	qps := map[verbs.QPN]*verbs.QP{}
 	for _, qp := range p.qps {
 		qps[qp.Number()] = qp
 	}
-	for !stopping.Load() {
+	for !harness.Stopping.Load() {
 		n, err := p.poll(p.recv)
 		if err != nil {
-			return result{}, err
+			return harness.Result{}, err
 		}
 		for _, wc := range p.wcs[:n] {
 			if err := p.receive(qps[wc.QPN], j.Size); err != nil {
-				return result{}, err
+				return harness.Result{}, err
 			}
 		}
 	}
-	return result{}, p.close()
+	return harness.Result{}, p.close()
 }
 
 // connectedSend sends, writes or reads as fast as it goes, and counts packets.
-func connectedSend(j job) (result, error) {
+func connectedSend(j harness.Job) (harness.Result, error) {
 	p, err := openConnected(j, false)
 	if err != nil {
-		return result{}, err
+		return harness.Result{}, err
 	}
-	if err := announce(endpoint{}); err != nil {
-		return result{}, err
+	if err := harness.Announce(harness.Endpoint{}); err != nil {
+		return harness.Result{}, err
 	}
 	wrs := []verbs.SendWR{{
 		Opcode: map[string]verbs.Opcode{"rc send": verbs.WRSend, "rc write": verbs.WRRDMAWrite, "rc read": verbs.WRRDMARead}[j.Variant], Flags: verbs.SendSignaled,
 		SGList: []verbs.SGE{p.mr.SGE(0, j.Size)}, RKey: p.remote.RKey,
 	}}
 	outstanding := map[verbs.QPN]int{}
-	var m meter
+	var m harness.Meter
 	for start := time.Now(); time.Since(start) < j.Duration; {
 		for _, qp := range p.qps {
 			for ; outstanding[qp.Number()] < bulkDepth; outstanding[qp.Number()]++ {
 				if err := qp.PostSend(wrs); err != nil {
-					return result{}, err
+					return harness.Result{}, err
 				}
 			}
 		}
 		n, err := p.poll(p.send)
 		if err != nil {
-			return result{}, err
+			return harness.Result{}, err
 		}
 		for _, wc := range p.wcs[:n] {
 			outstanding[wc.QPN]--
 		}
 		if n > 0 {
-			m.add(n * (j.Size / j.MTU))
+			m.Add(n * (j.Size / j.MTU))
 		}
 	}
-	return m.result(), p.close()
+	return m.Result(), p.close()
 }
 
 // connectedPing and connectedPong exchange messages one at a time.
-func connectedPing(j job) (result, error) {
+func connectedPing(j harness.Job) (harness.Result, error) {
 	p, err := openConnected(j, false)
 	if err != nil {
-		return result{}, err
+		return harness.Result{}, err
 	}
-	if err := announce(endpoint{}); err != nil {
-		return result{}, err
+	if err := harness.Announce(harness.Endpoint{}); err != nil {
+		return harness.Result{}, err
 	}
 	var failed error
 	r := measureTrips(j.Count, func() bool {
@@ -195,27 +196,27 @@ func connectedPing(j job) (result, error) {
 	return r, errors.Join(failed, p.close())
 }
 
-func connectedPong(j job) (result, error) {
+func connectedPong(j harness.Job) (harness.Result, error) {
 	p, err := openConnected(j, true)
 	if err != nil {
-		return result{}, err
+		return harness.Result{}, err
 	}
-	for !stopping.Load() {
+	for !harness.Stopping.Load() {
 		if err := p.await(j); err != nil {
-			return result{}, err
+			return harness.Result{}, err
 		}
-		if stopping.Load() {
+		if harness.Stopping.Load() {
 			break
 		}
 		if err := p.one(j); err != nil {
-			return result{}, err
+			return harness.Result{}, err
 		}
 	}
-	return result{}, p.close()
+	return harness.Result{}, p.close()
 }
 
 // one sends a message; its completion is taken when there is time.
-func (p *connected) one(j job) error {
+func (p *connected) one(j harness.Job) error {
 	n, err := p.send.Poll(p.wcs[:])
 	if _, err = p.check(n, err); err != nil {
 		return err
@@ -224,8 +225,8 @@ func (p *connected) one(j job) error {
 }
 
 // await takes a message.
-func (p *connected) await(j job) error {
-	for !stopping.Load() {
+func (p *connected) await(j harness.Job) error {
+	for !harness.Stopping.Load() {
 		n, err := p.poll(p.recv)
 		if err != nil {
 			return err

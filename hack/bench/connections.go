@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 
+	"github.com/roced/roced/hack/bench/harness"
 	"github.com/roced/roced/internal/lab"
 )
 
@@ -17,7 +18,7 @@ var linkMTU = map[int]int{1024: 1500, 4096: 9000}
 func (b *bench) bulkRates() error {
 	return b.atEachMTU(func(mtu int) error {
 		variants := []string{"inline", "tcp", "tcp unsegmented", "rc send", "rc write", "rc read"}
-		return b.inTurns("connection", mtu, "64 KiB", variants, func(variant string) (float64, error) { return b.connectionRate(variant, mtu, 1) })
+		return b.InTurns("connection", mtu, "64 KiB", variants, func(variant string) (float64, error) { return b.connectionRate(variant, mtu, 1) })
 	})
 }
 
@@ -25,7 +26,7 @@ func (b *bench) bulkRates() error {
 func (b *bench) manyRates() error {
 	return b.atEachMTU(func(mtu int) error {
 		counts := map[string]int{"1": 1, "4": 4, "16": 16, "64": 64}
-		return b.inTurns("connections", mtu, "64 KiB", []string{"1", "4", "16", "64"}, func(variant string) (float64, error) {
+		return b.InTurns("connections", mtu, "64 KiB", []string{"1", "4", "16", "64"}, func(variant string) (float64, error) {
 			return b.connectionRate("rc write", mtu, counts[variant])
 		})
 	})
@@ -40,11 +41,11 @@ func (b *bench) connectedTrips() error {
 func (b *bench) shortConnections() error {
 	err := b.atEachMTU(func(mtu int) error {
 		variants := []string{"rc send", "short send", "rc write", "short write", "rc read", "short read"}
-		err := b.inTurns("connection short", mtu, "64 KiB", variants, func(variant string) (float64, error) { return b.connectionRate(variant, mtu, 1) })
+		err := b.InTurns("connection short", mtu, "64 KiB", variants, func(variant string) (float64, error) { return b.connectionRate(variant, mtu, 1) })
 		if err != nil {
 			return err
 		}
-		return b.inTurns("connections short", mtu, "16 of 64 KiB", []string{"rc write", "short write"}, func(variant string) (float64, error) {
+		return b.InTurns("connections short", mtu, "16 of 64 KiB", []string{"rc write", "short write"}, func(variant string) (float64, error) {
 			return b.connectionRate(variant, mtu, 16)
 		})
 	})
@@ -66,7 +67,7 @@ func (b *bench) atEachMTU(measure func(mtu int) error) error {
 
 // connectionRate is how many packets, or parts of a stream that are as long, go a second.
 func (b *bench) connectionRate(variant string, mtu, count int) (float64, error) {
-	j := job{Variant: variant, Size: bulk, MTU: mtu, QueuePairs: count}
+	j := harness.Job{Variant: variant, Size: bulk, MTU: mtu, QueuePairs: count}
 	if variant == "inline" {
 		j.Size = mtu
 	}

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/roced/roced/hack/bench/harness"
 	"github.com/roced/roced/verbs"
 	viadaemon "github.com/roced/roced/verbs/client"
 	"github.com/roced/roced/verbs/hca"
@@ -12,36 +13,36 @@ import (
 )
 
 // runDaemon opens the card and serves clients until it is stopped.
-func runDaemon(j job) (result, error) {
+func runDaemon(j harness.Job) (harness.Result, error) {
 	card, err := hca.Open(linkName, hca.InNamespace(j.Namespace), hca.WithTuning(j.Tuning), hca.WithSendMode(j.Send), hca.WithoutInline())
 	if err != nil {
-		return result{}, err
+		return harness.Result{}, err
 	}
 	s, err := server.New(server.Config{Devices: []server.Source{card}, PrivilegedGroup: -1})
 	if err != nil {
-		return result{}, err
+		return harness.Result{}, err
 	}
 	listener, err := net.Listen("unixpacket", j.Socket)
 	if err != nil {
-		return result{}, err
+		return harness.Result{}, err
 	}
 	served := make(chan error, 1)
 	go func() { served <- s.Serve(listener) }()
-	if err := announce(endpoint{}); err != nil {
-		return result{}, err
+	if err := harness.Announce(harness.Endpoint{}); err != nil {
+		return harness.Result{}, err
 	}
-	<-untilStopped.Done()
+	<-harness.UntilStopped.Done()
 	if err := s.Close(); err != nil {
-		return result{}, err
+		return harness.Result{}, err
 	}
 	if err := <-served; err != nil {
-		return result{}, err
+		return harness.Result{}, err
 	}
-	return result{}, card.Close()
+	return harness.Result{}, card.Close()
 }
 
 // dialProgram is a program of the daemon.
-func dialProgram(j job) (*program, error) {
+func dialProgram(j harness.Job) (*program, error) {
 	c, err := viadaemon.Dial(j.Socket, "")
 	if err != nil {
 		return nil, err
@@ -50,43 +51,43 @@ func dialProgram(j job) (*program, error) {
 }
 
 // connectMany opens so many programs, each with queue pairs, and leaves them idle.
-func connectMany(j job) (result, error) {
+func connectMany(j harness.Job) (harness.Result, error) {
 	for range j.Clients {
 		p, err := dialProgram(j)
 		if err != nil {
-			return result{}, err
+			return harness.Result{}, err
 		}
 		for range j.Receivers {
 			if _, err := p.newQP(16); err != nil {
-				return result{}, err
+				return harness.Result{}, err
 			}
 		}
 	}
-	if err := announce(endpoint{}); err != nil {
-		return result{}, err
+	if err := harness.Announce(harness.Endpoint{}); err != nil {
+		return harness.Result{}, err
 	}
-	<-untilStopped.Done()
-	return result{}, nil
+	<-harness.UntilStopped.Done()
+	return harness.Result{}, nil
 }
 
 // makeObjects makes and destroys queue pairs: how long each pair of commands takes.
-func makeObjects(j job) (result, error) {
+func makeObjects(j harness.Job) (harness.Result, error) {
 	p, err := openProgram(j)
 	if err != nil {
-		return result{}, err
+		return harness.Result{}, err
 	}
-	if err := announce(endpoint{}); err != nil {
-		return result{}, err
+	if err := harness.Announce(harness.Endpoint{}); err != nil {
+		return harness.Result{}, err
 	}
-	var r result
+	var r harness.Result
 	for range j.Count {
 		start := time.Now()
 		qp, err := p.pd.CreateQP(&verbs.QPInitAttr{Type: verbs.QPTypeUD, SendCQ: p.send, RecvCQ: p.recv, Cap: verbs.QPCap{MaxSendWR: 128, MaxRecvWR: 128}})
 		if err != nil {
-			return result{}, err
+			return harness.Result{}, err
 		}
 		if err := qp.Close(); err != nil {
-			return result{}, err
+			return harness.Result{}, err
 		}
 		r.RoundTrips = append(r.RoundTrips, time.Since(start))
 	}

@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/roced/roced/hack/bench/harness"
 )
 
 // These parts measure programs that reach their card through a daemon, one on each side, beside programs
@@ -21,22 +23,22 @@ func (b *bench) socketsFor(variant string) (receiver, sender string) {
 }
 
 // withDaemons runs what needs them, and nothing else that has a card in the meantime.
-func (b *bench) withDaemons(do func(left, right *child) error) error {
+func (b *bench) withDaemons(do func(left, right *harness.Child) error) error {
 	folder, err := os.MkdirTemp("", "roced-bench")
 	if err != nil {
 		return err
 	}
 	defer os.RemoveAll(folder)
-	var running [2]*child
+	var running [2]*harness.Child
 	for i, ns := range []string{b.a.Path(), b.b.Path()} {
 		b.sockets[i] = filepath.Join(folder, strconv.Itoa(i))
-		if running[i], err = start(job{Role: "run", Variant: "daemon", Namespace: ns, Socket: b.sockets[i]}); err != nil {
+		if running[i], err = harness.Start(harness.Job{Role: "run", Variant: "daemon", Namespace: ns, Socket: b.sockets[i]}); err != nil {
 			return err
 		}
 	}
 	err = do(running[0], running[1])
 	for _, c := range running {
-		if _, stopped := c.finish(true); err == nil {
+		if _, stopped := c.Finish(true); err == nil {
 			err = stopped
 		}
 	}
@@ -48,18 +50,18 @@ func (b *bench) measureVariant(variant string, do func() error) error {
 	if !strings.HasPrefix(variant, "daemon") {
 		return do()
 	}
-	return b.withDaemons(func(_, _ *child) error { return do() })
+	return b.withDaemons(func(_, _ *harness.Child) error { return do() })
 }
 
 // daemonRates also measures a stream of TCP, in parts as long as the messages.
 func (b *bench) daemonRates() error {
 	for _, size := range []int{64, 1024} {
-		err := b.inTurns("daemon oneway", size, "", []string{"udp", "tcp", "inline", "worker", "daemon", "daemon spinning"}, func(variant string) (rate float64, err error) {
+		err := b.InTurns("daemon oneway", size, "", []string{"udp", "tcp", "inline", "worker", "daemon", "daemon spinning"}, func(variant string) (rate float64, err error) {
 			if variant == "tcp" {
 				return b.connectionRate(variant, size, 1)
 			}
 			err = b.measureVariant(variant, func() (err error) {
-				rate, err = b.oneWayRate(job{Variant: variant, Size: size})
+				rate, err = b.oneWayRate(harness.Job{Variant: variant, Size: size})
 				return err
 			})
 			return rate, err
@@ -91,7 +93,7 @@ const groupClients = 16
 
 func (b *bench) daemonGroup() error {
 	for _, size := range []int{64, 1024} {
-		err := b.inTurns(fmt.Sprintf("group of %d processes", groupClients), size, "", []string{"udp", "daemon"}, func(variant string) (rate float64, err error) {
+		err := b.InTurns(fmt.Sprintf("group of %d processes", groupClients), size, "", []string{"udp", "daemon"}, func(variant string) (rate float64, err error) {
 			err = b.measureVariant(variant, func() (err error) {
 				rate, err = b.groupRate(variant, size)
 				return err
@@ -108,22 +110,22 @@ func (b *bench) daemonGroup() error {
 // groupRate is the sum of what all receivers got, a second.
 func (b *bench) groupRate(variant string, size int) (sum float64, err error) {
 	at, from := b.socketsFor(variant)
-	var receivers []*child
+	var receivers []*harness.Child
 	for range groupClients {
-		r, err := start(job{Role: "receive group", Variant: variant, Size: size, Receivers: 1, Namespace: b.b.Path(), Own: b.right, Peer: b.left, Socket: at})
+		r, err := harness.Start(harness.Job{Role: "receive group", Variant: variant, Size: size, Receivers: 1, Namespace: b.b.Path(), Own: b.right, Peer: b.left, Socket: at})
 		if err != nil {
 			return 0, err
 		}
 		receivers = append(receivers, r)
 	}
 	peer := b.right
-	peer.QPN = receivers[0].ready.QPN
-	s, err := start(job{Role: "send group", Variant: variant, Size: size, Receivers: 1, Namespace: b.a.Path(), Own: b.left, Peer: peer, Duration: b.duration, Socket: from})
+	peer.QPN = receivers[0].Ready.QPN
+	s, err := harness.Start(harness.Job{Role: "send group", Variant: variant, Size: size, Receivers: 1, Namespace: b.a.Path(), Own: b.left, Peer: peer, Duration: b.Duration, Socket: from})
 	if err == nil {
-		_, err = s.finish(false)
+		_, err = s.Finish(false)
 	}
 	for _, r := range receivers {
-		got, failed := r.finish(true)
+		got, failed := r.Finish(true)
 		if err == nil {
 			err = failed
 		}
@@ -137,9 +139,9 @@ func (b *bench) daemonObjects() error {
 	for _, variant := range []string{"worker", "daemon"} {
 		err := b.measureVariant(variant, func() error {
 			_, from := b.socketsFor(variant)
-			r, err := b.alone(job{Role: "objects", Variant: variant, Size: 64, Count: 5000, Socket: from})
+			r, err := b.alone(harness.Job{Role: "objects", Variant: variant, Size: 64, Count: 5000, Socket: from})
 			all := r.RoundTrips
-			b.add(record{Name: "create and destroy a QP", Variant: variant, P50: percentile(all, 50), P90: percentile(all, 90), P99: percentile(all, 99), P999: percentile(all, 99.9)})
+			b.Add(harness.Record{Name: "create and destroy a QP", Variant: variant, P50: harness.Percentile(all, 50), P90: harness.Percentile(all, 90), P99: harness.Percentile(all, 99), P999: harness.Percentile(all, 99.9)})
 			return err
 		})
 		if err != nil {
@@ -150,35 +152,35 @@ func (b *bench) daemonObjects() error {
 }
 
 // alone runs a job on the left host, whose times it sorts.
-func (b *bench) alone(j job) (result, error) {
+func (b *bench) alone(j harness.Job) (harness.Result, error) {
 	j.Namespace, j.Own, j.Peer = b.a.Path(), b.left, b.right
-	c, err := start(j)
+	c, err := harness.Start(j)
 	if err != nil {
-		return result{}, err
+		return harness.Result{}, err
 	}
-	return c.finish(false)
+	return c.Finish(false)
 }
 
 // daemonIdle measures what an idle daemon with 100 clients costs.
 func (b *bench) daemonIdle() error {
-	return b.withDaemons(func(left, _ *child) error {
-		clients, err := start(job{Role: "connect", Variant: "daemon", Size: 64, Clients: 100, Socket: b.sockets[0]})
+	return b.withDaemons(func(left, _ *harness.Child) error {
+		clients, err := harness.Start(harness.Job{Role: "connect", Variant: "daemon", Size: 64, Clients: 100, Socket: b.sockets[0]})
 		if err != nil {
 			return err
 		}
 		time.Sleep(time.Second)
-		before, err := usedBy(left.command.Process.Pid)
+		before, err := usedBy(left.Command.Process.Pid)
 		if err != nil {
 			return err
 		}
 		const idle = 5 * time.Second
 		time.Sleep(idle)
-		after, err := usedBy(left.command.Process.Pid)
+		after, err := usedBy(left.Command.Process.Pid)
 		if err != nil {
 			return err
 		}
-		b.add(record{Name: "idle daemon with 100 clients", Variant: "daemon", CPU: (after - before).Seconds() / idle.Seconds()})
-		_, err = clients.finish(true)
+		b.Add(harness.Record{Name: "idle daemon with 100 clients", Variant: "daemon", CPU: (after - before).Seconds() / idle.Seconds()})
+		_, err = clients.Finish(true)
 		return err
 	})
 }
@@ -206,16 +208,16 @@ func usedBy(pid int) (sum time.Duration, err error) {
 // daemonCrowd measures what 8192 idle queue pairs of 256 idle programs cost an active one.
 func (b *bench) daemonCrowd() error {
 	const programs, queuePairs = 256, 32
-	return b.inTurns("daemon, idle queue pairs of others", 64, "", []string{"daemon none", "daemon 8192"}, func(variant string) (rate float64, err error) {
-		err = b.withDaemons(func(_, _ *child) error {
+	return b.InTurns("daemon, idle queue pairs of others", 64, "", []string{"daemon none", "daemon 8192"}, func(variant string) (rate float64, err error) {
+		err = b.withDaemons(func(_, _ *harness.Child) error {
 			if variant == "daemon 8192" {
-				crowd, err := start(job{Role: "connect", Variant: "daemon", Size: 64, Clients: programs, Receivers: queuePairs - 1, Socket: b.sockets[1]})
+				crowd, err := harness.Start(harness.Job{Role: "connect", Variant: "daemon", Size: 64, Clients: programs, Receivers: queuePairs - 1, Socket: b.sockets[1]})
 				if err != nil {
 					return err
 				}
-				defer crowd.finish(true)
+				defer crowd.Finish(true)
 			}
-			rate, err = b.oneWayRate(job{Variant: "daemon", Size: 64})
+			rate, err = b.oneWayRate(harness.Job{Variant: "daemon", Size: 64})
 			return err
 		})
 		return rate, err

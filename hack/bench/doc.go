@@ -4,7 +4,7 @@
 //	main.go     which cases, how often, in what order
 //	  │ one process a side and case: "bench child", a job as JSON in its arguments
 //	  ▼
-//	child.go ── udp.go      (a) sendmmsg and recvmmsg, 64 at a time; udpgso.go: trains
+//	roles.go ── udp.go      (a) sendmmsg and recvmmsg, 64 at a time; udpgso.go: trains
 //	         ├─ raw.go      (b) AF_XDP at both ends, no protocol
 //	         ├─ roced.go    (c) a program that runs the card itself, (d) worker and waiting program
 //	         ├─ ud.go       the same two through package ud
@@ -17,13 +17,13 @@
 //	engine.go   the engine alone, over a network in memory, in this process
 //	idle.go     what a device costs that does nothing
 //	daemon*.go  the same through a daemon on each side, programs as its clients
-//	report.go   table, ratios
-//	file.go     bench.json: a part's records replace those that it had; hack/plot draws it
+//
+// Package harness has what all of them share: children, turns of variants, medians, the table, bench.json.
 //
 // These machines are noisy: cases that are compared run in turns, several rounds of
 // them, and each figure is the median of its rounds. A ratio is judged by a reader, not
 // by a test: nothing here passes or fails on a time.
 //
-// Left out, but for mixed traffic: loss. A sender that is faster than its receiver loses messages
+// Left out, except for mixed traffic: loss. A sender that is faster than its receiver loses messages
 // in every variant; what counts is what the receiver got.
 package main

@@ -5,6 +5,7 @@ import (
 	"net/netip"
 	"time"
 
+	"github.com/roced/roced/hack/bench/harness"
 	"github.com/roced/roced/verbs"
 	"github.com/roced/roced/verbs/hca"
 )
@@ -19,21 +20,21 @@ const (
 // groups.
 func (b *bench) engineAlone() error {
 	variants := []string{"one queue pair", "one among 10000", "spread over 10000"}
-	err := b.inTurns("engine", engineSize, "", variants, func(variant string) (float64, error) {
+	err := b.InTurns("engine", engineSize, "", variants, func(variant string) (float64, error) {
 		return b.runEngine(queuePairTargets, variant, variants)
 	})
 	if err != nil {
 		return err
 	}
 	variants = []string{"one group", "one group among 10000", "spread over 10000 groups"}
-	err = b.inTurns("engine, groups", engineSize, "", variants, func(variant string) (float64, error) {
+	err = b.InTurns("engine, groups", engineSize, "", variants, func(variant string) (float64, error) {
 		return b.runEngine(groupTargets, variant, variants)
 	})
 	if err != nil {
 		return err
 	}
 	variants = []string{"one session", fmt.Sprintf("one among %d", manySessions)}
-	return b.inTurns("engine, sessions", engineSize, "", variants, func(variant string) (float64, error) {
+	return b.InTurns("engine, sessions", engineSize, "", variants, func(variant string) (float64, error) {
 		return b.runSessions(variant == variants[1])
 	})
 }
@@ -64,7 +65,7 @@ func (b *bench) runEngine(make targetMaker, variant string, variants []string) (
 	if err != nil {
 		return 0, err
 	}
-	return stream(w.sender, w.receiver, targets[count/2-used/2:][:used], b.duration)
+	return stream(w.sender, w.receiver, targets[count/2-used/2:][:used], b.Duration)
 }
 
 // wireReceiver is the address of the receiver's card.
@@ -100,7 +101,7 @@ func (w *onWire) close() {
 type targetMaker func(sender, receiver *program, there netip.Addr, count int) ([]target, error)
 
 func queuePairTargets(sender, receiver *program, there netip.Addr, count int) (all []target, err error) {
-	ah, err := sender.addressOf(endpoint{Address: there.String()})
+	ah, err := sender.addressOf(harness.Endpoint{Address: there.String()})
 	if err != nil {
 		return nil, err
 	}
@@ -121,7 +122,7 @@ func groupTargets(sender, receiver *program, _ netip.Addr, count int) (all []tar
 		if err := receiver.qp.AttachMcast(verbs.GID(group.As16()), 0); err != nil {
 			return nil, err
 		}
-		ah, err := sender.addressOf(endpoint{Address: group.String()})
+		ah, err := sender.addressOf(harness.Endpoint{Address: group.String()})
 		if err != nil {
 			return nil, err
 		}
@@ -133,7 +134,7 @@ func groupTargets(sender, receiver *program, _ netip.Addr, count int) (all []tar
 // stream sends batches until the time is over, each message to the next target,
 // and checks that all arrive.
 func stream(sender, receiver *program, targets []target, duration time.Duration) (float64, error) {
-	sends := sender.sends(job{Size: engineSize}, nil)
+	sends := sender.sends(harness.Job{Size: engineSize}, nil)
 	recvs := make([]verbs.RecvWR, batch)
 	for i := range recvs {
 		recvs[i].SGList = []verbs.SGE{receiver.mr.SGE(i*receiver.slot, receiver.slot)}

@@ -5,6 +5,7 @@ import (
 	"net/netip"
 	"time"
 
+	"github.com/roced/roced/hack/bench/harness"
 	"golang.org/x/sys/unix"
 )
 
@@ -16,8 +17,8 @@ func (b *bench) fanOut() error {
 	for _, size := range []int{64, 1024} {
 		for _, receivers := range []int{1, 4, 16, 64} {
 			name := fmt.Sprintf("fan-out to %d", receivers)
-			err := b.inTurns(name, size, "", []string{"udp", "inline"}, func(variant string) (float64, error) {
-				j := job{Variant: variant, Size: size, Receivers: receivers}
+			err := b.InTurns(name, size, "", []string{"udp", "inline"}, func(variant string) (float64, error) {
+				j := harness.Job{Variant: variant, Size: size, Receivers: receivers}
 				receiver, sender := j, j
 				receiver.Role, sender.Role = "receive group", "send group"
 				_, received, err := b.pair(receiver, sender)
@@ -27,7 +28,7 @@ func (b *bench) fanOut() error {
 				return err
 			}
 		}
-		b.add(record{Name: "copies alone", Variant: "memmove", Size: size, PerSecond: copies(size, b.duration)})
+		b.Add(harness.Record{Name: "copies alone", Variant: "memmove", Size: size, PerSecond: copies(size, b.Duration)})
 	}
 	return nil
 }
@@ -54,39 +55,39 @@ func copies(size int, duration time.Duration) float64 {
 
 // udpReceiveGroup has so many sockets in the group, and one thread that reads them
 // as epoll says.
-func udpReceiveGroup(j job) (result, error) {
+func udpReceiveGroup(j harness.Job) (harness.Result, error) {
 	poll, err := unix.EpollCreate1(unix.EPOLL_CLOEXEC)
 	if err != nil {
-		return result{}, err
+		return harness.Result{}, err
 	}
 	for range j.Receivers {
 		fd, err := groupSocket()
 		if err != nil {
-			return result{}, err
+			return harness.Result{}, err
 		}
 		event := unix.EpollEvent{Events: unix.EPOLLIN, Fd: int32(fd)}
 		if err := unix.EpollCtl(poll, unix.EPOLL_CTL_ADD, fd, &event); err != nil {
-			return result{}, err
+			return harness.Result{}, err
 		}
 	}
 	batch := newMessageBatch(udpBatch, 2048)
-	if err := announce(endpoint{}); err != nil {
-		return result{}, err
+	if err := harness.Announce(harness.Endpoint{}); err != nil {
+		return harness.Result{}, err
 	}
-	var m meter
+	var m harness.Meter
 	events := make([]unix.EpollEvent, 64)
-	for !stopping.Load() {
+	for !harness.Stopping.Load() {
 		n, err := unix.EpollWait(poll, events, 100)
 		if err != nil && err != unix.EINTR {
-			return result{}, err
+			return harness.Result{}, err
 		}
 		for _, event := range events[:max(n, 0)] {
 			if got, err := batch.receive(int(event.Fd)); err == nil {
-				m.add(got)
+				m.Add(got)
 			}
 		}
 	}
-	return m.result(), nil
+	return m.Result(), nil
 }
 
 // groupSocket is a member of the group, and hears it on the port.
@@ -103,11 +104,11 @@ func groupSocket() (int, error) {
 	return fd, unix.Bind(fd, &unix.SockaddrInet4{Port: udpPort, Addr: group.As4()})
 }
 
-func udpSendGroup(j job) (result, error) {
+func udpSendGroup(j harness.Job) (harness.Result, error) {
 	j.Peer.Address = groupAddress
 	index, err := linkIndex()
 	if err != nil {
-		return result{}, err
+		return harness.Result{}, err
 	}
 	return udpStream(j, func(fd int) error {
 		return unix.SetsockoptIPMreqn(fd, unix.IPPROTO_IP, unix.IP_MULTICAST_IF, &unix.IPMreqn{Ifindex: int32(index)})

@@ -6,20 +6,21 @@ import (
 
 	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/asm"
+	"github.com/roced/roced/hack/bench/harness"
 	"golang.org/x/sys/unix"
 )
 
 // generate has XDP itself send frames into the interface: a program that redirects,
 // run by BPF_PROG_TEST_RUN on live frames. Nothing on a host with two processors
 // makes frames faster.
-func generate(j job) (result, error) {
+func generate(j harness.Job) (harness.Result, error) {
 	index, err := linkIndex()
 	if err != nil {
-		return result{}, err
+		return harness.Result{}, err
 	}
 	// veth takes redirected frames only from a side that has a program itself.
 	if _, err := rawSocket(j); err != nil {
-		return result{}, err
+		return harness.Result{}, err
 	}
 	program, err := ebpf.NewProgram(&ebpf.ProgramSpec{Type: ebpf.XDP, License: "Dual BSD/GPL", Instructions: asm.Instructions{
 		asm.Mov.Imm(asm.R1, int32(index)),
@@ -28,11 +29,11 @@ func generate(j job) (result, error) {
 		asm.Return(),
 	}})
 	if err != nil {
-		return result{}, err
+		return harness.Result{}, err
 	}
 	frame := rawFrame(j)
-	if err := announce(endpoint{}); err != nil {
-		return result{}, err
+	if err := harness.Announce(harness.Endpoint{}); err != nil {
+		return harness.Result{}, err
 	}
 	// The speed before and after, since it changes. A run takes the kernel 25 ms to set up and to
 	// clear away: one long one, then.
@@ -42,10 +43,10 @@ func generate(j job) (result, error) {
 		repeat := uint32(framesPerSecond * j.Duration.Seconds())
 		_, err := program.Run(&ebpf.RunOptions{Data: frame, Repeat: repeat, Flags: liveFrames, BatchSize: 64})
 		if err != nil && !errors.Is(err, unix.EINTR) {
-			return result{}, err
+			return harness.Result{}, err
 		}
 	}
-	return result{Speed: (before + coreSpeed()) / 2}, nil
+	return harness.Result{Speed: (before + coreSpeed()) / 2}, nil
 }
 
 // framesPerSecond is about what a core makes.

@@ -6,18 +6,19 @@ import (
 	"strings"
 	"time"
 
+	"github.com/roced/roced/hack/bench/harness"
 	"github.com/roced/roced/verbs/hca"
 	"golang.org/x/sys/unix"
 )
 
 // idle opens a card with its worker, does nothing, and measures what that costs.
-func idle(j job) (result, error) {
+func idle(j harness.Job) (harness.Result, error) {
 	device, err := hca.Open(linkName, hca.InNamespace(j.Namespace))
 	if err != nil {
-		return result{}, err
+		return harness.Result{}, err
 	}
-	if err := announce(endpoint{}); err != nil {
-		return result{}, err
+	if err := harness.Announce(harness.Endpoint{}); err != nil {
+		return harness.Result{}, err
 	}
 	time.Sleep(100 * time.Millisecond) // start-up is over
 	before := processorTime()
@@ -25,9 +26,9 @@ func idle(j job) (result, error) {
 	used := processorTime() - before
 	resident, err := residentBytes()
 	if err != nil {
-		return result{}, err
+		return harness.Result{}, err
 	}
-	return result{CPU: used.Seconds() / j.Duration.Seconds(), Resident: resident}, device.Close()
+	return harness.Result{CPU: used.Seconds() / j.Duration.Seconds(), Resident: resident}, device.Close()
 }
 
 func processorTime() time.Duration {

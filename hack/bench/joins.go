@@ -4,6 +4,7 @@ import (
 	"net/netip"
 	"time"
 
+	"github.com/roced/roced/hack/bench/harness"
 	"github.com/roced/roced/verbs"
 	"golang.org/x/sys/unix"
 )
@@ -16,34 +17,34 @@ func joinAddress(i int) netip.Addr { return netip.AddrFrom4([4]byte{239, 2, byte
 func (b *bench) joins() error {
 	for _, variant := range []string{"udp", "worker"} {
 		var all []float64
-		for range b.rounds {
-			c, err := start(job{Role: "join", Variant: variant, Namespace: b.a.Path(), Own: b.left, Peer: b.right})
+		for range b.Rounds {
+			c, err := harness.Start(harness.Job{Role: "join", Variant: variant, Namespace: b.a.Path(), Own: b.left, Peer: b.right})
 			if err != nil {
 				return err
 			}
-			r, err := c.finish(false)
+			r, err := c.Finish(false)
 			if err != nil {
 				return err
 			}
 			all = append(all, r.Elapsed.Seconds())
 		}
-		b.add(record{Name: "1000 joins", Variant: variant, Seconds: median(all)})
+		b.Add(harness.Record{Name: "1000 joins", Variant: variant, Seconds: harness.Median(all)})
 	}
 	return nil
 }
 
 // udpJoin is what the kernel itself takes.
-func udpJoin(job) (result, error) {
-	if err := announce(endpoint{}); err != nil {
-		return result{}, err
+func udpJoin(harness.Job) (harness.Result, error) {
+	if err := harness.Announce(harness.Endpoint{}); err != nil {
+		return harness.Result{}, err
 	}
 	start := time.Now()
 	for i := range joinCount {
 		if _, err := joinedSocket(joinAddress(i)); err != nil {
-			return result{}, err
+			return harness.Result{}, err
 		}
 	}
-	return result{Elapsed: time.Since(start)}, nil
+	return harness.Result{Elapsed: time.Since(start)}, nil
 }
 
 // joinedSocket is a socket that is a member of a group on the one interface.
@@ -59,20 +60,20 @@ func joinedSocket(group netip.Addr) (int, error) {
 	return fd, unix.SetsockoptIPMreqn(fd, unix.IPPROTO_IP, unix.IP_ADD_MEMBERSHIP, &unix.IPMreqn{Multiaddr: group.As4(), Ifindex: int32(index)})
 }
 
-func rocedJoin(j job) (result, error) {
+func rocedJoin(j harness.Job) (harness.Result, error) {
 	p, err := openProgram(j)
 	if err != nil {
-		return result{}, err
+		return harness.Result{}, err
 	}
-	if err := announce(endpoint{}); err != nil {
-		return result{}, err
+	if err := harness.Announce(harness.Endpoint{}); err != nil {
+		return harness.Result{}, err
 	}
 	start := time.Now()
 	for i := range joinCount {
 		if _, err := p.ctx.JoinMulticast(joinAddress(i), verbs.JoinFullMember); err != nil {
-			return result{}, err
+			return harness.Result{}, err
 		}
 	}
 	elapsed := time.Since(start)
-	return result{Elapsed: elapsed}, p.close()
+	return harness.Result{Elapsed: elapsed}, p.close()
 }

@@ -9,20 +9,21 @@ import (
 	"regexp"
 	"time"
 
+	"github.com/roced/roced/hack/bench/harness"
 	"github.com/roced/roced/internal/lab"
 	"golang.org/x/sys/unix"
 )
 
 func main() {
 	if len(os.Args) == 3 && os.Args[1] == "child" {
-		exit(runChild(os.Args[2]))
+		exit(harness.Serve(os.Args[2], childRoles, prepareChild))
 	}
 	b := &bench{}
-	flag.DurationVar(&b.duration, "duration", time.Second, "time of each throughput measurement")
-	flag.IntVar(&b.rounds, "rounds", 5, "measurements of each case; the median counts")
-	flag.IntVar(&b.trips, "trips", 50000, "round trips of each latency measurement")
+	flag.DurationVar(&b.Duration, "duration", time.Second, "time of each throughput measurement")
+	flag.IntVar(&b.Rounds, "rounds", 5, "measurements of each case; the median counts")
+	flag.IntVar(&b.Trips, "trips", 50000, "round trips of each latency measurement")
 	flag.StringVar(&b.sends, "send", "auto,af_xdp", "send modes that mixed traffic is measured in")
-	flag.StringVar(&b.output, "output", "bench.json", "file for the records, of which other parts are left as they are; empty for none")
+	flag.StringVar(&b.Output, "output", "bench.json", "file for the records, of which other parts are left as they are; empty for none")
 	only := flag.String("only", "", "run only the parts that match: oneway, mixed, roundtrip, ud, receive, requests, blocking, fanout, joins, engine, idle, connections (bulk, many, trips, short), daemon (rates, trips, group, objects, idle, crowd)")
 	flag.Parse()
 	exit(b.main(regexp.MustCompile(*only)))
@@ -38,19 +39,14 @@ func exit(err error) {
 
 // bench is two hosts, and what was measured between them.
 type bench struct {
-	duration      time.Duration
-	rounds, trips int
-	sends, output string
-	a, b          *lab.Namespace
-	left, right   endpoint
-	sockets       [2]string // of the daemons on a and b, while they run
-	records       []record
+	harness.Measurements
+	sends       string
+	a, b        *lab.Namespace
+	left, right harness.Endpoint
+	sockets     [2]string // of the daemons on a and b, while they run
 }
 
 func (b *bench) main(only *regexp.Regexp) (err error) {
-	if _, err := readRecords(b.output); err != nil {
-		return err // now, not after the first part
-	}
 	if err := b.setUp(); err != nil {
 		return err
 	}
@@ -67,37 +63,33 @@ func (b *bench) main(only *regexp.Regexp) (err error) {
 	if err != nil {
 		return err
 	}
-	return b.report()
+	return b.Report()
 }
 
 func (b *bench) runParts(only *regexp.Regexp) error {
-	ran := false
-	for _, part := range []struct {
-		name string
-		run  func() error
-	}{
-		{"oneway", b.oneWay}, {"mixed", b.mixed}, {"roundtrip", b.roundTrips}, {"ud", b.shortWay}, {"receive", b.receiveAlone}, {"requests", b.requests},
-		{"blocking", b.blocking}, {"fanout", b.fanOut}, {"joins", b.joins}, {"engine", b.engineAlone}, {"idle", b.idleCost}, {"connections bulk", b.bulkRates}, {"connections many", b.manyRates}, {"connections trips", b.connectedTrips}, {"connections short", b.shortConnections},
-		{"daemon rates", b.daemonRates}, {"daemon trips", b.daemonTrips}, {"daemon group", b.daemonGroup},
-		{"daemon objects", b.daemonObjects}, {"daemon idle", b.daemonIdle}, {"daemon crowd", b.daemonCrowd},
-	} {
-		if !only.MatchString(part.name) {
-			continue
-		}
-		ran = true
-		first := len(b.records)
-		err := part.run()
-		if err == nil {
-			err = b.keep(part.name, b.records[first:])
-		}
-		if err != nil {
-			return fmt.Errorf("%s: %w", part.name, err)
-		}
-	}
-	if !ran {
-		return fmt.Errorf("no part matches %q; -help lists them", only)
-	}
-	return nil
+	return b.Measurements.Run(only, []harness.Part{
+		{Name: "oneway", Run: b.oneWay},
+		{Name: "mixed", Run: b.mixed},
+		{Name: "roundtrip", Run: b.roundTrips},
+		{Name: "ud", Run: b.shortWay},
+		{Name: "receive", Run: b.receiveAlone},
+		{Name: "requests", Run: b.requests},
+		{Name: "blocking", Run: b.blocking},
+		{Name: "fanout", Run: b.fanOut},
+		{Name: "joins", Run: b.joins},
+		{Name: "engine", Run: b.engineAlone},
+		{Name: "idle", Run: b.idleCost},
+		{Name: "connections bulk", Run: b.bulkRates},
+		{Name: "connections many", Run: b.manyRates},
+		{Name: "connections trips", Run: b.connectedTrips},
+		{Name: "connections short", Run: b.shortConnections},
+		{Name: "daemon rates", Run: b.daemonRates},
+		{Name: "daemon trips", Run: b.daemonTrips},
+		{Name: "daemon group", Run: b.daemonGroup},
+		{Name: "daemon objects", Run: b.daemonObjects},
+		{Name: "daemon idle", Run: b.daemonIdle},
+		{Name: "daemon crowd", Run: b.daemonCrowd},
+	})
 }
 
 // setUp joins two namespaces by a veth pair of one queue.
@@ -128,13 +120,13 @@ func (b *bench) join() (err error) {
 	return err
 }
 
-func host(ns *lab.Namespace, address string) (endpoint, error) {
+func host(ns *lab.Namespace, address string) (harness.Endpoint, error) {
 	if err := ns.AddAddress(linkName, address+"/24"); err != nil {
-		return endpoint{}, err
+		return harness.Endpoint{}, err
 	}
 	link, err := ns.Netlink().LinkByName(linkName)
 	if err != nil {
-		return endpoint{}, err
+		return harness.Endpoint{}, err
 	}
-	return endpoint{Address: address, MAC: link.Attrs().HardwareAddr.String()}, nil
+	return harness.Endpoint{Address: address, MAC: link.Attrs().HardwareAddr.String()}, nil
 }

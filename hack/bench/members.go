@@ -3,6 +3,7 @@ package main
 import (
 	"net/netip"
 
+	"github.com/roced/roced/hack/bench/harness"
 	"github.com/roced/roced/verbs"
 )
 
@@ -61,7 +62,7 @@ func (p *program) newMembers(count, depth, size int) (m *members, err error) {
 // memory is where a receive puts its message.
 func (m *members) memory(id uint64) []byte { return m.mr.Bytes()[int(id)*m.stride:][:m.stride] }
 
-func (p *program) joinGroup(j job) (*members, error) {
+func (p *program) joinGroup(j harness.Job) (*members, error) {
 	m, err := p.newMembers(j.Receivers, memberDepth, j.Size)
 	if err != nil {
 		return nil, err
@@ -86,39 +87,39 @@ func (m *members) post(slot uint64) error {
 	return to.qp.PostRecv(to.recvs[:])
 }
 
-func rocedReceiveGroup(j job) (result, error) {
+func rocedReceiveGroup(j harness.Job) (harness.Result, error) {
 	p, err := openProgram(j)
 	if err != nil {
-		return result{}, err
+		return harness.Result{}, err
 	}
 	m, err := p.joinGroup(j)
 	if err != nil {
-		return result{}, err
+		return harness.Result{}, err
 	}
-	if err := announce(endpoint{QPN: uint32(verbs.MulticastQPN)}); err != nil {
-		return result{}, err
+	if err := harness.Announce(harness.Endpoint{QPN: uint32(verbs.MulticastQPN)}); err != nil {
+		return harness.Result{}, err
 	}
-	var counted meter
-	for !stopping.Load() {
+	var counted harness.Meter
+	for !harness.Stopping.Load() {
 		n, err := p.poll(p.recv)
 		if err != nil {
-			return result{}, err
+			return harness.Result{}, err
 		}
 		for i := range p.wcs[:n] {
 			wc := &p.wcs[i]
 			if err := m.post(wc.ID); err != nil {
-				return result{}, err
+				return harness.Result{}, err
 			}
 		}
 		if n > 0 {
-			counted.add(n)
+			counted.Add(n)
 		}
 	}
-	return counted.result(), p.close()
+	return counted.Result(), p.close()
 }
 
 // rocedSendGroup is rocedSend to the group.
-func rocedSendGroup(j job) (result, error) {
+func rocedSendGroup(j harness.Job) (harness.Result, error) {
 	j.Peer.Address = groupAddress
 	return rocedSend(j)
 }

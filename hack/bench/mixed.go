@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/roced/roced/datapath"
+	"github.com/roced/roced/hack/bench/harness"
 	"github.com/roced/roced/verbs/hca"
 )
 
@@ -76,8 +76,8 @@ func (b *bench) mixed() error {
 	}
 	var sent, lost uint64
 	for _, send := range strings.Split(b.sends, ",") {
-		err := b.inTurns("mixed", 0, send, []string{"inline", "worker"}, func(variant string) (float64, error) {
-			rate, s, l, err := b.mixedOnce(job{Variant: variant, Size: mixedSize, Send: hca.SendMode(send)})
+		err := b.InTurns("mixed", 0, send, []string{"inline", "worker"}, func(variant string) (float64, error) {
+			rate, s, l, err := b.mixedOnce(harness.Job{Variant: variant, Size: mixedSize, Send: hca.SendMode(send)})
 			sent, lost = sent+s, lost+l
 			return rate, err
 		})
@@ -85,12 +85,12 @@ func (b *bench) mixed() error {
 			return err
 		}
 	}
-	b.add(record{Name: "mixed, lost", Variant: "all", Sent: sent, Lost: lost})
+	b.Add(harness.Record{Name: "mixed, lost", Variant: "all", Sent: sent, Lost: lost})
 	return nil
 }
 
 // mixedOnce sends for a while, and insists that each message was delivered or is in a counter.
-func (b *bench) mixedOnce(j job) (rate float64, sent, lost uint64, err error) {
+func (b *bench) mixedOnce(j harness.Job) (rate float64, sent, lost uint64, err error) {
 	before, err := b.linkDrops()
 	if err != nil {
 		return 0, 0, 0, err
@@ -122,19 +122,4 @@ func (b *bench) linkDrops() (uint64, error) {
 	}
 	s := l.Attrs().Statistics
 	return s.TxDropped + s.TxErrors, nil
-}
-
-// addDrops adds what a card's counters say was lost.
-func (r *result) addDrops(card *hca.Card) error {
-	s, err := card.Statistics()
-	if err != nil {
-		return err
-	}
-	for _, c := range s.All() {
-		if c.Lost {
-			r.Losses += c.Value
-		}
-	}
-	r.Refused = s.Engine.Drops[datapath.DropInterface]
-	return nil
 }

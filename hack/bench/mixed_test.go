@@ -1,6 +1,8 @@
 package main
 
-import "testing"
+import (
+	"testing"
+)
 
 func TestOrderIsChecked(t *testing.T) {
 	message := func(qp, length int, number uint64) []byte {

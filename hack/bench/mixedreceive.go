@@ -4,6 +4,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/roced/roced/hack/bench/harness"
 	"github.com/roced/roced/verbs"
 )
 
@@ -11,32 +12,32 @@ import (
 const drainTime = 50 * time.Millisecond
 
 // receiveMixed has a queue pair for each of the host's addresses.
-func receiveMixed(j job) (result, error) {
+func receiveMixed(j harness.Job) (harness.Result, error) {
 	p, err := openProgram(j)
 	if err != nil {
-		return result{}, err
+		return harness.Result{}, err
 	}
 	m, err := p.newMembers(len(mixedAddresses), depth, j.Size)
 	if err != nil {
-		return result{}, err
+		return harness.Result{}, err
 	}
-	if err := announce(endpoint{QPNs: m.numbers()}); err != nil {
-		return result{}, err
+	if err := harness.Announce(harness.Endpoint{QPNs: m.numbers()}); err != nil {
+		return harness.Result{}, err
 	}
-	var counted meter
+	var counted harness.Meter
 	var seen sequences
-	for last := time.Now(); !stopping.Load() || time.Since(last) < drainTime; {
+	for last := time.Now(); !harness.Stopping.Load() || time.Since(last) < drainTime; {
 		n, err := m.take(&seen)
 		if err != nil {
-			return result{}, err
+			return harness.Result{}, err
 		}
 		if n > 0 {
-			counted.add(n)
+			counted.Add(n)
 			last = time.Now()
 		}
 	}
-	r := counted.result()
-	return r, errors.Join(r.addDrops(p.device), p.close())
+	r := counted.Result()
+	return r, errors.Join(r.AddDrops(p.device), p.close())
 }
 
 // numbers are the members' QPNs.

@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"time"
 
+	"github.com/roced/roced/hack/bench/harness"
 	"github.com/roced/roced/verbs"
 )
 
@@ -26,36 +27,36 @@ type mixedQP struct {
 	free int    // slots
 }
 
-func sendMixed(j job) (result, error) {
+func sendMixed(j harness.Job) (harness.Result, error) {
 	p, err := openProgram(j)
 	if err != nil {
-		return result{}, err
+		return harness.Result{}, err
 	}
 	s, err := p.newCrowdSender(j)
 	if err != nil {
-		return result{}, err
+		return harness.Result{}, err
 	}
-	if err := announce(endpoint{}); err != nil {
-		return result{}, err
+	if err := harness.Announce(harness.Endpoint{}); err != nil {
+		return harness.Result{}, err
 	}
 	for start := time.Now(); time.Since(start) < j.Duration; {
 		if err := s.burst(s.random.IntN(mixedQPs)); err != nil {
-			return result{}, err
+			return harness.Result{}, err
 		}
 	}
-	r := result{}
+	r := harness.Result{}
 	for i := range s.from {
 		for s.from[i].free < mixedSlots {
 			if err := s.complete(); err != nil {
-				return result{}, err
+				return harness.Result{}, err
 			}
 		}
 		r.Messages += s.from[i].sent
 	}
-	return r, errors.Join(r.addDrops(p.device), p.close())
+	return r, errors.Join(r.AddDrops(p.device), p.close())
 }
 
-func (p *program) newCrowdSender(j job) (s *crowdSender, err error) {
+func (p *program) newCrowdSender(j harness.Job) (s *crowdSender, err error) {
 	s = &crowdSender{program: p, random: rand.New(rand.NewPCG(1, 2))}
 	if s.mr, err = p.pd.AllocMR(mixedQPs*mixedSlots*mixedSize, verbs.AccessLocalWrite); err != nil {
 		return nil, err
@@ -70,7 +71,7 @@ func (p *program) newCrowdSender(j job) (s *crowdSender, err error) {
 		s.from[i].free = mixedSlots
 	}
 	for i, address := range mixedAddresses {
-		ah, err := p.addressOf(endpoint{Address: address})
+		ah, err := p.addressOf(harness.Endpoint{Address: address})
 		if err != nil {
 			return nil, err
 		}

@@ -11,6 +11,7 @@ import (
 	"github.com/cilium/ebpf/link"
 	"github.com/roced/roced/datapath/wire"
 	"github.com/roced/roced/datapath/xsk"
+	"github.com/roced/roced/hack/bench/harness"
 )
 
 const linkName = "eth0"
@@ -26,7 +27,7 @@ func linkIndex() (int, error) {
 
 // rawSocket is one AF_XDP socket on the interface's one queue, and a
 // program that redirects everything to it.
-func rawSocket(j job) (*xsk.Socket, error) {
+func rawSocket(j harness.Job) (*xsk.Socket, error) {
 	index, err := linkIndex()
 	if err != nil {
 		return nil, err
@@ -57,7 +58,7 @@ func rawSocket(j job) (*xsk.Socket, error) {
 }
 
 // rawFrame is a frame of the length that roced's has for the same payload.
-func rawFrame(j job) []byte {
+func rawFrame(j harness.Job) []byte {
 	own, _ := net.ParseMAC(j.Own.MAC)
 	peer, _ := net.ParseMAC(j.Peer.MAC)
 	template := wire.NewTemplate(wire.Path{
@@ -68,22 +69,22 @@ func rawFrame(j job) []byte {
 	return frame[:template.Seal(frame, &wire.Datagram{DestQP: wire.QPN(j.Peer.QPN), SourceQP: 2, QKey: qkey, PKey: wire.PKeyDefault}, j.Size)]
 }
 
-func rawReceive(j job) (result, error) {
+func rawReceive(j harness.Job) (harness.Result, error) {
 	restore, err := j.Tuning.Apply(linkName)
 	if err != nil {
-		return result{}, err
+		return harness.Result{}, err
 	}
 	socket, err := rawSocket(j)
 	if err != nil {
-		return result{}, err
+		return harness.Result{}, err
 	}
-	if err := announce(endpoint{}); err != nil {
-		return result{}, err
+	if err := harness.Announce(harness.Endpoint{}); err != nil {
+		return harness.Result{}, err
 	}
 	var burst [64]xsk.Received
-	var m meter
+	var m harness.Meter
 	var sum uint64
-	for !stopping.Load() {
+	for !harness.Stopping.Load() {
 		n := socket.Receive(burst[:])
 		if n == 0 {
 			socket.WakeReceive()
@@ -95,25 +96,25 @@ func rawReceive(j job) (result, error) {
 			}
 		}
 		socket.Release()
-		m.add(n)
+		m.Add(n)
 	}
-	return m.result(), restore()
+	return m.Result(), restore()
 }
 
-func rawSend(j job) (result, error) {
+func rawSend(j harness.Job) (harness.Result, error) {
 	restore, err := j.Tuning.Apply(linkName)
 	if err != nil {
-		return result{}, err
+		return harness.Result{}, err
 	}
 	socket, err := rawSocket(j)
 	if err != nil {
-		return result{}, err
+		return harness.Result{}, err
 	}
 	frame := rawFrame(j)
-	if err := announce(endpoint{}); err != nil {
-		return result{}, err
+	if err := harness.Announce(harness.Endpoint{}); err != nil {
+		return harness.Result{}, err
 	}
-	var m meter
+	var m harness.Meter
 	for start := time.Now(); time.Since(start) < j.Duration; {
 		n := 0
 		for ; n < 64; n++ {
@@ -125,7 +126,7 @@ func rawSend(j job) (result, error) {
 			socket.Submit(reserved, len(frame))
 		}
 		socket.Flush()
-		m.add(n)
+		m.Add(n)
 	}
-	return m.result(), restore()
+	return m.Result(), restore()
 }

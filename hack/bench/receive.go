@@ -3,6 +3,8 @@ package main
 import (
 	"fmt"
 	"os"
+
+	"github.com/roced/roced/hack/bench/harness"
 )
 
 // receiveAlone measures the receiving side under more frames than a sender can make. What limits is
@@ -12,12 +14,12 @@ import (
 func (b *bench) receiveAlone() error {
 	variants := []string{"raw", "inline"}
 	for _, setting := range []int{0, 2} {
-		records := make([]record, len(variants))
-		for range b.rounds {
+		records := make([]harness.Record, len(variants))
+		for range b.Rounds {
 			for i, variant := range variants {
-				j := job{Role: "receive", Variant: variant, Size: 64, Tuning: settings[setting].tuning}
+				j := harness.Job{Role: "receive", Variant: variant, Size: 64, Tuning: settings[setting].tuning}
 				before := coreDistance()
-				generated, received, err := b.pair(j, job{Role: "generate", Variant: "xdp", Size: 64})
+				generated, received, err := b.pair(j, harness.Job{Role: "generate", Variant: "xdp", Size: 64})
 				if err != nil {
 					return fmt.Errorf("%s: %w", variant, err)
 				}
@@ -29,8 +31,8 @@ func (b *bench) receiveAlone() error {
 		}
 		for i, r := range records {
 			r.Name, r.Variant, r.Size, r.Setting = "receive alone", variants[i], 64, settings[setting].name
-			r.PerSecond = median(r.Rates)
-			b.add(r)
+			r.PerSecond = harness.Median(r.Rates)
+			b.Add(r)
 		}
 	}
 	return nil

@@ -5,6 +5,8 @@ import (
 	"os"
 	"slices"
 	"time"
+
+	"github.com/roced/roced/hack/bench/harness"
 )
 
 // Request and response by programs that sleep while they wait: a key-value server, one goroutine on
@@ -34,7 +36,7 @@ func (b *bench) requests() error {
 	for _, l := range loads {
 		all := map[string][]round{}
 		variants := []string{"udp", "worker"}
-		for range b.rounds {
+		for range b.Rounds {
 			for _, variant := range variants {
 				one, err := b.ask(variant, l)
 				if err != nil {
@@ -45,7 +47,7 @@ func (b *bench) requests() error {
 			}
 		}
 		for _, variant := range variants {
-			b.add(summary(variant, l, all[variant]))
+			b.Add(summary(variant, l, all[variant]))
 		}
 	}
 	return nil
@@ -65,7 +67,7 @@ func (r round) String() string {
 }
 
 func (b *bench) ask(variant string, l load) (round, error) {
-	j := job{Variant: "requests " + variant, Size: 64, Clients: l.clients, Rate: l.rate}
+	j := harness.Job{Variant: "requests " + variant, Size: 64, Clients: l.clients, Rate: l.rate}
 	server, clients := j, j
 	server.Role, clients.Role = "serve", "ask"
 	asked, served, err := b.pair(server, clients)
@@ -75,22 +77,22 @@ func (b *bench) ask(variant string, l load) (round, error) {
 	slices.Sort(asked.RoundTrips)
 	count := int64(max(asked.Messages, 1))
 	return round{
-		perSecond: asked.PerSecond, p50: percentile(asked.RoundTrips, 50), p99: percentile(asked.RoundTrips, 99),
+		perSecond: asked.PerSecond, p50: harness.Percentile(asked.RoundTrips, 50), p99: harness.Percentile(asked.RoundTrips, 99),
 		used: (asked.Used + served.Used).Nanoseconds() / count, busy: asked.Busy.Nanoseconds() / count,
 	}, nil
 }
 
 // summary is the median of each figure, and the median latency of each round, which shows whether
 // there is one mode.
-func summary(variant string, l load, rounds []round) record {
+func summary(variant string, l load, rounds []round) harness.Record {
 	middle := func(figure func(round) float64) float64 {
 		var all []float64
 		for _, r := range rounds {
 			all = append(all, figure(r))
 		}
-		return median(all)
+		return harness.Median(all)
 	}
-	r := record{
+	r := harness.Record{
 		Name: "requests", Variant: variant, Size: 64, Setting: l.String(), Clients: l.clients, Rate: l.rate,
 		PerSecond:  middle(func(r round) float64 { return r.perSecond }),
 		P50:        int64(middle(func(r round) float64 { return float64(r.p50) })),
@@ -103,20 +105,6 @@ func summary(variant string, l load, rounds []round) record {
 	}
 	return r
 }
-
-// figures of requests are more than one.
-func (r *record) requestFigures() string {
-	return fmt.Sprintf("%.1f k/s, median %.1f µs, p99 %.1f µs, processor %.1f µs, machine %.1f µs",
-		r.PerSecond/1e3, float64(r.P50)/1e3, float64(r.P99)/1e3, float64(r.CPURequest)/1e3, float64(r.Busy)/1e3)
-}
-
-// requestRatios compares two records of one load: rate, median, processor time of both programs.
-func requestRatios(r, other *record) string {
-	return fmt.Sprintf("rate %.2f, median %.2f, processor %.2f, machine %.2f × %s  ", r.PerSecond/other.PerSecond,
-		ratio(r.P50, other.P50), ratio(r.CPURequest, other.CPURequest), ratio(r.Busy, other.Busy), other.Variant)
-}
-
-func ratio(a, b int64) float64 { return float64(a) / float64(b) }
 
 // store is what the server has: a value for each key.
 type store map[uint64][]byte
@@ -136,9 +124,9 @@ func (s store) answer(message []byte) []byte {
 }
 
 // meterProcessor gives the processor time that this process has used since now, and the machine.
-func meterProcessor() func(r *result) {
+func meterProcessor() func(r *harness.Result) {
 	used, busy := processorTime(), machineTime()
-	return func(r *result) { r.Used, r.Busy = processorTime()-used, machineTime()-busy }
+	return func(r *harness.Result) { r.Used, r.Busy = processorTime()-used, machineTime()-busy }
 }
 
 // paceOf is how long after the start of one request the next one starts; 0 for at once.

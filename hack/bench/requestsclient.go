@@ -12,6 +12,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/roced/roced/hack/bench/harness"
 	"golang.org/x/sys/unix"
 )
 
@@ -27,9 +28,9 @@ type asker interface {
 const askTimeout = 2 * time.Second
 
 // askAll runs the clients, each in a goroutine, for the job's duration.
-func askAll(j job, clients []asker) (result, error) {
-	if err := announce(endpoint{}); err != nil {
-		return result{}, err
+func askAll(j harness.Job, clients []asker) (harness.Result, error) {
+	if err := harness.Announce(harness.Endpoint{}); err != nil {
+		return harness.Result{}, err
 	}
 	runtime.GC()
 	each, failed := make([]client, len(clients)), make([]error, len(clients))
@@ -41,7 +42,7 @@ func askAll(j job, clients []asker) (result, error) {
 	}
 	all.Wait()
 	elapsed := time.Since(start)
-	var r result
+	var r harness.Result
 	meter(&r)
 	for _, c := range each {
 		r.Messages += uint64(len(c.trips))

@@ -4,13 +4,14 @@ import (
 	"context"
 	"errors"
 
+	"github.com/roced/roced/hack/bench/harness"
 	"github.com/roced/roced/verbs"
 	"github.com/roced/roced/verbs/hca"
 	"github.com/roced/roced/verbs/ud"
 )
 
 // listenUD opens so many endpoints on one card.
-func listenUD(j job, count int) (*verbs.Context, []*ud.Endpoint, error) {
+func listenUD(j harness.Job, count int) (*verbs.Context, []*ud.Endpoint, error) {
 	card, err := hca.Open(linkName, hca.InNamespace(j.Namespace))
 	if err != nil {
 		return nil, nil, err
@@ -28,31 +29,31 @@ func listenUD(j job, count int) (*verbs.Context, []*ud.Endpoint, error) {
 	return c, endpoints, nil
 }
 
-func udServe(j job) (result, error) {
+func udServe(j harness.Job) (harness.Result, error) {
 	c, endpoints, err := listenUD(j, 1)
 	if err != nil {
-		return result{}, err
+		return harness.Result{}, err
 	}
 	e := endpoints[0]
-	if err := announce(endpoint{QPN: uint32(e.Addr().QPN)}); err != nil {
-		return result{}, err
+	if err := harness.Announce(harness.Endpoint{QPN: uint32(e.Addr().QPN)}); err != nil {
+		return harness.Result{}, err
 	}
 	values, buffer, meter := newStore(j.Size), make([]byte, 2048), meterProcessor()
 	for {
-		m, err := e.Recv(untilStopped)
+		m, err := e.Recv(harness.UntilStopped)
 		if errors.Is(err, context.Canceled) {
 			break
 		}
 		if err != nil {
-			return result{}, err
+			return harness.Result{}, err
 		}
 		n := copy(buffer, m.Data)
-		if err := m.Reply(untilStopped, values.answer(buffer[:n])); err != nil {
-			return result{}, err
+		if err := m.Reply(harness.UntilStopped, values.answer(buffer[:n])); err != nil {
+			return harness.Result{}, err
 		}
 		m.Release()
 	}
-	var r result
+	var r harness.Result
 	meter(&r)
 	return r, errors.Join(e.Close(), c.Close())
 }
@@ -80,14 +81,14 @@ func (c *udClient) ask(request []byte) ([]byte, error) {
 
 func (c *udClient) close() error { return c.endpoint.Close() }
 
-func udAsk(j job) (result, error) {
+func udAsk(j harness.Job) (harness.Result, error) {
 	c, endpoints, err := listenUD(j, j.Clients)
 	if err != nil {
-		return result{}, err
+		return harness.Result{}, err
 	}
-	server, err := j.Peer.addr()
+	server, err := udAddr(j.Peer)
 	if err != nil {
-		return result{}, err
+		return harness.Result{}, err
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), j.Duration+askTimeout)
 	defer cancel()

@@ -5,11 +5,12 @@ import (
 	"net/netip"
 	"time"
 
+	"github.com/roced/roced/hack/bench/harness"
 	"github.com/roced/roced/verbs/hca"
 )
 
 // listenUDP opens a socket in the job's namespace.
-func listenUDP(j job, port int) (conn *net.UDPConn, err error) {
+func listenUDP(j harness.Job, port int) (conn *net.UDPConn, err error) {
 	err = hca.RunIn(j.Namespace, func() error {
 		conn, err = net.ListenUDP("udp4", &net.UDPAddr{IP: net.ParseIP(j.Own.Address), Port: port})
 		return err
@@ -17,17 +18,17 @@ func listenUDP(j job, port int) (conn *net.UDPConn, err error) {
 	return conn, err
 }
 
-func udpServe(j job) (result, error) {
+func udpServe(j harness.Job) (harness.Result, error) {
 	conn, err := listenUDP(j, udpPort)
 	if err != nil {
-		return result{}, err
+		return harness.Result{}, err
 	}
 	go func() {
-		<-untilStopped.Done()
+		<-harness.UntilStopped.Done()
 		_ = conn.Close()
 	}()
-	if err := announce(endpoint{}); err != nil {
-		return result{}, err
+	if err := harness.Announce(harness.Endpoint{}); err != nil {
+		return harness.Result{}, err
 	}
 	values, buffer, meter := newStore(j.Size), make([]byte, 2048), meterProcessor()
 	for {
@@ -36,10 +37,10 @@ func udpServe(j job) (result, error) {
 			break
 		}
 		if _, err := conn.WriteToUDPAddrPort(values.answer(buffer[:n]), from); err != nil {
-			return result{}, err
+			return harness.Result{}, err
 		}
 	}
-	var r result
+	var r harness.Result
 	meter(&r)
 	return r, nil
 }
@@ -61,15 +62,15 @@ func (c *udpClient) ask(request []byte) ([]byte, error) {
 
 func (c *udpClient) close() error { return c.conn.Close() }
 
-func udpAsk(j job) (result, error) {
+func udpAsk(j harness.Job) (harness.Result, error) {
 	clients := make([]asker, j.Clients)
 	for i := range clients {
 		conn, err := listenUDP(j, 0)
 		if err != nil {
-			return result{}, err
+			return harness.Result{}, err
 		}
 		if err := conn.SetReadDeadline(time.Now().Add(j.Duration + askTimeout)); err != nil {
-			return result{}, err
+			return harness.Result{}, err
 		}
 		clients[i] = &udpClient{conn: conn, server: netip.AddrPortFrom(netip.MustParseAddr(j.Peer.Address), udpPort)}
 	}

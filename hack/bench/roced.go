@@ -6,6 +6,7 @@ import (
 	"net/netip"
 	"time"
 
+	"github.com/roced/roced/hack/bench/harness"
 	"github.com/roced/roced/verbs"
 	"github.com/roced/roced/verbs/hca"
 	"github.com/roced/roced/verbs/provider"
@@ -36,11 +37,11 @@ type program struct {
 }
 
 // openCard opens the card that a job asks for.
-func openCard(j job) (*hca.Card, error) {
+func openCard(j harness.Job) (*hca.Card, error) {
 	return hca.Open(linkName, hca.InNamespace(j.Namespace), hca.WithTuning(j.Tuning), hca.WithSendMode(j.Send))
 }
 
-func openProgram(j job) (*program, error) {
+func openProgram(j harness.Job) (*program, error) {
 	if j.Socket != "" {
 		return dialProgram(j)
 	}
@@ -149,7 +150,7 @@ func (p *program) check(n int, err error) (int, error) {
 }
 
 // openReceiver is a program whose receives are posted.
-func openReceiver(j job) (*program, error) {
+func openReceiver(j harness.Job) (*program, error) {
 	p, err := openProgram(j)
 	if err != nil {
 		return nil, err
@@ -157,34 +158,34 @@ func openReceiver(j job) (*program, error) {
 	return p, p.postAll()
 }
 
-func (p *program) addressOf(peer endpoint) (*verbs.AH, error) {
+func (p *program) addressOf(peer harness.Endpoint) (*verbs.AH, error) {
 	return p.pd.CreateAH(context.Background(), &verbs.AHAttr{Port: 1, GRH: verbs.GlobalRoute{DGID: gidOf(peer)}})
 }
 
-func gidOf(e endpoint) verbs.GID { return verbs.GID(netip.MustParseAddr(e.Address).As16()) }
+func gidOf(e harness.Endpoint) verbs.GID { return verbs.GID(netip.MustParseAddr(e.Address).As16()) }
 
-func rocedReceive(j job) (result, error) {
+func rocedReceive(j harness.Job) (harness.Result, error) {
 	p, err := openReceiver(j)
 	if err != nil {
-		return result{}, err
+		return harness.Result{}, err
 	}
-	if err := announce(endpoint{QPN: uint32(p.qp.Number())}); err != nil {
-		return result{}, err
+	if err := harness.Announce(harness.Endpoint{QPN: uint32(p.qp.Number())}); err != nil {
+		return harness.Result{}, err
 	}
-	var m meter
-	for !stopping.Load() {
+	var m harness.Meter
+	for !harness.Stopping.Load() {
 		n, err := p.poll(p.recv)
 		if err != nil {
-			return result{}, err
+			return harness.Result{}, err
 		}
 		if n > 0 {
-			m.add(n)
+			m.Add(n)
 			if err := p.repost(n); err != nil {
-				return result{}, err
+				return harness.Result{}, err
 			}
 		}
 	}
-	return m.result(), p.close()
+	return m.Result(), p.close()
 }
 
 // sendDepth is how many sends are outstanding: few stay in the processor's cache, many
@@ -198,7 +199,7 @@ func (p *program) sendDepth() int {
 
 // sends are batch requests of the size, the last of them signaled, all of the same
 // memory: so do the senders that this is compared with.
-func (p *program) sends(j job, ah *verbs.AH) []verbs.SendWR {
+func (p *program) sends(j harness.Job, ah *verbs.AH) []verbs.SendWR {
 	wrs := make([]verbs.SendWR, batch)
 	for i := range wrs {
 		wrs[i] = verbs.SendWR{Opcode: verbs.WRSend, SGList: []verbs.SGE{p.mr.SGE(0, j.Size)}, AH: ah, RemoteQPN: verbs.QPN(j.Peer.QPN), RemoteQKey: qkey}
@@ -207,85 +208,85 @@ func (p *program) sends(j job, ah *verbs.AH) []verbs.SendWR {
 	return wrs
 }
 
-func rocedSend(j job) (result, error) {
+func rocedSend(j harness.Job) (harness.Result, error) {
 	p, err := openProgram(j)
 	if err != nil {
-		return result{}, err
+		return harness.Result{}, err
 	}
 	ah, err := p.addressOf(j.Peer)
 	if err != nil {
-		return result{}, err
+		return harness.Result{}, err
 	}
 	wrs := p.sends(j, ah)
-	if err := announce(endpoint{}); err != nil {
-		return result{}, err
+	if err := harness.Announce(harness.Endpoint{}); err != nil {
+		return harness.Result{}, err
 	}
-	var m meter
+	var m harness.Meter
 	outstanding, most := 0, p.sendDepth()
 	for start := time.Now(); time.Since(start) < j.Duration; {
 		for ; outstanding+batch <= most; outstanding += batch {
 			if err := p.qp.PostSend(wrs); err != nil {
-				return result{}, err
+				return harness.Result{}, err
 			}
 		}
 		n, err := p.poll(p.send)
 		if err != nil {
-			return result{}, err
+			return harness.Result{}, err
 		}
 		outstanding -= n * batch
-		m.add(n * batch)
+		m.Add(n * batch)
 	}
-	return m.result(), p.close()
+	return m.Result(), p.close()
 }
 
-func rocedPong(j job) (result, error) {
+func rocedPong(j harness.Job) (harness.Result, error) {
 	p, err := openReceiver(j)
 	if err != nil {
-		return result{}, err
+		return harness.Result{}, err
 	}
-	if err := announce(endpoint{QPN: uint32(p.qp.Number())}); err != nil {
-		return result{}, err
+	if err := harness.Announce(harness.Endpoint{QPN: uint32(p.qp.Number())}); err != nil {
+		return harness.Result{}, err
 	}
 	var ah *verbs.AH
-	for !stopping.Load() {
+	for !harness.Stopping.Load() {
 		n, err := p.poll(p.recv)
 		if err != nil {
-			return result{}, err
+			return harness.Result{}, err
 		}
 		for _, wc := range p.wcs[:n] {
 			grh, _ := wc.Payload(p.mr.Bytes()[int(wc.ID)*p.slot:])
 			if ah == nil {
 				if ah, err = p.pd.CreateAHFromWC(&wc, grh, 1); err != nil {
-					return result{}, err
+					return harness.Result{}, err
 				}
 			}
 			if err := p.reply(j, ah, wc.SrcQP); err != nil {
-				return result{}, err
+				return harness.Result{}, err
 			}
 		}
 		if err := p.repost(n); err != nil {
-			return result{}, err
+			return harness.Result{}, err
 		}
 	}
-	return result{}, p.close()
+	return harness.Result{}, p.close()
 }
 
 // reply sends one message, unsignaled: nothing is to be polled for it.
-func (p *program) reply(j job, ah *verbs.AH, to verbs.QPN) error {
+func (p *program) reply(j harness.Job, ah *verbs.AH, to verbs.QPN) error {
 	return p.qp.PostSend([]verbs.SendWR{{Opcode: verbs.WRSend, SGList: []verbs.SGE{p.mr.SGE(0, j.Size)}, AH: ah, RemoteQPN: to, RemoteQKey: qkey}})
 }
 
-func rocedPing(j job) (result, error) {
+func rocedPing(j harness.Job) (harness.Result, error) {
 	p, err := openReceiver(j)
 	if err != nil {
-		return result{}, err
+		return harness.Result{}, err
 	}
 	ah, err := p.addressOf(j.Peer)
 	if err != nil {
-		return result{}, err
+		return harness.Result{}, err
 	}
-	if err := announce(endpoint{}); err != nil {
-		return result{}, err
+	if err := harness.Announce(harness.Endpoint{}); err != nil {
+		return harness.Result{}, err
 	}
 	r := measureTrips(j.Count, func() bool {
 		if err := p.reply(j, ah, verbs.QPN(j.Peer.QPN)); err != nil {

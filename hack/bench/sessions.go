@@ -4,6 +4,7 @@ import (
 	"net/netip"
 	"runtime"
 
+	"github.com/roced/roced/hack/bench/harness"
 	"github.com/roced/roced/verbs"
 	"github.com/roced/roced/verbs/hca"
 )
@@ -35,7 +36,7 @@ func (b *bench) runSessions(crowded bool) (rate float64, err error) {
 		return 0, err
 	}
 	runtime.GC() // of what making a crowd leaves, not while messages are counted
-	return stream(w.sender, w.receiver, targets, b.duration)
+	return stream(w.sender, w.receiver, targets, b.Duration)
 }
 
 // crowd adds a program to a card, which sends one message and is idle from then on.
@@ -48,11 +49,11 @@ func crowd(card *hca.Card, to *program, there netip.Addr) error {
 	if err != nil {
 		return err
 	}
-	ah, err := idle.addressOf(endpoint{Address: there.String()})
+	ah, err := idle.addressOf(harness.Endpoint{Address: there.String()})
 	if err != nil {
 		return err
 	}
-	message := idle.sends(job{Size: engineSize}, nil)[:1]
+	message := idle.sends(harness.Job{Size: engineSize}, nil)[:1]
 	message[0].AH, message[0].RemoteQPN, message[0].Flags = ah, to.qp.Number(), verbs.SendSignaled
 	if err := idle.qp.PostSend(message); err != nil {
 		return err

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/roced/roced/hack/bench/harness"
 	"github.com/roced/roced/verbs"
 	"github.com/roced/roced/verbs/rc"
 )
@@ -28,7 +29,7 @@ type introduction struct {
 }
 
 // openShortConnected opens the connections, and meets the peer over TCP.
-func openShortConnected(j job, server bool) (s *shortConnected, err error) {
+func openShortConnected(j harness.Job, server bool) (s *shortConnected, err error) {
 	device, err := openCard(j)
 	if err != nil {
 		return nil, err
@@ -79,65 +80,65 @@ func (s *shortConnected) close() (err error) {
 }
 
 // shortConnectedReceive is the side that has things done to its memory.
-func shortConnectedReceive(j job) (result, error) {
+func shortConnectedReceive(j harness.Job) (harness.Result, error) {
 	s, err := openShortConnected(j, true)
 	if err != nil {
-		return result{}, err
+		return harness.Result{}, err
 	}
-	for !stopping.Load() {
+	for !harness.Stopping.Load() {
 		for _, conn := range s.conns {
 			n, err := conn.Poll(s.messages[:])
 			if err != nil {
-				return result{}, err
+				return harness.Result{}, err
 			}
 			conn.Release(s.messages[:n])
 		}
 	}
-	return result{}, s.close()
+	return harness.Result{}, s.close()
 }
 
 // shortConnectedSend sends, writes or reads as fast as it goes, and counts packets.
-func shortConnectedSend(j job) (result, error) {
+func shortConnectedSend(j harness.Job) (harness.Result, error) {
 	s, err := openShortConnected(j, false)
 	if err != nil {
-		return result{}, err
+		return harness.Result{}, err
 	}
-	if err := announce(endpoint{}); err != nil {
-		return result{}, err
+	if err := harness.Announce(harness.Endpoint{}); err != nil {
+		return harness.Result{}, err
 	}
 	requests := make([]rc.Request, bulkDepth/4)
 	for i := range requests {
 		opcode := map[string]verbs.Opcode{"short send": verbs.WRSend, "short write": verbs.WRRDMAWrite, "short read": verbs.WRRDMARead}[j.Variant]
 		requests[i] = rc.Request{Opcode: opcode, Region: s.region, Length: j.Size, Remote: s.there}
 	}
-	var m meter
+	var m harness.Meter
 	for start := time.Now(); time.Since(start) < j.Duration; {
 		all := uint64(0)
 		for _, conn := range s.conns {
 			if _, err := conn.TryPost(requests); err != nil && !errors.Is(err, verbs.ErrQueueFull) {
-				return result{}, err
+				return harness.Result{}, err
 			}
 			done, _, err := conn.Done()
 			if err != nil {
-				return result{}, err
+				return harness.Result{}, err
 			}
 			all += done
 		}
-		if packets := all * uint64(j.Size/j.MTU); packets > m.messages {
-			m.add(int(packets - m.messages))
+		if packets := all * uint64(j.Size/j.MTU); packets > m.Messages {
+			m.Add(int(packets - m.Messages))
 		}
 	}
-	return m.result(), s.close()
+	return m.Result(), s.close()
 }
 
 // shortConnectedPing and shortConnectedPong exchange messages one at a time.
-func shortConnectedPing(j job) (result, error) {
+func shortConnectedPing(j harness.Job) (harness.Result, error) {
 	s, err := openShortConnected(j, false)
 	if err != nil {
-		return result{}, err
+		return harness.Result{}, err
 	}
-	if err := announce(endpoint{}); err != nil {
-		return result{}, err
+	if err := harness.Announce(harness.Endpoint{}); err != nil {
+		return harness.Result{}, err
 	}
 	data := make([]byte, j.Size)
 	var failed error
@@ -153,23 +154,23 @@ func shortConnectedPing(j job) (result, error) {
 	return r, errors.Join(failed, s.close())
 }
 
-func shortConnectedPong(j job) (result, error) {
+func shortConnectedPong(j harness.Job) (harness.Result, error) {
 	s, err := openShortConnected(j, true)
 	if err != nil {
-		return result{}, err
+		return harness.Result{}, err
 	}
 	data := make([]byte, j.Size)
-	for err == nil && !stopping.Load() {
-		if err = s.await(); err == nil && !stopping.Load() {
+	for err == nil && !harness.Stopping.Load() {
+		if err = s.await(); err == nil && !harness.Stopping.Load() {
 			err = s.conns[0].Send(context.Background(), data)
 		}
 	}
-	return result{}, errors.Join(err, s.close())
+	return harness.Result{}, errors.Join(err, s.close())
 }
 
 // await takes a message, none when the parent says stop.
 func (s *shortConnected) await() error {
-	n, err := s.conns[0].RecvBatch(untilStopped, s.messages[:1])
+	n, err := s.conns[0].RecvBatch(harness.UntilStopped, s.messages[:1])
 	s.conns[0].Release(s.messages[:n])
 	if errors.Is(err, context.Canceled) {
 		return nil

@@ -1,6 +1,8 @@
 package main
 
-import "time"
+import (
+	"time"
+)
 
 // speedTime is how long the speed of a core is measured.
 const speedTime = 2 * time.Millisecond

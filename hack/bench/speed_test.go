@@ -1,6 +1,10 @@
 package main
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/roced/roced/hack/bench/harness"
+)
 
 // TestCoresAreMeasured: a positive number, whatever it is, on one processor too.
 func TestCoresAreMeasured(t *testing.T) {
@@ -13,7 +17,7 @@ func TestCoresAreMeasured(t *testing.T) {
 }
 
 func TestRoundByRound(t *testing.T) {
-	if got := roundByRound([]float64{1, 8, 3}, []float64{2, 8, 2}); got != 1 {
+	if got := harness.RoundByRound([]float64{1, 8, 3}, []float64{2, 8, 2}); got != 1 {
 		t.Errorf("the median of 0.5, 1 and 1.5 is %v", got)
 	}
 }

@@ -6,12 +6,13 @@ import (
 	"net"
 	"time"
 
+	"github.com/roced/roced/hack/bench/harness"
 	"github.com/roced/roced/verbs/hca"
 	"github.com/safchain/ethtool"
 )
 
 // tcpReceive reads a stream to its end.
-func tcpReceive(j job) (r result, err error) {
+func tcpReceive(j harness.Job) (r harness.Result, err error) {
 	err = hca.RunIn(j.Namespace, func() error {
 		conn, err := meetOver(j, true)
 		if err != nil {
@@ -24,7 +25,7 @@ func tcpReceive(j job) (r result, err error) {
 }
 
 // tcpSend writes a stream as fast as it goes. It counts parts of the length of a packet's payload.
-func tcpSend(j job) (r result, err error) {
+func tcpSend(j harness.Job) (r harness.Result, err error) {
 	err = hca.RunIn(j.Namespace, func() error {
 		if err := segmentation(j.Variant == "tcp"); err != nil {
 			return err
@@ -33,7 +34,7 @@ func tcpSend(j job) (r result, err error) {
 		if err != nil {
 			return err
 		}
-		if err := announce(endpoint{}); err != nil {
+		if err := harness.Announce(harness.Endpoint{}); err != nil {
 			return err
 		}
 		r, err = pour(conn, j)
@@ -42,16 +43,16 @@ func tcpSend(j job) (r result, err error) {
 	return r, err
 }
 
-func pour(conn net.Conn, j job) (result, error) {
-	var m meter
+func pour(conn net.Conn, j harness.Job) (harness.Result, error) {
+	var m harness.Meter
 	message := make([]byte, j.Size)
 	for start := time.Now(); time.Since(start) < j.Duration; {
 		if _, err := conn.Write(message); err != nil {
-			return result{}, err
+			return harness.Result{}, err
 		}
-		m.add(j.Size / j.MTU)
+		m.Add(j.Size / j.MTU)
 	}
-	return m.result(), nil
+	return m.Result(), nil
 }
 
 // segmentation has the kernel hand the link packets that are cut later, or not.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/roced/roced/hack/bench/harness"
 	"github.com/roced/roced/verbs"
 	"github.com/roced/roced/verbs/ud"
 )
@@ -18,7 +19,7 @@ type short struct {
 	messages [64]ud.Message
 }
 
-func openShort(j job) (*short, error) {
+func openShort(j harness.Job) (*short, error) {
 	device, err := openCard(j)
 	if err != nil {
 		return nil, err
@@ -38,7 +39,7 @@ func openShort(j job) (*short, error) {
 
 func (s *short) close() error { return errors.Join(s.endpoint.Close(), s.ctx.Close()) }
 
-func (e endpoint) addr() (ud.Addr, error) {
+func udAddr(e harness.Endpoint) (ud.Addr, error) {
 	a, err := ud.ParseAddr(e.Address + ":" + verbs.QPN(e.QPN).String())
 	a.QKey = qkey
 	return a, err
@@ -46,95 +47,95 @@ func (e endpoint) addr() (ud.Addr, error) {
 
 // receive takes messages, none when the parent says stop.
 func (s *short) receive() (int, error) {
-	n, err := s.endpoint.RecvBatch(untilStopped, s.messages[:])
+	n, err := s.endpoint.RecvBatch(harness.UntilStopped, s.messages[:])
 	if errors.Is(err, context.Canceled) {
 		err = nil
 	}
 	return n, err
 }
 
-func shortReceive(j job) (result, error) {
+func shortReceive(j harness.Job) (harness.Result, error) {
 	s, err := openShort(j)
 	if err != nil {
-		return result{}, err
+		return harness.Result{}, err
 	}
-	if err := announce(endpoint{QPN: uint32(s.endpoint.Addr().QPN)}); err != nil {
-		return result{}, err
+	if err := harness.Announce(harness.Endpoint{QPN: uint32(s.endpoint.Addr().QPN)}); err != nil {
+		return harness.Result{}, err
 	}
-	var m meter
-	for !stopping.Load() {
+	var m harness.Meter
+	for !harness.Stopping.Load() {
 		n, err := s.receive()
 		if err != nil {
-			return result{}, err
+			return harness.Result{}, err
 		}
 		if n > 0 {
-			m.add(n)
+			m.Add(n)
 			s.endpoint.Release(s.messages[:n])
 		}
 	}
-	return m.result(), s.close()
+	return m.Result(), s.close()
 }
 
-func shortSend(j job) (result, error) {
+func shortSend(j harness.Job) (harness.Result, error) {
 	s, err := openShort(j)
 	if err != nil {
-		return result{}, err
+		return harness.Result{}, err
 	}
-	peer, err := j.Peer.addr()
+	peer, err := udAddr(j.Peer)
 	if err != nil {
-		return result{}, err
+		return harness.Result{}, err
 	}
 	data := make([]byte, j.Size)
 	for i := range batch {
 		s.messages[i] = ud.Message{To: peer, Data: data}
 	}
-	if err := announce(endpoint{}); err != nil {
-		return result{}, err
+	if err := harness.Announce(harness.Endpoint{}); err != nil {
+		return harness.Result{}, err
 	}
-	var m meter
-	for start := time.Now(); time.Since(start) < j.Duration; m.add(batch) {
+	var m harness.Meter
+	for start := time.Now(); time.Since(start) < j.Duration; m.Add(batch) {
 		if _, err := s.endpoint.SendBatch(context.Background(), s.messages[:batch]); err != nil {
-			return result{}, err
+			return harness.Result{}, err
 		}
 	}
-	return m.result(), s.close()
+	return m.Result(), s.close()
 }
 
-func shortPong(j job) (result, error) {
+func shortPong(j harness.Job) (harness.Result, error) {
 	s, err := openShort(j)
 	if err != nil {
-		return result{}, err
+		return harness.Result{}, err
 	}
-	if err := announce(endpoint{QPN: uint32(s.endpoint.Addr().QPN)}); err != nil {
-		return result{}, err
+	if err := harness.Announce(harness.Endpoint{QPN: uint32(s.endpoint.Addr().QPN)}); err != nil {
+		return harness.Result{}, err
 	}
-	for !stopping.Load() {
+	for !harness.Stopping.Load() {
 		n, err := s.receive()
 		if err != nil {
-			return result{}, err
+			return harness.Result{}, err
 		}
 		for i := range s.messages[:n] {
 			s.messages[i].To = s.messages[i].From
 		}
 		if _, err := s.endpoint.SendBatch(context.Background(), s.messages[:n]); err != nil {
-			return result{}, err
+			return harness.Result{}, err
 		}
 		s.endpoint.Release(s.messages[:n])
 	}
-	return result{}, s.close()
+	return harness.Result{}, s.close()
 }
 
-func shortPing(j job) (result, error) {
+func shortPing(j harness.Job) (harness.Result, error) {
 	s, err := openShort(j)
 	if err != nil {
-		return result{}, err
+		return harness.Result{}, err
 	}
-	peer, err := j.Peer.addr()
+	peer, err := udAddr(j.Peer)
 	if err != nil {
-		return result{}, err
+		return harness.Result{}, err
 	}
-	if err := announce(endpoint{}); err != nil {
-		return result{}, err
+	if err := harness.Announce(harness.Endpoint{}); err != nil {
+		return harness.Result{}, err
 	}
 	data := make([]byte, j.Size)
 	r := measureTrips(j.Count, func() bool {

@@ -5,6 +5,7 @@ import (
 	"runtime"
 	"time"
 
+	"github.com/roced/roced/hack/bench/harness"
 	"golang.org/x/sys/unix"
 )
 
@@ -15,7 +16,7 @@ const (
 
 // udpSocket is bound to its own address and connected to the peer's, as a
 // program would do that wants speed.
-func udpSocket(j job, timeout time.Duration) (int, error) {
+func udpSocket(j harness.Job, timeout time.Duration) (int, error) {
 	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
 		return -1, err
@@ -33,76 +34,76 @@ func udpSocket(j job, timeout time.Duration) (int, error) {
 	return fd, unix.Connect(fd, &peer)
 }
 
-func udpReceive(j job) (result, error) {
+func udpReceive(j harness.Job) (harness.Result, error) {
 	fd, err := udpSocket(j, 100*time.Millisecond)
 	if err != nil {
-		return result{}, err
+		return harness.Result{}, err
 	}
 	batch := newMessageBatch(udpBatch, 2048)
-	if err := announce(endpoint{}); err != nil {
-		return result{}, err
+	if err := harness.Announce(harness.Endpoint{}); err != nil {
+		return harness.Result{}, err
 	}
-	var m meter
-	for !stopping.Load() {
+	var m harness.Meter
+	for !harness.Stopping.Load() {
 		n, err := batch.receive(fd)
 		if err == nil {
-			m.add(n)
+			m.Add(n)
 		}
 	}
-	return m.result(), nil
+	return m.Result(), nil
 }
 
-func udpSend(j job) (result, error) {
+func udpSend(j harness.Job) (harness.Result, error) {
 	return udpStream(j, func(int) error { return nil })
 }
 
 // udpStream sends batches until the time is over, on a socket that prepare has seen.
-func udpStream(j job, prepare func(fd int) error) (result, error) {
+func udpStream(j harness.Job, prepare func(fd int) error) (harness.Result, error) {
 	fd, err := udpSocket(j, time.Second)
 	if err != nil {
-		return result{}, err
+		return harness.Result{}, err
 	}
 	if err := prepare(fd); err != nil {
-		return result{}, err
+		return harness.Result{}, err
 	}
 	batch := newMessageBatch(udpBatch, j.Size)
 	batch.oneBuffer()
-	if err := announce(endpoint{}); err != nil {
-		return result{}, err
+	if err := harness.Announce(harness.Endpoint{}); err != nil {
+		return harness.Result{}, err
 	}
-	var m meter
+	var m harness.Meter
 	for start := time.Now(); time.Since(start) < j.Duration; {
 		if n, err := batch.send(fd); err == nil {
-			m.add(n)
+			m.Add(n)
 		}
 	}
-	return m.result(), nil
+	return m.Result(), nil
 }
 
-func udpPong(j job) (result, error) {
+func udpPong(j harness.Job) (harness.Result, error) {
 	fd, err := udpSocket(j, 100*time.Millisecond)
 	if err != nil {
-		return result{}, err
+		return harness.Result{}, err
 	}
-	if err := announce(endpoint{}); err != nil {
-		return result{}, err
+	if err := harness.Announce(harness.Endpoint{}); err != nil {
+		return harness.Result{}, err
 	}
 	message := make([]byte, 2048)
-	for !stopping.Load() {
+	for !harness.Stopping.Load() {
 		if n := udpRead(fd, message, j.Sleep); n > 0 {
 			_, _ = unix.Write(fd, message[:n])
 		}
 	}
-	return result{}, nil
+	return harness.Result{}, nil
 }
 
-func udpPing(j job) (result, error) {
+func udpPing(j harness.Job) (harness.Result, error) {
 	fd, err := udpSocket(j, 100*time.Millisecond)
 	if err != nil {
-		return result{}, err
+		return harness.Result{}, err
 	}
-	if err := announce(endpoint{}); err != nil {
-		return result{}, err
+	if err := harness.Announce(harness.Endpoint{}); err != nil {
+		return harness.Result{}, err
 	}
 	message := make([]byte, j.Size)
 	return measureTrips(j.Count, func() bool {
@@ -133,9 +134,9 @@ func udpRead(fd int, message []byte, sleep bool) int {
 const tripTimeout = 100 * time.Millisecond
 
 // measureTrips times round trips, after some that warm everything up.
-func measureTrips(count int, trip func() bool) result {
+func measureTrips(count int, trip func() bool) harness.Result {
 	runtime.GC()
-	r := result{RoundTrips: make([]time.Duration, 0, count)}
+	r := harness.Result{RoundTrips: make([]time.Duration, 0, count)}
 	for range count / 10 {
 		trip()
 	}

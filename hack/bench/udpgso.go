@@ -8,6 +8,7 @@ import (
 	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/asm"
 	"github.com/cilium/ebpf/link"
+	"github.com/roced/roced/hack/bench/harness"
 	"golang.org/x/sys/unix"
 )
 
@@ -27,71 +28,71 @@ const (
 // segments is how many messages of a size are in a train.
 func segments(size int) int { return min(trainSegments, trainBytes/size) }
 
-func udpSendTrains(j job) (result, error) {
+func udpSendTrains(j harness.Job) (harness.Result, error) {
 	fd, err := udpSocket(j, time.Second)
 	if err != nil {
-		return result{}, err
+		return harness.Result{}, err
 	}
 	if err := unix.SetsockoptInt(fd, unix.SOL_UDP, unix.UDP_SEGMENT, j.Size); err != nil {
-		return result{}, err
+		return harness.Result{}, err
 	}
 	each := segments(j.Size)
 	batch := newMessageBatch(trains, each*j.Size)
 	batch.oneBuffer()
-	if err := announce(endpoint{}); err != nil {
-		return result{}, err
+	if err := harness.Announce(harness.Endpoint{}); err != nil {
+		return harness.Result{}, err
 	}
-	var m meter
+	var m harness.Meter
 	for start := time.Now(); time.Since(start) < j.Duration; {
 		if n, err := batch.send(fd); err == nil {
-			m.add(n * each)
+			m.Add(n * each)
 		}
 	}
-	return m.result(), nil
+	return m.Result(), nil
 }
 
-func udpReceiveTrains(j job) (result, error) {
+func udpReceiveTrains(j harness.Job) (harness.Result, error) {
 	fd, err := udpSocket(j, 100*time.Millisecond)
 	if err != nil {
-		return result{}, err
+		return harness.Result{}, err
 	}
 	if err := unix.SetsockoptInt(fd, unix.SOL_UDP, unix.UDP_GRO, 1); err != nil {
-		return result{}, err
+		return harness.Result{}, err
 	}
 	batch := newMessageBatch(trains, 1<<16)
 	batch.addControl()
-	if err := announce(endpoint{}); err != nil {
-		return result{}, err
+	if err := harness.Announce(harness.Endpoint{}); err != nil {
+		return harness.Result{}, err
 	}
-	var m meter
-	for !stopping.Load() {
+	var m harness.Meter
+	for !harness.Stopping.Load() {
 		n, err := batch.receive(fd)
 		if err != nil {
 			continue
 		}
 		for i := range n {
-			m.add(messagesIn(int(batch.headers[i].length), batch.control(i)))
+			m.Add(messagesIn(int(batch.headers[i].length), batch.control(i)))
 		}
 	}
-	return m.result(), nil
+	return m.Result(), nil
 }
 
 // udpReceiveCutTrains is udpReceiveTrains behind an XDP program.
-func udpReceiveCutTrains(j job) (result, error) {
+func udpReceiveCutTrains(j harness.Job) (harness.Result, error) {
 	index, err := linkIndex()
 	if err != nil {
-		return result{}, err
+		return harness.Result{}, err
 	}
 	pass, err := ebpf.NewProgram(&ebpf.ProgramSpec{Type: ebpf.XDP, License: "Dual BSD/GPL", Instructions: asm.Instructions{
 		asm.Mov.Imm(asm.R0, 2), // XDP_PASS
 		asm.Return(),
 	}})
 	if err != nil {
-		return result{}, err
+		return harness.Result{}, err
 	}
 	attached, err := link.AttachXDP(link.XDPOptions{Program: pass, Interface: index, Flags: link.XDPDriverMode})
 	if err != nil {
-		return result{}, err
+		return harness.Result{}, err
 	}
 	r, err := udpReceiveTrains(j)
 	return r, errors.Join(err, attached.Close())

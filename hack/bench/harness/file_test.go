@@ -1,4 +1,4 @@
-package main
+package harness
 
 import (
 	"os"
@@ -29,7 +29,7 @@ func parts(t *testing.T, name string) (found map[string]float64) {
 
 // TestPartsAreMerged: a part replaces itself and leaves the others.
 func TestPartsAreMerged(t *testing.T) {
-	b := &bench{output: filepath.Join(t.TempDir(), "bench.json"), rounds: 3, duration: time.Second}
+	b := &Measurements{Output: filepath.Join(t.TempDir(), "bench.json"), Rounds: 3, Duration: time.Second}
 	for _, step := range []struct {
 		part string
 		rate float64
@@ -39,10 +39,10 @@ func TestPartsAreMerged(t *testing.T) {
 		{"idle", 2, map[string]float64{"oneway": 1, "idle": 2}},
 		{"oneway", 3, map[string]float64{"oneway": 3, "idle": 2}},
 	} {
-		if err := b.keep(step.part, []record{{Name: step.part, PerSecond: step.rate}}); err != nil {
+		if err := b.keep(step.part, []Record{{Name: step.part, PerSecond: step.rate}}); err != nil {
 			t.Fatal(err)
 		}
-		if got := parts(t, b.output); !reflect.DeepEqual(got, step.want) {
+		if got := parts(t, b.Output); !reflect.DeepEqual(got, step.want) {
 			t.Errorf("after %s: %v, want %v", step.part, got, step.want)
 		}
 	}
@@ -50,15 +50,15 @@ func TestPartsAreMerged(t *testing.T) {
 
 // TestForeignFileIsKept: what cannot be read is not written over.
 func TestForeignFileIsKept(t *testing.T) {
-	b := &bench{output: filepath.Join(t.TempDir(), "bench.json")}
+	b := &Measurements{Output: filepath.Join(t.TempDir(), "bench.json")}
 	const old = `[{"name": "oneway"}]`
-	if err := os.WriteFile(b.output, []byte(old), 0o600); err != nil {
+	if err := os.WriteFile(b.Output, []byte(old), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	if err := b.keep("oneway", nil); err == nil {
 		t.Error("no error")
 	}
-	if text, err := os.ReadFile(b.output); err != nil || string(text) != old {
+	if text, err := os.ReadFile(b.Output); err != nil || string(text) != old {
 		t.Errorf("%s, %v", text, err)
 	}
 }
@@ -69,11 +69,11 @@ func TestPercentiles(t *testing.T) {
 		all = append(all, time.Duration(i))
 	}
 	for percent, want := range map[float64]int64{50: 500, 99: 990, 99.9: 999, 100: 999} {
-		if got := percentile(all, percent); got != want {
+		if got := Percentile(all, percent); got != want {
 			t.Errorf("%v of a hundred: %d, want %d", percent, got, want)
 		}
 	}
-	if percentile(nil, 50) != 0 {
+	if Percentile(nil, 50) != 0 {
 		t.Error("of nothing")
 	}
 }

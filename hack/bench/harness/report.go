@@ -1,4 +1,4 @@
-package main
+package harness
 
 import (
 	"fmt"
@@ -12,8 +12,8 @@ var variantNames = map[string]string{
 	"raw": "(b) raw AF_XDP", "inline": "(c) roced inline", "worker": "(d) roced worker",
 }
 
-// report prints the table.
-func (b *bench) report() error {
+// Report prints the table.
+func (b *Measurements) Report() error {
 	fmt.Fprintln(os.Stderr)
 	w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "CASE\tBYTES\tKNOBS\tVARIANT\tRESULT\tRATIOS")
@@ -27,7 +27,7 @@ func (b *bench) report() error {
 	return w.Flush()
 }
 
-func (r *record) figure() string {
+func (r *Record) figure() string {
 	switch {
 	case r.Name == "requests":
 		return r.requestFigures()
@@ -47,12 +47,12 @@ func (r *record) figure() string {
 	return fmt.Sprintf("%.3f M/s", r.PerSecond/1e6)
 }
 
-func (r *record) percentiles() string {
+func (r *Record) percentiles() string {
 	return fmt.Sprintf("p50 %.1f µs, p90 %.1f µs, p99 %.1f µs, p99.9 %.1f µs", float64(r.P50)/1e3, float64(r.P90)/1e3, float64(r.P99)/1e3, float64(r.P999)/1e3)
 }
 
 // ratios compares a record with the others of its case that came before it.
-func (b *bench) ratios(i int) (text string) {
+func (b *Measurements) ratios(i int) (text string) {
 	r := b.records[i]
 	if r.Name == "settings" {
 		return ""
@@ -66,7 +66,7 @@ func (b *bench) ratios(i int) (text string) {
 		case r.P50 != 0:
 			text += fmt.Sprintf("%.2f × %s  ", float64(r.P50)/float64(other.P50), other.Variant)
 		case len(r.Rates) > 0 && len(r.Rates) == len(other.Rates):
-			text += fmt.Sprintf("%.2f × %s, round by round  ", roundByRound(r.Rates, other.Rates), other.Variant)
+			text += fmt.Sprintf("%.2f × %s, round by round  ", RoundByRound(r.Rates, other.Rates), other.Variant)
 		case r.PerSecond != 0:
 			text += fmt.Sprintf("%.2f × %s  ", r.PerSecond/other.PerSecond, other.Variant)
 		}
@@ -74,12 +74,26 @@ func (b *bench) ratios(i int) (text string) {
 	return text
 }
 
-// roundByRound is the median of each round's ratio: what is measured within a second or two of each
+// RoundByRound is the median of each round's ratio: what is measured within a second or two of each
 // other has more in common than medians of all have.
-func roundByRound(rates, others []float64) float64 {
+func RoundByRound(rates, others []float64) float64 {
 	var all []float64
 	for i := range rates {
 		all = append(all, rates[i]/others[i])
 	}
-	return median(all)
+	return Median(all)
 }
+
+// figures of requests are more than one.
+func (r *Record) requestFigures() string {
+	return fmt.Sprintf("%.1f k/s, median %.1f µs, p99 %.1f µs, processor %.1f µs, machine %.1f µs",
+		r.PerSecond/1e3, float64(r.P50)/1e3, float64(r.P99)/1e3, float64(r.CPURequest)/1e3, float64(r.Busy)/1e3)
+}
+
+// requestRatios compares two records of one load: rate, median, processor time of both programs.
+func requestRatios(r, other *Record) string {
+	return fmt.Sprintf("rate %.2f, median %.2f, processor %.2f, machine %.2f × %s  ", r.PerSecond/other.PerSecond,
+		ratio(r.P50, other.P50), ratio(r.CPURequest, other.CPURequest), ratio(r.Busy, other.Busy), other.Variant)
+}
+
+func ratio(a, b int64) float64 { return float64(a) / float64(b) }

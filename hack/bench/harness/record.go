@@ -1,12 +1,12 @@
-package main
+package harness
 
 import (
 	"slices"
 	"time"
 )
 
-// record is one case of bench.json. hack/plot draws them: it knows the names of what it draws.
-type record struct {
+// Record is one case of bench.json. hack/plot draws them: it knows the names of what it draws.
+type Record struct {
 	Name       string    `json:"name"`
 	Variant    string    `json:"variant"`
 	Size       int       `json:"size,omitempty"`    // payload, bytes
@@ -33,9 +33,7 @@ type record struct {
 	Lost       uint64    `json:"lost,omitempty"`                   // of them, all of them in counters
 }
 
-func (b *bench) add(r record) { b.records = append(b.records, r) }
-
-func median(values []float64) float64 {
+func Median(values []float64) float64 {
 	sorted := slices.Sorted(slices.Values(values))
 	middle := len(sorted) / 2
 	if len(sorted)%2 == 0 {
@@ -44,8 +42,8 @@ func median(values []float64) float64 {
 	return sorted[middle]
 }
 
-// percentile of sorted durations, in ns; 0 if there are none.
-func percentile(sorted []time.Duration, percent float64) int64 {
+// Percentile of sorted durations, in ns; 0 if there are none.
+func Percentile(sorted []time.Duration, percent float64) int64 {
 	if len(sorted) == 0 {
 		return 0
 	}

@@ -1,4 +1,4 @@
-package main
+package harness
 
 import (
 	"encoding/json"
@@ -23,7 +23,7 @@ type measured struct {
 	Machine  machine  `json:"machine"`
 	Rounds   int      `json:"rounds"`
 	Duration string   `json:"duration"` // of each throughput measurement
-	Records  []record `json:"records"`
+	Records  []Record `json:"records"`
 }
 
 // readRecords gives an empty file if there is none.
@@ -60,17 +60,17 @@ func (f *recordFile) write(name string) error {
 }
 
 // keep puts a part's records into the output, if there is one.
-func (b *bench) keep(part string, records []record) error {
-	if b.output == "" {
+func (b *Measurements) keep(part string, records []Record) error {
+	if b.Output == "" {
 		return nil
 	}
-	f, err := readRecords(b.output)
+	f, err := readRecords(b.Output)
 	if err != nil {
 		return err
 	}
 	f.merge(measured{
 		Part: part, Commit: commit(), Date: time.Now().UTC().Format(time.DateOnly), Machine: thisMachine(),
-		Rounds: b.rounds, Duration: b.duration.String(), Records: records,
+		Rounds: b.Rounds, Duration: b.Duration.String(), Records: records,
 	})
-	return f.write(b.output)
+	return f.write(b.Output)
 }

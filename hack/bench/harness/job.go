@@ -1,4 +1,4 @@
-package main
+package harness
 
 import (
 	"time"
@@ -7,8 +7,8 @@ import (
 	"github.com/roced/roced/verbs/hca"
 )
 
-// job is what one child process does.
-type job struct {
+// Job is what one child process does.
+type Job struct {
 	Role       string // receive, send, pong, ping, with or without group, mixed or paced; generate, idle, join; serve, ask; of a daemon: run, connect, objects
 	Variant    string // udp, udp gso, udp gso cut, raw, inline, worker; daemon, daemon spinning: a client; moderated: worker with a moderated CQ; ud inline, ud worker: the same through package ud; requests udp, requests worker; of connections: rc send, rc write, rc read; short send, short write, short read: the same through package rc; tcp, tcp unsegmented
 	Namespace  string
@@ -23,20 +23,20 @@ type job struct {
 	Sleep      bool
 	Tuning     hca.Tuning
 	Send       hca.SendMode
-	Own, Peer  endpoint
+	Own, Peer  Endpoint
 	Socket     string // the daemon's, of its clients
 }
 
-// endpoint is one side of the wire.
-type endpoint struct {
+// Endpoint is one side of the wire.
+type Endpoint struct {
 	Address string // IPv4
 	MAC     string
 	QPN     uint32      // told by a child that receives
 	QPNs    []verbs.QPN // likewise, of one with several
 }
 
-// result is what a child has to say when it is done.
-type result struct {
+// Result is what a child has to say when it is done.
+type Result struct {
 	Messages   uint64
 	PerSecond  float64
 	RoundTrips []time.Duration
@@ -52,25 +52,25 @@ type result struct {
 	Refused    uint64        // of these, by the interface
 }
 
-// meter counts messages and the time between the first and the last.
-type meter struct {
-	messages    uint64
-	first, last time.Time
+// Meter counts messages and the time between the first and the last.
+type Meter struct {
+	Messages    uint64
+	First, Last time.Time
 }
 
-// add counts n more messages that came together, now.
-func (m *meter) add(n int) {
-	m.last = time.Now()
-	if m.messages == 0 {
-		m.first = m.last
+// Add counts n more messages that came together, now.
+func (m *Meter) Add(n int) {
+	m.Last = time.Now()
+	if m.Messages == 0 {
+		m.First = m.Last
 	}
-	m.messages += uint64(n)
+	m.Messages += uint64(n)
 }
 
-func (m *meter) result() result {
-	r := result{Messages: m.messages}
-	if elapsed := m.last.Sub(m.first).Seconds(); elapsed > 0 {
-		r.PerSecond = float64(m.messages) / elapsed
+func (m *Meter) Result() Result {
+	r := Result{Messages: m.Messages}
+	if elapsed := m.Last.Sub(m.First).Seconds(); elapsed > 0 {
+		r.PerSecond = float64(m.Messages) / elapsed
 	}
 	return r
 }

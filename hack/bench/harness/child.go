@@ -1,0 +1,109 @@
+package harness
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"sync/atomic"
+
+	"github.com/vishvananda/netns"
+)
+
+// A child receives its job in its arguments, prints an endpoint when it is ready,
+// and a result when it is done: after its job, or when its standard input ends.
+
+// Child is a running one, seen from the parent.
+type Child struct {
+	Command *exec.Cmd
+	input   io.WriteCloser
+	output  *json.Decoder
+	Ready   Endpoint
+}
+
+func Start(j Job) (*Child, error) {
+	text, err := json.Marshal(j)
+	if err != nil {
+		return nil, err
+	}
+	c := &Child{Command: exec.Command("/proc/self/exe", "child", string(text))}
+	c.Command.Stderr = os.Stderr
+	if c.input, err = c.Command.StdinPipe(); err != nil {
+		return nil, err
+	}
+	out, err := c.Command.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	c.output = json.NewDecoder(out)
+	if err := c.Command.Start(); err != nil {
+		return nil, err
+	}
+	if err := c.output.Decode(&c.Ready); err != nil {
+		_ = c.Command.Process.Kill()
+		_ = c.Command.Wait()
+		return nil, fmt.Errorf("%s %s: %w", j.Variant, j.Role, err)
+	}
+	return c, nil
+}
+
+// Finish waits for the child's result; with stop the child ends at once.
+func (c *Child) Finish(stop bool) (r Result, err error) {
+	if stop {
+		_ = c.input.Close()
+	}
+	err = c.output.Decode(&r)
+	_ = c.input.Close()
+	if waited := c.Command.Wait(); err == nil {
+		err = waited
+	}
+	return r, err
+}
+
+// stopping is set when the parent closes the child's standard input, and untilStopped ends.
+var (
+	Stopping           atomic.Bool
+	UntilStopped, stop = context.WithCancel(context.Background())
+)
+
+// Roles are what a child can do, by variant and role.
+type Roles map[string]func(Job) (Result, error)
+
+// Serve is the child's main: it does the job in text, after prepare.
+func Serve(text string, all Roles, prepare func(Job) error) error {
+	var j Job
+	if err := json.Unmarshal([]byte(text), &j); err != nil {
+		return err
+	}
+	if err := prepare(j); err != nil {
+		return err
+	}
+	go func() {
+		_, _ = io.Copy(io.Discard, os.Stdin)
+		Stopping.Store(true)
+		stop()
+	}()
+	run := all[j.Variant+" "+j.Role]
+	if run == nil {
+		return fmt.Errorf("no such job: %s %s", j.Variant, j.Role)
+	}
+	r, err := run(j)
+	if err != nil {
+		return err
+	}
+	return json.NewEncoder(os.Stdout).Encode(r)
+}
+
+func Enter(path string) error {
+	ns, err := netns.GetFromPath(path)
+	if err != nil {
+		return err
+	}
+	defer ns.Close()
+	return netns.Set(ns)
+}
+
+// Announce tells the parent that the child is ready.
+func Announce(e Endpoint) error { return json.NewEncoder(os.Stdout).Encode(e) }

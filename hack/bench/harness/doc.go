@@ -1,0 +1,13 @@
+// Package harness measures variants beside each other: what the bench's traffics share.
+//
+//	Measurements ── Run: parts ── InTurns: the variants in turns, several rounds ── Record ──► table (report.go)
+//	      │                                      │                                       └───► bench.json (file.go)
+//	      │                                      ▼
+//	      └── a Job ──► Start ── child process ── Serve ── its role (a function) ── Announce, Stopping ──► Result
+//
+// A child receives its job in its arguments, prints an Endpoint when it is ready, and a Result when it is done: after
+// its job, or when its standard input ends. Figures are medians of rounds, and ratios those of one round each: machines
+// are noisy, and what is measured within a second or two has more in common than medians of all have.
+//
+// Left out: what is measured.
+package harness

@@ -1,0 +1,21 @@
+package harness
+
+import (
+	"github.com/roced/roced/datapath"
+	"github.com/roced/roced/verbs/hca"
+)
+
+// AddDrops adds what a card's counters say was lost.
+func (r *Result) AddDrops(card *hca.Card) error {
+	s, err := card.Statistics()
+	if err != nil {
+		return err
+	}
+	for _, c := range s.All() {
+		if c.Lost {
+			r.Losses += c.Value
+		}
+	}
+	r.Refused = s.Engine.Drops[datapath.DropInterface]
+	return nil
+}

@@ -1,0 +1,70 @@
+package harness
+
+import (
+	"fmt"
+	"os"
+	"regexp"
+	"time"
+)
+
+// Measurements are how often and how long something is measured, and what was found.
+type Measurements struct {
+	Duration      time.Duration // of each throughput measurement
+	Rounds, Trips int
+	Output        string // the file for the records; empty: none
+	records       []Record
+}
+
+// Add adds a record.
+func (b *Measurements) Add(r Record) { b.records = append(b.records, r) }
+
+// InTurns measures the variants one after the other, Rounds times over, and keeps the medians.
+func (b *Measurements) InTurns(name string, size int, setting string, variants []string, measure func(variant string) (float64, error)) error {
+	rates := map[string][]float64{}
+	for range b.Rounds {
+		for _, variant := range variants {
+			rate, err := measure(variant)
+			if err != nil {
+				return fmt.Errorf("%s, %d bytes: %w", variant, size, err)
+			}
+			rates[variant] = append(rates[variant], rate)
+			fmt.Fprint(os.Stderr, ".")
+		}
+	}
+	for _, variant := range variants {
+		b.Add(Record{Name: name, Variant: variant, Size: size, Setting: setting, PerSecond: Median(rates[variant]), Rates: rates[variant]})
+	}
+	return nil
+}
+
+// Part is something that is measured by itself, and kept by its name.
+type Part struct {
+	Name string
+	Run  func() error
+}
+
+// Run measures the parts that match, and keeps what each has found.
+func (b *Measurements) Run(only *regexp.Regexp, parts []Part) error {
+	if _, err := readRecords(b.Output); err != nil {
+		return err // now, not after the first part
+	}
+	ran := false
+	for _, part := range parts {
+		if !only.MatchString(part.Name) {
+			continue
+		}
+		ran = true
+		first := len(b.records)
+		err := part.Run()
+		if err == nil {
+			err = b.keep(part.Name, b.records[first:])
+		}
+		if err != nil {
+			return fmt.Errorf("%s: %w", part.Name, err)
+		}
+	}
+	if !ran {
+		return fmt.Errorf("no part matches %q; -help lists them", only)
+	}
+	return nil
+}
