@@ -36,8 +36,8 @@ func (b *bench) connectedTrips() error {
 	return b.trip([]tripKind{{"roundtrip connected", false, []string{"inline", "rc send"}}})
 }
 
-// shortConnections measures package rc beside bare verbs: messages of 64 KiB on one connection and on sixteen, then
-// round trips.
+// shortConnections measures package rc beside bare verbs: messages of 64 KiB on one connection and on
+// sixteen, then round trips.
 func (b *bench) shortConnections() error {
 	err := b.atEachMTU(func(mtu int) error {
 		variants := []string{"rc send", "short send", "rc write", "short write", "rc read", "short read"}

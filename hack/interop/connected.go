@@ -5,12 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/roced/roced/hack/interop/job"
 	"github.com/roced/roced/verbs"
-	"github.com/roced/roced/verbs/cm"
+	"github.com/roced/roced/verbs/rc"
 )
 
 // idProgram is one of rdma-core's programs that connect by ids, unmodified, and roced's part of its exchange.
@@ -27,11 +28,9 @@ type idProgram struct {
 // idEnd is roced's end of a connection.
 type idEnd struct {
 	*station
-	channel *cm.EventChannel
-	id      *cm.ID
-	region  *verbs.MR // that the peer may read and write
-	sent    *verbs.CQ // of requests
-	heard   []byte    // the peer's private data
+	domain *rc.Domain
+	region *rc.Region // that the peer may read and write
+	conn   *rc.Conn
 }
 
 // maxConnected is how many messages roced expects at once.
@@ -75,19 +74,16 @@ func (p *idProgram) run(ctx context.Context, l *testbed, play func(*idEnd) (*job
 		return "", err
 	}
 	defer func() { err = errors.Join(err, e.Close()) }()
-	if e.region, err = e.pd.AllocMR(1<<17, verbs.AccessLocalWrite|verbs.AccessRemoteRead|verbs.AccessRemoteWrite); err != nil {
+	if e.domain, err = rc.NewDomain(e.Context, rc.DomainOptions{}); err != nil {
 		return "", err
 	}
-	if e.sent, err = e.CreateCQ(1); err != nil {
+	defer func() { err = errors.Join(err, e.domain.Close()) }()
+	if e.region, err = e.domain.NewRegion(1<<17, verbs.AccessRemoteRead|verbs.AccessRemoteWrite); err != nil {
 		return "", err
 	}
-	if e.channel, err = cm.CreateEventChannel(e.Context); err != nil {
-		return "", err
-	}
-	defer func() { err = errors.Join(err, e.channel.Close()) }()
 	peer, err := play(e)
-	if e.id != nil {
-		err = errors.Join(err, e.end(e.id))
+	if e.conn != nil {
+		err = errors.Join(err, e.conn.Close())
 	}
 	if err != nil {
 		return "", errors.Join(err, e.dropError())
@@ -98,19 +94,20 @@ func (p *idProgram) run(ctx context.Context, l *testbed, play func(*idEnd) (*job
 	return "both ends are content", nil
 }
 
-// told is the private data.
-func (p *idProgram) told(e *idEnd) []byte {
-	if p.private == nil {
-		return nil
+// options are those of the connection.
+func (p *idProgram) options(e *idEnd) rc.Options {
+	o := rc.Options{Domain: e.domain, RecvDepth: maxConnected, SendDepth: stationDepth, MaxMessage: stationBuffer}
+	if p.private != nil {
+		o.PrivateData = p.private(e)
 	}
-	return p.private(e)
+	return o
 }
 
 // beClient is roced's part as the client.
 func (p *idProgram) beClient(ctx context.Context, l *testbed, e *idEnd, ipv6 bool) (*job.Job, error) {
 	to := netip.AddrPortFrom(ends(ipv6).peer, p.port)
 	server := l.peer.Start(ctx, fmt.Sprintf(p.server, to.Addr()))
-	if err := e.connect(ctx, to, p.told(e)); err != nil {
+	if err := e.connect(ctx, to, p.options(e)); err != nil {
 		return nil, err
 	}
 	if err := p.ask(ctx, e); err != nil {
@@ -121,136 +118,55 @@ func (p *idProgram) beClient(ctx context.Context, l *testbed, e *idEnd, ipv6 boo
 
 // beServer is its part as the server.
 func (p *idProgram) beServer(ctx context.Context, l *testbed, e *idEnd, ipv6 bool) (client *job.Job, err error) {
-	service, err := e.channel.CreateID(cm.PortSpaceTCP, nil)
+	own := netip.AddrPortFrom(ends(ipv6).host, p.port)
+	service, err := rc.Listen(e.Context, own, p.options(e))
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, service.Close()) }()
-	own := netip.AddrPortFrom(ends(ipv6).host, p.port)
-	if err := errors.Join(service.Bind(own), service.Listen(1)); err != nil {
-		return nil, err
-	}
 	client = l.peer.Start(ctx, fmt.Sprintf(p.client, own.Addr()))
-	asked, err := e.channel.Expect(ctx, cm.EventConnectRequest)
-	if err != nil {
-		return nil, err
-	}
-	e.id, e.heard = asked.ID, asked.PrivateData
-	param := cm.ConnParam{ResponderResources: cm.MaxResources, InitiatorDepth: cm.MaxResources, RNRRetryCount: 7, PrivateData: p.told(e)}
-	if err := errors.Join(e.beginConnected(), e.id.Accept(&param)); err != nil {
-		return nil, err
-	}
-	if _, err := e.channel.Expect(ctx, cm.EventEstablished); err != nil {
+	if e.conn, err = service.Accept(ctx); err != nil {
 		return nil, err
 	}
 	return client, p.serve(ctx, e)
 }
 
 // connect asks until the peer listens, which it says only when it ends.
-func (e *idEnd) connect(ctx context.Context, to netip.AddrPort, private []byte) (err error) {
+func (e *idEnd) connect(ctx context.Context, to netip.AddrPort, o rc.Options) (err error) {
 	const nobodyListens = 8 // the reason of a REJ
 	for {
-		if e.id, err = e.channel.CreateID(cm.PortSpaceTCP, nil); err != nil {
+		e.conn, err = rc.Dial(ctx, e.Context, to, o)
+		var rejected *rc.RejectedError
+		if !errors.As(err, &rejected) || rejected.Reason != nobodyListens {
 			return err
 		}
-		event, err := e.tryConnect(ctx, to, private)
-		switch {
-		case err != nil:
-			return err
-		case event.Type == cm.EventEstablished:
-			e.heard = event.PrivateData
-			return nil
-		case event.Status != nobodyListens:
-			return fmt.Errorf("%v: %w", event.Type, event.Err())
-		}
-		if err := e.end(e.id); err != nil {
-			return err
-		}
-		e.id = nil
 		time.Sleep(20 * time.Millisecond)
 	}
 }
 
-func (e *idEnd) tryConnect(ctx context.Context, to netip.AddrPort, private []byte) (*cm.Event, error) {
-	if err := e.id.ResolveAddr(netip.AddrPort{}, to, 5*time.Second); err != nil {
-		return nil, err
-	}
-	if _, err := e.channel.Expect(ctx, cm.EventAddrResolved); err != nil {
-		return nil, err
-	}
-	if err := e.id.ResolveRoute(); err != nil {
-		return nil, err
-	}
-	if _, err := e.channel.Expect(ctx, cm.EventRouteResolved); err != nil {
-		return nil, err
-	}
-	param := cm.ConnParam{ResponderResources: cm.MaxResources, InitiatorDepth: cm.MaxResources, RetryCount: 7, RNRRetryCount: 7, PrivateData: private}
-	if err := errors.Join(e.beginConnected(), e.id.Connect(&param)); err != nil {
-		return nil, err
-	}
-	return e.channel.Get(ctx)
-}
-
-// beginConnected makes the id's queue pair, which can receive some messages.
-func (e *idEnd) beginConnected() (err error) {
-	e.qp, err = e.id.CreateQP(e.pd, &verbs.QPInitAttr{SendCQ: e.sent, RecvCQ: e.cq, Cap: verbs.QPCap{MaxSendWR: stationDepth, MaxRecvWR: stationDepth}})
-	if err != nil {
-		return err
-	}
-	return e.postRecvs(maxConnected, stationBuffer)
-}
-
-// say sends a message.
-func (e *idEnd) say(ctx context.Context, data []byte) error {
-	const buffer = stationDepth * stationBuffer
-	copy(e.mr.Bytes()[buffer:], data)
-	return e.request(ctx, verbs.SendWR{Opcode: verbs.WRSend, SGList: []verbs.SGE{e.mr.SGE(buffer, len(data))}})
-}
-
-// request posts a request, and waits until it is done.
-func (e *idEnd) request(ctx context.Context, wr verbs.SendWR) error {
-	wr.Flags |= verbs.SendSignaled
-	if err := e.qp.PostSend([]verbs.SendWR{wr}); err != nil {
-		return err
-	}
-	_, err := next(ctx, e.sent)
-	return err
-}
-
-// next waits for a completion. One of a request that failed is an error.
-func next(ctx context.Context, cq *verbs.CQ) (verbs.WC, error) {
-	var wcs [1]verbs.WC
-	if _, err := cq.Wait(ctx, wcs[:]); err != nil {
-		return wcs[0], err
-	}
-	return wcs[0], wcs[0].Err()
-}
-
-// hear receives a message of a length.
+// hear receives a message of a length, and copies it.
 func (e *idEnd) hear(ctx context.Context, length int) ([]byte, error) {
-	wc, err := next(ctx, e.cq)
-	switch {
-	case err != nil:
+	m, err := e.conn.Recv(ctx)
+	if err != nil {
 		return nil, err
-	case int(wc.ByteLen) != length:
-		return nil, fmt.Errorf("a message of %d bytes came, not of %d", wc.ByteLen, length)
 	}
-	return e.mr.Bytes()[int(wc.ID)%stationDepth*stationBuffer:][:length], e.postRecvs(1, stationBuffer)
+	defer m.Release()
+	if m.Length != length {
+		return nil, fmt.Errorf("a message of %d bytes came, not of %d", m.Length, length)
+	}
+	return slices.Clone(m.Data), nil
 }
 
-// disconnect ends the connection, and waits until the peer agrees.
-func (e *idEnd) disconnect(ctx context.Context) error {
-	if err := e.id.Disconnect(); err != nil {
-		return err
-	}
-	_, err := e.channel.Expect(ctx, cm.EventDisconnected)
-	return err
-}
-
-// disconnected waits until the peer has ended the connection, and agrees.
+// disconnected waits until the peer has ended the connection.
 func (e *idEnd) disconnected(ctx context.Context) error {
-	if _, err := e.channel.Expect(ctx, cm.EventDisconnected); err != nil {
-		return err
+	for {
+		m, err := e.conn.Recv(ctx)
+		if errors.Is(err, rc.ErrDisconnected) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		m.Release()
 	}
-	return e.id.Disconnect()
 }

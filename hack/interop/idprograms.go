@@ -3,10 +3,10 @@ package main
 import (
 	"bytes"
 	"context"
-	"encoding/binary"
 	"fmt"
 
 	"github.com/roced/roced/verbs"
+	"github.com/roced/roced/verbs/rc"
 )
 
 // idPrograms are the programs, and what roced does at the other end of each.
@@ -35,20 +35,23 @@ func newRping(count, size, mtu int) idProgram {
 					return fmt.Errorf("ping %d: %w", n, err)
 				}
 			}
-			return e.disconnect(ctx)
+			return e.conn.Close()
 		},
 		shows: fmt.Sprintf("%d READs and WRITEs of %d bytes", count, size),
 	}
 }
 
-// rpingInfo is the length of rping's messages: the address, key and length of a region.
-const rpingInfo = 16
-
-// info describes a part of the end's region.
-func (e *idEnd) info(offset, length int) []byte {
-	b := binary.BigEndian.AppendUint64(nil, e.region.IOVA()+uint64(offset))
-	b = binary.BigEndian.AppendUint32(b, uint32(e.region.RKey()))
-	return binary.BigEndian.AppendUint32(b, uint32(length))
+// show tells the peer of a part of the end's region: rping's messages are a handle.
+func (e *idEnd) show(ctx context.Context, offset, length int) error {
+	part, err := e.region.Remote().Slice(offset, length)
+	if err != nil {
+		return err
+	}
+	handle, err := part.MarshalBinary()
+	if err != nil {
+		return err
+	}
+	return e.conn.Send(ctx, handle)
 }
 
 // ping is the client's part of one round.
@@ -59,11 +62,11 @@ func (e *idEnd) ping(ctx context.Context, n, size int) error {
 	copy(source, fmt.Sprintf("rdma-ping-%d: ", n))
 	source[size-1] = 0 // rping writes back what is a string
 	clear(sink)
-	for _, part := range [][]byte{e.info(0, size), e.info(size, size)} {
-		if err := e.say(ctx, part); err != nil {
+	for _, offset := range []int{0, size} {
+		if err := e.show(ctx, offset, size); err != nil {
 			return err
 		}
-		if _, err := e.hear(ctx, rpingInfo); err != nil {
+		if _, err := e.hear(ctx, rc.RemoteLen); err != nil {
 			return err
 		}
 	}
@@ -81,28 +84,29 @@ func (e *idEnd) echoPing(ctx context.Context, n, size int) error {
 	if want := fmt.Sprintf("rdma-ping-%d: ", n); !bytes.HasPrefix(e.region.Bytes(), []byte(want)) {
 		return fmt.Errorf("%q came, not %q", e.region.Bytes()[:len(want)], want)
 	}
-	if err := e.say(ctx, make([]byte, rpingInfo)); err != nil {
+	if err := e.conn.Send(ctx, make([]byte, rc.RemoteLen)); err != nil {
 		return err
 	}
 	if err := e.remote(ctx, verbs.WRRDMAWrite, size); err != nil {
 		return err
 	}
-	return e.say(ctx, make([]byte, rpingInfo))
+	return e.conn.Send(ctx, make([]byte, rc.RemoteLen))
 }
 
-// remote waits for the description of a region, and reads or writes it.
+// remote waits for the handle of a region, and reads or writes it.
 func (e *idEnd) remote(ctx context.Context, op verbs.Opcode, size int) error {
-	info, err := e.hear(ctx, rpingInfo)
+	info, err := e.hear(ctx, rc.RemoteLen)
 	if err != nil {
 		return err
 	}
-	if length := binary.BigEndian.Uint32(info[12:]); length != uint32(size) {
-		return fmt.Errorf("a region of %d bytes", length)
+	var there rc.Remote
+	if err := there.UnmarshalBinary(info); err != nil {
+		return err
 	}
-	return e.request(ctx, verbs.SendWR{
-		Opcode: op, SGList: []verbs.SGE{e.region.SGE(0, size)},
-		RemoteAddr: binary.BigEndian.Uint64(info), RKey: verbs.RKey(binary.BigEndian.Uint32(info[8:])),
-	})
+	if there.Length != uint32(size) {
+		return fmt.Errorf("a region of %d bytes", there.Length)
+	}
+	return e.conn.Do(ctx, rc.Request{Opcode: op, Region: e.region, Length: size, Remote: there})
 }
 
 // newCmatose is ucmatose: the server sends messages, the client as many back; then the server disconnects.
@@ -110,7 +114,7 @@ func newCmatose() idProgram {
 	const count, size = 10, 5000
 	sends := func(ctx context.Context, e *idEnd) (err error) {
 		for n := 0; n < count && err == nil; n++ {
-			err = e.say(ctx, make([]byte, size))
+			err = e.conn.Send(ctx, make([]byte, size))
 		}
 		return err
 	}
@@ -123,7 +127,7 @@ func newCmatose() idProgram {
 	arguments := fmt.Sprintf("-c 1 -C %d -S %d 2>&1", count, size)
 	return idProgram{
 		port: 7471, server: "ucmatose -b %v " + arguments, client: "ucmatose -s %v " + arguments,
-		serve: inTurn(sends, receives, func(ctx context.Context, e *idEnd) error { return e.disconnect(ctx) }),
+		serve: inTurn(sends, receives, func(ctx context.Context, e *idEnd) error { return e.conn.Close() }),
 		ask:   inTurn(receives, sends, func(ctx context.Context, e *idEnd) error { return e.disconnected(ctx) }),
 		says:  "return status 0", shows: fmt.Sprintf("%d messages of %d bytes", count, size),
 	}
@@ -132,12 +136,12 @@ func newCmatose() idProgram {
 // newRdmaClient is rdma_client and rdma_server: a message each way.
 func newRdmaClient() idProgram {
 	const size = 16
-	says := func(ctx context.Context, e *idEnd) error { return e.say(ctx, make([]byte, size)) }
+	says := func(ctx context.Context, e *idEnd) error { return e.conn.Send(ctx, make([]byte, size)) }
 	hears := func(ctx context.Context, e *idEnd) error { _, err := e.hear(ctx, size); return err }
 	return idProgram{
 		port: 7471, server: "rdma_server -s %v 2>&1", client: "rdma_client -s %v 2>&1",
 		serve: inTurn(hears, says, func(ctx context.Context, e *idEnd) error { return e.disconnected(ctx) }),
-		ask:   inTurn(says, hears, func(ctx context.Context, e *idEnd) error { return e.disconnect(ctx) }),
+		ask:   inTurn(says, hears, func(ctx context.Context, e *idEnd) error { return e.conn.Close() }),
 		says:  "end 0", shows: fmt.Sprintf("messages of %d bytes", size),
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	"github.com/roced/roced/verbs"
+	"github.com/roced/roced/verbs/rc"
 	"golang.org/x/sys/unix"
 )
 
@@ -83,9 +84,10 @@ const (
 func (e *idEnd) rsocketData() []byte {
 	b := binary.BigEndian.AppendUint16([]byte{rsocketVersion, 0}, rsocketCredits)
 	b = append(b, 0, 0, 0, 0)
+	own := e.region.Remote()
 	for _, part := range []struct{ offset, length int }{{targetsPlace, targetCount}, {0, rsocketHalf}} {
-		b = binary.BigEndian.AppendUint64(b, e.region.IOVA()+uint64(part.offset))
-		b = binary.BigEndian.AppendUint32(b, uint32(e.region.RKey()))
+		b = binary.BigEndian.AppendUint64(b, own.Addr+uint64(part.offset))
+		b = binary.BigEndian.AppendUint32(b, uint32(own.Key))
 		b = binary.BigEndian.AppendUint32(b, uint32(part.length))
 	}
 	return b
@@ -94,7 +96,7 @@ func (e *idEnd) rsocketData() []byte {
 // rsocket begins with what the peer has told.
 func (e *idEnd) rsocket() (*rsocket, error) {
 	const told = 8 + 2*targetLen
-	b := e.heard
+	b := e.conn.PeerData()
 	if len(b) < told || b[0] != rsocketVersion {
 		return nil, fmt.Errorf("the peer's private data are no rsocket's: %x: %w", b, unix.EBADMSG)
 	}
@@ -145,7 +147,8 @@ func (s *rsocket) giveCount(ctx context.Context, length int) error {
 
 // write is a message, and what it has at sourcePlace.
 func (s *rsocket) write(ctx context.Context, says uint32, length int, addr uint64, key verbs.RKey) error {
-	return s.request(ctx, verbs.SendWR{Opcode: verbs.WRRDMAWriteWithImm, ImmData: says, SGList: []verbs.SGE{s.region.SGE(sourcePlace, length)}, RemoteAddr: addr, RKey: key})
+	there := rc.Remote{Addr: addr, Length: uint32(length), Key: key}
+	return s.conn.Do(ctx, rc.Request{Opcode: verbs.WRRDMAWriteWithImm, Imm: says, Region: s.region, Offset: sourcePlace, Length: length, Remote: there})
 }
 
 // takeCount receives bytes, and compares them.
@@ -175,11 +178,12 @@ func (s *rsocket) takeCount(ctx context.Context, length int) error {
 
 // take takes a message of the peer's.
 func (s *rsocket) take(ctx context.Context) error {
-	wc, err := next(ctx, s.cq)
+	m, err := s.conn.Recv(ctx)
 	if err != nil {
 		return err
 	}
-	switch data := wc.ImmData & (1<<messageBits - 1); wc.ImmData >> messageBits {
+	defer m.Release()
+	switch data := m.Imm & (1<<messageBits - 1); m.Imm >> messageBits {
 	case messageData:
 		s.unread += int(data)
 		s.taken++
@@ -188,9 +192,9 @@ func (s *rsocket) take(ctx context.Context) error {
 	case messageControl:
 		return fmt.Errorf("the peer ends the stream (%d): %w", data, unix.EPIPE)
 	default:
-		return fmt.Errorf("a message %#x: %w", wc.ImmData, unix.EBADMSG)
+		return fmt.Errorf("a message %#x: %w", m.Imm, unix.EBADMSG)
 	}
-	return s.postRecvs(1, stationBuffer)
+	return nil
 }
 
 // grant gives the peer a half of the buffer that is free, or more messages, when it is time for it.
@@ -204,7 +208,8 @@ func (s *rsocket) grant(ctx context.Context) error {
 	if !half {
 		return s.write(ctx, says, 0, 0, 0)
 	}
-	putTarget(s.region.Bytes()[sourcePlace:], s.region.IOVA()+uint64(s.freePlace), uint32(s.region.RKey()), rsocketHalf)
+	own := s.region.Remote()
+	putTarget(s.region.Bytes()[sourcePlace:], own.Addr+uint64(s.freePlace), uint32(own.Key), rsocketHalf)
 	to := s.targets + uint64(s.given*targetLen)
 	s.free, s.freePlace, s.given = s.free-rsocketHalf, (s.freePlace+rsocketHalf)%rsocketBuffer, (s.given+1)%targetCount
 	return s.write(ctx, says, targetLen, to, s.key)

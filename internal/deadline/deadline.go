@@ -7,7 +7,8 @@ import (
 	"time"
 )
 
-// Deadline is a time that can be changed while somebody waits for it. Its methods are safe for concurrent use.
+// Deadline is a time that can be changed while somebody waits for it. Its methods are safe for concurrent
+// use.
 type Deadline struct {
 	mu    sync.Mutex
 	timer *time.Timer

@@ -22,8 +22,8 @@ type Address struct {
 // String is for people to read.
 func (a Address) String() string { return fmt.Sprintf("%v:%v, PSN %v", a.GID.Addr(), a.QPN, a.PSN) }
 
-// New makes a connection's end without the connection: for programs that tell each other their addresses (Local) by
-// other means, such as TCP, and then Connect. Its receives are posted.
+// New makes a connection's end without the connection: for programs that tell each other their addresses
+// (Local) by other means, such as TCP, and then Connect. Its receives are posted.
 func New(c *verbs.Context, o Options) (*Conn, error) {
 	conn, err := newConn(c, o)
 	if err != nil {
@@ -88,7 +88,8 @@ func (c *Conn) Local() Address {
 	return Address{GID: verbs.GIDFromAddr(local.Addr()), QPN: c.qp.Number(), PSN: attr.SQPSN, Reads: int(attr.MaxDestRDAtomic)}
 }
 
-// Peer is the address of the other end; zero before there is one. Its PSN is that of the packet that comes next.
+// Peer is the address of the other end; zero before there is one. Its PSN is that of the packet that comes
+// next.
 func (c *Conn) Peer() Address {
 	if c == nil || c.qp == nil {
 		return Address{}
@@ -107,8 +108,8 @@ const (
 	leastRNRTime = 640 * time.Microsecond
 )
 
-// Connect connects an end that New has made to the other, which does the same with this one's address. It returns at
-// once: whether there is anybody, requests will show.
+// Connect connects an end that New has made to the other, which does the same with this one's address. It
+// returns at once: whether there is anybody, requests will show.
 func (c *Conn) Connect(peer Address) error {
 	if c == nil {
 		return fmt.Errorf("connect: %w", errNil)

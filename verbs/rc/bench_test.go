@@ -9,8 +9,8 @@ import (
 	"github.com/roced/roced/verbs/rc"
 )
 
-// What the short way costs beside bare verbs, over a wire in memory: both in one run, in turns, and how many times as
-// fast as bare verbs it is. go test -run - -bench . ./verbs/rc
+// What the short way costs beside bare verbs, over a wire in memory: both in one run, in turns, and how many
+// times as fast as bare verbs it is. go test -run - -bench . ./verbs/rc
 
 const (
 	benchBatch = 32

@@ -131,9 +131,9 @@ func (c *Conn) PeerData() []byte {
 	return c.said
 }
 
-// Close waits until the peer has acknowledged what was sent (Options.Linger), ends the connection, of which the peer is
-// told if it was made by ids, and frees all that the connection has. Calls that wait return ErrClosed. Lent buffers must
-// not be used any more. Closing again does nothing.
+// Close waits until the peer has acknowledged what was sent (Options.Linger), ends the connection, of which
+// the peer is told if it was made by ids, and frees all that the connection has. Calls that wait return
+// ErrClosed. Lent buffers must not be used any more. Closing again does nothing.
 func (c *Conn) Close() error {
 	if c == nil {
 		return fmt.Errorf("close: %w", errNil)
@@ -181,8 +181,8 @@ func (c *Conn) linger() {
 	_ = c.qp.Drain(ctx) // what it has not waited for is lost
 }
 
-// fail takes the queue pair to ERR, and tells the peer. Receives of a shared pool that its messages have taken go back
-// there: when the last request has been flushed, all of them have completed.
+// fail takes the queue pair to ERR, and tells the peer. Receives of a shared pool that its messages have
+// taken go back there: when the last request has been flushed, all of them have completed.
 func (c *Conn) fail() {
 	if c.id != nil {
 		_ = c.id.Disconnect() // else it was never connected, or the device is gone

@@ -14,9 +14,9 @@ import (
 // resolveTimeout is how long the hardware address of the next hop may take.
 const resolveTimeout = 4 * time.Second
 
-// Dial connects to a peer that listens at an address and port. It waits until the peer has accepted, or until ctx is
-// done. A *RejectedError says why the peer does not want the connection, verbs.ErrUnreachable that there is no way to it;
-// a peer that does not answer is unix.ETIMEDOUT after 98 s.
+// Dial connects to a peer that listens at an address and port. It waits until the peer has accepted, or until
+// ctx is done. A *RejectedError says why the peer does not want the connection, verbs.ErrUnreachable that
+// there is no way to it; a peer that does not answer is unix.ETIMEDOUT after 98 s.
 func Dial(ctx context.Context, c *verbs.Context, to netip.AddrPort, o Options) (*Conn, error) {
 	conn, err := newConn(c, o)
 	if err != nil {
@@ -124,8 +124,8 @@ func outcome(event *cm.Event, want cm.EventType) error {
 	return fmt.Errorf("wait for %v: %w: %v came", want, verbs.ErrInvalid, event.Type)
 }
 
-// happened takes an event of the id. When the peer has ended the connection, the reason is known before its requests
-// are flushed.
+// happened takes an event of the id. When the peer has ended the connection, the reason is known before its
+// requests are flushed.
 func (c *Conn) happened(event *cm.Event) {
 	switch event.Type {
 	case cm.EventDisconnected:

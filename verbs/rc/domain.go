@@ -9,8 +9,8 @@ import (
 	"github.com/roced/roced/verbs"
 )
 
-// Domain is what several connections of a program share: a protection domain, so that the peers of all of them can
-// use its regions, and receives, if it has some. A server with many clients has one.
+// Domain is what several connections of a program share: a protection domain, so that the peers of all of
+// them can use its regions, and receives, if it has some. A server with many clients has one.
 type Domain struct {
 	verbs   *verbs.Context
 	options DomainOptions
@@ -28,7 +28,8 @@ type Domain struct {
 
 // DomainOptions are the options of a domain.
 type DomainOptions struct {
-	// RecvDepth is the number of receive buffers that all connections share (an SRQ); 0 means that each has its own.
+	// RecvDepth is the number of receive buffers that all connections share (an SRQ); 0 means that each has its
+	// own.
 	RecvDepth int
 	// MaxMessage is their length in bytes; 0 stands for 4096.
 	MaxMessage int
@@ -97,8 +98,8 @@ func (d *Domain) leave() error {
 	return d.free()
 }
 
-// Close frees the domain with its regions; verbs.ErrBusy while a connection or a listener uses it. Closing again does
-// nothing.
+// Close frees the domain with its regions; verbs.ErrBusy while a connection or a listener uses it. Closing
+// again does nothing.
 func (d *Domain) Close() error {
 	if d == nil {
 		return fmt.Errorf("close: %w", errNil)
@@ -136,7 +137,8 @@ func (d *Domain) free() (err error) {
 	return err
 }
 
-// freed ignores the error of a command to free something on a closed device: Close of the device has freed it.
+// freed ignores the error of a command to free something on a closed device: Close of the device has freed
+// it.
 func freed(err error) error {
 	if errors.Is(err, verbs.ErrClosed) || errors.Is(err, verbs.ErrDeviceFatal) {
 		return nil

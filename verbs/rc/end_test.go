@@ -148,7 +148,8 @@ func TestCutOff(t *testing.T) {
 	}
 }
 
-// TestAbortedShared: a request of the peer's that is refused ends a connection of which the receives are shared.
+// TestAbortedShared: a request of the peer's that is refused ends a connection of which the receives are
+// shared.
 func TestAbortedShared(t *testing.T) {
 	t.Parallel()
 	left, right := wire(t)
@@ -162,7 +163,8 @@ func TestAbortedShared(t *testing.T) {
 	refused(t, a.Flush(guard(t)), unix.EACCES)
 }
 
-// TestSharedReceivesComeBack: those of messages that nobody has taken are posted again when the connection is closed.
+// TestSharedReceivesComeBack: those of messages that nobody has taken are posted again when the connection is
+// closed.
 func TestSharedReceivesComeBack(t *testing.T) {
 	t.Parallel()
 	left, right := wire(t)

@@ -13,42 +13,42 @@ import (
 )
 
 var (
-	// ErrTooLong means that what is to be copied is longer than Options.MaxMessage. Nothing of it was sent. It wraps
-	// EMSGSIZE.
+	// ErrTooLong means that what is to be copied is longer than Options.MaxMessage. Nothing of it was sent. It
+	// wraps EMSGSIZE.
 	ErrTooLong = errno.New("message too long", unix.EMSGSIZE)
 
-	// ErrOutside means that a request names memory outside of the region or of the handle. It was not sent. It wraps
-	// EFAULT.
+	// ErrOutside means that a request names memory outside of the region or of the handle. It was not sent. It
+	// wraps EFAULT.
 	ErrOutside = errno.New("outside of the memory", unix.EFAULT)
 
 	// ErrKept means that the program holds all receive buffers: no message can be received until it calls
 	// Message.Release. It wraps ENOBUFS.
 	ErrKept = errno.New("the program holds all receive buffers", unix.ENOBUFS)
 
-	// ErrClosed means that the connection or the listener is closed. Calls that wait while it is closed return it too.
-	// It wraps net.ErrClosed and verbs.ErrObjectClosed.
+	// ErrClosed means that the connection or the listener is closed. Calls that wait while it is closed return
+	// it too. It wraps net.ErrClosed and verbs.ErrObjectClosed.
 	ErrClosed = errno.Kin("connection: closed already", verbs.ErrObjectClosed, net.ErrClosed)
 
-	// ErrDisconnected means that the peer has ended the connection: by Close, or by dying while its card lives on. It
-	// wraps ECONNRESET.
+	// ErrDisconnected means that the peer has ended the connection: by Close, or by dying while its card lives
+	// on. It wraps ECONNRESET.
 	ErrDisconnected = errno.New("the peer has ended the connection", unix.ECONNRESET)
 
-	// ErrAborted means that a request of the peer's could not be carried out, such as one that names memory which is
-	// not there: the card has ended the connection, and told the peer. It wraps ECONNABORTED.
+	// ErrAborted means that a request of the peer's could not be carried out, such as one that names memory
+	// which is not there: the card has ended the connection, and told the peer. It wraps ECONNABORTED.
 	ErrAborted = errno.New("the card has ended the connection, since it could not carry out a request of the peer's", unix.ECONNABORTED)
 )
 
 // errNil is for a nil object, often after an error that was not checked.
 var errNil = fmt.Errorf("%w: nil, where a connection, a listener, a domain or a region is needed", verbs.ErrInvalid)
 
-// RequestError is the request that ended the connection: the peer's card refused it, or did not answer. All that was
-// posted behind it was not carried out.
+// RequestError is the request that ended the connection: the peer's card refused it, or did not answer. All
+// that was posted behind it was not carried out.
 type RequestError struct {
 	Opcode verbs.Opcode
 	Length int    // bytes
 	Remote Remote // the memory that it names; zero of a message
-	// Err is why: one of package verbs' errors of completions, which unwrap to an errno. unix.EACCES is a peer that
-	// does not allow it, ETIMEDOUT one that does not answer, ENOBUFS one without receives.
+	// Err is why: one of package verbs' errors of completions, which unwrap to an errno. unix.EACCES is a peer
+	// that does not allow it, ETIMEDOUT one that does not answer, ENOBUFS one without receives.
 	Err error
 }
 
@@ -74,7 +74,8 @@ func (e *RejectedError) Error() string { return e.Err.Error() }
 // Unwrap gives the reason in words.
 func (e *RejectedError) Unwrap() error { return e.Err }
 
-// ending is how a connection ends. The first cause counts, but ErrAborted is what is said for want of a better one.
+// ending is how a connection ends. The first cause counts, but ErrAborted is what is said for want of a
+// better one.
 type ending struct {
 	down   context.Context // done when the connection has ended
 	cancel context.CancelFunc
@@ -103,8 +104,8 @@ func (e *ending) cause() error {
 	return e.reason
 }
 
-// explain is the error that a call returns: ErrClosed if the connection is closed, else err. If the program has closed
-// the context or the card it is net.ErrClosed too; that a device has failed is not.
+// explain is the error that a call returns: ErrClosed if the connection is closed, else err. If the program
+// has closed the context or the card it is net.ErrClosed too; that a device has failed is not.
 func (c *Conn) explain(err error) error {
 	switch {
 	case err == nil || errors.Is(err, net.ErrClosed):

@@ -23,8 +23,8 @@ func do(err error) {
 	}
 }
 
-// hosts are two cards on a wire in memory, which needs no privilege and no network. A program on a network has
-// hca.Open("eth0"), or client.Dial of the service.
+// hosts are two cards on a wire in memory, which needs no privilege and no network. A program on a network
+// has hca.Open("eth0"), or client.Dial of the service.
 func hosts() (left, right *verbs.Context) {
 	a, b, err := cards()
 	do(err)
@@ -114,8 +114,8 @@ func ExampleDomain() {
 	// the server sees "second"
 }
 
-// Many writes at once, from a region and without a copy, over a connection of which the two ends have told each other
-// their addresses by other means.
+// Many writes at once, from a region and without a copy, over a connection of which the two ends have told
+// each other their addresses by other means.
 func ExampleNew() {
 	left, right := hosts()
 	defer left.Close()
@@ -137,7 +137,8 @@ func ExampleNew() {
 	for at := 0; at < from.Len(); at += part {
 		writes = append(writes, rc.Request{Opcode: verbs.WRRDMAWrite, Region: from, Offset: at, Length: part, Remote: to.Remote(), RemoteOffset: at})
 	}
-	do(here.Do(ctx, writes...)) // Post does not wait until they are done
+	must(here.Post(ctx, writes))
+	do(here.Flush(ctx)) // until all are done; Do is both
 	fmt.Printf("%q\n", to.Bytes()[1<<19:][:13])
 	// Output: "in the middle"
 }
@@ -156,10 +157,38 @@ func ExampleConn_Stream() {
 	go func() {
 		conn := must(listener.Accept())
 		defer conn.Close()
-		must(io.WriteString(conn, "as over TCP"))
+		must(io.Copy(conn, struct{ io.Reader }{conn})) // what comes goes back, until it ends
 	}()
 	stream := must(rc.Dial(ctx, left, at, rc.Options{})).Stream()
 	defer stream.Close()
+	must(io.WriteString(stream, "as over TCP"))
+	do(stream.CloseWrite())
 	fmt.Printf("%s\n", must(io.ReadAll(stream)))
 	// Output: as over TCP
+}
+
+// A handle goes as text, in a file or a message of TCP, and a lock is taken in the memory that it names.
+func ExampleConn_CompareSwap() {
+	left, right := hosts()
+	defer left.Close()
+	defer right.Close()
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+
+	here, there := must(rc.New(left, rc.Options{})), must(rc.New(right, rc.Options{}))
+	defer here.Close()
+	defer there.Close()
+	do(here.Connect(there.Local()))
+	do(there.Connect(here.Local()))
+	text := must(there.NewRegion(8, verbs.AccessRemoteAtomic)).Remote().String()
+
+	lock := must(rc.ParseRemote(text))
+	const free, mine = 0, 1
+	for range 2 {
+		was := must(here.CompareSwap(ctx, lock, 0, free, mine))
+		fmt.Println("taken:", was == free)
+	}
+	// Output:
+	// taken: true
+	// taken: false
 }

@@ -30,9 +30,9 @@ type Listener struct {
 	mu     sync.Mutex
 }
 
-// Listen takes connections at an address of the device and a port; at all addresses with 0.0.0.0 or ::, at any port that
-// is free with 0. verbs.ErrAddrInUse, verbs.ErrAddrNotAvail, and verbs.ErrPermission for a port below 1024 without
-// privilege.
+// Listen takes connections at an address of the device and a port; at all addresses with 0.0.0.0 or ::, at
+// any port that is free with 0. verbs.ErrAddrInUse, verbs.ErrAddrNotAvail, and verbs.ErrPermission for a port
+// below 1024 without privilege.
 func Listen(c *verbs.Context, at netip.AddrPort, o Options) (*Listener, error) {
 	l, err := newListener(c, o)
 	if err != nil {
@@ -93,7 +93,8 @@ func (l *Listener) Addr() netip.AddrPort {
 	return l.addr
 }
 
-// Accept waits for a connection, until ctx is done. The connection can be used, and its peer may have sent already.
+// Accept waits for a connection, until ctx is done. The connection can be used, and its peer may have sent
+// already.
 func (l *Listener) Accept(ctx context.Context) (*Conn, error) {
 	if l == nil {
 		return nil, fmt.Errorf("accept: %w", errNil)
@@ -206,8 +207,8 @@ const maxRejection = 148
 
 func clip(text string) []byte { return []byte(text[:min(len(text), maxRejection)]) }
 
-// Close ends listening. Connections that Accept has given stay; others are closed. Calls that wait return ErrClosed.
-// Closing again does nothing.
+// Close ends listening. Connections that Accept has given stay; others are closed. Calls that wait return
+// ErrClosed. Closing again does nothing.
 func (l *Listener) Close() error {
 	if l == nil {
 		return fmt.Errorf("close: %w", errNil)

@@ -174,8 +174,8 @@ func TestManyAsk(t *testing.T) {
 	all.Wait()
 }
 
-// TestWaitersWakeEachOther: who waits for a read has its answer while another waits for a message that the peer does not
-// take.
+// TestWaitersWakeEachOther: who waits for a read has its answer while another waits for a message that the
+// peer does not take.
 func TestWaitersWakeEachOther(t *testing.T) {
 	t.Parallel()
 	left, right, cut := cutWire(t)

@@ -1,7 +1,7 @@
 package rc
 
-// Message is a message. To be sent it needs Data, and Imm with HasImm for immediate data. The buffer of a received one
-// is lent until Release.
+// Message is a message. To be sent it needs Data, and Imm with HasImm for immediate data. The buffer of a
+// received one is lent until Release.
 type Message struct {
 	// Data is the payload. In a received message it is valid until Release, or until the connection is closed.
 	Data   []byte
@@ -17,7 +17,8 @@ type Message struct {
 	life uint32 // counts the slot's loans; an older value means that the message was released
 }
 
-// Release returns a message's buffer, for a new message. Releasing again does nothing. Conn.Release does so for many.
+// Release returns a message's buffer, for a new message. Releasing again does nothing. Conn.Release does so
+// for many.
 func (m *Message) Release() {
 	if m == nil || m.pool == nil {
 		return

@@ -13,42 +13,42 @@ import (
 // Options are the options of a connection, or of those that a listener accepts. The zero value suits most
 // programs.
 type Options struct {
-	// Type is verbs.QPTypeRC, for which 0 stands, or verbs.QPTypeUC: unreliable, without Read and atomics. Connection
-	// ids make reliable connections only, so UC is for New.
+	// Type is verbs.QPTypeRC, for which 0 stands, or verbs.QPTypeUC: unreliable, without Read and atomics.
+	// Connection ids make reliable connections only, so UC is for New.
 	Type verbs.QPType
 
-	// Domain is what the connection shares with others: regions, and receives if the domain has some. nil stands for
-	// one of its own; all connections of a listener share that.
+	// Domain is what the connection shares with others: regions, and receives if the domain has some. nil stands
+	// for one of its own; all connections of a listener share that.
 	Domain *Domain
 
-	// RecvDepth is the number of receive buffers, SendDepth how many requests may be outstanding. 0 stands for 128.
-	// DeviceAttr.MaxQPWR is the most. With receives of the Domain, RecvDepth is that one's.
+	// RecvDepth is the number of receive buffers, SendDepth how many requests may be outstanding. 0 stands for
+	// 128. DeviceAttr.MaxQPWR is the most. With receives of the Domain, RecvDepth is that one's.
 	RecvDepth, SendDepth int
 
-	// MaxMessage is the length of the longest message that is received, and of the longest that is copied: by Send,
-	// Write and Read. In bytes; 0 stands for 4096. A longer message of the peer's ends the connection. Requests that
-	// name a Region (Post) may be longer.
+	// MaxMessage is the length of the longest message that is received, and of the longest that is copied: by
+	// Send, Write and Read. In bytes; 0 stands for 4096. A longer message of the peer's ends the connection.
+	// Requests that name a Region (Post) may be longer.
 	MaxMessage int
 
-	// RecvInto has messages received in a region of the program's, RecvDepth buffers one after another. In one that
-	// is shorter they overlap: for programs that count messages and do not look at them.
+	// RecvInto has messages received in a region of the program's, RecvDepth buffers one after another. In one
+	// that is shorter they overlap: for programs that count messages and do not look at them.
 	RecvInto *Region
 
-	// Reads is how many reads and atomics are outstanding at once, and how many of the peer's are answered at once. 0
-	// stands for as many as the device can.
+	// Reads is how many reads and atomics are outstanding at once, and how many of the peer's are answered at
+	// once. 0 stands for as many as the device can.
 	Reads int
 
 	// PrivateData is told to the peer by Dial (at most 56 bytes) and by Listen (196), see Conn.PeerData.
 	PrivateData []byte
 
-	// Admit is asked by a listener before it accepts a client, with the client's address and private data, behind
-	// which there are zeros. What it gives is told to the client instead of PrivateData. An error rejects the client,
-	// which gets the error's text (its first 148 bytes). Calls come one at a time, and no other client is accepted
-	// meanwhile.
+	// Admit is asked by a listener before it accepts a client, with the client's address and private data,
+	// behind which there are zeros. What it gives is told to the client instead of PrivateData. An error rejects
+	// the client, which gets the error's text (its first 148 bytes). Calls come one at a time, and no other
+	// client is accepted meanwhile.
 	Admit func(client netip.AddrPort, said []byte) (answer []byte, err error)
 
-	// Backlog is how many connections a listener makes before Accept asks for them; 0 stands for 16. As many more
-	// requests as the device can wait until Accept has taken some.
+	// Backlog is how many connections a listener makes before Accept asks for them; 0 stands for 16. As many
+	// more requests as the device can wait until Accept has taken some.
 	Backlog int
 
 	// Source is the address to send from, which the device must have. The zero Addr stands for the one that the
@@ -61,16 +61,16 @@ type Options struct {
 	// TrafficClass is that of all packets, of Dial and New; an accepted connection has the client's.
 	TrafficClass uint8
 
-	// Timeout is how long an answer may take, for New, before a packet is sent again, which is done 7 times; it is
-	// rounded up to 4.096 µs × 2ⁿ. 0 stands for 67 ms. Dial and Listen have what connection ids agree on: the peer is
-	// taken for dead after 17 s.
+	// Timeout is how long an answer may take, for New, before a packet is sent again, which is done 7 times; it
+	// is rounded up to 4.096 µs × 2ⁿ. 0 stands for 67 ms. Dial and Listen have what connection ids agree on: the
+	// peer is taken for dead after 17 s.
 	Timeout time.Duration
 
 	// Linger is how long Close waits for the peer to acknowledge what was sent; 0 stands for 1 s.
 	Linger time.Duration
 
-	// Spin makes calls that wait poll instead of sleep. That gives the shortest round trip, and occupies a processor
-	// while they wait.
+	// Spin makes calls that wait poll instead of sleep. That gives the shortest round trip, and occupies a
+	// processor while they wait.
 	Spin bool
 }
 

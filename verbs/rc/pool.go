@@ -7,8 +7,8 @@ import (
 	"github.com/roced/roced/verbs"
 )
 
-// pool is receive buffers: a connection's own, or those that the connections of a domain share. Each is posted, lent,
-// or in returned, where it waits to be posted together with others.
+// pool is receive buffers: a connection's own, or those that the connections of a domain share. Each is
+// posted, lent, or in returned, where it waits to be posted together with others.
 type pool struct {
 	memory []byte
 	stride int
@@ -24,7 +24,8 @@ type pool struct {
 	spare    []*[batch]verbs.WC
 }
 
-// newPool makes the requests, which are used again and again. Slots overlap if the memory is too short for all.
+// newPool makes the requests, which are used again and again. Slots overlap if the memory is too short for
+// all.
 func newPool(mr *verbs.MR, depth, stride, length int, put func([]verbs.RecvWR) error) *pool {
 	p := &pool{memory: mr.Bytes(), stride: stride, fit: 1, put: put, enough: max(1, min(batch/2, depth/8))}
 	if stride > 0 {
@@ -101,8 +102,8 @@ func (p *pool) giveBack(slot uint32) {
 	}
 }
 
-// post posts the returned buffers. If that fails, the connection or the device has failed, and the next receive returns
-// the error. The caller holds mu.
+// post posts the returned buffers. If that fails, the connection or the device has failed, and the next
+// receive returns the error. The caller holds mu.
 func (p *pool) post() {
 	_ = p.put(p.returned)
 	p.returned = p.returned[:0]

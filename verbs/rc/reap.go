@@ -8,8 +8,8 @@ import (
 	"github.com/roced/roced/verbs"
 )
 
-// awaitSends waits until done, which is called under mu, is true. Of those who wait, one polls, and tells the others
-// when there is something new.
+// awaitSends waits until done, which is called under mu, is true. Of those who wait, one polls, and tells the
+// others when there is something new.
 func (c *Conn) awaitSends(ctx context.Context, done func() bool) error {
 	s := &c.send
 	for {
@@ -123,8 +123,8 @@ func (c *Conn) settle(n int) {
 	}
 }
 
-// failed takes a request that was not carried out. The first such, unless it was only flushed, is the reason for the
-// end of the connection.
+// failed takes a request that was not carried out. The first such, unless it was only flushed, is the reason
+// for the end of the connection.
 func (c *Conn) failed(wc *verbs.WC, at *slot) {
 	if c.send.broken == 0 {
 		c.send.broken = wc.ID
@@ -165,8 +165,8 @@ func (c *Conn) behind(itself bool) error {
 	return cause
 }
 
-// Flush waits until the peer has acknowledged all that was sent and requested before; of UC, until it has left. If it
-// was not carried out, the error is the reason for which the connection has ended.
+// Flush waits until the peer has acknowledged all that was sent and requested before; of UC, until it has
+// left. If it was not carried out, the error is the reason for which the connection has ended.
 func (c *Conn) Flush(ctx context.Context) error {
 	if c == nil {
 		return fmt.Errorf("flush: %w", errNil)
@@ -180,8 +180,8 @@ func (c *Conn) Flush(ctx context.Context) error {
 	return c.explain(c.awaitDone(ctx, last))
 }
 
-// Done is how many requests, messages among them, have been carried out, and how many are outstanding. It looks for
-// completions, and does not wait. Its error is that of Flush.
+// Done is how many requests, messages among them, have been carried out, and how many are outstanding. It
+// looks for completions, and does not wait. Its error is that of Flush.
 func (c *Conn) Done() (done uint64, outstanding int, err error) {
 	if c == nil {
 		return 0, 0, fmt.Errorf("look for completions: %w", errNil)
@@ -196,8 +196,8 @@ func (c *Conn) Done() (done uint64, outstanding int, err error) {
 	return s.reaped, int(s.posted - s.reaped), c.explain(err)
 }
 
-// flushedBy is why receives were flushed: a request of this side, or what the peer has done. The card flushes both
-// queues, so the wait ends.
+// flushedBy is why receives were flushed: a request of this side, or what the peer has done. The card flushes
+// both queues, so the wait ends.
 func (c *Conn) flushedBy(ctx context.Context) error {
 	if cause := c.ending.cause(); cause != nil && cause != ErrAborted {
 		return cause

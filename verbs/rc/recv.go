@@ -16,9 +16,9 @@ type receiver struct {
 	flushed atomic.Bool // no message comes any more
 }
 
-// Recv waits for a message until ctx is done. The message is the caller's until its Release. When the connection has
-// ended, and what came before has been received, the error is the reason: ErrDisconnected if the peer has closed it.
-// ErrKept if the program holds all buffers.
+// Recv waits for a message until ctx is done. The message is the caller's until its Release. When the
+// connection has ended, and what came before has been received, the error is the reason: ErrDisconnected if
+// the peer has closed it. ErrKept if the program holds all buffers.
 func (c *Conn) Recv(ctx context.Context) (Message, error) {
 	if c == nil {
 		return Message{}, fmt.Errorf("receive: %w", errNil)
@@ -28,8 +28,8 @@ func (c *Conn) Recv(ctx context.Context) (Message, error) {
 	return one[0], err
 }
 
-// RecvBatch waits for messages, and takes those that are there, at most 64 and as many as fit. It returns their number:
-// at least 1 if the error is nil. Conn.Release returns them together.
+// RecvBatch waits for messages, and takes those that are there, at most 64 and as many as fit. It returns
+// their number: at least 1 if the error is nil. Conn.Release returns them together.
 func (c *Conn) RecvBatch(ctx context.Context, messages []Message) (int, error) {
 	if c == nil {
 		return 0, fmt.Errorf("receive: %w", errNil)
@@ -141,8 +141,8 @@ const (
 	sharedPolls = 4096
 )
 
-// awaitShared waits for messages in receives of a domain. The end of the connection flushes none of these, so it is
-// looked for beside them.
+// awaitShared waits for messages in receives of a domain. The end of the connection flushes none of these, so
+// it is looked for beside them.
 func (c *Conn) awaitShared(ctx context.Context, wcs []verbs.WC) (n int, err error) {
 	for polls := 1; ; polls++ {
 		over := c.over()

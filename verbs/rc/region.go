@@ -36,7 +36,8 @@ func (d *Domain) NewRegion(length int, access verbs.AccessFlags) (*Region, error
 	return r, nil
 }
 
-// NewRegion makes a region of the connection's domain; if that is the connection's own, Close frees the region.
+// NewRegion makes a region of the connection's domain; if that is the connection's own, Close frees the
+// region.
 func (c *Conn) NewRegion(length int, access verbs.AccessFlags) (*Region, error) {
 	if c == nil {
 		return nil, fmt.Errorf("new region: %w", errNil)
@@ -44,8 +45,8 @@ func (c *Conn) NewRegion(length int, access verbs.AccessFlags) (*Region, error) 
 	return c.domain.NewRegion(length, access)
 }
 
-// Bytes is the region's memory. Peers may read and write it at any time; what a request of this side names belongs to
-// the card until the request is done.
+// Bytes is the region's memory. Peers may read and write it at any time; what a request of this side names
+// belongs to the card until the request is done.
 func (r *Region) Bytes() []byte {
 	if r == nil {
 		return nil
@@ -64,8 +65,8 @@ func (r *Region) Remote() Remote {
 	return Remote{Addr: r.mr.IOVA(), Length: uint32(r.Len()), Key: r.mr.RKey()}
 }
 
-// Close frees the region: a peer's request that names it is refused from then on, which ends that connection. Closing
-// again does nothing.
+// Close frees the region: a peer's request that names it is refused from then on, which ends that connection.
+// Closing again does nothing.
 func (r *Region) Close() error {
 	if r == nil {
 		return fmt.Errorf("close: %w", errNil)

@@ -10,9 +10,9 @@ import (
 	"github.com/roced/roced/verbs"
 )
 
-// Remote is a peer's region, or a part of one: a handle, which Region.Remote gives, and which travels as bytes or as
-// text. It is comparable. Who has it can use the memory over a connection of the region's domain, as far as the region
-// allows; it is no secret that keeps others out (RoCEv2 has no encryption).
+// Remote is a peer's region, or a part of one: a handle, which Region.Remote gives, and which travels as
+// bytes or as text. It is comparable. Who has it can use the memory over a connection of the region's domain,
+// as far as the region allows; it is no secret that keeps others out (RoCEv2 has no encryption).
 //
 //	0x0+4096,rkey=0x89abcdef    its text
 type Remote struct {
@@ -91,8 +91,8 @@ func (r *Remote) UnmarshalText(text []byte) (err error) {
 	return err
 }
 
-// MarshalBinary gives the handle as RemoteLen bytes: address, key, length, each with the highest byte first (as rping
-// has them).
+// MarshalBinary gives the handle as RemoteLen bytes: address, key, length, each with the highest byte first
+// (as rping has them).
 func (r Remote) MarshalBinary() ([]byte, error) {
 	b := binary.BigEndian.AppendUint64(make([]byte, 0, RemoteLen), r.Addr)
 	b = binary.BigEndian.AppendUint32(b, uint32(r.Key))

@@ -8,17 +8,19 @@ import (
 	"github.com/roced/roced/verbs"
 )
 
-// Request is one request of Post or Do. Its data are in a region of this side, and not copied: until the request is
-// done, nothing else may change them.
+// Request is one request of Post or Do. Its data are in a region of this side, and not copied: until the
+// request is done, nothing else may change them.
 type Request struct {
-	// Opcode is verbs.WRSend, WRRDMAWrite, both also WithImm, WRRDMARead, WRAtomicFetchAndAdd or WRAtomicCmpAndSwp.
+	// Opcode is verbs.WRSend, WRRDMAWrite, both also WithImm, WRRDMARead, WRAtomicFetchAndAdd or
+	// WRAtomicCmpAndSwp.
 	Opcode verbs.Opcode
-	// Region, Offset and Length are what is sent or written, or where what is read goes; of an atomic what was there
-	// before, in 8 bytes in the machine's order. The region is of the connection's domain; nil where Length is 0.
+	// Region, Offset and Length are what is sent or written, or where what is read goes; of an atomic what was
+	// there before, in 8 bytes in the machine's order. The region is of the connection's domain; nil where
+	// Length is 0.
 	Region         *Region
 	Offset, Length int
-	// Remote is the peer's memory, and RemoteOffset where in it the request works: of an atomic at a multiple of 8.
-	// Without use for messages.
+	// Remote is the peer's memory, and RemoteOffset where in it the request works: of an atomic at a multiple of
+	// 8. Without use for messages.
 	Remote       Remote
 	RemoteOffset int
 
@@ -29,8 +31,8 @@ type Request struct {
 	Fence bool
 }
 
-// Post queues requests, as Send does messages, and gives the number that were queued. They are carried out in order;
-// Flush waits for that, and Done says how many have been.
+// Post queues requests, as Send does messages, and gives the number that were queued. They are carried out in
+// order; Flush waits for that, and Done says how many have been.
 func (c *Conn) Post(ctx context.Context, requests []Request) (int, error) {
 	if c == nil {
 		return 0, fmt.Errorf("post: %w", errNil)
@@ -151,8 +153,8 @@ type small struct {
 	swap         uint64
 }
 
-// Write writes a copy of data to the peer's memory, at an offset. Like Send it returns when that is queued: Flush waits
-// until it is there. The peer's program learns nothing of it.
+// Write writes a copy of data to the peer's memory, at an offset. Like Send it returns when that is queued:
+// Flush waits until it is there. The peer's program learns nothing of it.
 func (c *Conn) Write(ctx context.Context, to Remote, offset int, data []byte) error {
 	if c == nil {
 		return fmt.Errorf("write: %w", errNil)
@@ -162,8 +164,8 @@ func (c *Conn) Write(ctx context.Context, to Remote, offset int, data []byte) er
 	return err
 }
 
-// Read reads the peer's memory, from an offset, until data are full. It sees what was written before over the same
-// connection.
+// Read reads the peer's memory, from an offset, until data are full. It sees what was written before over the
+// same connection.
 func (c *Conn) Read(ctx context.Context, from Remote, offset int, data []byte) error {
 	if c == nil {
 		return fmt.Errorf("read: %w", errNil)
@@ -171,8 +173,8 @@ func (c *Conn) Read(ctx context.Context, from Remote, offset int, data []byte) e
 	return c.ask(ctx, small{opcode: verbs.WRRDMARead, data: data, remote: from, offset: offset})
 }
 
-// FetchAdd adds to 8 bytes of the peer's memory, at an offset, which is a number in the machine's order, and gives what
-// was there before. Others that do so at the same time come before or after.
+// FetchAdd adds to 8 bytes of the peer's memory, at an offset, which is a number in the machine's order, and
+// gives what was there before. Others that do so at the same time come before or after.
 func (c *Conn) FetchAdd(ctx context.Context, at Remote, offset int, add uint64) (was uint64, err error) {
 	if c == nil {
 		return 0, fmt.Errorf("fetch and add: %w", errNil)

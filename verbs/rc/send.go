@@ -10,11 +10,12 @@ import (
 	"github.com/roced/roced/verbs"
 )
 
-// sender is a connection's requests. They are numbered from 1 on. A request's number gives its slot, with a buffer for
-// what is copied, and is its ID. Requests complete in order, so the completion of one frees the slots of all before it
-// too.
+// sender is a connection's requests. They are numbered from 1 on. A request's number gives its slot, with a
+// buffer for what is copied, and is its ID. Requests complete in order, so the completion of one frees the
+// slots of all before it too.
 type sender struct {
-	// reaping is a lock, taken before mu: only its holder polls the send CQ, so that completions are settled in order.
+	// reaping is a lock, taken before mu: only its holder polls the send CQ, so that completions are settled in
+	// order.
 	reaping chan struct{}
 	done    [batch]verbs.WC // under reaping
 
@@ -66,9 +67,10 @@ func (s *sender) buffer(place int) (memory []byte, offset int) {
 	return s.memory[start : start+s.stride], s.base + start
 }
 
-// Send sends a message. It copies data, which can be reused at once, and waits, until ctx is done, while SendDepth
-// requests are outstanding: so a peer that does not receive holds the sender up. nil means that the message is queued:
-// Flush waits until the peer has it. If the connection has ended, the error is the reason, whichever request it was.
+// Send sends a message. It copies data, which can be reused at once, and waits, until ctx is done, while
+// SendDepth requests are outstanding: so a peer that does not receive holds the sender up. nil means that the
+// message is queued: Flush waits until the peer has it. If the connection has ended, the error is the reason,
+// whichever request it was.
 func (c *Conn) Send(ctx context.Context, data []byte) error {
 	if c == nil {
 		return fmt.Errorf("send: %w", errNil)

@@ -14,9 +14,9 @@ import (
 	"github.com/roced/roced/internal/deadline"
 )
 
-// Stream is a connection as a stream of bytes, a net.Conn, for existing code. Both ends have to be one. It copies what is
-// written and read, in messages of at most Options.MaxMessage, and tells the end of what is written by an empty message
-// with immediate data.
+// Stream is a connection as a stream of bytes, a net.Conn, for existing code. Both ends have to be one. It
+// copies what is written and read, in messages of at most Options.MaxMessage, and tells the end of what is
+// written by an empty message with immediate data.
 type Stream struct {
 	conn        *Conn
 	read, write *deadline.Deadline
@@ -35,14 +35,14 @@ var _ net.Conn = (*Stream)(nil)
 // endOfStream is the immediate data of the last message.
 const endOfStream = 0x454f46 // EOF
 
-// Stream gives the connection as a stream. Only one should be made, and Send and Recv not be used beside it. Closing it
-// closes the connection.
+// Stream gives the connection as a stream. Only one should be made, and Send and Recv not be used beside it.
+// Closing it closes the connection.
 func (c *Conn) Stream() *Stream {
 	return &Stream{conn: c, read: deadline.New(), write: deadline.New()}
 }
 
-// Read reads what has come, at least a byte; io.EOF when the peer has closed its stream, or its end of it for writing.
-// After the read deadline the error is os.ErrDeadlineExceeded, after Close net.ErrClosed.
+// Read reads what has come, at least a byte; io.EOF when the peer has closed its stream, or its end of it for
+// writing. After the read deadline the error is os.ErrDeadlineExceeded, after Close net.ErrClosed.
 func (s *Stream) Read(b []byte) (int, error) {
 	if s == nil {
 		return 0, fmt.Errorf("read: %w", errNil)
@@ -138,8 +138,8 @@ func (s *Stream) sayEnd(ctx context.Context) error {
 	return err
 }
 
-// Close closes the connection, when the peer's card has what was written, or after Options.Linger. Calls that wait return
-// net.ErrClosed.
+// Close closes the connection, when the peer's card has what was written, or after Options.Linger. Calls that
+// wait return net.ErrClosed.
 func (s *Stream) Close() error {
 	if s == nil {
 		return fmt.Errorf("close: %w", errNil)
@@ -206,8 +206,8 @@ func (s *Stream) set(t time.Time, deadlines ...*deadline.Deadline) error {
 	return nil
 }
 
-// error wraps err as package net does. A net.OpError is a net.Error, whose Timeout is true only if its Err is the
-// deadline's error itself, not one that wraps it.
+// error wraps err as package net does. A net.OpError is a net.Error, whose Timeout is true only if its Err is
+// the deadline's error itself, not one that wraps it.
 func (s *Stream) error(what string, err error) error {
 	if errors.Is(err, os.ErrDeadlineExceeded) {
 		err = os.ErrDeadlineExceeded

@@ -13,8 +13,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Stream is package rc's connection (RC, UC), with the same kind of Message as an Endpoint has, and errors that
-// say what has happened to the device, and to the context of the call: its cause.
+// Stream is package rc's connection (RC, UC), with the same kind of Message as an Endpoint has, and errors
+// that say what has happened to the device, and to the context of the call: its cause.
 type Stream struct {
 	*rc.Conn
 	device *Device
