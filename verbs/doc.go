@@ -46,8 +46,8 @@
 // errors.Is(err, unix.EINVAL) holds. The names are those of the manual pages (ibv_post_send(3) is
 // QP.PostSend) and of the kernel's ib_verbs.h.
 //
-// Package ud is the short way for programs that only send and receive datagrams. Package cm has
-// connection ids (rdma_cm), by which programs find each other.
+// Package ud is the short way for programs that only send and receive datagrams, package rc that for connections.
+// Package cm has connection ids (rdma_cm), by which programs find each other.
 //
 // A connected queue pair (RC, UC) has one peer, whose address is one of its attributes (QPAttr, QP.Connect).
 // Its requests may name the peer's memory, by an address in a region and the region's RKey.

@@ -22,15 +22,14 @@ const (
 // bare is one end of a connection without package rc.
 type bare struct {
 	testing.TB
-	qp     *verbs.QP
-	send   *verbs.CQ
-	recv   *verbs.CQ
-	mr     *verbs.MR
-	wrs    [benchBatch]verbs.SendWR
-	wcs    [benchBatch]verbs.WC
-	back   [benchBatch]verbs.RecvWR
-	out    int
-	length int
+	qp   *verbs.QP
+	send *verbs.CQ
+	recv *verbs.CQ
+	mr   *verbs.MR
+	wrs  [benchBatch]verbs.SendWR
+	wcs  [benchBatch]verbs.WC
+	back [benchBatch]verbs.RecvWR
+	out  int
 }
 
 func newBare(t testing.TB, c *verbs.Context) *bare {

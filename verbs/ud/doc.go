@@ -40,7 +40,7 @@
 //     against a rate that is too high.
 //   - Answers: a receiver that sends every n-th number back lets the publisher keep n in flight (Endpoint.Ask
 //     does it for questions).
-//   - A connection (verbs.QPTypeRC, package cm) for who must have all: it waits for its receiver.
+//   - A connection (package rc) for who must have all: it waits for its receiver.
 //
 // # Who owns what
 //
