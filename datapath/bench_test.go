@@ -53,7 +53,7 @@ func benchmarkConnection(b *testing.B, service wire.Service, o ring.Opcode, leng
 	defer func() { b.ReportMetric(float64(cpuTime(b)-before)/float64(b.N), "cpu-ns/op") }()
 	for posted, done := 0, 0; done < b.N; {
 		for posted < b.N && posted < done+depth {
-			ring.PutSGE(from.send.Put(&request), at(1<<20, length))
+			ring.PutSGE(from.send.PutConnected(&request), at(1<<20, length))
 			posted++
 		}
 		from.send.Publish()

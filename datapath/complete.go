@@ -59,18 +59,13 @@ func (e *Engine) publish() {
 	e.runner.SetAlarm(earliest(e.postponed), earliest(e.timers.heap), e.now)
 }
 
-// completeSend completes a send request of datagrams, or one that is flushed. A successful one gets a completion
-// only if it is signaled.
-func (e *Engine) completeSend(qp *QP, s *ring.Send, status ring.WCStatus) (signaled bool) {
-	if status == ring.WCSuccess && !qp.SigAll && s.Flags&ring.SendSignaled == 0 {
-		return false
-	}
-	e.cqe.Set(s.ID, status, ring.WCSend, qp.Number, qp.CompletionToken)
+// failSend completes a send request with an error.
+func (e *Engine) failSend(qp *QP, id uint64, status ring.WCStatus) {
+	e.cqe.Set(id, status, ring.WCSend, qp.Number, qp.CompletionToken)
 	if status == ring.WCLocLenErr {
 		e.cqe.VendorErr = uint32(e.mtu) // the longest payload allowed, for the error message
 	}
-	e.complete(qp.SendCQ, &e.cqe, status != ring.WCSuccess)
-	return true
+	e.complete(qp.SendCQ, &e.cqe, true)
 }
 
 // completeRecv completes a receive request with an error. An error counts as solicited.
@@ -134,10 +129,9 @@ func (e *Engine) setState(qp *QP, state ring.QPState) {
 // done if the budget ends first.
 func (e *Engine) flush(qp *QP) (moved, done bool) {
 	defer qp.Send.Publish()
-	var send ring.Send
 	for ; e.budget > 0 && qp.Send.Available() > 0; e.budget-- {
-		qp.Send.Get(&send)
-		qp.Send.Advance(e.completeSend(qp, &send, ring.WCWRFlushErr))
+		e.failSend(qp, qp.Send.ID(), ring.WCWRFlushErr)
+		qp.Send.Advance(true)
 		moved = true
 	}
 	if qp.State == ring.QPStateErr {

@@ -142,13 +142,13 @@ func (p *pairOf) round() (moved bool) {
 }
 
 // post posts a request. An atomic's operands are given; SGEs are of region 1.
-func (e *end) post(s ring.Send, operands ring.Atomic, sges ...ring.SGE) {
+func (e *end) post(s ring.SendConnected, operands ring.Atomic, sges ...ring.SGE) {
 	e.Helper()
 	if e.send.Outstanding(e.polled) == endDepth {
 		e.Fatal("the send queue is full")
 	}
 	s.SGECount = uint16(len(sges))
-	data := e.send.Put(&s)
+	data := e.send.PutConnected(&s)
 	if s.Opcode == ring.WRAtomicCmpAndSwp || s.Opcode == ring.WRAtomicFetchAndAdd {
 		ring.PutAtomic(data, operands)
 		data = data[ring.AtomicLen:]
@@ -168,9 +168,9 @@ func at(from, length int) ring.SGE {
 }
 
 // to makes a request one to a part of the peer's region 1.
-func to(o ring.Opcode, from int) (s ring.Send) {
+func to(o ring.Opcode, from int) (s ring.SendConnected) {
 	s.Opcode, s.Flags = o, ring.SendSignaled
-	s.SetRemote(endBase+uint64(from), ring.RKey(testKey(1)))
+	s.RemoteAddr, s.RKey = endBase+uint64(from), ring.RKey(testKey(1))
 	return s
 }
 

@@ -254,7 +254,7 @@ func TestOwnMessageOverrunsTheCQ(t *testing.T) {
 		})
 		for i := range 4 {
 			e.postRecv(uint64(i), at(0, 10))
-			e.post(ring.Send{Opcode: ring.WRSend}, ring.Atomic{}, at(0, 10)) // unsignaled: receives overrun it
+			e.post(ring.SendConnected{Opcode: ring.WRSend}, ring.Atomic{}, at(0, 10)) // unsignaled: receives overrun it
 		}
 		for e.qp.State != ring.QPStateErr {
 			e.engine.Do(func() { e.engine.runRound() })

@@ -123,14 +123,14 @@ func (s *scribbler) base(o ring.Opcode) {
 	w := to(o, 4096)
 	w.SGECount = 1
 	length, data := 600, send[32:]
-	if s.c == nil {
-		w.AH, w.RemoteQPN, w.RemoteQKey = 0, testQP, testQKey
+	if s.c == nil { // an address handle 0, and the peer's numbers in the same places
+		w.RemoteAddr, w.RKey = uint64(testQP)<<32, ring.RKey(testQKey)
 	}
 	switch o {
 	case ring.WRAtomicCmpAndSwp, ring.WRAtomicFetchAndAdd:
 		length, data = 8, data[ring.AtomicLen:]
 	case ring.WRBindMW:
-		w.SetRemote(endBase, s.window)
+		w.RemoteAddr, w.RKey = endBase, s.window
 		ring.PutBind(data, ring.Bind{Length: 100, LKey: testKey(1), Access: ring.AccessRemoteRead})
 		data = nil
 	case ring.WRLocalInv, ring.WRSendWithInv:
@@ -141,8 +141,8 @@ func (s *scribbler) base(o ring.Opcode) {
 	}
 	head := uint64(w.Opcode) | uint64(w.Flags)<<8 | uint64(w.SGECount)<<16 | uint64(w.Imm)<<32
 	binary.LittleEndian.PutUint64(send[8:], head)
-	binary.LittleEndian.PutUint64(send[16:], w.RemoteAddr())
-	binary.LittleEndian.PutUint64(send[24:], uint64(w.RemoteQKey))
+	binary.LittleEndian.PutUint64(send[16:], w.RemoteAddr)
+	binary.LittleEndian.PutUint64(send[24:], uint64(w.RKey))
 }
 
 // run rings, and runs the engine until it has come to rest or has had enough.

@@ -12,7 +12,7 @@ import (
 type posted struct {
 	o      ring.Opcode
 	length int
-	change func(s *ring.Send)
+	change func(s *ring.SendConnected)
 }
 
 // postAll posts requests, which are numbered from 1.
@@ -55,9 +55,9 @@ func TestRequester(t *testing.T) {
 	write, send, readOf := posted{o: ring.WRRDMAWrite, length: 8}, posted{o: ring.WRSend, length: 8}, posted{o: ring.WRRDMARead, length: 600}
 	three := []posted{write, write, write}
 	const allThree = "WRITE_ONLY 0 at 0 of 8 8B(0) asks, WRITE_ONLY 1 at 8 of 8 8B(1) asks, WRITE_ONLY 2 at 16 of 8 8B(2) asks"
-	fenced := func(s *ring.Send) { s.Flags |= ring.SendFence }
-	unsignaled := func(s *ring.Send) { s.Flags = 0 }
-	invalidates := func(s *ring.Send) { s.Imm = 0x77 }
+	fenced := func(s *ring.SendConnected) { s.Flags |= ring.SendFence }
+	unsignaled := func(s *ring.SendConnected) { s.Flags = 0 }
+	invalidates := func(s *ring.SendConnected) { s.Imm = 0x77 }
 	for name, row := range map[string]struct {
 		change func(c *Connection)
 		posts  []posted
@@ -83,7 +83,7 @@ func TestRequester(t *testing.T) {
 				{answer(0, ackOf), 0, DropNone, ""},
 				{answer(2, ackOf), 0, DropNone, "2: send 8B"},
 			}},
-		"solicited": {nil, []posted{{ring.WRSendWithImm, 300, func(s *ring.Send) { s.Flags |= ring.SendSolicited }}},
+		"solicited": {nil, []posted{{ring.WRSendWithImm, 300, func(s *ring.SendConnected) { s.Flags |= ring.SendSolicited }}},
 			"SEND_FIRST 0 256B(0), SEND_LAST_WITH_IMMEDIATE 1 44B(32) asks solicited", []line{
 				{answer(1, ackOf), 0, DropNone, "1: send 300B"},
 			}},
@@ -197,7 +197,7 @@ func TestRequester(t *testing.T) {
 				"WRITE_ONLY 1 at 8 of 8 8B(1) asks, WRITE_ONLY 2 at 16 of 8 8B(2) asks, 1: RDMA read 8B"},
 			{answer(2, ackOf), 0, DropNone, "2: RDMA write 8B, 3: RDMA write 8B"},
 		}},
-		"fenced, unsignaled": {nil, []posted{{ring.WRRDMAWrite, 8, func(s *ring.Send) { s.Flags = ring.SendFence }}, write},
+		"fenced, unsignaled": {nil, []posted{{ring.WRRDMAWrite, 8, func(s *ring.SendConnected) { s.Flags = ring.SendFence }}, write},
 			"WRITE_ONLY 0 at 0 of 8 8B(0) asks, WRITE_ONLY 1 at 8 of 8 8B(1) asks", []line{
 				{answer(1, ackOf), 0, DropNone, "2: RDMA write 8B"},
 			}},
@@ -221,7 +221,7 @@ func TestRequester(t *testing.T) {
 func TestAllAreSignaled(t *testing.T) {
 	x := newExchange(t, wire.ServiceRC, nil)
 	x.c.Requester.SigAll = true
-	x.postAll(posted{o: ring.WRSend, length: 8, change: func(s *ring.Send) { s.Flags = 0 }})
+	x.postAll(posted{o: ring.WRSend, length: 8, change: func(s *ring.SendConnected) { s.Flags = 0 }})
 	x.hear()
 	x.follow("all", []line{{answer(0, ackOf), 0, DropNone, "1: send 8B"}})
 }
@@ -257,7 +257,7 @@ func TestSolicitedCompletions(t *testing.T) {
 // Requests that fail take no slots: of a queue pair that has ended none is outstanding.
 func TestFailedRequestsAreTakenBack(t *testing.T) {
 	x := newExchange(t, wire.ServiceRC, nil)
-	unsignaled := func(s *ring.Send) { s.Flags = 0 }
+	unsignaled := func(s *ring.SendConnected) { s.Flags = 0 }
 	x.postAll(posted{ring.WRSend, 8, unsignaled}, posted{99, 8, unsignaled}, posted{ring.WRSend, 8, unsignaled})
 	x.hear()
 	x.follow("refused", []line{{answer(0, ackOf), 0, DropNone, "2: local QP operation error, 3: flushed"}})

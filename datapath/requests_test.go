@@ -16,7 +16,7 @@ import (
 // it completes with its reason in its turn, and what is behind it is flushed (IBA 10.8.6, 11.6.2).
 func TestRequestsAreChecked(t *testing.T) {
 	four, eight := at(0, 4), at(0, 8)
-	inline := func(o ring.Opcode, length uint32) ring.Send {
+	inline := func(o ring.Opcode, length uint32) ring.SendConnected {
 		s := to(o, 0)
 		s.Flags |= ring.SendInline
 		s.InlineLen = length
@@ -26,7 +26,7 @@ func TestRequestsAreChecked(t *testing.T) {
 	for name, row := range map[string]struct {
 		service wire.Service
 		change  func(c *Connection)
-		send    ring.Send
+		send    ring.SendConnected
 		sges    []ring.SGE
 		status  ring.WCStatus
 	}{
@@ -148,7 +148,7 @@ func TestPieces(t *testing.T) {
 
 	s := to(ring.WRSend, 0)
 	s.SGECount, s.ID = 1, 9
-	data := x.send.Put(&s)
+	data := x.send.PutConnected(&s)
 	ring.PutSGE(data, at(0, 600))
 	x.ring()
 	x.hear()
@@ -161,7 +161,7 @@ func TestSlotIsUsedAgain(t *testing.T) {
 	x := newExchange(t, wire.ServiceRC, nil)
 	s := to(ring.WRSend, 0)
 	s.SGECount = 1
-	data := x.send.Put(&s)
+	data := x.send.PutConnected(&s)
 	for i := range data {
 		data[i] = 0xA5
 	}
@@ -177,7 +177,7 @@ func TestInlineOverAConnection(t *testing.T) {
 	x := newExchange(t, wire.ServiceRC, nil)
 	s := to(ring.WRSend, 0)
 	s.Flags, s.InlineLen = ring.SendInline, 5
-	copy(x.send.Put(&s), "\x07\x08\x09")
+	copy(x.send.PutConnected(&s), "\x07\x08\x09")
 	x.ring()
 	if heard := x.hear(); heard != "SEND_ONLY 0 5B(7) asks" {
 		t.Errorf("heard %s", heard)

@@ -141,10 +141,26 @@ func (u *Datagrams) sendOne(d *departure) bool {
 	if status == ring.WCSuccess && !u.build(d, ah, length) {
 		return false
 	}
-	qp.Send.Advance(e.completeSend(qp, &d.send, status))
-	if status != ring.WCSuccess && qp.State != ring.QPStateErr { // that completion may have been an overrun
+	if status == ring.WCSuccess {
+		qp.Send.Advance(u.completeSend(&d.send))
+		return true
+	}
+	e.failSend(qp, d.send.ID, status)
+	qp.Send.Advance(true)
+	if qp.State != ring.QPStateErr { // that completion may have been an overrun
 		e.stopSending(qp)
 	}
+	return true
+}
+
+// completeSend completes a request that is sent, if it is signaled.
+func (u *Datagrams) completeSend(s *ring.Send) (signaled bool) {
+	qp, cqe := u.qp, &u.engine.cqe
+	if !qp.SigAll && s.Flags&ring.SendSignaled == 0 {
+		return false
+	}
+	cqe.Set(s.ID, ring.WCSuccess, ring.WCSend, qp.Number, qp.CompletionToken)
+	u.engine.complete(qp.SendCQ, cqe, false)
 	return true
 }
 

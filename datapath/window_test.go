@@ -42,8 +42,8 @@ type bound struct {
 func (x *exchange) bind(b bound) string {
 	x.Helper()
 	s := to(ring.WRBindMW, b.from)
-	s.SetRemote(endBase+uint64(b.from), b.key)
-	ring.PutBind(x.send.Put(&s), ring.Bind{Length: b.length, LKey: testKey(b.region), Access: b.access})
+	s.RemoteAddr, s.RKey = endBase+uint64(b.from), b.key
+	ring.PutBind(x.send.PutConnected(&s), ring.Bind{Length: b.length, LKey: testKey(b.region), Access: b.access})
 	x.ring()
 	return x.hear()
 }
@@ -53,7 +53,7 @@ func (x *exchange) invalidate(key ring.RKey) string {
 	x.Helper()
 	s := to(ring.WRLocalInv, 0)
 	s.Imm = uint32(key)
-	x.send.Put(&s)
+	x.send.PutConnected(&s)
 	x.ring()
 	return x.hear()
 }

@@ -24,11 +24,12 @@ type QP struct {
 
 	modifyMu sync.Mutex // one Modify or Close at a time; before sendMu, recvMu
 
-	sendMu      sync.Mutex
-	send        *ring.SendProducer
-	sendWQE     ring.Send // the request being posted; assigned field by field, see WC.fill
-	sendEntries uint32
-	sendPolled  atomic.Uint32
+	sendMu       sync.Mutex
+	send         *ring.SendProducer
+	sendWQE      ring.Send          // the request being posted, of datagrams; assigned field by field, see WC.fill
+	connectedWQE ring.SendConnected // likewise, of a connected queue pair
+	sendEntries  uint32
+	sendPolled   atomic.Uint32
 
 	recvMu      sync.Mutex
 	recv        *ring.RecvProducer // nil if its receives come from an SRQ

@@ -85,18 +85,10 @@ func (q *QP) putSend(wr *SendWR, free *uint32) error {
 	if *free == 0 {
 		return errSendQueueFull
 	}
-	s := &q.sendWQE
-	s.ID, s.Opcode, s.Flags, s.Imm = wr.ID, wr.Opcode, wr.Flags, wr.ImmData
-	s.SGECount, s.InlineLen = uint16(len(wr.SGList)), 0
-	if q.connected {
-		fillConnected(s, wr)
-	} else {
-		s.AH, s.RemoteQPN, s.RemoteQKey = uint32(wr.AH.handle), wr.RemoteQPN, wr.RemoteQKey
-	}
 	if wr.Flags&SendInline != 0 {
-		return q.putInline(s, wr, free)
+		return q.putInline(wr, free)
 	}
-	data := q.send.Put(s)
+	data := q.putFixed(wr, len(wr.SGList), 0)
 	if q.connected {
 		data = putOperands(data, wr)
 	}
@@ -105,6 +97,18 @@ func (q *QP) putSend(wr *SendWR, free *uint32) error {
 	}
 	*free--
 	return nil
+}
+
+// putFixed writes a request's fixed part into the next slot, and returns the rest of that.
+func (q *QP) putFixed(wr *SendWR, sges, inline int) []byte {
+	if q.connected {
+		return q.putFixedConnected(wr, sges, inline)
+	}
+	s := &q.sendWQE
+	s.ID, s.Opcode, s.Flags, s.Imm = wr.ID, wr.Opcode, wr.Flags, wr.ImmData
+	s.SGECount, s.InlineLen = uint16(sges), uint32(inline)
+	s.AH, s.RemoteQPN, s.RemoteQKey = uint32(wr.AH.handle), wr.RemoteQPN, wr.RemoteQKey
+	return q.send.Put(s)
 }
 
 // These errors are made once: a program that posts as fast as it can gets them often.
@@ -163,7 +167,7 @@ func (q *QP) wrongState(rule string, state QPState) error {
 }
 
 // putInline copies a request's data into its slot.
-func (q *QP) putInline(s *ring.Send, wr *SendWR, free *uint32) error {
+func (q *QP) putInline(wr *SendWR, free *uint32) error {
 	length := uint64(len(wr.InlineData))
 	if wr.InlineData == nil {
 		for _, sge := range wr.SGList {
@@ -183,8 +187,7 @@ func (q *QP) putInline(s *ring.Send, wr *SendWR, free *uint32) error {
 			}
 		}
 	}
-	s.InlineLen, s.SGECount = uint32(length), 0
-	data := q.send.Put(s)
+	data := q.putFixed(wr, 0, int(length))
 	for _, piece := range pieces {
 		data = data[copy(data, piece):]
 	}

@@ -31,15 +31,19 @@ func (q *QP) checkConnected(wr *SendWR) error {
 // atomicSize is what an atomic works on, in bytes.
 const atomicSize = 8
 
-// fillConnected fills in what a connected queue pair's request has in its fixed part.
-func fillConnected(s *ring.Send, wr *SendWR) {
-	s.SetRemote(wr.RemoteAddr, wr.RKey)
+// putFixedConnected is putFixed for a connected queue pair.
+func (q *QP) putFixedConnected(wr *SendWR, sges, inline int) []byte {
+	s := &q.connectedWQE
+	s.ID, s.Opcode, s.Flags, s.Imm = wr.ID, wr.Opcode, wr.Flags, wr.ImmData
+	s.SGECount, s.InlineLen = uint16(sges), uint32(inline)
+	s.RemoteAddr, s.RKey = wr.RemoteAddr, wr.RKey
 	switch wr.Opcode {
 	case WRSendWithInv, WRLocalInv:
 		s.Imm = uint32(wr.InvalidateRKey)
 	case WRBindMW:
-		s.SetRemote(wr.Bind.Addr, wr.RKey)
+		s.RemoteAddr = wr.Bind.Addr
 	}
+	return q.send.PutConnected(s)
 }
 
 // putOperands writes what stands before the SGEs, and gives what is behind it.

@@ -28,7 +28,7 @@ type model struct {
 
 // request is one of a side's.
 type request struct {
-	ring.Send
+	ring.SendConnected
 	number   uint32
 	slot     uint32
 	data     []byte // what it sends
@@ -90,14 +90,14 @@ func (s *side) place(q *request) {
 		q.length = 0
 	case means.Is(wire.MeansRead):
 		q.from = s.IntN(readLen - q.length)
-		q.SetRemote(readArea+uint64(q.from), key)
+		q.RemoteAddr, q.RKey = readArea+uint64(q.from), key
 	case means.Is(wire.MeansAtomic):
 		q.length, q.from = 8, s.IntN(numberCount)
-		q.SetRemote(numberArea+8*uint64(q.from), key)
+		q.RemoteAddr, q.RKey = numberArea+8*uint64(q.from), key
 		operands = s.operands(q)
 	default:
 		to := s.IntN(targetLen - q.length)
-		q.SetRemote(targetArea+uint64(to), key)
+		q.RemoteAddr, q.RKey = targetArea+uint64(to), key
 		s.gatherModel(q)
 		if means.Is(wire.MeansWrite) {
 			copy(s.target[to:], q.data)
@@ -128,7 +128,7 @@ func (s *side) operands(q *request) (a ring.Atomic) {
 
 // put1 writes the request into its slot: inline, or in pieces.
 func (s *side) put1(q *request, operands ring.Atomic) {
-	send := q.Send
+	send := q.SendConnected
 	at := sinkArea + int(q.slot)*mostBytes
 	if q.data != nil {
 		at = sourceArea + cap(s.memory) - cap(q.data) // the data is a part of the memory
@@ -146,7 +146,7 @@ func (s *side) put1(q *request, operands ring.Atomic) {
 	if send.SGECount = uint16(len(pieces)); inline {
 		send.SGECount, send.Flags, send.InlineLen = 0, send.Flags|ring.SendInline, uint32(q.length)
 	}
-	data := s.queue.Put(&send)
+	data := s.queue.PutConnected(&send)
 	switch {
 	case inline:
 		copy(data, q.data)

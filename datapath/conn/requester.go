@@ -101,7 +101,7 @@ func (r *Requester) take() bool {
 		return false
 	}
 	var w work
-	data := r.Queue.GetAt(r.works.count, &w.Send)
+	data := r.Queue.GetConnected(r.works.count, &w.SendConnected)
 	if r.mustWait(&w) {
 		return false
 	}
@@ -159,7 +159,7 @@ func (r *Requester) check(w *work, data []byte) {
 // runLocal carries out a request that has no packets.
 func (r *Requester) runLocal(w *work) ring.WCStatus {
 	if w.Opcode == ring.WRBindMW {
-		return r.QP.Bind(w.RKey(), w.RemoteAddr(), ring.GetBind(r.Queue.Data(0)))
+		return r.QP.Bind(w.RKey, w.RemoteAddr, ring.GetBind(r.Queue.Data(0)))
 	}
 	if !r.QP.Invalidate(w.InvalidateRKey()) {
 		return ring.WCLocQPOpErr

@@ -27,7 +27,7 @@ func TestLongestRequest(t *testing.T) {
 	defer func() { _ = unix.Munmap(memory) }()
 	r := &Requester{Attr: &Attr{Service: wire.ServiceRC}, QP: &longPair{memory: memory}, MaxSendSGE: 4}
 	for length, want := range map[uint32]ring.WCStatus{quarter: ring.WCSuccess, quarter + 1: ring.WCLocLenErr} {
-		w := work{Send: ring.Send{Opcode: ring.WRSend, SGECount: 4}}
+		w := work{SendConnected: ring.SendConnected{Opcode: ring.WRSend, SGECount: 4}}
 		data := make([]byte, 4*ring.SGELen)
 		for i := range 4 {
 			ring.PutSGE(data[i*ring.SGELen:], ring.SGE{Length: quarter})

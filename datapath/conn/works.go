@@ -9,7 +9,7 @@ import (
 // the card's until then: what is sent again is gathered again from the program's memory. Only what the
 // check of the request has found is kept, and not read again.
 type work struct {
-	ring.Send
+	ring.SendConnected
 	operands ring.Atomic
 	length   uint32        // bytes of the message
 	packets  uint32        // PSNs that it takes: of a READ those of its response

@@ -1,10 +1,6 @@
 package ring
 
-import (
-	"encoding/binary"
-
-	"github.com/roced/roced/datapath/wire"
-)
+import "encoding/binary"
 
 // What a send work request of a connected queue pair has in place of the datagram's fields, and behind
 // the fixed part:
@@ -16,6 +12,9 @@ import (
 //	32  atomics: compare or add 8, swap 8; one SGE follows
 //	32  bind: length 8, the region's lkey 4, access flags 4
 const (
+	sendRemoteAddr = 16
+	sendRKey       = 24
+
 	// AtomicLen is the length of Atomic in a slot, in bytes.
 	AtomicLen = 16
 	// BindLen is the length of Bind in a slot, in bytes.
@@ -27,19 +26,45 @@ const (
 // RKey names a memory region or window to a peer.
 type RKey uint32
 
-// SetRemote sets the memory of the peer that the request is about.
-func (s *Send) SetRemote(addr uint64, key RKey) {
-	s.AH, s.RemoteQPN, s.RemoteQKey = uint32(addr), wire.QPN(addr>>32), wire.QKey(key)
+// SendConnected is the fixed part of a send work request of a connected queue pair, copied out of its slot.
+type SendConnected struct {
+	ID         uint64
+	Opcode     Opcode
+	Flags      SendFlags
+	SGECount   uint16
+	Imm        uint32 // or the R_Key to be invalidated
+	RemoteAddr uint64 // of the peer's memory, for RDMA and atomics; bind: where the window begins
+	RKey       RKey   // of that; bind: the window's new one
+	InlineLen  uint32
 }
 
-// RemoteAddr is the address of the peer's memory, as SetRemote has set it.
-func (s *Send) RemoteAddr() uint64 { return uint64(s.AH) | uint64(s.RemoteQPN)<<32 }
-
-// RKey is the key of the peer's memory, as SetRemote has set it.
-func (s *Send) RKey() RKey { return RKey(s.RemoteQKey) }
-
 // InvalidateRKey is the key to be invalidated, which is in the place of the immediate data.
-func (s *Send) InvalidateRKey() RKey { return RKey(s.Imm) }
+func (s *SendConnected) InvalidateRKey() RKey { return RKey(s.Imm) }
+
+// PutConnected is Put for a connected queue pair's request.
+func (q *SendProducer) PutConnected(s *SendConnected) []byte {
+	slot := q.at(q.next)
+	q.next++
+	_ = slot[sendHeader-1]
+	binary.LittleEndian.PutUint64(slot[sendID:], s.ID)
+	binary.LittleEndian.PutUint64(slot[sendOpcode:], sendHead(s.Opcode, s.Flags, s.SGECount, s.Imm))
+	binary.LittleEndian.PutUint64(slot[sendRemoteAddr:], s.RemoteAddr)
+	binary.LittleEndian.PutUint64(slot[sendRKey:], uint64(s.RKey)|uint64(s.InlineLen)<<32)
+	return slot[sendHeader:]
+}
+
+// GetConnected is Get for a connected queue pair's request: the one after the next n.
+func (q *SendConsumer) GetConnected(n uint32, s *SendConnected) (data []byte) {
+	slot := q.at(q.next + n)
+	_ = slot[sendHeader-1]
+	s.ID = binary.LittleEndian.Uint64(slot[sendID:])
+	head := binary.LittleEndian.Uint64(slot[sendOpcode:])
+	s.Opcode, s.Flags, s.SGECount, s.Imm = Opcode(head), SendFlags(head>>8), uint16(head>>16), uint32(head>>32)
+	s.RemoteAddr = binary.LittleEndian.Uint64(slot[sendRemoteAddr:])
+	rest := binary.LittleEndian.Uint64(slot[sendRKey:])
+	s.RKey, s.InlineLen = RKey(rest), uint32(rest>>32)
+	return slot[sendHeader:]
+}
 
 // ConnectedGeometry is SendGeometry for a connected queue pair, whose slots can hold an atomic.
 func ConnectedGeometry(entries, maxSGE, maxInline uint32) Geometry {

@@ -7,7 +7,7 @@ import (
 	"github.com/roced/roced/datapath/wire"
 )
 
-// A send work request in its slot. What connected services have in other places is in rdma.go.
+// A send work request of datagrams in its slot. What connected queue pairs have in other places is in rdma.go.
 //
 //	 0  id          8
 //	 8  opcode      1
@@ -45,7 +45,7 @@ type SGE struct {
 	LKey   LKey
 }
 
-// Send is the fixed part of a send work request, copied out of its slot.
+// Send is the fixed part of a send work request of datagrams, copied out of its slot.
 type Send struct {
 	ID         uint64
 	Opcode     Opcode
@@ -119,18 +119,22 @@ func (q *SendProducer) Signaled() uint32 { return uint32(q.progress.Load() >> 32
 // Failed reports that the queue pair is in ERR, where posts are flushed.
 func (q *SendProducer) Failed() bool { return q.failed.Load() != 0 }
 
-// Put writes the fixed part of a request into the next slot and returns the rest of the slot, for
-// SGEs (PutSGE) or inline data. The caller has checked Outstanding.
+// Put writes the fixed part of a request of datagrams into the next slot and returns the rest of the slot,
+// for SGEs (PutSGE) or inline data. The caller has checked Outstanding.
 func (q *SendProducer) Put(s *Send) []byte {
 	slot := q.at(q.next)
 	q.next++
 	_ = slot[sendHeader-1]
 	binary.LittleEndian.PutUint64(slot[sendID:], s.ID)
-	binary.LittleEndian.PutUint64(slot[sendOpcode:],
-		uint64(s.Opcode)|uint64(s.Flags)<<8|uint64(s.SGECount)<<16|uint64(s.Imm)<<32)
+	binary.LittleEndian.PutUint64(slot[sendOpcode:], sendHead(s.Opcode, s.Flags, s.SGECount, s.Imm))
 	binary.LittleEndian.PutUint64(slot[sendAH:], uint64(s.AH)|uint64(s.RemoteQPN)<<32)
 	binary.LittleEndian.PutUint64(slot[sendQKey:], uint64(s.RemoteQKey)|uint64(s.InlineLen)<<32)
 	return slot[sendHeader:]
+}
+
+// sendHead is the word from the opcode on.
+func sendHead(o Opcode, flags SendFlags, sges uint16, imm uint32) uint64 {
+	return uint64(o) | uint64(flags)<<8 | uint64(sges)<<16 | uint64(imm)<<32
 }
 
 // Publish makes all requests put so far visible to the card.
@@ -178,20 +182,20 @@ func (q *SendConsumer) Entries() uint32 { return q.entries }
 // Waiting is the number of requests in the queue, whatever Available has seen before.
 func (q *SendConsumer) Waiting() uint32 { return q.available(q.entries) }
 
-// Get copies the fixed part of the next request into s and returns the rest of its slot. That rest
-// is memory that the program can still change: read each SGE in it once (GetSGE copies), and copy
-// inline data once. The slot belongs to the card until Publish.
-func (q *SendConsumer) Get(s *Send) (data []byte) { return q.GetAt(0, s) }
-
 // Behind is the number of requests in the queue after the next n.
 func (q *SendConsumer) Behind(n uint32) uint32 { return max(q.available(n+1), n) - n }
 
 // Data is the rest of the slot of the request after the next n, as Get returns it.
 func (q *SendConsumer) Data(n uint32) []byte { return q.at(q.next + n)[sendHeader:] }
 
-// GetAt is Get for the request after the next n.
-func (q *SendConsumer) GetAt(n uint32, s *Send) (data []byte) {
-	slot := q.at(q.next + n)
+// ID is that of the next request.
+func (q *SendConsumer) ID() uint64 { return binary.LittleEndian.Uint64(q.at(q.next)[sendID:]) }
+
+// Get copies the fixed part of the next request, one of datagrams, into s and returns the rest of its slot.
+// That rest is memory that the program can still change: read each SGE in it once (GetSGE copies), and copy
+// inline data once. The slot belongs to the card until Publish.
+func (q *SendConsumer) Get(s *Send) (data []byte) {
+	slot := q.at(q.next)
 	_ = slot[sendHeader-1]
 	s.ID = binary.LittleEndian.Uint64(slot[sendID:])
 	head := binary.LittleEndian.Uint64(slot[sendOpcode:])

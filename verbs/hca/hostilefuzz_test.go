@@ -108,14 +108,17 @@ func (a *attacker) lie(p *instructions) {
 func (a *attacker) postOdd(p *instructions) {
 	odd := p.next() // which fields
 	s := ring.Send{ID: uint64(p.taken), Opcode: ring.WRSend, Flags: ring.SendFlags(p.next()), AH: uint32(a.ah), RemoteQPN: a.sink.Number(), RemoteQKey: testQKey, SGECount: uint16(p.next() % 4)}
+	remote := func(addr uint64, key verbs.LKey) { // where a connected queue pair's request has the peer's memory
+		s.AH, s.RemoteQPN, s.RemoteQKey = uint32(addr), verbs.QPN(addr>>32), verbs.QKey(key)
+	}
 	for bit, set := range []func(){
 		func() { s.Opcode = ring.Opcode(p.next()) },
 		func() { s.AH = uint32(p.odd()) },
 		func() { s.RemoteQPN = verbs.QPN(p.word()) },
 		func() { s.SGECount = uint16(p.odd()) },
 		func() { s.InlineLen = uint32(p.odd()) },
-		func() { s.SetRemote(p.odd(), verbs.RKey(a.mr.LKey)) },
-		func() { s.SetRemote(p.odd(), verbs.RKey(a.other.LKey)) },
+		func() { remote(p.odd(), a.mr.LKey) },
+		func() { remote(p.odd(), a.other.LKey) },
 		func() { s.Imm = uint32(a.mr.LKey) },
 	} {
 		if odd>>bit&1 != 0 {
