@@ -48,7 +48,7 @@
 // Groups have two independent parts. Attachments (mcast.go) decide what is steered here and
 // delivered; joins (join.go) make the host a member.
 //
-// Connection ids, and the connection manager on QP 1, are package ids; cm.go has what that asks of cards and sessions.
+// Connection ids, and the connection manager on QP 1, are package ids; management.go has what that asks of cards and sessions.
 // QP 1 is in a session of the card's own, which no program sees and which counts against no limit.
 //
 // VLAN interfaces are tested in virtual machines (build tag vlan), since many kernels lack 8021q.
