@@ -32,9 +32,9 @@ type Context struct {
 	eventSources eventSources
 }
 
-// Open makes a context on a session. A session has at most one: ErrBusy for a second. A card is
-// itself the session of the program that opened it; hca.Card.NewSession makes more. Closing the
-// context closes the session, and, if the session is the card itself, the card.
+// Open makes a context on a session. A session has at most one: ErrBusy for a second. A card
+// stands for its session of the program that opened it; hca.Card.NewSession makes more. Closing the
+// context closes the session, and the card if it was opened on that.
 func Open(session provider.Provider) (*Context, error) {
 	if session == nil {
 		return nil, fmt.Errorf("open: %w: no card", ErrInvalid)

@@ -33,7 +33,7 @@ func (s *Session) CreateAH(ctx context.Context, r provider.CreateAHRequest) (gra
 	if err != nil {
 		return grant, err
 	}
-	defer s.commands.Done()
+	defer s.life.work.Done()
 	if grant.AH, err = s.openAH(ctx, a, r.NoWait); err != nil {
 		s.abandon(a)
 	}
@@ -76,7 +76,7 @@ func (s *Session) newAH(attr *verbs.AHAttr, find func() (*pd, error)) (*ah, erro
 			verbs.ErrInvalid, source, attr.GRH.SGIDIndex, dest, card.gids.hint(dest.IsIPv4()))
 	}
 	p.users++
-	s.commands.Add(1)
+	s.life.work.Add(1)
 	return &ah{pd: p, attr: *attr, source: source}, nil
 }
 
@@ -142,13 +142,13 @@ func (s *Session) DestroyAH(r provider.DestroyAHRequest) error {
 	if err != nil {
 		return err
 	}
-	defer s.commands.Done()
+	defer s.life.work.Done()
 	s.abandon(a)
 	return nil
 }
 
 // takeAH removes a handle from the engine and from the session's table. The card stays open until
-// commands.Done.
+// life.work.Done.
 func (s *Session) takeAH(handle provider.Handle) (*ah, error) {
 	if err := s.enterToFree(); err != nil {
 		return nil, err
@@ -160,7 +160,7 @@ func (s *Session) takeAH(handle provider.Handle) (*ah, error) {
 	}
 	s.card.engine.Do(func() { s.entry.SetAH(uint32(handle), nil) })
 	s.ahs.remove(handle)
-	s.commands.Add(1)
+	s.life.work.Add(1)
 	return a, nil
 }
 
@@ -180,7 +180,7 @@ func (s *Session) ModifyAH(ctx context.Context, r provider.ModifyAHRequest) erro
 	if err != nil {
 		return err
 	}
-	defer s.commands.Done()
+	defer s.life.work.Done()
 	if err = s.findPath(ctx, next, false); err == nil {
 		err = s.replaceAH(r.AH, next)
 	}

@@ -26,7 +26,7 @@ type Capture struct {
 // Capture begins a capture; ErrClosed or ErrDeviceFatal if the card has ended. Close ends it. Packets
 // that are not read in time are lost, and counted; the card does not wait.
 func (card *Card) Capture(f CaptureFilter) (*Capture, error) {
-	if err := card.enter(); err != nil {
+	if err := card.session.enter(); err != nil {
 		return nil, err
 	}
 	defer card.mu.Unlock()

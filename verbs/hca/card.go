@@ -22,11 +22,13 @@ import (
 	"github.com/roced/roced/verbs/provider"
 )
 
-// Card is an RDMA card with one port, on one interface. Programs share it; each has a session. The
-// card is itself the session of the program that opened it, and so a provider.Provider. NewSession
+// Card is an RDMA card with one port, on one interface. Programs share it; each has a session. It has one of its
+// own, of the program that opened it, whose commands it passes on: so a Card is a provider.Provider. NewSession
 // makes more, for other programs or for parts of a program that must not affect each other.
 type Card struct {
-	*Session // of the program that opened it
+	program // session, as package verbs sees it, but Close ends the card
+
+	session *Session // of the program that opened it
 
 	name     atomic.Pointer[string] // the interface's now
 	host     network.Host
@@ -36,12 +38,7 @@ type Card struct {
 	vlan     uint16
 	log      *slog.Logger
 
-	stop       chan struct{}  // closed by Close, at its beginning
-	closed     chan struct{}  // closed by Close, at its end
-	done       chan struct{}  // closed by Close, or when the card has failed
-	failure    error          // why it has failed; written before done is closed
-	background sync.WaitGroup // the goroutines that follow the host
-	closing    sync.WaitGroup // calls of Session.Close
+	life life // its work is the goroutines that follow the host, and calls of Session.Close
 
 	changes     *pendingChanges
 	refused     chan struct{} // of capacity 1: the interface dropped a packet instead of sending it
@@ -67,12 +64,23 @@ type Card struct {
 	final      *Statistics // as of Close; nil before
 }
 
+// program is what a session is to its program, and to those who look at it.
+type program interface {
+	provider.Provider
+	provider.Progressor
+	provider.Leader
+	provider.CounterReader
+	Objects(kind ObjectKind, from Cursor, most int) (list []Object, next Cursor, more bool, err error)
+	IDs(from Cursor, most int) (list []IDInfo, next Cursor, more bool, err error)
+	Used() Limits
+}
+
 // newCard starts a card on a host. It owns the host, and closes it if it fails.
 func newCard(on network.Host, o options) (*Card, error) {
 	name := on.Name()
 	card := &Card{
 		host: on, inline: o.inline, askedMTU: o.mtu, vlan: on.VLAN(), log: o.log,
-		stop: make(chan struct{}), done: make(chan struct{}), closed: make(chan struct{}),
+		life:    newLife(),
 		changes: newPendingChanges(), refused: make(chan struct{}, 1), gids: newGIDTable(),
 		qpsByPlace: map[wire.QPN]*qp{}, numbers: newQPNumbers(), groups: mcast.NewTable[*datapath.QP](groupLimits),
 	}
@@ -88,7 +96,8 @@ func newCard(on network.Host, o options) (*Card, error) {
 	card.engine = engine
 	card.paths = paths.NewTable(paths.Config{Host: on, Engine: engine, Name: card.Name, Log: card.log})
 	card.manager = ids.NewManager(ids.Config{Card: cmCard{card}, Paths: card.paths, Ports: ids.TakePorts(on.Namespace()), Log: card.log})
-	if card.Session, err = card.NewSession(SessionConfig{}); err == nil {
+	if card.session, err = card.NewSession(SessionConfig{}); err == nil {
+		card.program = card.session
 		err = card.firstLook()
 	}
 	if err == nil {
@@ -102,7 +111,7 @@ func newCard(on network.Host, o options) (*Card, error) {
 	}
 	on.Follow(follower{card.changes, card})
 	for _, run := range []func(){card.keepUp, card.watch, card.manager.Run, on.Listen} {
-		card.background.Go(func() {
+		card.life.work.Go(func() {
 			if f := fault.Contain(run); f != nil { // nobody follows the host any more
 				card.faults.Add(1)
 				card.logFault(f, "device", card.Name())
@@ -139,20 +148,19 @@ func (card *Card) Close() error {
 	card.manager.Flush()
 	sessions, first := card.end()
 	if !first {
-		<-card.closed
+		<-card.life.over
 		return nil
 	}
-	defer close(card.closed)
+	defer close(card.life.over)
 	card.host.Interrupt()
-	card.background.Wait()
 	for _, s := range sessions {
 		s.cm.Shut()
 	}
 	for _, s := range sessions {
 		s.cm.Wait()
-		s.commands.Wait()
+		s.life.work.Wait()
 	}
-	card.closing.Wait()
+	card.life.work.Wait()
 	card.settle(sessions)
 	card.paths.Close()
 	for _, s := range sessions {
@@ -209,13 +217,10 @@ func (card *Card) quitIDs() {
 func (card *Card) end() (sessions []*Session, first bool) {
 	card.mu.Lock()
 	defer card.mu.Unlock()
-	if isClosed(card.stop) {
+	if !card.life.stop() {
 		return nil, false
 	}
-	close(card.stop)
-	if !isClosed(card.done) {
-		close(card.done)
-	}
+	card.life.release()
 	for _, s := range card.allSessions() {
 		if s.end() {
 			sessions = append(sessions, s)
@@ -231,26 +236,6 @@ func (card *Card) allSessions() []*Session {
 		all = append(all, card.own)
 	}
 	return all
-}
-
-func isClosed(c <-chan struct{}) bool {
-	select {
-	case <-c:
-		return true
-	default:
-		return false
-	}
-}
-
-// ended is why the card has ended: verbs.ErrClosed or the failure; nil while it runs.
-func (card *Card) ended() error {
-	switch {
-	case isClosed(card.stop):
-		return verbs.ErrClosed
-	case isClosed(card.done):
-		return card.failure
-	}
-	return nil
 }
 
 // flushTimeout bounds the wait for a session's requests to be flushed. 16384 queue pairs with full
@@ -273,12 +258,11 @@ func (card *Card) fail(cause error) {
 func (card *Card) startFailing(cause error) []*Session {
 	card.mu.Lock()
 	defer card.mu.Unlock()
-	if card.ended() != nil {
+	if !card.life.fail(fmt.Errorf("%w: %w", verbs.ErrDeviceFatal, cause)) {
 		return nil
 	}
 	card.log.Error("device has failed", "device", card.Name(), "error", cause)
-	card.failure = fmt.Errorf("%w: %w", verbs.ErrDeviceFatal, cause)
-	close(card.done)
+	card.life.release()
 	card.status.Up = false
 	all := card.allSessions()
 	card.engine.Do(func() {

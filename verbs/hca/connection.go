@@ -67,7 +67,7 @@ func (s *Session) preparePeer(r *provider.ModifyQPRequest) (*ah, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer s.commands.Done() // the caller has one of its own
+	defer s.life.work.Done() // the caller has one of its own
 	if peer.path, err = s.card.paths.Take(paths.Ends{Source: peer.source, Dest: peer.attr.GRH.DGID}); err != nil {
 		s.abandon(peer)
 		return nil, network.HostError(err)

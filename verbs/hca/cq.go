@@ -67,7 +67,7 @@ func (s *Session) CreateCQ(r provider.CreateCQRequest) (grant provider.CreateCQG
 	if err := s.begin(); err != nil {
 		return grant, err
 	}
-	defer s.commands.Done()
+	defer s.life.work.Done()
 	c := &cq{events: eventSource{id: r.EventID, kind: ObjectCQ}, stamped: r.WCFlags&stamps != 0}
 	grant.Geometry = cqGeometry(r.Entries, c.stamped)
 	queue, memory, err := s.newQueue(grant.Geometry)

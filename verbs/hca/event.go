@@ -92,18 +92,18 @@ func (e *events) wake() {
 func (s *Session) GetAsyncEvent(ctx context.Context) (provider.EventReport, error) {
 	for {
 		s.ReportNoticed()
-		if isClosed(s.stop) {
+		if s.life.stopped() {
 			return provider.EventReport{}, verbs.ErrClosed
 		}
 		if r, ok := s.events.take(); ok {
 			return r, nil
 		}
-		if isClosed(s.done) {
+		if isClosed(s.life.done) {
 			return provider.EventReport{}, s.Err()
 		}
 		select {
 		case <-s.events.ready:
-		case <-s.done:
+		case <-s.life.done:
 		case <-ctx.Done():
 			return provider.EventReport{}, ctx.Err()
 		}

@@ -103,13 +103,13 @@ func TestEventsAreKeptOnce(t *testing.T) {
 		a.link(true)
 		a.addresses(addressesA[:1+i%2]...)
 	}
-	if n := a.device.events.waiting.Len(); n != 3 {
+	if n := a.device.session.events.waiting.Len(); n != 3 {
 		t.Errorf("%d events wait", n)
 	}
 	a.link(false)
 	a.expectEvents(portActive, gidChange, portErr)
 	a.noEvent()
-	if n := len(a.device.events.places); n != 0 {
+	if n := len(a.device.session.events.places); n != 0 {
 		t.Errorf("%d events are remembered", n)
 	}
 }
@@ -148,12 +148,12 @@ func TestEventsOfClosedObjects(t *testing.T) {
 	for range 10 {
 		cq, qps := w.b.overrunnable(2)
 		w.overrun(t, qps[0])
-		w.b.device.ReportNoticed() // as a reader would
-		if n := w.b.device.events.waiting.Len(); n != 3 {
+		w.b.device.session.ReportNoticed() // as a reader would
+		if n := w.b.device.session.events.waiting.Len(); n != 3 {
 			t.Fatalf("%d events wait", n)
 		}
 		check(t, errors.Join(qps[0].Close(), qps[1].Close(), cq.Close()))
-		if n := w.b.device.events.waiting.Len(); n != 0 {
+		if n := w.b.device.session.events.waiting.Len(); n != 0 {
 			t.Errorf("%d events of what is closed", n)
 		}
 	}
@@ -168,7 +168,7 @@ func TestEventsOfClosedObjects(t *testing.T) {
 	}
 	check(t, errors.Join(qps[0].Close(), cq.Close()))
 	for _, report := range late {
-		w.b.device.events.put(report)
+		w.b.device.session.events.put(report)
 	}
 	w.b.link(false)
 	w.b.expectEvents(portErr)

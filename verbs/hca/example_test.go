@@ -60,7 +60,7 @@ func ExampleCard_NewSession() {
 	fmt.Println("at most", device.MaxQP, "queue pairs")
 	_ = program.Close() // frees what the session has, and no more
 
-	whole, _ := verbs.Open(card) // the card is a session too, of the program that opened it
+	whole, _ := verbs.Open(card) // the card stands for the session of the program that opened it
 	device, _ = whole.QueryDevice()
 	fmt.Println("at most", device.MaxQP, "queue pairs")
 	// Output:

@@ -130,7 +130,7 @@ func TestFaultOfTheManager(t *testing.T) {
 	}
 	statistics, err := card.Statistics()
 	check(t, err)
-	if statistics.Faults == 0 || isClosed(card.done) {
-		t.Errorf("%d faults, the card has ended: %v", statistics.Faults, isClosed(card.done))
+	if statistics.Faults == 0 || isClosed(card.life.done) {
+		t.Errorf("%d faults, the card has ended: %v", statistics.Faults, isClosed(card.life.done))
 	}
 }

@@ -57,7 +57,7 @@ func (card *Card) keepUp() {
 	for {
 		var look func() looked
 		select {
-		case <-card.stop:
+		case <-card.life.stopping:
 			return
 		case <-card.changes.Ready():
 			look = func() looked { return card.look(card.changes.Take()) }
@@ -71,7 +71,7 @@ func (card *Card) keepUp() {
 			look = func() looked { return looked{failed: card.askAgain() != nil} }
 			ask.again()
 		}
-		goOn := host.Pace(card.stop, func() {
+		goOn := host.Pace(card.life.stopping, func() {
 			found := look()
 			if found.cameUp {
 				ask.anew()
@@ -144,7 +144,7 @@ func (card *Card) look(c changes) (found looked) {
 	case errors.Is(err, network.ErrGone):
 		card.fail(err)
 		return looked{}
-	case card.ended() != nil:
+	case card.life.err() != nil:
 		return looked{}
 	case err != nil && !was:
 		card.log.Warn("cannot read changes from the host; using the last known state, and trying again", "device", card.Name(), "error", err)
@@ -164,7 +164,7 @@ func (card *Card) watch() {
 	defer look.Stop()
 	for {
 		select {
-		case <-card.done:
+		case <-card.life.done:
 			return
 		case <-look.C:
 		}

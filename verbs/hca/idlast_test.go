@@ -64,7 +64,7 @@ func TestCloseWaitsForAMessageInHand(t *testing.T) {
 		}
 		go func() { closed <- w.b.device.Close() }()
 		select {
-		case <-w.b.device.stop:
+		case <-w.b.device.life.stopping:
 			t.Error("it does not wait")
 		case <-time.After(20 * time.Millisecond): // more than Close takes to come to that
 		}

@@ -127,7 +127,7 @@ func TestConfirmationLeavesFirst(t *testing.T) {
 // TestMigratedIDLeavesItsChannel: the card's end of the old channel can be destroyed, that of the new one not.
 func TestMigratedIDLeavesItsChannel(t *testing.T) {
 	w := newWirePair(t)
-	s := w.a.device.Session
+	s := w.a.device.session
 	var channels [2]provider.Handle
 	for i := range channels {
 		grant, err := s.CreateEventChannel()

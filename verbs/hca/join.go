@@ -59,7 +59,7 @@ func (j *joining) Reserve() (err error) {
 	}
 	defer s.card.mu.Unlock()
 	if j.handle, err = s.joins.add(j.joined); err == nil {
-		s.commands.Add(1)
+		s.life.work.Add(1)
 	}
 	return err
 }
@@ -67,7 +67,7 @@ func (j *joining) Reserve() (err error) {
 // Finish has the host join. If that fails the membership is gone.
 func (j *joining) Finish() (grant provider.JoinMulticastGrant, err error) {
 	s, m := j.session, j.joined
-	defer s.commands.Done()
+	defer s.life.work.Done()
 	source, err := s.sourceFor(m)
 	if err == nil && m.full {
 		err = network.HostError(s.card.host.Join(m.group))
@@ -117,14 +117,14 @@ func (s *Session) LeaveMulticast(r provider.LeaveMulticastRequest) error {
 	if err != nil {
 		return err
 	}
-	defer s.commands.Done()
+	defer s.life.work.Done()
 	if !m.full {
 		return nil
 	}
 	return network.HostError(s.card.host.Leave(m.group))
 }
 
-// takeJoin removes a membership from the session's table. The card stays open until commands.Done.
+// takeJoin removes a membership from the session's table. The card stays open until life.work.Done.
 func (s *Session) takeJoin(handle provider.Handle) (*joined, error) {
 	if err := s.enterToFree(); err != nil {
 		return nil, err
@@ -138,6 +138,6 @@ func (s *Session) takeJoin(handle provider.Handle) (*joined, error) {
 		return nil, err
 	}
 	s.joins.remove(handle)
-	s.commands.Add(1)
+	s.life.work.Add(1)
 	return m, nil
 }

@@ -19,7 +19,7 @@ import (
 type cmCard struct{ card *Card }
 
 func (c cmCard) Name() string                                  { return c.card.Name() }
-func (c cmCard) Ended() <-chan struct{}                        { return c.card.done }
+func (c cmCard) Ended() <-chan struct{}                        { return c.card.life.done }
 func (c cmCard) GIDIndex(gid wire.GID) (int, error)            { return c.card.gidIndex(gid) }
 func (c cmCard) GUID() uint64                                  { return guid(c.card.port().MAC) }
 func (c cmCard) AHAttr(e paths.Ends, class uint8) verbs.AHAttr { return c.card.attrOf(e, class) }

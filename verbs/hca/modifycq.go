@@ -21,7 +21,7 @@ func (s *Session) ResizeCQ(r provider.ResizeCQRequest) (grant provider.ResizeCQG
 	if err := s.begin(); err != nil {
 		return grant, err
 	}
-	defer s.commands.Done()
+	defer s.life.work.Done()
 	stamped := false
 	if err := s.withCQ(r.CQ, func(c *cq) error { stamped = c.stamped; return nil }); err != nil {
 		return grant, err

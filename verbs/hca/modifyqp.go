@@ -16,7 +16,7 @@ func (s *Session) ModifyQP(r provider.ModifyQPRequest) (grant provider.ModifyQPG
 	if err := s.begin(); err != nil {
 		return grant, err
 	}
-	defer s.commands.Done()
+	defer s.life.work.Done()
 	var peer *ah
 	if r.Mask&verbs.QPAttrAV != 0 {
 		if peer, err = s.preparePeer(&r); err != nil {

@@ -29,7 +29,7 @@ func (s *Session) AllocMR(r provider.AllocMRRequest) (provider.MRGrant, error) {
 	if err := s.begin(); err != nil {
 		return provider.MRGrant{}, err
 	}
-	defer s.commands.Done()
+	defer s.life.work.Done()
 	memory, err := s.alloc(r.Length)
 	if err != nil {
 		return provider.MRGrant{}, err

@@ -27,7 +27,7 @@ type portChange struct {
 func (card *Card) updatePort() (c portChange, err error) {
 	card.asking.Lock()
 	defer card.asking.Unlock()
-	if ended := card.ended(); ended != nil {
+	if ended := card.life.err(); ended != nil {
 		return c, ended
 	}
 	status, err := card.host.Port()
@@ -80,7 +80,7 @@ func (card *Card) steered(gids []wire.GID) (done []wire.GID, failed error) {
 func (card *Card) movePort(status network.Port, added, removed []wire.GID, c *portChange) error {
 	card.mu.Lock()
 	defer card.mu.Unlock()
-	if ended := card.ended(); ended != nil {
+	if ended := card.life.err(); ended != nil {
 		return ended
 	}
 	card.rename(status.Name)

@@ -23,7 +23,7 @@ func TestAnyPortNeedsNoPrivilege(t *testing.T) {
 // TestLeaveTheLastJoin: of two memberships of one group the last is left first.
 func TestLeaveTheLastJoin(t *testing.T) {
 	w := newWirePair(t)
-	s := w.a.device.Session
+	s := w.a.device.session
 	channel, err := s.CreateEventChannel()
 	check(t, err)
 	defer channel.Events.Close()

@@ -66,7 +66,7 @@ func (s *Session) CreateQP(r provider.CreateQPRequest) (provider.CreateQPGrant, 
 	if err := s.begin(); err != nil {
 		return provider.CreateQPGrant{}, err
 	}
-	defer s.commands.Done()
+	defer s.life.work.Done()
 	if err := s.obtainGSI(r.Type); err != nil {
 		return provider.CreateQPGrant{}, err
 	}
@@ -244,8 +244,8 @@ func (s *Session) DestroyQP(r provider.DestroyQPRequest) error {
 	if err := s.enterToFree(); err != nil {
 		return err
 	}
-	s.commands.Add(1)
-	defer s.commands.Done()
+	s.life.work.Add(1)
+	defer s.life.work.Done()
 	peer, err := s.destroyQP(r.QP)
 	if peer != nil {
 		s.abandon(peer)

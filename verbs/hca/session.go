@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
 	"sync/atomic"
 
 	"github.com/roced/roced/datapath"
@@ -36,11 +35,7 @@ type Session struct {
 	claimed        atomic.Bool   // by a Context
 	memory         atomic.Uint64 // bytes allocated
 
-	failure  atomic.Pointer[error] // why it has ended before its card and its Close; see Faulted
-	stop     chan struct{}         // closed by Close
-	done     chan struct{}         // closed by Close, or when the card is gone
-	freed    chan struct{}         // closed when free has freed everything
-	commands sync.WaitGroup        // commands that work or wait without card.mu
+	life life // its work is commands that work or wait without card.mu; it fails before its card by Faulted
 
 	// Under card.mu.
 	pds           table[pd]
@@ -70,7 +65,7 @@ func (card *Card) newSession(config SessionConfig, internal bool) (*Session, err
 		return nil, fmt.Errorf("session on %s: %w", card.Name(), err)
 	}
 	s := &Session{
-		card: card, config: config, internal: internal, stop: make(chan struct{}), done: make(chan struct{}), freed: make(chan struct{}), qpsByDoorbell: map[uint32]*qp{},
+		card: card, config: config, internal: internal, life: newLife(), qpsByDoorbell: map[uint32]*qp{},
 		pds: newTable[pd]("PD", &config, limitPDs), keys: newTable[keyed]("MR", &config, limitMRs), ahs: newTable[ah]("AH", &config, limitAHs),
 		channels: newTable[compChannel]("completion channel", &config, limitCompChannels), cqs: newTable[cq]("CQ", &config, limitCQs),
 		qps: newTable[qp]("QP", &config, limitQPs), srqs: newTable[srq]("SRQ", &config, limitSRQs), joins: newTable[joined]("membership", &config, limitMemberships),
@@ -110,7 +105,7 @@ func (s *Session) hearCalls() error {
 func (card *Card) addSession(s *Session) error {
 	card.mu.Lock()
 	defer card.mu.Unlock()
-	if err := card.ended(); err != nil {
+	if err := card.life.err(); err != nil {
 		return err
 	}
 	if len(card.sessions) == maxSessions && !s.internal {
@@ -147,35 +142,32 @@ func (s *Session) Close() error {
 	s.card.mu.Lock()
 	first := s.end()
 	if first {
-		s.card.closing.Add(1)
+		s.card.life.work.Add(1)
 	}
 	s.card.mu.Unlock()
 	if !first {
-		<-s.freed
+		<-s.life.over
 		return nil
 	}
-	defer s.card.closing.Done()
+	defer s.card.life.work.Done()
 	s.cm.Shut()
 	s.cm.Wait()
-	s.commands.Wait()
+	s.life.work.Wait()
 	s.card.engine.Settle(s.entry, closeTimeout)
 	return s.free()
 }
 
 // end refuses further commands; false if it was called before. The caller holds card.mu.
 func (s *Session) end() (first bool) {
-	if isClosed(s.stop) {
-		return false
+	if first = s.life.stop(); first {
+		s.wakeWaiters()
 	}
-	close(s.stop)
-	s.wakeWaiters()
-	return true
+	return first
 }
 
 // wakeWaiters wakes all that wait for something that cannot come any more. The caller holds card.mu.
 func (s *Session) wakeWaiters() {
-	if !isClosed(s.done) {
-		close(s.done)
+	if s.life.release() {
 		for _, c := range s.channels.all() {
 			s.shut(c)
 		}
@@ -184,17 +176,14 @@ func (s *Session) wakeWaiters() {
 }
 
 // Done implements provider.Provider.
-func (s *Session) Done() <-chan struct{} { return s.done }
+func (s *Session) Done() <-chan struct{} { return s.life.done }
 
 // Err implements provider.Provider.
 func (s *Session) Err() error {
-	if isClosed(s.stop) {
-		return verbs.ErrClosed
+	if err := s.life.err(); err != nil {
+		return err
 	}
-	if failure := s.failure.Load(); failure != nil {
-		return *failure
-	}
-	return s.card.ended()
+	return s.card.life.err()
 }
 
 // enter takes the card's lock for a command, unless the session has ended.
@@ -208,12 +197,12 @@ func (s *Session) enter() error {
 }
 
 // begin is for a command that works without the card's lock. The session is not freed before the
-// command calls commands.Done.
+// command calls life.work.Done.
 func (s *Session) begin() error {
 	if err := s.enter(); err != nil {
 		return err
 	}
-	s.commands.Add(1)
+	s.life.work.Add(1)
 	s.card.mu.Unlock()
 	return nil
 }
@@ -222,7 +211,7 @@ func (s *Session) begin() error {
 // failed.
 func (s *Session) enterToFree() error {
 	s.card.mu.Lock()
-	if isClosed(s.stop) {
+	if s.life.stopped() {
 		s.card.mu.Unlock()
 		return verbs.ErrClosed
 	}
@@ -270,7 +259,7 @@ func (s *Session) NoteReady() {
 
 // Lead implements provider.Leader.
 func (s *Session) Lead(ctx context.Context, events, closed <-chan struct{}) (over bool) {
-	return s.card.inline && s.card.engine.Lead(datapath.Waiter{Context: ctx, Events: events, Closed: closed, Done: s.done})
+	return s.card.inline && s.card.engine.Lead(datapath.Waiter{Context: ctx, Events: events, Closed: closed, Done: s.life.done})
 }
 
 // WakeLeader implements provider.Leader.

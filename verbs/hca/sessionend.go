@@ -21,8 +21,7 @@ func (s *Session) fail(cause error) {
 	failure := fmt.Errorf("%w: %w", verbs.ErrDeviceFatal, cause)
 	first := false
 	s.card.locked(func() {
-		if first = s.Err() == nil; first {
-			s.failure.Store(&failure)
+		if first = s.Err() == nil && s.life.fail(failure); first {
 			s.flushEach()
 		}
 	})
@@ -44,7 +43,7 @@ func (s *Session) sayFatal() {
 // free frees all that the session has. No command of it runs any more. However a session ends, this
 // is the only place that frees its objects.
 func (s *Session) free() (failed error) {
-	defer close(s.freed)
+	defer close(s.life.over)
 	card := s.card
 	step := func(do func() error) { failed = errors.Join(failed, fault.Call(do)) }
 	locked := func(do func() error) {

@@ -123,7 +123,7 @@ func TestCloseWaitsForMemory(t *testing.T) {
 			}
 		})
 	}
-	eventually(t, "the end to begin", func() bool { return isClosed(session.stop) })
+	eventually(t, "the end to begin", func() bool { return isClosed(session.life.stopping) })
 	close(source.held)
 	closing.Wait()
 	commands.Wait()

@@ -89,7 +89,7 @@ func asleep(t testing.TB, d *Card) {
 	t.Helper()
 	eventually(t, "sleep of the worker", func() bool {
 		for range 50 {
-			if !d.doorbell.Asleep() {
+			if !d.session.doorbell.Asleep() {
 				return false
 			}
 			time.Sleep(time.Millisecond)

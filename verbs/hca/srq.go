@@ -45,7 +45,7 @@ func (s *Session) CreateSRQ(r provider.CreateSRQRequest) (provider.CreateSRQGran
 	if err := s.begin(); err != nil {
 		return provider.CreateSRQGrant{}, err
 	}
-	defer s.commands.Done()
+	defer s.life.work.Done()
 	q := &srq{events: eventSource{id: r.EventID, kind: ObjectSRQ}}
 	queue, grant, err := s.makeSharedQueue(r.Attr.MaxWR, r.Attr.MaxSGE)
 	if err != nil {
@@ -99,7 +99,7 @@ func (s *Session) ModifySRQ(r provider.ModifySRQRequest) (provider.ModifySRQGran
 	if err := s.begin(); err != nil {
 		return provider.ModifySRQGrant{}, err
 	}
-	defer s.commands.Done()
+	defer s.life.work.Done()
 	maxSGE, err := s.checkModifySRQ(&r)
 	if err != nil {
 		return provider.ModifySRQGrant{}, err
