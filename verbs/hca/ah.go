@@ -16,6 +16,9 @@ import (
 	"github.com/roced/roced/verbs/provider"
 )
 
+// handles is a session's address handles.
+type handles struct{ *Session }
+
 // ah is an address handle, with its attributes and its path.
 type ah struct {
 	pd     *pd
@@ -25,7 +28,7 @@ type ah struct {
 }
 
 // CreateAH implements provider.Provider. It holds no lock while it waits for a neighbour.
-func (s *Session) CreateAH(ctx context.Context, r provider.CreateAHRequest) (grant provider.CreateAHGrant, err error) {
+func (s handles) CreateAH(ctx context.Context, r provider.CreateAHRequest) (grant provider.CreateAHGrant, err error) {
 	if err := checkAH(&r.Attr); err != nil {
 		return grant, err
 	}
@@ -57,7 +60,7 @@ func checkAH(attr *verbs.AHAttr) error {
 
 // newAH starts a handle, or one that replaces another; find gives its PD, under card.mu. PD and card
 // stay in use until the handle is abandoned or destroyed.
-func (s *Session) newAH(attr *verbs.AHAttr, find func() (*pd, error)) (*ah, error) {
+func (s handles) newAH(attr *verbs.AHAttr, find func() (*pd, error)) (*ah, error) {
 	if err := s.enter(); err != nil {
 		return nil, err
 	}
@@ -81,7 +84,7 @@ func (s *Session) newAH(attr *verbs.AHAttr, find func() (*pd, error)) (*ah, erro
 }
 
 // openAH finds the path, waits for its neighbour unless noWait is set, and adds the handle.
-func (s *Session) openAH(ctx context.Context, a *ah, noWait bool) (_ provider.Handle, err error) {
+func (s handles) openAH(ctx context.Context, a *ah, noWait bool) (_ provider.Handle, err error) {
 	if err := s.findPath(ctx, a, noWait); err != nil {
 		return 0, err
 	}
@@ -101,7 +104,7 @@ func (s *Session) openAH(ctx context.Context, a *ah, noWait bool) (_ provider.Ha
 }
 
 // findPath finds a handle's path, and waits for its neighbour unless noWait is set.
-func (s *Session) findPath(ctx context.Context, a *ah, noWait bool) (err error) {
+func (s handles) findPath(ctx context.Context, a *ah, noWait bool) (err error) {
 	if a.path, err = s.card.paths.Take(paths.Ends{Source: a.source, Dest: a.attr.GRH.DGID}); err != nil || noWait {
 		return err
 	}
@@ -109,7 +112,7 @@ func (s *Session) findPath(ctx context.Context, a *ah, noWait bool) (err error) 
 }
 
 // showAH gives a handle as it is now to the engine, between two bursts. The caller holds card.mu.
-func (s *Session) showAH(handle provider.Handle, a *ah) {
+func (s handles) showAH(handle provider.Handle, a *ah) {
 	entry := a.entry(s.card.vlan)
 	s.card.engine.Do(func() { s.entry.SetAH(uint32(handle), entry) })
 }
@@ -127,7 +130,7 @@ func (a *ah) entry(vlan uint16) *datapath.AH {
 }
 
 // abandon releases what a handle holds that could not be made, or that was destroyed.
-func (s *Session) abandon(a *ah) {
+func (s handles) abandon(a *ah) {
 	if a.path != nil {
 		s.card.paths.Leave(a.path)
 	}
@@ -137,7 +140,7 @@ func (s *Session) abandon(a *ah) {
 }
 
 // DestroyAH implements provider.Provider.
-func (s *Session) DestroyAH(r provider.DestroyAHRequest) error {
+func (s handles) DestroyAH(r provider.DestroyAHRequest) error {
 	a, err := s.takeAH(r.AH)
 	if err != nil {
 		return err
@@ -149,7 +152,7 @@ func (s *Session) DestroyAH(r provider.DestroyAHRequest) error {
 
 // takeAH removes a handle from the engine and from the session's table. The card stays open until
 // life.work.Done.
-func (s *Session) takeAH(handle provider.Handle) (*ah, error) {
+func (s handles) takeAH(handle provider.Handle) (*ah, error) {
 	if err := s.enterToFree(); err != nil {
 		return nil, err
 	}
@@ -166,7 +169,7 @@ func (s *Session) takeAH(handle provider.Handle) (*ah, error) {
 
 // ModifyAH implements provider.Provider. The new address is made ready aside, as for a new handle, and
 // takes the old one's place between two bursts.
-func (s *Session) ModifyAH(ctx context.Context, r provider.ModifyAHRequest) error {
+func (s handles) ModifyAH(ctx context.Context, r provider.ModifyAHRequest) error {
 	if err := checkAH(&r.Attr); err != nil {
 		return err
 	}
@@ -190,7 +193,7 @@ func (s *Session) ModifyAH(ctx context.Context, r provider.ModifyAHRequest) erro
 
 // replaceAH exchanges a handle, which may have been destroyed meanwhile, with what replaces it: next
 // is the old one afterwards.
-func (s *Session) replaceAH(handle provider.Handle, next *ah) error {
+func (s handles) replaceAH(handle provider.Handle, next *ah) error {
 	if err := s.enter(); err != nil {
 		return err
 	}
@@ -205,7 +208,7 @@ func (s *Session) replaceAH(handle provider.Handle, next *ah) error {
 }
 
 // QueryAH implements provider.Provider.
-func (s *Session) QueryAH(r provider.QueryAHRequest) (grant provider.QueryAHGrant, err error) {
+func (s handles) QueryAH(r provider.QueryAHRequest) (grant provider.QueryAHGrant, err error) {
 	if err := s.enter(); err != nil {
 		return grant, err
 	}

@@ -268,7 +268,7 @@ func (card *Card) startFailing(cause error) []*Session {
 	card.engine.Do(func() {
 		card.engine.SetLink(false)
 		for _, s := range all {
-			s.flushAll()
+			queuePairs{s}.flushAll()
 		}
 	})
 	return all

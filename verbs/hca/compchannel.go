@@ -34,7 +34,7 @@ type compChannel struct {
 }
 
 // CreateCompChannel implements provider.Provider.
-func (s *Session) CreateCompChannel() (grant provider.CreateCompChannelGrant, err error) {
+func (s completions) CreateCompChannel() (grant provider.CreateCompChannelGrant, err error) {
 	if err := s.enter(); err != nil {
 		return grant, err
 	}
@@ -54,7 +54,7 @@ func (s *Session) CreateCompChannel() (grant provider.CreateCompChannelGrant, er
 }
 
 // DestroyCompChannel implements provider.Provider.
-func (s *Session) DestroyCompChannel(r provider.DestroyCompChannelRequest) error {
+func (s completions) DestroyCompChannel(r provider.DestroyCompChannelRequest) error {
 	if err := s.enterToFree(); err != nil {
 		return err
 	}
@@ -72,7 +72,7 @@ func (s *Session) DestroyCompChannel(r provider.DestroyCompChannelRequest) error
 }
 
 // shut ends the connection: the program reads what is in it, and then its end. The caller holds card.mu.
-func (s *Session) shut(c *compChannel) {
+func (s completions) shut(c *compChannel) {
 	if c.fd < 0 {
 		return
 	}

@@ -21,7 +21,7 @@ const maxRDAtomic = ids.MaxRDAtomic
 const qpAccess = verbs.AccessLocalWrite | remoteAccess | verbs.AccessOptionalRange
 
 // checkConnection checks the attributes that only connected queue pairs have. The caller holds card.mu.
-func (s *Session) checkConnection(attr *verbs.QPAttr, mask verbs.QPAttrMask) error {
+func (s queuePairs) checkConnection(attr *verbs.QPAttr, mask verbs.QPAttrMask) error {
 	for _, limit := range []struct {
 		of          verbs.QPAttrMask
 		name        string
@@ -55,8 +55,8 @@ func (s *Session) checkConnection(attr *verbs.QPAttr, mask verbs.QPAttrMask) err
 }
 
 // preparePeer makes the address of a request's peer ready, without waiting for its neighbour.
-func (s *Session) preparePeer(r *provider.ModifyQPRequest) (*ah, error) {
-	peer, err := s.newAH(&r.Attr.AHAttr, func() (*pd, error) {
+func (s queuePairs) preparePeer(r *provider.ModifyQPRequest) (*ah, error) {
+	peer, err := handles{s.Session}.newAH(&r.Attr.AHAttr, func() (*pd, error) {
 		q, err := s.qps.get(r.QP)
 		if err != nil {
 			return nil, err
@@ -69,7 +69,7 @@ func (s *Session) preparePeer(r *provider.ModifyQPRequest) (*ah, error) {
 	}
 	defer s.life.work.Done() // the caller has one of its own
 	if peer.path, err = s.card.paths.Take(paths.Ends{Source: peer.source, Dest: peer.attr.GRH.DGID}); err != nil {
-		s.abandon(peer)
+		handles{s.Session}.abandon(peer)
 		return nil, network.HostError(err)
 	}
 	return peer, nil

@@ -12,6 +12,9 @@ import (
 	"github.com/roced/roced/verbs/provider"
 )
 
+// completions is a session's completion queues and channels.
+type completions struct{ *Session }
+
 // cq is a completion queue, with the number of queues that complete to it.
 type cq struct {
 	handle  provider.Handle
@@ -60,7 +63,7 @@ func cqGeometry(entries int, stamped bool) ring.Geometry {
 }
 
 // CreateCQ implements provider.Provider.
-func (s *Session) CreateCQ(r provider.CreateCQRequest) (grant provider.CreateCQGrant, err error) {
+func (s completions) CreateCQ(r provider.CreateCQRequest) (grant provider.CreateCQGrant, err error) {
 	if err := checkCQ(&r); err != nil {
 		return grant, err
 	}
@@ -89,7 +92,7 @@ func (s *Session) CreateCQ(r provider.CreateCQRequest) (grant provider.CreateCQG
 }
 
 // newQueue makes the card's end of a completion queue, in new memory.
-func (s *Session) newQueue(g ring.Geometry) (queue *ring.CompletionProducer, memory []byte, err error) {
+func (s completions) newQueue(g ring.Geometry) (queue *ring.CompletionProducer, memory []byte, err error) {
 	if memory, err = s.alloc(g.Size()); err != nil {
 		return nil, nil, err
 	}
@@ -101,7 +104,7 @@ func (s *Session) newQueue(g ring.Geometry) (queue *ring.CompletionProducer, mem
 }
 
 // addCQ adds a queue to the session's table, and to its channel.
-func (s *Session) addCQ(c *cq, channel provider.Handle) (handle provider.Handle, err error) {
+func (s completions) addCQ(c *cq, channel provider.Handle) (handle provider.Handle, err error) {
 	if err := s.enter(); err != nil {
 		return 0, err
 	}
@@ -125,7 +128,7 @@ func (s *Session) addCQ(c *cq, channel provider.Handle) (handle provider.Handle,
 
 // waker gives the function that wakes those who wait on a CQ: SessionConfig.Wake, or one that sends to
 // a channel.
-func (s *Session) waker(id uint64) (wake func(), events chan struct{}) {
+func (s completions) waker(id uint64) (wake func(), events chan struct{}) {
 	if tell := s.config.Wake; tell != nil {
 		return func() { tell(id) }, nil
 	}
@@ -139,7 +142,7 @@ func (s *Session) waker(id uint64) (wake func(), events chan struct{}) {
 }
 
 // DestroyCQ implements provider.Provider.
-func (s *Session) DestroyCQ(r provider.DestroyCQRequest) error {
+func (s completions) DestroyCQ(r provider.DestroyCQRequest) error {
 	if err := s.enterToFree(); err != nil {
 		return err
 	}

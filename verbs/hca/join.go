@@ -23,7 +23,7 @@ type joined struct {
 
 // JoinMulticast implements provider.Provider. It does not hold the card's lock while it waits for the
 // kernel to join.
-func (s *Session) JoinMulticast(r provider.JoinMulticastRequest) (grant provider.JoinMulticastGrant, err error) {
+func (s multicast) JoinMulticast(r provider.JoinMulticastRequest) (grant provider.JoinMulticastGrant, err error) {
 	join, err := s.prepareJoin(r)
 	if err != nil {
 		return grant, err
@@ -36,13 +36,13 @@ func (s *Session) JoinMulticast(r provider.JoinMulticastRequest) (grant provider
 
 // joining is a membership on its way: ids.Join.
 type joining struct {
-	session *Session
+	session multicast
 	joined  *joined
 	mgid    wire.GID
 	handle  provider.Handle
 }
 
-func (s *Session) prepareJoin(r provider.JoinMulticastRequest) (*joining, error) {
+func (s multicast) prepareJoin(r provider.JoinMulticastRequest) (*joining, error) {
 	m, mgid, err := s.checkJoin(r)
 	if err != nil {
 		return nil, err
@@ -82,7 +82,7 @@ func (j *joining) Finish() (grant provider.JoinMulticastGrant, err error) {
 	return provider.JoinMulticastGrant{Membership: j.handle, MGID: j.mgid, SGID: source}, nil
 }
 
-func (s *Session) checkJoin(r provider.JoinMulticastRequest) (*joined, wire.GID, error) {
+func (s multicast) checkJoin(r provider.JoinMulticastRequest) (*joined, wire.GID, error) {
 	if r.Flags != verbs.JoinFullMember && r.Flags != verbs.JoinSendOnlyFullMember {
 		return nil, wire.GID{}, fmt.Errorf("%w: join flags 0x%x; one of full member (1) and send-only full member (2)", verbs.ErrInvalid, uint32(r.Flags))
 	}
@@ -98,7 +98,7 @@ func (s *Session) checkJoin(r provider.JoinMulticastRequest) (*joined, wire.GID,
 
 // sourceFor finds the source address for messages to a group: a link-local one only if there is no
 // other. A full member needs none, since it can still receive.
-func (s *Session) sourceFor(m *joined) (best wire.GID, err error) {
+func (s multicast) sourceFor(m *joined) (best wire.GID, err error) {
 	if err := s.enter(); err != nil {
 		return best, err
 	}
@@ -112,7 +112,7 @@ func (s *Session) sourceFor(m *joined) (best wire.GID, err error) {
 }
 
 // LeaveMulticast implements provider.Provider.
-func (s *Session) LeaveMulticast(r provider.LeaveMulticastRequest) error {
+func (s multicast) LeaveMulticast(r provider.LeaveMulticastRequest) error {
 	m, err := s.takeJoin(r.Membership)
 	if err != nil {
 		return err
@@ -125,7 +125,7 @@ func (s *Session) LeaveMulticast(r provider.LeaveMulticastRequest) error {
 }
 
 // takeJoin removes a membership from the session's table. The card stays open until life.work.Done.
-func (s *Session) takeJoin(handle provider.Handle) (*joined, error) {
+func (s multicast) takeJoin(handle provider.Handle) (*joined, error) {
 	if err := s.enterToFree(); err != nil {
 		return nil, err
 	}

@@ -50,7 +50,7 @@ type cmProgram struct{ *Session }
 func (p cmProgram) MayPrivileged() bool { return p.mayPrivileged() }
 func (p cmProgram) Privilege() string   { return p.privilege() }
 func (p cmProgram) PrepareJoin(r provider.JoinMulticastRequest) (ids.Join, error) {
-	return p.prepareJoin(r)
+	return multicast{p.Session}.prepareJoin(r)
 }
 
 // cmUser is whose a session is, of those that share the port numbers: ids.User. It can be compared.

@@ -15,6 +15,9 @@ import (
 	"github.com/roced/roced/verbs/provider"
 )
 
+// multicast is a session's attachments to groups, and its memberships.
+type multicast struct{ *Session }
+
 // groupLimits are a card's limits of groups. The steering table has room for as many groups.
 var groupLimits = mcast.Limits{Groups: 16384, QPsPerGroup: maxQP, Attachments: 1 << 18}
 
@@ -23,7 +26,7 @@ type groups = mcast.Table[*datapath.QP]
 
 // AttachMcast implements provider.Provider. The engine has a group before XDP redirects its packets, and
 // until XDP does not any more.
-func (s *Session) AttachMcast(r provider.McastRequest) error {
+func (s multicast) AttachMcast(r provider.McastRequest) error {
 	q, err := s.enterGroup(s.enter, r, (*qp).mayAttach)
 	if err != nil {
 		return err
@@ -57,7 +60,7 @@ func (s *Session) AttachMcast(r provider.McastRequest) error {
 }
 
 // takeAttachment counts a new attachment. The caller holds card.mu.
-func (s *Session) takeAttachment() error {
+func (s multicast) takeAttachment() error {
 	if s.attached == s.config.Limits.Attachments {
 		return fmt.Errorf("%w: the session has %d attachments to groups; detach some", verbs.ErrLimit, s.attached)
 	}
@@ -69,19 +72,19 @@ func (s *Session) takeAttachment() error {
 }
 
 // admitGroup says whether the session's user may have a group that the card does not have yet.
-func (s *Session) admitGroup() error {
+func (s multicast) admitGroup() error {
 	groups := shared{"groups of the card", uint64(s.card.groups.Len()), uint64(groupLimits.Groups)}
 	return s.config.Quota.admit(limitAttachments, groups)
 }
 
-func (s *Session) giveAttachment() {
+func (s multicast) giveAttachment() {
 	s.attached--
 	s.config.Quota.give(limitAttachments, 1)
 }
 
 // refuseAttachment is the answer when the table of groups has not taken an attachment: nil if the
 // queue pair was attached before.
-func (s *Session) refuseAttachment(q *qp, mgid wire.GID, err error) error {
+func (s multicast) refuseAttachment(q *qp, mgid wire.GID, err error) error {
 	if _, again := q.groups[mgid]; !again {
 		s.giveAttachment()
 	}
@@ -95,7 +98,7 @@ func (s *Session) refuseAttachment(q *qp, mgid wire.GID, err error) error {
 }
 
 // DetachMcast implements provider.Provider.
-func (s *Session) DetachMcast(r provider.McastRequest) error {
+func (s multicast) DetachMcast(r provider.McastRequest) error {
 	q, err := s.enterGroup(s.enterToFree, r, s.mayDetach)
 	if err != nil {
 		return err
@@ -105,7 +108,7 @@ func (s *Session) DetachMcast(r provider.McastRequest) error {
 }
 
 // enterGroup takes the card's lock for an attach or a detach, and makes the checks of both.
-func (s *Session) enterGroup(enter func() error, r provider.McastRequest, may func(*qp) bool) (*qp, error) {
+func (s multicast) enterGroup(enter func() error, r provider.McastRequest, may func(*qp) bool) (*qp, error) {
 	if err := enter(); err != nil {
 		return nil, err
 	}
@@ -130,14 +133,14 @@ func (s *Session) enterGroup(enter func() error, r provider.McastRequest, may fu
 func (q *qp) mayAttach() bool { return verbs.QPState(q.state.Load()) != verbs.QPStateReset }
 
 // mayDetach is the same, but for a queue pair that cannot leave RESET: it could not be destroyed.
-func (s *Session) mayDetach(q *qp) bool {
+func (s multicast) mayDetach(q *qp) bool {
 	stuck := false
 	s.card.engine.Do(func() { stuck = q.checkCQs() != nil })
 	return stuck || q.mayAttach()
 }
 
 // detach undoes an attachment. The caller holds card.mu.
-func (s *Session) detach(q *qp, mgid wire.GID, mlid wire.MLID) error {
+func (s multicast) detach(q *qp, mgid wire.GID, mlid wire.MLID) error {
 	card := s.card
 	if err := card.groups.Detach(mgid, mlid, q.entry); err != nil {
 		return fmt.Errorf("%w: %w", verbs.ErrInvalid, err)

@@ -14,7 +14,7 @@ import (
 
 // ResizeCQ implements provider.Provider. The card begins with the new queue between two rounds. The memory
 // of the old one stays the CQ's, since the program reads what is left there.
-func (s *Session) ResizeCQ(r provider.ResizeCQRequest) (grant provider.ResizeCQGrant, err error) {
+func (s completions) ResizeCQ(r provider.ResizeCQRequest) (grant provider.ResizeCQGrant, err error) {
 	if err := checkEntries(r.Entries); err != nil {
 		return grant, err
 	}
@@ -40,7 +40,7 @@ func (s *Session) ResizeCQ(r provider.ResizeCQRequest) (grant provider.ResizeCQG
 }
 
 // withCQ does something with a CQ under the card's lock.
-func (s *Session) withCQ(handle provider.Handle, do func(c *cq) error) error {
+func (s completions) withCQ(handle provider.Handle, do func(c *cq) error) error {
 	if err := s.enter(); err != nil {
 		return err
 	}
@@ -54,7 +54,7 @@ func (s *Session) withCQ(handle provider.Handle, do func(c *cq) error) error {
 
 // moveCQ has the card write another queue. The program has read to its end the queue that the resize
 // before has left.
-func (s *Session) moveCQ(c *cq, queue *ring.CompletionProducer, memory []byte, entries int) (err error) {
+func (s completions) moveCQ(c *cq, queue *ring.CompletionProducer, memory []byte, entries int) (err error) {
 	s.card.engine.Do(func() {
 		switch unread := c.entry.Queue.Unread(); {
 		case c.entry.Overrun():
@@ -74,7 +74,7 @@ func (s *Session) moveCQ(c *cq, queue *ring.CompletionProducer, memory []byte, e
 }
 
 // ModifyCQ implements provider.Provider.
-func (s *Session) ModifyCQ(r provider.ModifyCQRequest) error {
+func (s completions) ModifyCQ(r provider.ModifyCQRequest) error {
 	m := datapath.Moderation{Count: uint32(r.Count), Period: time.Duration(r.Period) * time.Microsecond}
 	return s.withCQ(r.CQ, func(c *cq) error {
 		s.card.engine.Do(func() { s.card.engine.ModerateCQ(c.entry, m) })
@@ -83,7 +83,7 @@ func (s *Session) ModifyCQ(r provider.ModifyCQRequest) error {
 }
 
 // CheckCQ implements provider.Provider.
-func (s *Session) CheckCQ(r provider.CheckCQRequest) error {
+func (s completions) CheckCQ(r provider.CheckCQRequest) error {
 	return s.withCQ(r.CQ, func(c *cq) error {
 		s.card.engine.Do(func() { s.card.engine.CheckCQ(c.entry, r.Armings) })
 		return nil

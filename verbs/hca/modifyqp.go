@@ -12,7 +12,7 @@ import (
 
 // ModifyQP implements provider.Provider. A new peer's path is made ready aside, as for an address handle,
 // and the queue pair has it with the other attributes.
-func (s *Session) ModifyQP(r provider.ModifyQPRequest) (grant provider.ModifyQPGrant, err error) {
+func (s queuePairs) ModifyQP(r provider.ModifyQPRequest) (grant provider.ModifyQPGrant, err error) {
 	if err := s.begin(); err != nil {
 		return grant, err
 	}
@@ -25,14 +25,14 @@ func (s *Session) ModifyQP(r provider.ModifyQPRequest) (grant provider.ModifyQPG
 	}
 	grant, left, err := s.modifyQP(&r, peer)
 	if left != nil {
-		s.abandon(left)
+		handles{s.Session}.abandon(left)
 	}
 	return grant, err
 }
 
 // modifyQP makes the change if all of it is allowed. left is the address that is not used, or not any
 // more: the old one or, after an error, the new one.
-func (s *Session) modifyQP(r *provider.ModifyQPRequest, peer *ah) (grant provider.ModifyQPGrant, left *ah, err error) {
+func (s queuePairs) modifyQP(r *provider.ModifyQPRequest, peer *ah) (grant provider.ModifyQPGrant, left *ah, err error) {
 	if err := s.enter(); err != nil {
 		return grant, peer, err
 	}
@@ -70,7 +70,7 @@ type qpChange struct {
 }
 
 // changeOf is the change that a request asks for, checked. The caller holds card.mu.
-func (s *Session) changeOf(q *qp, r *provider.ModifyQPRequest) (qpChange, error) {
+func (s queuePairs) changeOf(q *qp, r *provider.ModifyQPRequest) (qpChange, error) {
 	c := qpChange{attr: &r.Attr, mask: r.Mask, token: r.CompletionToken}
 	c.current = verbs.QPState(q.state.Load())
 	c.next = c.current
@@ -81,7 +81,7 @@ func (s *Session) changeOf(q *qp, r *provider.ModifyQPRequest) (qpChange, error)
 }
 
 // checkModify checks a request before anything is changed.
-func (s *Session) checkModify(kind verbs.QPType, c *qpChange) error {
+func (s queuePairs) checkModify(kind verbs.QPType, c *qpChange) error {
 	attr, mask := c.attr, c.mask
 	if err := verbs.CheckModifyQP(c.current, c.next, kind, mask, verbs.LinkLayerEthernet); err != nil {
 		return err
@@ -105,7 +105,7 @@ func (s *Session) checkModify(kind verbs.QPType, c *qpChange) error {
 
 // apply makes the change, between two bursts, and gives the address that is not used any more. The
 // engine may have changed the queue pair's state since the request was checked.
-func (s *Session) apply(q *qp, c *qpChange) (left *ah, err error) {
+func (s queuePairs) apply(q *qp, c *qpChange) (left *ah, err error) {
 	if now := verbs.QPState(q.state.Load()); now != c.current {
 		return nil, fmt.Errorf("%w: the queue pair went to %v by itself; query it, and try again", verbs.ErrState, now)
 	}
@@ -137,7 +137,7 @@ func (s *Session) apply(q *qp, c *qpChange) (left *ah, err error) {
 }
 
 // QueryQP implements provider.Provider.
-func (s *Session) QueryQP(r provider.QueryQPRequest) (grant provider.QueryQPGrant, err error) {
+func (s queuePairs) QueryQP(r provider.QueryQPRequest) (grant provider.QueryQPGrant, err error) {
 	if err := s.enter(); err != nil {
 		return grant, err
 	}
@@ -162,7 +162,7 @@ func (q *qp) clearAttr() {
 }
 
 // attrOf are the attributes now. The caller holds card.mu.
-func (s *Session) attrOf(q *qp) (attr verbs.QPAttr) {
+func (s queuePairs) attrOf(q *qp) (attr verbs.QPAttr) {
 	s.card.engine.Do(func() {
 		attr = q.attr
 		attr.SQPSN = q.entry.PSN()

@@ -11,6 +11,9 @@ import (
 	"github.com/roced/roced/verbs/provider"
 )
 
+// regions is a session's memory regions and windows.
+type regions struct{ *Session }
+
 // mr is a memory region.
 type mr struct {
 	pd     *pd
@@ -22,7 +25,7 @@ type mr struct {
 }
 
 // AllocMR implements provider.Provider.
-func (s *Session) AllocMR(r provider.AllocMRRequest) (provider.MRGrant, error) {
+func (s regions) AllocMR(r provider.AllocMRRequest) (provider.MRGrant, error) {
 	if err := checkMR(r.Length, r.IOVA, r.Access); err != nil {
 		return provider.MRGrant{}, err
 	}
@@ -43,7 +46,7 @@ func (s *Session) AllocMR(r provider.AllocMRRequest) (provider.MRGrant, error) {
 
 // RegMR implements provider.Provider. If SessionConfig sets Memory, the card cannot access the
 // program's own memory.
-func (s *Session) RegMR(r provider.RegMRRequest) (provider.MRGrant, error) {
+func (s regions) RegMR(r provider.RegMRRequest) (provider.MRGrant, error) {
 	if err := s.checkReach(); err != nil {
 		return provider.MRGrant{}, err
 	}
@@ -54,7 +57,7 @@ func (s *Session) RegMR(r provider.RegMRRequest) (provider.MRGrant, error) {
 }
 
 // checkReach refuses memory of the program's own that the card cannot access.
-func (s *Session) checkReach() error {
+func (s regions) checkReach() error {
 	if _, reached := s.config.Memory.(goMemory); !reached {
 		return fmt.Errorf("%w: the card cannot access the program's memory; AllocMR makes memory that both can access", verbs.ErrUnsupported)
 	}
@@ -104,7 +107,7 @@ func whyNoAccess(access verbs.AccessFlags) string {
 }
 
 // register makes a memory region.
-func (s *Session) register(pdHandle provider.Handle, m *mr) (grant provider.MRGrant, err error) {
+func (s regions) register(pdHandle provider.Handle, m *mr) (grant provider.MRGrant, err error) {
 	if err := s.enter(); err != nil {
 		return grant, err
 	}
@@ -134,7 +137,7 @@ func (m *mr) newEntry(key verbs.LKey) *datapath.MR {
 
 // DeregMR implements provider.Provider. When it returns, no request that uses the region is running;
 // later ones fail.
-func (s *Session) DeregMR(r provider.DeregMRRequest) error {
+func (s regions) DeregMR(r provider.DeregMRRequest) error {
 	if err := s.enterToFree(); err != nil {
 		return err
 	}
@@ -156,7 +159,7 @@ const reregFlags = verbs.ReregChangeTranslation | verbs.ReregChangePD | verbs.Re
 
 // ReregMR implements provider.Provider. A request in the engine's hands uses the region as it was; all
 // that run after ReregMR use it as it is then.
-func (s *Session) ReregMR(r provider.ReregMRRequest) error {
+func (s regions) ReregMR(r provider.ReregMRRequest) error {
 	if err := s.checkRereg(&r); err != nil {
 		return err
 	}
@@ -187,7 +190,7 @@ func (s *Session) ReregMR(r provider.ReregMRRequest) error {
 }
 
 // checkRereg refuses what can be seen from the request alone.
-func (s *Session) checkRereg(r *provider.ReregMRRequest) error {
+func (s regions) checkRereg(r *provider.ReregMRRequest) error {
 	switch {
 	case r.Flags == 0 || r.Flags&^reregFlags != 0:
 		return fmt.Errorf("%w: flags 0x%x; there are ReregChangeTranslation, ReregChangePD and ReregChangeAccess", verbs.ErrInvalid, uint32(r.Flags))
@@ -206,7 +209,7 @@ func (s *Session) checkRereg(r *provider.ReregMRRequest) error {
 }
 
 // changedMR is a region as a request changes it. The caller holds card.mu.
-func (s *Session) changedMR(m mr, r *provider.ReregMRRequest) (_ mr, err error) {
+func (s regions) changedMR(m mr, r *provider.ReregMRRequest) (_ mr, err error) {
 	if r.Flags&verbs.ReregChangePD != 0 {
 		if m.pd, err = s.pds.get(r.PD); err != nil {
 			return m, err

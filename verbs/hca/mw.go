@@ -33,7 +33,7 @@ func randomKey() uint32 {
 }
 
 // region finds a memory region.
-func (s *Session) region(handle provider.Handle) (*mr, error) {
+func (s regions) region(handle provider.Handle) (*mr, error) {
 	k, err := s.keys.get(handle)
 	if err == nil && k.region == nil {
 		err = fmt.Errorf("%w: a memory window, not an MR", verbs.ErrInvalid)
@@ -45,7 +45,7 @@ func (s *Session) region(handle provider.Handle) (*mr, error) {
 }
 
 // changeRegion makes a change of a region between two bursts, unless windows are bound to it.
-func (s *Session) changeRegion(m *mr, change func()) (err error) {
+func (s regions) changeRegion(m *mr, change func()) (err error) {
 	s.card.engine.Do(func() {
 		if windows := m.entry.Windows(); windows > 0 {
 			err = fmt.Errorf("%w: memory windows that are bound to the region: %d; unbind, invalidate or close them first", verbs.ErrBusy, windows)
@@ -57,7 +57,7 @@ func (s *Session) changeRegion(m *mr, change func()) (err error) {
 }
 
 // AllocMW implements provider.Provider. A window counts as a region in the session's limits.
-func (s *Session) AllocMW(r provider.AllocMWRequest) (grant provider.AllocMWGrant, err error) {
+func (s regions) AllocMW(r provider.AllocMWRequest) (grant provider.AllocMWGrant, err error) {
 	if r.Type != verbs.MWType1 && r.Type != verbs.MWType2 {
 		return grant, fmt.Errorf("%w: memory windows of type %d; there are 1 and 2", verbs.ErrInvalid, r.Type)
 	}
@@ -83,7 +83,7 @@ func (s *Session) AllocMW(r provider.AllocMWRequest) (grant provider.AllocMWGran
 }
 
 // DeallocMW implements provider.Provider. When it returns, no request that uses the window is running.
-func (s *Session) DeallocMW(r provider.DeallocMWRequest) error {
+func (s regions) DeallocMW(r provider.DeallocMWRequest) error {
 	if err := s.enterToFree(); err != nil {
 		return err
 	}

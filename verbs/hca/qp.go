@@ -17,6 +17,9 @@ import (
 	"github.com/roced/roced/verbs/provider"
 )
 
+// queuePairs is a session's queue pairs.
+type queuePairs struct{ *Session }
+
 // qp is a queue pair. The engine owns its state, and keeps the copy in state up to date.
 type qp struct {
 	entry          *datapath.QP
@@ -56,7 +59,7 @@ func checkCap(c *verbs.QPCap, shared bool) error {
 }
 
 // CreateQP implements provider.Provider. The queue pair is in RESET.
-func (s *Session) CreateQP(r provider.CreateQPRequest) (provider.CreateQPGrant, error) {
+func (s queuePairs) CreateQP(r provider.CreateQPRequest) (provider.CreateQPGrant, error) {
 	if err := s.checkType(&r); err != nil {
 		return provider.CreateQPGrant{}, err
 	}
@@ -87,7 +90,7 @@ func (s *Session) CreateQP(r provider.CreateQPRequest) (provider.CreateQPGrant, 
 }
 
 // newQPEntry makes the entry in the engine's tables, as far as the request says.
-func (s *Session) newQPEntry(q *qp, r *provider.CreateQPRequest) *datapath.QP {
+func (s queuePairs) newQPEntry(q *qp, r *provider.CreateQPRequest) *datapath.QP {
 	entry := &datapath.QP{
 		Session: s.entry, DoorbellIndex: r.DoorbellIndex, CompletionToken: r.CompletionToken, PKey: wire.PKeyDefault, SigAll: r.SigAll, NoSelfLoopback: r.BlockSelfMcast,
 		NoteState: func(state verbs.QPState, fatal bool) {
@@ -116,7 +119,7 @@ func (s *Session) newQPEntry(q *qp, r *provider.CreateQPRequest) *datapath.QP {
 }
 
 // makeQueues allocates the queues, and fills in the grant's part about them.
-func (s *Session) makeQueues(q *qp, r *provider.CreateQPRequest) (grant provider.CreateQPGrant, err error) {
+func (s queuePairs) makeQueues(q *qp, r *provider.CreateQPRequest) (grant provider.CreateQPGrant, err error) {
 	if err := s.makeSendQueue(q, r.Cap, &grant); err != nil {
 		return grant, err
 	}
@@ -135,7 +138,7 @@ func (s *Session) makeQueues(q *qp, r *provider.CreateQPRequest) (grant provider
 	return grant, nil
 }
 
-func (s *Session) makeSendQueue(q *qp, c verbs.QPCap, grant *provider.CreateQPGrant) (err error) {
+func (s queuePairs) makeSendQueue(q *qp, c verbs.QPCap, grant *provider.CreateQPGrant) (err error) {
 	geometry := ring.SendGeometry
 	if q.connected() {
 		geometry = ring.ConnectedGeometry
@@ -155,7 +158,7 @@ func (s *Session) makeSendQueue(q *qp, c verbs.QPCap, grant *provider.CreateQPGr
 
 // addQP gives the queue pair its number, and adds it to XDP's table, then to the engine's. If XDP
 // redirects a packet for it before the engine knows it, the engine drops and counts the packet.
-func (s *Session) addQP(q *qp, r *provider.CreateQPRequest, grant *provider.CreateQPGrant) (err error) {
+func (s queuePairs) addQP(q *qp, r *provider.CreateQPRequest, grant *provider.CreateQPGrant) (err error) {
 	if err := s.enter(); err != nil {
 		return err
 	}
@@ -195,7 +198,7 @@ func (s *Session) addQP(q *qp, r *provider.CreateQPRequest, grant *provider.Crea
 }
 
 // bindQP finds the objects that a queue pair refers to.
-func (s *Session) bindQP(q *qp, r *provider.CreateQPRequest) (err error) {
+func (s queuePairs) bindQP(q *qp, r *provider.CreateQPRequest) (err error) {
 	if q.pd, err = s.pds.get(r.PD); err != nil {
 		return err
 	}
@@ -228,7 +231,7 @@ func (q *qp) checkCQs() error {
 
 // bindSRQ makes a queue pair take its receives from an SRQ, unless that is 0. The memory that those
 // name is checked against the SRQ's PD (IBA 10.2.9).
-func (s *Session) bindSRQ(q *qp, handle provider.Handle) (err error) {
+func (s queuePairs) bindSRQ(q *qp, handle provider.Handle) (err error) {
 	if handle == 0 {
 		return nil
 	}
@@ -240,7 +243,7 @@ func (s *Session) bindSRQ(q *qp, handle provider.Handle) (err error) {
 }
 
 // DestroyQP implements provider.Provider.
-func (s *Session) DestroyQP(r provider.DestroyQPRequest) error {
+func (s queuePairs) DestroyQP(r provider.DestroyQPRequest) error {
 	if err := s.enterToFree(); err != nil {
 		return err
 	}
@@ -248,13 +251,13 @@ func (s *Session) DestroyQP(r provider.DestroyQPRequest) error {
 	defer s.life.work.Done()
 	peer, err := s.destroyQP(r.QP)
 	if peer != nil {
-		s.abandon(peer)
+		handles{s.Session}.abandon(peer)
 	}
 	return err
 }
 
 // destroyQP does it under card.mu, which it releases. The peer's path is left without that lock.
-func (s *Session) destroyQP(handle provider.Handle) (peer *ah, err error) {
+func (s queuePairs) destroyQP(handle provider.Handle) (peer *ah, err error) {
 	defer s.card.mu.Unlock()
 	q, err := s.qps.get(handle)
 	if err != nil {
@@ -272,11 +275,11 @@ func (s *Session) destroyQP(handle provider.Handle) (peer *ah, err error) {
 
 // forgetQPs removes queue pairs from their groups, the engine and XDP, in this order. The caller
 // holds card.mu.
-func (s *Session) forgetQPs(all []*qp) (failed error) {
+func (s queuePairs) forgetQPs(all []*qp) (failed error) {
 	card := s.card
 	for _, q := range all {
 		for mgid, mlid := range q.groups {
-			failed = errors.Join(failed, s.detach(q, mgid, mlid))
+			failed = errors.Join(failed, multicast{s.Session}.detach(q, mgid, mlid))
 		}
 	}
 	card.engine.Do(func() {
@@ -303,7 +306,7 @@ func (s *Session) forgetQPs(all []*qp) (failed error) {
 
 // flushEach is flushAll for a session in whose work there was a mistake, which may show again. The caller holds
 // card.mu.
-func (s *Session) flushEach() {
+func (s queuePairs) flushEach() {
 	for _, q := range s.qps.all() {
 		fault.Contain(func() {
 			s.card.engine.Do(func() { s.flush(q) })
@@ -312,13 +315,13 @@ func (s *Session) flushEach() {
 }
 
 // flushAll changes the state of all queue pairs to ERR. It runs between two rounds.
-func (s *Session) flushAll() {
+func (s queuePairs) flushAll() {
 	for _, q := range s.qps.all() {
 		s.flush(q)
 	}
 }
 
-func (s *Session) flush(q *qp) {
+func (s queuePairs) flush(q *qp) {
 	if verbs.QPState(q.state.Load()) != verbs.QPStateReset {
 		q.state.Store(uint32(verbs.QPStateErr))
 		s.card.engine.SetState(q.entry, verbs.QPStateErr)

@@ -58,7 +58,7 @@ func (s *qpNumbers) encrypt(count uint32) wire.QPN {
 
 // checkType refuses types of queue pairs that there are not, and a GSI queue pair for a program that
 // may not have one.
-func (s *Session) checkType(r *provider.CreateQPRequest) error {
+func (s queuePairs) checkType(r *provider.CreateQPRequest) error {
 	switch r.Type {
 	case verbs.QPTypeUD, verbs.QPTypeRC, verbs.QPTypeUC:
 		return nil
@@ -77,7 +77,7 @@ const typesThere = "RC (2), UC (3), UD (4), and GSI (1) once a card"
 // connected says whether the queue pair has one peer.
 func (q *qp) connected() bool { return q.kind == verbs.QPTypeRC || q.kind == verbs.QPTypeUC }
 
-func (s *Session) checkGSI(r *provider.CreateQPRequest) error {
+func (s queuePairs) checkGSI(r *provider.CreateQPRequest) error {
 	switch {
 	case r.Port != 1:
 		return fmt.Errorf("%w: port %d of the GSI queue pair; the device has port 1", verbs.ErrInvalid, r.Port)
@@ -88,7 +88,7 @@ func (s *Session) checkGSI(r *provider.CreateQPRequest) error {
 }
 
 // obtainGSI has the card's manager give QP 1 to a program that may have it. The caller holds no lock.
-func (s *Session) obtainGSI(kind verbs.QPType) error {
+func (s queuePairs) obtainGSI(kind verbs.QPType) error {
 	if kind != verbs.QPTypeGSI || s.internal {
 		return nil
 	}
@@ -96,7 +96,7 @@ func (s *Session) obtainGSI(kind verbs.QPType) error {
 }
 
 // returnGSI gives QP 1 back. The caller may hold Card.mu.
-func (s *Session) returnGSI(kind verbs.QPType) {
+func (s queuePairs) returnGSI(kind verbs.QPType) {
 	if kind == verbs.QPTypeGSI && !s.internal {
 		s.card.manager.Regain()
 	}

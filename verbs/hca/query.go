@@ -15,8 +15,11 @@ import (
 	"github.com/roced/roced/verbs/provider"
 )
 
+// queries is what a session's program asks about the card.
+type queries struct{ *Session }
+
 // QueryDevice implements provider.Provider.
-func (s *Session) QueryDevice() (verbs.DeviceAttr, error) {
+func (s queries) QueryDevice() (verbs.DeviceAttr, error) {
 	if err := s.enter(); err != nil {
 		return verbs.DeviceAttr{}, err
 	}
@@ -74,7 +77,7 @@ func guid(m wire.MAC) (g uint64) {
 }
 
 // QueryRTValues implements provider.Provider.
-func (s *Session) QueryRTValues() (verbs.RTValues, error) {
+func (s queries) QueryRTValues() (verbs.RTValues, error) {
 	if err := s.enter(); err != nil {
 		return verbs.RTValues{}, err
 	}
@@ -90,7 +93,7 @@ func checkPort(port uint8) error {
 }
 
 // QueryGIDTable implements provider.Provider.
-func (s *Session) QueryGIDTable(r provider.QueryGIDTableRequest) (grant provider.QueryGIDTableGrant, err error) {
+func (s queries) QueryGIDTable(r provider.QueryGIDTableRequest) (grant provider.QueryGIDTableGrant, err error) {
 	if err := checkPort(r.Port); err != nil {
 		return grant, err
 	}
@@ -104,7 +107,7 @@ func (s *Session) QueryGIDTable(r provider.QueryGIDTableRequest) (grant provider
 }
 
 // QueryPKey implements provider.Provider.
-func (s *Session) QueryPKey(r provider.QueryPKeyRequest) (grant provider.QueryPKeyGrant, err error) {
+func (s queries) QueryPKey(r provider.QueryPKeyRequest) (grant provider.QueryPKeyGrant, err error) {
 	if err := checkPort(r.Port); err != nil {
 		return grant, err
 	}
@@ -119,7 +122,7 @@ func (s *Session) QueryPKey(r provider.QueryPKeyRequest) (grant provider.QueryPK
 }
 
 // QueryPort implements provider.Provider.
-func (s *Session) QueryPort(r provider.QueryPortRequest) (verbs.PortAttr, error) {
+func (s queries) QueryPort(r provider.QueryPortRequest) (verbs.PortAttr, error) {
 	if err := checkPort(r.Port); err != nil {
 		return verbs.PortAttr{}, err
 	}

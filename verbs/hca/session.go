@@ -20,7 +20,15 @@ import (
 // privileges of its own. It is a provider.Provider. Sessions do not affect each other; closing one
 // frees only its own objects.
 type Session struct {
-	provider.CMProvider // cm
+	// The commands, by what they are about.
+	provider.DeviceProvider // queries
+	provider.MRProvider     // regions
+	provider.CQProvider     // completions
+	provider.SRQProvider    // sharedQueues
+	provider.QPProvider     // queuePairs
+	provider.AHProvider     // handles
+	provider.McastProvider  // multicast
+	provider.CMProvider     // cm
 
 	card           *Card
 	config         SessionConfig
@@ -72,7 +80,8 @@ func (card *Card) newSession(config SessionConfig, internal bool) (*Session, err
 		cmChannels: newTable[ids.Channel]("event channel", &config, limitEventChannels), cmIDs: newTable[ids.ID]("id", &config, limitIDs),
 	}
 	s.cm = card.manager.NewSession(s.cmConfig())
-	s.CMProvider = s.cm
+	s.DeviceProvider, s.MRProvider, s.CQProvider, s.SRQProvider = queries{s}, regions{s}, completions{s}, sharedQueues{s}
+	s.QPProvider, s.AHProvider, s.McastProvider, s.CMProvider = queuePairs{s}, handles{s}, multicast{s}, s.cm
 	s.events.init()
 	s.events.tell = s.config.Noticed
 	var err error
@@ -169,7 +178,7 @@ func (s *Session) end() (first bool) {
 func (s *Session) wakeWaiters() {
 	if s.life.release() {
 		for _, c := range s.channels.all() {
-			s.shut(c)
+			completions{s}.shut(c)
 		}
 		s.card.engine.WakeLeader()
 	}

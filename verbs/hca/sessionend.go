@@ -22,7 +22,7 @@ func (s *Session) fail(cause error) {
 	first := false
 	s.card.locked(func() {
 		if first = s.Err() == nil && s.life.fail(failure); first {
-			s.flushEach()
+			queuePairs{s}.flushEach()
 		}
 	})
 	if first {
@@ -52,10 +52,10 @@ func (s *Session) free() (failed error) {
 			return err
 		})
 	}
-	queuePairs, queues := s.qps.all(), s.cqs.all()
+	pairs, queues := s.qps.all(), s.cqs.all()
 	card.engine.EndCalls(s.config.Calls)
 	step(s.cm.End)
-	locked(func() error { return s.forgetQPs(queuePairs) })
+	locked(func() error { return queuePairs{s}.forgetQPs(pairs) })
 	locked(func() error {
 		card.sessions = slices.DeleteFunc(card.sessions, func(other *Session) bool { return other == s })
 		card.engine.Do(func() {

@@ -12,6 +12,9 @@ import (
 	"github.com/roced/roced/verbs/provider"
 )
 
+// sharedQueues is a session's shared receive queues.
+type sharedQueues struct{ *Session }
+
 // srq is a shared receive queue, with the number of queue pairs that take from it.
 type srq struct {
 	handle provider.Handle
@@ -38,7 +41,7 @@ func checkSRQ(a *verbs.SRQInitAttr) error {
 }
 
 // CreateSRQ implements provider.Provider.
-func (s *Session) CreateSRQ(r provider.CreateSRQRequest) (provider.CreateSRQGrant, error) {
+func (s sharedQueues) CreateSRQ(r provider.CreateSRQRequest) (provider.CreateSRQGrant, error) {
 	if err := checkSRQ(&r.Attr); err != nil {
 		return provider.CreateSRQGrant{}, err
 	}
@@ -61,7 +64,7 @@ func (s *Session) CreateSRQ(r provider.CreateSRQRequest) (provider.CreateSRQGran
 }
 
 // makeSharedQueue allocates a queue, and makes a grant that has all but the handle.
-func (s *Session) makeSharedQueue(maxWR, maxSGE uint32) (*ring.RecvConsumer, provider.CreateSRQGrant, error) {
+func (s sharedQueues) makeSharedQueue(maxWR, maxSGE uint32) (*ring.RecvConsumer, provider.CreateSRQGrant, error) {
 	g := ring.RecvGeometry(maxWR, maxSGE)
 	memory, err := s.alloc(g.Size())
 	if err != nil {
@@ -75,7 +78,7 @@ func (s *Session) makeSharedQueue(maxWR, maxSGE uint32) (*ring.RecvConsumer, pro
 	return queue, provider.CreateSRQGrant{Attr: verbs.SRQAttr{MaxWR: g.Entries, MaxSGE: g.RecvRoom()}, Memory: memory, Geometry: g}, nil
 }
 
-func (s *Session) addSRQ(q *srq, in provider.Handle) (handle provider.Handle, err error) {
+func (s sharedQueues) addSRQ(q *srq, in provider.Handle) (handle provider.Handle, err error) {
 	if err := s.enter(); err != nil {
 		return 0, err
 	}
@@ -92,7 +95,7 @@ func (s *Session) addSRQ(q *srq, in provider.Handle) (handle provider.Handle, er
 }
 
 // ModifySRQ implements provider.Provider.
-func (s *Session) ModifySRQ(r provider.ModifySRQRequest) (provider.ModifySRQGrant, error) {
+func (s sharedQueues) ModifySRQ(r provider.ModifySRQRequest) (provider.ModifySRQGrant, error) {
 	if extra := r.Mask &^ (verbs.SRQMaxWR | verbs.SRQLimit); extra != 0 {
 		return provider.ModifySRQGrant{}, fmt.Errorf("%w: an SRQ has no attribute 0x%x", verbs.ErrInvalid, uint32(extra))
 	}
@@ -120,7 +123,7 @@ func (s *Session) ModifySRQ(r provider.ModifySRQRequest) (provider.ModifySRQGran
 
 // checkModifySRQ checks a request before memory is made for it, and gives the size of that memory's
 // slots.
-func (s *Session) checkModifySRQ(r *provider.ModifySRQRequest) (maxSGE uint32, err error) {
+func (s sharedQueues) checkModifySRQ(r *provider.ModifySRQRequest) (maxSGE uint32, err error) {
 	if err := s.enter(); err != nil {
 		return 0, err
 	}
@@ -138,7 +141,7 @@ func (s *Session) checkModifySRQ(r *provider.ModifySRQRequest) (maxSGE uint32, e
 
 // changeSRQ makes the change, between two bursts: all of it or nothing. queue is the new one of a
 // resize.
-func (s *Session) changeSRQ(r provider.ModifySRQRequest, queue *ring.RecvConsumer, made provider.CreateSRQGrant) (grant provider.ModifySRQGrant, err error) {
+func (s sharedQueues) changeSRQ(r provider.ModifySRQRequest, queue *ring.RecvConsumer, made provider.CreateSRQGrant) (grant provider.ModifySRQGrant, err error) {
 	if err := s.enter(); err != nil {
 		return grant, err
 	}
@@ -211,14 +214,14 @@ func (q *srq) trim() {
 }
 
 // srqAttr are the attributes now. The caller holds card.mu.
-func (s *Session) srqAttr(q *srq) verbs.SRQAttr {
+func (s sharedQueues) srqAttr(q *srq) verbs.SRQAttr {
 	attr := verbs.SRQAttr{MaxWR: q.maxWR, MaxSGE: q.maxSGE}
 	s.card.engine.Do(func() { attr.Limit = q.entry.Limit() })
 	return attr
 }
 
 // QuerySRQ implements provider.Provider.
-func (s *Session) QuerySRQ(r provider.QuerySRQRequest) (grant provider.QuerySRQGrant, err error) {
+func (s sharedQueues) QuerySRQ(r provider.QuerySRQRequest) (grant provider.QuerySRQGrant, err error) {
 	if err := s.enter(); err != nil {
 		return grant, err
 	}
@@ -231,7 +234,7 @@ func (s *Session) QuerySRQ(r provider.QuerySRQRequest) (grant provider.QuerySRQG
 }
 
 // DestroySRQ implements provider.Provider.
-func (s *Session) DestroySRQ(r provider.DestroySRQRequest) error {
+func (s sharedQueues) DestroySRQ(r provider.DestroySRQRequest) error {
 	if err := s.enterToFree(); err != nil {
 		return err
 	}
