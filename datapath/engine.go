@@ -39,10 +39,10 @@ type Engine struct {
 	timers    deadlines
 	time      time.Time // of this round; zero until it is needed
 	clock     clock
-	rx        arrival             // the packet from the link in hand
-	tx        departure           // the send request in hand
-	cqe       ring.CQE            // the completion in hand
-	pieces    [ring.MaxSGE][]byte // of the receive that a connection's packet is written to
+	rx        arrival   // the packet from the link in hand
+	tx        departure // the send request in hand
+	cqe       ring.CQE  // the completion in hand
+	pieces    pieces    // of the receive that a packet is written to
 	counters  Counters
 	hand      *Session // whose work is in hand; nil: nobody's
 	faults    int      // rounds in a row that have ended in one

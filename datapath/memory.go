@@ -22,31 +22,27 @@ func portion(memory []byte, offset, length uint64) (_ []byte, ok bool) {
 	return memory[offset : offset+length : offset+length], true
 }
 
-// resolve finds the memory of a list of SGEs. It reports whether access to all of it is allowed.
-func (s *Session) resolve(pieces [][]byte, sges []ring.SGE, pd PD, write bool) bool {
-	for i, sge := range sges {
-		pieces[i] = s.memory(sge, pd, write)
-		if pieces[i] == nil && sge.Length != 0 {
-			return false
-		}
-	}
-	return true
+// pieces is the memory of a scatter/gather list.
+type pieces struct {
+	all    [ring.MaxSGE][]byte
+	count  int
+	length int // bytes
 }
 
-// findMemory finds the memory of a send request's SGEs. They follow the request in its slot.
-func (d *departure) findMemory(qp *QP, data []byte) (length int, status ring.WCStatus) {
-	s := &d.send
-	if uint32(s.SGECount) > qp.MaxSendSGE || int(s.SGECount)*ring.SGELen > len(data) {
-		return 0, ring.WCLocQPOpErr
-	}
-	for i := range int(s.SGECount) {
-		sge := ring.GetSGE(data[i*ring.SGELen:])
-		piece := qp.Session.memory(sge, qp.PD, false)
+// list gives the pieces that were found.
+func (p *pieces) list() [][]byte { return p.all[:p.count] }
+
+// find finds the memory of a list. It reports whether access to all of it is allowed.
+func (p *pieces) find(s *Session, list ring.SGList, pd PD, write bool) bool {
+	p.count, p.length = 0, 0
+	for sge, ok := list.Next(); ok; sge, ok = list.Next() {
+		piece := s.memory(sge, pd, write)
 		if piece == nil && sge.Length != 0 {
-			return 0, ring.WCLocProtErr
+			return false
 		}
-		d.pieces[i] = piece
-		length += len(piece)
+		p.all[p.count] = piece
+		p.count++
+		p.length += len(piece)
 	}
-	return length, ring.WCSuccess
+	return true
 }

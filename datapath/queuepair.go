@@ -14,9 +14,10 @@ func (c *Connection) Memory(sge ring.SGE, write bool) []byte {
 }
 
 // RecvMemory implements conn.QueuePair.
-func (c *Connection) RecvMemory(sges []ring.SGE) (pieces [][]byte, ok bool) {
-	pieces = c.engine.pieces[:len(sges)]
-	return pieces, c.qp.Session.resolve(pieces, sges, c.qp.RecvPD, true)
+func (c *Connection) RecvMemory(list ring.SGList) (pieces [][]byte, ok bool) {
+	p := &c.engine.pieces
+	ok = p.find(c.qp.Session, list, c.qp.RecvPD, true)
+	return p.list(), ok
 }
 
 // Remote implements conn.QueuePair. A key is looked up for each packet, so that nothing is touched through one

@@ -12,7 +12,6 @@ type arrival struct {
 	packet wire.Packet
 	sender *QP // the queue pair of this card that sent it; nil: it came from the link
 	recv   ring.Recv
-	pieces [ring.MaxSGE][]byte // memory of recv
 }
 
 // receive processes a burst from the link, or what the budget of earlier rounds left of one. The

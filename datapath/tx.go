@@ -9,7 +9,7 @@ import (
 // departure is the scratch of sending: the request in hand and the packet made of it.
 type departure struct {
 	send     ring.Send
-	pieces   [ring.MaxSGE][]byte // the request's memory
+	pieces   pieces // the request's memory
 	datagram wire.Datagram
 	packet   conn.Packet // of a connection
 	frame    []byte      // packets that the link does not take are built here

@@ -51,7 +51,7 @@ func (u *Datagrams) receive(a *arrival) Drop {
 		return DropTooLong
 	case !qp.Recv.Peek(&a.recv) && !qp.SRQ.peekNewer(&a.recv):
 		return DropNoReceive
-	case a.recv.Room() < uint64(wire.GRHLen+length):
+	case a.recv.List().Length() < uint64(wire.GRHLen+length):
 		return DropNoRoom
 	}
 	return u.take(a)
@@ -60,7 +60,7 @@ func (u *Datagrams) receive(a *arrival) Drop {
 // take consumes the receive request in hand and writes the packet to its memory.
 func (u *Datagrams) take(a *arrival) Drop {
 	e, qp := u.engine, u.qp
-	ok := qp.Session.resolve(a.pieces[:a.recv.SGECount], a.recv.SGEs[:a.recv.SGECount], qp.RecvPD, true)
+	ok := e.pieces.find(qp.Session, a.recv.List(), qp.RecvPD, true)
 	qp.Recv.Advance()
 	if qp.SRQ != nil {
 		e.took(qp.SRQ)
@@ -70,7 +70,7 @@ func (u *Datagrams) take(a *arrival) Drop {
 		e.fail(qp, false)
 		return DropProtection
 	}
-	scatter(a.pieces[:a.recv.SGECount], &a.packet)
+	scatter(e.pieces.list(), &a.packet)
 	if !u.complete(a) {
 		return DropCQFull
 	}
@@ -174,7 +174,7 @@ func (u *Datagrams) build(d *departure, ah *AH, length int) bool {
 		}
 	}
 	payload := frame[ah.Template.PayloadOffset(d.send.Opcode == ring.WRSendWithImm):]
-	for _, piece := range d.pieces[:d.send.SGECount] {
+	for _, piece := range d.pieces.list() {
 		payload = payload[copy(payload, piece):]
 	}
 	u.seal(d, ah, frame, length)
@@ -193,12 +193,17 @@ func (u *Datagrams) check(d *departure, data []byte) (ah *AH, length int, status
 		if s.InlineLen > qp.MaxInline || int(s.InlineLen) > len(data) {
 			return nil, 0, ring.WCLocLenErr
 		}
-		d.pieces[0], s.SGECount = data[:s.InlineLen], 1
-		length = int(s.InlineLen)
-	} else if length, status = d.findMemory(qp, data); status != ring.WCSuccess {
-		return nil, 0, status
+		d.pieces.all[0], d.pieces.count, d.pieces.length = data[:s.InlineLen], 1, int(s.InlineLen)
+	} else {
+		list, ok := ring.ListIn(data, s.SGECount)
+		switch {
+		case uint32(s.SGECount) > qp.MaxSendSGE || !ok:
+			return nil, 0, ring.WCLocQPOpErr
+		case !d.pieces.find(qp.Session, list, qp.PD, false):
+			return nil, 0, ring.WCLocProtErr
+		}
 	}
-	if length > u.engine.mtu {
+	if length = d.pieces.length; length > u.engine.mtu {
 		return nil, 0, ring.WCLocLenErr
 	}
 	return ah, length, ring.WCSuccess

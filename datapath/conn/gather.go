@@ -6,22 +6,21 @@ import "github.com/roced/roced/datapath/ring"
 // completed; they are checked whenever a part of it is used, since the program may have changed them, and
 // may have taken the memory away.
 
-// sges are a request's SGEs in its slot, each of which is to be read once.
-func (r *Requester) sges(w *work, data []byte) []byte {
+// listOf is a request's list in its slot; ok is false if the slot has no room for it.
+func (w *work) listOf(data []byte) (list ring.SGList, ok bool) {
 	if w.atomic() {
 		data = data[ring.AtomicLen:]
 	}
-	return data[:min(int(w.SGECount)*ring.SGELen, len(data))]
+	return ring.ListIn(data, w.SGECount)
 }
 
 // measure finds the memory of a request's SGEs, and adds up its length, in bytes.
 func (r *Requester) measure(w *work, data []byte) (length int, status ring.WCStatus) {
-	list := r.sges(w, data)
-	if uint32(w.SGECount) > r.MaxSendSGE || len(list) < int(w.SGECount)*ring.SGELen {
+	list, ok := w.listOf(data)
+	if uint32(w.SGECount) > r.MaxSendSGE || !ok {
 		return 0, ring.WCLocQPOpErr
 	}
-	for ; len(list) > 0; list = list[ring.SGELen:] {
-		sge := ring.GetSGE(list)
+	for sge, some := list.Next(); some; sge, some = list.Next() {
 		if sge.Length != 0 && r.QP.Memory(sge, w.wantsAnswer()) == nil {
 			return 0, ring.WCLocProtErr
 		}
@@ -48,13 +47,14 @@ func (r *Requester) spread(w *work, offset int, from []byte) ring.WCStatus {
 	return r.walk(w, r.Queue.Data(0), offset, len(from), func(piece []byte) { from = from[copy(piece, from):] })
 }
 
-// walk visits the memory of length bytes of a request's SGEs from an offset on.
+// walk visits the memory of length bytes of a request's message from an offset on. The list may be shorter than when
+// it was measured.
 func (r *Requester) walk(w *work, data []byte, offset, length int, visit func(piece []byte)) ring.WCStatus {
-	for list := r.sges(w, data); length > 0; list = list[ring.SGELen:] {
-		if len(list) == 0 {
-			return ring.WCLocProtErr // they were longer when they were measured
+	for list, _ := w.listOf(data); length > 0; {
+		sge, some := list.Next()
+		if !some {
+			return ring.WCLocProtErr
 		}
-		sge := ring.GetSGE(list)
 		if uint64(offset) >= uint64(sge.Length) {
 			offset -= int(sge.Length)
 			continue

@@ -72,13 +72,13 @@ func (r *Responder) store(packet *wire.Packet, means wire.Meaning, length uint32
 	if means.Is(wire.MeansWrite) {
 		return r.storeWrite(packet, means, length)
 	}
-	if m.recv.Room()-uint64(m.received) < uint64(length) {
+	if m.recv.List().Length()-uint64(m.received) < uint64(length) {
 		if r.reliable() { // else the receive takes the next message
 			r.failRecv(ring.WCLocLenErr)
 		}
 		return NoRoom
 	}
-	pieces, ok := r.QP.RecvMemory(m.recv.SGEs[:m.recv.SGECount])
+	pieces, ok := r.QP.RecvMemory(m.recv.List())
 	if !ok {
 		r.failRecv(ring.WCLocProtErr)
 		return Protection

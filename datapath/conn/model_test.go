@@ -172,10 +172,9 @@ func (s *side) postRecv() {
 	slot := s.slots[0]
 	s.slots = s.slots[1:]
 	first := uint32(s.IntN(mostBytes))
-	r := ring.Recv{ID: slot, SGECount: 2}
-	r.SGEs[0] = ring.SGE{Addr: recvArea + slot*mostBytes, Length: first, LKey: ring.LKey(key)}
-	r.SGEs[1] = ring.SGE{Addr: recvArea + slot*mostBytes + uint64(first), Length: mostBytes - first, LKey: ring.LKey(key)}
-	s.recvs = append(s.recvs, r)
+	at := recvArea + slot*mostBytes
+	s.recvs.Put(slot, []ring.SGE{{Addr: at, Length: first, LKey: ring.LKey(key)}, {Addr: at + uint64(first), Length: mostBytes - first, LKey: ring.LKey(key)}})
+	s.recvs.Publish()
 }
 
 // A side is the QueuePair of its halves.
@@ -194,11 +193,12 @@ func (s *side) Memory(sge ring.SGE, write bool) []byte {
 	return s.part(sge.Addr, sge.Length)
 }
 
-func (s *side) RecvMemory(sges []ring.SGE) (pieces [][]byte, ok bool) {
-	for i, one := range sges {
-		s.pieces[i] = s.part(one.Addr, one.Length)
+func (s *side) RecvMemory(list ring.SGList) (pieces [][]byte, ok bool) {
+	pieces = s.pieces[:0]
+	for one, ok := list.Next(); ok; one, ok = list.Next() {
+		pieces = append(pieces, s.part(one.Addr, one.Length))
 	}
-	return s.pieces[:len(sges)], true
+	return pieces, true
 }
 
 func (s *side) Remote(k ring.RKey, addr uint64, length uint32, access ring.AccessFlags) (memory []byte, ok bool) {
@@ -230,15 +230,14 @@ func (s *side) isOldest(number uint32) {
 }
 
 func (s *side) TakeRecv(r *ring.Recv) bool {
-	if len(s.recvs) == 0 {
+	if !s.posts.Peek(r) {
 		return false
 	}
-	*r = s.recvs[0]
-	s.recvs = append(s.recvs[:0], s.recvs[1:]...)
+	s.posts.Advance()
 	return true
 }
 
-func (s *side) Credits() wire.Syndrome { return wire.AckCredits(uint32(len(s.recvs))) }
+func (s *side) Credits() wire.Syndrome { return wire.AckCredits(s.posts.Waiting()) }
 
 func (s *side) Fail(state ring.QPState) {
 	if s.state != ring.QPStateErr {

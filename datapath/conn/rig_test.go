@@ -182,8 +182,9 @@ type side struct {
 	overran bool // a completion found no room
 	queue   *ring.SendProducer
 	polled  uint32
-	recvs   []ring.Recv // posted
-	slots   []uint64    // of receives that are not posted
+	recvs   *ring.RecvProducer
+	posts   *ring.RecvConsumer
+	slots   []uint64 // of receives that are not posted
 	memory  []byte
 	pieces  [ring.MaxSGE][]byte
 	model
@@ -201,6 +202,14 @@ func newSide(w *world, attr Attr) *side {
 	}
 	s.requester = Requester{Attr: &s.Attr, QP: s, Counters: &s.counters, SigAll: w.IntN(2) == 0}
 	if s.requester.Queue, err = ring.NewSendConsumer(memory, g); err != nil {
+		w.Fatal(err)
+	}
+	shape := ring.RecvGeometry(depth, 2)
+	memory = ring.Alloc(shape.Size())
+	if s.recvs, err = ring.NewRecvProducer(memory, shape); err != nil {
+		w.Fatal(err)
+	}
+	if s.posts, err = ring.NewRecvConsumer(memory, shape); err != nil {
 		w.Fatal(err)
 	}
 	s.requester.MaxSendSGE, s.requester.MaxInline = g.SendRoom()
@@ -222,7 +231,8 @@ func (s *side) enter(state ring.QPState) {
 func (s *side) clear() {
 	s.requester.Queue.Skip()
 	s.polled = s.queue.Signaled()
-	s.recvs, s.slots, s.overran = s.recvs[:0], s.slots[:0], false
+	s.posts.Skip()
+	s.slots, s.overran = s.slots[:0], false
 	for i := range uint64(depth) {
 		s.slots = append(s.slots, i)
 	}

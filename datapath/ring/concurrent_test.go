@@ -19,7 +19,7 @@ func TestSendAndCompletionConcurrent(t *testing.T) {
 		for taken := uint64(0); taken < total; {
 			n := min(c.Available(), 3)
 			for range n {
-				sge := GetSGE(c.Get(&s))
+				sge := getSGE(c.Get(&s))
 				if s.ID != taken || sge.Addr != taken {
 					t.Errorf("request %d, address %d, want %d", s.ID, sge.Addr, taken)
 				}
@@ -87,7 +87,7 @@ func TestRecvConcurrent(t *testing.T) {
 				runtime.Gosched()
 				continue
 			}
-			if r.ID != taken || r.SGECount != 2 || r.SGEs[0].Addr != taken || r.SGEs[1].Addr != ^taken {
+			if r.ID != taken || len(r.List()) != 2*SGELen || sgesOf(&r)[0].Addr != taken || sgesOf(&r)[1].Addr != ^taken {
 				t.Errorf("%+v, want %d", r, taken)
 			}
 			c.Advance()

@@ -76,3 +76,12 @@ func garbage(memory []byte, seed uint64) {
 		binary.NativeEndian.PutUint64(memory[i:], random.Uint64())
 	}
 }
+
+// sgesOf are a receive's.
+func sgesOf(r *Recv) (all []SGE) {
+	list := r.List()
+	for sge, ok := list.Next(); ok; sge, ok = list.Next() {
+		all = append(all, sge)
+	}
+	return all
+}

@@ -17,7 +17,7 @@ func TestRDMAFields(t *testing.T) {
 	p.Publish()
 	var got SendConnected
 	data = c.GetConnected(0, &got)
-	if got != s || got.InvalidateRKey() != 7 || GetAtomic(data) != atomic || GetSGE(data[AtomicLen:]) != sge {
+	if got != s || got.InvalidateRKey() != 7 || GetAtomic(data) != atomic || getSGE(data[AtomicLen:]) != sge {
 		t.Errorf("%+v %+v", got, GetAtomic(data))
 	}
 	c.Advance(false)

@@ -80,18 +80,13 @@ func (q *RecvProducer) Publish() { q.publish() }
 
 // Recv is a receive work request, copied out of its slot.
 type Recv struct {
-	ID       uint64
-	SGECount uint32
-	SGEs     [MaxSGE]SGE
+	ID   uint64
+	list [MaxSGE * SGELen]byte
+	used int // of list, in bytes
 }
 
-// Room is the length of the request's memory, in bytes.
-func (r *Recv) Room() (room uint64) {
-	for _, s := range r.SGEs[:r.SGECount] {
-		room += uint64(s.Length)
-	}
-	return room
-}
+// List is the request's memory: a copy, which the program cannot change.
+func (r *Recv) List() SGList { return r.list[:r.used] }
 
 // RecvConsumer is the card's end of a receive queue.
 type RecvConsumer struct {
@@ -109,18 +104,16 @@ func NewRecvConsumer(memory []byte, g Geometry) (*RecvConsumer, error) {
 	return &RecvConsumer{newConsumer(memory, g), newSlots(memory, g), word(memory, recvFlushWord)}, nil
 }
 
-// Peek copies the next request out and reports whether there was one. SGECount in the copy is never
-// more than a slot can hold.
+// Peek copies the next request out and reports whether there was one. Its list is never longer than a slot
+// can hold.
 func (q *RecvConsumer) Peek(r *Recv) bool {
 	if q.available(1) == 0 {
 		return false
 	}
 	slot := q.at(q.next)
 	r.ID = binary.LittleEndian.Uint64(slot[recvID:])
-	r.SGECount = min(binary.LittleEndian.Uint32(slot[recvSGECount:]), uint32(len(slot)-recvHeader)/SGELen, MaxSGE)
-	for i := range r.SGECount {
-		r.SGEs[i] = GetSGE(slot[recvHeader+i*SGELen:])
-	}
+	count := min(binary.LittleEndian.Uint32(slot[recvSGECount:]), uint32(len(slot)-recvHeader)/SGELen, MaxSGE)
+	r.used = copy(r.list[:], slot[recvHeader:][:count*SGELen])
 	return true
 }
 

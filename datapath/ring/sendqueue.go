@@ -147,8 +147,8 @@ func PutSGE(b []byte, s SGE) {
 	binary.LittleEndian.PutUint64(b[8:], uint64(s.Length)|uint64(s.LKey)<<32)
 }
 
-// GetSGE reads the entry at the start of b.
-func GetSGE(b []byte) SGE {
+// getSGE reads the entry at the start of b.
+func getSGE(b []byte) SGE {
 	_ = b[SGELen-1]
 	rest := binary.LittleEndian.Uint64(b[8:])
 	return SGE{binary.LittleEndian.Uint64(b), uint32(rest), LKey(rest >> 32)}
@@ -192,7 +192,7 @@ func (q *SendConsumer) Data(n uint32) []byte { return q.at(q.next + n)[sendHeade
 func (q *SendConsumer) ID() uint64 { return binary.LittleEndian.Uint64(q.at(q.next)[sendID:]) }
 
 // Get copies the fixed part of the next request, one of datagrams, into s and returns the rest of its slot.
-// That rest is memory that the program can still change: read each SGE in it once (GetSGE copies), and copy
+// That rest is memory that the program can still change: read each SGE in it once (getSGE copies), and copy
 // inline data once. The slot belongs to the card until Publish.
 func (q *SendConsumer) Get(s *Send) (data []byte) {
 	slot := q.at(q.next)

@@ -59,8 +59,8 @@ func TestSendLayout(t *testing.T) {
 		t.Fatalf("%d available", n)
 	}
 	copied := c.Get(&got)
-	if got != testSend || GetSGE(copied) != testSGEs[0] || GetSGE(copied[SGELen:]) != testSGEs[1] {
-		t.Errorf("%+v, %+v, want %+v", got, GetSGE(copied), testSend)
+	if got != testSend || getSGE(copied) != testSGEs[0] || getSGE(copied[SGELen:]) != testSGEs[1] {
+		t.Errorf("%+v, %+v, want %+v", got, getSGE(copied), testSend)
 	}
 	c.Advance(true)
 	c.Publish()
@@ -79,7 +79,7 @@ func TestSendGetCopies(t *testing.T) {
 	if c.Available() != 1 {
 		t.Fatal("nothing available")
 	}
-	sge := GetSGE(c.Get(&got))
+	sge := getSGE(c.Get(&got))
 	garbage(memory[slotsOffset:], 1)
 	if got != testSend || sge != testSGEs[0] {
 		t.Errorf("%+v, %+v", got, sge)
@@ -120,7 +120,7 @@ func takeSends(t *testing.T, c *SendConsumer, round uint64, batch uint32) {
 		if n := uint64(c.Available()); n != uint64(batch)-i {
 			t.Fatalf("%d available, want %d", n, uint64(batch)-i)
 		}
-		if data := c.Get(&s); s.ID != round<<8|i || GetSGE(data).Addr != i {
+		if data := c.Get(&s); s.ID != round<<8|i || getSGE(data).Addr != i {
 			t.Fatalf("request %#x, want %#x", s.ID, round<<8|i)
 		}
 		c.Advance(false)

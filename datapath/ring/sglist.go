@@ -1,0 +1,29 @@
+package ring
+
+// SGList is a scatter/gather list as it stands in a slot, or a copy of it. In a slot the program may change it at
+// any time: what Next has given is not read again.
+type SGList []byte
+
+// Next takes the first SGE off the list; false if there is none.
+func (l *SGList) Next() (sge SGE, ok bool) {
+	if len(*l) < SGELen {
+		return sge, false
+	}
+	sge = getSGE(*l)
+	*l = (*l)[SGELen:]
+	return sge, true
+}
+
+// Length is that of the memory that the list names, in bytes.
+func (l SGList) Length() (sum uint64) {
+	for sge, ok := l.Next(); ok; sge, ok = l.Next() {
+		sum += uint64(sge.Length)
+	}
+	return sum
+}
+
+// ListIn is the list of so many SGEs at the start of a slot's data; ok is false if the slot has no room for them.
+func ListIn(data []byte, count uint16) (l SGList, ok bool) {
+	length := int(count) * SGELen
+	return SGList(data[:min(length, len(data))]), length <= len(data)
+}
