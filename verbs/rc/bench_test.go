@@ -22,14 +22,15 @@ const (
 // bare is one end of a connection without package rc.
 type bare struct {
 	testing.TB
-	qp   *verbs.QP
-	send *verbs.CQ
-	recv *verbs.CQ
-	mr   *verbs.MR
-	wrs  [benchBatch]verbs.SendWR
-	wcs  [benchBatch]verbs.WC
-	back [benchBatch]verbs.RecvWR
-	out  int
+	qp    *verbs.QP
+	send  *verbs.CQ
+	recv  *verbs.CQ
+	mr    *verbs.MR
+	wrs   [benchBatch]verbs.SendWR
+	wcs   [benchBatch]verbs.WC
+	back  [benchBatch]verbs.RecvWR
+	out   int
+	recvs int // length of each receive; long ones have one place
 }
 
 func newBare(t testing.TB, c *verbs.Context) *bare {
@@ -48,9 +49,10 @@ func newBare(t testing.TB, c *verbs.Context) *bare {
 }
 
 // bares are two that are connected.
-func bares(t testing.TB) (left, right *bare) {
+func bares(t testing.TB, recvs int) (left, right *bare) {
 	one, two := wire(t)
 	left, right = newBare(t, one), newBare(t, two)
+	left.recvs, right.recvs = recvs, recvs
 	for _, pair := range [][2]*bare{{left, right}, {right, left}} {
 		gid := verbs.GIDFromAddr(addresses(map[*bare]string{left: addressA, right: addressB}[pair[1]])[0])
 		check(t, pair[0].qp.Connect(&verbs.QPAttr{
@@ -58,7 +60,7 @@ func bares(t testing.TB) (left, right *bare) {
 			MaxRDAtomic: 16, MaxDestRDAtomic: 16, MinRNRTimer: 12, Timeout: 14, RetryCnt: 7, RNRRetry: 7,
 		}))
 		for i := range benchDepth {
-			check(t, pair[0].qp.PostRecv([]verbs.RecvWR{{ID: uint64(i), SGList: []verbs.SGE{pair[0].mr.SGE(i*benchSmall, benchSmall)}}}))
+			check(t, pair[0].qp.PostRecv([]verbs.RecvWR{{ID: uint64(i), SGList: []verbs.SGE{pair[0].place(i)}}}))
 		}
 		for i := range pair[0].back {
 			pair[0].back[i].SGList = make([]verbs.SGE, 1)
@@ -73,6 +75,14 @@ func (b *bare) fill(opcode verbs.Opcode, length int, there *bare) {
 		offset := benchDepth*benchSmall + i*length
 		b.wrs[i] = verbs.SendWR{Opcode: opcode, SGList: []verbs.SGE{b.mr.SGE(offset, length)}, RemoteAddr: uint64(offset), RKey: there.mr.RKey()}
 	}
+}
+
+// place is where a receive goes.
+func (b *bare) place(slot int) verbs.SGE {
+	if b.recvs > benchSmall {
+		return b.mr.SGE(benchDepth*benchSmall, b.recvs)
+	}
+	return b.mr.SGE(slot*benchSmall, benchSmall)
 }
 
 // post posts n requests, of which the last is signaled, and takes what has completed.
@@ -97,7 +107,7 @@ func (b *bare) take(n int) {
 		got, err := b.recv.Poll(b.wcs[:n])
 		check(b, err)
 		for i := range b.wcs[:got] {
-			b.back[i].ID, b.back[i].SGList[0] = b.wcs[i].ID, b.mr.SGE(int(b.wcs[i].ID)*benchSmall, benchSmall)
+			b.back[i].ID, b.back[i].SGList[0] = b.wcs[i].ID, b.place(int(b.wcs[i].ID))
 		}
 		if got > 0 {
 			check(b, b.qp.PostRecv(b.back[:got]))
@@ -127,10 +137,21 @@ type short struct {
 }
 
 func newShort(t testing.TB) *short {
+	return newShortOf(t, rc.Options{Spin: true, MaxMessage: benchSmall, RecvDepth: benchDepth, SendDepth: benchDepth}, 0)
+}
+
+// newShortOf has long messages received in one place.
+func newShortOf(t testing.TB, o rc.Options, length int) *short {
 	one, two := wire(t)
-	o := rc.Options{Spin: true, MaxMessage: benchSmall, RecvDepth: benchDepth, SendDepth: benchDepth}
 	s := &short{TB: t, ctx: context.Background()}
-	s.left, s.right = joined(t, one, two, o, o)
+	other := o
+	if length > 0 {
+		domain, err := rc.NewDomain(two, rc.DomainOptions{})
+		closed(t, domain, err)
+		other.Domain, other.MaxMessage, other.RecvInto = domain, length, region(t, domain, length)
+		other.SendDepth = 1
+	}
+	s.left, s.right = joined(t, one, two, o, other)
 	for i := range s.out {
 		s.out[i].Data = make([]byte, benchSmall)
 	}
@@ -151,9 +172,9 @@ func (s *short) hop(from, to *rc.Conn) {
 	m.Release()
 }
 
-func (s *short) takeAll() {
-	for got := 0; got < benchBatch; {
-		n, err := s.right.RecvBatch(s.ctx, s.in[:])
+func (s *short) take(count int) {
+	for got := 0; got < count; {
+		n, err := s.right.RecvBatch(s.ctx, s.in[:count-got])
 		check(s, err)
 		s.right.Release(s.in[:n])
 		got += n
@@ -180,7 +201,7 @@ func beside(b *testing.B, one, other func()) {
 
 // BenchmarkMessages is 32 messages of 64 bytes that are copied, and received.
 func BenchmarkMessages(b *testing.B) {
-	left, right := bares(b)
+	left, right := bares(b, benchSmall)
 	left.fill(verbs.WRSend, benchSmall, right)
 	s := newShort(b)
 	beside(b, func() {
@@ -189,13 +210,30 @@ func BenchmarkMessages(b *testing.B) {
 	}, func() {
 		_, err := s.left.SendBatch(s.ctx, s.out[:])
 		check(b, err)
-		s.takeAll()
+		s.take(benchBatch)
+	})
+}
+
+// BenchmarkLongMessages is 8 messages of 64 KiB from a region, which are received in one place.
+func BenchmarkLongMessages(b *testing.B) {
+	const count = 8
+	left, right := bares(b, benchLarge)
+	left.fill(verbs.WRSend, benchLarge, right)
+	s := newShortOf(b, rc.Options{Spin: true, MaxMessage: benchSmall, RecvDepth: benchDepth, SendDepth: benchDepth}, benchLarge)
+	s.fill(verbs.WRSend, benchLarge)
+	beside(b, func() {
+		left.post(count)
+		right.take(count)
+	}, func() {
+		_, err := s.left.Post(s.ctx, s.requests[:count])
+		check(b, err)
+		s.take(count)
 	})
 }
 
 // BenchmarkTrip is a message there and one back.
 func BenchmarkTrip(b *testing.B) {
-	left, right := bares(b)
+	left, right := bares(b, benchSmall)
 	left.fill(verbs.WRSend, benchSmall, right)
 	right.fill(verbs.WRSend, benchSmall, left)
 	s := newShort(b)
@@ -221,7 +259,7 @@ func BenchmarkRequests(b *testing.B) {
 		{"write 64 KiB", verbs.WRRDMAWrite, benchLarge}, {"read 64 KiB", verbs.WRRDMARead, benchLarge},
 	} {
 		b.Run(row.name, func(b *testing.B) {
-			left, right := bares(b)
+			left, right := bares(b, benchSmall)
 			left.fill(row.opcode, row.length, right)
 			s := newShort(b)
 			s.fill(row.opcode, row.length)
@@ -237,7 +275,7 @@ func BenchmarkRequests(b *testing.B) {
 
 // BenchmarkOne is one request that is waited for: by Do, and by bare verbs.
 func BenchmarkOne(b *testing.B) {
-	left, right := bares(b)
+	left, right := bares(b, benchSmall)
 	left.fill(verbs.WRRDMARead, benchSmall, right)
 	s := newShort(b)
 	s.fill(verbs.WRRDMARead, benchSmall)

@@ -33,6 +33,7 @@ type Conn struct {
 	qp             *verbs.QP
 	id             *cm.ID         // which has the queue pair; nil of New
 	news           chan *cm.Event // of the id, until it is connected
+	connected      bool           // as far as the watcher knows, whose field this is
 	said           []byte         // by the peer
 
 	life   context.Context // ends with Close

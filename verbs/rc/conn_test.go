@@ -351,3 +351,53 @@ func TestNetClosed(t *testing.T) {
 		check(t, a.Close())
 	}
 }
+
+// TestBriefClient: what a client has sent that has closed the connection before Accept is received.
+func TestBriefClient(t *testing.T) {
+	t.Parallel()
+	left, right := wire(t)
+	l := listen(t, right, rc.Options{})
+	for range 20 {
+		a := dial(t, left, rc.Options{})
+		check(t, a.Send(guard(t), []byte("hello and good-bye")))
+		check(t, a.Close())
+		b := accept(t, l)
+		said(t, b, "hello and good-bye")
+		_, err := b.Recv(guard(t))
+		refused(t, err, rc.ErrDisconnected)
+		check(t, b.Close())
+	}
+}
+
+// TestBacklog: as many connections as it says are made before Accept; the next one waits.
+func TestBacklog(t *testing.T) {
+	t.Parallel()
+	left, right := wire(t)
+	l := listen(t, right, rc.Options{Backlog: 1})
+	dial(t, left, rc.Options{})
+	next := make(chan error, 1)
+	go func() {
+		a, err := rc.Dial(guard(t), left, at, rc.Options{})
+		next <- errors.Join(err, a.Send(guard(t), []byte("the second")), a.Close())
+	}()
+	accept(t, l)
+	said(t, accept(t, l), "the second")
+	check(t, <-next)
+}
+
+// TestClosedListener: connections that nobody has accepted are closed, and the others stay.
+func TestClosedListener(t *testing.T) {
+	t.Parallel()
+	left, right := wire(t)
+	l := listen(t, right, rc.Options{})
+	a := dial(t, left, rc.Options{})
+	b := accept(t, l)
+	c := dial(t, left, rc.Options{})
+	check(t, l.Close())
+	_, err := c.Recv(guard(t))
+	refused(t, err, rc.ErrDisconnected)
+	check(t, a.Send(guard(t), []byte("goes on")))
+	said(t, b, "goes on")
+	_, err = rc.Dial(guard(t), left, at, rc.Options{})
+	refused(t, err, unix.ECONNREFUSED)
+}

@@ -97,13 +97,19 @@ func (c *Conn) established(ctx context.Context) error {
 	return err
 }
 
-// await waits for an event of the id.
+// await waits for an event of the id. Of a connection that was made, and has ended since, the first counts: what
+// the peer has sent can be received.
 func (c *Conn) await(ctx context.Context, want cm.EventType) (*cm.Event, error) {
 	select {
 	case event := <-c.news:
 		return event, outcome(event, want)
 	case <-c.ending.down.Done():
-		return nil, c.ending.cause()
+		select {
+		case event := <-c.news:
+			return event, outcome(event, want)
+		default:
+			return nil, c.ending.cause()
+		}
 	case <-c.life.Done():
 		return nil, ErrClosed
 	case <-ctx.Done():
@@ -124,17 +130,19 @@ func outcome(event *cm.Event, want cm.EventType) error {
 	return fmt.Errorf("wait for %v: %w: %v came", want, verbs.ErrInvalid, event.Type)
 }
 
-// happened takes an event of the id. When the peer has ended the connection, the reason is known before its
-// requests are flushed.
+// happened takes an event of the id, in the watcher's goroutine. When the peer has ended the connection, the reason
+// is known before its requests are flushed.
 func (c *Conn) happened(event *cm.Event) {
-	switch event.Type {
-	case cm.EventDisconnected:
+	switch {
+	case event.Type == cm.EventDisconnected:
 		c.ending.set(ErrDisconnected)
 		_ = event.ID.Disconnect() // else Close does
-	case cm.EventDeviceRemoval:
+	case event.Type == cm.EventDeviceRemoval:
 		c.ending.set(event.Err())
-	case cm.EventTimewaitExit:
-	default:
+	case c.connected && event.Err() != nil: // the peer has given it up before it knew that it was made
+		c.ending.set(ErrDisconnected)
+	case event.Type != cm.EventTimewaitExit:
+		c.connected = event.Type == cm.EventEstablished
 		select {
 		case c.news <- event:
 		default: // nobody waits for it any more

@@ -105,6 +105,8 @@ func TestDisconnected(t *testing.T) {
 			err = <-waits
 			refused(t, err, rc.ErrDisconnected)
 			refused(t, err, unix.ECONNRESET)
+			_, err = a.Poll(make([]rc.Message, 1))
+			refused(t, err, rc.ErrDisconnected)
 			ends(t, a, rc.ErrDisconnected)
 			check(t, a.Close())
 		}

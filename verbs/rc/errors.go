@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"sync"
+	"time"
 
 	"github.com/roced/roced/internal/errno"
 	"github.com/roced/roced/verbs"
@@ -74,14 +75,17 @@ func (e *RejectedError) Error() string { return e.Err.Error() }
 // Unwrap gives the reason in words.
 func (e *RejectedError) Unwrap() error { return e.Err }
 
-// ending is how a connection ends. The first cause counts, but ErrAborted is what is said for want of a
-// better one.
+// ending is how a connection ends. The first cause counts, but ErrAborted is what is said for want of a better one.
 type ending struct {
-	down   context.Context // done when the connection has ended
-	cancel context.CancelFunc
-	mu     sync.Mutex
-	reason error
+	down    context.Context // done when the connection has ended
+	cancel  context.CancelFunc
+	mu      sync.Mutex
+	reason  error
+	waiting bool // for a better reason than ErrAborted
 }
+
+// eventPause is how long the event may be behind that tells why requests were flushed.
+const eventPause = 20 * time.Millisecond
 
 func (e *ending) init() { e.down, e.cancel = context.WithCancel(context.Background()) }
 
@@ -92,6 +96,16 @@ func (e *ending) set(reason error) {
 		e.reason = reason
 	}
 	e.cancel()
+}
+
+// flushed says that a request was flushed: the connection has ended, and why is known, or will be soon.
+func (e *ending) flushed() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.reason == nil && !e.waiting {
+		e.waiting = true
+		time.AfterFunc(eventPause, func() { e.set(ErrAborted) })
+	}
 }
 
 // cause is why the connection has ended; nil if it has not.

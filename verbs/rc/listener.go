@@ -217,11 +217,7 @@ func (l *Listener) Close() error {
 		return nil
 	}
 	l.making.Wait()
-	var err error
-	for len(l.ready) > 0 {
-		conn := <-l.ready
-		err = errors.Join(err, conn.Close())
-	}
+	err := l.closeReady()
 	if l.id != nil {
 		err = errors.Join(err, freed(l.id.Close()))
 	}
@@ -229,6 +225,18 @@ func (l *Listener) Close() error {
 		err = errors.Join(err, freed(l.channel.Close()))
 	}
 	return errors.Join(err, l.domain.leave())
+}
+
+// closeReady closes the connections that nobody has accepted.
+func (l *Listener) closeReady() (err error) {
+	for {
+		select {
+		case conn := <-l.ready:
+			err = errors.Join(err, conn.Close())
+		default:
+			return err
+		}
+	}
 }
 
 func (l *Listener) shut() bool {

@@ -27,7 +27,7 @@ type Options struct {
 
 	// MaxMessage is the length of the longest message that is received, and of the longest that is copied: by
 	// Send, Write and Read. In bytes; 0 stands for 4096. A longer message of the peer's ends the connection.
-	// Requests that name a Region (Post) may be longer.
+	// Requests that name a Region (Post) may be longer. Receives of the Domain have the length that it says.
 	MaxMessage int
 
 	// RecvInto has messages received in a region of the program's, RecvDepth buffers one after another. In one

@@ -130,7 +130,7 @@ func (c *Conn) failed(wc *verbs.WC, at *slot) {
 		c.send.broken = wc.ID
 	}
 	if wc.Status == verbs.WCWRFlushErr {
-		c.ending.set(ErrAborted) // if nothing better is known, or will be
+		c.ending.flushed()
 		return
 	}
 	c.ending.set(&RequestError{at.opcode, at.length, at.remote, wc.Err()})
@@ -148,11 +148,25 @@ func (c *Conn) awaitDone(ctx context.Context, number uint64) error {
 		return err
 	}
 	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.broken == 0 || s.broken > number {
+	broken := s.broken
+	s.mu.Unlock()
+	if broken == 0 || broken > number {
 		return nil
 	}
-	return c.behind(s.broken == number)
+	if err := c.awaitCause(ctx); err != nil {
+		return err
+	}
+	return c.behind(broken == number)
+}
+
+// awaitCause waits until it is known why the connection has ended.
+func (c *Conn) awaitCause(ctx context.Context) error {
+	select {
+	case <-c.ending.down.Done():
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 }
 
 // behind is the error of a request that was not carried out.
@@ -206,6 +220,9 @@ func (c *Conn) flushedBy(ctx context.Context) error {
 	if err := c.awaitSends(ctx, func() bool { return s.posted == s.reaped }); err != nil {
 		return err
 	}
-	c.ending.set(ErrAborted)
+	c.ending.flushed()
+	if err := c.awaitCause(ctx); err != nil {
+		return err
+	}
 	return c.ending.cause()
 }

@@ -66,10 +66,10 @@ func (c *Conn) take(ctx context.Context, wait bool, messages []Message) (n int, 
 	}
 	done := wcs[:min(len(messages), batch)]
 	switch {
+	case c.domain.recvs != nil:
+		n, err = c.takeShared(ctx, wait, done)
 	case !wait:
 		n, err = c.recvCQ.Poll(done)
-	case c.domain.recvs != nil:
-		n, err = c.awaitShared(ctx, done)
 	default:
 		n, err = await(ctx, c.recvCQ, c.options.Spin, done)
 	}
@@ -141,9 +141,9 @@ const (
 	sharedPolls = 4096
 )
 
-// awaitShared waits for messages in receives of a domain. The end of the connection flushes none of these, so
-// it is looked for beside them.
-func (c *Conn) awaitShared(ctx context.Context, wcs []verbs.WC) (n int, err error) {
+// takeShared takes messages that came in receives of a domain. The end of the connection flushes none of these,
+// so it is looked for beside them.
+func (c *Conn) takeShared(ctx context.Context, wait bool, wcs []verbs.WC) (n int, err error) {
 	for polls := 1; ; polls++ {
 		over := c.over()
 		if n, err = c.recvCQ.Poll(wcs); n > 0 || err != nil {
@@ -153,6 +153,8 @@ func (c *Conn) awaitShared(ctx context.Context, wcs []verbs.WC) (n int, err erro
 		case over != nil:
 			c.recv.flushed.Store(true)
 			return 0, over
+		case !wait:
+			return 0, nil
 		case c.options.Spin && polls%sharedPolls != 0:
 			err = ctx.Err()
 		default:
