@@ -59,7 +59,8 @@ soak: ## 10 million messages, every one accounted for; then 10 minutes of hosts 
 	ROCED_SOAK=10000000 go test -count=1 -v -timeout 30m -run TestSoak ./verbs/hca
 	ROCED_STRESS=10m go test -race -count=1 -v -timeout 20m -run TestStress ./verbs/hca
 
-storm: ## a million requests over connections that lose, repeat, damage and reorder packets; 10^8 forged packets, and wrong requests
+storm: ## 300 million random steps of the machine of connections; a million requests over connections that lose, repeat, damage and reorder packets; 10^8 forged packets, and wrong requests
+	ROCED_CONN=300000000 go test -count=1 -v -timeout 60m -run TestModel ./datapath/conn
 	ROCED_STORM=90000 go test -count=1 -v -timeout 60m -run TestStorm ./datapath
 	ROCED_BADWIRE=3000 go test -count=1 -v -timeout 60m -run TestConnectionOverABadWire ./verbs/hca
 	ROCED_HOSTILE=50000000 go test -count=1 -v -timeout 60m -run TestHostilePeer ./datapath
