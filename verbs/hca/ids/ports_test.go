@@ -1,9 +1,7 @@
 package ids
 
 import (
-	"errors"
 	"net/netip"
-	"strings"
 	"testing"
 
 	"github.com/roced/roced/datapath/wire"
@@ -81,28 +79,5 @@ func TestPortsAreCounted(t *testing.T) {
 	p.release(one)
 	if n := p.given[wire.PortSpaceTCP]; n != 100 || p.Len() != 101 {
 		t.Errorf("%d ports are given out, %d bound", n, p.Len())
-	}
-}
-
-func address(s string) netip.Addr { return netip.MustParseAddr(s) }
-
-func check(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
-// refused checks that an error is the one that is wanted, and says what it should.
-func refused(t testing.TB, err, want error, says ...string) {
-	t.Helper()
-	if !errors.Is(err, want) {
-		t.Errorf("%v, want %v", err, want)
-		return
-	}
-	for _, text := range says {
-		if !strings.Contains(err.Error(), text) {
-			t.Errorf("%q does not say %q", err, text)
-		}
 	}
 }

@@ -1,0 +1,125 @@
+package ids
+
+import (
+	"errors"
+	"log/slog"
+	"net/netip"
+	"strings"
+	"testing"
+
+	"github.com/roced/roced/datapath/wire"
+	"github.com/roced/roced/verbs"
+	"github.com/roced/roced/verbs/hca/paths"
+	"github.com/roced/roced/verbs/provider"
+)
+
+// around is a card, and a program on it, that say what a test wants. Nothing is sent.
+type around struct {
+	ended   chan struct{}
+	err     error // of the program
+	refuses error // of joins
+	left    []provider.Handle
+}
+
+func (a *around) Name() string                               { return "eth0" }
+func (a *around) Ended() <-chan struct{}                     { return a.ended }
+func (a *around) Own(address netip.Addr) (netip.Addr, error) { return address, nil }
+func (a *around) GIDIndex(wire.GID) (int, error)             { return 0, nil }
+func (a *around) GUID() uint64                               { return 1 }
+func (a *around) ActiveMTU() wire.MTU                        { return wire.MTU1024 }
+func (a *around) NoteFault(error)                            {}
+func (a *around) AHAttr(ends paths.Ends, _ uint8) verbs.AHAttr {
+	return verbs.AHAttr{GRH: verbs.GlobalRoute{DGID: ends.Dest}}
+}
+func (a *around) FindEnds(source, dest netip.Addr) (from, to netip.Addr, err error) {
+	return source, dest, nil
+}
+
+func (a *around) Done() <-chan struct{} { return a.ended }
+func (a *around) Err() error            { return a.err }
+func (a *around) Faulted(error)         {}
+func (a *around) MayPrivileged() bool   { return false }
+func (a *around) Privilege() string     { return "a privilege" }
+
+// PrepareJoin makes a membership whose handle is 9.
+func (a *around) PrepareJoin(r provider.JoinMulticastRequest) (Join, error) { return &joins{a, r}, nil }
+
+func (a *around) LeaveMulticast(r provider.LeaveMulticastRequest) error {
+	a.left = append(a.left, r.Membership)
+	return nil
+}
+
+type joins struct {
+	*around
+	request provider.JoinMulticastRequest
+}
+
+func (j *joins) Reserve() error { return j.refuses }
+func (j *joins) Finish() (provider.JoinMulticastGrant, error) {
+	return provider.JoinMulticastGrant{Membership: 9, MGID: wire.GIDFromAddr(j.request.Group)}, nil
+}
+
+// objects is a Table.
+type objects[T any] struct{ all []*T }
+
+func (l *objects[T]) Add(object *T) (provider.Handle, error) {
+	l.all = append(l.all, object)
+	return provider.Handle(len(l.all)), nil
+}
+
+func (l *objects[T]) Get(handle provider.Handle) (*T, error) {
+	if handle == 0 || int(handle) > len(l.all) || l.all[handle-1] == nil {
+		return nil, verbs.ErrInvalid
+	}
+	return l.all[handle-1], nil
+}
+
+func (l *objects[T]) Remove(handle provider.Handle) { l.all[handle-1] = nil }
+func (l *objects[T]) At(place uint32) *T            { return l.all[place] }
+func (l *objects[T]) Places() uint32                { return uint32(len(l.all)) }
+func (l *objects[T]) All() (all []*T) {
+	for _, object := range l.all {
+		if object != nil {
+			all = append(all, object)
+		}
+	}
+	return all
+}
+
+// newSession is a session with a channel, on a card whose QP 1 is not open.
+func newSession(t *testing.T) (*Session, *around, provider.Handle) {
+	t.Helper()
+	a := &around{ended: make(chan struct{})}
+	m := NewManager(Config{Card: a, Ports: newPorts(), Log: slog.New(slog.DiscardHandler)})
+	s := m.NewSession(SessionConfig{Program: a, Channels: &objects[Channel]{}, IDs: &objects[ID]{}})
+	channel, err := s.CreateEventChannel()
+	check(t, err)
+	t.Cleanup(func() {
+		s.Shut()
+		check(t, channel.Events.Close())
+	})
+	return s, a, channel.Channel
+}
+
+func address(s string) netip.Addr { return netip.MustParseAddr(s) }
+
+func check(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// refused checks that an error is the one that is wanted, and says what it should.
+func refused(t testing.TB, err, want error, says ...string) {
+	t.Helper()
+	if !errors.Is(err, want) {
+		t.Errorf("%v, want %v", err, want)
+		return
+	}
+	for _, text := range says {
+		if !strings.Contains(err.Error(), text) {
+			t.Errorf("%q does not say %q", err, text)
+		}
+	}
+}

@@ -1,0 +1,107 @@
+package ids
+
+import (
+	"net/netip"
+	"testing"
+
+	"github.com/roced/roced/verbs"
+	"github.com/roced/roced/verbs/provider"
+	"golang.org/x/sys/unix"
+)
+
+// bound makes an id that is bound to an address.
+func bound(t *testing.T, s *Session, channel provider.Handle, space verbs.PortSpace, at string) provider.Handle {
+	t.Helper()
+	made, err := s.CreateID(provider.CreateIDRequest{Channel: channel, PortSpace: space})
+	check(t, err)
+	_, err = s.BindID(provider.BindIDRequest{ID: made.ID, Address: netip.MustParseAddrPort(at)})
+	check(t, err)
+	return made.ID
+}
+
+// What one program has is refused to another id; when it is destroyed, it is free, and nothing is left.
+func TestIDsHavePorts(t *testing.T) {
+	s, _, channel := newSession(t)
+	one := bound(t, s, channel, verbs.PortSpaceUDP, "10.0.0.1:7174")
+	other, err := s.CreateID(provider.CreateIDRequest{Channel: channel, PortSpace: verbs.PortSpaceUDP})
+	check(t, err)
+	again := provider.BindIDRequest{ID: other.ID, Address: netip.MustParseAddrPort("10.0.0.1:7174")}
+	_, err = s.BindID(again)
+	refused(t, err, unix.EADDRINUSE)
+	_, err = s.BindID(provider.BindIDRequest{ID: other.ID, Address: netip.MustParseAddrPort("10.0.0.1:80")})
+	refused(t, err, unix.EACCES, "a privilege")
+	check(t, s.DestroyID(provider.DestroyIDRequest{ID: one}))
+	_, err = s.BindID(again)
+	check(t, err)
+	check(t, s.DestroyID(provider.DestroyIDRequest{ID: other.ID}))
+	if ids, channels := s.Used(); ids != 0 || channels != 1 || s.manager.Ports.Len() != 0 {
+		t.Errorf("%d ids, %d channels, %d ports", ids, channels, s.manager.Ports.Len())
+	}
+}
+
+// An id that joins has its event when the host has joined, and leaves when it is destroyed; one that may not
+// join any more begins nothing.
+func TestIDsJoin(t *testing.T) {
+	s, a, channel := newSession(t)
+	id := bound(t, s, channel, verbs.PortSpaceUDP, "10.0.0.1:0")
+	join := provider.JoinIDRequest{ID: id, Group: address("239.1.1.1"), Context: 7}
+	a.refuses = verbs.ErrLimit
+	refused(t, s.JoinID(join), verbs.ErrLimit)
+	a.refuses = nil
+	check(t, s.JoinID(join))
+	s.Wait()
+	got, err := s.GetCMEvent(provider.GetCMEventRequest{Channel: channel})
+	check(t, err)
+	if e := got.Event; !got.Found || !got.Drained || e.Type != verbs.CMEventMulticastJoin || e.Context != 7 || e.AH.GRH.DGID.Addr() != address("239.1.1.1") {
+		t.Errorf("%+v", got)
+	}
+	check(t, s.DestroyID(provider.DestroyIDRequest{ID: id}))
+	if len(a.left) != 1 || a.left[0] != 9 {
+		t.Errorf("left %v", a.left)
+	}
+}
+
+// When the card has failed, ids that are bound to it say so; what is left can be destroyed, and nothing made. When the
+// session is closed, nothing is answered.
+func TestIDsOutliveTheirCard(t *testing.T) {
+	s, a, channel := newSession(t)
+	id := bound(t, s, channel, verbs.PortSpaceTCP, "10.0.0.1:0")
+	check(t, s.ListenID(provider.ListenIDRequest{ID: id, Backlog: 1}))
+	if s.manager.Users() != 1 {
+		t.Errorf("%d users", s.manager.Users())
+	}
+	a.err = verbs.ErrDeviceFatal
+	s.RemoveDevice()
+	_, err := s.CreateID(provider.CreateIDRequest{Channel: channel, PortSpace: verbs.PortSpaceTCP})
+	refused(t, err, verbs.ErrDeviceFatal)
+	got, err := s.GetCMEvent(provider.GetCMEventRequest{Channel: channel})
+	check(t, err)
+	if got.Event.Type != verbs.CMEventDeviceRemoval || got.Event.ID != id {
+		t.Errorf("%+v", got)
+	}
+	_, err = s.GetCMEvent(provider.GetCMEventRequest{Channel: channel})
+	refused(t, err, verbs.ErrDeviceFatal)
+	check(t, s.DestroyID(provider.DestroyIDRequest{ID: id}))
+	a.err = verbs.ErrClosed
+	refused(t, s.DestroyEventChannel(provider.DestroyEventChannelRequest{Channel: channel}), verbs.ErrClosed)
+	if s.manager.Users() != 0 || s.manager.Ports.Len() != 0 {
+		t.Errorf("%d users, %d ports", s.manager.Users(), s.manager.Ports.Len())
+	}
+}
+
+// The end of a session ends its ids, whatever one of them comes to.
+func TestSessionEndsItsIDs(t *testing.T) {
+	s, _, channel := newSession(t)
+	for range 3 {
+		id := bound(t, s, channel, verbs.PortSpaceTCP, "10.0.0.1:0")
+		check(t, s.ListenID(provider.ListenIDRequest{ID: id}))
+	}
+	s.ids.All()[1].channel = nil // a mistake
+	if err := s.End(); err == nil {
+		t.Error("the mistake is not told")
+	}
+	check(t, s.Free())
+	if s.manager.Users() != 0 || s.manager.Ports.Len() != 0 {
+		t.Errorf("%d users, %d ports", s.manager.Users(), s.manager.Ports.Len())
+	}
+}
