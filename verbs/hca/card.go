@@ -30,9 +30,12 @@ type Card struct {
 
 	session *Session // of the program that opened it
 
+	host    network.Host
+	engine  *datapath.Engine
+	paths   *paths.Table
+	manager *ids.Manager
+
 	name     atomic.Pointer[string] // the interface's now
-	host     network.Host
-	engine   *datapath.Engine
 	inline   bool
 	askedMTU wire.MTU // from WithMTU; 0 for the largest that fits
 	vlan     uint16
@@ -44,11 +47,8 @@ type Card struct {
 	refused     chan struct{} // of capacity 1: the interface dropped a packet instead of sending it
 	tooBig      tooBig
 	lagging     atomic.Bool   // the last query of the host failed
-	faults      atomic.Uint64 // contained, but for those of the engine's rounds
+	faults      atomic.Uint64 // contained, except those of the engine's rounds
 	faultLogged atomic.Int64  // when one was logged; Unix time, ns
-	manager     *ids.Manager
-
-	paths *paths.Table
 
 	asking sync.Mutex // held from a query of the port until its answer is acted on
 

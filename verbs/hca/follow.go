@@ -132,7 +132,7 @@ func (card *Card) wantsCarrier() bool {
 // looked is what a look has found.
 type looked struct {
 	cameUp    bool // the link
-	noCarrier bool // the interface is up, but for the carrier
+	noCarrier bool // the interface is up, except that it has no carrier
 	failed    bool // something could not be asked, or opened
 }
 

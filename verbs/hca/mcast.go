@@ -132,7 +132,7 @@ func (s multicast) enterGroup(enter func() error, r provider.McastRequest, may f
 // mayAttach is what rdmavt asks for.
 func (q *qp) mayAttach() bool { return verbs.QPState(q.state.Load()) != verbs.QPStateReset }
 
-// mayDetach is the same, but for a queue pair that cannot leave RESET: it could not be destroyed.
+// mayDetach is the same, except for a queue pair that cannot leave RESET: it could not be destroyed.
 func (s multicast) mayDetach(q *qp) bool {
 	stuck := false
 	s.card.engine.Do(func() { stuck = q.checkCQs() != nil })

@@ -34,7 +34,7 @@ const (
 //
 // A train is eight or more packets of one flow and length in a row, which the kernel gets as one long
 // frame and makes packets of (UDP segmentation offload, Linux 6.2). It is quicker, since the frame
-// passes the network stack once. The packets are the same, but for the UDP checksum: a train's have one,
+// passes the network stack once. The packets are the same, except for the UDP checksum: a train's have one,
 // which RoCEv2 allows; frames of AF_XDP sockets have 0. Unlike those, trains pass the interface's
 // queueing discipline, tc and netfilter's egress hook, and tcpdump shows them. Once a millisecond the last
 // packet of a train leaves by itself, to see whether there is still a carrier: what a veth without one drops

@@ -12,7 +12,6 @@ import (
 	"github.com/roced/roced/datapath"
 	"github.com/roced/roced/datapath/ring"
 	"github.com/roced/roced/datapath/wire"
-	"github.com/roced/roced/internal/fault"
 	"github.com/roced/roced/verbs"
 	"github.com/roced/roced/verbs/provider"
 )
@@ -302,28 +301,4 @@ func (s queuePairs) forgetQPs(all []*qp) (failed error) {
 		s.returnGSI(q.kind)
 	}
 	return failed
-}
-
-// flushEach is flushAll for a session in whose work there was a mistake, which may show again. The caller holds
-// card.mu.
-func (s queuePairs) flushEach() {
-	for _, q := range s.qps.all() {
-		fault.Contain(func() {
-			s.card.engine.Do(func() { s.flush(q) })
-		})
-	}
-}
-
-// flushAll changes the state of all queue pairs to ERR. It runs between two rounds.
-func (s queuePairs) flushAll() {
-	for _, q := range s.qps.all() {
-		s.flush(q)
-	}
-}
-
-func (s queuePairs) flush(q *qp) {
-	if verbs.QPState(q.state.Load()) != verbs.QPStateReset {
-		q.state.Store(uint32(verbs.QPStateErr))
-		s.card.engine.SetState(q.entry, verbs.QPStateErr)
-	}
 }

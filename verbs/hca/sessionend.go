@@ -30,6 +30,30 @@ func (s *Session) fail(cause error) {
 	}
 }
 
+// flushEach is flushAll for a session in whose work there was a mistake, which may show again. The caller holds
+// card.mu.
+func (s queuePairs) flushEach() {
+	for _, q := range s.qps.all() {
+		fault.Contain(func() {
+			s.card.engine.Do(func() { s.flush(q) })
+		})
+	}
+}
+
+// flushAll changes the state of all queue pairs to ERR. It runs between two rounds.
+func (s queuePairs) flushAll() {
+	for _, q := range s.qps.all() {
+		s.flush(q)
+	}
+}
+
+func (s queuePairs) flush(q *qp) {
+	if verbs.QPState(q.state.Load()) != verbs.QPStateReset {
+		q.state.Store(uint32(verbs.QPStateErr))
+		s.card.engine.SetState(q.entry, verbs.QPStateErr)
+	}
+}
+
 // sayFatal tells the program that its device has failed, when its outstanding requests are flushed.
 func (s *Session) sayFatal() {
 	s.card.engine.Settle(s.entry, flushTimeout)

@@ -63,7 +63,7 @@ func (s sharedQueues) CreateSRQ(r provider.CreateSRQRequest) (provider.CreateSRQ
 	return grant, nil
 }
 
-// makeSharedQueue allocates a queue, and makes a grant that has all but the handle.
+// makeSharedQueue allocates a queue, and makes a grant that has all except the handle.
 func (s sharedQueues) makeSharedQueue(maxWR, maxSGE uint32) (*ring.RecvConsumer, provider.CreateSRQGrant, error) {
 	g := ring.RecvGeometry(maxWR, maxSGE)
 	memory, err := s.alloc(g.Size())

@@ -251,7 +251,7 @@ func (s *Session) endID(i *ID) {
 	i.channel.ids--
 }
 
-// freeID frees what an id has, but for its memberships, which are the session's. Nothing of it goes on
+// freeID frees what an id has, except its memberships, which are the session's. Nothing of it goes on
 // any more.
 func (s *Session) freeID(i *ID) {
 	if i.path != nil {

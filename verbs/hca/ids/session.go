@@ -126,9 +126,10 @@ func (s *Session) Shut() {
 
 // Wait waits for what goes on. The session has ended, so that nothing begins.
 func (s *Session) Wait() {
-	s.mu.Lock() // a command that came before has begun its work
+	s.mu.Lock()
+	begun := &s.work // also by a command that came before
 	s.mu.Unlock()
-	s.work.Wait()
+	begun.Wait()
 }
 
 // End ends what the ids have begun. A mistake with one does not keep the others from it.

@@ -99,7 +99,7 @@ func (t *Table) Await(ctx context.Context, p *Path, user User) error {
 	timeout := time.NewTimer(NeighbourTimeout)
 	defer timeout.Stop()
 	for expired := false; ; {
-		h, why, settled := p.wait()
+		h, settled, why := p.wait()
 		switch ended := user.Err(); {
 		case ended != nil:
 			return ended
@@ -127,13 +127,13 @@ type awaited struct {
 }
 
 // wait gives what there is to wait for: nil if there is no next hop.
-func (p *Path) wait() (h awaited, why error, settled chan struct{}) {
+func (p *Path) wait() (h awaited, settled chan struct{}, why error) {
 	p.table.mu.Lock()
 	defer p.table.mu.Unlock()
 	if p.hop == nil {
-		return awaited{}, p.why, nil
+		return awaited{}, nil, p.why
 	}
-	return awaited{p.hop.status, p.hop.address}, p.why, p.hop.settled
+	return awaited{p.hop.status, p.hop.address}, p.hop.settled, p.why
 }
 
 func onBehalf(hop, dest netip.Addr) string {
