@@ -1,22 +1,42 @@
 package datapath
 
-import "github.com/roced/roced/datapath/ring"
+import (
+	"math"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/roced/roced/datapath/ring"
+	"github.com/roced/roced/internal/timers"
+)
+
+// completions are what programs are told at the end of a round.
+type completions struct {
+	engine    *Engine
+	cqe       ring.CQE         // in hand
+	dirty     []*CQ            // to publish
+	postponed timers.Heap[*CQ] // whose events are put off
+	takenFrom []*SRQ           // to publish
+	reached   []*SRQ           // with the event of their limit to be reported
+	ended     []*QP            // with NoteLastWQE to be called
+	clock     clock
+}
 
 // complete writes an entry to a CQ; it is published at the end of the round. If the CQ is full,
 // which is an overrun, the CQ and its queue pairs fail, and complete returns false.
-func (e *Engine) complete(cq *CQ, c *ring.CQE, solicited bool) bool {
+func (cs *completions) complete(cq *CQ, c *ring.CQE, solicited bool) bool {
 	if cq.overrun {
 		return false
 	}
 	if !cq.dirty {
 		cq.dirty = true
-		e.dirty = append(e.dirty, cq)
+		cs.dirty = append(cs.dirty, cq)
 	}
 	if cq.Queue.Stamped() {
-		c.Timestamp, c.Wallclock = e.clock.read()
+		c.Timestamp, c.Wallclock = cs.clock.read()
 	}
 	if !cq.Queue.Put(c) {
-		e.overrun(cq)
+		cs.overrun(cq)
 		return false
 	}
 	cq.solicited = cq.solicited || solicited
@@ -24,13 +44,13 @@ func (e *Engine) complete(cq *CQ, c *ring.CQE, solicited bool) bool {
 }
 
 // overrun fails a CQ and all queue pairs that complete to it.
-func (e *Engine) overrun(cq *CQ) {
+func (cs *completions) overrun(cq *CQ) {
 	cq.overrun = true
 	cq.solicited = true
 	cq.Queue.Fail()
 	cq.NoteOverrun()
 	for qp := range cq.QPs {
-		e.fail(qp, true)
+		cs.engine.fail(qp, true)
 	}
 }
 
@@ -51,7 +71,7 @@ func (e *Engine) publish() {
 		}
 	}
 	e.noteSRQs()
-	e.acceptLater()
+	e.accepting.takeTurns(&e.turns)
 	if len(e.postponed) > 0 {
 		e.reportPostponed()
 	}
@@ -60,18 +80,18 @@ func (e *Engine) publish() {
 }
 
 // failSend completes a send request with an error.
-func (e *Engine) failSend(qp *QP, id uint64, status ring.WCStatus) {
-	e.cqe.Set(id, status, ring.WCSend, qp.Number, qp.CompletionToken)
+func (cs *completions) failSend(qp *QP, id uint64, status ring.WCStatus) {
+	cs.cqe.Set(id, status, ring.WCSend, qp.Number, qp.CompletionToken)
 	if status == ring.WCLocLenErr {
-		e.cqe.VendorErr = uint32(e.mtu) // the longest payload allowed, for the error message
+		cs.cqe.VendorErr = uint32(cs.engine.mtu) // the longest payload allowed, for the error message
 	}
-	e.complete(qp.SendCQ, &e.cqe, true)
+	cs.complete(qp.SendCQ, &cs.cqe, true)
 }
 
 // completeRecv completes a receive request with an error. An error counts as solicited.
-func (e *Engine) completeRecv(qp *QP, id uint64, status ring.WCStatus) {
-	e.cqe.Set(id, status, ring.WCRecv, qp.Number, qp.CompletionToken)
-	e.complete(qp.RecvCQ, &e.cqe, true)
+func (cs *completions) completeRecv(qp *QP, id uint64, status ring.WCStatus) {
+	cs.cqe.Set(id, status, ring.WCRecv, qp.Number, qp.CompletionToken)
+	cs.complete(qp.RecvCQ, &cs.cqe, true)
 }
 
 // fail moves a queue pair to ERR and reports that to the control plane; see QP.NoteState. Its
@@ -147,4 +167,42 @@ func (e *Engine) flush(qp *QP) (moved, done bool) {
 		moved = true
 	}
 	return moved, e.budget > 0
+}
+
+// clock is the card's free-running clock, CLOCK_MONOTONIC in nanoseconds, and the wall clock beside it.
+// One reading of the time gives both, by a call that needs no system call.
+type clock struct {
+	start time.Time
+	since uint64 // ns of CLOCK_MONOTONIC at start
+}
+
+// newClock finds what CLOCK_MONOTONIC is at a time of Go's. It asks for one between two readings of the
+// other, several times, since anything may come between; the closest pair counts.
+func newClock() (c clock) {
+	closest := uint64(math.MaxUint64)
+	for range 64 {
+		before, now, after := monotonic(), time.Now(), monotonic()
+		if apart := after - before; apart < closest {
+			closest, c = apart, clock{now, before + apart/2}
+		}
+	}
+	return c
+}
+
+func monotonic() uint64 {
+	var now unix.Timespec
+	_ = unix.ClockGettime(unix.CLOCK_MONOTONIC, &now) // cannot fail: the clock exists
+	return uint64(now.Nano())
+}
+
+// read gives both clocks, in ns.
+func (c *clock) read() (free, wall uint64) {
+	now := time.Now()
+	return c.since + uint64(now.Sub(c.start)), uint64(now.UnixNano())
+}
+
+// Clock is the card's free-running clock now, in ns.
+func (cs *completions) Clock() uint64 {
+	free, _ := cs.clock.read()
+	return free
 }

@@ -78,7 +78,7 @@ func (c *Connection) close() {
 		c.replyLast()
 	}
 	c.engine.timers.stop(c)
-	c.engine.forgetAccepting(c.qp)
+	c.engine.accepting.remove(c.qp)
 }
 
 // flush completes the receive that a message has taken.
@@ -130,7 +130,7 @@ func (c *Connection) receive(a *arrival) Drop {
 	case conn.TurnNow:
 		c.engine.turns.add(qp)
 	case conn.TurnLater:
-		c.engine.accepting = append(c.engine.accepting, qp)
+		c.engine.accepting.add(qp)
 	}
 	return drops[reason]
 }

@@ -6,10 +6,8 @@
 //	          ▼                                            │
 //	tx.go  doorbells → turns of queue pairs         rx.go  Parse → ICRC → own? → queue pair
 //	ud.go  check the copy → gather → Seal           ud.go  checks → scatter → complete
-//	connection.go: what conn.Requester              connection.go: to conn.Requester
-//	and conn.Responder have to send                 and conn.Responder
-//	dispatch.go                                         ▲
-//	          │         └────── own destination ────────┘
+//	connection.go  conn.Requester, conn.Responder   connection.go  conn.Requester, conn.Responder
+//	tx.go  dispatch ─────── own destination ──────► rx.go
 //	          ▼                                             │
 //	      link.Link: a burst of frames out, a burst of frames in
 //	          AF_XDP sockets, or a network in memory
@@ -38,7 +36,7 @@
 //
 // Who runs rounds is decided by package runner: a worker, programs that poll or post, or one that waits. While the
 // worker rests the doorbells say "asleep", and a post calls the engine (Kick), which runs a round in the caller's
-// thread. When the link's sockets are replaced, who sleeps does so on the new ones (change.go).
+// thread. When the link's sockets are replaced, who sleeps does so on the new ones (ChangeLink).
 //
 // Events of CQs that are moderated are put off (notify.go). The runner's alarm rings when they are due, as it does for
 // timers; it runs only while there is something to wait for. If the worker is parked and nobody runs rounds any

@@ -6,10 +6,8 @@ import (
 	"time"
 
 	"github.com/roced/roced/datapath/link"
-	"github.com/roced/roced/datapath/ring"
 	"github.com/roced/roced/datapath/runner"
 	"github.com/roced/roced/datapath/wire"
-	"github.com/roced/roced/internal/timers"
 )
 
 const (
@@ -26,26 +24,22 @@ const (
 // what.
 type Engine struct {
 	lease  sync.Mutex
-	wanted atomic.Int32            // calls of Do that wait for the lease
-	called atomic.Pointer[Session] // suspended sessions that have called; see Session
-	rests  atomic.Bool             // the worker rests: see announceRest
-	runner *runner.Runner
+	wanted atomic.Int32 // calls of Do that wait for the lease
+	waiters
 	link   link.Link
 	closed bool // the link is closed, nothing runs any more
 
 	tables
+	doorbells
 	backlog
-	postponed timers.Heap[*CQ] // whose events are put off
-	timers    deadlines
-	time      time.Time // of this round; zero until it is needed
-	clock     clock
-	rx        arrival   // the packet from the link in hand
-	tx        departure // the send request in hand
-	cqe       ring.CQE  // the completion in hand
-	pieces    pieces    // of the receive that a packet is written to
-	counters  Counters
-	hand      *Session // whose work is in hand; nil: nobody's
-	faults    int      // rounds in a row that have ended in one
+	completions
+	timers deadlines
+	roundTime
+	rx       arrival   // the packet from the link in hand
+	tx       departure // the send request in hand
+	pieces   pieces    // of the receive that a packet is written to
+	counters Counters
+	faults   int // rounds in a row that have ended in one
 	// noteRefused and noteFault: see Config.
 	noteRefused func()
 	noteFault   func(Fault)
@@ -62,26 +56,19 @@ type tables struct {
 	passed     passedPair         // the addresses that were looked up last
 	groups     map[wire.GID][]*QP // queue pairs attached to each group
 	qps        *[maxQPs]*QP       // by the low bits of the QPN
-	sessions   []*Session         // whose doorbells are polled
 	taps       []*Tap             // get copies of packets
 }
 
 // backlog is what one round leaves for the next.
 type backlog struct {
-	budget       int    // what is left of this round's budget
-	turns        turns  // queue pairs with requests left
-	arriving     fanout // of a received packet
-	looping      fanout // of a packet that this card sent
-	dirty        []*CQ  // to publish at the end of the round
-	takenFrom    []*SRQ // likewise
-	reached      []*SRQ // with the event of their limit to be reported at the end of the round
-	ended        []*QP  // with NoteLastWQE to be called then
-	accepting    []*QP  // that acknowledge requests in the next round
-	blocked      bool   // the link could not take everything: flush again without a doorbell
-	held         int    // packets that wait for neighbours; see Path
-	resting      bool   // doorbells say "asleep": programs call when they post
-	firstSession int    // the session whose doorbell is polled first
-	id           uint16 // next IPv4 identification
+	budget    int       // what is left of this round's budget
+	turns     turns     // queue pairs with requests left
+	arriving  fanout    // of a received packet
+	looping   fanout    // of a packet that this card sent
+	accepting accepting // queue pairs that acknowledge requests in the next round
+	blocked   bool      // the link could not take everything: flush again without a doorbell
+	held      int       // packets that wait for neighbours; see Path
+	id        uint16    // next IPv4 identification
 
 	burst       [link.MaxBurst][]byte
 	taken, next int // frames in the burst, and the one to process next
@@ -104,13 +91,13 @@ type Config struct {
 // New makes an engine. Its worker runs from Start on; Progress and Kick work without it.
 func New(c Config) (*Engine, error) {
 	e := &Engine{
-		link:  c.Link,
-		clock: newClock(),
+		link: c.Link,
 		tables: tables{
 			mtu: c.MTU.Bytes(), vlan: c.VLAN, own: map[wire.GID]struct{}{}, groups: map[wire.GID][]*QP{}, qps: new([maxQPs]*QP),
 		},
 		tx: departure{frame: make([]byte, wire.MaxHeaders+wire.MTU4096.Bytes()+wire.MaxTrailer)},
 	}
+	e.completions.engine, e.clock = e, newClock()
 	if e.noteRefused = c.NoteRefused; e.noteRefused == nil {
 		e.noteRefused = func() {}
 	}

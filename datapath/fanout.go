@@ -15,9 +15,9 @@ type fanout struct {
 
 func (f *fanout) pending() bool { return f.next < len(f.members) }
 
-// deliverGroup gives every member of a group its own copy, with its own checks and its own result.
+// deliver gives every member of a group its own copy, with its own checks and its own result.
 // Members that the budget does not reach stay in f.
-func (e *Engine) deliverGroup(a *arrival, f *fanout, frame []byte, members []*QP, sender *QP) {
+func (f *fanout) deliver(e *Engine, a *arrival, frame []byte, members []*QP, sender *QP) {
 	p := &a.packet
 	switch {
 	case p.BTH().DestQP() != wire.QPNMulticast:
@@ -29,11 +29,11 @@ func (e *Engine) deliverGroup(a *arrival, f *fanout, frame []byte, members []*QP
 	}
 	f.frame, f.members, f.next, f.sender = frame, members, 0, sender
 	e.counters.Copies--
-	e.copyOut(a, f)
+	f.copyOut(e, a)
 }
 
 // copyOut delivers the packet to the next members: at least to one, then while the budget lasts.
-func (e *Engine) copyOut(a *arrival, f *fanout) {
+func (f *fanout) copyOut(e *Engine, a *arrival) {
 	for f.pending() {
 		qp := f.members[f.next]
 		f.next++
@@ -51,12 +51,12 @@ func (e *Engine) copyOut(a *arrival, f *fanout) {
 
 // resume continues a fanout that an earlier round left, and reports whether there was one. The
 // packet passed all its checks in that round, so parsing it cannot fail.
-func (e *Engine) resume(a *arrival, f *fanout) bool {
+func (f *fanout) resume(e *Engine, a *arrival) bool {
 	if !f.pending() {
 		return false
 	}
 	if wire.Parse(f.frame, &a.packet) == wire.FaultNone {
-		e.copyOut(a, f)
+		f.copyOut(e, a)
 	}
 	return true
 }

@@ -27,30 +27,30 @@ type moderated struct {
 
 // notify sends the events of an armed CQ whose completions have just been published, or puts them off.
 // Those of an overrun are not put off.
-func (e *Engine) notify(cq *CQ, solicited bool) {
+func (cs *completions) notify(cq *CQ, solicited bool) {
 	due := cq.Queue.Due(solicited)
 	if cq.due |= due; cq.due == 0 {
 		cq.reported = cq.Queue.Written()
 		return
 	}
 	if cq.moderation.on() && !cq.overrun && cq.Queue.Written()-cq.reported < cq.moderation.Count {
-		e.postpone(cq)
+		cs.postpone(cq)
 		return
 	}
-	e.report(cq)
+	cs.report(cq)
 }
 
 // report sends a CQ's events that are due.
-func (e *Engine) report(cq *CQ) {
+func (cs *completions) report(cq *CQ) {
 	ended := cq.Queue.Disarm(cq.due)
 	cq.due, cq.reported = 0, cq.Queue.Written()
-	e.postponed.Stop(&cq.deadline)
+	cs.postponed.Stop(&cq.deadline)
 	if ended.Notifies() {
 		cq.Notify()
 	}
 	if ended.Waits() {
 		cq.Wake()
-		e.runner.WakeLeader()
+		cs.engine.runner.WakeLeader()
 	}
 }
 
@@ -58,43 +58,43 @@ func (e *Engine) report(cq *CQ) {
 func (cq *CQ) Overrun() bool { return cq.overrun }
 
 // postpone puts a CQ's events off.
-func (e *Engine) postpone(cq *CQ) {
+func (cs *completions) postpone(cq *CQ) {
 	if !cq.deadline.Runs() {
 		cq.deadline.Of = cq
-		e.postponed.Set(&cq.deadline, time.Now().Add(cq.moderation.Period))
+		cs.postponed.Set(&cq.deadline, time.Now().Add(cq.moderation.Period))
 	}
 }
 
 // reportPostponed sends the events whose time has come.
-func (e *Engine) reportPostponed() {
+func (cs *completions) reportPostponed() {
 	now := time.Now()
-	for due := e.postponed.Due(now); due != nil; due = e.postponed.Due(now) {
-		e.hand = due.Of.Session
-		e.report(due.Of)
+	for due := cs.postponed.Due(now); due != nil; due = cs.postponed.Due(now) {
+		cs.engine.hand = due.Of.Session
+		cs.report(due.Of)
 	}
 }
 
 // ModerateCQ sets a CQ's moderation. Events that were put off are sent. It runs in Do.
-func (e *Engine) ModerateCQ(cq *CQ, m Moderation) {
+func (cs *completions) ModerateCQ(cq *CQ, m Moderation) {
 	cq.moderation = m
-	e.report(cq)
+	cs.report(cq)
 }
 
 // CheckCQ sends the events of these armings that a CQ owes for what is unread, also for what was there
 // when it was armed. It runs in Do.
-func (e *Engine) CheckCQ(cq *CQ, armings ring.Arming) {
+func (cs *completions) CheckCQ(cq *CQ, armings ring.Arming) {
 	due := cq.Queue.Due(true) & armings
 	if cq.Queue.Unread() == 0 {
 		due &= ring.ArmedCount
 	}
 	if cq.due |= due; due != 0 {
-		e.report(cq)
+		cs.report(cq)
 	}
 }
 
 // MoveCQ has the card write another queue from now on, and never the old one again. Armings go along.
 // It runs in Do.
-func (e *Engine) MoveCQ(cq *CQ, to *ring.CompletionProducer) {
+func (cs *completions) MoveCQ(cq *CQ, to *ring.CompletionProducer) {
 	unreported := cq.Queue.Written() - cq.reported
 	cq.Queue.HandOver(to)
 	cq.Queue = to
@@ -102,4 +102,4 @@ func (e *Engine) MoveCQ(cq *CQ, to *ring.CompletionProducer) {
 }
 
 // RemoveCQ forgets a CQ that no queue pair completes to. It runs in Do.
-func (e *Engine) RemoveCQ(cq *CQ) { e.postponed.Stop(&cq.deadline) }
+func (cs *completions) RemoveCQ(cq *CQ) { cs.postponed.Stop(&cq.deadline) }

@@ -50,7 +50,7 @@ func (e *Engine) SetPath(p *Path, attr PathAttr) {
 }
 
 // Held is the number of packets that wait for a neighbour's answer. It runs in Do.
-func (e *Engine) Held() int { return e.held }
+func (b *backlog) Held() int { return b.held }
 
 // Waiting is the number of packets that wait for this path's neighbour. It runs in Do.
 func (p *Path) Waiting() int { return len(p.waiting) }

@@ -2,10 +2,10 @@ package datapath
 
 import (
 	"runtime"
-	"slices"
 	"time"
 
 	"github.com/roced/roced/datapath/runner"
+	"github.com/roced/roced/datapath/wire"
 )
 
 // Do runs change between two rounds and returns when it has run. What the change removed from
@@ -178,24 +178,54 @@ func (e *Engine) Counters() (c Counters) {
 	return c
 }
 
-// now is the time of this round.
-func (e *Engine) now() time.Time {
-	if e.time.IsZero() {
-		e.time = time.Now()
+// roundTime is the time of a round; zero until it is needed.
+type roundTime struct{ time time.Time }
+
+func (r *roundTime) now() time.Time {
+	if r.time.IsZero() {
+		r.time = time.Now()
 	}
-	return e.time
+	return r.time
 }
 
-// acceptLater gives the queue pairs a turn that have something to acknowledge.
-func (e *Engine) acceptLater() {
-	for _, qp := range e.accepting {
-		e.turns.add(qp)
-	}
-	clear(e.accepting)
-	e.accepting = e.accepting[:0]
+// ChangeLink is Do for a change of the link: sockets come and go. A descriptor that the change takes
+// out of the link is not used any more when it returns, and may be closed. One change at a time.
+func (e *Engine) ChangeLink(change func()) {
+	var descriptors []int
+	e.Do(func() {
+		change()
+		e.forgetFrames()
+		descriptors = e.link.Descriptors()
+	})
+	e.runner.SleepOn(descriptors)
 }
 
-// forgetAccepting is for a queue pair that is removed.
-func (e *Engine) forgetAccepting(qp *QP) {
-	e.accepting = slices.DeleteFunc(e.accepting, func(one *QP) bool { return one == qp })
+// forgetFrames clears what points to frames that are not borrowed any more: their memory may be unmapped.
+func (e *Engine) forgetFrames() {
+	if e.taken > 0 {
+		return
+	}
+	clear(e.burst[:])
+	e.rx.packet, e.arriving.frame, e.tx.looped.packet = wire.Packet{}, nil, wire.Packet{}
+}
+
+// Until runs rounds in the caller's thread until done, which runs between them, and reports whether it
+// was within the timeout.
+func (e *Engine) Until(done func() bool, timeout time.Duration) bool {
+	for end := time.Now().Add(timeout); ; {
+		over, worked := false, false
+		e.Do(func() {
+			if over = e.closed || done(); !over {
+				worked = e.runRound()
+			}
+		})
+		switch {
+		case over:
+			return true
+		case time.Now().After(end):
+			return false
+		case !worked:
+			time.Sleep(runner.RetryTime)
+		}
+	}
 }

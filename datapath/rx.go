@@ -1,6 +1,8 @@
 package datapath
 
 import (
+	"slices"
+
 	"github.com/roced/roced/datapath/ring"
 	"github.com/roced/roced/datapath/wire"
 )
@@ -19,7 +21,7 @@ type arrival struct {
 // that large groups do not make a round long.
 func (e *Engine) receive() bool {
 	e.budget, e.hand = receiveBudget, nil
-	resumed := e.resume(&e.rx, &e.arriving)
+	resumed := e.arriving.resume(e, &e.rx)
 	if e.taken == 0 {
 		e.taken = e.link.Receive(e.burst[:])
 	}
@@ -60,7 +62,7 @@ func (e *Engine) receiveFrame(a *arrival, frame []byte) {
 	case reason != DropNone:
 		e.counters.Drops[reason]++
 	case pair.group:
-		e.deliverGroup(a, &e.arriving, frame, pair.members, nil)
+		e.arriving.deliver(e, a, frame, pair.members, nil)
 	default:
 		e.deliver(a)
 	}
@@ -90,4 +92,62 @@ func (e *Engine) deliverTo(qp *QP, a *arrival) {
 	}
 	e.counters.Delivered++
 	e.counters.DeliveredBytes += uint64(len(a.packet.Payload()))
+}
+
+// checkAddresses compares a packet with the card's own addresses, because switches flood unicast
+// and reflect frames that we sent. Many packets in a row are of the same two hosts, so the last
+// pair that passed is kept. The steering program makes the same checks; its source (bpf/headers.h)
+// says which of them are the kernel's rules.
+func (t *tables) checkAddresses(p *wire.Packet) (*passedPair, Drop) {
+	passed := &t.passed
+	if id, tagged := p.VLAN(); tagged != (t.vlan != 0) || tagged && id != t.vlan {
+		return passed, DropVLAN
+	}
+	if mac := p.DestinationMAC(); !mac.IsGroup() && len(t.macs) > 0 && !slices.Contains(t.macs, mac) {
+		return passed, DropOtherHost
+	}
+	pair := p.Addresses()
+	if string(pair) == string(passed.addresses[:passed.length]) {
+		return passed, DropNone
+	}
+	source, dest := p.Source(), p.Destination()
+	if reason := t.checkPair(source, dest, p.IsIPv6()); reason != DropNone {
+		return passed, reason
+	}
+	passed.length = copy(passed.addresses[:], pair)
+	passed.group = dest.IsMulticast()
+	passed.members = nil
+	if !dest.StaysInHost() {
+		passed.members = t.groups[dest]
+	}
+	return passed, DropNone
+}
+
+// checkPair checks a pair of addresses that differs from the last one.
+func (t *tables) checkPair(source, dest wire.GID, v6 bool) Drop {
+	_, ownSource := t.own[source]
+	_, ownDest := t.own[dest]
+	_, broadcast := t.broadcasts[source]
+	mapped := v6 && (source.IsIPv4() || dest.IsIPv4()) // IPv4-mapped addresses in an IPv6 header
+	switch {
+	case mapped && dest.IsIPv4(), !ownDest && !dest.IsMulticast():
+		return DropNotOwn
+	case !mapped && source.IsMulticast():
+		return DropGroupSource
+	case mapped, source.IsMartian():
+		return DropMartianSource
+	case ownSource:
+		return DropOwnSource
+	case broadcast:
+		return DropMartianSource
+	}
+	return DropNone
+}
+
+// passedPair holds the addresses of the last packet that passed checkAddresses.
+type passedPair struct {
+	addresses [32]byte
+	length    int
+	group     bool  // the destination is a group
+	members   []*QP // of the group
 }

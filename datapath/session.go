@@ -48,19 +48,34 @@ func (e *Engine) AddSession(s *Session) {
 			e.turns.add(s.qps[index])
 		}
 	}
-	if len(e.sessions) >= fewSessions {
-		s.suspended.Store(true) // until it calls
+	e.doorbells.add(s)
+}
+
+// doorbells are those of all sessions.
+type doorbells struct {
+	called   atomic.Pointer[Session] // suspended sessions that have called; see Session
+	rests    atomic.Bool             // the worker rests: see announceRest
+	resting  bool                    // they say "asleep": programs call when they post
+	sessions []*Session              // whose doorbells are polled
+	first    int                     // the session whose doorbell is polled first
+	hand     *Session                // whose work is in hand; nil: nobody's
+}
+
+// add has a session's doorbell polled. If there are others, that is not before its program calls.
+func (d *doorbells) add(s *Session) {
+	if len(d.sessions) >= fewSessions {
+		s.suspended.Store(true)
 		s.doorbell.SetAsleep(true)
 		return
 	}
-	s.doorbell.SetAsleep(e.resting)
-	e.sessions = append(e.sessions, s)
+	s.doorbell.SetAsleep(d.resting)
+	d.sessions = append(d.sessions, s)
 }
 
 // RemoveSession forgets a session whose queue pairs have been removed. It runs in Do.
-func (e *Engine) RemoveSession(s *Session) {
+func (d *doorbells) RemoveSession(s *Session) {
 	s.removed = true
-	e.sessions = without(e.sessions, s)
+	d.sessions = without(d.sessions, s)
 }
 
 func without(list []*Session, s *Session) []*Session {
@@ -75,22 +90,22 @@ func without(list []*Session, s *Session) []*Session {
 }
 
 // collect gives the queue pairs whose doorbell bits are set a turn, and reports whether there were
-// any. All sessions share the round's budget, so each round begins with another session.
-func (e *Engine) collect() (rung bool) {
-	if e.called.Load() != nil {
-		e.resumeCalled()
+// any. All sessions share the budget, so each round begins with another session.
+func (d *doorbells) collect(budget int) (rung bool) {
+	if d.called.Load() != nil {
+		d.resumeCalled()
 	}
-	count, taken := len(e.sessions), 0
-	if e.firstSession++; e.firstSession >= count {
-		e.firstSession = 0
+	count, taken := len(d.sessions), 0
+	if d.first++; d.first >= count {
+		d.first = 0
 	}
 	for i := range count {
-		s := e.sessions[(e.firstSession+i)%count]
-		e.hand = s
-		if taken >= e.budget {
+		s := d.sessions[(d.first+i)%count]
+		d.hand = s
+		if taken >= budget {
 			break
 		}
-		n := s.doorbell.Collect(e.budget-taken, s.addTurn)
+		n := s.doorbell.Collect(budget-taken, s.addTurn)
 		if taken += n; n > 0 {
 			s.quiet = 0
 		} else {
@@ -98,55 +113,55 @@ func (e *Engine) collect() (rung bool) {
 		}
 	}
 	if count > fewSessions {
-		e.suspendQuiet()
+		d.suspendQuiet()
 	}
 	return taken > 0
 }
 
 // suspendQuiet suspends one session if its doorbell has been quiet for long.
-func (e *Engine) suspendQuiet() {
-	s := e.sessions[e.firstSession]
+func (d *doorbells) suspendQuiet() {
+	s := d.sessions[d.first]
 	if s.quiet < quietRounds {
 		return
 	}
 	s.suspended.Store(true) // before "asleep", so that a call finds it set
 	s.doorbell.SetAsleep(true)
 	if s.doorbell.Pending() { // rung in between, by a program that did not call
-		e.resumeSession(s)
+		d.resumeSession(s)
 		return
 	}
-	e.sessions = without(e.sessions, s)
+	d.sessions = without(d.sessions, s)
 }
 
 // resumeCalled resumes the suspended sessions whose programs have called.
-func (e *Engine) resumeCalled() {
-	for s := e.called.Swap(nil); s != nil; {
+func (d *doorbells) resumeCalled() {
+	for s := d.called.Swap(nil); s != nil; {
 		next := s.nextCall
 		s.called.Store(false) // from now on it may be in the list again
 		if s.suspended.Load() && !s.removed {
-			e.resumeSession(s)
-			e.sessions = append(e.sessions, s)
+			d.resumeSession(s)
+			d.sessions = append(d.sessions, s)
 		}
 		s = next
 	}
 }
 
 // resumeSession makes a doorbell polled again.
-func (e *Engine) resumeSession(s *Session) {
-	e.hand = s
+func (d *doorbells) resumeSession(s *Session) {
+	d.hand = s
 	s.quiet = 0
 	s.suspended.Store(false)
-	s.doorbell.SetAsleep(e.resting)
+	s.doorbell.SetAsleep(d.resting)
 }
 
 // call makes the next round look at a session's doorbell. Any goroutine may call it at any time.
-func (e *Engine) call(s *Session) {
+func (d *doorbells) call(s *Session) {
 	if !s.suspended.Load() || s.called.Swap(true) {
 		return
 	}
 	for {
-		s.nextCall = e.called.Load()
-		if e.called.CompareAndSwap(s.nextCall, s) {
+		s.nextCall = d.called.Load()
+		if d.called.CompareAndSwap(s.nextCall, s) {
 			return
 		}
 	}
@@ -155,24 +170,24 @@ func (e *Engine) call(s *Session) {
 // announceRest sets in all polled doorbells whether programs must call: while the worker rests. A
 // round begins with it, so that the worker need not wait for the lease that a polling program holds
 // most of the time. The caller holds the lease.
-func (e *Engine) announceRest() {
-	rests := e.rests.Load()
-	if rests == e.resting {
+func (d *doorbells) announceRest() {
+	rests := d.rests.Load()
+	if rests == d.resting {
 		return
 	}
-	e.resting = rests
-	for _, s := range e.sessions {
-		e.hand = s
+	d.resting = rests
+	for _, s := range d.sessions {
+		d.hand = s
 		s.doorbell.SetAsleep(rests)
 	}
 }
 
 // pending reports whether a doorbell has been rung, or a suspended session has called.
-func (e *Engine) pending() bool {
-	if e.called.Load() != nil {
+func (d *doorbells) pending() bool {
+	if d.called.Load() != nil {
 		return true
 	}
-	for _, s := range e.sessions {
+	for _, s := range d.sessions {
 		if s.doorbell.Pending() {
 			return true
 		}

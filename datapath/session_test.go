@@ -78,7 +78,7 @@ func TestRungWhileDozing(t *testing.T) {
 				}
 			}
 			r.engine.suspendQuiet()
-			r.engine.firstSession = (r.engine.firstSession + 1) % len(r.engine.sessions)
+			r.engine.doorbells.first = (r.engine.doorbells.first + 1) % len(r.engine.sessions)
 			for _, s := range r.engine.sessions {
 				s.quiet++
 			}

@@ -24,21 +24,21 @@ type SRQ struct {
 }
 
 // took is called when a queue pair has taken a receive.
-func (e *Engine) took(s *SRQ) {
+func (cs *completions) took(s *SRQ) {
 	if !s.dirty {
 		s.dirty = true
-		e.takenFrom = append(e.takenFrom, s)
+		cs.takenFrom = append(cs.takenFrom, s)
 	}
 	if s.limit != 0 {
-		e.checkLimit(s)
+		cs.checkLimit(s)
 	}
 }
 
 // checkLimit disarms a limit that is reached. Its event comes at the end of the round.
-func (e *Engine) checkLimit(s *SRQ) {
+func (cs *completions) checkLimit(s *SRQ) {
 	if s.Waiting() < s.limit {
 		s.limit = 0
-		e.reached = append(e.reached, s)
+		cs.reached = append(cs.reached, s)
 	}
 }
 
@@ -87,25 +87,25 @@ func (s *SRQ) use(q *ring.RecvConsumer) {
 }
 
 // publishSRQs gives the slots of the receives that the round has taken back to the programs.
-func (e *Engine) publishSRQs() {
-	for len(e.takenFrom) > 0 {
-		s := pop(&e.takenFrom)
-		e.hand = s.Session
+func (cs *completions) publishSRQs() {
+	for len(cs.takenFrom) > 0 {
+		s := pop(&cs.takenFrom)
+		cs.engine.hand = s.Session
 		s.Queue.Publish()
 		s.dirty = false
 	}
 }
 
 // noteSRQs reports limits that were reached, and queue pairs that take no more receives.
-func (e *Engine) noteSRQs() {
-	for len(e.reached) > 0 {
-		s := pop(&e.reached)
-		e.hand = s.Session
+func (cs *completions) noteSRQs() {
+	for len(cs.reached) > 0 {
+		s := pop(&cs.reached)
+		cs.engine.hand = s.Session
 		s.NoteLimit()
 	}
-	for len(e.ended) > 0 {
-		qp := pop(&e.ended)
-		e.hand = qp.Session
+	for len(cs.ended) > 0 {
+		qp := pop(&cs.ended)
+		cs.engine.hand = qp.Session
 		qp.NoteLastWQE()
 	}
 }
@@ -121,10 +121,10 @@ func pop[T any](list *[]*T) *T {
 
 // SetLimit arms an SRQ: NoteLimit is called once, as soon as fewer receives than the limit wait,
 // which may be now. 0 disarms it. It runs in Do.
-func (e *Engine) SetLimit(s *SRQ, limit uint32) {
+func (cs *completions) SetLimit(s *SRQ, limit uint32) {
 	s.limit = limit
 	if limit != 0 {
-		e.checkLimit(s)
+		cs.checkLimit(s)
 	}
 }
 

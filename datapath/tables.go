@@ -5,26 +5,26 @@ import "github.com/roced/roced/datapath/wire"
 // The exported methods of this file change the engine's tables. They may only be called inside Do.
 
 // SetAddresses replaces the card's own addresses.
-func (e *Engine) SetAddresses(own []wire.GID) {
-	clear(e.own)
+func (t *tables) SetAddresses(own []wire.GID) {
+	clear(t.own)
 	for _, gid := range own {
-		e.own[gid] = struct{}{}
+		t.own[gid] = struct{}{}
 	}
-	e.passed = passedPair{}
+	t.passed = passedPair{}
 }
 
 // SetBroadcasts replaces the broadcast addresses of the card's subnets. They are no valid sources.
-func (e *Engine) SetBroadcasts(broadcasts []wire.GID) {
-	e.broadcasts = map[wire.GID]struct{}{}
+func (t *tables) SetBroadcasts(broadcasts []wire.GID) {
+	t.broadcasts = map[wire.GID]struct{}{}
 	for _, gid := range broadcasts {
-		e.broadcasts[gid] = struct{}{}
+		t.broadcasts[gid] = struct{}{}
 	}
-	e.passed = passedPair{}
+	t.passed = passedPair{}
 }
 
 // SetMACs replaces the card's own MACs: unicast frames to other MACs are dropped. Before the first
 // call, and after one without MACs, none are.
-func (e *Engine) SetMACs(macs ...wire.MAC) { e.macs = macs }
+func (t *tables) SetMACs(macs ...wire.MAC) { t.macs = macs }
 
 // SetGroup replaces the queue pairs that are attached to a group. Without members the group is
 // removed.
@@ -40,7 +40,7 @@ func (e *Engine) SetGroup(mgid wire.GID, members []*QP) {
 }
 
 // SetMTU changes the longest payload that is sent and received.
-func (e *Engine) SetMTU(mtu wire.MTU) { e.mtu = mtu.Bytes() }
+func (t *tables) SetMTU(mtu wire.MTU) { t.mtu = mtu.Bytes() }
 
 // SetLink says whether the link takes frames. Frames that it has not taken when it goes down are
 // dropped: they would be too old when it comes up again.

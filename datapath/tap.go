@@ -55,11 +55,11 @@ func (t *Tap) Packets() <-chan Tapped { return t.packets }
 func (t *Tap) Lost() uint64 { return t.lost.Swap(0) }
 
 // AddTap has a tap get packets. It runs in Do.
-func (e *Engine) AddTap(t *Tap) { e.taps = append(e.taps, t) }
+func (t *tables) AddTap(tap *Tap) { t.taps = append(t.taps, tap) }
 
 // RemoveTap ends that. It runs in Do.
-func (e *Engine) RemoveTap(t *Tap) {
-	e.taps = slices.DeleteFunc(e.taps, func(other *Tap) bool { return other == t })
+func (t *tables) RemoveTap(tap *Tap) {
+	t.taps = slices.DeleteFunc(t.taps, func(other *Tap) bool { return other == tap })
 }
 
 // tap does what is done with a packet, and gives it and the outcome to the taps. The outcome is what
@@ -79,15 +79,15 @@ func (e *Engine) tap(out bool, frame []byte, do func()) {
 }
 
 // giveTaps gives a packet to those that want it.
-func (e *Engine) giveTaps(p *Tapped) {
+func (t *tables) giveTaps(p *Tapped) {
 	var parsed wire.Packet
 	good := wire.Parse(p.Frame, &parsed) == wire.FaultNone
 	if good {
 		p.Dest = parsed.BTH().DestQP()
 	}
-	for _, t := range e.taps {
-		if t.filter.wants(&parsed, good) {
-			t.give(*p)
+	for _, tap := range t.taps {
+		if tap.filter.wants(&parsed, good) {
+			tap.give(*p)
 		}
 	}
 }

@@ -1,5 +1,7 @@
 package datapath
 
+import "slices"
+
 // turns orders the queue pairs with work left. Sessions take turns, and within a session its queue
 // pairs do: what one program gets does not depend on how many queue pairs another one has. The
 // links of the lists are in sessions and queue pairs themselves, so that nothing is allocated.
@@ -90,4 +92,24 @@ func (l *qpList) remove(qp *QP) {
 		qp.behind.before = qp.before
 	}
 	qp.waiting, qp.before, qp.behind = false, nil, nil
+}
+
+// accepting are queue pairs that have something to acknowledge in the next round: a program that answers a message
+// at once has its answer and the acknowledgement leave together.
+type accepting []*QP
+
+func (a *accepting) add(qp *QP) { *a = append(*a, qp) }
+
+// takeTurns gives all a turn.
+func (a *accepting) takeTurns(t *turns) {
+	for _, qp := range *a {
+		t.add(qp)
+	}
+	clear(*a)
+	*a = (*a)[:0]
+}
+
+// remove is for a queue pair that is removed.
+func (a *accepting) remove(qp *QP) {
+	*a = slices.DeleteFunc(*a, func(one *QP) bool { return one == qp })
 }
