@@ -274,11 +274,7 @@ func (c *Connection) seal(d *departure, frame []byte) {
 	copy(frame, c.Path.ethernet[:])
 	e.counters.Sent++
 	e.counters.SentBytes += uint64(length)
-	if len(e.taps) == 0 {
-		e.dispatch(c.qp, d, c.Path, frame, n, length)
-	} else {
-		e.tap(true, frame[:n], func() { e.dispatch(c.qp, d, c.Path, frame, n, length) })
-	}
+	e.launch(c.qp, d, c.Path, nil, frame, n, length)
 }
 
 // maxFlight is how many packets a card's connections have on their way: half of what a card's receive ring

@@ -4,7 +4,6 @@ import (
 	"fmt"
 
 	"github.com/roced/roced/datapath/conn"
-	"github.com/roced/roced/datapath/wire"
 )
 
 // Drop is the reason why a packet was not delivered or not sent. DropNone means that it was.
@@ -79,9 +78,6 @@ func (d Drop) String() string {
 
 // Unsent reports whether the reason is one for packets to send. The others are for received ones.
 func (d Drop) Unsent() bool { return d >= DropUnreachable }
-
-// faultDrop is the drop reason for a fault that Parse found.
-func faultDrop(f wire.Fault) Drop { return Drop(f-wire.FaultNotRoCE) + DropNotRoCE }
 
 // Counters counts packets, and bytes of payload, since the card was opened.
 //

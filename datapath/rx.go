@@ -94,6 +94,57 @@ func (e *Engine) deliverTo(qp *QP, a *arrival) {
 	e.counters.DeliveredBytes += uint64(len(a.packet.Payload()))
 }
 
+// loopBack delivers a packet that is for this card itself: XDP never sees what the host sends. Its sender is
+// known, whatever its headers say.
+func (e *Engine) loopBack(sender *QP, d *departure, frame []byte, length int) {
+	if e.parseOwn(&d.looped, sender, frame, length) {
+		e.deliverOwn(&d.looped)
+		e.hand = sender.Session
+	}
+}
+
+// deliverOwn is deliver for a packet that this card sends to itself. What goes wrong there is not the sender's.
+func (e *Engine) deliverOwn(a *arrival) {
+	defer e.contain()
+	e.deliver(a)
+}
+
+// loopBackGroup delivers a packet to the members of its group on this card. The frame also goes
+// out on the link, and the next packet may be built in it, so later rounds work on a copy.
+func (e *Engine) loopBackGroup(d *departure, frame []byte, length int, members []*QP, sender *QP) {
+	if !e.parseOwn(&d.looped, sender, frame, length) {
+		return
+	}
+	f := &e.looping
+	e.deliverOwnGroup(&d.looped, f, frame, members, sender)
+	e.hand = sender.Session
+	if f.pending() {
+		f.own = append(f.own[:0], frame...)
+		f.frame = f.own
+	}
+}
+
+func (e *Engine) deliverOwnGroup(a *arrival, f *fanout, frame []byte, members []*QP, sender *QP) {
+	defer e.contain()
+	f.deliver(e, a, frame, members, sender)
+}
+
+// parseOwn counts and parses a packet that this card sends to itself. Its ICRC needs no check.
+func (e *Engine) parseOwn(a *arrival, sender *QP, frame []byte, length int) bool {
+	a.sender = sender
+	e.counters.Loopback++
+	e.counters.Received++
+	e.counters.ReceivedBytes += uint64(length)
+	fault := wire.Parse(frame, &a.packet)
+	if fault != wire.FaultNone {
+		e.counters.Drops[faultDrop(fault)]++
+	}
+	return fault == wire.FaultNone
+}
+
+// faultDrop is the drop reason for a fault that Parse found.
+func faultDrop(f wire.Fault) Drop { return Drop(f-wire.FaultNotRoCE) + DropNotRoCE }
+
 // checkAddresses compares a packet with the card's own addresses, because switches flood unicast
 // and reflect frames that we sent. Many packets in a row are of the same two hosts, so the last
 // pair that passed is kept. The steering program makes the same checks; its source (bpf/headers.h)

@@ -61,8 +61,21 @@ func (e *Engine) sendSome(qp *QP, d *departure) (moved, done bool) {
 	return qp.service.send(d)
 }
 
-// dispatch sends a packet as its path says, or counts why not.
-func (e *Engine) dispatch(qp *QP, d *departure, path *Path, frame []byte, n, length int) {
+// launch shows a packet of n bytes to those who look on, and dispatches it.
+func (e *Engine) launch(qp *QP, d *departure, path *Path, members []*QP, frame []byte, n, length int) {
+	if len(e.taps) == 0 {
+		e.dispatch(qp, d, path, members, frame, n, length)
+	} else {
+		e.tap(true, frame[:n], func() { e.dispatch(qp, d, path, members, frame, n, length) })
+	}
+}
+
+// dispatch delivers a packet to the members of its group on this card, and sends it as its path says, or counts why
+// not.
+func (e *Engine) dispatch(qp *QP, d *departure, path *Path, members []*QP, frame []byte, n, length int) {
+	if len(members) > 0 {
+		e.loopBackGroup(d, frame[:n], length, members, qp)
+	}
 	switch {
 	case path.state == PathLocal:
 		e.loopBack(qp, d, frame[:n], length)
@@ -77,52 +90,4 @@ func (e *Engine) dispatch(qp *QP, d *departure, path *Path, frame []byte, n, len
 	default:
 		e.link.Commit(n)
 	}
-}
-
-// loopBack delivers a packet that is for this card itself: XDP never sees what the host sends. Its sender is
-// known, whatever its headers say.
-func (e *Engine) loopBack(sender *QP, d *departure, frame []byte, length int) {
-	if e.parseOwn(&d.looped, sender, frame, length) {
-		e.deliverOwn(&d.looped)
-		e.hand = sender.Session
-	}
-}
-
-// deliverOwn is deliver for a packet that this card sends to itself. What goes wrong there is not the sender's.
-func (e *Engine) deliverOwn(a *arrival) {
-	defer e.contain()
-	e.deliver(a)
-}
-
-// loopBackGroup delivers a packet to the members of its group on this card. The frame also goes
-// out on the link, and the next packet may be built in it, so later rounds work on a copy.
-func (e *Engine) loopBackGroup(d *departure, frame []byte, length int, members []*QP, sender *QP) {
-	if len(members) == 0 || !e.parseOwn(&d.looped, sender, frame, length) {
-		return
-	}
-	f := &e.looping
-	e.deliverOwnGroup(&d.looped, f, frame, members, sender)
-	e.hand = sender.Session
-	if f.pending() {
-		f.own = append(f.own[:0], frame...)
-		f.frame = f.own
-	}
-}
-
-func (e *Engine) deliverOwnGroup(a *arrival, f *fanout, frame []byte, members []*QP, sender *QP) {
-	defer e.contain()
-	f.deliver(e, a, frame, members, sender)
-}
-
-// parseOwn counts and parses a packet that this card sends to itself. Its ICRC needs no check.
-func (e *Engine) parseOwn(a *arrival, sender *QP, frame []byte, length int) bool {
-	a.sender = sender
-	e.counters.Loopback++
-	e.counters.Received++
-	e.counters.ReceivedBytes += uint64(length)
-	fault := wire.Parse(frame, &a.packet)
-	if fault != wire.FaultNone {
-		e.counters.Drops[faultDrop(fault)]++
-	}
-	return fault == wire.FaultNone
 }

@@ -164,7 +164,8 @@ func (u *Datagrams) completeSend(s *ring.Send) (signaled bool) {
 	return true
 }
 
-// build makes a packet of a request and sends it. It returns false if the link has no free frame.
+// build makes a packet of a request, the payload first, headers and ICRC around it, and sends it. It returns false if
+// the link has no free frame.
 func (u *Datagrams) build(d *departure, ah *AH, length int) bool {
 	e := u.engine
 	frame := d.frame
@@ -173,12 +174,35 @@ func (u *Datagrams) build(d *departure, ah *AH, length int) bool {
 			return false
 		}
 	}
-	payload := frame[ah.Template.PayloadOffset(d.send.Opcode == ring.WRSendWithImm):]
+	u.describe(d)
+	payload := frame[ah.Template.PayloadOffset(d.datagram.HasImm):]
 	for _, piece := range d.pieces.list() {
 		payload = payload[copy(payload, piece):]
 	}
-	u.seal(d, ah, frame, length)
+	u.next = u.next.Plus(1)
+	e.id++
+	n := ah.Template.Seal(frame, &d.datagram, length)
+	copy(frame, ah.Path.ethernet[:])
+	e.counters.Sent++
+	e.counters.SentBytes += uint64(length)
+	var members []*QP
+	if ah.Group {
+		members = e.groups[ah.Dest]
+	}
+	e.launch(u.qp, d, ah.Path, members, frame, n, length)
 	return true
+}
+
+// describe fills in what the headers say of the request.
+func (u *Datagrams) describe(d *departure) {
+	qp, s, h := u.qp, &d.send, &d.datagram
+	h.DestQP, h.SourceQP, h.PSN, h.PKey, h.ID = s.RemoteQPN, qp.Number, u.next, qp.PKey, u.engine.id
+	h.QKey = s.RemoteQKey
+	if h.QKey&wire.QKeyPrivileged != 0 {
+		h.QKey = qp.QKey
+	}
+	h.Solicited = s.Flags&ring.SendSolicited != 0
+	h.HasImm, h.Imm = s.Opcode == ring.WRSendWithImm, s.Imm
 }
 
 // check checks the copy of a request, finds its memory, and returns its address handle and
@@ -207,37 +231,4 @@ func (u *Datagrams) check(d *departure, data []byte) (ah *AH, length int, status
 		return nil, 0, ring.WCLocLenErr
 	}
 	return ah, length, ring.WCSuccess
-}
-
-// seal writes headers and ICRC around the payload, and sends the packet: to the group members on
-// this card, and along its path.
-func (u *Datagrams) seal(d *departure, ah *AH, frame []byte, length int) {
-	e, qp, s, h := u.engine, u.qp, &d.send, &d.datagram
-	h.DestQP, h.SourceQP, h.PSN, h.PKey, h.ID = s.RemoteQPN, qp.Number, u.next, qp.PKey, e.id
-	h.QKey = s.RemoteQKey
-	if h.QKey&wire.QKeyPrivileged != 0 {
-		h.QKey = qp.QKey
-	}
-	h.Solicited = s.Flags&ring.SendSolicited != 0
-	h.HasImm, h.Imm = s.Opcode == ring.WRSendWithImm, s.Imm
-	u.next = u.next.Plus(1)
-	e.id++
-	n := ah.Template.Seal(frame, h, length)
-	copy(frame, ah.Path.ethernet[:])
-	e.counters.Sent++
-	e.counters.SentBytes += uint64(length)
-	if len(e.taps) == 0 {
-		u.depart(d, ah, frame, n, length)
-	} else {
-		e.tap(true, frame[:n], func() { u.depart(d, ah, frame, n, length) })
-	}
-}
-
-// depart sends a packet of n bytes: to the group members on this card, and along its path.
-func (u *Datagrams) depart(d *departure, ah *AH, frame []byte, n, length int) {
-	e := u.engine
-	if ah.Group {
-		e.loopBackGroup(d, frame[:n], length, e.groups[ah.Dest], u.qp)
-	}
-	e.dispatch(u.qp, d, ah.Path, frame, n, length)
 }
