@@ -35,7 +35,7 @@
 // Locks, in order: those of ids.Manager.serving and ids.Session, Card.asking, Card.mu, then one of these: the mu of
 // paths.Table and under it the engine's lease (in Do), the lease itself, a lock of the network.Host, events.mu,
 // ids.Manager.mu. The host is
-// asked under Card.asking or the asking of paths.Table, never under Card.mu, except about steering and modes. Waits
+// asked under Card.asking or the asking of paths.Table, never under Card.mu, except about steering, modes and counters. Waits
 // for a neighbour hold no lock; Close ends them. The engine takes no lock to report what happens to an object: it
 // sets atomics, from which readers of events make events (noted.go).
 //

@@ -20,15 +20,7 @@ import (
 // privileges of its own. It is a provider.Provider. Sessions do not affect each other; closing one
 // frees only its own objects.
 type Session struct {
-	// The commands, by what they are about.
-	provider.DeviceProvider // queries
-	provider.MRProvider     // regions
-	provider.CQProvider     // completions
-	provider.SRQProvider    // sharedQueues
-	provider.QPProvider     // queuePairs
-	provider.AHProvider     // handles
-	provider.McastProvider  // multicast
-	provider.CMProvider     // cm
+	commands
 
 	card           *Card
 	config         SessionConfig
@@ -59,6 +51,18 @@ type Session struct {
 	attached      int // attachments of queue pairs to groups
 }
 
+// commands are a session's, by what they are about: each implements an interface of package provider.
+type commands struct {
+	queries
+	regions
+	completions
+	sharedQueues
+	queuePairs
+	handles
+	multicast
+	provider.CMProvider
+}
+
 // maxSessions is how many sessions a card has at most.
 const maxSessions = 4096
 
@@ -80,8 +84,7 @@ func (card *Card) newSession(config SessionConfig, internal bool) (*Session, err
 		cmChannels: newTable[ids.Channel]("event channel", &config, limitEventChannels), cmIDs: newTable[ids.ID]("id", &config, limitIDs),
 	}
 	s.cm = card.manager.NewSession(s.cmConfig())
-	s.DeviceProvider, s.MRProvider, s.CQProvider, s.SRQProvider = queries{s}, regions{s}, completions{s}, sharedQueues{s}
-	s.QPProvider, s.AHProvider, s.McastProvider, s.CMProvider = queuePairs{s}, handles{s}, multicast{s}, s.cm
+	s.commands = commands{queries{s}, regions{s}, completions{s}, sharedQueues{s}, queuePairs{s}, handles{s}, multicast{s}, s.cm}
 	s.events.init()
 	s.events.tell = s.config.Noticed
 	var err error
