@@ -23,7 +23,7 @@ type suite struct {
 
 // packages are those whose tests need the kernel.
 var packages = []string{
-	"internal/lab", "internal/lab/capture", "bpf", "datapath/xsk", "datapath/link", "datapath", "mcast", "mcast/membership", "verbs/hca", "verbs/ud",
+	"internal/lab", "internal/lab/capture", "bpf", "datapath/xsk", "datapath/link", "datapath/runner", "datapath", "mcast", "mcast/membership", "verbs/hca", "verbs/hca/nic", "verbs/ud", "verbs/rc",
 	"internal/host", "internal/journal",
 	"cmd/roced", "cmd/roced/demo", "cmd/roced/mcast", "cmd/roced/perf", "cmd/roced/ping", "cmd/roced/show",
 }
