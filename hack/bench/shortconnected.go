@@ -115,11 +115,11 @@ func shortConnectedSend(j harness.Job) (harness.Result, error) {
 	for start := time.Now(); time.Since(start) < j.Duration; {
 		all := uint64(0)
 		for _, conn := range s.conns {
-			if _, err := conn.TryPost(requests); err != nil && !errors.Is(err, verbs.ErrQueueFull) {
-				return harness.Result{}, err
-			}
 			done, _, err := conn.Done()
 			if err != nil {
+				return harness.Result{}, err
+			}
+			if _, err := conn.TryPost(requests); err != nil && !errors.Is(err, verbs.ErrQueueFull) {
 				return harness.Result{}, err
 			}
 			all += done

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/roced/roced/verbs"
 )
@@ -11,46 +12,62 @@ import (
 // awaitSends waits until done, which is called under mu, is true. Of those who wait, one polls, and tells the
 // others when there is something new.
 func (c *Conn) awaitSends(ctx context.Context, done func() bool) error {
-	s := &c.send
 	for {
-		s.mu.Lock()
-		if done() {
-			s.mu.Unlock()
-			return nil
+		turn, err := c.awaitTurn(ctx, done)
+		if !turn || err != nil {
+			return err
 		}
-		select {
-		case s.reaping <- struct{}{}:
-			s.mu.Unlock()
-			if err := c.reapSome(ctx); err != nil {
-				return err
-			}
-			continue
-		default:
-		}
-		changed := s.changed
-		s.waiters++
-		s.mu.Unlock()
-		err := c.awaitTurn(ctx, changed)
-		s.mu.Lock()
-		s.waiters--
-		s.mu.Unlock()
-		if err != nil {
+		if err := c.reapSome(ctx); err != nil {
 			return err
 		}
 	}
 }
 
-// awaitTurn waits until completions have been settled, or this goroutine is to poll.
-func (c *Conn) awaitTurn(ctx context.Context, changed chan struct{}) error {
+// awaitTurn waits until done is true, or this goroutine holds reaping, and done is false nevertheless: then
+// it is to poll.
+func (c *Conn) awaitTurn(ctx context.Context, done func() bool) (turn bool, err error) {
+	s := &c.send
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for !done() {
+		if turn {
+			return true, nil
+		}
+		select {
+		case s.reaping <- struct{}{}:
+			return true, nil
+		default:
+		}
+		if turn, err = c.awaitChange(ctx); err != nil {
+			return false, err
+		}
+	}
+	if turn {
+		<-s.reaping
+	}
+	return false, nil
+}
+
+// awaitChange waits until completions have been settled, or reaping is this goroutine's. The caller holds mu,
+// which others have meanwhile.
+func (c *Conn) awaitChange(ctx context.Context) (turn bool, err error) {
+	s := &c.send
+	changed := s.changed
+	s.waiters++
+	s.mu.Unlock()
+	defer func() {
+		s.mu.Lock()
+		s.waiters--
+	}()
 	select {
-	case c.send.reaping <- struct{}{}:
-		return c.reapSome(ctx)
+	case s.reaping <- struct{}{}:
+		return true, nil
 	case <-changed:
-		return nil
+		return false, nil
 	case <-ctx.Done():
-		return ctx.Err()
+		return false, ctx.Err()
 	case <-c.life.Done():
-		return ErrClosed
+		return false, ErrClosed
 	}
 }
 
@@ -82,12 +99,13 @@ func await(ctx context.Context, cq *verbs.CQ, spin bool, wcs []verbs.WC) (n int,
 func (c *Conn) reap() error {
 	c.send.mu.Lock()
 	defer c.send.mu.Unlock()
-	return c.tryReap()
+	return c.tryReap(time.Since(c.begin))
 }
 
 // tryReap is reap for a holder of mu.
-func (c *Conn) tryReap() error {
+func (c *Conn) tryReap(now time.Duration) error {
 	s := &c.send
+	s.looked, s.lookedAt = s.posted, now
 	select {
 	case s.reaping <- struct{}{}:
 	default:
@@ -203,7 +221,7 @@ func (c *Conn) Done() (done uint64, outstanding int, err error) {
 	s := &c.send
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	err = c.tryReap()
+	err = c.tryReap(time.Since(c.begin))
 	if s.broken > 0 {
 		return s.broken - 1, int(s.posted - s.reaped), c.explain(c.behind(true))
 	}

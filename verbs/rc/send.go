@@ -95,21 +95,18 @@ func post[T any](ctx context.Context, c *Conn, list []T, put func(*Conn, int, *T
 		return 0, 0, c.explain(err)
 	}
 	now := time.Since(c.begin)
-	for tried := false; sent < len(list); {
+	for sent < len(list) {
 		n, number, err := postSome(c, list[sent:], put, now)
 		if sent += n; n > 0 {
 			last = number
 		}
 		switch {
 		case err != nil:
-			return sent, last, c.explain(err)
 		case sent == len(list):
 		case wait:
 			err = c.awaitSends(ctx, c.hasRoom)
-		case tried:
-			return sent, last, errNoRoom
 		default:
-			tried, err = true, c.reap()
+			return sent, last, errNoRoom
 		}
 		if err != nil {
 			return sent, last, c.explain(err)
@@ -126,9 +123,8 @@ func postSome[T any](c *Conn, list []T, put func(*Conn, int, *T) error, now time
 	s := &c.send
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.posted-s.looked >= s.every || now-s.lookedAt > lookPause && s.posted > s.reaped {
-		s.looked, s.lookedAt = s.posted, now
-		if err := c.tryReap(); err != nil {
+	if s.mustLook(now) {
+		if err := c.tryReap(now); err != nil {
 			return 0, 0, err
 		}
 	}
@@ -146,6 +142,17 @@ func postSome[T any](c *Conn, list []T, put func(*Conn, int, *T) error, now time
 		err = failed
 	}
 	return n, s.posted, err
+}
+
+// mustLook says whether it is time to look for completions, while requests are outstanding.
+func (s *sender) mustLook(now time.Duration) bool {
+	switch out := s.posted - s.reaped; out {
+	case 0:
+		return false
+	case s.depth:
+		return true
+	}
+	return s.posted-s.looked >= s.every || now-s.lookedAt > lookPause
 }
 
 // over is why nothing can be posted any more; nil if it can.
