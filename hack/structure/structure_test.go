@@ -15,6 +15,7 @@ var allowed = map[string][]string{
 	"internal/capability":     {},
 	"internal/deadline":       {},
 	"internal/errno":          {},
+	"internal/errtest":        {},
 	"internal/fault":          {},
 	"internal/host":           {"internal/errno", "internal/journal"},
 	"internal/journal":        {},

@@ -6,12 +6,12 @@ import (
 	"net/netip"
 	"os"
 	"runtime"
-	"strings"
 	"testing"
 	"time"
 
 	"github.com/roced/roced/datapath"
 	"github.com/roced/roced/datapath/wire"
+	"github.com/roced/roced/internal/errtest"
 	"github.com/roced/roced/internal/lab/labtest"
 	"github.com/roced/roced/verbs"
 	"github.com/roced/roced/verbs/hca/memnet"
@@ -40,26 +40,7 @@ func address(s string) netip.Addr { return netip.MustParseAddr(s) }
 
 func gid(s string) verbs.GID { return wire.GIDFromAddr(address(s)) }
 
-func check(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
-// refused checks that an error is the one that is wanted, and says what it should.
-func refused(t testing.TB, err, want error, says ...string) {
-	t.Helper()
-	if !errors.Is(err, want) {
-		t.Errorf("%v, want %v", err, want)
-		return
-	}
-	for _, text := range says {
-		if !strings.Contains(err.Error(), text) {
-			t.Errorf("%q does not say %q", err, text)
-		}
-	}
-}
+var check, refused = errtest.Check, errtest.Refused
 
 // eventually waits for something that another thread or the kernel does.
 func eventually(t testing.TB, what string, done func() bool) {

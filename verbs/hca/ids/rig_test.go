@@ -1,13 +1,12 @@
 package ids
 
 import (
-	"errors"
 	"log/slog"
 	"net/netip"
-	"strings"
 	"testing"
 
 	"github.com/roced/roced/datapath/wire"
+	"github.com/roced/roced/internal/errtest"
 	"github.com/roced/roced/verbs"
 	"github.com/roced/roced/verbs/hca/paths"
 	"github.com/roced/roced/verbs/provider"
@@ -103,23 +102,4 @@ func newSession(t *testing.T) (*Session, *around, provider.Handle) {
 
 func address(s string) netip.Addr { return netip.MustParseAddr(s) }
 
-func check(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
-// refused checks that an error is the one that is wanted, and says what it should.
-func refused(t testing.TB, err, want error, says ...string) {
-	t.Helper()
-	if !errors.Is(err, want) {
-		t.Errorf("%v, want %v", err, want)
-		return
-	}
-	for _, text := range says {
-		if !strings.Contains(err.Error(), text) {
-			t.Errorf("%q does not say %q", err, text)
-		}
-	}
-}
+var check, refused = errtest.Check, errtest.Refused

@@ -1,14 +1,13 @@
 package memnet
 
 import (
-	"errors"
 	"fmt"
 	"math"
 	"net/netip"
-	"strings"
 	"testing"
 	"time"
 
+	"github.com/roced/roced/internal/errtest"
 	"github.com/roced/roced/verbs"
 )
 
@@ -29,26 +28,7 @@ func newHosts(t *testing.T, hosts int) (n *Network, list []*Host) {
 	return n, list
 }
 
-func check(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
-// refused checks that an error is the one that is wanted, and says what it should.
-func refused(t testing.TB, err, want error, says ...string) {
-	t.Helper()
-	if !errors.Is(err, want) {
-		t.Errorf("%v, want %v", err, want)
-		return
-	}
-	for _, text := range says {
-		if !strings.Contains(err.Error(), text) {
-			t.Errorf("%q does not say %q", err, text)
-		}
-	}
-}
+var check, refused = errtest.Check, errtest.Refused
 
 // A host that cannot be is refused, with what to do, and leaves nothing: the network goes on, and a name
 // and addresses are free again when their host has gone.

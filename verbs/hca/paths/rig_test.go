@@ -6,12 +6,12 @@ import (
 	"log/slog"
 	"net/netip"
 	"slices"
-	"strings"
 	"sync"
 	"testing"
 
 	"github.com/roced/roced/datapath"
 	"github.com/roced/roced/datapath/wire"
+	"github.com/roced/roced/internal/errtest"
 	"github.com/roced/roced/internal/host"
 	"github.com/roced/roced/verbs/hca/network"
 )
@@ -101,25 +101,7 @@ func gid(s string) wire.GID { return wire.GIDFromAddr(netip.MustParseAddr(s)) }
 
 func to(dest string) Ends { return Ends{gid("10.0.0.1"), gid(dest)} }
 
-func check(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
-func refused(t testing.TB, err, want error, says ...string) {
-	t.Helper()
-	if !errors.Is(err, want) {
-		t.Errorf("%v, want %v", err, want)
-		return
-	}
-	for _, text := range says {
-		if !strings.Contains(err.Error(), text) {
-			t.Errorf("%q does not say %q", err, text)
-		}
-	}
-}
+var check, refused = errtest.Check, errtest.Refused
 
 func take(t testing.TB, table *Table, dest string) *Path {
 	t.Helper()

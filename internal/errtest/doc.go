@@ -1,0 +1,2 @@
+// Package errtest is what tests say about errors: that there is none, or which it is and what it tells.
+package errtest
