@@ -78,14 +78,14 @@ func (p places[T]) All() []*T                              { return p.table.all(
 func (p places[T]) At(place uint32) *T                     { return p.table.objects[place] }
 func (p places[T]) Places() uint32                         { return uint32(len(p.table.objects)) }
 
-// ownSession is the card's own, for QP 1: ids.Own. No program sees it, and it counts against no limit.
+// ownSession is the card's own, for QP 1: ids.CardSession. No program sees it, and it counts against no limit.
 type ownSession struct{ *Session }
 
-// Settle implements ids.Own.
+// Settle implements ids.CardSession.
 func (s ownSession) Settle(timeout time.Duration) { s.card.engine.Settle(s.entry, timeout) }
 
 // openOwn makes it.
-func (card *Card) openOwn(wake func()) (ids.Own, error) {
+func (card *Card) openOwn(wake func()) (ids.CardSession, error) {
 	config := SessionConfig{Wake: func(uint64) { wake() }, Privileged: func() bool { return true }}
 	s, err := card.newSession(config, true)
 	if err != nil {

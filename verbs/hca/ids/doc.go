@@ -14,7 +14,7 @@
 // QP 1 is the manager's from when the card opens; its goroutine sleeps while nothing happens (manager.go, gsi.go). A
 // privileged program can have QP 1 instead, while no connection id uses the manager.
 //
-// What is asked of the card is two interfaces: Card, and Program, the session that the ids are of. Out of scope: the
+// What is asked (asked.go) is two interfaces: Card, and Program, the session that the ids are of. Out of scope: the
 // messages themselves (cm), groups' memberships (Join), routes (paths).
 //
 // Locks, in order: Manager.serving, Session.mu, then the card's, or Manager.mu, or that of the Ports. Under

@@ -18,7 +18,7 @@ import (
 // QP1 is QP 1 as the connection manager uses it, in a session of its own, which no program sees and
 // which counts against nobody's limits. It is used under Manager.serving.
 type QP1 struct {
-	Session    Own
+	Session    CardSession
 	card       Card
 	pd         *verbs.PD
 	cq         *verbs.CQ
@@ -67,15 +67,8 @@ func (q quiet) CreateAH(ctx context.Context, r provider.CreateAHRequest) (provid
 	return q.Provider.CreateAH(ctx, r)
 }
 
-// Own is the session that QP 1 is in: the card's own.
-type Own interface {
-	provider.Provider
-	// Settle sends what was posted, for so long at most.
-	Settle(timeout time.Duration)
-}
-
 // openQP1 takes QP 1.
-func openQP1(open func(wake func()) (Own, error), c Config, wake func()) (*QP1, error) {
+func openQP1(open func(wake func()) (CardSession, error), c Config, wake func()) (*QP1, error) {
 	g := &QP1{card: c.Card, wcs: make([]verbs.WC, gsiBatch), Handles: map[cm.Path]*Handle{}}
 	var err error
 	if g.Session, err = open(wake); err != nil {

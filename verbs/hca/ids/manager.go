@@ -6,16 +6,12 @@ import (
 	"crypto/rand"
 	"encoding/binary"
 	"fmt"
-	"log/slog"
-	"net/netip"
 	"sync"
 	"time"
 
-	"github.com/roced/roced/datapath/wire"
 	"github.com/roced/roced/internal/fault"
 	"github.com/roced/roced/verbs"
 	"github.com/roced/roced/verbs/hca/cm"
-	"github.com/roced/roced/verbs/hca/paths"
 )
 
 // Manager runs a card's connection manager on QP 1, from when the card opens until it closes or
@@ -37,43 +33,13 @@ type Manager struct {
 	taken   bool // a program has QP 1, or is about to
 }
 
-// Owner is the owner of an inquiry or a listener. CMEvent is called by one goroutine, without a lock.
-// It must not wait.
-type Owner interface{ CMEvent(cm.Event) }
-
-// Config is what a Manager works with.
-type Config struct {
-	Card  Card
-	Paths *paths.Table
-	Ports *Ports
-	Log   *slog.Logger
-}
-
-// Card is what connection management asks of its card. The methods may take the card's locks.
-type Card interface {
-	Name() string
-	// Ended is closed when the card has failed, or is being closed.
-	Ended() <-chan struct{}
-	// Own checks an address to bind to: one of the card's, or all.
-	Own(netip.Addr) (netip.Addr, error)
-	// FindEnds gives the addresses of a message to a destination. It asks the host.
-	FindEnds(source, dest netip.Addr) (from, to netip.Addr, err error)
-	// AHAttr describes the address handle of a path.
-	AHAttr(ends paths.Ends, class uint8) verbs.AHAttr
-	GIDIndex(wire.GID) (int, error)
-	GUID() uint64
-	ActiveMTU() wire.MTU
-	// NoteFault counts and logs a mistake of roced's own that was contained.
-	NoteFault(cause error)
-}
-
 // NewManager makes a manager, which has QP 1 from Open on.
 func NewManager(c Config) *Manager {
 	return &Manager{Config: c, wake: make(chan struct{}, 1), machine: cm.New(randomNumber)}
 }
 
 // Open takes QP 1, in a session that open makes. That session calls wake when there is something to poll.
-func (m *Manager) Open(open func(wake func()) (Own, error)) (err error) {
+func (m *Manager) Open(open func(wake func()) (CardSession, error)) (err error) {
 	if m.qp1, err = openQP1(open, m.Config, m.WakeUp); err != nil {
 		return fmt.Errorf("QP 1: %w", err)
 	}

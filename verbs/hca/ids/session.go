@@ -24,52 +24,6 @@ type Session struct {
 	ids      Table[ID]
 }
 
-// Program is a session of the card, as its ids need it. Its methods may take the card's locks.
-type Program interface {
-	Done() <-chan struct{}
-	// Err is verbs.ErrClosed from the session's Close on, and why it has failed before that.
-	Err() error
-	// Faulted ends the session because of a mistake in its work.
-	Faulted(cause error)
-	// MayPrivileged says whether the program may bind to a port below 1024, and Privilege what it needs for that.
-	MayPrivileged() bool
-	Privilege() string
-	PrepareJoin(provider.JoinMulticastRequest) (Join, error)
-	LeaveMulticast(provider.LeaveMulticastRequest) error
-}
-
-// Join is a membership of a group that an id asks for: it is counted first, then the host joins, which may take
-// some time.
-type Join interface {
-	Reserve() error
-	Finish() (provider.JoinMulticastGrant, error)
-}
-
-// User is whose a program is, of those that share port numbers.
-type User interface {
-	// AdmitPort says whether the user may have one more port, of which so many are used.
-	AdmitPort(used, most uint64) error
-}
-
-// Table gives objects their handles, within the session's limits.
-type Table[T any] interface {
-	Add(*T) (provider.Handle, error)
-	Get(provider.Handle) (*T, error)
-	Remove(provider.Handle)
-	All() []*T
-	// At gives what is at a place, of which there are Places; nil for nothing.
-	At(place uint32) *T
-	Places() uint32
-}
-
-// SessionConfig is what a Session works with. User is nil for a program of this process.
-type SessionConfig struct {
-	Program  Program
-	User     User
-	Channels Table[Channel]
-	IDs      Table[ID]
-}
-
 // NewSession makes a session without ids.
 func (m *Manager) NewSession(c SessionConfig) *Session {
 	return &Session{manager: m, program: c.Program, user: c.User, channels: c.Channels, ids: c.IDs}

@@ -1,0 +1,100 @@
+//go:build linux
+
+package ids
+
+import (
+	"log/slog"
+	"net/netip"
+	"time"
+
+	"github.com/roced/roced/datapath/wire"
+	"github.com/roced/roced/verbs"
+	"github.com/roced/roced/verbs/hca/cm"
+	"github.com/roced/roced/verbs/hca/paths"
+	"github.com/roced/roced/verbs/provider"
+)
+
+// What is asked of the card, of the program and of who owns what the manager does.
+
+// Config is what a Manager works with.
+type Config struct {
+	Card  Card
+	Paths *paths.Table
+	Ports *Ports
+	Log   *slog.Logger
+}
+
+// Card is what connection management asks of its card. The methods may take the card's locks.
+type Card interface {
+	Name() string
+	// Ended is closed when the card has failed, or is being closed.
+	Ended() <-chan struct{}
+	// Own checks an address to bind to: one of the card's, or all.
+	Own(netip.Addr) (netip.Addr, error)
+	// FindEnds gives the addresses of a message to a destination. It asks the host.
+	FindEnds(source, dest netip.Addr) (from, to netip.Addr, err error)
+	// AHAttr describes the address handle of a path.
+	AHAttr(ends paths.Ends, class uint8) verbs.AHAttr
+	GIDIndex(wire.GID) (int, error)
+	GUID() uint64
+	ActiveMTU() wire.MTU
+	// NoteFault counts and logs a mistake of roced's own that was contained.
+	NoteFault(cause error)
+}
+
+// CardSession is the session that QP 1 is in: the card's own.
+type CardSession interface {
+	provider.Provider
+	// Settle sends what was posted, for so long at most.
+	Settle(timeout time.Duration)
+}
+
+// Program is a session of the card, as its ids need it. Its methods may take the card's locks.
+type Program interface {
+	Done() <-chan struct{}
+	// Err is verbs.ErrClosed from the session's Close on, and why it has failed before that.
+	Err() error
+	// Faulted ends the session because of a mistake in its work.
+	Faulted(cause error)
+	// MayPrivileged says whether the program may bind to a port below 1024, and Privilege what it needs for that.
+	MayPrivileged() bool
+	Privilege() string
+	PrepareJoin(provider.JoinMulticastRequest) (Join, error)
+	LeaveMulticast(provider.LeaveMulticastRequest) error
+}
+
+// Join is a membership of a group that an id asks for: it is counted first, then the host joins, which may take
+// some time.
+type Join interface {
+	Reserve() error
+	Finish() (provider.JoinMulticastGrant, error)
+}
+
+// User is whose a program is, of those that share port numbers.
+type User interface {
+	// AdmitPort says whether the user may have one more port, of which so many are used.
+	AdmitPort(used, most uint64) error
+}
+
+// Table gives objects their handles, within the session's limits.
+type Table[T any] interface {
+	Add(*T) (provider.Handle, error)
+	Get(provider.Handle) (*T, error)
+	Remove(provider.Handle)
+	All() []*T
+	// At gives what is at a place, of which there are Places; nil for nothing.
+	At(place uint32) *T
+	Places() uint32
+}
+
+// SessionConfig is what a Session works with. User is nil for a program of this process.
+type SessionConfig struct {
+	Program  Program
+	User     User
+	Channels Table[Channel]
+	IDs      Table[ID]
+}
+
+// Owner is the owner of an inquiry or a listener. CMEvent is called by one goroutine, without a lock.
+// It must not wait.
+type Owner interface{ CMEvent(cm.Event) }
