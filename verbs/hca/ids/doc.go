@@ -6,7 +6,7 @@
 //	      ▲                      └────────────┘             └─────┘
 //	      └── CMEvent ◄── events ──────┘ Manager: lock, clock, goroutine
 //
-// A Session is one program's ids and the channels of their events (id.go, and a file by what ids do: bind, resolve,
+// A Session is one program's ids and the channels of their events (id.go, and a file by what ids do: resolve,
 // connect, listen, join). What waits, for a next hop or for the host to join, goes on in a goroutine of the id,
 // which ends with the id. Events wait in their channel (event.go). Ports belong to a network namespace (ports.go):
 // cards in one share them.

@@ -4,6 +4,8 @@ import (
 	"net/netip"
 	"time"
 
+	"fmt"
+
 	"github.com/roced/roced/datapath/link"
 	"github.com/roced/roced/datapath/xsk"
 	"github.com/roced/roced/internal/errno"
@@ -108,3 +110,25 @@ type Statistics struct {
 	Socket   xsk.Statistics
 	Sent     link.Sent
 }
+
+// HostError wraps an error of the host in one of package verbs, as all errors of a session are.
+func HostError(err error) error {
+	if err == nil || verbs.KindOf(err) != nil {
+		return err
+	}
+	return fmt.Errorf("%w: %w", verbs.ErrHost, err)
+}
+
+// NoSteering is the Steering of a network that hands all packets to the engine.
+type NoSteering struct{}
+
+// The methods implement Steering.
+func (NoSteering) AddQP(uint32) error               { return nil }
+func (NoSteering) RemoveQP(uint32) error            { return nil }
+func (NoSteering) AddAddress(netip.Addr) error      { return nil }
+func (NoSteering) RemoveAddress(netip.Addr) error   { return nil }
+func (NoSteering) AddBroadcast(netip.Addr) error    { return nil }
+func (NoSteering) RemoveBroadcast(netip.Addr) error { return nil }
+func (NoSteering) SetMACs(...[6]byte) error         { return nil }
+func (NoSteering) AddGroup(netip.Addr) error        { return nil }
+func (NoSteering) RemoveGroup(netip.Addr) error     { return nil }
