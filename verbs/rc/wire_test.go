@@ -22,28 +22,36 @@ func addresses(text string) []netip.Addr {
 }
 
 // cards are two cards on a network in memory, which needs no privilege and no other network.
-func cards() (a, b *hca.Card, err error) {
+func cards(options ...hca.Option) (a, b *hca.Card, err error) {
 	network := memnet.New(1)
-	if a, err = newCard(network, addressA); err != nil {
+	if a, err = newCard(network, addressA, options...); err != nil {
 		return nil, nil, err
 	}
-	b, err = newCard(network, addressB)
+	b, err = newCard(network, addressB, options...)
 	return a, b, err
 }
 
 // newCard is a card on a host with an address.
-func newCard(network *memnet.Network, address string) (*hca.Card, error) {
+func newCard(network *memnet.Network, address string, options ...hca.Option) (*hca.Card, error) {
 	host, err := network.AddHost(address, addresses(address)...)
 	if err != nil {
 		return nil, err
 	}
-	return hca.New(host)
+	return hca.New(host, options...)
 }
 
 // wire is two contexts at the ends of a network in memory.
 func wire(t testing.TB) (a, b *verbs.Context) {
 	t.Helper()
 	left, right, err := cards()
+	check(t, err)
+	return contextOn(t, left), contextOn(t, right)
+}
+
+// ownWire is the same, of cards that only the goroutine runs which posts and polls.
+func ownWire(t testing.TB) (a, b *verbs.Context) {
+	t.Helper()
+	left, right, err := cards(hca.WithoutWorker())
 	check(t, err)
 	return contextOn(t, left), contextOn(t, right)
 }
