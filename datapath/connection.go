@@ -214,11 +214,15 @@ func (c *Connection) sendRequest(d *departure) sending {
 	case conn.Worked:
 		return sentOne
 	}
+	if !c.reliable() {
+		c.seal(d, frame)
+		c.Requester.Sent()
+		return sentOne
+	}
 	if c.deadline.due.IsZero() { // else it goes on
 		c.engine.timers.follow(c)
 	}
 	c.seal(d, frame)
-	c.Requester.Sent()
 	return sentOne
 }
 

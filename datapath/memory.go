@@ -32,6 +32,18 @@ type pieces struct {
 // list gives the pieces that were found.
 func (p *pieces) list() [][]byte { return p.all[:p.count] }
 
+// scatter writes a payload into the pieces from an offset on.
+func (p *pieces) scatter(offset int, payload []byte) {
+	for _, piece := range p.list() {
+		if offset >= len(piece) {
+			offset -= len(piece)
+			continue
+		}
+		payload = payload[copy(piece[offset:], payload):]
+		offset = 0
+	}
+}
+
 // find finds the memory of a list. It reports whether access to all of it is allowed.
 func (p *pieces) find(s *Session, list ring.SGList, pd PD, write bool) bool {
 	p.count, p.length = 0, 0

@@ -13,11 +13,14 @@ func (c *Connection) Memory(sge ring.SGE, write bool) []byte {
 	return c.qp.Session.memory(sge, c.qp.PD, write)
 }
 
-// RecvMemory implements conn.QueuePair.
-func (c *Connection) RecvMemory(list ring.SGList) (pieces [][]byte, ok bool) {
+// WriteRecv implements conn.QueuePair.
+func (c *Connection) WriteRecv(list ring.SGList, offset int, payload []byte) bool {
 	p := &c.engine.pieces
-	ok = p.find(c.qp.Session, list, c.qp.RecvPD, true)
-	return p.list(), ok
+	ok := p.find(c.qp.Session, list, c.qp.RecvPD, true)
+	if ok {
+		p.scatter(offset, payload)
+	}
+	return ok
 }
 
 // Remote implements conn.QueuePair. A key is looked up for each packet, so that nothing is touched through one

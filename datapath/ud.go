@@ -1,7 +1,6 @@
 package datapath
 
 import (
-	"github.com/roced/roced/datapath/conn"
 	"github.com/roced/roced/datapath/ring"
 	"github.com/roced/roced/datapath/wire"
 )
@@ -70,7 +69,7 @@ func (u *Datagrams) take(a *arrival) Drop {
 		e.fail(qp, false)
 		return DropProtection
 	}
-	scatter(e.pieces.list(), &a.packet)
+	scatter(&e.pieces, &a.packet)
 	if !u.complete(a) {
 		return DropCQFull
 	}
@@ -78,17 +77,17 @@ func (u *Datagrams) take(a *arrival) Drop {
 }
 
 // scatter writes the GRH and the payload into the request's memory.
-func scatter(pieces [][]byte, p *wire.Packet) {
+func scatter(pieces *pieces, p *wire.Packet) {
 	payload := p.Payload()
-	if first := pieces[0]; len(first) >= wire.GRHLen+len(payload) {
+	if first := pieces.all[0]; len(first) >= wire.GRHLen+len(payload) {
 		p.PutGRH((*[wire.GRHLen]byte)(first))
 		copy(first[wire.GRHLen:], payload)
 		return
 	}
 	var grh [wire.GRHLen]byte
 	p.PutGRH(&grh)
-	conn.Scatter(pieces, 0, grh[:])
-	conn.Scatter(pieces, wire.GRHLen, payload)
+	pieces.scatter(0, grh[:])
+	pieces.scatter(wire.GRHLen, payload)
 }
 
 // complete writes the completion of a packet that is in the program's memory.

@@ -78,12 +78,10 @@ func (r *Responder) store(packet *wire.Packet, means wire.Meaning, length uint32
 		}
 		return NoRoom
 	}
-	pieces, ok := r.QP.RecvMemory(m.recv.List())
-	if !ok {
+	if !r.QP.WriteRecv(m.recv.List(), int(m.received), packet.Payload()) {
 		r.failRecv(ring.WCLocProtErr)
 		return Protection
 	}
-	Scatter(pieces, int(m.received), packet.Payload())
 	return Taken
 }
 
@@ -120,18 +118,6 @@ func (r *Responder) storeWrite(packet *wire.Packet, means wire.Meaning, length u
 	r.order.Add(1)
 	writeRemote(memory[end:], packet.Payload()[end:])
 	return Taken
-}
-
-// Scatter writes a payload into the pieces of a receive's memory from an offset on.
-func Scatter(pieces [][]byte, offset int, payload []byte) {
-	for _, piece := range pieces {
-		if offset >= len(piece) {
-			offset -= len(piece)
-			continue
-		}
-		payload = payload[copy(piece[offset:], payload):]
-		offset = 0
-	}
 }
 
 // endMessage completes the message in hand.

@@ -193,12 +193,15 @@ func (s *side) Memory(sge ring.SGE, write bool) []byte {
 	return s.part(sge.Addr, sge.Length)
 }
 
-func (s *side) RecvMemory(list ring.SGList) (pieces [][]byte, ok bool) {
-	pieces = s.pieces[:0]
+func (s *side) WriteRecv(list ring.SGList, offset int, payload []byte) bool {
 	for one, ok := list.Next(); ok; one, ok = list.Next() {
-		pieces = append(pieces, s.part(one.Addr, one.Length))
+		if into := s.part(one.Addr, one.Length); offset < len(into) {
+			payload, offset = payload[copy(into[offset:], payload):], 0
+		} else {
+			offset -= len(into)
+		}
 	}
-	return pieces, true
+	return true
 }
 
 func (s *side) Remote(k ring.RKey, addr uint64, length uint32, access ring.AccessFlags) (memory []byte, ok bool) {

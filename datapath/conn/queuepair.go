@@ -11,8 +11,9 @@ import (
 type QueuePair interface {
 	// Memory is what an SGE of a request names, to be written or only read; nil if that may not be accessed.
 	Memory(sge ring.SGE, write bool) []byte
-	// RecvMemory is what the list of a receive names. It is used before the next call.
-	RecvMemory(list ring.SGList) (pieces [][]byte, ok bool)
+	// WriteRecv writes a payload to the memory that the list of a receive names, from an offset on; false if some of
+	// that may not be accessed.
+	WriteRecv(list ring.SGList, offset int, payload []byte) bool
 	// Remote is the memory that the peer names by an R_Key; ok is false if it may not be accessed in this way.
 	// No bytes need no key (IBA 9.7.4.1.2).
 	Remote(key ring.RKey, addr uint64, length uint32, access ring.AccessFlags) (memory []byte, ok bool)

@@ -100,21 +100,24 @@ func (r *Requester) take() bool {
 	if r.Queue.Behind(r.works.count) == 0 {
 		return false
 	}
-	var w work
-	data := r.Queue.GetConnected(r.works.count, &w.SendConnected)
-	if r.mustWait(&w) {
+	w := r.works.add()
+	data := r.Queue.GetConnected(r.works.count-1, &w.SendConnected)
+	if r.mustWait(w) || !r.prepare(w, data) {
+		r.works.count--
 		return false
-	}
-	if r.check(&w, data); !w.local() && w.status == ring.WCSuccess {
-		w.packets, w.first = packetsOf(w.length, r.MTU), r.PSN
-		if r.PSN.Ahead(r.oldest)+int(w.packets) > int(wire.PSNMask)/2 {
-			return false
-		}
 	}
 	if w.wantsAnswer() {
 		r.reads++
 	}
-	*r.works.add() = w
+	return true
+}
+
+// prepare checks a request, and gives it its PSNs; false if they are too many beside those on their way.
+func (r *Requester) prepare(w *work, data []byte) bool {
+	if r.check(w, data); !w.local() && w.status == ring.WCSuccess {
+		w.packets, w.first = packetsOf(w.length, r.MTU), r.PSN
+		return r.PSN.Ahead(r.oldest)+int(w.packets) <= int(wire.PSNMask)/2
+	}
 	return true
 }
 
@@ -123,10 +126,10 @@ func (r *Requester) failing() bool {
 	return r.works.count > 0 && r.works.at(r.works.count-1).status != ring.WCSuccess
 }
 
-// mustWait says that a request may not be begun before others are completed: a local one waits for all
+// mustWait says that a request, the last of the works, may not be begun before others are completed: a local one waits for all
 // others, a fenced one for READs and atomics (IBA 10.8.3.3), and of these there may be MaxRDAtomic.
 func (r *Requester) mustWait(w *work) bool {
-	return w.local() && r.works.count > 0 ||
+	return w.local() && r.works.count > 1 ||
 		w.Flags&ring.SendFence != 0 && r.reads > 0 ||
 		w.wantsAnswer() && r.reads >= max(1, int(r.MaxRDAtomic))
 }

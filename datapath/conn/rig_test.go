@@ -279,7 +279,9 @@ func (s *side) turn(most int) (moved bool) {
 			return moved
 		case Ready:
 			s.put(s, &s.packet)
-			s.requester.Sent()
+			if s.Service == wire.ServiceUC {
+				s.requester.Sent()
+			}
 		}
 		moved = true
 	}

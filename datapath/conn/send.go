@@ -83,9 +83,9 @@ func (r *Requester) count(now time.Time, p *Packet) {
 	}
 }
 
-// Sent is called when a packet that was filled has left. An unreliable connection's request is completed then.
+// Sent is called when a packet of an unreliable connection that was filled has left: its request is completed.
 func (r *Requester) Sent() {
-	if !r.reliable() && r.works.count > 0 && r.current == r.works.count { // none: its own packet overran a CQ
+	if r.works.count > 0 && r.current == r.works.count { // none: its own packet overran a CQ
 		r.finish(ring.WCSuccess)
 	}
 }

@@ -48,7 +48,7 @@ type works struct {
 
 func (w *works) at(i uint32) *work { return &w.slots[(w.head+i)&uint32(len(w.slots)-1)] }
 
-// add puts another one at the end.
+// add puts another one at the end, which is empty.
 func (w *works) add() *work {
 	if int(w.count) == len(w.slots) {
 		more := make([]work, max(4, 2*len(w.slots)))
@@ -58,7 +58,9 @@ func (w *works) add() *work {
 		w.slots, w.head = more, 0
 	}
 	w.count++
-	return w.at(w.count - 1)
+	one := w.at(w.count - 1)
+	*one = work{}
+	return one
 }
 
 // drop removes the oldest.
