@@ -1,6 +1,7 @@
 package conn
 
 import (
+	"math/rand/v2"
 	"testing"
 
 	"golang.org/x/sys/unix"
@@ -36,5 +37,21 @@ func TestLongestRequest(t *testing.T) {
 		if r.check(&w, data); w.status != want {
 			t.Errorf("%d bytes: %v", length+3*quarter, w.status)
 		}
+	}
+}
+
+// An unreliable connection, which nobody acknowledges, sends on and on: also beyond half of all PSNs, which a
+// reliable one may have on its way, and round all of them.
+func TestUnreliableGoesOn(t *testing.T) {
+	w := newWorld(t, rand.New(rand.NewPCG(1, 0)), wire.ServiceUC)
+	s := w.a
+	s.requester.SigAll = false
+	for i := range 1<<24 + 5 {
+		s.queue.PutConnected(&ring.SendConnected{ID: uint64(i), Opcode: ring.WRSend, Flags: ring.SendInline})
+		s.queue.Publish()
+		if s.requester.Next(1, &s.packet) != Ready || s.requester.Fill(w.now, &s.packet, nil) != Ready {
+			t.Fatalf("message %d is not sent: %s", i, s.describe())
+		}
+		s.requester.Sent()
 	}
 }

@@ -72,7 +72,8 @@ func (r *Requester) count(now time.Time, p *Packet) {
 	if p.work.Opcode == ring.WRRDMARead {
 		r.afterRead = r.PSN
 	}
-	if !r.reliable() {
+	if !r.reliable() { // nobody acknowledges: nothing is on its way
+		r.oldest, r.afterRead = r.PSN, r.PSN
 		return
 	}
 	if r.unasked++; p.asks {
