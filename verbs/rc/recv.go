@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -14,6 +15,11 @@ import (
 type receiver struct {
 	pool    *pool
 	flushed atomic.Bool // no message comes any more
+
+	mu      sync.Mutex      // of what follows, see doze
+	pause   context.Context // nil before the first wait
+	cancel  context.CancelFunc
+	renewed time.Time
 }
 
 // Recv waits for a message until ctx is done. The message is the caller's until its Release. When the
@@ -144,43 +150,66 @@ const (
 // takeShared takes messages that came in receives of a domain. The end of the connection flushes none of these,
 // so it is looked for beside them.
 func (c *Conn) takeShared(ctx context.Context, wait bool, wcs []verbs.WC) (n int, err error) {
-	for polls := 1; ; polls++ {
+	for {
 		over := c.over()
-		if n, err = c.recvCQ.Poll(wcs); n > 0 || err != nil {
-			return n, err
+		switch {
+		case over != nil || !wait:
+			n, err = c.recvCQ.Poll(wcs)
+		case c.options.Spin:
+			n, err = c.spin(ctx, wcs)
+		default:
+			n, err = c.doze(ctx, wcs)
 		}
 		switch {
+		case n > 0 || err != nil:
+			return n, err
 		case over != nil:
 			c.recv.flushed.Store(true)
 			return 0, over
 		case !wait:
 			return 0, nil
-		case c.options.Spin && polls%sharedPolls != 0:
-			err = ctx.Err()
-		default:
-			if n, err = c.doze(ctx, wcs); n == 0 && err == nil {
-				err = c.lookForEnd()
-			}
 		}
-		if n > 0 || err != nil {
-			return n, err
+		if err := c.lookForEnd(); err != nil {
+			return 0, err
 		}
 	}
 }
 
-// doze waits for messages for a while, or until the connection has ended; one that spins does not.
-func (c *Conn) doze(ctx context.Context, wcs []verbs.WC) (int, error) {
-	if c.options.Spin {
-		return 0, ctx.Err()
+// spin polls for a while.
+func (c *Conn) spin(ctx context.Context, wcs []verbs.WC) (n int, err error) {
+	for polls := 0; polls < sharedPolls && n == 0 && err == nil; polls++ {
+		if n, err = c.recvCQ.Poll(wcs); n == 0 && err == nil {
+			err = ctx.Err()
+		}
 	}
-	some, cancel := context.WithTimeout(ctx, sharedPause)
+	return n, err
+}
+
+// doze waits for messages for a while, or until the connection has ended.
+func (c *Conn) doze(ctx context.Context, wcs []verbs.WC) (int, error) {
+	some, cancel := context.WithCancel(ctx)
 	defer cancel()
-	defer context.AfterFunc(c.ending.down, cancel)()
+	defer context.AfterFunc(c.recv.patience(c.ending.down), cancel)()
 	n, err := c.recvCQ.Wait(some, wcs)
-	if errors.Is(err, some.Err()) && ctx.Err() == nil {
+	if errors.Is(err, context.Canceled) && ctx.Err() == nil {
 		err = nil
 	}
 	return n, err
+}
+
+// patience ends a wait after sharedPause, or half of it, or when the connection has ended. It serves many waits: a
+// timer for each would wake a thread of the runtime.
+func (r *receiver) patience(down context.Context) context.Context {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if now := time.Now(); r.pause == nil || now.Sub(r.renewed) > sharedPause/2 {
+		if r.pause != nil {
+			r.cancel()
+		}
+		r.pause, r.cancel = context.WithTimeout(down, sharedPause)
+		r.renewed = now
+	}
+	return r.pause
 }
 
 // lookForEnd looks whether a request has failed, or one of the peer's has ended the connection.
