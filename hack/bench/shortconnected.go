@@ -41,7 +41,8 @@ func openShortConnected(j harness.Job, server bool) (s *shortConnected, err erro
 	if s.domain, err = rc.NewDomain(s.ctx, rc.DomainOptions{}); err != nil {
 		return nil, err
 	}
-	if s.region, err = s.domain.NewRegion(max(j.Size*bulkDepth, 1<<16), verbs.AccessRemoteWrite|verbs.AccessRemoteRead); err != nil {
+	access := verbs.AccessRemoteWrite | verbs.AccessRemoteRead
+	if s.region, err = s.domain.NewRegion(max(j.Size*bulkDepth, 1<<16), access); err != nil {
 		return nil, err
 	}
 	own := introduction{Region: s.region.Remote()}
@@ -106,9 +107,11 @@ func shortConnectedSend(j harness.Job) (harness.Result, error) {
 	if err := harness.Announce(harness.Endpoint{}); err != nil {
 		return harness.Result{}, err
 	}
-	requests := make([]rc.Request, bulkDepth/4)
+	opcodes := map[string]verbs.Opcode{
+		"short send": verbs.WRSend, "short write": verbs.WRRDMAWrite, "short read": verbs.WRRDMARead,
+	}
+	requests, opcode := make([]rc.Request, bulkDepth/4), opcodes[j.Variant]
 	for i := range requests {
-		opcode := map[string]verbs.Opcode{"short send": verbs.WRSend, "short write": verbs.WRRDMAWrite, "short read": verbs.WRRDMARead}[j.Variant]
 		requests[i] = rc.Request{Opcode: opcode, Region: s.region, Length: j.Size, Remote: s.there}
 	}
 	var m harness.Meter

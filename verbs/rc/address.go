@@ -44,7 +44,8 @@ func (c *Conn) open() (err error) {
 		return err
 	}
 	attr := verbs.QPAttr{State: verbs.QPStateInit, Port: port, AccessFlags: c.access()}
-	if err := c.qp.Modify(&attr, verbs.QPAttrState|verbs.QPAttrPKeyIndex|verbs.QPAttrPort|verbs.QPAttrAccessFlags); err != nil {
+	mask := verbs.QPAttrState | verbs.QPAttrPKeyIndex | verbs.QPAttrPort | verbs.QPAttrAccessFlags
+	if err := c.qp.Modify(&attr, mask); err != nil {
 		return err
 	}
 	return c.postRecvs()
@@ -70,7 +71,8 @@ func (c *Conn) chooseSource() (verbs.GIDEntry, error) {
 		at = slices.IndexFunc(entries, func(e verbs.GIDEntry) bool { return e.GID == own })
 	}
 	if at < 0 || at >= len(entries) {
-		return verbs.GIDEntry{}, fmt.Errorf("%w: Options.Source %v is not an address of the device, or it has none; roced show gid lists them", verbs.ErrNoGID, source)
+		return verbs.GIDEntry{}, fmt.Errorf("%w: the device has no address %v (Options.Source), or none at all; ip address add",
+			verbs.ErrNoGID, source)
 	}
 	return entries[at], nil
 }
@@ -85,7 +87,8 @@ func (c *Conn) Local() Address {
 	}
 	local, _ := c.id.LocalAddr() // zero if the device is gone
 	attr, _, _ := c.qp.Query()
-	return Address{GID: verbs.GIDFromAddr(local.Addr()), QPN: c.qp.Number(), PSN: attr.SQPSN, Reads: int(attr.MaxDestRDAtomic)}
+	gid := verbs.GIDFromAddr(local.Addr())
+	return Address{GID: gid, QPN: c.qp.Number(), PSN: attr.SQPSN, Reads: int(attr.MaxDestRDAtomic)}
 }
 
 // Peer is the address of the other end; zero before there is one. Its PSN is that of the packet that comes
@@ -130,15 +133,16 @@ func (c *Conn) connect(peer *Address) error {
 	case c.id != nil:
 		return fmt.Errorf("%w: Dial or Accept has connected it", verbs.ErrInvalid)
 	case peer.GID.IsIPv4() != c.source.GID.IsIPv4():
-		return fmt.Errorf("%w: this end's address is %v, of the other IP version; see Options.Source", verbs.ErrInvalid, c.source.GID.Addr())
+		return fmt.Errorf("%w: this end's address is %v, of the other IP version; see Options.Source",
+			verbs.ErrInvalid, c.source.GID.Addr())
 	}
 	reads := o.Reads
 	if peer.Reads > 0 {
 		reads = min(reads, peer.Reads)
 	}
+	route := verbs.GlobalRoute{DGID: peer.GID, SGIDIndex: c.source.Index, TrafficClass: o.TrafficClass}
 	return c.qp.Connect(&verbs.QPAttr{
-		AHAttr: verbs.AHAttr{Port: port, GRH: verbs.GlobalRoute{DGID: peer.GID, SGIDIndex: c.source.Index, TrafficClass: o.TrafficClass}},
-		Port:   port, AccessFlags: c.access(), PathMTU: o.MTU, DestQPN: peer.QPN, RQPSN: peer.PSN, SQPSN: c.psn,
+		AHAttr: verbs.AHAttr{Port: port, GRH: route}, Port: port, AccessFlags: c.access(), PathMTU: o.MTU, DestQPN: peer.QPN, RQPSN: peer.PSN, SQPSN: c.psn,
 		MaxRDAtomic: uint8(reads), MaxDestRDAtomic: uint8(o.Reads), MinRNRTimer: verbs.RNRTimerCode(leastRNRTime),
 		Timeout: verbs.TimeoutCode(o.Timeout), RetryCnt: retries, RNRRetry: foreverRNR,
 	})

@@ -11,9 +11,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// What the short way costs beside bare verbs: both in one run, in turns, and how many times as fast as bare verbs it
-// is. One goroutine does all that both cards do, over a wire in memory, and the time is its thread's, so that other
-// programs do not count. go test -run - -bench . ./verbs/rc
+// What the short way costs beside bare verbs: both in one run, in turns, and how many times as fast as bare
+// verbs it is. One goroutine does all that both cards do, over a wire in memory, and the time is its
+// thread's, so that other programs do not count. go test -run - -bench . ./verbs/rc
 
 const (
 	benchBatch = 8
@@ -176,8 +176,8 @@ func threadTime() time.Duration {
 	return time.Duration(r.Utime.Nano() + r.Stime.Nano())
 }
 
-// beside runs both ways in turns, until each has done b.N requests, and reports the ratio of their speeds. A turn
-// gives how many requests it has completed.
+// beside runs both ways in turns, until each has done b.N requests, and reports the ratio of their speeds. A
+// turn gives how many requests it has completed.
 func beside(b *testing.B, bareTurn, shortTurn func() int) {
 	const stint = 2000
 	runtime.LockOSThread()

@@ -58,7 +58,8 @@ func newConn(c *verbs.Context, o Options) (*Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	conn := &Conn{options: o, domain: d, begin: time.Now(), news: make(chan *cm.Event, 4), psn: verbs.PSN(rand.Uint32N(1 << 24))}
+	conn := &Conn{options: o, domain: d, begin: time.Now(), news: make(chan *cm.Event, 4)}
+	conn.psn = verbs.PSN(rand.Uint32N(1 << 24))
 	conn.life, conn.end = context.WithCancel(context.Background())
 	conn.ending.init()
 	if err := conn.make(); err != nil {

@@ -85,7 +85,8 @@ func (c *Conn) takeID(id *cm.ID) (err error) {
 
 // param is what the peer is told.
 func (c *Conn) param(said []byte) cm.ConnParam {
-	return cm.ConnParam{PrivateData: said, ResponderResources: uint8(c.options.Reads), InitiatorDepth: uint8(c.options.Reads)}
+	reads := uint8(c.options.Reads)
+	return cm.ConnParam{PrivateData: said, ResponderResources: reads, InitiatorDepth: reads}
 }
 
 // established waits until the connection can be used.
@@ -97,8 +98,8 @@ func (c *Conn) established(ctx context.Context) error {
 	return err
 }
 
-// await waits for an event of the id. Of a connection that was made, and has ended since, the first counts: what
-// the peer has sent can be received.
+// await waits for an event of the id. Of a connection that was made, and has ended since, the first counts:
+// what the peer has sent can be received.
 func (c *Conn) await(ctx context.Context, want cm.EventType) (*cm.Event, error) {
 	select {
 	case event := <-c.news:
@@ -130,8 +131,8 @@ func outcome(event *cm.Event, want cm.EventType) error {
 	return fmt.Errorf("wait for %v: %w: %v came", want, verbs.ErrInvalid, event.Type)
 }
 
-// happened takes an event of the id, in the watcher's goroutine. When the peer has ended the connection, the reason
-// is known before its requests are flushed.
+// happened takes an event of the id, in the watcher's goroutine. When the peer has ended the connection, the
+// reason is known before its requests are flushed.
 func (c *Conn) happened(event *cm.Event) {
 	switch {
 	case event.Type == cm.EventDisconnected:

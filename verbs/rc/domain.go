@@ -111,7 +111,8 @@ func (d *Domain) Close() error {
 		return nil
 	case others > 0:
 		d.mu.Unlock()
-		return fmt.Errorf("close domain: %w: connections and listeners that use it: %d; close them first", verbs.ErrBusy, others)
+		return fmt.Errorf("close domain: %w: connections and listeners that use it: %d; close them first",
+			verbs.ErrBusy, others)
 	}
 	d.closed = true
 	d.mu.Unlock()

@@ -36,7 +36,8 @@ var (
 
 	// ErrAborted means that a request of the peer's could not be carried out, such as one that names memory
 	// which is not there: the card has ended the connection, and told the peer. It wraps ECONNABORTED.
-	ErrAborted = errno.New("the card has ended the connection, since it could not carry out a request of the peer's", unix.ECONNABORTED)
+	ErrAborted = errno.New("the card has ended the connection, since it could not carry out a request of the peer's",
+		unix.ECONNABORTED)
 )
 
 // errNil is for a nil object, often after an error that was not checked.
@@ -57,7 +58,8 @@ func (e *RequestError) Error() string {
 	if e.Remote == (Remote{}) {
 		return fmt.Sprintf("%v of %d bytes has ended the connection: %v", e.Opcode, e.Length, e.Err)
 	}
-	return fmt.Sprintf("%v of %d bytes, of the peer's memory %v, has ended the connection: %v", e.Opcode, e.Length, e.Remote, e.Err)
+	return fmt.Sprintf("%v of %d bytes, of the peer's memory %v, has ended the connection: %v",
+		e.Opcode, e.Length, e.Remote, e.Err)
 }
 
 // Unwrap gives the reason.
@@ -65,7 +67,7 @@ func (e *RequestError) Unwrap() error { return e.Err }
 
 // RejectedError is a peer that does not want the connection.
 type RejectedError struct {
-	Reason      int    // of its answer (a REJ, IBA 12.6.7.2): 8 nobody listens there, 28 the program has rejected it
+	Reason      int    // of its answer (a REJ, IBA 12.6.7.2): 8 nobody listens, 28 the program has rejected it
 	PrivateData []byte // what its program says, and zeros behind it
 	Err         error  // the reason in words; it wraps ECONNREFUSED
 }
@@ -75,7 +77,8 @@ func (e *RejectedError) Error() string { return e.Err.Error() }
 // Unwrap gives the reason in words.
 func (e *RejectedError) Unwrap() error { return e.Err }
 
-// ending is how a connection ends. The first cause counts, but ErrAborted is what is said for want of a better one.
+// ending is how a connection ends. The first cause counts, but ErrAborted is what is said for want of a
+// better one.
 type ending struct {
 	down    context.Context // done when the connection has ended
 	cancel  context.CancelFunc

@@ -60,7 +60,8 @@ func newListener(c *verbs.Context, o Options) (*Listener, error) {
 		return nil, err
 	}
 	o.Domain = d
-	l := &Listener{verbs: c, options: o, domain: d, room: make(chan struct{}, o.Backlog), ready: make(chan *Conn, o.Backlog), failed: make(chan struct{})}
+	l := &Listener{verbs: c, options: o, domain: d, failed: make(chan struct{})}
+	l.room, l.ready = make(chan struct{}, o.Backlog), make(chan *Conn, o.Backlog)
 	l.life, l.end = context.WithCancel(context.Background())
 	return l, nil
 }

@@ -90,8 +90,9 @@ func (o *Options) complete(c *verbs.Context) error {
 		return err
 	}
 	o.Type = cmp.Or(o.Type, verbs.QPTypeRC)
-	o.RecvDepth, o.SendDepth, o.MaxMessage = cmp.Or(o.RecvDepth, defaultDepth), cmp.Or(o.SendDepth, defaultDepth), cmp.Or(o.MaxMessage, defaultMessage)
-	o.Reads, o.Backlog = cmp.Or(o.Reads, min(device.MaxQPRDAtom, math.MaxUint8)), cmp.Or(o.Backlog, defaultBacklog)
+	o.RecvDepth, o.SendDepth = cmp.Or(o.RecvDepth, defaultDepth), cmp.Or(o.SendDepth, defaultDepth)
+	o.MaxMessage, o.Backlog = cmp.Or(o.MaxMessage, defaultMessage), cmp.Or(o.Backlog, defaultBacklog)
+	o.Reads = cmp.Or(o.Reads, min(device.MaxQPRDAtom, math.MaxUint8))
 	o.Timeout, o.Linger = cmp.Or(o.Timeout, defaultTimeout), cmp.Or(o.Linger, defaultLinger)
 	switch {
 	case o.Type != verbs.QPTypeRC && o.Type != verbs.QPTypeUC:
@@ -99,11 +100,13 @@ func (o *Options) complete(c *verbs.Context) error {
 	case o.RecvDepth < 0 || o.SendDepth < 0 || o.MaxMessage < 0 || o.Backlog < 0 || o.Timeout < 0 || o.Linger < 0:
 		return fmt.Errorf("%w: a number in Options is negative", verbs.ErrInvalid)
 	case o.Reads < 0 || o.Reads > device.MaxQPRDAtom:
-		return fmt.Errorf("%w: Options.Reads is %d, and the device has at most %d", verbs.ErrInvalid, o.Reads, device.MaxQPRDAtom)
+		return fmt.Errorf("%w: Options.Reads is %d, and the device has at most %d",
+			verbs.ErrInvalid, o.Reads, device.MaxQPRDAtom)
 	case o.Domain != nil && o.Domain.verbs != c:
 		return fmt.Errorf("%w: Options.Domain is another context's", verbs.ErrInvalid)
 	case o.RecvInto != nil && (o.Domain == nil || o.RecvInto.domain != o.Domain || o.RecvInto.Len() < o.MaxMessage):
-		return fmt.Errorf("%w: Options.RecvInto must be a region of Options.Domain, of MaxMessage bytes at least", verbs.ErrInvalid)
+		return fmt.Errorf("%w: Options.RecvInto must be a region of Options.Domain, of MaxMessage bytes at least",
+			verbs.ErrInvalid)
 	}
 	return o.shareRecvs()
 }

@@ -62,7 +62,8 @@ func (p *pool) borrow() (*[batch]verbs.WC, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.lent == len(p.requests) {
-		return nil, fmt.Errorf("receive: %w: release messages sooner (copy what is to be kept), or ask for more than RecvDepth %d", ErrKept, len(p.requests))
+		return nil, fmt.Errorf("receive: %w: release messages sooner (copy what is to be kept), or ask for more than RecvDepth %d",
+			ErrKept, len(p.requests))
 	}
 	if p.lent+len(p.returned) == len(p.requests) {
 		p.post()

@@ -147,8 +147,8 @@ const (
 	sharedPolls = 4096
 )
 
-// takeShared takes messages that came in receives of a domain. The end of the connection flushes none of these,
-// so it is looked for beside them.
+// takeShared takes messages that came in receives of a domain. The end of the connection flushes none of
+// these, so it is looked for beside them.
 func (c *Conn) takeShared(ctx context.Context, wait bool, wcs []verbs.WC) (n int, err error) {
 	for {
 		over := c.over()
@@ -197,8 +197,8 @@ func (c *Conn) doze(ctx context.Context, wcs []verbs.WC) (int, error) {
 	return n, err
 }
 
-// patience ends a wait after sharedPause, or half of it, or when the connection has ended. It serves many waits: a
-// timer for each would wake a thread of the runtime.
+// patience ends a wait after sharedPause, or half of it, or when the connection has ended. It serves many
+// waits: a timer for each would wake a thread of the runtime.
 func (r *receiver) patience(down context.Context) context.Context {
 	r.mu.Lock()
 	defer r.mu.Unlock()

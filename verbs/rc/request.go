@@ -125,7 +125,8 @@ func (c *Conn) checkAnswered(r *Request) error {
 		return nil
 	}
 	if r.Length != answerLen || (r.Remote.Addr+uint64(r.RemoteOffset))%answerLen != 0 {
-		return fmt.Errorf("%w: %v of %d bytes at 0x%x; atomics are of 8 bytes at a multiple of 8", verbs.ErrInvalid, r.Opcode, r.Length, r.Remote.Addr+uint64(r.RemoteOffset))
+		return fmt.Errorf("%w: %v of %d bytes at 0x%x; atomics are of 8 bytes at a multiple of 8",
+			verbs.ErrInvalid, r.Opcode, r.Length, r.Remote.Addr+uint64(r.RemoteOffset))
 	}
 	return nil
 }
@@ -136,9 +137,11 @@ func checkLocal(r *Request, d *Domain) error {
 	case r.Length == 0:
 		return nil
 	case r.Region == nil || r.Region.domain != d:
-		return fmt.Errorf("%w: %v of %d bytes without a region of the connection's domain", verbs.ErrInvalid, r.Opcode, r.Length)
+		return fmt.Errorf("%w: %v of %d bytes without a region of the connection's domain",
+			verbs.ErrInvalid, r.Opcode, r.Length)
 	case r.Offset < 0 || r.Length < 0 || r.Offset > r.Region.Len()-r.Length:
-		return fmt.Errorf("%v: the region: %w: %d bytes at offset %d, of %d bytes", r.Opcode, ErrOutside, r.Length, r.Offset, r.Region.Len())
+		return fmt.Errorf("%v: the region: %w: %d bytes at offset %d, of %d bytes",
+			r.Opcode, ErrOutside, r.Length, r.Offset, r.Region.Len())
 	}
 	return nil
 }
@@ -187,7 +190,8 @@ func (c *Conn) CompareSwap(ctx context.Context, at Remote, offset int, compare, 
 	if c == nil {
 		return 0, fmt.Errorf("compare and swap: %w", errNil)
 	}
-	return c.atomic(ctx, small{opcode: verbs.WRAtomicCmpAndSwp, remote: at, offset: offset, compare: compare, swap: swap})
+	r := small{opcode: verbs.WRAtomicCmpAndSwp, remote: at, offset: offset, compare: compare, swap: swap}
+	return c.atomic(ctx, r)
 }
 
 func (c *Conn) atomic(ctx context.Context, r small) (uint64, error) {

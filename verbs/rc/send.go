@@ -90,7 +90,9 @@ func (c *Conn) SendBatch(ctx context.Context, messages []Message) (int, error) {
 }
 
 // post queues requests of a kind, and gives how many, and the number of the last.
-func post[T any](ctx context.Context, c *Conn, list []T, put func(*Conn, int, *T) error, wait bool) (sent int, last uint64, err error) {
+func post[T any](
+	ctx context.Context, c *Conn, list []T, put func(*Conn, int, *T) error, wait bool,
+) (sent int, last uint64, err error) {
 	if err := ctx.Err(); err != nil {
 		return 0, 0, c.explain(err)
 	}
@@ -116,10 +118,13 @@ func post[T any](ctx context.Context, c *Conn, list []T, put func(*Conn, int, *T
 }
 
 // errNoRoom is made once: a program that posts as fast as it can gets it often.
-var errNoRoom = fmt.Errorf("post: %w: SendDepth requests are outstanding; try again, or use Post, which waits", verbs.ErrQueueFull)
+var errNoRoom = fmt.Errorf("post: %w: SendDepth requests are outstanding; try again, or use Post, which waits",
+	verbs.ErrQueueFull)
 
 // postSome queues requests as far as there is room.
-func postSome[T any](c *Conn, list []T, put func(*Conn, int, *T) error, now time.Duration) (n int, last uint64, err error) {
+func postSome[T any](
+	c *Conn, list []T, put func(*Conn, int, *T) error, now time.Duration,
+) (n int, last uint64, err error) {
 	s := &c.send
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -207,7 +212,8 @@ func (c *Conn) copyIn(n, place int, data []byte) {
 // fits refuses what is too long for a buffer.
 func (c *Conn) fits(length int) error {
 	if length > c.options.MaxMessage {
-		return fmt.Errorf("%w: %d bytes, and Options.MaxMessage is %d; Post sends from a Region", ErrTooLong, length, c.options.MaxMessage)
+		return fmt.Errorf("%w: %d bytes, and Options.MaxMessage is %d; Post sends from a Region",
+			ErrTooLong, length, c.options.MaxMessage)
 	}
 	return nil
 }
