@@ -70,13 +70,14 @@ func (s handles) newAH(attr *verbs.AHAttr, find func() (*pd, error)) (*ah, error
 	if err != nil {
 		return nil, err
 	}
-	source, err := card.gids.get(attr.GRH.SGIDIndex)
+	port := card.port()
+	source, err := port.gids.get(attr.GRH.SGIDIndex)
 	if err != nil {
 		return nil, err
 	}
 	if dest := attr.GRH.DGID; source.IsIPv4() != dest.IsIPv4() {
 		return nil, fmt.Errorf("%w: source GID %v (index %d) and destination %v are not of one IP version; choose another SGIDIndex%s",
-			verbs.ErrInvalid, source, attr.GRH.SGIDIndex, dest, card.gids.hint(dest.IsIPv4()))
+			verbs.ErrInvalid, source, attr.GRH.SGIDIndex, dest, port.gids.hint(dest.IsIPv4()))
 	}
 	p.users++
 	s.life.work.Add(1)

@@ -35,11 +35,10 @@ type Card struct {
 	paths   *paths.Table
 	manager *ids.Manager
 
-	name     atomic.Pointer[string] // the interface's now
-	inline   bool
-	askedMTU wire.MTU // from WithMTU; 0 for the largest that fits
-	vlan     uint16
-	log      *slog.Logger
+	name   atomic.Pointer[string] // the interface's now
+	inline bool
+	vlan   uint16
+	log    *slog.Logger
 
 	life life // its work is the goroutines that follow the host, and calls of Session.Close
 
@@ -52,10 +51,9 @@ type Card struct {
 
 	asking sync.Mutex // held from a query of the port until its answer is acted on
 
+	state atomic.Pointer[portState] // as of the last look; stored under mu
+
 	mu         sync.Mutex
-	status     network.Port
-	activeMTU  wire.MTU
-	gids       gidTable
 	sessions   []*Session // of programs
 	own        *Session   // the manager's; nil until it has one
 	qpsByPlace map[wire.QPN]*qp
@@ -79,12 +77,13 @@ type program interface {
 func newCard(on network.Host, o options) (*Card, error) {
 	name := on.Name()
 	card := &Card{
-		host: on, inline: o.inline, askedMTU: o.mtu, vlan: on.VLAN(), log: o.log,
+		host: on, inline: o.inline, vlan: on.VLAN(), log: o.log,
 		life:    newLife(),
-		changes: newPendingChanges(), refused: make(chan struct{}, 1), gids: newGIDTable(),
+		changes: newPendingChanges(), refused: make(chan struct{}, 1),
 		qpsByPlace: map[wire.QPN]*qp{}, numbers: newQPNumbers(), groups: mcast.NewTable[*datapath.QP](groupLimits),
 	}
 	card.name.Store(&name)
+	card.state.Store(&portState{gids: newGIDTable(), asked: o.mtu})
 	engine, err := datapath.New(datapath.Config{
 		Link: on.Link(), MTU: wire.MTU256, VLAN: card.vlan, Spin: o.spin, Alone: !o.inline,
 		NoteRefused: card.noteRefused, NoteFault: card.noteFault,
@@ -132,8 +131,9 @@ func (card *Card) firstLook() error {
 	if first.unsteered != nil {
 		card.log.Error("not all addresses can be used", "device", card.Name(), "error", first.unsteered)
 	}
-	_, tooSmall := card.status.RDMAMTU()
-	return errors.Join(tooSmall, card.status.Lost)
+	port := card.port()
+	_, tooSmall := port.RDMAMTU()
+	return errors.Join(tooSmall, port.Lost)
 }
 
 // closeTimeout is how long Close waits for posted requests to be sent.
@@ -263,7 +263,9 @@ func (card *Card) startFailing(cause error) []*Session {
 	}
 	card.log.Error("device has failed", "device", card.Name(), "error", cause)
 	card.life.release()
-	card.status.Up = false
+	down := *card.port()
+	down.Up = false
+	card.state.Store(&down)
 	all := card.allSessions()
 	card.engine.Do(func() {
 		card.engine.SetLink(false)

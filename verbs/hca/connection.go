@@ -44,8 +44,8 @@ func (s queuePairs) checkConnection(attr *verbs.QPAttr, mask verbs.QPAttrMask) e
 	switch unknown := attr.AccessFlags &^ qpAccess; {
 	case mask&verbs.QPAttrAccessFlags != 0 && unknown != 0:
 		return fmt.Errorf("%w: access flags 0x%x (%v) of a queue pair; there are remote read, write and atomic", verbs.ErrInvalid, uint32(unknown), unknown)
-	case mask&verbs.QPAttrPathMTU != 0 && (attr.PathMTU.Bytes() == 0 || attr.PathMTU > s.card.activeMTU):
-		return fmt.Errorf("%w: path MTU number %d; there are 1 (256 bytes) to %d (%v bytes), which is the port's active MTU", verbs.ErrInvalid, uint8(attr.PathMTU), s.card.activeMTU, s.card.activeMTU)
+	case mask&verbs.QPAttrPathMTU != 0 && (attr.PathMTU.Bytes() == 0 || attr.PathMTU > s.card.port().rdma):
+		return fmt.Errorf("%w: path MTU number %d; there are 1 (256 bytes) to %d (%v bytes), which is the port's active MTU", verbs.ErrInvalid, uint8(attr.PathMTU), s.card.port().rdma, s.card.port().rdma)
 	case mask&verbs.QPAttrAV == 0:
 		return nil
 	case attr.AHAttr.GRH.DGID.IsMulticast():

@@ -29,6 +29,8 @@
 // repeated; only the host's word that the link is down, or the interface gone, means that. When
 // the interface goes, or packets cannot come any more for another reason, the card fails, until it is closed.
 //
+// The port, with its GID table, is a value that each look makes anew (port.go): who reads it needs no lock.
+//
 // An address handle has a path, and so has a connected queue pair (connection.go), for as long as it knows its
 // peer.
 //

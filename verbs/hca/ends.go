@@ -28,9 +28,7 @@ func (card *Card) findEnds(source, dest netip.Addr) (from, to netip.Addr, err er
 	case err != nil:
 		return from, to, err
 	}
-	card.mu.Lock()
-	defer card.mu.Unlock()
-	if from.IsValid() && card.gids.contains(wire.GIDFromAddr(from)) {
+	if from.IsValid() && card.port().gids.contains(wire.GIDFromAddr(from)) {
 		return from, to, nil
 	}
 	from, err = card.bestSource(to.Is4())
@@ -48,8 +46,6 @@ func (card *Card) checkEnds(source, dest netip.Addr) (from, to netip.Addr, err e
 			return from, to, fmt.Errorf("%w: %w", verbs.ErrInvalid, err)
 		}
 	}
-	card.mu.Lock()
-	defer card.mu.Unlock()
 	from = anyAddress(to)
 	if source.IsValid() {
 		if from, err = card.ownAddress(source); err != nil {
@@ -68,7 +64,7 @@ func (card *Card) checkEnds(source, dest netip.Addr) (from, to netip.Addr, err e
 	case from.IsUnspecified() && to.IsUnspecified():
 		from, err = card.bestSource(to.Is4())
 		return from, from, err
-	case from.IsUnspecified() && card.gids.contains(wire.GIDFromAddr(to)):
+	case from.IsUnspecified() && card.port().gids.contains(wire.GIDFromAddr(to)):
 		return to, to, nil
 	}
 	return from, to, nil
@@ -82,17 +78,16 @@ func anyAddress(of netip.Addr) netip.Addr {
 	return netip.IPv6Unspecified()
 }
 
-// bestSource is an own address to send from: a link-local one only if there is no other. The caller
-// holds card.mu.
+// bestSource is an own address to send from: a link-local one only if there is no other.
 func (card *Card) bestSource(v4 bool) (netip.Addr, error) {
-	best := card.gids.best(v4)
+	best := card.port().gids.best(v4)
 	if best.IsZero() {
 		return netip.Addr{}, fmt.Errorf("%w: %s has no address of that IP version to send from; ip address add", verbs.ErrNoGID, card.Name())
 	}
 	return best.Addr(), nil
 }
 
-// ownAddress checks an address to bind to: one of the card's, or all. The caller holds card.mu.
+// ownAddress checks an address to bind to: one of the card's, or all.
 func (card *Card) ownAddress(a netip.Addr) (netip.Addr, error) {
 	a = a.Unmap()
 	zone := a.Zone()
@@ -103,7 +98,7 @@ func (card *Card) ownAddress(a netip.Addr) (netip.Addr, error) {
 		return a, nil
 	case a.IsLinkLocalUnicast() && a.Is6() && zone == "":
 		return a, fmt.Errorf("%w: %v without its interface; %[2]v%%%s", verbs.ErrInvalid, a, card.Name())
-	case zone != "" && zone != card.Name() || !card.gids.contains(wire.GIDFromAddr(a)):
+	case zone != "" && zone != card.Name() || !card.port().gids.contains(wire.GIDFromAddr(a)):
 		return a, fmt.Errorf("%w: %v is no address of %s", verbs.ErrAddrNotAvail, a, card.Name())
 	}
 	return a, nil

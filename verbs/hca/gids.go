@@ -5,6 +5,7 @@ package hca
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"net/netip"
 	"slices"
 
@@ -29,6 +30,9 @@ type gidTable struct {
 func newGIDTable() gidTable {
 	return gidTable{lines: make([]wire.GID, gidTableLen), index: map[wire.GID]int{}}
 }
+
+// clone is a table that can be changed without this one.
+func (t *gidTable) clone() gidTable { return gidTable{slices.Clone(t.lines), maps.Clone(t.index)} }
 
 // preference orders addresses for the default: IPv4, IPv6, link-local, zero.
 func preference(g wire.GID) int {
@@ -134,16 +138,12 @@ func (t *gidTable) hint(v4 bool) string {
 
 // attrOf describes the address handle of a path.
 func (card *Card) attrOf(ends paths.Ends, class uint8) verbs.AHAttr {
-	card.mu.Lock()
-	defer card.mu.Unlock()
-	return verbs.AHAttr{Port: 1, GRH: verbs.GlobalRoute{DGID: ends.Dest, SGIDIndex: card.gids.index[ends.Source], TrafficClass: class}}
+	return verbs.AHAttr{Port: 1, GRH: verbs.GlobalRoute{DGID: ends.Dest, SGIDIndex: card.port().gids.index[ends.Source], TrafficClass: class}}
 }
 
 // gidIndex is the line of an address of the card.
 func (card *Card) gidIndex(gid wire.GID) (int, error) {
-	card.mu.Lock()
-	defer card.mu.Unlock()
-	index, has := card.gids.index[gid]
+	index, has := card.port().gids.index[gid]
 	if !has {
 		return 0, fmt.Errorf("%w: %v is not an address of %s", verbs.ErrNoGID, gid, card.Name())
 	}

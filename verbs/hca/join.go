@@ -104,7 +104,7 @@ func (s multicast) sourceFor(m *joined) (best wire.GID, err error) {
 	}
 	card := s.card
 	defer card.mu.Unlock()
-	best = card.gids.best(m.group.Is4())
+	best = card.port().gids.best(m.group.Is4())
 	if best.IsZero() && !m.full {
 		return best, fmt.Errorf("%w: %s has no address of the group's IP version to send from; ip address add", verbs.ErrNoGID, card.Name())
 	}

@@ -28,15 +28,11 @@ func (c cmCard) FindEnds(source, dest netip.Addr) (from, to netip.Addr, err erro
 }
 
 func (c cmCard) Own(a netip.Addr) (netip.Addr, error) {
-	c.card.mu.Lock()
-	defer c.card.mu.Unlock()
 	return c.card.ownAddress(a)
 }
 
 func (c cmCard) ActiveMTU() wire.MTU {
-	c.card.mu.Lock()
-	defer c.card.mu.Unlock()
-	return c.card.activeMTU
+	return c.card.port().rdma
 }
 
 func (c cmCard) NoteFault(cause error) {

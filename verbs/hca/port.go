@@ -6,7 +6,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"net/netip"
 	"slices"
 
 	"github.com/roced/roced/datapath/wire"
@@ -34,10 +33,10 @@ func (card *Card) updatePort() (c portChange, err error) {
 	if err != nil {
 		return c, err
 	}
-	added, removed := card.gidChanges(status.Addresses)
-	added, c.unsteered = card.steered(added)
 	was := card.port()
-	c.unsteered = errors.Join(c.unsteered, card.steerPort(was, status))
+	added, removed := was.gids.changes(status.Addresses)
+	added, c.unsteered = card.steered(added)
+	c.unsteered = errors.Join(c.unsteered, card.steerPort(was.Port, status))
 	if err := card.movePort(status, added, removed, &c); err != nil {
 		return c, err
 	}
@@ -47,17 +46,27 @@ func (card *Card) updatePort() (c portChange, err error) {
 	return c, nil
 }
 
-// port is the port as of the last look.
-func (card *Card) port() network.Port {
-	card.mu.Lock()
-	defer card.mu.Unlock()
-	return card.status
+// portState is the port as of a look. It does not change any more once it is the card's: the next look makes another.
+type portState struct {
+	network.Port
+	rdma  wire.MTU // the active MTU
+	asked wire.MTU // from WithMTU; 0 for the largest that fits
+	gids  gidTable
 }
 
-func (card *Card) gidChanges(addresses []netip.Addr) (added, removed []wire.GID) {
-	card.mu.Lock()
-	defer card.mu.Unlock()
-	return card.gids.changes(addresses)
+// port is the port as of the last look.
+func (card *Card) port() *portState { return card.state.Load() }
+
+// next is the port as it is found now. Too small an MTU for any RDMA MTU leaves the active one as it was.
+func (p *portState) next(found network.Port, added, removed []wire.GID) (next *portState, tooSmall error) {
+	next = &portState{Port: found, rdma: p.rdma, asked: p.asked, gids: p.gids.clone()}
+	mtu, tooSmall := found.RDMAMTU()
+	if tooSmall == nil {
+		next.rdma = min(mtu, cmp.Or(p.asked, mtu))
+	}
+	next.Up = found.Up && tooSmall == nil && found.Lost == nil
+	next.gids.apply(added, removed)
+	return next, tooSmall
 }
 
 // steered has XDP redirect packets to these addresses, and gives those for which that worked.
@@ -84,30 +93,22 @@ func (card *Card) movePort(status network.Port, added, removed []wire.GID, c *po
 		return ended
 	}
 	card.rename(status.Name)
-	was := card.portNow()
-	mtu, tooSmall := status.RDMAMTU()
-	if tooSmall == nil {
-		card.activeMTU = mtu
-		if card.askedMTU != 0 {
-			card.activeMTU = min(mtu, card.askedMTU)
-		}
-	}
-	status.Up = status.Up && tooSmall == nil && status.Lost == nil
-	card.status = status
-	card.gids.apply(added, removed)
-	c.up = status.Up && !was.Up
+	was := card.port()
+	now, tooSmall := was.next(status, added, removed)
+	card.state.Store(now)
+	c.up = now.Up && !was.Up
 	c.gids = map[wire.GID]struct{}{}
 	for _, gid := range slices.Concat(added, removed) {
 		c.gids[gid] = struct{}{}
 	}
 	card.engine.Do(func() {
-		card.engine.SetLink(status.Up)
-		card.engine.SetMTU(card.activeMTU)
-		card.engine.SetAddresses(card.gids.all())
+		card.engine.SetLink(now.Up)
+		card.engine.SetMTU(now.rdma)
+		card.engine.SetAddresses(now.gids.all())
 		card.setPort(status)
 	})
-	card.paths.SetPort(status.MAC, card.gids.all())
-	card.report(was, len(c.gids) > 0, tooSmall)
+	card.paths.SetPort(status.MAC, now.gids.all())
+	card.report(was, now, len(c.gids) > 0, tooSmall)
 	return nil
 }
 
@@ -119,17 +120,7 @@ func (card *Card) rename(now string) {
 	}
 }
 
-// portNow is the part of the port's state that programs see.
-func (card *Card) portNow() portView {
-	return portView{Port: card.status, rdma: card.activeMTU}
-}
-
-type portView struct {
-	network.Port
-	rdma wire.MTU
-}
-
-func (card *Card) logTrains(now *portView) {
+func (card *Card) logTrains(now *portState) {
 	log := card.log.With("device", card.Name(), "in_trains", now.Trains)
 	if now.NoTrains != "" {
 		log = log.With("because", now.NoTrains)
@@ -138,10 +129,9 @@ func (card *Card) logTrains(now *portView) {
 }
 
 // report logs changes since the last look, and makes events of them.
-func (card *Card) report(was portView, gids bool, tooSmall error) {
-	now := card.portNow()
+func (card *Card) report(was, now *portState, gids bool, tooSmall error) {
 	if was.MTU == 0 || was.Trains != now.Trains {
-		card.logTrains(&now)
+		card.logTrains(now)
 	}
 	if was.MTU == 0 {
 		return // the first look
@@ -150,7 +140,7 @@ func (card *Card) report(was portView, gids bool, tooSmall error) {
 		card.log.Warn("port changed", "device", card.Name(), "up", now.Up)
 	}
 	if was.MTU != now.MTU {
-		card.log.Info("interface MTU changed", "device", card.Name(), "bytes", now.MTU, "rdma_mtu", now.rdma, "rdma_mtu_limit", card.largestMTU())
+		card.log.Info("interface MTU changed", "device", card.Name(), "bytes", now.MTU, "rdma_mtu", now.rdma, "rdma_mtu_limit", now.largestMTU())
 		if tooSmall != nil {
 			card.log.Error("port is down", "device", card.Name(), "error", tooSmall)
 		}
@@ -175,13 +165,13 @@ func (card *Card) report(was portView, gids bool, tooSmall error) {
 	}
 }
 
-// largestMTU is the largest RDMA MTU that the port can have. The caller holds mu.
-func (card *Card) largestMTU() wire.MTU {
-	most := card.status.Most
-	if card.status.Stuck != nil {
-		most = card.status.Carried
+// largestMTU is the largest RDMA MTU that the port can have.
+func (p *portState) largestMTU() wire.MTU {
+	most := p.Most
+	if p.Stuck != nil {
+		most = p.Carried
 	}
-	return min(most, cmp.Or(card.askedMTU, most))
+	return min(most, cmp.Or(p.asked, most))
 }
 
 // steerPort gives the port's MACs and its subnets' broadcast addresses to the steering.

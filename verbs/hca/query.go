@@ -26,7 +26,7 @@ func (s queries) QueryDevice() (verbs.DeviceAttr, error) {
 	card, limits := s.card, &s.config.Limits
 	defer card.mu.Unlock()
 	attr := verbs.DeviceAttr{
-		Name: card.Name(), FirmwareVersion: version(), NodeGUID: guid(card.status.MAC), PhysicalPorts: 1,
+		Name: card.Name(), FirmwareVersion: version(), NodeGUID: guid(card.port().MAC), PhysicalPorts: 1,
 		MaxQP: limits.QPs, MaxQPWR: maxQPWR, MaxSGE: ring.MaxSGE, MaxInline: maxInline, MaxCQ: limits.CQs, MaxCQE: maxCQE,
 		MaxSRQ: limits.SRQs, MaxSRQWR: maxSRQWR, MaxSRQSGE: ring.MaxSGE,
 		MaxMR: limits.MRs, MaxMW: limits.MRs, MaxMRSize: maxMRSize, MaxPD: limits.PDs, MaxAH: limits.AHs, MaxPKeys: 1,
@@ -101,8 +101,9 @@ func (s queries) QueryGIDTable(r provider.QueryGIDTableRequest) (grant provider.
 		return grant, err
 	}
 	defer s.card.mu.Unlock()
-	grant.Length = len(s.card.gids.lines)
-	grant.Entries = s.card.gids.entries(s.card.Name(), s.card.status.Index)
+	port := s.card.port()
+	grant.Length = len(port.gids.lines)
+	grant.Entries = port.gids.entries(s.card.Name(), port.Index)
 	return grant, nil
 }
 
@@ -131,17 +132,17 @@ func (s queries) QueryPort(r provider.QueryPortRequest) (verbs.PortAttr, error) 
 	}
 	card := s.card
 	defer card.mu.Unlock()
-	drops := card.engine.Counters().Drops
+	port, drops := card.port(), card.engine.Counters().Drops
 	attr := verbs.PortAttr{
-		State: verbs.PortDown, MaxMTU: card.largestMTU(), ActiveMTU: card.activeMTU, GIDTableLen: len(card.gids.lines), PKeyTableLen: 1,
-		MaxMsgSize: datapath.MaxMessage, QKeyViolations: drops[datapath.DropQKey], InterfaceMTU: card.status.MTU,
-		PhysState: physState(&card.status), LinkLayer: verbs.LinkLayerEthernet, CapFlags: verbs.PortCapIPBasedGIDs, MaxVLNum: 1,
-		PKeyViolations: drops[datapath.DropPKey], InterfaceSpeed: card.status.Speed,
+		State: verbs.PortDown, MaxMTU: port.largestMTU(), ActiveMTU: port.rdma, GIDTableLen: len(port.gids.lines), PKeyTableLen: 1,
+		MaxMsgSize: datapath.MaxMessage, QKeyViolations: drops[datapath.DropQKey], InterfaceMTU: port.MTU,
+		PhysState: physState(&port.Port), LinkLayer: verbs.LinkLayerEthernet, CapFlags: verbs.PortCapIPBasedGIDs, MaxVLNum: 1,
+		PKeyViolations: drops[datapath.DropPKey], InterfaceSpeed: port.Speed,
 	}
-	if card.status.Up {
+	if port.Up {
 		attr.State = verbs.PortActive
 	}
-	attr.ActiveWidth, attr.ActiveSpeed = widthAndSpeed(card.status.Speed)
+	attr.ActiveWidth, attr.ActiveSpeed = widthAndSpeed(port.Speed)
 	return attr, nil
 }
 
