@@ -184,6 +184,7 @@ func (e *badEnd) poll(cq *verbs.CQ) []verbs.WC {
 // TestConnectionOverABadWire has both ends of a connection ask for all there is, over a wire that does all that a wire
 // may do: each request is carried out once, in order, and right.
 func TestConnectionOverABadWire(t *testing.T) {
+	t.Parallel()
 	// 268 ms, of which eight end a connection: an emulated processor may be both ends and the wire.
 	count, timeout, seed := 60, uint8(16), rand.Uint64()
 	if text := os.Getenv(badWireVariable); text != "" {

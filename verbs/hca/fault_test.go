@@ -112,6 +112,7 @@ func TestFaultInConnectionManagement(t *testing.T) {
 // A mistake in the work of the card's own session, which does connection management, is mended: it has another
 // queue pair afterwards.
 func TestFaultOfTheManager(t *testing.T) {
+	t.Parallel()
 	w := newWirePair(t)
 	card := w.a.device
 	gsi := card.own

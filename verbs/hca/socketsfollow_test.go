@@ -123,6 +123,7 @@ func attachTap(t *testing.T, host *lab.Namespace, name string) {
 
 // What changes while the interface is down is followed when it is up.
 func TestSocketsFollowWhenUp(t *testing.T) {
+	t.Parallel()
 	hosts := newWidePair(t)
 	a, b := newStation(t, open(t, hosts.A)), newStation(t, open(t, hosts.B))
 	ah := a.ah("10.77.0.2")
