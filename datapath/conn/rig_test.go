@@ -22,7 +22,6 @@ type world struct {
 	loss, twice, overtakes float64
 	overruns               bool // now and then a completion finds no room
 	deaths                 int
-	step                   int
 }
 
 // flight is a packet on its way.
@@ -186,7 +185,6 @@ type side struct {
 	posts   *ring.RecvConsumer
 	slots   []uint64 // of receives that are not posted
 	memory  []byte
-	pieces  [ring.MaxSGE][]byte
 	model
 }
 
