@@ -153,6 +153,9 @@ func (c *Conn) LocalAddr() netip.AddrPort {
 	if c == nil {
 		return netip.AddrPort{}
 	}
+	if ends := c.ends.Load(); ends != nil {
+		return ends[0]
+	}
 	if c.id != nil {
 		local, _ := c.id.LocalAddr() // zero if the device is gone
 		return local
@@ -164,6 +167,9 @@ func (c *Conn) LocalAddr() netip.AddrPort {
 func (c *Conn) PeerAddr() netip.AddrPort {
 	if c == nil {
 		return netip.AddrPort{}
+	}
+	if ends := c.ends.Load(); ends != nil {
+		return ends[1]
 	}
 	if c.id != nil {
 		peer, _ := c.id.PeerAddr() // zero if the device is gone

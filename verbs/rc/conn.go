@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"net/netip"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/roced/roced/verbs"
@@ -41,6 +43,7 @@ type Conn struct {
 	making sync.Mutex // held while the connection is made, and by Close
 	ending ending
 	begin  time.Time
+	ends   atomic.Pointer[[2]netip.AddrPort] // as of Close: this one's address, and the peer's
 
 	send sender
 	recv receiver
@@ -61,6 +64,7 @@ func newConn(c *verbs.Context, o Options) (*Conn, error) {
 	conn := &Conn{options: o, domain: d, begin: time.Now(), news: make(chan *cm.Event, 4)}
 	conn.psn = verbs.PSN(rand.Uint32N(1 << 24))
 	conn.life, conn.end = context.WithCancel(context.Background())
+	conn.recv.waiting = make(chan struct{}, 1)
 	conn.ending.init()
 	if err := conn.make(); err != nil {
 		return nil, errors.Join(err, conn.Close())
@@ -133,9 +137,12 @@ func (c *Conn) PeerData() []byte {
 	return c.said
 }
 
-// Close waits until the peer has acknowledged what was sent (Options.Linger), ends the connection, of which
-// the peer is told if it was made by ids, and frees all that the connection has. Calls that wait return
-// ErrClosed. Lent buffers must not be used any more. Closing again does nothing.
+// Close waits until the peer has acknowledged what was sent (Options.Linger), ends the connection, and frees
+// all that the connection has. The peer is told if the connection was made by ids. ErrUnacknowledged says that
+// the wait was not long enough, and what was not acknowledged may be lost; Close has done the rest nevertheless. Of a
+// connection that has ended before, Flush says whether all arrived. Calls that wait return ErrClosed. Lent
+// buffers must not be used any more, except that those of a Domain's receives are to be released. Closing again
+// does nothing.
 func (c *Conn) Close() error {
 	if c == nil {
 		return fmt.Errorf("close: %w", errNil)
@@ -145,11 +152,12 @@ func (c *Conn) Close() error {
 	}
 	c.making.Lock()
 	defer c.making.Unlock()
+	c.ends.Store(&[2]netip.AddrPort{c.LocalAddr(), c.PeerAddr()})
 	var err error
 	if c.qp != nil {
-		c.linger()
+		err = c.linger()
 		c.fail()
-		err = freed(c.destroyQP())
+		err = errors.Join(err, freed(c.destroyQP()))
 	}
 	if c.id != nil {
 		err = errors.Join(err, freed(c.id.Close()))
@@ -177,10 +185,20 @@ func (c *Conn) shut() bool {
 }
 
 // linger waits until what was sent has been acknowledged.
-func (c *Conn) linger() {
+func (c *Conn) linger() error {
 	ctx, cancel := context.WithTimeout(context.Background(), c.options.Linger)
 	defer cancel()
-	_ = c.qp.Drain(ctx) // what it has not waited for is lost
+	if err := c.qp.Drain(ctx); !errors.Is(err, context.DeadlineExceeded) {
+		return nil // what has ended the connection, other calls have said
+	}
+	_ = c.reap() // what follows is true also if it fails
+	c.send.mu.Lock()
+	defer c.send.mu.Unlock()
+	if left := c.send.posted - c.send.reaped; left > 0 {
+		return fmt.Errorf("close: %w: %d requests within %v; call Flush before, or raise Options.Linger",
+			ErrUnacknowledged, left, c.options.Linger)
+	}
+	return nil
 }
 
 // fail takes the queue pair to ERR, and tells the peer. Receives of a shared pool that its messages have

@@ -18,6 +18,9 @@ const resolveTimeout = 4 * time.Second
 // ctx is done. A *RejectedError says why the peer does not want the connection, verbs.ErrUnreachable that
 // there is no way to it; a peer that does not answer is unix.ETIMEDOUT after 98 s.
 func Dial(ctx context.Context, c *verbs.Context, to netip.AddrPort, o Options) (*Conn, error) {
+	if err := o.checkIDs(maxRequestData); err != nil {
+		return nil, fmt.Errorf("dial %v: %w", to, err)
+	}
 	conn, err := newConn(c, o)
 	if err != nil {
 		return nil, fmt.Errorf("dial %v: %w", to, err)

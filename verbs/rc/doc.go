@@ -27,8 +27,13 @@
 //
 // A message takes one of the peer's receive buffers. A peer whose program holds them all, or is slow, makes
 // the sender wait: its card says "receiver not ready", and this one sends again after 0.64 ms, for ever.
-// Requests behind it wait too, and Send waits when SendDepth of them do. So nothing is lost, and Flush and a
-// Read behind a message wait as long.
+// Requests behind it wait too, and Send waits when SendDepth of them do. So nothing is lost while the connection
+// lasts, and Flush and a Read behind a message wait as long. Close waits for a time only (Options.Linger), and
+// says so when that was too short. Connections that share the receives of a Domain share its buffers too: a
+// program that releases no messages of one of them takes the buffers from all.
+//
+// An end that only receives does not learn that the peer's host has gone: it should send something, or Read,
+// from time to time. A packet that is lost costs 2.15 s with Dial and Listen, and Options.Timeout with New.
 //
 // A Region is memory that peers use by a handle, a Remote, which travels as the program likes: in a message,
 // as text, in private data. The program of that side does nothing for it, and learns nothing of it. What has

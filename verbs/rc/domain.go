@@ -123,9 +123,13 @@ func (d *Domain) free() (err error) {
 	if d.watcher != nil {
 		err = d.watcher.close()
 	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
 	for region := range d.regions {
+		region.closed.Store(true)
 		err = errors.Join(err, freed(region.mr.Close()))
 	}
+	clear(d.regions)
 	if d.srq != nil {
 		err = errors.Join(err, freed(d.srq.Close()))
 	}

@@ -1,12 +1,14 @@
 package rc
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"net"
 	"sync"
 	"time"
+	"unicode/utf8"
 
 	"github.com/roced/roced/internal/errno"
 	"github.com/roced/roced/verbs"
@@ -33,6 +35,10 @@ var (
 	// ErrDisconnected means that the peer has ended the connection: by Close, or by dying while its card lives
 	// on. It wraps ECONNRESET.
 	ErrDisconnected = errno.New("the peer has ended the connection", unix.ECONNRESET)
+
+	// ErrUnacknowledged means that the peer has not acknowledged all that was sent, as long as Close has waited
+	// (Options.Linger): a peer that does not receive, or packets that were lost. It wraps ETIMEDOUT.
+	ErrUnacknowledged = errno.New("the peer has not acknowledged what was sent", unix.ETIMEDOUT)
 
 	// ErrAborted means that a request of the peer's could not be carried out, such as one that names memory
 	// which is not there: the card has ended the connection, and told the peer. It wraps ECONNABORTED.
@@ -72,7 +78,13 @@ type RejectedError struct {
 	Err         error  // the reason in words; it wraps ECONNREFUSED
 }
 
-func (e *RejectedError) Error() string { return e.Err.Error() }
+func (e *RejectedError) Error() string {
+	said := bytes.TrimRight(e.PrivateData, "\x00")
+	if len(said) == 0 || !utf8.Valid(said) {
+		return e.Err.Error()
+	}
+	return fmt.Sprintf("%v; it says %q", e.Err, said)
+}
 
 // Unwrap gives the reason in words.
 func (e *RejectedError) Unwrap() error { return e.Err }

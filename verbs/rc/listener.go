@@ -49,11 +49,11 @@ func newListener(c *verbs.Context, o Options) (*Listener, error) {
 	if c == nil {
 		return nil, fmt.Errorf("%w: no verbs.Context", verbs.ErrInvalid)
 	}
-	if err := o.complete(c); err != nil {
+	if err := o.checkIDs(maxAnswerData); err != nil {
 		return nil, err
 	}
-	if o.Type != verbs.QPTypeRC {
-		return nil, fmt.Errorf("%w: Options.Type is %v; connection ids make RC", verbs.ErrInvalid, o.Type)
+	if err := o.complete(c); err != nil {
+		return nil, err
 	}
 	d, err := domainFor(c, o.Domain)
 	if err != nil {

@@ -62,11 +62,11 @@ type Options struct {
 	TrafficClass uint8
 
 	// Timeout is how long an answer may take, for New, before a packet is sent again, which is done 7 times; it
-	// is rounded up to 4.096 µs × 2ⁿ. 0 stands for 67 ms. Dial and Listen have what connection ids agree on: the
-	// peer is taken for dead after 17 s.
+	// is rounded up to 4.096 µs × 2ⁿ. 0 stands for 67 ms. Dial and Listen refuse it: they have what connection ids agree
+	// on, by which a packet that was lost is sent again after 2.15 s, and the peer is taken for dead after 17 s.
 	Timeout time.Duration
 
-	// Linger is how long Close waits for the peer to acknowledge what was sent; 0 stands for 1 s.
+	// Linger is how long Close waits for the peer to acknowledge what was sent; 0 stands for 5 s.
 	Linger time.Duration
 
 	// Spin makes calls that wait poll instead of sleep. That gives the shortest round trip, and occupies a
@@ -80,7 +80,7 @@ const (
 	defaultMessage = 4096
 	defaultBacklog = 16
 	defaultTimeout = 67 * time.Millisecond
-	defaultLinger  = time.Second
+	defaultLinger  = 5 * time.Second
 )
 
 // complete fills in defaults, and refuses invalid values.
@@ -99,6 +99,9 @@ func (o *Options) complete(c *verbs.Context) error {
 		return fmt.Errorf("%w: Options.Type is %v; connections are RC or UC", verbs.ErrInvalid, o.Type)
 	case o.RecvDepth < 0 || o.SendDepth < 0 || o.MaxMessage < 0 || o.Backlog < 0 || o.Timeout < 0 || o.Linger < 0:
 		return fmt.Errorf("%w: a number in Options is negative", verbs.ErrInvalid)
+	case o.RecvDepth > device.MaxQPWR || o.SendDepth > device.MaxQPWR:
+		return fmt.Errorf("%w: Options.RecvDepth is %d and SendDepth %d, and the device has at most %d",
+			verbs.ErrInvalid, o.RecvDepth, o.SendDepth, device.MaxQPWR)
 	case o.Reads < 0 || o.Reads > device.MaxQPRDAtom:
 		return fmt.Errorf("%w: Options.Reads is %d, and the device has at most %d",
 			verbs.ErrInvalid, o.Reads, device.MaxQPRDAtom)
@@ -110,6 +113,25 @@ func (o *Options) complete(c *verbs.Context) error {
 	}
 	return o.shareRecvs()
 }
+
+// checkIDs refuses what connections that ids make cannot have. most is how much private data there may be, in bytes.
+func (o *Options) checkIDs(most int) error {
+	switch {
+	case o.Type != 0 && o.Type != verbs.QPTypeRC:
+		return fmt.Errorf("%w: Options.Type is %v; connection ids make RC, and New makes the others", verbs.ErrInvalid, o.Type)
+	case o.Timeout != 0:
+		return fmt.Errorf("%w: Options.Timeout is for New: connection ids agree on their own", verbs.ErrInvalid)
+	case len(o.PrivateData) > most:
+		return fmt.Errorf("%w: Options.PrivateData has %d bytes, at most %d fit", verbs.ErrInvalid, len(o.PrivateData), most)
+	}
+	return nil
+}
+
+// What private data a request and its answer have room for, in bytes.
+const (
+	maxRequestData = 56
+	maxAnswerData  = 196
+)
 
 // shareRecvs takes the domain's receives, if it has some.
 func (o *Options) shareRecvs() error {

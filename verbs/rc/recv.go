@@ -14,7 +14,8 @@ import (
 // receiver is a connection's receiving half.
 type receiver struct {
 	pool    *pool
-	flushed atomic.Bool // no message comes any more
+	flushed atomic.Bool   // no message comes any more
+	waiting chan struct{} // a lock: who waits for messages. The others learn from it that the connection has ended
 
 	mu      sync.Mutex      // of what follows, see doze
 	pause   context.Context // nil before the first wait
@@ -63,6 +64,16 @@ func (c *Conn) Poll(messages []Message) (int, error) {
 // take takes messages; it waits for some if wait is set.
 func (c *Conn) take(ctx context.Context, wait bool, messages []Message) (n int, err error) {
 	r := &c.recv
+	if wait {
+		select {
+		case r.waiting <- struct{}{}:
+			defer func() { <-r.waiting }()
+		case <-ctx.Done():
+			return 0, c.explain(ctx.Err())
+		case <-c.life.Done():
+			return 0, ErrClosed
+		}
+	}
 	if r.flushed.Load() {
 		return 0, c.explain(c.flushedBy(ctx))
 	}

@@ -3,6 +3,7 @@ package rc
 import (
 	"fmt"
 	"math"
+	"sync/atomic"
 
 	"github.com/roced/roced/verbs"
 )
@@ -11,6 +12,7 @@ import (
 type Region struct {
 	domain *Domain
 	mr     *verbs.MR
+	closed atomic.Bool
 }
 
 // NewRegion makes length bytes of zeroed memory. access is what peers may do with it: verbs.AccessRemoteRead,
@@ -31,13 +33,14 @@ func (d *Domain) NewRegion(length int, access verbs.AccessFlags) (*Region, error
 	if err != nil {
 		return nil, fmt.Errorf("new region: %w", err)
 	}
-	r := &Region{d, mr}
+	r := &Region{domain: d, mr: mr}
 	d.regions[r] = true
 	return r, nil
 }
 
-// NewRegion makes a region of the connection's domain; if that is the connection's own, Close frees the
-// region.
+// NewRegion makes a region of the connection's domain. It is freed by its Close, or with the domain: if that is the
+// connection's own by the connection's Close, and for a connection that a listener has accepted when the listener and
+// all that it has accepted are closed.
 func (c *Conn) NewRegion(length int, access verbs.AccessFlags) (*Region, error) {
 	if c == nil {
 		return nil, fmt.Errorf("new region: %w", errNil)
@@ -78,5 +81,6 @@ func (r *Region) Close() error {
 		return nil
 	}
 	delete(d.regions, r)
+	r.closed.Store(true)
 	return freed(r.mr.Close())
 }

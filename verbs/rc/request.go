@@ -139,6 +139,8 @@ func checkLocal(r *Request, d *Domain) error {
 	case r.Region == nil || r.Region.domain != d:
 		return fmt.Errorf("%w: %v of %d bytes without a region of the connection's domain",
 			verbs.ErrInvalid, r.Opcode, r.Length)
+	case r.Region.closed.Load():
+		return fmt.Errorf("%w: the region of %v", verbs.ErrObjectClosed, r.Opcode)
 	case r.Offset < 0 || r.Length < 0 || r.Offset > r.Region.Len()-r.Length:
 		return fmt.Errorf("%v: the region: %w: %d bytes at offset %d, of %d bytes",
 			r.Opcode, ErrOutside, r.Length, r.Offset, r.Region.Len())
