@@ -1,6 +1,8 @@
 package datapath
 
 import (
+	"time"
+
 	"github.com/roced/roced/datapath/conn"
 	"github.com/roced/roced/datapath/ring"
 	"github.com/roced/roced/datapath/wire"
@@ -208,21 +210,24 @@ func (c *Connection) sendRequest(d *departure) sending {
 	if frame == nil {
 		return sentLater
 	}
-	switch c.Requester.Fill(c.engine.now(), p, c.payload(frame, p)) {
+	var now time.Time
+	begins := c.reliable() && c.Requester.Deadline().IsZero() // the time within which an answer has to come
+	if begins {
+		now = c.engine.now()
+	}
+	switch c.Requester.Fill(now, p, c.payload(frame, p)) {
 	case conn.Idle:
 		return sentNone
 	case conn.Worked:
 		return sentOne
 	}
-	if !c.reliable() {
-		c.seal(d, frame)
-		c.Requester.Sent()
-		return sentOne
-	}
-	if c.deadline.due.IsZero() { // else it goes on
+	if begins {
 		c.engine.timers.follow(c)
 	}
 	c.seal(d, frame)
+	if !c.reliable() {
+		c.Requester.Sent()
+	}
 	return sentOne
 }
 

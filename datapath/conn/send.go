@@ -48,6 +48,7 @@ func (r *Requester) describe(w *work, share uint32, p *Packet) {
 
 // Fill gathers the payload of a packet that Next has described, and moves on past it. It does not return Ready
 // if the packet cannot be sent: the request's memory was taken away, or the request changed, since it was checked.
+// The time counts for a reliable connection that has no Deadline: the wait for an answer begins.
 func (r *Requester) Fill(now time.Time, p *Packet, payload []byte) Step {
 	if status := r.gather(p.work, payload, int(p.place)*r.MTU.Bytes()); status != ring.WCSuccess {
 		p.work.status = status
