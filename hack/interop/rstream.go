@@ -138,11 +138,18 @@ func (s *rsocket) giveCount(ctx context.Context, length int) error {
 		}
 		s.sent++
 		length -= n
-		if err := s.write(ctx, messageData<<messageBits|uint32(n), n, addr, verbs.RKey(key)); err != nil {
+		if err := s.write(ctx, messageData<<messageBits|uint32(n), n, addr, verbs.RKey(key)); !isLast(err, length) {
 			return err
 		}
 	}
 	return nil
+}
+
+// isLast says that a message was carried out, or that it was the last of a transfer and the peer has ended the
+// connection instead of acknowledging it: a peer that has all ends it at once, and its acknowledgement may be lost.
+// Whether it has all, the peer says, and a transfer that follows would fail.
+func isLast(err error, left int) bool {
+	return err == nil || left == 0 && errors.Is(err, rc.ErrDisconnected)
 }
 
 // write is a message, and what it has at sourcePlace.
@@ -169,7 +176,7 @@ func (s *rsocket) takeCount(ctx context.Context, length int) error {
 		}
 		s.place = (s.place + n) % rsocketBuffer
 		s.unread, s.free, length = s.unread-n, s.free+n, length-n
-		if err := s.grant(ctx); err != nil {
+		if err := s.grant(ctx); !isLast(err, length) {
 			return err
 		}
 	}
