@@ -1,4 +1,4 @@
-// Package verbs is the API for programs: libibverbs' nouns with Go's habits.
+// Package verbs is the API for programs: libibverbs' names in Go's spelling.
 //
 //	card  hca.Open("eth0"), client.Dial of the service, or any other Provider
 //	 └ Context            Open
@@ -11,7 +11,7 @@
 //	    ├ CQ              CreateCQ, …Ex      Poll, Wait, ReqNotify, Resize
 //	    ├ Membership      JoinMulticast      of a group, until closed
 //	    ├ HWStats         AllocHWStats       chosen counters of the card
-//	    └ AsyncEvent      GetAsyncEvent      what happens apart from completions
+//	    └ AsyncEvent      GetAsyncEvent      asynchronous events of the card and its objects
 //
 //	program ── PostSend ──► queue in memory ──► card ──► wire
 //	program ◄── Poll ────── queue in memory ◄── card ◄── wire
@@ -20,38 +20,37 @@
 // through queues in memory (package ring), which the card reads and writes directly. Posting and
 // polling allocate nothing. They make a system call only to wake a card that sleeps.
 //
-// The card owns the state of every object. A Context keeps only what posting and polling need:
-// which queue pair a completion belongs to, how many slots of its queues are free, and the memory
-// that inline sends are copied from.
+// The card owns the state of every object. A Context keeps only what posting and polling need: which queue pair a
+// completion belongs to, how many slots of its queues are free, and the memory from which inline sends are copied.
 //
-// A queue pair has five identities. The session names it by its Handle, peers by its Number (QPN).
-// The program chooses the other three: DoorbellIndex, its bit in the doorbell; CompletionToken,
-// which completions carry, and which a reset changes; and EventID, which events carry.
+// A queue pair has five identities. The session names it by its Handle, peers by its Number (QPN). The program
+// chooses the other three: DoorbellIndex is its bit in the doorbell; CompletionToken is in each completion, and a
+// reset changes it; EventID is in each event.
 //
 // A program learns of completions in one of three ways. Poll looks. Wait sleeps until there are some. A
-// notification (CQ.ReqNotify) comes through a completion channel, for programs that sleep on several
-// CQs, or on other descriptors too. CQ.Modify makes the last two rarer.
+// notification (CQ.ReqNotify) comes through a completion channel, for programs that sleep on several CQs, or on
+// other descriptors too. CQ.Modify makes wake-ups and notifications rarer.
 //
-// A memory region's addresses begin at 0 or where its owner chooses (RegMRIOVA); SGEs carry such
-// addresses, which the card checks and subtracts, and never uses as they are. A change of a region or
-// an address handle (MR.Rereg, AH.Modify) and its end (Close) fall between two requests: each request
-// sees the object entirely as it was, or entirely as it is then.
+// A memory region's addresses begin at 0, or where its owner chooses (RegMRIOVA). SGEs carry such addresses. The
+// card checks them and subtracts the base, and never uses them as they are. A change of a region or an address
+// handle (MR.Rereg, AH.Modify), and its end (Close), fall between two requests: each request sees the object
+// entirely as it was, or entirely as it is then.
 //
-// Locks, in order: QP.modifyMu, QP.sendMu, QP.recvMu, CQ.mu, Context.mu; apart from these SRQ.modifyMu,
-// SRQ.mu; CQ.resizing, CQ.mu; and MR.reregMu. eventSources.mu is taken last, and no other lock is taken
-// under it. CQ.acks.mu is held while the CQ is destroyed, and by nothing that posts or polls. A poll may
-// run the card under CQ.mu; the card takes none of these locks.
+// Locks, in order: QP.modifyMu, QP.sendMu, QP.recvMu, CQ.mu, Context.mu. Apart from these: SRQ.modifyMu, SRQ.mu;
+// CQ.resizing, CQ.mu; and MR.reregMu. eventSources.mu is taken last, and no other lock is taken under it.
+// CQ.acks.mu is held while the CQ is destroyed, and by nothing that posts or polls. A poll may run the card under
+// CQ.mu; the card takes none of these locks.
 //
 // Errors wrap one of this package's Err values, which unwraps to the errno that libibverbs gives:
 // errors.Is(err, unix.EINVAL) holds. The names are those of the manual pages (ibv_post_send(3) is
 // QP.PostSend) and of the kernel's ib_verbs.h.
 //
-// Package ud is the short way for programs that only send and receive datagrams, package rc that for connections.
-// Package cm has connection ids (rdma_cm), by which programs find each other.
+// Package ud is the short way for programs that only send and receive datagrams, and package rc is the short way to
+// connections. Package cm has connection ids (rdma_cm), by which programs find each other.
 //
 // A connected queue pair (RC, UC) has one peer, whose address is one of its attributes (QPAttr, QP.Connect).
 // Its requests may name the peer's memory, by an address in a region and the region's RKey.
 //
-// Left out: on-demand paging and flush, which are ErrUnsupported as access flags, like XRC as a type of
-// queue pairs. XRC domains, fast registration, signatures and DMA mapping have no calls here.
+// Left out: on-demand paging and flush, whose access flags are ErrUnsupported, and XRC, whose types of queue pairs
+// are ErrUnsupported. XRC domains, fast registration, signatures and DMA mapping have no calls here.
 package verbs

@@ -9,21 +9,23 @@
 //	     └── post, poll ──► queues and regions in a memfd, mapped once ◄── the card
 //	                        Wake: eventfd; events of CQs: socket pair
 //
-// Commands may be given by many goroutines at once. Those that may wait (CreateAH, GetAsyncEvent) are
-// cancelled by their contexts. A goroutine belongs to a Client, which reads the socket. It ends with Close, or
-// when the service ends. Of the goroutines that wait for completions one, the leader, reads the signals.
+// Commands may be given by many goroutines at once. Those that may wait (CreateAH, GetAsyncEvent) are cancelled by
+// their contexts. A Client has one goroutine of its own, which reads the socket. It ends with Close, or when the
+// service ends. One of the goroutines that wait for completions, the leader, reads the signals.
 //
-// What differs from a card in the own process: RegMR is verbs.ErrUnsupported, since the service cannot
-// reach the program's memory; polling does not run the card, but yields the processor, which the card needs,
-// and where others want it waits up to 1 ms; limits are the user's, over all its programs. Memory of closed regions may later be that of new ones; after Close all regions read as
-// zeros (completions can still be polled). It is unmapped when the Client has been closed, and neither it
-// nor any object made from it is reachable any more: bytes of a region are not to be kept longer than that.
+// Three things differ from a card in the program's own process. RegMR is verbs.ErrUnsupported, since the service
+// cannot reach the program's memory. Polling does not run the card: it yields the processor, which the card needs,
+// and where others want the processor it waits up to 1 ms. Limits are the user's, over all its programs.
 //
-// When the service ends, or closes the connection, it is for a program as if the device had failed: an
-// EventDeviceFatal, then ErrDeviceFatal from everything except polls of completions that are there already,
-// and commands that free something, which succeed. Requests that were outstanding get no completion. To
-// go on: Close, Dial again (which fails until the service is there), open a Context on the new Client, and
-// make everything anew. Queue pair numbers are then others, so peers are to be told.
+// Memory of closed regions may later be that of new ones. After Close all regions read as zeros; completions can still
+// be polled. The memory is unmapped when the Client has been closed, and neither it nor any object made from it is
+// reachable any more. So do not keep the bytes of a region longer than that.
 //
-// Links no eBPF and no netlink.
+// When the service ends, or closes the connection, it is for a program as if the device had failed. It gets an
+// EventDeviceFatal, then ErrDeviceFatal from everything except two kinds of calls: polls of completions that are
+// there already, and commands that free something, which succeed. Requests that were outstanding get no completion.
+// To go on, call Close, then Dial again (which fails until the service is there), open a Context on the new Client,
+// and make everything again. Queue pair numbers are then different, so peers have to be told.
+//
+// The package links no eBPF and no netlink.
 package client

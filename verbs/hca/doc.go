@@ -1,5 +1,5 @@
-// Package hca is the card's control plane. A card is on a network interface (Open) or on a host of a network in
-// memory or of any other (New); programs have sessions on it, each a provider.Provider.
+// Package hca is the card's control plane. A card is on a network interface (Open), on a host of a network in
+// memory, or on a host of any other network (New). Programs have sessions on it, each a provider.Provider.
 //
 //	verbs.Context   verbs.Context
 //	     │ commands      │
@@ -16,33 +16,31 @@
 //	   network.Host ── port, routes, neighbours, groups, steering
 //	     └──── nic: an interface; memnet: a host in memory
 //
-// The rooms below it (paths, ids, nic, memnet, cm) import nothing of this package. So Open can be here: a program that
-// has an interface needs verbs and hca, one that has another network gives that to New.
+// The packages below it (paths, ids, nic, memnet, cm) import nothing of this package. So Open can be here: a
+// program that has an interface needs verbs and hca, and one that has another network gives that to New.
 //
-// A change has three steps: it is prepared (allocated, checked, resolved); it is made under
-// Engine.Do; then what it replaced is freed. The steering passes a queue pair's packets before anyone knows
-// its number, and until after the engine has removed it.
+// A change has three steps: it is prepared (allocated, checked, resolved); it is made under Engine.Do; then what it
+// replaced is freed. The steering program passes a queue pair's packets before anyone knows its number, and until
+// the engine has removed it.
 //
-// What the host knows is followed. News of the kernel only name what to look at; one
-// goroutine looks, brings GIDs, paths, name, MTU and port state up to date, and raises the
-// events of it (follow.go, port.go, event.go). A look that fails changes nothing and is
-// repeated; only the host's word that the link is down, or the interface gone, means that. When
-// the interface goes, or packets cannot come any more for another reason, the card fails, until it is closed.
+// The card follows what the host knows. The kernel's messages only say what to look at. One goroutine looks, brings
+// GIDs, paths, name, MTU and port state up to date, and raises the events (follow.go, port.go, event.go). A look
+// that fails changes nothing and is repeated; only the host's own report that the link is down, or the interface
+// gone, means that. When the interface goes, or packets cannot come any more for another reason, the card fails,
+// until it is closed.
 //
 // The port, with its GID table, is a value that each look makes anew (port.go): who reads it needs no lock.
 //
-// An address handle has a path, and so has a connected queue pair (connection.go), for as long as it knows its
-// peer.
+// An address handle has a path. A connected queue pair has one too (connection.go), as long as it knows its peer.
 //
 // Locks, in order: those of ids.Manager.serving and ids.Session, Card.asking, Card.mu, then one of these: the mu of
 // paths.Table and under it the engine's lease (in Do), the lease itself, a lock of the network.Host, events.mu,
-// ids.Manager.mu. The host is
-// asked under Card.asking or the asking of paths.Table, never under Card.mu, except about steering, modes and counters. Waits
-// for a neighbour hold no lock; Close ends them. The engine takes no lock to report what happens to an object: it
-// sets atomics, from which readers of events make events (noted.go).
+// ids.Manager.mu. The host is asked under Card.asking or the asking of paths.Table, never under Card.mu, except
+// about steering, modes and counters. Waits for a neighbour hold no lock; Close ends them. The engine takes no lock
+// to report what happens to an object: it sets atomics, from which readers of events make events (noted.go).
 //
 // A completion channel (compchannel.go) is a socket pair, of which the program has one end. The engine writes to it
-// and never waits for it; what finds no room is owed, and a goroutine of the channel delivers it.
+// and never waits for it. An event that finds no room is kept, and a goroutine of the channel delivers it.
 //
 // A session owns its objects and their memory; the card owns everything else. Session.free frees
 // all that a session has; both Session.Close and Card.Close call it.
@@ -50,8 +48,9 @@
 // Groups have two independent parts. Attachments (mcast.go) decide what is steered here and
 // delivered; joins (join.go) make the host a member.
 //
-// Connection ids, and the connection manager on QP 1, are package ids; management.go has what that asks of cards and sessions.
-// QP 1 is in a session of the card's own, which no program sees and which counts against no limit.
+// Connection ids, and the connection manager on QP 1, are package ids; management.go has what that package asks of
+// cards and sessions. QP 1 is in a session of the card's own, which no program sees and which counts against no
+// limit.
 //
 // VLAN interfaces are tested in virtual machines (build tag vlan), since many kernels lack 8021q.
 package hca

@@ -3,7 +3,7 @@
 //
 //	client                                           service
 //	  │ ── hello ──────────────────────────────────►   │  versions; the devices' names come back
-//	  │ ── open device ────────────────────────────►   │  a session; its memory and a socket come back
+//	  │ ── open device ────────────────────────────►   │  a session; its memory and wake-ups come back
 //	  │ ── request (command, id) ──────────────────►   │
 //	  │ ── cancel (id) ────────────────────────────►   │  of a command that waits
 //	  │ ◄─────────────────── reply (command, id) ───   │  a grant, or a failure
@@ -14,15 +14,15 @@
 // a function to encode, to decode, or to list the fields for the C header, proto.h, which a test
 // holds to them.
 //
-// All that comes from the other side is parsed here and nowhere else: lengths, counts, reserved bytes,
-// places in shared memory. After that nothing can fail for its form. What the fields ask for is
-// checked by the Provider.
+// All that comes from the other side is parsed here and nowhere else: lengths, counts, reserved bytes, places in
+// shared memory. After that, no message can be malformed. What the fields ask for is checked by the Provider.
 //
-// What a session's two sides share lies in one memfd, which the service makes and hands over with the
-// reply to "open device"; the client maps it whole. Grants name parts of it by offset and length. The
-// same reply brings the end of a socket pair, for wake-ups: a byte from the client wakes the card, 8
-// bytes from the service are the EventID of a CQ that had an event. Apart from it, only the replies that
-// make a channel carry a descriptor: the program's end of the channel.
+// What a session's two sides share lies in one memfd. The service makes it and hands it over with
+// the reply to "open device"; the client maps it whole. Grants name parts of it by offset and
+// length. The same reply brings two more descriptors, for wake-ups. A socket pair's end brings the
+// client 8 bytes for each event of a CQ: its EventID. An eventfd takes the client's calls, which
+// wake the card. Apart from that reply, only the replies that make a channel carry a descriptor:
+// the program's end of the channel.
 //
 // A failure is the errnos, the kinds (verbs.Err values) and the text of an error, so that errors.Is and
 // the message survive.

@@ -6,10 +6,10 @@
 //	   ├─── memfd ──────── arena: queues and regions ───┤
 //	   └─── eventfd, socket pair ── signals: wake-ups ──┘
 //
-// A connection is a session. Its goroutines: one reads the socket and carries out commands; commands
-// that may wait have one each, at most maxWaiting; one tells the client when its session ends. The card
-// itself hears the client's calls (hca.SessionConfig.Calls). When the socket ends, however it ends, also in the middle of a
-// command, connection.end frees all that there was, and nothing else does.
+// A connection is a session. Its goroutines: one reads the socket and carries out commands; each command that may
+// wait has its own, at most maxWaiting; one tells the client when its session ends. The card itself hears the
+// client's calls (hca.SessionConfig.Calls). When the socket ends, however it ends, also in the middle of a command,
+// connection.end frees everything, and nothing else does.
 //
 // Memory (arena.go). A session has one memfd, sealed against shrinking and growing; most of it is never
 // touched and takes no memory. Pages are made when a piece is allocated (MADV_POPULATE_WRITE), so that the
@@ -17,25 +17,25 @@
 // memfd, so nobody sees another's memory, live or stale. The service keeps no descriptor of it. When the
 // session ends, its pages are given back to the kernel (MADV_REMOVE), also if the client keeps them mapped.
 //
-// The kernel charges a page to who touches it first: the service's control group, not the client's. So an
-// administrator limits users by Limits.Memory, and all of them together by Limits.All, which is asked before
-// a page is touched; the unit's MemoryMax has to be above that. A client can punch holes into its own memfd:
-// both sides read zeros there, and who touches a hole next gets a new page, and is charged for it; the card
-// waits as long as the kernel takes to make the hole. Only with vm.overcommit_memory=2, and no memory left,
-// does the card then not get a page, which ends the session.
+// The kernel charges a page to the process that touches it first: to the service's control group, not the client's.
+// So an administrator limits users by Limits.Memory, and all of them together by Limits.All, which is asked before
+// a page is touched; the unit's MemoryMax has to be above that. A client can punch holes into its own memfd. Both
+// sides read zeros there, and whoever touches a hole next gets a new page, and is charged for it; the card waits as
+// long as the kernel takes to make the hole. Only with vm.overcommit_memory=2, and no memory left, does the card
+// then not get a page, which ends the session.
 //
-// A client that misbehaves harms itself. What is no message ends its connection. One that does not read
-// its replies is not read from, and after writeTimeout its connection ends. Descriptors that it sends are
-// dropped by the kernel. When the socket of events is full, an event is kept, one for each CQ that there is,
-// and delivered when there is room: the card never waits. Each side has its own end, so no flag that one sets is the other's. A
-// client that is stopped is like one that is idle.
+// A client that misbehaves harms only itself. If it sends what is no message, its connection ends. If it does not
+// read its replies, the service stops reading from it, and after writeTimeout its connection ends. Descriptors that
+// it sends are dropped by the kernel. When the socket of events is full, an event is kept, one for each CQ, and
+// delivered when there is room: the card never waits. Each side has its own end of that socket, so no flag that one
+// sets affects the other. A client that is stopped is like one that is idle.
 //
-// Those who look (look.go) have a connection without a session: lists of clients and of objects, page by
-// page, counters. Root and the service's own user see all, others what is their own. A page holds a card
-// for as long as it takes to copy it.
+// A program that only looks at the service (look.go) has a connection without a session: lists of clients and of
+// objects, page by page, and counters. Root and the service's own user see everything, others what is theirs. A
+// page holds a card for as long as it takes to copy it.
 //
-// Users are told apart by the socket's peer credentials (SO_PEERCRED). An ordinary user has 65,536 further
-// uids (subuid.go), which count as the user's. All connections of a user share a quota (hca.Quota). Who may
-// connect at all is decided by the socket's mode and owner. Who connects more often than is served (pace.go)
-// has its connections closed unread, so that the others' come in turn.
+// Users are told apart by the socket's peer credentials (SO_PEERCRED). An ordinary user has 65,536 further uids
+// (subuid.go), which count as the user's. All connections of a user share a quota (hca.Quota). Who may connect at
+// all is decided by the socket's mode and owner. A user that connects more often than is served (pace.go) has its
+// connections closed unread, so that others get their turn.
 package server

@@ -1,6 +1,5 @@
-// Package ud is the short way to datagrams and groups: an endpoint that owns its buffers, posts
-// receives ahead, and polls for completions itself. Work requests, slots of memory, address handles
-// and queue pair states are hidden.
+// Package ud is the short way to datagrams and groups: an endpoint that owns its buffers, posts receives ahead, and
+// polls for completions itself. It hides work requests, slots of memory, address handles and queue pair states.
 //
 //	card, err := hca.Open("eth0")             // any provider.Provider
 //	c, err := verbs.Open(card)
@@ -31,8 +30,8 @@
 //
 // # Pacing
 //
-// Nothing holds a sender back: a publisher that sends as fast as it can, to receivers that take time for each
-// message, has most of them dropped. Each is counted at the receiver (Endpoint.Drops, roced show stat:
+// Nothing holds a sender back. If a publisher sends as fast as it can, to receivers that take time for each
+// message, most of its messages are dropped. Each is counted at the receiver (Endpoint.Drops, roced show stat:
 // "engine drop_no_receive"), and the publisher does not learn of it. What helps:
 //   - Options.Rate or ByteRate: below what the slowest receiver takes, which its Drops show, or half of what
 //     roced perf measures between the two hosts.
@@ -57,8 +56,8 @@
 // once a second. If the GID table has changed, it makes all handles again. If the MTU has become
 // smaller, it refuses messages that do not fit any more.
 //
-// If the card refuses a message nevertheless, the queue pair stops (SQE). The endpoint restarts it,
-// and the next call gets a SendError that says what was lost.
+// If the card refuses a message nevertheless, the queue pair goes to SQE. The endpoint restarts it, and the next
+// call gets a SendError that says what was lost.
 //
 // # Locks
 //

@@ -8,12 +8,11 @@
 //	 └─ each test ──────► World   Station A                Station B
 //	                              Context, PD, MR, CQ, QP  the same
 //
-// To test a new Provider, write a function that makes a Pair: two sessions that no Context has
-// claimed, and the addresses of their cards. Run calls it for each test, with that test's T; it
-// closes what it opened in T's Cleanup. If pairs do not disturb each other it starts with t.Parallel.
-// Pair.Unreachable and of each End the Provider, IPv4, IPv6, LinkLocal and MAC are required. A
-// function of Pair or End that a Provider cannot support is nil. Tests that need it do not run
-// then, or omit the check. The package's example makes a Pair.
+// To test a new Provider, write a function that makes a Pair: two sessions that no Context has claimed, and the
+// addresses of their cards. Run calls it for each test, with that test's T; the function closes what it opened in
+// T's Cleanup. If pairs do not disturb each other, it starts with t.Parallel. Required are Pair.Unreachable and,
+// for each End, the Provider, IPv4, IPv6, LinkLocal and MAC. A function of Pair or End that a Provider cannot
+// support is nil. Tests that need it then do not run, or omit the check. The package's example makes a Pair.
 //
 // The tests let the card run by itself and wait for what must come. To find out that nothing else
 // comes, they send one more message and wait for that (rig.World.Settle).

@@ -8,6 +8,6 @@
 //	hca.Card ── asks ──► Host ── find ──► Network ── hosts, names, addresses, MACs
 //	   └── engine ──► link.Port ── frames ──► link.Network: delivers, loses, repeats, damages, delays
 //
-// Frames are datapath/link's; hosts, and what happens to them, are here. The RDMA MTU is 4096. Names and addresses
-// are each one host's. There are no routers, and a frame for a group reaches all hosts.
+// Frames are datapath/link's; hosts, and what happens to frames, are here. The RDMA MTU is 4096. Each name and each
+// address belongs to one host. There are no routers, and a frame for a group reaches all hosts.
 package memnet

@@ -1,5 +1,5 @@
-// Package nic is an interface of this host as a card's network (network.Host): it is opened, followed and left as it
-// was.
+// Package nic is an interface of this host as a card's network (network.Host): it opens the interface, follows it,
+// and leaves it as it was.
 //
 //	Open ─► findLink, kind, queues, permission, conflict      what is there, and what is refused
 //	     ─► leftover                                          undo what a killed process left
@@ -15,8 +15,9 @@
 // inside, for sockets of queues and MTUs that the interface gets later.
 //
 // The kind of interface decides how it is opened (kind.go). What is changed in the kernel is written to a journal
-// first, so that after a kill the next one can undo it (leftover.go).
+// first, so that after a kill the next process can undo it (leftover.go).
 //
-// Locks: Port is called by one at a time, and calls the engine without a lock. sockets.mu and Interface.mu are for
-// what others ask meanwhile; under Interface.mu the kernel is asked about neighbours. No lock is taken under either.
+// Locks: one caller at a time calls Port, which calls the engine without a lock. sockets.mu and Interface.mu are
+// for what others ask meanwhile; the kernel is asked about neighbours under Interface.mu. No lock is taken under
+// either.
 package nic

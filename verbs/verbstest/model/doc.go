@@ -1,4 +1,4 @@
-// Package model holds a provider.Provider to a model of the specification, by random calls of two programs.
+// Package model compares a provider.Provider with a model of the specification, by random calls of two programs.
 //
 //	Run ── lives of a few thousand steps ──► player ── a step ──┬──► the Provider (through package verbs)
 //	 │                                     (steps.go)           └──► the model (model.go)

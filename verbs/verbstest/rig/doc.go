@@ -1,4 +1,4 @@
-// Package rig is what tests of a provider.Provider stand on: two cards that reach each other, a program's objects on
+// Package rig is what tests of a provider.Provider share: two cards that reach each other, a program's objects on
 // each, and what tests do with them again and again.
 //
 //	Pair (pair.go)  two sessions that no Context has claimed
@@ -13,5 +13,5 @@
 // check.go has the comparisons; a wait in it has a limit, which is there only to end a test that hangs. judge.go checks
 // that every error of every command is one of package verbs.
 //
-// Left out: what a Provider promises. That is in verbstest, and in its rooms ids, hostile and model.
+// Left out: what a Provider promises. That is in verbstest, and in its packages ids, hostile and model.
 package rig
