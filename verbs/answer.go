@@ -26,7 +26,7 @@ func (c *Context) InitAHFromWC(wc *WC, grh GRH, port uint8) (AHAttr, error) {
 	}
 	sender := grh.SGID()
 	if sender.IsMulticast() {
-		return AHAttr{}, fmt.Errorf("%w: the sender's address %v is a group's, which nobody can answer", ErrInvalid, sender)
+		return AHAttr{}, fmt.Errorf("%w: the sender's address %v is a group's, and cannot be answered", ErrInvalid, sender)
 	}
 	entries, err := c.QueryGIDTable(port)
 	if err != nil {

@@ -73,7 +73,7 @@ func (c *Context) createCQ(attr CQInitAttr, eventID uint64) (*CQ, error) {
 	request := provider.CreateCQRequest{Entries: attr.Entries, EventID: eventID, CompVector: attr.CompVector, WCFlags: attr.WCFlags, Flags: attr.Flags}
 	if attr.Channel != nil {
 		if attr.Channel.ctx != c {
-			return nil, fmt.Errorf("%w: the completion channel is another context's", ErrInvalid)
+			return nil, fmt.Errorf("%w: the completion channel belongs to another context", ErrInvalid)
 		}
 		request.Channel = attr.Channel.handle
 	}

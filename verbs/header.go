@@ -16,7 +16,7 @@ func GetRDMAHeaderVersion(header GRH) int { return header.IPVersion() }
 // it is believed, as in the kernel. ErrInvalid for another type or fewer bytes.
 func GetGIDsFromRDMAHdr(header GRH, networkType NetworkType) (sgid, dgid GID, err error) {
 	if len(header) < wire.GRHLen {
-		return sgid, dgid, fmt.Errorf("%w: a header of %d bytes, which has %d", ErrInvalid, len(header), wire.GRHLen)
+		return sgid, dgid, fmt.Errorf("%w: a header of %d bytes; it has to have %d", ErrInvalid, len(header), wire.GRHLen)
 	}
 	switch networkType {
 	case NetworkIPv4: // at the end: source and destination are its last 8 bytes

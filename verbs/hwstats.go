@@ -42,7 +42,7 @@ func (c *Context) AllocHWStats(names []string, lifespan time.Duration) (*HWStats
 
 func newHWStats(read func() ([]Counter, error), now func() time.Time, names []string, lifespan time.Duration) (*HWStats, error) {
 	if lifespan < 0 {
-		return nil, fmt.Errorf("%w: a lifespan of %v; 0 stands for %v", ErrInvalid, lifespan, defaultLifespan)
+		return nil, fmt.Errorf("%w: a lifespan of %v is below 0; 0 stands for %v", ErrInvalid, lifespan, defaultLifespan)
 	}
 	if lifespan == 0 {
 		lifespan = defaultLifespan

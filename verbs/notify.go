@@ -14,7 +14,7 @@ func (q *CQ) Peek(n int) (int, error) {
 		return 0, fmt.Errorf("peek CQ: %w", errNil)
 	}
 	if n < 0 {
-		return 0, fmt.Errorf("peek CQ: %w: a negative number", ErrInvalid)
+		return 0, fmt.Errorf("peek CQ: %w: a negative number of completions", ErrInvalid)
 	}
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -131,7 +131,7 @@ func (q *QP) checkSend(wr *SendWR) error {
 	case wr.Flags&^sendFlags != 0:
 		return fmt.Errorf("%w: send flags 0x%x are unknown; there are SendFence, SendSignaled, SendSolicited and SendInline", ErrInvalid, uint8(wr.Flags&^sendFlags))
 	case wr.InlineData != nil && wr.Flags&SendInline == 0:
-		return fmt.Errorf("%w: InlineData without the flag SendInline", ErrInvalid)
+		return fmt.Errorf("%w: InlineData without the flag SendInline; set it", ErrInvalid)
 	case uint32(len(wr.SGList)) > q.init.Cap.MaxSendSGE:
 		return fmt.Errorf("%w: %d SGEs, max_send_sge is %d", ErrInvalid, len(wr.SGList), q.init.Cap.MaxSendSGE)
 	case q.connected:
@@ -148,7 +148,7 @@ func (q *QP) checkDatagram(wr *SendWR) error {
 	case wr.AH.closed.Load():
 		return fmt.Errorf("%w: the request's address handle", ErrObjectClosed)
 	case wr.AH.pd != q.pd:
-		return fmt.Errorf("%w: the address handle is of another PD", ErrInvalid)
+		return fmt.Errorf("%w: the address handle belongs to another PD", ErrInvalid)
 	case wr.RemoteQPN == 0 || wr.RemoteQPN > 0xFFFFFF:
 		return fmt.Errorf("%w: remote queue pair number %d; valid are 1 to 0xffffff", ErrInvalid, uint32(wr.RemoteQPN))
 	}

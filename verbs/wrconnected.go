@@ -21,7 +21,7 @@ func (q *QP) checkConnected(wr *SendWR) error {
 	case means.Is(wire.MeansAtomic) && (len(wr.SGList) != 1 || wr.SGList[0].Length != atomicSize):
 		return fmt.Errorf("%w: %v needs one SGE, of %d bytes, for the value that was there", ErrInvalid, wr.Opcode, atomicSize)
 	case wr.Opcode.Local() && len(wr.SGList) != 0:
-		return fmt.Errorf("%w: %v with SGEs, which it has no use for", ErrInvalid, wr.Opcode)
+		return fmt.Errorf("%w: %v takes no SGEs", ErrInvalid, wr.Opcode)
 	case wr.Opcode == WRBindMW:
 		return wr.Bind.check(wr.RKey)
 	}

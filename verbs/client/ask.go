@@ -97,7 +97,7 @@ func (c *Client) await(ctx context.Context, id uint32, answers chan answer, mayG
 			}
 		case <-cancelled:
 			if mayGiveUp {
-				return answer{}, fmt.Errorf("%w: the service does not answer: %w", verbs.ErrHost, ctx.Err())
+				return answer{}, fmt.Errorf("%w: the service does not answer: %w; is it stopped? systemctl status roced", verbs.ErrHost, ctx.Err())
 			}
 			cancelled = nil
 			_ = c.conn.Send(proto.EncodeCancel(id, reason(ctx)))

@@ -137,7 +137,7 @@ func first[Q, G any](conn *proto.Conn, command proto.Command[Q, G], request *Q) 
 	m, descriptors, err := conn.Receive()
 	switch {
 	case errors.Is(err, io.EOF), errors.Is(err, unix.ECONNRESET):
-		return grant, nil, fmt.Errorf("%w: it has closed the connection: it ends, or its user connects too often", verbs.ErrHost)
+		return grant, nil, fmt.Errorf("%w: the service has closed the connection: it is ending, or this user connects too often; try again later", verbs.ErrHost)
 	case err != nil:
 		return grant, nil, fmt.Errorf("%w: %w", verbs.ErrHost, err)
 	case m.Kind != proto.Reply || m.Code != command.Code:

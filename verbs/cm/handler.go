@@ -16,7 +16,7 @@ type Handler func(*Event) error
 // it have the same handler.
 func CreateID(space PortSpace, context any, handler Handler, devices ...*verbs.Context) (*ID, error) {
 	if handler == nil {
-		return nil, fmt.Errorf("create id: %w: no handler; EventChannel.CreateID makes an id without", verbs.ErrInvalid)
+		return nil, fmt.Errorf("create id: %w: no handler; EventChannel.CreateID makes an id without one", verbs.ErrInvalid)
 	}
 	c, err := newChannel(devices)
 	if err != nil {

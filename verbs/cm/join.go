@@ -78,9 +78,9 @@ func (a *JoinAttr) check() error {
 	const needed = JoinAttrAddress | JoinAttrFlags
 	switch {
 	case a.Mask&^needed != 0:
-		return fmt.Errorf("%w: fields 0x%x of the attributes", verbs.ErrUnsupported, uint32(a.Mask&^needed))
+		return fmt.Errorf("%w: fields 0x%x of the attributes are unknown", verbs.ErrUnsupported, uint32(a.Mask&^needed))
 	case a.Mask != needed:
-		return fmt.Errorf("%w: the mask names neither address nor flags, or not both", verbs.ErrInvalid)
+		return fmt.Errorf("%w: the mask has to name both address and flags", verbs.ErrInvalid)
 	}
 	return nil
 }

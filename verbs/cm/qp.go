@@ -39,9 +39,9 @@ func (i *ID) createQP(pd *verbs.PD, init *verbs.QPInitAttr) (*verbs.QP, error) {
 	case pd == nil || init == nil:
 		return nil, fmt.Errorf("%w: no PD, or no attributes", verbs.ErrInvalid)
 	case i.qp != nil:
-		return nil, fmt.Errorf("%w: the id has a queue pair", verbs.ErrInvalid)
+		return nil, fmt.Errorf("%w: the id has a queue pair already", verbs.ErrInvalid)
 	case pd.Context() != p.ctx:
-		return nil, fmt.Errorf("%w: the PD is of another device than the id", verbs.ErrInvalid)
+		return nil, fmt.Errorf("%w: the PD belongs to another device than the id", verbs.ErrInvalid)
 	}
 	attr := *init
 	if attr.Type == 0 {
@@ -109,7 +109,7 @@ func (p part) checkMTU(attr *verbs.QPAttr, mask verbs.QPAttrMask) error {
 	if err != nil || mask&verbs.QPAttrPathMTU == 0 || attr.PathMTU <= port.ActiveMTU {
 		return nil
 	}
-	return fmt.Errorf("%w: the path MTU of %v, which asks, is %d bytes, and this device's is %d: give both interfaces the same MTU, or the asking one the smaller",
+	return fmt.Errorf("%w: the path MTU of the requester, %v, is %d bytes, and this device's is %d: give both interfaces the same MTU, or the requester's the smaller",
 		verbs.ErrInvalid, attr.AHAttr.GRH.DGID.Addr(), attr.PathMTU.Bytes(), port.ActiveMTU.Bytes())
 }
 

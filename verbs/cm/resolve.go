@@ -94,7 +94,7 @@ func (i *ID) Migrate(to *EventChannel) error {
 	from := i.channel
 	i.mu.Unlock()
 	if to == nil || to.handler || from.handler {
-		return fmt.Errorf("migrate id: %w: no channel, or that of an id with a handler", verbs.ErrInvalid)
+		return fmt.Errorf("migrate id: %w: there is no channel, or it belongs to an id with a handler", verbs.ErrInvalid)
 	}
 	if to == from {
 		return nil

@@ -30,7 +30,7 @@ func (i *ID) SetMinRNRTimer(code uint8) error {
 	case len(i.parts) == 0:
 		return fmt.Errorf("set the RNR timer: %w: the id", verbs.ErrObjectClosed)
 	case verbs.RNRTimerDuration(code) < 0 || !i.connects():
-		return fmt.Errorf("set the RNR timer: %w: code %d, of port space %v; connections have codes to 31", verbs.ErrInvalid, code, i.space)
+		return fmt.Errorf("set the RNR timer: %w: code %d, of port space %v; connections have codes 0 to 31", verbs.ErrInvalid, code, i.space)
 	}
 	i.minRNRTimer = code
 	return nil

@@ -76,7 +76,7 @@ func (s handles) newAH(attr *verbs.AHAttr, find func() (*pd, error)) (*ah, error
 		return nil, err
 	}
 	if dest := attr.GRH.DGID; source.IsIPv4() != dest.IsIPv4() {
-		return nil, fmt.Errorf("%w: source GID %v (index %d) and destination %v are not of one IP version; choose another SGIDIndex%s",
+		return nil, fmt.Errorf("%w: source GID %v (index %d) and destination %v differ in their IP version; choose another SGIDIndex%s",
 			verbs.ErrInvalid, source, attr.GRH.SGIDIndex, dest, port.gids.hint(dest.IsIPv4()))
 	}
 	p.users++

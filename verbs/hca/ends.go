@@ -56,7 +56,7 @@ func (card *Card) checkEnds(source, dest netip.Addr) (from, to netip.Addr, err e
 	to = to.WithZone("")
 	switch {
 	case from.Is4() != to.Is4():
-		return from, to, fmt.Errorf("%w: source %v and destination %v are not of one IP version", verbs.ErrInvalid, from, to)
+		return from, to, fmt.Errorf("%w: source %v and destination %v differ in their IP version", verbs.ErrInvalid, from, to)
 	case zone != "" && zone != card.Name():
 		return from, to, fmt.Errorf("%w: %v is on the link of %s, not of %s", verbs.ErrUnreachable, to, zone, card.Name())
 	case !from.IsUnspecified() && to.IsUnspecified():
@@ -82,7 +82,7 @@ func anyAddress(of netip.Addr) netip.Addr {
 func (card *Card) bestSource(v4 bool) (netip.Addr, error) {
 	best := card.port().gids.best(v4)
 	if best.IsZero() {
-		return netip.Addr{}, fmt.Errorf("%w: %s has no address of that IP version to send from; ip address add", verbs.ErrNoGID, card.Name())
+		return netip.Addr{}, fmt.Errorf("%w: %s has no address of that IP version to send from; ip address add gives it one", verbs.ErrNoGID, card.Name())
 	}
 	return best.Addr(), nil
 }
@@ -97,7 +97,7 @@ func (card *Card) ownAddress(a netip.Addr) (netip.Addr, error) {
 	case a.IsUnspecified():
 		return a, nil
 	case a.IsLinkLocalUnicast() && a.Is6() && zone == "":
-		return a, fmt.Errorf("%w: %v without its interface; %[2]v%%%s", verbs.ErrInvalid, a, card.Name())
+		return a, fmt.Errorf("%w: %v without its interface; write %[2]v%%%s", verbs.ErrInvalid, a, card.Name())
 	case zone != "" && zone != card.Name() || !card.port().gids.contains(wire.GIDFromAddr(a)):
 		return a, fmt.Errorf("%w: %v is no address of %s", verbs.ErrAddrNotAvail, a, card.Name())
 	}

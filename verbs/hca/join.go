@@ -106,7 +106,7 @@ func (s multicast) sourceFor(m *joined) (best wire.GID, err error) {
 	defer card.mu.Unlock()
 	best = card.port().gids.best(m.group.Is4())
 	if best.IsZero() && !m.full {
-		return best, fmt.Errorf("%w: %s has no address of the group's IP version to send from; ip address add", verbs.ErrNoGID, card.Name())
+		return best, fmt.Errorf("%w: %s has no address of the group's IP version to send from; ip address add gives it one", verbs.ErrNoGID, card.Name())
 	}
 	return best, nil
 }

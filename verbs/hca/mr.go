@@ -94,7 +94,7 @@ func checkAccess(iova uint64, access verbs.AccessFlags) error {
 	case access&^supportedAccess != 0:
 		return fmt.Errorf("%w: access flags 0x%x (%v): %s", verbs.ErrUnsupported, uint32(access&^supportedAccess), access&^supportedAccess, whyNoAccess(access))
 	case access&verbs.AccessZeroBased != 0 && iova != 0:
-		return fmt.Errorf("%w: a zero-based region with the base address 0x%x; leave one of the two out", verbs.ErrInvalid, iova)
+		return fmt.Errorf("%w: a zero-based region with the base address 0x%x; leave out the flag or the address", verbs.ErrInvalid, iova)
 	}
 	return nil
 }
@@ -195,7 +195,7 @@ func (s regions) checkRereg(r *provider.ReregMRRequest) error {
 	case r.Flags == 0 || r.Flags&^reregFlags != 0:
 		return fmt.Errorf("%w: flags 0x%x; there are ReregChangeTranslation, ReregChangePD and ReregChangeAccess", verbs.ErrInvalid, uint32(r.Flags))
 	case r.Access != 0 && r.Flags&verbs.ReregChangeAccess == 0:
-		return fmt.Errorf("%w: access flags without ReregChangeAccess", verbs.ErrInvalid)
+		return fmt.Errorf("%w: access flags without ReregChangeAccess; set it", verbs.ErrInvalid)
 	case r.Flags&verbs.ReregChangeTranslation == 0:
 		return nil
 	}

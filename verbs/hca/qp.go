@@ -223,7 +223,7 @@ func (s queuePairs) bindQP(q *qp, r *provider.CreateQPRequest) (err error) {
 // again. It runs in Do.
 func (q *qp) checkCQs() error {
 	if q.sendCQ.entry.Overrun() || q.recvCQ.entry.Overrun() {
-		return fmt.Errorf("%w: a CQ of the queue pair, which completes nothing any more; make another CQ, and a queue pair on it", verbs.ErrCQOverrun)
+		return fmt.Errorf("%w: a CQ of the queue pair, so the queue pair completes nothing any more; make another CQ, and a queue pair on it", verbs.ErrCQOverrun)
 	}
 	return nil
 }

@@ -121,7 +121,7 @@ func (card *Card) addSession(s *Session) error {
 		return err
 	}
 	if len(card.sessions) == maxSessions && !s.internal {
-		return fmt.Errorf("%w: a card has %d sessions", verbs.ErrLimit, maxSessions)
+		return fmt.Errorf("%w: the card has %d sessions, which is the most; close some", verbs.ErrLimit, maxSessions)
 	}
 	if err := card.admitSession(s.config.Quota); err != nil {
 		return err

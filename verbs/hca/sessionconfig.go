@@ -94,7 +94,7 @@ func (c *SessionConfig) setDefaults() error {
 		{&l.Memberships, maxMemberships}, {&l.Attachments, groupLimits.Attachments},
 	} {
 		if *limit.asked < 0 {
-			return fmt.Errorf("%w: a limit of %d objects; 0 stands for the card's own", verbs.ErrInvalid, *limit.asked)
+			return fmt.Errorf("%w: a limit of %d objects; give 0 or more, where 0 stands for the card's limit", verbs.ErrInvalid, *limit.asked)
 		}
 		if *limit.asked == 0 || *limit.asked > limit.most {
 			*limit.asked = limit.most

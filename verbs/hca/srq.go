@@ -194,7 +194,7 @@ func (q *srq) resize(queue *ring.RecvConsumer, asked uint32) error {
 		return fmt.Errorf("%w: max_wr %d is less than the %d receives that wait in the SRQ", verbs.ErrInvalid, asked, n)
 	}
 	if q.trim(); len(q.memory) == maxSRQQueues {
-		return fmt.Errorf("%w: receives wait from before each of the last %d resizes; resize when messages have taken some", verbs.ErrBusy, maxSRQQueues-1)
+		return fmt.Errorf("%w: receives from before each of the last %d resizes still wait; resize when messages have taken some", verbs.ErrBusy, maxSRQQueues-1)
 	}
 	q.entry.Resize(queue)
 	return nil

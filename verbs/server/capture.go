@@ -53,7 +53,7 @@ func startCapture(c *connection, m proto.Message) error {
 func (c *connection) capture(r proto.CaptureRequest) (*hca.Capture, error) {
 	switch {
 	case !c.peer.seesAll():
-		return nil, fmt.Errorf("%w: packets are all users'; run it as root or as the service's user", verbs.ErrPermission)
+		return nil, fmt.Errorf("%w: a capture has the packets of all users; run it as root or as the service's user", verbs.ErrPermission)
 	case c.stream != nil:
 		return nil, fmt.Errorf("%w: the connection has a capture already", verbs.ErrBusy)
 	}
@@ -63,7 +63,7 @@ func (c *connection) capture(r proto.CaptureRequest) (*hca.Capture, error) {
 	}
 	source, can := device.(capturing)
 	if !can {
-		return nil, fmt.Errorf("%w: %s makes a host for each program, of which none is the one to be captured; --host gives roced run --loopback hosts with names",
+		return nil, fmt.Errorf("%w: %s makes a host for each program, and cannot say which to capture; start the service with roced run --loopback --host, and capture that host",
 			verbs.ErrUnsupported, device.Name())
 	}
 	return source.Capture(hca.CaptureFilter{QPN: r.QPN, Group: r.Group, Snap: int(r.Snap)})

@@ -41,7 +41,7 @@ func (c *connection) lookDevice(r proto.LookDeviceRequest) (proto.DeviceView, er
 	}
 	source, describes := device.(describing)
 	if !describes {
-		return proto.DeviceView{}, fmt.Errorf("%w: %s tells what it is only those who open it", verbs.ErrUnsupported, device.Name())
+		return proto.DeviceView{}, fmt.Errorf("%w: only programs that open %s can ask what it is", verbs.ErrUnsupported, device.Name())
 	}
 	view, err := view(source, int(r.From))
 	if errors.Is(err, verbs.ErrDeviceFatal) || errors.Is(err, verbs.ErrClosed) {

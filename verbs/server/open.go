@@ -16,7 +16,7 @@ func (c *connection) hello(m proto.Message) error {
 		return err
 	}
 	if r.Oldest > proto.Version || r.Newest < proto.Version {
-		return c.fail(m, fmt.Errorf("%w: the client's protocol has versions %d to %d, the service's %d; both are to be of one release of roced",
+		return c.fail(m, fmt.Errorf("%w: the client's protocol has versions %d to %d, the service's %d; use the same release of roced for both",
 			verbs.ErrUnsupported, r.Oldest, r.Newest, proto.Version))
 	}
 	c.greeted = true

@@ -39,7 +39,7 @@ func (c *connection) startWaiting(id uint32) (*waiting, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if len(c.waiting) == maxWaiting {
-		return nil, fmt.Errorf("%w: %d commands of a client wait already", verbs.ErrLimit, maxWaiting)
+		return nil, fmt.Errorf("%w: this program has %d commands that wait already; let some end first", verbs.ErrLimit, maxWaiting)
 	}
 	if c.waiting[id] != nil {
 		return nil, fmt.Errorf("%w: request %d waits already", verbs.ErrInvalid, id)

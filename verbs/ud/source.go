@@ -73,7 +73,7 @@ func (e *Endpoint) chooseSource(dest verbs.GID) (index int, err error) {
 	case !own.IsZero():
 		return 0, fmt.Errorf("%w: the device has no address %v (Options.Source) of the IP version of %v", verbs.ErrNoGID, own.Addr(), dest.Addr())
 	}
-	return 0, fmt.Errorf("%w: the device has no address of the IP version of %v to send from; ip address add", verbs.ErrNoGID, dest.Addr())
+	return 0, fmt.Errorf("%w: the device has no address of the IP version of %v to send from; ip address add gives it one", verbs.ErrNoGID, dest.Addr())
 }
 
 // sourceFor chooses a source GID: own, if that is given. Else one of the destination's IP version,

@@ -137,7 +137,7 @@ func (c *Connection) Establish() error {
 		c.establish()
 	case stateEstablished:
 	default:
-		return fmt.Errorf("%w: data of a connection that this side has not accepted, or that has ended", verbs.ErrInvalid)
+		return fmt.Errorf("%w: a connection that this side has not accepted, or that has ended", verbs.ErrInvalid)
 	}
 	return nil
 }

@@ -82,7 +82,7 @@ func checkResources(p *verbs.ConnParam) error {
 // checkNumber refuses the number of a queue pair that a peer cannot send to.
 func checkNumber(what string, qpn wire.QPN) error {
 	if qpn <= wire.QPNGSI || qpn >= verbs.MulticastQPN {
-		return fmt.Errorf("%w: %s with queue pair %v; the number of one is needed, that of the id's or of another", verbs.ErrInvalid, what, qpn)
+		return fmt.Errorf("%w: %s with queue pair %v; give the number of the id's queue pair, or of another", verbs.ErrInvalid, what, qpn)
 	}
 	return nil
 }
@@ -188,7 +188,7 @@ func (s *Session) DisconnectID(r provider.DisconnectIDRequest) error {
 func (s *Session) NotifyID(r provider.NotifyIDRequest) error {
 	return s.withID(r.ID, func(i *ID) (err error) {
 		if i.connection == nil || r.Event != verbs.EventCommEst {
-			return fmt.Errorf("%w: event %v; %v of a connection's queue pair is what there is to tell", verbs.ErrInvalid, r.Event, verbs.EventCommEst)
+			return fmt.Errorf("%w: event %v; %v of a connection's queue pair is the only one to notify of", verbs.ErrInvalid, r.Event, verbs.EventCommEst)
 		}
 		s.manager.With(func(*cm.Manager, time.Time) { err = i.connection.Establish() })
 		return err

@@ -131,9 +131,9 @@ func checkSpace(space wire.PortSpace, asked verbs.QPType) (kind verbs.QPType, er
 	case wire.PortSpaceTCP:
 		kind = verbs.QPTypeRC
 	case wire.PortSpaceIPoIB, wire.PortSpaceIB:
-		return 0, fmt.Errorf("%w: port space %v, which is InfiniBand's; UDP and TCP are there", verbs.ErrUnsupported, space)
+		return 0, fmt.Errorf("%w: port space %v is InfiniBand's; use UDP or TCP", verbs.ErrUnsupported, space)
 	default:
-		return 0, fmt.Errorf("%w: no port space has the number 0x%04x; UDP (0x%04x) and TCP are there", verbs.ErrInvalid, uint16(space), uint16(wire.PortSpaceUDP))
+		return 0, fmt.Errorf("%w: no port space has the number 0x%04x; use UDP (0x%04x) or TCP", verbs.ErrInvalid, uint16(space), uint16(wire.PortSpaceUDP))
 	}
 	if asked != 0 && asked != kind {
 		return 0, fmt.Errorf("%w: queue pairs of type %v in port space %v, which has %v", verbs.ErrInvalid, asked, space, kind)

@@ -65,7 +65,7 @@ func (i *ID) mayJoin() error {
 	switch {
 	case err != nil:
 	case i.kind != verbs.QPTypeUD:
-		err = fmt.Errorf("%w: port space %v has no groups; UDP has", verbs.ErrInvalid, i.space)
+		err = fmt.Errorf("%w: port space %v has no groups; use UDP", verbs.ErrInvalid, i.space)
 	case !i.onDevice():
 		err = fmt.Errorf("%w: the id is bound to all addresses, and so to no device: bind it to one address, or resolve one", verbs.ErrInvalid)
 	}

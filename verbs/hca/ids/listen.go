@@ -155,7 +155,7 @@ func (s *Session) acceptWith(r *provider.AcceptIDRequest) error {
 
 func (i *ID) accept(r *provider.AcceptIDRequest) error {
 	if r.Response {
-		return fmt.Errorf("%w: accept a request without parameters; a response, which takes none, has not come", verbs.ErrInvalid)
+		return fmt.Errorf("%w: accept a request without parameters; only a response is accepted without, and none has come", verbs.ErrInvalid)
 	}
 	if err := checkNumber("accept", r.Param.QPN); err != nil {
 		return err

@@ -92,7 +92,7 @@ func (p *Ports) share(b *binding) error {
 			return nil
 		}
 	}
-	return fmt.Errorf("%w: no id of this user has port %d of all addresses, to share it", verbs.ErrAddrNotAvail, b.port)
+	return fmt.Errorf("%w: no id of this user has port %d at all addresses, so there is none to share", verbs.ErrAddrNotAvail, b.port)
 }
 
 // admit says whether the binding's user may have one more port of those that are given out.
@@ -133,7 +133,7 @@ func (b *binding) conflict(other *binding, reuse bool) error {
 	case b.afonly && other.afonly && b.address.Is4() != other.address.Is4():
 		return nil
 	case b.address.IsUnspecified() || other.address.IsUnspecified():
-		return fmt.Errorf("%w: port %d of %v; an id has it of %v", verbs.ErrAddrNotAvail, b.port, b.address, other.address)
+		return fmt.Errorf("%w: port %d of %v; another id has it at %v", verbs.ErrAddrNotAvail, b.port, b.address, other.address)
 	case b.address == other.address:
 		return fmt.Errorf("%w: port %d of %v", verbs.ErrAddrInUse, b.port, b.address)
 	}

@@ -52,7 +52,7 @@ func (i *ID) datagramAttr(state verbs.QPState) (grant provider.InitIDQPAttrGrant
 }
 
 func noAttributes(state verbs.QPState) error {
-	return fmt.Errorf("%w: attributes for %v; INIT, RTR and RTS have some", verbs.ErrInvalid, state)
+	return fmt.Errorf("%w: attributes for %v; there are some for INIT, RTR and RTS", verbs.ErrInvalid, state)
 }
 
 // connectedAttr are those of a connection. Before both sides have named their queue pairs, there are

@@ -65,7 +65,7 @@ func (s *Session) startResolving(r *provider.ResolveIDAddrRequest) (*ID, error) 
 		return nil, err
 	}
 	if !r.Dest.Addr().IsValid() {
-		return nil, fmt.Errorf("%w: no destination", verbs.ErrInvalid)
+		return nil, fmt.Errorf("%w: no destination address", verbs.ErrInvalid)
 	}
 	if i.state == idIdle {
 		from := r.Source

@@ -15,7 +15,7 @@ var errClosed = fmt.Errorf("%w: the network in memory; make another", verbs.ErrC
 // checkName refuses a name that a new host cannot have. The caller holds mu.
 func (n *Network) checkName(name string) error {
 	if name == "" {
-		return fmt.Errorf("%w: no name; any will do that no other host of the network has", verbs.ErrInvalid)
+		return fmt.Errorf("%w: no name; give the host one that no other host of the network has", verbs.ErrInvalid)
 	}
 	if slices.ContainsFunc(n.hosts, func(h *Host) bool { return h.name == name }) {
 		return fmt.Errorf("%w: a host of the network has that name; choose another, or close that host", verbs.ErrBusy)

@@ -37,7 +37,7 @@ type Counters struct {
 func (n *Network) Impair(i Impairment) error {
 	for name, p := range map[string]float64{"Loss": i.Loss, "Duplication": i.Duplication, "Corruption": i.Corruption} {
 		if !(p >= 0 && p <= 1) { // NaN neither
-			return fmt.Errorf("impair the network in memory: %w: %s %v: a probability is 0 to 1", verbs.ErrInvalid, name, p)
+			return fmt.Errorf("impair the network in memory: %w: %s %v: a probability is between 0 and 1", verbs.ErrInvalid, name, p)
 		}
 	}
 	if i.Delay < 0 || i.Jitter < 0 {

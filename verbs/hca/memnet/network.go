@@ -59,7 +59,7 @@ func (n *Network) addHost(name string, addresses []netip.Addr) (*Host, error) {
 		return nil, err
 	}
 	if n.made == math.MaxUint32 {
-		return nil, fmt.Errorf("%w: a network has %d hosts in its life; make another", verbs.ErrLimit, uint32(math.MaxUint32))
+		return nil, fmt.Errorf("%w: a network has room for %d hosts in its life; make another", verbs.ErrLimit, uint32(math.MaxUint32))
 	}
 	n.made++
 	mac := wire.MAC{0: 0x02}

@@ -191,7 +191,7 @@ func (i *Interface) Check() error {
 	if i.gone() {
 		return fmt.Errorf("%s: %w", i.Name(), network.ErrGone)
 	}
-	return fmt.Errorf("%w (bpftool link detach?); open the device again", err)
+	return fmt.Errorf("%w (by bpftool link detach?); open the device again", err)
 }
 
 // Modes implements network.Host.

@@ -23,7 +23,7 @@ type sending struct {
 func (b *builder) openSending() error {
 	mode, zeroCopy := b.config.Send, b.sockets[0].Attached().ZeroCopy
 	if zeroCopy && mode == sendTrains {
-		return fmt.Errorf("%w: trains with zero-copy sockets, which are faster: the NIC reads the frames itself; leave one of the two out", verbs.ErrUnsupported)
+		return fmt.Errorf("%w: trains do not work with zero-copy sockets, which are faster: the NIC reads the frames itself; leave out one of the two", verbs.ErrUnsupported)
 	}
 	b.sending.mode = mode
 	if b.sending.never = b.whyNever(mode, zeroCopy); b.sending.never != "" {
