@@ -133,7 +133,7 @@ func (o *options) run(ctx context.Context, out io.Writer) (err error) {
 func (o *options) device(c *daemon.Connection) (string, error) {
 	names, err := c.Choose(o.Device)
 	if err == nil && len(names) != 1 {
-		err = fmt.Errorf("which device? -d; the service has %q", names)
+		err = fmt.Errorf("name a device with -d; the service has %q", names)
 	}
 	if err != nil {
 		return "", err

@@ -66,7 +66,7 @@ func TestDumpErrors(t *testing.T) {
 	args := func(rest string) []string {
 		return strings.Fields("dump -w /dev/null --service " + socket + " " + rest)
 	}
-	cmdtest.CheckFailure(t, args(""), cli.ExitFailed, "which device?", `"left"`)
+	cmdtest.CheckFailure(t, args(""), cli.ExitFailed, "name a device with -d", `"left"`)
 	cmdtest.CheckFailure(t, args("-d eth9"), cli.ExitFailed, `no device "eth9"`)
 	cmdtest.CheckFailure(t, args("-d left --qp 0x1000000"), cli.ExitUsage, "--qp 0x1000000")
 	cmdtest.CheckFailure(t, args("-d left --group 10.0.0.1"), cli.ExitUsage, "not a multicast address")

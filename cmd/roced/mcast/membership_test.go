@@ -52,7 +52,7 @@ func TestMcastRuntimeErrors(t *testing.T) {
 	cmdtest.CheckFailure(t, mcastArgs(hosts.A, testGroup4+" -d nope"), cli.ExitFailed, "no interface", "ip link")
 	cmdtest.CheckFailure(t, mcastArgs(hosts.A, testGroup4+" --netns no-such-namespace"), cli.ExitFailed, "no-such-namespace", "ip netns list")
 	cmdtest.CheckFailure(t, mcastArgs(hosts.A, testGroup4+" --send --size 1025"), cli.ExitFailed, "RDMA MTU is 1024")
-	cmdtest.CheckFailure(t, mcastArgs(hosts.A, testGroup4+" --send -g 14"), cli.ExitFailed, "has no such line, but 0 (10.77.0.1), 1 (fd77::1)")
+	cmdtest.CheckFailure(t, mcastArgs(hosts.A, testGroup4+" --send -g 14"), cli.ExitFailed, "has no such line; it has 0 (10.77.0.1), 1 (fd77::1)")
 	receiver := listen(t, hosts.A, testGroup4)
 	cmdtest.CheckFailure(t, mcastArgs(hosts.A, testGroup4), cli.ExitFailed, "another XDP program")
 	receiver.End(t)

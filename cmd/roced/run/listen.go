@@ -31,7 +31,7 @@ func listenUnix(network string, c config.Socket) (*socket, error) {
 		conn.Close()
 		return nil, fmt.Errorf("%w: another service listens at %s; --socket gives this one another path", unix.EADDRINUSE, c.Path)
 	} else if errors.Is(err, unix.EPROTOTYPE) {
-		return nil, fmt.Errorf("%w: a service of another kind listens at %s", unix.EADDRINUSE, c.Path)
+		return nil, fmt.Errorf("%w: a program that is not roced listens at %s; --socket gives this service another path", unix.EADDRINUSE, c.Path)
 	}
 	if there, err := os.Lstat(c.Path); err == nil && there.Mode().Type() != fs.ModeSocket {
 		return nil, fmt.Errorf("%w: %s is no socket, and is left as it is; --socket names another path", unix.EEXIST, c.Path)
@@ -53,7 +53,7 @@ func listenUnix(network string, c config.Socket) (*socket, error) {
 func bindUnix(network string, c config.Socket, group int) (*socket, error) {
 	temporary := filepath.Join(filepath.Dir(c.Path), fmt.Sprintf(".roced-%d", os.Getpid()))
 	if length := max(len(temporary), len(c.Path)); length >= len(unix.RawSockaddrUnix{}.Path) {
-		return nil, fmt.Errorf("%w: %d bytes, and the kernel takes %d; --socket names a shorter path", unix.ENAMETOOLONG, length, len(unix.RawSockaddrUnix{}.Path)-1)
+		return nil, fmt.Errorf("%w: the path has %d bytes, and the kernel takes at most %d; --socket names a shorter path", unix.ENAMETOOLONG, length, len(unix.RawSockaddrUnix{}.Path)-1)
 	}
 	listener, err := net.ListenUnix(network, &net.UnixAddr{Name: temporary, Net: network})
 	if err != nil {
@@ -115,7 +115,7 @@ func makeDirectory(c config.Socket) error {
 	}
 	switch {
 	case private && int(stat.Uid) != os.Geteuid() && stat.Uid != 0:
-		return fmt.Errorf("%w: %s is another user's, who could put a socket there instead; --socket names a path in a directory of your own", unix.EACCES, whole)
+		return fmt.Errorf("%w: %s belongs to another user, who could put a socket there instead; --socket names a path in a directory of your own", unix.EACCES, whole)
 	case private && stat.Mode&0o022 != 0 && stat.Mode&unix.S_ISVTX == 0:
 		return fmt.Errorf("%w: others can write to %s, and put a socket there instead; chmod go-w %[2]s, or --socket names a path in a directory of your own", unix.EACCES, whole)
 	}

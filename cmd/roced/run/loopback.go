@@ -47,7 +47,7 @@ func (l *loopbackFlags) check(o *options) error {
 		return errors.New("--loopback has no interface: leave out --config and --device")
 	}
 	if !l.on && l.hosts != nil {
-		return errors.New("--host is for --loopback: add that")
+		return errors.New("--host needs --loopback: add it")
 	}
 	return nil
 }

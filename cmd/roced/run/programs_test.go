@@ -285,7 +285,7 @@ func TestLoopbackErrors(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct{ args, want string }{
 		{"--loopback -d nowhere0", "leave out --config and --device"},
-		{"-d nowhere0 --host a=10.0.0.1", "--host is for --loopback"},
+		{"-d nowhere0 --host a=10.0.0.1", "--host needs --loopback"},
 		{"-d nowhere0 --mode 0888", "--mode: permissions"},
 		{"-d nowhere0 --mode 4755", "--mode: permissions"},
 		{"--loopback --host a", "write NAME=ADDRESS"},

@@ -93,7 +93,7 @@ func (o *options) load() (*config.Config, error) {
 	}
 	for _, name := range o.devices {
 		if slices.ContainsFunc(c.Devices, func(d config.Device) bool { return d.Interface == name || d.Name == name }) {
-			return nil, cli.Usage(fmt.Errorf("--device %s: there is one of this name already", name))
+			return nil, cli.Usage(fmt.Errorf("--device %s: there is a device of this name already; give each its own", name))
 		}
 		c.Devices = append(c.Devices, config.NewDevice(name))
 	}

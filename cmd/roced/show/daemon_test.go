@@ -169,7 +169,7 @@ func TestShowWithoutCard(t *testing.T) {
 	if code, stdout, _ := cmdtest.Run(t, "show", "gid", "--service", socket); code != 0 || strings.Count(stdout, "\n") != 1 {
 		t.Errorf("exit code %d: %s", code, stdout)
 	}
-	cmdtest.CheckFailure(t, []string{"show", "dev", "--service", cmdtest.Serve(t, mute{})}, cli.ExitFailed, "only those who open it")
+	cmdtest.CheckFailure(t, []string{"show", "dev", "--service", cmdtest.Serve(t, mute{})}, cli.ExitFailed, "only programs that open")
 }
 
 // mute is a device that does not say what it is.

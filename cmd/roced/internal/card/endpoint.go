@@ -54,7 +54,7 @@ func (e *Endpoint) QPN() verbs.QPN { return e.number }
 func (e *Endpoint) Aim(ctx context.Context, peer ud.Addr) error {
 	ip := peer.IP()
 	if e.source.IsValid() && e.source.Is4() != ip.Is4() {
-		return fmt.Errorf("address of the peer, %v: %w: the source %v and it are not of one IP version; choose another --gid-index", ip, verbs.ErrInvalid, e.source)
+		return fmt.Errorf("address of the peer, %v: %w: the source %v is of the other IP version; choose another --gid-index", ip, verbs.ErrInvalid, e.source)
 	}
 	if err := e.Resolve(ctx, peer); err != nil {
 		return fmt.Errorf("address of the peer, %v: %w", ip, e.Explain(ctx, err))

@@ -57,7 +57,7 @@ func (d *Device) lineOf(entries []verbs.GIDEntry, index int) (verbs.GIDEntry, er
 	if len(lines) == 0 {
 		return verbs.GIDEntry{}, NoAddress(d.Attr.Name)
 	}
-	return verbs.GIDEntry{}, fmt.Errorf("--gid-index %d: %w: %s has no such line, but %s; see roced show gid -d %[3]s",
+	return verbs.GIDEntry{}, fmt.Errorf("--gid-index %d: %w: %s has no such line; it has %s; see roced show gid -d %[3]s",
 		index, verbs.ErrNoGID, d.Attr.Name, strings.Join(lines, ", "))
 }
 

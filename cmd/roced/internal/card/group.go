@@ -15,11 +15,11 @@ func ParseGroup(text, device string) (netip.Addr, error) {
 	group = group.Unmap().WithZone("")
 	switch {
 	case err != nil:
-		return group, fmt.Errorf("GROUP %q is not an IP address; 239.1.2.3 and ff0e::1:2 are groups'", text)
+		return group, fmt.Errorf("GROUP %q is not an IP address; write a group's, such as 239.1.2.3 or ff0e::1:2", text)
 	case !group.IsMulticast():
 		return group, fmt.Errorf("GROUP %s is not a multicast address: 224.0.0.0/4 and ff00::/8 are", text)
 	case zone != "" && device != "" && zone != device:
-		return group, fmt.Errorf("GROUP %s is one of interface %s, and -d names %s", text, zone, device)
+		return group, fmt.Errorf("GROUP %s is on interface %s, and -d names %s; give both the same", text, zone, device)
 	}
 	if _, err := mcast.MGID(group); err != nil {
 		return group, fmt.Errorf("GROUP %s: %w", text, err)

@@ -25,7 +25,7 @@ func (i *InterfaceFlags) Add(f *pflag.FlagSet) {
 // Check finds mistakes before anything is opened.
 func (i *InterfaceFlags) Check() error {
 	if i.Device == "" {
-		return errors.New("which interface? -d eth0; ip link lists them")
+		return errors.New("name an interface with -d, such as -d eth0; ip link lists them")
 	}
 	return nil
 }

@@ -36,7 +36,7 @@ func (m *ModeFlags) Check() error {
 		return errors.New("--zerocopy needs XDP in the driver: leave out --xdp generic")
 	}
 	if m.zerocopy && m.send.chosen == hca.SendTrains {
-		return errors.New("--zerocopy needs no trains: leave out --tx trains")
+		return errors.New("--zerocopy does not work with trains: leave out --tx trains")
 	}
 	return nil
 }

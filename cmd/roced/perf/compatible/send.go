@@ -74,6 +74,6 @@ func (d *datagrams) checkSilence() error {
 	case n == 0:
 		return err
 	}
-	return fmt.Errorf("%s sends messages itself: it was started with -b or --reversed, of which roced perf has neither; start it without: %w",
+	return fmt.Errorf("%s sends messages itself: it was started with -b or --reversed, which roced perf does not have; start it without them: %w",
 		d.options.Program(), unix.EPROTONOSUPPORT)
 }

@@ -96,13 +96,13 @@ func (o *Options) checkOperation() error {
 	write := o.SeesWrites()
 	switch {
 	case o.Kind() == protocol.Latency && o.Pairs > 1:
-		return errors.New("--qps: one for --latency")
+		return errors.New("--latency takes one queue pair: leave out --qps")
 	case o.Operation.IsAtomic() && o.OwnSizes && o.Sizes[0] != connection.AtomicSize:
-		return fmt.Errorf("--sizes %d: an atomic is of %d bytes", o.Sizes[0], connection.AtomicSize)
+		return fmt.Errorf("--sizes %d: an atomic has %d bytes", o.Sizes[0], connection.AtomicSize)
 	case write && o.Waiting.Sleep:
 		return errors.New("--sleep: nothing wakes a program whose memory is written; leave it out, or measure --op send")
 	case write && o.OwnSizes && o.Sizes[0] == 0:
-		return errors.New("--sizes 0: nobody sees a WRITE of nothing; 1 or more")
+		return errors.New("--sizes 0: the peer cannot see a WRITE of no bytes; give 1 or more")
 	}
 	return nil
 }

@@ -108,7 +108,7 @@ func (o *Options) checkSides(cmd *cobra.Command) error {
 
 func (o *Options) checkSizes() error {
 	if len(o.Sizes) == 0 || 2*len(o.Sizes) > protocol.MaxTests {
-		return fmt.Errorf("--sizes: 1 to %d of them", protocol.MaxTests/2)
+		return fmt.Errorf("--sizes: give 1 to %d sizes", protocol.MaxTests/2)
 	}
 	for _, size := range o.Sizes {
 		switch {

@@ -47,9 +47,9 @@ func (o *Options) checkPerftest(cmd *cobra.Command) error {
 	sender := o.Kind() == protocol.Bandwidth && o.Host != ""
 	switch {
 	case o.bandwidth == o.latency:
-		return errors.New("--perftest, --rc and --uc: one of --bandwidth (ib_send_bw) and --latency (ib_send_lat)")
+		return errors.New("--perftest, --rc and --uc need one of --bandwidth (ib_send_bw) and --latency (ib_send_lat), not both")
 	case o.OwnSizes && len(o.Sizes) != 1:
-		return errors.New("--perftest, --rc and --uc: one of --sizes")
+		return errors.New("--perftest, --rc and --uc measure one size: give --sizes one number")
 	case o.Timeout <= 0 || o.Timeout > cli.MaxDuration:
 		return fmt.Errorf("--timeout %v: more than 0, at most %v", o.Timeout, cli.MaxDuration)
 	case o.Rate < 0 || o.Rate > cli.MaxRate:

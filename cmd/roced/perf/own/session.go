@@ -79,7 +79,7 @@ func (c *session) prepare(peer meet.Destination) (own meet.Destination, err erro
 func (c *session) greet() (r protocol.Request, err error) {
 	if err := c.ReceiveSoon(&r); err != nil {
 		if errors.Is(err, meet.ErrPeerGone) {
-			return r, fmt.Errorf("%w after the exchange of addresses; is it ibv_ud_pingpong? roced perf answers roced perf", err)
+			return r, fmt.Errorf("%w after the exchange of addresses; is the client ibv_ud_pingpong? roced perf without --perftest serves only roced perf", err)
 		}
 		return r, err
 	}

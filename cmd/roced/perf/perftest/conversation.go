@@ -109,7 +109,7 @@ func (x *Conversation) greetVersion() error {
 	if err != nil || string(peer) == string(own[:]) {
 		return err
 	}
-	return fmt.Errorf("the peer's first words are %q; spoken is perftest %s, which calls itself so with -V (Debian 12's package perftest 4.5+0.17): %w",
+	return fmt.Errorf("the peer's first words are %q; roced speaks with perftest %s, as its programs call themselves with -V (Debian 12's package perftest 4.5+0.17): %w",
 		peer, Version, unix.EPROTONOSUPPORT)
 }
 
@@ -200,7 +200,7 @@ func (x *Conversation) recognise() (int, error) {
 	}
 	i := slices.Index(x.Peer, keys)
 	if i < 0 {
-		err = fmt.Errorf("the peer's address was %v and is %v; were both sides given as many queue pairs (-q)? %w", x.Peer[0].Destination, keys.Destination, unix.EBADMSG)
+		err = fmt.Errorf("the peer's address was %v and is %v; were both sides given the same number of queue pairs (-q)? %w", x.Peer[0].Destination, keys.Destination, unix.EBADMSG)
 	}
 	return i, err
 }

@@ -42,7 +42,7 @@ func ParseOptions(pools, hosts []string) (o Options, err error) {
 			return o, err
 		}
 		if other := o.holder(h.Addresses); other != "" {
-			return o, fmt.Errorf("%w: --host %s: --host %s has that address; each has its own", verbs.ErrInvalid, text, other)
+			return o, fmt.Errorf("%w: --host %s: --host %s has that address already; give each its own", verbs.ErrInvalid, text, other)
 		}
 		o.Hosts = append(o.Hosts, h)
 	}
