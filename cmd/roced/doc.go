@@ -2,11 +2,11 @@
 //
 //	main.go     which subcommand is which package, and what each is given
 //	  config/     mistakes in a configuration file of the service; an example of one
-//	  demo/       two hosts in this process, a table of what happened
+//	  demo/       hosts in network namespaces, a table of what happened
 //	  doctor/     what keeps RoCEv2 from working on this host, and what to do
 //	  dump/       packets that XDP steers away from tcpdump, and those sent, as pcapng
 //	  man/        the manual pages, for packagers; not listed
-//	  mcast/      a member of a group, that receives or sends
+//	  mcast/      a member of a group, which receives or sends
 //	  monitor/    what happens at the service, as it happens
 //	  perf/       bandwidth and latency between two hosts; also with ib_send_bw and ib_send_lat
 //	  ping/       there and back, as ibv_ud_pingpong does
@@ -27,5 +27,5 @@
 // Everything runs on the caller's goroutine, except the cards' workers, the readers of a card's
 // events and of a control connection, and the progress line. There are no locks here.
 //
-// Left out: what changes a device while it runs; a device is what its file or its flags say.
+// Left out: commands that change a device while it runs; a device is what its file or its flags say.
 package main

@@ -13,5 +13,5 @@
 //	interface.go facts to findings about the interface
 //	network.go   facts to findings about switches and firewalls
 //
-// Looking and judging are apart, so that judging is tested without the faults, and looking with them.
+// Looking and judging are separate, so that judging can be tested without real faults, and looking with them.
 package doctor

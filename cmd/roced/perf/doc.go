@@ -5,6 +5,6 @@
 //	             │        └────────► connection     queue pairs (RC, UC), and what is measured with them
 //	             └─► options, traffic, report       flags; sending and counting datagrams; what is printed
 //
-// A reader of the control connection and the line that shows progress have goroutines; all
-// else runs on the caller's. A number that was not measured is null, and never 0.
+// The reader of the control connection has a goroutine, and so has the line that shows progress; everything else
+// runs on the caller's. A number that was not measured is null, never 0.
 package perf

@@ -7,7 +7,7 @@
 //	device.go ──┬─ health.go     failing, and what an MTU change means
 //	            ├─ gid.go        which address to send from
 //	            ├─ counters.go   where packets ended
-//	            ├─ endpoint.go   package ud's, that explains its errors
+//	            ├─ endpoint.go   package ud's, which explains its errors
 //	            └─ stream.go     messages over a connection, made as connection.go has it
 //
 // There are no locks here.

@@ -1,4 +1,4 @@
-// Package compatible is measurements whose other end is one of perftest's programs, or speaks as they do:
+// Package compatible has the measurements whose other end is one of perftest's programs, or speaks as they do:
 //
 //	run.go          meets the other end, with the words of package perftest
 //	datagrams.go    ib_send_bw and ib_send_lat -c UD: send.go, receive.go

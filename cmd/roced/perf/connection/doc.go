@@ -6,7 +6,7 @@
 //	  ├─ arrivals.go     the side that receives messages, and counts them
 //	  └─ turns.go        latency: one request at a time, each side in turn
 //
-// All queue pairs use the same memory: what is measured is the way, and not what is at its end. A request
-// may be sent again from the program's memory, which nobody changes while that can be. There are no locks
-// here: a Pairs is one goroutine's.
+// All queue pairs use the same memory: what is measured is the way, not the memory at its end. A request may be
+// sent again from the program's memory, so nobody changes that memory as long as this can happen. There are no
+// locks here: one goroutine uses a Pairs.
 package connection

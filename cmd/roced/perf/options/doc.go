@@ -1,3 +1,3 @@
-// Package options is roced perf's flags, what they may be together, and what follows from them: of datagrams, of
-// connections (connection.go), and those that --perftest has (perftest.go).
+// Package options is roced perf's flags, which of them go together, and what follows from them: the flags of
+// datagrams, of connections (connection.go), and of --perftest (perftest.go).
 package options

@@ -1,3 +1,3 @@
-// Package protocol is what two roced perf say to each other, a JSON object a line (protocol.go), and what of the other
-// end's words is not believed (claims.go).
+// Package protocol is what two roced perf say to each other, one JSON object a line (protocol.go), and which of the
+// other end's words are not believed (claims.go).
 package protocol

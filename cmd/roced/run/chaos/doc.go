@@ -24,5 +24,5 @@
 //	faults_test.go   docs/FAULTS.md names tests that there are
 //	left_test.go     what must not be left: descriptors, memory, goroutines, memberships, XDP programs
 //
-// Nothing is shipped of it.
+// Nothing of it is shipped.
 package chaos

@@ -9,8 +9,9 @@
 //
 //	opening ──► open ──► failed ──► waiting ──► opening …
 //
-// Programs have sessions on the card; when it fails these end with it, and a program asks again.
+// Programs have sessions on the card. When the card fails its sessions end with it, and a program asks for a new
+// one.
 //
-// One goroutine per device, which the service starts (Run), and one beside an open card for its events.
-// The lock is for the state alone, and held over no call.
+// Each device has one goroutine, which the service starts (Run), and one beside an open card for its events. The
+// lock is for the state alone, and is held over no call.
 package device

@@ -6,8 +6,8 @@
 //	program ──┬ session ─ host "server" 10.1.2.3 ───┘
 //	program ──┘
 //
-// A program that opens the device "loop" is a host by itself, with the lowest free address of each pool
-// (pool.go), for as long as its session lasts (guests.go). What that device is, and what all of its hosts
-// have counted, it says without a program too. Hosts that the command line names are devices of their own:
-// their addresses are known beforehand, and programs that open one share it.
+// A program that opens the device "loop" is a host by itself, with the lowest free address of each pool (pool.go),
+// for as long as its session lasts (guests.go). The service can say what that device is, and what all of its hosts
+// have counted, without a program too. Hosts that the command line names are devices of their own: their addresses
+// are known beforehand, and programs that open one share it.
 package loopback

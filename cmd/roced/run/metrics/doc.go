@@ -4,7 +4,7 @@
 //	collector.go  where their values come from, at each scrape
 //	server.go     HTTP, on sockets of systemd's and one of the service's own
 //
-// The metrics are documented in docs/METRICS.md; a test holds that to names.go, and another the
-// dashboard beside it. Labels are devices and the counters' names, both of which are few; never users,
+// The metrics are documented in docs/METRICS.md. A test compares that with names.go, and another test does so with
+// the dashboard beside it. Labels are devices and the counters' names, both of which are few; never users,
 // programs, queue pairs, groups or addresses.
 package metrics
