@@ -1,5 +1,5 @@
-// Package datapath is the engine: the fast half of the card. It moves datagrams between
-// queues in memory and a link.
+// Package datapath is the engine: the fast half of the card. It moves datagrams, and the packets of connections,
+// between queues in memory and a link.
 //
 //	      program's memory: send queues, receive queues, CQs, doorbell
 //	          │ WQE                                        ▲ CQE
@@ -12,45 +12,42 @@
 //	      link.Link: a burst of frames out, a burst of frames in
 //	          AF_XDP sockets, or a network in memory
 //
-// One Engine serves one card. All its work is done in rounds. The holder of the lease runs a
-// round: the worker, a program that polls (Progress), posts (Kick) or waits (Lead), or the control
-// plane (Do).
-// The engine's state therefore needs no other lock. Tables change only between rounds: what a
-// change in Do has removed from a table is no longer in use when Do returns, and may be freed.
+// One Engine serves one card. All its work is done in rounds. The holder of the lease runs a round: the worker, a
+// program that polls (Progress), posts (Kick) or waits (Lead), or the control plane (Do). The engine's state
+// therefore needs no other lock. Tables change only between rounds: what a change in Do has removed from a table is
+// no longer in use when Do returns, and may be freed.
 //
-// A session (session.go) is what the engine knows of one program: its doorbell, and the address
-// handles and memory regions that its requests name. What a packet needs on its way (parsed
-// headers, the request, its memory, the completion) is an arrival or a departure, which is handed
-// down; there is one for each direction, since receiving may send. What depends on the transport
-// service is a Service of the queue pair: ud.go, and connection.go, which drives the machine of
-// package conn, and is the queue pair to it (queuepair.go).
+// A session (session.go) is what the engine knows of one program: its doorbell, and the address handles and memory
+// regions that its requests name. What a packet needs on its way (parsed headers, the request, its memory, the
+// completion) is an arrival or a departure, which is handed down. There is one for each direction, since receiving
+// may send. What depends on the transport service is a Service of the queue pair: ud.go, and connection.go, which
+// drives the machine of package conn. queuepair.go is the queue pair as that machine sees it.
 //
-// Connections have timers (timers.go), one each while something is outstanding. They are looked at
-// once a round; the runner wakes somebody for the next one.
+// Connections have timers (timers.go), one for each that has something outstanding. They are looked at once a
+// round; the runner wakes somebody for the next one.
 //
-// A queue pair's receives are its own or come from an SRQ (srq.go), which others take from too.
+// A queue pair's receives are its own, or come from an SRQ (srq.go), from which other queue pairs take too.
 //
 // A round has a budget for receiving and one for sending, so that neither direction starves the
 // other and a round stays short. The next round continues what is left: queue pairs (turns.go),
 // copies of a packet to a group (fanout.go), frames of a burst, doorbell bits.
 //
-// Who runs rounds is decided by package runner: a worker, programs that poll or post, or one that waits. While the
+// Package runner decides who runs rounds: a worker, programs that poll or post, or a program that waits. While the
 // worker rests the doorbells say "asleep", and a post calls the engine (Kick), which runs a round in the caller's
-// thread. When the link's sockets are replaced, who sleeps does so on the new ones (ChangeLink).
+// thread. When the link's sockets are replaced (ChangeLink), whoever sleeps does so on the new ones.
 //
-// Events of CQs that are moderated are put off (notify.go). The runner's alarm rings when they are due, as it does for
-// timers; it runs only while there is something to wait for. If the worker is parked and nobody runs rounds any
+// Events of CQs that are moderated are delayed (notify.go). The runner's alarm rings when they are due, as it does
+// for timers; it runs only while there is something to wait for. If the worker is parked and nobody runs rounds any
 // more, events and timers come up to 1 ms late.
 //
 // Order of locks: the control plane's, then the lease. Nothing that runs under the lease takes
 // another lock or calls a program's code; waking a program is a send on a channel or on a socket, which
 // never blocks, and a leader is woken by the deadline of what it sleeps on.
 //
-// A panic in a round costs the session whose work was in hand, not the card (fault.go).
+// A panic in a round costs the session whose work was being done, not the card (fault.go).
 //
-// The path of a packet returns no errors and allocates nothing, except that a connection's lists grow to the
-// length that they need. Every packet ends in exactly one
-// counter: delivered, or a Drop with a name.
+// The path of a packet returns no errors and allocates nothing, except that a connection's lists grow to the length
+// that they need. Every packet ends in exactly one counter: delivered, or a Drop with a name.
 //
 // Left out: congestion control beyond a window that a loss halves; queue pair states and their rules,
 // handles, addresses and routes (verbs/hca); which frames reach the engine at all (bpf).

@@ -21,9 +21,8 @@
 // writes wrong values harms only itself: to the consumer a queue with an index out of bounds looks
 // empty, to the producer it looks full.
 //
-// A completion queue has two words more, with which a program asks for events (arming.go). A resize is a
-// new queue in new memory: the card leaves the old one between two rounds, and the program reads that to
-// its end.
+// A completion queue has two more words, by which a program asks for events (arming.go). A resize is a new queue in
+// new memory: the card leaves the old one between two rounds, and the program reads that to its end.
 //
 // Each end of a queue is used by one goroutine at a time, under a lock of its owner (verbs: one
 // lock per queue; the card: its lease). Publish makes entries visible. It costs a locked

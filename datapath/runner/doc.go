@@ -27,12 +27,12 @@
 // worker, and it runs the round that completes its own request. When it leaves, frames wake the worker again
 // (watch.go). If several programs wait, the worker runs the rounds of all.
 //
-// The alarm rings when something is due of which no frame and no call gives notice. While the worker is parked and
-// nobody runs rounds any more, that comes up to 1 ms late.
+// The alarm rings when something is due that no frame and no call announces. While the worker is parked and nobody
+// runs rounds any more, that comes up to 1 ms late.
 //
-// What allows one round at a time (the lease) is the matter of Rounds; SetAlarm and Close are called under it. The
-// runner's only lock, sleeper.mu, guards what a frame wakes. It is held over no round; what HearCalls was given is
-// called under it, and takes no lock.
+// Rounds makes sure that one round runs at a time (by the lease); SetAlarm and Close are called under it. The
+// runner's only lock, sleeper.mu, guards what a frame wakes. It is not held during a round. The function that
+// HearCalls was given is called under it, and takes no lock.
 //
 // Left out: what a round is; who may run one at a time (Rounds); how many rounds a program's work gets.
 package runner
