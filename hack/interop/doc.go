@@ -11,9 +11,9 @@
 // "make interop" runs it. It prints a line for each case, and fails if one fails. The frames of each
 // case are captured on the peer's port; tshark must find nothing wrong in them.
 //
-// Roced sends as -tx says, by default automatically, which on this wire means without trains; "make
-// interop" runs all cases with trains as well. Those with "trains" in their name always have them. A frame that
-// was captured as a train is judged as its packets.
+// Roced sends as -tx says. The default is automatic, which on this interface means without trains; "make interop"
+// runs all cases with trains as well. Cases with "trains" in their name always use them. A frame that was captured
+// as a train is judged as its packets.
 //
 // Cases run one after another. Each gets a testbed, which lives as long as the cases of one kind: an MTU,
 // a wire between host and switch that loses, repeats and delays packets (lab.BadWire), or a peer that takes

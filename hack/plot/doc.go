@@ -9,10 +9,10 @@
 //	panel.go    one pair of axes; ticks.go: round numbers on them
 //	style.go    what a contender looks like, the same in all figures
 //
-// It is a module of its own, so that the library that draws is no dependency of who uses roced:
-// what go.mod at the top lists, every user of package verbs has in their go.sum. The library is
-// gonum.org/v1/plot: it is kept, plain Go, and writes text as text and the same bytes each time.
-// A test holds the committed drawings to the committed figures.
+// It is a module of its own, so that programs that use roced do not depend on the library that draws: every user of
+// package verbs has in go.sum what go.mod at the top lists. The library is gonum.org/v1/plot: it is maintained,
+// plain Go, and writes text as text and the same bytes each time. A test compares the committed drawings with the
+// committed figures.
 //
 // Left out: judging. A point that bench.json lacks is an error, a bad one is drawn.
 package main

@@ -1,5 +1,4 @@
-// Package structure has no code: its tests hold the project to its architecture. Which package
-// may import which, commands too (structure_test.go); where unsafe may be; that what a public
-// package exports has a caller (exported_test.go); and that documents name what is there
-// (documents_test.go).
+// Package structure has no code: its tests hold the project to its architecture. They check which package may
+// import which, commands too (structure_test.go), where unsafe may be, that what a public package exports has a
+// caller (exported_test.go), and that documents name what exists (documents_test.go).
 package structure

@@ -1,4 +1,4 @@
-// Package deadline is the deadlines of a net.Conn as contexts.
+// Package deadline turns the deadlines of a net.Conn into contexts.
 //
 //	d := deadline.New()
 //	d.Set(at)         SetReadDeadline: also for calls that wait now

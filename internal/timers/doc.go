@@ -1,5 +1,5 @@
-// Package timers is a heap of times, each of somebody's: which comes first is known at once, and to set or stop one
-// takes as many steps as the heap is deep.
+// Package timers is a heap of times, each of which belongs to somebody: the first is known at once, and setting or
+// stopping one takes as many steps as the heap is deep.
 //
-// It has no clock: time is given. Who owns a heap locks it.
+// It has no clock: the time is a parameter. The owner of a heap locks it.
 package timers

@@ -5,9 +5,10 @@
 //	      │                                      ▼
 //	      └── a Job ──► Start ── child process ── Serve ── its role (a function) ── Announce, Stopping ──► Result
 //
-// A child receives its job in its arguments, prints an Endpoint when it is ready, and a Result when it is done: after
-// its job, or when its standard input ends. Figures are medians of rounds, and ratios those of one round each: machines
-// are noisy, and what is measured within a second or two has more in common than medians of all have.
+// A child receives its job in its arguments. It prints an Endpoint when it is ready, and a Result when it is done:
+// after its job, or when its standard input ends. Figures are medians of rounds, and each ratio is that of one
+// round: machines are noisy, and two measurements taken within a second or two are more alike than medians of all
+// rounds.
 //
 // Left out: what is measured.
 package harness

@@ -18,14 +18,14 @@
 // are meaningful, on a machine that does nothing else, and nothing here passes or fails on a rate: an
 // error is a measurement that could not be made.
 //
-// Sleeping and spinning while they wait are measured apart, and compared at the end each in
-// its better way. With one processor a machine's spinning program takes time from the kernel's
-// half of the work: at the lowest priority (nice 19) roced's rate was a fifth higher. And two machines
-// that spin leave nothing of two processors for the threads that play their cards.
+// Each contender is measured both sleeping and spinning while it waits, and is compared at the end in its better
+// way. With one processor a machine's spinning program takes time from the kernel's half of the work: at the lowest
+// priority (nice 19) roced's rate was a fifth higher. And two machines that spin leave nothing of two processors
+// for the threads that emulate their network cards.
 //
 // With -traces the sender's kernel writes down what it does in one more turn of each contender: who runs,
 // who wakes whom, system calls, interrupts, packets. That makes everything slower.
 //
-// A machine has one processor if nothing else is asked for: two machines with two each,
-// and their cards, would be six threads.
+// A machine has one processor unless more are asked for: two machines with two each, and their network cards, would
+// be six threads.
 package main
