@@ -49,7 +49,7 @@ func (e *Engine) publishContained() {
 	e.publish()
 }
 
-// more reports whether a round left work of which no doorbell or frame will give notice again.
+// more reports whether a round left work that no doorbell or frame will announce again.
 func (e *Engine) more() bool { return e.taken > 0 || len(e.dirty) > 0 || e.unsent() }
 
 // unsent reports whether posted requests wait to be sent or flushed. Requests that the state of

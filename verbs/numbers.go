@@ -26,15 +26,15 @@ type (
 	// WCGRH, WCWithImm, WCWithInv, WCWithSMAC, WCWithVLAN and WCWithNetworkHdrType.
 	WCFlags = ring.WCFlags
 
-	// CQNotifyFlags say of which completion a program wants a notification (ib_cq_notify_flags). Bits:
+	// CQNotifyFlags say which completion a program wants a notification of (ib_cq_notify_flags). Bits:
 	// CQSolicited, CQNextComp and CQReportMissedEvents.
 	CQNotifyFlags = ring.CQNotifyFlags
 
 	// CQFlags say how a CQ is made (ibv_create_cq_attr_flags). Bits: CQSingleThreaded and CQIgnoreOverrun.
 	CQFlags = ring.CQFlags
 
-	// CQWCFlags say what the completions of a CQ are to carry (ibv_create_cq_wc_flags). Bits: WCExWithByteLen
-	// to WCExWithCompletionTimestampWallclock, which go doc verbs.WCExWithByteLen lists.
+	// CQWCFlags say what the completions of a CQ carry (ibv_create_cq_wc_flags). Bits: WCExWithByteLen to
+	// WCExWithCompletionTimestampWallclock, which go doc verbs.WCExWithByteLen lists.
 	CQWCFlags = ring.CQWCFlags
 
 	// NetworkType is the network header of a received packet (the kernel's rdma_network_type). Values:
@@ -212,7 +212,7 @@ const (
 	CQIgnoreOverrun  = ring.CQIgnoreOverrun  // ErrUnsupported: an overrun is never ignored
 )
 
-// What completions are to carry. All but the last four is always there.
+// What completions carry. All of it except the last four is always there.
 const (
 	WCExWithByteLen                      = ring.WCExWithByteLen
 	WCExWithImm                          = ring.WCExWithImm

@@ -8,8 +8,8 @@ import (
 )
 
 // KernelCutsTrains reports whether this kernel makes packets of trains: Linux 6.2 and later do. A
-// distribution may have given it to an older one; only a train that is sent would show it. So the
-// answer is for a default; whoever wants trains anyway tries, and sees at TrainsUnable.
+// distribution may have added it to an older kernel; only sending a train would show that. So the
+// answer is for a default. A caller that wants trains anyway tries, and learns from TrainsUnable.
 func KernelCutsTrains() bool {
 	var name unix.Utsname
 	if unix.Uname(&name) != nil {

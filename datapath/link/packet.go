@@ -8,8 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Packets is an AF_PACKET socket (packet(7)) that sends trains on an interface: several frames in
-// one call, of which the kernel makes packets again. It receives nothing.
+// Packets is an AF_PACKET socket (packet(7)) that sends trains on an interface: several frames
+// in one call, which the kernel cuts into packets again. It receives nothing.
 //
 // The kernel gets one long packet, with a header (struct virtio_net_hdr) that says how to cut it:
 //
@@ -20,8 +20,8 @@ import (
 //	│        │         │       │            │ starts: UDP  │ in it    │                   │ packet   │     │
 //	└────────┴─────────┴───────┴────────────┴──────────────┴──────────┴───────────────────┴──────────┴─────┘
 //
-// Each packet that the kernel makes has the train's headers, but for the lengths, the checksums,
-// and an IPv4 identification that counts up.
+// Each packet that the kernel makes has the train's headers, except for the lengths, the
+// checksums, and an IPv4 identification that counts up.
 type Packets struct {
 	fd      int
 	message gather

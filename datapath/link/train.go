@@ -38,7 +38,7 @@ func headersOf(frame []byte) (at headers) {
 }
 
 // follows reports whether the kernel makes a frame like next when it cuts a train in which next
-// comes after frame: the headers are the same, but for lengths, checksums and an IPv4
+// comes after frame: the headers are the same, except for lengths, checksums and an IPv4
 // identification that counts up.
 func (at *headers) follows(frame, next []byte) bool {
 	ip, udp := at.ip, at.udp

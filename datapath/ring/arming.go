@@ -2,9 +2,9 @@ package ring
 
 import "sync/atomic"
 
-// Arming is what a program has asked of a completion queue: of which completion it wants an event.
-// It is a word of bits in the queue's memory. The program sets bits, the card clears those whose event
-// it sends. So each arming has one event.
+// Arming is what a program has asked of a completion queue: for which completion it wants an event.
+// It is a word of bits in the queue's memory. The program sets bits, and the card clears those
+// whose event it sends. So each arming has one event.
 type Arming uint32
 
 // The armings. The first three are for one event of the program's notification, whichever is due

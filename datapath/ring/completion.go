@@ -79,10 +79,10 @@ type CQE struct {
 	Wallclock uint64 // ns since 1970, UTC
 }
 
-// Set fills the entry for a request of a queue pair and clears the other fields except the timestamps,
-// which whoever puts it into a queue that has them sets. It assigns field
-// by field: the compiler would build a composite literal in temporary memory and copy it with wider
-// loads than the stores that wrote it, which defeats store forwarding and stalls the processor.
+// Set fills the entry for a request of a queue pair and clears the other fields except the timestamps.
+// Where a queue has timestamps, the caller sets them. Set assigns field by field: the compiler would build
+// a composite literal in temporary memory and copy it with wider loads than the stores that wrote it, which
+// defeats store forwarding and stalls the processor.
 func (e *CQE) Set(id uint64, status WCStatus, opcode WCOpcode, qpn wire.QPN, token uint32) {
 	e.ID, e.Status, e.Opcode, e.Flags = id, status, opcode, 0
 	e.ByteLen, e.Imm, e.QPN, e.SourceQP, e.Token = 0, 0, qpn, 0, token

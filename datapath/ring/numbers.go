@@ -178,7 +178,7 @@ var wCFlagsNames = []flag[WCFlags]{
 // String lists the flags as libibverbs names them, and the kernel.
 func (n WCFlags) String() string { return listed(wCFlagsNames, n) }
 
-// CQNotifyFlags say of which completion a program wants a notification (ib_cq_notify_flags).
+// CQNotifyFlags say which completion a program wants a notification of (ib_cq_notify_flags).
 type CQNotifyFlags uint8
 
 // Of which completion a CQ notifies: exactly one of the first two, and the third besides.
@@ -214,10 +214,10 @@ var cQFlagsNames = []flag[CQFlags]{
 // String lists the flags as libibverbs names them.
 func (n CQFlags) String() string { return listed(cQFlagsNames, n) }
 
-// CQWCFlags say what the completions of a CQ are to carry (ibv_create_cq_wc_flags).
+// CQWCFlags say what the completions of a CQ carry (ibv_create_cq_wc_flags).
 type CQWCFlags uint64
 
-// What completions are to carry. All but the last four is always there.
+// What completions carry. All of it except the last four is always there.
 const (
 	WCExWithByteLen                      CQWCFlags = 1 << 0
 	WCExWithImm                          CQWCFlags = 1 << 1

@@ -87,7 +87,7 @@ func GetAtomic(b []byte) Atomic {
 	return Atomic{binary.LittleEndian.Uint64(b), binary.LittleEndian.Uint64(b[8:])}
 }
 
-// Bind says of which part of which region a window is. Length 0 unbinds a window of type 1.
+// Bind says which part of which region a window gives access to. Length 0 unbinds a window of type 1.
 type Bind struct {
 	Length uint64 // bytes
 	LKey   LKey

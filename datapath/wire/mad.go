@@ -92,7 +92,7 @@ func ParseMAD(payload []byte) (m MAD, ok bool) {
 	return MAD(payload[:len(payload):len(payload)]), len(payload) == MADLen
 }
 
-// MADHeader is what the header says, but for reserved fields.
+// MADHeader is what the header says, except its reserved fields.
 type MADHeader struct {
 	BaseVersion   uint8
 	Class         uint8

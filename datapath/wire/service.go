@@ -65,8 +65,8 @@ const (
 	cmAddressNow = 0 // the version
 )
 
-// CMAddress is what the address header says: who asks, and whom. The destination's port is that of
-// the service id.
+// CMAddress is what the address header says: the address that asks (Source), and the one that is asked.
+// The destination's port is that of the service id.
 type CMAddress struct {
 	Source      netip.AddrPort
 	Destination netip.Addr

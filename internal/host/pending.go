@@ -16,7 +16,7 @@ func NewPending[C any]() Pending[C] { return Pending[C]{ready: make(chan struct{
 // Ready gets a value when something has been noted since the last one.
 func (p *Pending[C]) Ready() <-chan struct{} { return p.ready }
 
-// Note adds to what is to be looked at. Any goroutine may call it.
+// Note adds to the things to look at. Any goroutine may call it.
 func (p *Pending[C]) Note(note func(*C)) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

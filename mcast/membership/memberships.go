@@ -35,8 +35,8 @@ type Config struct {
 	Log *slog.Logger
 }
 
-// Memberships are the groups of which we have made the host a member, on one interface. They are
-// for full members only: a send-only member must not make the host send IGMP or MLD, so it neither
+// Memberships are the groups that we have made the host a member of, on one interface. They are for
+// full members only: a send-only member must not make the host send IGMP or MLD, so it neither
 // joins nor leaves here.
 //
 // The methods may be called from several goroutines.

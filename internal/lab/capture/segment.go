@@ -11,7 +11,7 @@ import (
 // VnetHeaderLen is the length of an Unfinished in bytes: struct virtio_net_hdr, as a TAP has it.
 const VnetHeaderLen = 10
 
-// Unfinished is what the kernel has left to do for whoever gets a frame (struct virtio_net_hdr): the
+// Unfinished is what the kernel has left to the receiver of a frame (struct virtio_net_hdr): to make the
 // checksum of a datagram, and to cut a long frame into the packets that it stands for.
 type Unfinished [VnetHeaderLen]byte
 
@@ -22,8 +22,8 @@ func (u *Unfinished) number(offset int) int { return int(binary.NativeEndian.Uin
 
 // Packets finishes a frame as a NIC would, and returns new packets: with the headers of the frame before
 // each segment, the lengths and checksums of that segment, and an IPv4 identification that counts up. A
-// frame that is no train, or is not UDP, is returned as it is, but for UDP's checksum. EBADMSG says that the
-// header does not fit the frame.
+// frame that is no train, or is not UDP, is returned as it is, except for UDP's checksum. EBADMSG says that
+// the header does not fit the frame.
 func (u *Unfinished) Packets(frame []byte) (packets [][]byte, err error) {
 	// The length of the headers that the kernel gives is a hint.
 	udp, checksum := u.number(6), u.number(8)
