@@ -14,7 +14,7 @@ const ecnBits = 3
 // InitAHFromWC gives the attributes for an answer to a completion's sender (ibv_init_ah_from_wc).
 // The answer goes to the GRH's source, from the address that the message was sent to. If that was
 // a group, it goes from an address of the same IP version: a link-local one only if the sender's is
-// link-local, or if there is no other. Traffic class (but for ECN), flow label and service level are
+// link-local, or if there is no other. Traffic class (except ECN), flow label and service level are
 // the message's; the hop limit is the one that packets start with by default, since the way back may
 // be longer.
 func (c *Context) InitAHFromWC(wc *WC, grh GRH, port uint8) (AHAttr, error) {

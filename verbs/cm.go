@@ -25,8 +25,8 @@ const MaxCMPrivateData = 224
 // (RDMA_MAX_RESP_RES, RDMA_MAX_INIT_DEPTH).
 const CMMaxResources = 0xFF
 
-// ConnParam is what a side of a connection tells the other (rdma_conn_param). Datagrams have private data,
-// QPN and QKey: what they are to be sent to.
+// ConnParam is what a side of a connection tells the other (rdma_conn_param). For datagrams it has private
+// data, and the QPN and QKey to send to.
 //
 // Its fields: [provider.ConnParam].
 type ConnParam = provider.ConnParam

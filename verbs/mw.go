@@ -11,7 +11,7 @@ import (
 // MW is a memory window (ibv_mw): an RKey to a part of a region, with access of its own, which costs no
 // command to give and to revoke. A request binds it; it is bound when the request's completion says so.
 //
-// A window of type 1 is for all peers of its PD, and is bound anew or unbound by another bind. One of
+// A window of type 1 is for all peers of its PD; another bind changes or ends its binding. One of
 // type 2 is for the peer of the queue pair that binds it, until WRLocalInv or the peer's WRSendWithInv
 // invalidates its key; only then can it be bound again.
 type MW struct {

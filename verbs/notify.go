@@ -34,8 +34,8 @@ func (q *CQ) queued() int { return len(q.kept) + int(q.queue.Available(q.queue.E
 // already cause none: poll once more after arming, before waiting. With CQReportMissedEvents, missed
 // says whether that is needed.
 //
-// An armed queue may be armed again; the next completion goes over a solicited one. ErrInvalid for a
-// queue without channel, of which nothing could come; Wait needs none, and no arming.
+// An armed queue may be armed again; the next completion includes a solicited one. ErrInvalid for a
+// queue without a channel, since no notification could come. Wait needs no channel, and no arming.
 func (q *CQ) ReqNotify(flags CQNotifyFlags) (missed bool, err error) {
 	which := flags &^ CQReportMissedEvents
 	if which != CQSolicited && which != CQNextComp {

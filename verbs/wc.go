@@ -71,7 +71,7 @@ func (w *WC) Err() error {
 	return fmt.Errorf("%v: %w", w.Status, unix.EIO)
 }
 
-// InvalidatedRKey is the key of an own window that the peer has invalidated with its message (WCWithInv).
+// InvalidatedRKey is the key of a window of this program that the peer has invalidated with its message (WCWithInv).
 func (w *WC) InvalidatedRKey() RKey { return RKey(w.ImmData) }
 
 // Payload splits a receive buffer into the GRH and the payload. The buffer of a datagram always starts with 40

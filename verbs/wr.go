@@ -28,7 +28,7 @@ type SendWR struct {
 	RemoteAddr       uint64  // RDMA and atomics: in the peer's region; of an atomic a multiple of 8
 	RKey             RKey    // of the peer's region or window
 	CompareAdd, Swap uint64  // atomics: what is compared or added, and what is swapped in
-	InvalidateRKey   RKey    // WRSendWithInv: the peer's; WRLocalInv: one of an own window
+	InvalidateRKey   RKey    // WRSendWithInv: the peer's; WRLocalInv: that of a window of this program
 	Bind             *MWBind // WRBindMW; RKey is the window's new one
 }
 

@@ -50,11 +50,11 @@ func (i *ID) Connect(param *ConnParam) error {
 }
 
 // Accept accepts the request that the id stands for (rdma_accept): the peer is told the number of the id's
-// queue pair, or that in param if the program made one of its own, and its Q_Key. EventEstablished follows
-// when the peer has confirmed a connection. Without parameters it accepts a request as Connect makes one
-// without, and of param a 0 stands for the same, unless Exact is set. A response to Connect, of which there is
-// none in port space UDP, it confirms. In case of error the request is rejected, and the id's queue pair goes to
-// ERR; the error names both ends' path MTUs if the peer's is larger than the device's.
+// queue pair, or that in param if the program made its own, and its Q_Key. EventEstablished follows when the
+// peer has confirmed a connection. Without parameters it accepts a request as Connect makes one without; a 0
+// in param stands for the same, unless Exact is set. Accept also confirms a response to Connect; there is
+// none in port space UDP. In case of error the request is rejected, and the id's queue pair goes to ERR; the
+// error names both ends' path MTUs if the peer's is larger than the device's.
 func (i *ID) Accept(param *ConnParam) error {
 	if i == nil {
 		return fmt.Errorf("accept: %w", errNil)

@@ -22,9 +22,10 @@ import (
 	"github.com/roced/roced/verbs/provider"
 )
 
-// Card is an RDMA card with one port, on one interface. Programs share it; each has a session. It has one of its
-// own, of the program that opened it, whose commands it passes on: so a Card is a provider.Provider. NewSession
-// makes more, for other programs or for parts of a program that must not affect each other.
+// Card is an RDMA card with one port, on an interface or another network.Host. Programs share it; each
+// has a session on it. The Card also has a session for the program that opened it, and passes that
+// program's commands on to it: so a Card is a provider.Provider. NewSession makes more, for other
+// programs or for parts of a program that must not affect each other.
 type Card struct {
 	program // session, as package verbs sees it, but Close ends the card
 

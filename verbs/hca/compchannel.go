@@ -17,9 +17,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// compChannel is the card's end of a completion channel: a socket pair of which the program has the other
-// end only, so that neither can change the other's flags. It is no pipe: a program of another process
-// that reads from a pipe into memory that is not there yet holds up who writes to it.
+// compChannel is the card's end of a completion channel: a socket pair. The program has only the other end,
+// so that neither side can change the other's flags. It is no pipe: when a program in another process reads
+// from a pipe into memory that is not there yet, it holds up the writer.
 //
 // The engine writes records itself, since a write that does not block takes no longer than to wake
 // somebody who writes. What does not fit is counted at the CQ, and deliver writes it when the program

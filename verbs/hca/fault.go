@@ -42,9 +42,10 @@ func (card *Card) sessionOf(entry *datapath.Session) *Session {
 	return nil
 }
 
-// Faulted ends the session because of a mistake of roced's own that was found in its work by whoever carried it
-// out, and contained the panic, which is the cause: outstanding requests are flushed, the program gets DEVICE_FATAL, and commands fail with verbs.ErrDeviceFatal. It is counted
-// (Statistics.Faults) and logged with its stack. The session is still to be closed.
+// Faulted ends the session because of a mistake of roced's own in its work. The caller did that work, and
+// contained the panic, which is the cause. Outstanding requests are flushed, the program gets DEVICE_FATAL, and
+// commands fail with verbs.ErrDeviceFatal. The mistake is counted (Statistics.Faults) and logged with its
+// stack. The session still has to be closed.
 func (s *Session) Faulted(cause error) {
 	s.card.faults.Add(1)
 	s.card.logFault(cause, "device", s.card.Name(), "internal", s.internal)

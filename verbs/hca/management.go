@@ -91,7 +91,7 @@ func (card *Card) openOwn(wake func()) (ids.CardSession, error) {
 	return ownSession{s}, nil
 }
 
-// IDInfo is a connection id, for those who look.
+// IDInfo is a connection id, as commands that look show it.
 type IDInfo = ids.Info
 
 // IDs lists ids, at most so many, from a place on, as Objects does.

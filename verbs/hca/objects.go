@@ -29,7 +29,7 @@ const (
 	ObjectMembership
 )
 
-// Object is an object of a session, for those who look. What a kind does not have is 0.
+// Object is an object of a session, as commands that look show it. What a kind does not have is 0.
 type Object struct {
 	Handle          provider.Handle // of an attachment the queue pair's
 	Number          uint32          // a QP's, also of an attachment; of an MR the lkey

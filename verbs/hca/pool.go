@@ -22,7 +22,7 @@ type PoolLimits struct {
 	Descriptors uint64 // of the process, which connections, channels and memberships take
 }
 
-// NewPool makes a pool, of which nothing is taken.
+// NewPool makes a pool from which nothing is taken yet.
 func NewPool(limits PoolLimits) *Pool { return &Pool{limits: limits} }
 
 // SetLimits changes the limits. What is there already stays, also beyond them.

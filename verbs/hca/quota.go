@@ -10,7 +10,7 @@ import (
 )
 
 // Quota limits what several sessions have together, on any cards: those of one user of a service, for
-// example. Memory is counted by who allocates it (SessionConfig.Memory), since pages may stay in use
+// example. Memory is counted where it is allocated (SessionConfig.Memory), since pages may stay in use
 // when what was in them is freed. A nil Quota limits nothing.
 type Quota struct {
 	owner string

@@ -136,7 +136,7 @@ func (c *coder) raw(name string, v []byte) {
 	}
 }
 
-// text visits a string in size bytes, of which the last is 0, as are all behind the string.
+// text visits a string in size bytes. All bytes behind the string are 0, and there is at least one.
 func (c *coder) text(name string, size int, v *string) {
 	switch c.direction {
 	case describing:

@@ -2,7 +2,7 @@ package proto
 
 import "github.com/roced/roced/verbs"
 
-// LookDevice asks what a device is: for those who look, without a session.
+// LookDevice asks what a device is, without a session.
 var LookDevice = command(9, "look_device", visitLookDevice, visitDeviceView)
 
 // LookDeviceRequest asks for a device, and for its GIDs from a place in their list on.
@@ -11,7 +11,7 @@ type LookDeviceRequest struct {
 	From   uint32
 }
 
-// DeviceView is what a device is. The limits in Attr are those of the user who asks.
+// DeviceView is what a device is. The limits in Attr are those of the user that asks.
 type DeviceView struct {
 	Open bool   // it has a card; else there is Why alone
 	More bool   // GIDs than these, at most PageEntries

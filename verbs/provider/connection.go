@@ -5,8 +5,8 @@ import (
 	"github.com/roced/roced/datapath/wire"
 )
 
-// ConnParam is what a side of a connection tells the other (rdma_conn_param). Datagrams have private data,
-// QPN and QKey: what they are to be sent to.
+// ConnParam is what a side of a connection tells the other (rdma_conn_param). For
+// datagrams it has private data, and the QPN and QKey to send to.
 type ConnParam struct {
 	// PrivateData is the program's: at most 56 bytes with Connect and 196 with Accept; in the UDP port space
 	// 180 and 136.

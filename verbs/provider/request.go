@@ -153,8 +153,8 @@ type (
 		Mask ring.SRQAttrMask
 	}
 	// ModifySRQGrant is the attributes after the change. After a resize the program posts to the new
-	// queue in Memory, and never again to an older one, of which the card takes what is left first. By
-	// a resize the program says that it looks no more at queues that were empty at the one before.
+	// queue in Memory, and never again to an older one; the card first takes what is left in the older one.
+	// A resize also says that the program has stopped looking at queues that were empty at the resize before.
 	ModifySRQGrant struct {
 		Attr     SRQAttr
 		Memory   []byte // nil without a resize

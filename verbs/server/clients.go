@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Client is a connection, for those who look.
+// Client is a connection, as commands that look show it.
 type Client struct {
 	PID    int
 	UID    uint32

@@ -10,10 +10,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// signals are how client and card wake each other: the card by a socket pair, in which the client cannot send,
-// and the client by an eventfd, which the card does not read. The first is no pipe: who reads from a pipe into
-// memory that is not there yet, or puts such pages into one, holds up the other side, whatever that side's flags
-// say. The second is no socket: what a client sends there can make wait who takes it out, see refuseRights.
+// signals are how client and card wake each other. The card wakes the client by a socket pair, in which the
+// client cannot send. The client wakes the card by an eventfd, which the card does not read. The first is no
+// pipe: a client that reads from a pipe into memory that is not there yet, or puts such pages into one, holds
+// up the other side, whatever that side's flags say. The second is no socket: the card could have to wait
+// when it takes out what a client sends there, see refuseRights.
 type signals struct {
 	fd     int // of the socket pair
 	calls  int // the eventfd; the runtime's poller does not know it: a call is to wake the card, and nobody else

@@ -12,7 +12,7 @@ import (
 // Addr is where a message goes to or comes from: a queue pair at an IP address, or a group. It is
 // comparable and a net.Addr. ParseAddr reads its text; addresses of the same text are equal.
 //
-//	10.0.0.2:0x00001a                    a queue pair, with the Q_Key of who sends there
+//	10.0.0.2:0x00001a                    a queue pair, with the sender's Q_Key
 //	[fd00::2]:0x00001a,qkey=0x11111111   one with a Q_Key, as Endpoint.Addr and Message.From are
 //	239.1.2.3                            a group
 type Addr struct {

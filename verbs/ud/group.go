@@ -42,9 +42,9 @@ func (e *Endpoint) JoinSendOnly(group netip.Addr) error {
 	return e.join(group, false)
 }
 
-// Attach has the endpoint receive a group's messages, of which the program makes the host a member by
-// other means: a connection id (package cm). For a group that the endpoint is in it does nothing. Leave
-// and Close undo it.
+// Attach has the endpoint receive a group's messages, for programs that make the host a member by other
+// means: a connection id (package cm). For a group that the endpoint is in it does nothing. Leave and Close
+// undo it.
 func (e *Endpoint) Attach(group netip.Addr) error {
 	if e == nil {
 		return fmt.Errorf("attach: %w", errNil)

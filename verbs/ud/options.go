@@ -44,7 +44,7 @@ type Options struct {
 
 	// Rate is how many messages a second leave at most, ByteRate how many bytes of payload; 0 is no limit. Calls
 	// that send wait until a message is due; TrySend refuses. After a pause as many may leave at once as belong
-	// to 2 ms. Datagrams have no flow control: who sends more than receivers take loses the rest there, counted
+	// to 2 ms. Datagrams have no flow control: what is sent faster than receivers take it is lost there, and counted
 	// as "engine drop_no_receive". See Pacing in the package's documentation.
 	Rate, ByteRate int
 

@@ -107,7 +107,7 @@ func (q *Inquiry) send() {
 	q.manager.send(q.config.Path, func(mad wire.MAD) { mad.PutSIDRReq(q.tid, &q.message) })
 }
 
-// Cancel ends the inquiry without an event, but for one that NextEvent will give because it was there
+// Cancel ends the inquiry without an event, except one that NextEvent will give because it was there
 // already. Nothing happens if it has ended.
 func (q *Inquiry) Cancel() {
 	q.manager.timers.Stop(&q.timer)

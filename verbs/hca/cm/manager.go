@@ -45,7 +45,7 @@ func (m *Manager) NextEvent() (Event, bool) { return m.events.pop() }
 // Waiting says whether NextDatagram has a message.
 func (m *Manager) Waiting() bool { return m.out.len() > 0 }
 
-// Deadline is when Expire is to be called; false if nothing expires.
+// Deadline is when Expire has to be called; false if nothing expires.
 func (m *Manager) Deadline() (at time.Time, ok bool) {
 	if first := m.timers.First(); first != nil {
 		at, ok = first.At(), true

@@ -2,7 +2,7 @@ package paths
 
 import "net/netip"
 
-// Changes gathers which routes and neighbours are to be looked at. What it keeps is limited: beyond that
+// Changes gathers which routes and neighbours have to be looked at. What it keeps is limited: beyond that
 // it says all. The zero value is none.
 type Changes struct {
 	AllRoutes     bool

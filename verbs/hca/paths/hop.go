@@ -87,7 +87,7 @@ func pathsOver(hops ...*hop) (all []*Path) {
 // a second apart.
 const NeighbourTimeout = 4 * time.Second
 
-// User is who waits for a path: a session.
+// User waits for a path: a session.
 type User interface {
 	Done() <-chan struct{} // closed when it has ended
 	Err() error            // why

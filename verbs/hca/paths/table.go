@@ -116,7 +116,7 @@ func (t *Table) Close() {
 	})
 }
 
-// Info is a path, for those who look.
+// Info is a path, as commands that look show it.
 type Info struct {
 	Ends  Ends
 	Users int

@@ -73,7 +73,7 @@ func (p *Peer) Request(op verbs.Opcode, other *Peer, length int) verbs.SendWR {
 	return wr
 }
 
-// Pattern is bytes of which no two parts are alike.
+// Pattern is bytes in which no two parts are alike.
 func Pattern(length int, seed byte) []byte {
 	b := make([]byte, length)
 	for i := range b {
@@ -133,7 +133,7 @@ func (p *Peer) Unbind(mw *verbs.MW) {
 	}
 }
 
-// Close ends both queue pairs, of which the test may have closed one.
+// Close ends both queue pairs; the test may have closed one of them.
 func (p *Peers) Close() {
 	for _, end := range []*Peer{&p.A, &p.B} {
 		if err := end.QP.Close(); verbs.KindOf(err) != verbs.ErrObjectClosed {
