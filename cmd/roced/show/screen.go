@@ -18,7 +18,7 @@ const (
 	restOfPage  = "\x1b[J"
 )
 
-// screen is a terminal of which each Write replaces what it shows.
+// screen is a terminal whose contents each Write replaces.
 type screen struct {
 	out    io.Writer
 	height func() int // lines
@@ -33,7 +33,7 @@ func openScreen(out io.Writer) *screen {
 // close shows what was there before.
 func (s *screen) close() { _, _ = io.WriteString(s.out, leaveScreen) }
 
-// Write shows a text, of which as many lines as there is room for.
+// Write shows a text, as many lines of it as there is room for.
 func (s *screen) Write(text []byte) (int, error) {
 	lines := strings.Split(strings.TrimSuffix(string(text), "\n"), "\n")
 	if room := s.height() - 1; room > 1 && len(lines) > room {

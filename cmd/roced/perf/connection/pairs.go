@@ -140,7 +140,7 @@ func (p *Pairs) Keys(i int) perftest.Keys {
 	}
 }
 
-// Connect makes the connections to the peer's queue pairs, of which there are as many, and posts receives.
+// Connect makes the connections to the peer's queue pairs, one for each, and posts receives.
 func (p *Pairs) Connect(peers []perftest.Keys, mtu verbs.MTU) error {
 	for i, q := range p.all {
 		peer := peers[i]

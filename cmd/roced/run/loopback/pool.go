@@ -16,7 +16,7 @@ type pool struct {
 	taken map[netip.Addr]bool
 }
 
-// newPool makes a pool of a prefix's addresses, but for the first, which names the network.
+// newPool makes a pool of a prefix's addresses, except the first, which names the network.
 func newPool(prefix netip.Prefix, taken ...netip.Addr) *pool {
 	p := &pool{prefix: prefix.Masked(), taken: map[netip.Addr]bool{}}
 	for _, a := range taken {
