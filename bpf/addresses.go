@@ -23,7 +23,7 @@ const (
 func (s *Steering) AddAddress(addr netip.Addr) error {
 	addr = canonical(addr)
 	if !addr.IsValid() || addr.IsUnspecified() || addr.IsMulticast() {
-		return fmt.Errorf("add the own address %s: %w", addr, ErrInvalid)
+		return fmt.Errorf("add own address %s: %w", addr, ErrInvalid)
 	}
 	return s.setRoles(addr, func(r *roles) { r.own = true })
 }
@@ -63,7 +63,7 @@ func (s *Steering) SetMACs(macs ...[6]byte) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if err := s.objs.OwnMacs.Set(words); err != nil {
-		return fmt.Errorf("set the own MACs: %w", err)
+		return fmt.Errorf("set own MACs: %w", err)
 	}
 	return nil
 }

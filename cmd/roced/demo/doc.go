@@ -1,7 +1,7 @@
 // Package demo is roced demo: hosts in network namespaces of their own exchange messages, and a
 // table says what happened. It needs no set-up and leaves nothing behind.
 //
-//	command.go ── demo.go          two hosts on a wire (pair.go), a table of what happened (table.go)
+//	command.go ── demo.go          two hosts on a veth pair (pair.go), a table of what happened (table.go)
 //	                │   stream.go      messages one way, every byte checked (pattern.go)
 //	                │   mishap.go      messages that must be dropped, by name
 //	                │   connection.go  what a reliable connection can do, and sends again

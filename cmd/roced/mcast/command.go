@@ -108,9 +108,9 @@ func (o *options) addFlags(cmd *cobra.Command) {
 	f.BoolVar(&o.sendOnly, "send-only", false, "with --send: as a send-only member")
 	f.IntVarP(&o.size, "size", "s", 100, "with --send: `bytes` of payload")
 	f.IntVar(&o.rate, "rate", 0, "with --send: `messages` a second; 0: as fast as it goes")
-	f.Var(&o.immediate, "imm", "with --send: immediate `data`: qpn (the own QP's number), none, or 32 bits")
+	f.Var(&o.immediate, "imm", "with --send: immediate `data`: qpn (this QP's number), none, or 32 bits")
 	f.BoolVar(&o.byID, "cm", false, "join by a connection id (rdma_cm), which needs an address")
-	f.BoolVar(&o.loopback, "loopback", true, "with --send: receive the own messages too")
+	f.BoolVar(&o.loopback, "loopback", true, "with --send: receive its own messages too")
 }
 
 // check finds mistakes before anything is opened.

@@ -184,7 +184,7 @@ func (r *meeting) ask(ctx context.Context) error {
 	return r.inquire(ctx, id)
 }
 
-// inquire tells the server the own queue pair, and is told where datagrams go.
+// inquire tells the server this side's queue pair, and is told where datagrams go.
 func (r *meeting) inquire(ctx context.Context, id *cm.ID) error {
 	if err := r.listen(verbs.GIDFromAddr(r.local)); err != nil {
 		return err

@@ -93,7 +93,7 @@ func withoutName(err error) error {
 	return err
 }
 
-// makeDirectory makes the directory of a socket. If the socket is for the own user alone, others must not
+// makeDirectory makes the directory of a socket. If the socket is for the service's own user alone, others must not
 // be able to replace it in a directory that is there.
 func makeDirectory(c config.Socket) error {
 	dir := filepath.Dir(c.Path)

@@ -45,7 +45,7 @@ With --loopback there is no interface: a network in memory, which needs no privi
 no kernel's help. A program that opens the device "loop" is a host of its own on it,
 with the lowest free address of each --pool. A --host is a device of its name, whose
 addresses are known beforehand; programs that open it share it. No file is read. The
-socket is for the own user alone, unless --group or --mode says otherwise, so its
+socket is for your user alone, unless --group or --mode says otherwise, so its
 directory has to be one that others cannot write to.
 
 Exit codes: 0 after SIGTERM or SIGINT; 1 if something failed; 2 if the command line or

@@ -23,7 +23,7 @@ type noun struct {
 	rows             func(*daemon.Connection, *listOptions) ([]row, error)
 }
 
-// isOfUsers says whether the list has what users have, of which each sees the own alone.
+// isOfUsers says whether the list has what belongs to users; each user sees only what is its own.
 func (n *noun) isOfUsers() bool { return strings.HasSuffix(n.help, objectHelp) }
 
 // listOptions is the command line of a list.

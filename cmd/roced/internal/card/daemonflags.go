@@ -15,7 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// DaemonFlags say whose card is used: the service's, or one of the own process.
+// DaemonFlags say whose card is used: the service's, or one of this process.
 type DaemonFlags struct {
 	Daemon string // its socket, or noDaemon; empty: that of a service that has the interface
 	flags  *pflag.FlagSet
@@ -69,7 +69,7 @@ func (c *Flags) daemons() []string {
 	return paths
 }
 
-// openShared opens the device of a service that has the interface, which is why the own process cannot
+// openShared opens the device of a service that has the interface, which is why this process cannot
 // open it, or need not be able to. Without such a service it gives that failure.
 func (c *Flags) openShared(ctx context.Context, failed error) (*Device, error) {
 	if !errors.Is(failed, unix.EBUSY) && !errors.Is(failed, unix.EPERM) {

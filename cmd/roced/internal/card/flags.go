@@ -42,7 +42,7 @@ func (c *Flags) Check() error {
 
 // Open opens the service's device if --service names one. Else it makes a card, or, if that cannot be
 // because a service has the interface, opens that service's device; not if a flag is given that is about
-// a card of the own process.
+// a card of this process.
 func (c *Flags) Open(ctx context.Context, options ...hca.Option) (*Device, error) {
 	if c.isAsked() {
 		return Connect(ctx, c.Daemon, c.Device, c.Log)

@@ -80,7 +80,7 @@ func (c *Connection) Close() error {
 	return nil
 }
 
-// SeesAll says whether the service shows what all users have, and not only the own user's: to root, and to its own
+// SeesAll says whether the service shows what all users have, and not only what is this user's: to root, and to its own
 // user.
 func (c *Connection) SeesAll() bool {
 	if os.Geteuid() == 0 {

@@ -53,7 +53,7 @@ func Answer(conn io.ReadWriter, addresses int, prepare func(peer Destination) (o
 	return nil
 }
 
-// sendDestinations sends the own address, and none behind it.
+// sendDestinations sends this side's address, and none behind it.
 func sendDestinations(conn io.Writer, own Destination, addresses int) error {
 	message := own.Message()
 	for range addresses - 1 {

@@ -51,7 +51,7 @@ type Conversation struct {
 	Own, Peer []Keys // of each queue pair
 }
 
-// swap sends the own message and reads the peer's of the same length.
+// swap sends this side's message and reads the peer's of the same length.
 func (x *Conversation) swap(own []byte) (peer []byte, err error) {
 	steps := []func() error{func() error { return x.write(own) }, func() (err error) { peer, err = x.read(len(own)); return err }}
 	if !x.Client {
