@@ -26,7 +26,7 @@ func measureRXE(ctx context.Context, l *testbed, m measurement) (figure, error) 
 	return rxeRate(served, said, m.size)
 }
 
-// perftest's server waits forever for what was lost, but for its duration mode, where it
+// perftest's server waits forever for what was lost, except its duration mode, where it
 // counts what comes in the middle half of the time. That mode it has for spinning only.
 func perftest(m measurement, o options) string {
 	service, operation := "UD", "send"

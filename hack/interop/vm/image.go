@@ -37,7 +37,7 @@ func ParseKernel(name string) (Kernel, error) {
 // ImageDir is where images are kept, some 170 MB each, and the packages they are made of.
 const ImageDir = "/var/tmp/roced-interop"
 
-// recipe is all that an image is made from, but for Debian's packages.
+// recipe is all that an image is made from, except Debian's packages.
 //
 //go:embed image
 var recipe embed.FS

@@ -116,7 +116,7 @@ func (c *Config) netOptions() (string, error) {
 	return wireOptions, nil
 }
 
-// processor is all that the emulator knows, but for fast string instructions (ERMS, FSRM): the
+// processor is all that the emulator knows, except fast string instructions (ERMS, FSRM): the
 // kernel would clear and copy memory with them, which are emulated byte by byte.
 const processor = "max,-erms,-fsrm"
 

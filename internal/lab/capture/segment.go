@@ -113,7 +113,7 @@ func udpSum(ip, datagram []byte) uint16 {
 	return sum(addresses, []byte{0, unix.IPPROTO_UDP}, datagram[4:6], datagram)
 }
 
-// sum is the ones' complement sum of RFC 1071 over parts of even length, but for the last.
+// sum is the ones' complement sum of RFC 1071 over parts of even length, except the last.
 func sum(parts ...[]byte) uint16 {
 	total := 0
 	for _, part := range parts {

@@ -13,7 +13,7 @@ const (
 	currentAndQKey = verbs.QPAttrCurState | verbs.QPAttrQKey
 )
 
-// modelChanges are the changes of state of datagrams (IBA 11.2.5.2), but for those to RESET, which
+// modelChanges are the changes of state of datagrams (IBA 11.2.5.2), except those to RESET, which
 // all states have, and to ERR, which all except RESET have.
 var modelChanges = map[[2]verbs.QPState]modelChange{
 	{verbs.QPStateReset, verbs.QPStateInit}: {required: pkeyAndQKey | verbs.QPAttrPort},

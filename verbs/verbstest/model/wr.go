@@ -49,7 +49,7 @@ func (q *modelQP) postSend(list []*modelSend) (bad int, errno unix.Errno) {
 }
 
 // refuseSend says why a request is refused when it is posted; 0 if it is not. What is wrong with
-// memory or length is the card's to find (see carryOut), but for inline data, which is copied now.
+// memory or length is the card's to find (see carryOut), except inline data, which is copied now.
 func (q *modelQP) refuseSend(r *modelSend, free int) unix.Errno {
 	switch {
 	case q.state < verbs.QPStateRTS,

@@ -86,7 +86,7 @@ func (c *connections) measure(line *cli.Progress) error {
 	return c.awaitResult()
 }
 
-// takeTurns is latency. The client begins, but for WRITEs, where perftest's server does.
+// takeTurns is latency. The client begins, except with WRITEs, where perftest's server does.
 func (c *connections) takeTurns(line *cli.Progress) error {
 	operation := c.options.Operation
 	begins := c.exchange.Client != (operation == connection.Write)
