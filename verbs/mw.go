@@ -78,7 +78,7 @@ const windowAccess = AccessRemoteWrite | AccessRemoteRead | AccessRemoteAtomic |
 func (b *MWBind) check(key RKey) error {
 	switch {
 	case b == nil || b.MW == nil || b.MR == nil && b.Length > 0:
-		return fmt.Errorf("%w: a bind needs the window (MW) and the region (MR)", ErrInvalid)
+		return fmt.Errorf("%w: a bind needs SendWR.Bind, with the window (MW) and the region (MR)", ErrInvalid)
 	case (key^b.MW.RKey())&^keyMask != 0:
 		return fmt.Errorf("%w: RKey 0x%x for the window of 0x%x; only the low 8 bits are free to choose", ErrInvalid, uint32(key), uint32(b.MW.RKey()))
 	case b.Access&^windowAccess != 0:

@@ -57,7 +57,6 @@ func TestTooManyQueues(t *testing.T) {
 
 // A queue that another socket holds is told of, and is not the end of the list.
 func TestQueueThatIsHeld(t *testing.T) {
-	t.Parallel()
 	hosts := labtest.Pair(t, lab.WithQueues(3))
 	var held *xsk.Socket
 	check(t, hosts.A.Do(func() (err error) {

@@ -157,7 +157,7 @@ func connectedPosts(t *testing.T, w *rig.World) {
 		{verbs.SendWR{Opcode: verbs.WRAtomicFetchAndAdd}, verbs.QPTypeRC, "needs one SGE"},
 		{verbs.SendWR{Opcode: verbs.WRAtomicFetchAndAdd, SGList: []verbs.SGE{a.Piece(0, 4)}}, verbs.QPTypeRC, "of 8 bytes"},
 		{verbs.SendWR{Opcode: verbs.WRAtomicCmpAndSwp, SGList: append(word, word...)}, verbs.QPTypeRC, "needs one SGE"},
-		{verbs.SendWR{Opcode: verbs.WRLocalInv, SGList: word}, 0, "with SGEs"},
+		{verbs.SendWR{Opcode: verbs.WRLocalInv, SGList: word}, 0, "takes no SGEs"},
 		{verbs.SendWR{Opcode: verbs.WRSend, Flags: 1 << 7}, 0, "unknown"},
 		{verbs.SendWR{Opcode: verbs.WRRDMAWrite, SGList: make([]verbs.SGE, 100)}, 0, "100 SGEs"},
 		{verbs.SendWR{Opcode: verbs.WRRDMAWrite, Flags: verbs.SendInline, InlineData: make([]byte, 4096)}, 0, "4096 bytes inline"},

@@ -158,12 +158,12 @@ func bindsThatAreRefused(t *testing.T, w *rig.World) {
 	p := w.Connect(verbs.QPTypeUC, nil)
 	mw, other := p.A.Window(verbs.MWType2), p.A.Window(verbs.MWType1)
 	for says, spoil := range map[string]func(*verbs.SendWR){
-		"needs Bind":             func(wr *verbs.SendWR) { wr.Bind = nil },
+		"needs SendWR.Bind":      func(wr *verbs.SendWR) { wr.Bind = nil },
 		"with the window":        func(wr *verbs.SendWR) { wr.Bind.MW = nil },
 		"and the region":         func(wr *verbs.SendWR) { wr.Bind.MR = nil },
 		"only the low 8 bits":    func(wr *verbs.SendWR) { wr.RKey = other.RKey() },
 		"access flags LOCAL_WRI": func(wr *verbs.SendWR) { wr.Bind.Access |= verbs.AccessLocalWrite },
-		"with SGEs":              func(wr *verbs.SendWR) { wr.SGList = []verbs.SGE{p.A.MR.SGE(0, 1)} },
+		"takes no SGEs":          func(wr *verbs.SendWR) { wr.SGList = []verbs.SGE{p.A.MR.SGE(0, 1)} },
 		"SendInline":             func(wr *verbs.SendWR) { wr.Flags = verbs.SendInline },
 	} {
 		wr := p.A.Bind(mw, 0, 10, verbs.AccessRemoteWrite)

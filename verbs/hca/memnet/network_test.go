@@ -81,7 +81,7 @@ func TestImpairmentsThatAreRefused(t *testing.T) {
 	for _, i := range []Impairment{
 		{Loss: -0.1}, {Loss: 1.1}, {Loss: math.NaN()}, {Duplication: -1}, {Duplication: 2}, {Duplication: math.NaN()},
 	} {
-		refused(t, n.Impair(i), verbs.ErrInvalid, "0 to 1")
+		refused(t, n.Impair(i), verbs.ErrInvalid, "between 0 and 1")
 	}
 	for _, i := range []Impairment{{Delay: -1}, {Jitter: -time.Second}} {
 		refused(t, n.Impair(i), verbs.ErrInvalid, "0 or more")
