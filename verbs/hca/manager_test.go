@@ -97,7 +97,8 @@ func TestCardsAsk(t *testing.T) {
 		answered(t, id.next(t), 77, uint64(i))
 	}
 	id := newCMID()
-	w.b.ask("10.0.0.9", "10.0.0.1", 1, id).Cancel() // not an address of b
+	lost := w.b.ask("10.0.0.9", "10.0.0.1", 1, id) // not an address of b
+	w.b.device.manager.With(func(*cm.Manager, time.Time) { lost.Cancel() })
 	eventually(t, "it has no way", func() bool { return w.b.device.manager.Counters()[cm.Unroutable] == 1 })
 	if n := len(id.events); n != 0 {
 		t.Errorf("%d events of a cancelled inquiry", n)
