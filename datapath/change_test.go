@@ -37,17 +37,19 @@ func (p *plug) change(to link.Link) {
 // unplugged is a link without sockets.
 type unplugged struct{}
 
-func (unplugged) Receive([][]byte) int { return 0 }
-func (unplugged) Release()             {}
-func (unplugged) Reserve() []byte      { return nil }
-func (unplugged) Commit(int)           {}
-func (unplugged) Flush() bool          { return true }
-func (unplugged) TakeBack()            {}
-func (unplugged) TakenBack() int       { return 0 }
-func (unplugged) Refused() int         { return 0 }
-func (unplugged) Descriptors() []int   { return nil }
-func (unplugged) SetAsleep(bool)       {}
-func (unplugged) Close() error         { return nil }
+func (unplugged) Receive() int       { return 0 }
+func (unplugged) Next() []byte       { return nil }
+func (unplugged) Numbers() bool      { return false }
+func (unplugged) Release()           {}
+func (unplugged) Reserve() []byte    { return nil }
+func (unplugged) Commit(int)         {}
+func (unplugged) Flush() bool        { return true }
+func (unplugged) TakeBack()          {}
+func (unplugged) TakenBack() int     { return 0 }
+func (unplugged) Refused() int       { return 0 }
+func (unplugged) Descriptors() []int { return nil }
+func (unplugged) SetAsleep(bool)     {}
+func (unplugged) Close() error       { return nil }
 
 // newPlugs are two engines on a wire, with workers; the receiver's link can be changed.
 func newPlugs(t *testing.T) (network *link.Network, a, b *rig, at *plug) {
@@ -71,7 +73,7 @@ func newPlugs(t *testing.T) (network *link.Network, a, b *rig, at *plug) {
 func (r *rig) unplug(at *plug) {
 	r.Helper()
 	was := at.Link
-	if !r.engine.Until(func() bool { return r.engine.taken == 0 && was.Receive(nil) == 0 }, time.Minute) {
+	if !r.engine.Until(func() bool { return r.engine.taken == 0 && was.Receive() == 0 }, time.Minute) {
 		r.Fatal("the port is not empty")
 	}
 	r.engine.ChangeLink(func() { at.change(unplugged{}) })

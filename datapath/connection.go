@@ -277,8 +277,7 @@ func (c *Connection) payload(frame []byte, p *conn.Packet) []byte {
 // seal writes headers and ICRC of the packet in hand around its payload, and sends it.
 func (c *Connection) seal(d *departure, frame []byte) {
 	e, h, length := c.engine, &d.packet.Transport, d.packet.Length
-	h.DestQP, h.SourceQP, h.PKey, h.ID = c.PeerQPN, c.qp.Number, c.qp.PKey, e.id
-	e.id++
+	h.DestQP, h.SourceQP, h.PKey, h.ID = c.PeerQPN, c.qp.Number, c.qp.PKey, e.nextID()
 	n := c.Template.SealTransport(frame, h, length)
 	copy(frame, c.Path.ethernet[:])
 	e.counters.Sent++

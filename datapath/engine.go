@@ -68,10 +68,9 @@ type backlog struct {
 	accepting accepting // queue pairs that acknowledge requests in the next round
 	blocked   bool      // the link could not take everything: flush again without a doorbell
 	held      int       // packets that wait for neighbours; see Path
-	id        uint16    // next IPv4 identification
+	numbering           // IPv4 identifications
 
-	burst       [link.MaxBurst][]byte
-	taken, next int // frames in the burst, and the one to process next
+	taken, seen int // frames in the burst, and those of them that the link was asked for
 }
 
 // Config is what an engine is made with.
@@ -98,6 +97,7 @@ func New(c Config) (*Engine, error) {
 		tx: departure{frame: make([]byte, wire.MaxHeaders+wire.MTU4096.Bytes()+wire.MaxTrailer)},
 	}
 	e.completions.engine, e.clock = e, newClock()
+	e.numbering = newNumbering(c.Link)
 	if e.noteRefused = c.NoteRefused; e.noteRefused == nil {
 		e.noteRefused = func() {}
 	}

@@ -82,9 +82,8 @@ func (x *exchange) rest() {
 	x.Helper()
 	x.engine.lease.Lock()
 	defer x.engine.lease.Unlock()
-	var burst [16][]byte
 	for moved := true; moved || !x.engine.timers.empty() && !x.c.Requester.InFlight(); moved = x.engine.runRound() { // an RNR NAK's time is short
-		for x.peer.engine.link.Receive(burst[:]) > 0 {
+		for x.peer.engine.link.Receive() > 0 {
 			x.peer.engine.link.Release()
 		}
 	}

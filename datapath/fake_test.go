@@ -21,14 +21,23 @@ type fakeLink struct {
 	back     int
 	flushes  int
 	released int
+	burst    [][]byte // of the last Receive
+	numbers  bool
 }
 
-func (l *fakeLink) Receive(burst [][]byte) int {
-	n := copy(burst, l.in)
-	l.in = l.in[n:]
+const fakeBurst = 64 // frames that one Receive takes at most
+
+func (l *fakeLink) Receive() int {
+	n := min(len(l.in), fakeBurst)
+	l.burst, l.in = l.in[:n], l.in[n:]
 	return n
 }
-func (l *fakeLink) Release() { l.released++ }
+func (l *fakeLink) Next() (frame []byte) {
+	frame, l.burst = l.burst[0], l.burst[1:]
+	return frame
+}
+func (l *fakeLink) Numbers() bool { return l.numbers }
+func (l *fakeLink) Release()      { l.released++ }
 func (l *fakeLink) Reserve() []byte {
 	if l.full {
 		return nil

@@ -228,11 +228,11 @@ type brokenLink struct {
 	times int
 }
 
-func (l *brokenLink) Receive(burst [][]byte) int {
+func (l *brokenLink) Receive() int {
 	if l.times--; l.times >= 0 {
 		panic("no frames")
 	}
-	return l.fakeLink.Receive(burst)
+	return l.fakeLink.Receive()
 }
 
 // A fault of nobody's costs what was in hand. If there is no end of them, the engine stops, and says so.

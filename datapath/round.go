@@ -205,7 +205,6 @@ func (e *Engine) forgetFrames() {
 	if e.taken > 0 {
 		return
 	}
-	clear(e.burst[:])
 	e.rx.packet, e.arriving.frame, e.tx.looped.packet = wire.Packet{}, nil, wire.Packet{}
 }
 

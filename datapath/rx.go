@@ -23,23 +23,23 @@ func (e *Engine) receive() bool {
 	e.budget, e.hand = receiveBudget, nil
 	resumed := e.arriving.resume(e, &e.rx)
 	if e.taken == 0 {
-		e.taken = e.link.Receive(e.burst[:])
+		e.taken = e.link.Receive()
 	}
 	if e.taken == 0 {
 		return resumed
 	}
-	for e.next < e.taken && e.budget > 0 {
+	for e.seen < e.taken && e.budget > 0 {
 		e.budget--
-		e.next++
-		if frame := e.burst[e.next-1]; len(e.taps) == 0 {
+		e.seen++
+		if frame := e.link.Next(); len(e.taps) == 0 {
 			e.receiveFrame(&e.rx, frame)
 		} else {
 			e.tap(false, frame, func() { e.receiveFrame(&e.rx, frame) })
 		}
 	}
-	if e.next == e.taken && !e.arriving.pending() {
+	if e.seen == e.taken && !e.arriving.pending() {
 		e.link.Release()
-		e.taken, e.next = 0, 0
+		e.taken, e.seen = 0, 0
 	}
 	return true
 }
@@ -53,7 +53,7 @@ func (e *Engine) receiveFrame(a *arrival, frame []byte) {
 		e.counters.Drops[faultDrop(fault)]++
 		return
 	}
-	if !p.CheckICRC() {
+	if !p.CheckICRC() && !e.numbering.solve(p) {
 		e.counters.Drops[DropICRC]++
 		return
 	}

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"testing"
 
-	"github.com/roced/roced/datapath/link"
 	"github.com/roced/roced/datapath/ring"
 	"github.com/roced/roced/datapath/wire"
 	"github.com/roced/roced/datapath/wire/wiretest"
@@ -254,7 +253,7 @@ func TestCompletionOfATaggedFrame(t *testing.T) {
 		r.engine.SetAddresses([]wire.GID{own})
 	})
 	r.postRecv(9, piece(0, slotLen))
-	frame := datagramFrom(wire.Path{Source: peer, Dest: own, VLAN: 0x123}, defaultDatagram(), nil)
+	frame := datagramFrom(wire.Path{Source: peer, Dest: own, VLAN: 0x123, SourceMAC: wire.MAC{2, 3}}, defaultDatagram(), nil)
 	frame[wire.EthernetLen] |= 5 << 5
 	r.link.in = [][]byte{frame}
 	r.run()
@@ -281,12 +280,12 @@ func TestPayloadOfTheMTU(t *testing.T) {
 // A burst longer than the engine takes at once is taken in several; each gives its frames back.
 func TestBursts(t *testing.T) {
 	r := newRig(t)
-	for range link.MaxBurst + 10 {
+	for range fakeBurst + 10 {
 		r.link.in = append(r.link.in, datagram(nil))
 	}
 	r.run()
 	c := r.engine.Counters()
-	if c.Received != link.MaxBurst+10 || c.Drops[DropNoReceive] != link.MaxBurst+10 || r.link.released != 2 {
+	if c.Received != fakeBurst+10 || c.Drops[DropNoReceive] != fakeBurst+10 || r.link.released != 2 {
 		t.Errorf("received %d, drops %v, released %d times", c.Received, named(&c), r.link.released)
 	}
 }

@@ -94,12 +94,15 @@ func scatter(pieces *pieces, p *wire.Packet) {
 func (u *Datagrams) complete(a *arrival) bool {
 	qp, c, p := u.qp, &u.engine.cqe, &a.packet
 	c.Set(a.recv.ID, ring.WCSuccess, ring.WCRecv, qp.Number, qp.CompletionToken)
-	c.Flags, c.ByteLen, c.SourceQP = ring.WCGRH|ring.WCWithSMAC|ring.WCWithNetworkHdrType, uint32(wire.GRHLen+len(p.Payload())), p.DETH().SrcQP()
+	c.Flags, c.ByteLen, c.SourceQP = ring.WCGRH|ring.WCWithNetworkHdrType, uint32(wire.GRHLen+len(p.Payload())), p.DETH().SrcQP()
 	if p.Has(wire.HeaderImm) {
 		c.Flags |= ring.WCWithImm
 		c.Imm = p.Imm()
 	}
-	c.SMAC, c.NetworkHeader, c.Port = p.SourceMAC(), ring.NetworkIPv4, 1
+	if c.SMAC = p.SourceMAC(); c.SMAC != (wire.MAC{}) { // else the link does not see it
+		c.Flags |= ring.WCWithSMAC
+	}
+	c.NetworkHeader, c.Port = ring.NetworkIPv4, 1
 	if p.IsIPv6() {
 		c.NetworkHeader = ring.NetworkIPv6
 	}
@@ -179,7 +182,6 @@ func (u *Datagrams) build(d *departure, ah *AH, length int) bool {
 		payload = payload[copy(payload, piece):]
 	}
 	u.next = u.next.Plus(1)
-	e.id++
 	n := ah.Template.Seal(frame, &d.datagram, length)
 	copy(frame, ah.Path.ethernet[:])
 	e.counters.Sent++
@@ -195,7 +197,7 @@ func (u *Datagrams) build(d *departure, ah *AH, length int) bool {
 // describe fills in what the headers say of the request.
 func (u *Datagrams) describe(d *departure) {
 	qp, s, h := u.qp, &d.send, &d.datagram
-	h.DestQP, h.SourceQP, h.PSN, h.PKey, h.ID = s.RemoteQPN, qp.Number, u.next, qp.PKey, u.engine.id
+	h.DestQP, h.SourceQP, h.PSN, h.PKey, h.ID = s.RemoteQPN, qp.Number, u.next, qp.PKey, u.engine.nextID()
 	h.QKey = s.RemoteQKey
 	if h.QKey&wire.QKeyPrivileged != 0 {
 		h.QKey = qp.QKey

@@ -75,9 +75,9 @@ func TestLateFramesGoFirst(t *testing.T) {
 	}
 	var got []int
 	for !list[0].Flush() {
-		var one [1][]byte
-		list[1].Receive(one[:])
-		got = append(got, int(one[0][6]))
+		for range list[1].Receive() {
+			got = append(got, int(list[1].Next()[6]))
+		}
 		list[1].Release()
 	}
 	if got = append(got, receive(list[1])...); len(got) != 2*portFrames+1 || got[2*portFrames] != 4711 {
@@ -139,11 +139,10 @@ func TestLateFramesOfAPortThatIsDown(t *testing.T) {
 // Without an impairment nothing is allocated.
 func TestNoAllocation(t *testing.T) {
 	list := ports(t, NewNetwork(0), macA, macB)
-	var burst [1][]byte
 	if n := testing.AllocsPerRun(1000, func() {
 		send(list[0], macB, 1)
 		list[0].Flush()
-		list[1].Receive(burst[:])
+		list[1].Receive()
 		list[1].Release()
 	}); n != 0 {
 		t.Errorf("%v allocations for a frame", n)

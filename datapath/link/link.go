@@ -1,15 +1,21 @@
 package link
 
-// MaxBurst is the most frames that one Receive returns.
-const MaxBurst = 64
+// maxBurst is the most frames that one Receive of an XDP link or a Port takes.
+const maxBurst = 64
 
 // Link is the port of a card. All methods but SetAsleep and Close are called under the engine's lease.
 type Link interface {
-	// Receive fills burst with frames that have arrived and returns their number. It does not
-	// wait. The frames are borrowed, and may be written to, until Release.
-	Receive(burst [][]byte) int
+	// Receive takes frames that have arrived, and returns their number. It does not wait.
+	Receive() int
+	// Next is the next of the frames of the last Receive. It is borrowed, and may be written to, until
+	// the next call of Next or Release.
+	Next() []byte
 	// Release returns the frames of the last Receive to the link.
 	Release()
+	// Numbers says that not the engine gives packets their IPv4 identification, but what the link sends
+	// through. Then frames are committed with 0 there; in one that has arrived it is a guess, as Don't
+	// Fragment is (see wire.Numbering).
+	Numbers() bool
 
 	// Reserve returns a frame to build a packet in; nil when none is free. Unless it is committed,
 	// the next Reserve returns it again.

@@ -38,6 +38,9 @@ type port struct {
 	out    frames // committed, not delivered yet
 	routes routes
 
+	burst [maxBurst][]byte // of the last Receive
+	next  uint             // of burst
+
 	arrived atomic.Int64 // in.count, readable without the lock
 	mu      sync.Mutex   // guards the fields below
 	in      frames
@@ -67,18 +70,27 @@ func (p *port) SetUp(up bool) {
 }
 
 // Receive implements Link.
-func (p *port) Receive(burst [][]byte) int {
+func (p *port) Receive() int {
 	if p.arrived.Load() == 0 {
 		return 0
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.lent = min(p.in.count, uint(len(burst)))
+	p.lent, p.next = min(p.in.count, maxBurst), 0
 	for i := range p.lent {
-		burst[i] = p.in.at(i)
+		p.burst[i] = p.in.at(i)
 	}
 	return int(p.lent)
 }
+
+// Next implements Link.
+func (p *port) Next() []byte {
+	p.next++
+	return p.burst[p.next-1]
+}
+
+// Numbers implements Link.
+func (p *port) Numbers() bool { return false }
 
 // Release implements Link.
 func (p *port) Release() {

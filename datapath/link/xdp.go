@@ -14,7 +14,8 @@ type XDP struct {
 	sockets  []*xsk.Socket
 	turn     int         // the socket that Receive tries first
 	borrowed *xsk.Socket // the socket whose frames the last Receive returned
-	frames   [MaxBurst]xsk.Received
+	frames   [maxBurst]xsk.Received
+	next     int            // of frames
 	past     xsk.Statistics // of sockets that were removed
 
 	sender
@@ -27,25 +28,31 @@ func NewXDP(sockets []*xsk.Socket, packets *Packets) *XDP {
 }
 
 // Receive implements Link. All frames of a burst are from one socket; the sockets take turns.
-func (l *XDP) Receive(burst [][]byte) int {
+func (l *XDP) Receive() int {
 	for range l.sockets {
 		s := l.sockets[l.turn]
 		if l.turn++; l.turn == len(l.sockets) {
 			l.turn = 0
 		}
-		n := s.Receive(l.frames[:min(len(burst), MaxBurst)])
+		n := s.Receive(l.frames[:])
 		if n == 0 {
 			s.WakeReceive()
 			continue
 		}
-		l.borrowed = s
-		for i := range l.frames[:n] {
-			burst[i] = l.frames[i].Data
-		}
+		l.borrowed, l.next = s, 0
 		return n
 	}
 	return 0
 }
+
+// Next implements Link.
+func (l *XDP) Next() []byte {
+	l.next++
+	return l.frames[l.next-1].Data
+}
+
+// Numbers implements Link.
+func (l *XDP) Numbers() bool { return false }
 
 // Release implements Link. If the fill ring was empty, the kernel is woken when Receive next finds
 // no frame.

@@ -15,7 +15,10 @@ func icrc(masked []byte) uint32 { return crc32.Update(icrcSeed, crc32.IEEETable,
 
 // CheckICRC reports whether the packet's ICRC is right. It sets the fields that routers may change
 // to ones, in the frame, and restores them before it returns: cheaper than a copy of the headers.
-func (p *Packet) CheckICRC() bool { return p.computeICRC() == p.ICRC() }
+func (p *Packet) CheckICRC() bool {
+	p.sum = p.computeICRC()
+	return p.sum == p.ICRC()
+}
 
 func (p *Packet) computeICRC() uint32 {
 	var sum uint32

@@ -43,6 +43,7 @@ type Packet struct {
 	end     int    // offset of the end of the payload; pad and ICRC follow
 	headers HeaderMask
 	v6      bool
+	sum     uint32 // the ICRC as CheckICRC has computed it
 }
 
 // Parse checks a frame and fills p. A frame that it accepts has IP and UDP headers that agree, a

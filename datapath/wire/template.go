@@ -10,7 +10,11 @@ type Path struct {
 	TrafficClass       uint8
 	HopLimit           uint8  // 0: DefaultHopLimit
 	FlowLabel          uint32 // 20 bits; 0: the UDP source port is derived from the queue pairs
+	SourcePorts        SourcePorts
 }
+
+// SourcePorts are those of which a packet's UDP source port is one. Zero stands for any.
+type SourcePorts [4]uint16
 
 // DefaultHopLimit is used for a hop limit of 0.
 const DefaultHopLimit = 64
@@ -45,11 +49,12 @@ type Template struct {
 	first     uint64 // IPv6: the real first eight bytes, with length 0
 	tos, ttl  uint8  // IPv4: the real values of masked fields
 	flowLabel uint32
+	ports     SourcePorts
 }
 
 // NewTemplate prepares the headers for a path.
 func NewTemplate(path Path) Template {
-	t := Template{flowLabel: path.FlowLabel & flowLabelMask, v6: !path.Dest.IsIPv4()}
+	t := Template{flowLabel: path.FlowLabel & flowLabelMask, v6: !path.Dest.IsIPv4(), ports: path.SourcePorts}
 	hops := path.HopLimit
 	if hops == 0 {
 		hops = DefaultHopLimit
@@ -177,7 +182,11 @@ func (t *Template) sourcePort(local, remote QPN) uint16 {
 	if label == 0 {
 		label = FlowLabel(local, remote)
 	}
-	return SourcePort(label)
+	port := SourcePort(label)
+	if t.ports[0] != 0 {
+		port = t.ports[int(port)%len(t.ports)]
+	}
+	return port
 }
 
 // put writes BTH, DETH and immediate data.
@@ -205,9 +214,25 @@ func putBTH(b []byte, opcode Opcode, solicited, ackReq bool, pad int, pkey PKey,
 	binary.BigEndian.PutUint32(b[bthAckReq:], last)
 }
 
+// HeaderLen is the length of the headers before the BTH, in bytes.
+func (t *Template) HeaderLen() int { return t.bth }
+
+// PutHeaders writes the headers before the BTH of a frame that has the rest: one that arrived where only what UDP
+// carries was seen. The UDP checksum is 0.
+func (t *Template) PutHeaders(frame []byte, id, sourcePort uint16) {
+	copy(frame[:t.bth], t.headers[:])
+	t.putLengths(frame, id, sourcePort, len(frame))
+	t.unmaskHeaders(frame[t.ip:t.bth])
+}
+
 // unmask writes the real values of the fields that were ones for the ICRC.
 func (t *Template) unmask(frame []byte) {
-	ip := frame[t.ip:t.bth]
+	t.unmaskHeaders(frame[t.ip:t.bth])
+	frame[t.bth+bthFECN] = 0
+}
+
+// unmaskHeaders is unmask for the IP and UDP headers.
+func (t *Template) unmaskHeaders(ip []byte) {
 	if t.v6 {
 		length := uint64(binary.BigEndian.Uint16(ip[ipv6PayloadLength:]))
 		binary.BigEndian.PutUint64(ip, t.first|length<<16)
@@ -217,7 +242,6 @@ func (t *Template) unmask(frame []byte) {
 		binary.BigEndian.PutUint16(ip[ipv4Checksum:], ^fold(sum))
 	}
 	ip[len(ip)-UDPLen+udpChecksum], ip[len(ip)-UDPLen+udpChecksum+1] = 0, 0
-	frame[t.bth+bthFECN] = 0
 }
 
 // FlowLabel derives a flow label of 20 bits from the two queue pairs of a flow, for paths without
