@@ -60,3 +60,30 @@ func parseAddress(data []byte) (a Address, ok bool) {
 	}
 	return a, ok
 }
+
+// Broadcasts are the broadcast addresses that the kernel derives from the interface's own
+// addresses (fib_add_ifaddr in net/ipv4/fib_frontend.c).
+func Broadcasts(list []Address) (all []netip.Addr) {
+	seen := map[netip.Addr]bool{}
+	add := func(address netip.Addr) {
+		if address.Is4() && !seen[address] && !address.IsMulticast() && !address.IsUnspecified() {
+			seen[address] = true
+			all = append(all, address)
+		}
+	}
+	for _, a := range list {
+		add(a.Broadcast)
+		if a.IP.Is4() && a.Prefix < 31 {
+			add(lastOf(a.IP, a.Prefix))
+		}
+	}
+	return all
+}
+
+// lastOf is the highest address of an IPv4 subnet.
+func lastOf(address netip.Addr, prefix int) netip.Addr {
+	ip := address.As4()
+	last := binary.BigEndian.Uint32(ip[:]) | (1<<(32-prefix) - 1) // | binds no tighter than -
+	binary.BigEndian.PutUint32(ip[:], last)
+	return netip.AddrFrom4(ip)
+}

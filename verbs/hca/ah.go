@@ -114,17 +114,17 @@ func (s handles) findPath(ctx context.Context, a *ah, noWait bool) (err error) {
 
 // showAH gives a handle as it is now to the engine, between two bursts. The caller holds card.mu.
 func (s handles) showAH(handle provider.Handle, a *ah) {
-	entry := a.entry(s.card.vlan)
+	entry := a.entry(s.card)
 	s.card.engine.Do(func() { s.entry.SetAH(uint32(handle), entry) })
 }
 
 // entry makes the handle's entry in the engine's tables.
-func (a *ah) entry(vlan uint16) *datapath.AH {
+func (a *ah) entry(card *Card) *datapath.AH {
 	route := a.attr.GRH
 	return &datapath.AH{
 		PD: a.pd.number, Path: a.path.Entry(), Group: route.DGID.IsMulticast(), Dest: route.DGID,
 		Template: wire.NewTemplate(wire.Path{
-			VLAN: vlan, Source: a.source, Dest: route.DGID,
+			VLAN: card.vlan, SourcePorts: card.port().SourcePorts, Source: a.source, Dest: route.DGID,
 			TrafficClass: route.TrafficClass, HopLimit: route.HopLimit, FlowLabel: route.FlowLabel,
 		}),
 	}

@@ -77,7 +77,7 @@ func (s queuePairs) preparePeer(r *provider.ModifyQPRequest) (*ah, error) {
 
 // connect gives the engine a connected queue pair's attributes as they are now, and gives the address
 // that is not used any more. It runs in Do.
-func (q *qp) connect(c *qpChange, vlan uint16) (left *ah) {
+func (q *qp) connect(c *qpChange, card *Card) (left *ah) {
 	e, attr := q.connection, &q.attr
 	e.PeerQPN, e.MTU, e.Access = attr.DestQPN, attr.PathMTU, attr.AccessFlags
 	e.MinRNRTimer, e.MaxDestRDAtomic = attr.MinRNRTimer, attr.MaxDestRDAtomic
@@ -92,7 +92,7 @@ func (q *qp) connect(c *qpChange, vlan uint16) (left *ah) {
 	case c.next == verbs.QPStateReset:
 		q.peer, e.Peer, e.Path, e.Template = nil, wire.GID{}, nil, wire.Template{}
 	case c.peer != nil:
-		to := c.peer.entry(vlan)
+		to := c.peer.entry(card)
 		q.peer, e.Peer, e.Path, e.Template = c.peer, to.Dest, to.Path, to.Template
 	default:
 		return nil

@@ -8,6 +8,28 @@ import (
 	"github.com/roced/roced/verbs/hca/nic"
 )
 
+// Network is the name of the way between a card and the network. The zero value is NetworkAuto.
+type Network string
+
+// The ways. They carry the same packets, and cards of both talk to each other.
+const (
+	// NetworkAuto is NetworkXDP where everything that it needs is there, else NetworkUDP, with a warning that says what
+	// is missing. Options that are about XDP (WithXDPMode, WithSocketMode, WithSendMode, WithTuning) rule NetworkUDP out.
+	NetworkAuto Network = "auto"
+	// NetworkXDP is AF_XDP sockets that an XDP program steers packets to. It has the quickest round trips, zero-copy and
+	// exact headers. It needs privileges, see Open.
+	NetworkXDP Network = "xdp"
+	// NetworkUDP is UDP sockets of port 4791. It needs no privilege, and runs on any interface: also tun, WireGuard and
+	// ipvlan. Packets in a row cross the kernel as one, so long messages are several times as quick between namespaces of
+	// a host. Cards of one host reach each other.
+	//
+	// Single messages take longer. Completions have no source MAC and no VLAN: the kernel does not tell them. IPv4's
+	// identification is not seen either, so that of the 32 bits that the ICRC checks, 15 remain, beside the UDP checksum. It
+	// is not known whether a neighbour answers: an address handle is made also if it does not. The kernel joins groups
+	// (IGMP, MLD) by sockets. Flow labels of IPv6 are the kernel's.
+	NetworkUDP Network = "udp"
+)
+
 // XDPMode is the name of the mode that the steering program runs in. The zero value is XDPAuto.
 type XDPMode string
 

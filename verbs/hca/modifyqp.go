@@ -125,7 +125,7 @@ func (s queuePairs) apply(q *qp, c *qpChange) (left *ah, err error) {
 		q.entry.CompletionToken = c.token
 	}
 	if q.connected() {
-		left = q.connect(c, s.card.vlan)
+		left = q.connect(c, s.card)
 	}
 	if changes {
 		q.state.Store(uint32(c.next))

@@ -9,11 +9,14 @@ import (
 	"net/netip"
 	"runtime"
 
+	"github.com/roced/roced/datapath/xsk"
 	"github.com/roced/roced/internal/host"
 	"github.com/roced/roced/verbs"
 	"github.com/roced/roced/verbs/hca/memnet"
 	"github.com/roced/roced/verbs/hca/network"
 	"github.com/roced/roced/verbs/hca/nic"
+	"github.com/roced/roced/verbs/hca/udpnet"
+	"golang.org/x/sys/unix"
 )
 
 // Open makes a card on a network interface. It needs CAP_NET_RAW (sockets), CAP_BPF, CAP_PERFMON
@@ -57,7 +60,7 @@ func (o *options) open(name string) (*Card, error) {
 	if err := o.check(); err != nil {
 		return nil, err
 	}
-	on, err := nic.Open(name, o.nic())
+	on, err := o.openHost(name)
 	if err != nil {
 		return nil, err
 	}
@@ -66,6 +69,39 @@ func (o *options) open(name string) (*Card, error) {
 	}
 	return newCard(on, *o)
 }
+
+// openHost opens the way to the network. If that is left to the card, and XDP cannot be had here, it is UDP sockets.
+func (o *options) openHost(name string) (network.Host, error) {
+	if o.network == NetworkUDP {
+		return udpnet.Open(name, o.udpnet())
+	}
+	on, err := nic.Open(name, o.nic())
+	if err == nil {
+		return on, nil
+	}
+	if o.network == NetworkXDP || o.aboutXDP() || !withoutXDP(err) {
+		return nil, err
+	}
+	other, udpErr := udpnet.Open(name, o.udpnet())
+	if udpErr != nil {
+		return nil, errors.Join(err, fmt.Errorf("over UDP sockets: %w", udpErr))
+	}
+	o.log.Warn("the device uses UDP sockets, since XDP cannot be had: single messages take longer, and source MACs and VLANs are not seen",
+		"device", name, "because", err)
+	return other, nil
+}
+
+// withoutXDP says that an error is about rights, or about what this kernel or this kind of interface lacks.
+func withoutXDP(err error) bool {
+	for _, cause := range []error{unix.EPERM, unix.EACCES, unix.EOPNOTSUPP, unix.ENOSYS, unix.EAFNOSUPPORT, unix.EPROTONOSUPPORT, xsk.ErrLockedMemory, verbs.ErrUnsupported} {
+		if errors.Is(err, cause) {
+			return true
+		}
+	}
+	return false
+}
+
+func (o *options) udpnet() udpnet.Config { return udpnet.Config{Namespace: o.namespace, Log: o.log} }
 
 // nic are the options that are about an interface and its kernel.
 func (o *options) nic() nic.Config {
@@ -115,6 +151,7 @@ func (o *options) checkApart() error {
 		name string
 		used bool
 	}{
+		{"WithNetwork", o.network != "" && o.network != NetworkAuto},
 		{"InNamespace", o.namespace != ""},
 		{"WithXDPMode", o.xdp != "" && o.xdp != XDPAuto},
 		{"WithSocketMode", o.socket != "" && o.socket != SocketAuto},

@@ -4,6 +4,7 @@ package hca
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"time"
@@ -13,11 +14,12 @@ import (
 )
 
 // Option changes how a card is opened. Options that concern an interface or its kernel have no
-// meaning elsewhere, and New refuses them: InNamespace, WithXDPMode, WithSocketMode,
+// meaning elsewhere, and New refuses them: WithNetwork, InNamespace, WithXDPMode, WithSocketMode,
 // WithSendMode, WithFrames, WithTuning, WithMembership and WithStateDir.
 type Option func(*options)
 
 type options struct {
+	network   Network
 	namespace string
 	mtu       verbs.MTU
 	xdp       XDPMode
@@ -51,12 +53,35 @@ func (o *options) check() error {
 		return fmt.Errorf("%w: RDMA MTU %d does not exist; MTU256 (1) to MTU4096 (5) do", verbs.ErrInvalid, o.mtu)
 	}
 	c := o.nic()
-	return c.Check()
+	return errors.Join(o.checkNetwork(), c.Check())
+}
+
+// checkNetwork refuses options that exclude each other.
+func (o *options) checkNetwork() error {
+	switch o.network {
+	case "", NetworkAuto, NetworkXDP:
+		return nil
+	case NetworkUDP:
+		if o.aboutXDP() {
+			return fmt.Errorf("%w: WithXDPMode, WithSocketMode, WithSendMode and WithTuning mean nothing over UDP sockets; leave them out", verbs.ErrInvalid)
+		}
+		return nil
+	}
+	return fmt.Errorf("%w: network %q; it must be one of auto, xdp, udp", verbs.ErrInvalid, o.network)
+}
+
+// aboutXDP says that an option asks for what only XDP has.
+func (o *options) aboutXDP() bool {
+	return o.xdp != "" && o.xdp != XDPAuto || o.socket != "" && o.socket != SocketAuto ||
+		o.send != "" && o.send != SendAuto || o.tuning != Tuning{}
 }
 
 // defaultSpin is short, since on a machine with few processors a spinning worker keeps the programs
 // that it serves from running.
 const defaultSpin = 20 * time.Microsecond
+
+// WithNetwork chooses the way between card and network. The default is NetworkAuto.
+func WithNetwork(network Network) Option { return func(o *options) { o.network = network } }
 
 // InNamespace opens the interface in a network namespace, named by its file:
 // /run/netns/NAME or /proc/PID/ns/net.

@@ -12,6 +12,7 @@ import (
 	"github.com/roced/roced/datapath/xsk"
 	"github.com/roced/roced/verbs"
 	"github.com/roced/roced/verbs/hca/cm"
+	"github.com/roced/roced/verbs/hca/network"
 	"github.com/roced/roced/verbs/hca/nic"
 )
 
@@ -26,6 +27,8 @@ type Statistics struct {
 	// Sent counts packets by the way that they were given to the kernel, see SendMode; what it gave back
 	// unsent is in the engine's drops too.
 	Sent link.Sent
+	// UDP counts what UDP sockets gave that was of no use.
+	UDP network.UDPCounters
 	// CM counts what the connection manager received and sent on QP 1. The engine has counted these
 	// packets too, as delivered and sent.
 	CM cm.Counters
@@ -51,7 +54,7 @@ func (card *Card) readStatistics() (s Statistics, err error) {
 	s.Engine, s.TooBig, s.CM = card.engine.Counters(), card.tooBig.packets.Load(), card.manager.Counters()
 	s.Faults = s.Engine.Faults + card.faults.Load()
 	of, err := card.host.Statistics()
-	s.Steering, s.Socket, s.Sent = of.Steering, of.Socket, of.Sent
+	s.Steering, s.Socket, s.Sent, s.UDP = of.Steering, of.Socket, of.Sent, of.UDP
 	return s, err
 }
 
@@ -80,6 +83,8 @@ func (s *Statistics) All() (all []Counter) {
 		count("socket", "rx_dropped", s.Socket.RxDropped, true),
 		count("socket", "rx_ring_full", s.Socket.RxRingFull, true),
 		count("socket", "malformed", s.Socket.Malformed, true),
+		count("socket", "udp_truncated", s.UDP.Truncated, true),
+		count("socket", "udp_control", s.UDP.Control, true),
 		count("socket", "tx_frames", s.Sent.Frames, false),
 		count("socket", "tx_trains", s.Sent.Trains, false),
 		count("socket", "tx_in_trains", s.Sent.InTrains, false),

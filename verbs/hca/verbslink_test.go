@@ -13,16 +13,22 @@ import (
 
 // Cards on two hosts pass the same tests, through XDP. Two pairs of hosts stay; each test has cards of
 // its own.
-func TestVerbsOnLink(t *testing.T) {
+func TestVerbsOnLink(t *testing.T) { verbsOnLink(t) }
+
+// And over UDP sockets.
+func TestVerbsOverUDP(t *testing.T) { verbsOnLink(t, WithNetwork(NetworkUDP)) }
+
+func verbsOnLink(t *testing.T, options ...Option) {
 	pool := labtest.NewPool(t, 2)
 	verbstest.Run(t, func(t *testing.T) verbstest.Pair {
 		hosts := pool.Take(t)
-		state := WithStateDir(t.TempDir())
-		a, b := open(t, hosts.A, state), open(t, hosts.B, state)
+		options := append(options[:len(options):len(options)], WithStateDir(t.TempDir()))
+		a, b := open(t, hosts.A, options...), open(t, hosts.B, options...)
 		return verbstest.Pair{
 			A:           linkEnd(t, a, hosts.A, address("10.77.0.1"), address("fd77::1"), address(linkLocal(t, hosts.A))),
 			B:           linkEnd(t, b, hosts.B, address("10.77.0.2"), address("fd77::2"), address(linkLocal(t, hosts.B))),
-			Unreachable: address("192.0.2.1"), Beside: func() provider.Provider { return beside(t, a) },
+			FramesUnseen: a.host.Modes().Socket == "udp",
+			Unreachable:  address("192.0.2.1"), Beside: func() provider.Provider { return beside(t, a) },
 		}
 	})
 }

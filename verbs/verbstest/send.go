@@ -97,8 +97,11 @@ func inline(t *testing.T, w *rig.World) {
 }
 
 func immediate(t *testing.T, w *rig.World) {
-	const always = verbs.WCGRH | verbs.WCWithSMAC | verbs.WCWithNetworkHdrType
 	a, b := w.A, w.B
+	always, mac := verbs.WCGRH|verbs.WCWithSMAC|verbs.WCWithNetworkHdrType, a.End.MAC
+	if a.Unseen {
+		always, mac = verbs.WCGRH|verbs.WCWithNetworkHdrType, verbs.MAC{}
+	}
 	ah := a.AH(b.End.IPv4)
 	with := a.Send(1, ah, b.QP, a.Piece(0, 3))
 	with.Opcode, with.ImmData = verbs.WRSendWithImm, 0xA1B2C3D4
@@ -110,7 +113,7 @@ func immediate(t *testing.T, w *rig.World) {
 	if got[0].ImmData != 0xA1B2C3D4 || got[0].Flags != always|verbs.WCWithImm || got[0].ByteLen != 43 {
 		t.Errorf("with immediate data: %+v", got[0])
 	}
-	if got[0].SMAC != a.End.MAC || got[0].NetworkHeader != verbs.NetworkIPv4 || got[0].Port != 1 || got[0].VLAN != 0 || got[0].SL != 0 {
+	if got[0].SMAC != mac || got[0].NetworkHeader != verbs.NetworkIPv4 || got[0].Port != 1 || got[0].VLAN != 0 || got[0].SL != 0 {
 		t.Errorf("the frame: %+v", got[0])
 	}
 	if got[1].ImmData != 0 || got[1].Flags != always {

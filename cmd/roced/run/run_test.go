@@ -227,7 +227,7 @@ func TestFailures(t *testing.T) {
 func TestMissingCapabilities(t *testing.T) {
 	t.Parallel()
 	hosts := labtest.Pair(t)
-	r := newRig(t, oneDevice)
+	r := newRig(t, oneDevice+"network = \"xdp\"\n")
 	if err := hosts.A.Do(func() error { r.StartWithout(t, unix.CAP_NET_RAW); return nil }); err != nil {
 		t.Fatal(err)
 	}
@@ -240,7 +240,7 @@ func TestMissingCapabilities(t *testing.T) {
 func TestFailsWithSystemdsSocket(t *testing.T) {
 	t.Parallel()
 	hosts := labtest.Pair(t)
-	r := newRig(t, oneDevice)
+	r := newRig(t, oneDevice+"network = \"xdp\"\n")
 	r.passSocket(t)
 	if err := hosts.A.Do(func() error { r.StartWithout(t, unix.CAP_NET_RAW); return nil }); err != nil {
 		t.Fatal(err)

@@ -109,6 +109,13 @@ type Statistics struct {
 	Steering []verbs.Counter // a packet each
 	Socket   xsk.Statistics
 	Sent     link.Sent
+	UDP      UDPCounters
+}
+
+// UDPCounters count what UDP sockets gave that was of no use, in packets or rows of them.
+type UDPCounters struct {
+	Truncated uint64 // longer than any packet
+	Control   uint64 // without all that the kernel is to tell of a packet
 }
 
 // HostError wraps an error of the host in one of package verbs, as all errors of a session are.

@@ -28,6 +28,8 @@ type Port struct {
 	NoTrains      string // why not
 	Lost          error  // a receive queue has no socket: the port is down
 	Stuck         error  // why Carried is not what the MTU allows
+	// SourcePorts are the UDP source ports of packets. They stay as they are.
+	SourcePorts wire.SourcePorts
 }
 
 // RDMAMTU is the largest RDMA MTU, up to Carried, that fits the port's MTU; verbs.ErrInvalid if none does.

@@ -111,7 +111,7 @@ func (i *Interface) look() (p network.Port, queues channels, trains link.Trains,
 			p.Addresses = append(p.Addresses, a.IP)
 		}
 	}
-	p.Broadcasts = broadcastsOf(list)
+	p.Broadcasts = host.Broadcasts(list)
 	if queues, err = channelsOf(i.sending.tool, below.Link); err == nil {
 		trains, p.NoTrains, err = i.sending.trains(below, queues.send)
 	}

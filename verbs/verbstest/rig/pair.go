@@ -8,10 +8,11 @@ import (
 	"github.com/roced/roced/verbs/provider"
 )
 
-// Pair is two cards that reach each other, and a session on each. Beside is the one field that may
-// be left out.
+// Pair is two cards that reach each other, and a session on each. Beside and FramesUnseen may be left out.
 type Pair struct {
 	A, B End
+	// FramesUnseen says that the network does not tell the source MAC and the flow label of what arrives.
+	FramesUnseen bool
 	// Unreachable is an IPv4 address that is neither card's and that no route leads to.
 	Unreachable netip.Addr
 	// Beside gives another session on A's card; nil where there can be none.

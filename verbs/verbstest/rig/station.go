@@ -27,6 +27,7 @@ const (
 
 // Station is a session, and one of each object in it.
 type Station struct {
+	Unseen bool // Pair.FramesUnseen
 	testing.TB
 	End     End
 	Session provider.Provider // the end's, judged

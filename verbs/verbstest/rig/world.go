@@ -57,7 +57,7 @@ func NewWorld(t testing.TB, pair Pair) *World {
 	w := &World{Pair: pair, A: newStation(t, pair.A), B: newStation(t, pair.B)}
 	w.Settle() // nothing of what was before comes later
 	for _, s := range []*Station{w.A, w.B} {
-		s.dropped = s.Counters()
+		s.dropped, s.Unseen = s.Counters(), pair.FramesUnseen
 	}
 	return w
 }

@@ -12,6 +12,7 @@ import (
 
 // ModeFlags say how packets get from the interface to the card, and back.
 type ModeFlags struct {
+	network        modeFlag[hca.Network]
 	xdp            modeFlag[hca.XDPMode]
 	send           modeFlag[hca.SendMode]
 	copy, zerocopy bool
@@ -19,6 +20,8 @@ type ModeFlags struct {
 
 // Add adds the flags to a command's.
 func (m *ModeFlags) Add(f *pflag.FlagSet) {
+	m.network = modeFlag[hca.Network]{list: []hca.Network{hca.NetworkAuto, hca.NetworkXDP, hca.NetworkUDP}}
+	f.Var(&m.network, "network", "`way` to the network: xdp (AF_XDP sockets: quickest for single messages, needs privileges), udp (UDP sockets: no privilege, any interface) or auto (xdp where it can be had)")
 	m.xdp = modeFlag[hca.XDPMode]{list: []hca.XDPMode{hca.XDPAuto, hca.XDPNative, hca.XDPGeneric}}
 	m.send = modeFlag[hca.SendMode]{list: []hca.SendMode{hca.SendAuto, hca.SendAFXDP, hca.SendTrains}}
 	f.Var(&m.xdp, "xdp", "`mode` of XDP: auto (native, else generic), native (in the driver) or generic (any interface, slower)")
@@ -50,7 +53,7 @@ func (m *ModeFlags) Options() []hca.Option {
 	case m.zerocopy:
 		socket = hca.SocketZeroCopy
 	}
-	return []hca.Option{hca.WithXDPMode(m.xdp.chosen), hca.WithSendMode(m.send.chosen), hca.WithSocketMode(socket)}
+	return []hca.Option{hca.WithNetwork(m.network.chosen), hca.WithXDPMode(m.xdp.chosen), hca.WithSendMode(m.send.chosen), hca.WithSocketMode(socket)}
 }
 
 // modeFlag is a mode by its name. The first of the list is the default.

@@ -64,6 +64,7 @@ type Metrics struct {
 type Device struct {
 	Interface  string
 	Name       string // by which programs ask for it; empty: the interface's
+	Network    hca.Network
 	XDP        hca.XDPMode
 	AFXDP      hca.SocketMode
 	Send       hca.SendMode
@@ -93,6 +94,6 @@ func Default() *Config {
 func NewDevice(name string) Device {
 	return Device{
 		Interface: name, Name: name, Spin: 20 * time.Microsecond,
-		XDP: hca.XDPAuto, AFXDP: hca.SocketAuto, Send: hca.SendAuto, Membership: hca.MembershipAuto,
+		Network: hca.NetworkAuto, XDP: hca.XDPAuto, AFXDP: hca.SocketAuto, Send: hca.SendAuto, Membership: hca.MembershipAuto,
 	}
 }

@@ -8,6 +8,7 @@ func Differences(a, b Device) (names []string) {
 	}{
 		{"interface", a.Interface == b.Interface},
 		{"name", a.Name == b.Name},
+		{"network", a.Network == b.Network},
 		{"xdp", a.XDP == b.XDP},
 		{"af_xdp", a.AFXDP == b.AFXDP},
 		{"send", a.Send == b.Send},

@@ -55,6 +55,7 @@ var keys = []key{
 
 	text("device.interface", `the name of a network interface; "ip link" lists them`, isInterface, func(c *Config) *string { return &c.device().Interface }),
 	text("device.name", fmt.Sprintf("a name of at most %d letters, digits, and . _ -", longestName), isDeviceName, func(c *Config) *string { return &c.device().Name }),
+	mode("device.network", func(c *Config) *hca.Network { return &c.device().Network }, hca.NetworkAuto, hca.NetworkXDP, hca.NetworkUDP),
 	mode("device.xdp", func(c *Config) *hca.XDPMode { return &c.device().XDP }, hca.XDPAuto, hca.XDPNative, hca.XDPGeneric),
 	mode("device.af_xdp", func(c *Config) *hca.SocketMode { return &c.device().AFXDP }, hca.SocketAuto, hca.SocketCopy, hca.SocketZeroCopy),
 	mode("device.send", func(c *Config) *hca.SendMode { return &c.device().Send }, hca.SendAuto, hca.SendAFXDP, hca.SendTrains),

@@ -14,7 +14,7 @@ import (
 func options(c config.Device, stateDir string, log *slog.Logger) []hca.Option {
 	list := []hca.Option{
 		hca.WithLogger(log), hca.WithStateDir(stateDir), hca.WithoutInline(),
-		hca.WithXDPMode(c.XDP), hca.WithSocketMode(c.AFXDP), hca.WithSendMode(c.Send), hca.WithMembership(c.Membership),
+		hca.WithNetwork(c.Network), hca.WithXDPMode(c.XDP), hca.WithSocketMode(c.AFXDP), hca.WithSendMode(c.Send), hca.WithMembership(c.Membership),
 		hca.WithSpin(c.Spin), hca.WithFrames(uint32(c.Frames)), hca.WithTuning(c.Tuning),
 	}
 	if c.RDMAMTU > 0 {

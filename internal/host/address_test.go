@@ -1,16 +1,14 @@
-package nic
+package host
 
 import (
 	"net/netip"
 	"slices"
 	"testing"
-
-	"github.com/roced/roced/internal/host"
 )
 
-// TestBroadcastsOf: the last address of each subnet, also where the address has bits of its own
+// TestBroadcasts: the last address of each subnet, also where the address has bits of its own
 // above the host part, and no host's address.
-func TestBroadcastsOf(t *testing.T) {
+func TestBroadcasts(t *testing.T) {
 	for _, row := range []struct{ address, configured, want string }{
 		{"10.77.0.2/24", "", "10.77.0.255"},
 		{"192.168.1.2/24", "", "192.168.1.255"},
@@ -24,7 +22,7 @@ func TestBroadcastsOf(t *testing.T) {
 		{"fd77::1/64", "", ""},
 	} {
 		prefix := netip.MustParsePrefix(row.address)
-		a := host.Address{IP: prefix.Addr(), Prefix: prefix.Bits()}
+		a := Address{IP: prefix.Addr(), Prefix: prefix.Bits()}
 		var want []netip.Addr
 		if row.configured != "" {
 			a.Broadcast = netip.MustParseAddr(row.configured)
@@ -32,7 +30,7 @@ func TestBroadcastsOf(t *testing.T) {
 		if row.want != "" {
 			want = []netip.Addr{netip.MustParseAddr(row.want)}
 		}
-		if got := broadcastsOf([]host.Address{a}); !slices.Equal(got, want) {
+		if got := Broadcasts([]Address{a}); !slices.Equal(got, want) {
 			t.Errorf("%s: %v, want %v", row.address, got, want)
 		}
 	}

@@ -1,0 +1,143 @@
+package udplink
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"sync/atomic"
+
+	"github.com/roced/roced/datapath/wire"
+	"golang.org/x/sys/unix"
+)
+
+// Link is a link over UDP sockets. It implements link.Link.
+type Link struct {
+	receiver
+	sender
+	poll    int // epoll instance with the sockets
+	sockets []*Socket
+	pending []*Socket // may have packets
+	events  [16]unix.EpollEvent
+	losses  losses
+	past    atomic.Uint64 // packets that sockets dropped that were removed
+	closed  bool
+}
+
+// losses counts packets, or rows of them, that the link could not make use of.
+type losses struct{ truncated, control atomic.Uint64 }
+
+// Config is how a Link is made.
+type Config struct {
+	Index int // the interface's
+}
+
+// Open opens a link without sockets to receive from, in the calling thread's namespace.
+func Open(c Config) (*Link, error) {
+	poll, err := unix.EpollCreate1(unix.EPOLL_CLOEXEC)
+	if err != nil {
+		return nil, fmt.Errorf("epoll: %w", err)
+	}
+	l := &Link{poll: poll}
+	l.index = uint32(c.Index)
+	if l.ports, err = openPorts(); err != nil {
+		return nil, errors.Join(err, unix.Close(poll))
+	}
+	l.receiver.allocate()
+	l.sender.allocate()
+	return l, nil
+}
+
+// SourcePorts are those from which packets are sent: the headers of committed frames have one of them.
+func (l *Link) SourcePorts() wire.SourcePorts { return l.ports.numbers }
+
+// Add has the link receive from a socket, which it owns from then on.
+func (l *Link) Add(s *Socket) error {
+	if l.closed {
+		return fmt.Errorf("UDP link: %w", unix.EBADF)
+	}
+	event := unix.EpollEvent{Events: unix.EPOLLIN, Fd: int32(s.fd)}
+	if err := unix.EpollCtl(l.poll, unix.EPOLL_CTL_ADD, s.fd, &event); err != nil {
+		return fmt.Errorf("epoll: %w", err)
+	}
+	l.sockets = append(l.sockets, s)
+	return nil
+}
+
+// Remove ends that. The socket is the caller's again; false if the link has been closed, and with it the socket.
+func (l *Link) Remove(s *Socket) bool {
+	at := slices.Index(l.sockets, s)
+	if at < 0 {
+		return false
+	}
+	_ = unix.EpollCtl(l.poll, unix.EPOLL_CTL_DEL, s.fd, nil)
+	l.past.Add(s.drops())
+	l.sockets = slices.Delete(l.sockets, at, at+1)
+	l.pending = slices.DeleteFunc(l.pending, func(one *Socket) bool { return one == s })
+	return true
+}
+
+// Receive implements link.Link. Sockets that have packets take turns.
+func (l *Link) Receive() int {
+	if len(l.pending) == 0 {
+		l.look()
+	}
+	for len(l.pending) > 0 {
+		s := l.pending[0]
+		packets, more := l.receive(s, &l.losses)
+		l.pending = slices.Delete(l.pending, 0, 1)
+		if more {
+			l.pending = append(l.pending, s)
+		}
+		if packets > 0 {
+			return packets
+		}
+	}
+	return 0
+}
+
+// look asks which sockets have packets.
+func (l *Link) look() {
+	for _, event := range l.events[:ready(l.poll, l.events[:])] {
+		for _, s := range l.sockets {
+			if s.fd == int(event.Fd) {
+				l.pending = append(l.pending, s)
+			}
+		}
+	}
+}
+
+// Numbers implements link.Link.
+func (l *Link) Numbers() bool { return true }
+
+// Descriptors implements link.Link: one that can be read when any socket can.
+func (l *Link) Descriptors() []int { return []int{l.poll} }
+
+// SetAsleep implements link.Link.
+func (l *Link) SetAsleep(bool) {}
+
+// Counters are what was lost on the way in, in packets or rows of them.
+type Counters struct {
+	Truncated uint64 // longer than any packet
+	Control   uint64 // without all that the kernel tells of a packet
+	NoRoom    uint64 // in the sockets
+}
+
+// Counters reads the counters. Any goroutine may call it, except while Add or Remove runs.
+func (l *Link) Counters() Counters {
+	c := Counters{Truncated: l.losses.truncated.Load(), Control: l.losses.control.Load(), NoRoom: l.past.Load()}
+	for _, s := range l.sockets {
+		c.NoRoom += s.drops()
+	}
+	return c
+}
+
+// Close implements link.Link.
+func (l *Link) Close() error {
+	err := errors.Join(l.ports.close(), unix.Close(l.poll))
+	for _, s := range l.sockets {
+		l.past.Add(s.drops())
+		err = errors.Join(err, s.Close())
+	}
+	l.closed, l.sockets, l.pending = true, nil, nil
+	return err
+}

@@ -1,0 +1,107 @@
+package udplink
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+
+	"github.com/roced/roced/datapath/wire"
+	"golang.org/x/sys/unix"
+)
+
+// ports are the sockets to send through, each bound to a port: by the source port, routers spread flows over
+// parallel links, and receivers over processors. Nothing is received through them.
+type ports struct {
+	numbers wire.SourcePorts
+	opened  int
+	v4, v6  []int // descriptors, in the order of the numbers; v6 is empty where the kernel has no IPv6
+}
+
+// RoCEv2's source ports (rdma_flow_label_to_udp_sport).
+const firstPort, portCount = 0xC000, 0x4000
+
+// openPorts opens some ports, in the calling thread's namespace.
+func openPorts() (p ports, err error) {
+	for range p.numbers {
+		if err := p.open(); err != nil {
+			return p, errors.Join(err, p.close())
+		}
+	}
+	return p, nil
+}
+
+// open opens one more port, that is free.
+func (p *ports) open() (err error) {
+	for range 100 {
+		number := uint16(firstPort + rand.IntN(portCount))
+		if err = p.openNumber(number); !errors.Is(err, unix.EADDRINUSE) {
+			return err
+		}
+	}
+	return err
+}
+
+func (p *ports) openNumber(number uint16) error {
+	v4, err := openPort(unix.AF_INET, number)
+	if err != nil {
+		return err
+	}
+	v6, err := openPort(unix.AF_INET6, number)
+	if err != nil && !errors.Is(err, unix.EAFNOSUPPORT) && !errors.Is(err, unix.EADDRNOTAVAIL) {
+		return errors.Join(err, unix.Close(v4))
+	}
+	p.v4 = append(p.v4, v4)
+	if err == nil {
+		p.v6 = append(p.v6, v6)
+	}
+	p.numbers[p.opened] = number
+	p.opened++
+	return nil
+}
+
+// sendOptions set Don't Fragment. A datagram that is longer than the path's MTU is refused.
+var sendOptions = map[int][]option{
+	unix.AF_INET:  {{unix.IPPROTO_IP, unix.IP_MTU_DISCOVER, unix.IP_PMTUDISC_DO}},
+	unix.AF_INET6: {{unix.IPPROTO_IPV6, unix.IPV6_V6ONLY, 1}, {unix.IPPROTO_IPV6, unix.IPV6_MTU_DISCOVER, unix.IPV6_PMTUDISC_DO}},
+}
+
+func openPort(family int, number uint16) (fd int, err error) {
+	if fd, err = newUDP(family, sendOptions[family]); err != nil {
+		return -1, err
+	}
+	var all unix.Sockaddr = &unix.SockaddrInet4{Port: int(number)}
+	if family == unix.AF_INET6 {
+		all = &unix.SockaddrInet6{Port: int(number)}
+	}
+	if err = mute(fd); err == nil {
+		err = unix.Bind(fd, all)
+	}
+	if err != nil {
+		return -1, errors.Join(fmt.Errorf("bind UDP port %d: %w", number, err), unix.Close(fd))
+	}
+	enlarge(fd, unix.SO_SNDBUFFORCE, unix.SO_SNDBUF)
+	return fd, nil
+}
+
+// socket is the one to send through from a port; -1 if there is none.
+func (p *ports) socket(number uint16, six bool) int {
+	list := p.v4
+	if six {
+		list = p.v6
+	}
+	for i, one := range p.numbers {
+		if one == number && i < len(list) {
+			return list[i]
+		}
+	}
+	return -1
+}
+
+func (p *ports) close() (err error) {
+	for _, list := range [][]int{p.v4, p.v6} {
+		for _, fd := range list {
+			err = errors.Join(err, unix.Close(fd))
+		}
+	}
+	return err
+}

@@ -1,0 +1,195 @@
+package udplink
+
+import (
+	"encoding/binary"
+	"net/netip"
+
+	"github.com/roced/roced/datapath/wire"
+	"golang.org/x/sys/unix"
+)
+
+const (
+	// maxMessages is how many datagrams, or rows of packets, one call receives at most.
+	maxMessages = 32
+	// room is for the longest row of packets.
+	room = 1 << 16
+	// headroom is for the headers of the first of them.
+	headroom = (wire.EthernetLen + wire.IPv6Len + wire.UDPLen + 63) &^ 63
+	// controlRoom is for all that the kernel tells, and some that it may learn to tell.
+	controlRoom = 256
+)
+
+// receiver is the receiving half of a Link.
+//
+//	       ┌ headroom ┬ packet ┬ packet ┬ … ┬ packet ┐   one message, received in one piece
+//	Next:   └ headers ┘
+//	         Next:  └ headers ┘                          over the end of the packet before
+type receiver struct {
+	messages [maxMessages]message
+	pieces   [maxMessages]unix.Iovec
+	names    [maxMessages]name
+	controls [maxMessages][controlRoom]byte
+	memory   []byte // of maxMessages
+	want     int    // messages to ask for
+
+	rows  [maxMessages]row // of the last Receive
+	row   int              // in hand
+	count int
+	last  []byte // the frame that Next gave last
+	ids   guesses
+
+	flow    flow // whose headers are in headers
+	headers wire.Template
+}
+
+// row is packets of one flow and length in a row, of which the last may be shorter.
+type row struct {
+	flow    flow
+	port    uint16 // of the sender
+	at, end int    // in memory: what is left
+	length  int    // of a packet, in bytes
+	begun   bool
+}
+
+// flow is what the headers of a packet say, except for ports and lengths.
+type flow struct {
+	source, dest [16]byte
+	class, hops  byte
+	six          bool
+}
+
+func (r *receiver) allocate() {
+	r.memory = make([]byte, maxMessages*(headroom+room))
+	r.want = maxMessages
+	for i := range r.messages {
+		r.aim(i)
+	}
+}
+
+func (r *receiver) aim(i int) {
+	buffer := r.memory[i*(headroom+room):][:headroom+room]
+	r.messages[i].aim(&r.names[i], &r.pieces[i], buffer[headroom:], r.controls[i][:])
+}
+
+// receive takes what a socket has. It returns how many packets that is, and whether the socket may have more.
+func (r *receiver) receive(s *Socket, lost *losses) (packets int, more bool) {
+	n, errno := receiveMessages(s.fd, r.messages[:r.want])
+	if errno != 0 { // EAGAIN: there is nothing; or an error of an earlier packet that was sent, which is taken by this
+		return 0, errno != unix.EAGAIN && errno != unix.EBADF
+	}
+	r.row, r.count = 0, 0
+	for i := range n {
+		if row := &r.rows[r.count]; r.read(row, i, lost) {
+			packets += max(1, (row.end-row.at+row.length-1)/max(1, row.length))
+			r.count++
+		}
+		r.aim(i)
+	}
+	more = n == r.want
+	r.want = maxMessages
+	if packets > 8*n { // long rows: a few of them fill the processor's cache
+		r.want = 2
+	}
+	return packets, more
+}
+
+// read reads what the kernel says of a message. It returns false if it is lost.
+func (r *receiver) read(row *row, i int, lost *losses) bool {
+	m, from := &r.messages[i], &r.names[i]
+	var about told
+	switch controlLen := int(m.header.Controllen); {
+	case m.header.Flags&unix.MSG_TRUNC != 0:
+		lost.truncated.Add(1)
+		return false
+	case m.header.Flags&unix.MSG_CTRUNC != 0 || controlLen > controlRoom:
+		lost.control.Add(1)
+		return false
+	default:
+		about.read(r.controls[i][:controlLen])
+	}
+	if !about.hasDest {
+		lost.control.Add(1)
+		return false
+	}
+	length := int(m.length)
+	row.flow = flow{dest: about.dest, class: about.class, hops: about.hops}
+	row.port = binary.BigEndian.Uint16(from[2:])
+	if row.flow.six = binary.NativeEndian.Uint16(from[:]) == unix.AF_INET6; row.flow.six {
+		copy(row.flow.source[:], from[8:24])
+	} else {
+		copy(row.flow.source[:], from[4:8])
+	}
+	row.at, row.length, row.begun = i*(headroom+room)+headroom, length, false
+	row.end = row.at + length
+	if about.segment > 0 {
+		row.length = min(about.segment, length)
+	}
+	return true
+}
+
+// Next implements link.Link.
+func (r *receiver) Next() []byte {
+	r.learn()
+	row := &r.rows[r.row]
+	if row.begun && row.at == row.end {
+		r.row++
+		row = &r.rows[r.row]
+	}
+	if row.flow != r.flow || r.headers.HeaderLen() == 0 {
+		r.flow, r.headers = row.flow, row.flow.template()
+	}
+	length := min(row.length, row.end-row.at)
+	begin := row.at - r.headers.HeaderLen()
+	r.last = r.memory[begin : row.at+length : row.at+length]
+	r.headers.PutHeaders(r.last, r.ids.next(!row.begun), row.port)
+	row.at, row.begun = row.at+length, true
+	return r.last
+}
+
+// Release implements link.Link.
+func (r *receiver) Release() {
+	r.learn()
+	r.last = nil
+}
+
+// learn looks which identification the last packet had, as the engine may have found.
+func (r *receiver) learn() {
+	if r.last != nil && !r.flow.six {
+		r.ids.was(binary.BigEndian.Uint16(r.last[wire.EthernetLen+4:]))
+	}
+}
+
+// template has the headers of a flow's packets.
+func (f *flow) template() wire.Template {
+	path := wire.Path{TrafficClass: f.class, HopLimit: f.hops}
+	if f.six {
+		path.Source, path.Dest = f.source, f.dest
+	} else {
+		path.Source, path.Dest = mapped(f.source), mapped(f.dest)
+	}
+	return wire.NewTemplate(path)
+}
+
+func mapped(address [16]byte) wire.GID { return wire.GIDFromAddr(netip.AddrFrom4([4]byte(address[:]))) }
+
+// guesses guess identifications: in a row they count up, and rows begin with 0, as Linux numbers them, or go on
+// where the last ended, as others do.
+type guesses struct {
+	last   uint16
+	first  bool // the last packet began a row
+	counts bool // rows do not begin with 0
+}
+
+func (g *guesses) next(first bool) uint16 {
+	g.first = first
+	if first && !g.counts {
+		return 0
+	}
+	return g.last + 1
+}
+
+func (g *guesses) was(id uint16) {
+	if g.last = id; g.first {
+		g.counts = id != 0
+	}
+}

@@ -1,0 +1,171 @@
+package udplink
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+
+	"github.com/roced/roced/datapath/wire"
+	"golang.org/x/sys/unix"
+)
+
+// Socket receives the packets for an address of the host, or for a group.
+type Socket struct {
+	fd      int
+	address netip.Addr
+}
+
+// buffer is what is asked for as room for packets in a socket, in bytes. Without CAP_NET_ADMIN the kernel gives
+// net.core.rmem_max and wmem_max at most.
+const buffer = 8 << 20
+
+// OpenSocket opens the socket of an own address, in the calling thread's namespace; index is that of the interface for an
+// address that is valid on its link only. EADDRINUSE if another program has the port.
+func OpenSocket(address netip.Addr, index int) (*Socket, error) {
+	s, err := newSocket(address)
+	if err != nil {
+		return nil, err
+	}
+	if err := unix.Bind(s.fd, endpoint(address, wire.UDPPort, index)); err != nil {
+		return nil, errors.Join(fmt.Errorf("bind UDP port %d of %v: %w", wire.UDPPort, address, err), s.Close())
+	}
+	return s, nil
+}
+
+// OpenGroup opens the socket of a group. It gets packets for the group that come through the interface, once it has
+// joined. Sockets of other programs for the group do not hinder it.
+func OpenGroup(group netip.Addr, index int) (*Socket, error) {
+	s, err := newSocket(group)
+	if err != nil {
+		return nil, err
+	}
+	if err = unix.SetsockoptInt(s.fd, unix.SOL_SOCKET, unix.SO_REUSEADDR, 1); err == nil {
+		err = unix.Bind(s.fd, endpoint(group, wire.UDPPort, index))
+	}
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("bind UDP port %d of group %v: %w", wire.UDPPort, group, err), s.Close())
+	}
+	return s, nil
+}
+
+// Join has the host join the socket's group on an interface: the kernel sends the report. Closing the socket
+// leaves the group.
+func (s *Socket) Join(index int) (err error) {
+	if s.address.Is4() {
+		err = unix.SetsockoptIPMreqn(s.fd, unix.IPPROTO_IP, unix.IP_ADD_MEMBERSHIP, &unix.IPMreqn{Multiaddr: s.address.As4(), Ifindex: int32(index)})
+	} else {
+		err = unix.SetsockoptIPv6Mreq(s.fd, unix.IPPROTO_IPV6, unix.IPV6_JOIN_GROUP, &unix.IPv6Mreq{Multiaddr: s.address.As16(), Interface: uint32(index)})
+	}
+	if err != nil {
+		return fmt.Errorf("join %v: %w", s.address, err)
+	}
+	return nil
+}
+
+// Leave ends that.
+func (s *Socket) Leave(index int) (err error) {
+	if s.address.Is4() {
+		err = unix.SetsockoptIPMreqn(s.fd, unix.IPPROTO_IP, unix.IP_DROP_MEMBERSHIP, &unix.IPMreqn{Multiaddr: s.address.As4(), Ifindex: int32(index)})
+	} else {
+		err = unix.SetsockoptIPv6Mreq(s.fd, unix.IPPROTO_IPV6, unix.IPV6_LEAVE_GROUP, &unix.IPv6Mreq{Multiaddr: s.address.As16(), Interface: uint32(index)})
+	}
+	if err != nil && err != unix.EADDRNOTAVAIL { // with the interface went the membership
+		return fmt.Errorf("leave %v: %w", s.address, err)
+	}
+	return nil
+}
+
+// Close closes the socket. It is in no link any more.
+func (s *Socket) Close() error { return unix.Close(s.fd) }
+
+// option is a socket option that is on or off.
+type option struct{ level, name, value int }
+
+// receiveOptions have the kernel tell what an IP header said. A group's packets come to a socket that has joined
+// only, not to all of the host.
+var receiveOptions = map[int][]option{
+	unix.AF_INET: {
+		{unix.IPPROTO_IP, unix.IP_PKTINFO, 1}, {unix.IPPROTO_IP, unix.IP_RECVTOS, 1}, {unix.IPPROTO_IP, unix.IP_RECVTTL, 1},
+		{unix.IPPROTO_IP, unix.IP_MULTICAST_ALL, 0},
+	},
+	unix.AF_INET6: {
+		{unix.IPPROTO_IPV6, unix.IPV6_V6ONLY, 1},
+		{unix.IPPROTO_IPV6, unix.IPV6_RECVPKTINFO, 1}, {unix.IPPROTO_IPV6, unix.IPV6_RECVTCLASS, 1}, {unix.IPPROTO_IPV6, unix.IPV6_RECVHOPLIMIT, 1},
+		{unix.IPPROTO_IPV6, unix.IPV6_MULTICAST_ALL, 0},
+		{unix.IPPROTO_UDP, unix.UDP_NO_CHECK6_RX, 1}, // RDMA cards send no UDP checksum
+	},
+}
+
+// newSocket makes a socket that can receive.
+func newSocket(address netip.Addr) (*Socket, error) {
+	family := familyOf(address)
+	fd, err := newUDP(family, receiveOptions[family])
+	if err != nil {
+		return nil, err
+	}
+	enlarge(fd, unix.SO_RCVBUFFORCE, unix.SO_RCVBUF)
+	// A kernel without it (before 5.0) delivers packets one by one.
+	_ = unix.SetsockoptInt(fd, unix.IPPROTO_UDP, unix.UDP_GRO, 1)
+	return &Socket{fd: fd, address: address}, nil
+}
+
+func familyOf(address netip.Addr) int {
+	if address.Is4() {
+		return unix.AF_INET
+	}
+	return unix.AF_INET6
+}
+
+func newUDP(family int, options []option) (fd int, err error) {
+	fd, err = unix.Socket(family, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
+	if err != nil {
+		return -1, fmt.Errorf("UDP socket: %w", err)
+	}
+	for _, o := range options {
+		if err := unix.SetsockoptInt(fd, o.level, o.name, o.value); err != nil {
+			return -1, errors.Join(fmt.Errorf("UDP socket: option %d of level %d: %w", o.name, o.level, err), unix.Close(fd))
+		}
+	}
+	return fd, nil
+}
+
+// enlarge asks for a large buffer.
+func enlarge(fd, privileged, ordinary int) {
+	if unix.SetsockoptInt(fd, unix.SOL_SOCKET, privileged, buffer) != nil {
+		_ = unix.SetsockoptInt(fd, unix.SOL_SOCKET, ordinary, buffer)
+	}
+}
+
+// endpoint is an address and a port for a system call. The interface counts for addresses of its link.
+func endpoint(address netip.Addr, port int, index int) unix.Sockaddr {
+	if address.Is4() {
+		return &unix.SockaddrInet4{Addr: address.As4(), Port: port}
+	}
+	to := &unix.SockaddrInet6{Addr: address.As16(), Port: port}
+	if address.IsLinkLocalUnicast() || address.IsLinkLocalMulticast() || address.IsInterfaceLocalMulticast() {
+		to.ZoneId = uint32(index)
+	}
+	return to
+}
+
+// mute has a socket drop all that arrives: it is for sending only, or its group has no members here.
+func mute(fd int) error { return filter(fd, []unix.SockFilter{{Code: unix.BPF_RET | unix.BPF_K}}) }
+
+func filter(fd int, program []unix.SockFilter) error {
+	err := unix.SetsockoptSockFprog(fd, unix.SOL_SOCKET, unix.SO_ATTACH_FILTER, &unix.SockFprog{Len: uint16(len(program)), Filter: &program[0]})
+	if err != nil {
+		return fmt.Errorf("filter of a UDP socket: %w", err)
+	}
+	return nil
+}
+
+// Mute has the socket drop all that arrives, or not.
+func (s *Socket) Mute(on bool) error {
+	if on {
+		return mute(s.fd)
+	}
+	if err := unix.SetsockoptInt(s.fd, unix.SOL_SOCKET, unix.SO_DETACH_FILTER, 0); err != nil && err != unix.ENOENT {
+		return fmt.Errorf("filter of a UDP socket: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,71 @@
+package udplink
+
+import (
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// message is struct mmsghdr.
+type message struct {
+	header unix.Msghdr
+	length uint32 // of what arrived, in bytes
+}
+
+// name is a socket address, of IPv4 or IPv6.
+type name [unix.SizeofSockaddrInet6]byte
+
+// aim has a message received into a buffer.
+func (m *message) aim(from *name, piece *unix.Iovec, buffer, control []byte) {
+	piece.Base = unsafe.SliceData(buffer)
+	piece.SetLen(len(buffer))
+	m.describe(from, len(from), piece, 1, control)
+}
+
+// describe fills in a message. What it points to must stay where it is.
+func (m *message) describe(at *name, nameLen int, pieces *unix.Iovec, count int, control []byte) {
+	m.header.Name, m.header.Namelen = &at[0], uint32(nameLen)
+	m.header.Iov = pieces
+	m.header.SetIovlen(count)
+	m.header.Control = unsafe.SliceData(control)
+	m.header.SetControllen(len(control))
+	m.header.Flags = 0
+}
+
+func setPiece(piece *unix.Iovec, b []byte) {
+	piece.Base = unsafe.SliceData(b)
+	piece.SetLen(len(b))
+}
+
+// receiveMessages and sendMessages do not wait. They are raw calls, since they are short for the kernel, and long for
+// the Go scheduler (see xsk.Socket's kick).
+func receiveMessages(fd int, list []message) (count int, errno unix.Errno) {
+	n, _, errno := unix.RawSyscall6(unix.SYS_RECVMMSG, uintptr(fd), uintptr(unsafe.Pointer(unsafe.SliceData(list))), uintptr(len(list)), unix.MSG_DONTWAIT, 0, 0)
+	return int(n), errno
+}
+
+func sendMessages(fd int, list []message) (count int, errno unix.Errno) {
+	n, _, errno := unix.RawSyscall6(unix.SYS_SENDMMSG, uintptr(fd), uintptr(unsafe.Pointer(unsafe.SliceData(list))), uintptr(len(list)), unix.MSG_DONTWAIT, 0, 0)
+	return int(n), errno
+}
+
+// drops is how many packets a socket has dropped, for which it had no room (SK_MEMINFO_DROPS in linux/sock_diag.h).
+func (s *Socket) drops() uint64 {
+	var info [9]uint32
+	size := uint32(unsafe.Sizeof(info))
+	_, _, errno := unix.Syscall6(unix.SYS_GETSOCKOPT, uintptr(s.fd), unix.SOL_SOCKET, unix.SO_MEMINFO,
+		uintptr(unsafe.Pointer(&info)), uintptr(unsafe.Pointer(&size)), 0)
+	if errno != 0 {
+		return 0
+	}
+	return uint64(info[8])
+}
+
+// ready gives descriptors of an epoll instance that can be read, without waiting.
+func ready(poll int, events []unix.EpollEvent) int {
+	n, _, errno := unix.RawSyscall6(unix.SYS_EPOLL_PWAIT, uintptr(poll), uintptr(unsafe.Pointer(unsafe.SliceData(events))), uintptr(len(events)), 0, 0, 0)
+	if errno != 0 {
+		return 0
+	}
+	return int(n)
+}

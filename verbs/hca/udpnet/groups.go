@@ -1,0 +1,137 @@
+//go:build linux
+
+package udpnet
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+
+	"github.com/roced/roced/datapath/link/udplink"
+	"github.com/roced/roced/verbs/hca/network"
+)
+
+// group is a group of which the host is a member, or to which queue pairs are attached. It has one socket, by which
+// the host joins, and which receives while queue pairs are attached. What only sends to a group has none.
+type group struct {
+	socket   *udplink.Socket
+	joins    int
+	joined   bool // the socket is a member
+	attached bool // the link receives from it
+}
+
+// find finds a group, or makes it.
+func (h *Host) find(address netip.Addr) (*group, error) {
+	if g := h.groups[address]; g != nil {
+		return g, nil
+	}
+	g := &group{}
+	err := h.inside.Do(func() (err error) {
+		if g.socket, err = udplink.OpenGroup(address, h.index); err != nil {
+			return err
+		}
+		if err = g.socket.Mute(true); err != nil {
+			return errors.Join(err, g.socket.Close())
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	h.groups[address] = g
+	return g, nil
+}
+
+// drop forgets a group that nobody needs.
+func (h *Host) drop(address netip.Addr, g *group) error {
+	if g.joins > 0 || g.attached {
+		return nil
+	}
+	delete(h.groups, address)
+	return g.socket.Close()
+}
+
+// Join implements network.Groups.
+func (h *Host) Join(address netip.Addr) error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	g, err := h.find(address)
+	if err != nil {
+		return err
+	}
+	if !g.joined {
+		if err := g.socket.Join(h.index); err != nil {
+			return errors.Join(explainJoin(address, err), h.drop(address, g))
+		}
+		g.joined = true
+	}
+	g.joins++
+	return nil
+}
+
+// explainJoin says what to do where the kernel has no room for a membership.
+func explainJoin(address netip.Addr, err error) error {
+	return fmt.Errorf("%w; the kernel limits the groups of a socket by net.ipv4.igmp_max_memberships and its memory by net.core.optmem_max", network.HostError(err))
+}
+
+// Leave implements network.Groups.
+func (h *Host) Leave(address netip.Addr) error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	g := h.groups[address]
+	if g == nil || g.joins == 0 {
+		return nil
+	}
+	if g.joins--; g.joins > 0 {
+		return nil
+	}
+	g.joined = false
+	return errors.Join(g.socket.Leave(h.index), h.drop(address, g))
+}
+
+// AddGroup implements network.Steering: queue pairs are attached to the group.
+func (h *Host) AddGroup(address netip.Addr) error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	g, err := h.find(address)
+	if err != nil || g.attached {
+		return err
+	}
+	if err = g.socket.Mute(false); err == nil {
+		err = h.add(g.socket)
+	}
+	if err != nil {
+		return errors.Join(err, h.drop(address, g))
+	}
+	g.attached = true
+	return nil
+}
+
+// RemoveGroup implements network.Steering.
+func (h *Host) RemoveGroup(address netip.Addr) error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	g := h.groups[address]
+	if g == nil || !g.attached {
+		return nil
+	}
+	g.attached = false
+	removed := false
+	h.engine.Do(func() { removed = h.link.Remove(g.socket) })
+	if !removed { // the link has closed it, and left the group
+		delete(h.groups, address)
+		return nil
+	}
+	return errors.Join(g.socket.Mute(true), h.drop(address, g))
+}
+
+// closeGroups closes the sockets that the link has not closed.
+func (h *Host) closeGroups() (err error) {
+	for address, g := range h.groups {
+		if !g.attached {
+			err = errors.Join(err, g.socket.Close())
+		}
+		delete(h.groups, address)
+	}
+	return err
+}

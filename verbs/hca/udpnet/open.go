@@ -1,0 +1,145 @@
+//go:build linux
+
+package udpnet
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/netip"
+
+	"github.com/roced/roced/datapath/link/udplink"
+	"github.com/roced/roced/internal/host"
+	"github.com/roced/roced/verbs"
+	"github.com/vishvananda/netlink"
+	"golang.org/x/sys/unix"
+)
+
+// Config says how an interface is opened.
+type Config struct {
+	Namespace string // the file of a network namespace; empty for the caller's
+	Log       *slog.Logger
+}
+
+// Open opens an interface. It needs no privilege, except for a namespace, which needs CAP_SYS_ADMIN. EADDRINUSE if
+// another program, or the kernel's Soft-RoCE, has RoCEv2's port of one of the interface's addresses.
+func Open(name string, c Config) (*Host, error) {
+	inside, err := host.Enter(c.Namespace)
+	if err != nil {
+		return nil, err
+	}
+	h := &Host{
+		inside: inside, log: c.Log, stop: make(chan struct{}),
+		addresses: map[netip.Addr]*udplink.Socket{}, groups: map[netip.Addr]*group{},
+	}
+	h.name.Store(&name)
+	if err := inside.Do(h.build); err != nil {
+		return nil, errors.Join(err, h.undo())
+	}
+	return h, nil
+}
+
+// build opens everything, on a thread in the namespace.
+func (h *Host) build() (err error) {
+	if h.index, err = findInterface(h.Name()); err != nil {
+		return err
+	}
+	if h.queries, err = host.OpenQueries(h.index); err != nil {
+		return err
+	}
+	if h.follower, err = host.Follow(h.index); err != nil {
+		return err
+	}
+	if h.link, err = udplink.Open(udplink.Config{Index: h.index}); err != nil {
+		return err
+	}
+	if err := h.probe(); err != nil {
+		return err
+	}
+	list, err := h.queries.Addresses()
+	if err != nil {
+		return err
+	}
+	for _, a := range list {
+		if !a.Usable() || a.IP.IsLoopback() {
+			continue
+		}
+		if err := h.openAddress(a.IP); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// undo closes what a failed build has opened.
+func (h *Host) undo() (err error) {
+	if h.follower != nil {
+		h.follower.Close()
+	}
+	if h.link != nil {
+		err = h.link.Close()
+	}
+	if h.queries != nil {
+		h.queries.Close()
+	}
+	h.inside.Close()
+	return err
+}
+
+// findInterface gives the index of an interface that is up.
+func findInterface(name string) (int, error) {
+	handle, err := netlink.NewHandle(unix.NETLINK_ROUTE)
+	if err != nil {
+		return 0, fmt.Errorf("netlink: %w", err)
+	}
+	defer handle.Close()
+	found, err := handle.LinkByName(name)
+	switch {
+	case errors.As(err, new(netlink.LinkNotFoundError)):
+		return 0, fmt.Errorf("%w: no interface %q in this network namespace; ip link shows what there is", unix.ENODEV, name)
+	case err != nil:
+		return 0, err
+	case found.Attrs().RawFlags&unix.IFF_LOOPBACK != 0:
+		return 0, fmt.Errorf("%w: %s is a loopback interface; a device on another interface reaches the host's own addresses", verbs.ErrUnsupported, name)
+	case found.Attrs().RawFlags&unix.IFF_UP == 0:
+		return 0, fmt.Errorf("%w: %s is down; ip link set dev %[2]s up", unix.ENETDOWN, name)
+	}
+	return found.Attrs().Index, nil
+}
+
+// probe learns how the kernel numbers packets, if that can be tried now.
+func (h *Host) probe() error {
+	trains, err := udplink.Probe()
+	if err != nil {
+		return err
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.noTrains, h.probed = trains, trains == nil
+	h.link.SetTrains(trains == nil)
+	return nil
+}
+
+// trains says whether packets leave in trains, and why not.
+func (h *Host) trains() (bool, string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	switch {
+	case h.noTrains != nil:
+		return false, h.noTrains.Error()
+	case h.link.TrainsUnable():
+		return false, "the kernel has refused a train"
+	}
+	return true, ""
+}
+
+// Check implements network.Host. How the kernel numbers packets is tried until it can be.
+func (h *Host) Check() error {
+	h.mu.Lock()
+	probed := h.probed
+	h.mu.Unlock()
+	if probed {
+		return nil
+	}
+	return h.inside.Do(h.probe)
+}
