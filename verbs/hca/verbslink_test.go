@@ -25,8 +25,8 @@ func verbsOnLink(t *testing.T, options ...Option) {
 		options := append(options[:len(options):len(options)], WithStateDir(t.TempDir()))
 		a, b := open(t, hosts.A, options...), open(t, hosts.B, options...)
 		return verbstest.Pair{
-			A:           linkEnd(t, a, hosts.A, address("10.77.0.1"), address("fd77::1"), address(linkLocal(t, hosts.A))),
-			B:           linkEnd(t, b, hosts.B, address("10.77.0.2"), address("fd77::2"), address(linkLocal(t, hosts.B))),
+			A:            linkEnd(t, a, hosts.A, address("10.77.0.1"), address("fd77::1"), address(linkLocal(t, hosts.A))),
+			B:            linkEnd(t, b, hosts.B, address("10.77.0.2"), address("fd77::2"), address(linkLocal(t, hosts.B))),
 			FramesUnseen: a.host.Modes().Socket == "udp",
 			Unreachable:  address("192.0.2.1"), Beside: func() provider.Provider { return beside(t, a) },
 		}
