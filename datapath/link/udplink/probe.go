@@ -1,9 +1,9 @@
 package udplink
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
-	"net/netip"
 	"time"
 
 	"github.com/roced/roced/internal/errno"
@@ -18,45 +18,71 @@ import (
 var ErrNumbering = errno.New("this kernel numbers IPv4 packets of UDP sockets otherwise than Linux does, so their ICRC cannot be known", unix.EOPNOTSUPP)
 
 // Probe says whether the kernel numbers packets as they must be: ErrNumbering if not. Trains are nil if the packets
-// of a train can be known too, otherwise why not. It sends four packets on the loopback interface of the calling thread's
+// of a train can be known too, otherwise why not. It sends five packets on the loopback interface of the calling thread's
 // namespace.
 func Probe() (trains, err error) {
-	fd, err := newUDP(unix.AF_INET, sendOptions[unix.AF_INET])
+	p, err := newProbe()
 	if err != nil {
-		return nil, err
+		return untried(err), nil
 	}
-	defer unix.Close(fd)
-	home := &unix.SockaddrInet4{Addr: netip.AddrFrom4([4]byte{127, 0, 0, 1}).As4()}
-	if err := errors.Join(filter(fd, numberFilter), unix.Bind(fd, home)); err != nil {
+	defer unix.Close(p.fd)
+	if err := p.send(probeOf(0)); err != nil || !p.arrives(0) {
+		return untried(cmp.Or(err, error(unix.ETIMEDOUT))), nil
+	}
+	if err := filter(p.fd, numberFilter); err != nil {
 		return fmt.Errorf("how this kernel numbers packets cannot be seen: %w", err), nil
 	}
-	self, err := unix.Getsockname(fd)
+	if err := p.send(probeOf(0)); err != nil || !p.arrives(0) {
+		return nil, errors.Join(ErrNumbering, err)
+	}
+	return p.tryTrain(), nil
+}
+
+func untried(err error) error {
+	return fmt.Errorf("how this kernel numbers packets cannot be tried: %w; is the interface lo up? (ip link set lo up)", err)
+}
+
+// probe is a socket that sends to itself.
+type probe struct {
+	fd   int
+	self unix.Sockaddr
+}
+
+func newProbe() (p probe, err error) {
+	if p.fd, err = newUDP(unix.AF_INET, sendOptions[unix.AF_INET]); err != nil {
+		return p, err
+	}
+	if err = unix.Bind(p.fd, &unix.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}}); err == nil {
+		p.self, err = unix.Getsockname(p.fd)
+	}
 	if err != nil {
-		return nil, err
+		return p, errors.Join(fmt.Errorf("UDP socket of the loopback interface: %w", err), unix.Close(p.fd))
 	}
-	if err := unix.Sendto(fd, probeOf(0), unix.MSG_DONTWAIT, self); err != nil {
-		return fmt.Errorf("how this kernel numbers packets cannot be tried: %w; is the interface lo up (ip link set lo up)?", err), nil
-	}
-	if !arrives(fd, 0) {
-		return nil, ErrNumbering
-	}
+	return p, nil
+}
+
+// tryTrain says why the packets of a train cannot be known; nil if they can.
+func (p *probe) tryTrain() error {
 	var train []byte
 	for i := range byte(3) {
 		train = append(train, probeOf(i)...)
 	}
-	if err := unix.SetsockoptInt(fd, unix.IPPROTO_UDP, unix.UDP_SEGMENT, len(train)/3); err != nil {
-		return fmt.Errorf("this kernel does not make packets of trains: %w", err), nil
+	err := unix.SetsockoptInt(p.fd, unix.IPPROTO_UDP, unix.UDP_SEGMENT, len(train)/3)
+	if err == nil {
+		err = p.send(train)
 	}
-	if err := unix.Sendto(fd, train, unix.MSG_DONTWAIT, self); err != nil {
-		return fmt.Errorf("this kernel does not make packets of trains: %w", err), nil
+	if err != nil {
+		return fmt.Errorf("this kernel does not make packets of trains: %w", err)
 	}
 	for i := range byte(3) {
-		if !arrives(fd, i) {
-			return fmt.Errorf("this kernel does not number the packets of a train 0, 1, 2: packet %d has not come", i), nil
+		if !p.arrives(i) {
+			return fmt.Errorf("this kernel does not number the packets of a train 0, 1, 2: packet %d has not come", i)
 		}
 	}
-	return nil, nil
+	return nil
 }
+
+func (p *probe) send(b []byte) error { return unix.Sendto(p.fd, b, unix.MSG_DONTWAIT, p.self) }
 
 func probeOf(id byte) []byte { return []byte{0, id, 'r', 'o', 'c', 'e', 'd', 0} }
 
@@ -80,14 +106,14 @@ var numberFilter = []unix.SockFilter{
 const probeTime = 500 * time.Millisecond
 
 // arrives says whether the next packet has a number.
-func arrives(fd int, id byte) bool {
+func (p *probe) arrives(id byte) bool {
 	var got [16]byte
 	for end := time.Now().Add(probeTime); time.Now().Before(end); {
-		n, _, err := unix.Recvfrom(fd, got[:], unix.MSG_DONTWAIT)
+		n, _, err := unix.Recvfrom(p.fd, got[:], unix.MSG_DONTWAIT)
 		if err == nil {
 			return n == 8 && got[1] == id
 		}
-		wait := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}
+		wait := []unix.PollFd{{Fd: int32(p.fd), Events: unix.POLLIN}}
 		_, _ = unix.Poll(wait, int(time.Until(end).Milliseconds())+1)
 	}
 	return false

@@ -79,10 +79,7 @@ func (r *receiver) receive(s *Socket, lost *losses) (packets int, more bool) {
 	}
 	r.row, r.count = 0, 0
 	for i := range n {
-		if row := &r.rows[r.count]; r.read(row, i, lost) {
-			packets += max(1, (row.end-row.at+row.length-1)/max(1, row.length))
-			r.count++
-		}
+		packets += r.take(i, lost)
 		r.aim(i)
 	}
 	more = n == r.want
@@ -91,6 +88,19 @@ func (r *receiver) receive(s *Socket, lost *losses) (packets int, more bool) {
 		r.want = 2
 	}
 	return packets, more
+}
+
+// take adds a message to the rows, and returns how many packets it has.
+func (r *receiver) take(i int, lost *losses) (packets int) {
+	row := &r.rows[r.count]
+	if !r.read(row, i, lost) {
+		return 0
+	}
+	r.count++
+	if row.at == row.end { // an empty datagram
+		return 1
+	}
+	return (row.end - row.at + row.length - 1) / row.length
 }
 
 // read reads what the kernel says of a message. It returns false if it is lost.

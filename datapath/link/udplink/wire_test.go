@@ -1,0 +1,360 @@
+package udplink
+
+import (
+	"bytes"
+	"errors"
+	"net/netip"
+	"testing"
+	"time"
+
+	"github.com/roced/roced/datapath/wire"
+	"github.com/roced/roced/internal/lab"
+	"github.com/roced/roced/internal/lab/labtest"
+	"golang.org/x/sys/unix"
+)
+
+func TestMain(m *testing.M) { labtest.Main(m) }
+
+func check(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// end is a link of a host, with sockets for the host's addresses.
+type end struct {
+	testing.TB
+	*Link
+	host   *lab.Namespace
+	index  int
+	solver wire.Numbering
+}
+
+func newEnd(t testing.TB, host *lab.Namespace, addresses ...string) *end {
+	t.Helper()
+	index, err := host.Index("eth0")
+	check(t, err)
+	e := &end{TB: t, host: host, index: index}
+	check(t, host.Do(func() (err error) {
+		e.Link, err = Open(Config{Index: index})
+		return err
+	}))
+	t.Cleanup(func() { check(t, e.Link.Close()) })
+	for _, a := range addresses {
+		e.listen(netip.MustParseAddr(a))
+	}
+	return e
+}
+
+func (e *end) listen(address netip.Addr) *Socket {
+	e.Helper()
+	var s *Socket
+	check(e, e.host.Do(func() (err error) {
+		s, err = OpenSocket(address, e.index)
+		return err
+	}))
+	check(e, e.Add(s))
+	return s
+}
+
+// ends are two hosts on a wire.
+func ends(t testing.TB) (a, b *end) {
+	hosts := labtest.Pair(t)
+	return newEnd(t, hosts.A, "10.77.0.1", "fd77::1"), newEnd(t, hosts.B, "10.77.0.2", "fd77::2")
+}
+
+// send commits a datagram, and returns the frame that it is.
+func (e *end) send(path wire.Path, qpn wire.QPN, psn int, length int) []byte {
+	e.Helper()
+	path.SourcePorts = e.SourcePorts()
+	template := wire.NewTemplate(path)
+	frame := e.Reserve()
+	if frame == nil {
+		e.Fatal("no frame")
+	}
+	offset := template.PayloadOffset(false)
+	for i := range length {
+		frame[offset+i] = byte(psn + i)
+	}
+	n := template.Seal(frame, &wire.Datagram{DestQP: 5, SourceQP: qpn, PSN: wire.PSN(psn), PKey: wire.PKeyDefault}, length)
+	sent := bytes.Clone(frame[:n])
+	e.Commit(n)
+	return sent
+}
+
+// receive gives packets until there are so many, or none has come for a while.
+func (e *end) receive(count int) (frames [][]byte) {
+	e.Helper()
+	for end := time.Now().Add(10 * time.Second); len(frames) < count && time.Now().Before(end); {
+		n := e.Receive()
+		for range n {
+			frame := e.Next()
+			var p wire.Packet
+			if fault := wire.Parse(frame, &p); fault != wire.FaultNone || !p.CheckICRC() && !e.solver.Solve(&p) {
+				e.Fatalf("%v: % x", fault, frame[:min(len(frame), 60)])
+			}
+			frames = append(frames, bytes.Clone(frame))
+		}
+		if n > 0 {
+			e.Release()
+		} else {
+			time.Sleep(time.Millisecond)
+		}
+	}
+	return frames
+}
+
+var (
+	v4 = wire.Path{Source: gid("10.77.0.1"), Dest: gid("10.77.0.2"), TrafficClass: 0x6A, HopLimit: 9}
+	v6 = wire.Path{Source: gid("fd77::1"), Dest: gid("fd77::2"), TrafficClass: 0x6A, HopLimit: 9}
+)
+
+// Packets of all lengths arrive as they were sent, in order, with the headers that were asked for. Of IPv4 they have the
+// identification that the ICRC was made for: 0, or the place in a train.
+func TestAcross(t *testing.T) {
+	a, b := ends(t)
+	for _, row := range []struct {
+		name    string
+		path    wire.Path
+		lengths []int
+		trains  uint64
+	}{
+		{"one", v4, []int{77}, 0},
+		{"one, IPv6", v6, []int{77}, 0},
+		{"a train", v4, []int{1024, 1024, 1024, 1024, 1000}, 1},
+		{"a train, IPv6", v6, []int{1024, 1024, 1024, 1024, 1000}, 1},
+		{"without payload", v4, []int{0, 0, 0}, 1},
+		{"longer and longer", v4, []int{4, 8, 12, 16}, 0},
+		{"shorter and shorter", v4, []int{16, 12, 8, 4}, 2},
+		{"two lengths in turns", v4, []int{64, 1000, 64, 1000, 64}, 2},
+		{"more than a train holds", v4, repeat(100, 150), 3},
+		{"more than a datagram holds", v4, repeat(1024, 64), 2},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			before := a.Sent().Trains
+			var sent [][]byte
+			for i, length := range row.lengths {
+				sent = append(sent, a.send(row.path, 7, i, length))
+			}
+			if !a.Flush() {
+				t.Fatal("not all was sent")
+			}
+			got := b.receive(len(sent))
+			if len(got) != len(sent) {
+				t.Fatalf("%d of %d packets", len(got), len(sent))
+			}
+			for i := range sent {
+				sameButID(t, got[i], sent[i])
+			}
+			if trains := a.Sent().Trains - before; trains != row.trains {
+				t.Errorf("%d trains, want %d", trains, row.trains)
+			}
+		})
+	}
+}
+
+func repeat(length, count int) (all []int) {
+	for range count {
+		all = append(all, length)
+	}
+	return all
+}
+
+// sameButID compares frames, except for the identification, and what follows from it.
+func sameButID(t *testing.T, got, want []byte) {
+	t.Helper()
+	got, want = bytes.Clone(got), bytes.Clone(want)
+	for _, frame := range [][]byte{got, want} {
+		if frame[wire.EthernetLen]>>4 == 4 {
+			clear(frame[wire.EthernetLen+4 : wire.EthernetLen+6])
+			clear(frame[wire.EthernetLen+10 : wire.EthernetLen+12])
+			clear(frame[len(frame)-wire.ICRCLen:])
+		}
+	}
+	if !bytes.Equal(got, want) {
+		t.Errorf("\n% x\n% x", got[:min(len(got), 80)], want[:min(len(want), 80)])
+	}
+}
+
+// Packets of several flows in turns stay in order, each flow by itself, and leave from the ports that they say.
+func TestFlows(t *testing.T) {
+	a, b := ends(t)
+	for i := range 200 {
+		a.send(v4, wire.QPN(1+i%7), i, 64+4*(i%3))
+	}
+	a.Flush()
+	last := map[wire.QPN]wire.PSN{}
+	ports := map[uint16]bool{}
+	for _, frame := range b.receive(200) {
+		var p wire.Packet
+		wire.Parse(frame, &p)
+		from := p.DETH().SrcQP()
+		if psn := p.BTH().PSN(); psn < last[from] {
+			t.Errorf("queue pair %d: packet %d after %d", from, psn, last[from])
+		} else {
+			last[from] = psn
+		}
+		ports[uint16(frame[34])<<8|uint16(frame[35])] = true
+	}
+	if len(last) != 7 || len(ports) < 2 {
+		t.Errorf("%d flows from %d ports", len(last), len(ports))
+	}
+}
+
+// What is longer than the link's MTU is refused, in a train too, and what fits arrives.
+func TestTooLong(t *testing.T) {
+	a, b := ends(t)
+	for i := range 3 {
+		a.send(v4, 7, i, 4096)
+	}
+	for i := range 3 {
+		a.send(v4, 7, i, 1024)
+	}
+	if done := a.Flush(); !done || a.Refused() != 3 || a.Refused() != 0 || len(b.receive(3)) != 3 {
+		t.Errorf("done %v", done)
+	}
+	if a.TrainsUnable() {
+		t.Error("no trains any more")
+	}
+}
+
+// What nobody can send is refused and counted: no route, a dead interface.
+func TestRefused(t *testing.T) {
+	a, _ := ends(t)
+	nowhere := v4
+	nowhere.Dest = gid("192.0.2.1")
+	for i := range 5 {
+		a.send(nowhere, 7, i, 64)
+	}
+	if !a.Flush() || a.Refused() != 5 {
+		t.Error("a packet without a route is not refused")
+	}
+	foreign := v4
+	foreign.Source = gid("10.77.0.99")
+	a.send(foreign, 7, 0, 64)
+	if !a.Flush() || a.Refused() != 1 {
+		t.Error("a packet from another's address is not refused")
+	}
+	a.send(v4, 7, 0, 64)
+	if a.TakeBack(); a.TakenBack() != 1 || a.TakenBack() != 0 || !a.Flush() {
+		t.Error("a packet that was taken back is left")
+	}
+}
+
+// Without trains the packets are the same.
+func TestWithoutTrains(t *testing.T) {
+	a, b := ends(t)
+	a.SetTrains(false)
+	for i := range 10 {
+		a.send(v4, 7, i, 1024)
+	}
+	a.Flush()
+	if got := b.receive(10); len(got) != 10 || a.Sent().Trains != 0 || a.Sent().Frames != 10 {
+		t.Errorf("%d packets, %+v", len(got), a.Sent())
+	}
+}
+
+// A port that another program has is refused; two hosts' links do not disturb each other.
+func TestTakenPort(t *testing.T) {
+	hosts := labtest.Pair(t)
+	a := newEnd(t, hosts.A, "10.77.0.1")
+	check(t, hosts.A.Do(func() error {
+		if _, err := OpenSocket(netip.MustParseAddr("10.77.0.1"), a.index); err == nil || !errors.Is(err, unix.EADDRINUSE) {
+			t.Errorf("%v", err)
+		}
+		if _, err := OpenSocket(netip.MustParseAddr("10.77.0.9"), a.index); !errors.Is(err, unix.EADDRNOTAVAIL) {
+			t.Errorf("%v", err)
+		}
+		return nil
+	}))
+}
+
+// A group's packets come to who has joined, and is not muted; on the interface, not elsewhere.
+func TestGroups(t *testing.T) {
+	a, b := ends(t)
+	for _, address := range []string{"239.1.2.3", "ff15::5"} {
+		group := netip.MustParseAddr(address)
+		path := v4
+		if group.Is6() {
+			path = v6
+		}
+		path.Dest = wire.GIDFromAddr(group)
+		var s *Socket
+		check(t, b.host.Do(func() (err error) {
+			s, err = OpenGroup(group, b.index)
+			return err
+		}))
+		check(t, b.Add(s))
+		count := 0
+		sends := func(want int, what string) {
+			t.Helper()
+			count++
+			a.send(path, 7, count, 100)
+			a.send(v4, 7, count, 50) // comes behind it
+			a.Flush()
+			if got := b.receive(want + 1); len(got) != want+1 {
+				t.Errorf("%v, %s: %d packets", group, what, len(got)-1)
+			}
+		}
+		sends(0, "not joined")
+		check(t, s.Join(b.index))
+		sends(1, "joined")
+		check(t, s.Mute(true))
+		sends(0, "muted")
+		check(t, s.Mute(false))
+		sends(1, "not muted any more")
+		check(t, s.Leave(b.index))
+		sends(0, "left")
+		if !b.Remove(s) {
+			t.Error("the socket is not the link's")
+		}
+		check(t, s.Close())
+	}
+}
+
+// A socket that is full drops, and that is counted, also after it was removed.
+func TestNoRoom(t *testing.T) {
+	a, b := ends(t)
+	check(t, unix.SetsockoptInt(b.sockets[0].fd, unix.SOL_SOCKET, unix.SO_RCVBUF, 4096))
+	const sent = 500
+	for i := range sent {
+		a.send(v4, wire.QPN(1+i%2), i, 1024)
+	}
+	a.Flush()
+	arrived := 0
+	for n := b.Receive(); n > 0; n = b.Receive() {
+		for range n {
+			b.Next()
+			arrived++
+		}
+		b.Release()
+	}
+	lost := b.Counters().NoRoom
+	if lost == 0 || arrived == 0 || arrived == sent {
+		t.Errorf("%d arrived, %d were dropped", arrived, lost)
+	}
+	s := b.sockets[0]
+	b.Remove(s)
+	check(t, s.Close())
+	if got := b.Counters().NoRoom; got != lost {
+		t.Errorf("%d were dropped, then %d", lost, got)
+	}
+}
+
+// A link sleeps on one descriptor, which can be read while a packet is there.
+func TestSleep(t *testing.T) {
+	a, b := ends(t)
+	fds := []unix.PollFd{{Fd: int32(b.Descriptors()[0]), Events: unix.POLLIN}}
+	if n, _ := unix.Poll(fds, 0); n != 0 {
+		t.Error("there is nothing")
+	}
+	a.send(v6, 7, 0, 8)
+	a.Flush()
+	if n, _ := unix.Poll(fds, 10000); n != 1 || len(b.receive(1)) != 1 {
+		t.Error("there is something")
+	}
+	if n, _ := unix.Poll(fds, 0); n != 0 {
+		t.Error("there is nothing any more")
+	}
+}
