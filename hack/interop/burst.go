@@ -36,7 +36,7 @@ func burstCases() (cases []testCase) {
 				{mode: hca.SendTrains, uso: true}, {mode: hca.SendTrains, uso: true, group: true}, {mode: hca.SendAuto, uso: true},
 			} {
 				b.size, b.ipv6 = size, ipv6
-				cases = append(cases, testCase{name: b.name(), uso: b.uso, run: b.run})
+				cases = append(cases, testCase{name: b.name(), uso: b.uso, xdp: b.mode != hca.SendAuto, run: b.run})
 			}
 		}
 	}
@@ -107,7 +107,7 @@ func (b burst) exchange(ctx context.Context, l *testbed) (detail string, err err
 	if err := l.stopCapture(); err != nil {
 		return "", err
 	}
-	leave := b.mode == hca.SendTrains
+	leave := b.inTrains(l)
 	if (l.hostTrains > 0) != leave || (l.peerTrains > 0) != (leave && b.uso) {
 		return "", fmt.Errorf("%d trains came to the bridge, %d to the peer", l.hostTrains, l.peerTrains)
 	}
@@ -116,7 +116,7 @@ func (b burst) exchange(ctx context.Context, l *testbed) (detail string, err err
 
 // send sends the lists, one after the other, and counts the trains that they left in.
 func (b burst) send(ctx context.Context, l *testbed, receiver *job.Job, qpn verbs.QPN) (trains uint64, err error) {
-	s, err := l.newStation(hca.WithSendMode(b.mode))
+	s, err := l.newStation(l.sending(b.mode)...)
 	if err != nil {
 		return 0, err
 	}
@@ -133,20 +133,24 @@ func (b burst) send(ctx context.Context, l *testbed, receiver *job.Job, qpn verb
 			return 0, errors.Join(err, s.dropError())
 		}
 	}
-	return b.trains(s)
+	return b.trains(s, l)
 }
 
-// trains is how many there were: none, unless the mode is trains. Then all packets leave in trains, but one
-// of a list may leave by itself. At the other end of the host's link is a
-// bridge, which hands trains on, so automatic mode has none.
-func (b burst) trains(s *station) (uint64, error) {
+// inTrains says that packets are to leave in trains. Over XDP they do in that mode only: at the other end of the
+// host's link is a bridge, which hands trains on, so automatic mode has none.
+func (b burst) inTrains(l *testbed) bool {
+	return b.mode == hca.SendTrains || l.network == hca.NetworkUDP
+}
+
+// trains is how many there were: none, or all packets left in trains, except that one of a list may leave by itself.
+func (b burst) trains(s *station, l *testbed) (uint64, error) {
 	statistics, err := s.card.Statistics()
 	if err != nil {
 		return 0, err
 	}
 	sent := statistics.Sent
 	most, alone := uint64(0), uint64(0)
-	if b.mode == hca.SendTrains {
+	if b.inTrains(l) {
 		most, alone = burstCount, burstCount/burstWindow
 	}
 	if sent.InTrains > most || sent.InTrains+alone < most {

@@ -15,6 +15,7 @@ type testCase struct {
 	mtu  int  // of the link; 0 stands for standardMTU
 	uso  bool // the peer's TAP hands trains on to it
 	bad  bool // over a bad wire
+	xdp  bool // about a way of sending that only XDP has
 	// run does it, and says in a few words what it showed.
 	run func(ctx context.Context, bed *testbed) (detail string, err error)
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/roced/roced/hack/interop/job"
 	"github.com/roced/roced/hack/interop/vm"
+	"github.com/roced/roced/verbs/hca"
 )
 
 // buildRoced makes the binary, in a folder of its own.
@@ -31,7 +32,11 @@ func buildRoced(ctx context.Context) (path string, err error) {
 // onHost starts one of roced's commands on the host's interface, as a user would.
 // It is interrupted when ctx is done.
 func (l *testbed) onHost(ctx context.Context, command string, arguments ...any) *job.Job {
-	args := append([]string{command, "-d", "eth0", "--netns", l.host.Name(), "--tx", string(l.send)}, words(arguments)...)
+	args := []string{command, "-d", "eth0", "--netns", l.host.Name(), "--network", string(l.network)}
+	if l.network != hca.NetworkUDP {
+		args = append(args, "--tx", string(l.send))
+	}
+	args = append(args, words(arguments)...)
 	cmd := exec.CommandContext(ctx, l.roced, args...)
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGINT) }
 	cmd.WaitDelay = 5 * time.Second

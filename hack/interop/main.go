@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/signal"
 	"regexp"
+	"slices"
 
 	"github.com/roced/roced/hack/interop/vm"
 	"github.com/roced/roced/internal/lab"
@@ -20,6 +21,7 @@ type options struct {
 	list     bool
 	kernel   vm.Kernel
 	captures string // the folder for pcap files
+	network  hca.Network
 	send     hca.SendMode
 }
 
@@ -50,6 +52,7 @@ func main() {
 func parseOptions() (o options, err error) {
 	only := flag.String("only", "", "run the cases whose name matches a regular `expression`")
 	kernel := flag.String("kernel", string(vm.Stable), "the peer's: stable (Linux 6.1) or backports (6.12)")
+	network := flag.String("network", string(hca.NetworkXDP), "roced's `way` to the network: xdp or udp")
 	send := flag.String("tx", string(hca.SendAuto), "roced's send `mode`, where a case has no other: auto, af_xdp or trains")
 	flag.BoolVar(&o.list, "list", false, "list the cases")
 	flag.StringVar(&o.captures, "captures", "", "keep a pcap file of each case in this `folder`")
@@ -57,7 +60,7 @@ func parseOptions() (o options, err error) {
 	if flag.NArg() > 0 {
 		return o, fmt.Errorf("what is %q? See -help", flag.Arg(0))
 	}
-	o.send = hca.SendMode(*send)
+	o.network, o.send = hca.Network(*network), hca.SendMode(*send)
 	if o.kernel, err = vm.ParseKernel(*kernel); err != nil {
 		return o, err
 	}
@@ -100,6 +103,12 @@ func runBed(ctx context.Context, o options, kind bedKind, report *report) (err e
 			cases = append(cases, c)
 		}
 	}
+	if o.network == hca.NetworkUDP {
+		all := len(cases)
+		if cases = slices.DeleteFunc(cases, func(c testCase) bool { return c.xdp }); len(cases) < all {
+			report.leaveOut(all-len(cases), "they are about ways of sending that only XDP has")
+		}
+	}
 	if len(cases) == 0 {
 		return nil
 	}
@@ -119,7 +128,7 @@ func runBed(ctx context.Context, o options, kind bedKind, report *report) (err e
 		return err
 	}
 	defer func() { err = errors.Join(err, bed.Close()) }()
-	report.heading(fmt.Sprintf("peer: Linux %s, rdma_rxe; %v; roced sends in mode %s", vm.Release(image), kind, o.send))
+	report.heading(fmt.Sprintf("peer: Linux %s, rdma_rxe; %v; roced over %s, sends in mode %s", vm.Release(image), kind, o.network, o.send))
 	for _, c := range cases {
 		detail, err := bed.try(ctx, c)
 		if ctx.Err() != nil {

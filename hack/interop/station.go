@@ -35,7 +35,7 @@ type station struct {
 
 func (l *testbed) newStation(options ...hca.Option) (s *station, err error) {
 	s = &station{}
-	options = append([]hca.Option{hca.InNamespace(l.host.Path()), hca.WithSendMode(l.send)}, options...)
+	options = slices.Concat([]hca.Option{hca.InNamespace(l.host.Path())}, l.sending(l.send), options)
 	if s.card, err = hca.Open("eth0", options...); err != nil {
 		return nil, err
 	}
@@ -46,6 +46,14 @@ func (l *testbed) newStation(options ...hca.Option) (s *station, err error) {
 		return nil, errors.Join(err, s.Close())
 	}
 	return s, nil
+}
+
+// sending are the options for a way to the network, and a mode of sending.
+func (l *testbed) sending(mode hca.SendMode) []hca.Option {
+	if l.network == hca.NetworkUDP {
+		return []hca.Option{hca.WithNetwork(l.network)}
+	}
+	return []hca.Option{hca.WithNetwork(l.network), hca.WithSendMode(mode)}
 }
 
 func (s *station) open() (err error) {

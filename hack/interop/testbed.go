@@ -61,8 +61,9 @@ type testbed struct {
 	hostFrames, peerFrames     []capture.Recorded // with each train as the packets that it stands for
 	hostTrains, peerTrains     int                // how many they were
 
-	roced string       // the binary
-	send  hca.SendMode // of roced, if a case has no other
+	roced   string       // the binary
+	network hca.Network  // of roced
+	send    hca.SendMode // likewise, if a case has no other
 }
 
 // bedKind says what a testbed is like.
@@ -86,7 +87,7 @@ func (k bedKind) String() string {
 }
 
 func newTestbed(ctx context.Context, image string, kind bedKind, o options) (*testbed, error) {
-	l := &testbed{bedKind: kind, captures: o.captures, kernel: vm.Release(image), send: o.send}
+	l := &testbed{bedKind: kind, captures: o.captures, kernel: vm.Release(image), network: o.network, send: o.send}
 	if err := l.open(ctx, image); err != nil {
 		return nil, errors.Join(fmt.Errorf("lab: %w", err), l.Close())
 	}
