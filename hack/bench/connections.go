@@ -2,13 +2,18 @@ package main
 
 import (
 	"errors"
+	"strings"
 
 	"github.com/roced/roced/hack/bench/harness"
 	"github.com/roced/roced/internal/lab"
+	"github.com/roced/roced/verbs/hca"
 )
 
 // bulk is the length of the messages of connections, in bytes.
 const bulk = 64 << 10
+
+// overUDP ends the names of variants whose cards use UDP sockets.
+const overUDP = " over UDP"
 
 // linkMTU is what the interface's MTU is for an RDMA MTU.
 var linkMTU = map[int]int{1024: 1500, 4096: 9000}
@@ -17,7 +22,7 @@ var linkMTU = map[int]int{1024: 1500, 4096: 9000}
 // bytes as a packet has, and a stream of TCP in as many bytes a second.
 func (b *bench) bulkRates() error {
 	return b.atEachMTU(func(mtu int) error {
-		variants := []string{"inline", "tcp", "tcp unsegmented", "rc send", "rc write", "rc read"}
+		variants := []string{"inline", "tcp", "tcp unsegmented", "rc send", "rc write", "rc read", "rc send" + overUDP, "rc write" + overUDP, "rc read" + overUDP}
 		return b.InTurns("connection", mtu, "64 KiB", variants, func(variant string) (float64, error) { return b.connectionRate(variant, mtu, 1) })
 	})
 }
@@ -68,6 +73,9 @@ func (b *bench) atEachMTU(measure func(mtu int) error) error {
 // connectionRate is how many packets, or parts of a stream that are as long, go a second.
 func (b *bench) connectionRate(variant string, mtu, count int) (float64, error) {
 	j := harness.Job{Variant: variant, Size: bulk, MTU: mtu, QueuePairs: count}
+	if plain, cut := strings.CutSuffix(variant, overUDP); cut {
+		j.Variant, j.Network = plain, hca.NetworkUDP
+	}
 	if variant == "inline" {
 		j.Size = mtu
 	}

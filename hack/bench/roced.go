@@ -38,7 +38,7 @@ type program struct {
 
 // openCard opens the card that a job asks for.
 func openCard(j harness.Job) (*hca.Card, error) {
-	return hca.Open(linkName, hca.InNamespace(j.Namespace), hca.WithTuning(j.Tuning), hca.WithSendMode(j.Send))
+	return hca.Open(linkName, hca.InNamespace(j.Namespace), hca.WithNetwork(j.Network), hca.WithTuning(j.Tuning), hca.WithSendMode(j.Send))
 }
 
 func openProgram(j harness.Job) (*program, error) {

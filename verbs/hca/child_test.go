@@ -23,8 +23,11 @@ const childVariable = "ROCED_HCA_CHILD"
 // children run as nobody, in a host's namespace, with the capabilities that the test
 // gives them, and print what happened.
 var children = map[string]func(){
-	"open":                  func() { report(openAndClose()) },
-	"namespace":             func() { report(openAndClose(InNamespace("/proc/self/ns/net"))) },
+	"any network":           func() { report(openAndClose()) },
+	"any, in namespace":     func() { report(openAndClose(InNamespace("/proc/self/ns/net"))) },
+	"UDP":                   func() { report(openAndClose(WithNetwork(NetworkUDP))) },
+	"open":                  func() { report(openXDP()) },
+	"namespace":             func() { report(openXDP(InNamespace("/proc/self/ns/net"))) },
 	"tune":                  func() { report(openAndClose(WithTuning(Tuning{DeferHardIRQs: 2}))) },
 	"busy poll":             func() { report(openAndClose(WithTuning(Tuning{BusyPoll: 1000}))) },
 	"locked":                func() { report(openLocked(64 << 10)) },
@@ -45,10 +48,14 @@ func openAndClose(options ...Option) error {
 	return d.Close()
 }
 
+func openXDP(options ...Option) error {
+	return openAndClose(append(options, WithNetwork(NetworkXDP))...)
+}
+
 // openLocked opens with a limit on locked memory.
 func openLocked(bytes uint64, options ...Option) error {
 	limit := unix.Rlimit{Cur: bytes, Max: bytes}
-	return errors.Join(unix.Setrlimit(unix.RLIMIT_MEMLOCK, &limit), openAndClose(options...))
+	return errors.Join(unix.Setrlimit(unix.RLIMIT_MEMLOCK, &limit), openXDP(options...))
 }
 
 // activateWire gives a queue pair a Q_Key.
@@ -155,6 +162,9 @@ func TestCapabilities(t *testing.T) {
 		{"tune", "no CAP_SYS_ADMIN", without(""), []string{"true", "missing CAP_SYS_ADMIN;"}},
 		{"busy poll", "no CAP_NET_ADMIN", []uintptr{unix.CAP_SYS_ADMIN, unix.CAP_NET_RAW, unix.CAP_IPC_LOCK}, []string{"true", "CAP_NET_ADMIN"}},
 		{"busy poll", "all", without(""), []string{fine}},
+		{"UDP", "none", nil, []string{fine}},
+		{"any network", "none", nil, []string{"the device uses UDP sockets, since XDP cannot be had", "missing CAP_NET_RAW, CAP_BPF, CAP_NET_ADMIN, CAP_PERFMON", "\n" + fine}},
+		{"any, in namespace", "none", nil, []string{"true", "missing CAP_NET_RAW", "over UDP sockets: enter network namespace", "it needs CAP_SYS_ADMIN"}},
 		{"Q_Key", "none", nil, []string{"true", "0x80000001", "CAP_NET_RAW"}},
 		{"Q_Key", "CAP_NET_RAW", []uintptr{unix.CAP_NET_RAW}, []string{fine}},
 		{"Q_Key without the bit", "none", nil, []string{fine}},

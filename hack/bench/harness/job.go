@@ -23,6 +23,7 @@ type Job struct {
 	Sleep      bool
 	Tuning     hca.Tuning
 	Send       hca.SendMode
+	Network    hca.Network
 	Own, Peer  Endpoint
 	Socket     string // the daemon's, of its clients
 }

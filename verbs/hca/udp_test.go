@@ -1,0 +1,183 @@
+package hca
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"testing"
+
+	"github.com/roced/roced/internal/lab"
+	"github.com/roced/roced/internal/lab/labtest"
+	"github.com/roced/roced/verbs"
+	"github.com/vishvananda/netlink"
+	"golang.org/x/sys/unix"
+)
+
+// A card over UDP sockets and one over XDP do not notice that the other is different.
+func TestUDPBesideXDP(t *testing.T) {
+	t.Parallel()
+	hosts := labtest.Pair(t)
+	for _, networks := range [][2]Network{{NetworkUDP, NetworkXDP}, {NetworkXDP, NetworkUDP}, {NetworkUDP, NetworkUDP}} {
+		t.Run(fmt.Sprint(networks), func(t *testing.T) {
+			l := &stations{hosts, newStation(t, open(t, hosts.A, WithNetwork(networks[0]))), newStation(t, open(t, hosts.B, WithNetwork(networks[1])))}
+			l.bothWays(t, "10.77.0.1", "10.77.0.2", 1024)
+			l.bothWays(t, "fd77::1", "fd77::2", 1024)
+			for _, s := range []*station{l.a, l.b} {
+				if drops := s.drops(); len(drops) != 0 {
+					t.Errorf("%v", drops)
+				}
+			}
+		})
+	}
+}
+
+// twoPorts is a host with two interfaces, and a card over UDP sockets on each.
+func twoPorts(t *testing.T) (host *lab.Namespace, a, b *station) {
+	t.Helper()
+	host = labtest.New(t, "hca-two")
+	for i, name := range []string{"eth0", "eth1"} {
+		link := &netlink.Veth{LinkAttrs: netlink.LinkAttrs{Name: name, MTU: 1500}, PeerName: name + "-end"}
+		check(t, host.Netlink().LinkAdd(link))
+		check(t, host.Netlink().LinkSetUp(link))
+		end, err := host.Netlink().LinkByName(link.PeerName)
+		check(t, err)
+		check(t, host.Netlink().LinkSetUp(end))
+		check(t, host.AddAddress(name, fmt.Sprintf("10.7%d.0.1/24", 7+i)))
+		check(t, host.AddAddress(name, fmt.Sprintf("fd7%d::1/64", 7+i)))
+	}
+	cards := [2]*station{}
+	for i, name := range []string{"eth0", "eth1"} {
+		card, err := Open(name, InNamespace(host.Path()), WithNetwork(NetworkUDP))
+		check(t, err)
+		t.Cleanup(func() { check(t, card.Close()) })
+		cards[i] = newStation(t, card)
+	}
+	return host, cards[0], cards[1]
+}
+
+// Cards of one host reach each other, and groups of each other.
+func TestUDPCardsOfOneHost(t *testing.T) {
+	t.Parallel()
+	_, a, b := twoPorts(t)
+	for _, row := range [][2]string{{"10.77.0.1", "10.78.0.1"}, {"fd77::1", "fd78::1"}} {
+		message(t, a, b, a.ah(row[1]), pattern(1000, 1))
+		message(t, b, a, b.ah(row[0]), pattern(1000, 2))
+	}
+}
+
+// The switch hears of full members only, and the host leaves when the last one does.
+func TestUDPMembersOnASwitch(t *testing.T) {
+	t.Parallel()
+	for _, group := range []string{groupV4, groupV6} {
+		t.Run(group, func(t *testing.T) {
+			lab := labtest.Switched(t)
+			hosts := &switched{lab, newStation(t, open(t, lab.A, WithNetwork(NetworkUDP))), newStation(t, open(t, lab.B, WithNetwork(NetworkUDP)))}
+			first, second := join(t, hosts.b, group, verbs.JoinFullMember), join(t, hosts.b, group, verbs.JoinFullMember)
+			beside := join(t, hosts.b, group, verbs.JoinSendOnlyFullMember)
+			sender := join(t, hosts.a, group, verbs.JoinSendOnlyFullMember)
+			check(t, hosts.b.qp.AttachMcast(first.MGID(), first.MLID()))
+			eventually(t, "report", func() bool { return hosts.snooped(t, hosts.PortB, group) })
+			hosts.talk(t, group)
+			check(t, beside.Close())
+			check(t, first.Close())
+			hosts.talk(t, group)
+			if !hosts.snooped(t, hosts.PortB, group) || hosts.snooped(t, hosts.PortA, group) {
+				t.Error("the switch should have the receiver's port, and not the sender's")
+			}
+			check(t, sender.Close())
+			check(t, second.Close())
+			eventually(t, "leave", func() bool { return !hosts.snooped(t, hosts.PortB, group) })
+		})
+	}
+}
+
+// A port that is taken is named with who has it, and nothing is left of the attempt. So is one that is taken later,
+// when the interface gets the address.
+func TestUDPPortTaken(t *testing.T) {
+	hosts := labtest.Pair(t)
+	other := socketOn(t, hosts.A, [4]byte{10, 77, 0, 1})
+	_, err := Open("eth0", InNamespace(hosts.A.Path()), WithNetwork(NetworkUDP))
+	refused(t, err, unix.EADDRINUSE, "port 4791", "10.77.0.1", fmt.Sprint("process ", unix.Getpid()))
+	check(t, unix.Close(other))
+	a := newStation(t, open(t, hosts.A, WithNetwork(NetworkUDP)))
+	_, err = Open("eth0", InNamespace(hosts.A.Path()), WithNetwork(NetworkUDP))
+	refused(t, err, unix.EADDRINUSE, "port 4791")
+	check(t, hosts.A.AddAddress("eth0", "10.77.0.9/24"))
+	eventually(t, "the new address", func() bool { return slices.Contains(a.device.port().Addresses, address("10.77.0.9")) })
+}
+
+func socketOn(t *testing.T, host *lab.Namespace, address [4]byte) (fd int) {
+	t.Helper()
+	check(t, host.Do(func() (err error) {
+		if fd, err = unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0); err != nil {
+			return err
+		}
+		return unix.Bind(fd, &unix.SockaddrInet4{Addr: address, Port: 4791})
+	}))
+	return fd
+}
+
+// What means nothing over UDP sockets is refused, and so is a network that there is not.
+func TestUDPOptions(t *testing.T) {
+	for name, options := range map[string][]Option{
+		"WithXDPMode": {WithNetwork(NetworkUDP), WithXDPMode(XDPGeneric)}, "WithSocketMode": {WithNetwork(NetworkUDP), WithSocketMode(SocketCopy)},
+		"WithSendMode": {WithNetwork(NetworkUDP), WithSendMode(SendTrains)}, "WithTuning": {WithNetwork(NetworkUDP), WithTuning(Tuning{BusyPoll: 1})},
+		"auto, xdp, udp": {WithNetwork("tcp")},
+	} {
+		_, err := Open("nope0", options...)
+		refused(t, err, verbs.ErrInvalid, name)
+	}
+	a, b, err := OpenPair(addressesA, addressesB, WithNetwork(NetworkUDP))
+	if err == nil {
+		check(t, errors.Join(a.Close(), b.Close()))
+	}
+	refused(t, err, verbs.ErrInvalid, "WithNetwork")
+	_, err = Open("lo", WithNetwork(NetworkUDP))
+	refused(t, err, verbs.ErrUnsupported, "loopback")
+	_, err = Open("nope0", WithNetwork(NetworkUDP))
+	refused(t, err, unix.ENODEV, "ip link")
+}
+
+// Interfaces that XDP cannot run on do: without Ethernet and a MAC, too.
+func TestUDPOnATunnel(t *testing.T) {
+	t.Parallel()
+	var files [2]*os.File
+	var cards [2]*station
+	for i := range cards {
+		host := labtest.New(t, "hca-tun")
+		link := &netlink.Tuntap{LinkAttrs: netlink.LinkAttrs{Name: "tun9", MTU: 1400}, Mode: netlink.TUNTAP_MODE_TUN, Flags: netlink.TUNTAP_NO_PI, Queues: 1, NonPersist: true}
+		check(t, host.Do(func() error { return netlink.LinkAdd(link) })) // as lab's TAPs
+		files[i] = link.Fds[0]
+		t.Cleanup(func() { files[i].Close() })
+		check(t, host.Netlink().LinkSetUp(link))
+		check(t, host.AddAddress("tun9", fmt.Sprintf("10.99.0.%d/24", 1+i)))
+		card, err := Open("tun9", InNamespace(host.Path()))
+		check(t, err)
+		t.Cleanup(func() { check(t, card.Close()) })
+		cards[i] = newStation(t, card)
+	}
+	go relay(files[0], files[1])
+	go relay(files[1], files[0])
+	l := &stations{a: cards[0], b: cards[1]}
+	l.bothWays(t, "10.99.0.1", "10.99.0.2", 1024)
+	attr, err := l.a.ctx.QueryDevice()
+	check(t, err)
+	if attr.NodeGUID == 0 || attr.XDPMode != "none" || attr.AFXDPMode != "udp" {
+		t.Errorf("%+v", attr)
+	}
+}
+
+// relay is a wire in one direction, until an end is closed.
+func relay(from, to *os.File) {
+	packet := make([]byte, 1<<16)
+	for {
+		n, err := from.Read(packet)
+		if err == nil {
+			_, err = to.Write(packet[:n])
+		}
+		if err != nil {
+			return
+		}
+	}
+}
