@@ -15,7 +15,7 @@ const (
 	maxWindow = 128 // packets, as Soft-RoCE's
 	minWindow = 4
 	// askGap is after how many packets of a long message an acknowledgement is asked for.
-	askGap = 32
+	askGap = 64
 )
 
 // of is the window under a share.
