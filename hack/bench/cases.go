@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/roced/roced/hack/bench/harness"
@@ -25,6 +26,8 @@ var payloads = []int{64, 256, 1024}
 // pair runs a job on each host: a receiving one, then a sending one, until the
 // sender is done.
 func (b *bench) pair(receiver, sender harness.Job) (sent, received harness.Result, err error) {
+	chooseNetwork(&receiver)
+	chooseNetwork(&sender)
 	receiver.Namespace, receiver.Own, receiver.Peer = b.b.Path(), b.right, b.left
 	receiver.Socket, sender.Socket = b.socketsFor(receiver.Variant)
 	r, err := harness.Start(receiver)
@@ -47,6 +50,16 @@ func (b *bench) pair(receiver, sender harness.Job) (sent, received harness.Resul
 	return sent, received, err
 }
 
+// overUDP ends the names of variants whose cards use UDP sockets.
+const overUDP = " over UDP"
+
+// chooseNetwork gives a job the network that its variant's name ends with.
+func chooseNetwork(j *harness.Job) {
+	if plain, cut := strings.CutSuffix(j.Variant, overUDP); cut {
+		j.Variant, j.Network = plain, hca.NetworkUDP
+	}
+}
+
 // oneWay measures throughput, the variants in turns, raw AF_XDP and roced each with the knobs that are
 // best for it.
 func (b *bench) oneWay() error {
@@ -55,7 +68,7 @@ func (b *bench) oneWay() error {
 		if err != nil {
 			return err
 		}
-		err = b.InTurns("oneway", size, "its best", []string{"udp", "udp gso", "udp gso cut", "raw", "inline", "worker"}, func(variant string) (float64, error) {
+		err = b.InTurns("oneway", size, "its best", []string{"udp", "udp gso", "udp gso cut", "raw", "inline", "worker", "inline" + overUDP}, func(variant string) (float64, error) {
 			return b.oneWayRate(harness.Job{Variant: variant, Size: size, Tuning: tuning[variant]})
 		})
 		if err != nil {
@@ -102,8 +115,8 @@ func (b *bench) bestTunings(size int) (best map[string]hca.Tuning, err error) {
 // roundTrips measures 64 bytes there and back: spinning, then sleeping.
 func (b *bench) roundTrips() error {
 	return b.trip([]tripKind{
-		{"roundtrip spinning", false, []string{"udp", "inline"}},
-		{"roundtrip sleeping", true, []string{"udp", "worker"}},
+		{"roundtrip spinning", false, []string{"udp", "inline", "inline" + overUDP}},
+		{"roundtrip sleeping", true, []string{"udp", "worker", "worker" + overUDP}},
 	})
 }
 

@@ -2,18 +2,15 @@ package main
 
 import (
 	"errors"
+	"strconv"
 	"strings"
 
 	"github.com/roced/roced/hack/bench/harness"
 	"github.com/roced/roced/internal/lab"
-	"github.com/roced/roced/verbs/hca"
 )
 
 // bulk is the length of the messages of connections, in bytes.
 const bulk = 64 << 10
-
-// overUDP ends the names of variants whose cards use UDP sockets.
-const overUDP = " over UDP"
 
 // linkMTU is what the interface's MTU is for an RDMA MTU.
 var linkMTU = map[int]int{1024: 1500, 4096: 9000}
@@ -30,15 +27,25 @@ func (b *bench) bulkRates() error {
 // manyRates measures several connections together.
 func (b *bench) manyRates() error {
 	return b.atEachMTU(func(mtu int) error {
-		counts := map[string]int{"1": 1, "4": 4, "16": 16, "64": 64}
-		return b.InTurns("connections", mtu, "64 KiB", []string{"1", "4", "16", "64"}, func(variant string) (float64, error) {
-			return b.connectionRate("rc write", mtu, counts[variant])
-		})
+		for _, network := range []string{"", overUDP} {
+			variants := []string{"1" + network, "4" + network, "16" + network, "64" + network}
+			err := b.InTurns("connections", mtu, "64 KiB", variants, func(variant string) (float64, error) {
+				count, err := strconv.Atoi(strings.TrimSuffix(variant, network))
+				if err != nil {
+					return 0, err
+				}
+				return b.connectionRate("rc write"+network, mtu, count)
+			})
+			if err != nil {
+				return err
+			}
+		}
+		return nil
 	})
 }
 
 func (b *bench) connectedTrips() error {
-	return b.trip([]tripKind{{"roundtrip connected", false, []string{"inline", "rc send"}}})
+	return b.trip([]tripKind{{"roundtrip connected", false, []string{"inline", "rc send", "rc send" + overUDP}}})
 }
 
 // shortConnections measures package rc beside bare verbs: messages of 64 KiB on one connection and on
@@ -73,9 +80,6 @@ func (b *bench) atEachMTU(measure func(mtu int) error) error {
 // connectionRate is how many packets, or parts of a stream that are as long, go a second.
 func (b *bench) connectionRate(variant string, mtu, count int) (float64, error) {
 	j := harness.Job{Variant: variant, Size: bulk, MTU: mtu, QueuePairs: count}
-	if plain, cut := strings.CutSuffix(variant, overUDP); cut {
-		j.Variant, j.Network = plain, hca.NetworkUDP
-	}
 	if variant == "inline" {
 		j.Size = mtu
 	}

@@ -8,7 +8,9 @@ import (
 	"os"
 	"os/exec"
 	"sync/atomic"
+	"syscall"
 
+	"github.com/roced/roced/verbs/hca"
 	"github.com/vishvananda/netns"
 )
 
@@ -23,13 +25,24 @@ type Child struct {
 	Ready   Endpoint
 }
 
+// nobody is a user without rights.
+const nobody = 65534
+
+// Start starts a child, and waits until it is ready. One whose card uses UDP sockets has no privilege.
 func Start(j Job) (*Child, error) {
+	inside := ""
+	if j.Network == hca.NetworkUDP { // by an ordinary user, who cannot enter the namespace, but is started there
+		inside, j.Namespace = j.Namespace, ""
+	}
 	text, err := json.Marshal(j)
 	if err != nil {
 		return nil, err
 	}
 	c := &Child{Command: exec.Command("/proc/self/exe", "child", string(text))}
 	c.Command.Stderr = os.Stderr
+	if inside != "" {
+		c.Command.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
+	}
 	if c.input, err = c.Command.StdinPipe(); err != nil {
 		return nil, err
 	}
@@ -38,7 +51,7 @@ func Start(j Job) (*Child, error) {
 		return nil, err
 	}
 	c.output = json.NewDecoder(out)
-	if err := c.Command.Start(); err != nil {
+	if err := hca.RunIn(inside, c.Command.Start); err != nil {
 		return nil, err
 	}
 	if err := c.output.Decode(&c.Ready); err != nil {
