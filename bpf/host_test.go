@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/cilium/ebpf"
+	"github.com/roced/roced/internal/errtest"
 	"golang.org/x/sys/unix"
 )
 
@@ -136,9 +137,4 @@ func actionOf(v Verdict) uint32 {
 	return 1 // XDP_DROP
 }
 
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
+var must = errtest.Check

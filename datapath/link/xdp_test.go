@@ -12,6 +12,7 @@ import (
 	attach "github.com/cilium/ebpf/link"
 	"github.com/roced/roced/datapath/wire"
 	"github.com/roced/roced/datapath/xsk"
+	"github.com/roced/roced/internal/errtest"
 	"github.com/roced/roced/internal/lab"
 	"github.com/roced/roced/internal/lab/capture"
 	"github.com/roced/roced/internal/lab/labtest"
@@ -20,12 +21,7 @@ import (
 
 func TestMain(m *testing.M) { labtest.Main(m) }
 
-func check(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
+var check = errtest.Check
 
 // wireLab is a link on eth0 of one host, and what arrives at the other.
 type wireLab struct {

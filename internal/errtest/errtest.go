@@ -27,3 +27,12 @@ func Refused(t testing.TB, err, want error, says ...string) {
 		}
 	}
 }
+
+// MustRefuse is Refused, but ends a test that has another error.
+func MustRefuse(t testing.TB, err, want error, says ...string) {
+	t.Helper()
+	if !errors.Is(err, want) {
+		t.Fatalf("%v, want %v", err, want)
+	}
+	Refused(t, err, want, says...)
+}

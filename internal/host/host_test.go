@@ -8,17 +8,13 @@ import (
 	"testing"
 	"time"
 
+	"github.com/roced/roced/internal/errtest"
 	"github.com/roced/roced/internal/lab"
 	"github.com/roced/roced/internal/lab/labtest"
 	"github.com/vishvananda/netlink"
 )
 
-func check(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
+var check = errtest.Check
 
 // heard collects changes, each once.
 type heard struct {

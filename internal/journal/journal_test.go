@@ -9,14 +9,11 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/roced/roced/internal/errtest"
 )
 
-func check(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
+var check = errtest.Check
 
 var (
 	seven = Namespace{Cookie: 7, Inode: 70}

@@ -1,7 +1,6 @@
 package membership
 
 import (
-	"errors"
 	"log/slog"
 	"net/netip"
 	"os"
@@ -10,10 +9,11 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
+	"github.com/roced/roced/internal/errtest"
 	"github.com/roced/roced/internal/lab"
 	"github.com/roced/roced/internal/lab/labtest"
+	"github.com/roced/roced/internal/waittest"
 	"github.com/vishvananda/netlink"
 )
 
@@ -76,35 +76,10 @@ func openWith(t testing.TB, c Config) *Memberships {
 	return m
 }
 
-func check(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
-// refused checks that an error is of a kind, and says what it is to say.
-func refused(t testing.TB, err, want error, texts ...string) {
-	t.Helper()
-	if !errors.Is(err, want) {
-		t.Fatalf("error %v, want %v", err, want)
-	}
-	for _, text := range texts {
-		if !strings.Contains(err.Error(), text) {
-			t.Errorf("%q does not say %q", err, text)
-		}
-	}
-}
-
-// eventually waits for a condition.
-func eventually(t testing.TB, what string, is func() bool) {
-	t.Helper()
-	for deadline := time.Now().Add(20 * time.Second); !is(); time.Sleep(2 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("%s: not in time", what)
-		}
-	}
-}
+var (
+	check, refused = errtest.Check, errtest.MustRefuse
+	eventually     = waittest.Eventually
+)
 
 // isMember says whether a host's kernel is a member of a group on eth0.
 func isMember(t testing.TB, host *lab.Namespace, group netip.Addr) bool {

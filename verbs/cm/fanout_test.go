@@ -5,6 +5,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/roced/roced/internal/waittest"
 	"github.com/roced/roced/verbs"
 	"github.com/roced/roced/verbs/cm"
 	"github.com/roced/roced/verbs/hca"
@@ -56,14 +57,14 @@ func TestDeviceIsChosen(t *testing.T) {
 			if own != "" {
 				check(t, id.Bind(addr(own)))
 			}
-			check(t, id.ResolveAddr(addr("0.0.0.0:0"), addr(to), timeout))
+			check(t, id.ResolveAddr(addr("0.0.0.0:0"), addr(to), waittest.Limit))
 			expect(t, s.channel, cm.EventAddrResolved)
 			on(t, id, want)
 		}
 	}
 	id := newID(t, s.channel)
 	refused(t, id.Bind(addr("10.3.0.1:0")), unix.EADDRNOTAVAIL)
-	refused(t, id.ResolveAddr(addr("10.1.0.1:0"), addr("10.2.0.2:1"), timeout), verbs.ErrUnreachable)
+	refused(t, id.ResolveAddr(addr("10.1.0.1:0"), addr("10.2.0.2:1"), waittest.Limit), verbs.ErrUnreachable)
 }
 
 // An id that listens at all addresses listens on all devices, at one port.
@@ -78,12 +79,12 @@ func TestListenOnAllDevices(t *testing.T) {
 	for to, peer := range map[string]*verbs.Context{"10.1.0.1": s.leftPeer, "10.2.0.1": s.rightPeer} {
 		c := newChannel(t, peer)
 		client := newID(t, c)
-		check(t, client.ResolveAddr(addr("0.0.0.0:0"), addr(to+":1"), timeout))
+		check(t, client.ResolveAddr(addr("0.0.0.0:0"), addr(to+":1"), waittest.Limit))
 		expect(t, c, cm.EventAddrResolved)
 		check(t, client.Close())
 		client = newID(t, c)
 		dest := addr(to + ":0")
-		check(t, client.ResolveAddr(addr("0.0.0.0:0"), netip.AddrPortFrom(dest.Addr(), local.Port()), timeout))
+		check(t, client.ResolveAddr(addr("0.0.0.0:0"), netip.AddrPortFrom(dest.Addr(), local.Port()), waittest.Limit))
 		expect(t, c, cm.EventAddrResolved)
 		check(t, client.ResolveRoute())
 		expect(t, c, cm.EventRouteResolved)
@@ -147,7 +148,7 @@ func TestDeviceIsRemoved(t *testing.T) {
 	check(t, gone.Bind(addr("10.1.0.1:0")))
 	check(t, stays.Bind(addr("10.2.0.1:0")))
 	check(t, s.left.Close())
-	check(t, stays.ResolveAddr(addr("0.0.0.0:0"), addr("10.2.0.2:1"), timeout))
+	check(t, stays.ResolveAddr(addr("0.0.0.0:0"), addr("10.2.0.2:1"), waittest.Limit))
 	if event := expect(t, s.channel, cm.EventAddrResolved); event.ID != stays {
 		t.Error("the event of another id")
 	}

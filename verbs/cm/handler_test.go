@@ -4,6 +4,7 @@ import (
 	"errors"
 	"testing"
 
+	"github.com/roced/roced/internal/waittest"
 	"github.com/roced/roced/verbs"
 	"github.com/roced/roced/verbs/cm"
 	"golang.org/x/sys/unix"
@@ -27,7 +28,7 @@ func TestHandler(t *testing.T) {
 	check(t, service.Listen(0))
 	client, err := cm.CreateID(cm.PortSpaceUDP, nil, handler, left)
 	check(t, err)
-	check(t, client.ResolveAddr(addr("0.0.0.0:0"), addr("10.0.0.2:7174"), timeout))
+	check(t, client.ResolveAddr(addr("0.0.0.0:0"), addr("10.0.0.2:7174"), waittest.Limit))
 	next := func(id *cm.ID, want cm.EventType) *cm.Event {
 		t.Helper()
 		event := <-heard
@@ -64,7 +65,7 @@ func TestCloseWaitsForHandler(t *testing.T) {
 		return nil
 	}, ctx)
 	check(t, err)
-	check(t, id.ResolveAddr(addr("0.0.0.0:0"), addr("10.0.0.1:1"), timeout))
+	check(t, id.ResolveAddr(addr("0.0.0.0:0"), addr("10.0.0.1:1"), waittest.Limit))
 	<-entered
 	go close(leave)
 	check(t, id.Close())

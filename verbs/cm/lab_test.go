@@ -6,6 +6,7 @@ import (
 
 	"github.com/roced/roced/internal/lab"
 	"github.com/roced/roced/internal/lab/labtest"
+	"github.com/roced/roced/internal/waittest"
 	"github.com/roced/roced/verbs"
 	"github.com/roced/roced/verbs/cm"
 	"github.com/roced/roced/verbs/hca"
@@ -37,7 +38,7 @@ func TestRoutesOfTheKernel(t *testing.T) {
 		{"10.78.0.2:1", "10.78.0.254", right}, {"[fd78::2]:1", "fd78::fe", right}, {"239.1.2.3:0", "10.78.0.254", right},
 	} {
 		id := newID(t, c)
-		check(t, id.ResolveAddr(netip.AddrPort{}, addr(row.dest), timeout))
+		check(t, id.ResolveAddr(netip.AddrPort{}, addr(row.dest), waittest.Limit))
 		expect(t, c, cm.EventAddrResolved)
 		on(t, id, row.want)
 		local, err := id.LocalAddr()
@@ -48,7 +49,7 @@ func TestRoutesOfTheKernel(t *testing.T) {
 		check(t, id.Close())
 	}
 	id := newID(t, c)
-	refused(t, id.ResolveAddr(addr("0.0.0.0:0"), addr("10.55.0.1:1"), timeout), verbs.ErrUnreachable) // no route
+	refused(t, id.ResolveAddr(addr("0.0.0.0:0"), addr("10.55.0.1:1"), waittest.Limit), verbs.ErrUnreachable) // no route
 	check(t, id.ResolveAddr(addr("0.0.0.0:0"), addr("10.99.0.1:1"), 1))
 	event, err := c.Get(guard(t))
 	check(t, err)

@@ -1,13 +1,12 @@
 package cm_test
 
 import (
-	"context"
-	"errors"
 	"net/netip"
 	"testing"
-	"time"
 
+	"github.com/roced/roced/internal/errtest"
 	"github.com/roced/roced/internal/lab/labtest"
+	"github.com/roced/roced/internal/waittest"
 	"github.com/roced/roced/verbs"
 	"github.com/roced/roced/verbs/cm"
 	"github.com/roced/roced/verbs/hca"
@@ -17,29 +16,10 @@ import (
 
 func TestMain(m *testing.M) { labtest.Main(m) }
 
-// timeout bounds every wait of these tests. No test is about time.
-const timeout = time.Minute
-
-func check(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
-func refused(t testing.TB, err, want error) {
-	t.Helper()
-	if !errors.Is(err, want) {
-		t.Errorf("%v, want %v", err, want)
-	}
-}
-
-// guard ends a wait that hangs.
-func guard(t testing.TB) context.Context {
-	ctx, cancel := context.WithTimeout(context.Background(), timeout)
-	t.Cleanup(cancel)
-	return ctx
-}
+var (
+	check, refused = errtest.Check, errtest.Refused
+	guard          = waittest.Guard
+)
 
 func addr(text string) netip.AddrPort { return netip.MustParseAddrPort(text) }
 

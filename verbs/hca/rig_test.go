@@ -7,12 +7,12 @@ import (
 	"os"
 	"runtime"
 	"testing"
-	"time"
 
 	"github.com/roced/roced/datapath"
 	"github.com/roced/roced/datapath/wire"
 	"github.com/roced/roced/internal/errtest"
 	"github.com/roced/roced/internal/lab/labtest"
+	"github.com/roced/roced/internal/waittest"
 	"github.com/roced/roced/verbs"
 	"github.com/roced/roced/verbs/hca/memnet"
 	"github.com/roced/roced/verbs/provider"
@@ -27,7 +27,7 @@ func TestMain(m *testing.M) {
 }
 
 // waitTimeout bounds every wait of these tests, so that a hang fails the test. No test measures time.
-const waitTimeout = time.Minute
+const waitTimeout = waittest.Limit
 
 const (
 	testQKey verbs.QKey = 0x11111111
@@ -40,24 +40,10 @@ func address(s string) netip.Addr { return netip.MustParseAddr(s) }
 
 func gid(s string) verbs.GID { return wire.GIDFromAddr(address(s)) }
 
-var check, refused = errtest.Check, errtest.Refused
-
-// eventually waits for something that another thread or the kernel does.
-func eventually(t testing.TB, what string, done func() bool) {
-	t.Helper()
-	for deadline := time.Now().Add(waitTimeout); !done(); time.Sleep(time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("%s: did not come", what)
-		}
-	}
-}
-
-// guard ends a wait that hangs.
-func guard(t testing.TB) context.Context {
-	ctx, cancel := context.WithTimeout(context.Background(), waitTimeout)
-	t.Cleanup(cancel)
-	return ctx
-}
+var (
+	check, refused    = errtest.Check, errtest.Refused
+	eventually, guard = waittest.Eventually, waittest.Guard
+)
 
 // station is a card and one of each object on it.
 type station struct {

@@ -1,56 +1,26 @@
 package rc_test
 
 import (
-	"context"
-	"errors"
 	"fmt"
 	"net/netip"
 	"testing"
-	"time"
 
+	"github.com/roced/roced/internal/errtest"
 	"github.com/roced/roced/internal/lab/labtest"
+	"github.com/roced/roced/internal/waittest"
 	"github.com/roced/roced/verbs"
 	"github.com/roced/roced/verbs/rc"
 )
 
 func TestMain(m *testing.M) { labtest.Main(m) }
 
-// timeout bounds every wait of these tests. No test is about time.
-const timeout = time.Minute
-
 // at is where these tests listen: on the right.
 var at = netip.MustParseAddrPort(addressB + ":7174")
 
-func check(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
-func refused(t testing.TB, err, want error) {
-	t.Helper()
-	if !errors.Is(err, want) {
-		t.Fatalf("%v, want %v", err, want)
-	}
-}
-
-// guard ends a wait that hangs.
-func guard(t testing.TB) context.Context {
-	ctx, cancel := context.WithTimeout(context.Background(), timeout)
-	t.Cleanup(cancel)
-	return ctx
-}
-
-// eventually waits for something that another thread does.
-func eventually(t testing.TB, what string, done func() bool) {
-	t.Helper()
-	for deadline := time.Now().Add(timeout); !done(); time.Sleep(time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("%s: did not come", what)
-		}
-	}
-}
+var (
+	check, refused    = errtest.Check, errtest.MustRefuse
+	eventually, guard = waittest.Eventually, waittest.Guard
+)
 
 // closed closes something when the test ends, and checks that this frees all.
 func closed[T interface{ Close() error }](t testing.TB, one T, err error) T {

@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/roced/roced/internal/waittest"
 	"github.com/roced/roced/verbs/rc"
 	"golang.org/x/sys/unix"
 )
@@ -155,7 +156,7 @@ func TestHTTP(t *testing.T) {
 		}
 		return conn.Stream(), nil
 	}}
-	client := http.Client{Transport: transport, Timeout: timeout}
+	client := http.Client{Transport: transport, Timeout: waittest.Limit}
 	var all sync.WaitGroup
 	for range 4 {
 		all.Go(func() {

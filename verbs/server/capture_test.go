@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/roced/roced/internal/waittest"
 	"github.com/roced/roced/verbs"
 	"github.com/roced/roced/verbs/hca"
 	"github.com/roced/roced/verbs/proto"
@@ -16,7 +17,7 @@ func tapped(t *testing.T, c *hca.Capture) hca.CapturedPacket {
 	select {
 	case p := <-c.Packets():
 		return p
-	case <-time.After(patience):
+	case <-time.After(waittest.Limit):
 		t.Fatal("no packet comes")
 		return hca.CapturedPacket{}
 	}

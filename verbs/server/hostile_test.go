@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/roced/roced/internal/waittest"
 	"github.com/roced/roced/verbs"
 	"github.com/roced/roced/verbs/client"
 	"github.com/roced/roced/verbs/proto"
@@ -33,7 +34,7 @@ func (d *daemon) raw(t testing.TB) *raw {
 	socket, err := net.DialUnix("unixpacket", nil, &net.UnixAddr{Name: d.path, Net: "unixpacket"})
 	check(t, err)
 	t.Cleanup(func() { _ = socket.Close() })
-	check(t, socket.SetDeadline(time.Now().Add(patience)))
+	check(t, socket.SetDeadline(time.Now().Add(waittest.Limit)))
 	return &raw{TB: t, Conn: proto.NewConn(socket, true), socket: socket, memory: -1, signal: -1, calls: -1}
 }
 

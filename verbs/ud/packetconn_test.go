@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/roced/roced/internal/waittest"
 	"github.com/roced/roced/verbs/ud"
 )
 
@@ -145,7 +146,7 @@ func TestConnMovedTimeout(t *testing.T) {
 		_, err := a.Read(make([]byte, 10))
 		result <- err
 	}()
-	check(t, a.SetReadDeadline(time.Now().Add(timeout)))
+	check(t, a.SetReadDeadline(time.Now().Add(waittest.Limit)))
 	time.Sleep(100 * time.Millisecond)
 	select {
 	case err := <-result:

@@ -1,14 +1,13 @@
 package ud_test
 
 import (
-	"context"
-	"errors"
 	"fmt"
 	"net/netip"
 	"testing"
-	"time"
 
+	"github.com/roced/roced/internal/errtest"
 	"github.com/roced/roced/internal/lab/labtest"
+	"github.com/roced/roced/internal/waittest"
 	"github.com/roced/roced/verbs"
 	"github.com/roced/roced/verbs/hca"
 	"github.com/roced/roced/verbs/provider"
@@ -16,9 +15,6 @@ import (
 )
 
 func TestMain(m *testing.M) { labtest.Main(m) }
-
-// timeout bounds every wait of these tests. No test is about time: it is what a
-const timeout = time.Minute
 
 var (
 	addressesA = addresses("10.0.0.1", "fd00::1", "fe80::1")
@@ -33,36 +29,10 @@ func addresses(texts ...string) (list []netip.Addr) {
 	return list
 }
 
-func check(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
-func refused(t testing.TB, err, want error) {
-	t.Helper()
-	if !errors.Is(err, want) {
-		t.Fatalf("%v, want %v", err, want)
-	}
-}
-
-// guard ends a wait that hangs.
-func guard(t testing.TB) context.Context {
-	ctx, cancel := context.WithTimeout(context.Background(), timeout)
-	t.Cleanup(cancel)
-	return ctx
-}
-
-// eventually waits for something that another thread does.
-func eventually(t testing.TB, what string, done func() bool) {
-	t.Helper()
-	for deadline := time.Now().Add(timeout); !done(); time.Sleep(time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("%s: did not come", what)
-		}
-	}
-}
+var (
+	check, refused    = errtest.Check, errtest.MustRefuse
+	eventually, guard = waittest.Eventually, waittest.Guard
+)
 
 // wire is two contexts at the ends of a network in memory.
 func wire(t testing.TB, options ...hca.Option) (a, b *verbs.Context) {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/roced/roced/cmd/roced/internal/cli"
 	"github.com/roced/roced/cmd/roced/internal/cmdtest"
+	"github.com/roced/roced/internal/errtest"
 	"github.com/roced/roced/verbs"
 	"github.com/roced/roced/verbs/client"
 	"github.com/roced/roced/verbs/cm"
@@ -52,12 +53,7 @@ func guest(t *testing.T, socket, device string) *verbs.QP {
 	return qp
 }
 
-func check(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
+var check = errtest.Check
 
 // TestShowObjects: each noun has the line of what a program has, in columns and in JSON.
 func TestShowObjects(t *testing.T) {

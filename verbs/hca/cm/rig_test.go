@@ -2,16 +2,15 @@ package cm
 
 import (
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"math/rand/v2"
 	"net/netip"
 	"os"
-	"strings"
 	"testing"
 	"time"
 
 	"github.com/roced/roced/datapath/wire"
+	"github.com/roced/roced/internal/errtest"
 )
 
 var (
@@ -25,19 +24,7 @@ func gid(s string) wire.GID { return wire.GIDFromAddr(netip.MustParseAddr(s)) }
 
 func path(local, remote string) Path { return Path{Local: gid(local), Remote: gid(remote)} }
 
-func check(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
-func refused(t testing.TB, err, want error, says string) {
-	t.Helper()
-	if !errors.Is(err, want) || !strings.Contains(err.Error(), says) {
-		t.Errorf("%v, want %v that says %q", err, want, says)
-	}
-}
+var check, refused = errtest.Check, errtest.Refused
 
 // seeded gives random numbers, and logs how to have them again.
 func seeded(t testing.TB) *rand.Rand {

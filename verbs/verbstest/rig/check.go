@@ -2,55 +2,22 @@ package rig
 
 import (
 	"context"
-	"errors"
 	"net/netip"
-	"strings"
 	"testing"
-	"time"
 
+	"github.com/roced/roced/internal/errtest"
+	"github.com/roced/roced/internal/waittest"
 	"github.com/roced/roced/verbs"
 )
 
 // WaitTimeout bounds every wait, so that a hang fails the test. No test measures time.
-const WaitTimeout = time.Minute
+const WaitTimeout = waittest.Limit
 
-func Check(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
-// Refused checks that an error is the one that is wanted, and says what it should.
-func Refused(t testing.TB, err, want error, says ...string) {
-	t.Helper()
-	if !errors.Is(err, want) {
-		t.Errorf("%v, want %v", err, want)
-		return
-	}
-	for _, text := range says {
-		if !strings.Contains(err.Error(), text) {
-			t.Errorf("%q does not say %q", err, text)
-		}
-	}
-}
-
-// Eventually waits for something that the card or another goroutine does.
-func Eventually(t testing.TB, what string, done func() bool) {
-	t.Helper()
-	for deadline := time.Now().Add(WaitTimeout); !done(); time.Sleep(time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("%s: did not come", what)
-		}
-	}
-}
-
-// Guard ends a wait that hangs.
-func Guard(t testing.TB) context.Context {
-	ctx, cancel := context.WithTimeout(context.Background(), WaitTimeout)
-	t.Cleanup(cancel)
-	return ctx
-}
+// What tests of all packages say about errors, and how they wait.
+var (
+	Check, Refused    = errtest.Check, errtest.Refused
+	Eventually, Guard = waittest.Eventually, waittest.Guard
+)
 
 // watched is a context that tells when somebody waits on it.
 type watched struct {

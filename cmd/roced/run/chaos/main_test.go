@@ -6,11 +6,12 @@ import (
 	"os/signal"
 	"runtime/pprof"
 	"testing"
-	"time"
 
 	"github.com/roced/roced/cmd/roced/internal/cli"
 	"github.com/roced/roced/cmd/roced/run"
+	"github.com/roced/roced/internal/errtest"
 	"github.com/roced/roced/internal/lab/labtest"
+	"github.com/roced/roced/internal/waittest"
 	"github.com/spf13/cobra"
 	"golang.org/x/sys/unix"
 )
@@ -23,7 +24,7 @@ const (
 )
 
 // patience is how long the tests wait for what does not come.
-const patience = time.Minute
+const patience = waittest.Limit
 
 func TestMain(m *testing.M) {
 	if os.Getenv(childVariable) == "" {
@@ -51,18 +52,7 @@ func writeStacks(path string) {
 	}
 }
 
-func check(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
-func eventually(t testing.TB, what string, is func() bool) {
-	t.Helper()
-	for end := time.Now().Add(patience); !is(); time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatalf("never: %s", what)
-		}
-	}
-}
+var (
+	check      = errtest.Check
+	eventually = waittest.Eventually
+)
