@@ -1,20 +1,24 @@
 package labtest
 
 import (
+	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
+	"strconv"
 	"testing"
 
 	"github.com/roced/roced/internal/lab"
 )
 
 // Main is a TestMain that fails if the tests leave file descriptors open. It also removes the
-// namespaces of earlier tests that were killed.
+// namespaces of earlier tests that were killed, and has more parallel tests run at once than usual.
 func Main(m *testing.M) {
 	if err := lab.Prune("labtest"); err != nil && os.Geteuid() == 0 {
 		fmt.Fprintln(os.Stderr, "namespaces of earlier tests:", err)
 	}
+	overlap()
 	before := Descriptors()
 	code := m.Run()
 	if leaked := Leaked(before, Descriptors()); len(leaked) > 0 {
@@ -22,6 +26,20 @@ func Main(m *testing.M) {
 		code = max(code, 1)
 	}
 	os.Exit(code)
+}
+
+// overlap has twice as many parallel tests run at once as there are processors, unless -parallel says how many:
+// most of what they do is wait, for the kernel or for a peer.
+func overlap() {
+	flag.Parse()
+	given := false
+	flag.Visit(func(f *flag.Flag) { given = given || f.Name == "test.parallel" || f.Name == "test.fuzz" })
+	if given { // to a fuzzer it is how many processes
+		return
+	}
+	if err := flag.Set("test.parallel", strconv.Itoa(2*runtime.GOMAXPROCS(0))); err != nil {
+		panic(err)
+	}
 }
 
 // Descriptors counts the open file descriptors of this process by their targets in /proc/self/fd.
