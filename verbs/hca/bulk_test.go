@@ -74,6 +74,7 @@ func (a *bulkEnd) exchange(b *bulkEnd, count int) {
 
 // The packets in the middle of a long message leave as trains, at both ends: requests, and what is read.
 func TestConnectionsSendTrains(t *testing.T) {
+	t.Parallel()
 	a, b := bulkPair(t, labtest.Pair(t), WithSendMode(SendTrains))
 	for _, end := range []*bulkEnd{a, b} {
 		if n := inTrains(t, end.device, func() { a.exchange(b, 10) }); (n > 0) != link.KernelCutsTrains() {

@@ -195,6 +195,7 @@ func TestCapabilities(t *testing.T) {
 
 // A process that is killed leaves nothing that keeps the next one out.
 func TestOpenAfterKill(t *testing.T) {
+	t.Parallel()
 	host := labtest.Pair(t).A
 	for range 3 {
 		holder := child("hold", without("")...)

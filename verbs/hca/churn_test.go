@@ -21,6 +21,7 @@ import (
 // Addresses that come and go on another interface are nothing to a card: its port stays up,
 // nothing is dropped, no event comes, and it does not even look.
 func TestChurnOnAnotherInterface(t *testing.T) {
+	t.Parallel()
 	hosts := labtest.Pair(t)
 	addLink(t, hosts.A, netlink.NewVeth(attrs("eth1", 1500)), true)
 	l := newStationsOn(t, hosts)
@@ -117,6 +118,7 @@ func newFailingPair(t *testing.T) (*wirePair, *failing) {
 // A look that fails says nothing: the port stays up and packets flow. It is made again by
 // itself, and what had changed meanwhile is found then.
 func TestFailedLookIsNoNews(t *testing.T) {
+	t.Parallel()
 	w, f := newFailingPair(t)
 	eventually(t, "the follower's first look", func() bool { return f.ports.Load() == 2 })
 	ah := w.a.ah("10.0.0.2")
@@ -179,6 +181,7 @@ func TestNewsCostWhatTheyConcern(t *testing.T) {
 // What an interface drops instead of sending is counted by name: a TAP whose program does not
 // read takes as much as its queue holds.
 func TestInterfaceDropsAreCounted(t *testing.T) {
+	t.Parallel()
 	host := labtest.New(t, "labtest-tap")
 	tap := &netlink.Tuntap{LinkAttrs: attrs("eth0", 1500), Mode: netlink.TUNTAP_MODE_TAP, Queues: 1, Flags: netlink.TUNTAP_NO_PI | netlink.TUNTAP_MULTI_QUEUE}
 	check(t, host.Do(func() error { return host.Netlink().LinkAdd(tap) }))
@@ -204,6 +207,7 @@ func TestInterfaceDropsAreCounted(t *testing.T) {
 // The peer's end goes down and up: every message is counted, whether the kernel tells of the
 // carrier or not, and messages flow at once when it is back.
 func TestCarrierLossIsCounted(t *testing.T) {
+	t.Parallel()
 	l := newStations(t)
 	ah := l.a.ah("10.77.0.2")
 	message(t, l.a, l.b, ah, []byte("before"))
@@ -242,6 +246,7 @@ func (s *fullSteering) AddAddress(netip.Addr) error {
 
 // An address that XDP cannot be told of is no GID, the port stays up, and it is tried again.
 func TestAddressThatIsNotSteered(t *testing.T) {
+	t.Parallel()
 	w, f := newFailingPair(t)
 	d, steering := w.a.device, &f.fullSteering
 	steering.full.Store(true)

@@ -12,6 +12,7 @@ import (
 
 // Two interfaces in one subnet are told of, by name and with the cure; with that, no more.
 func TestTwoInterfacesInOneSubnet(t *testing.T) {
+	t.Parallel()
 	hosts := labtest.Pair(t)
 	says := func() bool {
 		t.Helper()

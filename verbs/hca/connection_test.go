@@ -20,6 +20,7 @@ func (s *station) connected(kind verbs.QPType, to string) *verbs.QP {
 
 // A connection's packets go to where the neighbour is, as those of address handles do.
 func TestConnectionsFollowNeighbours(t *testing.T) {
+	t.Parallel()
 	hosts := labtest.Pair(t)
 	a := newStation(t, open(t, hosts.A))
 	s := newSniffer(t, hosts.B)

@@ -32,6 +32,7 @@ func (s *station) port() verbs.PortAttr {
 // An address that the interface gets becomes a GID and is steered, one that it loses
 // is neither.
 func TestAddressesAreFollowed(t *testing.T) {
+	t.Parallel()
 	l := newStations(t)
 	for _, row := range []struct{ address, cidr string }{{"10.77.0.5", "10.77.0.5/24"}, {"fd77::5", "fd77::5/64"}} {
 		t.Run(row.address, func(t *testing.T) {
@@ -67,6 +68,7 @@ func TestAddressesAreFollowed(t *testing.T) {
 // The default is replaced by a routable address, and never by a link-local one while
 // there is another.
 func TestDefaultGID(t *testing.T) {
+	t.Parallel()
 	l := newStations(t)
 	first := func() verbs.GID {
 		entry, err := l.b.ctx.QueryGIDEx(1, 0)
@@ -91,6 +93,7 @@ func TestDefaultGID(t *testing.T) {
 // A handle to an address that moves to this device delivers here; one from an address
 // that has gone drops until it is back.
 func TestHandlesFollowAddresses(t *testing.T) {
+	t.Parallel()
 	l := newStations(t)
 	check(t, l.B.AddAddress("eth0", "10.77.0.5/24"))
 	eventually(t, "the GID", func() bool { return hasGID(l.b, "10.77.0.5") })
@@ -166,6 +169,7 @@ func restoreIPv6(t *testing.T, l *stations) {
 
 // Frames that wait for a link that went down do not keep the worker awake.
 func TestDownWithFramesUnderway(t *testing.T) {
+	t.Parallel()
 	l := newStations(t)
 	ah := l.a.ah("10.77.0.2")
 	stop := make(chan struct{})
@@ -199,6 +203,7 @@ func TestDownWithFramesUnderway(t *testing.T) {
 // The active MTU follows the interface's. One
 // that is too small for any RDMA MTU takes the port down, and back up with it.
 func TestMTUIsFollowed(t *testing.T) {
+	t.Parallel()
 	var log logged
 	l := newStations(t, log.option())
 	set := func(mtu int) {
@@ -227,6 +232,7 @@ func TestMTUIsFollowed(t *testing.T) {
 
 // News of other interfaces, and more of it than is read, does no harm.
 func TestManyChanges(t *testing.T) {
+	t.Parallel()
 	l := newStations(t)
 	ah := l.a.ah("10.77.0.2")
 	for i := range 300 {
@@ -239,6 +245,7 @@ func TestManyChanges(t *testing.T) {
 
 // The Ethernet address of a card's own interface changes: packets carry the new one.
 func TestOwnMACChanges(t *testing.T) {
+	t.Parallel()
 	hosts := labtest.Pair(t)
 	a := newStation(t, open(t, hosts.A))
 	s := newSniffer(t, hosts.B)
@@ -290,6 +297,7 @@ func (s *station) awaitGIDs(are func() bool) {
 
 // A group's address is none of the GIDs: a join is no event.
 func TestJoinIsNoEvent(t *testing.T) {
+	t.Parallel()
 	l := newStations(t, WithStateDir(t.TempDir()))
 	for _, group := range []string{groupV4, groupV6} {
 		check(t, join(t, l.a, group, verbs.JoinFullMember).Close())

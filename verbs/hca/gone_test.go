@@ -199,6 +199,7 @@ func recordsIn(t *testing.T, dir string) int {
 
 // A card on an interface that came back under the same name works.
 func TestOpenAfterInterfaceIsDeleted(t *testing.T) {
+	t.Parallel()
 	host := labtest.New(t, "hca-a")
 	for range 3 {
 		addLink(t, host, netlink.NewVeth(attrs("eth0", 1500)), true)

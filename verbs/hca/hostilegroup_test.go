@@ -14,6 +14,7 @@ import (
 // A group published before it is programmed: queue pairs attach and detach while messages for the group
 // come, and each that one gets is whole.
 func TestGroupPublishedBeforeItIsProgrammed(t *testing.T) {
+	t.Parallel()
 	s := newScene(t)
 	end := s.flood(groupV4, func() verbs.QPN { return verbs.MulticastQPN })
 	for range hostileRounds {

@@ -148,6 +148,7 @@ func forget(t *testing.T, host *lab.Namespace, neighbour netip.Addr) {
 // A card, its groups and their traffic change nothing of what the host is and does:
 // routes, sources, neighbours, and a group of its own, before, during and after.
 func TestHostIsUndisturbed(t *testing.T) {
+	t.Parallel()
 	hosts := labtest.Pair(t)
 	own := map[string]int{}
 	for _, group := range []string{"239.1.2.77", "ff0e::1:2:77"} { // the host's, on its own port

@@ -59,6 +59,7 @@ func (s *switched) talk(t *testing.T, group string) {
 // A full member is known to the switch until the last of them leaves; a send-only one
 // is not, and its leave takes nothing from the full ones beside it.
 func TestMembersOnASwitch(t *testing.T) {
+	t.Parallel()
 	for _, group := range []string{groupV4, groupV6} {
 		t.Run(group, func(t *testing.T) {
 			hosts := newSwitched(t)
@@ -84,6 +85,7 @@ func TestMembersOnASwitch(t *testing.T) {
 // A send-only member makes no sound: not at its join, not with its messages, not when
 // it leaves, nor when its device closes.
 func TestSendOnlyIsSilent(t *testing.T) {
+	t.Parallel()
 	for _, group := range []string{groupV4, groupV6} {
 		t.Run(group, func(t *testing.T) {
 			hosts := newSwitched(t)
@@ -136,6 +138,7 @@ func TestJoinWithoutAnAddress(t *testing.T) {
 
 // A capture port has no address, and receives from groups all the same.
 func TestReceiveOnAnInterfaceWithoutAddresses(t *testing.T) {
+	t.Parallel()
 	hosts := labtest.Pair(t)
 	for _, cidr := range []string{"10.77.0.2/24", "fd77::2/64"} {
 		delAddress(t, hosts.B, cidr)

@@ -186,6 +186,7 @@ func TestKilledSenderIsSilent(t *testing.T) {
 	for _, row := range rows {
 		for flags, member := range map[verbs.JoinFlags]string{verbs.JoinSendOnlyFullMember: "send-only", verbs.JoinFullMember: "full"} {
 			t.Run(member+" "+row.name, func(t *testing.T) {
+				t.Parallel() // most of it waits for the bridge to ask
 				hosts, state := labtest.Switched(t), t.TempDir()
 				s := &switched{SwitchLab: hosts, b: newStation(t, open(t, hosts.B, WithStateDir(t.TempDir())))}
 				beside := join(t, s.b, row.group, verbs.JoinFullMember)

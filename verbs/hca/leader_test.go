@@ -79,6 +79,7 @@ func (p *poller) sleep(ctx context.Context) error {
 // A program that has waited, and now neither waits nor polls, has its receives completed and its sends
 // sent.
 func TestProgramDoesSomethingElse(t *testing.T) {
+	t.Parallel()
 	l := newStations(t)
 	a, b := newPoller(t, l.a, "10.77.0.2"), newPoller(t, l.b, "10.77.0.1")
 	delivered := func() uint64 { return l.b.device.engine.Counters().Delivered }

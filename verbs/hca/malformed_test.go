@@ -27,6 +27,7 @@ func moved(before, after map[string]uint64) map[string]uint64 {
 // Every malformed or unwanted shape of packet that can come from the wire has a row:
 // it is counted once under its own name, and harms nothing.
 func TestMalformed(t *testing.T) {
+	t.Parallel()
 	l := newStations(t)
 	b := l.b
 	r := newRawSender(t, l.A, l.B, b.qp.Number())
@@ -143,6 +144,7 @@ func TestMalformed(t *testing.T) {
 
 // What a queue pair itself cannot take.
 func TestUnwanted(t *testing.T) {
+	t.Parallel()
 	l := newStations(t)
 	b := l.b
 	rows := []struct {

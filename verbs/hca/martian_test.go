@@ -14,6 +14,7 @@ import (
 // twice, to the card and, with another port, to a socket of the same host. Where the two
 // do not agree the row says why. (rp_filter is off, as a namespace has it.)
 func TestSourcesAsTheKernelHasThem(t *testing.T) {
+	t.Parallel()
 	l := newStations(t)
 	r := newRawSender(t, l.A, l.B, l.b.qp.Number())
 	broadcastMAC := wire.MAC{0xff, 0xff, 0xff, 0xff, 0xff, 0xff}
@@ -111,6 +112,7 @@ func reachesSocket(t *testing.T, host *lab.Namespace, r *rawSender, f []byte, de
 // A new MAC, as a bond or an administrator gives it, is the card's at once, and the old
 // one is not.
 func TestMACChanges(t *testing.T) {
+	t.Parallel()
 	l := newStations(t)
 	r := newRawSender(t, l.A, l.B, l.b.qp.Number())
 	old := r.to
@@ -130,6 +132,7 @@ func TestMACChanges(t *testing.T) {
 
 // A subnet that comes brings its broadcast, and takes it away again.
 func TestBroadcastsFollow(t *testing.T) {
+	t.Parallel()
 	l := newStations(t)
 	r := newRawSender(t, l.A, l.B, l.b.qp.Number())
 	goes := func(want string) {

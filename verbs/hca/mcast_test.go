@@ -57,6 +57,7 @@ func TestAttachAgainAtTheLimit(t *testing.T) {
 
 // Through XDP: a group is steered while something is attached to it, else left to the host.
 func TestGroupThroughXDP(t *testing.T) {
+	t.Parallel()
 	hosts := newStations(t)
 	for _, group := range []string{groupV4, groupV6} {
 		check(t, hosts.b.qp.AttachMcast(gid(group), 0))

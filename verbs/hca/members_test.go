@@ -164,6 +164,7 @@ var alias = map[string]string{groupV4: "239.129.2.3", groupV6: "ff05::1:2:3"}
 // A group that shares its Ethernet address with one that is joined and attached is
 // another one: it passes to the host, whose own socket gets it.
 func TestAliasedGroupPasses(t *testing.T) {
+	t.Parallel()
 	for group, other := range alias {
 		t.Run(group, func(t *testing.T) {
 			if wire.MulticastMAC(gid(group)) != wire.MulticastMAC(gid(other)) {
@@ -199,6 +200,7 @@ func TestAliasedGroupPasses(t *testing.T) {
 // A thousand groups, joined and attached, on a kernel as it is shipped: messages to each
 // arrive. Where the kernel allows no more, the error names the limit, and the others work.
 func TestThousandGroupsOnADevice(t *testing.T) {
+	t.Parallel()
 	const n = 1000
 	nth := func(i int) string { return fmt.Sprintf("239.5.%d.%d", i>>8, i&255) }
 	nth6 := func(i int) string { return fmt.Sprintf("ff05::5:%x", i) }

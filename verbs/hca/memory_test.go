@@ -52,6 +52,7 @@ func TestManyHosts(t *testing.T) {
 
 // Addresses come, move to another host and go; handles that exist follow.
 func TestAddressesComeAndGo(t *testing.T) {
+	t.Parallel()
 	_, hosts, stations := newHosts(t, 3, 0)
 	a, b, c := stations[0], stations[1], stations[2]
 	moving := address("10.0.0.100")

@@ -72,6 +72,7 @@ func TestNeighbourIsManaged(t *testing.T) {
 
 // What the administrator made stays as it was made.
 func TestPermanentNeighbour(t *testing.T) {
+	t.Parallel()
 	hosts := labtest.Pair(t)
 	mac := eth0(t, hosts.B).Attrs().HardwareAddr
 	setEntry(t, hosts.A, "10.77.0.2", mac, netlink.NUD_PERMANENT)
@@ -96,6 +97,7 @@ func TestPermanentNeighbour(t *testing.T) {
 // A neighbour that moves takes the packets with it; one that was made permanent while
 // a handle leads there too.
 func TestNeighbourMoves(t *testing.T) {
+	t.Parallel()
 	hosts := labtest.Pair(t)
 	a := newStation(t, open(t, hosts.A))
 	s := newSniffer(t, hosts.B)
@@ -148,6 +150,7 @@ func flows(t *testing.T, l *stations, ah *verbs.AH) {
 
 // Entries that somebody deletes are asked for again while they are in use.
 func TestNeighbourIsFlushed(t *testing.T) {
+	t.Parallel()
 	l := newStations(t)
 	for _, ip := range []string{"10.77.0.2", "fd77::2"} {
 		ah := l.a.ah(ip)
@@ -174,6 +177,7 @@ func routeVia(gateway string) netlink.Route { return netlink.Route{Gw: net.Parse
 // Behind a gateway it is the gateway's Ethernet address, and another gateway's when
 // the route changes.
 func TestGateway(t *testing.T) {
+	t.Parallel()
 	hosts := labtest.Pair(t)
 	for _, row := range []struct{ network, dest, first, second string }{
 		{"10.99.0.0/16", "10.99.0.1", "10.77.0.2", "10.77.0.3"},
@@ -209,6 +213,7 @@ func TestGateway(t *testing.T) {
 
 // A route that is taken away makes its handles unreachable, and back, good again.
 func TestRouteGoesAndReturns(t *testing.T) {
+	t.Parallel()
 	l := newStations(t)
 	check(t, l.B.AddAddress("eth0", "10.99.0.1/32"))
 	addRoute(t, l.A, routeVia("10.77.0.2"), "10.99.0.0/16")

@@ -182,6 +182,7 @@ func TestOpenInThreadsNamespace(t *testing.T) {
 
 // While a card is open, everything that is not RoCE flows on.
 func TestOtherTraffic(t *testing.T) {
+	t.Parallel()
 	l := newStations(t)
 	before := counts(t, l.b.device)
 	for _, address := range []string{"10.77.0.2", "fd77::2"} {

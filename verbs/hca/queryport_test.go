@@ -36,6 +36,7 @@ func TestPhysState(t *testing.T) {
 
 // An interface's speed and index are the kernel's: a veth has 10 Gbit/s.
 func TestSpeedOfAnInterface(t *testing.T) {
+	t.Parallel()
 	l := newStations(t)
 	port, err := l.a.ctx.QueryPort(1)
 	check(t, err)

@@ -15,6 +15,7 @@ import (
 // With 100 receive queues what arrives on the last is delivered like what arrives on the
 // first, in no more memory than a few queues take.
 func TestManyQueues(t *testing.T) {
+	t.Parallel()
 	const queues, flows = 100, 1200
 	hosts := labtest.Pair(t, lab.WithQueues(queues))
 	b := newStation(t, open(t, hosts.B))

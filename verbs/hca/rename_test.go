@@ -10,6 +10,7 @@ import (
 // An interface that is renamed has its new name in the device's attributes, in the GID table, in errors
 // and in logs; and a group's zone must be the new name. Traffic goes on.
 func TestInterfaceIsRenamed(t *testing.T) {
+	t.Parallel()
 	var log logged
 	hosts := labtest.Pair(t)
 	a := newStation(t, open(t, hosts.A, log.option(), WithStateDir(t.TempDir())))

@@ -109,6 +109,7 @@ func TestCreateAHUntilContextIsDone(t *testing.T) {
 // Entries that others look after stay as they are: the administrator's managed one, and
 // a routing daemon's.
 func TestOthersNeighbours(t *testing.T) {
+	t.Parallel()
 	for name, theirs := range map[string]netlink.Neigh{
 		"managed by the administrator": {Flags: netlink.NTF_USE, FlagsExt: netlink.NTF_EXT_MANAGED},
 		"learned by a routing daemon":  {Flags: netlink.NTF_EXT_LEARNED, State: netlink.NUD_REACHABLE},
@@ -137,6 +138,7 @@ func TestOthersNeighbours(t *testing.T) {
 // A link-local destination is on the card's own link, also where another interface has the
 // same address, or the same neighbour.
 func TestLinkLocalDestination(t *testing.T) {
+	t.Parallel()
 	hosts := labtest.Pair(t)
 	check(t, hosts.B.AddAddress("eth0", "fe80::1/64"))
 	addLink(t, hosts.A, netlink.NewVeth(attrs("eth1", 1500)), true)
@@ -151,6 +153,7 @@ func TestLinkLocalDestination(t *testing.T) {
 
 // What a route's own MTU does not allow is dropped by name; what it does allow is sent.
 func TestRouteMTU(t *testing.T) {
+	t.Parallel()
 	l := newStations(t)
 	check(t, l.B.AddAddress("eth0", "10.99.0.1/32"))
 	eventually(t, "the GID", func() bool { return hasGID(l.b, "10.99.0.1") })
@@ -175,6 +178,7 @@ func TestRouteMTU(t *testing.T) {
 
 // A smaller MTU is an event, and the queue pair's next long send an error that says so.
 func TestMTUChangeIsAnEvent(t *testing.T) {
+	t.Parallel()
 	l := newStations(t)
 	check(t, l.A.Netlink().LinkSetMTU(eth0(t, l.A), 600))
 	for {

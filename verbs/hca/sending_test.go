@@ -75,6 +75,7 @@ func onlyCut(packets uint64) uint64 {
 
 // Trains begin when the other end makes the kernel cut them, and end when it does not any more.
 func TestTrainsFollowTheOtherEnd(t *testing.T) {
+	t.Parallel()
 	hosts := labtest.Pair(t)
 	a := newStation(t, open(t, hosts.A))
 	sendsAs(t, a.device, SendAFXDP)
@@ -163,6 +164,7 @@ func TestTrainsThroughADiscipline(t *testing.T) {
 
 // Settings of the other end's offloads are followed too.
 func TestTrainsFollowOffloads(t *testing.T) {
+	t.Parallel()
 	hosts := labtest.Pair(t)
 	a := newStation(t, open(t, hosts.A))
 	set := func(on bool) {

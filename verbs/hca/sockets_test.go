@@ -139,6 +139,7 @@ func (f *flow) account() (sent, found uint64, text string) {
 // The number of receive queues grows: each has a socket at once, sockets that were there stay, and
 // every packet is accounted for. The kernel does not take queues away that have sockets.
 func TestQueuesAreFollowed(t *testing.T) {
+	t.Parallel()
 	hosts := newWidePair(t)
 	a, b := newStation(t, open(t, hosts.A)), newStation(t, open(t, hosts.B))
 	f := startFlow(t, hosts.A, a, b, 64, 1024)

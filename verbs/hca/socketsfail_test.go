@@ -21,6 +21,7 @@ func refuseSockets(card *Card, refuse bool) {
 // If there can be no sockets for a larger MTU, the RDMA MTU stays, an event and the log say so, and
 // messages flow. When the MTU is set anew, it is tried again.
 func TestMTUThatCannotBeFollowed(t *testing.T) {
+	t.Parallel()
 	var log logged
 	l := newStations(t, log.option())
 	ah := l.a.ah("10.77.0.2")
@@ -49,6 +50,7 @@ func TestMTUThatCannotBeFollowed(t *testing.T) {
 
 // A receive queue that gets no socket takes the port down, with an event, until it has one.
 func TestQueueWithoutSocket(t *testing.T) {
+	t.Parallel()
 	var log logged
 	hosts := newWidePair(t)
 	a, b := newStation(t, open(t, hosts.A)), newStation(t, open(t, hosts.B, log.option()))

@@ -61,6 +61,7 @@ func TestWaitersOutliveSockets(t *testing.T) {
 
 // Trains end when the interface sends through several queues, with that reason.
 func TestTrainsFollowQueues(t *testing.T) {
+	t.Parallel()
 	hosts := newWidePair(t)
 	check(t, setQueues(t, hosts.A, 2, 1))
 	a := newStation(t, open(t, hosts.A))
@@ -79,6 +80,7 @@ func TestTrainsFollowQueues(t *testing.T) {
 
 // The queues of a TAP are its descriptors, which come and go: so do their sockets.
 func TestTapQueuesAreFollowed(t *testing.T) {
+	t.Parallel()
 	host := labtest.New(t, "labtest-tap")
 	tap := &netlink.Tuntap{LinkAttrs: attrs("eth0", 1500), Mode: netlink.TUNTAP_MODE_TAP, Queues: 3, Flags: netlink.TUNTAP_NO_PI | netlink.TUNTAP_MULTI_QUEUE}
 	check(t, host.Do(func() error { return host.Netlink().LinkAdd(tap) }))

@@ -11,6 +11,7 @@ import (
 
 // What a router cannot forward is counted and logged, with the MTU that would do.
 func TestPacketsTooBigForARouter(t *testing.T) {
+	t.Parallel()
 	hosts := labtest.Pair(t)
 	addLink(t, hosts.B, netlink.NewVeth(attrs("eth1", 600)), true)
 	check(t, hosts.B.Do(func() error { return os.WriteFile("/proc/sys/net/ipv4/ip_forward", []byte("1"), 0o644) }))

@@ -40,6 +40,7 @@ func (l *stations) bothWays(t *testing.T, a, b string, mtu int) {
 }
 
 func TestBytesBothWays(t *testing.T) {
+	t.Parallel()
 	l := newStations(t)
 	for _, row := range []struct{ name, a, b string }{
 		{"IPv4", "10.77.0.1", "10.77.0.2"},
@@ -102,6 +103,7 @@ func carried(t *testing.T, mtu int) int {
 
 // TestAskedMTU4096 is granted, or refused with the kernel that has it named.
 func TestAskedMTU4096(t *testing.T) {
+	t.Parallel()
 	hosts := pairOf(t, 9000)
 	d, err := Open("eth0", InNamespace(hosts.A.Path()), WithMTU(wire.MTU4096))
 	if carried(t, 4096) == 4096 {
@@ -129,6 +131,7 @@ func pairOf(t *testing.T, mtu int) *labtest.PairLab {
 
 // Flows land on all queues, and every queue has a socket.
 func TestQueues(t *testing.T) {
+	t.Parallel()
 	const queues, flows = 4, 64
 	l := newStationsOn(t, labtest.Pair(t, lab.WithQueues(queues)))
 	if n := len(l.b.device.host.Link().Descriptors()); n != queues {
@@ -197,6 +200,7 @@ func TestHeaders(t *testing.T) {
 
 // Generic XDP works alike, and says that it is slow.
 func TestGenericMode(t *testing.T) {
+	t.Parallel()
 	var log logged
 	l := newStations(t, WithXDPMode(XDPGeneric), log.option())
 	l.bothWays(t, "10.77.0.1", "10.77.0.2", 1024)
@@ -209,6 +213,7 @@ func TestGenericMode(t *testing.T) {
 
 // Copy mode can be required; the worker alone, without programs' help, does as well.
 func TestWorkerAlone(t *testing.T) {
+	t.Parallel()
 	l := newStations(t, WithoutInline(), WithSocketMode(SocketCopy), WithSpin(0), WithFrames(64))
 	l.bothWays(t, "10.77.0.1", "10.77.0.2", 1024)
 }

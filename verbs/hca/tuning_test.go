@@ -36,6 +36,7 @@ func knob(t *testing.T, ns *lab.Namespace, name string) (value string) {
 
 // Knobs are set while the card is open, in its own namespace, and put back.
 func TestTuning(t *testing.T) {
+	t.Parallel()
 	hosts := labtest.Pair(t)
 	outside, _ := os.ReadFile("/sys/class/net/eth0/napi_defer_hard_irqs")
 	for range 2 {
@@ -73,6 +74,7 @@ func TestTuningRefused(t *testing.T) {
 
 // Tuned devices work, and one whose interface is deleted closes without an error.
 func TestTunedTraffic(t *testing.T) {
+	t.Parallel()
 	l := newStations(t, WithTuning(Tuning{DeferHardIRQs: 2, GROFlushTimeout: 200 * time.Microsecond, BusyPoll: 20 * time.Microsecond, BusyPollBudget: 64}))
 	l.bothWays(t, "10.77.0.1", "10.77.0.2", 1024)
 	check(t, l.A.Netlink().LinkDel(eth0(t, l.A)))

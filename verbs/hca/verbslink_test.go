@@ -11,7 +11,7 @@ import (
 	"github.com/vishvananda/netlink"
 )
 
-// Cards on two hosts pass the same tests, through XDP. Two pairs of hosts stay; each test has cards of
+// Cards on two hosts pass the same tests, through XDP. Four pairs of hosts stay; each test has cards of
 // its own.
 func TestVerbsOnLink(t *testing.T) { verbsOnLink(t) }
 
@@ -19,7 +19,8 @@ func TestVerbsOnLink(t *testing.T) { verbsOnLink(t) }
 func TestVerbsOverUDP(t *testing.T) { verbsOnLink(t, WithNetwork(NetworkUDP)) }
 
 func verbsOnLink(t *testing.T, options ...Option) {
-	pool := labtest.NewPool(t, 2)
+	t.Parallel()
+	pool := labtest.NewPool(t, 4)
 	verbstest.Run(t, func(t *testing.T) verbstest.Pair {
 		hosts := pool.Take(t)
 		options := append(options[:len(options):len(options)], WithStateDir(t.TempDir()))

@@ -12,6 +12,7 @@ import (
 
 // A card whose program somebody detached has failed, and says why; it can be opened again.
 func TestProgramIsTakenAway(t *testing.T) {
+	t.Parallel()
 	hosts := labtest.Pair(t)
 	s := newStation(t, open(t, hosts.A))
 	s.receive(0)

@@ -136,6 +136,7 @@ var refusedHere = []uint16{
 // TestDeathInEveryCommand: a client dies when it has given a command, of each kind, and has read no
 // answer. All that it had is gone, and its neighbours notice nothing.
 func TestDeathInEveryCommand(t *testing.T) {
+	t.Parallel()
 	r := newRig(t, anyone)
 	stillWell := neighbours(t, r)
 	before := r.a.usage()

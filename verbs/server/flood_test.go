@@ -91,6 +91,7 @@ func (d *daemon) open(t *testing.T) {
 // TestDialAmongOthers: programs of another user, which connect and close on and on, keep nobody out. What
 // they connect too often is closed unread.
 func TestDialAmongOthers(t *testing.T) {
+	t.Parallel()
 	r := newRig(t, anyone)
 	r.a.open(t)
 	var others sync.WaitGroup

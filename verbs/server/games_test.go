@@ -15,6 +15,7 @@ import (
 // A client that punches holes into all of its memory, again and again, while the card uses it and
 // makes more: it reads zeros, and nobody else notices.
 func TestHolesAllTheTime(t *testing.T) {
+	t.Parallel()
 	r := newRig(t, anyone)
 	stillWell := neighbours(t, r)
 	bad := r.a.whole(t)
@@ -115,6 +116,7 @@ func (p *program) exchangeAlone(ah *verbs.AH) {
 // A client that holds its memory's lock when its connection ends: its pages count until it lets go, and
 // neither its neighbours nor the end of the daemon wait for it.
 func TestMemoryIsHeldOnTo(t *testing.T) {
+	t.Parallel()
 	r := newRig(t, anyone)
 	stillWell := neighbours(t, r)
 	bad := r.a.whole(t)

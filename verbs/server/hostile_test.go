@@ -203,6 +203,7 @@ func TestUnwantedDescriptors(t *testing.T) {
 
 // A client that sends and never reads is not read from any more, and costs nobody else anything.
 func TestClientThatNeverReads(t *testing.T) {
+	t.Parallel()
 	r := newRig(t, anyone)
 	stillWell := neighbours(t, r)
 	bad := r.a.opened(t)
@@ -417,6 +418,7 @@ func TestEventsOfDestroyedCQsAreForgotten(t *testing.T) {
 
 // Half a connection is closed after a while; this is how long it may take.
 func TestSilentClientIsHungUp(t *testing.T) {
+	t.Parallel()
 	r := newRig(t, anyone)
 	silent := r.a.raw(t)
 	silent.hungUp() // after helloTimeout

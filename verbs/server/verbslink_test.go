@@ -11,10 +11,11 @@ import (
 	"github.com/roced/roced/verbs/verbstest"
 )
 
-// So is one of daemons on two hosts, through XDP. Two pairs of hosts stay; each test has cards and daemons of
+// So is one of daemons on two hosts, through XDP. Four pairs of hosts stay; each test has cards and daemons of
 // its own.
 func TestVerbsOverDaemonsOnLink(t *testing.T) {
-	pool := labtest.NewPool(t, 2)
+	t.Parallel()
+	pool := labtest.NewPool(t, 4)
 	verbstest.Run(t, func(t *testing.T) verbstest.Pair {
 		hosts := pool.Take(t)
 		a, b := linkDaemon(t, hosts.A), linkDaemon(t, hosts.B)
@@ -24,6 +25,15 @@ func TestVerbsOverDaemonsOnLink(t *testing.T) {
 			Unreachable: netip.MustParseAddr("192.0.2.1"), Beside: func() provider.Provider { return a.daemon.dial(t) },
 		}
 	})
+}
+
+// limited is a card whose sessions have limits as roced's configuration has them for a user. TestVerbsOverDaemons
+// reaches the card's own, which are far higher.
+type limited struct{ *hca.Card }
+
+func (l limited) NewSession(c hca.SessionConfig) (*hca.Session, error) {
+	c.Limits = hca.Limits{PDs: 1024, MRs: 8192, CQs: 4096, QPs: 4096, AHs: 16384, SRQs: 1024, CompChannels: 1024}
+	return l.Card.NewSession(c)
 }
 
 // onLink is a daemon with a card on a host's eth0.
@@ -37,7 +47,7 @@ func linkDaemon(t *testing.T, host *lab.Namespace) onLink {
 	card, err := hca.Open("eth0", hca.InNamespace(host.Path()), hca.WithStateDir(t.TempDir()), hca.WithoutInline())
 	check(t, err)
 	t.Cleanup(func() { check(t, card.Close()) })
-	return onLink{startDaemon(t, Config{Devices: []Source{card}, PrivilegedGroup: -1}), card}
+	return onLink{startDaemon(t, Config{Devices: []Source{limited{card}}, PrivilegedGroup: -1}), card}
 }
 
 func linkEnd(t *testing.T, d onLink, v4, v6 string) verbstest.End {
