@@ -105,10 +105,16 @@ func newNetwork(t testing.TB) *memnet.Network {
 
 func newRig(t testing.TB, c Config) *rig {
 	t.Helper()
+	return newRigOf(t, c, func(card *hca.Card) Source { return card })
+}
+
+// newRigOf has daemons serve what is made of the cards.
+func newRigOf(t testing.TB, c Config, served func(card *hca.Card) Source) *rig {
+	t.Helper()
 	r := &rig{network: newNetwork(t)}
 	for i, addresses := range [][]netip.Addr{addressesA, addressesB} {
 		r.cards[i], r.hosts[i] = newCard(t, r.network, []string{"a", "b"}[i], addresses...)
-		c.Devices = []Source{r.cards[i]}
+		c.Devices = []Source{served(r.cards[i])}
 		d := startDaemon(t, c)
 		if i == 0 {
 			r.a = d

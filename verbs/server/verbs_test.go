@@ -5,16 +5,18 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/roced/roced/verbs/hca"
 	"github.com/roced/roced/verbs/hca/memnet"
 	"github.com/roced/roced/verbs/provider"
 	"github.com/roced/roced/verbs/verbstest"
 )
 
-// A client of a daemon is a whole Provider: two daemons, on a network in memory.
+// A client of a daemon is a whole Provider: two daemons, on a network in memory. A card may
+// have 131,072 AHs, which the tests of verbs/hca reach; sessions here may have 16,384, since each costs two commands.
 func TestVerbsOverDaemons(t *testing.T) {
 	verbstest.Run(t, func(t *testing.T) verbstest.Pair {
 		t.Parallel()
-		return clientPair(t, newRig(t, anyone))
+		return clientPair(t, newRigOf(t, anyone, func(card *hca.Card) Source { return limited{card, hca.Limits{AHs: 16384}} }))
 	})
 }
 

@@ -27,14 +27,20 @@ func TestVerbsOverDaemonsOnLink(t *testing.T) {
 	})
 }
 
-// limited is a card whose sessions have limits as roced's configuration has them for a user. TestVerbsOverDaemons
-// reaches the card's own, which are far higher.
-type limited struct{ *hca.Card }
+// limited is a card whose sessions have limits.
+type limited struct {
+	*hca.Card
+	limits hca.Limits
+}
 
 func (l limited) NewSession(c hca.SessionConfig) (*hca.Session, error) {
-	c.Limits = hca.Limits{PDs: 1024, MRs: 8192, CQs: 4096, QPs: 4096, AHs: 16384, SRQs: 1024, CompChannels: 1024}
+	c.Limits = l.limits
 	return l.Card.NewSession(c)
 }
+
+// shipped are limits as roced's configuration has them for a user. TestVerbsOverDaemons reaches a card's, which are
+// far higher.
+var shipped = hca.Limits{PDs: 1024, MRs: 8192, CQs: 4096, QPs: 4096, AHs: 16384, SRQs: 1024, CompChannels: 1024}
 
 // onLink is a daemon with a card on a host's eth0.
 type onLink struct {
@@ -47,7 +53,7 @@ func linkDaemon(t *testing.T, host *lab.Namespace) onLink {
 	card, err := hca.Open("eth0", hca.InNamespace(host.Path()), hca.WithStateDir(t.TempDir()), hca.WithoutInline())
 	check(t, err)
 	t.Cleanup(func() { check(t, card.Close()) })
-	return onLink{startDaemon(t, Config{Devices: []Source{limited{card}}, PrivilegedGroup: -1}), card}
+	return onLink{startDaemon(t, Config{Devices: []Source{limited{card, shipped}}, PrivilegedGroup: -1}), card}
 }
 
 func linkEnd(t *testing.T, d onLink, v4, v6 string) verbstest.End {

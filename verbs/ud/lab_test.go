@@ -40,6 +40,7 @@ func eth0(t testing.TB, host *lab.Namespace) netlink.Link {
 }
 
 func TestOverVeth(t *testing.T) {
+	t.Parallel()
 	for _, spin := range []bool{false, true} {
 		_, a, b := hostPair(t, ud.Options{Spin: spin})
 		all, err := b.Addrs()
@@ -62,6 +63,7 @@ func TestOverVeth(t *testing.T) {
 
 // TestGroupOverVeth finds a peer by a group, of each IP version, and leaves no membership behind.
 func TestGroupOverVeth(t *testing.T) {
+	t.Parallel()
 	hosts, a, b := hostPair(t, ud.Options{})
 	for _, text := range []string{"239.1.2.3", "ff15::1:2:3"} {
 		group := netip.MustParseAddr(text)
@@ -121,6 +123,7 @@ func hexOf(b []byte) (text string) {
 
 // TestAddressesChange has a host's address go and another come: what is sent then comes from that.
 func TestAddressesChange(t *testing.T) {
+	t.Parallel()
 	hosts, a, b := hostPair(t, ud.Options{})
 	check(t, a.Send(guard(t), b.Addr(), []byte("first")))
 	if m := said(t, b, "first"); m.From.IP() != netip.MustParseAddr("10.77.0.1") {

@@ -30,6 +30,7 @@ func messagesOf(n, size int) []Message {
 
 // A rate is kept whatever the batches, in messages and in bytes, and what was not used does not add up.
 func TestPace(t *testing.T) {
+	t.Parallel()
 	for _, row := range []struct {
 		o           Options
 		batch, size int

@@ -75,6 +75,7 @@ func TestOptionsRefused(t *testing.T) {
 
 // TestNoRoom has cards that send nothing by themselves.
 func TestNoRoom(t *testing.T) {
+	t.Parallel()
 	left, right := wire(t, hca.WithoutWorker(), hca.WithoutInline())
 	a, b := listen(t, left, ud.Options{SendDepth: 8}), listen(t, right, ud.Options{})
 	ctx := guard(t)

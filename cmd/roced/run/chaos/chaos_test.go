@@ -17,19 +17,19 @@ import (
 )
 
 const (
-	// chaosVariable is for how long TestChaos goes on; "make chaos" sets it. Without it every actor
-	// takes a few steps.
+	// chaosVariable is for how long TestChaos goes on: ten minutes in "make chaos". Without it every actor
+	// takes four steps.
 	chaosVariable = "ROCED_CHAOS"
 	// seedVariable repeats what a seed gave, as far as time lets it.
 	seedVariable = "ROCED_CHAOS_SEED"
-	chaosSteps   = 8
+	chaosSteps   = 4
 )
 
 // chaos is a world in which everything happens at once.
 type chaos struct {
 	*world
 	seed uint64
-	end  time.Time // zero: after a few steps
+	end  time.Time // zero: after chaosSteps
 }
 
 // actor does one thing again and again.
