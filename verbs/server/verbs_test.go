@@ -12,11 +12,13 @@ import (
 )
 
 // A client of a daemon is a whole Provider: two daemons, on a network in memory. A card may
-// have 131,072 AHs, which the tests of verbs/hca reach; sessions here may have 16,384, since each costs two commands.
+// have 131,072 AHs, which the tests of verbs/hca reach; sessions here may have 16,384, since each costs two
+// commands.
 func TestVerbsOverDaemons(t *testing.T) {
 	verbstest.Run(t, func(t *testing.T) verbstest.Pair {
 		t.Parallel()
-		return clientPair(t, newRigOf(t, anyone, func(card *hca.Card) Source { return limited{card, hca.Limits{AHs: 16384}} }))
+		fewerAHs := func(card *hca.Card) Source { return limited{card, hca.Limits{AHs: 16384}} }
+		return clientPair(t, newRigOf(t, anyone, fewerAHs))
 	})
 }
 

@@ -38,8 +38,8 @@ func (l limited) NewSession(c hca.SessionConfig) (*hca.Session, error) {
 	return l.Card.NewSession(c)
 }
 
-// shipped are limits as roced's configuration has them for a user. TestVerbsOverDaemons reaches a card's, which are
-// far higher.
+// shipped are limits as roced's configuration has them for a user. TestVerbsOverDaemons reaches a card's,
+// which are far higher.
 var shipped = hca.Limits{PDs: 1024, MRs: 8192, CQs: 4096, QPs: 4096, AHs: 16384, SRQs: 1024, CompChannels: 1024}
 
 // onLink is a daemon with a card on a host's eth0.

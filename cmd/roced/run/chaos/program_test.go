@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/netip"
 	"os"
@@ -93,7 +94,7 @@ func (p *program) do(o *order) (a answer, err error) {
 	case "settle":
 		p.settle()
 		if err = p.connect(); err == nil {
-			err, a.Addr, a.Received = p.flush(), p.session.Addr(), p.wildlyReceived()
+			err, a.Addr, a.Received = errors.Join(p.flush(), p.awaitPort()), p.session.Addr(), p.wildlyReceived()
 		}
 	case "round":
 		a.Received, err = p.round(o)
@@ -162,6 +163,19 @@ func (p *program) flush() error {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	return p.expected(p.session.Flush(ctx))
+}
+
+// awaitPort waits until the device sends: a service learns of its link's changes after they are made.
+func (p *program) awaitPort() error {
+	for end := time.Now().Add(patience); ; time.Sleep(5 * time.Millisecond) {
+		port, err := p.session.verbs.QueryPort(1)
+		if err != nil || port.State == verbs.PortActive {
+			return p.expected(err)
+		}
+		if time.Now().After(end) {
+			return fmt.Errorf("the port is %v", port.State)
+		}
+	}
 }
 
 // publish leaves the address for the other programs, each in a file.
