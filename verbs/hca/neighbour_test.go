@@ -177,7 +177,6 @@ func routeVia(gateway string) netlink.Route { return netlink.Route{Gw: net.Parse
 // Behind a gateway it is the gateway's Ethernet address, and another gateway's when
 // the route changes.
 func TestGateway(t *testing.T) {
-	t.Parallel()
 	hosts := labtest.Pair(t)
 	for _, row := range []struct{ network, dest, first, second string }{
 		{"10.99.0.0/16", "10.99.0.1", "10.77.0.2", "10.77.0.3"},
