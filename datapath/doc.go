@@ -10,7 +10,7 @@
 //	tx.go  dispatch ─────── own destination ──────► rx.go
 //	          ▼                                             │
 //	      link.Link: a burst of frames out, a burst of frames in
-//	          AF_XDP sockets, or a network in memory
+//	          AF_XDP sockets, UDP sockets, or a network in memory
 //
 // One Engine serves one card. All its work is done in rounds. The holder of the lease runs a round: the worker, a
 // program that polls (Progress), posts (Kick) or waits (Lead), or the control plane (Do). The engine's state

@@ -1,12 +1,13 @@
 // Package link is the card's port: it receives and sends the engine's frames.
 //
-//	engine ── Reserve, Commit, Flush ──►  Link  ──► XDP    AF_XDP sockets of an interface, and
-//	engine ◄── Receive, Release ────────  Link  ◄──        Packets, for bursts (send.go, train.go)
-//	                                            ◄─► Port   of a Network: a switch in memory
+//	engine ── Reserve, Commit, Flush ──►  Link  ──► XDP            AF_XDP sockets of an interface, and
+//	engine ◄── Receive, Next, Release ──  Link  ◄──                Packets, for bursts (send.go, train.go)
+//	                                            ◄─► Port           of a Network: a switch in memory
+//	                                            ◄─► udplink.Link   UDP sockets, in a package of its own
 //
 // The engine owns a Link and calls it under its lease, so a Link needs no lock for these calls. A
 // Port has one lock, for the frames that other ports deliver to it. A frame is borrowed: a received
-// one until Release, a reserved one until Commit. The losses that a Link counts are shown beside
+// one until the next, or Release, a reserved one until Commit. The losses that a Link counts are shown beside
 // the engine's drops, so that sent = delivered + named drops.
 //
 // The sockets of an XDP link can be replaced while it is open (sockets.go).
