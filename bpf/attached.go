@@ -113,3 +113,14 @@ func findLink(id ebpf.ProgramID, ifindex int) (link.ID, bool) {
 	}
 	return 0, false
 }
+
+// Attached says which XDP program is on an interface of the calling thread's namespace; empty if none is. steering says
+// that it is one of this package. Without CAP_SYS_ADMIN its name is not known, and steering is false.
+func Attached(device netlink.Link) (program string, steering bool) {
+	xdp := device.Attrs().Xdp
+	if xdp == nil || !xdp.Attached {
+		return "", false
+	}
+	name := programName(ebpf.ProgramID(xdp.ProgId))
+	return fmt.Sprintf("program id %d%s on %s", xdp.ProgId, inBrackets(name), device.Attrs().Name), name == steerProgRocedSteer
+}

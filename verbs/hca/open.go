@@ -73,7 +73,7 @@ func (o *options) open(name string) (*Card, error) {
 // openHost opens the way to the network. If that is left to the card, and XDP cannot be had here, it is UDP sockets.
 func (o *options) openHost(name string) (network.Host, error) {
 	if o.network == NetworkUDP {
-		return udpnet.Open(name, o.udpnet())
+		return o.openUDP(name)
 	}
 	on, err := nic.Open(name, o.nic())
 	if err == nil {
@@ -82,6 +82,10 @@ func (o *options) openHost(name string) (network.Host, error) {
 	if o.network == NetworkXDP || o.aboutXDP() || !withoutXDP(err) {
 		return nil, err
 	}
+	if program, _ := nic.Attached(name, o.namespace); program != "" {
+		return nil, fmt.Errorf("%w; and UDP sockets may get no packets, since there is an XDP program, %s: if it is a roced's, use that service; "+
+			"if not, choose UDP sockets (WithNetwork, --network udp)", err, program)
+	}
 	other, udpErr := udpnet.Open(name, o.udpnet())
 	if udpErr != nil {
 		return nil, errors.Join(err, fmt.Errorf("over UDP sockets: %w", udpErr))
@@ -89,6 +93,18 @@ func (o *options) openHost(name string) (network.Host, error) {
 	o.log.Warn("the device uses UDP sockets, since XDP cannot be had: single messages take longer, and source MACs and VLANs are not seen",
 		"device", name, "because", err)
 	return other, nil
+}
+
+// openUDP opens UDP sockets because they were asked for.
+func (o *options) openUDP(name string) (network.Host, error) {
+	program, steering := nic.Attached(name, o.namespace)
+	if steering {
+		return nil, fmt.Errorf("%w: a device has the interface by XDP, %s, and UDP sockets would get none of its packets; close that first", unix.EBUSY, program)
+	}
+	if program != "" {
+		o.log.Warn("there is an XDP program: if it is that of another roced, UDP sockets get no packets", "device", name, "xdp", program)
+	}
+	return udpnet.Open(name, o.udpnet())
 }
 
 // withoutXDP says that an error is about rights, or about what this kernel or this kind of interface lacks.

@@ -30,10 +30,10 @@ type DeviceAttr struct {
 	MaxMcastQPAttach      int // queue pairs to a group
 	MaxTotalMcastQPAttach int
 	PhysicalPorts         int
-	XDPMode               string // "native", "generic", or "none" on a network in memory
-	AFXDPMode             string // "copy", "zero-copy", or "none"
+	XDPMode               string // "native", "generic", or "none": on a network in memory, over UDP sockets
+	AFXDPMode             string // "copy", "zero-copy", "udp" (UDP sockets instead), or "none"
 	// SendMode is how bursts of packets leave now: "trains" (the kernel gets several in one frame),
-	// "af_xdp" (each by itself), or "none".
+	// "af_xdp" and "single" (each by itself, over UDP sockets the latter), or "none".
 	SendMode   string
 	SendReason string // why bursts do not leave in trains; empty if they do
 

@@ -67,8 +67,8 @@ func (s *joined) String() string {
 	if s.send {
 		doing = fmt.Sprintf("sending from %s, as a %s member,", s.Address, s.Member)
 	}
-	return fmt.Sprintf("%s to group %s (MGID %s, MAC %s)\n%s: QP %v, Q_Key %v, RDMA MTU %d, XDP %s, AF_XDP %s",
-		doing, s.Group, s.MGID, s.MAC, s.Device, verbs.QPN(s.QPN), verbs.QKey(s.QKey), s.MTU, s.XDP, s.AFXDP)
+	return fmt.Sprintf("%s to group %s (MGID %s, MAC %s)\n%s: QP %v, Q_Key %v, RDMA MTU %d, %s",
+		doing, s.Group, s.MGID, s.MAC, s.Device, verbs.QPN(s.QPN), verbs.QKey(s.QKey), s.MTU, cli.Way(s.XDP, s.AFXDP))
 }
 
 // String is for people.

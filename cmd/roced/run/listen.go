@@ -41,13 +41,21 @@ func listenUnix(network string, c config.Socket) (*socket, error) {
 		return nil, fmt.Errorf("socket.group: %w", err)
 	}
 	if err := makeDirectory(c); err != nil {
-		return nil, fmt.Errorf("listen at %s: %w", c.Path, err)
+		return nil, notListening(c.Path, err)
 	}
 	s, err := bindUnix(network, c, group)
 	if err != nil {
-		return nil, fmt.Errorf("listen at %s: %w", c.Path, withoutName(err))
+		return nil, notListening(c.Path, withoutName(err))
 	}
 	return s, nil
+}
+
+// notListening says what to do where an ordinary user may not make a socket.
+func notListening(path string, err error) error {
+	if os.Geteuid() != 0 && (errors.Is(err, unix.EACCES) || errors.Is(err, unix.EROFS)) {
+		return fmt.Errorf("listen at %s: %w; an ordinary user gives a path of its own, such as --socket %s", path, err, loopbackSocket)
+	}
+	return fmt.Errorf("listen at %s: %w", path, err)
 }
 
 func bindUnix(network string, c config.Socket, group int) (*socket, error) {

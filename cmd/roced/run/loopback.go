@@ -11,6 +11,7 @@ import (
 	"github.com/roced/roced/cmd/roced/run/loopback"
 	"github.com/roced/roced/cmd/roced/run/metrics"
 	"github.com/roced/roced/verbs"
+	"github.com/roced/roced/verbs/hca"
 	"github.com/roced/roced/verbs/provider"
 	"github.com/roced/roced/verbs/server"
 	"github.com/spf13/pflag"
@@ -45,6 +46,9 @@ func (l *loopbackFlags) add(f *pflag.FlagSet) {
 func (l *loopbackFlags) check(o *options) error {
 	if l.on && (o.file != "" || o.devices != nil) {
 		return errors.New("--loopback has no interface: leave out --config and --device")
+	}
+	if o.devices == nil && o.network.Network() != hca.NetworkAuto {
+		return errors.New("--network is for the interfaces that --device names: name one, or write network = \"udp\" below [[device]] in the configuration")
 	}
 	if !l.on && l.hosts != nil {
 		return errors.New("--host needs --loopback: add it")

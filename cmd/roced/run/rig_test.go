@@ -46,8 +46,14 @@ func newManager(t *testing.T) *serviceRig {
 // prepare prepares the process.
 func (r *serviceRig) prepare(t *testing.T, args ...string) {
 	t.Helper()
+	r.prepareAt(t, r.path("notify"), args...)
+}
+
+// prepareAt is prepare with the socket of a manager, which may be elsewhere than the rest.
+func (r *serviceRig) prepareAt(t *testing.T, manager string, args ...string) {
+	t.Helper()
 	r.Child = cmdtest.Command(t, append([]string{"run"}, args...)...)
-	r.Env = append(r.Env, "NOTIFY_SOCKET="+r.path("notify"))
+	r.Env = append(r.Env, "NOTIFY_SOCKET="+manager)
 }
 
 func (r *serviceRig) path(name string) string { return filepath.Join(r.dir, name) }

@@ -9,6 +9,7 @@ import (
 	"os"
 	"slices"
 
+	"github.com/roced/roced/cmd/roced/internal/card"
 	"github.com/roced/roced/cmd/roced/internal/cli"
 	"github.com/roced/roced/cmd/roced/internal/config"
 	"github.com/roced/roced/cmd/roced/run/systemd"
@@ -23,8 +24,9 @@ type options struct {
 	group   string
 	mode    string
 	metrics string
-	network loopbackFlags
-	level   string // empty unless --log-level is given
+	memory  loopbackFlags
+	network card.NetworkFlag // of the devices of the command line
+	level   string           // empty unless --log-level is given
 }
 
 const help = `Runs the service: it opens the devices that the configuration names, and any number of
@@ -40,6 +42,9 @@ needs a restart. SIGTERM and SIGINT end the service.
 
 Programs' socket is systemd's if it passes one (roced.socket), else the
 configuration's. With systemd, readiness, state and a watchdog are reported.
+
+With --network udp nothing needs root, a capability or a kernel's help: an ordinary user
+gives --device, and with --socket a path in a directory of its own.
 
 With --loopback there is no interface: a network in memory, which needs no privilege and
 no kernel's help. A program that opens the device "loop" is a host of its own on it,
@@ -58,7 +63,7 @@ func New() *cobra.Command {
 		Use:     "run",
 		Short:   "Run the service: programs share its devices, without privileges",
 		Long:    help,
-		Example: "  roced run --device eth0\n  roced run --config /etc/roced/roced.toml\n  roced run --loopback --socket ./roced.sock --host server=10.1.2.3",
+		Example: "  roced run --device eth0\n  roced run --device eth0 --network udp --socket $XDG_RUNTIME_DIR/roced.sock      as an ordinary user\n  roced run --config /etc/roced/roced.toml\n  roced run --loopback --socket ./roced.sock --host server=10.1.2.3",
 		Args:    cli.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if level := cmd.Flags().Lookup("log-level"); level != nil && level.Changed {
@@ -71,10 +76,11 @@ func New() *cobra.Command {
 	f.SortFlags = false
 	f.StringVarP(&o.file, "config", "c", "", "configuration `file`")
 	f.StringArrayVarP(&o.devices, "device", "d", nil, "network `interface` to make a device of; may be given several times")
+	o.network.Add(f)
 	f.StringVar(&o.socket, "socket", "", "`path` of the socket that programs connect to (default "+config.DefaultSocket+"; with --loopback "+loopbackSocket+")")
 	f.StringVar(&o.group, "group", "", "`group` of the socket, by name or number, whose members may connect")
 	f.StringVar(&o.mode, "mode", "", "`permissions` of the socket, as chmod takes them (default 0660; with --loopback and no --group 0600)")
-	o.network.add(f)
+	o.memory.add(f)
 	f.StringVar(&o.metrics, "metrics", "", "`address` for Prometheus: unix:PATH or HOST:PORT (default none)")
 	return cmd
 }
@@ -82,7 +88,7 @@ func New() *cobra.Command {
 // load makes the configuration of the command line and its file. What is wrong is a usage error.
 func (o *options) load() (*config.Config, error) {
 	c := config.Default()
-	if o.network.on {
+	if o.memory.on {
 		c.Socket = config.Socket{Path: loopbackSocket, Mode: 0o600}
 	}
 	if file := o.path(); file != "" {
@@ -95,7 +101,9 @@ func (o *options) load() (*config.Config, error) {
 		if slices.ContainsFunc(c.Devices, func(d config.Device) bool { return d.Interface == name || d.Name == name }) {
 			return nil, cli.Usage(fmt.Errorf("--device %s: there is a device of this name already; give each its own", name))
 		}
-		c.Devices = append(c.Devices, config.NewDevice(name))
+		d := config.NewDevice(name)
+		d.Network = o.network.Network()
+		c.Devices = append(c.Devices, d)
 	}
 	if o.socket != "" {
 		c.Socket.Path = o.socket
@@ -130,14 +138,14 @@ func (o *options) loadPermissions(s *config.Socket) (err error) {
 
 // path is the configuration's file, empty for none.
 func (o *options) path() string {
-	if o.file == "" && o.devices == nil && !o.network.on {
+	if o.file == "" && o.devices == nil && !o.memory.on {
 		return config.DefaultPath
 	}
 	return o.file
 }
 
 func (o *options) run(ctx context.Context, errOut io.Writer) error {
-	if err := o.network.check(o); err != nil {
+	if err := o.memory.check(o); err != nil {
 		return cli.Usage(err)
 	}
 	c, err := o.load()

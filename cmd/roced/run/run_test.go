@@ -272,9 +272,9 @@ func TestPermissionsOfTheSocket(t *testing.T) {
 	}{
 		{options{devices: []string{"a"}}, 0o660, ""},
 		{options{devices: []string{"a"}, group: "roced", mode: "0620"}, 0o620, "roced"},
-		{options{network: loopbackFlags{on: true}}, 0o600, ""},
-		{options{network: loopbackFlags{on: true}, group: "users"}, 0o660, "users"},
-		{options{network: loopbackFlags{on: true}, mode: "0666"}, 0o666, ""},
+		{options{memory: loopbackFlags{on: true}}, 0o600, ""},
+		{options{memory: loopbackFlags{on: true}, group: "users"}, 0o660, "users"},
+		{options{memory: loopbackFlags{on: true}, mode: "0666"}, 0o666, ""},
 	} {
 		c, err := row.o.load()
 		if err != nil {

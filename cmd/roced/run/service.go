@@ -40,7 +40,7 @@ func newService(c *config.Config, o *options, passed systemd.Sockets, level *slo
 	if err != nil {
 		return nil, err
 	}
-	network, err := o.network.open(log)
+	network, err := o.memory.open(log)
 	if err != nil {
 		return nil, cli.Usage(err)
 	}

@@ -154,7 +154,7 @@ func TestShowWithoutCard(t *testing.T) {
 	t.Parallel()
 	socket := cmdtest.Serve(t, absent{})
 	for noun, want := range map[string]string{
-		"dev": "absent - - NO CARD - - - - nobody has plugged it in", "port": "absent/1 NO CARD - - - - - nobody has plugged it in",
+		"dev": "absent - - NO CARD - - - - - nobody has plugged it in", "port": "absent/1 NO CARD - - - - - nobody has plugged it in",
 	} {
 		code, stdout, _ := cmdtest.Run(t, "show", noun, "--service", socket)
 		if code != 0 || !strings.HasSuffix(strings.Join(strings.Fields(stdout), " "), want) {

@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/roced/roced/cmd/roced/internal/cli"
 	"github.com/roced/roced/cmd/roced/internal/daemon"
 	"github.com/roced/roced/verbs"
 )
@@ -18,10 +19,12 @@ type deviceRow struct {
 	GUID     string `json:"node_guid"` // empty if each program's is another
 	Firmware string `json:"fw"`
 	State    string `json:"state"`
+	Network  string `json:"network"`
 	XDP      string `json:"xdp"`
 	AFXDP    string `json:"af_xdp"`
 	Send     string `json:"send"`
-	MaxQP    int    `json:"max_qp"` // of the user who asks, as the next
+	NoTrains string `json:"no_trains,omitempty"` // why packets in a row do not leave in trains
+	MaxQP    int    `json:"max_qp"`              // of the user who asks, as the next
 	MaxMR    int    `json:"max_mr"`
 	Why      string `json:"error,omitempty"` // there is no card
 }
@@ -33,15 +36,20 @@ func newDeviceRow(d *daemon.Device) row {
 	}
 	a := &d.Attr
 	r.Netdev, r.GUID, r.Firmware, r.State = a.Name, guid(a.NodeGUID), a.FirmwareVersion, stateOf(d.Port.State)
-	r.XDP, r.AFXDP, r.Send, r.MaxQP, r.MaxMR = a.XDPMode, a.AFXDPMode, a.SendMode, a.MaxQP, a.MaxMR
+	r.Network, r.XDP, r.AFXDP = cli.Network(a.XDPMode, a.AFXDPMode), a.XDPMode, a.AFXDPMode
+	r.Send, r.NoTrains, r.MaxQP, r.MaxMR = a.SendMode, a.SendReason, a.MaxQP, a.MaxMR
 	return r
 }
 
 func (r *deviceRow) cells() []string {
 	if r.Why != "" {
-		return []string{r.Name, "-", "-", r.State, "-", "-", "-", "-", r.Why}
+		return []string{r.Name, "-", "-", r.State, "-", "-", "-", "-", "-", r.Why}
 	}
-	return []string{r.Name, r.Netdev, orDash(r.GUID), r.State, orNone(r.XDP), orNone(r.AFXDP), orNone(r.Send), r.Firmware, ""}
+	remark := ""
+	if r.NoTrains != "" {
+		remark = "no trains: " + r.NoTrains
+	}
+	return []string{r.Name, r.Netdev, orDash(r.GUID), r.State, r.Network, orNone(r.XDP), orNone(r.AFXDP), orNone(r.Send), r.Firmware, remark}
 }
 
 type portRow struct {

@@ -11,8 +11,8 @@ Columns and the names in JSON are those of rdma(8) where it has them.`
 var nouns = []*noun{
 	{
 		use: "dev", short: "List the service's devices",
-		help:   "As a program sees them that opens them now. A device that has no card now says why.\nThe device \"loop\" of a network in memory gives each program a host of its own, with a GUID of its own.",
-		header: []string{"DEV", "NETDEV", "NODE_GUID", "STATE", "XDP", "AF_XDP", "SEND", "FW", ""}, rows: devices(newDeviceRow),
+		help:   "As a program sees them that opens them now. A device that has no card now says why.\nNETWORK is xdp, udp (UDP sockets) or none (in memory). Where packets in a row do not leave in trains,\nthe last column says why.\nThe device \"loop\" of a network in memory gives each program a host of its own, with a GUID of its own.",
+		header: []string{"DEV", "NETDEV", "NODE_GUID", "STATE", "NETWORK", "XDP", "AF_XDP", "SEND", "FW", ""}, rows: devices(newDeviceRow),
 	},
 	{
 		use: "port", short: "List the ports of the service's devices",

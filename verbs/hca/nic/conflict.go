@@ -8,11 +8,15 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
+	"github.com/roced/roced/datapath/wire"
+	"github.com/roced/roced/internal/host"
 	"github.com/safchain/ethtool"
 	"github.com/vishvananda/netlink"
+	"golang.org/x/sys/unix"
 )
 
 // warnOfConflicts logs what on the host can keep packets from the card: VLAN offload, an RDMA device
@@ -31,6 +35,25 @@ func (b *builder) warnOfConflicts() error {
 	if list, err := b.netlink.AddrList(nil, netlink.FAMILY_V4); err == nil {
 		for _, other := range sharedSubnets(list, b.link.Attrs().Index) {
 			b.warnOfARP(other)
+		}
+	}
+	return nil
+}
+
+// checkPort refuses to take the packets of a card over UDP sockets on the same interface, which would not notice. Soft-RoCE
+// has the port of all addresses; warnOfConflicts tells of it where it matters.
+func (b *builder) checkPort() error {
+	holders := host.PortHolders(wire.UDPPort)
+	if len(holders) == 0 {
+		return nil
+	}
+	own, err := b.netlink.AddrList(b.link, netlink.FAMILY_ALL)
+	if err != nil {
+		return fmt.Errorf("addresses of %s: %w", b.name, err)
+	}
+	for _, h := range holders {
+		if slices.ContainsFunc(own, func(a netlink.Addr) bool { return a.IP.Equal(h.Address.AsSlice()) }) {
+			return fmt.Errorf("%w: %v has RoCEv2's port (UDP %d) of %v, and would get no more packets; close that first", unix.EBUSY, h, wire.UDPPort, h.Address)
 		}
 	}
 	return nil

@@ -81,7 +81,7 @@ func (b *builder) build() (err error) {
 		return fmt.Errorf("netlink: %w", err)
 	}
 	for _, step := range []func() error{
-		b.findLink, b.checkLink, b.countQueues, b.checkPermission, b.checkMultiBuffer, b.warnOfConflicts,
+		b.findLink, b.checkLink, b.countQueues, b.checkPermission, b.checkPort, b.checkMultiBuffer, b.warnOfConflicts,
 		b.listen, b.openJournals, b.loadProgram, b.openSockets, b.openSending, b.openMemberships, b.tune,
 	} {
 		if err := step(); err != nil {

@@ -12,7 +12,7 @@ import (
 
 // ModeFlags say how packets get from the interface to the card, and back.
 type ModeFlags struct {
-	network        modeFlag[hca.Network]
+	network        NetworkFlag
 	xdp            modeFlag[hca.XDPMode]
 	send           modeFlag[hca.SendMode]
 	copy, zerocopy bool
@@ -20,8 +20,7 @@ type ModeFlags struct {
 
 // Add adds the flags to a command's.
 func (m *ModeFlags) Add(f *pflag.FlagSet) {
-	m.network = modeFlag[hca.Network]{list: []hca.Network{hca.NetworkAuto, hca.NetworkXDP, hca.NetworkUDP}}
-	f.Var(&m.network, "network", "`way` to the network: xdp (AF_XDP sockets: quickest for single messages, needs privileges), udp (UDP sockets: no privilege, any interface) or auto (xdp where it can be had)")
+	m.network.Add(f)
 	m.xdp = modeFlag[hca.XDPMode]{list: []hca.XDPMode{hca.XDPAuto, hca.XDPNative, hca.XDPGeneric}}
 	m.send = modeFlag[hca.SendMode]{list: []hca.SendMode{hca.SendAuto, hca.SendAFXDP, hca.SendTrains}}
 	f.Var(&m.xdp, "xdp", "`mode` of XDP: auto (native, else generic), native (in the driver) or generic (any interface, slower)")
@@ -32,6 +31,9 @@ func (m *ModeFlags) Add(f *pflag.FlagSet) {
 
 // Check finds mistakes before anything is opened.
 func (m *ModeFlags) Check() error {
+	if m.network.Network() == hca.NetworkUDP {
+		return m.checkUDP()
+	}
 	if m.copy && m.zerocopy {
 		return errors.New("--copy and --zerocopy exclude each other: give one of them")
 	}
@@ -44,6 +46,27 @@ func (m *ModeFlags) Check() error {
 	return nil
 }
 
+// checkUDP refuses what only XDP has.
+func (m *ModeFlags) checkUDP() error {
+	for _, f := range []struct {
+		name  string
+		given bool
+	}{
+		{"--xdp " + string(m.xdp.chosen), m.xdp.isChosen()}, {"--tx " + string(m.send.chosen), m.send.isChosen()},
+		{"--copy", m.copy}, {"--zerocopy", m.zerocopy},
+	} {
+		if f.given {
+			return fmt.Errorf("--network udp and %s exclude each other: UDP sockets use no XDP; leave out one of them", f.name)
+		}
+	}
+	return nil
+}
+
+// NeedsXDP says that the flags ask for what only XDP has: then there is no other way.
+func (m *ModeFlags) NeedsXDP() bool {
+	return m.network.Network() == hca.NetworkXDP || m.xdp.isChosen() || m.send.isChosen() || m.copy || m.zerocopy
+}
+
 // Options are the device's.
 func (m *ModeFlags) Options() []hca.Option {
 	socket := hca.SocketAuto
@@ -53,7 +76,7 @@ func (m *ModeFlags) Options() []hca.Option {
 	case m.zerocopy:
 		socket = hca.SocketZeroCopy
 	}
-	return []hca.Option{hca.WithNetwork(m.network.chosen), hca.WithXDPMode(m.xdp.chosen), hca.WithSendMode(m.send.chosen), hca.WithSocketMode(socket)}
+	return []hca.Option{hca.WithNetwork(m.network.Network()), hca.WithXDPMode(m.xdp.chosen), hca.WithSendMode(m.send.chosen), hca.WithSocketMode(socket)}
 }
 
 // modeFlag is a mode by its name. The first of the list is the default.
@@ -68,6 +91,9 @@ func (m *modeFlag[Mode]) Set(text string) error {
 	}
 	return nil
 }
+
+// isChosen says that it is not left to the card.
+func (m *modeFlag[Mode]) isChosen() bool { return m.chosen != "" && m.chosen != m.list[0] }
 
 func (m *modeFlag[Mode]) String() string {
 	if m.chosen == "" && len(m.list) > 0 {

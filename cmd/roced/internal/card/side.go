@@ -2,18 +2,21 @@ package card
 
 import (
 	"fmt"
+
+	"github.com/roced/roced/cmd/roced/internal/cli"
 )
 
 // Side describes this end, sending from an address.
 func (d *Device) Side(address string) Side {
-	return Side{Device: d.Attr.Name, Address: address, MTU: d.MTU, XDP: d.Attr.XDPMode, AFXDP: d.Attr.AFXDPMode, Daemon: d.Daemon != ""}
+	return Side{Device: d.Attr.Name, Address: address, MTU: d.MTU, Network: cli.Network(d.Attr.XDPMode, d.Attr.AFXDPMode), XDP: d.Attr.XDPMode, AFXDP: d.Attr.AFXDPMode, Daemon: d.Daemon != ""}
 }
 
 // Side describes one of the two devices. XDP is empty where there is none.
 type Side struct {
 	Device  string `json:"device"`
 	Address string `json:"address"`
-	MTU     int    `json:"mtu"` // RDMA MTU, bytes
+	MTU     int    `json:"mtu"`               // RDMA MTU, bytes
+	Network string `json:"network,omitempty"` // xdp, udp, none
 	XDP     string `json:"xdp,omitempty"`
 	AFXDP   string `json:"af_xdp,omitempty"`
 	Daemon  bool   `json:"service,omitempty"` // the card is the service's
@@ -22,7 +25,7 @@ type Side struct {
 func (s Side) String() string {
 	text := fmt.Sprintf("%s, %s, RDMA MTU %d", s.Device, s.Address, s.MTU)
 	if s.XDP != "" {
-		text += fmt.Sprintf(", XDP %s, AF_XDP %s", s.XDP, s.AFXDP)
+		text += ", " + cli.Way(s.XDP, s.AFXDP)
 	}
 	if s.Daemon {
 		text += ", over the service"

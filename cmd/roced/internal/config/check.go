@@ -30,6 +30,10 @@ func (p *parser) check() {
 }
 
 func (p *parser) checkModes(at place, d *Device) {
+	if d.Network == hca.NetworkUDP {
+		p.checkUDP(at, d)
+		return
+	}
 	if d.AFXDP != hca.SocketZeroCopy {
 		return
 	}
@@ -38,5 +42,20 @@ func (p *parser) checkModes(at place, d *Device) {
 	}
 	if d.Send == hca.SendTrains {
 		p.mistake(at, "device.af_xdp", `"zero-copy" needs no trains; leave out send = "trains", or write "auto"`)
+	}
+}
+
+// checkUDP finds keys that ask for what only XDP has.
+func (p *parser) checkUDP(at place, d *Device) {
+	for _, k := range []struct {
+		name  string
+		given bool
+	}{
+		{"xdp", d.XDP != hca.XDPAuto}, {"af_xdp", d.AFXDP != hca.SocketAuto}, {"send", d.Send != hca.SendAuto},
+		{"frames", d.Frames != 0}, {"tuning", d.Tuning != hca.Tuning{}}, {"membership", d.Membership == hca.MembershipNetlink},
+	} {
+		if k.given {
+			p.mistake(at, "device."+k.name, `network = "udp" uses no XDP, and has no use for this key; leave out one of the two`)
+		}
 	}
 }

@@ -160,6 +160,13 @@ func TestMistakes(t *testing.T) {
 		{"[[device]]\ninterface = \"eth0\"\nxpd = \"auto\"", `f:3:1: device.xpd: no such key; did you mean device.xdp?`},
 		{"[[device]]\ninterface = \"eth0\"\nxdp = \"offload\"", `write one of "auto", "native", "generic"`},
 		{"[[device]]\ninterface = \"eth0\"\nxdp = \"generic\"\naf_xdp = \"zero-copy\"", `device.af_xdp: "zero-copy" needs XDP in the driver`},
+		{"[[device]]\ninterface = \"eth0\"\nnetwork = \"tcp\"", `write one of "auto", "xdp", "udp"`},
+		{"[[device]]\ninterface = \"eth0\"\nnetwork = \"udp\"\nxdp = \"generic\"", `f:1:1: device.xdp: network = "udp" uses no XDP`},
+		{"[[device]]\ninterface = \"eth0\"\nnetwork = \"udp\"\naf_xdp = \"copy\"", `device.af_xdp: network = "udp"`},
+		{"[[device]]\ninterface = \"eth0\"\nnetwork = \"udp\"\nsend = \"trains\"", `device.send: network = "udp"`},
+		{"[[device]]\ninterface = \"eth0\"\nnetwork = \"udp\"\nframes = 64", `device.frames: network = "udp"`},
+		{"[[device]]\ninterface = \"eth0\"\nnetwork = \"udp\"\ntuning.busy_poll = \"20us\"", `device.tuning: network = "udp"`},
+		{"[[device]]\ninterface = \"eth0\"\nnetwork = \"udp\"\nmembership = \"netlink\"", `device.membership: network = "udp"`},
 		{"[[device]]\ninterface = \"eth0\"\nsend = \"trains\"\naf_xdp = \"zero-copy\"", `"zero-copy" needs no trains`},
 	} {
 		c, err := Parse("f", []byte(row.text))

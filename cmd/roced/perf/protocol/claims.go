@@ -27,7 +27,7 @@ func (g *Greeting) Checked() (card.Side, error) {
 		return card.Side{}, meet.Impossible("server.mtu", s.MTU)
 	}
 	s.Device, s.Address = meet.Printable(s.Device), meet.Printable(s.Address)
-	s.XDP, s.AFXDP = meet.Printable(s.XDP), meet.Printable(s.AFXDP)
+	s.Network, s.XDP, s.AFXDP = meet.Printable(s.Network), meet.Printable(s.XDP), meet.Printable(s.AFXDP)
 	return s, nil
 }
 

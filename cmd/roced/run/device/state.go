@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/roced/roced/cmd/roced/internal/cli"
 	"github.com/roced/roced/verbs"
 	"github.com/roced/roced/verbs/hca"
 	"github.com/roced/roced/verbs/provider"
@@ -45,7 +46,7 @@ func describe(card *hca.Card) string {
 	if port.State == verbs.PortActive {
 		state = "active"
 	}
-	return fmt.Sprintf("%s, %s, RDMA MTU %d, XDP %s, AF_XDP %s", state, address(card), port.ActiveMTU.Bytes(), attr.XDPMode, attr.AFXDPMode)
+	return fmt.Sprintf("%s, %s, RDMA MTU %d, %s", state, address(card), port.ActiveMTU.Bytes(), cli.Way(attr.XDPMode, attr.AFXDPMode))
 }
 
 // address is that of the default GID.

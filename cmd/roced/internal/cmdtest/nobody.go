@@ -1,0 +1,81 @@
+package cmdtest
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"syscall"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+// nobody is the number of a user, and of a group, without any privilege.
+const nobody = 65534
+
+// AsNobody has the child be an ordinary user, without any capability. It needs root.
+func (c *Child) AsNobody(t *testing.T) {
+	t.Helper()
+	if os.Geteuid() != 0 {
+		t.Skip("needs root")
+	}
+	c.Path = "/proc/self/exe" // since the test's binary is in a directory of root's
+	c.Env = append(c.Env, "HOME=/", "XDG_RUNTIME_DIR=", "TMPDIR=/tmp")
+	c.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
+}
+
+// InUserNamespace has the child, which is nobody, be in a user namespace of its own, in which it is nobody too.
+func (c *Child) InUserNamespace() {
+	a := c.SysProcAttr
+	a.Cloneflags |= unix.CLONE_NEWUSER
+	a.UidMappings = []syscall.SysProcIDMap{{ContainerID: nobody, HostID: nobody, Size: 1}}
+	a.GidMappings = a.UidMappings
+}
+
+// StartWithoutBPF starts the child where there is no /sys/fs/bpf, as in many containers. Call it on a thread in the
+// network namespace that the child is to be in.
+func (c *Child) StartWithoutBPF(t *testing.T) {
+	t.Helper()
+	home, err := os.Open("/proc/thread-self/ns/net")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer home.Close()
+	result := make(chan error)
+	go func() {
+		runtime.LockOSThread() // and never unlocked: the thread ends
+		err := errors.Join(
+			unix.Setns(int(home.Fd()), unix.CLONE_NEWNET),
+			unix.Unshare(unix.CLONE_NEWNS),
+			unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""),
+			unix.Mount("tmpfs", "/sys/fs", "tmpfs", unix.MS_RDONLY, ""),
+		)
+		if err == nil {
+			err = c.Cmd.Start()
+		}
+		result <- err
+	}()
+	if err := <-result; err != nil {
+		t.Fatal(err)
+	}
+}
+
+// NobodysDir is a directory that nobody may write to.
+func NobodysDir(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	if os.Geteuid() != 0 {
+		return dir
+	}
+	if err := os.Chown(dir, nobody, nobody); err != nil {
+		t.Fatal(err)
+	}
+	for name := dir; strings.HasPrefix(name, os.TempDir()+"/"); name = filepath.Dir(name) {
+		if err := os.Chmod(name, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}

@@ -1,0 +1,105 @@
+package host
+
+import (
+	"bufio"
+	"encoding/binary"
+	"encoding/hex"
+	"fmt"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// PortHolder has a UDP port of an address.
+type PortHolder struct {
+	Address netip.Addr // that it is bound to; unspecified if to all
+	User    string     // the number of its user
+	Program string     // "roced (process 7)", if the caller may look at it
+	Kernel  bool       // it may be Soft-RoCE, which is loaded, and has RoCEv2's port of all addresses
+}
+
+// String is for people.
+func (h PortHolder) String() string {
+	switch {
+	case h.Program != "":
+		return h.Program
+	case h.Kernel:
+		return "the kernel's Soft-RoCE (rdma_rxe), or a program of user " + h.User
+	}
+	return "a program of user " + h.User
+}
+
+// PortHolders finds who has a UDP port, in the network namespace of the calling thread.
+func PortHolders(port uint16) (list []PortHolder) {
+	for _, name := range []string{"udp", "udp6"} {
+		text, err := os.ReadFile("/proc/thread-self/net/" + name)
+		if err == nil {
+			list = append(list, parsePortHolders(string(text), port, programOf)...)
+		}
+	}
+	if !HasSoftRoCE() {
+		return list
+	}
+	for i := range list {
+		list[i].Kernel = list[i].Program == "" && list[i].Address.IsUnspecified()
+	}
+	return list
+}
+
+// parsePortHolders reads a list like /proc/net/udp (proc(5)). program finds the one that has a socket.
+func parsePortHolders(text string, port uint16, program func(inode string) string) (list []PortHolder) {
+	wanted := fmt.Sprintf("%04X", port)
+	for lines := bufio.NewScanner(strings.NewReader(text)); lines.Scan(); {
+		field := strings.Fields(lines.Text())
+		if len(field) < 10 {
+			continue
+		}
+		local, number, _ := strings.Cut(field[1], ":")
+		if number != wanted {
+			continue
+		}
+		list = append(list, PortHolder{Address: parseProcAddress(local), User: field[7], Program: program(field[9])})
+	}
+	return list
+}
+
+// parseProcAddress reads an address as /proc/net has it: 32-bit words of the machine's byte order.
+func parseProcAddress(text string) netip.Addr {
+	bytes, err := hex.DecodeString(text)
+	if err != nil || len(bytes)%4 != 0 {
+		return netip.Addr{}
+	}
+	if binary.NativeEndian.Uint16([]byte{1, 0}) == 1 { // little-endian
+		for word := range slices.Chunk(bytes, 4) {
+			slices.Reverse(word)
+		}
+	}
+	address, _ := netip.AddrFromSlice(bytes)
+	return address
+}
+
+// programOf finds a program that has a socket, among those that the caller may look at.
+func programOf(inode string) string {
+	links, _ := filepath.Glob("/proc/[0-9]*/fd/*") // the only error is a bad pattern
+	for _, link := range links {
+		to, err := os.Readlink(link)
+		if err != nil || to != "socket:["+inode+"]" {
+			continue
+		}
+		process := filepath.Dir(filepath.Dir(link))
+		command, err := os.ReadFile(filepath.Join(process, "comm"))
+		if err != nil {
+			continue
+		}
+		return fmt.Sprintf("%s (process %s)", strings.TrimSpace(string(command)), filepath.Base(process))
+	}
+	return ""
+}
+
+// HasSoftRoCE says whether the kernel's Soft-RoCE is loaded.
+func HasSoftRoCE() bool {
+	_, err := os.Stat("/sys/module/rdma_rxe")
+	return err == nil
+}
