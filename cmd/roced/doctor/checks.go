@@ -3,9 +3,9 @@ package doctor
 import (
 	"errors"
 	"fmt"
-	"strings"
 
 	"github.com/roced/roced/verbs"
+	"github.com/roced/roced/verbs/hca"
 	"golang.org/x/sys/unix"
 )
 
@@ -15,7 +15,7 @@ type check func(*facts) []finding
 // checks are all, in the order of the report. Those of the interface need one that was found, and that a
 // device can be on.
 func checks(f *facts) (list []finding) {
-	for _, c := range []check{checkKernel, checkSockets, checkCapabilities, checkMemory, checkService, checkInterface} {
+	for _, c := range []check{checkKernel, checkSockets, checkCapabilities, checkMemory, checkNetwork, checkLoopback, checkPort, checkService, checkInterface} {
 		list = append(list, c(f)...)
 	}
 	if f.link == nil {
@@ -26,10 +26,11 @@ func checks(f *facts) (list []finding) {
 	if problems(kind) > 0 {
 		return list
 	}
-	for _, c := range []check{
-		checkUp, checkAddresses, checkMTU, checkAttached, checkDriver, checkQueues, checkVLAN,
-		checkGroups, checkFirewall, checkSnooping,
-	} {
+	looked := []check{checkUp, checkAddresses, checkMTU, checkAttached, checkDriver, checkQueues, checkVLAN, checkGroups, checkFirewall, checkSnooping}
+	if f.overUDP() {
+		looked = []check{checkUp, checkAddresses, checkMTU, checkAttached, checkFirewall, checkSnooping}
+	}
+	for _, c := range looked {
 		list = append(list, c(f)...)
 	}
 	return list
@@ -61,36 +62,37 @@ func checkKernel(f *facts) []finding {
 
 func checkSockets(f *facts) []finding {
 	switch {
+	case f.network == hca.NetworkUDP:
+		return nil
 	case f.xdpSocket == nil:
 		return ok("AF_XDP", "sockets can be opened")
 	case errors.Is(f.xdpSocket, unix.EAFNOSUPPORT):
-		return says("AF_XDP", problem, "the kernel has no AF_XDP sockets", "use a kernel with CONFIG_XDP_SOCKETS, or roced run --loopback, which needs none")
+		return says("AF_XDP", f.unlessUDP(), "the kernel has no AF_XDP sockets", "use a kernel with CONFIG_XDP_SOCKETS for XDP; UDP sockets and roced run --loopback need none")
 	case errors.Is(f.xdpSocket, unix.EPERM):
 		return nil // checkCapabilities says so
 	}
-	return says("AF_XDP", problem, "a socket cannot be opened: "+f.xdpSocket.Error(), "a container or a unit may forbid it: RestrictAddressFamilies=AF_XDP, and seccomp")
+	return says("AF_XDP", f.unlessUDP(), "a socket cannot be opened: "+f.xdpSocket.Error(), "a container or a unit may forbid it: RestrictAddressFamilies=AF_XDP, and seccomp")
 }
 
 func checkCapabilities(f *facts) []finding {
-	if len(f.missing) == 0 {
-		return ok("capabilities", "this process may open a device")
+	switch {
+	case f.network == hca.NetworkUDP:
+		return nil
+	case len(f.missing) == 0:
+		return ok("capabilities", "this process may use XDP")
 	}
-	var names []string
-	for _, c := range f.missing {
-		names = append(names, c.String())
-	}
-	return says("capabilities", warning, "this process may open no device: missing "+strings.Join(names, ", "),
-		"run it as root, or use the devices of the service, which needs no capability")
+	return says("capabilities", f.unlessUDP(), "this process may not use XDP: missing "+f.missingNames(),
+		"run it as root, or use the devices of the service, or UDP sockets, which need no capability")
 }
 
 // leastLocked is what a device of one queue locks, in bytes.
 const leastLocked = 12 << 20
 
 func checkMemory(f *facts) []finding {
-	if f.locked >= leastLocked {
+	if f.locked >= leastLocked || f.network == hca.NetworkUDP {
 		return nil
 	}
-	return says("memory", warning, fmt.Sprintf("%d KiB may be locked, and a device of one queue needs %d", f.locked>>10, leastLocked>>10),
+	return says("memory", f.unlessUDP(), fmt.Sprintf("%d KiB may be locked, and a device of one queue over XDP needs %d", f.locked>>10, leastLocked>>10),
 		"ulimit -l, LimitMEMLOCK= in a unit, or CAP_IPC_LOCK")
 }
 

@@ -8,7 +8,9 @@ import (
 
 	"github.com/roced/roced/cmd/roced/internal/daemon"
 	"github.com/roced/roced/internal/capability"
+	"github.com/roced/roced/internal/host"
 	"github.com/roced/roced/verbs"
+	"github.com/roced/roced/verbs/hca"
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 )
@@ -17,7 +19,7 @@ import (
 func healthy() *facts {
 	link := &netlink.Device{LinkAttrs: netlink.LinkAttrs{Name: "eth0", MTU: 4200, RawFlags: unix.IFF_UP | unix.IFF_RUNNING, EncapType: "ether"}}
 	return &facts{
-		release: "6.12.1-amd64", locked: leastLocked, devices: []daemon.Device{{Name: "eth0", Why: "no such device"}}, name: "eth0", link: link, base: link,
+		network: hca.NetworkAuto, loopbackUp: true, release: "6.12.1-amd64", locked: leastLocked, devices: []daemon.Device{{Name: "eth0", Why: "no such device"}}, name: "eth0", link: link, base: link,
 		addresses: []netip.Addr{netip.MustParseAddr("10.0.0.1")}, features: xdpFeatures{true, xdpBasic | xdpRedirect | xskZeroCopy | rxSG},
 		queues: 1, groupLimit: 20, listened: 1, queries: map[string]bool{igmp: true, mld: true},
 	}
@@ -33,6 +35,9 @@ func TestHealthy(t *testing.T) {
 
 // TestFaults: each alone makes one finding that says so and what to do.
 func TestFaults(t *testing.T) {
+	own := func(h host.PortHolder) []host.PortHolder { return []host.PortHolder{h} }
+	holder := host.PortHolder{Address: netip.MustParseAddr("10.0.0.1"), Program: "x (process 5)"}
+	softRoCE := host.PortHolder{Address: netip.IPv4Unspecified(), User: "0", Kernel: true}
 	attrs := func(f *facts) *netlink.LinkAttrs { return f.link.Attrs() }
 	for _, row := range []struct {
 		name  string
@@ -44,8 +49,8 @@ func TestFaults(t *testing.T) {
 		{"old kernel", func(f *facts) { f.release = "5.10.0" }, problem, "Linux 5.10.0", "6.1 or newer"},
 		{"kernel without trains", func(f *facts) { f.release = "6.1.0-56" }, note, "no trains (6.2)", ""},
 		{"kernel without long frames", func(f *facts) { f.release = "6.5.13" }, note, "RDMA MTU 2048 at most", ""},
-		{"no AF_XDP", func(f *facts) { f.xdpSocket = unix.EAFNOSUPPORT }, problem, "no AF_XDP sockets", "CONFIG_XDP_SOCKETS"},
-		{"AF_XDP forbidden", func(f *facts) { f.xdpSocket = unix.EACCES }, problem, "permission denied", "RestrictAddressFamilies"},
+		{"no AF_XDP", func(f *facts) { f.xdpSocket = unix.EAFNOSUPPORT }, warning, "no AF_XDP sockets", "CONFIG_XDP_SOCKETS"},
+		{"AF_XDP forbidden", func(f *facts) { f.xdpSocket = unix.EACCES }, warning, "permission denied", "RestrictAddressFamilies"},
 		{"capabilities", func(f *facts) { f.missing, f.xdpSocket = []capability.Capability{capability.BPF}, unix.EPERM }, warning, "missing CAP_BPF", "as root"},
 		{"locked memory", func(f *facts) { f.locked = 8 << 20 }, warning, "8192 KiB may be locked", "LimitMEMLOCK"},
 		{"no service", func(f *facts) { f.service = unix.ENOENT }, note, "does not run", "systemctl start"},
@@ -57,7 +62,25 @@ func TestFaults(t *testing.T) {
 		{"down", func(f *facts) { attrs(f).RawFlags = 0 }, problem, "is down", "ip link set dev eth0 up"},
 		{"no carrier", func(f *facts) { attrs(f).RawFlags = unix.IFF_UP }, problem, "no carrier", "cable"},
 		{"loopback", func(f *facts) { attrs(f).RawFlags |= unix.IFF_LOOPBACK }, problem, "loopback interface", "--loopback"},
-		{"not Ethernet", func(f *facts) { attrs(f).EncapType = "none" }, problem, "not Ethernet", "Ethernet"},
+		{"not Ethernet", func(f *facts) { f.network, attrs(f).EncapType = hca.NetworkXDP, "none" }, problem, "not Ethernet", "--network udp"},
+		{"XDP asked for", func(f *facts) { f.network, f.missing = hca.NetworkXDP, []capability.Capability{capability.BPF} }, problem, "missing CAP_BPF", "as root"},
+		{"lo down", func(f *facts) { f.network, f.loopbackUp = hca.NetworkUDP, false }, warning, "is down", "ip link set dev lo up"},
+		{"port taken", func(f *facts) { f.network, f.holders = hca.NetworkUDP, own(holder) }, problem, "x (process 5) has it, of 10.0.0.1", "end it"},
+		{"port taken by a roced", func(f *facts) {
+			f.holders = own(host.PortHolder{Address: f.addresses[0], Program: "roced (process 5)"})
+		}, note, "it holds the interface", "its device"},
+		{"port taken from XDP", func(f *facts) { f.holders = own(holder) }, problem, "x (process 5) has it, of 10.0.0.1", "end it"},
+		{"port of all addresses taken", func(f *facts) {
+			f.network, f.holders = hca.NetworkUDP, own(host.PortHolder{Address: netip.IPv4Unspecified(), User: "7"})
+		}, problem, "a program of user 7", "end it"},
+		{"port of another interface's taken", func(f *facts) { f.holders = own(host.PortHolder{Address: netip.MustParseAddr("10.9.9.9"), User: "7"}) }, note, "of 10.9.9.9", "end it"},
+		{"Soft-RoCE has the port", func(f *facts) { f.network, f.holders = hca.NetworkUDP, own(softRoCE) }, problem, "rdma_rxe", "rdma link delete"},
+		{"Soft-RoCE beside XDP", func(f *facts) { f.holders = own(softRoCE) }, warning, "only one of the two", "rdma link delete"},
+		{"Soft-RoCE loaded", func(f *facts) { f.softRoCE = true }, note, "is loaded", "one of the two"},
+		{"XDP program before UDP sockets", func(f *facts) {
+			f.network, attrs(f).Xdp = hca.NetworkUDP, &netlink.LinkXdp{Attached: true, ProgId: 7}
+		}, warning, "UDP sockets get no packets", "that roced's device"},
+		{"rule before UDP sockets", func(f *facts) { f.network, f.rules = hca.NetworkUDP, "udp dport 4791 drop" }, note, "may drop its packets", "nft"},
 		{"no address", func(f *facts) { f.addresses = nil }, problem, "no GID", "ip address add"},
 		{"link-local only", func(f *facts) { f.addresses = []netip.Addr{netip.MustParseAddr("fe80::1")} }, warning, "link-local", "ip address add"},
 		{"IPv6 only", func(f *facts) { f.addresses = []netip.Addr{netip.MustParseAddr("fd00::1")} }, note, "IPv6 alone", ""},
@@ -106,6 +129,32 @@ func TestFaults(t *testing.T) {
 	}
 }
 
+// TestWay: which way a device would take, why, and what is lost.
+func TestWay(t *testing.T) {
+	for _, row := range []struct {
+		network hca.Network
+		fault   func(*facts)
+		udp     bool
+		says    string
+	}{
+		{hca.NetworkAuto, func(*facts) {}, false, "uses XDP: all that it needs"},
+		{hca.NetworkXDP, func(*facts) {}, false, "XDP, as asked for"},
+		{hca.NetworkUDP, func(*facts) {}, true, "no privilege is needed; single messages take longer"},
+		{hca.NetworkAuto, func(f *facts) { f.missing = []capability.Capability{capability.NetRaw, capability.BPF} }, true, "(missing CAP_NET_RAW, CAP_BPF): single"},
+		{hca.NetworkAuto, func(f *facts) { f.xdpSocket = unix.EAFNOSUPPORT }, true, "(AF_XDP sockets: address family not supported"},
+		{hca.NetworkAuto, func(f *facts) { f.locked = 0 }, true, "too little locked memory"},
+		{hca.NetworkAuto, func(f *facts) { f.link.Attrs().EncapType = "none" }, true, "eth0 is not Ethernet"},
+	} {
+		f := healthy()
+		f.network = row.network
+		row.fault(f)
+		found := checkNetwork(f)
+		if f.overUDP() != row.udp || len(found) != 1 || found[0].Severity != good || !strings.Contains(found[0].Seen, row.says) {
+			t.Errorf("%s, %q: over UDP %v: %+v", row.network, row.says, f.overUDP(), found)
+		}
+	}
+}
+
 // TestNoFault: what looks like a fault and is none.
 func TestNoFault(t *testing.T) {
 	for name, change := range map[string]func(*facts){
@@ -121,8 +170,14 @@ func TestNoFault(t *testing.T) {
 			f.name, f.found, f.link = "loop", unix.ENODEV, nil
 			f.devices = []daemon.Device{{Name: "loop"}}
 		},
-		"a rule for another port":  func(f *facts) { f.rules = "udp dport 14791 drop" },
-		"queues not to be counted": func(f *facts) { f.queues = 0 },
+		"the service's port": func(f *facts) {
+			f.link.Attrs().Index, f.holders = 3, []host.PortHolder{{Address: f.addresses[0], Program: "roced (process 5)"}}
+			f.devices = []daemon.Device{{Name: "roce0", Attr: verbs.DeviceAttr{Name: "eth0"}, GIDs: []verbs.GIDEntry{{IfIndex: 3}}}}
+		},
+		"over UDP, a driver without XDP, and queues": func(f *facts) { f.network, f.features, f.queues = hca.NetworkUDP, xdpFeatures{}, 8 },
+		"lo down beside XDP":                         func(f *facts) { f.loopbackUp = false },
+		"a rule for another port":                    func(f *facts) { f.rules = "udp dport 14791 drop" },
+		"queues not to be counted":                   func(f *facts) { f.queues = 0 },
 	} {
 		f := healthy()
 		change(f)

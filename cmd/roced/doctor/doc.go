@@ -9,6 +9,7 @@
 //	xdp.go       what the driver offers, by the kernel's netdev family
 //	querier.go   whether somebody asks who is in which group
 //	checks.go    facts to findings about the host
+//	way.go       facts to findings about the way to the network: XDP or UDP sockets
 //	service.go   facts to findings about the service
 //	interface.go facts to findings about the interface
 //	network.go   facts to findings about switches and firewalls

@@ -18,21 +18,24 @@ import (
 // options is the command line of doctor.
 type options struct {
 	card.InterfaceFlags
-	socket string
-	listen time.Duration
-	json   bool
+	network card.NetworkFlag
+	socket  string
+	listen  time.Duration
+	json    bool
 }
 
 const help = `Looks at the host, and with -d at an interface, for what keeps RoCEv2 from working or
-from being fast: kernel, capabilities, the driver's XDP, MTU, VLAN tags, queues, groups,
-firewall and switches. Each line says what was seen, and below it what to do:
+from being fast: kernel, capabilities, which way to the network a device would take and
+what is lost by that, who has RoCEv2's port, the driver's XDP, MTU, VLAN tags, queues,
+groups, firewall and switches. Each line says what was seen, and below it what to do:
 
   ok        as it should be
   note      good to know
   warning   works, but not always or not well
   problem   does not work; the exit code is 1
 
-Nothing is changed or opened. Without root some of it cannot be seen. --listen waits for
+By itself a device uses XDP where that can be had, and UDP sockets where not; --network
+looks at what one of the two needs. Nothing is changed or opened. Without root some of it cannot be seen. --listen waits for
 the questions that a querier asks switches' and hosts' memberships with; as these come
 every 125 seconds by default, 130s shows whether there is one. When it is stopped, it
 prints what it has found until then.`
@@ -56,6 +59,7 @@ func New() *cobra.Command {
 	f := cmd.Flags()
 	f.SortFlags = false
 	o.InterfaceFlags.Add(f)
+	o.network.Add(f)
 	o.socket = client.DefaultPath
 	daemon.AddSocket(f, &o.socket, "`socket` of the service")
 	f.StringVar(&o.socket, "socket", client.DefaultPath, "as --service, its former name")
@@ -71,7 +75,7 @@ func (o *options) run(ctx context.Context, out io.Writer) error {
 	}
 	var list []finding
 	err := hca.RunIn(o.Path(), func() error {
-		list = checks(look(ctx, o.Device, o.socket, o.listen))
+		list = checks(look(ctx, o.network.Network(), o.Device, o.socket, o.listen))
 		return nil
 	})
 	if err != nil {

@@ -13,6 +13,7 @@ import (
 	"github.com/roced/roced/cmd/roced/internal/cmdtest"
 	"github.com/roced/roced/internal/lab"
 	"github.com/roced/roced/internal/lab/labtest"
+	"github.com/roced/roced/verbs/hca"
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 )
@@ -53,7 +54,7 @@ func TestPair(t *testing.T) {
 	t.Parallel()
 	hosts := labtest.Pair(t)
 	found := examine(t, hosts.A, "eth0")
-	expect(t, found, "capabilities", good, "may open")
+	expect(t, found, "capabilities", good, "may use XDP")
 	expect(t, found, "service", note, "does not run")
 	expect(t, found, "eth0", good, "is up")
 	expect(t, found, "eth0 addresses", good, "10.77.0.1 is the default")
@@ -63,7 +64,18 @@ func TestPair(t *testing.T) {
 	expect(t, found, "groups", good, "0 IPv4 groups")
 	expect(t, found, "firewall", good, "no rules")
 
-	d, err := card.Open("eth0", hosts.A.Path(), slog.New(slog.DiscardHandler))
+	expect(t, found, "network", good, "uses XDP")
+	expect(t, found, "UDP port 4791", good, "free")
+
+	d, err := card.Open("eth0", hosts.A.Path(), slog.New(slog.DiscardHandler), hca.WithNetwork(hca.NetworkUDP))
+	if err != nil {
+		t.Fatal(err)
+	}
+	expect(t, examine(t, hosts.A, "eth0"), "UDP port 4791", problem, "so no device can be opened") // the test's, which is not called roced
+	if err := d.Close(); err != nil {
+		t.Fatal(err)
+	}
+	d, err = card.Open("eth0", hosts.A.Path(), slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -164,4 +176,32 @@ func TestReport(t *testing.T) {
 	cmdtest.CheckFailure(t, args, cli.ExitFailed, "1 problem, see above")
 	cmdtest.CheckFailure(t, []string{"doctor", "--listen", "1s"}, cli.ExitUsage, "--listen needs -d")
 	cmdtest.CheckFailure(t, []string{"doctor", "x"}, cli.ExitUsage, "no argument")
+}
+
+// TestOrdinaryUserIsTold: which way a device would take, what is missing, and that it works all the same. With
+// --network udp nothing is missing.
+func TestOrdinaryUserIsTold(t *testing.T) {
+	t.Parallel()
+	hosts := labtest.Pair(t)
+	run := func(args ...string) (code int, stdout string) {
+		t.Helper()
+		c := cmdtest.Command(t, append([]string{"doctor", "-d", "eth0", "--service", "/no/such.sock"}, args...)...)
+		c.AsNobody(t)
+		if err := hosts.A.Do(func() error { c.Start(t); return nil }); err != nil {
+			t.Fatal(err)
+		}
+		return c.End(t)
+	}
+	code, stdout := run()
+	for _, want := range []string{"may not use XDP: missing CAP_NET_RAW", "by itself a device uses UDP sockets, since XDP cannot be had (missing CAP_NET_RAW", "UDP port 4791    free"} {
+		if code != 0 || !strings.Contains(stdout, want) {
+			t.Errorf("exit code %d: %q is not in\n%s", code, want, stdout)
+		}
+	}
+	if code, stdout := run("--network", "udp"); code != 0 || strings.Contains(stdout, "CAP_") || !strings.Contains(stdout, "UDP sockets, as asked for") {
+		t.Errorf("exit code %d:\n%s", code, stdout)
+	}
+	if code, stdout := run("--network", "xdp"); code != 1 || !strings.Contains(stdout, "problem") {
+		t.Errorf("exit code %d:\n%s", code, stdout)
+	}
 }

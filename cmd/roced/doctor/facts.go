@@ -6,17 +6,24 @@ import (
 
 	"github.com/roced/roced/cmd/roced/internal/daemon"
 	"github.com/roced/roced/internal/capability"
+	"github.com/roced/roced/internal/host"
+	"github.com/roced/roced/verbs/hca"
 	"github.com/vishvananda/netlink"
 )
 
 // facts are what is seen of a host and one interface.
 type facts struct {
-	release   string // of the kernel
-	xdpSocket error  // of opening an AF_XDP socket
+	network   hca.Network // the way that is asked for
+	release   string      // of the kernel
+	xdpSocket error       // of opening an AF_XDP socket
 	missing   []capability.Capability
-	locked    uint64 // bytes that may be locked; all if CAP_IPC_LOCK is held
-	devices   []daemon.Device
-	service   error // of asking a service for its devices
+	locked    uint64            // bytes that may be locked; all if CAP_IPC_LOCK is held
+	holders   []host.PortHolder // of RoCEv2's port, in this namespace
+	softRoCE  bool              // it is loaded
+	// loopbackUp says that the interface lo is up.
+	loopbackUp bool
+	devices    []daemon.Device
+	service    error // of asking a service for its devices
 
 	name  string // of the interface
 	found error  // of looking for it

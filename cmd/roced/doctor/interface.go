@@ -26,8 +26,8 @@ func checkKind(f *facts) []finding {
 	switch master := f.master(); {
 	case attrs.RawFlags&unix.IFF_LOOPBACK != 0:
 		return says(f.name, problem, "is a loopback interface, of which XDP sees nothing", "use another interface, or roced run --loopback")
-	case attrs.EncapType != "ether":
-		return says(f.name, problem, "is not Ethernet but "+attrs.EncapType, "use an Ethernet interface")
+	case attrs.EncapType != "ether" && !f.overUDP():
+		return says(f.name, problem, "is not Ethernet but "+attrs.EncapType, "use an Ethernet interface, or --network udp")
 	case master != nil && (master.Type() == "bond" || master.Type() == "team"):
 		return says(f.name, problem, "is a slave of "+master.Attrs().Name, "use "+master.Attrs().Name+": it has the addresses")
 	case master != nil && master.Type() == "bridge":
@@ -83,6 +83,10 @@ func checkAttached(f *facts) []finding {
 	name := f.base.Attrs().Name
 	if holder := f.holder(); holder != "" {
 		return ok(f.name+" XDP", fmt.Sprintf("program %d on %s is that of the service, whose device %s has the interface", x.ProgId, name, holder))
+	}
+	if f.overUDP() {
+		return says(f.name+" XDP", warning, fmt.Sprintf("program %d is attached to %s: if it is a roced's, UDP sockets get no packets", x.ProgId, name),
+			"use that roced's device; if it is another program, --network udp uses UDP sockets nonetheless")
 	}
 	return says(f.name+" XDP", note, fmt.Sprintf("program %d is attached to %s: a roced holds the interface, or another program does", x.ProgId, name),
 		fmt.Sprintf("bpftool prog show id %d; an interface has one at a time", x.ProgId))

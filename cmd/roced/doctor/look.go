@@ -20,9 +20,10 @@ import (
 
 // look gathers facts on the calling thread, which is in the interface's namespace. What cannot be
 // seen is left out; name may be empty.
-func look(ctx context.Context, name, socket string, listen time.Duration) *facts {
-	f := &facts{name: name}
+func look(ctx context.Context, network hca.Network, name, socket string, listen time.Duration) *facts {
+	f := &facts{network: network, name: name}
 	f.lookAtHost()
+	f.lookAtPort()
 	f.lookAtService(ctx, socket)
 	if name == "" {
 		return f

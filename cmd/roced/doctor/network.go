@@ -28,7 +28,9 @@ var (
 )
 
 func checkFirewall(f *facts) (list []finding) {
-	if rocePort.MatchString(f.rules) {
+	if rocePort.MatchString(f.rules) && f.overUDP() {
+		list = append(list, says("firewall", note, "there are rules for port 4791, which apply to a device over UDP sockets: they may drop its packets", "nft list ruleset, iptables-save")...)
+	} else if rocePort.MatchString(f.rules) {
 		list = append(list, says("firewall", note, "there are rules for port 4791; XDP runs before them, so they do not apply to a device's packets", "filter RoCEv2 on the switch, or by who may use the service's socket")...)
 	}
 	knowsIGMP := igmpRule.MatchString(f.rules)
