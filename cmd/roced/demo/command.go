@@ -24,7 +24,11 @@ sends unreliable datagrams both ways over IPv4 and IPv6. It connects the two, an
 sends, writes, reads and adds over the connection. Then it puts three such hosts on
 a bridge, and one of them sends to a multicast group that another one is in. Last,
 two programs share the device of a service. Every byte is checked. Nothing on this
-host is touched, and nothing is left behind.`,
+host is touched, and nothing is left behind.
+
+Without root the hosts are in a user namespace and use UDP sockets, or, where the kernel
+gives no user namespace, they are on a network in memory. With --network xdp, or a mode
+of XDP, it needs root.`,
 		Args: cli.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if messages < 1 {
@@ -33,7 +37,10 @@ host is touched, and nothing is left behind.`,
 			if err := modes.Check(); err != nil {
 				return cli.Usage(err)
 			}
-			d := &demo{out: cmd.OutOrStdout(), log: log, messages: messages, modes: modes}
+			d := &demo{out: cmd.OutOrStdout(), log: log, messages: messages, modes: modes, errOut: cmd.ErrOrStderr()}
+			if level := cmd.Flags().Lookup("log-level"); level != nil {
+				d.level = level.Value.String()
+			}
 			return d.run(cmd.Context())
 		},
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"os"
 
 	"github.com/roced/roced/cmd/roced/internal/card"
 	"github.com/roced/roced/cmd/roced/internal/cli"
@@ -18,15 +19,35 @@ type demo struct {
 	log      *slog.Logger
 	messages int
 	modes    card.ModeFlags
+	errOut   io.Writer
+	level    string // of messages, for the demo in a user namespace
 	lab      *pairLab
 	rows     []*stream
+
+	memory            bool   // the hosts are on a network in memory
+	preface, rootAdds string // of an ordinary user's: where its hosts are, and what root has besides
 }
 
 func (d *demo) run(ctx context.Context) error {
-	if err := cli.RequireCapabilities("the demo", capability.SysAdmin, capability.NetAdmin, capability.NetRaw); err != nil {
+	cli.MakeRoom(4) // three workers at most, and this goroutine
+	needed := []capability.Capability{capability.SysAdmin, capability.NetAdmin, capability.NetRaw}
+	switch {
+	case os.Getenv(insideVariable) != "":
+		return d.runInside(ctx)
+	case len(capability.Missing(needed...)) > 0 && !d.modes.NeedsXDP():
+		return d.runAsUser(ctx)
+	}
+	if err := cli.RequireCapabilities("the demo over XDP", needed...); err != nil {
 		return err
 	}
-	cli.MakeRoom(4) // three workers at most, and this goroutine
+	return d.showAll(ctx)
+}
+
+// showAll is the demo, from the first line to the last.
+func (d *demo) showAll(ctx context.Context) error {
+	if d.preface != "" {
+		fmt.Fprint(d.out, d.preface, "\n\n")
+	}
 	err := d.inLab(ctx, d.show)
 	if err == nil {
 		g := &groupDemo{demo: d}
@@ -35,15 +56,28 @@ func (d *demo) run(ctx context.Context) error {
 	if err == nil {
 		err = d.showService(ctx)
 	}
-	if err == nil {
-		_, err = fmt.Fprintln(d.out, "\nEverything is removed: devices, links, namespaces.")
+	if err != nil {
+		return err
 	}
+	last := "Everything is removed: devices, links, namespaces."
+	if d.memory {
+		last = "Everything is removed."
+	}
+	if d.rootAdds != "" {
+		last += "\n" + d.rootAdds
+	}
+	_, err = fmt.Fprint(d.out, "\n", last, "\n")
 	return err
 }
 
 // inLab builds the lab, and removes it whatever show does, also when it panics.
 func (d *demo) inLab(ctx context.Context, show func(context.Context) error) (err error) {
-	if d.lab, err = newPairLab(ctx, d.log, d.modes.Options()...); err != nil {
+	if d.memory {
+		d.lab, err = newMemoryPair(ctx, d.log)
+	} else {
+		d.lab, err = newPairLab(ctx, d.log, d.modes.Options()...)
+	}
+	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, d.lab.Close()) }()

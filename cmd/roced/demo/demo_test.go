@@ -28,7 +28,7 @@ func TestDemo(t *testing.T) {
 	if code != 0 || stderr != "" {
 		t.Fatalf("exit code %d: %s\n%s", code, stderr, stdout)
 	}
-	for _, want := range []string{"10.77.0.1, fd77::1", "native", "copy", "RDMA MTU 1024", "2,424 messages", "none lost", "Everything is removed"} {
+	for _, want := range []string{"10.77.0.1, fd77::1", "XDP native, AF_XDP copy", "RDMA MTU 1024", "2,424 messages", "none lost", "Everything is removed"} {
 		if !strings.Contains(stdout, want) {
 			t.Errorf("nothing says %q", want)
 		}
@@ -46,6 +46,9 @@ func TestDemo(t *testing.T) {
 	checkRow(t, stdout, "delivered", "engine", "delivered", "1,212", "1,212")
 	checkGroups(t, stdout, "101")
 	checkNothingLeft(t)
+	if strings.Contains(stdout, "As root") || strings.Contains(stdout, "Without root") {
+		t.Error("root is told what root would add")
+	}
 	if t.Failed() {
 		t.Log(stdout)
 	}
@@ -148,9 +151,10 @@ func TestDemoIsStoppedWhileBuilding(t *testing.T) {
 	checkNothingLeft(t)
 }
 
-func TestDemoWithoutPrivileges(t *testing.T) {
+// TestDemoOverXDPWithoutPrivileges: who asks for XDP is told what is missing.
+func TestDemoOverXDPWithoutPrivileges(t *testing.T) {
 	needsRoot(t)
-	c := cmdtest.Command(t, "demo")
+	c := cmdtest.Command(t, "demo", "--network", "xdp")
 	c.StartWithout(t, unix.CAP_SYS_ADMIN, unix.CAP_NET_RAW)
 	code, _ := c.End(t)
 	stderr := c.Said()

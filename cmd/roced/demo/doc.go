@@ -9,6 +9,8 @@
 //	                  grouprun.go      a group that is joined, sent to and left; groupcheck.go checks
 //	                  watch.go         counts what passes the switch's ports, IGMP and MLD too
 //	              service.go       a service with two programs, on a network in memory
+//	              user.go          all of this without root: in a user namespace, or with
+//	              memory.go        hosts on a network in memory
 //
 // Everything is removed at the end, also after an error, a signal or a panic. After a kill -9 the
 // namespaces stay; the next demo removes them.

@@ -17,7 +17,12 @@ type groupDemo struct {
 
 // inLab builds the lab, and removes it whatever show does, also when it panics.
 func (g *groupDemo) inLab(ctx context.Context, show func(context.Context) error) (err error) {
-	if g.lab, err = newSwitchLab(ctx, g.log, g.modes.Options()...); err != nil {
+	if g.memory {
+		g.lab, err = newMemorySwitch(ctx, g.log)
+	} else {
+		g.lab, err = newSwitchLab(ctx, g.log, g.modes.Options()...)
+	}
+	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, g.lab.Close()) }()
@@ -40,7 +45,7 @@ func (g *groupDemo) show(ctx context.Context) error {
 		err = errors.Join(err, r.check())
 	}
 	if err == nil {
-		_, err = fmt.Fprint(g.out, groupConclusion)
+		_, err = fmt.Fprint(g.out, g.conclusion())
 	}
 	return err
 }

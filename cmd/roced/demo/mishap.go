@@ -3,6 +3,7 @@ package demo
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/roced/roced/cmd/roced/internal/card"
@@ -11,14 +12,15 @@ import (
 
 // mishap is a message that must be dropped, and the counter that must count it.
 type mishap struct {
-	what        string
-	place, name string
-	spoil       func(*ud.Addr)
+	what   string
+	name   string
+	places []string // where it is counted: by XDP already, if there is XDP
+	spoil  func(*ud.Addr)
 }
 
 var mishaps = []mishap{
-	{"one with a wrong Q_Key, on purpose", "engine", "drop_qkey", func(to *ud.Addr) { to.QKey ^= 1 }},
-	{"one to a queue pair that does not exist, on purpose", "XDP", "drop_unknown_qp", func(to *ud.Addr) { to.QPN ^= 0x00F000 }},
+	{"one with a wrong Q_Key, on purpose", "drop_qkey", []string{"engine"}, func(to *ud.Addr) { to.QKey ^= 1 }},
+	{"one to a queue pair that does not exist, on purpose", "drop_unknown_qp", []string{"XDP", "engine"}, func(to *ud.Addr) { to.QPN ^= 0x00F000 }},
 }
 
 // send sends the message from one host to where its last stream went, and waits until
@@ -28,11 +30,11 @@ func (m *mishap) send(ctx context.Context, from, to *host) error {
 		return fmt.Errorf("%s: %w", m.what, err)
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, card.StallTimeout,
-		fmt.Errorf("%s: %s has not counted it in %s %s", m.what, to.name, m.place, m.name))
+		fmt.Errorf("%s: %s has not counted it in %s", m.what, to.name, m.name))
 	defer cancel()
 	return poll(ctx, func() (bool, error) {
 		all, err := to.Counters()
-		return card.Count(all, m.place, m.name) > 0, err
+		return slices.ContainsFunc(m.places, func(place string) bool { return card.Count(all, place, m.name) > 0 }), err
 	})
 }
 

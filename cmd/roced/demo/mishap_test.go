@@ -10,7 +10,9 @@ import (
 func TestDemoNamesCounters(t *testing.T) {
 	names := []string{"engine sent", "engine delivered"}
 	for _, m := range mishaps {
-		names = append(names, m.place+" "+m.name)
+		for _, place := range m.places {
+			names = append(names, place+" "+m.name)
+		}
 	}
 	cardtest.CheckCounters(t, names...)
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/roced/roced/internal/lab"
 	"github.com/roced/roced/verbs"
 	"github.com/roced/roced/verbs/hca"
+	"github.com/roced/roced/verbs/hca/memnet"
 	"github.com/roced/roced/verbs/ud"
 )
 
@@ -21,7 +22,10 @@ const labPrefix = "roced-demo"
 const window = 64
 
 // pairLab is two hosts on one wire.
-type pairLab struct{ left, right *host }
+type pairLab struct {
+	left, right *host
+	network     *memnet.Network // that they are on, if that is in memory
+}
 
 // host is a network namespace with a device and a queue pair in it.
 type host struct {
@@ -130,6 +134,9 @@ func (l *pairLab) Close() (err error) {
 		if h.Namespace != nil {
 			err = errors.Join(err, h.Namespace.Close())
 		}
+	}
+	if l.network != nil {
+		err = errors.Join(err, l.network.Close())
 	}
 	return err
 }

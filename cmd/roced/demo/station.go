@@ -46,6 +46,11 @@ func (s *station) open(log *slog.Logger, modes []hca.Option) (err error) {
 	if err != nil {
 		return err
 	}
+	return s.listen()
+}
+
+// listen makes the queue pairs.
+func (s *station) listen() error {
 	for range s.queuePairs {
 		e, err := card.Listen(s.Device, endpointOptions(verbs.UDPQKey))
 		if err != nil {

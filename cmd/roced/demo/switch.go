@@ -8,21 +8,19 @@ import (
 
 	"github.com/roced/roced/internal/lab"
 	"github.com/roced/roced/verbs/hca"
+	"github.com/roced/roced/verbs/hca/memnet"
 )
 
 // switchLab is three hosts on the ports of a bridge.
 type switchLab struct {
 	bridge                     *lab.Bridge
 	sender, receiver, outsider *station
+	network                    *memnet.Network // that they are on, if that is in memory: then there is no bridge
 }
 
 // newSwitchLab builds all of it.
 func newSwitchLab(ctx context.Context, log *slog.Logger, modes ...hca.Option) (*switchLab, error) {
-	l := &switchLab{
-		sender:   &station{name: "sender", role: "send-only member", queuePairs: 1, addresses: []string{"10.77.0.1", "fd77::1"}},
-		receiver: &station{name: "receiver", role: "full member", queuePairs: 3, addresses: []string{"10.77.0.2", "fd77::2"}},
-		outsider: &station{name: "outsider", role: "not in the group", queuePairs: 1, addresses: []string{"10.77.0.3", "fd77::3"}},
-	}
+	l := newStations()
 	steps := []func() error{l.addBridge}
 	for _, s := range l.stations() {
 		steps = append(steps, func() error { return s.plugIn(l.bridge) }, func() error { return s.open(log, modes) })
@@ -31,6 +29,15 @@ func newSwitchLab(ctx context.Context, log *slog.Logger, modes ...hca.Option) (*
 		return nil, err
 	}
 	return l, nil
+}
+
+// newStations are the hosts, of which nothing is made yet.
+func newStations() *switchLab {
+	return &switchLab{
+		sender:   &station{name: "sender", role: "send-only member", queuePairs: 1, addresses: []string{"10.77.0.1", "fd77::1"}},
+		receiver: &station{name: "receiver", role: "full member", queuePairs: 3, addresses: []string{"10.77.0.2", "fd77::2"}},
+		outsider: &station{name: "outsider", role: "not in the group", queuePairs: 1, addresses: []string{"10.77.0.3", "fd77::3"}},
+	}
 }
 
 func (l *switchLab) stations() []*station { return []*station{l.sender, l.receiver, l.outsider} }
@@ -44,6 +51,9 @@ func (l *switchLab) addBridge() (err error) {
 
 // look has all watches count what has passed.
 func (l *switchLab) look() (err error) {
+	if l.network != nil {
+		return nil
+	}
 	for _, s := range l.stations() {
 		err = errors.Join(err, s.watch.look())
 	}
@@ -57,6 +67,9 @@ func (l *switchLab) Close() (err error) {
 	}
 	if l.bridge != nil {
 		err = errors.Join(err, l.bridge.Close())
+	}
+	if l.network != nil {
+		err = errors.Join(err, l.network.Close())
 	}
 	return err
 }

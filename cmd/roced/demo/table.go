@@ -2,31 +2,45 @@ package demo
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"text/tabwriter"
 
 	"github.com/roced/roced/cmd/roced/internal/card"
 	"github.com/roced/roced/cmd/roced/internal/cli"
+	"github.com/roced/roced/internal/lab"
 )
 
 // printHosts says what was built, and what the kernel gave.
 func (d *demo) printHosts() error {
-	fmt.Fprintf(d.out, "Two hosts in network namespaces, joined by a veth pair:\n\n")
+	title := "Two hosts in network namespaces, joined by a veth pair"
+	if d.memory {
+		title = "Two hosts on a network in memory"
+	}
+	fmt.Fprint(d.out, title, ":\n\n")
 	w := tabwriter.NewWriter(d.out, 0, 0, 3, ' ', 0)
-	fmt.Fprintln(w, "  HOST\tNAMESPACE\tDEVICE\tADDRESSES\tQUEUE PAIR\tXDP\tAF_XDP")
+	fmt.Fprintln(w, "  HOST\tNAMESPACE\tDEVICE\tADDRESSES\tQUEUE PAIR\tNETWORK")
 	for i, h := range d.lab.hosts() {
 		var own []string
 		for _, a := range addresses {
 			own = append(own, []string{a.left, a.right}[i])
 		}
-		fmt.Fprintf(w, "  %s\t%s\t%s\t%s\t%v\t%s\t%s\n", h.name, h.Name(), h.Attr.Name, strings.Join(own, ", "),
-			h.QPN(), h.Attr.XDPMode, h.Attr.AFXDPMode)
+		fmt.Fprintf(w, "  %s\t%s\t%s\t%s\t%v\t%s\n", h.name, nameOf(h.Namespace), h.Attr.Name, strings.Join(own, ", "),
+			h.QPN(), cli.Way(h.Attr.XDPMode, h.Attr.AFXDPMode))
 	}
 	if err := w.Flush(); err != nil {
 		return err
 	}
 	_, err := fmt.Fprintf(d.out, "\nUnreliable datagrams, RDMA MTU %d, Q_Key %v, at most %d in flight:\n\n", d.lab.left.MTU, card.TestQKey, window)
 	return err
+}
+
+// nameOf is a namespace's name; a host in memory has none.
+func nameOf(ns *lab.Namespace) string {
+	if ns == nil {
+		return cli.Dash
+	}
+	return ns.Name()
 }
 
 // printStreams is the table of what was sent. A row is there only if all of it was right.
@@ -72,13 +86,15 @@ func (d *demo) printCounters() error {
 
 func remark(c card.Counter) string {
 	for _, m := range mishaps {
-		if c.Place == m.place && c.Name == m.name {
+		if c.Name == m.name && slices.Contains(m.places, c.Place) {
 			return "← " + m.what
 		}
 	}
 	switch {
 	case c.Name == "redirected":
 		return "into the AF_XDP ring"
+	case c.Name == "tx_in_trains":
+		return "packets that left in trains: one system call for many"
 	case c.Name == "pass_not_roce":
 		return "left to the kernel: ARP, neighbour discovery"
 	case c.Place == "link":

@@ -49,18 +49,26 @@ func (w *watch) look() error {
 		if err != nil {
 			return err
 		}
-		w.count(frame)
+		if err := w.count(frame); err != nil {
+			return err
+		}
 	}
 	return nil
 }
 
-// count takes a frame that the switch got from the host, or sent to it.
-func (w *watch) count(frame capture.Frame) {
-	if wire.Parse(frame.Data, &w.packet) == wire.FaultNone {
-		w.of(w.packet.Destination().Addr()).messages++
+// count takes a frame that the switch got from the host, or sent to it. A train is several packets.
+func (w *watch) count(frame capture.Frame) error {
+	packets, err := frame.Packets()
+	if err != nil {
+		return err
+	}
+	for _, packet := range packets {
+		if wire.Parse(packet, &w.packet) == wire.FaultNone {
+			w.of(w.packet.Destination().Addr()).messages++
+		}
 	}
 	if frame.Outgoing {
-		return
+		return nil
 	}
 	for _, m := range capture.MembershipMessages(frame.Data) {
 		t := w.of(m.Group)
@@ -74,4 +82,5 @@ func (w *watch) count(frame capture.Frame) {
 		}
 		t.protocol = m.Protocol
 	}
+	return nil
 }

@@ -49,7 +49,11 @@ func (s *Socket) open(index int) (err error) {
 	if err != nil {
 		return err
 	}
-	if err := unix.SetsockoptInt(s.fd, unix.SOL_SOCKET, unix.SO_RCVBUFFORCE, receiveBuffer); err != nil {
+	err = unix.SetsockoptInt(s.fd, unix.SOL_SOCKET, unix.SO_RCVBUFFORCE, receiveBuffer)
+	if errors.Is(err, unix.EPERM) { // root of a user namespace, which gets net.core.rmem_max
+		err = unix.SetsockoptInt(s.fd, unix.SOL_SOCKET, unix.SO_RCVBUF, receiveBuffer)
+	}
+	if err != nil {
 		return err
 	}
 	if err := unix.SetsockoptInt(s.fd, unix.SOL_PACKET, unix.PACKET_VNET_HDR, 1); err != nil {

@@ -45,6 +45,9 @@ func Run(ctx context.Context, commands Commands, args []string, stdout, stderr i
 	if isBrokenPipe(err) {
 		return ExitSignal + int(unix.SIGPIPE)
 	}
+	if ended := (Ended{}); errors.As(err, &ended) {
+		return ended.Code
+	}
 	fmt.Fprintln(stderr, "roced:", oneLine(err))
 	return exitCode(err)
 }

@@ -34,9 +34,25 @@ func (c *Child) InUserNamespace() {
 	a.GidMappings = a.UidMappings
 }
 
+// StartConfined starts the child where it gets no user namespace: its root directory is not the machine's, though it
+// has the same files.
+func (c *Child) StartConfined(t *testing.T) {
+	t.Helper()
+	root := NobodysDir(t)
+	c.SysProcAttr.Chroot = root
+	c.Dir = "/"
+	c.startInMounts(t, func() error { return unix.Mount("/", root, "", unix.MS_BIND|unix.MS_REC, "") })
+}
+
 // StartWithoutBPF starts the child where there is no /sys/fs/bpf, as in many containers. Call it on a thread in the
 // network namespace that the child is to be in.
 func (c *Child) StartWithoutBPF(t *testing.T) {
+	t.Helper()
+	c.startInMounts(t, func() error { return unix.Mount("tmpfs", "/sys/fs", "tmpfs", unix.MS_RDONLY, "") })
+}
+
+// startInMounts starts the child in a mount namespace of its own, and in the network namespace of the calling thread.
+func (c *Child) startInMounts(t *testing.T, mount func() error) {
 	t.Helper()
 	home, err := os.Open("/proc/thread-self/ns/net")
 	if err != nil {
@@ -50,8 +66,10 @@ func (c *Child) StartWithoutBPF(t *testing.T) {
 			unix.Setns(int(home.Fd()), unix.CLONE_NEWNET),
 			unix.Unshare(unix.CLONE_NEWNS),
 			unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""),
-			unix.Mount("tmpfs", "/sys/fs", "tmpfs", unix.MS_RDONLY, ""),
 		)
+		if err == nil {
+			err = mount()
+		}
 		if err == nil {
 			err = c.Cmd.Start()
 		}
