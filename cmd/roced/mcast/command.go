@@ -130,6 +130,8 @@ func (o *options) check(cmd *cobra.Command, group string) (err error) {
 		o.count = sendCount
 	}
 	switch {
+	case o.OverUDP() && o.membership.MembershipMethod == hca.MembershipNetlink:
+		return errors.New("--network udp and --membership netlink exclude each other: over UDP sockets the host joins by sockets; leave out one of them")
 	case o.sendOnly && cmd.Flags().Changed("loopback"):
 		return errors.New("--loopback: a send-only member receives nothing")
 	case o.count < 0:

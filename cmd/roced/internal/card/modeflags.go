@@ -31,7 +31,7 @@ func (m *ModeFlags) Add(f *pflag.FlagSet) {
 
 // Check finds mistakes before anything is opened.
 func (m *ModeFlags) Check() error {
-	if m.network.Network() == hca.NetworkUDP {
+	if m.OverUDP() {
 		return m.checkUDP()
 	}
 	if m.copy && m.zerocopy {
@@ -61,6 +61,9 @@ func (m *ModeFlags) checkUDP() error {
 	}
 	return nil
 }
+
+// OverUDP says that UDP sockets are asked for.
+func (m *ModeFlags) OverUDP() bool { return m.network.Network() == hca.NetworkUDP }
 
 // NeedsXDP says that the flags ask for what only XDP has: then there is no other way.
 func (m *ModeFlags) NeedsXDP() bool {
