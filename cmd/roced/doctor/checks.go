@@ -78,6 +78,9 @@ func checkCapabilities(f *facts) []finding {
 	switch {
 	case f.network == hca.NetworkUDP:
 		return nil
+	case f.program != nil:
+		return says("capabilities", f.unlessUDP(), "they are there, and yet the kernel takes no XDP program: "+f.program.Error(),
+			"a user namespace's are not enough, and seccomp, lockdown or a security module may refuse bpf(2); UDP sockets need none of it")
 	case len(f.missing) == 0:
 		return ok("capabilities", "this process may use XDP")
 	}

@@ -52,6 +52,7 @@ func TestFaults(t *testing.T) {
 		{"no AF_XDP", func(f *facts) { f.xdpSocket = unix.EAFNOSUPPORT }, warning, "no AF_XDP sockets", "CONFIG_XDP_SOCKETS"},
 		{"AF_XDP forbidden", func(f *facts) { f.xdpSocket = unix.EACCES }, warning, "permission denied", "RestrictAddressFamilies"},
 		{"capabilities", func(f *facts) { f.missing, f.xdpSocket = []capability.Capability{capability.BPF}, unix.EPERM }, warning, "missing CAP_BPF", "as root"},
+		{"user namespace", func(f *facts) { f.program = unix.EPERM }, warning, "takes no XDP program", "UDP sockets"},
 		{"locked memory", func(f *facts) { f.locked = 8 << 20 }, warning, "8192 KiB may be locked", "LimitMEMLOCK"},
 		{"no service", func(f *facts) { f.service = unix.ENOENT }, note, "does not run", "systemctl start"},
 		{"service not for this user", func(f *facts) { f.service = unix.EACCES }, warning, "does not let", "usermod -aG"},

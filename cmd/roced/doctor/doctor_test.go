@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"os/exec"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/roced/roced/cmd/roced/internal/card"
@@ -203,5 +204,23 @@ func TestOrdinaryUserIsTold(t *testing.T) {
 	}
 	if code, stdout := run("--network", "xdp"); code != 1 || !strings.Contains(stdout, "problem") {
 		t.Errorf("exit code %d:\n%s", code, stdout)
+	}
+}
+
+// TestRootOfAUserNamespaceIsTold: it has all capabilities, and they are not enough for XDP.
+func TestRootOfAUserNamespaceIsTold(t *testing.T) {
+	t.Parallel()
+	c := cmdtest.Command(t, "doctor", "--service", "/no/such.sock")
+	c.AsNobody(t)
+	c.SysProcAttr.Cloneflags |= unix.CLONE_NEWUSER | unix.CLONE_NEWNET
+	c.SysProcAttr.UidMappings = []syscall.SysProcIDMap{{HostID: 65534, Size: 1}}
+	c.SysProcAttr.GidMappings = c.SysProcAttr.UidMappings
+	c.SysProcAttr.Credential = &syscall.Credential{NoSetGroups: true}
+	if err := c.Cmd.Start(); err != nil {
+		t.Skip("there is no user namespace: ", err)
+	}
+	code, stdout := c.End(t)
+	if code != 0 || !strings.Contains(stdout, "takes no XDP program") || !strings.Contains(stdout, "by itself a device uses UDP sockets") || !strings.Contains(stdout, "ip link set dev lo up") {
+		t.Errorf("exit code %d: %s\n%s", code, c.Said(), stdout)
 	}
 }

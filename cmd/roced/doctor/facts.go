@@ -17,6 +17,7 @@ type facts struct {
 	release   string      // of the kernel
 	xdpSocket error       // of opening an AF_XDP socket
 	missing   []capability.Capability
+	program   error             // of loading an XDP program, if no capability is missing
 	locked    uint64            // bytes that may be locked; all if CAP_IPC_LOCK is held
 	holders   []host.PortHolder // of RoCEv2's port, in this namespace
 	softRoCE  bool              // it is loaded

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/cilium/ebpf"
+	"github.com/cilium/ebpf/features"
 	"github.com/roced/roced/cmd/roced/internal/daemon"
 	"github.com/roced/roced/internal/capability"
 	"github.com/roced/roced/verbs/hca"
@@ -51,6 +53,9 @@ func (f *facts) lookAtHost() {
 		unix.Close(fd)
 	}
 	f.missing = capability.Missing(capability.NetRaw, capability.NetAdmin, capability.BPF, capability.PerfMon)
+	if len(f.missing) == 0 {
+		f.program = features.HaveProgramType(ebpf.XDP)
+	}
 	var limit unix.Rlimit
 	if f.locked = ^uint64(0); !capability.IPCLock.Held() && unix.Getrlimit(unix.RLIMIT_MEMLOCK, &limit) == nil {
 		f.locked = limit.Cur

@@ -19,6 +19,9 @@ func (f *facts) withoutXDP() (reasons []string) {
 	} else if f.xdpSocket != nil {
 		reasons = append(reasons, "AF_XDP sockets: "+f.xdpSocket.Error())
 	}
+	if f.program != nil {
+		reasons = append(reasons, "the kernel takes no XDP program from this process")
+	}
 	if f.locked < leastLocked {
 		reasons = append(reasons, "too little locked memory")
 	}
