@@ -119,7 +119,7 @@ func TestTeam(t *testing.T) {
 	refused(t, err, verbs.ErrUnsupported, "eth0 is a slave of the team team0")
 }
 
-// An ipvlan of mode l2 moves messages; one that routes is refused.
+// An ipvlan of mode l2 moves messages; one that routes is refused by XDP.
 func TestIPVlan(t *testing.T) {
 	for _, mode := range []netlink.IPVlanMode{netlink.IPVLAN_MODE_L2, netlink.IPVLAN_MODE_L3, netlink.IPVLAN_MODE_L3S} {
 		hosts := labtest.Pair(t)
@@ -131,7 +131,7 @@ func TestIPVlan(t *testing.T) {
 			check(t, host.AddAddress("ipvl0", fmt.Sprintf("10.98.0.%d/24", i+1)))
 		}
 		if mode != netlink.IPVLAN_MODE_L2 {
-			_, err := Open("ipvl0", InNamespace(hosts.A.Path()))
+			_, err := Open("ipvl0", InNamespace(hosts.A.Path()), WithNetwork(NetworkXDP))
 			refused(t, err, verbs.ErrUnsupported, "ipvl0 is an ipvlan of mode l3")
 			continue
 		}

@@ -109,6 +109,9 @@ func (o *options) openUDP(name string) (network.Host, error) {
 
 // withoutXDP says that an error is about rights, or about what this kernel or this kind of interface lacks.
 func withoutXDP(err error) bool {
+	if errors.Is(err, nic.ErrSlave) {
+		return false
+	}
 	for _, cause := range []error{unix.EPERM, unix.EACCES, unix.EOPNOTSUPP, unix.ENOSYS, unix.EAFNOSUPPORT, unix.EPROTONOSUPPORT, xsk.ErrLockedMemory, verbs.ErrUnsupported} {
 		if errors.Is(err, cause) {
 			return true

@@ -1,9 +1,14 @@
 package hca
 
 import (
+	"fmt"
 	"testing"
 
+	"github.com/roced/roced/bpf"
+	"github.com/roced/roced/datapath/xsk"
 	"github.com/roced/roced/internal/lab/labtest"
+	"github.com/roced/roced/verbs"
+	"github.com/roced/roced/verbs/hca/nic"
 	"golang.org/x/sys/unix"
 )
 
@@ -29,4 +34,17 @@ func TestWaysExcludeEachOther(t *testing.T) {
 	xdp, err = Open("eth0", in)
 	check(t, err)
 	check(t, xdp.Close())
+}
+
+// What UDP sockets do instead for, and what they do not.
+func TestWithoutXDP(t *testing.T) {
+	t.Parallel()
+	for err, want := range map[error]bool{
+		unix.EPERM: true, bpf.ErrPermission: true, verbs.ErrUnsupported: true, xsk.ErrLockedMemory: true, unix.EAFNOSUPPORT: true,
+		nic.ErrSlave: false, unix.ENODEV: false, unix.ENETDOWN: false, unix.EBUSY: false, verbs.ErrInvalid: false,
+	} {
+		if got := withoutXDP(fmt.Errorf("open: %w", err)); got != want {
+			t.Errorf("%v: %v", err, got)
+		}
+	}
 }

@@ -59,6 +59,9 @@ func isAggregate(link netlink.Link) bool {
 	return link.Type() == "bond" || link.Type() == "team"
 }
 
+// ErrSlave says that an interface is no place for a card, whichever way it takes to the network.
+var ErrSlave = fmt.Errorf("%w: not by itself", verbs.ErrUnsupported)
+
 // checkMaster refuses a slave of a bond or team, and warns of other interfaces that have a master.
 func (b *builder) checkMaster() error {
 	index := b.base.Attrs().MasterIndex
@@ -80,7 +83,7 @@ func (b *builder) judgeMaster(master netlink.Link) error {
 	switch {
 	case isAggregate(master):
 		return fmt.Errorf("%w: %s is a slave of the %s %s, which has the addresses and sends and receives through it; open %[4]s",
-			verbs.ErrUnsupported, name, kind, of)
+			ErrSlave, name, kind, of)
 	case kind == "vrf": // the interface keeps its own addresses and neighbours
 	default:
 		b.config.Log.Warn("the interface is a port of another: the host's addresses, neighbours and memberships are its master's; open the master, or use this one for receiving only",
