@@ -150,7 +150,6 @@ func flows(t *testing.T, l *stations, ah *verbs.AH) {
 
 // Entries that somebody deletes are asked for again while they are in use.
 func TestNeighbourIsFlushed(t *testing.T) {
-	t.Parallel()
 	l := newStations(t)
 	for _, ip := range []string{"10.77.0.2", "fd77::2"} {
 		ah := l.a.ah(ip)
