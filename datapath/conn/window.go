@@ -15,7 +15,7 @@ const (
 	maxWindow = 128 // packets, as Soft-RoCE's
 	minWindow = 4
 	// askGap is after how many packets of a long message an acknowledgement is asked for.
-	askGap = 64
+	askGap = 32
 )
 
 // of is the window under a share.

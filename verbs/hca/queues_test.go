@@ -51,7 +51,7 @@ func TestTooManyQueues(t *testing.T) {
 	veth.NumRxQueues, veth.NumTxQueues = 1024+1, 1
 	addLink(t, hosts.A, veth, true)
 	untouched(t, hosts.A, "wide0", func() {
-		_, err := Open("wide0", InNamespace(hosts.A.Path()))
+		_, err := Open("wide0", InNamespace(hosts.A.Path()), WithNetwork(NetworkXDP))
 		refused(t, err, unix.EOPNOTSUPP, "1025 receive queues", "ethtool -L wide0 combined 1024")
 	})
 }
