@@ -63,7 +63,8 @@ An interface without an address can receive, but not with --cm. A sender needs o
 stay inside a host; ff02::/16 is the link's, also written with a zone: ff02::1%DEVICE.
 
 While a member is there, the group's RoCEv2 packets (UDP port 4791) that come in on
-this interface reach nobody else on this host: no socket, no macvlan or bridge behind it.`
+this interface reach nobody else on this host: no socket, no macvlan or bridge behind it.
+Over UDP sockets (--network udp) they do.`
 
 const examples = `  roced mcast -d eth0 239.1.2.3                      on some hosts
   roced mcast -d eth0 239.1.2.3 --send --send-only   on another

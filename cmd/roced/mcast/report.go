@@ -99,5 +99,6 @@ func (s *totals) String() string {
 // dropHints say what to do about drops that can be avoided.
 var dropHints = []struct{ drop, text string }{
 	{"engine drop_qkey", "drop_qkey: a sender has another Q_Key; perftest's is --qkey 0x11111111"},
+	{"engine drop_own_source", "drop_own_source: over UDP sockets the kernel gives a member its own messages back, which it has got already"},
 	{"engine drop_no_receive", "drop_no_receive: messages came faster than this program took them; with --quiet it takes more"},
 }

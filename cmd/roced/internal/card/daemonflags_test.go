@@ -20,9 +20,9 @@ import (
 )
 
 // daemonIn is a service with a card on a namespace's eth0, and its socket.
-func daemonIn(t *testing.T, ns *lab.Namespace) (socket string) {
+func daemonIn(t *testing.T, ns *lab.Namespace, options ...hca.Option) (socket string) {
 	t.Helper()
-	opened, err := hca.Open("eth0", hca.InNamespace(ns.Path()), hca.WithLogger(slog.New(slog.DiscardHandler)))
+	opened, err := hca.Open("eth0", append(options, hca.InNamespace(ns.Path()), hca.WithLogger(slog.New(slog.DiscardHandler)))...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -88,6 +88,28 @@ func TestOpenFindsTheDaemon(t *testing.T) {
 	}
 	if err := d.Close(); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestOpenFindsTheDaemonOverUDP: a card over XDP would take its packets.
+func TestOpenFindsTheDaemonOverUDP(t *testing.T) {
+	t.Parallel()
+	hosts := labtest.Pair(t)
+	f := flagsOf(t, hosts.A, "")
+	f.sockets = []string{daemonIn(t, hosts.A, hca.WithNetwork(hca.NetworkUDP))}
+	d, err := f.Open(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d.Daemon != f.sockets[0] || !strings.Contains(d.Side("10.77.0.1").String(), "UDP sockets, over the service") {
+		t.Errorf("%v of the service %q", d.Side("10.77.0.1"), d.Daemon)
+	}
+	if err := d.Close(); err != nil {
+		t.Error(err)
+	}
+	f = flagsOf(t, hosts.A, "--network udp")
+	if _, err := f.Open(t.Context()); !errors.Is(err, unix.EADDRINUSE) {
+		t.Errorf("--network udp: %v, want EADDRINUSE", err)
 	}
 }
 
