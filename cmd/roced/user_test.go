@@ -7,6 +7,7 @@ import (
 	"github.com/roced/roced/cmd/roced/internal/cmdtest"
 	"github.com/roced/roced/internal/lab"
 	"github.com/roced/roced/internal/lab/labtest"
+	"github.com/roced/roced/verbs/hca"
 )
 
 // asNobody starts a command line as an ordinary user in a namespace.
@@ -62,5 +63,24 @@ func TestCommandsAsOrdinaryUsers(t *testing.T) {
 	said := c.Said()
 	if code != 0 || !strings.Contains(stdout, "UDP sockets") || strings.Count(said, "\n") != 1 || !strings.Contains(said, "missing CAP_NET_RAW") || !strings.Contains(said, "single messages take longer") {
 		t.Errorf("exit code %d: %s\n%s", code, said, stdout)
+	}
+}
+
+// TestOrdinaryUserBesideXDP: UDP sockets would get no packets, so they are not chosen by themselves beside a program that
+// may be a roced's.
+func TestOrdinaryUserBesideXDP(t *testing.T) {
+	t.Parallel()
+	hosts := labtest.Pair(t)
+	card, err := hca.Open("eth0", hca.InNamespace(hosts.A.Path()), hca.WithNetwork(hca.NetworkXDP))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer card.Close()
+	c := asNobody(t, hosts.A, "mcast -d eth0 --count 1 239.1.2.3")
+	code, _ := c.End(t)
+	for _, want := range []string{"missing CAP_NET_RAW", "there is an XDP program", "on eth0", "--network udp"} {
+		if said := c.Said(); code != 1 || strings.Count(said, "\n") != 1 || !strings.Contains(said, want) {
+			t.Errorf("exit code %d: %q does not say %q", code, said, want)
+		}
 	}
 }

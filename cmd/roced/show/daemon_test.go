@@ -11,9 +11,11 @@ import (
 	"github.com/roced/roced/cmd/roced/internal/cli"
 	"github.com/roced/roced/cmd/roced/internal/cmdtest"
 	"github.com/roced/roced/internal/errtest"
+	"github.com/roced/roced/internal/lab/labtest"
 	"github.com/roced/roced/verbs"
 	"github.com/roced/roced/verbs/client"
 	"github.com/roced/roced/verbs/cm"
+	"github.com/roced/roced/verbs/hca"
 	"github.com/roced/roced/verbs/provider"
 	"github.com/roced/roced/verbs/server"
 )
@@ -180,4 +182,30 @@ func TestShowDaemonErrors(t *testing.T) {
 	cmdtest.CheckFailure(t, []string{"show", "qp", "--service", socket, "-d", "eth9"}, cli.ExitFailed, `no device "eth9"`, `"left"`)
 	cmdtest.CheckFailure(t, []string{"show", "qp", "--service", socket, "--watch=-1s"}, cli.ExitUsage, "--watch")
 	cmdtest.CheckFailure(t, []string{"show", "nothing"}, cli.ExitUsage, `knows no "nothing"`)
+}
+
+// TestShowTheWay: to the network, and why packets do not leave in trains.
+func TestShowTheWay(t *testing.T) {
+	t.Parallel()
+	for way, want := range map[hca.Network]string{hca.NetworkUDP: "ACTIVE udp none udp trains", hca.NetworkXDP: "ACTIVE xdp native copy af_xdp"} {
+		hosts := labtest.Pair(t)
+		card, err := hca.Open("eth0", hca.InNamespace(hosts.A.Path()), hca.WithNetwork(way), hca.WithoutInline())
+		if err != nil {
+			t.Fatal(err)
+		}
+		socket := cmdtest.Serve(t, card)
+		t.Cleanup(func() { card.Close() })
+		code, stdout, stderr := cmdtest.Run(t, "show", "dev", "--service", socket)
+		if code != 0 || !strings.Contains(strings.Join(strings.Fields(stdout), " "), want) || strings.Contains(stdout, "no trains: ") != (way == hca.NetworkXDP) {
+			t.Errorf("%s: exit code %d: %s%s", way, code, stderr, stdout)
+		}
+		_, stdout, _ = cmdtest.Run(t, "show", "dev", "-j", "--service", socket)
+		var rows []struct {
+			Network  string `json:"network"`
+			NoTrains string `json:"no_trains"`
+		}
+		if err := json.Unmarshal([]byte(stdout), &rows); err != nil || len(rows) != 1 || rows[0].Network != string(way) || (rows[0].NoTrains == "") != (way == hca.NetworkUDP) {
+			t.Errorf("%s: %v: %s", way, err, stdout)
+		}
+	}
 }
