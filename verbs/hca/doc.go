@@ -14,9 +14,9 @@
 //	     │    paths.Table ── routes, next hops         │
 //	     ▼      ▼                                      │
 //	   network.Host ── port, routes, neighbours, groups, steering
-//	     └──── nic: an interface; memnet: a host in memory
+//	     └──── nic: an interface, by XDP; udpnet: one by UDP sockets; memnet: a host in memory
 //
-// The packages below it (paths, ids, nic, memnet, cm) import nothing of this package. So Open can be here: a
+// The packages below it (paths, ids, nic, udpnet, memnet, cm) import nothing of this package. So Open can be here: a
 // program that has an interface needs verbs and hca, and one that has another network gives that to New.
 //
 // A change has three steps: it is prepared (allocated, checked, resolved); it is made under Engine.Do; then what it

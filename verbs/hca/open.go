@@ -19,10 +19,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Open makes a card on a network interface. It needs CAP_NET_RAW (sockets), CAP_BPF, CAP_PERFMON
-// and CAP_NET_ADMIN (XDP program, neighbours), and CAP_IPC_LOCK or enough RLIMIT_MEMLOCK (frames:
-// 12 MiB, more with several queues, see WithFrames). InNamespace and Tuning need CAP_SYS_ADMIN too.
-// One error names all that is missing.
+// Open makes a card on a network interface, by XDP if that can be had, else by UDP sockets, which need no
+// privilege and run on any interface; NetworkUDP says what is lost then. WithNetwork chooses. On an interface
+// one card is open at a time, whichever way: EBUSY, and EADDRINUSE if UDP port 4791 of one of its addresses
+// is taken otherwise. What follows is about XDP.
+//
+// It needs CAP_NET_RAW (sockets), CAP_BPF, CAP_PERFMON and CAP_NET_ADMIN (XDP program, neighbours), and
+// CAP_IPC_LOCK or enough RLIMIT_MEMLOCK (frames: 12 MiB, more with several queues, see WithFrames).
+// InNamespace and Tuning need CAP_SYS_ADMIN too. One error names all that is missing.
 //
 // Any Ethernet interface will do. On a bond or team, and on a VLAN of one, XDP is generic, and
 // frames are not checked to be for one of the host's MACs. A slave of a bond or team and an ipvlan

@@ -98,7 +98,7 @@ func TestFaults(t *testing.T) {
 		{"no zero-copy", func(f *facts) { f.features.bits &^= xskZeroCopy }, note, "without zero-copy", ""},
 		{"no long frames", func(f *facts) { f.features.bits &^= rxSG }, warning, "RDMA MTU 4096", "smaller MTU"},
 		{"queues", func(f *facts) { f.queues = 8 }, note, "8 receive queues", "combined 1"},
-		{"too many queues", func(f *facts) { f.queues = 1025 }, problem, "roced covers 1024", "combined 1024"},
+		{"too many queues", func(f *facts) { f.network, f.queues = hca.NetworkXDP, 1025 }, problem, "roced covers 1024", "combined 1024"},
 		{"VLAN tags taken", func(f *facts) { f.offloads, f.vlans = map[string]bool{vlanOffload: true}, []string{"eth0.7"} }, warning, "packets of eth0.7", "ethtool -K eth0 rxvlan off"},
 		{"this VLAN's tags taken", func(f *facts) {
 			f.offloads, f.vlans = map[string]bool{vlanOffload: true}, []string{"eth0.7"}
@@ -145,6 +145,7 @@ func TestWay(t *testing.T) {
 		{hca.NetworkAuto, func(f *facts) { f.xdpSocket = unix.EAFNOSUPPORT }, true, "(AF_XDP sockets: address family not supported"},
 		{hca.NetworkAuto, func(f *facts) { f.locked = 0 }, true, "too little locked memory"},
 		{hca.NetworkAuto, func(f *facts) { f.link.Attrs().EncapType = "none" }, true, "eth0 is not Ethernet"},
+		{hca.NetworkAuto, func(f *facts) { f.queues = 1025 }, true, "more than 1024 receive queues"},
 	} {
 		f := healthy()
 		f.network = row.network

@@ -28,6 +28,9 @@ func (f *facts) withoutXDP() (reasons []string) {
 	if f.link != nil && f.link.Attrs().EncapType != "ether" {
 		reasons = append(reasons, f.name+" is not Ethernet")
 	}
+	if f.queues > mostQueues {
+		reasons = append(reasons, fmt.Sprintf("%s has more than %d receive queues", f.name, mostQueues))
+	}
 	return reasons
 }
 
