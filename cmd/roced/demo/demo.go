@@ -34,7 +34,7 @@ func (d *demo) run(ctx context.Context) error {
 	switch {
 	case os.Getenv(insideVariable) != "":
 		return d.runInside(ctx)
-	case len(capability.Missing(needed...)) > 0 && !d.modes.NeedsXDP():
+	case (len(capability.Missing(needed...)) > 0 || inUserNamespace()) && !d.modes.NeedsXDP():
 		return d.runAsUser(ctx)
 	}
 	if err := cli.RequireCapabilities("the demo over XDP", needed...); err != nil {

@@ -8,7 +8,9 @@ import (
 	"os"
 	"os/exec"
 	"runtime"
+	"slices"
 	"strconv"
+	"strings"
 	"syscall"
 
 	"github.com/roced/roced/cmd/roced/internal/cli"
@@ -18,6 +20,12 @@ import (
 
 // insideVariable says to a demo that it runs in a user namespace that another one has made for it.
 const insideVariable = "ROCED_DEMO_INSIDE"
+
+// inUserNamespace says that root here is an ordinary user of the machine: it has no XDP, and may have no /run.
+func inUserNamespace() bool {
+	users, err := os.ReadFile("/proc/self/uid_map")
+	return err == nil && !slices.Equal(strings.Fields(string(users)), []string{"0", "0", "4294967295"})
+}
 
 // runAsUser is the demo of an ordinary user: this program again, as root of a user namespace of its own, in which it may
 // make network namespaces. Where that is refused, hosts are on a network in memory.

@@ -100,6 +100,20 @@ func TestDemoWithoutSomeCapabilities(t *testing.T) {
 	}
 }
 
+// TestDemoOfRootOfAUserNamespace: it is an ordinary user's, whatever capabilities it seems to have.
+func TestDemoOfRootOfAUserNamespace(t *testing.T) {
+	t.Parallel()
+	c := userDemo(t, "--count", "1")
+	c.AsRootOfUserNamespace()
+	if err := c.Cmd.Start(); err != nil {
+		t.Skip("there is no user namespace: ", err)
+	}
+	code, stdout := c.End(t)
+	if code != 0 || c.Said() != "" || !strings.HasPrefix(stdout, "Without root") || !strings.Contains(stdout, "Everything is removed") {
+		t.Errorf("exit code %d: %s\n%s", code, c.Said(), stdout)
+	}
+}
+
 // TestUserDemoIsStopped: a signal ends both processes, and one says so; a kill leaves nothing.
 func TestUserDemoIsStopped(t *testing.T) {
 	t.Parallel()

@@ -6,7 +6,6 @@ import (
 	"log/slog"
 	"os/exec"
 	"strings"
-	"syscall"
 	"testing"
 
 	"github.com/roced/roced/cmd/roced/internal/card"
@@ -212,10 +211,7 @@ func TestRootOfAUserNamespaceIsTold(t *testing.T) {
 	t.Parallel()
 	c := cmdtest.Command(t, "doctor", "--service", "/no/such.sock")
 	c.AsNobody(t)
-	c.SysProcAttr.Cloneflags |= unix.CLONE_NEWUSER | unix.CLONE_NEWNET
-	c.SysProcAttr.UidMappings = []syscall.SysProcIDMap{{HostID: 65534, Size: 1}}
-	c.SysProcAttr.GidMappings = c.SysProcAttr.UidMappings
-	c.SysProcAttr.Credential = &syscall.Credential{NoSetGroups: true}
+	c.AsRootOfUserNamespace()
 	if err := c.Cmd.Start(); err != nil {
 		t.Skip("there is no user namespace: ", err)
 	}

@@ -34,6 +34,15 @@ func (c *Child) InUserNamespace() {
 	a.GidMappings = a.UidMappings
 }
 
+// AsRootOfUserNamespace has the child, which is nobody, be root of a user namespace and a network namespace of its own.
+func (c *Child) AsRootOfUserNamespace() {
+	a := c.SysProcAttr
+	a.Cloneflags |= unix.CLONE_NEWUSER | unix.CLONE_NEWNET
+	a.UidMappings = []syscall.SysProcIDMap{{HostID: nobody, Size: 1}}
+	a.GidMappings = a.UidMappings
+	a.Credential = &syscall.Credential{NoSetGroups: true}
+}
+
 // StartConfined starts the child where it gets no user namespace: its root directory is not the machine's, though it
 // has the same files.
 func (c *Child) StartConfined(t *testing.T) {
