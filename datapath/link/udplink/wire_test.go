@@ -358,3 +358,26 @@ func TestSleep(t *testing.T) {
 		t.Error("there is nothing any more")
 	}
 }
+
+// RDMA cards send no UDP checksum: over IPv6, too, such a packet is taken.
+func TestWithoutChecksum(t *testing.T) {
+	a, b := ends(t)
+	frame := a.send(v6, 7, 1, 100)
+	a.TakeBack()
+	check(t, a.host.Do(func() error {
+		fd, err := newUDP(unix.AF_INET6, []option{{unix.IPPROTO_UDP, unix.UDP_NO_CHECK6_TX, 1}})
+		check(t, err)
+		defer unix.Close(fd)
+		check(t, unix.Bind(fd, endpoint(netip.MustParseAddr("fd77::1"), 0, 0)))
+		return unix.Sendto(fd, frame[62:], 0, endpoint(netip.MustParseAddr("fd77::2"), wire.UDPPort, 0))
+	}))
+	for end := time.Now().Add(10 * time.Second); b.Receive() == 0; time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatal("it does not come")
+		}
+	}
+	if got := b.Next(); !bytes.Equal(got[62:], frame[62:]) {
+		t.Errorf("% x", got)
+	}
+	b.Release()
+}
