@@ -43,7 +43,7 @@ func perftestCases() (cases []testCase) {
 		{latency: true, client: true, size: 64, count: 100, group: true},
 		{latency: true, client: false, size: 64, count: 100, group: true},
 	} {
-		cases = append(cases, testCase{name: p.name(), run: p.run})
+		cases = append(cases, testCase{name: p.name(), xdp: p.trains, run: p.run})
 	}
 	return cases
 }

@@ -8,7 +8,7 @@ import (
 
 // connectionCases are perftest's programs over connections.
 func connectionCases() (cases []testCase) {
-	add := func(p perftest) { cases = append(cases, testCase{name: p.name(), run: p.run}) }
+	add := func(p perftest) { cases = append(cases, testCase{name: p.name(), xdp: p.trains, run: p.run}) }
 	for _, p := range []perftest{
 		{service: "RC", op: "send", size: 10_000, count: 300},
 		{service: "RC", op: "write", size: 10_000, count: 300},

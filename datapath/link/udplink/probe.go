@@ -86,9 +86,6 @@ func (p *probe) send(b []byte) error { return unix.Sendto(p.fd, b, unix.MSG_DONT
 
 func probeOf(id byte) []byte { return []byte{0, id, 'r', 'o', 'c', 'e', 'd', 0} }
 
-// netHeader is where a filter finds the network header (SKF_NET_OFF in linux/filter.h).
-const netHeader = 0xFFF00000
-
 // numberFilter lets through datagrams whose identification is in the first two bytes of the payload, and that may not be
 // fragmented. Its offsets begin at the UDP header.
 var numberFilter = []unix.SockFilter{

@@ -52,7 +52,10 @@ func (h *Host) AddAddress(address netip.Addr) error {
 	if h.addresses[address] != nil {
 		return nil
 	}
-	return h.inside.Do(func() error { return h.openAddress(address) })
+	if err := h.inside.Do(func() error { return h.openAddress(address) }); err != nil {
+		return err
+	}
+	return h.hearGroups()
 }
 
 // RemoveAddress implements network.Steering.
@@ -64,5 +67,5 @@ func (h *Host) RemoveAddress(address netip.Addr) error {
 		return nil
 	}
 	delete(h.addresses, address)
-	return h.remove(s)
+	return errors.Join(h.remove(s), h.hearGroups())
 }

@@ -5,7 +5,9 @@ package udpnet
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"net/netip"
+	"slices"
 
 	"github.com/roced/roced/datapath/link/udplink"
 	"github.com/roced/roced/verbs/hca/network"
@@ -30,7 +32,7 @@ func (h *Host) find(address netip.Addr) (*group, error) {
 		if g.socket, err = udplink.OpenGroup(address, h.index); err != nil {
 			return err
 		}
-		if err = g.socket.Mute(true); err != nil {
+		if err = g.socket.Mute(); err != nil {
 			return errors.Join(err, g.socket.Close())
 		}
 		return nil
@@ -97,7 +99,7 @@ func (h *Host) AddGroup(address netip.Addr) error {
 	if err != nil || g.attached {
 		return err
 	}
-	if err = g.socket.Mute(false); err == nil {
+	if err = g.socket.Hear(h.own()); err == nil {
 		err = h.add(g.socket)
 	}
 	if err != nil {
@@ -105,6 +107,19 @@ func (h *Host) AddGroup(address netip.Addr) error {
 	}
 	g.attached = true
 	return nil
+}
+
+// own are the card's addresses.
+func (h *Host) own() []netip.Addr { return slices.Collect(maps.Keys(h.addresses)) }
+
+// hearGroups has the groups' sockets know the card's addresses.
+func (h *Host) hearGroups() (err error) {
+	for _, g := range h.groups {
+		if g.attached {
+			err = errors.Join(err, g.socket.Hear(h.own()))
+		}
+	}
+	return err
 }
 
 // RemoveGroup implements network.Steering.
@@ -122,7 +137,7 @@ func (h *Host) RemoveGroup(address netip.Addr) error {
 		delete(h.groups, address)
 		return nil
 	}
-	return errors.Join(g.socket.Mute(true), h.drop(address, g))
+	return errors.Join(g.socket.Mute(), h.drop(address, g))
 }
 
 // closeGroups closes the sockets that the link has not closed.

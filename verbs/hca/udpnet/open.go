@@ -103,6 +103,10 @@ func findInterface(name string) (int, error) {
 		return 0, fmt.Errorf("%w: %s is a loopback interface; a device on another interface reaches the host's own addresses", verbs.ErrUnsupported, name)
 	case found.Attrs().RawFlags&unix.IFF_UP == 0:
 		return 0, fmt.Errorf("%w: %s is down; ip link set dev %[2]s up", unix.ENETDOWN, name)
+	case found.Attrs().Slave != nil: // of a bond, or a bridge's port; the latter may have addresses
+		if kind := found.Attrs().Slave.SlaveType(); kind == "bond" || kind == "team" {
+			return 0, fmt.Errorf("%w: %s is a slave of a %s, which has the addresses; open that", verbs.ErrUnsupported, name, kind)
+		}
 	}
 	return found.Attrs().Index, nil
 }
