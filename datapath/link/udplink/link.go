@@ -17,6 +17,8 @@ type Link struct {
 	poll    int // epoll instance with the sockets
 	sockets []*Socket
 	pending []*Socket // may have packets
+	hot     *Socket   // had packets last; nil if there is none, or it was removed
+	calls   int       // of Receive
 	events  [16]unix.EpollEvent
 	losses  losses
 	past    atomic.Uint64 // packets that sockets dropped that were removed
@@ -73,33 +75,52 @@ func (l *Link) Remove(s *Socket) bool {
 	l.past.Add(s.drops())
 	l.sockets = slices.Delete(l.sockets, at, at+1)
 	l.pending = slices.DeleteFunc(l.pending, func(one *Socket) bool { return one == s })
+	if l.hot == s {
+		l.hot = nil
+	}
 	return true
 }
 
-// Receive implements link.Link. Sockets that have packets take turns.
+// askEvery is how often all sockets are asked, in calls of Receive. Between, only those that had packets are: to ask
+// all costs a system call more, and one that always has packets must not keep the others waiting.
+const askEvery = 8
+
+// Receive implements link.Link. Sockets that have packets take turns. It may find nothing although a socket has
+// something, askEvery times at most; the descriptor can be read then.
 func (l *Link) Receive() int {
-	if len(l.pending) == 0 {
-		l.look()
+	if l.calls++; l.calls%askEvery == 0 || l.hot == nil {
+		l.ask()
+	}
+	if len(l.pending) == 0 && l.hot != nil {
+		return l.take(l.hot)
 	}
 	for len(l.pending) > 0 {
 		s := l.pending[0]
-		packets, more := l.receive(s, &l.losses)
 		l.pending = slices.Delete(l.pending, 0, 1)
-		if more {
-			l.pending = append(l.pending, s)
-		}
-		if packets > 0 {
+		if packets := l.take(s); packets > 0 {
 			return packets
 		}
 	}
 	return 0
 }
 
-// look asks which sockets have packets.
-func (l *Link) look() {
+// take receives from a socket. One that may have more has another turn.
+func (l *Link) take(s *Socket) int {
+	packets, more := l.receive(s, &l.losses)
+	if more {
+		l.pending = append(l.pending, s)
+	}
+	if packets > 0 {
+		l.hot = s
+	}
+	return packets
+}
+
+// ask asks which sockets have packets.
+func (l *Link) ask() {
 	for _, event := range l.events[:ready(l.poll, l.events[:])] {
 		for _, s := range l.sockets {
-			if s.fd == int(event.Fd) {
+			if s.fd == int(event.Fd) && !slices.Contains(l.pending, s) {
 				l.pending = append(l.pending, s)
 			}
 		}
@@ -138,6 +159,6 @@ func (l *Link) Close() error {
 		l.past.Add(s.drops())
 		err = errors.Join(err, s.Close())
 	}
-	l.closed, l.sockets, l.pending = true, nil, nil
+	l.closed, l.sockets, l.pending, l.hot = true, nil, nil, nil
 	return err
 }

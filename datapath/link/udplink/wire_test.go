@@ -387,3 +387,23 @@ func TestWithoutChecksum(t *testing.T) {
 	}
 	b.Release()
 }
+
+// A socket that always has packets does not keep another one's waiting.
+func TestSocketsTakeTurns(t *testing.T) {
+	a, b := ends(t)
+	for seen, rounds := false, 0; !seen; rounds++ {
+		for i := range 200 {
+			a.send(v4, 7, i, 1024)
+		}
+		a.send(v6, 7, 1, 8)
+		if a.Flush(); rounds == 100 {
+			t.Fatal("the other socket has no turn")
+		}
+		for range 3 { // never empty
+			for range b.Receive() {
+				seen = seen || b.Next()[wire.EthernetLen]>>4 == 6
+			}
+			b.Release()
+		}
+	}
+}
