@@ -185,6 +185,12 @@ func (e *badEnd) poll(cq *verbs.CQ) []verbs.WC {
 // may do: each request is carried out once, in order, and right.
 func TestConnectionOverABadWire(t *testing.T) {
 	t.Parallel()
+	for _, network := range []Network{NetworkXDP, NetworkUDP} {
+		t.Run(string(network), func(t *testing.T) { overABadWire(t, WithNetwork(network)) })
+	}
+}
+
+func overABadWire(t *testing.T, option Option) {
 	// 268 ms, of which eight end a connection: an emulated processor may be both ends and the wire.
 	count, timeout, seed := 60, uint8(16), rand.Uint64()
 	if text := os.Getenv(badWireVariable); text != "" {
@@ -207,7 +213,7 @@ func TestConnectionOverABadWire(t *testing.T) {
 		t.Run(row.name, func(t *testing.T) {
 			t.Logf("seed %d", seed)
 			hosts := labtest.BadPair(t, seed, row.Impairment)
-			a, b := newBadEnd(t, open(t, hosts.A), seed), newBadEnd(t, open(t, hosts.B), seed+1)
+			a, b := newBadEnd(t, open(t, hosts.A, option), seed), newBadEnd(t, open(t, hosts.B, option), seed+1)
 			a.connect(b, "10.77.0.2", timeout)
 			b.connect(a, "10.77.0.1", timeout)
 			for a.done < count || b.done < count {

@@ -15,11 +15,11 @@ type switched struct {
 	a, b *station
 }
 
-func newSwitched(t *testing.T) *switched {
+func newSwitched(t *testing.T, options ...Option) *switched {
 	t.Helper()
 	hosts := labtest.Switched(t)
-	state := WithStateDir(t.TempDir())
-	return &switched{hosts, newStation(t, open(t, hosts.A, state)), newStation(t, open(t, hosts.B, state))}
+	options = append(options, WithStateDir(t.TempDir()))
+	return &switched{hosts, newStation(t, open(t, hosts.A, options...)), newStation(t, open(t, hosts.B, options...))}
 }
 
 // snooped reports whether the switch has a port as a member's.
@@ -60,9 +60,12 @@ func (s *switched) talk(t *testing.T, group string) {
 // is not, and its leave takes nothing from the full ones beside it.
 func TestMembersOnASwitch(t *testing.T) {
 	t.Parallel()
-	for _, group := range []string{groupV4, groupV6} {
-		t.Run(group, func(t *testing.T) {
-			hosts := newSwitched(t)
+	for _, row := range []struct {
+		group   string
+		network Network
+	}{{groupV4, NetworkXDP}, {groupV6, NetworkXDP}, {groupV4, NetworkUDP}, {groupV6, NetworkUDP}} {
+		t.Run(row.group+" over "+string(row.network), func(t *testing.T) {
+			hosts, group := newSwitched(t, WithNetwork(row.network)), row.group
 			first, second := join(t, hosts.b, group, verbs.JoinFullMember), join(t, hosts.b, group, verbs.JoinFullMember)
 			beside := join(t, hosts.b, group, verbs.JoinSendOnlyFullMember)
 			sender := join(t, hosts.a, group, verbs.JoinSendOnlyFullMember)

@@ -66,32 +66,6 @@ func TestUDPCardsOfOneHost(t *testing.T) {
 	}
 }
 
-// The switch hears of full members only, and the host leaves when the last one does.
-func TestUDPMembersOnASwitch(t *testing.T) {
-	t.Parallel()
-	for _, group := range []string{groupV4, groupV6} {
-		t.Run(group, func(t *testing.T) {
-			lab := labtest.Switched(t)
-			hosts := &switched{lab, newStation(t, open(t, lab.A, WithNetwork(NetworkUDP))), newStation(t, open(t, lab.B, WithNetwork(NetworkUDP)))}
-			first, second := join(t, hosts.b, group, verbs.JoinFullMember), join(t, hosts.b, group, verbs.JoinFullMember)
-			beside := join(t, hosts.b, group, verbs.JoinSendOnlyFullMember)
-			sender := join(t, hosts.a, group, verbs.JoinSendOnlyFullMember)
-			check(t, hosts.b.qp.AttachMcast(first.MGID(), first.MLID()))
-			eventually(t, "report", func() bool { return hosts.snooped(t, hosts.PortB, group) })
-			hosts.talk(t, group)
-			check(t, beside.Close())
-			check(t, first.Close())
-			hosts.talk(t, group)
-			if !hosts.snooped(t, hosts.PortB, group) || hosts.snooped(t, hosts.PortA, group) {
-				t.Error("the switch should have the receiver's port, and not the sender's")
-			}
-			check(t, sender.Close())
-			check(t, second.Close())
-			eventually(t, "leave", func() bool { return !hosts.snooped(t, hosts.PortB, group) })
-		})
-	}
-}
-
 // A port that is taken is named with who has it, and nothing is left of the attempt. So is one that is taken later,
 // when the interface gets the address.
 func TestUDPPortTaken(t *testing.T) {
