@@ -296,5 +296,9 @@ func (c *Connection) share() uint32 {
 	if !c.reliable() {
 		return maxFlight
 	}
-	return maxFlight / uint32(max(1, c.engine.timers.flights*c.qp.Session.flights))
+	most := maxFlight
+	if room := c.engine.link.Room(); room > 0 {
+		most = min(most, room/(c.MTU.Bytes()+wire.MTUOverhead))
+	}
+	return uint32(most / max(1, c.engine.timers.flights*c.qp.Session.flights))
 }

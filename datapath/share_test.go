@@ -4,6 +4,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/roced/roced/datapath/link"
 	"github.com/roced/roced/datapath/ring"
 	"github.com/roced/roced/datapath/wire"
 )
@@ -145,3 +146,22 @@ func TestEndDuringFanOut(t *testing.T) {
 		}
 	}
 }
+
+// Where bytes bound what a link takes in, so they do a window; the smallest is left.
+func TestWindowOfALinkWithLittleRoom(t *testing.T) {
+	for room, want := range map[int]uint32{0: wholeWindow, 1 << 20: wholeWindow, 50 * (1024 + wire.MTUOverhead): 50, 100: 4} {
+		p := connect(t, wire.ServiceRC, 1, nil)
+		p.a.engine.link = roomOf{p.a.engine.link, room}
+		if w := p.windowOfA(); w != want {
+			t.Errorf("%d bytes of room: a window of %d packets, want %d", room, w, want)
+		}
+	}
+}
+
+// roomOf is a link with some room.
+type roomOf struct {
+	link.Link
+	room int
+}
+
+func (r roomOf) Room() int { return r.room }

@@ -17,6 +17,10 @@ type Link interface {
 	// Fragment is (see wire.Numbering).
 	Numbers() bool
 
+	// Room is how many bytes of packets the link takes in before they are received; 0 if it is not bytes that bound
+	// that. A peer's is taken to be as large.
+	Room() int
+
 	// Reserve returns a frame to build a packet in; nil when none is free. Unless it is committed,
 	// the next Reserve returns it again.
 	Reserve() []byte

@@ -89,6 +89,9 @@ func (p *port) Next() []byte {
 	return p.burst[p.next-1]
 }
 
+// Room implements Link.
+func (p *port) Room() int { return 0 }
+
 // Numbers implements Link.
 func (p *port) Numbers() bool { return false }
 

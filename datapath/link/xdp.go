@@ -51,6 +51,9 @@ func (l *XDP) Next() []byte {
 	return l.frames[l.next-1].Data
 }
 
+// Room implements Link.
+func (l *XDP) Room() int { return 0 }
+
 // Numbers implements Link.
 func (l *XDP) Numbers() bool { return false }
 

@@ -19,6 +19,7 @@ type Link struct {
 	pending []*Socket // may have packets
 	hot     *Socket   // had packets last; nil if there is none, or it was removed
 	calls   int       // of Receive
+	room    int       // of a socket, in bytes
 	events  [16]unix.EpollEvent
 	losses  losses
 	past    atomic.Uint64 // packets that sockets dropped that were removed
@@ -62,6 +63,7 @@ func (l *Link) Add(s *Socket) error {
 		return fmt.Errorf("epoll: %w", err)
 	}
 	l.sockets = append(l.sockets, s)
+	l.room, _ = unix.GetsockoptInt(s.fd, unix.SOL_SOCKET, unix.SO_RCVBUF) // 0 if it is not known
 	return nil
 }
 
@@ -126,6 +128,9 @@ func (l *Link) ask() {
 		}
 	}
 }
+
+// Room implements link.Link: what a socket takes, of which some is the kernel's own.
+func (l *Link) Room() int { return l.room / 4 * 3 }
 
 // Numbers implements link.Link.
 func (l *Link) Numbers() bool { return true }
