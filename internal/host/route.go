@@ -38,7 +38,8 @@ func (q *Queries) Route(source, dest netip.Addr) (Route, error) {
 	// If asked for a route through an interface, the kernel treats IPv4 destinations that no
 	// route matches as on the interface's link. So the matching route is asked for first.
 	ask.OifIndex, ask.FIBMatch = q.index, true
-	if _, err = q.handle.RouteGetWithOptions(dest.AsSlice(), &ask); err == nil {
+	matched, err := q.handle.RouteGetWithOptions(dest.AsSlice(), &ask)
+	if err == nil {
 		ask.FIBMatch = false
 		routes, err = q.handle.RouteGetWithOptions(dest.AsSlice(), &ask)
 	}
@@ -50,7 +51,16 @@ func (q *Queries) Route(source, dest netip.Addr) (Route, error) {
 	case len(routes) == 0 || routes[0].Type != unix.RTN_UNICAST || routes[0].LinkIndex != q.index:
 		return Route{}, fmt.Errorf("%w (it leads elsewhere)", ErrNoRoute)
 	}
-	return Route{Hop: gatewayOf(&routes[0], dest), MTU: routes[0].MTU}, nil
+	return Route{Hop: gatewayOf(&routes[0], dest), MTU: mtuOf(matched)}, nil
+}
+
+// mtuOf is the administrator's MTU of a route. The route that packets would take may have another, from a router's
+// report, which anybody can forge.
+func mtuOf(matched []netlink.Route) int {
+	if len(matched) == 0 {
+		return 0
+	}
+	return matched[0].MTU
 }
 
 // Source finds the address that the host sends from to a destination, a group included: ErrNoRoute if

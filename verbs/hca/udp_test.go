@@ -5,7 +5,9 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/roced/roced/internal/lab"
 	"github.com/roced/roced/internal/lab/labtest"
@@ -32,20 +34,26 @@ func TestUDPBesideXDP(t *testing.T) {
 	}
 }
 
+// addPort gives a host an interface, with a wire that leads back to it.
+func addPort(t *testing.T, host *lab.Namespace, name string, addresses ...string) {
+	t.Helper()
+	link := &netlink.Veth{LinkAttrs: netlink.LinkAttrs{Name: name, MTU: 1500}, PeerName: name + "-end"}
+	check(t, host.Netlink().LinkAdd(link))
+	check(t, host.Netlink().LinkSetUp(link))
+	end, err := host.Netlink().LinkByName(link.PeerName)
+	check(t, err)
+	check(t, host.Netlink().LinkSetUp(end))
+	for _, address := range addresses {
+		check(t, host.AddAddress(name, address))
+	}
+}
+
 // twoPorts is a host with two interfaces, and a card over UDP sockets on each.
 func twoPorts(t *testing.T) (host *lab.Namespace, a, b *station) {
 	t.Helper()
 	host = labtest.New(t, "hca-two")
-	for i, name := range []string{"eth0", "eth1"} {
-		link := &netlink.Veth{LinkAttrs: netlink.LinkAttrs{Name: name, MTU: 1500}, PeerName: name + "-end"}
-		check(t, host.Netlink().LinkAdd(link))
-		check(t, host.Netlink().LinkSetUp(link))
-		end, err := host.Netlink().LinkByName(link.PeerName)
-		check(t, err)
-		check(t, host.Netlink().LinkSetUp(end))
-		check(t, host.AddAddress(name, fmt.Sprintf("10.7%d.0.1/24", 7+i)))
-		check(t, host.AddAddress(name, fmt.Sprintf("fd7%d::1/64", 7+i)))
-	}
+	addPort(t, host, "eth0", "10.77.0.1/24", "fd77::1/64")
+	addPort(t, host, "eth1", "10.78.0.1/24", "fd78::1/64")
 	cards := [2]*station{}
 	for i, name := range []string{"eth0", "eth1"} {
 		card, err := Open(name, InNamespace(host.Path()), WithNetwork(NetworkUDP))
@@ -152,6 +160,51 @@ func relay(from, to *os.File) {
 		}
 		if err != nil {
 			return
+		}
+	}
+}
+
+// Where it cannot be seen how the kernel numbers packets, each leaves by itself, and joins do not wait for ever for
+// who looks again. An address that is there twice is one.
+func TestUDPWithoutLoopback(t *testing.T) {
+	t.Parallel()
+	hosts := labtest.Pair(t)
+	lo, err := hosts.A.Netlink().LinkByName("lo")
+	check(t, err)
+	check(t, hosts.A.Netlink().LinkSetDown(lo))
+	check(t, hosts.A.AddAddress("eth0", "10.77.0.1/32"))
+	a := newStation(t, open(t, hosts.A, WithNetwork(NetworkUDP)))
+	for end := time.Now().Add(3 * time.Second); time.Now().Before(end); {
+		check(t, join(t, a, groupV4, verbs.JoinFullMember).Close())
+	}
+	if modes := a.device.host.Modes(); modes.Send != "single" || !strings.Contains(modes.SendReason, "ip link set lo up") {
+		t.Errorf("%+v", modes)
+	}
+	check(t, hosts.A.Netlink().LinkSetUp(lo))
+	eventually(t, "trains", func() bool { return a.device.host.Modes().Send == "trains" })
+}
+
+// A group's messages come to the card on the interface that they came to.
+func TestUDPGroupsOfTwoInterfaces(t *testing.T) {
+	t.Parallel()
+	hosts := labtest.Pair(t)
+	addPort(t, hosts.A, "eth1", "10.78.0.1/24", "fd78::1/64")
+	card, err := Open("eth1", InNamespace(hosts.A.Path()), WithNetwork(NetworkUDP))
+	check(t, err)
+	t.Cleanup(func() { check(t, card.Close()) })
+	a, other := newStation(t, open(t, hosts.A, WithNetwork(NetworkUDP))), newStation(t, card)
+	b := newStation(t, open(t, hosts.B, WithNetwork(NetworkUDP)))
+	for _, group := range []string{groupV4, groupV6} {
+		for _, s := range []*station{a, other} {
+			m := join(t, s, group, verbs.JoinFullMember)
+			check(t, s.qp.AttachMcast(m.MGID(), m.MLID()))
+			s.receive(0)
+		}
+		b.post(b.toGroup(group, 9, 12))
+		check(t, b.wait(1)[0].Err())
+		check(t, a.wait(1)[0].Err())
+		if got := other.device.engine.Counters().Received; got != 0 {
+			t.Errorf("%s: %d messages came to the card on the other interface", group, got)
 		}
 	}
 }

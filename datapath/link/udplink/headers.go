@@ -69,7 +69,7 @@ func (at *headers) putControls(control []byte, index uint32, segment int) int {
 	if at.six {
 		data, rest := putControl(control, unix.IPPROTO_IPV6, unix.IPV6_PKTINFO, unix.SizeofInet6Pktinfo)
 		copy(data, ip[8:24])
-		if !onLink(ip[24:40]) {
+		if !onLink(ip[24:40]) && !onLink(ip[8:24]) {
 			index = 0
 		}
 		binary.NativeEndian.PutUint32(data[16:], index)

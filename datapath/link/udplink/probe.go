@@ -1,7 +1,6 @@
 package udplink
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"time"
@@ -26,14 +25,17 @@ func Probe() (trains, err error) {
 		return untried(err), nil
 	}
 	defer unix.Close(p.fd)
-	if err := p.send(probeOf(0)); err != nil || !p.arrives(0) {
-		return untried(cmp.Or(err, error(unix.ETIMEDOUT))), nil
+	if err := p.try(0); err != nil {
+		return untried(err), nil
 	}
 	if err := filter(p.fd, numberFilter); err != nil {
 		return fmt.Errorf("how this kernel numbers packets cannot be seen: %w", err), nil
 	}
-	if err := p.send(probeOf(0)); err != nil || !p.arrives(0) {
-		return nil, errors.Join(ErrNumbering, err)
+	switch err := p.try(0); {
+	case errors.Is(err, ErrNumbering):
+		return nil, err
+	case err != nil:
+		return untried(err), nil
 	}
 	return p.tryTrain(), nil
 }
@@ -45,7 +47,7 @@ func untried(err error) error {
 // probe is a socket that sends to itself.
 type probe struct {
 	fd   int
-	self unix.Sockaddr
+	self *unix.SockaddrInet4
 }
 
 func newProbe() (p probe, err error) {
@@ -53,7 +55,10 @@ func newProbe() (p probe, err error) {
 		return p, err
 	}
 	if err = unix.Bind(p.fd, &unix.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}}); err == nil {
-		p.self, err = unix.Getsockname(p.fd)
+		var self unix.Sockaddr
+		if self, err = unix.Getsockname(p.fd); err == nil {
+			p.self = self.(*unix.SockaddrInet4)
+		}
 	}
 	if err != nil {
 		return p, errors.Join(fmt.Errorf("UDP socket of the loopback interface: %w", err), unix.Close(p.fd))
@@ -75,19 +80,32 @@ func (p *probe) tryTrain() error {
 		return fmt.Errorf("this kernel does not make packets of trains: %w", err)
 	}
 	for i := range byte(3) {
-		if !p.arrives(i) {
-			return fmt.Errorf("this kernel does not number the packets of a train 0, 1, 2: packet %d has not come", i)
+		if err := p.arrives(i); err != nil {
+			return fmt.Errorf("this kernel does not number the packets of a train 0, 1, 2: packet %d: %w", i, err)
 		}
 	}
 	return nil
+}
+
+// try sends a packet, and waits for it.
+func (p *probe) try(id byte) error {
+	if err := p.send(probeOf(id)); err != nil {
+		return err
+	}
+	return p.arrives(id)
+}
+
+func (p *probe) isSelf(from unix.Sockaddr) bool {
+	a, ok := from.(*unix.SockaddrInet4)
+	return ok && a.Addr == p.self.Addr && a.Port == p.self.Port
 }
 
 func (p *probe) send(b []byte) error { return unix.Sendto(p.fd, b, unix.MSG_DONTWAIT, p.self) }
 
 func probeOf(id byte) []byte { return []byte{0, id, 'r', 'o', 'c', 'e', 'd', 0} }
 
-// numberFilter lets through datagrams whose identification is in the first two bytes of the payload, and that may not be
-// fragmented. Its offsets begin at the UDP header.
+// numberFilter cuts datagrams down to a byte whose identification is not in the first two bytes of the payload, or that may
+// be fragmented. Its offsets begin at the UDP header.
 var numberFilter = []unix.SockFilter{
 	{Code: unix.BPF_LD | unix.BPF_H | unix.BPF_ABS, K: 8},
 	{Code: unix.BPF_MISC | unix.BPF_TAX},
@@ -96,22 +114,27 @@ var numberFilter = []unix.SockFilter{
 	{Code: unix.BPF_LD | unix.BPF_H | unix.BPF_ABS, K: netHeader + 6},
 	{Code: unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K, K: 0x4000, Jf: 1},
 	{Code: unix.BPF_RET | unix.BPF_K, K: 0xFFFF},
-	{Code: unix.BPF_RET | unix.BPF_K},
+	{Code: unix.BPF_RET | unix.BPF_K, K: 8 + 1},
 }
 
 // probeTime is far longer than a packet takes on the loopback interface.
-const probeTime = 500 * time.Millisecond
+const probeTime = 100 * time.Millisecond
 
-// arrives says whether the next packet has a number.
-func (p *probe) arrives(id byte) bool {
+// arrives waits for a packet of its own: ErrNumbering if it has another number, ETIMEDOUT if it does not come.
+func (p *probe) arrives(id byte) error {
 	var got [16]byte
 	for end := time.Now().Add(probeTime); time.Now().Before(end); {
-		n, _, err := unix.Recvfrom(p.fd, got[:], unix.MSG_DONTWAIT)
-		if err == nil {
-			return n == 8 && got[1] == id
+		n, from, err := unix.Recvfrom(p.fd, got[:], unix.MSG_DONTWAIT)
+		switch {
+		case err != nil:
+			wait := []unix.PollFd{{Fd: int32(p.fd), Events: unix.POLLIN}}
+			_, _ = unix.Poll(wait, int(time.Until(end).Milliseconds())+1)
+		case !p.isSelf(from): // anybody can send here
+		case n == len(probeOf(id)) && got[1] == id:
+			return nil
+		default:
+			return ErrNumbering
 		}
-		wait := []unix.PollFd{{Fd: int32(p.fd), Events: unix.POLLIN}}
-		_, _ = unix.Poll(wait, int(time.Until(end).Milliseconds())+1)
 	}
-	return false
+	return unix.ETIMEDOUT
 }

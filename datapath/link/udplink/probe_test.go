@@ -1,6 +1,7 @@
 package udplink
 
 import (
+	"errors"
 	"testing"
 
 	"github.com/roced/roced/internal/lab/labtest"
@@ -42,16 +43,22 @@ func TestProbeFilter(t *testing.T) {
 		check(t, err)
 		defer unix.Close(p.fd)
 		check(t, filter(p.fd, numberFilter))
-		for _, id := range []byte{1, 0, 7} {
-			check(t, p.send(probeOf(id)))
-			if got := p.arrives(id); got != (id == 0) {
-				t.Errorf("number %d: %v", id, got)
+		for id, want := range map[byte]error{1: ErrNumbering, 0: nil, 7: ErrNumbering} {
+			if err := p.try(id); !errors.Is(err, want) {
+				t.Errorf("number %d: %v", id, err)
 			}
 		}
+		other, err := newProbe()
+		check(t, err)
+		defer unix.Close(other.fd)
+		check(t, unix.Sendto(other.fd, []byte("not the card's"), 0, p.self))
+		check(t, p.try(0)) // what others send does not count
 		check(t, unix.SetsockoptInt(p.fd, unix.IPPROTO_IP, unix.IP_MTU_DISCOVER, unix.IP_PMTUDISC_DONT))
-		check(t, p.send(probeOf(0)))
-		if p.arrives(0) {
-			t.Error("without Don't Fragment")
+		if err := p.try(0); !errors.Is(err, ErrNumbering) {
+			t.Errorf("without Don't Fragment: %v", err)
+		}
+		if err := p.arrives(0); !errors.Is(err, unix.ETIMEDOUT) {
+			t.Errorf("what does not come: %v", err)
 		}
 		return nil
 	}))

@@ -40,7 +40,11 @@ func OpenGroup(group netip.Addr, index int) (*Socket, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err = unix.SetsockoptInt(s.fd, unix.SOL_SOCKET, unix.SO_REUSEADDR, 1); err == nil {
+	if err = unix.SetsockoptInt(s.fd, unix.SOL_SOCKET, unix.SO_REUSEADDR, 1); err == nil && group.Is6() {
+		// For groups of IPv6 the kernel does not compare the interface that has joined.
+		err = unix.SetsockoptInt(s.fd, unix.SOL_SOCKET, unix.SO_BINDTOIFINDEX, index)
+	}
+	if err == nil {
 		err = unix.Bind(s.fd, endpoint(group, wire.UDPPort, index))
 	}
 	if err != nil {

@@ -407,3 +407,38 @@ func TestSocketsTakeTurns(t *testing.T) {
 		}
 	}
 }
+
+// A packet from an address of the link finds its way to one that is not.
+func TestFromLinkLocal(t *testing.T) {
+	a, b := ends(t)
+	link, err := a.host.Netlink().LinkByName("eth0")
+	check(t, err)
+	for own := (netip.Addr{}); !own.IsValid(); time.Sleep(time.Millisecond) { // until it may be used
+		addresses, err := a.host.Netlink().AddrList(link, unix.AF_INET6)
+		check(t, err)
+		for _, one := range addresses {
+			if ip, _ := netip.AddrFromSlice(one.IP); ip.IsLinkLocalUnicast() && one.Flags&unix.IFA_F_TENTATIVE == 0 {
+				own = ip
+				path := v6
+				path.Source = wire.GIDFromAddr(own)
+				a.send(path, 7, 1, 100)
+			}
+		}
+	}
+	if a.Flush(); a.Refused() != 0 || len(b.receive(1)) != 1 {
+		t.Error("it was refused, or did not come")
+	}
+}
+
+// What routers are said to report does not make packets shorter: the kernel does not learn from it.
+func TestReportsAreNotBelieved(t *testing.T) {
+	a, _ := ends(t)
+	for _, row := range []struct{ fd, level, option, want int }{
+		{a.ports.v4[0], unix.IPPROTO_IP, unix.IP_MTU_DISCOVER, unix.IP_PMTUDISC_PROBE},
+		{a.ports.v6[0], unix.IPPROTO_IPV6, unix.IPV6_MTU_DISCOVER, unix.IPV6_PMTUDISC_PROBE},
+	} {
+		if got, err := unix.GetsockoptInt(row.fd, row.level, row.option); err != nil || got != row.want {
+			t.Errorf("%d, %v", got, err)
+		}
+	}
+}

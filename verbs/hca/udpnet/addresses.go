@@ -4,6 +4,7 @@ package udpnet
 
 import (
 	"errors"
+	"fmt"
 	"net/netip"
 
 	"github.com/roced/roced/datapath/link/udplink"
@@ -17,13 +18,24 @@ func (h *Host) openAddress(address netip.Addr) error {
 		return taken(address, err)
 	}
 	if err != nil {
-		return err
+		return explain(err)
 	}
 	if err := h.add(s); err != nil {
 		return errors.Join(err, s.Close())
 	}
 	h.addresses[address] = s
 	return nil
+}
+
+// explain says what to do about a socket that cannot be had.
+func explain(err error) error {
+	switch {
+	case errors.Is(err, unix.EMFILE), errors.Is(err, unix.ENFILE):
+		return fmt.Errorf("%w; each address and each group needs a descriptor: raise the limit (ulimit -n; LimitNOFILE= in a systemd unit)", err)
+	case errors.Is(err, unix.EACCES), errors.Is(err, unix.EPERM):
+		return fmt.Errorf("%w; is net.ipv4.ip_unprivileged_port_start above 4791?", err)
+	}
+	return err
 }
 
 // add has the link receive from a socket.

@@ -4,13 +4,11 @@ package udpnet
 
 import (
 	"errors"
-	"fmt"
 	"maps"
 	"net/netip"
 	"slices"
 
 	"github.com/roced/roced/datapath/link/udplink"
-	"github.com/roced/roced/verbs/hca/network"
 )
 
 // group is a group of which the host is a member, or to which queue pairs are attached. It has one socket, by which
@@ -38,7 +36,7 @@ func (h *Host) find(address netip.Addr) (*group, error) {
 		return nil
 	})
 	if err != nil {
-		return nil, err
+		return nil, explain(err)
 	}
 	h.groups[address] = g
 	return g, nil
@@ -63,17 +61,12 @@ func (h *Host) Join(address netip.Addr) error {
 	}
 	if !g.joined {
 		if err := g.socket.Join(h.index); err != nil {
-			return errors.Join(explainJoin(address, err), h.drop(address, g))
+			return errors.Join(err, h.drop(address, g))
 		}
 		g.joined = true
 	}
 	g.joins++
 	return nil
-}
-
-// explainJoin says what to do where the kernel has no room for a membership.
-func explainJoin(address netip.Addr, err error) error {
-	return fmt.Errorf("%w; the kernel limits the groups of a socket by net.ipv4.igmp_max_memberships and its memory by net.core.optmem_max", network.HostError(err))
 }
 
 // Leave implements network.Groups.

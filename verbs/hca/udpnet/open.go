@@ -33,7 +33,10 @@ func Open(name string, c Config) (*Host, error) {
 		addresses: map[netip.Addr]*udplink.Socket{}, groups: map[netip.Addr]*group{},
 	}
 	h.name.Store(&name)
-	if err := inside.Do(h.build); err != nil {
+	if err = inside.Do(h.build); err == nil {
+		err = h.probe()
+	}
+	if err != nil {
 		return nil, errors.Join(err, h.undo())
 	}
 	return h, nil
@@ -53,18 +56,15 @@ func (h *Host) build() (err error) {
 	if h.link, err = udplink.Open(udplink.Config{Index: h.index}); err != nil {
 		return err
 	}
-	if err := h.probe(); err != nil {
-		return err
-	}
 	list, err := h.queries.Addresses()
 	if err != nil {
 		return err
 	}
 	for _, a := range list {
-		if !a.Usable() || a.IP.IsLoopback() {
+		if !a.Usable() || a.IP.IsLoopback() || h.addresses[a.IP] != nil { // it may be there twice, with other prefixes
 			continue
 		}
-		if err := h.openAddress(a.IP); err != nil {
+		if err := h.openAddress(a.IP); err != nil && !errors.Is(err, unix.EADDRNOTAVAIL) { // it was removed meanwhile
 			return err
 		}
 	}
@@ -111,9 +111,14 @@ func findInterface(name string) (int, error) {
 	return found.Attrs().Index, nil
 }
 
-// probe learns how the kernel numbers packets, if that can be tried now.
+// probe learns how the kernel numbers packets, if that can be tried now. The lock is not held while the thread in the
+// namespace is busy with it: who has the lock may wait for that thread.
 func (h *Host) probe() error {
-	trains, err := udplink.Probe()
+	var trains error
+	err := h.inside.Do(func() (err error) {
+		trains, err = udplink.Probe()
+		return err
+	})
 	if err != nil {
 		return err
 	}
@@ -145,5 +150,5 @@ func (h *Host) Check() error {
 	if probed {
 		return nil
 	}
-	return h.inside.Do(h.probe)
+	return h.probe()
 }
