@@ -15,8 +15,7 @@ import (
 // the host joins, and which receives while queue pairs are attached. What only sends to a group has none.
 type group struct {
 	socket   *udplink.Socket
-	joins    int
-	joined   bool // the socket is a member
+	joins    int  // the socket is a member while there are any
 	attached bool // the link receives from it
 }
 
@@ -59,11 +58,10 @@ func (h *Host) Join(address netip.Addr) error {
 	if err != nil {
 		return err
 	}
-	if !g.joined {
+	if g.joins == 0 {
 		if err := g.socket.Join(h.index); err != nil {
 			return errors.Join(err, h.drop(address, g))
 		}
-		g.joined = true
 	}
 	g.joins++
 	return nil
@@ -80,7 +78,6 @@ func (h *Host) Leave(address netip.Addr) error {
 	if g.joins--; g.joins > 0 {
 		return nil
 	}
-	g.joined = false
 	return errors.Join(g.socket.Leave(h.index), h.drop(address, g))
 }
 
