@@ -4,12 +4,14 @@ import (
 	"bufio"
 	"encoding/binary"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"net/netip"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 )
 
 // PortHolder has a UDP port of an address.
@@ -29,6 +31,18 @@ func (h PortHolder) String() string {
 		return "the kernel's Soft-RoCE (rdma_rxe), or a program of user " + h.User
 	}
 	return "a program of user " + h.User
+}
+
+// Insist repeats what fails with an error, some times within a tenth of a second. A socket that its program has just
+// closed is still open in a child that the program is starting (between fork and exec), and so its port is taken.
+func Insist(passing error, try func() error) (err error) {
+	for range 5 {
+		if err = try(); !errors.Is(err, passing) {
+			return err
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+	return err
 }
 
 // PortHolders finds who has a UDP port, in the network namespace of the calling thread.

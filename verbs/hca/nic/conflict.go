@@ -42,7 +42,9 @@ func (b *builder) warnOfConflicts() error {
 
 // checkPort refuses to take the packets of a card over UDP sockets on the same interface, which would not notice. Soft-RoCE
 // has the port of all addresses; warnOfConflicts tells of it where it matters.
-func (b *builder) checkPort() error {
+func (b *builder) checkPort() error { return host.Insist(unix.EBUSY, b.tryPort) }
+
+func (b *builder) tryPort() error {
 	holders := host.PortHolders(wire.UDPPort)
 	if len(holders) == 0 {
 		return nil

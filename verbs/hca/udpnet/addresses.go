@@ -8,12 +8,17 @@ import (
 	"net/netip"
 
 	"github.com/roced/roced/datapath/link/udplink"
+	"github.com/roced/roced/internal/host"
 	"golang.org/x/sys/unix"
 )
 
 // openAddress opens the socket of an address, on a thread in the namespace.
 func (h *Host) openAddress(address netip.Addr) error {
-	s, err := udplink.OpenSocket(address, h.index)
+	var s *udplink.Socket
+	err := host.Insist(unix.EADDRINUSE, func() (err error) {
+		s, err = udplink.OpenSocket(address, h.index)
+		return err
+	})
 	if errors.Is(err, unix.EADDRINUSE) {
 		return taken(address, err)
 	}
