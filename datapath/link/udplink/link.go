@@ -17,7 +17,7 @@ type Link struct {
 	poll    int // epoll instance with the sockets
 	sockets []*Socket
 	pending []*Socket // may have packets
-	hot     *Socket   // had packets last; nil if there is none, or it was removed
+	hot     *Socket   // had packets at the last Receive; nil if none had
 	calls   int       // of Receive
 	room    int       // of a socket, in bytes
 	events  [16]unix.EpollEvent
@@ -83,39 +83,43 @@ func (l *Link) Remove(s *Socket) bool {
 	return true
 }
 
-// askEvery is how often all sockets are asked, in calls of Receive. Between, only those that had packets are: to ask
-// all costs a system call more, and one that always has packets must not keep the others waiting.
+// askEvery is how often all sockets are asked for packets although one has some: it must not keep the others waiting.
 const askEvery = 8
 
-// Receive implements link.Link. Sockets that have packets take turns. It may find nothing although a socket has
-// something, askEvery times at most; the descriptor can be read then.
+// Receive implements link.Link. Sockets that have packets take turns. The one that had some last is tried before all
+// are asked, which costs a system call more. It finds nothing only if there is nothing: who sleeps on the descriptor,
+// and looks when it can be read, would not be woken again.
 func (l *Link) Receive() int {
-	if l.calls++; l.calls%askEvery == 0 || l.hot == nil {
+	if l.calls++; l.calls%askEvery == 0 {
 		l.ask()
 	}
 	if len(l.pending) == 0 && l.hot != nil {
-		return l.take(l.hot)
+		l.pending = append(l.pending, l.hot)
 	}
+	if packets := l.takeTurns(); packets > 0 {
+		return packets
+	}
+	l.ask()
+	return l.takeTurns()
+}
+
+// takeTurns receives from the first of the sockets that may have packets that has some. One that may have more has
+// another turn.
+func (l *Link) takeTurns() int {
+	l.hot = nil
 	for len(l.pending) > 0 {
 		s := l.pending[0]
 		l.pending = slices.Delete(l.pending, 0, 1)
-		if packets := l.take(s); packets > 0 {
+		packets, more := l.receive(s, &l.losses)
+		if more {
+			l.pending = append(l.pending, s)
+		}
+		if packets > 0 {
+			l.hot = s
 			return packets
 		}
 	}
 	return 0
-}
-
-// take receives from a socket. One that may have more has another turn.
-func (l *Link) take(s *Socket) int {
-	packets, more := l.receive(s, &l.losses)
-	if more {
-		l.pending = append(l.pending, s)
-	}
-	if packets > 0 {
-		l.hot = s
-	}
-	return packets
 }
 
 // ask asks which sockets have packets.

@@ -442,3 +442,28 @@ func TestReportsAreNotBelieved(t *testing.T) {
 		}
 	}
 }
+
+// Whatever makes the descriptor readable is found by the next Receive: who sleeps on it is not woken again.
+func TestReceiveFindsWhatWakes(t *testing.T) {
+	a, b := ends(t)
+	fds := []unix.PollFd{{Fd: int32(b.Descriptors()[0]), Events: unix.POLLIN}}
+	for i := range 100 {
+		path := v4
+		if i%3 != 0 {
+			path = v6
+		}
+		a.send(path, 7, i, 8)
+		a.Flush()
+		if n, _ := unix.Poll(fds, 10000); n != 1 {
+			t.Fatal("nobody is woken")
+		}
+		for range i % 5 { // by others, before
+			b.calls++
+		}
+		if n := b.Receive(); n != 1 {
+			t.Fatalf("packet %d: %d packets are found", i, n)
+		}
+		b.Next()
+		b.Release()
+	}
+}
