@@ -8,6 +8,7 @@ import (
 	"runtime"
 	"strconv"
 	"testing"
+	"time"
 
 	"github.com/roced/roced/internal/lab"
 )
@@ -21,12 +22,19 @@ func Main(m *testing.M) {
 	overlap()
 	before := Descriptors()
 	code := m.Run()
-	if leaked := Leaked(before, Descriptors()); len(leaked) > 0 {
+	leaked := Leaked(before, Descriptors())
+	for end := time.Now().Add(closing); len(leaked) > 0 && time.Now().Before(end); leaked = Leaked(before, Descriptors()) {
+		time.Sleep(10 * time.Millisecond)
+	}
+	if len(leaked) > 0 {
 		fmt.Fprintf(os.Stderr, "FAIL: file descriptors left open: %q\n", leaked)
 		code = max(code, 1)
 	}
 	os.Exit(code)
 }
+
+// closing is what the last test may still be closing in, of what it does not wait for: a peer's end.
+const closing = 10 * time.Second
 
 // overlap has twice as many parallel tests run at once as there are processors, unless -parallel says how many:
 // most of what they do is wait, for the kernel or for a peer.
