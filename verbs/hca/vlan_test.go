@@ -160,7 +160,7 @@ func TestVlanRefused(t *testing.T) {
 		{away, vlanName, "another network namespace"},
 	} {
 		untouched(t, row.host, "eth0", func() {
-			_, err := Open(row.name, InNamespace(row.host.Path()))
+			_, err := Open(row.name, InNamespace(row.host.Path()), WithNetwork(NetworkXDP))
 			refused(t, err, unix.EOPNOTSUPP, row.says)
 		})
 	}
