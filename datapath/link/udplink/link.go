@@ -14,12 +14,12 @@ import (
 type Link struct {
 	receiver
 	sender
-	poll    int // epoll instance with the sockets
-	sockets []*Socket
-	pending []*Socket // may have packets
-	hot     *Socket   // had packets at the last Receive; nil if none had
-	calls   int       // of Receive
-	room    int       // of a socket, in bytes
+	poll    int               // epoll instance with the sockets
+	sockets map[int32]*Socket // by their descriptors
+	pending []*Socket         // may have packets
+	hot     *Socket           // had packets at the last Receive; nil if none had
+	calls   int               // of Receive
+	room    int               // of a socket, in bytes
 	events  [16]unix.EpollEvent
 	losses  losses
 	past    atomic.Uint64 // packets that sockets dropped that were removed
@@ -40,7 +40,7 @@ func Open(c Config) (*Link, error) {
 	if err != nil {
 		return nil, fmt.Errorf("epoll: %w", err)
 	}
-	l := &Link{poll: poll}
+	l := &Link{poll: poll, sockets: map[int32]*Socket{}}
 	l.index = uint32(c.Index)
 	if l.ports, err = openPorts(); err != nil {
 		return nil, errors.Join(err, unix.Close(poll))
@@ -62,20 +62,19 @@ func (l *Link) Add(s *Socket) error {
 	if err := unix.EpollCtl(l.poll, unix.EPOLL_CTL_ADD, s.fd, &event); err != nil {
 		return fmt.Errorf("epoll: %w", err)
 	}
-	l.sockets = append(l.sockets, s)
+	l.sockets[event.Fd], s.before = s, s.drops()
 	l.room, _ = unix.GetsockoptInt(s.fd, unix.SOL_SOCKET, unix.SO_RCVBUF) // 0 if it is not known
 	return nil
 }
 
 // Remove ends that. The socket is the caller's again; false if the link has been closed, and with it the socket.
 func (l *Link) Remove(s *Socket) bool {
-	at := slices.Index(l.sockets, s)
-	if at < 0 {
+	if l.sockets[int32(s.fd)] != s {
 		return false
 	}
 	_ = unix.EpollCtl(l.poll, unix.EPOLL_CTL_DEL, s.fd, nil)
-	l.past.Add(s.drops())
-	l.sockets = slices.Delete(l.sockets, at, at+1)
+	l.past.Add(s.lost())
+	delete(l.sockets, int32(s.fd))
 	l.pending = slices.DeleteFunc(l.pending, func(one *Socket) bool { return one == s })
 	if l.hot == s {
 		l.hot = nil
@@ -125,10 +124,8 @@ func (l *Link) takeTurns() int {
 // ask asks which sockets have packets.
 func (l *Link) ask() {
 	for _, event := range l.events[:ready(l.poll, l.events[:])] {
-		for _, s := range l.sockets {
-			if s.fd == int(event.Fd) && !slices.Contains(l.pending, s) {
-				l.pending = append(l.pending, s)
-			}
+		if s := l.sockets[event.Fd]; s != nil && !slices.Contains(l.pending, s) {
+			l.pending = append(l.pending, s)
 		}
 	}
 }
@@ -156,7 +153,7 @@ type Counters struct {
 func (l *Link) Counters() Counters {
 	c := Counters{Truncated: l.losses.truncated.Load(), Control: l.losses.control.Load(), NoRoom: l.past.Load()}
 	for _, s := range l.sockets {
-		c.NoRoom += s.drops()
+		c.NoRoom += s.lost()
 	}
 	return c
 }
@@ -165,7 +162,7 @@ func (l *Link) Counters() Counters {
 func (l *Link) Close() error {
 	err := errors.Join(l.ports.close(), unix.Close(l.poll))
 	for _, s := range l.sockets {
-		l.past.Add(s.drops())
+		l.past.Add(s.lost())
 		err = errors.Join(err, s.Close())
 	}
 	l.closed, l.sockets, l.pending, l.hot = true, nil, nil, nil

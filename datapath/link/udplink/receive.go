@@ -74,8 +74,11 @@ func (r *receiver) aim(i int) {
 // receive takes what a socket has. It returns how many packets that is, and whether the socket may have more.
 func (r *receiver) receive(s *Socket, lost *losses) (packets int, more bool) {
 	n, errno := receiveMessages(s.fd, r.messages[:r.want])
-	if errno != 0 { // EAGAIN: there is nothing; or an error of an earlier packet that was sent, which is taken by this
-		return 0, errno != unix.EAGAIN && errno != unix.EBADF
+	if errno != 0 && errno != unix.EAGAIN { // it was interrupted, or was told of an error, which is taken by that
+		n, errno = receiveMessages(s.fd, r.messages[:r.want])
+	}
+	if errno != 0 {
+		return 0, false
 	}
 	r.row, r.count = 0, 0
 	for i := range n {

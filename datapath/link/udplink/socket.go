@@ -14,7 +14,11 @@ import (
 type Socket struct {
 	fd      int
 	address netip.Addr
+	before  uint64 // packets that it had dropped when it was added to a link: a filter drops too
 }
+
+// lost is how many packets it has dropped in the link.
+func (s *Socket) lost() uint64 { return s.drops() - s.before }
 
 // buffer is what is asked for as room for packets in a socket, in bytes. Without CAP_NET_ADMIN the kernel gives
 // net.core.rmem_max and wmem_max at most.

@@ -2,6 +2,7 @@ package udplink
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"net/netip"
 	"testing"
@@ -27,6 +28,7 @@ type end struct {
 	testing.TB
 	*Link
 	host   *lab.Namespace
+	first  *Socket // of the first address
 	index  int
 	solver wire.Numbering
 }
@@ -42,7 +44,8 @@ func newEnd(t testing.TB, host *lab.Namespace, addresses ...string) *end {
 	}))
 	t.Cleanup(func() { check(t, e.Link.Close()) })
 	for _, a := range addresses {
-		e.listen(netip.MustParseAddr(a))
+		s := e.listen(netip.MustParseAddr(a))
+		e.first = cmp.Or(e.first, s)
 	}
 	return e
 }
@@ -322,7 +325,7 @@ func TestGroups(t *testing.T) {
 // A socket that is full drops, and that is counted, also after it was removed.
 func TestNoRoom(t *testing.T) {
 	a, b := ends(t)
-	check(t, unix.SetsockoptInt(b.sockets[0].fd, unix.SOL_SOCKET, unix.SO_RCVBUF, 4096))
+	check(t, unix.SetsockoptInt(b.first.fd, unix.SOL_SOCKET, unix.SO_RCVBUF, 4096))
 	const sent = 500
 	for i := range sent {
 		a.send(v4, wire.QPN(1+i%2), i, 1024)
@@ -340,9 +343,15 @@ func TestNoRoom(t *testing.T) {
 	if lost == 0 || arrived == 0 || arrived == sent {
 		t.Errorf("%d arrived, %d were dropped", arrived, lost)
 	}
-	s := b.sockets[0]
-	b.Remove(s)
-	check(t, s.Close())
+	for range 2 { // what it has dropped counts once, also when it is added again
+		b.Remove(b.first)
+		if got := b.Counters().NoRoom; got != lost {
+			t.Errorf("%d were dropped, then %d", lost, got)
+		}
+		check(t, b.Add(b.first))
+	}
+	b.Remove(b.first)
+	check(t, b.first.Close())
 	if got := b.Counters().NoRoom; got != lost {
 		t.Errorf("%d were dropped, then %d", lost, got)
 	}
@@ -465,5 +474,22 @@ func TestReceiveFindsWhatWakes(t *testing.T) {
 		}
 		b.Next()
 		b.Release()
+	}
+}
+
+// A socket whose errors do not end does not keep Receive from ending.
+func TestErrorsThatStay(t *testing.T) {
+	a, b := ends(t)
+	no, err := unix.Eventfd(0, unix.EFD_CLOEXEC) // no socket: ENOTSOCK
+	check(t, err)
+	defer unix.Close(no)
+	b.pending = []*Socket{{fd: no}}
+	if b.Receive() != 0 {
+		t.Error("packets of what is no socket")
+	}
+	b.pending = []*Socket{{fd: no}}
+	a.send(v4, 7, 1, 8)
+	if a.Flush(); len(b.receive(1)) != 1 {
+		t.Error("the others are not heard")
 	}
 }
