@@ -15,7 +15,7 @@ import (
 // the 32 bits that an ICRC checks, the 17 bits of the two fields are spent, and 15 remain.
 //
 // The effects depend on how many bytes follow. They are computed when a length is first seen, and kept: a
-// kilobyte and a half for each length. A Numbering belongs to one goroutine at a time. Its zero value is ready.
+// third of a kilobyte for each length. A Numbering belongs to one goroutine at a time. Its zero value is ready.
 type Numbering struct {
 	lengths [(UDPLen + BTHLen + AtomicETHLen + 4096 + ICRCLen) / 4]*effects
 }

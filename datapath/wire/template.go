@@ -135,7 +135,7 @@ func (t *Template) begin(frame []byte, payload, length int, id, port uint16) []b
 	end := payload + length + padOf(length)
 	frame = frame[:end+ICRCLen]
 	clear(frame[payload+length : end])
-	t.putHeaders(frame)
+	t.copyHeaders(frame)
 	t.putLengths(frame, id, port, len(frame))
 	return frame
 }
@@ -151,9 +151,9 @@ func (t *Template) finish(frame []byte) int {
 // padOf is how many bytes follow a payload of a length, so that all is a multiple of four.
 func padOf(length int) int { return -length & 3 }
 
-// putHeaders copies the Ethernet, IP and UDP headers. It always copies the length with a VLAN tag,
+// copyHeaders copies the Ethernet, IP and UDP headers. It always copies the length with a VLAN tag,
 // because a constant length is fast; without a tag, the BTH overwrites the surplus.
-func (t *Template) putHeaders(frame []byte) {
+func (t *Template) copyHeaders(frame []byte) {
 	const v4, v6 = EthernetLen + VLANLen + IPv4Len + UDPLen, EthernetLen + VLANLen + IPv6Len + UDPLen
 	if t.v6 {
 		*(*[v6]byte)(frame) = [v6]byte(t.headers[:])

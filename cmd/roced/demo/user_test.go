@@ -51,15 +51,22 @@ func checkAll(t *testing.T, stdout string) {
 	}
 }
 
+// whole is what a demo printed that ended well, and had nothing to complain of.
+func whole(t *testing.T, c *cmdtest.Child) (stdout string) {
+	t.Helper()
+	code, stdout := c.End(t)
+	if code != 0 || c.Said() != "" {
+		t.Fatalf("exit code %d: %s\n%s", code, c.Said(), stdout)
+	}
+	return stdout
+}
+
 // TestDemoAsUser: all of it, without root, over UDP sockets.
 func TestDemoAsUser(t *testing.T) {
 	t.Parallel()
 	c := userDemo(t, "--count", "101")
 	c.Start(t)
-	code, stdout := c.End(t)
-	if code != 0 || c.Said() != "" {
-		t.Fatalf("exit code %d: %s\n%s", code, c.Said(), stdout)
-	}
+	stdout := whole(t, c)
 	needsUserNamespace(t, stdout)
 	checkAll(t, stdout)
 	checkGroups(t, stdout, "101")
@@ -76,10 +83,7 @@ func TestDemoInMemory(t *testing.T) {
 	t.Parallel()
 	c := userDemo(t, "--count", "101")
 	c.StartConfined(t)
-	code, stdout := c.End(t)
-	if code != 0 || c.Said() != "" {
-		t.Fatalf("exit code %d: %s\n%s", code, c.Said(), stdout)
-	}
+	stdout := whole(t, c)
 	checkAll(t, stdout)
 	for _, want := range []string{"Without root, its hosts are on a network in memory (user namespaces are not permitted here", "Three hosts on a network in memory", "Who is not in the group\ngot none"} {
 		if !strings.Contains(stdout, want) {

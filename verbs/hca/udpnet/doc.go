@@ -19,6 +19,6 @@
 //
 // Lock: mu, for sockets and groups. The engine's lease is taken under it, and no other lock.
 //
-// Left out: VLANs and other tags (the kernel's interfaces have them), neighbours, routers' reports (the kernel follows
-// them: what is longer than a path's MTU is dropped by name).
+// Left out: VLANs and other tags (the kernel's interfaces have them), neighbours, routers' reports (anybody can
+// forge them; the administrator can give a route an MTU, which the card follows).
 package udpnet

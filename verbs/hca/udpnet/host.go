@@ -38,8 +38,7 @@ type Host struct {
 	mu        sync.Mutex
 	addresses map[netip.Addr]*udplink.Socket
 	groups    map[netip.Addr]*group
-	noTrains  error // why packets do not leave in trains
-	probed    bool  // how the kernel numbers packets is known
+	noTrains  error // why packets do not leave in trains; nil if they do
 }
 
 // Name implements network.Host.

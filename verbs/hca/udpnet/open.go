@@ -124,7 +124,7 @@ func (h *Host) probe() error {
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.noTrains, h.probed = trains, trains == nil
+	h.noTrains = trains
 	h.link.SetTrains(trains == nil)
 	return nil
 }
@@ -145,9 +145,9 @@ func (h *Host) trains() (bool, string) {
 // Check implements network.Host. How the kernel numbers packets is tried until it can be.
 func (h *Host) Check() error {
 	h.mu.Lock()
-	probed := h.probed
+	known := h.noTrains == nil
 	h.mu.Unlock()
-	if probed {
+	if known {
 		return nil
 	}
 	return h.probe()
