@@ -60,10 +60,14 @@ func (p *ports) openNumber(number uint16) error {
 }
 
 // sendOptions set Don't Fragment. A datagram that is longer than the interface's MTU is refused. What routers report of
-// smaller MTUs is not believed (IP_PMTUDISC_PROBE, not DO): anybody can forge that, and end connections by it.
+// smaller MTUs is not believed (IP_PMTUDISC_PROBE, not DO): anybody can forge that, and end connections by it. What is
+// sent to a group does not come back: the card has delivered it to its own members.
 var sendOptions = map[int][]option{
-	unix.AF_INET:  {{unix.IPPROTO_IP, unix.IP_MTU_DISCOVER, unix.IP_PMTUDISC_PROBE}},
-	unix.AF_INET6: {{unix.IPPROTO_IPV6, unix.IPV6_V6ONLY, 1}, {unix.IPPROTO_IPV6, unix.IPV6_MTU_DISCOVER, unix.IPV6_PMTUDISC_PROBE}},
+	unix.AF_INET: {{unix.IPPROTO_IP, unix.IP_MTU_DISCOVER, unix.IP_PMTUDISC_PROBE}, {unix.IPPROTO_IP, unix.IP_MULTICAST_LOOP, 0}},
+	unix.AF_INET6: {
+		{unix.IPPROTO_IPV6, unix.IPV6_V6ONLY, 1},
+		{unix.IPPROTO_IPV6, unix.IPV6_MTU_DISCOVER, unix.IPV6_PMTUDISC_PROBE}, {unix.IPPROTO_IPV6, unix.IPV6_MULTICAST_LOOP, 0},
+	},
 }
 
 func openPort(family int, number uint16) (fd int, err error) {

@@ -104,6 +104,9 @@ func (p *probe) send(b []byte) error { return unix.Sendto(p.fd, b, unix.MSG_DONT
 
 func probeOf(id byte) []byte { return []byte{0, id, 'r', 'o', 'c', 'e', 'd', 0} }
 
+// netHeader is where a filter finds the network header (SKF_NET_OFF in linux/filter.h).
+const netHeader = 0xFFF00000
+
 // numberFilter cuts datagrams down to a byte whose identification is not in the first two bytes of the payload, or that may
 // be fragmented. Its offsets begin at the UDP header.
 var numberFilter = []unix.SockFilter{

@@ -1,7 +1,6 @@
 package udplink
 
 import (
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"net/netip"
@@ -14,7 +13,7 @@ import (
 type Socket struct {
 	fd      int
 	address netip.Addr
-	before  uint64 // packets that it had dropped when it was added to a link: a filter drops too
+	before  uint64 // packets that it had dropped when it was added to a link: a muted one drops too
 }
 
 // lost is how many packets it has dropped in the link.
@@ -168,39 +167,21 @@ func filter(fd int, program []unix.SockFilter) error {
 	return nil
 }
 
-// Mute has the socket drop all that arrives.
-func (s *Socket) Mute() error { return mute(s.fd) }
-
-// Hear ends that, except for what comes from the card's own addresses: the kernel gives a member what its own host
-// sends to the group, and the card has delivered that already.
-func (s *Socket) Hear(own []netip.Addr) error { return filter(s.fd, exceptFrom(own, s.address.Is6())) }
-
-// netHeader is where a filter finds the network header (SKF_NET_OFF in linux/filter.h).
-const netHeader = 0xFFF00000
-
-// maxOwn is how many addresses a filter has at most; what comes from others is left to the engine.
-const maxOwn = 256
-
-// exceptFrom is a filter that drops what comes from addresses of one version of IP.
-func exceptFrom(own []netip.Addr, six bool) (program []unix.SockFilter) {
-	source, count := uint32(netHeader+12), 0
-	if six {
-		source = netHeader + 8
-	}
-	for _, address := range own {
-		if address.Is6() != six || count == maxOwn {
-			continue
+// Mute has the socket drop all that arrives, and what has arrived.
+func (s *Socket) Mute() error {
+	err := mute(s.fd)
+	for range buffer { // more than any socket has; none has more once it is muted
+		if _, _, again := unix.Recvfrom(s.fd, nil, unix.MSG_DONTWAIT|unix.MSG_TRUNC); again == unix.EAGAIN {
+			break
 		}
-		count++
-		words := address.AsSlice()
-		for at := 0; at < len(words); at += 4 { // a word that differs leads to the next address
-			left := uint8(len(words)-at) / 4 * 2
-			program = append(program,
-				unix.SockFilter{Code: unix.BPF_LD | unix.BPF_W | unix.BPF_ABS, K: source + uint32(at)},
-				unix.SockFilter{Code: unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K, K: binary.BigEndian.Uint32(words[at:]), Jf: left - 1},
-			)
-		}
-		program = append(program, unix.SockFilter{Code: unix.BPF_RET | unix.BPF_K})
 	}
-	return append(program, unix.SockFilter{Code: unix.BPF_RET | unix.BPF_K, K: 0xFFFFFFFF})
+	return err
+}
+
+// Hear ends that.
+func (s *Socket) Hear() error {
+	if err := unix.SetsockoptInt(s.fd, unix.SOL_SOCKET, unix.SO_DETACH_FILTER, 0); err != nil && err != unix.ENOENT {
+		return fmt.Errorf("filter of a UDP socket: %w", err)
+	}
+	return nil
 }

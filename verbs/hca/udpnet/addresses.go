@@ -69,10 +69,7 @@ func (h *Host) AddAddress(address netip.Addr) error {
 	if h.addresses[address] != nil {
 		return nil
 	}
-	if err := h.inside.Do(func() error { return h.openAddress(address) }); err != nil {
-		return err
-	}
-	return h.hearGroups()
+	return h.inside.Do(func() error { return h.openAddress(address) })
 }
 
 // RemoveAddress implements network.Steering.
@@ -84,5 +81,5 @@ func (h *Host) RemoveAddress(address netip.Addr) error {
 		return nil
 	}
 	delete(h.addresses, address)
-	return errors.Join(h.remove(s), h.hearGroups())
+	return h.remove(s)
 }

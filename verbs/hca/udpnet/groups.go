@@ -4,9 +4,7 @@ package udpnet
 
 import (
 	"errors"
-	"maps"
 	"net/netip"
-	"slices"
 
 	"github.com/roced/roced/datapath/link/udplink"
 )
@@ -89,7 +87,7 @@ func (h *Host) AddGroup(address netip.Addr) error {
 	if err != nil || g.attached {
 		return err
 	}
-	if err = g.socket.Hear(h.own()); err == nil {
+	if err = g.socket.Hear(); err == nil {
 		err = h.add(g.socket)
 	}
 	if err != nil {
@@ -97,19 +95,6 @@ func (h *Host) AddGroup(address netip.Addr) error {
 	}
 	g.attached = true
 	return nil
-}
-
-// own are the card's addresses.
-func (h *Host) own() []netip.Addr { return slices.Collect(maps.Keys(h.addresses)) }
-
-// hearGroups has the groups' sockets know the card's addresses.
-func (h *Host) hearGroups() (err error) {
-	for _, g := range h.groups {
-		if g.attached {
-			err = errors.Join(err, g.socket.Hear(h.own()))
-		}
-	}
-	return err
 }
 
 // RemoveGroup implements network.Steering.
