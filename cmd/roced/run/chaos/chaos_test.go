@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"strconv"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -23,6 +24,8 @@ const (
 	// seedVariable repeats what a seed gave, as far as time lets it.
 	seedVariable = "ROCED_CHAOS_SEED"
 	chaosSteps   = 4
+	// networksVariable is how the two hosts reach the network, as in "xdp,udp". Without it the seed decides.
+	networksVariable = "ROCED_CHAOS_NETWORKS"
 )
 
 // chaos is a world in which everything happens at once.
@@ -53,8 +56,9 @@ func TestChaos(t *testing.T) {
 		check(t, err)
 		c.end = time.Now().Add(long)
 	}
-	t.Logf("%s=%d, until %v", seedVariable, c.seed, c.end)
-	c.world = newWorld(t)
+	networks := c.networks()
+	t.Logf("%s=%d %s=%s, until %v", seedVariable, c.seed, networksVariable, strings.Join(networks[:], ","), c.end)
+	c.world = newWorld(t, networks)
 	before := c.calm()
 	c.startAll()
 	c.settle()
@@ -75,6 +79,19 @@ func TestChaos(t *testing.T) {
 	}
 }
 
+// networks are the ways of the hosts to the network.
+func (c *chaos) networks() (networks [2]string) {
+	if text := os.Getenv(networksVariable); text != "" {
+		copy(networks[:], strings.Split(text, ","))
+		return networks
+	}
+	r := rand.New(rand.NewPCG(c.seed, uint64(len(c.hosts))))
+	for i := range networks {
+		networks[i] = []string{"xdp", "udp"}[r.IntN(2)]
+	}
+	return networks
+}
+
 // calm has programs, which may be wild, exchange messages of which none is lost, and end. It gives what
 // the services have then.
 func (c *chaos) calm() (now [2]holds) {
@@ -85,7 +102,7 @@ func (c *chaos) calm() (now [2]holds) {
 	c.rounds(3)
 	for i, h := range c.hosts {
 		counters := c.counters(i)
-		c.addsUp(counters)
+		c.addsUp(h.network, counters)
 		c.Logf("%s: %v", h.name, counters)
 	}
 	c.endAll()
@@ -224,32 +241,42 @@ func (c *chaos) changeMTU(r *rand.Rand, h *host) error {
 
 // changeQueues is ethtool -L.
 func (c *chaos) changeQueues(r *rand.Rand, h *host) error {
-	err := setQueues(h.Namespace, 1+r.IntN(queues), 1+r.IntN(queues))
+	err := setQueues(h.Namespace, "eth0", 1+r.IntN(queues), 1+r.IntN(queues))
 	if errors.Is(err, unix.EINVAL) { // a queue with a socket cannot be taken away
 		return nil
 	}
 	return err
 }
 
-func setQueues(host *lab.Namespace, receive, send int) error {
+func setQueues(host *lab.Namespace, name string, receive, send int) error {
 	return host.Do(func() error {
 		tool, err := ethtool.NewEthtool()
 		if err != nil {
 			return err
 		}
 		defer tool.Close()
-		_, err = tool.SetChannels("eth0", ethtool.Channels{RxCount: uint32(receive), TxCount: uint32(send)})
+		_, err = tool.SetChannels(name, ethtool.Channels{RxCount: uint32(receive), TxCount: uint32(send)})
 		return err
 	})
 }
 
 // withQueues gives both ends of a new link their queues, of which there can be one more: a service that
 // opens a device that can have more than it has holds a spare program, and what services hold is compared.
-func withQueues(a, b *lab.Namespace) error {
-	return errors.Join(setQueues(a, queues, queues), setQueues(b, queues, queues))
+func withQueues(name string, a, b *lab.Namespace) error {
+	return errors.Join(setQueues(a, name, queues, queues), setQueues(b, name, queues, queues))
 }
 
-// replaceLink takes the whole link away, and makes another.
+// rename gives a new link its name, for which it has to be down.
+func rename(host *lab.Namespace) error {
+	link, err := host.Netlink().LinkByName("new0")
+	if err != nil {
+		return err
+	}
+	return errors.Join(host.Netlink().LinkSetDown(link), host.Netlink().LinkSetName(link, "eth0"), host.Netlink().LinkSetUp(link))
+}
+
+// replaceLink takes the whole link away, and makes another. It has another name until it has its queues: a service
+// that opens it before that keeps them all.
 func (c *chaos) replaceLink(r *rand.Rand, h *host) error {
 	link, err := h.eth0()
 	if err != nil {
@@ -258,7 +285,8 @@ func (c *chaos) replaceLink(r *rand.Rand, h *host) error {
 	err = h.Netlink().LinkDel(link)
 	pause(r, time.Second)
 	a, b := c.hosts[0], c.hosts[1]
-	if err := errors.Join(err, lab.Veth(a.Namespace, b.Namespace, "eth0", "eth0", lab.WithQueues(queues+1)), withQueues(a.Namespace, b.Namespace)); err != nil {
+	err = errors.Join(err, lab.Veth(a.Namespace, b.Namespace, "new0", "new0", lab.WithQueues(queues+1)), withQueues("new0", a.Namespace, b.Namespace))
+	if err = errors.Join(err, rename(a.Namespace), rename(b.Namespace)); err != nil {
 		return fmt.Errorf("replace the link: %w", err)
 	}
 	return errors.Join(a.addAddresses(), b.addAddresses())

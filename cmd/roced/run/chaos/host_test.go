@@ -20,9 +20,10 @@ import (
 // host is a namespace and its service.
 type host struct {
 	*lab.Namespace
-	name   string
-	folder string // of its configuration, state, log and socket
-	cidrs  []string
+	name    string
+	network string // its way: xdp or udp
+	folder  string // of its configuration, state, log and socket
+	cidrs   []string
 
 	mu      sync.Mutex
 	service *exec.Cmd
@@ -42,15 +43,15 @@ ah = 256
 memory = "64MiB"
 `
 
-func newHost(t *testing.T, ns *lab.Namespace, name string, cidrs ...string) *host {
+func newHost(t *testing.T, ns *lab.Namespace, name, network string, cidrs ...string) *host {
 	t.Helper()
 	folder, err := os.MkdirTemp("", "roced-chaos") // others are to reach the socket
 	check(t, err)
 	t.Cleanup(func() { check(t, os.RemoveAll(folder)) })
 	check(t, os.Chmod(folder, 0o711))
 	check(t, os.Mkdir(filepath.Join(folder, "state"), 0o700))
-	h := &host{Namespace: ns, name: name, folder: folder, cidrs: cidrs}
-	text := fmt.Sprintf("state_dir = %q\nsocket.path = %q\nsocket.mode = \"0666\"\n%s[[device]]\ninterface = \"eth0\"\n", h.path("state"), h.socket(), limits)
+	h := &host{Namespace: ns, name: name, network: network, folder: folder, cidrs: cidrs}
+	text := fmt.Sprintf("state_dir = %q\nsocket.path = %q\nsocket.mode = \"0666\"\n%s[[device]]\ninterface = \"eth0\"\nnetwork = %q\n", h.path("state"), h.socket(), limits, network)
 	check(t, os.WriteFile(h.path("roced.toml"), []byte(text), 0o600))
 	h.start(t)
 	t.Cleanup(func() {
