@@ -5,11 +5,12 @@
 //	┌───────────────────────┐   ┌───────────────┐   ┌─────────────────────────┐
 //	│ udp    bench          │   │               │   │          bench   udp    │
 //	│ rxe    ib_send_bw     ──TAP──── br0 ────TAP──     ib_send_bw   rxe      │
-//	│ roced  roced perf     │   │               │   │     roced perf   roced  │
+//	│ roced  roced perf     │   │               │   │     roced perf   roced  │ as the card chooses its way to the network
+//	│ roced-udp  the same   │   │               │   │     the same            │ over UDP sockets
 //	└───────────────────────┘   └───────────────┘   └─────────────────────────┘
 //	        sends                                             receives
 //
-// The machines are the same for all three: kernel, processors, memory, virtio card
+// The machines are the same for all: kernel, processors, memory, virtio card
 // without offloads. They take turns, in several rounds, and each figure is the median of
 // its rounds. What counts is what was received. Soft-RoCE is on the card only while it is
 // measured.

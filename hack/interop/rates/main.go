@@ -116,7 +116,7 @@ func (l *testbed) measure(ctx context.Context, m measurement) (map[string][]figu
 			if m.op != "" && !c.rc {
 				continue
 			}
-			f, err := l.turn(ctx, c, m)
+			f, err := l.turns(ctx, c, m)
 			if err != nil {
 				return nil, fmt.Errorf("%s: %w", c.name, err)
 			}
@@ -146,8 +146,21 @@ func (l *testbed) traceAll(ctx context.Context, m measurement) error {
 	return nil
 }
 
-// turnTime bounds one turn.
-const turnTime = 2 * time.Minute
+const (
+	turnTime = time.Minute // bounds one turn
+	attempts = 3           // of one turn
+)
+
+// turns repeats a turn that failed: perftest over Soft-RoCE hangs now and then.
+func (l *testbed) turns(ctx context.Context, c contender, m measurement) (f figure, err error) {
+	for range attempts {
+		if f, err = l.turn(ctx, c, m); err == nil || ctx.Err() != nil {
+			return f, err
+		}
+		fmt.Fprintf(os.Stderr, "%s: %s: once more, since: %v\n", m.name, c.name, err)
+	}
+	return f, err
+}
 
 func (l *testbed) turn(ctx context.Context, c contender, m measurement) (figure, error) {
 	ctx, cancel := context.WithTimeout(ctx, turnTime)

@@ -56,7 +56,8 @@ type contender struct {
 var contenders = []contender{
 	{"udp", false, false, measureUDP},
 	{"rxe", true, true, measureRXE},
-	{"roced", false, true, measureRoced},
+	{"roced", false, true, roced("auto")},
+	{"roced-udp", false, true, roced("udp")},
 }
 
 // bulkMessages are sent over a connection; they take some seconds.

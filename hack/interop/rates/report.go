@@ -21,7 +21,7 @@ func describeMachines(image string, o options) {
 
 // describeCard prints how roced has the card.
 func (l *testbed) describeCard(ctx context.Context) error {
-	r, err := l.perf(ctx, measurement{kind: roundTrip, size: 64})
+	r, err := l.perf(ctx, measurement{kind: roundTrip, size: 64}, "auto")
 	if err == nil {
 		fmt.Printf("roced: XDP %s, AF_XDP %s\n\n", r.Server.XDP, r.Server.AFXDP)
 	}
@@ -76,11 +76,12 @@ func printLine(name string, k kind, values, lost map[string]float64) {
 			line += fmt.Sprintf(" (%.0f%% lost)", 100*lost[c.name])
 		}
 	}
-	for _, other := range []string{"rxe", "udp"} {
-		if values[other] == 0 {
-			continue
+	for _, own := range []string{"roced", "roced-udp"} {
+		for _, other := range []string{"rxe", "udp"} {
+			if values[other] != 0 {
+				line += fmt.Sprintf("  %s/%s %.2f", own, other, k.ratio(values[own], values[other]))
+			}
 		}
-		line += fmt.Sprintf("  roced/%s %.2f", other, k.ratio(values["roced"], values[other]))
 	}
 	fmt.Println(line)
 }

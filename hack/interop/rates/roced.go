@@ -23,8 +23,15 @@ type perfReport struct {
 	} `json:"latency"`
 }
 
-func measureRoced(ctx context.Context, l *testbed, m measurement) (figure, error) {
-	r, err := l.perf(ctx, m)
+// roced measures a card that reaches the network in a way.
+func roced(network string) func(context.Context, *testbed, measurement) (figure, error) {
+	return func(ctx context.Context, l *testbed, m measurement) (figure, error) {
+		return measureRoced(ctx, l, m, network)
+	}
+}
+
+func measureRoced(ctx context.Context, l *testbed, m measurement, network string) (figure, error) {
+	r, err := l.perf(ctx, m, network)
 	if err != nil {
 		return figure{}, err
 	}
@@ -36,7 +43,7 @@ func measureRoced(ctx context.Context, l *testbed, m measurement) (figure, error
 }
 
 // perf runs roced perf on both machines.
-func (l *testbed) perf(ctx context.Context, m measurement) (r perfReport, err error) {
+func (l *testbed) perf(ctx context.Context, m measurement, network string) (r perfReport, err error) {
 	what := fmt.Sprintf("--latency --count %d", l.options.trips)
 	if m.kind == rate {
 		what = fmt.Sprintf("--bandwidth --duration %v", l.options.duration)
@@ -45,10 +52,10 @@ func (l *testbed) perf(ctx context.Context, m measurement) (r perfReport, err er
 		what += " --sleep"
 	}
 	if m.op != "" {
-		return l.perfConnected(ctx, m)
+		return l.perfConnected(ctx, m, network)
 	}
-	client := fmt.Sprintf("/host/roced perf -d eth0 %s --json --sizes %d %s 2>/dev/null", rightAddress, m.size, what)
-	_, said, err := l.talk(ctx, "/host/roced perf -d eth0 --once", client)
+	client := fmt.Sprintf("/host/roced perf -d eth0 --network %s %s --json --sizes %d %s 2>/dev/null", network, rightAddress, m.size, what)
+	_, said, err := l.talk(ctx, "/host/roced perf -d eth0 --once --network "+network, client)
 	if err != nil {
 		return r, err
 	}
@@ -56,8 +63,8 @@ func (l *testbed) perf(ctx context.Context, m measurement) (r perfReport, err er
 }
 
 // perfConnected is perf over a connection, for which both sides need the same.
-func (l *testbed) perfConnected(ctx context.Context, m measurement) (r perfReport, err error) {
-	both := fmt.Sprintf("/host/roced perf -d eth0 --json --rc --op %s --sizes %d", m.op, m.size)
+func (l *testbed) perfConnected(ctx context.Context, m measurement, network string) (r perfReport, err error) {
+	both := fmt.Sprintf("/host/roced perf -d eth0 --network %s --json --rc --op %s --sizes %d", network, m.op, m.size)
 	if m.kind == rate {
 		both += fmt.Sprintf(" --bandwidth --count %d", bulkMessages)
 	} else {
