@@ -150,3 +150,20 @@ func TestLinkDownWithFramesWaiting(t *testing.T) {
 		t.Errorf("drops %v, more %v", named(&c), r.engine.more())
 	}
 }
+
+// A kick sends, and does not look for packets. A program that only posts gets them too.
+func TestKicksReceive(t *testing.T) {
+	r := newRig(t)
+	r.postRecv(7, piece(0, 200))
+	r.link.in = [][]byte{datagram(nil)}
+	for range deafKicks {
+		r.engine.kickRound()
+	}
+	if n := r.engine.counters.Received; n != 0 {
+		t.Fatalf("%d received", n)
+	}
+	r.engine.kickRound()
+	if n := r.engine.counters.Received; n != 1 {
+		t.Fatalf("%d received after %d kicks", n, deafKicks+1)
+	}
+}

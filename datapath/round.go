@@ -35,13 +35,32 @@ func (e *Engine) runRound() (worked bool) {
 	worked = true
 	defer e.contain()
 	e.announceRest()
-	e.time = time.Time{}
+	e.time, e.kicks = time.Time{}, 0
 	received := e.receive()
 	expired := e.expire()
 	sent := e.transmit()
 	e.publish()
 	e.faults = 0
 	return received || expired || sent
+}
+
+// deafKicks is how many kicks in a row send only. To look for packets takes a system call over sockets, and who posts
+// will mostly poll next. But a program may run the rounds by posting alone.
+const deafKicks = 4
+
+// kickRound is the round of a kick.
+func (e *Engine) kickRound() (worked bool) {
+	if e.kicks++; e.kicks > deafKicks {
+		return e.runRound()
+	}
+	worked = true
+	defer e.contain()
+	e.announceRest()
+	e.time = time.Time{}
+	worked = e.transmit()
+	e.publish()
+	e.faults = 0
+	return worked
 }
 
 func (e *Engine) publishContained() {
@@ -99,7 +118,7 @@ func (e *Engine) Round() (worked, more bool) {
 		runtime.Gosched()
 	}
 	e.lease.Lock()
-	worked, more, _ = e.runHeld()
+	worked, more, _ = e.runHeld(e.runRound)
 	return worked, more
 }
 
@@ -132,10 +151,10 @@ func (e *Engine) Progress() bool {
 		e.runner.NotePolling()
 		return false
 	}
-	return e.runInline()
+	return e.runInline(e.runRound)
 }
 
-// Kick is called by a program that rang its doorbell and found the card asleep. It runs a round
+// Kick is called by a program that rang its doorbell and found the card asleep. It runs a round, or half of one,
 // in the caller's thread, which is quicker than waking the worker.
 func (e *Engine) Kick(s *Session) {
 	e.call(s)
@@ -143,14 +162,14 @@ func (e *Engine) Kick(s *Session) {
 		e.runner.Call()
 		return
 	}
-	e.runInline()
+	e.runInline(e.kickRound)
 	e.runner.NoteKick()
 }
 
 // runInline runs a round in the caller's thread. The caller has taken the lease, which runInline
 // releases. If work is left, a worker that sleeps is woken for it.
-func (e *Engine) runInline() bool {
-	_, more, ran := e.runHeld()
+func (e *Engine) runInline(round func() (worked bool)) bool {
+	_, more, ran := e.runHeld(round)
 	if !ran {
 		return false
 	}
@@ -163,12 +182,12 @@ func (e *Engine) runInline() bool {
 
 // runHeld runs a round, unless the engine is closed. The caller has taken the lease, which runHeld
 // releases. more says that work is left.
-func (e *Engine) runHeld() (worked, more, ran bool) {
+func (e *Engine) runHeld(round func() (worked bool)) (worked, more, ran bool) {
 	defer e.lease.Unlock()
 	if e.closed {
 		return false, false, false
 	}
-	worked = e.runRound()
+	worked = round()
 	return worked, e.more(), true
 }
 
