@@ -78,6 +78,7 @@ func (r *receiver) receive(s *Socket, lost *losses) (packets int, more bool) {
 		n, errno = receiveMessages(s.fd, r.messages[:r.want])
 	}
 	if errno != 0 {
+		r.want = 1
 		return 0, false
 	}
 	r.row, r.count = 0, 0
@@ -86,11 +87,19 @@ func (r *receiver) receive(s *Socket, lost *losses) (packets int, more bool) {
 		r.aim(i)
 	}
 	more = n == r.want
-	r.want = maxMessages
-	if packets > 8*n { // long rows: a few of them fill the processor's cache
-		r.want = 2
-	}
+	r.want = nextWant(n, packets, more)
 	return packets, more
+}
+
+// nextWant is how many messages to ask for after so many. To look for a second costs as much as a system call.
+func nextWant(messages, packets int, more bool) int {
+	switch {
+	case packets > 8*messages: // long rows: a few of them fill the processor's cache
+		return 2
+	case messages <= 1 && !more:
+		return 1
+	}
+	return maxMessages
 }
 
 // take adds a message to the rows, and returns how many packets it has.
