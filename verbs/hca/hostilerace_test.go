@@ -57,7 +57,8 @@ func (s *scene) receiveEntryReadTwice(a *attacker) {
 	copy(s.b.slot(9), message)
 	end := during(func() { a.flipReceives(good, bad, short) })
 	seen, waiting := map[verbs.WCStatus]int{}, false
-	for i := range uint64(10 * hostileRounds) {
+	both := func() bool { return seen[verbs.WCSuccess] > 0 && seen[verbs.WCLocProtErr] > 0 }
+	for i := uint64(0); i < 10*hostileRounds || !both() && i < 1000*hostileRounds; i++ { // who changes may not run for a while
 		if !waiting {
 			a.recv.Put(i, []ring.SGE{good})
 			a.recv.Publish()
@@ -75,7 +76,7 @@ func (s *scene) receiveEntryReadTwice(a *attacker) {
 		}
 	}
 	end()
-	if seen[verbs.WCSuccess] == 0 || seen[verbs.WCLocProtErr] == 0 {
+	if !both() {
 		s.Errorf("completions by status %v", seen)
 	}
 	a.leave()

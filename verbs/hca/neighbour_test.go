@@ -2,6 +2,7 @@ package hca
 
 import (
 	"context"
+	"fmt"
 	"net"
 	"net/netip"
 	"testing"
@@ -140,12 +141,31 @@ func flows(t *testing.T, l *stations, ah *verbs.AH) {
 	t.Helper()
 	l.b.receive(0)
 	before := l.b.device.engine.Counters().Delivered
+	arrived := false
+	defer func() {
+		if !arrived {
+			t.Logf("a: %v, paths %+v; b: %v", l.a.drops(), l.a.device.paths.List(), l.b.drops())
+			t.Logf("neighbours of a: %s", neighbours(t, l.A))
+		}
+	}()
 	eventually(t, "messages", func() bool {
 		l.a.post(l.a.send(1, ah, l.b))
 		l.a.wait(1)
-		return l.b.device.engine.Counters().Delivered > before
+		arrived = l.b.device.engine.Counters().Delivered > before
+		return arrived
 	})
 	l.b.wait(1)
+}
+
+// neighbours are those that a host knows, as text.
+func neighbours(t *testing.T, host *lab.Namespace) (text string) {
+	t.Helper()
+	list, err := host.Netlink().NeighList(eth0(t, host).Attrs().Index, netlink.FAMILY_ALL)
+	check(t, err)
+	for _, n := range list {
+		text += fmt.Sprintf("%v state %#x flags %#x; ", n.IP, n.State, n.Flags)
+	}
+	return text
 }
 
 // Entries that somebody deletes are asked for again while they are in use.

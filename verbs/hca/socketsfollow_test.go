@@ -13,6 +13,7 @@ import (
 // A program that waits, as the leader or for the worker, gets what arrives after the sockets were
 // replaced, and after some were added.
 func TestWaitersOutliveSockets(t *testing.T) {
+	t.Parallel()
 	for name, options := range map[string][]Option{"leader": nil, "worker": {WithoutInline()}} {
 		t.Run(name, func(t *testing.T) {
 			hosts := newWidePair(t)

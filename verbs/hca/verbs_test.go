@@ -12,6 +12,7 @@ import (
 
 // A card at the end of a network in memory is a whole Provider.
 func TestVerbsOverTheWire(t *testing.T) {
+	t.Parallel()
 	verbstest.Run(t, func(t *testing.T) verbstest.Pair {
 		t.Parallel()
 		return wireEnds(t)
@@ -20,6 +21,7 @@ func TestVerbsOverTheWire(t *testing.T) {
 
 // So is any session on a card whose own session is in use, with limits of its own.
 func TestVerbsInAnotherSession(t *testing.T) {
+	t.Parallel()
 	verbstest.Run(t, func(t *testing.T) verbstest.Pair {
 		t.Parallel()
 		pair := wireEnds(t)

@@ -20,7 +20,7 @@ func TestVerbsOverUDP(t *testing.T) { verbsOnLink(t, WithNetwork(NetworkUDP)) }
 
 func verbsOnLink(t *testing.T, options ...Option) {
 	t.Parallel()
-	pool := labtest.NewPool(t, 4)
+	pool := labtest.NewPool(t, 8)
 	verbstest.Run(t, func(t *testing.T) verbstest.Pair {
 		hosts := pool.Take(t)
 		options := append(options[:len(options):len(options)], WithStateDir(t.TempDir()))
