@@ -132,7 +132,7 @@ func (e *Engine) SetState(qp *QP, state ring.QPState) {
 
 func (e *Engine) setState(qp *QP, state ring.QPState) {
 	qp.service.enter(state)
-	if qp.SRQ == nil {
+	if shares := qp.SRQ != nil || qp.Domain != nil; !shares {
 		qp.Recv.SetFlush(state == ring.QPStateErr)
 	} else if state == ring.QPStateErr && qp.State != state {
 		e.ended = append(e.ended, qp)

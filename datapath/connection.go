@@ -8,7 +8,7 @@ import (
 	"github.com/roced/roced/datapath/wire"
 )
 
-// Connection is what a connected queue pair (RC, UC) has: its peer, the way to it, and the two halves of the
+// Connection is what a connected queue pair (RC, UC, XRC) has: its peer, the way to it, and the two halves of the
 // machine that carries out requests (package conn). The control plane sets the exported fields in Do: those of
 // the peer before RTR, the others at any time.
 //
@@ -29,6 +29,7 @@ type Connection struct {
 
 	engine      *Engine
 	qp          *QP
+	target      *SRQ // of an XRC target, that the packet in hand is for
 	established bool // EventCommEst has been sent
 	deadline    deadline
 }
@@ -36,7 +37,7 @@ type Connection struct {
 // MaxMessage is the length of a connection's longest message, in bytes.
 const MaxMessage = conn.MaxMessage
 
-// NewConnection makes a connection of a service: ServiceRC or ServiceUC.
+// NewConnection makes a connection of a service: ServiceRC, ServiceUC or ServiceXRC.
 func NewConnection(service wire.Service) *Connection {
 	return &Connection{Attr: conn.Attr{Service: service}}
 }
@@ -51,9 +52,6 @@ func (c *Connection) open(e *Engine, qp *QP) {
 }
 
 func (c *Connection) psn() *wire.PSN { return &c.Requester.PSN }
-
-// reliable says that packets are acknowledged.
-func (c *Connection) reliable() bool { return c.Service == wire.ServiceRC }
 
 // enter begins what a state is for. The state in the queue pair is still the old one.
 func (c *Connection) enter(state ring.QPState) {
@@ -88,7 +86,7 @@ func (c *Connection) flush() { c.Responder.Flush() }
 
 // leaving: see Engine.Leaving.
 func (c *Connection) leaving() bool {
-	if !c.reliable() || c.qp.State != ring.QPStateRTS {
+	if !c.Reliable() || c.qp.State != ring.QPStateRTS {
 		return c.qp.Send.Waiting() > 0
 	}
 	return c.Requester.Leaving()
@@ -99,6 +97,7 @@ var drops = [conn.Reasons]Drop{
 	conn.Taken: DropNone, conn.QPState: DropQPState, conn.Duplicate: DropDuplicate, conn.OutOfSequence: DropOutOfSequence,
 	conn.StrayAnswer: DropStrayAnswer, conn.InvalidRequest: DropInvalidRequest, conn.RemoteAccess: DropRemoteAccess,
 	conn.NoReceive: DropNoReceive, conn.NoRoom: DropNoRoom, conn.Protection: DropProtection, conn.CQFull: DropCQFull,
+	conn.XRCDomain: DropXRCDomain,
 }
 
 // receive checks a packet in this order: state, service, P_Key, peer. What it is decides which half takes it. Of
@@ -118,11 +117,15 @@ func (c *Connection) receive(a *arrival) Drop {
 	case a.packet.Source() != c.Peer, a.sender != nil && a.sender.Number != c.PeerQPN:
 		return DropNotPeer
 	}
+	answers := bth.Opcode().Means().Is(wire.MeansAnswer) // of a reliable service only
+	if c.Service == wire.ServiceXRC && answers == (qp.Domain != nil) {
+		return wrongHalf(answers)
+	}
 	if qp.State == ring.QPStateRTR && !c.established {
 		c.established = true
 		qp.NoteEvent(ring.EventCommEst)
 	}
-	if bth.Opcode().Means().Is(wire.MeansAnswer) { // of RC only
+	if answers {
 		reason := c.Requester.Receive(c.engine.now(), &a.packet)
 		c.follow()
 		return drops[reason]
@@ -135,6 +138,14 @@ func (c *Connection) receive(a *arrival) Drop {
 		c.engine.accepting.add(qp)
 	}
 	return drops[reason]
+}
+
+// wrongHalf is for a packet that an XRC queue pair has no half for: an answer to a target, or a request to an initiator.
+func wrongHalf(answers bool) Drop {
+	if answers {
+		return DropStrayAnswer
+	}
+	return DropInvalidRequest
 }
 
 // follow does what the requester asks for: a turn, and a time.
@@ -211,7 +222,7 @@ func (c *Connection) sendRequest(d *departure) sending {
 		return sentLater
 	}
 	var now time.Time
-	begins := c.reliable() && c.Requester.Deadline().IsZero() // the time within which an answer has to come
+	begins := c.Reliable() && c.Requester.Deadline().IsZero() // the time within which an answer has to come
 	if begins {
 		now = c.engine.now()
 	}
@@ -225,7 +236,7 @@ func (c *Connection) sendRequest(d *departure) sending {
 		c.engine.timers.follow(c)
 	}
 	c.seal(d, frame)
-	if !c.reliable() {
+	if !c.Reliable() {
 		c.Requester.Sent()
 	}
 	return sentOne
@@ -293,7 +304,7 @@ const maxFlight = 1024
 // way, and a session's share by its queue pairs. One whose peer is not ready, or has not answered in time, has
 // none.
 func (c *Connection) share() uint32 {
-	if !c.reliable() {
+	if !c.Reliable() {
 		return maxFlight
 	}
 	most := maxFlight

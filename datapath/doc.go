@@ -26,7 +26,8 @@
 // Connections have timers (timers.go), one for each that has something outstanding. They are looked at once a
 // round; the runner wakes somebody for the next one.
 //
-// A queue pair's receives are its own, or come from an SRQ (srq.go), from which other queue pairs take too.
+// A queue pair's receives are its own, or come from an SRQ (srq.go), from which other queue pairs take too. Each request
+// for an XRC target names its SRQ, of the target's domain (domain.go).
 //
 // A round has a budget for receiving and one for sending, so that neither direction starves the
 // other and a round stays short. The next round continues what is left: queue pairs (turns.go),

@@ -42,6 +42,7 @@ const (
 	DropStrayAnswer         // an answer that the connection does not wait for
 	DropInvalidRequest      // what a connection's peer may not ask for, or in this order
 	DropRemoteAccess        // memory that a connection's peer may not access in this way
+	DropXRCDomain           // a request that names no shared receive queue of its target's XRC domain
 	DropQKey                // Q_Key mismatch
 	DropTooLong             // payload longer than the active MTU
 	DropNoReceive           // no receive request posted
@@ -63,7 +64,7 @@ var dropNames = [dropCount]string{
 	"none", "not_roce", "ip_options", "fragment", "truncated", "length", "ip_checksum", "transport_version",
 	"unknown_opcode", "pad", "icrc", "not_own", "other_host", "martian_source", "own_source", "group_source", "vlan", "unknown_qp", "no_group", "group_qpn",
 	"qp_state", "congestion_notification", "unsupported", "pkey",
-	"not_peer", "duplicate", "out_of_sequence", "stray_answer", "invalid_request", "remote_access", "qkey", "too_long", "no_receive", "no_room",
+	"not_peer", "duplicate", "out_of_sequence", "stray_answer", "invalid_request", "remote_access", "xrc_domain", "qkey", "too_long", "no_receive", "no_room",
 	"protection", "cq_full", "self_loopback", "fault", "unreachable", "unresolved",
 	"path_mtu", "link_down", "interface",
 }

@@ -85,8 +85,9 @@ type QP struct {
 	Send           *ring.SendConsumer
 	Recv           *ring.RecvConsumer
 	RecvPD         PD
-	SRQ            *SRQ // nil if it has a queue of its own
-	SendCQ, RecvCQ *CQ
+	SRQ            *SRQ    // nil if it has a queue of its own
+	Domain         *Domain // of an XRC target, which has neither queues nor CQs of its own
+	SendCQ, RecvCQ *CQ     // nil of an XRC target
 	MaxInline      uint32
 	MaxSendSGE     uint32
 	// NoteState is called when the engine itself changes the state (to SQE or ERR). fatal means

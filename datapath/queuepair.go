@@ -15,18 +15,39 @@ func (c *Connection) Memory(sge ring.SGE, write bool) []byte {
 
 // WriteRecv implements conn.QueuePair.
 func (c *Connection) WriteRecv(list ring.SGList, offset int, payload []byte) bool {
-	p := &c.engine.pieces
-	ok := p.find(c.qp.Session, list, c.qp.RecvPD, true)
+	p, s, pd := &c.engine.pieces, c.qp.Session, c.qp.RecvPD
+	if c.target != nil {
+		s, pd = c.target.Session, c.target.PD
+	}
+	ok := p.find(s, list, pd, true)
 	if ok {
 		p.scatter(offset, payload)
 	}
 	return ok
 }
 
+// Target implements conn.QueuePair.
+func (c *Connection) Target(number wire.SRQN) bool {
+	if c.target = c.qp.Domain.srq(number); c.target != nil {
+		c.engine.hand = c.target.Session
+	}
+	return c.target != nil
+}
+
+// keysOf says whose keys the peer names: the program's, or those of the SRQ that its packet is for, in the PD of that
+// (IBA A14).
+func (c *Connection) keysOf() (*Session, PD) {
+	if c.target != nil {
+		return c.target.Session, c.target.PD
+	}
+	return c.qp.Session, c.qp.PD
+}
+
 // Remote implements conn.QueuePair. A key is looked up for each packet, so that nothing is touched through one
 // that was revoked before.
 func (c *Connection) Remote(key ring.RKey, addr uint64, length uint32, access ring.AccessFlags) (memory []byte, ok bool) {
-	return c.qp.remote(key, addr, length, access)
+	s, pd := c.keysOf()
+	return s.remote(c.qp, pd, key, addr, length, access)
 }
 
 // Bind implements conn.QueuePair.
@@ -35,10 +56,16 @@ func (c *Connection) Bind(key ring.RKey, addr uint64, b ring.Bind) ring.WCStatus
 }
 
 // Invalidate implements conn.QueuePair.
-func (c *Connection) Invalidate(key ring.RKey) bool { return c.qp.invalidate(key) }
+func (c *Connection) Invalidate(key ring.RKey) bool {
+	s, pd := c.keysOf()
+	return s.invalidate(c.qp, pd, key)
+}
 
-// TakeRecv implements conn.QueuePair: it takes the queue pair's own receive, or its SRQ's.
+// TakeRecv implements conn.QueuePair: it takes the queue pair's own receive, or its SRQ's, or its target's.
 func (c *Connection) TakeRecv(r *ring.Recv) bool {
+	if c.target != nil {
+		return c.engine.takeFrom(c.target, r)
+	}
 	qp := c.qp
 	if !qp.Recv.Peek(r) && !qp.SRQ.peekNewer(r) {
 		return false
@@ -52,7 +79,7 @@ func (c *Connection) TakeRecv(r *ring.Recv) bool {
 
 // Credits implements conn.QueuePair. The receives of an SRQ are not the peer's alone.
 func (c *Connection) Credits() wire.Syndrome {
-	if c.qp.SRQ != nil {
+	if c.qp.SRQ != nil || c.qp.Domain != nil {
 		return wire.AckUncounted
 	}
 	return wire.AckCredits(c.qp.Recv.Waiting())
@@ -68,12 +95,15 @@ func (c *Connection) CompleteSend(done conn.Completion) {
 
 // CompleteRecv implements conn.QueuePair.
 func (c *Connection) CompleteRecv(done conn.Completion) bool {
-	cqe := &c.engine.cqe
-	cqe.Set(done.ID, done.Status, done.Opcode, c.qp.Number, c.qp.CompletionToken)
+	cqe, cq, token := &c.engine.cqe, c.qp.RecvCQ, c.qp.CompletionToken
+	if c.target != nil {
+		cq, token = c.target.CQ, c.target.CompletionToken
+	}
+	cqe.Set(done.ID, done.Status, done.Opcode, c.qp.Number, token)
 	if done.Status == ring.WCSuccess {
 		cqe.Flags, cqe.ByteLen, cqe.Imm, cqe.SourceQP, cqe.Port = done.Flags, done.ByteLen, done.Imm, c.PeerQPN, 1
 	}
-	return c.engine.complete(c.qp.RecvCQ, cqe, done.Solicited)
+	return c.engine.complete(cq, cqe, done.Solicited)
 }
 
 // Fail implements conn.QueuePair. A queue pair that a completion's overrun has brought to ERR stays there.

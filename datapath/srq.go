@@ -1,6 +1,9 @@
 package datapath
 
-import "github.com/roced/roced/datapath/ring"
+import (
+	"github.com/roced/roced/datapath/ring"
+	"github.com/roced/roced/datapath/wire"
+)
 
 // SRQ is the card's end of a shared receive queue. Any number of queue pairs take receives from it.
 //
@@ -13,6 +16,10 @@ type SRQ struct {
 	Queue   *ring.RecvConsumer
 	Session *Session
 	PD      PD
+	// Of one of type XRC: its number, and where receives that an XRC target has taken complete, with this token.
+	Number          wire.SRQN
+	CQ              *CQ
+	CompletionToken uint32
 	// NoteLimit is called when the number of receives has dropped below the limit; see SetLimit. It
 	// runs under the lease.
 	NoteLimit func()
@@ -32,6 +39,16 @@ func (cs *completions) took(s *SRQ) {
 	if s.limit != 0 {
 		cs.checkLimit(s)
 	}
+}
+
+// takeFrom takes the next receive of an SRQ; false if there is none.
+func (cs *completions) takeFrom(s *SRQ, r *ring.Recv) bool {
+	if !s.Queue.Peek(r) && !s.peekNewer(r) {
+		return false
+	}
+	s.Queue.Advance()
+	cs.took(s)
+	return true
 }
 
 // checkLimit disarms a limit that is reached. Its event comes at the end of the round.

@@ -64,7 +64,17 @@ func (e *Engine) AddQP(qp *QP) {
 	s.qps = grow(s.qps, int(qp.DoorbellIndex))
 	s.qps[qp.DoorbellIndex] = qp
 	s.doorbell.Serve(len(s.qps))
-	qp.SendCQ.QPs[qp], qp.RecvCQ.QPs[qp] = struct{}{}, struct{}{}
+	for _, cq := range qp.cqs() {
+		cq.QPs[qp] = struct{}{}
+	}
+}
+
+// cqs are those that it completes to itself: none of an XRC target.
+func (qp *QP) cqs() []*CQ {
+	if qp.Domain != nil {
+		return nil
+	}
+	return []*CQ{qp.SendCQ, qp.RecvCQ}
 }
 
 // RemoveQP removes a queue pair.
@@ -72,8 +82,9 @@ func (e *Engine) RemoveQP(qp *QP) {
 	qp.service.close()
 	e.qps[qp.Number%maxQPs] = nil
 	qp.Session.qps[qp.DoorbellIndex] = nil
-	delete(qp.SendCQ.QPs, qp)
-	delete(qp.RecvCQ.QPs, qp)
+	for _, cq := range qp.cqs() {
+		delete(cq.QPs, qp)
+	}
 	e.turns.remove(qp)
 }
 

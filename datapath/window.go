@@ -26,9 +26,9 @@ func (w *MW) unbind() {
 	w.of, w.memory, w.qp = nil, nil, nil
 }
 
-// admits says that packets for a queue pair may use the window under a key.
-func (w *MW) admits(key ring.RKey, qp *QP) bool {
-	return w.of != nil && w.key == key && w.PD == qp.PD && (w.qp == nil || w.qp == qp)
+// admits says that packets for a queue pair that are for memory of a PD may use the window under a key.
+func (w *MW) admits(key ring.RKey, qp *QP, pd PD) bool {
+	return w.of != nil && w.key == key && w.PD == pd && (w.qp == nil || w.qp == qp)
 }
 
 // bindAccess is what a window may allow.
@@ -67,9 +67,9 @@ func (qp *QP) bind(key ring.RKey, addr uint64, b ring.Bind) ring.WCStatus {
 
 // invalidate revokes the key of a window of type 2, as its program or its peer asks. It returns false if
 // there is none that the queue pair may invalidate: regions keep their keys until they are deregistered.
-func (qp *QP) invalidate(key ring.RKey) bool {
-	mw := qp.Session.window(key)
-	if mw == nil || !mw.Type2 || !mw.admits(key, qp) {
+func (s *Session) invalidate(qp *QP, pd PD, key ring.RKey) bool {
+	mw := s.window(key)
+	if mw == nil || !mw.Type2 || !mw.admits(key, qp, pd) {
 		return false
 	}
 	mw.unbind()

@@ -11,6 +11,8 @@ import (
 type (
 	// QPN is the number of a queue pair. MulticastQPN is that of messages to groups.
 	QPN = wire.QPN
+	// SRQN is the number of a shared receive queue of type XRC, 24 bits.
+	SRQN = wire.SRQN
 
 	// QKey is a Q_Key. UDPQKey is rdma_cm's.
 	QKey = wire.QKey

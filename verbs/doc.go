@@ -51,6 +51,9 @@
 // A connected queue pair (RC, UC) has one peer, whose address is one of its attributes (QPAttr, QP.Connect).
 // Its requests may name the peer's memory, by an address in a region and the region's RKey.
 //
-// Left out: on-demand paging and flush, whose access flags are ErrUnsupported, and XRC, whose types of queue pairs
-// are ErrUnsupported. XRC domains, fast registration, signatures and DMA mapping have no calls here.
+// XRC has two types of them: an initiator (PD.CreateQP), which only sends, and a target (XRCD.CreateQP), which takes the
+// receives of whichever SRQ of its domain a request names (SendWR.RemoteSRQN).
+//
+// Left out: on-demand paging and flush, whose access flags are ErrUnsupported. Fast registration, signatures and DMA
+// mapping have no calls here.
 package verbs

@@ -28,6 +28,9 @@ func (q *QP) Drain(ctx context.Context) error {
 	if err := checkContext(ctx); err != nil {
 		return fmt.Errorf("drain QP: %w", err)
 	}
+	if q.target {
+		return fmt.Errorf("drain QP: %w", errTarget)
+	}
 	if err := q.awaitSent(ctx); err != nil {
 		return err
 	}
@@ -81,7 +84,7 @@ func (q *QP) unsent() (left uint32, err error) {
 func (q *QP) drainToClose() {
 	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
 	defer cancel()
-	if q.init.Type != QPTypeRC {
+	if q.init.Type != QPTypeRC && q.init.Type != QPTypeXRCSend {
 		_ = q.awaitSent(ctx)
 		return
 	}

@@ -65,6 +65,9 @@ type (
 	// and SRQLimit.
 	SRQAttrMask = ring.SRQAttrMask
 
+	// SRQType is a kind of shared receive queue (ibv_srq_type). Values: SRQTypeBasic, SRQTypeXRC or SRQTypeTM.
+	SRQType = ring.SRQType
+
 	// AccessFlags say what may be done with a memory region (ibv_access_flags). Reading it locally is always
 	// allowed. Bits: AccessLocalWrite to AccessOptionalRange, which go doc verbs.AccessLocalWrite lists.
 	AccessFlags = ring.AccessFlags
@@ -303,6 +306,13 @@ const (
 	SRQLimit = ring.SRQLimit
 )
 
+// The kinds of shared receive queues.
+const (
+	SRQTypeBasic = ring.SRQTypeBasic
+	SRQTypeXRC   = ring.SRQTypeXRC // of an XRC domain, with a number that peers send to
+	SRQTypeTM    = ring.SRQTypeTM  // with tag matching, which there is not
+)
+
 // The access rights of a memory region. The card may always read it. A peer may do what region (or
 // window) and queue pair both allow. Flush and on-demand paging are ErrUnsupported.
 const (
@@ -383,6 +393,7 @@ const (
 	DeviceSRQResize       = ring.DeviceSRQResize
 	DeviceNNotifyCQ       = ring.DeviceNNotifyCQ // an event after n completions
 	DeviceMemWindow       = ring.DeviceMemWindow
+	DeviceXRC             = ring.DeviceXRC
 	DeviceMemWindowType2B = ring.DeviceMemWindowType2B // of type 2, bound to queue pair and PD
 )
 

@@ -17,7 +17,8 @@ type QP struct {
 	handle          provider.Handle
 	number          QPN
 	init            QPInitAttr    // with what was granted
-	connected       bool          // RC or UC
+	connected       bool          // RC, UC or XRC
+	target          bool          // an XRC target, which has neither queues nor CQs
 	completionToken atomic.Uint32 // see qpSlots
 	state           atomic.Uint32 // as this side last set it; the card may have gone to SQE or ERR
 	closed          atomic.Bool
@@ -55,6 +56,9 @@ func (p *PD) CreateQP(attr *QPInitAttr) (*QP, error) {
 }
 
 func (p *PD) createQP(attr QPInitAttr, eventID uint64) (*QP, error) {
+	if attr.Type == QPTypeXRCSend { // it receives nothing
+		attr.RecvCQ, attr.SRQ = attr.SendCQ, nil
+	}
 	if attr.SendCQ == nil || attr.RecvCQ == nil {
 		return nil, fmt.Errorf("%w: a queue pair needs a SendCQ and a RecvCQ; they may be the same", ErrInvalid)
 	}
@@ -82,7 +86,8 @@ func (p *PD) createQP(attr QPInitAttr, eventID uint64) (*QP, error) {
 		return nil, err
 	}
 	attr.Cap = grant.Cap
-	qp := &QP{ctx: p.ctx, pd: p, eventID: eventID, handle: grant.QP, number: grant.Number, init: attr, connected: attr.Type == QPTypeRC || attr.Type == QPTypeUC}
+	qp := &QP{ctx: p.ctx, pd: p, eventID: eventID, handle: grant.QP, number: grant.Number, init: attr}
+	qp.connected = attr.Type == QPTypeRC || attr.Type == QPTypeUC || attr.Type == QPTypeXRCSend
 	if err := qp.mapQueues(grant); err != nil {
 		_ = p.ctx.provider.DestroyQP(provider.DestroyQPRequest{QP: grant.QP})
 		p.ctx.releaseSlot(token)
@@ -94,11 +99,15 @@ func (p *PD) createQP(attr QPInitAttr, eventID uint64) (*QP, error) {
 }
 
 func (q *QP) mapQueues(grant provider.CreateQPGrant) (err error) {
-	if q.send, err = ring.NewSendProducer(grant.SendMemory, grant.SendGeometry); err != nil {
+	producer := ring.NewSendProducer
+	if q.init.Type == QPTypeXRCSend {
+		producer = ring.NewXRCSendProducer
+	}
+	if q.send, err = producer(grant.SendMemory, grant.SendGeometry); err != nil {
 		return err
 	}
 	q.sendEntries, q.recvEntries = grant.SendGeometry.Entries, grant.RecvGeometry.Entries
-	if q.init.SRQ != nil {
+	if q.init.SRQ != nil || q.init.Type == QPTypeXRCSend {
 		return nil
 	}
 	q.recv, err = ring.NewRecvProducer(grant.RecvMemory, grant.RecvGeometry)
@@ -154,7 +163,7 @@ func (q *QP) Modify(attr *QPAttr, mask QPAttrMask) error {
 	}
 	q.modifyMu.Lock()
 	defer q.modifyMu.Unlock()
-	if mask&QPAttrState != 0 && attr.State == QPStateReset {
+	if mask&QPAttrState != 0 && attr.State == QPStateReset && !q.target {
 		return q.reset(attr, mask)
 	}
 	grant, err := q.ctx.provider.ModifyQP(provider.ModifyQPRequest{QP: q.handle, Attr: *attr, Mask: mask})
@@ -252,10 +261,14 @@ func (q *QP) Query() (QPAttr, QPInitAttr, error) {
 // they have left, not for the peer's answer, without which it is not known whether they have arrived: Drain
 // waits for that. Then it drops all
 // outstanding sends and receives, except those of an SRQ, and all completions that have not been
-// polled. ErrBusy while it is attached to a group (DetachMcast).
+// polled. ErrBusy while it is attached to a group (DetachMcast). Of an XRC target it closes what was opened: see
+// XRCD.OpenQP.
 func (q *QP) Close() error {
 	if q == nil {
 		return fmt.Errorf("destroy QP: %w", errNil)
+	}
+	if q.target {
+		return q.closeTarget()
 	}
 	q.drainToClose()
 	q.modifyMu.Lock()

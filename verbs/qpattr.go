@@ -10,7 +10,8 @@ type QPCap = provider.QPCap
 
 // QPInitAttr are the attributes that a queue pair is created with (ibv_qp_init_attr).
 type QPInitAttr struct {
-	// Type is QPTypeUD, QPTypeRC or QPTypeUC. QPTypeGSI is for a privileged program (CAP_NET_RAW): QP 1 of the card, a UD
+	// Type is QPTypeUD, QPTypeRC, QPTypeUC or QPTypeXRCSend, of which RecvCQ and SRQ do not count; or QPTypeXRCRecv, for
+	// XRCD.CreateQP. QPTypeGSI is for a privileged program (CAP_NET_RAW): QP 1 of the card, a UD
 	// queue pair that has the Q_Key 0x80010000; ErrBusy if another program has it, or connection ids of
 	// the card are in use. Until it is closed, the program answers peers' connection management instead
 	// of the card.

@@ -23,28 +23,41 @@ type SRQ struct {
 	attr    SRQAttr // as granted; Limit is the card's
 	queue   *ring.RecvProducer
 	older   []*ring.RecvProducer // replaced by a resize, with receives that the card has not taken
+
+	xrc *xrcReceives // of one of type XRC, else nil
 }
 
-// SRQInitAttr are the attributes that an SRQ is created with (ibv_srq_init_attr). It has no limit at
-// first: see Modify.
-//
-// Its fields: [provider.SRQInitAttr].
-type SRQInitAttr = provider.SRQInitAttr
+// SRQInitAttr are the attributes that an SRQ is created with (ibv_srq_init_attr, ibv_srq_init_attr_ex). It has no limit
+// at first: see Modify.
+type SRQInitAttr struct {
+	MaxWR  uint32
+	MaxSGE uint32 // 0 stands for 1
+
+	// Type is SRQTypeBasic, which is 0, or SRQTypeXRC. One of type XRC belongs to a domain, has a number that peers send
+	// to (SRQ.Number), and a CQ to which its receives complete.
+	Type SRQType
+	XRCD *XRCD
+	CQ   *CQ
+}
 
 // SRQAttr are the attributes of an SRQ (ibv_srq_attr).
 //
 // Its fields: [provider.SRQAttr].
 type SRQAttr = provider.SRQAttr
 
-// CreateSRQ makes a shared receive queue (ibv_create_srq). MaxWR and MaxSGE are met or exceeded, and
-// set in attr to what was granted.
+// CreateSRQ makes a shared receive queue (ibv_create_srq, ibv_create_srq_ex). MaxWR and MaxSGE are met or exceeded, and
+// set in attr to what was granted. ErrCQOverrun if the CQ of one of type XRC was overrun.
 func (p *PD) CreateSRQ(attr *SRQInitAttr) (*SRQ, error) {
 	if p == nil || attr == nil {
 		return nil, fmt.Errorf("create SRQ: %w", errNil)
 	}
 	var q *SRQ
 	err := p.ctx.eventSources.add(func(eventID uint64) (_ any, err error) {
-		q, err = p.createSRQ(*attr, eventID)
+		if attr.Type == SRQTypeBasic {
+			q, err = p.createSRQ(*attr, eventID)
+		} else {
+			q, err = p.createXRCSRQ(*attr, eventID)
+		}
 		return q, err
 	})
 	if err != nil {
@@ -55,10 +68,16 @@ func (p *PD) CreateSRQ(attr *SRQInitAttr) (*SRQ, error) {
 }
 
 func (p *PD) createSRQ(attr SRQInitAttr, eventID uint64) (*SRQ, error) {
-	grant, err := p.ctx.provider.CreateSRQ(provider.CreateSRQRequest{PD: p.handle, Attr: attr, EventID: eventID})
+	size := provider.SRQInitAttr{MaxWR: attr.MaxWR, MaxSGE: attr.MaxSGE}
+	grant, err := p.ctx.provider.CreateSRQ(provider.CreateSRQRequest{PD: p.handle, Attr: size, EventID: eventID})
 	if err != nil {
 		return nil, err
 	}
+	return p.newSRQ(&grant, eventID)
+}
+
+// newSRQ is the program's end of a queue that was made.
+func (p *PD) newSRQ(grant *provider.CreateSRQGrant, eventID uint64) (*SRQ, error) {
 	queue, err := ring.NewRecvProducer(grant.Memory, grant.Geometry)
 	if err != nil {
 		_ = p.ctx.provider.DestroySRQ(provider.DestroySRQRequest{SRQ: grant.SRQ})
@@ -206,7 +225,8 @@ func (q *SRQ) Query() (SRQAttr, error) {
 }
 
 // Close destroys the queue with the receives in it (ibv_destroy_srq); ErrBusy while a queue pair uses
-// it.
+// it. One of type XRC is used by none: what peers send to it from now on is refused, and its completions that have not
+// been polled are dropped.
 func (q *SRQ) Close() error {
 	if q == nil {
 		return fmt.Errorf("destroy SRQ: %w", errNil)
@@ -220,6 +240,9 @@ func (q *SRQ) Close() error {
 	}
 	q.set(&q.closed, true)
 	q.pd.ctx.eventSources.remove(q.eventID)
+	if q.xrc != nil {
+		q.xrc.end(q.pd.ctx)
+	}
 	return nil
 }
 

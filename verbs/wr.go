@@ -30,6 +30,7 @@ type SendWR struct {
 	CompareAdd, Swap uint64  // atomics: what is compared or added, and what is swapped in
 	InvalidateRKey   RKey    // WRSendWithInv: the peer's; WRLocalInv: that of a window of this program
 	Bind             *MWBind // WRBindMW; RKey is the window's new one
+	RemoteSRQN       SRQN    // of an XRC initiator: the peer's SRQ, by its number (SRQ.Number)
 }
 
 // RecvWR is a receive work request (ibv_recv_wr). A datagram takes 40 bytes more than its payload,
@@ -42,11 +43,14 @@ type RecvWR struct {
 
 // PostSend queues send requests (ibv_post_send). It does not wait. nil means that all are queued;
 // the result of each is in its completion. An unsignaled request completes only when it fails with
-// an error, which stops the queue (SQE; of RC the queue pair: ERR). If a request is refused, the error is a *BadWRError
+// an error, which stops the queue (SQE; of RC and XRC the queue pair: ERR). If a request is refused, the error is a *BadWRError
 // that names it: those before it are queued.
 func (q *QP) PostSend(wrs []SendWR) error {
 	if q == nil {
 		return &BadWRError{0, errNil}
+	}
+	if q.target {
+		return &BadWRError{0, errTarget}
 	}
 	q.sendMu.Lock()
 	defer q.sendMu.Unlock()
@@ -195,6 +199,14 @@ func (q *QP) putInline(wr *SendWR, free *uint32) error {
 	return nil
 }
 
+// whyNoRecv is the error of a receive for a queue pair without a receive queue.
+func (q *QP) whyNoRecv() error {
+	if q.init.Type == QPTypeXRCSend {
+		return errInitiator
+	}
+	return errSharedReceives
+}
+
 var errSharedReceives = fmt.Errorf("%w: this queue pair takes its receives from an SRQ; post to that", ErrInvalid)
 
 // PostRecv queues receive requests (ibv_post_recv). Its errors are those of PostSend. ErrInvalid if
@@ -204,7 +216,7 @@ func (q *QP) PostRecv(wrs []RecvWR) error {
 		return &BadWRError{0, errNil}
 	}
 	if q.recv == nil {
-		return &BadWRError{0, errSharedReceives}
+		return &BadWRError{0, q.whyNoRecv()}
 	}
 	q.recvMu.Lock()
 	defer q.recvMu.Unlock()

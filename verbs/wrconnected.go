@@ -7,13 +7,12 @@ import (
 	"github.com/roced/roced/datapath/wire"
 )
 
+// services are those of connected queue pairs' types.
+var services = [...]wire.Service{QPTypeRC: wire.ServiceRC, QPTypeUC: wire.ServiceUC, QPTypeXRCSend: wire.ServiceXRC}
+
 // checkConnected finds mistakes in what only requests of connected queue pairs have.
 func (q *QP) checkConnected(wr *SendWR) error {
-	service := wire.ServiceRC
-	if q.init.Type == QPTypeUC {
-		service = wire.ServiceUC
-	}
-	switch means := wr.Opcode.Means(); {
+	switch service, means := services[q.init.Type], wr.Opcode.Means(); {
 	case !wr.Opcode.On(service):
 		return fmt.Errorf("%w: %v (%d) is not an operation of %v queue pairs", ErrInvalid, wr.Opcode, uint8(wr.Opcode), q.init.Type)
 	case wr.Flags&SendInline != 0 && !means.Is(wire.MeansSend|wire.MeansWrite):
@@ -22,6 +21,8 @@ func (q *QP) checkConnected(wr *SendWR) error {
 		return fmt.Errorf("%w: %v needs one SGE, of %d bytes, for the value that was there", ErrInvalid, wr.Opcode, atomicSize)
 	case wr.Opcode.Local() && len(wr.SGList) != 0:
 		return fmt.Errorf("%w: %v takes no SGEs", ErrInvalid, wr.Opcode)
+	case wr.RemoteSRQN > wire.SRQNMax:
+		return fmt.Errorf("%w: number 0x%x of an SRQ has more than 24 bits", ErrInvalid, uint32(wr.RemoteSRQN))
 	case wr.Opcode == WRBindMW:
 		return wr.Bind.check(wr.RKey)
 	}
@@ -36,7 +37,7 @@ func (q *QP) putFixedConnected(wr *SendWR, sges, inline int) []byte {
 	s := &q.connectedWQE
 	s.ID, s.Opcode, s.Flags, s.Imm = wr.ID, wr.Opcode, wr.Flags, wr.ImmData
 	s.SGECount, s.InlineLen = uint16(sges), uint32(inline)
-	s.RemoteAddr, s.RKey = wr.RemoteAddr, wr.RKey
+	s.RemoteAddr, s.RKey, s.RemoteSRQN = wr.RemoteAddr, wr.RKey, wr.RemoteSRQN
 	switch wr.Opcode {
 	case WRSendWithInv, WRLocalInv:
 		s.Imm = uint32(wr.InvalidateRKey)

@@ -1,4 +1,4 @@
-// Package conn is the machine of a connection (RC, UC): a requester and a responder, which take requests, packets
+// Package conn is the machine of a connection (RC, UC, XRC): a requester and a responder, which take requests, packets
 // and the time, and give packets, completions and verdicts.
 //
 //	           requests                                          responses, ACK, NAK
@@ -25,6 +25,9 @@
 //	remote.go           a READ is noted, an atomic is carried out
 //	responses.go        what was answered with data is kept, to be answered again
 //	respond.go          Next and Fill give the responses, then one ACK or NAK for all
+//
+// Of XRC, an initiator uses a requester only, a target a responder only, whose requests each name the shared receive
+// queue that they are for (Target).
 //
 // It knows no engine, no frame and no clock. What it needs of its queue pair is QueuePair (queuepair.go). It
 // has no lock and no goroutine. A packet is not copied before it is in the program's memory, and what is sent

@@ -16,6 +16,7 @@ type message struct {
 type extent struct {
 	kind     wire.Meaning // MeansSend or MeansWrite; 0: there is none
 	received uint32       // bytes that are in memory
+	srqn     wire.SRQN    // of XRC: the queue that it is for
 	addr     uint64       // of a WRITE, like the next two
 	key      ring.RKey
 	length   uint32
@@ -30,6 +31,8 @@ func (r *Responder) takePart(packet *wire.Packet) Reason {
 	case !kind.Is(wire.MeansSend | wire.MeansWrite), first != (m.kind == 0), !first && kind != m.kind:
 		return InvalidRequest
 	case !last && length != mtu, last && length > mtu, last && !first && length == 0:
+		return InvalidRequest
+	case r.xrc() && !first && packet.SRQN() != m.srqn:
 		return InvalidRequest
 	case kind == wire.MeansWrite && r.Access&ring.AccessRemoteWrite == 0:
 		return InvalidRequest
@@ -55,6 +58,9 @@ func (r *Responder) takePart(packet *wire.Packet) Reason {
 // begin notes what the first packet says.
 func (m *message) begin(kind wire.Meaning, p *wire.Packet) {
 	m.kind, m.received = kind, 0
+	if p.Has(wire.HeaderXRCETH) {
+		m.srqn = p.SRQN()
+	}
 	if kind == wire.MeansWrite {
 		h := p.RETH()
 		m.addr, m.key, m.length = h.Addr(), ring.RKey(h.RKey()), h.Length()
@@ -73,7 +79,7 @@ func (r *Responder) store(packet *wire.Packet, means wire.Meaning, length uint32
 		return r.storeWrite(packet, means, length)
 	}
 	if m.recv.List().Length()-uint64(m.received) < uint64(length) {
-		if r.reliable() { // else the receive takes the next message
+		if r.Reliable() { // else the receive takes the next message
 			r.failRecv(ring.WCLocLenErr)
 		}
 		return NoRoom

@@ -74,6 +74,11 @@ func (s *side) post() {
 		}
 	}
 	q.signaled = s.requester.SigAll || q.Flags&ring.SendSignaled != 0
+	q.RKey = key
+	if s.Service == wire.ServiceXRC {
+		q.RemoteSRQN = wire.SRQN(1 + s.IntN(targets))
+		q.RKey += ring.RKey(q.RemoteSRQN)
+	}
 	s.place(&q)
 	if q.Opcode.Means().Is(wire.MeansReceive) {
 		s.expected = append(s.expected, q)
@@ -90,14 +95,14 @@ func (s *side) place(q *request) {
 		q.length = 0
 	case means.Is(wire.MeansRead):
 		q.from = s.IntN(readLen - q.length)
-		q.RemoteAddr, q.RKey = readArea+uint64(q.from), key
+		q.RemoteAddr = readArea + uint64(q.from)
 	case means.Is(wire.MeansAtomic):
 		q.length, q.from = 8, s.IntN(numberCount)
-		q.RemoteAddr, q.RKey = numberArea+8*uint64(q.from), key
+		q.RemoteAddr = numberArea + 8*uint64(q.from)
 		operands = s.operands(q)
 	default:
 		to := s.IntN(targetLen - q.length)
-		q.RemoteAddr, q.RKey = targetArea+uint64(to), key
+		q.RemoteAddr = targetArea + uint64(to)
 		s.gatherModel(q)
 		if means.Is(wire.MeansWrite) {
 			copy(s.target[to:], q.data)
@@ -204,8 +209,17 @@ func (s *side) WriteRecv(list ring.SGList, offset int, payload []byte) bool {
 	return true
 }
 
+// Target: of each queue that there is, the memory has a key of its own.
+func (s *side) Target(number wire.SRQN) bool {
+	if s.Service != wire.ServiceXRC || number < 1 || number > targets {
+		s.Fatalf("the peer names queue %v", number)
+	}
+	s.targeted = number
+	return true
+}
+
 func (s *side) Remote(k ring.RKey, addr uint64, length uint32, access ring.AccessFlags) (memory []byte, ok bool) {
-	if length > 0 && (k != key || access == ring.AccessRemoteWrite && (addr < targetArea || addr+uint64(length) > numberArea)) {
+	if length > 0 && (k != key+ring.RKey(s.targeted) || access == ring.AccessRemoteWrite && (addr < targetArea || addr+uint64(length) > numberArea)) {
 		s.Fatalf("the peer names %d bytes at %d by %#x", length, addr, k)
 	}
 	memory = s.part(addr, length)
@@ -287,7 +301,7 @@ func (s *side) CompleteSend(c Completion) {
 
 func (s *side) status(q *request, c *Completion) {
 	possible := c.Status == ring.WCSuccess && q.signaled && c.Opcode == q.Opcode.Completes() && int(c.ByteLen) == q.length
-	if s.Service == wire.ServiceRC && c.Solicited {
+	if s.Reliable() && c.Solicited {
 		possible = c.Status == ring.WCRetryExcErr || c.Status == ring.WCRNRRetryExcErr && s.RNRRetry != foreverRNR || c.Status == ring.WCRemOpErr && s.overruns
 	}
 	if !possible {
@@ -315,7 +329,7 @@ func (s *side) CompleteRecv(c Completion) bool {
 		s.Fatalf("receive: %+v", c)
 	}
 	from, q := s.peer, request{}
-	if s.Service == wire.ServiceRC {
+	if s.Reliable() {
 		if len(from.expected) == 0 {
 			s.Fatalf("a receive of no message: %+v", c)
 		}
@@ -326,6 +340,9 @@ func (s *side) CompleteRecv(c Completion) bool {
 	}
 	means := q.Opcode.Means()
 	imm, inv := means.Is(wire.MeansImmediate), means.Is(wire.MeansInvalidate)
+	if q.RemoteSRQN != s.targeted {
+		s.Fatalf("message %d for queue %v is in %v", q.number, q.RemoteSRQN, s.targeted)
+	}
 	if int(c.ByteLen) != q.length || imm != (c.Flags&ring.WCWithImm != 0) || inv != (c.Flags&ring.WCWithInv != 0) || (imm || inv) && c.Imm != q.number ||
 		c.Solicited != (q.Flags&ring.SendSolicited != 0) {
 		s.Fatalf("message %d (%v, %d bytes): %+v", q.number, q.Opcode, q.length, c)
@@ -351,11 +368,11 @@ func (s *side) sane() {
 		}
 	}
 	begun := s.state == ring.QPStateRTS || s.state == ring.QPStateSQD
-	waits := begun && s.Service == wire.ServiceRC && r.works.count > 0 && r.oldest != r.newest
+	waits := begun && s.Reliable() && r.works.count > 0 && r.oldest != r.newest
 	switch {
 	case reads != r.reads, r.current > r.works.count, owed != s.responder.responses.pending:
 		s.Fatalf("%d READs, not %d; %d of %d requests are sent; %d responses are owed, not %d", reads, r.reads, r.current, r.works.count, owed, s.responder.responses.pending)
-	case begun && s.Service == wire.ServiceRC && (r.PSN.Ahead(r.oldest) < 0 || r.newest.Ahead(r.PSN) < 0 || r.PSN.Ahead(r.afterRead) > maxWindow+askGap):
+	case begun && s.Reliable() && (r.PSN.Ahead(r.oldest) < 0 || r.newest.Ahead(r.PSN) < 0 || r.PSN.Ahead(r.afterRead) > maxWindow+askGap):
 		s.Fatalf("PSNs %d, %d, %d, %d", r.oldest, r.afterRead, r.PSN, r.newest)
 	case begun && (r.window.size < minWindow || r.window.size > maxWindow):
 		s.Fatalf("a window of %d packets", r.window.size)
@@ -504,7 +521,10 @@ func TestModel(t *testing.T) {
 	taken, deaths, worlds := 0, 0, 0
 	for step := 0; step < steps; worlds++ {
 		service := wire.ServiceRC
-		if worlds%4 == 3 {
+		switch worlds % 4 {
+		case 2:
+			service = wire.ServiceXRC
+		case 3:
 			service = wire.ServiceUC
 		}
 		w := newWorld(t, r, service)

@@ -21,6 +21,9 @@ type QueuePair interface {
 	Bind(key ring.RKey, addr uint64, b ring.Bind) ring.WCStatus
 	// Invalidate revokes the key of a window; false if the queue pair may not.
 	Invalidate(key ring.RKey) bool
+	// Target has the calls about receives and the peer's keys be for a shared receive queue that the peer has named:
+	// its receives, its memory, its CQ. false if the queue pair may not use it. Only of XRC; a packet's comes first.
+	Target(number wire.SRQN) bool
 	// TakeRecv takes the next receive; false if there is none.
 	TakeRecv(r *ring.Recv) bool
 	// Credits is the ACK that says how many receives are posted.
@@ -47,7 +50,7 @@ type Completion struct {
 
 // Attr are the attributes of a connection (ibv_qp_attr). They change between two calls.
 type Attr struct {
-	Service wire.Service // ServiceRC or ServiceUC
+	Service wire.Service // ServiceRC, ServiceUC or ServiceXRC
 	MTU     wire.MTU     // of the path
 
 	Access          ring.AccessFlags // what the peer may do: remote read, write, atomic
@@ -62,8 +65,11 @@ type Attr struct {
 	NotifyDrained bool // send EventSQDrained in SQD when what was begun is finished
 }
 
-// reliable says that packets are acknowledged.
-func (a *Attr) reliable() bool { return a.Service == wire.ServiceRC }
+// Reliable says that packets are acknowledged.
+func (a *Attr) Reliable() bool { return a.Service != wire.ServiceUC }
+
+// xrc says that requests name the shared receive queue that they are for.
+func (a *Attr) xrc() bool { return a.Service == wire.ServiceXRC }
 
 // MaxMessage is the length of the longest message, in bytes. The PSNs of two of them are less than half of all
 // at any MTU.
@@ -92,6 +98,7 @@ const (
 	NoRoom                // the receive is too short
 	Protection            // the program's own memory may not be written
 	CQFull                // the completion queue was overrun
+	XRCDomain             // it names no shared receive queue of the XRC domain
 
 	Reasons int = iota // how many there are
 )

@@ -13,6 +13,9 @@ import (
 func (r *Responder) takeRead(p *wire.Packet) (packets uint32, s wire.Syndrome, reason Reason) {
 	h := p.RETH()
 	one := response{psn: r.ExpectedPSN, addr: h.Addr(), key: ring.RKey(h.RKey()), length: h.Length(), packets: packetsOf(h.Length(), r.MTU), kind: wire.MeansRead}
+	if r.xrc() {
+		one.srqn = p.SRQN()
+	}
 	switch {
 	case r.message.kind != 0, r.Access&ring.AccessRemoteRead == 0, h.Length() > MaxMessage:
 		return 0, wire.NAKInvalidRequest, InvalidRequest

@@ -193,7 +193,7 @@ func (r *Requester) fail(status ring.WCStatus) {
 	w := r.works.at(0)
 	r.QP.CompleteSend(Completion{ID: w.ID, Status: status, Opcode: w.Opcode.Completes(), Solicited: true})
 	r.Queue.Advance(true)
-	if r.reliable() {
+	if r.Reliable() {
 		r.QP.Fail(ring.QPStateErr)
 	} else {
 		r.QP.Fail(ring.QPStateSQE)

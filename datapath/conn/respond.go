@@ -48,7 +48,8 @@ func (r *Responder) repeat(p *wire.Packet) {
 	place := uint32(p.BTH().PSN()-one.psn) & uint32(wire.PSNMask)
 	if kind == wire.MeansRead {
 		skipped := place * uint32(r.MTU.Bytes())
-		if h := p.RETH(); h.Addr() != one.addr+uint64(skipped) || ring.RKey(h.RKey()) != one.key || h.Length() != one.length-skipped {
+		if h := p.RETH(); h.Addr() != one.addr+uint64(skipped) || ring.RKey(h.RKey()) != one.key || h.Length() != one.length-skipped ||
+			r.xrc() && p.SRQN() != one.srqn {
 			return
 		}
 	}
@@ -66,13 +67,13 @@ func (r *Responder) Next(p *Packet) Step {
 	switch {
 	case one != nil:
 		operation := one.next()
-		p.Opcode, p.PSN, p.MSN, p.Original = wire.ServiceRC.Of(operation), one.psn.Plus(one.sent), one.msn, one.original
+		p.Opcode, p.PSN, p.MSN, p.Original = r.Service.Of(operation), one.psn.Plus(one.sent), one.msn, one.original
 		p.Length = one.partLen(uint32(r.MTU.Bytes()))
 		if operation != wire.OpReadResponseMiddle { // which says nothing of it
 			p.Syndrome = r.QP.Credits()
 		}
 	case r.responses.due:
-		p.Opcode, p.PSN, p.MSN, p.Syndrome = wire.ServiceRC.Of(wire.OpAcknowledge), r.responses.psn, r.msn, r.responses.nak
+		p.Opcode, p.PSN, p.MSN, p.Syndrome = r.Service.Of(wire.OpAcknowledge), r.responses.psn, r.msn, r.responses.nak
 		p.Length = 0
 		if p.Syndrome == 0 {
 			p.Syndrome = r.QP.Credits()
@@ -93,7 +94,7 @@ func (r *Responder) Fill(p *Packet, payload []byte) Reason {
 	}
 	if p.Length > 0 {
 		from := uint64(one.sent) * uint64(r.MTU.Bytes())
-		memory, ok := r.QP.Remote(one.key, one.addr+from, uint32(p.Length), ring.AccessRemoteRead)
+		memory, ok := r.readable(one, from, uint32(p.Length))
 		if !ok {
 			r.endReading(one)
 			return RemoteAccess
@@ -105,6 +106,14 @@ func (r *Responder) Fill(p *Packet, payload []byte) Reason {
 		r.responses.pending--
 	}
 	return Taken
+}
+
+// readable is a part of the memory that a READ names; ok is false if it may not be read any more.
+func (r *Responder) readable(one *response, from uint64, length uint32) (memory []byte, ok bool) {
+	if r.xrc() && !r.QP.Target(one.srqn) {
+		return nil, false
+	}
+	return r.QP.Remote(one.key, one.addr+from, length, ring.AccessRemoteRead)
 }
 
 // endReading refuses the rest of a READ.

@@ -47,7 +47,7 @@ func (r *Responder) Turn() (t Turn) {
 
 // Receive takes a packet of the peer's requests.
 func (r *Responder) Receive(p *wire.Packet) Reason {
-	if !r.reliable() {
+	if !r.Reliable() {
 		return r.receiveUC(p)
 	}
 	switch distance := p.BTH().PSN().Ahead(r.ExpectedPSN); {
@@ -82,6 +82,9 @@ func (r *Responder) Receive(p *wire.Packet) Reason {
 // carryOut carries out the packet in hand, which is the expected one. It returns how many PSNs it has, and
 // how the peer is to be told: by an ACK if that is the zero syndrome.
 func (r *Responder) carryOut(p *wire.Packet) (packets uint32, s wire.Syndrome, reason Reason) {
+	if r.xrc() && !r.QP.Target(p.SRQN()) {
+		return 0, r.syndromeOf(XRCDomain), XRCDomain
+	}
 	switch kind := p.BTH().Opcode().Means().Kind(); {
 	case kind == wire.MeansRead:
 		return r.takeRead(p)
@@ -93,7 +96,8 @@ func (r *Responder) carryOut(p *wire.Packet) (packets uint32, s wire.Syndrome, r
 	return 1, r.syndromeOf(reason), reason
 }
 
-// syndromeOf is what a peer is told of a packet that was not taken.
+// syndromeOf is what a peer is told of a packet that was not taken. A number of an SRQ that may not be used is a
+// mistake in the request, like a field that may not be (IBA 9.7.5.2.4; A14 has no NAK of its own for it).
 func (r *Responder) syndromeOf(reason Reason) wire.Syndrome {
 	switch reason {
 	case Taken:
@@ -136,6 +140,9 @@ func (r *Responder) Flush() {
 // completeTaken completes the receive that a message has taken with an error.
 func (r *Responder) completeTaken(status ring.WCStatus) {
 	r.message.hasRecv = false
+	if r.xrc() && !r.QP.Target(r.message.srqn) { // it was destroyed, with its receives
+		return
+	}
 	r.QP.CompleteRecv(Completion{ID: r.message.recv.ID, Status: status, Opcode: ring.WCRecv, Solicited: true})
 }
 

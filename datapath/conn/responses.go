@@ -25,7 +25,8 @@ type response struct {
 	sent     uint32 // packets
 	whole    bool   // all were sent, maybe before some are repeated
 	msn      uint32
-	key      ring.RKey // of a READ, like the next two
+	key      ring.RKey // of a READ, like the next three
+	srqn     wire.SRQN // of XRC: the queue whose memory it is
 	addr     uint64
 	length   uint32
 	original uint64 // of an atomic

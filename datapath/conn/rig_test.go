@@ -37,6 +37,7 @@ const (
 	manyFly   = 400 // packets; what comes on top is lost
 	frameLen  = wire.MaxHeaders + 1024 + wire.MaxTrailer
 	key       = ring.RKey(0x777)
+	targets   = 3 // shared receive queues of a side, of XRC
 
 	// The areas of a side's memory. Two never change: what requests send, and what the peer reads. The peer
 	// writes to a third; and a slot each have receives, and what READs and atomics bring.
@@ -176,15 +177,16 @@ type side struct {
 	packet    Packet
 	payload   [1024]byte
 
-	state   ring.QPState
-	drained bool // it was said
-	overran bool // a completion found no room
-	queue   *ring.SendProducer
-	polled  uint32
-	recvs   *ring.RecvProducer
-	posts   *ring.RecvConsumer
-	slots   []uint64 // of receives that are not posted
-	memory  []byte
+	state    ring.QPState
+	drained  bool      // it was said
+	overran  bool      // a completion found no room
+	targeted wire.SRQN // of XRC: the queue that the packet in hand is for
+	queue    *ring.SendProducer
+	polled   uint32
+	recvs    *ring.RecvProducer
+	posts    *ring.RecvConsumer
+	slots    []uint64 // of receives that are not posted
+	memory   []byte
 	model
 }
 
@@ -192,14 +194,17 @@ func newSide(w *world, attr Attr) *side {
 	s := &side{world: w, Attr: attr, memory: make([]byte, memoryLen)}
 	ends := wire.GIDFromAddr(netip.AddrFrom4([4]byte{10, 0, 0, 1}))
 	s.template = wire.NewTemplate(wire.Path{Source: ends, Dest: ends})
-	g := ring.ConnectedGeometry(depth, 4, inlineMax)
+	g, produce, consume := ring.ConnectedGeometry(depth, 4, inlineMax), ring.NewSendProducer, ring.NewSendConsumer
+	if attr.Service == wire.ServiceXRC {
+		g, produce, consume = ring.XRCGeometry(depth, 4, inlineMax), ring.NewXRCSendProducer, ring.NewXRCSendConsumer
+	}
 	memory := ring.Alloc(g.Size())
 	var err error
-	if s.queue, err = ring.NewSendProducer(memory, g); err != nil {
+	if s.queue, err = produce(memory, g); err != nil {
 		w.Fatal(err)
 	}
 	s.requester = Requester{Attr: &s.Attr, QP: s, Counters: &s.counters, SigAll: w.IntN(2) == 0}
-	if s.requester.Queue, err = ring.NewSendConsumer(memory, g); err != nil {
+	if s.requester.Queue, err = consume(memory, g); err != nil {
 		w.Fatal(err)
 	}
 	shape := ring.RecvGeometry(depth, 2)
@@ -210,7 +215,7 @@ func newSide(w *world, attr Attr) *side {
 	if s.posts, err = ring.NewRecvConsumer(memory, shape); err != nil {
 		w.Fatal(err)
 	}
-	s.requester.MaxSendSGE, s.requester.MaxInline = g.SendRoom()
+	s.requester.MaxSendSGE, s.requester.MaxInline = 4, inlineMax
 	s.responder.Attr, s.responder.QP = &s.Attr, s
 	for i := range s.memory[:numberArea] {
 		s.memory[i] = byte(w.Uint32())

@@ -32,7 +32,7 @@ var sequences = func() (all [1 << 8]wire.Sequence) {
 // describe fills in what the headers say of the request, and returns the packet's length, in bytes.
 func (w *work) describe(mtu uint32, h *wire.Transport, place uint32) (length int) {
 	h.Solicited = w.Flags&ring.SendSolicited != 0 && place == w.packets-1
-	h.Addr, h.RKey, h.Length, h.Imm = w.RemoteAddr, uint32(w.RKey), w.length, w.Imm
+	h.Addr, h.RKey, h.Length, h.Imm, h.SRQN = w.RemoteAddr, uint32(w.RKey), w.length, w.Imm, w.RemoteSRQN
 	switch w.Opcode {
 	case ring.WRSendWithInv:
 		h.RKey = uint32(w.InvalidateRKey())

@@ -13,7 +13,7 @@ import (
 // Next describes the next packet of the requests. share is how many packets the queue pair may have on its way at
 // most; see window.
 func (r *Requester) Next(share uint32, p *Packet) Step {
-	if r.rnrWait || r.reliable() && r.windowFull(share) {
+	if r.rnrWait || r.Reliable() && r.windowFull(share) {
 		return Idle
 	}
 	if r.current == r.works.count && !r.take() {
@@ -39,7 +39,7 @@ func (r *Requester) describe(w *work, share uint32, p *Packet) {
 	if w.Opcode == ring.WRRDMARead { // a request has the PSNs of its response
 		p.packets = w.packets - p.place
 	}
-	if r.reliable() {
+	if r.Reliable() {
 		last := p.place+p.packets == w.packets && !w.wantsAnswer()
 		p.asks = last || r.asks(share)
 		p.AckReq = p.asks && !w.wantsAnswer()
@@ -73,7 +73,7 @@ func (r *Requester) count(now time.Time, p *Packet) {
 	if p.work.Opcode == ring.WRRDMARead {
 		r.afterRead = r.PSN
 	}
-	if !r.reliable() { // nobody acknowledges: nothing is on its way
+	if !r.Reliable() { // nobody acknowledges: nothing is on its way
 		r.oldest, r.afterRead = r.PSN, r.PSN
 		return
 	}

@@ -21,6 +21,7 @@ var structures = map[string]map[string]int{
 		"id": sendID, "opcode": sendOpcode, "flags": sendFlags, "sge_count": sendSGECount, "imm": sendImm, "remote_addr": sendAH,
 		"rkey": sendQKey, "inline_length": sendInline, "": sendHeader,
 	},
+	"roced_xrc_wqe":  {"rdma": 0, "remote_srqn": sendRemoteSRQN, "reserved": sendRemoteSRQN + 4, "": xrcHeader},
 	"roced_atomic":   {"compare_add": 0, "swap": 8, "": AtomicLen},
 	"roced_bind":     {"length": 0, "lkey": 8, "access": 12, "": BindLen},
 	"roced_recv_wqe": {"id": recvID, "sge_count": recvSGECount, "reserved": 12, "": recvHeader},

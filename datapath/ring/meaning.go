@@ -18,10 +18,13 @@ var requests = withServices([1 << 8]request{
 	WRRDMARead:          {means: wire.MeansRead, completes: WCRDMARead},
 	WRAtomicCmpAndSwp:   {means: wire.MeansCompareSwap, completes: WCCompSwap},
 	WRAtomicFetchAndAdd: {means: wire.MeansFetchAdd, completes: WCFetchAdd},
-	WRLocalInv:          {completes: WCLocalInv, services: 1<<wire.ServiceRC | 1<<wire.ServiceUC},
-	WRBindMW:            {completes: WCBindMW, services: 1<<wire.ServiceRC | 1<<wire.ServiceUC},
+	WRLocalInv:          {completes: WCLocalInv, services: localServices},
+	WRBindMW:            {completes: WCBindMW, services: localServices},
 	WRSendWithInv:       {means: wire.MeansSend | wire.MeansInvalidate, completes: WCSend},
 })
+
+// localServices are those of which a program may have its own windows bound and invalidated: the connected ones.
+const localServices = 1<<wire.ServiceRC | 1<<wire.ServiceUC | 1<<wire.ServiceXRC
 
 // withServices adds the services that have an operation: those that have the packets (IBA tables 38 and 97).
 func withServices(table [1 << 8]request) [1 << 8]request {
@@ -31,7 +34,7 @@ func withServices(table [1 << 8]request) [1 << 8]request {
 			continue
 		}
 		sequence := wire.SequenceOf(r.means)
-		for _, service := range []wire.Service{wire.ServiceRC, wire.ServiceUC, wire.ServiceUD} {
+		for _, service := range []wire.Service{wire.ServiceRC, wire.ServiceUC, wire.ServiceUD, wire.ServiceXRC} {
 			if _, ok := service.Of(sequence.At(0, 1)).Headers(); ok {
 				r.services |= 1 << service
 			}
@@ -50,7 +53,7 @@ func (o Opcode) Local() bool { return requests[o].means == 0 && requests[o].serv
 // completion of it has an error, which says all that counts.
 func (o Opcode) Completes() WCOpcode { return requests[o].completes }
 
-// On reports whether a service has the operation: RC, UC or UD.
+// On reports whether a service has the operation: RC, UC, UD or XRC.
 func (o Opcode) On(s wire.Service) bool { return requests[o].services&(1<<s) != 0 }
 
 // IsRecv reports whether the completed request was a receive, for any operation of the peer.

@@ -10,16 +10,16 @@ import (
 // TestRequests: what services have which operations (IBA table 97), and what each of them completes as.
 func TestRequests(t *testing.T) {
 	rows := map[Opcode]string{
-		WRRDMAWrite: "RC UC, RDMA write", WRRDMAWriteWithImm: "RC UC, RDMA write", WRSend: "RC UC UD, send", WRSendWithImm: "RC UC UD, send",
-		WRRDMARead: "RC, RDMA read", WRAtomicCmpAndSwp: "RC, compare and swap", WRAtomicFetchAndAdd: "RC, fetch and add",
-		WRLocalInv: "RC UC, local invalidate", WRBindMW: "RC UC, bind memory window", WRSendWithInv: "RC, send",
+		WRRDMAWrite: "RC UC XRC, RDMA write", WRRDMAWriteWithImm: "RC UC XRC, RDMA write", WRSend: "RC UC UD XRC, send", WRSendWithImm: "RC UC UD XRC, send",
+		WRRDMARead: "RC XRC, RDMA read", WRAtomicCmpAndSwp: "RC XRC, compare and swap", WRAtomicFetchAndAdd: "RC XRC, fetch and add",
+		WRLocalInv: "RC UC XRC, local invalidate", WRBindMW: "RC UC XRC, bind memory window", WRSendWithInv: "RC XRC, send",
 	}
 	for value := range 256 {
 		o, got := Opcode(value), ""
 		for _, s := range []struct {
 			name    string
 			service wire.Service
-		}{{"RC", wire.ServiceRC}, {"UC", wire.ServiceUC}, {"UD", wire.ServiceUD}} {
+		}{{"RC", wire.ServiceRC}, {"UC", wire.ServiceUC}, {"UD", wire.ServiceUD}, {"XRC", wire.ServiceXRC}} {
 			if o.On(s.service) {
 				got += " " + s.name
 			}

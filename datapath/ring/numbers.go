@@ -419,6 +419,25 @@ var sRQAttrMaskNames = []flag[SRQAttrMask]{
 // String lists the attributes as libibverbs names them.
 func (n SRQAttrMask) String() string { return listed(sRQAttrMaskNames, n) }
 
+// SRQType is a kind of shared receive queue (ibv_srq_type).
+type SRQType uint8
+
+// The kinds of shared receive queues.
+const (
+	SRQTypeBasic SRQType = 0
+	SRQTypeXRC   SRQType = 1 // of an XRC domain, with a number that peers send to
+	SRQTypeTM    SRQType = 2 // with tag matching, which there is not
+)
+
+var sRQTypeNames = []string{
+	SRQTypeBasic: "BASIC",
+	SRQTypeXRC:   "XRC",
+	SRQTypeTM:    "TM",
+}
+
+// String names the type as the kernel does.
+func (n SRQType) String() string { return named(sRQTypeNames, n, "SRQ type") }
+
 // AccessFlags say what may be done with a memory region (ibv_access_flags).
 // Reading it locally is always allowed.
 type AccessFlags uint32
@@ -597,6 +616,7 @@ const (
 	DeviceSRQResize       DeviceCapFlags = 1 << 13
 	DeviceNNotifyCQ       DeviceCapFlags = 1 << 14 // an event after n completions
 	DeviceMemWindow       DeviceCapFlags = 1 << 17
+	DeviceXRC             DeviceCapFlags = 1 << 20
 	DeviceMemWindowType2B DeviceCapFlags = 1 << 24 // of type 2, bound to queue pair and PD
 )
 
@@ -610,6 +630,7 @@ var deviceCapFlagsNames = []flag[DeviceCapFlags]{
 	{DeviceSRQResize, "SRQ_RESIZE"},
 	{DeviceNNotifyCQ, "N_NOTIFY_CQ"},
 	{DeviceMemWindow, "MEM_WINDOW"},
+	{DeviceXRC, "XRC"},
 	{DeviceMemWindowType2B, "MEM_WINDOW_TYPE_2B"},
 }
 

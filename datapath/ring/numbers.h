@@ -139,6 +139,12 @@ enum roced_srq_attr_mask {
 	ROCED_SRQ_LIMIT = 1 << 1
 };
 
+enum roced_srq_type {
+	ROCED_SRQT_BASIC = 0,
+	ROCED_SRQT_XRC = 1,
+	ROCED_SRQT_TM = 2
+};
+
 enum roced_access_flags {
 	ROCED_ACCESS_LOCAL_WRITE = 1 << 0,
 	ROCED_ACCESS_REMOTE_WRITE = 1 << 1,
@@ -209,6 +215,7 @@ enum roced_device_cap_flags {
 	ROCED_DEVICE_SRQ_RESIZE = 1 << 13,
 	ROCED_DEVICE_N_NOTIFY_CQ = 1 << 14,
 	ROCED_DEVICE_MEM_WINDOW = 1 << 17,
+	ROCED_DEVICE_XRC = 1 << 20,
 	ROCED_DEVICE_MEM_WINDOW_TYPE_2B = 1 << 24
 };
 

@@ -1,6 +1,10 @@
 package ring
 
-import "encoding/binary"
+import (
+	"encoding/binary"
+
+	"github.com/roced/roced/datapath/wire"
+)
 
 // What a send work request of a connected queue pair has in place of the datagram's fields, and behind
 // the fixed part:
@@ -11,9 +15,17 @@ import "encoding/binary"
 //
 //	32  atomics: compare or add 8, swap 8; one SGE follows
 //	32  bind: length 8, the region's lkey 4, access flags 4
+//
+// Of an XRC initiator (QPTypeXRCSend) the number of the peer's SRQ stands before these, which begin 16 bytes further on:
+//
+//	32  remote SRQ number 4, reserved 12
 const (
 	sendRemoteAddr = 16
 	sendRKey       = 24
+
+	sendRemoteSRQN = sendHeader
+	xrcLen         = 16
+	xrcHeader      = sendHeader + xrcLen
 
 	// AtomicLen is the length of Atomic in a slot, in bytes.
 	AtomicLen = 16
@@ -36,6 +48,7 @@ type SendConnected struct {
 	RemoteAddr uint64 // of the peer's memory, for RDMA and atomics; bind: where the window begins
 	RKey       RKey   // of that; bind: the window's new one
 	InlineLen  uint32
+	RemoteSRQN wire.SRQN // of an XRC initiator's queue
 }
 
 // InvalidateRKey is the key to be invalidated, which is in the place of the immediate data.
@@ -50,7 +63,11 @@ func (q *SendProducer) PutConnected(s *SendConnected) []byte {
 	binary.LittleEndian.PutUint64(slot[sendOpcode:], sendHead(s.Opcode, s.Flags, s.SGECount, s.Imm))
 	binary.LittleEndian.PutUint64(slot[sendRemoteAddr:], s.RemoteAddr)
 	binary.LittleEndian.PutUint64(slot[sendRKey:], uint64(s.RKey)|uint64(s.InlineLen)<<32)
-	return slot[sendHeader:]
+	if q.header == xrcHeader {
+		binary.LittleEndian.PutUint64(slot[sendRemoteSRQN:], uint64(s.RemoteSRQN))
+		clear(slot[sendRemoteSRQN+8 : xrcHeader])
+	}
+	return slot[q.header:]
 }
 
 // GetConnected is Get for a connected queue pair's request: the one after the next n.
@@ -63,12 +80,35 @@ func (q *SendConsumer) GetConnected(n uint32, s *SendConnected) (data []byte) {
 	s.RemoteAddr = binary.LittleEndian.Uint64(slot[sendRemoteAddr:])
 	rest := binary.LittleEndian.Uint64(slot[sendRKey:])
 	s.RKey, s.InlineLen = RKey(rest), uint32(rest>>32)
-	return slot[sendHeader:]
+	if q.header == xrcHeader {
+		s.RemoteSRQN = wire.SRQN(binary.LittleEndian.Uint32(slot[sendRemoteSRQN:]))
+	}
+	return slot[q.header:]
 }
 
 // ConnectedGeometry is SendGeometry for a connected queue pair, whose slots can hold an atomic.
 func ConnectedGeometry(entries, maxSGE, maxInline uint32) Geometry {
 	return SendGeometry(entries, max(maxSGE, connectedData/SGELen), maxInline)
+}
+
+// XRCGeometry is ConnectedGeometry for an XRC initiator, whose slots have the number of an SRQ too.
+func XRCGeometry(entries, maxSGE, maxInline uint32) Geometry {
+	return ConnectedGeometry(entries, max(maxSGE, connectedData/SGELen)+xrcLen/SGELen, maxInline+xrcLen)
+}
+
+// XRCRoom is SendRoom of an XRC initiator's slot.
+func (g Geometry) XRCRoom() (maxSGE, maxInline uint32) {
+	return Geometry{Stride: g.Stride - xrcLen}.SendRoom()
+}
+
+// NewXRCSendProducer is NewSendProducer for an XRC initiator's queue.
+func NewXRCSendProducer(memory []byte, g Geometry) (*SendProducer, error) {
+	return newSendProducer(memory, g, xrcHeader)
+}
+
+// NewXRCSendConsumer is NewSendConsumer for an XRC initiator's queue.
+func NewXRCSendConsumer(memory []byte, g Geometry) (*SendConsumer, error) {
+	return newSendConsumer(memory, g, xrcHeader)
 }
 
 // Atomic is the operands of an atomic operation: those of compare-and-swap, or what fetch-and-add adds.

@@ -25,3 +25,47 @@ func TestRDMAFields(t *testing.T) {
 		t.Errorf("%+v", GetBind(data))
 	}
 }
+
+// An XRC initiator's slot has the number of the peer's SRQ, and then what an RC queue pair's has.
+func TestXRCFields(t *testing.T) {
+	for entries := range uint32(3) {
+		for sges := uint32(0); sges <= MaxSGE; sges++ {
+			for inline := uint32(0); inline <= 512; inline += 32 {
+				g := XRCGeometry(entries, sges, inline)
+				if maxSGE, maxInline := g.XRCRoom(); maxSGE < sges || maxSGE > MaxSGE || maxInline < inline || maxSGE < connectedData/SGELen {
+					t.Fatalf("%d SGEs and %d bytes inline: room for %d and %d", sges, inline, maxSGE, maxInline)
+				}
+			}
+		}
+	}
+	g := XRCGeometry(2, 1, 0)
+	memory := Alloc(g.Size())
+	for i := range memory {
+		memory[i] = 0xA5
+	}
+	clear(memory[:slotsOffset])
+	p, err := NewXRCSendProducer(memory, g)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := NewXRCSendConsumer(memory, g)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := SendConnected{ID: 1, Opcode: WRAtomicFetchAndAdd, SGECount: 1, RemoteAddr: 2, RKey: 3, RemoteSRQN: 0x8899AABB}
+	data := p.PutConnected(&s)
+	PutAtomic(data, Atomic{4, 5})
+	PutSGE(data[AtomicLen:], SGE{6, 8, 7})
+	p.Publish()
+	var got SendConnected
+	data = c.GetConnected(0, &got)
+	if got != s || GetAtomic(data) != (Atomic{4, 5}) || getSGE(data[AtomicLen:]) != (SGE{6, 8, 7}) || c.Available() != 1 {
+		t.Errorf("%+v %+v", got, GetAtomic(data))
+	}
+	if &data[0] != &c.Data(0)[0] || string(memory[slotsOffset+32:][:16]) != "\xBB\xAA\x99\x88"+string(make([]byte, 12)) {
+		t.Errorf("% x", memory[slotsOffset+32:][:16])
+	}
+	if _, err := NewXRCSendProducer(memory, Geometry{2, 32}); err == nil {
+		t.Error("a slot without room for the number")
+	}
+}

@@ -83,15 +83,20 @@ type SendProducer struct {
 	slots
 	progress *atomic.Uint64 // see SendConsumer.Publish
 	failed   *atomic.Uint32
+	header   int // bytes before the SGEs
 }
 
 // NewSendProducer views memory as the program's end of a send queue. A geometry that does not fit
 // the memory is ErrLayout.
 func NewSendProducer(memory []byte, g Geometry) (*SendProducer, error) {
-	if err := g.check(memory, sendHeader); err != nil {
+	return newSendProducer(memory, g, sendHeader)
+}
+
+func newSendProducer(memory []byte, g Geometry, header uint32) (*SendProducer, error) {
+	if err := g.check(memory, header); err != nil {
 		return nil, err
 	}
-	return &SendProducer{newProducer(memory, g), newSlots(memory, g), sendProgress(memory), word(memory, sendErrorWord)}, nil
+	return &SendProducer{newProducer(memory, g), newSlots(memory, g), sendProgress(memory), word(memory, sendErrorWord), int(header)}, nil
 }
 
 // Outstanding is the number of requests that still occupy a slot: those that the card has not
@@ -161,16 +166,21 @@ type SendConsumer struct {
 	progress *atomic.Uint64
 	failed   *atomic.Uint32
 	signaled uint32
+	header   int // bytes before the SGEs
 }
 
 // NewSendConsumer views memory as the card's end of a send queue. A geometry that does not fit the
 // memory is ErrLayout.
 func NewSendConsumer(memory []byte, g Geometry) (*SendConsumer, error) {
-	if err := g.check(memory, sendHeader); err != nil {
+	return newSendConsumer(memory, g, sendHeader)
+}
+
+func newSendConsumer(memory []byte, g Geometry, header uint32) (*SendConsumer, error) {
+	if err := g.check(memory, header); err != nil {
 		return nil, err
 	}
 	progress := sendProgress(memory)
-	return &SendConsumer{newConsumer(memory, g), newSlots(memory, g), progress, word(memory, sendErrorWord), uint32(progress.Load() >> 32)}, nil
+	return &SendConsumer{newConsumer(memory, g), newSlots(memory, g), progress, word(memory, sendErrorWord), uint32(progress.Load() >> 32), int(header)}, nil
 }
 
 // Available is the number of requests in the queue.
@@ -186,7 +196,7 @@ func (q *SendConsumer) Waiting() uint32 { return q.available(q.entries) }
 func (q *SendConsumer) Behind(n uint32) uint32 { return max(q.available(n+1), n) - n }
 
 // Data is the rest of the slot of the request after the next n, as Get returns it.
-func (q *SendConsumer) Data(n uint32) []byte { return q.at(q.next + n)[sendHeader:] }
+func (q *SendConsumer) Data(n uint32) []byte { return q.at(q.next + n)[q.header:] }
 
 // ID is that of the next request.
 func (q *SendConsumer) ID() uint64 { return binary.LittleEndian.Uint64(q.at(q.next)[sendID:]) }

@@ -7,7 +7,7 @@
 //	IPv4 20 (no options) | IPv6 40      in RoCEv2 this header is the GRH
 //	UDP 8, destination port 4791
 //	BTH 12                              opcode, P_Key, destination QP, PSN
-//	DETH 8 | RETH | AETH | …            by opcode, see the table in opcode.go
+//	DETH 8 | [XRCETH 4] RETH | AETH | … by opcode, see the table in opcode.go
 //	[immediate data 4]
 //	payload
 //	pad 0 to 3                          (−length) & 3 zero bytes
@@ -28,9 +28,9 @@
 // and allocates nothing. A Packet borrows the frame it was parsed from. The caller must not change
 // the frame while the Packet is in use. CheckICRC writes to the frame and restores what it wrote.
 //
-// Left out: the contents of the extended headers of RD and XRC (only their lengths are checked; the engine
-// drops their packets as unsupported), and MADs of other classes.
+// Left out: the contents of the extended headers of RD (only their lengths are checked; the engine drops its
+// packets as unsupported), and MADs of other classes.
 //
 // Sources: InfiniBand Architecture Specification volume 1, chapters 7 to 9, 12 and 13,
-// annexes A11 (IP addresses in connection management), A16 (RoCE) and A17 (RoCEv2); RFC 791, 768, 8200.
+// annexes A11 (IP addresses in connection management), A14 (XRC), A16 (RoCE) and A17 (RoCEv2); RFC 791, 768, 8200.
 package wire

@@ -52,7 +52,7 @@ func useAccessors(t *testing.T, p *Packet) {
 	if p.Has(HeaderImm) {
 		_ = p.Imm()
 	}
-	if bth.Opcode().Service() <= ServiceUC {
+	if s := bth.Opcode().Service(); s <= ServiceUC || s == ServiceXRC {
 		parsedTransport(p)
 	}
 	if whole := row.Payload + len(p.Payload()) + bth.PadCount() + ICRCLen; whole != len(p.frame)-p.bth || cap(p.Payload()) != len(p.Payload()) {

@@ -84,7 +84,7 @@ const (
 )
 
 // headerLen is the length in bytes of each extended header, by bit.
-var headerLen = [...]int{4, DETHLen, 4, RETHLen, AtomicETHLen, AETHLen, AtomicAckETHLen, ImmLen, IETHLen, 16, 0}
+var headerLen = [...]int{4, DETHLen, XRCETHLen, RETHLen, AtomicETHLen, AETHLen, AtomicAckETHLen, ImmLen, IETHLen, 16, 0}
 
 // Headers is a row of the opcode table: which headers follow the BTH, and where the payload starts.
 // The row of an opcode that does not exist is zero.

@@ -6,8 +6,21 @@ import (
 	"time"
 )
 
-// The extended headers of connected services (IBA 9.3.3 to 9.3.7). Packet gives views of those that its
+// The extended headers of connected services (IBA 9.3.3 to 9.3.7; of XRC A14.3). Packet gives views of those that its
 // opcode has.
+
+// XRCETHLen is the length of the header that says which shared receive queue a request of XRC is for, in bytes: 8
+// reserved bits, and the number (IBA A14.3).
+const XRCETHLen = 4
+
+// SRQN is the number of a shared receive queue of type XRC, 24 bits.
+type SRQN uint32
+
+// SRQNMax is the largest one.
+const SRQNMax SRQN = 0xFFFFFF
+
+// String prints the number as that of a queue pair is printed.
+func (n SRQN) String() string { return QPN(n).String() }
 
 // RETH is a view of an RDMA extended transport header.
 type RETH []byte
@@ -126,6 +139,11 @@ func AckCredits(receives uint32) Syndrome {
 // maxCredits is the largest number of receives with a code.
 const maxCredits = 32768
 
+// SRQN is the queue that a request of XRC is for. Call it only for packets that have HeaderXRCETH.
+func (p *Packet) SRQN() SRQN {
+	return SRQN(binary.BigEndian.Uint32(p.frame[p.bth+BTHLen:])) & SRQNMax
+}
+
 // RETH is the header of RDMA requests. Call it only for packets that have HeaderRETH.
 func (p *Packet) RETH() RETH { return RETH(p.extended(RETHLen)) }
 
@@ -146,8 +164,11 @@ func (p *Packet) InvalidateRKey() uint32 { return binary.BigEndian.Uint32(p.fram
 // IETHLen is the length of the header with a key to be invalidated, in bytes.
 const IETHLen = 4
 
-// extended is the first bytes after the BTH, of services whose packets have neither DETH, RDETH nor XRCETH.
+// extended is the first bytes after the BTH and the XRCETH, of services whose packets have neither DETH nor RDETH.
 func (p *Packet) extended(length int) []byte {
 	from := p.bth + BTHLen
+	if p.headers&HeaderXRCETH != 0 {
+		from += XRCETHLen
+	}
 	return p.frame[from : from+length : from+length]
 }

@@ -34,7 +34,7 @@ type Datagram struct {
 }
 
 // MaxHeaders is the length of the longest headers before a payload, in bytes.
-const MaxHeaders = EthernetLen + VLANLen + IPv6Len + UDPLen + BTHLen + AtomicETHLen
+const MaxHeaders = EthernetLen + VLANLen + IPv6Len + UDPLen + BTHLen + XRCETHLen + AtomicETHLen
 
 // MaxTrailer is the length of the longest pad and ICRC after the payload, in bytes.
 const MaxTrailer = 3 + ICRCLen

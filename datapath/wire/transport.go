@@ -13,6 +13,7 @@ type Transport struct {
 	Solicited        bool
 	AckReq           bool
 
+	SRQN             SRQN   // XRCETH
 	Addr             uint64 // RETH, AtomicETH
 	RKey             uint32 // RETH, AtomicETH; IETH: the key to invalidate
 	Length           uint32 // RETH
@@ -39,6 +40,10 @@ func (h *Transport) put(b []byte, length int) {
 	putBTH(b, h.Opcode, h.Solicited, h.AckReq, padOf(length), h.PKey, h.DestQP, h.PSN)
 	b = b[BTHLen:]
 	mask := opcodes[h.Opcode].Mask
+	if mask&HeaderXRCETH != 0 {
+		binary.BigEndian.PutUint32(b, uint32(h.SRQN&SRQNMax))
+		b = b[XRCETHLen:]
+	}
 	if mask&HeaderRETH != 0 {
 		binary.BigEndian.PutUint64(b[rethAddr:], h.Addr)
 		binary.BigEndian.PutUint32(b[rethRKey:], h.RKey)

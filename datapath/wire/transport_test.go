@@ -10,7 +10,7 @@ import (
 // transport is one in which each field differs from the others.
 func transport(o Opcode) Transport {
 	return Transport{
-		Opcode: o, DestQP: 0x123456, SourceQP: 0x789ABC, PSN: 0xDEF012, PKey: PKeyDefault, ID: 0xBEEF, Solicited: true, AckReq: true,
+		Opcode: o, DestQP: 0x123456, SourceQP: 0x789ABC, PSN: 0xDEF012, PKey: PKeyDefault, ID: 0xBEEF, Solicited: true, AckReq: true, SRQN: 0x313233,
 		Addr: 0x0102030405060708, RKey: 0x11121314, Length: 0x21222324, SwapAdd: 0x3132333435363738, Compare: 0x4142434445464748,
 		Syndrome: NAKRemoteAccess, MSN: 0x515253, Original: 0x6162636465666768, Imm: 0x71727374,
 	}
@@ -22,6 +22,9 @@ func parsedTransport(p *Packet) Transport {
 	h := Transport{Opcode: bth.Opcode(), DestQP: bth.DestQP(), PSN: bth.PSN(), PKey: bth.PKey(), Solicited: bth.Solicited(), AckReq: bth.AckReq()}
 	if !p.IsIPv6() {
 		h.ID = binary.BigEndian.Uint16(p.frame[p.ip+ipv4Identification:])
+	}
+	if p.Has(HeaderXRCETH) {
+		h.SRQN = p.SRQN()
 	}
 	if p.Has(HeaderRETH) {
 		h.Addr, h.RKey, h.Length = p.RETH().Addr(), p.RETH().RKey(), p.RETH().Length()
@@ -49,6 +52,9 @@ func parsedTransport(p *Packet) Transport {
 func cleared(h Transport) Transport {
 	mask := opcodes[h.Opcode].Mask
 	h.SourceQP = 0
+	if mask&HeaderXRCETH == 0 {
+		h.SRQN = 0
+	}
 	if mask&(HeaderRETH|HeaderAtomicETH) == 0 {
 		h.Addr = 0
 	}
@@ -73,11 +79,13 @@ func cleared(h Transport) Transport {
 	return h
 }
 
-// connectedOpcodes are all of RC and UC.
+// connectedOpcodes are all of RC, UC and XRC.
 func connectedOpcodes() (all []Opcode) {
-	for o := range Opcode(0x40) {
-		if _, ok := o.Headers(); ok {
-			all = append(all, o)
+	for _, s := range []Service{ServiceRC, ServiceUC, ServiceXRC} {
+		for operation := range Opcode(0x20) {
+			if _, ok := s.Of(operation).Headers(); ok {
+				all = append(all, s.Of(operation))
+			}
 		}
 	}
 	return all
@@ -86,8 +94,8 @@ func connectedOpcodes() (all []Opcode) {
 // Each opcode is built and parsed, over both IP versions, with each pad.
 func TestTransportBothWays(t *testing.T) {
 	opcodes := connectedOpcodes()
-	if len(opcodes) != 23+12 {
-		t.Fatalf("%d opcodes of RC and UC", len(opcodes))
+	if len(opcodes) != 23+12+23 {
+		t.Fatalf("%d opcodes of RC, UC and XRC", len(opcodes))
 	}
 	for _, o := range opcodes {
 		row, _ := o.Headers()
@@ -134,14 +142,19 @@ func FuzzSealTransport(f *testing.F) {
 	for _, frame := range peerPackets(f) {
 		if p := mustParse(f, frame); p.BTH().Opcode().Service() <= ServiceUC {
 			h := parsedTransport(p)
-			f.Add(p.IsIPv6(), uint8(h.Opcode), uint32(h.DestQP), uint32(h.PSN), h.Addr, h.RKey, h.Length, h.SwapAdd, h.Compare, uint8(h.Syndrome), h.MSN, h.Imm, p.Payload())
+			f.Add(p.IsIPv6(), uint8(h.Opcode), uint32(h.DestQP), uint32(h.PSN), h.Addr, h.RKey, h.Length, h.SwapAdd, h.Compare, uint8(h.Syndrome), h.MSN, h.Imm, p.Payload(), uint32(h.SRQN))
 		}
 	}
-	f.Fuzz(func(t *testing.T, v6 bool, o uint8, dest, psn uint32, addr uint64, key, length uint32, swap, compare uint64, syndrome uint8, msn, imm uint32, payload []byte) {
+	for i, o := range connectedOpcodes() {
+		if h := cleared(transport(o)); o.Service() == ServiceXRC {
+			f.Add(i%2 == 0, uint8(i), uint32(h.DestQP), uint32(h.PSN), h.Addr, h.RKey, h.Length, h.SwapAdd, h.Compare, uint8(h.Syndrome), h.MSN, h.Imm, filler(i), uint32(h.SRQN))
+		}
+	}
+	f.Fuzz(func(t *testing.T, v6 bool, o uint8, dest, psn uint32, addr uint64, key, length uint32, swap, compare uint64, syndrome uint8, msn, imm uint32, payload []byte, srqn uint32) {
 		all := connectedOpcodes()
 		h := Transport{
 			Opcode: all[int(o)%len(all)], DestQP: QPN(dest) & QPNMax, PSN: PSN(psn) & PSNMask, PKey: PKeyDefault, Solicited: o&0x80 != 0, AckReq: o&0x40 != 0, Addr: addr, RKey: key,
-			Length: length, SwapAdd: swap, Compare: compare, Syndrome: Syndrome(syndrome), MSN: msn & uint32(PSNMask), Original: swap, Imm: imm,
+			Length: length, SwapAdd: swap, Compare: compare, Syndrome: Syndrome(syndrome), MSN: msn & uint32(PSNMask), Original: swap, Imm: imm, SRQN: SRQN(srqn) & SRQNMax,
 		}
 		payload = payload[:min(len(payload), MTU4096.Bytes())]
 		if opcodes[h.Opcode].Mask&HeaderNoPayload != 0 {
@@ -176,5 +189,30 @@ func TestSyndromes(t *testing.T) {
 	}
 	if NAKRemoteAccess.Kind() != SyndromeNAK || AckUncounted.Kind() != SyndromeACK || (SyndromeRNR|5).Kind() != SyndromeRNR {
 		t.Error("kinds")
+	}
+}
+
+// The XRCETH follows the BTH of a request: 8 reserved bits, and the number. All else is as in RC.
+func TestXRCETH(t *testing.T) {
+	for _, o := range connectedOpcodes() {
+		if o.Service() != ServiceXRC {
+			continue
+		}
+		h, like := transport(o), transport(ServiceRC.Of(o.Operation()))
+		h.SRQN = 0xFF313233
+		p, rc := mustParse(t, buildTransport(t, pathIPv6, h, payloadOf(o))), mustParse(t, buildTransport(t, pathIPv6, like, payloadOf(o)))
+		body, want := p.frame[p.bth+BTHLen:], rc.frame[rc.bth+BTHLen:]
+		if p.Has(HeaderXRCETH) == o.Means().Is(MeansAnswer) {
+			t.Errorf("%v: XRCETH %v", o, p.Has(HeaderXRCETH))
+		}
+		if p.Has(HeaderXRCETH) {
+			if number := []byte{0x00, 0x31, 0x32, 0x33}; !bytes.Equal(body[:4], number) || p.SRQN() != 0x313233 {
+				t.Errorf("%v: XRCETH % x, number %v", o, body[:4], p.SRQN())
+			}
+			body = body[4:]
+		}
+		if !bytes.Equal(body[:len(body)-ICRCLen], want[:len(want)-ICRCLen]) {
+			t.Errorf("%v:\n% x, RC has\n% x", o, body, want)
+		}
 	}
 }

@@ -170,6 +170,31 @@ func TestTsharkAgreesOnOpcodes(t *testing.T) {
 	}
 }
 
+// TestTsharkReadsXRC has tshark read what it knows of a packet of XRC: the BTH. What follows the XRCETH is what RC has
+// there (TestXRCETH), which tshark reads.
+func TestTsharkReadsXRC(t *testing.T) {
+	fields := []string{"infiniband.bth.opcode", "infiniband.bth.destqp", "infiniband.bth.psn", "infiniband.bth.a", "infiniband.bth.p_key"}
+	var codes []Opcode
+	var packets [][]byte
+	for _, opcode := range connectedOpcodes() {
+		if opcode.Service() == ServiceXRC {
+			codes = append(codes, opcode)
+			packets = append(packets, buildTransport(t, pathIPv4, transport(opcode), payloadOf(opcode)))
+		}
+	}
+	for i, got := range decode(t, fields, packets) {
+		want := map[string]string{
+			"infiniband.bth.opcode": fmt.Sprint(uint8(codes[i])), "infiniband.bth.destqp": "0x123456", "infiniband.bth.psn": fmt.Sprint(0xDEF012),
+			"infiniband.bth.a": "1", "infiniband.bth.p_key": "65535",
+		}
+		for field, value := range want {
+			if got[field] != value {
+				t.Errorf("%v: tshark shows %s %q, want %q", codes[i], field, got[field], value)
+			}
+		}
+	}
+}
+
 // payloadOf is a payload that the opcode may have, longer than the headers that
 // tshark would like to find in it.
 func payloadOf(opcode Opcode) []byte {

@@ -31,6 +31,7 @@ type Client struct {
 	waits      chan struct{} // a place for each command that may wait
 	reader     chan struct{} // of who asks for events
 	leading    chan struct{} // of who reads signals
+	passing    sync.Mutex    // of who passes a file
 	yielded    time.Time     // when a leader last yielded; the leader's
 	closing    chan struct{} // closed by Close, at its beginning
 	closed     chan struct{} // closed by Close, at its end

@@ -59,8 +59,12 @@ type Card struct {
 	own        *Session   // the manager's; nil until it has one
 	qpsByPlace map[wire.QPN]*qp
 	numbers    qpNumbers
-	groups     *groups
-	final      *Statistics // as of Close; nil before
+	domains    map[domainKey]*domain // XRC domains that an inode names
+	// Shared receive queues of type XRC have numbers of 24 bits, like queue pairs, of their own.
+	srqsByPlace map[wire.QPN]*srq
+	srqNumbers  qpNumbers
+	groups      *groups
+	final       *Statistics // as of Close; nil before
 }
 
 // program is what a session is to its program, and to those who look at it.
@@ -81,7 +85,7 @@ func newCard(on network.Host, o options) (*Card, error) {
 		host: on, inline: o.inline, vlan: on.VLAN(), log: o.log,
 		life:    newLife(),
 		changes: newPendingChanges(), refused: make(chan struct{}, 1),
-		qpsByPlace: map[wire.QPN]*qp{}, numbers: newQPNumbers(), groups: mcast.NewTable[*datapath.QP](groupLimits),
+		qpsByPlace: map[wire.QPN]*qp{}, numbers: newQPNumbers(), srqsByPlace: map[wire.QPN]*srq{}, srqNumbers: newQPNumbers(), domains: map[domainKey]*domain{}, groups: mcast.NewTable[*datapath.QP](groupLimits),
 	}
 	card.name.Store(&name)
 	card.state.Store(&portState{gids: newGIDTable(), asked: o.mtu})

@@ -45,6 +45,9 @@
 // A session owns its objects and their memory; the card owns everything else. Session.free frees
 // all that a session has; both Session.Close and Card.Close call it.
 //
+// An XRC domain (xrcd.go) is the card's, for the sessions of one user that have it open. So are its targets (target.go),
+// which are in the tables of all sessions that have opened them.
+//
 // Groups have two independent parts. Attachments (mcast.go) decide what is steered here and
 // delivered; joins (join.go) make the host a member.
 //

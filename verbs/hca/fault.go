@@ -26,6 +26,7 @@ func (card *Card) faulted(f datapath.Fault) {
 		card.fail(found)
 	case s == nil:
 		card.logFault(found, "device", card.Name())
+		card.failTargets(f.Session)
 	default:
 		s.Faulted(found)
 	}

@@ -190,7 +190,7 @@ func (a *attacker) withQP(kind ...verbs.QPType) *attacker {
 func (a *attacker) withSRQ(kind ...verbs.QPType) *attacker {
 	a.Helper()
 	var err error
-	a.srq, err = a.session.CreateSRQ(provider.CreateSRQRequest{PD: a.pd, Attr: verbs.SRQInitAttr{MaxWR: depth, MaxSGE: 4}})
+	a.srq, err = a.session.CreateSRQ(provider.CreateSRQRequest{PD: a.pd, Attr: provider.SRQInitAttr{MaxWR: depth, MaxSGE: 4}})
 	check(a, err)
 	return a.withQP(kind...)
 }

@@ -32,7 +32,7 @@ const (
 // Object is an object of a session, as commands that look show it. What a kind does not have is 0.
 type Object struct {
 	Handle          provider.Handle // of an attachment the queue pair's
-	Number          uint32          // a QP's, also of an attachment; of an MR the lkey
+	Number          uint32          // a QP's, also of an attachment; of an MR the lkey, of an SRQ of type XRC its number
 	Type            verbs.QPType
 	State           verbs.QPState
 	Failed          bool // a CQ that was overrun; an AH whose destination cannot be reached now
@@ -130,15 +130,17 @@ func (p *page) qp(handle provider.Handle, q *qp) bool {
 	e := q.entry
 	o := Object{
 		Handle: handle, Number: uint32(e.Number), Type: q.kind, State: e.State, QKey: e.QKey, PSN: e.PSN(), Users: uint32(len(q.groups)),
-		PD: q.pd.handle, SendCQ: q.sendCQ.handle, RecvCQ: q.recvCQ.handle,
-		Size: e.Send.Entries(), Used: e.Send.Waiting(),
+	}
+	if q.target == nil {
+		o.PD, o.SendCQ, o.RecvCQ, o.Size, o.Used = q.pd.handle, q.sendCQ.handle, q.recvCQ.handle, e.Send.Entries(), e.Send.Waiting()
 	}
 	if q.peer != nil {
 		o.PeerQPN, o.Source, o.Dest = q.connection.PeerQPN, q.peer.source, q.connection.Peer
 	}
-	if q.srq != nil {
+	switch {
+	case q.srq != nil:
 		o.SRQ = q.srq.handle
-	} else {
+	case q.kind != verbs.QPTypeXRCSend && q.target == nil:
 		o.RecvSize, o.RecvUsed = e.Recv.Entries(), e.Recv.Waiting()
 	}
 	return p.put(o)
@@ -146,7 +148,7 @@ func (p *page) qp(handle provider.Handle, q *qp) bool {
 
 func (p *page) srq(handle provider.Handle, q *srq) bool {
 	return p.put(Object{
-		Handle: handle, PD: q.pd.handle, Users: uint32(q.users), Size: q.maxWR, Used: q.entry.Waiting(), Limit: q.entry.Limit(),
+		Handle: handle, Number: uint32(q.entry.Number), PD: q.pd.handle, Users: uint32(q.users), Size: q.maxWR, Used: q.entry.Waiting(), Limit: q.entry.Limit(),
 	})
 }
 
@@ -192,7 +194,7 @@ func (s *Session) Used() (used Limits) {
 	s.card.mu.Lock()
 	defer s.card.mu.Unlock()
 	return Limits{
-		PDs: s.pds.count(), MRs: s.keys.count(), CQs: s.cqs.count(), QPs: s.qps.count(), AHs: s.ahs.count(), SRQs: s.srqs.count(),
+		PDs: s.pds.count(), MRs: s.keys.count(), CQs: s.cqs.count(), QPs: s.qps.count(), AHs: s.ahs.count(), SRQs: s.srqs.count(), XRCDs: s.xrcds.count(),
 		CompChannels: s.channels.count(), Memberships: s.joins.count(), Attachments: s.attached, IDs: usedIDs, EventChannels: usedChannels, Memory: s.memory.Load(),
 	}
 }

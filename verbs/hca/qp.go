@@ -24,6 +24,7 @@ type qp struct {
 	entry          *datapath.QP
 	connection     *datapath.Connection // nil for datagrams
 	kind           verbs.QPType
+	target         *target // of an XRC target, else nil
 	pd             *pd
 	sendCQ, recvCQ *cq
 	srq            *srq                   // nil if it has a receive queue of its own
@@ -62,7 +63,10 @@ func (s queuePairs) CreateQP(r provider.CreateQPRequest) (provider.CreateQPGrant
 	if err := s.checkType(&r); err != nil {
 		return provider.CreateQPGrant{}, err
 	}
-	if err := checkCap(&r.Cap, r.SRQ != 0); err != nil {
+	if r.Type == verbs.QPTypeXRCSend { // it receives nothing
+		r.RecvCQ, r.SRQ = r.SendCQ, 0
+	}
+	if err := checkCap(&r.Cap, r.SRQ != 0 || r.Type == verbs.QPTypeXRCSend); err != nil {
 		return provider.CreateQPGrant{}, err
 	}
 	if err := s.begin(); err != nil {
@@ -109,6 +113,8 @@ func (s queuePairs) newQPEntry(q *qp, r *provider.CreateQPRequest) *datapath.QP 
 		q.connection = datapath.NewConnection(wire.ServiceRC)
 	case verbs.QPTypeUC:
 		q.connection = datapath.NewConnection(wire.ServiceUC)
+	case verbs.QPTypeXRCSend:
+		q.connection = datapath.NewConnection(wire.ServiceXRC)
 	default:
 		entry.Serve(new(datapath.Datagrams))
 		return entry
@@ -122,8 +128,11 @@ func (s queuePairs) makeQueues(q *qp, r *provider.CreateQPRequest) (grant provid
 	if err := s.makeSendQueue(q, r.Cap, &grant); err != nil {
 		return grant, err
 	}
-	if r.SRQ != 0 {
+	switch {
+	case r.SRQ != 0:
 		return grant, nil
+	case q.kind == verbs.QPTypeXRCSend:
+		return grant, q.lackRecv()
 	}
 	grant.RecvGeometry = ring.RecvGeometry(r.Cap.MaxRecvWR, r.Cap.MaxRecvSGE)
 	if grant.RecvMemory, err = s.alloc(grant.RecvGeometry.Size()); err != nil {
@@ -138,8 +147,11 @@ func (s queuePairs) makeQueues(q *qp, r *provider.CreateQPRequest) (grant provid
 }
 
 func (s queuePairs) makeSendQueue(q *qp, c verbs.QPCap, grant *provider.CreateQPGrant) (err error) {
-	geometry := ring.SendGeometry
-	if q.connected() {
+	geometry, consumer, room := ring.SendGeometry, ring.NewSendConsumer, ring.Geometry.SendRoom
+	switch {
+	case q.kind == verbs.QPTypeXRCSend:
+		geometry, consumer, room = ring.XRCGeometry, ring.NewXRCSendConsumer, ring.Geometry.XRCRoom
+	case q.connected():
 		geometry = ring.ConnectedGeometry
 	}
 	grant.SendGeometry = geometry(c.MaxSendWR, c.MaxSendSGE, c.MaxInlineData)
@@ -147,10 +159,10 @@ func (s queuePairs) makeSendQueue(q *qp, c verbs.QPCap, grant *provider.CreateQP
 		return err
 	}
 	q.memory = append(q.memory, grant.SendMemory)
-	if q.entry.Send, err = ring.NewSendConsumer(grant.SendMemory, grant.SendGeometry); err != nil {
+	if q.entry.Send, err = consumer(grant.SendMemory, grant.SendGeometry); err != nil {
 		return fmt.Errorf("%w: %w", verbs.ErrInvalid, err)
 	}
-	q.entry.MaxSendSGE, q.entry.MaxInline = grant.SendGeometry.SendRoom()
+	q.entry.MaxSendSGE, q.entry.MaxInline = room(grant.SendGeometry)
 	grant.Cap.MaxSendWR, grant.Cap.MaxSendSGE, grant.Cap.MaxInlineData = grant.SendGeometry.Entries, q.entry.MaxSendSGE, q.entry.MaxInline
 	return nil
 }
@@ -166,10 +178,7 @@ func (s queuePairs) addQP(q *qp, r *provider.CreateQPRequest, grant *provider.Cr
 	if err := s.bindQP(q, r); err != nil {
 		return err
 	}
-	if len(card.qpsByPlace) == maxQP && !s.internal {
-		return fmt.Errorf("%w: the sessions of this card have %d QPs together; destroy some", verbs.ErrLimit, maxQP)
-	}
-	if err := s.config.Quota.admit(limitQPs, shared{"QPs of the card", uint64(len(card.qpsByPlace)), maxQP}); err != nil {
+	if err := s.admitQP(); err != nil {
 		return err
 	}
 	q.entry.Number = card.numberFor(q.kind)
@@ -194,6 +203,15 @@ func (s queuePairs) addQP(q *qp, r *provider.CreateQPRequest, grant *provider.Cr
 	}
 	card.engine.Do(func() { card.engine.AddQP(q.entry) })
 	return nil
+}
+
+// admitQP says whether the session may have another queue pair of the card. The caller holds card.mu.
+func (s queuePairs) admitQP() error {
+	all := len(s.card.qpsByPlace)
+	if all == maxQP && !s.internal {
+		return fmt.Errorf("%w: the sessions of this card have %d QPs together; destroy some", verbs.ErrLimit, maxQP)
+	}
+	return s.config.Quota.admit(limitQPs, shared{"QPs of the card", uint64(all), maxQP})
 }
 
 // bindQP finds the objects that a queue pair refers to.
@@ -222,7 +240,7 @@ func (s queuePairs) bindQP(q *qp, r *provider.CreateQPRequest) (err error) {
 // checkCQs refuses CQs that were overrun: what completes to them is lost, and nothing reports that
 // again. It runs in Do.
 func (q *qp) checkCQs() error {
-	if q.sendCQ.entry.Overrun() || q.recvCQ.entry.Overrun() {
+	if q.target == nil && (q.sendCQ.entry.Overrun() || q.recvCQ.entry.Overrun()) {
 		return fmt.Errorf("%w: a CQ of the queue pair, so the queue pair completes nothing any more; make another CQ, and a queue pair on it", verbs.ErrCQOverrun)
 	}
 	return nil
@@ -261,6 +279,10 @@ func (s queuePairs) destroyQP(handle provider.Handle) (peer *ah, err error) {
 	q, err := s.qps.get(handle)
 	if err != nil {
 		return nil, err
+	}
+	if q.target != nil {
+		peer, err = xrcDomains{s.Session}.closeTarget(q, q.target.opener(s.Session, handle))
+		return peer, network.HostError(err)
 	}
 	if len(q.groups) > 0 {
 		return nil, fmt.Errorf("%w: groups that the queue pair is attached to: %d; detach it first", verbs.ErrBusy, len(q.groups))

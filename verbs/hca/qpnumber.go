@@ -60,22 +60,24 @@ func (s *qpNumbers) encrypt(count uint32) wire.QPN {
 // may not have one.
 func (s queuePairs) checkType(r *provider.CreateQPRequest) error {
 	switch r.Type {
-	case verbs.QPTypeUD, verbs.QPTypeRC, verbs.QPTypeUC:
+	case verbs.QPTypeUD, verbs.QPTypeRC, verbs.QPTypeUC, verbs.QPTypeXRCSend:
 		return nil
+	case verbs.QPTypeXRCRecv:
+		return fmt.Errorf("%w: a queue pair of type XRC_RECV is its XRC domain's, which makes it", verbs.ErrInvalid)
 	case verbs.QPTypeGSI:
 		return s.checkGSI(r)
 	case verbs.QPTypeSMI:
 		return fmt.Errorf("%w: QP 0 (SMI, type 0) is for InfiniBand's subnet management, which RoCE does not have; there are %s", verbs.ErrUnsupported, typesThere)
-	case verbs.QPTypeRawPacket, verbs.QPTypeXRCSend, verbs.QPTypeXRCRecv:
+	case verbs.QPTypeRawPacket:
 		return fmt.Errorf("%w: queue pairs of type %v; there are %s", verbs.ErrUnsupported, r.Type, typesThere)
 	}
 	return fmt.Errorf("%w: no type of queue pairs has the number %d; there are %s", verbs.ErrInvalid, r.Type, typesThere)
 }
 
-const typesThere = "RC (2), UC (3), UD (4), and GSI (1) once a card"
+const typesThere = "RC (2), UC (3), UD (4), XRC_SEND (9), XRC_RECV (10) in an XRC domain, and GSI (1) once a card"
 
 // connected says whether the queue pair has one peer.
-func (q *qp) connected() bool { return q.kind == verbs.QPTypeRC || q.kind == verbs.QPTypeUC }
+func (q *qp) connected() bool { return q.connection != nil }
 
 func (s queuePairs) checkGSI(r *provider.CreateQPRequest) error {
 	switch {

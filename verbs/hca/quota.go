@@ -55,6 +55,7 @@ var (
 	limitQPs           = kind{field: func(l *Limits) *int { return &l.QPs }}
 	limitAHs           = kind{field: func(l *Limits) *int { return &l.AHs }}
 	limitSRQs          = kind{field: func(l *Limits) *int { return &l.SRQs }}
+	limitXRCDs         = kind{field: func(l *Limits) *int { return &l.XRCDs }}
 	limitCompChannels  = kind{func(l *Limits) *int { return &l.CompChannels }, 1}
 	limitMemberships   = kind{func(l *Limits) *int { return &l.Memberships }, 1} // of some groups
 	limitAttachments   = kind{field: func(l *Limits) *int { return &l.Attachments }}

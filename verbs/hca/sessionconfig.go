@@ -17,6 +17,9 @@ type SessionConfig struct {
 	Limits Limits
 	// Quota limits this session together with others; nil for none.
 	Quota *Quota
+	// Sharer is who the program is, of those who may share XRC domains with it: sessions of which it is equal do, by
+	// the inode of a file that each of them has open. nil stands for the programs of this process.
+	Sharer any
 	// Privileged is called by each request that sets a Q_Key with the high bit, and says whether the
 	// program may. If nil, the calling thread needs CAP_NET_RAW for that.
 	Privileged func() bool
@@ -53,6 +56,7 @@ type ObjectEvent struct {
 type Limits struct {
 	PDs, MRs, CQs, QPs, AHs int
 	SRQs                    int
+	XRCDs                   int // handles of XRC domains
 	CompChannels            int // each has descriptors of the card's process
 	Memberships             int
 	Attachments             int    // of queue pairs to groups
@@ -66,6 +70,7 @@ const (
 	maxQP          = 16384
 	maxQPWR        = 16384 // requests a queue
 	maxSRQ         = 16384
+	maxXRCD        = 1 << 12
 	maxSRQWR       = 16384 // receives an SRQ
 	maxSRQQueues   = 32    // queues of one SRQ, from resizes, that have receives: a packet may look at all
 	maxCQ          = 16384
@@ -88,7 +93,7 @@ func (c *SessionConfig) setDefaults() error {
 		asked *int
 		most  int
 	}{
-		{&l.PDs, maxPD}, {&l.MRs, maxMR}, {&l.CQs, maxCQ}, {&l.QPs, maxQP}, {&l.AHs, maxAH}, {&l.SRQs, maxSRQ},
+		{&l.PDs, maxPD}, {&l.MRs, maxMR}, {&l.CQs, maxCQ}, {&l.QPs, maxQP}, {&l.AHs, maxAH}, {&l.SRQs, maxSRQ}, {&l.XRCDs, maxXRCD},
 		{&l.CompChannels, maxCompChannel},
 		{&l.EventChannels, maxCompChannel}, {&l.IDs, maxIDs},
 		{&l.Memberships, maxMemberships}, {&l.Attachments, groupLimits.Attachments},

@@ -34,6 +34,9 @@ func (s *Session) fail(cause error) {
 // card.mu.
 func (s queuePairs) flushEach() {
 	for _, q := range s.qps.all() {
+		if q.target != nil && q.target.shared(s.Session) { // which goes on for the others
+			continue
+		}
 		fault.Contain(func() {
 			s.card.engine.Do(func() { s.flush(q) })
 		})
@@ -76,9 +79,14 @@ func (s *Session) free() (failed error) {
 			return err
 		})
 	}
-	pairs, queues := s.qps.all(), s.cqs.all()
+	var left []*ah // peers of XRC targets
 	card.engine.EndCalls(s.config.Calls)
 	step(s.cm.End)
+	locked(func() (err error) {
+		left, err = xrcDomains{s}.freeDomains()
+		return err
+	})
+	pairs, queues := s.qps.all(), s.cqs.all()
 	locked(func() error { return queuePairs{s}.forgetQPs(pairs) })
 	locked(func() error {
 		card.sessions = slices.DeleteFunc(card.sessions, func(other *Session) bool { return other == s })
@@ -91,7 +99,7 @@ func (s *Session) free() (failed error) {
 		return nil
 	})
 	step(s.cm.Free)
-	step(s.leavePaths)
+	step(func() error { return s.leavePaths(left) })
 	for _, m := range s.joins.all() {
 		if m.full {
 			step(func() error { return card.host.Leave(m.group) })
@@ -101,8 +109,11 @@ func (s *Session) free() (failed error) {
 	return network.HostError(failed)
 }
 
-// leavePaths leaves those of address handles and connections.
-func (s *Session) leavePaths() error {
+// leavePaths leaves those of address handles and connections, and of peers that were left.
+func (s *Session) leavePaths(left []*ah) error {
+	for _, peer := range left {
+		s.card.paths.Leave(peer.path)
+	}
 	for _, a := range s.ahs.all() {
 		s.card.paths.Leave(a.path)
 	}
@@ -133,7 +144,7 @@ func (s *Session) releaseAll() error {
 	}
 	s.release(s.doorbellMemory)
 	for _, give := range []func(){
-		s.pds.close, s.channels.close, s.cqs.close, s.keys.close, s.srqs.close, s.qps.close, s.ahs.close, s.joins.close,
+		s.pds.close, s.channels.close, s.cqs.close, s.keys.close, s.srqs.close, s.xrcds.close, s.qps.close, s.ahs.close, s.joins.close,
 		s.cmChannels.close, s.cmIDs.close,
 	} {
 		give()

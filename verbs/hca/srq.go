@@ -26,10 +26,12 @@ type srq struct {
 	maxSGE uint32
 	users  int
 	events eventSource
+	xrcd   *xrcd // of one of type XRC, like cq; else nil
+	cq     *cq
 }
 
 // checkSRQ fills in defaults, and refuses what is beyond the limits.
-func checkSRQ(a *verbs.SRQInitAttr) error {
+func checkSRQ(a *provider.SRQInitAttr) error {
 	a.MaxSGE = max(a.MaxSGE, 1)
 	if a.MaxWR < 1 || a.MaxWR > maxSRQWR {
 		return fmt.Errorf("%w: max_wr %d of an SRQ; 1 to %d", verbs.ErrInvalid, a.MaxWR, maxSRQWR)
@@ -42,6 +44,11 @@ func checkSRQ(a *verbs.SRQInitAttr) error {
 
 // CreateSRQ implements provider.Provider.
 func (s sharedQueues) CreateSRQ(r provider.CreateSRQRequest) (provider.CreateSRQGrant, error) {
+	return s.createSRQ(r, func(q *srq) error { return nil })
+}
+
+// createSRQ makes a queue; bind finds what else it refers to, under card.mu.
+func (s sharedQueues) createSRQ(r provider.CreateSRQRequest, bind func(*srq) error) (provider.CreateSRQGrant, error) {
 	if err := checkSRQ(&r.Attr); err != nil {
 		return provider.CreateSRQGrant{}, err
 	}
@@ -56,7 +63,7 @@ func (s sharedQueues) CreateSRQ(r provider.CreateSRQRequest) (provider.CreateSRQ
 	}
 	q.memory, q.maxWR, q.maxSGE = [][]byte{grant.Memory}, grant.Attr.MaxWR, grant.Attr.MaxSGE
 	q.entry = &datapath.SRQ{Queue: queue, Session: s.entry, NoteLimit: func() { s.note(&q.events, notedEvent(verbs.EventSRQLimitReached)) }}
-	if grant.SRQ, err = s.addSRQ(q, r.PD); err != nil {
+	if grant.SRQ, err = s.addSRQ(q, r.PD, bind); err != nil {
 		s.release(grant.Memory)
 		return provider.CreateSRQGrant{}, err
 	}
@@ -78,7 +85,7 @@ func (s sharedQueues) makeSharedQueue(maxWR, maxSGE uint32) (*ring.RecvConsumer,
 	return queue, provider.CreateSRQGrant{Attr: verbs.SRQAttr{MaxWR: g.Entries, MaxSGE: g.RecvRoom()}, Memory: memory, Geometry: g}, nil
 }
 
-func (s sharedQueues) addSRQ(q *srq, in provider.Handle) (handle provider.Handle, err error) {
+func (s sharedQueues) addSRQ(q *srq, in provider.Handle, bind func(*srq) error) (handle provider.Handle, err error) {
 	if err := s.enter(); err != nil {
 		return 0, err
 	}
@@ -86,11 +93,17 @@ func (s sharedQueues) addSRQ(q *srq, in provider.Handle) (handle provider.Handle
 	if q.pd, err = s.pds.get(in); err != nil {
 		return 0, err
 	}
+	if err := bind(q); err != nil {
+		return 0, err
+	}
 	if handle, err = s.srqs.add(q); err != nil {
 		return 0, err
 	}
 	q.handle, q.events.number, q.entry.PD = handle, uint32(handle), q.pd.number
 	q.pd.users++
+	if q.xrcd != nil {
+		s.showXRC(q)
+	}
 	return handle, nil
 }
 
@@ -132,7 +145,7 @@ func (s sharedQueues) checkModifySRQ(r *provider.ModifySRQRequest) (maxSGE uint3
 	if err != nil {
 		return 0, err
 	}
-	size := verbs.SRQInitAttr{MaxWR: q.maxWR, MaxSGE: q.maxSGE}
+	size := provider.SRQInitAttr{MaxWR: q.maxWR, MaxSGE: q.maxSGE}
 	if r.Mask&verbs.SRQMaxWR != 0 {
 		size.MaxWR = r.Attr.MaxWR
 	}
@@ -248,6 +261,9 @@ func (s sharedQueues) DestroySRQ(r provider.DestroySRQRequest) error {
 	}
 	s.srqs.remove(r.SRQ)
 	q.pd.users--
+	if q.xrcd != nil {
+		s.hideXRC(q)
+	}
 	s.events.forget(&q.events)
 	s.release(q.memory...)
 	s.release(q.unused...)

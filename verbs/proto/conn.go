@@ -45,7 +45,7 @@ func (c *Conn) Receive() (m Message, descriptors []int, err error) {
 		n, rightsLen, flags, _, err = c.socket.ReadMsgUnix(c.buffer, c.rights)
 	}
 	if rightsLen > 0 {
-		descriptors = parseRights(c.rights[:rightsLen])
+		descriptors = ParseRights(c.rights[:rightsLen])
 	}
 	if err == nil {
 		m, err = c.check(n, flags)
@@ -67,7 +67,8 @@ func (c *Conn) check(n, flags int) (Message, error) {
 	return Parse(c.buffer[:n])
 }
 
-func parseRights(raw []byte) (descriptors []int) {
+// ParseRights are the descriptors that came with a message. They are the caller's.
+func ParseRights(raw []byte) (descriptors []int) {
 	messages, err := unix.ParseSocketControlMessage(raw)
 	if err != nil {
 		return nil

@@ -43,6 +43,7 @@ var fuzzed = []func(*testing.T, Message){
 	symmetric(QueryRTValues), symmetric(ReregMR), symmetric(AllocMW), symmetric(DeallocMW), symmetric(ResizeCQ), symmetric(ModifyCQ), symmetric(CheckCQ), symmetric(CreateCompChannel), symmetric(DestroyCompChannel),
 	symmetric(CreateSRQ), symmetric(ModifySRQ), symmetric(QuerySRQ), symmetric(DestroySRQ), symmetric(ModifyAH), symmetric(QueryAH),
 	symmetric(ListClients), symmetric(ListObjects), symmetric(ListIDs), symmetric(ReadCounters), symmetric(LookDevice), symmetric(NextEvents), symmetric(StartCapture),
+	symmetric(PassFile), symmetric(OpenXRCD), symmetric(CloseXRCD), symmetric(CreateXRCSRQ), symmetric(CreateXRCTarget), symmetric(OpenQP),
 	symmetric(AttachMcast), symmetric(DetachMcast), symmetric(JoinMulticast), symmetric(LeaveMulticast),
 	symmetric(CreateEventChannel), symmetric(DestroyEventChannel), symmetric(GetCMEvent), symmetric(CreateID), symmetric(DestroyID),
 	symmetric(MigrateID), symmetric(SetIDOption), symmetric(QueryID), symmetric(BindID), symmetric(FindRoute), symmetric(ResolveIDAddr),

@@ -111,10 +111,16 @@ enum roced_command {
 	ROCED_MODIFY_QP = 65,
 	ROCED_QUERY_QP = 66,
 	ROCED_DESTROY_QP = 67,
+	ROCED_CREATE_XRC_TARGET = 68,
+	ROCED_OPEN_QP = 69,
 	ROCED_CREATE_SRQ = 72,
 	ROCED_MODIFY_SRQ = 73,
 	ROCED_QUERY_SRQ = 74,
 	ROCED_DESTROY_SRQ = 75,
+	ROCED_PASS_FILE = 76,
+	ROCED_OPEN_XRCD = 77,
+	ROCED_CLOSE_XRCD = 78,
+	ROCED_CREATE_XRC_SRQ = 79,
 	ROCED_CREATE_AH = 80,
 	ROCED_DESTROY_AH = 81,
 	ROCED_MODIFY_AH = 82,
@@ -872,6 +878,32 @@ struct roced_destroy_qp_request {
 	uint8_t reserved4[4]; /* 0 */
 };
 
+struct roced_create_xrc_target_request {
+	uint32_t xrcd;
+	uint8_t reserved4[4]; /* 0 */
+	uint64_t event_id;
+};
+
+struct roced_create_xrc_target_grant {
+	uint32_t qp;
+	uint32_t qp_num;
+	uint8_t state;
+	uint8_t reserved9[7]; /* 0 */
+};
+
+struct roced_open_qp_request {
+	uint32_t xrcd;
+	uint32_t qp_num;
+	uint64_t event_id;
+};
+
+struct roced_open_qp_grant {
+	uint32_t qp;
+	uint32_t qp_num;
+	uint8_t state;
+	uint8_t reserved9[7]; /* 0 */
+};
+
 struct roced_create_srq_request {
 	uint32_t pd;
 	uint8_t reserved4[4]; /* 0 */
@@ -926,6 +958,46 @@ struct roced_query_srq_grant {
 struct roced_destroy_srq_request {
 	uint32_t srq;
 	uint8_t reserved4[4]; /* 0 */
+};
+
+struct roced_open_xrcd_request {
+	uint8_t has_file;
+	uint8_t create;
+	uint8_t exclusive;
+	uint8_t reserved3[5]; /* 0 */
+};
+
+struct roced_open_xrcd_grant {
+	uint32_t xrcd;
+	uint8_t reserved4[4]; /* 0 */
+};
+
+struct roced_close_xrcd_request {
+	uint32_t xrcd;
+	uint8_t reserved4[4]; /* 0 */
+};
+
+struct roced_create_xrc_srq_request {
+	uint32_t pd;
+	uint32_t xrcd;
+	uint32_t cq;
+	uint32_t completion_token;
+	uint32_t max_wr;
+	uint32_t max_sge;
+	uint64_t event_id;
+};
+
+struct roced_create_xrc_srq_grant {
+	uint32_t srq;
+	uint32_t max_wr;
+	uint32_t max_sge;
+	uint32_t limit;
+	uint64_t queue_offset;
+	uint64_t queue_length;
+	uint32_t queue_entries;
+	uint32_t queue_stride;
+	uint32_t srq_num;
+	uint8_t reserved44[4]; /* 0 */
 };
 
 struct roced_create_ah_request {

@@ -23,6 +23,7 @@ type Provider interface {
 	CQProvider
 	SRQProvider
 	QPProvider
+	XRCProvider
 	AHProvider
 	McastProvider
 	CMProvider

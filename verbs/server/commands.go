@@ -47,6 +47,12 @@ var commands = tableOf(
 	grants(proto.ModifyQP, (*hca.Session).ModifyQP),
 	grants(proto.QueryQP, (*hca.Session).QueryQP),
 	does(proto.DestroyQP, (*hca.Session).DestroyQP),
+	handler{proto.PassFile.Code, passFile},
+	handler{proto.OpenXRCD.Code, openXRCD},
+	does(proto.CloseXRCD, (*hca.Session).CloseXRCD),
+	grants(proto.CreateXRCSRQ, (*hca.Session).CreateXRCSRQ),
+	grants(proto.CreateXRCTarget, (*hca.Session).CreateXRCTarget),
+	grants(proto.OpenQP, (*hca.Session).OpenQP),
 	waits(proto.CreateAH, (*hca.Session).CreateAH),
 	waits(proto.ModifyAH, func(s *hca.Session, ctx context.Context, r provider.ModifyAHRequest) (proto.None, error) {
 		return proto.None{}, s.ModifyAH(ctx, r)

@@ -33,6 +33,7 @@ type connection struct {
 	greeted bool
 	monitor *monitor // of who wants to hear what happens; else nil
 	stream  *os.File // of a capture; else nil
+	door    door
 
 	// Set once, by the goroutine that reads, under mu.
 	session *hca.Session
@@ -89,6 +90,7 @@ func (c *connection) hangUp() { _ = c.socket.Close() }
 func (c *connection) end() {
 	c.hangUp()
 	close(c.over)
+	c.shutDoor()
 	if c.stream != nil {
 		_ = c.stream.Close() // who writes there stops
 	}

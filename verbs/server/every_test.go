@@ -14,6 +14,8 @@ import (
 type whole struct {
 	*raw
 	pd, mr, mw, channel, cq, srq, qp, ah, membership provider.Handle
+	xrcd, unused                                     provider.Handle
+	target                                           verbs.QPN
 	mgid                                             verbs.GID
 	wholeIDs
 }
@@ -27,7 +29,7 @@ func (d *daemon) whole(t testing.TB) *whole {
 	channel, ends := ask(w.raw, proto.CreateCompChannel, &proto.None{})
 	t.Cleanup(func() { proto.CloseAll(ends) })
 	cq, _ := ask(w.raw, proto.CreateCQ, &provider.CreateCQRequest{Entries: 64, EventID: 1, Channel: channel.Channel})
-	srq, _ := ask(w.raw, proto.CreateSRQ, &provider.CreateSRQRequest{PD: w.pd, Attr: verbs.SRQInitAttr{MaxWR: 16, MaxSGE: 1}, EventID: 2})
+	srq, _ := ask(w.raw, proto.CreateSRQ, &provider.CreateSRQRequest{PD: w.pd, Attr: provider.SRQInitAttr{MaxWR: 16, MaxSGE: 1}, EventID: 2})
 	w.mr, w.channel, w.cq, w.srq = mr.MR, channel.Channel, cq.CQ, srq.SRQ
 	qp, _ := ask(w.raw, proto.CreateQP, &provider.CreateQPRequest{
 		PD: w.pd, Type: verbs.QPTypeUD, Cap: verbs.QPCap{MaxSendWR: 16, MaxSendSGE: 1}, SendCQ: w.cq, RecvCQ: w.cq, SRQ: w.srq, EventID: 3,
@@ -40,6 +42,7 @@ func (d *daemon) whole(t testing.TB) *whole {
 	window, _ := ask(w.raw, proto.AllocMW, &provider.AllocMWRequest{PD: w.pd, Type: verbs.MWType2})
 	w.mw = window.MW
 	w.connect()
+	w.xrc()
 	w.wholeIDs = w.ids(t)
 	return w
 }
@@ -58,6 +61,15 @@ func (w *whole) connect() {
 		QP: qp.QP, Attr: attr, Mask: verbs.QPAttrState | verbs.QPAttrAV | verbs.QPAttrPathMTU | verbs.QPAttrDestQPN | verbs.QPAttrRQPSN |
 			verbs.QPAttrMaxDestRDAtomic | verbs.QPAttrMinRNRTimer,
 	})
+}
+
+// xrc makes an XRC domain that is used, and one that is not.
+func (w *whole) xrc() {
+	used, _ := ask(w.raw, proto.OpenXRCD, &proto.OpenXRCDRequest{})
+	unused, _ := ask(w.raw, proto.OpenXRCD, &proto.OpenXRCDRequest{})
+	target, _ := ask(w.raw, proto.CreateXRCTarget, &provider.CreateXRCTargetRequest{XRCD: used.XRCD, EventID: 20})
+	ask(w.raw, proto.CreateXRCSRQ, &provider.CreateXRCSRQRequest{PD: w.pd, XRCD: used.XRCD, CQ: w.cq, Attr: provider.SRQInitAttr{MaxWR: 16}, EventID: 21})
+	w.xrcd, w.unused, w.target = used.XRCD, unused.XRCD, target.Number
 }
 
 func (w *whole) init(qp provider.Handle) *provider.ModifyQPRequest {
@@ -102,12 +114,18 @@ func (w *whole) packets() packets {
 	put(p, t, proto.ResizeCQ, &provider.ResizeCQRequest{CQ: w.cq, Entries: 1000})
 	put(p, t, proto.ModifyCQ, &provider.ModifyCQRequest{CQ: w.cq, Count: 5, Period: 5})
 	put(p, t, proto.CheckCQ, &provider.CheckCQRequest{CQ: w.cq})
-	put(p, t, proto.CreateSRQ, &provider.CreateSRQRequest{PD: w.pd, Attr: verbs.SRQInitAttr{MaxWR: 16, MaxSGE: 1}, EventID: 5})
+	put(p, t, proto.CreateSRQ, &provider.CreateSRQRequest{PD: w.pd, Attr: provider.SRQInitAttr{MaxWR: 16, MaxSGE: 1}, EventID: 5})
 	put(p, t, proto.ModifySRQ, &provider.ModifySRQRequest{SRQ: w.srq, Attr: verbs.SRQAttr{MaxWR: 64}, Mask: verbs.SRQMaxWR})
 	put(p, t, proto.QuerySRQ, &provider.QuerySRQRequest{SRQ: w.srq})
 	put(p, t, proto.CreateQP, &provider.CreateQPRequest{PD: w.pd, Type: verbs.QPTypeUD, SendCQ: w.cq, RecvCQ: w.cq, DoorbellIndex: 1, EventID: 6})
 	put(p, t, proto.ModifyQP, &provider.ModifyQPRequest{QP: w.qp, Attr: verbs.QPAttr{State: verbs.QPStateErr}, Mask: verbs.QPAttrState})
 	put(p, t, proto.QueryQP, &provider.QueryQPRequest{QP: w.qp})
+	put(p, t, proto.PassFile, none)
+	put(p, t, proto.OpenXRCD, &proto.OpenXRCDRequest{})
+	put(p, t, proto.CloseXRCD, &provider.CloseXRCDRequest{XRCD: w.unused})
+	put(p, t, proto.CreateXRCSRQ, &provider.CreateXRCSRQRequest{PD: w.pd, XRCD: w.xrcd, CQ: w.cq, Attr: provider.SRQInitAttr{MaxWR: 16}, EventID: 22})
+	put(p, t, proto.CreateXRCTarget, &provider.CreateXRCTargetRequest{XRCD: w.xrcd, EventID: 23})
+	put(p, t, proto.OpenQP, &provider.OpenQPRequest{XRCD: w.xrcd, Number: w.target, EventID: 24})
 	put(p, t, proto.CreateAH, w.aim(w.pd))
 	put(p, t, proto.ModifyAH, &provider.ModifyAHRequest{AH: w.ah, Attr: w.aim(w.pd).Attr})
 	put(p, t, proto.QueryAH, &provider.QueryAHRequest{AH: w.ah})

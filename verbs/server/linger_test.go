@@ -60,6 +60,17 @@ func TestLingeringDescriptors(t *testing.T) {
 				ask(bad, proto.DestroyEventChannel, &provider.DestroyEventChannelRequest{Channel: bad.channel})
 			},
 		},
+		"by a file that is passed": {
+			func(bad *raw) int { return bad.passing() },
+			func(bad *raw) {
+				packet, err := proto.OpenXRCD.EncodeRequest(1, &proto.OpenXRCDRequest{HasFile: true, Create: true})
+				check(bad, err)
+				check(bad, bad.Send(packet))
+				_, _, err = bad.Receive()
+				check(bad, err)
+			},
+		},
+		"by files that nobody asks for":              {func(bad *raw) int { return bad.passing() }, func(*raw) {}},
 		"by an event channel of a session that ends": {func(bad *raw) int { return bad.eventChannelEnd() }, func(*raw) {}},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -75,7 +75,8 @@ func qpRefusals(w *rig.World, pd *verbs.PD, device verbs.DeviceAttr) []refusal {
 	return []refusal{
 		{"no CQ", qp(func(a *verbs.QPInitAttr) { a.RecvCQ = nil }), unix.EINVAL, "RecvCQ"},
 		{"CQ of another device", qp(func(a *verbs.QPInitAttr) { a.SendCQ = w.B.CQ }), unix.EINVAL, "another context"},
-		{"XRC", qp(func(a *verbs.QPInitAttr) { a.Type = verbs.QPTypeXRCSend }), unix.EOPNOTSUPP, "UD (4), and GSI (1)"},
+		{"raw packets", qp(func(a *verbs.QPInitAttr) { a.Type = verbs.QPTypeRawPacket }), unix.EOPNOTSUPP, "and GSI (1)"},
+		{"an XRC target", qp(func(a *verbs.QPInitAttr) { a.Type = verbs.QPTypeXRCRecv }), unix.EINVAL, "XRC domain"},
 		{"too many sends", qp(func(a *verbs.QPInitAttr) { a.Cap.MaxSendWR = wr + 1 }), unix.EINVAL, most("max_send_wr", wr)},
 		{"too many receives", qp(func(a *verbs.QPInitAttr) { a.Cap.MaxRecvWR = 1<<32 - 1 }), unix.EINVAL, "max_recv_wr"},
 		{"too many SGEs", qp(func(a *verbs.QPInitAttr) { a.Cap.MaxSendSGE = sge + 1 }), unix.EINVAL, most("max_send_sge", sge)},

@@ -51,11 +51,12 @@ func busy(t *testing.T, w *rig.World) {
 func secondClose(t *testing.T, w *rig.World) {
 	s := w.A
 	makers := map[string]func() (rig.Closer, error){
-		"PD":  func() (rig.Closer, error) { return s.Ctx.AllocPD() },
-		"CQ":  func() (rig.Closer, error) { return s.Ctx.CreateCQ(1) },
-		"MR":  func() (rig.Closer, error) { return s.PD.AllocMR(1, 0) },
-		"AH":  func() (rig.Closer, error) { return s.PD.CreateAH(rig.Guard(t), s.Route(w.B.End.IPv4)) },
-		"SRQ": func() (rig.Closer, error) { return s.PD.CreateSRQ(&verbs.SRQInitAttr{MaxWR: 1}) },
+		"PD":         func() (rig.Closer, error) { return s.Ctx.AllocPD() },
+		"CQ":         func() (rig.Closer, error) { return s.Ctx.CreateCQ(1) },
+		"MR":         func() (rig.Closer, error) { return s.PD.AllocMR(1, 0) },
+		"AH":         func() (rig.Closer, error) { return s.PD.CreateAH(rig.Guard(t), s.Route(w.B.End.IPv4)) },
+		"SRQ":        func() (rig.Closer, error) { return s.PD.CreateSRQ(&verbs.SRQInitAttr{MaxWR: 1}) },
+		"XRC domain": func() (rig.Closer, error) { return s.Ctx.AllocXRCD() },
 		"QP": func() (rig.Closer, error) {
 			return s.PD.CreateQP(&verbs.QPInitAttr{Type: verbs.QPTypeUD, SendCQ: s.CQ, RecvCQ: s.CQ})
 		},

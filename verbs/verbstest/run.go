@@ -43,6 +43,7 @@ func all() []rig.Test {
 	return slices.Concat(
 		objectTests, limitTests, createTests, queryTests, capabilityTests, hwStatsTests, // objects and their life
 		stateTests, modifyTests, sqdTests, specialTests, connectedTests, rdmaTests, rdmaErrorTests, rdmaStateTests, windowTests, revokeTests, // states and kinds of queue pairs
+		xrcTests, xrcDomainTests, // XRC
 		srqTests, srqResizeTests, srqEventTests, srqLoadTests, // shared receive queues
 		postTests, sendTests, memoryTests, accessTests, iovaTests, keyTests, reregTests, // what a request says
 		ahTests, modifyAHTests, headerTests, // where it goes

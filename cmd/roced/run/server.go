@@ -25,7 +25,7 @@ func newServer(c *config.Config, log *slog.Logger) (*server.Server, error) {
 // limits are the configuration's in the server's terms.
 func limits(l config.Limits) server.Limits {
 	return server.Limits{Connections: l.Clients, Limits: hca.Limits{
-		PDs: l.PDs, MRs: l.MRs, CQs: l.CQs, QPs: l.QPs, AHs: l.AHs, SRQs: l.SRQs, CompChannels: l.Channels,
+		PDs: l.PDs, MRs: l.MRs, CQs: l.CQs, QPs: l.QPs, AHs: l.AHs, SRQs: l.SRQs, XRCDs: l.XRCDs, CompChannels: l.Channels,
 		Memberships: l.Memberships, Attachments: l.Attachments, IDs: l.IDs, EventChannels: l.EventChannels, Memory: l.Memory,
 	}, All: hca.PoolLimits{Memory: totalMemory(l.TotalMemory), Descriptors: descriptors()}}
 }

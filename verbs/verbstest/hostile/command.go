@@ -126,7 +126,7 @@ func sizeCommands(p provider.Provider, h handles, device verbs.DeviceAttr) (all 
 func queuePairCommands(p provider.Provider, h handles, device verbs.DeviceAttr) (all []command) {
 	for name, spoil := range map[string]func(r *provider.CreateQPRequest){
 		"type 0":              func(r *provider.CreateQPRequest) { r.Type = 0 },
-		"type XRC":            func(r *provider.CreateQPRequest) { r.Type = verbs.QPTypeXRCSend },
+		"type XRC_RECV":       func(r *provider.CreateQPRequest) { r.Type = verbs.QPTypeXRCRecv },
 		"GSI of port 0":       func(r *provider.CreateQPRequest) { r.Type = verbs.QPTypeGSI },
 		"GSI of port 2":       func(r *provider.CreateQPRequest) { r.Type, r.Port = verbs.QPTypeGSI, 2 },
 		"type 5":              func(r *provider.CreateQPRequest) { r.Type = 5 },
@@ -158,7 +158,7 @@ func srqCommands(p provider.Provider, h handles, device verbs.DeviceAttr) (all [
 	for _, n := range []uint32{0, uint32(device.MaxSRQWR) + 1, 1<<31 + 1, math.MaxUint32} {
 		all = append(all,
 			command{fmt.Sprint("CreateSRQ, max_wr ", n), func() error {
-				_, err := p.CreateSRQ(provider.CreateSRQRequest{PD: h.PD, Attr: verbs.SRQInitAttr{MaxWR: n}})
+				_, err := p.CreateSRQ(provider.CreateSRQRequest{PD: h.PD, Attr: provider.SRQInitAttr{MaxWR: n}})
 				return err
 			}},
 			command{fmt.Sprint("ModifySRQ, max_wr ", n), func() error {
@@ -168,7 +168,7 @@ func srqCommands(p provider.Provider, h handles, device verbs.DeviceAttr) (all [
 	}
 	for _, n := range []uint32{uint32(device.MaxSRQSGE) + 1, 1 << 28, math.MaxUint32} {
 		all = append(all, command{fmt.Sprint("CreateSRQ, max_sge ", n), func() error {
-			_, err := p.CreateSRQ(provider.CreateSRQRequest{PD: h.PD, Attr: verbs.SRQInitAttr{MaxWR: 1, MaxSGE: n}})
+			_, err := p.CreateSRQ(provider.CreateSRQRequest{PD: h.PD, Attr: provider.SRQInitAttr{MaxWR: 1, MaxSGE: n}})
 			return err
 		}})
 	}

@@ -30,7 +30,7 @@ func NewHandles(s *rig.Station, p provider.Provider, number uint32) (h handles) 
 	rig.Check(s, channel.Events.Close())
 	cq, err := p.CreateCQ(provider.CreateCQRequest{Entries: 8, EventID: uint64(Doorbells + number), Channel: channel.Channel})
 	rig.Check(s, err)
-	srq, err := p.CreateSRQ(provider.CreateSRQRequest{PD: pd.PD, Attr: verbs.SRQInitAttr{MaxWR: 8}, EventID: uint64(Doorbells+number) << 20})
+	srq, err := p.CreateSRQ(provider.CreateSRQRequest{PD: pd.PD, Attr: provider.SRQInitAttr{MaxWR: 8}, EventID: uint64(Doorbells+number) << 20})
 	rig.Check(s, err)
 	qp, err := p.CreateQP(Request(pd.PD, cq.CQ, Doorbells+number))
 	rig.Check(s, err)
@@ -158,7 +158,7 @@ func objectCommands(s *rig.Station, good, bad handles) []command {
 		{"CreateQP, receive CQ", func() error { return qp(good.PD, good.CQ, bad.CQ) }},
 		{"CreateQP, SRQ", srq},
 		{"CreateSRQ", func() error {
-			_, err := p.CreateSRQ(provider.CreateSRQRequest{PD: bad.PD, Attr: verbs.SRQInitAttr{MaxWR: 1}})
+			_, err := p.CreateSRQ(provider.CreateSRQRequest{PD: bad.PD, Attr: provider.SRQInitAttr{MaxWR: 1}})
 			return err
 		}},
 		{"ModifySRQ", func() error {

@@ -210,6 +210,30 @@ func (j judged) DestroyQP(r provider.DestroyQPRequest) error {
 	return j.judge("DestroyQP", j.Provider.DestroyQP(r))
 }
 
+func (j judged) OpenXRCD(r provider.OpenXRCDRequest) (provider.OpenXRCDGrant, error) {
+	grant, err := j.Provider.OpenXRCD(r)
+	return grant, j.judge("OpenXRCD", err)
+}
+
+func (j judged) CloseXRCD(r provider.CloseXRCDRequest) error {
+	return j.judge("CloseXRCD", j.Provider.CloseXRCD(r))
+}
+
+func (j judged) CreateXRCSRQ(r provider.CreateXRCSRQRequest) (provider.CreateXRCSRQGrant, error) {
+	grant, err := j.Provider.CreateXRCSRQ(r)
+	return grant, j.judge("CreateXRCSRQ", err)
+}
+
+func (j judged) CreateXRCTarget(r provider.CreateXRCTargetRequest) (provider.OpenQPGrant, error) {
+	grant, err := j.Provider.CreateXRCTarget(r)
+	return grant, j.judge("CreateXRCTarget", err)
+}
+
+func (j judged) OpenQP(r provider.OpenQPRequest) (provider.OpenQPGrant, error) {
+	grant, err := j.Provider.OpenQP(r)
+	return grant, j.judge("OpenQP", err)
+}
+
 func (j judged) CreateAH(ctx context.Context, r provider.CreateAHRequest) (provider.CreateAHGrant, error) {
 	grant, err := j.Provider.CreateAH(ctx, r)
 	return grant, j.judge("CreateAH", err)

@@ -46,7 +46,8 @@ func DefaultCap() verbs.QPCap {
 	return verbs.QPCap{MaxSendWR: Depth, MaxRecvWR: Depth, MaxSendSGE: 4, MaxRecvSGE: 4, MaxInlineData: 64}
 }
 
-func newStation(t testing.TB, end End) *Station {
+// NewStation opens a context on an end's session, which is closed at the end of the test.
+func NewStation(t testing.TB, end End) *Station {
 	t.Helper()
 	s := &Station{TB: t, End: end, Session: Judge(t, end.Provider)}
 	var err error

@@ -20,6 +20,7 @@ func (s *Station) Calls(peer *Station, ah *verbs.AH, route *verbs.AHAttr) map[st
 		"AllocPD":           func() error { _, err := s.Ctx.AllocPD(); return err },
 		"CreateCQ":          func() error { _, err := s.Ctx.CreateCQ(1); return err },
 		"CreateSRQ":         func() error { _, err := s.PD.CreateSRQ(&verbs.SRQInitAttr{MaxWR: 1}); return err },
+		"AllocXRCD":         func() error { _, err := s.Ctx.AllocXRCD(); return err },
 		"AllocMR":           func() error { _, err := s.PD.AllocMR(1, 0); return err },
 		"CreateAH":          func() error { _, err := s.PD.CreateAH(context.Background(), route); return err },
 		"AH.Modify":         func() error { return ah.Modify(context.Background(), route) },

@@ -54,7 +54,7 @@ type World struct {
 
 func NewWorld(t testing.TB, pair Pair) *World {
 	t.Helper()
-	w := &World{Pair: pair, A: newStation(t, pair.A), B: newStation(t, pair.B)}
+	w := &World{Pair: pair, A: NewStation(t, pair.A), B: NewStation(t, pair.B)}
 	w.Settle() // nothing of what was before comes later
 	for _, s := range []*Station{w.A, w.B} {
 		s.dropped, s.Unseen = s.Counters(), pair.FramesUnseen

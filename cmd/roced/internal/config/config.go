@@ -46,6 +46,7 @@ type Limits struct {
 	QPs           int
 	AHs           int
 	SRQs          int
+	XRCDs         int // XRC domains
 	Channels      int // completion channels
 	Memberships   int
 	Attachments   int
@@ -84,7 +85,7 @@ func Default() *Config {
 		StateDir: "/run/roced",
 		Socket:   Socket{Path: DefaultSocket, Mode: 0o660},
 		Limits: Limits{
-			Clients: 256, PDs: 1024, MRs: 8192, CQs: 4096, QPs: 4096, AHs: 16384, SRQs: 1024, Channels: 1024,
+			Clients: 256, PDs: 1024, MRs: 8192, CQs: 4096, QPs: 4096, AHs: 16384, SRQs: 1024, XRCDs: 256, Channels: 1024,
 			Memberships: 1024, Attachments: 4096, IDs: 4096, EventChannels: 1024, Memory: 1 << 30,
 		},
 	}

@@ -43,6 +43,7 @@ var keys = []key{
 	number("limits.qp", 1, mostObjects, func(c *Config) *int { return &c.Limits.QPs }),
 	number("limits.ah", 1, mostObjects, func(c *Config) *int { return &c.Limits.AHs }),
 	number("limits.srq", 1, mostObjects, func(c *Config) *int { return &c.Limits.SRQs }),
+	number("limits.xrcd", 1, mostObjects, func(c *Config) *int { return &c.Limits.XRCDs }),
 	number("limits.channels", 1, mostObjects, func(c *Config) *int { return &c.Limits.Channels }),
 	number("limits.memberships", 1, mostObjects, func(c *Config) *int { return &c.Limits.Memberships }),
 	number("limits.attachments", 1, mostObjects, func(c *Config) *int { return &c.Limits.Attachments }),

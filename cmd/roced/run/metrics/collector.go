@@ -70,6 +70,7 @@ func collectUsers(out chan<- prometheus.Metric, list []server.User) {
 		{"qp", func(l *server.Limits) *int { return &l.QPs }},
 		{"ah", func(l *server.Limits) *int { return &l.AHs }},
 		{"srq", func(l *server.Limits) *int { return &l.SRQs }},
+		{"xrcd", func(l *server.Limits) *int { return &l.XRCDs }},
 		{"channel", func(l *server.Limits) *int { return &l.CompChannels }},
 		{"membership", func(l *server.Limits) *int { return &l.Memberships }},
 		{"attachment", func(l *server.Limits) *int { return &l.Attachments }},

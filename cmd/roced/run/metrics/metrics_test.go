@@ -20,7 +20,7 @@ import (
 
 // used is by two users, something of each kind.
 var used = []server.User{
-	{UID: 1, Used: server.Limits{Connections: 2, Limits: hca.Limits{PDs: 1, MRs: 2, CQs: 3, QPs: 4, AHs: 5, SRQs: 6, CompChannels: 7, Memberships: 8, Attachments: 9, IDs: 11, EventChannels: 12, Memory: 10}}},
+	{UID: 1, Used: server.Limits{Connections: 2, Limits: hca.Limits{PDs: 1, MRs: 2, CQs: 3, QPs: 4, AHs: 5, SRQs: 6, XRCDs: 13, CompChannels: 7, Memberships: 8, Attachments: 9, IDs: 11, EventChannels: 12, Memory: 10}}},
 	{UID: 2, Used: server.Limits{Connections: 1, Limits: hca.Limits{PDs: 100, Memory: 1000}}},
 }
 
@@ -52,6 +52,7 @@ roced_objects{kind="mr"} 2
 roced_objects{kind="pd"} 101
 roced_objects{kind="qp"} 4
 roced_objects{kind="srq"} 6
+roced_objects{kind="xrcd"} 13
 # HELP roced_refused_connections_total Connections closed unread: their user connects too often.
 # TYPE roced_refused_connections_total counter
 roced_refused_connections_total 5

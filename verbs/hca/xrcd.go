@@ -1,0 +1,181 @@
+//go:build linux
+
+package hca
+
+import (
+	"fmt"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/roced/roced/datapath"
+	"github.com/roced/roced/datapath/ring"
+	"github.com/roced/roced/datapath/wire"
+	"github.com/roced/roced/verbs"
+	"github.com/roced/roced/verbs/hca/network"
+	"github.com/roced/roced/verbs/provider"
+)
+
+// xrcDomains is a session's XRC domains, and its queue pairs in them.
+type xrcDomains struct{ *Session }
+
+// domain is an XRC domain of a card. Sessions of one user share it by an inode. It lives while one of them has a handle
+// of it.
+type domain struct {
+	key     *domainKey        // nil: it is one session's
+	entry   *datapath.Domain  // the engine's part of it
+	session *datapath.Session // that its targets are of: no program's
+	pd      pd                // likewise
+	handles int
+	targets map[wire.QPN]*qp
+	indices map[uint32]bool // DoorbellIndex of its targets: their places in session
+}
+
+// domainKey is whose a domain is, and the inode that names it. The time of its birth tells an inode from a later one
+// that has its number; so no descriptor is kept.
+type domainKey struct {
+	sharer any
+	inode
+}
+
+type inode struct {
+	major, minor uint32
+	number       uint64
+	born         unix.StatxTimestamp
+}
+
+// xrcd is a session's handle of a domain, with the number of SRQs and queue pairs that it was used for.
+type xrcd struct {
+	domain *domain
+	users  int
+}
+
+// inodeOf finds the inode of an open file. It does not ask a file system that may be slow to answer.
+func inodeOf(file syscall.Conn) (i inode, err error) {
+	raw, err := file.SyscallConn()
+	if err != nil {
+		return i, fmt.Errorf("%w: the file of an XRC domain: %w", verbs.ErrInvalid, err)
+	}
+	var failed error
+	if err = raw.Control(func(fd uintptr) { i, failed = statInode(int(fd)) }); err != nil {
+		return i, fmt.Errorf("%w: the file of an XRC domain: %w", verbs.ErrInvalid, err)
+	}
+	return i, failed
+}
+
+func statInode(fd int) (i inode, err error) {
+	flags, err := unix.FcntlInt(uintptr(fd), unix.F_GETFL, 0)
+	if err != nil {
+		return i, fmt.Errorf("%w: the file of an XRC domain: %w", verbs.ErrInvalid, err)
+	}
+	if flags&unix.O_PATH != 0 { // who has no right to a file can have such a descriptor
+		return i, fmt.Errorf("%w: %w: the file of an XRC domain is a mere path (O_PATH); open it for reading or writing", verbs.ErrInvalid, unix.EBADF)
+	}
+	var s unix.Statx_t
+	if err := unix.Statx(fd, "", unix.AT_EMPTY_PATH|unix.AT_STATX_DONT_SYNC, unix.STATX_INO|unix.STATX_BTIME, &s); err != nil {
+		return i, fmt.Errorf("%w: the inode of an XRC domain: %w", verbs.ErrHost, err)
+	}
+	return inode{s.Dev_major, s.Dev_minor, s.Ino, s.Btime}, nil
+}
+
+// OpenXRCD implements provider.Provider.
+func (s xrcDomains) OpenXRCD(r provider.OpenXRCDRequest) (grant provider.OpenXRCDGrant, err error) {
+	var key *domainKey
+	if r.File != nil {
+		of, err := inodeOf(r.File)
+		if err != nil {
+			return grant, err
+		}
+		key = &domainKey{s.config.Sharer, of}
+	}
+	if err := s.enter(); err != nil {
+		return grant, err
+	}
+	defer s.card.mu.Unlock()
+	d, err := s.card.domain(key, &r)
+	if err != nil {
+		return grant, err
+	}
+	if grant.XRCD, err = s.xrcds.add(&xrcd{domain: d}); err != nil {
+		return grant, err
+	}
+	if d.handles++; key != nil {
+		s.card.domains[*key] = d
+	}
+	return grant, nil
+}
+
+// domain is the one of a key, or a new one. The caller holds mu.
+func (card *Card) domain(key *domainKey, r *provider.OpenXRCDRequest) (*domain, error) {
+	if key != nil {
+		switch d := card.domains[*key]; {
+		case d != nil && r.Exclusive:
+			return nil, fmt.Errorf("%w: the inode has an XRC domain already, and the request is exclusive (O_EXCL)", verbs.ErrInvalid)
+		case d != nil:
+			return d, nil
+		case !r.Create:
+			return nil, fmt.Errorf("%w: %w: the inode has no XRC domain; ask for one to be made (O_CREAT)", verbs.ErrInvalid, unix.EAGAIN)
+		}
+	}
+	return &domain{
+		key: key, entry: datapath.NewDomain(), session: datapath.NewSession(ring.NewDoorbell(ring.Alloc(ring.DoorbellSize))),
+		targets: map[wire.QPN]*qp{}, indices: map[uint32]bool{},
+	}, nil
+}
+
+// CloseXRCD implements provider.Provider.
+func (s xrcDomains) CloseXRCD(r provider.CloseXRCDRequest) error {
+	if err := s.enterToFree(); err != nil {
+		return err
+	}
+	defer s.card.mu.Unlock()
+	x, err := s.xrcds.get(r.XRCD)
+	if err != nil {
+		return err
+	}
+	if x.users > 0 {
+		return fmt.Errorf("%w: %d SRQs and queue pairs of the XRC domain; close them first", verbs.ErrBusy, x.users)
+	}
+	s.xrcds.remove(r.XRCD)
+	s.card.leaveDomain(x.domain)
+	return nil
+}
+
+// leaveDomain is for a handle that is closed. With the last one the domain is gone. The caller holds mu.
+func (card *Card) leaveDomain(d *domain) {
+	if d.handles--; d.handles == 0 && d.key != nil {
+		delete(card.domains, *d.key)
+	}
+}
+
+// freeDomains ends a session's part in its domains: what peers could name, its handles of targets, then the domains. It
+// gives the paths of targets that are gone to who may leave them.
+func (s xrcDomains) freeDomains() (left []*ah, failed error) {
+	s.card.engine.Do(func() {
+		for _, q := range s.srqs.all() {
+			if q.xrcd != nil {
+				q.xrcd.domain.entry.RemoveSRQ(q.entry)
+			}
+		}
+	})
+	for _, q := range s.srqs.all() {
+		if q.xrcd != nil {
+			delete(s.card.srqsByPlace, q.place())
+		}
+	}
+	for _, q := range s.qps.all() {
+		if q.target != nil {
+			peer, err := s.closeTarget(q, q.target.openerOf(s.Session))
+			if peer != nil {
+				left = append(left, peer)
+			}
+			if err != nil {
+				failed = network.HostError(err)
+			}
+		}
+	}
+	for _, x := range s.xrcds.all() {
+		s.card.leaveDomain(x.domain)
+	}
+	return left, failed
+}

@@ -1,0 +1,71 @@
+package provider
+
+import (
+	"syscall"
+
+	"github.com/roced/roced/datapath/ring"
+	"github.com/roced/roced/datapath/wire"
+)
+
+// XRCProvider makes XRC domains, and what belongs to them.
+type XRCProvider interface {
+	// OpenXRCD makes a domain, or opens that of the file's inode, which another session of the same user has made. Who
+	// the user is, and what the inode, the card finds out itself.
+	OpenXRCD(OpenXRCDRequest) (OpenXRCDGrant, error)
+	// CloseXRCD refuses a handle by which SRQs or queue pairs were made or opened that are still there: ErrBusy.
+	CloseXRCD(CloseXRCDRequest) error
+	// CreateXRCSRQ makes a shared receive queue of type XRC. ModifySRQ, QuerySRQ and DestroySRQ are for it too.
+	CreateXRCSRQ(CreateXRCSRQRequest) (CreateXRCSRQGrant, error)
+	// CreateXRCTarget makes a target queue pair in a domain, and OpenQP opens one that is there. ModifyQP and QueryQP
+	// by any handle are of the one queue pair; DestroyQP closes a handle, and with the last the queue pair.
+	CreateXRCTarget(CreateXRCTargetRequest) (OpenQPGrant, error)
+	OpenQP(OpenQPRequest) (OpenQPGrant, error)
+}
+
+// The requests and grants, in the order of XRCProvider's commands.
+type (
+	// OpenXRCDRequest asks for an XRC domain.
+	OpenXRCDRequest struct {
+		// File is an open one, whose inode names the domain for all sessions of the user; nil: it is this session's alone.
+		File      syscall.Conn
+		Create    bool // it need not be there (O_CREAT)
+		Exclusive bool // it must not be there (O_EXCL)
+	}
+	// OpenXRCDGrant is a handle of an XRC domain.
+	OpenXRCDGrant struct{ XRCD Handle }
+	// CloseXRCDRequest closes a handle of an XRC domain.
+	CloseXRCDRequest struct{ XRCD Handle }
+
+	// CreateXRCSRQRequest asks for a shared receive queue of type XRC.
+	CreateXRCSRQRequest struct {
+		PD              Handle // of the memory of its receives, and of what peers may name by R_Keys
+		XRCD            Handle
+		CQ              Handle // to which its receives complete
+		Attr            SRQInitAttr
+		CompletionToken uint32 // chosen by the program; its receives' completions carry it
+		EventID         uint64 // chosen by the program; its events carry it
+	}
+	// CreateXRCSRQGrant is such a queue.
+	CreateXRCSRQGrant struct {
+		CreateSRQGrant
+		Number wire.SRQN // which peers send to
+	}
+
+	// CreateXRCTargetRequest asks for a target queue pair, in RESET.
+	CreateXRCTargetRequest struct {
+		XRCD    Handle
+		EventID uint64 // chosen by the program; its events carry it
+	}
+	// OpenQPRequest asks for a handle of a target queue pair of the domain.
+	OpenQPRequest struct {
+		XRCD    Handle
+		Number  wire.QPN
+		EventID uint64 // likewise: each handle gets all events
+	}
+	// OpenQPGrant is a handle of a target queue pair.
+	OpenQPGrant struct {
+		QP     Handle
+		Number wire.QPN
+		State  ring.QPState
+	}
+)

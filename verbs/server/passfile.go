@@ -1,0 +1,135 @@
+package server
+
+import (
+	"fmt"
+	"syscall"
+	"time"
+
+	"github.com/roced/roced/verbs"
+	"github.com/roced/roced/verbs/proto"
+	"github.com/roced/roced/verbs/provider"
+	"golang.org/x/sys/unix"
+)
+
+// door is where a client passes a file whose inode is to name an XRC domain: a socket of its own, since the connection's
+// takes no descriptors (rights.go). The service looks at the inode, and closes the file. The last close of something may
+// take long, and the client chooses of what: so that has a goroutine, of which a connection has one at once.
+type door struct {
+	fd     int           // the service's end; 0: there is none
+	closed chan struct{} // by the goroutine that closes what was passed before; nil: there was nothing
+}
+
+const (
+	// doorDescriptors are those that passing a file takes: the service's end, the file, and what may come beside it.
+	doorDescriptors = 3
+	// doorPatience is how long a client waits for what it has passed before to be closed.
+	doorPatience = 5 * time.Second
+)
+
+// passFile hands the client's end of a socket over.
+func passFile(c *connection, m proto.Message) error {
+	if _, err := proto.PassFile.DecodeRequest(m.Body); err != nil {
+		return err
+	}
+	end, err := c.openDoor()
+	if err != nil {
+		return c.fail(m, err)
+	}
+	defer unix.Close(end)
+	return reply(c, proto.PassFile, m.ID, &proto.None{}, end)
+}
+
+// openDoor makes the socket, and gives the client's end.
+func (c *connection) openDoor() (end int, err error) {
+	d := &c.door
+	c.shutDoor()
+	if d.closed != nil {
+		select {
+		case <-d.closed:
+		case <-time.After(doorPatience):
+			return 0, fmt.Errorf("%w: the file that was passed before is still being closed; try again", verbs.ErrBusy)
+		}
+	}
+	if err := c.account.quota.TakeDescriptors(doorDescriptors); err != nil {
+		return 0, err
+	}
+	ends, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		c.account.quota.GiveDescriptors(doorDescriptors)
+		return 0, fmt.Errorf("%w: a socket to pass a file: %w", verbs.ErrHost, err)
+	}
+	refuseRights(ends[1])
+	d.fd = ends[0]
+	return ends[1], nil
+}
+
+// shutDoor closes the socket, with what else was sent there, and files that came by it.
+func (c *connection) shutDoor(files ...int) {
+	d := &c.door
+	if d.fd == 0 {
+		return
+	}
+	fd, closed, quota := d.fd, make(chan struct{}), c.account.quota
+	d.fd, d.closed = 0, closed
+	_ = unix.Shutdown(fd, unix.SHUT_RDWR)
+	go func() {
+		defer close(closed)
+		proto.CloseAll(append(files, fd))
+		quota.GiveDescriptors(doorDescriptors)
+	}()
+}
+
+// takeFiles are the file that was passed, and what was passed beside it; shutDoor closes them. What there is no room for
+// the kernel closes at once, which holds up no other connection.
+func (c *connection) takeFiles() ([]int, error) {
+	if c.door.fd == 0 {
+		return nil, fmt.Errorf("%w: no file was passed", verbs.ErrInvalid)
+	}
+	rights := make([]byte, unix.CmsgSpace(4))
+	_, n, _, _, err := unix.Recvmsg(c.door.fd, make([]byte, 1), rights, unix.MSG_DONTWAIT|unix.MSG_CMSG_CLOEXEC)
+	if err != nil {
+		return nil, fmt.Errorf("%w: no file was passed: %w", verbs.ErrInvalid, err)
+	}
+	files := proto.ParseRights(rights[:n])
+	if len(files) == 0 {
+		return nil, fmt.Errorf("%w: no file was passed", verbs.ErrInvalid)
+	}
+	return files, nil
+}
+
+// openXRCD opens an XRC domain, by the file that was passed if the request says so.
+func openXRCD(c *connection, m proto.Message) error {
+	r, err := proto.OpenXRCD.DecodeRequest(m.Body)
+	if err != nil {
+		return err
+	}
+	request := provider.OpenXRCDRequest{Create: r.Create, Exclusive: r.Exclusive}
+	if r.HasFile {
+		files, err := c.takeFiles()
+		defer c.shutDoor(files...)
+		if err != nil {
+			return c.fail(m, err)
+		}
+		request.File = passed(files[0])
+	}
+	grant, err := c.session.OpenXRCD(request)
+	return answer(c, proto.OpenXRCD, m, &grant, err)
+}
+
+// passed is a file that was passed, for who looks at its descriptor.
+type passed int
+
+// SyscallConn implements syscall.Conn.
+func (p passed) SyscallConn() (syscall.RawConn, error) { return p, nil }
+
+// Control implements syscall.RawConn.
+func (p passed) Control(f func(fd uintptr)) error {
+	f(uintptr(p))
+	return nil
+}
+
+// Read implements syscall.RawConn.
+func (p passed) Read(func(fd uintptr) (done bool)) error { return unix.EOPNOTSUPP }
+
+// Write implements syscall.RawConn.
+func (p passed) Write(func(fd uintptr) (done bool)) error { return unix.EOPNOTSUPP }

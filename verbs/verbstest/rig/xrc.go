@@ -1,0 +1,110 @@
+package rig
+
+import (
+	"os"
+	"path/filepath"
+
+	"github.com/roced/roced/verbs"
+)
+
+// XRC is an initiator of A's station, and the target at B's that it is connected to.
+type XRC struct {
+	A      Peer
+	B      *Station
+	Domain *verbs.XRCD
+	Target *verbs.QP
+}
+
+// XRCQueue is a shared receive queue of type XRC, with the CQ that it completes to and a region of its PD, to which its
+// receives go and which peers may use.
+type XRCQueue struct {
+	*Station
+	*verbs.SRQ
+	CQ *verbs.CQ
+	PD *verbs.PD
+	MR *verbs.MR
+}
+
+// ConnectXRC makes both. change, unless nil, is for the attributes of both.
+func (w *World) ConnectXRC(change func(*verbs.QPAttr)) *XRC {
+	w.A.Helper()
+	return w.A.ConnectXRC(w.B, w.B.NewXRCD(), change)
+}
+
+// ConnectXRC makes an initiator at the station, and a target in a domain at the other one.
+func (s *Station) ConnectXRC(other *Station, domain *verbs.XRCD, change func(*verbs.QPAttr)) *XRC {
+	s.Helper()
+	x := &XRC{A: s.Peer(verbs.QPTypeXRCSend), B: other, Domain: domain, Target: other.NewTarget(domain)}
+	x.Connect(change)
+	return x
+}
+
+// Connect brings both ends to RTS.
+func (x *XRC) Connect(change func(*verbs.QPAttr)) {
+	x.B.Helper()
+	to, from := x.A.Connection(x.B.End.IPv4, x.Target.Number()), x.B.Connection(x.A.End.IPv4, x.A.QP.Number())
+	if change != nil {
+		change(&to)
+		change(&from)
+	}
+	Check(x.B, x.Target.Connect(&from))
+	Check(x.A, x.A.QP.Connect(&to))
+}
+
+// NewXRCD makes a domain of the station's alone.
+func (s *Station) NewXRCD() *verbs.XRCD {
+	s.Helper()
+	domain, err := s.Ctx.AllocXRCD()
+	Check(s, err)
+	return domain
+}
+
+// NewTarget makes a target in RESET.
+func (s *Station) NewTarget(domain *verbs.XRCD) *verbs.QP {
+	s.Helper()
+	qp, err := domain.CreateQP(&verbs.QPInitAttr{Type: verbs.QPTypeXRCRecv})
+	Check(s, err)
+	return qp
+}
+
+// NewXRCQueue makes a queue of a domain, of a PD of its own.
+func (s *Station) NewXRCQueue(domain *verbs.XRCD) *XRCQueue {
+	s.Helper()
+	q := &XRCQueue{Station: s, PD: s.AnotherPD(), CQ: s.NewCQ(32)}
+	var err error
+	q.SRQ, err = q.PD.CreateSRQ(&verbs.SRQInitAttr{MaxWR: Depth, MaxSGE: 4, Type: verbs.SRQTypeXRC, XRCD: domain, CQ: q.CQ})
+	Check(s, err)
+	q.MR, err = q.PD.AllocMR(RegionLen, verbs.AccessLocalWrite|AllAccess|verbs.AccessMWBind)
+	Check(s, err)
+	return q
+}
+
+// Recv posts a receive to a part of the queue's region.
+func (q *XRCQueue) Recv(id uint64, offset, length int) {
+	q.Helper()
+	Check(q, q.PostRecv([]verbs.RecvWR{{ID: id, SGList: []verbs.SGE{q.MR.SGE(offset, length)}}}))
+}
+
+// Expect waits for these completions, and gives them.
+func (q *XRCQueue) Expect(want ...Outcome) []verbs.WC {
+	q.Helper()
+	got := q.WaitOn(q.CQ, len(want))
+	Same(q, got, want...)
+	return got
+}
+
+// Request is one for a queue, about as many bytes at the start of both regions.
+func (x *XRC) Request(op verbs.Opcode, q *XRCQueue, length int) verbs.SendWR {
+	wr := x.A.Request(op, &Peer{MR: q.MR}, length)
+	wr.RemoteSRQN = q.Number()
+	return wr
+}
+
+// Inode is a file for an XRC domain, which is closed at the end of the test.
+func (s *Station) Inode() *os.File {
+	s.Helper()
+	file, err := os.Create(filepath.Join(s.TempDir(), "domain"))
+	Check(s, err)
+	s.Cleanup(func() { Check(s, file.Close()) })
+	return file
+}

@@ -1,0 +1,172 @@
+package verbstest
+
+import (
+	"os"
+	"testing"
+
+	"github.com/roced/roced/verbs"
+	"github.com/roced/roced/verbs/verbstest/rig"
+	"golang.org/x/sys/unix"
+)
+
+var xrcDomainTests = []rig.Test{
+	{Name: "XRC domains by inode", Run: xrcByInode},
+	{Name: "XRC target opened", Run: xrcOpened},
+	{Name: "XRC between programs", Run: xrcBetweenPrograms, Needs: func(p *rig.Pair) bool { return p.Beside != nil }},
+	{Name: "XRC program gone", Run: xrcProgramGone, Needs: func(p *rig.Pair) bool { return p.Beside != nil }},
+}
+
+// An inode names one domain, while somebody has it open.
+func xrcByInode(t *testing.T, w *rig.World) {
+	s, file := w.A, w.A.Inode()
+	open := func(file *os.File, flags int) (*verbs.XRCD, error) {
+		return s.Ctx.OpenXRCD(&verbs.XRCDInitAttr{File: file, OFlags: flags})
+	}
+	_, err := open(file, 0)
+	rig.Refused(t, err, unix.EAGAIN, "O_CREAT")
+	rig.Refused(t, err, unix.EINVAL)
+	first, err := open(file, os.O_CREATE|os.O_EXCL)
+	rig.Check(t, err)
+	_, err = open(file, os.O_CREATE|os.O_EXCL)
+	rig.Refused(t, err, unix.EINVAL, "O_EXCL")
+	again, err := os.Open(file.Name()) // the inode counts, not the descriptor
+	rig.Check(t, err)
+	second, err := open(again, 0)
+	rig.Check(t, err)
+	rig.Check(t, again.Close())
+	target := s.NewTarget(first)
+	opened, err := second.OpenQP(target.Number())
+	rig.Check(t, err)
+	other, err := open(w.A.Inode(), os.O_CREATE)
+	rig.Check(t, err)
+	_, err = other.OpenQP(target.Number())
+	rig.Refused(t, err, unix.EINVAL, "no target")
+	path, err := os.OpenFile(file.Name(), unix.O_PATH, 0)
+	rig.Check(t, err)
+	_, err = open(path, 0)
+	rig.Refused(t, err, unix.EINVAL, "O_PATH")
+	rig.Check(t, path.Close())
+	rig.Refused(t, first.Close(), unix.EBUSY)
+	rig.Check(t, target.Close())
+	rig.Check(t, first.Close())
+	_, err = open(file, 0) // the other handle keeps it
+	rig.Check(t, err)
+	rig.Refused(t, second.Close(), unix.EBUSY)
+	rig.Check(t, opened.Close())
+	rig.Check(t, second.Close())
+	// A closed file is none.
+	closed := w.A.Inode()
+	descriptor, err := os.Open(closed.Name())
+	rig.Check(t, err)
+	rig.Check(t, descriptor.Close())
+	_, err = open(descriptor, os.O_CREATE)
+	rig.Refused(t, err, unix.EINVAL)
+}
+
+// Who opens a target has the one queue pair, and all of its events; it is gone when all have closed it.
+func xrcOpened(t *testing.T, w *rig.World) {
+	x := w.ConnectXRC(nil)
+	number := x.Target.Number()
+	opened, err := x.Domain.OpenQP(number)
+	rig.Check(t, err)
+	if opened.Number() != number || opened.State() != verbs.QPStateRTS {
+		t.Errorf("opened %v in %v", opened.Number(), opened.State())
+	}
+	got, init, err := opened.Query()
+	rig.Check(t, err)
+	if want, _, _ := x.Target.Query(); got != want || init.Type != verbs.QPTypeXRCRecv {
+		t.Errorf("%+v, not %+v", got, want)
+	}
+	rig.To(t, opened, verbs.QPStateErr)
+	if state := rig.StateOf(t, x.Target); state != verbs.QPStateErr {
+		t.Errorf("the first handle sees %v", state)
+	}
+	w.B.ExpectEvents(lastReached(x.Target), lastReached(opened))
+	rig.Check(t, x.Target.Close())
+	rig.Refused(t, x.Target.Close(), unix.EINVAL, "closed already")
+	rig.To(t, opened, verbs.QPStateReset)
+	rig.To(t, x.A.QP, verbs.QPStateReset)
+	x.Target = opened
+	x.Connect(nil)
+	q := w.B.NewXRCQueue(x.Domain)
+	q.Recv(1, 0, 100)
+	x.A.Post(x.Request(verbs.WRSend, q, 10))
+	q.Expect(rig.OK(1))
+	x.A.Expect(rig.OK(1))
+	rig.Check(t, opened.Close())
+	_, err = x.Domain.OpenQP(number)
+	rig.Refused(t, err, unix.EINVAL, "no target")
+	w.B.NoEvent()
+}
+
+// shared are two programs on A's card with one domain, by an inode, and a third station that has an initiator.
+type shared struct {
+	beside         *rig.Station
+	x              *rig.XRC
+	domain, theirs *verbs.XRCD
+	opened         *verbs.QP
+}
+
+// share makes a target of one program, and has another one open it. The initiator is B's.
+func share(t *testing.T, w *rig.World) *shared {
+	t.Helper()
+	end := w.A.End
+	end.Provider = w.Pair.Beside()
+	s := &shared{beside: rig.NewStation(t, end)}
+	file := w.A.Inode()
+	var err error
+	s.domain, err = w.A.Ctx.OpenXRCD(&verbs.XRCDInitAttr{File: file, OFlags: os.O_CREATE})
+	rig.Check(t, err)
+	s.theirs, err = s.beside.Ctx.OpenXRCD(&verbs.XRCDInitAttr{File: file})
+	rig.Check(t, err)
+	s.x = w.B.ConnectXRC(w.A, s.domain, nil)
+	s.opened, err = s.theirs.OpenQP(s.x.Target.Number())
+	rig.Check(t, err)
+	return s
+}
+
+// Programs of one user have one target, and an SRQ each. Each gets what names its own, and no other has it.
+func xrcBetweenPrograms(t *testing.T, w *rig.World) {
+	s := share(t, w)
+	own, other := w.A.NewXRCQueue(s.domain), s.beside.NewXRCQueue(s.theirs)
+	for i, q := range []*rig.XRCQueue{own, other, other, own} {
+		q.Recv(uint64(i), 0, 100)
+		s.x.A.Post(s.x.Request(verbs.WRSend, q, 10))
+		if wc := q.Expect(rig.OK(uint64(i)))[0]; wc.QPN != s.opened.Number() {
+			t.Errorf("%+v", wc)
+		}
+		s.x.A.Expect(rig.OK(1))
+	}
+	// The memory of one is not that of the other, though the domain is.
+	wr := s.x.Request(verbs.WRRDMARead, own, 8)
+	wr.RemoteSRQN = other.Number()
+	s.x.A.Post(wr)
+	s.x.A.Expect(rig.Ended(1, verbs.WCRemAccessErr))
+	for station, qp := range map[*rig.Station]*verbs.QP{w.A: s.x.Target, s.beside: s.opened} {
+		station.ExpectEvents(verbs.AsyncEvent{Type: verbs.EventQPAccessErr, QP: qp}, lastReached(qp))
+	}
+}
+
+// A program that goes takes its SRQs along, and leaves the target to the others.
+func xrcProgramGone(t *testing.T, w *rig.World) {
+	s := share(t, w)
+	own, other := w.A.NewXRCQueue(s.domain), s.beside.NewXRCQueue(s.theirs)
+	rig.Check(t, s.x.Target.Close()) // its maker
+	other.Recv(1, 0, 100)
+	s.x.A.Post(s.x.Request(verbs.WRSend, other, 10))
+	other.Expect(rig.OK(1))
+	s.x.A.Expect(rig.OK(1))
+	again, err := s.domain.OpenQP(s.opened.Number())
+	rig.Check(t, err)
+	rig.Check(t, s.beside.Ctx.Close())
+	own.Recv(2, 0, 100)
+	s.x.A.Post(s.x.Request(verbs.WRSend, own, 10))
+	own.Expect(rig.OK(2))
+	s.x.A.Expect(rig.OK(1))
+	s.x.A.Post(s.x.Request(verbs.WRSend, other, 10))
+	s.x.A.Expect(rig.Ended(1, verbs.WCRemInvReqErr))
+	w.A.ExpectEvents(verbs.AsyncEvent{Type: verbs.EventQPReqErr, QP: again}, lastReached(again))
+	rig.Check(t, again.Close())
+	rig.Check(t, own.SRQ.Close())
+	rig.Check(t, s.domain.Close())
+}

@@ -1,0 +1,192 @@
+package verbs
+
+import (
+	"fmt"
+	"os"
+
+	"github.com/roced/roced/verbs/provider"
+)
+
+// XRCD is an XRC domain (ibv_xrcd): shared receive queues, and target queue pairs whose peers may send to each of them.
+// So the connections of a host are one for each peer process, and not one for each pair of processes. Programs of one
+// user share a domain by a file.
+//
+//	peer                                  this host
+//	XRC_SEND queue pair ── connection ──► XRC_RECV queue pair ──► SRQ 1, its CQ: one process
+//	  SendWR.RemoteSRQN says which one       of the domain   └──► SRQ 2, its CQ: another one
+//
+// Peers name memory by keys of the SRQ's PD.
+type XRCD struct {
+	ctx    *Context
+	handle provider.Handle
+}
+
+// XRCDInitAttr says which XRC domain is opened (ibv_xrcd_init_attr).
+type XRCDInitAttr struct {
+	// File is one whose inode names the domain, for all programs of the user that have it open; nil for a domain of this
+	// context alone (fd -1). It may be closed afterwards.
+	File *os.File
+	// OFlags are os.O_CREATE, to make the domain if there is none, and os.O_EXCL, to refuse one that is there. Without
+	// File they do not count.
+	OFlags int
+}
+
+// OpenXRCD opens an XRC domain (ibv_open_xrcd). ErrInvalid, also EAGAIN, if there is none and OFlags lack os.O_CREATE;
+// ErrInvalid if there is one and they have os.O_EXCL.
+func (c *Context) OpenXRCD(attr *XRCDInitAttr) (*XRCD, error) {
+	if c == nil || attr == nil {
+		return nil, fmt.Errorf("open XRC domain: %w", errNil)
+	}
+	if unknown := attr.OFlags &^ (os.O_CREATE | os.O_EXCL); unknown != 0 {
+		return nil, fmt.Errorf("open XRC domain: %w: OFlags 0x%x; there are os.O_CREATE and os.O_EXCL", ErrInvalid, unknown)
+	}
+	request := provider.OpenXRCDRequest{Create: attr.OFlags&os.O_CREATE != 0, Exclusive: attr.OFlags&os.O_EXCL != 0}
+	if attr.File != nil {
+		request.File = attr.File
+	}
+	grant, err := c.provider.OpenXRCD(request)
+	if err != nil {
+		return nil, fmt.Errorf("open XRC domain: %w", err)
+	}
+	return &XRCD{c, grant.XRCD}, nil
+}
+
+// AllocXRCD makes an XRC domain of this context alone (ib_alloc_xrcd).
+func (c *Context) AllocXRCD() (*XRCD, error) { return c.OpenXRCD(&XRCDInitAttr{}) }
+
+// Close closes the domain (ibv_close_xrcd, ib_dealloc_xrcd). ErrBusy while there are SRQs and queue pairs that were made
+// or opened by it. The domain is gone when all programs have closed it.
+func (x *XRCD) Close() error {
+	if x == nil {
+		return fmt.Errorf("close XRC domain: %w", errNil)
+	}
+	if err := x.ctx.provider.CloseXRCD(provider.CloseXRCDRequest{XRCD: x.handle}); err != nil {
+		return fmt.Errorf("close XRC domain: %w", err)
+	}
+	return nil
+}
+
+// CreateQP makes a target queue pair of the domain, of QPTypeXRCRecv, in RESET (ibv_create_qp_ex). It has no PD, no CQs
+// and no queues: its peer's requests take receives of the SRQs that they name. What attr says besides the type does not
+// count.
+func (x *XRCD) CreateQP(attr *QPInitAttr) (*QP, error) {
+	switch {
+	case x == nil || attr == nil:
+		return nil, fmt.Errorf("create QP: %w", errNil)
+	case attr.Type != QPTypeXRCRecv:
+		return nil, fmt.Errorf("create QP: %w: an XRC domain has queue pairs of type XRC_RECV, not %v; PD.CreateQP makes others", ErrInvalid, attr.Type)
+	}
+	qp, err := x.addQP(func(eventID uint64) (provider.OpenQPGrant, error) {
+		return x.ctx.provider.CreateXRCTarget(provider.CreateXRCTargetRequest{XRCD: x.handle, EventID: eventID})
+	})
+	if err != nil {
+		return nil, fmt.Errorf("create QP: %w", err)
+	}
+	return qp, nil
+}
+
+// OpenQP opens a target queue pair of the domain, which this or another program has made (ibv_open_qp, ib_open_qp):
+// Modify and Query are of the one queue pair, and all that have it open get its events. Close closes what was opened
+// (ib_close_qp); the queue pair is gone when all have. ErrInvalid if the domain has none of that number.
+func (x *XRCD) OpenQP(number QPN) (*QP, error) {
+	if x == nil {
+		return nil, fmt.Errorf("open QP: %w", errNil)
+	}
+	qp, err := x.addQP(func(eventID uint64) (provider.OpenQPGrant, error) {
+		return x.ctx.provider.OpenQP(provider.OpenQPRequest{XRCD: x.handle, Number: number, EventID: eventID})
+	})
+	if err != nil {
+		return nil, fmt.Errorf("open QP %v: %w", number, err)
+	}
+	return qp, nil
+}
+
+// addQP is the program's end of a target that was made or opened.
+func (x *XRCD) addQP(open func(eventID uint64) (provider.OpenQPGrant, error)) (qp *QP, err error) {
+	err = x.ctx.eventSources.add(func(eventID uint64) (any, error) {
+		grant, err := open(eventID)
+		if err != nil {
+			return nil, err
+		}
+		qp = &QP{ctx: x.ctx, eventID: eventID, handle: grant.QP, number: grant.Number, init: QPInitAttr{Type: QPTypeXRCRecv}, connected: true, target: true}
+		qp.state.Store(uint32(grant.State))
+		return qp, nil
+	})
+	return qp, err
+}
+
+// xrcReceives is what an SRQ of type XRC has besides: completions of its receives carry a token like those of a queue
+// pair, for which receives stands where they are counted.
+type xrcReceives struct {
+	number   SRQN
+	cq       *CQ
+	token    uint32
+	receives QP
+}
+
+// Number is what peers name the queue by, if it is of type XRC (ibv_get_srq_num); 0 of another.
+func (q *SRQ) Number() SRQN {
+	if q == nil || q.xrc == nil {
+		return 0
+	}
+	return q.xrc.number
+}
+
+func (p *PD) createXRCSRQ(attr SRQInitAttr, eventID uint64) (*SRQ, error) {
+	switch {
+	case attr.Type == SRQTypeTM:
+		return nil, fmt.Errorf("%w: tag matching", ErrUnsupported)
+	case attr.Type != SRQTypeXRC:
+		return nil, fmt.Errorf("%w: no type of SRQs has the number %d; there are BASIC (0) and XRC (1)", ErrInvalid, uint8(attr.Type))
+	case attr.XRCD == nil || attr.CQ == nil:
+		return nil, fmt.Errorf("%w: an SRQ of type XRC needs an XRCD and a CQ", ErrInvalid)
+	case attr.XRCD.ctx != p.ctx || attr.CQ.ctx != p.ctx:
+		return nil, fmt.Errorf("%w: the XRC domain or the CQ belongs to another context", ErrInvalid)
+	}
+	token, err := p.ctx.takeSlot()
+	if err != nil {
+		return nil, err
+	}
+	grant, err := p.ctx.provider.CreateXRCSRQ(provider.CreateXRCSRQRequest{
+		PD: p.handle, XRCD: attr.XRCD.handle, CQ: attr.CQ.handle, Attr: provider.SRQInitAttr{MaxWR: attr.MaxWR, MaxSGE: attr.MaxSGE},
+		CompletionToken: token, EventID: eventID,
+	})
+	if err != nil {
+		p.ctx.releaseSlot(token)
+		return nil, err
+	}
+	q, err := p.newSRQ(&grant.CreateSRQGrant, eventID)
+	if err != nil {
+		p.ctx.releaseSlot(token)
+		return nil, err
+	}
+	q.xrc = &xrcReceives{number: grant.Number, cq: attr.CQ, token: token}
+	p.ctx.slots.at(token).qp.Store(&q.xrc.receives)
+	return q, nil
+}
+
+// end is for a queue that is destroyed: its completions are dropped.
+func (x *xrcReceives) end(c *Context) {
+	c.releaseSlot(x.token)
+	x.cq.mu.Lock()
+	defer x.cq.mu.Unlock()
+	x.cq.purge()
+}
+
+// errTarget is for what a target queue pair has not.
+var errTarget = fmt.Errorf("%w: an XRC target (XRC_RECV) sends no requests; its peer does", ErrInvalid)
+
+// errInitiator is for what an initiator has not.
+var errInitiator = fmt.Errorf("%w: an XRC initiator (XRC_SEND) receives nothing; SRQs of type XRC do, by a target", ErrInvalid)
+
+// closeTarget closes what was opened of a target.
+func (q *QP) closeTarget() error {
+	q.modifyMu.Lock()
+	defer q.modifyMu.Unlock()
+	if err := q.ctx.provider.DestroyQP(provider.DestroyQPRequest{QP: q.handle}); err != nil {
+		return fmt.Errorf("close QP %v: %w", q.number, err)
+	}
+	q.closed.Store(true)
+	q.ctx.eventSources.remove(q.eventID)
+	return nil
+}
