@@ -18,6 +18,8 @@ type scene struct {
 	sink      *verbs.QP // of the peer: takes what the attacker sends
 	sunk      *verbs.CQ
 	grouped   verbs.SendWR // of the peer, to a group
+	foreign   *verbs.SRQ   // of type XRC, of the neighbour's domain, which nobody else may have
+	unused    *verbs.CQ    // of that
 	canaries  []*verbs.MR  // memory of the neighbour and of the peer that nobody writes to
 	before    remains
 }
@@ -36,6 +38,7 @@ func newScene(t testing.TB, options ...Option) *scene {
 		}
 	}
 	s.openSink()
+	s.openForeign()
 	s.grouped = s.b.toGroup(groupV4, 9, 50)
 	s.before = s.a.remains()
 	return s
@@ -54,6 +57,20 @@ func (s *scene) openSink() {
 	for slot := sinkSlot; slot < sinkSlot+16; slot++ {
 		s.refill(slot)
 	}
+}
+
+func (s *scene) openForeign() {
+	s.Helper()
+	domain, err := s.a.ctx.AllocXRCD()
+	check(s, err)
+	s.unused, err = s.a.ctx.CreateCQ(8)
+	check(s, err)
+	s.foreign, err = s.a.pd.CreateSRQ(&verbs.SRQInitAttr{MaxWR: 8, Type: verbs.SRQTypeXRC, XRCD: domain, CQ: s.unused})
+	check(s, err)
+	mr, err := s.a.pd.AllocMR(slotLen, verbs.AccessLocalWrite|remoteAccess)
+	check(s, err)
+	s.guard(mr)
+	check(s, s.foreign.PostRecv([]verbs.RecvWR{{SGList: []verbs.SGE{mr.SGE(0, slotLen)}}}))
 }
 
 func (s *scene) refill(slot int) {
@@ -101,6 +118,9 @@ func (s *scene) unharmed() {
 		check(s, ah.Close())
 	}
 	s.drainSink()
+	if got := completionsOf(s, s.unused); len(got) != 0 {
+		s.Errorf("the neighbour's SRQ has got %+v", got)
+	}
 	for _, mr := range s.canaries {
 		if !bytes.Equal(mr.Bytes()[:slotLen/2], bytes.Repeat(canary, slotLen)[:slotLen/2]) {
 			s.Errorf("memory of a region with key %#x was written to", mr.LKey())
@@ -144,6 +164,8 @@ type attacker struct {
 	cq        provider.CreateCQGrant
 	qp        provider.CreateQPGrant
 	srq       provider.CreateSRQGrant // none, unless it was made with one
+	srqn      verbs.SRQN              // of that, of type XRC
+	target    provider.OpenQPGrant    // of an XRC initiator: its peer
 	send      *ring.SendProducer
 	recv      *ring.RecvProducer
 	polls     *ring.CompletionConsumer
@@ -195,6 +217,22 @@ func (a *attacker) withSRQ(kind ...verbs.QPType) *attacker {
 	return a.withQP(kind...)
 }
 
+// withXRC makes an XRC initiator, with a target of its own to which it is connected, and an SRQ.
+func (a *attacker) withXRC() *attacker {
+	a.Helper()
+	domain, err := a.session.OpenXRCD(provider.OpenXRCDRequest{})
+	check(a, err)
+	a.target, err = a.session.CreateXRCTarget(provider.CreateXRCTargetRequest{XRCD: domain.XRCD, EventID: 9})
+	check(a, err)
+	srq, err := a.session.CreateXRCSRQ(provider.CreateXRCSRQRequest{
+		PD: a.pd, XRCD: domain.XRCD, CQ: a.cq.CQ, Attr: provider.SRQInitAttr{MaxWR: depth, MaxSGE: 4}, CompletionToken: attackerIndex, EventID: 10,
+	})
+	check(a, err)
+	a.srq, a.srqn, a.kind = srq.CreateSRQGrant, srq.Number, verbs.QPTypeXRCSend
+	a.makeQP()
+	return a
+}
+
 func (a *attacker) makeQP() {
 	a.Helper()
 	var err error
@@ -241,6 +279,9 @@ func (a *attacker) modifyConnected(state verbs.QPState) error {
 		State: state, Port: 1, AccessFlags: verbs.AccessRemoteRead | remoteChange, AHAttr: *a.a.route("10.0.0.1"), PathMTU: verbs.MTU1024,
 		DestQPN: a.qp.Number, MaxDestRDAtomic: 2, MinRNRTimer: 1, Timeout: 1, RetryCnt: 1, RNRRetry: 1, MaxRDAtomic: 2,
 	}}
+	if a.kind == verbs.QPTypeXRCSend {
+		return a.modifyXRC(&r)
+	}
 	reliable := verbs.QPAttrMask(0)
 	switch state {
 	case verbs.QPStateInit:
@@ -256,6 +297,29 @@ func (a *attacker) modifyConnected(state verbs.QPState) error {
 		r.Mask |= reliable
 	}
 	_, err := a.session.ModifyQP(r)
+	return err
+}
+
+// modifyXRC makes the change of the initiator and of its target.
+func (a *attacker) modifyXRC(r *provider.ModifyQPRequest) error {
+	target := *r
+	r.Attr.DestQPN, target.QP = a.target.Number, a.target.QP
+	switch r.Attr.State {
+	case verbs.QPStateInit:
+		r.Mask |= verbs.QPAttrPKeyIndex | verbs.QPAttrPort | verbs.QPAttrAccessFlags
+		target.Mask = r.Mask
+	case verbs.QPStateRTR:
+		r.Mask |= verbs.QPAttrAV | verbs.QPAttrPathMTU | verbs.QPAttrDestQPN | verbs.QPAttrRQPSN
+		target.Mask = r.Mask | verbs.QPAttrMaxDestRDAtomic | verbs.QPAttrMinRNRTimer
+	case verbs.QPStateRTS:
+		r.Mask |= verbs.QPAttrSQPSN | verbs.QPAttrTimeout
+		target.Mask = r.Mask
+		r.Mask |= verbs.QPAttrRetryCnt | verbs.QPAttrRNRRetry | verbs.QPAttrMaxQPRDAtomic
+	}
+	_, err := a.session.ModifyQP(*r)
+	if _, of := a.session.ModifyQP(target); err == nil {
+		err = of
+	}
 	return err
 }
 

@@ -12,7 +12,7 @@ import (
 )
 
 // hostileKinds are the services that an attacker's queue pair can have.
-var hostileKinds = []verbs.QPType{verbs.QPTypeUD, verbs.QPTypeRC, verbs.QPTypeUC}
+var hostileKinds = []verbs.QPType{verbs.QPTypeUD, verbs.QPTypeRC, verbs.QPTypeUC, verbs.QPTypeXRCSend}
 
 // FuzzHostileProgram has an attacker do what bytes say: write to its queues, ring, change states, and take
 // messages. Neighbour and peer are unharmed, and its session can be closed.
@@ -27,10 +27,14 @@ func FuzzHostileProgram(f *testing.F) {
 		s.TB, s.a.TB, s.b.TB = t, t, t
 		a := s.newAttacker()
 		p := &instructions{rest: program}
-		if kind := p.next(); kind&1 == 0 {
-			a.withQP(hostileKinds[int(kind>>1)%len(hostileKinds)])
-		} else {
-			a.withSRQ(hostileKinds[int(kind>>1)%len(hostileKinds)])
+		first := p.next()
+		switch kind := hostileKinds[int(first>>1)%len(hostileKinds)]; {
+		case kind == verbs.QPTypeXRCSend:
+			a.withXRC()
+		case first&1 == 0:
+			a.withQP(kind)
+		default:
+			a.withSRQ(kind)
 		}
 		for ; len(p.rest) > 0 && p.taken < 200; p.taken++ {
 			hostileSteps[int(p.next())%len(hostileSteps)](a, p)
@@ -126,6 +130,11 @@ func (a *attacker) postOdd(p *instructions) {
 		}
 	}
 	data := a.send.Put(&s)
+	if a.kind == verbs.QPTypeXRCSend {
+		numbers := []uint32{uint32(a.srqn), uint32(a.srqn), uint32(a.foreign.Number()), p.word(), 0}
+		binary.LittleEndian.PutUint32(data, numbers[int(odd+p.next())%len(numbers)])
+		data = data[16:]
+	}
 	for at := 0; at+ring.SGELen <= len(data) && at < 4*ring.SGELen; at += ring.SGELen {
 		ring.PutSGE(data[at:], a.oddSGE(p))
 	}

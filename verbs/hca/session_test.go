@@ -15,7 +15,7 @@ func (s *station) another(config SessionConfig) *station {
 }
 
 // remains are what a card has for all its sessions.
-type remains struct{ sessions, queuePairs, groups, paths int }
+type remains struct{ sessions, queuePairs, groups, paths, domains, xrcSRQs int }
 
 func (s *station) remains() remains {
 	card := s.device
@@ -25,7 +25,7 @@ func (s *station) remains() remains {
 	}
 	card.mu.Lock()
 	defer card.mu.Unlock()
-	return remains{len(card.sessions), len(card.qpsByPlace), len(card.groups.Groups()), used}
+	return remains{len(card.sessions), len(card.qpsByPlace), len(card.groups.Groups()), used, len(card.domains), len(card.srqsByPlace)}
 }
 
 // Two programs on one card do not notice each other: they have the same handles, but for keys, for

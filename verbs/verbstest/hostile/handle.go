@@ -15,7 +15,7 @@ import (
 const Doorbells = 5000
 
 // handles are one of each kind, made past the API.
-type handles struct{ PD, mr, mw, channel, CQ, srq, qp, ah, membership, events, id provider.Handle }
+type handles struct{ PD, mr, mw, channel, CQ, srq, qp, ah, membership, events, id, xrcd, target provider.Handle }
 
 func NewHandles(s *rig.Station, p provider.Provider, number uint32) (h handles) {
 	s.Helper()
@@ -43,7 +43,11 @@ func NewHandles(s *rig.Station, p provider.Provider, number uint32) (h handles) 
 	rig.Check(s, events.Events.Close())
 	id, err := p.CreateID(provider.CreateIDRequest{Channel: events.Channel, PortSpace: verbs.PortSpaceUDP})
 	rig.Check(s, err)
-	return handles{pd.PD, mr.MR, mw.MW, channel.Channel, cq.CQ, srq.SRQ, qp.QP, ah.AH, m.Membership, events.Channel, id.ID}
+	domain, err := p.OpenXRCD(provider.OpenXRCDRequest{})
+	rig.Check(s, err)
+	target, err := p.CreateXRCTarget(provider.CreateXRCTargetRequest{XRCD: domain.XRCD, EventID: 1<<41 + uint64(number)})
+	rig.Check(s, err)
+	return handles{pd.PD, mr.MR, mw.MW, channel.Channel, cq.CQ, srq.SRQ, qp.QP, ah.AH, m.Membership, events.Channel, id.ID, domain.XRCD, target.QP}
 }
 
 // Request is one for a queue pair, with nothing wrong.
@@ -58,6 +62,7 @@ func Request(pd, cq provider.Handle, index uint32) provider.CreateQPRequest {
 func (h handles) free(t testing.TB, p provider.Provider) {
 	t.Helper()
 	for _, err := range []error{
+		p.DestroyQP(provider.DestroyQPRequest{QP: h.target}), p.CloseXRCD(provider.CloseXRCDRequest{XRCD: h.xrcd}),
 		p.DestroyID(provider.DestroyIDRequest{ID: h.id}), p.DestroyEventChannel(provider.DestroyEventChannelRequest{Channel: h.events}),
 		p.LeaveMulticast(provider.LeaveMulticastRequest{Membership: h.membership}), p.DestroyAH(provider.DestroyAHRequest{AH: h.ah}),
 		p.DestroyQP(provider.DestroyQPRequest{QP: h.qp}), p.DestroySRQ(provider.DestroySRQRequest{SRQ: h.srq}), p.DestroyCQ(provider.DestroyCQRequest{CQ: h.CQ}),
@@ -76,7 +81,7 @@ func refuseHandles(t *testing.T, w *rig.World) {
 	closed.free(t, p)
 	rows := map[string]handles{"closed": closed, "another session's": foreign(w)}
 	for _, h := range []provider.Handle{0, 0xBAD, 0xDEADBEEF, 1 << 31, math.MaxUint32} {
-		rows[fmt.Sprintf("number %#x", uint32(h))] = handles{h, h, h, h, h, h, h, h, h, h, h}
+		rows[fmt.Sprintf("number %#x", uint32(h))] = handles{h, h, h, h, h, h, h, h, h, h, h, h, h}
 	}
 	for name, bad := range rows {
 		t.Run(name, func(t *testing.T) { refuseAll(t, w, handleCommands(w.A, good, bad)) })
@@ -101,7 +106,7 @@ func foreign(w *rig.World) (last handles) {
 
 // handleCommands are all that take a handle, with one bad one each.
 func handleCommands(s *rig.Station, good, bad handles) []command {
-	return slices.Concat(objectCommands(s, good, bad), useCommands(s, bad), idCommands(s.Session, good, bad))
+	return slices.Concat(objectCommands(s, good, bad), xrcCommands(s.Session, good, bad), useCommands(s, bad), idCommands(s.Session, good, bad))
 }
 
 // objectCommands make, change and free objects.
