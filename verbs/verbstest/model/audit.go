@@ -69,6 +69,13 @@ func (s *side) eventOf(event verbs.AsyncEvent) (e modelEvent) {
 	if talker := s.talk.endOf(s); talker.qp == event.QP {
 		return modelEvent{kind: event.Type, qp: talker.stub}
 	}
+	for _, other := range s.sides {
+		if other.xrc.at == s && event.QP != nil {
+			if stub := other.xrc.stubOf(event.QP); stub != nil {
+				return modelEvent{kind: event.Type, qp: stub}
+			}
+		}
+	}
 	return e
 }
 

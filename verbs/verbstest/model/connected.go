@@ -38,17 +38,22 @@ const (
 func newTalk(p *player) *talk {
 	t := &talk{}
 	for i, s := range p.sides {
-		end := &talker{side: s, model: &modelEnd{memory: make([]byte, talkRegion)}, stub: &modelQP{}}
-		var err error
-		end.pd, err = s.ctx.AllocPD()
-		rig.Check(s, err)
-		end.mr, err = end.pd.AllocMR(talkRegion, verbs.AccessLocalWrite|rig.AllAccess)
-		rig.Check(s, err)
-		end.cq, err = s.ctx.CreateCQ(4 * talkRecvs)
-		rig.Check(s, err)
-		t.ends[i] = end
+		t.ends[i] = newTalker(s)
 	}
 	return t
+}
+
+// newTalker makes one with all but a queue pair.
+func newTalker(s *side) *talker {
+	end := &talker{side: s, model: &modelEnd{memory: make([]byte, talkRegion)}, stub: &modelQP{}}
+	var err error
+	end.pd, err = s.ctx.AllocPD()
+	rig.Check(s, err)
+	end.mr, err = end.pd.AllocMR(talkRegion, verbs.AccessLocalWrite|rig.AllAccess)
+	rig.Check(s, err)
+	end.cq, err = s.ctx.CreateCQ(4 * talkRecvs)
+	rig.Check(s, err)
+	return end
 }
 
 // endOf is a side's end.
@@ -77,7 +82,7 @@ func (s *side) converse() {
 	s.note(from.side, "converse by %v: %+v; receives %+v", t.kind, tasks, to.model.recvs)
 	from.model.carryOut(to.model, tasks)
 	s.want("post send", from.qp.PostSend(wrs), 0)
-	s.takeAll(t)
+	s.takeEach(t.ends[:])
 	for i, end := range []*talker{from, to} {
 		end.compare()
 		end.excuse(before[i])
@@ -170,16 +175,23 @@ func (e *talker) size() int {
 
 // await posts a receive.
 func (e *talker) await() {
+	if recv, some := e.receive(); some {
+		e.want("post receive", e.qp.PostRecv([]verbs.RecvWR{{ID: recv.id, SGList: []verbs.SGE{e.sge(recv)}}}), 0)
+	}
+}
+
+// receive is a receive, which the model has from now on; false if it has enough.
+func (e *talker) receive() (recv modelPlace, some bool) {
 	if len(e.model.recvs) == talkRecvs {
-		return
+		return recv, false
 	}
 	size := e.size()
 	if !e.chance(4) {
 		size = talkMost
 	}
-	recv := e.place(size)
-	e.want("post receive", e.qp.PostRecv([]verbs.RecvWR{{ID: recv.id, SGList: []verbs.SGE{e.sge(recv)}}}), 0)
+	recv = e.place(size)
 	e.model.recvs = append(e.model.recvs, recv)
+	return recv, true
 }
 
 // tasks are requests to the other end. Each waits for the one before it, so that they are carried out one by one.
@@ -222,20 +234,26 @@ func (e *talker) request(to *talker, t *modelTask) verbs.SendWR {
 	return wr
 }
 
-// takeAll waits for what the model says completes, at both ends, and until all packets have arrived.
-func (s *side) takeAll(t *talk) {
-	for end := time.Now().Add(rig.WaitTimeout); len(t.ends[0].model.done)+len(t.ends[1].model.done) > 0; {
-		for _, e := range t.ends {
+// takeEach waits for what the model says completes, and until all packets have arrived.
+func (s *side) takeEach(ends []*talker) {
+	left := func() (n int) {
+		for _, e := range ends {
+			n += len(e.model.done)
+		}
+		return n
+	}
+	for end := time.Now().Add(rig.WaitTimeout); left() > 0; {
+		for _, e := range ends {
 			e.take()
 		}
 		if time.Now().After(end) {
-			s.part("completions do not come: %+v, %+v", t.ends[0].model.done, t.ends[1].model.done)
+			s.part("completions do not come: %+v", ends[0].model.done)
 		}
 	}
 	for _, each := range s.sides {
 		each.beacon.shine()
 	}
-	for _, e := range t.ends {
+	for _, e := range ends {
 		e.take() // nothing
 	}
 }

@@ -5,7 +5,7 @@
 //	 └── a difference: the fewest steps that lead to it (run.go)
 //
 // The model is cards, queue pairs, CQs, SRQs and regions as the specification has them, without queues in memory, packets
-// or time: model.go, state.go, send.go, recv.go, cq.go, srq.go, wr.go; of connections connection.go. The player makes
+// or time: model.go, state.go, send.go, recv.go, cq.go, srq.go, wr.go; of connections connection.go, which XRC uses too (xrc.go). The player makes
 // calls, good and bad, and compares every error, completion, event and byte of memory: player.go, side.go, settle.go, audit.go, and a file
 // for each kind of call.
 //

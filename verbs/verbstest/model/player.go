@@ -35,6 +35,7 @@ type side struct {
 	beacon  *beacon
 	before  map[string]uint64 // drops of the card
 	counted map[string]uint64 // drops in the tallies
+	xrc     *xrcTalk          // of which it has the initiator
 
 	pds  []*playedPD
 	mrs  []*playedMR
@@ -88,6 +89,7 @@ func newPlayer(t testing.TB, pair rig.Pair, seen tallies) *player {
 	a.beacon.aim(b)
 	b.beacon.aim(a)
 	p.talk = newTalk(p)
+	a.xrc, b.xrc = newXRCTalk(a, b), newXRCTalk(b, a)
 	for _, s := range p.sides {
 		s.furnish()
 	}
