@@ -1,0 +1,121 @@
+package datapath
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/roced/roced/datapath/ring"
+	"github.com/roced/roced/datapath/wire"
+)
+
+// forSRQ has a request name an SRQ.
+func forSRQ(number wire.SRQN, h wire.Transport) wire.Transport {
+	h.SRQN = number
+	return h
+}
+
+// newTarget is an exchange whose victim is an XRC target. SRQ 5 has two receives of 264 bytes, in region 1's PD; SRQ 6
+// has none, and is of the PD of region 2.
+func newTarget(t *testing.T) (x *exchange, five, six *SRQ) {
+	t.Helper()
+	x = newExchange(t, wire.ServiceXRC, nil)
+	shape := ring.RecvGeometry(4, 4)
+	empty := func() *ring.RecvConsumer {
+		q, err := ring.NewRecvConsumer(ring.Alloc(shape.Size()), shape)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return q
+	}
+	five = &SRQ{Queue: x.qp.Recv, Session: x.session, PD: testPD, Number: 5, CQ: x.qp.RecvCQ, NoteLimit: func() {}}
+	six = &SRQ{Queue: empty(), Session: x.session, PD: testPD + 1, Number: 6, CQ: x.qp.RecvCQ, NoteLimit: func() {}}
+	x.engine.Do(func() {
+		x.qp.Domain, x.qp.Recv = NewDomain(), empty()
+		x.qp.Domain.AddSRQ(five)
+		x.qp.Domain.AddSRQ(six)
+		x.qp.NoteLastWQE = func() { x.events = append(x.events, ring.EventQPLastWQEReached) }
+	})
+	x.postRecv(100, at(4096, 264))
+	x.postRecv(101, at(8192, 264))
+	return x, five, six
+}
+
+// What a target says to requests, by the SRQs that they name.
+func TestXRCTarget(t *testing.T) {
+	remove := func(x *exchange, s *SRQ) { x.engine.Do(func() { x.qp.Domain.RemoveSRQ(s) }) }
+	for name, row := range map[string]struct {
+		lines  []line
+		remove int // before this line, SRQ 5; 0: never
+		ends   []ring.EventType
+	}{
+		"its receives, and credits of none": {lines: []line{
+			{forSRQ(5, ask(wire.OpSendOnly, 0)), 8, DropNone, "ACKNOWLEDGE 0 0x1f msn 1, 100: receive 8B"},
+			{forSRQ(6, ask(wire.OpSendOnly, 1)), 8, DropNoReceive, "ACKNOWLEDGE 1 0x21 msn 1"},
+			{forSRQ(5, ask(wire.OpSendOnlyImmediate, 1)), 8, DropNone, "ACKNOWLEDGE 1 0x1f msn 2, 101: receive 8B imm 7"},
+			{forSRQ(5, ask(wire.OpSendOnlyImmediate, 1)), 8, DropDuplicate, "ACKNOWLEDGE 1 0x1f msn 2"},
+			{forSRQ(9, ask(wire.OpSendOnlyImmediate, 1)), 8, DropDuplicate, "ACKNOWLEDGE 1 0x1f msn 2"}, // it is not looked at again
+		}},
+		"of several packets": {lines: []line{
+			{forSRQ(5, ask(wire.OpSendFirst, 0)), 256, DropNone, "ACKNOWLEDGE 0 0x1f msn 0"},
+			{forSRQ(5, ask(wire.OpSendLast, 1)), 8, DropNone, "ACKNOWLEDGE 1 0x1f msn 1, 100: receive 264B"},
+		}},
+		"another SRQ in the middle": {lines: []line{
+			{forSRQ(5, quiet(ask(wire.OpSendFirst, 0))), 256, DropNone, ""},
+			{forSRQ(6, ask(wire.OpSendLast, 1)), 8, DropInvalidRequest, "ACKNOWLEDGE 1 0x61 msn 0, 100: remote invalid request error"},
+		}, ends: []ring.EventType{ring.EventQPLastWQEReached}},
+		"no SRQ in the middle": {lines: []line{
+			{forSRQ(5, quiet(ask(wire.OpSendFirst, 0))), 256, DropNone, ""},
+			{forSRQ(7, ask(wire.OpSendLast, 1)), 8, DropXRCDomain, "ACKNOWLEDGE 1 0x61 msn 0, 100: remote invalid request error"},
+		}, ends: []ring.EventType{ring.EventQPLastWQEReached}},
+		"destroyed in the middle": {remove: 1, lines: []line{
+			{forSRQ(5, quiet(ask(wire.OpSendFirst, 0))), 256, DropNone, ""},
+			{forSRQ(5, ask(wire.OpSendLast, 1)), 8, DropXRCDomain, "ACKNOWLEDGE 1 0x61 msn 0"}, // and its receive with it
+		}, ends: []ring.EventType{ring.EventQPLastWQEReached}},
+		"none": {lines: []line{
+			{forSRQ(0, ask(wire.OpSendOnly, 0)), 8, DropXRCDomain, "ACKNOWLEDGE 0 0x61 msn 0"},
+		}, ends: []ring.EventType{ring.EventQPReqErr, ring.EventQPLastWQEReached}},
+		"keys of the SRQ's PD": {lines: []line{
+			{forSRQ(5, quiet(ask(wire.OpWriteOnly, 0))), 8, DropNone, ""},
+			{forSRQ(6, under(2, quiet(ask(wire.OpWriteOnly, 1)))), 8, DropNone, ""},
+			{forSRQ(5, read(2, 0, 8)), 0, DropNone, "READ_RESPONSE_ONLY 2 0x1f msn 3 8B(0)"},
+			{forSRQ(6, under(2, atomicOf(wire.OpFetchAdd, 3, 1<<20, 1, 0))), 0, DropNone, "ATOMIC_ACKNOWLEDGE 3 0x1f msn 4 was 0"},
+			{forSRQ(6, ask(wire.OpWriteOnly, 4)), 8, DropRemoteAccess, "ACKNOWLEDGE 4 0x62 msn 4"},
+		}, ends: []ring.EventType{ring.EventQPAccessErr, ring.EventQPLastWQEReached}},
+		"a READ again": {remove: 3, lines: []line{
+			{forSRQ(5, read(0, 0, 300)), 0, DropNone, "READ_RESPONSE_FIRST 0 0x1f msn 1 256B(0), READ_RESPONSE_LAST 1 0x1f msn 1 44B(32)"},
+			{forSRQ(6, read(0, 0, 300)), 0, DropDuplicate, ""}, // it is not the one that was
+			{forSRQ(5, read(1, 256, 44)), 0, DropDuplicate, "READ_RESPONSE_LAST 1 0x1f msn 1 44B(32)"},
+			{forSRQ(5, read(1, 256, 44)), 0, DropDuplicate, "ACKNOWLEDGE 1 0x62 msn 1"}, // its memory is gone
+		}, ends: []ring.EventType{ring.EventQPAccessErr, ring.EventQPLastWQEReached}},
+		"answers": {lines: []line{
+			{answer(0, ackOf), 0, DropStrayAnswer, ""},
+			{forSRQ(5, ask(wire.OpSendOnly, 0)), 8, DropNone, "ACKNOWLEDGE 0 0x1f msn 1, 100: receive 8B"},
+		}},
+	} {
+		x, five, _ := newTarget(t)
+		x.c.MinRNRTimer = 1
+		x.events = nil
+		for i, l := range row.lines {
+			if row.remove > 0 && i == row.remove {
+				remove(x, five)
+			}
+			x.follow(name, []line{l})
+		}
+		if !slices.Equal(x.events, row.ends) {
+			t.Errorf("%s: events %v, not %v", name, x.events, row.ends)
+		}
+	}
+}
+
+// An initiator takes answers only.
+func TestXRCInitiator(t *testing.T) {
+	x := newExchange(t, wire.ServiceXRC, nil)
+	x.postRecv(100, at(4096, 264))
+	x.follow("requests", []line{
+		{forSRQ(5, ask(wire.OpSendOnly, 0)), 8, DropInvalidRequest, ""},
+		{forSRQ(5, read(0, 0, 8)), 0, DropInvalidRequest, ""},
+	})
+	if got := x.poll(); len(got) != 0 || x.qp.State != ring.QPStateRTS {
+		t.Errorf("%+v in %v", got, x.qp.State)
+	}
+}
