@@ -76,6 +76,8 @@ var verdicts = []struct {
 	{"no payload", untagged, with(toOwn4(), func(f *frame) { f.payload = 0 }), Redirected},
 	{"Ethernet padding", untagged, with(toOwn4(), func(f *frame) { f.payload, f.padding = 0, 40 }), Redirected},
 	{"connected service, no DETH", untagged, with(toOwn4(), func(f *frame) { f.opcode, f.payload = rcSendOnly, 0 }), Redirected},
+	{"XRC", untagged, with(toOwn4(), func(f *frame) { f.opcode, f.payload = 0xA4, 0 }), Redirected},
+	{"XRC, to a queue pair that is not there", untagged, with(toOwn4(), func(f *frame) { f.opcode, f.payload, f.qpn = 0xA4, 0, 0x999999 }), DropUnknownQP},
 	{"CNP", untagged, with(toOwn4(), func(f *frame) { f.opcode = 0x81 }), Redirected},
 	{"source port 0", untagged, patch(toOwn4().bytes(), udp4At, 0, 0), Redirected},
 	{"UDP checksum", untagged, patch(toOwn4().bytes(), udp4At+6, 0x12, 0x34), Redirected},

@@ -103,7 +103,11 @@ func (c *Connection) CompleteRecv(done conn.Completion) bool {
 	if done.Status == ring.WCSuccess {
 		cqe.Flags, cqe.ByteLen, cqe.Imm, cqe.SourceQP, cqe.Port = done.Flags, done.ByteLen, done.Imm, c.PeerQPN, 1
 	}
-	return c.engine.complete(cq, cqe, done.Solicited)
+	whole := c.engine.complete(cq, cqe, done.Solicited)
+	if !whole && c.target != nil { // whose CQ does not know the queue pair
+		c.engine.fail(c.qp, true)
+	}
+	return whole
 }
 
 // Fail implements conn.QueuePair. A queue pair that a completion's overrun has brought to ERR stays there.

@@ -124,7 +124,7 @@ struct roced_cqe {
 	uint32_t imm;
 	uint32_t qpn;
 	uint32_t source_qp;
-	uint32_t token; /* the queue pair's completion token; each reset gives it a new one */
+	uint32_t token; /* the queue pair's completion token, which each reset renews; of XRC the SRQ's */
 	uint32_t vendor_error;
 	uint16_t pkey_index;
 	uint8_t source_mac[6];

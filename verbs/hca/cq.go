@@ -152,7 +152,7 @@ func (s completions) DestroyCQ(r provider.DestroyCQRequest) error {
 		return err
 	}
 	if c.users > 0 {
-		return fmt.Errorf("%w: queues that complete to the CQ: %d; close their QPs first", verbs.ErrBusy, c.users)
+		return fmt.Errorf("%w: queues that complete to the CQ: %d; close their QPs and SRQs first", verbs.ErrBusy, c.users)
 	}
 	s.cqs.remove(r.CQ)
 	s.card.engine.Do(func() { s.card.engine.RemoveCQ(c.entry) })

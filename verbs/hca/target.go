@@ -104,9 +104,11 @@ func newTarget(d *domain) (*qp, error) {
 	}
 	q.entry = &datapath.QP{
 		Session: d.session, DoorbellIndex: index, PKey: wire.PKeyDefault, Domain: d.entry,
-		NoteState: func(state verbs.QPState, _ bool) {
+		NoteState: func(state verbs.QPState, fatal bool) {
 			q.state.Store(uint32(state))
-			q.target.note(notedMove)
+			if q.target.note(notedMove); fatal {
+				q.target.note(notedEvent(verbs.EventQPFatal))
+			}
 		},
 		NoteLastWQE: func() { q.target.note(notedEvent(verbs.EventQPLastWQEReached)) },
 		NoteEvent:   func(event verbs.EventType) { q.target.note(notedEvent(event)) },

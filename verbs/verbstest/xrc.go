@@ -20,6 +20,7 @@ var xrcTests = []rig.Test{
 	{Name: "XRC receives that are wrong", Run: xrcBadReceives},
 	{Name: "XRC SRQ events", Run: xrcSRQEvents},
 	{Name: "XRC SRQ closed", Run: xrcSRQClosed},
+	{Name: "XRC CQ overrun", Run: xrcOverrun},
 	{Name: "XRC attributes", Run: xrcAttributes},
 	{Name: "XRC posts", Run: xrcPosts},
 	{Name: "XRC refuses", Run: xrcRefuses},
@@ -257,6 +258,38 @@ func xrcSRQClosed(t *testing.T, w *rig.World) {
 	rig.Check(t, x.Target.Close())
 	rig.Check(t, x.Domain.Close())
 	rig.Refused(t, x.Domain.Close(), unix.EINVAL, "closed already")
+}
+
+// A CQ of an SRQ that is overrun ends the target by which that came, and no other one.
+func xrcOverrun(t *testing.T, w *rig.World) {
+	x := w.ConnectXRC(nil)
+	y := w.A.ConnectXRC(w.B, x.Domain, nil)
+	q := w.B.NewXRCQueueOn(x.Domain, w.B.NewCQ(4))
+	many := q.CQ.Capacity()
+	for id := range many + 1 {
+		q.Recv(uint64(id), 0, 100)
+		x.A.Post(x.Request(verbs.WRSend, q, 10))
+		if id < many {
+			x.A.Expect(rig.OK(1))
+		}
+	}
+	x.A.Expect(rig.Ended(1, verbs.WCRemOpErr))
+	want := map[verbs.AsyncEvent]bool{cqErr(q.CQ): true, qpFatal(x.Target): true, lastReached(x.Target): true}
+	for len(want) > 0 {
+		event, err := w.B.Ctx.GetAsyncEvent(rig.Guard(t))
+		rig.Check(t, err)
+		if !want[event] {
+			t.Errorf("event %v %+v", event.Type, event)
+		}
+		delete(want, event)
+	}
+	other := w.B.NewXRCQueue(x.Domain)
+	other.Recv(7, 0, 100)
+	y.A.Post(y.Request(verbs.WRSend, other, 10))
+	other.Expect(rig.OK(7))
+	y.A.Expect(rig.OK(1))
+	_, err := q.PD.CreateSRQ(&verbs.SRQInitAttr{MaxWR: 1, Type: verbs.SRQTypeXRC, XRCD: x.Domain, CQ: q.CQ})
+	rig.Refused(t, err, unix.EOVERFLOW, "make another CQ")
 }
 
 // Query gives what was set, and each type has the attributes of its row.

@@ -70,7 +70,13 @@ func (s *Station) NewTarget(domain *verbs.XRCD) *verbs.QP {
 // NewXRCQueue makes a queue of a domain, of a PD of its own.
 func (s *Station) NewXRCQueue(domain *verbs.XRCD) *XRCQueue {
 	s.Helper()
-	q := &XRCQueue{Station: s, PD: s.AnotherPD(), CQ: s.NewCQ(32)}
+	return s.NewXRCQueueOn(domain, s.NewCQ(32))
+}
+
+// NewXRCQueueOn makes one that completes to a CQ.
+func (s *Station) NewXRCQueueOn(domain *verbs.XRCD, cq *verbs.CQ) *XRCQueue {
+	s.Helper()
+	q := &XRCQueue{Station: s, PD: s.AnotherPD(), CQ: cq}
 	var err error
 	q.SRQ, err = q.PD.CreateSRQ(&verbs.SRQInitAttr{MaxWR: Depth, MaxSGE: 4, Type: verbs.SRQTypeXRC, XRCD: domain, CQ: q.CQ})
 	Check(s, err)
