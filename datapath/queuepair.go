@@ -28,7 +28,11 @@ func (c *Connection) WriteRecv(list ring.SGList, offset int, payload []byte) boo
 
 // Target implements conn.QueuePair.
 func (c *Connection) Target(number wire.SRQN) bool {
-	if c.target = c.qp.Domain.srq(number); c.target != nil {
+	c.target = c.qp.Domain.srq(number)
+	if c.target != nil && c.target.Session.faulted { // what is wrong there may show again
+		c.target = nil
+	}
+	if c.target != nil {
 		c.engine.hand = c.target.Session
 	}
 	return c.target != nil

@@ -119,3 +119,13 @@ func TestXRCInitiator(t *testing.T) {
 		t.Errorf("%+v in %v", got, x.qp.State)
 	}
 }
+
+// What was of a session whose work has ended in a fault is named no more: it would end in one again.
+func TestXRCAfterAFault(t *testing.T) {
+	x, _, six := newTarget(t)
+	x.engine.Do(func() {
+		six.Session = NewSession(nil)
+		six.Session.faulted = true
+	})
+	x.follow("after a fault", []line{{forSRQ(6, ask(wire.OpSendOnly, 0)), 8, DropXRCDomain, "ACKNOWLEDGE 0 0x61 msn 0"}})
+}

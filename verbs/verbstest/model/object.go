@@ -162,7 +162,8 @@ func (s *side) refuseQP() {
 	}
 	ask("QP without a CQ", unix.EINVAL, func(a *verbs.QPInitAttr) { a.RecvCQ = nil })
 	ask("QP of an unknown type", unix.EINVAL, func(a *verbs.QPInitAttr) { a.Type = 77 })
-	ask("QP of XRC", unix.EINVAL, func(a *verbs.QPInitAttr) { a.Type = verbs.QPTypeXRCRecv })
+	ask("QP of raw packets", unix.EOPNOTSUPP, func(a *verbs.QPInitAttr) { a.Type = verbs.QPTypeRawPacket })
+	ask("XRC target of a PD", unix.EINVAL, func(a *verbs.QPInitAttr) { a.Type = verbs.QPTypeXRCRecv })
 	ask("QP too large", unix.EINVAL, func(a *verbs.QPInitAttr) { a.Cap.MaxSendWR = 1 << 30 })
 	ask("QP with too many SGEs", unix.EINVAL, func(a *verbs.QPInitAttr) { a.Cap.MaxRecvSGE = 1 << 28 })
 }

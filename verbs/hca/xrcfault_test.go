@@ -1,0 +1,75 @@
+package hca
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/roced/roced/verbs"
+)
+
+// xrcOf makes an SRQ of a domain, with a receive.
+func (s *station) xrcOf(domain *verbs.XRCD) (*verbs.SRQ, *verbs.CQ) {
+	s.Helper()
+	cq, err := s.ctx.CreateCQ(8)
+	check(s, err)
+	srq, err := s.pd.CreateSRQ(&verbs.SRQInitAttr{MaxWR: 4, Type: verbs.SRQTypeXRC, XRCD: domain, CQ: cq})
+	check(s, err)
+	check(s, srq.PostRecv([]verbs.RecvWR{{ID: 1, SGList: []verbs.SGE{s.piece(1, slotLen)}}}))
+	return srq, cq
+}
+
+// connectXRC makes an initiator at the station that is connected to a target at another one.
+func (s *station) connectXRC(target *verbs.QP, own, other string) *verbs.QP {
+	s.Helper()
+	qp, err := s.pd.CreateQP(&verbs.QPInitAttr{Type: verbs.QPTypeXRCSend, SendCQ: s.cq, Cap: defaultCap()})
+	check(s, err)
+	attr := verbs.QPAttr{Port: 1, Timeout: 8, RetryCnt: 7, RNRRetry: 7, MinRNRTimer: 1, MaxRDAtomic: 1, MaxDestRDAtomic: 1, PathMTU: verbs.MTU1024}
+	there := attr
+	attr.DestQPN, attr.AHAttr = target.Number(), verbs.AHAttr{Port: 1, GRH: verbs.GlobalRoute{DGID: gid(other)}}
+	there.DestQPN, there.AHAttr = qp.Number(), verbs.AHAttr{Port: 1, GRH: verbs.GlobalRoute{DGID: gid(own)}}
+	check(s, target.Connect(&there))
+	check(s, qp.Connect(&attr))
+	return qp
+}
+
+// Memory of an SRQ that is not there any more costs the session of the SRQ. Those that share its domain go on, and so
+// does the card, though the peer sends there again and again.
+func TestXRCMemoryThatIsNotThere(t *testing.T) {
+	w := newWirePair(t, WithoutInline())
+	file, err := os.Create(filepath.Join(t.TempDir(), "domain"))
+	check(t, err)
+	defer file.Close()
+	memory := &brokenMemory{TB: t}
+	broken := w.a.another(SessionConfig{Memory: memory})
+	domain, err := w.a.ctx.OpenXRCD(&verbs.XRCDInitAttr{File: file, OFlags: os.O_CREATE})
+	check(t, err)
+	theirs, err := broken.ctx.OpenXRCD(&verbs.XRCDInitAttr{File: file})
+	check(t, err)
+	well, cq := w.a.xrcOf(domain)
+	lost, _ := broken.xrcOf(theirs)
+	target, err := domain.CreateQP(&verbs.QPInitAttr{Type: verbs.QPTypeXRCRecv})
+	check(t, err)
+	qp := w.b.connectXRC(target, "10.0.0.2", "10.0.0.1")
+	_, err = theirs.OpenQP(target.Number())
+	check(t, err)
+	memory.takeAway(1) // all but the doorbell
+	for range 200 {    // more than the engine takes in a row
+		check(t, qp.PostSend([]verbs.SendWR{{Opcode: verbs.WRSend, RemoteSRQN: lost.Number()}}))
+		w.b.wait(1)
+		for _, end := range []*verbs.QP{target, qp} {
+			check(t, end.Modify(&verbs.QPAttr{State: verbs.QPStateReset}, verbs.QPAttrState))
+		}
+		check(t, qp.Close())
+		qp = w.b.connectXRC(target, "10.0.0.2", "10.0.0.1")
+	}
+	broken.expectEvents(deviceFatal)
+	check(t, qp.PostSend([]verbs.SendWR{{Opcode: verbs.WRSend, RemoteSRQN: well.Number(), Flags: verbs.SendSignaled}}))
+	var wcs [1]verbs.WC
+	_, err = cq.Wait(guard(t), wcs[:])
+	check(t, err)
+	if wcs[0].Status != verbs.WCSuccess {
+		t.Errorf("%+v", wcs[0])
+	}
+	check(t, broken.session().Close())
+}
