@@ -54,7 +54,7 @@ type Membership struct {
 	grant provider.JoinMulticastGrant
 }
 
-// JoinMulticast joins a group by its address (rdma_join_multicast_ex). A full member makes the host
+// JoinMulticast joins a group by its address (rdma_join_multicast_ex), with librdmacm's flags. A full member makes the host
 // a member, which IGMP or MLD reports once for all of the host's full members of the group on the
 // interface. A send-only member is never reported, neither when it joins nor when it leaves. The
 // join attaches no queue pair; AttachMcast does. A full member that only receives needs no address
@@ -63,11 +63,24 @@ func (c *Context) JoinMulticast(group netip.Addr, flags JoinFlags) (*Membership,
 	if c == nil {
 		return nil, fmt.Errorf("join group: %w", errNil)
 	}
-	grant, err := c.provider.JoinMulticast(provider.JoinMulticastRequest{Group: group, Flags: flags})
+	state, err := JoinStateOf(flags)
+	if err != nil {
+		return nil, fmt.Errorf("join group %v: %w", group, err)
+	}
+	grant, err := c.provider.JoinMulticast(provider.JoinMulticastRequest{Group: group, State: state})
 	if err != nil {
 		return nil, fmt.Errorf("join group %v: %w", group, err)
 	}
 	return &Membership{c, grant}, nil
+}
+
+// JoinStateOf is the kernel's join state of librdmacm's flags. ErrInvalid for flags that librdmacm does not have.
+func JoinStateOf(flags JoinFlags) (JoinState, error) {
+	state := flags.State()
+	if state == 0 {
+		return 0, fmt.Errorf("%w: join flags %d; full member is %d, send-only full member %d", ErrInvalid, uint32(flags), uint32(JoinFullMember), uint32(JoinSendOnlyFullMember))
+	}
+	return state, nil
 }
 
 // MGID is the group's multicast GID, for AttachMcast.

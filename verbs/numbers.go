@@ -110,9 +110,15 @@ type (
 	// RatePortCurrent to Rate1600Gbps, which go doc verbs.RatePortCurrent lists.
 	Rate = ring.Rate
 
-	// JoinFlags is the kind of a group membership (join_flags of rdma_cm_join_mc_attr_ex). A join has exactly
-	// one. Bits: JoinFullMember and JoinSendOnlyFullMember.
+	// JoinFlags is the kind of a group membership, one of librdmacm's (join_flags of rdma_cm_join_mc_attr_ex).
+	// The kernel's are JoinState: other numbers, and of another type. Values: JoinFullMember or
+	// JoinSendOnlyFullMember.
 	JoinFlags = ring.JoinFlags
+
+	// JoinState is the kind of a group membership as the kernel has it (rdma_join_multicast's join_state,
+	// IB_SA_MCMEMBER_REC_JOIN_STATE): bits. JoinFlags.State gives that of librdmacm's flags. Bits:
+	// JoinStateFullMember, JoinStateNonMember, JoinStateSendOnlyNonMember and JoinStateSendOnlyFullMember.
+	JoinState = ring.JoinState
 
 	// CMEventType is what has happened to an id of the connection manager (rdma_cm_event_type). Values:
 	// CMEventAddrResolved to CMEventTimewaitExit, which go doc verbs.CMEventAddrResolved lists.
@@ -440,10 +446,18 @@ const (
 	Rate1600Gbps    = ring.Rate1600Gbps
 )
 
-// The kinds of membership that Ethernet has (rdma_join_multicast_ex(3)).
+// The kinds of membership of librdmacm (rdma_join_multicast_ex(3)).
 const (
 	JoinFullMember         = ring.JoinFullMember         // sends and receives
 	JoinSendOnlyFullMember = ring.JoinSendOnlyFullMember // sends, and is never reported by IGMP or MLD
+)
+
+// The kernel's kinds of membership. Without a subnet manager, who receives is a member like any other.
+const (
+	JoinStateFullMember         = ring.JoinStateFullMember         // sends and receives
+	JoinStateNonMember          = ring.JoinStateNonMember          // sends and receives
+	JoinStateSendOnlyNonMember  = ring.JoinStateSendOnlyNonMember  // sends, and is never reported by IGMP or MLD
+	JoinStateSendOnlyFullMember = ring.JoinStateSendOnlyFullMember // sends, and is never reported by IGMP or MLD
 )
 
 // The events of ids.

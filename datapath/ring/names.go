@@ -3,11 +3,11 @@ package ring
 import "fmt"
 
 // named returns a number's name from a list; a number without a name prints as kind(number).
-func named[N ~uint8](names []string, number N, kind string) string {
+func named[N ~uint8 | ~uint32](names []string, number N, kind string) string {
 	if int(number) < len(names) && names[number] != "" {
 		return names[number]
 	}
-	return fmt.Sprintf("%s(%d)", kind, uint8(number))
+	return fmt.Sprintf("%s(%d)", kind, number)
 }
 
 // flag is a bit of a mask, with its name.

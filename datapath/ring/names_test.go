@@ -39,7 +39,8 @@ func TestFlagNames(t *testing.T) {
 		{WCExWithByteLen | WCExWithCVLAN | 1<<63, "BYTE_LEN, CVLAN, 0x8000000000000000"},
 		{SRQMaxWR | SRQLimit, "MAX_WR, LIMIT"},
 		{ReregChangePD, "CHANGE_PD"},
-		{JoinSendOnlyFullMember, "SENDONLY_FULLMEMBER"},
+		{JoinFullMember, "FULLMEMBER"}, {JoinSendOnlyFullMember, "SENDONLY_FULLMEMBER"},
+		{JoinStateNonMember | JoinStateSendOnlyFullMember, "NONMEMBER, SENDONLY_FULLMEMBER"},
 		{QPAttrState | QPAttrQKey | 1<<31, "state, Q_Key, 0x80000000"},
 	} {
 		if got := row.mask.String(); got != row.want {

@@ -729,23 +729,45 @@ var rateNames = []string{
 // String gives the rate with its unit.
 func (n Rate) String() string { return named(rateNames, n, "RATE") }
 
-// JoinFlags is the kind of a group membership (join_flags of rdma_cm_join_mc_attr_ex). A join has
-// exactly one.
+// JoinFlags is the kind of a group membership, one of librdmacm's (join_flags of rdma_cm_join_mc_attr_ex). The kernel's
+// are JoinState: other numbers, and of another type.
 type JoinFlags uint32
 
-// The kinds of membership that Ethernet has (rdma_join_multicast_ex(3)).
+// The kinds of membership of librdmacm (rdma_join_multicast_ex(3)).
 const (
-	JoinFullMember         JoinFlags = 1 << 0 // sends and receives
-	JoinSendOnlyFullMember JoinFlags = 1 << 1 // sends, and is never reported by IGMP or MLD
+	JoinFullMember         JoinFlags = 0 // sends and receives
+	JoinSendOnlyFullMember JoinFlags = 1 // sends, and is never reported by IGMP or MLD
 )
 
-var joinFlagsNames = []flag[JoinFlags]{
-	{JoinFullMember, "FULLMEMBER"},
-	{JoinSendOnlyFullMember, "SENDONLY_FULLMEMBER"},
+var joinFlagsNames = []string{
+	JoinFullMember:         "FULLMEMBER",
+	JoinSendOnlyFullMember: "SENDONLY_FULLMEMBER",
 }
 
 // String names the kind as librdmacm does.
-func (n JoinFlags) String() string { return listed(joinFlagsNames, n) }
+func (n JoinFlags) String() string { return named(joinFlagsNames, n, "JOIN_FLAG") }
+
+// JoinState is the kind of a group membership as the kernel has it (rdma_join_multicast's join_state,
+// IB_SA_MCMEMBER_REC_JOIN_STATE): bits. JoinFlags.State gives that of librdmacm's flags.
+type JoinState uint8
+
+// The kernel's kinds of membership. Without a subnet manager, who receives is a member like any other.
+const (
+	JoinStateFullMember         JoinState = 1 << 0 // sends and receives
+	JoinStateNonMember          JoinState = 1 << 1 // sends and receives
+	JoinStateSendOnlyNonMember  JoinState = 1 << 2 // sends, and is never reported by IGMP or MLD
+	JoinStateSendOnlyFullMember JoinState = 1 << 3 // sends, and is never reported by IGMP or MLD
+)
+
+var joinStateNames = []flag[JoinState]{
+	{JoinStateFullMember, "FULLMEMBER"},
+	{JoinStateNonMember, "NONMEMBER"},
+	{JoinStateSendOnlyNonMember, "SENDONLY_NONMEMBER"},
+	{JoinStateSendOnlyFullMember, "SENDONLY_FULLMEMBER"},
+}
+
+// String lists the kinds as the kernel names them.
+func (n JoinState) String() string { return listed(joinStateNames, n) }
 
 // CMEventType is what has happened to an id of the connection manager (rdma_cm_event_type).
 type CMEventType uint8

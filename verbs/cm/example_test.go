@@ -112,7 +112,7 @@ func ExampleID_JoinMulticast() {
 	id := must(channel.CreateID(cm.PortSpaceUDP, nil))
 	do(id.Bind(netip.MustParseAddrPort("10.0.0.1:0")))
 	queuePair(left, id)
-	do(id.JoinMulticast(netip.MustParseAddr("239.1.2.3"), "what the program calls it"))
+	do(id.JoinMulticast(netip.MustParseAddr("239.1.2.3"), cm.JoinStateFullMember, "what the program calls it"))
 	event := must(channel.Expect(ctx, cm.EventMulticastJoin))
 	fmt.Printf("%v: member of %v, send to QP %v with Q_Key %v\n", event.Context, event.AH.GRH.DGID.Addr(), event.QPN, event.QKey)
 

@@ -75,7 +75,7 @@ func TestListenOnAllDevices(t *testing.T) {
 	check(t, service.Listen(0))
 	local, err := service.LocalAddr()
 	check(t, err)
-	refused(t, service.JoinMulticast(addr("239.1.2.3:0").Addr(), nil), unix.EINVAL) // on no device
+	refused(t, service.JoinMulticast(addr("239.1.2.3:0").Addr(), cm.JoinStateFullMember, nil), unix.EINVAL) // on no device
 	for to, peer := range map[string]*verbs.Context{"10.1.0.1": s.leftPeer, "10.2.0.1": s.rightPeer} {
 		c := newChannel(t, peer)
 		client := newID(t, c)

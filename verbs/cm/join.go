@@ -8,15 +8,29 @@ import (
 	"github.com/roced/roced/verbs/provider"
 )
 
-// JoinFlags is what a member does: JoinFullMember or JoinSendOnlyFullMember.
-type JoinFlags = verbs.JoinFlags
+type (
+	// JoinFlags is what a member does, in librdmacm's numbers: JoinFullMember or JoinSendOnlyFullMember.
+	JoinFlags = verbs.JoinFlags
 
-// The flags (RDMA_MC_JOIN_FLAG_*).
+	// JoinState is what a member does, in the kernel's: bits JoinStateFullMember to JoinStateSendOnlyFullMember.
+	JoinState = verbs.JoinState
+)
+
+// The flags (RDMA_MC_JOIN_FLAG_*): 0 and 1.
 const (
 	// JoinFullMember sends and receives: IGMP or MLD reports the host's membership.
 	JoinFullMember = verbs.JoinFullMember
 	// JoinSendOnlyFullMember only sends: nothing is ever reported, and no queue pair is attached.
 	JoinSendOnlyFullMember = verbs.JoinSendOnlyFullMember
+)
+
+// The join states (the kernel's IB_SA_MCMEMBER_REC_JOIN_STATE): 1, 2, 4 and 8. On Ethernet nobody keeps a list of
+// members who do not count, so that a non-member is a member like any other.
+const (
+	JoinStateFullMember         = verbs.JoinStateFullMember
+	JoinStateNonMember          = verbs.JoinStateNonMember
+	JoinStateSendOnlyNonMember  = verbs.JoinStateSendOnlyNonMember
+	JoinStateSendOnlyFullMember = verbs.JoinStateSendOnlyFullMember
 )
 
 // JoinAttrMask says which fields of JoinAttr count (rdma_cm_join_mc_attr_mask).
@@ -38,17 +52,19 @@ type JoinAttr struct {
 // join is one that the id has asked for.
 type join struct {
 	context  any
-	full     bool
+	full     bool // it receives
 	attached bool // the id's queue pair, to mgid
 	mgid     verbs.GID
 }
 
-// JoinMulticast joins a group as a full member (rdma_join_multicast); see JoinMulticastEx.
-func (i *ID) JoinMulticast(group netip.Addr, context any) error {
+// JoinMulticast joins a group with a join state (the kernel's rdma_join_multicast; librdmacm's, which has none, joins
+// with JoinStateFullMember). What JoinMulticastEx says holds here too. Who only sends, by whichever state, is never
+// reported by IGMP or MLD. verbs.ErrInvalid for no state, and for bits that are none.
+func (i *ID) JoinMulticast(group netip.Addr, state JoinState, context any) error {
 	if i == nil {
 		return fmt.Errorf("join group: %w", errNil)
 	}
-	return i.JoinMulticastEx(JoinAttr{JoinAttrAddress | JoinAttrFlags, JoinFullMember, group}, context)
+	return i.do(fmt.Sprintf("join group %v", group), func(p part) error { return i.join(p, group, state, context) })
 }
 
 // JoinMulticastEx joins a group by its address, IPv4 or IPv6 (rdma_join_multicast_ex). EventMulticastJoin
@@ -56,33 +72,41 @@ func (i *ID) JoinMulticast(group netip.Addr, context any) error {
 // is nothing to leave, unless it was attaching the id's queue pair that failed. The id has to be bound to a
 // device, and not further than resolved (verbs.ErrInvalid). Joining a group again makes a second membership.
 //
-// verbs.ErrInvalid for a mask without address or flags, for other than one flag, and for an address that is
+// verbs.ErrInvalid for a mask without address or flags, for other flags than the two, and for an address that is
 // no group's; verbs.ErrUnsupported for a mask with more.
 func (i *ID) JoinMulticastEx(attr JoinAttr, context any) error {
-	if err := attr.check(); err != nil {
+	if i == nil {
+		return fmt.Errorf("join group: %w", errNil)
+	}
+	state, err := attr.check()
+	if err != nil {
 		return fmt.Errorf("join group %v: %w", attr.Address, err)
 	}
-	return i.do(fmt.Sprintf("join group %v", attr.Address), func(p part) error {
-		i.joined++
-		token := i.joined
-		i.joins[token] = &join{context: context, full: attr.Flags == JoinFullMember}
-		err := p.provider.JoinID(provider.JoinIDRequest{ID: p.handle, Group: attr.Address, Flags: attr.Flags, Context: token})
-		if err != nil {
-			delete(i.joins, token)
-		}
-		return err
-	})
+	return i.JoinMulticast(attr.Address, state, context)
 }
 
-func (a *JoinAttr) check() error {
+// join asks the card for a membership. The caller holds mu.
+func (i *ID) join(p part, group netip.Addr, state JoinState, context any) error {
+	i.joined++
+	token := i.joined
+	i.joins[token] = &join{context: context, full: state.Receives()}
+	err := p.provider.JoinID(provider.JoinIDRequest{ID: p.handle, Group: group, State: state, Context: token})
+	if err != nil {
+		delete(i.joins, token)
+	}
+	return err
+}
+
+// check gives the join state that is asked for.
+func (a *JoinAttr) check() (JoinState, error) {
 	const needed = JoinAttrAddress | JoinAttrFlags
 	switch {
 	case a.Mask&^needed != 0:
-		return fmt.Errorf("%w: fields 0x%x of the attributes are unknown", verbs.ErrUnsupported, uint32(a.Mask&^needed))
+		return 0, fmt.Errorf("%w: fields 0x%x of the attributes are unknown", verbs.ErrUnsupported, uint32(a.Mask&^needed))
 	case a.Mask != needed:
-		return fmt.Errorf("%w: the mask has to name both address and flags", verbs.ErrInvalid)
+		return 0, fmt.Errorf("%w: the mask has to name both address and flags", verbs.ErrInvalid)
 	}
-	return nil
+	return verbs.JoinStateOf(a.Flags)
 }
 
 // LeaveMulticast leaves a group (rdma_leave_multicast): the last membership that the id asked for with

@@ -20,12 +20,12 @@ func TestJoinFails(t *testing.T) {
 	c := newChannel(t, ctx)
 	one, two := member(t, c, ctx), member(t, c, ctx)
 	groups := []netip.Addr{netip.MustParseAddr("239.1.2.3"), netip.MustParseAddr("239.1.2.4"), netip.MustParseAddr("239.1.2.5")}
-	check(t, one.JoinMulticast(groups[0], nil))
+	check(t, one.JoinMulticast(groups[0], cm.JoinStateFullMember, nil))
 	expect(t, c, cm.EventMulticastJoin)
-	check(t, one.JoinMulticast(groups[1], "not attached"))
+	check(t, one.JoinMulticast(groups[1], cm.JoinStateFullMember, "not attached"))
 	failed(t, c, "not attached")
-	refused(t, one.JoinMulticast(groups[2], nil), verbs.ErrLimit)
-	refused(t, two.JoinMulticast(groups[2], nil), verbs.ErrLimit) // also of another id
+	refused(t, one.JoinMulticast(groups[2], cm.JoinStateFullMember, nil), verbs.ErrLimit)
+	refused(t, two.JoinMulticast(groups[2], cm.JoinStateFullMember, nil), verbs.ErrLimit) // also of another id
 	refused(t, two.LeaveMulticast(groups[2]), unix.EADDRNOTAVAIL)
 	check(t, one.LeaveMulticast(groups[1]))
 	check(t, two.JoinMulticastEx(cm.JoinAttr{Mask: cm.JoinAttrAddress | cm.JoinAttrFlags, Flags: cm.JoinSendOnlyFullMember, Address: groups[2]}, nil))

@@ -47,7 +47,7 @@ func TestManyIDs(t *testing.T) {
 	for n := range 10000 {
 		id := newID(t, c)
 		check(t, id.Bind(netip.AddrPortFrom(address("10.0.0.1"), 0)))
-		check(t, id.JoinMulticast(netip.AddrFrom4([4]byte{239, 1, byte(n >> 8), byte(n)}), n))
+		check(t, id.JoinMulticast(netip.AddrFrom4([4]byte{239, 1, byte(n >> 8), byte(n)}), cm.JoinStateFullMember, n))
 		ids = append(ids, id)
 	}
 	for range len(ids) / 2 {
@@ -101,9 +101,9 @@ func (s *station) play(t *testing.T, c *cm.EventChannel, player uint64) {
 		steps := []func() error{
 			func() error { return id.ResolveAddr(netip.AddrPort{}, peer, time.Minute) },
 			func() error { return next(t, c, id, cm.EventAddrResolved) },
-			func() error { return id.JoinMulticast(address(groupV4), player) },
+			func() error { return id.JoinMulticast(address(groupV4), cm.JoinStateFullMember, player) },
 			func() error { return id.LeaveMulticast(address(groupV4)) },
-			func() error { return id.JoinMulticast(address(groupV4), player) },
+			func() error { return id.JoinMulticast(address(groupV4), cm.JoinStateFullMember, player) },
 			func() error { return next(t, c, id, cm.EventMulticastJoin) },
 			func() error { return id.ResolveRoute() },
 			func() error { return next(t, c, id, cm.EventRouteResolved) },

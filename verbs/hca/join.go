@@ -8,6 +8,7 @@ import (
 
 	"github.com/roced/roced/verbs/hca/network"
 
+	"github.com/roced/roced/datapath/ring"
 	"github.com/roced/roced/datapath/wire"
 	"github.com/roced/roced/mcast"
 	"github.com/roced/roced/verbs"
@@ -17,7 +18,7 @@ import (
 // joined is a membership of a group. The host is a member only for full ones.
 type joined struct {
 	group netip.Addr
-	full  bool
+	full  bool // it receives
 	done  bool // the host has joined; until then nobody knows the membership's handle
 }
 
@@ -83,8 +84,8 @@ func (j *joining) Finish() (grant provider.JoinMulticastGrant, err error) {
 }
 
 func (s multicast) checkJoin(r provider.JoinMulticastRequest) (*joined, wire.GID, error) {
-	if r.Flags != verbs.JoinFullMember && r.Flags != verbs.JoinSendOnlyFullMember {
-		return nil, wire.GID{}, fmt.Errorf("%w: join flags 0x%x; one of full member (1) and send-only full member (2)", verbs.ErrInvalid, uint32(r.Flags))
+	if r.State == 0 || r.State&^ring.AllJoinStates != 0 {
+		return nil, wire.GID{}, fmt.Errorf("%w: join state 0x%x; at least one of %v, and nothing else", verbs.ErrInvalid, uint8(r.State), ring.AllJoinStates)
 	}
 	mgid, err := mcast.MGID(r.Group)
 	if err != nil {
@@ -93,7 +94,7 @@ func (s multicast) checkJoin(r provider.JoinMulticastRequest) (*joined, wire.GID
 	if zone := r.Group.Zone(); zone != "" && zone != s.card.Name() {
 		return nil, mgid, fmt.Errorf("%w: the group's zone is %s, but the device is on %s", verbs.ErrInvalid, zone, s.card.Name())
 	}
-	return &joined{group: r.Group.Unmap().WithZone(""), full: r.Flags == verbs.JoinFullMember}, mgid, nil
+	return &joined{group: r.Group.Unmap().WithZone(""), full: r.State.Receives()}, mgid, nil
 }
 
 // sourceFor finds the source address for messages to a group: a link-local one only if there is no

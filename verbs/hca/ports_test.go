@@ -33,7 +33,7 @@ func TestLeaveTheLastJoin(t *testing.T) {
 	check(t, err)
 	group := address("239.1.2.3")
 	for context := range uint64(2) {
-		check(t, s.JoinID(provider.JoinIDRequest{ID: made.ID, Group: group, Flags: verbs.JoinFullMember, Context: 5 + context}))
+		check(t, s.JoinID(provider.JoinIDRequest{ID: made.ID, Group: group, State: verbs.JoinStateFullMember, Context: 5 + context}))
 	}
 	for _, want := range []uint64{6, 5} {
 		grant, err := s.LeaveID(provider.LeaveIDRequest{ID: made.ID, Group: group})

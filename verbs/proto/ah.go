@@ -65,8 +65,19 @@ const (
 )
 
 func visitJoin(c *coder, r *provider.JoinMulticastRequest) {
-	u32(c, "flags", &r.Flags)
+	visitJoinKind(c, &r.State)
 	visitAddress(c, &r.Group)
+}
+
+// visitJoinKind is a join state with its bits in an order of its own: programs of older releases say 1 for a full
+// member and 2 for a send-only full member, and are understood, as services of older releases are.
+func visitJoinKind(c *coder, s *verbs.JoinState) {
+	kind := *s&^0xE | *s>>2&2 | *s&6<<1 // full, send-only full, non-member, send-only non-member
+	u8(c, "kind", &kind)
+	c.reserved(3)
+	if c.direction == decoding {
+		*s = kind&^0xE | kind&2<<2 | kind&0xC>>1
+	}
 }
 
 func visitAddress(c *coder, a *netip.Addr) {

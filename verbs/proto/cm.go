@@ -181,7 +181,7 @@ func visitNotify(c *coder, r *provider.NotifyIDRequest) {
 
 func visitJoinID(c *coder, r *provider.JoinIDRequest) {
 	u32(c, "id", &r.ID)
-	u32(c, "flags", &r.Flags)
+	visitJoinKind(c, &r.State)
 	u64(c, "context", &r.Context)
 	visitPrefixedAddress(c, "group", &r.Group)
 }

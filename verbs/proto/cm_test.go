@@ -30,7 +30,7 @@ func TestIDsCross(t *testing.T) {
 	requestCrosses(t, ConnectID, provider.ConnectIDRequest{ID: 1, Param: verbs.ConnParam{
 		PrivateData: []byte{1}, ResponderResources: 2, InitiatorDepth: 3, FlowControl: true, RetryCount: 4, RNRRetryCount: 5, SRQ: true,
 	}})
-	requestCrosses(t, JoinID, provider.JoinIDRequest{ID: 1, Group: netip.MustParseAddr("239.1.2.3"), Flags: 1, Context: 2})
+	requestCrosses(t, JoinID, provider.JoinIDRequest{ID: 1, Group: netip.MustParseAddr("239.1.2.3"), State: 9, Context: 2})
 	long := provider.RejectIDRequest{PrivateData: make([]byte, verbs.MaxCMPrivateData+1)}
 	if _, err := RejectID.EncodeRequest(1, &long); !errors.Is(err, verbs.ErrInvalid) {
 		t.Errorf("private data that is too long: %v", err)

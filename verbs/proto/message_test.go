@@ -73,7 +73,7 @@ func TestGolden(t *testing.T) {
 // What is encoded is decoded.
 func TestRoundTrip(t *testing.T) {
 	for _, group := range []netip.Addr{{}, netip.MustParseAddr("239.1.2.3"), netip.MustParseAddr("ff02::1%eth0"), netip.MustParseAddr("::ffff:224.0.0.1")} {
-		requestCrosses(t, JoinMulticast, provider.JoinMulticastRequest{Group: group, Flags: 1})
+		requestCrosses(t, JoinMulticast, provider.JoinMulticastRequest{Group: group, State: 9})
 	}
 	requestCrosses(t, AllocMR, provider.AllocMRRequest{PD: 1, Length: -1 << 63, Access: 1 << 31})
 	requestCrosses(t, CreateAH, provider.CreateAHRequest{PD: 1, NoWait: true, Attr: verbs.AHAttr{Port: 1, SL: 2, GRH: verbs.GlobalRoute{DGID: verbs.GID{1, 15: 2}, SGIDIndex: -3, FlowLabel: 4, HopLimit: 5, TrafficClass: 6}}})
@@ -171,6 +171,19 @@ func TestMalformed(t *testing.T) {
 	for name, err := range rows {
 		if !IsMalformed(err) {
 			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// TestJoinKinds: what programs and services of older releases say, and understand, has not changed.
+func TestJoinKinds(t *testing.T) {
+	for kind, state := range map[byte]verbs.JoinState{
+		1: verbs.JoinStateFullMember, 2: verbs.JoinStateSendOnlyFullMember, 4: verbs.JoinStateNonMember, 8: verbs.JoinStateSendOnlyNonMember,
+		3: verbs.JoinStateFullMember | verbs.JoinStateSendOnlyFullMember, 15: ring.AllJoinStates,
+	} {
+		packet, err := JoinMulticast.EncodeRequest(1, &provider.JoinMulticastRequest{State: state})
+		if body := packet[headerLen:]; err != nil || body[0] != kind {
+			t.Errorf("state %v is kind %d, want %d: %v", state, body[0], kind, err)
 		}
 	}
 }

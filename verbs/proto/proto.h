@@ -1065,7 +1065,8 @@ struct roced_detach_mcast_request {
 };
 
 struct roced_join_multicast_request {
-	uint32_t flags;
+	uint8_t kind;
+	uint8_t reserved1[3]; /* 0 */
 	uint8_t family;
 	uint8_t reserved5[3]; /* 0 */
 	uint8_t group[16];
@@ -1362,7 +1363,8 @@ struct roced_notify_id_request {
 
 struct roced_join_id_request {
 	uint32_t id;
-	uint32_t flags;
+	uint8_t kind;
+	uint8_t reserved5[3]; /* 0 */
 	uint64_t context;
 	uint8_t group_family;
 	uint8_t reserved17[1]; /* 0 */

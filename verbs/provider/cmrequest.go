@@ -126,7 +126,7 @@ type (
 	JoinIDRequest struct {
 		ID      Handle
 		Group   netip.Addr
-		Flags   ring.JoinFlags
+		State   ring.JoinState
 		Context uint64
 	}
 	// LeaveIDRequest ends the last membership that the id asked for with this address.

@@ -243,7 +243,7 @@ type (
 	// JoinMulticastRequest asks for a membership.
 	JoinMulticastRequest struct {
 		Group netip.Addr
-		Flags ring.JoinFlags
+		State ring.JoinState
 	}
 	// JoinMulticastGrant is a membership, with what the join computed.
 	JoinMulticastGrant struct {

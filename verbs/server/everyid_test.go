@@ -35,7 +35,7 @@ func (r *raw) ids(t testing.TB) (w wholeIDs) {
 		ask(r, proto.BindID, &provider.BindIDRequest{ID: id, Address: netip.AddrPortFrom(addressesA[0], 0)})
 	}
 	ask(r, proto.ListenID, &provider.ListenIDRequest{ID: w.listening})
-	ask(r, proto.JoinID, &provider.JoinIDRequest{ID: w.joined, Group: idGroup, Flags: verbs.JoinFullMember})
+	ask(r, proto.JoinID, &provider.JoinIDRequest{ID: w.joined, Group: idGroup, State: verbs.JoinStateFullMember})
 	r.event(w.events, verbs.CMEventMulticastJoin)
 	at, _ := ask(r, proto.QueryID, &provider.QueryIDRequest{ID: w.listening})
 	client, _ := ask(r, proto.CreateID, &provider.CreateIDRequest{Channel: w.events, PortSpace: verbs.PortSpaceUDP})
@@ -85,7 +85,7 @@ func (w *whole) idPackets(p packets) {
 	put(p, t, proto.AcceptID, &provider.AcceptIDRequest{ID: w.asked, Param: verbs.ConnParam{QPN: 17}})
 	put(p, t, proto.RejectID, &provider.RejectIDRequest{ID: w.asked, PrivateData: []byte("no")})
 	put(p, t, proto.DisconnectID, &provider.DisconnectIDRequest{ID: w.asked})
-	put(p, t, proto.JoinID, &provider.JoinIDRequest{ID: w.bound, Group: idGroup, Flags: verbs.JoinFullMember})
+	put(p, t, proto.JoinID, &provider.JoinIDRequest{ID: w.bound, Group: idGroup, State: verbs.JoinStateFullMember})
 	put(p, t, proto.LeaveID, &provider.LeaveIDRequest{ID: w.joined, Group: idGroup})
 	// These are refused: there are ids in the channel, and no connections.
 	put(p, t, proto.DestroyEventChannel, &provider.DestroyEventChannelRequest{Channel: w.events})

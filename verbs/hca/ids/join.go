@@ -24,7 +24,7 @@ type idJoin struct {
 
 // JoinID implements provider.Provider.
 func (s *Session) JoinID(r provider.JoinIDRequest) error {
-	join, err := s.program.PrepareJoin(provider.JoinMulticastRequest{Group: r.Group, Flags: r.Flags})
+	join, err := s.program.PrepareJoin(provider.JoinMulticastRequest{Group: r.Group, State: r.State})
 	if err != nil {
 		return err
 	}

@@ -254,10 +254,10 @@ func addressCommands(s *rig.Station, h handles) (all []command) {
 			command{fmt.Sprint("DetachMcast from ", mgid), func() error { return p.DetachMcast(r) }})
 	}
 	for _, r := range []provider.JoinMulticastRequest{
-		{}, {Flags: verbs.JoinFullMember}, {Group: s.End.IPv4, Flags: verbs.JoinFullMember},
-		{Group: rig.GroupV4}, {Group: rig.GroupV4, Flags: 3}, {Group: rig.GroupV4, Flags: 1 << 31},
-		{Group: netip.MustParseAddr("ff01::1"), Flags: verbs.JoinFullMember},
-		{Group: rig.GroupV6.WithZone("nowhere"), Flags: verbs.JoinFullMember},
+		{}, {State: verbs.JoinStateFullMember}, {Group: s.End.IPv4, State: verbs.JoinStateFullMember},
+		{Group: rig.GroupV4}, {Group: rig.GroupV4, State: 16}, {Group: rig.GroupV4, State: 1 << 7},
+		{Group: netip.MustParseAddr("ff01::1"), State: verbs.JoinStateFullMember},
+		{Group: rig.GroupV6.WithZone("nowhere"), State: verbs.JoinStateFullMember},
 	} {
 		all = append(all, command{fmt.Sprintf("JoinMulticast %+v", r), func() error { _, err := p.JoinMulticast(r); return err }})
 	}

@@ -37,7 +37,7 @@ func idCommands(p provider.Provider, good, bad handles) []command {
 		{"DisconnectID", func() error { return p.DisconnectID(provider.DisconnectIDRequest{ID: bad.id}) }},
 		{"NotifyID", func() error { return p.NotifyID(provider.NotifyIDRequest{ID: bad.id}) }},
 		{"JoinID", func() error {
-			return p.JoinID(provider.JoinIDRequest{ID: bad.id, Group: rig.GroupV4, Flags: verbs.JoinFullMember})
+			return p.JoinID(provider.JoinIDRequest{ID: bad.id, Group: rig.GroupV4, State: verbs.JoinStateFullMember})
 		}},
 		{"LeaveID", func() error { _, err := p.LeaveID(provider.LeaveIDRequest{ID: bad.id, Group: rig.GroupV4}); return err }},
 	}

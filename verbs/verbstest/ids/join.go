@@ -13,6 +13,7 @@ import (
 var joinTests = []rig.Test{
 	{Name: "ids: a group", Run: idGroup},
 	{Name: "ids: joins refused", Run: idJoinsRefused},
+	{Name: "ids: join flags are librdmacm's", Run: idJoinFlags},
 	{Name: "ids: joined twice", Run: idJoinedTwice},
 	{Name: "ids: left before the event", Run: idLeftEarly},
 	{Name: "ids: send-only members", Run: idSendOnly},
@@ -50,7 +51,7 @@ func idGroup(t *testing.T, w *rig.World) {
 	} {
 		sender, from := a.memberID(row.ownA)
 		receiver, to := b.memberID(row.ownB)
-		rig.Check(t, receiver.JoinMulticast(row.group, "receiver's"))
+		rig.Check(t, receiver.JoinMulticast(row.group, cm.JoinStateFullMember, "receiver's"))
 		rig.Check(t, sender.JoinMulticastEx(cm.JoinAttr{Mask: cm.JoinAttrAddress | cm.JoinAttrFlags, Flags: cm.JoinSendOnlyFullMember, Address: row.group}, 7))
 		if event := b.event(receiver, cm.EventMulticastJoin); event.Context != "receiver's" || event.Err() != nil {
 			t.Errorf("%+v", event)
@@ -74,6 +75,35 @@ func idGroup(t *testing.T, w *rig.World) {
 	}
 }
 
+// idJoinFlags: 0 is a full member, whose queue pair is attached; 1 is one that only sends (rdma_join_multicast_ex(3)).
+// The kernel's join states are others: 1 is a full member.
+func idJoinFlags(t *testing.T, w *rig.World) {
+	e := newIDEnd(w.A)
+	id, qp := e.memberID(w.A.End.IPv4)
+	attached := func() bool { return qp.DetachMcast(rig.GID(rig.GroupV4), 0) == nil }
+	for flags, full := range map[cm.JoinFlags]bool{0: true, 1: false} {
+		rig.Check(t, id.JoinMulticastEx(cm.JoinAttr{Mask: cm.JoinAttrAddress | cm.JoinAttrFlags, Flags: flags, Address: rig.GroupV4}, nil))
+		e.event(id, cm.EventMulticastJoin)
+		if attached() != full {
+			t.Errorf("flags %d: attached: %v", flags, !full)
+		}
+		rig.Check(t, id.LeaveMulticast(rig.GroupV4))
+	}
+	for state, full := range map[cm.JoinState]bool{
+		1: true, 2: true, 4: false, 8: false, 12: false, cm.JoinStateFullMember | cm.JoinStateSendOnlyFullMember: true,
+	} {
+		rig.Check(t, id.JoinMulticast(rig.GroupV4, state, nil))
+		e.event(id, cm.EventMulticastJoin)
+		if attached() != full {
+			t.Errorf("state %v: attached: %v", state, !full)
+		}
+		rig.Check(t, id.LeaveMulticast(rig.GroupV4))
+	}
+	for _, state := range []cm.JoinState{0, 16, 17} {
+		rig.Refused(t, id.JoinMulticast(rig.GroupV4, state, nil), unix.EINVAL, "join state")
+	}
+}
+
 func idJoinsRefused(t *testing.T, w *rig.World) {
 	e := newIDEnd(w.A)
 	id, _ := e.memberID(w.A.End.IPv4)
@@ -84,7 +114,7 @@ func idJoinsRefused(t *testing.T, w *rig.World) {
 	}{
 		{cm.JoinAttr{Flags: 1, Address: rig.GroupV4}, unix.EINVAL}, {cm.JoinAttr{Mask: cm.JoinAttrAddress, Flags: 1, Address: rig.GroupV4}, unix.EINVAL},
 		{cm.JoinAttr{Mask: cm.JoinAttrFlags, Flags: 1, Address: rig.GroupV4}, unix.EINVAL}, {cm.JoinAttr{Mask: both | 4, Flags: 1, Address: rig.GroupV4}, unix.EOPNOTSUPP},
-		{cm.JoinAttr{Mask: both, Address: rig.GroupV4}, unix.EINVAL}, {cm.JoinAttr{Mask: both, Flags: 3, Address: rig.GroupV4}, unix.EINVAL},
+		{cm.JoinAttr{Mask: both, Flags: 2, Address: rig.GroupV4}, unix.EINVAL}, {cm.JoinAttr{Mask: both, Flags: 3, Address: rig.GroupV4}, unix.EINVAL},
 		{cm.JoinAttr{Mask: both, Flags: 4, Address: rig.GroupV4}, unix.EINVAL}, {cm.JoinAttr{Mask: both, Flags: 1, Address: w.B.End.IPv4}, unix.EINVAL},
 		{cm.JoinAttr{Mask: both, Flags: 1}, unix.EINVAL}, {cm.JoinAttr{Mask: both, Flags: 1, Address: netip.IPv4Unspecified()}, unix.EINVAL},
 	} {
@@ -102,12 +132,12 @@ func idJoinedTwice(t *testing.T, w *rig.World) {
 	id, qp := b.memberID(w.B.End.IPv4)
 	sender, from := a.memberID(w.A.End.IPv4)
 	for n := range 2 {
-		rig.Check(t, id.JoinMulticast(rig.GroupV4, n))
+		rig.Check(t, id.JoinMulticast(rig.GroupV4, cm.JoinStateFullMember, n))
 		if event := b.event(id, cm.EventMulticastJoin); event.Context != n {
 			t.Errorf("join %d: %+v", n, event)
 		}
 	}
-	rig.Check(t, sender.JoinMulticast(rig.GroupV4, nil))
+	rig.Check(t, sender.JoinMulticast(rig.GroupV4, cm.JoinStateFullMember, nil))
 	event := a.event(sender, cm.EventMulticastJoin)
 	rig.Check(t, id.LeaveMulticast(rig.GroupV4))
 	b.ReceiveOn(qp, 0)
@@ -127,16 +157,16 @@ func idLeftEarly(t *testing.T, w *rig.World) {
 	e := newIDEnd(w.A)
 	id, qp := e.memberID(w.A.End.IPv4)
 	for range 20 {
-		rig.Check(t, id.JoinMulticast(rig.GroupV4, "left"))
+		rig.Check(t, id.JoinMulticast(rig.GroupV4, cm.JoinStateFullMember, "left"))
 		rig.Check(t, id.LeaveMulticast(rig.GroupV4))
 	}
-	rig.Check(t, id.JoinMulticast(rig.GroupV4, "joined"))
+	rig.Check(t, id.JoinMulticast(rig.GroupV4, cm.JoinStateFullMember, "joined"))
 	if event := e.event(id, cm.EventMulticastJoin); event.Context != "joined" {
 		t.Errorf("%+v", event)
 	}
 	rig.Check(t, id.LeaveMulticast(rig.GroupV4))
 	rig.Refused(t, qp.DetachMcast(rig.GID(rig.GroupV4), 0), unix.EINVAL)
-	rig.Check(t, id.JoinMulticast(rig.GroupV4, "never got"))
+	rig.Check(t, id.JoinMulticast(rig.GroupV4, cm.JoinStateFullMember, "never got"))
 	rig.Check(t, id.DestroyQP())
 	rig.Check(t, id.Close())
 }
@@ -146,7 +176,7 @@ func idSendOnly(t *testing.T, w *rig.World) {
 	a, b := newIDEnd(w.A), newIDEnd(w.B)
 	sender, from := a.memberID(w.A.End.IPv4)
 	receiver, to := b.memberID(w.B.End.IPv4)
-	rig.Check(t, receiver.JoinMulticast(rig.GroupV4, nil))
+	rig.Check(t, receiver.JoinMulticast(rig.GroupV4, cm.JoinStateFullMember, nil))
 	b.event(receiver, cm.EventMulticastJoin)
 	rig.Check(t, sender.JoinMulticastEx(cm.JoinAttr{Mask: cm.JoinAttrAddress | cm.JoinAttrFlags, Flags: cm.JoinSendOnlyFullMember, Address: rig.GroupV4}, nil))
 	event := a.event(sender, cm.EventMulticastJoin)
@@ -166,7 +196,7 @@ func idMany(t *testing.T, w *rig.World) {
 	for range 100 {
 		id := e.id(cm.PortSpaceUDP)
 		rig.Check(t, id.Bind(port(w.A.End.IPv4, 0)))
-		rig.Check(t, id.JoinMulticast(rig.GroupV4, nil))
+		rig.Check(t, id.JoinMulticast(rig.GroupV4, cm.JoinStateFullMember, nil))
 		rig.Check(t, id.Close())
 	}
 	rig.Check(t, e.channel.Close())

@@ -94,7 +94,7 @@ var idCalls = []idCall{
 		return err
 	}, "iiyyyyyy", "iiyyyyyyyy"},
 	{"destroy QP", func(_ *idRig, id *cm.ID) error { return id.DestroyQP() }, "iiiiiiii", "iiiiiiiiii"},
-	{"join", func(_ *idRig, id *cm.ID) error { return id.JoinMulticast(rig.GroupV4, nil) }, "iiyyiiii", "iiiiiiiiii"},
+	{"join", func(_ *idRig, id *cm.ID) error { return id.JoinMulticast(rig.GroupV4, cm.JoinStateFullMember, nil) }, "iiyyiiii", "iiiiiiiiii"},
 	{"leave", func(_ *idRig, id *cm.ID) error { return id.LeaveMulticast(rig.GroupV4) }, "aaaaaaaa", "aaaaaaaaaa"},
 	{"listen", func(_ *idRig, id *cm.ID) error { return id.Listen(0) }, "iyyiiiii", "iyyiiiiiii"},
 	{"connect", func(_ *idRig, id *cm.ID) error { return id.Connect(anyParam()) }, "iiiiyiii", "iiiiyiiiii"},
