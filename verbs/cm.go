@@ -17,6 +17,16 @@ const (
 	PortSpaceUDP = wire.PortSpaceUDP // datagrams
 )
 
+// CMRejectReason is why a peer has rejected a connection (ib_cm_rej_reason); CMRejectConsumer and
+// CMRejectNobodyListens are those that programs meet most.
+type CMRejectReason = wire.RejectReason
+
+// The reasons that programs meet most.
+const (
+	CMRejectNobodyListens = wire.RejectServiceID
+	CMRejectConsumer      = wire.RejectConsumer
+)
+
 // MaxCMPrivateData is the most private data that a connection management message has room for, in bytes:
 // that of a RTU, a DREQ or a DREP.
 const MaxCMPrivateData = 224

@@ -3,6 +3,7 @@ package cm
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -15,9 +16,9 @@ import (
 // with a loop of its own around poll(2) or epoll(7) finds it by SyscallConn, and calls Get when it is
 // readable.
 type EventChannel struct {
-	devices []*device
+	devices atomic.Pointer[[]*device] // written under mu
 	poll    *poller
-	handler bool          // it is of CreateID
+	handler Handler       // of CreateID, else nil
 	waiting chan struct{} // of capacity 1: full while somebody waits on poll
 	serving sync.Mutex    // held while a handler runs
 
@@ -25,6 +26,7 @@ type EventChannel struct {
 
 	mu     sync.Mutex // held while an event is taken, or an id made
 	next   int        // the device whose event is taken next
+	served bool       // a goroutine calls the handler
 	closed bool
 }
 
@@ -50,13 +52,27 @@ func newChannel(contexts []*verbs.Context) (_ *EventChannel, err error) {
 		if d, err = newDevice(ctx, c.poll); err != nil {
 			break
 		}
-		c.devices = append(c.devices, d)
+		c.append(d)
 	}
 	if err != nil {
 		c.free()
 		return nil, err
 	}
 	return c, nil
+}
+
+// all are the channel's devices.
+func (c *EventChannel) all() []*device {
+	if all := c.devices.Load(); all != nil {
+		return *all
+	}
+	return nil
+}
+
+// append adds a device. The caller holds mu, or nobody else knows the channel.
+func (c *EventChannel) append(d *device) {
+	all := append(slices.Clone(c.all()), d)
+	c.devices.Store(&all)
 }
 
 // CreateID makes an id, whose events come through the channel (rdma_create_id). The context is the
@@ -124,9 +140,10 @@ func (c *EventChannel) take() (*Event, error) {
 	}
 	var gone error
 	alive := false
-	for range c.devices {
-		d := c.devices[c.next]
-		c.next = (c.next + 1) % len(c.devices)
+	devices := c.all()
+	for range devices {
+		d := devices[c.next]
+		c.next = (c.next + 1) % len(devices)
 		event, err := d.take()
 		if event != nil {
 			return event, nil
@@ -136,7 +153,7 @@ func (c *EventChannel) take() (*Event, error) {
 	if !alive {
 		return nil, gone // and the descriptor stays readable, for others who wait
 	}
-	for _, d := range c.devices {
+	for _, d := range devices {
 		if d.gone != nil {
 			_ = d.events.Close()
 		}
@@ -198,7 +215,7 @@ func (c *EventChannel) Close() error {
 
 // free ends all calls of Get.
 func (c *EventChannel) free() {
-	for _, d := range c.devices {
+	for _, d := range c.all() {
 		d.close()
 	}
 	_ = c.poll.file.Close()

@@ -25,7 +25,9 @@ func (i *ID) Listen(backlog int) error {
 	if err != nil {
 		return fmt.Errorf("listen: %w", err)
 	}
-	i.bound.Store(true)
+	if !i.settled && i.everywhere.IsValid() {
+		i.backlog = &backlog
+	}
 	return nil
 }
 

@@ -145,7 +145,7 @@ func (d *device) remove(handle provider.Handle) {
 
 // deviceOf is a device of the channel; nil if it is none.
 func (c *EventChannel) deviceOf(ctx *verbs.Context) *device {
-	for _, d := range c.devices {
+	for _, d := range c.all() {
 		if d.ctx == ctx {
 			return d
 		}

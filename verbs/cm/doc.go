@@ -10,9 +10,9 @@
 // An id's calls return at once. What they begin ends with an event, which EventChannel.Get returns. Instead, an id
 // may have a handler (CreateID), which is called for each event. Or use an Endpoint, whose calls wait.
 //
-// A channel is made for one or more devices. An id that is not bound yet is an id on each of them; it is
-// on one as soon as an address or a route says which (fanout.go). A program that listens at 0.0.0.0
-// listens on all.
+// A channel is made for one or more devices, and gets others that come later (AddDevice). An id that is not bound
+// yet is an id on each of them; it is on one as soon as an address or a route says which (fanout.go). A program that
+// listens at 0.0.0.0 listens on all.
 //
 // Port spaces: UDP is for datagrams and groups. There, Connect asks for the queue pair that serves a port (SIDR),
 // and the answer says where to send. TCP is for connections: one end listens and accepts, the other connects and

@@ -17,8 +17,8 @@ type Event struct {
 	Listener *ID // of EventConnectRequest: the one that listens; else nil
 	// Status is 0, or why something failed: an errno below 0, or above 0 what the peer's answer says. Of
 	// EventUnreachable that is a status of SIDR: 1 nobody listens there, 2 rejected, 3 no queue pair, 4
-	// redirected, 5 another version. Of EventRejected it is the reason of a REJ: 8 nobody listens there, 28 the
-	// program has rejected it; others are in IBA 12.6.7.2. Err says it in words.
+	// redirected, 5 another version. Of EventRejected it is the reason of a REJ, a RejectReason. Err says it in
+	// words. Of EventDisconnected it is -ETIMEDOUT if the peer has never answered.
 	Status int
 	// Context is that of a join (the private_data of a multicast event), else nil.
 	Context any
@@ -72,7 +72,34 @@ func (e *Event) reason() string {
 	if reason, known := words[e.Status]; known {
 		return reason
 	}
+	if e.Type == EventRejected {
+		return "the peer says: " + RejectReason(e.Status).String()
+	}
 	return "the peer does not say why"
+}
+
+// RejectReason is why a peer has rejected, the Status of EventRejected (ib_cm_rej_reason; IBA 12.6.7.2). Its String is
+// rdma_reject_msg. RejectConsumer and RejectNobodyListens are those that programs meet most.
+type RejectReason = verbs.CMRejectReason
+
+// The reasons that programs meet most.
+const (
+	RejectNobodyListens = verbs.CMRejectNobodyListens
+	RejectConsumer      = verbs.CMRejectConsumer // the peer's program; its private data may say why
+)
+
+// IsConsumerReject says whether the peer's program has rejected, and not its card or host (rdma_is_consumer_reject).
+func (e *Event) IsConsumerReject() bool {
+	return e != nil && e.Type == EventRejected && e.Status == int(RejectConsumer)
+}
+
+// ConsumerRejectData is what the peer's program says by a rejection, with zeros behind; nil if it has not rejected
+// (rdma_consumer_reject_data).
+func (e *Event) ConsumerRejectData() []byte {
+	if !e.IsConsumerReject() {
+		return nil
+	}
+	return e.PrivateData
 }
 
 // fail makes an event one of a failure.

@@ -16,8 +16,8 @@ import (
 
 // open makes the id on all devices that are there, with the options that were set.
 func (i *ID) open() (err error) {
-	for _, d := range i.channel.devices {
-		if err = i.openOn(d); err != nil && !errors.Is(err, verbs.ErrDeviceFatal) && !errors.Is(err, verbs.ErrClosed) {
+	for _, d := range i.channel.all() {
+		if _, err = i.openOn(d); err != nil && !isGone(err) {
 			i.closeParts()
 			return err
 		}
@@ -28,20 +28,20 @@ func (i *ID) open() (err error) {
 	return nil
 }
 
-func (i *ID) openOn(d *device) error {
+func (i *ID) openOn(d *device) (part, error) {
 	grant, err := d.provider.CreateID(provider.CreateIDRequest{Channel: d.channel, PortSpace: i.space})
 	if err != nil {
-		return err
+		return part{}, err
 	}
 	p := part{d, grant.ID}
 	d.enter(p.handle, i)
 	i.parts = append(i.parts, p)
 	for _, o := range i.options {
 		if err := p.set(o); err != nil {
-			return err
+			return p, err
 		}
 	}
-	return nil
+	return p, nil
 }
 
 func (p part) set(o option) error {
@@ -67,20 +67,31 @@ func (i *ID) settle(on part) {
 			p.close()
 		}
 	}
-	i.parts = []part{on}
+	i.parts, i.settled = []part{on}, true
 }
 
-// each gives a command to the id on all its devices, until one fails.
+// each gives a command to the id on all its devices, until one fails. It loses those that are gone, while there are
+// others.
 func (i *ID) each(command func(part) error) error {
 	if len(i.parts) == 0 {
 		return fmt.Errorf("%w: the id", verbs.ErrObjectClosed)
 	}
-	for _, p := range i.parts {
-		if err := command(p); err != nil {
+	for _, p := range slices.Clone(i.parts) {
+		switch err := command(p); {
+		case err == nil:
+		case isGone(err) && len(i.parts) > 1:
+			i.lose(p)
+		default:
 			return err
 		}
 	}
 	return nil
+}
+
+// lose takes the id from a device.
+func (i *ID) lose(p part) {
+	p.close()
+	i.parts = slices.DeleteFunc(i.parts, func(other part) bool { return other == p })
 }
 
 // set sets an option on all devices.
@@ -126,6 +137,7 @@ func (i *ID) bindAll(to netip.AddrPort) error {
 		}
 		to = bound
 	}
+	i.everywhere = to
 	return nil
 }
 

@@ -187,8 +187,11 @@ func TestRemovalIsToldByTheProgramsSide(t *testing.T) {
 	bound, listening, closed := newID(t, channel), newID(t, channel), newID(t, channel)
 	newID(t, channel) // not bound
 	check(t, bound.Bind(addr("10.0.0.1:0")))
-	check(t, listening.Bind(addr("0.0.0.0:0")))
+	check(t, listening.Bind(addr("10.0.0.1:0")))
 	check(t, listening.Listen(1))
+	everywhere := newID(t, channel) // and so on no device
+	check(t, everywhere.Bind(addr("0.0.0.0:0")))
+	check(t, everywhere.Listen(1))
 	check(t, closed.Bind(addr("10.0.0.1:0")))
 	check(t, closed.Close())
 	d.dead.Store(true)

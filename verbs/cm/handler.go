@@ -3,6 +3,7 @@ package cm
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/roced/roced/verbs"
 )
@@ -22,31 +23,52 @@ func CreateID(space PortSpace, context any, handler Handler, devices ...*verbs.C
 	if err != nil {
 		return nil, fmt.Errorf("create id: %w", err)
 	}
-	c.handler = true
+	c.handler, c.served = handler, true
 	i, err := c.newID(space, context)
 	if err != nil {
 		c.free()
 		return nil, fmt.Errorf("create id: %w", err)
 	}
-	go c.serve(handler)
+	go c.serve()
 	return i, nil
 }
 
 // serve calls the handler until the channel has no ids any more, or its devices are gone.
-func (c *EventChannel) serve(handler Handler) {
+func (c *EventChannel) serve() {
 	for {
 		c.serving.Lock()
 		event, err := c.take()
-		if event != nil && handler(event) != nil {
+		if event != nil && c.handler(event) != nil {
 			event.ID.abandon()
 		}
 		c.serving.Unlock()
 		if err == nil && event == nil {
 			err = c.wait(context.Background())
 		}
-		if err != nil {
+		if err != nil && c.unserve() {
 			return
 		}
+	}
+}
+
+// unserve says whether there are no more events; false if a device has come meanwhile.
+func (c *EventChannel) unserve() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.served = c.alive() && !c.closed
+	return !c.served
+}
+
+// alive says whether events can come of a device. The caller holds mu.
+func (c *EventChannel) alive() bool {
+	return slices.ContainsFunc(c.all(), func(d *device) bool { return d.gone == nil })
+}
+
+// serveAgain has the handler called again, if its channel had no devices any more. The caller holds mu.
+func (c *EventChannel) serveAgain() {
+	if c.handler != nil && !c.served {
+		c.served = true
+		go c.serve()
 	}
 }
 
@@ -64,7 +86,7 @@ func (i *ID) abandon() {
 
 // awaitHandler waits until no handler runs that was called for an id which is closed now.
 func (c *EventChannel) awaitHandler() {
-	if c.handler {
+	if c.handler != nil {
 		c.serving.Lock()
 		defer c.serving.Unlock() // the wait is all
 	}
@@ -72,7 +94,7 @@ func (c *EventChannel) awaitHandler() {
 
 // leave says that an id is closed. A channel that has a handler ends with its last one.
 func (c *EventChannel) leave() {
-	if c.ids.Add(-1) == 0 && c.handler {
+	if c.ids.Add(-1) == 0 && c.handler != nil {
 		_ = c.Close()
 	}
 }

@@ -21,11 +21,16 @@ type ID struct {
 	parts   []part // one for each device that it may still turn out to be on; none when it is closed
 	options []option
 	bound   atomic.Bool // to a device, as far as the program knows; for removal
-	asked   bool        // it stands for a request that the program has not answered
-	qp      *verbs.QP
-	srq     bool             // the queue pair has one
-	joins   map[uint64]*join // by what the card calls their contexts
-	joined  uint64           // joins that there have been
+	settled bool        // the one in parts is the only device that it can be on
+
+	everywhere netip.AddrPort // of one bound to all addresses, as each part is
+	backlog    *int           // of one that listens there
+
+	asked  bool // it stands for a request that the program has not answered
+	qp     *verbs.QP
+	srq    bool             // the queue pair has one
+	joins  map[uint64]*join // by what the card calls their contexts
+	joined uint64           // joins that there have been
 
 	minRNRTimer uint8 // of the queue pair, or of those of requests
 }
@@ -67,7 +72,7 @@ func (d *device) child(listener *ID, handle provider.Handle) *ID {
 	}
 	i := &ID{
 		Context: listener.Context, space: listener.space, channel: listener.channel, joins: map[uint64]*join{},
-		parts: []part{{d, handle}}, asked: true, minRNRTimer: listener.rnrTimer(),
+		parts: []part{{d, handle}}, settled: true, asked: true, minRNRTimer: listener.rnrTimer(),
 	}
 	i.bound.Store(true)
 	d.enter(handle, i)
@@ -172,18 +177,32 @@ func (i *ID) PortSpace() PortSpace {
 	return i.space
 }
 
-// query asks the first device: as long as the id is on several, it is the same on all.
+// query asks the first device that is there: as long as the id is on several, it is the same on all.
 func (i *ID) query(what string) (grant provider.QueryIDGrant, err error) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	if len(i.parts) == 0 {
 		return grant, fmt.Errorf("%s: %w: the id", what, verbs.ErrObjectClosed)
 	}
-	p := i.parts[0]
-	if grant, err = p.provider.QueryID(provider.QueryIDRequest{ID: p.handle}); err != nil {
+	for _, p := range i.parts {
+		if grant, err = p.provider.QueryID(provider.QueryIDRequest{ID: p.handle}); err == nil || !isGone(err) {
+			break
+		}
+	}
+	if err != nil {
 		return grant, fmt.Errorf("%s: %w", what, err)
 	}
 	return grant, nil
+}
+
+// Channel is where the id's events arrive (rdma_cm_id.channel). That of an id with a handler is for AddDevice only.
+func (i *ID) Channel() *EventChannel {
+	if i == nil {
+		return nil
+	}
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	return i.channel
 }
 
 // Device is the device that the id is bound to (rdma_cm_id.verbs); nil as long as there is none: it is not

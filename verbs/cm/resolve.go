@@ -63,6 +63,7 @@ func (i *ID) resolve(source, dest netip.AddrPort, timeout time.Duration) error {
 	}
 	err = p.provider.ResolveIDAddr(provider.ResolveIDAddrRequest{ID: p.handle, Source: source, Dest: dest, Timeout: timeout})
 	if err == nil {
+		i.settle(p)
 		i.bound.Store(true)
 	}
 	return err
@@ -93,7 +94,7 @@ func (i *ID) Migrate(to *EventChannel) error {
 	i.mu.Lock()
 	from := i.channel
 	i.mu.Unlock()
-	if to == nil || to.handler || from.handler {
+	if to == nil || to.handler != nil || from.handler != nil {
 		return fmt.Errorf("migrate id: %w: there is no channel, or it belongs to an id with a handler", verbs.ErrInvalid)
 	}
 	if to == from {

@@ -145,25 +145,26 @@ func TestMigratedIDLeavesItsChannel(t *testing.T) {
 	check(t, s.DestroyEventChannel(provider.DestroyEventChannelRequest{Channel: channels[1]}))
 }
 
-// TestDeviceRemovalOfAListener: also one that listens at all addresses is told, and one that is only bound to
-// them is not.
+// TestDeviceRemovalOfAListener: one that listens at an address of the device is told, and one that listens at all
+// addresses is on no device, as in the kernel.
 func TestDeviceRemovalOfAListener(t *testing.T) {
 	w := newWirePair(t)
 	c := idsOn(w.a)
-	listening, bound := newID(t, c), newID(t, c)
-	for _, id := range []*cmapi.ID{listening, bound} {
-		check(t, id.Bind(netip.AddrPortFrom(netip.IPv4Unspecified(), 0)))
+	everywhere, listening := newID(t, c), newID(t, c)
+	check(t, everywhere.Bind(netip.AddrPortFrom(netip.IPv4Unspecified(), 0)))
+	check(t, listening.Bind(netip.AddrPortFrom(address("10.0.0.1"), 0)))
+	for _, id := range []*cmapi.ID{everywhere, listening} {
+		check(t, id.Listen(1))
 	}
-	check(t, listening.Listen(1))
 	w.a.device.fail(network.ErrGone)
 	event, err := c.Expect(guard(t), cmapi.EventDeviceRemoval)
 	check(t, err)
 	if event.ID != listening {
-		t.Error("of an id that does not listen")
+		t.Error("of an id that is on no device")
 	}
 	_, err = c.Get(guard(t))
 	refused(t, err, verbs.ErrDeviceFatal)
 	check(t, listening.Close())
-	check(t, bound.Close())
+	check(t, everywhere.Close())
 	check(t, c.Close())
 }

@@ -207,7 +207,7 @@ func (c *Connection) expire(now time.Time) {
 // giveUp is for a peer that does not answer.
 func (c *Connection) giveUp(now time.Time) {
 	if c.state == stateDREQSent {
-		c.end(now)
+		c.end(now, true)
 		return
 	}
 	c.sendREJ(wire.AnsweredNone, wire.RejectTimeout, nil)

@@ -39,7 +39,7 @@ func (m *Manager) ended(now time.Time, path Path, mad wire.MAD) {
 	case c.state == stateDREQSent: // both sides at once
 		m.counters[ConnectionMessages]++
 		c.sendDREP(mad.Header().TransactionID)
-		c.end(now)
+		c.end(now, false)
 	default:
 		m.counters[ConnectionDuplicates]++
 		if c.state == stateTimewait || c.state == stateRejected {
@@ -61,14 +61,14 @@ func (m *Manager) agreed(now time.Time, path Path, mad wire.MAD) {
 		m.counters[ConnectionDuplicates]++
 	default:
 		m.counters[ConnectionMessages]++
-		c.end(now)
+		c.end(now, false)
 	}
 }
 
-// end is the end that this side wanted.
-func (c *Connection) end(now time.Time) {
+// end is the end that this side wanted; unanswered if the peer has not agreed to it.
+func (c *Connection) end(now time.Time, unanswered bool) {
 	c.timewait(now)
-	c.tell(Event{Kind: EventDisconnected})
+	c.tell(Event{Kind: EventDisconnected, Unanswered: unanswered})
 }
 
 // timewait has the connection wait until no packet of it can be on its way. Its peer's queue pair may have

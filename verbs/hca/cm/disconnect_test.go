@@ -90,7 +90,10 @@ func TestSilentPeer(t *testing.T) {
 		none(t, "more tries", sent(s.client))
 		s.pass(duration(ackTimeout))
 		if owned {
-			s.tells(s.client, EventDisconnected, EventTimewaitExit)
+			events := told(s.client)
+			if len(events) != 2 || events[0].Kind != EventDisconnected || !events[0].Unanswered || events[1].Kind != EventTimewaitExit {
+				t.Errorf("%+v", events)
+			}
 		} else {
 			s.tells(s.client)
 		}

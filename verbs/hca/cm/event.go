@@ -12,6 +12,8 @@ type Event struct {
 	Answer Answer            // of EventReply
 	Peer   verbs.ConnParam   // of EventResponse: as Connection.Peer; of EventRejected its private data
 	Reason wire.RejectReason // of EventRejected
+	// Unanswered, of EventDisconnected: this side has ended the connection, and the peer has never answered.
+	Unanswered bool
 }
 
 // EventKind is the kind of an Event.

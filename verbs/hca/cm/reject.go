@@ -57,7 +57,7 @@ func (m *Manager) rejected(now time.Time, path Path, mad wire.MAD) {
 		m.counters[Stray]++
 	case c.state == stateDREQSent:
 		m.counters[ConnectionMessages]++
-		c.end(now)
+		c.end(now, false)
 	default:
 		m.counters[ConnectionMessages]++
 		c.refused(now, &rej)

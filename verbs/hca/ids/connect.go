@@ -155,7 +155,11 @@ func (i *ID) eventOf(e *cm.Event) provider.CMEvent {
 	case cm.EventRejected:
 		return provider.CMEvent{Type: verbs.CMEventRejected, Status: int32(e.Reason), ConnParam: e.Peer}
 	case cm.EventDisconnected:
-		return provider.CMEvent{Type: verbs.CMEventDisconnected}
+		event := provider.CMEvent{Type: verbs.CMEventDisconnected}
+		if e.Unanswered { // as the kernel's cma has it
+			event.Status = -int32(unix.ETIMEDOUT)
+		}
+		return event
 	case cm.EventTimewaitExit:
 		return provider.CMEvent{Type: verbs.CMEventTimewaitExit}
 	}

@@ -190,12 +190,13 @@ func statusOf(err error) int32 {
 	return -int32(errno)
 }
 
-// RemoveDevice tells ids that their card has gone.
+// RemoveDevice tells the ids that are bound to the card that it has gone. Those at all addresses are on no card, as in
+// the kernel.
 func (s *Session) RemoveDevice() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, i := range s.ids.All() {
-		if i.onDevice() || i.state == idListening {
+		if i.onDevice() {
 			i.put(&idEvent{CMEvent: provider.CMEvent{Type: verbs.CMEventDeviceRemoval}})
 		}
 	}

@@ -4,7 +4,19 @@ import (
 	"testing"
 
 	"github.com/roced/roced/verbs"
+	"github.com/roced/roced/verbs/hca/cm"
+	"golang.org/x/sys/unix"
 )
+
+// TestUnansweredEnd: a connection whose peer has not agreed to its end has ended with ETIMEDOUT.
+func TestUnansweredEnd(t *testing.T) {
+	for unanswered, status := range map[bool]int32{true: -int32(unix.ETIMEDOUT), false: 0} {
+		got := (&ID{}).eventOf(&cm.Event{Kind: cm.EventDisconnected, Unanswered: unanswered})
+		if got.Type != verbs.CMEventDisconnected || got.Status != status {
+			t.Errorf("unanswered %v: %+v", unanswered, got)
+		}
+	}
+}
 
 // TestRoomForEvents: an id begins nothing more when so many of its events wait, and one more for each join.
 func TestRoomForEvents(t *testing.T) {

@@ -113,6 +113,10 @@ func (e *idEnd) rejected(id *cm.ID, reason int, says string) {
 	if event.Status != reason || !saysFirst(event.PrivateData, says) {
 		e.Errorf("reason %d: %q", event.Status, event.PrivateData)
 	}
+	data := event.ConsumerRejectData()
+	if theirs := reason == int(cm.RejectConsumer); event.IsConsumerReject() != theirs || theirs && !saysFirst(data, says) || !theirs && data != nil {
+		e.Errorf("reason %d, of the program: %v: %q", reason, !theirs, data)
+	}
 }
 
 // idConnectionRejected: who is asked can refuse, and so can who is accepted.
@@ -121,7 +125,7 @@ func idConnectionRejected(t *testing.T, w *rig.World) {
 	m.ask("")
 	rig.Refused(t, m.passive.Reject(make([]byte, 149)), unix.EINVAL, "148")
 	rig.Check(t, m.passive.Reject([]byte("not you")))
-	m.a.rejected(m.active, 28, "not you")
+	m.a.rejected(m.active, int(cm.RejectConsumer), "not you")
 	rig.Refused(t, m.passive.Reject(nil), unix.EINVAL)
 	rig.Refused(t, m.active.Connect(anyParam()), unix.EINVAL) // as in the kernel, an id connects once
 	m.ask("")

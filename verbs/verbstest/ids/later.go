@@ -1,0 +1,39 @@
+package ids
+
+import (
+	"testing"
+
+	"github.com/roced/roced/verbs/cm"
+	"github.com/roced/roced/verbs/verbstest/rig"
+	"golang.org/x/sys/unix"
+)
+
+var laterTests = []rig.Test{
+	{Name: "ids: a device that comes later", Run: idLaterDevice},
+}
+
+// idLaterDevice: ids that are on no device are on one that comes later; those that are on one stay there.
+func idLaterDevice(t *testing.T, w *rig.World) {
+	a, b := newIDEnd(w.A), newIDEnd(w.B)
+	service, at := a.service() // on A alone
+	idle, settled := a.id(cm.PortSpaceUDP), a.id(cm.PortSpaceUDP)
+	rig.Check(t, settled.Bind(port(w.A.End.IPv4, 0)))
+	rig.Check(t, a.channel.AddDevice(w.B.Ctx))
+	rig.Refused(t, a.channel.AddDevice(w.B.Ctx), unix.EINVAL, "has it")
+	rig.Refused(t, a.channel.AddDevice(nil), unix.EINVAL)
+
+	client := b.connect(port(w.B.End.IPv4, at), "to the one that came later")
+	asked := a.request(service)
+	if device, err := asked.ID.Device(); err != nil || device != w.B.Ctx {
+		t.Errorf("the request has come to another device: %v", err)
+	}
+	rig.Check(t, asked.ID.Reject(nil))
+	b.event(client, cm.EventUnreachable)
+	rig.Check(t, idle.Bind(port(w.B.End.IPv4, 0)))
+	if device, err := settled.Device(); err != nil || device != w.A.Ctx {
+		t.Errorf("an id has left its device: %v", err)
+	}
+	if settled.Channel() != a.channel {
+		t.Error("the id's channel is another")
+	}
+}
