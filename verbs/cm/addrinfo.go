@@ -22,6 +22,7 @@ const (
 type AddrInfo struct {
 	Flags        AddrInfoFlags
 	PortSpace    PortSpace
+	QPType       verbs.QPType // of the endpoint's queue pair (ai_qp_type); 0 for that of the port space
 	Source, Dest netip.AddrPort
 }
 

@@ -78,10 +78,16 @@ func (c *EventChannel) append(d *device) {
 // CreateID makes an id, whose events come through the channel (rdma_create_id). The context is the
 // program's own. ErrUnsupported for a port space that is InfiniBand's.
 func (c *EventChannel) CreateID(space PortSpace, context any) (*ID, error) {
+	return c.CreateIDOfType(space, 0, context)
+}
+
+// CreateIDOfType is CreateID for a type of queue pair, which is the id's and its peer's (qp_type of the kernel's
+// rdma_create_id): of port space TCP verbs.QPTypeRC or verbs.QPTypeUC. 0 is for that of the port space.
+func (c *EventChannel) CreateIDOfType(space PortSpace, qpType verbs.QPType, context any) (*ID, error) {
 	if c == nil {
 		return nil, fmt.Errorf("create id: %w", errNil)
 	}
-	i, err := c.newID(space, context)
+	i, err := c.newID(space, qpType, context)
 	if err != nil {
 		return nil, fmt.Errorf("create id: %w", err)
 	}

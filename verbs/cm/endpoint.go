@@ -39,7 +39,7 @@ func CreateEP(ctx context.Context, info *AddrInfo, pd *verbs.PD, init *verbs.QPI
 	if err != nil {
 		return nil, fmt.Errorf("create endpoint: %w", err)
 	}
-	if e.ID, err = e.channel.CreateID(info.PortSpace, nil); err == nil {
+	if e.ID, err = e.channel.CreateIDOfType(info.PortSpace, info.QPType, nil); err == nil {
 		err = e.open(ctx, info)
 	}
 	if err != nil {

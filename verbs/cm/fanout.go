@@ -29,7 +29,7 @@ func (i *ID) open() (err error) {
 }
 
 func (i *ID) openOn(d *device) (part, error) {
-	grant, err := d.provider.CreateID(provider.CreateIDRequest{Channel: d.channel, PortSpace: i.space})
+	grant, err := d.provider.CreateID(provider.CreateIDRequest{Channel: d.channel, PortSpace: i.space, QPType: i.kind})
 	if err != nil {
 		return part{}, err
 	}

@@ -14,8 +14,8 @@ import (
 type Handler func(*Event) error
 
 // CreateID makes an id with a handler, on these devices (the kernel's rdma_create_id). Ids of requests to
-// it have the same handler.
-func CreateID(space PortSpace, context any, handler Handler, devices ...*verbs.Context) (*ID, error) {
+// it have the same handler. A qpType of 0 is that of the port space (EventChannel.CreateIDOfType).
+func CreateID(space PortSpace, qpType verbs.QPType, context any, handler Handler, devices ...*verbs.Context) (*ID, error) {
 	if handler == nil {
 		return nil, fmt.Errorf("create id: %w: no handler; EventChannel.CreateID makes an id without one", verbs.ErrInvalid)
 	}
@@ -24,7 +24,7 @@ func CreateID(space PortSpace, context any, handler Handler, devices ...*verbs.C
 		return nil, fmt.Errorf("create id: %w", err)
 	}
 	c.handler, c.served = handler, true
-	i, err := c.newID(space, context)
+	i, err := c.newID(space, qpType, context)
 	if err != nil {
 		c.free()
 		return nil, fmt.Errorf("create id: %w", err)

@@ -22,11 +22,11 @@ func TestHandler(t *testing.T) {
 		}
 		return nil
 	}
-	service, err := cm.CreateID(cm.PortSpaceUDP, "a service", handler, right)
+	service, err := cm.CreateID(cm.PortSpaceUDP, 0, "a service", handler, right)
 	check(t, err)
 	check(t, service.Bind(addr("10.0.0.2:7174")))
 	check(t, service.Listen(0))
-	client, err := cm.CreateID(cm.PortSpaceUDP, nil, handler, left)
+	client, err := cm.CreateID(cm.PortSpaceUDP, 0, nil, handler, left)
 	check(t, err)
 	check(t, client.ResolveAddr(addr("0.0.0.0:0"), addr("10.0.0.2:7174"), waittest.Limit))
 	next := func(id *cm.ID, want cm.EventType) *cm.Event {
@@ -58,7 +58,7 @@ func TestHandler(t *testing.T) {
 func TestCloseWaitsForHandler(t *testing.T) {
 	ctx := device(t, newNetwork(t), "host", "10.0.0.1")
 	entered, leave, over := make(chan struct{}), make(chan struct{}), make(chan struct{})
-	id, err := cm.CreateID(cm.PortSpaceUDP, nil, func(*cm.Event) error {
+	id, err := cm.CreateID(cm.PortSpaceUDP, 0, nil, func(*cm.Event) error {
 		close(entered)
 		<-leave
 		close(over)
@@ -78,15 +78,15 @@ func TestCloseWaitsForHandler(t *testing.T) {
 
 func TestHandlerRefused(t *testing.T) {
 	ctx := device(t, newNetwork(t), "host", "10.0.0.1")
-	_, err := cm.CreateID(cm.PortSpaceUDP, nil, nil, ctx)
+	_, err := cm.CreateID(cm.PortSpaceUDP, 0, nil, nil, ctx)
 	refused(t, err, unix.EINVAL)
-	_, err = cm.CreateID(cm.PortSpaceUDP, nil, func(*cm.Event) error { return nil })
+	_, err = cm.CreateID(cm.PortSpaceUDP, 0, nil, func(*cm.Event) error { return nil })
 	refused(t, err, unix.EINVAL)
-	_, err = cm.CreateID(7, nil, func(*cm.Event) error { return nil }, ctx)
+	_, err = cm.CreateID(7, 0, nil, func(*cm.Event) error { return nil }, ctx)
 	refused(t, err, unix.EINVAL)
 	_, err = cm.CreateEventChannel(nil)
 	refused(t, err, unix.EINVAL)
-	id, err := cm.CreateID(cm.PortSpaceUDP, nil, func(*cm.Event) error { return nil }, ctx)
+	id, err := cm.CreateID(cm.PortSpaceUDP, 0, nil, func(*cm.Event) error { return nil }, ctx)
 	check(t, err)
 	refused(t, id.Migrate(newChannel(t, ctx)), unix.EINVAL)
 	check(t, id.Close())

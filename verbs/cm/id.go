@@ -15,6 +15,7 @@ type ID struct {
 	// Context is the program's own. That of an id made by a request is its listener's.
 	Context any
 	space   PortSpace
+	kind    verbs.QPType // of its queue pair; 0 for that of the port space
 
 	mu      sync.Mutex
 	channel *EventChannel
@@ -50,13 +51,13 @@ type option struct {
 	value  uint32
 }
 
-func (c *EventChannel) newID(space PortSpace, context any) (*ID, error) {
+func (c *EventChannel) newID(space PortSpace, kind verbs.QPType, context any) (*ID, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.closed {
 		return nil, fmt.Errorf("%w: the event channel", verbs.ErrObjectClosed)
 	}
-	i := &ID{Context: context, space: space, channel: c, joins: map[uint64]*join{}, minRNRTimer: defaultRNRTimer}
+	i := &ID{Context: context, space: space, kind: kind, channel: c, joins: map[uint64]*join{}, minRNRTimer: defaultRNRTimer}
 	if err := i.open(); err != nil {
 		return nil, err
 	}
@@ -71,7 +72,7 @@ func (d *device) child(listener *ID, handle provider.Handle) *ID {
 		return nil
 	}
 	i := &ID{
-		Context: listener.Context, space: listener.space, channel: listener.channel, joins: map[uint64]*join{},
+		Context: listener.Context, space: listener.space, kind: listener.kind, channel: listener.channel, joins: map[uint64]*join{},
 		parts: []part{{d, handle}}, settled: true, asked: true, minRNRTimer: listener.rnrTimer(),
 	}
 	i.bound.Store(true)

@@ -15,7 +15,7 @@ import (
 // Where a connection's queue pair has no receive, the peer waits 0.64 ms and sends again, as with ibv_rc_pingpong
 // and perftest; SetMinRNRTimer says otherwise.
 //
-// The PD is of the id's device; a type of 0 is that of the port space. verbs.ErrInvalid if the id is not
+// The PD is of the id's device; a type of 0 is the id's. verbs.ErrInvalid if the id is not
 // bound to a device, or has a queue pair.
 func (i *ID) CreateQP(pd *verbs.PD, init *verbs.QPInitAttr) (*verbs.QP, error) {
 	if i == nil {
@@ -48,7 +48,7 @@ func (i *ID) createQP(pd *verbs.PD, init *verbs.QPInitAttr) (*verbs.QP, error) {
 		attr.Type = i.qpType()
 	}
 	if attr.Type != i.qpType() {
-		return nil, fmt.Errorf("%w: a queue pair of type %v; port space %v has %v", verbs.ErrInvalid, attr.Type, i.space, i.qpType())
+		return nil, fmt.Errorf("%w: a queue pair of type %v; the id, in port space %v, is for %v", verbs.ErrInvalid, attr.Type, i.space, i.qpType())
 	}
 	if _, _, err := p.qpAttr(verbs.QPStateInit); err != nil {
 		return nil, err
@@ -64,7 +64,10 @@ func (i *ID) createQP(pd *verbs.PD, init *verbs.QPInitAttr) (*verbs.QP, error) {
 }
 
 func (i *ID) qpType() verbs.QPType {
-	if i.space == PortSpaceTCP {
+	switch {
+	case i.kind != 0:
+		return i.kind
+	case i.space == PortSpaceTCP:
 		return verbs.QPTypeRC
 	}
 	return verbs.QPTypeUD
@@ -83,7 +86,7 @@ func (i *ID) firstStates() []verbs.QPState {
 var allStates = []verbs.QPState{verbs.QPStateInit, verbs.QPStateRTR, verbs.QPStateRTS}
 
 // connects says whether the id's queue pair has one peer.
-func (i *ID) connects() bool { return i.qpType() == verbs.QPTypeRC }
+func (i *ID) connects() bool { return i.qpType() != verbs.QPTypeUD }
 
 // bring takes a queue pair through states, with the attributes that the card gives, but with no more READs and
 // atomics at once than most has, and with the id's RNR timer. The caller holds mu.

@@ -19,7 +19,7 @@ var defaultRNRTimer = verbs.RNRTimerCode(640 * time.Microsecond)
 //
 // A peer that is told to try n times (ConnParam.RNRRetryCount) fails after n times as long.
 //
-// verbs.ErrInvalid for a code above 31, and in port space UDP.
+// verbs.ErrInvalid for a code above 31, and of ids that are not for reliable connections.
 func (i *ID) SetMinRNRTimer(code uint8) error {
 	if i == nil {
 		return fmt.Errorf("set the RNR timer: %w", errNil)
@@ -29,8 +29,8 @@ func (i *ID) SetMinRNRTimer(code uint8) error {
 	switch {
 	case len(i.parts) == 0:
 		return fmt.Errorf("set the RNR timer: %w: the id", verbs.ErrObjectClosed)
-	case verbs.RNRTimerDuration(code) < 0 || !i.connects():
-		return fmt.Errorf("set the RNR timer: %w: code %d, of port space %v; connections have codes 0 to 31", verbs.ErrInvalid, code, i.space)
+	case verbs.RNRTimerDuration(code) < 0 || i.qpType() != verbs.QPTypeRC:
+		return fmt.Errorf("set the RNR timer: %w: code %d, of an id for %v; reliable connections have codes 0 to 31", verbs.ErrInvalid, code, i.qpType())
 	}
 	i.minRNRTimer = code
 	return nil

@@ -18,7 +18,7 @@ func (m *Manager) connectionRequest(now time.Time, path Path, mad wire.MAD) {
 	}
 	source, dest, ok := addresses(path, req.ServiceID, req.PrivateData[:])
 	l := m.listenerFor(listenerKey{req.ServiceID, true}, dest.Addr())
-	switch reason := unacceptable(path, &req); {
+	switch reason := l.unacceptable(path, &req); {
 	case len(m.listeners[listenerKey{req.ServiceID, true}]) == 0 || ok && l == nil:
 		m.refuseREQ(now, path, mad, wire.RejectServiceID)
 	case !ok:
@@ -31,15 +31,18 @@ func (m *Manager) connectionRequest(now time.Time, path Path, mad wire.MAD) {
 	default:
 		m.counters[ConnectionRequests]++
 		c := m.requested(path, mad, &req)
+		c.Type = l.config.Type
 		c.Source, c.Dest, c.listener = source, dest, l
 		l.add(c)
 	}
 }
 
-// unacceptable says why no listener can take a request; 0 if one can.
-func unacceptable(path Path, req *wire.REQ) wire.RejectReason {
+// unacceptable says why the listener cannot take a request; 0 if it can, or there is none.
+func (l *Listener) unacceptable(path Path, req *wire.REQ) wire.RejectReason {
 	switch {
-	case req.TransportService != transportRC:
+	case l == nil:
+		return 0
+	case req.TransportService != transportOf(l.config.Type):
 		return wire.RejectTransport
 	case req.Primary.Local != path.Remote || req.Primary.Remote != path.Local:
 		return wire.RejectPrimaryGID
@@ -49,8 +52,18 @@ func unacceptable(path Path, req *wire.REQ) wire.RejectReason {
 	return 0
 }
 
-// transportRC is the transport service of reliable connections in a REQ.
-const transportRC = 0
+// The transport services of connections in a REQ.
+const (
+	transportRC = 0
+	transportUC = 1
+)
+
+func transportOf(kind verbs.QPType) uint8 {
+	if kind == verbs.QPTypeUC {
+		return transportUC
+	}
+	return transportRC
+}
 
 // requested makes the connection that a REQ asks for.
 func (m *Manager) requested(path Path, mad wire.MAD, req *wire.REQ) *Connection {

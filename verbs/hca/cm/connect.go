@@ -27,6 +27,7 @@ type ConnectConfig struct {
 	Source, Dest netip.AddrPort // for the address header: who asks, and whom
 	GUID         uint64         // of the card
 	MTU          wire.MTU       // of the path
+	Type         verbs.QPType   // of the queue pairs: verbs.QPTypeUC, else RC
 	Param        verbs.ConnParam
 	Owner        any // of the events
 }
@@ -43,7 +44,7 @@ func (m *Manager) Connect(now time.Time, config ConnectConfig) (*Connection, err
 	}
 	c := m.newConnection(config.Path)
 	c.Service, c.Source, c.Dest, c.Owner = config.Service, config.Source, config.Dest, config.Owner
-	c.MTU, c.localQPN, c.requestTID = config.MTU, config.Param.QPN, c.tid
+	c.MTU, c.Type, c.localQPN, c.requestTID = config.MTU, config.Type, config.Param.QPN, c.tid
 	c.ResponderResources, c.InitiatorDepth = config.Param.ResponderResources, config.Param.InitiatorDepth
 	c.RetryCount = min(config.Param.RetryCount, maxRetryCount)
 	c.timeout = duration(responseTimeout) + 2*duration(packetLifetime)
@@ -60,7 +61,7 @@ func (c *Connection) request(config *ConnectConfig) wire.REQ {
 		ResponderResources: c.ResponderResources, InitiatorDepth: c.InitiatorDepth, EndToEndFlowControl: param.FlowControl,
 		RemoteTimeout: responseTimeout, LocalTimeout: responseTimeout, MaxCMRetries: maxCMRetries,
 		RetryCount: c.RetryCount, RNRRetryCount: min(param.RNRRetryCount, maxRetryCount),
-		PKey: wire.PKeyDefault, PathMTU: c.MTU, SRQ: param.SRQ,
+		TransportService: transportOf(config.Type), PKey: wire.PKeyDefault, PathMTU: c.MTU, SRQ: param.SRQ,
 		Primary: wire.CMPath{
 			LocalLID: noLID, RemoteLID: noLID, Local: c.Path.Local, Remote: c.Path.Remote,
 			FlowLabel: c.Path.FlowLabel, TrafficClass: c.Path.TrafficClass, HopLimit: c.Path.HopLimit, AckTimeout: ackTimeout,

@@ -20,6 +20,7 @@ import (
 // stays until the peer has been told, or has not answered.
 type Connection struct {
 	Terms
+	Type         verbs.QPType // of the queue pairs, as asked for
 	Service      wire.ServiceID
 	Source, Dest netip.AddrPort // who asked, and who was asked
 	// Peer is what the peer says of its queue pair, seen from here: ResponderResources is what is asked of

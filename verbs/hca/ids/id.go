@@ -74,6 +74,9 @@ func (s idState) String() string {
 	}[s]
 }
 
+// connects says whether the id's queue pair has one peer.
+func (i *ID) connects() bool { return i.kind != verbs.QPTypeUD }
+
 // onDevice says whether the id is bound to the card: to one of its addresses.
 func (i *ID) onDevice() bool { return i.source.IsValid() && !i.source.Addr().IsUnspecified() }
 
@@ -129,7 +132,9 @@ func checkSpace(space wire.PortSpace, asked verbs.QPType) (kind verbs.QPType, er
 	case wire.PortSpaceUDP:
 		kind = verbs.QPTypeUD
 	case wire.PortSpaceTCP:
-		kind = verbs.QPTypeRC
+		if kind = verbs.QPTypeRC; asked == verbs.QPTypeUC {
+			kind = verbs.QPTypeUC
+		}
 	case wire.PortSpaceIPoIB, wire.PortSpaceIB:
 		return 0, fmt.Errorf("%w: port space %v is InfiniBand's; use UDP or TCP", verbs.ErrUnsupported, space)
 	default:

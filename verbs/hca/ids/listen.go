@@ -25,7 +25,7 @@ func (s *Session) ListenID(r provider.ListenIDRequest) error {
 		}
 		err := i.useCM(func(m *cm.Manager, _ time.Time) (err error) {
 			i.listener, err = m.Listen(cm.ListenConfig{
-				Service: i.service(i.source.Port()), Connections: i.kind == verbs.QPTypeRC, Address: i.listensAt(), Backlog: r.Backlog, Owner: i,
+				Service: i.service(i.source.Port()), Connections: i.connects(), Type: i.kind, Address: i.listensAt(), Backlog: r.Backlog, Owner: i,
 			})
 			return err
 		})
@@ -76,7 +76,7 @@ func (i *ID) nextRequest() (request *cm.Request, connection *cm.Connection) {
 		return nil, nil
 	}
 	i.session.manager.With(func(*cm.Manager, time.Time) {
-		if i.kind == verbs.QPTypeRC {
+		if i.connects() {
 			connection = i.listener.NextConnection()
 		} else {
 			request = i.listener.Next()

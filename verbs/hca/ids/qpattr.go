@@ -26,7 +26,7 @@ func (i *ID) qpAttr(state verbs.QPState) (grant provider.InitIDQPAttrGrant, err 
 		return grant, fmt.Errorf("%w: the id is not bound to a device: bind it to an address, or resolve one", verbs.ErrInvalid)
 	}
 	attr := i.datagramAttr
-	if i.kind == verbs.QPTypeRC {
+	if i.connects() {
 		attr = i.connectedAttr
 	}
 	if grant, err = attr(state); err != nil {
@@ -75,8 +75,14 @@ func (i *ID) connectedAttr(state verbs.QPState) (grant provider.InitIDQPAttrGran
 	default:
 		grant = attrToSend(&terms)
 	}
+	if i.kind == verbs.QPTypeUC {
+		grant.Mask &^= ofReliable
+	}
 	return grant, err
 }
+
+// ofReliable are the attributes that unreliable connections do not have: nothing is acknowledged, or asked for.
+const ofReliable = verbs.QPAttrMaxDestRDAtomic | verbs.QPAttrMinRNRTimer | verbs.QPAttrTimeout | verbs.QPAttrRetryCnt | verbs.QPAttrRNRRetry | verbs.QPAttrMaxQPRDAtomic
 
 // terms are those of the id's connection, with no more READs and atomics at once than the card has; agreed if
 // they are complete.

@@ -17,6 +17,7 @@ var connectedTests = []rig.Test{
 	{Name: "ids: attributes of a connection's queue pairs", Run: idConnectedAttributes},
 	{Name: "ids: queue pairs of the program's own", Run: idConnectedOwnQPs},
 	{Name: "ids: queue pairs of connections that fail", Run: idConnectedFails},
+	{Name: "ids: unreliable connections", Run: idUnreliable},
 }
 
 // queuePairOf makes an id's queue pair, with a region that its peer may use.
@@ -162,4 +163,50 @@ func idConnectedFails(t *testing.T, w *rig.World) {
 	rig.To(t, qp, verbs.QPStateErr)
 	rig.Refused(t, m.passive.Accept(&cm.ConnParam{}), unix.EINVAL)
 	m.a.rejected(m.active, 28, "")
+}
+
+// idUnreliable: ids for UC connect queue pairs of that type, and are no peers of others.
+func idUnreliable(t *testing.T, w *rig.World) {
+	a, b := newIDEnd(w.A), newIDEnd(w.B)
+	ofType := func(e *idEnd, kind verbs.QPType) *cm.ID {
+		id, err := e.channel.CreateIDOfType(cm.PortSpaceTCP, kind, nil)
+		rig.Check(t, err)
+		e.closeAtEnd(id)
+		return id
+	}
+	service := ofType(b, verbs.QPTypeUC)
+	rig.Check(t, service.Bind(port(netip.IPv4Unspecified(), 0)))
+	rig.Check(t, service.Listen(0))
+	at, err := service.LocalAddr()
+	rig.Check(t, err)
+
+	active := ofType(a, verbs.QPTypeUC)
+	rig.Refused(t, active.SetMinRNRTimer(1), unix.EINVAL, "UC")
+	a.routed(active, port(w.B.End.IPv4, at.Port()))
+	from := a.queuePairOf(active)
+	rig.Check(t, active.Connect(nil))
+	asked := b.request(service)
+	to := b.queuePairOf(asked.ID)
+	rig.Check(t, asked.ID.Accept(nil))
+	a.event(active, cm.EventEstablished)
+	b.event(asked.ID, cm.EventEstablished)
+	for _, qp := range []*verbs.QP{from.QP, to.QP} {
+		if _, init, err := qp.Query(); err != nil || init.Type != verbs.QPTypeUC {
+			t.Errorf("a queue pair of type %v, %v", init.Type, err)
+		}
+	}
+	to.Recv(5, 0, rig.RegionLen)
+	from.Post(from.Request(verbs.WRSend, &to, 5000))
+	to.Expect(rig.OK(5))
+	from.Expect(rig.OK(1))
+	rig.Check(t, active.Disconnect())
+	b.event(asked.ID, cm.EventDisconnected)
+	rig.Check(t, asked.ID.Disconnect())
+	a.event(active, cm.EventDisconnected)
+
+	a.rejected(a.connectIn(cm.PortSpaceTCP, port(w.B.End.IPv4, at.Port()), ""), 9, "") // by RC
+	for space, kind := range map[cm.PortSpace]verbs.QPType{cm.PortSpaceTCP: verbs.QPTypeUD, cm.PortSpaceUDP: verbs.QPTypeUC} {
+		_, err := a.channel.CreateIDOfType(space, kind, nil)
+		rig.Refused(t, err, unix.EINVAL)
+	}
 }
