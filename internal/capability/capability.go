@@ -12,12 +12,13 @@ type Capability struct {
 
 // The capabilities that this module uses.
 var (
-	NetRaw   = Capability{name: "CAP_NET_RAW", number: unix.CAP_NET_RAW}
-	NetAdmin = Capability{name: "CAP_NET_ADMIN", number: unix.CAP_NET_ADMIN}
-	BPF      = Capability{name: "CAP_BPF", number: unix.CAP_BPF, bySysAdmin: true}
-	PerfMon  = Capability{name: "CAP_PERFMON", number: unix.CAP_PERFMON, bySysAdmin: true}
-	IPCLock  = Capability{name: "CAP_IPC_LOCK", number: unix.CAP_IPC_LOCK}
-	SysAdmin = Capability{name: "CAP_SYS_ADMIN", number: unix.CAP_SYS_ADMIN}
+	NetRaw         = Capability{name: "CAP_NET_RAW", number: unix.CAP_NET_RAW}
+	NetAdmin       = Capability{name: "CAP_NET_ADMIN", number: unix.CAP_NET_ADMIN}
+	BPF            = Capability{name: "CAP_BPF", number: unix.CAP_BPF, bySysAdmin: true}
+	PerfMon        = Capability{name: "CAP_PERFMON", number: unix.CAP_PERFMON, bySysAdmin: true}
+	IPCLock        = Capability{name: "CAP_IPC_LOCK", number: unix.CAP_IPC_LOCK}
+	NetBindService = Capability{name: "CAP_NET_BIND_SERVICE", number: unix.CAP_NET_BIND_SERVICE}
+	SysAdmin       = Capability{name: "CAP_SYS_ADMIN", number: unix.CAP_SYS_ADMIN}
 )
 
 // String is the capability's name.

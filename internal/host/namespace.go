@@ -99,6 +99,12 @@ func (n *Namespace) Do(fn func() error) error {
 	return <-result
 }
 
+// PortRules are the namespace's, as of now.
+func (n *Namespace) PortRules() (rules PortRules) {
+	_ = n.Do(func() error { rules = ReadPortRules(); return nil })
+	return rules
+}
+
 // ID identifies the namespace.
 func (n *Namespace) ID() journal.Namespace { return n.id }
 

@@ -115,8 +115,8 @@ func (i *ID) SetServiceType(tos uint8) error {
 	return i.set("set service type", verbs.IDOptionTOS, uint32(tos))
 }
 
-// SetReuseAddr allows several ids of a user one address and port, if all allow it (rdma_set_reuseaddr).
-// None of them can listen. verbs.ErrInvalid when the id is bound.
+// SetReuseAddr allows several ids of a user one address and port, if all allow it (rdma_set_reuseaddr). One can
+// listen when it is alone, and nobody binds beside it then. verbs.ErrInvalid when the id is bound.
 func (i *ID) SetReuseAddr(reuse bool) error {
 	if i == nil {
 		return fmt.Errorf("set the reuse of addresses: %w", errNil)
@@ -125,7 +125,8 @@ func (i *ID) SetReuseAddr(reuse bool) error {
 }
 
 // SetAFOnly restricts an id to the IP version of the address that it listens at (rdma_set_afonly);
-// otherwise one at :: or 0.0.0.0 takes requests of both. verbs.ErrInvalid when it listens.
+// otherwise one at :: takes requests of both. One at 0.0.0.0 is restricted unless this says that it is
+// not. verbs.ErrInvalid when it listens.
 func (i *ID) SetAFOnly(only bool) error {
 	if i == nil {
 		return fmt.Errorf("set the address family: %w", errNil)

@@ -11,10 +11,12 @@ import (
 
 // Bind binds the id to an address of a device, and so to the device; or to 0.0.0.0 or ::, all addresses of
 // all its devices (rdma_bind_addr). Port 0 is for any that is free. A link-local address has its
-// interface as zone.
+// interface as zone. 0.0.0.0 is IPv4 alone, and :: is both versions or, where net.ipv6.bindv6only says so, IPv6 alone;
+// SetAFOnly says otherwise.
 //
 // verbs.ErrAddrNotAvail for an address that no device has, or one of a port that another id has of all
-// addresses; verbs.ErrAddrInUse; verbs.ErrPermission for a port below 1024 without privilege.
+// addresses; verbs.ErrAddrInUse; verbs.ErrPermission (EACCES) for a port below
+// net.ipv4.ip_unprivileged_port_start without CAP_NET_BIND_SERVICE or, over the service, uid 0.
 func (i *ID) Bind(to netip.AddrPort) error {
 	if i == nil {
 		return fmt.Errorf("bind: %w", errNil)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/roced/roced/datapath/wire"
+	"github.com/roced/roced/internal/host"
 	"github.com/roced/roced/verbs"
 	"github.com/roced/roced/verbs/hca/ids"
 	"github.com/roced/roced/verbs/hca/paths"
@@ -31,6 +32,8 @@ func (c cmCard) Own(a netip.Addr) (netip.Addr, error) {
 	return c.card.ownAddress(a)
 }
 
+func (c cmCard) PortRules() host.PortRules { return c.card.host.PortRules() }
+
 func (c cmCard) ActiveMTU() wire.MTU {
 	return c.card.port().rdma
 }
@@ -43,8 +46,8 @@ func (c cmCard) NoteFault(cause error) {
 // cmProgram is a session whose program has ids: ids.Program.
 type cmProgram struct{ *Session }
 
-func (p cmProgram) MayPrivileged() bool { return p.mayPrivileged() }
-func (p cmProgram) Privilege() string   { return p.privilege() }
+func (p cmProgram) MayBindService() bool  { return p.mayBindService() }
+func (p cmProgram) BindPrivilege() string { return p.bindPrivilege() }
 func (p cmProgram) PrepareJoin(r provider.JoinMulticastRequest) (ids.Join, error) {
 	return multicast{p.Session}.prepareJoin(r)
 }

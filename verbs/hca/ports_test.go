@@ -2,9 +2,14 @@ package hca
 
 import (
 	"net/netip"
+	"os"
 	"testing"
 
+	"github.com/roced/roced/internal/lab/labtest"
 	"github.com/roced/roced/verbs"
+	"github.com/roced/roced/verbs/cm"
+	"github.com/roced/roced/verbs/hca/memnet"
+	"github.com/roced/roced/verbs/hca/network"
 	"github.com/roced/roced/verbs/provider"
 	"golang.org/x/sys/unix"
 )
@@ -18,6 +23,83 @@ func TestAnyPortNeedsNoPrivilege(t *testing.T) {
 	check(t, id.Bind(netip.AddrPortFrom(address("10.0.0.1"), 0)))
 	check(t, id.Close())
 	check(t, c.Close())
+}
+
+// TestPortRules: the host says which ports are given out, which need a privilege, and whether :: is IPv6 alone.
+func TestPortRules(t *testing.T) {
+	n := newNetwork(t, 0)
+	h, err := n.AddHost("a", addressesA...)
+	check(t, err)
+	ruled := &ruledHost{Host: h}
+	card, err := New(ruled)
+	check(t, err)
+	t.Cleanup(func() { check(t, card.Close()) })
+	on := func(rules network.PortRules, privileged bool) func(netip.AddrPort) (*cm.ID, error) {
+		ruled.rules = rules
+		session, err := card.NewSession(SessionConfig{BindService: func() bool { return privileged }})
+		check(t, err)
+		ctx, err := verbs.Open(session)
+		check(t, err)
+		t.Cleanup(func() { check(t, ctx.Close()) })
+		channel, err := cm.CreateEventChannel(ctx)
+		check(t, err)
+		return func(to netip.AddrPort) (*cm.ID, error) {
+			id, err := channel.CreateID(cm.PortSpaceUDP, nil)
+			check(t, err)
+			return id, id.Bind(to)
+		}
+	}
+	own, all4, all6 := address("10.0.0.1"), netip.IPv4Unspecified(), netip.IPv6Unspecified()
+	bind := on(network.PortRules{First: 100, Last: 102, Unprivileged: 80}, false)
+	_, err = bind(netip.AddrPortFrom(own, 79))
+	refused(t, err, unix.EACCES, "79", "below 80")
+	_, err = bind(netip.AddrPortFrom(own, 80))
+	check(t, err)
+	given := map[uint16]bool{}
+	for range 3 {
+		id, err := bind(netip.AddrPortFrom(own, 0))
+		check(t, err)
+		at, err := id.LocalAddr()
+		check(t, err)
+		given[at.Port()] = true
+	}
+	if !given[100] || !given[101] || !given[102] {
+		t.Errorf("given out %v", given)
+	}
+	_, err = bind(netip.AddrPortFrom(own, 0))
+	refused(t, err, unix.EADDRNOTAVAIL, "all 3 ports")
+	bind = on(network.PortRules{First: 1000, Last: 2000, Unprivileged: 1024, BindV6Only: true}, true)
+	for _, to := range []netip.Addr{all6, all4} { // also the other way round
+		_, err = bind(netip.AddrPortFrom(to, 79))
+		check(t, err)
+	}
+}
+
+// ruledHost is a host with rules of ports of its own.
+type ruledHost struct {
+	*memnet.Host
+	rules network.PortRules
+}
+
+func (h *ruledHost) PortRules() network.PortRules { return h.rules }
+
+// TestPortRulesOfANamespace: they are those of the card's namespace, as they are now.
+func TestPortRulesOfANamespace(t *testing.T) {
+	t.Parallel()
+	for _, way := range []Network{NetworkXDP, NetworkUDP} {
+		hosts := labtest.Pair(t)
+		card := open(t, hosts.A, WithNetwork(way), WithStateDir(t.TempDir()))
+		channel := idsOn(newStation(t, card))
+		check(t, hosts.A.Do(func() error { return os.WriteFile("/proc/sys/net/ipv4/ip_local_port_range", []byte("5000 5001"), 0) }))
+		id := newID(t, channel)
+		check(t, id.Bind(netip.AddrPortFrom(address("10.77.0.1"), 0)))
+		at, err := id.LocalAddr()
+		check(t, err)
+		if at.Port() != 5000 && at.Port() != 5001 {
+			t.Errorf("over %v: port %d", way, at.Port())
+		}
+		check(t, id.Close())
+	}
 }
 
 // TestLeaveTheLastJoin: of two memberships of one group the last is left first.

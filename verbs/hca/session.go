@@ -294,3 +294,22 @@ func (s *Session) privilege() string {
 	}
 	return "CAP_NET_RAW"
 }
+
+// mayBindService reports whether the program may bind a connection id to a port that needs a privilege.
+func (s *Session) mayBindService() bool {
+	switch {
+	case s.config.BindService != nil:
+		return s.config.BindService()
+	case s.config.Privileged != nil:
+		return s.config.Privileged()
+	}
+	return capability.NetBindService.Held()
+}
+
+// bindPrivilege names what mayBindService asks for.
+func (s *Session) bindPrivilege() string {
+	if s.config.BindService != nil || s.config.Privileged != nil {
+		return "a privilege that the session was not given: over the service root"
+	}
+	return capability.NetBindService.String()
+}

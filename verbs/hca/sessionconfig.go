@@ -23,6 +23,10 @@ type SessionConfig struct {
 	// Privileged is called by each request that sets a Q_Key with the high bit, and says whether the
 	// program may. If nil, the calling thread needs CAP_NET_RAW for that.
 	Privileged func() bool
+	// BindService is called by each bind of a connection id to a port that needs a privilege
+	// (net.ipv4.ip_unprivileged_port_start), and says whether the program may. If nil, Privileged says so, and if that
+	// is nil too, the calling thread needs CAP_NET_BIND_SERVICE.
+	BindService func() bool
 	// Memory allocates queues and AllocMR's regions; Go memory if nil.
 	Memory Memory
 	// Wake wakes those who wait on a CQ (ring.ArmedWait), by the CQ's EventID (CreateCQRequest). The

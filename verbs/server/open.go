@@ -69,8 +69,9 @@ func (c *connection) newSession(name string) (*hca.Session, error) {
 	session, err := device.NewSession(hca.SessionConfig{
 		Quota: c.account.quota, Memory: arena, Wake: signals.tell, Forget: signals.forget, Calls: signals.calls,
 		Observe: c.observe(device.Name()), Noticed: c.server.monitors.note,
-		Sharer:     c.peer.uid,
-		Privileged: func() bool { return c.peer.privileged(c.server.group) },
+		Sharer:      c.peer.uid,
+		Privileged:  func() bool { return c.peer.privileged(c.server.group) },
+		BindService: func() bool { return c.peer.uid == 0 },
 	})
 	if err != nil {
 		signals.close()

@@ -10,6 +10,7 @@ import (
 	"github.com/roced/roced/datapath/wire"
 	"github.com/roced/roced/verbs"
 	"github.com/roced/roced/verbs/hca/cm"
+	"github.com/roced/roced/verbs/hca/network"
 	"github.com/roced/roced/verbs/hca/paths"
 	"github.com/roced/roced/verbs/provider"
 )
@@ -40,6 +41,8 @@ type Card interface {
 	ActiveMTU() wire.MTU
 	// NoteFault counts and logs a mistake of roced's own that was contained.
 	NoteFault(cause error)
+	// PortRules are the host's, as of now.
+	PortRules() network.PortRules
 }
 
 // CardSession is the session that QP 1 is in: the card's own.
@@ -56,9 +59,9 @@ type Program interface {
 	Err() error
 	// Faulted ends the session because of a mistake in its work.
 	Faulted(cause error)
-	// MayPrivileged says whether the program may bind to a port below 1024, and Privilege what it needs for that.
-	MayPrivileged() bool
-	Privilege() string
+	// MayBindService says whether the program may bind to a port that needs a privilege, and BindPrivilege names that.
+	MayBindService() bool
+	BindPrivilege() string
 	PrepareJoin(provider.JoinMulticastRequest) (Join, error)
 	LeaveMulticast(provider.LeaveMulticastRequest) error
 }

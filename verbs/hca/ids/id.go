@@ -29,6 +29,7 @@ type ID struct {
 	state   idState
 
 	reuse, afonly bool
+	afonlySet     bool // by the program; else bind chooses
 	tos           uint8
 	qkey          wire.QKey // of the id's queue pair and its groups
 
@@ -194,7 +195,10 @@ func (i *ID) set(option verbs.IDOption, value uint32) (err error) {
 		return err
 	case option == verbs.IDOptionAFOnly && value <= 1:
 		if err = i.in("choose the address family of", idIdle, idBound); err == nil {
-			i.afonly = value == 1
+			i.afonly, i.afonlySet = value == 1, true
+		}
+		if err == nil && i.binding != nil {
+			i.session.manager.Ports.setAFOnly(i.binding, i.afonly)
 		}
 		return err
 	}

@@ -20,7 +20,7 @@ func (s *Session) ListenID(r provider.ListenIDRequest) error {
 		if err := i.in("listen with", idBound); err != nil {
 			return err
 		}
-		if err := s.manager.Ports.alone(i.binding); err != nil {
+		if err := s.manager.Ports.listen(i.binding); err != nil {
 			return err
 		}
 		err := i.useCM(func(m *cm.Manager, _ time.Time) (err error) {

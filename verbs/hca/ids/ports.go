@@ -11,6 +11,7 @@ import (
 
 	"github.com/roced/roced/datapath/wire"
 	"github.com/roced/roced/verbs"
+	"github.com/roced/roced/verbs/hca/network"
 )
 
 // Ports are the port spaces of a network namespace, for the ids of all cards in it. Its lock is the
@@ -18,7 +19,8 @@ import (
 type Ports struct {
 	mu    sync.Mutex
 	bound map[portKey][]*binding
-	given map[wire.PortSpace]int // ports of those that are given out, which are bound
+	given map[wire.PortSpace]int // how many of them are given out, or could be
+	out   map[portKey]bool       // these
 }
 
 type portKey struct {
@@ -34,31 +36,27 @@ type binding struct {
 	reuse, afonly bool
 	user          User // whose it is; nil for a program of this process
 	owner         *binding
+	rules         network.PortRules // as of when it was bound
 }
 
-// The ports that an id gets which asks for any: the kernel's ip_local_port_range.
-const (
-	firstEphemeral  = 32768
-	ephemeralPorts  = 60999 - firstEphemeral + 1
-	privilegedPorts = 1024 // those below need a privilege
-)
-
 func newPorts() *Ports {
-	return &Ports{bound: map[portKey][]*binding{}, given: map[wire.PortSpace]int{}}
+	return &Ports{bound: map[portKey][]*binding{}, given: map[wire.PortSpace]int{}, out: map[portKey]bool{}}
 }
 
 // add enters a binding. The caller holds mu.
 func (p *Ports) add(b *binding) {
 	if len(p.bound[b.portKey]) == 0 && b.isGivenOut() {
 		p.given[b.space]++
+		p.out[b.portKey] = true
 	}
 	p.bound[b.portKey] = append(p.bound[b.portKey], b)
 }
 
 // isGivenOut says whether ids that ask for any port get this one.
-func (k portKey) isGivenOut() bool {
-	return k.port >= firstEphemeral && k.port < firstEphemeral+ephemeralPorts
-}
+func (b *binding) isGivenOut() bool { return b.port >= b.rules.First && b.port <= b.rules.Last }
+
+// ephemeral is how many ports are given out.
+func (b *binding) ephemeral() int { return int(b.rules.Last) - int(b.rules.First) + 1 }
 
 // bind takes the binding's port, or chooses one if that is 0.
 func (p *Ports) bind(b *binding) error {
@@ -103,25 +101,24 @@ func (p *Ports) admit(b *binding) error {
 	if b.user == nil {
 		return nil
 	}
-	return b.user.AdmitPort(uint64(p.given[b.space]), ephemeralPorts)
+	return b.user.AdmitPort(uint64(p.given[b.space]), uint64(b.ephemeral()))
 }
 
 // choose finds a port that nobody has.
 func (p *Ports) choose(b *binding) error {
-	if p.given[b.space] == ephemeralPorts {
-		return fmt.Errorf("%w: all %d ports that are given out are in use; destroy some ids", verbs.ErrAddrNotAvail, ephemeralPorts)
-	}
 	if err := p.admit(b); err != nil {
 		return err
 	}
-	first := rand.IntN(ephemeralPorts)
-	for i := 0; ; i++ {
-		key := portKey{b.space, uint16(firstEphemeral + (first+i)%ephemeralPorts)}
+	all := b.ephemeral()
+	first := rand.IntN(all)
+	for i := range all {
+		key := portKey{b.space, b.rules.First + uint16((first+i)%all)}
 		if len(p.bound[key]) == 0 {
 			b.portKey = key
 			return nil
 		}
 	}
+	return fmt.Errorf("%w: all %d ports that are given out are in use (sysctl net.ipv4.ip_local_port_range); destroy some ids", verbs.ErrAddrNotAvail, all)
 }
 
 // conflict refuses two bindings of one port that a packet could be for both of. reuse allows it to
@@ -140,8 +137,9 @@ func (b *binding) conflict(other *binding, reuse bool) error {
 	return nil
 }
 
-// alone checks that no other id could get the requests of one that is to listen.
-func (p *Ports) alone(b *binding) error {
+// listen checks that no other id could get the requests of one that is to listen, and ends the reuse of its address:
+// nobody binds beside it from then on, as in the kernel.
+func (p *Ports) listen(b *binding) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, other := range p.bound[b.portKey] {
@@ -152,7 +150,15 @@ func (p *Ports) alone(b *binding) error {
 			return err
 		}
 	}
+	b.reuse = false
 	return nil
+}
+
+// setAFOnly says whether the address is of its IP version alone.
+func (p *Ports) setAFOnly(b *binding, only bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	b.afonly = only
 }
 
 // narrow binds to one address what was bound to all.
@@ -169,8 +175,9 @@ func (p *Ports) release(b *binding) {
 	left := slices.DeleteFunc(p.bound[b.portKey], func(other *binding) bool { return other == b })
 	if p.bound[b.portKey] = left; len(left) == 0 {
 		delete(p.bound, b.portKey)
-		if b.isGivenOut() {
+		if p.out[b.portKey] {
 			p.given[b.space]--
+			delete(p.out, b.portKey)
 		}
 	}
 }

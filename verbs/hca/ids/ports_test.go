@@ -6,6 +6,7 @@ import (
 
 	"github.com/roced/roced/datapath/wire"
 	"github.com/roced/roced/verbs"
+	"github.com/roced/roced/verbs/hca/network"
 	"golang.org/x/sys/unix"
 )
 
@@ -52,7 +53,7 @@ func (g *greedyUser) AdmitPort(used, _ uint64) error {
 func TestPortsAreCounted(t *testing.T) {
 	p, greedy := newPorts(), &greedyUser{most: 100}
 	bind := func(user User, port uint16) (*binding, error) {
-		b := &binding{portKey: portKey{wire.PortSpaceTCP, port}, address: netip.IPv4Unspecified(), user: user}
+		b := &binding{portKey: portKey{wire.PortSpaceTCP, port}, address: netip.IPv4Unspecified(), user: user, rules: network.DefaultPortRules()}
 		return b, p.bind(b)
 	}
 	var last *binding
@@ -63,7 +64,7 @@ func TestPortsAreCounted(t *testing.T) {
 	}
 	_, err := bind(greedy, 0)
 	refused(t, err, verbs.ErrLimit)
-	free := uint16(firstEphemeral)
+	free := network.DefaultPortRules().First
 	for len(p.bound[portKey{wire.PortSpaceTCP, free}]) > 0 {
 		free++
 	}

@@ -172,10 +172,15 @@ func (s *Session) bind(i *ID, to netip.AddrPort, shared bool) error {
 	if err != nil {
 		return err
 	}
-	if to.Port() != 0 && to.Port() < privilegedPorts && !s.program.MayPrivileged() {
-		return fmt.Errorf("%w: %w: port %d; those below %d need %s", verbs.ErrPermission, unix.EACCES, to.Port(), privilegedPorts, s.program.Privilege())
+	rules := s.manager.Card.PortRules()
+	if to.Port() != 0 && int(to.Port()) < rules.Unprivileged && !s.program.MayBindService() {
+		return fmt.Errorf("%w: %w: port %d; those below %d (sysctl net.ipv4.ip_unprivileged_port_start) need %s",
+			verbs.ErrPermission, unix.EACCES, to.Port(), rules.Unprivileged, s.program.BindPrivilege())
 	}
-	b := &binding{portKey: portKey{i.space, to.Port()}, address: address, reuse: i.reuse, afonly: i.afonly, user: s.user}
+	if !i.afonlySet { // as the kernel's cma has it
+		i.afonly = address.Is4() || rules.BindV6Only
+	}
+	b := &binding{portKey: portKey{i.space, to.Port()}, address: address, reuse: i.reuse, afonly: i.afonly, user: s.user, rules: rules}
 	if shared {
 		err = s.manager.Ports.share(b)
 	} else {

@@ -8,6 +8,7 @@ import (
 	"github.com/roced/roced/datapath/wire"
 	"github.com/roced/roced/internal/errtest"
 	"github.com/roced/roced/verbs"
+	"github.com/roced/roced/verbs/hca/network"
 	"github.com/roced/roced/verbs/hca/paths"
 	"github.com/roced/roced/verbs/provider"
 )
@@ -37,8 +38,10 @@ func (a *around) FindEnds(source, dest netip.Addr) (from, to netip.Addr, err err
 func (a *around) Done() <-chan struct{} { return a.ended }
 func (a *around) Err() error            { return a.err }
 func (a *around) Faulted(error)         {}
-func (a *around) MayPrivileged() bool   { return false }
-func (a *around) Privilege() string     { return "a privilege" }
+func (a *around) MayBindService() bool  { return false }
+func (a *around) BindPrivilege() string { return "a privilege" }
+
+func (a *around) PortRules() network.PortRules { return network.DefaultPortRules() }
 
 // PrepareJoin makes a membership whose handle is 9.
 func (a *around) PrepareJoin(r provider.JoinMulticastRequest) (Join, error) { return &joins{a, r}, nil }

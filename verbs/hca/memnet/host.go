@@ -65,6 +65,9 @@ func (h *Host) SetMTU(bytes int) error {
 	return nil
 }
 
+// PortRules implements network.Host: they are Linux's defaults.
+func (h *Host) PortRules() network.PortRules { return network.DefaultPortRules() }
+
 // MAC is the host's hardware address, which the other hosts of the network see.
 func (h *Host) MAC() verbs.MAC { return h.now().MAC }
 

@@ -40,6 +40,8 @@ type Host interface {
 	Source(dest netip.Addr) (netip.Addr, error)
 	// Namespace is the same for cards that share port numbers; it can be compared.
 	Namespace() any
+	// PortRules are the host's, as of now.
+	PortRules() PortRules
 
 	// Follow has the card told of what changes, until Interrupt. Listen runs what has to be told from a
 	// goroutine, and returns after Interrupt or before.
@@ -117,6 +119,12 @@ type UDPCounters struct {
 	Truncated uint64 // longer than any packet
 	Control   uint64 // without all that the kernel is to tell of a packet
 }
+
+// PortRules are what a host says of port numbers.
+type PortRules = host.PortRules
+
+// DefaultPortRules are those of a host whose administrator has changed none.
+func DefaultPortRules() PortRules { return host.DefaultPortRules() }
 
 // HostError wraps an error of the host in one of package verbs, as all errors of a session are.
 func HostError(err error) error {

@@ -137,6 +137,9 @@ func (i *Interface) Source(dest netip.Addr) (netip.Addr, error) { return i.queri
 // Namespace implements network.Host.
 func (i *Interface) Namespace() any { return i.sockets.inside.ID() }
 
+// PortRules implements network.Host.
+func (i *Interface) PortRules() host.PortRules { return i.sockets.inside.PortRules() }
+
 // Join implements network.Groups.
 func (i *Interface) Join(group netip.Addr) error { return i.memberships.Join(group) }
 

@@ -117,6 +117,9 @@ func (h *Host) Source(dest netip.Addr) (netip.Addr, error) {
 // Namespace implements network.Host.
 func (h *Host) Namespace() any { return h.inside.ID() }
 
+// PortRules implements network.Host.
+func (h *Host) PortRules() host.PortRules { return h.inside.PortRules() }
+
 // Neighbour implements network.Routes: the kernel finds neighbours when packets leave.
 func (h *Host) Neighbour(netip.Addr) (network.Neighbour, error) {
 	return network.Neighbour{Known: true}, nil

@@ -23,6 +23,7 @@ func idPorts(t *testing.T, w *rig.World) {
 	plain := func(*cm.ID) {}
 	reuse := func(id *cm.ID) { rig.Check(t, id.SetReuseAddr(true)) }
 	only := func(id *cm.ID) { rig.Check(t, id.SetAFOnly(true)) }
+	both := func(id *cm.ID) { rig.Check(t, id.SetAFOnly(false)) }
 	for _, row := range []struct {
 		first, second       func(*cm.ID)
 		firstAddr, nextAddr netip.Addr
@@ -31,6 +32,7 @@ func idPorts(t *testing.T, w *rig.World) {
 		{plain, plain, v4, v4, unix.EADDRINUSE}, {plain, plain, v4, v6, nil}, {plain, plain, v4, all4, unix.EADDRNOTAVAIL},
 		{plain, plain, all4, v4, unix.EADDRNOTAVAIL}, {plain, plain, all6, v4, unix.EADDRNOTAVAIL}, {plain, plain, all4, all6, unix.EADDRNOTAVAIL},
 		{only, only, all4, all6, nil}, {only, plain, all4, all6, unix.EADDRNOTAVAIL}, {only, only, v6, all4, nil},
+		{plain, only, all4, all6, nil}, {only, plain, all6, all4, nil}, {plain, only, v4, all6, nil}, {both, only, all4, all6, unix.EADDRNOTAVAIL}, // 0.0.0.0 is IPv4 alone
 		{reuse, reuse, v4, v4, nil}, {reuse, reuse, all4, v4, nil}, {reuse, plain, v4, v4, unix.EADDRINUSE}, {plain, reuse, v4, v4, unix.EADDRINUSE},
 	} {
 		first, err := bound(row.first, port(row.firstAddr, 0))
@@ -126,4 +128,54 @@ func idUnreachable(t *testing.T, w *rig.World) {
 	}
 	e.resolved(id, port(w.B.End.IPv4, 1))
 	rig.Check(t, id.Close())
+}
+
+// idReuseEnds: several ids may have an address, and the one that listens must be alone.
+func idReuseEnds(t *testing.T, w *rig.World) {
+	e := newIDEnd(w.A)
+	bound := func(to netip.AddrPort) (*cm.ID, error) {
+		id := e.id(cm.PortSpaceTCP)
+		rig.Check(t, id.SetReuseAddr(true))
+		return id, id.Bind(to)
+	}
+	first, err := bound(port(w.A.End.IPv4, 0))
+	rig.Check(t, err)
+	at, err := first.LocalAddr()
+	rig.Check(t, err)
+	second, err := bound(at)
+	rig.Check(t, err)
+	rig.Refused(t, first.Listen(1), unix.EADDRINUSE)
+	rig.Check(t, second.Close())
+	rig.Check(t, first.Listen(1))
+	_, err = bound(at)
+	rig.Refused(t, err, unix.EADDRINUSE)
+	_, err = bound(port(netip.IPv4Unspecified(), at.Port()))
+	rig.Refused(t, err, unix.EADDRNOTAVAIL)
+	rig.Check(t, first.Close())
+	_, err = bound(at)
+	rig.Check(t, err)
+}
+
+// idBothVersions: two ids listen at a port, one for each IP version.
+func idBothVersions(t *testing.T, w *rig.World) {
+	a, b := newIDEnd(w.A), newIDEnd(w.B)
+	four, six := b.id(cm.PortSpaceUDP), b.id(cm.PortSpaceUDP)
+	rig.Check(t, four.Bind(port(netip.IPv4Unspecified(), 0)))
+	at, err := four.LocalAddr()
+	rig.Check(t, err)
+	rig.Check(t, six.SetAFOnly(true))
+	rig.Check(t, six.Bind(port(netip.IPv6Unspecified(), at.Port())))
+	rig.Check(t, four.Listen(0))
+	rig.Check(t, six.Listen(0))
+	for _, row := range []struct {
+		to      netip.Addr
+		service *cm.ID
+	}{{w.B.End.IPv4, four}, {w.B.End.IPv6, six}} {
+		client := a.connect(port(row.to, at.Port()), "")
+		rig.Check(t, b.request(row.service).ID.Reject(nil))
+		a.event(client, cm.EventUnreachable)
+	}
+	rig.Check(t, four.Close())
+	client := a.connect(port(w.B.End.IPv4, at.Port()), "")
+	a.event(client, cm.EventUnreachable) // nobody listens there any more
 }

@@ -18,6 +18,8 @@ var lifeTests = []rig.Test{
 	{Name: "ids: what is allowed when", Run: idStates},
 	{Name: "ids: addresses and ports", Run: idPorts},
 	{Name: "ids: options", Run: idOptions},
+	{Name: "ids: reuse ends at listen", Run: idReuseEnds},
+	{Name: "ids: both IP versions of a port", Run: idBothVersions},
 	{Name: "ids: resolving", Run: idResolves},
 	{Name: "ids: nobody is there", Run: idUnreachable},
 	{Name: "ids: port spaces", Run: idSpaces},

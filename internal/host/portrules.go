@@ -1,0 +1,44 @@
+package host
+
+import (
+	"fmt"
+	"os"
+	"strings"
+)
+
+// PortRules are what a network namespace says of port numbers (ip-sysctl).
+type PortRules struct {
+	First, Last  uint16 // ports given to who asks for any: net.ipv4.ip_local_port_range
+	Unprivileged int    // ports below need a privilege: net.ipv4.ip_unprivileged_port_start
+	BindV6Only   bool   // :: is IPv6 alone, unless told: net.ipv6.bindv6only
+}
+
+// DefaultPortRules are those of a host whose administrator has changed none.
+func DefaultPortRules() PortRules { return PortRules{First: 32768, Last: 60999, Unprivileged: 1024} }
+
+// ReadPortRules reads those of the calling thread's namespace. What cannot be read is the default.
+func ReadPortRules() PortRules { return readPortRules("/proc/sys/net") }
+
+func readPortRules(dir string) PortRules {
+	rules := DefaultPortRules()
+	var first, last uint16
+	if scanned(dir+"/ipv4/ip_local_port_range", &first, &last) && 0 < first && first <= last {
+		rules.First, rules.Last = first, last
+	}
+	unprivileged, only := 0, 0
+	if scanned(dir+"/ipv4/ip_unprivileged_port_start", &unprivileged) {
+		rules.Unprivileged = unprivileged
+	}
+	rules.BindV6Only = scanned(dir+"/ipv6/bindv6only", &only) && only != 0
+	return rules
+}
+
+// scanned reads a file's numbers.
+func scanned(name string, numbers ...any) bool {
+	text, err := os.ReadFile(name)
+	if err != nil {
+		return false
+	}
+	n, err := fmt.Fscan(strings.NewReader(string(text)), numbers...)
+	return err == nil && n == len(numbers)
+}
