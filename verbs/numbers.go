@@ -124,8 +124,8 @@ type (
 	// CMEventAddrResolved to CMEventTimewaitExit, which go doc verbs.CMEventAddrResolved lists.
 	CMEventType = ring.CMEventType
 
-	// IDOption is what can be set of an id (RDMA_OPTION_ID_*). Values: IDOptionTOS, IDOptionReuseAddr or
-	// IDOptionAFOnly.
+	// IDOption is what can be set of an id (RDMA_OPTION_ID_*). Values: IDOptionTOS, IDOptionReuseAddr,
+	// IDOptionAFOnly or IDOptionAckTimeout.
 	IDOption = ring.IDOption
 )
 
@@ -482,7 +482,8 @@ const (
 
 // The options of ids.
 const (
-	IDOptionTOS       = ring.IDOptionTOS // the traffic class of what is sent, 8 bits
-	IDOptionReuseAddr = ring.IDOptionReuseAddr
-	IDOptionAFOnly    = ring.IDOptionAFOnly
+	IDOptionTOS        = ring.IDOptionTOS // the traffic class of what is sent, 8 bits
+	IDOptionReuseAddr  = ring.IDOptionReuseAddr
+	IDOptionAFOnly     = ring.IDOptionAFOnly
+	IDOptionAckTimeout = ring.IDOptionAckTimeout // how long a reliable connection waits for an answer, a code of 0 to 31
 )

@@ -819,7 +819,8 @@ type IDOption uint8
 
 // The options of ids.
 const (
-	IDOptionTOS       IDOption = 0 // the traffic class of what is sent, 8 bits
-	IDOptionReuseAddr IDOption = 1
-	IDOptionAFOnly    IDOption = 2
+	IDOptionTOS        IDOption = 0 // the traffic class of what is sent, 8 bits
+	IDOptionReuseAddr  IDOption = 1
+	IDOptionAFOnly     IDOption = 2
+	IDOptionAckTimeout IDOption = 3 // how long a reliable connection waits for an answer, a code of 0 to 31
 )

@@ -293,7 +293,8 @@ enum roced_cm_event_type {
 enum roced_id_option {
 	ROCED_ID_OPTION_TOS = 0,
 	ROCED_ID_OPTION_REUSE_ADDR = 1,
-	ROCED_ID_OPTION_AFONLY = 2
+	ROCED_ID_OPTION_AFONLY = 2,
+	ROCED_ID_OPTION_ACK_TIMEOUT = 3
 };
 
 #endif

@@ -6,6 +6,7 @@ import "encoding/binary"
 type Path struct {
 	SourceMAC, DestMAC MAC
 	VLAN               uint16 // 0: untagged
+	Priority           uint8  // of the VLAN tag, 3 bits
 	Source, Dest       GID    // both IPv4 or both IPv6
 	TrafficClass       uint8
 	HopLimit           uint8  // 0: DefaultHopLimit
@@ -80,7 +81,7 @@ func (t *Template) putEthernet(path Path) {
 	next := ethType
 	if path.VLAN != 0 {
 		binary.BigEndian.PutUint16(t.headers[next:], EtherTypeVLAN)
-		binary.BigEndian.PutUint16(t.headers[next+2:], path.VLAN&vlanIDMask)
+		binary.BigEndian.PutUint16(t.headers[next+2:], uint16(path.Priority)<<13|path.VLAN&vlanIDMask)
 		next += VLANLen
 	}
 	kind := uint16(EtherTypeIPv4)

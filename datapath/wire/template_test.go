@@ -20,6 +20,15 @@ func TestFieldsAreCut(t *testing.T) {
 	}
 }
 
+// TestVLANPriority: the tag has the priority before the VLAN's number.
+func TestVLANPriority(t *testing.T) {
+	path := pathIPv6
+	path.VLAN, path.Priority = 0x123, 5
+	if got := build(t, path, Datagram{}, nil)[EthernetLen:]; got[0] != 0xA1 || got[1] != 0x23 {
+		t.Errorf("% x, want a1 23", got[:2])
+	}
+}
+
 // TestFold holds the sum of RFC 1071 against arithmetic modulo 0xFFFF.
 func TestFold(t *testing.T) {
 	for _, sum := range []uint64{0, 1, 0xFFFF, 0x10000, 0x1FFFF, 0xFFFFFFFF, 0x1_0000_0000, 0x1_0000_0002, 0x1_0000_FFFF,

@@ -124,7 +124,7 @@ func (a *ah) entry(card *Card) *datapath.AH {
 	return &datapath.AH{
 		PD: a.pd.number, Path: a.path.Entry(), Group: route.DGID.IsMulticast(), Dest: route.DGID,
 		Template: wire.NewTemplate(wire.Path{
-			VLAN: card.vlan, SourcePorts: card.port().SourcePorts, Source: a.source, Dest: route.DGID,
+			VLAN: card.vlan, Priority: a.attr.SL, SourcePorts: card.port().SourcePorts, Source: a.source, Dest: route.DGID,
 			TrafficClass: route.TrafficClass, HopLimit: route.HopLimit, FlowLabel: route.FlowLabel,
 		}),
 	}

@@ -10,6 +10,7 @@ import (
 	"slices"
 
 	"github.com/roced/roced/datapath/wire"
+	"github.com/roced/roced/internal/host"
 	"github.com/roced/roced/verbs"
 	"github.com/roced/roced/verbs/hca/network"
 	"github.com/roced/roced/verbs/hca/nic"
@@ -138,7 +139,11 @@ func (t *gidTable) hint(v4 bool) string {
 
 // attrOf describes the address handle of a path.
 func (card *Card) attrOf(ends paths.Ends, class uint8) verbs.AHAttr {
-	return verbs.AHAttr{Port: 1, GRH: verbs.GlobalRoute{DGID: ends.Dest, SGIDIndex: card.port().gids.index[ends.Source], TrafficClass: class}}
+	port := card.port()
+	return verbs.AHAttr{
+		Port: 1, SL: port.Egress[host.TOSPriority(class)],
+		GRH: verbs.GlobalRoute{DGID: ends.Dest, SGIDIndex: port.gids.index[ends.Source], TrafficClass: class},
+	}
 }
 
 // gidIndex is the line of an address of the card.

@@ -4,6 +4,7 @@ import (
 	"net/netip"
 	"os"
 	"testing"
+	"time"
 
 	"github.com/roced/roced/internal/lab/labtest"
 	"github.com/roced/roced/verbs"
@@ -100,6 +101,35 @@ func TestPortRulesOfANamespace(t *testing.T) {
 		}
 		check(t, id.Close())
 	}
+}
+
+// TestServiceTypeIsAPriority: the type of service of an id is a service level, by the interface's map, and a frame's VLAN
+// priority is the service level.
+func TestServiceTypeIsAPriority(t *testing.T) {
+	n := newNetwork(t, 0)
+	h, err := n.AddHost("a", addressesA...)
+	check(t, err)
+	card, err := New(&mappedHost{h})
+	check(t, err)
+	t.Cleanup(func() { check(t, card.Close()) })
+	id := newID(t, idsOn(newStation(t, card)))
+	check(t, id.SetServiceType(0x08)) // bulk
+	check(t, id.ResolveAddr(netip.AddrPort{}, netip.AddrPortFrom(address("10.0.0.1"), 1), time.Minute))
+	_, err = id.Channel().Expect(guard(t), cm.EventAddrResolved)
+	check(t, err)
+	if route, err := id.Route(); err != nil || route.SL != 5 || route.GRH.TrafficClass != 8 {
+		t.Errorf("%+v, %v", route, err)
+	}
+	check(t, id.Close())
+}
+
+// mappedHost is a host whose interface has an egress map.
+type mappedHost struct{ *memnet.Host }
+
+func (h *mappedHost) Port() (network.Port, error) {
+	p, err := h.Host.Port()
+	p.Egress[2] = 5
+	return p, err
 }
 
 // TestLeaveTheLastJoin: of two memberships of one group the last is left first.

@@ -1,6 +1,7 @@
 package cm
 
 import (
+	"cmp"
 	"fmt"
 	"net/netip"
 	"time"
@@ -28,6 +29,8 @@ type ConnectConfig struct {
 	GUID         uint64         // of the card
 	MTU          wire.MTU       // of the path
 	Type         verbs.QPType   // of the queue pairs: verbs.QPTypeUC, else RC
+	SL           uint8          // of the path
+	AckTimeout   uint8          // of the queue pairs, a code; 0 for the path's
 	Param        verbs.ConnParam
 	Owner        any // of the events
 }
@@ -64,7 +67,7 @@ func (c *Connection) request(config *ConnectConfig) wire.REQ {
 		TransportService: transportOf(config.Type), PKey: wire.PKeyDefault, PathMTU: c.MTU, SRQ: param.SRQ,
 		Primary: wire.CMPath{
 			LocalLID: noLID, RemoteLID: noLID, Local: c.Path.Local, Remote: c.Path.Remote,
-			FlowLabel: c.Path.FlowLabel, TrafficClass: c.Path.TrafficClass, HopLimit: c.Path.HopLimit, AckTimeout: ackTimeout,
+			FlowLabel: c.Path.FlowLabel, TrafficClass: c.Path.TrafficClass, HopLimit: c.Path.HopLimit, SL: config.SL, AckTimeout: cmp.Or(config.AckTimeout, ackTimeout),
 		},
 	}
 	header := wire.CMAddress{Source: c.Source, Destination: c.Dest.Addr()}

@@ -56,7 +56,7 @@ func (i *ID) connect(param *verbs.ConnParam) error {
 	config := cm.ConnectConfig{
 		Path:    cm.Path{Local: i.ends.Source, Remote: i.ends.Dest, TrafficClass: i.tos, HopLimit: wire.DefaultHopLimit, FlowLabel: cm.FlowLabel(i.source.Port(), i.dest.Port())},
 		Service: i.service(i.dest.Port()), Source: i.source, Dest: i.dest,
-		GUID: card.GUID(), MTU: i.path.MTU(card.ActiveMTU()), Type: i.kind, Param: *param, Owner: i,
+		GUID: card.GUID(), MTU: i.path.MTU(card.ActiveMTU()), Type: i.kind, SL: card.AHAttr(i.ends, i.tos).SL, AckTimeout: i.ackTimeout, Param: *param, Owner: i,
 	}
 	config.Param.ResponderResources = min(param.ResponderResources, MaxRDAtomic)
 	config.Param.InitiatorDepth = min(param.InitiatorDepth, MaxRDAtomic)

@@ -31,6 +31,8 @@ type ID struct {
 	reuse, afonly bool
 	afonlySet     bool // by the program; else bind chooses
 	tos           uint8
+	ackTimeout    uint8     // a code; of a reliable connection
+	ackSet        bool      // by the program; else it is the path's
 	qkey          wire.QKey // of the id's queue pair and its groups
 
 	binding      *binding // nil: it has no port
@@ -202,8 +204,18 @@ func (i *ID) set(option verbs.IDOption, value uint32) (err error) {
 		}
 		return err
 	}
+	if option == verbs.IDOptionAckTimeout && value <= maxAckTimeout {
+		if i.kind != verbs.QPTypeRC {
+			return fmt.Errorf("%w: an ACK timeout of an id for %v; reliable connections have one", verbs.ErrInvalid, i.kind)
+		}
+		i.ackTimeout, i.ackSet = uint8(value), true
+		return nil
+	}
 	return fmt.Errorf("%w: no id has an option %d, value %d", verbs.ErrInvalid, option, value)
 }
+
+// maxAckTimeout is the largest code: 4.096 µs × 2³¹, 2.4 h.
+const maxAckTimeout = 31
 
 // QueryID implements provider.Provider.
 func (s *Session) QueryID(r provider.QueryIDRequest) (grant provider.QueryIDGrant, err error) {

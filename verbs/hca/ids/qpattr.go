@@ -74,6 +74,9 @@ func (i *ID) connectedAttr(state verbs.QPState) (grant provider.InitIDQPAttrGran
 		grant = i.attrToReceive(&terms)
 	default:
 		grant = attrToSend(&terms)
+		if i.ackSet {
+			grant.Attr.Timeout = i.ackTimeout
+		}
 	}
 	if i.kind == verbs.QPTypeUC {
 		grant.Mask &^= ofReliable

@@ -28,6 +28,8 @@ type Port struct {
 	NoTrains      string // why not
 	Lost          error  // a receive queue has no socket: the port is down
 	Stuck         error  // why Carried is not what the MTU allows
+	// Egress are the VLAN priorities of packets.
+	Egress host.Egress
 	// SourcePorts are the UDP source ports of packets. They stay as they are.
 	SourcePorts wire.SourcePorts
 }

@@ -98,7 +98,7 @@ func (i *Interface) look() (p network.Port, queues channels, trains link.Trains,
 	}
 	attrs := own.Attrs()
 	i.name.Store(&attrs.Name)
-	p = network.Port{Name: attrs.Name, Enabled: attrs.RawFlags&unix.IFF_UP != 0, Up: isUp(attrs), MTU: attrs.MTU}
+	p = network.Port{Name: attrs.Name, Enabled: attrs.RawFlags&unix.IFF_UP != 0, Up: isUp(attrs), MTU: attrs.MTU, Egress: host.EgressOf(own)}
 	p.Index, p.Speed = uint32(attrs.Index), speedOf(i.sending.tool, attrs.Name)
 	copy(p.MAC[:], attrs.HardwareAddr)
 	p.MACs = i.macsOf(p.MAC, below)

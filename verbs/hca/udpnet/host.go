@@ -67,7 +67,7 @@ func (h *Host) Port() (p network.Port, err error) {
 	up := attrs.RawFlags & (unix.IFF_UP | unix.IFF_LOWER_UP)
 	p = network.Port{
 		Name: attrs.Name, Index: uint32(h.index), Enabled: up&unix.IFF_UP != 0, Up: up == unix.IFF_UP|unix.IFF_LOWER_UP,
-		MTU: attrs.MTU, Carried: wire.MTU4096, Most: wire.MTU4096, SourcePorts: h.link.SourcePorts(),
+		MTU: attrs.MTU, Carried: wire.MTU4096, Most: wire.MTU4096, SourcePorts: h.link.SourcePorts(), Egress: host.EgressOf(own),
 	}
 	list, err := h.queries.Addresses()
 	if err != nil {

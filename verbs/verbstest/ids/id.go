@@ -109,7 +109,7 @@ func idOptions(t *testing.T, w *rig.World) {
 	grant, err := p.CreateID(provider.CreateIDRequest{Channel: channel.Channel, PortSpace: cm.PortSpaceUDP})
 	rig.Check(t, err)
 	for _, r := range []provider.SetIDOptionRequest{
-		{ID: grant.ID, Option: 3, Value: 1}, {ID: grant.ID, Option: verbs.IDOptionTOS, Value: 256}, {ID: grant.ID, Option: verbs.IDOptionReuseAddr, Value: 2},
+		{ID: grant.ID, Option: 4, Value: 1}, {ID: grant.ID, Option: verbs.IDOptionTOS, Value: 256}, {ID: grant.ID, Option: verbs.IDOptionReuseAddr, Value: 2},
 	} {
 		rig.Refused(t, p.SetIDOption(r), unix.EINVAL)
 	}

@@ -7,4 +7,4 @@ import (
 )
 
 // Tests are the tests of this package.
-var Tests = slices.Concat([]rig.Test(nil), lifeTests, joinTests, connectTests, laterTests, connectionTests, connectedTests)
+var Tests = slices.Concat([]rig.Test(nil), lifeTests, joinTests, connectTests, laterTests, optionTests, connectionTests, connectedTests)
