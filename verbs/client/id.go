@@ -51,6 +51,9 @@ func (c *Client) ResolveIDAddr(r provider.ResolveIDAddrRequest) error {
 	return do(c, proto.ResolveIDAddr, r)
 }
 
+// SetIDPath implements provider.Provider.
+func (c *Client) SetIDPath(r provider.SetIDPathRequest) error { return do(c, proto.SetIDPath, r) }
+
 // ResolveIDRoute implements provider.Provider.
 func (c *Client) ResolveIDRoute(r provider.ResolveIDRouteRequest) error {
 	return do(c, proto.ResolveIDRoute, r)

@@ -20,7 +20,7 @@ const (
 )
 
 // OptionLevel is what an option is one of (the level of rdma_set_option): OptionLevelID. RDMA_OPTION_IB's only option
-// is a call, SetIBPath.
+// is a call: ID.SetIBPath.
 type OptionLevel uint32
 
 // OptionLevelID is that of options of ids (RDMA_OPTION_ID).

@@ -82,6 +82,18 @@ func (i *ID) ResolveRoute() error {
 	})
 }
 
+// SetIBPath gives the route to the destination, in place of ResolveRoute (rdma_set_option, RDMA_OPTION_IB_PATH): that of
+// Route with another service level, traffic class, hop limit or flow label. EventRouteResolved follows. The address has
+// to be resolved, and the path to lead between the id's two addresses (verbs.ErrInvalid).
+func (i *ID) SetIBPath(path verbs.AHAttr) error {
+	if i == nil {
+		return fmt.Errorf("set the path: %w", errNil)
+	}
+	return i.do("set the path", func(p part) error {
+		return p.provider.SetIDPath(provider.SetIDPathRequest{ID: p.handle, Path: path})
+	})
+}
+
 // migrating is held while an id moves.
 var migrating = make(chan struct{}, 1)
 

@@ -32,6 +32,7 @@ var (
 	NotifyID            = command(130, "notify_id", visitNotify, none)
 	JoinID              = command(131, "join_id", visitJoinID, none)
 	LeaveID             = command(132, "leave_id", visitLeaveID, visitLeft)
+	SetIDPath           = command(133, "set_id_path", visitSetIDPath, none)
 )
 
 func visitEventChannel(c *coder, g *provider.CreateEventChannelGrant) {
@@ -123,6 +124,11 @@ func visitResolveAddr(c *coder, r *provider.ResolveIDAddrRequest) {
 }
 
 func visitResolveRoute(c *coder, r *provider.ResolveIDRouteRequest) { visitHandle(c, "id", &r.ID) }
+
+func visitSetIDPath(c *coder, r *provider.SetIDPathRequest) {
+	visitHandle(c, "id", &r.ID)
+	visitAHAttr(c, &r.Path)
+}
 
 func visitInitQPAttr(c *coder, r *provider.InitIDQPAttrRequest) {
 	u32(c, "id", &r.ID)

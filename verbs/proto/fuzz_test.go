@@ -47,7 +47,7 @@ var fuzzed = []func(*testing.T, Message){
 	symmetric(AttachMcast), symmetric(DetachMcast), symmetric(JoinMulticast), symmetric(LeaveMulticast),
 	symmetric(CreateEventChannel), symmetric(DestroyEventChannel), symmetric(GetCMEvent), symmetric(CreateID), symmetric(DestroyID),
 	symmetric(MigrateID), symmetric(SetIDOption), symmetric(QueryID), symmetric(BindID), symmetric(FindRoute), symmetric(ResolveIDAddr),
-	symmetric(ResolveIDRoute), symmetric(InitIDQPAttr), symmetric(ListenID), symmetric(ConnectID), symmetric(AcceptID), symmetric(RejectID),
+	symmetric(ResolveIDRoute), symmetric(SetIDPath), symmetric(InitIDQPAttr), symmetric(ListenID), symmetric(ConnectID), symmetric(AcceptID), symmetric(RejectID),
 	symmetric(DisconnectID), symmetric(NotifyID), symmetric(JoinID), symmetric(LeaveID),
 }
 

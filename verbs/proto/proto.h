@@ -150,6 +150,7 @@ enum roced_command {
 	ROCED_NOTIFY_ID = 130,
 	ROCED_JOIN_ID = 131,
 	ROCED_LEAVE_ID = 132,
+	ROCED_SET_ID_PATH = 133,
 };
 
 /* Begins every packet. */
@@ -1387,6 +1388,18 @@ struct roced_leave_id_request {
 
 struct roced_leave_id_grant {
 	uint64_t context;
+};
+
+struct roced_set_id_path_request {
+	uint32_t id;
+	uint8_t reserved4[4]; /* 0 */
+	uint8_t dgid[16];
+	int64_t sgid_index;
+	uint32_t flow_label;
+	uint8_t hop_limit;
+	uint8_t traffic_class;
+	uint8_t port;
+	uint8_t sl;
 };
 
 #ifdef __cplusplus

@@ -82,6 +82,11 @@ type (
 	}
 	// ResolveIDRouteRequest has the route to the destination resolved.
 	ResolveIDRouteRequest struct{ ID Handle }
+	// SetIDPathRequest gives the route to the destination, in place of ResolveIDRoute.
+	SetIDPathRequest struct {
+		ID   Handle
+		Path AHAttr
+	}
 	// InitIDQPAttrRequest asks for the attributes by which a queue pair comes to a state.
 	InitIDQPAttrRequest struct {
 		ID    Handle

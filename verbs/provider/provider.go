@@ -190,6 +190,7 @@ type CMProvider interface {
 	FindRoute(FindRouteRequest) (FindRouteGrant, error)
 	ResolveIDAddr(ResolveIDAddrRequest) error
 	ResolveIDRoute(ResolveIDRouteRequest) error
+	SetIDPath(SetIDPathRequest) error
 	InitIDQPAttr(InitIDQPAttrRequest) (InitIDQPAttrGrant, error)
 
 	ListenID(ListenIDRequest) error

@@ -75,6 +75,7 @@ var commands = tableOf(
 	grants(proto.FindRoute, (*hca.Session).FindRoute),
 	does(proto.ResolveIDAddr, (*hca.Session).ResolveIDAddr),
 	does(proto.ResolveIDRoute, (*hca.Session).ResolveIDRoute),
+	does(proto.SetIDPath, (*hca.Session).SetIDPath),
 	grants(proto.InitIDQPAttr, (*hca.Session).InitIDQPAttr),
 	does(proto.ListenID, (*hca.Session).ListenID),
 	does(proto.ConnectID, (*hca.Session).ConnectID),

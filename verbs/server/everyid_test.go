@@ -79,6 +79,7 @@ func (w *whole) idPackets(p packets) {
 	put(p, t, proto.FindRoute, &provider.FindRouteRequest{Dest: dest.Addr()})
 	put(p, t, proto.ResolveIDAddr, &provider.ResolveIDAddrRequest{ID: w.resolving, Dest: dest, Timeout: time.Minute})
 	put(p, t, proto.ResolveIDRoute, &provider.ResolveIDRouteRequest{ID: w.resolved})
+	put(p, t, proto.SetIDPath, &provider.SetIDPathRequest{ID: w.resolved, Path: verbs.AHAttr{Port: 1, GRH: verbs.GlobalRoute{DGID: verbs.GIDFromAddr(addressesA[0])}}})
 	put(p, t, proto.InitIDQPAttr, &provider.InitIDQPAttrRequest{ID: w.bound, State: verbs.QPStateInit})
 	put(p, t, proto.ListenID, &provider.ListenIDRequest{ID: w.bound})
 	put(p, t, proto.ConnectID, &provider.ConnectIDRequest{ID: w.routed})

@@ -3,6 +3,7 @@
 package ids
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"time"
@@ -40,11 +41,26 @@ func (s *Session) ConnectID(r provider.ConnectIDRequest) error {
 func (i *ID) ask(param *verbs.ConnParam) error {
 	return i.useCM(func(m *cm.Manager, now time.Time) (err error) {
 		i.inquiry, err = m.Ask(now, cm.AskConfig{
-			Path:    cm.Path{Local: i.ends.Source, Remote: i.ends.Dest, TrafficClass: i.tos},
+			Path:    i.datagramPath(),
 			Service: i.service(i.dest.Port()), Source: i.source, Dest: i.dest, PrivateData: param.PrivateData, Owner: i,
 		})
 		return err
 	})
+}
+
+// datagramPath is that of the messages.
+func (i *ID) datagramPath() cm.Path {
+	return cm.Path{Local: i.ends.Source, Remote: i.ends.Dest, TrafficClass: i.tos}
+}
+
+// connectionPath is that of the queue pair's packets.
+func (i *ID) connectionPath() cm.Path {
+	path := i.datagramPath()
+	path.HopLimit, path.FlowLabel = wire.DefaultHopLimit, cm.FlowLabel(i.source.Port(), i.dest.Port())
+	if i.given != nil {
+		path.HopLimit, path.FlowLabel = cmp.Or(i.given.GRH.HopLimit, path.HopLimit), i.given.GRH.FlowLabel
+	}
+	return path
 }
 
 // connect asks for a connection. The queue pair is the program's affair; its number is what is needed.
@@ -54,9 +70,9 @@ func (i *ID) connect(param *verbs.ConnParam) error {
 	}
 	card := i.session.manager.Card
 	config := cm.ConnectConfig{
-		Path:    cm.Path{Local: i.ends.Source, Remote: i.ends.Dest, TrafficClass: i.tos, HopLimit: wire.DefaultHopLimit, FlowLabel: cm.FlowLabel(i.source.Port(), i.dest.Port())},
+		Path:    i.connectionPath(),
 		Service: i.service(i.dest.Port()), Source: i.source, Dest: i.dest,
-		GUID: card.GUID(), MTU: i.path.MTU(card.ActiveMTU()), Type: i.kind, SL: card.AHAttr(i.ends, i.tos).SL, AckTimeout: i.ackTimeout, Param: *param, Owner: i,
+		GUID: card.GUID(), MTU: i.path.MTU(card.ActiveMTU()), Type: i.kind, SL: i.route().SL, AckTimeout: i.ackTimeout, Param: *param, Owner: i,
 	}
 	config.Param.ResponderResources = min(param.ResponderResources, MaxRDAtomic)
 	config.Param.InitiatorDepth = min(param.InitiatorDepth, MaxRDAtomic)
@@ -172,7 +188,7 @@ func (i *ID) answered(a *cm.Answer) provider.CMEvent {
 		return provider.CMEvent{Type: verbs.CMEventUnreachable, Status: int32(a.Status), ConnParam: verbs.ConnParam{PrivateData: a.PrivateData}}
 	}
 	return provider.CMEvent{
-		Type: verbs.CMEventEstablished, AH: i.session.manager.Card.AHAttr(i.ends, i.tos),
+		Type: verbs.CMEventEstablished, AH: i.route(),
 		ConnParam: verbs.ConnParam{QPN: a.QPN, QKey: a.QKey, PrivateData: a.PrivateData},
 	}
 }

@@ -37,8 +37,9 @@ type ID struct {
 
 	binding      *binding // nil: it has no port
 	source, dest netip.AddrPort
-	ends         paths.Ends  // of what goes to dest; zero as long as it is not resolved
-	path         *paths.Path // with these ends; nil if dest was not resolved here
+	ends         paths.Ends    // of what goes to dest; zero as long as it is not resolved
+	path         *paths.Path   // with these ends; nil if dest was not resolved here
+	given        *verbs.AHAttr // the path that the program has set; nil for the host's
 	joins        []*idJoin
 
 	usesCM     bool           // the connection manager does one of these for the id
@@ -222,7 +223,7 @@ func (s *Session) QueryID(r provider.QueryIDRequest) (grant provider.QueryIDGran
 	err = s.withID(r.ID, func(i *ID) error {
 		grant = provider.QueryIDGrant{PortSpace: i.space, QPType: i.kind, Local: i.source, Remote: i.dest, OnDevice: i.onDevice()}
 		if i.ends != (paths.Ends{}) {
-			grant.AH = s.manager.Card.AHAttr(i.ends, i.tos)
+			grant.AH = i.route()
 		}
 		return nil
 	})

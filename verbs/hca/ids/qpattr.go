@@ -109,6 +109,9 @@ func accessFor(responderResources uint8) verbs.AccessFlags {
 func (i *ID) attrToReceive(t *cm.Terms) (grant provider.InitIDQPAttrGrant) {
 	a := &grant.Attr
 	a.AHAttr = i.session.manager.Card.AHAttr(i.ends, t.Path.TrafficClass)
+	if i.given != nil {
+		a.AHAttr.SL = i.given.SL
+	}
 	a.AHAttr.GRH.FlowLabel, a.AHAttr.GRH.HopLimit = t.Path.FlowLabel, t.Path.HopLimit
 	a.PathMTU, a.DestQPN, a.RQPSN, a.MaxDestRDAtomic = t.MTU, t.RemoteQPN, t.RQPSN, t.ResponderResources
 	grant.Mask = verbs.QPAttrAV | verbs.QPAttrPathMTU | verbs.QPAttrDestQPN | verbs.QPAttrRQPSN | verbs.QPAttrMaxDestRDAtomic | verbs.QPAttrMinRNRTimer

@@ -145,6 +145,35 @@ func (s *Session) ResolveIDRoute(r provider.ResolveIDRouteRequest) error {
 	})
 }
 
+// SetIDPath implements provider.Provider: the program gives the route, which has to lead from the id's address to its
+// destination.
+func (s *Session) SetIDPath(r provider.SetIDPathRequest) error {
+	return s.withID(r.ID, func(i *ID) error {
+		if err := errors.Join(i.in("set the path of", idAddrResolved), i.room()); err != nil {
+			return err
+		}
+		own, given := i.route(), r.Path
+		switch {
+		case given.GRH.DGID != own.GRH.DGID || given.GRH.SGIDIndex != own.GRH.SGIDIndex || given.Port != own.Port:
+			return fmt.Errorf("%w: a path from index %d to %v; the id's leads from index %d to %v",
+				verbs.ErrInvalid, given.GRH.SGIDIndex, given.GRH.DGID, own.GRH.SGIDIndex, own.GRH.DGID)
+		case given.SL > 7 || given.GRH.FlowLabel > 0xFFFFF:
+			return fmt.Errorf("%w: service level %d and flow label 0x%x, at most 7 and 20 bits", verbs.ErrInvalid, given.SL, given.GRH.FlowLabel)
+		}
+		i.given, i.tos, i.state = &given, given.GRH.TrafficClass, idRouteResolved
+		i.put(&idEvent{CMEvent: provider.CMEvent{Type: verbs.CMEventRouteResolved}})
+		return nil
+	})
+}
+
+// route describes the address handle to the destination.
+func (i *ID) route() verbs.AHAttr {
+	if i.given != nil {
+		return *i.given
+	}
+	return i.session.manager.Card.AHAttr(i.ends, i.tos)
+}
+
 // anyAddress is 0.0.0.0 or ::, as an address's version is.
 func anyAddress(of netip.Addr) netip.Addr {
 	if of.Is4() {

@@ -26,6 +26,7 @@ func idCommands(p provider.Provider, good, bad handles) []command {
 		{"BindID", func() error { _, err := p.BindID(provider.BindIDRequest{ID: bad.id, Address: all}); return err }},
 		{"ResolveIDAddr", func() error { return p.ResolveIDAddr(provider.ResolveIDAddrRequest{ID: bad.id, Dest: all}) }},
 		{"ResolveIDRoute", func() error { return p.ResolveIDRoute(provider.ResolveIDRouteRequest{ID: bad.id}) }},
+		{"SetIDPath", func() error { return p.SetIDPath(provider.SetIDPathRequest{ID: bad.id}) }},
 		{"InitIDQPAttr", func() error {
 			_, err := p.InitIDQPAttr(provider.InitIDQPAttrRequest{ID: bad.id, State: verbs.QPStateInit})
 			return err

@@ -1,6 +1,7 @@
 package ids
 
 import (
+	"net/netip"
 	"testing"
 
 	"github.com/roced/roced/verbs"
@@ -12,6 +13,8 @@ import (
 var optionTests = []rig.Test{
 	{Name: "ids: options by name", Run: idOptionsByName},
 	{Name: "ids: the ACK timeout", Run: idAckTimeout},
+	{Name: "ids: the path that the program gives", Run: idPath},
+	{Name: "ids: addresses of AF_IB", Run: idSockaddrIB},
 	{Name: "ids: establish, and ECE", Run: idEstablish},
 	{Name: "ids: GIDs and service ids", Run: idGIDs},
 }
@@ -59,6 +62,76 @@ func idAckTimeout(t *testing.T, w *rig.World) {
 				t.Errorf("timeout %d, want %d: %v", attr.Timeout, want, err)
 			}
 		}
+	}
+}
+
+// idPath: the program gives a path in place of the host's, and both ends use it.
+func idPath(t *testing.T, w *rig.World) {
+	m := newMeeting(t, w)
+	m.active = m.a.id(cm.PortSpaceTCP)
+	m.a.resolved(m.active, port(w.B.End.IPv6, m.at))
+	path, err := m.active.Route()
+	rig.Check(t, err)
+	for _, other := range []func(*verbs.AHAttr){
+		func(a *verbs.AHAttr) { a.GRH.DGID = rig.GID(w.A.End.IPv6) }, func(a *verbs.AHAttr) { a.GRH.SGIDIndex = 99 },
+		func(a *verbs.AHAttr) { a.GRH.FlowLabel = 1 << 20 }, func(a *verbs.AHAttr) { a.SL = 8 },
+	} {
+		bad := path
+		other(&bad)
+		rig.Refused(t, m.active.SetIBPath(bad), unix.EINVAL)
+	}
+	path.SL, path.GRH.TrafficClass, path.GRH.FlowLabel, path.GRH.HopLimit = 3, 0x20, 0x12345, 9
+	rig.Check(t, m.active.SetIBPath(path))
+	m.a.event(m.active, cm.EventRouteResolved)
+	rig.Refused(t, m.active.SetIBPath(path), unix.EINVAL)
+	if route, err := m.active.Route(); err != nil || route != path {
+		t.Errorf("%+v, %v", route, err)
+	}
+	rig.Check(t, m.active.Connect(anyParam()))
+	m.passive = m.b.request(m.service).ID
+	rig.Check(t, m.passive.Accept(anyParam()))
+	m.a.event(m.active, cm.EventConnectResponse)
+	for _, id := range []*cm.ID{m.active, m.passive} {
+		attr, _, err := id.InitQPAttr(verbs.QPStateRTR)
+		rig.Check(t, err)
+		if g := attr.AHAttr.GRH; g.TrafficClass != 0x20 || g.FlowLabel != 0x12345 || g.HopLimit != 9 || id == m.active && attr.AHAttr.SL != 3 {
+			t.Errorf("%+v", attr.AHAttr)
+		}
+	}
+}
+
+// idSockaddrIB: ids bind to, resolve and show GIDs and service ids.
+func idSockaddrIB(t *testing.T, w *rig.World) {
+	a, b := newIDEnd(w.A), newIDEnd(w.B)
+	for _, own := range [][2]netip.Addr{{w.A.End.IPv4, w.B.End.IPv4}, {w.A.End.IPv6, w.B.End.IPv6}} {
+		service := b.id(cm.PortSpaceUDP)
+		rig.Check(t, service.BindIB(cm.SockaddrIB{Addr: rig.GID(own[1]), ServiceID: 0x0111_0000}))
+		rig.Check(t, service.Listen(0))
+		at, err := service.LocalAddrIB()
+		rig.Check(t, err)
+		if at.Addr != rig.GID(own[1]) || at.ServiceID>>16 != 0x0111 || uint16(at.ServiceID) == 0 || at.PKey != 0xFFFF {
+			t.Errorf("bound to %+v", at)
+		}
+		client := a.id(cm.PortSpaceUDP)
+		rig.Check(t, client.ResolveAddrIB(cm.SockaddrIB{}, at, resolveTimeout))
+		a.event(client, cm.EventAddrResolved)
+		if peer, err := client.PeerAddrIB(); err != nil || peer != at {
+			t.Errorf("to %+v, is %+v, %v", at, peer, err)
+		}
+		rig.Check(t, client.ResolveRoute())
+		a.event(client, cm.EventRouteResolved)
+		rig.Check(t, client.Connect(nil))
+		rig.Check(t, b.request(service).ID.Reject(nil))
+		a.event(client, cm.EventUnreachable)
+		rig.Check(t, service.Close())
+	}
+	id := b.id(cm.PortSpaceTCP)
+	rig.Refused(t, id.BindIB(cm.SockaddrIB{Addr: rig.GID(w.B.End.IPv4), ServiceID: 0x0111_0000}), unix.EPROTONOSUPPORT)
+	rig.Refused(t, id.BindIB(cm.SockaddrIB{Addr: rig.GID(w.B.End.IPv4), ServiceID: 0x0106_0000, PKey: 7}), unix.EINVAL)
+	link := rig.GID(w.B.End.LinkLocal.WithZone(""))
+	rig.Check(t, id.BindIB(cm.SockaddrIB{Addr: link, ServiceID: 0x0106_0000}))
+	if local, err := id.LocalAddrIB(); err != nil || local.Addr != link {
+		t.Errorf("bound to %+v, %v", local, err)
 	}
 }
 

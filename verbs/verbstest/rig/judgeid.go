@@ -55,6 +55,10 @@ func (j judged) ResolveIDAddr(r provider.ResolveIDAddrRequest) error {
 	return j.judge("ResolveIDAddr", j.Provider.ResolveIDAddr(r))
 }
 
+func (j judged) SetIDPath(r provider.SetIDPathRequest) error {
+	return j.judge("SetIDPath", j.Provider.SetIDPath(r))
+}
+
 func (j judged) ResolveIDRoute(r provider.ResolveIDRouteRequest) error {
 	return j.judge("ResolveIDRoute", j.Provider.ResolveIDRoute(r))
 }
