@@ -108,7 +108,7 @@ func (i *ID) set(what string, name verbs.IDOption, value uint32) error {
 
 // bindOne binds to an address of one of the devices.
 func (i *ID) bindOne(to netip.AddrPort) (err error) {
-	for _, p := range i.parts {
+	for _, p := range i.inOrder(to.Addr()) {
 		if _, err = p.bind(to, false); err == nil {
 			i.settle(p)
 			return nil
@@ -118,6 +118,23 @@ func (i *ID) bindOne(to netip.AddrPort) (err error) {
 		}
 	}
 	return err
+}
+
+// inOrder are the id's parts in the order in which an address is looked for. A loopback address is on the first device
+// whose port is up, as in the kernel.
+func (i *ID) inOrder(a netip.Addr) []part {
+	if !a.Unmap().IsLoopback() || len(i.parts) < 2 {
+		return i.parts
+	}
+	var up, down []part
+	for _, p := range i.parts {
+		if port, err := p.ctx.QueryPort(1); err == nil && port.State == verbs.PortActive {
+			up = append(up, p)
+		} else {
+			down = append(down, p)
+		}
+	}
+	return append(up, down...)
 }
 
 // bindAll binds to all addresses, with one port on all devices. Those in one network namespace share
@@ -152,7 +169,7 @@ func (i *ID) choose(source, dest netip.Addr) (on part, err error) {
 		return i.one()
 	}
 	var failed error
-	for _, p := range i.parts {
+	for _, p := range i.inOrder(dest) {
 		if _, err := p.provider.FindRoute(provider.FindRouteRequest{Source: source, Dest: dest}); err != nil {
 			failed = errors.Join(failed, err)
 			continue

@@ -8,7 +8,8 @@ import (
 )
 
 // ReadGIDs gives the GIDs of the id's own address and of its destination (the kernel's rdma_read_gids): on Ethernet,
-// the addresses themselves. One that there is none of yet is zero.
+// the addresses themselves, or, of a loopback address, that of the device's which stands for it once it is
+// resolved. One that there is none of yet is zero.
 func (i *ID) ReadGIDs() (source, dest verbs.GID, err error) {
 	if i == nil {
 		return source, dest, fmt.Errorf("read GIDs: %w", errNil)
@@ -17,7 +18,11 @@ func (i *ID) ReadGIDs() (source, dest verbs.GID, err error) {
 	if err != nil {
 		return source, dest, err
 	}
-	return gidOf(grant.Local.Addr()), gidOf(grant.Remote.Addr()), nil
+	source, dest = gidOf(grant.Local.Addr()), gidOf(grant.Remote.Addr())
+	if looped := grant.Local.Addr().IsLoopback() || grant.Remote.Addr().IsLoopback(); looped {
+		source, dest = grant.AH.GRH.DGID, grant.AH.GRH.DGID
+	}
+	return source, dest, nil
 }
 
 func gidOf(a netip.Addr) (gid verbs.GID) {

@@ -14,7 +14,8 @@ import (
 )
 
 // findEnds gives the addresses of a message to a destination: the source may be left to the host, and
-// a destination of 0.0.0.0 or :: is the source. It holds no lock of the caller's.
+// a destination of 0.0.0.0 or :: is the source. Loopback addresses stay what they are; loopbackEnd says what stands for
+// them. It holds no lock of the caller's.
 func (card *Card) findEnds(source, dest netip.Addr) (from, to netip.Addr, err error) {
 	if from, to, err = card.checkEnds(source, dest); err != nil || !from.IsUnspecified() {
 		return from, to, err
@@ -52,6 +53,9 @@ func (card *Card) checkEnds(source, dest netip.Addr) (from, to netip.Addr, err e
 			return from, to, err
 		}
 	}
+	if to.IsLoopback() || from.IsLoopback() {
+		return card.checkLoopback(from, to)
+	}
 	zone := to.Zone()
 	to = to.WithZone("")
 	switch {
@@ -68,6 +72,49 @@ func (card *Card) checkEnds(source, dest netip.Addr) (from, to netip.Addr, err e
 		return to, to, nil
 	}
 	return from, to, nil
+}
+
+// checkLoopback is checkEnds where one of the addresses is a loopback address. The other is one too, or the card's.
+func (card *Card) checkLoopback(from, to netip.Addr) (netip.Addr, netip.Addr, error) {
+	switch {
+	case from.IsUnspecified() && from.Is4() == to.Is4():
+		from = loopbackAddress(to)
+	case to.IsUnspecified() && from.Is4() == to.Is4():
+		to = from
+	}
+	switch _, err := card.loopbackEnd(from, to); {
+	case err != nil:
+		return from, to, err
+	case from.Is4() != to.Is4():
+		return from, to, fmt.Errorf("%w: source %v and destination %v differ in their IP version", verbs.ErrInvalid, from, to)
+	case !to.IsLoopback() && !card.port().gids.contains(wire.GIDFromAddr(to)):
+		return from, to, fmt.Errorf("%w: source %v does not leave the host, and destination %v is not of %s", verbs.ErrInvalid, from, to, card.Name())
+	}
+	return from, to, nil
+}
+
+// loopbackEnd is the address of the card's that both ends have of what is sent between addresses one of which is a
+// loopback address: the other, or, if that is one too, the card's best of that IP version, or of the other.
+func (card *Card) loopbackEnd(from, to netip.Addr) (netip.Addr, error) {
+	for _, a := range []netip.Addr{from, to} {
+		if !a.IsLoopback() && !a.IsUnspecified() {
+			return a.WithZone(""), nil
+		}
+	}
+	for _, v4 := range []bool{from.Is4(), !from.Is4()} {
+		if own, err := card.bestSource(v4); err == nil {
+			return own, nil
+		}
+	}
+	return netip.Addr{}, fmt.Errorf("%w: %v: %s has no address, by which it would reach itself; ip address add gives it one", verbs.ErrAddrNotAvail, from, card.Name())
+}
+
+// loopbackAddress is 127.0.0.1 or ::1, as an address's version is.
+func loopbackAddress(of netip.Addr) netip.Addr {
+	if of.Is4() {
+		return netip.AddrFrom4([4]byte{127, 0, 0, 1})
+	}
+	return netip.IPv6Loopback()
 }
 
 // anyAddress is 0.0.0.0 or ::, as an address's version is.
@@ -87,7 +134,7 @@ func (card *Card) bestSource(v4 bool) (netip.Addr, error) {
 	return best.Addr(), nil
 }
 
-// ownAddress checks an address to bind to: one of the card's, or all.
+// ownAddress checks an address to bind to: one of the card's, a loopback address, or all.
 func (card *Card) ownAddress(a netip.Addr) (netip.Addr, error) {
 	a = a.Unmap()
 	zone := a.Zone()
@@ -96,6 +143,9 @@ func (card *Card) ownAddress(a netip.Addr) (netip.Addr, error) {
 		return a, fmt.Errorf("%w: no address; 0.0.0.0 or :: stands for all", verbs.ErrInvalid)
 	case a.IsUnspecified():
 		return a, nil
+	case a.IsLoopback():
+		_, err := card.loopbackEnd(a, a)
+		return a, err
 	case a.IsLinkLocalUnicast() && a.Is6() && zone == "":
 		return a, fmt.Errorf("%w: %v without its interface; write %[2]v%%%s", verbs.ErrInvalid, a, card.Name())
 	case zone != "" && zone != card.Name() || !card.port().gids.contains(wire.GIDFromAddr(a)):

@@ -28,6 +28,10 @@ func (c cmCard) FindEnds(source, dest netip.Addr) (from, to netip.Addr, err erro
 	return c.card.findEnds(source, dest)
 }
 
+func (c cmCard) LoopbackEnd(from, to netip.Addr) (netip.Addr, error) {
+	return c.card.loopbackEnd(from, to)
+}
+
 func (c cmCard) Own(a netip.Addr) (netip.Addr, error) {
 	return c.card.ownAddress(a)
 }

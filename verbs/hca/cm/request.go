@@ -63,11 +63,16 @@ func (m *Manager) request(now time.Time, path Path, mad wire.MAD) {
 }
 
 // addresses reads the address header in a request's private data; not ok if it cannot be read, or is not
-// true.
+// true. Of what the card sends to itself, a loopback address is true.
 func addresses(path Path, service wire.ServiceID, privateData []byte) (source, dest netip.AddrPort, ok bool) {
 	a, ok := wire.CMAddressOf(privateData)
 	source, dest = unmap(a.Source), unmap(netip.AddrPortFrom(a.Destination, service.Port()))
-	return source, dest, ok && wire.GIDFromAddr(dest.Addr()) == path.Local && wire.GIDFromAddr(source.Addr()) == path.Remote
+	looped := path.Local == path.Remote
+	return source, dest, ok && isAt(dest.Addr(), path.Local, looped) && isAt(source.Addr(), path.Remote, looped)
+}
+
+func isAt(a netip.Addr, gid wire.GID, looped bool) bool {
+	return wire.GIDFromAddr(a) == gid || looped && a.IsLoopback()
 }
 
 // offer gives a request to its listener, if there is one and it has room.

@@ -30,10 +30,13 @@ type Card interface {
 	Name() string
 	// Ended is closed when the card has failed, or is being closed.
 	Ended() <-chan struct{}
-	// Own checks an address to bind to: one of the card's, or all.
+	// Own checks an address to bind to: one of the card's, a loopback address, or all.
 	Own(netip.Addr) (netip.Addr, error)
-	// FindEnds gives the addresses of a message to a destination. It asks the host.
+	// FindEnds gives the addresses of a message to a destination. It asks the host. Loopback addresses stay as they are.
 	FindEnds(source, dest netip.Addr) (from, to netip.Addr, err error)
+	// LoopbackEnd is the address of the card's that both ends have of what is sent between addresses of which one is a
+	// loopback address.
+	LoopbackEnd(from, to netip.Addr) (netip.Addr, error)
 	// AHAttr describes the address handle of a path.
 	AHAttr(ends paths.Ends, class uint8) verbs.AHAttr
 	GIDIndex(wire.GID) (int, error)

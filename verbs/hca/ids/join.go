@@ -86,7 +86,7 @@ func (s *Session) joined(i *ID, j *idJoin, grant provider.JoinMulticastGrant, fa
 	}
 	j.membership = grant.Membership
 	source := wire.GIDFromAddr(i.source.Addr())
-	if source.IsIPv4() != grant.MGID.IsIPv4() {
+	if source.IsIPv4() != grant.MGID.IsIPv4() || i.source.Addr().IsLoopback() {
 		source = grant.SGID
 	}
 	i.put(&idEvent{join: j, CMEvent: provider.CMEvent{

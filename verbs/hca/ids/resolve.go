@@ -89,13 +89,26 @@ func (s *Session) resolvePath(i *ID, dest netip.Addr) (from, to netip.Addr, p *p
 	if from, to, err = s.manager.Card.FindEnds(from, dest); err != nil {
 		return from, to, nil, err
 	}
-	if p, err = s.manager.Paths.Take(paths.Ends{Source: wire.GIDFromAddr(from), Dest: wire.GIDFromAddr(to)}); err != nil {
+	ends, err := s.endsOf(from, to)
+	if err != nil {
+		return from, to, nil, err
+	}
+	if p, err = s.manager.Paths.Take(ends); err != nil {
 		return from, to, nil, err
 	}
 	if err = p.Err(); err != nil {
 		s.manager.Paths.Leave(p)
 	}
 	return from, to, p, err
+}
+
+// endsOf are the GIDs of two addresses: of a loopback address, that of the card's which stands for it.
+func (s *Session) endsOf(from, to netip.Addr) (paths.Ends, error) {
+	if !from.IsLoopback() && !to.IsLoopback() {
+		return paths.Ends{Source: wire.GIDFromAddr(from), Dest: wire.GIDFromAddr(to)}, nil
+	}
+	own, err := s.manager.Card.LoopbackEnd(from, to)
+	return paths.Ends{Source: wire.GIDFromAddr(own), Dest: wire.GIDFromAddr(own)}, err
 }
 
 // stopResolving puts the id back after a failure.

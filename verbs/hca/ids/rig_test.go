@@ -35,6 +35,10 @@ func (a *around) FindEnds(source, dest netip.Addr) (from, to netip.Addr, err err
 	return source, dest, nil
 }
 
+func (a *around) LoopbackEnd(from, to netip.Addr) (netip.Addr, error) {
+	return address("10.0.0.1"), nil
+}
+
 func (a *around) Done() <-chan struct{} { return a.ended }
 func (a *around) Err() error            { return a.err }
 func (a *around) Faulted(error)         {}

@@ -21,6 +21,8 @@ var lifeTests = []rig.Test{
 	{Name: "ids: reuse ends at listen", Run: idReuseEnds},
 	{Name: "ids: both IP versions of a port", Run: idBothVersions},
 	{Name: "ids: resolving", Run: idResolves},
+	{Name: "ids: loopback addresses", Run: idLoopback},
+	{Name: "ids: loopback addresses, refused", Run: idLoopbackRefused},
 	{Name: "ids: nobody is there", Run: idUnreachable},
 	{Name: "ids: port spaces", Run: idSpaces},
 	{Name: "ids: queue pairs", Run: idQueuePairs},
