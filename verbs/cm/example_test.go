@@ -167,3 +167,42 @@ func ExampleEndpoint() {
 	do(server.Close())
 	// Output: left says "hello"
 }
+
+// A service for IPv4 and IPv6 at one port. An id at 0.0.0.0 takes IPv4 alone, and one at :: takes both unless it is
+// told to leave IPv4 to others.
+func ExampleID_SetAFOnly() {
+	a, b, err := hca.OpenPair([]netip.Addr{netip.MustParseAddr("10.0.0.1"), netip.MustParseAddr("fd00::1")},
+		[]netip.Addr{netip.MustParseAddr("10.0.0.2"), netip.MustParseAddr("fd00::2")})
+	do(err)
+	left, right := must(verbs.Open(a)), must(verbs.Open(b))
+	defer left.Close()
+	defer right.Close()
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+
+	atService := must(cm.CreateEventChannel(right))
+	four, six := must(atService.CreateID(cm.PortSpaceUDP, "IPv4")), must(atService.CreateID(cm.PortSpaceUDP, "IPv6"))
+	do(four.Bind(netip.MustParseAddrPort("0.0.0.0:7174")))
+	do(six.SetAFOnly(true))
+	do(six.Bind(netip.MustParseAddrPort("[::]:7174")))
+	do(four.Listen(8))
+	do(six.Listen(8))
+
+	atClient := must(cm.CreateEventChannel(left))
+	for _, address := range []string{"10.0.0.2:7174", "[fd00::2]:7174"} {
+		client := must(atClient.CreateID(cm.PortSpaceUDP, nil))
+		do(client.ResolveAddr(netip.AddrPort{}, netip.MustParseAddrPort(address), time.Second))
+		must(atClient.Expect(ctx, cm.EventAddrResolved))
+		do(client.ResolveRoute())
+		must(atClient.Expect(ctx, cm.EventRouteResolved))
+		do(client.Connect(nil))
+		asked := must(atService.Expect(ctx, cm.EventConnectRequest))
+		fmt.Println(address, "asks the one for", asked.Listener.Context)
+		do(asked.ID.Close()) // which rejects it
+		must(atClient.Expect(ctx, cm.EventUnreachable))
+		do(client.Close())
+	}
+	// Output:
+	// 10.0.0.2:7174 asks the one for IPv4
+	// [fd00::2]:7174 asks the one for IPv6
+}

@@ -120,6 +120,19 @@ func (i *ID) bindOne(to netip.AddrPort) (err error) {
 	return err
 }
 
+// owner is the part on the device whose own address a destination is: the host reaches it there, and by no wire.
+func (i *ID) owner(source, dest netip.Addr) (on part, has bool) {
+	if source.IsValid() && !source.IsUnspecified() || dest.IsUnspecified() || dest.IsMulticast() || dest.Unmap().IsLoopback() {
+		return part{}, false
+	}
+	for _, p := range i.parts {
+		if _, err := p.provider.FindRoute(provider.FindRouteRequest{Source: dest, Dest: dest}); err == nil {
+			return p, true
+		}
+	}
+	return part{}, false
+}
+
 // inOrder are the id's parts in the order in which an address is looked for. A loopback address is on the first device
 // whose port is up, as in the kernel.
 func (i *ID) inOrder(a netip.Addr) []part {
@@ -167,6 +180,10 @@ func (p part) bind(to netip.AddrPort, shared bool) (netip.AddrPort, error) {
 func (i *ID) choose(source, dest netip.Addr) (on part, err error) {
 	if len(i.parts) < 2 {
 		return i.one()
+	}
+	if on, has := i.owner(source, dest); has {
+		i.settle(on)
+		return on, nil
 	}
 	var failed error
 	for _, p := range i.inOrder(dest) {

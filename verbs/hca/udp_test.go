@@ -3,6 +3,7 @@ package hca
 import (
 	"errors"
 	"fmt"
+	"net/netip"
 	"os"
 	"slices"
 	"strings"
@@ -12,6 +13,7 @@ import (
 	"github.com/roced/roced/internal/lab"
 	"github.com/roced/roced/internal/lab/labtest"
 	"github.com/roced/roced/verbs"
+	"github.com/roced/roced/verbs/cm"
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 )
@@ -51,12 +53,17 @@ func addPort(t *testing.T, host *lab.Namespace, name string, addresses ...string
 // twoPorts is a host with two interfaces, and a card over UDP sockets on each.
 func twoPorts(t *testing.T) (host *lab.Namespace, a, b *station) {
 	t.Helper()
+	return twoPortsBy(t, NetworkUDP)
+}
+
+func twoPortsBy(t *testing.T, network Network) (host *lab.Namespace, a, b *station) {
+	t.Helper()
 	host = labtest.New(t, "hca-two")
 	addPort(t, host, "eth0", "10.77.0.1/24", "fd77::1/64")
 	addPort(t, host, "eth1", "10.78.0.1/24", "fd78::1/64")
 	cards := [2]*station{}
 	for i, name := range []string{"eth0", "eth1"} {
-		card, err := Open(name, InNamespace(host.Path()), WithNetwork(NetworkUDP))
+		card, err := Open(name, InNamespace(host.Path()), WithNetwork(network), WithStateDir(t.TempDir()))
 		check(t, err)
 		t.Cleanup(func() { check(t, card.Close()) })
 		cards[i] = newStation(t, card)
@@ -71,6 +78,28 @@ func TestUDPCardsOfOneHost(t *testing.T) {
 	for _, row := range [][2]string{{"10.77.0.1", "10.78.0.1"}, {"fd77::1", "fd78::1"}} {
 		message(t, a, b, a.ah(row[1]), pattern(1000, 1))
 		message(t, b, a, b.ah(row[0]), pattern(1000, 2))
+	}
+}
+
+// TestIDsOfOneHost: an id whose destination is another device's own address is on that device, and so does not need a
+// wire.
+func TestIDsOfOneHost(t *testing.T) {
+	t.Parallel()
+	for _, network := range []Network{NetworkXDP, NetworkUDP} {
+		_, a, b := twoPortsBy(t, network)
+		channel, err := cm.CreateEventChannel(a.ctx, b.ctx)
+		check(t, err)
+		for text, want := range map[string]*station{"10.77.0.1": a, "10.78.0.1": b, "fd78::1": b, "127.0.0.1": a} {
+			id := newID(t, channel)
+			check(t, id.ResolveAddr(netip.AddrPort{}, netip.AddrPortFrom(address(text), 7), time.Minute))
+			_, err := channel.Expect(guard(t), cm.EventAddrResolved)
+			check(t, err)
+			if device, err := id.Device(); err != nil || device != want.ctx {
+				t.Errorf("over %v: %s is resolved on another device: %v", network, text, err)
+			}
+			check(t, id.Close())
+		}
+		check(t, channel.Close())
 	}
 }
 
