@@ -54,6 +54,40 @@ func TestHandler(t *testing.T) {
 	refused(t, service.Close(), verbs.ErrObjectClosed)
 }
 
+// TestHandlerOfALaterDevice: an id that listens at all addresses outlives its devices, and hears of requests to one that
+// comes when all of them have gone.
+func TestHandlerOfALaterDevice(t *testing.T) {
+	n := newNetwork(t)
+	first, later, peer := device(t, n, "first", "10.0.0.1"), device(t, n, "later", "10.0.0.2"), device(t, n, "peer", "10.0.0.3")
+	asked := make(chan *cm.ID, 1)
+	service, err := cm.CreateID(cm.PortSpaceUDP, 0, nil, func(e *cm.Event) error {
+		asked <- e.Listener
+		return errors.New("no")
+	}, first)
+	check(t, err)
+	check(t, service.Bind(addr("0.0.0.0:7174")))
+	check(t, service.Listen(0))
+	check(t, first.Close())
+	check(t, service.Channel().AddDevice(later))
+
+	channel, err := cm.CreateEventChannel(peer)
+	check(t, err)
+	client := newID(t, channel)
+	check(t, client.ResolveAddr(addr("0.0.0.0:0"), addr("10.0.0.2:7174"), waittest.Limit))
+	expect(t, channel, cm.EventAddrResolved)
+	check(t, client.ResolveRoute())
+	expect(t, channel, cm.EventRouteResolved)
+	check(t, client.Connect(nil))
+	if listener := <-asked; listener != service {
+		t.Error("another id is asked")
+	}
+	expect(t, channel, cm.EventUnreachable)
+	if at, err := service.LocalAddr(); err != nil || at != addr("0.0.0.0:7174") { // of the device that is left
+		t.Errorf("at %v, %v", at, err)
+	}
+	check(t, service.Close())
+}
+
 // Close waits for the handler that runs.
 func TestCloseWaitsForHandler(t *testing.T) {
 	ctx := device(t, newNetwork(t), "host", "10.0.0.1")

@@ -6,6 +6,7 @@ import (
 
 	"github.com/roced/roced/internal/lab/labtest"
 	"github.com/roced/roced/verbs"
+	"github.com/roced/roced/verbs/provider"
 	"golang.org/x/sys/unix"
 )
 
@@ -98,6 +99,10 @@ func TestSendOnlyIsSilent(t *testing.T) {
 			eventually(t, "report", func() bool { return hosts.snooped(t, hosts.PortB, group) })
 			left := join(t, hosts.a, group, verbs.JoinSendOnlyFullMember)
 			join(t, hosts.a, group, verbs.JoinSendOnlyFullMember) // stays until the card closes
+			for _, state := range []verbs.JoinState{verbs.JoinStateSendOnlyNonMember, verbs.JoinStateSendOnlyNonMember | verbs.JoinStateSendOnlyFullMember} {
+				_, err := hosts.a.device.JoinMulticast(provider.JoinMulticastRequest{Group: address(group), State: state})
+				check(t, err)
+			}
 			// Full members of other groups are heard: the sniffer works, and what would have
 			// been said before has been.
 			silent := 0

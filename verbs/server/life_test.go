@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/netip"
 	"runtime"
 	"strings"
@@ -109,6 +110,35 @@ func TestSetLimits(t *testing.T) {
 	}
 	r.a.SetLimits(Limits{})
 	p.newQP()
+}
+
+// TestPrivilegedPorts: a port below net.ipv4.ip_unprivileged_port_start is for root alone, whatever its groups.
+func TestPrivilegedPorts(t *testing.T) {
+	r := newRig(t, anyone)
+	r.a.open(t)
+	for uid, want := range map[int]error{0: nil, 4711: unix.EACCES} {
+		asUser(t, uid, func() error {
+			c, err := client.Dial(r.a.path, "a")
+			if err != nil {
+				return err
+			}
+			defer c.Close()
+			channel, err := c.CreateEventChannel()
+			if err != nil {
+				return err
+			}
+			defer channel.Events.Close()
+			id, err := c.CreateID(provider.CreateIDRequest{Channel: channel.Channel, PortSpace: verbs.PortSpaceUDP})
+			if err != nil {
+				return err
+			}
+			_, err = c.BindID(provider.BindIDRequest{ID: id.ID, Address: netip.AddrPortFrom(addressesA[0], 1023)})
+			if !errors.Is(err, want) {
+				return fmt.Errorf("as user %d: %v, want %v", uid, err, want)
+			}
+			return nil
+		})
+	}
 }
 
 // Privileged Q_Keys are for root and the group's members. Tests run as root, or as nobody in no group.
