@@ -30,6 +30,8 @@ type Context struct {
 	channels map[*CompChannel]struct{} // that are open
 
 	eventSources eventSources
+	reader       eventReader
+	vectors      vectors
 }
 
 // Open makes a context on a session. A session has at most one: ErrBusy for a second. A card
@@ -44,6 +46,7 @@ func Open(session provider.Provider) (*Context, error) {
 	}
 	c := &Context{provider: session, doorbell: session.Doorbell(), done: session.Done(), mrs: map[ring.LKey]*MR{}, channels: map[*CompChannel]struct{}{}}
 	c.eventSources.all = map[uint64]*eventSource{}
+	c.reader.init()
 	c.progress, _ = session.(provider.Progressor)
 	c.leader, _ = session.(provider.Leader)
 	if spinner, is := session.(provider.Spinner); is {
@@ -63,6 +66,7 @@ func (c *Context) Close() error {
 	}
 	err := c.provider.Close()
 	c.releaseChannels()
+	c.reader.close()
 	return err
 }
 

@@ -37,9 +37,15 @@ type CQInitAttr struct {
 	Entries    int          // room for at least that many completions
 	Channel    *CompChannel // to which its notifications go; see ReqNotify
 	CQContext  any          // what CQ.CQContext gives, for the program's own use
-	CompVector int          // 0: there is one
-	WCFlags    CQWCFlags    // what completions are to carry; what costs nothing they always carry
-	Flags      CQFlags
+	CompVector int          // 0 to Context.NumCompVectors - 1: which goroutine calls CompHandler
+	// CompHandler is called for each notification, instead of a record in a channel (comp_handler of ib_create_cq):
+	// a CQ has one of the two, or neither. It arms the queue again (ReqNotify) and polls it until it is empty.
+	CompHandler func(*CQ)
+	// EventHandler gets EventCQErr, instead of GetAsyncEvent. Both handlers are called by goroutines of the
+	// context, under no lock, and neither is called twice at once. They may call everything, Close too.
+	EventHandler func(AsyncEvent)
+	WCFlags      CQWCFlags // what completions are to carry; what costs nothing they always carry
+	Flags        CQFlags
 }
 
 // CreateCQ makes a completion queue with room for at least that many completions (ibv_create_cq).
@@ -71,6 +77,19 @@ func (c *Context) CreateCQEx(attr *CQInitAttr) (*CQ, error) {
 
 func (c *Context) createCQ(attr CQInitAttr, eventID uint64) (*CQ, error) {
 	request := provider.CreateCQRequest{Entries: attr.Entries, EventID: eventID, CompVector: attr.CompVector, WCFlags: attr.WCFlags, Flags: attr.Flags}
+	if attr.EventHandler != nil {
+		c.beginReading()
+	}
+	if attr.CompHandler != nil {
+		if attr.Channel != nil {
+			return nil, fmt.Errorf("%w: a CQ has a completion channel or a completion handler, not both", ErrInvalid)
+		}
+		channel, err := c.vectors.channel(c, attr.CompVector)
+		if err != nil {
+			return nil, err
+		}
+		request.Channel = channel.handle
+	}
 	if attr.Channel != nil {
 		if attr.Channel.ctx != c {
 			return nil, fmt.Errorf("%w: the completion channel belongs to another context", ErrInvalid)
@@ -152,7 +171,7 @@ func (q *CQ) Close() error {
 	if q.ctx.leader != nil {
 		q.ctx.leader.WakeLeader()
 	}
-	q.ctx.eventSources.remove(q.eventID)
+	q.ctx.forget(q.eventID)
 	return nil
 }
 

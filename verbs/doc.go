@@ -29,7 +29,8 @@
 //
 // A program learns of completions in one of three ways. Poll looks. Wait sleeps until there are some. A
 // notification (CQ.ReqNotify) comes through a completion channel, for programs that sleep on several CQs, or on
-// other descriptors too. CQ.Modify makes wake-ups and notifications rarer.
+// other descriptors too, or calls a handler (CQInitAttr.CompHandler). CQ.Modify makes wake-ups and notifications
+// rarer.
 //
 // A memory region's addresses begin at 0, or where its owner chooses (RegMRIOVA). SGEs carry such addresses. The
 // card checks them and subtracts the base, and never uses them as they are. A change of a region or an address
@@ -38,6 +39,7 @@
 //
 // Locks, in order: QP.modifyMu, QP.sendMu, QP.recvMu, CQ.mu, Context.mu. Apart from these: SRQ.modifyMu, SRQ.mu;
 // CQ.resizing, CQ.mu; and MR.reregMu. eventSources.mu is taken last, and no other lock is taken under it.
+// eventReader.asking comes before eventReader.mu and is held while a caller asks the card for an event.
 // CQ.acks.mu is held while the CQ is destroyed, and by nothing that posts or polls. A poll may run the card under
 // CQ.mu; the card takes none of these locks.
 //

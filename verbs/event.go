@@ -24,7 +24,8 @@ type AsyncEvent struct {
 // Events are kept from Open on, each type once for its port, CQ, SRQ or queue pair. An event that
 // happens again before it is read moves to the end of the queue. So the queue does not grow when
 // nobody reads it, and the last port event that is read tells the port's present state. Events of
-// an object that has been closed are dropped; events need no acknowledgement.
+// an object that has been closed are dropped; events need no acknowledgement. Events of an object that was made
+// with an EventHandler go there, and not here. SyscallConn gives a descriptor for programs that poll(2).
 //
 // EventDeviceFatal comes when the interface is deleted. By then all outstanding requests have
 // completed with WCWRFlushErr. Once the events are read, GetAsyncEvent returns ErrDeviceFatal, as
@@ -36,7 +37,7 @@ func (c *Context) GetAsyncEvent(ctx context.Context) (AsyncEvent, error) {
 		return AsyncEvent{}, fmt.Errorf("get asynchronous event: %w", err)
 	}
 	for {
-		report, err := c.provider.GetAsyncEvent(ctx)
+		report, err := c.nextReport(ctx)
 		if err != nil {
 			if ended := ctx.Err(); ended != nil && errors.Is(err, ended) {
 				return AsyncEvent{}, err
@@ -100,6 +101,12 @@ func (s *eventSources) add(create func(id uint64) (any, error)) error {
 	}
 	source.object = object
 	return nil
+}
+
+// forget is for an object that has been closed.
+func (c *Context) forget(eventID uint64) {
+	c.eventSources.remove(eventID)
+	c.reader.forget(eventID)
 }
 
 func (s *eventSources) remove(id uint64) {

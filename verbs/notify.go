@@ -34,15 +34,12 @@ func (q *CQ) queued() int { return len(q.kept) + int(q.queue.Available(q.queue.E
 // already cause none: poll once more after arming, before waiting. With CQReportMissedEvents, missed
 // says whether that is needed.
 //
-// An armed queue may be armed again; the next completion includes a solicited one. ErrInvalid for a
-// queue without a channel, since no notification could come. Wait needs no channel, and no arming.
+// An armed queue may be armed again; the next completion includes a solicited one. A queue with neither channel nor
+// CompHandler may be armed too, and tells nobody. Wait needs no channel, and no arming.
 func (q *CQ) ReqNotify(flags CQNotifyFlags) (missed bool, err error) {
 	which := flags &^ CQReportMissedEvents
 	if which != CQSolicited && which != CQNextComp {
 		return false, fmt.Errorf("arm CQ: %w: flags %#x, where exactly one of CQSolicited and CQNextComp is needed", ErrInvalid, uint8(flags))
-	}
-	if err := q.checkChannel(); err != nil {
-		return false, err
 	}
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -64,23 +61,12 @@ func (q *CQ) ReqNcompNotif(n int) error {
 	if n < 1 || n > q.Capacity() {
 		return fmt.Errorf("arm CQ: %w: %d completions; the queue holds 1 to %d", ErrInvalid, n, q.Capacity())
 	}
-	if err := q.checkChannel(); err != nil {
-		return err
-	}
 	there, err := q.armCount(n)
 	if err != nil || !there {
 		return err
 	}
 	if err := q.ctx.provider.CheckCQ(provider.CheckCQRequest{CQ: q.handle, Armings: ring.ArmedCount}); err != nil {
 		return fmt.Errorf("arm CQ: %w", err)
-	}
-	return nil
-}
-
-// checkChannel refuses a queue that notifies nobody. Of one that is closed the caller says that.
-func (q *CQ) checkChannel() error {
-	if q.attr.Channel == nil && !q.isClosed() && q.ctx.gone() == nil {
-		return fmt.Errorf("arm CQ: %w: the queue has no completion channel; CreateCQEx gives it one, and Wait needs none", ErrInvalid)
 	}
 	return nil
 }

@@ -38,7 +38,8 @@ type QP struct {
 	recvPolled  atomic.Uint32
 }
 
-// CreateQP makes a queue pair in RESET (ibv_create_qp). ErrCQOverrun if one of its CQs was overrun: that
+// CreateQP makes a queue pair in RESET (ibv_create_qp), and sets attr.Cap to what was granted, which is at least what
+// was asked for. ErrCQOverrun if one of its CQs was overrun: that
 // completes nothing any more, so make another CQ.
 func (p *PD) CreateQP(attr *QPInitAttr) (*QP, error) {
 	if p == nil || attr == nil {
@@ -52,6 +53,7 @@ func (p *PD) CreateQP(attr *QPInitAttr) (*QP, error) {
 	if err != nil {
 		return nil, fmt.Errorf("create QP: %w", err)
 	}
+	attr.Cap = qp.init.Cap
 	return qp, nil
 }
 
@@ -67,6 +69,9 @@ func (p *PD) createQP(attr QPInitAttr, eventID uint64) (*QP, error) {
 	}
 	if attr.SRQ != nil && attr.SRQ.pd.ctx != p.ctx {
 		return nil, fmt.Errorf("%w: the SRQ belongs to another context", ErrInvalid)
+	}
+	if attr.EventHandler != nil {
+		p.ctx.beginReading()
 	}
 	token, err := p.ctx.takeSlot()
 	if err != nil {
@@ -138,6 +143,14 @@ func (q *QP) Number() QPN {
 		return 0
 	}
 	return q.number
+}
+
+// QPContext is the value that the program made the queue pair with (qp_context).
+func (q *QP) QPContext() any {
+	if q == nil {
+		return nil
+	}
+	return q.init.QPContext
 }
 
 // State is the state that this program set last. The card may have moved the queue pair to SQE or
@@ -280,7 +293,7 @@ func (q *QP) Close() error {
 	}
 	q.closed.Store(true)
 	q.ctx.releaseSlot(q.completionToken.Load())
-	q.ctx.eventSources.remove(q.eventID)
+	q.ctx.forget(q.eventID)
 	defer q.lockCQs()()
 	q.purgeCQs()
 	return nil

@@ -26,6 +26,10 @@ type QPInitAttr struct {
 	// BlockSelfMcastLB keeps the queue pair from receiving its own messages to a group that it is
 	// attached to (IBV_QP_CREATE_BLOCK_SELF_MCAST_LB).
 	BlockSelfMcastLB bool
+	// EventHandler gets the queue pair's asynchronous events, instead of GetAsyncEvent (event_handler of
+	// ib_qp_init_attr). A goroutine of the context calls it, under no lock, and not twice at once.
+	EventHandler func(AsyncEvent)
+	QPContext    any // what QP.QPContext gives, for the program's own use
 }
 
 // QPAttr are the attributes that Modify sets and Query gives (ibv_qp_attr). Connected queue pairs have

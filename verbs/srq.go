@@ -20,6 +20,7 @@ type SRQ struct {
 	mu      sync.Mutex
 	closing bool // Close is asking the card, which may free the memory: nobody looks at it
 	closed  bool
+	init    SRQInitAttr
 	attr    SRQAttr // as granted; Limit is the card's
 	queue   *ring.RecvProducer
 	older   []*ring.RecvProducer // replaced by a resize, with receives that the card has not taken
@@ -38,6 +39,11 @@ type SRQInitAttr struct {
 	Type SRQType
 	XRCD *XRCD
 	CQ   *CQ
+
+	// EventHandler gets the queue's asynchronous events, instead of GetAsyncEvent (event_handler of
+	// ib_srq_init_attr). A goroutine of the context calls it, under no lock, and not twice at once.
+	EventHandler func(AsyncEvent)
+	SRQContext   any // what SRQ.SRQContext gives, for the program's own use
 }
 
 // SRQAttr are the attributes of an SRQ (ibv_srq_attr).
@@ -53,6 +59,9 @@ func (p *PD) CreateSRQ(attr *SRQInitAttr) (*SRQ, error) {
 	}
 	var q *SRQ
 	err := p.ctx.eventSources.add(func(eventID uint64) (_ any, err error) {
+		if attr.EventHandler != nil {
+			p.ctx.beginReading()
+		}
 		if attr.Type == SRQTypeBasic {
 			q, err = p.createSRQ(*attr, eventID)
 		} else {
@@ -68,22 +77,30 @@ func (p *PD) CreateSRQ(attr *SRQInitAttr) (*SRQ, error) {
 }
 
 func (p *PD) createSRQ(attr SRQInitAttr, eventID uint64) (*SRQ, error) {
-	size := provider.SRQInitAttr{MaxWR: attr.MaxWR, MaxSGE: attr.MaxSGE}
-	grant, err := p.ctx.provider.CreateSRQ(provider.CreateSRQRequest{PD: p.handle, Attr: size, EventID: eventID})
+	asked := provider.SRQInitAttr{MaxWR: attr.MaxWR, MaxSGE: attr.MaxSGE}
+	grant, err := p.ctx.provider.CreateSRQ(provider.CreateSRQRequest{PD: p.handle, Attr: asked, EventID: eventID})
 	if err != nil {
 		return nil, err
 	}
-	return p.newSRQ(&grant, eventID)
+	return p.newSRQ(attr, &grant, eventID)
 }
 
 // newSRQ is the program's end of a queue that was made.
-func (p *PD) newSRQ(grant *provider.CreateSRQGrant, eventID uint64) (*SRQ, error) {
+func (p *PD) newSRQ(attr SRQInitAttr, grant *provider.CreateSRQGrant, eventID uint64) (*SRQ, error) {
 	queue, err := ring.NewRecvProducer(grant.Memory, grant.Geometry)
 	if err != nil {
 		_ = p.ctx.provider.DestroySRQ(provider.DestroySRQRequest{SRQ: grant.SRQ})
 		return nil, err
 	}
-	return &SRQ{pd: p, eventID: eventID, handle: grant.SRQ, attr: grant.Attr, queue: queue}, nil
+	return &SRQ{pd: p, eventID: eventID, handle: grant.SRQ, init: attr, attr: grant.Attr, queue: queue}, nil
+}
+
+// SRQContext is the value that the program made the SRQ with (srq_context).
+func (q *SRQ) SRQContext() any {
+	if q == nil {
+		return nil
+	}
+	return q.init.SRQContext
 }
 
 // PostRecv queues receives (ibv_post_srq_recv). They stay queued when a queue pair goes to ERR or
@@ -239,7 +256,7 @@ func (q *SRQ) Close() error {
 		return fmt.Errorf("destroy SRQ: %w", err)
 	}
 	q.set(&q.closed, true)
-	q.pd.ctx.eventSources.remove(q.eventID)
+	q.pd.ctx.forget(q.eventID)
 	if q.xrc != nil {
 		q.xrc.end(q.pd.ctx)
 	}

@@ -67,8 +67,8 @@ func (x *XRCD) Close() error {
 }
 
 // CreateQP makes a target queue pair of the domain, of QPTypeXRCRecv, in RESET (ibv_create_qp_ex). It has no PD, no CQs
-// and no queues: its peer's requests take receives of the SRQs that they name. What attr says besides the type does not
-// count.
+// and no queues: its peer's requests take receives of the SRQs that they name. Of the rest of
+// attr its handler and context count.
 func (x *XRCD) CreateQP(attr *QPInitAttr) (*QP, error) {
 	switch {
 	case x == nil || attr == nil:
@@ -76,7 +76,8 @@ func (x *XRCD) CreateQP(attr *QPInitAttr) (*QP, error) {
 	case attr.Type != QPTypeXRCRecv:
 		return nil, fmt.Errorf("create QP: %w: an XRC domain has queue pairs of type XRC_RECV, not %v; PD.CreateQP makes others", ErrInvalid, attr.Type)
 	}
-	qp, err := x.addQP(func(eventID uint64) (provider.OpenQPGrant, error) {
+	init := QPInitAttr{Type: QPTypeXRCRecv, EventHandler: attr.EventHandler, QPContext: attr.QPContext}
+	qp, err := x.addQP(init, func(eventID uint64) (provider.OpenQPGrant, error) {
 		return x.ctx.provider.CreateXRCTarget(provider.CreateXRCTargetRequest{XRCD: x.handle, EventID: eventID})
 	})
 	if err != nil {
@@ -92,7 +93,7 @@ func (x *XRCD) OpenQP(number QPN) (*QP, error) {
 	if x == nil {
 		return nil, fmt.Errorf("open QP: %w", errNil)
 	}
-	qp, err := x.addQP(func(eventID uint64) (provider.OpenQPGrant, error) {
+	qp, err := x.addQP(QPInitAttr{Type: QPTypeXRCRecv}, func(eventID uint64) (provider.OpenQPGrant, error) {
 		return x.ctx.provider.OpenQP(provider.OpenQPRequest{XRCD: x.handle, Number: number, EventID: eventID})
 	})
 	if err != nil {
@@ -102,13 +103,16 @@ func (x *XRCD) OpenQP(number QPN) (*QP, error) {
 }
 
 // addQP is the program's end of a target that was made or opened.
-func (x *XRCD) addQP(open func(eventID uint64) (provider.OpenQPGrant, error)) (qp *QP, err error) {
+func (x *XRCD) addQP(init QPInitAttr, open func(eventID uint64) (provider.OpenQPGrant, error)) (qp *QP, err error) {
+	if init.EventHandler != nil {
+		x.ctx.beginReading()
+	}
 	err = x.ctx.eventSources.add(func(eventID uint64) (any, error) {
 		grant, err := open(eventID)
 		if err != nil {
 			return nil, err
 		}
-		qp = &QP{ctx: x.ctx, eventID: eventID, handle: grant.QP, number: grant.Number, init: QPInitAttr{Type: QPTypeXRCRecv}, connected: true, target: true}
+		qp = &QP{ctx: x.ctx, eventID: eventID, handle: grant.QP, number: grant.Number, init: init, connected: true, target: true}
 		qp.state.Store(uint32(grant.State))
 		return qp, nil
 	})
@@ -155,7 +159,7 @@ func (p *PD) createXRCSRQ(attr SRQInitAttr, eventID uint64) (*SRQ, error) {
 		p.ctx.releaseSlot(token)
 		return nil, err
 	}
-	q, err := p.newSRQ(&grant.CreateSRQGrant, eventID)
+	q, err := p.newSRQ(attr, &grant.CreateSRQGrant, eventID)
 	if err != nil {
 		p.ctx.releaseSlot(token)
 		return nil, err
@@ -187,6 +191,6 @@ func (q *QP) closeTarget() error {
 		return fmt.Errorf("close QP %v: %w", q.number, err)
 	}
 	q.closed.Store(true)
-	q.ctx.eventSources.remove(q.eventID)
+	q.ctx.forget(q.eventID)
 	return nil
 }

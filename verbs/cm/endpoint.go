@@ -45,6 +45,7 @@ func CreateEP(ctx context.Context, info *AddrInfo, pd *verbs.PD, init *verbs.QPI
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("create endpoint: %w", err), e.Close())
 	}
+	init.Cap = e.init.Cap // granted, if there is a queue pair
 	return e, nil
 }
 
@@ -114,7 +115,8 @@ func (e *Endpoint) GetRequest(ctx context.Context) (*Endpoint, *Event, error) {
 	}
 	asked.ID = event.ID
 	if err = asked.Migrate(asked.channel); err == nil {
-		_, err = asked.CreateQP(e.pd, &e.init)
+		init := e.init // others may ask for one too
+		_, err = asked.CreateQP(e.pd, &init)
 	}
 	if err != nil {
 		return nil, nil, errors.Join(fmt.Errorf("get request: %w", err), asked.Close())

@@ -10,7 +10,8 @@ import (
 
 // CreateQP makes the id's queue pair (rdma_create_qp). One for datagrams can send and receive when this
 // returns. One for connections is in INIT: receives can be posted. It can receive and send when Accept has
-// returned, or when Get has given EventEstablished instead of EventConnectResponse; Get takes it there.
+// returned, or when Get has given EventEstablished instead of EventConnectResponse; Get takes it there. As with
+// verbs.PD.CreateQP, init.Cap is set to what was granted.
 //
 // Where a connection's queue pair has no receive, the peer waits 0.64 ms and sends again, as with ibv_rc_pingpong
 // and perftest; SetMinRNRTimer says otherwise.
@@ -60,6 +61,7 @@ func (i *ID) createQP(pd *verbs.PD, init *verbs.QPInitAttr) (*verbs.QP, error) {
 	if err := i.bring(p, qp, &ConnParam{}, i.firstStates()...); err != nil {
 		return nil, errors.Join(err, qp.Close())
 	}
+	init.Cap = attr.Cap
 	return qp, nil
 }
 

@@ -44,8 +44,8 @@ const (
 
 func checkCQ(r *provider.CreateCQRequest) error {
 	switch {
-	case r.CompVector != 0:
-		return fmt.Errorf("%w: completion vector %d; there is one, 0", verbs.ErrInvalid, r.CompVector)
+	case r.CompVector < 0 || r.CompVector >= provider.CompVectors:
+		return fmt.Errorf("%w: completion vector %d; there are %d, from 0", verbs.ErrInvalid, r.CompVector, provider.CompVectors)
 	case r.WCFlags&^canCarry != 0:
 		return fmt.Errorf("%w: completions with %#x; they can carry %#x", verbs.ErrUnsupported, uint64(r.WCFlags), uint64(canCarry))
 	case r.Flags&^verbs.CQSingleThreaded != 0:
@@ -118,7 +118,7 @@ func (s completions) addCQ(c *cq, channel provider.Handle) (handle provider.Hand
 		return 0, err
 	}
 	c.handle, c.events.number = handle, uint32(handle)
-	c.entry.Notify = func() {} // armed past the API, which refuses that without a channel
+	c.entry.Notify = func() {} // armed, and nobody is told
 	if c.channel != nil {
 		c.channel.add(c)
 		c.entry.Notify = func() { c.channel.notify(c) }

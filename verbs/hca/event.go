@@ -3,7 +3,6 @@
 package hca
 
 import (
-	"container/list"
 	"context"
 	"sync"
 	"sync/atomic"
@@ -12,12 +11,10 @@ import (
 	"github.com/roced/roced/verbs/provider"
 )
 
-// events is the queue of events that the program has not read. Each waits at most once, so the limits
-// of objects limit the queue too.
+// events is the queue of events that the program has not read.
 type events struct {
 	mu      sync.Mutex
-	waiting list.List // of provider.EventReport
-	places  map[provider.EventReport]*list.Element
+	waiting provider.Reports
 	ready   chan struct{} // of capacity 1
 
 	noted atomic.Pointer[eventSource] // what the engine has noted of objects: a list
@@ -25,20 +22,13 @@ type events struct {
 }
 
 func (e *events) init() {
-	e.places = map[provider.EventReport]*list.Element{}
 	e.ready = make(chan struct{}, 1)
 }
 
-// put appends an event, and removes the same event if it waits already. So the last event that is
-// read tells the present state.
 func (e *events) put(r provider.EventReport) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if place := e.places[r]; place != nil {
-		e.waiting.MoveToBack(place)
-	} else {
-		e.places[r] = e.waiting.PushBack(r)
-	}
+	e.waiting.Put(r)
 	e.wake()
 }
 
@@ -46,16 +36,11 @@ func (e *events) put(r provider.EventReport) {
 func (e *events) take() (r provider.EventReport, ok bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	oldest := e.waiting.Front()
-	if oldest == nil {
-		return r, false
-	}
-	r = oldest.Value.(provider.EventReport)
-	e.drop(r)
+	r, ok = e.waiting.Take()
 	if e.waiting.Len() > 0 {
 		e.wake()
 	}
-	return r, true
+	return r, ok
 }
 
 // objectEvents are those of an object, whose EventID they carry, in the order in which they are told.
@@ -70,14 +55,7 @@ func (e *events) forget(from *eventSource) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	for _, kind := range objectEvents {
-		e.drop(provider.EventReport{Type: kind, EventID: from.id})
-	}
-}
-
-func (e *events) drop(r provider.EventReport) {
-	if place := e.places[r]; place != nil {
-		e.waiting.Remove(place)
-		delete(e.places, r)
+		e.waiting.Drop(provider.EventReport{Type: kind, EventID: from.id})
 	}
 }
 

@@ -109,7 +109,7 @@ func TestEventsAreKeptOnce(t *testing.T) {
 	a.link(false)
 	a.expectEvents(portActive, gidChange, portErr)
 	a.noEvent()
-	if n := len(a.device.session.events.places); n != 0 {
+	if n := a.device.session.events.waiting.Len(); n != 0 {
 		t.Errorf("%d events are remembered", n)
 	}
 }

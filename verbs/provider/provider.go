@@ -6,6 +6,9 @@ import (
 	"github.com/roced/roced/datapath/ring"
 )
 
+// CompVectors is how many completion vectors a card has. They are goroutines of the program, which call its handlers.
+const CompVectors = 8
+
 // Handle names an object of a session. Each session has its own.
 type Handle uint32
 

@@ -287,7 +287,7 @@ func cqAttributes(t *testing.T, w *rig.World) {
 	refusals(t, []refusal{
 		{"nil", nothing, unix.EINVAL, "nil"},
 		{"no entries", create(func(a *verbs.CQInitAttr) { a.Entries = 0 }), unix.EINVAL, "1 to"},
-		{"vector 1", create(func(a *verbs.CQInitAttr) { a.CompVector = 1 }), unix.EINVAL, "vector"},
+		{"vector 8", create(func(a *verbs.CQInitAttr) { a.CompVector = w.A.Ctx.NumCompVectors() }), unix.EINVAL, "vector"},
 		{"vector -1", create(func(a *verbs.CQInitAttr) { a.CompVector = -1 }), unix.EINVAL, "vector"},
 		{"flow tags", create(func(a *verbs.CQInitAttr) { a.WCFlags = verbs.WCExWithFlowTag }), unix.EOPNOTSUPP, "0x200"},
 		{"tag matching", create(func(a *verbs.CQInitAttr) { a.WCFlags = verbs.WCExWithTMInfo }), unix.EOPNOTSUPP, "0x400"},

@@ -9,7 +9,33 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-var createTests = []rig.Test{{Name: "create refuses", Run: createRefuses}}
+var createTests = []rig.Test{
+	{Name: "create refuses", Run: createRefuses},
+	{Name: "create says what it granted", Run: createGrants},
+}
+
+// CreateQP and CreateSRQ set the capacities to what they granted, which Query gives too.
+func createGrants(t *testing.T, w *rig.World) {
+	init := verbs.QPInitAttr{Type: verbs.QPTypeUD, SendCQ: w.A.CQ, RecvCQ: w.A.CQ, Cap: verbs.QPCap{MaxSendWR: 3, MaxRecvWR: 5}}
+	qp, err := w.A.PD.CreateQP(&init)
+	rig.Check(t, err)
+	attr, granted, err := qp.Query()
+	rig.Check(t, err)
+	if init.Cap != granted.Cap || init.Cap != attr.Cap || init.Cap.MaxSendWR < 3 || init.Cap.MaxRecvWR < 5 || init.Cap.MaxSendSGE < 1 {
+		t.Errorf("%+v, Query says %+v", init.Cap, granted.Cap)
+	}
+	rig.ToInit(t, qp)
+	for i := range init.Cap.MaxRecvWR {
+		w.A.ReceiveOn(qp, int(i)%rig.Slots)
+	}
+	was := init
+	init.SendCQ = nil
+	_, err = w.A.PD.CreateQP(&init)
+	rig.Refused(t, err, unix.EINVAL)
+	if init.Cap != was.Cap {
+		t.Error("changed by what failed")
+	}
+}
 
 // refusal is a row: an error, and what it must be and say.
 type refusal struct {

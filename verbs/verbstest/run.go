@@ -48,7 +48,7 @@ func all() []rig.Test {
 		postTests, sendTests, memoryTests, accessTests, iovaTests, keyTests, reregTests, // what a request says
 		ahTests, modifyAHTests, headerTests, // where it goes
 		flowTests, overrunTests, drainTests, foundTests, resizeTests, // queues
-		notifyTests, channelTests, moderationTests, timestampTests, // events of CQs
+		notifyTests, channelTests, handlerTests, moderationTests, timestampTests, // events of CQs
 		waitTests, pollerTests, closeTests, // who waits, and the end
 		groupTests, joinTests, eventTests, portTests,
 		ids.Tests, hostile.Tests,

@@ -84,7 +84,7 @@ func sizeCommands(p provider.Provider, h handles, device verbs.DeviceAttr) (all 
 	}
 	for name, r := range map[string]provider.CreateCQRequest{
 		"no such channel":  {Entries: 1, Channel: h.channel + 1},
-		"vector 1":         {Entries: 1, CompVector: 1},
+		"vector 8":         {Entries: 1, CompVector: provider.CompVectors},
 		"vector min":       {Entries: 1, CompVector: math.MinInt},
 		"all of WCFlags":   {Entries: 1, WCFlags: math.MaxUint64},
 		"all of the flags": {Entries: 1, Flags: math.MaxUint32},

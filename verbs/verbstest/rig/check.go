@@ -92,3 +92,14 @@ func Completions(t testing.TB, cq *verbs.CQ) (all []verbs.WC) {
 		}
 	}
 }
+
+// Get takes the next value, which must come.
+func Get[T any](t testing.TB, from <-chan T) (v T) {
+	t.Helper()
+	select {
+	case v = <-from:
+	case <-Guard(t).Done():
+		t.Fatalf("no %T came", v)
+	}
+	return v
+}
