@@ -3,28 +3,30 @@ package verbs
 import (
 	"context"
 	"fmt"
-
-	"github.com/roced/roced/datapath/wire"
 )
 
 // ecnBits of a traffic class report congestion on the path (RFC 3168). An answer does not repeat
 // them: they say nothing about the path back.
 const ecnBits = 3
 
+// answerHopLimit is that of answers, as ib_init_ah_from_wc has it.
+const answerHopLimit = 255
+
 // InitAHFromWC gives the attributes for an answer to a completion's sender (ibv_init_ah_from_wc).
 // The answer goes to the GRH's source, from the address that the message was sent to. If that was
 // a group, it goes from an address of the same IP version: a link-local one only if the sender's is
 // link-local, or if there is no other. Traffic class (except ECN), flow label and service level are
-// the message's; the hop limit is the one that packets start with by default, since the way back may
-// be longer.
+// the message's; the hop limit is 255, as in the kernel, since the way back may be longer. As there, the
+// completion's NetworkHeader says which header it is, if the completion has it (WCWithNetworkHdrType), else the
+// header itself does.
 func (c *Context) InitAHFromWC(wc *WC, grh GRH, port uint8) (AHAttr, error) {
 	if wc == nil {
 		return AHAttr{}, errNil
 	}
-	if wc.Flags&WCGRH == 0 || GetRDMAHeaderVersion(grh) == 0 {
-		return AHAttr{}, fmt.Errorf("%w: the completion has no GRH", ErrInvalid)
+	sender, own, err := gidsOf(wc, grh)
+	if err != nil {
+		return AHAttr{}, err
 	}
-	sender := grh.SGID()
 	if sender.IsMulticast() {
 		return AHAttr{}, fmt.Errorf("%w: the sender's address %v is a group's, and cannot be answered", ErrInvalid, sender)
 	}
@@ -32,19 +34,31 @@ func (c *Context) InitAHFromWC(wc *WC, grh GRH, port uint8) (AHAttr, error) {
 	if err != nil {
 		return AHAttr{}, err
 	}
-	source, ok := answerFrom(entries, grh)
+	source, ok := answerFrom(entries, own, sender)
 	if !ok {
-		return AHAttr{}, fmt.Errorf("%w: the packet was sent to %v, which this port does not have any more", ErrNoGID, grh.DGID())
+		return AHAttr{}, fmt.Errorf("%w: the packet was sent to %v, which this port does not have any more", ErrNoGID, own)
 	}
 	return AHAttr{Port: port, SL: wc.SL, GRH: GlobalRoute{
-		DGID: sender, SGIDIndex: source, FlowLabel: grh.FlowLabel(), TrafficClass: grh.TrafficClass() &^ ecnBits, HopLimit: wire.DefaultHopLimit,
+		DGID: sender, SGIDIndex: source, FlowLabel: grh.FlowLabel(), TrafficClass: grh.TrafficClass() &^ ecnBits, HopLimit: answerHopLimit,
 	}}, nil
+}
+
+// gidsOf gives a message's sender and destination.
+func gidsOf(wc *WC, grh GRH) (sender, own GID, err error) {
+	version := GetRDMAHeaderVersion(grh)
+	if wc.Flags&WCGRH == 0 || version == 0 {
+		return sender, own, fmt.Errorf("%w: the completion has no GRH", ErrInvalid)
+	}
+	network := wc.NetworkHeader
+	if wc.Flags&WCWithNetworkHdrType == 0 {
+		network = map[int]NetworkType{4: NetworkIPv4, 6: NetworkIPv6}[version]
+	}
+	return GetGIDsFromRDMAHdr(grh, network)
 }
 
 // answerFrom chooses the GID that an answer is sent from. If index 0 repeats an address, its own
 // entry comes later in the table and is the one that is chosen.
-func answerFrom(entries []GIDEntry, grh GRH) (index int, ok bool) {
-	own, peer := grh.DGID(), grh.SGID()
+func answerFrom(entries []GIDEntry, own, peer GID) (index int, ok bool) {
 	suits := false
 	for _, entry := range entries {
 		same := entry.GID.IsLinkLocal() == peer.IsLinkLocal()

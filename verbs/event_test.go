@@ -15,7 +15,7 @@ func TestEventTypes(t *testing.T) {
 		{EventPortActive, 9, "port active"},
 		{EventPortErr, 10, "port error"},
 		{EventGIDChange, 18, "GID table change"},
-		{17, 17, "event(17)"},
+		{20, 20, "event(20)"},
 	}
 	for _, row := range rows {
 		if int(row.event) != row.value || row.event.String() != row.text {

@@ -194,8 +194,8 @@ func ExampleContext_GetAsyncEvent() {
 	port, _ = c.QueryPort(event.Port)
 	fmt.Println(event.Type, port.State)
 	// Output:
-	// port error PORT_DOWN
-	// port active PORT_ACTIVE
+	// port error down
+	// port active active
 }
 
 // A server with a queue pair for each client needs no receives for each of them: they share some.

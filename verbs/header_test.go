@@ -50,7 +50,7 @@ func FuzzHeader(f *testing.F) {
 	f.Fuzz(func(t *testing.T, header []byte, network uint8) {
 		before, version := bytes.Clone(header), GetRDMAHeaderVersion(header)
 		sgid, dgid, err := GetGIDsFromRDMAHdr(header, NetworkType(network))
-		known := NetworkType(network) == NetworkIPv4 || NetworkType(network) == NetworkIPv6
+		known := NetworkType(network) <= NetworkIPv6
 		if (err == nil) != (known && len(header) >= wire.GRHLen) {
 			t.Errorf("%d bytes, type %d: %v", len(header), network, err)
 		}

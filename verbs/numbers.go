@@ -6,24 +6,26 @@ import "github.com/roced/roced/datapath/ring"
 
 // The numbers of libibverbs and librdmacm, by their names, and what they print as.
 type (
-	// Opcode is the operation of a send work request (ibv_wr_opcode). Values: WRRDMAWrite to WRSendWithInv,
+	// Opcode is the operation of a send work request (ibv_wr_opcode). Values: WRRDMAWrite to WRAtomicWrite,
 	// which go doc verbs.WRRDMAWrite lists.
 	Opcode = ring.Opcode
 
 	// SendFlags are the flags of a send work request (ibv_send_flags). Bits: SendFence, SendSignaled,
-	// SendSolicited and SendInline.
+	// SendSolicited, SendInline and SendIPCSum.
 	SendFlags = ring.SendFlags
 
-	// WCStatus says how a work request ended (ibv_wc_status). Values: WCSuccess to WCGeneralErr, which go doc
-	// verbs.WCSuccess lists.
+	// WCStatus says how a work request ended (ibv_wc_status). Values: WCSuccess to WCTMRndvIncomplete, which go
+	// doc verbs.WCSuccess lists.
 	WCStatus = ring.WCStatus
 
-	// WCOpcode says what kind of request ended (ibv_wc_opcode). Values: WCSend to WCRecvRDMAWithImm, which go
-	// doc verbs.WCSend lists.
+	// WCOpcode says what kind of request ended (ibv_wc_opcode). Values: WCSend to WCDriver3, which go doc
+	// verbs.WCSend lists.
 	WCOpcode = ring.WCOpcode
 
-	// WCFlags say what a completion carries: ibv_wc_flags, and from bit 4 on the kernel's ib_wc_flags. Bits:
-	// WCGRH, WCWithImm, WCWithInv, WCWithSMAC, WCWithVLAN and WCWithNetworkHdrType.
+	// WCFlags say what a completion carries. Bits 0 to 3 are ibv_wc_flags and the kernel's ib_wc_flags. Bits 4
+	// to 6 differ: a card sets the kernel's, WCWithSMAC, WCWithVLAN and WCWithNetworkHdrType, and never
+	// libibverbs', which are of tag matching (WCTMSyncReq, WCTMMatch, WCTMDataValid). Bits: WCGRH to
+	// WCTMDataValid, which go doc verbs.WCGRH lists.
 	WCFlags = ring.WCFlags
 
 	// CQNotifyFlags say which completion a program wants a notification of (ib_cq_notify_flags). Bits:
@@ -38,11 +40,11 @@ type (
 	CQWCFlags = ring.CQWCFlags
 
 	// NetworkType is the network header of a received packet (the kernel's rdma_network_type). Values:
-	// NetworkIPv4 or NetworkIPv6.
+	// NetworkIB, NetworkRoCEv1, NetworkIPv4 or NetworkIPv6.
 	NetworkType = ring.NetworkType
 
 	// QPType is a transport service (ibv_qp_type; special ones and XRC as in the kernel's ib_qp_type). Values:
-	// QPTypeSMI, QPTypeGSI, QPTypeRC, QPTypeUC, QPTypeUD, QPTypeRawPacket, QPTypeXRCSend or QPTypeXRCRecv.
+	// QPTypeSMI to QPTypeDriver, which go doc verbs.QPTypeSMI lists.
 	QPType = ring.QPType
 
 	// LinkLayer is the kind of network that a port is on (rdma_link_layer; IBV_LINK_LAYER_*). Values:
@@ -84,18 +86,21 @@ type (
 	// which go doc verbs.EventCQErr lists.
 	EventType = ring.EventType
 
-	// PortState is the state of a port's link (ibv_port_state). Values: PortDown or PortActive.
+	// PortState is the state of a port's link (ibv_port_state). Values: PortNop, PortDown, PortInit, PortArmed,
+	// PortActive or PortActiveDefer.
 	PortState = ring.PortState
 
-	// PortPhysState is the state of a port's physical link (ib_port_phys_state). Values: PhysStatePolling,
-	// PhysStateDisabled or PhysStateLinkUp.
+	// PortPhysState is the state of a port's physical link (ib_port_phys_state). Values: PhysStateSleep,
+	// PhysStatePolling, PhysStateDisabled, PhysStatePortConfigurationTraining, PhysStateLinkUp,
+	// PhysStateLinkErrorRecovery or PhysStatePhyTest.
 	PortPhysState = ring.PortPhysState
 
-	// PortCapFlags say what a port can do (ibv_port_cap_flags). Bits: PortCapIPBasedGIDs.
+	// PortCapFlags say what a port can do (ibv_port_cap_flags). Bits: PortCapSM to PortCapIPBasedGIDs, which go
+	// doc verbs.PortCapSM lists.
 	PortCapFlags = ring.PortCapFlags
 
-	// DeviceCapFlags say what a device can do (ibv_device_cap_flags). Bits: DeviceBadPKeyCntr to
-	// DeviceMemWindowType2B, which go doc verbs.DeviceBadPKeyCntr lists.
+	// DeviceCapFlags say what a device can do (ibv_device_cap_flags). Bits: DeviceResizeMaxWR to
+	// DeviceMemWindowType2B, which go doc verbs.DeviceResizeMaxWR lists.
 	DeviceCapFlags = ring.DeviceCapFlags
 
 	// AtomicCap says what a device's atomic operations are atomic to (ibv_atomic_cap). Values: AtomicNone,
@@ -142,6 +147,10 @@ const (
 	WRLocalInv          = ring.WRLocalInv
 	WRBindMW            = ring.WRBindMW
 	WRSendWithInv       = ring.WRSendWithInv
+	WRTSO               = ring.WRTSO // ErrUnsupported, as the following
+	WRDriver1           = ring.WRDriver1
+	WRFlush             = ring.WRFlush
+	WRAtomicWrite       = ring.WRAtomicWrite
 )
 
 // The send flags.
@@ -150,6 +159,7 @@ const (
 	SendSignaled  = ring.SendSignaled
 	SendSolicited = ring.SendSolicited
 	SendInline    = ring.SendInline // data is copied when posted: memory can be reused at once
+	SendIPCSum    = ring.SendIPCSum // ErrInvalid: of raw packets
 )
 
 // The statuses of completions; WC.Err says what each means. Datagrams have WCSuccess, WCLocLenErr,
@@ -160,28 +170,30 @@ const (
 // to a neighbour that does not answer, or sent while the link is down, completes with success as well.
 // The card drops and counts it (counters unreachable and link_down).
 const (
-	WCSuccess        = ring.WCSuccess
-	WCLocLenErr      = ring.WCLocLenErr
-	WCLocQPOpErr     = ring.WCLocQPOpErr
-	WCLocEECOpErr    = ring.WCLocEECOpErr
-	WCLocProtErr     = ring.WCLocProtErr
-	WCWRFlushErr     = ring.WCWRFlushErr
-	WCMWBindErr      = ring.WCMWBindErr
-	WCBadRespErr     = ring.WCBadRespErr
-	WCLocAccessErr   = ring.WCLocAccessErr
-	WCRemInvReqErr   = ring.WCRemInvReqErr
-	WCRemAccessErr   = ring.WCRemAccessErr
-	WCRemOpErr       = ring.WCRemOpErr
-	WCRetryExcErr    = ring.WCRetryExcErr
-	WCRNRRetryExcErr = ring.WCRNRRetryExcErr
-	WCLocRDDViolErr  = ring.WCLocRDDViolErr
-	WCRemInvRDReqErr = ring.WCRemInvRDReqErr
-	WCRemAbortErr    = ring.WCRemAbortErr
-	WCInvEECNErr     = ring.WCInvEECNErr
-	WCInvEECStateErr = ring.WCInvEECStateErr
-	WCFatalErr       = ring.WCFatalErr
-	WCRespTimeoutErr = ring.WCRespTimeoutErr
-	WCGeneralErr     = ring.WCGeneralErr
+	WCSuccess          = ring.WCSuccess
+	WCLocLenErr        = ring.WCLocLenErr
+	WCLocQPOpErr       = ring.WCLocQPOpErr
+	WCLocEECOpErr      = ring.WCLocEECOpErr
+	WCLocProtErr       = ring.WCLocProtErr
+	WCWRFlushErr       = ring.WCWRFlushErr
+	WCMWBindErr        = ring.WCMWBindErr
+	WCBadRespErr       = ring.WCBadRespErr
+	WCLocAccessErr     = ring.WCLocAccessErr
+	WCRemInvReqErr     = ring.WCRemInvReqErr
+	WCRemAccessErr     = ring.WCRemAccessErr
+	WCRemOpErr         = ring.WCRemOpErr
+	WCRetryExcErr      = ring.WCRetryExcErr
+	WCRNRRetryExcErr   = ring.WCRNRRetryExcErr
+	WCLocRDDViolErr    = ring.WCLocRDDViolErr
+	WCRemInvRDReqErr   = ring.WCRemInvRDReqErr
+	WCRemAbortErr      = ring.WCRemAbortErr
+	WCInvEECNErr       = ring.WCInvEECNErr
+	WCInvEECStateErr   = ring.WCInvEECStateErr
+	WCFatalErr         = ring.WCFatalErr
+	WCRespTimeoutErr   = ring.WCRespTimeoutErr
+	WCGeneralErr       = ring.WCGeneralErr
+	WCTMErr            = ring.WCTMErr
+	WCTMRndvIncomplete = ring.WCTMRndvIncomplete
 )
 
 // The kinds of requests that complete. All that end a receive request have the bit of WCRecv; see
@@ -194,18 +206,33 @@ const (
 	WCFetchAdd        = ring.WCFetchAdd
 	WCBindMW          = ring.WCBindMW
 	WCLocalInv        = ring.WCLocalInv
+	WCTSO             = ring.WCTSO
+	WCFlush           = ring.WCFlush
+	WCAtomicWrite     = ring.WCAtomicWrite
 	WCRecv            = ring.WCRecv
 	WCRecvRDMAWithImm = ring.WCRecvRDMAWithImm
+	WCTMAdd           = ring.WCTMAdd
+	WCTMDel           = ring.WCTMDel
+	WCTMSync          = ring.WCTMSync
+	WCTMRecv          = ring.WCTMRecv
+	WCTMNoTag         = ring.WCTMNoTag
+	WCDriver1         = ring.WCDriver1
+	WCDriver2         = ring.WCDriver2
+	WCDriver3         = ring.WCDriver3
 )
 
-// What a completion carries.
+// What a completion carries. Those of tag matching have the same bits as the kernel's, and are never set.
 const (
-	WCGRH                = ring.WCGRH     // the first 40 bytes of the buffer are the GRH
-	WCWithImm            = ring.WCWithImm // ImmData is valid
+	WCGRH                = ring.WCGRH      // the first 40 bytes of the buffer are the GRH
+	WCWithImm            = ring.WCWithImm  // ImmData is valid
+	WCIPCSumOK           = ring.WCIPCSumOK // of raw packets: never set
 	WCWithInv            = ring.WCWithInv
 	WCWithSMAC           = ring.WCWithSMAC           // SMAC is valid
 	WCWithVLAN           = ring.WCWithVLAN           // the frame was tagged: VLAN is valid
 	WCWithNetworkHdrType = ring.WCWithNetworkHdrType // NetworkHeader is valid
+	WCTMSyncReq          = ring.WCTMSyncReq
+	WCTMMatch            = ring.WCTMMatch
+	WCTMDataValid        = ring.WCTMDataValid
 )
 
 // Of which completion a CQ notifies: exactly one of the first two, and the third besides.
@@ -237,22 +264,27 @@ const (
 	WCExWithCompletionTimestampWallclock = ring.WCExWithCompletionTimestampWallclock // WC.Wallclock
 )
 
-// The network headers of RoCEv2.
+// The network headers. RoCE v2 has the last two.
 const (
-	NetworkIPv4 = ring.NetworkIPv4
-	NetworkIPv6 = ring.NetworkIPv6
+	NetworkIB     = ring.NetworkIB
+	NetworkRoCEv1 = ring.NetworkRoCEv1
+	NetworkIPv4   = ring.NetworkIPv4
+	NetworkIPv6   = ring.NetworkIPv6
 )
 
 // The transport services. RC, UC, UD and GSI are supported; the others are ErrUnsupported.
 const (
-	QPTypeSMI       = ring.QPTypeSMI // QP 0: RoCE has no subnet management
-	QPTypeGSI       = ring.QPTypeGSI // QP 1, for privileged programs; see QPInitAttr
-	QPTypeRC        = ring.QPTypeRC  // reliable connections
-	QPTypeUC        = ring.QPTypeUC  // unreliable connections: what is lost is not repeated
-	QPTypeUD        = ring.QPTypeUD  // unreliable datagrams
-	QPTypeRawPacket = ring.QPTypeRawPacket
-	QPTypeXRCSend   = ring.QPTypeXRCSend // IB_QPT_XRC_INI
-	QPTypeXRCRecv   = ring.QPTypeXRCRecv // IB_QPT_XRC_TGT
+	QPTypeSMI          = ring.QPTypeSMI     // QP 0: RoCE has no subnet management
+	QPTypeGSI          = ring.QPTypeGSI     // QP 1, for privileged programs; see QPInitAttr
+	QPTypeRC           = ring.QPTypeRC      // reliable connections
+	QPTypeUC           = ring.QPTypeUC      // unreliable connections: what is lost is not repeated
+	QPTypeUD           = ring.QPTypeUD      // unreliable datagrams
+	QPTypeRawIPv6      = ring.QPTypeRawIPv6 // the kernel's, as the next
+	QPTypeRawEthertype = ring.QPTypeRawEthertype
+	QPTypeRawPacket    = ring.QPTypeRawPacket
+	QPTypeXRCSend      = ring.QPTypeXRCSend // IB_QPT_XRC_INI
+	QPTypeXRCRecv      = ring.QPTypeXRCRecv // IB_QPT_XRC_TGT
+	QPTypeDriver       = ring.QPTypeDriver  // a vendor's own
 )
 
 // The link layers. A port of roced has Ethernet.
@@ -350,7 +382,7 @@ const (
 )
 
 // The asynchronous events (ibv_get_async_event(3)). Those that have no comment belong to alternate
-// paths, or to hardware that fails, and do not occur.
+// paths, to subnet management, or to hardware that fails, and do not occur.
 const (
 	EventCQErr            = ring.EventCQErr       // a CQ was overrun; its queue pairs go to ERR
 	EventQPFatal          = ring.EventQPFatal     // a queue pair went to ERR, and no completion says why
@@ -363,44 +395,93 @@ const (
 	EventDeviceFatal      = ring.EventDeviceFatal // the device has failed: close the context
 	EventPortActive       = ring.EventPortActive  // the port's link came up
 	EventPortErr          = ring.EventPortErr     // the port's link went down
+	EventLIDChange        = ring.EventLIDChange
+	EventPKeyChange       = ring.EventPKeyChange
+	EventSMChange         = ring.EventSMChange
 	EventSRQErr           = ring.EventSRQErr
 	EventSRQLimitReached  = ring.EventSRQLimitReached  // see SRQ.Modify
 	EventQPLastWQEReached = ring.EventQPLastWQEReached // a queue pair with an SRQ went to ERR: it takes no more receives
-	EventGIDChange        = ring.EventGIDChange        // entries of the port's GID table changed
-	EventMTUChange        = ring.EventMTUChange        // the active MTU changed with the interface's, or cannot follow it; numbers from 128 on are not in libibverbs
+	EventClientReregister = ring.EventClientReregister
+	EventGIDChange        = ring.EventGIDChange // entries of the port's GID table changed
+	EventWQFatal          = ring.EventWQFatal
+	EventMTUChange        = ring.EventMTUChange // the active MTU changed with the interface's, or cannot follow it; numbers from 128 on are not in libibverbs
 )
 
-// The port states that an Ethernet port has.
+// The states of ports. An Ethernet port has PortDown and PortActive.
 const (
-	PortDown   = ring.PortDown
-	PortActive = ring.PortActive
+	PortNop         = ring.PortNop
+	PortDown        = ring.PortDown
+	PortInit        = ring.PortInit
+	PortArmed       = ring.PortArmed
+	PortActive      = ring.PortActive
+	PortActiveDefer = ring.PortActiveDefer
 )
 
-// The physical states that an Ethernet port has.
+// The physical states. An Ethernet port has those that have a comment.
 const (
-	PhysStatePolling  = ring.PhysStatePolling  // no carrier
-	PhysStateDisabled = ring.PhysStateDisabled // switched off by the administrator
-	PhysStateLinkUp   = ring.PhysStateLinkUp
+	PhysStateSleep                     = ring.PhysStateSleep
+	PhysStatePolling                   = ring.PhysStatePolling  // no carrier
+	PhysStateDisabled                  = ring.PhysStateDisabled // switched off by the administrator
+	PhysStatePortConfigurationTraining = ring.PhysStatePortConfigurationTraining
+	PhysStateLinkUp                    = ring.PhysStateLinkUp // with a carrier
+	PhysStateLinkErrorRecovery         = ring.PhysStateLinkErrorRecovery
+	PhysStatePhyTest                   = ring.PhysStatePhyTest
 )
 
-// The abilities of a RoCE v2 port.
+// The abilities of ports. A RoCE v2 port has the last; the others are of InfiniBand.
 const (
-	PortCapIPBasedGIDs = ring.PortCapIPBasedGIDs // GIDs are IP addresses
+	PortCapSM                   = ring.PortCapSM
+	PortCapNoticeSup            = ring.PortCapNoticeSup
+	PortCapTrapSup              = ring.PortCapTrapSup
+	PortCapOptIPDSup            = ring.PortCapOptIPDSup
+	PortCapAutoMigrSup          = ring.PortCapAutoMigrSup
+	PortCapSLMapSup             = ring.PortCapSLMapSup
+	PortCapMKeyNVRAM            = ring.PortCapMKeyNVRAM
+	PortCapPKeyNVRAM            = ring.PortCapPKeyNVRAM
+	PortCapLEDInfoSup           = ring.PortCapLEDInfoSup
+	PortCapSysImageGUIDSup      = ring.PortCapSysImageGUIDSup
+	PortCapPKeySwExtPortTrapSup = ring.PortCapPKeySwExtPortTrapSup
+	PortCapExtendedSpeedsSup    = ring.PortCapExtendedSpeedsSup
+	PortCapCapMask2Sup          = ring.PortCapCapMask2Sup
+	PortCapCMSup                = ring.PortCapCMSup
+	PortCapSNMPTunnelSup        = ring.PortCapSNMPTunnelSup
+	PortCapReinitSup            = ring.PortCapReinitSup
+	PortCapDeviceMgmtSup        = ring.PortCapDeviceMgmtSup
+	PortCapVendorClassSup       = ring.PortCapVendorClassSup
+	PortCapDRNoticeSup          = ring.PortCapDRNoticeSup
+	PortCapCapMaskNoticeSup     = ring.PortCapCapMaskNoticeSup
+	PortCapBootMgmtSup          = ring.PortCapBootMgmtSup
+	PortCapLinkLatencySup       = ring.PortCapLinkLatencySup
+	PortCapClientRegSup         = ring.PortCapClientRegSup
+	PortCapIPBasedGIDs          = ring.PortCapIPBasedGIDs // GIDs are IP addresses
 )
 
-// What a device can do.
+// What a device can do. A card has those that are not in the first lines, up to DeviceManagedFlowSteering.
 const (
-	DeviceBadPKeyCntr     = ring.DeviceBadPKeyCntr
-	DeviceBadQKeyCntr     = ring.DeviceBadQKeyCntr
-	DeviceCurrQPStateMod  = ring.DeviceCurrQPStateMod // QPAttrCurState
-	DevicePortActiveEvent = ring.DevicePortActiveEvent
-	DeviceSysImageGUID    = ring.DeviceSysImageGUID
-	DeviceRCRNRNAKGen     = ring.DeviceRCRNRNAKGen // a peer that has no receive says so
-	DeviceSRQResize       = ring.DeviceSRQResize
-	DeviceNNotifyCQ       = ring.DeviceNNotifyCQ // an event after n completions
-	DeviceMemWindow       = ring.DeviceMemWindow
-	DeviceXRC             = ring.DeviceXRC
-	DeviceMemWindowType2B = ring.DeviceMemWindowType2B // of type 2, bound to queue pair and PD
+	DeviceResizeMaxWR         = ring.DeviceResizeMaxWR
+	DeviceRawMulti            = ring.DeviceRawMulti
+	DeviceAutoPathMig         = ring.DeviceAutoPathMig
+	DeviceChangePhyPort       = ring.DeviceChangePhyPort
+	DeviceUDAVPortEnforce     = ring.DeviceUDAVPortEnforce
+	DeviceShutdownPort        = ring.DeviceShutdownPort
+	DeviceInitType            = ring.DeviceInitType
+	DeviceUDIPCSum            = ring.DeviceUDIPCSum
+	DeviceMemMgtExtensions    = ring.DeviceMemMgtExtensions
+	DeviceMemWindowType2A     = ring.DeviceMemWindowType2A
+	DeviceRCIPCSum            = ring.DeviceRCIPCSum
+	DeviceRawIPCSum           = ring.DeviceRawIPCSum
+	DeviceManagedFlowSteering = ring.DeviceManagedFlowSteering
+	DeviceBadPKeyCntr         = ring.DeviceBadPKeyCntr
+	DeviceBadQKeyCntr         = ring.DeviceBadQKeyCntr
+	DeviceCurrQPStateMod      = ring.DeviceCurrQPStateMod // QPAttrCurState
+	DevicePortActiveEvent     = ring.DevicePortActiveEvent
+	DeviceSysImageGUID        = ring.DeviceSysImageGUID
+	DeviceRCRNRNAKGen         = ring.DeviceRCRNRNAKGen // a peer that has no receive says so
+	DeviceSRQResize           = ring.DeviceSRQResize
+	DeviceNNotifyCQ           = ring.DeviceNNotifyCQ // an event after n completions
+	DeviceMemWindow           = ring.DeviceMemWindow
+	DeviceXRC                 = ring.DeviceXRC
+	DeviceMemWindowType2B     = ring.DeviceMemWindowType2B // of type 2, bound to queue pair and PD
 )
 
 // What atomic operations are atomic to.

@@ -6,19 +6,18 @@ import (
 )
 
 // ModifyQPIsOK reports whether a queue pair of the type may change from one state to another with
-// these attributes (ib_modify_qp_is_ok): all required ones, and apart from them only optional ones.
-// layer is its port's. It matters for the alternate path only: RoCE has none.
+// these attributes (ib_modify_qp_is_ok): all required ones, and apart from them only optional ones. layer is its
+// port's, and makes no difference, as in the kernel: the alternate path stands in its table for each layer. That RoCE
+// has none is QP.Modify's to say.
 func ModifyQPIsOK(current, next QPState, kind QPType, mask QPAttrMask, layer LinkLayer) bool {
 	return CheckModifyQP(current, next, kind, mask, layer) == nil
 }
 
 // CheckModifyQP is ModifyQPIsOK with an error that says what is wrong.
-func CheckModifyQP(current, next QPState, kind QPType, mask QPAttrMask, layer LinkLayer) error {
+func CheckModifyQP(current, next QPState, kind QPType, mask QPAttrMask, _ LinkLayer) error {
 	switch {
 	case !slices.Contains(qpTypes, kind):
 		return fmt.Errorf("%w: no such type of queue pair: %v", ErrInvalid, kind)
-	case layer != LinkLayerInfiniBand && layer != LinkLayerEthernet:
-		return fmt.Errorf("%w: no such link layer: %v", ErrInvalid, layer)
 	case current > QPStateErr || next > QPStateErr:
 		return fmt.Errorf("%w: no such state: %v to %v", ErrInvalid, current, next)
 	case mask&QPAttrCurState != 0 && (current < QPStateRTR || current > QPStateSQE):
@@ -28,7 +27,7 @@ func CheckModifyQP(current, next QPState, kind QPType, mask QPAttrMask, layer Li
 	if !ok && !alwaysAllowed(current, next) {
 		return fmt.Errorf("%w: a %v queue pair cannot go from %v to %v", ErrState, kind, current, next)
 	}
-	return rules[kind].check(current, next, mask, layer)
+	return rules[kind].check(current, next, mask)
 }
 
 // alwaysAllowed are the changes that need no attributes and take none: every state may change to
@@ -38,10 +37,7 @@ func alwaysAllowed(current, next QPState) bool {
 }
 
 // check holds a mask to the rule.
-func (r rule) check(current, next QPState, mask QPAttrMask, layer LinkLayer) error {
-	if layer == LinkLayerEthernet && mask&QPAttrAltPath != 0 {
-		return fmt.Errorf("%w: RoCE has no alternate path", ErrInvalid)
-	}
+func (r rule) check(current, next QPState, mask QPAttrMask) error {
 	if missing := r.required &^ mask; missing != 0 {
 		return fmt.Errorf("%w: %v to %v needs %v", ErrInvalid, current, next, missing)
 	}

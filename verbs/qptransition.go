@@ -6,9 +6,10 @@ type transition struct{ from, to QPState }
 // rule is the attributes that a change of state needs, and those that it may set.
 type rule struct{ required, optional QPAttrMask }
 
-// qpTypes are all that there are.
+// qpTypes are all that there are. Those of raw IPv6 and Ethernet types have no rule in any change.
 var qpTypes = []QPType{
-	QPTypeSMI, QPTypeGSI, QPTypeRC, QPTypeUC, QPTypeUD, QPTypeRawPacket, QPTypeXRCSend, QPTypeXRCRecv,
+	QPTypeSMI, QPTypeGSI, QPTypeRC, QPTypeUC, QPTypeUD, QPTypeRawIPv6, QPTypeRawEthertype, QPTypeRawPacket,
+	QPTypeXRCSend, QPTypeXRCRecv,
 }
 
 // Attributes that stand together.

@@ -47,6 +47,17 @@ func RateToMbps(rate Rate) int {
 	return rates[rate].mbps
 }
 
+// MbpsToRate converts Mbit/s to a rate: Rate2p5Gbps for 2500 (mbps_to_ibv_rate). RatePortCurrent for a number that
+// no rate has exactly.
+func MbpsToRate(mbps int) Rate {
+	for rate, r := range rates {
+		if r.mbps == mbps && mbps != 0 {
+			return Rate(rate)
+		}
+	}
+	return RatePortCurrent
+}
+
 // MultToRate converts a multiple of 2.5 Gbit/s to a rate (mult_to_ib_rate). RatePortCurrent for a
 // multiple that no rate has.
 func MultToRate(mult int) Rate {

@@ -48,6 +48,14 @@ func TestRates(t *testing.T) {
 		if row.mult > 0 && MultToRate(row.mult) != row.rate {
 			t.Errorf("%d × 2.5 Gbit/s is rate %d, want %d", row.mult, MultToRate(row.mult), row.rate)
 		}
+		if row.mbps > 0 && MbpsToRate(row.mbps) != row.rate {
+			t.Errorf("%d Mbit/s is rate %d, want %d", row.mbps, MbpsToRate(row.mbps), row.rate)
+		}
+	}
+	for _, mbps := range []int{0, -1, 1, 2499, 100000, math.MaxInt, math.MinInt} {
+		if rate := MbpsToRate(mbps); rate != RatePortCurrent {
+			t.Errorf("%d Mbit/s is rate %d", mbps, rate)
+		}
 	}
 	for _, mult := range []int{0, -1, 3, 641, math.MaxInt, math.MinInt} {
 		if rate := MultToRate(mult); rate != RatePortCurrent {

@@ -10,7 +10,7 @@ func TestWCOpcodeNames(t *testing.T) {
 	for opcode, want := range map[WCOpcode]string{
 		WCSend: "send", WCRDMAWrite: "RDMA write", WCRDMARead: "RDMA read", WCCompSwap: "compare and swap", WCFetchAdd: "fetch and add",
 		WCBindMW: "bind memory window", WCLocalInv: "local invalidate", WCRecv: "receive", WCRecvRDMAWithImm: "receive RDMA with immediate",
-		7: "operation(7)", 0x82: "operation(130)", 0xff: "operation(255)",
+		7: "TCP segmentation", 0x82: "add tag", 10: "operation(10)", 0x8a: "operation(138)", 0xff: "operation(255)",
 	} {
 		if got := opcode.String(); got != want {
 			t.Errorf("%d is %q, want %q", uint8(opcode), got, want)
@@ -26,9 +26,9 @@ func TestFlagNames(t *testing.T) {
 	}{
 		{SendFlags(0), "nothing"},
 		{SendSignaled | SendInline, "SIGNALED, INLINE"},
-		{SendFlags(0xff), "FENCE, SIGNALED, SOLICITED, INLINE, 0xf0"},
+		{SendFlags(0xff), "FENCE, SIGNALED, SOLICITED, INLINE, IP_CSUM, 0xe0"},
 		{WCGRH | WCWithImm, "GRH, WITH_IMM"},
-		{WCFlags(0xffff), "GRH, WITH_IMM, WITH_INV, WITH_SMAC, WITH_VLAN, WITH_NETWORK_HDR_TYPE, 0xff84"},
+		{WCFlags(0xffff), "GRH, WITH_IMM, IP_CSUM_OK, WITH_INV, WITH_SMAC, WITH_VLAN, WITH_NETWORK_HDR_TYPE, 0xff80"},
 		{AccessLocalWrite | AccessZeroBased, "LOCAL_WRITE, ZERO_BASED"},
 		{AccessHugeTLB | 1<<31, "HUGETLB, 0x80000000"},
 		{AccessRelaxedOrdering, "RELAXED_ORDERING"},

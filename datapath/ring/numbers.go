@@ -18,6 +18,10 @@ const (
 	WRLocalInv          Opcode = 7
 	WRBindMW            Opcode = 8
 	WRSendWithInv       Opcode = 9
+	WRTSO               Opcode = 10 // ErrUnsupported, as the following
+	WRDriver1           Opcode = 11
+	WRFlush             Opcode = 14
+	WRAtomicWrite       Opcode = 15
 )
 
 var opcodeNames = []string{
@@ -31,6 +35,10 @@ var opcodeNames = []string{
 	WRLocalInv:          "local invalidate",
 	WRBindMW:            "bind memory window",
 	WRSendWithInv:       "send with invalidate",
+	WRTSO:               "TCP segmentation",
+	WRDriver1:           "driver's",
+	WRFlush:             "flush",
+	WRAtomicWrite:       "atomic write",
 }
 
 // String names the operation.
@@ -45,6 +53,7 @@ const (
 	SendSignaled  SendFlags = 1 << 1
 	SendSolicited SendFlags = 1 << 2
 	SendInline    SendFlags = 1 << 3 // data is copied when posted: memory can be reused at once
+	SendIPCSum    SendFlags = 1 << 4 // ErrInvalid: of raw packets
 )
 
 var sendFlagsNames = []flag[SendFlags]{
@@ -52,6 +61,7 @@ var sendFlagsNames = []flag[SendFlags]{
 	{SendSignaled, "SIGNALED"},
 	{SendSolicited, "SOLICITED"},
 	{SendInline, "INLINE"},
+	{SendIPCSum, "IP_CSUM"},
 }
 
 // String lists the flags as libibverbs names them.
@@ -68,53 +78,57 @@ type WCStatus uint8
 // to a neighbour that does not answer, or sent while the link is down, completes with success as well.
 // The card drops and counts it (counters unreachable and link_down).
 const (
-	WCSuccess        WCStatus = 0
-	WCLocLenErr      WCStatus = 1
-	WCLocQPOpErr     WCStatus = 2
-	WCLocEECOpErr    WCStatus = 3
-	WCLocProtErr     WCStatus = 4
-	WCWRFlushErr     WCStatus = 5
-	WCMWBindErr      WCStatus = 6
-	WCBadRespErr     WCStatus = 7
-	WCLocAccessErr   WCStatus = 8
-	WCRemInvReqErr   WCStatus = 9
-	WCRemAccessErr   WCStatus = 10
-	WCRemOpErr       WCStatus = 11
-	WCRetryExcErr    WCStatus = 12
-	WCRNRRetryExcErr WCStatus = 13
-	WCLocRDDViolErr  WCStatus = 14
-	WCRemInvRDReqErr WCStatus = 15
-	WCRemAbortErr    WCStatus = 16
-	WCInvEECNErr     WCStatus = 17
-	WCInvEECStateErr WCStatus = 18
-	WCFatalErr       WCStatus = 19
-	WCRespTimeoutErr WCStatus = 20
-	WCGeneralErr     WCStatus = 21
+	WCSuccess          WCStatus = 0
+	WCLocLenErr        WCStatus = 1
+	WCLocQPOpErr       WCStatus = 2
+	WCLocEECOpErr      WCStatus = 3
+	WCLocProtErr       WCStatus = 4
+	WCWRFlushErr       WCStatus = 5
+	WCMWBindErr        WCStatus = 6
+	WCBadRespErr       WCStatus = 7
+	WCLocAccessErr     WCStatus = 8
+	WCRemInvReqErr     WCStatus = 9
+	WCRemAccessErr     WCStatus = 10
+	WCRemOpErr         WCStatus = 11
+	WCRetryExcErr      WCStatus = 12
+	WCRNRRetryExcErr   WCStatus = 13
+	WCLocRDDViolErr    WCStatus = 14
+	WCRemInvRDReqErr   WCStatus = 15
+	WCRemAbortErr      WCStatus = 16
+	WCInvEECNErr       WCStatus = 17
+	WCInvEECStateErr   WCStatus = 18
+	WCFatalErr         WCStatus = 19
+	WCRespTimeoutErr   WCStatus = 20
+	WCGeneralErr       WCStatus = 21
+	WCTMErr            WCStatus = 22
+	WCTMRndvIncomplete WCStatus = 23
 )
 
 var wCStatusNames = []string{
-	WCSuccess:        "success",
-	WCLocLenErr:      "local length error",
-	WCLocQPOpErr:     "local QP operation error",
-	WCLocEECOpErr:    "local EE context operation error",
-	WCLocProtErr:     "local protection error",
-	WCWRFlushErr:     "Work Request Flushed Error",
-	WCMWBindErr:      "memory management operation error",
-	WCBadRespErr:     "bad response error",
-	WCLocAccessErr:   "local access error",
-	WCRemInvReqErr:   "remote invalid request error",
-	WCRemAccessErr:   "remote access error",
-	WCRemOpErr:       "remote operation error",
-	WCRetryExcErr:    "transport retry counter exceeded",
-	WCRNRRetryExcErr: "RNR retry counter exceeded",
-	WCLocRDDViolErr:  "local RDD violation error",
-	WCRemInvRDReqErr: "remote invalid RD request",
-	WCRemAbortErr:    "aborted error",
-	WCInvEECNErr:     "invalid EE context number",
-	WCInvEECStateErr: "invalid EE context state",
-	WCFatalErr:       "fatal error",
-	WCRespTimeoutErr: "response timeout error",
-	WCGeneralErr:     "general error",
+	WCSuccess:          "success",
+	WCLocLenErr:        "local length error",
+	WCLocQPOpErr:       "local QP operation error",
+	WCLocEECOpErr:      "local EE context operation error",
+	WCLocProtErr:       "local protection error",
+	WCWRFlushErr:       "Work Request Flushed Error",
+	WCMWBindErr:        "memory management operation error",
+	WCBadRespErr:       "bad response error",
+	WCLocAccessErr:     "local access error",
+	WCRemInvReqErr:     "remote invalid request error",
+	WCRemAccessErr:     "remote access error",
+	WCRemOpErr:         "remote operation error",
+	WCRetryExcErr:      "transport retry counter exceeded",
+	WCRNRRetryExcErr:   "RNR retry counter exceeded",
+	WCLocRDDViolErr:    "local RDD violation error",
+	WCRemInvRDReqErr:   "remote invalid RD request",
+	WCRemAbortErr:      "aborted error",
+	WCInvEECNErr:       "invalid EE context number",
+	WCInvEECStateErr:   "invalid EE context state",
+	WCFatalErr:         "fatal error",
+	WCRespTimeoutErr:   "response timeout error",
+	WCGeneralErr:       "general error",
+	WCTMErr:            "TM error",
+	WCTMRndvIncomplete: "TM software rendezvous",
 }
 
 // String names the status as libibverbs' ibv_wc_status_str does.
@@ -133,8 +147,19 @@ const (
 	WCFetchAdd        WCOpcode = 4
 	WCBindMW          WCOpcode = 5
 	WCLocalInv        WCOpcode = 6
+	WCTSO             WCOpcode = 7
+	WCFlush           WCOpcode = 8
+	WCAtomicWrite     WCOpcode = 9
 	WCRecv            WCOpcode = 1 << 7
 	WCRecvRDMAWithImm WCOpcode = 1<<7 + 1
+	WCTMAdd           WCOpcode = 1<<7 + 2
+	WCTMDel           WCOpcode = 1<<7 + 3
+	WCTMSync          WCOpcode = 1<<7 + 4
+	WCTMRecv          WCOpcode = 1<<7 + 5
+	WCTMNoTag         WCOpcode = 1<<7 + 6
+	WCDriver1         WCOpcode = 1<<7 + 7
+	WCDriver2         WCOpcode = 1<<7 + 8
+	WCDriver3         WCOpcode = 1<<7 + 9
 )
 
 var wCOpcodeNames = []string{
@@ -145,30 +170,47 @@ var wCOpcodeNames = []string{
 	WCFetchAdd:        "fetch and add",
 	WCBindMW:          "bind memory window",
 	WCLocalInv:        "local invalidate",
+	WCTSO:             "TCP segmentation",
+	WCFlush:           "flush",
+	WCAtomicWrite:     "atomic write",
 	WCRecv:            "receive",
 	WCRecvRDMAWithImm: "receive RDMA with immediate",
+	WCTMAdd:           "add tag",
+	WCTMDel:           "delete tag",
+	WCTMSync:          "synchronize tags",
+	WCTMRecv:          "receive by tag",
+	WCTMNoTag:         "receive without tag",
+	WCDriver1:         "driver's 1",
+	WCDriver2:         "driver's 2",
+	WCDriver3:         "driver's 3",
 }
 
 // String names what completed.
 func (n WCOpcode) String() string { return named(wCOpcodeNames, n, "operation") }
 
-// WCFlags say what a completion carries: ibv_wc_flags, and from bit 4 on the kernel's
-// ib_wc_flags.
+// WCFlags say what a completion carries. Bits 0 to 3 are ibv_wc_flags and the kernel's ib_wc_flags. Bits 4 to 6
+// differ: a card sets the kernel's, WCWithSMAC, WCWithVLAN and WCWithNetworkHdrType, and never libibverbs', which
+// are of tag matching (WCTMSyncReq, WCTMMatch, WCTMDataValid).
 type WCFlags uint16
 
-// What a completion carries.
+// What a completion carries. Those of tag matching have the same bits as the kernel's, and are never set.
 const (
 	WCGRH                WCFlags = 1 << 0 // the first 40 bytes of the buffer are the GRH
 	WCWithImm            WCFlags = 1 << 1 // ImmData is valid
+	WCIPCSumOK           WCFlags = 1 << 2 // of raw packets: never set
 	WCWithInv            WCFlags = 1 << 3
 	WCWithSMAC           WCFlags = 1 << 4 // SMAC is valid
 	WCWithVLAN           WCFlags = 1 << 5 // the frame was tagged: VLAN is valid
 	WCWithNetworkHdrType WCFlags = 1 << 6 // NetworkHeader is valid
+	WCTMSyncReq          WCFlags = 1 << 4
+	WCTMMatch            WCFlags = 1 << 5
+	WCTMDataValid        WCFlags = 1 << 6
 )
 
 var wCFlagsNames = []flag[WCFlags]{
 	{WCGRH, "GRH"},
 	{WCWithImm, "WITH_IMM"},
+	{WCIPCSumOK, "IP_CSUM_OK"},
 	{WCWithInv, "WITH_INV"},
 	{WCWithSMAC, "WITH_SMAC"},
 	{WCWithVLAN, "WITH_VLAN"},
@@ -254,10 +296,12 @@ func (n CQWCFlags) String() string { return listed(cQWCFlagsNames, n) }
 // NetworkType is the network header of a received packet (the kernel's rdma_network_type).
 type NetworkType uint8
 
-// The network headers of RoCEv2.
+// The network headers. RoCE v2 has the last two.
 const (
-	NetworkIPv4 NetworkType = 2
-	NetworkIPv6 NetworkType = 3
+	NetworkIB     NetworkType = 0
+	NetworkRoCEv1 NetworkType = 1
+	NetworkIPv4   NetworkType = 2
+	NetworkIPv6   NetworkType = 3
 )
 
 // QPType is a transport service (ibv_qp_type; special ones and XRC as in the kernel's ib_qp_type).
@@ -265,25 +309,31 @@ type QPType uint8
 
 // The transport services. RC, UC, UD and GSI are supported; the others are ErrUnsupported.
 const (
-	QPTypeSMI       QPType = 0 // QP 0: RoCE has no subnet management
-	QPTypeGSI       QPType = 1 // QP 1, for privileged programs; see QPInitAttr
-	QPTypeRC        QPType = 2 // reliable connections
-	QPTypeUC        QPType = 3 // unreliable connections: what is lost is not repeated
-	QPTypeUD        QPType = 4 // unreliable datagrams
-	QPTypeRawPacket QPType = 8
-	QPTypeXRCSend   QPType = 9  // IB_QPT_XRC_INI
-	QPTypeXRCRecv   QPType = 10 // IB_QPT_XRC_TGT
+	QPTypeSMI          QPType = 0 // QP 0: RoCE has no subnet management
+	QPTypeGSI          QPType = 1 // QP 1, for privileged programs; see QPInitAttr
+	QPTypeRC           QPType = 2 // reliable connections
+	QPTypeUC           QPType = 3 // unreliable connections: what is lost is not repeated
+	QPTypeUD           QPType = 4 // unreliable datagrams
+	QPTypeRawIPv6      QPType = 5 // the kernel's, as the next
+	QPTypeRawEthertype QPType = 6
+	QPTypeRawPacket    QPType = 8
+	QPTypeXRCSend      QPType = 9   // IB_QPT_XRC_INI
+	QPTypeXRCRecv      QPType = 10  // IB_QPT_XRC_TGT
+	QPTypeDriver       QPType = 255 // a vendor's own
 )
 
 var qPTypeNames = []string{
-	QPTypeSMI:       "SMI",
-	QPTypeGSI:       "GSI",
-	QPTypeRC:        "RC",
-	QPTypeUC:        "UC",
-	QPTypeUD:        "UD",
-	QPTypeRawPacket: "RAW_PACKET",
-	QPTypeXRCSend:   "XRC_SEND",
-	QPTypeXRCRecv:   "XRC_RECV",
+	QPTypeSMI:          "SMI",
+	QPTypeGSI:          "GSI",
+	QPTypeRC:           "RC",
+	QPTypeUC:           "UC",
+	QPTypeUD:           "UD",
+	QPTypeRawIPv6:      "RAW_IPV6",
+	QPTypeRawEthertype: "RAW_ETHERTYPE",
+	QPTypeRawPacket:    "RAW_PACKET",
+	QPTypeXRCSend:      "XRC_SEND",
+	QPTypeXRCRecv:      "XRC_RECV",
+	QPTypeDriver:       "DRIVER",
 }
 
 // String names the service as the specification does.
@@ -509,7 +559,7 @@ func (n ReregFlags) String() string { return listed(reregFlagsNames, n) }
 type EventType uint8
 
 // The asynchronous events (ibv_get_async_event(3)). Those that have no comment belong to alternate
-// paths, or to hardware that fails, and do not occur.
+// paths, to subnet management, or to hardware that fails, and do not occur.
 const (
 	EventCQErr            EventType = 0 // a CQ was overrun; its queue pairs go to ERR
 	EventQPFatal          EventType = 1 // a queue pair went to ERR, and no completion says why
@@ -522,10 +572,15 @@ const (
 	EventDeviceFatal      EventType = 8  // the device has failed: close the context
 	EventPortActive       EventType = 9  // the port's link came up
 	EventPortErr          EventType = 10 // the port's link went down
+	EventLIDChange        EventType = 11
+	EventPKeyChange       EventType = 12
+	EventSMChange         EventType = 13
 	EventSRQErr           EventType = 14
-	EventSRQLimitReached  EventType = 15  // see SRQ.Modify
-	EventQPLastWQEReached EventType = 16  // a queue pair with an SRQ went to ERR: it takes no more receives
-	EventGIDChange        EventType = 18  // entries of the port's GID table changed
+	EventSRQLimitReached  EventType = 15 // see SRQ.Modify
+	EventQPLastWQEReached EventType = 16 // a queue pair with an SRQ went to ERR: it takes no more receives
+	EventClientReregister EventType = 17
+	EventGIDChange        EventType = 18 // entries of the port's GID table changed
+	EventWQFatal          EventType = 19
 	EventMTUChange        EventType = 128 // the active MTU changed with the interface's, or cannot follow it; numbers from 128 on are not in libibverbs
 )
 
@@ -541,10 +596,15 @@ var eventTypeNames = []string{
 	EventDeviceFatal:      "local catastrophic error",
 	EventPortActive:       "port active",
 	EventPortErr:          "port error",
+	EventLIDChange:        "LID change",
+	EventPKeyChange:       "P_Key change",
+	EventSMChange:         "SM change",
 	EventSRQErr:           "SRQ catastrophic error",
 	EventSRQLimitReached:  "SRQ limit reached",
 	EventQPLastWQEReached: "last WQE reached",
+	EventClientReregister: "client reregistration",
 	EventGIDChange:        "GID table change",
+	EventWQFatal:          "WQ fatal",
 	EventMTUChange:        "active MTU change",
 }
 
@@ -554,34 +614,50 @@ func (n EventType) String() string { return named(eventTypeNames, n, "event") }
 // PortState is the state of a port's link (ibv_port_state).
 type PortState uint8
 
-// The port states that an Ethernet port has.
+// The states of ports. An Ethernet port has PortDown and PortActive.
 const (
-	PortDown   PortState = 1
-	PortActive PortState = 4
+	PortNop         PortState = 0
+	PortDown        PortState = 1
+	PortInit        PortState = 2
+	PortArmed       PortState = 3
+	PortActive      PortState = 4
+	PortActiveDefer PortState = 5
 )
 
 var portStateNames = []string{
-	PortDown:   "PORT_DOWN",
-	PortActive: "PORT_ACTIVE",
+	PortNop:         "no state change (NOP)",
+	PortDown:        "down",
+	PortInit:        "init",
+	PortArmed:       "armed",
+	PortActive:      "active",
+	PortActiveDefer: "active defer",
 }
 
-// String names the state as ibv_devinfo does.
-func (n PortState) String() string { return named(portStateNames, n, "PORT_STATE") }
+// String names the state as ibv_port_state_str does.
+func (n PortState) String() string { return named(portStateNames, n, "port state") }
 
 // PortPhysState is the state of a port's physical link (ib_port_phys_state).
 type PortPhysState uint8
 
-// The physical states that an Ethernet port has.
+// The physical states. An Ethernet port has those that have a comment.
 const (
-	PhysStatePolling  PortPhysState = 2 // no carrier
-	PhysStateDisabled PortPhysState = 3 // switched off by the administrator
-	PhysStateLinkUp   PortPhysState = 5
+	PhysStateSleep                     PortPhysState = 1
+	PhysStatePolling                   PortPhysState = 2 // no carrier
+	PhysStateDisabled                  PortPhysState = 3 // switched off by the administrator
+	PhysStatePortConfigurationTraining PortPhysState = 4
+	PhysStateLinkUp                    PortPhysState = 5 // with a carrier
+	PhysStateLinkErrorRecovery         PortPhysState = 6
+	PhysStatePhyTest                   PortPhysState = 7
 )
 
 var portPhysStateNames = []string{
-	PhysStatePolling:  "POLLING",
-	PhysStateDisabled: "DISABLED",
-	PhysStateLinkUp:   "LINK_UP",
+	PhysStateSleep:                     "SLEEP",
+	PhysStatePolling:                   "POLLING",
+	PhysStateDisabled:                  "DISABLED",
+	PhysStatePortConfigurationTraining: "PORT_CONFIGURATION_TRAINING",
+	PhysStateLinkUp:                    "LINK_UP",
+	PhysStateLinkErrorRecovery:         "LINK_ERROR_RECOVERY",
+	PhysStatePhyTest:                   "PHY_TEST",
 }
 
 // String names the state as ibv_devinfo does.
@@ -590,37 +666,109 @@ func (n PortPhysState) String() string { return named(portPhysStateNames, n, "PH
 // PortCapFlags say what a port can do (ibv_port_cap_flags).
 type PortCapFlags uint32
 
-// The abilities of a RoCE v2 port.
+// The abilities of ports. A RoCE v2 port has the last; the others are of InfiniBand.
 const (
-	PortCapIPBasedGIDs PortCapFlags = 1 << 26 // GIDs are IP addresses
+	PortCapSM                   PortCapFlags = 1 << 1
+	PortCapNoticeSup            PortCapFlags = 1 << 2
+	PortCapTrapSup              PortCapFlags = 1 << 3
+	PortCapOptIPDSup            PortCapFlags = 1 << 4
+	PortCapAutoMigrSup          PortCapFlags = 1 << 5
+	PortCapSLMapSup             PortCapFlags = 1 << 6
+	PortCapMKeyNVRAM            PortCapFlags = 1 << 7
+	PortCapPKeyNVRAM            PortCapFlags = 1 << 8
+	PortCapLEDInfoSup           PortCapFlags = 1 << 9
+	PortCapSysImageGUIDSup      PortCapFlags = 1 << 11
+	PortCapPKeySwExtPortTrapSup PortCapFlags = 1 << 12
+	PortCapExtendedSpeedsSup    PortCapFlags = 1 << 14
+	PortCapCapMask2Sup          PortCapFlags = 1 << 15
+	PortCapCMSup                PortCapFlags = 1 << 16
+	PortCapSNMPTunnelSup        PortCapFlags = 1 << 17
+	PortCapReinitSup            PortCapFlags = 1 << 18
+	PortCapDeviceMgmtSup        PortCapFlags = 1 << 19
+	PortCapVendorClassSup       PortCapFlags = 1 << 20
+	PortCapDRNoticeSup          PortCapFlags = 1 << 21
+	PortCapCapMaskNoticeSup     PortCapFlags = 1 << 22
+	PortCapBootMgmtSup          PortCapFlags = 1 << 23
+	PortCapLinkLatencySup       PortCapFlags = 1 << 24
+	PortCapClientRegSup         PortCapFlags = 1 << 25
+	PortCapIPBasedGIDs          PortCapFlags = 1 << 26 // GIDs are IP addresses
 )
 
 var portCapFlagsNames = []flag[PortCapFlags]{
+	{PortCapSM, "SM"},
+	{PortCapNoticeSup, "NOTICE_SUP"},
+	{PortCapTrapSup, "TRAP_SUP"},
+	{PortCapOptIPDSup, "OPT_IPD_SUP"},
+	{PortCapAutoMigrSup, "AUTO_MIGR_SUP"},
+	{PortCapSLMapSup, "SL_MAP_SUP"},
+	{PortCapMKeyNVRAM, "MKEY_NVRAM"},
+	{PortCapPKeyNVRAM, "PKEY_NVRAM"},
+	{PortCapLEDInfoSup, "LED_INFO_SUP"},
+	{PortCapSysImageGUIDSup, "SYS_IMAGE_GUID_SUP"},
+	{PortCapPKeySwExtPortTrapSup, "PKEY_SW_EXT_PORT_TRAP_SUP"},
+	{PortCapExtendedSpeedsSup, "EXTENDED_SPEEDS_SUP"},
+	{PortCapCapMask2Sup, "CAP_MASK2_SUP"},
+	{PortCapCMSup, "CM_SUP"},
+	{PortCapSNMPTunnelSup, "SNMP_TUNNEL_SUP"},
+	{PortCapReinitSup, "REINIT_SUP"},
+	{PortCapDeviceMgmtSup, "DEVICE_MGMT_SUP"},
+	{PortCapVendorClassSup, "VENDOR_CLASS_SUP"},
+	{PortCapDRNoticeSup, "DR_NOTICE_SUP"},
+	{PortCapCapMaskNoticeSup, "CAP_MASK_NOTICE_SUP"},
+	{PortCapBootMgmtSup, "BOOT_MGMT_SUP"},
+	{PortCapLinkLatencySup, "LINK_LATENCY_SUP"},
+	{PortCapClientRegSup, "CLIENT_REG_SUP"},
 	{PortCapIPBasedGIDs, "IP_BASED_GIDS"},
 }
 
-// String names the one that a RoCE v2 port has.
+// String lists the abilities as libibverbs names them.
 func (n PortCapFlags) String() string { return listed(portCapFlagsNames, n) }
 
 // DeviceCapFlags say what a device can do (ibv_device_cap_flags).
 type DeviceCapFlags uint32
 
-// What a device can do.
+// What a device can do. A card has those that are not in the first lines, up to DeviceManagedFlowSteering.
 const (
-	DeviceBadPKeyCntr     DeviceCapFlags = 1 << 1
-	DeviceBadQKeyCntr     DeviceCapFlags = 1 << 2
-	DeviceCurrQPStateMod  DeviceCapFlags = 1 << 7 // QPAttrCurState
-	DevicePortActiveEvent DeviceCapFlags = 1 << 10
-	DeviceSysImageGUID    DeviceCapFlags = 1 << 11
-	DeviceRCRNRNAKGen     DeviceCapFlags = 1 << 12 // a peer that has no receive says so
-	DeviceSRQResize       DeviceCapFlags = 1 << 13
-	DeviceNNotifyCQ       DeviceCapFlags = 1 << 14 // an event after n completions
-	DeviceMemWindow       DeviceCapFlags = 1 << 17
-	DeviceXRC             DeviceCapFlags = 1 << 20
-	DeviceMemWindowType2B DeviceCapFlags = 1 << 24 // of type 2, bound to queue pair and PD
+	DeviceResizeMaxWR         DeviceCapFlags = 1 << 0
+	DeviceRawMulti            DeviceCapFlags = 1 << 3
+	DeviceAutoPathMig         DeviceCapFlags = 1 << 4
+	DeviceChangePhyPort       DeviceCapFlags = 1 << 5
+	DeviceUDAVPortEnforce     DeviceCapFlags = 1 << 6
+	DeviceShutdownPort        DeviceCapFlags = 1 << 8
+	DeviceInitType            DeviceCapFlags = 1 << 9
+	DeviceUDIPCSum            DeviceCapFlags = 1 << 18
+	DeviceMemMgtExtensions    DeviceCapFlags = 1 << 21
+	DeviceMemWindowType2A     DeviceCapFlags = 1 << 23
+	DeviceRCIPCSum            DeviceCapFlags = 1 << 25
+	DeviceRawIPCSum           DeviceCapFlags = 1 << 26
+	DeviceManagedFlowSteering DeviceCapFlags = 1 << 29
+	DeviceBadPKeyCntr         DeviceCapFlags = 1 << 1
+	DeviceBadQKeyCntr         DeviceCapFlags = 1 << 2
+	DeviceCurrQPStateMod      DeviceCapFlags = 1 << 7 // QPAttrCurState
+	DevicePortActiveEvent     DeviceCapFlags = 1 << 10
+	DeviceSysImageGUID        DeviceCapFlags = 1 << 11
+	DeviceRCRNRNAKGen         DeviceCapFlags = 1 << 12 // a peer that has no receive says so
+	DeviceSRQResize           DeviceCapFlags = 1 << 13
+	DeviceNNotifyCQ           DeviceCapFlags = 1 << 14 // an event after n completions
+	DeviceMemWindow           DeviceCapFlags = 1 << 17
+	DeviceXRC                 DeviceCapFlags = 1 << 20
+	DeviceMemWindowType2B     DeviceCapFlags = 1 << 24 // of type 2, bound to queue pair and PD
 )
 
 var deviceCapFlagsNames = []flag[DeviceCapFlags]{
+	{DeviceResizeMaxWR, "RESIZE_MAX_WR"},
+	{DeviceRawMulti, "RAW_MULTI"},
+	{DeviceAutoPathMig, "AUTO_PATH_MIG"},
+	{DeviceChangePhyPort, "CHANGE_PHY_PORT"},
+	{DeviceUDAVPortEnforce, "UD_AV_PORT_ENFORCE"},
+	{DeviceShutdownPort, "SHUTDOWN_PORT"},
+	{DeviceInitType, "INIT_TYPE"},
+	{DeviceUDIPCSum, "UD_IP_CSUM"},
+	{DeviceMemMgtExtensions, "MEM_MGT_EXTENSIONS"},
+	{DeviceMemWindowType2A, "MEM_WINDOW_TYPE_2A"},
+	{DeviceRCIPCSum, "RC_IP_CSUM"},
+	{DeviceRawIPCSum, "RAW_IP_CSUM"},
+	{DeviceManagedFlowSteering, "MANAGED_FLOW_STEERING"},
 	{DeviceBadPKeyCntr, "BAD_PKEY_CNTR"},
 	{DeviceBadQKeyCntr, "BAD_QKEY_CNTR"},
 	{DeviceCurrQPStateMod, "CURR_QP_STATE_MOD"},

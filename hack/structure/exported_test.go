@@ -19,8 +19,10 @@ var public = []string{
 var byOthers = map[string]string{
 	// The specifications' names.
 	"verbs.Access*":              "ibv_access_flags",
-	"verbs.DeviceCapFlags":       "ibv_device_cap_flags, of DeviceAttr",
-	"verbs.PortCapFlags":         "the port's capabilities, of PortAttr",
+	"verbs.Device*":              "ibv_device_cap_flags, of DeviceAttr",
+	"verbs.Port*":                "ibv_port_state, ibv_port_cap_flags",
+	"verbs.PhysState*":           "ib_port_phys_state",
+	"verbs.QPType*":              "ibv_qp_type, ib_qp_type",
 	"verbs.PathMigState":         "ibv_mig_state, of QPAttr",
 	"verbs.Event*":               "ibv_event_type",
 	"verbs.Network*":             "rdma_network_type",
@@ -38,6 +40,7 @@ var byOthers = map[string]string{
 	"verbs.MR.Rereg":             "ibv_rereg_mr",
 	"verbs.MR.UpdateFastRegKey":  "ib_update_fast_reg_key",
 	"verbs.Rate*":                "ib_rate, ib_rate_to_mult, ib_rate_to_mbps",
+	"verbs.MbpsToRate":           "mbps_to_ibv_rate",
 	"verbs.MultToRate":           "mult_to_ib_rate",
 	"verbs.Context.Cap*":         "rdma_cap_*",
 	"verbs.Context.StartPort":    "rdma_start_port",

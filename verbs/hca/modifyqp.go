@@ -87,6 +87,8 @@ func (s queuePairs) checkModify(kind verbs.QPType, c *qpChange) error {
 		return err
 	}
 	switch {
+	case mask&verbs.QPAttrAltPath != 0: // ib_modify_qp_is_ok allows it, and the kernel's ib_modify_qp refuses it for RoCE
+		return fmt.Errorf("%w: RoCE has no alternate path", verbs.ErrInvalid)
 	case mask&verbs.QPAttrCurState != 0 && attr.CurState != c.current:
 		return fmt.Errorf("%w: the queue pair is in %v, not in %v", verbs.ErrState, c.current, attr.CurState)
 	case mask&verbs.QPAttrPort != 0 && attr.Port != 1:

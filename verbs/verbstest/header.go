@@ -8,7 +8,40 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-var headerTests = []rig.Test{{Name: "headers of received packets", Run: headers}}
+var headerTests = []rig.Test{
+	{Name: "headers of received packets", Run: headers},
+	{Name: "attributes of an answer", Run: answerAttributes},
+}
+
+// An answer has the message's traffic class but for ECN, its flow label and service level, and the kernel's hop limit.
+// The completion says which header it is, before the header does.
+func answerAttributes(t *testing.T, w *rig.World) {
+	a, b := w.A, w.B
+	route := a.Route(b.End.IPv6)
+	route.GRH.TrafficClass, route.GRH.HopLimit = 0x2E<<2|1, 9
+	ah, err := a.PD.CreateAH(rig.Guard(t), route)
+	rig.Check(t, err)
+	b.Receive(0)
+	a.Post(a.Send(1, ah, b.QP))
+	a.Expect(rig.OK(1))
+	wc := b.Expect(rig.OK(0))[0]
+	grh, _ := b.Received(wc)
+	attr, err := b.Ctx.InitAHFromWC(&wc, grh, 1)
+	rig.Check(t, err)
+	want := verbs.GlobalRoute{
+		DGID: rig.GID(a.End.IPv6), SGIDIndex: b.Line(b.End.IPv6), HopLimit: 255, TrafficClass: 0x2E << 2, FlowLabel: grh.FlowLabel(),
+	}
+	if attr.GRH != want || attr.SL != wc.SL || attr.Port != 1 {
+		t.Errorf("%+v, want %+v", attr, want)
+	}
+	wc.NetworkHeader = 9
+	_, err = b.Ctx.InitAHFromWC(&wc, grh, 1)
+	rig.Refused(t, err, unix.EINVAL, "network type 9")
+	wc.Flags &^= verbs.WCWithNetworkHdrType
+	if again, err := b.Ctx.InitAHFromWC(&wc, grh, 1); err != nil || again != attr {
+		t.Errorf("by the header alone %+v, %v", again, err)
+	}
+}
 
 // The 40 bytes in front of a message tell version and GIDs, as the GRH's methods do, over IPv4 and
 // IPv6.
@@ -33,11 +66,17 @@ func headers(t *testing.T, w *rig.World) {
 		if sgid != rig.GID(from) || dgid != rig.GID(dest) {
 			t.Errorf("from %v to %v, want %v and %v", sgid, dgid, from, dest)
 		}
+		for _, network := range []verbs.NetworkType{verbs.NetworkIB, verbs.NetworkRoCEv1} { // laid out as IPv6
+			sgid, dgid, err := verbs.GetGIDsFromRDMAHdr(grh, network)
+			rig.Check(t, err)
+			if version == 6 && (sgid != rig.GID(from) || dgid != rig.GID(dest)) {
+				t.Errorf("network type %d: from %v to %v", network, sgid, dgid)
+			}
+		}
 		for name, refuse := range map[string]func() error{
 			"no bytes":    func() error { _, _, err := verbs.GetGIDsFromRDMAHdr(nil, wc.NetworkHeader); return err },
 			"39 bytes":    func() error { _, _, err := verbs.GetGIDsFromRDMAHdr(grh[:39], wc.NetworkHeader); return err },
-			"type 0":      func() error { _, _, err := verbs.GetGIDsFromRDMAHdr(grh, 0); return err },
-			"RoCE v1":     func() error { _, _, err := verbs.GetGIDsFromRDMAHdr(grh, 1); return err },
+			"type 4":      func() error { _, _, err := verbs.GetGIDsFromRDMAHdr(grh, 4); return err },
 			"no such one": func() error { _, _, err := verbs.GetGIDsFromRDMAHdr(grh, 255); return err },
 		} {
 			t.Run(name, func(t *testing.T) { rig.Refused(t, refuse(), unix.EINVAL) })

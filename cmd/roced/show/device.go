@@ -89,7 +89,7 @@ func (r *portRow) cells() []string {
 	return []string{link, r.State, r.Physical, r.Netdev, strconv.Itoa(r.MTU), strconv.Itoa(r.LinkMTU), speed, ""}
 }
 
-func stateOf(s verbs.PortState) string { return strings.TrimPrefix(s.String(), "PORT_") }
+func stateOf(s verbs.PortState) string { return strings.ToUpper(s.String()) }
 
 func orNone(text string) string {
 	if text == "" {
