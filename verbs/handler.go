@@ -13,7 +13,7 @@ import (
 // begin with the first object that needs them and end with Context.Close. So the handlers of an object
 // are never called twice at once for one kind of event, and a slow handler holds up the others of its goroutine.
 // No lock is held: a handler may call everything, Close of its own object too. When an object's Close has
-// returned, none of its handlers begins; one that runs may still be running.
+// returned, no event of it is taken any more; a call for one that was taken before may still be under way.
 
 // NumCompVectors is how many completion vectors there are (num_comp_vectors): CQInitAttr.CompVector is below it.
 func (c *Context) NumCompVectors() int { return provider.CompVectors }
