@@ -48,6 +48,18 @@ func addPort(t *testing.T, host *lab.Namespace, name string, addresses ...string
 	for _, address := range addresses {
 		check(t, host.AddAddress(name, address))
 	}
+	eventually(t, "the routes of its addresses", func() bool { // those of IPv6 come a little later
+		routes, err := host.Netlink().RouteListFiltered(netlink.FAMILY_V6, &netlink.Route{Table: unix.RT_TABLE_LOCAL, Type: unix.RTN_LOCAL}, netlink.RT_FILTER_TABLE|netlink.RT_FILTER_TYPE)
+		check(t, err)
+		for _, address := range addresses {
+			own := netip.MustParsePrefix(address).Addr()
+			has := func(r netlink.Route) bool { return r.Dst != nil && r.Dst.IP.Equal(own.AsSlice()) }
+			if own.Is6() && !slices.ContainsFunc(routes, has) {
+				return false
+			}
+		}
+		return true
+	})
 }
 
 // twoPorts is a host with two interfaces, and a card over UDP sockets on each.

@@ -30,9 +30,9 @@ type Listener struct {
 	mu     sync.Mutex
 }
 
-// Listen takes connections at an address of the device and a port; at all addresses with 0.0.0.0 or ::, at
-// any port that is free with 0. verbs.ErrAddrInUse, verbs.ErrAddrNotAvail, and verbs.ErrPermission for a port
-// below 1024 without privilege.
+// Listen takes connections at an address of the device and a port; at all addresses with ::, at all of IPv4 with
+// 0.0.0.0, at any port that is free with 0. verbs.ErrAddrInUse, verbs.ErrAddrNotAvail, and verbs.ErrPermission for a
+// port that needs a privilege (cm.ID.Bind).
 func Listen(c *verbs.Context, at netip.AddrPort, o Options) (*Listener, error) {
 	l, err := newListener(c, o)
 	if err != nil {
