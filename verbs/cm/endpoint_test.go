@@ -25,8 +25,14 @@ func endpointAttr(t testing.TB, device *verbs.Context) (*verbs.PD, *verbs.QPInit
 // listenAt makes an endpoint that listens.
 func listenAt(t testing.TB, device *verbs.Context, space cm.PortSpace, at string) *cm.Endpoint {
 	t.Helper()
+	return listenFor(t, device, cm.AddrInfo{PortSpace: space, Source: addr(at)})
+}
+
+func listenFor(t testing.TB, device *verbs.Context, info cm.AddrInfo) *cm.Endpoint {
+	t.Helper()
+	info.Flags = cm.AddrInfoPassive
 	pd, init := endpointAttr(t, device)
-	e, err := cm.CreateEP(guard(t), &cm.AddrInfo{Flags: cm.AddrInfoPassive, PortSpace: space, Source: addr(at)}, pd, init)
+	e, err := cm.CreateEP(guard(t), &info, pd, init)
 	check(t, err)
 	t.Cleanup(func() { check(t, e.Close()) })
 	check(t, e.Listen(0))
@@ -38,11 +44,16 @@ func TestEndpoints(t *testing.T) {
 	n := newNetwork(t)
 	a, b := device(t, n, "a", "10.0.0.1", "fd00::1"), device(t, n, "b", "10.0.0.2", "fd00::2")
 	pd, init := endpointAttr(t, a)
-	service := listenAt(t, b, cm.PortSpaceTCP, "[::]:7174")
-	for _, to := range []string{"10.0.0.2:7174", "[fd00::2]:7174"} {
+	reliable := listenAt(t, b, cm.PortSpaceTCP, "[::]:7174")
+	unreliable := listenFor(t, b, cm.AddrInfo{PortSpace: cm.PortSpaceTCP, QPType: verbs.QPTypeUC, Source: addr("[::]:7175")})
+	for _, row := range []struct {
+		to      string
+		kind    verbs.QPType
+		service *cm.Endpoint
+	}{{"10.0.0.2:7174", 0, reliable}, {"[fd00::2]:7174", verbs.QPTypeRC, reliable}, {"10.0.0.2:7175", verbs.QPTypeUC, unreliable}} {
 		served := make(chan error)
-		go func() { served <- serveOne(guard(t), service) }()
-		client, err := cm.CreateEP(guard(t), &cm.AddrInfo{PortSpace: cm.PortSpaceTCP, Dest: addr(to)}, pd, init)
+		go func() { served <- serveOne(guard(t), row.service) }()
+		client, err := cm.CreateEP(guard(t), &cm.AddrInfo{PortSpace: cm.PortSpaceTCP, QPType: row.kind, Dest: addr(row.to)}, pd, init)
 		check(t, err)
 		event, err := client.Connect(guard(t), &cm.ConnParam{PrivateData: []byte("hello"), RetryCount: 7, RNRRetryCount: 7})
 		check(t, err)
