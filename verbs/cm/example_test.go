@@ -202,6 +202,10 @@ func ExampleID_SetAFOnly() {
 		must(atClient.Expect(ctx, cm.EventUnreachable))
 		do(client.Close())
 	}
+	do(four.Close())
+	do(six.Close())
+	do(atService.Close())
+	do(atClient.Close())
 	// Output:
 	// 10.0.0.2:7174 asks the one for IPv4
 	// [fd00::2]:7174 asks the one for IPv6

@@ -86,6 +86,8 @@ func TestHandlerOfALaterDevice(t *testing.T) {
 		t.Errorf("at %v, %v", at, err)
 	}
 	check(t, service.Close())
+	check(t, client.Close())
+	check(t, channel.Close())
 }
 
 // Close waits for the handler that runs.
