@@ -34,7 +34,7 @@ type testbed struct {
 	share       string // the folder that both see as /host
 	bridge      *lab.Bridge
 	left, right *vm.VM // who sends, and who receives
-	rxe         bool   // Soft-RoCE is on their cards
+	rxe         bool   // Soft-RoCE is loaded, and on their cards after the first setRXE
 }
 
 func newTestbed(ctx context.Context, image string, o options) (*testbed, error) {
@@ -61,6 +61,7 @@ func (l *testbed) open(ctx context.Context, image string) (err error) {
 		return err
 	}
 	l.right, err = l.boot(ctx, "right", image, rightAddress)
+	l.rxe = true
 	return err
 }
 
@@ -88,15 +89,15 @@ func (l *testbed) Close() (err error) {
 	return errors.Join(err, os.RemoveAll(l.share))
 }
 
-// setRXE puts Soft-RoCE on both cards, or takes it away: it holds UDP's port 4791, and
+// setRXE puts Soft-RoCE on both cards, or unloads it: as long as it is loaded it holds UDP's port 4791, and
 // looks at every packet there.
 func (l *testbed) setRXE(ctx context.Context, on bool) error {
 	if on == l.rxe {
 		return nil
 	}
-	script := "rdma link delete rxe0"
+	script := "rdma link delete rxe0 2>/dev/null; modprobe -r rdma_rxe"
 	if on {
-		script = "rdma link add rxe0 type rxe netdev eth0"
+		script = "modprobe rdma_rxe && rdma link add rxe0 type rxe netdev eth0"
 	}
 	for _, machine := range []*vm.VM{l.left, l.right} {
 		if out, err := machine.Run(ctx, script); err != nil {

@@ -5,6 +5,7 @@ package udpnet
 import (
 	"fmt"
 	"net/netip"
+	"slices"
 	"strings"
 
 	"github.com/roced/roced/datapath/wire"
@@ -13,14 +14,18 @@ import (
 
 // taken explains that another has RoCEv2's port of an address. It runs in the namespace.
 func taken(address netip.Addr, err error) error {
-	holders := []string{}
+	holders, cure := []string{}, "close that"
 	for _, h := range host.PortHolders(wire.UDPPort) {
-		if h.Address == address || h.Address.IsUnspecified() {
-			holders = append(holders, h.String())
+		if h.Address != address && !h.Address.IsUnspecified() || slices.Contains(holders, h.String()) {
+			continue
+		}
+		holders = append(holders, h.String())
+		if h.Kernel { // which has the port as long as it is loaded, without a device too
+			cure = "unload or close that (modprobe -r rdma_rxe)"
 		}
 	}
 	if len(holders) == 0 {
 		holders = []string{"another program"}
 	}
-	return fmt.Errorf("%w: %s has it; close that first, or give the device an interface with another address", err, strings.Join(holders, " and "))
+	return fmt.Errorf("%w: %s has it; %s first, or give the device an interface with another address", err, strings.Join(holders, " and "), cure)
 }
