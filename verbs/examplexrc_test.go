@@ -32,7 +32,7 @@ func Example_xrcServer() {
 	initiator, _ := client.pd.CreateQP(&verbs.QPInitAttr{Type: verbs.QPTypeXRCSend, SendCQ: client.cq, Cap: verbs.QPCap{MaxSendWR: 16}})
 	_ = target.Connect(toPeer("10.0.0.1", initiator.Number()))
 	_ = initiator.Connect(toPeer("10.0.0.2", target.Number()))
-	opened, _ := same.OpenQP(target.Number())
+	opened, _ := same.OpenQP(&verbs.QPOpenAttr{Number: target.Number()})
 	fmt.Println("one queue pair:", opened.Number() == target.Number())
 
 	workers := []*worker{first.serve(domain), second.serve(same)}

@@ -86,18 +86,28 @@ func (x *XRCD) CreateQP(attr *QPInitAttr) (*QP, error) {
 	return qp, nil
 }
 
+// QPOpenAttr says which queue pair OpenQP opens, and as what (ibv_qp_open_attr, ib_qp_open_attr).
+type QPOpenAttr struct {
+	Number QPN
+	// EventHandler gets the queue pair's asynchronous events by this handle, instead of GetAsyncEvent; see
+	// QPInitAttr.EventHandler.
+	EventHandler func(AsyncEvent)
+	QPContext    any // what QP.QPContext gives, for the program's own use
+}
+
 // OpenQP opens a target queue pair of the domain, which this or another program has made (ibv_open_qp, ib_open_qp):
 // Modify and Query are of the one queue pair, and all that have it open get its events. Close closes what was opened
 // (ib_close_qp); the queue pair is gone when all have. ErrInvalid if the domain has none of that number.
-func (x *XRCD) OpenQP(number QPN) (*QP, error) {
-	if x == nil {
+func (x *XRCD) OpenQP(attr *QPOpenAttr) (*QP, error) {
+	if x == nil || attr == nil {
 		return nil, fmt.Errorf("open QP: %w", errNil)
 	}
-	qp, err := x.addQP(QPInitAttr{Type: QPTypeXRCRecv}, func(eventID uint64) (provider.OpenQPGrant, error) {
-		return x.ctx.provider.OpenQP(provider.OpenQPRequest{XRCD: x.handle, Number: number, EventID: eventID})
+	init := QPInitAttr{Type: QPTypeXRCRecv, EventHandler: attr.EventHandler, QPContext: attr.QPContext}
+	qp, err := x.addQP(init, func(eventID uint64) (provider.OpenQPGrant, error) {
+		return x.ctx.provider.OpenQP(provider.OpenQPRequest{XRCD: x.handle, Number: attr.Number, EventID: eventID})
 	})
 	if err != nil {
-		return nil, fmt.Errorf("open QP %v: %w", number, err)
+		return nil, fmt.Errorf("open QP %v: %w", attr.Number, err)
 	}
 	return qp, nil
 }

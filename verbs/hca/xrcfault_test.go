@@ -51,7 +51,7 @@ func TestXRCMemoryThatIsNotThere(t *testing.T) {
 	target, err := domain.CreateQP(&verbs.QPInitAttr{Type: verbs.QPTypeXRCRecv})
 	check(t, err)
 	qp := w.b.connectXRC(target, "10.0.0.2", "10.0.0.1")
-	_, err = theirs.OpenQP(target.Number())
+	_, err = theirs.OpenQP(&verbs.QPOpenAttr{Number: target.Number()})
 	check(t, err)
 	memory.takeAway(1) // all but the doorbell
 	for range 200 {    // more than the engine takes in a row

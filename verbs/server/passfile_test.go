@@ -48,7 +48,7 @@ func TestOthersXRCDomains(t *testing.T) {
 	check(t, err)
 	shared, err := open(same, 0)
 	check(t, err)
-	if _, err := shared.OpenQP(target.Number()); err != nil {
+	if _, err := shared.OpenQP(&verbs.QPOpenAttr{Number: target.Number()}); err != nil {
 		t.Errorf("the same user: %v", err)
 	}
 	if _, err := open(other, 0); !errors.Is(err, unix.EAGAIN) {
@@ -56,7 +56,7 @@ func TestOthersXRCDomains(t *testing.T) {
 	}
 	apart, err := open(other, os.O_CREATE|os.O_EXCL)
 	check(t, err)
-	if _, err := apart.OpenQP(target.Number()); !errors.Is(err, verbs.ErrInvalid) {
+	if _, err := apart.OpenQP(&verbs.QPOpenAttr{Number: target.Number()}); !errors.Is(err, verbs.ErrInvalid) {
 		t.Errorf("another user opens the queue pair: %v", err)
 	}
 }

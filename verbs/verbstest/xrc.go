@@ -371,12 +371,12 @@ func xrcRefuses(t *testing.T, w *rig.World) {
 		_, err := domain.CreateQP(&verbs.QPInitAttr{Type: kind})
 		return err
 	}
-	open := func(number verbs.QPN) error { _, err := domain.OpenQP(number); return err }
+	open := func(number verbs.QPN) error { _, err := domain.OpenQP(&verbs.QPOpenAttr{Number: number}); return err }
 	var none *verbs.XRCD
 	_, nothing := s.Ctx.OpenXRCD(nil)
 	_, flags := s.Ctx.OpenXRCD(&verbs.XRCDInitAttr{OFlags: 1})
 	_, noTarget := none.CreateQP(&verbs.QPInitAttr{Type: verbs.QPTypeXRCRecv})
-	_, noOpen := none.OpenQP(1)
+	_, noOpen := none.OpenQP(&verbs.QPOpenAttr{Number: 1})
 	_, pd := s.PD.CreateQP(&verbs.QPInitAttr{Type: verbs.QPTypeXRCRecv, SendCQ: cq, RecvCQ: cq})
 	refusals(t, []refusal{
 		{"no domain", srq(func(a *verbs.SRQInitAttr) { a.XRCD = nil }), unix.EINVAL, "XRCD"},

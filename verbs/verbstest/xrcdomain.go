@@ -12,6 +12,7 @@ import (
 var xrcDomainTests = []rig.Test{
 	{Name: "XRC domains by inode", Run: xrcByInode},
 	{Name: "XRC target opened", Run: xrcOpened},
+	{Name: "XRC handlers of handles", Run: xrcHandlers},
 	{Name: "XRC between programs", Run: xrcBetweenPrograms, Needs: func(p *rig.Pair) bool { return p.Beside != nil }},
 	{Name: "XRC program gone", Run: xrcProgramGone, Needs: func(p *rig.Pair) bool { return p.Beside != nil }},
 }
@@ -35,11 +36,11 @@ func xrcByInode(t *testing.T, w *rig.World) {
 	rig.Check(t, err)
 	rig.Check(t, again.Close())
 	target := s.NewTarget(first)
-	opened, err := second.OpenQP(target.Number())
+	opened, err := second.OpenQP(&verbs.QPOpenAttr{Number: target.Number()})
 	rig.Check(t, err)
 	other, err := open(w.A.Inode(), os.O_CREATE)
 	rig.Check(t, err)
-	_, err = other.OpenQP(target.Number())
+	_, err = other.OpenQP(&verbs.QPOpenAttr{Number: target.Number()})
 	rig.Refused(t, err, unix.EINVAL, "no target")
 	path, err := os.OpenFile(file.Name(), unix.O_PATH, 0)
 	rig.Check(t, err)
@@ -67,7 +68,7 @@ func xrcByInode(t *testing.T, w *rig.World) {
 func xrcOpened(t *testing.T, w *rig.World) {
 	x := w.ConnectXRC(nil)
 	number := x.Target.Number()
-	opened, err := x.Domain.OpenQP(number)
+	opened, err := x.Domain.OpenQP(&verbs.QPOpenAttr{Number: number})
 	rig.Check(t, err)
 	if opened.Number() != number || opened.State() != verbs.QPStateRTS {
 		t.Errorf("opened %v in %v", opened.Number(), opened.State())
@@ -94,9 +95,38 @@ func xrcOpened(t *testing.T, w *rig.World) {
 	q.Expect(rig.OK(1))
 	x.A.Expect(rig.OK(1))
 	rig.Check(t, opened.Close())
-	_, err = x.Domain.OpenQP(number)
+	_, err = x.Domain.OpenQP(&verbs.QPOpenAttr{Number: number})
 	rig.Refused(t, err, unix.EINVAL, "no target")
 	w.B.NoEvent()
+}
+
+// Each handle of a target, the one that made it and one that opened it, has a handler of its own.
+func xrcHandlers(t *testing.T, w *rig.World) {
+	domain := w.A.NewXRCD()
+	made, opened := make(chan verbs.AsyncEvent, 8), make(chan verbs.AsyncEvent, 8)
+	first, err := domain.CreateQP(&verbs.QPInitAttr{
+		Type: verbs.QPTypeXRCRecv, QPContext: "made", EventHandler: func(e verbs.AsyncEvent) { made <- e },
+	})
+	rig.Check(t, err)
+	second, err := domain.OpenQP(&verbs.QPOpenAttr{
+		Number: first.Number(), QPContext: "opened", EventHandler: func(e verbs.AsyncEvent) { opened <- e },
+	})
+	rig.Check(t, err)
+	if first.QPContext() != "made" || second.QPContext() != "opened" {
+		t.Errorf("contexts %v and %v", first.QPContext(), second.QPContext())
+	}
+	x := &rig.XRC{A: w.B.Peer(verbs.QPTypeXRCSend), B: w.A, Domain: domain, Target: first}
+	x.Connect(nil)
+	rig.To(t, first, verbs.QPStateErr)
+	for qp, events := range map[*verbs.QP]chan verbs.AsyncEvent{first: made, second: opened} {
+		if e := rig.Get(t, events); e != lastReached(qp) {
+			t.Errorf("%+v, not %+v", e, lastReached(qp))
+		}
+	}
+	rig.Check(t, second.Close())
+	rig.Check(t, first.Close())
+	rig.Check(t, domain.Close())
+	w.A.NoEvent()
 }
 
 // shared are two programs on A's card with one domain, by an inode, and a third station that has an initiator.
@@ -120,7 +150,7 @@ func share(t *testing.T, w *rig.World) *shared {
 	s.theirs, err = s.beside.Ctx.OpenXRCD(&verbs.XRCDInitAttr{File: file})
 	rig.Check(t, err)
 	s.x = w.B.ConnectXRC(w.A, s.domain, nil)
-	s.opened, err = s.theirs.OpenQP(s.x.Target.Number())
+	s.opened, err = s.theirs.OpenQP(&verbs.QPOpenAttr{Number: s.x.Target.Number()})
 	rig.Check(t, err)
 	return s
 }
@@ -156,7 +186,7 @@ func xrcProgramGone(t *testing.T, w *rig.World) {
 	s.x.A.Post(s.x.Request(verbs.WRSend, other, 10))
 	other.Expect(rig.OK(1))
 	s.x.A.Expect(rig.OK(1))
-	again, err := s.domain.OpenQP(s.opened.Number())
+	again, err := s.domain.OpenQP(&verbs.QPOpenAttr{Number: s.opened.Number()})
 	rig.Check(t, err)
 	rig.Check(t, s.beside.Ctx.Close())
 	own.Recv(2, 0, 100)

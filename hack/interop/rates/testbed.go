@@ -95,7 +95,7 @@ func (l *testbed) setRXE(ctx context.Context, on bool) error {
 	if on == l.rxe {
 		return nil
 	}
-	script := "rdma link delete rxe0 2>/dev/null; modprobe -r rdma_rxe"
+	script := "rdma link delete rxe0 2>/dev/null; rmmod rdma_rxe"
 	if on {
 		script = "modprobe rdma_rxe && rdma link add rxe0 type rxe netdev eth0"
 	}

@@ -141,7 +141,7 @@ func (x *xrcTalk) renew() {
 	s.want("create initiator", err, 0)
 	x.handles[0], err = x.domain.CreateQP(&verbs.QPInitAttr{Type: verbs.QPTypeXRCRecv})
 	s.want("create target", err, 0)
-	x.handles[1], err = x.domain.OpenQP(x.handles[0].Number())
+	x.handles[1], err = x.domain.OpenQP(&verbs.QPOpenAttr{Number: x.handles[0].Number()})
 	s.want("open target", err, 0)
 }
 
