@@ -73,3 +73,45 @@ func TestXRCMemoryThatIsNotThere(t *testing.T) {
 	}
 	check(t, broken.session().Close())
 }
+
+// A mistake in the work of a target costs the targets of its domain: no session, and no other domain.
+func TestFaultInATarget(t *testing.T) {
+	w := newWirePair(t, WithoutInline())
+	var ends [2]*verbs.QP
+	var srqs [2]*verbs.SRQ
+	var targets [2]*verbs.QP
+	var cqs [2]*verbs.CQ
+	for i := range ends {
+		domain, err := w.a.ctx.AllocXRCD()
+		check(t, err)
+		targets[i], err = domain.CreateQP(&verbs.QPInitAttr{Type: verbs.QPTypeXRCRecv})
+		check(t, err)
+		srqs[i], cqs[i] = w.a.xrcOf(domain)
+		ends[i] = w.b.connectXRC(targets[i], "10.0.0.2", "10.0.0.1")
+	}
+	card := w.a.device
+	card.engine.Do(func() {
+		for _, q := range card.qpsByPlace {
+			if q.entry.Number == targets[0].Number() {
+				q.connection.Path = nil // its acknowledgement cannot leave
+			}
+		}
+	})
+	for i, qp := range ends {
+		check(t, qp.PostSend([]verbs.SendWR{{Opcode: verbs.WRSend, RemoteSRQN: srqs[i].Number()}}))
+	}
+	w.a.expectEvents(verbs.AsyncEvent{Type: verbs.EventQPFatal, QP: targets[0]})
+	for i, want := range []verbs.QPState{verbs.QPStateErr, verbs.QPStateRTS} {
+		var wcs [1]verbs.WC
+		_, err := cqs[i].Wait(guard(t), wcs[:])
+		check(t, err)
+		attr, _, err := targets[i].Query()
+		check(t, err)
+		if attr.State != want || wcs[0].Status != verbs.WCSuccess {
+			t.Errorf("target %d is in %v; %+v", i, attr.State, wcs[0])
+		}
+	}
+	_, err := w.a.ctx.AllocPD() // the session goes on
+	check(t, err)
+	check(t, targets[0].Close())
+}
