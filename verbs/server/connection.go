@@ -129,7 +129,9 @@ func (c *connection) end() {
 	select {
 	case <-freed:
 	case <-c.server.hurry:
-		c.log.Warn("a client holds on to its memory; it is left to the kernel", "bytes", c.arena.top)
+		if c.arena != nil { // else there is none, and it is about to be freed
+			c.log.Warn("a client holds on to its memory; it is left to the kernel", "bytes", c.arena.top)
+		}
 	}
 }
 
