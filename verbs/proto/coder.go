@@ -202,8 +202,11 @@ func (c *coder) shared(name string, v *[]byte) {
 		return
 	}
 	*v = nil
-	if p != (Place{}) {
+	switch {
+	case p.Length != 0:
 		*v, c.err = c.memory.At(p)
+	case p.Offset != 0:
+		c.fail("%s has no bytes, and lies at %d", name, p.Offset)
 	}
 }
 

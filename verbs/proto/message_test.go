@@ -168,6 +168,7 @@ func TestMalformed(t *testing.T) {
 	_, rows["no memory"] = OpenDevice.DecodeGrant(make([]byte, 24), nil)
 	_, rows["memory past the end"] = AllocMR.DecodeGrant(append(make([]byte, 8), 1, 16, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0), shared)
 	_, rows["memory that wraps"] = AllocMR.DecodeGrant(append(make([]byte, 8), 1, 0, 0, 0, 0, 0, 0, 0, 255, 255, 255, 255, 255, 255, 255, 255), shared)
+	_, rows["no memory at a place"] = AllocMR.DecodeGrant(append(make([]byte, 8), 8, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0), shared)
 	for name, err := range rows {
 		if !IsMalformed(err) {
 			t.Errorf("%s: %v", name, err)
