@@ -20,6 +20,7 @@ type QPInitAttr struct {
 	// SRQ gives the queue pair its receives; it then has no receive queue, and MaxRecvWR and
 	// MaxRecvSGE do not count. It may be of another PD.
 	SRQ      *SRQ
+	XRCD     *XRCD // of type QPTypeXRCRecv, where a package makes the queue pair: see cm.ID.CreateQP
 	Cap      QPCap
 	Port     uint8 // of a GSI queue pair: 1 (port_num of ib_qp_init_attr)
 	SQSigAll bool  // every send has a completion, signaled or not

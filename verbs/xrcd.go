@@ -54,6 +54,14 @@ func (c *Context) OpenXRCD(attr *XRCDInitAttr) (*XRCD, error) {
 // AllocXRCD makes an XRC domain of this context alone (ib_alloc_xrcd).
 func (c *Context) AllocXRCD() (*XRCD, error) { return c.OpenXRCD(&XRCDInitAttr{}) }
 
+// Context is the device that the domain is of.
+func (x *XRCD) Context() *Context {
+	if x == nil {
+		return nil
+	}
+	return x.ctx
+}
+
 // Close closes the domain (ibv_close_xrcd, ib_dealloc_xrcd). ErrBusy while there are SRQs and queue pairs that were made
 // or opened by it. The domain is gone when all programs have closed it.
 func (x *XRCD) Close() error {

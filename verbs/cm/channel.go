@@ -82,7 +82,8 @@ func (c *EventChannel) CreateID(space PortSpace, context any) (*ID, error) {
 }
 
 // CreateIDOfType is CreateID for a type of queue pair, which is the id's and its peer's (qp_type of the kernel's
-// rdma_create_id): of port space TCP verbs.QPTypeRC or verbs.QPTypeUC. 0 is for that of the port space.
+// rdma_create_id): of port space TCP verbs.QPTypeRC, verbs.QPTypeUC, or of XRC verbs.QPTypeXRCSend for one that connects
+// and verbs.QPTypeXRCRecv for one that listens. The numbers of SRQs travel as private data. 0 is for that of the port space.
 func (c *EventChannel) CreateIDOfType(space PortSpace, qpType verbs.QPType, context any) (*ID, error) {
 	if c == nil {
 		return nil, fmt.Errorf("create id: %w", errNil)

@@ -16,8 +16,8 @@ import (
 // Where a connection's queue pair has no receive, the peer waits 0.64 ms and sends again, as with ibv_rc_pingpong
 // and perftest; SetMinRNRTimer says otherwise.
 //
-// The PD is of the id's device; a type of 0 is the id's. verbs.ErrInvalid if the id is not
-// bound to a device, or has a queue pair.
+// The PD is of the id's device; a type of 0 is the id's. Of an id for XRC_RECV init.XRCD makes the queue pair, and pd
+// does not count. verbs.ErrInvalid if the id is not bound to a device, or has a queue pair.
 func (i *ID) CreateQP(pd *verbs.PD, init *verbs.QPInitAttr) (*verbs.QP, error) {
 	if i == nil {
 		return nil, fmt.Errorf("create the id's QP: %w", errNil)
@@ -37,11 +37,13 @@ func (i *ID) createQP(pd *verbs.PD, init *verbs.QPInitAttr) (*verbs.QP, error) {
 	switch {
 	case err != nil:
 		return nil, err
-	case pd == nil || init == nil:
+	case init == nil || pd == nil && i.qpType() != verbs.QPTypeXRCRecv:
 		return nil, fmt.Errorf("%w: no PD, or no attributes", verbs.ErrInvalid)
 	case i.qp != nil:
 		return nil, fmt.Errorf("%w: the id has a queue pair already", verbs.ErrInvalid)
-	case pd.Context() != p.ctx:
+	case i.qpType() == verbs.QPTypeXRCRecv && init.XRCD.Context() != p.ctx:
+		return nil, fmt.Errorf("%w: no XRC domain of the id's device", verbs.ErrInvalid)
+	case i.qpType() != verbs.QPTypeXRCRecv && pd.Context() != p.ctx:
 		return nil, fmt.Errorf("%w: the PD belongs to another device than the id", verbs.ErrInvalid)
 	}
 	attr := *init
@@ -54,7 +56,11 @@ func (i *ID) createQP(pd *verbs.PD, init *verbs.QPInitAttr) (*verbs.QP, error) {
 	if _, _, err := p.qpAttr(verbs.QPStateInit); err != nil {
 		return nil, err
 	}
-	qp, err := pd.CreateQP(&attr)
+	create := pd.CreateQP
+	if attr.Type == verbs.QPTypeXRCRecv {
+		create = attr.XRCD.CreateQP
+	}
+	qp, err := create(&attr)
 	if err != nil {
 		return nil, err
 	}

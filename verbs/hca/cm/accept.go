@@ -42,7 +42,7 @@ func (l *Listener) unacceptable(path Path, req *wire.REQ) wire.RejectReason {
 	switch {
 	case l == nil:
 		return 0
-	case req.TransportService != transportOf(l.config.Type):
+	case !asksFor(req, l.config.Type):
 		return wire.RejectTransport
 	case req.Primary.Local != path.Remote || req.Primary.Remote != path.Local:
 		return wire.RejectPrimaryGID
@@ -52,17 +52,29 @@ func (l *Listener) unacceptable(path Path, req *wire.REQ) wire.RejectReason {
 	return 0
 }
 
-// The transport services of connections in a REQ.
+// The transport services of connections in a REQ, and the extended one of XRC.
 const (
-	transportRC = 0
-	transportUC = 1
+	transportRC       = 0
+	transportUC       = 1
+	transportExtended = 3
+	extendedXRC       = 1
 )
 
-func transportOf(kind verbs.QPType) uint8 {
-	if kind == verbs.QPTypeUC {
-		return transportUC
+// transportOf is how a REQ says of which type queue pairs are. Those of XRC are of one transport, at both ends.
+func transportOf(kind verbs.QPType) (service, extended uint8) {
+	switch kind {
+	case verbs.QPTypeUC:
+		return transportUC, 0
+	case verbs.QPTypeXRCSend, verbs.QPTypeXRCRecv:
+		return transportExtended, extendedXRC
 	}
-	return transportRC
+	return transportRC, 0
+}
+
+// asksFor says whether a REQ is for queue pairs of a type.
+func asksFor(req *wire.REQ, kind verbs.QPType) bool {
+	service, extended := transportOf(kind)
+	return req.TransportService == service && (service != transportExtended || req.ExtendedTransport == extended)
 }
 
 // requested makes the connection that a REQ asks for.
@@ -123,6 +135,9 @@ func (c *Connection) Accept(now time.Time, guid uint64, p verbs.ConnParam) error
 	rep := wire.REP{
 		CommIDs: c.ids(), LocalQPN: p.QPN, StartingPSN: c.RQPSN, ResponderResources: c.ResponderResources, InitiatorDepth: c.InitiatorDepth,
 		TargetAckDelay: ackDelay, EndToEndFlowControl: p.FlowControl, RNRRetryCount: min(p.RNRRetryCount, maxRetryCount), SRQ: p.SRQ, LocalCAGUID: guid,
+	}
+	if c.Type == verbs.QPTypeXRCRecv { // its number stands elsewhere, as in the kernel
+		rep.LocalQPN, rep.LocalEECN, rep.EndToEndFlowControl, rep.SRQ = 0, uint32(p.QPN), false, true
 	}
 	copy(rep.PrivateData[:], p.PrivateData)
 	c.ask(now, func(mad wire.MAD) { mad.PutREP(c.requestTID, &rep) })

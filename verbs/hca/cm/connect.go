@@ -28,7 +28,7 @@ type ConnectConfig struct {
 	Source, Dest netip.AddrPort // for the address header: who asks, and whom
 	GUID         uint64         // of the card
 	MTU          wire.MTU       // of the path
-	Type         verbs.QPType   // of the queue pairs: verbs.QPTypeUC, else RC
+	Type         verbs.QPType   // of the queue pairs: verbs.QPTypeUC or verbs.QPTypeXRCSend, else RC
 	SL           uint8          // of the path
 	AckTimeout   uint8          // of the queue pairs, a code; 0 for the path's
 	Param        verbs.ConnParam
@@ -64,11 +64,15 @@ func (c *Connection) request(config *ConnectConfig) wire.REQ {
 		ResponderResources: c.ResponderResources, InitiatorDepth: c.InitiatorDepth, EndToEndFlowControl: param.FlowControl,
 		RemoteTimeout: responseTimeout, LocalTimeout: responseTimeout, MaxCMRetries: maxCMRetries,
 		RetryCount: c.RetryCount, RNRRetryCount: min(param.RNRRetryCount, maxRetryCount),
-		TransportService: transportOf(config.Type), PKey: wire.PKeyDefault, PathMTU: c.MTU, SRQ: param.SRQ,
+		PKey: wire.PKeyDefault, PathMTU: c.MTU, SRQ: param.SRQ,
 		Primary: wire.CMPath{
 			LocalLID: noLID, RemoteLID: noLID, Local: c.Path.Local, Remote: c.Path.Remote,
 			FlowLabel: c.Path.FlowLabel, TrafficClass: c.Path.TrafficClass, HopLimit: c.Path.HopLimit, SL: config.SL, AckTimeout: cmp.Or(config.AckTimeout, ackTimeout),
 		},
+	}
+	req.TransportService, req.ExtendedTransport = transportOf(config.Type)
+	if config.Type == verbs.QPTypeXRCSend { // it serves nobody: the kernel says none of these
+		req.ResponderResources, req.RetryCount, req.RNRRetryCount, req.SRQ = 0, 0, 0, false
 	}
 	header := wire.CMAddress{Source: c.Source, Destination: c.Dest.Addr()}
 	header.Put(req.PrivateData[:])
@@ -92,7 +96,7 @@ func (m *Manager) accepted(now time.Time, path Path, mad wire.MAD) {
 	case c.state != stateREQSent:
 		m.counters[ConnectionDuplicates]++
 		c.acceptedAgain()
-	case m.refuseStale(now, path, mad, rep.LocalQPN, wire.AnsweredREP):
+	case m.refuseStale(now, path, mad, c.numberIn(&rep), wire.AnsweredREP):
 	default:
 		m.counters[ConnectionMessages]++
 		c.answered()
@@ -102,14 +106,22 @@ func (m *Manager) accepted(now time.Time, path Path, mad wire.MAD) {
 	}
 }
 
+// numberIn is the number of the peer's queue pair in a REP: of an XRC target where other services have an EE context.
+func (c *Connection) numberIn(rep *wire.REP) wire.QPN {
+	if c.Type == verbs.QPTypeXRCSend {
+		return wire.QPN(rep.LocalEECN)
+	}
+	return rep.LocalQPN
+}
+
 // take copies what a REP says.
 func (c *Connection) take(rep *wire.REP) {
-	c.knowsPeer(rep.CommIDs.Local, rep.LocalQPN)
+	c.knowsPeer(rep.CommIDs.Local, c.numberIn(rep))
 	c.SQPSN, c.RNRRetryCount = rep.StartingPSN, rep.RNRRetryCount
 	c.ResponderResources, c.InitiatorDepth = rep.InitiatorDepth, rep.ResponderResources
 	c.AckTimeout = max(ackTimeout, rep.TargetAckDelay)
 	c.Peer = verbs.ConnParam{
-		QPN: rep.LocalQPN, PrivateData: rep.PrivateData[:], ResponderResources: c.ResponderResources, InitiatorDepth: c.InitiatorDepth,
+		QPN: c.numberIn(rep), PrivateData: rep.PrivateData[:], ResponderResources: c.ResponderResources, InitiatorDepth: c.InitiatorDepth,
 		FlowControl: rep.EndToEndFlowControl, RNRRetryCount: rep.RNRRetryCount, SRQ: rep.SRQ,
 	}
 }

@@ -22,7 +22,7 @@ const MaxBacklog = 1024
 type ListenConfig struct {
 	Service     wire.ServiceID
 	Connections bool         // it takes requests for connections, not for queue pairs of datagrams
-	Type        verbs.QPType // of connections: verbs.QPTypeUC, else RC
+	Type        verbs.QPType // of connections: verbs.QPTypeUC or verbs.QPTypeXRCRecv, else RC
 	// Address is the one that a request must ask for. The zero Addr takes any; 0.0.0.0 takes any of
 	// IPv4, and :: any of IPv6.
 	Address netip.Addr

@@ -25,6 +25,9 @@ func (s *Session) ConnectID(r provider.ConnectIDRequest) error {
 		if i.ends.Dest.IsMulticast() {
 			return fmt.Errorf("%w: connect to a group, which has no queue pair of its own; join it", verbs.ErrInvalid)
 		}
+		if i.kind == verbs.QPTypeXRCRecv {
+			return fmt.Errorf("%w: connect an id for XRC_RECV: a target is connected to; connect for XRC_SEND", verbs.ErrInvalid)
+		}
 		ask := i.ask
 		if i.connects() {
 			ask = i.connect

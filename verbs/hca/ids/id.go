@@ -136,8 +136,8 @@ func checkSpace(space wire.PortSpace, asked verbs.QPType) (kind verbs.QPType, er
 	case wire.PortSpaceUDP:
 		kind = verbs.QPTypeUD
 	case wire.PortSpaceTCP:
-		if kind = verbs.QPTypeRC; asked == verbs.QPTypeUC {
-			kind = verbs.QPTypeUC
+		if kind = verbs.QPTypeRC; asked == verbs.QPTypeUC || asked == verbs.QPTypeXRCSend || asked == verbs.QPTypeXRCRecv {
+			kind = asked
 		}
 	case wire.PortSpaceIPoIB, wire.PortSpaceIB:
 		return 0, fmt.Errorf("%w: port space %v is InfiniBand's; use UDP or TCP", verbs.ErrUnsupported, space)

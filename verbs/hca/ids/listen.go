@@ -20,6 +20,9 @@ func (s *Session) ListenID(r provider.ListenIDRequest) error {
 		if err := i.in("listen with", idBound); err != nil {
 			return err
 		}
+		if i.kind == verbs.QPTypeXRCSend {
+			return fmt.Errorf("%w: listen with an id for XRC_SEND: an initiator connects; listen for XRC_RECV", verbs.ErrInvalid)
+		}
 		if err := s.manager.Ports.listen(i.binding); err != nil {
 			return err
 		}

@@ -78,11 +78,22 @@ func (i *ID) connectedAttr(state verbs.QPState) (grant provider.InitIDQPAttrGran
 			grant.Attr.Timeout = i.ackTimeout
 		}
 	}
-	if i.kind == verbs.QPTypeUC {
+	switch i.kind {
+	case verbs.QPTypeUC:
 		grant.Mask &^= ofReliable
+	case verbs.QPTypeXRCSend:
+		grant.Mask &^= ofResponder
+	case verbs.QPTypeXRCRecv:
+		grant.Mask &^= ofRequester
 	}
 	return grant, err
 }
+
+// The attributes of responders and of requesters alone: an XRC queue pair is one of them.
+const (
+	ofResponder = verbs.QPAttrMaxDestRDAtomic | verbs.QPAttrMinRNRTimer
+	ofRequester = verbs.QPAttrRetryCnt | verbs.QPAttrRNRRetry | verbs.QPAttrMaxQPRDAtomic
+)
 
 // ofReliable are the attributes that unreliable connections do not have: nothing is acknowledged, or asked for.
 const ofReliable = verbs.QPAttrMaxDestRDAtomic | verbs.QPAttrMinRNRTimer | verbs.QPAttrTimeout | verbs.QPAttrRetryCnt | verbs.QPAttrRNRRetry | verbs.QPAttrMaxQPRDAtomic

@@ -18,6 +18,7 @@ var connectedTests = []rig.Test{
 	{Name: "ids: queue pairs of the program's own", Run: idConnectedOwnQPs},
 	{Name: "ids: queue pairs of connections that fail", Run: idConnectedFails},
 	{Name: "ids: unreliable connections", Run: idUnreliable},
+	{Name: "ids: XRC", Run: idXRC},
 }
 
 // queuePairOf makes an id's queue pair, with a region that its peer may use.
@@ -168,19 +169,13 @@ func idConnectedFails(t *testing.T, w *rig.World) {
 // idUnreliable: ids for UC connect queue pairs of that type, and are no peers of others.
 func idUnreliable(t *testing.T, w *rig.World) {
 	a, b := newIDEnd(w.A), newIDEnd(w.B)
-	ofType := func(e *idEnd, kind verbs.QPType) *cm.ID {
-		id, err := e.channel.CreateIDOfType(cm.PortSpaceTCP, kind, nil)
-		rig.Check(t, err)
-		e.closeAtEnd(id)
-		return id
-	}
-	service := ofType(b, verbs.QPTypeUC)
+	service := b.ofType(verbs.QPTypeUC)
 	rig.Check(t, service.Bind(port(netip.IPv4Unspecified(), 0)))
 	rig.Check(t, service.Listen(0))
 	at, err := service.LocalAddr()
 	rig.Check(t, err)
 
-	active := ofType(a, verbs.QPTypeUC)
+	active := a.ofType(verbs.QPTypeUC)
 	rig.Refused(t, active.SetMinRNRTimer(1), unix.EINVAL, "UC")
 	a.routed(active, port(w.B.End.IPv4, at.Port()))
 	from := a.queuePairOf(active)

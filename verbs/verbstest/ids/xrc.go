@@ -1,0 +1,71 @@
+package ids
+
+import (
+	"encoding/binary"
+	"net/netip"
+	"testing"
+
+	"github.com/roced/roced/verbs"
+	"github.com/roced/roced/verbs/cm"
+	"github.com/roced/roced/verbs/verbstest/rig"
+	"golang.org/x/sys/unix"
+)
+
+// ofType is an id of port space TCP for a type of queue pair.
+func (e *idEnd) ofType(kind verbs.QPType) *cm.ID {
+	e.Helper()
+	id, err := e.channel.CreateIDOfType(cm.PortSpaceTCP, kind, nil)
+	rig.Check(e, err)
+	e.closeAtEnd(id)
+	return id
+}
+
+// idXRC: ids for XRC connect an initiator to a target. The number of the SRQ comes as private data.
+func idXRC(t *testing.T, w *rig.World) {
+	a, b := newIDEnd(w.A), newIDEnd(w.B)
+	domain := w.B.NewXRCD()
+	q := w.B.NewXRCQueue(domain)
+	service := b.ofType(verbs.QPTypeXRCRecv)
+	rig.Check(t, service.Bind(port(netip.IPv4Unspecified(), 0)))
+	rig.Check(t, service.Listen(0))
+	at, err := service.LocalAddr()
+	rig.Check(t, err)
+
+	active := a.ofType(verbs.QPTypeXRCSend)
+	a.routed(active, port(w.B.End.IPv4, at.Port()))
+	from := a.queuePairOf(active)
+	rig.Check(t, active.Connect(nil))
+	asked := b.request(service)
+	_, err = asked.ID.CreateQP(b.PD, &verbs.QPInitAttr{SendCQ: b.CQ, RecvCQ: b.CQ})
+	rig.Refused(t, err, unix.EINVAL, "XRC domain")
+	_, err = asked.ID.CreateQP(nil, &verbs.QPInitAttr{XRCD: w.A.NewXRCD()})
+	rig.Refused(t, err, unix.EINVAL, "XRC domain")
+	target, err := asked.ID.CreateQP(nil, &verbs.QPInitAttr{XRCD: domain})
+	rig.Check(t, err)
+	rig.Check(t, asked.ID.Accept(&cm.ConnParam{PrivateData: binary.BigEndian.AppendUint32(nil, uint32(q.Number()))}))
+	event := a.event(active, cm.EventEstablished)
+	b.event(asked.ID, cm.EventEstablished)
+	if event.QPN != target.Number() || !event.SRQ {
+		t.Errorf("the peer says queue pair %v, SRQ %v; it is %v", event.QPN, event.SRQ, target.Number())
+	}
+	q.Recv(5, 0, rig.RegionLen)
+	wr := from.Request(verbs.WRSend, &rig.Peer{MR: q.MR}, 5000)
+	wr.RemoteSRQN = verbs.SRQN(binary.BigEndian.Uint32(event.PrivateData))
+	from.Post(wr, from.Request(verbs.WRSend, &rig.Peer{MR: q.MR}, 0)) // the second is for none
+	if wc := q.Expect(rig.OK(5))[0]; wc.QPN != target.Number() {
+		t.Errorf("%+v", wc)
+	}
+	from.Expect(rig.OK(1), rig.Ended(1, verbs.WCRemInvReqErr))
+	rig.Check(t, active.Disconnect())
+	b.event(asked.ID, cm.EventDisconnected)
+	rig.Check(t, asked.ID.Disconnect())
+	a.event(active, cm.EventDisconnected)
+
+	a.rejected(a.connectIn(cm.PortSpaceTCP, port(w.B.End.IPv4, at.Port()), ""), 9, "") // by RC
+	wrong := b.ofType(verbs.QPTypeXRCSend)
+	rig.Check(t, wrong.Bind(port(netip.IPv4Unspecified(), 0)))
+	rig.Refused(t, wrong.Listen(0), unix.EINVAL, "XRC_RECV")
+	other := a.ofType(verbs.QPTypeXRCRecv)
+	a.routed(other, port(w.B.End.IPv4, at.Port()))
+	rig.Refused(t, other.Connect(&cm.ConnParam{QPN: otherQPN()}), unix.EINVAL, "XRC_SEND")
+}
