@@ -34,7 +34,7 @@ type testbed struct {
 	share       string // the folder that both see as /host
 	bridge      *lab.Bridge
 	left, right *vm.VM // who sends, and who receives
-	rxe         bool   // Soft-RoCE is loaded, and on their cards after the first setRXE
+	rxe         bool   // Soft-RoCE is loaded
 }
 
 func newTestbed(ctx context.Context, image string, o options) (*testbed, error) {
@@ -60,9 +60,11 @@ func (l *testbed) open(ctx context.Context, image string) (err error) {
 	if l.left, err = l.boot(ctx, "left", image, leftAddress); err != nil {
 		return err
 	}
-	l.right, err = l.boot(ctx, "right", image, rightAddress)
-	l.rxe = true
-	return err
+	if l.right, err = l.boot(ctx, "right", image, rightAddress); err != nil {
+		return err
+	}
+	l.rxe = true // the image loads it
+	return l.setRXE(ctx, false)
 }
 
 func (l *testbed) boot(ctx context.Context, name, image, address string) (*vm.VM, error) {
