@@ -28,6 +28,21 @@ func (c *Context) ProtocolRoCE(port uint8) bool { return c.IsPortValid(port) }
 // ProtocolRoCEUDPEncap reports whether the port speaks RoCE v2 (rdma_protocol_roce_udp_encap).
 func (c *Context) ProtocolRoCEUDPEncap(port uint8) bool { return c.IsPortValid(port) }
 
+// ProtocolIB reports whether the port speaks InfiniBand itself (rdma_protocol_ib).
+func (c *Context) ProtocolIB(uint8) bool { return false }
+
+// ProtocolRoCEEthEncap reports whether the port speaks RoCE v1 (rdma_protocol_roce_eth_encap).
+func (c *Context) ProtocolRoCEEthEncap(uint8) bool { return false }
+
+// ProtocolIWARP reports whether the port speaks iWARP (rdma_protocol_iwarp).
+func (c *Context) ProtocolIWARP(uint8) bool { return false }
+
+// ProtocolUSNIC reports whether the port speaks usNIC (rdma_protocol_usnic).
+func (c *Context) ProtocolUSNIC(uint8) bool { return false }
+
+// ProtocolRawPacket reports whether the port has raw packets (rdma_protocol_raw_packet).
+func (c *Context) ProtocolRawPacket(uint8) bool { return false }
+
 // CapIBMAD reports whether the port has InfiniBand's management datagrams (rdma_cap_ib_mad): it has
 // those of QP 1.
 func (c *Context) CapIBMAD(port uint8) bool { return c.IsPortValid(port) }

@@ -47,6 +47,17 @@ func GIDFromAddr(address netip.Addr) GID { return wire.GIDFromAddr(address) }
 // Its fields: [provider.DeviceAttr].
 type DeviceAttr = provider.DeviceAttr
 
+// Device is a device that can be opened (ibv_device). client.ListDevices lists those of the service, hca.ListDevices the
+// host's interfaces.
+//
+// Its fields: [provider.Device].
+type Device = provider.Device
+
+// DeviceClient is told of devices that are there, come and go (ib_client), by client.WatchDevices and hca.WatchDevices.
+//
+// Its fields: [provider.DeviceClient].
+type DeviceClient = provider.DeviceClient
+
 // PortAttr is the state of a port (ibv_port_attr).
 //
 // Its fields: [provider.PortAttr].

@@ -38,12 +38,13 @@ var (
 	// or a group was not joined.
 	ErrAddrNotAvail = errno.New("address not available", unix.EADDRNOTAVAIL)
 	ErrAddrInUse    = errno.New("address in use", unix.EADDRINUSE)
+	ErrNotFound     = errno.New("not found", unix.ENOENT)
 )
 
 // kinds are the errors above.
 var kinds = []error{
 	ErrInvalid, ErrState, ErrQueueFull, ErrLimit, ErrBusy, ErrPermission, ErrUnsupported, ErrUnreachable, ErrNoGID,
-	ErrCQOverrun, ErrDeviceFatal, ErrClosed, ErrObjectClosed, ErrHost, ErrAddrNotAvail, ErrAddrInUse,
+	ErrCQOverrun, ErrDeviceFatal, ErrClosed, ErrObjectClosed, ErrHost, ErrAddrNotAvail, ErrAddrInUse, ErrNotFound,
 }
 
 // KindOf gives the Err value of this package that err is or wraps, nil if there is none.

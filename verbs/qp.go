@@ -256,7 +256,7 @@ func (q *QP) lockCQs() (unlock func()) {
 }
 
 // Query gives all attributes as the card has them, and those that the queue pair was created with
-// (ibv_query_qp, whose mask only spares work).
+// (ibv_query_qp, whose mask only spares work); QueryAttr gives chosen ones.
 func (q *QP) Query() (QPAttr, QPInitAttr, error) {
 	if q == nil {
 		return QPAttr{}, QPInitAttr{}, fmt.Errorf("query QP: %w", errNil)
@@ -267,6 +267,20 @@ func (q *QP) Query() (QPAttr, QPInitAttr, error) {
 	}
 	grant.Attr.Cap = q.init.Cap
 	return grant.Attr, q.init, nil
+}
+
+// QueryAttr gives the attributes in mask as the card has them, the others zero, and those that the queue pair was
+// created with (ibv_query_qp). Bits that are no attributes do not count.
+func (q *QP) QueryAttr(mask QPAttrMask) (attr QPAttr, init QPInitAttr, err error) {
+	all, init, err := q.Query()
+	if err != nil {
+		return attr, init, err
+	}
+	attr.Set(&all, mask)
+	if mask&QPAttrCap != 0 {
+		attr.Cap = all.Cap
+	}
+	return attr, init, nil
 }
 
 // Close destroys the queue pair (ibv_destroy_qp). Posted sends are carried out first, as with Drain: Close

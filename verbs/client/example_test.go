@@ -25,6 +25,41 @@ func must[T any](value T, err error) T {
 	return value
 }
 
+// A program follows the service's devices: it is told of those that are there, and of those that come and go. It
+// would open a session on one that comes, and close the session of one that goes. hca.WatchDevices does the same with
+// the host's own interfaces.
+func ExampleWatchDevices() {
+	host := must(memnet.New(0).AddHost("eth0", netip.MustParseAddr("10.0.0.1")))
+	card := must(hca.New(host, hca.WithoutInline()))
+	defer card.Close()
+	service := must(server.New(server.Config{PrivilegedGroup: -1})) // without a device
+	defer service.Close()
+	folder := must(os.MkdirTemp("", "roced"))
+	defer os.RemoveAll(folder)
+	path := filepath.Join(folder, "sock")
+	go service.Serve(must(net.Listen("unixpacket", path)))
+
+	ctx, cancel := context.WithCancel(context.Background())
+	time.AfterFunc(time.Millisecond, func() { _ = service.SetDevices(card) }) // the administrator adds one
+	err := client.WatchDevices(ctx, path, verbs.DeviceClient{
+		Add: func(d verbs.Device) {
+			session := must(verbs.Open(must(client.Dial(path, d.Name))))
+			defer session.Close()
+			fmt.Println(d.Name, "has come:", must(session.QueryPort(1)).State)
+			_ = service.SetDevices() // and takes it away
+		},
+		Remove: func(d verbs.Device) {
+			fmt.Println(d.Name, "has gone")
+			cancel()
+		},
+	})
+	fmt.Println(err)
+	// Output:
+	// eth0 has come: active
+	// eth0 has gone
+	// watch devices: context canceled
+}
+
 // service is one with a device on a network in memory. The host's own is at client.DefaultPath.
 func daemon(name string) (path string, stop func()) {
 	host := must(memnet.New(0).AddHost("eth0", netip.MustParseAddr("10.0.0.1")))

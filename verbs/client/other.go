@@ -29,3 +29,9 @@ func Dial(_, _ string) (*Client, error) { return nil, errLinux }
 
 // DialContext is Dial that gives up when ctx is done.
 func DialContext(context.Context, string, string) (*Client, error) { return nil, errLinux }
+
+// ListDevices lists the service's devices.
+func ListDevices(context.Context, string) ([]verbs.Device, error) { return nil, errLinux }
+
+// WatchDevices tells of the service's devices as they come and go.
+func WatchDevices(context.Context, string, verbs.DeviceClient) error { return errLinux }

@@ -3,6 +3,7 @@
 package hca
 
 import (
+	"context"
 	"fmt"
 	"log/slog"
 	"net/netip"
@@ -49,6 +50,12 @@ func New(any, ...Option) (*Card, error) { return nil, errLinux }
 
 // OpenPair makes the cards of two hosts on a network in memory.
 func OpenPair(_, _ []netip.Addr, _ ...Option) (*Card, *Card, error) { return nil, nil, errLinux }
+
+// ListDevices lists the host's interfaces.
+func ListDevices() ([]verbs.Device, error) { return nil, errLinux }
+
+// WatchDevices tells of the host's interfaces as they come and go.
+func WatchDevices(context.Context, verbs.DeviceClient) error { return errLinux }
 
 // Option changes how a card is opened.
 type Option func(*struct{})

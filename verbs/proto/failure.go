@@ -12,7 +12,7 @@ import (
 var kinds = []error{
 	verbs.ErrInvalid, verbs.ErrState, verbs.ErrQueueFull, verbs.ErrLimit, verbs.ErrBusy, verbs.ErrPermission,
 	verbs.ErrUnsupported, verbs.ErrUnreachable, verbs.ErrNoGID, verbs.ErrCQOverrun, verbs.ErrDeviceFatal, verbs.ErrClosed,
-	verbs.ErrObjectClosed, verbs.ErrHost, verbs.ErrAddrNotAvail, verbs.ErrAddrInUse,
+	verbs.ErrObjectClosed, verbs.ErrHost, verbs.ErrAddrNotAvail, verbs.ErrAddrInUse, verbs.ErrNotFound,
 }
 
 const (

@@ -18,7 +18,7 @@ import (
 var kindNames = []string{
 	"ErrInvalid", "ErrState", "ErrQueueFull", "ErrLimit", "ErrBusy", "ErrPermission",
 	"ErrUnsupported", "ErrUnreachable", "ErrNoGID", "ErrCQOverrun", "ErrDeviceFatal", "ErrClosed",
-	"ErrObjectClosed", "ErrHost", "ErrAddrNotAvail", "ErrAddrInUse",
+	"ErrObjectClosed", "ErrHost", "ErrAddrNotAvail", "ErrAddrInUse", "ErrNotFound",
 }
 
 // Every error of package verbs has a bit.

@@ -61,6 +61,7 @@ enum roced_error {
 	ROCED_ERR_HOST = 1 << 13,
 	ROCED_ERR_ADDR_NOT_AVAIL = 1 << 14,
 	ROCED_ERR_ADDR_IN_USE = 1 << 15,
+	ROCED_ERR_NOT_FOUND = 1 << 16,
 };
 
 /* Of list_objects. Attachments are of queue pairs to groups. */

@@ -82,7 +82,7 @@ func New(c Config) (*Server, error) {
 	return s, nil
 }
 
-// SetDevices replaces the devices that clients can open. Sessions that there are stay as they are:
+// SetDevices replaces the devices that clients can open, and tells those who watch. Sessions that there are stay as they are:
 // those on a device that is gone end when it is closed.
 func (s *Server) SetDevices(devices ...Source) error {
 	names := map[string]bool{}
@@ -93,8 +93,24 @@ func (s *Server) SetDevices(devices ...Source) error {
 		names[d.Name()] = true
 	}
 	s.mu.Lock()
-	defer s.mu.Unlock()
+	before := s.devices
 	s.devices = slices.Clone(devices)
+	s.mu.Unlock()
+	if !s.monitors.any.Load() {
+		return nil
+	}
+	for _, d := range before {
+		if !slices.Contains(devices, d) {
+			s.NoteDeviceEvent(d.Name(), verbs.EventDeviceFatal)
+		}
+	}
+	for _, d := range devices {
+		if source, describes := d.(describing); describes && !slices.Contains(before, d) {
+			if _, err := source.QueryDevice(); err == nil {
+				s.NoteDeviceOpened(d.Name())
+			}
+		}
+	}
 	return nil
 }
 

@@ -7,10 +7,13 @@ import (
 
 	"github.com/roced/roced/verbs"
 	"github.com/roced/roced/verbs/verbstest/rig"
+	"golang.org/x/sys/unix"
 )
 
 var drainTests = []rig.Test{
 	{Name: "drain of a held queue", Run: drainOfAHeldQueue},
+	{Name: "drain to ERR", Run: drainToErr},
+	{Name: "drain without a poller", Run: drainUnpolled},
 	{Name: "post, then close the context", Run: func(t *testing.T, w *rig.World) { postThen(t, w, w.A.Ctx.Close) }},
 	{Name: "post, then close the queue pair", Run: func(t *testing.T, w *rig.World) { postThen(t, w, w.A.QP.Close) }},
 	{Name: "post, then drain", Run: func(t *testing.T, w *rig.World) {
@@ -58,4 +61,63 @@ func postThen(t *testing.T, w *rig.World, end func() error) {
 	for i, wc := range b.Wait(rig.Depth) {
 		rig.Same(t, []verbs.WC{wc}, rig.OK(uint64(i)))
 	}
+}
+
+// DrainQP flushes all requests, and returns when somebody has polled all of their completions.
+func drainToErr(t *testing.T, w *rig.World) {
+	a := w.A
+	drains := map[string]func(*verbs.QP, context.Context) error{"SQ": (*verbs.QP).DrainSQ, "RQ": (*verbs.QP).DrainRQ, "QP": (*verbs.QP).DrainQP}
+	for name, drain := range drains {
+		qp := a.Active(rig.DefaultCap())
+		held := a.Send(1, a.AH(w.B.End.IPv4), w.B.QP)
+		rig.To(t, qp, verbs.QPStateSQD)
+		var want []rig.Outcome
+		for i := range rig.Depth {
+			a.ReceiveOn(qp, i)
+			want = append(want, rig.Flushed(uint64(i)))
+		}
+		held.Flags = 0 // flushed all the same
+		rig.Check(t, qp.PostSend([]verbs.SendWR{held, held}))
+		done := rig.Waiting(rig.Guard(t), t, 1, func(ctx context.Context) error { return drain(qp, ctx) })
+		var flushed []verbs.WC
+		for len(flushed) < rig.Depth+2 {
+			flushed = append(flushed, a.Wait(1)...)
+		}
+		if err := <-done; err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		var recvs []verbs.WC
+		for _, wc := range flushed {
+			if wc.Opcode.IsRecv() {
+				recvs = append(recvs, wc)
+			}
+		}
+		rig.Same(t, recvs, want...)
+		if attr, _, err := qp.QueryAttr(verbs.QPAttrState); attr.State != verbs.QPStateErr || err != nil {
+			t.Errorf("%s: %v, %v", name, attr.State, err)
+		}
+		rig.Check(t, drain(qp, rig.Guard(t))) // nothing is left
+		rig.Check(t, qp.Close())
+		rig.Refused(t, drain(qp, rig.Guard(t)), unix.EINVAL)
+	}
+	fresh := a.NewQP(rig.DefaultCap())
+	rig.Refused(t, fresh.DrainQP(rig.Guard(t)), verbs.ErrState) // RESET does not go to ERR
+	withSRQ := a.NewQPWith(verbs.QPInitAttr{SendCQ: a.CQ, RecvCQ: a.CQ, SRQ: a.SRQ, Cap: rig.DefaultCap()})
+	rig.Check(t, withSRQ.Activate(rig.TestQKey))
+	rig.Refused(t, withSRQ.DrainRQ(rig.Guard(t)), unix.EINVAL, "SRQ")
+	rig.Check(t, withSRQ.DrainQP(rig.Guard(t)))
+}
+
+// As in the kernel, somebody has to poll: else the drain ends with its context.
+func drainUnpolled(t *testing.T, w *rig.World) {
+	qp := w.A.Active(rig.DefaultCap())
+	w.A.ReceiveOn(qp, 0)
+	ctx, cancel := context.WithCancel(rig.Guard(t))
+	done := rig.Waiting(ctx, t, 1, qp.DrainRQ)
+	cancel()
+	if err := <-done; !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+	w.A.Expect(rig.Flushed(0))
+	rig.Check(t, qp.DrainRQ(rig.Guard(t)))
 }

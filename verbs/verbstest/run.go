@@ -41,7 +41,7 @@ func Run(t *testing.T, newPair func(t *testing.T) Pair) {
 
 func all() []rig.Test {
 	return slices.Concat(
-		objectTests, limitTests, createTests, queryTests, capabilityTests, hwStatsTests, // objects and their life
+		objectTests, limitTests, createTests, queryTests, findTests, capabilityTests, hwStatsTests, // objects and their life
 		stateTests, modifyTests, sqdTests, specialTests, connectedTests, rdmaTests, rdmaErrorTests, rdmaStateTests, windowTests, revokeTests, // states and kinds of queue pairs
 		xrcTests, xrcDomainTests, // XRC
 		srqTests, srqResizeTests, srqEventTests, srqLoadTests, // shared receive queues
