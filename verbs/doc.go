@@ -56,6 +56,6 @@
 // XRC has two types of them: an initiator (PD.CreateQP), which only sends, and a target (XRCD.CreateQP), which takes the
 // receives of whichever SRQ of its domain a request names (SendWR.RemoteSRQN).
 //
-// Left out: on-demand paging and flush, whose access flags are ErrUnsupported. Fast registration, signatures and DMA
+// Left out: flush and huge pages, whose access flags are ErrUnsupported. Fast registration, signatures and DMA
 // mapping have no calls here.
 package verbs

@@ -103,6 +103,20 @@ func (h *HWStats) Get() (values []uint64, timestamp time.Time, err error) {
 	return slices.Clone(h.values), h.timestamp, nil
 }
 
+// Modify switches a counter on or off, by its place in Names (modify_hw_stat). Each is on: none costs what could be
+// saved. ErrUnsupported for off, ErrInvalid for a place that is none.
+func (h *HWStats) Modify(index int, on bool) error {
+	switch {
+	case h == nil:
+		return fmt.Errorf("modify hardware statistics: %w", errNil)
+	case index < 0 || index >= len(h.names):
+		return fmt.Errorf("modify hardware statistics: %w: counter %d of %d", ErrInvalid, index, len(h.names))
+	case !on:
+		return fmt.Errorf("modify hardware statistics: %w: %s is always counted", ErrUnsupported, h.names[index])
+	}
+	return nil
+}
+
 // update reads the counters, which come in the same order each time. The caller holds mu.
 func (h *HWStats) update(now time.Time) error {
 	counters, err := h.read()

@@ -37,7 +37,7 @@ type region struct {
 // in the region begin at 0.
 //
 // A region may be empty, and has at most DeviceAttr.MaxMRSize bytes. Access flags of flush and of
-// on-demand paging are ErrUnsupported; those
+// huge pages are ErrUnsupported; those
 // of AccessOptionalRange have no effect; others that are unknown, and remote writing without
 // AccessLocalWrite, are ErrInvalid.
 func (p *PD) AllocMR(length int, access AccessFlags) (*MR, error) {

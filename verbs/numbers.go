@@ -352,7 +352,7 @@ const (
 )
 
 // The access rights of a memory region. The card may always read it. A peer may do what region (or
-// window) and queue pair both allow. Flush and on-demand paging are ErrUnsupported.
+// window) and queue pair both allow. Flush and huge pages are ErrUnsupported.
 const (
 	AccessLocalWrite      = ring.AccessLocalWrite  // receives, and answers to reads and atomics, may be written to it
 	AccessRemoteWrite     = ring.AccessRemoteWrite // needs AccessLocalWrite too, as do atomics
@@ -360,7 +360,7 @@ const (
 	AccessRemoteAtomic    = ring.AccessRemoteAtomic
 	AccessMWBind          = ring.AccessMWBind    // memory windows may be bound to it
 	AccessZeroBased       = ring.AccessZeroBased // addresses begin at 0, as they do in any case without an iova
-	AccessOnDemand        = ring.AccessOnDemand
+	AccessOnDemand        = ring.AccessOnDemand  // as all regions are: nothing is pinned
 	AccessHugeTLB         = ring.AccessHugeTLB
 	AccessFlushGlobal     = ring.AccessFlushGlobal
 	AccessFlushPersistent = ring.AccessFlushPersistent

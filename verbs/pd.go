@@ -11,6 +11,9 @@ import (
 type PD struct {
 	ctx    *Context
 	handle provider.Handle
+	users  domainUsers
+	parent *PD // of a parent domain: what it stands for
+	td     *TD // likewise; nil for none
 }
 
 // AllocPD makes a protection domain (ibv_alloc_pd).
@@ -22,7 +25,7 @@ func (c *Context) AllocPD() (*PD, error) {
 	if err != nil {
 		return nil, fmt.Errorf("allocate PD: %w", err)
 	}
-	return &PD{c, grant.PD}, nil
+	return &PD{ctx: c, handle: grant.PD}, nil
 }
 
 // Context is the device that the protection domain is of.
@@ -33,12 +36,19 @@ func (p *PD) Context() *Context {
 	return p.ctx
 }
 
-// Close frees the protection domain (ibv_dealloc_pd); ErrBusy while it has objects.
+// Close frees the protection domain (ibv_dealloc_pd); ErrBusy while it has objects or parent domains. That of a parent
+// domain leaves objects that were made in it to the domain that it stands for.
 func (p *PD) Close() error {
 	if p == nil {
 		return fmt.Errorf("deallocate PD: %w", errNil)
 	}
-	if err := p.ctx.provider.DeallocPD(provider.DeallocPDRequest{PD: p.handle}); err != nil {
+	free := func() error {
+		return p.users.close(func() error { return p.ctx.provider.DeallocPD(provider.DeallocPDRequest{PD: p.handle}) })
+	}
+	if p.parent != nil {
+		free = p.closeParent
+	}
+	if err := free(); err != nil {
 		return fmt.Errorf("deallocate PD: %w", err)
 	}
 	return nil

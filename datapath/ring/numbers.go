@@ -493,7 +493,7 @@ func (n SRQType) String() string { return named(sRQTypeNames, n, "SRQ type") }
 type AccessFlags uint32
 
 // The access rights of a memory region. The card may always read it. A peer may do what region (or
-// window) and queue pair both allow. Flush and on-demand paging are ErrUnsupported.
+// window) and queue pair both allow. Flush and huge pages are ErrUnsupported.
 const (
 	AccessLocalWrite      AccessFlags = 1 << 0 // receives, and answers to reads and atomics, may be written to it
 	AccessRemoteWrite     AccessFlags = 1 << 1 // needs AccessLocalWrite too, as do atomics
@@ -501,7 +501,7 @@ const (
 	AccessRemoteAtomic    AccessFlags = 1 << 3
 	AccessMWBind          AccessFlags = 1 << 4 // memory windows may be bound to it
 	AccessZeroBased       AccessFlags = 1 << 5 // addresses begin at 0, as they do in any case without an iova
-	AccessOnDemand        AccessFlags = 1 << 6
+	AccessOnDemand        AccessFlags = 1 << 6 // as all regions are: nothing is pinned
 	AccessHugeTLB         AccessFlags = 1 << 7
 	AccessFlushGlobal     AccessFlags = 1 << 8
 	AccessFlushPersistent AccessFlags = 1 << 9

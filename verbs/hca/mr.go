@@ -77,9 +77,8 @@ func checkMR(length int, iova uint64, access verbs.AccessFlags) error {
 const (
 	knownAccess = verbs.AccessLocalWrite | verbs.AccessRemoteWrite | verbs.AccessRemoteRead | verbs.AccessRemoteAtomic | verbs.AccessMWBind |
 		verbs.AccessZeroBased | verbs.AccessOnDemand | verbs.AccessHugeTLB | verbs.AccessFlushGlobal | verbs.AccessFlushPersistent
-	supportedAccess = verbs.AccessLocalWrite | verbs.AccessZeroBased | remoteAccess
+	supportedAccess = verbs.AccessLocalWrite | verbs.AccessZeroBased | verbs.AccessOnDemand | remoteAccess
 	remoteAccess    = verbs.AccessRemoteRead | remoteChange | verbs.AccessMWBind
-	pagingAccess    = verbs.AccessOnDemand | verbs.AccessHugeTLB
 	remoteChange    = verbs.AccessRemoteWrite | verbs.AccessRemoteAtomic
 )
 
@@ -100,8 +99,8 @@ func checkAccess(iova uint64, access verbs.AccessFlags) error {
 }
 
 func whyNoAccess(access verbs.AccessFlags) string {
-	if access&pagingAccess != 0 {
-		return "there is no paging on demand here, with huge pages or without"
+	if access&verbs.AccessHugeTLB != 0 {
+		return "pages come on demand as the kernel has them, huge or not"
 	}
 	return "there is no RDMA flush here"
 }

@@ -31,9 +31,9 @@ var accessRows = []struct {
 	{"remote write", verbs.AccessLocalWrite | verbs.AccessRemoteWrite, nil, ""},
 	{"remote atomic", verbs.AccessLocalWrite | verbs.AccessRemoteAtomic, nil, ""},
 	{"memory window", verbs.AccessLocalWrite | verbs.AccessMWBind, nil, ""},
-	{"on demand", verbs.AccessLocalWrite | verbs.AccessOnDemand, unix.EOPNOTSUPP, "ON_DEMAND): there is no paging"},
-	{"huge pages on demand", verbs.AccessHugeTLB | verbs.AccessOnDemand, unix.EOPNOTSUPP, "huge pages"},
-	{"huge pages", verbs.AccessHugeTLB, unix.EOPNOTSUPP, "HUGETLB): there is no paging"},
+	{"on demand", verbs.AccessLocalWrite | verbs.AccessOnDemand, nil, ""},
+	{"huge pages on demand", verbs.AccessHugeTLB | verbs.AccessOnDemand, unix.EOPNOTSUPP, "huge or not"},
+	{"huge pages", verbs.AccessHugeTLB, unix.EOPNOTSUPP, "HUGETLB): pages come"},
 	{"flush", verbs.AccessFlushGlobal, unix.EOPNOTSUPP, "FLUSH_GLOBAL): there is no RDMA flush"},
 	{"flush to storage", verbs.AccessFlushPersistent, unix.EOPNOTSUPP, "no RDMA flush"},
 	{"remote write without local write", verbs.AccessRemoteWrite, unix.EINVAL, ""},
@@ -44,7 +44,7 @@ var accessRows = []struct {
 	{"the last", 1 << 31, unix.EINVAL, ""},
 }
 
-// Flags of what is built are taken, optional ones have no effect, those of flush and paging are not
+// Flags of what is built are taken, optional ones have no effect, those of flush and huge pages are not
 // supported, and the rest is invalid: for new regions and for old ones alike.
 func accessFlags(t *testing.T, w *rig.World) {
 	s := w.A

@@ -1,0 +1,116 @@
+package verbstest
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/roced/roced/verbs"
+	"github.com/roced/roced/verbs/verbstest/rig"
+	"golang.org/x/sys/unix"
+)
+
+var smallTests = []rig.Test{
+	{Name: "advice about memory", Run: adviseMR},
+	{Name: "thread and parent domains", Run: parentDomains},
+	{Name: "regions on demand", Run: onDemand},
+	{Name: "what there is nothing to do for", Run: nothingToDo},
+}
+
+// Advice is taken about what a request could use, and refused about anything else.
+func adviseMR(t *testing.T, w *rig.World) {
+	s := w.A
+	for advice := verbs.AdvicePrefetch; advice <= verbs.AdvicePrefetchNoFault; advice++ {
+		rig.Check(t, s.PD.AdviseMR(advice, verbs.AdviceFlush, []verbs.SGE{s.Piece(0, rig.SlotLen), s.Piece(1, 1)}))
+	}
+	rig.Check(t, s.PD.AdviseMR(verbs.AdvicePrefetch, 0, nil))
+	bad := s.Piece(0, 1)
+	bad.LKey++
+	closed, err := s.PD.AllocMR(8, 0)
+	rig.Check(t, err)
+	rig.Check(t, closed.Close())
+	for name, err := range map[string]error{
+		"no such advice": s.PD.AdviseMR(3, 0, nil),
+		"no such flag":   s.PD.AdviseMR(0, 2, nil),
+		"no such key":    s.PD.AdviseMR(0, 0, []verbs.SGE{bad}),
+		"closed":         s.PD.AdviseMR(0, 0, []verbs.SGE{closed.SGE(0, 8)}),
+		"too long":       s.PD.AdviseMR(0, 0, []verbs.SGE{s.MR.SGE(1, rig.Slots*rig.SlotLen)}),
+		"no PD":          (*verbs.PD)(nil).AdviseMR(0, 0, nil),
+	} {
+		t.Run(name, func(t *testing.T) { rig.Refused(t, err, unix.EINVAL) })
+	}
+}
+
+// What is made in a parent domain works with what is made in the domain that it stands for.
+func parentDomains(t *testing.T, w *rig.World) {
+	a := w.A
+	td, err := a.Ctx.AllocTD()
+	rig.Check(t, err)
+	pd, err := a.Ctx.AllocPD()
+	rig.Check(t, err)
+	parent, err := pd.AllocParentDomain(td)
+	rig.Check(t, err)
+	_, err = parent.AllocParentDomain(nil)
+	rig.Refused(t, err, unix.EINVAL, "itself")
+	foreign, err := w.B.Ctx.AllocTD()
+	rig.Check(t, err)
+	_, err = pd.AllocParentDomain(foreign)
+	rig.Refused(t, err, unix.EINVAL, "another context")
+	rig.Refused(t, td.Close(), unix.EBUSY, "1 parent domain")
+	rig.Refused(t, pd.Close(), unix.EBUSY, "1 parent domain")
+
+	mr, err := pd.AllocMR(64, verbs.AccessLocalWrite)
+	rig.Check(t, err)
+	copy(mr.Bytes(), "from the other domain")
+	qp, err := parent.CreateQP(&verbs.QPInitAttr{Type: verbs.QPTypeUD, SendCQ: a.CQ, RecvCQ: a.CQ, Cap: rig.DefaultCap()})
+	rig.Check(t, err)
+	rig.Check(t, qp.Activate(rig.TestQKey))
+	ah, err := parent.CreateAH(rig.Guard(t), a.Route(w.B.End.IPv4))
+	rig.Check(t, err)
+	w.B.Receive(0)
+	rig.Check(t, qp.PostSend([]verbs.SendWR{a.Send(1, ah, w.B.QP, mr.SGE(0, 21))}))
+	a.Expect(rig.OK(1))
+	if _, got := w.B.Received(w.B.Expect(rig.OK(0))[0]); got != "from the other domain" {
+		t.Errorf("%q", got)
+	}
+	rig.Check(t, errors.Join(qp.Close(), ah.Close(), parent.Close()))
+	rig.Refused(t, parent.Close(), verbs.ErrObjectClosed)
+	rig.Refused(t, pd.Close(), unix.EBUSY) // the region
+	rig.Check(t, errors.Join(mr.Close(), pd.Close(), td.Close()))
+	rig.Refused(t, td.Close(), verbs.ErrObjectClosed)
+	_, err = pd.AllocParentDomain(nil)
+	rig.Refused(t, err, verbs.ErrObjectClosed)
+}
+
+// A region on demand is used like any other, as its capabilities say.
+func onDemand(t *testing.T, w *rig.World) {
+	caps := w.A.Ctx.ODPCaps()
+	if caps.General != verbs.ODPSupport || caps.UD != verbs.ODPSend|verbs.ODPRecv|verbs.ODPSRQRecv || caps.RC&verbs.ODPAtomic == 0 || caps.UC&verbs.ODPRead != 0 {
+		t.Errorf("%+v", caps)
+	}
+	mr, err := w.A.PD.AllocMR(64, verbs.AccessLocalWrite|verbs.AccessOnDemand)
+	rig.Check(t, err)
+	w.B.Receive(0)
+	w.A.Post(w.A.Send(1, w.A.AH(w.B.End.IPv4), w.B.QP, mr.SGE(0, 64)))
+	w.A.Expect(rig.OK(1))
+	w.B.Expect(rig.OK(0))
+}
+
+// Fork, the order of data and counters that cannot be switched: the answers are true and cost nothing.
+func nothingToDo(t *testing.T, w *rig.World) {
+	rig.Check(t, verbs.ForkInit())
+	if status := verbs.IsForkInitialized(); status != verbs.ForkUnneeded {
+		t.Errorf("fork status %d", status)
+	}
+	if bits := w.A.QP.QueryDataInOrder(verbs.WRSend); bits != 0 {
+		t.Errorf("data in order: %#x", bits)
+	}
+	if !w.A.HasCounters() {
+		return
+	}
+	stats, err := w.A.Ctx.AllocHWStats(nil, 0)
+	rig.Check(t, err)
+	rig.Check(t, stats.Modify(0, true))
+	rig.Refused(t, stats.Modify(0, false), unix.EOPNOTSUPP)
+	rig.Refused(t, stats.Modify(len(stats.Names()), true), unix.EINVAL)
+	rig.Refused(t, stats.Modify(-1, true), unix.EINVAL)
+}
