@@ -70,6 +70,8 @@ var byOthers = map[string]string{
 	"verbs.QP.QueryAttr":         "ibv_query_qp",
 	"verbs/hca.*Devices":         "ibv_get_device_list, ib_register_client, of the host's interfaces",
 	"verbs/client.ListDevices":   "ibv_get_device_list",
+	"verbs.DM.Copy*":             "ibv_memcpy_to_dm, ibv_memcpy_from_dm",
+	"verbs.MaxDMSize":            "max_dm_size",
 	"verbs.PD.AdviseMR":          "ibv_advise_mr",
 	"verbs.Advice*":              "ibv_advise_mr_advice",
 	"verbs.ODP*":                 "ibv_odp_caps",

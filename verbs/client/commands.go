@@ -64,6 +64,19 @@ func (c *Client) ReregMR(r provider.ReregMRRequest) error { return do(c, proto.R
 // DeregMR implements provider.Provider.
 func (c *Client) DeregMR(r provider.DeregMRRequest) error { return free(c, proto.DeregMR, r) }
 
+// AllocDM implements provider.Provider.
+func (c *Client) AllocDM(r provider.AllocDMRequest) (provider.AllocDMGrant, error) {
+	return ask(c, proto.AllocDM, r)
+}
+
+// FreeDM implements provider.Provider.
+func (c *Client) FreeDM(r provider.FreeDMRequest) error { return free(c, proto.FreeDM, r) }
+
+// RegDMMR implements provider.Provider.
+func (c *Client) RegDMMR(r provider.RegDMMRRequest) (provider.MRGrant, error) {
+	return ask(c, proto.RegDMMR, r)
+}
+
 // AllocMW implements provider.Provider.
 func (c *Client) AllocMW(r provider.AllocMWRequest) (provider.AllocMWGrant, error) {
 	return ask(c, proto.AllocMW, r)

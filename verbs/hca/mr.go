@@ -18,7 +18,8 @@ type regions struct{ *Session }
 type mr struct {
 	pd     *pd
 	entry  *datapath.MR
-	own    []byte // the session's memory; nil for the caller's
+	own    []byte // the session's memory; nil for the caller's, and for device memory
+	dm     *dm    // of device memory
 	memory []byte
 	iova   uint64
 	access verbs.AccessFlags
@@ -150,6 +151,9 @@ func (s regions) DeregMR(r provider.DeregMRRequest) error {
 	}
 	s.keys.remove(r.MR)
 	m.pd.users--
+	if m.dm != nil {
+		m.dm.users--
+	}
 	s.release(m.own)
 	return nil
 }
@@ -215,6 +219,9 @@ func (s regions) changedMR(m mr, r *provider.ReregMRRequest) (_ mr, err error) {
 		}
 	}
 	if r.Flags&verbs.ReregChangeTranslation != 0 {
+		if m.dm != nil {
+			return m, fmt.Errorf("%w: a region of device memory keeps it", verbs.ErrInvalid)
+		}
 		m.own, m.memory, m.iova = nil, r.Memory, r.IOVA
 	}
 	if r.Flags&verbs.ReregChangeAccess != 0 {

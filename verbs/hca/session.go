@@ -42,6 +42,7 @@ type Session struct {
 	channels      table[compChannel]
 	cqs           table[cq]
 	keys          table[keyed]
+	dms           table[dm]
 	srqs          table[srq]
 	xrcds         table[xrcd]
 	qps           table[qp]
@@ -80,7 +81,7 @@ func (card *Card) newSession(config SessionConfig, internal bool) (*Session, err
 	}
 	s := &Session{
 		card: card, config: config, internal: internal, life: newLife(), qpsByDoorbell: map[uint32]*qp{},
-		pds: newTable[pd]("PD", &config, limitPDs), keys: newTable[keyed]("MR", &config, limitMRs), ahs: newTable[ah]("AH", &config, limitAHs),
+		pds: newTable[pd]("PD", &config, limitPDs), keys: newTable[keyed]("MR", &config, limitMRs), dms: newTable[dm]("DM", &config, limitMRs), ahs: newTable[ah]("AH", &config, limitAHs),
 		channels: newTable[compChannel]("completion channel", &config, limitCompChannels), cqs: newTable[cq]("CQ", &config, limitCQs),
 		qps: newTable[qp]("QP", &config, limitQPs), srqs: newTable[srq]("SRQ", &config, limitSRQs), xrcds: newTable[xrcd]("XRC domain", &config, limitXRCDs), joins: newTable[joined]("membership", &config, limitMemberships),
 		cmChannels: newTable[ids.Channel]("event channel", &config, limitEventChannels), cmIDs: newTable[ids.ID]("id", &config, limitIDs),

@@ -142,9 +142,13 @@ func (s *Session) releaseAll() error {
 			s.release(k.region.own)
 		}
 	}
+	for _, d := range s.dms.all() {
+		s.release(d.memory)
+	}
 	s.release(s.doorbellMemory)
 	for _, give := range []func(){
-		s.pds.close, s.channels.close, s.cqs.close, s.keys.close, s.srqs.close, s.xrcds.close, s.qps.close, s.ahs.close, s.joins.close,
+		s.pds.close, s.channels.close, s.cqs.close, s.keys.close, s.dms.close, s.srqs.close, s.xrcds.close, s.qps.close, s.ahs.close,
+		s.joins.close,
 		s.cmChannels.close, s.cmIDs.close,
 	} {
 		give()

@@ -11,6 +11,11 @@ var (
 	ReregMR   = command(36, "rereg_mr", visitReregMR, none)
 	AllocMW   = command(37, "alloc_mw", visitAllocMW, visitMW)
 	DeallocMW = command(38, "dealloc_mw", visitDeallocMW, none)
+
+	// Those of device memory.
+	AllocDM = command(39, "alloc_dm", visitAllocDM, visitDM)
+	FreeDM  = command(40, "free_dm", visitFreeDM, none)
+	RegDMMR = command(41, "reg_dm_mr", visitRegDMMR, visitDMMR)
 )
 
 // visitHandle visits the handle that is all a structure has.
@@ -58,3 +63,27 @@ func visitMW(c *coder, g *provider.AllocMWGrant) {
 }
 
 func visitDeallocMW(c *coder, r *provider.DeallocMWRequest) { visitHandle(c, "mw", &r.MW) }
+
+func visitAllocDM(c *coder, r *provider.AllocDMRequest) { c.whole("length", &r.Length) }
+
+func visitDM(c *coder, g *provider.AllocDMGrant) {
+	visitHandle(c, "dm", &g.DM)
+	c.shared("memory", &g.Memory)
+}
+
+func visitFreeDM(c *coder, r *provider.FreeDMRequest) { visitHandle(c, "dm", &r.DM) }
+
+func visitRegDMMR(c *coder, r *provider.RegDMMRRequest) {
+	u32(c, "pd", &r.PD)
+	u32(c, "dm", &r.DM)
+	c.whole("offset", &r.Offset)
+	c.whole("length", &r.Length)
+	u32(c, "access", &r.Access)
+	c.reserved(4)
+}
+
+// visitDMMR visits all except the memory, which the client has.
+func visitDMMR(c *coder, g *provider.MRGrant) {
+	u32(c, "mr", &g.MR)
+	u32(c, "lkey", &g.LKey)
+}

@@ -101,6 +101,9 @@ enum roced_command {
 	ROCED_REREG_MR = 36,
 	ROCED_ALLOC_MW = 37,
 	ROCED_DEALLOC_MW = 38,
+	ROCED_ALLOC_DM = 39,
+	ROCED_FREE_DM = 40,
+	ROCED_REG_DM_MR = 41,
 	ROCED_CREATE_CQ = 48,
 	ROCED_DESTROY_CQ = 49,
 	ROCED_RESIZE_CQ = 50,
@@ -665,6 +668,36 @@ struct roced_alloc_mw_grant {
 struct roced_dealloc_mw_request {
 	uint32_t mw;
 	uint8_t reserved4[4]; /* 0 */
+};
+
+struct roced_alloc_dm_request {
+	int64_t length;
+};
+
+struct roced_alloc_dm_grant {
+	uint32_t dm;
+	uint8_t reserved4[4]; /* 0 */
+	uint64_t memory_offset;
+	uint64_t memory_length;
+};
+
+struct roced_free_dm_request {
+	uint32_t dm;
+	uint8_t reserved4[4]; /* 0 */
+};
+
+struct roced_reg_dm_mr_request {
+	uint32_t pd;
+	uint32_t dm;
+	int64_t offset;
+	int64_t length;
+	uint32_t access;
+	uint8_t reserved28[4]; /* 0 */
+};
+
+struct roced_reg_dm_mr_grant {
+	uint32_t mr;
+	uint32_t lkey;
 };
 
 struct roced_create_cq_request {

@@ -9,6 +9,9 @@ import (
 // CompVectors is how many completion vectors a card has. They are goroutines of the program, which call its handlers.
 const CompVectors = 8
 
+// MaxDMSize is how many bytes of device memory a session can have.
+const MaxDMSize = 4 << 20
+
 // Handle names an object of a session. Each session has its own.
 type Handle uint32
 
@@ -113,6 +116,12 @@ type MRProvider interface {
 	ReregMR(ReregMRRequest) error
 	// DeregMR refuses a region to which windows are bound, as ReregMR does: ErrBusy.
 	DeregMR(DeregMRRequest) error
+
+	// AllocDM makes device memory, and RegDMMR a region of a part of it, whose grant has no memory over the service.
+	AllocDM(AllocDMRequest) (AllocDMGrant, error)
+	RegDMMR(RegDMMRRequest) (MRGrant, error)
+	// FreeDM refuses memory of which there are regions: ErrBusy.
+	FreeDM(FreeDMRequest) error
 
 	AllocMW(AllocMWRequest) (AllocMWGrant, error)
 	DeallocMW(DeallocMWRequest) error

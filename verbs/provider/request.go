@@ -68,6 +68,22 @@ type (
 	// DeregMRRequest ends the registration of a memory region.
 	DeregMRRequest struct{ MR Handle }
 
+	// AllocDMRequest asks for zeroed device memory.
+	AllocDMRequest struct{ Length int }
+	// AllocDMGrant is device memory.
+	AllocDMGrant struct {
+		DM     Handle
+		Memory []byte
+	}
+	// RegDMMRRequest asks for a part of device memory to be registered.
+	RegDMMRRequest struct {
+		PD, DM         Handle
+		Offset, Length int
+		Access         ring.AccessFlags
+	}
+	// FreeDMRequest frees device memory.
+	FreeDMRequest struct{ DM Handle }
+
 	// AllocMWRequest asks for a memory window.
 	AllocMWRequest struct {
 		PD   Handle

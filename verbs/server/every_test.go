@@ -13,10 +13,10 @@ import (
 // whole is a client that has one object of each kind.
 type whole struct {
 	*raw
-	pd, mr, mw, channel, cq, srq, qp, ah, membership provider.Handle
-	xrcd, unused                                     provider.Handle
-	target                                           verbs.QPN
-	mgid                                             verbs.GID
+	pd, mr, mw, dm, spareDM, channel, cq, srq, qp, ah, membership provider.Handle
+	xrcd, unused                                                  provider.Handle
+	target                                                        verbs.QPN
+	mgid                                                          verbs.GID
 	wholeIDs
 }
 
@@ -41,6 +41,9 @@ func (d *daemon) whole(t testing.TB) *whole {
 	ask(w.raw, proto.AttachMcast, &provider.McastRequest{QP: w.qp, MGID: w.mgid})
 	window, _ := ask(w.raw, proto.AllocMW, &provider.AllocMWRequest{PD: w.pd, Type: verbs.MWType2})
 	w.mw = window.MW
+	device, _ := ask(w.raw, proto.AllocDM, &provider.AllocDMRequest{Length: 64})
+	spare, _ := ask(w.raw, proto.AllocDM, &provider.AllocDMRequest{Length: 64})
+	w.dm, w.spareDM = device.DM, spare.DM
 	w.connect()
 	w.xrc()
 	w.wholeIDs = w.ids(t)
@@ -107,6 +110,9 @@ func (w *whole) packets() packets {
 	put(p, t, proto.AllocMR, &provider.AllocMRRequest{PD: w.pd, Length: 4 << 20})
 	put(p, t, proto.ReregMR, &provider.ReregMRRequest{MR: w.mr, Flags: verbs.ReregChangeAccess})
 	put(p, t, proto.DeregMR, &provider.DeregMRRequest{MR: w.mr})
+	put(p, t, proto.AllocDM, &provider.AllocDMRequest{Length: 64})
+	put(p, t, proto.RegDMMR, &provider.RegDMMRRequest{PD: w.pd, DM: w.dm, Length: 64})
+	put(p, t, proto.FreeDM, &provider.FreeDMRequest{DM: w.spareDM})
 	put(p, t, proto.AllocMW, &provider.AllocMWRequest{PD: w.pd, Type: verbs.MWType1})
 	put(p, t, proto.DeallocMW, &provider.DeallocMWRequest{MW: w.mw})
 	put(p, t, proto.CreateCompChannel, none)

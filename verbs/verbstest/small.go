@@ -1,6 +1,7 @@
 package verbstest
 
 import (
+	"bytes"
 	"errors"
 	"testing"
 
@@ -13,6 +14,8 @@ var smallTests = []rig.Test{
 	{Name: "advice about memory", Run: adviseMR},
 	{Name: "thread and parent domains", Run: parentDomains},
 	{Name: "regions on demand", Run: onDemand},
+	{Name: "device memory", Run: deviceMemory},
+	{Name: "device memory refuses", Run: deviceMemoryRefuses},
 	{Name: "what there is nothing to do for", Run: nothingToDo},
 }
 
@@ -113,4 +116,80 @@ func nothingToDo(t *testing.T, w *rig.World) {
 	rig.Refused(t, stats.Modify(0, false), unix.EOPNOTSUPP)
 	rig.Refused(t, stats.Modify(len(stats.Names()), true), unix.EINVAL)
 	rig.Refused(t, stats.Modify(-1, true), unix.EINVAL)
+}
+
+// Device memory is reached by copies and by regions of its parts, which are sent from and received into.
+func deviceMemory(t *testing.T, w *rig.World) {
+	a, b := w.A, w.B
+	dm, err := a.Ctx.AllocDM(4096)
+	rig.Check(t, err)
+	zeros, got := make([]byte, 4096), make([]byte, 4096)
+	rig.Check(t, dm.CopyFrom(0, got))
+	if !bytes.Equal(got, zeros) {
+		t.Error("not zeroed")
+	}
+	rig.Check(t, dm.CopyTo(1000, []byte("from the device")))
+	mr, err := a.PD.RegDMMR(dm, 1000, 100, verbs.AccessLocalWrite|verbs.AccessZeroBased)
+	rig.Check(t, err)
+	if len(mr.Bytes()) != 100 || string(mr.Bytes()[:15]) != "from the device" || mr.IOVA() != 0 {
+		t.Errorf("%d bytes, %q", len(mr.Bytes()), mr.Bytes()[:15])
+	}
+	b.Receive(0)
+	a.Post(a.Send(1, a.AH(b.End.IPv4), b.QP, mr.SGE(0, 15)))
+	a.Expect(rig.OK(1))
+	if _, got := b.Received(b.Expect(rig.OK(0))[0]); got != "from the device" {
+		t.Errorf("%q", got)
+	}
+	rig.Check(t, a.QP.PostRecv([]verbs.RecvWR{{ID: 2, SGList: []verbs.SGE{mr.SGE(20, 60)}}}))
+	copy(b.Slot(1), "to the device")
+	b.Post(b.Send(3, b.AH(a.End.IPv4), a.QP, b.Piece(1, 13)))
+	b.Expect(rig.OK(3))
+	a.Expect(rig.OK(2))
+	rig.Check(t, dm.CopyFrom(1000+20+40, got[:13])) // behind the GRH
+	if string(got[:13]) != "to the device" {
+		t.Errorf("%q", got[:13])
+	}
+	a.Post(a.Send(4, a.AH(b.End.IPv4), b.QP, mr.SGE(90, 11))) // the memory goes on, the region does not
+	a.Expect(rig.Ended(4, verbs.WCLocProtErr))
+	rig.Refused(t, dm.Close(), unix.EBUSY, "1")
+	rig.Check(t, errors.Join(mr.Close(), dm.Close()))
+}
+
+// What is not there cannot be copied or registered, and no session has more than MaxDMSize.
+func deviceMemoryRefuses(t *testing.T, w *rig.World) {
+	a := w.A
+	dm, err := a.Ctx.AllocDM(64)
+	rig.Check(t, err)
+	foreign, err := w.B.Ctx.AllocDM(64)
+	rig.Check(t, err)
+	one := make([]byte, 1)
+	reg := func(dm *verbs.DM, offset, length int, access verbs.AccessFlags) error {
+		_, err := a.PD.RegDMMR(dm, offset, length, access)
+		return err
+	}
+	alloc := func(length int) error { _, err := a.Ctx.AllocDM(length); return err }
+	mr, err := a.PD.RegDMMR(dm, 0, 64, 0)
+	rig.Check(t, err)
+	refusals(t, []refusal{
+		{"no bytes", alloc(0), unix.EINVAL, "1 to"},
+		{"too many", alloc(verbs.MaxDMSize + 1), unix.EINVAL, "1 to"},
+		{"too many with the others", alloc(verbs.MaxDMSize), unix.ENOMEM, "64 of"},
+		{"copy behind the end", dm.CopyTo(64, one), unix.EINVAL, "64"},
+		{"copy before the beginning", dm.CopyFrom(-1, one), unix.EINVAL, ""},
+		{"region behind the end", reg(dm, 1, 64, 0), unix.EINVAL, ""},
+		{"negative region", reg(dm, 0, -1, 0), unix.EINVAL, ""},
+		{"access", reg(dm, 0, 1, verbs.AccessFlushGlobal), unix.EOPNOTSUPP, ""},
+		{"another context's", reg(foreign, 0, 1, 0), unix.EINVAL, "another context"},
+		{"nil", reg(nil, 0, 1, 0), unix.EINVAL, "nil"},
+	})
+	pd, err := a.Ctx.AllocPD()
+	rig.Check(t, err)
+	rig.Check(t, mr.Rereg(&verbs.ReregAttr{PD: pd, Access: verbs.AccessLocalWrite}, verbs.ReregChangePD|verbs.ReregChangeAccess))
+	rig.Check(t, errors.Join(mr.Close(), pd.Close(), dm.Close()))
+	rig.Refused(t, dm.CopyTo(0, one), verbs.ErrObjectClosed)
+	rig.Refused(t, reg(dm, 0, 1, 0), verbs.ErrObjectClosed)
+	rig.Refused(t, dm.Close(), verbs.ErrObjectClosed)
+	whole, err := a.Ctx.AllocDM(verbs.MaxDMSize) // the 64 are free again
+	rig.Check(t, err)
+	rig.Check(t, whole.Close())
 }

@@ -91,9 +91,22 @@ func sizeCommands(p provider.Provider, h handles, device verbs.DeviceAttr) (all 
 	} {
 		all = append(all, command{"CreateCQ, " + name, func() error { _, err := p.CreateCQ(r); return err }})
 	}
+	for name, r := range map[string]provider.RegDMMRRequest{
+		"behind the end": {Offset: 65}, "too long": {Length: 65}, "negative": {Offset: -1, Length: 2}, "negative length": {Length: -1},
+		"wrapped": {Offset: math.MaxInt, Length: math.MaxInt}, "far": {Offset: 64, Length: 1},
+	} {
+		r.PD, r.DM = h.PD, h.dm
+		all = append(all, command{"RegDMMR, " + name, func() error { _, err := p.RegDMMR(r); return err }})
+	}
+	for _, length := range []int{0, -1, math.MinInt, math.MaxInt, provider.MaxDMSize + 1} {
+		all = append(all, command{fmt.Sprintf("AllocDM, %d", length), func() error {
+			_, err := p.AllocDM(provider.AllocDMRequest{Length: length})
+			return err
+		}})
+	}
 	for bit := range 32 {
 		access := verbs.AccessFlags(1) << bit
-		if access&(verbs.AccessLocalWrite|verbs.AccessRemoteRead|verbs.AccessMWBind|verbs.AccessZeroBased|verbs.AccessOptionalRange) != 0 {
+		if access&(verbs.AccessLocalWrite|verbs.AccessRemoteRead|verbs.AccessMWBind|verbs.AccessZeroBased|verbs.AccessOnDemand|verbs.AccessOptionalRange) != 0 {
 			continue
 		}
 		all = append(all,

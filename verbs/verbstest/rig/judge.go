@@ -132,6 +132,20 @@ func (j judged) DeregMR(r provider.DeregMRRequest) error {
 	return j.judge("DeregMR", j.Provider.DeregMR(r))
 }
 
+func (j judged) AllocDM(r provider.AllocDMRequest) (provider.AllocDMGrant, error) {
+	grant, err := j.Provider.AllocDM(r)
+	return grant, j.judge("AllocDM", err)
+}
+
+func (j judged) FreeDM(r provider.FreeDMRequest) error {
+	return j.judge("FreeDM", j.Provider.FreeDM(r))
+}
+
+func (j judged) RegDMMR(r provider.RegDMMRRequest) (provider.MRGrant, error) {
+	grant, err := j.Provider.RegDMMR(r)
+	return grant, j.judge("RegDMMR", err)
+}
+
 func (j judged) AllocMW(r provider.AllocMWRequest) (provider.AllocMWGrant, error) {
 	grant, err := j.Provider.AllocMW(r)
 	return grant, j.judge("AllocMW", err)

@@ -1,0 +1,104 @@
+//go:build linux
+
+package hca
+
+import (
+	"fmt"
+
+	"github.com/roced/roced/verbs"
+	"github.com/roced/roced/verbs/provider"
+)
+
+// dm is device memory, with the number of regions of it.
+type dm struct {
+	memory []byte
+	users  int
+}
+
+// AllocDM implements provider.Provider.
+func (s regions) AllocDM(r provider.AllocDMRequest) (grant provider.AllocDMGrant, err error) {
+	if r.Length < 1 || r.Length > provider.MaxDMSize {
+		return grant, fmt.Errorf("%w: %d bytes of device memory; there can be 1 to %d", verbs.ErrInvalid, r.Length, provider.MaxDMSize)
+	}
+	if err := s.begin(); err != nil {
+		return grant, err
+	}
+	defer s.life.work.Done()
+	memory, err := s.alloc(r.Length)
+	if err != nil {
+		return grant, err
+	}
+	if grant.DM, err = s.addDM(&dm{memory: memory}); err != nil {
+		s.release(memory)
+		return grant, err
+	}
+	grant.Memory = memory
+	return grant, nil
+}
+
+func (s regions) addDM(d *dm) (provider.Handle, error) {
+	if err := s.enter(); err != nil {
+		return 0, err
+	}
+	defer s.card.mu.Unlock()
+	used := 0
+	for _, other := range s.dms.all() {
+		used += len(other.memory)
+	}
+	if len(d.memory) > provider.MaxDMSize-used {
+		return 0, fmt.Errorf("%w: the session has %d of %d bytes of device memory", verbs.ErrLimit, used, provider.MaxDMSize)
+	}
+	return s.dms.add(d)
+}
+
+// FreeDM implements provider.Provider.
+func (s regions) FreeDM(r provider.FreeDMRequest) error {
+	if err := s.enterToFree(); err != nil {
+		return err
+	}
+	defer s.card.mu.Unlock()
+	d, err := s.dms.get(r.DM)
+	if err != nil {
+		return err
+	}
+	if d.users > 0 {
+		return fmt.Errorf("%w: regions of the device memory: %d; close them first", verbs.ErrBusy, d.users)
+	}
+	s.dms.remove(r.DM)
+	s.release(d.memory)
+	return nil
+}
+
+// RegDMMR implements provider.Provider.
+func (s regions) RegDMMR(r provider.RegDMMRRequest) (grant provider.MRGrant, err error) {
+	if err := checkMR(r.Length, 0, r.Access); err != nil {
+		return grant, err
+	}
+	d, err := s.useDM(&r)
+	if err != nil {
+		return grant, err
+	}
+	if grant, err = s.register(r.PD, &mr{dm: d, memory: d.memory[r.Offset:][:r.Length:r.Length], access: r.Access}); err != nil {
+		s.card.mu.Lock()
+		defer s.card.mu.Unlock()
+		d.users--
+	}
+	return grant, err
+}
+
+// useDM finds the memory of a region, and keeps it from being freed.
+func (s regions) useDM(r *provider.RegDMMRRequest) (*dm, error) {
+	if err := s.enter(); err != nil {
+		return nil, err
+	}
+	defer s.card.mu.Unlock()
+	d, err := s.dms.get(r.DM)
+	if err != nil {
+		return nil, err
+	}
+	if size := len(d.memory); r.Offset < 0 || r.Offset > size || r.Length > size-r.Offset {
+		return nil, fmt.Errorf("%w: %d bytes at %d of %d of device memory", verbs.ErrInvalid, r.Length, r.Offset, size)
+	}
+	d.users++
+	return d, nil
+}
