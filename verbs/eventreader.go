@@ -35,6 +35,9 @@ func (r *eventReader) init() {
 	r.ready, r.ended = make(chan struct{}, 1), make(chan struct{})
 }
 
+// readPause is how long the goroutine waits when the card could not be asked.
+const readPause = 10 * time.Millisecond
+
 // beginReading starts the goroutine, once. When it returns, nobody else gets events from the card.
 func (c *Context) beginReading() {
 	r := &c.reader
@@ -57,7 +60,7 @@ func (c *Context) readEvents() {
 			return
 		}
 		if err != nil { // too many commands wait, say
-			time.Sleep(drainPause)
+			time.Sleep(readPause)
 			continue
 		}
 		event, there := c.event(report)
@@ -163,7 +166,6 @@ func (r *eventReader) descriptor() (*os.File, error) {
 
 // close closes the descriptor; what waits for events has ended with the session.
 func (r *eventReader) close() {
-	r.stop()
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.near != nil {
