@@ -7,11 +7,13 @@
 //	    │  ├ AH           CreateAH           a destination, resolved; Modify, Query
 //	    │  ├ SRQ          CreateSRQ          PostRecv, for many queue pairs
 //	    │  └ QP           CreateQP           PostSend, PostRecv, AttachMcast
+//	    ├ DM, TD          AllocDM, AllocTD   device memory and thread domains, for those who expect them
 //	    ├ CompChannel     CreateCompChannel  Get: notifications of its CQs
 //	    ├ CQ              CreateCQ, …Ex      Poll, Wait, ReqNotify, Resize
 //	    ├ Membership      JoinMulticast      of a group, until closed
 //	    ├ HWStats         AllocHWStats       chosen counters of the card
-//	    └ AsyncEvent      GetAsyncEvent      asynchronous events of the card and its objects
+//	    └ AsyncEvent      GetAsyncEvent      asynchronous events of the card and its objects; or by handlers, and a
+//	                                         descriptor to poll(2) (SyscallConn)
 //
 //	program ── PostSend ──► queue in memory ──► card ──► wire
 //	program ◄── Poll ────── queue in memory ◄── card ◄── wire
@@ -40,6 +42,7 @@
 // Locks, in order: QP.modifyMu, QP.sendMu, QP.recvMu, CQ.mu, Context.mu. Apart from these: SRQ.modifyMu, SRQ.mu;
 // CQ.resizing, CQ.mu; and MR.reregMu. eventSources.mu is taken last, and no other lock is taken under it.
 // eventReader.asking comes before eventReader.mu and is held while a caller asks the card for an event.
+// domainUsers.mu is held while a PD is deallocated, DM.mu while device memory is copied, registered or freed.
 // CQ.acks.mu is held while the CQ is destroyed, and by nothing that posts or polls. A poll may run the card under
 // CQ.mu; the card takes none of these locks.
 //
