@@ -145,11 +145,13 @@ func (card *Card) ownAddress(a netip.Addr) (netip.Addr, error) {
 		return a, nil
 	case a.IsLoopback():
 		_, err := card.loopbackEnd(a, a)
-		return a, err
+		return a.WithZone(""), err
 	case a.IsLinkLocalUnicast() && a.Is6() && zone == "":
 		return a, fmt.Errorf("%w: %v without its interface; write %[2]v%%%s", verbs.ErrInvalid, a, card.Name())
 	case zone != "" && zone != card.Name() || !card.port().gids.contains(wire.GIDFromAddr(a)):
 		return a, fmt.Errorf("%w: %v is no address of %s", verbs.ErrAddrNotAvail, a, card.Name())
+	case !a.IsLinkLocalUnicast(): // a zone says nothing of it, and it is the same address without one
+		a = a.WithZone("")
 	}
 	return a, nil
 }

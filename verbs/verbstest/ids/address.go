@@ -15,6 +15,9 @@ import (
 func idPorts(t *testing.T, w *rig.World) {
 	e := newIDEnd(w.A)
 	v4, v6, all4, all6 := w.A.End.IPv4, w.A.End.IPv6, netip.IPv4Unspecified(), netip.IPv6Unspecified()
+	device, err := w.A.Ctx.QueryDevice()
+	rig.Check(t, err)
+	zone := device.Name
 	bound := func(set func(*cm.ID), to netip.AddrPort) (*cm.ID, error) {
 		id := e.id(cm.PortSpaceUDP)
 		set(id)
@@ -34,6 +37,7 @@ func idPorts(t *testing.T, w *rig.World) {
 		{only, only, all4, all6, nil}, {only, plain, all4, all6, unix.EADDRNOTAVAIL}, {only, only, v6, all4, nil},
 		{plain, only, all4, all6, nil}, {only, plain, all6, all4, nil}, {plain, only, v4, all6, nil}, {both, only, all4, all6, unix.EADDRNOTAVAIL}, // 0.0.0.0 is IPv4 alone
 		{reuse, reuse, v4, v4, nil}, {reuse, reuse, all4, v4, nil}, {reuse, plain, v4, v4, unix.EADDRINUSE}, {plain, reuse, v4, v4, unix.EADDRINUSE},
+		{plain, plain, v6, v6.WithZone(zone), unix.EADDRINUSE}, {plain, plain, addr("::1"), addr("::1").WithZone(zone), unix.EADDRINUSE}, // it says nothing here
 	} {
 		first, err := bound(row.first, port(row.firstAddr, 0))
 		rig.Check(t, err)
