@@ -58,6 +58,11 @@ func (c *CompChannel) Get(ctx context.Context) (*CQ, error) {
 	if err := checkContext(ctx); err != nil {
 		return nil, fmt.Errorf(getting+": %w", err)
 	}
+	return c.next(ctx, func(cq *CQ) bool { return cq.acks.add() })
+}
+
+// next gives the CQ of the next notification that is taken: that of a closed one is not.
+func (c *CompChannel) next(ctx context.Context, take func(*CQ) bool) (*CQ, error) {
 	select {
 	case c.reading <- struct{}{}:
 	case <-c.closed:
@@ -71,7 +76,7 @@ func (c *CompChannel) Get(ctx context.Context) (*CQ, error) {
 		if err != nil {
 			return nil, err
 		}
-		if cq, _ := c.ctx.eventSources.find(eventID).(*CQ); cq != nil && cq.acks.add() {
+		if cq, _ := c.ctx.eventSources.find(eventID).(*CQ); cq != nil && take(cq) {
 			return cq, nil
 		}
 	}

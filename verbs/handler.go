@@ -59,11 +59,10 @@ func (v *vectors) channel(c *Context, vector int) (*CompChannel, error) {
 // callHandlers ends with the context.
 func callHandlers(channel *CompChannel) {
 	for {
-		cq, err := channel.Get(context.Background())
+		cq, err := channel.next(context.Background(), func(cq *CQ) bool { return !cq.isClosed() })
 		if err != nil {
 			return
 		}
-		_ = cq.AckEvents(1) // before the handler, which may close the queue
-		cq.attr.CompHandler(cq)
+		cq.attr.CompHandler(cq) // it owes no acknowledgement: the queue may be closed at any time
 	}
 }

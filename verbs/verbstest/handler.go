@@ -16,6 +16,7 @@ var handlerTests = []rig.Test{
 	{Name: "handlers of events", Run: eventHandlers},
 	{Name: "handler of an SRQ", Run: srqHandler},
 	{Name: "handler closes its object", Run: handlerCloses},
+	{Name: "closed while its handler is told", Run: closedWhileTold},
 	{Name: "handlers and waiting readers", Run: handlersAndReaders},
 	{Name: "events as a descriptor", Run: eventDescriptor},
 	{Name: "descriptor ends", Run: descriptorEnds},
@@ -131,6 +132,21 @@ func handlerCloses(t *testing.T, w *rig.World) {
 	rig.To(t, qp, verbs.QPStateErr) // flushes it
 	rig.Refused(t, rig.Get(t, closed), unix.EBUSY)
 	w.Alive()
+}
+
+// A CQ with a handler can be closed at any time: the program has nothing to acknowledge.
+func closedWhileTold(t *testing.T, w *rig.World) {
+	for range 500 {
+		cq, err := w.B.Ctx.CreateCQEx(&verbs.CQInitAttr{Entries: 4, CompHandler: func(*verbs.CQ) {}})
+		rig.Check(t, err)
+		qp := w.B.NewQPWith(verbs.QPInitAttr{SendCQ: w.B.CQ, RecvCQ: cq, Cap: rig.DefaultCap()})
+		_, err = cq.ReqNotify(verbs.CQNextComp)
+		rig.Check(t, err)
+		rig.ToInit(t, qp)
+		w.B.ReceiveOn(qp, 0)
+		rig.To(t, qp, verbs.QPStateErr) // flushes it
+		rig.Check(t, errors.Join(qp.Close(), cq.Close()))
+	}
 }
 
 // A reader that waits already goes on when the first handler comes, and keeps the other events.
