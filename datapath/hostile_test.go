@@ -40,6 +40,7 @@ func newVictim(t *testing.T, service wire.Service) *victim {
 	v.engine.Do(func() {
 		open := ring.AccessRemoteRead | ring.AccessRemoteWrite | ring.AccessRemoteAtomic
 		v.session.SetMR(&MR{LKey: testKey(1), PD: testPD, Base: endBase, Memory: v.memory[:openLen:openLen], Write: true, Remote: open})
+		v.session.SetMR(&MR{LKey: testKey(2), PD: testPD + 1, Base: endBase, Memory: v.memory[:openLen:openLen], Write: true, Remote: open})
 		v.session.SetMR(&MR{LKey: testKey(3), PD: testPD, Base: endBase, Memory: v.memory[ownFrom:][:ownLen:ownLen], Write: true})
 		v.session.SetMR(&MR{LKey: testKey(4), PD: testPD, Base: endBase, Memory: v.memory[2*ownFrom:][:ownLen:ownLen], Remote: ring.AccessRemoteRead})
 	})
@@ -57,6 +58,10 @@ func (v *victim) revive(r *rand.Rand) {
 		v.engine.SetState(v.qp, ring.QPStateRTS)
 	})
 	v.polled = v.send.Signaled()
+	if v.qp.Domain != nil {
+		v.revivesTarget(r)
+		return
+	}
 	own := func(length int) ring.SGE {
 		return ring.SGE{Addr: endBase + uint64(r.IntN(ownLen-length+1)), Length: uint32(length), LKey: testKey(3)}
 	}
@@ -82,7 +87,7 @@ func (v *victim) forge(r *rand.Rand) []byte {
 	h := wire.Transport{
 		Opcode: c.Service.Of(wire.Opcode(r.IntN(24))), DestQP: testQP, PKey: wire.PKeyDefault, AckReq: r.IntN(2) == 0, Solicited: r.IntN(2) == 0,
 		RKey: uint32(testKey(uint32(1 + r.IntN(4)))), Addr: endBase + uint64(r.IntN(openLen+64)) - 32, Length: uint32(r.IntN(600)),
-		SwapAdd: r.Uint64(), Compare: r.Uint64(), Syndrome: wire.Syndrome(r.Uint32()), MSN: r.Uint32() & uint32(wire.PSNMask), Original: r.Uint64(), Imm: r.Uint32(),
+		SRQN: wire.SRQN(max(5, r.IntN(9))), SwapAdd: r.Uint64(), Compare: r.Uint64(), Syndrome: wire.Syndrome(r.Uint32()), MSN: r.Uint32() & uint32(wire.PSNMask), Original: r.Uint64(), Imm: r.Uint32(),
 	}
 	h.PSN = c.Responder.ExpectedPSN.Plus(uint32(max(0, r.IntN(8)-5)))
 	if o := h.Opcode.Operation(); o >= wire.OpReadResponseFirst && o <= wire.OpAtomicAcknowledge {
@@ -171,11 +176,14 @@ func hostileCount(t *testing.T, usual int) int {
 // packet is counted once.
 func TestHostilePeer(t *testing.T) {
 	packets := hostileCount(t, 200_000)
-	for _, service := range []wire.Service{wire.ServiceRC, wire.ServiceUC} {
+	for _, service := range []wire.Service{wire.ServiceRC, wire.ServiceUC, wire.ServiceXRC} {
 		seed := rand.Uint64()
 		t.Logf("seed %d", seed)
 		r := rand.New(rand.NewPCG(seed, 0))
 		v := newVictim(t, service)
+		if service == wire.ServiceXRC {
+			v.makeTarget()
+		}
 		for round := 0; v.packets < packets; round++ {
 			v.harass(r)
 			if round%1000 == 0 {

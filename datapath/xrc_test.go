@@ -1,6 +1,7 @@
 package datapath
 
 import (
+	"math/rand/v2"
 	"slices"
 	"testing"
 
@@ -19,25 +20,50 @@ func forSRQ(number wire.SRQN, h wire.Transport) wire.Transport {
 func newTarget(t *testing.T) (x *exchange, five, six *SRQ) {
 	t.Helper()
 	x = newExchange(t, wire.ServiceXRC, nil)
+	five, six = x.makeTarget()
+	x.engine.Do(func() { x.qp.NoteLastWQE = func() { x.events = append(x.events, ring.EventQPLastWQEReached) } })
+	x.postRecv(100, at(4096, 264))
+	x.postRecv(101, at(8192, 264))
+	return x, five, six
+}
+
+// makeTarget makes the queue pair an XRC target. What is posted to it goes to SRQ 5; SRQ 6 has nothing, and is of the PD
+// of region 2.
+func (v *victim) makeTarget() (five, six *SRQ) {
+	v.Helper()
 	shape := ring.RecvGeometry(4, 4)
 	empty := func() *ring.RecvConsumer {
 		q, err := ring.NewRecvConsumer(ring.Alloc(shape.Size()), shape)
 		if err != nil {
-			t.Fatal(err)
+			v.Fatal(err)
 		}
 		return q
 	}
-	five = &SRQ{Queue: x.qp.Recv, Session: x.session, PD: testPD, Number: 5, CQ: x.qp.RecvCQ, NoteLimit: func() {}}
-	six = &SRQ{Queue: empty(), Session: x.session, PD: testPD + 1, Number: 6, CQ: x.qp.RecvCQ, NoteLimit: func() {}}
-	x.engine.Do(func() {
-		x.qp.Domain, x.qp.Recv = NewDomain(), empty()
-		x.qp.Domain.AddSRQ(five)
-		x.qp.Domain.AddSRQ(six)
-		x.qp.NoteLastWQE = func() { x.events = append(x.events, ring.EventQPLastWQEReached) }
+	five = &SRQ{Queue: v.qp.Recv, Session: v.session, PD: testPD, Number: 5, CQ: v.qp.RecvCQ, NoteLimit: func() {}}
+	six = &SRQ{Queue: empty(), Session: v.session, PD: testPD + 1, Number: 6, CQ: v.qp.RecvCQ, NoteLimit: func() {}}
+	v.engine.Do(func() {
+		v.qp.Domain, v.qp.Recv = NewDomain(), empty()
+		v.qp.Domain.AddSRQ(five)
+		v.qp.Domain.AddSRQ(six)
+		v.qp.NoteLastWQE = func() {}
 	})
-	x.postRecv(100, at(4096, 264))
-	x.postRecv(101, at(8192, 264))
-	return x, five, six
+	return five, six
+}
+
+// revivesTarget is revive for a target: SRQ 5 has receives, and an SRQ 7 comes and goes.
+func (v *victim) revivesTarget(r *rand.Rand) {
+	for v.qp.Domain.srq(5).Waiting() < 8 {
+		length := r.IntN(ownLen)
+		v.postRecv(1, ring.SGE{Addr: endBase + uint64(r.IntN(ownLen-length+1)), Length: uint32(length), LKey: testKey(3)})
+	}
+	v.engine.Do(func() {
+		d, seven := v.qp.Domain, *v.qp.Domain.srq(6)
+		if seven.Number = 7; r.IntN(2) == 0 {
+			d.AddSRQ(&seven)
+		} else {
+			d.RemoveSRQ(&seven)
+		}
+	})
 }
 
 // What a target says to requests, by the SRQs that they name.
