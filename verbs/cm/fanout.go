@@ -109,7 +109,7 @@ func (i *ID) set(what string, name verbs.IDOption, value uint32) error {
 // bindOne binds to an address of one of the devices.
 func (i *ID) bindOne(to netip.AddrPort) (err error) {
 	for _, p := range i.inOrder(to.Addr()) {
-		if _, err = p.bind(to, false); err == nil {
+		if _, err = i.bind(p, to, false); err == nil {
 			i.settle(p)
 			return nil
 		}
@@ -154,9 +154,9 @@ func (i *ID) inOrder(a netip.Addr) []part {
 // it. If it cannot be had on one of them, the id is as it was before.
 func (i *ID) bindAll(to netip.AddrPort) error {
 	for n, p := range i.parts {
-		bound, err := p.bind(to, n > 0)
+		bound, err := i.bind(p, to, n > 0)
 		if n > 0 && errors.Is(err, verbs.ErrAddrNotAvail) {
-			bound, err = p.bind(to, false)
+			bound, err = i.bind(p, to, false)
 		}
 		if err != nil && n > 0 {
 			i.closeParts()
@@ -171,8 +171,8 @@ func (i *ID) bindAll(to netip.AddrPort) error {
 	return nil
 }
 
-func (p part) bind(to netip.AddrPort, shared bool) (netip.AddrPort, error) {
-	grant, err := p.provider.BindID(provider.BindIDRequest{ID: p.handle, Address: to, Shared: shared})
+func (i *ID) bind(p part, to netip.AddrPort, shared bool) (netip.AddrPort, error) {
+	grant, err := p.provider.BindID(provider.BindIDRequest{ID: p.handle, Address: to, Shared: shared, Whose: i.number})
 	return grant.Address, err
 }
 

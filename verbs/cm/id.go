@@ -2,6 +2,7 @@ package cm
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"net/netip"
 	"sync"
 	"sync/atomic"
@@ -16,6 +17,7 @@ type ID struct {
 	Context any
 	space   PortSpace
 	kind    verbs.QPType // of its queue pair; 0 for that of the port space
+	number  uint64       // at random: by which cards know that a port which it has on several is of one id
 
 	mu      sync.Mutex
 	channel *EventChannel
@@ -57,7 +59,7 @@ func (c *EventChannel) newID(space PortSpace, kind verbs.QPType, context any) (*
 	if c.closed {
 		return nil, fmt.Errorf("%w: the event channel", verbs.ErrObjectClosed)
 	}
-	i := &ID{Context: context, space: space, kind: kind, channel: c, joins: map[uint64]*join{}, minRNRTimer: defaultRNRTimer}
+	i := &ID{Context: context, space: space, kind: kind, channel: c, joins: map[uint64]*join{}, minRNRTimer: defaultRNRTimer, number: rand.Uint64()}
 	if err := i.open(); err != nil {
 		return nil, err
 	}

@@ -85,9 +85,9 @@ func (i *ID) followBound(p part) error {
 	if !i.everywhere.IsValid() {
 		return nil
 	}
-	_, err := p.bind(i.everywhere, true)
+	_, err := i.bind(p, i.everywhere, true)
 	if errors.Is(err, verbs.ErrAddrNotAvail) { // no device that it is on is in that namespace
-		_, err = p.bind(i.everywhere, false)
+		_, err = i.bind(p, i.everywhere, false)
 	}
 	if err == nil && i.backlog != nil {
 		err = p.provider.ListenID(provider.ListenIDRequest{ID: p.handle, Backlog: *i.backlog})

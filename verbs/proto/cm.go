@@ -102,6 +102,7 @@ func visitBindID(c *coder, r *provider.BindIDRequest) {
 	u32(c, "id", &r.ID)
 	c.flag("shared", &r.Shared)
 	c.reserved(3)
+	u64(c, "whose", &r.Whose)
 	visitAddrPort(c, "addr", &r.Address)
 }
 

@@ -21,7 +21,7 @@ func TestIDsCross(t *testing.T) {
 	grantCrosses(t, InitIDQPAttr, provider.InitIDQPAttrGrant{Attr: verbs.QPAttr{State: 1, Port: 1, QKey: 2}, Mask: 3})
 	grantCrosses(t, ListIDs, IDList{More: true, Next: ObjectPlace{1, 2, 3}, IDs: []ClientID{{Client: 1, ID: ID{Handle: 4, PortSpace: verbs.PortSpaceTCP, State: "LISTEN", Local: zoned}}}})
 	requestCrosses(t, SetIDOption, provider.SetIDOptionRequest{ID: 1, Option: verbs.IDOptionAFOnly, Value: 1 << 31})
-	requestCrosses(t, BindID, provider.BindIDRequest{ID: 1, Address: netip.MustParseAddrPort("0.0.0.0:0"), Shared: true})
+	requestCrosses(t, BindID, provider.BindIDRequest{ID: 1, Address: netip.MustParseAddrPort("0.0.0.0:0"), Shared: true, Whose: 1 << 63})
 	requestCrosses(t, BindID, provider.BindIDRequest{ID: 1})
 	requestCrosses(t, FindRoute, provider.FindRouteRequest{Dest: netip.MustParseAddr("ff02::1%eth0")})
 	requestCrosses(t, ResolveIDAddr, provider.ResolveIDAddrRequest{ID: 1, Source: netip.MustParseAddrPort("10.0.0.1:65535"), Dest: zoned, Timeout: -time.Second})

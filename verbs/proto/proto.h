@@ -1230,12 +1230,13 @@ struct roced_bind_id_request {
 	uint32_t id;
 	uint8_t shared;
 	uint8_t reserved5[3]; /* 0 */
+	uint64_t whose;
 	uint8_t addr_family;
-	uint8_t reserved9[1]; /* 0 */
+	uint8_t reserved17[1]; /* 0 */
 	uint16_t addr_port;
 	uint8_t addr[16];
 	char addr_zone[64];
-	uint8_t reserved92[4]; /* 0 */
+	uint8_t reserved100[4]; /* 0 */
 };
 
 struct roced_bind_id_grant {

@@ -60,12 +60,13 @@ type (
 	DestroyIDRequest struct{ ID Handle }
 
 	// BindIDRequest binds an id to an address of the card, or to all (0.0.0.0, ::). Port 0 is for any
-	// free one. With Shared the port is that of an id of the same user on another card of the network
-	// namespace: a program's id that listens on several cards is an id on each.
+	// free one. With Shared the port is that of the same id of the program's on another card of the network
+	// namespace, one of the same user with the same Whose: an id that listens on several cards is an id on each.
 	BindIDRequest struct {
 		ID      Handle
 		Address netip.AddrPort
 		Shared  bool
+		Whose   uint64 // a number of the program's for its id, at random
 	}
 	// BindIDGrant is the address with its port.
 	BindIDGrant struct{ Address netip.AddrPort }

@@ -34,7 +34,8 @@ type binding struct {
 	portKey
 	address       netip.Addr // 0.0.0.0 or :: for all
 	reuse, afonly bool
-	user          User // whose it is; nil for a program of this process
+	user          User   // whose it is; nil for a program of this process
+	whose         uint64 // which of the user's ids, as the program says; 0: unknown
 	owner         *binding
 	rules         network.PortRules // as of when it was bound
 }
@@ -79,18 +80,18 @@ func (p *Ports) bind(b *binding) error {
 	return nil
 }
 
-// share adds a binding to that of the same user and address.
+// share adds a binding to that of the same id and address.
 func (p *Ports) share(b *binding) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, other := range p.bound[b.portKey] {
-		if other.user == b.user && other.address == b.address {
+		if other.user == b.user && other.whose == b.whose && other.address == b.address {
 			b.owner = other.owner
 			p.add(b)
 			return nil
 		}
 	}
-	return fmt.Errorf("%w: no id of this user has port %d at all addresses, so there is none to share", verbs.ErrAddrNotAvail, b.port)
+	return fmt.Errorf("%w: the id has port %d at all addresses of no other card here, so there is none to share", verbs.ErrAddrNotAvail, b.port)
 }
 
 // admit says whether the binding's user may have one more port of those that are given out.

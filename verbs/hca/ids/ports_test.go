@@ -25,6 +25,23 @@ func TestBothVersionsOfAPort(t *testing.T) {
 	}
 }
 
+// TestSharedPort: what an id is bound to on several cards has one owner, that id, also where others of the user's have
+// the address.
+func TestSharedPort(t *testing.T) {
+	p := newPorts()
+	of := func(whose uint64) *binding {
+		return &binding{portKey: portKey{wire.PortSpaceTCP, 2000}, address: netip.IPv4Unspecified(), reuse: true, whose: whose}
+	}
+	one, two, further := of(1), of(2), of(2)
+	check(t, p.bind(one))
+	refused(t, p.share(further), unix.EADDRNOTAVAIL)
+	check(t, p.bind(two))
+	check(t, p.share(further))
+	p.release(one)
+	check(t, p.listen(two))
+	check(t, p.listen(further))
+}
+
 // TestNarrowedPort: what was bound to all addresses, and has one now, leaves the port of others to others.
 func TestNarrowedPort(t *testing.T) {
 	p := newPorts()

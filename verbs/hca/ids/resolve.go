@@ -72,7 +72,7 @@ func (s *Session) startResolving(r *provider.ResolveIDAddrRequest) (*ID, error) 
 		if !from.Addr().IsValid() {
 			from = netip.AddrPortFrom(anyAddress(r.Dest.Addr().Unmap()), from.Port())
 		}
-		if err := s.bind(i, from, false); err != nil {
+		if err := s.bind(i, from, false, 0); err != nil {
 			return nil, err
 		}
 	}
@@ -201,7 +201,7 @@ func (s *Session) BindID(r provider.BindIDRequest) (grant provider.BindIDGrant, 
 		if err := i.in("bind", idIdle); err != nil {
 			return err
 		}
-		err := s.bind(i, r.Address, r.Shared)
+		err := s.bind(i, r.Address, r.Shared, r.Whose)
 		grant.Address = i.source
 		return err
 	})
@@ -209,7 +209,7 @@ func (s *Session) BindID(r provider.BindIDRequest) (grant provider.BindIDGrant, 
 }
 
 // bind gives an id an address and a port. The session is locked.
-func (s *Session) bind(i *ID, to netip.AddrPort, shared bool) error {
+func (s *Session) bind(i *ID, to netip.AddrPort, shared bool, whose uint64) error {
 	address, err := s.manager.Card.Own(to.Addr())
 	if err != nil {
 		return err
@@ -222,7 +222,7 @@ func (s *Session) bind(i *ID, to netip.AddrPort, shared bool) error {
 	if !i.afonlySet { // as the kernel's cma has it
 		i.afonly = address.Is4() || rules.BindV6Only
 	}
-	b := &binding{portKey: portKey{i.space, to.Port()}, address: address, reuse: i.reuse, afonly: i.afonly, user: s.user, rules: rules}
+	b := &binding{portKey: portKey{i.space, to.Port()}, address: address, reuse: i.reuse, afonly: i.afonly, user: s.user, whose: whose, rules: rules}
 	if shared {
 		err = s.manager.Ports.share(b)
 	} else {
