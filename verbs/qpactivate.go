@@ -33,7 +33,7 @@ func (q *QP) Activate(qkey QKey) error {
 	return q.bring(QPAttr{Port: 1, QKey: qkey}, step{QPStateInit, init}, step{QPStateRTR, 0}, step{QPStateRTS, QPAttrSQPSN})
 }
 
-// Connect makes the three changes of state of a connected queue pair (RC, UC), to INIT, RTR and RTS,
+// Connect makes the three changes of state of a connected queue pair (RC, UC, XRC), to INIT, RTR and RTS,
 // with all attributes that these need. The peer does the same with the ends exchanged. Of attr, 0
 // stands for port 1 and for the port's active MTU. Receives that must be there before the peer can send
 // are posted in INIT: then make the changes one by one with Modify.
