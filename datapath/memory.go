@@ -8,9 +8,15 @@ func (s *Session) memory(sge ring.SGE, pd PD, write bool) []byte {
 	if mr == nil || mr.PD != pd || write && !mr.Write {
 		return nil
 	}
-	memory, _ := portion(mr.Memory, sge.Addr-mr.Base, uint64(sge.Length))
+	memory, ok := portion(mr.Memory, sge.Addr-mr.Base, uint64(sge.Length))
+	if !ok && mr.Null {
+		return nowhere
+	}
 	return memory
 }
+
+// nowhere is the memory of a null region: what an SGE names beyond its end is read as zeros, and not written.
+var nowhere = []byte{}
 
 // portion is length bytes of memory from an offset on. An address below the base has wrapped round to a
 // large offset.
@@ -25,6 +31,7 @@ func portion(memory []byte, offset, length uint64) (_ []byte, ok bool) {
 // pieces is the memory of a scatter/gather list.
 type pieces struct {
 	all    [ring.MaxSGE][]byte
+	sizes  [ring.MaxSGE]int // as the list has them; a piece is shorter if it is nowhere
 	count  int
 	length int // bytes
 }
@@ -34,14 +41,30 @@ func (p *pieces) list() [][]byte { return p.all[:p.count] }
 
 // scatter writes a payload into the pieces from an offset on.
 func (p *pieces) scatter(offset int, payload []byte) {
-	for _, piece := range p.list() {
-		if offset >= len(piece) {
-			offset -= len(piece)
+	for i, piece := range p.list() {
+		if offset >= p.sizes[i] {
+			offset -= p.sizes[i]
 			continue
 		}
-		payload = payload[copy(piece[offset:], payload):]
+		n := min(p.sizes[i]-offset, len(payload))
+		copy(piece[min(offset, len(piece)):], payload[:n])
+		payload = payload[n:]
 		offset = 0
 	}
+}
+
+// gather fills to with the pieces.
+func (p *pieces) gather(to []byte) {
+	for i, piece := range p.list() {
+		here := to[:p.sizes[i]]
+		clear(here[copy(here, piece):])
+		to = to[len(here):]
+	}
+}
+
+// only makes all the pieces one.
+func (p *pieces) only(piece []byte) {
+	p.all[0], p.sizes[0], p.count, p.length = piece, len(piece), 1, len(piece)
 }
 
 // find finds the memory of a list. It reports whether access to all of it is allowed.
@@ -52,9 +75,9 @@ func (p *pieces) find(s *Session, list ring.SGList, pd PD, write bool) bool {
 		if piece == nil && sge.Length != 0 {
 			return false
 		}
-		p.all[p.count] = piece
+		p.all[p.count], p.sizes[p.count] = piece, int(sge.Length)
 		p.count++
-		p.length += len(piece)
+		p.length += int(sge.Length)
 	}
 	return true
 }

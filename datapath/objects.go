@@ -15,6 +15,7 @@ type MR struct {
 	PD     PD
 	Base   uint64 // chosen by the program; 0 makes addresses offsets
 	Memory []byte
+	Null   bool             // it has no memory, and any address: it is read as zeros, what is written is lost
 	Write  bool             // local write access: receives may write here
 	Remote ring.AccessFlags // what peers may do: remote read, write, atomic; and whether windows may be bound to it
 

@@ -178,9 +178,7 @@ func (u *Datagrams) build(d *departure, ah *AH, length int) bool {
 	}
 	u.describe(d)
 	payload := frame[ah.Template.PayloadOffset(d.datagram.HasImm):]
-	for _, piece := range d.pieces.list() {
-		payload = payload[copy(payload, piece):]
-	}
+	d.pieces.gather(payload)
 	u.next = u.next.Plus(1)
 	n := ah.Template.Seal(frame, &d.datagram, length)
 	copy(frame, ah.Path.ethernet[:])
@@ -218,7 +216,7 @@ func (u *Datagrams) check(d *departure, data []byte) (ah *AH, length int, status
 		if s.InlineLen > qp.MaxInline || int(s.InlineLen) > len(data) {
 			return nil, 0, ring.WCLocLenErr
 		}
-		d.pieces.all[0], d.pieces.count, d.pieces.length = data[:s.InlineLen], 1, int(s.InlineLen)
+		d.pieces.only(data[:s.InlineLen])
 	} else {
 		list, ok := ring.ListIn(data, s.SGECount)
 		switch {

@@ -39,17 +39,23 @@ func (r *Requester) gather(w *work, to []byte, offset int) ring.WCStatus {
 		copy(to, data[offset:])
 		return ring.WCSuccess
 	}
-	return r.walk(w, data, offset, len(to), func(piece []byte) { to = to[copy(to, piece):] })
+	return r.walk(w, data, offset, len(to), func(piece []byte, n int) {
+		clear(to[copy(to, piece):n])
+		to = to[n:]
+	})
 }
 
 // spread writes a part of an answer to the memory of the oldest request.
 func (r *Requester) spread(w *work, offset int, from []byte) ring.WCStatus {
-	return r.walk(w, r.Queue.Data(0), offset, len(from), func(piece []byte) { from = from[copy(piece, from):] })
+	return r.walk(w, r.Queue.Data(0), offset, len(from), func(piece []byte, n int) {
+		copy(piece, from)
+		from = from[n:]
+	})
 }
 
-// walk visits the memory of length bytes of a request's message from an offset on. The list may be shorter than when
-// it was measured.
-func (r *Requester) walk(w *work, data []byte, offset, length int, visit func(piece []byte)) ring.WCStatus {
+// walk visits the memory of length bytes of a request's message from an offset on: pieces, and how many of the bytes
+// each is for. One of a null region is shorter. The list may be shorter than when it was measured.
+func (r *Requester) walk(w *work, data []byte, offset, length int, visit func(piece []byte, n int)) ring.WCStatus {
 	for list, _ := w.listOf(data); length > 0; {
 		sge, some := list.Next()
 		if !some {
@@ -63,8 +69,9 @@ func (r *Requester) walk(w *work, data []byte, offset, length int, visit func(pi
 		if memory == nil {
 			return ring.WCLocProtErr
 		}
-		n := min(length, len(memory)-offset)
-		visit(memory[offset : offset+n])
+		n := min(length, int(sge.Length)-offset)
+		piece := memory[min(offset, len(memory)):]
+		visit(piece[:min(n, len(piece))], n)
 		offset, length = 0, length-n
 	}
 	return ring.WCSuccess

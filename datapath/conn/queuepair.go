@@ -9,7 +9,8 @@ import (
 // within a call of theirs. CompleteSend and CompleteRecv may bring the queue pair to ERR, and call Enter: their
 // CQ may be overrun.
 type QueuePair interface {
-	// Memory is what an SGE of a request names, to be written or only read; nil if that may not be accessed.
+	// Memory is what an SGE of a request names, to be written or only read; nil if that may not be accessed. It is
+	// shorter for a null region: the rest is read as zeros, and not written.
 	Memory(sge ring.SGE, write bool) []byte
 	// WriteRecv writes a payload to the memory that the list of a receive names, from an offset on; false if some of
 	// that may not be accessed.

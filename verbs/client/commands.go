@@ -64,6 +64,11 @@ func (c *Client) ReregMR(r provider.ReregMRRequest) error { return do(c, proto.R
 // DeregMR implements provider.Provider.
 func (c *Client) DeregMR(r provider.DeregMRRequest) error { return free(c, proto.DeregMR, r) }
 
+// AllocNullMR implements provider.Provider.
+func (c *Client) AllocNullMR(r provider.AllocNullMRRequest) (provider.MRGrant, error) {
+	return ask(c, proto.AllocNullMR, r)
+}
+
 // AllocDM implements provider.Provider.
 func (c *Client) AllocDM(r provider.AllocDMRequest) (provider.AllocDMGrant, error) {
 	return ask(c, proto.AllocDM, r)

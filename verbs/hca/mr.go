@@ -20,6 +20,7 @@ type mr struct {
 	entry  *datapath.MR
 	own    []byte // the session's memory; nil for the caller's, and for device memory
 	dm     *dm    // of device memory
+	null   bool   // it has no memory; see AllocNullMR
 	memory []byte
 	iova   uint64
 	access verbs.AccessFlags
@@ -131,7 +132,7 @@ func (s regions) register(pdHandle provider.Handle, m *mr) (grant provider.MRGra
 func (m *mr) newEntry(key verbs.LKey) *datapath.MR {
 	return &datapath.MR{
 		LKey: key, PD: m.pd.number,
-		Base: m.iova, Memory: m.memory, Write: m.access&verbs.AccessLocalWrite != 0, Remote: m.access & remoteAccess,
+		Base: m.iova, Memory: m.memory, Null: m.null, Write: m.access&verbs.AccessLocalWrite != 0, Remote: m.access & remoteAccess,
 	}
 }
 
@@ -173,6 +174,9 @@ func (s regions) ReregMR(r provider.ReregMRRequest) error {
 	m, err := s.region(r.MR)
 	if err != nil {
 		return err
+	}
+	if m.null {
+		return fmt.Errorf("%w: a null region stays as it is", verbs.ErrInvalid)
 	}
 	next, err := s.changedMR(*m, &r)
 	if err != nil {

@@ -12,10 +12,12 @@ var (
 	AllocMW   = command(37, "alloc_mw", visitAllocMW, visitMW)
 	DeallocMW = command(38, "dealloc_mw", visitDeallocMW, none)
 
+	AllocNullMR = command(42, "alloc_null_mr", visitAllocNullMR, visitLeanMR)
+
 	// Those of device memory.
 	AllocDM = command(39, "alloc_dm", visitAllocDM, visitDM)
 	FreeDM  = command(40, "free_dm", visitFreeDM, none)
-	RegDMMR = command(41, "reg_dm_mr", visitRegDMMR, visitDMMR)
+	RegDMMR = command(41, "reg_dm_mr", visitRegDMMR, visitLeanMR)
 )
 
 // visitHandle visits the handle that is all a structure has.
@@ -64,6 +66,8 @@ func visitMW(c *coder, g *provider.AllocMWGrant) {
 
 func visitDeallocMW(c *coder, r *provider.DeallocMWRequest) { visitHandle(c, "mw", &r.MW) }
 
+func visitAllocNullMR(c *coder, r *provider.AllocNullMRRequest) { visitHandle(c, "pd", &r.PD) }
+
 func visitAllocDM(c *coder, r *provider.AllocDMRequest) { c.whole("length", &r.Length) }
 
 func visitDM(c *coder, g *provider.AllocDMGrant) {
@@ -82,8 +86,8 @@ func visitRegDMMR(c *coder, r *provider.RegDMMRRequest) {
 	c.reserved(4)
 }
 
-// visitDMMR visits all except the memory, which the client has.
-func visitDMMR(c *coder, g *provider.MRGrant) {
+// visitLeanMR visits all except the memory, which the client has, or nobody.
+func visitLeanMR(c *coder, g *provider.MRGrant) {
 	u32(c, "mr", &g.MR)
 	u32(c, "lkey", &g.LKey)
 }

@@ -82,6 +82,8 @@ func TestRoundTrip(t *testing.T) {
 		AHAttr: verbs.AHAttr{Port: 1, SL: 2, GRH: verbs.GlobalRoute{DGID: verbs.GID{1, 15: 2}, SGIDIndex: 3, FlowLabel: 4, HopLimit: 5, TrafficClass: 6}}}})
 	requestCrosses(t, RegDMMR, provider.RegDMMRRequest{PD: 1, DM: 2, Offset: 3, Length: 4, Access: verbs.AccessLocalWrite})
 	grantCrosses(t, RegDMMR, provider.MRGrant{MR: 1, LKey: 2})
+	requestCrosses(t, AllocNullMR, provider.AllocNullMRRequest{PD: 1})
+	grantCrosses(t, AllocNullMR, provider.MRGrant{MR: 1, LKey: 2})
 	requestCrosses(t, AllocMW, provider.AllocMWRequest{PD: 1, Type: verbs.MWType2})
 	grantCrosses(t, AllocMW, provider.AllocMWGrant{MW: 1, RKey: 2})
 	grantCrosses(t, QueryDevice, verbs.DeviceAttr{Name: "eth0", FirmwareVersion: "v1", NodeGUID: 1 << 63, MaxQP: 1, MaxMRSize: 1 << 40, SendReason: "why"})

@@ -104,6 +104,7 @@ enum roced_command {
 	ROCED_ALLOC_DM = 39,
 	ROCED_FREE_DM = 40,
 	ROCED_REG_DM_MR = 41,
+	ROCED_ALLOC_NULL_MR = 42,
 	ROCED_CREATE_CQ = 48,
 	ROCED_DESTROY_CQ = 49,
 	ROCED_RESIZE_CQ = 50,
@@ -696,6 +697,16 @@ struct roced_reg_dm_mr_request {
 };
 
 struct roced_reg_dm_mr_grant {
+	uint32_t mr;
+	uint32_t lkey;
+};
+
+struct roced_alloc_null_mr_request {
+	uint32_t pd;
+	uint8_t reserved4[4]; /* 0 */
+};
+
+struct roced_alloc_null_mr_grant {
 	uint32_t mr;
 	uint32_t lkey;
 };

@@ -117,6 +117,9 @@ type MRProvider interface {
 	// DeregMR refuses a region to which windows are bound, as ReregMR does: ErrBusy.
 	DeregMR(DeregMRRequest) error
 
+	// AllocNullMR makes a region without memory, for which ReregMR is ErrInvalid.
+	AllocNullMR(AllocNullMRRequest) (MRGrant, error)
+
 	// AllocDM makes device memory, and RegDMMR a region of a part of it, whose grant has no memory over the service.
 	AllocDM(AllocDMRequest) (AllocDMGrant, error)
 	RegDMMR(RegDMMRRequest) (MRGrant, error)

@@ -68,6 +68,9 @@ type (
 	// DeregMRRequest ends the registration of a memory region.
 	DeregMRRequest struct{ MR Handle }
 
+	// AllocNullMRRequest asks for a region that is read as zeros, and loses what is written.
+	AllocNullMRRequest struct{ PD Handle }
+
 	// AllocDMRequest asks for zeroed device memory.
 	AllocDMRequest struct{ Length int }
 	// AllocDMGrant is device memory.

@@ -30,6 +30,7 @@ var commands = tableOf(
 	grants(proto.AllocMR, (*hca.Session).AllocMR),
 	does(proto.ReregMR, (*hca.Session).ReregMR),
 	does(proto.DeregMR, (*hca.Session).DeregMR),
+	grants(proto.AllocNullMR, (*hca.Session).AllocNullMR),
 	grants(proto.AllocDM, (*hca.Session).AllocDM),
 	does(proto.FreeDM, (*hca.Session).FreeDM),
 	grants(proto.RegDMMR, (*hca.Session).RegDMMR),

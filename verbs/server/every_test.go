@@ -110,6 +110,7 @@ func (w *whole) packets() packets {
 	put(p, t, proto.AllocMR, &provider.AllocMRRequest{PD: w.pd, Length: 4 << 20})
 	put(p, t, proto.ReregMR, &provider.ReregMRRequest{MR: w.mr, Flags: verbs.ReregChangeAccess})
 	put(p, t, proto.DeregMR, &provider.DeregMRRequest{MR: w.mr})
+	put(p, t, proto.AllocNullMR, &provider.AllocNullMRRequest{PD: w.pd})
 	put(p, t, proto.AllocDM, &provider.AllocDMRequest{Length: 64})
 	put(p, t, proto.RegDMMR, &provider.RegDMMRRequest{PD: w.pd, DM: w.dm, Length: 64})
 	put(p, t, proto.FreeDM, &provider.FreeDMRequest{DM: w.spareDM})

@@ -151,6 +151,10 @@ func objectCommands(s *rig.Station, good, bad handles) []command {
 			_, err := p.AllocMW(provider.AllocMWRequest{PD: bad.PD, Type: verbs.MWType2})
 			return err
 		}},
+		{"AllocNullMR", func() error {
+			_, err := p.AllocNullMR(provider.AllocNullMRRequest{PD: bad.PD})
+			return err
+		}},
 		{"FreeDM", func() error { return p.FreeDM(provider.FreeDMRequest{DM: bad.dm}) }},
 		{"RegDMMR, memory", func() error {
 			_, err := p.RegDMMR(provider.RegDMMRRequest{PD: good.PD, DM: bad.dm, Length: 1})

@@ -132,6 +132,11 @@ func (j judged) DeregMR(r provider.DeregMRRequest) error {
 	return j.judge("DeregMR", j.Provider.DeregMR(r))
 }
 
+func (j judged) AllocNullMR(r provider.AllocNullMRRequest) (provider.MRGrant, error) {
+	grant, err := j.Provider.AllocNullMR(r)
+	return grant, j.judge("AllocNullMR", err)
+}
+
 func (j judged) AllocDM(r provider.AllocDMRequest) (provider.AllocDMGrant, error) {
 	grant, err := j.Provider.AllocDM(r)
 	return grant, j.judge("AllocDM", err)
