@@ -293,6 +293,9 @@ func (c *Connection) seal(d *departure, frame []byte) {
 	copy(frame, c.Path.ethernet[:])
 	e.counters.Sent++
 	e.counters.SentBytes += uint64(length)
+	if c.qp.tally != nil {
+		c.qp.tally.sent(length)
+	}
 	e.launch(c.qp, d, c.Path, nil, frame, n, length)
 }
 

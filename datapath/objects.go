@@ -101,6 +101,7 @@ type QP struct {
 	// EventQPReqErr, EventQPAccessErr. It runs under the lease.
 	NoteEvent func(ring.EventType)
 
+	tally          *Tally // nil if nobody counts
 	service        Service
 	waiting        bool // it is in the engine's turns
 	before, behind *QP  // its neighbours there

@@ -92,6 +92,9 @@ func (e *Engine) deliverTo(qp *QP, a *arrival) {
 	}
 	e.counters.Delivered++
 	e.counters.DeliveredBytes += uint64(len(a.packet.Payload()))
+	if qp.tally != nil {
+		qp.tally.received(len(a.packet.Payload()))
+	}
 }
 
 // loopBack delivers a packet that is for this card itself: XDP never sees what the host sends. Its sender is

@@ -184,6 +184,9 @@ func (u *Datagrams) build(d *departure, ah *AH, length int) bool {
 	copy(frame, ah.Path.ethernet[:])
 	e.counters.Sent++
 	e.counters.SentBytes += uint64(length)
+	if u.qp.tally != nil {
+		u.qp.tally.sent(length)
+	}
 	var members []*QP
 	if ah.Group {
 		members = e.groups[ah.Dest]

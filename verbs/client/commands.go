@@ -64,6 +64,26 @@ func (c *Client) ReregMR(r provider.ReregMRRequest) error { return do(c, proto.R
 // DeregMR implements provider.Provider.
 func (c *Client) DeregMR(r provider.DeregMRRequest) error { return free(c, proto.DeregMR, r) }
 
+// CreateCounters implements provider.Provider.
+func (c *Client) CreateCounters() (provider.CreateCountersGrant, error) {
+	return ask(c, proto.CreateCounters, proto.None{})
+}
+
+// AttachCounters implements provider.Provider.
+func (c *Client) AttachCounters(r provider.AttachCountersRequest) error {
+	return do(c, proto.AttachCounters, r)
+}
+
+// ReadCounters implements provider.Provider.
+func (c *Client) ReadCounters(r provider.ReadCountersRequest) (provider.ReadCountersGrant, error) {
+	return ask(c, proto.ReadQPCounters, r)
+}
+
+// DestroyCounters implements provider.Provider.
+func (c *Client) DestroyCounters(r provider.DestroyCountersRequest) error {
+	return free(c, proto.DestroyCounters, r)
+}
+
 // AllocNullMR implements provider.Provider.
 func (c *Client) AllocNullMR(r provider.AllocNullMRRequest) (provider.MRGrant, error) {
 	return ask(c, proto.AllocNullMR, r)

@@ -28,6 +28,7 @@ type qp struct {
 	pd             *pd
 	sendCQ, recvCQ *cq
 	srq            *srq                   // nil if it has a receive queue of its own
+	tally          *tally                 // of counters that are attached; nil if there are none
 	groups         map[wire.GID]wire.MLID // those that it is attached to
 	memory         [][]byte               // of its queues
 	events         eventSource

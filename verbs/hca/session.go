@@ -43,6 +43,7 @@ type Session struct {
 	cqs           table[cq]
 	keys          table[keyed]
 	dms           table[dm]
+	counters      table[counters]
 	srqs          table[srq]
 	xrcds         table[xrcd]
 	qps           table[qp]
@@ -60,6 +61,7 @@ type commands struct {
 	completions
 	sharedQueues
 	queuePairs
+	tallies
 	xrcDomains
 	handles
 	multicast
@@ -81,13 +83,13 @@ func (card *Card) newSession(config SessionConfig, internal bool) (*Session, err
 	}
 	s := &Session{
 		card: card, config: config, internal: internal, life: newLife(), qpsByDoorbell: map[uint32]*qp{},
-		pds: newTable[pd]("PD", &config, limitPDs), keys: newTable[keyed]("MR", &config, limitMRs), dms: newTable[dm]("DM", &config, limitMRs), ahs: newTable[ah]("AH", &config, limitAHs),
+		pds: newTable[pd]("PD", &config, limitPDs), keys: newTable[keyed]("MR", &config, limitMRs), dms: newTable[dm]("DM", &config, limitMRs), counters: newTable[counters]("counters object", &config, limitMRs), ahs: newTable[ah]("AH", &config, limitAHs),
 		channels: newTable[compChannel]("completion channel", &config, limitCompChannels), cqs: newTable[cq]("CQ", &config, limitCQs),
 		qps: newTable[qp]("QP", &config, limitQPs), srqs: newTable[srq]("SRQ", &config, limitSRQs), xrcds: newTable[xrcd]("XRC domain", &config, limitXRCDs), joins: newTable[joined]("membership", &config, limitMemberships),
 		cmChannels: newTable[ids.Channel]("event channel", &config, limitEventChannels), cmIDs: newTable[ids.ID]("id", &config, limitIDs),
 	}
 	s.cm = card.manager.NewSession(s.cmConfig())
-	s.commands = commands{queries{s}, regions{s}, completions{s}, sharedQueues{s}, queuePairs{s}, xrcDomains{s}, handles{s}, multicast{s}, s.cm}
+	s.commands = commands{queries{s}, regions{s}, completions{s}, sharedQueues{s}, queuePairs{s}, tallies{s}, xrcDomains{s}, handles{s}, multicast{s}, s.cm}
 	s.events.init()
 	s.events.tell = s.config.Noticed
 	var err error

@@ -147,7 +147,7 @@ func (s *Session) releaseAll() error {
 	}
 	s.release(s.doorbellMemory)
 	for _, give := range []func(){
-		s.pds.close, s.channels.close, s.cqs.close, s.keys.close, s.dms.close, s.srqs.close, s.xrcds.close, s.qps.close, s.ahs.close,
+		s.pds.close, s.channels.close, s.cqs.close, s.keys.close, s.dms.close, s.counters.close, s.srqs.close, s.xrcds.close, s.qps.close, s.ahs.close,
 		s.joins.close,
 		s.cmChannels.close, s.cmIDs.close,
 	} {

@@ -130,6 +130,10 @@ enum roced_command {
 	ROCED_DESTROY_AH = 81,
 	ROCED_MODIFY_AH = 82,
 	ROCED_QUERY_AH = 83,
+	ROCED_CREATE_COUNTERS = 84,
+	ROCED_ATTACH_COUNTERS = 85,
+	ROCED_READ_QP_COUNTERS = 86,
+	ROCED_DESTROY_COUNTERS = 87,
 	ROCED_ATTACH_MCAST = 96,
 	ROCED_DETACH_MCAST = 97,
 	ROCED_JOIN_MULTICAST = 98,
@@ -1094,6 +1098,47 @@ struct roced_query_ah_grant {
 	uint8_t traffic_class;
 	uint8_t port;
 	uint8_t sl;
+};
+
+struct roced_create_counters_grant {
+	uint32_t counters;
+	uint8_t reserved4[4]; /* 0 */
+};
+
+struct roced_attach_counters_request {
+	uint32_t counters;
+	uint32_t qp;
+	uint32_t what;
+	uint32_t index;
+};
+
+struct roced_read_qp_counters_request {
+	uint32_t counters;
+	uint8_t reserved4[4]; /* 0 */
+};
+
+struct roced_read_qp_counters_grant {
+	uint64_t value0;
+	uint64_t value1;
+	uint64_t value2;
+	uint64_t value3;
+	uint64_t value4;
+	uint64_t value5;
+	uint64_t value6;
+	uint64_t value7;
+	uint64_t value8;
+	uint64_t value9;
+	uint64_t value10;
+	uint64_t value11;
+	uint64_t value12;
+	uint64_t value13;
+	uint64_t value14;
+	uint64_t value15;
+};
+
+struct roced_destroy_counters_request {
+	uint32_t counters;
+	uint8_t reserved4[4]; /* 0 */
 };
 
 struct roced_attach_mcast_request {

@@ -29,6 +29,7 @@ type Provider interface {
 	CQProvider
 	SRQProvider
 	QPProvider
+	CountersProvider
 	XRCProvider
 	AHProvider
 	McastProvider
@@ -162,6 +163,14 @@ type QPProvider interface {
 	ModifyQP(ModifyQPRequest) (ModifyQPGrant, error)
 	QueryQP(QueryQPRequest) (QueryQPGrant, error)
 	DestroyQP(DestroyQPRequest) error
+}
+
+// CountersProvider counts the packets of queue pairs.
+type CountersProvider interface {
+	CreateCounters() (CreateCountersGrant, error)
+	AttachCounters(AttachCountersRequest) error
+	ReadCounters(ReadCountersRequest) (ReadCountersGrant, error)
+	DestroyCounters(DestroyCountersRequest) error
 }
 
 // AHProvider makes address handles.

@@ -15,6 +15,7 @@ type whole struct {
 	*raw
 	pd, mr, mw, dm, spareDM, channel, cq, srq, qp, ah, membership provider.Handle
 	xrcd, unused                                                  provider.Handle
+	counters, spareCounters                                       provider.Handle
 	target                                                        verbs.QPN
 	mgid                                                          verbs.GID
 	wholeIDs
@@ -44,6 +45,9 @@ func (d *daemon) whole(t testing.TB) *whole {
 	device, _ := ask(w.raw, proto.AllocDM, &provider.AllocDMRequest{Length: 64})
 	spare, _ := ask(w.raw, proto.AllocDM, &provider.AllocDMRequest{Length: 64})
 	w.dm, w.spareDM = device.DM, spare.DM
+	counters, _ := ask(w.raw, proto.CreateCounters, &proto.None{})
+	spareCounters, _ := ask(w.raw, proto.CreateCounters, &proto.None{})
+	w.counters, w.spareCounters = counters.Counters, spareCounters.Counters
 	w.connect()
 	w.xrc()
 	w.wholeIDs = w.ids(t)
@@ -110,6 +114,10 @@ func (w *whole) packets() packets {
 	put(p, t, proto.AllocMR, &provider.AllocMRRequest{PD: w.pd, Length: 4 << 20})
 	put(p, t, proto.ReregMR, &provider.ReregMRRequest{MR: w.mr, Flags: verbs.ReregChangeAccess})
 	put(p, t, proto.DeregMR, &provider.DeregMRRequest{MR: w.mr})
+	put(p, t, proto.CreateCounters, none)
+	put(p, t, proto.AttachCounters, &provider.AttachCountersRequest{Counters: w.counters, QP: w.qp})
+	put(p, t, proto.ReadQPCounters, &provider.ReadCountersRequest{Counters: w.counters})
+	put(p, t, proto.DestroyCounters, &provider.DestroyCountersRequest{Counters: w.spareCounters})
 	put(p, t, proto.AllocNullMR, &provider.AllocNullMRRequest{PD: w.pd})
 	put(p, t, proto.AllocDM, &provider.AllocDMRequest{Length: 64})
 	put(p, t, proto.RegDMMR, &provider.RegDMMRRequest{PD: w.pd, DM: w.dm, Length: 64})

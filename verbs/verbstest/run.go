@@ -45,7 +45,7 @@ func all() []rig.Test {
 		stateTests, modifyTests, sqdTests, specialTests, connectedTests, rdmaTests, rdmaErrorTests, rdmaStateTests, windowTests, revokeTests, // states and kinds of queue pairs
 		xrcTests, xrcDomainTests, // XRC
 		srqTests, srqResizeTests, srqEventTests, srqLoadTests, // shared receive queues
-		postTests, sendTests, memoryTests, accessTests, smallTests, nullMRTests, iovaTests, keyTests, reregTests, // what a request says
+		postTests, sendTests, memoryTests, accessTests, smallTests, nullMRTests, countersTests, iovaTests, keyTests, reregTests, // what a request says
 		ahTests, modifyAHTests, headerTests, // where it goes
 		flowTests, overrunTests, drainTests, foundTests, resizeTests, // queues
 		notifyTests, channelTests, handlerTests, moderationTests, timestampTests, // events of CQs

@@ -15,7 +15,7 @@ import (
 const Doorbells = 5000
 
 // handles are one of each kind, made past the API.
-type handles struct{ PD, mr, mw, dm, channel, CQ, srq, qp, ah, membership, events, id, xrcd, target provider.Handle }
+type handles struct{ PD, mr, mw, dm, channel, CQ, srq, qp, ah, membership, events, id, xrcd, target, counters provider.Handle }
 
 func NewHandles(s *rig.Station, p provider.Provider, number uint32) (h handles) {
 	s.Helper()
@@ -24,6 +24,8 @@ func NewHandles(s *rig.Station, p provider.Provider, number uint32) (h handles) 
 	mr, err := p.AllocMR(provider.AllocMRRequest{PD: pd.PD, Length: 1})
 	rig.Check(s, err)
 	mw, err := p.AllocMW(provider.AllocMWRequest{PD: pd.PD, Type: verbs.MWType1})
+	rig.Check(s, err)
+	counters, err := p.CreateCounters()
 	rig.Check(s, err)
 	dm, err := p.AllocDM(provider.AllocDMRequest{Length: 64})
 	rig.Check(s, err)
@@ -49,7 +51,7 @@ func NewHandles(s *rig.Station, p provider.Provider, number uint32) (h handles) 
 	rig.Check(s, err)
 	target, err := p.CreateXRCTarget(provider.CreateXRCTargetRequest{XRCD: domain.XRCD, EventID: 1<<41 + uint64(number)})
 	rig.Check(s, err)
-	return handles{pd.PD, mr.MR, mw.MW, dm.DM, channel.Channel, cq.CQ, srq.SRQ, qp.QP, ah.AH, m.Membership, events.Channel, id.ID, domain.XRCD, target.QP}
+	return handles{pd.PD, mr.MR, mw.MW, dm.DM, channel.Channel, cq.CQ, srq.SRQ, qp.QP, ah.AH, m.Membership, events.Channel, id.ID, domain.XRCD, target.QP, counters.Counters}
 }
 
 // Request is one for a queue pair, with nothing wrong.
@@ -69,7 +71,7 @@ func (h handles) free(t testing.TB, p provider.Provider) {
 		p.LeaveMulticast(provider.LeaveMulticastRequest{Membership: h.membership}), p.DestroyAH(provider.DestroyAHRequest{AH: h.ah}),
 		p.DestroyQP(provider.DestroyQPRequest{QP: h.qp}), p.DestroySRQ(provider.DestroySRQRequest{SRQ: h.srq}), p.DestroyCQ(provider.DestroyCQRequest{CQ: h.CQ}),
 		p.DestroyCompChannel(provider.DestroyCompChannelRequest{Channel: h.channel}),
-		p.FreeDM(provider.FreeDMRequest{DM: h.dm}), p.DeallocMW(provider.DeallocMWRequest{MW: h.mw}), p.DeregMR(provider.DeregMRRequest{MR: h.mr}), p.DeallocPD(provider.DeallocPDRequest{PD: h.PD}),
+		p.DestroyCounters(provider.DestroyCountersRequest{Counters: h.counters}), p.FreeDM(provider.FreeDMRequest{DM: h.dm}), p.DeallocMW(provider.DeallocMWRequest{MW: h.mw}), p.DeregMR(provider.DeregMRRequest{MR: h.mr}), p.DeallocPD(provider.DeallocPDRequest{PD: h.PD}),
 	} {
 		rig.Check(t, err)
 	}
@@ -83,7 +85,7 @@ func refuseHandles(t *testing.T, w *rig.World) {
 	closed.free(t, p)
 	rows := map[string]handles{"closed": closed, "another session's": foreign(w)}
 	for _, h := range []provider.Handle{0, 0xBAD, 0xDEADBEEF, 1 << 31, math.MaxUint32} {
-		rows[fmt.Sprintf("number %#x", uint32(h))] = handles{h, h, h, h, h, h, h, h, h, h, h, h, h, h}
+		rows[fmt.Sprintf("number %#x", uint32(h))] = handles{h, h, h, h, h, h, h, h, h, h, h, h, h, h, h}
 	}
 	for name, bad := range rows {
 		t.Run(name, func(t *testing.T) { refuseAll(t, w, handleCommands(w.A, good, bad)) })
@@ -151,6 +153,17 @@ func objectCommands(s *rig.Station, good, bad handles) []command {
 			_, err := p.AllocMW(provider.AllocMWRequest{PD: bad.PD, Type: verbs.MWType2})
 			return err
 		}},
+		{"AttachCounters, to", func() error {
+			return p.AttachCounters(provider.AttachCountersRequest{Counters: good.counters, QP: bad.qp})
+		}},
+		{"AttachCounters", func() error {
+			return p.AttachCounters(provider.AttachCountersRequest{Counters: bad.counters, QP: good.qp})
+		}},
+		{"ReadCounters", func() error {
+			_, err := p.ReadCounters(provider.ReadCountersRequest{Counters: bad.counters})
+			return err
+		}},
+		{"DestroyCounters", func() error { return p.DestroyCounters(provider.DestroyCountersRequest{Counters: bad.counters}) }},
 		{"AllocNullMR", func() error {
 			_, err := p.AllocNullMR(provider.AllocNullMRRequest{PD: bad.PD})
 			return err

@@ -132,6 +132,24 @@ func (j judged) DeregMR(r provider.DeregMRRequest) error {
 	return j.judge("DeregMR", j.Provider.DeregMR(r))
 }
 
+func (j judged) CreateCounters() (provider.CreateCountersGrant, error) {
+	grant, err := j.Provider.CreateCounters()
+	return grant, j.judge("CreateCounters", err)
+}
+
+func (j judged) AttachCounters(r provider.AttachCountersRequest) error {
+	return j.judge("AttachCounters", j.Provider.AttachCounters(r))
+}
+
+func (j judged) ReadCounters(r provider.ReadCountersRequest) (provider.ReadCountersGrant, error) {
+	grant, err := j.Provider.ReadCounters(r)
+	return grant, j.judge("ReadCounters", err)
+}
+
+func (j judged) DestroyCounters(r provider.DestroyCountersRequest) error {
+	return j.judge("DestroyCounters", j.Provider.DestroyCounters(r))
+}
+
 func (j judged) AllocNullMR(r provider.AllocNullMRRequest) (provider.MRGrant, error) {
 	grant, err := j.Provider.AllocNullMR(r)
 	return grant, j.judge("AllocNullMR", err)

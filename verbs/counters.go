@@ -1,0 +1,89 @@
+package verbs
+
+import (
+	"fmt"
+
+	"github.com/roced/roced/verbs/provider"
+)
+
+// Counters counts packets of queue pairs (ibv_counters). It has MaxCounters counters, which begin at 0. It counts as a
+// region in limits.
+type Counters struct {
+	ctx    *Context
+	handle provider.Handle
+}
+
+// MaxCounters is how many counters an object of them has.
+const MaxCounters = provider.MaxCounters
+
+// CounterDescription is what a counter counts (ibv_counter_description): CounterPackets for example.
+type CounterDescription = provider.CounterDescription
+
+// What can be counted. The first two are libibverbs'.
+const (
+	CounterPackets     = provider.CounterPackets     // delivered to the queue pair
+	CounterBytes       = provider.CounterBytes       // their payload
+	CounterSentPackets = provider.CounterSentPackets // that it has sent, acknowledgements and what was sent again among them
+	CounterSentBytes   = provider.CounterSentBytes   // their payload
+)
+
+// CreateCounters makes counters (ibv_create_counters). ErrLimit beyond 1024 objects of them.
+func (c *Context) CreateCounters() (*Counters, error) {
+	if c == nil {
+		return nil, fmt.Errorf("create counters: %w", errNil)
+	}
+	grant, err := c.provider.CreateCounters()
+	if err != nil {
+		return nil, fmt.Errorf("create counters: %w", err)
+	}
+	return &Counters{c, grant.Counters}, nil
+}
+
+// AttachQP has the counter of an index count something of a queue pair from now on
+// (ibv_attach_counters_point_flow, where the flow is all packets of the queue pair). Several queue pairs may be
+// attached to one index, which is their sum then; they stay attached until Close, and what was counted stays when they
+// are closed. ErrInvalid for an index from MaxCounters on, ErrUnsupported for an XRC target, ErrLimit after 64.
+func (k *Counters) AttachQP(qp *QP, what CounterDescription, index int) error {
+	if k == nil || qp == nil {
+		return fmt.Errorf("attach counters: %w", errNil)
+	}
+	if qp.ctx != k.ctx {
+		return fmt.Errorf("attach counters: %w: the QP belongs to another context", ErrInvalid)
+	}
+	if index < 0 || index >= MaxCounters {
+		return fmt.Errorf("attach counters: %w: counter %d; there are %d, from 0", ErrInvalid, index, MaxCounters)
+	}
+	r := provider.AttachCountersRequest{Counters: k.handle, QP: qp.handle, What: what, Index: uint32(index)}
+	if err := k.ctx.provider.AttachCounters(r); err != nil {
+		return fmt.Errorf("attach counters: %w", err)
+	}
+	return nil
+}
+
+// Read gives the counters by their indices, all at one instant, as many as values has room for (ibv_read_counters).
+// Those that nothing is attached to are 0. ErrInvalid for more than MaxCounters.
+func (k *Counters) Read(values []uint64) error {
+	if k == nil {
+		return fmt.Errorf("read counters: %w", errNil)
+	}
+	if len(values) > MaxCounters {
+		return fmt.Errorf("read counters: %w: %d values; there are %d", ErrInvalid, len(values), MaxCounters)
+	}
+	grant, err := k.ctx.provider.ReadCounters(provider.ReadCountersRequest{Counters: k.handle})
+	if err != nil {
+		return fmt.Errorf("read counters: %w", err)
+	}
+	copy(values, grant.Values[:])
+	return nil
+}
+
+// Close ends the counting (ibv_destroy_counters), also of queue pairs that are attached.
+func (k *Counters) Close() error {
+	if k == nil {
+		return fmt.Errorf("destroy counters: %w", errNil)
+	}
+	if err := k.ctx.provider.DestroyCounters(provider.DestroyCountersRequest{Counters: k.handle}); err != nil {
+		return fmt.Errorf("destroy counters: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,40 @@
+package proto
+
+import (
+	"strconv"
+
+	"github.com/roced/roced/verbs/provider"
+)
+
+// The commands about counters of queue pairs.
+var (
+	CreateCounters  = command(84, "create_counters", none, visitCountersObject)
+	AttachCounters  = command(85, "attach_counters", visitAttachCounters, none)
+	ReadQPCounters  = command(86, "read_qp_counters", visitReadQPCounters, visitQPCounters)
+	DestroyCounters = command(87, "destroy_counters", visitDestroyCounters, none)
+)
+
+func visitCountersObject(c *coder, g *provider.CreateCountersGrant) {
+	visitHandle(c, "counters", &g.Counters)
+}
+
+func visitAttachCounters(c *coder, r *provider.AttachCountersRequest) {
+	u32(c, "counters", &r.Counters)
+	u32(c, "qp", &r.QP)
+	u32(c, "what", &r.What)
+	u32(c, "index", &r.Index)
+}
+
+func visitReadQPCounters(c *coder, r *provider.ReadCountersRequest) {
+	visitHandle(c, "counters", &r.Counters)
+}
+
+func visitQPCounters(c *coder, g *provider.ReadCountersGrant) {
+	for i := range g.Values {
+		u64(c, "value"+strconv.Itoa(i), &g.Values[i])
+	}
+}
+
+func visitDestroyCounters(c *coder, r *provider.DestroyCountersRequest) {
+	visitHandle(c, "counters", &r.Counters)
+}
