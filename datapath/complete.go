@@ -39,6 +39,9 @@ func (cs *completions) complete(cq *CQ, c *ring.CQE, solicited bool) bool {
 		cs.overrun(cq)
 		return false
 	}
+	if cq.tally != nil {
+		cq.tally.completed(c.Status)
+	}
 	cq.solicited = cq.solicited || solicited
 	return true
 }

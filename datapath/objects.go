@@ -62,8 +62,9 @@ type CQ struct {
 	// NoteOverrun is called once, when the queue is overrun. It runs under the lease.
 	NoteOverrun func()
 
-	dirty     bool // it has entries to publish
-	solicited bool // a solicited or failed completion is among them
+	tally     *CQTally // nil if nobody counts
+	dirty     bool     // it has entries to publish
+	solicited bool     // a solicited or failed completion is among them
 	overrun   bool
 	moderated
 }

@@ -6,7 +6,7 @@ import (
 	"github.com/roced/roced/verbs/provider"
 )
 
-// Counters counts packets of queue pairs (ibv_counters). It has MaxCounters counters, which begin at 0. It counts as a
+// Counters counts packets of queue pairs, and completions of CQs (ibv_counters). It has MaxCounters counters, which begin at 0. It counts as a
 // region in limits.
 type Counters struct {
 	ctx    *Context
@@ -25,6 +25,8 @@ const (
 	CounterBytes       = provider.CounterBytes       // their payload
 	CounterSentPackets = provider.CounterSentPackets // that it has sent, acknowledgements and what was sent again among them
 	CounterSentBytes   = provider.CounterSentBytes   // their payload
+	CounterCompletions = provider.CounterCompletions // that a CQ has been given, of requests that were carried out
+	CounterErrors      = provider.CounterErrors      // of others; see AttachCQ
 )
 
 // CreateCounters makes counters (ibv_create_counters). ErrLimit beyond 1024 objects of them.
@@ -50,10 +52,32 @@ func (k *Counters) AttachQP(qp *QP, what CounterDescription, index int) error {
 	if qp.ctx != k.ctx {
 		return fmt.Errorf("attach counters: %w: the QP belongs to another context", ErrInvalid)
 	}
+	if what >= CounterCompletions {
+		return fmt.Errorf("attach counters: %w: %d is not counted of a QP", ErrInvalid, what)
+	}
+	return k.attach(qp.handle, what, index)
+}
+
+// AttachCQ has the counter of an index count completions of a CQ from now on, CounterCompletions or CounterErrors
+// (ibv_comp_cntr). A request without a completion does not count. What AttachQP says of the rest holds here.
+func (k *Counters) AttachCQ(cq *CQ, what CounterDescription, index int) error {
+	if k == nil || cq == nil {
+		return fmt.Errorf("attach counters: %w", errNil)
+	}
+	if cq.ctx != k.ctx {
+		return fmt.Errorf("attach counters: %w: the CQ belongs to another context", ErrInvalid)
+	}
+	if what < CounterCompletions {
+		return fmt.Errorf("attach counters: %w: %d is not counted of a CQ", ErrInvalid, what)
+	}
+	return k.attach(cq.handle, what, index)
+}
+
+func (k *Counters) attach(of provider.Handle, what CounterDescription, index int) error {
 	if index < 0 || index >= MaxCounters {
 		return fmt.Errorf("attach counters: %w: counter %d; there are %d, from 0", ErrInvalid, index, MaxCounters)
 	}
-	r := provider.AttachCountersRequest{Counters: k.handle, QP: qp.handle, What: what, Index: uint32(index)}
+	r := provider.AttachCountersRequest{Counters: k.handle, Of: of, What: what, Index: uint32(index)}
 	if err := k.ctx.provider.AttachCounters(r); err != nil {
 		return fmt.Errorf("attach counters: %w", err)
 	}

@@ -19,7 +19,7 @@ const maxCountersObjects = 1024
 // counters is what is counted in one object.
 type counters struct{ attached []attachment }
 
-// attachment is a counter of a queue pair. It outlives that.
+// attachment is a counter of a queue pair or a CQ. It outlives that.
 type attachment struct {
 	tally *tally
 	what  provider.CounterDescription
@@ -27,16 +27,18 @@ type attachment struct {
 	from  uint64 // what had been counted already
 }
 
-// tally is what the engine counts of a queue pair while somebody wants to know.
+// tally is what the engine counts of a queue pair or a CQ while somebody wants to know.
 type tally struct {
-	datapath.Tally
-	of    *qp
-	users int
+	packets     datapath.Tally
+	completions datapath.CQTally
+	forget      func() // ends the counting; it runs in Do
+	users       int
 }
 
 // value is one of its numbers. It runs in Do.
 func (t *tally) value(what provider.CounterDescription) uint64 {
-	return [...]uint64{t.Received, t.ReceivedBytes, t.Sent, t.SentBytes}[what]
+	p, c := &t.packets, &t.completions
+	return [...]uint64{p.Received, p.ReceivedBytes, p.Sent, p.SentBytes, c.Completions, c.Errors}[what]
 }
 
 // CreateCounters implements provider.Provider.
@@ -55,7 +57,7 @@ func (s tallies) CreateCounters() (grant provider.CreateCountersGrant, err error
 // AttachCounters implements provider.Provider.
 func (s tallies) AttachCounters(r provider.AttachCountersRequest) error {
 	switch {
-	case r.What > provider.CounterSentBytes:
+	case r.What > provider.CounterErrors:
 		return fmt.Errorf("%w: counter description %d", verbs.ErrInvalid, r.What)
 	case r.Index >= provider.MaxCounters:
 		return fmt.Errorf("%w: counter %d; there are %d, from 0", verbs.ErrInvalid, r.Index, provider.MaxCounters)
@@ -68,27 +70,50 @@ func (s tallies) AttachCounters(r provider.AttachCountersRequest) error {
 	if err != nil {
 		return err
 	}
-	q, err := s.qps.get(r.QP)
-	switch {
-	case err != nil:
-		return err
-	case q.target != nil:
-		return fmt.Errorf("%w: counters of an XRC target, which is its domain's", verbs.ErrUnsupported)
-	case len(c.attached) == provider.MaxCounterAttaches:
+	if len(c.attached) == provider.MaxCounterAttaches {
 		return fmt.Errorf("%w: %d attachments; make another object of counters", verbs.ErrLimit, provider.MaxCounterAttaches)
 	}
 	a := attachment{what: r.What, index: r.Index}
-	s.card.engine.Do(func() {
-		if q.tally == nil {
-			q.tally = &tally{of: q}
-			q.entry.SetTally(&q.tally.Tally)
-		}
-		a.tally = q.tally
-		a.from = q.tally.value(r.What)
-	})
+	if r.What >= provider.CounterCompletions {
+		a.tally, err = s.ofCQ(r.Of)
+	} else {
+		a.tally, err = s.ofQP(r.Of)
+	}
+	if err != nil {
+		return err
+	}
+	s.card.engine.Do(func() { a.from = a.tally.value(r.What) })
 	a.tally.users++
 	c.attached = append(c.attached, a)
 	return nil
+}
+
+// ofQP begins to count a queue pair, unless that is done already. The caller holds card.mu, as of ofCQ.
+func (s tallies) ofQP(handle provider.Handle) (*tally, error) {
+	q, err := s.qps.get(handle)
+	switch {
+	case err != nil:
+		return nil, err
+	case q.target != nil:
+		return nil, fmt.Errorf("%w: counters of an XRC target, which is its domain's", verbs.ErrUnsupported)
+	case q.tally == nil:
+		q.tally = &tally{forget: func() { q.tally = nil; q.entry.SetTally(nil) }}
+		s.card.engine.Do(func() { q.entry.SetTally(&q.tally.packets) })
+	}
+	return q.tally, nil
+}
+
+// ofCQ begins to count a CQ's completions, unless that is done already.
+func (s tallies) ofCQ(handle provider.Handle) (*tally, error) {
+	c, err := s.cqs.get(handle)
+	if err != nil {
+		return nil, err
+	}
+	if c.tally == nil {
+		c.tally = &tally{forget: func() { c.tally = nil; c.entry.SetTally(nil) }}
+		s.card.engine.Do(func() { c.entry.SetTally(&c.tally.completions) })
+	}
+	return c.tally, nil
 }
 
 // ReadCounters implements provider.Provider.
@@ -123,8 +148,7 @@ func (s tallies) DestroyCounters(r provider.DestroyCountersRequest) error {
 	s.card.engine.Do(func() {
 		for _, a := range c.attached {
 			if a.tally.users--; a.tally.users == 0 {
-				a.tally.of.tally = nil
-				a.tally.of.entry.SetTally(nil)
+				a.tally.forget()
 			}
 		}
 	})

@@ -23,6 +23,7 @@ type cq struct {
 	left    []byte       // the queue before the last resize, which the program may still read
 	channel *compChannel // of its notifications; nil for none
 	owed    atomic.Int64 // notifications that the channel had no room for
+	tally   *tally       // of counters that are attached; nil if there are none
 	stamped bool
 	users   int
 	events  eventSource

@@ -20,7 +20,7 @@ func visitCountersObject(c *coder, g *provider.CreateCountersGrant) {
 
 func visitAttachCounters(c *coder, r *provider.AttachCountersRequest) {
 	u32(c, "counters", &r.Counters)
-	u32(c, "qp", &r.QP)
+	u32(c, "of", &r.Of)
 	u32(c, "what", &r.What)
 	u32(c, "index", &r.Index)
 }

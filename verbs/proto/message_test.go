@@ -82,7 +82,7 @@ func TestRoundTrip(t *testing.T) {
 		AHAttr: verbs.AHAttr{Port: 1, SL: 2, GRH: verbs.GlobalRoute{DGID: verbs.GID{1, 15: 2}, SGIDIndex: 3, FlowLabel: 4, HopLimit: 5, TrafficClass: 6}}}})
 	requestCrosses(t, RegDMMR, provider.RegDMMRRequest{PD: 1, DM: 2, Offset: 3, Length: 4, Access: verbs.AccessLocalWrite})
 	grantCrosses(t, RegDMMR, provider.MRGrant{MR: 1, LKey: 2})
-	requestCrosses(t, AttachCounters, provider.AttachCountersRequest{Counters: 1, QP: 2, What: 3, Index: 4})
+	requestCrosses(t, AttachCounters, provider.AttachCountersRequest{Counters: 1, Of: 2, What: 3, Index: 4})
 	grantCrosses(t, ReadQPCounters, provider.ReadCountersGrant{Values: [provider.MaxCounters]uint64{1, 2, 15: 1 << 63}})
 	requestCrosses(t, AllocNullMR, provider.AllocNullMRRequest{PD: 1})
 	grantCrosses(t, AllocNullMR, provider.MRGrant{MR: 1, LKey: 2})

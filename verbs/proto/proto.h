@@ -1107,7 +1107,7 @@ struct roced_create_counters_grant {
 
 struct roced_attach_counters_request {
 	uint32_t counters;
-	uint32_t qp;
+	uint32_t of;
 	uint32_t what;
 	uint32_t index;
 };

@@ -6,7 +6,7 @@ const (
 	MaxCounterAttaches = 64
 )
 
-// CounterDescription is what is counted of a queue pair (ibv_counter_description).
+// CounterDescription is what is counted of a queue pair or a CQ (ibv_counter_description).
 type CounterDescription uint32
 
 // The first two are libibverbs'.
@@ -15,16 +15,19 @@ const (
 	CounterBytes       CounterDescription = 1 // their payload
 	CounterSentPackets CounterDescription = 2 // that it has sent, acknowledgements and what was sent again among them
 	CounterSentBytes   CounterDescription = 3 // their payload
+	CounterCompletions CounterDescription = 4 // that a CQ has been given, of requests that were carried out
+	CounterErrors      CounterDescription = 5 // of others
 )
 
 type (
 	// CreateCountersGrant is an object of counters, which are 0.
 	CreateCountersGrant struct{ Counters Handle }
-	// AttachCountersRequest has a counter count something of a queue pair from now on.
+	// AttachCountersRequest has a counter count something of a queue pair, or of a CQ, from now on.
 	AttachCountersRequest struct {
-		Counters, QP Handle
-		What         CounterDescription
-		Index        uint32
+		Counters Handle
+		Of       Handle // the CQ of CounterCompletions and CounterErrors, else the queue pair
+		What     CounterDescription
+		Index    uint32
 	}
 	// ReadCountersRequest reads an object's counters.
 	ReadCountersRequest struct{ Counters Handle }

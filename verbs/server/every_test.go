@@ -115,7 +115,7 @@ func (w *whole) packets() packets {
 	put(p, t, proto.ReregMR, &provider.ReregMRRequest{MR: w.mr, Flags: verbs.ReregChangeAccess})
 	put(p, t, proto.DeregMR, &provider.DeregMRRequest{MR: w.mr})
 	put(p, t, proto.CreateCounters, none)
-	put(p, t, proto.AttachCounters, &provider.AttachCountersRequest{Counters: w.counters, QP: w.qp})
+	put(p, t, proto.AttachCounters, &provider.AttachCountersRequest{Counters: w.counters, Of: w.qp})
 	put(p, t, proto.ReadQPCounters, &provider.ReadCountersRequest{Counters: w.counters})
 	put(p, t, proto.DestroyCounters, &provider.DestroyCountersRequest{Counters: w.spareCounters})
 	put(p, t, proto.AllocNullMR, &provider.AllocNullMRRequest{PD: w.pd})

@@ -12,6 +12,7 @@ import (
 
 var countersTests = []rig.Test{
 	{Name: "counters of queue pairs", Run: qpCounters},
+	{Name: "counters of completions", Run: cqCounters},
 	{Name: "counters refuse", Run: countersRefuse},
 }
 
@@ -80,6 +81,22 @@ func qpCounters(t *testing.T, w *rig.World) {
 	rig.Check(t, errors.Join(rc.Close(), peer.Close(), sender.Close()))
 }
 
+// A CQ's completions count from when counters are attached, errors apart, whether they are polled or not.
+func cqCounters(t *testing.T, w *rig.World) {
+	a, b := w.A, w.B
+	k, err := a.Ctx.CreateCounters()
+	rig.Check(t, err)
+	rig.Check(t, k.AttachCQ(a.CQ, verbs.CounterCompletions, 0))
+	rig.Check(t, k.AttachCQ(a.CQ, verbs.CounterErrors, 1))
+	good, quiet, bad := a.Send(1, a.AH(b.End.IPv4), b.QP, a.Piece(0, 8)), a.Send(2, a.AH(b.End.IPv4), b.QP), a.Send(3, a.AH(b.End.IPv4), b.QP, a.Piece(0, 8))
+	quiet.Flags &^= verbs.SendSignaled
+	bad.SGList[0].LKey++
+	a.Post(good, quiet, bad, good)
+	a.Expect(rig.OK(1), rig.Ended(3, verbs.WCLocProtErr), rig.Ended(1, verbs.WCWRFlushErr))
+	reads(t, k, 1, 2)
+	rig.Check(t, k.Close())
+}
+
 func countersRefuse(t *testing.T, w *rig.World) {
 	a := w.A
 	k, err := a.Ctx.CreateCounters()
@@ -88,7 +105,11 @@ func countersRefuse(t *testing.T, w *rig.World) {
 	refusals(t, []refusal{
 		{"index", k.AttachQP(a.QP, 0, verbs.MaxCounters), unix.EINVAL, "16"},
 		{"index below 0", k.AttachQP(a.QP, 0, -1), unix.EINVAL, ""},
-		{"description", k.AttachQP(a.QP, verbs.CounterSentBytes+1, 0), unix.EINVAL, "4"},
+		{"description", k.AttachQP(a.QP, verbs.CounterCompletions, 0), unix.EINVAL, "4"},
+		{"description of a CQ", k.AttachCQ(a.CQ, verbs.CounterSentBytes, 0), unix.EINVAL, "3"},
+		{"no such description", k.AttachCQ(a.CQ, verbs.CounterErrors+1, 0), unix.EINVAL, "6"},
+		{"another context's CQ", k.AttachCQ(w.B.CQ, verbs.CounterErrors, 0), unix.EINVAL, "another context"},
+		{"no CQ", k.AttachCQ(nil, verbs.CounterErrors, 0), unix.EINVAL, "nil"},
 		{"another context's", k.AttachQP(w.B.QP, 0, 0), unix.EINVAL, "another context"},
 		{"XRC target", k.AttachQP(target, 0, 0), unix.EOPNOTSUPP, "XRC"},
 		{"no QP", k.AttachQP(nil, 0, 0), unix.EINVAL, "nil"},

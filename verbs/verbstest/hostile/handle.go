@@ -154,10 +154,13 @@ func objectCommands(s *rig.Station, good, bad handles) []command {
 			return err
 		}},
 		{"AttachCounters, to", func() error {
-			return p.AttachCounters(provider.AttachCountersRequest{Counters: good.counters, QP: bad.qp})
+			return p.AttachCounters(provider.AttachCountersRequest{Counters: good.counters, Of: bad.qp})
+		}},
+		{"AttachCounters, to a CQ", func() error {
+			return p.AttachCounters(provider.AttachCountersRequest{Counters: good.counters, Of: bad.CQ, What: provider.CounterErrors})
 		}},
 		{"AttachCounters", func() error {
-			return p.AttachCounters(provider.AttachCountersRequest{Counters: bad.counters, QP: good.qp})
+			return p.AttachCounters(provider.AttachCountersRequest{Counters: bad.counters, Of: good.qp})
 		}},
 		{"ReadCounters", func() error {
 			_, err := p.ReadCounters(provider.ReadCountersRequest{Counters: bad.counters})
