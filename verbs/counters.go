@@ -6,8 +6,8 @@ import (
 	"github.com/roced/roced/verbs/provider"
 )
 
-// Counters counts packets of queue pairs, and completions of CQs (ibv_counters). It has MaxCounters counters, which begin at 0. It counts as a
-// region in limits.
+// Counters counts packets of queue pairs, and completions of CQs (ibv_counters). It has MaxCounters counters, which
+// begin at 0. It counts as a region in limits.
 type Counters struct {
 	ctx    *Context
 	handle provider.Handle
