@@ -7,10 +7,12 @@
 //	    │  ├ AH           CreateAH           a destination, resolved; Modify, Query
 //	    │  ├ SRQ          CreateSRQ          PostRecv, for many queue pairs
 //	    │  └ QP           CreateQP           PostSend, PostRecv, AttachMcast
+//	    ├ XRCD            AllocXRCD, OpenXRCD  an XRC domain: its targets; its SRQs are of PDs
 //	    ├ DM, TD          AllocDM, AllocTD   device memory and thread domains, for those who expect them
 //	    ├ CompChannel     CreateCompChannel  Get: notifications of its CQs
 //	    ├ CQ              CreateCQ, …Ex      Poll, Wait, ReqNotify, Resize
 //	    ├ Membership      JoinMulticast      of a group, until closed
+//	    ├ Counters        CreateCounters     of chosen queue pairs and CQs
 //	    ├ HWStats         AllocHWStats       chosen counters of the card
 //	    └ AsyncEvent      GetAsyncEvent      asynchronous events of the card and its objects; or by handlers, and a
 //	                                         descriptor to poll(2) (SyscallConn)
