@@ -27,7 +27,7 @@
 // round; the runner wakes somebody for the next one.
 //
 // A queue pair's receives are its own, or come from an SRQ (srq.go), from which other queue pairs take too. Each request
-// for an XRC target names its SRQ, of the target's domain (domain.go).
+// for an XRC target names its SRQ, of the target's domain.
 //
 // A round has a budget for receiving and one for sending, so that neither direction starves the
 // other and a round stays short. The next round continues what is left: queue pairs (turns.go),

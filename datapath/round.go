@@ -213,18 +213,12 @@ func (e *Engine) ChangeLink(change func()) {
 	var descriptors []int
 	e.Do(func() {
 		change()
-		e.forgetFrames()
+		if e.taken == 0 { // what points to frames that are not borrowed any more: their memory may be unmapped
+			e.rx.packet, e.arriving.frame, e.tx.looped.packet = wire.Packet{}, nil, wire.Packet{}
+		}
 		descriptors = e.link.Descriptors()
 	})
 	e.runner.SleepOn(descriptors)
-}
-
-// forgetFrames clears what points to frames that are not borrowed any more: their memory may be unmapped.
-func (e *Engine) forgetFrames() {
-	if e.taken > 0 {
-		return
-	}
-	e.rx.packet, e.arriving.frame, e.tx.looped.packet = wire.Packet{}, nil, wire.Packet{}
 }
 
 // Until runs rounds in the caller's thread until done, which runs between them, and reports whether it

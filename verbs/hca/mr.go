@@ -233,3 +233,8 @@ func (s regions) changedMR(m mr, r *provider.ReregMRRequest) (_ mr, err error) {
 	}
 	return m, checkAccess(m.iova, m.access)
 }
+
+// AllocNullMR implements provider.Provider. Peers may do nothing with the region.
+func (s regions) AllocNullMR(r provider.AllocNullMRRequest) (provider.MRGrant, error) {
+	return s.register(r.PD, &mr{null: true, access: verbs.AccessLocalWrite})
+}
