@@ -30,10 +30,10 @@ type connection struct {
 	account *account
 
 	// Of the goroutine that reads.
-	greeted bool
-	monitor *monitor // of who wants to hear what happens; else nil
-	stream  *os.File // of a capture; else nil
-	door    door
+	greeted    bool
+	monitor    *monitor // of who wants to hear what happens; else nil
+	stream     *os.File // of a capture; else nil
+	fileSocket fileSocket
 
 	// Set once, by the goroutine that reads, under mu.
 	session *hca.Session
@@ -90,7 +90,7 @@ func (c *connection) hangUp() { _ = c.socket.Close() }
 func (c *connection) end() {
 	c.hangUp()
 	close(c.over)
-	c.shutDoor()
+	c.closeFileSocket()
 	if c.stream != nil {
 		_ = c.stream.Close() // who writes there stops
 	}

@@ -11,19 +11,19 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// door is where a client passes a file whose inode is to name an XRC domain: a socket of its own, since the connection's
+// fileSocket is where a client passes a file whose inode is to name an XRC domain: a socket of its own, since the connection's
 // takes no descriptors (rights.go). The service looks at the inode, and closes the file. The last close of something may
 // take long, and the client chooses of what: so that has a goroutine, of which a connection has one at once.
-type door struct {
+type fileSocket struct {
 	fd     int           // the service's end; 0: there is none
 	closed chan struct{} // by the goroutine that closes what was passed before; nil: there was nothing
 }
 
 const (
-	// doorDescriptors are those that passing a file takes: the service's end, the file, and what may come beside it.
-	doorDescriptors = 3
-	// doorPatience is how long a client waits for what it has passed before to be closed.
-	doorPatience = 5 * time.Second
+	// fileSocketDescriptors are those that passing a file takes: the service's end, the file, and what may come beside it.
+	fileSocketDescriptors = 3
+	// fileSocketWait is how long a client waits for what it has passed before to be closed.
+	fileSocketWait = 5 * time.Second
 )
 
 // passFile hands the client's end of a socket over.
@@ -31,7 +31,7 @@ func passFile(c *connection, m proto.Message) error {
 	if _, err := proto.PassFile.DecodeRequest(m.Body); err != nil {
 		return err
 	}
-	end, err := c.openDoor()
+	end, err := c.openFileSocket()
 	if err != nil {
 		return c.fail(m, err)
 	}
@@ -39,23 +39,23 @@ func passFile(c *connection, m proto.Message) error {
 	return reply(c, proto.PassFile, m.ID, &proto.None{}, end)
 }
 
-// openDoor makes the socket, and gives the client's end.
-func (c *connection) openDoor() (end int, err error) {
-	d := &c.door
-	c.shutDoor()
+// openFileSocket makes the socket, and gives the client's end.
+func (c *connection) openFileSocket() (end int, err error) {
+	d := &c.fileSocket
+	c.closeFileSocket()
 	if d.closed != nil {
 		select {
 		case <-d.closed:
-		case <-time.After(doorPatience):
+		case <-time.After(fileSocketWait):
 			return 0, fmt.Errorf("%w: the file that was passed before is still being closed; try again", verbs.ErrBusy)
 		}
 	}
-	if err := c.account.quota.TakeDescriptors(doorDescriptors); err != nil {
+	if err := c.account.quota.TakeDescriptors(fileSocketDescriptors); err != nil {
 		return 0, err
 	}
 	ends, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
-		c.account.quota.GiveDescriptors(doorDescriptors)
+		c.account.quota.GiveDescriptors(fileSocketDescriptors)
 		return 0, fmt.Errorf("%w: a socket to pass a file: %w", verbs.ErrHost, err)
 	}
 	refuseRights(ends[1])
@@ -63,9 +63,9 @@ func (c *connection) openDoor() (end int, err error) {
 	return ends[1], nil
 }
 
-// shutDoor closes the socket, with what else was sent there, and files that came by it.
-func (c *connection) shutDoor(files ...int) {
-	d := &c.door
+// closeFileSocket closes the socket, with what else was sent there, and files that came by it.
+func (c *connection) closeFileSocket(files ...int) {
+	d := &c.fileSocket
 	if d.fd == 0 {
 		return
 	}
@@ -75,18 +75,18 @@ func (c *connection) shutDoor(files ...int) {
 	go func() {
 		defer close(closed)
 		proto.CloseAll(append(files, fd))
-		quota.GiveDescriptors(doorDescriptors)
+		quota.GiveDescriptors(fileSocketDescriptors)
 	}()
 }
 
-// takeFiles are the file that was passed, and what was passed beside it; shutDoor closes them. What there is no room for
+// takeFiles are the file that was passed, and what was passed beside it; closeFileSocket closes them. What there is no room for
 // the kernel closes at once, which holds up no other connection.
 func (c *connection) takeFiles() ([]int, error) {
-	if c.door.fd == 0 {
+	if c.fileSocket.fd == 0 {
 		return nil, fmt.Errorf("%w: no file was passed", verbs.ErrInvalid)
 	}
 	rights := make([]byte, unix.CmsgSpace(4))
-	_, n, _, _, err := unix.Recvmsg(c.door.fd, make([]byte, 1), rights, unix.MSG_DONTWAIT|unix.MSG_CMSG_CLOEXEC)
+	_, n, _, _, err := unix.Recvmsg(c.fileSocket.fd, make([]byte, 1), rights, unix.MSG_DONTWAIT|unix.MSG_CMSG_CLOEXEC)
 	if err != nil {
 		return nil, fmt.Errorf("%w: no file was passed: %w", verbs.ErrInvalid, err)
 	}
@@ -106,7 +106,7 @@ func openXRCD(c *connection, m proto.Message) error {
 	request := provider.OpenXRCDRequest{Create: r.Create, Exclusive: r.Exclusive}
 	if r.HasFile {
 		files, err := c.takeFiles()
-		defer c.shutDoor(files...)
+		defer c.closeFileSocket(files...)
 		if err != nil {
 			return c.fail(m, err)
 		}
