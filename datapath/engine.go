@@ -40,7 +40,7 @@ type Engine struct {
 	pieces   pieces    // of the receive that a packet is written to
 	counters Counters
 	faults   int // rounds in a row that have ended in one
-	kicks    int // since packets were last looked for
+	kicks    int // rounds of kicks since packets were last looked for
 	// noteRefused and noteFault: see Config.
 	noteRefused func()
 	noteFault   func(Fault)

@@ -246,7 +246,7 @@ func TestFaultOfNobody(t *testing.T) {
 		l.in = [][]byte{datagram(nil)}
 		for range times + 3 {
 			r.engine.lease.Lock()
-			_, _, _ = r.engine.runHeld(r.engine.runRound)
+			_, _, _ = r.engine.runHeld(false)
 		}
 		stopped := times == maxFaults
 		if got := r.completions(); (len(got) == 0) != stopped {

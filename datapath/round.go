@@ -31,36 +31,27 @@ func (e *Engine) change(change func()) (more bool) {
 }
 
 // runRound is one round: receive, send, publish completions. One that ends in a fault has worked.
-func (e *Engine) runRound() (worked bool) {
-	worked = true
-	defer e.contain()
-	e.announceRest()
-	e.time, e.kicks = time.Time{}, 0
-	received := e.receive()
-	expired := e.expire()
-	sent := e.transmit()
-	e.publish()
-	e.faults = 0
-	return received || expired || sent
-}
+func (e *Engine) runRound() (worked bool) { return e.round(true) }
 
 // deafKicks is how many kicks in a row send only. To look for packets takes a system call over sockets, and who posts
 // will mostly poll next. But a program may run the rounds by posting alone.
 const deafKicks = 4
 
-// kickRound is the round of a kick.
-func (e *Engine) kickRound() (worked bool) {
-	if e.kicks++; e.kicks > deafKicks {
-		return e.runRound()
-	}
+// round is runRound, or without listening the half of it that sends.
+func (e *Engine) round(listens bool) (worked bool) {
 	worked = true
 	defer e.contain()
 	e.announceRest()
 	e.time = time.Time{}
-	worked = e.transmit()
+	received, expired := false, false
+	if e.kicks++; listens {
+		e.kicks = 0
+		received, expired = e.receive(), e.expire()
+	}
+	sent := e.transmit()
 	e.publish()
 	e.faults = 0
-	return worked
+	return received || expired || sent
 }
 
 func (e *Engine) publishContained() {
@@ -118,7 +109,7 @@ func (e *Engine) Round() (worked, more bool) {
 		runtime.Gosched()
 	}
 	e.lease.Lock()
-	worked, more, _ = e.runHeld(e.runRound)
+	worked, more, _ = e.runHeld(false)
 	return worked, more
 }
 
@@ -151,7 +142,7 @@ func (e *Engine) Progress() bool {
 		e.runner.NotePolling()
 		return false
 	}
-	return e.runInline(e.runRound)
+	return e.runInline(false)
 }
 
 // Kick is called by a program that rang its doorbell and found the card asleep. It runs a round, or half of one,
@@ -162,14 +153,14 @@ func (e *Engine) Kick(s *Session) {
 		e.runner.Call()
 		return
 	}
-	e.runInline(e.kickRound)
+	e.runInline(true)
 	e.runner.NoteKick()
 }
 
 // runInline runs a round in the caller's thread. The caller has taken the lease, which runInline
 // releases. If work is left, a worker that sleeps is woken for it.
-func (e *Engine) runInline(round func() (worked bool)) bool {
-	_, more, ran := e.runHeld(round)
+func (e *Engine) runInline(kick bool) bool {
+	_, more, ran := e.runHeld(kick)
 	if !ran {
 		return false
 	}
@@ -182,12 +173,12 @@ func (e *Engine) runInline(round func() (worked bool)) bool {
 
 // runHeld runs a round, unless the engine is closed. The caller has taken the lease, which runHeld
 // releases. more says that work is left.
-func (e *Engine) runHeld(round func() (worked bool)) (worked, more, ran bool) {
+func (e *Engine) runHeld(kick bool) (worked, more, ran bool) {
 	defer e.lease.Unlock()
 	if e.closed {
 		return false, false, false
 	}
-	worked = round()
+	worked = e.round(!kick || e.kicks >= deafKicks)
 	return worked, e.more(), true
 }
 

@@ -51,7 +51,9 @@ func gidsOf(wc *WC, grh GRH) (sender, own GID, err error) {
 	}
 	network := wc.NetworkHeader
 	if wc.Flags&WCWithNetworkHdrType == 0 {
-		network = map[int]NetworkType{4: NetworkIPv4, 6: NetworkIPv6}[version]
+		if network = NetworkIPv6; version == 4 {
+			network = NetworkIPv4
+		}
 	}
 	return GetGIDsFromRDMAHdr(grh, network)
 }

@@ -73,7 +73,7 @@ func (p *PD) RegDMMR(dm *DM, offset, length int, access AccessFlags) (*MR, error
 		return nil, fmt.Errorf("register DM: %w: the DM belongs to another context", ErrInvalid)
 	}
 	var mr *MR
-	err := error(nil)
+	var err error
 	used := dm.use("register DM", offset, max(length, 0), func(piece []byte) {
 		var grant provider.MRGrant
 		request := provider.RegDMMRRequest{PD: p.handle, DM: dm.handle, Offset: offset, Length: length, Access: access}

@@ -28,6 +28,7 @@ type eventReader struct {
 	reports   provider.Reports
 	near, far *os.File // the descriptor, and our end of it; nil until it is asked for
 	told      bool     // there is a byte in the descriptor
+	closed    bool     // there is no descriptor any more
 }
 
 func (r *eventReader) init() {
@@ -147,7 +148,10 @@ func (r *eventReader) tell() {
 func (r *eventReader) descriptor() (*os.File, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.near != nil {
+	switch {
+	case r.closed:
+		return nil, ErrClosed
+	case r.near != nil:
 		return r.near, nil
 	}
 	near, far, err := os.Pipe()
@@ -168,7 +172,7 @@ func (r *eventReader) descriptor() (*os.File, error) {
 func (r *eventReader) close() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.near != nil {
+	if r.closed = true; r.near != nil {
 		_ = r.near.Close()
 	}
 }

@@ -10,7 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Links tells of interfaces that come, change and go, in the network namespace of the thread that asked.
+// Links tells of interfaces that come, change and go, in the network namespace of the thread that asked. It has a
+// socket of its own: that of Follow lets through only what concerns the interfaces that are followed.
 type Links struct {
 	socket *nl.NetlinkSocket
 	closed atomic.Bool

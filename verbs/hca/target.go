@@ -30,20 +30,10 @@ type opener struct {
 	events  eventSource
 }
 
-// openerOf is one of a session's handles; nil if it has none.
-func (t *target) openerOf(s *Session) *opener {
-	for _, o := range t.openers {
-		if o.session == s {
-			return o
-		}
-	}
-	return nil
-}
-
-// opener is the one with a handle.
+// opener is a session's one with a handle; with 0, which is none, any of the session's.
 func (t *target) opener(s *Session, handle provider.Handle) *opener {
 	for _, o := range t.openers {
-		if o.session == s && o.handle == handle {
+		if o.session == s && (o.handle == handle || handle == 0) {
 			return o
 		}
 	}
@@ -90,8 +80,7 @@ func (s xrcDomains) CreateXRCTarget(r provider.CreateXRCTargetRequest) (grant pr
 		return grant, network.HostError(err)
 	}
 	card.qpsByPlace[q.entry.Number%numberPlaces] = q
-	x.domain.targets[q.entry.Number] = q
-	x.domain.indices[q.entry.DoorbellIndex] = true
+	x.domain.add(q)
 	card.engine.Do(func() { card.engine.AddQP(q.entry) })
 	return provider.OpenQPGrant{QP: o.handle, Number: q.entry.Number}, nil
 }
@@ -99,11 +88,8 @@ func (s xrcDomains) CreateXRCTarget(r provider.CreateXRCTargetRequest) (grant pr
 // newTarget makes a target. Its queues are the card's own, and stay empty.
 func newTarget(d *domain) (*qp, error) {
 	q := &qp{kind: verbs.QPTypeXRCRecv, groups: map[wire.GID]wire.MLID{}, pd: &d.pd, target: &target{domain: d}}
-	index := uint32(0)
-	for ; d.indices[index]; index++ {
-	}
 	q.entry = &datapath.QP{
-		Session: d.session, DoorbellIndex: index, PKey: wire.PKeyDefault, Domain: d.entry,
+		Session: d.session, DoorbellIndex: d.place(), PKey: wire.PKeyDefault, Domain: d.entry,
 		NoteState: func(state verbs.QPState, fatal bool) {
 			q.state.Store(uint32(state))
 			if q.target.note(notedMove); fatal {
@@ -183,8 +169,7 @@ func (s xrcDomains) closeTarget(q *qp, o *opener) (peer *ah, err error) {
 	card, d := s.card, q.target.domain
 	card.engine.Do(func() { card.engine.RemoveQP(q.entry) })
 	delete(card.qpsByPlace, q.entry.Number%numberPlaces)
-	delete(d.targets, q.entry.Number)
-	delete(d.indices, q.entry.DoorbellIndex)
+	d.remove(q)
 	err = errors.Join(err, card.host.RemoveQP(uint32(q.entry.Number)))
 	return q.peer, err
 }

@@ -6,14 +6,13 @@ import (
 	"fmt"
 	"syscall"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/roced/roced/datapath"
 	"github.com/roced/roced/datapath/ring"
 	"github.com/roced/roced/datapath/wire"
 	"github.com/roced/roced/verbs"
 	"github.com/roced/roced/verbs/hca/network"
 	"github.com/roced/roced/verbs/provider"
+	"golang.org/x/sys/unix"
 )
 
 // xrcDomains is a session's XRC domains, and its queue pairs in them.
@@ -28,7 +27,26 @@ type domain struct {
 	pd      pd                // likewise
 	handles int
 	targets map[wire.QPN]*qp
-	indices map[uint32]bool // DoorbellIndex of its targets: their places in session
+	free    []uint32 // places of targets that are gone: as DoorbellIndex, in session
+}
+
+// place is where the next target goes. The places that are taken or free are those below their number.
+func (d *domain) place() uint32 {
+	if last := len(d.free) - 1; last >= 0 {
+		return d.free[last]
+	}
+	return uint32(len(d.targets))
+}
+
+// add adds a target at the place.
+func (d *domain) add(q *qp) {
+	d.targets[q.entry.Number] = q
+	d.free = d.free[:max(len(d.free)-1, 0)]
+}
+
+func (d *domain) remove(q *qp) {
+	delete(d.targets, q.entry.Number)
+	d.free = append(d.free, q.entry.DoorbellIndex)
 }
 
 // domainKey is whose a domain is, and the inode that names it. The time of its birth tells an inode from a later one
@@ -119,7 +137,7 @@ func (card *Card) domain(key *domainKey, r *provider.OpenXRCDRequest) (*domain, 
 	}
 	return &domain{
 		key: key, entry: datapath.NewDomain(), session: datapath.NewSession(ring.NewDoorbell(ring.Alloc(ring.DoorbellSize))),
-		targets: map[wire.QPN]*qp{}, indices: map[uint32]bool{},
+		targets: map[wire.QPN]*qp{},
 	}, nil
 }
 
@@ -165,7 +183,7 @@ func (s xrcDomains) freeDomains() (left []*ah, failed error) {
 	}
 	for _, q := range s.qps.all() {
 		if q.target != nil {
-			peer, err := s.closeTarget(q, q.target.openerOf(s.Session))
+			peer, err := s.closeTarget(q, q.target.opener(s.Session, 0))
 			if peer != nil {
 				left = append(left, peer)
 			}
