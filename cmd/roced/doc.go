@@ -5,6 +5,7 @@
 //	  demo/       hosts in network namespaces, a table of what happened
 //	  doctor/     what keeps RoCEv2 from working on this host, and what to do
 //	  dump/       packets that XDP steers away from tcpdump, and those sent, as pcapng
+//	  exec/       an RDMA program in C over roced, unchanged
 //	  man/        the manual pages, for packagers; not listed
 //	  mcast/      a member of a group, which receives or sends
 //	  monitor/    what happens at the service, as it happens
@@ -18,6 +19,7 @@
 //	  config/     the service's configuration: strict TOML
 //	  manual/     manual pages, from what the commands say
 //	  card/       a card, its failure and counters, and endpoints of package ud on it
+//	  loopback/   a network in memory, of which each program is a host
 //	  meet/       a TCP connection on which two sides exchange the addresses of their queue pairs
 //	  pingpong/   messages there and back, one at a time
 //

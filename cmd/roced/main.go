@@ -7,6 +7,7 @@ import (
 	"github.com/roced/roced/cmd/roced/demo"
 	"github.com/roced/roced/cmd/roced/doctor"
 	"github.com/roced/roced/cmd/roced/dump"
+	"github.com/roced/roced/cmd/roced/exec"
 	"github.com/roced/roced/cmd/roced/internal/cli"
 	"github.com/roced/roced/cmd/roced/man"
 	"github.com/roced/roced/cmd/roced/mcast"
@@ -28,6 +29,7 @@ func commands(log *slog.Logger) []*cobra.Command {
 		demo.New(log),
 		doctor.New(),
 		dump.New(),
+		exec.New(log),
 		man.New(),
 		mcast.New(log),
 		monitor.New(),

@@ -8,7 +8,7 @@
 //	reload.go     SIGHUP: what can be changed is, the rest is named
 //	links.go      news of interfaces, for devices that wait for theirs
 //	server.go     the server that programs talk to (package verbs/server)
-//	loopback.go   --loopback: a network in memory instead (loopback/)
+//	loopback.go   --loopback: a network in memory instead (internal/loopback)
 //	device/       a card for as long as its interface is there
 //	metrics/      metrics for Prometheus, over HTTP
 //	systemd/      what is said to systemd, and what comes from it

@@ -11,6 +11,7 @@ import (
 	"strconv"
 
 	"github.com/roced/roced/cmd/roced/internal/config"
+	"github.com/roced/roced/cmd/roced/internal/loopback"
 	"golang.org/x/sys/unix"
 )
 
@@ -53,7 +54,7 @@ func listenUnix(network string, c config.Socket) (*socket, error) {
 // notListening says what to do where an ordinary user may not make a socket.
 func notListening(path string, err error) error {
 	if os.Geteuid() != 0 && (errors.Is(err, unix.EACCES) || errors.Is(err, unix.EROFS)) {
-		return fmt.Errorf("listen at %s: %w; an ordinary user gives a path of its own, such as --socket %s", path, err, loopbackSocket)
+		return fmt.Errorf("listen at %s: %w; an ordinary user gives a path of its own, such as --socket %s", path, err, loopback.Socket())
 	}
 	return fmt.Errorf("listen at %s: %w", path, err)
 }

@@ -3,12 +3,9 @@ package run
 import (
 	"errors"
 	"log/slog"
-	"os"
-	"path/filepath"
-	"strconv"
 
+	"github.com/roced/roced/cmd/roced/internal/loopback"
 	"github.com/roced/roced/cmd/roced/run/device"
-	"github.com/roced/roced/cmd/roced/run/loopback"
 	"github.com/roced/roced/cmd/roced/run/metrics"
 	"github.com/roced/roced/verbs"
 	"github.com/roced/roced/verbs/hca"
@@ -22,18 +19,6 @@ type loopbackFlags struct {
 	on    bool
 	pools []string
 	hosts []string
-}
-
-// loopbackSocket is where programs connect to a network in memory by default: a place that needs no
-// privilege.
-var loopbackSocket = filepath.Join(runtimeDir(), "roced.sock")
-
-// runtimeDir is the user's, or a folder of the user's for temporary files.
-func runtimeDir() string {
-	if dir := os.Getenv("XDG_RUNTIME_DIR"); dir != "" {
-		return dir
-	}
-	return filepath.Join(os.TempDir(), "roced-"+strconv.Itoa(os.Getuid()))
 }
 
 func (l *loopbackFlags) add(f *pflag.FlagSet) {

@@ -12,6 +12,7 @@ import (
 	"github.com/roced/roced/cmd/roced/internal/card"
 	"github.com/roced/roced/cmd/roced/internal/cli"
 	"github.com/roced/roced/cmd/roced/internal/config"
+	"github.com/roced/roced/cmd/roced/internal/loopback"
 	"github.com/roced/roced/cmd/roced/run/systemd"
 	"github.com/spf13/cobra"
 )
@@ -77,7 +78,7 @@ func New() *cobra.Command {
 	f.StringVarP(&o.file, "config", "c", "", "configuration `file`")
 	f.StringArrayVarP(&o.devices, "device", "d", nil, "network `interface` to make a device of; may be given several times")
 	o.network.Add(f)
-	f.StringVar(&o.socket, "socket", "", "`path` of the socket that programs connect to (default "+config.DefaultSocket+"; with --loopback "+loopbackSocket+")")
+	f.StringVar(&o.socket, "socket", "", "`path` of the socket that programs connect to (default "+config.DefaultSocket+"; with --loopback "+loopback.Socket()+")")
 	f.StringVar(&o.group, "group", "", "`group` of the socket, by name or number, whose members may connect")
 	f.StringVar(&o.mode, "mode", "", "`permissions` of the socket, as chmod takes them (default 0660; with --loopback and no --group 0600)")
 	o.memory.add(f)
@@ -89,7 +90,7 @@ func New() *cobra.Command {
 func (o *options) load() (*config.Config, error) {
 	c := config.Default()
 	if o.memory.on {
-		c.Socket = config.Socket{Path: loopbackSocket, Mode: 0o600}
+		c.Socket = config.Socket{Path: loopback.Socket(), Mode: 0o600}
 	}
 	if file := o.path(); file != "" {
 		var err error

@@ -9,7 +9,7 @@ import (
 
 	"github.com/roced/roced/cmd/roced/internal/cli"
 	"github.com/roced/roced/cmd/roced/internal/config"
-	"github.com/roced/roced/cmd/roced/run/loopback"
+	"github.com/roced/roced/cmd/roced/internal/loopback"
 	"github.com/roced/roced/cmd/roced/run/metrics"
 	"github.com/roced/roced/cmd/roced/run/systemd"
 	"github.com/roced/roced/verbs/server"

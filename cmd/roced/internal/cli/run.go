@@ -63,13 +63,13 @@ func exitCode(err error) int {
 	return ExitFailed
 }
 
-// oneLine joins what errors.Join keeps on lines of their own.
 // isBrokenPipe says that who read the output has gone, as head(1) does: that is no news.
 func isBrokenPipe(err error) bool {
 	var failed *fs.PathError
 	return errors.As(err, &failed) && failed.Path == os.Stdout.Name() && errors.Is(failed, unix.EPIPE)
 }
 
+// oneLine joins what errors.Join keeps on lines of their own.
 func oneLine(err error) string { return strings.ReplaceAll(err.Error(), "\n", "; ") }
 
 // newRootCommand is roced without a subcommand: it lists them.

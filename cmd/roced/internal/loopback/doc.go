@@ -1,4 +1,4 @@
-// Package loopback is the device of roced run --loopback: a network in memory, which needs no privilege, no
+// Package loopback is the device of roced run --loopback, and of roced exec: a network in memory, which needs no privilege, no
 // network and no kernel's help.
 //
 //	program ── session ── host 10.88.0.1, fd88::1 ──┐

@@ -1,0 +1,132 @@
+package exec
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	osexec "os/exec"
+	"os/signal"
+	"syscall"
+
+	"github.com/roced/roced/cmd/roced/internal/cli"
+	"github.com/spf13/cobra"
+	"golang.org/x/sys/unix"
+)
+
+// options is the command line.
+type options struct {
+	libraries string
+	socket    string
+	network   string
+	preload   bool
+	log       *slog.Logger
+}
+
+const help = `Runs a program that uses libibverbs or librdmacm over roced, as it is: no RDMA device, no
+kernel module and no privilege is needed.
+
+The program uses the service that --socket or ROCED_SOCKET names, else the one at
+/run/roced/roced.sock, else that of "roced run --loopback" of the same user. If there is
+none, the command runs one of its own for as long as the program runs: a network in
+memory. Programs that are to reach each other there run below one "roced exec", for
+instance in a shell. --network loopback asks for a service of its own in any case.
+
+The libraries are found beside the installed roced, or where --libraries or
+ROCED_LIBRARIES says ("make clib" builds them). The program finds them by
+LD_LIBRARY_PATH; one that has a path of its own built in (RPATH) needs --preload.
+
+Exit codes: the program's; 128 and the signal's number if a signal ended it; 125 if the
+command itself failed; 126 if the program cannot be run; 127 if it was not found.`
+
+// Exit codes of the command's own, as those of env(1).
+const (
+	exitFailed  = 125
+	exitCannot  = 126
+	exitMissing = 127
+)
+
+// New is the command.
+func New(log *slog.Logger) *cobra.Command {
+	o := &options{log: log}
+	cmd := &cobra.Command{
+		Use:     "exec [flags] -- PROGRAM [ARGUMENT...]",
+		Short:   "Run an RDMA program in C over roced, unchanged",
+		Long:    help,
+		Example: "  roced exec -- ibv_devinfo\n  roced exec -- sh -c 'ibv_rc_pingpong & sleep 1; ibv_rc_pingpong localhost'",
+		Args:    takesProgram,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			err := o.run(cmd.Context(), args)
+			if err == nil || errors.As(err, new(cli.Ended)) {
+				return err
+			}
+			fmt.Fprintln(cmd.ErrOrStderr(), "roced:", err)
+			return cli.Ended{Code: codeOf(err)}
+		},
+	}
+	f := cmd.Flags()
+	f.SortFlags = false
+	f.SetInterspersed(false)
+	f.StringVar(&o.socket, "socket", "", "`path` of the service's socket")
+	f.StringVar(&o.network, "network", "", "`loopback`: a service of its own, in memory, also if there is another")
+	f.StringVar(&o.libraries, "libraries", "", "`folder` of libibverbs.so.1 and librdmacm.so.1")
+	f.BoolVar(&o.preload, "preload", false, "load the libraries by LD_PRELOAD, before any path that is built into the program")
+	return cmd
+}
+
+func takesProgram(_ *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return cli.Usage(errors.New("which program? roced exec -- PROGRAM [ARGUMENT...]"))
+	}
+	return nil
+}
+
+func codeOf(err error) int {
+	switch {
+	case errors.Is(err, osexec.ErrNotFound), errors.Is(err, os.ErrNotExist) && errors.As(err, new(*programError)):
+		return exitMissing
+	case errors.As(err, new(*programError)):
+		return exitCannot
+	}
+	return exitFailed
+}
+
+// programError is that the program cannot be run.
+type programError struct{ error }
+
+func (e *programError) Unwrap() error { return e.error }
+
+func (o *options) run(_ context.Context, args []string) error { // its signals are the program's
+	signal.Notify(make(chan os.Signal, 1), unix.SIGPIPE) // what is ignored here would be ignored in the program too
+	if err := o.check(); err != nil {
+		return cli.Usage(err)
+	}
+	path, err := osexec.LookPath(args[0])
+	if err != nil {
+		return &programError{fmt.Errorf("run %s: %w", args[0], errors.Unwrap(err))}
+	}
+	environment, err := o.environment()
+	if err != nil {
+		return err
+	}
+	socket, err := o.findService()
+	if err != nil {
+		return err
+	}
+	if socket != "" {
+		err := syscall.Exec(path, args, with(environment, "ROCED_SOCKET", socket))
+		return &programError{fmt.Errorf("run %s: %w", path, err)}
+	}
+	return o.runWithOwnService(path, args, environment)
+}
+
+func (o *options) check() error {
+	switch {
+	case o.network != "" && o.network != "loopback":
+		return fmt.Errorf("--network %s: there is loopback; for an interface, run a service (roced run --device) and leave --network out", o.network)
+	case o.network != "" && o.socket != "":
+		return errors.New("--network asks for a service of its own, --socket names another: leave one of them out")
+	}
+	return nil
+}

@@ -1,0 +1,13 @@
+// Package exec is roced exec: a program that uses libibverbs or librdmacm runs over roced, unchanged.
+//
+//	command.go     the command line
+//	libraries.go   where the C libraries are, and how the program finds them
+//	service.go     the service: one that is there, else one of its own, a network in memory
+//	program.go     the program as a child: its signals, its exit code
+//
+//	roced exec ──┬─ a service is there: becomes the program (execve)
+//	             └─ none: the service in memory ◄── socket ── the program, a child
+//
+// With a service of its own the command stays, passes signals on, and ends as the program ends. If the command is
+// killed, the program's device fails, as with any service that ends.
+package exec

@@ -1,0 +1,152 @@
+package exec
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/roced/roced/cmd/roced/internal/cmdtest"
+)
+
+// newLibraries is a folder with files of the libraries' names.
+func newLibraries(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	for _, name := range libraries {
+		if err := os.WriteFile(filepath.Join(dir, name), nil, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+// ran is how a command line of exec has ended.
+type ran struct {
+	code        int
+	out, errOut string
+}
+
+// run runs roced exec in a process of its own. No service is there, but what the environment names.
+func run(t *testing.T, environment []string, args ...string) ran {
+	t.Helper()
+	child := cmdtest.Command(t, append([]string{"exec"}, args...)...)
+	var out bytes.Buffer
+	child.Stdout = &out
+	child.Env = append(child.Env, "ROCED_SOCKET=", "ROCED_LIBRARIES=", "XDG_RUNTIME_DIR="+t.TempDir())
+	child.Env = append(child.Env, environment...)
+	_ = child.Cmd.Run()
+	return ran{child.ProcessState.ExitCode(), out.String(), child.Said()}
+}
+
+func TestExitCodes(t *testing.T) {
+	t.Parallel()
+	plain := filepath.Join(t.TempDir(), "plain")
+	if err := os.WriteFile(plain, []byte("no program"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	rows := map[string]struct {
+		args []string
+		code int
+		said string
+	}{
+		"it succeeds":           {[]string{"true"}, 0, ""},
+		"it fails":              {[]string{"sh", "-c", "exit 17"}, 17, ""},
+		"a signal ends it":      {[]string{"sh", "-c", "kill -KILL $$"}, 137, ""},
+		"a broken pipe ends it": {[]string{"sh", "-c", "kill -PIPE $$"}, 141, ""},
+		"it is not there":       {[]string{"no-such-program"}, exitMissing, "no-such-program: executable file not found"},
+		"nor is its path":       {[]string{"/no/such/program"}, exitMissing, "no such file"},
+		"it is no program":      {[]string{plain}, exitCannot, "permission denied"},
+	}
+	for name, row := range rows {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			got := run(t, nil, append([]string{"--libraries", newLibraries(t), "--"}, row.args...)...)
+			if got.code != row.code || !strings.Contains(got.errOut, row.said) || row.said == "" && got.errOut != "" {
+				t.Errorf("exit code %d, %q; want %d, %q", got.code, got.errOut, row.code, row.said)
+			}
+		})
+	}
+}
+
+func TestMistakes(t *testing.T) {
+	t.Parallel()
+	rows := map[string]struct {
+		args []string
+		code int
+		said string
+	}{
+		"no program":          {nil, 2, "which program?"},
+		"no libraries there":  {[]string{"--libraries", "/nowhere", "true"}, exitFailed, "make clib"},
+		"unknown network":     {[]string{"--network", "xdp", "true"}, exitFailed, "--network xdp"},
+		"network and service": {[]string{"--network", "loopback", "--socket", "/nowhere", "true"}, exitFailed, "leave one of them out"},
+		"no service there":    {[]string{"--libraries", newLibraries(t), "--socket", "/nowhere", "true"}, exitFailed, "reach the service at /nowhere"},
+	}
+	for name, row := range rows {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if got := run(t, nil, row.args...); got.code != row.code || !strings.Contains(got.errOut, row.said) {
+				t.Errorf("exit code %d, %q; want %d, %q", got.code, got.errOut, row.code, row.said)
+			}
+		})
+	}
+}
+
+// The libraries come before what the program's loader would look through.
+func TestEnvironment(t *testing.T) {
+	t.Parallel()
+	dir := newLibraries(t)
+	rows := map[string]struct {
+		flags []string
+		shows string
+		want  string
+	}{
+		"path":    {nil, "$LD_LIBRARY_PATH", dir + ":/before"},
+		"preload": {[]string{"--preload"}, "$LD_PRELOAD", ""}, // the loader says that the files are no libraries
+	}
+	for name, row := range rows {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			args := append([]string{"--libraries", dir}, row.flags...)
+			got := run(t, []string{"LD_LIBRARY_PATH=/before"}, append(args, "sh", "-c", "echo "+row.shows)...)
+			want := row.want
+			if want == "" {
+				want = filepath.Join(dir, libraries[0]) + ":" + filepath.Join(dir, libraries[1])
+			}
+			if got.code != 0 || strings.TrimSpace(got.out) != want {
+				t.Errorf("exit code %d, %q, %q; want %q", got.code, got.out, got.errOut, want)
+			}
+		})
+	}
+}
+
+// A command inside of another one finds the outer one's service, which has gone afterwards with its folder.
+func TestOwnService(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	dir := newLibraries(t)
+	got := run(t, []string{"TMPDIR=" + folder}, "--libraries", dir, "--", os.Args[0], "exec", "--libraries", dir, "sh", "-c", "echo $ROCED_SOCKET; ls "+folder)
+	lines := strings.Fields(got.out)
+	if got.code != 0 || len(lines) != 2 || filepath.Join(folder, lines[1], "roced.sock") != lines[0] {
+		t.Errorf("exit code %d, %q, %q", got.code, got.out, got.errOut)
+	}
+	left, err := os.ReadDir(folder)
+	if err != nil || len(left) != 0 {
+		t.Errorf("left: %v, %v", left, err)
+	}
+}
+
+// Signals are the program's.
+func TestSignals(t *testing.T) {
+	t.Parallel()
+	for _, signal := range []string{"HUP", "INT", "QUIT", "TERM", "USR1", "USR2", "CONT"} {
+		t.Run(signal, func(t *testing.T) {
+			t.Parallel()
+			script := "trap 'echo got; exit 3' " + signal + "; kill -" + signal + " $PPID; while :; do sleep 0.01; done"
+			if got := run(t, nil, "--libraries", newLibraries(t), "sh", "-c", script); got.code != 3 || got.out != "got\n" {
+				t.Errorf("exit code %d, %q, %q", got.code, got.out, got.errOut)
+			}
+		})
+	}
+}

@@ -1,0 +1,87 @@
+package exec
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// libraries are the files that a program loads.
+var libraries = []string{"libibverbs.so.1", "librdmacm.so.1"}
+
+// installedLibraries is where the package has them: a folder that the loader does not search by itself, so that the
+// distribution's own libraries stay what they are.
+const installedLibraries = "/usr/lib/roced"
+
+// environment is the process's, so changed that the program finds the libraries.
+func (o *options) environment() ([]string, error) {
+	dir, err := o.findLibraries()
+	if err != nil {
+		return nil, err
+	}
+	if !o.preload {
+		return withPath(os.Environ(), "LD_LIBRARY_PATH", dir), nil
+	}
+	environment := os.Environ()
+	for i := range libraries {
+		environment = withPath(environment, "LD_PRELOAD", filepath.Join(dir, libraries[len(libraries)-1-i]))
+	}
+	return environment, nil
+}
+
+// withPath puts an entry in front of a list of paths.
+func withPath(environment []string, name, entry string) []string {
+	for _, variable := range environment {
+		if old, is := strings.CutPrefix(variable, name+"="); is && old != "" {
+			entry += ":" + old
+			break
+		}
+	}
+	return with(environment, name, entry)
+}
+
+// with gives a variable a value.
+func with(environment []string, name, value string) []string {
+	others := slices.DeleteFunc(slices.Clone(environment), func(variable string) bool { return strings.HasPrefix(variable, name+"=") })
+	return append(others, name+"="+value)
+}
+
+// findLibraries gives the folder of the libraries.
+func (o *options) findLibraries() (string, error) {
+	for _, named := range []struct{ dir, by string }{{o.libraries, "--libraries"}, {os.Getenv("ROCED_LIBRARIES"), "ROCED_LIBRARIES"}} {
+		if named.dir == "" {
+			continue
+		}
+		dir, err := filepath.Abs(named.dir)
+		if err != nil {
+			return "", err
+		}
+		if missing := missingLibrary(dir); missing != "" {
+			return "", fmt.Errorf("%s: there is no %s in %s; make clib builds the libraries", named.by, missing, dir)
+		}
+		return dir, nil
+	}
+	places := []string{installedLibraries}
+	if self, err := os.Executable(); err == nil {
+		beside := filepath.Dir(self)
+		places = []string{filepath.Join(beside, "clib"), filepath.Join(beside, "../lib/roced"), installedLibraries}
+	}
+	for _, dir := range places {
+		if missingLibrary(dir) == "" {
+			return dir, nil
+		}
+	}
+	return "", fmt.Errorf("the libraries %s are in none of %s: install roced-verbs, or build them (make clib) and name their folder by --libraries",
+		strings.Join(libraries, " and "), strings.Join(places, ", "))
+}
+
+func missingLibrary(dir string) string {
+	for _, name := range libraries {
+		if _, err := os.Stat(filepath.Join(dir, name)); err != nil {
+			return name
+		}
+	}
+	return ""
+}

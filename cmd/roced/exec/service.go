@@ -1,0 +1,109 @@
+package exec
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"os"
+	"path/filepath"
+
+	"github.com/roced/roced/cmd/roced/internal/config"
+	"github.com/roced/roced/cmd/roced/internal/loopback"
+	"github.com/roced/roced/verbs/client"
+	"github.com/roced/roced/verbs/server"
+	"golang.org/x/sys/unix"
+)
+
+// findService gives the socket of the service to use; empty if there is none.
+func (o *options) findService() (string, error) {
+	if o.network != "" {
+		return "", nil
+	}
+	for _, named := range []string{o.socket, os.Getenv("ROCED_SOCKET")} {
+		if named != "" {
+			_, err := client.Devices(named)
+			return named, err
+		}
+	}
+	for _, path := range []string{config.DefaultSocket, loopback.Socket()} {
+		_, err := client.Devices(path)
+		switch {
+		case err == nil:
+			return path, nil
+		case !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, unix.ECONNREFUSED):
+			return "", fmt.Errorf("%w; --network loopback runs a service of its own", err)
+		}
+	}
+	return "", nil
+}
+
+// runWithOwnService runs the program over a network in memory, which ends with it.
+func (o *options) runWithOwnService(path string, args, environment []string) (err error) {
+	s, err := o.openService()
+	if err != nil {
+		return fmt.Errorf("a service of its own: %w", err)
+	}
+	defer func() { err = errors.Join(err, s.Close()) }()
+	return runProgram(path, args, with(environment, "ROCED_SOCKET", s.socket))
+}
+
+// ownService is a service for one program and its children.
+type ownService struct {
+	folder  string
+	socket  string
+	network *loopback.Network
+	server  *server.Server
+	serving chan error
+}
+
+func (o *options) openService() (s *ownService, err error) {
+	s = &ownService{}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, s.Close())
+		}
+	}()
+	if s.folder, err = os.MkdirTemp("", "roced-exec-"); err != nil {
+		return s, err
+	}
+	s.socket = filepath.Join(s.folder, "roced.sock")
+	memory, err := loopback.ParseOptions(loopback.DefaultPools, nil)
+	if err != nil {
+		return s, err
+	}
+	if s.network, err = loopback.New(memory, o.log); err != nil {
+		return s, err
+	}
+	var devices []server.Source
+	for _, d := range s.network.Devices() {
+		devices = append(devices, d)
+	}
+	if s.server, err = server.New(server.Config{Devices: devices, PrivilegedGroup: -1, Log: o.log}); err != nil {
+		return s, err
+	}
+	listener, err := net.Listen("unixpacket", s.socket)
+	if err != nil {
+		return s, err
+	}
+	s.serving = make(chan error, 1)
+	go func() { s.serving <- s.server.Serve(listener) }()
+	return s, nil
+}
+
+// Close ends the service, and removes its folder.
+func (s *ownService) Close() (err error) {
+	if s.server != nil {
+		err = s.server.Close()
+	}
+	if s.serving != nil {
+		<-s.serving
+	}
+	if s.network != nil {
+		err = errors.Join(err, s.network.Close())
+	}
+	if s.folder != "" {
+		err = errors.Join(err, os.RemoveAll(s.folder))
+	}
+	return err
+}
