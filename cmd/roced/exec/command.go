@@ -1,14 +1,12 @@
 package exec
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"log/slog"
 	"os"
 	osexec "os/exec"
 	"os/signal"
-	"syscall"
 
 	"github.com/roced/roced/cmd/roced/internal/cli"
 	"github.com/spf13/cobra"
@@ -21,6 +19,8 @@ type options struct {
 	socket    string
 	network   string
 	preload   bool
+	sysfs     bool
+	inside    bool // the process has a mount namespace of its own, for --sysfs
 	log       *slog.Logger
 }
 
@@ -36,6 +36,11 @@ instance in a shell. --network loopback asks for a service of its own in any cas
 The libraries are found beside the installed roced, or where --libraries or
 ROCED_LIBRARIES says ("make clib" builds them). The program finds them by
 LD_LIBRARY_PATH; one that has a path of its own built in (RPATH) needs --preload.
+
+Few programs look for devices in /sys/class/infiniband. --sysfs shows them the service's
+devices there, as they are when the program starts: the program gets a mount namespace
+of its own, which works as root, and as an ordinary user where user namespaces are
+allowed.
 
 Exit codes: the program's; 128 and the signal's number if a signal ended it; 125 if the
 command itself failed; 126 if the program cannot be run; 127 if it was not found.`
@@ -57,7 +62,7 @@ func New(log *slog.Logger) *cobra.Command {
 		Example: "  roced exec -- ibv_devinfo\n  roced exec -- sh -c 'ibv_rc_pingpong & sleep 1; ibv_rc_pingpong localhost'",
 		Args:    takesProgram,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			err := o.run(cmd.Context(), args)
+			err := o.run(args)
 			if err == nil || errors.As(err, new(cli.Ended)) {
 				return err
 			}
@@ -72,6 +77,9 @@ func New(log *slog.Logger) *cobra.Command {
 	f.StringVar(&o.network, "network", "", "`loopback`: a service of its own, in memory, also if there is another")
 	f.StringVar(&o.libraries, "libraries", "", "`folder` of libibverbs.so.1 and librdmacm.so.1")
 	f.BoolVar(&o.preload, "preload", false, "load the libraries by LD_PRELOAD, before any path that is built into the program")
+	f.BoolVar(&o.sysfs, "sysfs", false, "show the devices in the program's /sys/class/infiniband too")
+	f.BoolVar(&o.inside, inside, false, "")
+	_ = f.MarkHidden(inside)
 	return cmd
 }
 
@@ -92,33 +100,32 @@ func codeOf(err error) int {
 	return exitFailed
 }
 
-// programError is that the program cannot be run.
-type programError struct{ error }
-
-func (e *programError) Unwrap() error { return e.error }
-
-func (o *options) run(_ context.Context, args []string) error { // its signals are the program's
+func (o *options) run(args []string) (err error) {
 	signal.Notify(make(chan os.Signal, 1), unix.SIGPIPE) // what is ignored here would be ignored in the program too
 	if err := o.check(); err != nil {
 		return cli.Usage(err)
 	}
-	path, err := osexec.LookPath(args[0])
-	if err != nil {
+	p := program{arguments: args, sysfs: o.sysfs, preload: o.preload}
+	if p.path, err = osexec.LookPath(args[0]); err != nil {
 		return &programError{fmt.Errorf("run %s: %w", args[0], errors.Unwrap(err))}
 	}
-	environment, err := o.environment()
-	if err != nil {
+	if p.libraries, err = findLibraries(o.libraries); err != nil {
 		return err
 	}
-	socket, err := o.findService()
-	if err != nil {
+	if p.socket, err = o.findService(); err != nil {
 		return err
 	}
-	if socket != "" {
-		err := syscall.Exec(path, args, with(environment, "ROCED_SOCKET", socket))
-		return &programError{fmt.Errorf("run %s: %w", path, err)}
+	switch {
+	case p.socket == "":
+		return o.runWithOwnService(&p)
+	case o.inside:
+		if err := errors.Join(showDevices(p.socket), giveUpRights()); err != nil {
+			return fmt.Errorf("--sysfs: %w", err)
+		}
+	case o.sysfs:
+		return p.run()
 	}
-	return o.runWithOwnService(path, args, environment)
+	return p.become()
 }
 
 func (o *options) check() error {

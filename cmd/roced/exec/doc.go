@@ -3,7 +3,9 @@
 //	command.go     the command line
 //	libraries.go   where the C libraries are, and how the program finds them
 //	service.go     the service: one that is there, else one of its own, a network in memory
-//	program.go     the program as a child: its signals, its exit code
+//	program.go     the program: this process, or a child; its signals, its exit code
+//	sysfs.go       --sysfs: what /sys/class says of the devices
+//	mounts.go      and how the program sees it: a mount namespace
 //
 //	roced exec ──┬─ a service is there: becomes the program (execve)
 //	             └─ none: the service in memory ◄── socket ── the program, a child

@@ -14,6 +14,9 @@ import (
 func newLibraries(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
+	if err := os.Chmod(filepath.Dir(dir), 0o755); err != nil { // for nobody
+		t.Fatal(err)
+	}
 	for _, name := range libraries {
 		if err := os.WriteFile(filepath.Join(dir, name), nil, 0o644); err != nil {
 			t.Fatal(err)
@@ -28,13 +31,25 @@ type ran struct {
 	out, errOut string
 }
 
-// run runs roced exec in a process of its own. No service is there, but what the environment names.
+// run runs roced exec in a process of its own. No service is there, except what the environment names.
 func run(t *testing.T, environment []string, args ...string) ran {
 	t.Helper()
+	return runChild(cmdtest.Command(t, append([]string{"exec"}, args...)...), t.TempDir(), environment)
+}
+
+// runAsNobody is run as an ordinary user.
+func runAsNobody(t *testing.T, args ...string) ran {
+	t.Helper()
 	child := cmdtest.Command(t, append([]string{"exec"}, args...)...)
+	child.AsNobody(t)
+	dir := cmdtest.NobodysDir(t)
+	return runChild(child, dir, []string{"TMPDIR=" + dir})
+}
+
+func runChild(child *cmdtest.Child, runtimeDir string, environment []string) ran {
 	var out bytes.Buffer
 	child.Stdout = &out
-	child.Env = append(child.Env, "ROCED_SOCKET=", "ROCED_LIBRARIES=", "XDG_RUNTIME_DIR="+t.TempDir())
+	child.Env = append(child.Env, "ROCED_SOCKET=", "ROCED_LIBRARIES=", "XDG_RUNTIME_DIR="+runtimeDir)
 	child.Env = append(child.Env, environment...)
 	_ = child.Cmd.Run()
 	return ran{child.ProcessState.ExitCode(), out.String(), child.Said()}
@@ -134,6 +149,33 @@ func TestOwnService(t *testing.T) {
 	left, err := os.ReadDir(folder)
 	if err != nil || len(left) != 0 {
 		t.Errorf("left: %v, %v", left, err)
+	}
+}
+
+// The program sees the service's devices, and the host's other classes as they are; nobody else does. An ordinary user
+// gets a namespace of users too.
+func TestSysfs(t *testing.T) {
+	t.Parallel()
+	const script = `cd /sys/class && cat infiniband/loop/node_type infiniband/loop/ports/1/state infiniband/loop/ports/1/gids/0 infiniband/loop/ports/1/gid_attrs/types/0 infiniband_verbs/uverbs0/ibdev net/lo/operstate && id -u`
+	want := "1: CA\n4: ACTIVE\n0000:0000:0000:0000:0000:ffff:0a58:0001\nRoCE v2\nloop\nunknown\n"
+	args := []string{"--sysfs", "--libraries", newLibraries(t), "sh", "-c", script}
+	if got := run(t, nil, args...); got.code != 0 || got.out != want+"0\n" {
+		t.Errorf("root: exit code %d, %q, %q; want %q", got.code, got.out, got.errOut, want)
+	}
+	if got := runAsNobody(t, args...); got.code != 0 || got.out != want+"65534\n" {
+		t.Errorf("nobody: exit code %d, %q, %q; want %q", got.code, got.out, got.errOut, want)
+	}
+	if _, err := os.Stat("/sys/class/infiniband/loop"); err == nil {
+		t.Error("the host has the device too")
+	}
+}
+
+// The program has no more rights than it would have without --sysfs.
+func TestSysfsGivesNoRights(t *testing.T) {
+	t.Parallel()
+	got := runAsNobody(t, "--sysfs", "--libraries", newLibraries(t), "grep", "-E", "^Cap(Prm|Eff|Inh|Amb)", "/proc/self/status")
+	if got.code != 0 || strings.Count(got.out, "0000000000000000") != 4 {
+		t.Errorf("exit code %d, %q, %q", got.code, got.out, got.errOut)
 	}
 }
 

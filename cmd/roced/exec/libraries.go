@@ -15,20 +15,16 @@ var libraries = []string{"libibverbs.so.1", "librdmacm.so.1"}
 // distribution's own libraries stay what they are.
 const installedLibraries = "/usr/lib/roced"
 
-// environment is the process's, so changed that the program finds the libraries.
-func (o *options) environment() ([]string, error) {
-	dir, err := o.findLibraries()
-	if err != nil {
-		return nil, err
+// environment is the process's, so changed that the program finds libraries and service.
+func (p *program) environment() []string {
+	environment := with(os.Environ(), "ROCED_SOCKET", p.socket)
+	if !p.preload {
+		return withPath(environment, "LD_LIBRARY_PATH", p.libraries)
 	}
-	if !o.preload {
-		return withPath(os.Environ(), "LD_LIBRARY_PATH", dir), nil
-	}
-	environment := os.Environ()
 	for i := range libraries {
-		environment = withPath(environment, "LD_PRELOAD", filepath.Join(dir, libraries[len(libraries)-1-i]))
+		environment = withPath(environment, "LD_PRELOAD", filepath.Join(p.libraries, libraries[len(libraries)-1-i]))
 	}
-	return environment, nil
+	return environment
 }
 
 // withPath puts an entry in front of a list of paths.
@@ -48,9 +44,9 @@ func with(environment []string, name, value string) []string {
 	return append(others, name+"="+value)
 }
 
-// findLibraries gives the folder of the libraries.
-func (o *options) findLibraries() (string, error) {
-	for _, named := range []struct{ dir, by string }{{o.libraries, "--libraries"}, {os.Getenv("ROCED_LIBRARIES"), "ROCED_LIBRARIES"}} {
+// findLibraries gives the folder of the libraries: the one that the command line names, if it does.
+func findLibraries(named string) (string, error) {
+	for _, named := range []struct{ dir, by string }{{named, "--libraries"}, {os.Getenv("ROCED_LIBRARIES"), "ROCED_LIBRARIES"}} {
 		if named.dir == "" {
 			continue
 		}

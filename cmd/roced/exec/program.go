@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"strconv"
 	"syscall"
 
 	"github.com/roced/roced/cmd/roced/internal/cli"
@@ -13,14 +14,35 @@ import (
 // passedOn are the signals that the program gets from the command.
 var passedOn = []os.Signal{unix.SIGHUP, unix.SIGINT, unix.SIGQUIT, unix.SIGTERM, unix.SIGUSR1, unix.SIGUSR2, unix.SIGCONT, unix.SIGWINCH}
 
-// runProgram runs the program as a child, and ends as it ends.
-func runProgram(path string, args, environment []string) error {
+// program is what is to run, and over what.
+type program struct {
+	path      string
+	arguments []string // the program's name first
+	libraries string   // their folder
+	socket    string   // the service's
+	preload   bool
+	sysfs     bool
+}
+
+// programError is that the program cannot be run.
+type programError struct{ error }
+
+func (e *programError) Unwrap() error { return e.error }
+
+// become has the program take this process over.
+func (p *program) become() error {
+	err := syscall.Exec(p.path, p.arguments, p.environment())
+	return &programError{fmt.Errorf("run %s: %w", p.path, err)}
+}
+
+// run runs the program as a child, and ends as it ends.
+func (p *program) run() error {
 	signals := make(chan os.Signal, 16)
 	signal.Notify(signals, passedOn...)
 	defer signal.Stop(signals)
-	child, err := os.StartProcess(path, args, &os.ProcAttr{Env: environment, Files: []*os.File{os.Stdin, os.Stdout, os.Stderr}})
+	child, err := p.start()
 	if err != nil {
-		return &programError{fmt.Errorf("run %s: %w", path, err)}
+		return err
 	}
 	done := make(chan struct{})
 	passing := make(chan struct{})
@@ -32,9 +54,29 @@ func runProgram(path string, args, environment []string) error {
 	close(done)
 	<-passing
 	if err != nil {
-		return fmt.Errorf("wait for %s: %w", path, err)
+		return fmt.Errorf("wait for %s: %w", p.path, err)
 	}
 	return ending(state.Sys().(syscall.WaitStatus))
+}
+
+// start starts the program, or, for --sysfs, this command again in namespaces of its own, where it becomes the program.
+func (p *program) start() (*os.Process, error) {
+	attr := &os.ProcAttr{Files: []*os.File{os.Stdin, os.Stdout, os.Stderr}}
+	if !p.sysfs {
+		attr.Env = p.environment()
+		child, err := os.StartProcess(p.path, p.arguments, attr)
+		if err != nil {
+			return nil, &programError{fmt.Errorf("run %s: %w", p.path, err)}
+		}
+		return child, nil
+	}
+	again := []string{"roced", "exec", "--" + inside, "--libraries", p.libraries, "--preload=" + strconv.FormatBool(p.preload), "--"}
+	attr.Env, attr.Sys = with(os.Environ(), "ROCED_SOCKET", p.socket), namespaces()
+	child, err := os.StartProcess("/proc/self/exe", append(again, p.arguments...), attr)
+	if err != nil {
+		return nil, noNamespace(err)
+	}
+	return child, nil
 }
 
 // passOn gives signals to the program. What a terminal sends goes to all that run in its foreground, to the program

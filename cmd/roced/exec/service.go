@@ -39,13 +39,14 @@ func (o *options) findService() (string, error) {
 }
 
 // runWithOwnService runs the program over a network in memory, which ends with it.
-func (o *options) runWithOwnService(path string, args, environment []string) (err error) {
+func (o *options) runWithOwnService(p *program) (err error) {
 	s, err := o.openService()
 	if err != nil {
 		return fmt.Errorf("a service of its own: %w", err)
 	}
 	defer func() { err = errors.Join(err, s.Close()) }()
-	return runProgram(path, args, with(environment, "ROCED_SOCKET", s.socket))
+	p.socket = s.socket
+	return p.run()
 }
 
 // ownService is a service for one program and its children.
