@@ -32,15 +32,28 @@ func (e *Engine) contain() {
 	}
 	f := Fault{Session: e.hand, Cause: cause, Stack: debug.Stack()}
 	e.hand = nil
-	e.counters.Faults++
+	theirs := f.lacksMemory()
+	if !theirs {
+		e.counters.Faults++
+	}
 	e.counters.Drops[DropFault] += e.counters.Received + e.counters.Copies - e.counters.Delivered - e.counters.dropped()
 	if f.Session != nil {
 		e.stopServing(f.Session)
 	}
-	if e.faults++; e.faults >= maxFaults {
+	if !theirs { // else programs could end the engine, one session each
+		e.faults++
+	}
+	if e.faults >= maxFaults {
 		e.closed, f.Ends = true, true
 	}
 	e.noteFault(f)
+}
+
+// lacksMemory says whether a fault is that memory was not there, of a session that has had no fault before. A program
+// can provoke that with memory that it shares, and it is no mistake of roced's own.
+func (f *Fault) lacksMemory() bool {
+	_, is := f.Cause.(interface{ Addr() uintptr }) // see debug.SetPanicOnFault
+	return is && f.Session != nil && !f.Session.faulted
 }
 
 // stopServing stops all queue pairs of a session, and touches none of its memory. The control plane has them

@@ -4,6 +4,7 @@ package hca
 
 import (
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/roced/roced/datapath"
@@ -27,9 +28,28 @@ func (card *Card) faulted(f datapath.Fault) {
 	case s == nil:
 		card.logFault(found, "device", card.Name())
 		card.failTargets(f.Session)
+	case s.lacks(found):
+		card.logFault(ErrPagesGone, "device", card.Name())
+		s.fail(ErrPagesGone)
 	default:
 		s.Faulted(found)
 	}
+}
+
+// ErrPagesGone is why a session has ended whose program has taken pages out of memory that it had registered
+// (Session.RegMapped): the card has met the hole.
+var ErrPagesGone = errors.New("the program has taken pages out of memory that it had registered")
+
+// lacks says whether a fault is that memory is not there that was mapped for a region of the session's.
+func (s *Session) lacks(f *fault.Fault) (is bool) {
+	fault, is := f.Cause.(interface{ Addr() uintptr }) // see debug.SetPanicOnFault
+	if !is {
+		return false
+	}
+	s.card.locked(func() {
+		is = slices.ContainsFunc(s.keys.all(), func(k *keyed) bool { return k.region != nil && k.region.holds(fault.Addr()) })
+	})
+	return is
 }
 
 func (card *Card) sessionOf(entry *datapath.Session) *Session {
@@ -74,6 +94,10 @@ func (card *Card) logFault(cause error, about ...any) {
 	}
 	if f := (*fault.Fault)(nil); errors.As(cause, &f) {
 		about = append(about, "stack", string(f.Stack))
+	}
+	if errors.Is(cause, ErrPagesGone) {
+		card.log.Warn("a program's session has ended", append(about, "error", cause)...)
+		return
 	}
 	card.log.Error("a mistake of roced's own was contained", append(about, "error", cause)...)
 }

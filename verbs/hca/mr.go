@@ -19,6 +19,7 @@ type mr struct {
 	pd     *pd
 	entry  *datapath.MR
 	own    []byte // the session's memory; nil for the caller's, and for device memory
+	unmap  func() // of memory that is mapped for the region; nil for other memory
 	dm     *dm    // of device memory
 	null   bool   // it has no memory; see AllocNullMR
 	memory []byte
@@ -139,24 +140,41 @@ func (m *mr) newEntry(key verbs.LKey) *datapath.MR {
 // DeregMR implements provider.Provider. When it returns, no request that uses the region is running;
 // later ones fail.
 func (s regions) DeregMR(r provider.DeregMRRequest) error {
-	if err := s.enterToFree(); err != nil {
-		return err
-	}
-	defer s.card.mu.Unlock()
-	m, err := s.region(r.MR)
+	m, err := s.unregister(r.MR)
 	if err != nil {
 		return err
 	}
-	if err := s.changeRegion(m, func() { s.entry.ClearKey(m.entry.LKey) }); err != nil {
-		return err
+	s.freeRegion(m)
+	return nil
+}
+
+// unregister takes a region out of the tables. The card touches its memory no more.
+func (s regions) unregister(handle provider.Handle) (*mr, error) {
+	if err := s.enterToFree(); err != nil {
+		return nil, err
 	}
-	s.keys.remove(r.MR)
+	defer s.card.mu.Unlock()
+	m, err := s.region(handle)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.changeRegion(m, func() { s.entry.ClearKey(m.entry.LKey) }); err != nil {
+		return nil, err
+	}
+	s.keys.remove(handle)
 	m.pd.users--
 	if m.dm != nil {
 		m.dm.users--
 	}
+	return m, nil
+}
+
+// freeRegion gives back the memory of a region that is no more. To unmap may take long, so no lock is held.
+func (s regions) freeRegion(m *mr) {
 	s.release(m.own)
-	return nil
+	if m.unmap != nil {
+		m.unmap()
+	}
 }
 
 const reregFlags = verbs.ReregChangeTranslation | verbs.ReregChangePD | verbs.ReregChangeAccess
@@ -167,44 +185,49 @@ func (s regions) ReregMR(r provider.ReregMRRequest) error {
 	if err := s.checkRereg(&r); err != nil {
 		return err
 	}
+	return s.rereg(&r, nil)
+}
+
+// rereg changes a region. unmap is of new memory, if that is mapped for the region; what it had is freed.
+func (s regions) rereg(r *provider.ReregMRRequest, unmap func()) error {
+	was, err := s.change(r, unmap)
+	if err == nil && r.Flags&verbs.ReregChangeTranslation != 0 {
+		s.freeRegion(&was)
+	}
+	return err
+}
+
+// change changes a region, and gives it as it was.
+func (s regions) change(r *provider.ReregMRRequest, unmap func()) (was mr, err error) {
 	if err := s.enter(); err != nil {
-		return err
+		return was, err
 	}
 	defer s.card.mu.Unlock()
 	m, err := s.region(r.MR)
 	if err != nil {
-		return err
+		return was, err
 	}
 	if m.null {
-		return fmt.Errorf("%w: a null region stays as it is", verbs.ErrInvalid)
+		return was, fmt.Errorf("%w: a null region stays as it is", verbs.ErrInvalid)
 	}
-	next, err := s.changedMR(*m, &r)
+	next, err := s.changedMR(*m, r, unmap)
 	if err != nil {
-		return err
+		return was, err
 	}
 	next.entry = next.newEntry(m.entry.LKey)
 	if err := s.changeRegion(m, func() { s.entry.SetMR(next.entry) }); err != nil {
-		return err
+		return was, err
 	}
 	m.pd.users--
 	next.pd.users++
-	was := *m
-	*m = next
-	if r.Flags&verbs.ReregChangeTranslation != 0 {
-		s.release(was.own)
-	}
-	return nil
+	was, *m = *m, next
+	return was, nil
 }
 
 // checkRereg refuses what can be seen from the request alone.
 func (s regions) checkRereg(r *provider.ReregMRRequest) error {
-	switch {
-	case r.Flags == 0 || r.Flags&^reregFlags != 0:
-		return fmt.Errorf("%w: flags 0x%x; there are ReregChangeTranslation, ReregChangePD and ReregChangeAccess", verbs.ErrInvalid, uint32(r.Flags))
-	case r.Access != 0 && r.Flags&verbs.ReregChangeAccess == 0:
-		return fmt.Errorf("%w: access flags without ReregChangeAccess; set it", verbs.ErrInvalid)
-	case r.Flags&verbs.ReregChangeTranslation == 0:
-		return nil
+	if err := checkReregFlags(r); err != nil || r.Flags&verbs.ReregChangeTranslation == 0 {
+		return err
 	}
 	if err := s.checkReach(); err != nil {
 		return err
@@ -215,8 +238,18 @@ func (s regions) checkRereg(r *provider.ReregMRRequest) error {
 	return checkMR(len(r.Memory), r.IOVA, r.Access)
 }
 
-// changedMR is a region as a request changes it. The caller holds card.mu.
-func (s regions) changedMR(m mr, r *provider.ReregMRRequest) (_ mr, err error) {
+func checkReregFlags(r *provider.ReregMRRequest) error {
+	switch {
+	case r.Flags == 0 || r.Flags&^reregFlags != 0:
+		return fmt.Errorf("%w: flags 0x%x; there are ReregChangeTranslation, ReregChangePD and ReregChangeAccess", verbs.ErrInvalid, uint32(r.Flags))
+	case r.Access != 0 && r.Flags&verbs.ReregChangeAccess == 0:
+		return fmt.Errorf("%w: access flags without ReregChangeAccess; set it", verbs.ErrInvalid)
+	}
+	return nil
+}
+
+// changedMR is a region as a request changes it; unmap is of new memory. The caller holds card.mu.
+func (s regions) changedMR(m mr, r *provider.ReregMRRequest, unmap func()) (_ mr, err error) {
 	if r.Flags&verbs.ReregChangePD != 0 {
 		if m.pd, err = s.pds.get(r.PD); err != nil {
 			return m, err
@@ -226,7 +259,7 @@ func (s regions) changedMR(m mr, r *provider.ReregMRRequest) (_ mr, err error) {
 		if m.dm != nil {
 			return m, fmt.Errorf("%w: a region of device memory keeps it", verbs.ErrInvalid)
 		}
-		m.own, m.memory, m.iova = nil, r.Memory, r.IOVA
+		m.own, m.unmap, m.memory, m.iova = nil, unmap, r.Memory, r.IOVA
 	}
 	if r.Flags&verbs.ReregChangeAccess != 0 {
 		m.access = r.Access

@@ -20,6 +20,7 @@ type Pool struct {
 type PoolLimits struct {
 	Memory      uint64 // bytes
 	Descriptors uint64 // of the process, which connections, channels and memberships take
+	Mappings    uint64 // of the process, which regions of memory of programs' own take
 }
 
 // NewPool makes a pool from which nothing is taken yet.
@@ -41,6 +42,7 @@ type poolKind struct {
 var (
 	poolMemory      = poolKind{func(l *PoolLimits) *uint64 { return &l.Memory }, "bytes of memory"}
 	poolDescriptors = poolKind{func(l *PoolLimits) *uint64 { return &l.Descriptors }, "descriptors of the service"}
+	poolMappings    = poolKind{func(l *PoolLimits) *uint64 { return &l.Mappings }, "mappings of the service, for regions that lie far apart"}
 )
 
 // take takes so much for an owner, who has own of it.

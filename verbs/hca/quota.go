@@ -20,6 +20,7 @@ type Quota struct {
 	limits      Limits
 	used        Limits
 	descriptors uint64 // of the pool's
+	mappings    uint64 // likewise
 }
 
 // NewQuota makes a quota. A limit of 0 is none. The owner's name is for errors. What the owner takes is
@@ -122,6 +123,25 @@ func (q *Quota) GiveDescriptors(n uint64) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.giveDescriptors(n)
+}
+
+// TakeMappings takes mappings of the process, for regions of memory of programs' own; ErrLimit if there are too few.
+func (q *Quota) TakeMappings(n uint64) error {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if err := q.pool.take(poolMappings, q.owner, q.mappings, n); err != nil {
+		return err
+	}
+	q.mappings += n
+	return nil
+}
+
+// GiveMappings gives mappings back.
+func (q *Quota) GiveMappings(n uint64) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.mappings -= n
+	q.pool.give(poolMappings, n)
 }
 
 // takeDescriptors is for who holds mu.

@@ -139,7 +139,7 @@ func (s *Session) releaseAll() error {
 	}
 	for _, k := range s.keys.all() {
 		if k.region != nil {
-			s.release(k.region.own)
+			regions{s}.freeRegion(k.region)
 		}
 	}
 	for _, d := range s.dms.all() {

@@ -2,6 +2,7 @@ package proto
 
 import (
 	"bytes"
+	"math"
 	"testing"
 )
 
@@ -43,6 +44,7 @@ var fuzzed = []func(*testing.T, Message){
 	symmetric(QueryRTValues), symmetric(ReregMR), symmetric(AllocMW), symmetric(DeallocMW), symmetric(AllocNullMR), symmetric(CreateCounters), symmetric(AttachCounters), symmetric(ReadQPCounters), symmetric(DestroyCounters), symmetric(AllocDM), symmetric(FreeDM), symmetric(RegDMMR), symmetric(ResizeCQ), symmetric(ModifyCQ), symmetric(CheckCQ), symmetric(CreateCompChannel), symmetric(DestroyCompChannel),
 	symmetric(CreateSRQ), symmetric(ModifySRQ), symmetric(QuerySRQ), symmetric(DestroySRQ), symmetric(ModifyAH), symmetric(QueryAH),
 	symmetric(ListClients), symmetric(ListObjects), symmetric(ListIDs), symmetric(ReadCounters), symmetric(LookDevice), symmetric(NextEvents), symmetric(StartCapture),
+	symmetric(ShareMemory), symmetric(RegMR), symmetric(ReregMRMemory),
 	symmetric(PassFile), symmetric(OpenXRCD), symmetric(CloseXRCD), symmetric(CreateXRCSRQ), symmetric(CreateXRCTarget), symmetric(OpenQP),
 	symmetric(AttachMcast), symmetric(DetachMcast), symmetric(JoinMulticast), symmetric(LeaveMulticast),
 	symmetric(CreateEventChannel), symmetric(DestroyEventChannel), symmetric(GetCMEvent), symmetric(CreateID), symmetric(DestroyID),
@@ -62,6 +64,9 @@ func FuzzMessage(f *testing.F) {
 			s := structure{fields: fields}
 			f.Add(append([]byte{byte(d.code), byte(d.code >> 8), byte(kind), 0, 1, 0, 0, 0}, make([]byte, s.size())...))
 		}
+	}
+	for _, seed := range memorySeeds(f) {
+		f.Add(seed)
 	}
 	f.Add(EncodeCancel(1, Canceled))
 	f.Add(EncodeFailure(Ended, 0, 0, ErrMalformed))
@@ -85,4 +90,22 @@ func FuzzMessage(f *testing.F) {
 			}
 		}
 	})
+}
+
+// memorySeeds are requests for parts of a process file, at its edges and beyond.
+func memorySeeds(f *testing.F) (seeds [][]byte) {
+	for _, offset := range []uint64{0, 4095, ProcessFileSize - 1, ProcessFileSize, math.MaxUint64} {
+		for _, length := range []int{0, 1, 1 << 30, math.MaxInt64, -1, math.MinInt64} {
+			reg, err := RegMR.EncodeRequest(1, &RegMRRequest{PD: 1, Access: 7, Length: length, IOVA: offset, Offset: offset})
+			if err != nil {
+				f.Fatal(err)
+			}
+			rereg, err := ReregMRMemory.EncodeRequest(1, &ReregMRMemoryRequest{MR: 1, Flags: 7, PD: 1, Length: length, Offset: offset})
+			if err != nil {
+				f.Fatal(err)
+			}
+			seeds = append(seeds, reg, rereg)
+		}
+	}
+	return seeds
 }

@@ -105,6 +105,9 @@ enum roced_command {
 	ROCED_FREE_DM = 40,
 	ROCED_REG_DM_MR = 41,
 	ROCED_ALLOC_NULL_MR = 42,
+	ROCED_SHARE_MEMORY = 43,
+	ROCED_REG_MR = 44,
+	ROCED_REREG_MR_MEMORY = 45,
 	ROCED_CREATE_CQ = 48,
 	ROCED_DESTROY_CQ = 49,
 	ROCED_RESIZE_CQ = 50,
@@ -713,6 +716,38 @@ struct roced_alloc_null_mr_request {
 struct roced_alloc_null_mr_grant {
 	uint32_t mr;
 	uint32_t lkey;
+};
+
+struct roced_share_memory_request {
+	uint8_t has_file;
+	uint8_t reserved1[7]; /* 0 */
+};
+
+struct roced_share_memory_grant {
+	uint64_t size;
+};
+
+struct roced_reg_mr_request {
+	uint32_t pd;
+	uint32_t access;
+	int64_t length;
+	uint64_t iova;
+	uint64_t offset;
+};
+
+struct roced_reg_mr_grant {
+	uint32_t mr;
+	uint32_t lkey;
+};
+
+struct roced_rereg_mr_memory_request {
+	uint32_t mr;
+	uint32_t flags;
+	uint32_t pd;
+	uint32_t access;
+	uint64_t iova;
+	int64_t length;
+	uint64_t offset;
 };
 
 struct roced_create_cq_request {

@@ -34,6 +34,7 @@ type connection struct {
 	monitor    *monitor // of who wants to hear what happens; else nil
 	stream     *os.File // of a capture; else nil
 	fileSocket fileSocket
+	file       *processFile // of who shares its own memory; else nil
 
 	// Set once, by the goroutine that reads, under mu.
 	session *hca.Session
@@ -138,6 +139,9 @@ func (c *connection) end() {
 // giveBack gives back what counts as the user's. The client can make it wait, and its user is not
 // allowed more in the meantime; see arena.close.
 func (c *connection) giveBack() {
+	if c.file != nil {
+		c.server.files.leave(c.file)
+	}
 	if c.arena != nil {
 		c.arena.close(!c.lost && !c.server.isClosed())
 	}
@@ -198,6 +202,9 @@ func reply[Q, G any](c *connection, command proto.Command[Q, G], id uint32, gran
 func (c *connection) watch(session *hca.Session) {
 	<-session.Done()
 	err := session.Err()
+	if errors.Is(err, hca.ErrPagesGone) {
+		c.server.barred.add(c.peer.owner, time.Now())
+	}
 	if !errors.Is(err, verbs.ErrClosed) {
 		_ = c.send(proto.EncodeFailure(proto.Ended, 0, 0, err))
 		return

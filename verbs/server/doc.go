@@ -17,6 +17,10 @@
 // memfd, so nobody sees another's memory, live or stale. The service keeps no descriptor of it. When the
 // session ends, its pages are given back to the kernel (MADV_REMOVE), also if the client keeps them mapped.
 //
+// Memory of the program's own (processfile.go). A process has one sparse memfd, of which the service maps what is
+// registered, in windows that many regions share (window.go). Its pages are the program's: the service makes none
+// (holes.go), takes none away, and touches none after the region has gone.
+//
 // The kernel charges a page to the process that touches it first: to the service's control group, not the client's.
 // So an administrator limits users by Limits.Memory, and all of them together by Limits.All, which is asked before
 // a page is touched; the unit's MemoryMax has to be above that. A client can punch holes into its own memfd. Both

@@ -48,6 +48,7 @@ func (d *daemon) whole(t testing.TB) *whole {
 	counters, _ := ask(w.raw, proto.CreateCounters, &proto.None{})
 	spareCounters, _ := ask(w.raw, proto.CreateCounters, &proto.None{})
 	w.counters, w.spareCounters = counters.Counters, spareCounters.Counters
+	mapOwn(t, w.shareMemory(), ownPlace, ownSize)
 	w.connect()
 	w.xrc()
 	w.wholeIDs = w.ids(t)
@@ -114,6 +115,9 @@ func (w *whole) packets() packets {
 	put(p, t, proto.AllocMR, &provider.AllocMRRequest{PD: w.pd, Length: 4 << 20})
 	put(p, t, proto.ReregMR, &provider.ReregMRRequest{MR: w.mr, Flags: verbs.ReregChangeAccess})
 	put(p, t, proto.DeregMR, &provider.DeregMRRequest{MR: w.mr})
+	put(p, t, proto.ShareMemory, &proto.ShareMemoryRequest{})
+	put(p, t, proto.RegMR, &proto.RegMRRequest{PD: w.pd, Length: ownSize, Offset: ownPlace})
+	put(p, t, proto.ReregMRMemory, &proto.ReregMRMemoryRequest{MR: w.mr, Flags: verbs.ReregChangeTranslation, Length: ownSize, Offset: ownPlace})
 	put(p, t, proto.CreateCounters, none)
 	put(p, t, proto.AttachCounters, &provider.AttachCountersRequest{Counters: w.counters, Of: w.qp})
 	put(p, t, proto.ReadQPCounters, &provider.ReadCountersRequest{Counters: w.counters})
@@ -160,10 +164,13 @@ func (w *whole) packets() packets {
 	return p
 }
 
-// refusedHere are the commands whose object others use, and one that is about connections.
+// What a client registers of its own memory.
+const ownPlace, ownSize = 1 << 46, 4 << 20
+
+// refusedHere are the commands whose object others use, one that is about connections, and one that comes once.
 var refusedHere = []uint16{
 	proto.DeallocPD.Code, proto.DestroyCompChannel.Code, proto.DestroyCQ.Code, proto.DestroySRQ.Code, proto.DestroyQP.Code,
-	proto.DestroyEventChannel.Code, proto.NotifyID.Code,
+	proto.DestroyEventChannel.Code, proto.NotifyID.Code, proto.ShareMemory.Code,
 }
 
 // TestDeathInEveryCommand: a client dies when it has given a command, of each kind, and has read no

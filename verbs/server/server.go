@@ -51,6 +51,8 @@ type Server struct {
 	pool       *hca.Pool // of all users
 	pace       pace
 	monitors   monitors
+	files      processFiles
+	barred     barred
 
 	mu          sync.Mutex
 	devices     []Source
@@ -76,6 +78,7 @@ func New(c Config) (*Server, error) {
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)
 	}
+	s.files.all, s.files.holes.log = map[identity]*processFile{}, s.log
 	if err := s.SetDevices(c.Devices...); err != nil {
 		return nil, err
 	}
@@ -242,6 +245,7 @@ func (s *Server) Close() error {
 	}
 	s.mu.Unlock()
 	s.all.Wait()
+	s.files.holes.close()
 	return err
 }
 

@@ -7,12 +7,6 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The two calls of userfaultfd(2) that are needed, as linux/userfaultfd.h numbers them.
-const (
-	uffdAPI      = 0xC018AA3F
-	uffdRegister = 0xC020AA00
-)
-
 // absentPage is a page of memory that is not there: who reads it waits until present is called, and until
 // then awaitReader waits.
 func absentPage(t testing.TB) (page []byte, awaitReader, present func()) {
@@ -25,9 +19,9 @@ func absentPage(t testing.TB) (page []byte, awaitReader, present func()) {
 	check(t, err)
 	api := [3]uint64{0xAA}
 	missing := [4]uint64{uint64(uintptr(unsafe.Pointer(&page[0]))), uint64(pageSize), 1}
-	_, _, errno = unix.Syscall(unix.SYS_IOCTL, fd, uffdAPI, uintptr(unsafe.Pointer(&api)))
+	_, _, errno = unix.Syscall(unix.SYS_IOCTL, fd, uffdioAPI, uintptr(unsafe.Pointer(&api)))
 	if errno == 0 {
-		_, _, errno = unix.Syscall(unix.SYS_IOCTL, fd, uffdRegister, uintptr(unsafe.Pointer(&missing)))
+		_, _, errno = unix.Syscall(unix.SYS_IOCTL, fd, uffdioRegister, uintptr(unsafe.Pointer(&missing)))
 	}
 	if errno != 0 {
 		t.Fatal("userfaultfd's ioctl:", errno)

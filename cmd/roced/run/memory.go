@@ -53,3 +53,20 @@ func descriptors() uint64 {
 	}
 	return max(limit.Cur-min(ownDescriptors, limit.Cur/4), 1)
 }
+
+// mappings is how many users may have together for regions of their own memory: half of what the kernel lets a process
+// have (vm.max_map_count). The rest is the service's own.
+func mappings() uint64 {
+	raw, err := os.ReadFile("/proc/sys/vm/max_map_count")
+	if err != nil {
+		return defaultMappings
+	}
+	most, err := strconv.ParseUint(strings.TrimSpace(string(raw)), 10, 64)
+	if err != nil {
+		return defaultMappings
+	}
+	return max(most/2, 1)
+}
+
+// defaultMappings is half of the kernel's own default.
+const defaultMappings = 65530 / 2

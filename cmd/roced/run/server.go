@@ -27,5 +27,5 @@ func limits(l config.Limits) server.Limits {
 	return server.Limits{Connections: l.Clients, Limits: hca.Limits{
 		PDs: l.PDs, MRs: l.MRs, CQs: l.CQs, QPs: l.QPs, AHs: l.AHs, SRQs: l.SRQs, XRCDs: l.XRCDs, CompChannels: l.Channels,
 		Memberships: l.Memberships, Attachments: l.Attachments, IDs: l.IDs, EventChannels: l.EventChannels, Memory: l.Memory,
-	}, All: hca.PoolLimits{Memory: totalMemory(l.TotalMemory), Descriptors: descriptors()}}
+	}, All: hca.PoolLimits{Memory: totalMemory(l.TotalMemory), Descriptors: descriptors(), Mappings: mappings()}}
 }

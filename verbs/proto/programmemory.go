@@ -1,0 +1,75 @@
+package proto
+
+import (
+	"github.com/roced/roced/verbs"
+	"github.com/roced/roced/verbs/provider"
+)
+
+// The commands about memory of the program's own. It lies in a process file: a memfd that the service makes, one for a
+// process, sparse and sealed, in which each page lies at its own virtual address. The program maps pages of it over its
+// memory, and puts what was there into them. Then it registers them: RegMR names a part of the file.
+//
+// The pages have to be in the file before: a region with pages that are not is EFAULT. As long as a region has them
+// they stay in the file. A program that takes them out all the same (FALLOC_FL_PUNCH_HOLE, MADV_REMOVE) loses its session
+// when the card meets the hole.
+var (
+	// ShareMemory has a reply with a descriptor: the process file. With has_file it is the one that was passed (PassFile),
+	// of another session of the same process.
+	ShareMemory   = command(43, "share_memory", visitShareMemory, visitSharedMemory)
+	RegMR         = command(44, "reg_mr", visitRegMR, visitLeanMR)
+	ReregMRMemory = command(45, "rereg_mr_memory", visitReregMRMemory, none)
+)
+
+// ProcessFileSize is the size of a process file, in bytes: of a process's address space.
+const ProcessFileSize = 1 << 47
+
+// ShareMemoryRequest asks for the process file.
+type ShareMemoryRequest struct{ HasFile bool }
+
+// SharedMemory is the process file, whose descriptor comes with the reply.
+type SharedMemory struct{ Size uint64 } // bytes
+
+// RegMRRequest registers the bytes from Offset to Offset+Length of the process file. Their addresses begin at IOVA.
+type RegMRRequest struct {
+	PD     provider.Handle
+	Access verbs.AccessFlags
+	Length int
+	IOVA   uint64
+	Offset uint64
+}
+
+// ReregMRMemoryRequest is provider.ReregMRRequest with ReregChangeTranslation to a part of the process file.
+type ReregMRMemoryRequest struct {
+	MR     provider.Handle
+	Flags  verbs.ReregFlags
+	PD     provider.Handle
+	Access verbs.AccessFlags
+	IOVA   uint64
+	Length int
+	Offset uint64
+}
+
+func visitShareMemory(c *coder, r *ShareMemoryRequest) {
+	c.flag("has_file", &r.HasFile)
+	c.reserved(7)
+}
+
+func visitSharedMemory(c *coder, g *SharedMemory) { u64(c, "size", &g.Size) }
+
+func visitRegMR(c *coder, r *RegMRRequest) {
+	u32(c, "pd", &r.PD)
+	u32(c, "access", &r.Access)
+	c.whole("length", &r.Length)
+	u64(c, "iova", &r.IOVA)
+	u64(c, "offset", &r.Offset)
+}
+
+func visitReregMRMemory(c *coder, r *ReregMRMemoryRequest) {
+	u32(c, "mr", &r.MR)
+	u32(c, "flags", &r.Flags)
+	u32(c, "pd", &r.PD)
+	u32(c, "access", &r.Access)
+	u64(c, "iova", &r.IOVA)
+	c.whole("length", &r.Length)
+	u64(c, "offset", &r.Offset)
+}

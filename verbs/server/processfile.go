@@ -1,0 +1,122 @@
+package server
+
+import (
+	"fmt"
+	"sync"
+
+	"github.com/roced/roced/verbs"
+	"github.com/roced/roced/verbs/hca"
+	"github.com/roced/roced/verbs/proto"
+	"golang.org/x/sys/unix"
+)
+
+// processFile is memory of a process's own, which its sessions share with the service: a memfd in which each page lies
+// at the process's own virtual address. The service maps what is registered, and no more.
+type processFile struct {
+	fd    int
+	is    identity
+	uid   uint32
+	quota *hca.Quota
+	holes *holes
+	users int // sessions; under processFiles.mu
+
+	mu      sync.Mutex
+	windows map[span]*window
+}
+
+// identity is what a file is, however one came by it.
+type identity struct{ device, inode uint64 }
+
+// processFiles are those of all sessions.
+type processFiles struct {
+	holes holes
+
+	mu  sync.Mutex
+	all map[identity]*processFile
+}
+
+// open makes a file for a session of a user.
+func (p *processFiles) open(uid uint32, quota *hca.Quota) (*processFile, error) {
+	if err := quota.TakeDescriptors(1); err != nil {
+		return nil, err
+	}
+	f := &processFile{uid: uid, quota: quota, holes: &p.holes, users: 1, windows: map[span]*window{}}
+	var err error
+	if f.fd, err = sealedMemfd(proto.ProcessFileSize); err == nil {
+		if f.is, err = identify(f.fd); err != nil {
+			_ = unix.Close(f.fd)
+		}
+	}
+	if err != nil {
+		quota.GiveDescriptors(1)
+		return nil, fmt.Errorf("%w: a file for a program's memory: %w", verbs.ErrHost, err)
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.all[f.is] = f
+	return f, nil
+}
+
+func identify(fd int) (identity, error) {
+	var s unix.Stat_t
+	err := unix.Fstat(fd, &s)
+	return identity{s.Dev, s.Ino}, err
+}
+
+// join gives the file that a session has passed, of another session of the same user. The service uses its own
+// descriptor of it.
+func (p *processFiles) join(uid uint32, passed int) (*processFile, error) {
+	is, err := identify(passed)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	f := p.all[is]
+	if err != nil || f == nil || f.uid != uid {
+		return nil, fmt.Errorf("%w: the file that was passed is no process file of a session of this user; pass what share_memory gave", verbs.ErrInvalid)
+	}
+	f.users++
+	return f, nil
+}
+
+// leave ends a session's use. Its regions are gone. The pages stay the program's.
+func (p *processFiles) leave(f *processFile) {
+	p.mu.Lock()
+	f.users--
+	last := f.users == 0
+	if last {
+		delete(p.all, f.is)
+	}
+	p.mu.Unlock()
+	if last {
+		_ = unix.Close(f.fd) // of a program that has died this frees its memory
+		f.quota.GiveDescriptors(1)
+	}
+}
+
+// mapRegion maps the part of a region. What counts as the user's is whole pages, once for each region that has them.
+func (f *processFile) mapRegion(offset uint64, length int) (m hca.Mapping, err error) {
+	if length < 0 || offset > proto.ProcessFileSize || uint64(length) > proto.ProcessFileSize-offset {
+		return m, fmt.Errorf("%w: %d bytes at 0x%x of a process file of 0x%x", verbs.ErrInvalid, length, offset, uint64(proto.ProcessFileSize))
+	}
+	if length == 0 {
+		return hca.Mapping{Unmap: func() {}}, nil
+	}
+	whole := wholePages(offset, length)
+	if err := f.quota.TakeMemory(whole.size); err != nil {
+		return m, err
+	}
+	w, err := f.enter(spanOf(offset, length))
+	if err != nil {
+		f.quota.GiveMemory(whole.size)
+		return m, err
+	}
+	m.Unmap = func() {
+		f.leave(w)
+		f.quota.GiveMemory(whole.size)
+	}
+	if err := populate(w.part(whole)); err != nil {
+		m.Unmap()
+		return m, fmt.Errorf("%d bytes at 0x%x of the process file: %w", length, offset, err)
+	}
+	m.Memory = w.part(span{offset, uint64(length)})
+	return m, nil
+}

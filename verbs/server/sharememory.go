@@ -1,0 +1,108 @@
+package server
+
+import (
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/roced/roced/verbs"
+	"github.com/roced/roced/verbs/hca"
+	"github.com/roced/roced/verbs/proto"
+	"github.com/roced/roced/verbs/provider"
+)
+
+// The commands about memory of the program's own: its process file, and regions in it.
+
+// shareMemory gives a session its process file: a new one, or the one that was passed.
+func shareMemory(c *connection, m proto.Message) error {
+	r, err := proto.ShareMemory.DecodeRequest(m.Body)
+	if err != nil {
+		return err
+	}
+	if c.file != nil {
+		return c.fail(m, fmt.Errorf("%w: the session has its process file already", verbs.ErrBusy))
+	}
+	if err := c.server.barred.check(c.peer.owner, time.Now()); err != nil {
+		return c.fail(m, err)
+	}
+	if c.file, err = c.findFile(r.HasFile); err != nil {
+		return c.fail(m, err)
+	}
+	return reply(c, proto.ShareMemory, m.ID, &proto.SharedMemory{Size: proto.ProcessFileSize}, c.file.fd)
+}
+
+func (c *connection) findFile(passed bool) (*processFile, error) {
+	if !passed {
+		return c.server.files.open(c.peer.uid, c.account.quota)
+	}
+	files, err := c.takeFiles()
+	defer c.closeFileSocket(files...)
+	if err != nil {
+		return nil, err
+	}
+	return c.server.files.join(c.peer.uid, files[0])
+}
+
+// mapping maps a part of the session's process file.
+func (c *connection) mapping(offset uint64, length int) func() (hca.Mapping, error) {
+	return func() (hca.Mapping, error) {
+		if c.file == nil {
+			return hca.Mapping{}, fmt.Errorf("%w: the session shares no memory; ask share_memory first", verbs.ErrInvalid)
+		}
+		return c.file.mapRegion(offset, length)
+	}
+}
+
+func regMR(c *connection, m proto.Message) error {
+	r, err := proto.RegMR.DecodeRequest(m.Body)
+	if err != nil {
+		return err
+	}
+	request := provider.AllocMRRequest{PD: r.PD, Length: r.Length, Access: r.Access, IOVA: r.IOVA}
+	grant, err := c.session.RegMapped(request, c.mapping(r.Offset, r.Length))
+	return answer(c, proto.RegMR, m, &grant, err)
+}
+
+func reregMRMemory(c *connection, m proto.Message) error {
+	r, err := proto.ReregMRMemory.DecodeRequest(m.Body)
+	if err != nil {
+		return err
+	}
+	request := provider.ReregMRRequest{MR: r.MR, Flags: r.Flags, PD: r.PD, IOVA: r.IOVA, Access: r.Access}
+	err = c.session.ReregMapped(request, r.Length, c.mapping(r.Offset, r.Length))
+	return answer(c, proto.ReregMRMemory, m, &proto.None{}, err)
+}
+
+// barred are users who have taken pages out of memory that they had registered. The card may have had to wait for that,
+// so they share no memory for a while.
+type barred struct {
+	mu    sync.Mutex
+	until map[uint32]time.Time
+}
+
+// barredFor is how long.
+const barredFor = time.Minute
+
+func (b *barred) add(user uint32, now time.Time) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for other, until := range b.until {
+		if until.Before(now) {
+			delete(b.until, other)
+		}
+	}
+	if b.until == nil {
+		b.until = map[uint32]time.Time{}
+	}
+	b.until[user] = now.Add(barredFor)
+}
+
+func (b *barred) check(user uint32, now time.Time) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if left := b.until[user].Sub(now); left > 0 {
+		return fmt.Errorf("%w: a program of user %d has taken pages out of memory that it had registered; the user's programs can register memory of their own again in %v",
+			verbs.ErrPermission, user, left.Round(time.Second))
+	}
+	return nil
+}

@@ -1,0 +1,128 @@
+package server
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/roced/roced/verbs"
+	"github.com/roced/roced/verbs/proto"
+	"golang.org/x/sys/unix"
+)
+
+// The kernel lets a process have some ten thousand mappings (vm.max_map_count), and programs register memory in more
+// pieces than that. So regions share mappings. A window is a mapping of twice a power of two, at a multiple of that
+// power: of each power any part that is not longer lies in a window whole.
+
+// span is a part of a process file, in bytes.
+type span struct{ from, size uint64 }
+
+// window is a mapping of a part of a process file, for the regions in it.
+type window struct {
+	span
+	memory  []byte
+	regions int // under processFile.mu
+}
+
+const (
+	leastWindow = 64 << 20 // half of the smallest window, in bytes
+	// maxWindows is how many a process has at most.
+	maxWindows = 4096
+)
+
+// spanOf is the window that a part lies in.
+func spanOf(offset uint64, length int) span {
+	half := uint64(leastWindow)
+	for half < uint64(length) {
+		half *= 2
+	}
+	from := offset &^ (half - 1)
+	return span{from, min(2*half, proto.ProcessFileSize-from)}
+}
+
+// wholePages are those of a part.
+func wholePages(offset uint64, length int) span {
+	last := uint64(pageSize - 1)
+	from := offset &^ last
+	return span{from, (offset+uint64(length)+last)&^last - from}
+}
+
+// part is the memory of a part of a window.
+func (w *window) part(s span) []byte { return w.memory[s.from-w.from:][:s.size:s.size] }
+
+// enter gives the window of a span for one more region.
+func (f *processFile) enter(s span) (*window, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	w := f.windows[s]
+	if w == nil {
+		var err error
+		if w, err = f.open(s); err != nil {
+			return nil, err
+		}
+		f.windows[s] = w
+	}
+	w.regions++
+	return w, nil
+}
+
+// open maps a window. The caller holds mu.
+func (f *processFile) open(s span) (*window, error) {
+	if len(f.windows) == maxWindows {
+		return nil, fmt.Errorf("%w: regions lie too far apart: they take %d mappings of the service, of %d bytes at least, and a process may have as many; register memory that lies together, or deregister some",
+			verbs.ErrLimit, maxWindows, 2*leastWindow)
+	}
+	if err := f.quota.TakeMappings(1); err != nil {
+		return nil, err
+	}
+	memory, err := f.mapWindow(s)
+	if err != nil {
+		f.quota.GiveMappings(1)
+		return nil, fmt.Errorf("%w: a mapping of a program's memory: %w", verbs.ErrLimit, err)
+	}
+	return &window{span: s, memory: memory}, nil
+}
+
+func (f *processFile) mapWindow(s span) ([]byte, error) {
+	memory, err := unix.Mmap(f.fd, int64(s.from), int(s.size), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
+	if err != nil {
+		return nil, err
+	}
+	if err := unix.Madvise(memory, unix.MADV_DONTDUMP); err != nil {
+		return nil, errors.Join(err, unix.Munmap(memory))
+	}
+	if err := f.holes.guard(memory); err != nil {
+		return nil, errors.Join(err, unix.Munmap(memory))
+	}
+	return memory, nil
+}
+
+// leave ends a region's use of a window, which is unmapped with the last one.
+func (f *processFile) leave(w *window) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if w.regions--; w.regions == 0 {
+		delete(f.windows, w.span)
+		_ = unix.Munmap(w.memory)
+		f.quota.GiveMappings(1)
+	}
+}
+
+// populateStep is how many bytes are populated at once: the kernel lets nothing be mapped meanwhile.
+const populateStep = 2 << 20
+
+// populate has the kernel map pages, so that the card need not wait for it.
+func populate(memory []byte) error {
+	for len(memory) > 0 {
+		step := memory[:min(len(memory), populateStep)]
+		switch err := unix.Madvise(step, unix.MADV_POPULATE_WRITE); {
+		case errors.Is(err, unix.EINTR), errors.Is(err, unix.EAGAIN):
+		case errors.Is(err, unix.EFAULT):
+			return fmt.Errorf("%w: some of the pages are not in the file (%w); touch all before you register them", unix.EFAULT, verbs.ErrInvalid)
+		case err != nil:
+			return fmt.Errorf("%w: populate: %w", verbs.ErrLimit, err)
+		default:
+			memory = memory[len(step):]
+		}
+	}
+	return nil
+}
