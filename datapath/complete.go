@@ -14,7 +14,8 @@ import (
 type completions struct {
 	engine    *Engine
 	cqe       ring.CQE         // in hand
-	dirty     []*CQ            // to publish
+	dirty     []*CQ            // to publish, in the order of their first completions
+	published int              // of dirty: those before it have been taken out
 	postponed timers.Heap[*CQ] // whose events are put off
 	takenFrom []*SRQ           // to publish
 	reached   []*SRQ           // with the event of their limit to be reported
@@ -61,8 +62,7 @@ func (cs *completions) overrun(cq *CQ) {
 // once a CQ and round.
 func (e *Engine) publish() {
 	e.publishSRQs() // first: a program that polls a completion may post to the slot at once
-	for len(e.dirty) > 0 {
-		cq := pop(&e.dirty)
+	for cq := e.nextDirty(); cq != nil; cq = e.nextDirty() {
 		e.hand = cq.Session
 		solicited := cq.solicited
 		cq.dirty, cq.solicited = false, false
@@ -80,6 +80,17 @@ func (e *Engine) publish() {
 	}
 	e.hand = nil
 	e.runner.SetAlarm(earliest(e.postponed), earliest(e.timers.heap), e.now)
+}
+
+// nextDirty takes the next CQ out of those to publish, before it is looked at, as pop does.
+func (cs *completions) nextDirty() (cq *CQ) {
+	if cs.published == len(cs.dirty) {
+		cs.dirty, cs.published = cs.dirty[:0], 0
+		return nil
+	}
+	cq, cs.dirty[cs.published] = cs.dirty[cs.published], nil
+	cs.published++
+	return cq
 }
 
 // failSend completes a send request with an error.

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/roced/roced/datapath/ring"
+	"github.com/roced/roced/internal/futex"
 	"github.com/roced/roced/internal/timers"
 )
 
@@ -47,6 +48,9 @@ func (cs *completions) report(cq *CQ) {
 	cs.postponed.Stop(&cq.deadline)
 	if ended.Notifies() {
 		cq.Notify()
+	}
+	if ended.Sleeps() {
+		futex.Wake(cq.Queue.IndexWord())
 	}
 	if ended.Waits() {
 		cq.Wake()
@@ -95,6 +99,9 @@ func (cs *completions) CheckCQ(cq *CQ, armings ring.Arming) {
 // MoveCQ has the card write another queue from now on, and never the old one again. Armings go along.
 // It runs in Do.
 func (cs *completions) MoveCQ(cq *CQ, to *ring.CompletionProducer) {
+	if cq.Queue.Disarm(ring.ArmedFutex).Sleeps() { // threads sleep on a word that does not change any more
+		futex.Wake(cq.Queue.IndexWord())
+	}
 	unreported := cq.Queue.Written() - cq.reported
 	cq.Queue.HandOver(to)
 	cq.Queue = to

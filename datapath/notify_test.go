@@ -2,6 +2,7 @@ package datapath
 
 import (
 	"math"
+	"slices"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -160,5 +161,26 @@ func TestArmedWordOfAnyContent(t *testing.T) {
 				t.Fatalf("%d events", *events-before)
 			}
 		}
+	}
+}
+
+// The events of one round come in the order of the completions.
+func TestEventsComeInOrder(t *testing.T) {
+	r := newRig(t)
+	var order []int
+	var cqs [5]*CQ
+	for i := range cqs {
+		cqs[i] = r.makeCQ(64)
+		cqs[i].Notify = func() { order = append(order, i) }
+		r.cq.Arm(false)
+	}
+	want := []int{3, 0, 4, 1, 2}
+	r.engine.Do(func() {
+		for _, i := range append(want, 2, 3) {
+			r.engine.complete(cqs[i], &ring.CQE{}, false)
+		}
+	})
+	if !slices.Equal(order, want) {
+		t.Errorf("%v, want %v", order, want)
 	}
 }

@@ -14,6 +14,8 @@ const (
 	ArmedSolicited Arming = 1 << 1 // the next solicited or failed one
 	ArmedCount     Arming = 1 << 2 // as soon as so many are unread as the threshold says
 	ArmedWait      Arming = 1 << 3 // the next completion
+	// ArmedFutex is for threads that sleep on the card's index word as a futex, and is apart too: the next completion.
+	ArmedFutex Arming = 1 << 4
 
 	armedNotify = ArmedNext | ArmedSolicited | ArmedCount
 )
@@ -25,6 +27,9 @@ const (
 
 // Notifies reports whether an arming for a notification is among them.
 func (a Arming) Notifies() bool { return a&armedNotify != 0 }
+
+// Sleeps reports whether ArmedFutex is among them.
+func (a Arming) Sleeps() bool { return a&ArmedFutex != 0 }
 
 // Waits reports whether ArmedWait is among them.
 func (a Arming) Waits() bool { return a&ArmedWait != 0 }
@@ -43,7 +48,7 @@ func (a *arms) Armed() Arming { return Arming(a.armed.Load()) }
 // published. solicited says that a solicited or failed one is among them.
 func (q *CompletionProducer) Due(solicited bool) (due Arming) {
 	armed := q.Armed()
-	due = armed & (ArmedNext | ArmedWait)
+	due = armed & (ArmedNext | ArmedWait | ArmedFutex)
 	if solicited {
 		due |= armed & ArmedSolicited
 	}
@@ -90,6 +95,9 @@ func (q *CompletionConsumer) ArmCount() { q.arm(ArmedCount) }
 // ArmWait asks for a wake-up at the next completion. The caller must look for completions once more
 // afterwards, before it sleeps.
 func (q *CompletionConsumer) ArmWait() { q.arm(ArmedWait) }
+
+// IndexWord is the card's index, on which threads of the program sleep that have set ArmedFutex.
+func (q *CompletionProducer) IndexWord() *atomic.Uint32 { return q.shared }
 
 // TakeLate takes the armings over that another queue still has. The card had left that queue before
 // they were made.

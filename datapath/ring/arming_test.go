@@ -116,3 +116,16 @@ func TestStamps(t *testing.T) {
 		t.Errorf("%+v, want %+v", got, testCQE)
 	}
 }
+
+// Threads that sleep on the index are armed apart from all others.
+func TestFutexIsApart(t *testing.T) {
+	p, c, _ := completionEnds(t, CompletionGeometry(testEntries), 0)
+	c.arm(ArmedFutex)
+	c.ArmWait()
+	if ended := p.Disarm(p.Due(false)); !ended.Sleeps() || !ended.Waits() || ended.Notifies() || p.Armed() != 0 {
+		t.Errorf("ended %b, armed %b", ended, p.Armed())
+	}
+	if ended := p.Disarm(p.Due(true)); ended != 0 {
+		t.Errorf("ended %b, and nothing was armed", ended)
+	}
+}

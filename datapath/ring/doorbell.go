@@ -10,10 +10,12 @@ import (
 // number. The program sets bits, the card takes them.
 //
 //	  0  asleep 4        not 0: the card does not look at the doorbell, so the program must call it
+//	  4  ended 4         not 0: the session has ended
 //	128  summary         a bit for each word of bits
 //	...  bits            a bit for each queue pair
 type Doorbell struct {
 	asleep  *atomic.Uint32
+	ended   *atomic.Uint32
 	summary []atomic.Uint64
 	bits    []atomic.Uint64
 
@@ -23,6 +25,7 @@ type Doorbell struct {
 }
 
 const (
+	endedWord     = 4
 	bitWords      = MaxQueuePairs / 64
 	summaryWords  = bitWords / 64
 	summaryOffset = 128
@@ -36,6 +39,7 @@ const (
 func NewDoorbell(memory []byte) *Doorbell {
 	return &Doorbell{
 		asleep:  word(memory, 0),
+		ended:   word(memory, endedWord),
 		summary: words64(memory, summaryOffset, summaryWords),
 		bits:    words64(memory, bitsOffset, bitWords),
 		used:    summaryWords,
@@ -127,3 +131,12 @@ func (d *Doorbell) SetAsleep(asleep bool) { d.asleep.Store(asWord(asleep)) }
 
 // Asleep reports whether the card has set asleep.
 func (d *Doorbell) Asleep() bool { return d.asleep.Load() != 0 }
+
+// End is for the card: it says that the session has ended. The word that it gives is to be woken as a futex.
+func (d *Doorbell) End() *atomic.Uint32 {
+	d.ended.Store(1)
+	return d.ended
+}
+
+// Ended reports whether the card has said that the session has ended.
+func (d *Doorbell) Ended() bool { return d.ended.Load() != 0 }

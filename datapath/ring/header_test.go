@@ -31,7 +31,7 @@ var structures = map[string]map[string]int{
 		"vlan": cqeSMACRest + 4, "network_header": cqeSMACRest + 6, "service_level": cqeSMACRest + 7, "port": cqePort, "reserved": cqePort + 1, "": cqeStride,
 	},
 	"roced_stamped_cqe": {"cqe": 0, "timestamp": cqeTimestamp, "wallclock": cqeWallclock, "reserved": cqeWallclock + 8, "": cqeStampedStride},
-	"roced_doorbell":    {"asleep": 0, "reserved": 4, "summary": summaryOffset, "bits": bitsOffset, "": DoorbellSize},
+	"roced_doorbell":    {"asleep": 0, "ended": endedWord, "reserved": 8, "summary": summaryOffset, "bits": bitsOffset, "": DoorbellSize},
 }
 
 // layout are the numbers of ring.h that are no numbers of libibverbs.
@@ -40,6 +40,7 @@ var layout = map[string]int{
 	"ROCED_MAX_ENTRIES": MaxEntries, "ROCED_MAX_SGE": MaxSGE, "ROCED_MAX_INLINE": MaxInline, "ROCED_MAX_QUEUE_PAIRS": MaxQueuePairs,
 	"ROCED_SEND_ERROR": sendErrorWord, "ROCED_RECV_FLUSH": recvFlushWord, "ROCED_CQ_ERROR": cqErrorWord, "ROCED_CQ_ARMED": cqArmedWord, "ROCED_CQ_THRESHOLD": cqThresholdWord,
 	"ROCED_CQ_ARMED_NEXT": int(ArmedNext), "ROCED_CQ_ARMED_SOLICITED": int(ArmedSolicited), "ROCED_CQ_ARMED_COUNT": int(ArmedCount), "ROCED_CQ_ARMED_WAIT": int(ArmedWait),
+	"ROCED_CQ_ARMED_FUTEX": int(ArmedFutex),
 }
 
 // header is the text of ring.h, and its enums' names.

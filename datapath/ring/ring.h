@@ -113,7 +113,10 @@ enum { ROCED_RECV_FLUSH = ROCED_CONSUMER_WORDS + 4 };
  * ROCED_CQ_ARMED (by an atomic or), and then looks for completions once more. The card clears the bits
  * of which it sends the event. ROCED_CQ_ARMED_WAIT has an event of its own; the other three share one,
  * which ends all three. ROCED_CQ_ARMED_COUNT waits until as many completions are unread as the word at
- * ROCED_CQ_THRESHOLD says. The card sets the word at ROCED_CQ_ERROR when the queue was overrun.
+ * ROCED_CQ_THRESHOLD says. For ROCED_CQ_ARMED_FUTEX, apart too, the card wakes the word of its index, at
+ * ROCED_PRODUCER_WORDS, as a futex that processes share (futex(2), FUTEX_WAKE): no message comes. It does so
+ * also when it goes over to another queue (resize_cq).
+ * The card sets the word at ROCED_CQ_ERROR when the queue was overrun.
  */
 struct roced_cqe {
 	uint64_t id;
@@ -151,17 +154,20 @@ enum {
 	ROCED_CQ_ARMED_NEXT = 1 << 0,
 	ROCED_CQ_ARMED_SOLICITED = 1 << 1,
 	ROCED_CQ_ARMED_COUNT = 1 << 2,
-	ROCED_CQ_ARMED_WAIT = 1 << 3
+	ROCED_CQ_ARMED_WAIT = 1 << 3,
+	ROCED_CQ_ARMED_FUTEX = 1 << 4
 };
 
 /*
  * The doorbell of a program: a bit for each queue pair (by its doorbell index, not its number), and
  * a summary bit for each word of bits. The program publishes a queue's index, sets the bit, then
- * the summary bit (both sequentially consistent), and calls the card if asleep is not 0.
+ * the summary bit (both sequentially consistent), and calls the card if asleep is not 0. When the session ends
+ * the card sets ended, and wakes it as a futex. A card that is killed does not, and then its sockets have ended.
  */
 struct roced_doorbell {
 	uint32_t asleep;
-	uint8_t reserved[124];
+	uint32_t ended;
+	uint8_t reserved[120];
 	uint64_t summary[ROCED_MAX_QUEUE_PAIRS / 64 / 64];
 	uint64_t bits[ROCED_MAX_QUEUE_PAIRS / 64];
 };

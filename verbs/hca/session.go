@@ -11,6 +11,7 @@ import (
 	"github.com/roced/roced/datapath"
 	"github.com/roced/roced/datapath/ring"
 	"github.com/roced/roced/internal/capability"
+	"github.com/roced/roced/internal/futex"
 	"github.com/roced/roced/verbs"
 	"github.com/roced/roced/verbs/hca/ids"
 	"github.com/roced/roced/verbs/provider"
@@ -189,6 +190,7 @@ func (s *Session) wakeWaiters() {
 			completions{s}.shut(c)
 		}
 		s.card.engine.WakeLeader()
+		futex.Wake(s.doorbell.End())
 	}
 }
 

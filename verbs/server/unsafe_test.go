@@ -1,6 +1,7 @@
 package server
 
 import (
+	"sync/atomic"
 	"testing"
 	"unsafe"
 
@@ -32,4 +33,16 @@ func absentPage(t testing.TB) (page []byte, awaitReader, present func()) {
 		check(t, err)
 	}
 	return page, awaitReader, func() { t.Helper(); check(t, unix.Close(int(fd))) }
+}
+
+// sleepOn sleeps on a word of memory while it has a value (FUTEX_WAIT), at most a second.
+func sleepOn(memory []byte, value uint32) unix.Errno {
+	second := unix.Timespec{Sec: 1}
+	_, _, errno := unix.Syscall6(unix.SYS_FUTEX, uintptr(unsafe.Pointer(unsafe.SliceData(memory))), 0, uintptr(value), uintptr(unsafe.Pointer(&second)), 0, 0)
+	return errno
+}
+
+// wordIn is a word of memory, as the machine has it.
+func wordIn(memory []byte) *atomic.Uint32 {
+	return (*atomic.Uint32)(unsafe.Pointer(unsafe.SliceData(memory)))
 }
