@@ -14,6 +14,10 @@ var (
 	Counters      = command(20, "counters", none, visitCounters)
 	GetAsyncEvent = command(21, "get_async_event", none, visitEvent)
 	QueryRTValues = command(22, "query_rt_values", none, visitRTValues)
+
+	// OpenAsyncEvents has a reply with a descriptor: a stream socket's end, from which the client reads events as the grants
+	// of GetAsyncEvent, 16 bytes each, and the end when the session has ended. From then on events go there.
+	OpenAsyncEvents = command(23, "open_async_events", none, none)
 )
 
 // The most entries of lists; a longer GID table is cut.
@@ -148,4 +152,11 @@ func visitEvent(c *coder, e *provider.EventReport) {
 	u8(c, "port", &e.Port)
 	c.reserved(6)
 	u64(c, "event_id", &e.EventID)
+}
+
+// EncodeAsyncEvent makes the record of an event (OpenAsyncEvents).
+func EncodeAsyncEvent(e provider.EventReport) []byte {
+	c := coder{direction: encoding, buffer: make([]byte, 0, 16)}
+	visitEvent(&c, &e)
+	return c.buffer
 }

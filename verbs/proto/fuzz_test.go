@@ -41,7 +41,7 @@ var fuzzed = []func(*testing.T, Message){
 	symmetric(QueryDevice), symmetric(QueryPort), symmetric(QueryGIDTable), symmetric(QueryPKey), symmetric(Counters), symmetric(GetAsyncEvent),
 	symmetric(AllocPD), symmetric(DeallocPD), symmetric(AllocMR), symmetric(DeregMR), symmetric(CreateCQ), symmetric(DestroyCQ),
 	symmetric(CreateQP), symmetric(ModifyQP), symmetric(QueryQP), symmetric(DestroyQP), symmetric(CreateAH), symmetric(DestroyAH),
-	symmetric(QueryRTValues), symmetric(ReregMR), symmetric(AllocMW), symmetric(DeallocMW), symmetric(AllocNullMR), symmetric(CreateCounters), symmetric(AttachCounters), symmetric(ReadQPCounters), symmetric(DestroyCounters), symmetric(AllocDM), symmetric(FreeDM), symmetric(RegDMMR), symmetric(ResizeCQ), symmetric(ModifyCQ), symmetric(CheckCQ), symmetric(CreateCompChannel), symmetric(DestroyCompChannel),
+	symmetric(QueryRTValues), symmetric(OpenAsyncEvents), symmetric(ReregMR), symmetric(AllocMW), symmetric(DeallocMW), symmetric(AllocNullMR), symmetric(CreateCounters), symmetric(AttachCounters), symmetric(ReadQPCounters), symmetric(DestroyCounters), symmetric(AllocDM), symmetric(FreeDM), symmetric(RegDMMR), symmetric(ResizeCQ), symmetric(ModifyCQ), symmetric(CheckCQ), symmetric(CreateCompChannel), symmetric(DestroyCompChannel),
 	symmetric(CreateSRQ), symmetric(ModifySRQ), symmetric(QuerySRQ), symmetric(DestroySRQ), symmetric(ModifyAH), symmetric(QueryAH),
 	symmetric(ListClients), symmetric(ListObjects), symmetric(ListIDs), symmetric(ReadCounters), symmetric(LookDevice), symmetric(NextEvents), symmetric(StartCapture),
 	symmetric(ShareMemory), symmetric(RegMR), symmetric(ReregMRMemory),

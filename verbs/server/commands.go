@@ -22,9 +22,8 @@ var commands = tableOf(
 	grants(proto.QueryPKey, (*hca.Session).QueryPKey),
 	grants(proto.QueryRTValues, asks((*hca.Session).QueryRTValues)),
 	grants(proto.Counters, asks((*hca.Session).Counters)),
-	waits(proto.GetAsyncEvent, func(s *hca.Session, ctx context.Context, _ proto.None) (provider.EventReport, error) {
-		return s.GetAsyncEvent(ctx)
-	}),
+	handler{proto.GetAsyncEvent.Code, getAsyncEvent},
+	handler{proto.OpenAsyncEvents.Code, openAsyncEvents},
 	grants(proto.AllocPD, asks((*hca.Session).AllocPD)),
 	does(proto.DeallocPD, (*hca.Session).DeallocPD),
 	grants(proto.AllocMR, (*hca.Session).AllocMR),

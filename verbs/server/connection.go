@@ -36,6 +36,8 @@ type connection struct {
 	fileSocket fileSocket
 	file       *processFile // of who shares its own memory; else nil
 
+	asyncEvents *asyncEvents // of who reads them from a descriptor; else nil
+
 	// Set once, by the goroutine that reads, under mu.
 	session *hca.Session
 	device  string
@@ -92,6 +94,7 @@ func (c *connection) end() {
 	c.hangUp()
 	close(c.over)
 	c.closeFileSocket()
+	c.closeAsyncEvents()
 	if c.stream != nil {
 		_ = c.stream.Close() // who writes there stops
 	}

@@ -111,6 +111,7 @@ func (w *whole) packets() packets {
 	put(p, t, proto.QueryRTValues, none)
 	put(p, t, proto.Counters, none)
 	put(p, t, proto.GetAsyncEvent, none)
+	put(p, t, proto.OpenAsyncEvents, none)
 	put(p, t, proto.AllocPD, none)
 	put(p, t, proto.AllocMR, &provider.AllocMRRequest{PD: w.pd, Length: 4 << 20})
 	put(p, t, proto.ReregMR, &provider.ReregMRRequest{MR: w.mr, Flags: verbs.ReregChangeAccess})

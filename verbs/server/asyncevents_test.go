@@ -1,0 +1,77 @@
+package server
+
+import (
+	"encoding/binary"
+	"errors"
+	"io"
+	"os"
+	"testing"
+	"time"
+
+	"github.com/roced/roced/internal/waittest"
+	"github.com/roced/roced/verbs"
+	"github.com/roced/roced/verbs/proto"
+	"github.com/roced/roced/verbs/provider"
+	"golang.org/x/sys/unix"
+)
+
+// asyncEvents is the program's end of the socket for events.
+func (r *raw) asyncEvents() *os.File {
+	r.Helper()
+	_, ends := ask(r, proto.OpenAsyncEvents, &proto.None{})
+	if len(ends) != 1 {
+		r.Fatalf("%d descriptors", len(ends))
+	}
+	check(r, unix.SetNonblock(ends[0], false))
+	f := os.NewFile(uintptr(ends[0]), "events")
+	r.Cleanup(func() { _ = f.Close() })
+	return f
+}
+
+// TestAsyncEventsByDescriptor: events come as records, the last is that the device has failed, and then comes the end.
+func TestAsyncEventsByDescriptor(t *testing.T) {
+	r := newRig(t, anyone)
+	c := r.a.opened(t)
+	events := c.asyncEvents()
+	if err := refused(c, proto.OpenAsyncEvents, &proto.None{}); !errors.Is(err, verbs.ErrBusy) {
+		t.Errorf("once more: %v", err)
+	}
+	if err := refused(c, proto.GetAsyncEvent, &proto.None{}); !errors.Is(err, verbs.ErrBusy) {
+		t.Errorf("by the command: %v", err)
+	}
+	pd := c.allocPD()
+	srq, _ := ask(c, proto.CreateSRQ, &provider.CreateSRQRequest{PD: pd, Attr: provider.SRQInitAttr{MaxWR: 16, MaxSGE: 1}, EventID: 1 << 40})
+	ask(c, proto.ModifySRQ, &provider.ModifySRQRequest{SRQ: srq.SRQ, Attr: verbs.SRQAttr{Limit: 5}, Mask: verbs.SRQLimit})
+	want := func(event verbs.EventType, id uint64) {
+		t.Helper()
+		var record [16]byte
+		_, err := io.ReadFull(events, record[:])
+		check(t, err)
+		if got := binary.LittleEndian.Uint64(record[8:]); verbs.EventType(record[0]) != event || got != id {
+			t.Errorf("%v: event %v of %#x, want %v", record, verbs.EventType(record[0]), got, event)
+		}
+	}
+	want(verbs.EventSRQLimitReached, 1<<40)
+	r.a.youngest().session.Faulted(verbs.ErrHost)
+	want(verbs.EventDeviceFatal, 0)
+	if n, err := events.Read(make([]byte, 16)); n != 0 || !errors.Is(err, io.EOF) {
+		t.Errorf("then %d bytes, %v", n, err)
+	}
+}
+
+// TestAsyncEventsAreNotRead: a program that reads none of its events costs nobody anything, and leaves nothing.
+func TestAsyncEventsAreNotRead(t *testing.T) {
+	r := newRig(t, anyone)
+	stillWell := neighbours(t, r)
+	c := r.a.opened(t)
+	c.asyncEvents()
+	check(t, c.socket.SetDeadline(time.Now().Add(waittest.Limit)))
+	pd := c.allocPD()
+	srq, _ := ask(c, proto.CreateSRQ, &provider.CreateSRQRequest{PD: pd, Attr: provider.SRQInitAttr{MaxWR: 16, MaxSGE: 1}, EventID: 1})
+	for range 20_000 {
+		ask(c, proto.ModifySRQ, &provider.ModifySRQRequest{SRQ: srq.SRQ, Attr: verbs.SRQAttr{Limit: 5}, Mask: verbs.SRQLimit})
+	}
+	stillWell()
+	check(t, c.socket.Close())
+	r.a.alone(t, 1)
+}
