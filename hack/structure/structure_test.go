@@ -50,7 +50,7 @@ var allowed = map[string][]string{
 	"datapath":                {"datapath/conn", "datapath/link", "datapath/ring", "datapath/runner", "datapath/wire", "internal/futex", "internal/timers"},
 	"datapath/conn":           {"datapath/ring", "datapath/wire"},
 	"datapath/runner":         {},
-	"verbs/hca":               {"datapath", "datapath/link", "datapath/ring", "datapath/wire", "datapath/xsk", "internal/capability", "internal/fault", "internal/futex", "internal/host", "mcast", "verbs", "verbs/hca/cm", "verbs/hca/ids", "verbs/hca/memnet", "verbs/hca/network", "verbs/hca/nic", "verbs/hca/paths", "verbs/hca/udpnet", "verbs/provider"},
+	"verbs/hca":               {"datapath", "datapath/link", "datapath/ring", "datapath/wire", "datapath/xsk", "internal/capability", "internal/errno", "internal/fault", "internal/futex", "internal/host", "mcast", "verbs", "verbs/hca/cm", "verbs/hca/ids", "verbs/hca/memnet", "verbs/hca/network", "verbs/hca/nic", "verbs/hca/paths", "verbs/hca/udpnet", "verbs/provider"},
 	"verbs/hca/cm":            {"datapath/wire", "internal/timers", "verbs"},
 	"verbs/hca/ids":           {"datapath/wire", "internal/fault", "verbs", "verbs/hca/cm", "verbs/hca/network", "verbs/hca/paths", "verbs/provider"},
 	"verbs/hca/memnet":        {"datapath/link", "datapath/wire", "internal/host", "verbs", "verbs/hca/network"},

@@ -83,7 +83,7 @@ func connect(ctx context.Context, path string) (*attempt, error) {
 	_ = socket.SetDeadline(deadline)
 	a := &attempt{ctx: ctx, path: path, socket: socket, conn: proto.NewConn(socket, true)}
 	a.stop = context.AfterFunc(ctx, func() { _ = socket.SetDeadline(time.Unix(0, 1)) })
-	welcome, _, err := first(a.conn, proto.Hello, &proto.HelloRequest{Magic: proto.Magic, Oldest: proto.Version, Newest: proto.Version})
+	welcome, _, err := first(a.conn, proto.Hello, &proto.HelloRequest{Magic: proto.Magic, Oldest: proto.OldestVersion, Newest: proto.Version})
 	if err != nil {
 		return nil, a.fail(fmt.Errorf("greet the service at %s: %w", path, err))
 	}

@@ -39,12 +39,14 @@ func (s queries) QueryDevice() (verbs.DeviceAttr, error) {
 	return attr, nil
 }
 
-// noVendor is the vendor of a device without a number of the IEEE's, as software devices have it.
-const noVendor = 0xFFFFFF
+// vendor is who has made the device: "roc". Programs take 0 and 0xFFFFFF for a device that they cannot use. The IEEE
+// assigns no number like this one to anybody: its first byte ends in 0010, which is left to local administration
+// (IEEE 802c, 8.4.4.3: AAI).
+const vendor = 0x726F63
 
 // describeCard fills in what is the same for every card.
 func describeCard(attr *verbs.DeviceAttr) {
-	attr.SysImageGUID, attr.VendorID = attr.NodeGUID, noVendor
+	attr.SysImageGUID, attr.VendorID = attr.NodeGUID, vendor
 	attr.PageSizeCap = 0xFFFFF000 // from 4 KiB on
 	attr.CapFlags = verbs.DeviceBadPKeyCntr | verbs.DeviceBadQKeyCntr | verbs.DeviceCurrQPStateMod | verbs.DevicePortActiveEvent |
 		verbs.DeviceSysImageGUID | verbs.DeviceSRQResize | verbs.DeviceNNotifyCQ |

@@ -89,6 +89,7 @@ func (card *Card) newSession(config SessionConfig, internal bool) (*Session, err
 		qps: newTable[qp]("QP", &config, limitQPs), srqs: newTable[srq]("SRQ", &config, limitSRQs), xrcds: newTable[xrcd]("XRC domain", &config, limitXRCDs), joins: newTable[joined]("membership", &config, limitMemberships),
 		cmChannels: newTable[ids.Channel]("event channel", &config, limitEventChannels), cmIDs: newTable[ids.ID]("id", &config, limitIDs),
 	}
+	s.channels.gone, s.cmChannels.gone = errChannelGone, errChannelGone
 	s.cm = card.manager.NewSession(s.cmConfig())
 	s.commands = commands{queries{s}, regions{s}, completions{s}, sharedQueues{s}, queuePairs{s}, tallies{s}, xrcDomains{s}, handles{s}, multicast{s}, s.cm}
 	s.events.init()

@@ -3,11 +3,14 @@
 package hca
 
 import (
+	"cmp"
 	"fmt"
 
 	"github.com/roced/roced/datapath"
+	"github.com/roced/roced/internal/errno"
 	"github.com/roced/roced/verbs"
 	"github.com/roced/roced/verbs/provider"
+	"golang.org/x/sys/unix"
 )
 
 // table gives objects their handles. A handle is a place in the table and the generation of the
@@ -18,6 +21,7 @@ type table[T any] struct {
 	limit       int // at most datapath.HandlePlaces
 	quota       *Quota
 	kind        kind // of the quota
+	gone        error // of an object that was closed; nil for verbs.ErrObjectClosed
 	objects     []*T
 	generations []uint32 // by place: of its object, or of its next one
 	free        []uint32 // places; the one that has been free for longest comes first
@@ -26,6 +30,9 @@ type table[T any] struct {
 func newTable[T any](noun string, c *SessionConfig, of kind) table[T] {
 	return table[T]{noun: noun, limit: *of.field(&c.Limits), quota: c.Quota, kind: of}
 }
+
+// errChannelGone is what commands on a channel that was destroyed give: its descriptor is bad, as libibverbs says.
+var errChannelGone = errno.Kin(verbs.ErrObjectClosed.Error(), unix.EBADF, verbs.ErrObjectClosed)
 
 func (t *table[T]) add(object *T) (provider.Handle, error) {
 	if err := t.quota.take(t.kind, t.noun); err != nil {
@@ -53,7 +60,7 @@ func (t *table[T]) get(handle provider.Handle) (*T, error) {
 	case int(place) >= len(t.objects) || generation == 0:
 		return nil, fmt.Errorf("%w: no such %s", verbs.ErrInvalid, t.noun)
 	case t.objects[place] == nil || t.generations[place] != generation:
-		return nil, fmt.Errorf("%w: the %s", verbs.ErrObjectClosed, t.noun)
+		return nil, fmt.Errorf("%w: the %s", cmp.Or(t.gone, verbs.ErrObjectClosed), t.noun)
 	}
 	return t.objects[place], nil
 }

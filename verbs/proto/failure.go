@@ -24,7 +24,7 @@ const (
 // wraps, and its text.
 type failure struct {
 	kinds  uint64
-	errnos [maxErrnos]uint32 // 0 behind the last
+	errnos [maxErrnos]uint32 // the first is what libibverbs gives for it; 0 behind the last
 	text   []byte
 }
 
@@ -46,7 +46,11 @@ func newFailure(err error) (f failure) {
 			f.kinds |= 1 << bit
 		}
 	}
-	for i, errno := range errnosOf(err) {
+	errnos := errnosOf(err)
+	if len(errnos) > 1 && errnos[0] == unix.EIO && errors.Is(err, verbs.ErrHost) {
+		errnos = append(errnos[1:], unix.EIO) // libibverbs gives what the kernel said
+	}
+	for i, errno := range errnos {
 		f.errnos[i] = uint32(errno)
 	}
 	f.text = []byte(clip(err.Error(), maxText))
@@ -87,14 +91,14 @@ func (e *remoteError) Unwrap() []error { return e.wraps }
 
 func (f *failure) error() error {
 	e := &remoteError{text: string(f.text)}
+	for _, errno := range f.errnos { // before the kinds, which have errnos too
+		if errno != 0 {
+			e.wraps = append(e.wraps, unix.Errno(errno))
+		}
+	}
 	for bit, kind := range kinds {
 		if f.kinds&(1<<bit) != 0 {
 			e.wraps = append(e.wraps, kind)
-		}
-	}
-	for _, errno := range f.errnos {
-		if errno != 0 {
-			e.wraps = append(e.wraps, unix.Errno(errno))
 		}
 	}
 	return e

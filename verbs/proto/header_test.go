@@ -30,7 +30,7 @@ func (s *structure) size() (n int) {
 func structures() (list []structure) {
 	list = append(list,
 		structure{"message", "Begins every packet.", fieldsOf(func(c *coder, m *Message) { m.visit(c) })},
-		structure{"failure", "Of Failure and Ended. kinds: a bit for each of enum roced_error.", fieldsOf(func(c *coder, f *failure) { f.visit(c) })},
+		structure{"failure", "Of Failure and Ended. kinds: a bit for each of enum roced_error; the first of errnos is what libibverbs gives.", fieldsOf(func(c *coder, f *failure) { f.visit(c) })},
 		structure{"cancel", "Of Cancel; see enum roced_cancel_reason.", fieldsOf(func(c *coder, r *CancelReason) { r.visit(c) })},
 	)
 	for _, d := range all {
@@ -52,7 +52,7 @@ func structures() (list []structure) {
 // enums are the numbers of the header.
 func enums() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "enum {\n\tROCED_PROTO_MAGIC = 0x%x,\n\tROCED_PROTO_VERSION = %d,\n\tROCED_PROTO_MAX_MESSAGE = %d,\n};\n\n", Magic, Version, MaxMessage)
+	fmt.Fprintf(&b, "enum {\n\tROCED_PROTO_MAGIC = 0x%x,\n\tROCED_PROTO_OLDEST_VERSION = %d,\n\tROCED_PROTO_VERSION = %d,\n\tROCED_PROTO_MAX_MESSAGE = %d,\n};\n\n", Magic, OldestVersion, Version, MaxMessage)
 	fmt.Fprintf(&b, "enum roced_message_kind {\n\tROCED_REQUEST = %d,\n\tROCED_CANCEL = %d,\n\tROCED_REPLY = %d,\n\tROCED_FAILURE = %d,\n\tROCED_ENDED = %d,\n};\n\n", Request, Cancel, Reply, Failure, Ended)
 	fmt.Fprintf(&b, "enum roced_cancel_reason {\n\tROCED_CANCELED = %d,\n\tROCED_DEADLINE_EXCEEDED = %d,\n};\n\n", Canceled, DeadlineExceeded)
 	b.WriteString("/* Bits of roced_failure.kinds; package verbs describes the errors. */\nenum roced_error {\n")

@@ -26,6 +26,7 @@ extern "C" {
 
 enum {
 	ROCED_PROTO_MAGIC = 0x64636f72,
+	ROCED_PROTO_OLDEST_VERSION = 2,
 	ROCED_PROTO_VERSION = 2,
 	ROCED_PROTO_MAX_MESSAGE = 16384,
 };
@@ -173,7 +174,7 @@ struct roced_message {
 	uint32_t id;
 };
 
-/* Of Failure and Ended. kinds: a bit for each of enum roced_error. */
+/* Of Failure and Ended. kinds: a bit for each of enum roced_error; the first of errnos is what libibverbs gives. */
 struct roced_failure {
 	uint64_t kinds;
 	uint32_t errnos[4];

@@ -1,7 +1,17 @@
 package proto
 
-// Version is the protocol's. Both sides say which they have; the highest that both have is used.
-const Version = 2
+// The versions of the protocol that this release has. Both sides say which they have; the highest that both have is used.
+const (
+	OldestVersion = 2
+	Version       = 2
+)
+
+// CommonVersion is the highest version that this release has and the other side, which has those from oldest to newest;
+// false if there is none.
+func CommonVersion(oldest, newest uint16) (version uint16, found bool) {
+	version = min(newest, Version)
+	return version, version >= max(oldest, OldestVersion)
+}
 
 // Magic begins a hello: "rocd" in memory.
 const Magic = 0x64636F72

@@ -38,7 +38,7 @@ type DeviceAttr struct {
 	SendReason string // why bursts do not leave in trains; empty if they do
 
 	SysImageGUID uint64
-	VendorID     uint32 // the IEEE's number; 0xffffff stands for none
+	VendorID     uint32 // the IEEE's number, or one that it assigns to nobody; neither 0 nor 0xffffff
 	VendorPartID uint32
 	HWVer        uint32
 	PageSizeCap  uint64 // a bit for each size of pages, in bytes; regions need no alignment

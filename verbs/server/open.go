@@ -15,12 +15,13 @@ func (c *connection) hello(m proto.Message) error {
 	if err != nil {
 		return err
 	}
-	if r.Oldest > proto.Version || r.Newest < proto.Version {
-		return c.fail(m, fmt.Errorf("%w: the client's protocol has versions %d to %d, the service's %d; use the same release of roced for both",
-			verbs.ErrUnsupported, r.Oldest, r.Newest, proto.Version))
+	version, common := proto.CommonVersion(r.Oldest, r.Newest)
+	if !common {
+		return c.fail(m, fmt.Errorf("%w: the client's protocol has versions %d to %d, the service's %d to %d; use the same release of roced for both",
+			verbs.ErrUnsupported, r.Oldest, r.Newest, proto.OldestVersion, proto.Version))
 	}
 	c.greeted = true
-	return reply(c, proto.Hello, m.ID, &proto.Welcome{Version: proto.Version, Devices: c.server.names()})
+	return reply(c, proto.Hello, m.ID, &proto.Welcome{Version: version, Devices: c.server.names()})
 }
 
 // open makes the connection's session.
