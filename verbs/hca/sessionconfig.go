@@ -17,6 +17,8 @@ type SessionConfig struct {
 	Limits Limits
 	// Quota limits this session together with others; nil for none.
 	Quota *Quota
+	// Process is the program's process, for devices that are another one for each; nil if it is not known. It is comparable.
+	Process any
 	// Sharer is who the program is, of those who may share XRC domains with it: sessions of which it is equal do, by
 	// the inode of a file that each of them has open. nil stands for the programs of this process.
 	Sharer any

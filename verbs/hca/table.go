@@ -20,7 +20,7 @@ type table[T any] struct {
 	noun        string
 	limit       int // at most datapath.HandlePlaces
 	quota       *Quota
-	kind        kind // of the quota
+	kind        kind  // of the quota
 	gone        error // of an object that was closed; nil for verbs.ErrObjectClosed
 	objects     []*T
 	generations []uint32 // by place: of its object, or of its next one

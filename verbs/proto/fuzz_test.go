@@ -37,7 +37,7 @@ func same(t *testing.T, m Message, packet []byte, err error) {
 
 // fuzzed are all commands.
 var fuzzed = []func(*testing.T, Message){
-	symmetric(Hello), symmetric(OpenDevice), symmetric(Close),
+	symmetric(Hello), symmetric(OpenDevice), symmetric(ListDevices), symmetric(Close),
 	symmetric(QueryDevice), symmetric(QueryPort), symmetric(QueryGIDTable), symmetric(QueryPKey), symmetric(Counters), symmetric(GetAsyncEvent),
 	symmetric(AllocPD), symmetric(DeallocPD), symmetric(AllocMR), symmetric(DeregMR), symmetric(CreateCQ), symmetric(DestroyCQ),
 	symmetric(CreateQP), symmetric(ModifyQP), symmetric(QueryQP), symmetric(DestroyQP), symmetric(CreateAH), symmetric(DestroyAH),

@@ -152,6 +152,7 @@ func TestMaxMessage(t *testing.T) {
 	grantCrosses(t, Counters, make([]verbs.Counter, maxCounters))
 	grantCrosses(t, QueryGIDTable, provider.QueryGIDTableGrant{Entries: make([]verbs.GIDEntry, MaxGIDs)})
 	grantCrosses(t, Hello, Welcome{Devices: make([]string, maxDevices)})
+	grantCrosses(t, ListDevices, make([]ListedDevice, maxDevices))
 }
 
 // What is malformed is refused.

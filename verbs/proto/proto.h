@@ -88,6 +88,7 @@ enum roced_command {
 	ROCED_START_CAPTURE = 8,
 	ROCED_LOOK_DEVICE = 9,
 	ROCED_LIST_IDS = 10,
+	ROCED_LIST_DEVICES = 11,
 	ROCED_QUERY_DEVICE = 16,
 	ROCED_QUERY_PORT = 17,
 	ROCED_QUERY_GID_TABLE = 18,
@@ -488,6 +489,21 @@ struct roced_list_ids_grant {
 	uint32_t ids_count;
 	uint8_t reserved28[4]; /* 0 */
 	struct roced_list_ids_entry ids[];
+};
+
+/* An entry of the list in struct roced_list_devices_grant. */
+struct roced_list_devices_entry {
+	char name[64];
+	uint64_t node_guid;
+	uint64_t sys_image_guid;
+	uint8_t node_type;
+	uint8_t reserved81[7]; /* 0 */
+};
+
+struct roced_list_devices_grant {
+	uint32_t devices_count;
+	uint8_t reserved4[4]; /* 0 */
+	struct roced_list_devices_entry devices[];
 };
 
 struct roced_query_device_grant {

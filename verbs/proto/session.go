@@ -27,6 +27,8 @@ var (
 	Hello      = command(1, "hello", visitHello, visitWelcome)
 	OpenDevice = command(2, "open_device", visitOpen, visitOpened)
 	Close      = command(3, "close", none, none)
+	// ListDevices is Hello's list with what is known of devices before they are open.
+	ListDevices = command(11, "list_devices", none, visitDevices)
 )
 
 // HelloRequest begins a connection.
@@ -65,6 +67,26 @@ type OpenRequest struct{ Device string }
 type Opened struct {
 	Size     uint64 // of the memory, in bytes
 	Doorbell Place
+}
+
+// ListedDevice is a device that can be opened.
+type ListedDevice struct {
+	Name                   string
+	NodeGUID, SysImageGUID uint64 // as QueryDevice gives them when it is open
+	NodeType               uint8  // ibv_node_type: NodeCA
+}
+
+// NodeCA is the type of devices of RoCE (IBV_NODE_CA).
+const NodeCA = 1
+
+func visitDevices(c *coder, all *[]ListedDevice) {
+	list(c, "devices", maxDevices, all, func(c *coder, d *ListedDevice) {
+		c.text("name", nameLen, &d.Name)
+		u64(c, "node_guid", &d.NodeGUID)
+		u64(c, "sys_image_guid", &d.SysImageGUID)
+		u8(c, "node_type", &d.NodeType)
+		c.reserved(7)
+	})
 }
 
 // maxShared is more than a session's memory can be.

@@ -211,6 +211,8 @@ func (c *connection) request(m proto.Message) error {
 		return fmt.Errorf("%w: a connection begins with a hello", proto.ErrMalformed)
 	case m.Code == proto.OpenDevice.Code:
 		return c.open(m)
+	case m.Code == proto.ListDevices.Code:
+		return c.listDevices(m)
 	case looks[m.Code].run != nil:
 		return looks[m.Code].run(c, m)
 	case c.session == nil:

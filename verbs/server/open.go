@@ -70,7 +70,7 @@ func (c *connection) newSession(name string) (*hca.Session, error) {
 	session, err := device.NewSession(hca.SessionConfig{
 		Quota: c.account.quota, Memory: arena, Wake: signals.tell, Forget: signals.forget, Calls: signals.calls,
 		Observe: c.observe(device.Name()), Noticed: c.server.monitors.note,
-		Sharer:      c.peer.uid,
+		Process: c.process(), Sharer: c.peer.uid,
 		Privileged:  func() bool { return c.peer.privileged(c.server.group) },
 		BindService: func() bool { return c.peer.uid == 0 },
 	})
@@ -83,4 +83,49 @@ func (c *connection) newSession(name string) (*hca.Session, error) {
 	defer c.mu.Unlock()
 	c.session, c.device, c.arena, c.signals = session, device.Name(), arena, signals
 	return session, nil
+}
+
+// process is the client's process, nil if the kernel does not say which: it is in a namespace of which the service sees
+// no processes.
+func (c *connection) process() any {
+	if c.peer.pid == 0 {
+		return nil
+	}
+	return Process{c.peer.pid, c.peer.uid}
+}
+
+// Process is a process of a user: a session's hca.SessionConfig.Process.
+type Process struct {
+	PID int
+	UID uint32
+}
+
+// ofProcess is a Source that is another device for each process.
+type ofProcess interface {
+	QueryDeviceOf(process any) (verbs.DeviceAttr, error)
+}
+
+// listDevices lists the devices that can be opened.
+func (c *connection) listDevices(m proto.Message) error {
+	if _, err := proto.ListDevices.DecodeRequest(m.Body); err != nil {
+		return err
+	}
+	list := []proto.ListedDevice{}
+	for _, d := range c.server.sources() {
+		if attr, err := c.describe(d); err == nil {
+			list = append(list, proto.ListedDevice{Name: d.Name(), NodeGUID: attr.NodeGUID, SysImageGUID: attr.SysImageGUID, NodeType: proto.NodeCA})
+		}
+	}
+	return reply(c, proto.ListDevices, m.ID, &list)
+}
+
+// describe is what a device is for the client; an error if it has no card now.
+func (c *connection) describe(d Source) (verbs.DeviceAttr, error) {
+	switch d := d.(type) {
+	case ofProcess:
+		return d.QueryDeviceOf(c.process())
+	case describing:
+		return d.QueryDevice()
+	}
+	return verbs.DeviceAttr{}, nil
 }

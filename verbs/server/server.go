@@ -276,10 +276,12 @@ func (s *Server) memoryLimit() uint64 {
 	return s.limits.Memory
 }
 
-func (s *Server) names() []string {
+func (s *Server) names() []string { return namesOf(s.sources()) }
+
+func (s *Server) sources() []Source {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return namesOf(s.devices)
+	return slices.Clone(s.devices)
 }
 
 func namesOf(devices []Source) (names []string) {

@@ -24,7 +24,7 @@ type Device interface {
 	Counters() ([]verbs.Counter, error)
 }
 
-// guests is the device that makes a host for each session. What it is it knows of a host that no program
+// guests is the device that makes a host for each process. What it is it knows of a host that no program
 // gets: one without addresses, whose link is down, so that it gets no packets.
 type guests struct {
 	blank  *hca.Card // of that host
@@ -36,6 +36,7 @@ type guests struct {
 
 	mu    sync.Mutex
 	hosts []*hca.Card     // of programs, in the order in which they came
+	known map[any]*guest  // by processes
 	gone  []verbs.Counter // the sums of those that have ended; nil if none has
 }
 
@@ -49,29 +50,11 @@ func newGuests(memory *memnet.Network, pools []*pool, log *slog.Logger) (*guests
 	if err != nil {
 		return nil, err
 	}
-	return &guests{blank: blank, memory: memory, pools: pools, log: log}, nil
+	return &guests{blank: blank, memory: memory, pools: pools, log: log, known: map[any]*guest{}}, nil
 }
 
 // Name implements server.Source.
 func (g *guests) Name() string { return Name }
-
-// NewSession implements server.Source. The host ends with the session.
-func (g *guests) NewSession(c hca.SessionConfig) (*hca.Session, error) {
-	host, addresses, err := g.newHost()
-	if err != nil {
-		return nil, err
-	}
-	session, err := host.NewSession(c)
-	if err != nil {
-		g.remove(host, addresses)
-		return nil, err
-	}
-	g.ending.Go(func() {
-		<-session.Done()
-		g.remove(host, addresses)
-	})
-	return session, nil
-}
 
 func (g *guests) newHost() (*hca.Card, []netip.Addr, error) {
 	addresses, err := g.takeAddresses()

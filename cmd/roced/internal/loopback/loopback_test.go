@@ -4,14 +4,17 @@ import (
 	"errors"
 	"log/slog"
 	"net/netip"
+	"os/exec"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/roced/roced/internal/lab/labtest"
+	"github.com/roced/roced/internal/waittest"
 	"github.com/roced/roced/verbs"
 	"github.com/roced/roced/verbs/hca"
 	"github.com/roced/roced/verbs/provider"
+	"github.com/roced/roced/verbs/server"
 	"github.com/roced/roced/verbs/ud"
 )
 
@@ -221,4 +224,54 @@ func count(t *testing.T, d Device, name string) uint64 {
 	}
 	t.Fatalf("no such counter in %v", list)
 	return 0
+}
+
+// TestHostOfAProcess: all sessions of a process are on one host, which it has been told of before it opens it. The host
+// stays while the process lives, and goes with its sessions when it has ended.
+func TestHostOfAProcess(t *testing.T) {
+	n := newNetwork(t, []string{"10.0.0.0/29"}, nil)
+	device := n.guests
+	program := exec.Command("sleep", "1000")
+	if err := program.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = program.Process.Kill() }()
+	process := server.Process{PID: program.Process.Pid, UID: 7}
+	told, err := device.QueryDeviceOf(process)
+	if err != nil || told.NodeGUID == 0 {
+		t.Fatal(told, err)
+	}
+	open := func(process any) (*hca.Session, verbs.DeviceAttr) {
+		t.Helper()
+		s, err := device.NewSession(hca.SessionConfig{Process: process})
+		if err != nil {
+			t.Fatal(err)
+		}
+		attr, err := s.QueryDevice()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s, attr
+	}
+	one, first := open(process)
+	two, second := open(process)
+	if first.NodeGUID != told.NodeGUID || second.NodeGUID != told.NodeGUID {
+		t.Errorf("%x and %x, told %x", first.NodeGUID, second.NodeGUID, told.NodeGUID)
+	}
+	other, third := open(server.Process{PID: program.Process.Pid, UID: 8})
+	if third.NodeGUID == told.NodeGUID {
+		t.Error("two processes are on one host")
+	}
+	if err := errors.Join(one.Close(), other.Close()); err != nil {
+		t.Error(err)
+	}
+	if err := program.Process.Kill(); err != nil {
+		t.Error(err)
+	}
+	_ = program.Wait()
+	waittest.Eventually(t, "the other process's host is gone", func() bool { return len(gidsOf(t, device)) == 1 })
+	if err := two.Close(); err != nil {
+		t.Error(err)
+	}
+	waittest.Eventually(t, "all hosts are gone", func() bool { return len(gidsOf(t, device)) == 0 })
 }

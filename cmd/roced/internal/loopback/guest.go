@@ -1,0 +1,153 @@
+package loopback
+
+import (
+	"net/netip"
+	"os"
+	"time"
+
+	"github.com/roced/roced/verbs"
+	"github.com/roced/roced/verbs/hca"
+	"github.com/roced/roced/verbs/server"
+	"golang.org/x/sys/unix"
+)
+
+var past = time.Unix(0, 1)
+
+// guest is the host of a process. It stays until the process has ended and its sessions are closed, so that what a
+// program was told of its device before it opened it stays true. Where the process is not known, a guest is of one
+// session.
+type guest struct {
+	host      *hca.Card
+	addresses []netip.Addr
+	process   any // nil: not known
+	users     int // under guests.mu: sessions, and the process while it lives
+}
+
+// NewSession implements server.Source. All sessions of a process are on one host.
+func (g *guests) NewSession(c hca.SessionConfig) (*hca.Session, error) {
+	guest, err := g.enter(c.Process)
+	if err != nil {
+		return nil, err
+	}
+	session, err := guest.host.NewSession(c)
+	if err != nil {
+		g.leave(guest)
+		return nil, err
+	}
+	g.ending.Go(func() {
+		<-session.Done()
+		g.leave(guest)
+	})
+	return session, nil
+}
+
+// QueryDeviceOf says what the device is for a process that has not opened it yet.
+func (g *guests) QueryDeviceOf(process any) (verbs.DeviceAttr, error) {
+	if process == nil {
+		return g.QueryDevice()
+	}
+	guest, err := g.enter(process)
+	if err != nil {
+		return verbs.DeviceAttr{}, err
+	}
+	defer g.leave(guest)
+	return guest.host.QueryDevice()
+}
+
+// enter gives the host of a process to one more user.
+func (g *guests) enter(process any) (*guest, error) {
+	if found := g.find(process); found != nil {
+		return found, nil
+	}
+	host, addresses, err := g.newHost()
+	if err != nil {
+		return nil, err
+	}
+	made := &guest{host: host, addresses: addresses, process: process, users: 1}
+	if process == nil {
+		return made, nil
+	}
+	if other := g.add(made); other != made { // another connection of the process was quicker
+		g.remove(host, addresses)
+		return other, nil
+	}
+	g.awaitEnd(made)
+	return made, nil
+}
+
+func (g *guests) find(process any) *guest {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	found := g.known[process]
+	if found != nil {
+		found.users++
+	}
+	return found
+}
+
+// add adds a guest, and gives it, or the one that the process has got meanwhile.
+func (g *guests) add(made *guest) *guest {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if other := g.known[made.process]; other != nil {
+		other.users++
+		return other
+	}
+	g.known[made.process] = made
+	return made
+}
+
+func (g *guests) leave(one *guest) {
+	g.mu.Lock()
+	one.users--
+	last := one.users == 0
+	if last && one.process != nil {
+		delete(g.known, one.process)
+	}
+	g.mu.Unlock()
+	if last {
+		g.remove(one.host, one.addresses)
+	}
+}
+
+// awaitEnd has the process be a user until it ends, or the network is closed.
+func (g *guests) awaitEnd(one *guest) {
+	p, is := one.process.(server.Process)
+	if !is {
+		return
+	}
+	fd, err := unix.PidfdOpen(p.PID, unix.PIDFD_NONBLOCK)
+	if err != nil {
+		return // it has ended already
+	}
+	process := os.NewFile(uintptr(fd), "process") // known to the runtime's poller: it is not blocking
+	g.mu.Lock()
+	one.users++
+	g.mu.Unlock()
+	g.ending.Go(func() {
+		defer g.leave(one)
+		defer process.Close()
+		stop := make(chan struct{})
+		defer close(stop)
+		go func() {
+			select {
+			case <-one.host.Done():
+				_ = process.SetReadDeadline(past)
+			case <-stop:
+			}
+		}()
+		awaitReadable(process)
+	})
+}
+
+// awaitReadable waits until a process has ended, or its deadline.
+func awaitReadable(process *os.File) {
+	raw, err := process.SyscallConn()
+	if err != nil {
+		return
+	}
+	_ = raw.Read(func(fd uintptr) (done bool) {
+		n, err := unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, 0)
+		return n > 0 || err != nil && err != unix.EINTR
+	})
+}
