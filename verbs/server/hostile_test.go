@@ -49,12 +49,18 @@ func (r *raw) wake() {
 func (d *daemon) opened(t testing.TB) *raw {
 	t.Helper()
 	r := d.raw(t)
+	r.greet()
+	return r
+}
+
+// greet makes a session.
+func (r *raw) greet() {
+	r.Helper()
 	ask(r, proto.Hello, &proto.HelloRequest{Magic: proto.Magic, Oldest: proto.Version, Newest: proto.Version})
 	var ends []int
 	r.opened, ends = ask(r, proto.OpenDevice, &proto.OpenRequest{})
-	t.Cleanup(func() { proto.CloseAll(ends) })
+	r.Cleanup(func() { proto.CloseAll(ends) })
 	r.memory, r.signal, r.calls = ends[0], ends[1], ends[2]
-	return r
 }
 
 func ask[Q, G any](r *raw, command proto.Command[Q, G], request *Q) (G, []int) {

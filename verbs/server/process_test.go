@@ -26,6 +26,7 @@ const childVariable = "ROCED_SERVER_CHILD"
 // children are other processes. Each gets the path of a socket, and prints "ready".
 var children = map[string]func(path string) error{
 	"busy client":      busyClient,
+	"registrar":        registrar,
 	"idle client":      idleClient,
 	"connected client": connectedClient,
 	"daemon":           childDaemon,
