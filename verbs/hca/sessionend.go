@@ -16,6 +16,11 @@ import (
 
 // How a session ends. A mistake in one step does not keep the others from being done.
 
+// Fail ends the session as if its device had failed, for a reason that is its program's. The program gets
+// DEVICE_FATAL, its requests are flushed, and commands fail with verbs.ErrDeviceFatal and the cause. The session still has
+// to be closed.
+func (s *Session) Fail(cause error) { s.fail(cause) }
+
 // fail ends the session as if its device had failed.
 func (s *Session) fail(cause error) {
 	failure := fmt.Errorf("%w: %w", verbs.ErrDeviceFatal, cause)

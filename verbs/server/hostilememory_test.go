@@ -209,6 +209,29 @@ func TestRegisteredMemoryIsLimited(t *testing.T) {
 	ask(c, proto.RegMR, request)
 }
 
+// TestProcessFileThatGrows: a session ends whose user's files have far more pages than the user may register, also if
+// they are not registered. Without a region the card cannot touch them, and they may be there.
+func TestProcessFileThatGrows(t *testing.T) {
+	const most = 8 << 20
+	r := newRig(t, Config{Limits: Limits{Limits: hca.Limits{Memory: most}}, PrivilegedGroup: -1})
+	stillWell := neighbours(t, r)
+	idle, c := r.a.opened(t), r.a.opened(t)
+	idle.shareMemory()
+	pd, fd := c.allocPD(), c.shareMemory()
+	mapOwn(t, fd, 1<<40, 3*most)
+	time.Sleep(3 * fileLook)
+	refusedFirst(c, "more than the user may have", proto.RegMR, &proto.RegMRRequest{PD: pd, Length: 3 * most, Offset: 1 << 40}, verbs.ErrLimit, unix.ENOMEM)
+	ask(c, proto.RegMR, &proto.RegMRRequest{PD: pd, Length: pageSize, Offset: 1 << 40})
+	m, _, err := c.Receive()
+	check(t, err)
+	if cause, _ := proto.DecodeFailure(m.Body); m.Kind != proto.Ended || !errors.Is(cause, verbs.ErrDeviceFatal) || !strings.Contains(cause.Error(), "twice as many bytes") {
+		t.Errorf("%+v: %v", m, cause)
+	}
+	idle.allocPD()
+	refusedFirst(r.a.opened(t), "after that", proto.ShareMemory, &proto.ShareMemoryRequest{}, verbs.ErrPermission, unix.EPERM)
+	stillWell()
+}
+
 // TestHolesUnderTraffic: programs take pages out of what they have registered, while the card uses it. Each loses its
 // session, the service makes no page for it, and the user shares no memory for a while. The neighbours notice nothing.
 func TestHolesUnderTraffic(t *testing.T) {

@@ -20,6 +20,8 @@ type processFile struct {
 	holes *holes
 	users int // sessions; under processFiles.mu
 
+	tooLarge chan struct{} // closed when it is not to be used any more
+
 	mu      sync.Mutex
 	windows map[span]*window
 }
@@ -30,9 +32,11 @@ type identity struct{ device, inode uint64 }
 // processFiles are those of all sessions.
 type processFiles struct {
 	holes holes
+	limit func() uint64 // of a user's memory, in bytes; 0: none
 
-	mu  sync.Mutex
-	all map[identity]*processFile
+	mu      sync.Mutex
+	all     map[identity]*processFile
+	watched bool
 }
 
 // open makes a file for a session of a user.
@@ -40,7 +44,7 @@ func (p *processFiles) open(uid uint32, quota *hca.Quota) (*processFile, error) 
 	if err := quota.TakeDescriptors(1); err != nil {
 		return nil, err
 	}
-	f := &processFile{uid: uid, quota: quota, holes: &p.holes, users: 1, windows: map[span]*window{}}
+	f := &processFile{uid: uid, quota: quota, holes: &p.holes, users: 1, windows: map[span]*window{}, tooLarge: make(chan struct{})}
 	var err error
 	if f.fd, err = sealedMemfd(proto.ProcessFileSize); err == nil {
 		if f.is, err = identify(f.fd); err != nil {
@@ -54,6 +58,10 @@ func (p *processFiles) open(uid uint32, quota *hca.Quota) (*processFile, error) 
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.all[f.is] = f
+	if !p.watched {
+		p.watched = true
+		go p.watch()
+	}
 	return f, nil
 }
 

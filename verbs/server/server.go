@@ -78,7 +78,7 @@ func New(c Config) (*Server, error) {
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)
 	}
-	s.files.all, s.files.holes.log = map[identity]*processFile{}, s.log
+	s.files.all, s.files.limit, s.files.holes.log = map[identity]*processFile{}, s.memoryLimit, s.log
 	if err := s.SetDevices(c.Devices...); err != nil {
 		return nil, err
 	}

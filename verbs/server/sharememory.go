@@ -28,6 +28,8 @@ func shareMemory(c *connection, m proto.Message) error {
 	if c.file, err = c.findFile(r.HasFile); err != nil {
 		return c.fail(m, err)
 	}
+	file := c.file
+	c.background.Go(func() { c.watchFile(file) })
 	return reply(c, proto.ShareMemory, m.ID, &proto.SharedMemory{Size: proto.ProcessFileSize}, c.file.fd)
 }
 
@@ -73,8 +75,8 @@ func reregMRMemory(c *connection, m proto.Message) error {
 	return answer(c, proto.ReregMRMemory, m, &proto.None{}, err)
 }
 
-// barred are users who have taken pages out of memory that they had registered. The card may have had to wait for that,
-// so they share no memory for a while.
+// barred are users whose programs had the card wait, or could have: they have taken pages out of memory that they had
+// registered, or had too many. They share no memory for a while.
 type barred struct {
 	mu    sync.Mutex
 	until map[uint32]time.Time
@@ -101,7 +103,7 @@ func (b *barred) check(user uint32, now time.Time) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if left := b.until[user].Sub(now); left > 0 {
-		return fmt.Errorf("%w: a program of user %d has taken pages out of memory that it had registered; the user's programs can register memory of their own again in %v",
+		return fmt.Errorf("%w: a program of user %d has taken pages out of memory that it had registered, or its process file was too large; the user's programs can register memory of their own again in %v",
 			verbs.ErrPermission, user, left.Round(time.Second))
 	}
 	return nil

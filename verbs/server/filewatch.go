@@ -1,0 +1,90 @@
+package server
+
+import (
+	"errors"
+	"time"
+
+	"github.com/roced/roced/verbs/hca"
+	"golang.org/x/sys/unix"
+)
+
+// Who touches a page while the program takes it out of its process file waits until the program has taken out all that it
+// takes at once, and nothing can interrupt that. So what the card may have to wait for is as long as a user's files have
+// pages, also pages that are not registered. The files are looked at, and sessions end whose user's have too many.
+
+const (
+	// fileLook is how often files are looked at, while there are some.
+	fileLook = 100 * time.Millisecond
+	// fileRoom is how much larger a user's files may be than the user's limit of memory: what is copied into a file
+	// before it is registered, or copied back, is not registered.
+	fileRoom = 2
+)
+
+// errFilesTooLarge is why sessions end.
+var errFilesTooLarge = errors.New("the process files of the user have more than twice as many bytes as the user may register; register less at once")
+
+// watch looks at the files while there are some.
+func (p *processFiles) watch() {
+	for range time.Tick(fileLook) {
+		if !p.look() {
+			return
+		}
+	}
+}
+
+// look ends the use of files of which a user has too much; false if there are no files.
+func (p *processFiles) look() (any bool) {
+	limit := p.limit()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if len(p.all) == 0 {
+		p.watched = false
+		return false
+	}
+	sizes := map[*hca.Quota]uint64{}
+	for _, f := range p.all {
+		sizes[f.quota] += f.size()
+	}
+	for _, f := range p.all {
+		if limit > 0 && sizes[f.quota]/fileRoom > limit && f.isMapped() && !isClosed(f.tooLarge) {
+			close(f.tooLarge)
+		}
+	}
+	return true
+}
+
+func isClosed(c <-chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
+	}
+}
+
+// size is how many bytes the file has pages for.
+func (f *processFile) size() uint64 {
+	const block = 512
+	var s unix.Stat_t
+	if unix.Fstat(f.fd, &s) != nil {
+		return 0
+	}
+	return uint64(s.Blocks) * block
+}
+
+// isMapped says whether there are regions that the card could touch.
+func (f *processFile) isMapped() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return len(f.windows) > 0
+}
+
+// watchFile ends the session when its user's files are too large.
+func (c *connection) watchFile(f *processFile) {
+	select {
+	case <-c.over:
+	case <-f.tooLarge:
+		c.server.barred.add(c.peer.owner, time.Now())
+		c.session.Fail(errFilesTooLarge)
+	}
+}
