@@ -206,7 +206,7 @@ func (c *connection) watch(session *hca.Session) {
 	<-session.Done()
 	err := session.Err()
 	if errors.Is(err, hca.ErrPagesGone) {
-		c.server.barred.add(c.peer.owner, time.Now())
+		c.notePagesGone()
 	}
 	if !errors.Is(err, verbs.ErrClosed) {
 		_ = c.send(proto.EncodeFailure(proto.Ended, 0, 0, err))

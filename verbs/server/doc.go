@@ -21,6 +21,18 @@
 // registered, in windows that many regions share (window.go). Its pages are the program's: the service makes none
 // (holes.go), takes none away, and touches none after the region has gone.
 //
+// A program can take pages out of its file while the card uses them, and nothing can seal that off: what forbids it
+// forbids to map the file too. Who touches such a page waits, uninterruptibly, until all that is taken out at once is
+// out: 0.35 to 0.58 s for a GiB on two cores, in proportion for less, of which the card waited up to 0.5 s
+// (BenchmarkHole). What bounds that: the card's wait ends in a fault, which costs the program its session; sessions end
+// whose user's files have more than twice as many bytes as the user may register (filewatch.go, ten times a second);
+// and then the user shares no memory for a minute, and if it happens again meanwhile, all of its sessions end that share
+// some. So a user can have the card wait, in a minute, twice about as long as the kernel takes to free twice
+// limits.memory, and what its programs can fill in the tenth of a second in between: some 1.3 s each for the 1 GiB that
+// is the default (reckoned, not measured). Without a limit of memory only the machine's memory is a bound. That one
+// wait itself is not prevented: the page would have to be pinned and mapped apart from the file, for which the kernel
+// has only /dev/udmabuf, which services mostly may not open.
+//
 // The kernel charges a page to the process that touches it first: to the service's control group, not the client's.
 // So an administrator limits users by Limits.Memory, and all of them together by Limits.All, which is asked before
 // a page is touched; the unit's MemoryMax has to be above that. A client can punch holes into its own memfd. Both

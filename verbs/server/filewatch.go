@@ -20,8 +20,11 @@ const (
 	fileRoom = 2
 )
 
-// errFilesTooLarge is why sessions end.
-var errFilesTooLarge = errors.New("the process files of the user have more than twice as many bytes as the user may register; register less at once")
+// Why sessions end.
+var (
+	errFilesTooLarge = errors.New("the process files of the user have more than twice as many bytes as the user may register; register less at once")
+	errOnceMore      = errors.New("two programs of the user have taken pages out of memory that they had registered, within a minute")
+)
 
 // watch looks at the files while there are some.
 func (p *processFiles) watch() {
@@ -46,11 +49,30 @@ func (p *processFiles) look() (any bool) {
 		sizes[f.quota] += f.size()
 	}
 	for _, f := range p.all {
-		if limit > 0 && sizes[f.quota]/fileRoom > limit && f.isMapped() && !isClosed(f.tooLarge) {
-			close(f.tooLarge)
+		if limit > 0 && sizes[f.quota]/fileRoom > limit && f.isMapped() {
+			f.end(errFilesTooLarge)
 		}
 	}
 	return true
+}
+
+// endOf ends the use of all files of a user.
+func (p *processFiles) endOf(user *hca.Quota, cause error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, f := range p.all {
+		if f.quota == user {
+			f.end(cause)
+		}
+	}
+}
+
+// end ends the use of a file, once. The caller holds processFiles.mu.
+func (f *processFile) end(cause error) {
+	if !isClosed(f.ended) {
+		f.cause = cause
+		close(f.ended)
+	}
 }
 
 func isClosed(c <-chan struct{}) bool {
@@ -79,12 +101,20 @@ func (f *processFile) isMapped() bool {
 	return len(f.windows) > 0
 }
 
-// watchFile ends the session when its user's files are too large.
+// notePagesGone bars the user of a session that has ended, since its program has taken pages out of registered memory.
+// Another session can do the same, which has its file already: after a second one, all of the user's end.
+func (c *connection) notePagesGone() {
+	if again := c.server.barred.add(c.peer.owner, time.Now()); again {
+		c.server.files.endOf(c.account.quota, errOnceMore)
+	}
+}
+
+// watchFile ends the session when its file is not to be used any more.
 func (c *connection) watchFile(f *processFile) {
 	select {
 	case <-c.over:
-	case <-f.tooLarge:
+	case <-f.ended:
 		c.server.barred.add(c.peer.owner, time.Now())
-		c.session.Fail(errFilesTooLarge)
+		c.session.Fail(f.cause)
 	}
 }

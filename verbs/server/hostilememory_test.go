@@ -268,6 +268,7 @@ func TestHolesUnderTraffic(t *testing.T) {
 			t.Fatalf("the service has made %d blocks", s.Blocks)
 		}
 		check(t, p.ctx.Close())
+		r.a.alone(t, 1)
 	}
 	stillWell()
 	statistics, err := r.cards[0].Statistics()
@@ -278,6 +279,36 @@ func TestHolesUnderTraffic(t *testing.T) {
 	barred := r.a.opened(t)
 	refusedFirst(barred, "after that", proto.ShareMemory, &proto.ShareMemoryRequest{}, verbs.ErrPermission, unix.EPERM)
 	r.a.openedAs(t, 4711).shareMemory()
+}
+
+// TestHolesOfSeveral: the first session that meets a hole ends alone. When a second one of the user's does, all end that
+// share memory, and no others.
+func TestHolesOfSeveral(t *testing.T) {
+	r := newRig(t, anyone)
+	r.a.open(t)
+	sharing := r.a.opened(t)
+	sharing.shareMemory()
+	plain, other := r.a.opened(t), r.a.openedAs(t, 4711)
+	other.shareMemory()
+	for range 2 {
+		sharing.allocPD()
+		p := newProgram(t, r.a.dial(t))
+		own, key := p.ownRegion(r.a, 1<<40, provider.AllocMRRequest{Length: pageSize})
+		own.punch()
+		check(t, p.qp.PostSend([]verbs.SendWR{{Opcode: verbs.WRSend, SGList: []verbs.SGE{{Length: 64, LKey: key}}, AH: p.ah(addressesA[0]), RemoteQPN: p.qp.Number(), RemoteQKey: testQKey}}))
+		if event, err := p.ctx.GetAsyncEvent(guard(t)); err != nil || event.Type != verbs.EventDeviceFatal {
+			t.Fatal(event.Type, err)
+		}
+		check(t, p.ctx.Close())
+		r.a.alone(t, 3)
+	}
+	m, _, err := sharing.Receive()
+	check(t, err)
+	if cause, _ := proto.DecodeFailure(m.Body); m.Kind != proto.Ended || !strings.Contains(cause.Error(), "within a minute") {
+		t.Errorf("%+v: %v", m, cause)
+	}
+	plain.allocPD()
+	other.allocPD()
 }
 
 // TestPagesComeAndGo: a program that punches holes and fills them again on and on, and remaps pages, harms only

@@ -20,7 +20,8 @@ type processFile struct {
 	holes *holes
 	users int // sessions; under processFiles.mu
 
-	tooLarge chan struct{} // closed when it is not to be used any more
+	ended chan struct{} // closed when it is not to be used any more
+	cause error         // why; written before ended is closed
 
 	mu      sync.Mutex
 	windows map[span]*window
@@ -44,7 +45,7 @@ func (p *processFiles) open(uid uint32, quota *hca.Quota) (*processFile, error) 
 	if err := quota.TakeDescriptors(1); err != nil {
 		return nil, err
 	}
-	f := &processFile{uid: uid, quota: quota, holes: &p.holes, users: 1, windows: map[span]*window{}, tooLarge: make(chan struct{})}
+	f := &processFile{uid: uid, quota: quota, holes: &p.holes, users: 1, windows: map[span]*window{}, ended: make(chan struct{})}
 	var err error
 	if f.fd, err = sealedMemfd(proto.ProcessFileSize); err == nil {
 		if f.is, err = identify(f.fd); err != nil {

@@ -85,7 +85,8 @@ type barred struct {
 // barredFor is how long.
 const barredFor = time.Minute
 
-func (b *barred) add(user uint32, now time.Time) {
+// add bars a user, and says whether it was barred already.
+func (b *barred) add(user uint32, now time.Time) (again bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for other, until := range b.until {
@@ -96,7 +97,9 @@ func (b *barred) add(user uint32, now time.Time) {
 	if b.until == nil {
 		b.until = map[uint32]time.Time{}
 	}
+	_, again = b.until[user]
 	b.until[user] = now.Add(barredFor)
+	return again
 }
 
 func (b *barred) check(user uint32, now time.Time) error {
