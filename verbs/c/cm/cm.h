@@ -1,0 +1,231 @@
+/*
+ * librdmacm inside: the structures behind those that programs see, and what its files give each other.
+ *
+ *	device.c    the service's devices, open while the library is; default PDs; the ids on each
+ *	channel.c   event channels: one descriptor, and a channel of the service on each device
+ *	id.c        ids: made, migrated, destroyed
+ *	parts.c     an id on several devices, until an address says which
+ *	event.c     events taken, completed, acknowledged; synchronous ids
+ *	resolve.c   bind, resolve, and what the id then knows of its route
+ *	connect.c   listen, connect, accept, reject, disconnect
+ *	qp.c, cq.c  the id's queue pair and its states; its CQs and SRQ
+ *	endpoint.c, addrinfo.c, mcast.c, option.c, address.c, strings.c
+ *
+ * Locks, in the order in which they are taken: a channel's (events are taken by one thread at a time), an id's (its
+ * parts and joins; held during commands), a device's (its table of ids). Functions give 0 or -1 with errno, as those
+ * of librdmacm, or where they say so an errno.
+ */
+#ifndef ROCED_CM_H
+#define ROCED_CM_H
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdbool.h>
+
+#include "../session.h"
+#include "abi.h"
+#include "api.h"
+
+enum {
+	CM_MAX_PRIVATE_DATA = 224,
+	CM_PART_BUCKETS = 256,
+	CM_OPTIONS = 4,
+};
+
+/* An address with its port as the service has it: part of many structures of proto.h. */
+struct cm_address {
+	uint8_t family; /* 0 none, 4, 6 */
+	uint8_t reserved;
+	uint16_t port;
+	uint8_t bytes[16];
+	char zone[64];
+	uint8_t reserved84[4];
+};
+
+/* Attributes of an address handle: part of grants. */
+struct cm_ah {
+	uint8_t dgid[16];
+	int64_t sgid_index;
+	uint32_t flow_label;
+	uint8_t hop_limit;
+	uint8_t traffic_class;
+	uint8_t port;
+	uint8_t sl;
+};
+
+struct cm_id;
+
+/* An id on a device; in the device's table as long as it is there. */
+struct cm_part {
+	struct cm_part *next;
+	struct cm_device *device;
+	struct cm_id *id;
+	uint32_t handle;
+	bool told; /* that the device is removed */
+};
+
+/* A device of the service. It stays open while the library is loaded. */
+struct cm_device {
+	struct cm_device *next;
+	char name[ROCED_NAME_SIZE];
+	struct ibv_context *verbs;
+	struct roced_session *session;
+	pthread_mutex_t lock;
+	struct ibv_pd *pd;                    /* the default one; made when an id is bound */
+	struct cm_part *parts[CM_PART_BUCKETS]; /* by handle */
+};
+
+/* A device as a channel uses it. */
+struct cm_source {
+	struct cm_device *device;
+	uint32_t channel; /* the service's handle */
+	int fd;           /* readable while there are events; -1 when the device is gone and that has been told */
+	bool gone;
+};
+
+struct cm_channel {
+	struct rdma_event_channel channel; /* fd: an epoll of those of its sources */
+	pthread_mutex_t lock;
+	struct cm_source *sources;
+	int count;
+	int turn;                            /* the source that is asked next */
+	int local_fd;                        /* eventfd, readable while there are local events; -1 until one was made */
+	struct cm_event *local, **local_end; /* events that the library made itself */
+};
+
+struct cm_join {
+	struct cm_join *next;
+	uint64_t token; /* what the service calls it */
+	void *context;
+	bool full;      /* it receives */
+	bool attached;  /* the id's queue pair, to mgid */
+	union ibv_gid mgid;
+};
+
+struct cm_option {
+	bool is_set;
+	uint32_t value;
+};
+
+struct cm_id {
+	struct rdma_cm_id id; /* what the program sees */
+	pthread_mutex_t lock;
+
+	/* Its devices: parts.c. */
+	struct cm_part **parts;
+	int count;
+	uint64_t number;      /* at random: by which cards know that a port on several is of one id */
+	uint8_t kind;         /* of its queue pair, 0 for that of the port space */
+	bool bound;           /* it has an address, or all */
+	struct cm_option options[CM_OPTIONS];
+
+	/* Events: event.c, under its lock of counts. */
+	pthread_cond_t acked;
+	unsigned reported, completed;
+	bool sync;            /* its calls wait, on a channel of its own */
+
+	/* Connections. */
+	bool asked;           /* it stands for a request that the program has not answered */
+	uint8_t responder_resources, initiator_depth;
+	void *connect;        /* goes before the program's private data (ai_connect) */
+	size_t connect_len;
+
+	/* Of endpoints that listen: for the queue pairs of requests. */
+	struct ibv_qp_init_attr *qp_init_attr;
+	struct ibv_pd *listen_pd;
+
+	struct rdma_addrinfo *addrinfo; /* of rdma_resolve_addrinfo */
+	struct cm_join *joins;
+	uint64_t joined;                /* joins that there have been */
+};
+
+/* An event as the library has it. */
+struct cm_event {
+	struct rdma_cm_event event; /* what the program sees */
+	struct cm_id *counted;      /* the id that waits for its acknowledgement */
+	struct cm_event *next;      /* of local ones */
+	uint8_t private_data[CM_MAX_PRIVATE_DATA];
+};
+
+static inline struct cm_id *cm_id_of(struct rdma_cm_id *id) { return (struct cm_id *)id; }
+static inline struct cm_channel *cm_channel_of(struct rdma_event_channel *c) { return (struct cm_channel *)c; }
+
+/* Gives 0, or -1 with errno set to the error. */
+static inline int cm_result(int error)
+{
+	if (error == 0)
+		return 0;
+	errno = error;
+	return -1;
+}
+
+/* device.c: all that are there, opened. Errors are errnos. */
+int cm_devices_open(struct cm_device ***list, int *count);
+int cm_devices_exist(void);
+int cm_device_pd(struct cm_device *device, struct ibv_pd **pd);
+bool cm_device_gone(const struct cm_device *device);
+void cm_device_enter(struct cm_part *part);
+void cm_device_remove(struct cm_part *part);
+struct cm_id *cm_device_find(struct cm_device *device, uint32_t handle);
+struct cm_id *cm_device_bereft(struct cm_device *device, const struct rdma_event_channel *channel);
+void cm_device_told(struct cm_device *device, uint32_t handle);
+
+/* channel.c */
+int cm_channel_open_devices(struct cm_channel *channel);
+struct cm_source *cm_channel_source(struct cm_channel *channel, const struct cm_device *device);
+bool cm_channel_lives(const struct cm_channel *channel);
+
+/* id.c */
+int cm_id_create(struct rdma_event_channel *channel, struct rdma_cm_id **id, void *context, enum rdma_port_space ps, uint8_t qp_type);
+struct cm_id *cm_id_child(struct cm_id *listener, struct cm_device *device, uint32_t handle);
+
+/* parts.c: errnos. The caller holds the id's lock. */
+int cm_parts_open(struct cm_id *id);
+int cm_part_adopt(struct cm_id *id, struct cm_device *device, uint32_t handle);
+void cm_parts_close(struct cm_id *id);
+int cm_parts_tell(struct cm_id *id, uint16_t command, void *request, size_t len);
+int cm_part_tell(struct cm_part *part, uint16_t command, void *request, size_t len);
+int cm_one(struct cm_id *id, struct cm_part **part);
+int cm_bind(struct cm_id *id, const struct cm_address *to);
+int cm_choose(struct cm_id *id, const struct cm_address *source, const struct cm_address *dest, struct cm_part **part);
+int cm_query(struct cm_id *id, struct roced_query_id_grant *grant);
+
+/* event.c */
+int cm_get_event(struct cm_channel *channel, struct cm_event **event);
+void cm_event_count(struct cm_id *id);
+void cm_event_drop(struct cm_event *event);
+void cm_events_wait(struct cm_id *id);
+int cm_complete(struct cm_id *id);
+int cm_event_local(struct cm_id *id, enum rdma_cm_event_type type, int status, uint64_t arg);
+
+/* resolve.c: what the id knows of its addresses, device and route, as the service says. The caller holds its lock. */
+int cm_refresh(struct cm_id *id);
+
+/* connect.c: for events. */
+void cm_responded(struct cm_id *id, struct cm_event *event);
+
+/* qp.c: errnos; the caller holds the id's lock. */
+bool cm_connects(const struct cm_id *id);
+int cm_qp_bring(struct cm_id *id, struct cm_part *part, uint8_t responder_resources, uint8_t initiator_depth, bool whole);
+int cm_qp_fail(struct cm_id *id);
+
+/* cq.c: errnos; the caller holds the lock of the id. */
+int cm_cqs_create(struct cm_id *id, const struct ibv_qp_init_attr_ex *attr);
+void cm_cqs_destroy(struct cm_id *id);
+
+/* mcast.c: the caller holds the id's lock. False: nobody is to get the event. */
+bool cm_join_ended(struct cm_id *id, struct cm_event *event, uint64_t token);
+void cm_joins_detach(struct cm_id *id);
+void cm_joins_free(struct cm_id *id);
+
+/* addrinfo.c */
+int cm_addrinfo_connect(struct cm_id *id, const struct rdma_addrinfo *info);
+
+/* address.c: between sockaddrs and the service's addresses; errnos. */
+int cm_address_from(struct cm_address *to, const struct sockaddr *from, enum rdma_port_space ps);
+void cm_address_to(struct sockaddr_storage *to, const struct cm_address *from);
+bool cm_address_any(const struct cm_address *a);
+bool cm_address_loopback(const struct cm_address *a);
+bool cm_address_multicast(const struct cm_address *a);
+
+#endif

@@ -1,0 +1,197 @@
+#define _GNU_SOURCE
+/* The id's queue pair, and the states that it is brought through (rdma_create_qp(3), rdma_init_qp_attr(3)). */
+#include <string.h>
+
+#include "cm.h"
+
+/*
+ * How long the peer of a connection waits that has found no receive: 0.64 ms, as ibv_rc_pingpong and perftest have it.
+ * The kernel's rdma_cm has 0, which is 655.36 ms. Peers do not see it but in that case.
+ */
+enum { RNR_TIMER = 12 };
+
+/* cm_connects says whether the id's queue pair has one peer. */
+bool cm_connects(const struct cm_id *id) { return id->id.qp_type != ROCED_QPT_UD; }
+
+/* init_attr gives the attributes by which a queue pair comes to a state. */
+static int init_attr(struct cm_part *part, int state, struct ibv_qp_attr *attr, int *mask)
+{
+	struct roced_init_id_qp_attr_request r = { .id = part->handle, .state = (uint8_t)state };
+	struct roced_init_id_qp_attr_grant g;
+	int error = roced_ask_simple(part->device->session, ROCED_INIT_ID_QP_ATTR, &r, &g);
+
+	if (error)
+		return error;
+	memset(attr, 0, sizeof(*attr));
+	*mask = (int)g.mask;
+	attr->qp_state = g.state;
+	attr->cur_qp_state = g.cur_state;
+	attr->pkey_index = g.pkey_index;
+	attr->port_num = g.port;
+	attr->qkey = g.qkey;
+	attr->sq_psn = g.sq_psn;
+	attr->rq_psn = g.rq_psn;
+	attr->dest_qp_num = g.dest_qp_num;
+	attr->qp_access_flags = g.qp_access_flags;
+	attr->path_mtu = g.path_mtu;
+	attr->path_mig_state = g.path_mig_state;
+	attr->max_rd_atomic = g.max_rd_atomic;
+	attr->max_dest_rd_atomic = g.max_dest_rd_atomic;
+	attr->min_rnr_timer = g.min_rnr_timer;
+	attr->timeout = g.timeout;
+	attr->retry_cnt = g.retry_cnt;
+	attr->rnr_retry = g.rnr_retry;
+	memcpy(attr->ah_attr.grh.dgid.raw, g.ah_dgid, 16);
+	attr->ah_attr.grh.flow_label = g.ah_flow_label;
+	attr->ah_attr.grh.sgid_index = (uint8_t)g.ah_sgid_index;
+	attr->ah_attr.grh.hop_limit = g.ah_hop_limit;
+	attr->ah_attr.grh.traffic_class = g.ah_traffic_class;
+	attr->ah_attr.sl = g.ah_sl;
+	attr->ah_attr.port_num = g.ah_port;
+	attr->ah_attr.is_global = (g.mask & ROCED_QP_AV) != 0;
+	return 0;
+}
+
+/*
+ * cm_qp_bring takes the id's queue pair to INIT or, if whole, on to RTS, with the attributes that the card gives, but
+ * no more READs and atomics at once than said. A connection's comes to INIT twice: then the peer's access is known.
+ */
+int cm_qp_bring(struct cm_id *id, struct cm_part *part, uint8_t responder_resources, uint8_t initiator_depth, bool whole)
+{
+	int state, last = whole ? ROCED_QPS_RTS : ROCED_QPS_INIT;
+
+	for (state = ROCED_QPS_INIT; state <= last; state++) {
+		struct ibv_qp_attr attr;
+		int mask, error = init_attr(part, state, &attr, &mask);
+
+		if (error)
+			return error;
+		if (attr.max_dest_rd_atomic > responder_resources)
+			attr.max_dest_rd_atomic = responder_resources;
+		if (attr.max_rd_atomic > initiator_depth)
+			attr.max_rd_atomic = initiator_depth;
+		attr.min_rnr_timer = RNR_TIMER;
+		error = ibv_modify_qp(id->id.qp, &attr, mask);
+		if (error)
+			return error;
+	}
+	return 0;
+}
+
+/* cm_qp_fail takes the id's queue pair to ERR, if it has one. */
+int cm_qp_fail(struct cm_id *id)
+{
+	struct ibv_qp_attr attr = { .qp_state = ROCED_QPS_ERR };
+
+	return id->id.qp ? ibv_modify_qp(id->id.qp, &attr, ROCED_QP_STATE) : 0;
+}
+
+int rdma_init_qp_attr(struct rdma_cm_id *public, struct ibv_qp_attr *attr, int *mask)
+{
+	struct cm_id *id = cm_id_of(public);
+	struct cm_part *part;
+	int error;
+
+	pthread_mutex_lock(&id->lock);
+	error = cm_one(id, &part);
+	if (!error)
+		error = init_attr(part, attr->qp_state, attr, mask);
+	pthread_mutex_unlock(&id->lock);
+	return cm_result(error);
+}
+
+static struct ibv_qp *create_ex(struct ibv_context *context, struct ibv_qp_init_attr_ex *attr)
+{
+	struct verbs_context *ex = (struct verbs_context *)((char *)context - offsetof(struct verbs_context, context));
+
+	if (attr->comp_mask == IBV_QP_INIT_PD)
+		return ibv_create_qp(attr->pd, (struct ibv_qp_init_attr *)attr);
+	if (!ex->create_qp_ex) {
+		errno = EOPNOTSUPP;
+		return NULL;
+	}
+	return ex->create_qp_ex(context, attr);
+}
+
+/* own_domain has the queue pair be in the id's PD, unless the program says which. */
+static int own_domain(struct cm_id *id, struct ibv_qp_init_attr_ex *attr)
+{
+	if (!(attr->comp_mask & IBV_QP_INIT_PD)) {
+		attr->comp_mask |= IBV_QP_INIT_PD;
+		attr->pd = id->id.pd;
+	}
+	if (attr->comp_mask & IBV_QP_INIT_XRCD)
+		return 0;
+	if (!attr->pd || attr->pd->context != id->id.verbs)
+		return EINVAL;
+	return 0;
+}
+
+static int create_qp(struct cm_id *id, struct ibv_qp_init_attr_ex *attr)
+{
+	struct cm_part *part;
+	int error = cm_one(id, &part);
+
+	if (error || id->id.qp || !id->id.verbs)
+		return EINVAL;
+	error = own_domain(id, attr);
+	if (error)
+		return error;
+	if (id->id.srq && !attr->srq)
+		attr->srq = id->id.srq;
+	error = cm_cqs_create(id, attr);
+	if (error)
+		return error;
+	if (!attr->send_cq)
+		attr->send_cq = id->id.send_cq;
+	if (!attr->recv_cq)
+		attr->recv_cq = id->id.recv_cq;
+	id->id.qp = create_ex(id->id.verbs, attr);
+	error = id->id.qp ? cm_qp_bring(id, part, 0, 0, !cm_connects(id)) : errno;
+	if (!error) {
+		id->id.pd = attr->pd ? attr->pd : id->id.pd;
+		return 0;
+	}
+	if (id->id.qp)
+		ibv_destroy_qp(id->id.qp);
+	id->id.qp = NULL;
+	cm_cqs_destroy(id);
+	return error;
+}
+
+int rdma_create_qp_ex(struct rdma_cm_id *public, struct ibv_qp_init_attr_ex *attr)
+{
+	struct cm_id *id = cm_id_of(public);
+	int error;
+
+	pthread_mutex_lock(&id->lock);
+	error = create_qp(id, attr);
+	pthread_mutex_unlock(&id->lock);
+	return cm_result(error);
+}
+
+int rdma_create_qp(struct rdma_cm_id *id, struct ibv_pd *pd, struct ibv_qp_init_attr *attr)
+{
+	struct ibv_qp_init_attr_ex ex = { .comp_mask = IBV_QP_INIT_PD, .pd = pd ? pd : id->pd };
+
+	memcpy(&ex, attr, sizeof(*attr));
+	if (rdma_create_qp_ex(id, &ex) != 0)
+		return -1;
+	memcpy(attr, &ex, sizeof(*attr));
+	return 0;
+}
+
+/* What the id has attached its queue pair to, it is detached from first. */
+void rdma_destroy_qp(struct rdma_cm_id *public)
+{
+	struct cm_id *id = cm_id_of(public);
+
+	pthread_mutex_lock(&id->lock);
+	if (public->qp) {
+		cm_joins_detach(id);
+		ibv_destroy_qp(public->qp);
+		public->qp = NULL;
+	}
+	cm_cqs_destroy(id);
+	pthread_mutex_unlock(&id->lock);
+}
