@@ -1,7 +1,8 @@
-/* The functions: those that librdmacm exports, and those of libibverbs that it calls. */
+/* The functions that librdmacm exports; ../api.h has those of libibverbs that it calls. */
 #ifndef ROCED_CM_API_H
 #define ROCED_CM_API_H
 
+#include "../api.h"
 #include "abi.h"
 
 #pragma GCC visibility push(default)
@@ -56,24 +57,6 @@ int rdma_getaddrinfo(const char *node, const char *service, const struct rdma_ad
 void rdma_freeaddrinfo(struct rdma_addrinfo *res);
 int rdma_resolve_addrinfo(struct rdma_cm_id *id, const char *node, const char *service, const struct rdma_addrinfo *hints);
 int rdma_query_addrinfo(struct rdma_cm_id *id, struct rdma_addrinfo **info);
-
-/* libibverbs. */
-int ibv_query_gid(struct ibv_context *context, uint8_t port, int index, union ibv_gid *gid);
-int ibv_query_port(struct ibv_context *context, uint8_t port, struct ibv_port_attr *attr);
-struct ibv_pd *ibv_alloc_pd(struct ibv_context *context);
-int ibv_dealloc_pd(struct ibv_pd *pd);
-struct ibv_comp_channel *ibv_create_comp_channel(struct ibv_context *context);
-int ibv_destroy_comp_channel(struct ibv_comp_channel *channel);
-struct ibv_cq *ibv_create_cq(struct ibv_context *context, int cqe, void *cq_context, struct ibv_comp_channel *channel, int vector);
-int ibv_destroy_cq(struct ibv_cq *cq);
-struct ibv_qp *ibv_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *attr);
-int ibv_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask);
-int ibv_destroy_qp(struct ibv_qp *qp);
-struct ibv_srq *ibv_create_srq(struct ibv_pd *pd, struct ibv_srq_init_attr *attr);
-int ibv_query_srq(struct ibv_srq *srq, struct ibv_srq_attr *attr);
-int ibv_destroy_srq(struct ibv_srq *srq);
-int ibv_attach_mcast(struct ibv_qp *qp, const union ibv_gid *gid, uint16_t lid);
-int ibv_detach_mcast(struct ibv_qp *qp, const union ibv_gid *gid, uint16_t lid);
 
 #pragma GCC visibility pop
 
