@@ -1,0 +1,108 @@
+#define _GNU_SOURCE
+#include <unistd.h>
+
+#include "objects.h"
+
+/* Where an event's object counts: its mutex, and the events given of it and acknowledged. */
+struct counts {
+	pthread_mutex_t *mutex;
+	pthread_cond_t *cond;
+	uint32_t *got, *completed;
+};
+
+static bool counts_of(const struct ibv_async_event *e, struct counts *c)
+{
+	switch (e->event_type) {
+	case ROCED_EVENT_CQ_ERR: {
+		struct cq *cq = OF(struct cq, ibv, e->element.cq);
+		*c = (struct counts){ &cq->ibv.mutex, &cq->ibv.cond, &cq->async_got, &cq->ibv.async_events_completed };
+		return true;
+	}
+	case ROCED_EVENT_QP_FATAL:
+	case ROCED_EVENT_QP_REQ_ERR:
+	case ROCED_EVENT_QP_ACCESS_ERR:
+	case ROCED_EVENT_COMM_EST:
+	case ROCED_EVENT_SQ_DRAINED:
+	case ROCED_EVENT_PATH_MIG:
+	case ROCED_EVENT_PATH_MIG_ERR:
+	case ROCED_EVENT_QP_LAST_WQE_REACHED: {
+		struct qp *qp = qp_of(e->element.qp);
+		*c = (struct counts){ &e->element.qp->mutex, &e->element.qp->cond, &qp->async_got, &e->element.qp->events_completed };
+		return true;
+	}
+	case ROCED_EVENT_SRQ_ERR:
+	case ROCED_EVENT_SRQ_LIMIT_REACHED: {
+		struct srq *srq = OF(struct srq, ibv, e->element.srq);
+		*c = (struct counts){ &srq->ibv.mutex, &srq->ibv.cond, &srq->async_got, &srq->ibv.events_completed };
+		return true;
+	}
+	}
+	return false;
+}
+
+/* Of an object (a CQ, QP or SRQ begins with what programs know of it), or of the port. False if the object is gone. */
+static bool fill(struct context *c, const struct roced_get_async_event_grant *g, struct ibv_async_event *event)
+{
+	struct counts at;
+	bool there = true;
+
+	event->event_type = g->type;
+	pthread_mutex_lock(&c->mu);
+	if (g->event_id != 0) {
+		event->element.any = context_named(c, g->event_id);
+		there = event->element.any != NULL;
+		if (there && counts_of(event, &at)) {
+			pthread_mutex_lock(at.mutex);
+			(*at.got)++;
+			pthread_mutex_unlock(at.mutex);
+		}
+	} else {
+		event->element.any = NULL;
+		event->element.port_num = g->port ? g->port : 1;
+	}
+	pthread_mutex_unlock(&c->mu);
+	return there;
+}
+
+static int fatal(struct context *c, struct ibv_async_event *event)
+{
+	if (c->fatal_told) {
+		errno = EIO;
+		return -1;
+	}
+	c->fatal_told = true;
+	event->element.any = NULL;
+	event->event_type = ROCED_EVENT_DEVICE_FATAL;
+	return 0;
+}
+
+int ibv_get_async_event(struct ibv_context *context, struct ibv_async_event *event)
+{
+	struct context *c = context_of(context);
+	struct roced_get_async_event_grant g;
+
+	do {
+		ssize_t n = c->silent ? -1 : read(context->async_fd, &g, sizeof(g));
+		if (c->silent)
+			errno = EOPNOTSUPP;
+		if (n == 0)
+			return fatal(c, event); /* the service has ended */
+		if (n != sizeof(g))
+			return -1;
+		if (g.type == ROCED_EVENT_DEVICE_FATAL)
+			c->fatal_told = true;
+	} while (!fill(c, &g, event));
+	return 0;
+}
+
+void ibv_ack_async_event(struct ibv_async_event *event)
+{
+	struct counts at;
+
+	if (event->element.any == NULL || !counts_of(event, &at))
+		return;
+	pthread_mutex_lock(at.mutex);
+	(*at.completed)++;
+	pthread_cond_signal(at.cond);
+	pthread_mutex_unlock(at.mutex);
+}

@@ -1,0 +1,255 @@
+#define _GNU_SOURCE
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/eventfd.h>
+#include <fcntl.h>
+#include <unistd.h>
+
+#include "objects.h"
+
+static pthread_mutex_t contexts = PTHREAD_MUTEX_INITIALIZER; /* one context is opened or closed at a time */
+
+static void in_child(void) { pthread_mutex_init(&contexts, NULL); }
+__attribute__((constructor)) static void watch_forks(void) { pthread_atfork(NULL, NULL, in_child); }
+
+void context_set_ops(struct context *c)
+{
+	struct verbs_context *v = &c->v;
+
+	v->sz = sizeof(*v);
+	v->query_port = query_port_sized;
+	v->advise_mr = advise_mr;
+	v->alloc_null_mr = alloc_null_mr;
+	v->read_counters = read_counters;
+	v->attach_counters_point_flow = attach_counters;
+	v->create_counters = create_counters;
+	v->destroy_counters = destroy_counters;
+	v->reg_dm_mr = reg_dm_mr;
+	v->alloc_dm = alloc_dm;
+	v->free_dm = free_dm;
+	v->alloc_parent_domain = alloc_parent_domain;
+	v->dealloc_td = dealloc_td;
+	v->alloc_td = alloc_td;
+	v->modify_cq = modify_cq;
+	v->query_rt_values = query_rt_values;
+	v->create_cq_ex = create_cq_ex;
+	v->query_device_ex = query_device_ex;
+	v->open_qp = open_qp;
+	v->create_qp_ex = create_qp_ex;
+	v->get_srq_num = get_srq_num;
+	v->create_srq_ex = create_srq_ex;
+	v->open_xrcd = open_xrcd;
+	v->close_xrcd = close_xrcd; /* programs call it without looking */
+	v->context.ops = (struct ibv_context_ops){
+		.query_device = query_device_old, .query_port = query_port_old,
+		.alloc_mw = alloc_mw, .bind_mw = bind_mw, .dealloc_mw = dealloc_mw,
+		.poll_cq = poll_cq, .req_notify_cq = req_notify_cq,
+		.post_srq_recv = post_srq_recv, .post_send = post_send, .post_recv = post_recv,
+	};
+	v->context.abi_compat = (void *)UINTPTR_MAX; /* it lies in a verbs_context */
+}
+
+/* The descriptor of asynchronous events. An older service has none: then nothing is ever read from it. */
+static int open_events(struct context *c)
+{
+	int fd = -1, count = 1;
+	int failed = roced_ask(c->session, ROCED_OPEN_ASYNC_EVENTS, NULL, 0, NULL, 0, NULL, &fd, &count);
+
+	if (!failed && count == 1) {
+		int flags = fcntl(fd, F_GETFL);
+		if (flags >= 0)
+			fcntl(fd, F_SETFL, flags & ~O_NONBLOCK);
+		c->v.context.async_fd = fd;
+		return 0;
+	}
+	if (failed != EOPNOTSUPP)
+		return failed ? failed : EPROTO;
+	c->silent = true;
+	c->v.context.async_fd = eventfd(0, EFD_CLOEXEC);
+	return c->v.context.async_fd < 0 ? errno : 0;
+}
+
+static int fill(struct context *c)
+{
+	c->tokens = calloc(ROCED_MAX_QUEUE_PAIRS, sizeof(*c->tokens)); /* pages that are not used are not there */
+	c->free_tokens = calloc(ROCED_MAX_QUEUE_PAIRS, sizeof(*c->free_tokens));
+	if (!c->tokens || !c->free_tokens)
+		return ENOMEM;
+	pthread_mutex_init(&c->mu, NULL);
+	pthread_mutex_init(&c->v.context.mutex, NULL);
+	context_set_ops(c);
+	c->v.context.num_comp_vectors = 1;
+	c->v.context.cmd_fd = eventfd(0, EFD_CLOEXEC); /* a descriptor of its own: programs may compare it */
+	if (c->v.context.cmd_fd < 0)
+		return errno;
+	return open_events(c);
+}
+
+static void drop(struct context *c)
+{
+	if (c->v.context.async_fd >= 0)
+		close(c->v.context.async_fd);
+	if (c->v.context.cmd_fd >= 0)
+		close(c->v.context.cmd_fd);
+	if (c->device && atomic_fetch_sub(&c->device->users, 1) == 1)
+		free(c->device);
+	free(c->tokens);
+	free(c->free_tokens);
+	free(c->named);
+	free(c);
+}
+
+static struct context *new_context(struct roced_session *session, struct device *device)
+{
+	struct context *c = calloc(1, sizeof(*c));
+
+	if (!c)
+		return NULL;
+	c->session = session;
+	c->v.context.async_fd = c->v.context.cmd_fd = -1;
+	int failed = fill(c);
+	if (failed) {
+		drop(c);
+		return fail(failed);
+	}
+	c->device = device;
+	c->v.context.device = &device->ibv;
+	atomic_fetch_add(&device->users, 1);
+	return c;
+}
+
+/* The context of the session, made if there is none. Each open needs a close. */
+struct ibv_context *context_open(const char *name, struct device *device)
+{
+	pthread_mutex_lock(&contexts);
+	struct roced_session *session = roced_session_open(name);
+	struct context *c = NULL;
+
+	if (session && session->context) {
+		c = context_of(session->context);
+	} else if (session) {
+		c = new_context(session, device);
+		if (c) {
+			session->context = &c->v.context;
+		} else {
+			int failed = errno;
+			roced_session_close(session);
+			errno = failed;
+		}
+	}
+	if (c)
+		c->users++;
+	pthread_mutex_unlock(&contexts);
+	return c ? &c->v.context : NULL;
+}
+
+int context_close(struct ibv_context *ibv)
+{
+	struct context *c = context_of(ibv);
+	struct roced_session *session = c->session;
+
+	pthread_mutex_lock(&contexts);
+	if (--c->users == 0) {
+		session->context = NULL;
+		drop(c);
+	}
+	roced_session_close(session);
+	pthread_mutex_unlock(&contexts);
+	return 0;
+}
+
+struct roced_session *roced_session_of(struct ibv_context *context) { return context_of(context)->session; }
+
+/* ------------------------------------------------------------------- event ids */
+
+uint64_t context_name(struct context *c, void *object)
+{
+	uint64_t id = 0;
+	uint32_t at;
+
+	pthread_mutex_lock(&c->mu);
+	for (at = 0; at < c->named_used && c->named[at].object; at++)
+		;
+	if (at == c->named_room) {
+		uint32_t room = c->named_room ? 2 * c->named_room : 64;
+		struct named *more = realloc(c->named, room * sizeof(*more));
+		if (more) {
+			memset(more + c->named_room, 0, (room - c->named_room) * sizeof(*more));
+			c->named = more;
+			c->named_room = room;
+		}
+	}
+	if (at < c->named_room) {
+		if (at == c->named_used)
+			c->named_used++;
+		c->named[at].object = object;
+		c->named[at].generation++;
+		id = (uint64_t)c->named[at].generation << 32 | at;
+	}
+	pthread_mutex_unlock(&c->mu);
+	return id;
+}
+
+void context_unname(struct context *c, uint64_t id)
+{
+	pthread_mutex_lock(&c->mu);
+	if (context_named(c, id))
+		c->named[(uint32_t)id].object = NULL;
+	pthread_mutex_unlock(&c->mu);
+}
+
+void *context_named(struct context *c, uint64_t id)
+{
+	uint32_t at = (uint32_t)id;
+
+	if (at >= c->named_used || c->named[at].generation != id >> 32)
+		return NULL;
+	return c->named[at].object;
+}
+
+/* ---------------------------------------------------------------------- tokens */
+
+static void token_set(struct context *c, uint32_t token, struct completer *owner)
+{
+	struct roced_token *t = &c->tokens[roced_token_slot(token)];
+
+	t->owner = owner;
+	atomic_store((_Atomic uint32_t *)&t->token, token);
+}
+
+int token_take(struct context *c, uint32_t *token)
+{
+	int failed = 0;
+
+	pthread_mutex_lock(&c->mu);
+	if (c->tokens_used < ROCED_MAX_QUEUE_PAIRS) {
+		*token = roced_token_next(c->tokens_used++);
+	} else if (c->free_count > 0) {
+		*token = roced_token_next(c->free_tokens[c->free_from]);
+		c->free_from = (c->free_from + 1) % ROCED_MAX_QUEUE_PAIRS;
+		c->free_count--;
+	} else {
+		failed = ENOMEM;
+	}
+	if (!failed)
+		token_set(c, *token, NULL);
+	pthread_mutex_unlock(&c->mu);
+	return failed;
+}
+
+void token_own(struct context *c, uint32_t token, struct completer *owner)
+{
+	pthread_mutex_lock(&c->mu);
+	token_set(c, token, owner);
+	pthread_mutex_unlock(&c->mu);
+}
+
+void token_release(struct context *c, uint32_t token)
+{
+	uint32_t over = roced_token_next(token);
+
+	pthread_mutex_lock(&c->mu);
+	token_set(c, over, NULL);
+	c->free_tokens[(c->free_from + c->free_count++) % ROCED_MAX_QUEUE_PAIRS] = over;
+	pthread_mutex_unlock(&c->mu);
+}

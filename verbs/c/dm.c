@@ -1,0 +1,70 @@
+#define _GNU_SOURCE
+#include <stdlib.h>
+
+#include "objects.h"
+
+/* Device memory: plain memory of the session, which both sides have mapped. */
+struct dm {
+	struct ibv_dm ibv;
+	uint8_t *memory;
+	size_t length;
+};
+
+static int copy_to(struct ibv_dm *ibv, uint64_t offset, const void *host, size_t length)
+{
+	struct dm *dm = OF(struct dm, ibv, ibv);
+
+	if (offset > dm->length || length > dm->length - offset)
+		return EFAULT;
+	memcpy(dm->memory + offset, host, length);
+	return 0;
+}
+
+static int copy_from(void *host, struct ibv_dm *ibv, uint64_t offset, size_t length)
+{
+	struct dm *dm = OF(struct dm, ibv, ibv);
+
+	if (offset > dm->length || length > dm->length - offset)
+		return EFAULT;
+	memcpy(host, dm->memory + offset, length);
+	return 0;
+}
+
+struct ibv_dm *alloc_dm(struct ibv_context *context, struct ibv_alloc_dm_attr *attr)
+{
+	struct roced_session *s = context_of(context)->session;
+	struct roced_alloc_dm_request r = { .length = (int64_t)attr->length };
+	struct roced_alloc_dm_grant g;
+	struct dm *dm;
+
+	if (attr->comp_mask || attr->log_align_req > 12) /* it begins at a page */
+		return fail(attr->comp_mask ? EINVAL : EOPNOTSUPP);
+	dm = calloc(1, sizeof(*dm));
+	int failed = dm ? roced_ask_simple(s, ROCED_ALLOC_DM, &r, &g) : ENOMEM;
+	if (!failed && !(dm->memory = roced_memory_at(s, g.memory_offset, g.memory_length)))
+		failed = EPROTO;
+	if (failed) {
+		free(dm);
+		return fail(failed);
+	}
+	dm->length = attr->length;
+	dm->ibv.context = context;
+	dm->ibv.handle = g.dm;
+	dm->ibv.memcpy_to_dm = copy_to;
+	dm->ibv.memcpy_from_dm = copy_from;
+	return &dm->ibv;
+}
+
+int free_dm(struct ibv_dm *ibv)
+{
+	struct roced_free_dm_request r = { .dm = ibv->handle };
+	int failed = roced_release(context_of(ibv->context)->session, ROCED_FREE_DM, &r, sizeof(r));
+
+	if (!failed)
+		free(OF(struct dm, ibv, ibv));
+	return failed;
+}
+
+struct ibv_dm *ibv_import_dm(struct ibv_context *context, uint32_t handle) { return fail(EOPNOTSUPP); }
+
+void ibv_unimport_dm(struct ibv_dm *dm) {}

@@ -1,0 +1,203 @@
+#define _GNU_SOURCE
+#include "objects.h"
+
+static void ask_for(struct roced_modify_qp_request *r, const struct ibv_qp_attr *a, int mask)
+{
+	r->mask = (uint32_t)mask;
+	r->state = (uint8_t)a->qp_state;
+	r->cur_state = (uint8_t)a->cur_qp_state;
+	r->pkey_index = a->pkey_index;
+	r->port = a->port_num;
+	r->en_sqd_async_notify = a->en_sqd_async_notify != 0;
+	r->qkey = a->qkey;
+	r->sq_psn = a->sq_psn;
+	r->max_send_wr = a->cap.max_send_wr;
+	r->max_recv_wr = a->cap.max_recv_wr;
+	r->max_send_sge = a->cap.max_send_sge;
+	r->max_recv_sge = a->cap.max_recv_sge;
+	r->max_inline_data = a->cap.max_inline_data;
+	r->dest_qp_num = a->dest_qp_num;
+	r->rq_psn = a->rq_psn;
+	r->qp_access_flags = a->qp_access_flags;
+	r->path_mtu = (uint8_t)a->path_mtu;
+	r->path_mig_state = (uint8_t)a->path_mig_state;
+	r->max_rd_atomic = a->max_rd_atomic;
+	r->max_dest_rd_atomic = a->max_dest_rd_atomic;
+	r->min_rnr_timer = a->min_rnr_timer;
+	r->timeout = a->timeout;
+	r->retry_cnt = a->retry_cnt;
+	r->rnr_retry = a->rnr_retry;
+	memcpy(r->ah_dgid, a->ah_attr.grh.dgid.raw, sizeof(r->ah_dgid));
+	r->ah_sgid_index = a->ah_attr.grh.sgid_index;
+	r->ah_flow_label = a->ah_attr.grh.flow_label;
+	r->ah_hop_limit = a->ah_attr.grh.hop_limit;
+	r->ah_traffic_class = a->ah_attr.grh.traffic_class;
+	r->ah_port = a->ah_attr.port_num;
+	r->ah_sl = a->ah_attr.sl;
+}
+
+/* What the mask does not name may be anything in the program's structure: it does not reach the service. */
+static void leave_out(struct roced_modify_qp_request *r, int mask)
+{
+	if (!(mask & ROCED_QP_STATE))
+		r->state = 0;
+	if (!(mask & ROCED_QP_CUR_STATE))
+		r->cur_state = 0;
+	if (!(mask & ROCED_QP_PATH_MTU))
+		r->path_mtu = 0;
+	if (!(mask & ROCED_QP_PATH_MIG_STATE))
+		r->path_mig_state = 0;
+	if (!(mask & ROCED_QP_EN_SQD_ASYNC_NOTIFY))
+		r->en_sqd_async_notify = 0;
+	if (!(mask & ROCED_QP_CAP))
+		r->max_send_wr = r->max_recv_wr = r->max_send_sge = r->max_recv_sge = r->max_inline_data = 0;
+	if (!(mask & ROCED_QP_AV)) {
+		memset(r->ah_dgid, 0, sizeof(r->ah_dgid));
+		r->ah_sgid_index = 0;
+		r->ah_flow_label = 0;
+		r->ah_hop_limit = r->ah_traffic_class = r->ah_port = r->ah_sl = 0;
+	}
+}
+
+static void set_state(struct qp *qp, int state)
+{
+	pthread_mutex_lock(&qp->send_lock);
+	pthread_mutex_lock(&qp->recv_lock);
+	qp->ex.qp_base.state = state;
+	pthread_mutex_unlock(&qp->recv_lock);
+	pthread_mutex_unlock(&qp->send_lock);
+}
+
+/* Both CQs are locked, so that a poll counts completions either before the counters begin again or after. */
+static void lock_cqs(struct qp *qp, void (*what)(struct cq *), bool backwards)
+{
+	struct cq *first = OF(struct cq, ibv, qp->init.send_cq), *second = OF(struct cq, ibv, qp->init.recv_cq);
+
+	if (first > second) {
+		struct cq *swap = first;
+		first = second;
+		second = swap;
+	}
+	if (backwards && second != first)
+		what(second);
+	what(first);
+	if (!backwards && second != first)
+		what(second);
+}
+
+static void lock(struct cq *cq) { pthread_mutex_lock(&cq->lock); }
+static void unlock(struct cq *cq) { pthread_mutex_unlock(&cq->lock); }
+
+static bool current(void *ctx, const struct roced_cqe *e) { return token_find(ctx, e->token) != NULL; }
+static void purge(struct cq *cq) { roced_cq_purge(&cq->queue, current, cq->ctx); }
+
+/* From now on completions of before find nothing, and requests are counted from the card's numbers. */
+static void begin_again(struct qp *qp, uint32_t token)
+{
+	pthread_mutex_lock(&qp->send_lock);
+	pthread_mutex_lock(&qp->recv_lock);
+	lock_cqs(qp, lock, false);
+	token_own(qp->ctx, token, &qp->completer);
+	qp->token = token;
+	atomic_store(&qp->completer.send_polled, roced_send_signaled(&qp->send));
+	if (qp->has_recv)
+		atomic_store(&qp->completer.recv_polled, qp->recv.at.next);
+	lock_cqs(qp, purge, false);
+	lock_cqs(qp, unlock, true);
+	pthread_mutex_unlock(&qp->recv_lock);
+	pthread_mutex_unlock(&qp->send_lock);
+}
+
+static void take_cap(struct qp *qp, struct ibv_qp_attr *attr, const struct roced_modify_qp_grant *g, int mask)
+{
+	if (!(mask & ROCED_QP_CAP))
+		return;
+	attr->cap = (struct ibv_qp_cap){ g->max_send_wr, g->max_recv_wr, g->max_send_sge, g->max_recv_sge, g->max_inline_data };
+	qp->cap = attr->cap;
+}
+
+int ibv_modify_qp(struct ibv_qp *ibv, struct ibv_qp_attr *attr, int mask)
+{
+	struct qp *qp = qp_of(ibv);
+	struct roced_modify_qp_request r = { .qp = ibv->handle };
+	struct roced_modify_qp_grant g;
+
+	ask_for(&r, attr, mask);
+	leave_out(&r, mask);
+	pthread_mutex_lock(&qp->modify);
+	bool reset = (mask & ROCED_QP_STATE) && attr->qp_state == ROCED_QPS_RESET && !qp->target;
+	int was = ibv->state;
+	if (reset) {
+		set_state(qp, ROCED_QPS_RESET); /* posts are refused from now on */
+		r.completion_token = roced_token_next(qp->token);
+	}
+	int failed = roced_ask_simple(qp->ctx->session, ROCED_MODIFY_QP, &r, &g);
+	if (failed && reset)
+		set_state(qp, was);
+	if (!failed && reset)
+		begin_again(qp, r.completion_token);
+	if (!failed && (mask & ROCED_QP_STATE))
+		set_state(qp, attr->qp_state);
+	if (!failed)
+		take_cap(qp, attr, &g, mask);
+	pthread_mutex_unlock(&qp->modify);
+	return failed;
+}
+
+void ah_from_grant(struct ibv_ah_attr *a, const uint8_t dgid[16], int64_t sgid_index, uint32_t flow_label, uint8_t hop_limit,
+	uint8_t traffic_class, uint8_t port, uint8_t sl)
+{
+	memset(a, 0, sizeof(*a));
+	memcpy(a->grh.dgid.raw, dgid, 16);
+	a->grh.sgid_index = (uint8_t)sgid_index;
+	a->grh.flow_label = flow_label;
+	a->grh.hop_limit = hop_limit;
+	a->grh.traffic_class = traffic_class;
+	a->port_num = port;
+	a->sl = sl;
+	a->is_global = 1;
+}
+
+static void give(struct ibv_qp_attr *a, const struct roced_query_qp_grant *g)
+{
+	memset(a, 0, sizeof(*a));
+	a->qp_state = g->state;
+	a->cur_qp_state = g->cur_state;
+	a->path_mtu = g->path_mtu;
+	a->path_mig_state = g->path_mig_state;
+	a->qkey = g->qkey;
+	a->rq_psn = g->rq_psn;
+	a->sq_psn = g->sq_psn;
+	a->dest_qp_num = g->dest_qp_num;
+	a->qp_access_flags = g->qp_access_flags;
+	ah_from_grant(&a->ah_attr, g->ah_dgid, g->ah_sgid_index, g->ah_flow_label, g->ah_hop_limit, g->ah_traffic_class, g->ah_port, g->ah_sl);
+	a->pkey_index = g->pkey_index;
+	a->en_sqd_async_notify = g->en_sqd_async_notify;
+	a->sq_draining = g->state == ROCED_QPS_SQD && g->leaving;
+	a->max_rd_atomic = g->max_rd_atomic;
+	a->max_dest_rd_atomic = g->max_dest_rd_atomic;
+	a->min_rnr_timer = g->min_rnr_timer;
+	a->port_num = g->port;
+	a->timeout = g->timeout;
+	a->retry_cnt = g->retry_cnt;
+	a->rnr_retry = g->rnr_retry;
+}
+
+int ibv_query_qp(struct ibv_qp *ibv, struct ibv_qp_attr *attr, int mask, struct ibv_qp_init_attr *init)
+{
+	struct qp *qp = qp_of(ibv);
+	struct roced_query_qp_request r = { .qp = ibv->handle };
+	struct roced_query_qp_grant g;
+	int failed = roced_ask_simple(qp->ctx->session, ROCED_QUERY_QP, &r, &g);
+
+	if (failed)
+		return failed;
+	give(attr, &g);
+	attr->cap = qp->cap;
+	if (init) {
+		*init = qp->init;
+		init->qp_context = ibv->qp_context;
+		init->cap = qp->cap;
+	}
+	return 0;
+}

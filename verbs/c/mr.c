@@ -1,0 +1,246 @@
+#define _GNU_SOURCE
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "memory.h"
+#include "objects.h"
+
+/* A memory region. */
+struct mr {
+	struct ibv_mr ibv;
+	void *shared;               /* what of the program's memory is in the process file for it; NULL if none */
+	size_t shared_length;
+};
+
+/* The process file is taken from the service when the first region is registered. */
+static pthread_mutex_t sharing = PTHREAD_MUTEX_INITIALIZER;
+
+static void in_child(void) { pthread_mutex_init(&sharing, NULL); }
+__attribute__((constructor)) static void watch_forks(void) { pthread_atfork(NULL, NULL, in_child); }
+
+static int ask_for_file(struct roced_session *s)
+{
+	struct roced_share_memory_request r = { 0 };
+	struct roced_share_memory_grant g;
+	int fd = -1, count = 1, failed = 0;
+	int mine = roced_memory_file();
+
+	roced_passing_lock(s);
+	if (mine >= 0) {
+		r.has_file = 1;
+		failed = roced_pass_file(s, mine);
+	}
+	if (!failed)
+		failed = roced_ask(s, ROCED_SHARE_MEMORY, &r, sizeof(r), &g, sizeof(g), NULL, &fd, &count);
+	roced_passing_unlock(s);
+	if (failed)
+		return failed;
+	if (count != 1)
+		return mine >= 0 ? 0 : EPROTO;
+	failed = roced_memory_start(fd);
+	if (failed)
+		close(fd);
+	return failed;
+}
+
+static int share_with(struct context *c)
+{
+	int failed = 0;
+
+	pthread_mutex_lock(&sharing);
+	if (!c->shares) {
+		failed = ask_for_file(c->session);
+		c->shares = !failed;
+	}
+	pthread_mutex_unlock(&sharing);
+	return failed;
+}
+
+static struct mr *new_mr(struct ibv_pd *pd, void *addr, size_t length)
+{
+	struct mr *mr = calloc(1, sizeof(*mr));
+
+	if (mr) {
+		mr->ibv.context = pd->context;
+		mr->ibv.pd = pd;
+		mr->ibv.addr = addr;
+		mr->ibv.length = length;
+	}
+	return mr;
+}
+
+static void set_keys(struct mr *mr, uint32_t handle, uint32_t lkey)
+{
+	mr->ibv.handle = handle;
+	mr->ibv.lkey = mr->ibv.rkey = lkey;
+}
+
+/* Shares the memory, and says why it could not be with ROCED_DEBUG. */
+static int share(struct context *c, void *addr, size_t length)
+{
+	int failed = share_with(c);
+
+	if (!failed && (failed = roced_memory_share(addr, length)) != 0)
+		roced_debug("register %zu bytes at %p: %s", length, addr, roced_memory_reason());
+	return failed == EOPNOTSUPP ? EFAULT : failed;
+}
+
+struct ibv_mr *ibv_reg_mr_iova2(struct ibv_pd *pd, void *addr, size_t length, uint64_t iova, unsigned access)
+{
+	struct context *c = context_of(pd->context);
+	struct roced_reg_mr_request r = { .pd = pd->handle, .access = access, .length = (int64_t)length, .iova = iova, .offset = (uintptr_t)addr };
+	struct roced_reg_mr_grant g;
+
+	if (length > INT64_MAX)
+		return fail((access & ROCED_ACCESS_ON_DEMAND) ? EOPNOTSUPP : EINVAL); /* all memory at once: not here */
+	struct mr *mr = new_mr(pd, addr, length);
+	if (!mr)
+		return fail(ENOMEM);
+	int failed = share(c, addr, length);
+	if (!failed) {
+		mr->shared = addr;
+		mr->shared_length = length;
+		failed = roced_ask_simple(c->session, ROCED_REG_MR, &r, &g);
+		if (failed)
+			roced_memory_unshare(addr, length);
+	}
+	if (failed) {
+		free(mr);
+		return fail(failed);
+	}
+	set_keys(mr, g.mr, g.lkey);
+	return &mr->ibv;
+}
+
+struct ibv_mr *ibv_reg_mr(struct ibv_pd *pd, void *addr, size_t length, int access)
+{
+	return ibv_reg_mr_iova2(pd, addr, length, (uintptr_t)addr, (unsigned)access);
+}
+
+struct ibv_mr *ibv_reg_mr_iova(struct ibv_pd *pd, void *addr, size_t length, uint64_t iova, int access)
+{
+	return ibv_reg_mr_iova2(pd, addr, length, iova, (unsigned)access);
+}
+
+struct ibv_mr *ibv_reg_dmabuf_mr(struct ibv_pd *pd, uint64_t offset, size_t length, uint64_t iova, int fd, int access)
+{
+	return fail(EOPNOTSUPP);
+}
+
+int ibv_dereg_mr(struct ibv_mr *ibv)
+{
+	struct mr *mr = OF(struct mr, ibv, ibv);
+	struct roced_dereg_mr_request r = { .mr = ibv->handle };
+	int failed = roced_release(context_of(ibv->context)->session, ROCED_DEREG_MR, &r, sizeof(r));
+
+	if (failed)
+		return failed;
+	if (mr->shared)
+		roced_memory_unshare(mr->shared, mr->shared_length); /* what cannot be given back stays as it is */
+	free(mr);
+	return 0;
+}
+
+/* The answers of ibv_rereg_mr: the region is as it was, with errno set. */
+enum { REREG_INPUT = -1, REREG_KNOWN = ROCED_REREG_MR_CHANGE_TRANSLATION | ROCED_REREG_MR_CHANGE_PD | ROCED_REREG_MR_CHANGE_ACCESS };
+
+static int refuse(int failed)
+{
+	errno = failed;
+	return REREG_INPUT;
+}
+
+static int rereg_moved(struct mr *mr, int flags, struct ibv_pd *pd, void *addr, size_t length, int access)
+{
+	struct context *c = context_of(mr->ibv.context);
+	struct roced_rereg_mr_memory_request r = { .mr = mr->ibv.handle, .flags = (uint32_t)flags, .pd = pd ? pd->handle : 0,
+		.access = (uint32_t)access, .iova = (uintptr_t)addr, .length = (int64_t)length, .offset = (uintptr_t)addr };
+	int failed = share(c, addr, length);
+
+	if (failed)
+		return failed;
+	failed = roced_tell(c->session, ROCED_REREG_MR_MEMORY, &r, sizeof(r));
+	if (failed) {
+		roced_memory_unshare(addr, length);
+		return failed;
+	}
+	if (mr->shared)
+		roced_memory_unshare(mr->shared, mr->shared_length);
+	mr->shared = addr;
+	mr->shared_length = length;
+	mr->ibv.addr = addr;
+	mr->ibv.length = length;
+	return 0;
+}
+
+int ibv_rereg_mr(struct ibv_mr *ibv, int flags, struct ibv_pd *pd, void *addr, size_t length, int access)
+{
+	struct mr *mr = OF(struct mr, ibv, ibv);
+	int failed;
+
+	if (flags & ~REREG_KNOWN || ((flags & ROCED_REREG_MR_CHANGE_PD) && !pd))
+		return refuse(EINVAL);
+	if ((flags & ROCED_REREG_MR_CHANGE_TRANSLATION) && (!addr || length == 0 || length > INT64_MAX))
+		return refuse(EINVAL);
+	if (!(flags & ROCED_REREG_MR_CHANGE_PD))
+		pd = NULL;
+	if (flags & ROCED_REREG_MR_CHANGE_TRANSLATION) {
+		failed = rereg_moved(mr, flags, pd, addr, length, access);
+	} else {
+		struct roced_rereg_mr_request r = { .mr = ibv->handle, .flags = (uint32_t)flags, .pd = pd ? pd->handle : 0, .access = (uint32_t)access };
+		failed = roced_tell(context_of(ibv->context)->session, ROCED_REREG_MR, &r, sizeof(r));
+	}
+	if (failed)
+		return refuse(failed);
+	if (pd) {
+		ibv->context = pd->context;
+		ibv->pd = pd;
+	}
+	return 0;
+}
+
+struct ibv_mr *alloc_null_mr(struct ibv_pd *pd)
+{
+	struct roced_alloc_null_mr_request r = { .pd = pd->handle };
+	struct roced_alloc_null_mr_grant g;
+	struct mr *mr = new_mr(pd, NULL, SIZE_MAX);
+	int failed = mr ? roced_ask_simple(context_of(pd->context)->session, ROCED_ALLOC_NULL_MR, &r, &g) : ENOMEM;
+
+	if (failed) {
+		free(mr);
+		return fail(failed);
+	}
+	set_keys(mr, g.mr, g.lkey);
+	return &mr->ibv;
+}
+
+struct ibv_mr *reg_dm_mr(struct ibv_pd *pd, struct ibv_dm *dm, uint64_t offset, size_t length, unsigned access)
+{
+	struct roced_reg_dm_mr_request r = { .pd = pd->handle, .dm = dm->handle, .offset = (int64_t)offset, .length = (int64_t)length, .access = access };
+	struct roced_reg_dm_mr_grant g;
+	struct mr *mr = new_mr(pd, NULL, length);
+	int failed = mr ? roced_ask_simple(context_of(pd->context)->session, ROCED_REG_DM_MR, &r, &g) : ENOMEM;
+
+	if (failed) {
+		free(mr);
+		return fail(failed);
+	}
+	set_keys(mr, g.mr, g.lkey);
+	return &mr->ibv;
+}
+
+/* Advice is for memory that a device would fetch. Here it is there: the advice is looked at, and has no effect. */
+int advise_mr(struct ibv_pd *pd, int advice, uint32_t flags, struct ibv_sge *list, uint32_t count)
+{
+	enum { LAST_ADVICE = 2, FLUSH = 1 };
+
+	if (advice < 0 || advice > LAST_ADVICE)
+		return EOPNOTSUPP;
+	if ((flags & ~(uint32_t)FLUSH) || count == 0 || !list)
+		return EINVAL;
+	return gone(context_of(pd->context)->session);
+}
+
+struct ibv_mr *ibv_import_mr(struct ibv_pd *pd, uint32_t handle) { return fail(EOPNOTSUPP); }
+
+void ibv_unimport_mr(struct ibv_mr *mr) {}

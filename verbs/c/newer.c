@@ -1,0 +1,80 @@
+#define _GNU_SOURCE
+#include <stdlib.h>
+
+#include "memory.h"
+#include "objects.h"
+
+/* What libraries newer than Debian 12's export besides. Programs of before do not know it. */
+
+#pragma GCC visibility push(default)
+struct ibv_buf;
+int ibv_query_port_speed(struct ibv_context *context, uint32_t port, uint64_t *speed);
+void *ibv_alloc_buf(struct ibv_pd *pd, size_t size, struct ibv_buf **buf);
+void ibv_free_buf(struct ibv_buf *buf);
+struct ibv_mr *ibv_reg_buf_mr(struct ibv_pd *pd, struct ibv_buf *buf, void *addr, size_t length, int access);
+int ibv_query_comp_cntr_caps(struct ibv_context *context, void *caps);
+#pragma GCC visibility pop
+
+/* In units of 100 Mbit/s. */
+int ibv_query_port_speed(struct ibv_context *context, uint32_t port, uint64_t *speed)
+{
+	struct roced_query_port_request r = { .port = (uint8_t)port };
+	struct roced_query_port_grant g;
+	int failed = port > 255 ? EINVAL : roced_ask_simple(context_of(context)->session, ROCED_QUERY_PORT, &r, &g);
+
+	if (!failed)
+		*speed = g.interface_speed > 0 ? (uint64_t)g.interface_speed / 100 : 0;
+	return failed;
+}
+
+/* A buffer of the process file: nothing moves when it is registered. */
+struct ibv_buf {
+	struct ibv_pd *pd;
+	void *memory;
+	size_t size;
+	bool own;                /* it is from malloc: the process file is not there */
+};
+
+void *ibv_alloc_buf(struct ibv_pd *pd, size_t size, struct ibv_buf **buf)
+{
+	struct ibv_buf *b = size ? calloc(1, sizeof(*b)) : NULL;
+
+	if (!b)
+		return fail(size ? ENOMEM : EINVAL);
+	b->memory = roced_memory_alloc(size);
+	if (!b->memory) {
+		b->own = true;
+		if (posix_memalign(&b->memory, 4096, size) != 0)
+			b->memory = NULL;
+	}
+	if (!b->memory) {
+		free(b);
+		return fail(ENOMEM);
+	}
+	b->pd = pd;
+	b->size = size;
+	*buf = b;
+	return b->memory;
+}
+
+void ibv_free_buf(struct ibv_buf *b)
+{
+	if (!b)
+		return;
+	if (b->own)
+		free(b->memory);
+	else
+		roced_memory_free(b->memory, b->size);
+	free(b);
+}
+
+struct ibv_mr *ibv_reg_buf_mr(struct ibv_pd *pd, struct ibv_buf *b, void *addr, size_t length, int access)
+{
+	size_t from = (size_t)((char *)addr - (char *)b->memory);
+
+	if (pd != b->pd || from > b->size || length > b->size - from)
+		return fail(EINVAL);
+	return ibv_reg_mr(pd, addr, length, access);
+}
+
+int ibv_query_comp_cntr_caps(struct ibv_context *context, void *caps) { return EOPNOTSUPP; }

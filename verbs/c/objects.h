@@ -1,0 +1,246 @@
+/* What libibverbs' objects are here: the structures that programs see, and behind them what only we see. */
+#ifndef ROCED_OBJECTS_H
+#define ROCED_OBJECTS_H
+
+#include <errno.h>
+#include <stdbool.h>
+
+#include "abi.h"
+#include "api.h"
+#include "queue.h"
+#include "sessions.h"
+#include "soon.h"
+
+#define OF(type, member, pointer) ((type *)((char *)(pointer) - offsetof(type, member)))
+
+/* An object that events name. The id is its place in the context's table, and a generation. */
+struct named {
+	void *object;
+	uint32_t generation;
+};
+
+/* A device of a list. It lives as long as a list or a context has it. */
+struct device {
+	struct ibv_device ibv;
+	const void *ops;            /* where rdma-core has a provider's: libraries compare it with their own */
+	struct roced_device_entry entry;
+	_Atomic int users;
+};
+
+struct context {
+	struct verbs_context v;     /* its end is the ibv_context; ours follows */
+	struct roced_session *session;
+	struct device *device;
+	unsigned users;             /* of ibv_open_device; under contexts' lock */
+	bool silent;                /* the service has no descriptor for asynchronous events */
+	bool fatal_told;
+	bool shares;                /* it has the process file; see mr.c */
+
+	pthread_mutex_t mu;         /* of what follows; after the locks of queues */
+	struct named *named;
+	uint32_t named_room, named_used;
+	struct roced_token *tokens; /* ROCED_MAX_QUEUE_PAIRS */
+	uint32_t tokens_used;
+	uint32_t *free_tokens;      /* a ring, the one free for longest first */
+	uint32_t free_from, free_count;
+	struct qp *qps;
+};
+
+static inline struct context *context_of(struct ibv_context *ibv) { return OF(struct context, v.context, ibv); }
+
+struct pd {
+	struct ibv_pd ibv;
+	struct ibv_pd *parent;      /* of a parent domain the PD that it stands for */
+};
+
+/* Where completions are counted, which frees the slots of requests. */
+struct completer {
+	_Atomic uint32_t send_polled, recv_polled;
+};
+
+struct cq {
+	union {
+		struct ibv_cq ibv;
+		struct ibv_cq_ex ex;
+	};
+	struct context *ctx;
+	uint64_t event_id;
+	uint32_t comp_got, async_got; /* events given; under ibv.mutex */
+	uint64_t wc_flags;
+
+	pthread_mutex_t lock;       /* of what follows */
+	struct roced_cq queue;
+	uint32_t armed_turn;        /* see wait.c */
+	struct roced_stamped_cqe flushed; /* a completion made here, of a device that is gone */
+	const struct roced_stamped_cqe *now; /* cq_ex: the one that is read */
+};
+
+struct channel {
+	struct ibv_comp_channel ibv;
+	uint32_t handle;
+};
+
+struct srq {
+	struct ibv_srq ibv;
+	struct context *ctx;
+	uint64_t event_id;
+	uint32_t async_got;
+
+	pthread_mutex_t lock;
+	struct roced_recv_queue queue;
+	struct roced_recv_queue *older; /* replaced by resizes, with receives that the card has not taken */
+	uint32_t older_count;
+	uint32_t max_wr, max_sge;
+
+	bool is_xrc;
+	uint32_t number, token;     /* of one of type XRC */
+	struct cq *cq;
+	struct completer completer;
+	int type;
+	struct ibv_xrcd *xrcd;
+};
+
+struct qp {
+	struct ibv_qp_ex ex;
+	struct completer completer; /* first behind it: a token's owner */
+	struct context *ctx;
+	struct qp *next;            /* in the context's list */
+	uint64_t event_id;
+	uint32_t async_got;
+	uint32_t token;
+	struct ibv_qp_cap cap;
+	bool sig_all, connected, is_xrc, target, has_recv, extended;
+	struct ibv_qp_init_attr init;
+
+	pthread_mutex_t modify;     /* one change at a time; before the locks of queues */
+	pthread_mutex_t send_lock;
+	struct roced_send_queue send;
+	uint32_t flushed_sends;     /* how many of those that a gone device left were completed here */
+	uint32_t start;             /* wr_start: where the list began */
+	int failed;                 /* wr_*: the first mistake of the list */
+	uint8_t *slot;              /* wr_*: of the request that is built */
+	uint32_t room;              /* wr_*: slots that are left */
+
+	pthread_mutex_t recv_lock;
+	struct roced_recv_queue recv;
+	uint32_t flushed_recvs;
+};
+
+static inline struct qp *qp_of(struct ibv_qp *ibv) { return OF(struct qp, ex.qp_base, ibv); }
+
+struct ah {
+	struct ibv_ah ibv;
+};
+
+struct mw {
+	struct ibv_mw ibv;
+};
+
+struct xrcd {
+	struct ibv_xrcd ibv;
+	uint32_t handle;
+};
+
+/* context.c */
+uint64_t context_name(struct context *c, void *object);          /* an event id; 0 without memory */
+void context_unname(struct context *c, uint64_t id);
+void *context_named(struct context *c, uint64_t id);             /* NULL if the object is gone; the caller holds mu */
+int token_take(struct context *c, uint32_t *token);              /* ENOMEM if all are in use */
+void token_own(struct context *c, uint32_t token, struct completer *owner);
+void token_release(struct context *c, uint32_t token);
+
+/* The completer of a token; NULL if its generation is over. The caller holds the lock of the CQ. */
+static inline struct completer *token_find(struct context *c, uint32_t token)
+{
+	struct roced_token *t = &c->tokens[roced_token_slot(token)];
+
+	if (atomic_load_explicit((_Atomic uint32_t *)&t->token, memory_order_acquire) != token)
+		return NULL;
+	return t->owner;
+}
+
+static inline int gone(const struct roced_session *s)
+{
+	return atomic_load_explicit(&s->gone, memory_order_relaxed) != ROCED_THERE ? EIO : 0;
+}
+
+/* context.c: the functions that programs reach by pointers */
+void context_set_ops(struct context *c);
+
+/* Each file's functions of that table. */
+int post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad);
+int post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad);
+int post_srq_recv(struct ibv_srq *srq, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad);
+int poll_cq(struct ibv_cq *cq, int most, struct ibv_wc *wc);
+int req_notify_cq(struct ibv_cq *cq, int solicited_only);
+int modify_cq(struct ibv_cq *cq, struct ibv_modify_cq_attr *attr);
+struct ibv_cq_ex *create_cq_ex(struct ibv_context *context, struct ibv_cq_init_attr_ex *attr);
+struct ibv_qp *create_qp_ex(struct ibv_context *context, struct ibv_qp_init_attr_ex *attr);
+struct ibv_qp *open_qp(struct ibv_context *context, struct ibv_qp_open_attr *attr);
+struct ibv_srq *create_srq_ex(struct ibv_context *context, struct ibv_srq_init_attr_ex *attr);
+int get_srq_num(struct ibv_srq *srq, uint32_t *number);
+struct ibv_xrcd *open_xrcd(struct ibv_context *context, struct ibv_xrcd_init_attr *attr);
+int close_xrcd(struct ibv_xrcd *xrcd);
+struct ibv_mw *alloc_mw(struct ibv_pd *pd, int type);
+int dealloc_mw(struct ibv_mw *mw);
+int bind_mw(struct ibv_qp *qp, struct ibv_mw *mw, struct ibv_mw_bind *bind);
+struct ibv_mr *alloc_null_mr(struct ibv_pd *pd);
+struct ibv_mr *reg_dm_mr(struct ibv_pd *pd, struct ibv_dm *dm, uint64_t offset, size_t length, unsigned access);
+struct ibv_dm *alloc_dm(struct ibv_context *context, struct ibv_alloc_dm_attr *attr);
+int free_dm(struct ibv_dm *dm);
+int advise_mr(struct ibv_pd *pd, int advice, uint32_t flags, struct ibv_sge *list, uint32_t count);
+struct ibv_td *alloc_td(struct ibv_context *context, struct ibv_td_init_attr *attr);
+int dealloc_td(struct ibv_td *td);
+struct ibv_pd *alloc_parent_domain(struct ibv_context *context, struct ibv_parent_domain_init_attr *attr);
+int query_rt_values(struct ibv_context *context, struct ibv_values_ex *values);
+int query_device_ex(struct ibv_context *context, const struct ibv_query_device_ex_input *input,
+	struct ibv_device_attr_ex *attr, size_t size);
+int query_port_sized(struct ibv_context *context, uint8_t port, struct ibv_port_attr *attr, size_t size);
+int query_device_old(struct ibv_context *context, struct ibv_device_attr *attr);
+int query_port_old(struct ibv_context *context, uint8_t port, struct ibv_port_attr *attr);
+struct ibv_counters *create_counters(struct ibv_context *context, struct ibv_counters_init_attr *attr);
+int destroy_counters(struct ibv_counters *counters);
+int attach_counters(struct ibv_counters *counters, struct ibv_counter_attach_attr *attr, struct ibv_flow *flow);
+int read_counters(struct ibv_counters *counters, uint64_t *values, uint32_t count, uint32_t flags);
+
+/* cq.c */
+void cq_purge(struct cq *cq);                                    /* drops completions of tokens that are over; locks */
+int cq_create(struct cq *cq, struct ibv_context *context, int entries, struct ibv_comp_channel *channel, void *cq_context,
+	int vector, uint32_t flags, uint64_t wc_flags);
+void cqex_init(struct cq *cq);
+bool flush_one(struct cq *cq, struct roced_stamped_cqe *cqe);    /* of a device that is gone; locks queue pairs */
+
+/* wait.c: what a poll that finds nothing does */
+void wait_empty(struct cq *cq);
+void wait_found(void);
+
+/* post.c */
+void qp_ring(struct qp *qp);
+uint32_t qp_send_room(struct qp *qp);
+bool on_type(int qp_type, int opcode);
+int post_bind(struct qp *qp, uint8_t *slot, struct ibv_mw *mw, uint32_t rkey, const struct ibv_mw_bind_info *info);
+
+/* qpex.c */
+void qpex_init(struct qp *qp, uint64_t ops);
+
+/* ah.c */
+void ah_from_grant(struct ibv_ah_attr *attr, const uint8_t dgid[16], int64_t sgid_index, uint32_t flow_label, uint8_t hop_limit,
+	uint8_t traffic_class, uint8_t port, uint8_t sl);
+
+/* An object's event of a channel or of async_fd waits for its acknowledgement when the object is destroyed. */
+static inline void await_acks(pthread_mutex_t *mutex, pthread_cond_t *cond, const uint32_t *got, const uint32_t *completed)
+{
+	pthread_mutex_lock(mutex);
+	while (*got != *completed)
+		pthread_cond_wait(cond, mutex);
+	pthread_mutex_unlock(mutex);
+}
+
+/* For functions that give a pointer. */
+static inline void *fail(int failed)
+{
+	errno = failed;
+	return NULL;
+}
+
+#endif

@@ -1,0 +1,91 @@
+#define _GNU_SOURCE
+#include <linux/futex.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "objects.h"
+
+/*
+ * What a poll that finds nothing does. The card needs a processor, which the program may be spinning on: each empty
+ * poll yields. If one yield took long, others want the processor: then empty polls sleep on the queue's index for a
+ * while, which the card wakes. A program may poll several queues in turn, and while it sleeps it must not miss what
+ * comes to another: it sleeps only when the poll before was of the same queue.
+ */
+enum {
+	LONG_YIELD = 200000,     /* ns */
+	DOZES = 256,             /* empty polls that sleep after a long yield */
+	DOZE = 1000000,          /* ns, at most */
+	LOOK = 1024,             /* empty polls for one look whether the service is there */
+};
+
+static _Thread_local struct {
+	const struct cq *last;   /* whose poll was empty last */
+	unsigned in_turn;        /* empty polls of it since another one */
+	unsigned dozes, polls;
+} me;
+
+/* ROCED_SPIN in the environment: never give way. For programs that have a processor for each thread. */
+static bool spins(void)
+{
+	static _Atomic int known = -1;
+	int is = atomic_load_explicit(&known, memory_order_relaxed);
+
+	if (is < 0) {
+		is = secure_getenv("ROCED_SPIN") != NULL;
+		atomic_store(&known, is);
+	}
+	return is;
+}
+
+static int64_t now(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return t.tv_sec * INT64_C(1000000000) + t.tv_nsec;
+}
+
+/* Sleeps until the card has written to the queue. */
+static void doze(struct cq *cq)
+{
+	struct timespec most = { .tv_nsec = DOZE };
+	_Atomic uint32_t *index;
+	uint32_t seen;
+
+	pthread_mutex_lock(&cq->lock);
+	index = roced_word(&cq->queue.at, ROCED_PRODUCER_WORDS);
+	seen = cq->queue.at.next;
+	roced_cq_arm(&cq->queue, ROCED_CQ_ARMED_FUTEX);
+	bool empty = atomic_load(index) == seen && cq->queue.kept_from == cq->queue.kept_to;
+	pthread_mutex_unlock(&cq->lock);
+	if (empty)
+		syscall(SYS_futex, index, FUTEX_WAIT, seen, &most, NULL, 0);
+}
+
+static void give_way(struct cq *cq)
+{
+	if (me.dozes > 0 && me.in_turn > 1) {
+		me.dozes--;
+		doze(cq);
+		return;
+	}
+	int64_t before = now();
+	sched_yield();
+	if (now() - before > LONG_YIELD)
+		me.dozes = DOZES;
+}
+
+void wait_empty(struct cq *cq)
+{
+	if (++me.polls % LOOK == 0)
+		roced_session_check(cq->ctx->session);
+	me.in_turn = me.last == cq ? me.in_turn + 1 : 1;
+	me.last = cq;
+	if (!spins())
+		give_way(cq);
+}
+
+void wait_found(void) { me.last = NULL; }
