@@ -1,0 +1,337 @@
+#define _GNU_SOURCE
+/* Connections of streams: what the sides tell each other, and how a socket gets there. */
+#include <arpa/inet.h>
+#include <endian.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "rsapi.h"
+#include "rsocket.h"
+
+enum { RESOLVE_MS = 2000, SCALE_BITS = 8 };
+
+/* Numbers of mappings travel in 8 bits: small ones as they are, others in steps of 256. */
+static uint8_t scale_of(uint32_t value)
+{
+	return (uint8_t)(value <= 1 << (SCALE_BITS - 1) ? value : 1u << (SCALE_BITS - 1) | value >> SCALE_BITS);
+}
+
+static uint32_t value_of(uint8_t scale)
+{
+	return scale <= 1 << (SCALE_BITS - 1) ? scale : (uint32_t)(scale & ~(1 << (SCALE_BITS - 1))) << SCALE_BITS;
+}
+
+static bool big_endian(void) { return htonl(1) == 1; }
+
+/* greet writes what this side is. */
+static void greet(const struct rsocket *s, struct rs_hello *h)
+{
+	*h = (struct rs_hello){
+		.version = RS_VERSION,
+		.flags = RS_HELLO_IOMAP | (big_endian() ? RS_HELLO_NET : 0),
+		.credits = htobe16((uint16_t)s->rq_size),
+		.target_iomap_size = scale_of(s->iomap_size),
+		.target_sgl = { htobe64((uintptr_t)s->target), htobe32(s->target_mr->rkey), htobe32(RS_SGES) },
+		.data_buf = { htobe64((uintptr_t)s->rbuf), htobe32(s->rmr->rkey), htobe32(s->rbuf_size / 2) },
+	};
+}
+
+static struct rs_sge sge_of(const struct rs_sge *wire)
+{
+	return (struct rs_sge){ be64toh(wire->addr), be32toh(wire->key), be32toh(wire->length) };
+}
+
+/* meet takes what the peer is. */
+static int meet(struct rsocket *s, const struct rdma_conn_param *param)
+{
+	struct rs_hello h;
+
+	if (!param->private_data || param->private_data_len < sizeof(h))
+		return EPROTO;
+	memcpy(&h, param->private_data, sizeof(h));
+	s->remote_sgl = sge_of(&h.target_sgl);
+	if (h.version != RS_VERSION || s->remote_sgl.length == 0)
+		return EPROTO;
+	s->remote_at = 1;
+	s->swap = big_endian() != ((h.flags & RS_HELLO_NET) != 0);
+	if (h.flags & RS_HELLO_IOMAP)
+		s->remote_iomap = (struct rs_sge){ s->remote_sgl.addr + sizeof(struct rs_sge) * s->remote_sgl.length,
+			s->remote_sgl.key, value_of(h.target_iomap_size) };
+	s->target[0] = sge_of(&h.data_buf);
+	s->may_send = be16toh(h.credits);
+	return 0;
+}
+
+static int make_buffers(struct rsocket *s)
+{
+	size_t targets = RS_SGES * sizeof(struct rs_sge) + s->iomap_size * sizeof(struct rs_iomap);
+	int access = ROCED_ACCESS_LOCAL_WRITE | ROCED_ACCESS_REMOTE_WRITE;
+
+	s->sbuf = calloc(1, s->sbuf_size);
+	s->rbuf = calloc(1, s->rbuf_size);
+	s->target = calloc(1, targets);
+	s->arrivals = calloc(s->rq_size + 1, sizeof(*s->arrivals));
+	if (!s->sbuf || !s->rbuf || !s->target || !s->arrivals)
+		return ENOMEM;
+	s->smr = ibv_reg_mr(s->id->pd, s->sbuf, s->sbuf_size, ROCED_ACCESS_LOCAL_WRITE);
+	s->rmr = s->smr ? ibv_reg_mr(s->id->pd, s->rbuf, s->rbuf_size, access) : NULL;
+	s->target_mr = s->rmr ? ibv_reg_mr(s->id->pd, s->target, targets, access) : NULL;
+	if (!s->target_mr)
+		return errno;
+	s->sbuf_free = s->sbuf_size;
+	s->rbuf_free_at = s->rbuf_size / 2;
+	s->rbuf_unused = s->rbuf_size / 2; /* the peer knows the first half only */
+	s->controls_free = RS_CONTROLS;
+	s->sqe_free = s->sq_size - RS_CONTROLS;
+	s->told = (uint16_t)(s->rq_size / 2);
+	return 0;
+}
+
+static int make_queue(struct rsocket *s)
+{
+	struct ibv_qp_init_attr attr = { .qp_type = ROCED_QPT_RC, .sq_sig_all = 1 };
+	uint32_t receives = s->rq_size + RS_CONTROLS, n;
+	int error = 0;
+
+	s->events = ibv_create_comp_channel(s->id->verbs);
+	if (!s->events)
+		return errno;
+	fcntl(s->events->fd, F_SETFL, fcntl(s->events->fd, F_GETFL) | O_NONBLOCK);
+	s->cq = ibv_create_cq(s->id->verbs, (int)(s->sq_size + receives), s, s->events, 0);
+	if (!s->cq)
+		return errno;
+	attr.send_cq = attr.recv_cq = s->cq;
+	attr.cap = (struct ibv_qp_cap){ .max_send_wr = s->sq_size, .max_recv_wr = receives, .max_send_sge = 2,
+		.max_recv_sge = 1, .max_inline_data = s->inline_size };
+	if (rdma_create_qp(s->id, NULL, &attr) != 0)
+		return errno;
+	s->inline_size = attr.cap.max_inline_data;
+	for (n = 0; n < receives && !error; n++)
+		error = rs_post_receive(s);
+	return error;
+}
+
+/* rs_equip makes what a connection needs. */
+int rs_equip(struct rsocket *s)
+{
+	int error = make_buffers(s);
+
+	return error ? error : make_queue(s);
+}
+
+static struct rdma_conn_param param_of(const struct rs_hello *h)
+{
+	return (struct rdma_conn_param){ .private_data = h, .private_data_len = sizeof(*h), .flow_control = 1,
+		.retry_count = 7, .rnr_retry_count = 7 };
+}
+
+static int call(struct rsocket *s)
+{
+	struct rdma_conn_param param;
+	struct rs_hello h;
+	int error = rs_equip(s);
+
+	if (error)
+		return error;
+	greet(s, &h);
+	param = param_of(&h);
+	s->state = RS_CONNECTING;
+	return rdma_connect(s->id, &param) == 0 ? 0 : errno;
+}
+
+static void established(struct rsocket *s)
+{
+	s->state = RS_CONNECTED;
+	s->readable = s->writable = true;
+}
+
+static int failure_of(const struct rdma_cm_event *event)
+{
+	switch (event->event) {
+	case RDMA_CM_EVENT_REJECTED:
+		return ECONNREFUSED;
+	case RDMA_CM_EVENT_DEVICE_REMOVAL:
+		return ENETDOWN;
+	case RDMA_CM_EVENT_ADDR_ERROR:
+	case RDMA_CM_EVENT_ROUTE_ERROR:
+		return event->status < 0 ? -event->status : EHOSTUNREACH;
+	default:
+		return event->status < 0 ? -event->status : ETIMEDOUT;
+	}
+}
+
+/* next gives the next step of a connection that is made, for an event. */
+static int next(struct rsocket *s, const struct rdma_cm_event *event)
+{
+	int error;
+
+	switch (event->event) {
+	case RDMA_CM_EVENT_ADDR_RESOLVED:
+		s->state = RS_ROUTING;
+		return rdma_resolve_route(s->id, RESOLVE_MS) == 0 ? 0 : errno;
+	case RDMA_CM_EVENT_ROUTE_RESOLVED:
+		return call(s);
+	case RDMA_CM_EVENT_ESTABLISHED:
+		error = s->state == RS_CONNECTING ? meet(s, &event->param.conn) : 0;
+		if (!error)
+			established(s);
+		return error;
+	case RDMA_CM_EVENT_DISCONNECTED:
+		if (s->state == RS_CONNECTED)
+			s->state = RS_OVER;
+		return 0;
+	case RDMA_CM_EVENT_TIMEWAIT_EXIT:
+	case RDMA_CM_EVENT_ADDR_CHANGE:
+		return 0;
+	default:
+		return failure_of(event);
+	}
+}
+
+/* rs_advance takes the events of a socket that does not listen. */
+void rs_advance(struct rsocket *s)
+{
+	struct rdma_cm_event *event;
+
+	while (s->state != RS_LISTENING && rdma_get_cm_event(s->channel, &event) == 0) {
+		int error = next(s, event);
+
+		rdma_ack_cm_event(event);
+		if (error) {
+			s->state = s->state == RS_CONNECTED ? RS_OVER : RS_FAILED;
+			s->error = error;
+		}
+	}
+}
+
+static bool is_connected(struct rsocket *s)
+{
+	rs_advance(s);
+	return s->state == RS_CONNECTED || s->state == RS_OVER || s->state == RS_FAILED;
+}
+
+int rconnect(int socket, const struct sockaddr *addr, socklen_t addrlen)
+{
+	struct rsocket *s = rs_find(socket);
+	int error = 0;
+
+	if (!s)
+		return -1;
+	pthread_mutex_lock(&s->lock);
+	if (s->state == RS_CONNECTED)
+		error = EISCONN;
+	else if (s->state > RS_BOUND && s->state < RS_CONNECTED)
+		error = EALREADY;
+	else if (s->state > RS_BOUND)
+		error = EINVAL;
+	if (!error) {
+		s->state = RS_RESOLVING;
+		if (rdma_resolve_addr(s->id, NULL, (struct sockaddr *)addr, RESOLVE_MS) != 0) {
+			error = errno;
+			s->state = RS_INIT;
+		}
+	}
+	if (!error)
+		error = rs_wait(s, is_connected, 0);
+	if (error == EAGAIN)
+		error = EINPROGRESS;
+	if (!error && s->state == RS_FAILED)
+		error = s->error;
+	pthread_mutex_unlock(&s->lock);
+	return cm_result(error);
+}
+
+/* answer has a socket of its own for a request. */
+static int answer(struct rsocket *listener, struct rsocket *s, struct rdma_cm_event *event)
+{
+	struct rdma_conn_param param;
+	struct rs_hello h;
+	int error;
+
+	s->id = event->id;
+	s->id->context = s;
+	s->rq_size = listener->rq_size;
+	s->sq_size = listener->sq_size;
+	s->rbuf_size = listener->rbuf_size;
+	s->sbuf_size = listener->sbuf_size;
+	s->inline_size = listener->inline_size;
+	s->iomap_size = listener->iomap_size;
+	s->option = listener->option;
+	if (rdma_migrate_id(s->id, s->channel) != 0)
+		return errno;
+	error = rs_equip(s);
+	if (!error)
+		error = meet(s, &event->param.conn);
+	if (error)
+		return error;
+	greet(s, &h);
+	param = param_of(&h);
+	s->state = RS_ACCEPTING;
+	return rdma_accept(s->id, &param) == 0 ? 0 : errno;
+}
+
+/* next_request waits for a request, as long as the socket may. */
+static int next_request(struct rsocket *s, struct rdma_cm_event **event)
+{
+	struct pollfd ready = { .fd = s->channel->fd, .events = POLLIN };
+
+	while (rdma_get_cm_event(s->channel, event) != 0) {
+		if (errno != EAGAIN || (s->flags & O_NONBLOCK))
+			return errno;
+		if (poll(&ready, 1, -1) < 0)
+			return errno;
+	}
+	return 0;
+}
+
+/* take_request gives a socket for the next request that can be answered. */
+static int take_request(struct rsocket *listener, struct rsocket **out)
+{
+	struct rdma_cm_event *event;
+
+	for (;;) {
+		int error = next_request(listener, &event);
+		struct rsocket *s;
+
+		if (error)
+			return error;
+		if (event->event != RDMA_CM_EVENT_CONNECT_REQUEST) {
+			rdma_ack_cm_event(event);
+			continue;
+		}
+		s = rs_new();
+		error = s ? answer(listener, s, event) : errno;
+		if (!s)
+			rdma_destroy_id(event->id);
+		else if (error)
+			rs_free(s);
+		rdma_ack_cm_event(event);
+		if (!error) {
+			*out = s;
+			return 0;
+		}
+		roced_debug("rsocket: a request could not be accepted: %s", strerror(error));
+	}
+}
+
+int raccept(int socket, struct sockaddr *addr, socklen_t *addrlen)
+{
+	struct rsocket *listener = rs_find(socket), *s;
+	int error;
+
+	if (!listener)
+		return -1;
+	if (listener->state != RS_LISTENING)
+		return cm_result(EINVAL);
+	error = take_request(listener, &s);
+	if (error)
+		return cm_result(error);
+	pthread_mutex_lock(&s->lock);
+	rs_wait(s, is_connected, 0);
+	pthread_mutex_unlock(&s->lock);
+	if (addr && addrlen)
+		rgetpeername(s->fd, addr, addrlen);
+	return s->fd;
+}

@@ -1,0 +1,245 @@
+#define _GNU_SOURCE
+/* Sockets of rsockets and their numbers (rsocket(7)). A number is a descriptor: that of the socket's event channel. */
+#include <fcntl.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "rsocket.h"
+#include "rsapi.h"
+
+static pthread_rwlock_t table_lock = PTHREAD_RWLOCK_INITIALIZER;
+static struct rsocket **table; /* by number */
+static int table_size;
+
+/* rs_find is the socket with a number; NULL with EBADF if it is none. */
+struct rsocket *rs_find(int fd)
+{
+	struct rsocket *s = NULL;
+
+	pthread_rwlock_rdlock(&table_lock);
+	if (fd >= 0 && fd < table_size)
+		s = table[fd];
+	pthread_rwlock_unlock(&table_lock);
+	if (!s)
+		errno = EBADF;
+	return s;
+}
+
+static int enter(struct rsocket *s)
+{
+	struct rsocket **grown = table;
+	int size = table_size, error = 0;
+
+	pthread_rwlock_wrlock(&table_lock);
+	while (size <= s->fd)
+		size = size ? size * 2 : 64;
+	if (size > table_size) {
+		grown = realloc(table, (size_t)size * sizeof(*grown));
+		if (grown) {
+			memset(grown + table_size, 0, (size_t)(size - table_size) * sizeof(*grown));
+			table = grown;
+			table_size = size;
+		}
+	}
+	if (grown)
+		table[s->fd] = s;
+	else
+		error = ENOMEM;
+	pthread_rwlock_unlock(&table_lock);
+	return error;
+}
+
+static void leave(struct rsocket *s)
+{
+	pthread_rwlock_wrlock(&table_lock);
+	if (s->fd < table_size && table[s->fd] == s)
+		table[s->fd] = NULL;
+	pthread_rwlock_unlock(&table_lock);
+}
+
+/* rs_new is a socket without an id, in the table. */
+struct rsocket *rs_new(void)
+{
+	struct rsocket *s = calloc(1, sizeof(*s));
+
+	if (!s)
+		return NULL;
+	s->channel = rdma_create_event_channel();
+	if (!s->channel) {
+		free(s);
+		return NULL;
+	}
+	s->fd = s->channel->fd;
+	fcntl(s->fd, F_SETFL, fcntl(s->fd, F_GETFL) | O_NONBLOCK);
+	pthread_mutex_init(&s->lock, NULL);
+	pthread_cond_init(&s->moved, NULL);
+	s->sq_size = s->rq_size = RS_QUEUE;
+	s->sbuf_size = s->rbuf_size = RS_BUFFER;
+	s->inline_size = RS_INLINE;
+	errno = enter(s);
+	if (errno) {
+		rs_free(s);
+		return NULL;
+	}
+	return s;
+}
+
+static void free_queue(struct rsocket *s)
+{
+	if (s->id && s->id->qp)
+		rdma_destroy_qp(s->id);
+	if (s->cq && s->unacked)
+		ibv_ack_cq_events(s->cq, s->unacked);
+	if (s->cq)
+		ibv_destroy_cq(s->cq);
+	if (s->events)
+		ibv_destroy_comp_channel(s->events);
+	rs_unmap_all(s);
+	if (s->smr)
+		ibv_dereg_mr(s->smr);
+	if (s->rmr)
+		ibv_dereg_mr(s->rmr);
+	if (s->target_mr)
+		ibv_dereg_mr(s->target_mr);
+}
+
+void rs_free(struct rsocket *s)
+{
+	leave(s);
+	free_queue(s);
+	if (s->id)
+		rdma_destroy_id(s->id);
+	rdma_destroy_event_channel(s->channel);
+	free(s->sbuf);
+	free(s->rbuf);
+	free(s->target);
+	free(s->arrivals);
+	pthread_cond_destroy(&s->moved);
+	pthread_mutex_destroy(&s->lock);
+	free(s);
+}
+
+/* Streams only: datagrams of rsockets are a protocol of their own, over UDP sockets beside. */
+int rsocket(int domain, int type, int protocol)
+{
+	struct rsocket *s;
+	int error;
+
+	if (domain != AF_INET && domain != AF_INET6)
+		return cm_result(ENOTSUP);
+	if ((type & 0xf) != SOCK_STREAM || (protocol && protocol != IPPROTO_TCP))
+		return cm_result(EPROTONOSUPPORT);
+	s = rs_new();
+	if (!s)
+		return -1;
+	if (rdma_create_id(s->channel, &s->id, s, RDMA_PS_TCP) != 0) {
+		error = errno;
+		rs_free(s);
+		return cm_result(error);
+	}
+	s->flags = type & SOCK_NONBLOCK ? O_NONBLOCK : 0;
+	s->id->route.addr.src_addr.sa_family = (sa_family_t)domain;
+	return s->fd;
+}
+
+int rbind(int socket, const struct sockaddr *addr, socklen_t addrlen)
+{
+	struct rsocket *s = rs_find(socket);
+
+	if (!s)
+		return -1;
+	if (rdma_bind_addr(s->id, (struct sockaddr *)addr) != 0)
+		return -1;
+	s->state = RS_BOUND;
+	return 0;
+}
+
+int rlisten(int socket, int backlog)
+{
+	struct rsocket *s = rs_find(socket);
+
+	if (!s)
+		return -1;
+	if (s->state == RS_LISTENING)
+		return 0;
+	if (rdma_listen(s->id, backlog) != 0)
+		return -1;
+	s->state = RS_LISTENING;
+	return 0;
+}
+
+static bool all_sent(struct rsocket *s)
+{
+	return s->state != RS_CONNECTED || (s->sqe_free == s->sq_size - RS_CONTROLS && s->controls_free == RS_CONTROLS);
+}
+
+int rshutdown(int socket, int how)
+{
+	struct rsocket *s = rs_find(socket);
+	int error = 0;
+
+	if (!s)
+		return -1;
+	pthread_mutex_lock(&s->lock);
+	if (s->state == RS_CONNECTED) {
+		bool was = s->readable || s->writable;
+
+		if (how == SHUT_RD || how == SHUT_RDWR)
+			s->readable = false;
+		rs_wait(s, all_sent, 0);
+		if (how != SHUT_RD)
+			s->writable = false;
+		if (was && !s->readable && !s->writable)
+			error = rs_post_control(s, RS_CTRL_DISCONNECT);
+		else if (how == SHUT_WR)
+			error = rs_post_control(s, RS_CTRL_SHUTDOWN);
+		rs_wait(s, all_sent, 0);
+		if (!s->readable && !s->writable)
+			s->state = RS_OVER;
+	}
+	pthread_mutex_unlock(&s->lock);
+	return cm_result(s->state == RS_CONNECTED ? error : 0);
+}
+
+int rclose(int socket)
+{
+	struct rsocket *s = rs_find(socket);
+
+	if (!s)
+		return -1;
+	if (s->state == RS_CONNECTED && (s->readable || s->writable))
+		rshutdown(socket, SHUT_RDWR);
+	if (s->id && s->id->qp)
+		rdma_disconnect(s->id);
+	rs_free(s);
+	return 0;
+}
+
+static int name_of(const struct sockaddr *from, struct sockaddr *addr, socklen_t *addrlen)
+{
+	socklen_t len = from->sa_family == AF_INET6 ? sizeof(struct sockaddr_in6) : sizeof(struct sockaddr_in);
+
+	memcpy(addr, from, *addrlen < len ? *addrlen : len);
+	*addrlen = len;
+	return 0;
+}
+
+int rgetpeername(int socket, struct sockaddr *addr, socklen_t *addrlen)
+{
+	struct rsocket *s = rs_find(socket);
+
+	if (!s)
+		return -1;
+	if (s->state != RS_CONNECTED && s->state != RS_OVER)
+		return cm_result(ENOTCONN);
+	return name_of(&s->id->route.addr.dst_addr, addr, addrlen);
+}
+
+int rgetsockname(int socket, struct sockaddr *addr, socklen_t *addrlen)
+{
+	struct rsocket *s = rs_find(socket);
+
+	return s ? name_of(&s->id->route.addr.src_addr, addr, addrlen) : -1;
+}

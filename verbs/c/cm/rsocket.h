@@ -1,0 +1,160 @@
+/*
+ * rsockets inside (rsocket(7)): streams over a reliable connection. A side writes its bytes into the peer's receive
+ * buffer by RDMA WRITE; the immediate data says how many.
+ *
+ *	rsocket.c    sockets and their descriptors: made, bound, closed
+ *	rsconnect.c  connections: what the sides tell each other, their queue pairs
+ *	rsring.c     the queue pair's completions, credits, and waiting for them
+ *	rssend.c rsrecv.c rspoll.c rsoption.c rsiomap.c
+ *
+ * A socket has one lock, which is not held while a call waits. Of those that wait for completions one polls the
+ * descriptors, and wakes the others.
+ */
+#ifndef ROCED_RSOCKET_H
+#define ROCED_RSOCKET_H
+
+#include "cm.h"
+
+enum {
+	RS_VERSION = 1,
+	RS_SGES = 2,          /* halves of a receive buffer, and places for them at the peer */
+	RS_CONTROLS = 4,      /* messages of control that may be on the way */
+	RS_MAX_TRANSFER = 65536,
+	RS_QUEUE = 384,
+	RS_BUFFER = 1 << 17,
+	RS_INLINE = 64,
+	RS_WAKE_MS = 100,     /* the longest sleep: another thread may have taken what is waited for */
+};
+
+/* What immediate data says: a message in its upper 3 bits, a value in the others. */
+enum rs_op {
+	RS_OP_DATA = 0,       /* bytes in the receive buffer */
+	RS_OP_WRITE = 2,      /* never sent: a write without a message */
+	RS_OP_SGL = 4,        /* the sequence number up to which may be sent; perhaps a half of the buffer is free */
+	RS_OP_IOMAP_SGL = 6,  /* a mapping for riowrite */
+	RS_OP_CTRL = 7,
+};
+
+enum rs_control { RS_CTRL_DISCONNECT = 0, RS_CTRL_KEEPALIVE = 1, RS_CTRL_SHUTDOWN = 2 };
+
+static inline uint32_t rs_message(enum rs_op op, uint32_t value) { return (uint32_t)op << 29 | (value & 0x1fffffff); }
+
+/* A piece of a side's memory, in its own byte order in memory, big-endian in struct rs_hello. */
+struct rs_sge {
+	uint64_t addr;
+	uint32_t key;
+	uint32_t length;
+};
+
+/* A mapping that the peer gave, in our memory. */
+struct rs_iomap {
+	uint64_t offset;
+	struct rs_sge sge;
+};
+
+enum { RS_HELLO_NET = 1 << 0, RS_HELLO_IOMAP = 1 << 1 };
+
+/* The private data of a request and of its answer. */
+struct rs_hello {
+	uint8_t version;
+	uint8_t flags;             /* RS_HELLO_NET: of a big-endian host */
+	uint16_t credits;          /* messages that may come */
+	uint8_t reserved[3];
+	uint8_t target_iomap_size; /* mappings, as a scale */
+	struct rs_sge target_sgl;  /* where the peer says which half of its buffer is free */
+	struct rs_sge data_buf;    /* the first half */
+};
+
+enum rs_state { RS_INIT, RS_BOUND, RS_LISTENING, RS_RESOLVING, RS_ROUTING, RS_CONNECTING, RS_ACCEPTING, RS_CONNECTED, RS_OVER, RS_FAILED };
+
+/* A message that has come. */
+struct rs_arrival { uint32_t length; };
+
+struct rs_mapping {
+	struct rs_mapping *next;
+	void *addr;
+	size_t length;
+	off_t offset;
+	struct ibv_mr *mr;
+	int index;    /* of the place at the peer; -1 before it was told */
+};
+
+struct rsocket {
+	int fd;                          /* its number: the descriptor of its channel */
+	struct rdma_event_channel *channel;
+	struct rdma_cm_id *id;
+	pthread_mutex_t lock;
+	pthread_cond_t moved;            /* completions were taken */
+	bool led;                        /* somebody polls the descriptors */
+	enum rs_state state;
+	bool readable, writable;         /* of a connection: not shut down */
+	int error;                       /* why it failed */
+	int flags;                       /* O_NONBLOCK */
+
+	/* Options. */
+	uint32_t sq_size, rq_size, sbuf_size, rbuf_size, inline_size, iomap_size;
+	struct { int reuse, keepalive, oobinline, nodelay, v6only, maxseg; struct { int on, seconds; } linger; } option;
+
+	/* The queue pair. */
+	struct ibv_comp_channel *events;
+	struct ibv_cq *cq;
+	unsigned unacked;
+
+	/* Sending. */
+	uint8_t *sbuf;
+	struct ibv_mr *smr;
+	uint32_t sbuf_at, sbuf_free;
+	uint32_t sqe_free, controls_free;
+	uint16_t sent, may_send;         /* sequence numbers: of the next message, of the first that may not be sent */
+	struct rs_sge *target;           /* RS_SGES, where the peer writes; then rs_iomap, of iomap_size */
+	struct ibv_mr *target_mr;
+	int target_at;
+
+	/* Receiving. */
+	uint8_t *rbuf;
+	struct ibv_mr *rmr;
+	uint32_t rbuf_at, rbuf_unused, rbuf_free_at; /* where bytes are read; read and not given back; the half to give back */
+	uint16_t received, told;         /* sequence numbers: of messages that were read, when the peer is told next */
+	struct rs_arrival *arrivals;     /* a ring of rq_size + 1 */
+	uint32_t arrivals_head, arrivals_tail, head_read;
+
+	/* The peer's. */
+	struct rs_sge remote_sgl;
+	int remote_at;
+	bool swap;                       /* it is of the other byte order */
+	struct rs_sge remote_iomap;
+	struct rs_mapping *mappings;
+};
+
+static inline struct rs_iomap *rs_iomaps(struct rsocket *s) { return (struct rs_iomap *)(s->target + RS_SGES); }
+
+/* rsocket.c */
+struct rsocket *rs_find(int fd);
+struct rsocket *rs_new(void);
+void rs_free(struct rsocket *s);
+int rs_enter(struct rsocket *s);
+
+/* rsconnect.c. The caller holds the lock. */
+void rs_advance(struct rsocket *s);
+int rs_equip(struct rsocket *s);
+
+/* rsring.c. The caller holds the lock. */
+void rs_take(struct rsocket *s);
+int rs_wait(struct rsocket *s, bool (*done)(struct rsocket *s), int flags);
+int rs_arm(struct rsocket *s);
+void rs_drain(struct rsocket *s);
+int rs_post_receive(struct rsocket *s);
+int rs_post(struct rsocket *s, enum rs_op op, uint32_t imm, const void *data, uint32_t len, uint64_t to, uint32_t key);
+int rs_post_control(struct rsocket *s, enum rs_control control);
+void rs_give_credits(struct rsocket *s);
+bool rs_can_send(struct rsocket *s);
+bool rs_can_receive(struct rsocket *s);
+
+/* rspoll.c: what of the asked for is true now. The caller holds the lock. */
+short rs_ready(struct rsocket *s, short events);
+
+/* rsiomap.c */
+void rs_unmap_all(struct rsocket *s);
+void rs_tell_mappings(struct rsocket *s);
+
+#endif

@@ -1,0 +1,108 @@
+#define _GNU_SOURCE
+/* Sending on streams: bytes are copied into the send buffer, or travel with the work request. */
+#include <string.h>
+
+#include "rsapi.h"
+#include "rsocket.h"
+
+static uint32_t least(uint32_t a, uint32_t b) { return a < b ? a : b; }
+
+/* send_some sends what fits into one message; the number of bytes. */
+static int send_some(struct rsocket *s, const void *data, size_t len, uint32_t *sent)
+{
+	struct rs_sge *to = &s->target[s->target_at];
+	uint32_t n = least(len > RS_MAX_TRANSFER ? RS_MAX_TRANSFER : (uint32_t)len, to->length);
+	int error;
+
+	if (n > s->inline_size) {
+		n = least(n, least(s->sbuf_free, s->sbuf_size - s->sbuf_at));
+		memcpy(s->sbuf + s->sbuf_at, data, n);
+		data = s->sbuf + s->sbuf_at;
+	}
+	error = rs_post(s, RS_OP_DATA, rs_message(RS_OP_DATA, n), data, n, to->addr, to->key);
+	if (error)
+		return error;
+	if (data == s->sbuf + s->sbuf_at) {
+		s->sbuf_free -= n;
+		s->sbuf_at = (s->sbuf_at + n) % s->sbuf_size;
+	}
+	s->sent++;
+	to->addr += n;
+	to->length -= n;
+	if (to->length == 0)
+		s->target_at = (s->target_at + 1) % RS_SGES;
+	*sent = n;
+	return 0;
+}
+
+/* send_all sends bytes until the call may not wait; their number, or -1 if there were none. */
+static ssize_t send_all(struct rsocket *s, const void *data, size_t len, int flags)
+{
+	size_t done = 0;
+	int error = 0;
+
+	while (done < len && !error) {
+		uint32_t n = 0;
+
+		error = rs_wait(s, rs_can_send, flags);
+		if (!error && s->state == RS_CONNECTED && s->writable)
+			error = send_some(s, (const uint8_t *)data + done, len - done, &n);
+		else if (!error)
+			error = s->state < RS_CONNECTED ? ENOTCONN : s->error ? s->error : EPIPE;
+		done += n;
+	}
+	return done > 0 || !error ? (ssize_t)done : cm_result(error);
+}
+
+ssize_t rsend(int socket, const void *buf, size_t len, int flags)
+{
+	struct rsocket *s = rs_find(socket);
+	ssize_t sent;
+
+	if (!s)
+		return -1;
+	if (s->state < RS_CONNECTED && s->state != RS_ACCEPTING && s->state != RS_CONNECTING)
+		return cm_result(ENOTCONN);
+	pthread_mutex_lock(&s->lock);
+	rs_advance(s);
+	if (s->state < RS_CONNECTED)
+		sent = cm_result(EAGAIN);
+	else
+		sent = send_all(s, buf, len, flags);
+	pthread_mutex_unlock(&s->lock);
+	return sent;
+}
+
+ssize_t rsendto(int socket, const void *buf, size_t len, int flags, const struct sockaddr *dest, socklen_t addrlen)
+{
+	if (dest || addrlen)
+		return rs_find(socket) ? cm_result(EISCONN) : -1;
+	return rsend(socket, buf, len, flags);
+}
+
+static ssize_t send_vector(int socket, const struct iovec *iov, int count, int flags)
+{
+	ssize_t done = 0;
+	int n;
+
+	for (n = 0; n < count; n++) {
+		ssize_t sent = rsend(socket, iov[n].iov_base, iov[n].iov_len, flags);
+
+		if (sent < 0)
+			return done > 0 ? done : -1;
+		done += sent;
+		if ((size_t)sent < iov[n].iov_len)
+			break;
+	}
+	return done;
+}
+
+ssize_t rsendmsg(int socket, const struct msghdr *msg, int flags)
+{
+	if (msg->msg_control && msg->msg_controllen)
+		return cm_result(ENOTSUP);
+	return send_vector(socket, msg->msg_iov, (int)msg->msg_iovlen, flags);
+}
+
+ssize_t rwrite(int socket, const void *buf, size_t count) { return rsend(socket, buf, count, 0); }
+ssize_t rwritev(int socket, const struct iovec *iov, int count) { return send_vector(socket, iov, count, 0); }
