@@ -73,7 +73,7 @@ static int reach_service(char *path, size_t size)
 
 static int hello(struct link *l, struct roced_hello_entry **names, size_t *count, char *why, size_t why_size)
 {
-	struct roced_hello_request r = { ROCED_PROTO_MAGIC, ROCED_PROTO_VERSION, ROCED_PROTO_VERSION };
+	struct roced_hello_request r = { ROCED_PROTO_MAGIC, ROCED_PROTO_OLDEST_VERSION, ROCED_PROTO_VERSION };
 	struct roced_hello_grant *g = malloc(ROCED_PROTO_MAX_MESSAGE);
 	struct asked a = { .command = ROCED_HELLO, .request = &r, .request_len = sizeof(r), .grant = g, .cap = ROCED_PROTO_MAX_MESSAGE };
 

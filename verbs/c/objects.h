@@ -9,7 +9,6 @@
 #include "api.h"
 #include "queue.h"
 #include "sessions.h"
-#include "soon.h"
 
 #define OF(type, member, pointer) ((type *)((char *)(pointer) - offsetof(type, member)))
 

@@ -1,0 +1,191 @@
+//go:build linux
+
+// Package ctest builds the libraries for programs in C, and runs programs against a service on the network in memory.
+package ctest
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// built is what is made once for all tests: the libraries and roced.
+var built struct {
+	sync.Once
+	dir string
+	err error
+}
+
+func TestMain(m *testing.M) {
+	code := m.Run()
+	if built.dir != "" {
+		_ = os.RemoveAll(built.dir)
+	}
+	os.Exit(code)
+}
+
+// build gives the folder of the libraries, and roced beside them.
+func build(t *testing.T) string {
+	t.Helper()
+	if _, err := exec.LookPath("gcc"); err != nil {
+		t.Skip("no C compiler")
+	}
+	built.Do(func() {
+		if built.dir, built.err = os.MkdirTemp("", "roced-ctest-"); built.err != nil {
+			return
+		}
+		built.err = errors.Join(os.Chmod(built.dir, 0o755),
+			made("make", "-s", "-j2", "-C", "..", "OUT="+built.dir, built.dir+"/libibverbs.so.1"),
+			made("go", "build", "-o", filepath.Join(built.dir, "roced"), "../../../cmd/roced"))
+	})
+	if built.err != nil {
+		t.Fatal(built.err)
+	}
+	return built.dir
+}
+
+func made(name string, args ...string) error {
+	if out, err := exec.Command(name, args...).CombinedOutput(); err != nil {
+		return fmt.Errorf("%s %s: %w\n%s", name, strings.Join(args, " "), err, out)
+	}
+	return nil
+}
+
+// compile makes a program of tests/ against Debian's headers.
+func compile(t *testing.T, name string, flags ...string) (program string) {
+	t.Helper()
+	needHeader(t, "/usr/include/infiniband/verbs.h")
+	program = filepath.Join(t.TempDir(), name)
+	args := append([]string{"-std=gnu11", "-Wall", "-Wextra", "-Werror", "-Wno-unused-parameter", "-g", "-O1", "-pthread", "-o", program, "../tests/" + name + ".c"}, flags...)
+	if err := made("gcc", args...); err != nil {
+		t.Fatal(err)
+	}
+	return program
+}
+
+func needHeader(t *testing.T, path string) {
+	t.Helper()
+	if _, err := os.Stat(path); err != nil {
+		t.Skip("libibverbs-dev is not installed")
+	}
+}
+
+// service is one on a network in memory, unprivileged where that can be.
+type service struct {
+	lib, socket string
+	process     *exec.Cmd
+	log         bytes.Buffer
+	ended       chan struct{}
+}
+
+// nobody is the user of services and programs, if the test may choose.
+const nobody = 65534
+
+func asNobody(c *exec.Cmd) {
+	if os.Getuid() == 0 {
+		c.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
+	}
+}
+
+// serve starts a service, which ends with the test.
+func serve(t *testing.T, args ...string) *service {
+	t.Helper()
+	lib := build(t)
+	dir, err := os.MkdirTemp("", "roced-service-")
+	if err == nil && os.Getuid() == 0 {
+		err = os.Chown(dir, nobody, nobody)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	s := &service{lib: lib, socket: filepath.Join(dir, "roced.sock"), ended: make(chan struct{})}
+	s.process = exec.Command(filepath.Join(lib, "roced"), append([]string{"run", "--loopback", "--socket", s.socket}, args...)...)
+	s.process.Stderr = &s.log
+	asNobody(s.process)
+	if err := s.process.Start(); err != nil {
+		t.Fatal(err)
+	}
+	go func() {
+		_ = s.process.Wait()
+		close(s.ended)
+	}()
+	t.Cleanup(func() {
+		_ = s.process.Process.Signal(os.Interrupt)
+		<-s.ended
+		if t.Failed() {
+			t.Logf("the service:\n%s", &s.log)
+		}
+	})
+	for deadline := time.Now().Add(time.Minute); ; time.Sleep(5 * time.Millisecond) {
+		if _, err := os.Stat(s.socket); err == nil {
+			return s
+		}
+		if time.Now().After(deadline) {
+			t.Fatal("the service does not listen")
+		}
+	}
+}
+
+// command is a program that finds the libraries and the service. It ends with the test.
+func (s *service) command(t *testing.T, name string, args ...string) *exec.Cmd {
+	t.Helper()
+	if _, err := exec.LookPath(name); err != nil {
+		t.Skipf("%s is not installed", name)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
+	t.Cleanup(cancel)
+	c := exec.CommandContext(ctx, name, args...)
+	c.Env = append(os.Environ(), "LD_LIBRARY_PATH="+s.lib, "ROCED_SOCKET="+s.socket)
+	asNobody(c)
+	return c
+}
+
+// output runs a program to its end, which is to be a success.
+func (s *service) output(t *testing.T, name string, args ...string) string {
+	t.Helper()
+	out, err := s.command(t, name, args...).CombinedOutput()
+	if err != nil {
+		t.Fatalf("%s %s: %v\n%s", filepath.Base(name), strings.Join(args, " "), err, out)
+	}
+	return string(out)
+}
+
+// program compiles a program of tests/ and runs it to its end.
+func (s *service) program(t *testing.T, name string, args ...string) string {
+	t.Helper()
+	program := compile(t, name, "-L"+s.lib, "-libverbs")
+	if err := readable(program); err != nil {
+		t.Fatal(err)
+	}
+	return s.output(t, program, args...)
+}
+
+// readable lets nobody run a program in a folder of the test.
+func readable(program string) error {
+	for dir := filepath.Dir(program); len(dir) > len(os.TempDir()); dir = filepath.Dir(dir) {
+		if err := os.Chmod(dir, 0o755); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// printed is what a program that needs no service prints.
+func printed(t *testing.T, program string, args ...string) string {
+	t.Helper()
+	out, err := exec.Command(program, args...).Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(out)
+}
