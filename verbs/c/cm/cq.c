@@ -107,9 +107,10 @@ int rdma_create_srq_ex(struct rdma_cm_id *public, struct ibv_srq_init_attr_ex *a
 
 int rdma_create_srq(struct rdma_cm_id *id, struct ibv_pd *pd, struct ibv_srq_init_attr *attr)
 {
+	const size_t common = offsetof(struct ibv_srq_init_attr_ex, comp_mask); /* less than the size of attr, which ends with padding */
 	struct ibv_srq_init_attr_ex ex = { .comp_mask = IBV_SRQ_INIT_TYPE, .srq_type = ROCED_SRQT_BASIC };
 
-	memcpy(&ex, attr, sizeof(*attr));
+	memcpy(&ex, attr, common);
 	if (id->qp_type == ROCED_QPT_XRC_RECV || id->qp_type == ROCED_QPT_XRC_SEND)
 		ex.srq_type = ROCED_SRQT_XRC;
 	if (pd) {
@@ -118,7 +119,7 @@ int rdma_create_srq(struct rdma_cm_id *id, struct ibv_pd *pd, struct ibv_srq_ini
 	}
 	if (rdma_create_srq_ex(id, &ex) != 0)
 		return -1;
-	memcpy(attr, &ex, sizeof(*attr));
+	memcpy(attr, &ex, common);
 	return 0;
 }
 

@@ -172,12 +172,13 @@ int rdma_create_qp_ex(struct rdma_cm_id *public, struct ibv_qp_init_attr_ex *att
 
 int rdma_create_qp(struct rdma_cm_id *id, struct ibv_pd *pd, struct ibv_qp_init_attr *attr)
 {
+	const size_t common = offsetof(struct ibv_qp_init_attr_ex, comp_mask); /* less than the size of attr, which ends with padding */
 	struct ibv_qp_init_attr_ex ex = { .comp_mask = IBV_QP_INIT_PD, .pd = pd ? pd : id->pd };
 
-	memcpy(&ex, attr, sizeof(*attr));
+	memcpy(&ex, attr, common);
 	if (rdma_create_qp_ex(id, &ex) != 0)
 		return -1;
-	memcpy(attr, &ex, sizeof(*attr));
+	memcpy(attr, &ex, common);
 	return 0;
 }
 
