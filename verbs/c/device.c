@@ -19,6 +19,7 @@ static struct device *new_device(const struct roced_device_entry *entry, int num
 		return NULL;
 	d->entry = *entry;
 	d->ops = our_ops;
+	d->number = number;
 	atomic_store(&d->users, 1);
 	d->ibv.node_type = IBV_NODE_CA;
 	d->ibv.transport_type = IBV_TRANSPORT_IB;
@@ -73,12 +74,8 @@ const char *ibv_get_device_name(struct ibv_device *device) { return device->name
 
 be64 ibv_get_device_guid(struct ibv_device *device) { return htobe64(OF(struct device, ibv, device)->entry.node_guid); }
 
-int ibv_get_device_index(struct ibv_device *device)
-{
-	int index = OF(struct device, ibv, device)->entry.index;
-
-	return index > 0 ? index : 1; /* of the device; programs tell by it only whether two are the same */
-}
+/* Programs tell by it only whether two devices are the same. */
+int ibv_get_device_index(struct ibv_device *device) { return OF(struct device, ibv, device)->number + 1; }
 
 struct ibv_context *ibv_open_device(struct ibv_device *device)
 {

@@ -23,6 +23,7 @@ struct device {
 	struct ibv_device ibv;
 	const void *ops;            /* where rdma-core has a provider's: libraries compare it with their own */
 	struct roced_device_entry entry;
+	int number;                 /* in its list */
 	_Atomic int users;
 };
 

@@ -36,7 +36,6 @@ struct roced_device_entry {
 	char name[ROCED_NAME_SIZE];
 	uint64_t node_guid;      /* in the host's byte order, as all of proto.h */
 	uint64_t sys_image_guid;
-	int index;               /* of the network interface; -1 if there is none */
 };
 
 /* Why a session is over. */
