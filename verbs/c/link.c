@@ -95,7 +95,8 @@ static void fill(struct asked *a, const struct roced_message *head, const unsign
 		snprintf(a->text, sizeof(a->text), "an answer of %zu bytes to command %u, where %u was asked", length, head->command, a->command);
 		return;
 	}
-	memcpy(a->grant, body, length);
+	if (length)
+		memcpy(a->grant, body, length);
 	a->len = length;
 	memcpy(a->fds, p->fds, sizeof(a->fds));
 	a->nfds = p->nfds;

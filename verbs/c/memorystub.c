@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <sys/mman.h>
 #include <unistd.h>
+#include <sys/syscall.h>
 #include <pthread.h>
 #include "memory.h"
 /* Stands in for memory.c until that is there: pages move, and stay. */
@@ -15,7 +16,7 @@ int roced_memory_start(int fd){ if(file>=0){close(fd);return 0;} file=fd; seen=m
 int roced_memory_file(void){return file;}
 int roced_memory_share(void *a,size_t n){ if(!n) return 0; if(file<0) return ENODEV; pthread_mutex_lock(&mu);
  for(uintptr_t p=(uintptr_t)a&~4095UL;p<(uintptr_t)a+n;p+=4096){ if(seen[p>>12]) continue;
-  if(pwrite(file,(void*)p,4096,(off_t)p)!=4096){pthread_mutex_unlock(&mu);return errno;}
+  if(syscall(SYS_pwrite64,file,p,4096,p)!=4096){pthread_mutex_unlock(&mu);return errno;}
   if(mmap((void*)p,4096,3,MAP_SHARED|MAP_FIXED,file,p)==MAP_FAILED){pthread_mutex_unlock(&mu);return errno;} seen[p>>12]=1;}
  pthread_mutex_unlock(&mu); return 0;}
 int roced_memory_unshare(void *a,size_t n){return 0;}

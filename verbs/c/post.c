@@ -162,7 +162,8 @@ static int put(struct qp *qp, const struct ibv_send_wr *wr, uint8_t *slot)
 		data += sizeof(*a);
 	}
 	w->sge_count = (uint16_t)wr->num_sge;
-	memcpy(data, wr->sg_list, (size_t)wr->num_sge * sizeof(struct roced_sge));
+	if (wr->num_sge)
+		memcpy(data, wr->sg_list, (size_t)wr->num_sge * sizeof(struct roced_sge));
 	return 0;
 }
 

@@ -191,7 +191,8 @@ static void wr_set_sge_list(struct ibv_qp_ex *ex, size_t count, const struct ibv
 		return;
 	}
 	((struct roced_send_wqe *)qp->slot)->sge_count = (uint16_t)count;
-	memcpy(data_of(qp), list, count * sizeof(*list));
+	if (count)
+		memcpy(data_of(qp), list, count * sizeof(*list));
 }
 
 static void wr_set_sge(struct ibv_qp_ex *ex, uint32_t lkey, uint64_t addr, uint32_t length)

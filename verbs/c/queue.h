@@ -170,7 +170,8 @@ static inline void roced_recv_put(struct roced_recv_queue *q, uint64_t id, const
 	wqe->id = id;
 	wqe->sge_count = count;
 	wqe->reserved = 0;
-	memcpy(wqe + 1, sges, count * sizeof(*sges));
+	if (count)
+		memcpy(wqe + 1, sges, count * sizeof(*sges));
 }
 
 static inline void roced_recv_publish(struct roced_recv_queue *q)
