@@ -198,6 +198,8 @@ void rs_advance(struct rsocket *s)
 	while (s->state != RS_LISTENING && rdma_get_cm_event(s->channel, &event) == 0) {
 		int error = next(s, event);
 
+		if (error)
+			roced_debug("rsocket %d: %s, status %d: %s", s->fd, rdma_event_str(event->event), event->status, strerror(error));
 		rdma_ack_cm_event(event);
 		if (error) {
 			s->state = s->state == RS_CONNECTED ? RS_OVER : RS_FAILED;

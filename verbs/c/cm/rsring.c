@@ -150,6 +150,10 @@ void rs_take(struct rsocket *s)
 
 	if (!s->cq)
 		return;
+	if (atomic_load(&roced_session_of(s->id->verbs)->gone) != ROCED_THERE) { /* or this is the child of a fork */
+		fail(s, EIO);
+		return;
+	}
 	while ((count = s->id->verbs->ops.poll_cq(s->cq, 16, wc)) > 0)
 		for (n = 0; n < count; n++) {
 			if (wc[n].status != 0) {
