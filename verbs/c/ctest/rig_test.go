@@ -1,6 +1,5 @@
 //go:build linux
 
-// Package ctest builds the libraries for programs in C, and runs programs against a service on the network in memory.
 package ctest
 
 import (
