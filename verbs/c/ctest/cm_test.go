@@ -1,0 +1,169 @@
+//go:build linux
+
+package ctest
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// cmRig is the libraries, built for a test, and a service on a network in memory.
+type cmRig struct {
+	libraries, roced, socket string
+}
+
+// newCMRig builds the libraries and the service, and starts it.
+func newCMRig(t *testing.T) *cmRig {
+	t.Helper()
+	dir := t.TempDir()
+	r := &cmRig{libraries: filepath.Join(dir, "lib"), roced: filepath.Join(dir, "roced"), socket: filepath.Join(dir, "roced.sock")}
+	cmRun(t, "make", "-s", "-C", "..", "OUT="+r.libraries)
+	cmRun(t, "go", "build", "-o", r.roced, "../../../cmd/roced")
+	service := exec.Command(r.roced, "run", "--loopback", "--socket", r.socket)
+	var log bytes.Buffer
+	service.Stderr = &log
+	if err := service.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = service.Process.Signal(os.Interrupt)
+		if err := service.Wait(); err != nil || t.Failed() {
+			t.Logf("the service: %v\n%s", err, &log)
+		}
+	})
+	for {
+		if _, err := os.Stat(r.socket); err == nil {
+			return r
+		}
+		time.Sleep(10 * time.Millisecond)
+		if t.Context().Err() != nil {
+			t.Fatal("the service does not listen")
+		}
+	}
+}
+
+// command is a program that finds the libraries and the service. It ends with the test.
+func (r *cmRig) command(t *testing.T, name string, args ...string) *exec.Cmd {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
+	t.Cleanup(cancel)
+	c := exec.CommandContext(ctx, name, args...)
+	c.Env = append(os.Environ(), "LD_LIBRARY_PATH="+r.libraries, "ROCED_SOCKET="+r.socket)
+	return c
+}
+
+// compile makes a program of cm/tests.
+func (r *cmRig) compile(t *testing.T, name string) string {
+	t.Helper()
+	program := filepath.Join(t.TempDir(), name)
+	cmRun(t, "gcc", "-Wall", "-Wextra", "-Werror", "-g", "-pthread", "-o", program, cmFile(t, "cm/tests/"+name+".c"),
+		"-L"+r.libraries, "-lrdmacm", "-libverbs")
+	return program
+}
+
+// cmRun runs a command to its end.
+func cmRun(t *testing.T, name string, args ...string) {
+	t.Helper()
+	if out, err := exec.Command(name, args...).CombinedOutput(); err != nil {
+		t.Fatalf("%s %s: %v\n%s", name, strings.Join(args, " "), err, out)
+	}
+}
+
+// TestCM runs the programs of cm/tests, and those of Debian's rdmacm-utils as they are.
+func TestCM(t *testing.T) {
+	if _, err := exec.LookPath("gcc"); err != nil {
+		t.Skip("no C compiler")
+	}
+	if _, err := os.Stat("/usr/include/rdma/rdma_verbs.h"); err != nil {
+		t.Skip("librdmacm-dev is not installed")
+	}
+	r := newCMRig(t)
+	for _, name := range []string{"synchronous", "asynchronous"} {
+		t.Run(name, func(t *testing.T) {
+			program := r.compile(t, name)
+			if out, err := r.command(t, program).CombinedOutput(); err != nil {
+				t.Errorf("%v\n%s", err, out)
+			}
+		})
+	}
+	for _, row := range cmPairs {
+		t.Run(row.name, func(t *testing.T) { r.pair(t, row) })
+	}
+}
+
+// cmPair is a server and a client of rdmacm-utils.
+type cmPair struct {
+	name           string
+	server, client []string
+}
+
+// cmServer is the first program's address: each has the lowest one that is free.
+const cmServer = "10.88.0.1"
+
+var cmPairs = []cmPair{
+	{"rping", []string{"rping", "-s", "-C", "10", "-V"}, []string{"rping", "-c", "-a", cmServer, "-C", "10", "-V"}},
+	{"ucmatose", []string{"ucmatose"}, []string{"ucmatose", "-s", cmServer}},
+	{"ucmatose migrates", []string{"ucmatose", "-m"}, []string{"ucmatose", "-m", "-s", cmServer}},
+	{"udaddy", []string{"udaddy"}, []string{"udaddy", "-s", cmServer}},
+	{"rdma_server", []string{"rdma_server"}, []string{"rdma_client", "-s", cmServer}},
+	{"rdma_xserver", []string{"rdma_xserver"}, []string{"rdma_xclient", "-s", cmServer}},
+	{"rstream", []string{"rstream", "-S", "4096", "-C", "500"}, []string{"rstream", "-s", cmServer, "-S", "4096", "-C", "500"}},
+	{"rstream resolves", []string{"rstream", "-T", "r", "-S", "64", "-C", "100"}, []string{"rstream", "-s", cmServer, "-T", "r", "-S", "64", "-C", "100"}},
+	{"rstream does not wait", []string{"rstream", "-T", "n", "-S", "64", "-C", "100"}, []string{"rstream", "-s", cmServer, "-T", "n", "-S", "64", "-C", "100"}},
+	{"riostream", []string{"riostream", "-S", "100000", "-C", "50"}, []string{"riostream", "-s", cmServer, "-S", "100000", "-C", "50"}},
+	{"mckey", []string{"mckey", "-m", "239.7.1.74", "-b", cmServer}, []string{"mckey", "-m", "239.7.1.74", "-b", "10.88.0.2", "-s"}},
+}
+
+// pair runs a server and a client to their ends. The client begins when the server is a host, and waits for it.
+func (r *cmRig) pair(t *testing.T, row cmPair) {
+	if _, err := exec.LookPath(row.server[0]); err != nil {
+		t.Skip("rdmacm-utils are not installed")
+	}
+	r.await(t, false) // the programs before have gone, and their addresses are free
+	var said bytes.Buffer
+	server := r.command(t, row.server[0], row.server[1:]...)
+	server.Stdout, server.Stderr = &said, &said
+	if err := server.Start(); err != nil {
+		t.Fatal(err)
+	}
+	r.await(t, true)
+	out, err := r.command(t, row.client[0], row.client[1:]...).CombinedOutput()
+	if err != nil {
+		t.Errorf("client: %v\n%s", err, out)
+		_ = server.Process.Kill()
+	}
+	if err := server.Wait(); err != nil {
+		t.Errorf("server: %v\n%s", err, &said)
+	}
+}
+
+// await waits until a server listens, or has joined a group; or until there are no programs, and all addresses are free.
+func (r *cmRig) await(t *testing.T, there bool) {
+	t.Helper()
+	for start := time.Now(); time.Since(start) < time.Minute; time.Sleep(10 * time.Millisecond) {
+		if there {
+			if ids := r.show(t, "cm"); strings.Contains(ids, `"LISTEN"`) || strings.Contains(ids, `"groups":1`) {
+				return
+			}
+		} else if !strings.Contains(r.show(t, "client"), `"ifname":"loop`) {
+			return
+		}
+	}
+	t.Fatal("no server listens, or programs do not go")
+}
+
+// show is what the service says that it has, in JSON.
+func (r *cmRig) show(t *testing.T, what string) string {
+	t.Helper()
+	out, err := exec.Command(r.roced, "show", what, "--json", "--service", r.socket).CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	return string(out)
+}
