@@ -7,11 +7,27 @@
 
 static uint32_t least(uint32_t a, uint32_t b) { return a < b ? a : b; }
 
+/*
+ * take_room takes bytes of the room that the peer gave. That is before they are sent: once they are, the peer may give
+ * more in the same place.
+ */
+static struct rs_sge take_room(struct rsocket *s, uint32_t n)
+{
+	struct rs_sge *room = &s->target[s->target_at], taken = *room;
+
+	room->addr += n;
+	room->length -= n;
+	if (room->length == 0)
+		s->target_at = (s->target_at + 1) % RS_SGES;
+	return taken;
+}
+
 /* send_some sends what fits into one message; the number of bytes. */
 static int send_some(struct rsocket *s, const void *data, size_t len, uint32_t *sent)
 {
-	struct rs_sge *to = &s->target[s->target_at];
-	uint32_t n = least(len > RS_MAX_TRANSFER ? RS_MAX_TRANSFER : (uint32_t)len, to->length);
+	uint32_t room = s->target[s->target_at].length;
+	uint32_t n = least(len > RS_MAX_TRANSFER ? RS_MAX_TRANSFER : (uint32_t)len, room);
+	struct rs_sge to;
 	int error;
 
 	if (n > s->inline_size) {
@@ -19,7 +35,8 @@ static int send_some(struct rsocket *s, const void *data, size_t len, uint32_t *
 		memcpy(s->sbuf + s->sbuf_at, data, n);
 		data = s->sbuf + s->sbuf_at;
 	}
-	error = rs_post(s, RS_OP_DATA, rs_message(RS_OP_DATA, n), data, n, to->addr, to->key);
+	to = take_room(s, n);
+	error = rs_post(s, RS_OP_DATA, rs_message(RS_OP_DATA, n), data, n, to.addr, to.key);
 	if (error)
 		return error;
 	if (data == s->sbuf + s->sbuf_at) {
@@ -27,10 +44,6 @@ static int send_some(struct rsocket *s, const void *data, size_t len, uint32_t *
 		s->sbuf_at = (s->sbuf_at + n) % s->sbuf_size;
 	}
 	s->sent++;
-	to->addr += n;
-	to->length -= n;
-	if (to->length == 0)
-		s->target_at = (s->target_at + 1) % RS_SGES;
 	*sent = n;
 	return 0;
 }
