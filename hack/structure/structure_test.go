@@ -37,6 +37,7 @@ var allowed = map[string][]string{
 	"verbs/proto":             {"datapath/ring", "internal/errno", "verbs", "verbs/provider"},
 	"verbs/client":            {"datapath/ring", "verbs", "verbs/proto", "verbs/provider"},
 	"verbs/server":            {"internal/fault", "internal/pcapng", "verbs", "verbs/hca", "verbs/proto", "verbs/provider"},
+	"verbs/c/ctest":           {},
 	"verbs/cm":                {"verbs", "verbs/provider"},
 	"verbs/verbstest":         {"verbs", "verbs/cm", "verbs/provider", "verbs/verbstest/hostile", "verbs/verbstest/ids", "verbs/verbstest/rig"},
 	"verbs/verbstest/ids":     {"verbs", "verbs/cm", "verbs/provider", "verbs/verbstest/rig"},

@@ -59,7 +59,8 @@ struct ibv_odp_caps {
 	uint64_t general_caps;
 	struct { uint32_t rc_odp_caps, uc_odp_caps, ud_odp_caps; } per_transport_caps;
 };
-enum { IBV_ODP_SUPPORT = 1, IBV_ODP_SEND = 1, IBV_ODP_RECV = 2, IBV_ODP_WRITE = 4, IBV_ODP_READ = 8, IBV_ODP_ATOMIC = 16, IBV_ODP_SRQ_RECV = 32 };
+enum { IBV_ODP_SUPPORT = 1, IBV_ODP_SEND = 1, IBV_ODP_RECV = 2, IBV_ODP_WRITE = 4, IBV_ODP_READ = 8,
+	IBV_ODP_ATOMIC = 16, IBV_ODP_SRQ_RECV = 32 };
 
 struct ibv_device_attr_ex {
 	struct ibv_device_attr orig_attr;
@@ -228,7 +229,8 @@ struct ibv_ops_wr;
 
 struct ibv_srq_attr { uint32_t max_wr, max_sge, srq_limit; };
 struct ibv_srq_init_attr { void *srq_context; struct ibv_srq_attr attr; };
-enum { IBV_SRQ_INIT_TYPE = 1, IBV_SRQ_INIT_PD = 2, IBV_SRQ_INIT_XRCD = 4, IBV_SRQ_INIT_CQ = 8, IBV_SRQ_INIT_TM = 16 };
+enum { IBV_SRQ_INIT_TYPE = 1, IBV_SRQ_INIT_PD = 2, IBV_SRQ_INIT_XRCD = 4, IBV_SRQ_INIT_CQ = 8,
+	IBV_SRQ_INIT_TM = 16 };
 
 struct ibv_srq_init_attr_ex {
 	void *srq_context;
@@ -327,9 +329,11 @@ struct ibv_qp_ex {
 	uint64_t comp_mask;
 	uint64_t wr_id;
 	unsigned wr_flags;
-	void (*wr_atomic_cmp_swp)(struct ibv_qp_ex *qp, uint32_t rkey, uint64_t remote_addr, uint64_t compare, uint64_t swap);
+	void (*wr_atomic_cmp_swp)(struct ibv_qp_ex *qp, uint32_t rkey, uint64_t remote_addr, uint64_t compare,
+		uint64_t swap);
 	void (*wr_atomic_fetch_add)(struct ibv_qp_ex *qp, uint32_t rkey, uint64_t remote_addr, uint64_t add);
-	void (*wr_bind_mw)(struct ibv_qp_ex *qp, struct ibv_mw *mw, uint32_t rkey, const struct ibv_mw_bind_info *info);
+	void (*wr_bind_mw)(struct ibv_qp_ex *qp, struct ibv_mw *mw, uint32_t rkey,
+		const struct ibv_mw_bind_info *info);
 	void (*wr_local_inv)(struct ibv_qp_ex *qp, uint32_t invalidate_rkey);
 	void (*wr_rdma_read)(struct ibv_qp_ex *qp, uint32_t rkey, uint64_t remote_addr);
 	void (*wr_rdma_write)(struct ibv_qp_ex *qp, uint32_t rkey, uint64_t remote_addr);
@@ -348,7 +352,8 @@ struct ibv_qp_ex {
 	int (*wr_complete)(struct ibv_qp_ex *qp);
 	void (*wr_abort)(struct ibv_qp_ex *qp);
 	void (*wr_atomic_write)(struct ibv_qp_ex *qp, uint32_t rkey, uint64_t remote_addr, const void *value);
-	void (*wr_flush)(struct ibv_qp_ex *qp, uint32_t rkey, uint64_t remote_addr, size_t length, uint8_t type, uint8_t level);
+	void (*wr_flush)(struct ibv_qp_ex *qp, uint32_t rkey, uint64_t remote_addr, size_t length, uint8_t type,
+		uint8_t level);
 };
 
 struct ibv_ece { uint32_t vendor_id, options, comp_mask; };
@@ -468,15 +473,18 @@ struct verbs_context {
 	int (*advise_mr)(struct ibv_pd *pd, int advice, uint32_t flags, struct ibv_sge *list, uint32_t count);
 	struct ibv_mr *(*alloc_null_mr)(struct ibv_pd *pd);
 	int (*read_counters)(struct ibv_counters *counters, uint64_t *values, uint32_t count, uint32_t flags);
-	int (*attach_counters_point_flow)(struct ibv_counters *counters, struct ibv_counter_attach_attr *attr, struct ibv_flow *flow);
+	int (*attach_counters_point_flow)(struct ibv_counters *counters, struct ibv_counter_attach_attr *attr,
+		struct ibv_flow *flow);
 	struct ibv_counters *(*create_counters)(struct ibv_context *context, struct ibv_counters_init_attr *attr);
 	int (*destroy_counters)(struct ibv_counters *counters);
-	struct ibv_mr *(*reg_dm_mr)(struct ibv_pd *pd, struct ibv_dm *dm, uint64_t offset, size_t length, unsigned access);
+	struct ibv_mr *(*reg_dm_mr)(struct ibv_pd *pd, struct ibv_dm *dm, uint64_t offset, size_t length,
+		unsigned access);
 	struct ibv_dm *(*alloc_dm)(struct ibv_context *context, struct ibv_alloc_dm_attr *attr);
 	int (*free_dm)(struct ibv_dm *dm);
 	int (*modify_flow_action_esp)(struct ibv_flow_action *action, struct ibv_flow_action_esp_attr *attr);
 	int (*destroy_flow_action)(struct ibv_flow_action *action);
-	struct ibv_flow_action *(*create_flow_action_esp)(struct ibv_context *context, struct ibv_flow_action_esp_attr *attr);
+	struct ibv_flow_action *(*create_flow_action_esp)(struct ibv_context *context,
+		struct ibv_flow_action_esp_attr *attr);
 	int (*modify_qp_rate_limit)(struct ibv_qp *qp, void *attr);
 	struct ibv_pd *(*alloc_parent_domain)(struct ibv_context *context, struct ibv_parent_domain_init_attr *attr);
 	int (*dealloc_td)(struct ibv_td *td);

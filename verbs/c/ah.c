@@ -6,8 +6,10 @@
 
 static struct ibv_ah *create(struct ibv_pd *pd, const struct ibv_ah_attr *attr, bool no_wait)
 {
-	struct roced_create_ah_request r = { .pd = pd->handle, .no_wait = no_wait, .sgid_index = attr->grh.sgid_index,
-		.flow_label = attr->grh.flow_label, .hop_limit = attr->grh.hop_limit, .traffic_class = attr->grh.traffic_class,
+	struct roced_create_ah_request r = { .pd = pd->handle, .no_wait = no_wait,
+		.sgid_index = attr->grh.sgid_index,
+		.flow_label = attr->grh.flow_label, .hop_limit = attr->grh.hop_limit,
+			.traffic_class = attr->grh.traffic_class,
 		.port = attr->port_num, .sl = attr->sl };
 	struct roced_create_ah_grant g;
 
@@ -43,7 +45,8 @@ static int find_gid(struct ibv_context *context, uint8_t port, const union ibv_g
 	ssize_t n = _ibv_query_gid_table(context, list, sizeof(list) / sizeof(list[0]), 0, sizeof(list[0]));
 
 	for (ssize_t i = 0; i < n; i++)
-		if (list[i].port_num == port && list[i].gid_type == ROCED_GID_TYPE_ROCE_V2 && memcmp(&list[i].gid, gid, sizeof(*gid)) == 0)
+		if (list[i].port_num == port && list[i].gid_type == ROCED_GID_TYPE_ROCE_V2 && memcmp(&list[i].gid, gid,
+			sizeof(*gid)) == 0)
 			return (int)list[i].gid_index;
 	return -1;
 }
@@ -63,7 +66,8 @@ static bool is_ipv4(const struct ibv_grh *grh)
 	return b[20] == 0x45 && b[0] >> 4 != 6;
 }
 
-static void from_grh(const struct ibv_grh *grh, union ibv_gid *sgid, union ibv_gid *dgid, struct ibv_ah_attr *attr)
+static void from_grh(const struct ibv_grh *grh, union ibv_gid *sgid, union ibv_gid *dgid,
+	struct ibv_ah_attr *attr)
 {
 	const uint8_t *b = (const uint8_t *)grh;
 
@@ -80,7 +84,8 @@ static void from_grh(const struct ibv_grh *grh, union ibv_gid *sgid, union ibv_g
 	attr->grh.traffic_class = words >> 20 & 0xfc;
 }
 
-int ibv_init_ah_from_wc(struct ibv_context *context, uint8_t port, struct ibv_wc *wc, struct ibv_grh *grh, struct ibv_ah_attr *attr)
+int ibv_init_ah_from_wc(struct ibv_context *context, uint8_t port, struct ibv_wc *wc,
+	struct ibv_grh *grh, struct ibv_ah_attr *attr)
 {
 	union ibv_gid sgid, dgid;
 	int index = 0, failed = 0;
@@ -127,7 +132,8 @@ struct ibv_ah *ibv_create_ah_from_wc(struct ibv_pd *pd, struct ibv_wc *wc, struc
 }
 
 /* For providers: here the service resolves. */
-int ibv_resolve_eth_l2_from_gid(struct ibv_context *context, struct ibv_ah_attr *attr, uint8_t mac[6], uint16_t *vid) { return EOPNOTSUPP; }
+int ibv_resolve_eth_l2_from_gid(struct ibv_context *context, struct ibv_ah_attr *attr, uint8_t mac[6],
+	uint16_t *vid) { return EOPNOTSUPP; }
 
 int ibv_attach_mcast(struct ibv_qp *qp, const union ibv_gid *gid, uint16_t lid)
 {

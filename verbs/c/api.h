@@ -1,4 +1,7 @@
-/* The functions of libibverbs that libibverbs.so.1 exports, as programs link them. Their versions are in libibverbs.map. */
+/*
+ * The functions of libibverbs that libibverbs.so.1 exports, as programs link them. Their versions are
+ * in libibverbs.map.
+ */
 #ifndef ROCED_API_H
 #define ROCED_API_H
 
@@ -17,10 +20,13 @@ const char *ibv_get_sysfs_path(void);
 int ibv_read_sysfs_file(const char *dir, const char *file, char *buffer, size_t size);
 
 int ibv_query_device(struct ibv_context *context, struct ibv_device_attr *attr);
-int ibv_query_port(struct ibv_context *context, uint8_t port, struct ibv_port_attr *attr); /* of 44's size, see query.c */
+/* of 44's size, see query.c */
+int ibv_query_port(struct ibv_context *context, uint8_t port, struct ibv_port_attr *attr);
 int ibv_query_gid(struct ibv_context *context, uint8_t port, int index, union ibv_gid *gid);
-int _ibv_query_gid_ex(struct ibv_context *context, uint32_t port, uint32_t index, struct ibv_gid_entry *entry, uint32_t flags, size_t size);
-ssize_t _ibv_query_gid_table(struct ibv_context *context, struct ibv_gid_entry *entries, size_t most, uint32_t flags, size_t size);
+int _ibv_query_gid_ex(struct ibv_context *context, uint32_t port, uint32_t index,
+	struct ibv_gid_entry *entry, uint32_t flags, size_t size);
+ssize_t _ibv_query_gid_table(struct ibv_context *context, struct ibv_gid_entry *entries, size_t most,
+	uint32_t flags, size_t size);
 int ibv_query_gid_type(struct ibv_context *context, uint8_t port, unsigned index, int *type);
 int ibv_query_pkey(struct ibv_context *context, uint8_t port, int index, be16 *pkey);
 int ibv_get_pkey_index(struct ibv_context *context, uint8_t port, be16 pkey);
@@ -30,13 +36,15 @@ int ibv_dealloc_pd(struct ibv_pd *pd);
 struct ibv_mr *ibv_reg_mr(struct ibv_pd *pd, void *addr, size_t length, int access);
 struct ibv_mr *ibv_reg_mr_iova(struct ibv_pd *pd, void *addr, size_t length, uint64_t iova, int access);
 struct ibv_mr *ibv_reg_mr_iova2(struct ibv_pd *pd, void *addr, size_t length, uint64_t iova, unsigned access);
-struct ibv_mr *ibv_reg_dmabuf_mr(struct ibv_pd *pd, uint64_t offset, size_t length, uint64_t iova, int fd, int access);
+struct ibv_mr *ibv_reg_dmabuf_mr(struct ibv_pd *pd, uint64_t offset, size_t length, uint64_t iova,
+	int fd, int access);
 int ibv_rereg_mr(struct ibv_mr *mr, int flags, struct ibv_pd *pd, void *addr, size_t length, int access);
 int ibv_dereg_mr(struct ibv_mr *mr);
 
 struct ibv_comp_channel *ibv_create_comp_channel(struct ibv_context *context);
 int ibv_destroy_comp_channel(struct ibv_comp_channel *channel);
-struct ibv_cq *ibv_create_cq(struct ibv_context *context, int entries, void *cq_context, struct ibv_comp_channel *channel, int vector);
+struct ibv_cq *ibv_create_cq(struct ibv_context *context, int entries, void *cq_context,
+	struct ibv_comp_channel *channel, int vector);
 int ibv_resize_cq(struct ibv_cq *cq, int entries);
 int ibv_destroy_cq(struct ibv_cq *cq);
 int ibv_get_cq_event(struct ibv_comp_channel *channel, struct ibv_cq **cq, void **cq_context);
@@ -58,10 +66,12 @@ int ibv_set_ece(struct ibv_qp *qp, struct ibv_ece *ece);
 int ibv_query_ece(struct ibv_qp *qp, struct ibv_ece *ece);
 
 struct ibv_ah *ibv_create_ah(struct ibv_pd *pd, struct ibv_ah_attr *attr);
-int ibv_init_ah_from_wc(struct ibv_context *context, uint8_t port, struct ibv_wc *wc, struct ibv_grh *grh, struct ibv_ah_attr *attr);
+int ibv_init_ah_from_wc(struct ibv_context *context, uint8_t port, struct ibv_wc *wc,
+	struct ibv_grh *grh, struct ibv_ah_attr *attr);
 struct ibv_ah *ibv_create_ah_from_wc(struct ibv_pd *pd, struct ibv_wc *wc, struct ibv_grh *grh, uint8_t port);
 int ibv_destroy_ah(struct ibv_ah *ah);
-int ibv_resolve_eth_l2_from_gid(struct ibv_context *context, struct ibv_ah_attr *attr, uint8_t mac[6], uint16_t *vid);
+int ibv_resolve_eth_l2_from_gid(struct ibv_context *context, struct ibv_ah_attr *attr, uint8_t mac[6],
+	uint16_t *vid);
 int ibv_attach_mcast(struct ibv_qp *qp, const union ibv_gid *gid, uint16_t lid);
 int ibv_detach_mcast(struct ibv_qp *qp, const union ibv_gid *gid, uint16_t lid);
 

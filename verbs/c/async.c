@@ -27,7 +27,8 @@ static bool counts_of(const struct ibv_async_event *e, struct counts *c)
 	case ROCED_EVENT_PATH_MIG_ERR:
 	case ROCED_EVENT_QP_LAST_WQE_REACHED: {
 		struct qp *qp = qp_of(e->element.qp);
-		*c = (struct counts){ &e->element.qp->mutex, &e->element.qp->cond, &qp->async_got, &e->element.qp->events_completed };
+		*c = (struct counts){ &e->element.qp->mutex, &e->element.qp->cond, &qp->async_got,
+			&e->element.qp->events_completed };
 		return true;
 	}
 	case ROCED_EVENT_SRQ_ERR:
@@ -40,8 +41,12 @@ static bool counts_of(const struct ibv_async_event *e, struct counts *c)
 	return false;
 }
 
-/* Of an object (a CQ, QP or SRQ begins with what programs know of it), or of the port. False if the object is gone. */
-static bool fill(struct context *c, const struct roced_get_async_event_grant *g, struct ibv_async_event *event)
+/*
+ * Of an object (a CQ, QP or SRQ begins with what programs know of it), or of the port. False if the
+ * object is gone.
+ */
+static bool fill(struct context *c, const struct roced_get_async_event_grant *g,
+	struct ibv_async_event *event)
 {
 	struct counts at;
 	bool there = true;

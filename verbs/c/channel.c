@@ -11,7 +11,8 @@ struct ibv_comp_channel *ibv_create_comp_channel(struct ibv_context *context)
 	struct roced_create_comp_channel_grant g;
 	struct channel *ch = calloc(1, sizeof(*ch));
 	int fd = -1, count = 1;
-	int failed = ch ? roced_ask(context_of(context)->session, ROCED_CREATE_COMP_CHANNEL, NULL, 0, &g, sizeof(g), NULL, &fd, &count) : ENOMEM;
+	int failed = ch ? roced_ask(context_of(context)->session, ROCED_CREATE_COMP_CHANNEL, NULL, 0, &g,
+		sizeof(g), NULL, &fd, &count) : ENOMEM;
 
 	if (!failed && count != 1)
 		failed = EPROTO;

@@ -5,7 +5,8 @@
 #include "objects.h"
 
 /*
- * The functions of IBVERBS_1.0 whose structures were other ones, until 2007. A program that was linked with them is
+ * The functions of IBVERBS_1.0 whose structures were other ones, until 2007. A program that was linked
+ * with them is
  * told that there is no device, and stops there. It has nothing that it could call the others with.
  */
 
@@ -13,7 +14,8 @@
 
 static void say(void)
 {
-	fprintf(stderr, "roced: this program was linked with libibverbs 1.0, whose structures have changed since; link it again\n");
+	fprintf(stderr, "roced: this program was linked with libibverbs 1.0, "
+		"whose structures have changed since; link it again\n");
 }
 
 OLD(ibv_get_device_list) void **old_get_device_list(int *count)
@@ -69,4 +71,5 @@ STOP(reg_mr)
 STOP(resize_cq)
 
 /* Drivers of before 2017 named themselves by this. */
-__attribute__((symver("ibv_register_driver@IBVERBS_1.1"), visibility("default"), used)) void old_register_driver(const char *name, void *init) {}
+__attribute__((symver("ibv_register_driver@IBVERBS_1.1"), visibility("default"),
+	used)) void old_register_driver(const char *name, void *init) {}

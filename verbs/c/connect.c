@@ -75,7 +75,8 @@ static int hello(struct link *l, struct roced_hello_entry **names, size_t *count
 {
 	struct roced_hello_request r = { ROCED_PROTO_MAGIC, ROCED_PROTO_OLDEST_VERSION, ROCED_PROTO_VERSION };
 	struct roced_hello_grant *g = malloc(ROCED_PROTO_MAX_MESSAGE);
-	struct asked a = { .command = ROCED_HELLO, .request = &r, .request_len = sizeof(r), .grant = g, .cap = ROCED_PROTO_MAX_MESSAGE };
+	struct asked a = { .command = ROCED_HELLO, .request = &r, .request_len = sizeof(r), .grant = g,
+		.cap = ROCED_PROTO_MAX_MESSAGE };
 
 	if (!g)
 		return ENOMEM;

@@ -1,7 +1,10 @@
 #define _GNU_SOURCE
 #include "objects.h"
 
-/* rdma-core's librdmacm converts the kernel's structures by these. Ours has none of the kernel's: nobody calls them. */
+/*
+ * rdma-core's librdmacm converts the kernel's structures by these. Ours has none of the kernel's:
+ * nobody calls them.
+ */
 
 #pragma GCC visibility push(default)
 void ibv_copy_ah_attr_from_kern(struct ibv_ah_attr *to, const void *from);
@@ -11,7 +14,8 @@ void ibv_copy_path_rec_to_kern(void *to, const void *from);
 #pragma GCC visibility pop
 
 /* Offsets in struct ib_uverbs_ah_attr of the kernel. */
-enum { AH_SGID_INDEX = 20, AH_HOP_LIMIT = 21, AH_TRAFFIC_CLASS = 22, AH_FLOW_LABEL = 16, AH_DLID = 24, AH_SL = 26, AH_PATH_BITS = 27,
+enum { AH_SGID_INDEX = 20, AH_HOP_LIMIT = 21, AH_TRAFFIC_CLASS = 22, AH_FLOW_LABEL = 16, AH_DLID = 24,
+	AH_SL = 26, AH_PATH_BITS = 27,
 	AH_RATE = 28, AH_GLOBAL = 29, AH_PORT = 30 };
 
 void ibv_copy_ah_attr_from_kern(struct ibv_ah_attr *to, const void *from)

@@ -16,7 +16,8 @@ struct ibv_counters *create_counters(struct ibv_context *context, struct ibv_cou
 	if (attr->comp_mask)
 		return fail(EOPNOTSUPP);
 	c = calloc(1, sizeof(*c));
-	int failed = c ? roced_ask(context_of(context)->session, ROCED_CREATE_COUNTERS, NULL, 0, &g, sizeof(g), NULL, NULL, NULL) : ENOMEM;
+	int failed = c ? roced_ask(context_of(context)->session, ROCED_CREATE_COUNTERS, NULL, 0, &g, sizeof(g),
+		NULL, NULL, NULL) : ENOMEM;
 	if (failed) {
 		free(c);
 		return fail(failed);
@@ -38,7 +39,8 @@ int destroy_counters(struct ibv_counters *ibv)
 }
 
 /* Flows, to which libibverbs attaches counters, are not built: there is no flow that could be given. */
-int attach_counters(struct ibv_counters *counters, struct ibv_counter_attach_attr *attr, struct ibv_flow *flow) { return EOPNOTSUPP; }
+int attach_counters(struct ibv_counters *counters, struct ibv_counter_attach_attr *attr,
+	struct ibv_flow *flow) { return EOPNOTSUPP; }
 
 int read_counters(struct ibv_counters *ibv, uint64_t *values, uint32_t count, uint32_t flags)
 {

@@ -75,7 +75,10 @@ static int take(struct cq *cq, int most, struct ibv_wc *wc)
 	return n;
 }
 
-/* A poll that has found nothing: completions were lost, or the device is gone and what is outstanding is flushed. */
+/*
+ * A poll that has found nothing: completions were lost, or the device is gone and what is outstanding
+ * is flushed.
+ */
 static int take_last(struct cq *cq, int most, struct ibv_wc *wc)
 {
 	int n = 0;
@@ -117,18 +120,22 @@ int req_notify_cq(struct ibv_cq *ibv, int solicited_only)
 
 static bool current(void *ctx, const struct roced_cqe *e) { return token_find(ctx, e->token) != NULL; }
 
+void cq_purge_locked(struct cq *cq) { roced_cq_purge(&cq->queue, current, cq->ctx); }
+
 void cq_purge(struct cq *cq)
 {
 	pthread_mutex_lock(&cq->lock);
-	roced_cq_purge(&cq->queue, current, cq->ctx);
+	cq_purge_locked(cq);
 	pthread_mutex_unlock(&cq->lock);
 }
 
-int cq_create(struct cq *cq, struct ibv_context *context, int entries, struct ibv_comp_channel *channel, void *cq_context,
+int cq_create(struct cq *cq, struct ibv_context *context, int entries, struct ibv_comp_channel *channel,
+	void *cq_context,
 	int vector, uint32_t flags, uint64_t wc_flags)
 {
 	struct context *c = context_of(context);
-	struct roced_create_cq_request r = { .entries = entries, .flags = flags, .comp_vector = vector, .wc_flags = wc_flags };
+	struct roced_create_cq_request r = { .entries = entries, .flags = flags, .comp_vector = vector,
+		.wc_flags = wc_flags };
 	struct roced_create_cq_grant g;
 
 	if (entries < 1)
@@ -139,7 +146,8 @@ int cq_create(struct cq *cq, struct ibv_context *context, int entries, struct ib
 	if (!r.event_id)
 		return ENOMEM;
 	int failed = roced_ask_simple(c->session, ROCED_CREATE_CQ, &r, &g);
-	if (!failed && !roced_cq_open(&cq->queue, roced_memory_at(c->session, g.queue_offset, g.queue_length), g.queue_length,
+	if (!failed && !roced_cq_open(&cq->queue, roced_memory_at(c->session, g.queue_offset, g.queue_length),
+		g.queue_length,
 		g.queue_entries, g.queue_stride))
 		failed = EPROTO;
 	if (failed) {
@@ -164,7 +172,8 @@ int cq_create(struct cq *cq, struct ibv_context *context, int entries, struct ib
 	return 0;
 }
 
-struct ibv_cq *ibv_create_cq(struct ibv_context *context, int entries, void *cq_context, struct ibv_comp_channel *channel, int vector)
+struct ibv_cq *ibv_create_cq(struct ibv_context *context, int entries, void *cq_context,
+	struct ibv_comp_channel *channel, int vector)
 {
 	struct cq *cq = calloc(1, sizeof(*cq));
 	int failed = cq ? cq_create(cq, context, entries, channel, cq_context, vector, 0, 0) : ENOMEM;
@@ -197,7 +206,8 @@ int ibv_resize_cq(struct ibv_cq *ibv, int entries)
 		failed = roced_ask_simple(s, ROCED_RESIZE_CQ, &r, &g);
 	if (failed)
 		return failed;
-	if (!roced_cq_open(&to, roced_memory_at(s, g.queue_offset, g.queue_length), g.queue_length, g.queue_entries, g.queue_stride))
+	if (!roced_cq_open(&to, roced_memory_at(s, g.queue_offset, g.queue_length), g.queue_length,
+		g.queue_entries, g.queue_stride))
 		return EPROTO;
 	pthread_mutex_lock(&cq->lock);
 	if (roced_cq_purge(&cq->queue, current, cq->ctx))
@@ -217,7 +227,8 @@ int ibv_resize_cq(struct ibv_cq *ibv, int entries)
 
 int modify_cq(struct ibv_cq *ibv, struct ibv_modify_cq_attr *attr)
 {
-	struct roced_modify_cq_request r = { .cq = ibv->handle, .count = attr->moderate.cq_count, .period = attr->moderate.cq_period };
+	struct roced_modify_cq_request r = { .cq = ibv->handle, .count = attr->moderate.cq_count,
+		.period = attr->moderate.cq_period };
 
 	if (attr->attr_mask != IBV_CQ_MODERATE)
 		return attr->attr_mask & ~(uint32_t)IBV_CQ_MODERATE ? EOPNOTSUPP : EINVAL;

@@ -4,7 +4,10 @@
 
 #include "objects.h"
 
-/* The extended CQ: one completion at a time, of which fields are read. From start_poll to end_poll the CQ is locked. */
+/*
+ * The extended CQ: one completion at a time, of which fields are read. From start_poll to end_poll the
+ * CQ is locked.
+ */
 
 static struct cq *of(struct ibv_cq_ex *ex) { return OF(struct cq, ex, ex); }
 
@@ -134,7 +137,8 @@ struct ibv_cq_ex *create_cq_ex(struct ibv_context *context, struct ibv_cq_init_a
 	if (attr->comp_mask & ~(uint32_t)(IBV_CQ_INIT_FLAGS | IBV_CQ_INIT_PD))
 		return fail(EOPNOTSUPP);
 	cq = calloc(1, sizeof(*cq));
-	int failed = cq ? cq_create(cq, context, (int)attr->cqe, attr->channel, attr->cq_context, (int)attr->comp_vector, flags, attr->wc_flags) : ENOMEM;
+	int failed = cq ? cq_create(cq, context, (int)attr->cqe, attr->channel, attr->cq_context,
+		(int)attr->comp_vector, flags, attr->wc_flags) : ENOMEM;
 	if (failed) {
 		free(cq);
 		return fail(failed);

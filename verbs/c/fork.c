@@ -1,7 +1,10 @@
 #define _GNU_SOURCE
 #include "objects.h"
 
-/* Memory stays where it is in a fork, and contexts are dead in the child, whether a program asks for it or not. */
+/*
+ * Memory stays where it is in a fork, and contexts are dead in the child, whether a program asks for
+ * it or not.
+ */
 
 int ibv_fork_init(void) { return 0; }
 

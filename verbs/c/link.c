@@ -83,7 +83,8 @@ static void fill_failure(struct asked *a, const unsigned char *body, size_t leng
 	a->text[text] = 0;
 }
 
-static void fill(struct asked *a, const struct roced_message *head, const unsigned char *body, size_t length, struct packet *p)
+static void fill(struct asked *a, const struct roced_message *head, const unsigned char *body,
+	size_t length, struct packet *p)
 {
 	a->done = true;
 	if (head->kind == ROCED_FAILURE) {
@@ -92,7 +93,8 @@ static void fill(struct asked *a, const struct roced_message *head, const unsign
 	}
 	if (head->command != a->command || length > a->cap) {
 		a->error = EPROTO;
-		snprintf(a->text, sizeof(a->text), "an answer of %zu bytes to command %u, where %u was asked", length, head->command, a->command);
+		snprintf(a->text, sizeof(a->text), "an answer of %zu bytes to command %u, where %u was asked", length,
+			head->command, a->command);
 		return;
 	}
 	if (length)

@@ -1,4 +1,7 @@
-/* A connection to the service: packets, and commands by their ids. Used by session.c and device lists only. */
+/*
+ * A connection to the service: packets, and commands by their ids. Used by session.c and device lists
+ * only.
+ */
 #ifndef ROCED_LINK_H
 #define ROCED_LINK_H
 
@@ -40,8 +43,12 @@ struct asked {
 	struct asked *next;
 };
 
-/* Connects and says hello. The devices' names come back in names, for free(). 0 or an errno, with the text in why. */
-int link_connect(struct link *link, struct roced_hello_entry **names, size_t *count, char *why, size_t why_size);
+/*
+ * Connects and says hello. The devices' names come back in names, for free(). 0 or an errno, with the
+ * text in why.
+ */
+int link_connect(struct link *link, struct roced_hello_entry **names, size_t *count, char *why,
+	size_t why_size);
 void link_close(struct link *link);
 
 /* Gives a command and waits for its answer: asked->error is 0 or an errno, and is returned. */

@@ -88,9 +88,6 @@ static void lock_cqs(struct qp *qp, void (*what)(struct cq *), bool backwards)
 static void lock(struct cq *cq) { pthread_mutex_lock(&cq->lock); }
 static void unlock(struct cq *cq) { pthread_mutex_unlock(&cq->lock); }
 
-static bool current(void *ctx, const struct roced_cqe *e) { return token_find(ctx, e->token) != NULL; }
-static void purge(struct cq *cq) { roced_cq_purge(&cq->queue, current, cq->ctx); }
-
 /* From now on completions of before find nothing, and requests are counted from the card's numbers. */
 static void begin_again(struct qp *qp, uint32_t token)
 {
@@ -102,7 +99,7 @@ static void begin_again(struct qp *qp, uint32_t token)
 	atomic_store(&qp->completer.send_polled, roced_send_signaled(&qp->send));
 	if (qp->has_recv)
 		atomic_store(&qp->completer.recv_polled, qp->recv.at.next);
-	lock_cqs(qp, purge, false);
+	lock_cqs(qp, cq_purge_locked, false);
 	lock_cqs(qp, unlock, true);
 	pthread_mutex_unlock(&qp->recv_lock);
 	pthread_mutex_unlock(&qp->send_lock);
@@ -112,7 +109,8 @@ static void take_cap(struct qp *qp, struct ibv_qp_attr *attr, const struct roced
 {
 	if (!(mask & ROCED_QP_CAP))
 		return;
-	attr->cap = (struct ibv_qp_cap){ g->max_send_wr, g->max_recv_wr, g->max_send_sge, g->max_recv_sge, g->max_inline_data };
+	attr->cap = (struct ibv_qp_cap){ g->max_send_wr, g->max_recv_wr, g->max_send_sge, g->max_recv_sge,
+		g->max_inline_data };
 	qp->cap = attr->cap;
 }
 
@@ -144,7 +142,8 @@ int ibv_modify_qp(struct ibv_qp *ibv, struct ibv_qp_attr *attr, int mask)
 	return failed;
 }
 
-void ah_from_grant(struct ibv_ah_attr *a, const uint8_t dgid[16], int64_t sgid_index, uint32_t flow_label, uint8_t hop_limit,
+void ah_from_grant(struct ibv_ah_attr *a, const uint8_t dgid[16], int64_t sgid_index,
+	uint32_t flow_label, uint8_t hop_limit,
 	uint8_t traffic_class, uint8_t port, uint8_t sl)
 {
 	memset(a, 0, sizeof(*a));
@@ -170,7 +169,8 @@ static void give(struct ibv_qp_attr *a, const struct roced_query_qp_grant *g)
 	a->sq_psn = g->sq_psn;
 	a->dest_qp_num = g->dest_qp_num;
 	a->qp_access_flags = g->qp_access_flags;
-	ah_from_grant(&a->ah_attr, g->ah_dgid, g->ah_sgid_index, g->ah_flow_label, g->ah_hop_limit, g->ah_traffic_class, g->ah_port, g->ah_sl);
+	ah_from_grant(&a->ah_attr, g->ah_dgid, g->ah_sgid_index, g->ah_flow_label, g->ah_hop_limit,
+		g->ah_traffic_class, g->ah_port, g->ah_sl);
 	a->pkey_index = g->pkey_index;
 	a->en_sqd_async_notify = g->en_sqd_async_notify;
 	a->sq_draining = g->state == ROCED_QPS_SQD && g->leaving;

@@ -88,7 +88,8 @@ static int share(struct context *c, void *addr, size_t length)
 struct ibv_mr *ibv_reg_mr_iova2(struct ibv_pd *pd, void *addr, size_t length, uint64_t iova, unsigned access)
 {
 	struct context *c = context_of(pd->context);
-	struct roced_reg_mr_request r = { .pd = pd->handle, .access = access, .length = (int64_t)length, .iova = iova, .offset = (uintptr_t)addr };
+	struct roced_reg_mr_request r = { .pd = pd->handle, .access = access, .length = (int64_t)length,
+		.iova = iova, .offset = (uintptr_t)addr };
 	struct roced_reg_mr_grant g;
 
 	if (length > INT64_MAX)
@@ -122,7 +123,8 @@ struct ibv_mr *ibv_reg_mr_iova(struct ibv_pd *pd, void *addr, size_t length, uin
 	return ibv_reg_mr_iova2(pd, addr, length, iova, (unsigned)access);
 }
 
-struct ibv_mr *ibv_reg_dmabuf_mr(struct ibv_pd *pd, uint64_t offset, size_t length, uint64_t iova, int fd, int access)
+struct ibv_mr *ibv_reg_dmabuf_mr(struct ibv_pd *pd, uint64_t offset, size_t length, uint64_t iova,
+	int fd, int access)
 {
 	return fail(EOPNOTSUPP);
 }
@@ -142,7 +144,8 @@ int ibv_dereg_mr(struct ibv_mr *ibv)
 }
 
 /* The answers of ibv_rereg_mr: the region is as it was, with errno set. */
-enum { REREG_INPUT = -1, REREG_KNOWN = ROCED_REREG_MR_CHANGE_TRANSLATION | ROCED_REREG_MR_CHANGE_PD | ROCED_REREG_MR_CHANGE_ACCESS };
+enum { REREG_INPUT = -1,
+	REREG_KNOWN = ROCED_REREG_MR_CHANGE_TRANSLATION | ROCED_REREG_MR_CHANGE_PD | ROCED_REREG_MR_CHANGE_ACCESS };
 
 static int refuse(int failed)
 {
@@ -153,7 +156,8 @@ static int refuse(int failed)
 static int rereg_moved(struct mr *mr, int flags, struct ibv_pd *pd, void *addr, size_t length, int access)
 {
 	struct context *c = context_of(mr->ibv.context);
-	struct roced_rereg_mr_memory_request r = { .mr = mr->ibv.handle, .flags = (uint32_t)flags, .pd = pd ? pd->handle : 0,
+	struct roced_rereg_mr_memory_request r = { .mr = mr->ibv.handle, .flags = (uint32_t)flags,
+		.pd = pd ? pd->handle : 0,
 		.access = (uint32_t)access, .iova = (uintptr_t)addr, .length = (int64_t)length, .offset = (uintptr_t)addr };
 	int failed = share(c, addr, length);
 
@@ -187,7 +191,8 @@ int ibv_rereg_mr(struct ibv_mr *ibv, int flags, struct ibv_pd *pd, void *addr, s
 	if (flags & ROCED_REREG_MR_CHANGE_TRANSLATION) {
 		failed = rereg_moved(mr, flags, pd, addr, length, access);
 	} else {
-		struct roced_rereg_mr_request r = { .mr = ibv->handle, .flags = (uint32_t)flags, .pd = pd ? pd->handle : 0, .access = (uint32_t)access };
+		struct roced_rereg_mr_request r = { .mr = ibv->handle, .flags = (uint32_t)flags,
+			.pd = pd ? pd->handle : 0, .access = (uint32_t)access };
 		failed = roced_tell(context_of(ibv->context)->session, ROCED_REREG_MR, &r, sizeof(r));
 	}
 	if (failed)
@@ -214,9 +219,11 @@ struct ibv_mr *alloc_null_mr(struct ibv_pd *pd)
 	return &mr->ibv;
 }
 
-struct ibv_mr *reg_dm_mr(struct ibv_pd *pd, struct ibv_dm *dm, uint64_t offset, size_t length, unsigned access)
+struct ibv_mr *reg_dm_mr(struct ibv_pd *pd, struct ibv_dm *dm, uint64_t offset, size_t length,
+	unsigned access)
 {
-	struct roced_reg_dm_mr_request r = { .pd = pd->handle, .dm = dm->handle, .offset = (int64_t)offset, .length = (int64_t)length, .access = access };
+	struct roced_reg_dm_mr_request r = { .pd = pd->handle, .dm = dm->handle, .offset = (int64_t)offset,
+		.length = (int64_t)length, .access = access };
 	struct roced_reg_dm_mr_grant g;
 	struct mr *mr = new_mr(pd, NULL, length);
 	int failed = mr ? roced_ask_simple(context_of(pd->context)->session, ROCED_REG_DM_MR, &r, &g) : ENOMEM;
@@ -229,7 +236,10 @@ struct ibv_mr *reg_dm_mr(struct ibv_pd *pd, struct ibv_dm *dm, uint64_t offset, 
 	return &mr->ibv;
 }
 
-/* Advice is for memory that a device would fetch. Here it is there: the advice is looked at, and has no effect. */
+/*
+ * Advice is for memory that a device would fetch. Here it is there: the advice is looked at, and has
+ * no effect.
+ */
 int advise_mr(struct ibv_pd *pd, int advice, uint32_t flags, struct ibv_sge *list, uint32_t count)
 {
 	enum { LAST_ADVICE = 2, FLUSH = 1 };

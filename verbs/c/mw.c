@@ -31,7 +31,8 @@ int dealloc_mw(struct ibv_mw *ibv)
 /* A window of type 1 is bound under its next key. */
 int bind_mw(struct ibv_qp *qp, struct ibv_mw *mw, struct ibv_mw_bind *bind)
 {
-	struct ibv_send_wr wr = { .wr_id = bind->wr_id, .opcode = ROCED_WR_BIND_MW, .send_flags = bind->send_flags }, *bad;
+	struct ibv_send_wr wr = { .wr_id = bind->wr_id, .opcode = ROCED_WR_BIND_MW,
+		.send_flags = bind->send_flags }, *bad;
 
 	wr.bind_mw.mw = mw;
 	wr.bind_mw.rkey = (mw->rkey & ~UINT32_C(0xff)) | ((mw->rkey + 1) & 0xff);

@@ -46,7 +46,8 @@ struct context {
 	struct qp *qps;
 };
 
-static inline struct context *context_of(struct ibv_context *ibv) { return OF(struct context, v.context, ibv); }
+static inline struct context *context_of(struct ibv_context *ibv) { return OF(struct context, v.context,
+	ibv); }
 
 struct pd {
 	struct ibv_pd ibv;
@@ -144,7 +145,8 @@ struct xrcd {
 /* context.c */
 uint64_t context_name(struct context *c, void *object);          /* an event id; 0 without memory */
 void context_unname(struct context *c, uint64_t id);
-void *context_named(struct context *c, uint64_t id);             /* NULL if the object is gone; the caller holds mu */
+/* NULL if the object is gone; the caller holds mu */
+void *context_named(struct context *c, uint64_t id);
 int token_take(struct context *c, uint32_t *token);              /* ENOMEM if all are in use */
 void token_own(struct context *c, uint32_t token, struct completer *owner);
 void token_release(struct context *c, uint32_t token);
@@ -185,7 +187,8 @@ struct ibv_mw *alloc_mw(struct ibv_pd *pd, int type);
 int dealloc_mw(struct ibv_mw *mw);
 int bind_mw(struct ibv_qp *qp, struct ibv_mw *mw, struct ibv_mw_bind *bind);
 struct ibv_mr *alloc_null_mr(struct ibv_pd *pd);
-struct ibv_mr *reg_dm_mr(struct ibv_pd *pd, struct ibv_dm *dm, uint64_t offset, size_t length, unsigned access);
+struct ibv_mr *reg_dm_mr(struct ibv_pd *pd, struct ibv_dm *dm, uint64_t offset, size_t length,
+	unsigned access);
 struct ibv_dm *alloc_dm(struct ibv_context *context, struct ibv_alloc_dm_attr *attr);
 int free_dm(struct ibv_dm *dm);
 int advise_mr(struct ibv_pd *pd, int advice, uint32_t flags, struct ibv_sge *list, uint32_t count);
@@ -200,15 +203,20 @@ int query_device_old(struct ibv_context *context, struct ibv_device_attr *attr);
 int query_port_old(struct ibv_context *context, uint8_t port, struct ibv_port_attr *attr);
 struct ibv_counters *create_counters(struct ibv_context *context, struct ibv_counters_init_attr *attr);
 int destroy_counters(struct ibv_counters *counters);
-int attach_counters(struct ibv_counters *counters, struct ibv_counter_attach_attr *attr, struct ibv_flow *flow);
+int attach_counters(struct ibv_counters *counters, struct ibv_counter_attach_attr *attr,
+	struct ibv_flow *flow);
 int read_counters(struct ibv_counters *counters, uint64_t *values, uint32_t count, uint32_t flags);
 
 /* cq.c */
-void cq_purge(struct cq *cq);                                    /* drops completions of tokens that are over; locks */
-int cq_create(struct cq *cq, struct ibv_context *context, int entries, struct ibv_comp_channel *channel, void *cq_context,
+/* drops completions of tokens that are over; locks */
+void cq_purge(struct cq *cq);
+void cq_purge_locked(struct cq *cq);                             /* of who holds the lock */
+int cq_create(struct cq *cq, struct ibv_context *context, int entries, struct ibv_comp_channel *channel,
+	void *cq_context,
 	int vector, uint32_t flags, uint64_t wc_flags);
 void cqex_init(struct cq *cq);
-bool flush_one(struct cq *cq, struct roced_stamped_cqe *cqe);    /* of a device that is gone; locks queue pairs */
+/* of a device that is gone; locks queue pairs */
+bool flush_one(struct cq *cq, struct roced_stamped_cqe *cqe);
 
 /* wait.c: what a poll that finds nothing does */
 void wait_empty(struct cq *cq);
@@ -218,17 +226,23 @@ void wait_found(void);
 void qp_ring(struct qp *qp);
 uint32_t qp_send_room(struct qp *qp);
 bool on_type(int qp_type, int opcode);
-int post_bind(struct qp *qp, uint8_t *slot, struct ibv_mw *mw, uint32_t rkey, const struct ibv_mw_bind_info *info);
+int post_bind(struct qp *qp, uint8_t *slot, struct ibv_mw *mw, uint32_t rkey,
+	const struct ibv_mw_bind_info *info);
 
 /* qpex.c */
 void qpex_init(struct qp *qp, uint64_t ops);
 
 /* ah.c */
-void ah_from_grant(struct ibv_ah_attr *attr, const uint8_t dgid[16], int64_t sgid_index, uint32_t flow_label, uint8_t hop_limit,
+void ah_from_grant(struct ibv_ah_attr *attr, const uint8_t dgid[16], int64_t sgid_index,
+	uint32_t flow_label, uint8_t hop_limit,
 	uint8_t traffic_class, uint8_t port, uint8_t sl);
 
-/* An object's event of a channel or of async_fd waits for its acknowledgement when the object is destroyed. */
-static inline void await_acks(pthread_mutex_t *mutex, pthread_cond_t *cond, const uint32_t *got, const uint32_t *completed)
+/*
+ * An object's event of a channel or of async_fd waits for its acknowledgement when the object is
+ * destroyed.
+ */
+static inline void await_acks(pthread_mutex_t *mutex, pthread_cond_t *cond, const uint32_t *got,
+	const uint32_t *completed)
 {
 	pthread_mutex_lock(mutex);
 	while (*got != *completed)

@@ -10,7 +10,8 @@ struct ibv_pd *ibv_alloc_pd(struct ibv_context *context)
 
 	if (!pd)
 		return fail(ENOMEM);
-	int failed = roced_ask(context_of(context)->session, ROCED_ALLOC_PD, NULL, 0, &g, sizeof(g), NULL, NULL, NULL);
+	int failed = roced_ask(context_of(context)->session, ROCED_ALLOC_PD, NULL, 0, &g, sizeof(g), NULL, NULL,
+		NULL);
 	if (failed) {
 		free(pd);
 		return fail(failed);
@@ -24,7 +25,8 @@ int ibv_dealloc_pd(struct ibv_pd *ibv)
 {
 	struct pd *pd = OF(struct pd, ibv, ibv);
 	struct roced_dealloc_pd_request r = { .pd = ibv->handle };
-	int failed = pd->parent ? 0 : roced_release(context_of(ibv->context)->session, ROCED_DEALLOC_PD, &r, sizeof(r));
+	int failed = pd->parent ? 0 : roced_release(context_of(ibv->context)->session, ROCED_DEALLOC_PD, &r,
+		sizeof(r));
 
 	if (!failed)
 		free(pd);
@@ -51,7 +53,10 @@ int dealloc_td(struct ibv_td *td)
 	return 0;
 }
 
-/* A parent domain stands for its PD. The allocators of the program are not needed: queues lie in the service's memory. */
+/*
+ * A parent domain stands for its PD. The allocators of the program are not needed: queues lie in the
+ * service's memory.
+ */
 struct ibv_pd *alloc_parent_domain(struct ibv_context *context, struct ibv_parent_domain_init_attr *attr)
 {
 	enum { KNOWN = 3 };

@@ -72,7 +72,8 @@ static int check(const struct qp *qp, const struct ibv_send_wr *wr, uint8_t serv
 	if (wr->num_sge < 0 || (uint32_t)wr->num_sge > qp->cap.max_send_sge)
 		return EINVAL;
 	if (service == ON_UD)
-		return !wr->wr.ud.ah || wr->wr.ud.ah->pd->handle != qp->ex.qp_base.pd->handle || wr->wr.ud.remote_qpn == 0 || wr->wr.ud.remote_qpn > 0xffffff ? EINVAL : 0;
+		return !wr->wr.ud.ah || wr->wr.ud.ah->pd->handle != qp->ex.qp_base.pd->handle ||
+			wr->wr.ud.remote_qpn == 0 || wr->wr.ud.remote_qpn > 0xffffff ? EINVAL : 0;
 	uint8_t means = operations[opcode];
 	if ((wr->send_flags & ROCED_SEND_INLINE) && !(means & DATA))
 		return EINVAL;
@@ -101,13 +102,16 @@ static int put_inline(const struct qp *qp, const struct ibv_send_wr *wr, uint8_t
 }
 
 /* The bind that a window's request carries. The window shows its new key from then on. */
-int post_bind(struct qp *qp, uint8_t *slot, struct ibv_mw *mw, uint32_t rkey, const struct ibv_mw_bind_info *info)
+int post_bind(struct qp *qp, uint8_t *slot, struct ibv_mw *mw, uint32_t rkey,
+	const struct ibv_mw_bind_info *info)
 {
-	const unsigned allowed = ROCED_ACCESS_REMOTE_WRITE | ROCED_ACCESS_REMOTE_READ | ROCED_ACCESS_REMOTE_ATOMIC | ROCED_ACCESS_ZERO_BASED;
+	const unsigned allowed =
+		ROCED_ACCESS_REMOTE_WRITE | ROCED_ACCESS_REMOTE_READ | ROCED_ACCESS_REMOTE_ATOMIC | ROCED_ACCESS_ZERO_BASED;
 	struct roced_rdma_wqe *wqe = (struct roced_rdma_wqe *)slot;
 	struct roced_bind *bind = (struct roced_bind *)(slot + qp->send.header);
 
-	if (!mw || (!info->mr && info->length) || ((rkey ^ mw->rkey) & ~UINT32_C(0xff)) || (info->mw_access_flags & ~allowed))
+	if (!mw || (!info->mr && info->length) || ((rkey ^ mw->rkey) & ~UINT32_C(0xff)) ||
+		(info->mw_access_flags & ~allowed))
 		return EINVAL;
 	wqe->remote_addr = info->addr;
 	wqe->rkey = rkey;

@@ -5,18 +5,22 @@
 #include "objects.h"
 
 /*
- * What rdma-core's libibverbs has for its own provider libraries (IBVERBS_PRIVATE_34). perftest and UCX link some of
- * those, and need the names. Our devices are none of theirs: who asks the kernel by these functions gets EOPNOTSUPP.
+ * What rdma-core's libibverbs has for its own provider libraries (IBVERBS_PRIVATE_34). perftest and UCX
+ * link some of
+ * those, and need the names. Our devices are none of theirs: who asks the kernel by these functions gets
+ * EOPNOTSUPP.
  */
 
 #pragma GCC visibility push(default)
 extern bool verbs_allow_disassociate_destroy;
 void verbs_register_driver_34(const void *ops);
-void *_verbs_init_and_alloc_context(struct ibv_device *device, int fd, size_t size, struct verbs_context *at, uint32_t driver);
+void *_verbs_init_and_alloc_context(struct ibv_device *device, int fd, size_t size,
+	struct verbs_context *at, uint32_t driver);
 struct ibv_context *verbs_open_device(struct ibv_device *device, void *private_data);
 void verbs_uninit_context(struct verbs_context *context);
 void verbs_set_ops(struct verbs_context *context, const void *ops);
-void verbs_init_cq(struct ibv_cq *cq, struct ibv_context *context, struct ibv_comp_channel *channel, void *cq_context);
+void verbs_init_cq(struct ibv_cq *cq, struct ibv_context *context, struct ibv_comp_channel *channel,
+	void *cq_context);
 unsigned __ioctl_final_num_attrs(unsigned count, void *link);
 void __verbs_log(struct verbs_context *context, uint32_t level, const char *format, ...);
 int ibv_read_ibdev_sysfs_file(char *buffer, size_t size, void *device, const char *format, ...);
@@ -27,18 +31,21 @@ bool verbs_allow_disassociate_destroy;
 /* A driver for devices of the kernel, of which there are none here. */
 void verbs_register_driver_34(const void *ops) {}
 
-void *_verbs_init_and_alloc_context(struct ibv_device *device, int fd, size_t size, struct verbs_context *at, uint32_t driver)
+void *_verbs_init_and_alloc_context(struct ibv_device *device, int fd, size_t size,
+	struct verbs_context *at, uint32_t driver)
 {
 	return fail(EOPNOTSUPP);
 }
 
-struct ibv_context *verbs_open_device(struct ibv_device *device, void *private_data) { return ibv_open_device(device); }
+struct ibv_context *verbs_open_device(struct ibv_device *device,
+	void *private_data) { return ibv_open_device(device); }
 
 void verbs_uninit_context(struct verbs_context *context) {}
 
 void verbs_set_ops(struct verbs_context *context, const void *ops) {}
 
-void verbs_init_cq(struct ibv_cq *cq, struct ibv_context *context, struct ibv_comp_channel *channel, void *cq_context) {}
+void verbs_init_cq(struct ibv_cq *cq, struct ibv_context *context, struct ibv_comp_channel *channel,
+	void *cq_context) {}
 
 unsigned __ioctl_final_num_attrs(unsigned count, void *link) { return count; }
 

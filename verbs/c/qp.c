@@ -51,12 +51,14 @@ static int map_queues(struct qp *qp, const struct roced_create_qp_grant *g)
 {
 	struct roced_session *s = qp->ctx->session;
 
-	if (!roced_send_open(&qp->send, roced_memory_at(s, g->send_queue_offset, g->send_queue_length), g->send_queue_length,
+	if (!roced_send_open(&qp->send, roced_memory_at(s, g->send_queue_offset, g->send_queue_length),
+		g->send_queue_length,
 		g->send_queue_entries, g->send_queue_stride, qp->is_xrc))
 		return EPROTO;
 	if (!qp->has_recv)
 		return 0;
-	if (!roced_recv_open(&qp->recv, roced_memory_at(s, g->recv_queue_offset, g->recv_queue_length), g->recv_queue_length,
+	if (!roced_recv_open(&qp->recv, roced_memory_at(s, g->recv_queue_offset, g->recv_queue_length),
+		g->recv_queue_length,
 		g->recv_queue_entries, g->recv_queue_stride))
 		return EPROTO;
 	return 0;
@@ -64,7 +66,8 @@ static int map_queues(struct qp *qp, const struct roced_create_qp_grant *g)
 
 static void set_cap(struct qp *qp, const struct roced_create_qp_grant *g)
 {
-	qp->cap = (struct ibv_qp_cap){ g->max_send_wr, g->max_recv_wr, g->max_send_sge, g->max_recv_sge, g->max_inline_data };
+	qp->cap = (struct ibv_qp_cap){ g->max_send_wr, g->max_recv_wr, g->max_send_sge, g->max_recv_sge,
+		g->max_inline_data };
 	qp->init.cap = qp->cap;
 }
 
@@ -74,7 +77,8 @@ static int make(struct qp *qp, const struct ibv_qp_init_attr_ex *attr)
 	struct ibv_cq *send = attr->send_cq, *recv = qp->is_xrc ? attr->send_cq : attr->recv_cq;
 	struct roced_create_qp_request r = {
 		.pd = attr->pd->handle, .send_cq = send->handle, .recv_cq = recv->handle,
-		.max_send_wr = attr->cap.max_send_wr, .max_recv_wr = attr->cap.max_recv_wr, .max_send_sge = attr->cap.max_send_sge,
+		.max_send_wr = attr->cap.max_send_wr, .max_recv_wr = attr->cap.max_recv_wr,
+			.max_send_sge = attr->cap.max_send_sge,
 		.max_recv_sge = attr->cap.max_recv_sge, .max_inline_data = attr->cap.max_inline_data,
 		.doorbell_index = roced_token_slot(qp->token), .completion_token = qp->token, .event_id = qp->event_id,
 		.type = (uint8_t)attr->qp_type, .sig_all = attr->sq_sig_all != 0,
@@ -179,13 +183,15 @@ struct ibv_qp *create_qp_ex(struct ibv_context *context, struct ibv_qp_init_attr
 	uint32_t understood = IBV_QP_INIT_PD | IBV_QP_INIT_XRCD | IBV_QP_INIT_CREATE_FLAGS | IBV_QP_INIT_SEND_OPS;
 
 	if ((attr->comp_mask & ~understood) ||
-		((attr->comp_mask & IBV_QP_INIT_CREATE_FLAGS) && (attr->create_flags & ~(uint32_t)IBV_QP_CREATE_BLOCK_SELF_MCAST)))
+		((attr->comp_mask & IBV_QP_INIT_CREATE_FLAGS) &&
+			(attr->create_flags & ~(uint32_t)IBV_QP_CREATE_BLOCK_SELF_MCAST)))
 		return fail(EOPNOTSUPP);
 	if (attr->qp_type == ROCED_QPT_XRC_RECV)
 		return attr->comp_mask & IBV_QP_INIT_XRCD && attr->xrcd ? create_target(context, attr) : fail(EINVAL);
 	if (!known(attr->qp_type))
 		return fail(EOPNOTSUPP);
-	if (!(attr->comp_mask & IBV_QP_INIT_PD) || !attr->pd || !attr->send_cq || (!attr->recv_cq && attr->qp_type != ROCED_QPT_XRC_SEND))
+	if (!(attr->comp_mask & IBV_QP_INIT_PD) || !attr->pd || !attr->send_cq || (!attr->recv_cq &&
+		attr->qp_type != ROCED_QPT_XRC_SEND))
 		return fail(EINVAL);
 	struct ibv_qp_init_attr_ex own = *attr;
 	if (!(attr->comp_mask & IBV_QP_INIT_CREATE_FLAGS))
@@ -213,7 +219,8 @@ struct ibv_qp *open_qp(struct ibv_context *context, struct ibv_qp_open_attr *att
 
 	if ((attr->comp_mask & NEEDED) != NEEDED || attr->qp_type != ROCED_QPT_XRC_RECV || !attr->xrcd)
 		return fail(EINVAL);
-	struct qp *qp = new_qp(context, NULL, attr->comp_mask & IBV_QP_OPEN_CONTEXT ? attr->qp_context : NULL, ROCED_QPT_XRC_RECV);
+	struct qp *qp = new_qp(context, NULL, attr->comp_mask & IBV_QP_OPEN_CONTEXT ? attr->qp_context : NULL,
+		ROCED_QPT_XRC_RECV);
 	if (!qp)
 		return fail(ENOMEM);
 	r.xrcd = OF(struct xrcd, ibv, attr->xrcd)->handle;
@@ -241,7 +248,10 @@ static bool unsent(struct qp *qp)
 	return left;
 }
 
-/* Of a reliable queue pair: whether requests are still to leave. Those that only the peer can answer are not waited for. */
+/*
+ * Of a reliable queue pair: whether requests are still to leave. Those that only the peer can answer
+ * are not waited for.
+ */
 static bool leaving(struct qp *qp)
 {
 	struct roced_query_qp_request r = { .qp = qp->ex.qp_base.handle };
@@ -314,7 +324,8 @@ int ibv_destroy_qp(struct ibv_qp *ibv)
 int ibv_query_qp_data_in_order(struct ibv_qp *qp, int opcode, uint32_t flags) { return 0; }
 
 /* Options of vendors: there are none. */
-int ibv_set_ece(struct ibv_qp *qp, struct ibv_ece *ece) { return ece->vendor_id || ece->options || ece->comp_mask ? EOPNOTSUPP : 0; }
+int ibv_set_ece(struct ibv_qp *qp, struct ibv_ece *ece) { return ece->vendor_id || ece->options ||
+	ece->comp_mask ? EOPNOTSUPP : 0; }
 
 int ibv_query_ece(struct ibv_qp *qp, struct ibv_ece *ece)
 {

@@ -4,7 +4,8 @@
 #include "objects.h"
 
 /*
- * The extended way to post: wr_start locks the send queue, each wr_ function of an operation begins a request in the next
+ * The extended way to post: wr_start locks the send queue, each wr_ function of an operation begins a
+ * request in the next
  * slot, those that set something fill it in, and wr_complete lets the card see all, or none after a mistake.
  */
 
@@ -84,7 +85,8 @@ static void begin_remote(struct ibv_qp_ex *ex, int opcode, uint32_t imm, uint32_
 	}
 }
 
-static void begin_atomic(struct ibv_qp_ex *ex, int opcode, uint32_t rkey, uint64_t remote_addr, uint64_t compare_add, uint64_t swap)
+static void begin_atomic(struct ibv_qp_ex *ex, int opcode, uint32_t rkey, uint64_t remote_addr,
+	uint64_t compare_add, uint64_t swap)
 {
 	struct qp *qp = of(ex);
 
@@ -116,7 +118,8 @@ static void wr_rdma_write_imm(struct ibv_qp_ex *ex, uint32_t rkey, uint64_t remo
 	begin_remote(ex, ROCED_WR_RDMA_WRITE_WITH_IMM, be32toh(imm), rkey, remote_addr);
 }
 
-static void wr_atomic_cmp_swp(struct ibv_qp_ex *ex, uint32_t rkey, uint64_t remote_addr, uint64_t compare, uint64_t swap)
+static void wr_atomic_cmp_swp(struct ibv_qp_ex *ex, uint32_t rkey, uint64_t remote_addr,
+	uint64_t compare, uint64_t swap)
 {
 	begin_atomic(ex, ROCED_WR_ATOMIC_CMP_AND_SWP, rkey, remote_addr, compare, swap);
 }
@@ -126,7 +129,8 @@ static void wr_atomic_fetch_add(struct ibv_qp_ex *ex, uint32_t rkey, uint64_t re
 	begin_atomic(ex, ROCED_WR_ATOMIC_FETCH_AND_ADD, rkey, remote_addr, add, 0);
 }
 
-static void wr_bind_mw(struct ibv_qp_ex *ex, struct ibv_mw *mw, uint32_t rkey, const struct ibv_mw_bind_info *info)
+static void wr_bind_mw(struct ibv_qp_ex *ex, struct ibv_mw *mw, uint32_t rkey,
+	const struct ibv_mw_bind_info *info)
 {
 	struct qp *qp = of(ex);
 
@@ -134,11 +138,14 @@ static void wr_bind_mw(struct ibv_qp_ex *ex, struct ibv_mw *mw, uint32_t rkey, c
 		mistake(qp, post_bind(qp, qp->slot, mw, rkey, info));
 }
 
-static void wr_send_tso(struct ibv_qp_ex *ex, void *hdr, uint16_t hdr_sz, uint16_t mss) { mistake(of(ex), EOPNOTSUPP); }
+static void wr_send_tso(struct ibv_qp_ex *ex, void *hdr, uint16_t hdr_sz, uint16_t mss) { mistake(of(ex),
+	EOPNOTSUPP); }
 
-static void wr_atomic_write(struct ibv_qp_ex *ex, uint32_t rkey, uint64_t remote_addr, const void *value) { mistake(of(ex), EOPNOTSUPP); }
+static void wr_atomic_write(struct ibv_qp_ex *ex, uint32_t rkey, uint64_t remote_addr,
+	const void *value) { mistake(of(ex), EOPNOTSUPP); }
 
-static void wr_flush(struct ibv_qp_ex *ex, uint32_t rkey, uint64_t remote_addr, size_t length, uint8_t type, uint8_t level)
+static void wr_flush(struct ibv_qp_ex *ex, uint32_t rkey, uint64_t remote_addr, size_t length,
+	uint8_t type, uint8_t level)
 {
 	mistake(of(ex), EOPNOTSUPP);
 }
@@ -150,7 +157,8 @@ static void wr_set_ud_addr(struct ibv_qp_ex *ex, struct ibv_ah *ah, uint32_t rem
 
 	if (!w)
 		return;
-	if (qp->connected || !ah || ah->pd->handle != ex->qp_base.pd->handle || remote_qpn == 0 || remote_qpn > 0xffffff) {
+	if (qp->connected || !ah || ah->pd->handle != ex->qp_base.pd->handle || remote_qpn == 0 ||
+		remote_qpn > 0xffffff) {
 		mistake(qp, EINVAL);
 		return;
 	}
@@ -263,4 +271,5 @@ void qpex_init(struct qp *qp, uint64_t ops)
 	qp->extended = true;
 }
 
-struct ibv_qp_ex *ibv_qp_to_qp_ex(struct ibv_qp *ibv) { return qp_of(ibv)->extended ? &qp_of(ibv)->ex : NULL; }
+struct ibv_qp_ex *ibv_qp_to_qp_ex(struct ibv_qp *ibv) { return qp_of(ibv)->extended
+	? &qp_of(ibv)->ex : NULL; }

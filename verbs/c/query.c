@@ -58,7 +58,8 @@ int ibv_query_device(struct ibv_context *context, struct ibv_device_attr *attr)
 	return failed;
 }
 
-int query_device_old(struct ibv_context *context, struct ibv_device_attr *attr) { return ibv_query_device(context, attr); }
+int query_device_old(struct ibv_context *context,
+	struct ibv_device_attr *attr) { return ibv_query_device(context, attr); }
 
 /* Registration on demand is what all registration is here, of what every service can do. */
 static void fill_odp(struct ibv_device_attr_ex *a)
@@ -136,7 +137,10 @@ int query_port_sized(struct ibv_context *context, uint8_t port, struct ibv_port_
 	return 0;
 }
 
-/* The exported function is for programs whose structure ends before flags: rdma-core's inline one takes the sized one. */
+/*
+ * The exported function is for programs whose structure ends before flags: rdma-core's inline one
+ * takes the sized one.
+ */
 int query_port_old(struct ibv_context *context, uint8_t port, struct ibv_port_attr *attr)
 {
 	return query_port_sized(context, port, attr, offsetof(struct ibv_port_attr, flags));
@@ -168,7 +172,8 @@ static struct roced_query_gid_table_grant *gid_table(struct ibv_context *context
 	else if (!g)
 		*failed = ENOMEM;
 	else
-		*failed = roced_ask(context_of(context)->session, ROCED_QUERY_GID_TABLE, &r, sizeof(r), g, ROCED_PROTO_MAX_MESSAGE, &length, NULL, NULL);
+		*failed = roced_ask(context_of(context)->session, ROCED_QUERY_GID_TABLE, &r, sizeof(r), g,
+			ROCED_PROTO_MAX_MESSAGE, &length, NULL, NULL);
 	if (!*failed && (length < sizeof(*g) || length != sizeof(*g) + g->gids_count * sizeof(g->gids[0])))
 		*failed = EPROTO;
 	if (!*failed)
@@ -177,7 +182,8 @@ static struct roced_query_gid_table_grant *gid_table(struct ibv_context *context
 	return NULL;
 }
 
-int _ibv_query_gid_ex(struct ibv_context *context, uint32_t port, uint32_t index, struct ibv_gid_entry *entry, uint32_t flags, size_t size)
+int _ibv_query_gid_ex(struct ibv_context *context, uint32_t port, uint32_t index,
+	struct ibv_gid_entry *entry, uint32_t flags, size_t size)
 {
 	struct ibv_gid_entry found = { 0 };
 	int failed;
@@ -198,7 +204,8 @@ int _ibv_query_gid_ex(struct ibv_context *context, uint32_t port, uint32_t index
 	return failed;
 }
 
-ssize_t _ibv_query_gid_table(struct ibv_context *context, struct ibv_gid_entry *entries, size_t most, uint32_t flags, size_t size)
+ssize_t _ibv_query_gid_table(struct ibv_context *context, struct ibv_gid_entry *entries, size_t most,
+	uint32_t flags, size_t size)
 {
 	struct ibv_gid_entry found;
 	size_t n = 0;
@@ -279,7 +286,8 @@ int query_rt_values(struct ibv_context *context, struct ibv_values_ex *values)
 
 	if (values->comp_mask & ~(uint32_t)IBV_VALUES_RAW_CLOCK)
 		return EINVAL;
-	failed = roced_ask(context_of(context)->session, ROCED_QUERY_RT_VALUES, NULL, 0, &g, sizeof(g), NULL, NULL, NULL);
+	failed = roced_ask(context_of(context)->session, ROCED_QUERY_RT_VALUES, NULL, 0, &g, sizeof(g), NULL,
+		NULL, NULL);
 	if (failed)
 		return failed;
 	/* The clock counts ns, as completions' timestamps do; rdma-core's drivers give its count in tv_nsec. */

@@ -39,7 +39,8 @@ static inline uint8_t *roced_slot(const struct roced_slots *q, uint32_t index)
 }
 
 /* False if such a queue does not fit its memory. least is what a slot has at least. */
-static inline bool roced_slots_open(struct roced_slots *q, void *memory, uint64_t length, uint32_t entries, uint32_t stride,
+static inline bool roced_slots_open(struct roced_slots *q, void *memory, uint64_t length,
+	uint32_t entries, uint32_t stride,
 	uint32_t least)
 {
 	if (!memory || entries == 0 || entries > ROCED_MAX_ENTRIES || (entries & (entries - 1)) != 0)
@@ -79,7 +80,8 @@ struct roced_send_queue {
 	uint32_t header;            /* bytes before the operands or SGEs */
 };
 
-static inline bool roced_send_open(struct roced_send_queue *q, void *memory, uint64_t length, uint32_t entries, uint32_t stride, bool xrc)
+static inline bool roced_send_open(struct roced_send_queue *q, void *memory, uint64_t length,
+	uint32_t entries, uint32_t stride, bool xrc)
 {
 	q->header = xrc ? sizeof(struct roced_xrc_wqe) : sizeof(struct roced_send_wqe);
 	if (!roced_slots_open(&q->at, memory, length, entries, stride, q->header))
@@ -115,8 +117,12 @@ static inline uint32_t roced_send_waiting(const struct roced_send_queue *q)
 	return waiting < q->at.entries ? waiting : q->at.entries;
 }
 
-/* How many completions the card has written for this queue, modulo 2^32: where to count from after a reset. */
-static inline uint32_t roced_send_signaled(const struct roced_send_queue *q) { return (uint32_t)(roced_send_progress(q) >> 32); }
+/*
+ * How many completions the card has written for this queue, modulo 2^32: where to count from after a
+ * reset.
+ */
+static inline uint32_t roced_send_signaled(const struct roced_send_queue *q)
+	{ return (uint32_t)(roced_send_progress(q) >> 32); }
 
 /* The queue pair is in ERR: posts are taken, and flushed. */
 static inline bool roced_send_failed(const struct roced_send_queue *q)
@@ -125,7 +131,8 @@ static inline bool roced_send_failed(const struct roced_send_queue *q)
 }
 
 /* The next slot, which the caller fills. It has looked for room. */
-static inline uint8_t *roced_send_next(struct roced_send_queue *q) { return roced_slot(&q->at, q->at.next++); }
+static inline uint8_t *roced_send_next(struct roced_send_queue *q) { return roced_slot(&q->at,
+	q->at.next++); }
 
 /* The card sees all requests so far. Then ring. */
 static inline void roced_send_publish(struct roced_send_queue *q)
@@ -139,7 +146,8 @@ struct roced_recv_queue {
 	struct roced_slots at;
 };
 
-static inline bool roced_recv_open(struct roced_recv_queue *q, void *memory, uint64_t length, uint32_t entries, uint32_t stride)
+static inline bool roced_recv_open(struct roced_recv_queue *q, void *memory, uint64_t length,
+	uint32_t entries, uint32_t stride)
 {
 	if (!roced_slots_open(&q->at, memory, length, entries, stride, sizeof(struct roced_recv_wqe)))
 		return false;
@@ -158,12 +166,14 @@ static inline uint32_t roced_recv_outstanding(const struct roced_recv_queue *q, 
 /* Of a shared queue: how many requests the card has not taken. */
 static inline uint32_t roced_recv_waiting(const struct roced_recv_queue *q)
 {
-	uint32_t n = q->at.next - atomic_load_explicit(roced_word(&q->at, ROCED_CONSUMER_WORDS), memory_order_acquire);
+	uint32_t n = q->at.next - atomic_load_explicit(roced_word(&q->at, ROCED_CONSUMER_WORDS),
+		memory_order_acquire);
 
 	return n < q->at.entries ? n : q->at.entries;
 }
 
-static inline void roced_recv_put(struct roced_recv_queue *q, uint64_t id, const struct roced_sge *sges, uint32_t count)
+static inline void roced_recv_put(struct roced_recv_queue *q, uint64_t id, const struct roced_sge *sges,
+	uint32_t count)
 {
 	struct roced_recv_wqe *wqe = (struct roced_recv_wqe *)roced_slot(&q->at, q->at.next++);
 
@@ -194,7 +204,8 @@ struct roced_cq {
 	uint32_t kept_from, kept_to, kept_room;
 };
 
-static inline bool roced_cq_open(struct roced_cq *q, void *memory, uint64_t length, uint32_t entries, uint32_t stride)
+static inline bool roced_cq_open(struct roced_cq *q, void *memory, uint64_t length, uint32_t entries,
+	uint32_t stride)
 {
 	if (!roced_slots_open(&q->at, memory, length, entries, stride, sizeof(struct roced_cqe)))
 		return false;
@@ -225,9 +236,13 @@ static inline uint32_t roced_cq_count(struct roced_cq *q)
 	return q->produced - q->at.next + q->kept_to - q->kept_from;
 }
 
-static inline bool roced_cq_stamped(const struct roced_cq *q) { return q->at.stride >= sizeof(struct roced_stamped_cqe); }
+static inline bool roced_cq_stamped(const struct roced_cq *q)
+	{ return q->at.stride >= sizeof(struct roced_stamped_cqe); }
 
-/* The oldest completion, in its slot or among the kept; NULL if there is none. It is there until roced_cq_step. */
+/*
+ * The oldest completion, in its slot or among the kept; NULL if there is none. It is there until
+ * roced_cq_step.
+ */
 static inline const struct roced_stamped_cqe *roced_cq_oldest(struct roced_cq *q)
 {
 	if (q->kept_from != q->kept_to)
@@ -245,19 +260,27 @@ static inline void roced_cq_step(struct roced_cq *q)
 		q->kept_from = q->kept_to = 0;
 }
 
-/* The card may write the slots of what was stepped over. Before completions are counted for their queue pairs. */
+/*
+ * The card may write the slots of what was stepped over. Before completions are counted for their
+ * queue pairs.
+ */
 static inline void roced_cq_publish(struct roced_cq *q)
 {
 	atomic_store_explicit(roced_word(&q->at, ROCED_CONSUMER_WORDS), q->at.next, memory_order_release);
 }
 
 /* Completions were lost. */
-static inline bool roced_cq_failed(const struct roced_cq *q) { return atomic_load(roced_word(&q->at, ROCED_CQ_ERROR)) != 0; }
+static inline bool roced_cq_failed(const struct roced_cq *q) { return atomic_load(roced_word(&q->at,
+	ROCED_CQ_ERROR)) != 0; }
 
 /* Asks for an event. The caller looks for completions once more before it sleeps. */
-static inline void roced_cq_arm(struct roced_cq *q, uint32_t bits) { atomic_fetch_or(roced_word(&q->at, ROCED_CQ_ARMED), bits); }
+static inline void roced_cq_arm(struct roced_cq *q, uint32_t bits) { atomic_fetch_or(roced_word(&q->at,
+	ROCED_CQ_ARMED), bits); }
 
-/* How many completions ROCED_CQ_ARMED_COUNT waits for in the queue, those that are kept being there already. */
+/*
+ * How many completions ROCED_CQ_ARMED_COUNT waits for in the queue, those that are kept being there
+ * already.
+ */
 static inline void roced_cq_threshold(struct roced_cq *q, uint32_t counted)
 {
 	uint32_t kept = q->kept_to - q->kept_from;
@@ -269,7 +292,8 @@ static inline void roced_cq_threshold(struct roced_cq *q, uint32_t counted)
  * Takes all completions out of the queue, and keeps those that the caller wants: others take up room
  * until they are polled. False without memory: then they stay where they are.
  */
-static inline bool roced_cq_purge(struct roced_cq *q, bool (*wanted)(void *of, const struct roced_cqe *cqe), void *of)
+static inline bool roced_cq_purge(struct roced_cq *q, bool (*wanted)(void *of,
+	const struct roced_cqe *cqe), void *of)
 {
 	uint32_t n = roced_cq_count(q), kept = 0;
 	struct roced_stamped_cqe *list = n ? malloc(n * sizeof(*list)) : NULL;

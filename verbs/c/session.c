@@ -26,7 +26,8 @@ struct session {
 };
 
 static pthread_mutex_t mu = PTHREAD_MUTEX_INITIALIZER; /* of all below */
-static pthread_mutex_t opening = PTHREAD_MUTEX_INITIALIZER; /* one session is opened or closed at a time; before mu */
+/* one session is opened or closed at a time; before mu */
+static pthread_mutex_t opening = PTHREAD_MUTEX_INITIALIZER;
 static struct session *sessions;
 
 static _Thread_local char last_failure[256];
@@ -88,14 +89,16 @@ static void in_parent(void)
 	pthread_mutex_unlock(&opening);
 }
 
-__attribute__((constructor)) static void watch_forks(void) { pthread_atfork(before_fork, in_parent, in_child); }
+__attribute__((constructor)) static void watch_forks(void) { pthread_atfork(before_fork, in_parent,
+	in_child); }
 
 static int map_memory(struct session *s, int fd, const struct roced_open_device_grant *g)
 {
 	struct stat is;
 
 	if (fstat(fd, &is) != 0 || (uint64_t)is.st_size < g->memory_size || g->doorbell_offset > g->memory_size ||
-		g->doorbell_length > g->memory_size - g->doorbell_offset || g->doorbell_length < sizeof(struct roced_doorbell))
+		g->doorbell_length > g->memory_size - g->doorbell_offset ||
+			g->doorbell_length < sizeof(struct roced_doorbell))
 		return EPROTO;
 	void *at = mmap(NULL, g->memory_size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd, 0);
 	if (at == MAP_FAILED)
@@ -112,7 +115,8 @@ static int open_device(struct session *s)
 {
 	struct roced_open_device_request r;
 	struct roced_open_device_grant g;
-	struct asked a = { .command = ROCED_OPEN_DEVICE, .request = &r, .request_len = sizeof(r), .grant = &g, .cap = sizeof(g) };
+	struct asked a = { .command = ROCED_OPEN_DEVICE, .request = &r, .request_len = sizeof(r), .grant = &g,
+		.cap = sizeof(g) };
 
 	memset(&r, 0, sizeof(r));
 	memcpy(r.device, s->front.name, sizeof(r.device));
@@ -126,7 +130,8 @@ static int open_device(struct session *s)
 	if (failed) {
 		for (int i = 0; i < a.nfds; i++)
 			close(a.fds[i]);
-		return note(failed, ROCED_OPEN_DEVICE, "map the session's memory: a limit of address space (ulimit -v) may forbid it");
+		return note(failed, ROCED_OPEN_DEVICE,
+			"map the session's memory: a limit of address space (ulimit -v) may forbid it");
 	}
 	close(a.fds[0]);
 	s->signals = a.fds[1];
@@ -278,7 +283,8 @@ int roced_ask(struct roced_session *session, uint16_t command, const void *reque
 	void *grant, size_t grant_cap, size_t *granted, int *fds, int *nfds)
 {
 	struct session *s = (struct session *)session;
-	struct asked a = { .command = command, .request = request, .request_len = request_len, .grant = grant, .cap = grant_cap };
+	struct asked a = { .command = command, .request = request, .request_len = request_len, .grant = grant,
+		.cap = grant_cap };
 
 	if (atomic_load(&session->gone) == ROCED_FORKED)
 		return note(EIO, command, "the session is the parent's of this forked process; open the device again");
@@ -302,14 +308,17 @@ int roced_tell(struct roced_session *session, uint16_t command, const void *requ
 
 int roced_release(struct roced_session *session, uint16_t command, const void *request, size_t request_len)
 {
-	int failed = atomic_load(&session->gone) == ROCED_FORKED ? 0 : roced_tell(session, command, request, request_len);
+	int failed = atomic_load(&session->gone) == ROCED_FORKED ? 0 : roced_tell(session, command, request,
+		request_len);
 
 	return failed && ((struct session *)session)->link.over ? 0 : failed;
 }
 
-void roced_passing_lock(struct roced_session *session) { pthread_mutex_lock(&((struct session *)session)->passing); }
+void roced_passing_lock(struct roced_session *session)
+	{ pthread_mutex_lock(&((struct session *)session)->passing); }
 
-void roced_passing_unlock(struct roced_session *session) { pthread_mutex_unlock(&((struct session *)session)->passing); }
+void roced_passing_unlock(struct roced_session *session)
+	{ pthread_mutex_unlock(&((struct session *)session)->passing); }
 
 int roced_pass_file(struct roced_session *session, int fd)
 {
@@ -319,7 +328,8 @@ int roced_pass_file(struct roced_session *session, int fd)
 	} rights = { 0 };
 	char byte = 0;
 	struct iovec part = { &byte, 1 };
-	struct msghdr m = { .msg_iov = &part, .msg_iovlen = 1, .msg_control = &rights, .msg_controllen = sizeof(rights.bytes) };
+	struct msghdr m = { .msg_iov = &part, .msg_iovlen = 1, .msg_control = &rights,
+		.msg_controllen = sizeof(rights.bytes) };
 	int end, count = 1;
 	int failed = roced_ask(session, ROCED_PASS_FILE, NULL, 0, NULL, 0, NULL, &end, &count);
 

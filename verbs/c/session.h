@@ -82,9 +82,11 @@ ROCED_EXPORT void roced_session_close(struct roced_session *session);
  * fds takes the descriptors of the reply, at most *nfds; *nfds gets their number. They are close-on-exec.
  * Descriptors that the caller has no room for are closed. Both may be NULL.
  *
- * A command that waits in the service (create_ah, get_cm_event of a blocking kind) makes only its own thread wait.
+ * A command that waits in the service (create_ah, get_cm_event of a blocking kind) makes only its own
+ * thread wait.
  */
-ROCED_EXPORT int roced_ask(struct roced_session *session, uint16_t command, const void *request, size_t request_len,
+ROCED_EXPORT int roced_ask(struct roced_session *session, uint16_t command, const void *request,
+	size_t request_len,
 	void *grant, size_t grant_cap, size_t *granted, int *fds, int *nfds);
 
 /* roced_ask for a grant of fixed size and no descriptors. */
@@ -92,10 +94,15 @@ ROCED_EXPORT int roced_ask(struct roced_session *session, uint16_t command, cons
 	roced_ask(session, command, request, sizeof(*(request)), grant, sizeof(*(grant)), NULL, NULL, NULL)
 
 /* roced_tell is roced_ask for a command that grants nothing. */
-ROCED_EXPORT int roced_tell(struct roced_session *session, uint16_t command, const void *request, size_t request_len);
+ROCED_EXPORT int roced_tell(struct roced_session *session, uint16_t command, const void *request,
+	size_t request_len);
 
-/* roced_release is roced_tell for a command that frees something: 0 when the session is over, which has freed it. */
-ROCED_EXPORT int roced_release(struct roced_session *session, uint16_t command, const void *request, size_t request_len);
+/*
+ * roced_release is roced_tell for a command that frees something: 0 when the session is over, which
+ * has freed it.
+ */
+ROCED_EXPORT int roced_release(struct roced_session *session, uint16_t command, const void *request,
+	size_t request_len);
 
 /*
  * roced_pass_file passes a file to the service, for the command that follows (open_xrcd, share_memory).

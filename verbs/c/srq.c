@@ -11,7 +11,8 @@ static int open_queue(struct srq *srq, const struct roced_create_srq_grant *g)
 	srq->ibv.handle = g->srq;
 	srq->max_wr = g->max_wr;
 	srq->max_sge = g->max_sge;
-	if (roced_recv_open(&srq->queue, roced_memory_at(s, g->queue_offset, g->queue_length), g->queue_length, g->queue_entries, g->queue_stride))
+	if (roced_recv_open(&srq->queue, roced_memory_at(s, g->queue_offset, g->queue_length), g->queue_length,
+		g->queue_entries, g->queue_stride))
 		return 0;
 	struct roced_destroy_srq_request undo = { .srq = g->srq };
 	roced_release(s, ROCED_DESTROY_SRQ, &undo, sizeof(undo));
@@ -52,7 +53,8 @@ static struct ibv_srq *give(struct srq *srq, int failed, struct ibv_srq_attr *at
 
 struct ibv_srq *ibv_create_srq(struct ibv_pd *pd, struct ibv_srq_init_attr *attr)
 {
-	struct roced_create_srq_request r = { .pd = pd->handle, .max_wr = attr->attr.max_wr, .max_sge = attr->attr.max_sge };
+	struct roced_create_srq_request r = { .pd = pd->handle, .max_wr = attr->attr.max_wr,
+		.max_sge = attr->attr.max_sge };
 	struct roced_create_srq_grant g;
 	struct srq *srq = new_srq(pd, attr->srq_context);
 
@@ -67,8 +69,10 @@ struct ibv_srq *ibv_create_srq(struct ibv_pd *pd, struct ibv_srq_init_attr *attr
 
 static int make_xrc(struct srq *srq, const struct ibv_srq_init_attr_ex *attr)
 {
-	struct roced_create_xrc_srq_request r = { .pd = attr->pd->handle, .xrcd = OF(struct xrcd, ibv, attr->xrcd)->handle,
-		.cq = attr->cq->handle, .max_wr = attr->attr.max_wr, .max_sge = attr->attr.max_sge, .event_id = srq->event_id };
+	struct roced_create_xrc_srq_request r = { .pd = attr->pd->handle, .xrcd = OF(struct xrcd, ibv,
+		attr->xrcd)->handle,
+		.cq = attr->cq->handle, .max_wr = attr->attr.max_wr, .max_sge = attr->attr.max_sge,
+			.event_id = srq->event_id };
 	struct roced_create_xrc_srq_grant g;
 	struct roced_create_srq_grant basic;
 	int failed = token_take(srq->ctx, &srq->token);
@@ -171,7 +175,8 @@ static int replace(struct srq *srq, const struct roced_modify_srq_grant *g)
 	struct roced_recv_queue fresh;
 	int failed = 0;
 
-	if (!roced_recv_open(&fresh, roced_memory_at(srq->ctx->session, g->queue_offset, g->queue_length), g->queue_length,
+	if (!roced_recv_open(&fresh, roced_memory_at(srq->ctx->session, g->queue_offset, g->queue_length),
+		g->queue_length,
 		g->queue_entries, g->queue_stride))
 		return EPROTO;
 	pthread_mutex_lock(&srq->lock);

@@ -12,7 +12,8 @@ static const char *word(const char *const *words, size_t count, int index, const
 
 const char *ibv_node_type_str(int type)
 {
-	static const char *const words[] = { [1] = "InfiniBand channel adapter", "InfiniBand switch", "InfiniBand router", "iWARP NIC",
+	static const char *const words[] = { [1] = "InfiniBand channel adapter", "InfiniBand switch",
+		"InfiniBand router", "iWARP NIC",
 		"usNIC", "usNIC UDP", "unspecified" };
 
 	return WORD(words, type, "unknown");
@@ -20,7 +21,8 @@ const char *ibv_node_type_str(int type)
 
 const char *ibv_port_state_str(int state)
 {
-	static const char *const words[] = { "no state change (NOP)", "down", "init", "armed", "active", "active defer" };
+	static const char *const words[] = { "no state change (NOP)", "down", "init", "armed", "active",
+		"active defer" };
 
 	return WORD(words, state, "unknown");
 }

@@ -9,9 +9,12 @@
 #include "objects.h"
 
 /*
- * What a poll that finds nothing does. The card needs a processor, which the program may be spinning on: each empty
- * poll yields. If one yield took long, others want the processor: then empty polls sleep on the queue's index for a
- * while, which the card wakes. A program may poll several queues in turn, and while it sleeps it must not miss what
+ * What a poll that finds nothing does. The card needs a processor, which the program may be spinning on:
+ * each empty
+ * poll yields. If one yield took long, others want the processor: then empty polls sleep on the queue's
+ * index for a
+ * while, which the card wakes. A program may poll several queues in turn, and while it sleeps it must not
+ * miss what
  * comes to another: it sleeps only when the poll before was of the same queue.
  */
 enum {
@@ -80,8 +83,11 @@ static void give_way(struct cq *cq)
 
 void wait_empty(struct cq *cq)
 {
-	if (++me.polls % LOOK == 0)
-		roced_session_check(cq->ctx->session);
+	struct roced_session *s = cq->ctx->session;
+	bool ended = atomic_load_explicit((_Atomic uint32_t *)&s->doorbell->ended, memory_order_relaxed) != 0;
+
+	if (++me.polls % LOOK == 0 || (ended && !gone(s)))
+		roced_session_check(s);
 	me.in_turn = me.last == cq ? me.in_turn + 1 : 1;
 	me.last = cq;
 	if (!spins())

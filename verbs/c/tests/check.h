@@ -16,7 +16,8 @@
 #define CHECK(truth) \
 	do { \
 		if (!(truth)) { \
-			fprintf(stderr, "%s:%d: %s (errno %d, %s)\n", __FILE__, __LINE__, #truth, errno, strerror(errno)); \
+			fprintf(stderr, "%s:%d: %s (errno %d, %s)\n", __FILE__, __LINE__, #truth, errno, \
+				strerror(errno)); \
 			exit(1); \
 		} \
 	} while (0)
@@ -25,7 +26,8 @@
 	do { \
 		long long have_ = (long long)(have), want_ = (long long)(want); \
 		if (have_ != want_) { \
-			fprintf(stderr, "%s:%d: %s is %lld, not %lld (errno %d)\n", __FILE__, __LINE__, #have, have_, want_, errno); \
+			fprintf(stderr, "%s:%d: %s is %lld, not %lld (errno %d)\n", __FILE__, __LINE__, #have, \
+				have_, want_, errno); \
 			exit(1); \
 		} \
 	} while (0)
@@ -42,7 +44,10 @@ static struct ibv_context *open_first(void)
 	return context;
 }
 
-/* A context with what most tests need of it: two connected queue pairs, a and b, and a buffer that is registered. */
+/*
+ * A context with what most tests need of it: two connected queue pairs, a and b, and a buffer that is
+ * registered.
+ */
 struct pair {
 	struct ibv_context *context;
 	struct ibv_pd *pd;
@@ -54,11 +59,14 @@ struct pair {
 	union ibv_gid gid;
 };
 
-enum { PAIR_MEMORY = 1 << 16, ALL_ACCESS = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC | IBV_ACCESS_MW_BIND };
+enum { PAIR_MEMORY = 1 << 16,
+	ALL_ACCESS = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |
+		IBV_ACCESS_REMOTE_ATOMIC | IBV_ACCESS_MW_BIND };
 
 static void to_init(struct ibv_qp *qp)
 {
-	struct ibv_qp_attr a = { .qp_state = IBV_QPS_INIT, .port_num = 1, .qp_access_flags = ALL_ACCESS, .qkey = 0x11111111 };
+	struct ibv_qp_attr a = { .qp_state = IBV_QPS_INIT, .port_num = 1, .qp_access_flags = ALL_ACCESS,
+		.qkey = 0x11111111 };
 	int mask = IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT;
 
 	CHECK_IS(ibv_modify_qp(qp, &a, mask | (qp->qp_type == IBV_QPT_UD ? IBV_QP_QKEY : IBV_QP_ACCESS_FLAGS)), 0);
@@ -66,7 +74,8 @@ static void to_init(struct ibv_qp *qp)
 
 static void to_rts(struct ibv_qp *qp, uint32_t dest, const union ibv_gid *gid)
 {
-	struct ibv_qp_attr a = { .qp_state = IBV_QPS_RTR, .path_mtu = IBV_MTU_1024, .dest_qp_num = dest, .max_dest_rd_atomic = 4, .min_rnr_timer = 1,
+	struct ibv_qp_attr a = { .qp_state = IBV_QPS_RTR, .path_mtu = IBV_MTU_1024, .dest_qp_num = dest,
+		.max_dest_rd_atomic = 4, .min_rnr_timer = 1,
 		.ah_attr = { .is_global = 1, .port_num = 1, .grh = { .dgid = *gid, .hop_limit = 1 } } };
 	int type = qp->qp_type, mask = IBV_QP_STATE;
 
@@ -97,8 +106,10 @@ static void connect_pair(struct pair *p)
 
 static struct ibv_qp *make_qp(struct pair *p, int type)
 {
-	struct ibv_qp_init_attr attr = { .send_cq = p->cq, .recv_cq = p->cq, .srq = p->srq, .qp_type = type, .sq_sig_all = 1,
-		.cap = { .max_send_wr = 16, .max_recv_wr = 16, .max_send_sge = 2, .max_recv_sge = 2, .max_inline_data = 64 } };
+	struct ibv_qp_init_attr attr = { .send_cq = p->cq, .recv_cq = p->cq, .srq = p->srq, .qp_type = type,
+		.sq_sig_all = 1,
+		.cap = { .max_send_wr = 16, .max_recv_wr = 16, .max_send_sge = 2, .max_recv_sge = 2,
+			.max_inline_data = 64 } };
 	struct ibv_qp *qp = ibv_create_qp(p->pd, &attr);
 
 	CHECK(qp);
@@ -166,7 +177,8 @@ static void post_recv_at(struct ibv_qp *qp, struct ibv_mr *mr, void *at, uint32_
 static void post_send_at(struct ibv_qp *qp, struct ibv_mr *mr, void *at, uint32_t length, uint64_t id)
 {
 	struct ibv_sge sge = { (uintptr_t)at, length, mr->lkey };
-	struct ibv_send_wr wr = { .wr_id = id, .sg_list = &sge, .num_sge = 1, .opcode = IBV_WR_SEND, .send_flags = IBV_SEND_SIGNALED }, *bad;
+	struct ibv_send_wr wr = { .wr_id = id, .sg_list = &sge, .num_sge = 1, .opcode = IBV_WR_SEND,
+		.send_flags = IBV_SEND_SIGNALED }, *bad;
 
 	CHECK_IS(ibv_post_send(qp, &wr, &bad), 0);
 }

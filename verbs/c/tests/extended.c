@@ -1,4 +1,7 @@
-/* The extended verbs: ibv_wr_*, CQs that are read field by field, device memory, null regions, domains, queries. */
+/*
+ * The extended verbs: ibv_wr_*, CQs that are read field by field, device memory, null regions,
+ * domains, queries.
+ */
 #include <endian.h>
 
 #include "check.h"
@@ -8,8 +11,10 @@ static struct ibv_cq_ex *cq;
 
 static struct ibv_qp *make(int type, uint64_t ops)
 {
-	struct ibv_qp_init_attr_ex attr = { .send_cq = ibv_cq_ex_to_cq(cq), .recv_cq = ibv_cq_ex_to_cq(cq), .qp_type = type, .sq_sig_all = 1,
-		.cap = { 16, 16, 2, 2, 64 }, .comp_mask = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS, .pd = p.pd, .send_ops_flags = ops };
+	struct ibv_qp_init_attr_ex attr = { .send_cq = ibv_cq_ex_to_cq(cq), .recv_cq = ibv_cq_ex_to_cq(cq),
+		.qp_type = type, .sq_sig_all = 1,
+		.cap = { 16, 16, 2, 2, 64 }, .comp_mask = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS,
+			.pd = p.pd, .send_ops_flags = ops };
 	struct ibv_qp *qp = ibv_create_qp_ex(p.context, &attr);
 
 	CHECK(qp);
@@ -110,7 +115,8 @@ static void device_memory(void)
 
 	CHECK(dm);
 	CHECK_IS(ibv_memcpy_to_dm(dm, 8, &value, sizeof(value)), 0);
-	struct ibv_mr *mr = ibv_reg_dm_mr(p.pd, dm, 0, 4096, IBV_ACCESS_ZERO_BASED | IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ);
+	struct ibv_mr *mr = ibv_reg_dm_mr(p.pd, dm, 0, 4096,
+		IBV_ACCESS_ZERO_BASED | IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ);
 	CHECK(mr);
 	struct ibv_qp_ex *ex = ibv_qp_to_qp_ex(p.a);
 	ibv_wr_start(ex);
@@ -196,7 +202,8 @@ static void regions(void)
 int main(void)
 {
 	struct ibv_cq_init_attr_ex attr = { .cqe = 100,
-		.wc_flags = IBV_WC_STANDARD_FLAGS | IBV_WC_EX_WITH_COMPLETION_TIMESTAMP | IBV_WC_EX_WITH_COMPLETION_TIMESTAMP_WALLCLOCK };
+		.wc_flags = IBV_WC_STANDARD_FLAGS | IBV_WC_EX_WITH_COMPLETION_TIMESTAMP |
+			IBV_WC_EX_WITH_COMPLETION_TIMESTAMP_WALLCLOCK };
 	struct ibv_qp *plain[2];
 
 	open_pair(&p, IBV_QPT_RC);
@@ -204,7 +211,8 @@ int main(void)
 	CHECK(cq);
 	plain[0] = p.a;
 	plain[1] = p.b;
-	p.a = make(IBV_QPT_RC, IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_SEND_WITH_IMM | IBV_QP_EX_WITH_RDMA_WRITE | IBV_QP_EX_WITH_RDMA_READ |
+	p.a = make(IBV_QPT_RC,
+		IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_SEND_WITH_IMM | IBV_QP_EX_WITH_RDMA_WRITE | IBV_QP_EX_WITH_RDMA_READ |
 		IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD);
 	p.b = make(IBV_QPT_RC, 0);
 	connect_pair(&p);

@@ -1,4 +1,7 @@
-/* The service ends while requests are outstanding: they are flushed, async_fd says DEVICE_FATAL, nothing hangs. */
+/*
+ * The service ends while requests are outstanding: they are flushed, async_fd says DEVICE_FATAL,
+ * nothing hangs.
+ */
 #include "check.h"
 
 static struct pair p;

@@ -1,5 +1,6 @@
 /*
- * The program's half of queues, by commands on standard input: a test in Go is the card's half of the same memory.
+ * The program's half of queues, by commands on standard input: a test in Go is the card's half of the same
+ * memory.
  *
  *	queueside FILE SEND RECV CQ     offsets of the queues in the file, of which the doorbell is the front
  */
@@ -18,14 +19,16 @@ static struct roced_recv_queue recv;
 static struct roced_cq cq;
 static uint32_t send_polled, recv_polled;
 
-static struct roced_sge sge_of(uint64_t id, uint32_t i) { return (struct roced_sge){ id * 3 + i, (uint32_t)id + i, i }; }
+static struct roced_sge sge_of(uint64_t id, uint32_t i) { return (struct roced_sge){ id * 3 + i,
+	(uint32_t)id + i, i }; }
 
 static void post_send(void)
 {
 	struct roced_rdma_wqe w = { 0 };
 	unsigned opcode, flags, count;
 
-	if (scanf("%" SCNu64 " %u %u %" SCNu32 " %" SCNu64 " %" SCNu32 " %u", &w.id, &opcode, &flags, &w.imm, &w.remote_addr, &w.rkey, &count) != 7)
+	if (scanf("%" SCNu64 " %u %u %" SCNu32 " %" SCNu64 " %" SCNu32 " %u", &w.id, &opcode, &flags, &w.imm,
+		&w.remote_addr, &w.rkey, &count) != 7)
 		exit(2);
 	bool room = roced_send_outstanding(&send, send_polled) < ENTRIES;
 	if (room) {
@@ -76,7 +79,8 @@ static void poll_one(void)
 		recv_polled++;
 	else
 		send_polled++;
-	printf("%" PRIu64 " %u %u %u %u %u %u %u %u %u %u %u %u %u\n", e.id, e.status, e.opcode, e.flags, e.byte_length, e.imm, e.qpn, e.source_qp,
+	printf("%" PRIu64 " %u %u %u %u %u %u %u %u %u %u %u %u %u\n", e.id, e.status, e.opcode, e.flags,
+		e.byte_length, e.imm, e.qpn, e.source_qp,
 		e.token, e.vendor_error, e.pkey_index, e.vlan, e.service_level, e.port);
 }
 
@@ -111,7 +115,8 @@ static void command(char what, struct roced_doorbell *bell)
 		return;
 	case 'O':
 		printf("%u %u %u %u %d %d\n", roced_send_outstanding(&send, send_polled), roced_send_waiting(&send),
-			roced_recv_outstanding(&recv, recv_polled), roced_cq_count(&cq), roced_send_failed(&send), roced_cq_failed(&cq));
+			roced_recv_outstanding(&recv, recv_polled), roced_cq_count(&cq), roced_send_failed(&send),
+				roced_cq_failed(&cq));
 		return;
 	}
 	exit(2);
@@ -126,8 +131,10 @@ int main(int argc, char **argv)
 	if (fd < 0 || fstat(fd, &is) != 0)
 		return 2;
 	uint8_t *memory = mmap(NULL, (size_t)is.st_size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-	if (memory == MAP_FAILED || !roced_send_open(&send, memory + atol(argv[2]), ROCED_SLOTS + ENTRIES * SEND_STRIDE, ENTRIES, SEND_STRIDE, false) ||
-		!roced_recv_open(&recv, memory + atol(argv[3]), ROCED_SLOTS + ENTRIES * RECV_STRIDE, ENTRIES, RECV_STRIDE) ||
+	if (memory == MAP_FAILED || !roced_send_open(&send, memory + atol(argv[2]),
+		ROCED_SLOTS + ENTRIES * SEND_STRIDE, ENTRIES, SEND_STRIDE, false) ||
+		!roced_recv_open(&recv, memory + atol(argv[3]), ROCED_SLOTS + ENTRIES * RECV_STRIDE, ENTRIES,
+			RECV_STRIDE) ||
 		!roced_cq_open(&cq, memory + atol(argv[4]), ROCED_SLOTS + ENTRIES * CQ_STRIDE, ENTRIES, CQ_STRIDE))
 		return 2;
 	if (roced_send_open(&(struct roced_send_queue){ 0 }, memory, ROCED_SLOTS + 7 * 64, 8, 64, false) ||

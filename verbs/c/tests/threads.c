@@ -48,7 +48,8 @@ static atomic_int polled;
 static void *send_all(void *unused)
 {
 	struct ibv_sge sge = { (uintptr_t)p.memory, 8, p.mr->lkey };
-	struct ibv_send_wr wr = { .sg_list = &sge, .num_sge = 1, .opcode = IBV_WR_RDMA_WRITE, .send_flags = IBV_SEND_SIGNALED,
+	struct ibv_send_wr wr = { .sg_list = &sge, .num_sge = 1, .opcode = IBV_WR_RDMA_WRITE,
+		.send_flags = IBV_SEND_SIGNALED,
 		.wr.rdma = { (uintptr_t)p.memory + 4096, p.mr->rkey } }, *bad;
 
 	for (int i = 0; i < MESSAGES / 2;) {

@@ -1,4 +1,7 @@
-/* All operations of a connected pair, by ibv_post_send and by ibv_wr_*, with completions of both kinds of CQ. */
+/*
+ * All operations of a connected pair, by ibv_post_send and by ibv_wr_*, with completions of both kinds
+ * of CQ.
+ */
 #include <endian.h>
 
 #include "check.h"
@@ -16,7 +19,8 @@ static struct ibv_wc completed(uint64_t id)
 
 static void send_with_imm(void)
 {
-	struct ibv_send_wr wr = { .wr_id = 1, .opcode = IBV_WR_SEND_WITH_IMM, .imm_data = htobe32(0x01020304), .send_flags = IBV_SEND_INLINE | IBV_SEND_SIGNALED }, *bad;
+	struct ibv_send_wr wr = { .wr_id = 1, .opcode = IBV_WR_SEND_WITH_IMM, .imm_data = htobe32(0x01020304),
+		.send_flags = IBV_SEND_INLINE | IBV_SEND_SIGNALED }, *bad;
 	char text[] = "not in a region";
 	struct ibv_sge sge = { (uintptr_t)text, sizeof(text), 0 };
 
@@ -41,7 +45,8 @@ static void send_with_imm(void)
 static void remote(int opcode, uint64_t compare_add, uint64_t swap)
 {
 	struct ibv_sge sge = { (uintptr_t)p.memory + 1024, 8, p.mr->lkey };
-	struct ibv_send_wr wr = { .wr_id = 7, .opcode = opcode, .sg_list = &sge, .num_sge = 1, .send_flags = IBV_SEND_SIGNALED }, *bad;
+	struct ibv_send_wr wr = { .wr_id = 7, .opcode = opcode, .sg_list = &sge, .num_sge = 1,
+		.send_flags = IBV_SEND_SIGNALED }, *bad;
 
 	if (opcode == IBV_WR_ATOMIC_CMP_AND_SWP || opcode == IBV_WR_ATOMIC_FETCH_AND_ADD) {
 		wr.wr.atomic.remote_addr = (uintptr_t)p.memory + 2048;
@@ -85,7 +90,8 @@ static void windows(void)
 	CHECK_IS(completed(20).opcode, IBV_WC_BIND_MW);
 	CHECK(mw->rkey != before);
 	struct ibv_sge sge = { (uintptr_t)p.memory, 8, p.mr->lkey };
-	struct ibv_send_wr wr = { .wr_id = 21, .opcode = IBV_WR_RDMA_WRITE, .sg_list = &sge, .num_sge = 1, .send_flags = IBV_SEND_SIGNALED,
+	struct ibv_send_wr wr = { .wr_id = 21, .opcode = IBV_WR_RDMA_WRITE, .sg_list = &sge, .num_sge = 1,
+		.send_flags = IBV_SEND_SIGNALED,
 		.wr.rdma = { (uintptr_t)p.memory + 2048, mw->rkey } }, *bad;
 	CHECK_IS(ibv_post_send(p.a, &wr, &bad), 0);
 	completed(21);
@@ -100,7 +106,8 @@ static void mistakes(void)
 {
 	struct ibv_sge sge = { (uintptr_t)p.memory, 8, p.mr->lkey };
 	struct ibv_send_wr second = { .wr_id = 31, .opcode = 77, .sg_list = &sge, .num_sge = 1 };
-	struct ibv_send_wr first = { .wr_id = 30, .opcode = IBV_WR_RDMA_WRITE, .sg_list = &sge, .num_sge = 1, .next = &second, .send_flags = IBV_SEND_SIGNALED,
+	struct ibv_send_wr first = { .wr_id = 30, .opcode = IBV_WR_RDMA_WRITE, .sg_list = &sge, .num_sge = 1,
+		.next = &second, .send_flags = IBV_SEND_SIGNALED,
 		.wr.rdma = { (uintptr_t)p.memory + 2048, p.mr->rkey } }, *bad = NULL;
 
 	CHECK_IS(ibv_post_send(p.a, &first, &bad), EINVAL);
@@ -116,7 +123,10 @@ static void mistakes(void)
 	CHECK(posted >= 16);
 }
 
-/* The queue pairs begin again: completions of before are not seen, and there is room for as many requests as at first. */
+/*
+ * The queue pairs begin again: completions of before are not seen, and there is room for as many
+ * requests as at first.
+ */
 static void reset(void)
 {
 	struct ibv_qp_attr a = { .qp_state = IBV_QPS_RESET };
