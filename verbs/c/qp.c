@@ -153,29 +153,34 @@ struct ibv_qp *ibv_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *attr)
 	return qp;
 }
 
-/* A target is made of its domain, and has neither PD nor queues. */
-static struct ibv_qp *create_target(struct ibv_context *context, struct ibv_qp_init_attr_ex *attr)
+/* What a target is when it was made or opened, or has failed to be. It has neither PD nor queues. */
+static struct ibv_qp *give_target(struct qp *qp, int failed, uint32_t handle, uint32_t number, uint8_t state)
 {
-	struct roced_create_xrc_target_request r = { .xrcd = OF(struct xrcd, ibv, attr->xrcd)->handle };
-	struct roced_create_xrc_target_grant g;
-	struct qp *qp = new_qp(context, NULL, attr->qp_context, ROCED_QPT_XRC_RECV);
-
-	if (!qp)
-		return fail(ENOMEM);
-	r.event_id = qp->event_id;
-	int failed = roced_ask_simple(qp->ctx->session, ROCED_CREATE_XRC_TARGET, &r, &g);
 	if (failed) {
 		context_unname(qp->ctx, qp->event_id);
 		free(qp);
 		return fail(failed);
 	}
 	qp->target = true;
-	qp->ex.qp_base.handle = g.qp;
-	qp->ex.qp_base.qp_num = g.qp_num;
-	qp->ex.qp_base.state = g.state;
+	qp->ex.qp_base.handle = handle;
+	qp->ex.qp_base.qp_num = number;
+	qp->ex.qp_base.state = state;
 	qp->init.qp_type = ROCED_QPT_XRC_RECV;
-	qp->init.qp_context = attr->qp_context;
+	qp->init.qp_context = qp->ex.qp_base.qp_context;
 	return &qp->ex.qp_base;
+}
+
+static struct ibv_qp *create_target(struct ibv_context *context, struct ibv_qp_init_attr_ex *attr)
+{
+	struct roced_create_xrc_target_request r = { .xrcd = OF(struct xrcd, ibv, attr->xrcd)->handle };
+	struct roced_create_xrc_target_grant g = { 0 };
+	struct qp *qp = new_qp(context, NULL, attr->qp_context, ROCED_QPT_XRC_RECV);
+
+	if (!qp)
+		return fail(ENOMEM);
+	r.event_id = qp->event_id;
+	int failed = roced_ask_simple(qp->ctx->session, ROCED_CREATE_XRC_TARGET, &r, &g);
+	return give_target(qp, failed, g.qp, g.qp_num, g.state);
 }
 
 struct ibv_qp *create_qp_ex(struct ibv_context *context, struct ibv_qp_init_attr_ex *attr)
@@ -215,28 +220,18 @@ struct ibv_qp *open_qp(struct ibv_context *context, struct ibv_qp_open_attr *att
 {
 	enum { NEEDED = IBV_QP_OPEN_NUM | IBV_QP_OPEN_XRCD | IBV_QP_OPEN_TYPE };
 	struct roced_open_qp_request r = { .qp_num = attr->qp_num };
-	struct roced_open_qp_grant g;
+	struct roced_open_qp_grant g = { 0 };
 
 	if ((attr->comp_mask & NEEDED) != NEEDED || attr->qp_type != ROCED_QPT_XRC_RECV || !attr->xrcd)
 		return fail(EINVAL);
-	struct qp *qp = new_qp(context, NULL, attr->comp_mask & IBV_QP_OPEN_CONTEXT ? attr->qp_context : NULL,
-		ROCED_QPT_XRC_RECV);
+	void *qp_context = attr->comp_mask & IBV_QP_OPEN_CONTEXT ? attr->qp_context : NULL;
+	struct qp *qp = new_qp(context, NULL, qp_context, ROCED_QPT_XRC_RECV);
 	if (!qp)
 		return fail(ENOMEM);
 	r.xrcd = OF(struct xrcd, ibv, attr->xrcd)->handle;
 	r.event_id = qp->event_id;
 	int failed = roced_ask_simple(qp->ctx->session, ROCED_OPEN_QP, &r, &g);
-	if (failed) {
-		context_unname(qp->ctx, qp->event_id);
-		free(qp);
-		return fail(failed);
-	}
-	qp->target = true;
-	qp->ex.qp_base.handle = g.qp;
-	qp->ex.qp_base.qp_num = g.qp_num;
-	qp->ex.qp_base.state = g.state;
-	qp->init.qp_type = ROCED_QPT_XRC_RECV;
-	return &qp->ex.qp_base;
+	return give_target(qp, failed, g.qp, g.qp_num, g.state);
 }
 
 static bool unsent(struct qp *qp)
