@@ -5,7 +5,8 @@
  *	channel.c   event channels: one descriptor, and a channel of the service on each device
  *	id.c        ids: made, migrated, destroyed
  *	parts.c     an id on several devices, until an address says which
- *	event.c     events taken, completed, acknowledged; synchronous ids
+ *	take.c      events taken from the service, and completed
+ *	event.c     events waited for and acknowledged; synchronous ids
  *	resolve.c   bind, resolve, and what the id then knows of its route
  *	connect.c   listen, connect, accept, reject, disconnect
  *	qp.c, cq.c  the id's queue pair and its states; its CQs and SRQ
@@ -193,10 +194,14 @@ int cm_query(struct cm_id *id, struct roced_query_id_grant *grant);
 /* event.c */
 int cm_get_event(struct cm_channel *channel, struct cm_event **event);
 void cm_event_count(struct cm_id *id);
+void cm_event_uncount(struct cm_id *id);
 void cm_event_drop(struct cm_event *event);
 void cm_events_wait(struct cm_id *id);
 int cm_complete(struct cm_id *id);
 int cm_event_local(struct cm_id *id, enum rdma_cm_event_type type, int status, uint64_t arg);
+
+/* take.c: with the channel's lock; EIO when all devices are gone. */
+int cm_take(struct cm_channel *channel, struct cm_event **event);
 
 /* resolve.c: what the id knows of its addresses, device and route, as the service says. The caller holds its lock. */
 int cm_refresh(struct cm_id *id);

@@ -1,7 +1,7 @@
 #define _GNU_SOURCE
 /*
- * Events: taken from the service, completed with what librdmacm does before a program sees them, and
- * acknowledged (rdma_get_cm_event(3), rdma_ack_cm_event(3)).
+ * Events as a program has them: waited for, acknowledged, and made by the program itself (rdma_get_cm_event(3),
+ * rdma_ack_cm_event(3), rdma_write_cm_event(3)). take.c has where they come from.
  */
 #include <fcntl.h>
 #include <poll.h>
@@ -24,7 +24,7 @@ void cm_event_count(struct cm_id *id)
 	pthread_mutex_unlock(&counts);
 }
 
-static void uncount(struct cm_id *id)
+void cm_event_uncount(struct cm_id *id)
 {
 	pthread_mutex_lock(&counts);
 	id->completed++;
@@ -44,7 +44,7 @@ void cm_events_wait(struct cm_id *id)
 void cm_event_drop(struct cm_event *event)
 {
 	if (event->counted)
-		uncount(event->counted);
+		cm_event_uncount(event->counted);
 	free(event);
 }
 
@@ -54,214 +54,6 @@ int rdma_ack_cm_event(struct rdma_cm_event *event)
 		return cm_result(EINVAL);
 	cm_event_drop((struct cm_event *)event);
 	return 0;
-}
-
-/* What the service says of an event, with the room for its list. */
-union message {
-	struct roced_get_cm_event_grant grant;
-	uint8_t room[sizeof(struct roced_get_cm_event_grant) + CM_MAX_PRIVATE_DATA];
-};
-
-static void fill_datagram(struct cm_event *e, const struct roced_get_cm_event_grant *g, const void *data, uint8_t len)
-{
-	struct rdma_ud_param *ud = &e->event.param.ud;
-
-	ud->private_data = data;
-	ud->private_data_len = len;
-	memcpy(ud->ah_attr.grh.dgid.raw, g->dgid, 16);
-	ud->ah_attr.grh.flow_label = g->flow_label;
-	ud->ah_attr.grh.sgid_index = (uint8_t)g->sgid_index;
-	ud->ah_attr.grh.hop_limit = g->hop_limit;
-	ud->ah_attr.grh.traffic_class = g->traffic_class;
-	ud->ah_attr.sl = g->sl;
-	ud->ah_attr.is_global = 1;
-	ud->ah_attr.port_num = g->port;
-	ud->qp_num = g->qpn;
-	ud->qkey = g->qkey;
-}
-
-static void fill_connection(struct cm_event *e, const struct roced_get_cm_event_grant *g, const void *data, uint8_t len)
-{
-	e->event.param.conn = (struct rdma_conn_param){
-		.private_data = data,
-		.private_data_len = len,
-		.responder_resources = g->responder_resources,
-		.initiator_depth = g->initiator_depth,
-		.flow_control = g->flow_control,
-		.retry_count = g->retry_count,
-		.rnr_retry_count = g->rnr_retry_count,
-		.srq = g->srq,
-		.qp_num = g->qpn,
-	};
-}
-
-static void fill(struct cm_event *e, const struct roced_get_cm_event_grant *g)
-{
-	uint8_t len = g->private_data_count > CM_MAX_PRIVATE_DATA ? CM_MAX_PRIVATE_DATA : (uint8_t)g->private_data_count;
-	const void *data = len > 0 ? e->private_data : NULL;
-
-	memcpy(e->private_data, g->private_data, len);
-	e->event.event = g->type;
-	e->event.status = g->status;
-	if (cm_connects(cm_id_of(e->event.id)))
-		fill_connection(e, g, data, len);
-	else
-		fill_datagram(e, g, data, len);
-}
-
-/* asked completes a request's event: the id that stands for it knows where it comes from. */
-static void asked(struct cm_id *id, const struct roced_get_cm_event_grant *g)
-{
-	pthread_mutex_lock(&id->lock);
-	id->responder_resources = g->responder_resources;
-	id->initiator_depth = g->initiator_depth;
-	cm_refresh(id);
-	pthread_mutex_unlock(&id->lock);
-}
-
-/* complete does what is to be done when the program gets an event; false if there is nobody to get it. */
-static bool complete(struct cm_id *id, struct cm_device *device, struct cm_event *e, const struct roced_get_cm_event_grant *g)
-{
-	bool wanted = true;
-
-	if (g->type == RDMA_CM_EVENT_CONNECT_REQUEST) {
-		asked(id, g);
-		return true;
-	}
-	if (g->type == RDMA_CM_EVENT_DEVICE_REMOVAL)
-		cm_device_told(device, g->id);
-	pthread_mutex_lock(&id->lock);
-	switch (g->type) {
-	case RDMA_CM_EVENT_ADDR_RESOLVED:
-	case RDMA_CM_EVENT_ROUTE_RESOLVED:
-		cm_refresh(id);
-		break;
-	case RDMA_CM_EVENT_CONNECT_RESPONSE:
-		cm_responded(id, e);
-		break;
-	case RDMA_CM_EVENT_REJECTED:
-		cm_qp_fail(id);
-		break;
-	case RDMA_CM_EVENT_MULTICAST_JOIN:
-	case RDMA_CM_EVENT_MULTICAST_ERROR:
-		wanted = cm_join_ended(id, e, g->context);
-		break;
-	}
-	pthread_mutex_unlock(&id->lock);
-	return wanted;
-}
-
-/* event_of makes an event of what the service says; NULL if it is about an id that was destroyed just now. */
-static struct cm_event *event_of(struct cm_device *device, const struct roced_get_cm_event_grant *g)
-{
-	bool request = g->type == RDMA_CM_EVENT_CONNECT_REQUEST;
-	struct cm_event *e = calloc(1, sizeof(*e));
-	struct cm_id *id;
-
-	id = cm_device_find(device, request ? g->listener : g->id);
-	if (e)
-		e->counted = id;
-	if (request) {
-		if (e && id)
-			e->event.listen_id = &id->id;
-		else if (id)
-			uncount(id);
-		id = cm_id_child(e ? id : NULL, device, g->id);
-	}
-	if (!e)
-		return NULL;
-	if (id) {
-		e->event.id = &id->id;
-		fill(e, g);
-		if (complete(id, device, e, g))
-			return e;
-	}
-	cm_event_drop(e);
-	return NULL;
-}
-
-static struct cm_event *removal(struct cm_channel *c, struct cm_source *s)
-{
-	struct cm_event *e;
-	struct cm_id *id = cm_device_bereft(s->device, &c->channel);
-
-	if (!id) {
-		if (cm_channel_lives(c)) { /* else the descriptor stays readable, for others who wait */
-			close(s->fd);
-			s->fd = -1;
-		}
-		return NULL;
-	}
-	e = calloc(1, sizeof(*e));
-	if (!e) {
-		uncount(id);
-		return NULL;
-	}
-	e->counted = id;
-	e->event.id = &id->id;
-	e->event.event = RDMA_CM_EVENT_DEVICE_REMOVAL;
-	return e;
-}
-
-/* take_from gives a device's oldest event; NULL if there is none. */
-static struct cm_event *take_from(struct cm_channel *c, struct cm_source *s)
-{
-	struct roced_get_cm_event_request r = { .channel = s->channel };
-	struct pollfd ready = { .fd = s->fd, .events = POLLIN };
-	struct cm_event *e = NULL;
-	union message m;
-	size_t len;
-	char byte;
-
-	if (s->fd < 0 || (!s->gone && poll(&ready, 1, 0) <= 0))
-		return NULL;
-	while (!s->gone && !e) {
-		if (roced_ask(s->device->session, ROCED_GET_CM_EVENT, &r, sizeof(r), &m, sizeof(m), &len, NULL, NULL) != 0) {
-			s->gone = true;
-			break;
-		}
-		if (m.grant.drained)
-			(void)!recv(s->fd, &byte, 1, MSG_DONTWAIT);
-		if (!m.grant.found)
-			return NULL;
-		e = event_of(s->device, &m.grant);
-	}
-	return e ? e : removal(c, s);
-}
-
-static struct cm_event *take_local(struct cm_channel *c)
-{
-	struct cm_event *e = c->local;
-	uint64_t count;
-
-	if (!e)
-		return NULL;
-	c->local = e->next;
-	if (!c->local) {
-		c->local_end = &c->local;
-		(void)!read(c->local_fd, &count, sizeof(count));
-	}
-	return e;
-}
-
-/* take gives the oldest event of a device that has one; 0 with NULL if none has, EIO when all devices are gone. */
-static int take(struct cm_channel *c, struct cm_event **event)
-{
-	int n;
-
-	*event = take_local(c);
-	for (n = 0; n < c->count && !*event; n++) {
-		struct cm_source *s = &c->sources[c->turn];
-
-		c->turn = (c->turn + 1) % c->count;
-		*event = take_from(c, s);
-	}
-	if (*event || c->count == 0)
-		return 0;
-	for (n = 0; n < c->count; n++)
-		if (!c->sources[n].gone)
-			return 0;
-	return EIO;
 }
 
 /*
@@ -292,7 +84,7 @@ int cm_get_event(struct cm_channel *c, struct cm_event **event)
 
 	for (;;) {
 		pthread_mutex_lock(&c->lock);
-		error = take(c, event);
+		error = cm_take(c, event);
 		pthread_mutex_unlock(&c->lock);
 		if (error || *event)
 			return error;
