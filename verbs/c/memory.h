@@ -1,9 +1,10 @@
 /*
- * The caller's memory. Programs register memory that they have from anywhere, and the service must reach it. The process
- * file, which the service makes, is a sparse memory file as large as an address space: a page that is registered lies in it
- * at the offset that is its own address. So a region needs no translation, and two regions may share a page.
+ * The caller's memory. Programs register memory that they have from anywhere, and the service must reach
+ * it. The process file, which the service makes, is a sparse memory file as large as an address space: a
+ * page that is registered lies in it at the offset that is its own address. So a region needs no
+ * translation, and two regions may share a page.
  *
- *	share    the pages that are not in the file yet are copied into it and mapped over in place; each is counted
+ *	share    pages that are not in the file yet are copied into it and mapped over in place; each is counted
  *	unshare  the last count gives the page back as private memory, and makes a hole in the file
  *
  * All functions may be called by any thread, none of them in a signal handler.
@@ -14,18 +15,23 @@
 #include <stddef.h>
 
 /*
- * roced_memory_start takes the process file over: it is mapped from now on, and closed in the child of a fork. With a file
- * that it has already (another device's session gives the same one) it closes fd and returns 0. Errors: EBUSY (the process
- * has another file), EINVAL (no memory file, or none of whole pages), ENOMEM. After an error fd is still the caller's.
+ * roced_memory_start takes the process file over: it is mapped from now on, and closed in the child of a
+ * fork. With a file that it has already (another device's session gives the same one) it closes fd and
+ * returns 0. Errors: EBUSY (the process has another file), EINVAL (no memory file, or none of whole pages),
+ * ENOMEM. After an error fd is still the caller's.
  */
 int roced_memory_start(int fd);
 
-/* roced_memory_file is the descriptor of the process file, to be passed to another session; -1 before start. */
+/*
+ * roced_memory_file is the descriptor of the process file, to be passed to another session; -1 before
+ * start.
+ */
 int roced_memory_file(void);
 
 /*
- * roced_memory_share puts the pages of [addr, addr+length) into the process file. The region of the file that the service
- * is to know is the same: offset (uintptr_t)addr, length bytes. Returns 0 or an errno, and then nothing has changed:
+ * roced_memory_share puts the pages of [addr, addr+length) into the process file. The region of the file
+ * that the service is to know is the same: offset (uintptr_t)addr, length bytes. Returns 0 or an errno, and
+ * then nothing has changed:
  *	EFAULT      a page is not mapped, or not readable, or lies above the file's end
  *	EOPNOTSUPP  memory that cannot move: a shared mapping, device memory, huge pages
  *	ENOMEM      no memory, or the process has too many mappings (vm.max_map_count)
@@ -36,21 +42,25 @@ int roced_memory_file(void);
 int roced_memory_share(void *addr, size_t length);
 
 /*
- * roced_memory_unshare takes one count from each page of [addr, addr+length), once for each share of the same bytes, after
- * the service has forgotten the region. Pages that the program has unmapped or replaced meanwhile are left alone. Returns 0,
- * or ENOMEM when a page could not be given back: it stays in the file, with its contents, and the program can go on.
- * In the child of a fork it does nothing and returns 0.
+ * roced_memory_unshare takes one count from each page of [addr, addr+length), once for each share of the
+ * same bytes, after the service has forgotten the region. Pages that the program has unmapped or replaced
+ * meanwhile are left alone. Returns 0, or ENOMEM when a page could not be given back: it stays in the file,
+ * with its contents, and the program can go on. In the child of a fork it does nothing and returns 0.
  */
 int roced_memory_unshare(void *addr, size_t length);
 
 /*
- * roced_memory_alloc gives length bytes of zeros, page by page in the process file from the start: nothing moves when they
- * are registered. NULL and errno: ENODEV, ENOMEM, EINVAL (length 0). roced_memory_free, with the same length, unmaps them.
+ * roced_memory_alloc gives length bytes of zeros, page by page in the process file from the start: nothing
+ * moves when they are registered. NULL and errno: ENODEV, ENOMEM, EINVAL (length 0). roced_memory_free,
+ * with the same length, unmaps them.
  */
 void *roced_memory_alloc(size_t length);
 void roced_memory_free(void *addr, size_t length);
 
-/* roced_memory_reason is a sentence about the last error of share, alloc or start in this thread. Never NULL. */
+/*
+ * roced_memory_reason is a sentence about the last error of share, alloc or start in this thread. Never
+ * NULL.
+ */
 const char *roced_memory_reason(void);
 
 #endif

@@ -1,0 +1,131 @@
+//go:build linux
+
+package ctest
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+)
+
+// memoryGuards are the ways in which other threads are kept from a page that moves.
+var memoryGuards = []string{"userfaultfd", "user", "signal"}
+
+// memoryPrograms are the test programs of the caller's memory, with its sources and without the service.
+type memoryPrograms string
+
+func buildMemory(t *testing.T) memoryPrograms {
+	t.Helper()
+	if _, err := exec.LookPath("gcc"); err != nil {
+		t.Skip("no C compiler")
+	}
+	sources, err := filepath.Glob("../memory*.c")
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	for _, name := range []string{"memory", "memoryrandom"} {
+		args := []string{"-std=c11", "-Wall", "-Wextra", "-Werror", "-O2", "-g", "-pthread", "-fvisibility=hidden",
+			"-o", filepath.Join(dir, name), "../tests/" + name + ".c"}
+		if err := made("gcc", append(args, sources...)...); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return memoryPrograms(dir)
+}
+
+// run runs a program and gives its exit code and output.
+func (m memoryPrograms) run(t *testing.T, environment []string, name string, args ...string) (int, string) {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), filepath.Join(string(m), name), args...)
+	cmd.Env = append(os.Environ(), environment...)
+	text, err := cmd.CombinedOutput()
+	if err != nil && cmd.ProcessState == nil {
+		t.Fatal(err)
+	}
+	return cmd.ProcessState.ExitCode(), string(text)
+}
+
+func (m memoryPrograms) succeeds(t *testing.T, environment []string, name string, args ...string) {
+	t.Helper()
+	if code, text := m.run(t, environment, name, args...); code != 0 {
+		t.Fatalf("exit code %d: %s", code, text)
+	}
+}
+
+// TestMemory tests the caller's memory. ROCED_MEMORY is the number of random registrations.
+func TestMemory(t *testing.T) {
+	m := buildMemory(t)
+	t.Run("case", m.testCases)
+	t.Run("many", m.testMany)
+	t.Run("random", m.testRandom)
+	t.Run("unguarded", m.testUnguarded)
+}
+
+// testCases runs each case with one thread, by the text of /proc/self/maps, and with two threads and each guard.
+func (m memoryPrograms) testCases(t *testing.T) {
+	variants := [][]string{nil, {"MEMORY_TEXT=1"}}
+	for _, guard := range memoryGuards {
+		variants = append(variants, []string{"MEMORY_THREAD=1", "ROCED_MEMORY_GUARD=" + guard})
+	}
+	_, names := m.run(t, nil, "memory")
+	for name := range strings.FieldsSeq(names) {
+		if name == "costs" || name == "many" || name == "forkfails" && os.Getuid() != 0 {
+			continue // measures; has its own test; takes the user's right to have processes
+		}
+		for _, variant := range variants {
+			t.Run(name+"/"+strings.Join(variant, ","), func(t *testing.T) {
+				t.Parallel()
+				m.succeeds(t, variant, "memory", name)
+			})
+		}
+	}
+}
+
+// testMany registers scattered pages until vm.max_map_count ends it.
+func (m memoryPrograms) testMany(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile("/proc/sys/vm/max_map_count")
+	if most, _ := strconv.Atoi(strings.TrimSpace(string(text))); err != nil || most > 70000 {
+		t.Skipf("needs vm.max_map_count of at most 70000, is %s", text)
+	}
+	m.succeeds(t, nil, "memory", "many")
+}
+
+func (m memoryPrograms) testRandom(t *testing.T) {
+	count := os.Getenv("ROCED_MEMORY")
+	if count == "" {
+		count = "10000"
+	}
+	if testing.Short() {
+		count = "1000"
+	}
+	for _, guard := range memoryGuards {
+		t.Run(guard, func(t *testing.T) {
+			t.Parallel()
+			seed := strconv.FormatInt(time.Now().UnixNano(), 10)
+			t.Logf("memoryrandom %s %s", seed, count)
+			m.succeeds(t, []string{"ROCED_MEMORY_GUARD=" + guard}, "memoryrandom", seed, count)
+		})
+	}
+}
+
+// testUnguarded shows that testRandom can fail: without a guard increments are lost.
+func (m memoryPrograms) testUnguarded(t *testing.T) {
+	t.Parallel()
+	for range 20 {
+		seed := strconv.FormatInt(time.Now().UnixNano(), 10)
+		code, text := m.run(t, []string{"ROCED_MEMORY_GUARD=none"}, "memoryrandom", seed, "2000")
+		if code == 3 {
+			return
+		}
+		if code != 0 {
+			t.Fatalf("seed %s: exit code %d: %s", seed, code, text)
+		}
+	}
+	t.Fatal("no increment was lost without a guard")
+}

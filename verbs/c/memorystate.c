@@ -1,0 +1,154 @@
+/* The state: made at the start, in pages of its own. */
+#define _GNU_SOURCE
+#include "memory.h"
+#include "memorystate.h"
+
+#include "memorycall.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define STACK_SIZE 131072
+
+struct memory *roced_memory;
+
+static pthread_mutex_t starting = PTHREAD_MUTEX_INITIALIZER;
+static __thread const char *last_reason; /* of this thread */
+
+const char *roced_memory_reason(void)
+{
+	return last_reason ? last_reason : "";
+}
+
+void memory_tell(const char *reason)
+{
+	last_reason = reason;
+}
+
+uint64_t memory_block(void)
+{
+	static const uint64_t all = ~0ull;
+	uint64_t before;
+
+	CALL4(SYS_rt_sigprocmask, SIG_BLOCK, &all, &before, 8);
+	return before;
+}
+
+void memory_unblock(uint64_t signals)
+{
+	CALL4(SYS_rt_sigprocmask, SIG_SETMASK, &signals, 0, 8);
+}
+
+void memory_start_lock(void)
+{
+	pthread_mutex_lock(&starting);
+}
+
+void memory_start_unlock(void)
+{
+	pthread_mutex_unlock(&starting);
+}
+
+/*
+ * memory_same_file guards against a program that has closed our descriptor (closefrom) and has its own
+ * there now.
+ */
+bool memory_same_file(struct memory *m, int fd)
+{
+	struct stat st;
+
+	return fstat(fd, &st) == 0 && st.st_ino == m->inode && st.st_dev == m->device;
+}
+
+void memory_close(struct memory *m)
+{
+	memory_mapping_end(m);
+	if (!m->no_query && m->maps >= 0)
+		close(m->maps);
+	if (memory_same_file(m, m->file))
+		close(m->file);
+}
+
+static void *own_pages(size_t size)
+{
+	long p = CALL6(SYS_mmap, 0, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	return memory_call_failed(p) ? NULL : (void *)p;
+}
+
+/*
+ * new_state lays all that is written while pages move into one mapping: state, text, copies for a fork,
+ * stack.
+ */
+static struct memory *new_state(int fd, const struct stat *st)
+{
+	size_t page = sysconf(_SC_PAGESIZE), state = (sizeof(struct memory) + page - 1) / page * page;
+	size_t size = state + TEXT_SIZE + APART_MAX * page + page + STACK_SIZE;
+	char *p = own_pages(size);
+	struct memory *m = (struct memory *)p;
+
+	if (!p)
+		return NULL;
+	m->page = page;
+	m->file = fd;
+	m->device = st->st_dev;
+	m->inode = st->st_ino;
+	m->limit = st->st_size / page * page;
+	m->text = p + state;
+	m->apart_copy = m->text + TEXT_SIZE;
+	CALL3(SYS_mprotect, m->apart_copy + APART_MAX * page, page, PROT_NONE);
+	m->stack = p + size;
+	m->maps = -1;
+	pthread_mutex_init(&m->lock, NULL);
+	memory_guard_init(m);
+	if (memory_count_init(m)) {
+		CALL2(SYS_munmap, p, size);
+		return NULL;
+	}
+	return m;
+}
+
+static int start(int fd)
+{
+	struct stat st;
+
+	if (fstat(fd, &st) || !S_ISREG(st.st_mode) || st.st_size < sysconf(_SC_PAGESIZE)) {
+		memory_tell("this is no process file");
+		return EINVAL;
+	}
+	if (roced_memory) {
+		if (memory_same_file(roced_memory, fd)) {
+			if (fd != roced_memory->file)
+				close(fd);
+			return 0;
+		}
+		memory_tell("this process has another process file already: pass it to the service with the new session");
+		return EBUSY;
+	}
+	struct memory *m = new_state(fd, &st);
+	int error = m ? memory_fork_init() : ENOMEM;
+	if (error) {
+		memory_tell("no memory for the table of shared pages");
+		return error;
+	}
+	__atomic_store_n(&roced_memory, m, __ATOMIC_RELEASE);
+	return 0;
+}
+
+int roced_memory_start(int fd)
+{
+	pthread_mutex_lock(&starting);
+	int error = start(fd);
+	pthread_mutex_unlock(&starting);
+	return error;
+}
+
+int roced_memory_file(void)
+{
+	struct memory *m = __atomic_load_n(&roced_memory, __ATOMIC_ACQUIRE);
+
+	return m ? m->file : -1;
+}
