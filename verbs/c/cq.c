@@ -138,7 +138,7 @@ int cq_create(struct cq *cq, struct ibv_context *context, int entries, struct ib
 		.wc_flags = wc_flags };
 	struct roced_create_cq_grant g;
 
-	if (entries < 1)
+	if (entries < 1 || vector < 0 || vector >= context->num_comp_vectors)
 		return EINVAL;
 	if (channel)
 		r.channel = OF(struct channel, ibv, channel)->handle;

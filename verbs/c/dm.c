@@ -10,12 +10,18 @@ struct dm {
 	size_t length;
 };
 
+/* Words of 4 bytes, as device memory of cards has it. */
+static bool within(const struct dm *dm, uint64_t offset, size_t length)
+{
+	return offset % 4 == 0 && length % 4 == 0 && offset <= dm->length && length <= dm->length - offset;
+}
+
 static int copy_to(struct ibv_dm *ibv, uint64_t offset, const void *host, size_t length)
 {
 	struct dm *dm = OF(struct dm, ibv, ibv);
 
-	if (offset > dm->length || length > dm->length - offset)
-		return EFAULT;
+	if (!within(dm, offset, length))
+		return EINVAL;
 	memcpy(dm->memory + offset, host, length);
 	return 0;
 }
@@ -24,8 +30,8 @@ static int copy_from(void *host, struct ibv_dm *ibv, uint64_t offset, size_t len
 {
 	struct dm *dm = OF(struct dm, ibv, ibv);
 
-	if (offset > dm->length || length > dm->length - offset)
-		return EFAULT;
+	if (!within(dm, offset, length))
+		return EINVAL;
 	memcpy(host, dm->memory + offset, length);
 	return 0;
 }

@@ -18,28 +18,41 @@ static pthread_mutex_t sharing = PTHREAD_MUTEX_INITIALIZER;
 static void in_child(void) { pthread_mutex_init(&sharing, NULL); }
 __attribute__((constructor)) static void watch_forks(void) { pthread_atfork(NULL, NULL, in_child); }
 
-static int ask_for_file(struct roced_session *s)
+/* Asks for the process file, or passes the one that the process has already. */
+static int ask_for_file(struct roced_session *s, int mine, int *fd)
 {
-	struct roced_share_memory_request r = { 0 };
+	struct roced_share_memory_request r = { .has_file = mine >= 0 };
 	struct roced_share_memory_grant g;
-	int fd = -1, count = 1, failed = 0;
-	int mine = roced_memory_file();
+	int count = 1, failed = 0;
 
 	roced_passing_lock(s);
-	if (mine >= 0) {
-		r.has_file = 1;
+	if (mine >= 0)
 		failed = roced_pass_file(s, mine);
-	}
 	if (!failed)
-		failed = roced_ask(s, ROCED_SHARE_MEMORY, &r, sizeof(r), &g, sizeof(g), NULL, &fd, &count);
+		failed = roced_ask(s, ROCED_SHARE_MEMORY, &r, sizeof(r), &g, sizeof(g), NULL, fd, &count);
 	roced_passing_unlock(s);
+	return failed ? failed : count == 1 ? 0 : EPROTO;
+}
+
+/*
+ * The service knows a process file as long as a session of the process has it. When all were closed, or it
+ * is another
+ * service by now, there is a new one.
+ */
+static int take_file(struct roced_session *s)
+{
+	int fd = -1, mine = roced_memory_file();
+	int failed = ask_for_file(s, mine, &fd);
+
+	if (failed == EINVAL && mine >= 0)
+		failed = ask_for_file(s, -1, &fd);
 	if (failed)
 		return failed;
-	if (count != 1)
-		return mine >= 0 ? 0 : EPROTO;
 	failed = roced_memory_start(fd);
-	if (failed)
+	if (failed) {
+		roced_debug("share memory: %s", roced_memory_reason());
 		close(fd);
+	}
 	return failed;
 }
 
@@ -49,7 +62,7 @@ static int share_with(struct context *c)
 
 	pthread_mutex_lock(&sharing);
 	if (!c->shares) {
-		failed = ask_for_file(c->session);
+		failed = take_file(c->session);
 		c->shares = !failed;
 	}
 	pthread_mutex_unlock(&sharing);
