@@ -1,6 +1,13 @@
 #define _GNU_SOURCE
 #include "objects.h"
 
+/*
+ * What a queue pair can allow its peer. Programs give it the flags of regions too, which mean nothing
+ * there.
+ */
+enum { OF_PEERS = ROCED_ACCESS_LOCAL_WRITE | ROCED_ACCESS_REMOTE_WRITE | ROCED_ACCESS_REMOTE_READ |
+	ROCED_ACCESS_REMOTE_ATOMIC | ROCED_ACCESS_MW_BIND };
+
 static void ask_for(struct roced_modify_qp_request *r, const struct ibv_qp_attr *a, int mask)
 {
 	r->mask = (uint32_t)mask;
@@ -18,7 +25,7 @@ static void ask_for(struct roced_modify_qp_request *r, const struct ibv_qp_attr 
 	r->max_inline_data = a->cap.max_inline_data;
 	r->dest_qp_num = a->dest_qp_num;
 	r->rq_psn = a->rq_psn;
-	r->qp_access_flags = a->qp_access_flags;
+	r->qp_access_flags = a->qp_access_flags & OF_PEERS;
 	r->path_mtu = (uint8_t)a->path_mtu;
 	r->path_mig_state = (uint8_t)a->path_mig_state;
 	r->max_rd_atomic = a->max_rd_atomic;

@@ -105,19 +105,20 @@ static int put_inline(const struct qp *qp, const struct ibv_send_wr *wr, uint8_t
 int post_bind(struct qp *qp, uint8_t *slot, struct ibv_mw *mw, uint32_t rkey,
 	const struct ibv_mw_bind_info *info)
 {
-	const unsigned allowed =
-		ROCED_ACCESS_REMOTE_WRITE | ROCED_ACCESS_REMOTE_READ | ROCED_ACCESS_REMOTE_ATOMIC | ROCED_ACCESS_ZERO_BASED;
+	const unsigned rights = ROCED_ACCESS_REMOTE_WRITE | ROCED_ACCESS_REMOTE_READ |
+		ROCED_ACCESS_REMOTE_ATOMIC | ROCED_ACCESS_ZERO_BASED;
+	const unsigned ignored = ROCED_ACCESS_LOCAL_WRITE | ROCED_ACCESS_MW_BIND; /* they are the region's */
 	struct roced_rdma_wqe *wqe = (struct roced_rdma_wqe *)slot;
 	struct roced_bind *bind = (struct roced_bind *)(slot + qp->send.header);
 
 	if (!mw || (!info->mr && info->length) || ((rkey ^ mw->rkey) & ~UINT32_C(0xff)) ||
-		(info->mw_access_flags & ~allowed))
+		(info->mw_access_flags & ~(rights | ignored)))
 		return EINVAL;
 	wqe->remote_addr = info->addr;
 	wqe->rkey = rkey;
 	bind->length = info->length;
 	bind->lkey = info->mr ? info->mr->lkey : 0;
-	bind->access = info->mw_access_flags;
+	bind->access = info->mw_access_flags & rights;
 	mw->rkey = rkey;
 	return 0;
 }
