@@ -32,21 +32,15 @@ struct rdma_event_channel *rdma_create_event_channel(void)
 	return &c->channel;
 }
 
-void rdma_destroy_event_channel(struct rdma_event_channel *channel)
+/* cm_channel_free frees what a channel has, when no thread is in a call with it. */
+void cm_channel_free(struct cm_channel *c)
 {
-	struct cm_channel *c = cm_channel_of(channel);
 	struct cm_event *event;
 	int n;
 
-	if (!c)
-		return;
-	for (n = 0; n < c->count; n++) {
-		struct cm_source *s = &c->sources[n];
-		struct roced_destroy_event_channel_request r = { .channel = s->channel };
-		roced_release(s->device->session, ROCED_DESTROY_EVENT_CHANNEL, &r, sizeof(r));
-		if (s->fd >= 0)
-			close(s->fd);
-	}
+	for (n = 0; n < c->count; n++)
+		if (c->sources[n].fd >= 0)
+			close(c->sources[n].fd);
 	while ((event = c->local)) {
 		c->local = event->next;
 		cm_event_drop(event);
@@ -57,6 +51,30 @@ void rdma_destroy_event_channel(struct rdma_event_channel *channel)
 	pthread_mutex_destroy(&c->lock);
 	free(c->sources);
 	free(c);
+}
+
+/*
+ * Programs destroy channels while a thread of theirs still waits for an event, and then end (mckey). The service closes
+ * its sockets, by which the thread awakes, and is the one that frees the channel.
+ */
+void rdma_destroy_event_channel(struct rdma_event_channel *channel)
+{
+	struct cm_channel *c = cm_channel_of(channel);
+	bool used;
+	int n;
+
+	if (!c)
+		return;
+	pthread_mutex_lock(&c->lock);
+	for (n = 0; n < c->count; n++) {
+		struct roced_destroy_event_channel_request r = { .channel = c->sources[n].channel };
+		roced_release(c->sources[n].device->session, ROCED_DESTROY_EVENT_CHANNEL, &r, sizeof(r));
+	}
+	c->destroyed = true;
+	used = c->users > 0;
+	pthread_mutex_unlock(&c->lock);
+	if (!used)
+		cm_channel_free(c);
 }
 
 static int add_source(struct cm_channel *c, struct cm_device *device)

@@ -90,6 +90,9 @@ struct cm_channel {
 	struct cm_source *sources;
 	int count;
 	int turn;                            /* the source that is asked next */
+	int users;                           /* threads that get events */
+	bool destroyed;
+	int peeking;                         /* threads that wait on the one source's socket */
 	int local_fd;                        /* eventfd, readable while there are local events; -1 until one was made */
 	struct cm_event *local, **local_end; /* events that the library made itself */
 };
@@ -174,6 +177,7 @@ void cm_device_told(struct cm_device *device, uint32_t handle);
 /* channel.c */
 int cm_channel_open_devices(struct cm_channel *channel);
 struct cm_source *cm_channel_source(struct cm_channel *channel, const struct cm_device *device);
+void cm_channel_free(struct cm_channel *channel);
 bool cm_channel_lives(const struct cm_channel *channel);
 
 /* id.c */

@@ -63,7 +63,7 @@ int rdma_ack_cm_event(struct rdma_cm_event *event)
 static int wait_for(struct cm_channel *c)
 {
 	struct pollfd ready = { .fd = c->channel.fd, .events = POLLIN };
-	int fd, flags = fcntl(c->channel.fd, F_GETFL);
+	int fd, error, flags = fcntl(c->channel.fd, F_GETFL);
 	char byte;
 
 	if (flags < 0)
@@ -71,20 +71,44 @@ static int wait_for(struct cm_channel *c)
 	if (flags & O_NONBLOCK)
 		return EAGAIN;
 	pthread_mutex_lock(&c->lock);
-	fd = c->count == 1 && c->local_fd < 0 ? c->sources[0].fd : -1;
+	fd = c->count == 1 && !c->local ? c->sources[0].fd : -1;
+	c->peeking += fd >= 0;
 	pthread_mutex_unlock(&c->lock);
-	if (fd >= 0 ? recv(fd, &byte, 1, MSG_PEEK) < 0 : poll(&ready, 1, -1) < 0)
-		return errno;
-	return 0;
+	if (fd < 0)
+		return poll(&ready, 1, -1) < 0 ? errno : 0;
+	error = recv(fd, &byte, 1, MSG_PEEK) < 0 ? errno : 0;
+	pthread_mutex_lock(&c->lock);
+	c->peeking--;
+	pthread_mutex_unlock(&c->lock);
+	return error;
 }
 
-int cm_get_event(struct cm_channel *c, struct cm_event **event)
+/* enter has a channel stay until leave. */
+static void enter(struct cm_channel *c)
+{
+	pthread_mutex_lock(&c->lock);
+	c->users++;
+	pthread_mutex_unlock(&c->lock);
+}
+
+static void leave(struct cm_channel *c)
+{
+	bool last;
+
+	pthread_mutex_lock(&c->lock);
+	last = --c->users == 0 && c->destroyed;
+	pthread_mutex_unlock(&c->lock);
+	if (last)
+		cm_channel_free(c);
+}
+
+static int get_event(struct cm_channel *c, struct cm_event **event)
 {
 	int error;
 
 	for (;;) {
 		pthread_mutex_lock(&c->lock);
-		error = cm_take(c, event);
+		error = c->destroyed ? EBADF : cm_take(c, event);
 		pthread_mutex_unlock(&c->lock);
 		if (error || *event)
 			return error;
@@ -92,6 +116,18 @@ int cm_get_event(struct cm_channel *c, struct cm_event **event)
 		if (error)
 			return error;
 	}
+}
+
+/* cm_get_event gives the next event, and waits for it unless the channel's descriptor says not to. */
+int cm_get_event(struct cm_channel *c, struct cm_event **event)
+{
+	int error;
+
+	enter(c);
+	*event = NULL;
+	error = get_event(c, event);
+	leave(c);
+	return error;
 }
 
 int rdma_get_cm_event(struct rdma_event_channel *channel, struct rdma_cm_event **event)
@@ -134,6 +170,23 @@ int cm_complete(struct cm_id *id)
 	return cm_result(failure_of(id->id.event));
 }
 
+/*
+ * wake_peeking wakes those that wait on the socket of the channel's one device: by an event of an id that only take.c
+ * meets, which destroys it.
+ */
+static void wake_peeking(struct cm_channel *c)
+{
+	struct cm_device *device = c->sources[0].device;
+	struct roced_create_id_request create = { .channel = c->sources[0].channel, .port_space = RDMA_PS_UDP };
+	struct roced_resolve_id_addr_request resolve = { .timeout_ns = 1000000000, .dest_family = 4, .dest = { 127, 0, 0, 1 } };
+	struct roced_create_id_grant id;
+
+	if (roced_ask_simple(device->session, ROCED_CREATE_ID, &create, &id) != 0)
+		return;
+	resolve.id = id.id;
+	roced_tell(device->session, ROCED_RESOLVE_ID_ADDR, &resolve, sizeof(resolve));
+}
+
 /* cm_event_local puts an event of the library's own into the id's channel. */
 int cm_event_local(struct cm_id *id, enum rdma_cm_event_type type, int status, uint64_t arg)
 {
@@ -155,6 +208,8 @@ int cm_event_local(struct cm_id *id, enum rdma_cm_event_type type, int status, u
 		*c->local_end = e;
 		c->local_end = &e->next;
 		error = eventfd_write(c->local_fd, 1) == 0 ? 0 : errno;
+		if (c->peeking > 0)
+			wake_peeking(c);
 	} else {
 		free(e);
 	}

@@ -112,6 +112,10 @@ static struct cm_event *event_of(struct cm_device *device, const struct roced_ge
 	struct cm_id *id;
 
 	id = cm_device_find(device, request ? g->listener : g->id);
+	if (!id && !request) {
+		struct roced_destroy_id_request r = { .id = g->id };
+		roced_release(device->session, ROCED_DESTROY_ID, &r, sizeof(r)); /* of event.c's wake_peeking; else it is gone */
+	}
 	if (e)
 		e->counted = id;
 	if (request) {

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -16,6 +17,7 @@ import (
 // cmRig is the libraries, built for a test, and a service on a network in memory.
 type cmRig struct {
 	libraries, roced, socket string
+	service                  *os.Process
 }
 
 // newCMRig builds the libraries and the service, and starts it.
@@ -31,9 +33,10 @@ func newCMRig(t *testing.T) *cmRig {
 	if err := service.Start(); err != nil {
 		t.Fatal(err)
 	}
+	r.service = service.Process
 	t.Cleanup(func() {
 		_ = service.Process.Signal(os.Interrupt)
-		if err := service.Wait(); err != nil || t.Failed() {
+		if err := service.Wait(); t.Failed() {
 			t.Logf("the service: %v\n%s", err, &log)
 		}
 	})
@@ -67,6 +70,14 @@ func (r *cmRig) compile(t *testing.T, name string) string {
 	return program
 }
 
+// run compiles and runs a program of cm/tests.
+func (r *cmRig) run(t *testing.T, name string, args ...string) {
+	program := r.compile(t, name)
+	if out, err := r.command(t, program, args...).CombinedOutput(); err != nil {
+		t.Errorf("%v\n%s", err, out)
+	}
+}
+
 // cmRun runs a command to its end.
 func cmRun(t *testing.T, name string, args ...string) {
 	t.Helper()
@@ -85,16 +96,12 @@ func TestCM(t *testing.T) {
 	}
 	r := newCMRig(t)
 	for _, name := range []string{"synchronous", "asynchronous"} {
-		t.Run(name, func(t *testing.T) {
-			program := r.compile(t, name)
-			if out, err := r.command(t, program).CombinedOutput(); err != nil {
-				t.Errorf("%v\n%s", err, out)
-			}
-		})
+		t.Run(name, func(t *testing.T) { r.run(t, name) })
 	}
 	for _, row := range cmPairs {
 		t.Run(row.name, func(t *testing.T) { r.pair(t, row) })
 	}
+	t.Run("waiting", func(t *testing.T) { r.run(t, "waiting", strconv.Itoa(r.service.Pid)) }) // it ends the service
 }
 
 // cmPair is a server and a client of rdmacm-utils.
