@@ -91,15 +91,21 @@ static void enter(struct cm_channel *c)
 	pthread_mutex_unlock(&c->lock);
 }
 
-static void leave(struct cm_channel *c)
+/*
+ * leave is false when the channel was destroyed meanwhile. The kernel's rdma_cm lets a thread wait for ever then, and
+ * programs (rping, mckey) end beside such a thread, which must not see an error.
+ */
+static bool leave(struct cm_channel *c)
 {
-	bool last;
+	bool destroyed, last;
 
 	pthread_mutex_lock(&c->lock);
-	last = --c->users == 0 && c->destroyed;
+	destroyed = c->destroyed;
+	last = --c->users == 0 && destroyed;
 	pthread_mutex_unlock(&c->lock);
 	if (last)
 		cm_channel_free(c);
+	return !destroyed;
 }
 
 static int get_event(struct cm_channel *c, struct cm_event **event)
@@ -126,7 +132,9 @@ int cm_get_event(struct cm_channel *c, struct cm_event **event)
 	enter(c);
 	*event = NULL;
 	error = get_event(c, event);
-	leave(c);
+	if (!leave(c))
+		for (;;)
+			pause();
 	return error;
 }
 

@@ -92,11 +92,12 @@ static void *wait_in_vain(void *of)
 {
 	struct rdma_cm_event *event;
 
-	REFUSED(rdma_get_cm_event(of, &event), EBADF);
-	return NULL;
+	rdma_get_cm_event(of, &event);
+	fprintf(stderr, "the call has returned\n");
+	exit(1);
 }
 
-/* destroyed: a channel may go while a thread waits for its events, as mckey has it. */
+/* destroyed: a channel may go while a thread waits for its events, as of mckey. It goes on waiting. */
 static void destroyed(void)
 {
 	struct rdma_event_channel *other = rdma_create_event_channel();
@@ -108,7 +109,7 @@ static void destroyed(void)
 	usleep(50000);
 	CHECK(rdma_destroy_id(id) == 0);
 	rdma_destroy_event_channel(other);
-	CHECK(pthread_join(thread, NULL) == 0);
+	usleep(50000);
 }
 
 int main(int argc, char **argv)
