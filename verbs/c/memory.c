@@ -244,12 +244,18 @@ static void fresh(void *argument)
 	if (j->error)
 		return;
 	memory_punch(m, j->start, j->end);
+	if (CALL4(SYS_fallocate, m->file, 0, j->start, j->end - j->start)) { /* the service makes no pages */
+		j->error = memory_fail(m, ENOMEM, "no memory for pages of the process file");
+		return;
+	}
 	long p = CALL6(SYS_mmap, j->start, j->end - j->start, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED,
 		       m->file, j->start);
-	if (memory_call_failed(p))
-		j->error = memory_fail(m, ENOMEM, "no memory, or too many mappings in this process");
-	else
+	if (!memory_call_failed(p)) {
 		memory_count_add(m, j->start, j->end);
+		return;
+	}
+	memory_punch(m, j->start, j->end);
+	j->error = memory_fail(m, ENOMEM, "no memory, or too many mappings in this process");
 }
 
 void *roced_memory_alloc(size_t length)

@@ -107,11 +107,15 @@ static int move_window(struct memory *m, uintptr_t w, uintptr_t start, size_t le
 /*
  * below_stack has the stack grow by a page when start is its lowest: from below a shared page it could not.
  * Any system call that reads there does that; this one changes nothing, for all signals are blocked
- * already.
+ * already. Where something else is mapped nothing grows, and a read could have effects.
  */
-static void below_stack(uintptr_t start)
+static void below_stack(struct memory *m, uintptr_t start)
 {
-	CALL4(SYS_rt_sigprocmask, 0 /* SIG_BLOCK */, start - 8, 0, 8);
+	struct mapping f;
+
+	if (!memory_mapping(m, start, &f) && f.start == start &&
+	    (memory_mapping(m, start - 1, &f) || f.start == start))
+		CALL4(SYS_rt_sigprocmask, 0 /* SIG_BLOCK */, start - 8, 0, 8);
 }
 
 /*
@@ -128,7 +132,7 @@ static void split(struct memory *m, uintptr_t start, uintptr_t end)
 /* memory_move_in moves [start, end) of one private mapping. After an error what has moved stays. */
 int memory_move_in(struct memory *m, uintptr_t start, uintptr_t end, int protection)
 {
-	below_stack(start);
+	below_stack(m, start);
 	for (uintptr_t at = start; at < end; at += WINDOW) {
 		size_t length = end - at < WINDOW ? end - at : WINDOW;
 		uintptr_t w;
@@ -177,6 +181,16 @@ int memory_move_merged(struct memory *m, uintptr_t page, const char *before)
 }
 
 /*
+ * drain waits for other threads' faults that have begun: they could look for the file's page when it is gone,
+ * and make a new one. A change of a mapping waits for them; this one is taken back at once.
+ */
+static void drain(uintptr_t start, uintptr_t end)
+{
+	advise(start, end, MADV_DONTDUMP);
+	advise(start, end, MADV_DODUMP);
+}
+
+/*
  * memory_move_apart makes a mapping of the file private, wherever it lies: the bytes stay, the kernel
  * copies each page. When it cannot, they are still those of the file, and its pages must stay.
  */
@@ -195,6 +209,7 @@ int memory_move_apart(struct memory *m, const struct mapping *f)
 		for (uintptr_t at = f->start; at < f->end; at += m->page)
 			__atomic_fetch_or((char *)at, 0, __ATOMIC_RELAXED);
 	}
+	drain(f->start, f->end);
 	if (waits && !memory_call_failed(w)) {
 		memory_thread_waits(f->start, f->end - f->start, w, f->start);
 		unmap(w, f->end - f->start, 0);

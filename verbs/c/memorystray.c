@@ -14,7 +14,7 @@
 #include <sys/mman.h>
 
 #define SETTLE_AT 4096	    /* runs given back */
-#define SETTLE_PAGES 64	    /* the largest mapping that is settled: others are few */
+#define SETTLE_PAGES 1024   /* the largest mapping that is settled: others are few */
 
 static uintptr_t larger(uintptr_t a, uintptr_t b)
 {
@@ -61,8 +61,8 @@ static int settle_one(const struct mapping *f, uintptr_t window)
 	size_t length = f->end - f->start;
 	int writable = f->protection | PROT_READ | PROT_WRITE;
 
-	if (!(f->protection & PROT_READ) || memory_copy((void *)window, (void *)f->start, length))
-		return 0; /* it can stay as it is */
+	if (memory_copy((void *)window, (void *)f->start, length))
+		return EFAULT;
 	long p = CALL6(SYS_mmap, f->start, length, writable, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
 	if (memory_call_failed(p))
 		return ENOMEM;
@@ -76,6 +76,17 @@ static int settle_one(const struct mapping *f, uintptr_t window)
 	return 0;
 }
 
+/*
+ * sweep frees pages of the file that the kernel has made for a private mapping of a hole: for a read after
+ * MADV_DONTNEED, or when two threads write to one page at once after a fork.
+ */
+static void sweep(struct memory *m, const struct mapping *f)
+{
+	for (uintptr_t page = f->start; f->offset == f->start && page < f->end; page += m->page)
+		if (!memory_count(m, page))
+			memory_punch(m, page, page + m->page);
+}
+
 static void settle_all(struct memory *m, uintptr_t window)
 {
 	struct mapping f;
@@ -83,9 +94,12 @@ static void settle_all(struct memory *m, uintptr_t window)
 
 	for (uintptr_t at = 0; !error && !memory_mapping(m, at, &f);) {
 		at = f.end;
-		if (f.ours && !f.shared && f.end - f.start <= SETTLE_PAGES * m->page &&
-		    !memory_holds_thread(f.start, f.end))
+		if (f.ours && !f.shared && (f.protection & PROT_READ) && f.end - f.start <= SETTLE_PAGES * m->page &&
+		    !memory_holds_thread(f.start, f.end)) {
 			error = settle_one(&f, window);
+			if (!error)
+				sweep(m, &f);
+		}
 	}
 	memory_mapping_end(m);
 }

@@ -202,6 +202,9 @@ int main(int argc, char **argv)
 	for (int i = 0; i < THREADS; i++)
 		pthread_join(threads[i], NULL);
 	check_dma();
+	roced_memory->restored = 1 << 20; /* all that was given back is made plain */
+	must_share(want_dma, 1);
+	must_unshare(want_dma, 1);
 	unview(service, PAGES * PAGE);
 	CHECK(shared_mappings() == 0, "%d shared mappings are left", shared_mappings());
 	for (int i = 0; i < PAGES; i++)
