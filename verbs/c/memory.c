@@ -17,13 +17,6 @@ static struct memory *started(void)
 	return m;
 }
 
-/* A call, run on the stack of our own. */
-struct job {
-	struct memory *m;
-	uintptr_t start, end; /* pages */
-	int error;
-};
-
 /* examine finds out whether [start, end) is there and can move, before anything does. */
 static int examine(struct job *j)
 {
@@ -192,9 +185,9 @@ static int run(struct job *given, void (*call)(void *))
 	pthread_mutex_lock(&m->lock);
 	m->reason = "";
 	/* The job goes along: the caller's frame may lie on the page that moves. */
-	struct job *j = (struct job *)((char *)m->stack - 256);
+	struct job *j = &m->job;
 	*j = *given;
-	memory_on_stack(j, call, j);
+	memory_on_stack(m->stack, call, j);
 	int error = j->error;
 	const char *reason = m->reason;
 	memory_mapping_end(m);

@@ -112,6 +112,7 @@ static void child(void)
 			CALL1(SYS_close, m->pipe[0]);
 			CALL1(SYS_close, m->pipe[1]);
 		}
+		pthread_mutex_unlock(&m->lock);
 		roced_memory = NULL;
 	}
 	memory_start_unlock();

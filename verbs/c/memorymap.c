@@ -109,6 +109,7 @@ static void parse(struct memory *m, const char *line, struct mapping *found)
 	found->ours = number(&line, 10) == m->inode && makedev(major, minor) == m->device;
 	while (*line == ' ')
 		line++;
+	found->stack = starts(line, "[stack]");
 	found->huge = starts(line, "/anon_hugepage") || starts(line, "/dev/hugepages");
 }
 
@@ -164,6 +165,17 @@ int memory_mapping(struct memory *m, uintptr_t addr, struct mapping *found)
 		m->no_query = true;
 	}
 	return search(m, addr, found);
+}
+
+/* memory_is_stack says whether the mapping at addr is the first thread's stack, by its name. */
+bool memory_is_stack(struct memory *m, uintptr_t addr)
+{
+	struct query q = {.size = sizeof q, .addr = addr, .name_size = TEXT_SIZE, .name = (uintptr_t)m->text};
+	struct mapping f;
+
+	if (m->no_query)
+		return !memory_mapping(m, addr, &f) && f.stack;
+	return !CALL3(SYS_ioctl, m->maps, QUERY, &q) && q.name_size > 0 && starts(m->text, "[stack]");
 }
 
 /* memory_mapping_end forgets what was read: after a change of mappings, and at the end of a call. */

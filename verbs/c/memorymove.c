@@ -107,14 +107,13 @@ static int move_window(struct memory *m, uintptr_t w, uintptr_t start, size_t le
 /*
  * below_stack has the stack grow by a page when start is its lowest: from below a shared page it could not.
  * Any system call that reads there does that; this one changes nothing, for all signals are blocked
- * already. Where something else is mapped nothing grows, and a read could have effects.
+ * already. Only the first thread's stack grows (and a mapping of MAP_GROWSDOWN, which nobody has).
  */
 static void below_stack(struct memory *m, uintptr_t start)
 {
 	struct mapping f;
 
-	if (!memory_mapping(m, start, &f) && f.start == start &&
-	    (memory_mapping(m, start - 1, &f) || f.start == start))
+	if (!memory_mapping(m, start, &f) && f.start == start && memory_is_stack(m, start))
 		CALL4(SYS_rt_sigprocmask, 0 /* SIG_BLOCK */, start - 8, 0, 8);
 }
 
@@ -181,8 +180,8 @@ int memory_move_merged(struct memory *m, uintptr_t page, const char *before)
 }
 
 /*
- * drain waits for other threads' faults that have begun: they could look for the file's page when it is gone,
- * and make a new one. A change of a mapping waits for them; this one is taken back at once.
+ * drain waits for other threads' faults that have begun: they could look for the file's page when it is
+ * gone, and make a new one. A change of a mapping waits for them; this one is taken back at once.
  */
 static void drain(uintptr_t start, uintptr_t end)
 {

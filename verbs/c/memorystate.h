@@ -28,10 +28,18 @@ struct mapping {
 	bool shared;
 	bool ours; /* of the process file */
 	bool huge;
+	bool stack; /* the first thread's; not by query */
 };
 
 #define TEXT_SIZE 65536 /* of a piece of a file of /proc */
 #define APART_MAX 16	/* pages of the forking thread */
+
+/* A call of the library's, run on a stack of its own. */
+struct job {
+	struct memory *m;
+	uintptr_t start, end; /* pages */
+	int error;
+};
 
 /* The state, in pages of its own. lock guards all of it. */
 struct memory {
@@ -39,6 +47,7 @@ struct memory {
 	size_t page;	 /* bytes of a page */
 	void *stack;	 /* the top of the stack that moves run on */
 	const char *reason; /* of the last error */
+	struct job job;
 
 	int file; /* the process file */
 	dev_t device;
@@ -88,6 +97,7 @@ static inline int memory_fail(struct memory *m, int error, const char *reason)
 
 /* memorymap.c: the mapping that holds addr, or the next one above; ENOENT when there is none. */
 int memory_mapping(struct memory *m, uintptr_t addr, struct mapping *found);
+bool memory_is_stack(struct memory *m, uintptr_t addr);
 void memory_mapping_end(struct memory *m);
 
 /* memory_in_place says whether the service sees the mapping's pages, each at its own address. */
@@ -124,6 +134,9 @@ void memory_on_stack(void *top, void (*call)(void *), void *argument);
  * The kernel writes to a part of each thread's control block: for this thread it does not between out and
  * in.
  */
+/* memory_tools_know tells valgrind that [bottom, top) is a stack, and says whether it is there. */
+bool memory_tools_know(void *bottom, void *top);
+
 /* Whether this thread's control block lies there, or variables of its own beside it. */
 bool memory_holds_thread(uintptr_t start, uintptr_t end);
 void memory_thread_waits(uintptr_t start, size_t length, uintptr_t from, uintptr_t to);

@@ -21,6 +21,7 @@
 #define SLOTS 65535	   /* threads */
 #define PATIENCE 5	   /* seconds for all of them */
 #define WAIT_NS 5000000	   /* until it is looked whether a thread has ended */
+#define DEAF_AFTER 4	   /* such waits: the C library blocks it while it starts threads and programs */
 
 struct slot {
 	_Atomic(int) thread;
@@ -170,34 +171,61 @@ static int call_all(bool *any)
 	return 0;
 }
 
-/*
- * ended says whether a thread is there no more, or only as a zombie (the first thread, after pthread_exit).
- */
-static bool ended(int thread)
+/* read_task reads the start of a file of a thread's in /proc; 0 when the thread is gone. */
+static long read_task(int thread, const char *name, char *text, size_t size)
 {
-	char path[64] = "/proc/self/task/", stat[128], digits[12];
+	char path[64] = "/proc/self/task/", digits[12];
 	size_t n = 0, at = strlen(path);
 
 	for (int rest = thread; rest > 0; rest /= 10)
 		digits[n++] = '0' + rest % 10;
 	while (n > 0)
 		path[at++] = digits[--n];
-	memcpy(path + at, "/stat", sizeof "/stat");
+	memcpy(path + at, name, strlen(name) + 1);
 	long fd = CALL4(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC, 0);
 	if (fd < 0)
-		return fd == -ENOENT;
-	long length = CALL3(SYS_read, fd, stat, sizeof stat);
+		return 0;
+	long length = CALL3(SYS_read, fd, text, size);
 	CALL1(SYS_close, fd);
-	if (length <= 0)
+	return length > 0 ? length : 0;
+}
+
+/*
+ * deaf says whether a thread blocks the signal. No program can, through its C library; the threads of tools
+ * do (ThreadSanitizer's own), and run none of the program.
+ */
+static bool deaf(int thread)
+{
+	char status[2048];
+	long length = read_task(thread, "/status", status, sizeof status - 1);
+	status[length] = 0;
+	const char *at = strstr(status, "SigBlk:");
+	uint64_t mask = 0;
+
+	for (at = at ? at + 8 : ""; (*at >= '0' && *at <= '9') || (*at >= 'a' && *at <= 'f'); at++)
+		mask = mask << 4 | (uint64_t)(*at <= '9' ? *at - '0' : *at - 'a' + 10);
+	return mask >> (stop_signal() - 1) & 1;
+}
+
+/*
+ * ended says whether a thread is there no more, or only as a zombie (the first thread, after pthread_exit),
+ * or is the kernel's own (iou-wrk, iou-sqp), which handles no signals.
+ */
+static bool ended(int thread)
+{
+	char stat[128];
+	long length = read_task(thread, "/stat", stat, sizeof stat);
+	const char *name = memchr(stat, '(', length), *end = memrchr(stat, ')', length);
+
+	if (!name || !end || end + 2 >= stat + length)
 		return true;
-	const char *name_end = memrchr(stat, ')', length);
-	return name_end && name_end + 2 < stat + length && (name_end[2] == 'Z' || name_end[2] == 'X');
+	return end[2] == 'Z' || end[2] == 'X' || strncmp(name, "(iou-", 5) == 0;
 }
 
 /* stopped waits for one thread until the deadline. */
 static bool stopped(struct slot *slot, const struct timespec *deadline)
 {
-	for (;;) {
+	for (int waited = 0;;) {
 		uint32_t stops = stop->stops;
 		struct timespec now, wait = {.tv_nsec = WAIT_NS};
 
@@ -205,6 +233,8 @@ static bool stopped(struct slot *slot, const struct timespec *deadline)
 			return true;
 		CALL4(SYS_futex, &stop->stops, FUTEX_WAIT_PRIVATE, stops, &wait);
 		if (slot->stopped == stop->round || ended(slot->thread))
+			return true;
+		if (++waited > DEAF_AFTER && deaf(slot->thread))
 			return true;
 		CALL2(SYS_clock_gettime, CLOCK_MONOTONIC, &now);
 		if (now.tv_sec > deadline->tv_sec)
