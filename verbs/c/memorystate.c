@@ -6,6 +6,7 @@
 #include "memorycall.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -113,6 +114,34 @@ static struct memory *new_state(int fd, const struct stat *st)
 	return m;
 }
 
+/*
+ * replace takes another file in the place of one that holds no page: all sessions of before are closed, and their service
+ * has forgotten it.
+ */
+static int replace(struct memory *m, int fd, const struct stat *st)
+{
+	uint64_t signals = memory_block();
+	int error = 0;
+
+	pthread_mutex_lock(&m->lock);
+	if (m->held > 0)
+		error = EBUSY;
+	else if (dup3(fd, m->file, O_CLOEXEC) < 0)
+		error = errno;
+	if (!error) {
+		m->device = st->st_dev;
+		m->inode = st->st_ino;
+		m->limit = st->st_size / m->page * m->page;
+	}
+	pthread_mutex_unlock(&m->lock);
+	memory_unblock(signals);
+	if (error)
+		memory_tell("regions of an earlier session are still registered, in another process file: deregister them");
+	else
+		close(fd);
+	return error;
+}
+
 static int start(int fd)
 {
 	struct stat st;
@@ -127,8 +156,7 @@ static int start(int fd)
 				close(fd);
 			return 0;
 		}
-		memory_tell("this process has another process file already: pass it to the service with the new session");
-		return EBUSY;
+		return replace(roced_memory, fd, &st);
 	}
 	struct memory *m = new_state(fd, &st);
 	int error = m ? memory_fork_init() : ENOMEM;

@@ -66,6 +66,22 @@ static void leave_out(struct roced_modify_qp_request *r, int mask)
 	}
 }
 
+/*
+ * What the kernel takes out of the mask, since half of a connection has no use for it (uverbs): programs name the same
+ * attributes for both halves.
+ */
+static int needed(const struct ibv_qp *qp, int mask)
+{
+	switch (qp->qp_type) {
+	case ROCED_QPT_XRC_SEND:
+		return mask & ~(ROCED_QP_MAX_DEST_RD_ATOMIC | ROCED_QP_MIN_RNR_TIMER);
+	case ROCED_QPT_XRC_RECV:
+		return mask & ~(ROCED_QP_MAX_QP_RD_ATOMIC | ROCED_QP_RETRY_CNT | ROCED_QP_RNR_RETRY);
+	default:
+		return mask;
+	}
+}
+
 static void set_state(struct qp *qp, int state)
 {
 	pthread_mutex_lock(&qp->send_lock);
@@ -127,6 +143,7 @@ int ibv_modify_qp(struct ibv_qp *ibv, struct ibv_qp_attr *attr, int mask)
 	struct roced_modify_qp_request r = { .qp = ibv->handle };
 	struct roced_modify_qp_grant g;
 
+	mask = needed(ibv, mask);
 	ask_for(&r, attr, mask);
 	leave_out(&r, mask);
 	pthread_mutex_lock(&qp->modify);

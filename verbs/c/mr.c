@@ -35,8 +35,7 @@ static int ask_for_file(struct roced_session *s, int mine, int *fd)
 }
 
 /*
- * The service knows a process file as long as a session of the process has it. When all were closed, or it
- * is another
+ * The service knows a process file as long as a session of the process has it. When all were closed, or it is another
  * service by now, there is a new one.
  */
 static int take_file(struct roced_session *s)

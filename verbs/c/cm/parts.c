@@ -70,9 +70,20 @@ static int set_option(struct cm_part *part, int option, uint32_t value)
 	return cm_part_tell(part, ROCED_SET_ID_OPTION, &r, sizeof(r));
 }
 
+/*
+ * The service has the port spaces of IP. A program of XRC names InfiniBand's (rdma_xclient(1)), which is TCP's here: its
+ * addresses are of IP too.
+ */
+static uint16_t space_of(const struct cm_id *id)
+{
+	bool xrc = id->kind == ROCED_QPT_XRC_SEND || id->kind == ROCED_QPT_XRC_RECV;
+
+	return (uint16_t)(xrc && id->id.ps == RDMA_PS_IB ? RDMA_PS_TCP : id->id.ps);
+}
+
 static int open_on(struct cm_id *id, const struct cm_source *source)
 {
-	struct roced_create_id_request r = { .channel = source->channel, .port_space = (uint16_t)id->id.ps, .qp_type = id->kind };
+	struct roced_create_id_request r = { .channel = source->channel, .port_space = space_of(id), .qp_type = id->kind };
 	struct roced_create_id_grant grant;
 	int n, error = roced_ask_simple(source->device->session, ROCED_CREATE_ID, &r, &grant);
 

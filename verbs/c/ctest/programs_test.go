@@ -17,7 +17,7 @@ import (
 
 // TestC runs the programs of tests/, each against a service of its own.
 func TestC(t *testing.T) {
-	for _, name := range []string{"traffic", "extended", "threads", "fork", "events"} {
+	for _, name := range []string{"traffic", "extended", "threads", "fork", "events", "reopen"} {
 		t.Run(name, func(t *testing.T) { serve(t).program(t, name) })
 	}
 }
@@ -96,7 +96,7 @@ var perftests = []string{
 	"ib_send_bw -n 200 -c UC", "ib_send_bw -n 200 -r 64 -I 64 -s 64", "ib_send_bw -n 200 --use-srq", "ib_send_lat -n 200", "ib_send_lat -n 200 -c UD", "ib_send_lat -n 200 -I 32",
 	"ib_write_bw -n 200", "ib_write_bw -n 100 -a", "ib_write_bw -n 200 -b -q 2", "ib_write_bw -n 200 -c UC", "ib_write_lat -n 200", "ib_write_lat -n 200 -c UC",
 	"ib_read_bw -n 200", "ib_read_bw -n 100 -a", "ib_read_bw -n 200 -b", "ib_read_lat -n 200",
-	"ib_atomic_bw -n 200", "ib_atomic_bw -n 200 -A CMP_AND_SWAP", "ib_atomic_lat -n 200",
+	"ib_atomic_bw -n 200", "ib_atomic_bw -n 200 -A CMP_AND_SWAP", "ib_atomic_lat -n 200", "ib_send_bw -n 200 -c XRC", "ib_write_bw -n 200 -c XRC",
 }
 
 // TestPerftest: two processes of one service. perftest's own librdmacm is Debian's, and is not asked.
