@@ -13,17 +13,20 @@
 #include <fcntl.h>
 #include <linux/falloc.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/uio.h>
 
 #ifndef MADV_POPULATE_WRITE /* Linux 5.14 */
 #define MADV_POPULATE_WRITE 23
 #endif
 
-#define WINDOW (64 * m->page) /* what moves in one step: other threads' writes to it wait for some 50 µs */
+#define WINDOW (64 * m->page) /* what moves in one step: other threads' writes to it wait for some 100 µs */
 
 static const char too_many[] =
 	"no memory, or too many mappings in this process: raise vm.max_map_count, or register larger pieces "
 	"(each that stands alone takes up to four)";
+
+static const char no_pages[] = "no memory for pages of the process file";
 
 /*
  * memory_copy lets the kernel copy: memory that is not there is an error, not a signal, and tools that
@@ -67,16 +70,43 @@ static bool put(uintptr_t from, size_t length, uintptr_t to)
 	return !memory_call_failed(CALL5(SYS_mremap, from, length, length, MREMAP_MAYMOVE | MREMAP_FIXED, to));
 }
 
-/* window maps [start, end) of the file anywhere, its pages there. */
-static int window(struct memory *m, uintptr_t start, uintptr_t end, uintptr_t *at)
+/*
+ * may_write says whether pages are written to the file rather than copied by a window on it: half the cost,
+ * as none is zeroed or mapped first. Not under a limit of files' sizes, which is about such writes, and not
+ * for a few pages, which are guarded for less time by a window that is ready.
+ */
+static bool may_write(struct memory *m, size_t length)
+{
+	struct rlimit limit;
+
+	return !m->watched && length > 4 * m->page &&
+	       CALL4(SYS_prlimit64, 0, RLIMIT_FSIZE, 0, &limit) == 0 && limit.rlim_cur == RLIM_INFINITY;
+}
+
+static int write_pages(struct memory *m, uintptr_t start, size_t length)
+{
+	while (length > 0) {
+		long n = CALL4(SYS_pwrite64, m->file, start, length, start);
+		if (n <= 0)
+			return n == -EFAULT ? EFAULT : ENOMEM;
+		start += n;
+		length -= n;
+	}
+	return 0;
+}
+
+/* window maps [start, end) of the file anywhere, its pages there unless they will be written. */
+static int window(struct memory *m, uintptr_t start, uintptr_t end, bool written, uintptr_t *at)
 {
 	long w = map(0, end - start, PROT_READ | PROT_WRITE, MAP_SHARED, m->file, start);
 
 	if (memory_call_failed(w))
 		return memory_fail(m, ENOMEM, too_many);
 	*at = w;
+	if (written)
+		return 0;
 	if (CALL4(SYS_fallocate, m->file, 0, start, end - start))
-		return unmap(w, end - start, memory_fail(m, ENOMEM, "no memory for pages of the process file"));
+		return unmap(w, end - start, memory_fail(m, ENOMEM, no_pages));
 	advise(*at, *at + (end - start), MADV_POPULATE_WRITE); /* where there is none, the copy does it */
 	return 0;
 }
@@ -85,14 +115,18 @@ static int window(struct memory *m, uintptr_t start, uintptr_t end, uintptr_t *a
  * move_window copies what is at start into the window and puts the window in its place. The guard holds for
  * one copy and one step.
  */
-static int move_window(struct memory *m, uintptr_t w, uintptr_t start, size_t length, int protection)
+static int move_window(struct memory *m, uintptr_t w, uintptr_t start, size_t length, int protection,
+		       bool written)
 {
 	bool rseq = memory_rseq_out(start, start + length);
 	int error = memory_guard(m, start, start + length);
 	bool guarded = !error;
 
-	if (!error && (error = memory_copy((void *)w, (void *)start, length)))
-		memory_fail(m, error, "a page is mapped but cannot be read");
+	if (!error) {
+		error = written ? write_pages(m, start, length) : memory_copy((void *)w, (void *)start, length);
+		if (error)
+			memory_fail(m, error, error == EFAULT ? "a page is mapped but cannot be read" : no_pages);
+	}
 	if (!error && protection != (PROT_READ | PROT_WRITE))
 		error = -CALL3(SYS_mprotect, w, length, protection);
 	if (!error && !put(w, length, start))
@@ -135,10 +169,11 @@ int memory_move_in(struct memory *m, uintptr_t start, uintptr_t end, int protect
 	for (uintptr_t at = start; at < end; at += WINDOW) {
 		size_t length = end - at < WINDOW ? end - at : WINDOW;
 		uintptr_t w;
-		int error = window(m, at, at + length, &w);
+		bool written = may_write(m, length);
+		int error = window(m, at, at + length, written, &w);
 		if (error)
 			return error;
-		error = move_window(m, w, at, length, protection);
+		error = move_window(m, w, at, length, protection, written);
 		if (error) {
 			unmap(w, length, 0);
 			memory_punch(m, at, at + length);
@@ -157,7 +192,7 @@ int memory_move_in(struct memory *m, uintptr_t start, uintptr_t end, int protect
 int memory_move_merged(struct memory *m, uintptr_t page, const char *before)
 {
 	uintptr_t w;
-	int error = window(m, page, page + m->page, &w);
+	int error = window(m, page, page + m->page, false, &w);
 
 	if (error)
 		return error;

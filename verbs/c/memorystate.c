@@ -106,7 +106,7 @@ static struct memory *new_state(int fd, const struct stat *st)
 	pthread_mutex_init(&m->lock, NULL);
 	memory_guard_init(m);
 	if (memory_tools_know((char *)m->stack - STACK_SIZE, m->stack))
-		m->faults_refused = true; /* valgrind knows no userfaultfd */
+		m->watched = m->faults_refused = true; /* valgrind knows no userfaultfd */
 	if (memory_count_init(m)) {
 		CALL2(SYS_munmap, p, size);
 		return NULL;

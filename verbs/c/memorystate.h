@@ -48,6 +48,7 @@ struct memory {
 	void *stack;	 /* the top of the stack that moves run on */
 	const char *reason; /* of the last error */
 	struct job job;
+	bool watched; /* valgrind looks at what system calls read */
 
 	int file; /* the process file */
 	dev_t device;

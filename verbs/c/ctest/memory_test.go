@@ -97,14 +97,12 @@ func (m memoryPrograms) testMany(t *testing.T) {
 }
 
 func (m memoryPrograms) testRandom(t *testing.T) {
-	count := os.Getenv("ROCED_MEMORY")
-	if count == "" {
-		count = "10000"
-	}
-	if testing.Short() {
-		count = "1000"
-	}
+	counts := map[string]string{"userfaultfd": "10000", "user": "3000", "signal": "3000"}
 	for _, guard := range memoryGuards {
+		count := counts[guard]
+		if wanted := os.Getenv("ROCED_MEMORY"); wanted != "" {
+			count = wanted
+		}
 		t.Run(guard, func(t *testing.T) {
 			t.Parallel()
 			seed := strconv.FormatInt(time.Now().UnixNano(), 10)

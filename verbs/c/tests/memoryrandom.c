@@ -9,6 +9,7 @@
 
 #include <pthread.h>
 #include <stdatomic.h>
+#include <sys/resource.h>
 #include <time.h>
 
 #define THREADS 3
@@ -177,6 +178,8 @@ int main(int argc, char **argv)
 	uint64_t count = argc > 2 ? strtoull(argv[2], NULL, 0) : 1000;
 
 	start();
+	if (seed % 2) /* pages are copied by a window, not written */
+		setrlimit(RLIMIT_FSIZE, &(struct rlimit){PAGE, PAGE});
 	state = seed * 2654435761u + 1;
 	arena = mmap(NULL, PAGES * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	for (uintptr_t i = 0; i < THREADS; i++)
