@@ -25,8 +25,8 @@ static uint32_t value_of(uint8_t scale)
 
 static bool big_endian(void) { return htonl(1) == 1; }
 
-/* greet writes what this side is. */
-static void greet(const struct rsocket *s, struct rs_hello *h)
+/* rs_greet writes what this side is. */
+void rs_greet(const struct rsocket *s, struct rs_hello *h)
 {
 	*h = (struct rs_hello){
 		.version = RS_VERSION,
@@ -43,8 +43,8 @@ static struct rs_sge sge_of(const struct rs_sge *wire)
 	return (struct rs_sge){ be64toh(wire->addr), be32toh(wire->key), be32toh(wire->length) };
 }
 
-/* meet takes what the peer is. */
-static int meet(struct rsocket *s, const struct rdma_conn_param *param)
+/* rs_meet takes what the peer is. */
+int rs_meet(struct rsocket *s, const struct rdma_conn_param *param)
 {
 	struct rs_hello h;
 
@@ -121,7 +121,7 @@ int rs_equip(struct rsocket *s)
 	return error ? error : make_queue(s);
 }
 
-static struct rdma_conn_param param_of(const struct rs_hello *h)
+struct rdma_conn_param rs_param(const struct rs_hello *h)
 {
 	return (struct rdma_conn_param){ .private_data = h, .private_data_len = sizeof(*h), .flow_control = 1,
 		.retry_count = 7, .rnr_retry_count = 7 };
@@ -135,8 +135,8 @@ static int call(struct rsocket *s)
 
 	if (error)
 		return error;
-	greet(s, &h);
-	param = param_of(&h);
+	rs_greet(s, &h);
+	param = rs_param(&h);
 	s->state = RS_CONNECTING;
 	return rdma_connect(s->id, &param) == 0 ? 0 : errno;
 }
@@ -174,7 +174,7 @@ static int next(struct rsocket *s, const struct rdma_cm_event *event)
 	case RDMA_CM_EVENT_ROUTE_RESOLVED:
 		return call(s);
 	case RDMA_CM_EVENT_ESTABLISHED:
-		error = s->state == RS_CONNECTING ? meet(s, &event->param.conn) : 0;
+		error = s->state == RS_CONNECTING ? rs_meet(s, &event->param.conn) : 0;
 		if (!error)
 			established(s);
 		return error;
@@ -208,7 +208,7 @@ void rs_advance(struct rsocket *s)
 	}
 }
 
-static bool is_connected(struct rsocket *s)
+bool rs_is_connected(struct rsocket *s)
 {
 	rs_advance(s);
 	return s->state == RS_CONNECTED || s->state == RS_OVER || s->state == RS_FAILED;
@@ -236,104 +236,11 @@ int rconnect(int socket, const struct sockaddr *addr, socklen_t addrlen)
 		}
 	}
 	if (!error)
-		error = rs_wait(s, is_connected, 0);
+		error = rs_wait(s, rs_is_connected, 0);
 	if (error == EAGAIN)
 		error = EINPROGRESS;
 	if (!error && s->state == RS_FAILED)
 		error = s->error;
 	pthread_mutex_unlock(&s->lock);
 	return cm_result(error);
-}
-
-/* answer has a socket of its own for a request. */
-static int answer(struct rsocket *listener, struct rsocket *s, struct rdma_cm_event *event)
-{
-	struct rdma_conn_param param;
-	struct rs_hello h;
-	int error;
-
-	s->id = event->id;
-	s->id->context = s;
-	s->rq_size = listener->rq_size;
-	s->sq_size = listener->sq_size;
-	s->rbuf_size = listener->rbuf_size;
-	s->sbuf_size = listener->sbuf_size;
-	s->inline_size = listener->inline_size;
-	s->iomap_size = listener->iomap_size;
-	s->option = listener->option;
-	if (rdma_migrate_id(s->id, s->channel) != 0)
-		return errno;
-	error = rs_equip(s);
-	if (!error)
-		error = meet(s, &event->param.conn);
-	if (error)
-		return error;
-	greet(s, &h);
-	param = param_of(&h);
-	s->state = RS_ACCEPTING;
-	return rdma_accept(s->id, &param) == 0 ? 0 : errno;
-}
-
-/* next_request waits for a request, as long as the socket may. */
-static int next_request(struct rsocket *s, struct rdma_cm_event **event)
-{
-	struct pollfd ready = { .fd = s->channel->fd, .events = POLLIN };
-
-	while (rdma_get_cm_event(s->channel, event) != 0) {
-		if (errno != EAGAIN || (s->flags & O_NONBLOCK))
-			return errno;
-		if (poll(&ready, 1, -1) < 0)
-			return errno;
-	}
-	return 0;
-}
-
-/* take_request gives a socket for the next request that can be answered. */
-static int take_request(struct rsocket *listener, struct rsocket **out)
-{
-	struct rdma_cm_event *event;
-
-	for (;;) {
-		int error = next_request(listener, &event);
-		struct rsocket *s;
-
-		if (error)
-			return error;
-		if (event->event != RDMA_CM_EVENT_CONNECT_REQUEST) {
-			rdma_ack_cm_event(event);
-			continue;
-		}
-		s = rs_new();
-		error = s ? answer(listener, s, event) : errno;
-		if (!s)
-			rdma_destroy_id(event->id);
-		else if (error)
-			rs_free(s);
-		rdma_ack_cm_event(event);
-		if (!error) {
-			*out = s;
-			return 0;
-		}
-		roced_debug("rsocket: a request could not be accepted: %s", strerror(error));
-	}
-}
-
-int raccept(int socket, struct sockaddr *addr, socklen_t *addrlen)
-{
-	struct rsocket *listener = rs_find(socket), *s;
-	int error;
-
-	if (!listener)
-		return -1;
-	if (listener->state != RS_LISTENING)
-		return cm_result(EINVAL);
-	error = take_request(listener, &s);
-	if (error)
-		return cm_result(error);
-	pthread_mutex_lock(&s->lock);
-	rs_wait(s, is_connected, 0);
-	pthread_mutex_unlock(&s->lock);
-	if (addr && addrlen)
-		rgetpeername(s->fd, addr, addrlen);
-	return s->fd;
 }

@@ -4,6 +4,7 @@
  *
  *	rsocket.c    sockets and their descriptors: made, bound, closed
  *	rsconnect.c  connections: what the sides tell each other, their queue pairs
+ *	rsaccept.c   a socket for each request
  *	rsring.c     the queue pair's completions, credits, and waiting for them
  *	rssend.c rsrecv.c rspoll.c rsoption.c rsiomap.c
  *
@@ -137,6 +138,10 @@ int rs_enter(struct rsocket *s);
 /* rsconnect.c. The caller holds the lock. */
 void rs_advance(struct rsocket *s);
 int rs_equip(struct rsocket *s);
+void rs_greet(const struct rsocket *s, struct rs_hello *h);
+int rs_meet(struct rsocket *s, const struct rdma_conn_param *param);
+struct rdma_conn_param rs_param(const struct rs_hello *h);
+bool rs_is_connected(struct rsocket *s);
 
 /* rsring.c. The caller holds the lock. */
 void rs_take(struct rsocket *s);
