@@ -73,6 +73,7 @@ struct cm_device {
 	struct roced_session *session;
 	pthread_mutex_t lock;
 	struct ibv_pd *pd;                    /* the default one; made when an id is bound */
+	struct ibv_xrcd *xrcd;                /* the default one; opened when a program of XRC names none */
 	struct cm_part *parts[CM_PART_BUCKETS]; /* by handle */
 };
 
@@ -166,7 +167,13 @@ static inline int cm_result(int error)
 /* device.c: all that are there, opened. Errors are errnos. */
 int cm_devices_open(struct cm_device ***list, int *count);
 int cm_devices_exist(void);
+static inline struct verbs_context *cm_extended(struct ibv_context *context)
+{
+	return (struct verbs_context *)((char *)context - offsetof(struct verbs_context, context));
+}
+
 int cm_device_pd(struct cm_device *device, struct ibv_pd **pd);
+int cm_device_xrcd(struct cm_device *device, struct ibv_xrcd **xrcd);
 bool cm_device_gone(const struct cm_device *device);
 void cm_device_enter(struct cm_part *part);
 void cm_device_remove(struct cm_part *part);

@@ -51,7 +51,7 @@ int cm_cqs_create(struct cm_id *id, const struct ibv_qp_init_attr_ex *attr)
 
 static struct ibv_srq *create_ex(struct ibv_context *context, struct ibv_srq_init_attr_ex *attr)
 {
-	struct verbs_context *ex = (struct verbs_context *)((char *)context - offsetof(struct verbs_context, context));
+	struct verbs_context *ex = cm_extended(context);
 
 	if (!(attr->comp_mask & ~(IBV_SRQ_INIT_TYPE | IBV_SRQ_INIT_PD)) &&
 	    (!(attr->comp_mask & IBV_SRQ_INIT_TYPE) || attr->srq_type == ROCED_SRQT_BASIC))
@@ -82,6 +82,18 @@ static int create_srq(struct cm_id *id, struct ibv_srq_init_attr_ex *attr)
 		}
 		attr->comp_mask |= IBV_SRQ_INIT_CQ;
 		attr->cq = id->id.recv_cq;
+	}
+	if (xrc && !(attr->comp_mask & IBV_SRQ_INIT_XRCD)) {
+		struct cm_part *part;
+
+		attr->comp_mask |= IBV_SRQ_INIT_XRCD;
+		error = cm_one(id, &part);
+		if (!error)
+			error = cm_device_xrcd(part->device, &attr->xrcd);
+		if (error) {
+			cm_cqs_destroy(id);
+			return error;
+		}
 	}
 	id->id.srq = create_ex(id->id.verbs, attr);
 	if (!id->id.srq) {

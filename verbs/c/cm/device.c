@@ -1,5 +1,6 @@
 #define _GNU_SOURCE
 /* The service's devices, as librdmacm uses them. They are opened when the first id is made, and stay open. */
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -70,6 +71,20 @@ int cm_device_pd(struct cm_device *device, struct ibv_pd **pd)
 	*pd = device->pd;
 	pthread_mutex_unlock(&device->lock);
 	return *pd ? 0 : errno;
+}
+
+/* cm_device_xrcd is the default XRC domain: one that no other program has. */
+int cm_device_xrcd(struct cm_device *device, struct ibv_xrcd **xrcd)
+{
+	struct ibv_xrcd_init_attr attr = { .comp_mask = IBV_XRCD_INIT_FD | IBV_XRCD_INIT_OFLAGS, .fd = -1, .oflags = O_CREAT };
+	struct verbs_context *ex = cm_extended(device->verbs);
+
+	pthread_mutex_lock(&device->lock);
+	if (!device->xrcd)
+		device->xrcd = ex->open_xrcd(device->verbs, &attr);
+	*xrcd = device->xrcd;
+	pthread_mutex_unlock(&device->lock);
+	return *xrcd ? 0 : errno;
 }
 
 /* cm_devices_exist is 0 if there is a device, else ENODEV. */

@@ -102,7 +102,7 @@ int rdma_init_qp_attr(struct rdma_cm_id *public, struct ibv_qp_attr *attr, int *
 
 static struct ibv_qp *create_ex(struct ibv_context *context, struct ibv_qp_init_attr_ex *attr)
 {
-	struct verbs_context *ex = (struct verbs_context *)((char *)context - offsetof(struct verbs_context, context));
+	struct verbs_context *ex = cm_extended(context);
 
 	if (attr->comp_mask == IBV_QP_INIT_PD)
 		return ibv_create_qp(attr->pd, (struct ibv_qp_init_attr *)attr);
@@ -113,9 +113,13 @@ static struct ibv_qp *create_ex(struct ibv_context *context, struct ibv_qp_init_
 	return ex->create_qp_ex(context, attr);
 }
 
-/* own_domain has the queue pair be in the id's PD, unless the program says which. */
-static int own_domain(struct cm_id *id, struct ibv_qp_init_attr_ex *attr)
+/* own_domain has the queue pair be in the id's PD, and a target in its device's XRC domain, unless the program says which. */
+static int own_domain(struct cm_id *id, struct cm_device *device, struct ibv_qp_init_attr_ex *attr)
 {
+	if (attr->qp_type == ROCED_QPT_XRC_RECV && !(attr->comp_mask & IBV_QP_INIT_XRCD)) {
+		attr->comp_mask |= IBV_QP_INIT_XRCD;
+		return cm_device_xrcd(device, &attr->xrcd);
+	}
 	if (!(attr->comp_mask & IBV_QP_INIT_PD)) {
 		attr->comp_mask |= IBV_QP_INIT_PD;
 		attr->pd = id->id.pd;
@@ -134,7 +138,7 @@ static int create_qp(struct cm_id *id, struct ibv_qp_init_attr_ex *attr)
 
 	if (error || id->id.qp || !id->id.verbs)
 		return EINVAL;
-	error = own_domain(id, attr);
+	error = own_domain(id, part->device, attr);
 	if (error)
 		return error;
 	if (id->id.srq && !attr->srq)
