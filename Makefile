@@ -1,10 +1,10 @@
 # "make" alone lists the targets. All need only Go (lint and package a network too, for staticcheck and nfpm), but
-# for generate (clang, llvm, libbpf-dev) and those that run virtual machines (interop, test-kernels,
-# kernels-short, test-package).
-# Root: demo, test, race, bench, soak, storm, chaos, and the virtual machines.
+# for generate (clang, llvm, libbpf-dev), clib, programs and package (gcc), and those that run virtual machines
+# (interop, test-kernels, kernels-short, test-package).
+# Root: demo, test, race, bench, programs, soak, storm, chaos, and the virtual machines.
 
 .DEFAULT_GOAL := help
-.PHONY: help build test race model fuzz lint cross generate demo bench soak storm chaos interop test-kernels kernels-short package test-package
+.PHONY: help build test race model fuzz lint cross generate demo bench soak storm chaos clib programs interop test-kernels kernels-short package test-package
 
 # Run by version, not from go.mod, so that it is no dependency of who uses the packages.
 STATICCHECK := go run honnef.co/go/tools/cmd/staticcheck@v0.8.2
@@ -81,7 +81,13 @@ test-kernels: ## the tests inside virtual machines with Linux 6.1 and 6.12, and 
 kernels-short: ## of test-kernels what CI runs: VLANs, bonds, the steering program's tests; four minutes of CPU time
 	go run ./hack/interop/kernels -short
 
-package: ## a Debian package and an RPM, into dist/
+clib: ## libibverbs and librdmacm for programs in C, into clib/, where ./roced exec finds them; with gcc
+	$(MAKE) -s -C verbs/c OUT=$(CURDIR)/clib
+
+programs: ## unmodified RDMA programs of Debian over roced; a line a case
+	go run ./hack/programs
+
+package: ## Debian packages and RPMs, into dist/
 	go run ./hack/package
 
 test-package: ## the Debian package in a virtual machine with systemd: install, use, reboot, upgrade, purge

@@ -5,10 +5,12 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 )
 
@@ -41,7 +43,7 @@ func (j *job) build(formats []string) (err error) {
 		return err
 	}
 	defer os.RemoveAll(j.stage)
-	for _, step := range []func() error{j.binary, j.pages, j.completions, j.changelog} {
+	for _, step := range []func() error{j.binary, j.libraries, j.pages, j.completions, j.changelog} {
 		if err := step(); err != nil {
 			return err
 		}
@@ -50,8 +52,10 @@ func (j *job) build(formats []string) (err error) {
 		return err
 	}
 	for _, format := range formats {
-		if err := j.pack(format); err != nil {
-			return err
+		for _, contents := range []string{"nfpm.yaml", "nfpm-verbs.yaml"} {
+			if err := j.pack(contents, format); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
@@ -65,6 +69,21 @@ func (j *job) binary() error {
 		j.run("go", "GOARCH="+j.arch, "build", "-trimpath", "-ldflags=-s -w", "-o", j.path("roced"), "./cmd/roced"),
 		j.run("go", "GOARCH="+runtime.GOARCH, "build", "-o", j.path("here"), "./cmd/roced"),
 	)
+}
+
+// compilers are those of the C libraries, by the processor.
+var compilers = map[string]string{"amd64": "x86_64-linux-gnu-gcc", "arm64": "aarch64-linux-gnu-gcc"}
+
+// libraries builds the C libraries, without debugging information.
+func (j *job) libraries() error {
+	compiler, known := compilers[j.arch]
+	if j.arch == runtime.GOARCH {
+		compiler, known = "gcc", true
+	}
+	if !known {
+		return fmt.Errorf("no C compiler is known for %s: it is for %v", j.arch, slices.Sorted(maps.Keys(compilers)))
+	}
+	return j.run("make", "", "-s", "-C", "verbs/c", "OUT="+j.path("verbs"), "CC="+compiler, "CFLAGS=-O2 -s -ffile-prefix-map="+j.stage+"=.")
 }
 
 // pages writes and compresses the manual.
@@ -114,8 +133,8 @@ func compress(path string, text []byte) error {
 }
 
 // pack runs nfpm, on this machine's processor whatever the target's.
-func (j *job) pack(format string) error {
-	return j.run("go", "GOFLAGS=-mod=mod", "run", nfpm, "package", "-f", "hack/package/nfpm.yaml", "-p", format, "-t", j.output+"/")
+func (j *job) pack(contents, format string) error {
+	return j.run("go", "GOFLAGS=-mod=mod", "run", nfpm, "package", "-f", "hack/package/"+contents, "-p", format, "-t", j.output+"/")
 }
 
 func (j *job) run(program, variable string, args ...string) error {

@@ -17,7 +17,10 @@ func Program(cmd *exec.Cmd, within func(start func() error) error) *Job {
 		runtime.LockOSThread()
 		defer runtime.UnlockOSThread()
 		cmd.Stdout, cmd.Stderr = out, out
-		cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+		if cmd.SysProcAttr == nil {
+			cmd.SysProcAttr = &syscall.SysProcAttr{}
+		}
+		cmd.SysProcAttr.Pdeathsig = syscall.SIGKILL
 		if err := within(cmd.Start); err != nil {
 			return err
 		}

@@ -1,0 +1,98 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"regexp"
+	"strings"
+	"time"
+
+	"github.com/roced/roced/hack/interop/job"
+)
+
+// testCase is one program, or a server and a client. In their command lines @ stands for the server's name or address by
+// TCP, SERVER and CLIENT for addresses by RDMA, SERVER6 and CLIENT6 for such of IPv6.
+type testCase struct {
+	server string // its command line; empty: there is none
+	client string
+	want   string // a regular expression that what the client says has to match
+	ends   bool   // the server goes on after the client, and is ended
+	long   bool   // not of -quick
+	wire   bool   // needs a network that TCP and RDMA are both on
+	memory bool   // needs a network that loses nothing: nothing sends again
+	tries  int    // how often both are started, if the client's connection may come before the server is ready for it; 0: once
+}
+
+// caseTime ends a case that hangs.
+const caseTime = 60 * time.Second
+
+// attempts is how often a client is started, at most: its server may not listen yet.
+const attempts = 30
+
+// try runs a case, and gives what its programs said.
+func (b *bench) try(ctx context.Context, n *network, c testCase) (said string, err error) {
+	ctx, cancel := context.WithTimeout(ctx, caseTime)
+	defer cancel()
+	if c.server == "" {
+		said, err := b.start(ctx, n.sides[1], n.fill(c.client)).Wait()
+		return said, c.judge(said, err)
+	}
+	for range max(c.tries, 1) {
+		if said, err = b.tryPair(ctx, n, c); err == nil || !notListening.MatchString(said) {
+			break
+		}
+	}
+	return said, err
+}
+
+// tryPair runs a server and its client.
+func (b *bench) tryPair(ctx context.Context, n *network, c testCase) (said string, err error) {
+	serverContext, endServer := context.WithCancel(ctx)
+	defer endServer()
+	server := b.start(serverContext, n.sides[0], n.fill(c.server))
+	clientSaid, clientErr := b.runClient(ctx, n, c, server)
+	if c.ends || clientErr != nil {
+		endServer()
+	}
+	serverSaid, serverErr := server.Wait()
+	said = "server:\n" + serverSaid + "\nclient:\n" + clientSaid
+	if err := c.judge(clientSaid, clientErr); err != nil {
+		return said, fmt.Errorf("%w\n%s", err, said)
+	}
+	if serverErr != nil && !c.ends {
+		return said, fmt.Errorf("server: %w\n%s", serverErr, said)
+	}
+	return said, nil
+}
+
+// fill puts names and addresses in the place of what stands for them.
+func (n *network) fill(line string) string {
+	s, c := n.sides[0], n.sides[1]
+	return strings.NewReplacer("@", s.name, "SERVER6", s.ip6, "CLIENT6", c.ip6, "SERVER", s.ip4, "CLIENT", c.ip4).Replace(line)
+}
+
+// runClient starts the client, again until it reaches its server.
+func (b *bench) runClient(ctx context.Context, n *network, c testCase, server *job.Job) (said string, err error) {
+	for attempt := range attempts {
+		time.Sleep(time.Duration(min(attempt+4*min(c.tries, 1)+2, 10)) * 50 * time.Millisecond)
+		said, err = b.start(ctx, n.sides[1], n.fill(c.client)).Wait()
+		if err == nil || c.tries > 0 || server.Ended() || ctx.Err() != nil || !notListening.MatchString(said) {
+			break
+		}
+	}
+	return said, err
+}
+
+// notListening is what clients say whose server is not there yet.
+var notListening = regexp.MustCompile(`(?i)couldn.t connect|connection refused|could not connect|unable to connect|failed to connect|connect error|reject|unexpected cm event|event: .*, error: (8|28)`)
+
+// judge says what is wrong with what a program said.
+func (c testCase) judge(said string, err error) error {
+	if err != nil {
+		return fmt.Errorf("client: %w", err)
+	}
+	if c.want != "" && !regexp.MustCompile(c.want).MatchString(said) {
+		return fmt.Errorf("no %q in: %s", c.want, said)
+	}
+	return nil
+}

@@ -1,0 +1,90 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// allCases are those of ibverbs-utils, rdmacm-utils, perftest and qperf.
+func allCases() []testCase {
+	return slices.Concat(verbsCases(), managerCases(), perftestCases(), qperfCases())
+}
+
+// verbsCases are the programs of ibverbs-utils.
+func verbsCases() (list []testCase) {
+	list = []testCase{
+		{client: "ibv_devices", want: `(?m)^\s+(loop|eth0)\s+[0-9a-f]{16}`},
+		{client: "ibv_devinfo", want: `state:\s+PORT_ACTIVE`},
+		{client: "ibv_devinfo -v", want: `GID\[\s*0\]`},
+	}
+	for _, line := range []string{
+		"ibv_rc_pingpong", "ibv_rc_pingpong -e", "ibv_rc_pingpong -c", "ibv_rc_pingpong -t", "ibv_rc_pingpong -N", "ibv_rc_pingpong -s 1000000 -n 100", "ibv_rc_pingpong -m 256",
+		"ibv_uc_pingpong", "ibv_uc_pingpong -e", "ibv_ud_pingpong", "ibv_ud_pingpong -e", "ibv_srq_pingpong", "ibv_srq_pingpong -e",
+	} {
+		list = append(list, testCase{server: line + " -g 0", client: line + " -g 0" + " @", want: `iters in`})
+	}
+	for _, line := range []string{"ibv_xsrq_pingpong -g 0", "ibv_xsrq_pingpong -e -g 0"} {
+		list = append(list, testCase{server: line, client: line + " @", want: `success`})
+	}
+	return list
+}
+
+// managerCases are the programs of rdmacm-utils.
+func managerCases() []testCase {
+	const s, c = " -s SERVER", " -s SERVER -b CLIENT"
+	return []testCase{
+		{server: "rping -s -a SERVER -C 10 -V", client: "rping -c -a SERVER -C 10 -V -v", want: `ping data`},
+		{server: "rping -s -a SERVER6 -C 10 -V", client: "rping -c -a SERVER6 -C 10 -V"},
+		{server: "ucmatose -b SERVER", client: "ucmatose" + c, want: `return status 0`},
+		{server: "ucmatose -b SERVER -c 10 -C 20", client: "ucmatose" + c + " -c 10 -C 20", want: `return status 0`},
+		{server: "udaddy -b SERVER", client: "udaddy" + c, want: `return status 0`},
+		{server: "mckey -m 239.1.1.7 -b SERVER", client: "mckey -m 239.1.1.7 -b CLIENT -s", want: `return status 0`},
+		{server: "cmtime -b SERVER -c 50", client: "cmtime" + c + " -c 50", ends: true},
+		{server: "rdma_server", client: "rdma_client" + s, want: `end 0`},
+		{server: "rdma_xserver -c r", client: "rdma_xclient -c r" + s, want: `end 0`},
+		{server: "rdma_xserver -c x", client: "rdma_xclient -c x" + s, want: `end 0`},
+	}
+}
+
+// perftestCases are the programs of perftest with their usual options.
+func perftestCases() (list []testCase) {
+	port := 18600
+	add := func(line string, long bool) {
+		port++
+		line = fmt.Sprintf("%s -p %d", line, port)
+		c := testCase{server: line, client: line + " @", want: `(?s)#bytes.*\n\s*\d+\s+\d+`, long: long}
+		c.memory = strings.Contains(line, "_bw") && (strings.Contains(line, "-c UC") || strings.Contains(line, "-c UD"))
+		if strings.Contains(line, " -R") {
+			// By rdma_cm: the address has to be an RDMA one. The server listens twice, and the client does not wait for
+			// the second time.
+			c.client, c.tries = line+" SERVER", 5
+		}
+		list = append(list, c)
+	}
+	for _, program := range []string{"ib_send_bw", "ib_write_bw", "ib_read_bw", "ib_atomic_bw", "ib_send_lat", "ib_write_lat", "ib_read_lat", "ib_atomic_lat"} {
+		add(program+" -n 1000", false)
+		add(program+" -n 200 -R", true)
+	}
+	for _, line := range []string{
+		"ib_send_bw -a -n 100", "ib_write_bw -a -n 100", "ib_read_bw -a -n 100", "ib_send_bw -b -n 500", "ib_write_bw -b -n 500", "ib_read_bw -b -n 500",
+		"ib_send_bw -q 4 -n 200", "ib_write_bw -q 4 -n 200", "ib_send_bw -e -n 500", "ib_send_lat -e -n 500", "ib_send_bw -c UD -s 1024 -n 1000", "ib_send_lat -c UD -s 64 -n 1000",
+		"ib_send_bw -c UC -n 500", "ib_write_bw -c UC -n 500", "ib_send_lat -c UC -n 500", "ib_write_lat -c UC -n 500", "ib_send_bw -I 128 -s 64 -n 500", "ib_send_lat -I 128 -s 64 -n 500",
+		"ib_send_bw -r 64 -n 500", "ib_send_bw -m 1024 -n 500", "ib_send_bw -D 1", "ib_write_bw -D 1", "ib_send_bw --use-srq -n 200", "ib_send_bw -x 0 -n 200",
+		"ib_atomic_bw -A CMP_AND_SWAP -n 500", "ib_send_bw -c XRC -n 200", "ib_write_bw -c XRC -n 200",
+	} {
+		add(line, true)
+	}
+	return list
+}
+
+// qperfCases are those of qperf's tests that it runs over Ethernet: those with rdma_cm. Its server serves all of them.
+func qperfCases() (list []testCase) {
+	for _, test := range []string{
+		"rc_lat", "rc_bw", "rc_bi_bw", "rc_rdma_read_lat", "rc_rdma_read_bw", "rc_rdma_write_lat", "rc_rdma_write_bw",
+		"rc_rdma_write_poll_lat", "rc_compare_swap_mr", "rc_fetch_add_mr", "ver_rc_compare_swap", "ver_rc_fetch_add",
+	} {
+		list = append(list, testCase{server: "qperf -lp 18700", client: "qperf @ -lp 18700 -cm 1 -t 1 " + test, want: `=`, ends: true, long: true, wire: true})
+	}
+	return list
+}

@@ -1,0 +1,95 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"regexp"
+)
+
+// options are the command line's.
+type options struct {
+	only    *regexp.Regexp
+	list    bool
+	quick   bool
+	verbose bool
+}
+
+func main() {
+	o, err := parseOptions()
+	if err == nil && !o.list && os.Geteuid() != 0 {
+		err = errors.New("needs root, to become nobody")
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "programs:", err)
+		os.Exit(2)
+	}
+	if o.list {
+		for _, c := range allCases() {
+			fmt.Println(c.client)
+		}
+		return
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	err = run(ctx, o)
+	stop()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "programs:", err)
+		os.Exit(1)
+	}
+}
+
+func parseOptions() (o options, err error) {
+	only := flag.String("only", "", "run the cases whose name matches a regular `expression`")
+	flag.BoolVar(&o.list, "list", false, "list the cases")
+	flag.BoolVar(&o.quick, "quick", false, "run those of CI, which take seconds")
+	flag.BoolVar(&o.verbose, "v", false, "print what the programs print")
+	flag.Parse()
+	if flag.NArg() > 0 {
+		return o, fmt.Errorf("%q is not an option", flag.Arg(0))
+	}
+	o.only, err = regexp.Compile(*only)
+	return o, err
+}
+
+func run(ctx context.Context, o options) (err error) {
+	b, err := newBench(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, b.Close()) }()
+	r := &report{}
+	for _, open := range []func(context.Context, *bench) (*network, error){newMemory, newSockets} {
+		if err := o.runOn(ctx, b, r, open); err != nil {
+			return err
+		}
+	}
+	return r.end()
+}
+
+// runOn runs all cases on a network.
+func (o *options) runOn(ctx context.Context, b *bench, r *report, open func(context.Context, *bench) (*network, error)) (err error) {
+	n, err := open(ctx, b)
+	defer func() { err = errors.Join(err, n.Close()) }()
+	if err != nil {
+		return err
+	}
+	fmt.Printf("\n%s\n\n", n.name)
+	for _, c := range allCases() {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		if !o.only.MatchString(c.client) || o.quick && c.long || c.wire && n.sides[0].namespace == nil || c.memory && n.sides[0].namespace != nil {
+			continue
+		}
+		said, err := b.try(ctx, n, c)
+		r.line(n.fill(c.client), err)
+		if o.verbose {
+			fmt.Println(said)
+		}
+	}
+	return nil
+}

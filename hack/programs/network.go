@@ -1,0 +1,112 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"github.com/roced/roced/hack/interop/job"
+	"github.com/roced/roced/internal/lab"
+	"github.com/roced/roced/verbs/client"
+)
+
+// side is where one of two programs runs.
+type side struct {
+	socket    string // of its service
+	name      string // by which the other's TCP connections reach it
+	ip4, ip6  string // by which its RDMA connections do
+	namespace *lab.Namespace
+	service   *job.Job
+	cancel    context.CancelFunc
+}
+
+// within runs something in the side's network namespace.
+func (s *side) within(start func() error) error {
+	if s.namespace == nil {
+		return start()
+	}
+	return s.namespace.Do(start)
+}
+
+// network has a server's side and a client's.
+type network struct {
+	name  string
+	sides [2]*side
+}
+
+// newMemory is one service with a network in memory. Each program is a host on it; two more have names.
+func newMemory(ctx context.Context, b *bench) (*network, error) {
+	server := &side{name: "localhost", ip4: "10.77.5.1", ip6: "fd77:5::1"}
+	client := &side{name: "localhost", ip4: "10.77.5.2", ip6: "fd77:5::2"}
+	n := &network{"in memory", [2]*side{server, client}}
+	err := server.serve(ctx, b, "memory", fmt.Sprintf("--loopback --host server=%s,%s --host client=%s,%s", server.ip4, server.ip6, client.ip4, client.ip6))
+	client.socket = server.socket
+	return n, err
+}
+
+// newSockets is two services in two namespaces, over UDP sockets.
+func newSockets(ctx context.Context, b *bench) (n *network, err error) {
+	server := &side{name: "10.77.0.1", ip4: "10.77.0.1", ip6: "fd77::1"}
+	client := &side{name: "10.77.0.2", ip4: "10.77.0.2", ip6: "fd77::2"}
+	n = &network{"UDP sockets", [2]*side{server, client}}
+	for _, s := range n.sides {
+		if s.namespace, err = lab.New("programs"); err != nil {
+			return n, err
+		}
+	}
+	if err := lab.Veth(server.namespace, client.namespace, "eth0", "eth0"); err != nil {
+		return n, err
+	}
+	for _, s := range n.sides {
+		if err := errors.Join(s.namespace.AddAddress("eth0", s.ip4+"/24"), s.namespace.AddAddress("eth0", s.ip6+"/64")); err != nil {
+			return n, err
+		}
+		if err := s.serve(ctx, b, "udp-"+s.ip4, "--device eth0 --network udp"); err != nil {
+			return n, err
+		}
+	}
+	return n, nil
+}
+
+// serve starts the side's service, and waits until it answers.
+func (s *side) serve(ctx context.Context, b *bench, name, options string) error {
+	folder := filepath.Join(b.dir, name)
+	if err := errors.Join(os.Mkdir(folder, 0o755), os.Chown(folder, nobody, nobody)); err != nil {
+		return err
+	}
+	s.socket = filepath.Join(folder, "roced.sock")
+	ctx, s.cancel = context.WithCancel(ctx)
+	s.service = b.start(ctx, s, b.roced()+" run --socket "+s.socket+" "+options)
+	for {
+		_, err := client.Devices(s.socket)
+		if err == nil || !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, syscall.ECONNREFUSED) {
+			return err
+		}
+		if s.service.Ended() {
+			said, err := s.service.Wait()
+			return fmt.Errorf("the service ended: %w: %s", err, said)
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+}
+
+// Close ends the services, and removes the namespaces.
+func (n *network) Close() (err error) {
+	for _, s := range n.sides {
+		if s.service != nil {
+			s.cancel()
+			if said, failed := s.service.Wait(); failed != nil && !errors.Is(failed, context.Canceled) {
+				err = errors.Join(err, fmt.Errorf("the service: %w: %s", failed, said))
+			}
+		}
+		if s.namespace != nil {
+			err = errors.Join(err, s.namespace.Close())
+		}
+	}
+	return err
+}
