@@ -23,13 +23,13 @@
 //
 // A program can take pages out of its file while the card uses them, and nothing can seal that off: what forbids it
 // forbids to map the file too. Who touches such a page waits, uninterruptibly, until all that is taken out at once is
-// out: 0.35 to 0.58 s for a GiB on two cores, in proportion for less, of which the card waited up to 0.5 s
+// out: 0.35 to 0.43 s for a GiB on two cores, 1.5 s where other work had both, of which the card waited up to 0.5 s
 // (BenchmarkHole). What bounds that: the card's wait ends in a fault, which costs the program its session; sessions end
 // whose user's files have more than twice as many bytes as the user may register (filewatch.go, ten times a second);
 // and then the user shares no memory for a minute, and if it happens again meanwhile, all of its sessions end that share
 // some. So a user can have the card wait, in a minute, twice about as long as the kernel takes to free twice
-// limits.memory, and what its programs can fill in the tenth of a second in between: some 1.3 s each for the 1 GiB that
-// is the default (reckoned, not measured). Without a limit of memory only the machine's memory is a bound. That one
+// limits.memory, and what its programs can fill in the tenth of a second in between: some 1 s each for the 1 GiB that
+// is the default, where nothing else runs (reckoned, not measured). Without a limit of memory only the machine's memory is a bound. That one
 // wait itself is not prevented: the page would have to be pinned and mapped apart from the file, for which the kernel
 // has only /dev/udmabuf, which services mostly may not open.
 //
