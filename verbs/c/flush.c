@@ -2,9 +2,8 @@
 #include "objects.h"
 
 /*
- * When the service or its device is gone nobody flushes what is outstanding: polls do it here. Requests
- * complete in
- * order, with WC_WR_FLUSH_ERR, each once. Receives of a shared queue do not, as on any card.
+ * When the service or its device is gone nobody flushes what is outstanding: polls do it here. Requests complete
+ * in order, with WC_WR_FLUSH_ERR, each once. Receives of a shared queue do not, as on any card.
  */
 
 static void fill(struct qp *qp, uint64_t id, int opcode, struct roced_stamped_cqe *to)

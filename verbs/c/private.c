@@ -5,9 +5,8 @@
 #include "objects.h"
 
 /*
- * What rdma-core's libibverbs has for its own provider libraries (IBVERBS_PRIVATE_34). perftest and UCX
- * link some of
- * those, and need the names. Our devices are none of theirs: who asks the kernel by these functions gets
+ * What rdma-core's libibverbs has for its own provider libraries (IBVERBS_PRIVATE_34). perftest and UCX link some
+ * of those, and need the names. Our devices are none of theirs: who asks the kernel by these functions gets
  * EOPNOTSUPP.
  */
 

@@ -4,9 +4,9 @@
 #include "objects.h"
 
 /*
- * The extended way to post: wr_start locks the send queue, each wr_ function of an operation begins a
- * request in the next
- * slot, those that set something fill it in, and wr_complete lets the card see all, or none after a mistake.
+ * The extended way to post: wr_start locks the send queue, each wr_ function of an operation begins a request in
+ * the next slot, those that set something fill it in, and wr_complete lets the card see all, or none after a
+ * mistake.
  */
 
 static struct qp *of(struct ibv_qp_ex *ex) { return OF(struct qp, ex, ex); }

@@ -9,13 +9,10 @@
 #include "objects.h"
 
 /*
- * What a poll that finds nothing does. The card needs a processor, which the program may be spinning on:
- * each empty
- * poll yields. If one yield took long, others want the processor: then empty polls sleep on the queue's
- * index for a
- * while, which the card wakes. A program may poll several queues in turn, and while it sleeps it must not
- * miss what
- * comes to another: it sleeps only when the poll before was of the same queue.
+ * What a poll that finds nothing does. The card needs a processor, which the program may be spinning on: each
+ * empty poll yields. If one yield took long, others want the processor: then empty polls sleep on the queue's
+ * index for a while, which the card wakes. A program may poll several queues in turn, and while it sleeps it must
+ * not miss what comes to another: it sleeps only when the poll before was of the same queue.
  */
 enum {
 	LONG_YIELD = 200000,     /* ns */
