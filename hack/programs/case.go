@@ -19,6 +19,7 @@ type testCase struct {
 	ends   bool   // the server goes on after the client, and is ended
 	long   bool   // not of -quick
 	wire   bool   // needs a network that TCP and RDMA are both on
+	group  bool   // the client sends to a group, and is started until the server, which may not have joined yet, has all
 	memory bool   // needs a network that loses nothing: nothing sends again
 	tries  int    // how often both are started, if the client's connection may come before the server is ready for it; 0: once
 }
@@ -51,6 +52,9 @@ func (b *bench) tryPair(ctx context.Context, n *network, c testCase) (said strin
 	defer endServer()
 	server := b.start(serverContext, n.sides[0], n.fill(c.server))
 	clientSaid, clientErr := b.runClient(ctx, n, c, server)
+	for c.group && clientErr == nil && !server.Ended() && ctx.Err() == nil {
+		clientSaid, clientErr = b.runClient(ctx, n, c, server)
+	}
 	if c.ends || clientErr != nil {
 		endServer()
 	}

@@ -39,7 +39,7 @@ func managerCases() []testCase {
 		{server: "ucmatose -b SERVER", client: "ucmatose" + c, want: `return status 0`},
 		{server: "ucmatose -b SERVER -c 10 -C 20", client: "ucmatose" + c + " -c 10 -C 20", want: `return status 0`},
 		{server: "udaddy -b SERVER", client: "udaddy" + c, want: `return status 0`},
-		{server: "mckey -m 239.1.1.7 -b SERVER", client: "mckey -m 239.1.1.7 -b CLIENT -s", want: `return status 0`},
+		{server: "mckey -m 239.1.1.7 -b SERVER", client: "mckey -m 239.1.1.7 -b CLIENT -s", want: `return status 0`, group: true},
 		{server: "cmtime -b SERVER -c 50", client: "cmtime" + c + " -c 50", ends: true},
 		{server: "rdma_server", client: "rdma_client" + s, want: `end 0`},
 		{server: "rdma_xserver -c r", client: "rdma_xclient -c r" + s, want: `end 0`},
