@@ -217,8 +217,11 @@ int link_ask(struct link *l, struct asked *a)
 
 bool link_look(struct link *l)
 {
+	int cancel;
+
 	if (pthread_mutex_trylock(&l->mu) != 0)
 		return true; /* somebody asks, and finds out */
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel); /* recvmsg(2) is where threads are cancelled */
 	while (!l->over && !l->reading) {
 		struct packet p;
 
@@ -229,6 +232,7 @@ bool link_look(struct link *l)
 	}
 	bool there = !l->over;
 	pthread_mutex_unlock(&l->mu);
+	pthread_setcancelstate(cancel, NULL);
 	return there;
 }
 
