@@ -111,11 +111,12 @@ static void lock_cqs(struct qp *qp, void (*what)(struct cq *), bool backwards)
 static void lock(struct cq *cq) { pthread_mutex_lock(&cq->lock); }
 static void unlock(struct cq *cq) { pthread_mutex_unlock(&cq->lock); }
 
-/* From now on completions of before find nothing, and requests are counted from the card's numbers. */
+/*
+ * From now on completions of before find nothing, and requests are counted from the card's numbers. The queues' own
+ * locks are not held: nobody posts in RESET, and who does may hold a CQ, from start_poll to end_poll.
+ */
 static void begin_again(struct qp *qp, uint32_t token)
 {
-	pthread_mutex_lock(&qp->send_lock);
-	pthread_mutex_lock(&qp->recv_lock);
 	lock_cqs(qp, lock, false);
 	token_own(qp->ctx, token, &qp->completer);
 	qp->token = token;
@@ -124,8 +125,6 @@ static void begin_again(struct qp *qp, uint32_t token)
 		atomic_store(&qp->completer.recv_polled, qp->recv.at.next);
 	lock_cqs(qp, cq_purge_locked, false);
 	lock_cqs(qp, unlock, true);
-	pthread_mutex_unlock(&qp->recv_lock);
-	pthread_mutex_unlock(&qp->send_lock);
 }
 
 static void take_cap(struct qp *qp, struct ibv_qp_attr *attr, const struct roced_modify_qp_grant *g, int mask)
