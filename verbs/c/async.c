@@ -86,6 +86,10 @@ int ibv_get_async_event(struct ibv_context *context, struct ibv_async_event *eve
 	struct context *c = context_of(context);
 	struct roced_get_async_event_grant g;
 
+	if (forked(c)) {
+		errno = EIO; /* what is there is the parent's */
+		return -1;
+	}
 	do {
 		ssize_t n = c->silent ? -1 : read(context->async_fd, &g, sizeof(g));
 		if (c->silent)

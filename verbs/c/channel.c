@@ -35,9 +35,12 @@ int ibv_destroy_comp_channel(struct ibv_comp_channel *ibv)
 	struct context *c = context_of(ibv->context);
 	struct roced_destroy_comp_channel_request r = { .channel = ch->handle };
 
-	pthread_mutex_lock(&ibv->context->mutex);
-	int failed = ibv->refcnt ? EBUSY : 0;
-	pthread_mutex_unlock(&ibv->context->mutex);
+	int failed = 0;
+	if (!forked(c)) {
+		pthread_mutex_lock(&ibv->context->mutex);
+		failed = ibv->refcnt ? EBUSY : 0;
+		pthread_mutex_unlock(&ibv->context->mutex);
+	}
 	if (!failed)
 		failed = roced_release(c->session, ROCED_DESTROY_COMP_CHANNEL, &r, sizeof(r));
 	if (failed)
@@ -66,6 +69,10 @@ int ibv_get_cq_event(struct ibv_comp_channel *channel, struct ibv_cq **ibv, void
 	struct context *c = context_of(channel->context);
 	struct cq *cq = NULL;
 
+	if (forked(c)) {
+		errno = EIO; /* what is in the channel is the parent's */
+		return -1;
+	}
 	while (!cq) {
 		uint64_t id;
 		ssize_t n = read(channel->fd, &id, sizeof(id));

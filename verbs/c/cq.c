@@ -96,6 +96,8 @@ int poll_cq(struct ibv_cq *ibv, int most, struct ibv_wc *wc)
 {
 	struct cq *cq = OF(struct cq, ibv, ibv);
 
+	if (forked(cq->ctx))
+		return 0;
 	pthread_mutex_lock(&cq->lock);
 	int n = take(cq, most, wc);
 	if (n == 0 && most > 0)
@@ -112,6 +114,8 @@ int req_notify_cq(struct ibv_cq *ibv, int solicited_only)
 {
 	struct cq *cq = OF(struct cq, ibv, ibv);
 
+	if (forked(cq->ctx))
+		return EIO;
 	pthread_mutex_lock(&cq->lock);
 	roced_cq_arm(&cq->queue, solicited_only ? ROCED_CQ_ARMED_SOLICITED : ROCED_CQ_ARMED_NEXT);
 	pthread_mutex_unlock(&cq->lock);
@@ -138,6 +142,8 @@ int cq_create(struct cq *cq, struct ibv_context *context, int entries, struct ib
 		.wc_flags = wc_flags };
 	struct roced_create_cq_grant g;
 
+	if (forked(c))
+		return EIO;
 	if (entries < 1 || vector < 0 || vector >= context->num_comp_vectors)
 		return EINVAL;
 	if (channel)
@@ -196,6 +202,8 @@ int ibv_resize_cq(struct ibv_cq *ibv, int entries)
 	uint32_t owed = 0;
 	int failed = 0;
 
+	if (forked(cq->ctx))
+		return EIO;
 	if (entries < 1)
 		return EINVAL;
 	pthread_mutex_lock(&cq->lock);
@@ -244,6 +252,11 @@ int ibv_destroy_cq(struct ibv_cq *ibv)
 
 	if (failed)
 		return failed;
+	if (forked(cq->ctx)) {
+		free(cq->queue.kept);
+		free(cq);
+		return 0;
+	}
 	context_unname(cq->ctx, cq->event_id);
 	pthread_mutex_lock(&ibv->mutex);
 	while (cq->comp_got != ibv->comp_events_completed || cq->async_got != ibv->async_events_completed)

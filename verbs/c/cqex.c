@@ -48,6 +48,8 @@ static int start_poll(struct ibv_cq_ex *ex, struct ibv_poll_cq_attr *attr)
 
 	if (attr && attr->comp_mask)
 		return EINVAL;
+	if (forked(cq->ctx))
+		return ENOENT;
 	pthread_mutex_lock(&cq->lock);
 	int failed = enter(cq);
 	if (!failed) {

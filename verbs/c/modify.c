@@ -142,6 +142,8 @@ int ibv_modify_qp(struct ibv_qp *ibv, struct ibv_qp_attr *attr, int mask)
 	struct roced_modify_qp_request r = { .qp = ibv->handle };
 	struct roced_modify_qp_grant g;
 
+	if (forked(qp->ctx))
+		return EIO;
 	mask = needed(ibv, mask);
 	ask_for(&r, attr, mask);
 	leave_out(&r, mask);

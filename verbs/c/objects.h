@@ -166,6 +166,15 @@ static inline int gone(const struct roced_session *s)
 	return atomic_load_explicit(&s->gone, memory_order_relaxed) != ROCED_THERE ? EIO : 0;
 }
 
+/*
+ * In the child of a fork: any lock of the context's objects may be held by a thread that is not there. Only what is
+ * freed is touched, and descriptors stay the parent's.
+ */
+static inline bool forked(const struct context *c)
+{
+	return atomic_load_explicit(&c->session->gone, memory_order_relaxed) == ROCED_FORKED;
+}
+
 /* context.c: the functions that programs reach by pointers */
 void context_set_ops(struct context *c);
 

@@ -209,6 +209,10 @@ int post_send(struct ibv_qp *ibv, struct ibv_send_wr *wr, struct ibv_send_wr **b
 	struct qp *qp = qp_of(ibv);
 	int failed;
 
+	if (forked(qp->ctx)) {
+		*bad = wr;
+		return EIO;
+	}
 	pthread_mutex_lock(&qp->send_lock);
 	if (qp->target || !sends(qp))
 		failed = EINVAL;
@@ -251,6 +255,10 @@ int post_recv(struct ibv_qp *ibv, struct ibv_recv_wr *wr, struct ibv_recv_wr **b
 	struct qp *qp = qp_of(ibv);
 	int failed;
 
+	if (forked(qp->ctx)) {
+		*bad = wr;
+		return EIO;
+	}
 	pthread_mutex_lock(&qp->recv_lock);
 	if (qp->target || !qp->has_recv || ibv->state == ROCED_QPS_RESET)
 		failed = EINVAL;

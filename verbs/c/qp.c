@@ -23,9 +23,10 @@ static void list_remove(struct context *c, struct qp *qp)
 	pthread_mutex_unlock(&c->mu);
 }
 
+/* NULL with errno set. */
 static struct qp *new_qp(struct ibv_context *context, struct ibv_pd *pd, void *qp_context, int type)
 {
-	struct qp *qp = calloc(1, sizeof(*qp));
+	struct qp *qp = forked(context_of(context)) ? fail(EIO) : calloc(1, sizeof(*qp));
 
 	if (!qp)
 		return NULL;
@@ -44,7 +45,7 @@ static struct qp *new_qp(struct ibv_context *context, struct ibv_pd *pd, void *q
 	if (qp->event_id)
 		return qp;
 	free(qp);
-	return NULL;
+	return fail(ENOMEM);
 }
 
 static int map_queues(struct qp *qp, const struct roced_create_qp_grant *g)
@@ -106,7 +107,7 @@ static struct ibv_qp *create(struct ibv_qp_init_attr_ex *attr)
 	struct qp *qp = new_qp(attr->pd->context, attr->pd, attr->qp_context, attr->qp_type);
 
 	if (!qp)
-		return fail(ENOMEM);
+		return NULL;
 	qp->is_xrc = attr->qp_type == ROCED_QPT_XRC_SEND;
 	qp->connected = attr->qp_type == ROCED_QPT_RC || attr->qp_type == ROCED_QPT_UC || qp->is_xrc;
 	memcpy(&qp->init, attr, sizeof(qp->init));
@@ -177,7 +178,7 @@ static struct ibv_qp *create_target(struct ibv_context *context, struct ibv_qp_i
 	struct qp *qp = new_qp(context, NULL, attr->qp_context, ROCED_QPT_XRC_RECV);
 
 	if (!qp)
-		return fail(ENOMEM);
+		return NULL;
 	r.event_id = qp->event_id;
 	int failed = roced_ask_simple(qp->ctx->session, ROCED_CREATE_XRC_TARGET, &r, &g);
 	return give_target(qp, failed, g.qp, g.qp_num, g.state);
@@ -227,7 +228,7 @@ struct ibv_qp *open_qp(struct ibv_context *context, struct ibv_qp_open_attr *att
 	void *qp_context = attr->comp_mask & IBV_QP_OPEN_CONTEXT ? attr->qp_context : NULL;
 	struct qp *qp = new_qp(context, NULL, qp_context, ROCED_QPT_XRC_RECV);
 	if (!qp)
-		return fail(ENOMEM);
+		return NULL;
 	r.xrcd = OF(struct xrcd, ibv, attr->xrcd)->handle;
 	r.event_id = qp->event_id;
 	int failed = roced_ask_simple(qp->ctx->session, ROCED_OPEN_QP, &r, &g);
@@ -297,6 +298,10 @@ int ibv_destroy_qp(struct ibv_qp *ibv)
 	struct qp *qp = qp_of(ibv);
 	struct roced_destroy_qp_request r = { .qp = ibv->handle };
 
+	if (forked(qp->ctx)) {
+		free(qp);
+		return 0;
+	}
 	if (!qp->target)
 		drain(qp);
 	pthread_mutex_lock(&qp->modify);

@@ -22,6 +22,11 @@ static void wr_start(struct ibv_qp_ex *ex)
 	struct qp *qp = of(ex);
 	int state;
 
+	if (forked(qp->ctx)) {
+		qp->slot = NULL;
+		qp->failed = EIO;
+		return;
+	}
 	pthread_mutex_lock(&qp->send_lock);
 	state = ex->qp_base.state;
 	qp->start = qp->send.at.next;
@@ -36,6 +41,8 @@ static int end(struct qp *qp, bool publish)
 {
 	int failed = qp->failed;
 
+	if (forked(qp->ctx))
+		return failed;
 	if (failed || !publish) {
 		qp->send.at.next = qp->start;
 	} else if (qp->send.at.next != qp->start) {

@@ -19,9 +19,10 @@ static int open_queue(struct srq *srq, const struct roced_create_srq_grant *g)
 	return EPROTO;
 }
 
+/* NULL with errno set. */
 static struct srq *new_srq(struct ibv_pd *pd, void *srq_context)
 {
-	struct srq *srq = calloc(1, sizeof(*srq));
+	struct srq *srq = forked(context_of(pd->context)) ? fail(EIO) : calloc(1, sizeof(*srq));
 
 	if (!srq)
 		return NULL;
@@ -36,7 +37,7 @@ static struct srq *new_srq(struct ibv_pd *pd, void *srq_context)
 	if (srq->event_id)
 		return srq;
 	free(srq);
-	return NULL;
+	return fail(ENOMEM);
 }
 
 static struct ibv_srq *give(struct srq *srq, int failed, struct ibv_srq_attr *attr)
@@ -59,7 +60,7 @@ struct ibv_srq *ibv_create_srq(struct ibv_pd *pd, struct ibv_srq_init_attr *attr
 	struct srq *srq = new_srq(pd, attr->srq_context);
 
 	if (!srq)
-		return fail(ENOMEM);
+		return NULL;
 	r.event_id = srq->event_id;
 	int failed = roced_ask_simple(srq->ctx->session, ROCED_CREATE_SRQ, &r, &g);
 	if (!failed)
@@ -111,7 +112,7 @@ struct ibv_srq *create_srq_ex(struct ibv_context *context, struct ibv_srq_init_a
 		return fail(EINVAL);
 	struct srq *srq = new_srq(attr->pd, attr->srq_context);
 	if (!srq)
-		return fail(ENOMEM);
+		return NULL;
 	return give(srq, make_xrc(srq, attr), &attr->attr);
 }
 
@@ -146,6 +147,10 @@ int post_srq_recv(struct ibv_srq *ibv, struct ibv_recv_wr *wr, struct ibv_recv_w
 	uint32_t room, n, start;
 	int failed;
 
+	if (forked(srq->ctx)) {
+		*bad = wr;
+		return EIO;
+	}
 	pthread_mutex_lock(&srq->lock);
 	n = waiting(srq);
 	room = n < srq->max_wr ? srq->max_wr - n : 0;
@@ -202,6 +207,8 @@ int ibv_modify_srq(struct ibv_srq *ibv, struct ibv_srq_attr *attr, int mask)
 	struct roced_modify_srq_grant g;
 	int failed;
 
+	if (forked(srq->ctx))
+		return EIO;
 	pthread_mutex_lock(&srq->lock);
 	waiting(srq); /* the next resize frees the memory of queues that were empty at this one */
 	pthread_mutex_unlock(&srq->lock);
@@ -239,12 +246,14 @@ int ibv_destroy_srq(struct ibv_srq *ibv)
 
 	if (failed)
 		return failed;
-	context_unname(srq->ctx, srq->event_id);
-	if (srq->is_xrc) {
-		token_release(srq->ctx, srq->token);
-		cq_purge(srq->cq);
+	if (!forked(srq->ctx)) {
+		context_unname(srq->ctx, srq->event_id);
+		if (srq->is_xrc) {
+			token_release(srq->ctx, srq->token);
+			cq_purge(srq->cq);
+		}
+		await_acks(&ibv->mutex, &ibv->cond, &srq->async_got, &ibv->events_completed);
 	}
-	await_acks(&ibv->mutex, &ibv->cond, &srq->async_got, &ibv->events_completed);
 	free(srq->older);
 	free(srq);
 	return 0;

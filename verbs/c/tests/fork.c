@@ -1,4 +1,9 @@
-/* In the child of a fork the parent's contexts are dead, and it may open its own; the parent goes on. */
+/*
+ * In the child of a fork the parent's contexts are dead, and it may open its own; the parent goes on. A thread of the
+ * parent that polls at that moment holds up no child.
+ */
+#include <pthread.h>
+#include <stdatomic.h>
 #include <sys/wait.h>
 
 #include "check.h"
@@ -24,11 +29,73 @@ static void in_child(void)
 	_exit(0);
 }
 
+static struct ibv_comp_channel *channel;
+static struct ibv_cq *signaled;
+static atomic_int enough;
+
+static void *poll_all(void *unused)
+{
+	struct ibv_wc wc;
+
+	while (!enough)
+		CHECK_IS(ibv_poll_cq(signaled, 1, &wc), 0);
+	return unused;
+}
+
+static void beside_a_poller(void)
+{
+	struct ibv_srq_init_attr few = { .attr = { .max_wr = 4, .max_sge = 1 } };
+	struct ibv_qp_init_attr like = { .send_cq = signaled, .recv_cq = signaled, .qp_type = IBV_QPT_RC,
+		.cap = { 1, 1, 1, 1, 0 } };
+	struct ibv_async_event event;
+	struct ibv_wc wc;
+	struct ibv_cq *cq;
+	void *context;
+
+	alarm(10);
+	CHECK_IS(ibv_poll_cq(signaled, 1, &wc), 0);
+	CHECK_IS(ibv_req_notify_cq(signaled, 0), EIO);
+	CHECK(!ibv_create_cq(p.context, 4, NULL, NULL, 0) && errno == EIO);
+	CHECK(!ibv_create_srq(p.pd, &few) && errno == EIO);
+	CHECK(!ibv_create_qp(p.pd, &like) && errno == EIO);
+	CHECK_IS(ibv_get_cq_event(channel, &cq, &context), -1);
+	CHECK_IS(ibv_get_async_event(p.context, &event), -1);
+	CHECK_IS(ibv_destroy_cq(signaled), 0);
+	CHECK_IS(ibv_destroy_comp_channel(channel), 0);
+	CHECK_IS(ibv_destroy_qp(p.b), 0);
+	_exit(0);
+}
+
+static void fork_beside_a_poller(void)
+{
+	pthread_t poller;
+	int status;
+
+	channel = ibv_create_comp_channel(p.context);
+	signaled = ibv_create_cq(p.context, 10, NULL, channel, 0);
+	CHECK(signaled);
+	CHECK_IS(pthread_create(&poller, NULL, poll_all, NULL), 0);
+	for (int i = 0; i < 30; i++) {
+		pid_t child = fork();
+		CHECK(child >= 0);
+		if (child == 0)
+			beside_a_poller();
+		CHECK_IS(waitpid(child, &status, 0), child);
+		CHECK_IS(status, 0);
+	}
+	enough = 1;
+	pthread_join(poller, NULL);
+	CHECK_IS(ibv_destroy_cq(signaled), 0);
+	CHECK_IS(ibv_destroy_comp_channel(channel), 0);
+}
+
 int main(void)
 {
 	int status;
 
+	setenv("ROCED_SPIN", "1", 1); /* a thread that polls has the CQ most of the time */
 	open_pair(&p, IBV_QPT_RC);
+	fork_beside_a_poller();
 	post_recv_at(p.b, p.mr, p.memory + 4096, 64, 1);
 	pid_t child = fork();
 	CHECK(child >= 0);
