@@ -20,6 +20,7 @@ struct packet {
 	int error;
 	int fds[ROCED_MAX_FDS];
 	int nfds;
+	bool lost;               /* descriptors that came with it: the process can have no more */
 };
 
 static void take_rights(struct msghdr *m, struct packet *p)
@@ -60,7 +61,8 @@ static void receive(struct link *l, int flags, struct packet *p)
 		return;
 	}
 	take_rights(&m, p);
-	if (m.msg_flags & (MSG_TRUNC | MSG_CTRUNC))
+	p->lost = m.msg_flags & MSG_CTRUNC;
+	if (m.msg_flags & MSG_TRUNC)
 		p->length = 0; /* not a message of ours: the connection is of no more use */
 }
 
@@ -89,6 +91,11 @@ static void fill(struct asked *a, const struct roced_message *head, const unsign
 	a->done = true;
 	if (head->kind == ROCED_FAILURE) {
 		fill_failure(a, body, length);
+		return;
+	}
+	if (p->lost) {
+		a->error = EMFILE;
+		snprintf(a->text, sizeof(a->text), "descriptors came, and there is no room for them: raise ulimit -n");
 		return;
 	}
 	if (head->command != a->command || length > a->cap) {

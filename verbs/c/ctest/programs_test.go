@@ -17,7 +17,7 @@ import (
 
 // TestC runs the programs of tests/, each against a service of its own.
 func TestC(t *testing.T) {
-	for _, name := range []string{"traffic", "extended", "threads", "fork", "events", "reopen", "cancel", "order"} {
+	for _, name := range []string{"traffic", "extended", "threads", "fork", "events", "reopen", "cancel", "order", "descriptors"} {
 		t.Run(name, func(t *testing.T) { serve(t).program(t, name) })
 	}
 }
