@@ -88,8 +88,11 @@ static uint32_t read_qp_num(struct ibv_cq_ex *ex) { return of(ex)->now->cqe.qpn;
 static uint32_t read_src_qp(struct ibv_cq_ex *ex) { return of(ex)->now->cqe.source_qp; }
 static uint8_t read_sl(struct ibv_cq_ex *ex) { return of(ex)->now->cqe.service_level; }
 static uint16_t read_cvlan(struct ibv_cq_ex *ex) { return of(ex)->now->cqe.vlan; }
-static uint64_t read_ts(struct ibv_cq_ex *ex) { return of(ex)->now->timestamp; }
-static uint64_t read_wallclock(struct ibv_cq_ex *ex) { return of(ex)->now->wallclock; }
+/* Slots of a CQ that has no timestamps end before them. */
+static uint64_t read_ts(struct ibv_cq_ex *ex)
+	{ return roced_cq_stamped(&of(ex)->queue) ? of(ex)->now->timestamp : 0; }
+static uint64_t read_wallclock(struct ibv_cq_ex *ex)
+	{ return roced_cq_stamped(&of(ex)->queue) ? of(ex)->now->wallclock : 0; }
 static uint32_t read_none32(struct ibv_cq_ex *ex) { return 0; }
 static uint8_t read_none8(struct ibv_cq_ex *ex) { return 0; }
 static void read_no_tag(struct ibv_cq_ex *ex, struct ibv_wc_tm_info *info) { memset(info, 0, sizeof(*info)); }

@@ -127,13 +127,16 @@ static void begin_again(struct qp *qp, uint32_t token)
 	lock_cqs(qp, unlock, true);
 }
 
-static void take_cap(struct qp *qp, struct ibv_qp_attr *attr, const struct roced_modify_qp_grant *g, int mask)
+static int take_cap(struct qp *qp, struct ibv_qp_attr *attr, const struct roced_modify_qp_grant *g, int mask)
 {
 	if (!(mask & ROCED_QP_CAP))
-		return;
+		return 0;
 	attr->cap = (struct ibv_qp_cap){ g->max_send_wr, g->max_recv_wr, g->max_send_sge, g->max_recv_sge,
 		g->max_inline_data };
+	if (!qp_holds(qp, &attr->cap))
+		return EPROTO;
 	qp->cap = attr->cap;
+	return 0;
 }
 
 int ibv_modify_qp(struct ibv_qp *ibv, struct ibv_qp_attr *attr, int mask)
@@ -162,7 +165,7 @@ int ibv_modify_qp(struct ibv_qp *ibv, struct ibv_qp_attr *attr, int mask)
 	if (!failed && (mask & ROCED_QP_STATE))
 		set_state(qp, attr->qp_state);
 	if (!failed)
-		take_cap(qp, attr, &g, mask);
+		failed = take_cap(qp, attr, &g, mask);
 	pthread_mutex_unlock(&qp->modify);
 	return failed;
 }

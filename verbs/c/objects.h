@@ -231,6 +231,10 @@ bool flush_one(struct cq *cq, struct roced_stamped_cqe *cqe);
 void wait_empty(struct cq *cq);
 void wait_found(void);
 
+/* qp.c */
+/* whether slots hold what the service says that they do */
+bool qp_holds(const struct qp *qp, const struct ibv_qp_cap *cap);
+
 /* post.c */
 void qp_ring(struct qp *qp);
 uint32_t qp_send_room(struct qp *qp);

@@ -65,6 +65,16 @@ static int map_queues(struct qp *qp, const struct roced_create_qp_grant *g)
 	return 0;
 }
 
+bool qp_holds(const struct qp *qp, const struct ibv_qp_cap *cap)
+{
+	enum { OF_ATOMIC = 2 }; /* its operands and its SGE */
+	uint32_t sges = roced_slot_sges(&qp->send.at, qp->send.header);
+
+	return sges >= OF_ATOMIC && cap->max_send_sge <= sges &&
+		cap->max_inline_data <= sges * sizeof(struct roced_sge) &&
+		(!qp->has_recv || cap->max_recv_sge <= roced_slot_sges(&qp->recv.at, sizeof(struct roced_recv_wqe)));
+}
+
 static void set_cap(struct qp *qp, const struct roced_create_qp_grant *g)
 {
 	qp->cap = (struct ibv_qp_cap){ g->max_send_wr, g->max_recv_wr, g->max_send_sge, g->max_recv_sge,
@@ -95,6 +105,8 @@ static int make(struct qp *qp, const struct ibv_qp_init_attr_ex *attr)
 	qp->ex.qp_base.qp_num = g.qp_num;
 	set_cap(qp, &g);
 	failed = map_queues(qp, &g);
+	if (!failed && !qp_holds(qp, &qp->cap))
+		failed = EPROTO;
 	if (failed) {
 		struct roced_destroy_qp_request undo = { .qp = g.qp };
 		roced_release(qp->ctx->session, ROCED_DESTROY_QP, &undo, sizeof(undo));

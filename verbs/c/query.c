@@ -10,7 +10,7 @@ static int clamp(int64_t n) { return n > INT32_MAX ? INT32_MAX : (int)n; }
 static void fill_device(struct ibv_device_attr *a, const struct roced_query_device_grant *g)
 {
 	memset(a, 0, sizeof(*a));
-	memcpy(a->fw_ver, g->firmware_version, sizeof(a->fw_ver));
+	memcpy(a->fw_ver, g->firmware_version, sizeof(a->fw_ver) - 1);
 	a->node_guid = htobe64(g->node_guid);
 	a->sys_image_guid = htobe64(g->sys_image_guid);
 	a->max_mr_size = g->max_mr_size;

@@ -38,6 +38,12 @@ static inline uint8_t *roced_slot(const struct roced_slots *q, uint32_t index)
 	return q->memory + ROCED_SLOTS + (size_t)(index & (q->entries - 1)) * q->stride;
 }
 
+/* How many SGEs a slot has room for behind a header. */
+static inline uint32_t roced_slot_sges(const struct roced_slots *q, uint32_t header)
+{
+	return (q->stride - header) / sizeof(struct roced_sge);
+}
+
 /* False if such a queue does not fit its memory. least is what a slot has at least. */
 static inline bool roced_slots_open(struct roced_slots *q, void *memory, uint64_t length,
 	uint32_t entries, uint32_t stride,

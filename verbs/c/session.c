@@ -2,6 +2,7 @@
 #include "session.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -93,11 +94,19 @@ static void in_parent(void)
 __attribute__((constructor)) static void watch_forks(void) { pthread_atfork(before_fork, in_parent,
 	in_child); }
 
+/* A file that can be made shorter later could give SIGBUS then. */
+static bool sealed(int fd)
+{
+	int seals = fcntl(fd, F_GET_SEALS);
+
+	return seals >= 0 && (seals & F_SEAL_SHRINK);
+}
+
 static int map_memory(struct session *s, int fd, const struct roced_open_device_grant *g)
 {
 	struct stat is;
 
-	if (fstat(fd, &is) != 0 || (uint64_t)is.st_size < g->memory_size || g->doorbell_offset > g->memory_size ||
+	if (!sealed(fd) || fstat(fd, &is) != 0 || (uint64_t)is.st_size < g->memory_size || g->doorbell_offset > g->memory_size ||
 		g->doorbell_length > g->memory_size - g->doorbell_offset ||
 			g->doorbell_length < sizeof(struct roced_doorbell))
 		return EPROTO;

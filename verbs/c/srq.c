@@ -3,6 +3,11 @@
 
 #include "objects.h"
 
+static bool holds(const struct roced_recv_queue *q, uint32_t sges)
+{
+	return sges <= roced_slot_sges(&q->at, sizeof(struct roced_recv_wqe));
+}
+
 /* What both kinds of grant say of the queue. */
 static int open_queue(struct srq *srq, const struct roced_create_srq_grant *g)
 {
@@ -12,7 +17,7 @@ static int open_queue(struct srq *srq, const struct roced_create_srq_grant *g)
 	srq->max_wr = g->max_wr;
 	srq->max_sge = g->max_sge;
 	if (roced_recv_open(&srq->queue, roced_memory_at(s, g->queue_offset, g->queue_length), g->queue_length,
-		g->queue_entries, g->queue_stride))
+		g->queue_entries, g->queue_stride) && holds(&srq->queue, g->max_sge))
 		return 0;
 	struct roced_destroy_srq_request undo = { .srq = g->srq };
 	roced_release(s, ROCED_DESTROY_SRQ, &undo, sizeof(undo));
@@ -182,7 +187,7 @@ static int replace(struct srq *srq, const struct roced_modify_srq_grant *g)
 
 	if (!roced_recv_open(&fresh, roced_memory_at(srq->ctx->session, g->queue_offset, g->queue_length),
 		g->queue_length,
-		g->queue_entries, g->queue_stride))
+		g->queue_entries, g->queue_stride) || !holds(&fresh, srq->max_sge))
 		return EPROTO;
 	pthread_mutex_lock(&srq->lock);
 	waiting(srq);
