@@ -186,13 +186,17 @@ static void wr_set_xrc_srqn(struct ibv_qp_ex *ex, uint32_t remote_srqn)
 		mistake(qp, EINVAL);
 }
 
+static bool is_atomic(struct qp *qp)
+{
+	uint8_t opcode = ((struct roced_send_wqe *)qp->slot)->opcode;
+
+	return opcode == ROCED_WR_ATOMIC_CMP_AND_SWP || opcode == ROCED_WR_ATOMIC_FETCH_AND_ADD;
+}
+
 /* Where SGEs stand: behind the operands of an atomic. */
 static uint8_t *data_of(struct qp *qp)
 {
-	uint8_t opcode = ((struct roced_send_wqe *)qp->slot)->opcode;
-	bool atomic = opcode == ROCED_WR_ATOMIC_CMP_AND_SWP || opcode == ROCED_WR_ATOMIC_FETCH_AND_ADD;
-
-	return qp->slot + qp->send.header + (atomic ? sizeof(struct roced_atomic) : 0);
+	return qp->slot + qp->send.header + (is_atomic(qp) ? sizeof(struct roced_atomic) : 0);
 }
 
 static void wr_set_sge_list(struct ibv_qp_ex *ex, size_t count, const struct ibv_sge *list)
@@ -201,7 +205,7 @@ static void wr_set_sge_list(struct ibv_qp_ex *ex, size_t count, const struct ibv
 
 	if (!qp->slot)
 		return;
-	if (count > qp->cap.max_send_sge) {
+	if (count > qp->cap.max_send_sge || (is_atomic(qp) && count != 1)) {
 		mistake(qp, EINVAL);
 		return;
 	}

@@ -103,6 +103,11 @@ static void remote_operations(void)
 	ibv_wr_send(ex);
 	ibv_wr_set_inline_data(ex, large, sizeof(large));
 	CHECK_IS(ibv_wr_complete(ex), EINVAL);
+	struct ibv_sge two[2] = { { (uintptr_t)here, 8, p.mr->lkey }, { (uintptr_t)here, 8, p.mr->lkey } };
+	ibv_wr_start(ex);
+	ibv_wr_atomic_fetch_add(ex, p.mr->rkey, (uintptr_t)there, 3);
+	ibv_wr_set_sge_list(ex, 2, two);
+	CHECK_IS(ibv_wr_complete(ex), EINVAL);
 	struct ibv_poll_cq_attr attr = { 0 };
 	CHECK_IS(ibv_start_poll(cq, &attr), ENOENT);
 }
