@@ -47,6 +47,24 @@ static int reach(const char *path)
 	return -1;
 }
 
+/*
+ * Like reach, of a place where anyone may have made a socket: the service gets all registered memory, so it is to be
+ * root's or the user's own.
+ */
+static int reach_own(const char *path)
+{
+	struct ucred service = { .uid = (uid_t)-1 };
+	socklen_t size = sizeof(service);
+	int fd = reach(path);
+
+	if (fd < 0 || (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &service, &size) == 0 &&
+		(service.uid == 0 || service.uid == geteuid())))
+		return fd;
+	close(fd);
+	errno = EACCES;
+	return -1;
+}
+
 /* The service's socket: the one that ROCED_SOCKET names, else the system's, else the user's own. */
 static int reach_service(char *path, size_t size)
 {
@@ -68,7 +86,7 @@ static int reach_service(char *path, size_t size)
 	}
 	dir = secure_getenv("TMPDIR");
 	snprintf(path, size, "%s/roced-%u/roced.sock", dir && *dir ? dir : "/tmp", (unsigned)getuid());
-	return reach(path);
+	return reach_own(path);
 }
 
 static int hello(struct link *l, struct roced_hello_entry **names, size_t *count, char *why, size_t why_size)

@@ -5,6 +5,7 @@ package ctest
 import (
 	"bufio"
 	"bytes"
+	"errors"
 	"fmt"
 	"net"
 	"os"
@@ -56,6 +57,25 @@ func TestNoService(t *testing.T) {
 	out := s.output(t, "ibv_devices")
 	if len(strings.Split(strings.TrimSpace(out), "\n")) != 2 {
 		t.Errorf("ibv_devices without a service says:\n%s", out)
+	}
+}
+
+// TestSocketOfAnotherUser: anyone can make the folder for temporary files first, and is not trusted.
+func TestSocketOfAnotherUser(t *testing.T) {
+	if _, err := os.Stat("/run/roced/roced.sock"); err == nil || os.Getuid() != 0 {
+		t.Skip("needs root, and no service of the system's")
+	}
+	s := serve(t) // nobody's
+	dir := t.TempDir()
+	own := filepath.Join(dir, "roced-0")
+	if err := errors.Join(os.Mkdir(own, 0o700), os.Symlink(s.socket, filepath.Join(own, "roced.sock"))); err != nil {
+		t.Fatal(err)
+	}
+	c := s.command(t, "ibv_devices")
+	c.SysProcAttr = nil
+	c.Env = append(c.Env, "TMPDIR="+dir, "ROCED_SOCKET=", "XDG_RUNTIME_DIR=")
+	if out, err := c.CombinedOutput(); err != nil || strings.Contains(string(out), "loop") {
+		t.Errorf("%v: ibv_devices of root found nobody's service:\n%s", err, out)
 	}
 }
 
