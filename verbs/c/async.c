@@ -10,14 +10,11 @@ struct counts {
 	uint32_t *got, *completed;
 };
 
-static bool counts_of(const struct ibv_async_event *e, struct counts *c)
+static enum kind kind_of(int type)
 {
-	switch (e->event_type) {
-	case ROCED_EVENT_CQ_ERR: {
-		struct cq *cq = OF(struct cq, ibv, e->element.cq);
-		*c = (struct counts){ &cq->ibv.mutex, &cq->ibv.cond, &cq->async_got, &cq->ibv.async_events_completed };
-		return true;
-	}
+	switch (type) {
+	case ROCED_EVENT_CQ_ERR:
+		return OF_CQ;
 	case ROCED_EVENT_QP_FATAL:
 	case ROCED_EVENT_QP_REQ_ERR:
 	case ROCED_EVENT_QP_ACCESS_ERR:
@@ -25,18 +22,36 @@ static bool counts_of(const struct ibv_async_event *e, struct counts *c)
 	case ROCED_EVENT_SQ_DRAINED:
 	case ROCED_EVENT_PATH_MIG:
 	case ROCED_EVENT_PATH_MIG_ERR:
-	case ROCED_EVENT_QP_LAST_WQE_REACHED: {
+	case ROCED_EVENT_QP_LAST_WQE_REACHED:
+		return OF_QP;
+	case ROCED_EVENT_SRQ_ERR:
+	case ROCED_EVENT_SRQ_LIMIT_REACHED:
+		return OF_SRQ;
+	}
+	return NO_OBJECT;
+}
+
+static bool counts_of(const struct ibv_async_event *e, struct counts *c)
+{
+	switch (kind_of(e->event_type)) {
+	case OF_CQ: {
+		struct cq *cq = OF(struct cq, ibv, e->element.cq);
+		*c = (struct counts){ &cq->ibv.mutex, &cq->ibv.cond, &cq->async_got, &cq->ibv.async_events_completed };
+		return true;
+	}
+	case OF_QP: {
 		struct qp *qp = qp_of(e->element.qp);
 		*c = (struct counts){ &e->element.qp->mutex, &e->element.qp->cond, &qp->async_got,
 			&e->element.qp->events_completed };
 		return true;
 	}
-	case ROCED_EVENT_SRQ_ERR:
-	case ROCED_EVENT_SRQ_LIMIT_REACHED: {
+	case OF_SRQ: {
 		struct srq *srq = OF(struct srq, ibv, e->element.srq);
 		*c = (struct counts){ &srq->ibv.mutex, &srq->ibv.cond, &srq->async_got, &srq->ibv.events_completed };
 		return true;
 	}
+	case NO_OBJECT:
+		break;
 	}
 	return false;
 }
@@ -53,8 +68,8 @@ static bool fill(struct context *c, const struct roced_get_async_event_grant *g,
 
 	event->event_type = g->type;
 	pthread_mutex_lock(&c->mu);
-	if (g->event_id != 0) {
-		event->element.any = context_named(c, g->event_id);
+	if (kind_of(g->type) != NO_OBJECT) {
+		event->element.any = context_named(c, g->event_id, kind_of(g->type));
 		there = event->element.any != NULL;
 		if (there && counts_of(event, &at)) {
 			pthread_mutex_lock(at.mutex);

@@ -54,7 +54,7 @@ int ibv_destroy_comp_channel(struct ibv_comp_channel *ibv)
 static struct cq *event_of(struct context *c, uint64_t id)
 {
 	pthread_mutex_lock(&c->mu);
-	struct cq *cq = context_named(c, id);
+	struct cq *cq = context_named(c, id, OF_CQ);
 	if (cq) {
 		pthread_mutex_lock(&cq->ibv.mutex);
 		cq->comp_got++;

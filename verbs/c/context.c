@@ -162,7 +162,7 @@ struct roced_session *roced_session_of(struct ibv_context *context) { return con
 
 /* ------------------------------------------------------------------- event ids */
 
-uint64_t context_name(struct context *c, void *object)
+uint64_t context_name(struct context *c, void *object, enum kind kind)
 {
 	uint64_t id = 0;
 	uint32_t at;
@@ -183,6 +183,7 @@ uint64_t context_name(struct context *c, void *object)
 		if (at == c->named_used)
 			c->named_used++;
 		c->named[at].object = object;
+		c->named[at].kind = kind;
 		c->named[at].generation++;
 		id = (uint64_t)c->named[at].generation << 32 | at;
 	}
@@ -193,16 +194,17 @@ uint64_t context_name(struct context *c, void *object)
 void context_unname(struct context *c, uint64_t id)
 {
 	pthread_mutex_lock(&c->mu);
-	if (context_named(c, id))
-		c->named[(uint32_t)id].object = NULL;
+	uint32_t at = (uint32_t)id;
+	if (at < c->named_used && c->named[at].generation == id >> 32)
+		c->named[at].object = NULL;
 	pthread_mutex_unlock(&c->mu);
 }
 
-void *context_named(struct context *c, uint64_t id)
+void *context_named(struct context *c, uint64_t id, enum kind kind)
 {
 	uint32_t at = (uint32_t)id;
 
-	if (at >= c->named_used || c->named[at].generation != id >> 32)
+	if (at >= c->named_used || c->named[at].generation != id >> 32 || c->named[at].kind != kind)
 		return NULL;
 	return c->named[at].object;
 }

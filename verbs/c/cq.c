@@ -148,7 +148,7 @@ int cq_create(struct cq *cq, struct ibv_context *context, int entries, struct ib
 		return EINVAL;
 	if (channel)
 		r.channel = OF(struct channel, ibv, channel)->handle;
-	cq->event_id = r.event_id = context_name(c, cq);
+	cq->event_id = r.event_id = context_name(c, cq, OF_CQ);
 	if (!r.event_id)
 		return ENOMEM;
 	int failed = roced_ask_simple(c->session, ROCED_CREATE_CQ, &r, &g);

@@ -13,9 +13,12 @@
 #define OF(type, member, pointer) ((type *)((char *)(pointer) - offsetof(type, member)))
 
 /* An object that events name. The id is its place in the context's table, and a generation. */
+enum kind { NO_OBJECT, OF_CQ, OF_QP, OF_SRQ };
+
 struct named {
 	void *object;
 	uint32_t generation;
+	enum kind kind;
 };
 
 /* A device of a list. It lives as long as a list or a context has it. */
@@ -143,10 +146,10 @@ struct xrcd {
 };
 
 /* context.c */
-uint64_t context_name(struct context *c, void *object);          /* an event id; 0 without memory */
+uint64_t context_name(struct context *c, void *object, enum kind kind); /* an event id; 0 without memory */
 void context_unname(struct context *c, uint64_t id);
-/* NULL if the object is gone; the caller holds mu */
-void *context_named(struct context *c, uint64_t id);
+/* NULL if the object is gone, or is no such one; the caller holds mu */
+void *context_named(struct context *c, uint64_t id, enum kind kind);
 int token_take(struct context *c, uint32_t *token);              /* ENOMEM if all are in use */
 void token_own(struct context *c, uint32_t token, struct completer *owner);
 void token_release(struct context *c, uint32_t token);

@@ -41,7 +41,7 @@ static struct qp *new_qp(struct ibv_context *context, struct ibv_pd *pd, void *q
 	pthread_mutex_init(&qp->modify, NULL);
 	pthread_mutex_init(&qp->send_lock, NULL);
 	pthread_mutex_init(&qp->recv_lock, NULL);
-	qp->event_id = context_name(qp->ctx, qp);
+	qp->event_id = context_name(qp->ctx, qp, OF_QP);
 	if (qp->event_id)
 		return qp;
 	free(qp);

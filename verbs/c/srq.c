@@ -38,7 +38,7 @@ static struct srq *new_srq(struct ibv_pd *pd, void *srq_context)
 	pthread_mutex_init(&srq->ibv.mutex, NULL);
 	pthread_cond_init(&srq->ibv.cond, NULL);
 	pthread_mutex_init(&srq->lock, NULL);
-	srq->event_id = context_name(srq->ctx, srq);
+	srq->event_id = context_name(srq->ctx, srq, OF_SRQ);
 	if (srq->event_id)
 		return srq;
 	free(srq);
