@@ -169,6 +169,7 @@ int cq_create(struct cq *cq, struct ibv_context *context, int entries, struct ib
 	cq->ibv.cqe = (int)g.queue_entries;
 	pthread_mutex_init(&cq->ibv.mutex, NULL);
 	pthread_cond_init(&cq->ibv.cond, NULL);
+	pthread_mutex_init(&cq->resizing, NULL);
 	pthread_mutex_init(&cq->lock, NULL);
 	if (channel) {
 		pthread_mutex_lock(&context->mutex);
@@ -192,7 +193,7 @@ struct ibv_cq *ibv_create_cq(struct ibv_context *context, int entries, void *cq_
 }
 
 /* What is queued stays, in order: the old queue is emptied, and polls go on in the new one behind that. */
-int ibv_resize_cq(struct ibv_cq *ibv, int entries)
+static int resize(struct ibv_cq *ibv, int entries)
 {
 	struct cq *cq = OF(struct cq, ibv, ibv);
 	struct roced_session *s = cq->ctx->session;
@@ -202,10 +203,6 @@ int ibv_resize_cq(struct ibv_cq *ibv, int entries)
 	uint32_t owed = 0;
 	int failed = 0;
 
-	if (forked(cq->ctx))
-		return EIO;
-	if (entries < 1)
-		return EINVAL;
 	pthread_mutex_lock(&cq->lock);
 	if (roced_cq_count(&cq->queue) > (uint32_t)entries)
 		failed = EINVAL;
@@ -231,6 +228,21 @@ int ibv_resize_cq(struct ibv_cq *ibv, int entries)
 		roced_tell(s, ROCED_CHECK_CQ, &check, sizeof(check));
 	}
 	return 0;
+}
+
+/* One after the other: the last queue that the service made is the one that is polled. */
+int ibv_resize_cq(struct ibv_cq *ibv, int entries)
+{
+	struct cq *cq = OF(struct cq, ibv, ibv);
+
+	if (forked(cq->ctx))
+		return EIO;
+	if (entries < 1)
+		return EINVAL;
+	pthread_mutex_lock(&cq->resizing);
+	int failed = resize(ibv, entries);
+	pthread_mutex_unlock(&cq->resizing);
+	return failed;
 }
 
 int modify_cq(struct ibv_cq *ibv, struct ibv_modify_cq_attr *attr)

@@ -72,6 +72,7 @@ struct cq {
 	uint32_t comp_got, async_got; /* events given; under ibv.mutex */
 	uint64_t wc_flags;
 
+	pthread_mutex_t resizing;   /* one at a time; before lock */
 	pthread_mutex_t lock;       /* of what follows */
 	struct roced_cq queue;
 	uint32_t armed_turn;        /* see wait.c */
