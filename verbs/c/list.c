@@ -16,7 +16,7 @@ static int ask_list(struct link *l, struct roced_device_entry **list, size_t *co
 	if (!failed && (a.len < sizeof(*g) || a.len != sizeof(*g) + g->devices_count * sizeof(g->devices[0])))
 		failed = EPROTO;
 	size_t n = failed ? 0 : g->devices_count;
-	*list = calloc(n + 1, sizeof(**list));
+	*list = failed ? NULL : calloc(n + 1, sizeof(**list));
 	for (size_t i = 0; *list && i < n; i++) {
 		struct roced_device_entry *entry = &(*list)[i];
 		memcpy(entry->name, g->devices[i].name, sizeof(entry->name));
