@@ -43,7 +43,7 @@ void cm_channel_free(struct cm_channel *c)
 			close(c->sources[n].fd);
 	while ((event = c->local)) {
 		c->local = event->next;
-		cm_event_drop(event);
+		free(event);
 	}
 	if (c->local_fd >= 0)
 		close(c->local_fd);

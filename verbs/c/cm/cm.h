@@ -7,6 +7,7 @@
  *	parts.c     an id on several devices, until an address says which
  *	take.c      events taken from the service, and completed
  *	event.c     events waited for and acknowledged; synchronous ids
+ *	local.c     events that the library makes itself
  *	resolve.c   bind, resolve, and what the id then knows of its route
  *	connect.c   listen, connect, accept, reject, disconnect
  *	qp.c, cq.c  the id's queue pair and its states; its CQs and SRQ
@@ -209,7 +210,11 @@ void cm_event_uncount(struct cm_id *id);
 void cm_event_drop(struct cm_event *event);
 void cm_events_wait(struct cm_id *id);
 int cm_complete(struct cm_id *id);
+
+/* local.c: with no channel to move them to, events are dropped. cm_take_local is with the channel's lock. */
 int cm_event_local(struct cm_id *id, enum rdma_cm_event_type type, int status, uint64_t arg);
+void cm_events_move(struct cm_id *id, struct cm_channel *from, struct cm_channel *to);
+struct cm_event *cm_take_local(struct cm_channel *channel);
 
 /* take.c: with the channel's lock; EIO when all devices are gone. */
 int cm_take(struct cm_channel *channel, struct cm_event **event);

@@ -1,14 +1,12 @@
 #define _GNU_SOURCE
 /*
- * Events as a program has them: waited for, acknowledged, and made by the program itself (rdma_get_cm_event(3),
- * rdma_ack_cm_event(3), rdma_write_cm_event(3)). take.c has where they come from.
+ * Events as a program has them: waited for and acknowledged (rdma_get_cm_event(3), rdma_ack_cm_event(3)). take.c and
+ * local.c have where they come from.
  */
 #include <fcntl.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/epoll.h>
-#include <sys/eventfd.h>
 #include <unistd.h>
 
 #include "cm.h"
@@ -176,59 +174,4 @@ int cm_complete(struct cm_id *id)
 	if (rdma_get_cm_event(id->id.channel, &id->id.event) != 0)
 		return -1;
 	return cm_result(failure_of(id->id.event));
-}
-
-/*
- * wake_peeking wakes those that wait on the socket of the channel's one device: by an event of an id that only take.c
- * meets, which destroys it.
- */
-static void wake_peeking(struct cm_channel *c)
-{
-	struct cm_device *device = c->sources[0].device;
-	struct roced_create_id_request create = { .channel = c->sources[0].channel, .port_space = RDMA_PS_UDP };
-	struct roced_resolve_id_addr_request resolve = { .timeout_ns = 1000000000, .dest_family = 4, .dest = { 127, 0, 0, 1 } };
-	struct roced_create_id_grant id;
-
-	if (roced_ask_simple(device->session, ROCED_CREATE_ID, &create, &id) != 0)
-		return;
-	resolve.id = id.id;
-	roced_tell(device->session, ROCED_RESOLVE_ID_ADDR, &resolve, sizeof(resolve));
-}
-
-/* cm_event_local puts an event of the library's own into the id's channel. */
-int cm_event_local(struct cm_id *id, enum rdma_cm_event_type type, int status, uint64_t arg)
-{
-	struct cm_channel *c = cm_channel_of(id->id.channel);
-	struct epoll_event watch = { .events = EPOLLIN };
-	struct cm_event *e = calloc(1, sizeof(*e));
-	int error = e ? 0 : ENOMEM;
-
-	pthread_mutex_lock(&c->lock);
-	if (!error && c->local_fd < 0) {
-		c->local_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-		if (c->local_fd < 0 || epoll_ctl(c->channel.fd, EPOLL_CTL_ADD, c->local_fd, &watch) != 0)
-			error = errno;
-	}
-	if (!error) {
-		e->event = (struct rdma_cm_event){ .id = &id->id, .event = type, .status = status, .param.arg = arg };
-		e->counted = id;
-		cm_event_count(id);
-		*c->local_end = e;
-		c->local_end = &e->next;
-		error = eventfd_write(c->local_fd, 1) == 0 ? 0 : errno;
-		if (c->peeking > 0)
-			wake_peeking(c);
-	} else {
-		free(e);
-	}
-	pthread_mutex_unlock(&c->lock);
-	return error;
-}
-
-/* Events of the program's own (rdma_write_cm_event(3)). */
-int rdma_write_cm_event(struct rdma_cm_id *id, enum rdma_cm_event_type event, int status, uint64_t arg)
-{
-	if (event != RDMA_CM_EVENT_USER && event != RDMA_CM_EVENT_INTERNAL)
-		return cm_result(EINVAL);
-	return cm_result(cm_event_local(cm_id_of(id), event, status, arg));
 }

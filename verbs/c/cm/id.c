@@ -108,6 +108,7 @@ int rdma_destroy_id(struct rdma_cm_id *public)
 	cm_parts_close(id);
 	pthread_mutex_unlock(&id->lock);
 	drop_event(id);
+	cm_events_move(id, cm_channel_of(id->id.channel), NULL);
 	cm_events_wait(id);
 	if (id->sync)
 		rdma_destroy_event_channel(id->id.channel);
@@ -157,8 +158,10 @@ int rdma_migrate_id(struct rdma_cm_id *public, struct rdma_event_channel *channe
 	}
 	if (id->sync)
 		drop_event(id);
-	if (to != from)
+	if (to != from) {
+		cm_events_move(id, cm_channel_of(from), cm_channel_of(to));
 		cm_events_wait(id);
+	}
 	if (id->sync && to != from)
 		rdma_destroy_event_channel(from);
 	id->sync = !channel;

@@ -114,7 +114,7 @@ static struct cm_event *event_of(struct cm_device *device, const struct roced_ge
 	id = cm_device_find(device, request ? g->listener : g->id);
 	if (!id && !request) {
 		struct roced_destroy_id_request r = { .id = g->id };
-		roced_release(device->session, ROCED_DESTROY_ID, &r, sizeof(r)); /* of event.c's wake_peeking; else it is gone */
+		roced_release(device->session, ROCED_DESTROY_ID, &r, sizeof(r)); /* of local.c's wake_peeking; else it is gone */
 	}
 	if (e)
 		e->counted = id;
@@ -186,27 +186,12 @@ static struct cm_event *take_from(struct cm_channel *c, struct cm_source *s)
 	return e ? e : removal(c, s);
 }
 
-static struct cm_event *take_local(struct cm_channel *c)
-{
-	struct cm_event *e = c->local;
-	uint64_t count;
-
-	if (!e)
-		return NULL;
-	c->local = e->next;
-	if (!c->local) {
-		c->local_end = &c->local;
-		(void)!read(c->local_fd, &count, sizeof(count));
-	}
-	return e;
-}
-
 /* cm_take gives the oldest event of a device that has one; 0 with NULL if none has, EIO when all devices are gone. */
 int cm_take(struct cm_channel *c, struct cm_event **event)
 {
 	int n;
 
-	*event = take_local(c);
+	*event = cm_take_local(c);
 	for (n = 0; n < c->count && !*event; n++) {
 		struct cm_source *s = &c->sources[c->turn];
 

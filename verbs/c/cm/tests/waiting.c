@@ -40,6 +40,23 @@ static void own_events(struct rdma_cm_id *id)
 	REFUSED(rdma_write_cm_event(id, RDMA_CM_EVENT_ESTABLISHED, 0, 0), EINVAL);
 }
 
+/* unheard: events that nobody has got go with their id, to another channel or for good. */
+static void unheard(void)
+{
+	struct rdma_event_channel *other = rdma_create_event_channel();
+	struct rdma_cm_event *event;
+	struct rdma_cm_id *id;
+
+	CHECK(other && rdma_create_id(channel, &id, NULL, RDMA_PS_TCP) == 0);
+	CHECK(rdma_write_cm_event(id, EVENT_USER, 1, 0) == 0);
+	CHECK(rdma_write_cm_event(id, EVENT_USER, 2, 0) == 0);
+	CHECK(rdma_migrate_id(id, other) == 0);
+	event = expect(other, EVENT_USER);
+	CHECK(event->id == id && event->status == 1 && rdma_ack_cm_event(event) == 0);
+	CHECK(rdma_destroy_id(id) == 0);
+	rdma_destroy_event_channel(other);
+}
+
 static void *interrupt(void *thread)
 {
 	int n;
@@ -120,6 +137,7 @@ int main(int argc, char **argv)
 	CHECK((channel = rdma_create_event_channel()));
 	CHECK(rdma_create_id(channel, &id, NULL, RDMA_PS_TCP) == 0);
 	own_events(id);
+	unheard();
 	interrupted(id);
 	destroyed();
 	CHECK(rdma_destroy_id(id) == 0);
