@@ -80,7 +80,7 @@ static struct cm_event *taken(struct cm_channel *c, struct cm_event **at)
 	return e;
 }
 
-/* cm_take_local gives the oldest event that the library has made; NULL if there is none. The caller holds the channel's lock. */
+/* cm_take_local gives the oldest event of the channel's own, NULL for none. The caller holds the channel's lock. */
 struct cm_event *cm_take_local(struct cm_channel *c)
 {
 	struct cm_event *e = c->local ? taken(c, &c->local) : NULL;

@@ -141,12 +141,6 @@ static int call(struct rsocket *s)
 	return rdma_connect(s->id, &param) == 0 ? 0 : errno;
 }
 
-static void established(struct rsocket *s)
-{
-	s->state = RS_CONNECTED;
-	s->readable = s->writable = true;
-}
-
 static int failure_of(const struct rdma_cm_event *event)
 {
 	switch (event->event) {
@@ -175,8 +169,8 @@ static int next(struct rsocket *s, const struct rdma_cm_event *event)
 		return call(s);
 	case RDMA_CM_EVENT_ESTABLISHED:
 		error = s->state == RS_CONNECTING ? rs_meet(s, &event->param.conn) : 0;
-		if (!error)
-			established(s);
+		if (!error && s->state < RS_CONNECTED)
+			s->state = RS_CONNECTED;
 		return error;
 	case RDMA_CM_EVENT_DISCONNECTED:
 		if (s->state == RS_CONNECTED)
@@ -201,7 +195,7 @@ void rs_advance(struct rsocket *s)
 		if (error)
 			roced_debug("rsocket %d: %s, status %d: %s", s->fd, rdma_event_str(event->event), event->status, strerror(error));
 		rdma_ack_cm_event(event);
-		if (error) {
+		if (error && s->state != RS_OVER && s->state != RS_FAILED) {
 			s->state = s->state == RS_CONNECTED ? RS_OVER : RS_FAILED;
 			s->error = error;
 		}

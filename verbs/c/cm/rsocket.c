@@ -78,6 +78,7 @@ struct rsocket *rs_new(void)
 	s->sq_size = s->rq_size = RS_QUEUE;
 	s->sbuf_size = s->rbuf_size = RS_BUFFER;
 	s->inline_size = RS_INLINE;
+	s->readable = s->writable = true;
 	errno = enter(s);
 	if (errno) {
 		rs_free(s);

@@ -99,10 +99,23 @@ void rs_give_credits(struct rsocket *s)
 
 static void fail(struct rsocket *s, int error)
 {
-	if (s->state != RS_CONNECTED)
+	if (s->state == RS_OVER || s->state == RS_FAILED)
 		return;
-	s->state = RS_OVER;
+	s->state = s->state == RS_CONNECTED ? RS_OVER : RS_FAILED; /* messages may come before the event does */
 	s->error = error;
+}
+
+/* data takes a message of bytes. One that is empty, longer than the receive buffer, or too many is none of a stream's. */
+static void data(struct rsocket *s, uint32_t length)
+{
+	uint32_t next = (s->arrivals_tail + 1) % (s->rq_size + 1);
+
+	if (length == 0 || length > s->rbuf_size / 2 * 2 || next == s->arrivals_head) {
+		fail(s, EPROTO);
+		return;
+	}
+	s->arrivals[s->arrivals_tail].length = length;
+	s->arrivals_tail = next;
 }
 
 /* arrived takes a message of the peer's. */
@@ -112,8 +125,7 @@ static void arrived(struct rsocket *s, uint32_t imm)
 
 	switch (imm >> 29) {
 	case RS_OP_DATA:
-		s->arrivals[s->arrivals_tail].length = value;
-		s->arrivals_tail = (s->arrivals_tail + 1) % (s->rq_size + 1);
+		data(s, value);
 		break;
 	case RS_OP_SGL:
 		s->may_send = (uint16_t)value;

@@ -95,7 +95,7 @@ func TestCM(t *testing.T) {
 		t.Skip("librdmacm-dev is not installed")
 	}
 	r := newCMRig(t)
-	for _, name := range []string{"synchronous", "asynchronous"} {
+	for _, name := range []string{"synchronous", "asynchronous", "streams"} {
 		t.Run(name, func(t *testing.T) { r.run(t, name) })
 	}
 	for _, row := range cmPairs {

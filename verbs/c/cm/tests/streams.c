@@ -1,0 +1,75 @@
+/* Streams of rsockets, and a peer that lies. */
+#include "check.h"
+
+#include <endian.h>
+#include <rdma/rsocket.h>
+
+/* What the sides tell each other (cm/rsocket.h). */
+struct sge {
+	uint64_t addr;
+	uint32_t key, length;
+};
+
+struct hello {
+	uint8_t version, flags;
+	uint16_t credits;
+	uint8_t reserved[3], target_iomap_size;
+	struct sge target_sgl, data_buf;
+};
+
+static int listener(uint16_t *port)
+{
+	struct sockaddr_in in;
+	socklen_t len = sizeof(in);
+	int l = rsocket(AF_INET, SOCK_STREAM, 0);
+
+	CHECK(l >= 0 && rbind(l, self(0), sizeof(in)) == 0 && rlisten(l, 4) == 0);
+	CHECK(rgetsockname(l, (struct sockaddr *)&in, &len) == 0);
+	*port = in.sin_port;
+	return l;
+}
+
+/* lie says by a message of the peer's that length bytes have come. */
+static void *lie(void *port)
+{
+	struct rdma_event_channel *channel = rdma_create_event_channel();
+	struct hello h = { .version = 1, .credits = htobe16(8), .target_sgl = { 0, 0, htobe32(2) } };
+	struct rdma_conn_param param = { .private_data = &h, .private_data_len = sizeof(h), .retry_count = 7 };
+	struct ibv_send_wr wr = { .opcode = IBV_WR_RDMA_WRITE_WITH_IMM, .imm_data = htobe32(0x1fffffff) }, *bad;
+	struct ibv_recv_wr receive = { 0 }, *bad_receive;
+	struct ibv_qp_init_attr attr = small_qp(IBV_QPT_RC);
+	struct rdma_cm_id *id = resolved(channel, RDMA_PS_TCP, *(uint16_t *)port);
+
+	CHECK(rdma_create_qp(id, NULL, &attr) == 0);
+	CHECK(ibv_post_recv(id->qp, &receive, &bad_receive) == 0);
+	CHECK(rdma_connect(id, &param) == 0);
+	expect_done(channel, RDMA_CM_EVENT_ESTABLISHED);
+	CHECK(ibv_post_send(id->qp, &wr, &bad) == 0);
+	expect_done(channel, RDMA_CM_EVENT_DISCONNECTED);
+	rdma_destroy_qp(id);
+	CHECK(rdma_destroy_id(id) == 0);
+	rdma_destroy_event_channel(channel);
+	return NULL;
+}
+
+/* lied: a length of more than the receive buffer ends the stream. */
+static void lied(void)
+{
+	static char bytes[1 << 29];
+	pthread_t thread;
+	uint16_t port;
+	int l = listener(&port), s;
+
+	CHECK(pthread_create(&thread, NULL, lie, &port) == 0);
+	CHECK((s = raccept(l, NULL, NULL)) >= 0);
+	REFUSED(rrecv(s, bytes, sizeof(bytes), 0), EPROTO);
+	CHECK(rclose(s) == 0);
+	CHECK(pthread_join(thread, NULL) == 0);
+	CHECK(rclose(l) == 0);
+}
+
+int main(void)
+{
+	lied();
+	return 0;
+}
