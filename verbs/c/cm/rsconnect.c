@@ -216,6 +216,8 @@ int rconnect(int socket, const struct sockaddr *addr, socklen_t addrlen)
 	if (!s)
 		return -1;
 	pthread_mutex_lock(&s->lock);
+	if (s->state >= RS_RESOLVING) /* a program may ask again until it is connected */
+		rs_advance(s);
 	if (s->state == RS_CONNECTED)
 		error = EISCONN;
 	else if (s->state > RS_BOUND && s->state < RS_CONNECTED)
