@@ -176,6 +176,16 @@ static bool all_sent(struct rsocket *s)
 	return s->state != RS_CONNECTED || (s->sqe_free == s->sq_size - RS_CONTROLS && s->controls_free == RS_CONTROLS);
 }
 
+/* flush waits until all is sent, also if the socket does not wait: what is taken away would be lost. */
+static void flush(struct rsocket *s)
+{
+	int flags = s->flags;
+
+	s->flags = 0;
+	rs_wait(s, all_sent, 0);
+	s->flags = flags;
+}
+
 int rshutdown(int socket, int how)
 {
 	struct rsocket *s = rs_find(socket);
@@ -189,14 +199,14 @@ int rshutdown(int socket, int how)
 
 		if (how == SHUT_RD || how == SHUT_RDWR)
 			s->readable = false;
-		rs_wait(s, all_sent, 0);
+		flush(s);
 		if (how != SHUT_RD)
 			s->writable = false;
 		if (was && !s->readable && !s->writable)
 			error = rs_post_control(s, RS_CTRL_DISCONNECT);
 		else if (how == SHUT_WR)
 			error = rs_post_control(s, RS_CTRL_SHUTDOWN);
-		rs_wait(s, all_sent, 0);
+		flush(s);
 		if (!s->readable && !s->writable)
 			s->state = RS_OVER;
 	}

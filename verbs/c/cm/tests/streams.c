@@ -1,4 +1,4 @@
-/* Streams of rsockets, and a peer that lies. */
+/* Streams of rsockets: a peer that lies, and what a socket that does not wait still does. */
 #include "check.h"
 
 #include <endian.h>
@@ -68,8 +68,53 @@ static void lied(void)
 	CHECK(rclose(l) == 0);
 }
 
+static void *count(void *l)
+{
+	static size_t counted;
+	char bytes[4096];
+	ssize_t n;
+	int s = raccept(*(int *)l, NULL, NULL);
+
+	CHECK(s >= 0);
+	for (counted = 0; (n = rrecv(s, bytes, sizeof(bytes), 0)) > 0;)
+		counted += (size_t)n;
+	CHECK(rclose(s) == 0);
+	return &counted;
+}
+
+/*
+ * hasty is a client that does not wait: it connects by asking again, and closes at once. What it has sent arrives all the
+ * same.
+ */
+static void hasty(void)
+{
+	static char bytes[60000];
+	ssize_t n, sent = 0;
+	pthread_t thread;
+	void *counted;
+	uint16_t port;
+	int l = listener(&port), s = rsocket(AF_INET, SOCK_STREAM, 0);
+
+	CHECK(s >= 0 && rfcntl(s, F_SETFL, O_NONBLOCK) == 0);
+	CHECK(pthread_create(&thread, NULL, count, &l) == 0);
+	while (rconnect(s, self(port), sizeof(struct sockaddr_in)) != 0 && errno != EISCONN) {
+		CHECK(errno == EINPROGRESS || errno == EALREADY);
+		usleep(1000);
+	}
+	while ((n = rsend(s, bytes, sizeof(bytes), 0)) > 0)
+		sent += n;
+	CHECK(rclose(s) == 0);
+	CHECK(pthread_join(thread, &counted) == 0);
+	CHECK(sent > 0 && *(size_t *)counted == (size_t)sent);
+	CHECK(rclose(l) == 0);
+}
+
 int main(void)
 {
+	int n;
+
 	lied();
+	for (n = 0; n < 10; n++)
+		hasty();
 	return 0;
 }
