@@ -92,7 +92,7 @@ void cm_address_to(struct sockaddr_storage *to, const struct cm_address *from)
 		in->sin6_family = AF_INET6;
 		in->sin6_port = htons(from->port);
 		memcpy(&in->sin6_addr, from->bytes, 16);
-		if (from->zone[0] != 0)
+		if (from->zone[0] != 0 && memchr(from->zone, 0, sizeof(from->zone)))
 			in->sin6_scope_id = if_nametoindex(from->zone);
 	}
 }

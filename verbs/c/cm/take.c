@@ -160,6 +160,12 @@ static struct cm_event *removal(struct cm_channel *c, struct cm_source *s)
 	return e;
 }
 
+/* whole says whether an event is all there. */
+static bool whole(const struct roced_get_cm_event_grant *g, size_t len)
+{
+	return len >= sizeof(*g) && g->private_data_count <= len - sizeof(*g);
+}
+
 /* take_from gives a device's oldest event; NULL if there is none. */
 static struct cm_event *take_from(struct cm_channel *c, struct cm_source *s)
 {
@@ -173,7 +179,8 @@ static struct cm_event *take_from(struct cm_channel *c, struct cm_source *s)
 	if (s->fd < 0 || (!s->gone && poll(&ready, 1, 0) <= 0))
 		return NULL;
 	while (!s->gone && !e) {
-		if (roced_ask(s->device->session, ROCED_GET_CM_EVENT, &r, sizeof(r), &m, sizeof(m), &len, NULL, NULL) != 0) {
+		if (roced_ask(s->device->session, ROCED_GET_CM_EVENT, &r, sizeof(r), &m, sizeof(m), &len, NULL, NULL) != 0 ||
+		    !whole(&m.grant, len)) {
 			s->gone = true;
 			break;
 		}
