@@ -19,7 +19,7 @@ static void *table(size_t size)
 
 int memory_count_init(struct memory *m)
 {
-	m->leaves = table(m->limit / m->page / LEAF_PAGES * sizeof *m->leaves);
+	m->leaves = table((m->limit / m->page / LEAF_PAGES + 1) * sizeof *m->leaves);
 	return m->leaves ? 0 : ENOMEM;
 }
 

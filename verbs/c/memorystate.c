@@ -131,7 +131,8 @@ static int replace(struct memory *m, int fd, const struct stat *st)
 	if (!error) {
 		m->device = st->st_dev;
 		m->inode = st->st_ino;
-		m->limit = st->st_size / m->page * m->page;
+		if (m->limit > st->st_size / m->page * m->page) /* the table of counts is not for a larger one */
+			m->limit = st->st_size / m->page * m->page;
 	}
 	pthread_mutex_unlock(&m->lock);
 	memory_unblock(signals);

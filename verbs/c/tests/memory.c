@@ -177,6 +177,16 @@ static void child_of_fork(void *argument)
 	must_unshare(f->p + 10, 5 * PAGE);
 }
 
+/* A later file may be larger than the first, for which the counts are. */
+static void child_of_files(void *p)
+{
+	int small = memfd_create("small", MFD_CLOEXEC), large = memfd_create("large", MFD_CLOEXEC);
+
+	CHECK(ftruncate(small, 128 * MIB) == 0 && roced_memory_start(small) == 0, "the first");
+	CHECK(ftruncate(large, 1l << 47) == 0 && roced_memory_start(large) == 0, "the second");
+	refused(p, 1, EFAULT, "above");
+}
+
 static void case_fork(void)
 {
 	struct forked f = {island(8 * PAGE, PROT_READ | PROT_WRITE), roced_memory_alloc(100)};
@@ -187,6 +197,7 @@ static void case_fork(void)
 	strcpy(f.own, "mine");
 	for (int i = 0; i < 20; i++)
 		in_child(child_of_fork, &f);
+	in_child(child_of_files, f.p);
 	is_pattern(f.p, 8 * PAGE);
 	v[PAGE] ^= 1;
 	CHECK(f.p[PAGE] == v[PAGE], "the parent shares no more");
