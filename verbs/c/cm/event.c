@@ -54,6 +54,16 @@ int rdma_ack_cm_event(struct rdma_cm_event *event)
 	return 0;
 }
 
+/* peeked is also for a thread that is cancelled while it waits (rping does that). */
+static void peeked(void *channel)
+{
+	struct cm_channel *c = channel;
+
+	pthread_mutex_lock(&c->lock);
+	c->peeking--;
+	pthread_mutex_unlock(&c->lock);
+}
+
 /*
  * wait_for waits until there may be an event. With one device it reads that one's socket: a signal's handler interrupts
  * the call or not, as it was installed (SA_RESTART), as with the kernel's rdma_cm.
@@ -74,10 +84,9 @@ static int wait_for(struct cm_channel *c)
 	pthread_mutex_unlock(&c->lock);
 	if (fd < 0)
 		return poll(&ready, 1, -1) < 0 ? errno : 0;
+	pthread_cleanup_push(peeked, c);
 	error = recv(fd, &byte, 1, MSG_PEEK) < 0 ? errno : 0;
-	pthread_mutex_lock(&c->lock);
-	c->peeking--;
-	pthread_mutex_unlock(&c->lock);
+	pthread_cleanup_pop(1);
 	return error;
 }
 
@@ -106,14 +115,18 @@ static bool leave(struct cm_channel *c)
 	return !destroyed;
 }
 
+static void cancelled(void *channel) { leave(channel); }
+
 static int get_event(struct cm_channel *c, struct cm_event **event)
 {
-	int error;
+	int error, cancel;
 
 	for (;;) {
+		pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
 		pthread_mutex_lock(&c->lock);
 		error = c->destroyed ? EBADF : cm_take(c, event);
 		pthread_mutex_unlock(&c->lock);
+		pthread_setcancelstate(cancel, NULL);
 		if (error || *event)
 			return error;
 		error = wait_for(c);
@@ -129,7 +142,9 @@ int cm_get_event(struct cm_channel *c, struct cm_event **event)
 
 	enter(c);
 	*event = NULL;
+	pthread_cleanup_push(cancelled, c);
 	error = get_event(c, event);
+	pthread_cleanup_pop(0);
 	if (!leave(c))
 		for (;;)
 			pause();

@@ -129,6 +129,27 @@ static void destroyed(void)
 	usleep(50000);
 }
 
+/* cancelled: a thread may be cancelled while it waits, as rping's. Nothing of the channel stays. */
+static void cancelled(void)
+{
+	int before = dup(0), after, n;
+
+	CHECK(before >= 0 && close(before) == 0); /* the lowest that is free */
+	for (n = 0; n < 3; n++) {
+		struct rdma_event_channel *other = rdma_create_event_channel();
+		struct rdma_cm_id *id;
+		pthread_t thread;
+
+		CHECK(other && rdma_create_id(other, &id, NULL, RDMA_PS_UDP) == 0);
+		CHECK(pthread_create(&thread, NULL, wait_in_vain, other) == 0);
+		usleep(20000);
+		CHECK(pthread_cancel(thread) == 0 && pthread_join(thread, NULL) == 0);
+		CHECK(rdma_destroy_id(id) == 0);
+		rdma_destroy_event_channel(other);
+	}
+	CHECK((after = dup(0)) == before && close(after) == 0);
+}
+
 int main(int argc, char **argv)
 {
 	struct rdma_cm_id *id;
@@ -139,6 +160,7 @@ int main(int argc, char **argv)
 	own_events(id);
 	unheard();
 	interrupted(id);
+	cancelled();
 	destroyed();
 	CHECK(rdma_destroy_id(id) == 0);
 	if (service > 0)
