@@ -48,8 +48,8 @@ static int reach(const char *path)
 }
 
 /*
- * Like reach, of a place where anyone may have made a socket: the service gets all registered memory, so it is to be
- * root's or the user's own.
+ * Like reach, of a place where anyone may have made a socket: the service gets all registered memory, so
+ * it is to be root's or the user's own.
  */
 static int reach_own(const char *path)
 {

@@ -112,8 +112,9 @@ static void lock(struct cq *cq) { pthread_mutex_lock(&cq->lock); }
 static void unlock(struct cq *cq) { pthread_mutex_unlock(&cq->lock); }
 
 /*
- * From now on completions of before find nothing, and requests are counted from the card's numbers. The queues' own
- * locks are not held: nobody posts in RESET, and who does may hold a CQ, from start_poll to end_poll.
+ * From now on completions of before find nothing, and requests are counted from the card's numbers. The
+ * queues' own locks are not held: nobody posts in RESET, and who tries may hold a CQ, from start_poll to
+ * end_poll.
  */
 static void begin_again(struct qp *qp, uint32_t token)
 {

@@ -171,8 +171,8 @@ static inline int gone(const struct roced_session *s)
 }
 
 /*
- * In the child of a fork: any lock of the context's objects may be held by a thread that is not there. Only what is
- * freed is touched, and descriptors stay the parent's.
+ * In the child of a fork: any lock of the context's objects may be held by a thread that is not there. Only
+ * what is freed is touched, and descriptors stay the parent's.
  */
 static inline bool forked(const struct context *c)
 {

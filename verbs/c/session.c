@@ -106,9 +106,10 @@ static int map_memory(struct session *s, int fd, const struct roced_open_device_
 {
 	struct stat is;
 
-	if (!sealed(fd) || fstat(fd, &is) != 0 || (uint64_t)is.st_size < g->memory_size || g->doorbell_offset > g->memory_size ||
-		g->doorbell_length > g->memory_size - g->doorbell_offset ||
-			g->doorbell_length < sizeof(struct roced_doorbell))
+	if (!sealed(fd) || fstat(fd, &is) != 0 || (uint64_t)is.st_size < g->memory_size)
+		return EPROTO;
+	if (g->doorbell_offset > g->memory_size || g->doorbell_length > g->memory_size - g->doorbell_offset ||
+		g->doorbell_length < sizeof(struct roced_doorbell))
 		return EPROTO;
 	void *at = mmap(NULL, g->memory_size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd, 0);
 	if (at == MAP_FAILED)

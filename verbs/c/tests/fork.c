@@ -1,6 +1,6 @@
 /*
- * In the child of a fork the parent's contexts are dead, and it may open its own; the parent goes on. A thread of the
- * parent that polls at that moment holds up no child.
+ * In the child of a fork the parent's contexts are dead, and it may open its own; the parent goes on. A
+ * thread of the parent that polls at that moment holds up no child.
  */
 #include <pthread.h>
 #include <stdatomic.h>

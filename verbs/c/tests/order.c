@@ -1,4 +1,4 @@
-/* One thread posts while it reads completions of an extended CQ, another resets the queue pair at that moment. */
+/* One thread posts while it reads completions of an extended CQ, another resets the queue pair then. */
 #include <pthread.h>
 
 #include "check.h"
