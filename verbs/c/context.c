@@ -121,6 +121,9 @@ static struct context *new_context(struct roced_session *session, struct device 
 /* The context of the session, made if there is none. Each open needs a close. */
 struct ibv_context *context_open(const char *name, struct device *device)
 {
+	int cancel;
+
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
 	pthread_mutex_lock(&contexts);
 	struct roced_session *session = roced_session_open(name);
 	struct context *c = NULL;
@@ -140,6 +143,7 @@ struct ibv_context *context_open(const char *name, struct device *device)
 	if (c)
 		c->users++;
 	pthread_mutex_unlock(&contexts);
+	pthread_setcancelstate(cancel, NULL);
 	return c ? &c->v.context : NULL;
 }
 
@@ -147,7 +151,9 @@ int context_close(struct ibv_context *ibv)
 {
 	struct context *c = context_of(ibv);
 	struct roced_session *session = c->session;
+	int cancel;
 
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
 	pthread_mutex_lock(&contexts);
 	if (--c->users == 0) {
 		session->context = NULL;
@@ -155,6 +161,7 @@ int context_close(struct ibv_context *ibv)
 	}
 	roced_session_close(session);
 	pthread_mutex_unlock(&contexts);
+	pthread_setcancelstate(cancel, NULL);
 	return 0;
 }
 

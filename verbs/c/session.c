@@ -211,6 +211,9 @@ static struct session *find(const char *name)
 
 struct roced_session *roced_session_open(const char *name)
 {
+	int cancel;
+
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel); /* connect(2) and others; forks need the lock too */
 	pthread_mutex_lock(&opening);
 	struct session *s = find(name);
 	if (s && roced_session_check(&s->front) != 0) {
@@ -228,6 +231,7 @@ struct roced_session *roced_session_open(const char *name)
 		pthread_mutex_unlock(&mu);
 	}
 	pthread_mutex_unlock(&opening);
+	pthread_setcancelstate(cancel, NULL);
 	if (failed) {
 		errno = failed;
 		return NULL;
@@ -252,8 +256,10 @@ static void destroy(struct session *s)
 void roced_session_close(struct roced_session *session)
 {
 	struct session *s = (struct session *)session;
+	int cancel;
 	bool last;
 
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
 	pthread_mutex_lock(&opening);
 	pthread_mutex_lock(&mu);
 	last = --s->users == 0;
@@ -266,6 +272,7 @@ void roced_session_close(struct roced_session *session)
 	if (last)
 		destroy(s);
 	pthread_mutex_unlock(&opening);
+	pthread_setcancelstate(cancel, NULL);
 }
 
 unsigned roced_session_users(struct roced_session *session)

@@ -1,4 +1,4 @@
-/* Threads that are cancelled while they poll or post leave no lock behind. */
+/* Threads that are cancelled while they open a device, poll or post leave no lock behind. */
 #include <pthread.h>
 #include <stdatomic.h>
 
@@ -14,6 +14,10 @@ static void poll_often(void)
 	for (int i = 0; i < 3000; i++) /* each 1024th looks at the socket */
 		ibv_poll_cq(p.cq, 1, &wc);
 }
+
+static struct ibv_device **list;
+
+static void open_and_close(void) { ibv_close_device(ibv_open_device(list[0])); }
 
 static void post_once(void) { post_send_at(p.a, p.mr, p.memory, 8, 1); } /* it wakes the card, which sleeps */
 
@@ -46,6 +50,9 @@ int main(void)
 	struct ibv_port_attr port;
 
 	alarm(60);
+	list = ibv_get_device_list(NULL);
+	CHECK(list && list[0]);
+	cancel(open_and_close);
 	open_pair(&p, IBV_QPT_RC);
 	cancel(poll_often);
 	CHECK_IS(ibv_query_port(p.context, 1, &port), 0);
