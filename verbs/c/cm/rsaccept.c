@@ -93,7 +93,7 @@ int raccept(int socket, struct sockaddr *addr, socklen_t *addrlen)
 	if (error)
 		return cm_result(error);
 	pthread_mutex_lock(&s->lock);
-	rs_wait(s, rs_is_connected, 0);
+	rs_wait(s, rs_is_connected, listener->flags & O_NONBLOCK ? MSG_DONTWAIT : 0);
 	pthread_mutex_unlock(&s->lock);
 	if (addr && addrlen)
 		rgetpeername(s->fd, addr, addrlen);

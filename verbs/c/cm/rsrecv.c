@@ -87,8 +87,10 @@ ssize_t rrecv(int socket, void *buf, size_t len, int flags)
 		return -1;
 	pthread_mutex_lock(&s->lock);
 	rs_advance(s);
-	if (s->state < RS_CONNECTED)
-		received = cm_result(s->state == RS_ACCEPTING || s->state == RS_CONNECTING ? EAGAIN : ENOTCONN);
+	if (s->state < RS_RESOLVING)
+		received = cm_result(ENOTCONN);
+	else if (s->state < RS_CONNECTED && rs_wait(s, rs_is_connected, flags) != 0)
+		received = cm_result(EAGAIN);
 	else
 		received = len > 0 ? receive(s, buf, len, flags) : 0;
 	pthread_mutex_unlock(&s->lock);

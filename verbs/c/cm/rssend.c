@@ -78,7 +78,7 @@ ssize_t rsend(int socket, const void *buf, size_t len, int flags)
 		return cm_result(ENOTCONN);
 	pthread_mutex_lock(&s->lock);
 	rs_advance(s);
-	if (s->state < RS_CONNECTED)
+	if (s->state < RS_CONNECTED && rs_wait(s, rs_is_connected, flags) != 0)
 		sent = cm_result(EAGAIN);
 	else
 		sent = send_all(s, buf, len, flags);

@@ -29,25 +29,38 @@ static int listener(uint16_t *port)
 	return l;
 }
 
-/* lie says by a message of the peer's that length bytes have come. */
-static void *lie(void *port)
+/* call is a peer that is none of rsockets, on the way. */
+static struct rdma_cm_id *call(struct rdma_event_channel *channel, uint16_t port)
 {
-	struct rdma_event_channel *channel = rdma_create_event_channel();
 	struct hello h = { .version = 1, .credits = htobe16(8), .target_sgl = { 0, 0, htobe32(2) } };
 	struct rdma_conn_param param = { .private_data = &h, .private_data_len = sizeof(h), .retry_count = 7 };
-	struct ibv_send_wr wr = { .opcode = IBV_WR_RDMA_WRITE_WITH_IMM, .imm_data = htobe32(0x1fffffff) }, *bad;
-	struct ibv_recv_wr receive = { 0 }, *bad_receive;
+	struct ibv_recv_wr receive = { 0 }, *bad;
 	struct ibv_qp_init_attr attr = small_qp(IBV_QPT_RC);
-	struct rdma_cm_id *id = resolved(channel, RDMA_PS_TCP, *(uint16_t *)port);
+	struct rdma_cm_id *id = resolved(channel, RDMA_PS_TCP, port);
 
 	CHECK(rdma_create_qp(id, NULL, &attr) == 0);
-	CHECK(ibv_post_recv(id->qp, &receive, &bad_receive) == 0);
+	CHECK(ibv_post_recv(id->qp, &receive, &bad) == 0);
 	CHECK(rdma_connect(id, &param) == 0);
+	return id;
+}
+
+static void hang_up(struct rdma_cm_id *id)
+{
+	rdma_destroy_qp(id);
+	CHECK(rdma_destroy_id(id) == 0);
+}
+
+/* lie says by a message of the peer's that more bytes have come than there is room for. */
+static void *lie(void *port)
+{
+	struct ibv_send_wr wr = { .opcode = IBV_WR_RDMA_WRITE_WITH_IMM, .imm_data = htobe32(0x1fffffff) }, *bad;
+	struct rdma_event_channel *channel = rdma_create_event_channel();
+	struct rdma_cm_id *id = call(channel, *(uint16_t *)port);
+
 	expect_done(channel, RDMA_CM_EVENT_ESTABLISHED);
 	CHECK(ibv_post_send(id->qp, &wr, &bad) == 0);
 	expect_done(channel, RDMA_CM_EVENT_DISCONNECTED);
-	rdma_destroy_qp(id);
-	CHECK(rdma_destroy_id(id) == 0);
+	hang_up(id);
 	rdma_destroy_event_channel(channel);
 	return NULL;
 }
@@ -109,11 +122,34 @@ static void hasty(void)
 	CHECK(rclose(l) == 0);
 }
 
+/* slow is a peer that takes its time: a listener that does not wait does not wait for it. */
+static void slow(void)
+{
+	struct rdma_event_channel *channel = rdma_create_event_channel();
+	struct rdma_cm_id *id;
+	uint16_t port;
+	int l = listener(&port), s;
+
+	CHECK(rfcntl(l, F_SETFL, O_NONBLOCK) == 0);
+	id = call(channel, port);
+	while ((s = raccept(l, NULL, NULL)) < 0) {
+		CHECK(errno == EAGAIN);
+		usleep(1000);
+	}
+	REFUSED(rrecv(s, &port, 1, MSG_DONTWAIT), EAGAIN);
+	expect_done(channel, RDMA_CM_EVENT_ESTABLISHED);
+	hang_up(id);
+	CHECK(rrecv(s, &port, 1, 0) == 0); /* it waits for the connection, and for its end */
+	CHECK(rclose(s) == 0 && rclose(l) == 0);
+	rdma_destroy_event_channel(channel);
+}
+
 int main(void)
 {
 	int n;
 
 	lied();
+	slow();
 	for (n = 0; n < 10; n++)
 		hasty();
 	return 0;
