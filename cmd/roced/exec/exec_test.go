@@ -179,6 +179,28 @@ func TestSysfsGivesNoRights(t *testing.T) {
 	}
 }
 
+// A service that another user has put where the user's own would be is not used.
+func TestStrangersService(t *testing.T) {
+	t.Parallel()
+	if os.Geteuid() != 0 {
+		t.Skip("needs root, to be two users")
+	}
+	folder := cmdtest.NobodysDir(t)
+	o := &options{}
+	s, err := o.openService()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	if err := os.Symlink(s.socket, filepath.Join(folder, "roced.sock")); err != nil {
+		t.Fatal(err)
+	}
+	got := run(t, []string{"XDG_RUNTIME_DIR=" + folder}, "--libraries", newLibraries(t), "sh", "-c", "echo $ROCED_SOCKET")
+	if got.code != 0 || strings.HasPrefix(got.out, folder) {
+		t.Errorf("exit code %d, %q, %q", got.code, got.out, got.errOut)
+	}
+}
+
 // Signals are the program's.
 func TestSignals(t *testing.T) {
 	t.Parallel()

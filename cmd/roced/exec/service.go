@@ -27,6 +27,9 @@ func (o *options) findService() (string, error) {
 		}
 	}
 	for _, path := range []string{config.DefaultSocket, loopback.Socket()} {
+		if isStrangers(filepath.Dir(path)) {
+			continue
+		}
 		_, err := client.Devices(path)
 		switch {
 		case err == nil:
@@ -36,6 +39,13 @@ func (o *options) findService() (string, error) {
 		}
 	}
 	return "", nil
+}
+
+// isStrangers says whether a folder belongs neither to the user nor to root: who may make folders beside the user's, as in
+// /tmp, is not to serve the user's programs.
+func isStrangers(folder string) bool {
+	var stat unix.Stat_t
+	return unix.Lstat(folder, &stat) == nil && stat.Uid != 0 && int(stat.Uid) != os.Geteuid()
 }
 
 // runWithOwnService runs the program over a network in memory, which ends with it.
