@@ -30,20 +30,25 @@ kernel module and no privilege is needed.
 The program uses the service that --socket or ROCED_SOCKET names, else the one at
 /run/roced/roced.sock, else that of "roced run --loopback" of the same user. If there is
 none, the command runs one of its own for as long as the program runs: a network in
-memory. Programs that are to reach each other there run below one "roced exec", for
-instance in a shell. --network loopback asks for a service of its own in any case.
+memory, on which each process is a host with the lowest free address, from 10.88.0.1.
+Programs that are to reach each other there run below one "roced exec", for instance in
+a shell. --network loopback asks for a service of its own in any case.
 
-The libraries are found beside the installed roced, or where --libraries or
-ROCED_LIBRARIES says ("make clib" builds them). The program finds them by
+RoCE needs a GID index: most tools want -g 0. With ROCED_DEBUG=1 in the environment the
+libraries say on stderr what fails, and why.
+
+The libraries are those in clib/ beside roced ("make clib" builds them), in lib/roced
+beside its folder, or where --libraries or ROCED_LIBRARIES says. The program finds them by
 LD_LIBRARY_PATH; one that has a path of its own built in (RPATH) needs --preload.
 
 Few programs look for devices in /sys/class/infiniband. --sysfs shows them the service's
-devices there, as they are when the program starts: the program gets a mount namespace
-of its own, which works as root, and as an ordinary user where user namespaces are
-allowed.
+devices there, as they are for the process that roced exec starts: on a network in
+memory its children have other addresses. The program gets a mount namespace of its own,
+which works as root, and as an ordinary user where user namespaces are allowed.
 
-Exit codes: the program's; 128 and the signal's number if a signal ended it; 125 if the
-command itself failed; 126 if the program cannot be run; 127 if it was not found.`
+Exit codes: the program's; 128 and the signal's number if a signal ended it; 2 if the
+command line is wrong; 125 if the command itself failed; 126 if the program cannot be
+run; 127 if it was not found.`
 
 // Exit codes of the command's own, as those of env(1).
 const (
@@ -59,7 +64,7 @@ func New(log *slog.Logger) *cobra.Command {
 		Use:     "exec [flags] -- PROGRAM [ARGUMENT...]",
 		Short:   "Run an RDMA program in C over roced, unchanged",
 		Long:    help,
-		Example: "  roced exec -- ibv_devinfo\n  roced exec -- sh -c 'ibv_rc_pingpong & sleep 1; ibv_rc_pingpong localhost'",
+		Example: "  roced exec -- ibv_devinfo\n  roced exec -- sh -c 'ibv_rc_pingpong -g 0 & sleep 1; ibv_rc_pingpong -g 0 localhost'",
 		Args:    takesProgram,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			err := o.run(args)

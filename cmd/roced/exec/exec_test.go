@@ -201,6 +201,21 @@ func TestStrangersService(t *testing.T) {
 	}
 }
 
+// A program that goes to another folder finds the service all the same.
+func TestRelativeSocket(t *testing.T) {
+	t.Parallel()
+	s, err := (&options{}).openService()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	child := cmdtest.Command(t, "exec", "--libraries", newLibraries(t), "--socket", "./roced.sock", "sh", "-c", "cd /; echo $ROCED_SOCKET")
+	child.Dir = s.folder
+	if got := runChild(child, t.TempDir(), nil); got.code != 0 || strings.TrimSpace(got.out) != s.socket {
+		t.Errorf("exit code %d, %q, %q; want %s", got.code, got.out, got.errOut, s.socket)
+	}
+}
+
 // Signals are the program's.
 func TestSignals(t *testing.T) {
 	t.Parallel()

@@ -22,8 +22,11 @@ func (o *options) findService() (string, error) {
 	}
 	for _, named := range []string{o.socket, os.Getenv("ROCED_SOCKET")} {
 		if named != "" {
-			_, err := client.Devices(named)
-			return named, err
+			path, err := filepath.Abs(named) // the program may go elsewhere
+			if err == nil {
+				_, err = client.Devices(path)
+			}
+			return path, err
 		}
 	}
 	for _, path := range []string{config.DefaultSocket, loopback.Socket()} {
