@@ -62,7 +62,8 @@ func (q *Queries) Neighbour(address netip.Addr) (Neighbour, error) {
 }
 
 // Manage makes the kernel resolve a neighbour now, and keep its entry fresh from then on
-// (NTF_EXT_MANAGED). It needs CAP_NET_ADMIN.
+// (NTF_EXT_MANAGED). It needs CAP_NET_ADMIN. ErrNoRoute if the interface does not have the address's protocol any
+// more, as one whose MTU is too small for IPv6.
 func (q *Queries) Manage(address netip.Addr) error { return q.use(address, netlink.NTF_EXT_MANAGED) }
 
 // Unmanage undoes Manage: the entry ages like any other.
@@ -73,6 +74,8 @@ func (q *Queries) use(address netip.Addr, ext int) error {
 	switch {
 	case errors.Is(err, unix.EPERM):
 		return fmt.Errorf("ask for neighbour %v: %w: it needs CAP_NET_ADMIN", address, err)
+	case errors.Is(err, unix.EINVAL): // of the kernel's arp_constructor and ndisc_constructor
+		return fmt.Errorf("%w: ask for neighbour %v: %w", ErrNoRoute, address, err)
 	case err != nil:
 		return fmt.Errorf("ask for neighbour %v: %w", address, err)
 	}

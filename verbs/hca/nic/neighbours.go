@@ -44,8 +44,14 @@ func (i *Interface) Hold(hop netip.Addr) error {
 		i.warned = true
 		i.log.Warn("cannot write the journal: if this process is killed, the kernel will keep its managed neighbour entries", "device", i.Name(), "error", err)
 	}
+	was := i.managed[hop]
 	i.managed[hop] = true
-	return i.queries.Manage(hop)
+	err = i.queries.Manage(hop)
+	if err != nil && !was {
+		delete(i.managed, hop)
+		_ = i.journals.neighbours.Remove(hop.String())
+	}
+	return err
 }
 
 // Release implements network.Routes.

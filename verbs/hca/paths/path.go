@@ -71,6 +71,9 @@ func (t *Table) lookUp(ends Ends) (w way, err error) {
 	}
 	source, dest := ends.Source.Addr(), ends.Dest.Addr()
 	w.route, err = t.Host.Route(source, dest)
+	if err == nil {
+		w.hop, err = t.obtainHop(w.route.Hop)
+	}
 	switch {
 	case errors.Is(err, host.ErrLocal):
 		return way{why: fmt.Errorf("%w: %v is an address of this host, but not of %s: over XDP devices of one host do not reach each other; send from the device that has it",
@@ -80,8 +83,7 @@ func (t *Table) lookUp(ends Ends) (w way, err error) {
 	case err != nil:
 		return way{}, err
 	}
-	w.hop, err = t.obtainHop(w.route.Hop)
-	return w, err
+	return w, nil
 }
 
 // owns says which of the ends are addresses of the port.
