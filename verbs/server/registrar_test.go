@@ -88,8 +88,11 @@ func TestRegistrarKilled(t *testing.T) {
 		_ = child.Wait()
 		r.a.alone(t, 1)
 		stillWell()
-		if n := processMappings(t); n != 0 || len(r.a.files.all) != 0 {
-			t.Fatalf("%d mappings are left, %d files", n, len(r.a.files.all))
+		r.a.files.mu.Lock()
+		files := len(r.a.files.all)
+		r.a.files.mu.Unlock()
+		if n := processMappings(t); n != 0 || files != 0 {
+			t.Fatalf("%d mappings are left, %d files", n, files)
 		}
 	}
 	if after := r.a.Users(); len(after) != len(before) || after[0].Used != before[0].Used {
