@@ -66,9 +66,11 @@ func (e *events) wake() {
 	}
 }
 
-// GetAsyncEvent implements provider.Provider.
+// GetAsyncEvent implements provider.Provider. After a failure the event of the device comes before the error: it is put
+// before done is closed, so what is not there after that does not come.
 func (s *Session) GetAsyncEvent(ctx context.Context) (provider.EventReport, error) {
 	for {
+		last := isClosed(s.life.done)
 		s.ReportNoticed()
 		if s.life.stopped() {
 			return provider.EventReport{}, verbs.ErrClosed
@@ -76,7 +78,7 @@ func (s *Session) GetAsyncEvent(ctx context.Context) (provider.EventReport, erro
 		if r, ok := s.events.take(); ok {
 			return r, nil
 		}
-		if isClosed(s.life.done) {
+		if last {
 			return provider.EventReport{}, s.Err()
 		}
 		select {

@@ -1,6 +1,7 @@
 package hca
 
 import (
+	"context"
 	"errors"
 	"sync"
 	"testing"
@@ -43,6 +44,33 @@ func overrun(t *testing.T, s, peer *station) (*verbs.CQ, *verbs.QP) {
 		peer.wait(1)
 	}
 	return cq, qp
+}
+
+// Who asks for events while a session fails gets the device's event first, and the reason after it.
+func TestFatalBeforeTheReason(t *testing.T) {
+	w := newWirePair(t)
+	now, cancel := context.WithCancel(t.Context())
+	cancel()
+	for range 500 {
+		s := w.a.another(SessionConfig{})
+		failed := make(chan struct{})
+		go func() {
+			defer close(failed)
+			s.session().Fail(errors.New("as a test has it"))
+		}()
+		err := context.Canceled
+		var event provider.EventReport
+		for errors.Is(err, context.Canceled) {
+			event, err = s.session().GetAsyncEvent(now)
+		}
+		if err != nil || event.Type != verbs.EventDeviceFatal {
+			t.Fatalf("%v, error %v", event.Type, err)
+		}
+		<-failed
+		_, err = s.session().GetAsyncEvent(now)
+		refused(t, err, verbs.ErrDeviceFatal)
+		check(t, s.ctx.Close())
+	}
 }
 
 // When the card goes, by failure or by Close, every session is told.
