@@ -9,6 +9,7 @@ import (
 	"github.com/roced/roced/verbs"
 	"github.com/roced/roced/verbs/cm"
 	"github.com/roced/roced/verbs/hca"
+	"github.com/roced/roced/verbs/hca/quota"
 	"github.com/roced/roced/verbs/provider"
 	"golang.org/x/sys/unix"
 )
@@ -124,7 +125,7 @@ func TestSessionsSharePorts(t *testing.T) {
 	first, second := newID(t, newChannel(t, open(t, card))), newID(t, newChannel(t, open(t, session)))
 	check(t, first.Bind(addr("10.0.0.1:7174")))
 	refused(t, second.Bind(addr("10.0.0.1:7174")), unix.EADDRINUSE)
-	stranger, err := card.NewSession(hca.SessionConfig{Quota: hca.NewQuota("user stranger", hca.Limits{IDs: 2}, nil)})
+	stranger, err := card.NewSession(hca.SessionConfig{Quota: quota.New("user stranger", hca.Limits{IDs: 2}, nil)})
 	check(t, err)
 	c := newChannel(t, open(t, stranger))
 	third, fourth := newID(t, c), newID(t, c)

@@ -37,7 +37,7 @@
 // paths.Table and under it the engine's lease (in Do), the lease itself, a lock of the network.Host, events.mu,
 // ids.Manager.mu. The host is asked under Card.asking or the asking of paths.Table, never under Card.mu, except
 // about steering, modes and counters. Waits for a neighbour hold no lock; Close ends them. The engine takes no lock
-// to report what happens to an object: it sets atomics, from which readers of events make events (noted.go).
+// to report what happens to an object: it sets atomics, from which readers of events make events (event.go).
 //
 // A completion channel (compchannel.go) is a socket pair, of which the program has one end. The engine writes to it
 // and never waits for it. An event that finds no room is kept, and a goroutine of the channel delivers it.
@@ -45,7 +45,7 @@
 // A session owns its objects and their memory; the card owns everything else. Session.free frees
 // all that a session has; both Session.Close and Card.Close call it.
 //
-// An XRC domain (xrcd.go) is the card's, for the sessions of one user that have it open. So are its targets (target.go),
+// An XRC domain (xrc.go) is the card's, for the sessions of one user that have it open. So are its targets (target.go),
 // which are in the tables of all sessions that have opened them.
 //
 // Groups have two independent parts. Attachments (mcast.go) decide what is steered here and

@@ -3,7 +3,9 @@
 package hca
 
 import (
+	"cmp"
 	"context"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -87,5 +89,88 @@ func (s *Session) GetAsyncEvent(ctx context.Context) (provider.EventReport, erro
 		case <-ctx.Done():
 			return provider.EventReport{}, ctx.Err()
 		}
+	}
+}
+
+// eventSource is an object that has events. The engine notes them between packets, where it must not
+// wait for a lock: it sets a bit, and puts the source into a list. Readers of events report what is in
+// the list, so that idle objects cost nothing, however many there are.
+type eventSource struct {
+	id     uint64         // the program's EventID
+	kind   ObjectKind     // for those who look
+	number uint32         // likewise: a QP's; the handle of a CQ or an SRQ
+	state  *atomic.Uint32 // a queue pair's
+	gone   bool           // it is destroyed, and has no more events; under card.mu
+
+	noted  atomic.Uint32 // bits of what has not been reported
+	listed atomic.Bool
+	next   *eventSource // in the list
+}
+
+// notedMove is the bit that says, for SessionConfig.Observe, that the engine has moved a queue pair.
+// Events have the bits of their types.
+const notedMove = 1 << 31
+
+func notedEvent(event verbs.EventType) uint32 { return 1 << event }
+
+// note is called by the engine, under its lease.
+func (s *Session) note(from *eventSource, what uint32) {
+	e := &s.events
+	from.noted.Or(what)
+	for put := from.listed.Swap(true); !put; {
+		from.next = e.noted.Load()
+		put = e.noted.CompareAndSwap(from.next, from)
+	}
+	e.wake()
+	if e.tell != nil {
+		e.tell()
+	}
+}
+
+// takeNoted empties the list, and gives it in the order of the EventIDs: as the objects were made.
+func (e *events) takeNoted() (list []*eventSource) {
+	for from := e.noted.Swap(nil); from != nil; {
+		next := from.next
+		from.listed.Store(false) // from now on it may be in the list again
+		list = append(list, from)
+		from = next
+	}
+	slices.SortFunc(list, func(a, b *eventSource) int { return cmp.Compare(a.id, b.id) })
+	return list
+}
+
+// ReportNoticed makes events of what the engine has noted.
+func (s *Session) ReportNoticed() {
+	if s.events.noted.Load() != nil {
+		s.card.mu.Lock()
+		defer s.card.mu.Unlock()
+		s.putNoted()
+	}
+}
+
+// putNoted is ReportNoticed for who holds card.mu.
+func (s *Session) putNoted() {
+	for _, from := range s.events.takeNoted() {
+		if noted := from.noted.Swap(0); !from.gone {
+			s.putSource(from, noted)
+		}
+	}
+}
+
+func (s *Session) putSource(from *eventSource, noted uint32) {
+	if noted&notedMove != 0 {
+		s.observe(ObjectEvent{Kind: from.kind, Number: from.number, Moved: true, State: verbs.QPState(from.state.Load())})
+	}
+	for _, event := range objectEvents {
+		if noted&notedEvent(event) != 0 {
+			s.events.put(provider.EventReport{Type: event, EventID: from.id})
+			s.observe(ObjectEvent{Kind: from.kind, Number: from.number, Type: event})
+		}
+	}
+}
+
+func (s *Session) observe(e ObjectEvent) {
+	if s.config.Observe != nil {
+		s.config.Observe(e)
 	}
 }

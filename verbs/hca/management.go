@@ -11,6 +11,7 @@ import (
 	"github.com/roced/roced/verbs"
 	"github.com/roced/roced/verbs/hca/ids"
 	"github.com/roced/roced/verbs/hca/paths"
+	"github.com/roced/roced/verbs/hca/quota"
 	"github.com/roced/roced/verbs/provider"
 )
 
@@ -57,10 +58,10 @@ func (p cmProgram) PrepareJoin(r provider.JoinMulticastRequest) (ids.Join, error
 }
 
 // cmUser is whose a session is, of those that share the port numbers: ids.User. It can be compared.
-type cmUser struct{ quota *Quota }
+type cmUser struct{ quota *quota.Quota }
 
 func (u cmUser) AdmitPort(used, most uint64) error {
-	return u.quota.admit(limitIDs, shared{"ports that are given out", used, most})
+	return u.quota.Admit(quota.IDs, quota.Shared{Noun: "ports that are given out", Used: used, Most: most})
 }
 
 func (s *Session) cmConfig() ids.SessionConfig {

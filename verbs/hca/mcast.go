@@ -12,6 +12,7 @@ import (
 	"github.com/roced/roced/datapath/wire"
 	"github.com/roced/roced/mcast"
 	"github.com/roced/roced/verbs"
+	"github.com/roced/roced/verbs/hca/quota"
 	"github.com/roced/roced/verbs/provider"
 )
 
@@ -64,7 +65,7 @@ func (s multicast) takeAttachment() error {
 	if s.attached == s.config.Limits.Attachments {
 		return fmt.Errorf("%w: the session has %d attachments to groups; detach some", verbs.ErrLimit, s.attached)
 	}
-	if err := s.config.Quota.take(limitAttachments, "attachment"); err != nil {
+	if err := s.config.Quota.Take(quota.Attachments, "attachment"); err != nil {
 		return err
 	}
 	s.attached++
@@ -73,13 +74,13 @@ func (s multicast) takeAttachment() error {
 
 // admitGroup says whether the session's user may have a group that the card does not have yet.
 func (s multicast) admitGroup() error {
-	groups := shared{"groups of the card", uint64(s.card.groups.Len()), uint64(groupLimits.Groups)}
-	return s.config.Quota.admit(limitAttachments, groups)
+	groups := quota.Shared{Noun: "groups of the card", Used: uint64(s.card.groups.Len()), Most: uint64(groupLimits.Groups)}
+	return s.config.Quota.Admit(quota.Attachments, groups)
 }
 
 func (s multicast) giveAttachment() {
 	s.attached--
-	s.config.Quota.give(limitAttachments, 1)
+	s.config.Quota.Give(quota.Attachments, 1)
 }
 
 // refuseAttachment is the answer when the table of groups has not taken an attachment: nil if the

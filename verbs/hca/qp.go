@@ -13,6 +13,7 @@ import (
 	"github.com/roced/roced/datapath/ring"
 	"github.com/roced/roced/datapath/wire"
 	"github.com/roced/roced/verbs"
+	"github.com/roced/roced/verbs/hca/quota"
 	"github.com/roced/roced/verbs/provider"
 )
 
@@ -212,7 +213,7 @@ func (s queuePairs) admitQP() error {
 	if all == maxQP && !s.internal {
 		return fmt.Errorf("%w: the sessions of this card have %d QPs together; destroy some", verbs.ErrLimit, maxQP)
 	}
-	return s.config.Quota.admit(limitQPs, shared{"QPs of the card", uint64(all), maxQP})
+	return s.config.Quota.Admit(quota.QPs, quota.Shared{Noun: "QPs of the card", Used: uint64(all), Most: maxQP})
 }
 
 // bindQP finds the objects that a queue pair refers to.

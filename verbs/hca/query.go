@@ -31,7 +31,7 @@ func (s queries) QueryDevice() (verbs.DeviceAttr, error) {
 		MaxSRQ: limits.SRQs, MaxSRQWR: maxSRQWR, MaxSRQSGE: ring.MaxSGE,
 		MaxMR: limits.MRs, MaxMW: limits.MRs, MaxMRSize: maxMRSize, MaxPD: limits.PDs, MaxAH: limits.AHs, MaxPKeys: 1,
 		MaxQPRDAtom: maxRDAtomic, MaxQPInitRDAtom: maxRDAtomic, MaxResRDAtom: maxRDAtomic * limits.QPs,
-		MaxMcastGrp: s.config.Quota.most(groupLimits.Groups), MaxMcastQPAttach: groupLimits.QPsPerGroup, MaxTotalMcastQPAttach: limits.Attachments,
+		MaxMcastGrp: s.config.Quota.Most(groupLimits.Groups), MaxMcastQPAttach: groupLimits.QPsPerGroup, MaxTotalMcastQPAttach: limits.Attachments,
 	}
 	describeCard(&attr)
 	modes := card.host.Modes()

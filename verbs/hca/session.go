@@ -14,6 +14,7 @@ import (
 	"github.com/roced/roced/internal/futex"
 	"github.com/roced/roced/verbs"
 	"github.com/roced/roced/verbs/hca/ids"
+	"github.com/roced/roced/verbs/hca/quota"
 	"github.com/roced/roced/verbs/provider"
 )
 
@@ -84,10 +85,10 @@ func (card *Card) newSession(config SessionConfig, internal bool) (*Session, err
 	}
 	s := &Session{
 		card: card, config: config, internal: internal, life: newLife(), qpsByDoorbell: map[uint32]*qp{},
-		pds: newTable[pd]("PD", &config, limitPDs), keys: newTable[keyed]("MR", &config, limitMRs), dms: newTable[dm]("DM", &config, limitMRs), counters: newTable[counters]("counters object", &config, limitMRs), ahs: newTable[ah]("AH", &config, limitAHs),
-		channels: newTable[compChannel]("completion channel", &config, limitCompChannels), cqs: newTable[cq]("CQ", &config, limitCQs),
-		qps: newTable[qp]("QP", &config, limitQPs), srqs: newTable[srq]("SRQ", &config, limitSRQs), xrcds: newTable[xrcd]("XRC domain", &config, limitXRCDs), joins: newTable[joined]("membership", &config, limitMemberships),
-		cmChannels: newTable[ids.Channel]("event channel", &config, limitEventChannels), cmIDs: newTable[ids.ID]("id", &config, limitIDs),
+		pds: newTable[pd]("PD", &config, quota.PDs), keys: newTable[keyed]("MR", &config, quota.MRs), dms: newTable[dm]("DM", &config, quota.MRs), counters: newTable[counters]("counters object", &config, quota.MRs), ahs: newTable[ah]("AH", &config, quota.AHs),
+		channels: newTable[compChannel]("completion channel", &config, quota.CompChannels), cqs: newTable[cq]("CQ", &config, quota.CQs),
+		qps: newTable[qp]("QP", &config, quota.QPs), srqs: newTable[srq]("SRQ", &config, quota.SRQs), xrcds: newTable[xrcd]("XRC domain", &config, quota.XRCDs), joins: newTable[joined]("membership", &config, quota.Memberships),
+		cmChannels: newTable[ids.Channel]("event channel", &config, quota.EventChannels), cmIDs: newTable[ids.ID]("id", &config, quota.IDs),
 	}
 	s.channels.gone, s.cmChannels.gone = errChannelGone, errChannelGone
 	s.cm = card.manager.NewSession(s.cmConfig())
@@ -141,7 +142,7 @@ func (card *Card) addSession(s *Session) error {
 }
 
 // admitSession says whether a user may have another session. The caller holds card.mu.
-func (card *Card) admitSession(of *Quota) error {
+func (card *Card) admitSession(of *quota.Quota) error {
 	if of == nil {
 		return nil
 	}
@@ -151,7 +152,7 @@ func (card *Card) admitSession(of *Quota) error {
 			own++
 		}
 	}
-	return shared{"sessions of the card", uint64(len(card.sessions)), maxSessions}.admit(of.owner, uint64(own), 1)
+	return of.AdmitBeside(uint64(own), quota.Shared{Noun: "sessions of the card", Used: uint64(len(card.sessions)), Most: maxSessions})
 }
 
 // Close ends the session and frees all that it has: objects, attachments to groups, memberships.

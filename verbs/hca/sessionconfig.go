@@ -9,6 +9,7 @@ import (
 
 	"github.com/roced/roced/datapath/ring"
 	"github.com/roced/roced/verbs"
+	"github.com/roced/roced/verbs/hca/quota"
 )
 
 // SessionConfig is a session's limits and privileges, and how its program and the card share memory
@@ -16,7 +17,7 @@ import (
 type SessionConfig struct {
 	Limits Limits
 	// Quota limits this session together with others; nil for none.
-	Quota *Quota
+	Quota *quota.Quota
 	// Process is the program's process, for devices that are another one for each; nil if it is not known. It is comparable.
 	Process any
 	// Sharer is who the program is, of those who may share XRC domains with it: sessions of which it is equal do, by
@@ -59,17 +60,7 @@ type ObjectEvent struct {
 }
 
 // Limits are how many objects a session may have at once. 0 stands for the card's limit.
-type Limits struct {
-	PDs, MRs, CQs, QPs, AHs int
-	SRQs                    int
-	XRCDs                   int // handles of XRC domains
-	CompChannels            int // each has descriptors of the card's process
-	Memberships             int
-	Attachments             int    // of queue pairs to groups
-	IDs                     int    // of connection management
-	EventChannels           int    // of ids; each has descriptors of the card's process
-	Memory                  uint64 // bytes of queues and of regions that AllocMR makes
-}
+type Limits = quota.Limits
 
 // The limits of a card. QueryDevice gives them unless the session has smaller ones.
 const (
@@ -111,7 +102,7 @@ func (c *SessionConfig) setDefaults() error {
 			*limit.asked = limit.most
 		}
 	}
-	l.QPs = min(l.QPs, c.Quota.most(maxQP))
+	l.QPs = min(l.QPs, c.Quota.Most(maxQP))
 	if l.Memory == 0 {
 		l.Memory = maxMemory
 	}
@@ -131,7 +122,7 @@ type Memory interface {
 
 // goMemory is memory for a program in this process. The garbage collector frees it, since the program
 // may use it longer than the card.
-type goMemory struct{ quota *Quota }
+type goMemory struct{ quota *quota.Quota }
 
 func (m goMemory) Alloc(size int) ([]byte, error) {
 	if err := m.quota.TakeMemory(uint64(size)); err != nil {

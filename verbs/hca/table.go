@@ -9,6 +9,7 @@ import (
 	"github.com/roced/roced/datapath"
 	"github.com/roced/roced/internal/errno"
 	"github.com/roced/roced/verbs"
+	"github.com/roced/roced/verbs/hca/quota"
 	"github.com/roced/roced/verbs/provider"
 	"golang.org/x/sys/unix"
 )
@@ -19,23 +20,23 @@ import (
 type table[T any] struct {
 	noun        string
 	limit       int // at most datapath.HandlePlaces
-	quota       *Quota
-	kind        kind  // of the quota
-	gone        error // of an object that was closed; nil for verbs.ErrObjectClosed
+	quota       *quota.Quota
+	kind        quota.Kind // of the quota
+	gone        error      // of an object that was closed; nil for verbs.ErrObjectClosed
 	objects     []*T
 	generations []uint32 // by place: of its object, or of its next one
 	free        []uint32 // places; the one that has been free for longest comes first
 }
 
-func newTable[T any](noun string, c *SessionConfig, of kind) table[T] {
-	return table[T]{noun: noun, limit: *of.field(&c.Limits), quota: c.Quota, kind: of}
+func newTable[T any](noun string, c *SessionConfig, of quota.Kind) table[T] {
+	return table[T]{noun: noun, limit: *of.In(&c.Limits), quota: c.Quota, kind: of}
 }
 
 // errChannelGone is what commands on a channel that was destroyed give: its descriptor is bad, as libibverbs says.
 var errChannelGone = errno.Kin(verbs.ErrObjectClosed.Error(), unix.EBADF, verbs.ErrObjectClosed)
 
 func (t *table[T]) add(object *T) (provider.Handle, error) {
-	if err := t.quota.take(t.kind, t.noun); err != nil {
+	if err := t.quota.Take(t.kind, t.noun); err != nil {
 		return 0, err
 	}
 	place := uint32(len(t.objects))
@@ -47,7 +48,7 @@ func (t *table[T]) add(object *T) (provider.Handle, error) {
 		place = t.free[0]
 		t.free = t.free[1:]
 	default:
-		t.quota.give(t.kind, 1)
+		t.quota.Give(t.kind, 1)
 		return 0, fmt.Errorf("%w: %d %ss are open; close some", verbs.ErrLimit, t.limit, t.noun)
 	}
 	t.objects[place] = object
@@ -71,11 +72,11 @@ func (t *table[T]) remove(handle provider.Handle) {
 	t.objects[place] = nil
 	t.generations[place] = max((generation+1)%datapath.HandleGenerations, 1)
 	t.free = append(t.free, place)
-	t.quota.give(t.kind, 1)
+	t.quota.Give(t.kind, 1)
 }
 
 // close gives back what the objects that are left take of the quota.
-func (t *table[T]) close() { t.quota.give(t.kind, len(t.all())) }
+func (t *table[T]) close() { t.quota.Give(t.kind, len(t.all())) }
 
 // all lists the objects.
 func (t *table[T]) all() (list []*T) {

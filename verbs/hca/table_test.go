@@ -5,13 +5,14 @@ import (
 
 	"github.com/roced/roced/datapath"
 	"github.com/roced/roced/verbs"
+	"github.com/roced/roced/verbs/hca/quota"
 	"github.com/roced/roced/verbs/provider"
 )
 
 // A place is used again when all others have been, and then by other handles, until its
 // generations begin anew; never by handle 0.
 func TestTableHandles(t *testing.T) {
-	table := table[int]{noun: "thing", limit: 3, kind: limitPDs}
+	table := table[int]{noun: "thing", limit: 3, kind: quota.PDs}
 	seen := map[provider.Handle]bool{0: true}
 	for range 3 * (datapath.HandleGenerations - 1) {
 		handle, err := table.add(new(int))

@@ -7,7 +7,7 @@ import (
 	"sync"
 
 	"github.com/roced/roced/verbs"
-	"github.com/roced/roced/verbs/hca"
+	"github.com/roced/roced/verbs/hca/quota"
 	"github.com/roced/roced/verbs/proto"
 	"golang.org/x/sys/unix"
 )
@@ -16,7 +16,7 @@ import (
 // is never touched and takes no pages. It is cut from the front, in whole pages. A page that was used
 // stays, is zeroed when it is used again, and counts against the quota until the session ends.
 type arena struct {
-	quota  *hca.Quota
+	quota  *quota.Quota
 	fd     int // until the client has it, then -1
 	memory []byte
 
@@ -37,7 +37,7 @@ var pageSize = os.Getpagesize()
 func pages(size int) int { return (size + pageSize - 1) &^ (pageSize - 1) }
 
 // newArena makes one for a session of a user who may have so much memory in all; 0 is no limit.
-func newArena(quota *hca.Quota, limit uint64) (*arena, error) {
+func newArena(quota *quota.Quota, limit uint64) (*arena, error) {
 	size := maxArena
 	if limit > 0 && limit < maxArena {
 		size = pages(int(limit))

@@ -51,7 +51,7 @@
 // page holds a card for as long as it takes to copy it.
 //
 // Users are told apart by the socket's peer credentials (SO_PEERCRED). An ordinary user has 65,536 further uids
-// (subuid.go), which count as the user's. All connections of a user share a quota (hca.Quota). Who may connect at
+// (subuid.go), which count as the user's. All connections of a user share a quota (quota.Quota). Who may connect at
 // all is decided by the socket's mode and owner. A user that connects more often than is served (pace.go) has its
 // connections closed unread, so that others get their turn.
 package server

@@ -4,7 +4,7 @@ import (
 	"errors"
 	"time"
 
-	"github.com/roced/roced/verbs/hca"
+	"github.com/roced/roced/verbs/hca/quota"
 	"golang.org/x/sys/unix"
 )
 
@@ -44,7 +44,7 @@ func (p *processFiles) look() (any bool) {
 		p.watched = false
 		return false
 	}
-	sizes := map[*hca.Quota]uint64{}
+	sizes := map[*quota.Quota]uint64{}
 	for _, f := range p.all {
 		sizes[f.quota] += f.size()
 	}
@@ -57,7 +57,7 @@ func (p *processFiles) look() (any bool) {
 }
 
 // endOf ends the use of all files of a user.
-func (p *processFiles) endOf(user *hca.Quota, cause error) {
+func (p *processFiles) endOf(user *quota.Quota, cause error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, f := range p.all {

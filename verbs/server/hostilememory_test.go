@@ -12,6 +12,7 @@ import (
 
 	"github.com/roced/roced/verbs"
 	"github.com/roced/roced/verbs/hca"
+	"github.com/roced/roced/verbs/hca/quota"
 	"github.com/roced/roced/verbs/proto"
 	"github.com/roced/roced/verbs/provider"
 	"golang.org/x/sys/unix"
@@ -157,7 +158,7 @@ func (d *daemon) openedAs(t *testing.T, uid int) (r *raw) {
 // TestMappingsAreLimited: regions that lie far apart take mappings, of which a process has so many, and all users
 // together; then they are refused, and others are not.
 func TestMappingsAreLimited(t *testing.T) {
-	limits := Limits{All: hca.PoolLimits{Mappings: 2 * maxWindows}}
+	limits := Limits{All: quota.PoolLimits{Mappings: 2 * maxWindows}}
 	r := newRig(t, Config{Limits: limits, PrivilegedGroup: -1})
 	r.a.open(t)
 	fill := func(c *raw, most int) (all []provider.Handle) {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/roced/roced/verbs"
 	"github.com/roced/roced/verbs/hca"
+	"github.com/roced/roced/verbs/hca/quota"
 	"github.com/roced/roced/verbs/proto"
 	"golang.org/x/sys/unix"
 )
@@ -16,7 +17,7 @@ type processFile struct {
 	fd    int
 	is    identity
 	uid   uint32
-	quota *hca.Quota
+	quota *quota.Quota
 	holes *holes
 	users int // sessions; under processFiles.mu
 
@@ -41,7 +42,7 @@ type processFiles struct {
 }
 
 // open makes a file for a session of a user.
-func (p *processFiles) open(uid uint32, quota *hca.Quota) (*processFile, error) {
+func (p *processFiles) open(uid uint32, quota *quota.Quota) (*processFile, error) {
 	if err := quota.TakeDescriptors(1); err != nil {
 		return nil, err
 	}

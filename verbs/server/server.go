@@ -11,6 +11,7 @@ import (
 
 	"github.com/roced/roced/verbs"
 	"github.com/roced/roced/verbs/hca"
+	"github.com/roced/roced/verbs/hca/quota"
 	"github.com/roced/roced/verbs/proto"
 	"golang.org/x/sys/unix"
 )
@@ -26,7 +27,7 @@ type Source interface {
 type Limits struct {
 	Connections int
 	hca.Limits
-	All hca.PoolLimits
+	All quota.PoolLimits
 }
 
 // Config is how a server works.
@@ -48,7 +49,7 @@ type Server struct {
 	complaints complaints
 	dismissals dismissals
 	owners     owners
-	pool       *hca.Pool // of all users
+	pool       *quota.Pool // of all users
 	pace       pace
 	monitors   monitors
 	files      processFiles
@@ -71,7 +72,7 @@ type Server struct {
 func New(c Config) (*Server, error) {
 	s := &Server{
 		group: c.PrivilegedGroup, log: c.Log, limits: c.Limits,
-		owners: owners{path: c.SubUIDs}, pool: hca.NewPool(c.Limits.All), monitors: newMonitors(),
+		owners: owners{path: c.SubUIDs}, pool: quota.NewPool(c.Limits.All), monitors: newMonitors(),
 		accounts: map[uint32]*account{}, connections: map[*connection]struct{}{},
 		hurry: make(chan struct{}), dismissals: make(dismissals, maxDismissals),
 	}

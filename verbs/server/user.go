@@ -6,7 +6,7 @@ import (
 	"slices"
 
 	"github.com/roced/roced/verbs"
-	"github.com/roced/roced/verbs/hca"
+	"github.com/roced/roced/verbs/hca/quota"
 	"golang.org/x/sys/unix"
 )
 
@@ -55,7 +55,7 @@ func (p *peer) privileged(group int) bool {
 // account is what a user has in all connections.
 type account struct {
 	name        string
-	quota       *hca.Quota
+	quota       *quota.Quota
 	connections int // under Server.mu
 }
 
@@ -67,7 +67,7 @@ func (s *Server) enter(uid uint32) (*account, error) {
 	a := s.accounts[uid]
 	if a == nil {
 		name := fmt.Sprintf("user %d", uid) // the user's name is not looked up: that may take long
-		a = &account{name: name, quota: hca.NewQuota(name, s.limits.Limits, s.pool)}
+		a = &account{name: name, quota: quota.New(name, s.limits.Limits, s.pool)}
 		s.accounts[uid] = a
 	}
 	if limit := s.limits.Connections; limit > 0 && a.connections >= limit {

@@ -7,6 +7,7 @@ import (
 	"github.com/roced/roced/cmd/roced/internal/cli"
 	"github.com/roced/roced/cmd/roced/internal/config"
 	"github.com/roced/roced/verbs/hca"
+	"github.com/roced/roced/verbs/hca/quota"
 	"github.com/roced/roced/verbs/server"
 )
 
@@ -27,5 +28,5 @@ func limits(l config.Limits) server.Limits {
 	return server.Limits{Connections: l.Clients, Limits: hca.Limits{
 		PDs: l.PDs, MRs: l.MRs, CQs: l.CQs, QPs: l.QPs, AHs: l.AHs, SRQs: l.SRQs, XRCDs: l.XRCDs, CompChannels: l.Channels,
 		Memberships: l.Memberships, Attachments: l.Attachments, IDs: l.IDs, EventChannels: l.EventChannels, Memory: l.Memory,
-	}, All: hca.PoolLimits{Memory: totalMemory(l.TotalMemory), Descriptors: descriptors(), Mappings: mappings()}}
+	}, All: quota.PoolLimits{Memory: totalMemory(l.TotalMemory), Descriptors: descriptors(), Mappings: mappings()}}
 }

@@ -1,6 +1,6 @@
 //go:build linux
 
-package hca
+package quota
 
 import (
 	"fmt"
@@ -54,7 +54,7 @@ func (p *Pool) take(of poolKind, owner string, own, asked uint64) error {
 	defer p.mu.Unlock()
 	used, most := of.field(&p.used), *of.field(&p.limits)
 	if most > 0 {
-		if err := (shared{of.noun, *used, most}).admit(owner, own, asked); err != nil {
+		if err := (Shared{of.noun, *used, most}).admit(owner, own, asked); err != nil {
 			return err
 		}
 	}
@@ -71,10 +71,10 @@ func (p *Pool) give(of poolKind, n uint64) {
 	*of.field(&p.used) -= n
 }
 
-// shared is something of which a card, or a service, has only so much for all users.
-type shared struct {
-	noun       string
-	used, most uint64
+// Shared is something of which a card, or a service, has only so much for all users.
+type Shared struct {
+	Noun       string
+	Used, Most uint64
 }
 
 const (
@@ -85,15 +85,15 @@ const (
 
 // admit says whether a user who has own of it may take so much more. However many users take what they may,
 // some is left for those that have none yet.
-func (s shared) admit(owner string, own, asked uint64) error {
-	reserve := s.most / reserveParts
+func (s Shared) admit(owner string, own, asked uint64) error {
+	reserve := s.Most / reserveParts
 	little := max(reserve/littleParts, littleLeast)
 	switch {
-	case s.used >= s.most || asked > s.most-s.used:
-		return fmt.Errorf("%w: %d %s: all users together have %d of %d; close some", verbs.ErrLimit, asked, s.noun, s.used, s.most)
-	case s.used+asked > s.most-reserve && own+asked > little:
+	case s.Used >= s.Most || asked > s.Most-s.Used:
+		return fmt.Errorf("%w: %d %s: all users together have %d of %d; close some", verbs.ErrLimit, asked, s.Noun, s.Used, s.Most)
+	case s.Used+asked > s.Most-reserve && own+asked > little:
 		return fmt.Errorf("%w: %d %s: all users together have %d of %d, the last eighth is for those with at most %d, and %s has %d",
-			verbs.ErrLimit, asked, s.noun, s.used, s.most, little, owner, own)
+			verbs.ErrLimit, asked, s.Noun, s.Used, s.Most, little, owner, own)
 	}
 	return nil
 }

@@ -1,6 +1,6 @@
 //go:build linux
 
-package hca
+package quota
 
 import (
 	"fmt"
@@ -10,7 +10,7 @@ import (
 )
 
 // Quota limits what several sessions have together, on any cards: those of one user of a service, for
-// example. Memory is counted where it is allocated (SessionConfig.Memory), since pages may stay in use
+// example. Memory is counted where it is allocated (hca.SessionConfig.Memory), since pages may stay in use
 // when what was in them is freed. A nil Quota limits nothing.
 type Quota struct {
 	owner string
@@ -23,9 +23,9 @@ type Quota struct {
 	mappings    uint64 // likewise
 }
 
-// NewQuota makes a quota. A limit of 0 is none. The owner's name is for errors. What the owner takes is
+// New makes a quota. A limit of 0 is none. The owner's name is for errors. What the owner takes is
 // taken from the pool too, which may be nil.
-func NewQuota(owner string, limits Limits, pool *Pool) *Quota {
+func New(owner string, limits Limits, pool *Pool) *Quota {
 	return &Quota{owner: owner, limits: limits, pool: pool}
 }
 
@@ -43,29 +43,46 @@ func (q *Quota) Used() Limits {
 	return q.used
 }
 
-// kind is a field of Limits, and how many descriptors of the process one takes.
-type kind struct {
+// Limits are how many objects a session may have at once. 0 stands for the card's limit.
+type Limits struct {
+	PDs, MRs, CQs, QPs, AHs int
+	SRQs                    int
+	XRCDs                   int // handles of XRC domains
+	CompChannels            int // each has descriptors of the card's process
+	Memberships             int
+	Attachments             int    // of queue pairs to groups
+	IDs                     int    // of connection management
+	EventChannels           int    // of ids; each has descriptors of the card's process
+	Memory                  uint64 // bytes of queues and of regions that AllocMR makes
+}
+
+// Kind is a kind of object: a field of Limits, and how many descriptors of the process one takes.
+type Kind struct {
 	field       func(*Limits) *int
 	descriptors uint64
 }
 
+// The kinds.
 var (
-	limitPDs           = kind{field: func(l *Limits) *int { return &l.PDs }}
-	limitMRs           = kind{field: func(l *Limits) *int { return &l.MRs }}
-	limitCQs           = kind{field: func(l *Limits) *int { return &l.CQs }}
-	limitQPs           = kind{field: func(l *Limits) *int { return &l.QPs }}
-	limitAHs           = kind{field: func(l *Limits) *int { return &l.AHs }}
-	limitSRQs          = kind{field: func(l *Limits) *int { return &l.SRQs }}
-	limitXRCDs         = kind{field: func(l *Limits) *int { return &l.XRCDs }}
-	limitCompChannels  = kind{func(l *Limits) *int { return &l.CompChannels }, 1}
-	limitMemberships   = kind{func(l *Limits) *int { return &l.Memberships }, 1} // of some groups
-	limitAttachments   = kind{field: func(l *Limits) *int { return &l.Attachments }}
-	limitIDs           = kind{field: func(l *Limits) *int { return &l.IDs }}
-	limitEventChannels = kind{func(l *Limits) *int { return &l.EventChannels }, 1}
+	PDs           = Kind{field: func(l *Limits) *int { return &l.PDs }}
+	MRs           = Kind{field: func(l *Limits) *int { return &l.MRs }}
+	CQs           = Kind{field: func(l *Limits) *int { return &l.CQs }}
+	QPs           = Kind{field: func(l *Limits) *int { return &l.QPs }}
+	AHs           = Kind{field: func(l *Limits) *int { return &l.AHs }}
+	SRQs          = Kind{field: func(l *Limits) *int { return &l.SRQs }}
+	XRCDs         = Kind{field: func(l *Limits) *int { return &l.XRCDs }}
+	CompChannels  = Kind{func(l *Limits) *int { return &l.CompChannels }, 1}
+	Memberships   = Kind{func(l *Limits) *int { return &l.Memberships }, 1} // of some groups
+	Attachments   = Kind{field: func(l *Limits) *int { return &l.Attachments }}
+	IDs           = Kind{field: func(l *Limits) *int { return &l.IDs }}
+	EventChannels = Kind{func(l *Limits) *int { return &l.EventChannels }, 1}
 )
 
-// take takes an object of a kind.
-func (q *Quota) take(of kind, noun string) error {
+// In is the kind's limit.
+func (k Kind) In(l *Limits) *int { return k.field(l) }
+
+// Take takes an object of a kind.
+func (q *Quota) Take(of Kind, noun string) error {
 	if q == nil {
 		return nil
 	}
@@ -82,8 +99,8 @@ func (q *Quota) take(of kind, noun string) error {
 	return nil
 }
 
-// give gives objects of a kind back.
-func (q *Quota) give(of kind, n int) {
+// Give gives objects of a kind back.
+func (q *Quota) Give(of Kind, n int) {
 	if q == nil || n == 0 {
 		return
 	}
@@ -93,22 +110,30 @@ func (q *Quota) give(of kind, n int) {
 	q.giveDescriptors(of.descriptors * uint64(n))
 }
 
-// most is how much of what a card has for all the owner can have: not what is kept for others.
-func (q *Quota) most(all int) int {
+// Most is how much of what a card has for all the owner can have: not what is kept for others.
+func (q *Quota) Most(all int) int {
 	if q == nil {
 		return all // a program in this process
 	}
 	return all - all/reserveParts
 }
 
-// admit says whether the owner, who has so many of a kind, may take one of what a card has for all.
-func (q *Quota) admit(of kind, s shared) error {
+// Admit says whether the owner, who has so many of a kind, may take one of what a card has for all.
+func (q *Quota) Admit(of Kind, s Shared) error {
 	if q == nil {
 		return nil // a program in this process
 	}
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	return s.admit(q.owner, uint64(*of.field(&q.used)), 1)
+}
+
+// AdmitBeside is Admit for what is no object of a quota, of which the caller knows that the owner has so many.
+func (q *Quota) AdmitBeside(own uint64, s Shared) error {
+	if q == nil {
+		return nil // a program in this process
+	}
+	return s.admit(q.owner, own, 1)
 }
 
 // TakeDescriptors takes descriptors of the process, which a connection has; ErrLimit if there are too few.
