@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 
 	"github.com/roced/roced/datapath/wire"
 	"golang.org/x/sys/unix"
@@ -88,16 +89,22 @@ func openPort(family int, number uint16) (fd int, err error) {
 	return fd, nil
 }
 
-// socket is the one to send through from a port; -1 if there is none.
-func (p *ports) socket(number uint16, six bool) int {
-	list := p.v4
-	if six {
-		list = p.v6
+// place is where the socket is that a frame leaves through: its port's place in numbers, behind those of IPv4 for IPv6.
+func (p *ports) place(at headers) uint8 {
+	place := max(0, slices.Index(p.numbers[:], at.sourcePort()))
+	if at.six {
+		place += len(p.numbers)
 	}
-	for i, one := range p.numbers {
-		if one == number && i < len(list) {
-			return list[i]
-		}
+	return uint8(place)
+}
+
+// socket is the one at a place; -1 if the kernel has no IPv6.
+func (p *ports) socket(place uint8) int {
+	switch i := int(place); {
+	case i < len(p.v4):
+		return p.v4[i]
+	case i-len(p.numbers) < len(p.v6):
+		return p.v6[i-len(p.numbers)]
 	}
 	return -1
 }

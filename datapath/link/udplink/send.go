@@ -21,16 +21,19 @@ const (
 
 // sender is the sending half of a Link.
 //
-//	Reserve, Commit ──► frames: a ring ──► Flush: trains, each with a correct ICRC in each packet ──► a port
+//	Reserve, Commit ──► frames: a ring ──► Flush: by ports ──► trains, each with a correct ICRC in each packet ──► a port
 type sender struct {
 	ports     ports
 	index     uint32 // the interface's, for groups and addresses of its link
 	numbering wire.Numbering
 
 	memory       []byte
-	lengths      [frameCount]int
-	first, count int // of the frames that wait
-	alone        int // frames at the front that do not leave in trains
+	order        [frameCount]uint8 // the ring: each frame's number once
+	lengths      [frameCount]int   // by number
+	leaves       [frameCount]uint8 // by number: the place of the port in ports
+	first, count int               // places in the ring of the frames that wait
+	mixed        bool              // not all of them leave through one port
+	alone        int               // frames at the front that do not leave in trains
 
 	messages      [maxTrains]message
 	sizes         [maxTrains]int // packets of each
@@ -45,12 +48,20 @@ type sender struct {
 	sent          struct{ frames, trains, inTrains atomic.Uint64 }
 }
 
-func (s *sender) allocate() { s.memory = make([]byte, frameCount*frameSize) }
+func (s *sender) allocate() {
+	s.memory = make([]byte, frameCount*frameSize)
+	for i := range s.order {
+		s.order[i] = uint8(i)
+	}
+}
+
+// at is the number of the frame that so many others wait before.
+func (s *sender) at(place int) *uint8 { return &s.order[(s.first+place)%frameCount] }
 
 // frame is the frame that so many others wait before.
 func (s *sender) frame(place int) []byte {
-	place = (s.first + place) % frameCount
-	return s.memory[place*frameSize:][:s.lengths[place]]
+	number := int(*s.at(place))
+	return s.memory[number*frameSize:][:s.lengths[number]]
 }
 
 // Reserve implements link.Link.
@@ -58,19 +69,45 @@ func (s *sender) Reserve() []byte {
 	if s.count == frameCount && !s.Flush() && s.count == frameCount {
 		return nil
 	}
-	return s.memory[(s.first+s.count)%frameCount*frameSize:][:frameSize]
+	return s.memory[int(*s.at(s.count))*frameSize:][:frameSize]
 }
 
 // Commit implements link.Link.
 func (s *sender) Commit(length int) {
-	s.lengths[(s.first+s.count)%frameCount] = length
+	number := *s.at(s.count)
+	s.lengths[number] = length
+	s.leaves[number] = s.ports.place(headersOf(s.frame(s.count)))
+	s.mixed = s.mixed || s.count > 0 && s.leaves[number] != s.leaves[*s.at(s.count - 1)]
 	if s.count++; s.count%early == 0 {
 		s.Flush()
 	}
 }
 
+// gather puts the frames of each port behind one another, in their order: connections that send a few packets each
+// make long trains together. Packets of one queue pair for one peer leave through one port, so they do not overtake
+// each other.
+func (s *sender) gather() {
+	var sorted [frameCount]uint8
+	n := 0
+	for port := range uint8(2 * len(s.ports.numbers)) {
+		for place := s.alone; place < s.count; place++ {
+			if number := *s.at(place); s.leaves[number] == port {
+				sorted[n] = number
+				n++
+			}
+		}
+	}
+	for i, number := range sorted[:n] {
+		*s.at(s.alone + i) = number
+	}
+	s.mixed = false
+}
+
 // Flush implements link.Link.
 func (s *sender) Flush() bool {
+	if s.mixed {
+		s.gather()
+	}
 	for s.count > 0 {
 		fd, trains := s.build()
 		n, errno := sendMessages(fd, s.messages[:trains])
@@ -93,7 +130,7 @@ func (s *sender) Flush() bool {
 func (s *sender) remove(frames int) {
 	s.first, s.count, s.alone = (s.first+frames)%frameCount, s.count-frames, max(0, s.alone-frames)
 	if s.count == 0 {
-		s.first = 0
+		s.first, s.mixed = 0, false
 	}
 }
 

@@ -11,7 +11,7 @@ func (s *sender) build() (fd, trains int) {
 	s.used = 0
 	for place := 0; place < s.count && trains < maxTrains; {
 		at := headersOf(s.frame(place))
-		through := s.ports.socket(at.sourcePort(), at.six)
+		through := s.ports.socket(s.leaves[*s.at(place)])
 		if trains > 0 && through != fd {
 			break
 		}

@@ -206,6 +206,35 @@ func TestFlows(t *testing.T) {
 	}
 }
 
+// Packets of many queue pairs in turns leave in a train a port, over either protocol, and each queue pair's in order.
+func TestManyShareTrains(t *testing.T) {
+	a, b := ends(t)
+	before := a.Sent()
+	const pairs, each = 8, 4
+	for i := range each {
+		for _, path := range []wire.Path{v4, v6} {
+			for pair := range wire.QPN(pairs) {
+				a.send(path, 1+pair, i, 100)
+			}
+		}
+	}
+	a.Flush()
+	next := map[[2]uint32]int{}
+	for _, frame := range b.receive(2 * pairs * each) {
+		var p wire.Packet
+		wire.Parse(frame, &p)
+		from := [2]uint32{uint32(p.DETH().SrcQP()), uint32(frame[wire.EthernetLen] >> 4)}
+		if psn := int(p.BTH().PSN()); psn != next[from] {
+			t.Fatalf("queue pair %v: packet %d, want %d", from, psn, next[from])
+		}
+		next[from]++
+	}
+	after := a.Sent()
+	if trains := after.Trains - before.Trains; len(next) != 2*pairs || trains > uint64(2*len(a.SourcePorts())) || after.Frames != before.Frames {
+		t.Errorf("%d queue pairs, %d trains, %d frames alone", len(next), trains, after.Frames-before.Frames)
+	}
+}
+
 // What is longer than the link's MTU is refused, in a train too, and what fits arrives.
 func TestTooLong(t *testing.T) {
 	a, b := ends(t)
