@@ -64,7 +64,6 @@ var byOthers = map[string]string{
 	"verbs.Context.GetPKeyIndex": "ibv_get_pkey_index",
 	"verbs.MTUToInt":             "ib_mtu_enum_to_int",
 	"verbs.IntToMTU":             "ib_mtu_int_to_enum",
-	"verbs.WidthToInt":           "ib_width_enum_to_int",
 	"verbs.QP.Drain?Q":           "ib_drain_sq, ib_drain_rq",
 	"verbs.QP.DrainQP":           "ib_drain_qp",
 	"verbs.QP.QueryAttr":         "ibv_query_qp",

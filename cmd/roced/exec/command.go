@@ -9,6 +9,7 @@ import (
 	"os/signal"
 
 	"github.com/roced/roced/cmd/roced/internal/cli"
+	"github.com/roced/roced/cmd/roced/internal/config"
 	"github.com/spf13/cobra"
 	"golang.org/x/sys/unix"
 )
@@ -17,6 +18,7 @@ import (
 type options struct {
 	libraries string
 	socket    string
+	installed string // the socket of the service that the package installs
 	network   string
 	preload   bool
 	sysfs     bool
@@ -59,7 +61,7 @@ const (
 
 // New is the command.
 func New(log *slog.Logger) *cobra.Command {
-	o := &options{log: log}
+	o := &options{installed: config.DefaultSocket, log: log}
 	cmd := &cobra.Command{
 		Use:     "exec [flags] -- PROGRAM [ARGUMENT...]",
 		Short:   "Run an RDMA program in C over roced, unchanged",

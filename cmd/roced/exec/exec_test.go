@@ -152,6 +152,70 @@ func TestOwnService(t *testing.T) {
 	}
 }
 
+// What a killed command leaves is removed by the next one; what one that runs has is not.
+func TestKilledLeavesNothing(t *testing.T) {
+	t.Parallel()
+	place, dir := t.TempDir(), newLibraries(t)
+	start := func() *cmdtest.Child {
+		child := cmdtest.Command(t, "exec", "--network", "loopback", "--libraries", dir, "sh", "-c", "echo up; read x")
+		child.Env = append(child.Env, "TMPDIR="+place)
+		input, err := child.StdinPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		child.Start(t)
+		t.Cleanup(func() { input.Close() }) // the program ends, also that of a command that was killed
+		child.Await(t, "up")
+		return child
+	}
+	count := func() int {
+		left, err := os.ReadDir(place)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return len(left)
+	}
+	killed := start()
+	start()
+	if n := count(); n != 2 {
+		t.Fatalf("%d folders of two that run", n)
+	}
+	if err := killed.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	killed.Process.Wait() // the program goes on, and holds what the command has written to
+	got := run(t, []string{"TMPDIR=" + place}, "--network", "loopback", "--libraries", dir, "true")
+	if n := count(); got.code != 0 || n != 1 {
+		t.Errorf("exit code %d, %q; %d folders are left of one that runs", got.code, got.errOut, n)
+	}
+}
+
+// A folder for temporary files that cannot be used is said with its name.
+func TestTemporaryFolder(t *testing.T) {
+	t.Parallel()
+	long := filepath.Join(t.TempDir(), strings.Repeat("x", 90))
+	if err := os.Mkdir(long, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	rows := map[string]struct{ dir, said string }{
+		"missing":   {"/no/such/folder", "no such file"},
+		"no folder": {"/dev/null", "not a directory"},
+		"too long":  {long, "the kernel takes 107"},
+	}
+	for name, row := range rows {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			got := run(t, []string{"TMPDIR=" + row.dir}, "--network", "loopback", "--libraries", newLibraries(t), "true")
+			if got.code != exitFailed || !strings.Contains(got.errOut, row.said) || !strings.Contains(got.errOut, "TMPDIR") {
+				t.Errorf("exit code %d, %q", got.code, got.errOut)
+			}
+		})
+	}
+	if left, err := os.ReadDir(long); err != nil || len(left) != 0 {
+		t.Errorf("left: %v, %v", left, err)
+	}
+}
+
 // The program sees the service's devices, and the host's other classes as they are; nobody else does. An ordinary user
 // gets a namespace of users too.
 func TestSysfs(t *testing.T) {
@@ -192,12 +256,33 @@ func TestStrangersService(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer s.Close()
-	if err := os.Symlink(s.socket, filepath.Join(folder, "roced.sock")); err != nil {
+	if err := os.Symlink(s.folder.socket(), filepath.Join(folder, "roced.sock")); err != nil {
 		t.Fatal(err)
 	}
 	got := run(t, []string{"XDG_RUNTIME_DIR=" + folder}, "--libraries", newLibraries(t), "sh", "-c", "echo $ROCED_SOCKET")
 	if got.code != 0 || strings.HasPrefix(got.out, folder) {
 		t.Errorf("exit code %d, %q, %q", got.code, got.out, got.errOut)
+	}
+}
+
+// The installed service runs as a user of its own, whose folder it is in.
+func TestInstalledService(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("needs root, to be two users")
+	}
+	t.Setenv("ROCED_SOCKET", "")
+	t.Setenv("XDG_RUNTIME_DIR", t.TempDir())
+	s, err := (&options{}).openService()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	o := &options{installed: filepath.Join(cmdtest.NobodysDir(t), "roced.sock")}
+	if err := os.Symlink(s.folder.socket(), o.installed); err != nil {
+		t.Fatal(err)
+	}
+	if found, err := o.findService(); err != nil || found != o.installed {
+		t.Errorf("%q, %v", found, err)
 	}
 }
 
@@ -210,9 +295,9 @@ func TestRelativeSocket(t *testing.T) {
 	}
 	defer s.Close()
 	child := cmdtest.Command(t, "exec", "--libraries", newLibraries(t), "--socket", "./roced.sock", "sh", "-c", "cd /; echo $ROCED_SOCKET")
-	child.Dir = s.folder
-	if got := runChild(child, t.TempDir(), nil); got.code != 0 || strings.TrimSpace(got.out) != s.socket {
-		t.Errorf("exit code %d, %q, %q; want %s", got.code, got.out, got.errOut, s.socket)
+	child.Dir = s.folder.path
+	if got := runChild(child, t.TempDir(), nil); got.code != 0 || strings.TrimSpace(got.out) != s.folder.socket() {
+		t.Errorf("exit code %d, %q, %q; want %s", got.code, got.out, got.errOut, s.folder.socket())
 	}
 }
 

@@ -8,7 +8,6 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/roced/roced/cmd/roced/internal/config"
 	"github.com/roced/roced/cmd/roced/internal/loopback"
 	"github.com/roced/roced/verbs/client"
 	"github.com/roced/roced/verbs/server"
@@ -29,8 +28,8 @@ func (o *options) findService() (string, error) {
 			return path, err
 		}
 	}
-	for _, path := range []string{config.DefaultSocket, loopback.Socket()} {
-		if isStrangers(filepath.Dir(path)) {
+	for _, path := range []string{o.installed, loopback.Socket()} {
+		if path != o.installed && isStrangers(filepath.Dir(path)) {
 			continue
 		}
 		_, err := client.Devices(path)
@@ -58,14 +57,13 @@ func (o *options) runWithOwnService(p *program) (err error) {
 		return fmt.Errorf("a service of its own: %w", err)
 	}
 	defer func() { err = errors.Join(err, s.Close()) }()
-	p.socket = s.socket
+	p.socket = s.folder.socket()
 	return p.run()
 }
 
 // ownService is a service for one program and its children.
 type ownService struct {
-	folder  string
-	socket  string
+	folder  folder
 	network *loopback.Network
 	server  *server.Server
 	serving chan error
@@ -78,10 +76,9 @@ func (o *options) openService() (s *ownService, err error) {
 			err = errors.Join(err, s.Close())
 		}
 	}()
-	if s.folder, err = os.MkdirTemp("", "roced-exec-"); err != nil {
+	if s.folder, err = newFolder(); err != nil {
 		return s, err
 	}
-	s.socket = filepath.Join(s.folder, "roced.sock")
 	memory, err := loopback.ParseOptions(loopback.DefaultPools, nil)
 	if err != nil {
 		return s, err
@@ -89,14 +86,10 @@ func (o *options) openService() (s *ownService, err error) {
 	if s.network, err = loopback.New(memory, o.log); err != nil {
 		return s, err
 	}
-	var devices []server.Source
-	for _, d := range s.network.Devices() {
-		devices = append(devices, d)
-	}
-	if s.server, err = server.New(server.Config{Devices: devices, PrivilegedGroup: -1, Log: o.log}); err != nil {
+	if s.server, err = server.New(server.Config{Devices: s.network.Sources(), PrivilegedGroup: -1, Log: o.log}); err != nil {
 		return s, err
 	}
-	listener, err := net.Listen("unixpacket", s.socket)
+	listener, err := net.Listen("unixpacket", s.folder.socket())
 	if err != nil {
 		return s, err
 	}
@@ -116,8 +109,5 @@ func (s *ownService) Close() (err error) {
 	if s.network != nil {
 		err = errors.Join(err, s.network.Close())
 	}
-	if s.folder != "" {
-		err = errors.Join(err, os.RemoveAll(s.folder))
-	}
-	return err
+	return errors.Join(err, s.folder.remove())
 }

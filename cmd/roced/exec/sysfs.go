@@ -122,17 +122,14 @@ func groups(gid verbs.GID) (text string) {
 	return text
 }
 
-// lanes and speeds are those of ActiveWidth and ActiveSpeed, in Mbit/s a lane, with the kernel's names.
-var (
-	lanes  = map[uint8]int{1: 1, 2: 4, 4: 8, 8: 12, 16: 2}
-	speeds = map[uint8]struct {
-		mbits int
-		name  string
-	}{1: {2500, "SDR"}, 2: {5000, "DDR"}, 4: {10000, "QDR"}, 8: {10000, "FDR10"}, 16: {14000, "FDR"}, 32: {25000, "EDR"}, 64: {50000, "HDR"}, 128: {100000, "NDR"}}
-)
+// speeds are those of ActiveSpeed, in Mbit/s a lane, with the kernel's names.
+var speeds = map[uint8]struct {
+	mbits int
+	name  string
+}{1: {2500, "SDR"}, 2: {5000, "DDR"}, 4: {10000, "QDR"}, 8: {10000, "FDR10"}, 16: {14000, "FDR"}, 32: {25000, "EDR"}, 64: {50000, "HDR"}, 128: {100000, "NDR"}}
 
 func rate(attr *verbs.PortAttr) string {
-	speed, lanes := speeds[attr.ActiveSpeed], lanes[attr.ActiveWidth]
+	speed, lanes := speeds[attr.ActiveSpeed], max(verbs.WidthToInt(attr.ActiveWidth), 0)
 	tenths := speed.mbits * lanes / 100
 	whole := fmt.Sprint(tenths / 10)
 	if tenths%10 != 0 {

@@ -10,7 +10,6 @@ import (
 	"github.com/roced/roced/verbs"
 	"github.com/roced/roced/verbs/hca"
 	"github.com/roced/roced/verbs/provider"
-	"github.com/roced/roced/verbs/server"
 	"github.com/spf13/pflag"
 )
 
@@ -51,14 +50,6 @@ func (l *loopbackFlags) open(log *slog.Logger) (*loopback.Network, error) {
 		return nil, err
 	}
 	return loopback.New(o, log)
-}
-
-// sourcesOf are the devices of a wire for the server.
-func sourcesOf(n *loopback.Network) (list []server.Source) {
-	for _, d := range n.Devices() {
-		list = append(list, d)
-	}
-	return list
 }
 
 // wireDevice is a device of a wire for metrics. It is open from the beginning to the end.

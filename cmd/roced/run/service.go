@@ -88,7 +88,7 @@ func (s *service) sayWhy(ctx context.Context, failed error) {
 // being served.
 func (s *service) start(ctx context.Context) error {
 	if s.network != nil {
-		if err := s.devices.offer(sourcesOf(s.network)); err != nil {
+		if err := s.devices.offer(s.network.Sources()); err != nil {
 			return err
 		}
 	}

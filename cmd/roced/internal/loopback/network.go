@@ -8,6 +8,7 @@ import (
 
 	"github.com/roced/roced/verbs/hca"
 	"github.com/roced/roced/verbs/hca/memnet"
+	"github.com/roced/roced/verbs/server"
 )
 
 // Network is the network in memory with its hosts.
@@ -58,6 +59,14 @@ func (n *Network) Devices() []Device {
 	list := []Device{n.guests}
 	for _, h := range n.named {
 		list = append(list, h)
+	}
+	return list
+}
+
+// Sources are the devices for a server.
+func (n *Network) Sources() (list []server.Source) {
+	for _, d := range n.Devices() {
+		list = append(list, d)
 	}
 	return list
 }
