@@ -32,7 +32,7 @@ func TestHolderIsAService(t *testing.T) {
 			must(t, os.Rename(names[0], name))
 		}
 		err := attachIn(hosts.A, load(t, Config{}), "eth0", Auto)
-		isAttached(t, err, "the service at "+name, "--service "+name)
+		isAttached(t, err, "the service at "+name, "--socket "+name)
 		if strings.Contains(err.Error(), "end that process") {
 			t.Errorf("%v", err)
 		}

@@ -18,7 +18,7 @@ func startDaemon(t *testing.T) (flag string) {
 	for stdout := ""; !strings.Contains(stdout, "runs; devices: loop, a, b"); {
 		_, stdout, _ = cmdtest.Run(t, "doctor", "--socket", socket)
 	}
-	return "--service=" + socket
+	return "--socket=" + socket
 }
 
 // TestCommandsOverTheService: ping, perf and mcast do the same over the service's devices.
@@ -51,7 +51,7 @@ func TestCommandsOverTheService(t *testing.T) {
 }
 
 func TestDaemonFlag(t *testing.T) {
-	cmdtest.CheckFailure(t, []string{"ping", "-d", "a", "--service=/nonexistent"}, cli.ExitFailed, "is it running?")
-	cmdtest.CheckFailure(t, []string{"ping", "-d", "a", "--service=/nonexistent", "--xdp", "native"}, cli.ExitUsage, "--xdp and --service exclude each other")
-	cmdtest.CheckFailure(t, []string{"mcast", "-d", "a", "--service=/nonexistent", "239.1.2.3", "--membership", "socket"}, cli.ExitUsage, "--membership and --service")
+	cmdtest.CheckFailure(t, []string{"ping", "-d", "a", "--socket=/nonexistent"}, cli.ExitFailed, "is it running?")
+	cmdtest.CheckFailure(t, []string{"ping", "-d", "a", "--socket=/nonexistent", "--xdp", "native"}, cli.ExitUsage, "--xdp and --socket exclude each other")
+	cmdtest.CheckFailure(t, []string{"mcast", "-d", "a", "--socket=/nonexistent", "239.1.2.3", "--membership", "socket"}, cli.ExitUsage, "--membership and --socket")
 }

@@ -31,7 +31,7 @@ func TestSignalWhileTheServiceIsStopped(t *testing.T) {
 		if i%2 == 1 {
 			s, code = unix.SIGTERM, cli.ExitSignal+15
 		}
-		c := cmdtest.Command(t, append(strings.Fields(args), "--service", socket)...)
+		c := cmdtest.Command(t, append(strings.Fields(args), "--socket", socket)...)
 		c.Start(t)
 		connection, _, err := unix.Accept(listener) // and never a word: as of a service that hangs
 		if err != nil {

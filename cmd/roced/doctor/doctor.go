@@ -10,7 +10,6 @@ import (
 	"github.com/roced/roced/cmd/roced/internal/card"
 	"github.com/roced/roced/cmd/roced/internal/cli"
 	"github.com/roced/roced/cmd/roced/internal/daemon"
-	"github.com/roced/roced/verbs/client"
 	"github.com/roced/roced/verbs/hca"
 	"github.com/spf13/cobra"
 )
@@ -60,10 +59,8 @@ func New() *cobra.Command {
 	f.SortFlags = false
 	o.InterfaceFlags.Add(f)
 	o.network.Add(f)
-	o.socket = client.DefaultPath
+	o.socket = daemon.DefaultSocket()
 	daemon.AddSocket(f, &o.socket, "`socket` of the service")
-	f.StringVar(&o.socket, "socket", client.DefaultPath, "as --service, its former name")
-	_ = f.MarkHidden("socket") // there is one
 	f.DurationVar(&o.listen, "listen", 0, "`time` to listen for IGMP and MLD queries")
 	f.BoolVarP(&o.json, "json", "j", false, "JSON")
 	return cmd

@@ -185,7 +185,7 @@ func TestOrdinaryUserIsTold(t *testing.T) {
 	hosts := labtest.Pair(t)
 	run := func(args ...string) (code int, stdout string) {
 		t.Helper()
-		c := cmdtest.Command(t, append([]string{"doctor", "-d", "eth0", "--service", "/no/such.sock"}, args...)...)
+		c := cmdtest.Command(t, append([]string{"doctor", "-d", "eth0", "--socket", "/no/such.sock"}, args...)...)
 		c.AsNobody(t)
 		if err := hosts.A.Do(func() error { c.Start(t); return nil }); err != nil {
 			t.Fatal(err)
@@ -209,7 +209,7 @@ func TestOrdinaryUserIsTold(t *testing.T) {
 // TestRootOfAUserNamespaceIsTold: it has all capabilities, and they are not enough for XDP.
 func TestRootOfAUserNamespaceIsTold(t *testing.T) {
 	t.Parallel()
-	c := cmdtest.Command(t, "doctor", "--service", "/no/such.sock")
+	c := cmdtest.Command(t, "doctor", "--socket", "/no/such.sock")
 	c.AsNobody(t)
 	c.AsRootOfUserNamespace()
 	if err := c.Cmd.Start(); err != nil {

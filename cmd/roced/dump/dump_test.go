@@ -41,7 +41,7 @@ func TestDump(t *testing.T) {
 	socket := cmdtest.ServeMemory(t)
 	left, right := endpoint(t, socket, "left"), endpoint(t, socket, "right")
 	file := filepath.Join(t.TempDir(), "x.pcapng")
-	b := cmdtest.Start(t, "dump", "--service", socket, "-d", "right", "-w", file)
+	b := cmdtest.Start(t, "dump", "--socket", socket, "-d", "right", "-w", file)
 	holds := func(text string) bool {
 		written, _ := os.ReadFile(file)
 		return bytes.Contains(written, []byte(text))
@@ -64,7 +64,7 @@ func TestDumpErrors(t *testing.T) {
 	t.Parallel()
 	socket := cmdtest.ServeMemory(t)
 	args := func(rest string) []string {
-		return strings.Fields("dump -w /dev/null --service " + socket + " " + rest)
+		return strings.Fields("dump -w /dev/null --socket " + socket + " " + rest)
 	}
 	cmdtest.CheckFailure(t, args(""), cli.ExitFailed, "name a device with -d", `"left"`)
 	cmdtest.CheckFailure(t, args("-d eth9"), cli.ExitFailed, `no device "eth9"`)

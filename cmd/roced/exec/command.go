@@ -10,6 +10,7 @@ import (
 
 	"github.com/roced/roced/cmd/roced/internal/cli"
 	"github.com/roced/roced/cmd/roced/internal/config"
+	"github.com/roced/roced/cmd/roced/internal/daemon"
 	"github.com/spf13/cobra"
 	"golang.org/x/sys/unix"
 )
@@ -80,7 +81,7 @@ func New(log *slog.Logger) *cobra.Command {
 	f := cmd.Flags()
 	f.SortFlags = false
 	f.SetInterspersed(false)
-	f.StringVar(&o.socket, "socket", "", "`path` of the service's socket")
+	daemon.AddSocket(f, &o.socket, "`path` of the service's socket")
 	f.StringVar(&o.network, "network", "", "`loopback`: a service of its own, in memory, also if there is another")
 	f.StringVar(&o.libraries, "libraries", "", "`folder` of libibverbs.so.1 and librdmacm.so.1")
 	f.BoolVar(&o.preload, "preload", false, "load the libraries by LD_PRELOAD, before any path that is built into the program")

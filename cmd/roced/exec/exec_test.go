@@ -18,9 +18,19 @@ func newLibraries(t *testing.T) string {
 		t.Fatal(err)
 	}
 	for _, name := range libraries {
-		if err := os.WriteFile(filepath.Join(dir, name), nil, 0o644); err != nil {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(mark), 0o644); err != nil {
 			t.Fatal(err)
 		}
+	}
+	return dir
+}
+
+// newStrangers is a folder with libraries of the same names that are not ours.
+func newStrangers(t *testing.T) string {
+	t.Helper()
+	dir := newLibraries(t)
+	if err := os.WriteFile(filepath.Join(dir, libraries[1]), []byte("ELF"), 0o644); err != nil {
+		t.Fatal(err)
 	}
 	return dir
 }
@@ -94,6 +104,8 @@ func TestMistakes(t *testing.T) {
 	}{
 		"no program":          {nil, 2, "which program?"},
 		"no libraries there":  {[]string{"--libraries", "/nowhere", "true"}, exitFailed, "make clib"},
+		"rdma-core's":         {[]string{"--libraries", newStrangers(t), "true"}, exitFailed, "not roced's"},
+		"empty socket":        {[]string{"--socket", "", "true"}, 2, "write the path of a socket"},
 		"unknown network":     {[]string{"--network", "xdp", "true"}, exitFailed, "--network xdp"},
 		"network and service": {[]string{"--network", "loopback", "--socket", "/nowhere", "true"}, exitFailed, "leave one of them out"},
 		"no service there":    {[]string{"--libraries", newLibraries(t), "--socket", "/nowhere", "true"}, exitFailed, "reach the service at /nowhere"},

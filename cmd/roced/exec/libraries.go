@@ -1,7 +1,10 @@
 package exec
 
 import (
+	"bytes"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -54,18 +57,18 @@ func findLibraries(named string) (string, error) {
 		if err != nil {
 			return "", err
 		}
-		if missing := missingLibrary(dir); missing != "" {
-			return "", fmt.Errorf("%s: there is no %s in %s; make clib builds the libraries", named.by, missing, dir)
+		if err := checkLibraries(dir); err != nil {
+			return "", fmt.Errorf("%s: %w; make clib builds the libraries", named.by, err)
 		}
 		return dir, nil
 	}
 	places := []string{installedLibraries}
 	if self, err := os.Executable(); err == nil {
 		beside := filepath.Dir(self)
-		places = []string{filepath.Join(beside, "clib"), filepath.Join(beside, "../lib/roced"), installedLibraries}
+		places = []string{filepath.Join(beside, "clib"), filepath.Join(beside, "../lib/roced"), filepath.Join(beside, "../lib"), installedLibraries}
 	}
 	for _, dir := range places {
-		if missingLibrary(dir) == "" {
+		if checkLibraries(dir) == nil {
 			return dir, nil
 		}
 	}
@@ -73,11 +76,21 @@ func findLibraries(named string) (string, error) {
 		strings.Join(libraries, " and "), strings.Join(places, ", "))
 }
 
-func missingLibrary(dir string) string {
+// mark is a version of symbols in both of our libraries, and in none of rdma-core's, which have the same names.
+const mark = "ROCED_PRIVATE"
+
+// checkLibraries says whether a folder has the libraries.
+func checkLibraries(dir string) error {
 	for _, name := range libraries {
-		if _, err := os.Stat(filepath.Join(dir, name)); err != nil {
-			return name
+		content, err := os.ReadFile(filepath.Join(dir, name))
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			return fmt.Errorf("there is no %s in %s", name, dir)
+		case err != nil:
+			return err
+		case !bytes.Contains(content, []byte(mark)):
+			return fmt.Errorf("%s in %s is not roced's, but one of rdma-core or another, which needs an RDMA device", name, dir)
 		}
 	}
-	return ""
+	return nil
 }

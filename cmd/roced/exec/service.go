@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"io/fs"
 	"net"
-	"os"
 	"path/filepath"
 
+	"github.com/roced/roced/cmd/roced/internal/daemon"
 	"github.com/roced/roced/cmd/roced/internal/loopback"
 	"github.com/roced/roced/verbs/client"
 	"github.com/roced/roced/verbs/server"
@@ -19,7 +19,7 @@ func (o *options) findService() (string, error) {
 	if o.network != "" {
 		return "", nil
 	}
-	for _, named := range []string{o.socket, os.Getenv("ROCED_SOCKET")} {
+	for _, named := range []string{o.socket, daemon.NamedSocket()} {
 		if named != "" {
 			path, err := filepath.Abs(named) // the program may go elsewhere
 			if err == nil {
@@ -29,7 +29,7 @@ func (o *options) findService() (string, error) {
 		}
 	}
 	for _, path := range []string{o.installed, loopback.Socket()} {
-		if path != o.installed && isStrangers(filepath.Dir(path)) {
+		if path != o.installed && !loopback.IsOwn(path) {
 			continue
 		}
 		_, err := client.Devices(path)
@@ -41,13 +41,6 @@ func (o *options) findService() (string, error) {
 		}
 	}
 	return "", nil
-}
-
-// isStrangers says whether a folder belongs neither to the user nor to root: who may make folders beside the user's, as in
-// /tmp, is not to serve the user's programs.
-func isStrangers(folder string) bool {
-	var stat unix.Stat_t
-	return unix.Lstat(folder, &stat) == nil && stat.Uid != 0 && int(stat.Uid) != os.Geteuid()
 }
 
 // runWithOwnService runs the program over a network in memory, which ends with it.

@@ -12,7 +12,7 @@ import (
 func TestMcastOverADaemon(t *testing.T) {
 	t.Parallel()
 	socket := cmdtest.ServeMemory(t)
-	args := func(rest string) []string { return strings.Fields("mcast --service=" + socket + " 239.1.2.3 " + rest) }
+	args := func(rest string) []string { return strings.Fields("mcast --socket=" + socket + " 239.1.2.3 " + rest) }
 	receiver := cmdtest.Start(t, args("-d left --count 3")...)
 	receiver.Await(t, listening)
 	code, stdout, stderr := cmdtest.Run(t, args("-d right --send --send-only -n 3")...)
@@ -25,7 +25,7 @@ func TestMcastOverADaemon(t *testing.T) {
 		t.Errorf("exit code %d: %s", code, receiver.Stderr())
 	}
 	cmdtest.CheckSays(t, got, "received 3 messages", "dropped: none")
-	cmdtest.CheckFailure(t, args("-d left --membership socket"), cli.ExitUsage, "--membership and --service exclude each other")
+	cmdtest.CheckFailure(t, args("-d left --membership socket"), cli.ExitUsage, "--membership and --socket exclude each other")
 }
 
 // TestMcastByIDOverADaemon: both are members by connection ids.
@@ -33,7 +33,7 @@ func TestMcastByIDOverADaemon(t *testing.T) {
 	t.Parallel()
 	socket := cmdtest.ServeMemory(t)
 	args := func(rest string) []string {
-		return strings.Fields("mcast --cm --service=" + socket + " 239.1.2.3 " + rest)
+		return strings.Fields("mcast --cm --socket=" + socket + " 239.1.2.3 " + rest)
 	}
 	receiver := cmdtest.Start(t, args("-d left --count 3")...)
 	receiver.Await(t, listening)

@@ -15,8 +15,8 @@ import (
 func TestMonitor(t *testing.T) {
 	t.Parallel()
 	socket := cmdtest.ServeMemory(t)
-	lines := cmdtest.Start(t, "monitor", "--service", socket)
-	objects := cmdtest.Start(t, "monitor", "--service", socket, "-j", "-d", "right")
+	lines := cmdtest.Start(t, "monitor", "--socket", socket)
+	objects := cmdtest.Start(t, "monitor", "--socket", socket, "-j", "-d", "right")
 	come := func(device string) {
 		c, err := client.Dial(socket, device)
 		if err != nil {
@@ -78,6 +78,6 @@ func TestLines(t *testing.T) {
 func TestMonitorErrors(t *testing.T) {
 	t.Parallel()
 	socket := cmdtest.ServeMemory(t)
-	cmdtest.CheckFailure(t, []string{"monitor", "--service", "/no/such.sock"}, cli.ExitFailed, "is it running?")
-	cmdtest.CheckFailure(t, []string{"monitor", "--service", socket, "-d", "eth9"}, cli.ExitFailed, `no device "eth9"`)
+	cmdtest.CheckFailure(t, []string{"monitor", "--socket", "/no/such.sock"}, cli.ExitFailed, "is it running?")
+	cmdtest.CheckFailure(t, []string{"monitor", "--socket", socket, "-d", "eth9"}, cli.ExitFailed, `no device "eth9"`)
 }

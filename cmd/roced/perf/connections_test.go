@@ -125,7 +125,7 @@ func TestUnreliableConnectionsMayLose(t *testing.T) {
 	t.Parallel()
 	socket := cmdtest.ServeMemory(t)
 	args := func(rest string) []string {
-		return strings.Fields("perf --uc --bandwidth -s 64 --service=" + socket + " " + rest)
+		return strings.Fields("perf --uc --bandwidth -s 64 --socket=" + socket + " " + rest)
 	}
 	for _, row := range []struct {
 		server, client string

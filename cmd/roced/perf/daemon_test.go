@@ -14,7 +14,7 @@ import (
 func TestPerfOverADaemon(t *testing.T) {
 	t.Parallel()
 	socket := cmdtest.ServeMemory(t)
-	args := func(rest string) []string { return strings.Fields("perf --service=" + socket + " " + rest) }
+	args := func(rest string) []string { return strings.Fields("perf --socket=" + socket + " " + rest) }
 	server := cmdtest.Start(t, args("-d left -p 0")...)
 	_, address, _ := strings.Cut(server.Await(t, "waiting for clients on "), "clients on ")
 	address, _, _ = strings.Cut(address, ": ")
@@ -47,7 +47,7 @@ func TestConnectionsOverADaemon(t *testing.T) {
 	socket := cmdtest.ServeMemory(t)
 	for _, what := range []string{"--bandwidth --op send -q 3", "--bandwidth --op write", "--latency --op write", "--latency --op atomic"} {
 		args := func(rest string) []string {
-			return strings.Fields("perf --rc -n 100 -s 8 --service=" + socket + " " + what + " " + rest)
+			return strings.Fields("perf --rc -n 100 -s 8 --socket=" + socket + " " + what + " " + rest)
 		}
 		server, port := cmdtest.StartWaiting(t, args("-d left"))
 		r := measured(t, args("-d right 127.0.0.1 -p "+port))

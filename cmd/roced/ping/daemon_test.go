@@ -13,7 +13,7 @@ import (
 func TestPingOverADaemon(t *testing.T) {
 	t.Parallel()
 	socket := cmdtest.ServeMemory(t)
-	args := func(rest string) []string { return strings.Fields("ping --service=" + socket + " -n 50 -c " + rest) }
+	args := func(rest string) []string { return strings.Fields("ping --socket=" + socket + " -n 50 -c " + rest) }
 	server, port := cmdtest.StartWaiting(t, args("-e -d left"))
 	code, stdout, stderr := cmdtest.Run(t, args("-d right -p "+port+" 127.0.0.1")...)
 	if code != 0 || stderr != "" {
@@ -24,15 +24,15 @@ func TestPingOverADaemon(t *testing.T) {
 		t.Errorf("server: exit code %d: %s", code, server.Stderr())
 	}
 	cmdtest.CheckFailure(t, args("127.0.0.1"), cli.ExitFailed, "no device", `"left"`, `"right"`)
-	cmdtest.CheckFailure(t, args("-d left --xdp native 127.0.0.1"), cli.ExitUsage, "--xdp and --service exclude each other")
-	cmdtest.CheckFailure(t, []string{"ping", "--service=/no/such.sock", "127.0.0.1"}, cli.ExitFailed, "is it running?")
+	cmdtest.CheckFailure(t, args("-d left --xdp native 127.0.0.1"), cli.ExitUsage, "--xdp and --socket exclude each other")
+	cmdtest.CheckFailure(t, []string{"ping", "--socket=/no/such.sock", "127.0.0.1"}, cli.ExitFailed, "is it running?")
 }
 
 // TestPingByIDOverADaemon: the two meet by connection ids.
 func TestPingByIDOverADaemon(t *testing.T) {
 	t.Parallel()
 	socket := cmdtest.ServeMemory(t)
-	args := func(rest string) []string { return strings.Fields("ping --cm --service=" + socket + " " + rest) }
+	args := func(rest string) []string { return strings.Fields("ping --cm --socket=" + socket + " " + rest) }
 	checkPingByID(t, args("-e -d left"), args("-d right 10.77.0.1"), "GID ::ffff:10.77.0.1")
 	checkPingByID(t, args("-e --rc -d left"), args("--rc -d right 10.77.0.1"), "GID ::ffff:10.77.0.1")
 	cmdtest.CheckFailure(t, args("-d right --rc -p 7 10.77.0.1"), cli.ExitFailed, "RDMA_CM_EVENT_REJECTED", "nobody listens")
@@ -62,7 +62,7 @@ func TestPingInJSON(t *testing.T) {
 	socket := cmdtest.ServeMemory(t)
 	for what, service := range map[string]string{"": "UD", "--rc": "RC"} {
 		args := func(rest string) []string {
-			return strings.Fields("ping -n 50 --service=" + socket + " " + what + " " + rest)
+			return strings.Fields("ping -n 50 --socket=" + socket + " " + what + " " + rest)
 		}
 		server, port := cmdtest.StartWaiting(t, args("-d left"))
 		code, stdout, stderr := cmdtest.Run(t, args("-d right -j -p "+port+" 127.0.0.1")...)

@@ -75,18 +75,18 @@ func TestShowObjects(t *testing.T) {
 		"cm":     "left 131072 UDP UD LISTEN 0.0.0.0:7174 - 0 0 ",
 		"mcast":  fmt.Sprintf("left ff0e::9 attached 0x%06x 0x0000", uint32(qp.Number())),
 	} {
-		code, stdout, stderr := cmdtest.Run(t, "show", noun, "--service", socket)
+		code, stdout, stderr := cmdtest.Run(t, "show", noun, "--socket", socket)
 		if code != 0 || stderr != "" || !strings.Contains(strings.Join(strings.Fields(stdout), " "), want) {
 			t.Errorf("%s: exit code %d: %s%s\nwant %s", noun, code, stdout, stderr, want)
 		}
-		code, stdout, _ = cmdtest.Run(t, "show", noun, "-j", "--service", socket, "-d", "left")
+		code, stdout, _ = cmdtest.Run(t, "show", noun, "-j", "--socket", socket, "-d", "left")
 		var lines []struct {
 			Device string `json:"ifname"`
 		}
 		if err := json.Unmarshal([]byte(stdout), &lines); err != nil || code != 0 || len(lines) != 1 || lines[0].Device != "left" {
 			t.Errorf("%s: %v in %s", noun, err, stdout)
 		}
-		_, stdout, _ = cmdtest.Run(t, "show", noun, "-j", "--service", socket, "-d", "right")
+		_, stdout, _ = cmdtest.Run(t, "show", noun, "-j", "--socket", socket, "-d", "right")
 		if noun != "dev" && noun != "port" && stdout != "[]\n" {
 			t.Errorf("%s of a device without clients: %s", noun, stdout)
 		}
@@ -96,13 +96,13 @@ func TestShowObjects(t *testing.T) {
 func TestShowStat(t *testing.T) {
 	t.Parallel()
 	socket := cmdtest.ServeMemory(t)
-	_, some, _ := cmdtest.Run(t, "show", "stat", "--service", socket)
-	_, all, _ := cmdtest.Run(t, "show", "stat", "-a", "-d", "left", "--service", socket)
+	_, some, _ := cmdtest.Run(t, "show", "stat", "--socket", socket)
+	_, all, _ := cmdtest.Run(t, "show", "stat", "-a", "-d", "left", "--socket", socket)
 	if lines := strings.Count(some, "\n"); lines != 1 || !strings.Contains(all, "drop_qkey") || strings.Contains(all, "right") {
 		t.Errorf("%s\n%s", some, all)
 	}
 	var counters []statRow
-	_, stdout, _ := cmdtest.Run(t, "show", "stat", "-j", "--service", socket)
+	_, stdout, _ := cmdtest.Run(t, "show", "stat", "-j", "--socket", socket)
 	if err := json.Unmarshal([]byte(stdout), &counters); err != nil || len(counters) < 100 || counters[0].Device == "" || counters[0].Name == "" {
 		t.Errorf("%v: %d counters", err, len(counters))
 	}
@@ -112,8 +112,8 @@ func TestShowStat(t *testing.T) {
 func TestShowGIDOfTheDaemon(t *testing.T) {
 	t.Parallel()
 	socket := cmdtest.ServeMemory(t)
-	_, all, _ := cmdtest.Run(t, "show", "gid", "--service="+socket)
-	_, one, _ := cmdtest.Run(t, "show", "gid", "-d", "left", "--service="+socket)
+	_, all, _ := cmdtest.Run(t, "show", "gid", "--socket="+socket)
+	_, one, _ := cmdtest.Run(t, "show", "gid", "-d", "left", "--socket="+socket)
 	cmdtest.CheckSays(t, all, "::ffff:10.77.0.1", "::ffff:10.77.0.2")
 	if strings.Contains(one, "10.77.0.2") || !strings.Contains(one, "10.77.0.1") {
 		t.Error(one)
@@ -124,8 +124,8 @@ func TestShowGIDOfTheDaemon(t *testing.T) {
 func TestShowWatch(t *testing.T) {
 	t.Parallel()
 	socket := cmdtest.ServeMemory(t)
-	b := cmdtest.Start(t, "show", "qp", "--watch=1ms", "--service", socket)
-	apart := cmdtest.Start(t, "show", "qp", "--watch", "1ms", "--service", socket)
+	b := cmdtest.Start(t, "show", "qp", "--watch=1ms", "--socket", socket)
+	apart := cmdtest.Start(t, "show", "qp", "--watch", "1ms", "--socket", socket)
 	b.Await(t, "LQPN")
 	apart.Await(t, "LQPN")
 	qp := guest(t, socket, "left")
@@ -133,7 +133,7 @@ func TestShowWatch(t *testing.T) {
 	apart.Await(t, fmt.Sprintf("0x%06x", uint32(qp.Number())))
 	b.End(t)
 	apart.End(t)
-	cmdtest.CheckFailure(t, []string{"show", "qp", "1ms", "--service", socket}, cli.ExitUsage, "takes no argument")
+	cmdtest.CheckFailure(t, []string{"show", "qp", "1ms", "--socket", socket}, cli.ExitUsage, "takes no argument")
 }
 
 // absent is a device without a card.
@@ -158,16 +158,16 @@ func TestShowWithoutCard(t *testing.T) {
 	for noun, want := range map[string]string{
 		"dev": "absent - - NO CARD - - - - - nobody has plugged it in", "port": "absent/1 NO CARD - - - - - nobody has plugged it in",
 	} {
-		code, stdout, _ := cmdtest.Run(t, "show", noun, "--service", socket)
+		code, stdout, _ := cmdtest.Run(t, "show", noun, "--socket", socket)
 		if code != 0 || !strings.HasSuffix(strings.Join(strings.Fields(stdout), " "), want) {
 			t.Errorf("%s: exit code %d: %s", noun, code, stdout)
 		}
 	}
-	cmdtest.CheckFailure(t, []string{"show", "gid", "-d", "absent", "--service", socket}, cli.ExitFailed, "absent has no card now: nobody has plugged it in")
-	if code, stdout, _ := cmdtest.Run(t, "show", "gid", "--service", socket); code != 0 || strings.Count(stdout, "\n") != 1 {
+	cmdtest.CheckFailure(t, []string{"show", "gid", "-d", "absent", "--socket", socket}, cli.ExitFailed, "absent has no card now: nobody has plugged it in")
+	if code, stdout, _ := cmdtest.Run(t, "show", "gid", "--socket", socket); code != 0 || strings.Count(stdout, "\n") != 1 {
 		t.Errorf("exit code %d: %s", code, stdout)
 	}
-	cmdtest.CheckFailure(t, []string{"show", "dev", "--service", cmdtest.Serve(t, mute{})}, cli.ExitFailed, "only programs that open")
+	cmdtest.CheckFailure(t, []string{"show", "dev", "--socket", cmdtest.Serve(t, mute{})}, cli.ExitFailed, "only programs that open")
 }
 
 // mute is a device that does not say what it is.
@@ -178,9 +178,9 @@ func (mute) Name() string { return "mute" }
 func TestShowDaemonErrors(t *testing.T) {
 	t.Parallel()
 	socket := cmdtest.ServeMemory(t)
-	cmdtest.CheckFailure(t, []string{"show", "qp", "--service", "/no/such.sock"}, cli.ExitFailed, "is it running?")
-	cmdtest.CheckFailure(t, []string{"show", "qp", "--service", socket, "-d", "eth9"}, cli.ExitFailed, `no device "eth9"`, `"left"`)
-	cmdtest.CheckFailure(t, []string{"show", "qp", "--service", socket, "--watch=-1s"}, cli.ExitUsage, "--watch")
+	cmdtest.CheckFailure(t, []string{"show", "qp", "--socket", "/no/such.sock"}, cli.ExitFailed, "is it running?")
+	cmdtest.CheckFailure(t, []string{"show", "qp", "--socket", socket, "-d", "eth9"}, cli.ExitFailed, `no device "eth9"`, `"left"`)
+	cmdtest.CheckFailure(t, []string{"show", "qp", "--socket", socket, "--watch=-1s"}, cli.ExitUsage, "--watch")
 	cmdtest.CheckFailure(t, []string{"show", "nothing"}, cli.ExitUsage, `knows no "nothing"`)
 }
 
@@ -195,11 +195,11 @@ func TestShowTheWay(t *testing.T) {
 		}
 		socket := cmdtest.Serve(t, card)
 		t.Cleanup(func() { card.Close() })
-		code, stdout, stderr := cmdtest.Run(t, "show", "dev", "--service", socket)
+		code, stdout, stderr := cmdtest.Run(t, "show", "dev", "--socket", socket)
 		if code != 0 || !strings.Contains(strings.Join(strings.Fields(stdout), " "), want) || strings.Contains(stdout, "no trains: ") != (way == hca.NetworkXDP) {
 			t.Errorf("%s: exit code %d: %s%s", way, code, stderr, stdout)
 		}
-		_, stdout, _ = cmdtest.Run(t, "show", "dev", "-j", "--service", socket)
+		_, stdout, _ = cmdtest.Run(t, "show", "dev", "-j", "--socket", socket)
 		var rows []struct {
 			Network  string `json:"network"`
 			NoTrains string `json:"no_trains"`

@@ -28,7 +28,7 @@ interface, each with the line that -g (--gid-index) takes. Line 0 is the default
 routable IPv4 address; where there is none, it repeats the best other line. Programs
 that run keep an address's line as long as the address stays.
 
-Nothing is opened, and no privilege is needed, except for --netns. With --service it is the
+Nothing is opened, and no privilege is needed, except for --netns. With --socket it is the
 table that programs of the service have now; of the device "loop" of a network in memory the
 tables of all its hosts, of which NETDEV is the name. Devices without a card have none.`
 

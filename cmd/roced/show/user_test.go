@@ -25,7 +25,7 @@ func TestOthersAreHidden(t *testing.T) {
 	}
 	run := func(args string) (stdout, stderr string) {
 		t.Helper()
-		code, stdout, stderr := cmdtest.Run(t, strings.Fields("show "+args+" --service "+socket)...)
+		code, stdout, stderr := cmdtest.Run(t, strings.Fields("show "+args+" --socket "+socket)...)
 		if code != 0 {
 			t.Fatalf("%s: exit code %d: %s", args, code, stderr)
 		}

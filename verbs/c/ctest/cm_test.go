@@ -199,7 +199,7 @@ func (r *cmRig) await(t *testing.T, there bool) {
 // show is what the service says that it has, in JSON.
 func (r *cmRig) show(t *testing.T, what string) string {
 	t.Helper()
-	out, err := exec.Command(r.roced, "show", what, "--json", "--service", r.socket).CombinedOutput()
+	out, err := exec.Command(r.roced, "show", what, "--json", "--socket", r.socket).CombinedOutput()
 	if err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}

@@ -17,11 +17,11 @@ import (
 
 // DaemonFlags say whose card is used: the service's, or one of this process.
 type DaemonFlags struct {
-	Daemon string // its socket, or noDaemon; empty: that of a service that has the interface
+	Daemon string // its socket, or noDaemon; empty: the environment's, or that of a service that has the interface
 	flags  *pflag.FlagSet
 }
 
-// noDaemon is the value of --service that keeps a command from looking for one.
+// noDaemon is the value of --socket that keeps a command from looking for one.
 const noDaemon = "none"
 
 // ownFlags are about a card in this process: the service's configuration says what holds for its devices.
@@ -33,8 +33,17 @@ func (d *DaemonFlags) Add(f *pflag.FlagSet) {
 	daemon.AddSocket(f, &d.Daemon, "`socket` of the service whose device to use; by itself that at "+client.DefaultPath+" is used if it has the interface, and \""+noDaemon+"\" keeps from that", noDaemon)
 }
 
-// isAsked reports whether a service's device is asked for.
-func (d *DaemonFlags) isAsked() bool { return d.Daemon != "" && d.Daemon != noDaemon }
+// asked gives the socket of the service whose device is asked for; empty if that is not so. What the environment says
+// gives way to flags.
+func (d *DaemonFlags) asked() string {
+	switch {
+	case d.Daemon == noDaemon, d.Daemon == "" && d.own() != "":
+		return ""
+	case d.Daemon == "":
+		return daemon.NamedSocket()
+	}
+	return d.Daemon
+}
 
 // mayShare reports whether a service's device will do if it has the interface.
 func (d *DaemonFlags) mayShare() bool { return d.Daemon == "" && d.own() == "" }
@@ -51,7 +60,7 @@ func (d *DaemonFlags) own() string {
 
 func (d *DaemonFlags) checkDaemon() error {
 	if own := d.own(); own != "" {
-		return fmt.Errorf("--%s and --service exclude each other: the service's configuration says how its devices are opened", own)
+		return fmt.Errorf("--%s and --socket exclude each other: the service's configuration says how its devices are opened", own)
 	}
 	return nil
 }

@@ -71,7 +71,7 @@ func TestOpenFindsTheDaemon(t *testing.T) {
 	if err := d.Close(); err != nil {
 		t.Error(err)
 	}
-	for _, args := range []string{"--xdp native", "--tx trains", "--copy", "--service=none"} {
+	for _, args := range []string{"--xdp native", "--tx trains", "--copy", "--socket=none"} {
 		f := flagsOf(t, hosts.A, args)
 		f.sockets = []string{holder}
 		if _, err := f.Open(t.Context()); !errors.Is(err, unix.EBUSY) {
@@ -157,8 +157,8 @@ func TestDaemonFlag(t *testing.T) {
 	if _, err := f.Open(t.Context()); !errors.Is(err, verbs.ErrInvalid) || !strings.Contains(err.Error(), `there are ["eth0"]`) {
 		t.Errorf("a device that the service has not: %v", err)
 	}
-	f = flagsOf(t, hosts.A, "--xdp generic --service="+socket)
-	if err := f.Check(); err == nil || !strings.Contains(err.Error(), "--xdp and --service exclude each other") {
-		t.Errorf("a mode and --service: %v", err)
+	f = flagsOf(t, hosts.A, "--xdp generic --socket="+socket)
+	if err := f.Check(); err == nil || !strings.Contains(err.Error(), "--xdp and --socket exclude each other") {
+		t.Errorf("a mode and --socket: %v", err)
 	}
 }

@@ -34,18 +34,18 @@ func (c *Flags) Check() error {
 	if c.GIDIndex < AnyGID {
 		return fmt.Errorf("--gid-index %d: must be 0 or more, or -1", c.GIDIndex)
 	}
-	if c.isAsked() {
+	if c.asked() != "" {
 		return c.checkDaemon()
 	}
 	return errors.Join(c.InterfaceFlags.Check(), c.ModeFlags.Check())
 }
 
-// Open opens the service's device if --service names one. Else it makes a card, or, if that cannot be
+// Open opens the service's device if --socket, or ROCED_SOCKET, names one. Else it makes a card, or, if that cannot be
 // because a service has the interface, opens that service's device; not if a flag is given that is about
 // a card of this process.
 func (c *Flags) Open(ctx context.Context, options ...hca.Option) (*Device, error) {
-	if c.isAsked() {
-		return Connect(ctx, c.Daemon, c.Device, c.Log)
+	if socket := c.asked(); socket != "" {
+		return Connect(ctx, socket, c.Device, c.Log)
 	}
 	if err := c.Enter(); err != nil {
 		return nil, err

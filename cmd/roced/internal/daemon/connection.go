@@ -64,7 +64,7 @@ func hint(path string, err error) string {
 	case errors.Is(err, os.ErrPermission):
 		return "its group may use it: ls -l " + path
 	case errors.Is(err, os.ErrNotExist), errors.Is(err, unix.ECONNREFUSED):
-		return "is it running? systemctl status roced; --service names another socket"
+		return "is it running? systemctl status roced; --socket names another socket"
 	case errors.Is(err, unix.EAGAIN):
 		return "too many wait for it to answer: is it stopped? systemctl status roced"
 	}

@@ -18,26 +18,30 @@ type Flags struct {
 // Add adds the flags to a command's.
 func (s *Flags) Add(f *pflag.FlagSet) {
 	f.StringVarP(&s.Device, "device", "d", "", "`name` of the one device to look at (default all)")
-	s.Socket = client.DefaultPath
+	s.Socket = DefaultSocket()
 	AddSocket(f, &s.Socket, "`socket` of the service")
 }
 
-const (
-	socketFlag = "service"
-	formerFlag = "daemon" // what it was called before, and still may be
-)
+const socketFlag = "socket"
 
-// AddSocket adds the flag --service with the path of the service's socket, or one of some words. It always takes
-// a value: --service PATH and --service=PATH are the same in all commands.
+// formerFlags are what it was called before, and still may be.
+var formerFlags = []string{"service", "daemon"}
+
+// AddSocket adds the flag --socket with the path of the service's socket, or one of some words. It always takes
+// a value: --socket PATH and --socket=PATH are the same in all commands.
 func AddSocket(f *pflag.FlagSet, path *string, usage string, words ...string) {
 	value := &socketValue{path, words}
 	f.Var(value, socketFlag, usage)
-	f.Var(value, formerFlag, usage)
-	f.Lookup(formerFlag).Hidden = true
+	for _, former := range formerFlags {
+		f.Var(value, former, usage)
+		f.Lookup(former).Hidden = true
+	}
 }
 
 // SocketGiven says whether the flag was given.
-func SocketGiven(f *pflag.FlagSet) bool { return f.Changed(socketFlag) || f.Changed(formerFlag) }
+func SocketGiven(f *pflag.FlagSet) bool {
+	return f.Changed(socketFlag) || slices.ContainsFunc(formerFlags, f.Changed)
+}
 
 // socketValue is the value of such a flag. A path has a slash, so that what was meant for something else
 // is not taken for one.

@@ -11,17 +11,36 @@ import (
 // TestSocketFlag: it takes a value in both ways of writing, and nothing else for one.
 func TestSocketFlag(t *testing.T) {
 	for args, want := range map[string]string{
-		"": client.DefaultPath, "--service /a/b": "/a/b", "--service=./b": "./b",
+		"": client.DefaultPath, "--socket /a/b": "/a/b", "--socket=./b": "./b",
 	} {
 		if got, err := parse(args); err != nil || got != want {
 			t.Errorf("%q: %q, %v", args, got, err)
 		}
 	}
 	for args, want := range map[string]string{
-		"--service": "needs an argument", "--service 10.0.0.1": "write the path of a socket", "--service -j": "write the path", "--service=": "write the path",
-		"--service none": "write the path",
+		"--socket": "needs an argument", "--socket 10.0.0.1": "write the path of a socket", "--socket -j": "write the path", "--socket=": "write the path",
+		"--socket none": "write the path",
 	} {
 		if got, err := parse(args); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %q, %v", args, got, err)
+		}
+	}
+}
+
+// TestFormerFlags: what the flag was called before is still taken.
+func TestFormerFlags(t *testing.T) {
+	for _, args := range []string{"--service /a/b", "--daemon=/a/b"} {
+		if got, err := parse(args); err != nil || got != "/a/b" {
+			t.Errorf("%q: %q, %v", args, got, err)
+		}
+	}
+}
+
+// TestSocketOfTheEnvironment: it is used where the command line names none.
+func TestSocketOfTheEnvironment(t *testing.T) {
+	t.Setenv("ROCED_SOCKET", "/named/by/it")
+	for args, want := range map[string]string{"": "/named/by/it", "--socket /a/b": "/a/b"} {
+		if got, err := parse(args); err != nil || got != want {
 			t.Errorf("%q: %q, %v", args, got, err)
 		}
 	}
